@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Transport headers of RoCEv2 as they lie on the wire.
+ *
+ * Source: InfiniBand Architecture Specification vol. 1, chapter 9 (BTH and the
+ * extended transport headers) and Annex A17 (RoCEv2).
+ */
+#ifndef CAIRN_WIRE_HDR_H
+#define CAIRN_WIRE_HDR_H
+
+#include <linux/types.h>
+#include <linux/build_bug.h>
+
+#define CAIRN_UDP_PORT		4791
+#define CAIRN_ICRC_LEN		4
+#define CAIRN_GRH_LEN		40
+#define CAIRN_PKEY_DEFAULT	0xffff
+#define CAIRN_QPN_MULTICAST	0xffffff
+
+struct cairn_bth {
+	__u8 opcode;
+	__u8 flags;		/* SE, M, PadCnt, TVer */
+	__be16 pkey;
+	__be32 qpn;		/* FECN, BECN, 6 reserved, DestQP */
+	__be32 psn;		/* AckReq, 7 reserved, PSN */
+} __packed;
+
+#define CAIRN_BTH_SE		0x80
+#define CAIRN_BTH_MIG		0x40
+#define CAIRN_BTH_PAD_SHIFT	4
+#define CAIRN_BTH_PAD_MASK	0x30
+#define CAIRN_BTH_TVER_MASK	0x0f
+#define CAIRN_BTH_FECN		0x80000000u
+#define CAIRN_BTH_BECN		0x40000000u
+#define CAIRN_BTH_ACKREQ	0x80000000u
+#define CAIRN_24BIT_MASK	0x00ffffffu
+
+struct cairn_deth {
+	__be32 qkey;
+	__be32 sqpn;
+} __packed;
+
+struct cairn_reth {
+	__be64 va;
+	__be32 rkey;
+	__be32 length;
+} __packed;
+
+struct cairn_atomiceth {
+	__be64 va;
+	__be32 rkey;
+	__be64 swap_add;
+	__be64 compare;
+} __packed;
+
+struct cairn_aeth {
+	__be32 syndrome_msn;
+} __packed;
+
+struct cairn_atomicacketh {
+	__be64 orig;
+} __packed;
+
+struct cairn_immdt {
+	__be32 imm;
+} __packed;
+
+struct cairn_ieth {
+	__be32 rkey;
+} __packed;
+
+/* Payload of a CNP (Annex A17.9.3): reserved, zero. */
+#define CAIRN_CNP_PAYLOAD	16
+
+/* The longest header chain: BTH + AtomicETH. */
+#define CAIRN_MAX_HDR		40
+
+/* AETH syndromes (IBTA 9.7.5.2.1). */
+#define CAIRN_AETH_TYPE_MASK	0xe0
+#define CAIRN_AETH_VALUE_MASK	0x1f
+#define CAIRN_AETH_ACK		0x00
+#define CAIRN_AETH_RNR_NAK	0x20
+#define CAIRN_AETH_NAK		0x60
+#define CAIRN_AETH_CREDIT_INVALID	0x1f
+
+enum cairn_nak {
+	CAIRN_NAK_PSN_SEQ = 0,
+	CAIRN_NAK_INVALID_REQUEST = 1,
+	CAIRN_NAK_REMOTE_ACCESS = 2,
+	CAIRN_NAK_REMOTE_OP = 3,
+	CAIRN_NAK_INVALID_RD_REQUEST = 4,
+};
+
+static_assert(sizeof(struct cairn_bth) == 12);
+static_assert(sizeof(struct cairn_deth) == 8);
+static_assert(sizeof(struct cairn_reth) == 16);
+static_assert(sizeof(struct cairn_atomiceth) == 28);
+static_assert(sizeof(struct cairn_aeth) == 4);
+static_assert(sizeof(struct cairn_atomicacketh) == 8);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP). */
+#include "wire/opcode.h"
+
+#define F	CAIRN_OP_FIRST
+#define L	CAIRN_OP_LAST
+#define P	CAIRN_OP_PAYLOAD
+#define R	CAIRN_OP_RESPONSE
+#define BTH	CAIRN_HDR_BTH
+#define RETH	CAIRN_HDR_RETH
+#define AETH	CAIRN_HDR_AETH
+#define IMM	CAIRN_HDR_IMMDT
+#define INV	CAIRN_HDR_IETH
+#define DETH	CAIRN_HDR_DETH
+#define ATOM	CAIRN_HDR_ATOMICETH
+#define ATOMACK	CAIRN_HDR_ATOMICACKETH
+
+#define OP(t, op, k, fl, ext)						\
+	[CAIRN_BTH_##t | CAIRN_BTH_##op] = {				\
+		.name = #t " " #op,					\
+		.transport = CAIRN_TRANSPORT_##t,			\
+		.kind = CAIRN_KIND_##k,					\
+		.flags = (fl),						\
+		.hdrs = CAIRN_HDR_BTH | (ext),				\
+		.hdr_len = CAIRN_HDR_LEN(CAIRN_HDR_BTH | (ext)),	\
+	}
+
+/* What RC and UC have in common. */
+#define SEND_AND_WRITE(t)						\
+	OP(t, SEND_FIRST, SEND, F | P, 0),				\
+	OP(t, SEND_MIDDLE, SEND, P, 0),					\
+	OP(t, SEND_LAST, SEND, L | P, 0),				\
+	OP(t, SEND_LAST_IMM, SEND, L | P, IMM),				\
+	OP(t, SEND_ONLY, SEND, F | L | P, 0),				\
+	OP(t, SEND_ONLY_IMM, SEND, F | L | P, IMM),			\
+	OP(t, WRITE_FIRST, WRITE, F | P, RETH),				\
+	OP(t, WRITE_MIDDLE, WRITE, P, 0),				\
+	OP(t, WRITE_LAST, WRITE, L | P, 0),				\
+	OP(t, WRITE_LAST_IMM, WRITE, L | P, IMM),			\
+	OP(t, WRITE_ONLY, WRITE, F | L | P, RETH),			\
+	OP(t, WRITE_ONLY_IMM, WRITE, F | L | P, RETH | IMM)
+
+const struct cairn_opcode cairn_opcodes[256] = {
+	SEND_AND_WRITE(RC),
+	OP(RC, SEND_LAST_INV, SEND, L | P, INV),
+	OP(RC, SEND_ONLY_INV, SEND, F | L | P, INV),
+	OP(RC, READ_REQUEST, READ_REQ, F | L, RETH),
+	OP(RC, CMP_SWAP, ATOMIC_REQ, F | L, ATOM),
+	OP(RC, FETCH_ADD, ATOMIC_REQ, F | L, ATOM),
+	OP(RC, READ_RESP_FIRST, READ_RESP, F | P | R, AETH),
+	OP(RC, READ_RESP_MIDDLE, READ_RESP, P | R, 0),
+	OP(RC, READ_RESP_LAST, READ_RESP, L | P | R, AETH),
+	OP(RC, READ_RESP_ONLY, READ_RESP, F | L | P | R, AETH),
+	OP(RC, ACK, ACK, F | L | R, AETH),
+	OP(RC, ATOMIC_ACK, ATOMIC_ACK, F | L | R, AETH | ATOMACK),
+	SEND_AND_WRITE(UC),
+	OP(UD, SEND_ONLY, SEND, F | L | P, DETH),
+	OP(UD, SEND_ONLY_IMM, SEND, F | L | P, DETH | IMM),
+	[CAIRN_BTH_CNP] = {
+		.name = "CNP",
+		.transport = CAIRN_TRANSPORT_CNP,
+		.kind = CAIRN_KIND_CNP,
+		.flags = F | L | P,
+		.hdrs = BTH,
+		.hdr_len = CAIRN_HDR_LEN(BTH),
+	},
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * BTH opcodes: one const table that says for each of the 256 codes which
+ * headers follow and what the packet is. Header offsets are derived from the
+ * header list, never written down.
+ */
+#ifndef CAIRN_WIRE_OPCODE_H
+#define CAIRN_WIRE_OPCODE_H
+
+#include "wire/hdr.h"
+
+/* In wire order: the offset of a header is the length of the bits below it. */
+enum cairn_hdr {
+	CAIRN_HDR_BTH = 1 << 0,
+	CAIRN_HDR_DETH = 1 << 1,
+	CAIRN_HDR_RETH = 1 << 2,
+	CAIRN_HDR_ATOMICETH = 1 << 3,
+	CAIRN_HDR_AETH = 1 << 4,
+	CAIRN_HDR_ATOMICACKETH = 1 << 5,
+	CAIRN_HDR_IMMDT = 1 << 6,
+	CAIRN_HDR_IETH = 1 << 7,
+};
+
+#define CAIRN_HDR_LEN_BELOW(mask, bit)					\
+	((((mask) & ((bit) - 1) & CAIRN_HDR_BTH) ? 12 : 0) +		\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_DETH) ? 8 : 0) +		\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_RETH) ? 16 : 0) +		\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_ATOMICETH) ? 28 : 0) +	\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_AETH) ? 4 : 0) +		\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_ATOMICACKETH) ? 8 : 0) +	\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_IMMDT) ? 4 : 0) +		\
+	 (((mask) & ((bit) - 1) & CAIRN_HDR_IETH) ? 4 : 0))
+
+/* Total header length of a header list. */
+#define CAIRN_HDR_LEN(mask)	CAIRN_HDR_LEN_BELOW(mask, 1 << 8)
+
+enum cairn_transport {
+	CAIRN_TRANSPORT_NONE,	/* not a packet that anybody may send */
+	CAIRN_TRANSPORT_RC,
+	CAIRN_TRANSPORT_UC,
+	CAIRN_TRANSPORT_UD,
+	CAIRN_TRANSPORT_CNP,
+};
+
+enum cairn_kind {
+	CAIRN_KIND_NONE,
+	CAIRN_KIND_SEND,
+	CAIRN_KIND_WRITE,
+	CAIRN_KIND_READ_REQ,
+	CAIRN_KIND_ATOMIC_REQ,
+	CAIRN_KIND_READ_RESP,
+	CAIRN_KIND_ACK,
+	CAIRN_KIND_ATOMIC_ACK,
+	CAIRN_KIND_CNP,
+};
+
+enum cairn_op_flags {
+	CAIRN_OP_FIRST = 1 << 0,	/* starts a message (FIRST, ONLY) */
+	CAIRN_OP_LAST = 1 << 1,		/* ends a message (LAST, ONLY) */
+	CAIRN_OP_PAYLOAD = 1 << 2,	/* may carry payload */
+	CAIRN_OP_RESPONSE = 1 << 3,	/* goes to the requester */
+};
+
+struct cairn_opcode {
+	const char *name;	/* NULL: not defined */
+	u8 transport;		/* enum cairn_transport */
+	u8 kind;		/* enum cairn_kind */
+	u8 flags;		/* enum cairn_op_flags */
+	u8 hdrs;		/* enum cairn_hdr, with BTH */
+	u8 hdr_len;		/* bytes, BTH included */
+};
+
+/* Transport prefix and operation of the BTH opcode (IBTA table 38). */
+#define CAIRN_BTH_RC		0x00
+#define CAIRN_BTH_UC		0x20
+#define CAIRN_BTH_UD		0x60
+#define CAIRN_BTH_CNP		0x81
+
+enum cairn_bth_op {
+	CAIRN_BTH_SEND_FIRST = 0x00,
+	CAIRN_BTH_SEND_MIDDLE = 0x01,
+	CAIRN_BTH_SEND_LAST = 0x02,
+	CAIRN_BTH_SEND_LAST_IMM = 0x03,
+	CAIRN_BTH_SEND_ONLY = 0x04,
+	CAIRN_BTH_SEND_ONLY_IMM = 0x05,
+	CAIRN_BTH_WRITE_FIRST = 0x06,
+	CAIRN_BTH_WRITE_MIDDLE = 0x07,
+	CAIRN_BTH_WRITE_LAST = 0x08,
+	CAIRN_BTH_WRITE_LAST_IMM = 0x09,
+	CAIRN_BTH_WRITE_ONLY = 0x0a,
+	CAIRN_BTH_WRITE_ONLY_IMM = 0x0b,
+	CAIRN_BTH_READ_REQUEST = 0x0c,
+	CAIRN_BTH_READ_RESP_FIRST = 0x0d,
+	CAIRN_BTH_READ_RESP_MIDDLE = 0x0e,
+	CAIRN_BTH_READ_RESP_LAST = 0x0f,
+	CAIRN_BTH_READ_RESP_ONLY = 0x10,
+	CAIRN_BTH_ACK = 0x11,
+	CAIRN_BTH_ATOMIC_ACK = 0x12,
+	CAIRN_BTH_CMP_SWAP = 0x13,
+	CAIRN_BTH_FETCH_ADD = 0x14,
+	CAIRN_BTH_SEND_LAST_INV = 0x16,
+	CAIRN_BTH_SEND_ONLY_INV = 0x17,
+};
+
+extern const struct cairn_opcode cairn_opcodes[256];
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * One received packet with its headers in host order, and the two functions
+ * that turn bytes into it and a description into bytes.
+ */
+#ifndef CAIRN_WIRE_PACKET_H
+#define CAIRN_WIRE_PACKET_H
+
+#include "wire/opcode.h"
+
+struct cairn_pkt {
+	const struct cairn_opcode *op;
+	u8 opcode;
+	u8 pad;			/* bytes, 0..3 */
+	bool solicited;
+	bool ack_req;
+	bool becn;
+	u16 pkey;
+	u32 qpn;		/* destination */
+	u32 psn;
+
+	/* Valid as op->hdrs says. */
+	u64 va;			/* RETH, AtomicETH */
+	u32 rkey;		/* RETH, AtomicETH, IETH (to invalidate) */
+	u32 dma_len;		/* RETH, bytes */
+	u64 swap_add;
+	u64 compare;
+	u64 orig;		/* AtomicAckETH */
+	u8 syndrome;		/* AETH */
+	u32 msn;
+	__be32 imm;
+	u32 qkey;		/* DETH */
+	u32 src_qpn;
+
+	u32 payload_off;	/* from the first BTH byte */
+	u32 payload_len;	/* bytes, pad and ICRC excluded */
+
+	/* The port's: what the payload lies in. The engine never looks. */
+	const void *cookie;
+	u32 base;		/* offset of the BTH in cookie */
+};
+
+/* Why a packet was not taken. */
+enum cairn_parse_error {
+	CAIRN_PARSE_OK = 0,
+	CAIRN_PARSE_SHORT,	/* shorter than its headers, pad and ICRC */
+	CAIRN_PARSE_OPCODE,	/* opcode not defined */
+	CAIRN_PARSE_VERSION,	/* TVer not 0 */
+	CAIRN_PARSE_LENGTH,	/* payload where none may be, bad pad or CNP */
+};
+
+/**
+ * cairn_pkt_parse() - read and check the headers of one packet
+ * @pkt: filled in; cookie and base are left alone
+ * @hdr: the packet from its BTH on; min(@len, CAIRN_MAX_HDR) bytes readable
+ * @len: bytes from the BTH to the end of the ICRC
+ *
+ * Every length is checked here against @len, nothing past it is read. The ICRC
+ * is the caller's (wire/icrc.h). Any context. IBTA 9.6, Annex A17.
+ */
+enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
+				       u32 len);
+
+/**
+ * cairn_pkt_build() - write the headers of one packet
+ * @hdr: room for op->hdr_len bytes (CAIRN_MAX_HDR is enough)
+ * @pkt: opcode, solicited, ack_req, becn, pkey, qpn, psn, payload_len and the
+ *	extension fields that the opcode has; op and pad are derived
+ *
+ * MigReq is set, as hardware does. Returns the header length in bytes.
+ * The payload is followed by (-payload_len & 3) zero bytes and the ICRC.
+ */
+u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt);
+
+static inline u32 cairn_pad(u32 payload_len)
+{
+	return -payload_len & 3;
+}
+
+#endif
