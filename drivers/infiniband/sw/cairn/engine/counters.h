@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Every counter of a device, once: enum, the name that `rdma statistic` shows,
+ * and what it means (Documentation/counters.rst is generated from this list).
+ */
+#ifndef CAIRN_ENGINE_COUNTERS_H
+#define CAIRN_ENGINE_COUNTERS_H
+
+#define CAIRN_COUNTERS(X)						\
+	X(TX_PACKETS, tx_packets, "packets handed to the IP stack")	\
+	X(TX_TRAINS, tx_trains, "trains built by the engine")		\
+	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\
+	X(TX_DROPPED, tx_dropped,					\
+	  "packets that the stack or a qdisc refused; treated as loss")	\
+	X(TX_NOROUTE, tx_noroute, "packets without route or memory")	\
+	X(RX_PACKETS, rx_packets, "packets accepted by the parser")	\
+	X(RX_BYTES, rx_bytes, "payload bytes accepted by the parser")	\
+	X(RX_ICRC_ERRORS, rx_icrc_errors, "packets with a wrong ICRC")	\
+	X(RX_MALFORMED, rx_malformed,					\
+	  "packets with bad lengths, version or opcode")		\
+	X(RX_NO_QP, rx_no_qp, "packets for a QP that does not exist")	\
+	X(RX_WRONG_QP, rx_wrong_qp,					\
+	  "packets of another transport, state, source or P_Key")	\
+	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
+	X(RX_OVERFLOW, rx_overflow,					\
+	  "packets dropped at a QP's receive bound")			\
+	X(RX_NO_WQE, rx_no_wqe,						\
+	  "UC and UD messages dropped without a posted receive")	\
+	X(RX_UC_GAPS, rx_uc_gaps, "UC messages dropped at a PSN gap")	\
+	X(RX_TOO_LONG, rx_too_long,					\
+	  "UC and UD messages longer than the posted receive")		\
+	X(DUPLICATE_REQUEST, duplicate_request, "duplicate requests received") \
+	X(OUT_OF_SEQUENCE, out_of_sequence, "requests ahead of the expected PSN") \
+	X(SEQ_NAKS_SENT, seq_naks_sent, "PSN sequence error NAKs sent")	\
+	X(SEQ_NAKS_RECEIVED, seq_naks_received,				\
+	  "PSN sequence error NAKs received")				\
+	X(RNR_NAKS_SENT, rnr_naks_sent, "RNR NAKs sent")		\
+	X(RNR_NAKS_RECEIVED, rnr_naks_received, "RNR NAKs received")	\
+	X(FATAL_NAKS_SENT, fatal_naks_sent,				\
+	  "NAKs sent that end the connection")				\
+	X(FATAL_NAKS_RECEIVED, fatal_naks_received,			\
+	  "NAKs received that end the connection")			\
+	X(IMPLIED_NAKS, implied_naks,					\
+	  "READ or atomic responses found missing by a later response")	\
+	X(ACK_TIMEOUTS, ack_timeouts, "expired acknowledgement timers")	\
+	X(RETRANSMITS, retransmits, "packets sent again")		\
+	X(RETRY_EXCEEDED, retry_exceeded, "QPs that ran out of retries")	\
+	X(RNR_RETRY_EXCEEDED, rnr_retry_exceeded,			\
+	  "QPs that ran out of RNR retries")				\
+	X(ACKS_SENT, acks_sent, "acknowledgements sent")		\
+	X(ACKS_RECEIVED, acks_received, "acknowledgements received")	\
+	X(STALE_RESPONSES, stale_responses,				\
+	  "responses outside the window of outstanding requests")	\
+	X(CREDIT_WAITS, credit_waits,					\
+	  "times a requester waited for end-to-end credits")		\
+	X(BAD_WQES, bad_wqes, "work requests refused by validation")	\
+	X(BAD_RINGS, bad_rings, "queues put in error for a bad write pointer") \
+	X(LOCAL_PROT_ERRORS, local_prot_errors,				\
+	  "local keys or ranges refused")				\
+	X(REMOTE_ACCESS_ERRORS, remote_access_errors,			\
+	  "remote keys, ranges or rights refused")			\
+	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
+	X(DOORBELLS, doorbells, "doorbell calls")			\
+	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
+	X(TIMER_TURNS, timer_turns, "QP timers that expired")
+
+enum cairn_counter {
+#define X(id, name, doc) CAIRN_CTR_##id,
+	CAIRN_COUNTERS(X)
+#undef X
+	CAIRN_CTR_COUNT
+};
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The engine's only window to the outside. The module implements it on
+ * sk_buffs, mapped rings and registered memory; the host tests implement it on
+ * a recording network.
+ *
+ * Context of every call: the caller of the engine function holds the lock of
+ * the side that runs (requester or responder, engine/qp.h); nothing here may
+ * sleep. Memory named by a key may be looked up and touched during the call
+ * only: a key is never resolved ahead and kept.
+ */
+#ifndef CAIRN_ENGINE_PORT_H
+#define CAIRN_ENGINE_PORT_H
+
+#include <rdma/cairn-abi.h>
+#include "wire/packet.h"
+#include "engine/counters.h"
+
+struct cairn_qpc;
+
+/* What a key must allow; values are the port's business to map. */
+enum cairn_access {
+	CAIRN_ACCESS_LOCAL_READ,
+	CAIRN_ACCESS_LOCAL_WRITE,
+	CAIRN_ACCESS_REMOTE_READ,
+	CAIRN_ACCESS_REMOTE_WRITE,
+	CAIRN_ACCESS_REMOTE_ATOMIC,
+};
+
+/* A place in registered memory: a gather/scatter list and where to start. */
+struct cairn_span {
+	const struct cairn_sge *sge;	/* kernel copy, checked by the engine */
+	u32 num_sge;
+	u32 offset;			/* bytes to skip */
+	u8 access;			/* enum cairn_access */
+};
+
+/*
+ * Train: 1..CAIRN_TRAIN_MAX consecutive packets of one QP and one direction
+ * with equal header length and equal payload size; the last may be shorter.
+ * Packet k has PSN first.psn + k. Opcodes: first.opcode, then mid_opcode, then
+ * last_opcode (a train of one has first.opcode only). AckReq and SE of first
+ * belong to the last packet of the train.
+ */
+#define CAIRN_TRAIN_MAX		64
+
+struct cairn_train {
+	struct cairn_pkt first;		/* headers of packet 0 */
+	u8 count;			/* packets */
+	u8 mid_opcode;
+	u8 last_opcode;
+	bool retransmit;
+	u32 seg;			/* payload bytes of all but the last */
+	u32 length;			/* payload bytes of the train */
+	u32 ah;				/* UD: address handle number */
+	const u8 *inl;			/* payload bytes, or NULL: in span */
+	struct cairn_span span;
+};
+
+/* Which side of the QP: index of locks, paths and run queues. */
+enum cairn_side_id {
+	CAIRN_REQ,	/* requester and completer: SQ, responses */
+	CAIRN_RESP,	/* responder: RQ, requests */
+	CAIRN_SIDES
+};
+
+enum cairn_async {
+	CAIRN_ASYNC_COMM_EST,
+	CAIRN_ASYNC_SQ_DRAINED,
+	CAIRN_ASYNC_QP_FATAL,
+	CAIRN_ASYNC_QP_REQ_ERR,
+	CAIRN_ASYNC_QP_ACCESS_ERR,
+	CAIRN_ASYNC_LAST_WQE_REACHED,
+};
+
+/**
+ * port_emit() - send a train
+ *
+ * Resolves the payload's keys, copies, adds ICRCs and sends. Returns 0 when
+ * the packets left or were lost on the way (a full qdisc, no route yet: loss),
+ * -EFAULT when a key or range was refused (nothing was sent), -EINVAL when the
+ * address handle does not exist or belongs to somebody else.
+ */
+int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
+	      const struct cairn_train *t);
+
+/* Copy @len payload bytes of @pkt to @to. Returns 0 or -EFAULT (nothing or a
+ * part was copied).
+ */
+int port_place(struct cairn_qpc *q, const struct cairn_span *to,
+	       const struct cairn_pkt *pkt, u32 len);
+
+/* Copy @len bytes of @buf to @to (atomic results, GRH). 0 or -EFAULT. */
+int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+		     const void *buf, u32 len);
+
+/* May @len bytes at @va be accessed through @key now? 0 or -EFAULT. */
+int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+	       enum cairn_access access);
+
+/* Perform the 64-bit atomic request @pkt; @orig gets the old value in host
+ * order. @pkt->va is aligned. 0 or -EFAULT.
+ */
+int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig);
+
+/* Invalidate @rkey for SEND with invalidate. 0, or -EFAULT when the key is not
+ * one that a peer may invalidate.
+ */
+int port_invalidate(struct cairn_qpc *q, u32 rkey);
+
+/* Write the 40 bytes that UD receives show before the payload (IPv6 header,
+ * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.
+ */
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh);
+
+/* Newest send write pointer (units), read once from the shared page. */
+u32 port_sq_tail(struct cairn_qpc *q);
+
+/* Copy @units units of the send ring from unit @idx into @buf. */
+void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf);
+
+/* Publish: units before @idx are free again. */
+void port_sq_release(struct cairn_qpc *q, u32 idx);
+
+/**
+ * port_rq_take() - consume the next posted receive (of the RQ or the SRQ)
+ * @buf: room for CAIRN_MAX_WQE_UNITS units
+ *
+ * Returns the number of units copied, 0 when none is posted, -EINVAL when the
+ * ring's write pointer is impossible.
+ */
+int port_rq_take(struct cairn_qpc *q, void *buf);
+
+/* Posted receives, for credits; negative: shared, credits do not apply. */
+int port_rq_posted(struct cairn_qpc *q);
+
+/* Post a completion to the send (CAIRN_REQ) or receive CQ. */
+void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+		   const struct cairn_cqe *cqe);
+
+/* The QP entered ERR: further posts of the RQ must ring (to be flushed). */
+void port_rq_ring_on_post(struct cairn_qpc *q);
+
+void port_async(struct cairn_qpc *q, enum cairn_async event);
+
+/* Have @side run again soon, in a context of its own. */
+void port_kick(struct cairn_qpc *q, enum cairn_side_id side);
+
+void port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n);
+
+#endif

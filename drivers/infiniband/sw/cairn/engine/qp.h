@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The protocol state of one queue pair and the functions that move it.
+ *
+ * Two sides, each under a lock of its own that the caller holds:
+ *   requester  sends requests, takes responses, completes the SQ
+ *   responder  takes requests, sends responses, consumes receives
+ * A function of one side touches its own part and these shared words only:
+ * state (written with WRITE_ONCE under both locks, or by the side that fails,
+ * towards ERR only) and the attributes of struct cairn_qp_attrs (written under
+ * both locks by cairn_qpc_modify()).
+ *
+ * Time is CLOCK_MONOTONIC in nanoseconds, an argument. A side that must wake
+ * up by itself leaves a deadline; the lane keeps the timer.
+ */
+#ifndef CAIRN_ENGINE_QP_H
+#define CAIRN_ENGINE_QP_H
+
+#include "engine/port.h"
+#include "wire/psn.h"
+
+/* Values equal enum ib_qp_state. */
+enum cairn_state {
+	CAIRN_QP_RESET,
+	CAIRN_QP_INIT,
+	CAIRN_QP_RTR,
+	CAIRN_QP_RTS,
+	CAIRN_QP_SQD,
+	CAIRN_QP_SQE,
+	CAIRN_QP_ERR,
+};
+
+/* What modify_qp sets; both sides read it. */
+struct cairn_qp_attrs {
+	u32 dqpn;
+	u32 qkey;
+	u16 pkey;
+	u16 pmtu;		/* bytes */
+	u8 timeout;		/* 4.096 us << timeout; 0: none */
+	u8 retry_cnt;		/* 0..7, 7 is finite */
+	u8 rnr_retry;		/* 0..7, 7: for ever */
+	u8 min_rnr_timer;	/* code 0..31 */
+	u8 max_rd_atomic;	/* outstanding as requester */
+	u8 max_dest_rd_atomic;	/* kept as responder */
+	bool remote_read;
+	bool remote_write;
+	bool remote_atomic;
+	bool sqd_notify;
+};
+
+/* One send WQE from its start to its completion. */
+struct cairn_swr {
+	u64 wr_id;
+	u32 idx;		/* ring unit */
+	u32 psn;		/* first */
+	u32 npkts;		/* PSNs it takes; READ: responses */
+	u32 length;		/* bytes */
+	u32 ssn;
+	u8 opcode;		/* enum cairn_wqe_opcode */
+	u8 flags;		/* enum cairn_wqe_flags */
+	u8 units;
+	u8 status;		/* not 0: fails when its turn comes */
+	u32 vendor_err;
+};
+
+/* A private copy of one WQE of either kind. */
+union cairn_wqe_buf {
+	struct cairn_send_wqe send;
+	struct cairn_recv_wqe recv;
+	u8 bytes[CAIRN_MAX_WQE_UNITS * CAIRN_UNIT_SIZE];
+};
+
+struct cairn_requester {
+	/* Records are numbered without end; record n lies at n & swr_mask. */
+	u32 una_rec;		/* oldest not completed */
+	u32 send_rec;		/* the one being sent */
+	u32 new_rec;		/* next to start */
+	u32 pkt;		/* packets of send_rec that are out */
+	u32 una;		/* oldest PSN not acknowledged */
+	u32 psn;		/* next PSN to give out */
+	u32 sent;		/* one past the highest PSN ever sent */
+	u32 sq_next;		/* ring unit of the next WQE to start */
+	u32 ssn;		/* of the next message */
+	u32 lsn;		/* last SSN that credits allow */
+	bool lsn_valid;
+	bool implied_nak;	/* acted on; wait for progress */
+	bool drained;		/* SQ_DRAINED reported */
+	bool ring_bad;		/* the ring cannot be walked any more */
+	u8 rd_out;		/* READs and atomics on the way */
+	u8 retries;		/* left */
+	u8 rnr_retries;		/* left */
+	u64 ack_deadline;	/* 0: nothing to wait for */
+	u64 rnr_until;		/* 0: not waiting */
+	u32 swr_mask;
+	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
+	u32 wqe_idx;		/* what wqe holds, if wqe_valid */
+	bool wqe_valid;
+	union cairn_wqe_buf wqe;
+};
+
+/* A READ or atomic kept for duplicates. */
+struct cairn_rdres {
+	u32 psn;		/* first */
+	u32 npkts;
+	u32 next;		/* packets of the response that are out */
+	u32 length;
+	u32 rkey;
+	u32 msn;
+	u64 va;
+	u64 orig;		/* atomic result */
+	u8 kind;		/* enum cairn_kind, 0: empty */
+	bool pending;		/* response (or a part of it) to be sent */
+};
+
+enum cairn_resp_msg {
+	CAIRN_MSG_NONE,
+	CAIRN_MSG_SEND,
+	CAIRN_MSG_WRITE,
+};
+
+struct cairn_responder {
+	u32 epsn;		/* expected */
+	u32 msn;
+	u8 msg;			/* enum cairn_resp_msg in progress */
+	bool nak_sent;		/* this gap or RNR is reported */
+	bool ack_due;
+	bool nak_due;		/* nak below, after the pending responses */
+	bool fatal;		/* nak_due ends the connection */
+	bool comm_est;		/* reported */
+	bool rwqe_valid;	/* rwqe is consumed and not yet completed */
+	u8 nak;			/* AETH syndrome */
+	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
+	u32 received;		/* bytes of the message placed so far */
+	u32 rkey;
+	u64 va;			/* next byte of the WRITE */
+	u32 remaining;		/* bytes of the WRITE still to come */
+	u32 recv_len;		/* room in rwqe, bytes */
+	u32 rd_head;		/* resources: numbered without end */
+	u32 rd_pending;
+	u32 rd_mask;
+	struct cairn_rdres *rd;	/* rd_mask + 1, the owner's memory */
+	union cairn_wqe_buf rwqe;
+};
+
+struct cairn_qpc {
+	u8 state;		/* enum cairn_state */
+	u8 transport;		/* enum cairn_transport */
+	bool sq_sig_all;
+	bool has_srq;
+	u8 max_send_sge;
+	u8 max_recv_sge;
+	u16 max_inline;
+	u32 qpn;
+	u32 sq_depth;		/* units */
+	u32 max_msg;		/* bytes */
+	struct cairn_qp_attrs attrs;
+	struct cairn_requester req;
+	struct cairn_responder resp;
+};
+
+/* Work for one turn, so that a context is not held for long. */
+struct cairn_budget {
+	u32 packets;
+};
+
+/**
+ * cairn_qpc_init() - set up in RESET
+ *
+ * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
+ * max_msg, req.swr and swr_mask (at least as many records as WQEs may be
+ * outstanding), resp.rd and rd_mask.
+ */
+void cairn_qpc_init(struct cairn_qpc *q);
+
+/**
+ * cairn_qpc_reset() - back to RESET: forgets all work, posts no completions
+ * @sq_idx: the send write pointer; everything before it is dropped
+ *
+ * Caller holds both locks.
+ */
+void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx);
+
+/* Initial PSNs: RTR sets the responder's, RTS the requester's. Both locks. */
+void cairn_req_set_psn(struct cairn_qpc *q, u32 psn);
+void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn);
+
+/* Move to @state (already checked against the state table). Both locks held;
+ * the caller kicks both sides afterwards.
+ */
+void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state);
+
+/* A side failed: the QP goes to ERR and both sides flush. One lock held. */
+void cairn_qpc_fail(struct cairn_qpc *q);
+
+/**
+ * cairn_req_run() - send, complete and flush as far as possible
+ *
+ * Requester lock held. Returns true when work is left that waits for nothing
+ * but another turn.
+ */
+bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
+
+/* A response packet arrived. Requester lock held; run cairn_req_run() after
+ * the last packet of a batch.
+ */
+void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
+
+/* When cairn_req_run() must be called again at the latest; 0: never. */
+u64 cairn_req_deadline(const struct cairn_qpc *q);
+
+/* A request packet arrived. Responder lock held; run cairn_resp_run() after
+ * the last packet of a batch: that sends at most one ACK for all of them.
+ */
+void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
+
+/* Send what is due: READ and atomic responses, then ACK or NAK; flush in ERR.
+ * Responder lock held. Returns true when another turn is needed.
+ */
+bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
+
+#endif

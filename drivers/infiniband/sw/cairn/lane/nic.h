@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What all kernel-side layers share of one device.
+ *
+ * QP table: qpn -> struct cairn_exec, read under RCU. An entry is erased and a
+ * grace period waited before the QP goes away, so that a receiver in an RCU
+ * read section needs no reference.
+ */
+#ifndef CAIRN_LANE_NIC_H
+#define CAIRN_LANE_NIC_H
+
+#include <linux/netdevice.h>
+#include <linux/percpu.h>
+#include <linux/xarray.h>
+#include "engine/counters.h"
+
+struct cairn_stats {
+	u64 value[CAIRN_CTR_COUNT];
+};
+
+struct cairn_nic {
+	struct net_device *ndev;	/* reference held by the device */
+	struct cairn_stats __percpu *stats;
+	struct xarray qps;
+	struct list_head netif;		/* net/: device list, RCU */
+};
+
+static inline void cairn_nic_count(struct cairn_nic *nic,
+				   enum cairn_counter c, u64 n)
+{
+	this_cpu_add(nic->stats->value[c], n);
+}
+
+#endif

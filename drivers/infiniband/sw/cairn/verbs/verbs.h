@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * ib_core's objects, and what the rest of the module asks of them.
+ *
+ * Lifetime: ib_core frees an object after its destroy op returned; each destroy
+ * op first makes the object unreachable for the data path and waits a grace
+ * period, so that the data path works on raw pointers inside RCU read sections
+ * (receive softirq, lane turns and posts all are).
+ */
+#ifndef CAIRN_VERBS_VERBS_H
+#define CAIRN_VERBS_VERBS_H
+
+#include <linux/bvec.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/ib_umem.h>
+#include <rdma/cairn-abi.h>
+#include "engine/qp.h"
+#include "lane/exec.h"
+#include "lane/nic.h"
+#include "lane/path.h"
+
+struct cairn_dev {
+	struct ib_device ibdev;
+	struct cairn_nic nic;
+	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
+	struct xarray ahs;		/* number -> struct cairn_ah */
+	u32 next_mr;			/* cyclic allocation cursors */
+	u32 next_qpn;
+	u32 next_ah;
+	u8 port_state;			/* enum ib_port_state, as last reported */
+};
+
+/* One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. */
+struct cairn_queue {
+	void *ring;
+	u32 depth;			/* units, power of two */
+	u32 stride;			/* units of a receive WQE */
+	u32 index;			/* device's own pointer, see qinfo_dev */
+	u32 qid;
+	struct cairn_qinfo_dev *dev;	/* space 1 */
+	struct cairn_qinfo_host *host;	/* space 3 */
+	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
+};
+
+struct cairn_ucontext {
+	struct ib_ucontext ibuc;
+	struct cairn_qinfo_table *qinfo;	/* verbs/qinfo.c */
+};
+
+struct cairn_pd {
+	struct ib_pd ibpd;
+};
+
+struct cairn_ah {
+	struct ib_ah ibah;
+	u32 num;
+	spinlock_t lock;		/* path.dst */
+	struct cairn_path path;
+};
+
+struct cairn_cq {
+	struct ib_cq ibcq;
+	spinlock_t lock;		/* ring, notify; irqsave */
+	struct cairn_queue queue;
+	u32 arm_seen;			/* last arm word answered */
+	bool overflowed;
+	bool is_user;
+};
+
+/* Receive queue of a QP or an SRQ. */
+struct cairn_rq {
+	spinlock_t lock;		/* device's pointer (SRQ: shared by QPs) */
+	spinlock_t post_lock;		/* kernel posters */
+	struct cairn_queue queue;
+	u32 max_wr;
+	u32 max_sge;
+	u32 limit;			/* SRQ: limit event below this, 0: none */
+	bool is_user;
+};
+
+struct cairn_srq {
+	struct ib_srq ibsrq;
+	struct cairn_rq rq;
+};
+
+struct cairn_mr {
+	struct ib_mr ibmr;
+	u32 key;
+	int access;			/* IB_ACCESS_* */
+	bool dma;			/* kernel virtual addresses, everything */
+	u64 iova;
+	u64 length;
+	struct ib_umem *umem;
+	struct page **pages;
+	u32 npages;
+	u32 first_offset;		/* of iova in the first page */
+	struct ib_pd *pd;
+};
+
+struct cairn_qp {
+	struct ib_qp ibqp;
+	struct cairn_qpc qpc;
+	struct cairn_exec exec;
+	struct cairn_path path[CAIRN_SIDES];
+	struct cairn_queue sq;
+	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
+	struct cairn_rq rq;		/* unused with an SRQ */
+	struct ib_qp_cap cap;
+	struct ib_qp_attr attr;		/* as last modified, for query */
+	struct ib_qp_init_attr init;
+	bool is_user;
+};
+
+static inline struct cairn_dev *to_cairn_dev(struct ib_device *d)
+{
+	return container_of(d, struct cairn_dev, ibdev);
+}
+
+static inline struct cairn_qp *to_cairn_qp(struct ib_qp *qp)
+{
+	return container_of(qp, struct cairn_qp, ibqp);
+}
+
+static inline struct cairn_cq *to_cairn_cq(struct ib_cq *cq)
+{
+	return container_of(cq, struct cairn_cq, ibcq);
+}
+
+static inline struct cairn_srq *to_cairn_srq(struct ib_srq *srq)
+{
+	return container_of(srq, struct cairn_srq, ibsrq);
+}
+
+static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
+{
+	return container_of(mr, struct cairn_mr, ibmr);
+}
+
+static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)
+{
+	return container_of(ah, struct cairn_ah, ibah);
+}
+
+static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *q)
+{
+	return container_of(q, struct cairn_qp, qpc);
+}
+
+/* What verbs needs of the net layer, given by main.c. */
+struct cairn_verbs_net {
+	int (*attach)(struct cairn_nic *nic);
+	void (*detach)(struct cairn_nic *nic);
+};
+
+/* main.c: device life. */
+int cairn_verbs_init(const struct cairn_verbs_net *net);
+void cairn_verbs_exit(void);
+void cairn_verbs_remove(struct cairn_nic *nic);	/* netdev gone; RTNL held */
+void cairn_verbs_changed(struct cairn_nic *nic);	/* link or MTU; RTNL held */
+
+/* Data path, used by port.c. Any context with BH off, RCU read section. */
+
+/* Resolve @len bytes of @span for @pd into page fragments. Returns their
+ * number or -EFAULT; -E2BIG when more than @max are needed.
+ */
+int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
+		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
+		 int max);
+int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
+		   u64 len, enum cairn_access access);
+int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
+		    const struct cairn_pkt *pkt, u64 *orig);
+
+/* Add a completion; calls the completion handler outside the CQ lock. */
+void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe);
+
+/* Next posted receive: units copied to @buf, 0 none, -EINVAL bad ring. */
+int cairn_rq_take(struct cairn_rq *rq, void *buf);
+int cairn_rq_posted(struct cairn_rq *rq);
+
+/* An address handle of the QP's owner by number, or NULL. RCU. */
+struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);
+
+void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * The contract between cairn.ko and libcairn.
+ *
+ * Everything here is shared memory or a verbs command tail. Sizes and offsets
+ * are asserted below; reserved fields are written as zero and refused by the
+ * reader when they are not.
+ *
+ * Queues (send, receive, shared receive, completion) are rings of 64-byte
+ * units. Indices are free-running 32-bit counters of units; the slot is
+ * index & (depth - 1), depth is a power of two. The queue's pointers live in
+ * per-context queue-info arrays, found from the queue id (qid) alone:
+ *
+ *   space 1  written by the device only, mapped read-only
+ *   space 2  driver-internal: depth and ring location, never mapped
+ *   space 3  written by the host: write pointer, completion arming
+ *
+ * The arrays grow by chunks of CAIRN_QINFO_PER_CHUNK entries; each chunk is
+ * one page of each mapped space, shared by all queues whose qid falls in it.
+ */
+#ifndef _UAPI_RDMA_CAIRN_ABI_H
+#define _UAPI_RDMA_CAIRN_ABI_H
+
+#include <linux/types.h>
+
+#define CAIRN_ABI_VERSION	1
+/* Chosen at random; must differ from every enum rdma_driver_id. */
+#define CAIRN_DRIVER_ID		0xc41a7d52U
+
+#define CAIRN_UNIT_SIZE		64	/* bytes of one ring unit */
+#define CAIRN_MAX_SGE		32
+#define CAIRN_MAX_INLINE	512	/* bytes of inline data in one WQE */
+#define CAIRN_MAX_WQE_UNITS	9	/* a full inline WQE or a 32-SGE list */
+
+/* Queue-info arrays. */
+#define CAIRN_QINFO_PER_CHUNK	64
+
+/* Space 1: the device writes, the host reads. */
+struct cairn_qinfo_dev {
+	/* SQ: oldest WQE unit still in use. RQ/SRQ: next unit the device
+	 * takes. CQ: next entry the device writes (the host polls it).
+	 */
+	__u32 index;
+	__u32 state;		/* enum cairn_queue_state */
+	__u32 wakeup;		/* not 0: the device sleeps, ring the doorbell */
+	__u32 depth;		/* current depth, units */
+	__u32 generation;	/* changes when the ring was replaced */
+	__u32 reserved[11];
+};
+
+enum cairn_queue_state {
+	CAIRN_QUEUE_INVALID = 0,
+	CAIRN_QUEUE_READY = 1,
+	CAIRN_QUEUE_ERROR = 2,
+};
+
+/* Space 3: the host writes, the device reads (and never trusts). */
+struct cairn_qinfo_host {
+	/* SQ/RQ/SRQ: next unit the host will fill (all before are valid).
+	 * CQ: next entry the host will poll (all before are free).
+	 */
+	__u32 index;
+	/* CQ only: (sequence << 2) | CAIRN_ARM_*; a sequence that the device
+	 * has not answered yet requests one completion event.
+	 */
+	__u32 arm;
+	__u32 reserved[14];
+};
+
+#define CAIRN_ARM_NEXT		1u
+#define CAIRN_ARM_SOLICITED	2u
+#define CAIRN_ARM_MASK		3u
+
+/* Send WQE opcodes: private numbering, not enum ibv_wr_opcode. */
+enum cairn_wqe_opcode {
+	CAIRN_WQE_SEND = 0,
+	CAIRN_WQE_SEND_IMM = 1,
+	CAIRN_WQE_SEND_INV = 2,
+	CAIRN_WQE_WRITE = 3,
+	CAIRN_WQE_WRITE_IMM = 4,
+	CAIRN_WQE_READ = 5,
+	CAIRN_WQE_CAS = 6,
+	CAIRN_WQE_FAA = 7,
+	CAIRN_WQE_LOCAL_INV = 8,
+	CAIRN_WQE_BIND_MW = 9,
+	CAIRN_WQE_REG_MR = 10,	/* kernel queues only */
+	CAIRN_WQE_WRITE_PERSIST = 11,
+	CAIRN_WQE_OPCODES
+};
+
+enum cairn_wqe_flags {
+	CAIRN_WQE_SIGNALED = 1 << 0,
+	CAIRN_WQE_SOLICITED = 1 << 1,
+	CAIRN_WQE_FENCE = 1 << 2,
+	CAIRN_WQE_INLINE = 1 << 3,
+	CAIRN_WQE_FLAGS = (1 << 4) - 1
+};
+
+struct cairn_sge {
+	__aligned_u64 addr;	/* virtual address in the MR's address space */
+	__u32 length;		/* bytes */
+	__u32 lkey;
+};
+
+/*
+ * A send WQE: one or more units. The data area starts at byte 32 of the first
+ * unit and runs on through the following ones: scatter/gather entries or, with
+ * CAIRN_WQE_INLINE, bytes. Atomics keep their operands at 32 and one SGE at 48.
+ */
+struct cairn_send_wqe {
+	__aligned_u64 wr_id;
+	__u8 opcode;		/* enum cairn_wqe_opcode */
+	__u8 flags;		/* enum cairn_wqe_flags */
+	__u8 num_sge;
+	__u8 units;		/* 1..CAIRN_MAX_WQE_UNITS */
+	__u32 imm_or_key;	/* immediate (network order) or rkey to invalidate */
+	union {
+		__aligned_u64 remote_addr;
+		struct {
+			__u32 ah;	/* address handle number */
+			__u32 qpn;
+		} ud;
+	};
+	union {
+		__u32 rkey;
+		__u32 qkey;	/* UD */
+	};
+	__u32 inline_len;	/* bytes, 0..CAIRN_MAX_INLINE */
+	union {
+		struct cairn_sge sge[2];
+		__u8 inl[32];
+		struct {
+			__aligned_u64 compare_add;
+			__aligned_u64 swap;
+		} atomic;
+	};
+};
+
+#define CAIRN_WQE_DATA_OFFSET		32
+#define CAIRN_WQE_ATOMIC_SGE_OFFSET	48
+
+/*
+ * A receive WQE: the queue has a fixed stride of units (see
+ * cairn_ring_desc.stride), so that the device knows how many are posted.
+ */
+struct cairn_recv_wqe {
+	__aligned_u64 wr_id;
+	__u8 num_sge;
+	__u8 reserved[7];
+	struct cairn_sge sge[3];	/* continues in the following units */
+};
+
+#define CAIRN_RECV_SGE_OFFSET		16
+
+/* Completion opcode: says what happened, independent of enum ibv_wc_opcode. */
+enum cairn_cqe_opcode {
+	CAIRN_CQE_SEND = 0,
+	CAIRN_CQE_WRITE = 1,
+	CAIRN_CQE_READ = 2,
+	CAIRN_CQE_CAS = 3,
+	CAIRN_CQE_FAA = 4,
+	CAIRN_CQE_BIND_MW = 5,
+	CAIRN_CQE_LOCAL_INV = 6,
+	CAIRN_CQE_REG_MR = 7,
+	CAIRN_CQE_WRITE_PERSIST = 8,
+	CAIRN_CQE_RECV = 16,
+	CAIRN_CQE_RECV_IMM = 17,	/* RDMA WRITE with immediate */
+};
+
+enum cairn_cqe_flags {
+	CAIRN_CQE_GRH = 1 << 0,
+	CAIRN_CQE_WITH_IMM = 1 << 1,
+	CAIRN_CQE_WITH_INV = 1 << 2,
+	CAIRN_CQE_IPV4 = 1 << 3,	/* GRH holds an IPv4 header */
+	CAIRN_CQE_VLAN = 1 << 4,
+	CAIRN_CQE_SOLICITED = 1 << 5,
+};
+
+/* Status values equal enum ibv_wc_status (IBTA 11.6.2). */
+enum cairn_cqe_status {
+	CAIRN_CQE_SUCCESS = 0,
+	CAIRN_CQE_LOC_LEN_ERR = 1,
+	CAIRN_CQE_LOC_QP_OP_ERR = 2,
+	CAIRN_CQE_LOC_PROT_ERR = 4,
+	CAIRN_CQE_WR_FLUSH_ERR = 5,
+	CAIRN_CQE_MW_BIND_ERR = 6,
+	CAIRN_CQE_BAD_RESP_ERR = 7,
+	CAIRN_CQE_LOC_ACCESS_ERR = 8,
+	CAIRN_CQE_REM_INV_REQ_ERR = 9,
+	CAIRN_CQE_REM_ACCESS_ERR = 10,
+	CAIRN_CQE_REM_OP_ERR = 11,
+	CAIRN_CQE_RETRY_EXC_ERR = 12,
+	CAIRN_CQE_RNR_RETRY_EXC_ERR = 13,
+	CAIRN_CQE_FATAL_ERR = 18,
+};
+
+struct cairn_cqe {
+	__aligned_u64 wr_id;
+	__u32 qpn;
+	__u32 byte_len;
+	__u32 imm_or_key;	/* immediate (network order) or invalidated rkey */
+	__u32 src_qp;
+	__u8 opcode;		/* enum cairn_cqe_opcode */
+	__u8 status;		/* enum cairn_cqe_status */
+	__u16 flags;		/* enum cairn_cqe_flags */
+	__u32 vendor_err;	/* AETH syndrome or -errno that explains status */
+	__aligned_u64 timestamp;	/* CLOCK_MONOTONIC, ns */
+	__aligned_u64 persist_va;
+	__aligned_u64 persist_token;
+	__u32 psn;
+	__u16 vlan;
+	__u8 smac_valid;
+	__u8 sl;
+};
+
+/* Where a ring and its queue info are mapped: offsets for mmap(2). */
+struct cairn_ring_desc {
+	__aligned_u64 ring_offset;
+	__aligned_u64 ring_bytes;
+	__aligned_u64 dev_offset;	/* page of space 1 that holds qid */
+	__aligned_u64 host_offset;	/* page of space 3 that holds qid */
+	__u32 qid;
+	__u32 depth;			/* units, a power of two */
+	__u32 stride;			/* units of one receive WQE; CQ: 1; SQ: 0 */
+	__u32 reserved;
+};
+
+/* Command tails. */
+struct cairn_alloc_ucontext_resp {
+	__u32 abi_version;
+	__u32 page_size;
+	__aligned_u64 features;		/* enum cairn_features */
+	__u32 max_inline;
+	__u32 max_sge;
+};
+
+enum cairn_features {
+	CAIRN_FEATURE_NONE = 0,
+};
+
+struct cairn_create_cq_resp {
+	struct cairn_ring_desc ring;
+};
+
+/* The new ring starts with the unpolled entries at the old indices. */
+struct cairn_resize_cq_resp {
+	struct cairn_ring_desc ring;
+};
+
+struct cairn_create_qp_resp {
+	struct cairn_ring_desc sq;
+	struct cairn_ring_desc rq;	/* all zero when the QP uses an SRQ */
+};
+
+struct cairn_create_srq_resp {
+	struct cairn_ring_desc rq;
+};
+
+struct cairn_create_ah_resp {
+	__u32 ah_num;
+	__u32 reserved;
+};
+
+/* Driver methods on RDMA_VERBS_IOCTL; ids are in the driver namespace 1<<12. */
+enum cairn_objects {
+	CAIRN_OBJECT_DEVICE = (1U << 12),
+};
+
+enum cairn_device_methods {
+	CAIRN_METHOD_DOORBELL = (1U << 12),
+};
+
+/* Input: struct cairn_doorbell, inlined in the attribute. */
+enum cairn_doorbell_attrs {
+	CAIRN_ATTR_DOORBELL = (1U << 12),
+};
+
+struct cairn_doorbell {
+	__u32 qid;
+	__u32 index;		/* write pointer, units */
+};
+
+#ifndef __cplusplus
+#define CAIRN_ABI_ASSERT(e) _Static_assert(e, #e)
+CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_dev) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_host) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_sge) == 16);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_send_wqe) == CAIRN_UNIT_SIZE);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_recv_wqe) == CAIRN_UNIT_SIZE);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 48);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, remote_addr) == 16);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, inline_len) == 28);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, sge) ==
+		 CAIRN_WQE_DATA_OFFSET);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_recv_wqe, sge) ==
+		 CAIRN_RECV_SGE_OFFSET);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, opcode) == 24);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, timestamp) == 32);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, psn) == 56);
+#endif
+
+#endif /* _UAPI_RDMA_CAIRN_ABI_H */
