@@ -97,5 +97,9 @@ static_assert(sizeof(struct cairn_reth) == 16);
 static_assert(sizeof(struct cairn_atomiceth) == 28);
 static_assert(sizeof(struct cairn_aeth) == 4);
 static_assert(sizeof(struct cairn_atomicacketh) == 8);
+static_assert(sizeof(struct cairn_immdt) == 4);
+static_assert(sizeof(struct cairn_ieth) == 4);
+static_assert(sizeof(struct cairn_bth) + sizeof(struct cairn_atomiceth) ==
+	      CAIRN_MAX_HDR);
 
 #endif

@@ -13,41 +13,79 @@
 
 #include "wire/hdr.h"
 
-/* Chosen once, at module load, by cairn_icrc_select(). */
 struct cairn_icrc_impl {
 	const char *name;
-	/* Raw CRC-32 (reflected, no inversion) of len bytes continued from crc. */
+	/* Raw CRC-32 (reflected, no inversion) of len bytes continued from crc;
+	 * any alignment, any length, callable wherever packets are handled.
+	 */
 	u32 (*update)(u32 crc, const void *data, u32 len);
 };
+
+/* Four interleaved streams, 16 KiB of tables: the portable one. */
+extern const struct cairn_icrc_impl cairn_icrc_portable;
+/* One stream, 8 KiB of tables: for processors that gain nothing from four. */
+extern const struct cairn_icrc_impl cairn_icrc_slicing;
 
 /**
  * cairn_icrc_select() - set the implementation of the running system
  * @impl: NULL for the portable one
  *
- * Process context, before any other call.
+ * The first call also computes the tables of the implementations above, so a
+ * calibration selects NULL before it times them. All of it is read-only once
+ * the module has initialised.
+ *
+ * Context: module initialisation, before any other call; not concurrently.
  */
 void cairn_icrc_select(const struct cairn_icrc_impl *impl);
-
-extern const struct cairn_icrc_impl cairn_icrc_portable;
 
 /**
  * cairn_icrc_headers4() - start the ICRC of an IPv4 packet
  * @ip: the 20 bytes of IPv4 header (no options) as on the wire
  * @udp: the 8 bytes of UDP header
  * @bth: the headers from BTH on
- * @bth_len: bytes at @bth to cover, at least 12
+ * @bth_len: bytes at @bth to cover, at least 12; payload may be among them
+ *
+ * The fields that routers may change are taken as ones whatever they hold, so
+ * checksums need not be there yet; lengths, id and addresses must be. @ip, @udp
+ * and @bth need no alignment. IBTA 7.8.1, Annex A17.3.3.
+ *
+ * Context: any.
+ * Return: the raw CRC, for cairn_icrc_update() and cairn_icrc_finish().
  */
 u32 cairn_icrc_headers4(const u8 *ip, const u8 *udp, const u8 *bth,
 			u32 bth_len);
 
-/* The same for IPv6: @ip has 40 bytes. */
+/**
+ * cairn_icrc_headers6() - start the ICRC of an IPv6 packet
+ * @ip: the 40 bytes of IPv6 header as on the wire, UDP following directly
+ * @udp: as for cairn_icrc_headers4()
+ * @bth: as for cairn_icrc_headers4()
+ * @bth_len: as for cairn_icrc_headers4()
+ *
+ * Context: any.
+ * Return: the raw CRC, for cairn_icrc_update() and cairn_icrc_finish().
+ */
 u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
 			u32 bth_len);
 
-/* Continue over payload and pad. */
+/**
+ * cairn_icrc_update() - continue over payload and pad
+ * @crc: what the last call returned
+ * @data: any alignment
+ * @len: bytes, may be 0
+ *
+ * Context: any.
+ * Return: the raw CRC.
+ */
 u32 cairn_icrc_update(u32 crc, const void *data, u32 len);
 
-/* The four bytes to store, or to compare with, at the end of the packet. */
+/**
+ * cairn_icrc_finish() - end an ICRC
+ * @crc: the raw CRC over everything up to the last pad byte
+ *
+ * Context: any.
+ * Return: the four bytes to store, or to compare with, at the end of the packet.
+ */
 __le32 cairn_icrc_finish(u32 crc);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP). */
+#include <linux/build_bug.h>
 #include "wire/opcode.h"
 
 #define F	CAIRN_OP_FIRST
@@ -15,33 +16,35 @@
 #define ATOM	CAIRN_HDR_ATOMICETH
 #define ATOMACK	CAIRN_HDR_ATOMICACKETH
 
-#define OP(t, op, k, fl, ext)						\
-	[CAIRN_BTH_##t | CAIRN_BTH_##op] = {				\
-		.name = #t " " #op,					\
+#define ENTRY(nm, t, k, fl, hdr)					\
+	{								\
+		.name = nm,						\
 		.transport = CAIRN_TRANSPORT_##t,			\
 		.kind = CAIRN_KIND_##k,					\
 		.flags = (fl),						\
-		.hdrs = CAIRN_HDR_BTH | (ext),				\
-		.hdr_len = CAIRN_HDR_LEN(CAIRN_HDR_BTH | (ext)),	\
+		.hdrs = (hdr),						\
+		.hdr_len = CAIRN_HDR_LEN(hdr) +				\
+			   BUILD_BUG_ON_ZERO(CAIRN_HDR_LEN(hdr) >	\
+					     CAIRN_MAX_HDR),		\
 	}
 
-/* What RC and UC have in common. */
-#define SEND_AND_WRITE(t)						\
-	OP(t, SEND_FIRST, SEND, F | P, 0),				\
-	OP(t, SEND_MIDDLE, SEND, P, 0),					\
-	OP(t, SEND_LAST, SEND, L | P, 0),				\
-	OP(t, SEND_LAST_IMM, SEND, L | P, IMM),				\
-	OP(t, SEND_ONLY, SEND, F | L | P, 0),				\
-	OP(t, SEND_ONLY_IMM, SEND, F | L | P, IMM),			\
-	OP(t, WRITE_FIRST, WRITE, F | P, RETH),				\
-	OP(t, WRITE_MIDDLE, WRITE, P, 0),				\
-	OP(t, WRITE_LAST, WRITE, L | P, 0),				\
-	OP(t, WRITE_LAST_IMM, WRITE, L | P, IMM),			\
-	OP(t, WRITE_ONLY, WRITE, F | L | P, RETH),			\
-	OP(t, WRITE_ONLY_IMM, WRITE, F | L | P, RETH | IMM)
+#define OP(t, op, k, fl, ext)						\
+	[CAIRN_BTH_##t | CAIRN_BTH_##op] =				\
+		ENTRY(#t " " #op, t, k, fl, BTH | (ext))
 
 const struct cairn_opcode cairn_opcodes[256] = {
-	SEND_AND_WRITE(RC),
+	OP(RC, SEND_FIRST, SEND, F | P, 0),
+	OP(RC, SEND_MIDDLE, SEND, P, 0),
+	OP(RC, SEND_LAST, SEND, L | P, 0),
+	OP(RC, SEND_LAST_IMM, SEND, L | P, IMM),
+	OP(RC, SEND_ONLY, SEND, F | L | P, 0),
+	OP(RC, SEND_ONLY_IMM, SEND, F | L | P, IMM),
+	OP(RC, WRITE_FIRST, WRITE, F | P, RETH),
+	OP(RC, WRITE_MIDDLE, WRITE, P, 0),
+	OP(RC, WRITE_LAST, WRITE, L | P, 0),
+	OP(RC, WRITE_LAST_IMM, WRITE, L | P, IMM),
+	OP(RC, WRITE_ONLY, WRITE, F | L | P, RETH),
+	OP(RC, WRITE_ONLY_IMM, WRITE, F | L | P, RETH | IMM),
 	OP(RC, SEND_LAST_INV, SEND, L | P, INV),
 	OP(RC, SEND_ONLY_INV, SEND, F | L | P, INV),
 	OP(RC, READ_REQUEST, READ_REQ, F | L, RETH),
@@ -53,15 +56,22 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(RC, READ_RESP_ONLY, READ_RESP, F | L | P | R, AETH),
 	OP(RC, ACK, ACK, F | L | R, AETH),
 	OP(RC, ATOMIC_ACK, ATOMIC_ACK, F | L | R, AETH | ATOMACK),
-	SEND_AND_WRITE(UC),
+
+	OP(UC, SEND_FIRST, SEND, F | P, 0),
+	OP(UC, SEND_MIDDLE, SEND, P, 0),
+	OP(UC, SEND_LAST, SEND, L | P, 0),
+	OP(UC, SEND_LAST_IMM, SEND, L | P, IMM),
+	OP(UC, SEND_ONLY, SEND, F | L | P, 0),
+	OP(UC, SEND_ONLY_IMM, SEND, F | L | P, IMM),
+	OP(UC, WRITE_FIRST, WRITE, F | P, RETH),
+	OP(UC, WRITE_MIDDLE, WRITE, P, 0),
+	OP(UC, WRITE_LAST, WRITE, L | P, 0),
+	OP(UC, WRITE_LAST_IMM, WRITE, L | P, IMM),
+	OP(UC, WRITE_ONLY, WRITE, F | L | P, RETH),
+	OP(UC, WRITE_ONLY_IMM, WRITE, F | L | P, RETH | IMM),
+
 	OP(UD, SEND_ONLY, SEND, F | L | P, DETH),
 	OP(UD, SEND_ONLY_IMM, SEND, F | L | P, DETH | IMM),
-	[CAIRN_BTH_CNP] = {
-		.name = "CNP",
-		.transport = CAIRN_TRANSPORT_CNP,
-		.kind = CAIRN_KIND_CNP,
-		.flags = F | L | P,
-		.hdrs = BTH,
-		.hdr_len = CAIRN_HDR_LEN(BTH),
-	},
+
+	[CAIRN_BTH_CNP] = ENTRY("CNP", CNP, CNP, F | L | P, BTH),
 };

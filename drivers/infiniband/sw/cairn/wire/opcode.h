@@ -21,18 +21,22 @@ enum cairn_hdr {
 	CAIRN_HDR_IETH = 1 << 7,
 };
 
-#define CAIRN_HDR_LEN_BELOW(mask, bit)					\
-	((((mask) & ((bit) - 1) & CAIRN_HDR_BTH) ? 12 : 0) +		\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_DETH) ? 8 : 0) +		\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_RETH) ? 16 : 0) +		\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_ATOMICETH) ? 28 : 0) +	\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_AETH) ? 4 : 0) +		\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_ATOMICACKETH) ? 8 : 0) +	\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_IMMDT) ? 4 : 0) +		\
-	 (((mask) & ((bit) - 1) & CAIRN_HDR_IETH) ? 4 : 0))
+#define CAIRN_HDR_LEN_IF(mask, bit, hdr)				\
+	(((mask) & CAIRN_HDR_##bit) ? sizeof(struct cairn_##hdr) : 0)
 
-/* Total header length of a header list. */
-#define CAIRN_HDR_LEN(mask)	CAIRN_HDR_LEN_BELOW(mask, 1 << 8)
+/* Length of a header list, bytes. */
+#define CAIRN_HDR_LEN(mask)						\
+	(CAIRN_HDR_LEN_IF(mask, BTH, bth) +				\
+	 CAIRN_HDR_LEN_IF(mask, DETH, deth) +				\
+	 CAIRN_HDR_LEN_IF(mask, RETH, reth) +				\
+	 CAIRN_HDR_LEN_IF(mask, ATOMICETH, atomiceth) +			\
+	 CAIRN_HDR_LEN_IF(mask, AETH, aeth) +				\
+	 CAIRN_HDR_LEN_IF(mask, ATOMICACKETH, atomicacketh) +		\
+	 CAIRN_HDR_LEN_IF(mask, IMMDT, immdt) +				\
+	 CAIRN_HDR_LEN_IF(mask, IETH, ieth))
+
+/* Offset of header @bit in a list that has it, bytes from the BTH. */
+#define CAIRN_HDR_LEN_BELOW(mask, bit)	CAIRN_HDR_LEN((mask) & ((bit) - 1))
 
 enum cairn_transport {
 	CAIRN_TRANSPORT_NONE,	/* not a packet that anybody may send */
@@ -67,7 +71,7 @@ struct cairn_opcode {
 	u8 kind;		/* enum cairn_kind */
 	u8 flags;		/* enum cairn_op_flags */
 	u8 hdrs;		/* enum cairn_hdr, with BTH */
-	u8 hdr_len;		/* bytes, BTH included */
+	u8 hdr_len;		/* bytes, BTH included, 12..CAIRN_MAX_HDR */
 };
 
 /* Transport prefix and operation of the BTH opcode (IBTA table 38). */
@@ -102,6 +106,7 @@ enum cairn_bth_op {
 	CAIRN_BTH_SEND_ONLY_INV = 0x17,
 };
 
+/* Indexed by the BTH opcode; a code that is not defined has no name. */
 extern const struct cairn_opcode cairn_opcodes[256];
 
 #endif

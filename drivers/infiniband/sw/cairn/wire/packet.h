@@ -52,26 +52,44 @@ enum cairn_parse_error {
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
  * @pkt: filled in; cookie and base are left alone
- * @hdr: the packet from its BTH on; min(@len, CAIRN_MAX_HDR) bytes readable
+ * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
+ *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC
  *
- * Every length is checked here against @len, nothing past it is read. The ICRC
- * is the caller's (wire/icrc.h). Any context. IBTA 9.6, Annex A17.
+ * Every length is checked against @len, nothing past it is read. Not checked,
+ * because they need state: the ICRC (wire/icrc.h), whether the opcode suits the
+ * QP, and payload against path MTU and DMA length. FECN, MigReq and the
+ * contents of the pad are ignored. IBTA 9.2, 9.3, 9.6; Annex A17.9.3 (CNP).
+ *
+ * Context: any.
+ * Return: CAIRN_PARSE_OK, or why the packet is to be dropped: @pkt is then
+ * partly undefined.
  */
 enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
 				       u32 len);
 
 /**
  * cairn_pkt_build() - write the headers of one packet
- * @hdr: room for op->hdr_len bytes (CAIRN_MAX_HDR is enough)
+ * @hdr: room for op->hdr_len bytes (CAIRN_MAX_HDR is enough), any alignment
  * @pkt: opcode, solicited, ack_req, becn, pkey, qpn, psn, payload_len and the
- *	extension fields that the opcode has; op and pad are derived
+ *	extension fields that the opcode has; op and pad are derived. Numbers
+ *	of 24 bits are cut to that.
  *
- * MigReq is set, as hardware does. Returns the header length in bytes.
- * The payload is followed by (-payload_len & 3) zero bytes and the ICRC.
+ * MigReq is set, as hardware does. The payload is followed by cairn_pad() zero
+ * bytes and the ICRC. IBTA 9.2, 9.3.
+ *
+ * Context: any.
+ * Return: the header length in bytes; 0 when the opcode is not defined, with
+ * nothing written.
  */
 u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt);
 
+/**
+ * cairn_pad() - zero bytes between payload and ICRC (IBTA 9.2.4)
+ * @payload_len: bytes
+ *
+ * Return: 0..3 bytes.
+ */
 static inline u32 cairn_pad(u32 payload_len)
 {
 	return -payload_len & 3;

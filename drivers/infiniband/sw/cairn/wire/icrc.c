@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * ICRC over the headers, and the portable CRC-32.
+ *
+ * One table look-up consumes one byte, and eight look-ups for a 64-bit word do
+ * not depend on each other; but the next word needs their result. Four words
+ * side by side hide that latency: each stream is carried forward by 32 bytes,
+ * over the words of the three others, and they join at the end.
+ */
+#include <linux/cache.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+#include "wire/icrc.h"
+
+#define CRC32_POLY	0xedb88320u	/* reflected */
+#define STREAMS		4
+#define WORD		8		/* bytes */
+
+/* The CRC of the eight bytes of ones that stand for the LRH. */
+#define SEED		0xdebb20e3u
+
+typedef u32 crc_table[WORD][256];
+
+/* [i][b]: what byte b becomes once i zero bytes follow it ... */
+static crc_table next_word __ro_after_init;
+/* ... and i zero bytes more than the words of the other streams. */
+static crc_table next_block __ro_after_init;
+
+static const struct cairn_icrc_impl *icrc __ro_after_init;
+
+static u32 byte_to_crc(u32 crc)
+{
+	int bit;
+
+	for (bit = 0; bit < 8; bit++)
+		crc = crc >> 1 ^ (crc & 1 ? CRC32_POLY : 0);
+	return crc;
+}
+
+static void fill_tables(void)
+{
+	u32 b, i, crc;
+
+	for (b = 0; b < 256; b++) {
+		crc = b;
+		for (i = 0; i < STREAMS * WORD; i++) {
+			crc = byte_to_crc(crc);
+			if (i < WORD)
+				next_word[i][b] = crc;
+			if (i >= (STREAMS - 1) * WORD)
+				next_block[i - (STREAMS - 1) * WORD][b] = crc;
+		}
+	}
+}
+
+static inline u64 load(const u8 *p)
+{
+	__le64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64_to_cpu(v);
+}
+
+static __always_inline u32 advance(const u32 (*t)[256], u64 w)
+{
+	return t[7][w & 0xff] ^ t[6][w >> 8 & 0xff] ^
+	       t[5][w >> 16 & 0xff] ^ t[4][w >> 24 & 0xff] ^
+	       t[3][w >> 32 & 0xff] ^ t[2][w >> 40 & 0xff] ^
+	       t[1][w >> 48 & 0xff] ^ t[0][w >> 56];
+}
+
+static u32 update_slicing(u32 crc, const void *data, u32 len)
+{
+	const u8 *p = data;
+
+	for (; len >= WORD; len -= WORD, p += WORD)
+		crc = advance(next_word, load(p) ^ crc);
+	for (; len; len--, p++)
+		crc = crc >> 8 ^ next_word[0][(crc ^ *p) & 0xff];
+	return crc;
+}
+
+static u32 update_interleaved(u32 crc, const void *data, u32 len)
+{
+	const u32 block = STREAMS * WORD;
+	const u8 *p = data;
+	u32 b = 0, c = 0, d = 0;
+
+	if (len < 2 * block)
+		return update_slicing(crc, data, len);
+
+	for (; len >= 2 * block; len -= block, p += block) {
+		crc = advance(next_block, load(p) ^ crc);
+		b = advance(next_block, load(p + WORD) ^ b);
+		c = advance(next_block, load(p + 2 * WORD) ^ c);
+		d = advance(next_block, load(p + 3 * WORD) ^ d);
+	}
+	crc = advance(next_word, load(p) ^ crc);
+	crc = advance(next_word, load(p + WORD) ^ b ^ crc);
+	crc = advance(next_word, load(p + 2 * WORD) ^ c ^ crc);
+	crc = advance(next_word, load(p + 3 * WORD) ^ d ^ crc);
+	return update_slicing(crc, p + block, len - block);
+}
+
+const struct cairn_icrc_impl cairn_icrc_slicing = {
+	.name = "slicing",
+	.update = update_slicing,
+};
+
+const struct cairn_icrc_impl cairn_icrc_portable = {
+	.name = "interleaved",
+	.update = update_interleaved,
+};
+
+void cairn_icrc_select(const struct cairn_icrc_impl *impl)
+{
+	if (!next_word[0][1])
+		fill_tables();
+	icrc = impl ? impl : &cairn_icrc_portable;
+}
+
+u32 cairn_icrc_update(u32 crc, const void *data, u32 len)
+{
+	return icrc->update(crc, data, len);
+}
+
+/*
+ * The headers as the ICRC sees them, in one piece: an update of its own for
+ * each header would cost more in calls than in arithmetic.
+ */
+struct icrc_image {
+	u8 bytes[40 + 8 + CAIRN_MAX_HDR];
+	u32 len;
+};
+
+static inline void image_add(struct icrc_image *img, const u8 *data, u32 len)
+{
+	memcpy(img->bytes + img->len, data, len);
+	img->len += len;
+}
+
+static u32 image_crc(struct icrc_image *img, const u8 *udp, const u8 *bth,
+		     u32 bth_len)
+{
+	u8 *p = img->bytes + img->len;
+	u32 crc, n = bth_len < CAIRN_MAX_HDR ? bth_len : CAIRN_MAX_HDR;
+
+	image_add(img, udp, 8);
+	image_add(img, bth, n);
+	memset(p + 6, 0xff, 2);		/* UDP checksum */
+	p[8 + 4] = 0xff;		/* BTH byte 4: FECN, BECN, reserved */
+	crc = cairn_icrc_update(SEED, img->bytes, img->len);
+	if (n < bth_len)
+		crc = cairn_icrc_update(crc, bth + n, bth_len - n);
+	return crc;
+}
+
+u32 cairn_icrc_headers4(const u8 *ip, const u8 *udp, const u8 *bth,
+			u32 bth_len)
+{
+	struct icrc_image img;
+
+	img.len = 0;
+	image_add(&img, ip, 20);
+	img.bytes[1] = 0xff;		/* TOS */
+	img.bytes[8] = 0xff;		/* TTL */
+	memset(img.bytes + 10, 0xff, 2);	/* header checksum */
+	return image_crc(&img, udp, bth, bth_len);
+}
+
+u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
+			u32 bth_len)
+{
+	struct icrc_image img;
+
+	img.len = 0;
+	image_add(&img, ip, 40);
+	img.bytes[0] |= 0x0f;		/* traffic class, flow label */
+	memset(img.bytes + 1, 0xff, 3);
+	img.bytes[7] = 0xff;		/* hop limit */
+	return image_crc(&img, udp, bth, bth_len);
+}
+
+__le32 cairn_icrc_finish(u32 crc)
+{
+	return cpu_to_le32(~crc);
+}
