@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# scripts/vm/initramfs.sh SERIES: prepare what QEMU boots of a kernel, once per
+# kernel version, and print the paths of the two files: the kernel and a tiny
+# initramfs that mounts the host's root file system and goes on from there.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=scripts/vm/kernels.sh
+. "$here/kernels.sh"
+
+series=$1
+release=$(kernel_release "$series")
+dir=$(kernel_dir "$series")
+key=$(cat "${BASH_SOURCE[0]}" "$here/initramfs-init" | sha256sum | cut -c1-12)
+initrd=$dir/boot/initrd-$key.img
+kernel=$dir/boot/vmlinux-$key
+
+modules() {
+	local m
+
+	for m in virtio_pci virtio_console 9pnet_virtio 9p overlay; do
+		PATH=$PATH:/sbin:/usr/sbin modprobe -d "$dir" -S "$release" --show-depends "$m"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }'
+}
+
+build_initrd() {
+	local tmp m
+
+	tmp=$(mktemp -d)
+	# shellcheck disable=SC2064
+	trap "rm -rf '$tmp'" EXIT
+	mkdir -p "$tmp"/{bin,dev,proc,sys,ro,rw,root,mod}
+	cp "$(command -v busybox)" "$tmp/bin/busybox"
+	cp "$here/initramfs-init" "$tmp/init"
+	chmod +x "$tmp/init"
+	while read -r m; do
+		cp "$m" "$tmp/mod/"
+		echo "/mod/$(basename "$m")"
+	done < <(modules) >"$tmp/mod/order"
+	(cd "$tmp" && find . | cpio --quiet -o -H newc) >"$initrd.$$"
+	mv "$initrd.$$" "$initrd"
+}
+
+# The guest would spend seconds on unpacking itself in software emulation;
+# QEMU boots the unpacked kernel through its PVH entry.
+build_kernel() {
+	python3 - "$dir/boot/vmlinuz-$release" "$kernel.$$" <<'PY'
+import lzma, struct, subprocess, sys
+
+image = open(sys.argv[1], 'rb').read()
+# Documentation/arch/x86/boot.rst: the payload of the protected-mode part
+setup_sects = image[0x1f1] or 4
+offset, length = struct.unpack_from('<II', image, 0x248)
+start = (setup_sects + 1) * 512 + offset
+payload = image[start:start + length]
+if payload[:6] == b'\xfd7zXZ\x00':
+    elf = lzma.LZMADecompressor().decompress(payload)
+elif payload[:4] == b'\x28\xb5\x2f\xfd':
+    # the image's own length follows the frame; zstd calls it garbage
+    elf = subprocess.run(['zstd', '-dc'], input=payload[:-4], check=True,
+                         stdout=subprocess.PIPE).stdout
+else:
+    sys.exit('vmlinuz: unknown compression')
+if elf[:4] != b'\x7fELF':
+    sys.exit('vmlinuz: the payload is no ELF file')
+open(sys.argv[2], 'wb').write(elf)
+PY
+	mv "$kernel.$$" "$kernel"
+}
+
+[ -e "$initrd" ] || build_initrd
+[ -e "$kernel" ] || build_kernel
+echo "$kernel $initrd"

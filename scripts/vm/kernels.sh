@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# Which kernels there are, and where their files lie. Sourced, not run.
+#
+# A kernel is named by its series (6.1, 6.12). Its release and package version
+# are those of the installed headers, so that the module and the kernel that
+# boots always match.
+
+# every series that is built for and tested on
+# shellcheck disable=SC2034
+CAIRN_SERIES="6.1 6.12"
+
+# the unpacked kernel images live outside the clone: they outlast it
+cairn_cache() {
+	if [ -n "${CAIRN_CACHE:-}" ]; then
+		echo "$CAIRN_CACHE"
+	elif [ -w /var/cache/cairn ] || { [ ! -e /var/cache/cairn ] && [ -w /var/cache ]; }; then
+		echo /var/cache/cairn
+	else
+		echo "${HOME:?}/.cache/cairn"
+	fi
+}
+
+# Debian's meta package of a series; $1 is "image" or "headers"
+kernel_meta() {
+	case "$2" in
+	6.1) echo "linux-$1-amd64" ;;
+	6.12) echo "linux-$1-6.12-amd64" ;;
+	*)
+		echo "unknown kernel series '$2' (known: $CAIRN_SERIES)" >&2
+		return 1
+		;;
+	esac
+}
+
+# "RELEASE VERSION" of the installed headers; fails when there are none
+kernel_headers() {
+	local meta dep release
+
+	meta=$(kernel_meta headers "$1") || return 1
+	dep=$(dpkg-query -W -f '${db:Status-Status} ${Version} ${Depends}' "$meta" 2>/dev/null) || return 1
+	[[ $dep == installed\ * ]] || return 1
+	[[ $dep =~ linux-headers-([^ ,]+)\ \(=\ ([^\)]+)\) ]] || return 1
+	release=${BASH_REMATCH[1]}
+	[ -d "/usr/src/linux-headers-$release" ] || return 1
+	echo "$release ${BASH_REMATCH[2]}"
+}
+
+kernel_release() {
+	local h
+
+	h=$(kernel_headers "$1") || return 1
+	echo "${h% *}"
+}
+
+# the directory with the unpacked image: boot/ and lib/modules/RELEASE
+kernel_dir() {
+	local h
+
+	h=$(kernel_headers "$1") || return 1
+	echo "$(cairn_cache)/kernel/${h% *}_${h#* }"
+}
+
+# complete only once the stamp is there: an interrupted unpacking has none
+kernel_present() {
+	local d
+
+	d=$(kernel_dir "$1") && [ -e "$d/.complete" ]
+}
