@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# cairn: RoCEv2 in software, a kernel module and its rdma-core provider.
+# "make help" tells what there is.
+
+TOP := $(CURDIR)
+SERIES := 6.1 6.12
+# what the VM targets take when none is named
+VM_KVER := $(firstword $(KVER) 6.12)
+KVERS := $(or $(KVER),$(SERIES))
+KVER_FULL ?= $(shell uname -r)
+# one build serves both: the series' tree if its headers are of that release
+INSTALL_KVER = $(or $(strip $(foreach k,$(SERIES),$(if $(filter \
+	$(KVER_FULL),$(shell . scripts/vm/kernels.sh; kernel_release $(k))),$(k)))),$(KVER_FULL))
+DESTDIR ?=
+INSTALL_MOD_PATH ?= $(DESTDIR)
+MODDIR = $(INSTALL_MOD_PATH)/lib/modules/$(KVER_FULL)
+# a staging tree has no modules of its own to index
+depmod = [ ! -e $(MODDIR)/modules.order ] || PATH=$$PATH:/sbin:/usr/sbin \
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER_FULL)
+T ?= *
+SHELL := /bin/bash
+
+USERSPACE := $(wildcard userspace/Makefile)
+userspace-make = $(MAKE) --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
+
+.PHONY: all help deps deps-quick modules userspace install install-module \
+	uninstall clean check checkpatch sparse layers shellcheck hosttest \
+	vmtest vm test demo $(addprefix module-,$(SERIES))
+
+all: modules userspace
+
+help:
+	@echo 'make                build the module for both kernels, the provider and the tools'
+	@echo 'make KVER=6.1       ... for one kernel (6.1 or 6.12)'
+	@echo 'make deps           install what building and testing need (Debian packages, kernels)'
+	@echo 'make install        module into KVER_FULL (default: the running kernel), provider, tools;'
+	@echo '                    DESTDIR and INSTALL_MOD_PATH as usual'
+	@echo 'make uninstall      take that away again'
+	@echo 'make check          checkpatch, sparse, layers, shellcheck'
+	@echo 'make hosttest       protocol code as host programs, under sanitizers'
+	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
+	@echo 'make test           everything, on both kernels'
+	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
+	@echo 'make demo           what cairn can do, shown in a VM'
+	@echo 'make clean          remove build/'
+
+deps:
+	@scripts/deps.sh
+
+# what the other targets start with: silent and quick when nothing is missing
+deps-quick:
+	@scripts/deps.sh --check 2>/dev/null || scripts/deps.sh
+
+modules: $(addprefix module-,$(KVERS))
+
+$(addprefix module-,$(SERIES)): module-%: deps-quick
+	@scripts/module.sh build $*
+
+# staged as "make install" would put it: the VM takes it from there
+userspace: deps-quick
+ifneq ($(USERSPACE),)
+	@flock build $(userspace-make)
+	@flock build $(userspace-make) install DESTDIR=$(TOP)/build/stage >build/stage.log
+endif
+
+install: install-module
+ifneq ($(USERSPACE),)
+	$(userspace-make) install DESTDIR=$(DESTDIR)
+endif
+
+install-module:
+	scripts/module.sh build $(INSTALL_KVER)
+	install -D -m 644 build/$(INSTALL_KVER)/cairn.ko $(MODDIR)/updates/cairn.ko
+	$(depmod)
+
+uninstall:
+	rm -f $(MODDIR)/updates/cairn.ko
+	$(depmod)
+ifneq ($(USERSPACE),)
+	$(userspace-make) uninstall DESTDIR=$(DESTDIR)
+endif
+
+clean:
+	rm -rf build
+
+check: deps-quick
+	@scripts/check/all
+
+checkpatch layers shellcheck: deps-quick
+	@scripts/check/$@.sh
+
+sparse: deps-quick
+	@$(foreach k,$(KVERS),scripts/module.sh sparse $(k) &&) :
+
+hosttest: deps-quick
+	@env -u BUILD $(MAKE) --no-print-directory -C drivers/infiniband/sw/cairn/tests test
+
+vmtest: all
+	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
+
+vm: all
+	@scripts/vm/run --kernel $(VM_KVER) --topology pair --timeout 86400 --shell
+
+test:
+	@scripts/test/all
+
+demo: all
+	@scripts/demo.sh

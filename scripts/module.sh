@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Build cairn.ko for one kernel: scripts/module.sh build|sparse KERNEL
+#
+# KERNEL is a series (6.1, 6.12: the installed Debian headers) or a full
+# release (any /lib/modules/RELEASE/build). kbuild writes beside the sources,
+# so each kernel has its own tree of symbolic links, build/KERNEL. Warnings
+# are errors.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/.." && pwd)
+# shellcheck source=scripts/vm/kernels.sh
+. "$here/vm/kernels.sh"
+PATH=$PATH:/sbin:/usr/sbin
+
+action=$1 kernel=$2
+if [[ " $CAIRN_SERIES " == *" $kernel "* ]]; then
+	series=1
+	release=$(kernel_release "$kernel") || {
+		echo "no headers for $kernel: run 'make deps'" >&2
+		exit 1
+	}
+	kdir=/usr/src/linux-headers-$release
+else
+	series=0
+	release=$kernel
+	kdir=/lib/modules/$release/build
+fi
+[ -e "$kdir/Makefile" ] || {
+	echo "no headers for $release: $kdir is missing" >&2
+	exit 1
+}
+
+sources=drivers/infiniband/sw/cairn
+dir=$top/build/$kernel
+stamp=$dir/.built
+cd "$top"
+mkdir -p "$dir"
+exec 9>"$dir/.lock"
+flock 9
+
+# directories count: they change when a file comes or goes
+outdated() {
+	[ -e "$stamp" ] && [ -e "$dir/cairn.ko" ] &&
+		[ "$(cat "$stamp")" = "$release" ] || return 0
+	[ -n "$(find Kbuild include "$sources" scripts/module.sh \
+		-path "$sources/tests" -prune -o \
+		\( -type d -o -name '*.[ch]' -o -name 'K*' -o -name Makefile -o -name module.sh \) \
+		-newer "$stamp" -print -quit)" ]
+}
+
+mirror() {
+	local f
+
+	if [ -e "$stamp" ] && [ "$(cat "$stamp")" != "$release" ]; then
+		find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
+	fi
+	ln -sfn ../../Kbuild "$dir/Kbuild"
+	ln -sfn ../../include "$dir/include"
+	find "$dir/drivers" -xtype l -delete 2>/dev/null || :
+	find "$sources" -path "$sources/tests" -prune -o \
+		\( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) -type f -print |
+		while read -r f; do
+			[ -L "$dir/$f" ] || {
+				mkdir -p "$dir/$(dirname "$f")"
+				ln -sn "$top/$f" "$dir/$f"
+			}
+		done
+}
+
+# KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
+kbuild() {
+	KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS=-Werror \
+		-j"$(nproc)" "$@"
+}
+
+# what a warning of modpost looks like, which -Werror does not reach; that the
+# compiler is not the very one of the kernel is none
+warnings() {
+	grep -iE '(^|[^a-z-])warning:' "$1" | grep -v 'compiler differs'
+}
+
+# A module tree for the VM: the stock modules and ours, with depmod's tables,
+# so that modprobe and the link type's alias work there as they would after
+# "make install".
+modroot() {
+	local root=$dir/modroot/lib/modules/$release stock
+
+	kernel_present "$kernel" || return 0
+	stock=$(kernel_dir "$kernel")/lib/modules/$release
+	[ "$root/updates/cairn.ko" -nt "$dir/cairn.ko" ] && return 0
+	mkdir -p "$root/updates"
+	ln -sfn "$stock/kernel" "$root/kernel"
+	cp "$stock"/modules.{order,builtin,builtin.modinfo} "$root/"
+	cp "$dir/cairn.ko" "$root/updates/.cairn.ko"
+	mv "$root/updates/.cairn.ko" "$root/updates/cairn.ko"
+	depmod -b "$dir/modroot" "$release"
+}
+
+case $action in
+build)
+	if outdated; then
+		# a stamp of before the build: what changes meanwhile counts
+		: >"$dir/.new"
+		echo "$release" >"$dir/.new"
+		mirror
+		rm -f "$stamp"
+		echo "  MODULE  $kernel ($release)"
+		kbuild modules 2>&1 | tee "$dir/log" |
+			grep -vE '^  (CC|LD|AR|MODPOST|BTF) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' || :
+		[ "${PIPESTATUS[0]}" = 0 ] || exit 1
+		if warnings "$dir/log" >/dev/null; then
+			echo "warnings are errors" >&2
+			rm -f "$dir/cairn.ko"
+			exit 1
+		fi
+		mv "$dir/.new" "$stamp"
+	fi
+	[ $series = 0 ] || modroot
+	;;
+sparse)
+	mirror
+	# the kernel's own headers are not ours to mend
+	kbuild C=2 CF="-D__CHECK_ENDIAN__ -Wsparse-error=0" modules >"$dir/sparse" 2>&1 || {
+		cat "$dir/sparse"
+		exit 1
+	}
+	! grep -E "^($dir|$top)/.*(warning|error):" "$dir/sparse"
+	;;
+*)
+	echo "usage: $0 build|sparse KERNEL" >&2
+	exit 2
+	;;
+esac
