@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Sizes and offsets of version 44 on x86_64, public and private. A header that
+ * disagrees with them belongs to another library and must not compile.
+ */
+#ifndef CAIRN_VERBS_PRIVATE_ASSERT_H
+#define CAIRN_VERBS_PRIVATE_ASSERT_H
+
+#define VERBS_SIZE(type, size) \
+	_Static_assert(sizeof(type) == (size), "sizeof " #type)
+#define VERBS_OFFSET(type, member, offset) \
+	_Static_assert(offsetof(type, member) == (offset), #type "." #member)
+
+/* Public types. */
+VERBS_SIZE(struct ibv_device, 664);
+VERBS_SIZE(struct ibv_context, 328);
+VERBS_SIZE(struct ibv_qp, 160);
+VERBS_SIZE(struct ibv_qp_ex, 352);
+VERBS_SIZE(struct ibv_cq, 128);
+VERBS_SIZE(struct ibv_cq_ex, 288);
+VERBS_SIZE(struct ibv_srq, 128);
+VERBS_SIZE(struct ibv_mr, 48);
+VERBS_SIZE(struct ibv_pd, 16);
+VERBS_SIZE(struct ibv_ah, 24);
+VERBS_SIZE(struct ibv_mw, 32);
+VERBS_SIZE(struct ibv_xrcd, 8);
+VERBS_SIZE(struct ibv_wc, 48);
+VERBS_SIZE(struct verbs_context, 648);
+
+VERBS_OFFSET(struct verbs_context, priv, 208);
+VERBS_OFFSET(struct verbs_context, sz, 312);
+VERBS_OFFSET(struct verbs_context, context, 320);
+
+VERBS_OFFSET(struct ibv_qp_ex, comp_mask, 160);
+VERBS_OFFSET(struct ibv_qp_ex, wr_id, 168);
+VERBS_OFFSET(struct ibv_qp_ex, wr_flags, 176);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 184);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_fetch_add, 192);
+VERBS_OFFSET(struct ibv_qp_ex, wr_bind_mw, 200);
+VERBS_OFFSET(struct ibv_qp_ex, wr_local_inv, 208);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_read, 216);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write, 224);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write_imm, 232);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send, 240);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_imm, 248);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_inv, 256);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_tso, 264);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_ud_addr, 272);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_xrc_srqn, 280);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data, 288);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data_list, 296);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge, 304);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge_list, 312);
+VERBS_OFFSET(struct ibv_qp_ex, wr_start, 320);
+VERBS_OFFSET(struct ibv_qp_ex, wr_complete, 328);
+VERBS_OFFSET(struct ibv_qp_ex, wr_abort, 336);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_write, 344);
+
+VERBS_OFFSET(struct ibv_cq_ex, status, 132);
+VERBS_OFFSET(struct ibv_cq_ex, wr_id, 136);
+VERBS_OFFSET(struct ibv_cq_ex, start_poll, 144);
+VERBS_OFFSET(struct ibv_cq_ex, next_poll, 152);
+VERBS_OFFSET(struct ibv_cq_ex, end_poll, 160);
+VERBS_OFFSET(struct ibv_cq_ex, read_opcode, 168);
+VERBS_OFFSET(struct ibv_cq_ex, read_vendor_err, 176);
+VERBS_OFFSET(struct ibv_cq_ex, read_byte_len, 184);
+VERBS_OFFSET(struct ibv_cq_ex, read_imm_data, 192);
+VERBS_OFFSET(struct ibv_cq_ex, read_qp_num, 200);
+VERBS_OFFSET(struct ibv_cq_ex, read_src_qp, 208);
+VERBS_OFFSET(struct ibv_cq_ex, read_wc_flags, 216);
+VERBS_OFFSET(struct ibv_cq_ex, read_slid, 224);
+VERBS_OFFSET(struct ibv_cq_ex, read_sl, 232);
+VERBS_OFFSET(struct ibv_cq_ex, read_dlid_path_bits, 240);
+VERBS_OFFSET(struct ibv_cq_ex, read_completion_ts, 248);
+VERBS_OFFSET(struct ibv_cq_ex, read_completion_wallclock_ns, 280);
+
+/* Private types. */
+VERBS_SIZE(struct verbs_device_ops, 72);
+VERBS_SIZE(struct verbs_match_ent, 24);
+VERBS_SIZE(struct verbs_device, 712);
+VERBS_SIZE(struct verbs_sysfs_dev, 992);
+VERBS_SIZE(struct verbs_mr, 56);
+VERBS_SIZE(struct verbs_srq, 160);
+VERBS_SIZE(struct verbs_cq, 288);
+VERBS_SIZE(struct verbs_qp, 368);
+VERBS_SIZE(struct verbs_context_ops, 608);
+
+VERBS_OFFSET(struct verbs_device_ops, name, 0);
+VERBS_OFFSET(struct verbs_device_ops, match_min_abi_version, 8);
+VERBS_OFFSET(struct verbs_device_ops, match_max_abi_version, 12);
+VERBS_OFFSET(struct verbs_device_ops, match_table, 16);
+VERBS_OFFSET(struct verbs_device_ops, static_providers, 24);
+VERBS_OFFSET(struct verbs_device_ops, match_device, 32);
+VERBS_OFFSET(struct verbs_device_ops, alloc_context, 40);
+VERBS_OFFSET(struct verbs_device_ops, import_context, 48);
+VERBS_OFFSET(struct verbs_device_ops, alloc_device, 56);
+VERBS_OFFSET(struct verbs_device_ops, uninit_device, 64);
+
+VERBS_OFFSET(struct verbs_match_ent, driver_data, 0);
+VERBS_OFFSET(struct verbs_match_ent, u, 8);
+VERBS_OFFSET(struct verbs_match_ent, vendor, 16);
+VERBS_OFFSET(struct verbs_match_ent, device, 18);
+VERBS_OFFSET(struct verbs_match_ent, kind, 20);
+
+VERBS_OFFSET(struct verbs_device, device, 0);
+VERBS_OFFSET(struct verbs_device, ops, 664);
+VERBS_OFFSET(struct verbs_device, refcount, 672);
+VERBS_OFFSET(struct verbs_device, entry, 680);
+VERBS_OFFSET(struct verbs_device, sysfs, 696);
+VERBS_OFFSET(struct verbs_device, core_support, 704);
+
+VERBS_OFFSET(struct verbs_sysfs_dev, entry, 0);
+VERBS_OFFSET(struct verbs_sysfs_dev, provider_data, 16);
+VERBS_OFFSET(struct verbs_sysfs_dev, match, 24);
+VERBS_OFFSET(struct verbs_sysfs_dev, flags, 32);
+VERBS_OFFSET(struct verbs_sysfs_dev, sysfs_name, 36);
+VERBS_OFFSET(struct verbs_sysfs_dev, sysfs_cdev, 104);
+VERBS_OFFSET(struct verbs_sysfs_dev, ibdev_name, 112);
+VERBS_OFFSET(struct verbs_sysfs_dev, ibdev_path, 176);
+VERBS_OFFSET(struct verbs_sysfs_dev, modalias, 432);
+VERBS_OFFSET(struct verbs_sysfs_dev, node_guid, 944);
+VERBS_OFFSET(struct verbs_sysfs_dev, driver_id, 952);
+VERBS_OFFSET(struct verbs_sysfs_dev, node_type, 956);
+VERBS_OFFSET(struct verbs_sysfs_dev, ibdev_idx, 960);
+VERBS_OFFSET(struct verbs_sysfs_dev, num_ports, 964);
+VERBS_OFFSET(struct verbs_sysfs_dev, abi_ver, 968);
+VERBS_OFFSET(struct verbs_sysfs_dev, time_created, 976);
+
+VERBS_OFFSET(struct verbs_mr, ibv_mr, 0);
+VERBS_OFFSET(struct verbs_mr, mr_type, 48);
+VERBS_OFFSET(struct verbs_mr, access, 52);
+
+VERBS_OFFSET(struct verbs_srq, srq, 0);
+VERBS_OFFSET(struct verbs_srq, srq_type, 128);
+VERBS_OFFSET(struct verbs_srq, xrcd, 136);
+VERBS_OFFSET(struct verbs_srq, cq, 144);
+VERBS_OFFSET(struct verbs_srq, srq_num, 152);
+
+VERBS_OFFSET(struct verbs_qp, qp, 0);
+VERBS_OFFSET(struct verbs_qp, qp_ex, 0);
+VERBS_OFFSET(struct verbs_qp, comp_mask, 352);
+VERBS_OFFSET(struct verbs_qp, xrcd, 360);
+
+VERBS_OFFSET(struct verbs_context_ops, advise_mr, 0);
+VERBS_OFFSET(struct verbs_context_ops, alloc_dm, 8);
+VERBS_OFFSET(struct verbs_context_ops, alloc_mw, 16);
+VERBS_OFFSET(struct verbs_context_ops, alloc_null_mr, 24);
+VERBS_OFFSET(struct verbs_context_ops, alloc_parent_domain, 32);
+VERBS_OFFSET(struct verbs_context_ops, alloc_pd, 40);
+VERBS_OFFSET(struct verbs_context_ops, alloc_td, 48);
+VERBS_OFFSET(struct verbs_context_ops, async_event, 56);
+VERBS_OFFSET(struct verbs_context_ops, attach_counters_point_flow, 64);
+VERBS_OFFSET(struct verbs_context_ops, attach_mcast, 72);
+VERBS_OFFSET(struct verbs_context_ops, bind_mw, 80);
+VERBS_OFFSET(struct verbs_context_ops, close_xrcd, 88);
+VERBS_OFFSET(struct verbs_context_ops, cq_event, 96);
+VERBS_OFFSET(struct verbs_context_ops, create_ah, 104);
+VERBS_OFFSET(struct verbs_context_ops, create_counters, 112);
+VERBS_OFFSET(struct verbs_context_ops, create_cq, 120);
+VERBS_OFFSET(struct verbs_context_ops, create_cq_ex, 128);
+VERBS_OFFSET(struct verbs_context_ops, create_flow, 136);
+VERBS_OFFSET(struct verbs_context_ops, create_flow_action_esp, 144);
+VERBS_OFFSET(struct verbs_context_ops, create_qp, 152);
+VERBS_OFFSET(struct verbs_context_ops, create_qp_ex, 160);
+VERBS_OFFSET(struct verbs_context_ops, create_rwq_ind_table, 168);
+VERBS_OFFSET(struct verbs_context_ops, create_srq, 176);
+VERBS_OFFSET(struct verbs_context_ops, create_srq_ex, 184);
+VERBS_OFFSET(struct verbs_context_ops, create_wq, 192);
+VERBS_OFFSET(struct verbs_context_ops, dealloc_mw, 200);
+VERBS_OFFSET(struct verbs_context_ops, dealloc_pd, 208);
+VERBS_OFFSET(struct verbs_context_ops, dealloc_td, 216);
+VERBS_OFFSET(struct verbs_context_ops, dereg_mr, 224);
+VERBS_OFFSET(struct verbs_context_ops, destroy_ah, 232);
+VERBS_OFFSET(struct verbs_context_ops, destroy_counters, 240);
+VERBS_OFFSET(struct verbs_context_ops, destroy_cq, 248);
+VERBS_OFFSET(struct verbs_context_ops, destroy_flow, 256);
+VERBS_OFFSET(struct verbs_context_ops, destroy_flow_action, 264);
+VERBS_OFFSET(struct verbs_context_ops, destroy_qp, 272);
+VERBS_OFFSET(struct verbs_context_ops, destroy_rwq_ind_table, 280);
+VERBS_OFFSET(struct verbs_context_ops, destroy_srq, 288);
+VERBS_OFFSET(struct verbs_context_ops, destroy_wq, 296);
+VERBS_OFFSET(struct verbs_context_ops, detach_mcast, 304);
+VERBS_OFFSET(struct verbs_context_ops, free_context, 312);
+VERBS_OFFSET(struct verbs_context_ops, free_dm, 320);
+VERBS_OFFSET(struct verbs_context_ops, get_srq_num, 328);
+VERBS_OFFSET(struct verbs_context_ops, import_dm, 336);
+VERBS_OFFSET(struct verbs_context_ops, import_mr, 344);
+VERBS_OFFSET(struct verbs_context_ops, import_pd, 352);
+VERBS_OFFSET(struct verbs_context_ops, modify_cq, 360);
+VERBS_OFFSET(struct verbs_context_ops, modify_flow_action_esp, 368);
+VERBS_OFFSET(struct verbs_context_ops, modify_qp, 376);
+VERBS_OFFSET(struct verbs_context_ops, modify_qp_rate_limit, 384);
+VERBS_OFFSET(struct verbs_context_ops, modify_srq, 392);
+VERBS_OFFSET(struct verbs_context_ops, modify_wq, 400);
+VERBS_OFFSET(struct verbs_context_ops, open_qp, 408);
+VERBS_OFFSET(struct verbs_context_ops, open_xrcd, 416);
+VERBS_OFFSET(struct verbs_context_ops, poll_cq, 424);
+VERBS_OFFSET(struct verbs_context_ops, post_recv, 432);
+VERBS_OFFSET(struct verbs_context_ops, post_send, 440);
+VERBS_OFFSET(struct verbs_context_ops, post_srq_ops, 448);
+VERBS_OFFSET(struct verbs_context_ops, post_srq_recv, 456);
+VERBS_OFFSET(struct verbs_context_ops, query_device_ex, 464);
+VERBS_OFFSET(struct verbs_context_ops, query_ece, 472);
+VERBS_OFFSET(struct verbs_context_ops, query_port, 480);
+VERBS_OFFSET(struct verbs_context_ops, query_qp, 488);
+VERBS_OFFSET(struct verbs_context_ops, query_qp_data_in_order, 496);
+VERBS_OFFSET(struct verbs_context_ops, query_rt_values, 504);
+VERBS_OFFSET(struct verbs_context_ops, query_srq, 512);
+VERBS_OFFSET(struct verbs_context_ops, read_counters, 520);
+VERBS_OFFSET(struct verbs_context_ops, reg_dm_mr, 528);
+VERBS_OFFSET(struct verbs_context_ops, reg_dmabuf_mr, 536);
+VERBS_OFFSET(struct verbs_context_ops, reg_mr, 544);
+VERBS_OFFSET(struct verbs_context_ops, req_notify_cq, 552);
+VERBS_OFFSET(struct verbs_context_ops, rereg_mr, 560);
+VERBS_OFFSET(struct verbs_context_ops, resize_cq, 568);
+VERBS_OFFSET(struct verbs_context_ops, set_ece, 576);
+VERBS_OFFSET(struct verbs_context_ops, unimport_dm, 584);
+VERBS_OFFSET(struct verbs_context_ops, unimport_mr, 592);
+VERBS_OFFSET(struct verbs_context_ops, unimport_pd, 600);
+
+/* Requests: header and core. */
+#define VERBS_REQUEST(cmd, size) \
+	_Static_assert(VERBS_CMD_SIZE(struct ib_uverbs_##cmd) == (size), #cmd)
+VERBS_REQUEST(get_context, 16);
+VERBS_REQUEST(alloc_pd, 16);
+VERBS_REQUEST(reg_mr, 48);
+VERBS_REQUEST(rereg_mr, 56);
+VERBS_REQUEST(create_cq, 40);
+VERBS_REQUEST(resize_cq, 24);
+VERBS_REQUEST(create_qp, 64);
+VERBS_REQUEST(modify_qp, 120);
+VERBS_REQUEST(query_qp, 24);
+VERBS_REQUEST(create_srq, 40);
+VERBS_REQUEST(modify_srq, 24);
+VERBS_REQUEST(query_srq, 24);
+VERBS_REQUEST(query_port, 24);
+_Static_assert(VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_create_cq) == 56,
+	       "ex_create_cq");
+
+/* Responses: core. */
+VERBS_SIZE(struct ib_uverbs_get_context_resp, 8);
+VERBS_SIZE(struct ib_uverbs_alloc_pd_resp, 4);
+VERBS_SIZE(struct ib_uverbs_reg_mr_resp, 12);
+VERBS_SIZE(struct ib_uverbs_rereg_mr_resp, 8);
+VERBS_SIZE(struct ib_uverbs_create_cq_resp, 8);
+VERBS_SIZE(struct ib_uverbs_ex_create_cq_resp, 16);
+VERBS_SIZE(struct ib_uverbs_resize_cq_resp, 8);
+VERBS_SIZE(struct ib_uverbs_create_qp_resp, 32);
+VERBS_SIZE(struct ib_uverbs_create_srq_resp, 16);
+VERBS_SIZE(struct ib_uverbs_create_ah_resp, 4);
+VERBS_SIZE(struct ib_uverbs_ex_query_device_resp, 304);
+
+#endif /* CAIRN_VERBS_PRIVATE_ASSERT_H */

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Device and context: how libibverbs finds the provider and what it calls. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ah.h"
+#include "cairn.h"
+#include "cq.h"
+#include "qinfo.h"
+#include "qp.h"
+#include "srq.h"
+
+VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
+	   struct cairn_alloc_ucontext_resp);
+
+void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
+		int prot)
+{
+	void *addr = mmap(NULL, bytes, prot, MAP_SHARED,
+			  ctx->vctx.context.cmd_fd, (off_t)offset);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
+/*
+ * The kernel keeps these mappings out of children (VM_DONTCOPY). A child that
+ * cleans up must not unmap whatever it has at the same address.
+ */
+void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes)
+{
+	if (ctx->pid == getpid())
+		munmap(addr, bytes);
+}
+
+static void cairn_free_context(struct ibv_context *ibctx)
+{
+	struct cairn_context *ctx = to_cctx(ibctx);
+
+	cairn_qinfo_free_all(ctx);
+	pthread_mutex_destroy(&ctx->qinfo_lock);
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+static const struct verbs_context_ops cairn_ctx_ops = {
+	.alloc_pd = cairn_alloc_pd,
+	.attach_mcast = ibv_cmd_attach_mcast,
+	.cq_event = cairn_cq_event,
+	.create_ah = cairn_create_ah,
+	.create_cq = cairn_create_cq,
+	.create_cq_ex = cairn_create_cq_ex,
+	.create_qp = cairn_create_qp,
+	.create_qp_ex = cairn_create_qp_ex,
+	.create_srq = cairn_create_srq,
+	.dealloc_pd = cairn_dealloc_pd,
+	.dereg_mr = cairn_dereg_mr,
+	.destroy_ah = cairn_destroy_ah,
+	.destroy_cq = cairn_destroy_cq,
+	.destroy_qp = cairn_destroy_qp,
+	.destroy_srq = cairn_destroy_srq,
+	.detach_mcast = ibv_cmd_detach_mcast,
+	.free_context = cairn_free_context,
+	.modify_qp = cairn_modify_qp,
+	.modify_srq = cairn_modify_srq,
+	.poll_cq = cairn_poll_cq,
+	.post_recv = cairn_post_recv,
+	.post_send = cairn_post_send,
+	.post_srq_recv = cairn_post_srq_recv,
+	.query_device_ex = cairn_query_device_ex,
+	.query_port = cairn_query_port,
+	.query_qp = cairn_query_qp,
+	.query_rt_values = cairn_query_rt_values,
+	.query_srq = cairn_query_srq,
+	.reg_dmabuf_mr = cairn_reg_dmabuf_mr,
+	.reg_mr = cairn_reg_mr,
+	.req_notify_cq = cairn_req_notify_cq,
+	.rereg_mr = cairn_rereg_mr,
+	.resize_cq = cairn_resize_cq,
+};
+
+static int context_accept(struct cairn_context *ctx,
+			  const struct cairn_alloc_ucontext_resp *resp)
+{
+	if (resp->abi_version != CAIRN_ABI_VERSION) {
+		fprintf(stderr,
+			"libcairn: the kernel module speaks ABI %u, this library %u\n",
+			resp->abi_version, CAIRN_ABI_VERSION);
+		return EPROTONOSUPPORT;
+	}
+	if (resp->page_size != ctx->page_size) {
+		fprintf(stderr, "libcairn: page size is %zu, the kernel says %u\n",
+			ctx->page_size, resp->page_size);
+		return EPROTONOSUPPORT;
+	}
+	ctx->features = resp->features;
+	ctx->max_inline = resp->max_inline;
+	ctx->max_sge = resp->max_sge;
+	return 0;
+}
+
+static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
+						 int cmd_fd,
+						 void *private_data)
+{
+	struct verbs_context *offset =
+		(void *)offsetof(struct cairn_context, vctx);
+	struct cairn_get_context_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	struct cairn_context *ctx;
+	int err;
+
+	(void)private_data;
+	ctx = _verbs_init_and_alloc_context(ibdev, cmd_fd, sizeof(*ctx), offset,
+					    CAIRN_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+	err = ibv_cmd_get_context(&ctx->vctx, &cmd,
+				  VERBS_CMD_SIZE(struct ib_uverbs_get_context),
+				  &resp, sizeof(resp));
+	if (err)
+		goto err_uninit;
+	ctx->pid = getpid();
+	ctx->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	err = context_accept(ctx, &resp.drv);
+	if (err)
+		goto err_uninit;
+	pthread_mutex_init(&ctx->qinfo_lock, NULL);
+	verbs_set_ops(&ctx->vctx, &cairn_ctx_ops);
+	return &ctx->vctx;
+
+err_uninit:
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+	errno = err;
+	return NULL;
+}
+
+static struct verbs_device *cairn_alloc_device(struct verbs_sysfs_dev *sysfs)
+{
+	struct cairn_device *dev = calloc(1, sizeof(*dev));
+
+	(void)sysfs;
+	return dev ? &dev->vdev : NULL;
+}
+
+static void cairn_uninit_device(struct verbs_device *vdev)
+{
+	free(cairn_container_of(vdev, struct cairn_device, vdev));
+}
+
+static const struct verbs_match_ent cairn_match[] = {
+	{ .u.driver_id = CAIRN_DRIVER_ID, .kind = VERBS_MATCH_DRIVER_ID },
+	{ .kind = VERBS_MATCH_END },
+};
+
+static const struct verbs_device_ops cairn_dev_ops = {
+	.name = "cairn",
+	.match_min_abi_version = CAIRN_ABI_VERSION,
+	.match_max_abi_version = CAIRN_ABI_VERSION,
+	.match_table = cairn_match,
+	.alloc_context = cairn_alloc_context,
+	.alloc_device = cairn_alloc_device,
+	.uninit_device = cairn_uninit_device,
+};
+
+__attribute__((constructor)) static void cairn_register(void)
+{
+	if (cairn_library_fits())
+		verbs_register_driver_34(&cairn_dev_ops);
+}

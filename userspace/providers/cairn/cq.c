@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "cq.h"
+#include "cqe.h"
+
+VERBS_RESP(cairn_cq_resp, struct ib_uverbs_create_cq_resp,
+	   struct cairn_create_cq_resp);
+VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
+	   struct cairn_create_cq_resp);
+VERBS_RESP(cairn_cq_resize_resp, struct ib_uverbs_resize_cq_resp,
+	   struct cairn_resize_cq_resp);
+
+#define CQ_WC_FLAGS							\
+	((uint64_t)IBV_WC_STANDARD_FLAGS |				\
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |				\
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+static struct cairn_cq *cq_alloc(void)
+{
+	struct cairn_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return NULL;
+	cairn_queue_init(&cq->queue);
+	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
+	return cq;
+}
+
+static void cq_free(struct cairn_cq *cq)
+{
+	pthread_spin_destroy(&cq->arm_lock);
+	cairn_queue_fini(&cq->queue);
+	free(cq);
+}
+
+/* Maps the ring of a CQ that the kernel has created; undoes that on failure. */
+static int cq_open(struct cairn_context *ctx, struct cairn_cq *cq,
+		   const struct cairn_ring_desc *desc)
+{
+	int err = desc->depth ? cairn_queue_map(ctx, &cq->queue, desc,
+						PROT_READ) : EPROTO;
+
+	if (err) {
+		ibv_cmd_destroy_cq(&cq->vcq.cq);
+		return err;
+	}
+	cq->arm_seq = cq->queue.ring.host->arm >> 2;
+	return 0;
+}
+
+struct ibv_cq *cairn_create_cq(struct ibv_context *ibctx, int cqe,
+			       struct ibv_comp_channel *channel,
+			       int comp_vector)
+{
+	struct cairn_cq_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	struct cairn_cq *cq = cq_alloc();
+	int err;
+
+	if (!cq)
+		return NULL;
+	err = ibv_cmd_create_cq(ibctx, cqe, channel, comp_vector, &cq->vcq.cq,
+				&cmd, VERBS_CMD_SIZE(struct ib_uverbs_create_cq),
+				&resp, sizeof(resp));
+	if (!err)
+		err = cq_open(to_cctx(ibctx), cq, &resp.drv.ring);
+	if (!err)
+		return &cq->vcq.cq;
+	cq_free(cq);
+	errno = err;
+	return NULL;
+}
+
+static bool cq_attr_supported(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->wc_flags & ~CQ_WC_FLAGS)
+		return false;
+	if (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		return false;
+	return !(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	       !(attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+}
+
+struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
+				     struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_init_attr_ex plain = *attr;
+	struct cairn_cq_ex_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	struct cairn_cq *cq;
+	int err;
+
+	if (!cq_attr_supported(attr)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	cq = cq_alloc();
+	if (!cq)
+		return NULL;
+	cq->single_threaded = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+			      (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	/* Every completion has a timestamp: nothing to ask of the kernel. */
+	plain.wc_flags = 0;
+	plain.comp_mask = 0;
+	plain.flags = 0;
+	err = ibv_cmd_create_cq_ex(ibctx, &plain, &cq->vcq, &cmd,
+				   VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_create_cq),
+				   &resp, sizeof(resp), 0);
+	if (!err)
+		err = cq_open(to_cctx(ibctx), cq, &resp.drv.ring);
+	if (!err) {
+		cairn_cq_ex_fill(cq, attr->wc_flags);
+		return &cq->vcq.cq_ex;
+	}
+	cq_free(cq);
+	errno = err;
+	return NULL;
+}
+
+/*
+ * The kernel moves unpolled completions to the new ring at their old indices
+ * before it answers, so only the mapping changes. The lock keeps pollers off
+ * the old ring, which the device leaves as soon as the command runs.
+ */
+int cairn_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct cairn_context *ctx = to_cctx(ibcq->context);
+	struct cairn_cq *cq = to_ccq(ibcq);
+	struct cairn_cq_resize_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	int err;
+
+	cairn_cq_lock(cq);
+	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd,
+				VERBS_CMD_SIZE(struct ib_uverbs_resize_cq),
+				&resp, sizeof(resp));
+	if (!err && resp.drv.ring.ring_bytes) {
+		err = cairn_queue_remap(ctx, &cq->queue, &resp.drv.ring,
+					PROT_READ);
+		cq->broken |= err != 0;
+	}
+	cairn_cq_unlock(cq);
+	return err;
+}
+
+int cairn_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct cairn_context *ctx = to_cctx(ibcq->context);
+	struct cairn_cq *cq = to_ccq(ibcq);
+	int err;
+
+	cairn_queue_retire(ctx, &cq->queue);
+	err = ibv_cmd_destroy_cq(ibcq);
+	if (err) {
+		cairn_queue_revive(ctx, &cq->queue);
+		return err;
+	}
+	cairn_queue_unmap(ctx, &cq->queue);
+	cq_free(cq);
+	return 0;
+}
+
+int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct cairn_cq *cq = to_ccq(ibcq);
+	struct cairn_ring *ring = &cq->queue.ring;
+	int n = 0;
+
+	cairn_cq_lock(cq);
+	while (n < num_entries && !cq->broken && cairn_ring_ready(ring)) {
+		cairn_cqe_to_wc(cairn_ring_unit(ring, ring->index), &wc[n++]);
+		ring->index++;
+	}
+	if (n)
+		cairn_ring_publish(ring);
+	else if (num_entries > 0)
+		n = -cairn_cq_error(cq);
+	cairn_cq_unlock(cq);
+	return n;
+}
+
+/*
+ * Every call asks for one more event, so that none is lost to an event that is
+ * already on its way. A request for solicited completions must not replace one
+ * for any completion; we learn that the latter was answered when the event is
+ * read (cairn_cq_event()).
+ *
+ * Not under the CQ lock: the extended poll holds that between calls.
+ */
+int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct cairn_cq *cq = to_ccq(ibcq);
+	uint32_t kind = CAIRN_ARM_SOLICITED;
+
+	pthread_spin_lock(&cq->arm_lock);
+	if (!solicited_only || cq->next_armed) {
+		kind = CAIRN_ARM_NEXT;
+		cq->next_armed = true;
+	}
+	cq->arm_seq++;
+	cairn_ring_arm(&cq->queue.ring, (cq->arm_seq << 2) | kind);
+	pthread_spin_unlock(&cq->arm_lock);
+	return 0;
+}
+
+void cairn_cq_event(struct ibv_cq *ibcq)
+{
+	struct cairn_cq *cq = to_ccq(ibcq);
+
+	pthread_spin_lock(&cq->arm_lock);
+	cq->next_armed = false;
+	pthread_spin_unlock(&cq->arm_lock);
+}

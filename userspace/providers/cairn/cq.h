@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef CAIRN_CQ_H
+#define CAIRN_CQ_H
+
+#include "queue.h"
+
+struct cairn_cq {
+	struct verbs_cq vcq;		/* must be first */
+	struct cairn_queue queue;	/* its lock also covers a poll batch */
+	bool single_threaded;		/* the application promised: no lock */
+	bool broken;			/* a resize lost the ring */
+	pthread_spinlock_t arm_lock;	/* protects the two below */
+	uint32_t arm_seq;
+	bool next_armed;		/* CAIRN_ARM_NEXT, no event seen yet */
+	const struct cairn_cqe *cur;	/* extended poll: current completion */
+};
+
+static inline struct cairn_cq *to_ccq(struct ibv_cq *cq)
+{
+	return cairn_container_of(cq, struct cairn_cq, vcq.cq);
+}
+
+static inline struct cairn_cq *to_ccq_ex(struct ibv_cq_ex *cq)
+{
+	return cairn_container_of(cq, struct cairn_cq, vcq.cq_ex);
+}
+
+static inline void cairn_cq_lock(struct cairn_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_lock(&cq->queue.lock);
+}
+
+static inline void cairn_cq_unlock(struct cairn_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_unlock(&cq->queue.lock);
+}
+
+/* errno that says why an empty CQ will stay empty, or 0. */
+static inline int cairn_cq_error(const struct cairn_cq *cq)
+{
+	if (__builtin_expect(cq->broken, 0))
+		return EIO;
+	if (cairn_ring_load(&cq->queue.ring.dev->state) == CAIRN_QUEUE_ERROR)
+		return EOVERFLOW;
+	return 0;
+}
+
+struct ibv_cq *cairn_create_cq(struct ibv_context *ctx, int cqe,
+			       struct ibv_comp_channel *channel,
+			       int comp_vector);
+struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ctx,
+				     struct ibv_cq_init_attr_ex *attr);
+int cairn_resize_cq(struct ibv_cq *cq, int cqe);
+int cairn_destroy_cq(struct ibv_cq *cq);
+int cairn_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int cairn_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void cairn_cq_event(struct ibv_cq *cq);
+
+/* cqex.c */
+void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags);
+
+#endif /* CAIRN_CQ_H */

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The extended poll: completions are read where the device wrote them. */
+#include <errno.h>
+#include <time.h>
+
+#include "cq.h"
+#include "cqe.h"
+
+#define NSEC_PER_SEC	1000000000LL
+
+static void cqex_set_current(struct cairn_cq *cq)
+{
+	struct ibv_cq_ex *ibcq = &cq->vcq.cq_ex;
+	struct cairn_ring *ring = &cq->queue.ring;
+
+	cq->cur = cairn_ring_unit(ring, ring->index);
+	ibcq->wr_id = cq->cur->wr_id;
+	ibcq->status = cairn_cqe_status(cq->cur);
+}
+
+/* Holds the lock on success, until end_poll. */
+static int cqex_start_poll(struct ibv_cq_ex *ibcq,
+			   struct ibv_poll_cq_attr *attr)
+{
+	struct cairn_cq *cq = to_ccq_ex(ibcq);
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	cairn_cq_lock(cq);
+	if (!cq->broken && cairn_ring_ready(&cq->queue.ring)) {
+		cqex_set_current(cq);
+		return 0;
+	}
+	err = cairn_cq_error(cq);
+	cairn_cq_unlock(cq);
+	return err ? err : ENOENT;
+}
+
+/* The current entry is counted as polled only when the next one exists. */
+static int cqex_next_poll(struct ibv_cq_ex *ibcq)
+{
+	struct cairn_cq *cq = to_ccq_ex(ibcq);
+	struct cairn_ring *ring = &cq->queue.ring;
+
+	ring->index++;
+	if (cairn_ring_ready(ring)) {
+		cqex_set_current(cq);
+		return 0;
+	}
+	ring->index--;
+	return ENOENT;
+}
+
+static void cqex_end_poll(struct ibv_cq_ex *ibcq)
+{
+	struct cairn_cq *cq = to_ccq_ex(ibcq);
+
+	cq->queue.ring.index++;
+	cairn_ring_publish(&cq->queue.ring);
+	cairn_cq_unlock(cq);
+}
+
+static enum ibv_wc_opcode cqex_read_opcode(struct ibv_cq_ex *ibcq)
+{
+	return cairn_cqe_opcode(to_ccq_ex(ibcq)->cur);
+}
+
+static uint32_t cqex_read_vendor_err(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->vendor_err;
+}
+
+static uint32_t cqex_read_byte_len(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->byte_len;
+}
+
+static __be32 cqex_read_imm_data(struct ibv_cq_ex *ibcq)
+{
+	return (__be32)to_ccq_ex(ibcq)->cur->imm_or_key;
+}
+
+static uint32_t cqex_read_qp_num(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->qpn;
+}
+
+static uint32_t cqex_read_src_qp(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->src_qp;
+}
+
+static unsigned int cqex_read_wc_flags(struct ibv_cq_ex *ibcq)
+{
+	return cairn_cqe_wc_flags(to_ccq_ex(ibcq)->cur);
+}
+
+/* RoCE has no LIDs. */
+static uint32_t cqex_read_slid(struct ibv_cq_ex *ibcq)
+{
+	(void)ibcq;
+	return 0;
+}
+
+static uint8_t cqex_read_sl(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->sl;
+}
+
+static uint8_t cqex_read_dlid_path_bits(struct ibv_cq_ex *ibcq)
+{
+	(void)ibcq;
+	return 0;
+}
+
+static uint64_t cqex_read_completion_ts(struct ibv_cq_ex *ibcq)
+{
+	return to_ccq_ex(ibcq)->cur->timestamp;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/* By today's distance of the clocks: a step since the completion shifts it. */
+static uint64_t cqex_read_wallclock(struct ibv_cq_ex *ibcq)
+{
+	int64_t delta = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+
+	return to_ccq_ex(ibcq)->cur->timestamp + (uint64_t)delta;
+}
+
+void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ibcq = &cq->vcq.cq_ex;
+
+	ibcq->start_poll = cqex_start_poll;
+	ibcq->next_poll = cqex_next_poll;
+	ibcq->end_poll = cqex_end_poll;
+	ibcq->read_opcode = cqex_read_opcode;
+	ibcq->read_vendor_err = cqex_read_vendor_err;
+	ibcq->read_wc_flags = cqex_read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		ibcq->read_byte_len = cqex_read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		ibcq->read_imm_data = cqex_read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		ibcq->read_qp_num = cqex_read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		ibcq->read_src_qp = cqex_read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		ibcq->read_slid = cqex_read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		ibcq->read_sl = cqex_read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ibcq->read_dlid_path_bits = cqex_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ibcq->read_completion_ts = cqex_read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ibcq->read_completion_wallclock_ns = cqex_read_wallclock;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Does the running libibverbs have the layouts that this library was built for?
+ *
+ * The dynamic linker checks the version name IBVERBS_PRIVATE_34, but libraries
+ * after 44 kept that name while struct ibv_qp_ex grew and moved
+ * verbs_qp.comp_mask, which libibverbs reads in every QP we hand out. So ask
+ * it: ibv_qp_to_qp_ex() says yes exactly if it finds VERBS_QP_EX where it
+ * expects comp_mask.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cairn.h"
+
+static bool comp_mask_fits(void)
+{
+	struct {
+		struct verbs_qp vqp;
+		uint8_t beyond[512];	/* a larger verbs_qp is read here */
+	} probe = { .vqp.comp_mask = VERBS_QP_EX };
+
+	return ibv_qp_to_qp_ex(&probe.vqp.qp);
+}
+
+static void complain(void)
+{
+	char path[PATH_MAX];
+	const char *name = "libibverbs";
+	Dl_info info;
+
+	if (dladdr((void *)ibv_qp_to_qp_ex, &info) && info.dli_fname)
+		name = realpath(info.dli_fname, path) ? path : info.dli_fname;
+	fprintf(stderr,
+		"libcairn: %s is not the libibverbs version 44 that this library was built for; cairn devices will not be usable\n",
+		name);
+}
+
+bool cairn_library_fits(void)
+{
+	if (comp_mask_fits())
+		return true;
+	complain();
+	return false;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "doorbell.h"
+#include "qp.h"
+#include "wqe.h"
+
+VERBS_RESP(cairn_qp_resp, struct ib_uverbs_create_qp_resp,
+	   struct cairn_create_qp_resp);
+
+#define QP_ATTR_MASK							\
+	((uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |	\
+		    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+
+/* ibv_qp_init_attr_ex begins with an ibv_qp_init_attr. */
+_Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
+	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "common part");
+
+static struct cairn_qp *qp_alloc(const struct ibv_qp_init_attr_ex *attr)
+{
+	struct cairn_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	cairn_queue_init(&qp->sq);
+	cairn_queue_init(&qp->rq.queue);
+	qp->type_bit = cairn_qp_type_bit(attr->qp_type);
+	qp->signal_all = attr->sq_sig_all ? CAIRN_WQE_SIGNALED : 0;
+	return qp;
+}
+
+static void qp_free(struct cairn_qp *qp)
+{
+	cairn_queue_fini(&qp->rq.queue);
+	cairn_queue_fini(&qp->sq);
+	free(qp);
+}
+
+/* Both or none. */
+static int qp_map(struct cairn_context *ctx, struct cairn_qp *qp,
+		  const struct cairn_create_qp_resp *resp)
+{
+	int prot = PROT_READ | PROT_WRITE;
+	int err;
+
+	err = cairn_queue_map(ctx, &qp->sq, &resp->sq, prot);
+	if (err)
+		return err;
+	err = cairn_queue_map(ctx, &qp->rq.queue, &resp->rq, prot);
+	if (err) {
+		cairn_queue_retire(ctx, &qp->sq);
+		cairn_queue_unmap(ctx, &qp->sq);
+	}
+	return err;
+}
+
+static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
+		   struct ibv_qp_init_attr_ex *attr)
+{
+	struct cairn_context *ctx = to_cctx(ibctx);
+	struct cairn_qp_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	int err;
+
+	err = ibv_cmd_create_qp_ex(ibctx, &qp->vqp, attr, &cmd,
+				   VERBS_CMD_SIZE(struct ib_uverbs_create_qp),
+				   &resp, sizeof(resp));
+	if (err)
+		return err;
+	err = qp_map(ctx, qp, &resp.drv);
+	if (err) {
+		ibv_cmd_destroy_qp(&qp->vqp.qp);
+		return err;
+	}
+	qp->max_send_sge = attr->cap.max_send_sge;
+	qp->max_inline = attr->cap.max_inline_data;
+	if (qp->max_inline > CAIRN_MAX_INLINE)
+		qp->max_inline = CAIRN_MAX_INLINE;
+	qp->rq.max_sge = attr->cap.max_recv_sge;
+	return 0;
+}
+
+/* attr->cap is updated. */
+static struct cairn_qp *qp_create(struct ibv_context *ibctx,
+				  struct ibv_qp_init_attr_ex *attr)
+{
+	struct cairn_qp *qp = qp_alloc(attr);
+	int err;
+
+	if (!qp)
+		return NULL;
+	err = qp_open(ibctx, qp, attr);
+	if (!err)
+		return qp;
+	qp_free(qp);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_qp *cairn_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {};
+	struct cairn_qp *qp;
+
+	ex.qp_context = attr->qp_context;
+	ex.send_cq = attr->send_cq;
+	ex.recv_cq = attr->recv_cq;
+	ex.srq = attr->srq;
+	ex.cap = attr->cap;
+	ex.qp_type = attr->qp_type;
+	ex.sq_sig_all = attr->sq_sig_all;
+	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+	ex.pd = pd;
+	qp = qp_create(pd->context, &ex);
+	if (!qp)
+		return NULL;
+	attr->cap = ex.cap;
+	return &qp->vqp.qp;
+}
+
+static int qp_ex_check(const struct ibv_qp_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return EINVAL;
+	if (attr->comp_mask & ~QP_ATTR_MASK)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+	    attr->create_flags)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    !cairn_qp_ex_supported(attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
+				  struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr_ex plain = *attr;
+	struct cairn_qp *qp;
+	int err = qp_ex_check(attr);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	/* What is left of the rest concerns the provider only. */
+	plain.comp_mask = IBV_QP_INIT_ATTR_PD;
+	qp = qp_create(ibctx, &plain);
+	if (!qp)
+		return NULL;
+	attr->cap = plain.cap;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		cairn_qp_ex_fill(qp);
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	}
+	return &qp->vqp.qp;
+}
+
+static void qp_reset_queue(struct cairn_queue *queue)
+{
+	pthread_spin_lock(&queue->lock);
+	cairn_queue_reset(queue);
+	pthread_spin_unlock(&queue->lock);
+}
+
+int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+	union verbs_cmd_buf cmd = {};
+	int err;
+
+	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
+				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+	if (err)
+		return err;
+	/* The kernel dropped what was posted and kept its indices. */
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		qp_reset_queue(&qp->sq);
+		qp_reset_queue(&qp->rq.queue);
+	}
+	return 0;
+}
+
+int cairn_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		   struct ibv_qp_init_attr *init_attr)
+{
+	union verbs_cmd_buf cmd = {};
+
+	return ibv_cmd_query_qp(ibqp, attr, mask, init_attr, &cmd,
+				VERBS_CMD_SIZE(struct ib_uverbs_query_qp));
+}
+
+int cairn_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct cairn_context *ctx = to_cctx(ibqp->context);
+	struct cairn_qp *qp = to_cqp(ibqp);
+	int err;
+
+	cairn_queue_retire(ctx, &qp->sq);
+	cairn_queue_retire(ctx, &qp->rq.queue);
+	err = ibv_cmd_destroy_qp(ibqp);
+	if (err) {
+		cairn_queue_revive(ctx, &qp->rq.queue);
+		cairn_queue_revive(ctx, &qp->sq);
+		return err;
+	}
+	cairn_queue_unmap(ctx, &qp->rq.queue);
+	cairn_queue_unmap(ctx, &qp->sq);
+	qp_free(qp);
+	return 0;
+}
+
+/*
+ * A receive queue has no doorbell while it works: packets make the device look
+ * at it. In the error state none come, and what is posted must still be
+ * flushed.
+ */
+int cairn_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+	struct cairn_ring *ring = &qp->rq.queue.ring;
+	int err;
+
+	if (!ring->units || ibqp->state == IBV_QPS_RESET) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	err = cairn_rq_post(&qp->rq, wr, bad_wr);
+	if (cairn_ring_must_flush(ring))
+		cairn_doorbell(ibqp->context, ring->qid,
+			       cairn_ring_load(&ring->host->index));
+	return err;
+}

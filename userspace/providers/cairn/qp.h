@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef CAIRN_QP_H
+#define CAIRN_QP_H
+
+#include "queue.h"
+#include "rq.h"
+
+/* Between wr_start and wr_complete or wr_abort; the SQ lock is held. */
+struct cairn_wr_batch {
+	uint32_t start;			/* where the batch began */
+	uint32_t at;			/* where the current WQE begins */
+	struct cairn_send_wqe *wqe;	/* current, NULL: none or after error */
+	uint8_t form;			/* of the current, enum cairn_wqe_form */
+	bool need_data;			/* setters that it still lacks */
+	bool need_address;
+	int err;			/* first error, for wr_complete */
+};
+
+struct cairn_qp {
+	struct verbs_qp vqp;		/* must be first */
+	/* Zero. Later libraries read past the end of our verbs_qp. */
+	uint8_t abi_room[64];
+	struct cairn_queue sq;
+	struct cairn_rq rq;
+	uint32_t max_send_sge;
+	uint32_t max_inline;		/* bytes */
+	uint8_t type_bit;		/* enum cairn_qp_types */
+	uint8_t signal_all;		/* CAIRN_WQE_SIGNALED or 0 */
+	struct cairn_wr_batch batch;
+};
+
+static inline struct cairn_qp *to_cqp(struct ibv_qp *qp)
+{
+	return cairn_container_of(qp, struct cairn_qp, vqp.qp);
+}
+
+static inline struct cairn_qp *to_cqp_ex(struct ibv_qp_ex *qp)
+{
+	return cairn_container_of(qp, struct cairn_qp, vqp.qp_ex);
+}
+
+struct ibv_qp *cairn_create_qp(struct ibv_pd *pd,
+			       struct ibv_qp_init_attr *attr);
+struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ctx,
+				  struct ibv_qp_init_attr_ex *attr);
+int cairn_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int cairn_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		   struct ibv_qp_init_attr *init_attr);
+int cairn_destroy_qp(struct ibv_qp *qp);
+int cairn_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr);
+
+/* send.c */
+int cairn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr);
+bool cairn_qp_can_send(const struct cairn_qp *qp);
+/*
+ * After WQEs up to index were published. Not under the SQ lock: the doorbell
+ * may execute them before it returns.
+ */
+int cairn_qp_wake(struct cairn_qp *qp, uint32_t index);
+
+/* qpex.c */
+bool cairn_qp_ex_supported(enum ibv_qp_type type, uint64_t send_ops);
+void cairn_qp_ex_fill(struct cairn_qp *qp);
+
+#endif /* CAIRN_QP_H */

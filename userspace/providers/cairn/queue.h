@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A ring with what it takes to map, lock and unmap it. */
+#ifndef CAIRN_QUEUE_H
+#define CAIRN_QUEUE_H
+
+#include "cairn.h"
+#include "qinfo.h"
+#include "ring.h"
+
+struct cairn_queue {
+	struct cairn_ring ring;
+	struct cairn_qinfo *qinfo;
+	size_t bytes;			/* of the ring's mapping */
+	pthread_spinlock_t lock;	/* protects ring */
+};
+
+void cairn_queue_init(struct cairn_queue *queue);
+void cairn_queue_fini(struct cairn_queue *queue);
+
+/* 0 or errno. A descriptor of all zeros gives a queue that does not exist. */
+int cairn_queue_map(struct cairn_context *ctx, struct cairn_queue *queue,
+		    const struct cairn_ring_desc *desc, int prot);
+void cairn_queue_unmap(struct cairn_context *ctx, struct cairn_queue *queue);
+
+/* Replaces the ring of a queue whose qid and indices stay. */
+int cairn_queue_remap(struct cairn_context *ctx, struct cairn_queue *queue,
+		      const struct cairn_ring_desc *desc, int prot);
+
+/* Around the destroy command; see cairn_qinfo_retire(). */
+void cairn_queue_retire(struct cairn_context *ctx, struct cairn_queue *queue);
+void cairn_queue_revive(struct cairn_context *ctx, struct cairn_queue *queue);
+
+/* Forgets what was posted: the write pointer returns to the read pointer. */
+void cairn_queue_reset(struct cairn_queue *queue);
+
+#endif /* CAIRN_QUEUE_H */

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+
+#include "ah.h"
+#include "doorbell.h"
+#include "qp.h"
+#include "wqe.h"
+
+bool cairn_qp_can_send(const struct cairn_qp *qp)
+{
+	return qp->sq.ring.units && qp->vqp.qp.state >= IBV_QPS_RTS;
+}
+
+int cairn_qp_wake(struct cairn_qp *qp, uint32_t index)
+{
+	if (!cairn_ring_must_wake(&qp->sq.ring))
+		return 0;
+	return cairn_doorbell(qp->vqp.qp.context, qp->sq.ring.qid, index);
+}
+
+/* enum ibv_wr_opcode to enum cairn_wqe_opcode, or CAIRN_WQE_OPCODES. */
+static unsigned int send_opcode(enum ibv_wr_opcode opcode)
+{
+	static const uint8_t opcodes[] = {
+		[IBV_WR_RDMA_WRITE] = CAIRN_WQE_WRITE,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = CAIRN_WQE_WRITE_IMM,
+		[IBV_WR_SEND] = CAIRN_WQE_SEND,
+		[IBV_WR_SEND_WITH_IMM] = CAIRN_WQE_SEND_IMM,
+		[IBV_WR_RDMA_READ] = CAIRN_WQE_READ,
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = CAIRN_WQE_CAS,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = CAIRN_WQE_FAA,
+		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV,
+		[IBV_WR_BIND_MW] = CAIRN_WQE_OPCODES,
+		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV,
+	};
+
+	return (unsigned int)opcode < sizeof(opcodes) ? opcodes[opcode] :
+							CAIRN_WQE_OPCODES;
+}
+
+static uint64_t sges_length(const struct ibv_send_wr *wr)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		sum += wr->sg_list[i].length;
+	return sum;
+}
+
+static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
+		       const struct ibv_send_wr *wr)
+{
+	if (wr->send_flags & ~CAIRN_SEND_FLAGS)
+		return false;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
+		return false;
+	if (op->form == CAIRN_FORM_ATOMIC && wr->num_sge != 1)
+		return false;
+	if (op->form == CAIRN_FORM_SEND && qp->type_bit == CAIRN_UD &&
+	    !wr->wr.ud.ah)
+		return false;
+	if (!(wr->send_flags & IBV_SEND_INLINE))
+		return true;
+	return cairn_form_inlines(op) && sges_length(wr) <= qp->max_inline;
+}
+
+/* Bytes from CAIRN_WQE_DATA_OFFSET on, of a valid request. */
+static size_t send_data_bytes(const struct cairn_wqe_op *op,
+			      const struct ibv_send_wr *wr)
+{
+	if (op->form == CAIRN_FORM_LOCAL)
+		return 0;
+	if (op->form == CAIRN_FORM_ATOMIC)
+		return CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return sges_length(wr);
+	return (size_t)wr->num_sge * sizeof(*wr->sg_list);
+}
+
+static void send_set_target(const struct cairn_qp *qp,
+			    const struct cairn_wqe_op *op,
+			    struct cairn_send_wqe *wqe,
+			    const struct ibv_send_wr *wr)
+{
+	switch (op->form) {
+	case CAIRN_FORM_SEND:
+		if (qp->type_bit != CAIRN_UD)
+			break;
+		wqe->ud.ah = to_cah(wr->wr.ud.ah)->num;
+		wqe->ud.qpn = wr->wr.ud.remote_qpn;
+		wqe->qkey = wr->wr.ud.remote_qkey;
+		break;
+	case CAIRN_FORM_WRITE:
+	case CAIRN_FORM_READ:
+		wqe->remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+		break;
+	case CAIRN_FORM_ATOMIC:
+		wqe->remote_addr = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
+		wqe->atomic.swap = wr->wr.atomic.swap;
+		break;
+	}
+}
+
+static void send_set_data(struct cairn_ring *ring,
+			  const struct cairn_wqe_op *op,
+			  struct cairn_send_wqe *wqe,
+			  const struct ibv_send_wr *wr)
+{
+	size_t offset = CAIRN_WQE_DATA_OFFSET;
+
+	if (op->form == CAIRN_FORM_LOCAL)
+		return;
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		wqe->flags |= CAIRN_WQE_INLINE;
+		for (int i = 0; i < wr->num_sge; i++)
+			cairn_wqe_add_inline(ring, ring->index, wqe,
+					     (void *)(uintptr_t)
+					     wr->sg_list[i].addr,
+					     wr->sg_list[i].length);
+		return;
+	}
+	if (op->form == CAIRN_FORM_ATOMIC)
+		offset = CAIRN_WQE_ATOMIC_SGE_OFFSET;
+	cairn_wqe_set_sges(ring, ring->index, wqe, offset, wr->sg_list,
+			   (size_t)wr->num_sge);
+}
+
+static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr)
+{
+	unsigned int opcode = send_opcode(wr->opcode);
+	const struct cairn_wqe_op *op = cairn_wqe_op(qp, opcode);
+	struct cairn_ring *ring = &qp->sq.ring;
+	struct cairn_send_wqe *wqe;
+
+	if (!op || !send_valid(qp, op, wr))
+		return EINVAL;
+	if (!cairn_ring_room(ring, cairn_wqe_units(send_data_bytes(op, wr))))
+		return ENOMEM;
+	wqe = cairn_wqe_begin(qp, (uint8_t)opcode, wr->wr_id, wr->send_flags);
+	if (op->imm_or_key)	/* a union with imm_data */
+		wqe->imm_or_key = wr->invalidate_rkey;
+	send_set_target(qp, op, wqe, wr);
+	send_set_data(ring, op, wqe, wr);
+	ring->index += wqe->units;
+	return 0;
+}
+
+/* A doorbell that fails (the device is gone) fails the whole list. */
+int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+	struct cairn_ring *ring = &qp->sq.ring;
+	struct ibv_send_wr *first = wr;
+	uint32_t start, index;
+	int err = 0, wake;
+
+	if (!cairn_qp_can_send(qp)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	pthread_spin_lock(&qp->sq.lock);
+	start = ring->index;
+	for (; wr; wr = wr->next) {
+		err = send_one(qp, wr);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	index = ring->index;
+	if (index != start)
+		cairn_ring_publish(ring);
+	pthread_spin_unlock(&qp->sq.lock);
+	if (index == start)
+		return err;
+	wake = cairn_qp_wake(qp, index);
+	if (wake)
+		*bad_wr = first;
+	return wake ? wake : err;
+}

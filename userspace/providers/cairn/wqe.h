@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What a send WQE looks like and which QP may carry it. */
+#ifndef CAIRN_WQE_H
+#define CAIRN_WQE_H
+
+#include "qp.h"
+
+/* QP types as bits. */
+enum cairn_qp_types {
+	CAIRN_RC = 1 << 0,
+	CAIRN_UC = 1 << 1,
+	CAIRN_UD = 1 << 2,
+};
+
+static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return CAIRN_RC;
+	case IBV_QPT_UC:
+		return CAIRN_UC;
+	case IBV_QPT_UD:
+		return CAIRN_UD;
+	default:
+		return 0;
+	}
+}
+
+/* How the parts beyond the header are filled. */
+enum cairn_wqe_form {
+	CAIRN_FORM_SEND,	/* UD: address; data */
+	CAIRN_FORM_WRITE,	/* remote address; data */
+	CAIRN_FORM_READ,	/* remote address; SGEs, never inline */
+	CAIRN_FORM_ATOMIC,	/* remote address; operands and one SGE */
+	CAIRN_FORM_LOCAL,	/* a key only */
+};
+
+struct cairn_wqe_op {
+	uint8_t qp_types;	/* enum cairn_qp_types, 0: unknown opcode */
+	uint8_t form;		/* enum cairn_wqe_form */
+	bool imm_or_key;	/* carries an immediate or a key */
+};
+
+/* NULL if the QP cannot carry the opcode (enum cairn_wqe_opcode). */
+const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
+					unsigned int opcode);
+
+static inline bool cairn_form_inlines(const struct cairn_wqe_op *op)
+{
+	return op->form == CAIRN_FORM_SEND || op->form == CAIRN_FORM_WRITE;
+}
+
+/* Units of a WQE with that many bytes of SGEs or inline data. */
+static inline uint32_t cairn_wqe_units(size_t data_bytes)
+{
+	return (uint32_t)((CAIRN_WQE_DATA_OFFSET + data_bytes +
+			   CAIRN_UNIT_SIZE - 1) / CAIRN_UNIT_SIZE);
+}
+
+/* Starts the WQE at ring->index: all of its header, no data, one unit. */
+struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
+				       uint64_t wr_id, unsigned int send_flags);
+
+/*
+ * Data of the WQE at index, for which the ring has room; the caller has checked
+ * the limits. They set num_sge or inline_len, and units.
+ */
+void cairn_wqe_set_sges(struct cairn_ring *ring, uint32_t index,
+			struct cairn_send_wqe *wqe, size_t offset,
+			const struct ibv_sge *sges, size_t num_sge);
+/* Appends to the inline data. */
+void cairn_wqe_add_inline(struct cairn_ring *ring, uint32_t index,
+			  struct cairn_send_wqe *wqe, const void *data,
+			  size_t bytes);
+
+#define CAIRN_SEND_FLAGS						\
+	((unsigned int)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |		\
+			IBV_SEND_SOLICITED | IBV_SEND_INLINE))
+
+#endif /* CAIRN_WQE_H */
