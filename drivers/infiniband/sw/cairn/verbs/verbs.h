@@ -18,6 +18,7 @@
 #include "lane/exec.h"
 #include "lane/nic.h"
 #include "lane/path.h"
+#include "verbs/async.h"
 
 struct cairn_dev {
 	struct ib_device ibdev;
@@ -45,6 +46,7 @@ struct cairn_queue {
 struct cairn_ucontext {
 	struct ib_ucontext ibuc;
 	struct cairn_qinfo_table *qinfo;	/* verbs/qinfo.c */
+	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
 };
 
 struct cairn_pd {
@@ -76,11 +78,15 @@ struct cairn_rq {
 	u32 max_sge;
 	u32 limit;			/* SRQ: limit event below this, 0: none */
 	bool is_user;
+	bool shared;			/* part of a struct cairn_srq */
+	bool bad;			/* impossible write pointer seen */
+	struct cairn_nic *nic;
 };
 
 struct cairn_srq {
 	struct ib_srq ibsrq;
 	struct cairn_rq rq;
+	struct cairn_async_work async;
 };
 
 struct cairn_mr {
@@ -108,6 +114,9 @@ struct cairn_qp {
 	struct ib_qp_cap cap;
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct ib_qp_init_attr init;
+	struct mutex modify_lock;	/* attr, path, resp.rd: one change at a time */
+	struct cairn_async_work async;
+	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
 	bool is_user;
 };
 
@@ -177,6 +186,8 @@ void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 /* Next posted receive: units copied to @buf, 0 none, -EINVAL bad ring. */
 int cairn_rq_take(struct cairn_rq *rq, void *buf);
 int cairn_rq_posted(struct cairn_rq *rq);
+/* From now on the poster rings after each post (the QP flushes). */
+void cairn_rq_ring_on_post(struct cairn_rq *rq);
 
 /* An address handle of the QP's owner by number, or NULL. RCU. */
 struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Delivery of asynchronous events in process context. */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include "verbs/async.h"
+
+/*
+ * Not one of the system's queues: queue pairs are destroyed from reclaim
+ * paths too (storage reconnects), and they wait here for a running handler.
+ */
+static struct workqueue_struct *async_wq;
+
+int cairn_async_start(void)
+{
+	async_wq = alloc_workqueue("cairn_async", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				   0);
+	return async_wq ? 0 : -ENOMEM;
+}
+
+void cairn_async_stop(void)
+{
+	destroy_workqueue(async_wq);
+}
+
+void cairn_async_init(struct cairn_async_work *a, work_func_t deliver)
+{
+	INIT_WORK(&a->work, deliver);
+	a->pending = 0;
+}
+
+void cairn_async_post(struct cairn_async_work *a, unsigned int event)
+{
+	/* Ordered before the work runs: queue_work() is a full barrier. */
+	set_bit(event, &a->pending);
+	queue_work(async_wq, &a->work);
+}
+
+unsigned long cairn_async_take(struct cairn_async_work *a)
+{
+	return xchg(&a->pending, 0);
+}
+
+void cairn_async_cancel(struct cairn_async_work *a)
+{
+	cancel_work_sync(&a->work);
+}

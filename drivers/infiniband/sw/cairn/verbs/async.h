@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Asynchronous events of a queue pair or shared receive queue.
+ *
+ * The engine finds them below a side lock, often in softirq; handlers of
+ * kernel consumers may take sleeping locks. So an event is a bit, and a work
+ * item delivers it.
+ */
+#ifndef CAIRN_VERBS_ASYNC_H
+#define CAIRN_VERBS_ASYNC_H
+
+#include <linux/workqueue.h>
+
+struct cairn_async_work {
+	struct work_struct work;
+	unsigned long pending;		/* a bit per event, the owner's enum */
+};
+
+/* Module start and stop: process context. 0 or -ENOMEM. */
+int cairn_async_start(void);
+void cairn_async_stop(void);
+
+void cairn_async_init(struct cairn_async_work *a, work_func_t deliver);
+
+/* Have event number @event delivered; several of a kind may become one. Any
+ * context.
+ */
+void cairn_async_post(struct cairn_async_work *a, unsigned int event);
+
+/* Take the events that wait for delivery. */
+unsigned long cairn_async_take(struct cairn_async_work *a);
+
+/* Nothing is delivered any more after this. Nobody posts. Sleeps. */
+void cairn_async_cancel(struct cairn_async_work *a);
+
+#endif
