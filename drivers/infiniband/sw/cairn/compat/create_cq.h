@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* ib_device_ops.create_cq: since 6.11 the attribute bundle replaces udata. */
+#ifndef CAIRN_COMPAT_CREATE_CQ_H
+#define CAIRN_COMPAT_CREATE_CQ_H
+
+#include <linux/version.h>
+#include <rdma/uverbs_ioctl.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+typedef struct uverbs_attr_bundle cairn_create_cq_arg;
+
+/* NULL: a kernel CQ. */
+static inline struct ib_udata *cairn_create_cq_udata(cairn_create_cq_arg *arg)
+{
+	return arg ? &arg->driver_udata : NULL;
+}
+#else
+typedef struct ib_udata cairn_create_cq_arg;
+
+static inline struct ib_udata *cairn_create_cq_udata(cairn_create_cq_arg *arg)
+{
+	return arg;
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What query_device promises and the create functions enforce. */
+#ifndef CAIRN_VERBS_LIMITS_H
+#define CAIRN_VERBS_LIMITS_H
+
+#include <linux/atomic.h>
+#include <linux/sizes.h>
+#include <rdma/cairn-abi.h>
+
+#define CAIRN_MAX_QP		1048560
+#define CAIRN_MAX_QP_WR		SZ_1M
+#define CAIRN_MAX_SRQ		SZ_1M
+#define CAIRN_MAX_SRQ_WR	SZ_1M
+#define CAIRN_MAX_CQ		SZ_1M
+#define CAIRN_MAX_CQE		SZ_1M
+#define CAIRN_MAX_PD		SZ_1M
+#define CAIRN_MAX_AH		SZ_1M
+#define CAIRN_MAX_MR		SZ_8M		/* key index: 24 bits */
+#define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
+#define CAIRN_MAX_RD_ATOM	128
+#define CAIRN_MAX_MSG		0x80000000u	/* bytes */
+#define CAIRN_GID_TBL_LEN	1024
+
+/* Count one object in. False at the limit. Any context. */
+static inline bool cairn_limit_get(atomic_t *n, int max)
+{
+	return atomic_add_unless(n, 1, max);
+}
+
+static inline void cairn_limit_put(atomic_t *n)
+{
+	atomic_dec(n);
+}
+
+#endif

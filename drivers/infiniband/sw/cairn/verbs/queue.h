@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Rings and their queue info (rdma/cairn-abi.h).
+ *
+ * Barrier pairs:
+ *   cairn_queue_host_index() acquires what the host's store-release of its
+ *   write (or read) pointer published: units before it are complete (free).
+ *   cairn_queue_publish() releases the device's pointer: the host, which loads
+ *   it with acquire, sees every store to the ring before it.
+ */
+#ifndef CAIRN_VERBS_QUEUE_H
+#define CAIRN_VERBS_QUEUE_H
+
+#include <linux/string.h>
+#include "verbs/verbs.h"
+
+/* The largest ring: 128 MiB. */
+#define CAIRN_QUEUE_MAX_UNITS	(1u << 21)
+
+/**
+ * cairn_queue_init_user() - a ring shared with a process
+ * @uc: the owner; outlives the queue
+ * @q: zeroed
+ * @depth: units, a power of two up to CAIRN_QUEUE_MAX_UNITS
+ * @stride: units of a receive WQE, 1 for a CQ, 0 for a send queue
+ * @writable: the host may map the ring for writing (not a CQ)
+ * @desc: filled in, for the response
+ *
+ * Takes a qid, sets both pointers to 0 and the state to READY. Returns 0,
+ * -EINVAL (depth), -ENOMEM or -ENOSPC (no qid left). Process context.
+ */
+int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
+			  u32 depth, u32 stride, bool writable,
+			  struct cairn_ring_desc *desc);
+
+/* The same for a kernel consumer, with queue info of its own. */
+int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride);
+
+/**
+ * cairn_queue_free() - undo either init
+ *
+ * Nobody uses the queue any more. The process may still have it mapped; the
+ * pages live until it unmaps them. Harmless on a zeroed queue. Process
+ * context.
+ */
+void cairn_queue_free(struct cairn_queue *q);
+
+static inline void *cairn_queue_unit(const struct cairn_queue *q, u32 idx)
+{
+	return (u8 *)q->ring +
+	       (size_t)(idx & (q->depth - 1)) * CAIRN_UNIT_SIZE;
+}
+
+/* The host's pointer, read once; not to be trusted. */
+static inline u32 cairn_queue_host_index(const struct cairn_queue *q)
+{
+	return smp_load_acquire(&q->host->index);
+}
+
+/* Tell the host the device's pointer, q->index. */
+static inline void cairn_queue_publish(const struct cairn_queue *q)
+{
+	smp_store_release(&q->dev->index, q->index);
+}
+
+static inline void cairn_queue_set_state(const struct cairn_queue *q,
+					 enum cairn_queue_state state)
+{
+	WRITE_ONCE(q->dev->state, state);
+}
+
+/* Copy @units (at most the depth) units from @idx on, around the ring's end. */
+void cairn_queue_copy(const struct cairn_queue *q, u32 idx, u32 units,
+		      void *to);
+
+#endif
