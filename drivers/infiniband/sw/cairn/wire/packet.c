@@ -139,7 +139,8 @@ static void *build_bth(struct cairn_bth *bth, const struct cairn_pkt *pkt)
 	u32 psn = pkt->psn & CAIRN_24BIT_MASK;
 
 	bth->opcode = pkt->opcode;
-	bth->flags = (pkt->solicited ? CAIRN_BTH_SE : 0) | CAIRN_BTH_MIG |
+	bth->flags = (pkt->solicited ? CAIRN_BTH_SE : 0) |
+		     (pkt->opcode != CAIRN_BTH_CNP ? CAIRN_BTH_MIG : 0) |
 		     cairn_pad(pkt->payload_len) << CAIRN_BTH_PAD_SHIFT;
 	bth->pkey = cpu_to_be16(pkt->pkey);
 	bth->qpn = cpu_to_be32((pkt->becn ? CAIRN_BTH_BECN : 0) | qpn);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A world for the engine: hosts with registered memory and rings, a network
+ * that loses, repeats, delays and damages packets, and a clock that only
+ * events move. One seed determines everything that happens.
+ *
+ *	struct sim *s = sim_new(seed);
+ *	struct sim_qp *a = sim_qp(s, 0, &sim_rc), *b = sim_qp(s, 1, &sim_rc);
+ *
+ *	sim_connect(a, b, &sim_attrs);
+ *	sim_post_send(a, &wr);
+ *	sim_run(s, SIM_SEC);
+ *	sim_end(s);
+ *
+ * The world checks what must hold in any run (a port function is called by the
+ * side that may, trains are well formed, the send ring is released before the
+ * completion appears ...) and remembers the first thing that did not.
+ * Every buffer is an allocation of its own with its exact size, so that ASan
+ * sees any access outside of it.
+ */
+#ifndef CAIRN_SIM_H
+#define CAIRN_SIM_H
+
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include "engine/qp.h"
+#include "sim/rand.h"
+
+#define SIM_US		1000ULL
+#define SIM_MS		1000000ULL
+#define SIM_SEC		1000000000ULL
+
+#define SIM_HOSTS	3
+#define SIM_QPS		16	/* of the whole world */
+#define SIM_MRS		512	/* of a host */
+#define SIM_AHS		8	/* of a host */
+#define SIM_ASYNCS	32	/* remembered of a QP */
+
+#define SIM_PD		1	/* protection domain of everything by default */
+
+/* Bytes before the BTH of a simulated packet: IPv4 and UDP. */
+#define SIM_L3_LEN	28
+
+struct sim;
+struct sim_qp;
+
+struct sim_mr {
+	u32 key;
+	u32 pd;
+	u32 len;
+	u32 access;		/* bits 1 << enum cairn_access */
+	u64 va;
+	u8 *mem;
+	bool valid;
+	bool remote_inv;	/* a peer may invalidate it */
+};
+
+#define SIM_LOCAL	(1 << CAIRN_ACCESS_LOCAL_READ |		\
+			 1 << CAIRN_ACCESS_LOCAL_WRITE)
+#define SIM_REMOTE	(1 << CAIRN_ACCESS_REMOTE_READ |	\
+			 1 << CAIRN_ACCESS_REMOTE_WRITE |	\
+			 1 << CAIRN_ACCESS_REMOTE_ATOMIC)
+#define SIM_ALL		(SIM_LOCAL | SIM_REMOTE)
+
+struct sim_ah {
+	bool valid;
+	u8 host;
+};
+
+struct sim_host {
+	struct sim_mr *mr[SIM_MRS];
+	u32 mrs;
+	struct sim_ah ah[SIM_AHS];
+	u64 link_free;		/* when the transmitter is idle again */
+};
+
+/* A completion and when it appeared. */
+struct sim_cqe {
+	struct cairn_cqe cqe;
+	u64 when;
+};
+
+struct sim_cq {
+	struct sim_cqe *log;
+	u32 n;
+	u32 room;
+};
+
+struct sim_rq {
+	u8 *ring;
+	u32 depth;		/* units */
+	u32 stride;		/* units of one receive */
+	u32 head;		/* next unit the device takes */
+	u32 tail;		/* next unit the host fills */
+	bool shared;
+};
+
+/* What a packet looked like when it left. */
+struct sim_sent {
+	struct sim_qp *qp;
+	enum cairn_side_id side;
+	struct cairn_pkt pkt;
+	u64 when;
+	bool retransmit;
+	u32 train;		/* number of the train */
+};
+
+enum sim_fate {
+	SIM_PASS,		/* as the fault rates say */
+	SIM_DROP,
+	SIM_DUP,
+	SIM_LATE,		/* delayed by faults.late_ns */
+	SIM_SURE,		/* arrives whatever the rates say */
+};
+
+struct sim_hooks {
+	void *arg;
+	/* A completion was added. Runs below the engine: only look. */
+	void (*cqe)(struct sim_qp *qp, enum cairn_side_id side,
+		    const struct cairn_cqe *cqe);
+	/* A packet leaves. Decides what the network does to it. */
+	enum sim_fate (*emit)(struct sim_qp *qp, enum cairn_side_id side,
+			      const struct cairn_pkt *pkt);
+	/* A good packet arrived and is about to go to the engine. */
+	void (*rx)(struct sim_qp *qp, const struct cairn_pkt *pkt);
+};
+
+struct sim_qp_init {
+	u8 transport;		/* enum cairn_transport */
+	u32 sq_depth;		/* units */
+	u32 rq_depth;		/* units */
+	u32 rq_stride;
+	u32 sq_start;		/* first ring index */
+	u32 rq_start;
+	bool sig_all;
+	u8 max_sge;
+	u16 max_inline;
+	u32 max_msg;
+	u32 rd_slots;		/* READs and atomics kept as responder */
+	struct sim_rq *srq;
+};
+
+extern const struct sim_qp_init sim_rc, sim_uc, sim_ud;
+
+struct sim_qp {
+	struct sim *s;
+	u32 host;
+	u32 peer;		/* host number of the other end */
+	u32 pd;
+	struct sim_cq cq[CAIRN_SIDES];
+	u8 *sq;
+	u32 sq_head;		/* oldest unit in use, as released */
+	u32 sq_tail;
+	struct sim_rq *rq;
+	struct sim_rq own_rq;
+	bool rq_rings;		/* posting a receive wakes the responder */
+	bool kicked[CAIRN_SIDES];
+	bool mutate;		/* the host scribbles over the ring while read */
+	bool hostile;		/* the ring breaks the rules on purpose */
+	u32 stuck;		/* deadlines served without progress of time */
+	u32 psn;		/* first, as given to sim_connect() */
+	enum cairn_async async[SIM_ASYNCS];
+	u32 asyncs;
+	u64 count[CAIRN_CTR_COUNT];
+	u32 atomics;		/* executed on behalf of this QP */
+	struct sim_hooks hooks;
+	void *flow[CAIRN_SIDES];	/* what this side takes part in */
+	struct cairn_qpc c;	/* last: an overrun leaves the allocation */
+};
+
+/* Rates are per mille. */
+struct sim_faults {
+	u16 loss;
+	u16 dup;
+	u16 late;
+	u16 corrupt;
+	u16 split;		/* a train is cut between two packets */
+	u32 late_ns;		/* longest extra delay */
+};
+
+struct sim_event;
+
+struct sim {
+	u64 seed;
+	struct sim_rand rand;
+	u64 now;
+	struct sim_host host[SIM_HOSTS];
+	struct sim_qp *qp[SIM_QPS];
+	u32 qps;
+	struct sim_faults faults;
+	u32 latency_ns;
+	u32 byte_ps;		/* picoseconds to transmit a byte */
+	u32 budget;		/* packets of one turn; 0: random */
+	bool dead[SIM_HOSTS];	/* nothing reaches this host */
+	bool calm;		/* no faults any more */
+
+	struct sim_event *event;	/* heap, earliest first */
+	u32 events;
+	u32 event_room;
+	u64 event_seq;
+
+	/* Who runs the engine now; NULL: nobody. */
+	struct sim_qp *run_qp;
+	enum cairn_side_id run_side;
+
+	bool record;		/* keep sent[] */
+	struct sim_sent *sent;
+	u32 n_sent;
+	u32 sent_room;
+	u32 trains;
+	u8 lost[4096];		/* losses per packet, so that none is for ever */
+	u64 count[CAIRN_CTR_COUNT];
+
+	u32 failures;
+	char why[512];
+};
+
+/*
+ * world.c
+ */
+
+/* The test's name and the seed are what a failure report needs. */
+#define sim_new(seed)	sim_new_at(__func__, seed)
+struct sim *sim_new_at(const char *test, u64 seed);
+void sim_free(struct sim *s);
+
+/* Something that must hold did not. The first one is remembered. */
+void sim_fail(struct sim *s, const char *fmt, ...) __printf(2, 3);
+
+/* Have @fn run at @when. */
+void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+	    void *arg);
+
+/**
+ * sim_run() - let events happen
+ * @ns: virtual time that may pass from now
+ *
+ * Returns true when nothing is left that would ever happen, false when the
+ * time was up first (now is then exactly the end of it).
+ */
+bool sim_run(struct sim *s, u64 ns);
+
+/* As above, but also stops, with true, as soon as *@flag is not 0. */
+bool sim_run_until(struct sim *s, u64 ns, const u32 *flag);
+
+/* Give the engine of one side a turn, now. */
+void sim_turn(struct sim_qp *qp, enum cairn_side_id side);
+
+/* The first seed and how many: CAIRN_SEED and SEEDS in the environment. */
+u64 sim_first_seed(void);
+u32 sim_seeds(u32 normally);
+
+/* "CAIRN_SEED=1 SEEDS=1 program test" */
+const char *sim_repeat(void);
+
+/*
+ * net.c
+ */
+
+/* Send @len bytes from BTH to the last pad byte, with ICRC, faults apply. */
+struct sim_packet;
+struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len);
+int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
+	     const struct cairn_train *t);
+
+/* A packet from nobody we know: arrives now, and the QP gets its turn. */
+void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
+void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
+		const void *payload);
+/* The same without a turn: packets of one train. */
+void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
+		     const void *payload);
+
+const u8 *sim_pkt_payload(const struct cairn_pkt *pkt);
+const u8 *sim_pkt_ip(const struct cairn_pkt *pkt);
+
+/*
+ * memory.c
+ */
+
+struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access);
+struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key);
+/* NULL unless @key allows @access to all of @len bytes at @va */
+u8 *sim_mr_at(struct sim_qp *qp, u32 key, u64 va, u64 len,
+	      enum cairn_access access);
+int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
+	       u32 len);
+int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
+		const u8 *buf, u32 len);
+
+static inline struct cairn_sge sim_sge(const struct sim_mr *mr, u32 off,
+				       u32 len)
+{
+	return (struct cairn_sge){ mr->va + off, len, mr->key };
+}
+
+/*
+ * qp.c
+ */
+
+struct sim_wr {
+	u64 wr_id;
+	u8 opcode;		/* enum cairn_wqe_opcode */
+	u8 flags;		/* enum cairn_wqe_flags */
+	u32 num_sge;
+	const struct cairn_sge *sge;
+	u32 imm_or_key;
+	u64 remote_addr;
+	u32 rkey;
+	u64 compare_add;
+	u64 swap;
+	u32 ah, qpn, qkey;	/* UD */
+	const void *inl;	/* with CAIRN_WQE_INLINE */
+	u32 inline_len;
+};
+
+extern const struct cairn_qp_attrs sim_attrs;
+
+struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init);
+struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
+void sim_rq_free(struct sim_rq *rq);
+
+/* Both ends to RTS with @attrs (dqpn is filled in) and random PSNs. */
+void sim_connect(struct sim_qp *a, struct sim_qp *b,
+		 const struct cairn_qp_attrs *attrs);
+/* One end to RTS; its peer is @dqpn on @peer. */
+void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
+		const struct cairn_qp_attrs *attrs, u32 rq_psn, u32 sq_psn);
+void sim_modify(struct sim_qp *qp, enum cairn_state state);
+void sim_reset(struct sim_qp *qp);
+
+u32 sim_wqe_units(const struct sim_wr *wr);
+/* Write a WQE at the tail and move it; false: the ring is full. Does not ring
+ * the doorbell.
+ */
+bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr);
+/* As above and ring; a full ring is a failure. */
+void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr);
+void sim_doorbell(struct sim_qp *qp);
+bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
+		    u32 num_sge);
+void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
+		   u32 num_sge);
+/* What a ring slot holds. */
+u8 *sim_unit(u8 *ring, u32 depth, u32 idx);
+
+u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event);
+
+static inline struct sim_qp *to_sim_qp(struct cairn_qpc *q)
+{
+	return container_of(q, struct sim_qp, c);
+}
+
+#endif
