@@ -108,6 +108,12 @@ int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig);
  */
 int port_invalidate(struct cairn_qpc *q, u32 rkey);
 
+/* Perform a local operation (LOCAL_INV, REG_MR). 0, or -EINVAL when the key or
+ * the queue does not allow it. Called once, in posting order, when every
+ * earlier LOCAL_INV operand is out of use.
+ */
+int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
+
 /* Write the 40 bytes that UD receives show before the payload (IPv6 header,
  * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.
  */

@@ -60,6 +60,7 @@ struct cairn_swr {
 	u8 flags;		/* enum cairn_wqe_flags */
 	u8 units;
 	u8 status;		/* not 0: fails when its turn comes */
+	bool counted;		/* in rd_out */
 	u32 vendor_err;
 };
 
@@ -80,10 +81,12 @@ struct cairn_requester {
 	u32 psn;		/* next PSN to give out */
 	u32 sent;		/* one past the highest PSN ever sent */
 	u32 sq_next;		/* ring unit of the next WQE to start */
+	u32 sq_done;		/* ring unit of the oldest WQE in use */
 	u32 ssn;		/* of the next message */
 	u32 lsn;		/* last SSN that credits allow */
 	bool lsn_valid;
 	bool implied_nak;	/* acted on; wait for progress */
+	bool credit_wait;	/* counted */
 	bool drained;		/* SQ_DRAINED reported */
 	bool ring_bad;		/* the ring cannot be walked any more */
 	u8 rd_out;		/* READs and atomics on the way */
@@ -110,6 +113,7 @@ struct cairn_rdres {
 	u64 orig;		/* atomic result */
 	u8 kind;		/* enum cairn_kind, 0: empty */
 	bool pending;		/* response (or a part of it) to be sent */
+	bool restart;		/* the next response packet is a FIRST */
 };
 
 enum cairn_resp_msg {
@@ -127,8 +131,10 @@ struct cairn_responder {
 	bool nak_due;		/* nak below, after the pending responses */
 	bool fatal;		/* nak_due ends the connection */
 	bool comm_est;		/* reported */
+	bool last_wqe;		/* LAST_WQE_REACHED reported */
 	bool rwqe_valid;	/* rwqe is consumed and not yet completed */
 	u8 nak;			/* AETH syndrome */
+	u32 nak_psn;
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	u32 received;		/* bytes of the message placed so far */
 	u32 rkey;

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The completer: takes responses, completes the send queue in posting order,
+ * and decides on retries (IBTA 9.7.5, 9.9.2).
+ */
+#include "engine/internal.h"
+
+static void complete(struct cairn_qpc *q, const struct cairn_swr *s, u8 status,
+		     u32 vendor_err)
+{
+	struct cairn_cqe cqe = {
+		.wr_id = s->wr_id,
+		.qpn = q->qpn,
+		.byte_len = s->length,
+		.status = status,
+		.vendor_err = vendor_err,
+	};
+
+	if (!status && !(s->flags & CAIRN_WQE_SIGNALED) && !q->sq_sig_all)
+		return;
+	if (s->opcode < CAIRN_WQE_OPCODES)
+		cqe.opcode = cairn_wqe_ops[s->opcode].cqe_opcode;
+	port_complete(q, CAIRN_REQ, &cqe);
+}
+
+/* Take the oldest record off the queue. */
+static void retire(struct cairn_qpc *q, struct cairn_swr *s)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (s->counted)
+		r->rd_out--;
+	if (r->send_rec == r->una_rec) {
+		r->send_rec++;
+		r->pkt = 0;
+	}
+	r->una_rec++;
+	r->sq_done = s->idx + s->units;
+	port_sq_release(q, r->sq_done);
+}
+
+/* The oldest WQE fails. RC goes to ERR, the others to SQE (IBTA 10.3.1). */
+void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
+
+	complete(q, s, status, vendor_err);
+	retire(q, s);
+	r->ack_deadline = 0;
+	r->rnr_until = 0;
+	if (q->transport == CAIRN_TRANSPORT_RC)
+		cairn_qpc_fail(q);
+	else if (cairn_state(q) == CAIRN_QP_RTS ||
+		 cairn_state(q) == CAIRN_QP_SQD)
+		WRITE_ONCE(q->state, CAIRN_QP_SQE);
+}
+
+void cairn_req_reap(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+
+	while (r->una_rec != r->new_rec && cairn_state(q) != CAIRN_QP_ERR &&
+	       cairn_state(q) != CAIRN_QP_SQE) {
+		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
+
+		if (s->status) {
+			cairn_req_fail(q, s->status, s->vendor_err);
+			return;
+		}
+		if (s->npkts ? cairn_psn_diff(r->una, s->psn) < (s32)s->npkts :
+			       r->send_rec == r->una_rec)
+			return;
+		complete(q, s, CAIRN_CQE_SUCCESS, 0);
+		retire(q, s);
+	}
+}
+
+/* WQEs that never started. The ring is walked by copies of first units. */
+static void flush_ring(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+	u32 tail = port_sq_tail(q), left = tail - r->sq_next;
+
+	if (left > q->sq_depth)
+		r->ring_bad = true;
+	r->wqe_valid = false;
+	while (left && !r->ring_bad) {
+		const struct cairn_send_wqe *w = &r->wqe.send;
+		struct cairn_swr s;
+
+		port_sq_copy(q, r->sq_next, 1, r->wqe.bytes);
+		if (!w->units || w->units > CAIRN_MAX_WQE_UNITS ||
+		    w->units > left) {
+			r->ring_bad = true;
+			return;
+		}
+		s = (struct cairn_swr){
+			.wr_id = w->wr_id,
+			.opcode = w->opcode,
+		};
+		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		left -= w->units;
+		r->sq_next += w->units;
+		r->sq_done = r->sq_next;
+		port_sq_release(q, r->sq_done);
+	}
+}
+
+void cairn_req_flush(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+
+	r->ack_deadline = 0;
+	r->rnr_until = 0;
+	while (r->una_rec != r->new_rec) {
+		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
+
+		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		retire(q, s);
+	}
+	r->send_rec = r->new_rec;
+	r->pkt = 0;
+	r->una = r->psn;
+	r->sent = r->psn;
+	flush_ring(q);
+}
+
+/* Spend one retry and send again from the oldest unacknowledged packet, or
+ * fail the oldest WQE when none is left. retry_cnt 7 is a number like others.
+ */
+static bool retry_from(struct cairn_qpc *q, u32 psn)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (!r->retries) {
+		port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
+		cairn_req_fail(q, CAIRN_CQE_RETRY_EXC_ERR, 0);
+		return false;
+	}
+	r->retries--;
+	cairn_req_rewind(q, psn);
+	r->ack_deadline = 0;
+	return true;
+}
+
+void cairn_req_expire(struct cairn_qpc *q, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (r->rnr_until && now >= r->rnr_until)
+		r->rnr_until = 0;
+	if (!r->ack_deadline || now < r->ack_deadline)
+		return;
+	r->ack_deadline = 0;
+	if (cairn_psn_diff(cairn_req_cursor(r), r->una) <= 0)
+		return;
+	port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
+	r->implied_nak = false;
+	retry_from(q, r->una);
+}
+
+/* A later answer shows that a READ or atomic response was lost. */
+static void implied_nak(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (r->implied_nak)
+		return;
+	r->implied_nak = true;
+	port_count(q, CAIRN_CTR_IMPLIED_NAKS, 1);
+	retry_from(q, r->una);
+}
+
+/* Keep the send cursor at or after what is acknowledged. */
+static void advance_cursor(struct cairn_requester *r)
+{
+	struct cairn_swr *s;
+	s32 off;
+
+	if (r->send_rec == r->new_rec)
+		return;
+	s = cairn_req_swr(r, r->send_rec);
+	off = cairn_psn_diff(r->una, s->psn);
+	if (r->send_rec == r->una_rec && off > (s32)r->pkt)
+		r->pkt = off;
+}
+
+/* Advance una to @psn. READs and atomics are acknowledged by their own
+ * responses only: returns false when one of them stands in the way.
+ */
+static bool advance_una(struct cairn_requester *r, u32 psn)
+{
+	u32 n;
+
+	for (n = r->una_rec; n != r->new_rec; n++) {
+		struct cairn_swr *s = cairn_req_swr(r, n);
+		u32 end = cairn_psn_add(s->psn, s->npkts);
+
+		if (cairn_psn_diff(psn, r->una) <= 0)
+			break;
+		if (cairn_psn_diff(end, r->una) <= 0)
+			continue;
+		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
+			return false;
+		r->una = cairn_psn_diff(psn, end) < 0 ? psn : end;
+	}
+	return true;
+}
+
+/* Something new was acknowledged: complete, count retries afresh. */
+static void progress(struct cairn_qpc *q, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+
+	r->retries = q->attrs.retry_cnt;
+	r->rnr_retries = q->attrs.rnr_retry;
+	r->implied_nak = false;
+	cairn_req_reap(q);
+	advance_cursor(r);
+	cairn_req_rearm(q, now);
+}
+
+/* Everything before @psn is acknowledged by a response with @psn. Returns true
+ * when so it is and the QP is still alive: what @psn itself says comes next.
+ */
+static bool ack_before(struct cairn_qpc *q, u32 psn, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	u32 una = r->una;
+	bool clear = advance_una(r, psn);
+
+	if (r->una != una)
+		progress(q, now);
+	if (!clear)
+		implied_nak(q);
+	return clear && cairn_state(q) != CAIRN_QP_ERR;
+}
+
+static void take_credits(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	int credits = cairn_credits_decode(pkt->syndrome);
+
+	q->req.lsn_valid = credits >= 0;
+	if (credits >= 0)
+		q->req.lsn = cairn_psn_add(pkt->msn, credits);
+}
+
+static void take_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
+{
+	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
+	take_credits(q, pkt);
+	ack_before(q, cairn_psn_add(pkt->psn, 1), now);
+}
+
+static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+			 u64 now)
+{
+	struct cairn_requester *r = &q->req;
+
+	port_count(q, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
+	if (!ack_before(q, pkt->psn, now))
+		return;
+	/* A second NAK for what already waits. */
+	if (r->rnr_until)
+		return;
+	if (q->attrs.rnr_retry != 7) {
+		if (!r->rnr_retries) {
+			port_count(q, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
+			cairn_req_fail(q, CAIRN_CQE_RNR_RETRY_EXC_ERR,
+				       pkt->syndrome);
+			return;
+		}
+		r->rnr_retries--;
+	}
+	cairn_req_rewind(q, pkt->psn);
+	r->ack_deadline = 0;
+	r->rnr_until = now + cairn_rnr_timer_ns(pkt->syndrome);
+}
+
+static void take_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
+{
+	static const u8 status[] = {
+		[CAIRN_NAK_INVALID_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
+		[CAIRN_NAK_REMOTE_ACCESS] = CAIRN_CQE_REM_ACCESS_ERR,
+		[CAIRN_NAK_REMOTE_OP] = CAIRN_CQE_REM_OP_ERR,
+		[CAIRN_NAK_INVALID_RD_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
+	};
+	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
+
+	if (code > CAIRN_NAK_INVALID_RD_REQUEST) {
+		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+		return;
+	}
+	port_count(q, code == CAIRN_NAK_PSN_SEQ ?
+		   CAIRN_CTR_SEQ_NAKS_RECEIVED :
+		   CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+	if (!ack_before(q, pkt->psn, now))
+		return;
+	if (code == CAIRN_NAK_PSN_SEQ)
+		retry_from(q, pkt->psn);
+	else
+		cairn_req_fail(q, status[code], pkt->syndrome);
+}
+
+/* The record that the response @pkt belongs to, if it is the next one due. */
+static struct cairn_swr *awaited(struct cairn_qpc *q,
+				 const struct cairn_pkt *pkt, u8 op_flag,
+				 u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s;
+
+	if (!ack_before(q, pkt->psn, now))
+		return NULL;
+	s = cairn_req_swr(r, r->una_rec);
+	if ((cairn_wqe_ops[s->opcode].flags &
+	     (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) != op_flag) {
+		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+		return NULL;
+	}
+	return s;
+}
+
+/* The awaited response packet was placed. */
+static void respond_done(struct cairn_qpc *q, u64 now)
+{
+	q->req.una = cairn_psn_add(q->req.una, 1);
+	progress(q, now);
+}
+
+static void place_failed(struct cairn_qpc *q)
+{
+	port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+	cairn_req_fail(q, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
+}
+
+static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+			       u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = awaited(q, pkt, CAIRN_WOP_READS, now);
+	struct cairn_span to;
+	u32 off, want;
+
+	if (!s)
+		return;
+	off = cairn_psn_diff(pkt->psn, s->psn) * q->attrs.pmtu;
+	want = min_t(u32, s->length - off, q->attrs.pmtu);
+	if (pkt->payload_len != want) {
+		cairn_req_fail(q, CAIRN_CQE_BAD_RESP_ERR, pkt->opcode);
+		return;
+	}
+	if (!cairn_req_load(q, s)) {
+		cairn_req_fail(q, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+		return;
+	}
+	to = (struct cairn_span){
+		.sge = cairn_wqe_sges(&r->wqe),
+		.num_sge = r->wqe.send.num_sge,
+		.offset = off,
+		.access = CAIRN_ACCESS_LOCAL_WRITE,
+	};
+	if (want && port_place(q, &to, pkt, want)) {
+		place_failed(q);
+		return;
+	}
+	if (pkt->op->hdrs & CAIRN_HDR_AETH)
+		take_credits(q, pkt);
+	respond_done(q, now);
+}
+
+static void take_atomic_response(struct cairn_qpc *q,
+				 const struct cairn_pkt *pkt, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = awaited(q, pkt,
+				      CAIRN_WOP_READS | CAIRN_WOP_ATOMIC, now);
+	struct cairn_span to = {
+		.sge = (void *)(r->wqe.bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET),
+		.num_sge = 1,
+		.access = CAIRN_ACCESS_LOCAL_WRITE,
+	};
+
+	if (!s)
+		return;
+	if (!cairn_req_load(q, s)) {
+		cairn_req_fail(q, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+		return;
+	}
+	if (port_place_bytes(q, &to, &pkt->orig, sizeof(pkt->orig))) {
+		place_failed(q);
+		return;
+	}
+	take_credits(q, pkt);
+	respond_done(q, now);
+}
+
+static void take_aeth(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
+{
+	switch (pkt->syndrome & CAIRN_AETH_TYPE_MASK) {
+	case CAIRN_AETH_ACK:
+		take_ack(q, pkt, now);
+		break;
+	case CAIRN_AETH_RNR_NAK:
+		take_rnr_nak(q, pkt, now);
+		break;
+	case CAIRN_AETH_NAK:
+		take_nak(q, pkt, now);
+		break;
+	default:
+		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+	}
+}
+
+void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	u8 state = cairn_state(q);
+
+	if (pkt->op->transport != CAIRN_TRANSPORT_RC ||
+	    q->transport != CAIRN_TRANSPORT_RC ||
+	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD) ||
+	    (pkt->pkey ^ q->attrs.pkey) & 0x7fff) {
+		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
+		return;
+	}
+	if (cairn_psn_diff(pkt->psn, r->una) < 0 ||
+	    cairn_psn_diff(pkt->psn, r->sent) >= 0) {
+		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+		return;
+	}
+	switch (pkt->op->kind) {
+	case CAIRN_KIND_ACK:
+		take_aeth(q, pkt, now);
+		break;
+	case CAIRN_KIND_READ_RESP:
+		take_read_response(q, pkt, now);
+		break;
+	case CAIRN_KIND_ATOMIC_ACK:
+		take_atomic_response(q, pkt, now);
+		break;
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the engine's files share among themselves. */
+#ifndef CAIRN_ENGINE_INTERNAL_H
+#define CAIRN_ENGINE_INTERNAL_H
+
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/minmax.h>
+#include <linux/compiler.h>
+#include "engine/qp.h"
+
+/* Packets of one QP on the way without acknowledgement, at most. */
+#define CAIRN_WINDOW		256
+/* An acknowledgement is asked for at least every so many packets. */
+#define CAIRN_ACK_INTERVAL	64
+/* A train fits an IP packet of 64 KiB with all its headers. */
+#define CAIRN_TRAIN_BYTES	64000
+/* Outstanding PSNs stay comparable (IBTA 9.7.2). */
+#define CAIRN_PSN_SPAN		((1u << 23) - 1)
+
+/* wqe.c: what a send opcode is, and the check of a private WQE copy. */
+enum cairn_wqe_op_flags {
+	CAIRN_WOP_INLINE = 1 << 0,	/* may carry inline data */
+	CAIRN_WOP_CREDIT = 1 << 1,	/* consumes a receive at the peer */
+	CAIRN_WOP_READS = 1 << 2,	/* READ or atomic: bounded, replayed */
+	CAIRN_WOP_ATOMIC = 1 << 3,
+	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
+	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */
+	CAIRN_WOP_EXTRA = 1 << 6,	/* last packet has an IMM or IETH */
+};
+
+struct cairn_wqe_op {
+	u8 transports;		/* bit per enum cairn_transport, 0: undefined */
+	u8 flags;		/* enum cairn_wqe_op_flags */
+	u8 cqe_opcode;
+	/* BTH operation of each position in a message. */
+	u8 first, middle, last, only;
+};
+
+extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
+
+/**
+ * cairn_send_wqe_check() - is a private copy of a send WQE acceptable?
+ * @length: the message length in bytes
+ *
+ * Returns 0 or an enum cairn_cqe_status.
+ */
+u8 cairn_send_wqe_check(const struct cairn_qpc *q,
+			const union cairn_wqe_buf *w, u32 *length);
+
+/* The same for a receive WQE of @units units. */
+u8 cairn_recv_wqe_check(const struct cairn_qpc *q,
+			const union cairn_wqe_buf *w, u32 units, u32 *length);
+
+/* aeth.c */
+u8 cairn_credits_encode(int posted);	/* negative: credits do not apply */
+int cairn_credits_decode(u8 syndrome);	/* -1: credits do not apply */
+u64 cairn_rnr_timer_ns(u8 code);
+
+/* requester.c, used by completer.c */
+struct cairn_swr *cairn_req_swr(struct cairn_requester *r, u32 n);
+/* Bring the WQE of @s into r->wqe; false when it changed under us. */
+bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s);
+/* PSN that would be sent next. */
+u32 cairn_req_cursor(struct cairn_requester *r);
+void cairn_req_rewind(struct cairn_qpc *q, u32 psn);
+void cairn_req_rearm(struct cairn_qpc *q, u64 now);
+
+/* completer.c, used by requester.c */
+void cairn_req_reap(struct cairn_qpc *q);
+void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err);
+void cairn_req_flush(struct cairn_qpc *q);
+void cairn_req_expire(struct cairn_qpc *q, u64 now);
+
+/* replay.c, used by responder.c */
+bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		      u32 npkts, u64 orig);
+bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b);
+
+/* responder.c, used by replay.c */
+void cairn_resp_fatal(struct cairn_qpc *q, u32 psn, enum cairn_nak code,
+		      enum cairn_async event);
+u8 cairn_resp_ack_syndrome(struct cairn_qpc *q);
+
+/* Packets (PSNs) that @length bytes take; an empty message takes one. */
+static inline u32 cairn_npkts(const struct cairn_qpc *q, u32 length)
+{
+	u32 pmtu = q->attrs.pmtu;
+
+	return length ? (length - 1) / pmtu + 1 : 1;
+}
+
+static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *w)
+{
+	return (struct cairn_sge *)(w->bytes + CAIRN_WQE_DATA_OFFSET);
+}
+
+static inline u8 cairn_state(const struct cairn_qpc *q)
+{
+	return READ_ONCE(q->state);
+}
+
+#endif

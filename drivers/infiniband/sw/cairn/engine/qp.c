@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A QP as a whole: set-up, reset, state changes that both sides see. */
+#include "engine/internal.h"
+
+void cairn_qpc_init(struct cairn_qpc *q)
+{
+	WRITE_ONCE(q->state, CAIRN_QP_RESET);
+	cairn_qpc_reset(q, 0);
+}
+
+static void reset_requester(struct cairn_requester *r, u32 sq_idx)
+{
+	struct cairn_swr *swr = r->swr;
+	u32 mask = r->swr_mask;
+
+	memset(r, 0, offsetof(struct cairn_requester, wqe));
+	r->swr = swr;
+	r->swr_mask = mask;
+	r->sq_next = sq_idx;
+	r->sq_done = sq_idx;
+	r->ssn = 1;
+}
+
+static void reset_responder(struct cairn_responder *p)
+{
+	struct cairn_rdres *rd = p->rd;
+	u32 mask = p->rd_mask;
+
+	memset(p, 0, offsetof(struct cairn_responder, rwqe));
+	p->rd = rd;
+	p->rd_mask = mask;
+	if (rd)
+		memset(rd, 0, sizeof(*rd) * (mask + 1));
+}
+
+void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx)
+{
+	reset_requester(&q->req, sq_idx);
+	reset_responder(&q->resp);
+}
+
+void cairn_req_set_psn(struct cairn_qpc *q, u32 psn)
+{
+	struct cairn_requester *r = &q->req;
+
+	psn &= CAIRN_24BIT_MASK;
+	r->psn = psn;
+	r->una = psn;
+	r->sent = psn;
+	r->retries = q->attrs.retry_cnt;
+	r->rnr_retries = q->attrs.rnr_retry;
+}
+
+void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn)
+{
+	q->resp.epsn = psn & CAIRN_24BIT_MASK;
+}
+
+void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state)
+{
+	if (state == CAIRN_QP_SQD)
+		q->req.drained = false;
+	WRITE_ONCE(q->state, state);
+}
+
+void cairn_qpc_fail(struct cairn_qpc *q)
+{
+	WRITE_ONCE(q->state, CAIRN_QP_ERR);
+	port_kick(q, CAIRN_REQ);
+	port_kick(q, CAIRN_RESP);
+}

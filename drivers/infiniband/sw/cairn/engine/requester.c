@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester: starts WQEs from the send ring, cuts messages into trains and
+ * goes back when the completer says so (IBTA 9.7, 10.7).
+ *
+ * A WQE becomes a record (struct cairn_swr) when it starts. Everything that
+ * the protocol decides later is decided from the record; the WQE itself is
+ * copied from the ring again only for its scatter/gather list or inline bytes,
+ * and refused when it no longer agrees with the record.
+ */
+#include "engine/internal.h"
+
+struct cairn_swr *cairn_req_swr(struct cairn_requester *r, u32 n)
+{
+	return &r->swr[n & r->swr_mask];
+}
+
+u32 cairn_req_cursor(struct cairn_requester *r)
+{
+	if (r->send_rec == r->new_rec)
+		return r->psn;
+	return cairn_psn_add(cairn_req_swr(r, r->send_rec)->psn, r->pkt);
+}
+
+/* Is anything on the way that an answer is due for? */
+static bool in_flight(struct cairn_requester *r)
+{
+	return cairn_psn_diff(cairn_req_cursor(r), r->una) > 0;
+}
+
+/* Start the ACK timer afresh (progress was made) or stop it. */
+void cairn_req_rearm(struct cairn_qpc *q, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+
+	r->ack_deadline = 0;
+	if (q->attrs.timeout && in_flight(r))
+		r->ack_deadline = now + (4096ULL << q->attrs.timeout);
+}
+
+u64 cairn_req_deadline(const struct cairn_qpc *q)
+{
+	const struct cairn_requester *r = &q->req;
+
+	if (r->rnr_until && r->ack_deadline)
+		return min(r->rnr_until, r->ack_deadline);
+	return r->rnr_until ?: r->ack_deadline;
+}
+
+/* Continue sending from @psn, which lies in a record not yet completed. */
+void cairn_req_rewind(struct cairn_qpc *q, u32 psn)
+{
+	struct cairn_requester *r = &q->req;
+	bool found = false;
+	u32 n;
+
+	for (n = r->una_rec; n != r->new_rec; n++) {
+		struct cairn_swr *s = cairn_req_swr(r, n);
+		s32 off = cairn_psn_diff(psn, s->psn);
+
+		if (!found && off >= 0 && off < (s32)s->npkts) {
+			r->send_rec = n;
+			r->pkt = off;
+			found = true;
+		}
+		if (found && s->counted) {
+			s->counted = false;
+			r->rd_out--;
+		}
+	}
+}
+
+/* Copy the WQE at ring unit @idx, whose first unit is read exactly once. */
+static void copy_wqe(struct cairn_qpc *q, u32 idx, u32 avail)
+{
+	struct cairn_requester *r = &q->req;
+	u8 units;
+
+	port_sq_copy(q, idx, 1, r->wqe.bytes);
+	units = r->wqe.send.units;
+	if (units > 1 && units <= CAIRN_MAX_WQE_UNITS && units <= avail)
+		port_sq_copy(q, idx + 1, units - 1,
+			     r->wqe.bytes + CAIRN_UNIT_SIZE);
+	r->wqe_idx = idx;
+	r->wqe_valid = true;
+}
+
+bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s)
+{
+	struct cairn_requester *r = &q->req;
+	const struct cairn_send_wqe *w = &r->wqe.send;
+	u32 length;
+
+	if (r->wqe_valid && r->wqe_idx == s->idx)
+		return true;
+	copy_wqe(q, s->idx, s->units);
+	if (w->opcode == s->opcode && w->flags == s->flags &&
+	    w->units == s->units &&
+	    !cairn_send_wqe_check(q, &r->wqe, &length) && length == s->length)
+		return true;
+	r->wqe_valid = false;
+	port_count(q, CAIRN_CTR_BAD_WQES, 1);
+	return false;
+}
+
+/* The write pointer is impossible or units cannot be walked: give up the ring. */
+static void bad_ring(struct cairn_qpc *q)
+{
+	q->req.ring_bad = true;
+	port_count(q, CAIRN_CTR_BAD_RINGS, 1);
+	port_async(q, CAIRN_ASYNC_QP_FATAL);
+	cairn_qpc_fail(q);
+}
+
+/* Units posted and not yet started; bounded by what the ring can hold. */
+static u32 posted_units(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+	u32 tail = port_sq_tail(q);
+
+	if (tail - r->sq_done > q->sq_depth ||
+	    tail - r->sq_done < r->sq_next - r->sq_done) {
+		bad_ring(q);
+		return 0;
+	}
+	return tail - r->sq_next;
+}
+
+static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
+			u32 length)
+{
+	struct cairn_requester *r = &q->req;
+	const struct cairn_send_wqe *w = &r->wqe.send;
+
+	*s = (struct cairn_swr){
+		.wr_id = w->wr_id,
+		.idx = r->sq_next,
+		.psn = r->psn,
+		.length = length,
+		.opcode = w->opcode,
+		.flags = w->flags,
+		.units = w->units,
+		.status = status,
+	};
+	if (status) {
+		port_count(q, CAIRN_CTR_BAD_WQES, 1);
+		return;
+	}
+	if (cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_LOCAL)
+		return;
+	s->npkts = cairn_npkts(q, length);
+	s->ssn = r->ssn;
+	r->ssn = cairn_psn_add(r->ssn, 1);
+	r->psn = cairn_psn_add(r->psn, s->npkts);
+}
+
+/* The check of the copy in r->wqe, with what depends on the QP's attributes. */
+static u8 check_wqe(struct cairn_qpc *q, u32 *length)
+{
+	const struct cairn_send_wqe *w = &q->req.wqe.send;
+	u8 status = cairn_send_wqe_check(q, &q->req.wqe, length);
+
+	if (status)
+		return status;
+	if (q->transport == CAIRN_TRANSPORT_UD && *length > q->attrs.pmtu)
+		return CAIRN_CQE_LOC_LEN_ERR;
+	if (cairn_npkts(q, *length) > CAIRN_PSN_SPAN)
+		return CAIRN_CQE_LOC_LEN_ERR;
+	if (cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_READS &&
+	    !q->attrs.max_rd_atomic)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	return 0;
+}
+
+/* Take the next WQE from the ring. Returns false when there is none. */
+static bool start_wqe(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+	u32 avail, length = 0;
+	u8 status;
+
+	if (r->new_rec - r->una_rec > r->swr_mask)
+		return false;
+	avail = posted_units(q);
+	if (!avail)
+		return false;
+	copy_wqe(q, r->sq_next, avail);
+	if (!r->wqe.send.units || r->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
+	    r->wqe.send.units > avail) {
+		r->wqe_valid = false;
+		bad_ring(q);
+		return false;
+	}
+	status = check_wqe(q, &length);
+	fill_record(q, cairn_req_swr(r, r->new_rec), status, length);
+	r->sq_next += r->wqe.send.units;
+	r->new_rec++;
+	return true;
+}
+
+/* Room in the window, in packets, or 0 to wait for acknowledgements. */
+static u32 window(struct cairn_qpc *q, const struct cairn_swr *s, u8 op_flags)
+{
+	struct cairn_requester *r = &q->req;
+	u32 out = cairn_psn_diff(cairn_req_cursor(r), r->una);
+
+	if (q->transport != CAIRN_TRANSPORT_RC)
+		return CAIRN_TRAIN_MAX;
+	if (op_flags & CAIRN_WOP_READS)
+		return out + s->npkts <= CAIRN_PSN_SPAN ? 1 : 0;
+	return out < CAIRN_WINDOW ? CAIRN_WINDOW - out : 0;
+}
+
+/* End-to-end credits (IBTA 9.7.7.2): beyond the limit a single packet may
+ * probe, and only when nothing else is on the way.
+ */
+static u32 credit_limit(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (!r->lsn_valid || cairn_psn_diff(s->ssn, r->lsn) <= 0) {
+		r->credit_wait = false;
+		return n;
+	}
+	if (!r->credit_wait)
+		port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
+	r->credit_wait = true;
+	return in_flight(r) ? 0 : 1;
+}
+
+/* How many packets of @s may leave now. */
+static u32 allowed(struct cairn_qpc *q, const struct cairn_swr *s)
+{
+	struct cairn_requester *r = &q->req;
+	u8 flags = cairn_wqe_ops[s->opcode].flags;
+	u32 n;
+
+	if (s->flags & CAIRN_WQE_FENCE && r->rd_out && !r->pkt)
+		return 0;
+	if (flags & CAIRN_WOP_READS && r->rd_out >= q->attrs.max_rd_atomic)
+		return 0;
+	n = window(q, s, flags);
+	if (flags & CAIRN_WOP_CREDIT && n)
+		n = credit_limit(q, s, n);
+	return n;
+}
+
+static void train_init(struct cairn_qpc *q, struct cairn_swr *s,
+		       struct cairn_train *t, u8 bth_op)
+{
+	struct cairn_requester *r = &q->req;
+	const struct cairn_send_wqe *w = &r->wqe.send;
+	u8 prefix = q->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
+		    q->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
+							 CAIRN_BTH_RC;
+
+	*t = (struct cairn_train){
+		.count = 1,
+		.first = {
+			.opcode = prefix | bth_op,
+			.pkey = q->attrs.pkey,
+			.qpn = q->attrs.dqpn,
+			.psn = cairn_psn_add(s->psn, r->pkt),
+			.va = w->remote_addr + (u64)r->pkt * q->attrs.pmtu,
+			.rkey = w->rkey,
+			.dma_len = s->length - r->pkt * q->attrs.pmtu,
+			.imm = (__force __be32)w->imm_or_key,
+		},
+	};
+	t->retransmit = cairn_psn_diff(t->first.psn, r->sent) < 0;
+}
+
+/* READ (from where it broke off) or atomic: one packet. */
+static int emit_read(struct cairn_qpc *q, struct cairn_swr *s)
+{
+	const struct cairn_send_wqe *w = &q->req.wqe.send;
+	struct cairn_train t;
+
+	train_init(q, s, &t, cairn_wqe_ops[s->opcode].only);
+	t.first.ack_req = true;
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_ATOMIC) {
+		bool faa = s->opcode == CAIRN_WQE_FAA;
+
+		t.first.compare = faa ? 0 : w->atomic.compare_add;
+		t.first.swap_add = faa ? w->atomic.compare_add :
+					 w->atomic.swap;
+	}
+	return port_emit(q, CAIRN_REQ, &t);
+}
+
+/* Packets of one train from the cursor on, at most @n. */
+static u32 train_count(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+{
+	struct cairn_requester *r = &q->req;
+	u8 flags = cairn_wqe_ops[s->opcode].flags;
+	u32 left = s->npkts - r->pkt;
+
+	n = min3(n, left, (u32)CAIRN_TRAIN_MAX);
+	/* A RETH makes the first packet longer, IMM or IETH the last one. */
+	if (flags & CAIRN_WOP_RETH && !r->pkt)
+		return 1;
+	if (flags & CAIRN_WOP_EXTRA && n == left && n > 1)
+		n--;
+	return clamp_t(u32, CAIRN_TRAIN_BYTES / (q->attrs.pmtu + 64u), 1, n);
+}
+
+static u8 position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
+{
+	if (npkts == 1)
+		return op->only;
+	if (!pkt)
+		return op->first;
+	return pkt == npkts - 1 ? op->last : op->middle;
+}
+
+static void address_ud(struct cairn_qpc *q, struct cairn_train *t)
+{
+	const struct cairn_send_wqe *w = &q->req.wqe.send;
+
+	t->ah = w->ud.ah;
+	t->first.qpn = w->ud.qpn & CAIRN_24BIT_MASK;
+	/* The top bit asks for the QP's own Q_Key (IBTA 10.2.5). */
+	t->first.qkey = w->qkey & 0x80000000 ? q->attrs.qkey : w->qkey;
+	t->first.src_qpn = q->qpn;
+}
+
+/* Send @n packets of a SEND or WRITE from the cursor on. */
+static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
+{
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
+	struct cairn_requester *r = &q->req;
+	u32 pmtu = q->attrs.pmtu, off = r->pkt * pmtu, end = r->pkt + n;
+	bool last = end == s->npkts;
+	struct cairn_train t;
+	u8 prefix;
+
+	train_init(q, s, &t, position(op, r->pkt, s->npkts));
+	prefix = t.first.opcode & 0xe0;
+	t.count = n;
+	t.mid_opcode = prefix | op->middle;
+	t.last_opcode = prefix | position(op, end - 1, s->npkts);
+	t.length = last ? s->length - off : n * pmtu;
+	t.seg = min(t.length, pmtu);
+	t.first.payload_len = t.seg;
+	t.first.solicited = last && s->flags & CAIRN_WQE_SOLICITED &&
+			    op->flags & CAIRN_WOP_CREDIT;
+	if (op->flags & CAIRN_WOP_EXTRA && s->opcode == CAIRN_WQE_SEND_INV)
+		t.first.rkey = r->wqe.send.imm_or_key;
+	if (q->transport == CAIRN_TRANSPORT_RC) {
+		u32 out = cairn_psn_diff(t.first.psn, r->una) + n;
+
+		t.first.ack_req = last || out >= CAIRN_WINDOW ||
+			r->credit_wait ||
+			(t.first.psn ^ (t.first.psn + n)) & CAIRN_ACK_INTERVAL;
+	} else if (q->transport == CAIRN_TRANSPORT_UD) {
+		address_ud(q, &t);
+	}
+	if (s->flags & CAIRN_WQE_INLINE)
+		t.inl = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+	t.span = (struct cairn_span){
+		.sge = cairn_wqe_sges(&r->wqe),
+		.num_sge = r->wqe.send.num_sge,
+		.offset = off,
+		.access = CAIRN_ACCESS_LOCAL_READ,
+	};
+	return port_emit(q, CAIRN_REQ, &t);
+}
+
+/* Move the cursor over @n packets (PSNs) that have left. */
+static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	u32 end = cairn_psn_add(s->psn, r->pkt + n);
+
+	if (cairn_psn_diff(r->sent, cairn_psn_add(s->psn, r->pkt)) > 0)
+		port_count(q, CAIRN_CTR_RETRANSMITS, n);
+	if (cairn_psn_diff(end, r->sent) > 0)
+		r->sent = end;
+	r->pkt += n;
+	if (r->pkt == s->npkts) {
+		r->send_rec++;
+		r->pkt = 0;
+	}
+	if (q->transport != CAIRN_TRANSPORT_RC)
+		r->una = end;
+	else if (!r->ack_deadline)
+		cairn_req_rearm(q, now);
+}
+
+/* Errors found here wait until all earlier WQEs have completed. */
+static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
+{
+	if (err == -EFAULT)
+		port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+	s->status = status;
+	s->vendor_err = -err;
+}
+
+/* A local operation waits until nothing earlier can need its operand. */
+static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (r->send_rec != r->una_rec)
+		return false;
+	if (!cairn_req_load(q, s) || port_local(q, &r->wqe.send))
+		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+	else
+		r->send_rec++;
+	return true;
+}
+
+/* Send one train of the record at the cursor. Returns false when it waits. */
+static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
+	u32 n, psns = 1;
+	int err;
+
+	if (s->status)
+		return false;
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_LOCAL)
+		return run_local(q, s);
+	n = min(allowed(q, s), b->packets);
+	if (!n)
+		return false;
+	if (!cairn_req_load(q, s)) {
+		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		return true;
+	}
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS) {
+		err = emit_read(q, s);
+		psns = s->npkts - r->pkt;
+		n = 1;
+	} else {
+		n = train_count(q, s, n);
+		err = emit_message(q, s, n);
+		psns = n;
+	}
+	if (err) {
+		refuse(q, s, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
+					      CAIRN_CQE_LOC_QP_OP_ERR, err);
+		return true;
+	}
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS) {
+		s->counted = true;
+		r->rd_out++;
+	}
+	b->packets -= n;
+	advance(q, s, psns, now);
+	return true;
+}
+
+static bool may_send(struct cairn_qpc *q)
+{
+	u8 state = cairn_state(q);
+
+	return (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
+	       !q->req.rnr_until;
+}
+
+/* SQD (IBTA 10.3.1.5): started messages finish, then the event is due. */
+static void check_drained(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+
+	if (cairn_state(q) != CAIRN_QP_SQD || r->drained ||
+	    r->una_rec != r->new_rec)
+		return;
+	r->drained = true;
+	if (q->attrs.sqd_notify)
+		port_async(q, CAIRN_ASYNC_SQ_DRAINED);
+}
+
+bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+{
+	struct cairn_requester *r = &q->req;
+
+	cairn_req_expire(q, now);
+	cairn_req_reap(q);
+	while (may_send(q) && b->packets) {
+		if (r->send_rec == r->new_rec &&
+		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
+			break;
+		if (!send_one(q, now, b))
+			break;
+		if (q->transport != CAIRN_TRANSPORT_RC)
+			cairn_req_reap(q);
+	}
+	cairn_req_reap(q);
+	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE) {
+		cairn_req_flush(q);
+		return false;
+	}
+	check_drained(q);
+	return may_send(q) && !b->packets;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Work requests: the opcode table and the check of private WQE copies. */
+#include "engine/internal.h"
+
+#define T(t)	(1 << CAIRN_TRANSPORT_##t)
+
+#define MESSAGE(op)							\
+	.first = CAIRN_BTH_##op##_FIRST, .middle = CAIRN_BTH_##op##_MIDDLE
+
+const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
+	[CAIRN_WQE_SEND] = {
+		.transports = T(RC) | T(UC) | T(UD),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT,
+		.cqe_opcode = CAIRN_CQE_SEND,
+		MESSAGE(SEND),
+		.last = CAIRN_BTH_SEND_LAST,
+		.only = CAIRN_BTH_SEND_ONLY,
+	},
+	[CAIRN_WQE_SEND_IMM] = {
+		.transports = T(RC) | T(UC) | T(UD),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT | CAIRN_WOP_EXTRA,
+		.cqe_opcode = CAIRN_CQE_SEND,
+		MESSAGE(SEND),
+		.last = CAIRN_BTH_SEND_LAST_IMM,
+		.only = CAIRN_BTH_SEND_ONLY_IMM,
+	},
+	[CAIRN_WQE_SEND_INV] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT | CAIRN_WOP_EXTRA,
+		.cqe_opcode = CAIRN_CQE_SEND,
+		MESSAGE(SEND),
+		.last = CAIRN_BTH_SEND_LAST_INV,
+		.only = CAIRN_BTH_SEND_ONLY_INV,
+	},
+	[CAIRN_WQE_WRITE] = {
+		.transports = T(RC) | T(UC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_RETH,
+		.cqe_opcode = CAIRN_CQE_WRITE,
+		MESSAGE(WRITE),
+		.last = CAIRN_BTH_WRITE_LAST,
+		.only = CAIRN_BTH_WRITE_ONLY,
+	},
+	[CAIRN_WQE_WRITE_IMM] = {
+		.transports = T(RC) | T(UC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT |
+			 CAIRN_WOP_RETH | CAIRN_WOP_EXTRA,
+		.cqe_opcode = CAIRN_CQE_WRITE,
+		MESSAGE(WRITE),
+		.last = CAIRN_BTH_WRITE_LAST_IMM,
+		.only = CAIRN_BTH_WRITE_ONLY_IMM,
+	},
+	[CAIRN_WQE_READ] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,
+		.cqe_opcode = CAIRN_CQE_READ,
+		.only = CAIRN_BTH_READ_REQUEST,
+	},
+	[CAIRN_WQE_CAS] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
+		.cqe_opcode = CAIRN_CQE_CAS,
+		.only = CAIRN_BTH_CMP_SWAP,
+	},
+	[CAIRN_WQE_FAA] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
+		.cqe_opcode = CAIRN_CQE_FAA,
+		.only = CAIRN_BTH_FETCH_ADD,
+	},
+	[CAIRN_WQE_LOCAL_INV] = {
+		.transports = T(RC) | T(UC),
+		.flags = CAIRN_WOP_LOCAL,
+		.cqe_opcode = CAIRN_CQE_LOCAL_INV,
+	},
+	[CAIRN_WQE_REG_MR] = {
+		.transports = T(RC) | T(UC),
+		.flags = CAIRN_WOP_LOCAL,
+		.cqe_opcode = CAIRN_CQE_REG_MR,
+	},
+};
+
+static u64 sge_sum(const struct cairn_sge *sge, u32 n)
+{
+	u64 sum = 0;
+
+	while (n--)
+		sum += sge++->length;
+	return sum;
+}
+
+static u8 check_atomic(const struct cairn_send_wqe *w)
+{
+	const struct cairn_sge *sge = (const void *)
+		((const u8 *)w + CAIRN_WQE_ATOMIC_SGE_OFFSET);
+
+	if (w->num_sge != 1 || sge->length != sizeof(u64))
+		return CAIRN_CQE_LOC_LEN_ERR;
+	return 0;
+}
+
+static u8 check_data(const struct cairn_qpc *q, const union cairn_wqe_buf *buf,
+		     u32 *length)
+{
+	const struct cairn_send_wqe *w = &buf->send;
+	u32 room = w->units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
+	u64 sum;
+
+	if (w->flags & CAIRN_WQE_INLINE) {
+		if (!(cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_INLINE))
+			return CAIRN_CQE_LOC_QP_OP_ERR;
+		if (w->inline_len > min_t(u32, room, CAIRN_MAX_INLINE))
+			return CAIRN_CQE_LOC_LEN_ERR;
+		sum = w->inline_len;
+	} else {
+		if (w->num_sge > q->max_send_sge ||
+		    w->num_sge * sizeof(struct cairn_sge) > room)
+			return CAIRN_CQE_LOC_QP_OP_ERR;
+		sum = sge_sum(w->sge, w->num_sge);
+	}
+	if (sum > q->max_msg)
+		return CAIRN_CQE_LOC_LEN_ERR;
+	*length = sum;
+	return 0;
+}
+
+u8 cairn_send_wqe_check(const struct cairn_qpc *q,
+			const union cairn_wqe_buf *buf, u32 *length)
+{
+	const struct cairn_send_wqe *w = &buf->send;
+	const struct cairn_wqe_op *op;
+
+	*length = 0;
+	if (w->opcode >= CAIRN_WQE_OPCODES || w->flags & ~CAIRN_WQE_FLAGS)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	op = &cairn_wqe_ops[w->opcode];
+	if (!(op->transports & 1 << q->transport))
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	if (op->flags & CAIRN_WOP_LOCAL)
+		return 0;
+	if (op->flags & CAIRN_WOP_ATOMIC) {
+		*length = sizeof(u64);
+		return check_atomic(w);
+	}
+	return check_data(q, buf, length);
+}
+
+u8 cairn_recv_wqe_check(const struct cairn_qpc *q,
+			const union cairn_wqe_buf *buf, u32 units, u32 *length)
+{
+	const struct cairn_recv_wqe *w = &buf->recv;
+	u32 room = units * CAIRN_UNIT_SIZE - CAIRN_RECV_SGE_OFFSET;
+	u64 sum;
+
+	if (w->num_sge > CAIRN_MAX_SGE ||
+	    w->num_sge * sizeof(struct cairn_sge) > room)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	sum = sge_sum(w->sge, w->num_sge);
+	*length = min_t(u64, sum, 0xffffffffu);
+	return 0;
+}
