@@ -230,6 +230,9 @@ void sim_fail(struct sim *s, const char *fmt, ...) __printf(2, 3);
 /* Have @fn run at @when. */
 void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
 	    void *arg);
+/* The same; @drop is called with @arg if the world ends before. */
+void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+		 void (*drop)(void *arg), void *arg);
 
 /**
  * sim_run() - let events happen

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The clock, the event queue, and whose turn it is. */
+#define _GNU_SOURCE	/* program_invocation_name */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@ struct sim_event {
 	u64 when;
 	u64 seq;		/* first come, first served */
 	void (*fn)(struct sim *s, void *arg);
+	void (*drop)(void *arg);	/* instead of fn when the world ends */
 	void *arg;
 };
 
@@ -106,14 +108,11 @@ void sim_free(struct sim *s)
 {
 	u32 i, h;
 
-	/* what still flies owns memory: let it land on hosts that are dead */
-	memset(s->dead, true, sizeof(s->dead));
+	for (i = 0; i < s->events; i++)
+		if (s->event[i].drop)
+			s->event[i].drop(s->event[i].arg);
 	while (s->qps)
 		qp_free(s->qp[--s->qps]);
-	for (i = 0; i < s->events; i++)
-		if (s->event[i].when == 0)
-			continue;
-	sim_run(s, ~0ULL / 2);
 	for (h = 0; h < SIM_HOSTS; h++) {
 		for (i = 0; i < s->host[h].mrs; i++) {
 			free(s->host[h].mr[i]->mem);
@@ -123,4 +122,186 @@ void sim_free(struct sim *s)
 	free(s->event);
 	free(s->sent);
 	free(s);
+}
+
+void sim_fail(struct sim *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->failures++)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	va_end(ap);
+}
+
+/*
+ * Events: a binary heap, earliest first.
+ */
+
+static bool earlier(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->when < b->when || (a->when == b->when && a->seq < b->seq);
+}
+
+static void sift_up(struct sim *s, u32 i)
+{
+	while (i && earlier(&s->event[i], &s->event[(i - 1) / 2])) {
+		swap(s->event[i], s->event[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+}
+
+static void sift_down(struct sim *s, u32 i)
+{
+	for (;;) {
+		u32 c = 2 * i + 1;
+
+		if (c >= s->events)
+			return;
+		if (c + 1 < s->events &&
+		    earlier(&s->event[c + 1], &s->event[c]))
+			c++;
+		if (!earlier(&s->event[c], &s->event[i]))
+			return;
+		swap(s->event[i], s->event[c]);
+		i = c;
+	}
+}
+
+void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+		 void (*drop)(void *arg), void *arg)
+{
+	if (s->events == s->event_room) {
+		s->event_room = s->event_room ? 2 * s->event_room : 64;
+		s->event = realloc(s->event,
+				   s->event_room * sizeof(*s->event));
+	}
+	s->event[s->events] = (struct sim_event){
+		.when = max(when, s->now),
+		.seq = s->event_seq++,
+		.fn = fn,
+		.drop = drop,
+		.arg = arg,
+	};
+	sift_up(s, s->events++);
+}
+
+void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+	    void *arg)
+{
+	sim_at_drop(s, when, fn, NULL, arg);
+}
+
+static void run_event(struct sim *s)
+{
+	struct sim_event ev = s->event[0];
+
+	s->event[0] = s->event[--s->events];
+	sift_down(s, 0);
+	s->now = max(s->now, ev.when);
+	ev.fn(s, ev.arg);
+}
+
+/*
+ * Turns of the engine.
+ */
+
+static u32 turn_budget(struct sim *s)
+{
+	return s->budget ?: 1 + sim_below(&s->rand, 64);
+}
+
+void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
+{
+	struct sim *s = qp->s;
+	struct cairn_budget b = { .packets = turn_budget(s) };
+	bool more;
+
+	s->run_qp = qp;
+	s->run_side = side;
+	if (side == CAIRN_REQ)
+		more = cairn_req_run(&qp->c, s->now, &b);
+	else
+		more = cairn_resp_run(&qp->c, s->now, &b);
+	s->run_qp = NULL;
+	if (more)
+		port_kick(&qp->c, side);
+}
+
+/* The QP whose deadline comes first, or NULL. */
+static struct sim_qp *first_deadline(struct sim *s, u64 *when)
+{
+	struct sim_qp *first = NULL;
+	u32 i;
+
+	for (i = 0; i < s->qps; i++) {
+		u64 d = cairn_req_deadline(&s->qp[i]->c);
+
+		if (d && (!first || d < *when)) {
+			first = s->qp[i];
+			*when = d;
+		}
+	}
+	return first;
+}
+
+static void serve_deadline(struct sim *s, struct sim_qp *qp, u64 when)
+{
+	if (when > s->now) {
+		s->now = when;
+		qp->stuck = 0;
+	}
+	if (++qp->stuck > STUCK_LIMIT) {
+		sim_fail(s, "QP %u: its deadline stays in the past", qp->c.qpn);
+		return;
+	}
+	sim_turn(qp, CAIRN_REQ);
+}
+
+/* One step; false: nothing will ever happen, or not before @end. */
+static bool step(struct sim *s, u64 end)
+{
+	u64 when = 0;
+	struct sim_qp *qp = first_deadline(s, &when);
+
+	if (s->events && (!qp || s->event[0].when <= when)) {
+		if (s->event[0].when > end)
+			return false;
+		run_event(s);
+		return true;
+	}
+	if (!qp || when > end)
+		return false;
+	serve_deadline(s, qp, when);
+	return true;
+}
+
+static bool idle(struct sim *s)
+{
+	u64 when;
+
+	return !s->events && !first_deadline(s, &when);
+}
+
+bool sim_run_until(struct sim *s, u64 ns, const u32 *flag)
+{
+	u64 end = s->now + ns, steps;
+
+	for (steps = 0; !s->failures && !(flag && *flag); steps++) {
+		if (!step(s, end)) {
+			if (idle(s))
+				return true;
+			s->now = max(s->now, end);
+			return false;
+		}
+		if (steps > 50 * 1000 * 1000)
+			sim_fail(s, "it never ends");
+	}
+	return flag && *flag;
+}
+
+bool sim_run(struct sim *s, u64 ns)
+{
+	return sim_run_until(s, ns, NULL);
 }

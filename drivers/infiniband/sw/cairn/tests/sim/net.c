@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The network: real bytes with IPv4 and UDP headers and ICRC. A train travels
+ * as one batch; what the faults do to single packets, and random cuts, break
+ * it up. A packet is never lost for ever: the fourth attempt arrives, so that
+ * a run out of retries is the engine's fault and not bad luck.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <asm/byteorder.h>
+#include "wire/icrc.h"
+#include "sim/sim.h"
+
+#define MAX_LOSSES	3
+
+struct sim_packet {
+	u8 src, dst;		/* host numbers */
+	u32 len;		/* IP header to ICRC */
+	u8 *bytes;		/* an allocation of exactly len */
+};
+
+struct batch {
+	struct sim *s;
+	u32 n;
+	struct sim_packet *pkt[CAIRN_TRAIN_MAX];
+};
+
+static void packet_free(struct sim_packet *p)
+{
+	free(p->bytes);
+	free(p);
+}
+
+static void put16(u8 *p, u16 v)
+{
+	p[0] = v >> 8;
+	p[1] = (u8)v;
+}
+
+static void l3_headers(struct sim_packet *p)
+{
+	u8 *ip = p->bytes, *udp = ip + 20;
+
+	memset(ip, 0, SIM_L3_LEN);
+	ip[0] = 0x45;
+	put16(ip + 2, p->len);
+	ip[6] = 0x40;		/* don't fragment */
+	ip[8] = 64;		/* TTL */
+	ip[9] = 17;		/* UDP */
+	ip[12] = 10;
+	ip[15] = p->src + 1;
+	ip[16] = 10;
+	ip[19] = p->dst + 1;
+	put16(udp, 0xc000);
+	put16(udp + 2, CAIRN_UDP_PORT);
+	put16(udp + 4, p->len - 20);
+}
+
+static __le32 icrc_of(const struct sim_packet *p)
+{
+	return cairn_icrc_finish(cairn_icrc_headers4(p->bytes, p->bytes + 20,
+						     p->bytes + SIM_L3_LEN,
+						     p->len - SIM_L3_LEN -
+						     CAIRN_ICRC_LEN));
+}
+
+struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len)
+{
+	struct sim_packet *p = malloc(sizeof(*p));
+	__le32 crc;
+
+	p->src = src;
+	p->dst = dst;
+	p->len = SIM_L3_LEN + len + CAIRN_ICRC_LEN;
+	p->bytes = malloc(p->len);
+	l3_headers(p);
+	memcpy(p->bytes + SIM_L3_LEN, bth, len);
+	crc = icrc_of(p);
+	memcpy(p->bytes + SIM_L3_LEN + len, &crc, sizeof(crc));
+	return p;
+}
+
+static struct sim_packet *packet_copy(const struct sim_packet *p)
+{
+	struct sim_packet *c = malloc(sizeof(*c));
+
+	*c = *p;
+	c->bytes = malloc(p->len);
+	memcpy(c->bytes, p->bytes, p->len);
+	return c;
+}
+
+/*
+ * Arrival.
+ */
+
+const u8 *sim_pkt_ip(const struct cairn_pkt *pkt)
+{
+	const struct sim_packet *p = pkt->cookie;
+
+	return p->bytes;
+}
+
+const u8 *sim_pkt_payload(const struct cairn_pkt *pkt)
+{
+	return sim_pkt_ip(pkt) + pkt->base + pkt->payload_off;
+}
+
+static struct sim_qp *find_qp(struct sim *s, u32 host, u32 qpn)
+{
+	u32 i;
+
+	for (i = 0; i < s->qps; i++)
+		if (s->qp[i]->host == host && s->qp[i]->c.qpn == qpn)
+			return s->qp[i];
+	return NULL;
+}
+
+/* From bytes to a packet for a QP; NULL: dropped and counted. */
+static struct sim_qp *accept(struct sim *s, const struct sim_packet *p,
+			     struct cairn_pkt *pkt)
+{
+	struct sim_qp *qp;
+	__le32 crc = icrc_of(p);
+
+	if (memcmp(p->bytes + p->len - CAIRN_ICRC_LEN, &crc, sizeof(crc))) {
+		s->count[CAIRN_CTR_RX_ICRC_ERRORS]++;
+		return NULL;
+	}
+	memset(pkt, 0, sizeof(*pkt));
+	pkt->cookie = p;
+	pkt->base = SIM_L3_LEN;
+	if (cairn_pkt_parse(pkt, p->bytes + SIM_L3_LEN, p->len - SIM_L3_LEN)) {
+		s->count[CAIRN_CTR_RX_MALFORMED]++;
+		return NULL;
+	}
+	qp = find_qp(s, p->dst, pkt->qpn);
+	if (!qp || (qp->c.transport != CAIRN_TRANSPORT_UD &&
+		    qp->peer != p->src)) {
+		s->count[CAIRN_CTR_RX_NO_QP]++;
+		return NULL;
+	}
+	return qp;
+}
+
+/* Returns the QP when its side in *@side now needs a turn. */
+static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
+			      enum cairn_side_id *side)
+{
+	struct cairn_pkt pkt;
+	struct sim_qp *qp = accept(s, p, &pkt);
+
+	if (!qp)
+		return NULL;
+	if (qp->hooks.rx)
+		qp->hooks.rx(qp, &pkt);
+	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
+	s->run_qp = qp;
+	s->run_side = *side;
+	if (*side == CAIRN_REQ)
+		cairn_req_rx(&qp->c, &pkt, s->now);
+	else
+		cairn_resp_rx(&qp->c, &pkt, s->now);
+	s->run_qp = NULL;
+	return qp;
+}
+
+static void batch_free(void *arg)
+{
+	struct batch *b = arg;
+
+	while (b->n)
+		packet_free(b->pkt[--b->n]);
+	free(b);
+}
+
+static void arrive(struct sim *s, void *arg)
+{
+	struct sim_qp *qp = NULL, *hit;
+	struct batch *b = arg;
+	enum cairn_side_id side;
+	u32 i;
+
+	for (i = 0; i < b->n; i++) {
+		if (s->dead[b->pkt[i]->dst])
+			continue;
+		hit = receive(s, b->pkt[i], &side);
+		qp = hit ?: qp;
+	}
+	batch_free(b);
+	if (qp)
+		sim_turn(qp, side);
+}
+
+/*
+ * Departure.
+ */
+
+static u8 *losses_of(struct sim_qp *qp, enum cairn_side_id side, u32 psn)
+{
+	u32 h = (psn * 2 + side + qp->c.qpn * 977) % sizeof(qp->s->lost);
+
+	return &qp->s->lost[h];
+}
+
+/* Break one covered bit. The receiver's ICRC check is the only defence. */
+static void corrupt(struct sim *s, struct sim_packet *p)
+{
+	u32 bit = sim_below(&s->rand, (p->len - SIM_L3_LEN - 12) * 8);
+
+	p->bytes[SIM_L3_LEN + 12 + bit / 8] ^= 1 << bit % 8;
+}
+
+static bool hurt(struct sim_qp *qp, enum cairn_side_id side,
+		 const struct cairn_pkt *pkt, u32 rate)
+{
+	u8 *losses = losses_of(qp, side, pkt->psn);
+
+	if (!sim_chance(&qp->s->rand, rate))
+		return false;
+	if (*losses >= MAX_LOSSES) {
+		*losses = 0;
+		return false;
+	}
+	++*losses;
+	return true;
+}
+
+struct departure {
+	struct sim *s;
+	struct batch *open;	/* packets that arrive together */
+	u64 when;		/* arrival of the packet at hand */
+};
+
+static void flush_batch(struct departure *d)
+{
+	if (d->open)
+		sim_at_drop(d->s, d->when, arrive, batch_free, d->open);
+	d->open = NULL;
+}
+
+static struct batch *new_batch(struct sim *s)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	b->s = s;
+	return b;
+}
+
+static void arrive_alone(struct sim *s, struct sim_packet *p, u64 when)
+{
+	struct batch *b = new_batch(s);
+
+	b->pkt[b->n++] = p;
+	sim_at_drop(s, when, arrive, batch_free, b);
+}
+
+static void arrive_next(struct departure *d, struct sim_packet *p)
+{
+	if (!d->open)
+		d->open = new_batch(d->s);
+	d->open->pkt[d->open->n++] = p;
+}
+
+/* Let chance and the test decide what becomes of one packet. */
+static void send_packet(struct departure *d, struct sim_qp *qp,
+			enum cairn_side_id side, const struct cairn_pkt *pkt,
+			struct sim_packet *p, enum sim_fate fate)
+{
+	struct sim *s = d->s;
+	const struct sim_faults *f = &s->faults;
+	bool faults = fate == SIM_PASS && !s->calm;
+	u64 late = 1 + sim_below(&s->rand, f->late_ns);
+
+	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, f->loss))) {
+		packet_free(p);
+		return;
+	}
+	if (faults && hurt(qp, side, pkt, f->corrupt))
+		corrupt(s, p);
+	if (fate == SIM_DUP || (faults && sim_chance(&s->rand, f->dup)))
+		arrive_alone(s, packet_copy(p), d->when + late / 2);
+	if (fate == SIM_LATE || (faults && sim_chance(&s->rand, f->late))) {
+		arrive_alone(s, p, d->when +
+			     (fate == SIM_LATE ? f->late_ns : late));
+		return;
+	}
+	if (faults && sim_chance(&s->rand, f->split))
+		flush_batch(d);
+	arrive_next(d, p);
+}
+
+static void check_train(struct sim_qp *qp, const struct cairn_train *t)
+{
+	const struct cairn_opcode *op = &cairn_opcodes[t->first.opcode];
+	struct sim *s = qp->s;
+	u32 pmtu = qp->c.attrs.pmtu;
+
+	if (!t->count || t->count > CAIRN_TRAIN_MAX)
+		sim_fail(s, "train of %u packets", t->count);
+	if (t->count > 1 &&
+	    (cairn_opcodes[t->mid_opcode].hdr_len != op->hdr_len ||
+	     cairn_opcodes[t->last_opcode].hdr_len != op->hdr_len))
+		sim_fail(s, "train with headers of different length");
+	if (t->seg > pmtu)
+		sim_fail(s, "segment of %u bytes, PMTU %u", t->seg, pmtu);
+	if (t->count > 1 && (t->length <= t->seg * (t->count - 1u) ||
+			     t->length > t->seg * t->count))
+		sim_fail(s, "train of %u packets with %u bytes", t->count,
+			 t->length);
+	if (t->count == 1 && t->length > pmtu)
+		sim_fail(s, "packet of %u bytes, PMTU %u", t->length, pmtu);
+	if (t->length && !(op->flags & CAIRN_OP_PAYLOAD))
+		sim_fail(s, "payload in a %s", op->name);
+	if ((op->flags & CAIRN_OP_RESPONSE) !=
+	    (qp->s->run_side == CAIRN_RESP ? CAIRN_OP_RESPONSE : 0))
+		sim_fail(s, "%s from the wrong side", op->name);
+}
+
+static u8 opcode_of(const struct cairn_train *t, u32 k)
+{
+	if (!k)
+		return t->first.opcode;
+	return k == t->count - 1u ? t->last_opcode : t->mid_opcode;
+}
+
+/* Packet @k of the train, its headers as they go on the wire. */
+static struct cairn_pkt header_of(const struct cairn_train *t, u32 k)
+{
+	bool last = k == t->count - 1u;
+	struct cairn_pkt pkt = t->first;
+
+	pkt.opcode = opcode_of(t, k);
+	pkt.op = &cairn_opcodes[pkt.opcode];
+	pkt.psn = cairn_psn_add(t->first.psn, k);
+	pkt.payload_len = last ? t->length - k * t->seg : t->seg;
+	pkt.ack_req = t->first.ack_req && last;
+	pkt.solicited = t->first.solicited && last;
+	return pkt;
+}
+
+static void record(struct sim_qp *qp, enum cairn_side_id side,
+		   const struct cairn_train *t, const struct cairn_pkt *pkt)
+{
+	struct sim *s = qp->s;
+
+	if (!s->record)
+		return;
+	if (s->n_sent == s->sent_room) {
+		s->sent_room = s->sent_room ? 2 * s->sent_room : 256;
+		s->sent = realloc(s->sent, s->sent_room * sizeof(*s->sent));
+	}
+	s->sent[s->n_sent++] = (struct sim_sent){
+		.qp = qp,
+		.side = side,
+		.pkt = *pkt,
+		.when = s->now,
+		.retransmit = t->retransmit,
+		.train = s->trains,
+	};
+}
+
+static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
+				const u8 *payload)
+{
+	u8 buf[CAIRN_MAX_HDR + 4096 + 4];
+	u32 len;
+
+	BUG_ON(pkt->payload_len > 4096);
+	len = cairn_pkt_build(buf, pkt);
+	memcpy(buf + len, payload, pkt->payload_len);
+	len += pkt->payload_len;
+	memset(buf + len, 0, cairn_pad(pkt->payload_len));
+	len += cairn_pad(pkt->payload_len);
+	return sim_packet(src, dst, buf, len);
+}
+
+/* When the last bit of @bytes has left the link of @host. */
+static u64 transmit(struct sim *s, u32 host, u32 bytes)
+{
+	struct sim_host *h = &s->host[host];
+
+	h->link_free = max(h->link_free, s->now) +
+		       ((u64)bytes * s->byte_ps + 999) / 1000;
+	return h->link_free;
+}
+
+static void send_train(struct sim_qp *qp, enum cairn_side_id side,
+		       const struct cairn_train *t, const u8 *payload, u32 dst)
+{
+	struct departure d = { .s = qp->s };
+	u32 k;
+
+	for (k = 0; k < t->count; k++) {
+		struct cairn_pkt pkt = header_of(t, k);
+		struct sim_packet *p = build(qp->host, dst, &pkt,
+					     payload + k * t->seg);
+		enum sim_fate fate = SIM_PASS;
+
+		record(qp, side, t, &pkt);
+		if (qp->hooks.emit)
+			fate = qp->hooks.emit(qp, side, &pkt);
+		d.when = transmit(d.s, qp->host, p->len) + d.s->latency_ns;
+		send_packet(&d, qp, side, &pkt, p, fate);
+	}
+	flush_batch(&d);
+	d.s->trains++;
+}
+
+int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
+	     const struct cairn_train *t)
+{
+	u32 dst = qp->peer;
+	u8 *payload;
+	int err = 0;
+
+	check_train(qp, t);
+	if (qp->c.transport == CAIRN_TRANSPORT_UD) {
+		struct sim_host *h = &qp->s->host[qp->host];
+
+		if (t->ah >= SIM_AHS || !h->ah[t->ah].valid)
+			return -EINVAL;
+		dst = h->ah[t->ah].host;
+	}
+	payload = malloc(t->length);
+	if (t->inl)
+		memcpy(payload, t->inl, t->length);
+	else if (t->length)
+		err = sim_gather(qp, &t->span, payload, t->length);
+	if (!err)
+		send_train(qp, side, t, payload, dst);
+	free(payload);
+	return err;
+}
+
+/*
+ * Packets that no engine made.
+ */
+
+void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len)
+{
+	struct batch *b = new_batch(s);
+
+	b->pkt[b->n++] = sim_packet(src, dst, bth, len);
+	arrive(s, b);
+}
+
+void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
+		const void *payload)
+{
+	struct batch *b = new_batch(to->s);
+
+	b->pkt[b->n++] = build(to->peer, to->host, hdr, payload);
+	arrive(to->s, b);
+}
+
+void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
+		     const void *payload)
+{
+	struct sim_packet *p = build(to->peer, to->host, hdr, payload);
+	enum cairn_side_id side;
+
+	receive(to->s, p, &side);
+	packet_free(p);
+}

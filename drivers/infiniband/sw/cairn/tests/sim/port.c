@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The engine's port on the simulated hosts. Each function checks what its
+ * contract in engine/port.h promises, above all that the side that calls is
+ * the side that runs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <asm/byteorder.h>
+#include "sim/sim.h"
+
+static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
+		       const char *what)
+{
+	if (qp->s->run_qp != qp || qp->s->run_side != side)
+		sim_fail(qp->s, "QP %u: %s outside of its side's turn",
+			 qp->c.qpn, what);
+}
+
+int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
+	      const struct cairn_train *t)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, side, "emit");
+	return sim_emit(qp, side, t);
+}
+
+int port_place(struct cairn_qpc *q, const struct cairn_span *to,
+	       const struct cairn_pkt *pkt, u32 len)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (len > pkt->payload_len) {
+		sim_fail(qp->s, "place of %u bytes of %u", len,
+			 pkt->payload_len);
+		return -EFAULT;
+	}
+	return sim_scatter(qp, to, sim_pkt_payload(pkt), len);
+}
+
+int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+		     const void *buf, u32 len)
+{
+	return sim_scatter(to_sim_qp(q), to, buf, len);
+}
+
+int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+	       enum cairn_access access)
+{
+	return sim_mr_at(to_sim_qp(q), key, va, len, access) ? 0 : -EFAULT;
+}
+
+int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
+			  CAIRN_ACCESS_REMOTE_ATOMIC);
+	u64 v;
+
+	if (pkt->va & 7)
+		sim_fail(qp->s, "atomic at a misaligned address");
+	if (!p)
+		return -EFAULT;
+	memcpy(&v, p, sizeof(v));
+	*orig = v;
+	if (pkt->opcode == CAIRN_BTH_FETCH_ADD)
+		v += pkt->swap_add;
+	else if (v == pkt->compare)
+		v = pkt->swap_add;
+	memcpy(p, &v, sizeof(v));
+	qp->atomics++;
+	return 0;
+}
+
+int port_invalidate(struct cairn_qpc *q, u32 rkey)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, rkey);
+
+	if (!mr || !mr->remote_inv)
+		return -EFAULT;
+	mr->valid = false;
+	return 0;
+}
+
+/* LOCAL_INV ends a key; REG_MR brings one back that was ended. */
+int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_host *h = &qp->s->host[qp->host];
+	u32 n = (w->imm_or_key >> 8) - 1;
+	bool valid = w->opcode == CAIRN_WQE_REG_MR;
+
+	check_turn(qp, CAIRN_REQ, "local operation");
+	if (n >= h->mrs || h->mr[n]->key != w->imm_or_key ||
+	    h->mr[n]->valid == valid)
+		return -EINVAL;
+	h->mr[n]->valid = valid;
+	return 0;
+}
+
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh)
+{
+	memset(grh, 0xee, 20);
+	memcpy(grh + 20, sim_pkt_ip(pkt), 20);
+	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
+}
+
+u32 port_sq_tail(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "write pointer");
+	return READ_ONCE(qp->sq_tail);
+}
+
+/* A host that writes while the device reads: some byte of the ring changes. */
+static void scribble(struct sim_qp *qp)
+{
+	struct sim *s = qp->s;
+
+	if (sim_chance(&s->rand, 300))
+		qp->sq[sim_below(&s->rand, qp->c.sq_depth * CAIRN_UNIT_SIZE)] =
+			(u8)sim_rand(&s->rand);
+}
+
+void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	u32 i;
+
+	check_turn(qp, CAIRN_REQ, "ring copy");
+	if (!units || units > CAIRN_MAX_WQE_UNITS)
+		sim_fail(qp->s, "copy of %u units", units);
+	if (!qp->hostile && (idx - qp->sq_head >= q->sq_depth ||
+			     idx - qp->sq_head + units >
+			     qp->sq_tail - qp->sq_head))
+		sim_fail(qp->s, "copy of units %u..%u, posted are %u..%u", idx,
+			 idx + units, qp->sq_head, qp->sq_tail);
+	for (i = 0; i < units; i++)
+		memcpy((u8 *)buf + i * CAIRN_UNIT_SIZE,
+		       sim_unit(qp->sq, q->sq_depth, idx + i),
+		       CAIRN_UNIT_SIZE);
+	if (qp->mutate)
+		scribble(qp);
+}
+
+void port_sq_release(struct cairn_qpc *q, u32 idx)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	u32 n = idx - qp->sq_head, i;
+
+	check_turn(qp, CAIRN_REQ, "ring release");
+	if (!qp->hostile && n > qp->sq_tail - qp->sq_head) {
+		sim_fail(qp->s, "QP %u: release to %u, posted are %u..%u",
+			 q->qpn, idx, qp->sq_head, qp->sq_tail);
+		return;
+	}
+	/* nobody may look at what is free */
+	for (i = 0; !qp->hostile && i < n; i++)
+		memset(sim_unit(qp->sq, q->sq_depth, qp->sq_head + i), 0xdb,
+		       CAIRN_UNIT_SIZE);
+	qp->sq_head = idx;
+}
+
+int port_rq_take(struct cairn_qpc *q, void *buf)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_rq *rq = qp->rq;
+	u32 posted = rq->tail - rq->head, i;
+
+	check_turn(qp, CAIRN_RESP, "receive");
+	if (posted > rq->depth)
+		return -EINVAL;
+	if (posted < rq->stride)
+		return 0;
+	for (i = 0; i < rq->stride; i++) {
+		u8 *unit = sim_unit(rq->ring, rq->depth, rq->head + i);
+
+		memcpy((u8 *)buf + i * CAIRN_UNIT_SIZE, unit, CAIRN_UNIT_SIZE);
+		memset(unit, 0xdb, CAIRN_UNIT_SIZE);
+	}
+	rq->head += rq->stride;
+	return rq->stride;
+}
+
+int port_rq_posted(struct cairn_qpc *q)
+{
+	struct sim_rq *rq = to_sim_qp(q)->rq;
+
+	if (rq->shared)
+		return -1;
+	return rq->tail - rq->head > rq->depth ? 0 :
+	       (rq->tail - rq->head) / rq->stride;
+}
+
+void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+		   const struct cairn_cqe *cqe)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_cq *cq = &qp->cq[side];
+
+	check_turn(qp, side, "completion");
+	if (cq->n == cq->room) {
+		cq->room = cq->room ? 2 * cq->room : 64;
+		cq->log = realloc(cq->log, cq->room * sizeof(*cq->log));
+	}
+	cq->log[cq->n++] = (struct sim_cqe){ *cqe, qp->s->now };
+	if (cqe->qpn != q->qpn)
+		sim_fail(qp->s, "completion names QP %u, not %u", cqe->qpn,
+			 q->qpn);
+	if (qp->hooks.cqe)
+		qp->hooks.cqe(qp, side, cqe);
+}
+
+void port_rq_ring_on_post(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (READ_ONCE(q->state) != CAIRN_QP_ERR)
+		sim_fail(qp->s, "rings wanted in state %u", q->state);
+	qp->rq_rings = true;
+}
+
+void port_async(struct cairn_qpc *q, enum cairn_async event)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (qp->asyncs < SIM_ASYNCS)
+		qp->async[qp->asyncs++] = event;
+}
+
+static void run_kick(struct sim_qp *qp, enum cairn_side_id side)
+{
+	qp->kicked[side] = false;
+	sim_turn(qp, side);
+}
+
+static void kick_req(struct sim *s, void *qp)
+{
+	run_kick(qp, CAIRN_REQ);
+}
+
+static void kick_resp(struct sim *s, void *qp)
+{
+	run_kick(qp, CAIRN_RESP);
+}
+
+void port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim *s = qp->s;
+
+	if (qp->kicked[side])
+		return;
+	qp->kicked[side] = true;
+	sim_at(s, s->now + sim_below(&s->rand, 1000),
+	       side == CAIRN_REQ ? kick_req : kick_resp, qp);
+}
+
+void port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	qp->count[c] += n;
+	qp->s->count[c] += n;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the host side of a QP does: create, connect, post. */
+#include <stdlib.h>
+#include "sim/sim.h"
+
+#define COMMON								\
+	.sq_depth = 128,						\
+	.rq_depth = 64,							\
+	.rq_stride = 1,							\
+	.max_sge = CAIRN_MAX_SGE,					\
+	.max_inline = CAIRN_MAX_INLINE,					\
+	.max_msg = 1u << 31,						\
+	.rd_slots = 16
+
+const struct sim_qp_init sim_rc = {
+	.transport = CAIRN_TRANSPORT_RC,
+	COMMON
+};
+
+const struct sim_qp_init sim_uc = {
+	.transport = CAIRN_TRANSPORT_UC,
+	COMMON
+};
+
+const struct sim_qp_init sim_ud = {
+	.transport = CAIRN_TRANSPORT_UD,
+	COMMON
+};
+
+const struct cairn_qp_attrs sim_attrs = {
+	.qkey = 0x11111111,
+	.pkey = CAIRN_PKEY_DEFAULT,
+	.pmtu = 1024,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 7,
+	.min_rnr_timer = 1,
+	.max_rd_atomic = 16,
+	.max_dest_rd_atomic = 16,
+	.remote_read = true,
+	.remote_write = true,
+	.remote_atomic = true,
+	.sqd_notify = true,
+};
+
+u8 *sim_unit(u8 *ring, u32 depth, u32 idx)
+{
+	return ring + (idx & (depth - 1)) * CAIRN_UNIT_SIZE;
+}
+
+static void rq_init(struct sim_rq *rq, u32 depth, u32 stride, u32 start)
+{
+	rq->ring = calloc(depth, CAIRN_UNIT_SIZE);
+	rq->depth = depth;
+	rq->stride = stride;
+	rq->head = start;
+	rq->tail = start;
+}
+
+struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start)
+{
+	struct sim_rq *rq = calloc(1, sizeof(*rq));
+
+	rq_init(rq, depth, stride, start);
+	rq->shared = true;
+	return rq;
+}
+
+void sim_rq_free(struct sim_rq *rq)
+{
+	free(rq->ring);
+	free(rq);
+}
+
+static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init)
+{
+	c->transport = init->transport;
+	c->sq_sig_all = init->sig_all;
+	c->has_srq = init->srq;
+	c->max_send_sge = init->max_sge;
+	c->max_recv_sge = init->max_sge;
+	c->max_inline = init->max_inline;
+	c->sq_depth = init->sq_depth;
+	c->max_msg = init->max_msg;
+	c->req.swr_mask = init->sq_depth - 1;
+	c->req.swr = calloc(init->sq_depth, sizeof(*c->req.swr));
+	c->resp.rd_mask = init->rd_slots - 1;
+	c->resp.rd = calloc(init->rd_slots, sizeof(*c->resp.rd));
+}
+
+struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
+{
+	struct sim_qp *qp = calloc(1, sizeof(*qp));
+
+	BUG_ON(s->qps == SIM_QPS);
+	s->qp[s->qps++] = qp;
+	qp->s = s;
+	qp->host = host;
+	qp->peer = host;
+	qp->pd = SIM_PD;
+	qp->sq = calloc(init->sq_depth, CAIRN_UNIT_SIZE);
+	qp->sq_head = init->sq_start;
+	qp->sq_tail = init->sq_start;
+	qp->rq = init->srq ?: &qp->own_rq;
+	if (!init->srq)
+		rq_init(qp->rq, init->rq_depth, init->rq_stride,
+			init->rq_start);
+	fill_qpc(&qp->c, init);
+	qp->c.qpn = 0x10 + s->qps + (sim_below(&s->rand, 1 << 15) << 8);
+	cairn_qpc_init(&qp->c);
+	cairn_qpc_reset(&qp->c, qp->sq_tail);
+	return qp;
+}
+
+void sim_modify(struct sim_qp *qp, enum cairn_state state)
+{
+	cairn_qpc_set_state(&qp->c, state);
+	port_kick(&qp->c, CAIRN_REQ);
+	port_kick(&qp->c, CAIRN_RESP);
+}
+
+/* As modify_qp(RESET) does: both rings are empty afterwards. */
+void sim_reset(struct sim_qp *qp)
+{
+	cairn_qpc_set_state(&qp->c, CAIRN_QP_RESET);
+	cairn_qpc_reset(&qp->c, qp->sq_tail);
+	qp->sq_head = qp->sq_tail;
+	qp->rq_rings = false;
+	if (qp->rq == &qp->own_rq)
+		qp->rq->head = qp->rq->tail;
+}
+
+void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
+		const struct cairn_qp_attrs *attrs, u32 rq_psn, u32 sq_psn)
+{
+	qp->c.attrs = *attrs;
+	qp->c.attrs.dqpn = dqpn;
+	qp->peer = peer;
+	qp->psn = sq_psn;
+	sim_modify(qp, CAIRN_QP_INIT);
+	cairn_resp_set_psn(&qp->c, rq_psn);
+	sim_modify(qp, CAIRN_QP_RTR);
+	cairn_req_set_psn(&qp->c, sq_psn);
+	sim_modify(qp, CAIRN_QP_RTS);
+}
+
+void sim_connect(struct sim_qp *a, struct sim_qp *b,
+		 const struct cairn_qp_attrs *attrs)
+{
+	u32 pa = sim_below(&a->s->rand, 1 << 24);
+	u32 pb = sim_below(&a->s->rand, 1 << 24);
+
+	sim_to_rts(a, b->host, b->c.qpn, attrs, pb, pa);
+	sim_to_rts(b, a->host, a->c.qpn, attrs, pa, pb);
+}
+
+/*
+ * Work requests.
+ */
+
+static bool is_atomic(const struct sim_wr *wr)
+{
+	return wr->opcode == CAIRN_WQE_CAS || wr->opcode == CAIRN_WQE_FAA;
+}
+
+u32 sim_wqe_units(const struct sim_wr *wr)
+{
+	u32 bytes = CAIRN_WQE_DATA_OFFSET;
+
+	if (is_atomic(wr))
+		return 1;
+	if (wr->flags & CAIRN_WQE_INLINE)
+		bytes += wr->inline_len;
+	else
+		bytes += wr->num_sge * sizeof(struct cairn_sge);
+	return (bytes + CAIRN_UNIT_SIZE - 1) / CAIRN_UNIT_SIZE;
+}
+
+static void fill_wqe(union cairn_wqe_buf *b, const struct sim_wr *wr)
+{
+	struct cairn_send_wqe *w = &b->send;
+
+	memset(b, 0, sizeof(*b));
+	w->wr_id = wr->wr_id;
+	w->opcode = wr->opcode;
+	w->flags = wr->flags;
+	w->num_sge = wr->flags & CAIRN_WQE_INLINE ? 0 : wr->num_sge;
+	w->units = sim_wqe_units(wr);
+	w->imm_or_key = wr->imm_or_key;
+	w->remote_addr = wr->remote_addr;
+	w->rkey = wr->rkey;
+	if (wr->ah | wr->qpn | wr->qkey) {
+		w->ud.ah = wr->ah;
+		w->ud.qpn = wr->qpn;
+		w->qkey = wr->qkey;
+	}
+	if (is_atomic(wr)) {
+		w->atomic.compare_add = wr->compare_add;
+		w->atomic.swap = wr->swap;
+		memcpy(b->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET, wr->sge,
+		       sizeof(*wr->sge));
+	} else if (wr->flags & CAIRN_WQE_INLINE) {
+		w->inline_len = wr->inline_len;
+		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,
+		       wr->inline_len);
+	} else {
+		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
+		       wr->num_sge * sizeof(*wr->sge));
+	}
+}
+
+static void ring_write(u8 *ring, u32 depth, u32 idx, const void *buf, u32 units)
+{
+	u32 i;
+
+	for (i = 0; i < units; i++)
+		memcpy(sim_unit(ring, depth, idx + i),
+		       (const u8 *)buf + i * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
+}
+
+bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr)
+{
+	u32 units = sim_wqe_units(wr);
+	union cairn_wqe_buf b;
+
+	if (qp->sq_tail - qp->sq_head + units > qp->c.sq_depth)
+		return false;
+	fill_wqe(&b, wr);
+	ring_write(qp->sq, qp->c.sq_depth, qp->sq_tail, &b, units);
+	qp->sq_tail += units;
+	return true;
+}
+
+void sim_doorbell(struct sim_qp *qp)
+{
+	port_kick(&qp->c, CAIRN_REQ);
+}
+
+void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr)
+{
+	if (!sim_queue_send(qp, wr))
+		sim_fail(qp->s, "QP %u: send queue full", qp->c.qpn);
+	sim_doorbell(qp);
+}
+
+bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
+		    u32 num_sge)
+{
+	union cairn_wqe_buf b;
+
+	if (rq->tail - rq->head + rq->stride > rq->depth)
+		return false;
+	BUG_ON(CAIRN_RECV_SGE_OFFSET + num_sge * sizeof(*sge) >
+	       rq->stride * CAIRN_UNIT_SIZE);
+	memset(&b, 0, sizeof(b));
+	b.recv.wr_id = wr_id;
+	b.recv.num_sge = num_sge;
+	memcpy(b.bytes + CAIRN_RECV_SGE_OFFSET, sge, num_sge * sizeof(*sge));
+	ring_write(rq->ring, rq->depth, rq->tail, &b, rq->stride);
+	rq->tail += rq->stride;
+	return true;
+}
+
+void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
+		   u32 num_sge)
+{
+	if (!sim_queue_recv(qp->rq, wr_id, sge, num_sge))
+		sim_fail(qp->s, "QP %u: receive queue full", qp->c.qpn);
+	if (qp->rq_rings)
+		port_kick(&qp->c, CAIRN_RESP);
+}
+
+u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < qp->asyncs; i++)
+		n += qp->async[i] == event;
+	return n;
+}
