@@ -29,6 +29,8 @@ struct cairn_dev {
 	u32 next_qpn;
 	u32 next_ah;
 	u8 port_state;			/* enum ib_port_state, as last reported */
+	atomic_t num_qps;		/* against verbs/limits.h */
+	atomic_t num_srqs;
 };
 
 /* One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. */
