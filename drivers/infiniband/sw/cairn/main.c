@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The module: starts the layers, introduces them to each other. */
+#include <linux/module.h>
+#include <net/rtnetlink.h>
+#include <rdma/rdma_netlink.h>
+#include "checksum.h"
+#include "lane/exec.h"
+#include "net/net.h"
+#include "verbs/verbs.h"
+
+MODULE_DESCRIPTION("cairn: RoCEv2 over any Ethernet device");
+MODULE_AUTHOR("the cairn developers");
+MODULE_LICENSE("Dual BSD/GPL");
+
+static const struct cairn_verbs_net verbs_net = {
+	.attach = cairn_net_attach,
+	.detach = cairn_net_detach,
+};
+
+static const struct cairn_net_ops net_ops = {
+	.remove = cairn_verbs_remove,
+	.changed = cairn_verbs_changed,
+};
+
+static struct rdma_link_ops link_ops = {
+	.type = "cairn",
+	.newlink = cairn_verbs_add,
+};
+
+static int __init cairn_init(void)
+{
+	int err;
+
+	cairn_checksum_init();
+	err = cairn_lanes_start();
+	if (err)
+		goto err_checksum;
+	err = cairn_verbs_init(&verbs_net);
+	if (err)
+		goto err_lanes;
+	err = cairn_net_init(&net_ops);
+	if (err)
+		goto err_verbs;
+	rdma_link_register(&link_ops);
+	return 0;
+
+err_verbs:
+	cairn_verbs_exit();
+err_lanes:
+	cairn_lanes_stop();
+err_checksum:
+	cairn_checksum_exit();
+	return err;
+}
+
+static void __exit cairn_exit(void)
+{
+	rdma_link_unregister(&link_ops);
+	ib_unregister_driver(CAIRN_DRIVER_ID);
+	cairn_net_exit();
+	cairn_verbs_exit();
+	cairn_lanes_stop();
+	cairn_checksum_exit();
+	/* Callbacks that free objects of ours. */
+	rcu_barrier();
+}
+
+module_init(cairn_init);
+module_exit(cairn_exit);
+MODULE_ALIAS_RDMA_LINK("cairn");

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * engine/port.h on the kernel: what the engine asks for, done by verbs/ (rings,
+ * memory, completions), net/ (packets) and lane/ (turns).
+ */
+#include <linux/string.h>
+#include "engine/port.h"
+#include "lane/exec.h"
+#include "net/net.h"
+#include "verbs/mr.h"
+#include "verbs/queue.h"
+#include "verbs/rq.h"
+#include "verbs/verbs.h"
+
+/* A train of 64 KiB from 32 SGEs, each with two partial pages. */
+#define MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
+
+static struct cairn_dev *dev_of(struct cairn_qp *qp)
+{
+	return to_cairn_dev(qp->ibqp.device);
+}
+
+/* The route cache of an AH is shared by all QPs that use it. */
+static int emit_ud(struct cairn_qp *qp, const struct cairn_train *t,
+		   const struct bio_vec *bv, int nbv)
+{
+	struct cairn_ah *ah = cairn_ah_find(qp, t->ah);
+
+	if (!ah)
+		return -EINVAL;
+	spin_lock(&ah->lock);
+	cairn_net_xmit(qp->exec.nic, &ah->path, t, bv, nbv);
+	spin_unlock(&ah->lock);
+	return 0;
+}
+
+int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
+	      const struct cairn_train *t)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct bio_vec bv[MAX_FRAGMENTS];
+	int nbv = 0;
+
+	if (t->length && !t->inl) {
+		nbv = cairn_mr_map(dev_of(qp), qp->ibqp.pd, &t->span,
+				   t->length, bv, MAX_FRAGMENTS);
+		if (nbv < 0)
+			return -EFAULT;
+	}
+	if (q->transport == CAIRN_TRANSPORT_UD)
+		return emit_ud(qp, t, bv, nbv);
+	cairn_net_xmit(qp->exec.nic, &qp->path[side], t, bv, nbv);
+	return 0;
+}
+
+int port_place(struct cairn_qpc *q, const struct cairn_span *to,
+	       const struct cairn_pkt *pkt, u32 len)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct bio_vec bv[MAX_FRAGMENTS];
+	u32 off = 0;
+	int i, n;
+
+	n = cairn_mr_map(dev_of(qp), qp->ibqp.pd, to, len, bv, MAX_FRAGMENTS);
+	if (n < 0)
+		return -EFAULT;
+	for (i = 0; i < n; i++) {
+		cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
+				       bv[i].bv_len);
+		off += bv[i].bv_len;
+	}
+	return 0;
+}
+
+int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+		     const void *buf, u32 len)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct bio_vec bv[MAX_FRAGMENTS];
+	int i, n;
+
+	n = cairn_mr_map(dev_of(qp), qp->ibqp.pd, to, len, bv, MAX_FRAGMENTS);
+	if (n < 0)
+		return -EFAULT;
+	for (i = 0; i < n; i++) {
+		memcpy(bvec_virt(&bv[i]), buf, bv[i].bv_len);
+		buf += bv[i].bv_len;
+	}
+	return 0;
+}
+
+int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+	       enum cairn_access access)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+
+	return cairn_mr_check(dev_of(qp), qp->ibqp.pd, key, va, len, access);
+}
+
+int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+
+	return cairn_mr_atomic(dev_of(qp), qp->ibqp.pd, pkt, orig);
+}
+
+int port_invalidate(struct cairn_qpc *q, u32 rkey)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+
+	return cairn_mr_invalidate(dev_of(qp), qp->ibqp.pd, rkey);
+}
+
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh)
+{
+	return cairn_net_grh(pkt, grh);
+}
+
+u32 port_sq_tail(struct cairn_qpc *q)
+{
+	return cairn_queue_host_index(&qpc_to_cairn_qp(q)->sq);
+}
+
+void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+{
+	cairn_queue_copy(&qpc_to_cairn_qp(q)->sq, idx, units, buf);
+}
+
+void port_sq_release(struct cairn_qpc *q, u32 idx)
+{
+	struct cairn_queue *sq = &qpc_to_cairn_qp(q)->sq;
+
+	sq->index = idx;
+	cairn_queue_publish(sq);
+}
+
+static struct cairn_rq *rq_of(struct cairn_qp *qp)
+{
+	return qp->ibqp.srq ? &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
+}
+
+int port_rq_take(struct cairn_qpc *q, void *buf)
+{
+	return cairn_rq_take(rq_of(qpc_to_cairn_qp(q)), buf);
+}
+
+int port_rq_posted(struct cairn_qpc *q)
+{
+	if (q->has_srq)
+		return -1;
+	return cairn_rq_posted(&qpc_to_cairn_qp(q)->rq);
+}
+
+void port_rq_ring_on_post(struct cairn_qpc *q)
+{
+	struct cairn_queue *rq = &qpc_to_cairn_qp(q)->rq.queue;
+
+	WRITE_ONCE(rq->dev->wakeup, 1);
+	/* The flag before the write pointer is read again; pairs with the
+	 * poster's full barrier between its pointer and the flag.
+	 */
+	smp_mb();
+}
+
+void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+		   const struct cairn_cqe *cqe)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct ib_cq *cq = side == CAIRN_REQ ? qp->ibqp.send_cq :
+					       qp->ibqp.recv_cq;
+
+	cairn_cq_post(to_cairn_cq(cq), cqe);
+}
+
+void port_async(struct cairn_qpc *q, enum cairn_async event)
+{
+	cairn_qp_async(qpc_to_cairn_qp(q), event);
+}
+
+void port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	cairn_exec_defer(&qpc_to_cairn_qp(q)->exec, side);
+}
+
+void port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+{
+	cairn_nic_count(qpc_to_cairn_qp(q)->exec.nic, c, n);
+}
