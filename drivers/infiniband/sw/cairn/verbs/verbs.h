@@ -11,6 +11,9 @@
 #define CAIRN_VERBS_VERBS_H
 
 #include <linux/bvec.h>
+#include <linux/mutex.h>
+#include <linux/seqlock.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/cairn-abi.h>
@@ -24,13 +27,18 @@ struct cairn_dev {
 	struct ib_device ibdev;
 	struct cairn_nic nic;
 	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
-	struct xarray ahs;		/* number -> struct cairn_ah */
+	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
 	u32 next_mr;			/* cyclic allocation cursors */
 	u32 next_qpn;
 	u32 next_ah;
 	u8 port_state;			/* enum ib_port_state, as last reported */
-	atomic_t num_qps;		/* against verbs/limits.h */
+	bool attached;			/* to the net layer */
+	atomic_t num_pds;		/* against verbs/limits.h */
+	atomic_t num_cqs;
+	atomic_t num_qps;
 	atomic_t num_srqs;
+	netdevice_tracker ndev_tracker;
+	struct work_struct remove;	/* the netdev went away */
 };
 
 /* One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. */
@@ -55,11 +63,23 @@ struct cairn_pd {
 	struct ib_pd ibpd;
 };
 
+/*
+ * What the data path knows of an address handle. ib_core frees struct ib_ah
+ * as soon as its destroy op, which may not sleep, returns; this part lives on
+ * for a grace period.
+ */
 struct cairn_ah {
-	struct ib_ah ibah;
 	u32 num;
-	spinlock_t lock;		/* path.dst */
+	spinlock_t lock;		/* path; BH off */
 	struct cairn_path path;
+	struct ib_pd *pd;
+	struct rcu_head rcu;
+};
+
+struct cairn_ib_ah {
+	struct ib_ah ibah;
+	struct cairn_ah *ah;
+	struct rdma_ah_attr attr;	/* for query; holds no references */
 };
 
 struct cairn_cq {
@@ -69,6 +89,8 @@ struct cairn_cq {
 	u32 arm_seen;			/* last arm word answered */
 	bool overflowed;
 	bool is_user;
+	struct mutex resize_lock;	/* one at a time; outside of lock */
+	struct cairn_async_work async;
 };
 
 /* Receive queue of a QP or an SRQ. */
@@ -91,18 +113,33 @@ struct cairn_srq {
 	struct cairn_async_work async;
 };
 
+enum cairn_mr_kind {
+	CAIRN_MR_USER,			/* pinned user memory */
+	CAIRN_MR_DMA,			/* kernel virtual addresses, everything */
+	CAIRN_MR_FAST,			/* fast registration */
+};
+
+/*
+ * Memory is a table of blocks, equal powers of two and aligned, by their
+ * kernel virtual address. The data path reads an MR without a lock: what
+ * changes while it is published (rereg, REG_MR, invalidation) changes below
+ * seq, and a reader that met a change treats the key as invalid.
+ */
 struct cairn_mr {
 	struct ib_mr ibmr;
+	seqlock_t seq;			/* writers: irqsave */
 	u32 key;
 	int access;			/* IB_ACCESS_* */
-	bool dma;			/* kernel virtual addresses, everything */
+	u8 kind;			/* enum cairn_mr_kind */
+	u8 block_shift;
+	bool valid;			/* FAST: registered */
+	struct ib_pd *pd;
 	u64 iova;
 	u64 length;
-	struct ib_umem *umem;
-	struct page **pages;
-	u32 npages;
-	u32 first_offset;		/* of iova in the first page */
-	struct ib_pd *pd;
+	u32 num_blocks;			/* in use */
+	u32 max_blocks;			/* FAST: room in blocks */
+	unsigned long *blocks;
+	struct ib_umem *umem;		/* USER */
 };
 
 struct cairn_qp {
@@ -149,7 +186,12 @@ static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
 
 static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)
 {
-	return container_of(ah, struct cairn_ah, ibah);
+	return container_of(ah, struct cairn_ib_ah, ibah)->ah;
+}
+
+static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)
+{
+	return container_of(uc, struct cairn_ucontext, ibuc);
 }
 
 static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *q)
@@ -163,9 +205,13 @@ struct cairn_verbs_net {
 	void (*detach)(struct cairn_nic *nic);
 };
 
-/* main.c: device life. */
+/* main.c: device life. cairn_verbs_add() is what rdma_link_ops.newlink does:
+ * 0, -EINVAL (not an Ethernet netdev, or a VLAN), -EEXIST (netdev has a device
+ * already), or what ib_core returns. Process context, not under RTNL.
+ */
 int cairn_verbs_init(const struct cairn_verbs_net *net);
 void cairn_verbs_exit(void);
+int cairn_verbs_add(const char *name, struct net_device *ndev);
 void cairn_verbs_remove(struct cairn_nic *nic);	/* netdev gone; RTNL held */
 void cairn_verbs_changed(struct cairn_nic *nic);	/* link or MTU; RTNL held */
 
@@ -191,9 +237,38 @@ int cairn_rq_posted(struct cairn_rq *rq);
 /* From now on the poster rings after each post (the QP flushes). */
 void cairn_rq_ring_on_post(struct cairn_rq *rq);
 
+/* Fast registration (REG_MR): @ibmr, mapped by map_mr_sg, becomes reachable
+ * through @key, whose low byte is free to choose. 0 or -EINVAL. Any context.
+ */
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
+		 int access);
+
+/* Invalidate a fast registration of @pd: 0 or -EINVAL. New accesses are
+ * refused at once; those in an RCU read section elsewhere may still finish.
+ * Any context.
+ */
+int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
+
 /* An address handle of the QP's owner by number, or NULL. RCU. */
 struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);
 
 void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
+
+/* Control path. */
+
+/**
+ * cairn_path_from_ah() - the way to the peer that @attr names
+ * @flow_label: for the UDP source port when @attr has none, 20 bits, e.g.
+ *	rdma_calc_flow_label(qpn, dqpn)
+ * @path: overwritten; holds no route
+ *
+ * Returns 0 or -EINVAL: no GRH, not RoCE v2, GIDs of two families, or the
+ * source GID's netdev is gone. Any context.
+ */
+int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
+		       u32 flow_label, struct cairn_path *path);
+
+/* The largest IB MTU that fits into the netdev's now. Any context. */
+enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);
 
 #endif
