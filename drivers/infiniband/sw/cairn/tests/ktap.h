@@ -35,6 +35,7 @@ struct ktap_test {
 #define KTAP_MAX_REPORTS	20
 
 static struct {
+	const char *name;	/* of the test that runs */
 	unsigned int failures;
 	bool skipped;
 	char reason[128];
@@ -150,6 +151,7 @@ static inline void ktap_rand_fill(void *buf, size_t len)
 
 static inline bool ktap_run_one(const struct ktap_test *t, unsigned int n)
 {
+	ktap.name = t->name;
 	ktap.failures = 0;
 	ktap.skipped = false;
 	t->run();

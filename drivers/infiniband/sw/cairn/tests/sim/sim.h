@@ -4,13 +4,13 @@
  * that loses, repeats, delays and damages packets, and a clock that only
  * events move. One seed determines everything that happens.
  *
- *	struct sim *s = sim_new(seed);
+ *	struct sim *s = sim_new_at("test", seed);
  *	struct sim_qp *a = sim_qp(s, 0, &sim_rc), *b = sim_qp(s, 1, &sim_rc);
  *
  *	sim_connect(a, b, &sim_attrs);
  *	sim_post_send(a, &wr);
  *	sim_run(s, SIM_SEC);
- *	sim_end(s);
+ *	sim_free(s);
  *
  * The world checks what must hold in any run (a port function is called by the
  * side that may, trains are well formed, the send ring is released before the
@@ -220,7 +220,6 @@ struct sim {
  */
 
 /* The test's name and the seed are what a failure report needs. */
-#define sim_new(seed)	sim_new_at(__func__, seed)
 struct sim *sim_new_at(const char *test, u64 seed);
 void sim_free(struct sim *s);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The clock, the event queue, and whose turn it is. */
-#define _GNU_SOURCE	/* program_invocation_name */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
