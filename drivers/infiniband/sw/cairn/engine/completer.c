@@ -23,7 +23,9 @@ static void complete(struct cairn_qpc *q, const struct cairn_swr *s, u8 status,
 	port_complete(q, CAIRN_REQ, &cqe);
 }
 
-/* Take the oldest record off the queue. */
+/* Take the oldest record off the queue. Before its completion appears: whoever
+ * polled that may post into the units at once.
+ */
 static void retire(struct cairn_qpc *q, struct cairn_swr *s)
 {
 	struct cairn_requester *r = &q->req;
@@ -45,8 +47,8 @@ void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err)
 	struct cairn_requester *r = &q->req;
 	struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 
-	complete(q, s, status, vendor_err);
 	retire(q, s);
+	complete(q, s, status, vendor_err);
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
 	if (q->transport == CAIRN_TRANSPORT_RC)
@@ -71,8 +73,8 @@ void cairn_req_reap(struct cairn_qpc *q)
 		if (s->npkts ? cairn_psn_diff(r->una, s->psn) < (s32)s->npkts :
 			       r->send_rec == r->una_rec)
 			return;
-		complete(q, s, CAIRN_CQE_SUCCESS, 0);
 		retire(q, s);
+		complete(q, s, CAIRN_CQE_SUCCESS, 0);
 	}
 }
 
@@ -99,11 +101,11 @@ static void flush_ring(struct cairn_qpc *q)
 			.wr_id = w->wr_id,
 			.opcode = w->opcode,
 		};
-		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
 		left -= w->units;
 		r->sq_next += w->units;
 		r->sq_done = r->sq_next;
 		port_sq_release(q, r->sq_done);
+		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
 	}
 }
 
@@ -116,8 +118,8 @@ void cairn_req_flush(struct cairn_qpc *q)
 	while (r->una_rec != r->new_rec) {
 		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 
-		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
 		retire(q, s);
+		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
 	}
 	r->send_rec = r->new_rec;
 	r->pkt = 0;
