@@ -8,6 +8,7 @@ values are pseudo-random but always the same.
 
     generate.py > vectors.txt      the vectors
     generate.py --check            compare with vectors.txt beside this script
+    generate.py --corpus DIR       each packet, from its BTH on, as a file in DIR
 
 One line for each frame: key=value words that describe it, then frame=<hex>.
 Numbers are hexadecimal; a key that does not apply is absent; data is the
@@ -187,9 +188,9 @@ def udp_header(f, rnd, length):
 
 
 def fill_udp_checksum(f, udp, pseudo, rest):
-    """Every other frame carries the checksum, the others 0 (not used)."""
+    """IPv4: every other frame has 0, no checksum; IPv6 does not allow it."""
     f["udpsum"] = 0
-    if f["variant"] % 2:
+    if f["variant"] % 2 or f["family"] == 6:
         f["udpsum"] = checksum(pseudo + udp + rest) or 0xffff
     return udp[:6] + struct.pack(">H", f["udpsum"])
 
@@ -204,7 +205,7 @@ def crc_of(ip, udp, rest):
 def ipv4(f, ext, rnd):
     rest = transport(f, ext, rnd)
     length = 8 + len(rest) + 4
-    f["tos"], f["ttl"], f["id"] = rnd.bits(8), 1 + rnd.bits(7), rnd.bits(16)
+    f["tos"], f["ttl"], f["id"] = rnd.bits(8), 64 + rnd.bits(7), rnd.bits(16)
     f["src"], f["dst"] = b"\x0a" + rnd.bytes(3), b"\x0a" + rnd.bytes(3)
     udp = udp_header(f, rnd, length)
 
@@ -221,7 +222,7 @@ def ipv4(f, ext, rnd):
 def ipv6(f, ext, rnd):
     rest = transport(f, ext, rnd)
     length = 8 + len(rest) + 4
-    f["tos"], f["ttl"], f["flow"] = rnd.bits(8), 1 + rnd.bits(7), rnd.bits(20)
+    f["tos"], f["ttl"], f["flow"] = rnd.bits(8), 64 + rnd.bits(7), rnd.bits(20)
     f["src"] = b"\xfd" + rnd.bytes(15)
     f["dst"] = b"\xfd" + rnd.bytes(15)
     udp = udp_header(f, rnd, length)
@@ -273,15 +274,30 @@ def text():
     return "\n".join(lines) + "\n"
 
 
-def main():
-    if sys.argv[1:] == ["--check"]:
-        kept = pathlib.Path(__file__).with_name("vectors.txt").read_text()
-        good = kept == text()
-        print("KTAP version 1\n1..1")
-        print(f"{'ok' if good else 'not ok'} 1 vectors_are_the_generators")
-        sys.exit(not good)
+def check():
+    kept = pathlib.Path(__file__).with_name("vectors.txt").read_text()
+    good = kept == text()
+    print("KTAP version 1\n1..1")
+    print(f"{'ok' if good else 'not ok'} 1 vectors_are_the_generators")
+    return not good
+
+
+def corpus(directory):
+    for n, f in enumerate(vectors()):
+        start = 14 + (20 if f["family"] == 4 else 40) + 8
+        path = directory / f"{n:03}-{f['name']}"
+        path.write_bytes(f["frame"][start:])
+
+
+def main(args):
+    if args == ["--check"]:
+        return check()
+    if len(args) == 2 and args[0] == "--corpus":
+        return corpus(pathlib.Path(args[1]))
+    if args:
+        return __doc__
     sys.stdout.write(text())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

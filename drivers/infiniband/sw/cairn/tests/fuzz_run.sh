@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Run a libFuzzer program for a bounded time; KTAP. What it finds on the way is
+# kept in the corpus, an input that fails beside it.
+#
+#   fuzz_run.sh program seconds corpus
+set -u
+
+program=$1 seconds=$2 corpus=$3
+name=${program##*/}
+
+echo "KTAP version 1"
+echo "1..1"
+if [ ! -x "$program" ]; then
+	echo "ok 1 $name # SKIP no clang with libFuzzer"
+	exit 0
+fi
+log=$("$program" -max_total_time="$seconds" -max_len=4400 -timeout=5 \
+	-artifact_prefix="$corpus-failed-" -print_final_stats=1 "$corpus" 2>&1)
+status=$?
+if [ $status = 0 ]; then
+	grep -E 'number_of_executed_units|new_units_added' <<<"$log" |
+		sed 's/^/# /'
+	echo "ok 1 $name"
+else
+	tail -n 40 <<<"$log" | sed 's/^/# /'
+	echo "not ok 1 $name"
+fi
+exit $status
