@@ -27,4 +27,31 @@ static inline void sim_end_at(const char *file, int line, struct sim *s)
 	sim_free(s);
 }
 
+/* Two hosts with a connected QP each. */
+struct pair {
+	struct sim *s;
+	struct sim_qp *a, *b;
+};
+
+static inline struct pair pair_with(u64 seed, const struct sim_qp_init *init,
+				    const struct cairn_qp_attrs *attrs)
+{
+	struct pair p;
+
+	p.s = sim_new(seed);
+	p.a = sim_qp(p.s, 0, init);
+	p.b = sim_qp(p.s, 1, init);
+	sim_connect(p.a, p.b, attrs);
+	return p;
+}
+
+static inline struct pair pair_new(u64 seed, const struct sim_qp_init *init,
+				   u16 pmtu)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+
+	attrs.pmtu = pmtu;
+	return pair_with(seed, init, &attrs);
+}
+
 #endif

@@ -4,11 +4,6 @@
 
 static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 
-static const u8 ops[] = {
-	CAIRN_WQE_SEND, CAIRN_WQE_SEND_IMM, CAIRN_WQE_SEND_INV,
-	CAIRN_WQE_WRITE, CAIRN_WQE_WRITE_IMM, CAIRN_WQE_READ,
-};
-
 static void add_sizes(struct flow *f, u8 op, u32 pmtu)
 {
 	const u32 sizes[] = {
@@ -27,40 +22,210 @@ static void every_size(u8 op)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(pmtus) && !ktap.failures; i++) {
-		struct sim *s = sim_new(pmtus[i] + op);
-		struct sim_qp *a = sim_qp(s, 0, &sim_rc);
-		struct sim_qp *b = sim_qp(s, 1, &sim_rc);
-		struct cairn_qp_attrs attrs = sim_attrs;
+		struct pair p = pair_new(op, &sim_rc, pmtus[i]);
 		struct flow_cfg cfg = flow_default;
 		struct flow *f;
 
-		attrs.pmtu = pmtus[i];
-		sim_connect(a, b, &attrs);
 		cfg.max_len = 70 * pmtus[i];
 		cfg.area = 2 * cfg.max_len;
-		f = flow_new(a, b, &cfg);
+		f = flow_new(p.a, p.b, &cfg);
 		add_sizes(f, op, pmtus[i]);
 		flow_run(&f, 1);
-		ktap_eq(s->count[CAIRN_CTR_RETRANSMITS], 0);
-		ktap_eq(s->count[CAIRN_CTR_DUPLICATE_REQUEST], 0);
-		sim_end(s);
+		ktap_eq(p.s->count[CAIRN_CTR_RETRANSMITS], 0);
+		ktap_eq(p.s->count[CAIRN_CTR_DUPLICATE_REQUEST], 0);
+		sim_end(p.s);
 	}
 }
 
-static void send(void) { every_size(ops[0]); }
-static void send_imm(void) { every_size(ops[1]); }
-static void send_inv(void) { every_size(ops[2]); }
-static void write(void) { every_size(ops[3]); }
-static void write_imm(void) { every_size(ops[4]); }
-static void read(void) { every_size(ops[5]); }
+static void send_sizes(void)
+{
+	every_size(CAIRN_WQE_SEND);
+}
+
+static void send_imm_sizes(void)
+{
+	every_size(CAIRN_WQE_SEND_IMM);
+}
+
+static void send_inv_sizes(void)
+{
+	every_size(CAIRN_WQE_SEND_INV);
+}
+
+static void write_sizes(void)
+{
+	every_size(CAIRN_WQE_WRITE);
+}
+
+static void write_imm_sizes(void)
+{
+	every_size(CAIRN_WQE_WRITE_IMM);
+}
+
+static void read_sizes(void)
+{
+	every_size(CAIRN_WQE_READ);
+}
+
+/* A megabyte and a little more, of every operation, at every PMTU. */
+static void megabytes(void)
+{
+	u32 i, op;
+
+	for (i = 0; i < ARRAY_SIZE(pmtus) && !ktap.failures; i++) {
+		struct pair p = pair_new(pmtus[i], &sim_rc, pmtus[i]);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f;
+
+		cfg.max_len = (1 << 20) + 13;
+		cfg.area = cfg.max_len;
+		f = flow_new(p.a, p.b, &cfg);
+		for (op = CAIRN_WQE_SEND; op <= CAIRN_WQE_READ; op++)
+			flow_add(f, op, cfg.max_len - 13 * (i & 1))->flags |=
+				CAIRN_WQE_SIGNALED;
+		flow_run(&f, 1);
+		sim_end(p.s);
+	}
+}
+
+static void many_sges(void)
+{
+	for_seeds(seed, 10) {
+		struct pair p = pair_new(seed, &sim_rc, 256);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f;
+
+		cfg.max_sge = CAIRN_MAX_SGE;
+		f = flow_new(p.a, p.b, &cfg);
+		flow_random(f);
+		flow_run(&f, 1);
+		sim_end(p.s);
+	}
+}
+
+/* Inline data of every length, in WQEs of one to nine units. */
+static void inline_lengths(void)
+{
+	struct pair p = pair_new(1, &sim_rc, 256);
+	struct flow_cfg cfg = flow_default;
+	struct flow *f;
+	u32 len;
+
+	cfg.wrs = CAIRN_MAX_INLINE + 1;
+	cfg.inl = 1000;
+	cfg.fence = 0;
+	f = flow_new(p.a, p.b, &cfg);
+	for (len = 0; len <= CAIRN_MAX_INLINE; len++)
+		flow_add(f, len & 1 ? CAIRN_WQE_WRITE_IMM : CAIRN_WQE_SEND,
+			 len)->flags |= CAIRN_WQE_SIGNALED;
+	flow_run(&f, 1);
+	sim_end(p.s);
+}
+
+static void random_both_ways(void)
+{
+	for_seeds(seed, 60) {
+		struct pair p = pair_new(seed, &sim_rc, pmtus[seed % 5]);
+		struct flow *f[2];
+
+		f[0] = flow_new(p.a, p.b, &flow_default);
+		f[1] = flow_new(p.b, p.a, &flow_default);
+		flow_random(f[0]);
+		flow_random(f[1]);
+		flow_run(f, 2);
+		ktap_eq(p.s->count[CAIRN_CTR_RETRANSMITS], 0);
+		sim_end(p.s);
+	}
+}
+
+/* Each work request asks for a completion because the QP does. */
+static void all_signaled(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct flow_cfg cfg = flow_default;
+	struct pair p;
+	struct flow *f;
+
+	init.sig_all = true;
+	cfg.signaled = 0;
+	p = pair_new(1, &init, 1024);
+	f = flow_new(p.a, p.b, &cfg);
+	flow_random(f);
+	flow_run(&f, 1);
+	ktap_eq(p.a->cq[CAIRN_REQ].n, cfg.wrs);
+	sim_end(p.s);
+}
+
+/* One turn of the engine does little; the next one goes on exactly there. */
+static void small_budgets(void)
+{
+	for_seeds(seed, 30) {
+		struct pair p = pair_new(seed, &sim_rc, 256);
+		struct flow *f[2];
+
+		p.s->budget = seed % 4;
+		f[0] = flow_new(p.a, p.b, &flow_default);
+		f[1] = flow_new(p.b, p.a, &flow_default);
+		flow_random(f[0]);
+		flow_random(f[1]);
+		flow_run(f, 2);
+		sim_end(p.s);
+	}
+}
+
+/* FAA of both directions on one cell of a third party's memory. */
+static void atomics_add_up(void)
+{
+	for_seeds(seed, 10) {
+		struct pair p = pair_new(seed, &sim_rc, 256);
+		struct sim_qp *c = sim_qp(p.s, 2, &sim_rc);
+		struct sim_qp *d = sim_qp(p.s, 1, &sim_rc);
+		struct sim_mr *cell = sim_mr(p.s, 1, 8, SIM_ALL);
+		struct sim_mr *res[2] = { sim_mr(p.s, 0, 8, SIM_LOCAL),
+					  sim_mr(p.s, 2, 8, SIM_LOCAL) };
+		u64 sum, got;
+		u32 i;
+
+		sim_connect(c, d, &sim_attrs);
+		memcpy(&sum, cell->mem, 8);
+		p.s->faults = (struct sim_faults){ .loss = 100, .dup = 100 };
+		for (i = 0; i < 100; i++) {
+			struct cairn_sge sge = sim_sge(res[i & 1], 0, 8);
+			struct sim_wr wr = {
+				.wr_id = i,
+				.opcode = CAIRN_WQE_FAA,
+				.sge = &sge,
+				.num_sge = 1,
+				.remote_addr = cell->va,
+				.rkey = cell->key,
+				.compare_add = sim_rand(&p.s->rand),
+			};
+
+			sum += wr.compare_add;
+			sim_post_send(i & 1 ? c : p.a, &wr);
+		}
+		ktap_ok(sim_run(p.s, 100 * SIM_SEC));
+		memcpy(&got, cell->mem, 8);
+		ktap_eq(got, sum);
+		ktap_eq(p.b->atomics + d->atomics, 100);
+		sim_end(p.s);
+	}
+}
 
 static const struct ktap_test tests[] = {
-	KTAP(send),
-	KTAP(send_imm),
-	KTAP(send_inv),
-	KTAP(write),
-	KTAP(write_imm),
-	KTAP(read),
+	KTAP(send_sizes),
+	KTAP(send_imm_sizes),
+	KTAP(send_inv_sizes),
+	KTAP(write_sizes),
+	KTAP(write_imm_sizes),
+	KTAP(read_sizes),
+	KTAP(megabytes),
+	KTAP(many_sges),
+	KTAP(inline_lengths),
+	KTAP(random_both_ways),
+	KTAP(all_signaled),
+	KTAP(small_budgets),
+	KTAP(atomics_add_up),
 };
 
 KTAP_MAIN(tests)
