@@ -19,6 +19,7 @@
 #define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
 #define CAIRN_MAX_RD_ATOM	128
 #define CAIRN_MAX_MSG		0x80000000u	/* bytes */
+#define CAIRN_MIN_PMTU		256		/* and until modify sets it */
 #define CAIRN_GID_TBL_LEN	1024
 
 /* Count one object in. False at the limit. Any context. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The doorbell: a process tells the sleeping device where it has posted. */
+#ifndef CAIRN_VERBS_DOORBELL_H
+#define CAIRN_VERBS_DOORBELL_H
+
+#include "verbs/verbs.h"
+
+/* With the user context: nothing can be rung yet, nothing any more. */
+void cairn_doorbells_init(struct cairn_ucontext *uctx);
+void cairn_doorbells_exit(struct cairn_ucontext *uctx);
+
+/**
+ * cairn_doorbells_add() - let the QP's owner ring its queues
+ * @qp: ready to be kicked; nothing to do for a kernel QP
+ *
+ * Returns 0 or -ENOMEM; then nothing was visible. Process context.
+ */
+int cairn_doorbells_add(struct cairn_qp *qp);
+
+/* Doorbells that are under way end within an RCU grace period. */
+void cairn_doorbells_remove(struct cairn_qp *qp);
+
+#endif

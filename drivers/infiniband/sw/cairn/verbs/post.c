@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Posting by kernel consumers: work requests become the same WQEs that a
+ * process writes, in rings that only the kernel sees.
+ *
+ * host->index is the posters' pointer and changes under their lock.
+ */
+#include <linux/bits.h>
+#include "verbs/ops.h"
+#include "verbs/queue.h"
+
+#define RC	BIT(CAIRN_TRANSPORT_RC)
+#define UC	BIT(CAIRN_TRANSPORT_UC)
+#define UD	BIT(CAIRN_TRANSPORT_UD)
+
+#define SEND_FLAGS (IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_FENCE | \
+		    IB_SEND_INLINE)
+
+/* Units of the ring that may be filled. The poster's lock held. */
+static u32 room(const struct cairn_queue *q)
+{
+	/* Pairs with cairn_queue_publish(): the device has copied the units. */
+	u32 oldest = smp_load_acquire(&q->dev->index);
+
+	return q->depth - (q->host->index - oldest);
+}
+
+static void publish(const struct cairn_queue *q, u32 idx)
+{
+	/* Pairs with cairn_queue_host_index(): the WQEs are complete. */
+	smp_store_release(&q->host->index, idx);
+}
+
+/* Write a WQE of @units units at @idx, around the ring's end. */
+static void put(const struct cairn_queue *q, u32 idx, u32 units,
+		const union cairn_wqe_buf *from)
+{
+	u32 head = min(units, q->depth - (idx & (q->depth - 1)));
+
+	memcpy(cairn_queue_unit(q, idx), from->bytes, head * CAIRN_UNIT_SIZE);
+	if (unlikely(head < units))
+		memcpy(q->ring, from->bytes + head * CAIRN_UNIT_SIZE,
+		       (units - head) * CAIRN_UNIT_SIZE);
+}
+
+static void put_sges(struct cairn_sge *to, const struct ib_sge *from, int n)
+{
+	while (n--) {
+		to->addr = from->addr;
+		to->length = from->length;
+		to->lkey = from->lkey;
+		to++;
+		from++;
+	}
+}
+
+static void fill_imm(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	w->imm_or_key = (__force u32)wr->ex.imm_data;
+}
+
+static void fill_inv(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	w->imm_or_key = wr->ex.invalidate_rkey;
+}
+
+static void fill_rdma(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	w->remote_addr = rdma_wr(wr)->remote_addr;
+	w->rkey = rdma_wr(wr)->rkey;
+}
+
+static void fill_rdma_imm(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	fill_rdma(w, wr);
+	fill_imm(w, wr);
+}
+
+static void fill_atomic(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	w->remote_addr = atomic_wr(wr)->remote_addr;
+	w->rkey = atomic_wr(wr)->rkey;
+	w->atomic.compare_add = atomic_wr(wr)->compare_add;
+	w->atomic.swap = atomic_wr(wr)->swap;
+}
+
+/* The MR itself travels in the WQE: kernel memory points at kernel memory. */
+static void fill_reg(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+{
+	w->remote_addr = (uintptr_t)reg_wr(wr)->mr;
+	w->rkey = reg_wr(wr)->key;
+	w->imm_or_key = reg_wr(wr)->access;
+}
+
+/* What a work request becomes; no transports: not offered. */
+static const struct wr_op {
+	u8 opcode;		/* enum cairn_wqe_opcode */
+	u8 transports;
+	bool no_data;		/* the SGEs mean nothing */
+	void (*fill)(struct cairn_send_wqe *w, const struct ib_send_wr *wr);
+} wr_ops[] = {
+	[IB_WR_SEND] = { CAIRN_WQE_SEND, RC | UC | UD },
+	[IB_WR_SEND_WITH_IMM] = { CAIRN_WQE_SEND_IMM, RC | UC | UD,
+				  .fill = fill_imm },
+	[IB_WR_SEND_WITH_INV] = { CAIRN_WQE_SEND_INV, RC, .fill = fill_inv },
+	[IB_WR_RDMA_WRITE] = { CAIRN_WQE_WRITE, RC | UC, .fill = fill_rdma },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { CAIRN_WQE_WRITE_IMM, RC | UC,
+					.fill = fill_rdma_imm },
+	[IB_WR_RDMA_READ] = { CAIRN_WQE_READ, RC, .fill = fill_rdma },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { CAIRN_WQE_CAS, RC,
+				       .fill = fill_atomic },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { CAIRN_WQE_FAA, RC,
+					 .fill = fill_atomic },
+	[IB_WR_LOCAL_INV] = { CAIRN_WQE_LOCAL_INV, RC | UC, true, fill_inv },
+	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, fill_reg },
+};
+
+static const struct wr_op *find_op(const struct cairn_qp *qp,
+				   const struct ib_send_wr *wr)
+{
+	const struct wr_op *op;
+
+	if ((u32)wr->opcode >= ARRAY_SIZE(wr_ops) ||
+	    wr->send_flags & ~SEND_FLAGS)
+		return NULL;
+	op = &wr_ops[wr->opcode];
+	return op->transports & BIT(qp->qpc.transport) ? op : NULL;
+}
+
+static u8 wqe_flags(int send_flags)
+{
+	return (send_flags & IB_SEND_SIGNALED ? CAIRN_WQE_SIGNALED : 0) |
+	       (send_flags & IB_SEND_SOLICITED ? CAIRN_WQE_SOLICITED : 0) |
+	       (send_flags & IB_SEND_FENCE ? CAIRN_WQE_FENCE : 0);
+}
+
+/* Returns the bytes of the WQE or -EINVAL. */
+static int put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *b,
+		      const struct ib_send_wr *wr)
+{
+	u32 len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > qp->cap.max_inline_data - len)
+			return -EINVAL;
+		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET + len,
+		       (void *)(uintptr_t)sge->addr, sge->length);
+		len += sge->length;
+	}
+	b->send.flags |= CAIRN_WQE_INLINE;
+	b->send.inline_len = len;
+	return CAIRN_WQE_DATA_OFFSET + len;
+}
+
+static int put_data(const struct cairn_qp *qp, union cairn_wqe_buf *b,
+		    const struct ib_send_wr *wr, const struct wr_op *op)
+{
+	u32 offset = op->fill == fill_atomic ? CAIRN_WQE_ATOMIC_SGE_OFFSET :
+					       CAIRN_WQE_DATA_OFFSET;
+	u32 max = op->fill == fill_atomic ? 1 : qp->cap.max_send_sge;
+
+	if (op->no_data)
+		return CAIRN_UNIT_SIZE;
+	if (wr->send_flags & IB_SEND_INLINE)
+		return put_inline(qp, b, wr);
+	if (wr->num_sge < 0 || wr->num_sge > max)
+		return -EINVAL;
+	b->send.num_sge = wr->num_sge;
+	put_sges((struct cairn_sge *)(b->bytes + offset), wr->sg_list,
+		 wr->num_sge);
+	return offset + wr->num_sge * sizeof(struct cairn_sge);
+}
+
+/* Returns the units of the WQE or -EINVAL. */
+static int build_send(const struct cairn_qp *qp, union cairn_wqe_buf *b,
+		      const struct ib_send_wr *wr)
+{
+	const struct wr_op *op = find_op(qp, wr);
+	struct cairn_send_wqe *w = &b->send;
+	int bytes;
+
+	if (!op)
+		return -EINVAL;
+	memset(w, 0, sizeof(*w));
+	w->wr_id = wr->wr_id;
+	w->opcode = op->opcode;
+	w->flags = wqe_flags(wr->send_flags);
+	if (op->fill)
+		op->fill(w, wr);
+	if (qp->qpc.transport == CAIRN_TRANSPORT_UD) {
+		w->ud.ah = to_cairn_ah(ud_wr(wr)->ah)->num;
+		w->ud.qpn = ud_wr(wr)->remote_qpn;
+		w->qkey = ud_wr(wr)->remote_qkey;
+	}
+	bytes = put_data(qp, b, wr, op);
+	if (bytes < 0)
+		return bytes;
+	w->units = DIV_ROUND_UP(bytes, CAIRN_UNIT_SIZE);
+	return w->units;
+}
+
+/* sq_post_lock held. */
+static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
+			 u32 idx)
+{
+	union cairn_wqe_buf b;
+	int units;
+
+	units = build_send(qp, &b, wr);
+	if (units < 0)
+		return units;
+	if (idx - qp->sq.host->index + units > room(&qp->sq))
+		return -ENOMEM;
+	put(&qp->sq, idx, units, &b);
+	return units;
+}
+
+/**
+ * cairn_post_send() - ib_device_ops.post_send
+ * @ibqp: a kernel QP
+ * @wr: a list
+ * @bad: the first that was not posted, on error
+ *
+ * Returns 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
+ * error state everything is taken and flushed. Any context.
+ */
+int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad)
+{
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	unsigned long flags;
+	int ret = 0;
+	u32 idx;
+
+	*bad = wr;
+	if (READ_ONCE(qp->qpc.state) < CAIRN_QP_RTS)
+		return -EINVAL;
+	spin_lock_irqsave(&qp->sq_post_lock, flags);
+	for (idx = qp->sq.host->index; wr; wr = wr->next, idx += ret) {
+		ret = post_one_send(qp, wr, idx);
+		if (ret < 0)
+			break;
+	}
+	publish(&qp->sq, idx);
+	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
+	*bad = wr;
+	cairn_exec_kick(&qp->exec, CAIRN_REQ);
+	return min(ret, 0);
+}
+
+/* post_lock held. Returns 0, -EINVAL or -ENOMEM. */
+static int post_one_recv(struct cairn_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct cairn_queue *q = &rq->queue;
+	u32 idx = q->host->index;
+	struct cairn_recv_wqe *w = cairn_queue_unit(q, idx);
+
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	if (room(q) < q->stride)
+		return -ENOMEM;
+	memset(w, 0, sizeof(*w));
+	w->wr_id = wr->wr_id;
+	w->num_sge = wr->num_sge;
+	/* A WQE lies in one piece: depth and index are multiples of stride. */
+	put_sges(w->sge, wr->sg_list, wr->num_sge);
+	publish(q, idx + q->stride);
+	return 0;
+}
+
+static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&rq->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		err = post_one_recv(rq, wr);
+		if (err)
+			break;
+	}
+	spin_unlock_irqrestore(&rq->post_lock, flags);
+	*bad = wr;
+	return err;
+}
+
+/**
+ * cairn_post_recv() - ib_device_ops.post_recv
+ * @ibqp: a kernel QP without SRQ
+ * @wr: a list
+ * @bad: the first that was not posted, on error
+ *
+ * Returns 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
+ * state everything is taken and flushed. Any context.
+ */
+int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad)
+{
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	int err;
+
+	*bad = wr;
+	if (ibqp->srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET)
+		return -EINVAL;
+	err = post_recvs(&qp->rq, wr, bad);
+	/* Pairs with cairn_rq_ring_on_post(): the flush sees the receives or
+	 * we see the flag.
+	 */
+	smp_mb();
+	if (unlikely(READ_ONCE(qp->rq.queue.dev->wakeup)))
+		cairn_exec_kick(&qp->exec, CAIRN_RESP);
+	return err;
+}
+
+/* ib_device_ops.post_srq_recv: as cairn_post_recv(). */
+int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad)
+{
+	return post_recvs(&to_cairn_srq(ibsrq)->rq, wr, bad);
+}

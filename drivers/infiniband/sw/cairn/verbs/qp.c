@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs: creation, destruction, events. Their life between the two is
+ * verbs/modify.c.
+ *
+ * The data path finds a QP by its number (nic.qps) or, for doorbells, by the
+ * id of one of its queues, both under RCU. Creation publishes both last;
+ * destruction takes both away first, lets a grace period pass and only then
+ * stops what still runs.
+ */
+#include <linux/log2.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "verbs/doorbell.h"
+#include "verbs/limits.h"
+#include "verbs/ops.h"
+#include "verbs/queue.h"
+#include "verbs/rq.h"
+#include "verbs/udata.h"
+
+/* 0 is the subnet manager's, 1 the GSI's, 0xffffff multicast. */
+#define QPN_GSI		1
+#define QPN_FIRST	2
+#define QPN_LAST	(CAIRN_QPN_MULTICAST - 1)
+
+static void deliver(struct work_struct *work)
+{
+	static const enum ib_event_type types[] = {
+		[CAIRN_ASYNC_COMM_EST] = IB_EVENT_COMM_EST,
+		[CAIRN_ASYNC_SQ_DRAINED] = IB_EVENT_SQ_DRAINED,
+		[CAIRN_ASYNC_QP_FATAL] = IB_EVENT_QP_FATAL,
+		[CAIRN_ASYNC_QP_REQ_ERR] = IB_EVENT_QP_REQ_ERR,
+		[CAIRN_ASYNC_QP_ACCESS_ERR] = IB_EVENT_QP_ACCESS_ERR,
+		[CAIRN_ASYNC_LAST_WQE_REACHED] = IB_EVENT_QP_LAST_WQE_REACHED,
+	};
+	struct cairn_qp *qp = container_of(work, struct cairn_qp, async.work);
+	unsigned long pending = cairn_async_take(&qp->async);
+	struct ib_event event = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+	};
+	unsigned int i;
+
+	if (!qp->ibqp.event_handler)
+		return;
+	for_each_set_bit(i, &pending, ARRAY_SIZE(types)) {
+		event.event = types[i];
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+	}
+}
+
+/**
+ * cairn_qp_async() - report an asynchronous event of a QP
+ * @qp: the QP
+ * @event: which
+ *
+ * The handler runs later, in process context. Any context.
+ */
+void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event)
+{
+	cairn_async_post(&qp->async, event);
+}
+
+static enum cairn_transport transport_of(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return CAIRN_TRANSPORT_RC;
+	case IB_QPT_UC:
+		return CAIRN_TRANSPORT_UC;
+	case IB_QPT_UD:
+	case IB_QPT_GSI:
+		return CAIRN_TRANSPORT_UD;
+	default:
+		return CAIRN_TRANSPORT_NONE;
+	}
+}
+
+static int check_init(const struct ib_qp_init_attr *init, bool user)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (transport_of(init->qp_type) == CAIRN_TRANSPORT_NONE ||
+	    init->create_flags || init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (init->qp_type == IB_QPT_GSI && (user || init->srq))
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
+	    cap->max_send_sge > CAIRN_MAX_SGE ||
+	    cap->max_inline_data > CAIRN_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq && (cap->max_recv_wr > CAIRN_MAX_QP_WR ||
+			   cap->max_recv_sge > CAIRN_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Units of the largest send WQE with that many entries or inline bytes. */
+static u32 send_units(const struct ib_qp_cap *cap)
+{
+	u32 data = max_t(u32, cap->max_send_sge * sizeof(struct cairn_sge),
+			 cap->max_inline_data);
+
+	return DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET + data, CAIRN_UNIT_SIZE);
+}
+
+/* The ring and one engine record for each WQE that may be outstanding. */
+static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
+		     struct cairn_ring_desc *desc)
+{
+	struct cairn_requester *r = &qp->qpc.req;
+	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	u32 units = send_units(cap);
+	u32 depth = roundup_pow_of_two(wrs * units);
+	u32 room = units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
+	int err;
+
+	if (qp->uctx)
+		err = cairn_queue_init_user(qp->uctx, &qp->sq, depth, 0, true,
+					    desc);
+	else
+		err = cairn_queue_init_kernel(&qp->sq, depth, 0);
+	if (err)
+		return err;
+	r->swr = kvcalloc(wrs, sizeof(*r->swr), GFP_KERNEL_ACCOUNT);
+	if (!r->swr) {
+		cairn_queue_free(&qp->sq);
+		return -ENOMEM;
+	}
+	r->swr_mask = wrs - 1;
+	/* Nobody polls the write pointer of an idle queue: posts ring. */
+	WRITE_ONCE(qp->sq.dev->wakeup, 1);
+	cap->max_send_wr = wrs;
+	cap->max_send_sge = min_t(u32, room / sizeof(struct cairn_sge),
+				  CAIRN_MAX_SGE);
+	cap->max_inline_data = min_t(u32, room, CAIRN_MAX_INLINE);
+	return 0;
+}
+
+static void destroy_sq(struct cairn_qp *qp)
+{
+	kvfree(qp->qpc.req.swr);
+	cairn_queue_free(&qp->sq);
+}
+
+static int create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
+		     struct cairn_ring_desc *desc)
+{
+	int err;
+
+	if (qp->ibqp.srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+		return 0;
+	}
+	err = cairn_rq_create(&to_cairn_dev(qp->ibqp.device)->nic, &qp->rq,
+			      cap->max_recv_wr, cap->max_recv_sge, qp->uctx,
+			      desc);
+	if (err)
+		return err;
+	cap->max_recv_wr = qp->rq.max_wr;
+	cap->max_recv_sge = qp->rq.max_sge;
+	return 0;
+}
+
+static int create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
+			 struct cairn_create_qp_resp *resp)
+{
+	int err;
+
+	err = create_sq(qp, cap, &resp->sq);
+	if (err)
+		return err;
+	err = create_rq(qp, cap, &resp->rq);
+	if (err)
+		destroy_sq(qp);
+	return err;
+}
+
+static void destroy_queues(struct cairn_qp *qp)
+{
+	cairn_queue_free(&qp->rq.queue);
+	destroy_sq(qp);
+}
+
+/* Reserve a number: readers of the table see nothing there yet. */
+static int reserve_qpn(struct cairn_dev *dev, enum ib_qp_type type, u32 *qpn)
+{
+	int err;
+
+	if (type == IB_QPT_GSI) {
+		*qpn = QPN_GSI;
+		return xa_insert(&dev->nic.qps, QPN_GSI, NULL, GFP_KERNEL);
+	}
+	err = xa_alloc_cyclic(&dev->nic.qps, qpn, NULL,
+			      XA_LIMIT(QPN_FIRST, QPN_LAST), &dev->next_qpn,
+			      GFP_KERNEL);
+	return min(err, 0);
+}
+
+static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
+		     u32 qpn)
+{
+	struct cairn_qpc *q = &qp->qpc;
+
+	q->transport = transport_of(init->qp_type);
+	q->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	q->has_srq = init->srq;
+	q->max_send_sge = init->cap.max_send_sge;
+	q->max_recv_sge = init->cap.max_recv_sge;
+	q->max_inline = init->cap.max_inline_data;
+	q->qpn = qpn;
+	q->sq_depth = qp->sq.depth;
+	q->max_msg = CAIRN_MAX_MSG;
+	q->attrs.pmtu = CAIRN_MIN_PMTU;
+	cairn_qpc_init(q);
+	cairn_exec_init(&qp->exec, q,
+			&to_cairn_dev(qp->ibqp.device)->nic);
+}
+
+static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)
+{
+	qp->uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext,
+					     ibuc);
+	qp->is_user = qp->uctx;
+	spin_lock_init(&qp->sq_post_lock);
+	mutex_init(&qp->modify_lock);
+	cairn_async_init(&qp->async, deliver);
+}
+
+/**
+ * cairn_create_qp() - ib_device_ops.create_qp
+ * @ibqp: zeroed but for what ib_core filled in
+ * @init: cap becomes what the queues hold
+ * @udata: reply struct cairn_create_qp_resp
+ *
+ * Returns 0, -EOPNOTSUPP (type, flags), -EINVAL (limits, reply size), -EBUSY
+ * (a second GSI QP), -ENOMEM or -EFAULT. Process context.
+ */
+int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		    struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	struct cairn_create_qp_resp resp = {};
+	u32 qpn;
+	int err;
+
+	err = cairn_udata_check(udata, sizeof(resp));
+	if (err)
+		return err;
+	err = check_init(init, udata);
+	if (err)
+		return err;
+	if (!cairn_limit_get(&dev->num_qps, CAIRN_MAX_QP))
+		return -ENOMEM;
+	init_qp(qp, udata);
+	err = create_queues(qp, &init->cap, &resp);
+	if (err)
+		goto err_limit;
+	err = reserve_qpn(dev, init->qp_type, &qpn);
+	if (err)
+		goto err_queues;
+	init_qpc(qp, init, qpn);
+	ibqp->qp_num = qpn;
+	qp->cap = init->cap;
+	qp->init = *init;
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (err)
+		goto err_qpn;
+	err = cairn_doorbells_add(qp);
+	if (err)
+		goto err_qpn;
+	/* Cannot fail, the slot is reserved. */
+	xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
+	return 0;
+
+err_qpn:
+	xa_erase(&dev->nic.qps, qpn);
+err_queues:
+	destroy_queues(qp);
+err_limit:
+	cairn_limit_put(&dev->num_qps);
+	return err;
+}
+
+/* Forget all work, so that what still runs the QP finds none. */
+static void silence(struct cairn_qp *qp)
+{
+	cairn_exec_lock(&qp->exec);
+	cairn_qpc_reset(&qp->qpc, qp->sq.index);
+	cairn_qpc_set_state(&qp->qpc, CAIRN_QP_RESET);
+	cairn_exec_unlock(&qp->exec);
+}
+
+/**
+ * cairn_destroy_qp() - ib_device_ops.destroy_qp
+ * @ibqp: no consumer posts to it any more; packets and doorbells may come
+ * @udata: not used
+ *
+ * Completions of the QP that wait in a kernel CQ are dropped when polled: its
+ * number is gone from the table. Always 0. Process context.
+ */
+int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	int side;
+
+	xa_erase(&dev->nic.qps, ibqp->qp_num);
+	cairn_doorbells_remove(qp);
+	silence(qp);
+	/* Applications tear down by thousands, one after the other: an
+	 * ordinary grace period each would take minutes.
+	 */
+	synchronize_rcu_expedited();
+	cairn_exec_stop(&qp->exec);
+	cairn_async_cancel(&qp->async);
+	for (side = 0; side < CAIRN_SIDES; side++)
+		cairn_path_drop_route(&qp->path[side]);
+	kvfree(qp->qpc.resp.rd);
+	destroy_queues(qp);
+	mutex_destroy(&qp->modify_lock);
+	cairn_limit_put(&dev->num_qps);
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Receive queues: of a queue pair, or shared (struct cairn_srq). */
+#ifndef CAIRN_VERBS_RQ_H
+#define CAIRN_VERBS_RQ_H
+
+#include "verbs/verbs.h"
+
+/* Units of a receive WQE with @sges entries; the ring's stride rounds it up. */
+static inline u32 cairn_recv_units(u32 sges)
+{
+	return DIV_ROUND_UP(CAIRN_RECV_SGE_OFFSET +
+			    sges * sizeof(struct cairn_sge), CAIRN_UNIT_SIZE);
+}
+
+/**
+ * cairn_rq_create() - set up a receive queue and its ring
+ * @nic: the device, for counters
+ * @rq: zeroed
+ * @max_wr: receives, checked against the device's limit; 0 gives room for one
+ * @max_sge: entries of each, checked against the device's limit
+ * @uctx: the owner's context, NULL: kernel queue
+ * @desc: filled in for a user queue
+ *
+ * rq->max_wr and rq->max_sge become what the ring really holds. Process
+ * context. Returns 0 or what cairn_queue_init_user() returns; the ring is
+ * freed with cairn_queue_free().
+ */
+int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
+		    u32 max_sge, struct cairn_ucontext *uctx,
+		    struct cairn_ring_desc *desc);
+
+/* Arm the limit event of a shared queue; it comes at once when fewer than
+ * @limit receives are posted. 0 disarms. Process context.
+ */
+void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit);
+
+/* Drop what is posted. Caller holds both side locks of the QP. */
+void cairn_rq_reset(struct cairn_rq *rq);
+
+/* The queue's events (struct cairn_srq). Any context. */
+enum cairn_srq_event {
+	CAIRN_SRQ_LIMIT,
+	CAIRN_SRQ_ERROR,
+};
+
+void cairn_srq_event(struct cairn_srq *srq, enum cairn_srq_event event);
+
+#endif

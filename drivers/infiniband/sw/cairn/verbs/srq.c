@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Shared receive queues. The queue pairs that use one take from it under
+ * rq.lock; ib_core destroys it after all of them, so it needs no grace period.
+ */
+#include "verbs/limits.h"
+#include "verbs/ops.h"
+#include "verbs/queue.h"
+#include "verbs/rq.h"
+#include "verbs/udata.h"
+
+static void deliver(struct work_struct *work)
+{
+	static const enum ib_event_type types[] = {
+		[CAIRN_SRQ_LIMIT] = IB_EVENT_SRQ_LIMIT_REACHED,
+		[CAIRN_SRQ_ERROR] = IB_EVENT_SRQ_ERR,
+	};
+	struct cairn_srq *srq = container_of(work, struct cairn_srq,
+					     async.work);
+	unsigned long pending = cairn_async_take(&srq->async);
+	struct ib_event event = {
+		.device = srq->ibsrq.device,
+		.element.srq = &srq->ibsrq,
+	};
+	unsigned int i;
+
+	if (!srq->ibsrq.event_handler)
+		return;
+	for_each_set_bit(i, &pending, ARRAY_SIZE(types)) {
+		event.event = types[i];
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+	}
+}
+
+void cairn_srq_event(struct cairn_srq *srq, enum cairn_srq_event event)
+{
+	cairn_async_post(&srq->async, event);
+}
+
+static int check_init(const struct ib_srq_init_attr *init)
+{
+	if (init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!init->attr.max_wr || init->attr.max_wr > CAIRN_MAX_SRQ_WR ||
+	    init->attr.max_sge > CAIRN_MAX_SGE)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * cairn_create_srq() - ib_device_ops.create_srq
+ * @ibsrq: zeroed but for what ib_core filled in
+ * @init: max_wr and max_sge become what the ring holds
+ * @udata: reply struct cairn_create_srq_resp
+ *
+ * Returns 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size), -ENOMEM or
+ * -EFAULT.
+ */
+int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		     struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibsrq->device);
+	struct cairn_srq *srq = to_cairn_srq(ibsrq);
+	struct cairn_create_srq_resp resp = {};
+	struct cairn_ucontext *uctx;
+	int err;
+
+	err = cairn_udata_check(udata, sizeof(resp));
+	if (err)
+		return err;
+	err = check_init(init);
+	if (err)
+		return err;
+	if (!cairn_limit_get(&dev->num_srqs, CAIRN_MAX_SRQ))
+		return -ENOMEM;
+	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
+	cairn_async_init(&srq->async, deliver);
+	srq->rq.shared = true;
+	err = cairn_rq_create(&dev->nic, &srq->rq, init->attr.max_wr,
+			      init->attr.max_sge, uctx, &resp.rq);
+	if (err)
+		goto err_limit;
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (err)
+		goto err_rq;
+	init->attr.max_wr = srq->rq.max_wr;
+	init->attr.max_sge = srq->rq.max_sge;
+	return 0;
+
+err_rq:
+	cairn_queue_free(&srq->rq.queue);
+err_limit:
+	cairn_limit_put(&dev->num_srqs);
+	return err;
+}
+
+/**
+ * cairn_modify_srq() - ib_device_ops.modify_srq
+ * @ibsrq: the queue
+ * @attr: srq_limit
+ * @mask: IB_SRQ_LIMIT; the size cannot change
+ * @udata: no tail
+ *
+ * Returns 0 or -EINVAL.
+ */
+int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct cairn_srq *srq = to_cairn_srq(ibsrq);
+	int err;
+
+	err = cairn_udata_check(udata, 0);
+	if (err)
+		return err;
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EINVAL;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->rq.max_wr)
+		return -EINVAL;
+	cairn_rq_set_limit(&srq->rq, attr->srq_limit);
+	return 0;
+}
+
+int cairn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	const struct cairn_rq *rq = &to_cairn_srq(ibsrq)->rq;
+
+	attr->max_wr = rq->max_wr;
+	attr->max_sge = rq->max_sge;
+	attr->srq_limit = READ_ONCE(rq->limit);
+	return 0;
+}
+
+int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct cairn_srq *srq = to_cairn_srq(ibsrq);
+
+	cairn_async_cancel(&srq->async);
+	cairn_queue_free(&srq->rq.queue);
+	cairn_limit_put(&to_cairn_dev(ibsrq->device)->num_srqs);
+	return 0;
+}
