@@ -21,12 +21,13 @@
 #include <linux/timerqueue.h>
 #include "engine/qp.h"
 #include "lane/nic.h"
+#include "lane/path.h"
 
 struct cairn_lane;
 
 struct cairn_exec_side {
 	spinlock_t lock;
-	unsigned long events;		/* bits of enum cairn_event */
+	unsigned long events;		/* work recorded, not yet begun */
 	struct sk_buff_head rxq;
 	u32 rxq_bytes;			/* truesize of rxq, under rxq.lock */
 };
@@ -35,26 +36,35 @@ struct cairn_exec {
 	struct cairn_qpc *qpc;
 	struct cairn_nic *nic;
 	struct cairn_lane *lane;
+	/* Set by the owner before the QP is in the table, then constant. */
+	bool kernel;		/* a kernel QP, see cairn_exec_kick() */
+	/* Connected QPs: CAIRN_SIDES paths; packets from elsewhere are dropped.
+	 * NULL: any source. path[side] is read under the side's lock.
+	 */
+	const struct cairn_path *path;
 	struct cairn_exec_side side[CAIRN_SIDES];
 	/* Under lane->lock: */
 	struct list_head ready;
 	u8 ready_sides;			/* bit per side that wants a turn */
+	u8 running;			/* lane and timer, outside lane->lock */
+	bool stopped;
 	struct timerqueue_node timer;	/* requester deadline */
-	bool timer_queued;
+	u64 armed;			/* that of the queued timer; 0: none */
 };
 
 /*
- * Where the packets of a received skb lie: in skb->cb. Packet k starts (BTH)
- * at offset + k * stride and all but the last have stride bytes up to the
- * start of the next; len is the whole run.
+ * Where the packets of a received skb lie: in skb->cb. Packet k has its BTH at
+ * offset + k * stride and ends with its ICRC; the last may be shorter.
  */
 struct cairn_rx_cb {
 	u32 offset;	/* of the first BTH, from skb->data */
 	u32 len;	/* bytes from there to the end of the last ICRC */
-	u32 stride;	/* bytes from one BTH to the next; 0: one packet */
-	u32 segment;	/* bytes of one packet from BTH to ICRC */
+	u32 stride;	/* bytes of each packet but the last */
+	u16 vlan;	/* id, or CAIRN_NO_VLAN */
 	bool ipv6;
 };
+
+#define CAIRN_NO_VLAN	0xffff
 
 static inline struct cairn_rx_cb *cairn_rx_cb(struct sk_buff *skb)
 {
@@ -62,38 +72,82 @@ static inline struct cairn_rx_cb *cairn_rx_cb(struct sk_buff *skb)
 	return (struct cairn_rx_cb *)skb->cb;
 }
 
-/* Module start and stop. Process context. */
+/**
+ * cairn_lanes_start() - create the threads, at module load
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM or the error of the thread's creation.
+ */
 int cairn_lanes_start(void);
+
+/* End them. Every QP has been stopped. Process context. */
 void cairn_lanes_stop(void);
 
+/**
+ * cairn_exec_init() - prepare @x for @qpc and assign it to a lane
+ * @x: zeroed memory
+ * @qpc: what to run
+ * @nic: the device, for its counters
+ *
+ * Context: any.
+ */
 void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic);
 
 /**
  * cairn_exec_stop() - after this returns nobody runs the QP any more
+ * @x: no longer in the table of QPs, and a grace period has passed; nobody can
+ *	post to it
  *
- * The QP is no longer in the table and a grace period has passed, nobody can
- * post to it. Process context, sleeps.
+ * Context: process, sleeps.
  */
 void cairn_exec_stop(struct cairn_exec *x);
 
-/* Work appeared on @side: run it here when the context allows (not with
- * interrupts off) and the side is free, or have the holder or the lane do it.
- * Any context; the caller keeps the QP alive.
+/**
+ * cairn_exec_kick() - work appeared
+ * @x: kept alive by the caller
+ * @side: whose work
+ *
+ * Runs it here when the context allows (interrupts on) and the side is free,
+ * else has the holder or the lane do it. Work of a kernel QP always goes to
+ * the lane: completion handlers must not run in the call chain of the verb that
+ * caused them (Documentation/infiniband/core_locking.rst), where the consumer
+ * may hold the very lock that its handler takes.
+ *
+ * Context: any.
  */
 void cairn_exec_kick(struct cairn_exec *x, enum cairn_side_id side);
 
-/* As above, but always on the lane. Any context, also below a side lock. */
+/**
+ * cairn_exec_defer() - work appeared that the lane is to do
+ * @x: kept alive by the caller
+ * @side: whose work
+ *
+ * Context: any, also below a side lock.
+ */
 void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side);
 
-/* Received packets of one QP side, checked (length, ICRC). Takes the skb.
- * Softirq or BH off, RCU read section.
+/**
+ * cairn_exec_rx() - received packets of one QP side
+ * @x: found in the table of QPs in this RCU read section
+ * @side: whose packets they are
+ * @skb: the packets, checked (lengths, ICRC), with struct cairn_rx_cb;
+ *	consumed. Its contents may change any time: a sender on this host may
+ *	still share them.
+ *
+ * Context: BH off, RCU read section.
  */
 void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
 		   struct sk_buff *skb);
 
-/* Both side locks, requester first, BH off. Process context. Unlocking runs
- * what came meanwhile.
+/**
+ * cairn_exec_lock() - both side locks, requester first
+ * @x: the QP
+ *
+ * Also an RCU read section, as the engine needs one. Nothing may sleep until
+ * cairn_exec_unlock(), which has the lane do what came meanwhile.
+ *
+ * Context: process; returns with BH off.
  */
 void cairn_exec_lock(struct cairn_exec *x);
 void cairn_exec_unlock(struct cairn_exec *x);

@@ -22,7 +22,10 @@ struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
 	struct xarray qps;
-	struct list_head netif;		/* net/: device list, RCU */
+	/* net/: under RTNL */
+	struct list_head netif;		/* devices of a namespace, read by RCU */
+	struct net *net;		/* where attached; NULL: not attached */
+	bool removed;			/* the netdev is gone, owner was told */
 };
 
 static inline void cairn_nic_count(struct cairn_nic *nic,
