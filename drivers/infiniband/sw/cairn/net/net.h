@@ -10,38 +10,90 @@
 
 /* Callbacks into the part that knows ib_core; set once before attach. */
 struct cairn_net_ops {
-	/* The netdev goes away: unregister the device, asynchronously. RTNL. */
+	/*
+	 * The netdev goes away: unregister the device, asynchronously, which
+	 * ends in cairn_net_detach(). Called once for each attach, under RTNL,
+	 * perhaps for a device that is being unregistered already.
+	 */
 	void (*remove)(struct cairn_nic *nic);
 	/* Carrier, up/down or MTU may have changed. RTNL. */
 	void (*changed)(struct cairn_nic *nic);
 };
 
+/**
+ * cairn_net_init() - start watching netdevs and network namespaces
+ * @ops: callbacks, valid until cairn_net_exit()
+ *
+ * Context: process, module load.
+ * Return: 0 or a negative errno.
+ */
 int cairn_net_init(const struct cairn_net_ops *ops);
+
+/* The opposite; every device is detached. Process context. */
 void cairn_net_exit(void);
 
-/* Start and stop receiving for nic->ndev. Process context, not under RTNL.
- * After detach returns no receive is in progress for the device.
+/**
+ * cairn_net_attach() - start receiving for nic->ndev
+ * @nic: ndev, stats and qps are set up
+ *
+ * A netdev has one device at most, else nobody could tell whose packet it is.
+ *
+ * Context: process, not under RTNL.
+ * Return: 0, -EEXIST when the netdev has a device, -ENODEV when it is going
+ * away, or the error of the hooks' registration.
  */
 int cairn_net_attach(struct cairn_nic *nic);
+
+/**
+ * cairn_net_detach() - stop receiving
+ * @nic: attached, or attached in vain
+ *
+ * After it returns no receive is in progress for the device and ops are not
+ * called for it any more. To be called when no QP or address handle is left:
+ * the network namespace does not die before, so that their cached routes do
+ * not outlive it.
+ *
+ * Context: process, not under RTNL.
+ */
 void cairn_net_detach(struct cairn_nic *nic);
 
 /**
  * cairn_net_xmit() - send a train
+ * @nic: for its netdev's namespace and its counters
+ * @path: where to; the caller holds its lock
  * @t: headers and sizes
- * @bv, @nbv: the payload, t->length bytes in all (unused when t->inl is set)
+ * @bv: the payload, t->length bytes in all (unused when t->inl is set)
+ * @nbv: entries of @bv
  *
  * Computes lengths, ids and ICRCs of each packet and hands them to the IP
  * stack in the netdev's namespace. A packet that the stack refuses is loss and
- * counted, never an error. BH off; the holder of @path's lock.
+ * counted, never an error.
+ *
+ * Context: BH off, RCU read section.
  */
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		    const struct cairn_train *t, const struct bio_vec *bv,
 		    unsigned int nbv);
 
-/* The 40 bytes before a UD payload; see port_grh(). */
+/**
+ * cairn_net_grh() - the 40 bytes before a UD payload
+ * @pkt: a received packet, its cookie an sk_buff
+ * @grh: filled with the IPv6 header, or 20 zero bytes and the IPv4 header
+ *
+ * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4.
+ */
 u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh);
 
-/* Copy payload of a received packet; pkt->cookie is its sk_buff. */
+/* The VLAN id that a received packet came with, or a negative number. */
+int cairn_net_vlan(const struct cairn_pkt *pkt);
+
+/**
+ * cairn_net_copy_payload() - copy payload of a received packet
+ * @pkt: its cookie is an sk_buff
+ * @offset: bytes of payload to skip
+ * @to: kernel memory
+ * @len: bytes; @offset + @len is at most pkt->payload_len
+ */
 void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 			    u32 len);
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Which netdevs have a device, by network namespace, and what happens to them.
+ *
+ * The lists change under RTNL, where netdevs change too, and are read under
+ * RCU by the receive hooks.
+ */
+#include <linux/rtnetlink.h>
+#include <linux/wait_bit.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include "net/internal.h"
+
+struct cairn_netns {
+	struct list_head nics;
+	atomic_t attached;	/* detach has not finished */
+};
+
+static unsigned int netns_id;
+static const struct cairn_net_ops *net_ops;
+
+static struct cairn_netns *netns_of(const struct net *net)
+{
+	return net_generic(net, netns_id);
+}
+
+/* The device on @dev itself. RTNL or RCU read section. */
+static struct cairn_nic *find(struct net *net, const struct net_device *dev)
+{
+	struct cairn_nic *nic;
+
+	list_for_each_entry_rcu(nic, &netns_of(net)->nics, netif,
+				lockdep_rtnl_is_held())
+		if (nic->ndev == dev)
+			return nic;
+	return NULL;
+}
+
+struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev)
+{
+	struct cairn_nic *nic = find(net, dev);
+
+	if (nic)
+		return nic;
+	list_for_each_entry_rcu(nic, &netns_of(net)->nics, netif)
+		if (netdev_has_upper_dev_all_rcu(nic->ndev, dev))
+			return nic;
+	return NULL;
+}
+
+int cairn_net_attach(struct cairn_nic *nic)
+{
+	struct cairn_netns *ns;
+	struct net *net;
+	int err = 0;
+
+	rtnl_lock();
+	net = dev_net(nic->ndev);
+	ns = netns_of(net);
+	if (nic->ndev->reg_state != NETREG_REGISTERED)
+		err = -ENODEV;
+	else if (find(net, nic->ndev))
+		err = -EEXIST;
+	else if (list_empty(&ns->nics))
+		err = nf_register_net_hooks(net, cairn_net_hooks,
+					    CAIRN_NET_HOOKS);
+	if (!err) {
+		nic->net = net;
+		nic->removed = false;
+		atomic_inc(&ns->attached);
+		list_add_tail_rcu(&nic->netif, &ns->nics);
+	}
+	rtnl_unlock();
+	return err;
+}
+
+void cairn_net_detach(struct cairn_nic *nic)
+{
+	struct cairn_netns *ns;
+
+	/* Nobody else changes it: attaching and detaching are ordered. */
+	if (!nic->net)
+		return;
+	ns = netns_of(nic->net);
+	rtnl_lock();
+	list_del_rcu(&nic->netif);
+	if (list_empty(&ns->nics))
+		nf_unregister_net_hooks(nic->net, cairn_net_hooks,
+					CAIRN_NET_HOOKS);
+	nic->net = NULL;
+	rtnl_unlock();
+	synchronize_net();
+	/* The namespace may be freed at once; the waker needs but the address. */
+	if (atomic_dec_and_test(&ns->attached))
+		wake_up_var(&ns->attached);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct cairn_nic *nic = find(dev_net(dev), dev);
+
+	if (!nic || nic->removed)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UNREGISTER:
+		/* Repeated while references are left. */
+		nic->removed = true;
+		net_ops->remove(nic);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+	case NETDEV_CHANGEADDR:
+		net_ops->changed(nic);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_notifier = {
+	.notifier_call = netdev_event,
+};
+
+static int __net_init netns_init(struct net *net)
+{
+	struct cairn_netns *ns = netns_of(net);
+
+	INIT_LIST_HEAD(&ns->nics);
+	atomic_set(&ns->attached, 0);
+	return 0;
+}
+
+/*
+ * A netdev that was moved here and back takes its device with it, but that is
+ * done asynchronously: hooks and cached routes point into this namespace still.
+ */
+static void __net_exit netns_exit(struct net *net)
+{
+	struct cairn_netns *ns = netns_of(net);
+
+	wait_var_event(&ns->attached, !atomic_read(&ns->attached));
+}
+
+static struct pernet_operations netns_ops = {
+	.init = netns_init,
+	.exit = netns_exit,
+	.id = &netns_id,
+	.size = sizeof(struct cairn_netns),
+};
+
+int cairn_net_init(const struct cairn_net_ops *ops)
+{
+	int err;
+
+	net_ops = ops;
+	err = register_pernet_subsys(&netns_ops);
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&netdev_notifier);
+	if (err)
+		goto err_notifier;
+	return 0;
+
+err_notifier:
+	unregister_pernet_subsys(&netns_ops);
+	return err;
+}
+
+void cairn_net_exit(void)
+{
+	unregister_netdevice_notifier(&netdev_notifier);
+	unregister_pernet_subsys(&netns_ops);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the engine's port reads of a received packet. */
+#include <linux/ip.h>
+#include <linux/skbuff.h>
+#include <rdma/cairn-abi.h>
+#include "lane/exec.h"
+#include "net/net.h"
+
+/* The packet's sk_buff lies in a queue of ours or in our hands: the control
+ * block is ours too.
+ */
+static struct sk_buff *skb_of(const struct cairn_pkt *pkt)
+{
+	return (struct sk_buff *)pkt->cookie;
+}
+
+u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh)
+{
+	struct sk_buff *skb = skb_of(pkt);
+	u32 len = CAIRN_GRH_LEN, skip = 0;
+	u16 flags = CAIRN_CQE_GRH;
+
+	if (!cairn_rx_cb(skb)->ipv6) {
+		skip = CAIRN_GRH_LEN - sizeof(struct iphdr);
+		len = sizeof(struct iphdr);
+		flags |= CAIRN_CQE_IPV4;
+	}
+	memset(grh, 0, skip);
+	if (skb_copy_bits(skb, skb_network_offset(skb), grh + skip, len))
+		memset(grh + skip, 0, len);
+	return flags;
+}
+
+int cairn_net_vlan(const struct cairn_pkt *pkt)
+{
+	u16 vlan = cairn_rx_cb(skb_of(pkt))->vlan;
+
+	return vlan == CAIRN_NO_VLAN ? -1 : vlan;
+}
+
+void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
+			    u32 len)
+{
+	/* Cannot fail: the lengths were checked against the skb's. */
+	if (skb_copy_bits(skb_of(pkt), pkt->base + pkt->payload_off + offset,
+			  to, len))
+		memset(to, 0, len);
+}
