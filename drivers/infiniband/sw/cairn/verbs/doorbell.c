@@ -11,16 +11,6 @@
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
 
-void cairn_doorbells_init(struct cairn_ucontext *uctx)
-{
-	xa_init(&uctx->doorbells);
-}
-
-void cairn_doorbells_exit(struct cairn_ucontext *uctx)
-{
-	xa_destroy(&uctx->doorbells);
-}
-
 /* The queue behind a side, NULL when an SRQ takes its place. */
 static struct cairn_queue *side_queue(struct cairn_qp *qp,
 				      enum cairn_side_id side)
@@ -126,7 +116,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attr
 	if (err)
 		return err;
 	rcu_read_lock();
-	err = ring(container_of(ibuc, struct cairn_ucontext, ibuc), &db);
+	err = ring(to_cairn_ucontext(ibuc), &db);
 	rcu_read_unlock();
 	return err;
 }

@@ -5,10 +5,6 @@
 
 #include "verbs/verbs.h"
 
-/* With the user context: nothing can be rung yet, nothing any more. */
-void cairn_doorbells_init(struct cairn_ucontext *uctx);
-void cairn_doorbells_exit(struct cairn_ucontext *uctx);
-
 /**
  * cairn_doorbells_add() - let the QP's owner ring its queues
  * @qp: ready to be kicked; nothing to do for a kernel QP

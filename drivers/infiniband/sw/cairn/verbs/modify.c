@@ -251,6 +251,8 @@ static void apply(struct cairn_qp *qp, struct change *c)
 {
 	struct cairn_qpc *q = &qp->qpc;
 
+	if (c->next == IB_QPS_SQD && c->cur != IB_QPS_SQD)
+		qp->attr.en_sqd_async_notify = 0;	/* unless asked again */
 	merge(&qp->attr, c->attr, c->mask);
 	apply_attrs(qp);
 	apply_mtu(qp, c);

@@ -218,6 +218,8 @@ static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 	cairn_qpc_init(q);
 	cairn_exec_init(&qp->exec, q,
 			&to_cairn_dev(qp->ibqp.device)->nic);
+	qp->exec.kernel = !qp->is_user;
+	qp->exec.path = q->transport == CAIRN_TRANSPORT_UD ? NULL : qp->path;
 }
 
 static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)

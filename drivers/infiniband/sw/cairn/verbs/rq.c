@@ -129,7 +129,6 @@ int cairn_rq_posted(struct cairn_rq *rq)
 
 void cairn_rq_ring_on_post(struct cairn_rq *rq)
 {
-	cairn_queue_set_state(&rq->queue, CAIRN_QUEUE_ERROR);
 	WRITE_ONCE(rq->queue.dev->wakeup, 1);
 	/* Pairs with the poster's barrier between write pointer and wakeup:
 	 * it sees the flag, or the caller's next cairn_rq_take() the receive.
