@@ -307,7 +307,7 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	if (ibqp->srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET)
 		return -EINVAL;
 	err = post_recvs(&qp->rq, wr, bad);
-	/* Pairs with cairn_rq_ring_on_post(): the flush sees the receives or
+	/* Pairs with port_rq_ring_on_post(): the flush sees the receives or
 	 * we see the flag.
 	 */
 	smp_mb();

@@ -127,15 +127,6 @@ int cairn_rq_posted(struct cairn_rq *rq)
 	return max(rq_level(rq), 0);
 }
 
-void cairn_rq_ring_on_post(struct cairn_rq *rq)
-{
-	WRITE_ONCE(rq->queue.dev->wakeup, 1);
-	/* Pairs with the poster's barrier between write pointer and wakeup:
-	 * it sees the flag, or the caller's next cairn_rq_take() the receive.
-	 */
-	smp_mb();
-}
-
 /* The reader in cairn_rq_posted() holds no lock, hence WRITE_ONCE. */
 void cairn_rq_reset(struct cairn_rq *rq)
 {
