@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# From a fresh machine to a running RDMA device, shown step by step.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/.." && pwd)
+kernel=${KVER:-6.12}
+kernel=${kernel%% *}
+
+cat <<EOT
+cairn: an RDMA NIC in software.
+
+This builds the kernel module and the verbs provider, boots a stock Debian
+kernel ($kernel) in a VM without hardware help, and runs RDMA programs between
+two hosts in it. Nothing outside $top and the package cache is changed.
+
+EOT
+
+cd "$top"
+echo '==> installing what is missing'
+scripts/deps.sh
+echo "==> building module (kernel $kernel) and provider"
+make --no-print-directory KVER="$kernel" >build-demo.log 2>&1 || {
+	tail -n 30 build-demo.log
+	exit 1
+}
+rm -f build-demo.log
+echo '==> booting the VM'
+exec scripts/vm/run --kernel "$kernel" --topology pair --timeout 200 -- \
+	"$here/demo/guest.sh"

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# What the tests in the VM have in common. A test is an executable
+# tests/vm/NAME.sh that begins with
+#
+#   # topology: pair     pair | interop | none (default pair)
+#   # timeout: 60        seconds for the whole script
+#   # kernels: 6.1 6.12  default both
+#   # boot: shared       shared (several tests in one boot) | own
+#   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
+#   # mem: 3G            the guest's memory
+#   # module-args: ...   parameters for cairn.ko
+#   # append: ...        more kernel command line
+#   # dmesg-allow: REGEX expected kernel log lines (one per header line)
+#
+# sources this file, says "plan N" (optional) and prints its points with the
+# functions below. It runs as root; what it leaves running is killed. In a
+# shared boot it must leave devices and addresses as it found them.
+
+set -u
+
+# what a command may take, unless its caller says otherwise
+RUN_TIMEOUT=${RUN_TIMEOUT:-60}
+PAIR_TIMEOUT=${PAIR_TIMEOUT:-60}
+
+IP_A=10.77.0.1 IP_B=10.77.0.2
+IP6_A=fd77::1 IP6_B=fd77::2
+IF_A=va IF_B=vb
+DEV_A=cairn_a DEV_B=cairn_b
+[ "${CAIRN_TOPOLOGY:-pair}" != interop ] || DEV_A=rxe0
+export IP_A IP_B IP6_A IP6_B IF_A IF_B DEV_A DEV_B
+
+lib_planned=0 lib_done=0 lib_failed=0
+lib_tmp=$(mktemp -d /tmp/cairn-test.XXXXXX)
+lib_groups=()
+
+echo "KTAP version 1"
+
+# --- points ---------------------------------------------------------------
+
+plan() {
+	lib_planned=$1
+	echo "1..$1"
+}
+
+# everything in the output that is no point is a diagnostic
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+ok() {
+	lib_done=$((lib_done + 1))
+	echo "ok $lib_done - $*"
+}
+
+not_ok() {
+	lib_done=$((lib_done + 1))
+	lib_failed=$((lib_failed + 1))
+	echo "not ok $lib_done - $*"
+}
+
+# skip NAME REASON: one point that could not be tried
+skip() {
+	lib_done=$((lib_done + 1))
+	echo "ok $lib_done - $1 # SKIP ${2:-}"
+}
+
+# skip_all REASON: before the first point; ends the test
+skip_all() {
+	echo "1..0 # SKIP $*"
+	lib_planned=-1
+	exit 0
+}
+
+# bail REASON: nothing that follows makes sense
+bail() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+# expect NAME ACTUAL EXPECTED
+expect() {
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1"
+		diag "got '$2', expected '$3'"
+	fi
+}
+
+# expect_that NAME ARITHMETIC: 'x > 3 && y < 2'
+expect_that() {
+	if (($2)); then
+		ok "$1"
+	else
+		not_ok "$1"
+		diag "$2"
+	fi
+}
+
+# --- commands -------------------------------------------------------------
+
+# run a program in the namespace of the one end or the other
+lib_in() {
+	local ns=$1
+
+	shift
+	if [ -e "/run/netns/$ns" ]; then
+		ip netns exec "$ns" "$@"
+	else
+		"$@"
+	fi
+}
+
+in_a() { lib_in a "$@"; }
+in_b() { lib_in b "$@"; }
+
+# the end of a log, as a diagnostic
+lib_show() {
+	tail -n "${2:-30}" "$1" | sed 's/^/# | /'
+}
+
+# lib_wait SECONDS PID: its exit status, or 124 if it has not ended by then
+lib_wait() {
+	local timer ended='' rc
+
+	sleep "$1" &
+	timer=$!
+	wait -n -p ended "$2" "$timer"
+	rc=$?
+	if [ "$ended" = "$timer" ]; then
+		return 124
+	fi
+	{
+		kill -KILL "$timer"
+		wait "$timer"
+	} 2>/dev/null
+	return $rc
+}
+
+# Run a program or a function under a time limit, as a process group of its
+# own, so that whatever it starts can be killed with it.
+lib_run() {
+	local rc=0 pid
+
+	set -m
+	(trap - EXIT TERM INT && "$@") >"$lib_tmp/out" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	lib_wait "$RUN_TIMEOUT" $pid || rc=$?
+	[ $rc != 124 ] || stop $pid
+	return $rc
+}
+
+# run_ok NAME CMD...: passes if CMD exits with 0 in time
+run_ok() {
+	local name=$1 rc=0
+
+	shift
+	lib_run "$@" || rc=$?
+	if [ $rc = 0 ]; then
+		ok "$name"
+		return 0
+	fi
+	not_ok "$name"
+	diag "$* -> $(lib_status $rc "$RUN_TIMEOUT")"
+	lib_show "$lib_tmp/out"
+	return 1
+}
+
+# run_fail NAME CMD...: passes if CMD exits with another status, by itself
+run_fail() {
+	local name=$1 rc=0
+
+	shift
+	lib_run "$@" || rc=$?
+	if [ $rc != 0 ] && [ $rc -lt 124 ]; then
+		ok "$name"
+		return 0
+	fi
+	not_ok "$name"
+	diag "$* -> $(lib_status $rc "$RUN_TIMEOUT")"
+	lib_show "$lib_tmp/out"
+	return 1
+}
+
+# what the last run_ok, run_fail or pair_run (the client) printed
+output() { cat "$lib_tmp/out"; }
+# what the server of the last pair_run printed
+server_output() { cat "$lib_tmp/server"; }
+
+lib_status() {
+	case $1 in
+	killed) echo "killed, its client had failed" ;;
+	124 | 137) echo "no end after $2 s" ;;
+	139) echo "segmentation fault" ;;
+	134) echo "abort" ;;
+	*) echo "exit status $1" ;;
+	esac
+}
+
+# wait_for SECONDS CMD...: poll until CMD succeeds
+wait_for() {
+	local end=$((SECONDS + $1 + 1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# start a|b LOG 'COMMAND LINE': in the background, as a process group of its
+# own; its pid is left in $started
+start() {
+	set -m
+	lib_in "$1" bash -c "$3" >"$2" 2>&1 </dev/null &
+	started=$!
+	set +m
+	lib_groups+=("$started")
+}
+
+# stop PID: kill a started command and all that it started
+stop() {
+	kill -TERM -- "-$1" 2>/dev/null
+	wait_for 2 lib_gone "$1" || kill -KILL -- "-$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+	return 0
+}
+
+lib_gone() { ! kill -0 -- "-$1" 2>/dev/null; }
+
+# Who listens in b: TCP sockets, and rdma_cm's among the rdma resources.
+lib_listeners() {
+	in_b awk '$4 == "0A"' /proc/net/tcp /proc/net/tcp6
+	rdma resource show cm_id 2>/dev/null | grep 'state LISTEN'
+}
+
+# Is the server $1 ready, or gone? $2 its log, $3 the listeners before it.
+lib_listens() {
+	kill -0 "$1" 2>/dev/null || return 0
+	if [ -n "${PAIR_READY:-}" ]; then
+		grep -qE -e "$PAIR_READY" "$2"
+	else
+		[ "$(lib_listeners | wc -l)" -gt "$3" ]
+	fi
+}
+
+# pair_run NAME SERVERCMD CLIENTCMD: the server in b, and once it listens the
+# client in a; both must exit with 0, each within PAIR_TIMEOUT seconds.
+# PAIR_READY=REGEX names the line of the server's output that says it listens.
+# Their exit statuses are left in $client_rc and $server_rc.
+pair_run() {
+	local name=$1 server client before
+
+	server_rc=0 client_rc=0
+	: >"$lib_tmp/out"
+	before=$(lib_listeners | wc -l)
+	start b "$lib_tmp/server" "$2"
+	server=$started
+	if ! wait_for "$PAIR_TIMEOUT" lib_listens "$server" "$lib_tmp/server" "$before"; then
+		stop "$server"
+		not_ok "$name"
+		diag "the server never listened: $2"
+		lib_show "$lib_tmp/server"
+		return 1
+	fi
+	start a "$lib_tmp/out" "$3"
+	client=$started
+	lib_wait "$PAIR_TIMEOUT" "$client" || client_rc=$?
+	# a server whose client failed has nothing to wait for
+	if [ $client_rc = 0 ]; then
+		lib_wait "$PAIR_TIMEOUT" "$server" || server_rc=$?
+	else
+		lib_wait 1 "$server" || server_rc=$?
+		[ $server_rc != 124 ] || server_rc=killed
+	fi
+	stop "$client"
+	stop "$server"
+	if [ "$client_rc" = 0 ] && [ "$server_rc" = 0 ]; then
+		ok "$name"
+		return 0
+	fi
+	not_ok "$name"
+	diag "client: $3 -> $(lib_status "$client_rc" "$PAIR_TIMEOUT")"
+	lib_show "$lib_tmp/out"
+	diag "server: $2 -> $(lib_status "$server_rc" "$PAIR_TIMEOUT")"
+	lib_show "$lib_tmp/server"
+	return 1
+}
+
+# --- what the device says -------------------------------------------------
+
+# counter DEV NAME: a hardware counter of port 1
+counter() {
+	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}
+
+# gid_index DEV ADDRESS: index of the RoCE v2 GID of an IPv4 or IPv6 address
+gid_index() {
+	local dir=/sys/class/infiniband/$1/ports/1 ns=a
+
+	[ "$1" != "$DEV_B" ] || ns=b
+	# the table shows an entry's type only in the namespace of its netdev
+	lib_in "$ns" /usr/bin/python3 - "$dir" "$2" <<-'PY'
+	import ipaddress, os, sys
+	path, address = sys.argv[1:]
+	want = ipaddress.ip_address(address)
+	if want.version == 4:
+	    want = ipaddress.ip_address('::ffff:' + address)
+	for i in sorted(map(int, os.listdir(path + '/gids'))):
+	    try:
+	        gid = ipaddress.ip_address(open(f'{path}/gids/{i}').read().strip())
+	        kind = open(f'{path}/gid_attrs/types/{i}').read().strip()
+	    except (OSError, ValueError):
+	        continue
+	    if gid == want and kind == 'RoCE v2':
+	        print(i)
+	        sys.exit(0)
+	sys.exit(1)
+	PY
+}
+
+port_state() {
+	local s
+
+	s=$(cat "/sys/class/infiniband/$1/ports/1/state") || return 1
+	echo "${s#*: }"
+}
+
+port_is() { [ "$(port_state "$1")" = "$2" ]; }
+
+# --- the end --------------------------------------------------------------
+
+lib_exit() {
+	local rc=$? g
+
+	# a child that is killed before it becomes another program comes here too
+	[ "$BASHPID" = $$ ] || exit $rc
+	for g in "${lib_groups[@]}"; do
+		kill -KILL -- "-$g" 2>/dev/null
+	done
+	rm -rf "$lib_tmp"
+	[ "$lib_planned" != 0 ] || echo "1..$lib_done"
+	[ "$lib_failed" = 0 ] || rc=1
+	exit $rc
+}
+trap lib_exit EXIT
+trap 'exit 1' TERM INT
