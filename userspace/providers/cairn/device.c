@@ -16,9 +16,10 @@ static void format_fw_ver(struct ibv_device_attr *attr, uint64_t ver)
 		 (unsigned int)ver & 0xffff);
 }
 
-#define ATTR_END(member)						\
-	(offsetof(struct ibv_device_attr_ex, member) +			\
-	 sizeof(((struct ibv_device_attr_ex *)0)->member))
+/* The caller's structure may be of an older, shorter version. */
+#define ATTR_HAS(size, field)						\
+	((size) >= offsetof(struct ibv_device_attr_ex, field) +		\
+		   sizeof(uint64_t))
 
 int cairn_query_device_ex(struct ibv_context *ctx,
 			  const struct ibv_query_device_ex_input *input,
@@ -33,9 +34,9 @@ int cairn_query_device_ex(struct ibv_context *ctx,
 	if (err)
 		return err;
 	format_fw_ver(&attr->orig_attr, resp.base.fw_ver);
-	if (size >= ATTR_END(completion_timestamp_mask))
+	if (ATTR_HAS(size, completion_timestamp_mask))
 		attr->completion_timestamp_mask = UINT64_MAX;
-	if (size >= ATTR_END(hca_core_clock))
+	if (ATTR_HAS(size, hca_core_clock))
 		attr->hca_core_clock = CLOCK_KHZ;
 	return 0;
 }

@@ -215,9 +215,8 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 }
 
 /*
- * A receive queue has no doorbell while it works: packets make the device look
- * at it. In the error state none come, and what is posted must still be
- * flushed.
+ * While a receive queue works, packets make the device look at it and it never
+ * asks to be woken. In the error state it does, to flush what is posted late.
  */
 int cairn_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr)
@@ -231,7 +230,7 @@ int cairn_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		return EINVAL;
 	}
 	err = cairn_rq_post(&qp->rq, wr, bad_wr);
-	if (cairn_ring_must_flush(ring))
+	if (cairn_ring_must_wake(ring))
 		cairn_doorbell(ibqp->context, ring->qid,
 			       cairn_ring_load(&ring->host->index));
 	return err;

@@ -13,9 +13,9 @@
  *     them for the last time.
  *
  * (c) cairn_ring_must_wake(): host.index is stored, full barrier, then
- *     dev.wakeup (or dev.state) is loaded. Pairs with the device, which stores
- *     dev.wakeup (or dev.state), full barrier, then re-reads host.index before
- *     it sleeps (or stops flushing). One of the two sees the other.
+ *     dev.wakeup is loaded. Pairs with the device, which stores dev.wakeup,
+ *     full barrier, then re-reads host.index before it sleeps. One of the two
+ *     sees the other.
  *
  * (d) cairn_ring_ready(): dev.index with acquire, then a completion is read.
  *     Pairs with the device's store-release of dev.index after it has written
@@ -104,18 +104,11 @@ static inline void cairn_ring_publish(struct cairn_ring *ring)
 	__atomic_store_n(&ring->host->index, ring->index, __ATOMIC_RELEASE);
 }
 
-/* Barrier (c), send queue: the device sleeps. */
+/* Barrier (c): whether the device sleeps and has to be told of the post. */
 static inline bool cairn_ring_must_wake(const struct cairn_ring *ring)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return cairn_ring_load(&ring->dev->wakeup) != 0;
-}
-
-/* Barrier (c), receive queue: the device no longer looks by itself. */
-static inline bool cairn_ring_must_flush(const struct cairn_ring *ring)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return cairn_ring_load(&ring->dev->state) == CAIRN_QUEUE_ERROR;
 }
 
 /* Barrier (d): whether the completion at ring->index has been written. */

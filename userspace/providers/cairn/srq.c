@@ -20,8 +20,9 @@ static int srq_open(struct ibv_pd *pd, struct cairn_srq *srq,
 				 &resp, sizeof(resp));
 	if (err)
 		return err;
-	err = cairn_queue_map(to_cctx(pd->context), &srq->rq.queue,
-			      &resp.drv.rq, PROT_READ | PROT_WRITE);
+	err = resp.drv.rq.depth ?
+	      cairn_queue_map(to_cctx(pd->context), &srq->rq.queue,
+			      &resp.drv.rq, PROT_READ | PROT_WRITE) : EPROTO;
 	if (err) {
 		ibv_cmd_destroy_srq(&srq->vsrq.srq);
 		return err;

@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "cq.h"
+#include "fake.h"
+#include "qp.h"
+
+#define MEMORY		(64u << 20)
+#define CHUNK_BASE	0x100000ull	/* two pages a chunk */
+#define RING_BASE	0x400000ull
+
+struct fake fake;
+
+void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset);
+int __real_munmap(void *addr, size_t len);
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset);
+int __wrap_munmap(void *addr, size_t len);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset)
+{
+	void *map = __real_mmap(addr, len, prot, flags, fd, offset);
+
+	if (fd == fake.fd)
+		assert(flags == MAP_SHARED);
+	if (fd == fake.fd && map != MAP_FAILED) {
+		fake.maps++;
+		fake.maps_made++;
+	}
+	return map;
+}
+
+int __wrap_munmap(void *addr, size_t len)
+{
+	fake.maps--;
+	return __real_munmap(addr, len);
+}
+
+static int take_ioctl_error(void)
+{
+	int err = fake.ioctl_errors[0];
+
+	memmove(fake.ioctl_errors, fake.ioctl_errors + 1,
+		sizeof(fake.ioctl_errors) - sizeof(fake.ioctl_errors[0]));
+	fake.ioctl_errors[3] = 0;
+	return err;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	struct ib_uverbs_ioctl_hdr *hdr;
+	va_list ap;
+	int err;
+
+	va_start(ap, request);
+	hdr = va_arg(ap, void *);
+	va_end(ap);
+	assert(fd == fake.fd && request == RDMA_VERBS_IOCTL);
+	assert(hdr->length <= sizeof(fake.ioctl_bytes));
+	memcpy(fake.ioctl_bytes, hdr, hdr->length);
+	err = take_ioctl_error();
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	fake.doorbells++;
+	memcpy(&fake.doorbell, &hdr->attrs[0].data, sizeof(fake.doorbell));
+	if (fake.on_doorbell)
+		fake.on_doorbell(&fake.doorbell);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+void fake_reset(void)
+{
+	const struct verbs_device_ops *dev_ops = fake.dev_ops;
+
+	if (fake.memory) {
+		__real_munmap(fake.memory, MEMORY);
+		close(fake.fd);
+	}
+	memset(&fake, 0, sizeof(fake));
+	fake.dev_ops = dev_ops;
+	fake.abi_version = CAIRN_ABI_VERSION;
+	fake.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	fake.sq_depth = 64;
+	fake.next_offset = RING_BASE;
+	fake.fd = memfd_create("cairn", MFD_CLOEXEC);
+	assert(fake.fd >= 0 && !ftruncate(fake.fd, MEMORY));
+	fake.memory = __real_mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+				  MAP_SHARED, fake.fd, 0);
+	assert(fake.memory != MAP_FAILED);
+}
+
+void *fake_unit(struct fake_ring *ring, uint32_t index)
+{
+	return ring->units + (size_t)(index & (ring->desc.depth - 1)) *
+			     CAIRN_UNIT_SIZE;
+}
+
+static void ring_place(struct fake_ring *ring, uint32_t depth)
+{
+	struct cairn_ring_desc *desc = &ring->desc;
+	uint64_t page = fake.page_size;
+
+	desc->depth = depth;
+	desc->ring_bytes = (depth * CAIRN_UNIT_SIZE + page - 1) / page * page;
+	desc->ring_offset = fake.next_offset;
+	fake.next_offset += desc->ring_bytes;
+	assert(fake.next_offset <= MEMORY);
+	ring->units = fake.memory + desc->ring_offset;
+}
+
+static void ring_create(struct cairn_ring_desc *answer, uint32_t depth,
+			uint32_t stride)
+{
+	uint32_t qid = fake.next_qid++;
+	struct fake_ring *ring = &fake.rings[qid];
+	struct cairn_ring_desc *desc = &ring->desc;
+	uint64_t chunk = CHUNK_BASE + qid / CAIRN_QINFO_PER_CHUNK * 0x2000ull;
+	uint32_t entry = qid % CAIRN_QINFO_PER_CHUNK;
+
+	assert(qid < FAKE_MAX_QUEUES);
+	ring_place(ring, depth);
+	desc->qid = qid;
+	desc->stride = stride;
+	desc->dev_offset = chunk;
+	desc->host_offset = chunk + 0x1000;
+	ring->dev = (void *)(fake.memory + desc->dev_offset);
+	ring->host = (void *)(fake.memory + desc->host_offset);
+	ring->dev += entry;
+	ring->host += entry;
+	memset(ring->dev, 0, sizeof(*ring->dev));
+	memset(ring->host, 0, sizeof(*ring->host));
+	ring->dev->index = fake.start_index;
+	ring->dev->state = CAIRN_QUEUE_READY;
+	ring->dev->depth = depth;
+	fake.last_qid = qid;
+	*answer = *desc;
+	if (fake.edit)
+		fake.edit(answer);
+}
+
+void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe)
+{
+	uint32_t index = cq->dev->index;
+
+	memcpy(fake_unit(cq, index), cqe, sizeof(*cqe));
+	__atomic_store_n(&cq->dev->index, index + 1, __ATOMIC_RELEASE);
+}
+
+static uint32_t pow2_at_least(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* ---- commands ---- */
+
+static int command(const char *name)
+{
+	int err = fake.fail_err;
+
+	if (!fake.fail || strcmp(fake.fail, name))
+		return 0;
+	fake.fail = NULL;
+	return err;
+}
+
+#define TAIL(resp, core) ((void *)((uint8_t *)(resp) + sizeof(core)))
+#define SIZED(cmd_size, resp_size, cmd, core, tail)			\
+	assert((cmd_size) == (cmd) && (resp_size) == sizeof(core) + sizeof(tail))
+
+void verbs_register_driver_34(const struct verbs_device_ops *ops)
+{
+	fake.dev_ops = ops;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	size_t offset = fake.later_library ? 360 : 352;
+	uint32_t comp_mask;
+
+	memcpy(&comp_mask, (uint8_t *)qp + offset, sizeof(comp_mask));
+	return comp_mask & VERBS_QP_EX ? (struct ibv_qp_ex *)qp : NULL;
+}
+
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
+				    size_t alloc_size,
+				    struct verbs_context *context_offset,
+				    uint32_t driver_id)
+{
+	uint8_t *priv = calloc(1, alloc_size);
+	struct verbs_context *vctx;
+
+	assert(priv && driver_id == CAIRN_DRIVER_ID);
+	vctx = (void *)(priv + (uintptr_t)context_offset);
+	vctx->context.device = device;
+	vctx->context.cmd_fd = cmd_fd;
+	fake.contexts++;
+	return priv;
+}
+
+void verbs_uninit_context(struct verbs_context *vctx)
+{
+	assert(vctx->context.cmd_fd == fake.fd);
+	fake.contexts--;
+}
+
+void verbs_set_ops(struct verbs_context *vctx,
+		   const struct verbs_context_ops *ops)
+{
+	(void)vctx;
+	fake.ops = *ops;
+}
+
+int ibv_cmd_get_context(struct verbs_context *vctx, void *cmd, size_t cmd_size,
+			void *resp, size_t resp_size)
+{
+	struct cairn_alloc_ucontext_resp *tail =
+		TAIL(resp, struct ib_uverbs_get_context_resp);
+
+	(void)vctx;
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 16, struct ib_uverbs_get_context_resp,
+	      *tail);
+	tail->abi_version = fake.abi_version;
+	tail->page_size = fake.page_size;
+	tail->max_inline = CAIRN_MAX_INLINE;
+	tail->max_sge = CAIRN_MAX_SGE;
+	return command("get_context");
+}
+
+int ibv_cmd_query_device_any(struct ibv_context *ctx,
+			     const struct ibv_query_device_ex_input *input,
+			     struct ibv_device_attr_ex *attr, size_t attr_size,
+			     struct ib_uverbs_ex_query_device_resp *resp,
+			     size_t *resp_size)
+{
+	(void)ctx;
+	(void)input;
+	assert(*resp_size == 304);
+	memset(attr, 0, attr_size);
+	resp->base.fw_ver = 1ull << 32 | 22ull << 16 | 333;
+	return command("query_device");
+}
+
+int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port_num,
+		       struct ibv_port_attr *attr, void *cmd, size_t cmd_size)
+{
+	(void)ctx;
+	(void)cmd;
+	assert(cmd_size == 24);
+	attr->lid = port_num;
+	return 0;
+}
+
+static int created(const char *name)
+{
+	int err = command(name);
+
+	fake.objects += !err;
+	return err;
+}
+
+static int destroyed(const char *name)
+{
+	int err = command(name);
+
+	fake.objects -= !err;
+	return err;
+}
+
+int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd, void *cmd,
+		     size_t cmd_size, void *resp, size_t resp_size)
+{
+	(void)cmd;
+	(void)resp;
+	assert(cmd_size == 16 && resp_size == 4);
+	pd->context = ctx;
+	return created("alloc_pd");
+}
+
+int ibv_cmd_dealloc_pd(struct ibv_pd *pd)
+{
+	(void)pd;
+	return destroyed("dealloc_pd");
+}
+
+int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+		   uint64_t hca_va, int access, struct verbs_mr *vmr, void *cmd,
+		   size_t cmd_size, void *resp, size_t resp_size)
+{
+	(void)pd;
+	(void)addr;
+	(void)length;
+	(void)hca_va;
+	(void)cmd;
+	(void)resp;
+	assert(cmd_size == 48 && resp_size == 12);
+	vmr->access = access;
+	return created("reg_mr");
+}
+
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+			  uint64_t iova, int fd, int access,
+			  struct verbs_mr *vmr)
+{
+	(void)pd;
+	(void)offset;
+	(void)length;
+	(void)iova;
+	(void)fd;
+	vmr->access = access;
+	return created("reg_dmabuf_mr");
+}
+
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr,
+		     size_t length, uint64_t hca_va, int access,
+		     struct ibv_pd *pd, void *cmd, size_t cmd_size, void *resp,
+		     size_t resp_size)
+{
+	(void)flags;
+	(void)length;
+	(void)pd;
+	(void)cmd;
+	(void)resp;
+	assert(cmd_size == 56 && resp_size == 8 && hca_va == (uintptr_t)addr);
+	vmr->access = access;
+	return command("rereg_mr");
+}
+
+int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
+{
+	(void)vmr;
+	return destroyed("dereg_mr");
+}
+
+int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah,
+		      struct ibv_ah_attr *attr, void *resp, size_t resp_size)
+{
+	struct cairn_create_ah_resp *tail =
+		TAIL(resp, struct ib_uverbs_create_ah_resp);
+
+	(void)attr;
+	assert(resp_size == 12);
+	ah->context = pd->context;
+	tail->ah_num = 0xa11;
+	return created("create_ah");
+}
+
+int ibv_cmd_destroy_ah(struct ibv_ah *ah)
+{
+	(void)ah;
+	return destroyed("destroy_ah");
+}
+
+int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
+		      struct ibv_comp_channel *channel, int comp_vector,
+		      struct ibv_cq *cq, void *cmd, size_t cmd_size, void *resp,
+		      size_t resp_size)
+{
+	struct cairn_create_cq_resp *tail =
+		TAIL(resp, struct ib_uverbs_create_cq_resp);
+	uint32_t depth = pow2_at_least((uint32_t)cqe);
+	int err = created("create_cq");
+
+	(void)channel;
+	(void)comp_vector;
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 40, struct ib_uverbs_create_cq_resp, *tail);
+	if (err)
+		return err;
+	ring_create(&tail->ring, depth, 1);
+	cq->context = ctx;
+	cq->cqe = (int)depth;
+	return 0;
+}
+
+int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
+			 const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_cq *vcq, void *cmd, size_t cmd_size,
+			 void *resp, size_t resp_size, uint32_t cmd_flags)
+{
+	struct cairn_create_cq_resp *tail =
+		TAIL(resp, struct ib_uverbs_ex_create_cq_resp);
+	uint32_t depth = pow2_at_least(attr->cqe);
+	int err = created("create_cq");
+
+	(void)cmd;
+	(void)cmd_flags;
+	SIZED(cmd_size, resp_size, 56, struct ib_uverbs_ex_create_cq_resp,
+	      *tail);
+	fake.cq_attr = *attr;
+	if (err)
+		return err;
+	ring_create(&tail->ring, depth, 1);
+	vcq->cq.context = ctx;
+	vcq->cq.cqe = (int)depth;
+	return 0;
+}
+
+/* Moves unpolled entries to a new ring, at their old indices. */
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, void *cmd, size_t cmd_size,
+		      void *resp, size_t resp_size)
+{
+	struct cairn_resize_cq_resp *tail =
+		TAIL(resp, struct ib_uverbs_resize_cq_resp);
+	struct fake_ring *ring =
+		&fake.rings[to_ccq(cq)->queue.ring.qid];
+	struct fake_ring old = *ring;
+	int err = command("resize_cq");
+
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 24, struct ib_uverbs_resize_cq_resp, *tail);
+	if (err || fake.same_ring)
+		return err;
+	ring_place(ring, pow2_at_least((uint32_t)cqe));
+	for (uint32_t i = ring->host->index; i != ring->dev->index; i++)
+		memcpy(fake_unit(ring, i), fake_unit(&old, i), CAIRN_UNIT_SIZE);
+	/* Who still looks at the old ring shall notice. */
+	memset(old.units, 0xee, old.desc.ring_bytes);
+	ring->dev->depth = ring->desc.depth;
+	ring->dev->generation++;
+	cq->cqe = (int)ring->desc.depth;
+	tail->ring = ring->desc;
+	if (fake.edit)
+		fake.edit(&tail->ring);
+	return 0;
+}
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq)
+{
+	(void)cq;
+	return destroyed("destroy_cq");
+}
+
+static uint32_t recv_stride(uint32_t sges)
+{
+	return (CAIRN_RECV_SGE_OFFSET + sges * 16 + CAIRN_UNIT_SIZE - 1) /
+	       CAIRN_UNIT_SIZE;
+}
+
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
+		       struct ibv_srq_init_attr *attr, void *cmd,
+		       size_t cmd_size, void *resp, size_t resp_size)
+{
+	struct cairn_create_srq_resp *tail =
+		TAIL(resp, struct ib_uverbs_create_srq_resp);
+	uint32_t stride = recv_stride(attr->attr.max_sge);
+	int err = created("create_srq");
+
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 40, struct ib_uverbs_create_srq_resp, *tail);
+	if (err)
+		return err;
+	ring_create(&tail->rq, pow2_at_least(attr->attr.max_wr * stride),
+		    stride);
+	srq->context = pd->context;
+	return 0;
+}
+
+int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
+		       void *cmd, size_t cmd_size)
+{
+	(void)srq;
+	(void)attr;
+	(void)cmd;
+	assert(cmd_size == 24 && mask == IBV_SRQ_LIMIT);
+	return command("modify_srq");
+}
+
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, void *cmd,
+		      size_t cmd_size)
+{
+	(void)srq;
+	(void)attr;
+	(void)cmd;
+	assert(cmd_size == 24);
+	return command("query_srq");
+}
+
+int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	(void)srq;
+	return destroyed("destroy_srq");
+}
+
+int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
+			 struct ibv_qp_init_attr_ex *attr, void *cmd,
+			 size_t cmd_size, void *resp, size_t resp_size)
+{
+	struct cairn_create_qp_resp *tail =
+		TAIL(resp, struct ib_uverbs_create_qp_resp);
+	uint32_t stride = recv_stride(attr->cap.max_recv_sge);
+	int err = created("create_qp");
+
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 64, struct ib_uverbs_create_qp_resp, *tail);
+	fake.qp_attr = *attr;
+	if (err)
+		return err;
+	if (attr->cap.max_send_wr)
+		ring_create(&tail->sq, fake.sq_depth, 0);
+	if (!attr->srq && attr->cap.max_recv_wr)
+		ring_create(&tail->rq,
+			    pow2_at_least(attr->cap.max_recv_wr * stride),
+			    stride);
+	vqp->qp.context = ctx;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.srq = attr->srq;
+	vqp->qp.qp_num = fake.last_qid;
+	return 0;
+}
+
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		      void *cmd, size_t cmd_size)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	(void)cmd;
+	assert(cmd_size == 120);
+	return command("modify_qp");
+}
+
+int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		     struct ibv_qp_init_attr *init_attr, void *cmd,
+		     size_t cmd_size)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	(void)init_attr;
+	(void)cmd;
+	assert(cmd_size == 24);
+	return command("query_qp");
+}
+
+int ibv_cmd_destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	return destroyed("destroy_qp");
+}
+
+int ibv_cmd_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			 uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return 0;
+}
+
+int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			 uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return 0;
+}
+
+/* ---- shorthand for tests ---- */
+
+struct ibv_context *fake_open(void)
+{
+	static struct ibv_device device;
+	struct verbs_context *vctx;
+
+	if (!fake.memory)
+		fake_reset();
+	vctx = fake.dev_ops->alloc_context(&device, fake.fd, NULL);
+	return vctx ? &vctx->context : NULL;
+}
+
+void fake_close(struct ibv_context *ctx)
+{
+	fake.ops.free_context(ctx);
+}
+
+struct ibv_pd *fake_pd(struct ibv_context *ctx)
+{
+	return fake.ops.alloc_pd(ctx);
+}
+
+struct ibv_cq *fake_cq(struct ibv_context *ctx, int cqe)
+{
+	return fake.ops.create_cq(ctx, cqe, NULL, 0);
+}
+
+struct ibv_qp *fake_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+		       enum ibv_qp_type type, uint64_t send_ops)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {
+			.max_send_wr = 16,
+			.max_recv_wr = 16,
+			.max_send_sge = CAIRN_MAX_SGE,
+			.max_recv_sge = 3,
+			.max_inline_data = CAIRN_MAX_INLINE,
+		},
+		.qp_type = type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp;
+
+	if (send_ops) {
+		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		attr.send_ops_flags = send_ops;
+	}
+	qp = fake.ops.create_qp_ex(pd->context, &attr);
+	if (qp)
+		qp->state = IBV_QPS_RTS;
+	return qp;
+}
+
+struct fake_ring *fake_sq(struct ibv_qp *qp)
+{
+	return &fake.rings[to_cqp(qp)->sq.ring.qid];
+}
+
+struct fake_ring *fake_rq(struct ibv_qp *qp)
+{
+	return &fake.rings[to_cqp(qp)->rq.queue.ring.qid];
+}

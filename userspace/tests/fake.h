@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Stands in for libibverbs and the kernel module: commands are answered here,
+ * and "device memory" is a memfd that the provider really maps, so protection
+ * bits and offsets count. A test plays the device through struct fake_ring.
+ */
+#ifndef CAIRN_TESTS_FAKE_H
+#define CAIRN_TESTS_FAKE_H
+
+#include <rdma/cairn-abi.h>
+
+#include "verbs_private.h"
+
+/* What the device sees of a queue. */
+struct fake_ring {
+	struct cairn_qinfo_dev *dev;
+	struct cairn_qinfo_host *host;
+	uint8_t *units;
+	struct cairn_ring_desc desc;
+};
+
+enum { FAKE_MAX_QUEUES = 4096 };
+
+struct fake {
+	/* Seen */
+	const struct verbs_device_ops *dev_ops;
+	struct verbs_context_ops ops;
+	int contexts;			/* not uninitialised */
+	int maps;			/* not unmapped */
+	int maps_made;
+	int objects;			/* created, not destroyed */
+	int doorbells;
+	struct cairn_doorbell doorbell;	/* the last */
+	uint8_t ioctl_bytes[64];	/* the last */
+	struct ibv_qp_init_attr_ex qp_attr;
+	struct ibv_cq_init_attr_ex cq_attr;
+	uint32_t last_qid;		/* of the last queue; QP: RQ after SQ */
+
+	/* Asked for */
+	const char *fail;		/* command that fails once ... */
+	int fail_err;			/* ... with this */
+	void (*edit)(struct cairn_ring_desc *desc);	/* before answering */
+	void (*on_doorbell)(const struct cairn_doorbell *db);
+	int ioctl_errors[4];		/* consumed from the front, then 0 */
+	uint32_t abi_version;
+	uint32_t page_size;
+	uint32_t start_index;		/* of new queues */
+	uint32_t sq_depth;
+	uint32_t next_qid;
+	bool same_ring;			/* resize answers: nothing changed */
+	bool later_library;		/* comp_mask lies 8 bytes further */
+
+	struct fake_ring rings[FAKE_MAX_QUEUES];	/* by qid */
+	uint64_t next_offset;
+	uint8_t *memory;
+	int fd;
+};
+
+extern struct fake fake;
+
+void fake_reset(void);
+struct ibv_context *fake_open(void);
+void fake_close(struct ibv_context *ctx);
+
+/* The unit at a free-running index, as the device finds it. */
+void *fake_unit(struct fake_ring *ring, uint32_t index);
+
+struct ibv_pd *fake_pd(struct ibv_context *ctx);
+struct ibv_cq *fake_cq(struct ibv_context *ctx, int cqe);
+/* Ready to send, RQ of 16 with 3 SGEs, inline as large as possible. */
+struct ibv_qp *fake_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+		       enum ibv_qp_type type, uint64_t send_ops);
+struct fake_ring *fake_sq(struct ibv_qp *qp);
+struct fake_ring *fake_rq(struct ibv_qp *qp);
+
+/* Writes a completion as the device does. */
+void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe);
+
+#endif /* CAIRN_TESTS_FAKE_H */

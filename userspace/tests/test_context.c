@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Contexts, mappings and their failures; small pass-through commands. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cairn.h"
+#include "cq.h"
+#include "fake.h"
+#include "ktap.h"
+#include "qp.h"
+#include "srq.h"
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+
+static void open_ctx(void)
+{
+	fake_reset();
+	ctx = fake_open();
+	pd = fake_pd(ctx);
+}
+
+static void close_ctx(void)
+{
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	fake_close(ctx);
+	ktap_eq(fake.maps, 0);
+	ktap_eq(fake.objects, 0);
+	ktap_eq(fake.contexts, 0);
+}
+
+static void registration(void)
+{
+	const struct verbs_device_ops *ops = fake.dev_ops;
+	struct verbs_sysfs_dev sysfs = {};
+	struct verbs_device *dev;
+
+	ktap_ok(ops && !strcmp(ops->name, "cairn"));
+	ktap_eq(ops->match_min_abi_version, CAIRN_ABI_VERSION);
+	ktap_eq(ops->match_max_abi_version, CAIRN_ABI_VERSION);
+	ktap_eq(ops->match_table[0].kind, VERBS_MATCH_DRIVER_ID);
+	ktap_eq(ops->match_table[0].u.driver_id, CAIRN_DRIVER_ID);
+	ktap_eq(ops->match_table[1].kind, VERBS_MATCH_END);
+	dev = ops->alloc_device(&sysfs);
+	ktap_ok(dev && !dev->device._ops._dummy1 && !dev->device._ops._dummy2);
+	ops->uninit_device(dev);
+}
+
+static void library_layout(void)
+{
+	fake.later_library = false;
+	ktap_ok(cairn_library_fits());
+	fake.later_library = true;
+	fprintf(stderr, "# a complaint about libibverbs is expected here\n");
+	ktap_ok(!cairn_library_fits());
+	fake.later_library = false;
+}
+
+static void refuse_context(int want)
+{
+	errno = 0;
+	ktap_ok(!fake_open());
+	ktap_eq(errno, want);
+	ktap_eq(fake.contexts, 0);
+}
+
+static void context_refused(void)
+{
+	fprintf(stderr, "# complaints about ABI and page size are expected\n");
+	fake_reset();
+	fake.abi_version = CAIRN_ABI_VERSION + 1;
+	refuse_context(EPROTONOSUPPORT);
+	fake_reset();
+	fake.abi_version = 0;
+	refuse_context(EPROTONOSUPPORT);
+	fake_reset();
+	fake.page_size *= 2;
+	refuse_context(EPROTONOSUPPORT);
+	fake_reset();
+	fake.fail = "get_context";
+	fake.fail_err = EACCES;
+	refuse_context(EACCES);
+}
+
+/* ---- queue-info chunks ---- */
+
+static void chunk_mapped_once(void)
+{
+	struct ibv_cq *cq[CAIRN_QINFO_PER_CHUNK + 1];
+	int i;
+
+	open_ctx();
+	for (i = 0; i < CAIRN_QINFO_PER_CHUNK; i++) {
+		cq[i] = fake_cq(ctx, 4);
+		ktap_eq(fake.maps_made, 2 + i + 1);
+	}
+	cq[i] = fake_cq(ctx, 4);	/* the next chunk */
+	ktap_eq(fake.maps_made, 4 + i + 1);
+	for (i = 0; i <= CAIRN_QINFO_PER_CHUNK; i++)
+		ktap_eq(fake.ops.destroy_cq(cq[i]), 0);
+	ktap_eq(fake.maps, 0);
+	close_ctx();
+}
+
+static void entries_are_told_apart(void)
+{
+	struct ibv_cq *a, *b;
+
+	open_ctx();
+	fake.next_qid = CAIRN_QINFO_PER_CHUNK - 1;
+	a = fake_cq(ctx, 4);
+	b = fake_cq(ctx, 4);
+	ktap_eq(fake.ops.req_notify_cq(a, 0), 0);
+	ktap_eq(fake.rings[63].host->arm, 5);
+	ktap_eq(fake.rings[64].host->arm, 0);
+	ktap_ok(to_ccq(a)->queue.qinfo != to_ccq(b)->queue.qinfo);
+	ktap_eq(fake.ops.destroy_cq(a), 0);
+	ktap_eq(fake.ops.destroy_cq(b), 0);
+	close_ctx();
+}
+
+/* A destroy that fails leaves the queue as it was. */
+static void destroy_refused(void)
+{
+	struct cairn_cqe cqe = { .wr_id = 3 };
+	struct ibv_cq *cq, *other;
+	struct ibv_wc wc;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	fake.fail = "destroy_cq";
+	fake.fail_err = EBUSY;
+	ktap_eq(fake.ops.destroy_cq(cq), EBUSY);
+	fake_complete(&fake.rings[0], &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+	ktap_eq(wc.wr_id, 3);
+	other = fake_cq(ctx, 4);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.poll_cq(other, 1, &wc), 0);
+	ktap_eq(fake.ops.destroy_cq(other), 0);
+	close_ctx();
+}
+
+static void destroy_refused_qp(void)
+{
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	fake.fail = "destroy_qp";
+	fake.fail_err = EBUSY;
+	ktap_eq(fake.ops.destroy_qp(qp), EBUSY);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+/* Once the last queue is gone, the same offset may mean other pages. */
+static void chunk_not_found_stale(void)
+{
+	struct ibv_cq *cq;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.maps, 0);
+	cq = fake_cq(ctx, 4);
+	ktap_eq(fake.maps, 3);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+/* The context is closed with queues left: their pages go too. */
+static void close_with_queues(void)
+{
+	struct ibv_cq *cq;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	fake_close(ctx);
+	ktap_eq(fake.maps, 1);	/* the ring itself is lost with its CQ */
+	ktap_eq(fake.contexts, 0);
+	free(to_ccq(cq));
+	free(pd);
+}
+
+/* ---- descriptors that cannot be right ---- */
+
+static void edit_reserved(struct cairn_ring_desc *desc)
+{
+	desc->reserved = 1;
+}
+
+static void edit_depth(struct cairn_ring_desc *desc)
+{
+	desc->depth = 3;
+}
+
+static void edit_no_ring(struct cairn_ring_desc *desc)
+{
+	desc->depth = 0;
+}
+
+static void edit_bytes(struct cairn_ring_desc *desc)
+{
+	desc->ring_bytes = desc->depth * CAIRN_UNIT_SIZE - 1;
+}
+
+static void edit_stride(struct cairn_ring_desc *desc)
+{
+	desc->stride = desc->depth + 1;
+}
+
+static void edit_ring_offset(struct cairn_ring_desc *desc)
+{
+	desc->ring_offset |= 1;
+}
+
+static void edit_dev_offset(struct cairn_ring_desc *desc)
+{
+	desc->dev_offset |= 1;
+}
+
+static void edit_host_offset(struct cairn_ring_desc *desc)
+{
+	desc->host_offset |= 1;
+}
+
+static const struct {
+	void (*edit)(struct cairn_ring_desc *desc);
+	int err;
+} edits[] = {
+	{ edit_reserved, EPROTO },
+	{ edit_depth, EPROTO },
+	{ edit_no_ring, EPROTO },
+	{ edit_bytes, EPROTO },
+	{ edit_stride, EPROTO },
+	{ edit_ring_offset, EINVAL },
+	{ edit_dev_offset, EINVAL },
+	{ edit_host_offset, EINVAL },
+};
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static void bad_descriptor_cq(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4 };
+
+	open_ctx();
+	for (size_t i = 0; i < NR(edits); i++) {
+		fake.edit = edits[i].edit;
+		errno = 0;
+		ktap_ok(!fake_cq(ctx, 4));
+		ktap_eq(errno, edits[i].err);
+		errno = 0;
+		ktap_ok(!fake.ops.create_cq_ex(ctx, &attr));
+		ktap_eq(errno, edits[i].err);
+		ktap_eq(fake.objects, 1);
+		ktap_eq(fake.maps, 0);
+	}
+	close_ctx();
+}
+
+static uint32_t spoiled_qid;
+static void (*spoil)(struct cairn_ring_desc *desc);
+
+static void edit_one(struct cairn_ring_desc *desc)
+{
+	if (desc->qid == spoiled_qid)
+		spoil(desc);
+}
+
+static void bad_descriptor_qp(void)
+{
+	struct ibv_cq *cq;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	fake.edit = edit_one;
+	for (size_t i = 0; i < NR(edits); i++) {
+		if (edits[i].edit == edit_no_ring)
+			continue;
+		spoil = edits[i].edit;
+		for (uint32_t half = 0; half < 2; half++) {
+			spoiled_qid = fake.next_qid + half;
+			errno = 0;
+			ktap_ok(!fake_qp(pd, cq, IBV_QPT_RC, 0));
+			ktap_eq(errno, edits[i].err);
+			ktap_eq(fake.objects, 2);
+			ktap_eq(fake.maps, 3);
+		}
+	}
+	fake.edit = NULL;
+	fake.fail = "create_qp";
+	fake.fail_err = ENOSPC;
+	ktap_ok(!fake_qp(pd, cq, IBV_QPT_RC, 0));
+	ktap_eq(errno, ENOSPC);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+static void bad_descriptor_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
+
+	open_ctx();
+	for (size_t i = 0; i < NR(edits); i++) {
+		fake.edit = edits[i].edit;
+		errno = 0;
+		ktap_ok(!fake.ops.create_srq(pd, &attr));
+		ktap_eq(errno, edits[i].err);
+		ktap_eq(fake.objects, 1);
+		ktap_eq(fake.maps, 0);
+	}
+	close_ctx();
+}
+
+/* ---- protection and fork ---- */
+
+static bool faults(void (*touch)(void *), void *arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		/* quiet: the fault is the point */
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(2);
+		touch(arg);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void write_word(void *p)
+{
+	*(volatile uint32_t *)p = 1;
+}
+
+static void protection(void)
+{
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct cairn_ring *ring;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	ring = &to_ccq(cq)->queue.ring;
+	ktap_ok(faults(write_word, ring->units));
+	ktap_ok(faults(write_word, (void *)ring->dev));
+	ktap_ok(!faults(write_word, ring->host));
+	ring = &to_cqp(qp)->sq.ring;
+	ktap_ok(faults(write_word, (void *)ring->dev));
+	ktap_ok(!faults(write_word, ring->units));
+	ktap_ok(!faults(write_word, to_cqp(qp)->rq.queue.ring.units));
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+/*
+ * As the kernel has it, a child lacks the mappings. Something else of the
+ * child's may lie there when it cleans up, and must survive.
+ */
+static int child_cleans_up(struct ibv_cq *cq, struct ibv_qp *qp)
+{
+	uint8_t *units = to_ccq(cq)->queue.ring.units;
+	size_t page = fake.page_size;
+	uint8_t *mine = mmap(units, page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (mine != units)
+		return 1;
+	mine[0] = 42;
+	if (fake.ops.destroy_qp(qp) || fake.ops.destroy_cq(cq) ||
+	    fake.ops.dealloc_pd(pd))
+		return 2;
+	fake_close(ctx);
+	return mine[0] == 42 ? 0 : 3;
+}
+
+static void fork_child_closes(void)
+{
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	int status = -1;
+	pid_t pid;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	pid = fork();
+	if (!pid)
+		_exit(child_cleans_up(cq, qp));
+	waitpid(pid, &status, 0);
+	ktap_ok(WIFEXITED(status));
+	ktap_eq(WEXITSTATUS(status), 0);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+/* ---- the rest ---- */
+
+static void device_attributes(void)
+{
+	struct ibv_device_attr_ex attr;
+
+	open_ctx();
+	memset(&attr, 0xff, sizeof(attr));
+	ktap_eq(fake.ops.query_device_ex(ctx, NULL, &attr, sizeof(attr)), 0);
+	ktap_ok(!strcmp(attr.orig_attr.fw_ver, "1.22.333"));
+	ktap_eq(attr.completion_timestamp_mask, UINT64_MAX);
+	ktap_eq(attr.hca_core_clock, 1000000);
+	/* an older caller's structure ends earlier */
+	memset(&attr, 0x55, sizeof(attr));
+	ktap_eq(fake.ops.query_device_ex(ctx, NULL, &attr,
+					 sizeof(attr.orig_attr)), 0);
+	ktap_ok(!strcmp(attr.orig_attr.fw_ver, "1.22.333"));
+	ktap_eq(attr.completion_timestamp_mask, 0x5555555555555555);
+	ktap_eq(attr.hca_core_clock, 0x5555555555555555);
+	fake.fail = "query_device";
+	fake.fail_err = EIO;
+	ktap_eq(fake.ops.query_device_ex(ctx, NULL, &attr, sizeof(attr)), EIO);
+	close_ctx();
+}
+
+static void clock_value(void)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct timespec now;
+
+	open_ctx();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ktap_eq(fake.ops.query_rt_values(ctx, &values), 0);
+	ktap_eq(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+	ktap_ok(values.raw_clock.tv_sec >= now.tv_sec &&
+		values.raw_clock.tv_sec <= now.tv_sec + 60);
+	values.comp_mask = 0;
+	ktap_eq(fake.ops.query_rt_values(ctx, &values), EINVAL);
+	close_ctx();
+}
+
+static void memory_regions(void)
+{
+	struct verbs_mr *vmr;
+	struct ibv_mr *mr;
+	char buf[16];
+
+	open_ctx();
+	mr = fake.ops.reg_mr(pd, buf, sizeof(buf), (uintptr_t)buf, 0x123);
+	vmr = (struct verbs_mr *)mr;
+	ktap_eq(vmr->access, 0x123);
+	ktap_eq(fake.ops.rereg_mr(vmr, 7, pd, buf, 8, 0x7), 0);
+	ktap_eq(vmr->access, 0x7);
+	fake.fail = "dereg_mr";
+	fake.fail_err = EBUSY;
+	ktap_eq(fake.ops.dereg_mr(vmr), EBUSY);
+	ktap_eq(fake.ops.dereg_mr(vmr), 0);
+	mr = fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x3);
+	ktap_eq(((struct verbs_mr *)mr)->access, 0x3);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	fake.fail = "reg_mr";
+	fake.fail_err = EINVAL;
+	ktap_ok(!fake.ops.reg_mr(pd, buf, 16, 0, 0));
+	ktap_eq(errno, EINVAL);
+	fake.fail = "reg_dmabuf_mr";
+	fake.fail_err = EOPNOTSUPP;
+	ktap_ok(!fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x3));
+	ktap_eq(errno, EOPNOTSUPP);
+	close_ctx();
+}
+
+static void address_handles(void)
+{
+	struct ibv_ah_attr attr = {};
+	struct ibv_ah *ah;
+
+	open_ctx();
+	fake.fail = "create_ah";
+	fake.fail_err = EHOSTUNREACH;
+	ktap_ok(!fake.ops.create_ah(pd, &attr));
+	ktap_eq(errno, EHOSTUNREACH);
+	ah = fake.ops.create_ah(pd, &attr);
+	fake.fail = "destroy_ah";
+	fake.fail_err = EIO;
+	ktap_eq(fake.ops.destroy_ah(ah), EIO);
+	ktap_eq(fake.ops.destroy_ah(ah), 0);
+	close_ctx();
+}
+
+/* What a later libibverbs reads behind our verbs_qp must be zero. */
+static void room_behind_verbs_qp(void)
+{
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	const uint8_t *p;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	p = (const uint8_t *)qp + sizeof(struct verbs_qp);
+	for (size_t i = 0; i < 64; i++)
+		ktap_eq(p[i], 0);
+	ktap_ok(offsetof(struct cairn_qp, sq) >= sizeof(struct verbs_qp) + 64);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(registration),
+	KTAP(library_layout),
+	KTAP(context_refused),
+	KTAP(chunk_mapped_once),
+	KTAP(entries_are_told_apart),
+	KTAP(destroy_refused),
+	KTAP(destroy_refused_qp),
+	KTAP(chunk_not_found_stale),
+	KTAP(close_with_queues),
+	KTAP(bad_descriptor_cq),
+	KTAP(bad_descriptor_qp),
+	KTAP(bad_descriptor_srq),
+	KTAP(protection),
+	KTAP(fork_child_closes),
+	KTAP(device_attributes),
+	KTAP(clock_value),
+	KTAP(memory_regions),
+	KTAP(address_handles),
+	KTAP(room_behind_verbs_qp),
+};
+
+KTAP_MAIN(tests)

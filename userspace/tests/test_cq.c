@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues: conversion, polling, arming, resizing, extended poll. */
+#include <errno.h>
+#include <time.h>
+
+#include "cq.h"
+#include "fake.h"
+#include "ktap.h"
+
+static struct ibv_context *ctx;
+static struct ibv_cq *cq;
+static struct ibv_cq_ex *cqx;
+static struct fake_ring *ring;
+
+#define ALL_WC_FLAGS	(IBV_WC_STANDARD_FLAGS |			\
+			 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |		\
+			 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+static void open_cq(int cqe, uint32_t start)
+{
+	fake_reset();
+	ctx = fake_open();
+	fake.start_index = start;
+	cq = fake_cq(ctx, cqe);
+	cqx = NULL;
+	ring = &fake.rings[fake.last_qid];
+}
+
+static void open_cq_ex(uint32_t cqe, uint64_t wc_flags, bool single)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = cqe, .wc_flags = wc_flags };
+
+	if (single) {
+		attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+		attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	}
+	fake_reset();
+	ctx = fake_open();
+	fake.start_index = 0xfffffffe;
+	cqx = fake.ops.create_cq_ex(ctx, &attr);
+	cq = ibv_cq_ex_to_cq(cqx);
+	ring = &fake.rings[fake.last_qid];
+}
+
+static void close_cq(void)
+{
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	fake_close(ctx);
+	ktap_eq(fake.maps, 0);
+	ktap_eq(fake.objects, 0);
+	ktap_eq(fake.contexts, 0);
+}
+
+static struct cairn_cqe any_cqe(void)
+{
+	return (struct cairn_cqe){
+		.wr_id = ktap_rand(),
+		.qpn = (uint32_t)ktap_rand(),
+		.byte_len = (uint32_t)ktap_rand(),
+		.imm_or_key = (uint32_t)ktap_rand(),
+		.src_qp = (uint32_t)ktap_rand(),
+		.vendor_err = (uint32_t)ktap_rand(),
+		.timestamp = ktap_rand(),
+		.sl = (uint8_t)ktap_below(8),
+	};
+}
+
+static void check_wc(const struct ibv_wc *wc, const struct cairn_cqe *cqe,
+		     int status, int opcode, unsigned int flags)
+{
+	ktap_eq(wc->wr_id, cqe->wr_id);
+	ktap_eq(wc->status, status);
+	ktap_eq(wc->opcode, opcode);
+	ktap_eq(wc->vendor_err, cqe->vendor_err);
+	ktap_eq(wc->byte_len, cqe->byte_len);
+	ktap_eq(wc->imm_data, cqe->imm_or_key);
+	ktap_eq(wc->qp_num, cqe->qpn);
+	ktap_eq(wc->src_qp, cqe->src_qp);
+	ktap_eq(wc->wc_flags, flags);
+	ktap_eq(wc->pkey_index, 0);
+	ktap_eq(wc->slid, 0);
+	ktap_eq(wc->sl, cqe->sl);
+	ktap_eq(wc->dlid_path_bits, 0);
+}
+
+static struct ibv_wc poll_one(const struct cairn_cqe *cqe)
+{
+	struct ibv_wc wc;
+
+	memset(&wc, 0xff, sizeof(wc));
+	fake_complete(ring, cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+	ktap_eq(ring->host->index, ring->dev->index);
+	return wc;
+}
+
+static const struct {
+	uint8_t cqe;
+	int wc;
+} opcodes[] = {
+	{ 0, IBV_WC_SEND },
+	{ 1, IBV_WC_RDMA_WRITE },
+	{ 2, IBV_WC_RDMA_READ },
+	{ 3, IBV_WC_COMP_SWAP },
+	{ 4, IBV_WC_FETCH_ADD },
+	{ 5, IBV_WC_BIND_MW },
+	{ 6, IBV_WC_LOCAL_INV },
+	{ 8, IBV_WC_RDMA_WRITE },	/* WRITE_PERSIST */
+	{ 16, IBV_WC_RECV },
+	{ 17, IBV_WC_RECV_RDMA_WITH_IMM },
+	{ 18, IBV_WC_SEND },		/* unknown: at least not a receive */
+	{ 255, IBV_WC_SEND },
+};
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static void convert_opcodes(void)
+{
+	open_cq(16, 0);
+	for (size_t i = 0; i < NR(opcodes); i++) {
+		struct cairn_cqe cqe = any_cqe();
+		struct ibv_wc wc;
+
+		cqe.opcode = opcodes[i].cqe;
+		wc = poll_one(&cqe);
+		check_wc(&wc, &cqe, IBV_WC_SUCCESS, opcodes[i].wc, 0);
+	}
+	close_cq();
+}
+
+static const struct {
+	uint8_t cqe;
+	int wc;
+} statuses[] = {
+	{ CAIRN_CQE_SUCCESS, IBV_WC_SUCCESS },
+	{ CAIRN_CQE_LOC_LEN_ERR, IBV_WC_LOC_LEN_ERR },
+	{ CAIRN_CQE_LOC_QP_OP_ERR, IBV_WC_LOC_QP_OP_ERR },
+	{ CAIRN_CQE_LOC_PROT_ERR, IBV_WC_LOC_PROT_ERR },
+	{ CAIRN_CQE_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ CAIRN_CQE_MW_BIND_ERR, IBV_WC_MW_BIND_ERR },
+	{ CAIRN_CQE_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR },
+	{ CAIRN_CQE_LOC_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR },
+	{ CAIRN_CQE_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR },
+	{ CAIRN_CQE_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR },
+	{ CAIRN_CQE_REM_OP_ERR, IBV_WC_REM_OP_ERR },
+	{ CAIRN_CQE_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR },
+	{ CAIRN_CQE_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR },
+	{ CAIRN_CQE_FATAL_ERR, IBV_WC_FATAL_ERR },
+	{ IBV_WC_FATAL_ERR, IBV_WC_FATAL_ERR },
+};
+
+static void convert_statuses(void)
+{
+	open_cq(16, 0);
+	for (size_t i = 0; i < NR(statuses); i++) {
+		struct cairn_cqe cqe = any_cqe();
+		struct ibv_wc wc;
+
+		cqe.status = statuses[i].cqe;
+		wc = poll_one(&cqe);
+		check_wc(&wc, &cqe, statuses[i].wc, IBV_WC_SEND, 0);
+	}
+	close_cq();
+}
+
+static void convert_flags(void)
+{
+	open_cq(16, 0);
+	for (uint16_t f = 0; f < 64; f++) {
+		struct cairn_cqe cqe = any_cqe();
+		struct ibv_wc wc;
+
+		cqe.opcode = CAIRN_CQE_RECV;
+		cqe.flags = f;
+		wc = poll_one(&cqe);
+		check_wc(&wc, &cqe, IBV_WC_SUCCESS, IBV_WC_RECV,
+			 (f & 1 ? IBV_WC_GRH : 0u) |
+			 (f & 2 ? IBV_WC_WITH_IMM : 0u) |
+			 (f & 4 ? IBV_WC_WITH_INV : 0u));
+	}
+	close_cq();
+}
+
+static void empty(void)
+{
+	struct ibv_wc wc;
+
+	open_cq(4, 9);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
+	ktap_eq(fake.ops.poll_cq(cq, 0, &wc), 0);
+	ktap_eq(fake.ops.poll_cq(cq, -1, &wc), 0);
+	ktap_eq(ring->host->index, 9);
+	close_cq();
+}
+
+/* Batches of every size, around the ring and around 2^32. */
+static void batches(void)
+{
+	struct ibv_wc wc[20];
+	uint64_t next = 0, want = 0;
+
+	open_cq(16, 0xffffffc0);
+	for (int round = 0; round < 500; round++) {
+		int add = (int)ktap_below(17);
+		int ask = (int)ktap_below(20);
+		int n;
+
+		while (add-- && ring->dev->index - ring->host->index < 16) {
+			struct cairn_cqe cqe = { .wr_id = next++ };
+
+			fake_complete(ring, &cqe);
+		}
+		n = fake.ops.poll_cq(cq, ask, wc);
+		ktap_eq(n, (uint64_t)ask < next - want ? (uint64_t)ask :
+							 next - want);
+		for (int i = 0; i < n; i++)
+			ktap_eq(wc[i].wr_id, want++);
+		ktap_eq(ring->host->index, (uint32_t)(0xffffffc0 + want));
+	}
+	close_cq();
+}
+
+/* What was completed before the overflow still comes out. */
+static void overflow(void)
+{
+	struct cairn_cqe cqe = { .wr_id = 5 };
+	struct ibv_wc wc[2];
+
+	open_cq(4, 0);
+	fake_complete(ring, &cqe);
+	ring->dev->state = CAIRN_QUEUE_ERROR;
+	ktap_eq(fake.ops.poll_cq(cq, 2, wc), 1);
+	ktap_eq(wc[0].wr_id, 5);
+	ktap_eq(fake.ops.poll_cq(cq, 2, wc), -EOVERFLOW);
+	close_cq();
+}
+
+static uint32_t arm(int solicited_only)
+{
+	ktap_eq(fake.ops.req_notify_cq(cq, solicited_only), 0);
+	return ring->host->arm;
+}
+
+static void arming(void)
+{
+	open_cq(4, 0);
+	ktap_eq(ring->host->arm, 0);
+	ktap_eq(arm(1), 1 << 2 | CAIRN_ARM_SOLICITED);
+	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
+	/* stays: no event was seen */
+	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
+	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	ktap_eq(arm(1), 5 << 2 | CAIRN_ARM_SOLICITED);
+	ktap_eq(arm(0), 6 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	ktap_eq(arm(0), 7 << 2 | CAIRN_ARM_NEXT);
+	close_cq();
+}
+
+static void arm_sequence_wraps(void)
+{
+	open_cq(4, 0);
+	to_ccq(cq)->arm_seq = 0x3ffffffe;
+	ktap_eq(arm(1), 0xfffffffe);
+	ktap_eq(arm(1), CAIRN_ARM_SOLICITED);
+	ktap_eq(arm(1), 1 << 2 | CAIRN_ARM_SOLICITED);
+	close_cq();
+}
+
+/* An extended poll may arm in the middle: that must not take its lock. */
+static void arm_inside_poll(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct cairn_cqe cqe = {};
+
+	open_cq_ex(4, 0, false);
+	fake_complete(ring, &cqe);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(arm(0), 1 << 2 | CAIRN_ARM_NEXT);
+	ibv_end_poll(cqx);
+	close_cq();
+}
+
+static void fill(uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		struct cairn_cqe cqe = { .wr_id = from++ };
+
+		fake_complete(ring, &cqe);
+	}
+}
+
+static void expect_ids(uint64_t from, uint64_t to)
+{
+	struct ibv_wc wc;
+
+	while (from < to) {
+		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+		ktap_eq(wc.wr_id, from++);
+	}
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
+}
+
+static void resize(void)
+{
+	struct ibv_wc wc;
+
+	open_cq(8, 0xfffffffd);
+	fill(0, 7);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+	ktap_eq(fake.ops.resize_cq(cq, 64), 0);
+	ktap_eq(cq->cqe, 64);
+	fill(7, 40);
+	expect_ids(1, 40);
+	fill(40, 42);
+	ktap_eq(fake.ops.resize_cq(cq, 4), 0);
+	fill(42, 44);
+	expect_ids(40, 44);
+	fake.same_ring = true;
+	ktap_eq(fake.ops.resize_cq(cq, 4), 0);
+	fill(44, 46);
+	expect_ids(44, 46);
+	close_cq();
+}
+
+static void resize_refused(void)
+{
+	open_cq(8, 0);
+	fill(0, 3);
+	fake.fail = "resize_cq";
+	fake.fail_err = EINVAL;
+	ktap_eq(fake.ops.resize_cq(cq, 64), EINVAL);
+	ktap_eq(cq->cqe, 8);
+	expect_ids(0, 3);
+	close_cq();
+}
+
+static void misalign(struct cairn_ring_desc *desc)
+{
+	desc->ring_offset |= 1;
+}
+
+/* The kernel has the new ring and we cannot map it: say so, do not crash. */
+static void resize_not_mapped(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+
+	open_cq_ex(8, 0, false);
+	fill(0, 3);
+	fake.edit = misalign;
+	ktap_eq(fake.ops.resize_cq(cq, 64), EINVAL);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), -EIO);
+	ktap_eq(ibv_start_poll(cqx, &attr), EIO);
+	close_cq();
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void check_fields(const struct cairn_cqe *cqe)
+{
+	ktap_eq(cqx->wr_id, cqe->wr_id);
+	ktap_eq(cqx->status, cqe->status);
+	ktap_eq(ibv_wc_read_opcode(cqx), IBV_WC_RECV);
+	ktap_eq(ibv_wc_read_vendor_err(cqx), cqe->vendor_err);
+	ktap_eq(ibv_wc_read_byte_len(cqx), cqe->byte_len);
+	ktap_eq(ibv_wc_read_imm_data(cqx), cqe->imm_or_key);
+	ktap_eq(ibv_wc_read_invalidated_rkey(cqx), cqe->imm_or_key);
+	ktap_eq(ibv_wc_read_qp_num(cqx), cqe->qpn);
+	ktap_eq(ibv_wc_read_src_qp(cqx), cqe->src_qp);
+	ktap_eq(ibv_wc_read_wc_flags(cqx), IBV_WC_GRH);
+	ktap_eq(ibv_wc_read_slid(cqx), 0);
+	ktap_eq(ibv_wc_read_sl(cqx), cqe->sl);
+	ktap_eq(ibv_wc_read_dlid_path_bits(cqx), 0);
+	ktap_eq(ibv_wc_read_completion_ts(cqx), cqe->timestamp);
+}
+
+static void extended_fields(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	open_cq_ex(4, ALL_WC_FLAGS, false);
+	/* timestamps cost nothing and are not asked of the kernel */
+	ktap_eq(fake.cq_attr.wc_flags, 0);
+	for (int i = 0; i < 20; i++) {
+		struct cairn_cqe cqe = any_cqe();
+		uint64_t before, ts;
+
+		cqe.opcode = CAIRN_CQE_RECV;
+		cqe.flags = CAIRN_CQE_GRH;
+		cqe.status = (uint8_t)ktap_below(2);
+		if (i == 0)
+			cqe.timestamp = monotonic_ns();
+		before = realtime_ns();
+		fake_complete(ring, &cqe);
+		ktap_eq(ibv_start_poll(cqx, &attr), 0);
+		check_fields(&cqe);
+		ts = ibv_wc_read_completion_wallclock_ns(cqx);
+		if (i == 0)
+			ktap_ok(ts + 1000000000 > before &&
+				ts < before + 1000000000);
+		ibv_end_poll(cqx);
+		ktap_eq(ring->host->index, ring->dev->index);
+	}
+	close_cq();
+}
+
+static void extended_batches(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t start;
+
+	open_cq_ex(8, 0, false);
+	start = ring->dev->index;
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
+	fill(0, 5);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		ktap_eq(cqx->wr_id, i);
+		ktap_eq(ibv_next_poll(cqx), 0);
+	}
+	/* not free for the device before end_poll */
+	ktap_eq(ring->host->index, start);
+	ibv_end_poll(cqx);
+	ktap_eq(ring->host->index, start + 4);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(cqx->wr_id, 4);
+	ktap_eq(ibv_next_poll(cqx), ENOENT);
+	ktap_eq(cqx->wr_id, 4);
+	ktap_eq(ibv_next_poll(cqx), ENOENT);
+	fill(5, 6);
+	ktap_eq(ibv_next_poll(cqx), 0);
+	ktap_eq(cqx->wr_id, 5);
+	ibv_end_poll(cqx);
+	ktap_eq(ring->host->index, start + 6);
+	/* and the plain poll goes on from there */
+	fill(6, 8);
+	expect_ids(6, 8);
+	close_cq();
+}
+
+static void extended_errors(void)
+{
+	struct ibv_poll_cq_attr attr = { .comp_mask = 1 };
+
+	open_cq_ex(8, 0, false);
+	ktap_eq(ibv_start_poll(cqx, &attr), EINVAL);
+	attr.comp_mask = 0;
+	ring->dev->state = CAIRN_QUEUE_ERROR;
+	fill(0, 1);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ibv_end_poll(cqx);
+	ktap_eq(ibv_start_poll(cqx, &attr), EOVERFLOW);
+	ktap_eq(ibv_start_poll(cqx, &attr), EOVERFLOW);	/* lock released */
+	close_cq();
+}
+
+static void extended_only_what_was_asked(void)
+{
+	open_cq_ex(8, 0, false);
+	ktap_ok(cqx->read_opcode && cqx->read_vendor_err &&
+		cqx->read_wc_flags);
+	ktap_ok(!cqx->read_byte_len && !cqx->read_imm_data &&
+		!cqx->read_qp_num && !cqx->read_src_qp && !cqx->read_slid &&
+		!cqx->read_sl && !cqx->read_dlid_path_bits &&
+		!cqx->read_completion_ts && !cqx->read_cvlan &&
+		!cqx->read_flow_tag && !cqx->read_tm_info &&
+		!cqx->read_completion_wallclock_ns);
+	close_cq();
+}
+
+static void extended_refused(void)
+{
+	struct ibv_cq_init_attr_ex attrs[] = {
+		{ .cqe = 4, .wc_flags = IBV_WC_EX_WITH_CVLAN },
+		{ .cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG },
+		{ .cqe = 4, .wc_flags = IBV_WC_EX_WITH_TM_INFO },
+		{ .cqe = 4, .wc_flags = 1ull << 40 },
+		{ .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD },
+		{ .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		  .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN },
+		{ .cqe = 4, .comp_mask = 1u << 31 },
+	};
+
+	open_cq(4, 0);
+	for (size_t i = 0; i < NR(attrs); i++) {
+		errno = 0;
+		ktap_ok(!fake.ops.create_cq_ex(ctx, &attrs[i]));
+		ktap_eq(errno, EOPNOTSUPP);
+	}
+	fake.fail = "create_cq";
+	fake.fail_err = ENOMEM;
+	attrs[0].wc_flags = 0;
+	ktap_ok(!fake.ops.create_cq_ex(ctx, &attrs[0]));
+	ktap_eq(errno, ENOMEM);
+	close_cq();
+}
+
+/* The promise of one thread: the lock is not touched at all. */
+static void single_threaded(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	open_cq_ex(8, 0, true);
+	pthread_spin_lock(&to_ccq(cq)->queue.lock);
+	fill(0, 2);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ibv_end_poll(cqx);
+	expect_ids(1, 2);
+	pthread_spin_unlock(&to_ccq(cq)->queue.lock);
+	close_cq();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(convert_opcodes),
+	KTAP(convert_statuses),
+	KTAP(convert_flags),
+	KTAP(empty),
+	KTAP(batches),
+	KTAP(overflow),
+	KTAP(arming),
+	KTAP(arm_sequence_wraps),
+	KTAP(arm_inside_poll),
+	KTAP(resize),
+	KTAP(resize_refused),
+	KTAP(resize_not_mapped),
+	KTAP(extended_fields),
+	KTAP(extended_batches),
+	KTAP(extended_errors),
+	KTAP(extended_only_what_was_asked),
+	KTAP(extended_refused),
+	KTAP(single_threaded),
+};
+
+KTAP_MAIN(tests)

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The extended posting interface must put the same bytes into the ring as
+ * ibv_post_send, whose layout test_send.c checks: both are made to post, on two
+ * QPs, and the rings compared.
+ */
+#include <errno.h>
+
+#include "fake.h"
+#include "ktap.h"
+#include "qp.h"
+
+#define RC_OPS	(IBV_QP_EX_WITH_RDMA_WRITE |				\
+		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |			\
+		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |	\
+		 IBV_QP_EX_WITH_RDMA_READ |				\
+		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |			\
+		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |			\
+		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define UD_OPS	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define UC_OPS	(UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE |			\
+		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV)
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_ah *ah;
+static struct ibv_qp *plain, *qp;
+static struct ibv_qp_ex *qpx;
+static struct fake_ring *want, *sq;
+static uint8_t text[2048];
+
+static void open_qps_at(enum ibv_qp_type type, uint64_t ops, uint32_t depth,
+			uint32_t start)
+{
+	struct ibv_ah_attr ah_attr = {};
+
+	fake_reset();
+	ctx = fake_open();
+	pd = fake_pd(ctx);
+	cq = fake_cq(ctx, 4);
+	ah = fake.ops.create_ah(pd, &ah_attr);
+	fake.sq_depth = depth;
+	fake.start_index = start;
+	plain = fake_qp(pd, cq, type, 0);
+	qp = fake_qp(pd, cq, type, ops);
+	qpx = ibv_qp_to_qp_ex(qp);
+	want = fake_sq(plain);
+	sq = fake_sq(qp);
+	memset(want->units, 0, want->desc.ring_bytes);
+	memset(sq->units, 0, sq->desc.ring_bytes);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (uint8_t)(i * 13 + 1);
+}
+
+static void open_qps(enum ibv_qp_type type, uint64_t ops)
+{
+	open_qps_at(type, ops, 64, 0);
+}
+
+static void close_qps(void)
+{
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_qp(plain), 0);
+	ktap_eq(fake.ops.destroy_ah(ah), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	fake_close(ctx);
+	ktap_eq(fake.maps, 0);
+	ktap_eq(fake.objects, 0);
+}
+
+static void build(const struct ibv_send_wr *wr)
+{
+	uint64_t addr = wr->wr.rdma.remote_addr;
+	uint32_t rkey = wr->wr.rdma.rkey;
+
+	qpx->wr_id = wr->wr_id;
+	qpx->wr_flags = wr->send_flags;
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+		ibv_wr_send(qpx);
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		ibv_wr_send_imm(qpx, wr->imm_data);
+		break;
+	case IBV_WR_SEND_WITH_INV:
+		ibv_wr_send_inv(qpx, wr->invalidate_rkey);
+		break;
+	case IBV_WR_LOCAL_INV:
+		ibv_wr_local_inv(qpx, wr->invalidate_rkey);
+		break;
+	case IBV_WR_RDMA_WRITE:
+		ibv_wr_rdma_write(qpx, rkey, addr);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		ibv_wr_rdma_write_imm(qpx, rkey, addr, wr->imm_data);
+		break;
+	case IBV_WR_RDMA_READ:
+		ibv_wr_rdma_read(qpx, rkey, addr);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		ibv_wr_atomic_cmp_swp(qpx, wr->wr.atomic.rkey,
+				      wr->wr.atomic.remote_addr,
+				      wr->wr.atomic.compare_add,
+				      wr->wr.atomic.swap);
+		break;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		ibv_wr_atomic_fetch_add(qpx, wr->wr.atomic.rkey,
+					wr->wr.atomic.remote_addr,
+					wr->wr.atomic.compare_add);
+		break;
+	default:
+		break;
+	}
+}
+
+static void set(const struct ibv_send_wr *wr)
+{
+	struct ibv_data_buf bufs[CAIRN_MAX_SGE];
+
+	if (qp->qp_type == IBV_QPT_UD)
+		ibv_wr_set_ud_addr(qpx, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+				   wr->wr.ud.remote_qkey);
+	if (wr->opcode == IBV_WR_LOCAL_INV)
+		return;
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		if (wr->num_sge == 1)
+			ibv_wr_set_sge(qpx, wr->sg_list[0].lkey,
+				       wr->sg_list[0].addr,
+				       wr->sg_list[0].length);
+		else if (wr->num_sge)
+			ibv_wr_set_sge_list(qpx, (size_t)wr->num_sge,
+					    wr->sg_list);
+		return;
+	}
+	for (int i = 0; i < wr->num_sge; i++)
+		bufs[i] = (struct ibv_data_buf){
+			(void *)(uintptr_t)wr->sg_list[i].addr,
+			wr->sg_list[i].length };
+	if (wr->num_sge == 1)
+		ibv_wr_set_inline_data(qpx, bufs[0].addr, bufs[0].length);
+	else
+		ibv_wr_set_inline_data_list(qpx, (size_t)wr->num_sge, bufs);
+}
+
+static void compare(void)
+{
+	ktap_eq(sq->host->index, want->host->index);
+	ktap_eq(memcmp(sq->units, want->units, want->desc.ring_bytes), 0);
+}
+
+static const enum ibv_wr_opcode opcodes[] = {
+	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
+	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV,
+	IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+	IBV_WR_ATOMIC_FETCH_AND_ADD,
+};
+
+static unsigned int opcodes_of(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 9;
+}
+
+static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+	wr->num_sge = atomic ? 1 : (int)ktap_below(9);
+	wr->send_flags = ktap_below(8);
+	if (wr->opcode <= IBV_WR_SEND_WITH_IMM)
+		wr->send_flags |= ktap_below(2) * IBV_SEND_INLINE;
+	for (int i = 0; i < wr->num_sge; i++)
+		sge[i] = (struct ibv_sge){ (uintptr_t)text + ktap_below(900),
+					   ktap_below(64),
+					   (uint32_t)ktap_rand() };
+	wr->sg_list = sge;
+}
+
+static struct ibv_send_wr random_wr(struct ibv_sge *sge)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = ktap_rand(),
+		.opcode = opcodes[ktap_below(opcodes_of(qp->qp_type))],
+		.invalidate_rkey = (uint32_t)ktap_rand(),
+	};
+
+	if (qp->qp_type == IBV_QPT_UD) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = (uint32_t)ktap_rand();
+		wr.wr.ud.remote_qkey = (uint32_t)ktap_rand();
+	} else if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		   wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = ktap_rand();
+		wr.wr.atomic.compare_add = ktap_rand();
+		if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
+			wr.wr.atomic.swap = ktap_rand();
+		wr.wr.atomic.rkey = (uint32_t)ktap_rand();
+	} else {
+		wr.wr.rdma.remote_addr = ktap_rand();
+		wr.wr.rdma.rkey = (uint32_t)ktap_rand();
+	}
+	random_data(&wr, sge);
+	return wr;
+}
+
+static void same_as_post_send(enum ibv_qp_type type, uint64_t ops)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_sge sge[9];
+
+	open_qps_at(type, ops, 64, 0xfffff000);
+	for (int round = 0; round < 1000; round++) {
+		uint32_t batch = ktap_below(5);
+
+		ibv_wr_start(qpx);
+		while (batch--) {
+			struct ibv_send_wr wr = random_wr(sge);
+
+			build(&wr);
+			set(&wr);
+			ktap_eq(fake.ops.post_send(plain, &wr, &bad), 0);
+		}
+		ktap_eq(ibv_wr_complete(qpx), 0);
+		compare();
+		want->dev->index = want->host->index;
+		sq->dev->index = sq->host->index;
+	}
+	close_qps();
+}
+
+static void same_rc(void)
+{
+	same_as_post_send(IBV_QPT_RC, RC_OPS);
+}
+
+static void same_uc(void)
+{
+	same_as_post_send(IBV_QPT_UC, UC_OPS);
+}
+
+static void same_ud(void)
+{
+	same_as_post_send(IBV_QPT_UD, UD_OPS);
+}
+
+static void abort_discards(void)
+{
+	open_qps_at(IBV_QPT_RC, RC_OPS, 16, 3);
+	for (int i = 0; i < 20; i++) {
+		ibv_wr_start(qpx);
+		ibv_wr_send(qpx);
+		ibv_wr_set_sge(qpx, 1, 2, 3);
+		ibv_wr_send(qpx);
+		ibv_wr_abort(qpx);
+	}
+	ktap_eq(sq->host->index, 3);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 4);
+	ibv_wr_start(qpx);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 4);
+	close_qps();
+}
+
+static void inline_sizes(void)
+{
+	static const size_t sizes[] = { 0, 31, 32, 33, 511, 512, 513,
+					SIZE_MAX };
+	static const uint32_t units[] = { 1, 1, 1, 2, 9, 9, 0, 0 };
+	uint32_t index = 0;
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		ibv_wr_start(qpx);
+		ibv_wr_rdma_write(qpx, 1, 2);
+		ibv_wr_set_inline_data(qpx, text, sizes[i]);
+		ktap_eq(ibv_wr_complete(qpx), units[i] ? 0 : EINVAL);
+		index += units[i];
+		ktap_eq(sq->host->index, index);
+	}
+	close_qps();
+}
+
+static void inline_sum(void)
+{
+	struct ibv_data_buf bufs[2] = { { text, 500 }, { text, SIZE_MAX - 8 } };
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_inline_data_list(qpx, 2, bufs);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	bufs[1].length = 12;
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_inline_data_list(qpx, 2, bufs);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 9);
+	close_qps();
+}
+
+/* Each of these spoils a batch whose other requests are fine. */
+static void spoil_flags(void)
+{
+	qpx->wr_flags = IBV_SEND_IP_CSUM;
+	ibv_wr_send(qpx);
+	qpx->wr_flags = 0;
+}
+
+static void spoil_sges(void)
+{
+	struct ibv_sge sge[CAIRN_MAX_SGE + 1] = {};
+
+	ibv_wr_send(qpx);
+	ibv_wr_set_sge_list(qpx, CAIRN_MAX_SGE + 1, sge);
+}
+
+static void spoil_inline_read(void)
+{
+	ibv_wr_rdma_read(qpx, 1, 2);
+	ibv_wr_set_inline_data(qpx, text, 8);
+}
+
+static void spoil_atomic_no_data(void)
+{
+	ibv_wr_atomic_fetch_add(qpx, 1, 8, 2);
+}
+
+static void spoil_atomic_two(void)
+{
+	struct ibv_sge sge[2] = {};
+
+	ibv_wr_atomic_cmp_swp(qpx, 1, 8, 2, 3);
+	ibv_wr_set_sge_list(qpx, 2, sge);
+}
+
+static void spoil_local_data(void)
+{
+	ibv_wr_local_inv(qpx, 1);
+	ibv_wr_set_sge(qpx, 1, 2, 3);
+}
+
+static void errors(void)
+{
+	static void (*const spoil[])(void) = {
+		spoil_flags, spoil_sges, spoil_inline_read,
+		spoil_atomic_no_data, spoil_atomic_two, spoil_local_data,
+	};
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	sq->dev->wakeup = 1;
+	for (size_t i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+		ibv_wr_start(qpx);
+		ibv_wr_send(qpx);
+		ibv_wr_set_sge(qpx, 1, 2, 3);
+		spoil[i]();
+		ibv_wr_send(qpx);
+		ibv_wr_set_sge(qpx, 1, 2, 3);
+		ktap_eq(ibv_wr_complete(qpx), EINVAL);
+		ktap_eq(sq->host->index, 0);
+	}
+	ktap_eq(fake.doorbells, 0);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 1);
+	ktap_eq(fake.doorbells, 1);
+	ktap_eq(fake.doorbell.index, 1);
+	close_qps();
+}
+
+static void ud_address(void)
+{
+	open_qps(IBV_QPT_UD, UD_OPS);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_sge(qpx, 1, 2, 3);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_ud_addr(qpx, NULL, 1, 2);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	/* setters in the other order */
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_sge(qpx, 1, 2, 3);
+	ibv_wr_set_ud_addr(qpx, ah, 1, 2);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 1);
+	close_qps();
+}
+
+static void full_queue(void)
+{
+	open_qps_at(IBV_QPT_RC, RC_OPS, 16, 0xfffffffa);
+	ibv_wr_start(qpx);
+	for (int i = 0; i < 17; i++)
+		ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), ENOMEM);
+	ktap_eq(sq->host->index, 0xfffffffa);
+	ibv_wr_start(qpx);
+	for (int i = 0; i < 16; i++)
+		ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 10);
+	/* room for the header but not for the data */
+	sq->dev->index++;
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_inline_data(qpx, text, 33);
+	ktap_eq(ibv_wr_complete(qpx), ENOMEM);
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_inline_data(qpx, text, 32);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 11);
+	close_qps();
+}
+
+static void states(void)
+{
+	open_qps(IBV_QPT_RC, RC_OPS);
+	qp->state = IBV_QPS_RTR;
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	qp->state = IBV_QPS_ERR;
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	close_qps();
+}
+
+/* The lock is held from start to complete or abort, and released by both. */
+static void locking(void)
+{
+	pthread_spinlock_t *lock;
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	lock = &to_cqp(qp)->sq.lock;
+	ibv_wr_start(qpx);
+	ktap_eq(pthread_spin_trylock(lock), EBUSY);
+	ibv_wr_abort(qpx);
+	ktap_eq(pthread_spin_trylock(lock), 0);
+	pthread_spin_unlock(lock);
+	ibv_wr_start(qpx);
+	ibv_wr_atomic_fetch_add(qpx, 1, 2, 3);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ktap_eq(pthread_spin_trylock(lock), 0);
+	pthread_spin_unlock(lock);
+	close_qps();
+}
+
+static void supported_ops(void)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		uint64_t ops;
+	} types[] = {
+		{ IBV_QPT_RC, RC_OPS },
+		{ IBV_QPT_UC, UC_OPS },
+		{ IBV_QPT_UD, UD_OPS },
+		{ IBV_QPT_RAW_PACKET, 0 },
+		{ IBV_QPT_XRC_SEND, 0 },
+	};
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	for (size_t t = 0; t < 5; t++)
+		for (uint64_t op = 1; op; op <<= 1) {
+			struct ibv_qp *other;
+
+			errno = 0;
+			other = fake_qp(pd, cq, types[t].type, op);
+			if (!(types[t].ops & op)) {
+				ktap_ok(!other);
+				ktap_eq(errno, EOPNOTSUPP);
+			} else if (ktap_ok(other != NULL)) {
+				ktap_ok(ibv_qp_to_qp_ex(other));
+				fake.ops.destroy_qp(other);
+			}
+		}
+	ktap_ok(!ibv_qp_to_qp_ex(plain));
+	close_qps();
+}
+
+static void create_masks(void)
+{
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC,
+					    .cap = { 4, 4, 1, 1, 64 } };
+	struct ibv_qp *other;
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	attr.pd = pd;
+	ktap_ok(!fake.ops.create_qp_ex(ctx, &attr));
+	ktap_eq(errno, EINVAL);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	ktap_ok(!fake.ops.create_qp_ex(ctx, &attr));
+	ktap_eq(errno, EOPNOTSUPP);
+	attr.create_flags = 0;
+	other = fake.ops.create_qp_ex(ctx, &attr);
+	if (ktap_ok(other != NULL)) {
+		ktap_eq(fake.qp_attr.comp_mask, IBV_QP_INIT_ATTR_PD);
+		ktap_ok(!ibv_qp_to_qp_ex(other));
+		ktap_eq(fake.ops.destroy_qp(other), 0);
+	}
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD;
+	ktap_ok(!fake.ops.create_qp_ex(ctx, &attr));
+	ktap_eq(errno, EOPNOTSUPP);
+	close_qps();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(same_rc),
+	KTAP(same_uc),
+	KTAP(same_ud),
+	KTAP(abort_discards),
+	KTAP(inline_sizes),
+	KTAP(inline_sum),
+	KTAP(errors),
+	KTAP(ud_address),
+	KTAP(full_queue),
+	KTAP(states),
+	KTAP(locking),
+	KTAP(supported_ops),
+	KTAP(create_masks),
+};
+
+KTAP_MAIN(tests)

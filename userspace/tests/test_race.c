@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The provider's barriers against a device thread that keeps its side of them
+ * (ring.h names the pairs): no post may be slept through, no completion may go
+ * without its event, nothing may be read before it was written. A lost wake-up
+ * shows as a time-out.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "cq.h"
+#include "fake.h"
+#include "ktap.h"
+#include "qp.h"
+
+#define POSTS		60000
+#define POSTERS		2
+#define TIMEOUT_S	60
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct fake_ring *sq, *cring;
+static sem_t woken, event;
+static atomic_bool timed_out;
+static atomic_ulong bad_order, naps, events;
+
+static bool wait_for(sem_t *sem)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += TIMEOUT_S;
+	while (sem_timedwait(sem, &ts))
+		if (errno != EINTR) {
+			timed_out = true;
+			return false;
+		}
+	return true;
+}
+
+static void on_doorbell(const struct cairn_doorbell *db)
+{
+	(void)db;
+	sem_post(&woken);
+}
+
+/* Sleeps as a lane does: flag, full barrier, look again. */
+static bool device_nap(uint32_t seen)
+{
+	__atomic_store_n(&sq->dev->wakeup, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&sq->host->index, __ATOMIC_ACQUIRE) == seen) {
+		naps++;
+		if (!wait_for(&woken))
+			return false;
+	}
+	__atomic_store_n(&sq->dev->wakeup, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Each poster numbers its posts: high half who, low half which. */
+static void device_check(const struct cairn_send_wqe *wqe)
+{
+	static uint32_t next[POSTERS];
+	uint32_t who = (uint32_t)(wqe->wr_id >> 32);
+
+	if (who >= POSTERS || next[who] != (uint32_t)wqe->wr_id ||
+	    wqe->units != 1 || wqe->sge[0].addr != ~wqe->wr_id) {
+		bad_order++;
+		return;
+	}
+	next[who]++;
+}
+
+static void device_event(void)
+{
+	static uint32_t answered;
+	uint32_t arm;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	arm = __atomic_load_n(&cring->host->arm, __ATOMIC_ACQUIRE);
+	if (arm == answered)
+		return;
+	answered = arm;
+	sem_post(&event);
+}
+
+static void device_finish(const struct cairn_send_wqe *wqe)
+{
+	struct cairn_cqe cqe = { .wr_id = wqe->wr_id,
+				 .timestamp = ~wqe->wr_id };
+
+	while (cring->dev->index -
+	       __atomic_load_n(&cring->host->index, __ATOMIC_ACQUIRE) ==
+	       cring->desc.depth) {
+		if (timed_out)
+			return;
+		sched_yield();
+	}
+	fake_complete(cring, &cqe);
+	device_event();
+}
+
+static void *device(void *arg)
+{
+	uint32_t index = 0;
+
+	(void)arg;
+	while (index != POSTS * POSTERS && !timed_out) {
+		uint32_t tail = __atomic_load_n(&sq->host->index,
+						__ATOMIC_ACQUIRE);
+
+		if (tail == index) {
+			if (!device_nap(index))
+				break;
+			continue;
+		}
+		while (index != tail) {
+			struct cairn_send_wqe wqe;
+
+			memcpy(&wqe, fake_unit(sq, index++), sizeof(wqe));
+			__atomic_store_n(&sq->dev->index, index,
+					 __ATOMIC_RELEASE);
+			device_check(&wqe);
+			device_finish(&wqe);
+		}
+	}
+	return NULL;
+}
+
+static void *poster(void *arg)
+{
+	uint64_t who = (uintptr_t)arg;
+	uint32_t n = 0;
+
+	while (n < POSTS && !timed_out) {
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+		struct ibv_send_wr *bad;
+		struct ibv_sge sge = {};
+
+		wr.wr_id = who << 32 | n;
+		wr.sg_list = &sge;
+		wr.num_sge = 1;
+		sge.addr = ~wr.wr_id;
+		if (!fake.ops.post_send(qp, &wr, &bad))
+			n++;
+		else
+			sched_yield();
+		if (!(n % 1000))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static uint32_t drain(void)
+{
+	struct ibv_wc wc[8];
+	uint32_t n = 0;
+	int got;
+
+	while ((got = fake.ops.poll_cq(cq, 8, wc)) > 0)
+		n += (uint32_t)got;
+	return n;
+}
+
+/* The usual loop: poll, arm, poll once more, wait for the event. */
+static void consume(void)
+{
+	uint32_t n = 0;
+
+	while (n != POSTS * POSTERS && !timed_out) {
+		uint32_t more;
+
+		n += drain();
+		fake.ops.req_notify_cq(cq, 0);
+		more = drain();
+		n += more;
+		if (more || n == POSTS * POSTERS)
+			continue;
+		events++;
+		if (!wait_for(&event))
+			break;
+		fake.ops.cq_event(cq);
+	}
+	ktap_eq(n, POSTS * POSTERS);
+}
+
+static void setup(void)
+{
+	fake_reset();
+	ctx = fake_open();
+	pd = fake_pd(ctx);
+	cq = fake_cq(ctx, 64);
+	cring = &fake.rings[fake.last_qid];
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	sq = fake_sq(qp);
+	fake.on_doorbell = on_doorbell;
+	sem_init(&woken, 0, 0);
+	sem_init(&event, 0, 0);
+}
+
+static void posts_and_completions(void)
+{
+	pthread_t threads[POSTERS + 1];
+
+	setup();
+	pthread_create(&threads[POSTERS], NULL, device, NULL);
+	for (uintptr_t i = 0; i < POSTERS; i++)
+		pthread_create(&threads[i], NULL, poster, (void *)i);
+	consume();
+	for (int i = 0; i <= POSTERS; i++)
+		pthread_join(threads[i], NULL);
+	ktap_ok(!timed_out);
+	ktap_eq(bad_order, 0);
+	printf("# the device slept %lu times, %d doorbells, %lu events\n",
+	       naps, fake.doorbells, events);
+	fake.ops.destroy_qp(qp);
+	fake.ops.destroy_cq(cq);
+	fake.ops.dealloc_pd(pd);
+	fake_close(ctx);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(posts_and_completions),
+};
+
+KTAP_MAIN(tests)
