@@ -8,10 +8,10 @@
  *
  *	KTAP_MAIN(tests)
  *
- * A failed check is reported and the function goes on; ktap_require() leaves
- * it. Random numbers are the same in every run: CAIRN_SEED in the environment
- * chooses others, and the first argument runs only tests with that in their
- * name. For programs of one source file.
+ * A failed check is reported and says false; the function goes on unless it
+ * returns. Random numbers are the same in every run: CAIRN_SEED in the
+ * environment chooses others, and the first argument runs only tests with that
+ * in their name. For programs of one source file.
  */
 #ifndef CAIRN_TESTS_KTAP_H
 #define CAIRN_TESTS_KTAP_H
@@ -105,13 +105,6 @@ static inline bool ktap_mem_eq_at(const char *file, int line, const char *what,
 	return false;
 }
 
-/* Leaves a test function (or a helper) that returns nothing. */
-#define ktap_require(cond)						\
-	do {								\
-		if (!ktap_ok(cond))					\
-			return;						\
-	} while (0)
-
 /* The test cannot be made here; return after it. Never hides a failure. */
 static inline __printf(1, 2) void ktap_skip(const char *fmt, ...)
 {
@@ -189,8 +182,8 @@ static inline int ktap_main(const struct ktap_test *tests, size_t n,
 #define KTAP_MAIN(tests)						\
 int main(int argc, char **argv)						\
 {									\
-	return ktap_main(tests, sizeof(tests) / sizeof((tests)[0]),	\
-			 argc > 1 ? argv[1] : NULL);			\
+	exit(ktap_main(tests, sizeof(tests) / sizeof((tests)[0]),	\
+		       argc > 1 ? argv[1] : NULL));			\
 }
 
 #endif

@@ -220,7 +220,9 @@ static FILE *open_vectors(void)
 	return fopen(path, "r");
 }
 
-static void for_each_vector(void (*fn)(const struct vector *v))
+typedef void vector_fn(const struct vector *v);
+
+static void each_vector(vector_fn *fn)
 {
 	FILE *f = open_vectors();
 	struct vector v = { 0 };
@@ -240,12 +242,12 @@ static void for_each_vector(void (*fn)(const struct vector *v))
 
 static void builds_the_same_bytes(void)
 {
-	for_each_vector(build_one);
+	each_vector(build_one);
 }
 
 static void parses_and_rebuilds(void)
 {
-	for_each_vector(parse_one);
+	each_vector(parse_one);
 }
 
 /* Bit f of seen[opcode]: a frame of that opcode and IP family exists. */
@@ -260,7 +262,7 @@ static void every_opcode_has_vectors(void)
 {
 	int i;
 
-	for_each_vector(note_opcode);
+	each_vector(note_opcode);
 	for (i = 0; i < 256; i++)
 		if (seen[i] != (cairn_opcodes[i].name ? 3 : 0))
 			ktap_fail("opcode %02x: families %x", i, seen[i]);

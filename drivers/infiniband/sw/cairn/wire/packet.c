@@ -100,10 +100,10 @@ static enum cairn_parse_error parse_lengths(struct cairn_pkt *pkt, u32 len)
 		return CAIRN_PARSE_SHORT;
 	pkt->payload_off = op->hdr_len;
 	pkt->payload_len = len - overhead;
-	/* all headers are multiples of four */
+	/* headers are multiples of four: then payload and pad are one too */
 	if (len & 3)
 		return CAIRN_PARSE_LENGTH;
-	if (!(op->flags & CAIRN_OP_PAYLOAD) && (pkt->payload_len || pkt->pad))
+	if (!(op->flags & CAIRN_OP_PAYLOAD) && pkt->payload_len)
 		return CAIRN_PARSE_LENGTH;
 	if (op->kind == CAIRN_KIND_CNP && pkt->payload_len != CAIRN_CNP_PAYLOAD)
 		return CAIRN_PARSE_LENGTH;

@@ -75,8 +75,8 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
  *	extension fields that the opcode has; op and pad are derived. Numbers
  *	of 24 bits are cut to that.
  *
- * MigReq is set, as hardware does, but in a CNP (also as hardware). The payload is followed by cairn_pad() zero
- * bytes and the ICRC. IBTA 9.2, 9.3.
+ * MigReq is set in all but a CNP, as hardware does. The payload is followed by
+ * cairn_pad() zero bytes and the ICRC. IBTA 9.2, 9.3.
  *
  * Context: any.
  * Return: the header length in bytes; 0 when the opcode is not defined, with
