@@ -111,6 +111,20 @@ int port_invalidate(struct cairn_qpc *q, u32 rkey)
 	return cairn_mr_invalidate(dev_of(qp), qp->ibqp.pd, rkey);
 }
 
+/* REG_MR carries a kernel pointer (verbs/post.c), so it is for kernel rings. */
+int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+
+	if (w->opcode == CAIRN_WQE_LOCAL_INV)
+		return cairn_mr_invalidate(dev_of(qp), qp->ibqp.pd,
+					   w->imm_or_key);
+	if (qp->is_user)
+		return -EINVAL;
+	return cairn_mr_reg(dev_of(qp), (void *)(uintptr_t)w->remote_addr,
+			    w->rkey, w->imm_or_key);
+}
+
 u16 port_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
 	return cairn_net_grh(pkt, grh);

@@ -109,8 +109,8 @@ int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig);
 int port_invalidate(struct cairn_qpc *q, u32 rkey);
 
 /* Perform a local operation (LOCAL_INV, REG_MR). 0, or -EINVAL when the key or
- * the queue does not allow it. Called once, in posting order, when every
- * earlier LOCAL_INV operand is out of use.
+ * the queue does not allow it. Called once for each WQE, in posting order;
+ * LOCAL_INV when all earlier WQEs have completed.
  */
 int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
 

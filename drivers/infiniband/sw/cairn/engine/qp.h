@@ -61,6 +61,7 @@ struct cairn_swr {
 	u8 units;
 	u8 status;		/* not 0: fails when its turn comes */
 	bool counted;		/* in rd_out */
+	bool local_done;	/* the local operation was performed */
 	u32 vendor_err;
 };
 

@@ -396,17 +396,22 @@ static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
 	s->vendor_err = -err;
 }
 
-/* A local operation waits until nothing earlier can need its operand. */
+/* An invalidation waits until nothing earlier can need the key again; whoever
+ * goes back over a local operation does not perform it twice.
+ */
 static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
 {
 	struct cairn_requester *r = &q->req;
 
-	if (r->send_rec != r->una_rec)
+	if (s->opcode == CAIRN_WQE_LOCAL_INV && r->send_rec != r->una_rec)
 		return false;
-	if (!cairn_req_load(q, s) || port_local(q, &r->wqe.send))
+	if (!s->local_done &&
+	    (!cairn_req_load(q, s) || port_local(q, &r->wqe.send))) {
 		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
-	else
-		r->send_rec++;
+		return true;
+	}
+	s->local_done = true;
+	r->send_rec++;
 	return true;
 }
 
