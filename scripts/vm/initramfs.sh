@@ -15,7 +15,7 @@ release=$(kernel_release "$series")
 dir=$(kernel_dir "$series")
 key=$(cat "${BASH_SOURCE[0]}" "$here/initramfs-init" | sha256sum | cut -c1-12)
 initrd=$dir/boot/initrd-$key.img
-kernel=$dir/boot/vmlinux-$key
+kernel=$dir/boot/vmlinux-$release
 
 modules() {
 	local m
@@ -70,6 +70,10 @@ PY
 	mv "$kernel.$$" "$kernel"
 }
 
-[ -e "$initrd" ] || build_initrd
+if [ ! -e "$initrd" ]; then
+	# of earlier versions of the scripts; one may just be booting
+	find "$dir/boot" -name 'initrd-*.img' -mtime +1 -delete
+	build_initrd
+fi
 [ -e "$kernel" ] || build_kernel
 echo "$kernel $initrd"
