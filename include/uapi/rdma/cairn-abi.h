@@ -128,7 +128,7 @@ struct cairn_send_wqe {
 	__u32 inline_len;	/* bytes, 0..CAIRN_MAX_INLINE */
 	union {
 		struct cairn_sge sge[2];
-		__u8 inl[32];
+		__u8 inline_data[32];
 		struct {
 			__aligned_u64 compare_add;
 			__aligned_u64 swap;

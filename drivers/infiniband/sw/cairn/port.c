@@ -41,7 +41,7 @@ int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	struct bio_vec bv[MAX_FRAGMENTS];
 	int nbv = 0;
 
-	if (t->length && !t->inl) {
+	if (t->length && !t->inline_data) {
 		nbv = cairn_mr_map(dev_of(qp), qp->ibqp.pd, &t->span,
 				   t->length, bv, MAX_FRAGMENTS);
 		if (nbv < 0)

@@ -53,7 +53,7 @@ struct cairn_train {
 	u32 seg;			/* payload bytes of all but the last */
 	u32 length;			/* payload bytes of the train */
 	u32 ah;				/* UD: address handle number */
-	const u8 *inl;			/* payload bytes, or NULL: in span */
+	const u8 *inline_data;		/* payload bytes, or NULL: in span */
 	struct cairn_span span;
 };
 

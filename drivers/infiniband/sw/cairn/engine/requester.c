@@ -356,7 +356,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
 		address_ud(q, &t);
 	}
 	if (s->flags & CAIRN_WQE_INLINE)
-		t.inl = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+		t.inline_data = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
 	t.span = (struct cairn_span){
 		.sge = cairn_wqe_sges(&r->wqe),
 		.num_sge = r->wqe.send.num_sge,

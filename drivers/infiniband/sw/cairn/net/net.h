@@ -62,7 +62,7 @@ void cairn_net_detach(struct cairn_nic *nic);
  * @nic: for its netdev's namespace and its counters
  * @path: where to; the caller holds its lock
  * @t: headers and sizes
- * @bv: the payload, t->length bytes in all (unused when t->inl is set)
+ * @bv: the payload, t->length bytes in all (unused when t->inline_data is set)
  * @nbv: entries of @bv
  *
  * Computes lengths, ids and ICRCs of each packet and hands them to the IP

@@ -25,7 +25,7 @@
 
 /* The payload of a train and how far it is consumed. */
 struct source {
-	const u8 *inl;		/* or NULL: */
+	const u8 *bytes;	/* or NULL: */
 	const struct bio_vec *bv;
 	u32 off;		/* in *bv */
 };
@@ -64,9 +64,9 @@ static u32 copy_payload(struct source *s, u8 *to, u32 len, u32 crc)
 {
 	u32 pos, n;
 
-	if (s->inl) {
-		memcpy(to, s->inl, len);
-		s->inl += len;
+	if (s->bytes) {
+		memcpy(to, s->bytes, len);
+		s->bytes += len;
 		return cairn_icrc_update(crc, to, len);
 	}
 	for (; len; len -= n, to += n) {
@@ -234,7 +234,7 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		    unsigned int nbv)
 {
 	enum cairn_counter why = CAIRN_CTR_TX_NOROUTE;
-	struct source src = { .inl = t->inl, .bv = bv };
+	struct source src = { .bytes = t->inline_data, .bv = bv };
 	struct dst_entry *dst = cairn_net_route(nic, path);
 	u32 done = 0;
 

@@ -152,6 +152,7 @@ static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 
 	if (!qp)
 		return NULL;
+	sim_trace_pkt(qp, "receives", &pkt);
 	if (qp->hooks.rx)
 		qp->hooks.rx(qp, &pkt);
 	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
@@ -273,6 +274,7 @@ static void send_packet(struct departure *d, struct sim_qp *qp,
 	u64 late = 1 + sim_below(&s->rand, f->late_ns);
 
 	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, f->loss))) {
+		sim_trace(qp, "loses that");
 		packet_free(p);
 		return;
 	}
@@ -398,6 +400,7 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 		enum sim_fate fate = SIM_PASS;
 
 		record(qp, side, t, &pkt);
+		sim_trace_pkt(qp, t->retransmit ? "repeats" : "sends", &pkt);
 		if (qp->hooks.emit)
 			fate = qp->hooks.emit(qp, side, &pkt);
 		d.when = transmit(d.s, qp->host, p->len) + d.s->latency_ns;
@@ -423,8 +426,8 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 		dst = h->ah[t->ah].host;
 	}
 	payload = malloc(t->length);
-	if (t->inl)
-		memcpy(payload, t->inl, t->length);
+	if (t->inline_data)
+		memcpy(payload, t->inline_data, t->length);
 	else if (t->length)
 		err = sim_gather(qp, &t->span, payload, t->length);
 	if (!err)
