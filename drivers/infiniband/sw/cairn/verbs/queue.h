@@ -45,6 +45,27 @@ int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride);
  */
 void cairn_queue_free(struct cairn_queue *q);
 
+/* For the response to the process: where @q and its queue info lie. */
+void cairn_queue_describe(const struct cairn_queue *q,
+			  struct cairn_ring_desc *desc);
+
+/* A ring by itself, to replace that of a queue. */
+struct cairn_ring {
+	void *mem;
+	struct rdma_user_mmap_entry *entry;	/* NULL: kernel ring */
+};
+
+/* @uc NULL: a kernel ring. 0 or -ENOMEM. Process context. */
+int cairn_ring_alloc(struct cairn_ring *r, struct cairn_ucontext *uc,
+		     u32 depth, bool writable);
+void cairn_ring_free(struct cairn_ring *r);
+
+/* Give @q the ring @r of @depth units; @r becomes the old one. The caller has
+ * moved what is in it and excludes every user of the queue.
+ */
+void cairn_queue_swap_ring(struct cairn_queue *q, struct cairn_ring *r,
+			   u32 depth);
+
 static inline void *cairn_queue_unit(const struct cairn_queue *q, u32 idx)
 {
 	return (u8 *)q->ring +

@@ -88,6 +88,7 @@ struct cairn_cq {
 	struct cairn_queue queue;
 	u32 arm_seen;			/* last arm word answered */
 	bool overflowed;
+	bool timestamps;
 	bool is_user;
 	struct mutex resize_lock;	/* one at a time; outside of lock */
 	struct cairn_async_work async;
@@ -234,20 +235,6 @@ void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 /* Next posted receive: units copied to @buf, 0 none, -EINVAL bad ring. */
 int cairn_rq_take(struct cairn_rq *rq, void *buf);
 int cairn_rq_posted(struct cairn_rq *rq);
-/* From now on the poster rings after each post (the QP flushes). */
-void cairn_rq_ring_on_post(struct cairn_rq *rq);
-
-/* Fast registration (REG_MR): @ibmr, mapped by map_mr_sg, becomes reachable
- * through @key, whose low byte is free to choose. 0 or -EINVAL. Any context.
- */
-int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
-		 int access);
-
-/* Invalidate a fast registration of @pd: 0 or -EINVAL. New accesses are
- * refused at once; those in an RCU read section elsewhere may still finish.
- * Any context.
- */
-int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
 
 /* An address handle of the QP's owner by number, or NULL. RCU. */
 struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Since 6.3 udev is told to leave a name alone that the user gave. */
+#ifndef CAIRN_COMPAT_NAME_ASSIGN_H
+#define CAIRN_COMPAT_NAME_ASSIGN_H
+
+#include <linux/version.h>
+#include <rdma/ib_verbs.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void ib_mark_name_assigned_by_user(struct ib_device *ibdev)
+{
+}
+#endif
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Address handles, and the way to a peer that an address vector names.
+ *
+ * A send WQE names its handle by number: the number is all that a process
+ * gives, so the data path looks it up and compares protection domains.
+ */
+#include <linux/jhash.h>
+#include <linux/slab.h>
+#include <net/inet_ecn.h>
+#include <net/ipv6.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
+#include "verbs/limits.h"
+#include "verbs/ops.h"
+#include "verbs/udata.h"
+#include "verbs/verbs.h"
+
+#define DEFAULT_HOP_LIMIT	64
+
+static int gid_ifindex(const struct ib_gid_attr *sgid, int *ifindex)
+{
+	const struct net_device *ndev;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(sgid);
+	if (!IS_ERR(ndev))
+		*ifindex = ndev->ifindex;
+	rcu_read_unlock();
+	return IS_ERR(ndev) ? -EINVAL : 0;
+}
+
+/* Both GIDs of the family that the source GID's network type says. */
+static int set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
+		     const union ib_gid *dgid)
+{
+	memcpy(&path->saddr, sgid->gid.raw, sizeof(path->saddr));
+	memcpy(&path->daddr, dgid->raw, sizeof(path->daddr));
+	switch (rdma_gid_attr_network_type(sgid)) {
+	case RDMA_NETWORK_IPV4:
+		path->ipv6 = false;
+		break;
+	case RDMA_NETWORK_IPV6:
+		path->ipv6 = true;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (ipv6_addr_any(&path->daddr) ||
+	    ipv6_addr_v4mapped(&path->daddr) == path->ipv6 ||
+	    ipv6_addr_v4mapped(&path->saddr) == path->ipv6)
+		return -EINVAL;
+	return 0;
+}
+
+int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
+		       u32 flow_label, struct cairn_path *path)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+	u32 label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
+	int err;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE ||
+	    !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !grh->sgid_attr ||
+	    grh->sgid_attr->device != &dev->ibdev)
+		return -EINVAL;
+	memset(path, 0, sizeof(*path));
+	err = set_addrs(path, grh->sgid_attr, &grh->dgid);
+	if (err)
+		return err;
+	path->tos = grh->traffic_class & ~INET_ECN_MASK;
+	path->ttl = grh->hop_limit ?: DEFAULT_HOP_LIMIT;
+	path->flow_label = cpu_to_be32(label);
+	path->sport = cpu_to_be16(rdma_flow_label_to_udp_sport(label ?:
+							       flow_label));
+	return gid_ifindex(grh->sgid_attr, &path->ifindex);
+}
+
+/* Handles have no queue pair: the peer's address spreads their ports. */
+static int ah_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
+		   struct cairn_path *path)
+{
+	const u8 *gid = rdma_ah_read_grh(attr)->dgid.raw;
+	u32 hash = jhash(gid, sizeof(union ib_gid), 0);
+
+	return cairn_path_from_ah(dev, attr, hash & IB_GRH_FLOWLABEL_MASK,
+				  path);
+}
+
+/* query_ah gives the attributes back; the reference on the GID is ib_core's. */
+static void ah_keep(struct cairn_ib_ah *ibah, const struct rdma_ah_attr *attr)
+{
+	ibah->attr = *attr;
+	ibah->attr.grh.sgid_attr = NULL;
+}
+
+/* Makes the handle findable. Callers may hold irqsave locks. */
+static int ah_publish(struct cairn_dev *dev, struct cairn_ah *ah)
+{
+	unsigned long flags;
+	int err;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	err = __xa_alloc_cyclic(&dev->ahs, &ah->num, ah,
+				XA_LIMIT(1, CAIRN_MAX_AH), &dev->next_ah,
+				GFP_ATOMIC);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+	return min(err, 0);
+}
+
+static void ah_unpublish(struct cairn_dev *dev, struct cairn_ah *ah)
+{
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_erase(&dev->ahs, ah->num);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+}
+
+static void ah_free_rcu(struct rcu_head *rcu)
+{
+	struct cairn_ah *ah = container_of(rcu, struct cairn_ah, rcu);
+
+	cairn_path_drop_route(&ah->path);
+	kfree(ah);
+}
+
+static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
+{
+	struct cairn_create_ah_resp resp = { .ah_num = ah->num };
+
+	return udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+}
+
+/**
+ * cairn_create_ah() - ib_device_ops.create_ah and create_user_ah
+ * @ibah: the new handle
+ * @init: attributes; flags say whether sleeping is allowed
+ * @udata: reply struct cairn_create_ah_resp
+ *
+ * Returns 0, -EINVAL (address, tail), -ENOMEM, -EBUSY (all numbers in use) or
+ * -EFAULT.
+ */
+int cairn_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		    struct ib_udata *udata)
+{
+	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
+							     GFP_ATOMIC;
+	struct cairn_ib_ah *self = container_of(ibah, struct cairn_ib_ah, ibah);
+	struct cairn_dev *dev = to_cairn_dev(ibah->device);
+	struct cairn_ah *ah;
+	int err;
+
+	err = cairn_udata_check(udata, sizeof(struct cairn_create_ah_resp));
+	if (err)
+		return err;
+	ah = kzalloc(sizeof(*ah), gfp | (udata ? __GFP_ACCOUNT : 0));
+	if (!ah)
+		return -ENOMEM;
+	spin_lock_init(&ah->lock);
+	ah->pd = ibah->pd;
+	err = ah_path(dev, init->ah_attr, &ah->path);
+	if (err)
+		goto err_free;
+	err = ah_publish(dev, ah);
+	if (err)
+		goto err_free;
+	err = ah_reply(ah, udata);
+	if (err)
+		goto err_unpublish;
+	self->ah = ah;
+	ah_keep(self, init->ah_attr);
+	return 0;
+
+err_unpublish:
+	ah_unpublish(dev, ah);
+	call_rcu(&ah->rcu, ah_free_rcu);
+	return err;
+err_free:
+	kfree(ah);
+	return err;
+}
+
+/**
+ * cairn_modify_ah() - ib_device_ops.modify_ah
+ * @ibah: the handle
+ * @attr: all attributes anew
+ *
+ * Sends that start afterwards use the new path. Returns 0 or -EINVAL. Process
+ * context.
+ */
+int cairn_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+{
+	struct cairn_ib_ah *self = container_of(ibah, struct cairn_ib_ah, ibah);
+	struct cairn_ah *ah = self->ah;
+	struct cairn_path path;
+	int err;
+
+	err = ah_path(to_cairn_dev(ibah->device), attr, &path);
+	if (err)
+		return err;
+	spin_lock_bh(&ah->lock);
+	cairn_path_drop_route(&ah->path);
+	ah->path = path;
+	spin_unlock_bh(&ah->lock);
+	ah_keep(self, attr);
+	return 0;
+}
+
+int cairn_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+{
+	*attr = container_of(ibah, struct cairn_ib_ah, ibah)->attr;
+	return 0;
+}
+
+/* May be called where sleeping is forbidden, whatever @flags say. */
+int cairn_destroy_ah(struct ib_ah *ibah, u32 flags)
+{
+	struct cairn_ah *ah = to_cairn_ah(ibah);
+
+	ah_unpublish(to_cairn_dev(ibah->device), ah);
+	call_rcu(&ah->rcu, ah_free_rcu);
+	return 0;
+}
+
+struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num)
+{
+	struct cairn_ah *ah = xa_load(&to_cairn_dev(qp->ibqp.device)->ahs,
+				      num);
+
+	return ah && ah->pd == qp->ibqp.pd ? ah : NULL;
+}

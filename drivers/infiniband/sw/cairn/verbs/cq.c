@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues.
+ *
+ * The device writes entries and its index; the consumer (a process, or
+ * poll.c) writes its own index and arms. Barrier pairs:
+ *   entry, then index      push(): cairn_queue_publish() releases the entry;
+ *                          the consumer loads the index with acquire.
+ *   consumer index         released by the consumer when it has copied an
+ *                          entry; acquired in push() before one is overwritten.
+ *   index, full barrier,   push(); with the consumer's arm, full barrier,
+ *   then arm               look for entries: one of the two sees the other,
+ *                          so no event is lost.
+ *
+ * A full queue is final: the entry that does not fit is lost, so the queue is
+ * in error, nothing is overwritten and the consumer is told once.
+ */
+#include <linux/log2.h>
+#include <linux/ktime.h>
+#include "verbs/limits.h"
+#include "verbs/ops.h"
+#include "verbs/queue.h"
+#include "verbs/udata.h"
+
+enum verdict {
+	QUIET,
+	NOTIFY,
+	OVERFLOW,
+};
+
+/* Does what the consumer armed ask for an event now? cq->lock held. */
+static bool armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	u32 arm = READ_ONCE(cq->queue.host->arm);
+
+	if (arm == cq->arm_seen)
+		return false;
+	if (!(arm & CAIRN_ARM_NEXT) &&
+	    !((arm & CAIRN_ARM_SOLICITED) &&
+	      (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)))
+		return false;
+	cq->arm_seen = arm;
+	return true;
+}
+
+/* cq->lock held. */
+static enum verdict push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	struct cairn_queue *q = &cq->queue;
+	struct cairn_cqe *slot;
+
+	if (unlikely(cq->overflowed))
+		return QUIET;
+	/* Also when the process moved its index to where it cannot be. */
+	if (unlikely(q->index - cairn_queue_host_index(q) >= q->depth)) {
+		cq->overflowed = true;
+		cairn_queue_set_state(q, CAIRN_QUEUE_ERROR);
+		return OVERFLOW;
+	}
+	slot = cairn_queue_unit(q, q->index++);
+	*slot = *cqe;
+	if (cq->timestamps)
+		slot->timestamp = ktime_get_ns();
+	cairn_queue_publish(q);
+	/* The index before arm is read, see above. */
+	smp_mb();
+	return armed(cq, cqe) ? NOTIFY : QUIET;
+}
+
+void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	enum verdict v;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	v = push(cq, cqe);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (v == NOTIFY && cq->ibcq.comp_handler) {
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	} else if (unlikely(v == OVERFLOW)) {
+		cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
+				CAIRN_CTR_CQ_OVERFLOWS, 1);
+		cairn_async_post(&cq->async, 0);
+	}
+}
+
+/* The only event of a CQ. */
+static void deliver(struct work_struct *work)
+{
+	struct cairn_cq *cq = container_of(work, struct cairn_cq, async.work);
+	struct ib_event event = {
+		.device = cq->ibcq.device,
+		.element.cq = &cq->ibcq,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cairn_async_take(&cq->async) && cq->ibcq.event_handler)
+		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
+}
+
+static int check_init(const struct ib_cq_init_attr *attr)
+{
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+		return -EOPNOTSUPP;
+	return attr->cqe && attr->cqe <= CAIRN_MAX_CQE ? 0 : -EINVAL;
+}
+
+/**
+ * cairn_create_cq() - ib_device_ops.create_cq
+ * @ibcq: the new queue; cqe becomes what the ring holds
+ * @attr: cqe 1..CAIRN_MAX_CQE; the vector does not matter
+ * @arg: reply struct cairn_create_cq_resp
+ *
+ * Returns 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
+ * -EFAULT.
+ */
+int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		    cairn_create_cq_arg *arg)
+{
+	struct ib_udata *udata = cairn_create_cq_udata(arg);
+	struct cairn_dev *dev = to_cairn_dev(ibcq->device);
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+	struct cairn_create_cq_resp resp = {};
+	struct cairn_ucontext *uc;
+	int err;
+
+	err = check_init(attr) ?: cairn_udata_check(udata, sizeof(resp));
+	if (err)
+		return err;
+	if (!cairn_limit_get(&dev->num_cqs, CAIRN_MAX_CQ))
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resize_lock);
+	cairn_async_init(&cq->async, deliver);
+	ibcq->cqe = roundup_pow_of_two(attr->cqe);
+	uc = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
+	cq->is_user = uc;
+	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	if (uc)
+		err = cairn_queue_init_user(uc, &cq->queue, ibcq->cqe, 1, false,
+					    &resp.ring);
+	else
+		err = cairn_queue_init_kernel(&cq->queue, ibcq->cqe, 1);
+	if (err)
+		goto err_limit;
+	err = uc ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (err)
+		goto err_queue;
+	return 0;
+
+err_queue:
+	cairn_queue_free(&cq->queue);
+err_limit:
+	cairn_limit_put(&dev->num_cqs);
+	return err;
+}
+
+/* ib_device_ops.destroy_cq: no queue pair uses it any more. */
+int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+
+	cairn_async_cancel(&cq->async);
+	cairn_queue_free(&cq->queue);
+	mutex_destroy(&cq->resize_lock);
+	cairn_limit_put(&to_cairn_dev(ibcq->device)->num_cqs);
+	return 0;
+}
+
+/* Entries keep their indices in the new ring. */
+static void move(const struct cairn_queue *q, const struct cairn_ring *to,
+		 u32 depth, u32 from, u32 end)
+{
+	for (; from != end; from++)
+		memcpy((u8 *)to->mem +
+		       (size_t)(from & (depth - 1)) * CAIRN_UNIT_SIZE,
+		       cairn_queue_unit(q, from), CAIRN_UNIT_SIZE);
+}
+
+/*
+ * Replace the ring by @ring. What is in the queue is copied without the lock,
+ * so that completions go on; what came meanwhile follows below the lock. The
+ * consumer's index moves as it likes, entries that it frees meanwhile are
+ * copied in vain. cq->resize_lock held.
+ */
+static int switch_ring(struct cairn_cq *cq, struct cairn_ring *ring, u32 depth)
+{
+	struct cairn_queue *q = &cq->queue;
+	u32 room = min(depth, q->depth);
+	u32 first, end;
+	int err = -EINVAL;
+
+	spin_lock_irq(&cq->lock);
+	end = q->index;
+	first = cairn_queue_host_index(q);
+	spin_unlock_irq(&cq->lock);
+	if (end - first > room)
+		return -EINVAL;
+	move(q, ring, depth, first, end);
+
+	spin_lock_irq(&cq->lock);
+	if (q->index - cairn_queue_host_index(q) <= room) {
+		if (q->index - end > room)
+			end = q->index - room;
+		move(q, ring, depth, end, q->index);
+		cairn_queue_swap_ring(q, ring, depth);
+		cq->ibcq.cqe = depth;
+		err = 0;
+	}
+	spin_unlock_irq(&cq->lock);
+	return err;
+}
+
+/* The reply names the new ring before the queue has it: a process that cannot
+ * be told keeps the old one.
+ */
+static int reply_resize(const struct cairn_cq *cq, const struct cairn_ring *ring,
+			u32 depth, struct ib_udata *udata)
+{
+	struct cairn_queue next = cq->queue;
+	struct cairn_resize_cq_resp resp;
+
+	if (!cq->is_user)
+		return 0;
+	next.entry = ring->entry;
+	next.depth = depth;
+	cairn_queue_describe(&next, &resp.ring);
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+/**
+ * cairn_resize_cq() - ib_device_ops.resize_cq
+ * @ibcq: the queue, in use
+ * @cqe: new size, 1..CAIRN_MAX_CQE
+ * @udata: reply struct cairn_resize_cq_resp
+ *
+ * Entries that are not polled keep their indices; a process holds its polling
+ * back during the call. Returns 0, -EINVAL (size, tail, or more entries than
+ * fit), -ENOMEM or -EFAULT.
+ */
+int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+	struct cairn_ucontext *uc = NULL;
+	struct cairn_ring ring;
+	u32 depth;
+	int err;
+
+	if (cqe < 1 || cqe > CAIRN_MAX_CQE)
+		return -EINVAL;
+	err = cairn_udata_check(udata, sizeof(struct cairn_resize_cq_resp));
+	if (err)
+		return err;
+	depth = roundup_pow_of_two(cqe);
+	mutex_lock(&cq->resize_lock);
+	if (cq->is_user)
+		uc = to_cairn_ucontext(cq->queue.entry->ucontext);
+	err = cairn_ring_alloc(&ring, uc, depth, false);
+	if (err)
+		goto out;
+	err = reply_resize(cq, &ring, depth, udata);
+	if (!err)
+		err = switch_ring(cq, &ring, depth);
+	/* The old ring, or the new one that was not taken. */
+	cairn_ring_free(&ring);
+out:
+	mutex_unlock(&cq->resize_lock);
+	return err;
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A device: from `rdma link add` to its end, which `rdma link delete`, the
+ * netdev's unregistration or the module's brings. ib_core serialises the three
+ * and calls dealloc_driver once, when no object of the device is left.
+ */
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/random.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include "compat/name_assign.h"
+#include "verbs/limits.h"
+#include "verbs/link.h"
+#include "verbs/ops.h"
+#include "verbs/udata.h"
+#include "verbs/verbs.h"
+
+static const struct cairn_verbs_net *net_layer;
+static struct workqueue_struct *remove_wq;
+
+/* One netdev carries one device: looking and registering are one step. */
+static DEFINE_MUTEX(add_lock);
+
+static int cairn_query_device(struct ib_device *ibdev,
+			      struct ib_device_attr *attr,
+			      struct ib_udata *udata)
+{
+	int err = cairn_udata_check(udata, 0);
+
+	if (err)
+		return err;
+	*attr = (struct ib_device_attr) {
+		.sys_image_guid = ibdev->node_guid,
+		.max_mr_size = ~0ull,
+		.page_size_cap = PAGE_MASK,
+		.max_qp = CAIRN_MAX_QP,
+		.max_qp_wr = CAIRN_MAX_QP_WR,
+		.device_cap_flags = IB_DEVICE_BAD_QKEY_CNTR |
+				    IB_DEVICE_CURR_QP_STATE_MOD |
+				    IB_DEVICE_PORT_ACTIVE_EVENT |
+				    IB_DEVICE_SYS_IMAGE_GUID |
+				    IB_DEVICE_RC_RNR_NAK_GEN |
+				    IB_DEVICE_MEM_MGT_EXTENSIONS,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY,
+		.max_send_sge = CAIRN_MAX_SGE,
+		.max_recv_sge = CAIRN_MAX_SGE,
+		.max_sge_rd = CAIRN_MAX_SGE,
+		.max_cq = CAIRN_MAX_CQ,
+		.max_cqe = CAIRN_MAX_CQE,
+		.max_mr = CAIRN_MAX_MR,
+		.max_pd = CAIRN_MAX_PD,
+		.max_qp_rd_atom = CAIRN_MAX_RD_ATOM,
+		.max_res_rd_atom = CAIRN_MAX_RD_ATOM * CAIRN_MAX_QP,
+		.max_qp_init_rd_atom = CAIRN_MAX_RD_ATOM,
+		.atomic_cap = IB_ATOMIC_HCA,
+		.max_ah = CAIRN_MAX_AH,
+		.max_srq = CAIRN_MAX_SRQ,
+		.max_srq_wr = CAIRN_MAX_SRQ_WR,
+		.max_srq_sge = CAIRN_MAX_SGE,
+		.max_fast_reg_page_list_len = CAIRN_MAX_FAST_REG,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = 15,
+		.timestamp_mask = ~0ull,
+		.hca_core_clock = 1000000,	/* kHz: CQEs count ns */
+	};
+	return 0;
+}
+
+static int cairn_modify_device(struct ib_device *ibdev, int mask,
+			       struct ib_device_modify *modify)
+{
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	if (mask & IB_DEVICE_MODIFY_NODE_DESC)
+		memcpy(ibdev->node_desc, modify->node_desc,
+		       sizeof(ibdev->node_desc));
+	return 0;
+}
+
+/* There is no firmware: the number of the kernel/user contract. */
+static void cairn_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", CAIRN_ABI_VERSION);
+}
+
+/* Also ends a device that cairn_verbs_add() could not complete. */
+static void cairn_dealloc_driver(struct ib_device *ibdev)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
+
+	if (dev->attached)
+		net_layer->detach(&dev->nic);
+	WARN_ON(!xa_empty(&dev->nic.qps));
+	xa_destroy(&dev->nic.qps);
+	xa_destroy(&dev->ahs);
+	xa_destroy(&dev->mrs);
+	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
+	free_percpu(dev->nic.stats);
+}
+
+static const struct ib_device_ops dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)CAIRN_DRIVER_ID,
+	.uverbs_abi_ver = CAIRN_ABI_VERSION,
+
+	.query_device = cairn_query_device,
+	.modify_device = cairn_modify_device,
+	.get_dev_fw_str = cairn_get_dev_fw_str,
+	.dealloc_driver = cairn_dealloc_driver,
+
+	.query_port = cairn_query_port,
+	.get_port_immutable = cairn_get_port_immutable,
+	.get_link_layer = cairn_get_link_layer,
+	.query_pkey = cairn_query_pkey,
+	.alloc_hw_port_stats = cairn_alloc_hw_port_stats,
+	.get_hw_stats = cairn_get_hw_stats,
+
+	.alloc_ucontext = cairn_alloc_ucontext,
+	.dealloc_ucontext = cairn_dealloc_ucontext,
+	.disassociate_ucontext = cairn_disassociate_ucontext,
+	.mmap = cairn_mmap,
+	.mmap_free = cairn_mmap_free,
+
+	.alloc_pd = cairn_alloc_pd,
+	.dealloc_pd = cairn_dealloc_pd,
+
+	.create_ah = cairn_create_ah,
+	.create_user_ah = cairn_create_ah,
+	.modify_ah = cairn_modify_ah,
+	.query_ah = cairn_query_ah,
+	.destroy_ah = cairn_destroy_ah,
+
+	.get_dma_mr = cairn_get_dma_mr,
+	.reg_user_mr = cairn_reg_user_mr,
+	.rereg_user_mr = cairn_rereg_user_mr,
+	.alloc_mr = cairn_alloc_mr,
+	.map_mr_sg = cairn_map_mr_sg,
+	.dereg_mr = cairn_dereg_mr,
+
+	.create_cq = cairn_create_cq,
+	.destroy_cq = cairn_destroy_cq,
+	.resize_cq = cairn_resize_cq,
+	.poll_cq = cairn_poll_cq,
+	.req_notify_cq = cairn_req_notify_cq,
+
+	.create_qp = cairn_create_qp,
+	.modify_qp = cairn_modify_qp,
+	.query_qp = cairn_query_qp,
+	.destroy_qp = cairn_destroy_qp,
+	.post_send = cairn_post_send,
+	.post_recv = cairn_post_recv,
+
+	.create_srq = cairn_create_srq,
+	.modify_srq = cairn_modify_srq,
+	.query_srq = cairn_query_srq,
+	.destroy_srq = cairn_destroy_srq,
+	.post_srq_recv = cairn_post_srq_recv,
+
+	.fill_res_qp_entry = cairn_fill_res_qp_entry,
+	.fill_res_cq_entry = cairn_fill_res_cq_entry,
+	.fill_res_mr_entry = cairn_fill_res_mr_entry,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, cairn_ib_ah, ibah),
+	INIT_RDMA_OBJ_SIZE(ib_cq, cairn_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, cairn_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, cairn_ucontext, ibuc),
+};
+
+/* Waits for a registration or a change of namespace that is under way. */
+static void remove_work(struct work_struct *work)
+{
+	struct cairn_dev *dev = container_of(work, struct cairn_dev, remove);
+
+	ib_unregister_device(&dev->ibdev);
+	put_device(&dev->ibdev.dev);
+}
+
+void cairn_verbs_remove(struct cairn_nic *nic)
+{
+	struct cairn_dev *dev = container_of(nic, struct cairn_dev, nic);
+
+	get_device(&dev->ibdev.dev);
+	if (!queue_work(remove_wq, &dev->remove))
+		put_device(&dev->ibdev.dev);
+}
+
+void cairn_verbs_changed(struct cairn_nic *nic)
+{
+	struct cairn_dev *dev = container_of(nic, struct cairn_dev, nic);
+	enum ib_port_state state = cairn_link_state(dev);
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.element.port_num = 1,
+		.event = state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE :
+						   IB_EVENT_PORT_ERR,
+	};
+
+	/* Not registered yet, or no longer: nobody listens. */
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
+	if (state != dev->port_state) {
+		dev->port_state = state;
+		ib_dispatch_event(&event);
+	}
+	ib_device_put(&dev->ibdev);
+}
+
+static int check_netdev(struct net_device *ndev)
+{
+	struct ib_device *other;
+
+	/* GIDs of a VLAN belong to the device of the real netdev. */
+	if (ndev->type != ARPHRD_ETHER || is_vlan_dev(ndev))
+		return -EINVAL;
+	other = ib_device_get_by_netdev(ndev,
+					(enum rdma_driver_id)CAIRN_DRIVER_ID);
+	if (!other)
+		return 0;
+	ib_device_put(other);
+	return -EEXIST;
+}
+
+/* Fields that nothing can fail for; the device can be deallocated after. */
+static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = num_possible_cpus();
+	ibdev->local_dma_lkey = 0;
+	strscpy(ibdev->node_desc, "cairn", sizeof(ibdev->node_desc));
+	addrconf_addr_eui48((u8 *)&ibdev->node_guid, ndev->dev_addr);
+	ib_set_device_ops(ibdev, &dev_ops);
+	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
+		ibdev->driver_def = cairn_uapi_defs;
+
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
+	/* A peer's old connection shall not meet a new QP of a next life. */
+	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
+	INIT_WORK(&dev->remove, remove_work);
+	dev->nic.ndev = ndev;
+	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
+	dev->port_state = cairn_link_state(dev);
+}
+
+/*
+ * A new device is visible in every namespace, or (rdma system set netns
+ * exclusive) in the initial one only: then it belongs to its netdev's.
+ */
+static void dev_set_netns(struct cairn_dev *dev)
+{
+	struct net *net = dev_net(dev->nic.ndev);
+
+	if (!rdma_dev_access_netns(&dev->ibdev, net))
+		write_pnet(&dev->ibdev.coredev.rdma_net, net);
+}
+
+static int dev_register(struct cairn_dev *dev, const char *name)
+{
+	int err;
+
+	dev->nic.stats = alloc_percpu(struct cairn_stats);
+	if (!dev->nic.stats)
+		return -ENOMEM;
+	dev_set_netns(dev);
+	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
+	if (err)
+		return err;
+	err = net_layer->attach(&dev->nic);
+	if (err)
+		return err;
+	dev->attached = true;
+	ib_mark_name_assigned_by_user(&dev->ibdev);
+	return ib_register_device(&dev->ibdev, name, NULL);
+}
+
+/* What the netdev did before the device was registered. */
+static void dev_catch_up(struct cairn_dev *dev)
+{
+	rtnl_lock();
+	if (dev->nic.ndev->reg_state != NETREG_REGISTERED)
+		cairn_verbs_remove(&dev->nic);
+	else
+		cairn_verbs_changed(&dev->nic);
+	rtnl_unlock();
+}
+
+int cairn_verbs_add(const char *name, struct net_device *ndev)
+{
+	struct cairn_dev *dev;
+	int err;
+
+	mutex_lock(&add_lock);
+	err = check_netdev(ndev);
+	if (err)
+		goto out;
+	dev = ib_alloc_device(cairn_dev, ibdev);
+	if (!dev) {
+		err = -ENOMEM;
+		goto out;
+	}
+	dev_init(dev, ndev);
+	/* Ours until dev_catch_up() is through, whoever unregisters it. */
+	get_device(&dev->ibdev.dev);
+	err = dev_register(dev, name);
+	if (err)
+		ib_dealloc_device(&dev->ibdev);
+	else
+		dev_catch_up(dev);
+	put_device(&dev->ibdev.dev);
+out:
+	mutex_unlock(&add_lock);
+	return err;
+}
+
+int cairn_verbs_init(const struct cairn_verbs_net *net)
+{
+	int err;
+
+	net_layer = net;
+	err = cairn_async_start();
+	if (err)
+		return err;
+	remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
+	if (remove_wq)
+		return 0;
+	cairn_async_stop();
+	return -ENOMEM;
+}
+
+/* No device is left, and nobody calls cairn_verbs_remove(). */
+void cairn_verbs_exit(void)
+{
+	destroy_workqueue(remove_wq);
+	cairn_async_stop();
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <rdma/ib_mad.h>
+#include "verbs/limits.h"
+#include "verbs/link.h"
+#include "verbs/stats.h"
+#include "verbs/verbs.h"
+#include "wire/hdr.h"
+
+/* The longest packet with payload: RDMA WRITE ONLY with immediate, IPv6. */
+#define MAX_OVERHEAD							\
+	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) +		\
+	 sizeof(struct cairn_bth) + sizeof(struct cairn_reth) +		\
+	 sizeof(struct cairn_immdt) + CAIRN_ICRC_LEN)
+
+#define PORT_PHYS_DISABLED	3
+#define PORT_PHYS_LINK_UP	5
+
+enum ib_port_state cairn_link_state(const struct cairn_dev *dev)
+{
+	const struct net_device *ndev = dev->nic.ndev;
+
+	return netif_running(ndev) && netif_carrier_ok(ndev) ?
+	       IB_PORT_ACTIVE : IB_PORT_DOWN;
+}
+
+enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
+{
+	unsigned int room = READ_ONCE(dev->nic.ndev->mtu);
+	enum ib_mtu mtu = IB_MTU_4096;
+
+	room -= min_t(unsigned int, room, MAX_OVERHEAD);
+	while (mtu > IB_MTU_256 && ib_mtu_enum_to_int(mtu) > room)
+		mtu--;
+	return mtu;
+}
+
+/**
+ * cairn_query_port() - ib_device_ops.query_port
+ * @ibdev: the device
+ * @port_num: 1
+ * @attr: zeroed by ib_core
+ *
+ * Returns 0 or -EINVAL. Process context, never under RTNL: asking the netdev
+ * for its speed takes it.
+ */
+int cairn_query_port(struct ib_device *ibdev, u32 port_num,
+		     struct ib_port_attr *attr)
+{
+	const struct cairn_dev *dev = to_cairn_dev(ibdev);
+
+	attr->state = cairn_link_state(dev);
+	attr->phys_state = attr->state == IB_PORT_ACTIVE ? PORT_PHYS_LINK_UP :
+							   PORT_PHYS_DISABLED;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = cairn_active_mtu(dev);
+	attr->phys_mtu = READ_ONCE(dev->nic.ndev->mtu);
+	attr->gid_tbl_len = CAIRN_GID_TBL_LEN;
+	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->max_msg_sz = CAIRN_MAX_MSG;
+	attr->qkey_viol_cntr = cairn_nic_sum(&dev->nic,
+					     CAIRN_CTR_RX_QKEY_ERRORS);
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	return ib_get_eth_speed(ibdev, port_num, &attr->active_speed,
+				&attr->active_width);
+}
+
+/* Called once, at registration. */
+int cairn_get_port_immutable(struct ib_device *ibdev, u32 port_num,
+			     struct ib_port_immutable *immutable)
+{
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->gid_tbl_len = CAIRN_GID_TBL_LEN;
+	immutable->pkey_tbl_len = 1;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+int cairn_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
+		     u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = CAIRN_PKEY_DEFAULT;
+	return 0;
+}
+
+enum rdma_link_layer cairn_get_link_layer(struct ib_device *ibdev,
+					  u32 port_num)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The one port of a device: what its netdev says. */
+#ifndef CAIRN_VERBS_LINK_H
+#define CAIRN_VERBS_LINK_H
+
+#include <rdma/ib_verbs.h>
+
+struct cairn_dev;
+
+/* ACTIVE when the netdev is up and has a carrier, else DOWN. Any context. */
+enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
+
+/* ib_device_ops */
+int cairn_query_port(struct ib_device *ibdev, u32 port_num,
+		     struct ib_port_attr *attr);
+int cairn_get_port_immutable(struct ib_device *ibdev, u32 port_num,
+			     struct ib_port_immutable *immutable);
+int cairn_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
+		     u16 *pkey);
+enum rdma_link_layer cairn_get_link_layer(struct ib_device *ibdev,
+					  u32 port_num);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory shared with processes.
+ *
+ * A mapping holds the pages, not the entry: after a queue is gone its memory
+ * stays mapped, harmless, until the process unmaps it, and the kernel's own
+ * mapping goes at once.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "compat/vm_flags.h"
+#include "verbs/mmap.h"
+#include "verbs/ops.h"
+
+struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
+				     bool writable)
+{
+	struct cairn_mmap *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	m->writable = writable;
+	m->mem = __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!m->mem)
+		goto err_free;
+	if (rdma_user_mmap_entry_insert(ibuc, &m->entry, bytes))
+		goto err_mem;
+	return m;
+
+err_mem:
+	vfree(m->mem);
+err_free:
+	kfree(m);
+	return NULL;
+}
+
+/* ib_device_ops.mmap_free: the last reference is gone. */
+void cairn_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct cairn_mmap *m = to_cairn_mmap(entry);
+
+	vfree(m->mem);
+	kfree(m);
+}
+
+/* A failure half way is cleaned up by the caller of the mmap op. */
+static int map_pages(struct vm_area_struct *vma, const struct cairn_mmap *m)
+{
+	size_t off, bytes = m->entry.npages * PAGE_SIZE;
+	int err = 0;
+
+	for (off = 0; off < bytes && !err; off += PAGE_SIZE)
+		err = vm_insert_page(vma, vma->vm_start + off,
+				     vmalloc_to_page(m->mem + off));
+	return err;
+}
+
+/**
+ * cairn_mmap() - ib_device_ops.mmap
+ * @ibuc: the context whose offsets count
+ * @vma: shared, exactly the length of what lies at the offset
+ *
+ * What the device alone writes cannot be mapped for writing, nor made
+ * writable later. A child process does not inherit the mapping: two writers
+ * of one ring would be one too many. Returns 0, -EINVAL (offset, length,
+ * private), -EPERM (writing) or -ENOMEM.
+ */
+int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	struct cairn_mmap *m;
+	int err = -EPERM;
+
+	entry = rdma_user_mmap_entry_get(ibuc, vma);
+	if (!entry)
+		return -EINVAL;
+	m = to_cairn_mmap(entry);
+	if (!m->writable) {
+		if (vma->vm_flags & VM_WRITE)
+			goto out;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	err = map_pages(vma, m);
+out:
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}

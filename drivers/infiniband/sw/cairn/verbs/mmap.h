@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Zeroed kernel memory that a process may map: rings and queue info. */
+#ifndef CAIRN_VERBS_MMAP_H
+#define CAIRN_VERBS_MMAP_H
+
+#include <rdma/ib_verbs.h>
+
+struct cairn_mmap {
+	struct rdma_user_mmap_entry entry;
+	void *mem;
+	bool writable;
+};
+
+/**
+ * cairn_mmap_create() - allocate memory and its mmap(2) offset
+ * @bytes: rounded up to pages
+ * @writable: the process may map it for writing
+ *
+ * The pages are charged to the caller's memory cgroup. Given back with
+ * rdma_user_mmap_entry_remove(); the pages themselves live on where they are
+ * still mapped. NULL: no memory. Process context.
+ */
+struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
+				     bool writable);
+
+static inline struct cairn_mmap *
+to_cairn_mmap(struct rdma_user_mmap_entry *entry)
+{
+	return container_of(entry, struct cairn_mmap, entry);
+}
+
+#endif

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory regions: registration and its end. What a key allows: access.c.
+ *
+ * A key is (index << 8) | variant; the variant is random, so that a key of the
+ * past does not name the next user of the index. Index 0 is never used: key 0
+ * is the local DMA key of kernel consumers.
+ *
+ * Life: an MR is complete before it enters the table. Deregistration takes it
+ * out and waits until every RCU read section, hence every access that found
+ * it, is over; only then are pages unpinned and the caller told.
+ */
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include "verbs/limits.h"
+#include "verbs/mr.h"
+#include "verbs/ops.h"
+#include "verbs/udata.h"
+
+/* What registration may ask for; optional bits are hints and taken. */
+#define ACCESS_SUPPORTED						\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
+	 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
+			       int access)
+{
+	struct cairn_mr *mr;
+
+	if (access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	seqlock_init(&mr->seq);
+	mr->kind = kind;
+	mr->pd = ibpd;
+	mr->access = access;
+	mr->block_shift = PAGE_SHIFT;
+	return mr;
+}
+
+static void mr_free(struct cairn_mr *mr)
+{
+	ib_umem_release(mr->umem);
+	kvfree(mr->blocks);
+	kfree(mr);
+}
+
+static void mr_set_key(struct cairn_mr *mr, u32 key)
+{
+	mr->key = key;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+}
+
+/* Reserve an index first: the entry appears when the MR has its key. */
+static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	u32 index;
+	int err;
+
+	err = xa_alloc_cyclic(&dev->mrs, &index, NULL,
+			      XA_LIMIT(1, CAIRN_MAX_MR), &dev->next_mr,
+			      GFP_KERNEL);
+	if (err < 0)
+		return err;
+	mr_set_key(mr, index << CAIRN_KEY_VARIANT_BITS |
+		   (get_random_u32() & CAIRN_KEY_VARIANT_MASK));
+	return xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
+}
+
+/*
+ * Expedited: a process with thousands of MRs deregisters one by one, and each
+ * wait is the latency of its call.
+ */
+static void mr_unpublish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	xa_erase(&dev->mrs, mr->key >> CAIRN_KEY_VARIANT_BITS);
+	synchronize_rcu_expedited();
+}
+
+/* The block table of mr->umem: every page that starts a block, or the MR. */
+static void mr_fill_blocks(struct cairn_mr *mr)
+{
+	u64 mask = BIT_ULL(mr->block_shift) - 1;
+	u64 pos = mr->iova & PAGE_MASK;
+	struct sg_page_iter iter;
+	unsigned long va;
+
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0) {
+		va = (unsigned long)page_address(sg_page_iter_page(&iter));
+		if (!(pos & mask) || !mr->num_blocks)
+			mr->blocks[mr->num_blocks++] = va & ~mask;
+		pos += PAGE_SIZE;
+	}
+}
+
+/* As few blocks as the memory allows: a huge page may be one. */
+static int mr_alloc_blocks(struct cairn_mr *mr)
+{
+	unsigned long size;
+	size_t n;
+
+	size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, mr->iova);
+	if (!size)
+		return -EINVAL;
+	mr->block_shift = __ffs(size);
+	n = ib_umem_num_dma_blocks(mr->umem, size);
+	if (n > U32_MAX)
+		return -EINVAL;
+	mr->blocks = kvmalloc_array(n, sizeof(*mr->blocks),
+				    GFP_KERNEL_ACCOUNT);
+	return mr->blocks ? 0 : -ENOMEM;
+}
+
+/* Pin @length bytes at @start, named by @iova on, and publish. */
+static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
+			    u64 iova, int access)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_mr *mr;
+	int err;
+
+	if (!length || length - 1 > U64_MAX - iova ||
+	    offset_in_page(start ^ iova))
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->iova = iova;
+	mr->length = length;
+	mr->umem = ib_umem_get(ibpd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_free;
+	}
+	err = mr_alloc_blocks(mr);
+	if (err)
+		goto err_free;
+	mr_fill_blocks(mr);
+	err = mr_publish(dev, mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/**
+ * cairn_reg_user_mr() - ib_device_ops.reg_user_mr
+ * @ibpd: who may use it
+ * @start: address in the caller's memory
+ * @length: bytes, not 0
+ * @iova: address that work requests and peers use; same offset in its page
+ * @access: IB_ACCESS_*
+ * @udata: no tail
+ *
+ * Returns the MR, or -EINVAL (range, tail), -EOPNOTSUPP (access), -ENOMEM,
+ * -EPERM or what pinning returns.
+ */
+struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access, struct ib_udata *udata)
+{
+	int err = cairn_udata_check(udata, 0);
+
+	if (err)
+		return ERR_PTR(err);
+	return mr_reg(ibpd, start, length, iova, access);
+}
+
+/* New rights on the same pages, in place. */
+static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
+{
+	unsigned long flags;
+
+	write_seqlock_irqsave(&mr->seq, flags);
+	mr->access = access;
+	mr->pd = ibpd;
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	/* Who got in with the old rights is out when the caller returns. */
+	synchronize_rcu_expedited();
+}
+
+/**
+ * cairn_rereg_user_mr() - ib_device_ops.rereg_user_mr
+ * @ibmr: the MR; nobody else changes or destroys it now
+ * @flags: IB_MR_REREG_*, what of the following counts
+ * @start: new address in the caller's memory
+ * @length: bytes
+ * @iova: as in cairn_reg_user_mr()
+ * @access: new IB_ACCESS_*
+ * @ibpd: new protection domain; the old one without IB_MR_REREG_PD
+ * @udata: no tail
+ *
+ * Other pages, or writing to pages that were pinned for reading, need a new
+ * MR, with a new key. Returns NULL when changed in place, the new MR or an
+ * error as cairn_reg_user_mr().
+ */
+struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	int err = cairn_udata_check(udata, 0);
+
+	if (err)
+		return ERR_PTR(err);
+	if (!mr->umem)
+		return ERR_PTR(-EINVAL);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_TRANS)
+		return mr_reg(ibpd, start, length, iova, access);
+	if (ib_access_writable(access) && !mr->umem->writable)
+		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
+			      access);
+	mr_change(mr, access, ibpd);
+	return NULL;
+}
+
+/**
+ * cairn_get_dma_mr() - ib_device_ops.get_dma_mr
+ * @ibpd: of a kernel consumer
+ * @access: IB_ACCESS_*
+ *
+ * An MR over all of kernel memory, by kernel virtual address. Returns the MR,
+ * -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
+ */
+struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct cairn_mr *mr;
+	int err;
+
+	if (ibpd->uobject)
+		return ERR_PTR(-EPERM);
+	mr = mr_new(ibpd, CAIRN_MR_DMA, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err) {
+		mr_free(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+/**
+ * cairn_alloc_mr() - ib_device_ops.alloc_mr
+ * @ibpd: who may use it
+ * @type: IB_MR_TYPE_MEM_REG
+ * @max_num_sg: blocks of memory, 1..CAIRN_MAX_FAST_REG
+ *
+ * Returns the MR, -EOPNOTSUPP (type), -EINVAL (size) or -ENOMEM.
+ */
+struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+			     u32 max_num_sg)
+{
+	struct cairn_mr *mr;
+	int err = -ENOMEM;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > CAIRN_MAX_FAST_REG)
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_FAST, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->max_blocks = max_num_sg;
+	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
+	if (!mr->blocks)
+		goto err_free;
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
+static int set_block(struct ib_mr *ibmr, u64 addr)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+
+	if (mr->num_blocks == mr->max_blocks)
+		return -ENOMEM;
+	WRITE_ONCE(mr->blocks[mr->num_blocks], addr);
+	WRITE_ONCE(mr->num_blocks, mr->num_blocks + 1);
+	return 0;
+}
+
+/**
+ * cairn_map_mr_sg() - ib_device_ops.map_mr_sg
+ * @ibmr: of cairn_alloc_mr(), not registered now
+ * @sg: mapped memory
+ * @nents: entries of @sg
+ * @offset: into the first entry; may be NULL
+ *
+ * Returns the number of entries taken, or -EINVAL. Any context.
+ */
+int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+		    unsigned int *offset)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	unsigned long flags;
+	int n = -EINVAL;
+
+	if (mr->kind != CAIRN_MR_FAST || !is_power_of_2(ibmr->page_size))
+		return -EINVAL;
+	write_seqlock_irqsave(&mr->seq, flags);
+	if (!mr->valid) {
+		mr->num_blocks = 0;
+		mr->block_shift = __ffs(ibmr->page_size);
+		n = ib_sg_to_pages(ibmr, sg, nents, offset, set_block);
+	}
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	return n;
+}
+
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key, int access)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	unsigned long flags;
+	int err = -EINVAL;
+
+	if (mr->kind != CAIRN_MR_FAST || ibmr->device != &dev->ibdev ||
+	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK || access & ~ACCESS_SUPPORTED)
+		return -EINVAL;
+	write_seqlock_irqsave(&mr->seq, flags);
+	if (!mr->valid) {
+		mr->key = key;
+		mr->access = access;
+		mr->iova = ibmr->iova;
+		mr->length = ibmr->length;
+		mr->valid = true;
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	return err;
+}
+
+int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
+{
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	unsigned long flags;
+	int err = -EINVAL;
+
+	if (!mr || mr->kind != CAIRN_MR_FAST || mr->pd != pd)
+		return -EINVAL;
+	write_seqlock_irqsave(&mr->seq, flags);
+	if (mr->key == key) {
+		mr->valid = false;
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	return err;
+}
+
+/**
+ * cairn_dereg_mr() - ib_device_ops.dereg_mr
+ * @ibmr: the MR
+ * @udata: no tail
+ *
+ * When it returns nobody touches the memory any more. Process context.
+ */
+int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+
+	mr_unpublish(to_cairn_dev(ibmr->device), mr);
+	mr_free(mr);
+	return 0;
+}

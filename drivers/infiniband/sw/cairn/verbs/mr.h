@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Memory regions by key, and fast registration as the send queue does it. */
+#ifndef CAIRN_VERBS_MR_H
+#define CAIRN_VERBS_MR_H
+
+#include "verbs/verbs.h"
+
+/* A key: index of the MR table, and what tells its users apart. */
+#define CAIRN_KEY_VARIANT_BITS	8
+#define CAIRN_KEY_VARIANT_MASK	0xff
+
+/* Whose index @key has; that it is his key is still to be seen. RCU. */
+static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
+{
+	return xa_load(&dev->mrs, key >> CAIRN_KEY_VARIANT_BITS);
+}
+
+/**
+ * cairn_mr_reg() - make what map_mr_sg mapped reachable (REG_MR)
+ * @ibmr: of alloc_mr, not registered now
+ * @key: its key, the low byte chosen anew by the consumer
+ * @access: IB_ACCESS_*
+ *
+ * Returns 0 or -EINVAL. Any context. IBTA 10.6.
+ */
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
+		 int access);
+
+/**
+ * cairn_mr_invalidate() - end a fast registration
+ * @pd: of the queue pair that asks
+ * @key: the whole key
+ *
+ * New accesses are refused from now on; one that is inside an RCU read section
+ * on another CPU may still finish. Returns 0 or -EINVAL: not the key of a fast
+ * registration of @pd. RCU read section.
+ */
+int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* User contexts and protection domains: who may use what. */
+#include "verbs/limits.h"
+#include "verbs/ops.h"
+#include "verbs/qinfo.h"
+#include "verbs/udata.h"
+#include "verbs/verbs.h"
+
+/**
+ * cairn_alloc_ucontext() - ib_device_ops.alloc_ucontext
+ * @ibuc: of a process that opened the device
+ * @udata: reply struct cairn_alloc_ucontext_resp
+ *
+ * Returns 0, -EINVAL (tail), -ENOMEM or -EFAULT.
+ */
+int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+{
+	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
+	struct cairn_alloc_ucontext_resp resp = {
+		.abi_version = CAIRN_ABI_VERSION,
+		.page_size = PAGE_SIZE,
+		.features = CAIRN_FEATURE_NONE,
+		.max_inline = CAIRN_MAX_INLINE,
+		.max_sge = CAIRN_MAX_SGE,
+	};
+	int err;
+
+	err = cairn_udata_check(udata, sizeof(resp));
+	if (err)
+		return err;
+	uc->qinfo = cairn_qinfo_create(ibuc);
+	if (!uc->qinfo)
+		return -ENOMEM;
+	xa_init(&uc->doorbells);
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		cairn_qinfo_destroy(uc->qinfo);
+	return err;
+}
+
+/* Every queue of the context is destroyed by now. */
+void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
+{
+	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
+
+	xa_destroy(&uc->doorbells);
+	cairn_qinfo_destroy(uc->qinfo);
+}
+
+/*
+ * The device goes while the process has it open. What the process has mapped
+ * is memory of its own by then and needs no revocation.
+ */
+void cairn_disassociate_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+int cairn_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	int err;
+
+	err = cairn_udata_check(udata, 0);
+	if (err)
+		return err;
+	return cairn_limit_get(&dev->num_pds, CAIRN_MAX_PD) ? 0 : -ENOMEM;
+}
+
+int cairn_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	cairn_limit_put(&to_cairn_dev(ibpd->device)->num_pds);
+	return 0;
+}

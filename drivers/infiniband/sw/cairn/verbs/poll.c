@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Kernel consumers of completion queues: polling and arming. */
+#include "verbs/ops.h"
+#include "verbs/queue.h"
+
+static const enum ib_wc_opcode wc_opcodes[] = {
+	[CAIRN_CQE_SEND] = IB_WC_SEND,
+	[CAIRN_CQE_WRITE] = IB_WC_RDMA_WRITE,
+	[CAIRN_CQE_READ] = IB_WC_RDMA_READ,
+	[CAIRN_CQE_CAS] = IB_WC_COMP_SWAP,
+	[CAIRN_CQE_FAA] = IB_WC_FETCH_ADD,
+	[CAIRN_CQE_LOCAL_INV] = IB_WC_LOCAL_INV,
+	[CAIRN_CQE_REG_MR] = IB_WC_REG_MR,
+	[CAIRN_CQE_WRITE_PERSIST] = IB_WC_RDMA_WRITE,
+	[CAIRN_CQE_RECV] = IB_WC_RECV,
+	[CAIRN_CQE_RECV_IMM] = IB_WC_RECV_RDMA_WITH_IMM,
+};
+
+static void fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)
+{
+	if (cqe->flags & CAIRN_CQE_WITH_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = (__force __be32)cqe->imm_or_key;
+	} else if (cqe->flags & CAIRN_CQE_WITH_INV) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = cqe->imm_or_key;
+	}
+	if (cqe->flags & CAIRN_CQE_GRH) {
+		wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE;
+		wc->network_hdr_type = cqe->flags & CAIRN_CQE_IPV4 ?
+				       RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	}
+	if (cqe->flags & CAIRN_CQE_VLAN) {
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+		wc->vlan_id = cqe->vlan;
+	}
+}
+
+static void fill_wc(struct ib_wc *wc, const struct cairn_cqe *cqe,
+		    struct ib_qp *ibqp)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->opcode = wc_opcodes[cqe->opcode];
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->qp = ibqp;
+	wc->src_qp = cqe->src_qp;
+	wc->sl = cqe->sl;
+	wc->port_num = 1;
+	fill_flags(wc, cqe);
+}
+
+/* Its address only; who polls knows that the queue pair lives. */
+static struct ib_qp *find_qp(struct cairn_nic *nic, u32 qpn)
+{
+	struct cairn_exec *x = xa_load(&nic->qps, qpn);
+
+	return x ? &container_of(x, struct cairn_qp, exec)->ibqp : NULL;
+}
+
+/**
+ * cairn_poll_cq() - ib_device_ops.poll_cq
+ * @ibcq: of a kernel consumer
+ * @num: room in @wc
+ * @wc: filled in
+ *
+ * Entries of a queue pair that is destroyed are dropped: there is no struct
+ * ib_qp to name in them. Returns the number of entries. Any context.
+ */
+int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	struct cairn_nic *nic = &to_cairn_dev(ibcq->device)->nic;
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+	struct cairn_queue *q = &cq->queue;
+	unsigned long flags;
+	int n = 0;
+	u32 i;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	rcu_read_lock();
+	for (i = q->host->index; n < num && i != q->index; i++) {
+		const struct cairn_cqe *cqe = cairn_queue_unit(q, i);
+		struct ib_qp *ibqp = find_qp(nic, cqe->qpn);
+
+		if (ibqp)
+			fill_wc(&wc[n++], cqe, ibqp);
+	}
+	rcu_read_unlock();
+	/* push() runs under the same lock: no barrier. */
+	q->host->index = i;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * cairn_req_notify_cq() - ib_device_ops.req_notify_cq
+ * @ibcq: of a kernel consumer
+ * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, IB_CQ_REPORT_MISSED_EVENTS
+ *
+ * A request for the next completion is not weakened by a later one for the
+ * next solicited. Returns 1 when entries wait and that was asked, else 0. Any
+ * context.
+ */
+int cairn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+	struct cairn_qinfo_host *host = cq->queue.host;
+	unsigned long irq;
+	u32 arm, pending;
+	int ret;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	pending = host->arm == cq->arm_seen ? 0 : host->arm & CAIRN_ARM_MASK;
+	arm = pending == CAIRN_ARM_NEXT ||
+	      (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP ?
+	      CAIRN_ARM_NEXT : CAIRN_ARM_SOLICITED;
+	host->arm = (host->arm & ~CAIRN_ARM_MASK) + (CAIRN_ARM_MASK + 1) + arm;
+	ret = flags & IB_CQ_REPORT_MISSED_EVENTS &&
+	      host->index != cq->queue.index;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return ret;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Queue info of one user context: the arrays of space 1 and space 3, found
+ * from a queue id alone (rdma/cairn-abi.h).
+ */
+#ifndef CAIRN_VERBS_QINFO_H
+#define CAIRN_VERBS_QINFO_H
+
+#include <rdma/cairn-abi.h>
+#include <rdma/ib_verbs.h>
+
+struct cairn_qinfo_table;
+
+/* Queues of one context. */
+#define CAIRN_QINFO_MAX		(1u << 22)
+
+/* Where one queue's info lies. */
+struct cairn_qinfo_slot {
+	u32 qid;
+	struct cairn_qinfo_dev *dev;
+	struct cairn_qinfo_host *host;
+	u64 dev_offset;		/* for mmap(2): the page that holds *dev */
+	u64 host_offset;
+};
+
+/* An empty table, or NULL without memory. Process context. */
+struct cairn_qinfo_table *cairn_qinfo_create(struct ib_ucontext *ibuc);
+
+/* No queue is left; while @ibuc can still give back mmap entries. */
+void cairn_qinfo_destroy(struct cairn_qinfo_table *t);
+
+/**
+ * cairn_qinfo_get() - take a queue id
+ * @t: the table, grown by a chunk when needed
+ * @slot: filled in; both entries are zeroed
+ *
+ * Returns 0, -ENOSPC (CAIRN_QINFO_MAX) or -ENOMEM. Process context.
+ */
+int cairn_qinfo_get(struct cairn_qinfo_table *t,
+		    struct cairn_qinfo_slot *slot);
+
+/* @slot of a queue id that is taken. Process context. */
+void cairn_qinfo_find(struct cairn_qinfo_table *t, u32 qid,
+		      struct cairn_qinfo_slot *slot);
+
+/* Give a queue id back: its space 1 entry says INVALID. */
+void cairn_qinfo_put(struct cairn_qinfo_table *t, u32 qid);
+
+#endif

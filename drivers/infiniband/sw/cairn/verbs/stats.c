@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The counters of engine/counters.h as `rdma statistic` shows them. */
+#include <linux/percpu.h>
+#include "verbs/ops.h"
+#include "verbs/stats.h"
+#include "verbs/verbs.h"
+
+static const struct rdma_stat_desc descs[] = {
+#define X(id, counter, doc) { .name = #counter },
+	CAIRN_COUNTERS(X)
+#undef X
+};
+
+struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,
+						u32 port_num)
+{
+	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs),
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter c)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(nic->stats, cpu)->value[c]);
+	return sum;
+}
+
+/* ib_device_ops.get_hw_stats: all of them, whatever @index. */
+int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		       u32 port_num, int index)
+{
+	const struct cairn_nic *nic = &to_cairn_dev(ibdev)->nic;
+	int c;
+
+	if (!port_num)
+		return -EINVAL;
+	for (c = 0; c < CAIRN_CTR_COUNT; c++)
+		stats->value[c] = cairn_nic_sum(nic, c);
+	return CAIRN_CTR_COUNT;
+}
