@@ -54,4 +54,146 @@ static inline struct pair pair_new(u64 seed, const struct sim_qp_init *init,
 	return pair_with(seed, init, &attrs);
 }
 
+/*
+ * For tests that say what is posted, one by one: a pair with one region of
+ * RIG_LEN bytes at each end that allows everything.
+ */
+#define RIG_LEN		65536
+
+struct rig {
+	struct sim *s;
+	struct sim_qp *a, *b;
+	struct sim_mr *ma, *mb;
+};
+
+static inline struct rig rig_with(u64 seed, const struct sim_qp_init *init,
+				  const struct cairn_qp_attrs *attrs)
+{
+	struct pair p = pair_with(seed, init, attrs);
+
+	p.s->record = true;
+	return (struct rig){
+		.s = p.s,
+		.a = p.a,
+		.b = p.b,
+		.ma = sim_mr(p.s, 0, RIG_LEN, SIM_ALL),
+		.mb = sim_mr(p.s, 1, RIG_LEN, SIM_ALL),
+	};
+}
+
+static inline struct rig rig_new(u64 seed)
+{
+	return rig_with(seed, &sim_rc, &sim_attrs);
+}
+
+/* A work request of @len bytes at offset 0 of both regions, signaled. */
+static inline struct sim_wr rig_wr(const struct rig *r, struct cairn_sge *sge,
+				   u8 opcode, u32 len)
+{
+	*sge = sim_sge(r->ma, 0, len);
+	return (struct sim_wr){
+		.opcode = opcode,
+		.flags = CAIRN_WQE_SIGNALED,
+		.sge = sge,
+		.num_sge = 1,
+		.remote_addr = r->mb->va,
+		.rkey = r->mb->key,
+		.compare_add = 1,
+	};
+}
+
+/* Post it from a to b with number @wr_id. */
+static inline void rig_send(const struct rig *r, u64 wr_id, u8 opcode, u32 len)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(r, &sge, opcode, len);
+
+	wr.wr_id = wr_id;
+	sim_post_send(r->a, &wr);
+}
+
+/* Post a receive at b. */
+static inline void rig_recv(const struct rig *r, u64 wr_id, u32 len)
+{
+	struct cairn_sge sge = sim_sge(r->mb, RIG_LEN / 2, len);
+
+	sim_post_recv(r->b, wr_id, &sge, 1);
+}
+
+/* Post a receive at a, which is never used but may be flushed. */
+static inline void rig_recv_a(const struct rig *r, u64 wr_id)
+{
+	struct cairn_sge sge = sim_sge(r->ma, RIG_LEN / 2, 1024);
+
+	sim_post_recv(r->a, wr_id, &sge, 1);
+}
+
+/* Completion @n of a queue is for @wr_id and has @status. */
+#define expect_cqe(qp, side, n, id, st)					\
+	expect_cqe_at(__FILE__, __LINE__, qp, side, n, id, st)
+
+static inline bool expect_cqe_at(const char *file, int line,
+				 const struct sim_qp *qp,
+				 enum cairn_side_id side, u32 n, u64 wr_id,
+				 u8 status)
+{
+	const struct sim_cq *cq = &qp->cq[side];
+	const char *name = side == CAIRN_REQ ? "send" : "receive";
+
+	if (n >= cq->n) {
+		ktap_fail_at(file, line, "%u %s completions, expected more",
+			     cq->n, name);
+		return false;
+	}
+	if (cq->log[n].cqe.wr_id != wr_id || cq->log[n].cqe.status != status) {
+		ktap_fail_at(file, line,
+			     "%s completion %u: WR %llu status %u, not %llu status %u",
+			     name, n, cq->log[n].cqe.wr_id,
+			     cq->log[n].cqe.status, wr_id, status);
+		return false;
+	}
+	return true;
+}
+
+/* WRs @first to @last, in order from completion @n on, all with @status. */
+#define expect_cqes(qp, side, n, first, last, st)			\
+	expect_cqes_at(__FILE__, __LINE__, qp, side, n, first, last, st)
+
+static inline void expect_cqes_at(const char *file, int line,
+				  const struct sim_qp *qp,
+				  enum cairn_side_id side, u32 n, u64 first,
+				  u64 last, u8 status)
+{
+	u64 id;
+
+	for (id = first; id <= last; id++)
+		if (!expect_cqe_at(file, line, qp, side, n++, id, status))
+			return;
+}
+
+/* Packets of @kind that @qp has sent since record @from. */
+static inline u32 sent_kind(const struct sim_qp *qp, u32 from,
+			    enum cairn_kind kind)
+{
+	const struct sim *s = qp->s;
+	u32 n = 0;
+
+	for (; from < s->n_sent; from++)
+		n += s->sent[from].qp == qp &&
+		     s->sent[from].pkt.op->kind == kind;
+	return n;
+}
+
+/* The last packet that @qp has sent, or NULL. */
+static inline const struct cairn_pkt *last_sent(const struct sim_qp *qp)
+{
+	const struct sim *s = qp->s;
+	u32 i = s->n_sent;
+
+	while (i--)
+		if (s->sent[i].qp == qp)
+			return &s->sent[i].pkt;
+	return NULL;
+}
+
 #endif

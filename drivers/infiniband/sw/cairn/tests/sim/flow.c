@@ -313,6 +313,8 @@ static struct sim_mr *image_of(struct flow *f, u32 host, u32 len, u8 **image)
 void flow_start(struct flow *f)
 {
 	f->started = true;
+	f->ssn0 = f->from->c.req.ssn;
+	f->probe = FLOW_NONE;
 	f->dst = image_of(f, f->from->host, f->dst_len, &f->dst_image);
 	f->rbuf = image_of(f, f->to->host, f->rbuf_len, &f->rbuf_image);
 	pump(f->s, f);

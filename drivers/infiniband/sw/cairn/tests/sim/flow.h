@@ -7,8 +7,9 @@
  * target's memory, in posting order. The judge then watches completions and
  * packets: completions come in posting order, once, with the right contents;
  * at the time of a completion the data is where it belongs; fences hold; the
- * limit of outstanding READs and atomics holds. At the end all memory equals
- * the model, bytes outside of all destinations included.
+ * limit of outstanding READs and atomics holds, as does that of end-to-end
+ * credits but for one packet. At the end all memory equals the model, bytes
+ * outside of all destinations included.
  *
  * A READ that is executed again may see what later requests wrote, as long as
  * no fence stands between (IBTA table 79): the judge accepts for each byte the
@@ -99,6 +100,12 @@ struct flow {
 	u32 recvs, recv_posted, recv_done;
 	u32 psns;
 	u32 rd_out;
+	/* Credits as the arriving AETHs tell; numbers relative to the flow. */
+	u32 ssn0;		/* SSN of the first request */
+	s32 lsn;		/* requests that the receiver can take */
+	bool lsn_known;
+	u32 una;		/* PSNs that any answer acknowledged */
+	u32 probe;		/* PSN beyond the limit on the way, FLOW_NONE */
 	bool started;
 };
 

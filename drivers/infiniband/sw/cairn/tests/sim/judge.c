@@ -237,6 +237,20 @@ static void check_fence(struct flow *f, const struct flow_wr *wr)
 			check_result(f, i);
 }
 
+/* End-to-end credits (IBTA 9.7.7.2): beyond them one packet may probe. */
+static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
+{
+	s32 n = wr - f->wr + 1;
+
+	if (wr->recv == FLOW_NONE || !f->lsn_known || n <= f->lsn ||
+	    f->probe == rel)
+		return;
+	if (f->probe != FLOW_NONE)
+		sim_fail(f->s, "PSNs %u and %u of the flow probe beyond credits",
+			 f->probe, rel);
+	f->probe = rel;
+}
+
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
@@ -251,6 +265,7 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			 pkt->psn);
 		return SIM_PASS;
 	}
+	check_credit(f, wr, cairn_psn_add(pkt->psn, -qp->psn));
 	if (wr->emitted)
 		return SIM_PASS;
 	wr->emitted = true;
@@ -261,13 +276,46 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 	return SIM_PASS;
 }
 
+/* IBTA table 42 */
+static s32 credits(u8 syndrome)
+{
+	u32 code = syndrome & CAIRN_AETH_VALUE_MASK;
+
+	if (code == CAIRN_AETH_CREDIT_INVALID)
+		return -1;
+	if (code < 4)
+		return code;
+	return (code & 1 ? 3 : 2) << (code / 2 - 1);
+}
+
+static void learn_credits(struct flow *f, const struct cairn_pkt *pkt)
+{
+	u32 rel = cairn_psn_add(pkt->psn, -f->from->psn);
+	bool ack = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
+	s32 n = credits(pkt->syndrome);
+
+	f->probe = FLOW_NONE;
+	if (ack && n >= 0) {
+		/* the MSN of request number 1 is its SSN */
+		n += cairn_psn_diff(pkt->msn, f->ssn0) + 1;
+		f->lsn = max(f->lsn, n);
+	}
+	/* what is out of date, or a response out of order, may be ignored */
+	if (pkt->op->kind == CAIRN_KIND_ACK && ack && rel >= f->una)
+		f->lsn_known = credits(pkt->syndrome) >= 0;
+	f->una = max(f->una, rel + ack);
+}
+
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
 	struct flow_wr *wr;
 
-	if (!f || (pkt->op->kind != CAIRN_KIND_READ_RESP &&
-		   pkt->op->kind != CAIRN_KIND_ATOMIC_ACK))
+	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE))
+		return;
+	if (pkt->op->hdrs & CAIRN_HDR_AETH)
+		learn_credits(f, pkt);
+	if (pkt->op->kind == CAIRN_KIND_ACK)
 		return;
 	wr = wr_of(f, pkt->psn);
 	if (!wr || wr->answered || !reads(wr) ||

@@ -207,6 +207,9 @@ void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 		cq->log = realloc(cq->log, cq->room * sizeof(*cq->log));
 	}
 	cq->log[cq->n++] = (struct sim_cqe){ *cqe, qp->s->now };
+	sim_trace(qp, "%s completion %llu status %u",
+		  side == CAIRN_REQ ? "send" : "receive",
+		  (unsigned long long)cqe->wr_id, cqe->status);
 	if (cqe->qpn != q->qpn)
 		sim_fail(qp->s, "completion names QP %u, not %u", cqe->qpn,
 			 q->qpn);

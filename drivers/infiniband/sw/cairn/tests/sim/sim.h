@@ -203,6 +203,7 @@ struct sim {
 	struct sim_qp *run_qp;
 	enum cairn_side_id run_side;
 
+	bool trace;		/* SIM_TRACE in the environment: print packets */
 	bool record;		/* keep sent[] */
 	struct sim_sent *sent;
 	u32 n_sent;
@@ -225,6 +226,11 @@ void sim_free(struct sim *s);
 
 /* Something that must hold did not. The first one is remembered. */
 void sim_fail(struct sim *s, const char *fmt, ...) __printf(2, 3);
+
+/* Print a line of the story, if SIM_TRACE is set in the environment. */
+void sim_trace(const struct sim_qp *qp, const char *fmt, ...) __printf(2, 3);
+void sim_trace_pkt(const struct sim_qp *qp, const char *what,
+		   const struct cairn_pkt *pkt);
 
 /* Have @fn run at @when. */
 void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),

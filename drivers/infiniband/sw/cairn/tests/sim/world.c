@@ -89,6 +89,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 	s->latency_ns = 2000;
 	s->byte_ps = 80;	/* 100 Gbit/s */
 	s->budget = 64;
+	s->trace = getenv("SIM_TRACE");
 	return s;
 }
 
@@ -132,6 +133,33 @@ void sim_fail(struct sim *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(s->why, sizeof(s->why), fmt, ap);
 	va_end(ap);
+}
+
+void sim_trace(const struct sim_qp *qp, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!qp->s->trace)
+		return;
+	printf("# %llu.%03llu us host %u ",
+	       (unsigned long long)qp->s->now / 1000,
+	       (unsigned long long)qp->s->now % 1000, qp->host);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+void sim_trace_pkt(const struct sim_qp *qp, const char *what,
+		   const struct cairn_pkt *pkt)
+{
+	char aeth[40] = "";
+
+	if (pkt->op->hdrs & CAIRN_HDR_AETH)
+		snprintf(aeth, sizeof(aeth), " syndrome %02x msn %u",
+			 pkt->syndrome, pkt->msn);
+	sim_trace(qp, "%s %s psn %u len %u%s%s", what, pkt->op->name, pkt->psn,
+		  pkt->payload_len, pkt->ack_req ? " ackreq" : "", aeth);
 }
 
 /*
