@@ -225,7 +225,93 @@ static void posts_and_completions(void)
 	fake_close(ctx);
 }
 
+/*
+ * The two full barriers by themselves: host and device each store one word and
+ * load the other's, at the same moment as far as possible. Both must not miss.
+ */
+#define ROUNDS		300000
+
+static struct cairn_qinfo_dev l_dev __attribute__((aligned(64)));
+static struct cairn_qinfo_host l_host __attribute__((aligned(64)));
+static _Atomic uint32_t l_round __attribute__((aligned(64)));
+static _Atomic uint32_t l_done __attribute__((aligned(64)));
+static bool l_device_saw[ROUNDS + 1], l_host_saw[ROUNDS + 1];
+static bool l_arms;
+
+static void spin_until(_Atomic uint32_t *word, uint32_t value)
+{
+	for (unsigned int i = 1; *word != value; i++)
+		if (!(i % 2000))
+			sched_yield();	/* one CPU only */
+}
+
+static void *litmus_device(void *arg)
+{
+	uint32_t *mine = l_arms ? &l_dev.index : &l_dev.wakeup;
+	uint32_t *theirs = l_arms ? &l_host.arm : &l_host.index;
+
+	(void)arg;
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		spin_until(&l_round, i);
+		__atomic_store_n(mine, i, __ATOMIC_RELEASE);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		l_device_saw[i] = __atomic_load_n(theirs, __ATOMIC_ACQUIRE) == i;
+		l_done = i;
+	}
+	return NULL;
+}
+
+static bool litmus_wake(struct cairn_ring *ring, uint32_t i)
+{
+	ring->index = i;
+	cairn_ring_publish(ring);
+	return cairn_ring_must_wake(ring);
+}
+
+static bool litmus_arm(struct cairn_ring *ring, uint32_t i)
+{
+	cairn_ring_arm(ring, i);
+	cairn_ring_reload(ring);
+	return ring->dev_index == i;
+}
+
+static void litmus(bool arms)
+{
+	struct cairn_ring ring = { .dev = &l_dev, .host = &l_host };
+	uint32_t missed = 0;
+	pthread_t thread;
+
+	memset(&l_dev, 0, sizeof(l_dev));
+	memset(&l_host, 0, sizeof(l_host));
+	l_arms = arms;
+	l_round = 0;
+	l_done = 0;
+	pthread_create(&thread, NULL, litmus_device, NULL);
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		l_dev.wakeup = 0;
+		l_round = i;
+		l_host_saw[i] = arms ? litmus_arm(&ring, i) :
+				       litmus_wake(&ring, i);
+		spin_until(&l_done, i);
+		missed += !l_host_saw[i] && !l_device_saw[i];
+	}
+	pthread_join(thread, NULL);
+	ktap_eq(missed, 0);
+}
+
+static void wake_barrier(void)
+{
+	litmus(false);
+}
+
+static void arm_barrier(void)
+{
+	litmus(true);
+}
+
 static const struct ktap_test tests[] = {
+	KTAP(wake_barrier),
+	KTAP(arm_barrier),
 	KTAP(posts_and_completions),
 };
 
