@@ -349,7 +349,9 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		return;
 	off = cairn_psn_diff(pkt->psn, s->psn) * q->attrs.pmtu;
 	want = min_t(u32, s->length - off, q->attrs.pmtu);
-	if (pkt->payload_len != want) {
+	/* FIRST and MIDDLE may both be right, from different attempts. */
+	if (pkt->payload_len != want ||
+	    !(pkt->op->flags & CAIRN_OP_LAST) != (off + want < s->length)) {
 		cairn_req_fail(q, CAIRN_CQE_BAD_RESP_ERR, pkt->opcode);
 		return;
 	}
