@@ -20,9 +20,13 @@
 
 static inline void sim_end_at(const char *file, int line, struct sim *s)
 {
+	static u32 reported;
+
+	if (!ktap.failures)
+		reported = 0;
 	if (s->failures)
 		ktap_fail_at(file, line, "%s", s->why);
-	if (ktap.failures)
+	if (ktap.failures && !reported++)
 		ktap_diag("repeat with: %s", sim_repeat());
 	sim_free(s);
 }

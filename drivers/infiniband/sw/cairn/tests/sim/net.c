@@ -370,7 +370,8 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 
 	BUG_ON(pkt->payload_len > 4096);
 	len = cairn_pkt_build(buf, pkt);
-	memcpy(buf + len, payload, pkt->payload_len);
+	if (pkt->payload_len)
+		memcpy(buf + len, payload, pkt->payload_len);
 	len += pkt->payload_len;
 	memset(buf + len, 0, cairn_pad(pkt->payload_len));
 	len += cairn_pad(pkt->payload_len);

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a requester makes of answers, good and bad, that a scripted peer gives:
+ * status of the completion, state of the QP, flush of everything else.
+ */
+#include "engine.h"
+
+/* A QP whose peer is this test: requests go nowhere, answers are injected. */
+static struct rig alone(const struct cairn_qp_attrs *attrs)
+{
+	struct rig r = rig_with(1, &sim_rc, attrs);
+
+	r.s->dead[1] = true;
+	return r;
+}
+
+static void settle(struct rig *r)
+{
+	sim_run(r->s, 10 * SIM_US);
+}
+
+/* Answer PSN number @n of a's program. */
+static void answer(struct rig *r, u8 opcode, u32 n, u8 syndrome, u32 msn,
+		   u32 len)
+{
+	struct cairn_pkt pkt = {
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->a->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.syndrome = syndrome,
+		.msn = msn,
+		.payload_len = len,
+	};
+
+	sim_inject(r->a, &pkt, r->mb->mem);
+	settle(r);
+}
+
+static void ack(struct rig *r, u32 n, u8 syndrome)
+{
+	answer(r, CAIRN_BTH_ACK, n, syndrome, 0, 0);
+}
+
+struct nak_case {
+	u8 code;
+	u8 status;
+};
+
+static const struct nak_case fatal_naks[] = {
+	{ CAIRN_NAK_INVALID_REQUEST, CAIRN_CQE_REM_INV_REQ_ERR },
+	{ CAIRN_NAK_REMOTE_ACCESS, CAIRN_CQE_REM_ACCESS_ERR },
+	{ CAIRN_NAK_REMOTE_OP, CAIRN_CQE_REM_OP_ERR },
+};
+
+/* The NAK acknowledges what is before it, fails its own, flushes the rest. */
+static void fatal_naks_end_the_connection(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(fatal_naks); i++) {
+		struct rig r = alone(&sim_attrs);
+
+		rig_recv_a(&r, 11);
+		rig_recv_a(&r, 12);
+		rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
+		rig_send(&r, 2, CAIRN_WQE_SEND, 2048);		/* 1, 2 */
+		rig_send(&r, 3, CAIRN_WQE_WRITE, 3072);		/* 3..5 */
+		rig_send(&r, 4, CAIRN_WQE_READ, 1);
+		rig_send(&r, 5, CAIRN_WQE_SEND, 1);
+		settle(&r);
+		ack(&r, 4, CAIRN_AETH_NAK | fatal_naks[i].code);
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+		expect_cqe(r.a, CAIRN_REQ, 2, 3, fatal_naks[i].status);
+		expect_cqes(r.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(r.a->cq[CAIRN_REQ].n, 5);
+		expect_cqes(r.a, CAIRN_RESP, 0, 11, 12,
+			    CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+		ktap_eq(r.a->cq[CAIRN_REQ].log[2].cqe.vendor_err,
+			CAIRN_AETH_NAK | fatal_naks[i].code);
+		/* what is posted now is flushed as well */
+		rig_send(&r, 6, CAIRN_WQE_SEND, 1);
+		rig_recv_a(&r, 13);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 5, 6, CAIRN_CQE_WR_FLUSH_ERR);
+		expect_cqe(r.a, CAIRN_RESP, 2, 13, CAIRN_CQE_WR_FLUSH_ERR);
+		sim_end(r.s);
+	}
+}
+
+/* Reserved AETH types and NAK codes mean nothing and change nothing. */
+static void reserved_syndromes_are_ignored(void)
+{
+	struct rig r = alone(&sim_attrs);
+	u32 syndrome;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);
+	settle(&r);
+	for (syndrome = 0x40; syndrome < 0x100; syndrome++) {
+		if (syndrome >= CAIRN_AETH_NAK &&
+		    syndrome <= (CAIRN_AETH_NAK | CAIRN_NAK_INVALID_RD_REQUEST))
+			continue;
+		ack(&r, 0, syndrome);
+		if (!ktap_eq(r.a->cq[CAIRN_REQ].n, 0))
+			break;
+	}
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 1);
+	ack(&r, 0, CAIRN_AETH_ACK);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* Sequence NAK: acknowledge before it, repeat from it, at once. */
+static void sequence_nak_goes_back_exactly(void)
+{
+	struct rig r = alone(&sim_attrs);
+	u32 from;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 2048);		/* 0, 1 */
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 4096);		/* 2..5 */
+	settle(&r);
+	from = r.s->n_sent;
+	ack(&r, 3, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.s->n_sent, from + 3);
+	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 3));
+	ktap_eq(r.s->sent[from].pkt.opcode, CAIRN_BTH_WRITE_MIDDLE);
+	ktap_eq(r.s->sent[from + 2].pkt.opcode, CAIRN_BTH_WRITE_LAST);
+	ktap_ok(r.s->sent[from].retransmit);
+	ack(&r, 5, CAIRN_AETH_ACK);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* Without progress, each sequence NAK costs a retry. */
+static void sequence_naks_without_progress_end(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+	u32 i;
+
+	attrs.retry_cnt = 3;
+	r = alone(&attrs);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);
+	settle(&r);
+	for (i = 0; i < 4; i++)
+		ack(&r, 0, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(r.s);
+}
+
+/* Answers to PSNs that are not on the way are no answers. */
+static void answers_out_of_the_window(void)
+{
+	static const u8 syndromes[] = {
+		CAIRN_AETH_ACK, CAIRN_AETH_RNR_NAK | 1,
+		CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ,
+		CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS,
+	};
+	static const u32 psns[] = { 2, 3, 1000, 0x7fffff, 0x800000, 0xffffff };
+	struct rig r = alone(&sim_attrs);
+	u32 i, k;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 2048);
+	settle(&r);
+	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
+		for (k = 0; k < ARRAY_SIZE(psns); k++)
+			ack(&r, psns[k], syndromes[i]);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 2);
+	ack(&r, 1, CAIRN_AETH_ACK);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	/* the same once more, now that nothing is outstanding */
+	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
+		ack(&r, 1, syndromes[i]);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	sim_end(r.s);
+}
+
+/* One ACK completes everything before it, but no READ. */
+static void ack_coalesced_over_a_read_is_an_implied_nak(void)
+{
+	struct rig r = alone(&sim_attrs);
+	u32 from;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_READ, 2048);		/* 1, 2 */
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 1024);		/* 3 */
+	settle(&r);
+	from = r.s->n_sent;
+	ack(&r, 3, CAIRN_AETH_ACK);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.s->n_sent, from + 2);
+	ktap_eq(r.s->sent[from].pkt.opcode, CAIRN_BTH_READ_REQUEST);
+	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 1));
+	/* more of the same burst do not repeat it */
+	ack(&r, 3, CAIRN_AETH_ACK);
+	ktap_eq(r.s->n_sent, from + 2);
+	sim_end(r.s);
+}
+
+/* A READ that broke off is asked for from there. */
+static void read_resumes_where_it_broke_off(void)
+{
+	struct rig r = alone(&sim_attrs);
+	const struct cairn_pkt *p;
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	sim_run(r.s, 100 * SIM_MS);
+	p = last_sent(r.a);
+	ktap_eq(p->opcode, CAIRN_BTH_READ_REQUEST);
+	ktap_eq(p->psn, cairn_psn_add(r.a->psn, 2));
+	ktap_eq(p->va, r.mb->va + 2048);
+	ktap_eq(p->dma_len, 5000 - 2048);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 3, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_LAST, 4, 0, 1, 5000 - 4096);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+struct response {
+	u8 opcode;
+	u32 n;
+	u32 len;
+};
+
+/* Responses that do not fit the request end it with BAD_RESP. */
+static void responses_of_the_wrong_length(void)
+{
+	static const struct response bad[] = {
+		{ CAIRN_BTH_READ_RESP_FIRST, 0, 1000 },
+		{ CAIRN_BTH_READ_RESP_FIRST, 0, 1028 },
+		{ CAIRN_BTH_READ_RESP_ONLY, 0, 1024 },
+		{ CAIRN_BTH_READ_RESP_ONLY, 0, 0 },
+		{ CAIRN_BTH_READ_RESP_LAST, 0, 952 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct rig r = alone(&sim_attrs);
+		u8 before[RIG_LEN];
+
+		memcpy(before, r.ma->mem, RIG_LEN);
+		rig_send(&r, 1, CAIRN_WQE_READ, 3000);
+		rig_send(&r, 2, CAIRN_WQE_WRITE, 10);
+		settle(&r);
+		answer(&r, bad[i].opcode, bad[i].n, 0, 1, bad[i].len);
+		if (!expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_BAD_RESP_ERR))
+			ktap_diag("response %u", i);
+		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_mem_eq(r.ma->mem, before, RIG_LEN);
+		sim_end(r.s);
+	}
+}
+
+/* A response of the wrong kind is not one, and never a success. */
+static void responses_of_the_wrong_kind(void)
+{
+	struct rig r = alone(&sim_attrs);
+	u8 before[RIG_LEN];
+
+	memcpy(before, r.ma->mem, RIG_LEN);
+	rig_send(&r, 1, CAIRN_WQE_READ, 8);	/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_FAA, 8);	/* 1 */
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 8);	/* 2 */
+	settle(&r);
+	answer(&r, CAIRN_BTH_ATOMIC_ACK, 0, 0, 1, 0);
+	answer(&r, CAIRN_BTH_ATOMIC_ACK, 2, 0, 1, 0);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 1, 0, 1, 8);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 2, 0, 1, 8);
+	answer(&r, CAIRN_BTH_ACK, 0, 0, 1, 0);
+	answer(&r, CAIRN_BTH_ACK, 1, 0, 1, 0);
+	ktap_mem_eq(r.ma->mem, before, RIG_LEN);
+	if (r.a->cq[CAIRN_REQ].n)
+		ktap_ok(r.a->cq[CAIRN_REQ].log[0].cqe.status !=
+			CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void duplicate_responses_change_nothing(void)
+{
+	struct rig r = alone(&sim_attrs);
+	u8 after[RIG_LEN];
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 2000);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	memset(r.mb->mem, 0, 4096);
+	memcpy(after, r.ma->mem, RIG_LEN);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	ktap_mem_eq(r.ma->mem, after, RIG_LEN);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
+/* Answers in states in which no request can be outstanding. */
+static void answers_in_other_states(void)
+{
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	settle(&r);
+	sim_modify(r.a, CAIRN_QP_ERR);
+	settle(&r);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ack(&r, 0, CAIRN_AETH_ACK);
+	sim_reset(r.a);
+	ack(&r, 0, CAIRN_AETH_ACK);
+	sim_modify(r.a, CAIRN_QP_INIT);
+	ack(&r, 0, CAIRN_AETH_ACK);
+	sim_modify(r.a, CAIRN_QP_RTR);
+	ack(&r, 0, CAIRN_AETH_ACK);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	sim_end(r.s);
+}
+
+/* A partition that is not ours. Bit 15 says full or limited member. */
+static void wrong_pkey_is_dropped(void)
+{
+	struct rig r = alone(&sim_attrs);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_ACK,
+		.pkey = 0x8001,
+		.qpn = r.a->c.qpn,
+		.psn = r.a->psn,
+	};
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	settle(&r);
+	sim_inject(r.a, &pkt, NULL);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_WRONG_QP], 1);
+	pkt.pkey = 0x7fff;
+	sim_inject(r.a, &pkt, NULL);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(fatal_naks_end_the_connection),
+	KTAP(reserved_syndromes_are_ignored),
+	KTAP(sequence_nak_goes_back_exactly),
+	KTAP(sequence_naks_without_progress_end),
+	KTAP(answers_out_of_the_window),
+	KTAP(ack_coalesced_over_a_read_is_an_implied_nak),
+	KTAP(read_resumes_where_it_broke_off),
+	KTAP(responses_of_the_wrong_length),
+	KTAP(responses_of_the_wrong_kind),
+	KTAP(duplicate_responses_change_nothing),
+	KTAP(answers_in_other_states),
+	KTAP(wrong_pkey_is_dropped),
+};
+
+KTAP_MAIN(tests)
