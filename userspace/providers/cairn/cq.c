@@ -13,10 +13,10 @@ VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
 VERBS_RESP(cairn_cq_resize_resp, struct ib_uverbs_resize_cq_resp,
 	   struct cairn_resize_cq_resp);
 
-#define CQ_WC_FLAGS							\
-	((uint64_t)IBV_WC_STANDARD_FLAGS |				\
-	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |				\
+#define CQ_TIME_FLAGS							\
+	((uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |		\
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define CQ_WC_FLAGS	(IBV_WC_STANDARD_FLAGS | CQ_TIME_FLAGS)
 
 static struct cairn_cq *cq_alloc(void)
 {
@@ -102,8 +102,8 @@ struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
 		return NULL;
 	cq->single_threaded = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 			      (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
-	/* Every completion has a timestamp: nothing to ask of the kernel. */
-	plain.wc_flags = 0;
+	/* The kernel only has to know whether to take the time. */
+	plain.wc_flags &= CQ_TIME_FLAGS;
 	plain.comp_mask = 0;
 	plain.flags = 0;
 	err = ibv_cmd_create_cq_ex(ibctx, &plain, &cq->vcq, &cmd,
