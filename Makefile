@@ -25,7 +25,7 @@ USERSPACE := $(wildcard userspace/Makefile)
 userspace-make = $(MAKE) --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
-	uninstall clean check checkpatch sparse layers shellcheck hosttest \
+	uninstall clean check checkpatch sparse layers kernel-doc shellcheck hosttest vmtest-programs \
 	vmtest vm test demo $(addprefix module-,$(SERIES))
 
 all: modules userspace
@@ -38,7 +38,7 @@ help:
 	@echo '                    DESTDIR and INSTALL_MOD_PATH as usual'
 	@echo 'make uninstall      take that away again'
 	@echo 'make check          checkpatch, sparse, layers, shellcheck'
-	@echo 'make hosttest       protocol code as host programs, under sanitizers'
+	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
@@ -59,6 +59,7 @@ $(addprefix module-,$(SERIES)): module-%: deps-quick
 
 # staged as "make install" would put it: the VM takes it from there
 userspace: deps-quick
+	@mkdir -p build
 ifneq ($(USERSPACE),)
 	@flock build $(userspace-make)
 	@flock build $(userspace-make) install DESTDIR=$(TOP)/build/stage >build/stage.log
@@ -84,10 +85,10 @@ endif
 clean:
 	rm -rf build
 
-check: deps-quick
-	@scripts/check/all
+check: modules
+	@scripts/check/all $(KVERS)
 
-checkpatch layers shellcheck: deps-quick
+checkpatch layers kernel-doc shellcheck: deps-quick
 	@scripts/check/$@.sh
 
 sparse: deps-quick
@@ -95,8 +96,17 @@ sparse: deps-quick
 
 hosttest: deps-quick
 	@env -u BUILD $(MAKE) --no-print-directory -C drivers/infiniband/sw/cairn/tests test
+ifneq ($(USERSPACE),)
+	@$(userspace-make) test
+endif
 
-vmtest: all
+# the programs that the tests in the VM run
+vmtest-programs: deps-quick
+ifneq ($(wildcard tests/vm/Makefile),)
+	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
+endif
+
+vmtest: all vmtest-programs
 	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
 
 vm: all

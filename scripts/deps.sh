@@ -17,6 +17,7 @@ packages=(
 	# the module, for both kernels
 	build-essential bc bison flex kmod xz-utils zstd sparse
 	linux-headers-amd64 linux-headers-6.12-amd64
+	shellcheck
 	# checkpatch is not in the headers packages
 	linux-source-6.12
 	# the provider, the tools and the fuzzers
@@ -27,7 +28,7 @@ packages=(
 	# what runs in it
 	rdma-core ibverbs-utils rdmacm-utils ibverbs-providers
 	infiniband-diags perftest python3 python3-pyverbs
-	iproute2 iputils-ping ethtool tcpdump tshark nftables strace procps
+	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl nvme-cli iperf3
 	# documentation and graphs
 	gnuplot-nox python3-docutils
