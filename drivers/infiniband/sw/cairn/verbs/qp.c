@@ -9,7 +9,6 @@
  * stops what still runs.
  */
 #include <linux/log2.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include "verbs/doorbell.h"
 #include "verbs/limits.h"
