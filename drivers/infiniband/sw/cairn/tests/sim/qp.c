@@ -203,7 +203,7 @@ static void fill_wqe(union cairn_wqe_buf *b, const struct sim_wr *wr)
 		w->inline_len = wr->inline_len;
 		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,
 		       wr->inline_len);
-	} else {
+	} else if (wr->num_sge) {
 		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
 		       wr->num_sge * sizeof(*wr->sge));
 	}
@@ -255,7 +255,9 @@ bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
 	memset(&b, 0, sizeof(b));
 	b.recv.wr_id = wr_id;
 	b.recv.num_sge = num_sge;
-	memcpy(b.bytes + CAIRN_RECV_SGE_OFFSET, sge, num_sge * sizeof(*sge));
+	if (num_sge)
+		memcpy(b.bytes + CAIRN_RECV_SGE_OFFSET, sge,
+		       num_sge * sizeof(*sge));
 	ring_write(rq->ring, rq->depth, rq->tail, &b, rq->stride);
 	rq->tail += rq->stride;
 	return true;

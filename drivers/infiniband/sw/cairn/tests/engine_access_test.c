@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Keys, ranges and rights, remote and local: what is refused, how each end
+ * learns of it, and that nothing was touched.
+ */
+#include "engine.h"
+
+#define LEN	3000
+
+/* What the request that must fail looks like, and what it meets. */
+struct refusal {
+	const char *name;
+	u8 opcode;
+	u32 len;
+	s64 va_off;		/* from the start of the target */
+	u32 rkey_xor;
+	bool other_pd;
+	u32 mr_without;		/* access bits that the target lacks */
+	bool qp_without;	/* the QP attribute for the operation is off */
+	u8 status;		/* at the requester */
+	enum cairn_async event;	/* at the responder */
+};
+
+#define WITHOUT(a)	.mr_without = 1 << CAIRN_ACCESS_REMOTE_##a
+#define ACCESS								\
+	.status = CAIRN_CQE_REM_ACCESS_ERR,				\
+	.event = CAIRN_ASYNC_QP_ACCESS_ERR
+#define INVALID								\
+	.status = CAIRN_CQE_REM_INV_REQ_ERR,				\
+	.event = CAIRN_ASYNC_QP_REQ_ERR
+
+static const struct refusal refusals[] = {
+	{ "write: wrong key", CAIRN_WQE_WRITE, LEN, .rkey_xor = 1, ACCESS },
+	{ "write: unknown key", CAIRN_WQE_WRITE, LEN, .rkey_xor = 0x7fff0000,
+	  ACCESS },
+	{ "write: other domain", CAIRN_WQE_WRITE, LEN, .other_pd = true,
+	  ACCESS },
+	{ "write: one byte before", CAIRN_WQE_WRITE, LEN, .va_off = -1,
+	  ACCESS },
+	{ "write: one byte beyond", CAIRN_WQE_WRITE, LEN,
+	  .va_off = RIG_LEN - LEN + 1, ACCESS },
+	{ "write: only byte beyond", CAIRN_WQE_WRITE, 1, .va_off = RIG_LEN,
+	  ACCESS },
+	{ "write: end of the address space", CAIRN_WQE_WRITE, LEN,
+	  .va_off = -(1LL << 62), ACCESS },
+	{ "write: region forbids", CAIRN_WQE_WRITE, LEN, WITHOUT(WRITE),
+	  ACCESS },
+	{ "write: QP forbids", CAIRN_WQE_WRITE, LEN, .qp_without = true,
+	  INVALID },
+	{ "write imm: wrong key", CAIRN_WQE_WRITE_IMM, LEN, .rkey_xor = 1,
+	  ACCESS },
+	{ "write imm: one byte beyond", CAIRN_WQE_WRITE_IMM, 10,
+	  .va_off = RIG_LEN - 9, ACCESS },
+	{ "write imm: QP forbids", CAIRN_WQE_WRITE_IMM, LEN,
+	  .qp_without = true, INVALID },
+	{ "read: wrong key", CAIRN_WQE_READ, LEN, .rkey_xor = 1, ACCESS },
+	{ "read: other domain", CAIRN_WQE_READ, LEN, .other_pd = true,
+	  ACCESS },
+	{ "read: one byte before", CAIRN_WQE_READ, LEN, .va_off = -1, ACCESS },
+	{ "read: one byte beyond", CAIRN_WQE_READ, LEN,
+	  .va_off = RIG_LEN - LEN + 1, ACCESS },
+	{ "read: region forbids", CAIRN_WQE_READ, LEN, WITHOUT(READ), ACCESS },
+	{ "read: QP forbids", CAIRN_WQE_READ, LEN, .qp_without = true,
+	  INVALID },
+	{ "cas: wrong key", CAIRN_WQE_CAS, 8, .rkey_xor = 1, ACCESS },
+	{ "faa: wrong key", CAIRN_WQE_FAA, 8, .rkey_xor = 1, ACCESS },
+	{ "faa: beyond", CAIRN_WQE_FAA, 8, .va_off = RIG_LEN, ACCESS },
+	{ "faa: misaligned", CAIRN_WQE_FAA, 8, .va_off = 4, INVALID },
+	{ "cas: misaligned", CAIRN_WQE_CAS, 8, .va_off = 1, INVALID },
+	{ "faa: region forbids", CAIRN_WQE_FAA, 8, WITHOUT(ATOMIC), ACCESS },
+	{ "faa: QP forbids", CAIRN_WQE_FAA, 8, .qp_without = true, INVALID },
+};
+
+static void forbid(struct rig *r, const struct refusal *c)
+{
+	r->mb->access &= ~c->mr_without;
+	if (c->other_pd)
+		r->mb->pd++;
+	if (c->qp_without) {
+		r->b->c.attrs.remote_write = false;
+		r->b->c.attrs.remote_read = false;
+		r->b->c.attrs.remote_atomic = false;
+	}
+}
+
+static void refused(const struct refusal *c)
+{
+	struct rig r = rig_new(1);
+	u8 ma[RIG_LEN], mb[RIG_LEN];
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, c->opcode, c->len);
+
+	forbid(&r, c);
+	memcpy(ma, r.ma->mem, RIG_LEN);
+	memcpy(mb, r.mb->mem, RIG_LEN);
+	rig_recv(&r, 21, LEN);
+	rig_recv(&r, 22, LEN);
+	rig_recv_a(&r, 31);
+	wr.wr_id = 1;
+	wr.remote_addr += c->va_off;
+	wr.rkey ^= c->rkey_xor;
+	sim_post_send(r.a, &wr);
+	rig_send(&r, 2, CAIRN_WQE_SEND, 10);
+	rig_send(&r, 3, CAIRN_WQE_READ, 10);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, c->status);
+	expect_cqes(r.a, CAIRN_REQ, 1, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.a, CAIRN_RESP, 0, 31, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqes(r.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.b->asyncs, 1);
+	ktap_eq(sim_async_count(r.b, c->event), 1);
+	ktap_eq(r.a->asyncs, 0);
+	ktap_eq(r.s->count[CAIRN_CTR_FATAL_NAKS_SENT], 1);
+	ktap_mem_eq(r.ma->mem, ma, RIG_LEN);
+	ktap_mem_eq(r.mb->mem, mb, RIG_LEN);
+	sim_end(r.s);
+}
+
+static void remote_access_is_refused(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(refusals); i++) {
+		refused(&refusals[i]);
+		if (ktap.failures) {
+			ktap_diag("case: %s", refusals[i].name);
+			break;
+		}
+	}
+}
+
+/* No byte, no access: key and address are not looked at. */
+static void zero_length_needs_no_right(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_WRITE_IMM,
+				  CAIRN_WQE_READ };
+	struct rig r = rig_new(1);
+	u32 i;
+
+	rig_recv(&r, 1, 0);
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct cairn_sge sge;
+		struct sim_wr wr = rig_wr(&r, &sge, ops[i], 0);
+
+		wr.wr_id = i;
+		wr.rkey = 0xdeadbeef;
+		wr.remote_addr = ~0ULL;
+		sim_post_send(r.a, &wr);
+	}
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void release(struct sim *s, void *mr)
+{
+	((struct sim_mr *)mr)->valid = false;
+}
+
+/* The target goes away while the message arrives. */
+static void released_under_a_write(void)
+{
+	struct rig r = rig_new(1);
+	u8 mb[RIG_LEN];
+	u32 i;
+
+	r.s->byte_ps = 8000;
+	r.s->faults.split = 1000;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 60000);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 10);
+	sim_at(r.s, r.s->now + 200 * SIM_US, release, r.mb);
+	sim_run(r.s, 201 * SIM_US);
+	memcpy(mb, r.mb->mem, RIG_LEN);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_mem_eq(r.mb->mem, mb, RIG_LEN);
+	for (i = 0; i < RIG_LEN && mb[i] == r.ma->mem[i]; i++)
+		;
+	ktap_ok(i > 10000 && i < 50000);
+	sim_end(r.s);
+}
+
+static void released_under_a_read(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.pmtu = 256;
+	r = rig_with(1, &sim_rc, &attrs);
+	r.s->budget = 1;
+	rig_send(&r, 1, CAIRN_WQE_READ, 60000);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 10);
+	sim_at(r.s, r.s->now + 50 * SIM_US, release, r.mb);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_QP_ACCESS_ERR), 1);
+	sim_end(r.s);
+}
+
+/* A duplicate READ meets the same checks as the first one did. */
+static void released_before_a_duplicate_read(void)
+{
+	struct rig r = rig_new(1);
+
+	r.s->dead[0] = true;
+	rig_send(&r, 1, CAIRN_WQE_READ, 100);
+	sim_run(r.s, SIM_MS);
+	r.mb->valid = false;
+	r.s->dead[0] = false;
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	sim_end(r.s);
+}
+
+/*
+ * Local memory.
+ */
+
+/* Breaks @sge of a work request on its way. */
+struct local_case {
+	const char *name;
+	u8 opcode;
+	u32 len;
+	void (*spoil)(struct rig *r, struct cairn_sge *sge);
+};
+
+static void wrong_lkey(struct rig *r, struct cairn_sge *sge)
+{
+	sge->lkey ^= 1;
+}
+
+static void before_start(struct rig *r, struct cairn_sge *sge)
+{
+	sge->addr--;
+}
+
+static void one_beyond(struct rig *r, struct cairn_sge *sge)
+{
+	sge->addr += RIG_LEN - sge->length + 1;
+}
+
+static void no_local_right(struct rig *r, struct cairn_sge *sge)
+{
+	struct sim_mr *mr = sim_mr(r->s, 0, 4096, SIM_REMOTE);
+
+	sge->addr = mr->va;
+	sge->lkey = mr->key;
+}
+
+static void foreign_domain(struct rig *r, struct cairn_sge *sge)
+{
+	struct sim_mr *mr = sim_mr(r->s, 0, 4096, SIM_ALL);
+
+	mr->pd++;
+	sge->addr = mr->va;
+	sge->lkey = mr->key;
+}
+
+static const struct local_case local_cases[] = {
+	{ "send: key", CAIRN_WQE_SEND, LEN, wrong_lkey },
+	{ "send: before", CAIRN_WQE_SEND, LEN, before_start },
+	{ "send: beyond", CAIRN_WQE_SEND, LEN, one_beyond },
+	{ "send: right", CAIRN_WQE_SEND, LEN, no_local_right },
+	{ "send: domain", CAIRN_WQE_SEND, LEN, foreign_domain },
+	{ "write: key", CAIRN_WQE_WRITE, LEN, wrong_lkey },
+	{ "write: beyond", CAIRN_WQE_WRITE, LEN, one_beyond },
+	{ "read: key", CAIRN_WQE_READ, LEN, wrong_lkey },
+	{ "read: beyond", CAIRN_WQE_READ, LEN, one_beyond },
+	{ "read: right", CAIRN_WQE_READ, LEN, no_local_right },
+	{ "faa: key", CAIRN_WQE_FAA, 8, wrong_lkey },
+	{ "faa: beyond", CAIRN_WQE_FAA, 8, one_beyond },
+};
+
+/* The earlier ones complete, it fails, the later ones are flushed. */
+static void local_refused(const struct local_case *c)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, c->opcode, c->len);
+
+	rig_recv(&r, 21, LEN);
+	rig_recv(&r, 22, LEN);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
+	rig_send(&r, 2, CAIRN_WQE_READ, 5000);
+	rig_send(&r, 3, CAIRN_WQE_SEND, LEN);
+	c->spoil(&r, &sge);
+	wr.wr_id = 4;
+	sim_post_send(r.a, &wr);
+	rig_send(&r, 5, CAIRN_WQE_WRITE, 10);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 3, 4, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 4, 5, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.a->count[CAIRN_CTR_LOCAL_PROT_ERRORS], 1);
+	ktap_eq(r.a->asyncs, 0);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	sim_end(r.s);
+}
+
+static void local_memory_is_refused(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(local_cases); i++) {
+		local_refused(&local_cases[i]);
+		if (ktap.failures) {
+			ktap_diag("case: %s", local_cases[i].name);
+			break;
+		}
+	}
+}
+
+/* The second entry of a list is bad: the first may have been used. */
+static void second_entry_is_bad(void)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge[2] = {
+		sim_sge(r.ma, 0, 100),
+		{ r.ma->va, 100, r.ma->key ^ 1 },
+	};
+	struct sim_wr wr = {
+		.wr_id = 1,
+		.opcode = CAIRN_WQE_WRITE,
+		.sge = sge,
+		.num_sge = 2,
+		.remote_addr = r.mb->va,
+		.rkey = r.mb->key,
+	};
+
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	/* an error completes even when no completion was asked for */
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_PROT_ERR);
+	sim_end(r.s);
+}
+
+/* The source of a long message goes away between two trains. */
+static void released_under_its_own_send(void)
+{
+	struct rig r = rig_new(1);
+
+	rig_recv(&r, 21, RIG_LEN / 2);
+	r.s->budget = 1;
+	rig_send(&r, 1, CAIRN_WQE_SEND, 30000);
+	sim_at(r.s, r.s->now + 5 * SIM_US, release, r.ma);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_PROT_ERR);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	/* the receive in hand is flushed with the rest */
+	sim_modify(r.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	sim_end(r.s);
+}
+
+/*
+ * Receives.
+ */
+
+static void receive_too_short(void)
+{
+	struct rig r = rig_new(1);
+	u8 mb[RIG_LEN];
+
+	rig_recv(&r, 21, 2999);
+	rig_recv(&r, 22, 4000);
+	memcpy(mb, r.mb->mem, RIG_LEN);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 3000);
+	rig_send(&r, 2, CAIRN_WQE_SEND, 10);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_INV_REQ_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_LEN_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	/* what did not fit is nowhere */
+	ktap_mem_eq(r.mb->mem + RIG_LEN / 2 + 2999, mb + RIG_LEN / 2 + 2999,
+		    RIG_LEN / 2 - 2999);
+	sim_end(r.s);
+}
+
+static void receive_of_nothing(void)
+{
+	struct rig r = rig_new(1);
+
+	sim_post_recv(r.b, 21, NULL, 0);
+	sim_post_recv(r.b, 22, NULL, 0);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 0);
+	rig_send(&r, 2, CAIRN_WQE_SEND, 1);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_LOC_LEN_ERR);
+	sim_end(r.s);
+}
+
+static void receive_with_a_bad_key(void)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge = sim_sge(r.mb, 0, 1000);
+
+	sge.lkey ^= 1;
+	rig_recv(&r, 21, 100);
+	sim_post_recv(r.b, 22, &sge, 1);
+	rig_recv(&r, 23, 100);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
+	rig_send(&r, 2, CAIRN_WQE_SEND, 100);
+	rig_send(&r, 3, CAIRN_WQE_SEND, 100);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 2, 23, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+static void invalidate_what_may_not_be(void)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND_INV, 100);
+
+	rig_recv(&r, 21, 100);
+	wr.imm_or_key = r.mb->key;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	ktap_ok(r.b->cq[CAIRN_RESP].log[0].cqe.status != CAIRN_CQE_SUCCESS);
+	ktap_ok(r.mb->valid);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* A key that was invalidated is gone for what comes after. */
+static void invalidated_key_is_gone(void)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND_INV, 100);
+	struct sim_mr *mr = sim_mr(r.s, 1, 4096, SIM_ALL);
+
+	mr->remote_inv = true;
+	rig_recv(&r, 21, 100);
+	wr.imm_or_key = mr->key;
+	sim_post_send(r.a, &wr);
+	wr.opcode = CAIRN_WQE_WRITE;
+	wr.wr_id = 1;
+	wr.rkey = mr->key;
+	wr.remote_addr = mr->va;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	sim_end(r.s);
+}
+
+/* LOCAL_INV is an operation among others: in order, with a completion. */
+static void local_invalidate(void)
+{
+	struct rig r = rig_new(1);
+	struct sim_mr *mr = sim_mr(r.s, 0, 4096, SIM_ALL);
+	struct cairn_sge sge = sim_sge(mr, 0, 4096);
+	struct sim_wr wr = {
+		.wr_id = 1,
+		.flags = CAIRN_WQE_SIGNALED,
+		.opcode = CAIRN_WQE_WRITE,
+		.sge = &sge,
+		.num_sge = 1,
+		.remote_addr = r.mb->va,
+		.rkey = r.mb->key,
+	};
+	struct sim_wr inv = {
+		.wr_id = 2,
+		.flags = CAIRN_WQE_SIGNALED,
+		.opcode = CAIRN_WQE_LOCAL_INV,
+		.imm_or_key = mr->key,
+	};
+
+	sim_post_send(r.a, &wr);
+	sim_post_send(r.a, &inv);
+	rig_send(&r, 3, CAIRN_WQE_READ, 2000);
+	wr.wr_id = 4;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 3, 4, CAIRN_CQE_LOC_PROT_ERR);
+	ktap_eq(r.a->cq[CAIRN_REQ].log[1].cqe.opcode, CAIRN_CQE_LOCAL_INV);
+	ktap_mem_eq(r.mb->mem, mr->mem, 4096);
+	sim_end(r.s);
+}
+
+static void local_invalidate_of_nothing(void)
+{
+	struct rig r = rig_new(1);
+	struct sim_wr inv = {
+		.wr_id = 2,
+		.opcode = CAIRN_WQE_LOCAL_INV,
+		.imm_or_key = 0xdead00,
+	};
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 2000);
+	sim_post_send(r.a, &inv);
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 2000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 3);
+	ktap_eq(r.a->cq[CAIRN_REQ].log[1].cqe.wr_id, 2);
+	ktap_ok(r.a->cq[CAIRN_REQ].log[1].cqe.status);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(remote_access_is_refused),
+	KTAP(zero_length_needs_no_right),
+	KTAP(released_under_a_write),
+	KTAP(released_under_a_read),
+	KTAP(released_before_a_duplicate_read),
+	KTAP(local_memory_is_refused),
+	KTAP(second_entry_is_bad),
+	KTAP(released_under_its_own_send),
+	KTAP(receive_too_short),
+	KTAP(receive_of_nothing),
+	KTAP(receive_with_a_bad_key),
+	KTAP(invalidate_what_may_not_be),
+	KTAP(invalidated_key_is_gone),
+	KTAP(local_invalidate),
+	KTAP(local_invalidate_of_nothing),
+};
+
+KTAP_MAIN(tests)
