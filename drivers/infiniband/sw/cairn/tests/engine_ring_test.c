@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A host that puts nonsense into its rings: the QP ends with an error, nothing
+ * is read or written out of bounds, and the QPs of others do not notice.
+ */
+#include "engine.h"
+
+/* A pair whose a will misbehave, and an innocent flow between other QPs. */
+struct bystander {
+	struct rig r;
+	struct flow *f;
+};
+
+static struct bystander begin(u64 seed)
+{
+	struct bystander y = { .r = rig_new(seed) };
+	struct sim_qp *c = sim_qp(y.r.s, 0, &sim_rc);
+	struct sim_qp *d = sim_qp(y.r.s, 1, &sim_rc);
+	struct flow_cfg cfg = flow_default;
+
+	cfg.wrs = 20;
+	sim_connect(c, d, &sim_attrs);
+	y.f = flow_new(c, d, &cfg);
+	flow_random(y.f);
+	y.r.a->hostile = true;
+	y.r.s->record = false;
+	return y;
+}
+
+static void finish(struct bystander *y)
+{
+	flow_start(y->f);
+	ktap_ok(sim_run(y->r.s, 100 * SIM_SEC));
+	flow_check(y->f);
+	flow_free(y->f);
+	sim_end(y->r.s);
+}
+
+/* Put @w at the tail and move it by @units. */
+static void put(struct sim_qp *qp, const union cairn_wqe_buf *w, u32 units)
+{
+	u32 i;
+
+	for (i = 0; i < min(units, (u32)CAIRN_MAX_WQE_UNITS); i++)
+		memcpy(sim_unit(qp->sq, qp->c.sq_depth, qp->sq_tail + i),
+		       w->bytes + i * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
+	qp->sq_tail += units;
+	sim_doorbell(qp);
+}
+
+/* A WQE that would be fine: a SEND of 16 bytes with number 2. */
+static union cairn_wqe_buf good_wqe(const struct rig *r)
+{
+	union cairn_wqe_buf w = { .send = {
+		.wr_id = 2,
+		.opcode = CAIRN_WQE_SEND,
+		.num_sge = 1,
+		.units = 1,
+		.remote_addr = r->mb->va,
+		.rkey = r->mb->key,
+		.sge[0] = sim_sge(r->ma, 0, 16),
+	} };
+
+	return w;
+}
+
+struct bad_wqe {
+	const char *name;
+	void (*spoil)(struct cairn_send_wqe *w);
+	u8 status;
+	u8 units;		/* of the ring that it takes, 0: 1 */
+};
+
+static void opcode_bind(struct cairn_send_wqe *w)
+{
+	w->opcode = CAIRN_WQE_BIND_MW;
+}
+
+static void opcode_12(struct cairn_send_wqe *w)
+{
+	w->opcode = CAIRN_WQE_OPCODES;
+}
+
+static void opcode_255(struct cairn_send_wqe *w)
+{
+	w->opcode = 255;
+}
+
+static void flag_4(struct cairn_send_wqe *w)
+{
+	w->flags = 1 << 4;
+}
+
+static void flag_7(struct cairn_send_wqe *w)
+{
+	w->flags = 1 << 7;
+}
+
+static void sges_3(struct cairn_send_wqe *w)
+{
+	w->num_sge = 3;
+}
+
+static void sges_33(struct cairn_send_wqe *w)
+{
+	w->num_sge = 33;
+	w->units = 9;
+}
+
+static void sges_255(struct cairn_send_wqe *w)
+{
+	w->num_sge = 255;
+	w->units = 9;
+}
+
+static void inline_33(struct cairn_send_wqe *w)
+{
+	w->flags = CAIRN_WQE_INLINE;
+	w->inline_len = 33;
+}
+
+static void inline_513(struct cairn_send_wqe *w)
+{
+	w->flags = CAIRN_WQE_INLINE;
+	w->inline_len = 513;
+	w->units = 9;
+}
+
+static void inline_all(struct cairn_send_wqe *w)
+{
+	w->flags = CAIRN_WQE_INLINE;
+	w->inline_len = ~0u;
+	w->units = 9;
+}
+
+static void inline_read(struct cairn_send_wqe *w)
+{
+	w->opcode = CAIRN_WQE_READ;
+	w->flags = CAIRN_WQE_INLINE;
+	w->inline_len = 8;
+}
+
+static void atomic_without_sge(struct cairn_send_wqe *w)
+{
+	w->opcode = CAIRN_WQE_FAA;
+	w->num_sge = 0;
+}
+
+static void atomic_of_16(struct cairn_send_wqe *w)
+{
+	w->opcode = CAIRN_WQE_CAS;
+	w->sge[1].length = 16;
+}
+
+static void huge(struct cairn_send_wqe *w)
+{
+	w->sge[0].length = (1u << 31) + 1;
+}
+
+/* 2^32 in all: a sum of 32 bits would be 0 */
+static void overflow(struct cairn_send_wqe *w)
+{
+	w->num_sge = 2;
+	w->sge[0].length = 1u << 31;
+	w->sge[1].length = 1u << 31;
+}
+
+static const struct bad_wqe bad_wqes[] = {
+	{ "BIND_MW", opcode_bind, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "opcode 12", opcode_12, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "opcode 255", opcode_255, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "flag 4", flag_4, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "flag 7", flag_7, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "3 entries in 1 unit", sges_3, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "33 entries", sges_33, CAIRN_CQE_LOC_QP_OP_ERR, 9 },
+	{ "255 entries", sges_255, CAIRN_CQE_LOC_QP_OP_ERR, 9 },
+	{ "33 bytes in 1 unit", inline_33, CAIRN_CQE_LOC_LEN_ERR },
+	{ "513 inline bytes", inline_513, CAIRN_CQE_LOC_LEN_ERR, 9 },
+	{ "2^32-1 inline bytes", inline_all, CAIRN_CQE_LOC_LEN_ERR, 9 },
+	{ "inline READ", inline_read, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "atomic without entry", atomic_without_sge, CAIRN_CQE_LOC_LEN_ERR },
+	{ "atomic of 16 bytes", atomic_of_16, CAIRN_CQE_LOC_LEN_ERR },
+	{ "longer than any message", huge, CAIRN_CQE_LOC_LEN_ERR },
+	{ "sum beyond 32 bits", overflow, CAIRN_CQE_LOC_LEN_ERR },
+};
+
+/* The bad one fails in its turn, the next is flushed. */
+static void bad_wqes_fail_in_their_turn(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad_wqes) && !ktap.failures; i++) {
+		const struct bad_wqe *c = &bad_wqes[i];
+		struct bystander y = begin(i);
+		struct rig *r = &y.r;
+		union cairn_wqe_buf w = good_wqe(r);
+
+		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+		c->spoil(&w.send);
+		put(r->a, &w, c->units ?: 1);
+		rig_send(r, 3, CAIRN_WQE_WRITE, 5000);
+		sim_run(r->s, SIM_SEC);
+		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(r->a, CAIRN_REQ, 1, 2, c->status);
+		expect_cqe(r->a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(r->a->c.state, CAIRN_QP_ERR);
+		ktap_eq(r->a->count[CAIRN_CTR_BAD_WQES], 1);
+		finish(&y);
+		if (ktap.failures)
+			ktap_diag("case: %s", c->name);
+	}
+}
+
+/* A ring that can not be walked is fatal; the peer is not involved. */
+static void bad_units(u8 units, u32 posted)
+{
+	struct bystander y = begin(units);
+	struct rig *r = &y.r;
+	union cairn_wqe_buf w = good_wqe(r);
+
+	w.send.units = units;
+	put(r->a, &w, posted);
+	sim_run(r->s, SIM_SEC);
+	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
+	ktap_eq(r->a->count[CAIRN_CTR_BAD_RINGS], 1);
+	ktap_eq(r->a->cq[CAIRN_REQ].n, 0);
+	/* once is enough */
+	sim_doorbell(r->a);
+	sim_run(r->s, SIM_SEC);
+	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
+	finish(&y);
+}
+
+static void units_that_can_not_be(void)
+{
+	bad_units(0, 1);
+	bad_units(10, 10);
+	bad_units(255, 9);
+	bad_units(2, 1);
+	bad_units(9, 8);
+}
+
+/* The write pointer stands where it can not: beyond or behind. */
+static void bad_pointer(s32 move)
+{
+	struct bystander y = begin(1);
+	struct rig *r = &y.r;
+
+	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+	sim_run(r->s, SIM_SEC);
+	r->a->sq_tail += move;
+	sim_doorbell(r->a);
+	sim_run(r->s, SIM_SEC);
+	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
+	finish(&y);
+}
+
+static void write_pointer_that_can_not_be(void)
+{
+	bad_pointer(129);	/* the depth is 128 */
+	bad_pointer(1000000);
+	bad_pointer(0x7fffffff);
+	bad_pointer(-1);
+	bad_pointer(-128);
+	bad_pointer(-0x7fffffff - 1);
+}
+
+/* It goes back over what is being sent. */
+static void write_pointer_taken_back(void)
+{
+	struct bystander y = begin(1);
+	struct rig *r = &y.r;
+
+	r->s->dead[1] = true;
+	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+	rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
+	sim_run(r->s, 20 * SIM_US);
+	r->a->sq_tail--;
+	sim_doorbell(r->a);
+	sim_run(r->s, SIM_MS);
+	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
+	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	r->s->dead[1] = false;
+	finish(&y);
+}
+
+/* The WQE is another one when it has to be sent again. */
+static void wqe_changed_before_a_retry(void)
+{
+	u32 byte;
+
+	for (byte = 8; byte < CAIRN_UNIT_SIZE && !ktap.failures; byte++) {
+		struct bystander y = begin(1);
+		struct rig *r = &y.r;
+
+		r->s->dead[1] = true;
+		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+		rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
+		sim_run(r->s, 100 * SIM_US);
+		sim_unit(r->a->sq, 128, r->a->sq_tail - 2)[byte] ^= 0x5a;
+		r->s->dead[1] = false;
+		finish(&y);
+	}
+}
+
+/* The whole ring changes under every read of it. */
+static void ring_changes_all_the_time(void)
+{
+	for_seeds(seed, 300) {
+		struct bystander y = begin(seed);
+		struct rig *r = &y.r;
+		u32 i;
+
+		r->a->mutate = true;
+		r->s->faults = (struct sim_faults){ .loss = 50, .dup = 20 };
+		for (i = 0; i < 3; i++)
+			rig_recv(r, i, 6000);
+		for (i = 1; i <= 60; i++)
+			rig_send(r, i, sim_below(&r->s->rand, 8),
+				 sim_below(&r->s->rand, 6000));
+		finish(&y);
+	}
+}
+
+/* Random units from the first to the last byte, random pointer. */
+static void ring_of_noise(void)
+{
+	for_seeds(seed, 300) {
+		struct bystander y = begin(seed);
+		struct rig *r = &y.r;
+		struct sim_rand *rand = &r->s->rand;
+		u32 i;
+
+		sim_fill(rand, r->a->sq, 128 * CAIRN_UNIT_SIZE);
+		for (i = 0; i < 128; i++) {
+			struct cairn_send_wqe *w =
+				(void *)sim_unit(r->a->sq, 128, i);
+
+			w->units = sim_chance(rand, 50) ? w->units :
+				   sim_between(rand, 1, 9);
+			w->opcode = sim_below(rand, 13);
+			w->flags &= CAIRN_WQE_FLAGS;
+			w->num_sge = sim_below(rand, 5);
+		}
+		r->a->sq_tail += sim_below(rand, 129);
+		sim_doorbell(r->a);
+		finish(&y);
+		if (ktap.failures)
+			break;
+	}
+}
+
+/*
+ * Receive rings.
+ */
+
+static void receive_pointer_that_can_not_be(void)
+{
+	static const s32 moves[] = { 65, 1000000, 0x7fffffff, -1, -64 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(moves) && !ktap.failures; i++) {
+		struct bystander y = begin(1);
+		struct rig *r = &y.r;
+
+		r->b->rq->tail += moves[i];
+		rig_send(r, 1, CAIRN_WQE_SEND, 100);
+		sim_run(r->s, SIM_SEC);
+		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		ktap_eq(r->b->c.state, CAIRN_QP_ERR);
+		ktap_eq(sim_async_count(r->b, CAIRN_ASYNC_QP_FATAL), 1);
+		ktap_eq(r->b->asyncs, 1);
+		ktap_eq(r->b->count[CAIRN_CTR_BAD_RINGS], 1);
+		ktap_eq(r->b->cq[CAIRN_RESP].n, 0);
+		finish(&y);
+	}
+}
+
+static void receive_with_too_many_entries(void)
+{
+	static const u8 counts[] = { 4, 32, 33, 255 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(counts) && !ktap.failures; i++) {
+		struct bystander y = begin(1);
+		struct rig *r = &y.r;
+		struct cairn_recv_wqe *w;
+
+		rig_recv(r, 21, 1000);
+		rig_recv(r, 22, 1000);
+		w = (void *)sim_unit(r->b->rq->ring, r->b->rq->depth,
+				     r->b->rq->head);
+		w->num_sge = counts[i];
+		rig_send(r, 1, CAIRN_WQE_SEND, 100);
+		sim_run(r->s, SIM_SEC);
+		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		expect_cqe(r->b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(r->b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+		finish(&y);
+	}
+}
+
+/* Room beyond 32 bits is room for everything, not for nothing. */
+static void receive_with_much_room(void)
+{
+	struct bystander y = begin(1);
+	struct rig *r = &y.r;
+	struct cairn_sge sge[3] = {
+		sim_sge(r->mb, 0, 1000),
+		{ r->mb->va, 0xfffffffe, r->mb->key },
+		{ r->mb->va, 0xffffffff, r->mb->key },
+	};
+
+	sim_post_recv(r->b, 21, sge, 3);
+	rig_send(r, 1, CAIRN_WQE_SEND, 1000);
+	sim_run(r->s, SIM_SEC);
+	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r->b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	finish(&y);
+}
+
+/* The smallest limit is enforced exactly. */
+static void max_msg_is_enforced(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r;
+
+	init.max_msg = 4000;
+	r = rig_with(1, &init, &sim_attrs);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 4000);
+	rig_send(&r, 2, CAIRN_WQE_READ, 4000);
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 4001);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_LOC_LEN_ERR);
+	sim_end(r.s);
+}
+
+/* The QP's own limit of entries, below that of the device. */
+static void max_sge_is_enforced(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct cairn_sge sge[3];
+	struct sim_wr wr;
+	struct rig r;
+
+	init.max_sge = 2;
+	r = rig_with(1, &init, &sim_attrs);
+	sge[0] = sim_sge(r.ma, 0, 10);
+	sge[1] = sim_sge(r.ma, 0, 10);
+	sge[2] = sim_sge(r.ma, 0, 10);
+	wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 10);
+	wr.num_sge = 2;
+	sim_post_send(r.a, &wr);
+	wr.num_sge = 3;
+	wr.wr_id = 1;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(bad_wqes_fail_in_their_turn),
+	KTAP(units_that_can_not_be),
+	KTAP(write_pointer_that_can_not_be),
+	KTAP(write_pointer_taken_back),
+	KTAP(wqe_changed_before_a_retry),
+	KTAP(ring_changes_all_the_time),
+	KTAP(ring_of_noise),
+	KTAP(receive_pointer_that_can_not_be),
+	KTAP(receive_with_too_many_entries),
+	KTAP(receive_with_much_room),
+	KTAP(max_msg_is_enforced),
+	KTAP(max_sge_is_enforced),
+};
+
+KTAP_MAIN(tests)
