@@ -137,6 +137,20 @@ static bool not_ready(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return false;
 }
 
+/* The write pointer of the receive ring is impossible. One event for it. */
+static bool bad_ring(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	port_count(q, CAIRN_CTR_BAD_RINGS, 1);
+	if (is_rc(q)) {
+		cairn_resp_fatal(q, pkt->psn, CAIRN_NAK_REMOTE_OP,
+				 CAIRN_ASYNC_QP_FATAL);
+	} else {
+		port_async(q, CAIRN_ASYNC_QP_FATAL);
+		cairn_qpc_fail(q);
+	}
+	return false;
+}
+
 /* Have a receive in hand for this message. */
 static bool take_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
@@ -149,15 +163,8 @@ static bool take_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	units = port_rq_take(q, &p->rwqe);
 	if (!units)
 		return not_ready(q, pkt);
-	if (units < 0) {
-		port_async(q, CAIRN_ASYNC_QP_FATAL);
-		if (is_rc(q))
-			cairn_resp_fatal(q, pkt->psn, CAIRN_NAK_REMOTE_OP,
-					 CAIRN_ASYNC_QP_FATAL);
-		else
-			cairn_qpc_fail(q);
-		return false;
-	}
+	if (units < 0)
+		return bad_ring(q, pkt);
 	p->rwqe_valid = true;
 	status = cairn_recv_wqe_check(q, &p->rwqe, units, &p->recv_len);
 	if (!status)
