@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# boot: shared
+#
+# perftest's programs, each for so few iterations that emulation bears it:
+# that they work, not how fast.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/tools.sh
+. "$(dirname "$0")/tools.sh"
+
+find_gids
+for op in send write read; do
+	perftest ${op}_lat -a -n 5
+	perftest ${op}_bw -a -n 5
+	perftest ${op}_bw -s 4096 -n 200 -q 4
+	perftest ${op}_bw -s 65536 -n 50 -b
+	perftest ${op}_lat -s 64 -n 200 --ipv6
+done
+perftest atomic_lat -n 200
+perftest atomic_lat -n 200 -A CMP_AND_SWAP
+perftest atomic_bw -n 200
+perftest atomic_bw -n 200 -A CMP_AND_SWAP -q 4
+perftest atomic_bw -n 100 -b
+for op in send write; do
+	perftest ${op}_lat -c UC -s 64 -n 200
+	perftest ${op}_bw -c UC -s 4096 -n 200
+	perftest ${op}_lat -s 256 -n 200 -I 256
+	perftest ${op}_bw -s 512 -n 200 -I 512
+	perftest ${op}_bw -s 20000 -n 50 -m 1024
+done
+perftest send_lat -c UD -s 64 -n 200
+perftest send_bw -c UD -s 2048 -n 200
+for op in send write read atomic; do
+	perftest ${op}_bw -n 200 -e
+done
+perftest send_lat -s 64 -n 100 -e
+perftest read_lat -s 64 -n 100 -e
+perftest write_bw -s 4096 -n 100 -R
+perftest send_bw -s 4096 -n 100 -R -b
+perftest send_bw -s 64 -n 400 -l 8 -q 2
+perftest write_bw -s 64 -n 400 -Q 16 --use_old_post_send

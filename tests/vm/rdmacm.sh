@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 180
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Connections made by rdma_cm, and sockets over RDMA.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/tools.sh
+. "$(dirname "$0")/tools.sh"
+
+cm_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
+
+for f in 4 6; do
+	rping_pair $f -C 20
+	rping_pair $f -C 10 -v -S 4000
+	rping_pair $f -C 5 -S 65000
+	rping_pair $f -C 5 -q
+	cm "ucmatose -b @ -C 20 -S 2000" "ucmatose -s @ -C 20 -S 2000" $f
+	cm "udaddy -b @ -C 20 -S 500" "udaddy -s @ -C 20 -S 500" $f
+	cm "rstream -b @ -C 50 -S 10000 -T v" "rstream -s @ -C 50 -S 10000 -T v" $f
+done
+rping_pair 4 -C 3 -S 30
+cm "ucmatose -b @ -c 10 -C 5" "ucmatose -s @ -c 10 -C 5"
+cm "udaddy -b @ -c 5 -C 5" "udaddy -s @ -c 5 -C 5"
+for mode in b n; do
+	cm "rstream -b @ -C 20 -S 3000 -T $mode" "rstream -s @ -C 20 -S 3000 -T $mode"
+done
+cm "riostream -b @ -C 20 -S 10000 -T v" "riostream -s @ -C 20 -S 10000 -T v"
+
+# its server never ends
+start b "$lib_tmp/cmtime" "cmtime -b $IP_B -c 20"
+server=$started
+wait_for 20 cm_listens || diag "cmtime does not listen"
+run_ok "cmtime: 20 connections" in_a cmtime -s "$IP_B" -c 20
+stop "$server"
+
+# a file through the library's own copy program
+# shellcheck disable=SC2154
+file=$lib_tmp/file
+head -c 300000 /dev/urandom >"$file"
+start b "$lib_tmp/rcopy" "rcopy"
+server=$started
+if wait_for 20 cm_listens; then
+	run_ok "rcopy sends a file" in_a rcopy "$file" "$IP_B:$lib_tmp/copy"
+	run_ok "rcopy's file is the same" cmp "$file" "$lib_tmp/copy"
+else
+	not_ok "rcopy listens"
+	lib_show "$lib_tmp/rcopy"
+fi
+stop "$server"
+
+# programs that know nothing of RDMA: sockets by preloading rsocket
+preload=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
+cat >"$lib_tmp/echo.py" <<'PY'
+import hashlib, socket, sys
+role, address, port = sys.argv[1:4]
+size = 200000
+if role == 'server':
+    s = socket.socket(); s.bind((address, int(port))); s.listen(1)
+    print('ready', flush=True)
+    c, _ = s.accept(); total = 0; h = hashlib.sha256()
+    while total < size:
+        d = c.recv(65536)
+        if not d:
+            sys.exit('early end at %d' % total)
+        total += len(d); h.update(d)
+    c.sendall(h.hexdigest().encode())
+    c.recv(1)
+else:
+    data = bytes(i * 7 & 255 for i in range(size))
+    c = socket.create_connection((address, int(port)))
+    c.sendall(data); got = b''
+    while len(got) < 64:
+        got += c.recv(64)
+    sys.exit(got.decode() != hashlib.sha256(data).hexdigest())
+PY
+PAIR_READY=ready cm \
+	"LD_PRELOAD=$preload /usr/bin/python3 $lib_tmp/echo.py server @ 7471" \
+	"LD_PRELOAD=$preload /usr/bin/python3 $lib_tmp/echo.py client @ 7471"

@@ -1,0 +1,1573 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What verbs promise and the usual tools do not try: limits, states, error
+ * codes, events. One connection per test, from CAIRN_A to CAIRN_B.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define BUF	(256 * 1024)
+#define LONG	20000		/* ms: enough for anything that must come */
+
+static struct vt_dev da, db;
+
+struct pair {
+	struct vt_end a, b;
+};
+
+static bool pair_up(struct pair *p, const struct vt_opts *o)
+{
+	memset(p, 0, sizeof(*p));
+	return ktap_eq(vt_end_create(&p->a, &da, o, BUF), 0) &&
+	       ktap_eq(vt_end_create(&p->b, &db, o, BUF), 0) &&
+	       ktap_eq(vt_connect(&p->a, &p->b), 0);
+}
+
+static void pair_down(struct pair *p)
+{
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+}
+
+static struct ibv_sge sge_at(struct vt_end *e, size_t off, u32 len)
+{
+	return (struct ibv_sge) { (uintptr_t)e->buf + off, len, e->mr->lkey };
+}
+
+static int send_op(struct vt_end *e, struct vt_end *to, enum ibv_wr_opcode op,
+		   u64 id, size_t off, u32 len, int flags)
+{
+	struct ibv_sge sge = sge_at(e, off, len);
+	struct ibv_send_wr wr = {
+		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = op,
+		.send_flags = flags, .imm_data = htobe32(0x1234abcd),
+	}, *bad;
+
+	if (op == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)to->buf + off;
+		wr.wr.atomic.rkey = to->mr->rkey;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)to->buf + off;
+		wr.wr.rdma.rkey = to->mr->rkey;
+	}
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static int recv_op(struct vt_end *e, u64 id, size_t off, u32 len)
+{
+	struct ibv_sge sge = sge_at(e, off, len);
+	struct ibv_recv_wr wr = {
+		.wr_id = id, .sg_list = &sge, .num_sge = len ? 1 : 0,
+	}, *bad;
+
+	return ibv_post_recv(e->qp, &wr, &bad);
+}
+
+/* One completion with the expected id and status. */
+static bool got(struct ibv_cq *cq, u64 id, enum ibv_wc_status status,
+		struct ibv_wc *out)
+{
+	struct ibv_wc wc;
+
+	if (!ktap_eq(vt_poll(cq, &wc, 1, LONG), 0))
+		return false;
+	if (out)
+		*out = wc;
+	if (wc.status != status) {
+		ktap_fail("wr %llu: %s, not %s", (unsigned long long)wc.wr_id,
+			  ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
+		return false;
+	}
+	return ktap_eq(wc.wr_id, id);
+}
+
+/* --- attributes --------------------------------------------------------- */
+
+static void query_device(void)
+{
+	struct ibv_device_attr_ex ex;
+	struct ibv_device_attr attr;
+
+	must(!ibv_query_device(da.ctx, &attr));
+	ktap_ok(attr.max_qp >= 1000 && attr.max_cq >= 1000);
+	ktap_ok(attr.max_mr >= 1000 && attr.max_pd >= 1000);
+	ktap_ok(attr.max_qp_wr >= 4096 && attr.max_cqe >= 4096);
+	ktap_ok(attr.max_sge >= 32 && attr.max_qp_rd_atom >= 16);
+	ktap_ok(attr.max_mr_size >= 1ULL << 32);
+	ktap_ok(attr.atomic_cap != IBV_ATOMIC_NONE);
+	ktap_eq(attr.phys_port_cnt, 1);
+	ktap_ok(attr.node_guid && attr.max_pkeys);
+	must(!ibv_query_device_ex(da.ctx, NULL, &ex));
+	ktap_eq(ex.orig_attr.max_qp, attr.max_qp);
+	ktap_eq(ex.orig_attr.max_qp_wr, attr.max_qp_wr);
+	ktap_ok(ex.phys_port_cnt_ex == 1);
+}
+
+static void query_port(void)
+{
+	__be16 pkey;
+
+	ktap_eq(da.port.link_layer, IBV_LINK_LAYER_ETHERNET);
+	ktap_eq(da.port.state, IBV_PORT_ACTIVE);
+	ktap_ok(da.port.active_mtu >= IBV_MTU_1024);
+	ktap_ok(da.port.max_mtu >= da.port.active_mtu);
+	ktap_ok(da.port.max_msg_sz >= 1u << 30);
+	ktap_ok(da.port.gid_tbl_len > 0);
+	must(!ibv_query_pkey(da.ctx, 1, 0, &pkey));
+	ktap_eq(be16toh(pkey), 0xffff);
+	ktap_ok(ibv_query_pkey(da.ctx, 1, da.port.pkey_tbl_len, &pkey));
+	ktap_ok(ibv_query_port(da.ctx, 2, &da.port));
+	ktap_ok(!ibv_query_port(da.ctx, 1, &da.port));
+}
+
+static struct ibv_qp *try_qp(const struct ibv_qp_cap *cap, struct ibv_cq *cq,
+			     enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = *cap, .qp_type = type, .send_cq = cq, .recv_cq = cq,
+	};
+
+	errno = 0;
+	return ibv_create_qp(da.pd, &init);
+}
+
+static bool refused_qp(struct ibv_qp_cap cap, struct ibv_cq *cq)
+{
+	struct ibv_qp *qp = try_qp(&cap, cq, IBV_QPT_RC);
+
+	if (!qp)
+		return ktap_ok(errno == EINVAL || errno == ENOMEM);
+	ibv_destroy_qp(qp);
+	return false;
+}
+
+static void limits_refused(void)
+{
+	const struct ibv_qp_cap small = { 1, 1, 1, 1, 0 };
+	struct ibv_device_attr attr;
+	struct ibv_qp_cap cap;
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+
+	must(!ibv_query_device(da.ctx, &attr));
+	ktap_ok(!ibv_create_cq(da.ctx, attr.max_cqe + 1, NULL, NULL, 0));
+	ktap_ok(!ibv_create_cq(da.ctx, 0, NULL, NULL, 0));
+	ktap_ok(!ibv_create_cq(da.ctx, -1, NULL, NULL, 0));
+	cq = ibv_create_cq(da.ctx, 1, NULL, NULL, 0);
+	must(cq);
+
+	cap = small; cap.max_send_wr = attr.max_qp_wr + 1;
+	ktap_ok(refused_qp(cap, cq));
+	cap = small; cap.max_recv_wr = attr.max_qp_wr + 1;
+	ktap_ok(refused_qp(cap, cq));
+	cap = small; cap.max_send_sge = attr.max_sge + 1;
+	ktap_ok(refused_qp(cap, cq));
+	cap = small; cap.max_recv_sge = attr.max_sge + 1;
+	ktap_ok(refused_qp(cap, cq));
+	cap = small; cap.max_inline_data = 1 << 20;
+	ktap_ok(refused_qp(cap, cq));
+	cap = small; cap.max_send_wr = ~0u;
+	ktap_ok(refused_qp(cap, cq));
+
+	cap = small;
+	cap.max_send_wr = attr.max_qp_wr;
+	cap.max_recv_wr = attr.max_qp_wr;
+	qp = try_qp(&cap, cq, IBV_QPT_RC);
+	ktap_ok(qp);
+	if (qp) {
+		ktap_eq(ibv_destroy_cq(cq), EBUSY);
+		ktap_eq(ibv_destroy_qp(qp), 0);
+	}
+	ktap_eq(ibv_destroy_cq(cq), 0);
+	cq = ibv_create_cq(da.ctx, attr.max_cqe, NULL, NULL, 0);
+	ktap_ok(cq && cq->cqe >= attr.max_cqe);
+	if (cq)
+		ktap_eq(ibv_destroy_cq(cq), 0);
+}
+
+static void reg_mr_errors(void)
+{
+	struct ibv_mr *mr;
+	u8 *buf = da.pd ? calloc(1, 8192) : NULL;
+
+	must(buf);
+	ktap_ok(!ibv_reg_mr(da.pd, buf, 4096, IBV_ACCESS_REMOTE_WRITE));
+	ktap_ok(!ibv_reg_mr(da.pd, buf, 4096, IBV_ACCESS_REMOTE_ATOMIC));
+	ktap_ok(!ibv_reg_mr(da.pd, buf, 4096, 1 << 15));
+	errno = 0;
+	ktap_ok(!ibv_reg_mr(da.pd, (void *)0x1000, 4096, IBV_ACCESS_LOCAL_WRITE));
+	ktap_ok(errno == EFAULT || errno == ENOMEM || errno == EINVAL);
+	ktap_ok(!ibv_reg_mr(da.pd, buf, ~0UL >> 1, IBV_ACCESS_LOCAL_WRITE));
+	/* memory that the process may only read: for local reads only */
+	ktap_ok(!ibv_reg_mr(da.pd, (void *)(uintptr_t)vt_name_a, 16,
+			    IBV_ACCESS_LOCAL_WRITE));
+	mr = ibv_reg_mr(da.pd, buf + 1, 4095, 0);
+	ktap_ok(mr);
+	if (mr) {
+		ktap_eq(ibv_dealloc_pd(da.pd), EBUSY);
+		ktap_eq(ibv_dereg_mr(mr), 0);
+	}
+	free(buf);
+}
+
+static int modify_init(struct ibv_qp *qp, int drop, int port, int pkey)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = port, .pkey_index = pkey,
+		.qp_access_flags = VT_ACCESS,
+	};
+
+	return ibv_modify_qp(qp, &attr, (IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			     IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) & ~drop);
+}
+
+static int modify_rtr(struct vt_end *e, struct vt_end *to, int drop,
+		      enum ibv_mtu mtu, int sgid, int rd)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = mtu,
+		.dest_qp_num = to->qp->qp_num, .rq_psn = to->psn,
+		.max_dest_rd_atomic = rd, .min_rnr_timer = 1,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = to->dev->gid, .sgid_index = sgid,
+				 .hop_limit = 1 },
+		},
+	};
+
+	return ibv_modify_qp(e->qp, &attr, (IBV_QP_STATE | IBV_QP_AV |
+			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER) & ~drop);
+}
+
+static void modify_errors(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+
+	must(!vt_end_create(&a, &da, &o, 4096) &&
+		     !vt_end_create(&b, &db, &o, 4096));
+	ktap_eq(modify_init(a.qp, IBV_QP_PORT, 1, 0), EINVAL);
+	ktap_eq(modify_init(a.qp, IBV_QP_ACCESS_FLAGS, 1, 0), EINVAL);
+	ktap_eq(modify_init(a.qp, 0, 2, 0), EINVAL);
+	ktap_eq(modify_init(a.qp, 0, 0, 0), EINVAL);
+	ktap_eq(modify_init(a.qp, 0, 1, 60000), EINVAL);
+	ktap_eq(modify_rtr(&a, &b, 0, IBV_MTU_1024, da.gid_index, 1), EINVAL);
+	ktap_eq(send_op(&a, &b, IBV_WR_SEND, 0, 0, 1, 0), EINVAL);
+	ktap_ok(recv_op(&a, 0, 0, 1));
+	must(!modify_init(a.qp, 0, 1, 0));
+	ktap_eq(send_op(&a, &b, IBV_WR_SEND, 0, 0, 1, 0), EINVAL);
+	ktap_eq(recv_op(&a, 0, 0, 1), 0);
+	ktap_eq(modify_rtr(&a, &b, IBV_QP_AV, IBV_MTU_1024, da.gid_index, 1), EINVAL);
+	ktap_eq(modify_rtr(&a, &b, IBV_QP_RQ_PSN, IBV_MTU_1024, da.gid_index, 1), EINVAL);
+	ktap_ok(modify_rtr(&a, &b, 0, 0, da.gid_index, 1));
+	ktap_ok(modify_rtr(&a, &b, 0, 6, da.gid_index, 1));
+	ktap_ok(modify_rtr(&a, &b, 0, IBV_MTU_1024, da.port.gid_tbl_len, 1));
+	/* an empty slot of the table */
+	ktap_ok(modify_rtr(&a, &b, 0, IBV_MTU_1024, da.port.gid_tbl_len - 1, 1));
+	ktap_ok(modify_rtr(&a, &b, 0, IBV_MTU_1024, da.gid_index, 255));
+	ktap_eq(vt_state(a.qp), IBV_QPS_INIT);
+	ktap_eq(modify_rtr(&a, &b, 0, IBV_MTU_1024, da.gid_index, 1), 0);
+	ktap_eq(vt_state(a.qp), IBV_QPS_RTR);
+	ktap_eq(send_op(&a, &b, IBV_WR_SEND, 0, 0, 1, 0), EINVAL);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static void query_qp(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct pair p;
+
+	o.timeout = 15;
+	o.retry_cnt = 5;
+	o.rnr_retry = 6;
+	must(pair_up(&p, &o));
+	must(!ibv_query_qp(p.a.qp, &attr, IBV_QP_STATE | IBV_QP_CAP |
+				   IBV_QP_AV | IBV_QP_TIMEOUT, &init));
+	ktap_eq(attr.qp_state, IBV_QPS_RTS);
+	ktap_eq(attr.path_mtu, IBV_MTU_1024);
+	ktap_eq(attr.dest_qp_num, p.b.qp->qp_num);
+	ktap_eq(attr.rq_psn, p.b.psn);
+	ktap_eq(attr.sq_psn, p.a.psn);
+	ktap_eq(attr.timeout, 15);
+	ktap_eq(attr.retry_cnt, 5);
+	ktap_eq(attr.rnr_retry, 6);
+	ktap_eq(attr.min_rnr_timer, 12);
+	ktap_eq(attr.max_rd_atomic, 4);
+	ktap_eq(attr.max_dest_rd_atomic, 4);
+	ktap_eq(attr.port_num, 1);
+	ktap_eq(attr.ah_attr.grh.sgid_index, da.gid_index);
+	ktap_mem_eq(attr.ah_attr.grh.dgid.raw, db.gid.raw, 16);
+	ktap_ok(attr.cap.max_send_wr >= o.cap.max_send_wr);
+	ktap_ok(attr.cap.max_recv_sge >= o.cap.max_recv_sge);
+	ktap_eq(attr.qp_access_flags & VT_ACCESS, VT_ACCESS);
+	ktap_eq(init.qp_type, IBV_QPT_RC);
+	pair_down(&p);
+}
+
+/* --- payload ------------------------------------------------------------ */
+
+static void inline_512(void)
+{
+	struct vt_opts o = VT_OPTS;
+	u8 data[513];
+	struct ibv_sge sge = { (uintptr_t)data, 512, 0xdeadbeef };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+	}, *bad;
+	struct pair p;
+	u32 len;
+
+	o.cap.max_inline_data = 512;
+	must(pair_up(&p, &o));
+	for (len = 0; len <= 512; len += 64) {
+		vt_fill(data, len, len);
+		memset(p.b.buf, 0, 1024);
+		must(!recv_op(&p.b, len, 0, 1024));
+		sge.length = len;
+		wr.num_sge = len ? 1 : 0;
+		wr.wr_id = len;
+		must(!ibv_post_send(p.a.qp, &wr, &bad));
+		/* the data was taken by the post */
+		memset(data, 0x55, sizeof(data));
+		must(got(p.a.scq, len, IBV_WC_SUCCESS, NULL));
+		must(got(p.b.rcq, len, IBV_WC_SUCCESS, NULL));
+		ktap_eq(vt_check(p.b.buf, len, len), -1);
+	}
+	sge.length = 513;
+	ktap_ok(ibv_post_send(p.a.qp, &wr, &bad));
+	pair_down(&p);
+}
+
+/* 32 pieces of different sizes and alignments on both sides. */
+static void sge_32(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_sge ss[32], rs[32];
+	struct ibv_send_wr swr = {
+		.wr_id = 1, .sg_list = ss, .num_sge = 32,
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	}, *sbad;
+	struct ibv_recv_wr rwr = { .wr_id = 2, .sg_list = rs, .num_sge = 32 },
+			   *rbad;
+	u8 *flat = malloc(64 * 1024);
+	size_t total = 0, room = 0, n, at = 0;
+	struct pair p;
+	int i;
+
+	o.cap.max_send_sge = 32;
+	o.cap.max_recv_sge = 32;
+	must(flat && pair_up(&p, &o));
+	for (i = 0; i < 32; i++) {
+		ss[i] = sge_at(&p.a, i * 2048 + i, 1 + i * 37);
+		rs[i] = sge_at(&p.b, i * 3000 + 3 * i, 1200 - i * 5);
+		total += ss[i].length;
+		room += rs[i].length;
+	}
+	must(total < room);
+	vt_fill(flat, total, 32);
+	for (i = 0; i < 32; at += ss[i++].length)
+		memcpy((void *)(uintptr_t)ss[i].addr, flat + at, ss[i].length);
+	must(!ibv_post_recv(p.b.qp, &rwr, &rbad));
+	must(!ibv_post_send(p.a.qp, &swr, &sbad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	for (i = 0, at = 0; at < total; at += rs[i++].length) {
+		n = total - at < rs[i].length ? total - at : rs[i].length;
+		ktap_mem_eq((void *)(uintptr_t)rs[i].addr, flat + at, n);
+	}
+	/* gathered into one place, and scattered by a READ */
+	swr.opcode = IBV_WR_RDMA_WRITE;
+	swr.wr.rdma.remote_addr = (uintptr_t)p.b.buf + 128 * 1024 + 5;
+	swr.wr.rdma.rkey = p.b.mr->rkey;
+	must(!ibv_post_send(p.a.qp, &swr, &sbad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_mem_eq(p.b.buf + 128 * 1024 + 5, flat, total);
+	memset(p.a.buf, 0, 128 * 1024);
+	swr.opcode = IBV_WR_RDMA_READ;
+	must(!ibv_post_send(p.a.qp, &swr, &sbad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	for (i = 0, at = 0; i < 32; at += ss[i++].length)
+		ktap_mem_eq((void *)(uintptr_t)ss[i].addr, flat + at, ss[i].length);
+	swr.num_sge = 33;
+	ktap_ok(ibv_post_send(p.a.qp, &swr, &sbad));
+	pair_down(&p);
+	free(flat);
+}
+
+static void zero_length(void)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+	};
+	struct ibv_send_wr wr = { .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+	unsigned int i;
+
+	must(pair_up(&p, &o));
+	must(!recv_op(&p.b, 7, 0, 0));
+	for (i = 0; i < 3; i++) {
+		wr.opcode = ops[i];
+		wr.wr_id = i;
+		must(!ibv_post_send(p.a.qp, &wr, &bad));
+		must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+	}
+	must(got(p.b.rcq, 7, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, 0);
+	pair_down(&p);
+}
+
+/* A message of many packets, sent from and to odd addresses. */
+static void large_messages(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+	u32 len = BUF - 77;
+
+	o.mtu = IBV_MTU_4096;
+	o.timeout = 17;
+	must(pair_up(&p, &o));
+	vt_fill(p.a.buf + 77, len, 5);
+	must(!recv_op(&p.b, 1, 0, BUF));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 1, 77, len,
+			      IBV_SEND_SIGNALED));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, len);
+	ktap_eq(vt_check(p.b.buf, len, 5), -1);
+	must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, 2, 77, len,
+			      IBV_SEND_SIGNALED));
+	must(got(p.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	ktap_eq(vt_check(p.b.buf + 77, len, 5), -1);
+	memset(p.a.buf, 0, BUF);
+	must(!send_op(&p.a, &p.b, IBV_WR_RDMA_READ, 3, 77, len,
+			      IBV_SEND_SIGNALED));
+	must(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	ktap_eq(vt_check(p.a.buf + 77, len, 5), -1);
+	pair_down(&p);
+}
+
+static void immediate(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	must(!recv_op(&p.b, 1, 0, 100) && !recv_op(&p.b, 2, 0, 100) &&
+		     !recv_op(&p.b, 3, 0, 100));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND_WITH_IMM, 1, 0, 40,
+			      IBV_SEND_SIGNALED));
+	must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE_WITH_IMM, 2, 0,
+			      5000, IBV_SEND_SIGNALED));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 3, 0, 40,
+			      IBV_SEND_SIGNALED));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.opcode, IBV_WC_RECV);
+	ktap_eq(be32toh(wc.imm_data), 0x1234abcd);
+	ktap_eq(wc.wc_flags & IBV_WC_WITH_IMM, IBV_WC_WITH_IMM);
+	ktap_eq(wc.byte_len, 40);
+	ktap_eq(wc.qp_num, p.b.qp->qp_num);
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	ktap_eq(be32toh(wc.imm_data), 0x1234abcd);
+	ktap_eq(wc.byte_len, 5000);
+	must(got(p.b.rcq, 3, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.wc_flags & IBV_WC_WITH_IMM, 0);
+	pair_down(&p);
+}
+
+static void atomics(void)
+{
+	struct ibv_send_wr wr = {
+		.num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+	}, *bad;
+	struct vt_opts o = VT_OPTS;
+	struct ibv_sge sge;
+	struct pair p;
+	u64 *target, *result;
+
+	must(pair_up(&p, &o));
+	target = (u64 *)(p.b.buf + 64);
+	result = (u64 *)p.a.buf;
+	sge = sge_at(&p.a, 0, 8);
+	wr.sg_list = &sge;
+	wr.wr.atomic.remote_addr = (uintptr_t)target;
+	wr.wr.atomic.rkey = p.b.mr->rkey;
+	*target = 0x1122334455667788ULL;
+	wr.wr.atomic.compare_add = *target;
+	wr.wr.atomic.swap = 42;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_eq(*result, 0x1122334455667788ULL);
+	ktap_eq(*target, 42);
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_eq(*result, 42);
+	ktap_eq(*target, 42);
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.wr.atomic.compare_add = ~0ULL;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_eq(*result, 42);
+	ktap_eq(*target, 41);
+	wr.wr.atomic.remote_addr += 4;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 0, IBV_WC_REM_INV_REQ_ERR, NULL));
+	pair_down(&p);
+}
+
+/* Two QPs add to one word at the same time. */
+static void atomic_contention(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc[64];
+	struct pair p[2];
+	int i, k;
+
+	for (i = 0; i < 2; i++)
+		must(pair_up(&p[i], &o));
+	for (k = 0; k < 64; k++)
+		for (i = 0; i < 2; i++) {
+			struct ibv_sge sge = sge_at(&p[i].a, 8 * k, 8);
+			struct ibv_send_wr wr = {
+				.sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				.send_flags = IBV_SEND_SIGNALED,
+				.wr.atomic = {
+					.remote_addr = (uintptr_t)p[0].b.buf,
+					.rkey = p[0].b.mr->rkey,
+					.compare_add = 1,
+				},
+			}, *bad;
+
+			must(!ibv_post_send(p[i].a.qp, &wr, &bad));
+		}
+	for (i = 0; i < 2; i++) {
+		must(!vt_poll(p[i].a.scq, wc, 64, LONG));
+		for (k = 0; k < 64; k++)
+			ktap_eq(wc[k].status, IBV_WC_SUCCESS);
+	}
+	ktap_eq(*(u64 *)p[0].b.buf, 128);
+	for (i = 0; i < 2; i++)
+		pair_down(&p[i]);
+}
+
+/* An address space of its own: the MR begins at iova 64 KiB + 24. */
+static void mr_iova(void)
+{
+	struct vt_opts o = VT_OPTS;
+	u64 iova = 65536 + 24;
+	struct ibv_send_wr wr = {
+		.num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.opcode = IBV_WR_RDMA_WRITE,
+	}, *bad;
+	struct ibv_sge sge;
+	struct ibv_mr *mr;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	mr = ibv_reg_mr_iova(db.pd, p.b.buf + 24, 8000, iova, VT_ACCESS);
+	must(mr);
+	vt_fill(p.a.buf, 5000, 9);
+	sge = sge_at(&p.a, 0, 5000);
+	wr.sg_list = &sge;
+	wr.wr.rdma.remote_addr = iova + 3000;
+	wr.wr.rdma.rkey = mr->rkey;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_eq(vt_check(p.b.buf + 3024, 5000, 9), -1);
+	ktap_eq(p.b.buf[3023] | p.b.buf[8024], 0);
+	wr.wr.rdma.remote_addr = iova + 3001;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
+	ktap_eq(p.b.buf[8024], 0);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	pair_down(&p);
+}
+
+/* --- errors ------------------------------------------------------------- */
+
+struct bad_access {
+	const char *name;
+	enum ibv_wr_opcode op;
+	int qp_access;			/* of the responder */
+	int mr_access;
+	bool bad_lkey, bad_rkey;
+	s64 shift;			/* of the remote address */
+	enum ibv_wc_status status;
+};
+
+static void one_bad_access(const struct bad_access *t)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .num_sge = 1, .opcode = t->op,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_sge sge;
+	struct vt_end a, b;
+	struct ibv_wc wc;
+
+	must(!vt_end_create(&a, &da, &o, BUF));
+	o.access = t->mr_access;
+	must(!vt_end_create(&b, &db, &o, BUF));
+	b.o.access = t->qp_access;
+	must(!vt_connect(&a, &b));
+	memset(b.buf, 0x11, BUF);
+	sge = sge_at(&a, 0, 8);
+	sge.lkey ^= t->bad_lkey ? 0x100 : 0;
+	wr.sg_list = &sge;
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + t->shift;
+	wr.wr.rdma.rkey = b.mr->rkey ^ (t->bad_rkey ? 1 : 0);
+	if (t->op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)b.buf + t->shift;
+		wr.wr.atomic.rkey = b.mr->rkey ^ (t->bad_rkey ? 1 : 0);
+		wr.wr.atomic.compare_add = 1;
+	}
+	must(!ibv_post_send(a.qp, &wr, &bad));
+	wr.wr_id = 2;
+	must(!ibv_post_send(a.qp, &wr, &bad));
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	if (wc.status != t->status)
+		ktap_fail("%s: %s, not %s", t->name,
+			  ibv_wc_status_str(wc.status),
+			  ibv_wc_status_str(t->status));
+	ktap_ok(got(a.scq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_eq(vt_state(a.qp), IBV_QPS_ERR);
+	ktap_eq(b.buf[0], 0x11);
+	ktap_eq(b.buf[BUF - 1], 0x11);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static void access_errors(void)
+{
+	static const struct bad_access table[] = {
+		{ "write: rkey", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
+		  false, true, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "write: before", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
+		  false, false, -1, IBV_WC_REM_ACCESS_ERR },
+		{ "write: behind", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
+		  false, false, BUF - 7, IBV_WC_REM_ACCESS_ERR },
+		{ "write: wrap", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
+		  false, false, 1LL << 63, IBV_WC_REM_ACCESS_ERR },
+		{ "write: QP", IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_READ,
+		  VT_ACCESS, false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "write: MR", IBV_WR_RDMA_WRITE, VT_ACCESS,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
+		  false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "read: rkey", IBV_WR_RDMA_READ, VT_ACCESS, VT_ACCESS,
+		  false, true, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "read: QP", IBV_WR_RDMA_READ, IBV_ACCESS_REMOTE_WRITE,
+		  VT_ACCESS, false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "read: MR", IBV_WR_RDMA_READ, VT_ACCESS,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		  false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "atomic: MR", IBV_WR_ATOMIC_FETCH_AND_ADD, VT_ACCESS,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		  false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		{ "write: lkey", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
+		  true, false, 0, IBV_WC_LOC_PROT_ERR },
+		{ "read: lkey", IBV_WR_RDMA_READ, VT_ACCESS, VT_ACCESS,
+		  true, false, 0, IBV_WC_LOC_PROT_ERR },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		one_bad_access(&table[i]);
+}
+
+/* A key of another protection domain is no key. */
+static void foreign_pd(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_send_wr wr = {
+		.num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.opcode = IBV_WR_RDMA_WRITE,
+	}, *bad;
+	struct ibv_sge sge;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	pd = ibv_alloc_pd(db.ctx);
+	must(pd);
+	mr = ibv_reg_mr(pd, p.b.buf, 4096, VT_ACCESS);
+	must(mr);
+	sge = sge_at(&p.a, 0, 8);
+	wr.sg_list = &sge;
+	wr.wr.rdma.remote_addr = (uintptr_t)p.b.buf;
+	wr.wr.rdma.rkey = mr->rkey;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
+	ibv_dereg_mr(mr);
+	ibv_dealloc_pd(pd);
+	pair_down(&p);
+}
+
+/* A message longer than the receive that meets it. */
+static void recv_too_small(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	memset(p.b.buf, 0, 8192);
+	must(!recv_op(&p.b, 1, 0, 3000));
+	memset(p.a.buf, 0x22, 8192);
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 2, 0, 3001,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(p.b.rcq, 1, IBV_WC_LOC_LEN_ERR, NULL));
+	ktap_ok(got(p.a.scq, 2, IBV_WC_REM_INV_REQ_ERR, NULL));
+	ktap_eq(p.b.buf[3000], 0);
+	ktap_eq(vt_state(p.b.qp), IBV_QPS_ERR);
+	pair_down(&p);
+}
+
+/* rnr_retry 2 and a timer of 40.96 ms: three attempts, then the error. */
+static void rnr_exhaustion(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	u64 begin, took;
+
+	o.rnr_retry = 2;
+	o.rnr_timer = 24;
+	must(pair_up(&p, &o));
+	begin = vt_now_ms();
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 1, 0, 10,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(p.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, NULL));
+	took = vt_now_ms() - begin;
+	ktap_diag("after %llu ms", took);
+	ktap_ok(took >= 80 && took < 5000);
+	pair_down(&p);
+}
+
+/* rnr_retry 7 waits for ever; the message arrives once. */
+static void rnr_patience(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+
+	o.rnr_timer = 18;	/* 5.12 ms */
+	must(pair_up(&p, &o));
+	vt_fill(p.a.buf, 9000, 3);
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 1, 0, 9000,
+			      IBV_SEND_SIGNALED));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 2, 0, 10,
+			      IBV_SEND_SIGNALED));
+	/* more refusals than any other count would survive */
+	usleep(150000);
+	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	must(!recv_op(&p.b, 1, 0, 9000));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_eq(vt_check(p.b.buf, 9000, 3), -1);
+	must(!recv_op(&p.b, 2, 0, 9000));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(got(p.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	pair_down(&p);
+}
+
+/* Nobody answers: timeout 14 (67 ms), 2 retries. */
+static void retry_exhaustion(void)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	u64 begin, took;
+	unsigned int i;
+
+	o.retry_cnt = 2;
+	for (i = 0; i < 3; i++) {
+		must(pair_up(&p, &o));
+		must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
+		begin = vt_now_ms();
+		must(!send_op(&p.a, &p.b, ops[i], 1, 0, 8,
+				      IBV_SEND_SIGNALED));
+		ktap_ok(got(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, NULL));
+		took = vt_now_ms() - begin;
+		ktap_diag("after %llu ms", took);
+		/* IBTA 9.9.2.1: each timeout between one and four times 67 ms */
+		ktap_ok(took >= 190 && took < 5000);
+		pair_down(&p);
+	}
+}
+
+static void sq_overflow(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct pair p;
+	int n, err = 0;
+
+	o.cap.max_send_wr = 16;
+	o.cap.max_recv_wr = 16;
+	must(pair_up(&p, &o));
+	must(!ibv_query_qp(p.a.qp, &attr, IBV_QP_CAP, &init));
+	/* no receive is there: nothing leaves the queue */
+	for (n = 0; n < 4096 && !err; n++)
+		err = send_op(&p.a, &p.b, IBV_WR_SEND, n, 0, 8,
+			      IBV_SEND_SIGNALED);
+	ktap_eq(err, ENOMEM);
+	ktap_ok(n - 1 >= (int)attr.cap.max_send_wr);
+	for (n = 0, err = 0; n < 4096 && !err; n++)
+		err = recv_op(&p.a, n, 0, 8);
+	ktap_eq(err, ENOMEM);
+	ktap_ok(n - 1 >= (int)attr.cap.max_recv_wr);
+	pair_down(&p);
+}
+
+/* A list stops at its first bad request and says which; the rest is posted. */
+static void bad_wr_in_list(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_send_wr wr[3], *bad = NULL;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct pair p;
+	int i;
+
+	must(pair_up(&p, &o));
+	sge = sge_at(&p.a, 0, 8);
+	memset(wr, 0, sizeof(wr));
+	for (i = 0; i < 3; i++) {
+		wr[i].wr_id = i;
+		wr[i].opcode = IBV_WR_RDMA_WRITE;
+		wr[i].sg_list = &sge;
+		wr[i].num_sge = i == 1 ? 1000 : 1;
+		wr[i].send_flags = IBV_SEND_SIGNALED;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)p.b.buf;
+		wr[i].wr.rdma.rkey = p.b.mr->rkey;
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	ktap_ok(ibv_post_send(p.a.qp, wr, &bad));
+	ktap_ok(bad == &wr[1]);
+	ktap_ok(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	wr[2].opcode = 99;
+	ktap_ok(ibv_post_send(p.a.qp, &wr[2], &bad));
+	ktap_ok(bad == &wr[2]);
+	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	pair_down(&p);
+}
+
+/* --- states ------------------------------------------------------------- */
+
+/* ERR flushes both queues in order, and whatever is posted later. */
+static void flush(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	int i;
+
+	must(pair_up(&p, &o));
+	for (i = 0; i < 5; i++) {
+		must(!recv_op(&p.a, i, 0, 8));
+		/* without a receive they stay */
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 8, 0));
+	}
+	must(!vt_to_state(p.a.qp, IBV_QPS_ERR));
+	for (i = 0; i < 5; i++) {
+		must(got(p.a.scq, i, IBV_WC_WR_FLUSH_ERR, NULL));
+		must(got(p.a.rcq, i, IBV_WC_WR_FLUSH_ERR, NULL));
+	}
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 8, 0, 8, 0));
+	must(!recv_op(&p.a, 9, 0, 8));
+	ktap_ok(got(p.a.scq, 8, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_ok(got(p.a.rcq, 9, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
+	pair_down(&p);
+}
+
+/* RESET forgets everything; the same QPs connect again. */
+static void reset_and_again(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+	int round;
+
+	must(pair_up(&p, &o));
+	for (round = 0; round < 5; round++) {
+		must(!recv_op(&p.b, 1, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, 2, 0, 50,
+				      IBV_SEND_SIGNALED));
+		must(got(p.a.scq, 2, IBV_WC_SUCCESS, NULL));
+		must(got(p.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+		/* left over: neither may complete */
+		must(!recv_op(&p.a, 3, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, 4, 0, 50,
+				      IBV_SEND_SIGNALED));
+		must(!vt_to_state(p.a.qp, IBV_QPS_RESET));
+		must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
+		ktap_eq(vt_state(p.a.qp), IBV_QPS_RESET);
+		ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+		ktap_eq(ibv_poll_cq(p.a.rcq, 1, &wc), 0);
+		p.a.psn = round * 1000;
+		p.b.psn = round * 77777;
+		must(!vt_connect(&p.a, &p.b));
+	}
+	pair_down(&p);
+}
+
+/* SQD finishes what was sent, says so, and holds what is posted then. */
+static void sqd(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1,
+	};
+	struct ibv_wc wc;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, 1, 0, 50000,
+			      IBV_SEND_SIGNALED));
+	must(!ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE |
+				    IBV_QP_EN_SQD_ASYNC_NOTIFY));
+	ktap_ok(vt_async(&da, IBV_EVENT_SQ_DRAINED, LONG));
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_SQD);
+	ktap_eq(send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, 2, 0, 8,
+			IBV_SEND_SIGNALED), 0);
+	usleep(50000);
+	/* the first may have been caught before it began */
+	if (ibv_poll_cq(p.a.scq, 1, &wc))
+		ktap_eq(wc.wr_id, 1);
+	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	/* incoming work goes on */
+	must(!send_op(&p.b, &p.a, IBV_WR_RDMA_READ, 5, 0, 5000,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(p.b.scq, 5, IBV_WC_SUCCESS, NULL));
+	must(!vt_to_state(p.a.qp, IBV_QPS_RTS));
+	do
+		must(!vt_poll(p.a.scq, &wc, 1, LONG));
+	while (wc.wr_id != 2 && !wc.status);
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	pair_down(&p);
+}
+
+static void destroy_with_work(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	int i, k;
+
+	for (k = 0; k < 10; k++) {
+		must(pair_up(&p, &o));
+		for (i = 0; i < 8; i++) {
+			recv_op(&p.a, i, 0, 4096);
+			send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0, 100000, 0);
+			send_op(&p.b, &p.a, IBV_WR_RDMA_READ, i, 0, 100000, 0);
+		}
+		if (k & 1)
+			usleep(1000 * k);
+		pair_down(&p);
+	}
+}
+
+/* A connection is established by its first packet, too. */
+static void comm_est(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+
+	must(!vt_end_create(&a, &da, &o, 4096) &&
+		     !vt_end_create(&b, &db, &o, 4096) &&
+		     !vt_to_init(&a) && !vt_to_init(&b) &&
+		     !vt_to_rtr(&a, &b) && !vt_to_rtr(&b, &a) && !vt_to_rts(&a));
+	must(!recv_op(&b, 1, 0, 100));
+	must(!send_op(&a, &b, IBV_WR_SEND, 2, 0, 100,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(a.scq, 2, IBV_WC_SUCCESS, NULL));
+	ktap_ok(got(b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_ok(vt_async(&db, IBV_EVENT_COMM_EST, LONG));
+	ktap_eq(vt_to_rts(&b), 0);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* --- completion queues -------------------------------------------------- */
+
+static void cq_overflow(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	int i;
+
+	o.cqe = 8;
+	must(pair_up(&p, &o));
+	for (i = 0; i < p.a.scq->cqe + 4 && i < 60; i++)
+		must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0, 8,
+				      IBV_SEND_SIGNALED));
+	ktap_ok(vt_async(&da, IBV_EVENT_CQ_ERR, LONG));
+	pair_down(&p);
+}
+
+/* All completions of a stream, in order, while the CQ changes its size. */
+static void resize_under_load(void)
+{
+	struct vt_opts o = VT_OPTS;
+	unsigned int idle = 0, sent = 0, seen = 0, sizes = 0;
+	u64 end = vt_now_ms() + LONG;
+	struct ibv_wc wc[8];
+	struct pair p;
+	int i, n;
+
+	o.cqe = 64;
+	must(pair_up(&p, &o));
+	while (seen < 4000 && vt_now_ms() < end) {
+		while (sent < 4000 && sent - seen < 48 &&
+		       !send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, sent, 0, 8,
+				IBV_SEND_SIGNALED))
+			sent++;
+		if (seen / 100 >= sizes) {
+			ktap_eq(ibv_resize_cq(p.a.scq, sizes & 1 ? 64 : 1000), 0);
+			sizes++;
+		}
+		n = ibv_poll_cq(p.a.scq, 8, wc);
+		for (i = 0; i < n; i++, seen++) {
+			must(wc[i].wr_id == seen);
+			must(wc[i].status == IBV_WC_SUCCESS);
+		}
+		if (n > 0)
+			idle = 0;
+		else
+			vt_relax(&idle);
+	}
+	ktap_eq(seen, 4000);
+	ktap_diag("%u times another size", sizes);
+	ktap_ok(ibv_resize_cq(p.a.scq, 1 << 30));
+	pair_down(&p);
+}
+
+static void cq_events(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc[2];
+	struct pair p;
+	int i;
+
+	o.channel = true;
+	must(pair_up(&p, &o));
+	for (i = 0; i < 20; i++) {
+		must(!ibv_req_notify_cq(p.b.rcq, 0));
+		must(!recv_op(&p.b, i, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10,
+				      IBV_SEND_SIGNALED));
+		must(vt_event(p.b.rchan, LONG));
+		must(got(p.b.rcq, i, IBV_WC_SUCCESS, NULL));
+		must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+	}
+	/* not armed: no event; armed once: one event for two completions */
+	for (i = 0; i < 3; i++) {
+		must(!recv_op(&p.b, i, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10,
+				      IBV_SEND_SIGNALED));
+		must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(got(p.b.rcq, i, IBV_WC_SUCCESS, NULL));
+	}
+	ktap_ok(!vt_event(p.b.rchan, 100));
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	for (i = 0; i < 2; i++) {
+		must(!recv_op(&p.b, i, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10, 0));
+	}
+	must(!vt_poll(p.b.rcq, wc, 2, LONG));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	ktap_ok(!vt_event(p.b.rchan, 100));
+	pair_down(&p);
+}
+
+static void solicited(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+
+	o.channel = true;
+	must(pair_up(&p, &o));
+	must(!recv_op(&p.b, 1, 0, 100) && !recv_op(&p.b, 2, 0, 100) &&
+		     !recv_op(&p.b, 3, 0, 100));
+	must(!ibv_req_notify_cq(p.b.rcq, 1));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 1, 0, 10, 0));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_ok(!vt_event(p.b.rchan, 100));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 2, 0, 10,
+			      IBV_SEND_SOLICITED));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	/* an error is always worth an event */
+	must(!ibv_req_notify_cq(p.b.rcq, 1));
+	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	ktap_ok(got(p.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
+	pair_down(&p);
+}
+
+/* One completion in eight; the ring turns around many times. */
+static void unsignaled(void)
+{
+	struct vt_opts o = VT_OPTS;
+	unsigned int idle = 0, sent, seen = 0;
+	u64 end = vt_now_ms() + LONG;
+	struct ibv_wc wc;
+	struct pair p;
+	int err;
+
+	must(pair_up(&p, &o));
+	for (sent = 0; sent < 2000 && vt_now_ms() < end;) {
+		err = send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, sent, 0, 64,
+			      sent % 8 == 7 ? IBV_SEND_SIGNALED : 0);
+		sent += !err;
+		while (ibv_poll_cq(p.a.scq, 1, &wc) > 0) {
+			must(wc.wr_id == seen + 7 && !wc.status);
+			seen += 8;
+		}
+		if (err)
+			vt_relax(&idle);
+	}
+	for (; seen < 2000; seen += 8)
+		must(got(p.a.scq, seen + 7, IBV_WC_SUCCESS, NULL));
+	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	pair_down(&p);
+}
+
+static void extended_cq(void)
+{
+	const u64 flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM |
+			  IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP |
+			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = flags };
+	struct ibv_qp_init_attr init = {
+		.cap = { 16, 16, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_poll_cq_attr poll_attr = {};
+	u64 last = 0, end = vt_now_ms() + LONG;
+	struct vt_opts o = VT_OPTS;
+	struct ibv_cq_ex *cq;
+	struct vt_end b, a;
+	int i, n = 0;
+
+	must(!vt_end_create(&a, &da, &o, 4096) &&
+		     !vt_end_create(&b, &db, &o, 4096));
+	cq = ibv_create_cq_ex(db.ctx, &attr);
+	must(cq);
+	ibv_destroy_qp(b.qp);
+	init.send_cq = ibv_cq_ex_to_cq(cq);
+	init.recv_cq = ibv_cq_ex_to_cq(cq);
+	b.qp = ibv_create_qp(db.pd, &init);
+	must(b.qp && !vt_connect(&a, &b));
+	ktap_eq(ibv_start_poll(cq, &poll_attr), ENOENT);
+	for (i = 0; i < 10; i++) {
+		must(!recv_op(&b, i, 0, 100));
+		must(!send_op(&a, &b, IBV_WR_SEND_WITH_IMM, i, 0,
+				      10 + i, IBV_SEND_SIGNALED));
+		must(got(a.scq, i, IBV_WC_SUCCESS, NULL));
+	}
+	while (n < 10 && vt_now_ms() < end) {
+		if (ibv_start_poll(cq, &poll_attr))
+			continue;
+		do {
+			ktap_eq(cq->wr_id, n);
+			ktap_eq(cq->status, IBV_WC_SUCCESS);
+			ktap_eq(ibv_wc_read_opcode(cq), IBV_WC_RECV);
+			ktap_eq(ibv_wc_read_byte_len(cq), 10 + n);
+			ktap_eq(be32toh(ibv_wc_read_imm_data(cq)), 0x1234abcd);
+			ktap_eq(ibv_wc_read_qp_num(cq), b.qp->qp_num);
+			ktap_eq(ibv_wc_read_src_qp(cq), a.qp->qp_num);
+			ktap_eq(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_IMM);
+			ktap_ok(ibv_wc_read_completion_ts(cq) >= last);
+			last = ibv_wc_read_completion_ts(cq);
+			n++;
+		} while (!ibv_next_poll(cq));
+		ibv_end_poll(cq);
+	}
+	ktap_eq(n, 10);
+	ktap_ok(last > 0);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	ktap_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+/* --- extended QP -------------------------------------------------------- */
+
+static struct ibv_qp *qp_ex_create(struct vt_end *e)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = e->scq, .recv_cq = e->rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 32, 32, 8, 8, 256 }, .pd = da.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND |
+				  IBV_QP_EX_WITH_SEND_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_WRITE |
+				  IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_READ |
+				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+	};
+
+	return ibv_create_qp_ex(da.ctx, &init);
+}
+
+/* Builders with one SGE, several, and inline data, several in one start. */
+static void extended_qp(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_data_buf bufs[2];
+	struct ibv_qp_ex *qx;
+	struct ibv_sge sge[2];
+	struct ibv_wc wc[8];
+	struct vt_end a, b;
+	u64 rb;
+	u32 rk;
+	int i;
+
+	must(!vt_end_create(&a, &da, &o, 16384) &&
+		     !vt_end_create(&b, &db, &o, 16384));
+	ibv_destroy_qp(a.qp);
+	a.qp = qp_ex_create(&a);
+	must(a.qp && !vt_connect(&a, &b));
+	qx = ibv_qp_to_qp_ex(a.qp);
+	must(qx);
+	vt_fill(a.buf, 4096, 1);
+	*(u64 *)(b.buf + 8192) = 5;
+	rb = (uintptr_t)b.buf;
+	rk = b.mr->rkey;
+	for (i = 0; i < 3; i++)
+		must(!recv_op(&b, i, 12288 + i * 1024, 1024));
+
+	ibv_wr_start(qx);
+	qx->wr_flags = IBV_SEND_SIGNALED;
+	qx->wr_id = 0;
+	ibv_wr_send(qx);
+	sge[0] = sge_at(&a, 0, 100);
+	sge[1] = sge_at(&a, 100, 200);
+	ibv_wr_set_sge_list(qx, 2, sge);
+	qx->wr_id = 1;
+	ibv_wr_send_imm(qx, htobe32(77));
+	ibv_wr_set_inline_data(qx, a.buf, 200);
+	qx->wr_id = 2;
+	ibv_wr_rdma_write(qx, rk, rb);
+	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf, 4000);
+	qx->wr_id = 3;
+	ibv_wr_rdma_write_imm(qx, rk, rb + 4096, htobe32(78));
+	bufs[0] = (struct ibv_data_buf) { a.buf, 30 };
+	bufs[1] = (struct ibv_data_buf) { a.buf + 30, 60 };
+	ibv_wr_set_inline_data_list(qx, 2, bufs);
+	qx->wr_id = 4;
+	ibv_wr_rdma_read(qx, rk, rb);
+	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf + 8192, 1000);
+	qx->wr_id = 5;
+	ibv_wr_atomic_fetch_add(qx, rk, rb + 8192, 4);
+	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf + 12288, 8);
+	qx->wr_id = 6;
+	ibv_wr_atomic_cmp_swp(qx, rk, rb + 8192, 9, 1);
+	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf + 12296, 8);
+	must(!ibv_wr_complete(qx));
+
+	must(!vt_poll(a.scq, wc, 7, LONG));
+	for (i = 0; i < 7; i++) {
+		ktap_eq(wc[i].status, IBV_WC_SUCCESS);
+		ktap_eq(wc[i].wr_id, i);
+	}
+	ktap_eq(vt_check(b.buf + 12288, 300, 1), -1);
+	ktap_eq(vt_check(b.buf + 12288 + 1024, 200, 1), -1);
+	ktap_eq(vt_check(b.buf, 4000, 1), -1);
+	ktap_eq(vt_check(b.buf + 4096, 90, 1), -1);
+	ktap_eq(vt_check(a.buf + 8192, 1000, 1), -1);
+	ktap_eq(*(u64 *)(a.buf + 12288), 5);
+	ktap_eq(*(u64 *)(a.buf + 12296), 9);
+	ktap_eq(*(u64 *)(b.buf + 8192), 1);
+
+	/* taken back: nothing is sent */
+	ibv_wr_start(qx);
+	ibv_wr_rdma_write(qx, rk, rb);
+	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf, 8);
+	ibv_wr_abort(qx);
+	ktap_eq(ibv_poll_cq(a.scq, 1, wc), 0);
+	must(!send_op(&a, &b, IBV_WR_RDMA_WRITE, 50, 0, 8,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(a.scq, 50, IBV_WC_SUCCESS, NULL));
+	/* more inline data than agreed: the whole start fails */
+	ibv_wr_start(qx);
+	ibv_wr_send(qx);
+	ibv_wr_set_inline_data(qx, a.buf, 4000);
+	ktap_ok(ibv_wr_complete(qx));
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* --- datagrams ---------------------------------------------------------- */
+
+static struct ibv_send_wr ud_wr(struct vt_end *to, struct ibv_ah *ah,
+				struct ibv_sge *sge, u32 qkey, u64 id)
+{
+	return (struct ibv_send_wr) {
+		.wr_id = id, .sg_list = sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = ah, .remote_qpn = to->qp->qp_num,
+			   .remote_qkey = qkey },
+	};
+}
+
+static void datagrams(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct ibv_ah *ah;
+	struct ibv_wc wc;
+	struct pair p;
+
+	o.type = IBV_QPT_UD;
+	must(pair_up(&p, &o));
+	ah = vt_ah(&da, &db);
+	must(ah);
+	vt_fill(p.a.buf, 1024, 8);
+	sge = sge_at(&p.a, 0, 1024);
+	must(!recv_op(&p.b, 1, 0, 2048) && !recv_op(&p.b, 2, 4096, 2048));
+	/* the wrong key is dropped, without an answer */
+	wr = ud_wr(&p.b, ah, &sge, VT_QKEY + 1, 1);
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	wr = ud_wr(&p.b, ah, &sge, VT_QKEY, 2);
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, 1024 + VT_GRH);
+	ktap_eq(wc.src_qp, p.a.qp->qp_num);
+	ktap_eq(wc.wc_flags & IBV_WC_GRH, IBV_WC_GRH);
+	ktap_eq(vt_check(p.b.buf + VT_GRH, 1024, 8), -1);
+	/* the IPv4 header is in the last 20 bytes of the GRH's place */
+	ktap_eq(p.b.buf[20], 0x45);
+	ktap_mem_eq(p.b.buf + 32, da.gid.raw + 12, 4);
+	ktap_mem_eq(p.b.buf + 36, db.gid.raw + 12, 4);
+	/* a key with the high bit stands for the QP's own */
+	wr = ud_wr(&p.b, ah, &sge, 0x80000000, 3);
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_ok(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	/* an answer goes the way that the completion and the GRH tell */
+	if (ktap_ok(!ibv_init_ah_from_wc(db.ctx, 1, &wc,
+					 (struct ibv_grh *)(p.b.buf + 4096),
+					 &(struct ibv_ah_attr) {}))) {
+		struct ibv_ah *back = ibv_create_ah_from_wc(db.pd, &wc,
+				(struct ibv_grh *)(p.b.buf + 4096), 1);
+
+		must(back && !recv_op(&p.a, 9, 8192, 2048));
+		sge = sge_at(&p.b, VT_GRH, 100);
+		wr = ud_wr(&p.a, back, &sge, VT_QKEY, 4);
+		must(!ibv_post_send(p.b.qp, &wr, &bad));
+		ktap_ok(got(p.b.scq, 4, IBV_WC_SUCCESS, NULL));
+		ktap_ok(got(p.a.rcq, 9, IBV_WC_SUCCESS, NULL));
+		ibv_destroy_ah(back);
+	}
+	/* longer than a packet can be */
+	sge = sge_at(&p.a, 0, 9000);
+	wr = ud_wr(&p.b, ah, &sge, VT_QKEY, 5);
+	if (!ibv_post_send(p.a.qp, &wr, &bad))
+		ktap_ok(got(p.a.scq, 5, IBV_WC_LOC_LEN_ERR, NULL));
+	ibv_destroy_ah(ah);
+	pair_down(&p);
+}
+
+/* UC drops what has no receive, and goes on with the next message. */
+static void unreliable(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+
+	o.type = IBV_QPT_UC;
+	must(pair_up(&p, &o));
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 1, 0, 5000,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	usleep(50000);
+	must(!recv_op(&p.b, 2, 0, 8192));
+	vt_fill(p.a.buf, 5000, 4);
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 3, 0, 5000,
+			      IBV_SEND_SIGNALED));
+	ktap_ok(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, 5000);
+	ktap_eq(vt_check(p.b.buf, 5000, 4), -1);
+	/* UC knows no READ */
+	if (!send_op(&p.a, &p.b, IBV_WR_RDMA_READ, 4, 0, 8, IBV_SEND_SIGNALED))
+		ktap_ok(got(p.a.scq, 4, IBV_WC_LOC_QP_OP_ERR, NULL));
+	pair_down(&p);
+}
+
+/* --- processes and threads ---------------------------------------------- */
+
+/* A child may touch and leave; the parent's memory stays registered. */
+static void fork_and_go_on(void)
+{
+	struct vt_opts o = VT_OPTS;
+	int i, status;
+	struct pair p;
+	pid_t pid;
+
+	must(pair_up(&p, &o));
+	for (i = 0; i < 5; i++) {
+		fflush(stdout);
+		pid = fork();
+		must(pid >= 0);
+		if (!pid)
+			_exit(0);
+		vt_fill(p.a.buf, 8192, i);
+		must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0,
+				      8192, IBV_SEND_SIGNALED));
+		must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+		ktap_eq(vt_check(p.b.buf, 8192, i), -1);
+		must(waitpid(pid, &status, 0) == pid);
+		ktap_eq(status, 0);
+	}
+	pair_down(&p);
+}
+
+#define THREADS		4
+#define PER_THREAD	500
+
+struct poster {
+	pthread_t thread;
+	struct pair *p;
+	unsigned int number;
+	int err;
+};
+
+static void *post_many(void *arg)
+{
+	struct poster *t = arg;
+	u64 end = vt_now_ms() + LONG;
+	unsigned int i = 0, idle = 0;
+
+	while (i < PER_THREAD) {
+		t->err = send_op(&t->p->a, &t->p->b, IBV_WR_RDMA_WRITE,
+				 t->number * PER_THREAD + i, 64 * t->number,
+				 64, IBV_SEND_SIGNALED);
+		if (!t->err)
+			i++;
+		else if (t->err != ENOMEM || vt_now_ms() > end)
+			break;
+		else
+			vt_relax(&idle);
+	}
+	return NULL;
+}
+
+static void threads_on_one_qp(void)
+{
+	static u8 seen[THREADS * PER_THREAD];
+	unsigned int next[THREADS] = {};
+	struct poster t[THREADS];
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc;
+	struct pair p;
+	unsigned int i;
+
+	must(pair_up(&p, &o));
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < THREADS; i++) {
+		t[i] = (struct poster) { .p = &p, .number = i };
+		must(!pthread_create(&t[i].thread, NULL, post_many, &t[i]));
+	}
+	for (i = 0; i < THREADS * PER_THREAD; i++) {
+		if (vt_poll(p.a.scq, &wc, 1, LONG) || wc.status ||
+		    wc.wr_id >= sizeof(seen) || seen[wc.wr_id]) {
+			ktap_fail("completion %u: wr %llu, %s", i,
+				  (unsigned long long)wc.wr_id,
+				  ibv_wc_status_str(wc.status));
+			break;
+		}
+		seen[wc.wr_id] = 1;
+		/* each thread's own are in order */
+		ktap_eq(wc.wr_id % PER_THREAD, next[wc.wr_id / PER_THREAD]);
+		next[wc.wr_id / PER_THREAD] = wc.wr_id % PER_THREAD + 1;
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(t[i].thread, NULL);
+		ktap_eq(t[i].err, 0);
+	}
+	pair_down(&p);
+}
+
+/* The process ends with everything open and in use. */
+static void exit_with_everything_open(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p[4];
+	int i, k, status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0);
+	if (!pid) {
+		memset(&da, 0, sizeof(da));
+		memset(&db, 0, sizeof(db));
+		if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+		    vt_open(&db, vt_name_b(), VT_IPV4, -1))
+			_exit(1);
+		for (i = 0; i < 4; i++) {
+			if (!pair_up(&p[i], &o))
+				_exit(2);
+			for (k = 0; k < 8; k++)
+				send_op(&p[i].a, &p[i].b, IBV_WR_RDMA_WRITE, k,
+					0, 200000, IBV_SEND_SIGNALED);
+		}
+		_exit(0);
+	}
+	must(waitpid(pid, &status, 0) == pid);
+	ktap_eq(status, 0);
+}
+
+#define TESTS(X)							\
+	X(query_device) X(query_port) X(limits_refused) X(reg_mr_errors)	\
+	X(modify_errors) X(query_qp) X(inline_512) X(sge_32)		\
+	X(zero_length) X(large_messages) X(immediate) X(atomics)	\
+	X(atomic_contention) X(mr_iova) X(access_errors) X(foreign_pd)	\
+	X(recv_too_small) X(rnr_exhaustion) X(rnr_patience)		\
+	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
+	X(reset_and_again) X(sqd) X(destroy_with_work) X(comm_est)	\
+	X(cq_overflow) X(resize_under_load) X(cq_events) X(solicited)	\
+	X(unsignaled) X(extended_cq) X(extended_qp) X(datagrams)	\
+	X(unreliable) X(fork_and_go_on) X(threads_on_one_qp)		\
+	X(exit_with_everything_open)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	/* pages that the device uses must not be shared with a child */
+	if (ibv_fork_init() || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}
