@@ -276,6 +276,15 @@ static bool post_recv(struct flow *f, u32 i)
 	return sim_queue_recv(f->to->rq, i, sge, n);
 }
 
+/* Nobody repeats what finds no receive on an unreliable connection. */
+static bool receiver_ready(const struct flow *f, u32 i)
+{
+	const struct flow_wr *wr = &f->wr[i];
+
+	return f->from->c.transport == CAIRN_TRANSPORT_RC ||
+	       wr->recv == FLOW_NONE || wr->recv < f->recv_posted;
+}
+
 /* One round of the host: post what the queues and the mood allow. */
 static void pump(struct sim *s, void *arg)
 {
@@ -289,7 +298,8 @@ static void pump(struct sim *s, void *arg)
 		       post_recv(f, f->recv_posted))
 			f->recv_posted++;
 	}
-	while (f->posted < f->wrs && burst-- && post_send(f, f->posted)) {
+	while (f->posted < f->wrs && burst-- && receiver_ready(f, f->posted) &&
+	       post_send(f, f->posted)) {
 		f->posted++;
 		any = true;
 	}

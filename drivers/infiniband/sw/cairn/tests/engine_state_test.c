@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* State changes under traffic: drain, error, reset and a new life. */
+#include "engine.h"
+
+static const struct sim_faults some_faults = {
+	.loss = 30, .dup = 30, .late = 50, .split = 300, .late_ns = 100000,
+};
+
+/*
+ * SQD.
+ */
+
+static void drained_when_idle(void)
+{
+	struct rig r = rig_new(1);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	sim_modify(r.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.a->asyncs, 1);
+	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	/* what is posted waits */
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.a->asyncs, 1);
+	sim_modify(r.a, CAIRN_QP_RTS);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->asyncs, 1);
+	sim_end(r.s);
+}
+
+static void no_event_unless_wanted(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.sqd_notify = false;
+	r = rig_with(1, &sim_rc, &attrs);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
+	sim_modify(r.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.a->asyncs, 0);
+	sim_end(r.s);
+}
+
+/* The message that is being sent is finished, with its acknowledgement. */
+static void running_message_is_finished(void)
+{
+	struct rig r = rig_new(1);
+	u32 from, i;
+
+	r.s->budget = 1;
+	for (i = 1; i <= 5; i++)
+		rig_send(&r, i, CAIRN_WQE_WRITE, 60000);
+	sim_run(r.s, 10 * SIM_US);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	sim_modify(r.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	ktap_ok(r.a->cq[CAIRN_REQ].n >= 1);
+	ktap_ok(r.a->cq[CAIRN_REQ].n < 5);
+	/* whole messages have left, no other packet */
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE),
+		r.a->cq[CAIRN_REQ].n * 59);
+	from = r.s->n_sent;
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.s->n_sent, from);
+	sim_modify(r.a, CAIRN_QP_RTS);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* The responder does not care about the state of the send queue. */
+static void responder_works_in_sqd(void)
+{
+	struct rig r = rig_new(1);
+
+	sim_modify(r.b, CAIRN_QP_SQD);
+	rig_recv(&r, 21, 100);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
+	rig_send(&r, 2, CAIRN_WQE_READ, 5000);
+	rig_send(&r, 3, CAIRN_WQE_FAA, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void toggle(struct sim *s, void *arg)
+{
+	struct sim_qp *qp = arg;
+	struct flow *f = qp->flow[CAIRN_REQ];
+
+	if (qp->c.state == CAIRN_QP_SQD) {
+		if (qp->asyncs)
+			sim_modify(qp, CAIRN_QP_RTS);
+	} else if (f->completed < f->wrs) {
+		qp->asyncs = 0;
+		sim_modify(qp, CAIRN_QP_SQD);
+	}
+	if (f->completed < f->wrs || qp->c.state == CAIRN_QP_SQD)
+		sim_at(s, s->now + sim_below(&s->rand, 100 * SIM_US), toggle,
+		       qp);
+}
+
+/* Drain and resume again and again: the program does not notice. */
+static void drain_under_traffic(void)
+{
+	for_seeds(seed, 60) {
+		struct pair p = pair_new(seed, &sim_rc, 512);
+		struct flow *f[2];
+
+		p.s->faults = some_faults;
+		p.s->budget = 0;
+		f[0] = flow_new(p.a, p.b, &flow_default);
+		f[1] = flow_new(p.b, p.a, &flow_default);
+		flow_random(f[0]);
+		flow_random(f[1]);
+		sim_at(p.s, p.s->now + 5000, toggle, p.a);
+		flow_run(f, 2);
+		sim_end(p.s);
+	}
+}
+
+/*
+ * ERR.
+ */
+
+#define MANY	100
+
+static void post_many(struct rig *r)
+{
+	struct sim_rand *rand = &r->s->rand;
+	u32 i;
+
+	for (i = 0; i < 50; i++) {
+		rig_recv(r, i, 6000);
+		rig_recv_a(r, i);
+	}
+	for (i = 0; i < MANY; i++)
+		rig_send(r, i, sim_chance(rand, 500) ? CAIRN_WQE_WRITE :
+			 sim_chance(rand, 500) ? CAIRN_WQE_SEND :
+			 CAIRN_WQE_READ, sim_below(rand, 6000));
+}
+
+/* Each of @n requests completed once, in order: good ones, then flushed. */
+static void expect_flushed(const struct sim_qp *qp, enum cairn_side_id side,
+			   u32 n)
+{
+	const struct sim_cq *cq = &qp->cq[side];
+	bool flushed = false;
+	u32 i;
+
+	ktap_eq(cq->n, n);
+	for (i = 0; i < cq->n && i < n; i++) {
+		u8 status = cq->log[i].cqe.status;
+
+		ktap_eq(cq->log[i].cqe.wr_id, i);
+		if (flushed || status)
+			ktap_eq(status, CAIRN_CQE_WR_FLUSH_ERR);
+		flushed |= status;
+	}
+}
+
+static void error_under_traffic(void)
+{
+	for_seeds(seed, 200) {
+		struct rig r = rig_new(seed);
+
+		r.s->faults = some_faults;
+		r.s->budget = 0;
+		r.s->record = false;
+		post_many(&r);
+		sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
+		sim_modify(r.a, CAIRN_QP_ERR);
+		sim_run(r.s, sim_below(&r.s->rand, 10 * SIM_US));
+		sim_modify(r.b, CAIRN_QP_ERR);
+		ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+		expect_flushed(r.a, CAIRN_REQ, MANY);
+		expect_flushed(r.a, CAIRN_RESP, 50);
+		expect_flushed(r.b, CAIRN_RESP, 50);
+		ktap_eq(r.a->sq_head, r.a->sq_tail);
+		ktap_eq(r.a->asyncs + r.b->asyncs, 0);
+		sim_end(r.s);
+	}
+}
+
+/* Nothing leaves in ERR, and nothing is received. */
+static void error_is_silent(void)
+{
+	struct rig r = rig_new(1);
+	u8 before[RIG_LEN];
+	u32 from;
+
+	sim_modify(r.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	memcpy(before, r.mb->mem, RIG_LEN);
+	from = r.s->n_sent;
+	r.a->c.attrs.retry_cnt = 1;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	for (; from < r.s->n_sent; from++)
+		ktap_ok(r.s->sent[from].qp == r.a);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(r.s);
+}
+
+/*
+ * RESET.
+ */
+
+static void reset_forgets_everything(void)
+{
+	for_seeds(seed, 60) {
+		struct rig r = rig_new(seed);
+		u32 life;
+
+		r.s->faults = some_faults;
+		r.s->record = false;
+		for (life = 0; life < 3 && !r.s->failures; life++) {
+			u32 na, nb;
+
+			post_many(&r);
+			sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
+			if (sim_chance(&r.s->rand, 300))
+				sim_modify(r.a, CAIRN_QP_ERR);
+			sim_reset(r.a);
+			sim_reset(r.b);
+			na = r.a->cq[CAIRN_REQ].n;
+			nb = r.b->cq[CAIRN_RESP].n;
+			ktap_ok(sim_run(r.s, SIM_SEC));
+			ktap_eq(r.a->cq[CAIRN_REQ].n, na);
+			ktap_eq(r.b->cq[CAIRN_RESP].n, nb);
+			sim_connect(r.a, r.b, &sim_attrs);
+		}
+		sim_end(r.s);
+	}
+}
+
+/* The same QPs live again, and all is well. */
+static void reuse_after_reset(void)
+{
+	for_seeds(seed, 60) {
+		struct rig r = rig_new(seed);
+		struct flow *f[2];
+
+		r.s->record = false;
+		r.s->faults = some_faults;
+		post_many(&r);
+		sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
+		if (seed & 1)
+			sim_modify(r.b, CAIRN_QP_ERR);
+		sim_run(r.s, sim_below(&r.s->rand, SIM_US));
+		sim_reset(r.a);
+		sim_reset(r.b);
+		sim_connect(r.a, r.b, &sim_attrs);
+		f[0] = flow_new(r.a, r.b, &flow_default);
+		f[1] = flow_new(r.b, r.a, &flow_default);
+		flow_random(f[0]);
+		flow_random(f[1]);
+		flow_run(f, 2);
+		sim_end(r.s);
+	}
+}
+
+/*
+ * Shared receive queues.
+ */
+
+static void srq_is_shared(void)
+{
+	struct sim *s = sim_new(1);
+	struct sim_qp_init init = sim_rc;
+	struct sim_qp *a[2], *b[2];
+	struct sim_mr *ma = sim_mr(s, 0, 4096, SIM_ALL);
+	struct sim_mr *mb = sim_mr(s, 1, 4096, SIM_ALL);
+	u32 i;
+
+	init.srq = sim_rq(64, 1, -8);
+	for (i = 0; i < 2; i++) {
+		a[i] = sim_qp(s, 0, &sim_rc);
+		b[i] = sim_qp(s, 1, &init);
+		sim_connect(a[i], b[i], &sim_attrs);
+	}
+	for (i = 0; i < 20; i++) {
+		struct cairn_sge from = sim_sge(ma, i * 4, 4);
+		struct cairn_sge to = sim_sge(mb, i * 4, 4);
+		struct sim_wr wr = {
+			.opcode = CAIRN_WQE_SEND,
+			.sge = &from,
+			.num_sge = 1,
+		};
+
+		sim_post_recv(b[0], i, &to, 1);
+		sim_post_send(a[i & 1], &wr);
+		ktap_ok(sim_run(s, SIM_SEC));
+		expect_cqe(b[i & 1], CAIRN_RESP, i / 2, i, CAIRN_CQE_SUCCESS);
+	}
+	ktap_mem_eq(mb->mem, ma->mem, 80);
+	sim_end(s);
+	sim_rq_free(init.srq);
+}
+
+/* ERR takes no receive from the SRQ, and says so once. */
+static void last_wqe_reached(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r;
+
+	init.srq = sim_rq(64, 1, 0);
+	r = rig_with(1, &init, &sim_attrs);
+	rig_recv(&r, 1, 30000);
+	rig_recv(&r, 2, 30000);
+	r.s->budget = 1;
+	rig_send(&r, 1, CAIRN_WQE_SEND, 30000);
+	sim_run(r.s, 5 * SIM_US);
+	sim_modify(r.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	/* the one in hand belongs to the QP */
+	expect_cqe(r.b, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(r.b->rq->tail - r.b->rq->head, 1);
+	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_LAST_WQE_REACHED), 1);
+	sim_end(r.s);
+	sim_rq_free(init.srq);
+}
+
+static void srq_under_loss(void)
+{
+	for_seeds(seed, 40) {
+		struct sim_qp_init init = sim_rc, plain = sim_rc;
+		struct cairn_qp_attrs attrs = sim_attrs;
+		struct flow_cfg cfg = flow_default;
+		struct sim *s = sim_new(seed);
+		struct sim_qp *a, *b;
+		struct flow *f;
+
+		init.srq = sim_rq(64, 2, 0);
+		attrs.min_rnr_timer = 4;
+		cfg.starve = 300;
+		a = sim_qp(s, 0, &plain);
+		b = sim_qp(s, 1, &init);
+		sim_connect(a, b, &attrs);
+		s->faults = some_faults;
+		f = flow_new(a, b, &cfg);
+		flow_random(f);
+		flow_run(&f, 1);
+		sim_end(s);
+		sim_rq_free(init.srq);
+	}
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(drained_when_idle),
+	KTAP(no_event_unless_wanted),
+	KTAP(running_message_is_finished),
+	KTAP(responder_works_in_sqd),
+	KTAP(drain_under_traffic),
+	KTAP(error_under_traffic),
+	KTAP(error_is_silent),
+	KTAP(reset_forgets_everything),
+	KTAP(reuse_after_reset),
+	KTAP(srq_is_shared),
+	KTAP(last_wqe_reached),
+	KTAP(srq_under_loss),
+};
+
+KTAP_MAIN(tests)
