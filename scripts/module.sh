@@ -59,7 +59,11 @@ mirror() {
 	fi
 	ln -sfn ../../Kbuild "$dir/Kbuild"
 	ln -sfn ../../include "$dir/include"
+	# sources that are gone, and what was built of them
 	find "$dir/drivers" -xtype l -delete 2>/dev/null || :
+	find "$dir/drivers" -name '*.o' 2>/dev/null | while read -r f; do
+		[ -e "${f%.o}.c" ] || rm -f "$f"
+	done
 	find "$sources" -path "$sources/tests" -prune -o \
 		\( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) -type f -print |
 		while read -r f; do
@@ -103,14 +107,15 @@ case $action in
 build)
 	if outdated; then
 		# a stamp of before the build: what changes meanwhile counts
-		: >"$dir/.new"
 		echo "$release" >"$dir/.new"
 		mirror
 		rm -f "$stamp"
 		echo "  MODULE  $kernel ($release)"
-		kbuild modules 2>&1 | tee "$dir/log" |
-			grep -vE '^  (CC|LD|AR|MODPOST|BTF) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' || :
-		[ "${PIPESTATUS[0]}" = 0 ] || exit 1
+		rc=0
+		kbuild modules >"$dir/log" 2>&1 || rc=$?
+		grep -vE '^  (CC|LD|AR|MODPOST|BTF) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' \
+			"$dir/log" || :
+		[ $rc = 0 ] || exit 1
 		if warnings "$dir/log" >/dev/null; then
 			echo "warnings are errors" >&2
 			rm -f "$dir/cairn.ko"
