@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* UC: what is lost is lost, but never half of it (IBTA 9.8.2). */
+#include "engine.h"
+
+#define PMTU	1024
+#define UC(op)	(CAIRN_BTH_UC | CAIRN_BTH_##op)
+
+static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
+
+/* A good network: everything arrives as posted. */
+static void no_loss(void)
+{
+	for_seeds(seed, 40) {
+		struct pair p = pair_new(seed, &sim_uc, pmtus[seed % 5]);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f[2];
+
+		cfg.ops = 1 << CAIRN_WQE_SEND | 1 << CAIRN_WQE_SEND_IMM |
+			  1 << CAIRN_WQE_WRITE | 1 << CAIRN_WQE_WRITE_IMM;
+		cfg.recv_ahead = 64;
+		p.s->budget = seed & 1 ? 0 : 64;
+		f[0] = flow_new(p.a, p.b, &cfg);
+		f[1] = flow_new(p.b, p.a, &cfg);
+		flow_random(f[0]);
+		flow_random(f[1]);
+		flow_run(f, 2);
+		ktap_eq(p.s->count[CAIRN_CTR_ACKS_SENT], 0);
+		sim_end(p.s);
+	}
+}
+
+static void other_operations_are_refused(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_SEND_INV, CAIRN_WQE_READ,
+				  CAIRN_WQE_CAS, CAIRN_WQE_FAA };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+
+		rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+		rig_send(&r, 2, ops[i], 8);
+		rig_send(&r, 3, CAIRN_WQE_WRITE, 10);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+		/* the send queue stops, the receive queue goes on */
+		ktap_eq(r.a->c.state, CAIRN_QP_SQE);
+		sim_modify(r.a, CAIRN_QP_RTS);
+		rig_send(&r, 4, CAIRN_WQE_WRITE, 3000);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
+		sim_end(r.s);
+	}
+}
+
+/* A bad key stops the send queue; packets before it have left. */
+static void bad_local_key(void)
+{
+	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND, 100);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+	wr.wr_id = 2;
+	sge.lkey ^= 1;
+	sim_post_send(r.a, &wr);
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 3000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_SQE);
+	sim_end(r.s);
+}
+
+/*
+ * A scripted sender.
+ */
+
+static struct rig alone(void)
+{
+	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+
+	r.s->dead[0] = true;
+	return r;
+}
+
+struct req {
+	u8 opcode;
+	u32 len;
+	u32 dma_len;
+	u32 rkey_xor;
+	__be32 imm;
+};
+
+static void get(struct rig *r, u32 n, struct req q)
+{
+	struct cairn_pkt pkt = {
+		.opcode = q.opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->b->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.payload_len = q.len,
+		.va = r->mb->va,
+		.rkey = r->mb->key ^ q.rkey_xor,
+		.dma_len = q.dma_len,
+		.imm = q.imm,
+	};
+
+	sim_inject(r->b, &pkt, r->ma->mem);
+	sim_run(r->s, SIM_US);
+}
+
+static const struct req send_first = { UC(SEND_FIRST), PMTU };
+static const struct req send_middle = { UC(SEND_MIDDLE), PMTU };
+static const struct req send_last = { UC(SEND_LAST), 10 };
+static const struct req send_only = { UC(SEND_ONLY), 10 };
+static const struct req write_first = { UC(WRITE_FIRST), PMTU, PMTU + 10 };
+static const struct req write_last = { UC(WRITE_LAST), 10 };
+static const struct req write_only_imm = { UC(WRITE_ONLY_IMM), 10, 10 };
+
+/* The receive of a broken message serves the next one. */
+static void gap_costs_the_message_only(void)
+{
+	struct rig r = alone();
+
+	rig_recv(&r, 21, 5000);
+	rig_recv(&r, 22, 5000);
+	get(&r, 0, send_first);
+	get(&r, 2, send_middle);	/* 1 is missing */
+	get(&r, 3, send_last);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	ktap_ok(r.b->count[CAIRN_CTR_RX_UC_GAPS] == 1);
+	get(&r, 4, send_first);
+	get(&r, 5, send_last);
+	get(&r, 6, send_only);
+	expect_cqes(r.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
+	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
+	ktap_eq(r.b->cq[CAIRN_RESP].log[1].cqe.byte_len, 10);
+	ktap_eq(r.s->n_sent, 0);
+	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
+/* A new FIRST in the middle of a message, with and without a gap. */
+static void first_starts_afresh(void)
+{
+	struct rig r = alone();
+
+	rig_recv(&r, 21, 5000);
+	get(&r, 0, send_first);
+	get(&r, 1, send_middle);
+	get(&r, 2, send_first);
+	get(&r, 3, send_last);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
+	/* across a gap of any size */
+	rig_recv(&r, 22, 5000);
+	get(&r, 1000000, send_only);
+	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
+	sim_end(r.s);
+}
+
+static void tails_without_a_head(void)
+{
+	struct rig r = alone();
+
+	rig_recv(&r, 21, 5000);
+	get(&r, 0, send_middle);
+	get(&r, 1, send_last);
+	get(&r, 2, write_last);
+	get(&r, 3, write_first);
+	get(&r, 4, send_last);		/* of another kind */
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	get(&r, 5, send_only);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
+static void message_without_a_receive(void)
+{
+	struct rig r = alone();
+
+	get(&r, 0, send_first);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	rig_recv(&r, 21, 5000);
+	get(&r, 1, send_last);		/* its head is gone */
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	get(&r, 2, send_only);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	/* WRITE with immediate: the data may be there, the event is lost */
+	get(&r, 3, write_only_imm);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 2);
+	ktap_eq(r.s->n_sent, 0);
+	sim_end(r.s);
+}
+
+/* Too long for its receive: dropped, and the receive is still there. */
+static void message_too_long(void)
+{
+	struct rig r = alone();
+
+	rig_recv(&r, 21, PMTU + 9);
+	get(&r, 0, send_first);
+	get(&r, 1, send_last);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
+	get(&r, 2, send_only);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void write_refused(void)
+{
+	struct req q = write_first;
+	u8 before[RIG_LEN];
+	struct rig r = alone();
+
+	memcpy(before, r.mb->mem, RIG_LEN);
+	q.rkey_xor = 1;
+	get(&r, 0, q);
+	get(&r, 1, write_last);
+	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	ktap_eq(r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+	get(&r, 2, write_first);
+	get(&r, 3, write_last);
+	ktap_mem_eq(r.mb->mem, r.ma->mem, 10);
+	ktap_eq(r.s->n_sent, 0);
+	sim_end(r.s);
+}
+
+/* The length that the first packet announced is the length. */
+static void write_of_the_wrong_length(void)
+{
+	struct req q = write_last;
+	struct rig r = alone();
+	u8 before[RIG_LEN];
+
+	get(&r, 0, write_first);
+	memcpy(before, r.mb->mem, RIG_LEN);
+	q.len = 11;
+	get(&r, 1, q);
+	get(&r, 2, write_first);
+	q.len = 9;
+	get(&r, 3, q);
+	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
+/*
+ * A bad network: messages arrive whole or not at all.
+ */
+
+#define MSGS	60
+
+/* Message @k is @k repeated; its length says its number again. */
+static u32 msg_len(u32 k)
+{
+	return 1 + k * 37 % 5000;
+}
+
+/* Returns the number of the message that completion @n received. */
+static u32 check_message(struct sim_qp *qp, u32 n, struct sim_mr *buf)
+{
+	const struct cairn_cqe *c = &qp->cq[CAIRN_RESP].log[n].cqe;
+	const u8 *p = buf->mem + c->wr_id * 5000;
+	u32 i;
+
+	ktap_eq(c->status, CAIRN_CQE_SUCCESS);
+	ktap_eq(c->wr_id, n);
+	ktap_eq(c->byte_len, msg_len(c->imm_or_key));
+	for (i = 0; i < c->byte_len && i < 5000; i++)
+		if (!ktap_eq(p[i], (u8)c->imm_or_key))
+			break;
+	return c->imm_or_key;
+}
+
+static void send_messages(struct pair *p, struct sim_mr *src)
+{
+	u32 k;
+
+	for (k = 0; k < MSGS; k++) {
+		struct cairn_sge sge = sim_sge(src, k * 5000, msg_len(k));
+		struct sim_wr wr = {
+			.wr_id = k,
+			.opcode = CAIRN_WQE_SEND_IMM,
+			.flags = CAIRN_WQE_SIGNALED,
+			.sge = &sge,
+			.num_sge = 1,
+			.imm_or_key = k,
+		};
+
+		memset(src->mem + k * 5000, k, 5000);
+		sim_post_send(p->a, &wr);
+	}
+	ktap_ok(sim_run(p->s, SIM_SEC));
+	expect_cqes(p->a, CAIRN_REQ, 0, 0, MSGS - 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(p->b->c.state, CAIRN_QP_RTS);
+}
+
+static void bad_network(u64 seed, const struct sim_faults *faults, bool order)
+{
+	struct pair p = pair_new(seed, &sim_uc, 256);
+	struct sim_mr *src = sim_mr(p.s, 0, MSGS * 5000, SIM_ALL);
+	struct sim_mr *dst = sim_mr(p.s, 1, (MSGS + 4) * 5000, SIM_ALL);
+	u32 k, id, got, next = 0;
+
+	p.s->faults = *faults;
+	for (k = 0; k < MSGS + 4; k++) {
+		struct cairn_sge sge = sim_sge(dst, k * 5000, 5000);
+
+		sim_post_recv(p.b, k, &sge, 1);
+	}
+	send_messages(&p, src);
+	got = p.b->cq[CAIRN_RESP].n;
+	ktap_ok(got > 0);
+	for (k = 0; k < got && !ktap.failures; k++) {
+		id = check_message(p.b, k, dst);
+		if (order)
+			ktap_ok(id >= next);
+		next = id + 1;
+	}
+	sim_end(p.s);
+}
+
+static void whole_and_in_order_under_loss(void)
+{
+	for_seeds(seed, 60)
+		bad_network(seed, &(struct sim_faults){
+			.loss = 50, .corrupt = 20, .split = 300 }, true);
+}
+
+/* The transport does not recognise what is late or comes twice. */
+static void whole_under_every_fault(void)
+{
+	for_seeds(seed, 100)
+		bad_network(seed, &(struct sim_faults){
+			.loss = 50, .dup = 50, .late = 20, .corrupt = 10,
+			.split = 300, .late_ns = 3000 }, false);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(no_loss),
+	KTAP(other_operations_are_refused),
+	KTAP(bad_local_key),
+	KTAP(gap_costs_the_message_only),
+	KTAP(first_starts_afresh),
+	KTAP(tails_without_a_head),
+	KTAP(message_without_a_receive),
+	KTAP(message_too_long),
+	KTAP(write_refused),
+	KTAP(write_of_the_wrong_length),
+	KTAP(whole_and_in_order_under_loss),
+	KTAP(whole_under_every_fault),
+};
+
+KTAP_MAIN(tests)

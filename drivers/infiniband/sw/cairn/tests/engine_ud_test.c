@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* UD: datagrams with a Q_Key, the GRH in front (IBTA 9.8.3, 11.4.1.2). */
+#include "engine.h"
+
+#define QKEY	0x22222222
+#define AH_B	1		/* a's address handle of host 1 */
+#define AH_C	2
+
+struct world {
+	struct sim *s;
+	struct sim_qp *a, *b;
+	struct sim_mr *ma, *mb;
+};
+
+static struct world world(u64 seed)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct world w = { .s = sim_new(seed) };
+
+	attrs.qkey = QKEY;
+	w.s->record = true;
+	w.a = sim_qp(w.s, 0, &sim_ud);
+	w.b = sim_qp(w.s, 1, &sim_ud);
+	w.ma = sim_mr(w.s, 0, 8192, SIM_ALL);
+	w.mb = sim_mr(w.s, 1, 8192, SIM_ALL);
+	w.s->host[0].ah[AH_B] = (struct sim_ah){ true, 1 };
+	w.s->host[0].ah[AH_C] = (struct sim_ah){ true, 2 };
+	sim_to_rts(w.a, 0, 0, &attrs, 0, 7);
+	sim_to_rts(w.b, 0, 0, &attrs, 0, 0);
+	return w;
+}
+
+static struct sim_wr datagram(struct world *w, struct cairn_sge *sge, u64 id,
+			      u32 len)
+{
+	*sge = sim_sge(w->ma, 0, len);
+	return (struct sim_wr){
+		.wr_id = id,
+		.opcode = CAIRN_WQE_SEND,
+		.flags = CAIRN_WQE_SIGNALED,
+		.sge = sge,
+		.num_sge = 1,
+		.ah = AH_B,
+		.qpn = w->b->c.qpn,
+		.qkey = QKEY,
+	};
+}
+
+static void send(struct world *w, u64 id, u32 len)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr = datagram(w, &sge, id, len);
+
+	sim_post_send(w->a, &wr);
+}
+
+static void recv(struct world *w, u64 id, u32 len)
+{
+	struct cairn_sge sge = sim_sge(w->mb, 0, len);
+
+	sim_post_recv(w->b, id, &sge, 1);
+}
+
+static const struct cairn_cqe *cqe(struct world *w, u32 n)
+{
+	return &w->b->cq[CAIRN_RESP].log[n].cqe;
+}
+
+static void every_size(void)
+{
+	static const u32 sizes[] = { 0, 1, 3, 4, 5, 1023, 1024 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct world w = world(i);
+		u8 before[8192];
+
+		memcpy(before, w.mb->mem, 8192);
+		recv(&w, 21, 40 + 1024);
+		send(&w, 1, sizes[i]);
+		ktap_ok(sim_run(w.s, SIM_SEC));
+		expect_cqe(w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		if (!expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS))
+			break;
+		ktap_eq(cqe(&w, 0)->byte_len, 40 + sizes[i]);
+		ktap_eq(cqe(&w, 0)->opcode, CAIRN_CQE_RECV);
+		ktap_eq(cqe(&w, 0)->src_qp, w.a->c.qpn);
+		ktap_eq(cqe(&w, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4);
+		/* bytes 20 to 39: the IPv4 header, from 10.0.0.1 */
+		ktap_eq(w.mb->mem[20], 0x45);
+		ktap_eq(w.mb->mem[20 + 15], 1);
+		ktap_mem_eq(w.mb->mem + 40, w.ma->mem, sizes[i]);
+		ktap_mem_eq(w.mb->mem + 40 + sizes[i], before + 40 + sizes[i],
+			    8192 - 40 - sizes[i]);
+		sim_end(w.s);
+	}
+}
+
+static void immediate_and_solicited(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = datagram(&w, &sge, 1, 100);
+
+	recv(&w, 21, 200);
+	wr.opcode = CAIRN_WQE_SEND_IMM;
+	wr.flags |= CAIRN_WQE_SOLICITED;
+	wr.imm_or_key = 0x12345678;
+	sim_post_send(w.a, &wr);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(cqe(&w, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4 |
+		CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
+	ktap_eq(cqe(&w, 0)->imm_or_key, 0x12345678);
+	sim_end(w.s);
+}
+
+static void inline_data(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = datagram(&w, &sge, 1, 0);
+	u8 data[512];
+
+	memset(data, 0x77, sizeof(data));
+	recv(&w, 21, 600);
+	wr.flags |= CAIRN_WQE_INLINE;
+	wr.inl = data;
+	wr.inline_len = sizeof(data);
+	sim_post_send(w.a, &wr);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	ktap_mem_eq(w.mb->mem + 40, data, sizeof(data));
+	sim_end(w.s);
+}
+
+/* The GRH is part of what the entries receive, wherever they end. */
+static void grh_across_entries(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge[3] = {
+		sim_sge(w.mb, 0, 25),
+		sim_sge(w.mb, 1000, 20),
+		sim_sge(w.mb, 2000, 100),
+	};
+
+	sim_post_recv(w.b, 21, sge, 3);
+	send(&w, 1, 50);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(cqe(&w, 0)->byte_len, 90);
+	ktap_mem_eq(w.mb->mem + 1015, w.ma->mem, 5);
+	ktap_mem_eq(w.mb->mem + 2000, w.ma->mem + 5, 45);
+	sim_end(w.s);
+}
+
+static void wrong_qkey(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = datagram(&w, &sge, 1, 100);
+
+	recv(&w, 21, 200);
+	wr.qkey = QKEY + 1;
+	sim_post_send(w.a, &wr);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	ktap_eq(w.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(w.b->count[CAIRN_CTR_RX_QKEY_ERRORS], 1);
+	/* the top bit asks for the QP's own (IBTA 10.2.5) */
+	wr.qkey = 0x80000000 | 5;
+	sim_post_send(w.a, &wr);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(w.s);
+}
+
+/* Shorter than GRH and payload: dropped, the receive serves the next. */
+static void receive_too_short(void)
+{
+	static const u32 rooms[] = { 0, 39, 40, 139 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
+		struct world w = world(i);
+		u8 before[8192];
+
+		memcpy(before, w.mb->mem, 8192);
+		recv(&w, 21, rooms[i]);
+		recv(&w, 22, 40 + 100);
+		send(&w, 1, 100);
+		ktap_ok(sim_run(w.s, SIM_SEC));
+		ktap_eq(w.b->cq[CAIRN_RESP].n, 0);
+		ktap_eq(w.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
+		ktap_mem_eq(w.mb->mem, before, 8192);
+		if (rooms[i] >= 40) {
+			send(&w, 2, 0);
+			ktap_ok(sim_run(w.s, SIM_SEC));
+			expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+			send(&w, 3, 100);
+			ktap_ok(sim_run(w.s, SIM_SEC));
+			expect_cqe(w.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
+		}
+		ktap_eq(w.b->c.state, CAIRN_QP_RTS);
+		sim_end(w.s);
+	}
+}
+
+static void no_receive(void)
+{
+	struct world w = world(1);
+
+	send(&w, 1, 100);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(w.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	recv(&w, 21, 200);
+	send(&w, 2, 100);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(w.b->cq[CAIRN_RESP].n, 1);
+	sim_end(w.s);
+}
+
+/* The send queue stops with what it can not send, and starts again. */
+static void stops_and_goes_on(void (*spoil)(struct sim_wr *wr,
+					    struct cairn_sge *sge), u8 status)
+{
+	struct world w = world(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = datagram(&w, &sge, 2, 100);
+
+	recv(&w, 21, 200);
+	recv(&w, 22, 200);
+	send(&w, 1, 100);
+	spoil(&wr, &sge);
+	sim_post_send(w.a, &wr);
+	send(&w, 3, 100);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(w.a, CAIRN_REQ, 1, 2, status);
+	expect_cqe(w.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(w.a->c.state, CAIRN_QP_SQE);
+	sim_modify(w.a, CAIRN_QP_RTS);
+	send(&w, 4, 100);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
+	expect_cqes(w.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
+	sim_end(w.s);
+}
+
+static void spoil_length(struct sim_wr *wr, struct cairn_sge *sge)
+{
+	sge->length = 1025;
+}
+
+static void spoil_ah(struct sim_wr *wr, struct cairn_sge *sge)
+{
+	wr->ah = 5;
+}
+
+static void spoil_ah_far(struct sim_wr *wr, struct cairn_sge *sge)
+{
+	wr->ah = ~0u;
+}
+
+static void spoil_key(struct sim_wr *wr, struct cairn_sge *sge)
+{
+	sge->lkey ^= 1;
+}
+
+static void spoil_opcode(struct sim_wr *wr, struct cairn_sge *sge)
+{
+	wr->opcode = CAIRN_WQE_WRITE;
+}
+
+static void longer_than_the_pmtu(void)
+{
+	stops_and_goes_on(spoil_length, CAIRN_CQE_LOC_LEN_ERR);
+}
+
+static void bad_address_handles(void)
+{
+	stops_and_goes_on(spoil_ah, CAIRN_CQE_LOC_QP_OP_ERR);
+	stops_and_goes_on(spoil_ah_far, CAIRN_CQE_LOC_QP_OP_ERR);
+}
+
+static void bad_local_key(void)
+{
+	stops_and_goes_on(spoil_key, CAIRN_CQE_LOC_PROT_ERR);
+}
+
+static void other_operations(void)
+{
+	stops_and_goes_on(spoil_opcode, CAIRN_CQE_LOC_QP_OP_ERR);
+}
+
+/* A receive that can not be used is the host's fault: that QP ends. */
+static void receive_with_a_bad_key(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge = sim_sge(w.mb, 0, 200);
+
+	sge.lkey ^= 1;
+	sim_post_recv(w.b, 21, &sge, 1);
+	recv(&w, 22, 200);
+	send(&w, 1, 100);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqe(w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(w.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(w.b->c.state, CAIRN_QP_ERR);
+	sim_end(w.s);
+}
+
+/* One QP talks to many; each packet has its own PSN. */
+static void many_destinations(void)
+{
+	struct world w = world(1);
+	struct sim_qp *c = sim_qp(w.s, 2, &sim_ud);
+	struct sim_mr *mc = sim_mr(w.s, 2, 8192, SIM_ALL);
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u32 i;
+
+	attrs.qkey = QKEY;
+	sim_to_rts(c, 0, 0, &attrs, 0, 0);
+	for (i = 0; i < 20; i++) {
+		struct cairn_sge sge, to = sim_sge(mc, i * 100, 100);
+		struct sim_wr wr = datagram(&w, &sge, i, 60);
+
+		if (i & 1) {
+			wr.ah = AH_C;
+			wr.qpn = c->c.qpn;
+			sim_post_recv(c, i, &to, 1);
+		} else {
+			recv(&w, i, 100);
+		}
+		sim_post_send(w.a, &wr);
+	}
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqes(w.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_SUCCESS);
+	ktap_eq(w.b->cq[CAIRN_RESP].n, 10);
+	ktap_eq(c->cq[CAIRN_RESP].n, 10);
+	for (i = 0; i < w.s->n_sent; i++)
+		ktap_eq(w.s->sent[i].pkt.psn, 7 + i);
+	sim_end(w.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(every_size),
+	KTAP(immediate_and_solicited),
+	KTAP(inline_data),
+	KTAP(grh_across_entries),
+	KTAP(wrong_qkey),
+	KTAP(receive_too_short),
+	KTAP(no_receive),
+	KTAP(longer_than_the_pmtu),
+	KTAP(bad_address_handles),
+	KTAP(bad_local_key),
+	KTAP(other_operations),
+	KTAP(receive_with_a_bad_key),
+	KTAP(many_destinations),
+};
+
+KTAP_MAIN(tests)
