@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Hostile packets with a good ICRC against a QP of every transport in every
+ * state. Nothing may be touched that no key allows, every request and every
+ * receive completes at most once and in order, and ASan watches the rest.
+ */
+#include "engine.h"
+
+#define PMTU	1024
+#define PACKETS	400
+#define LEN	8192
+
+static const u8 transports[] = {
+	CAIRN_TRANSPORT_RC, CAIRN_TRANSPORT_UC, CAIRN_TRANSPORT_UD,
+};
+
+/* Regions of the victim, by what a peer may do with them. */
+enum {
+	OPEN,			/* anything */
+	READ_ONLY,
+	LOCAL_ONLY,
+	OTHER_PD,
+	REGIONS
+};
+
+struct victim {
+	struct sim *s;
+	struct sim_qp *qp;
+	struct sim_mr *mr[REGIONS];
+	u8 *before[REGIONS];
+	u64 next_send, next_recv;	/* numbers to post */
+	u64 send_seen, recv_seen;	/* numbers completed, as a count */
+};
+
+/* Numbers only grow; a gap is an unsignaled success or a reset. */
+static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
+		   const struct cairn_cqe *cqe)
+{
+	struct victim *v = qp->hooks.arg;
+	u64 *seen = side == CAIRN_REQ ? &v->send_seen : &v->recv_seen;
+	u64 posted = side == CAIRN_REQ ? v->next_send : v->next_recv;
+
+	if (cqe->wr_id < *seen || cqe->wr_id >= posted)
+		sim_fail(qp->s, "completion of WR %llu, expected %llu..%llu",
+			 (unsigned long long)cqe->wr_id,
+			 (unsigned long long)*seen,
+			 (unsigned long long)posted);
+	*seen = cqe->wr_id + 1;
+}
+
+static struct victim *victim(u64 seed, u8 transport)
+{
+	static const u32 access[REGIONS] = {
+		SIM_ALL, SIM_LOCAL | 1 << CAIRN_ACCESS_REMOTE_READ, SIM_LOCAL,
+		SIM_ALL,
+	};
+	struct sim_qp_init init = sim_rc;
+	struct victim *v = calloc(1, sizeof(*v));
+	u32 i;
+
+	init.transport = transport;
+	init.rd_slots = 4;
+	v->s = sim_new(seed);
+	v->s->dead[1] = true;	/* its answers go nowhere */
+	v->qp = sim_qp(v->s, 0, &init);
+	v->qp->hooks = (struct sim_hooks){ .arg = v, .cqe = on_cqe };
+	for (i = 0; i < REGIONS; i++) {
+		v->mr[i] = sim_mr(v->s, 0, LEN, access[i]);
+		v->before[i] = malloc(LEN);
+	}
+	v->mr[OTHER_PD]->pd++;
+	v->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	for (i = 0; i < REGIONS; i++)
+		memcpy(v->before[i], v->mr[i]->mem, LEN);
+	return v;
+}
+
+static void victim_end(struct victim *v)
+{
+	u32 i;
+
+	/* receives go to OPEN, results to the second half of LOCAL_ONLY */
+	ktap_mem_eq(v->mr[READ_ONLY]->mem, v->before[READ_ONLY], LEN);
+	ktap_mem_eq(v->mr[LOCAL_ONLY]->mem, v->before[LOCAL_ONLY], LEN / 2);
+	ktap_mem_eq(v->mr[OTHER_PD]->mem, v->before[OTHER_PD], LEN);
+	for (i = 0; i < REGIONS; i++)
+		free(v->before[i]);
+	sim_end(v->s);
+	free(v);
+}
+
+static void post_some(struct victim *v)
+{
+	struct sim_rand *r = &v->s->rand;
+	struct cairn_sge sge = sim_sge(v->mr[LOCAL_ONLY], LEN / 2, LEN / 2);
+	struct sim_wr wr = {
+		.opcode = sim_below(r, 8),
+		.flags = sim_chance(r, 700) ? CAIRN_WQE_SIGNALED : 0,
+		.sge = &sge,
+		.num_sge = 1,
+		.remote_addr = 64,
+		.rkey = 5,
+	};
+
+	if (v->qp->c.transport != CAIRN_TRANSPORT_RC)
+		wr.opcode = sim_below(r, 2);
+	sge.length = wr.opcode >= CAIRN_WQE_CAS ? 8 : sim_below(r, PMTU * 3);
+	if (v->qp->c.transport == CAIRN_TRANSPORT_UD) {
+		wr.ah = 1;
+		sge.length = sim_below(r, PMTU + 1);
+	}
+	wr.wr_id = v->next_send;
+	if (sim_queue_send(v->qp, &wr)) {
+		v->next_send++;
+		sim_doorbell(v->qp);
+	}
+	sge = sim_sge(v->mr[OPEN], 0, sim_below(r, LEN));
+	if (sim_queue_recv(v->qp->rq, v->next_recv, &sge, 1))
+		v->next_recv++;
+	if (v->qp->rq_rings)
+		port_kick(&v->qp->c, CAIRN_RESP);
+}
+
+/* Mostly a number that means something now. */
+static u32 random_psn(struct victim *v, const struct cairn_opcode *op)
+{
+	const struct cairn_qpc *q = &v->qp->c;
+	struct sim_rand *r = &v->s->rand;
+	u32 base = op->flags & CAIRN_OP_RESPONSE ? q->req.una : q->resp.epsn;
+
+	switch (sim_below(r, 8)) {
+	case 0:
+		return sim_below(r, 1 << 24);
+	case 1:
+		return cairn_psn_add(base, sim_below(r, 20) - 10);
+	case 2:
+		return cairn_psn_add(q->req.psn, sim_below(r, 3) - 1);
+	default:
+		return base;
+	}
+}
+
+static u32 random_len(struct sim_rand *r, const struct cairn_opcode *op)
+{
+	if (!(op->flags & CAIRN_OP_PAYLOAD))
+		return 0;
+	if (op->kind == CAIRN_KIND_CNP)
+		return CAIRN_CNP_PAYLOAD;
+	switch (sim_below(r, 4)) {
+	case 0:
+		return sim_below(r, 4097);
+	case 1:
+		return sim_below(r, 5);
+	default:
+		return op->flags & CAIRN_OP_LAST ? sim_below(r, PMTU + 1) :
+						   PMTU;
+	}
+}
+
+static u8 random_opcode(struct sim_rand *r, u8 transport)
+{
+	u8 opcode;
+
+	do {
+		opcode = (u8)sim_rand(r);
+	} while (!cairn_opcodes[opcode].name ||
+		 (cairn_opcodes[opcode].transport != transport &&
+		  !sim_chance(r, 30)));
+	return opcode;
+}
+
+static void random_reth(struct victim *v, struct cairn_pkt *pkt)
+{
+	struct sim_rand *r = &v->s->rand;
+	struct sim_mr *mr = v->mr[sim_below(r, REGIONS)];
+
+	pkt->rkey = sim_chance(r, 100) ? (u32)sim_rand(r) : mr->key;
+	pkt->va = sim_chance(r, 50) ? sim_rand(r) :
+		  mr->va + sim_below(r, LEN + 16) - 8;
+	if (sim_chance(r, 500))
+		pkt->va &= ~7ULL;
+	pkt->dma_len = sim_chance(r, 50) ? (u32)sim_rand(r) :
+		       sim_chance(r, 600) ? pkt->payload_len :
+		       sim_below(r, LEN);
+}
+
+static void inject_one(struct victim *v)
+{
+	struct sim_rand *r = &v->s->rand;
+	u8 payload[4096];
+	struct cairn_pkt pkt = {
+		.opcode = random_opcode(r, v->qp->c.transport),
+		.pkey = sim_chance(r, 20) ? 1 : CAIRN_PKEY_DEFAULT,
+		.qpn = v->qp->c.qpn,
+		.solicited = sim_chance(r, 100),
+		.ack_req = sim_chance(r, 500),
+		.swap_add = sim_rand(r),
+		.compare = sim_rand(r),
+		.orig = sim_rand(r),
+		.syndrome = sim_chance(r, 300) ? (u8)sim_rand(r) :
+			    sim_chance(r, 100) ? CAIRN_AETH_RNR_NAK | 1 : 0,
+		.msn = sim_below(r, 100),
+		.imm = (__force __be32)sim_rand(r),
+		.qkey = sim_attrs.qkey + sim_chance(r, 50),
+		.src_qpn = sim_below(r, 1 << 24),
+	};
+	const struct cairn_opcode *op = &cairn_opcodes[pkt.opcode];
+
+	pkt.psn = random_psn(v, op);
+	pkt.payload_len = random_len(r, op);
+	random_reth(v, &pkt);
+	sim_fill(r, payload, pkt.payload_len);
+	if (sim_chance(r, 300))
+		sim_inject_part(v->qp, &pkt, payload);
+	else
+		sim_inject(v->qp, &pkt, payload);
+}
+
+/* Random bytes where the headers should be. */
+static void inject_noise(struct victim *v)
+{
+	struct sim_rand *r = &v->s->rand;
+	u8 buf[CAIRN_MAX_HDR + 200];
+	u32 len = sim_below(r, sizeof(buf) + 1);
+
+	sim_fill(r, buf, sizeof(buf));
+	if (len >= 12) {
+		buf[1] &= sim_chance(r, 900) ? ~CAIRN_BTH_TVER_MASK : 0xff;
+		buf[5] = v->qp->c.qpn >> 16;
+		buf[6] = v->qp->c.qpn >> 8;
+		buf[7] = v->qp->c.qpn;
+	}
+	sim_inject_raw(v->s, 1, 0, buf, len);
+}
+
+/* Out of RESET, as far as @state. */
+static void raise_to(struct victim *v, enum cairn_state state)
+{
+	struct sim_qp *qp = v->qp;
+
+	sim_reset(qp);
+	/* what was dropped may not complete any more */
+	v->send_seen = v->next_send;
+	v->recv_seen = v->next_recv;
+	qp->c.attrs = sim_attrs;
+	qp->c.attrs.dqpn = 5;
+	qp->c.attrs.max_dest_rd_atomic = 4;
+	qp->peer = 1;
+	if (state == CAIRN_QP_RESET)
+		return;
+	sim_modify(qp, CAIRN_QP_INIT);
+	if (state == CAIRN_QP_INIT)
+		return;
+	cairn_resp_set_psn(&qp->c, sim_below(&v->s->rand, 1 << 24));
+	sim_modify(qp, CAIRN_QP_RTR);
+	if (state == CAIRN_QP_RTR)
+		return;
+	cairn_req_set_psn(&qp->c, sim_below(&v->s->rand, 1 << 24));
+	sim_modify(qp, CAIRN_QP_RTS);
+	if (state != CAIRN_QP_RTS)
+		sim_modify(qp, state);
+}
+
+static void attack(u64 seed, u8 transport, enum cairn_state state)
+{
+	struct victim *v = victim(seed, transport);
+	u32 i;
+
+	raise_to(v, state);
+	for (i = 0; i < PACKETS && !v->s->failures; i++) {
+		if (sim_chance(&v->s->rand, 200))
+			post_some(v);
+		if (sim_chance(&v->s->rand, 50))
+			inject_noise(v);
+		else
+			inject_one(v);
+		if (sim_chance(&v->s->rand, 100))
+			sim_run(v->s, sim_below(&v->s->rand, 100 * SIM_US));
+		/* a dead QP is no target */
+		if (v->qp->c.state != state && sim_chance(&v->s->rand, 300))
+			raise_to(v, state);
+	}
+	sim_modify(v->qp, CAIRN_QP_ERR);
+	sim_run(v->s, SIM_SEC);
+	victim_end(v);
+}
+
+static void attack_state(enum cairn_state state, u32 seeds)
+{
+	for_seeds(seed, seeds)
+		attack(seed, transports[seed % 3], state);
+}
+
+static void in_reset(void)
+{
+	attack_state(CAIRN_QP_RESET, 9);
+}
+
+static void in_init(void)
+{
+	attack_state(CAIRN_QP_INIT, 9);
+}
+
+static void in_rtr(void)
+{
+	attack_state(CAIRN_QP_RTR, 60);
+}
+
+static void in_rts(void)
+{
+	attack_state(CAIRN_QP_RTS, 300);
+}
+
+static void in_sqd(void)
+{
+	attack_state(CAIRN_QP_SQD, 60);
+}
+
+static void in_sqe(void)
+{
+	attack_state(CAIRN_QP_SQE, 30);
+}
+
+static void in_err(void)
+{
+	attack_state(CAIRN_QP_ERR, 15);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(in_reset),
+	KTAP(in_init),
+	KTAP(in_rtr),
+	KTAP(in_rts),
+	KTAP(in_sqd),
+	KTAP(in_sqe),
+	KTAP(in_err),
+};
+
+KTAP_MAIN(tests)
