@@ -525,6 +525,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 	vqp->qp.context = ctx;
 	vqp->qp.qp_type = attr->qp_type;
 	vqp->qp.srq = attr->srq;
+	vqp->qp.send_cq = attr->send_cq;
+	vqp->qp.recv_cq = attr->recv_cq;
 	vqp->qp.qp_num = fake.last_qid;
 	return 0;
 }

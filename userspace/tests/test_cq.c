@@ -356,6 +356,126 @@ static void resize_not_mapped(void)
 	close_cq();
 }
 
+/* Completions 0.. of the QPNs given, in this order. */
+static void fill_of(const uint32_t *qpns, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		struct cairn_cqe cqe = { .wr_id = i, .qpn = qpns[i] };
+
+		fake_complete(ring, &cqe);
+	}
+}
+
+static void expect_only(const uint64_t *ids, size_t n)
+{
+	struct ibv_wc wc;
+
+	for (size_t i = 0; i < n; i++) {
+		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+		ktap_eq(wc.wr_id, ids[i]);
+	}
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
+	ktap_eq(ring->host->index, ring->dev->index);
+}
+
+static void forgotten_qps(void)
+{
+	static const uint32_t qpns[] = { 1, 2, 1, 3, 2, 1 };
+	static const uint64_t both[] = { 3 }, again[] = { 0, 1, 2, 3, 4, 5 };
+
+	open_cq(8, 0xfffffffd);
+	fill_of(qpns, 6);
+	cairn_cq_forget_qp(cq, 1);
+	cairn_cq_forget_qp(cq, 2);
+	cairn_cq_forget_qp(cq, 9);
+	/* survives a new ring */
+	ktap_eq(fake.ops.resize_cq(cq, 64), 0);
+	expect_only(both, 1);
+	/* a QP of the same number that comes later is another one */
+	fill_of(qpns, 6);
+	expect_only(again, 6);
+	ktap_ok(!to_ccq(cq)->discards);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_ok(!to_ccq(cq)->discards);
+	/* all skipped: the device gets the room back, the list is freed */
+	fill_of(qpns, 1);
+	cairn_cq_forget_qp(cq, 1);
+	expect_only(NULL, 0);
+	fill_of(qpns, 1);
+	cairn_cq_forget_qp(cq, 1);
+	close_cq();
+}
+
+static void forgotten_qps_extended(void)
+{
+	static const uint32_t qpns[] = { 1, 2, 1, 3, 1, 1 };
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t start;
+
+	open_cq_ex(8, 0, false);
+	start = ring->dev->index;
+	fill_of(qpns, 6);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(cqx->wr_id, 1);
+	ktap_eq(ibv_next_poll(cqx), 0);
+	ktap_eq(cqx->wr_id, 3);
+	ktap_eq(ibv_next_poll(cqx), ENOENT);
+	ktap_eq(cqx->wr_id, 3);
+	ktap_eq(ring->host->index, start);
+	ibv_end_poll(cqx);
+	ktap_eq(ring->host->index, start + 6);
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
+	/* two QPs, forgotten at different times, behind the current one */
+	fill_of(qpns, 6);
+	cairn_cq_forget_qp(cq, 1);
+	cairn_cq_forget_qp(cq, 3);
+	fill_of(qpns + 3, 1);
+	cairn_cq_forget_qp(cq, 3);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(cqx->wr_id, 1);
+	ktap_eq(ibv_next_poll(cqx), ENOENT);
+	ktap_eq(ibv_next_poll(cqx), ENOENT);
+	ktap_eq(cqx->wr_id, 1);
+	ibv_end_poll(cqx);
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
+	fill_of(qpns, 1);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
+	ktap_eq(ring->host->index, ring->dev->index);
+	close_cq();
+}
+
+static void reset_and_destroy_forget(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct fake_ring *recv_ring;
+	struct cairn_cqe cqe = {};
+	struct ibv_cq *recv_cq;
+	struct ibv_pd *pd;
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+
+	open_cq(8, 0);
+	recv_cq = fake_cq(ctx, 8);
+	recv_ring = &fake.rings[fake.last_qid];
+	pd = fake_pd(ctx);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	qp->recv_cq = recv_cq;
+	cqe.qpn = qp->qp_num;
+	for (int destroy = 0; destroy < 2; destroy++) {
+		fake_complete(ring, &cqe);
+		fake_complete(recv_ring, &cqe);
+		ktap_eq(destroy ? fake.ops.destroy_qp(qp) :
+			fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
+		ktap_eq(fake.ops.poll_cq(recv_cq, 1, &wc), 0);
+	}
+	ktap_eq(fake.ops.destroy_cq(recv_cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	close_cq();
+}
+
 static uint64_t realtime_ns(void)
 {
 	struct timespec ts;
@@ -543,6 +663,9 @@ static const struct ktap_test tests[] = {
 	KTAP(resize),
 	KTAP(resize_refused),
 	KTAP(resize_not_mapped),
+	KTAP(forgotten_qps),
+	KTAP(forgotten_qps_extended),
+	KTAP(reset_and_destroy_forget),
 	KTAP(extended_fields),
 	KTAP(extended_batches),
 	KTAP(extended_errors),

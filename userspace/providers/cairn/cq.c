@@ -31,6 +31,12 @@ static struct cairn_cq *cq_alloc(void)
 
 static void cq_free(struct cairn_cq *cq)
 {
+	while (cq->discards) {
+		struct cairn_cq_discard *discard = cq->discards;
+
+		cq->discards = discard->next;
+		free(discard);
+	}
 	pthread_spin_destroy(&cq->arm_lock);
 	cairn_queue_fini(&cq->queue);
 	free(cq);
@@ -167,19 +173,77 @@ int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
 	struct cairn_ring *ring = &cq->queue.ring;
+	uint32_t start;
 	int n = 0;
 
 	cairn_cq_lock(cq);
-	while (n < num_entries && !cq->broken && cairn_ring_ready(ring)) {
+	start = ring->index;
+	while (n < num_entries && !cq->broken && cairn_cq_ready(cq)) {
 		cairn_cqe_to_wc(cairn_ring_unit(ring, ring->index), &wc[n++]);
 		ring->index++;
 	}
-	if (n)
+	if (ring->index != start)
 		cairn_ring_publish(ring);
-	else if (num_entries > 0)
+	if (!n && num_entries > 0)
 		n = -cairn_cq_error(cq);
 	cairn_cq_unlock(cq);
 	return n;
+}
+
+/* If the completion at ring.index is to be skipped: skips it. Locked. */
+bool cairn_cq_skip(struct cairn_cq *cq)
+{
+	struct cairn_ring *ring = &cq->queue.ring;
+	const struct cairn_cqe *cqe = cairn_ring_unit(ring, ring->index);
+	struct cairn_cq_discard **link = &cq->discards;
+
+	while (*link) {
+		struct cairn_cq_discard *discard = *link;
+
+		if ((int32_t)(ring->index - discard->end) >= 0) {
+			*link = discard->next;
+			free(discard);
+			continue;
+		}
+		if (discard->qpn == cqe->qpn) {
+			ring->index++;
+			return true;
+		}
+		link = &discard->next;
+	}
+	return false;
+}
+
+static bool cq_holds_qp(const struct cairn_ring *ring, uint32_t qpn)
+{
+	for (uint32_t i = ring->index; i != ring->dev_index; i++) {
+		const struct cairn_cqe *cqe = cairn_ring_unit(ring, i);
+
+		if (cqe->qpn == qpn)
+			return true;
+	}
+	return false;
+}
+
+/* Without memory the completions are shown after all: that is allowed too. */
+void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
+{
+	struct cairn_cq *cq = to_ccq(ibcq);
+	struct cairn_ring *ring = &cq->queue.ring;
+	struct cairn_cq_discard *discard;
+
+	cairn_cq_lock(cq);
+	cairn_ring_reload(ring);
+	if (!cq->broken && cq_holds_qp(ring, qpn)) {
+		discard = calloc(1, sizeof(*discard));
+		if (discard) {
+			discard->qpn = qpn;
+			discard->end = ring->dev_index;
+			discard->next = cq->discards;
+			cq->discards = discard;
+		}
+	}
+	cairn_cq_unlock(cq);
 }
 
 /*

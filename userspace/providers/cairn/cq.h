@@ -4,11 +4,23 @@
 
 #include "queue.h"
 
+/*
+ * Completions of a QP that was reset or destroyed: those before @end are not
+ * shown any more. The ring is the device's, so they are skipped when their turn
+ * comes.
+ */
+struct cairn_cq_discard {
+	struct cairn_cq_discard *next;
+	uint32_t qpn;
+	uint32_t end;
+};
+
 struct cairn_cq {
 	struct verbs_cq vcq;		/* must be first */
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
 	bool broken;			/* a resize lost the ring */
+	struct cairn_cq_discard *discards;	/* list, usually empty */
 	pthread_spinlock_t arm_lock;	/* protects the two below */
 	uint32_t arm_seq;
 	bool next_armed;		/* CAIRN_ARM_NEXT, no event seen yet */
@@ -37,6 +49,19 @@ static inline void cairn_cq_unlock(struct cairn_cq *cq)
 		pthread_spin_unlock(&cq->queue.lock);
 }
 
+bool cairn_cq_skip(struct cairn_cq *cq);
+
+/* Whether there is a completion to show, then the one at ring.index. Locked. */
+static inline bool cairn_cq_ready(struct cairn_cq *cq)
+{
+	do {
+		if (!cairn_ring_ready(&cq->queue.ring))
+			return false;
+	} while (__builtin_expect(cq->discards != NULL, 0) &&
+		 cairn_cq_skip(cq));
+	return true;
+}
+
 /* errno that says why an empty CQ will stay empty, or 0. */
 static inline int cairn_cq_error(const struct cairn_cq *cq)
 {
@@ -57,6 +82,8 @@ int cairn_destroy_cq(struct ibv_cq *cq);
 int cairn_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int cairn_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void cairn_cq_event(struct ibv_cq *cq);
+/* The QP will not complete anything more until it is set up again. */
+void cairn_cq_forget_qp(struct ibv_cq *cq, uint32_t qpn);
 
 /* cqex.c */
 void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags);

@@ -8,12 +8,13 @@
 
 #define NSEC_PER_SEC	1000000000LL
 
-static void cqex_set_current(struct cairn_cq *cq)
+/* The entry stays ours until end_poll publishes the index. */
+static void cqex_take(struct cairn_cq *cq)
 {
 	struct ibv_cq_ex *ibcq = &cq->vcq.cq_ex;
 	struct cairn_ring *ring = &cq->queue.ring;
 
-	cq->cur = cairn_ring_unit(ring, ring->index);
+	cq->cur = cairn_ring_unit(ring, ring->index++);
 	ibcq->wr_id = cq->cur->wr_id;
 	ibcq->status = cairn_cqe_status(cq->cur);
 }
@@ -28,35 +29,30 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	if (attr->comp_mask)
 		return EINVAL;
 	cairn_cq_lock(cq);
-	if (!cq->broken && cairn_ring_ready(&cq->queue.ring)) {
-		cqex_set_current(cq);
+	if (!cq->broken && cairn_cq_ready(cq)) {
+		cqex_take(cq);
 		return 0;
 	}
+	cairn_ring_publish(&cq->queue.ring);	/* what was skipped */
 	err = cairn_cq_error(cq);
 	cairn_cq_unlock(cq);
 	return err ? err : ENOENT;
 }
 
-/* The current entry is counted as polled only when the next one exists. */
 static int cqex_next_poll(struct ibv_cq_ex *ibcq)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
-	struct cairn_ring *ring = &cq->queue.ring;
 
-	ring->index++;
-	if (cairn_ring_ready(ring)) {
-		cqex_set_current(cq);
-		return 0;
-	}
-	ring->index--;
-	return ENOENT;
+	if (!cairn_cq_ready(cq))
+		return ENOENT;
+	cqex_take(cq);
+	return 0;
 }
 
 static void cqex_end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 
-	cq->queue.ring.index++;
 	cairn_ring_publish(&cq->queue.ring);
 	cairn_cq_unlock(cq);
 }

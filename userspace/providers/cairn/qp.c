@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "cq.h"
 #include "doorbell.h"
 #include "qp.h"
 #include "wqe.h"
@@ -160,6 +161,15 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 	return &qp->vqp.qp;
 }
 
+/* Nobody waits for what a QP completed before it was reset or destroyed. */
+static void qp_forget(const struct ibv_qp *ibqp)
+{
+	if (ibqp->send_cq)
+		cairn_cq_forget_qp(ibqp->send_cq, ibqp->qp_num);
+	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
+		cairn_cq_forget_qp(ibqp->recv_cq, ibqp->qp_num);
+}
+
 static void qp_reset_queue(struct cairn_queue *queue)
 {
 	pthread_spin_lock(&queue->lock);
@@ -179,6 +189,7 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		qp_forget(ibqp);
 		qp_reset_queue(&qp->sq);
 		qp_reset_queue(&qp->rq.queue);
 	}
@@ -208,6 +219,7 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 		cairn_queue_revive(ctx, &qp->sq);
 		return err;
 	}
+	qp_forget(ibqp);
 	cairn_queue_unmap(ctx, &qp->rq.queue);
 	cairn_queue_unmap(ctx, &qp->sq);
 	qp_free(qp);
