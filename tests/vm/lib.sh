@@ -21,8 +21,8 @@
 set -u
 
 # what a command may take, unless its caller says otherwise
-RUN_TIMEOUT=${RUN_TIMEOUT:-60}
-PAIR_TIMEOUT=${PAIR_TIMEOUT:-60}
+RUN_TIMEOUT=${RUN_TIMEOUT:-$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))}
+PAIR_TIMEOUT=${PAIR_TIMEOUT:-$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))}
 
 IP_A=10.77.0.1 IP_B=10.77.0.2
 IP6_A=fd77::1 IP6_B=fd77::2
