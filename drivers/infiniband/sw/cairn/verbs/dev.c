@@ -31,6 +31,7 @@ static int cairn_query_device(struct ib_device *ibdev,
 	if (err)
 		return err;
 	*attr = (struct ib_device_attr) {
+		.fw_ver = (u64)CAIRN_ABI_VERSION << 32,
 		.sys_image_guid = ibdev->node_guid,
 		.max_mr_size = ~0ull,
 		.page_size_cap = PAGE_MASK,

@@ -42,8 +42,8 @@ enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
  * @port_num: 1
  * @attr: zeroed by ib_core
  *
- * Returns 0 or -EINVAL. Process context, never under RTNL: asking the netdev
- * for its speed takes it.
+ * Process context, never under RTNL: asking the netdev for its speed takes it.
+ * A netdev on its way out has none to tell; that is no error.
  */
 int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 		     struct ib_port_attr *attr)
@@ -64,8 +64,12 @@ int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 					     CAIRN_CTR_RX_QKEY_ERRORS);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
-	return ib_get_eth_speed(ibdev, port_num, &attr->active_speed,
-				&attr->active_width);
+	if (ib_get_eth_speed(ibdev, port_num, &attr->active_speed,
+			     &attr->active_width)) {
+		attr->active_speed = IB_SPEED_SDR;
+		attr->active_width = IB_WIDTH_1X;
+	}
+	return 0;
 }
 
 /* Called once, at registration. */

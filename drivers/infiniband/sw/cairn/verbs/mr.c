@@ -112,8 +112,9 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 	n = ib_umem_num_dma_blocks(mr->umem, size);
 	if (n > U32_MAX)
 		return -EINVAL;
+	/* A terabyte of small pages is more than kvmalloc takes in silence. */
 	mr->blocks = kvmalloc_array(n, sizeof(*mr->blocks),
-				    GFP_KERNEL_ACCOUNT);
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return mr->blocks ? 0 : -ENOMEM;
 }
 
@@ -220,9 +221,13 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_TRANS)
 		return mr_reg(ibpd, start, length, iova, access);
-	if (ib_access_writable(access) && !mr->umem->writable)
+	if (ib_access_writable(access) && !mr->umem->writable) {
+		/* The same address is other memory in another process. */
+		if (mr->umem->owning_mm != current->mm)
+			return ERR_PTR(-EPERM);
 		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
 			      access);
+	}
 	mr_change(mr, access, ibpd);
 	return NULL;
 }
