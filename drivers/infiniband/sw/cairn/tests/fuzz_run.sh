@@ -16,6 +16,7 @@ if [ ! -x "$program" ]; then
 	echo "ok 1 $name # SKIP no clang with libFuzzer"
 	exit 0
 fi
+mkdir -p "$corpus"
 log=$("$program" -max_total_time="$seconds" -max_len=4400 -timeout=5 \
 	-artifact_prefix="$corpus-failed-" -print_final_stats=1 "$corpus" 2>&1)
 status=$?
