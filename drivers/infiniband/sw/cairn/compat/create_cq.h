@@ -6,8 +6,8 @@
 #include <linux/version.h>
 #include <rdma/uverbs_ioctl.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-typedef struct uverbs_attr_bundle cairn_create_cq_arg;
+#if KERNEL_VERSION(6, 11, 0) <= LINUX_VERSION_CODE
+#define cairn_create_cq_arg	struct uverbs_attr_bundle
 
 /* NULL: a kernel CQ. */
 static inline struct ib_udata *cairn_create_cq_udata(cairn_create_cq_arg *arg)
@@ -15,7 +15,7 @@ static inline struct ib_udata *cairn_create_cq_udata(cairn_create_cq_arg *arg)
 	return arg ? &arg->driver_udata : NULL;
 }
 #else
-typedef struct ib_udata cairn_create_cq_arg;
+#define cairn_create_cq_arg	struct ib_udata
 
 static inline struct ib_udata *cairn_create_cq_udata(cairn_create_cq_arg *arg)
 {

@@ -6,7 +6,7 @@
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void ib_mark_name_assigned_by_user(struct ib_device *ibdev)
 {
 }

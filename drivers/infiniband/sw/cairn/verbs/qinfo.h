@@ -6,13 +6,14 @@
 #ifndef CAIRN_VERBS_QINFO_H
 #define CAIRN_VERBS_QINFO_H
 
+#include <linux/bits.h>
 #include <rdma/cairn-abi.h>
 #include <rdma/ib_verbs.h>
 
 struct cairn_qinfo_table;
 
 /* Queues of one context. */
-#define CAIRN_QINFO_MAX		(1u << 22)
+#define CAIRN_QINFO_MAX		BIT(22)
 
 /* Where one queue's info lies. */
 struct cairn_qinfo_slot {

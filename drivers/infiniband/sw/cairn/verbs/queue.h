@@ -15,7 +15,7 @@
 #include "verbs/verbs.h"
 
 /* The largest ring: 128 MiB. */
-#define CAIRN_QUEUE_MAX_UNITS	(1u << 21)
+#define CAIRN_QUEUE_MAX_UNITS	BIT(21)
 
 /**
  * cairn_queue_init_user() - a ring shared with a process
@@ -75,12 +75,14 @@ static inline void *cairn_queue_unit(const struct cairn_queue *q, u32 idx)
 /* The host's pointer, read once; not to be trusted. */
 static inline u32 cairn_queue_host_index(const struct cairn_queue *q)
 {
+	/* Pairs with the host's release of its pointer. */
 	return smp_load_acquire(&q->host->index);
 }
 
 /* Tell the host the device's pointer, q->index. */
 static inline void cairn_queue_publish(const struct cairn_queue *q)
 {
+	/* Pairs with the host's acquire of the device's pointer. */
 	smp_store_release(&q->dev->index, q->index);
 }
 
