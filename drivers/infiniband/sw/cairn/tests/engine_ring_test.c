@@ -307,6 +307,40 @@ static void wqe_changed_before_a_retry(void)
 	}
 }
 
+static enum sim_fate answers_late(struct sim_qp *qp, enum cairn_side_id side,
+				  const struct cairn_pkt *pkt)
+{
+	return SIM_LATE;
+}
+
+/* Where the result goes is asked for again when it comes. */
+static void wqe_changed_before_the_answer(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_READ, CAIRN_WQE_FAA };
+	u32 i, byte;
+
+	for (i = 0; i < 2; i++) {
+		for (byte = 8; byte < 12 && !ktap.failures; byte++) {
+			struct bystander y = begin(1);
+			struct rig *r = &y.r;
+
+			r->s->faults.late_ns = 100 * SIM_US;
+			r->b->hooks.emit = answers_late;
+			rig_send(r, 1, ops[i], 8);
+			rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
+			sim_run(r->s, 50 * SIM_US);
+			sim_unit(r->a->sq, 128, 0)[byte] ^= 0x11;
+			sim_run(r->s, SIM_SEC);
+			ktap_eq(r->a->c.state, CAIRN_QP_ERR);
+			expect_cqe(r->a, CAIRN_REQ, 0, 1,
+				   CAIRN_CQE_LOC_QP_OP_ERR);
+			expect_cqe(r->a, CAIRN_REQ, 1, 2,
+				   CAIRN_CQE_WR_FLUSH_ERR);
+			finish(&y);
+		}
+	}
+}
+
 /* The whole ring changes under every read of it. */
 static void ring_changes_all_the_time(void)
 {
@@ -440,6 +474,30 @@ static void max_msg_is_enforced(void)
 	sim_end(r.s);
 }
 
+/* Neither end agreed to any READ: none is sent. */
+static void reads_need_an_agreement(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_READ, CAIRN_WQE_CAS,
+				  CAIRN_WQE_FAA };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct cairn_qp_attrs attrs = sim_attrs;
+		struct rig r;
+
+		attrs.max_rd_atomic = 0;
+		r = rig_with(1, &sim_rc, &attrs);
+		rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+		rig_send(&r, 2, ops[i], 8);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
+		ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ) +
+			sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 0);
+		sim_end(r.s);
+	}
+}
+
 /* The QP's own limit of entries, below that of the device. */
 static void max_sge_is_enforced(void)
 {
@@ -471,12 +529,14 @@ static const struct ktap_test tests[] = {
 	KTAP(write_pointer_that_can_not_be),
 	KTAP(write_pointer_taken_back),
 	KTAP(wqe_changed_before_a_retry),
+	KTAP(wqe_changed_before_the_answer),
 	KTAP(ring_changes_all_the_time),
 	KTAP(ring_of_noise),
 	KTAP(receive_pointer_that_can_not_be),
 	KTAP(receive_with_too_many_entries),
 	KTAP(receive_with_much_room),
 	KTAP(max_msg_is_enforced),
+	KTAP(reads_need_an_agreement),
 	KTAP(max_sge_is_enforced),
 };
 

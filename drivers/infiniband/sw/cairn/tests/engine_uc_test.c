@@ -255,6 +255,19 @@ static void write_of_the_wrong_length(void)
 	sim_end(r.s);
 }
 
+static void receive_pointer_that_can_not_be(void)
+{
+	struct rig r = alone();
+
+	r.b->rq->tail += 1000;
+	get(&r, 0, send_only);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.b->asyncs, 1);
+	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_QP_FATAL), 1);
+	ktap_eq(r.s->n_sent, 0);
+	sim_end(r.s);
+}
+
 /*
  * A bad network: messages arrive whole or not at all.
  */
@@ -358,6 +371,7 @@ static const struct ktap_test tests[] = {
 	KTAP(message_too_long),
 	KTAP(write_refused),
 	KTAP(write_of_the_wrong_length),
+	KTAP(receive_pointer_that_can_not_be),
 	KTAP(whole_and_in_order_under_loss),
 	KTAP(whole_under_every_fault),
 };

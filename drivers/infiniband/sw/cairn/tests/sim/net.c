@@ -310,6 +310,11 @@ static void check_train(struct sim_qp *qp, const struct cairn_train *t)
 			     t->length > t->seg * t->count))
 		sim_fail(s, "train of %u packets with %u bytes", t->count,
 			 t->length);
+	/* the whole train is one IP packet before it is segmented */
+	if (SIM_L3_LEN + t->count * (op->hdr_len + ALIGN(t->seg, 4) +
+				     CAIRN_ICRC_LEN) > 65535)
+		sim_fail(s, "train of %u packets of %u bytes", t->count,
+			 t->seg);
 	if (t->count == 1 && t->length > pmtu)
 		sim_fail(s, "packet of %u bytes, PMTU %u", t->length, pmtu);
 	if (t->length && !(op->flags & CAIRN_OP_PAYLOAD))
