@@ -46,10 +46,8 @@ soname() {
 
 # no library that a Debian system with libibverbs might lack
 needed() {
-	local out
-
-	out=$(readelf -d "$dir/libcairn.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
-	[ -z "$(grep -vxE 'libibverbs.so.1|libc.so.6' <<<"$out")" ]
+	! readelf -d "$dir/libcairn.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+		grep -qvxE 'libibverbs\.so\.1|libc\.so\.6'
 }
 
 private_version() {
@@ -79,8 +77,10 @@ refuses() {
 
 	out=$(COMP_MASK_AT=$1 LD_PRELOAD=$helpers/so_preload.so \
 		"$helpers/so_load" "$dir/libcairn-rdmav34.so" 2>&1)
-	[ "$(wc -l <<<"$out")" = 1 ] && grep -q 'libcairn: .*version 44' <<<"$out" ||
-		{ echo "# $out"; return 1; }
+	# one line, and nothing registered
+	[[ $out == libcairn:*"version 44"* && $out != *$'\n'* ]] && return
+	echo "# $out"
+	return 1
 }
 
 finds_plugin() {

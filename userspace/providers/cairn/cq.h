@@ -57,7 +57,7 @@ static inline bool cairn_cq_ready(struct cairn_cq *cq)
 	do {
 		if (!cairn_ring_ready(&cq->queue.ring))
 			return false;
-	} while (__builtin_expect(cq->discards != NULL, 0) &&
+	} while (__builtin_expect(!!cq->discards, 0) &&
 		 cairn_cq_skip(cq));
 	return true;
 }
