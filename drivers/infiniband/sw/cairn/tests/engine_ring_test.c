@@ -474,6 +474,28 @@ static void max_msg_is_enforced(void)
 	sim_end(r.s);
 }
 
+/* PSNs stay comparable: not more than half the ring in one message. */
+static void more_psns_than_can_be(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct sim_qp_init init = sim_rc;
+	struct cairn_sge sge[2];
+	struct sim_wr wr;
+	struct rig r;
+
+	init.max_msg = ~0u;
+	attrs.pmtu = 256;
+	r = rig_with(1, &init, &attrs);
+	wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 1u << 31);
+	wr.wr_id = 1;
+	wr.num_sge = 2;
+	sge[1] = sim_sge(r.ma, 0, 1);
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_LEN_ERR);
+	sim_end(r.s);
+}
+
 /* Neither end agreed to any READ: none is sent. */
 static void reads_need_an_agreement(void)
 {
@@ -536,6 +558,7 @@ static const struct ktap_test tests[] = {
 	KTAP(receive_with_too_many_entries),
 	KTAP(receive_with_much_room),
 	KTAP(max_msg_is_enforced),
+	KTAP(more_psns_than_can_be),
 	KTAP(reads_need_an_agreement),
 	KTAP(max_sge_is_enforced),
 };

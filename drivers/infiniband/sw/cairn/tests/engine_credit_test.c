@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * End-to-end flow control (IBTA 9.7.7.2): what the credits of a scripted peer
+ * allow leaves, and nothing but one packet more.
+ */
+#include "engine.h"
+
+/* A QP whose peer is this test. The first request is acknowledged, so that
+ * the limit is known: @credits messages after it.
+ */
+static struct rig limited(u8 code)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.syndrome = code,
+		.msn = 1,
+	};
+	struct rig r;
+
+	attrs.timeout = 0;
+	r = rig_with(1, &sim_rc, &attrs);
+	r.s->dead[1] = true;
+	rig_send(&r, 0, CAIRN_WQE_WRITE, 1);
+	sim_run(r.s, 10 * SIM_US);
+	pkt.qpn = r.a->c.qpn;
+	pkt.psn = r.a->psn;
+	sim_inject(r.a, &pkt, NULL);
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	return r;
+}
+
+/* Acknowledge PSN number @n with @msn messages complete. */
+static void ack(struct rig *r, u32 n, u32 msn, u8 code)
+{
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->a->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.syndrome = code,
+		.msn = msn,
+	};
+
+	sim_inject(r->a, &pkt, NULL);
+	sim_run(r->s, 10 * SIM_US);
+}
+
+static u32 sends(const struct rig *r)
+{
+	return sent_kind(r->a, 0, CAIRN_KIND_SEND);
+}
+
+static void post(struct rig *r, u32 n, u8 opcode, u32 len)
+{
+	while (n--)
+		rig_send(r, 1, opcode, len);
+	sim_run(r->s, 10 * SIM_US);
+}
+
+static void credits_are_used_and_not_exceeded(void)
+{
+	static const struct {
+		u8 code;
+		u32 messages;
+	} cases[] = { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 }, { 5, 6 },
+		      { 6, 8 }, { 9, 24 }, { 10, 32 } };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rig r = limited(cases[i].code);
+
+		post(&r, 40, CAIRN_WQE_SEND, 10);
+		ktap_eq(sends(&r), cases[i].messages);
+		/* more only when there is more */
+		ack(&r, 1, 2, cases[i].code);
+		ktap_eq(sends(&r), cases[i].messages + 1);
+		ack(&r, 1, 2, cases[i].code);
+		ktap_eq(sends(&r), cases[i].messages + 1);
+		sim_end(r.s);
+	}
+}
+
+/* Without any credit one packet asks, with AckReq. */
+static void one_packet_probes(void)
+{
+	struct rig r = limited(0);
+
+	post(&r, 5, CAIRN_WQE_SEND, 3000);
+	ktap_eq(sends(&r), 1);
+	ktap_ok(last_sent(r.a)->ack_req);
+	ktap_eq(last_sent(r.a)->opcode, CAIRN_BTH_SEND_FIRST);
+	/* taken, and still no credit: the next one asks */
+	ack(&r, 1, 1, 0);
+	ktap_eq(sends(&r), 2);
+	ktap_eq(last_sent(r.a)->opcode, CAIRN_BTH_SEND_MIDDLE);
+	/* now there is one, for this message */
+	ack(&r, 2, 1, 1);
+	ktap_eq(sends(&r), 3);
+	ack(&r, 3, 2, 3);
+	ktap_eq(sends(&r), 3 + 9);
+	ktap_ok(r.a->count[CAIRN_CTR_CREDIT_WAITS] > 0);
+	sim_end(r.s);
+}
+
+/* What takes no receive needs no credit, but it does not overtake. */
+static void writes_and_reads_need_none(void)
+{
+	struct rig r = limited(0);
+
+	post(&r, 3, CAIRN_WQE_WRITE, 3000);
+	post(&r, 3, CAIRN_WQE_READ, 3000);
+	post(&r, 3, CAIRN_WQE_FAA, 8);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 10);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ), 3);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
+	sim_end(r.s);
+}
+
+static void write_imm_needs_one(void)
+{
+	struct rig r = limited(1);
+
+	post(&r, 3, CAIRN_WQE_WRITE_IMM, 10);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 2);
+	sim_end(r.s);
+}
+
+/* Code 31 says that credits are not counted. */
+static void no_limit(void)
+{
+	struct rig r = limited(CAIRN_AETH_CREDIT_INVALID);
+
+	post(&r, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&r), 40);
+	sim_end(r.s);
+}
+
+/* A peer that stops counting in the middle lifts the limit. */
+static void limit_is_lifted(void)
+{
+	struct rig r = limited(2);
+
+	post(&r, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&r), 2);
+	ack(&r, 1, 2, CAIRN_AETH_CREDIT_INVALID);
+	ktap_eq(sends(&r), 40);
+	sim_end(r.s);
+}
+
+/* The limit counts from the MSN in the same header, also round its wrap. */
+static void limit_follows_the_msn(void)
+{
+	struct rig r = limited(2);
+	u32 i;
+
+	post(&r, 40, CAIRN_WQE_SEND, 10);
+	for (i = 1; i <= 10; i++) {
+		ktap_eq(sends(&r), i + 1);
+		ack(&r, i, 1 + i, 2);
+	}
+	sim_end(r.s);
+}
+
+/* With few receives but a good network nothing is ever refused for long. */
+static void slow_receiver_is_not_flooded(void)
+{
+	for_seeds(seed, 20) {
+		struct pair p = pair_new(seed, &sim_rc, 256);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f;
+
+		cfg.ops = 1 << CAIRN_WQE_SEND | 1 << CAIRN_WQE_SEND_IMM |
+			  1 << CAIRN_WQE_WRITE_IMM;
+		cfg.recv_ahead = 2;
+		cfg.round_ns = 20000;
+		f = flow_new(p.a, p.b, &cfg);
+		flow_random(f);
+		flow_run(&f, 1);
+		/* what left before the limit was known, then only probes */
+		ktap_ok(p.s->count[CAIRN_CTR_RETRANSMITS] <=
+			p.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] + 200);
+		sim_end(p.s);
+	}
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(credits_are_used_and_not_exceeded),
+	KTAP(one_packet_probes),
+	KTAP(writes_and_reads_need_none),
+	KTAP(write_imm_needs_one),
+	KTAP(no_limit),
+	KTAP(limit_is_lifted),
+	KTAP(limit_follows_the_msn),
+	KTAP(slow_receiver_is_not_flooded),
+};
+
+KTAP_MAIN(tests)
