@@ -501,6 +501,27 @@ static void local_invalidate(void)
 	sim_end(r.s);
 }
 
+/* Nothing else wakes the queue up: what follows must not wait for it. */
+static void local_invalidate_alone(void)
+{
+	struct rig r = rig_new(1);
+	struct sim_wr inv = {
+		.opcode = CAIRN_WQE_LOCAL_INV,
+		.flags = CAIRN_WQE_SIGNALED,
+	};
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		inv.wr_id = 2 * i;
+		inv.imm_or_key = sim_mr(r.s, 0, 100, SIM_ALL)->key;
+		sim_post_send(r.a, &inv);
+		rig_send(&r, 2 * i + 1, CAIRN_WQE_WRITE, 100);
+	}
+	ktap_ok(sim_run(r.s, SIM_MS));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 5, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
 static void local_invalidate_of_nothing(void)
 {
 	struct rig r = rig_new(1);
@@ -537,6 +558,7 @@ static const struct ktap_test tests[] = {
 	KTAP(invalidate_what_may_not_be),
 	KTAP(invalidated_key_is_gone),
 	KTAP(local_invalidate),
+	KTAP(local_invalidate_alone),
 	KTAP(local_invalidate_of_nothing),
 };
 

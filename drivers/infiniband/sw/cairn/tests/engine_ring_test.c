@@ -307,6 +307,42 @@ static void wqe_changed_before_a_retry(void)
 	}
 }
 
+/* A change that would be fine in a new WQE is none in one under way. */
+static void valid_changes_before_a_retry(void)
+{
+	static const struct {
+		u8 byte, value;
+	} changes[] = {
+		{ 8, CAIRN_WQE_SEND },
+		{ 8, CAIRN_WQE_READ },
+		{ 9, CAIRN_WQE_SIGNALED | CAIRN_WQE_SOLICITED },
+		{ 9, 0 },
+		{ 10, 0 },			/* num_sge */
+		{ 11, 2 },			/* units */
+		{ 40, 0x87 },			/* length */
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(changes) && !ktap.failures; i++) {
+		struct bystander y = begin(1);
+		struct rig *r = &y.r;
+
+		r->s->dead[1] = true;
+		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+		rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
+		sim_run(r->s, 100 * SIM_US);
+		sim_unit(r->a->sq, 128, r->a->sq_tail - 2)[changes[i].byte] =
+			changes[i].value;
+		sim_run(r->s, 100 * SIM_SEC);
+		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(r->a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		r->s->dead[1] = false;
+		finish(&y);
+		if (ktap.failures)
+			ktap_diag("case: %u", i);
+	}
+}
+
 static enum sim_fate answers_late(struct sim_qp *qp, enum cairn_side_id side,
 				  const struct cairn_pkt *pkt)
 {
@@ -551,6 +587,7 @@ static const struct ktap_test tests[] = {
 	KTAP(write_pointer_that_can_not_be),
 	KTAP(write_pointer_taken_back),
 	KTAP(wqe_changed_before_a_retry),
+	KTAP(valid_changes_before_a_retry),
 	KTAP(wqe_changed_before_the_answer),
 	KTAP(ring_changes_all_the_time),
 	KTAP(ring_of_noise),

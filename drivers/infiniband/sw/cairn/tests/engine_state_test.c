@@ -189,6 +189,37 @@ static void error_under_traffic(void)
 	}
 }
 
+/* WQEs of every size that never started, across the ring's end. */
+static void units_of_every_size_are_flushed(void)
+{
+	struct sim_qp_init init = sim_rc;
+	u8 data[CAIRN_MAX_INLINE] = { 0 };
+	struct rig r;
+	u32 i;
+
+	init.sq_start = -20;
+	r = rig_with(1, &init, &sim_attrs);
+	sim_modify(r.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	for (i = 0; i < 20; i++) {
+		struct sim_wr wr = {
+			.wr_id = i,
+			.opcode = CAIRN_WQE_SEND,
+			.flags = CAIRN_WQE_INLINE,
+			.inl = data,
+			.inline_len = i % 9 * 64,
+		};
+
+		sim_post_send(r.a, &wr);
+	}
+	sim_modify(r.a, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 20);
+	ktap_eq(r.a->sq_head, r.a->sq_tail);
+	sim_end(r.s);
+}
+
 /* Nothing leaves in ERR, and nothing is received. */
 static void error_is_silent(void)
 {
@@ -362,6 +393,7 @@ static const struct ktap_test tests[] = {
 	KTAP(responder_works_in_sqd),
 	KTAP(drain_under_traffic),
 	KTAP(error_under_traffic),
+	KTAP(units_of_every_size_are_flushed),
 	KTAP(error_is_silent),
 	KTAP(reset_forgets_everything),
 	KTAP(reuse_after_reset),

@@ -201,6 +201,23 @@ static void message_without_a_receive(void)
 	sim_end(r.s);
 }
 
+/* The message is over when its last packet finds no receive. */
+static void last_without_a_receive(void)
+{
+	struct rig r = alone();
+	u8 before[RIG_LEN];
+
+	get(&r, 0, write_first);
+	memcpy(before, r.mb->mem, RIG_LEN);
+	get(&r, 1, (struct req){ UC(WRITE_LAST_IMM), 10 });
+	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	memcpy(before, r.mb->mem, RIG_LEN);
+	get(&r, 2, write_last);
+	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	sim_end(r.s);
+}
+
 /* Too long for its receive: dropped, and the receive is still there. */
 static void message_too_long(void)
 {
@@ -368,6 +385,7 @@ static const struct ktap_test tests[] = {
 	KTAP(first_starts_afresh),
 	KTAP(tails_without_a_head),
 	KTAP(message_without_a_receive),
+	KTAP(last_without_a_receive),
 	KTAP(message_too_long),
 	KTAP(write_refused),
 	KTAP(write_of_the_wrong_length),
