@@ -30,8 +30,6 @@ static void retire(struct cairn_qpc *q, struct cairn_swr *s)
 {
 	struct cairn_requester *r = &q->req;
 
-	if (s->counted)
-		r->rd_out--;
 	if (r->send_rec == r->una_rec) {
 		r->send_rec++;
 		r->pkt = 0;
@@ -337,6 +335,15 @@ static void place_failed(struct cairn_qpc *q)
 	cairn_req_fail(q, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
 }
 
+/* Is @psn the last response packet of its READ request? */
+static bool ends_request(struct cairn_qpc *q, const struct cairn_swr *s,
+			 u32 psn)
+{
+	u32 pkt = cairn_psn_diff(psn, s->psn);
+
+	return pkt + 1 == s->npkts || !((pkt + 1) % cairn_read_chunk(q));
+}
+
 static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			       u64 now)
 {
@@ -351,7 +358,7 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	want = min_t(u32, s->length - off, q->attrs.pmtu);
 	/* FIRST and MIDDLE may both be right, from different attempts. */
 	if (pkt->payload_len != want ||
-	    !(pkt->op->flags & CAIRN_OP_LAST) != (off + want < s->length)) {
+	    !(pkt->op->flags & CAIRN_OP_LAST) == ends_request(q, s, pkt->psn)) {
 		cairn_req_fail(q, CAIRN_CQE_BAD_RESP_ERR, pkt->opcode);
 		return;
 	}

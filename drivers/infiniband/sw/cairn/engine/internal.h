@@ -9,8 +9,12 @@
 #include <linux/compiler.h>
 #include "engine/qp.h"
 
-/* Packets of one QP on the way without acknowledgement, at most. */
-#define CAIRN_WINDOW		256
+/* What one QP may have on the way without acknowledgement, requested READ
+ * responses included: a receiver that is busy must be able to keep it
+ * (lane/exec.c bounds its queue).
+ */
+#define CAIRN_WINDOW_BYTES	(512 * 1024)
+#define CAIRN_WINDOW_PACKETS	512
 /* An acknowledgement is asked for at least every so many packets. */
 #define CAIRN_ACK_INTERVAL	64
 /* A train fits an IP packet of 64 KiB with all its headers. */
@@ -89,6 +93,27 @@ static inline u32 cairn_npkts(const struct cairn_qpc *q, u32 length)
 	u32 pmtu = q->attrs.pmtu;
 
 	return length ? (length - 1) / pmtu + 1 : 1;
+}
+
+/* The window in packets. */
+static inline u32 cairn_window(const struct cairn_qpc *q)
+{
+	return min_t(u32, CAIRN_WINDOW_BYTES / q->attrs.pmtu,
+		     CAIRN_WINDOW_PACKETS);
+}
+
+/* Response packets of one READ request. A longer READ takes several requests,
+ * each of which starts at a multiple of this number.
+ */
+static inline u32 cairn_read_chunk(const struct cairn_qpc *q)
+{
+	return cairn_window(q) / 2;
+}
+
+/* Request messages (SSNs) that a READ of @npkts packets takes. */
+static inline u32 cairn_read_requests(const struct cairn_qpc *q, u32 npkts)
+{
+	return (npkts - 1) / cairn_read_chunk(q) + 1;
 }
 
 static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *w)

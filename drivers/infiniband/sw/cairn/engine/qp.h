@@ -60,7 +60,6 @@ struct cairn_swr {
 	u8 flags;		/* enum cairn_wqe_flags */
 	u8 units;
 	u8 status;		/* not 0: fails when its turn comes */
-	bool counted;		/* in rd_out */
 	bool local_done;	/* the local operation was performed */
 	u32 vendor_err;
 };
@@ -87,10 +86,9 @@ struct cairn_requester {
 	u32 lsn;		/* last SSN that credits allow */
 	bool lsn_valid;
 	bool implied_nak;	/* acted on; wait for progress */
-	bool credit_wait;	/* counted */
+	bool credit_wait;	/* reported */
 	bool drained;		/* SQ_DRAINED reported */
 	bool ring_bad;		/* the ring cannot be walked any more */
-	u8 rd_out;		/* READs and atomics on the way */
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
 	u64 ack_deadline;	/* 0: nothing to wait for */

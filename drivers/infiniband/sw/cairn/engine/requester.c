@@ -33,9 +33,15 @@ void cairn_req_rearm(struct cairn_qpc *q, u64 now)
 {
 	struct cairn_requester *r = &q->req;
 
+	u32 tries = q->attrs.retry_cnt - r->retries;
+
 	r->ack_deadline = 0;
+	/* IBTA allows up to four times the timeout: more patience with each
+	 * try, in case the peer is slow rather than the packet lost.
+	 */
 	if (q->attrs.timeout && in_flight(r))
-		r->ack_deadline = now + (4096ULL << q->attrs.timeout);
+		r->ack_deadline = now + (4096ULL << q->attrs.timeout <<
+					 min(tries, 2u));
 }
 
 u64 cairn_req_deadline(const struct cairn_qpc *q)
@@ -51,21 +57,16 @@ u64 cairn_req_deadline(const struct cairn_qpc *q)
 void cairn_req_rewind(struct cairn_qpc *q, u32 psn)
 {
 	struct cairn_requester *r = &q->req;
-	bool found = false;
 	u32 n;
 
 	for (n = r->una_rec; n != r->new_rec; n++) {
 		struct cairn_swr *s = cairn_req_swr(r, n);
 		s32 off = cairn_psn_diff(psn, s->psn);
 
-		if (!found && off >= 0 && off < (s32)s->npkts) {
+		if (off >= 0 && off < (s32)s->npkts) {
 			r->send_rec = n;
 			r->pkt = off;
-			found = true;
-		}
-		if (found && s->counted) {
-			s->counted = false;
-			r->rd_out--;
+			return;
 		}
 	}
 }
@@ -150,7 +151,8 @@ static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
 		return;
 	s->npkts = cairn_npkts(q, length);
 	s->ssn = r->ssn;
-	r->ssn = cairn_psn_add(r->ssn, 1);
+	r->ssn = cairn_psn_add(r->ssn, w->opcode == CAIRN_WQE_READ ?
+			       cairn_read_requests(q, s->npkts) : 1);
 	r->psn = cairn_psn_add(r->psn, s->npkts);
 }
 
@@ -198,17 +200,46 @@ static bool start_wqe(struct cairn_qpc *q)
 	return true;
 }
 
+/* READ requests and atomics on the way. The window bounds the records. */
+static u32 reads_out(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+	u32 chunk = cairn_read_chunk(q), out = 0, n;
+
+	for (n = r->una_rec; n != r->new_rec; n++) {
+		struct cairn_swr *s = cairn_req_swr(r, n);
+		u32 end = n == r->send_rec ? r->pkt : s->npkts;
+		u32 done = n == r->una_rec ? cairn_psn_diff(r->una, s->psn) : 0;
+
+		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS &&
+		    done < end)
+			out += (end - 1) / chunk - done / chunk + 1;
+		if (n == r->send_rec)
+			break;
+	}
+	return out;
+}
+
+/* Packets (PSNs) of the next READ request: to the end of the chunk. */
+static u32 read_count(struct cairn_qpc *q, const struct cairn_swr *s)
+{
+	u32 chunk = cairn_read_chunk(q), pkt = q->req.pkt;
+
+	return min(s->npkts - pkt, chunk - pkt % chunk);
+}
+
 /* Room in the window, in packets, or 0 to wait for acknowledgements. */
-static u32 window(struct cairn_qpc *q, const struct cairn_swr *s, u8 op_flags)
+static u32 window(struct cairn_qpc *q, const struct cairn_swr *s)
 {
 	struct cairn_requester *r = &q->req;
 	u32 out = cairn_psn_diff(cairn_req_cursor(r), r->una);
+	u32 all = cairn_window(q);
 
 	if (q->transport != CAIRN_TRANSPORT_RC)
 		return CAIRN_TRAIN_MAX;
-	if (op_flags & CAIRN_WOP_READS)
-		return out + s->npkts <= CAIRN_PSN_SPAN ? 1 : 0;
-	return out < CAIRN_WINDOW ? CAIRN_WINDOW - out : 0;
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
+		return out + read_count(q, s) <= all;
+	return out < all ? all - out : 0;
 }
 
 /* End-to-end credits (IBTA 9.7.7.2): beyond the limit a single packet may
@@ -235,11 +266,13 @@ static u32 allowed(struct cairn_qpc *q, const struct cairn_swr *s)
 	u8 flags = cairn_wqe_ops[s->opcode].flags;
 	u32 n;
 
-	if (s->flags & CAIRN_WQE_FENCE && r->rd_out && !r->pkt)
+	n = window(q, s);
+	if (!n)
 		return 0;
-	if (flags & CAIRN_WOP_READS && r->rd_out >= q->attrs.max_rd_atomic)
+	if (s->flags & CAIRN_WQE_FENCE && !r->pkt && reads_out(q))
 		return 0;
-	n = window(q, s, flags);
+	if (flags & CAIRN_WOP_READS && reads_out(q) >= q->attrs.max_rd_atomic)
+		return 0;
 	if (flags & CAIRN_WOP_CREDIT && n)
 		n = credit_limit(q, s, n);
 	return n;
@@ -270,14 +303,15 @@ static void train_init(struct cairn_qpc *q, struct cairn_swr *s,
 	t->retransmit = cairn_psn_diff(t->first.psn, r->sent) < 0;
 }
 
-/* READ (from where it broke off) or atomic: one packet. */
-static int emit_read(struct cairn_qpc *q, struct cairn_swr *s)
+/* READ request for @n packets (from where it broke off) or atomic. */
+static int emit_read(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
 {
 	const struct cairn_send_wqe *w = &q->req.wqe.send;
 	struct cairn_train t;
 
 	train_init(q, s, &t, cairn_wqe_ops[s->opcode].only);
 	t.first.ack_req = true;
+	t.first.dma_len = min(t.first.dma_len, n * q->attrs.pmtu);
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_ATOMIC) {
 		bool faa = s->opcode == CAIRN_WQE_FAA;
 
@@ -349,7 +383,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
 	if (q->transport == CAIRN_TRANSPORT_RC) {
 		u32 out = cairn_psn_diff(t.first.psn, r->una) + n;
 
-		t.first.ack_req = last || out >= CAIRN_WINDOW ||
+		t.first.ack_req = last || out >= cairn_window(q) ||
 			r->credit_wait ||
 			(t.first.psn ^ (t.first.psn + n)) & CAIRN_ACK_INTERVAL;
 	} else if (q->transport == CAIRN_TRANSPORT_UD) {
@@ -435,8 +469,8 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		return true;
 	}
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS) {
-		err = emit_read(q, s);
-		psns = s->npkts - r->pkt;
+		psns = read_count(q, s);
+		err = emit_read(q, s, psns);
 		n = 1;
 	} else {
 		n = train_count(q, s, n);
@@ -447,10 +481,6 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		refuse(q, s, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
 					      CAIRN_CQE_LOC_QP_OP_ERR, err);
 		return true;
-	}
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS) {
-		s->counted = true;
-		r->rd_out++;
 	}
 	b->packets -= n;
 	advance(q, s, psns, now);

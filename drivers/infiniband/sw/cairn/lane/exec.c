@@ -16,15 +16,19 @@
  * An attempt also fails while somebody waits for the lock; he will be a holder
  * and look. C pairs with A: what the bringer wrote before is seen by the run
  * that its event causes. So no event is lost, and none is left behind unless
- * the lane has the QP on its list (the budget was used up).
+ * the lane has the QP on its list (the budget was used up), or the side is
+ * bound to another CPU (lane/drain.h): its release there, a full barrier and a
+ * look at the events pair with B and a second look at the binding.
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
+#include <linux/wait_bit.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
+#include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"
 
@@ -35,9 +39,11 @@
 /* Runs in one go, so that nobody is kept busy by others' events for ever. */
 #define CAIRN_MAX_ROUNDS	8
 
-/* Bounds of one rxq: what a peer can make us hold for one QP side. */
-#define CAIRN_RXQ_SKBS		512
-#define CAIRN_RXQ_BYTES		(1024 * 1024)
+/* Bounds of one rxq: what a peer can make us hold for one QP side. A window of
+ * the engine (engine/internal.h) fits, as single packets too.
+ */
+#define CAIRN_RXQ_SKBS		1024
+#define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)
 
 static void record(struct cairn_exec_side *s)
 {
@@ -182,8 +188,24 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&s->rxq);
 }
 
+/* After a run. Side lock held, BH off. @sent: packets. @more: work is left.
+ * Returns true when the caller is to give the side to the lane.
+ */
+static bool ran(struct cairn_exec *x, enum cairn_side_id side, u32 sent,
+		bool more)
+{
+	struct cairn_exec_side *s = &x->side[side];
+
+	if (sent && x->path && x->path[side].queued)
+		cairn_drain_begin(x, side);
+	if (!more || !cairn_draining(s))
+		return more;
+	s->to_lane = true;
+	return false;
+}
+
 /* Run until nothing is left, or leave the rest to the lane. Side lock held,
- * released here. BH off.
+ * released here. BH off. @skb: NULL, or the side is not bound elsewhere.
  */
 static void serve(struct cairn_exec *x, enum cairn_side_id side,
 		  struct sk_buff *skb, u32 packets)
@@ -192,20 +214,26 @@ static void serve(struct cairn_exec *x, enum cairn_side_id side,
 	struct cairn_budget tx = { .packets = packets };
 	struct cairn_exec_side *s = &x->side[side];
 	u32 rounds = 0, rx = packets;
-	bool more;
+	bool more = false;
 
 	rcu_read_lock();
 	do {
-		xchg(&s->events, 0);	/* C */
-		more = run(x, side, skb, &rx, &tx);
-		skb = NULL;
-		unlock(s);		/* and B */
-		if (more || (++rounds >= CAIRN_MAX_ROUNDS &&
-			     READ_ONCE(s->events))) {
+		if (!cairn_drain_elsewhere(s)) {
+			u32 before = tx.packets;
+
+			xchg(&s->events, 0);	/* C */
+			more = run(x, side, skb, &rx, &tx);
+			more |= ++rounds >= CAIRN_MAX_ROUNDS;
+			more = ran(x, side, before - tx.packets, more);
+			skb = NULL;
+		}
+		unlock(s);			/* and B */
+		if (more) {
 			cairn_lane_ready(x, side);
 			break;
 		}
-	} while (READ_ONCE(s->events) && spin_trylock(&s->lock));
+	} while (READ_ONCE(s->events) && !cairn_drain_elsewhere(s) &&
+		 spin_trylock(&s->lock));
 	rcu_read_unlock();
 }
 
@@ -217,6 +245,14 @@ void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side,
 	record(s);
 	if (spin_trylock(&s->lock))
 		serve(x, side, NULL, packets);
+}
+
+void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side)
+{
+	struct cairn_exec_side *s = &x->side[side];
+
+	if (READ_ONCE(s->events) && spin_trylock(&s->lock))
+		serve(x, side, NULL, CAIRN_INLINE_BUDGET);
 }
 
 void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side)
@@ -250,8 +286,11 @@ void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
 
 	/* The short way: nothing is ahead of it and nobody runs. */
 	if (skb_queue_empty_lockless(&s->rxq) && spin_trylock(&s->lock)) {
-		serve(x, side, skb, CAIRN_INLINE_BUDGET);
-		return;
+		if (!cairn_drain_elsewhere(s)) {
+			serve(x, side, skb, CAIRN_INLINE_BUDGET);
+			return;
+		}
+		unlock(s);	/* the events are looked at below */
 	}
 	disown(skb);
 	if (rxq_add(s, skb)) {
@@ -294,16 +333,23 @@ void cairn_exec_unlock(struct cairn_exec *x)
 void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic)
 {
+	unsigned int i;
+
 	x->qpc = qpc;
 	x->nic = nic;
 	x->lane = cairn_lane_pick();
 	/* Two calls, so that lockdep knows two kinds of locks. */
 	spin_lock_init(&x->side[CAIRN_REQ].lock);
 	spin_lock_init(&x->side[CAIRN_RESP].lock);
-	skb_queue_head_init(&x->side[CAIRN_REQ].rxq);
-	skb_queue_head_init(&x->side[CAIRN_RESP].rxq);
+	for (i = 0; i < CAIRN_SIDES; i++) {
+		skb_queue_head_init(&x->side[i].rxq);
+		INIT_LIST_HEAD(&x->side[i].drain);
+		x->side[i].drain_cpu = CAIRN_NOT_DRAINING;
+		x->side[i].exec = x;
+	}
 	INIT_LIST_HEAD(&x->ready);
 	timerqueue_init(&x->timer);
+	atomic_set(&x->draining, 0);
 }
 
 void cairn_exec_stop(struct cairn_exec *x)
@@ -311,6 +357,7 @@ void cairn_exec_stop(struct cairn_exec *x)
 	unsigned int side;
 
 	cairn_lane_leave(x);
+	wait_var_event(&x->draining, !atomic_read(&x->draining));
 	for (side = 0; side < CAIRN_SIDES; side++) {
 		skb_queue_purge(&x->side[side].rxq);
 		x->side[side].rxq_bytes = 0;

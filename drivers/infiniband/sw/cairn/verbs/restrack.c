@@ -47,7 +47,6 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "msn", READ_ONCE(q->resp.msn) },
 		{ "wr-outstanding",
 		  READ_ONCE(r->new_rec) - READ_ONCE(r->una_rec) },
-		{ "rd-outstanding", READ_ONCE(r->rd_out) },
 		{ "retries-left", READ_ONCE(r->retries) },
 		{ "rnr-retries-left", READ_ONCE(r->rnr_retries) },
 		{ "pmtu", READ_ONCE(q->attrs.pmtu) },

@@ -72,8 +72,10 @@ struct flow_wr {
 	u32 psn;		/* relative to the first of the flow */
 	u32 npkts;
 	u32 end;		/* ring index behind it */
+	u32 ssn;		/* relative: the first request has 1 */
 	bool emitted;
-	bool answered;
+	u32 asked;		/* READ: requests that left */
+	u32 answered;		/* READ, atomic: answers that came whole */
 };
 
 #define FLOW_NONE	(~0u)
@@ -99,11 +101,13 @@ struct flow {
 	struct flow_recv *recv;
 	u32 recvs, recv_posted, recv_done;
 	u32 psns;
+	u32 requests;		/* messages on the wire */
 	u32 rd_out;
 	/* Credits as the arriving AETHs tell; numbers relative to the flow. */
 	u32 ssn0;		/* SSN of the first request */
 	s32 lsn;		/* requests that the receiver can take */
 	bool lsn_known;
+	u32 sent;		/* PSNs that may be answered */
 	u32 una;		/* PSNs that any answer acknowledged */
 	u32 probe;		/* PSN beyond the limit on the way, FLOW_NONE */
 	bool started;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The judge of a flow: looks at every completion, packet and byte. */
 #include <stdlib.h>
+#include "engine/internal.h"
 #include "sim/flow.h"
 
 static bool reads(const struct flow_wr *wr)
@@ -242,7 +243,7 @@ static void check_fence(struct flow *f, const struct flow_wr *wr)
 /* End-to-end credits (IBTA 9.7.7.2): beyond them one packet may probe. */
 static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 {
-	s32 n = wr - f->wr + 1;
+	s32 n = wr->ssn;
 
 	if (wr->recv == FLOW_NONE || !f->lsn_known || n <= f->lsn ||
 	    f->probe == rel)
@@ -253,11 +254,22 @@ static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 	f->probe = rel;
 }
 
+/* A READ or atomic request left for response packet @off on. */
+static void count_read(struct flow *f, struct flow_wr *wr, u32 off)
+{
+	if (off / cairn_read_chunk(&f->from->c) < wr->asked)
+		return;
+	wr->asked++;
+	if (++f->rd_out > f->from->c.attrs.max_rd_atomic)
+		sim_fail(f->s, "%u READs and atomics outstanding", f->rd_out);
+}
+
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
 	struct flow_wr *wr;
+	u32 rel;
 
 	if (!f || side != CAIRN_REQ)
 		return SIM_PASS;
@@ -267,14 +279,16 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			 pkt->psn);
 		return SIM_PASS;
 	}
-	check_credit(f, wr, cairn_psn_add(pkt->psn, -qp->psn));
+	rel = cairn_psn_add(pkt->psn, -qp->psn);
+	f->sent = max(f->sent, reads(wr) ? wr->psn + wr->npkts : rel + 1);
+	check_credit(f, wr, rel);
+	if (reads(wr))
+		count_read(f, wr, rel - wr->psn);
 	if (wr->emitted)
 		return SIM_PASS;
 	wr->emitted = true;
 	if (wr->flags & CAIRN_WQE_FENCE)
 		check_fence(f, wr);
-	if (reads(wr) && ++f->rd_out > qp->c.attrs.max_rd_atomic)
-		sim_fail(f->s, "%u READs and atomics outstanding", f->rd_out);
 	return SIM_PASS;
 }
 
@@ -312,18 +326,27 @@ static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
 	struct flow_wr *wr;
+	u32 off, chunk;
 
 	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE))
+		return;
+	/* an answer to an earlier life of the QP says nothing */
+	if (cairn_psn_add(pkt->psn, -f->from->psn) >= f->sent)
 		return;
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
 		learn_credits(f, pkt);
 	if (pkt->op->kind == CAIRN_KIND_ACK)
 		return;
 	wr = wr_of(f, pkt->psn);
-	if (!wr || wr->answered || !reads(wr) ||
-	    cairn_psn_add(pkt->psn, -f->from->psn) != wr->psn + wr->npkts - 1)
+	if (!wr || !reads(wr))
 		return;
-	wr->answered = true;
+	/* the last packet of the oldest answer that is missing */
+	off = cairn_psn_add(pkt->psn, -f->from->psn) - wr->psn;
+	chunk = cairn_read_chunk(&f->from->c);
+	if (wr->answered * chunk >= wr->npkts ||
+	    off + 1 != min((wr->answered + 1) * chunk, wr->npkts))
+		return;
+	wr->answered++;
 	f->rd_out--;
 }
 
