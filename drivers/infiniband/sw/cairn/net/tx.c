@@ -6,19 +6,25 @@
  * covers it. What the stack writes again afterwards (total length, IPv4 header
  * checksum) it writes with the same value or is not covered.
  *
+ * A train of several packets is one skb with UDP segmentation offload
+ * (SKB_GSO_UDP_L4): one trip through the stack. Each packet in its body has the
+ * ICRC for the headers that segmentation will give it.
+ *
  * The IPv4 id is the packet's PSN: packets are never fragmented (DF), so the id
  * need not be unique (RFC 6864), but it rises by one within a train, as
- * segmentation in the stack would have it. The UDP checksum is zero, for IPv6
- * too (RFC 6935, 6936): the ICRC protects more than it would, and that is what
- * hardware and rdma_rxe send and accept.
+ * segmentation in the stack would have it. The UDP checksum of a single packet
+ * is zero, for IPv6 too (RFC 6935, 6936): the ICRC protects more than it would,
+ * and that is what hardware and rdma_rxe send and accept.
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>
 #include <linux/udp.h>
 #include <net/ip.h>
+#include <net/ip6_checksum.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include <net/udp.h>
 #include "net/internal.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
@@ -30,16 +36,25 @@ struct source {
 	u32 off;		/* in *bv */
 };
 
-/* One packet in the making. */
+/* A train in the making: one skb, whose body (all that follows the UDP header)
+ * is written from front to back.
+ */
 struct frame {
 	struct sk_buff *skb;
-	u8 *ip;
-	struct udphdr *udp;
-	u8 *bth;
 	u32 ip_len;
-	u32 hdr_len;		/* from BTH */
-	u32 payload_len;
-	u32 udp_len;		/* with the UDP header */
+	u32 body_len;
+	u32 stride;		/* body bytes of each packet but the last */
+	/* Where the body goes on. */
+	u8 *to;
+	u32 room;
+	int frag;
+	/* The headers of the packet being written, as on the wire. */
+	union {
+		struct iphdr v4;
+		struct ipv6hdr v6;
+		u8 bytes[sizeof(struct ipv6hdr)];
+	} ip;
+	struct udphdr udp;
 };
 
 /* Description of packet @k of train @t. */
@@ -56,45 +71,145 @@ static void describe(struct cairn_pkt *pkt, const struct cairn_train *t, u32 k)
 	pkt->payload_len = last ? t->length - k * t->seg : t->seg;
 }
 
-/*
- * Copy @len bytes of payload to @to. The ICRC runs over the copy, a piece at a
- * time while it is in the cache: the original may change meanwhile.
- */
-static u32 copy_payload(struct source *s, u8 *to, u32 len, u32 crc)
+/* Bytes of a packet from BTH to ICRC. */
+static u32 packet_len(u8 opcode, u32 payload_len)
 {
-	u32 pos, n;
+	return cairn_opcodes[opcode].hdr_len + payload_len +
+	       cairn_pad(payload_len) + CAIRN_ICRC_LEN;
+}
 
-	if (s->bytes) {
-		memcpy(to, s->bytes, len);
-		s->bytes += len;
-		return cairn_icrc_update(crc, to, len);
+/* Lengths; false when the stack would have to fragment a packet. */
+static bool frame_measure(struct frame *f, const struct cairn_path *path,
+			  const struct dst_entry *dst,
+			  const struct cairn_train *t)
+{
+	f->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+	f->stride = packet_len(t->first.opcode,
+			       t->count > 1 ? t->seg : t->length);
+	f->body_len = (t->count - 1) * f->stride +
+		      packet_len(t->count > 1 ? t->last_opcode :
+						t->first.opcode,
+				 t->length - (t->count - 1) * t->seg);
+	return f->ip_len + sizeof(f->udp) + f->stride <= dst_mtu(dst);
+}
+
+/*
+ * A single packet is linear; the body of a longer train lies in page fragments,
+ * which are to be had when large contiguous memory is not.
+ */
+static bool frame_alloc(struct frame *f, const struct dst_entry *dst,
+			bool train)
+{
+	u32 head = LL_RESERVED_SPACE(dst->dev) + dst->header_len + f->ip_len +
+		   sizeof(f->udp);
+	int err;
+
+	if (train)
+		f->skb = alloc_skb_with_frags(head, f->body_len,
+					      PAGE_ALLOC_COSTLY_ORDER, &err,
+					      GFP_ATOMIC | __GFP_NOWARN);
+	else
+		f->skb = alloc_skb(head + f->body_len,
+				   GFP_ATOMIC | __GFP_NOWARN);
+	if (!f->skb)
+		return false;
+	skb_reserve(f->skb, head - f->ip_len - sizeof(f->udp));
+	skb_reset_network_header(f->skb);
+	skb_put(f->skb, f->ip_len);
+	skb_set_transport_header(f->skb, f->ip_len);
+	skb_put(f->skb, sizeof(f->udp));
+	f->frag = -1;
+	f->room = 0;
+	if (train) {
+		f->skb->data_len = f->body_len;
+		f->skb->len += f->body_len;
+	} else {
+		f->to = skb_put(f->skb, f->body_len);
+		f->room = f->body_len;
 	}
-	for (; len; len -= n, to += n) {
-		if (s->off == s->bv->bv_len) {
-			s->bv++;
-			s->off = 0;
+	return true;
+}
+
+/* Up to @len bytes of contiguous room for the body. */
+static u8 *frame_room(struct frame *f, u32 *len)
+{
+	u8 *to;
+
+	if (!f->room) {
+		skb_frag_t *frag = &skb_shinfo(f->skb)->frags[++f->frag];
+
+		f->to = skb_frag_address(frag);
+		f->room = skb_frag_size(frag);
+	}
+	*len = min(*len, f->room);
+	to = f->to;
+	f->to += *len;
+	f->room -= *len;
+	return to;
+}
+
+static void put_bytes(struct frame *f, const void *from, u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n, from += n) {
+		u8 *to;
+
+		n = len;
+		to = frame_room(f, &n);
+		memcpy(to, from, n);
+	}
+}
+
+/* Up to @len bytes of contiguous payload. */
+static const u8 *source_bytes(struct source *s, u32 *len)
+{
+	const u8 *from = s->bytes;
+
+	if (from) {
+		s->bytes += *len;
+		return from;
+	}
+	while (s->off == s->bv->bv_len) {
+		s->bv++;
+		s->off = 0;
+	}
+	*len = min(*len, s->bv->bv_len - s->off);
+	from = page_address(s->bv->bv_page) + s->bv->bv_offset + s->off;
+	s->off += *len;
+	return from;
+}
+
+/*
+ * Copy @len bytes of payload. The ICRC runs over the copy, a piece at a time
+ * while it is in the cache: the original may change meanwhile.
+ */
+static u32 put_payload(struct frame *f, struct source *s, u32 len, u32 crc)
+{
+	u32 n;
+
+	for (; len; len -= n) {
+		const u8 *from;
+		u8 *to;
+
+		n = len;
+		to = frame_room(f, &n);
+		for (u32 m, done = 0; done < n; done += m) {
+			m = min_t(u32, n - done, PAGE_SIZE);
+			from = source_bytes(s, &m);
+			memcpy(to + done, from, m);
+			crc = cairn_icrc_update(crc, to + done, m);
 		}
-		pos = s->bv->bv_offset + s->off;
-		n = min3(len, s->bv->bv_len - s->off,
-			 (u32)PAGE_SIZE - offset_in_page(pos));
-		memcpy_from_page(to, s->bv->bv_page + (pos >> PAGE_SHIFT),
-				 offset_in_page(pos), n);
-		crc = cairn_icrc_update(crc, to, n);
-		s->off += n;
 	}
 	return crc;
 }
 
-static void fill_ip4(struct frame *f, const struct cairn_path *path, u32 psn)
+static void ip4_template(struct frame *f, const struct cairn_path *path)
 {
-	struct iphdr *ip = (struct iphdr *)f->ip;
-
-	*ip = (struct iphdr){
+	f->ip.v4 = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
 		.tos = path->tos,
-		.tot_len = htons(sizeof(*ip) + f->udp_len),
-		.id = htons((u16)psn),
 		.frag_off = htons(IP_DF),
 		.ttl = path->ttl,
 		.protocol = IPPROTO_UDP,
@@ -103,82 +218,108 @@ static void fill_ip4(struct frame *f, const struct cairn_path *path, u32 psn)
 	};
 }
 
-static void fill_ip6(struct frame *f, const struct cairn_path *path)
+static void ip6_template(struct frame *f, const struct cairn_path *path)
 {
-	struct ipv6hdr *ip = (struct ipv6hdr *)f->ip;
-
-	ip6_flow_hdr(ip, path->tos, path->flow_label);
-	ip->payload_len = htons(f->udp_len);
-	ip->nexthdr = IPPROTO_UDP;
-	ip->hop_limit = path->ttl;
-	ip->saddr = path->saddr;
-	ip->daddr = path->daddr;
+	ip6_flow_hdr(&f->ip.v6, path->tos, path->flow_label);
+	f->ip.v6.nexthdr = IPPROTO_UDP;
+	f->ip.v6.hop_limit = path->ttl;
+	f->ip.v6.saddr = path->saddr;
+	f->ip.v6.daddr = path->daddr;
 }
 
-/* Lengths; false when the stack would have to fragment the packet. */
-static bool frame_measure(struct frame *f, const struct cairn_path *path,
-			  const struct dst_entry *dst,
-			  const struct cairn_pkt *pkt)
+static void template(struct frame *f, const struct cairn_path *path)
 {
-	f->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
-	f->hdr_len = cairn_opcodes[pkt->opcode].hdr_len;
-	f->payload_len = pkt->payload_len;
-	f->udp_len = sizeof(*f->udp) + f->hdr_len + f->payload_len +
-		     cairn_pad(f->payload_len) + CAIRN_ICRC_LEN;
-	return f->ip_len + f->udp_len <= dst_mtu(dst);
+	f->udp = (struct udphdr){
+		.source = path->sport,
+		.dest = htons(CAIRN_UDP_PORT),
+	};
+	if (path->ipv6)
+		ip6_template(f, path);
+	else
+		ip4_template(f, path);
 }
 
-/* An skb with room for the whole packet, and the headers from UDP on. */
-static bool frame_alloc(struct frame *f, const struct cairn_path *path,
-			const struct dst_entry *dst,
-			const struct cairn_pkt *pkt)
+/* Lengths and id for @body bytes after the UDP header. */
+static void set_lengths(struct frame *f, u32 body, u32 psn)
 {
-	u32 room = LL_RESERVED_SPACE(dst->dev) + dst->header_len;
+	u32 udp_len = sizeof(f->udp) + body;
 
-	f->skb = alloc_skb(room + f->ip_len + f->udp_len,
-			   GFP_ATOMIC | __GFP_NOWARN);
-	if (!f->skb)
-		return false;
-	skb_reserve(f->skb, room);
-	skb_reset_network_header(f->skb);
-	f->ip = skb_put(f->skb, f->ip_len);
-	skb_set_transport_header(f->skb, f->ip_len);
-	f->udp = skb_put(f->skb, f->udp_len);
-	f->bth = (u8 *)(f->udp + 1);
-	f->udp->source = path->sport;
-	f->udp->dest = htons(CAIRN_UDP_PORT);
-	f->udp->len = htons(f->udp_len);
-	f->udp->check = 0;
-	cairn_pkt_build(f->bth, pkt);
-	return true;
+	f->udp.len = htons(udp_len);
+	if (f->ip_len == sizeof(f->ip.v6)) {
+		f->ip.v6.payload_len = f->udp.len;
+	} else {
+		f->ip.v4.tot_len = htons(f->ip_len + udp_len);
+		f->ip.v4.id = htons((u16)psn);
+	}
 }
 
-/* IP header, payload, pad and ICRC. */
-static void frame_fill(struct frame *f, const struct cairn_path *path, u32 psn,
+/* One packet of the body: headers, payload, pad, ICRC. */
+static void put_packet(struct frame *f, const struct cairn_pkt *pkt,
 		       struct source *src)
 {
-	u8 *payload = f->bth + f->hdr_len;
-	u32 pad = cairn_pad(f->payload_len);
+	static const u8 zeros[4];
+	u32 pad = cairn_pad(pkt->payload_len);
+	u8 hdr[CAIRN_MAX_HDR];
 	__le32 icrc;
-	u32 crc;
+	u32 len, crc;
 
-	if (path->ipv6) {
-		fill_ip6(f, path);
-		crc = cairn_icrc_headers6(f->ip, (u8 *)f->udp, f->bth,
-					  f->hdr_len);
-	} else {
-		fill_ip4(f, path, psn);
-		crc = cairn_icrc_headers4(f->ip, (u8 *)f->udp, f->bth,
-					  f->hdr_len);
+	set_lengths(f, packet_len(pkt->opcode, pkt->payload_len), pkt->psn);
+	len = cairn_pkt_build(hdr, pkt);
+	if (f->ip_len == sizeof(f->ip.v6))
+		crc = cairn_icrc_headers6(f->ip.bytes, (u8 *)&f->udp, hdr, len);
+	else
+		crc = cairn_icrc_headers4(f->ip.bytes, (u8 *)&f->udp, hdr, len);
+	put_bytes(f, hdr, len);
+	crc = put_payload(f, src, pkt->payload_len, crc);
+	if (pad) {
+		put_bytes(f, zeros, pad);
+		crc = cairn_icrc_update(crc, zeros, pad);
 	}
-	crc = copy_payload(src, payload, f->payload_len, crc);
-	memset(payload + f->payload_len, 0, pad);
-	crc = cairn_icrc_update(crc, payload + f->payload_len, pad);
 	icrc = cairn_icrc_finish(crc);
-	memcpy(payload + f->payload_len + pad, &icrc, sizeof(icrc));
+	put_bytes(f, &icrc, sizeof(icrc));
 }
 
-/* Hand over. Returns false when the packet was lost on the way. */
+/*
+ * Segmentation, in the device or just above it, cuts the body at the stride and
+ * fixes lengths, ids and checksums. It insists on a UDP checksum.
+ */
+static void make_train(struct frame *f, const struct cairn_train *t)
+{
+	u32 len = sizeof(f->udp) + f->body_len;
+	struct sk_buff *skb = f->skb;
+
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	skb_shinfo(skb)->gso_size = f->stride;
+	skb_shinfo(skb)->gso_segs = t->count;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+	if (f->ip_len == sizeof(f->ip.v6))
+		f->udp.check = ~udp_v6_check(len, &f->ip.v6.saddr,
+					     &f->ip.v6.daddr, 0);
+	else
+		f->udp.check = ~udp_v4_check(len, f->ip.v4.saddr,
+					     f->ip.v4.daddr, 0);
+}
+
+static void frame_fill(struct frame *f, const struct cairn_train *t,
+		       struct source *src)
+{
+	struct cairn_pkt pkt;
+	u32 k;
+
+	for (k = 0; k < t->count; k++) {
+		describe(&pkt, t, k);
+		put_packet(f, &pkt, src);
+	}
+	set_lengths(f, f->body_len, t->first.psn);
+	if (t->count > 1)
+		make_train(f, t);
+	memcpy(skb_network_header(f->skb), f->ip.bytes, f->ip_len);
+	memcpy(skb_transport_header(f->skb), &f->udp, sizeof(f->udp));
+}
+
+/* Hand over. Returns false when the train was lost on the way. */
 static bool frame_send(struct cairn_nic *nic, struct frame *f,
 		       const struct cairn_path *path, struct dst_entry *dst)
 {
@@ -186,6 +327,7 @@ static bool frame_send(struct cairn_nic *nic, struct frame *f,
 	struct sk_buff *skb = f->skb;
 	int err;
 
+	skb->protocol = path->ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP);
 	skb_dst_set_noref(skb, dst);
 	skb->dev = dst->dev;
 	skb->priority = rt_tos2priority(path->tos);
@@ -198,49 +340,41 @@ static bool frame_send(struct cairn_nic *nic, struct frame *f,
 	return !net_xmit_eval(err);
 }
 
-/* Returns how many packets were dealt with; for the others there was no room,
- * and @why says which counter is theirs.
- */
-static u32 send_packets(struct cairn_nic *nic, const struct cairn_path *path,
-			struct dst_entry *dst, const struct cairn_train *t,
-			struct source *src, enum cairn_counter *why)
+/* Returns false when the train did not leave; @why says which counter is its. */
+static bool send_train(struct cairn_nic *nic, struct cairn_path *path,
+		       const struct cairn_train *t, struct source *src,
+		       enum cairn_counter *why)
 {
-	struct cairn_pkt pkt;
+	struct dst_entry *dst = cairn_net_route(nic, path);
 	struct frame f;
-	u32 k;
 
-	for (k = 0; k < t->count; k++) {
-		describe(&pkt, t, k);
-		*why = CAIRN_CTR_TX_DROPPED;
-		if (!frame_measure(&f, path, dst, &pkt))
-			break;
-		*why = CAIRN_CTR_TX_NOROUTE;
-		if (!frame_alloc(&f, path, dst, &pkt))
-			break;
-		frame_fill(&f, path, pkt.psn, src);
-		/* Go on after a loss: what follows tells the peer of the gap. */
-		if (!frame_send(nic, &f, path, dst)) {
-			cairn_nic_count(nic, CAIRN_CTR_TX_DROPPED, 1);
-			continue;
-		}
-		cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, 1);
-		cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, pkt.payload_len);
-	}
-	return k;
+	*why = CAIRN_CTR_TX_NOROUTE;
+	if (!dst)
+		return false;
+	*why = CAIRN_CTR_TX_DROPPED;
+	if (!frame_measure(&f, path, dst, t))
+		return false;
+	*why = CAIRN_CTR_TX_NOROUTE;
+	if (!frame_alloc(&f, dst, t->count > 1))
+		return false;
+	template(&f, path);
+	frame_fill(&f, t, src);
+	*why = CAIRN_CTR_TX_DROPPED;
+	return frame_send(nic, &f, path, dst);
 }
 
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		    const struct cairn_train *t, const struct bio_vec *bv,
 		    unsigned int nbv)
 {
-	enum cairn_counter why = CAIRN_CTR_TX_NOROUTE;
 	struct source src = { .bytes = t->inline_data, .bv = bv };
-	struct dst_entry *dst = cairn_net_route(nic, path);
-	u32 done = 0;
+	enum cairn_counter why;
 
 	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
-	if (dst)
-		done = send_packets(nic, path, dst, t, &src, &why);
-	if (done < t->count)
-		cairn_nic_count(nic, why, t->count - done);
+	if (!send_train(nic, path, t, &src, &why)) {
+		cairn_nic_count(nic, why, t->count);
+		return;
+	}
+	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, t->count);
+	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, t->length);
 }
