@@ -37,7 +37,7 @@ sources=drivers/infiniband/sw/cairn
 dir=$top/build/$kernel
 stamp=$dir/.built
 cd "$top"
-mkdir -p "$dir"
+mkdir -p "$dir/drivers"
 exec 9>"$dir/.lock"
 flock 9
 
@@ -56,12 +56,13 @@ mirror() {
 
 	if [ -e "$stamp" ] && [ "$(cat "$stamp")" != "$release" ]; then
 		find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
+		mkdir "$dir/drivers"
 	fi
 	ln -sfn ../../Kbuild "$dir/Kbuild"
 	ln -sfn ../../include "$dir/include"
 	# sources that are gone, and what was built of them
-	find "$dir/drivers" -xtype l -delete 2>/dev/null || :
-	find "$dir/drivers" -name '*.o' 2>/dev/null | while read -r f; do
+	find "$dir/drivers" -xtype l -delete
+	find "$dir/drivers" -name '*.o' | while read -r f; do
 		[ -e "${f%.o}.c" ] || rm -f "$f"
 	done
 	find "$sources" -path "$sources/tests" -prune -o \
