@@ -13,7 +13,7 @@
 #include "vt_test.h"
 
 #define BUF	(256 * 1024)
-#define LONG	20000		/* ms: enough for anything that must come */
+#define LONG	vt_ms(20000)	/* enough for anything that must come */
 
 static struct vt_dev da, db;
 
@@ -668,15 +668,16 @@ static void access_errors(void)
 		  false, false, BUF - 7, IBV_WC_REM_ACCESS_ERR },
 		{ "write: wrap", IBV_WR_RDMA_WRITE, VT_ACCESS, VT_ACCESS,
 		  false, false, 1LL << 63, IBV_WC_REM_ACCESS_ERR },
+		/* switched off for the QP: an invalid request (IBTA 9.7.4.1) */
 		{ "write: QP", IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_READ,
-		  VT_ACCESS, false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		  VT_ACCESS, false, false, 0, IBV_WC_REM_INV_REQ_ERR },
 		{ "write: MR", IBV_WR_RDMA_WRITE, VT_ACCESS,
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 		  false, false, 0, IBV_WC_REM_ACCESS_ERR },
 		{ "read: rkey", IBV_WR_RDMA_READ, VT_ACCESS, VT_ACCESS,
 		  false, true, 0, IBV_WC_REM_ACCESS_ERR },
 		{ "read: QP", IBV_WR_RDMA_READ, IBV_ACCESS_REMOTE_WRITE,
-		  VT_ACCESS, false, false, 0, IBV_WC_REM_ACCESS_ERR },
+		  VT_ACCESS, false, false, 0, IBV_WC_REM_INV_REQ_ERR },
 		{ "read: MR", IBV_WR_RDMA_READ, VT_ACCESS,
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
 		  false, false, 0, IBV_WC_REM_ACCESS_ERR },
@@ -758,7 +759,7 @@ static void rnr_exhaustion(void)
 	ktap_ok(got(p.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, NULL));
 	took = vt_now_ms() - begin;
 	ktap_diag("after %llu ms", took);
-	ktap_ok(took >= 80 && took < 5000);
+	ktap_ok(took >= 80 && took < (u64)vt_ms(5000));
 	pair_down(&p);
 }
 
@@ -811,7 +812,7 @@ static void retry_exhaustion(void)
 		took = vt_now_ms() - begin;
 		ktap_diag("after %llu ms", took);
 		/* IBTA 9.9.2.1: each timeout between one and four times 67 ms */
-		ktap_ok(took >= 190 && took < 5000);
+		ktap_ok(took >= 190 && took < (u64)vt_ms(5000));
 		pair_down(&p);
 	}
 }
@@ -1157,7 +1158,7 @@ static void unsignaled(void)
 static void extended_cq(void)
 {
 	const u64 flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM |
-			  IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP |
+			  IBV_WC_EX_WITH_QP_NUM |
 			  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = flags };
 	struct ibv_qp_init_attr init = {
@@ -1196,7 +1197,6 @@ static void extended_cq(void)
 			ktap_eq(ibv_wc_read_byte_len(cq), 10 + n);
 			ktap_eq(be32toh(ibv_wc_read_imm_data(cq)), 0x1234abcd);
 			ktap_eq(ibv_wc_read_qp_num(cq), b.qp->qp_num);
-			ktap_eq(ibv_wc_read_src_qp(cq), a.qp->qp_num);
 			ktap_eq(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_IMM);
 			ktap_ok(ibv_wc_read_completion_ts(cq) >= last);
 			last = ibv_wc_read_completion_ts(cq);
@@ -1489,6 +1489,8 @@ static void threads_on_one_qp(void)
 	struct pair p;
 	unsigned int i;
 
+	/* a full send queue limits the posters, not the completions */
+	o.cqe = sizeof(seen);
 	must(pair_up(&p, &o));
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < THREADS; i++) {

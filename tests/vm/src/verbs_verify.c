@@ -308,7 +308,7 @@ static void await_placement(struct flow *f, unsigned int s)
 {
 	struct slot *sl = &f->slots[s];
 	u8 *dst = dst_of(f, s) + VT_GRH + sl->off;
-	u64 end = vt_now_ms() + 5000;
+	u64 end = vt_now_ms() + vt_ms(5000);
 	unsigned int idle = 0;
 
 	while (vt_check(dst, sl->len, sl->seed) >= 0 && vt_now_ms() < end)
@@ -498,7 +498,7 @@ static void run(void)
 		}
 		if (cfg.seconds && now > begin + 1000ULL * cfg.seconds)
 			expired = true;
-		if (now > last + 1000ULL * cfg.stall)
+		if (now > last + vt_ms(1000) * (u64)cfg.stall)
 			STOP("no completion for %u s", cfg.stall);
 	} while (busy && !stopped[0]);
 }

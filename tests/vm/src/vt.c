@@ -48,6 +48,13 @@ const char *vt_name_b(void)
 	return getenv("CAIRN_B") ?: "cairn_b";
 }
 
+int vt_ms(int ms)
+{
+	const char *scale = getenv("CAIRN_TIMEOUT_SCALE");
+
+	return ms * (scale ? atoi(scale) : 1);
+}
+
 u64 vt_now_ms(void)
 {
 	struct timespec ts;

@@ -82,6 +82,8 @@ int vt_err(const char *fmt, ...) __printf(1, 2);
 const char *vt_name_a(void);
 const char *vt_name_b(void);
 u64 vt_now_ms(void);
+/* A limit, multiplied by CAIRN_TIMEOUT_SCALE for a busy machine. */
+int vt_ms(int ms);
 
 /* @gid_index: -1 takes the first RoCE v2 GID of @family */
 int vt_open(struct vt_dev *d, const char *name, enum vt_family family,
