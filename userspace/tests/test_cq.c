@@ -146,7 +146,6 @@ static const struct {
 	{ CAIRN_CQE_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR },
 	{ CAIRN_CQE_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR },
 	{ CAIRN_CQE_FATAL_ERR, IBV_WC_FATAL_ERR },
-	{ IBV_WC_FATAL_ERR, IBV_WC_FATAL_ERR },
 };
 
 static void convert_statuses(void)

@@ -191,7 +191,7 @@ enum cairn_cqe_status {
 	CAIRN_CQE_REM_OP_ERR = 11,
 	CAIRN_CQE_RETRY_EXC_ERR = 12,
 	CAIRN_CQE_RNR_RETRY_EXC_ERR = 13,
-	CAIRN_CQE_FATAL_ERR = 18,
+	CAIRN_CQE_FATAL_ERR = 19,
 };
 
 struct cairn_cqe {

@@ -19,14 +19,12 @@ _Static_assert((int)CAIRN_CQE_SUCCESS == IBV_WC_SUCCESS &&
 	       (int)CAIRN_CQE_REM_ACCESS_ERR == IBV_WC_REM_ACCESS_ERR &&
 	       (int)CAIRN_CQE_REM_OP_ERR == IBV_WC_REM_OP_ERR &&
 	       (int)CAIRN_CQE_RETRY_EXC_ERR == IBV_WC_RETRY_EXC_ERR &&
-	       (int)CAIRN_CQE_RNR_RETRY_EXC_ERR == IBV_WC_RNR_RETRY_EXC_ERR,
+	       (int)CAIRN_CQE_RNR_RETRY_EXC_ERR == IBV_WC_RNR_RETRY_EXC_ERR &&
+	       (int)CAIRN_CQE_FATAL_ERR == IBV_WC_FATAL_ERR,
 	       "status values are passed through");
 
 static inline enum ibv_wc_status cairn_cqe_status(const struct cairn_cqe *cqe)
 {
-	/* The ABI gave the fatal error a number of its own. */
-	if (cqe->status == CAIRN_CQE_FATAL_ERR)
-		return IBV_WC_FATAL_ERR;
 	return (enum ibv_wc_status)cqe->status;
 }
 

@@ -33,6 +33,8 @@ static int cairn_query_device(struct ib_device *ibdev,
 	*attr = (struct ib_device_attr) {
 		.fw_ver = (u64)CAIRN_ABI_VERSION << 32,
 		.sys_image_guid = ibdev->node_guid,
+		/* No IEEE OUI: software, like other soft providers. */
+		.vendor_id = 0xffffff,
 		.max_mr_size = ~0ull,
 		.page_size_cap = PAGE_MASK,
 		.max_qp = CAIRN_MAX_QP,
