@@ -25,11 +25,18 @@
 
 struct cairn_lane;
 
+#define CAIRN_NOT_DRAINING	(-1)
+
 struct cairn_exec_side {
-	spinlock_t lock;
+	spinlock_t lock;		/* the engine's side, see engine/qp.h */
 	unsigned long events;		/* work recorded, not yet begun */
 	struct sk_buff_head rxq;
 	u32 rxq_bytes;			/* truesize of rxq, under rxq.lock */
+	/* lane/drain.h */
+	struct cairn_exec *exec;
+	struct list_head drain;
+	int drain_cpu;			/* that the side is bound to */
+	bool to_lane;			/* afterwards */
 };
 
 struct cairn_exec {
@@ -50,6 +57,7 @@ struct cairn_exec {
 	bool stopped;
 	struct timerqueue_node timer;	/* requester deadline */
 	u64 armed;			/* that of the queued timer; 0: none */
+	atomic_t draining;		/* sides bound to a CPU */
 };
 
 /*

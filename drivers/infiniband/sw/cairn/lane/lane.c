@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
+#include "lane/drain.h"
 #include "lane/lane.h"
 
 #define CAIRN_MAX_LANES		16
@@ -176,13 +177,17 @@ static void turn(struct cairn_lane *lane)
 	spin_unlock_irq(&lane->lock);
 }
 
+static bool has_work(struct cairn_lane *lane)
+{
+	return !list_empty(&lane->ready) || kthread_should_stop();
+}
+
 static int lane_thread(void *data)
 {
 	struct cairn_lane *lane = data;
 
 	while (!kthread_should_stop()) {
-		wait_event_idle(lane->wake, !list_empty(&lane->ready) ||
-					    kthread_should_stop());
+		wait_event_idle(lane->wake, has_work(lane));
 		turn(lane);
 		cond_resched();
 	}
@@ -238,12 +243,14 @@ void cairn_lanes_stop(void)
 {
 	while (num_lanes)
 		lane_destroy(lanes[--num_lanes]);
+	cairn_drain_stop();
 }
 
 int cairn_lanes_start(void)
 {
 	unsigned int cpu;
 
+	cairn_drain_start();
 	for_each_online_cpu(cpu) {
 		struct cairn_lane *lane;
 

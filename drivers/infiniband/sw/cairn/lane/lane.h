@@ -52,4 +52,7 @@ void cairn_lane_leave(struct cairn_exec *x);
 void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side,
 		      u32 packets);
 
+/* exec.c: run a side if it has events, as its binding to this CPU ends. BH off. */
+void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side);
+
 #endif

@@ -23,6 +23,7 @@ struct cairn_path {
 	/* Route cache; the user of the path holds its lock. */
 	struct dst_entry *dst;
 	u32 dst_cookie;
+	bool queued;		/* packets wait in a queue of the sender's CPU */
 };
 
 /* Forget the cached route. The user's lock, or no user left. */

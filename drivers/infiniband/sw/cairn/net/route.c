@@ -79,7 +79,11 @@ struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 		return path->dst;
 	cairn_path_drop_route(path);
 	path->dst = path->ipv6 ? lookup6(net, path) : lookup4(net, path);
-	if (path->dst && path->ipv6)
+	if (!path->dst)
+		return NULL;
+	if (path->ipv6)
 		path->dst_cookie = cookie6(path->dst);
+	/* No hardware behind it: veth, lo, and what may be stacked on them. */
+	path->queued = !path->dst->dev->dev.parent;
 	return path->dst;
 }

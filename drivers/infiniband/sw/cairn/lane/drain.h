@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Keeping packets in order where the receiving stack is on this host.
+ *
+ * What is sent through a virtual netdev (veth, lo) waits in a queue of the CPU
+ * that sent it. A QP side that goes on sending from another CPU is overtaken
+ * there by its own packets, and each time the peer has the requests sent again.
+ * So a side that has sent stays with its CPU until that CPU's soft interrupts
+ * have emptied the queue: a tasklet, because those run after packet reception.
+ * Others meanwhile only record their events; the tasklet sees to them.
+ */
+#ifndef CAIRN_LANE_DRAIN_H
+#define CAIRN_LANE_DRAIN_H
+
+#include "lane/exec.h"
+
+/* Module start and stop; no QP is left at the stop. Process context. */
+void cairn_drain_start(void);
+void cairn_drain_stop(void);
+
+/**
+ * cairn_drain_begin() - the side has sent: bind it to this CPU for a while
+ * @x: the QP; its stop waits for the end
+ * @side: its lock is held, and it is not bound to another CPU
+ *
+ * Context: BH off.
+ */
+void cairn_drain_begin(struct cairn_exec *x, enum cairn_side_id side);
+
+/* Is the side bound to another CPU? Then its events are seen to there. BH off. */
+static inline bool cairn_drain_elsewhere(const struct cairn_exec_side *s)
+{
+	int cpu = READ_ONCE(s->drain_cpu);
+
+	return cpu != CAIRN_NOT_DRAINING && cpu != smp_processor_id();
+}
+
+static inline bool cairn_draining(const struct cairn_exec_side *s)
+{
+	return READ_ONCE(s->drain_cpu) != CAIRN_NOT_DRAINING;
+}
+
+#endif
