@@ -72,10 +72,7 @@ struct flow_wr {
 	u32 psn;		/* relative to the first of the flow */
 	u32 npkts;
 	u32 end;		/* ring index behind it */
-	u32 ssn;		/* relative: the first request has 1 */
-	bool emitted;
-	u32 asked;		/* READ: requests that left */
-	u32 answered;		/* READ, atomic: answers that came whole */
+	u32 ssn;		/* number of its message, from 1; 0: not sent */
 };
 
 #define FLOW_NONE	(~0u)
@@ -101,13 +98,15 @@ struct flow {
 	struct flow_recv *recv;
 	u32 recvs, recv_posted, recv_done;
 	u32 psns;
-	u32 requests;		/* messages on the wire */
+	/* What has been on the wire; PSNs relative to the first. */
+	u32 sent;		/* one past the last PSN asked for or sent */
+	u32 messages;		/* requests begun; a long READ may be several */
+	u32 rd_last[256];	/* last PSNs of READs and atomics under way */
 	u32 rd_out;
 	/* Credits as the arriving AETHs tell; numbers relative to the flow. */
 	u32 ssn0;		/* SSN of the first request */
 	s32 lsn;		/* requests that the receiver can take */
 	bool lsn_known;
-	u32 sent;		/* PSNs that may be answered */
 	u32 una;		/* PSNs that any answer acknowledged */
 	u32 probe;		/* PSN beyond the limit on the way, FLOW_NONE */
 	bool started;

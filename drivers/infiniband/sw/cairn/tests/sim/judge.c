@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The judge of a flow: looks at every completion, packet and byte. */
 #include <stdlib.h>
-#include "engine/internal.h"
 #include "sim/flow.h"
 
 static bool reads(const struct flow_wr *wr)
@@ -254,41 +253,84 @@ static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 	f->probe = rel;
 }
 
-/* A READ or atomic request left for response packet @off on. */
-static void count_read(struct flow *f, struct flow_wr *wr, u32 off)
+/* PSNs that a request packet takes: a READ takes those of its responses. */
+static u32 psns_of(const struct flow *f, const struct cairn_pkt *pkt)
 {
-	if (off / cairn_read_chunk(&f->from->c) < wr->asked)
+	u32 pmtu = f->from->c.attrs.pmtu;
+
+	if (pkt->op->kind != CAIRN_KIND_READ_REQ || !pkt->dma_len)
+		return 1;
+	return (pkt->dma_len + pmtu - 1) / pmtu;
+}
+
+static void forget_reads(struct flow *f, u32 first, u32 last)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < f->rd_out; i++)
+		if (f->rd_last[i] < first || f->rd_last[i] > last)
+			f->rd_last[n++] = f->rd_last[i];
+	f->rd_out = n;
+}
+
+/* One that is asked for again is under way once. */
+static void count_read(struct flow *f, u32 rel, u32 n)
+{
+	u32 max = f->from->c.attrs.max_rd_atomic;
+
+	forget_reads(f, rel, rel + n - 1);
+	f->rd_last[f->rd_out++] = rel + n - 1;
+	if (f->rd_out > max) {
+		sim_fail(f->s, "%u READs and atomics under way, agreed are %u",
+			 f->rd_out, max);
+		f->rd_out = 0;
+	}
+}
+
+/* Something that was never on the wire before. */
+static void on_new(struct flow *f, struct flow_wr *wr,
+		   const struct cairn_pkt *pkt)
+{
+	if (pkt->op->flags & CAIRN_OP_FIRST)
+		f->messages++;
+	if (wr->ssn)
 		return;
-	wr->asked++;
-	if (++f->rd_out > f->from->c.attrs.max_rd_atomic)
-		sim_fail(f->s, "%u READs and atomics outstanding", f->rd_out);
+	wr->ssn = f->messages;
+	if (wr->flags & CAIRN_WQE_FENCE)
+		check_fence(f, wr);
+}
+
+static void on_request(struct flow *f, const struct cairn_pkt *pkt)
+{
+	struct flow_wr *wr = wr_of(f, pkt->psn);
+	u32 rel = cairn_psn_add(pkt->psn, -f->from->psn);
+	u32 n = psns_of(f, pkt);
+
+	if (!wr) {
+		sim_fail(f->s, "PSN %u belongs to no request under way",
+			 pkt->psn);
+		return;
+	}
+	if (rel > f->sent)
+		sim_fail(f->s, "PSN %u leaves before %u", rel, f->sent);
+	if (rel == f->sent)
+		on_new(f, wr, pkt);
+	f->sent = max(f->sent, rel + n);
+	check_credit(f, wr, rel);
+	if (reads(wr))
+		count_read(f, rel, n);
+	if (f->from->c.transport == CAIRN_TRANSPORT_RC &&
+	    cairn_psn_diff(pkt->psn, f->from->c.req.una) < 0)
+		sim_fail(f->s, "PSN %u leaves again, acknowledged", rel);
 }
 
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
-	struct flow_wr *wr;
-	u32 rel;
 
-	if (!f || side != CAIRN_REQ)
-		return SIM_PASS;
-	wr = wr_of(f, pkt->psn);
-	if (!wr) {
-		sim_fail(f->s, "PSN %u belongs to no request under way",
-			 pkt->psn);
-		return SIM_PASS;
-	}
-	rel = cairn_psn_add(pkt->psn, -qp->psn);
-	f->sent = max(f->sent, reads(wr) ? wr->psn + wr->npkts : rel + 1);
-	check_credit(f, wr, rel);
-	if (reads(wr))
-		count_read(f, wr, rel - wr->psn);
-	if (wr->emitted)
-		return SIM_PASS;
-	wr->emitted = true;
-	if (wr->flags & CAIRN_WQE_FENCE)
-		check_fence(f, wr);
+	if (f && side == CAIRN_REQ)
+		on_request(f, pkt);
 	return SIM_PASS;
 }
 
@@ -311,6 +353,8 @@ static void learn_credits(struct flow *f, const struct cairn_pkt *pkt)
 	s32 n = credits(pkt->syndrome);
 
 	f->probe = FLOW_NONE;
+	if (rel >= 1 << 23)
+		return;		/* before the first: from an earlier life */
 	if (ack && n >= 0) {
 		/* the MSN of request number 1 is its SSN */
 		n += cairn_psn_diff(pkt->msn, f->ssn0) + 1;
@@ -325,29 +369,15 @@ static void learn_credits(struct flow *f, const struct cairn_pkt *pkt)
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
-	struct flow_wr *wr;
-	u32 off, chunk;
+	u32 rel;
 
 	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE))
 		return;
-	/* an answer to an earlier life of the QP says nothing */
-	if (cairn_psn_add(pkt->psn, -f->from->psn) >= f->sent)
-		return;
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
 		learn_credits(f, pkt);
-	if (pkt->op->kind == CAIRN_KIND_ACK)
-		return;
-	wr = wr_of(f, pkt->psn);
-	if (!wr || !reads(wr))
-		return;
-	/* the last packet of the oldest answer that is missing */
-	off = cairn_psn_add(pkt->psn, -f->from->psn) - wr->psn;
-	chunk = cairn_read_chunk(&f->from->c);
-	if (wr->answered * chunk >= wr->npkts ||
-	    off + 1 != min((wr->answered + 1) * chunk, wr->npkts))
-		return;
-	wr->answered++;
-	f->rd_out--;
+	rel = cairn_psn_add(pkt->psn, -qp->psn);
+	if (pkt->op->kind != CAIRN_KIND_ACK)
+		forget_reads(f, rel, rel);
 }
 
 void flow_watch(struct flow *f)

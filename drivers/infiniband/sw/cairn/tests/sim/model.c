@@ -4,7 +4,6 @@
  * a copy of the target's memory. Nothing here comes from the engine.
  */
 #include <stdlib.h>
-#include "engine/internal.h"
 #include "sim/flow.h"
 
 static u8 *copy_of(const void *p, u32 len)
@@ -89,7 +88,4 @@ void flow_model(struct flow *f, u32 i)
 	wr->psn = f->psns;
 	wr->npkts = wr->len ? (wr->len + pmtu - 1) / pmtu : 1;
 	f->psns += wr->npkts;
-	wr->ssn = f->requests + 1;
-	f->requests += wr->opcode == CAIRN_WQE_READ ?
-		cairn_read_requests(&f->from->c, wr->npkts) : 1;
 }
