@@ -67,6 +67,32 @@ static void read_sizes(void)
 	every_size(CAIRN_WQE_READ);
 }
 
+/* Where a READ may be cut into several requests. */
+static void long_reads(void)
+{
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(pmtus) && !ktap.failures; i++) {
+		struct pair p = pair_new(i, &sim_rc, pmtus[i]);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f;
+
+		cfg.max_len = 514 * pmtus[i];
+		cfg.area = cfg.max_len;
+		f = flow_new(p.a, p.b, &cfg);
+		for (n = 32; n <= 512; n *= 2) {
+			flow_add(f, CAIRN_WQE_READ, n * pmtus[i] - 1);
+			flow_add(f, CAIRN_WQE_READ, n * pmtus[i]);
+			flow_add(f, CAIRN_WQE_READ, n * pmtus[i] + 1);
+			flow_add(f, CAIRN_WQE_FAA, 8)->flags |=
+				CAIRN_WQE_SIGNALED;
+		}
+		flow_run(&f, 1);
+		ktap_eq(p.s->count[CAIRN_CTR_RETRANSMITS], 0);
+		sim_end(p.s);
+	}
+}
+
 /* A megabyte and a little more, of every operation, at every PMTU. */
 static void megabytes(void)
 {
@@ -219,6 +245,7 @@ static const struct ktap_test tests[] = {
 	KTAP(write_sizes),
 	KTAP(write_imm_sizes),
 	KTAP(read_sizes),
+	KTAP(long_reads),
 	KTAP(megabytes),
 	KTAP(many_sges),
 	KTAP(inline_lengths),

@@ -156,13 +156,12 @@ static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 	if (qp->hooks.rx)
 		qp->hooks.rx(qp, &pkt);
 	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
-	s->run_qp = qp;
-	s->run_side = *side;
+	sim_enter(qp, *side);
 	if (*side == CAIRN_REQ)
 		cairn_req_rx(&qp->c, &pkt, s->now);
 	else
 		cairn_resp_rx(&qp->c, &pkt, s->now);
-	s->run_qp = NULL;
+	sim_leave(qp);
 	return qp;
 }
 
@@ -424,6 +423,7 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 	int err = 0;
 
 	check_train(qp, t);
+	qp->s->turn_acks += t->first.opcode == CAIRN_BTH_ACK;
 	if (qp->c.transport == CAIRN_TRANSPORT_UD) {
 		struct sim_host *h = &qp->s->host[qp->host];
 

@@ -199,9 +199,11 @@ struct sim {
 	u32 event_room;
 	u64 event_seq;
 
-	/* Who runs the engine now; NULL: nobody. */
+	/* Who runs the engine now; NULL: nobody. What it may not touch. */
 	struct sim_qp *run_qp;
 	enum cairn_side_id run_side;
+	struct cairn_qpc before;
+	u32 turn_acks;		/* ACKs and NAKs of this turn */
 
 	bool trace;		/* SIM_TRACE in the environment: print packets */
 	bool record;		/* keep sent[] */
@@ -250,6 +252,12 @@ bool sim_run(struct sim *s, u64 ns);
 
 /* As above, but also stops, with true, as soon as *@flag is not 0. */
 bool sim_run_until(struct sim *s, u64 ns, const u32 *flag);
+
+/* Around every call into the engine on behalf of one side: the other side's
+ * part and the attributes stay as they are (engine/qp.h).
+ */
+void sim_enter(struct sim_qp *qp, enum cairn_side_id side);
+void sim_leave(struct sim_qp *qp);
 
 /* Give the engine of one side a turn, now. */
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side);

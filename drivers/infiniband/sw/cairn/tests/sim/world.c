@@ -239,19 +239,62 @@ static u32 turn_budget(struct sim *s)
 	return s->budget ?: 1 + sim_below(&s->rand, 64);
 }
 
+void sim_enter(struct sim_qp *qp, enum cairn_side_id side)
+{
+	struct sim *s = qp->s;
+
+	s->run_qp = qp;
+	s->run_side = side;
+	s->before = qp->c;
+}
+
+/* A side moves the state towards ERR only, an unreliable requester to SQE. */
+static void check_state(struct sim *s, const struct sim_qp *qp)
+{
+	u8 was = s->before.state, is = qp->c.state;
+
+	if (is == was || is == CAIRN_QP_ERR)
+		return;
+	if (is == CAIRN_QP_SQE && s->run_side == CAIRN_REQ &&
+	    (was == CAIRN_QP_RTS || was == CAIRN_QP_SQD) &&
+	    qp->c.transport != CAIRN_TRANSPORT_RC)
+		return;
+	sim_fail(s, "side %u moved the state from %u to %u", s->run_side, was,
+		 is);
+}
+
+void sim_leave(struct sim_qp *qp)
+{
+	struct sim *s = qp->s;
+	const struct cairn_qpc *was = &s->before;
+
+	s->run_qp = NULL;
+	check_state(s, qp);
+	if (s->run_side == CAIRN_REQ &&
+	    memcmp(&qp->c.resp, &was->resp, sizeof(was->resp)))
+		sim_fail(s, "the requester touched the responder's part");
+	if (s->run_side == CAIRN_RESP &&
+	    memcmp(&qp->c.req, &was->req, sizeof(was->req)))
+		sim_fail(s, "the responder touched the requester's part");
+	if (memcmp(&qp->c.attrs, &was->attrs, sizeof(was->attrs)))
+		sim_fail(s, "a side touched the attributes");
+}
+
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 {
 	struct sim *s = qp->s;
 	struct cairn_budget b = { .packets = turn_budget(s) };
 	bool more;
 
-	s->run_qp = qp;
-	s->run_side = side;
+	s->turn_acks = 0;
+	sim_enter(qp, side);
 	if (side == CAIRN_REQ)
 		more = cairn_req_run(&qp->c, s->now, &b);
 	else
 		more = cairn_resp_run(&qp->c, s->now, &b);
-	s->run_qp = NULL;
+	sim_leave(qp);
+	if (s->turn_acks > 1)
+		sim_fail(s, "%u ACKs or NAKs in one turn", s->turn_acks);
 	if (more)
 		port_kick(&qp->c, side);
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The simulation itself: it repeats, its faults happen, its judge judges. */
+#include "engine.h"
+
+static const struct sim_faults faults = {
+	.loss = 50, .dup = 50, .late = 50, .corrupt = 20, .split = 300,
+	.late_ns = 100000,
+};
+
+/* A number that two runs share only if everything went the same way. */
+static u64 fingerprint(u64 seed)
+{
+	struct pair p = pair_new(seed, &sim_rc, 512);
+	struct flow *f[2];
+	u64 sum, i;
+
+	p.s->faults = faults;
+	f[0] = flow_new(p.a, p.b, &flow_default);
+	f[1] = flow_new(p.b, p.a, &flow_default);
+	flow_random(f[0]);
+	flow_random(f[1]);
+	flow_run(f, 2);
+	sum = p.s->now;
+	for (i = 0; i < CAIRN_CTR_COUNT; i++)
+		sum = sum * 31 + p.s->count[i];
+	sim_end(p.s);
+	return sum;
+}
+
+static void a_seed_repeats(void)
+{
+	ktap_eq(fingerprint(1), fingerprint(1));
+	ktap_eq(fingerprint(2), fingerprint(2));
+	ktap_ok(fingerprint(1) != fingerprint(2));
+}
+
+static void faults_happen(void)
+{
+	struct pair p = pair_new(1, &sim_rc, 256);
+	struct flow *f = flow_new(p.a, p.b, &flow_default);
+
+	p.s->faults = faults;
+	flow_random(f);
+	flow_run(&f, 1);
+	ktap_ok(p.s->count[CAIRN_CTR_RX_ICRC_ERRORS] > 5);
+	ktap_ok(p.s->count[CAIRN_CTR_OUT_OF_SEQUENCE] > 5);
+	ktap_ok(p.s->count[CAIRN_CTR_DUPLICATE_REQUEST] > 5);
+	ktap_ok(p.s->count[CAIRN_CTR_STALE_RESPONSES] > 5);
+	ktap_ok(p.s->count[CAIRN_CTR_RETRANSMITS] > 5);
+	sim_end(p.s);
+}
+
+/* A finished flow with one thing wrong. */
+static void expect_verdict(void (*spoil)(struct flow *f), const char *verdict)
+{
+	struct pair p = pair_new(1, &sim_rc, 1024);
+	struct flow *f = flow_new(p.a, p.b, &flow_default);
+
+	flow_random(f);
+	flow_start(f);
+	ktap_ok(sim_run(p.s, SIM_SEC));
+	ktap_eq(p.s->failures, 0);
+	spoil(f);
+	flow_check(f);
+	if (!strstr(p.s->why, verdict))
+		ktap_fail("verdict \"%s\", expected \"%s\"", p.s->why, verdict);
+	p.s->failures = 0;
+	flow_free(f);
+	sim_end(p.s);
+}
+
+static void spoil_target(struct flow *f)
+{
+	f->target->mem[f->target->len - 1] ^= 1;
+}
+
+static void spoil_result(struct flow *f)
+{
+	u32 i;
+
+	for (i = 0; i < f->wrs; i++)
+		if (f->wr[i].opcode == CAIRN_WQE_FAA)
+			f->dst->mem[f->wr[i].local.piece[0].off] ^= 1;
+}
+
+static void spoil_around(struct flow *f)
+{
+	f->dst->mem[f->dst->len - 1] ^= 1;
+}
+
+static void spoil_receives(struct flow *f)
+{
+	f->rbuf->mem[0] ^= 1;
+}
+
+static void spoil_count(struct flow *f)
+{
+	f->recv_done--;
+}
+
+static void spoil_ring(struct flow *f)
+{
+	f->from->sq_tail++;
+}
+
+static void judge_sees_it(void)
+{
+	expect_verdict(spoil_target, "target differs");
+	expect_verdict(spoil_result, "read is wrong");
+	expect_verdict(spoil_around, "memory around READ results differs");
+	expect_verdict(spoil_receives, "receive buffers differs");
+	expect_verdict(spoil_count, "came to rest");
+	expect_verdict(spoil_ring, "still in use");
+}
+
+/* Completions that should not be, fed to the judge directly. */
+static void judge_knows_completions(void)
+{
+	static const struct cairn_cqe wrong[] = {
+		{ .wr_id = 1, .opcode = CAIRN_CQE_WRITE },
+		{ .wr_id = 0, .opcode = CAIRN_CQE_SEND },
+		{ .wr_id = 0, .opcode = CAIRN_CQE_WRITE, .status = 5 },
+		/* right, but before anything has left */
+		{ .wr_id = 0, .opcode = CAIRN_CQE_WRITE },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct pair p = pair_new(1, &sim_rc, 1024);
+		struct flow *f = flow_new(p.a, p.b, &flow_default);
+
+		flow_add(f, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
+		flow_add(f, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
+		flow_start(f);
+		f->from->hooks.cqe(f->from, CAIRN_REQ, &wrong[i]);
+		ktap_ok(p.s->failures > 0);
+		p.s->failures = 0;
+		flow_free(f);
+		sim_end(p.s);
+	}
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(a_seed_repeats),
+	KTAP(faults_happen),
+	KTAP(judge_sees_it),
+	KTAP(judge_knows_completions),
+};
+
+KTAP_MAIN(tests)
