@@ -380,6 +380,7 @@ static void receive_too_short(void)
 	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
 	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_LEN_ERR);
 	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.b->count[CAIRN_CTR_LOCAL_PROT_ERRORS], 0);
 	/* what did not fit is nowhere */
 	ktap_mem_eq(r.mb->mem + RIG_LEN / 2 + 2999, mb + RIG_LEN / 2 + 2999,
 		    RIG_LEN / 2 - 2999);
@@ -422,6 +423,7 @@ static void receive_with_a_bad_key(void)
 	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_LOC_PROT_ERR);
 	expect_cqe(r.b, CAIRN_RESP, 2, 23, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.b->count[CAIRN_CTR_LOCAL_PROT_ERRORS], 1);
 	sim_end(r.s);
 }
 

@@ -51,6 +51,7 @@ static const struct nak_case fatal_naks[] = {
 	{ CAIRN_NAK_INVALID_REQUEST, CAIRN_CQE_REM_INV_REQ_ERR },
 	{ CAIRN_NAK_REMOTE_ACCESS, CAIRN_CQE_REM_ACCESS_ERR },
 	{ CAIRN_NAK_REMOTE_OP, CAIRN_CQE_REM_OP_ERR },
+	{ CAIRN_NAK_INVALID_RD_REQUEST, CAIRN_CQE_REM_INV_REQ_ERR },
 };
 
 /* The NAK acknowledges what is before it, fails its own, flushes the rest. */
@@ -201,6 +202,12 @@ static void ack_coalesced_over_a_read_is_an_implied_nak(void)
 	ktap_eq(r.s->sent[from].pkt.opcode, CAIRN_BTH_READ_REQUEST);
 	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 1));
 	/* more of the same burst do not repeat it */
+	ack(&r, 3, CAIRN_AETH_ACK);
+	ktap_eq(r.s->n_sent, from + 2);
+	/* but after another attempt, by timeout, one does */
+	sim_run(r.s, 500 * SIM_MS);
+	ktap_ok(r.s->count[CAIRN_CTR_ACK_TIMEOUTS] > 0);
+	from = r.s->n_sent;
 	ack(&r, 3, CAIRN_AETH_ACK);
 	ktap_eq(r.s->n_sent, from + 2);
 	sim_end(r.s);

@@ -330,6 +330,8 @@ static void ack_in_the_middle_of_a_message(void)
 	get(&r, 1, middle);
 	expect_aeth(&r, 0, 1, ACKED);
 	ktap_eq(last_sent(r.b)->msn, 0);
+	/* the receive in use is what this message may take */
+	ktap_eq(last_sent(r.b)->syndrome, 1);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
 	sim_end(r.s);
 }

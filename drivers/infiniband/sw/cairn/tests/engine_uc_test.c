@@ -182,6 +182,30 @@ static void tails_without_a_head(void)
 	sim_end(r.s);
 }
 
+/* A packet of the wrong size ends its message, too. */
+static void packet_of_the_wrong_size(void)
+{
+	static const struct req bad[] = {
+		{ UC(SEND_MIDDLE), 100 }, { UC(SEND_MIDDLE), 2000 },
+		{ UC(SEND_LAST), 0 }, { UC(SEND_LAST), PMTU + 1 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct rig r = alone();
+
+		rig_recv(&r, 21, 5000);
+		get(&r, 0, send_first);
+		get(&r, 1, bad[i]);
+		get(&r, 2, send_last);
+		ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+		get(&r, 3, send_only);
+		expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 10);
+		sim_end(r.s);
+	}
+}
+
 static void message_without_a_receive(void)
 {
 	struct rig r = alone();
@@ -384,6 +408,7 @@ static const struct ktap_test tests[] = {
 	KTAP(gap_costs_the_message_only),
 	KTAP(first_starts_afresh),
 	KTAP(tails_without_a_head),
+	KTAP(packet_of_the_wrong_size),
 	KTAP(message_without_a_receive),
 	KTAP(last_without_a_receive),
 	KTAP(message_too_long),
