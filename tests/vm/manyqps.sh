@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 180
+# kernels: 6.1 6.12
+# boot: shared
+#
+# A thousand connections, each with verified data; what a QP costs the kernel.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((170 * ${CAIRN_TIMEOUT_SCALE:-1}))
+echo 3 >/proc/sys/vm/drop_caches
+points manyqps 1000

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 180
+# kernels: 6.1 6.12
+# boot: own
+#
+# The netdev's MTU and link state, and what becomes of traffic meanwhile.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+active_mtu() {
+	ibv_devinfo -d "$1" | sed -n 's/.*active_mtu:[^0-9]*\([0-9]*\).*/\1/p'
+}
+
+set_mtu() {
+	in_a ip link set "$IF_A" mtu "$1" && in_b ip link set "$IF_B" mtu "$1"
+}
+
+mtu_is() { [ "$(active_mtu "$DEV_A")" = "$1" ] && [ "$(active_mtu "$DEV_B")" = "$1" ]; }
+
+# background NAME OPTION...: verified traffic; its log is left in $log
+background() {
+	# shellcheck disable=SC2154
+	log=$lib_tmp/traffic
+	start a "$log" "verbs_verify $*"
+	traffic=$started
+	wait_for 30 grep -q running "$log"
+}
+
+# the traffic must end by itself, well
+ends_well() {
+	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		stop "$traffic"
+	fi
+	lib_show "$log" 4
+}
+
+# --- MTU ------------------------------------------------------------------
+
+for pair in 4200:4096 2200:2048 1500:1024 9000:4096; do
+	set_mtu "${pair%:*}"
+	if wait_for 5 mtu_is "${pair#*:}"; then
+		ok "netdev MTU ${pair%:*}, active MTU ${pair#*:}"
+	else
+		not_ok "netdev MTU ${pair%:*}: active MTU $(active_mtu "$DEV_A"), not ${pair#*:}"
+	fi
+done
+
+set_mtu 1500
+run_fail "a path MTU beyond the active one is refused" in_a verbs_verify -n 10 -m 2048 -w 5
+run_ok "path MTU 1024 at MTU 1500" in_a verbs_verify -n 50 -m 1024
+set_mtu 9000
+
+background -T 6 -m 1024
+for mtu in 1500 9000 4000 9000 1500 9000; do
+	set_mtu $mtu
+	usleep=$((SECONDS + 1))
+	wait_for 3 test "$SECONDS" -ge "$usleep"
+done
+ends_well "traffic of path MTU 1024 goes on while the MTU changes"
+
+# packets that do not fit any more wait for better times
+background -T 5 -m 4096 -t 17 -w 30
+set_mtu 1500
+wait_for 5 mtu_is 1024
+set_mtu 9000
+ends_well "traffic of path MTU 4096 survives a short MTU of 1500"
+
+# --- link state -----------------------------------------------------------
+
+events=$lib_tmp/events
+start a "$events" "stdbuf -oL ibv_asyncwatch -d $DEV_A"
+wait_for 20 grep -q 'async event FD' "$events" || lib_show "$events"
+
+for i in "$IF_A:a" "$IF_B:b"; do
+	lib_in "${i#*:}" sysctl -qw "net.ipv6.conf.${i%:*}.keep_addr_on_down=1"
+done
+in_a ip link set "$IF_A" down
+wait_for 10 port_is "$DEV_A" DOWN
+expect "link down: its port is down" "$(port_state "$DEV_A")" DOWN
+wait_for 10 port_is "$DEV_B" DOWN
+expect "link down: the peer's port is down" "$(port_state "$DEV_B")" DOWN
+expect "ibv_devinfo says so" "$(ibv_devinfo -d "$DEV_A" | grep -c PORT_DOWN)" 1
+wait_for 10 grep -qi 'port error\|PORT_ERR' "$events"
+expect_that "event: port error" "$(grep -ci 'port error\|PORT_ERR' "$events") >= 1"
+in_a ip link set "$IF_A" up
+wait_for 10 port_is "$DEV_A" ACTIVE
+expect "link up: its port is active" "$(port_state "$DEV_A")" ACTIVE
+wait_for 10 port_is "$DEV_B" ACTIVE
+expect "link up: the peer's port is active" "$(port_state "$DEV_B")" ACTIVE
+wait_for 10 grep -qi 'port active\|PORT_ACTIVE' "$events"
+expect_that "event: port active" "$(grep -ci 'port active\|PORT_ACTIVE' "$events") >= 1"
+diag "$(cat "$events")"
+wait_for 10 gid_index "$DEV_A" "$IP6_A"
+run_ok "traffic after that" in_a verbs_verify -n 50
+run_ok "... over IPv6" in_a verbs_verify -n 50 -f 6
+
+background -T 6 -t 17 -w 30
+in_a ip link set "$IF_A" down
+wait_for 10 port_is "$DEV_B" DOWN
+in_a ip link set "$IF_A" up
+ends_well "traffic survives a short outage"
+
+# a GID comes and goes with its address
+in_a ip addr add 10.77.0.77/24 dev "$IF_A"
+if wait_for 10 gid_index "$DEV_A" 10.77.0.77; then
+	ok "an address gives a GID"
+else
+	not_ok "an address gives a GID"
+fi
+in_a ip addr del 10.77.0.77/24 dev "$IF_A"
+gone() { ! gid_index "$DEV_A" 10.77.0.77; }
+if wait_for 10 gone; then
+	ok "the GID goes with the address"
+else
+	not_ok "the GID goes with the address"
+fi

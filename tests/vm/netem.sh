@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 240
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Reliable connections over a bad network, in both directions: every byte
+# arrives, once, and no queue pair fails.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+modprobe -a sch_netem sch_tbf || skip_all "no sch_netem"
+
+impair() {
+	in_a tc qdisc replace dev "$IF_A" root "$@" &&
+		in_b tc qdisc replace dev "$IF_B" root "$@"
+}
+
+repair() {
+	in_a tc qdisc del dev "$IF_A" root
+	in_b tc qdisc del dev "$IF_B" root
+}
+
+# both NAME: the counter's sum over the two devices
+both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
+
+# over NAME SECONDS 'QDISC...' [OPTION]...
+over() {
+	local name=$1 secs=$2 qdisc=$3
+
+	shift 3
+	# shellcheck disable=SC2086
+	if ! impair $qdisc; then
+		not_ok "$name: tc $qdisc"
+		return
+	fi
+	run_ok "$name" in_a verbs_verify -T "$secs" -w 60 "$@" && diag "$(output | tail -n 1)"
+	repair
+}
+
+before=$(both retransmits)
+over "1 % loss" 5 "netem loss 1%"
+over "5 % loss" 5 "netem loss 5%" -s 8000
+over "5 % loss, path MTU 4096, events" 5 "netem loss 5%" -m 4096 -e
+expect_that "lost packets were sent again" "$(both retransmits) > $before"
+
+before=$(both duplicate_request)
+over "5 % duplicates" 5 "netem duplicate 5%"
+expect_that "duplicates were seen" "$(both duplicate_request) > $before"
+
+before=$(both out_of_sequence)
+over "packets overtake each other" 5 "netem delay 2ms 1ms reorder 75% 50%"
+over "long and jittery" 5 "netem delay 10ms 8ms" -d 16
+expect_that "packets out of sequence were seen" "$(both out_of_sequence) > $before"
+
+before=$(($(both rx_icrc_errors) + $(both rx_malformed)))
+over "1 % corrupted" 5 "netem corrupt 1%"
+expect_that "wrong packets were counted" \
+	"$(both rx_icrc_errors) + $(both rx_malformed) > $before"
+
+over "all of it" 6 "netem delay 1ms 1ms loss 1% duplicate 2% corrupt 1% reorder 50%" -q 2 -s 6000
+
+# a queue that refuses packets: that is loss, and no error of the QP
+before=$(both tx_dropped)
+over "a queue of four packets" 5 "netem delay 3ms limit 4" -d 32
+expect_that "refused packets were counted" "$(both tx_dropped) > $before"
+over "a narrow, short queue" 5 "tbf rate 50mbit burst 10kb limit 20kb" -d 16 -s 10000
+
+run_ok "all is well afterwards" in_a verbs_verify -n 100

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 90
+# kernels: 6.1 6.12
+# boot: shared
+#
+# What the administrator's tools show of a device at work.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# shows NAME REGEX CMD...: its output has a matching line
+shows() {
+	local name=$1 regex=$2 out
+
+	shift 2
+	out=$("$@" 2>&1)
+	if grep -qE -e "$regex" <<<"$out"; then
+		ok "$name"
+	else
+		not_ok "$name"
+		diag "$*: $(head -n 20 <<<"$out")"
+	fi
+}
+
+shows "rdma dev" "$DEV_A: node_type ca .*node_guid" rdma dev show "$DEV_A"
+shows "rdma link" "link $DEV_A/1 state ACTIVE physical_state LINK_UP netdev $IF_A" \
+	in_a rdma link show "$DEV_A/1"
+shows "rdma link -d" "caps:.*CM" in_a rdma -d link show "$DEV_A/1"
+shows "ibv_devices" "$DEV_A +[0-9a-f]{16}" ibv_devices
+shows "ibv_devinfo" "active_mtu: +4096" ibv_devinfo -v -d "$DEV_A"
+shows "ibv_devinfo shows GIDs" "GID.*::ffff:$IP_A, RoCE v2" ibv_devinfo -v -d "$DEV_A"
+
+# shellcheck disable=SC2154
+log=$lib_tmp/traffic
+start a "$log" "verbs_verify -T 100000 -q 2 -d 4"
+traffic=$started
+wait_for 30 grep -q running "$log" || bail "no traffic"
+pid=$(pgrep -n verbs_verify)
+shows "rdma resource" "$DEV_A: .*qp [1-9].* cq [1-9].* mr [1-9]" rdma resource show "$DEV_A"
+shows "rdma resource show qp" "link $DEV_A/1 lqpn [0-9]+ rqpn [0-9]+ type RC state RTS .*pid $pid comm verbs_verify" \
+	rdma resource show qp link "$DEV_A/1" type RC
+shows "the GSI QP" "lqpn 1 type GSI state RTS.*comm (\[ib_core\]|ib_core)" \
+	rdma resource show qp link "$DEV_A/1" lqpn 1
+shows "rdma resource show cq" "dev $DEV_A .*cqe [0-9]+ .*pid $pid" rdma resource show cq dev "$DEV_A"
+shows "rdma resource show mr" "dev $DEV_A .*mrlen [0-9]+ .*pid $pid" rdma resource show mr dev "$DEV_A"
+shows "rdma resource show pd" "dev $DEV_A .*pid $pid" rdma resource show pd dev "$DEV_A"
+shows "rdma resource show ctx" "dev $DEV_A .*pid $pid" rdma resource show ctx dev "$DEV_A"
+for what in qp cq mr; do
+	dev=(dev "$DEV_A")
+	[ $what != qp ] || dev=(link "$DEV_A/1" type RC)
+	shows "driver's details of a $what" "(drv_|[a-z_]+ )" \
+		rdma resource show $what "${dev[@]}" -dd
+	diag "$(rdma resource show $what "${dev[@]}" -dd | head -n 3)"
+done
+before=$(counter "$DEV_A" tx_packets)
+rises() { [ "$(counter "$DEV_A" tx_packets)" -gt "$before" ]; }
+if wait_for 10 rises; then
+	ok "the counters move"
+else
+	not_ok "the counters move"
+fi
+shows "rdma statistic" "link $DEV_A/1 .*tx_packets [1-9][0-9]*.* rx_packets [1-9]" \
+	rdma statistic show link "$DEV_A/1"
+diag "$(rdma statistic show link "$DEV_A/1")"
+expect_that "rdma statistic as JSON" \
+	"$(rdma -j statistic show link "$DEV_A/1" | /usr/bin/python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["tx_packets"])') > 0"
+stop "$traffic"
+none_left() { ! rdma resource show qp link "$DEV_A/1" type RC | grep -q lqpn; }
+if wait_for 10 none_left; then
+	ok "no QP is left of a killed process"
+else
+	not_ok "no QP is left of a killed process"
+	diag "$(rdma resource show qp)"
+fi

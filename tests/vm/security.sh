@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 180
+# kernels: 6.1 6.12
+# boot: shared
+#
+# A hostile process and hostile packets, next to traffic that must not notice.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
+# shellcheck disable=SC2154
+log=$lib_tmp/bystander
+start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
+bystander=$started
+if ! wait_for 30 grep -q running "$log"; then
+	lib_show "$log"
+	bail "no traffic to disturb"
+fi
+points in_a security
+# still there, still good: it stops at the first wrong byte or completion
+kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
+lib_show "$log" 3
+expect "other traffic goes on" $alive 1
+stop "$bystander"
+run_ok "the devices work as before" in_a verbs_verify -n 100

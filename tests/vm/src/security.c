@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a process may do to its own rings and mappings, and what anybody may
+ * send to UDP port 4791, must harm nobody else. Runs as root where the first
+ * device's netdev is; the kernel log and other traffic are judged by the caller.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <rdma/cairn-abi.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define MAX_MAPS	4096
+#define BUF		65536
+
+static struct vt_dev da, db;
+
+/* What the provider mapped, in order. */
+static struct map {
+	u8 *addr;
+	size_t len;
+	int prot, fd;
+	off_t off;
+} maps[MAX_MAPS];
+static unsigned int nmaps;
+
+/* The provider's calls come here. */
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
+
+	if (fd >= 0 && flags & MAP_SHARED && p != MAP_FAILED && nmaps < MAX_MAPS)
+		maps[nmaps++] = (struct map) { p, len, prot, fd, off };
+	return p;
+}
+
+static bool can_map(int fd, size_t len, int prot, int flags, off_t off)
+{
+	void *p = (void *)syscall(SYS_mmap, NULL, len, prot, flags, fd, off);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, len);
+	return true;
+}
+
+/* --- mappings ----------------------------------------------------------- */
+
+static struct vt_end one, two;
+
+/* A connection whose mappings are maps[0] to maps[nmaps - 1]. */
+static void connect_pair(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	nmaps = 0;
+	must(!vt_end_create(&one, &da, &o, BUF));
+	/* only the hostile side's are of interest */
+	unsigned int n = nmaps;
+
+	must(!vt_end_create(&two, &db, &o, BUF));
+	nmaps = n;
+	must(n && !vt_connect(&one, &two));
+}
+
+static void disconnect(void)
+{
+	vt_end_destroy(&one);
+	vt_end_destroy(&two);
+}
+
+static void map_again(void)
+{
+	unsigned int i;
+
+	connect_pair();
+	for (i = 0; i < nmaps; i++)
+		ktap_ok(can_map(maps[i].fd, maps[i].len, maps[i].prot,
+				MAP_SHARED, maps[i].off));
+	disconnect();
+}
+
+static void map_beyond(void)
+{
+	off_t end = 0;
+	unsigned int i;
+
+	connect_pair();
+	for (i = 0; i < nmaps; i++) {
+		struct map *m = &maps[i];
+
+		if (m->off + (off_t)m->len > end)
+			end = m->off + m->len;
+		ktap_ok(!can_map(m->fd, m->len + 4096, PROT_READ, MAP_SHARED, m->off));
+		ktap_ok(!can_map(m->fd, 1UL << 40, PROT_READ, MAP_SHARED, m->off));
+		if (m->len > 4096) {
+			ktap_ok(!can_map(m->fd, m->len - 4096, PROT_READ,
+					 MAP_SHARED, m->off + 4096));
+			ktap_ok(!can_map(m->fd, m->len, PROT_READ, MAP_SHARED,
+					 m->off + 4096));
+		}
+		ktap_ok(mremap(m->addr, m->len, m->len + 4096, MREMAP_MAYMOVE) ==
+			MAP_FAILED);
+	}
+	for (i = 0; i < 200; i++)
+		ktap_ok(!can_map(maps[0].fd, 4096, PROT_READ, MAP_SHARED,
+				 end + i * 4096L));
+	for (i = 12; i < 63; i++)
+		if (1L << i > end)
+			ktap_ok(!can_map(maps[0].fd, 4096, PROT_READ, MAP_SHARED,
+					 1L << i));
+	disconnect();
+}
+
+static void map_read_only(void)
+{
+	unsigned int i, seen = 0;
+
+	connect_pair();
+	for (i = 0; i < nmaps; i++) {
+		struct map *m = &maps[i];
+
+		if (m->prot & PROT_WRITE)
+			continue;
+		seen++;
+		ktap_ok(!can_map(m->fd, m->len, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, m->off));
+		ktap_ok(!can_map(m->fd, m->len, PROT_WRITE, MAP_SHARED, m->off));
+		ktap_ok(!can_map(m->fd, m->len, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE, m->off));
+		ktap_ok(mprotect(m->addr, m->len, PROT_READ | PROT_WRITE));
+	}
+	ktap_ok(seen > 0);
+	disconnect();
+}
+
+/* The offsets of one process mean nothing to another. */
+static void map_foreign(void)
+{
+	struct vt_dev other;
+	unsigned int i;
+
+	connect_pair();
+	must(!vt_open(&other, vt_name_a(), VT_IPV4, -1));
+	for (i = 0; i < nmaps; i++)
+		ktap_ok(!can_map(other.ctx->cmd_fd, maps[i].len, PROT_READ,
+				 MAP_SHARED, maps[i].off));
+	vt_close(&other);
+	disconnect();
+}
+
+/* What stays mapped after its queue is gone is harmless. */
+static void keep_mapping(void)
+{
+	u8 *kept[MAX_MAPS];
+	unsigned int i, n;
+
+	connect_pair();
+	for (i = 0, n = nmaps; i < n; i++)
+		kept[i] = (u8 *)syscall(SYS_mmap, NULL, maps[i].len,
+					maps[i].prot, MAP_SHARED, maps[i].fd,
+					maps[i].off);
+	disconnect();
+	for (i = 0; i < n; i++) {
+		must(kept[i] != MAP_FAILED);
+		if (maps[i].prot & PROT_WRITE)
+			memset(kept[i], 0xff, maps[i].len);
+		munmap(kept[i], maps[i].len);
+	}
+}
+
+/* --- doorbells ---------------------------------------------------------- */
+
+static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr;
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd), .object_id = CAIRN_OBJECT_DEVICE,
+			.method_id = CAIRN_METHOD_DOORBELL, .num_attrs = 1,
+			.driver_id = CAIRN_DRIVER_ID,
+		},
+		.attr = {
+			.attr_id = CAIRN_ATTR_DOORBELL,
+			.len = sizeof(struct cairn_doorbell),
+			.flags = UVERBS_ATTR_F_MANDATORY,
+			.data = (u64)index << 32 | qid,
+		},
+	};
+
+	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+}
+
+static void doorbells(void)
+{
+	int i, good = 0;
+	u32 qid;
+
+	connect_pair();
+	for (qid = 0; qid < 128; qid++)
+		good += !doorbell(da.ctx, qid, 0);
+	ktap_diag("%d queues have doorbells", good);
+	ktap_ok(good >= 1 && good <= 2);
+	for (qid = 0; qid < 128; qid++)
+		ktap_ok(doorbell(da.ctx, qid, 0x40000000));
+	for (i = 0; i < 200; i++)
+		ktap_ok(doorbell(da.ctx, 1000 + ktap_rand_below(~0u - 1000),
+				 ktap_rand()));
+	ktap_ok(doorbell(da.ctx, ~0u, ~0u));
+	/* garbage in place of the command */
+	for (i = 0; i < 2000; i++) {
+		u32 words[16];
+		struct ib_uverbs_ioctl_hdr *hdr = (void *)words;
+
+		ktap_rand_fill(words, sizeof(words));
+		hdr->length = ktap_rand_below(80);
+		hdr->object_id = CAIRN_OBJECT_DEVICE + ktap_rand_below(2);
+		hdr->method_id = CAIRN_METHOD_DOORBELL + ktap_rand_below(2);
+		hdr->num_attrs = ktap_rand_below(4);
+		hdr->driver_id = CAIRN_DRIVER_ID;
+		hdr->reserved1 = 0;
+		hdr->reserved2 = 0;
+		ioctl(da.ctx->cmd_fd, RDMA_VERBS_IOCTL, words);
+	}
+	disconnect();
+}
+
+/* --- rings -------------------------------------------------------------- */
+
+/* Random words all over what the process may write. */
+static void scribble(void)
+{
+	unsigned int round, i, k;
+	struct ibv_wc wc;
+
+	for (round = 0; round < 40; round++) {
+		connect_pair();
+		for (i = 0; i < nmaps; i++) {
+			struct map *m = &maps[i];
+
+			if (!(m->prot & PROT_WRITE))
+				continue;
+			for (k = 0; k < 2000; k++)
+				((u32 *)m->addr)[ktap_rand_below(m->len / 4)] =
+					ktap_rand_below(3) ? ktap_rand() :
+							     ktap_rand_below(70);
+			for (k = 0; k < 8; k++)
+				doorbell(da.ctx, ktap_rand_below(8), k);
+		}
+		/* two sends at its packets, so that receives are consumed */
+		for (k = 0; k < 4; k++) {
+			struct ibv_sge sge = { (uintptr_t)two.buf, 100, two.mr->lkey };
+			struct ibv_send_wr wr = {
+				.sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_SEND,
+			}, *bad;
+
+			ibv_post_send(two.qp, &wr, &bad);
+		}
+		usleep(2000);
+		for (k = 0; k < 8; k++)
+			ibv_poll_cq(one.scq, 1, &wc);
+		disconnect();
+	}
+}
+
+/* Where a WQE that was just posted lies, and the queue's id. */
+static struct cairn_send_wqe *find_ring(u32 *qid, u32 *depth,
+					struct cairn_qinfo_host **host)
+{
+	u32 before[MAX_MAPS / 64][64] = {};
+	struct cairn_send_wqe *ring = NULL;
+	struct ibv_send_wr wr = {
+		.wr_id = 0x5ca1ab1e5eed5eedULL, .opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { (uintptr_t)two.buf, two.mr->rkey },
+	}, *bad;
+	unsigned int i, k;
+
+	for (i = 0; i < nmaps && i < 64; i++)
+		for (k = 0; maps[i].prot & PROT_WRITE && k < 64; k++)
+			before[i][k] = *(u32 *)(maps[i].addr + 64 * k);
+	*host = NULL;
+	must(!ibv_post_send(one.qp, &wr, &bad));
+	for (i = 0; i < nmaps && i < 64; i++) {
+		struct map *m = &maps[i];
+
+		if (!(m->prot & PROT_WRITE))
+			continue;
+		if (!memcmp(m->addr, &wr.wr_id, 8)) {
+			ring = (void *)m->addr;
+			*depth = m->len / 64;
+			continue;
+		}
+		for (k = 0; k < 64; k++)
+			if (*(u32 *)(m->addr + 64 * k) == before[i][k] + 1) {
+				*host = (void *)(m->addr + 64 * k);
+				*qid = k;
+			}
+	}
+	return ring;
+}
+
+static u64 some_address(void)
+{
+	switch (ktap_rand_below(5)) {
+	case 0: return (uintptr_t)one.buf + ktap_rand_below(BUF);
+	case 1: return (uintptr_t)two.buf + ktap_rand_below(BUF);
+	case 2: return 0xffff888000000000ULL + ktap_rand_below(1 << 30);
+	case 3: return ~0ULL - ktap_rand_below(5000);
+	default: return ktap_rand();
+	}
+}
+
+static u32 some_key(void)
+{
+	switch (ktap_rand_below(4)) {
+	case 0: return one.mr->lkey;
+	case 1: return two.mr->rkey;
+	case 2: return 0;
+	default: return ktap_rand();
+	}
+}
+
+static u32 some_length(void)
+{
+	return ktap_rand_below(4) ? ktap_rand_below(9000) : (u32)ktap_rand();
+}
+
+static void random_wqe(struct cairn_send_wqe *w)
+{
+	unsigned int i;
+
+	ktap_rand_fill(w, sizeof(*w));
+	w->opcode = ktap_rand_below(8) ? ktap_rand_below(13) : ktap_rand();
+	w->flags = ktap_rand_below(8) ? ktap_rand_below(16) : ktap_rand();
+	w->num_sge = ktap_rand_below(8) ? ktap_rand_below(3) : ktap_rand();
+	w->units = ktap_rand_below(8) ? 1 : ktap_rand();
+	w->inline_len = ktap_rand_below(4) ? ktap_rand_below(40) : some_length();
+	w->imm_or_key = some_key();
+	w->remote_addr = some_address();
+	w->rkey = some_key();
+	for (i = 0; i < 2; i++)
+		w->sge[i] = (struct cairn_sge) {
+			some_address(), some_length(), some_key()
+		};
+}
+
+/* Plausible nonsense, so that it comes further than noise. */
+static void wqe_fuzz(void)
+{
+	struct cairn_qinfo_host *host;
+	struct cairn_send_wqe *ring;
+	unsigned int round, k;
+	u32 qid, depth = 0;
+	struct ibv_wc wc;
+
+	for (round = 0; round < 80; round++) {
+		connect_pair();
+		for (k = 0; k < 4; k++) {
+			struct ibv_sge sge = { (uintptr_t)two.buf, 4096, two.mr->lkey };
+			struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+			must(!ibv_post_recv(two.qp, &wr, &bad));
+		}
+		ring = find_ring(&qid, &depth, &host);
+		must(ring && host);
+		for (k = 0; k < 16; k++) {
+			u32 at = host->index + (ktap_rand_below(20) ? 0 : ktap_rand());
+
+			random_wqe(&ring[at & (depth - 1)]);
+			__atomic_store_n(&host->index, at + 1, __ATOMIC_RELEASE);
+			doorbell(da.ctx, qid, at + 1);
+			/* changed while it is looked at */
+			random_wqe(&ring[at & (depth - 1)]);
+			while (ibv_poll_cq(one.scq, 1, &wc) > 0)
+				;
+		}
+		usleep(500);
+		disconnect();
+	}
+}
+
+/* The completion queue's read pointer and arming are the process's, too. */
+static void cq_pointers(void)
+{
+	struct ibv_sge sge;
+	unsigned int round, i, k;
+
+	for (round = 0; round < 20; round++) {
+		connect_pair();
+		sge = (struct ibv_sge) { (uintptr_t)one.buf, 64, one.mr->lkey };
+		for (k = 0; k < 30; k++) {
+			struct ibv_send_wr wr = {
+				.sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_WRITE,
+				.send_flags = IBV_SEND_SIGNALED,
+				.wr.rdma = { (uintptr_t)two.buf, two.mr->rkey },
+			}, *bad;
+
+			ibv_post_send(one.qp, &wr, &bad);
+			for (i = 0; i < nmaps; i++)
+				if (maps[i].prot & PROT_WRITE && maps[i].len == 4096)
+					((u32 *)maps[i].addr)[16 * ktap_rand_below(8) +
+							      ktap_rand_below(2)] ^=
+						1u << ktap_rand_below(32);
+		}
+		disconnect();
+	}
+}
+
+/* --- packets ------------------------------------------------------------ */
+
+static u32 crc32_le(u32 crc, const u8 *p, size_t len)
+{
+	int k;
+
+	while (len--) {
+		crc ^= *p++;
+		for (k = 0; k < 8; k++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return crc;
+}
+
+struct frame {
+	u8 ip[20];
+	u8 udp[8];
+	u8 data[2100];		/* from BTH on */
+};
+
+static int raw_fd = -1;
+
+static void put16(u8 *p, u32 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+/* Send @len bytes of @f->data, the last four of which become the ICRC. */
+static void send_frame(struct frame *f, size_t len, bool good)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct frame m;
+	u32 crc;
+
+	memset(f->ip, 0, 28);
+	f->ip[0] = 0x45;
+	put16(f->ip + 2, 28 + len);
+	put16(f->ip + 4, 1 + ktap_rand_below(65535));
+	f->ip[8] = 64;
+	f->ip[9] = IPPROTO_UDP;
+	memcpy(f->ip + 12, da.gid.raw + 12, 4);
+	memcpy(f->ip + 16, db.gid.raw + 12, 4);
+	put16(f->udp, 49152);
+	put16(f->udp + 2, 4791);
+	put16(f->udp + 4, 8 + len);
+	if (len >= 16) {
+		/* IBTA Annex A17.3.3: variant fields count as ones */
+		m = *f;
+		m.ip[1] = 0xff;
+		m.ip[8] = 0xff;
+		memset(m.ip + 10, 0xff, 2);
+		memset(m.udp + 6, 0xff, 2);
+		m.data[4] = 0xff;
+		crc = crc32_le(~0u, (const u8 *)"\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+		crc = ~crc32_le(crc, (u8 *)&m, 28 + len - 4);
+		if (!good)
+			crc ^= 1u << ktap_rand_below(32);
+		memcpy(f->data + len - 4, &crc, 4);
+	}
+	memcpy(&to.sin_addr, f->ip + 16, 4);
+	sendto(raw_fd, f, 28 + len, 0, (struct sockaddr *)&to, sizeof(to));
+}
+
+/* A counter of the second device. */
+static u64 counter(const char *name)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 vt_name_b(), name);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		ktap_fail("no counter %s", name);
+	if (fd >= 0)
+		close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+/* The counter rises by exactly @by. */
+static void rises(const char *name, u64 from, u64 by)
+{
+	u64 end = vt_now_ms() + vt_ms(5000);
+
+	while (counter(name) < from + by && vt_now_ms() < end)
+		usleep(20000);
+	if (counter(name) - from != by)
+		ktap_fail("%s rose by %llu, not %llu", name,
+			  counter(name) - from, by);
+}
+
+static void bth(struct frame *f, u8 opcode, u32 qpn, u32 psn)
+{
+	u8 *p = f->data;
+
+	memset(p, 0, 64);
+	p[0] = opcode;
+	p[1] = 0x40;
+	put16(p + 2, 0xffff);
+	p[5] = qpn >> 16;
+	put16(p + 6, qpn);
+	p[9] = psn >> 16;
+	put16(p + 10, psn);
+}
+
+static void packets_wrong_icrc(void)
+{
+	u64 before = counter("rx_icrc_errors");
+	struct frame f;
+	int i;
+
+	connect_pair();
+	for (i = 0; i < 100; i++) {
+		bth(&f, 0x04, two.qp->qp_num, two.psn);
+		ktap_rand_fill(f.data + 12, 256);
+		send_frame(&f, 12 + 4 * (1 + ktap_rand_below(60)) + 4, false);
+	}
+	rises("rx_icrc_errors", before, 100);
+	ktap_eq(vt_state(two.qp), IBV_QPS_RTS);
+	disconnect();
+}
+
+static void packets_for_nobody(void)
+{
+	u64 before = counter("rx_no_qp");
+	struct frame f;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		bth(&f, 0x04, 0xfffff0 - i, 0);
+		send_frame(&f, 12 + 16 + 4, true);
+	}
+	rises("rx_no_qp", before, 50);
+}
+
+static void packets_malformed(void)
+{
+	u64 before = counter("rx_malformed");
+	u32 len, n = 0;
+	struct frame f;
+	int op;
+
+	/* too short for BTH and ICRC */
+	for (len = 0; len < 16; len++, n++) {
+		bth(&f, 0x04, 2, 0);
+		send_frame(&f, len, true);
+	}
+	/* transport version 1 */
+	bth(&f, 0x04, 2, 0);
+	f.data[1] |= 1;
+	send_frame(&f, 32, true);
+	n++;
+	/* opcodes that nobody knows (RD, XRC and reserved) */
+	for (op = 0x18; op < 0x20; op++, n++) {
+		bth(&f, op, 2, 0);
+		send_frame(&f, 64, true);
+	}
+	for (op = 0x40; op < 0x60; op++, n++) {
+		bth(&f, op, 2, 0);
+		send_frame(&f, 64, true);
+	}
+	/* WRITE ONLY and atomic without room for their headers */
+	bth(&f, 0x0a, 2, 0);
+	send_frame(&f, 12 + 15 + 4, true);
+	bth(&f, 0x13, 2, 0);
+	send_frame(&f, 12 + 24 + 4, true);
+	n += 2;
+	/* more pad than payload */
+	bth(&f, 0x04, 2, 0);
+	f.data[1] |= 0x30;
+	send_frame(&f, 12 + 4, true);
+	n++;
+	rises("rx_malformed", before, n);
+}
+
+static void packets_random(void)
+{
+	u64 before = counter("rx_malformed") + counter("rx_icrc_errors");
+	u64 end = vt_now_ms() + vt_ms(5000);
+	u32 i, len, n = 500;
+	struct frame f;
+
+	for (i = 0; i < n; i++) {
+		len = ktap_rand_below(sizeof(f.data));
+		ktap_rand_fill(f.data, len);
+		send_frame(&f, len, false);
+	}
+	while (counter("rx_malformed") + counter("rx_icrc_errors") < before + n &&
+	       vt_now_ms() < end)
+		usleep(20000);
+	ktap_eq(counter("rx_malformed") + counter("rx_icrc_errors") - before, n);
+}
+
+/* Packets that pass every check of form, to QPs that are there for that. */
+static void packets_forged(void)
+{
+	struct frame f;
+	u32 qpn, len;
+	int i;
+
+	connect_pair();
+	for (i = 0; i < 2000; i++) {
+		if (i % 100 == 99) {
+			disconnect();
+			connect_pair();
+		}
+		qpn = ktap_rand_below(2) ? two.qp->qp_num : ktap_rand_below(3);
+		bth(&f, ktap_rand_below(0x18) | (ktap_rand_below(8) ? 0 : 0xc0),
+		    qpn, two.psn + ktap_rand_below(4) - 1);
+		if (!ktap_rand_below(4))
+			f.data[0] = 0x20 + ktap_rand_below(0x46);
+		if (!ktap_rand_below(8))
+			f.data[1] = ktap_rand();
+		f.data[8] = ktap_rand_below(2) << 7;
+		len = 12 + 4 * ktap_rand_below(300);
+		ktap_rand_fill(f.data + 12, len);
+		if (ktap_rand_below(2)) {
+			u64 va = htobe64((uintptr_t)two.buf + ktap_rand_below(BUF));
+			u32 key = htonl(two.mr->rkey);
+
+			memcpy(f.data + 12, &va, 8);
+			memcpy(f.data + 20, &key, 4);
+			put16(f.data + 24, 0);
+		}
+		send_frame(&f, len + 4, true);
+	}
+	usleep(20000);
+	disconnect();
+}
+
+#define TESTS(X)							\
+	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
+	X(keep_mapping) X(doorbells) X(scribble) X(wqe_fuzz)		\
+	X(cq_pointers) X(packets_wrong_icrc) X(packets_for_nobody)	\
+	X(packets_malformed) X(packets_random) X(packets_forged)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	raw_fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	if (raw_fd < 0 || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices or no raw socket");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}
