@@ -524,6 +524,44 @@ static void local_invalidate_alone(void)
 	sim_end(r.s);
 }
 
+static enum sim_fate drop_three(struct sim_qp *qp, enum cairn_side_id side,
+				const struct cairn_pkt *pkt)
+{
+	u32 *n = qp->hooks.arg;
+
+	return (*n)++ < 3 ? SIM_DROP : SIM_PASS;
+}
+
+/* What is sent again may be used again; a local operation is not. */
+static void registered_once(void)
+{
+	struct rig r = rig_new(1);
+	struct sim_mr *mr = sim_mr(r.s, 0, 4096, SIM_ALL);
+	struct cairn_sge sge = sim_sge(mr, 0, 4096);
+	struct sim_wr reg = {
+		.wr_id = 2,
+		.flags = CAIRN_WQE_SIGNALED,
+		.opcode = CAIRN_WQE_REG_MR,
+		.imm_or_key = mr->key,
+	};
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 0);
+	u32 dropped = 0;
+
+	mr->valid = false;
+	sge = sim_sge(mr, 0, 4096);
+	wr.wr_id = 3;
+	r.a->hooks = (struct sim_hooks){ .arg = &dropped, .emit = drop_three };
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+	sim_post_send(r.a, &reg);
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.s->count[CAIRN_CTR_ACK_TIMEOUTS] +
+		r.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED] > 0);
+	ktap_mem_eq(r.mb->mem, mr->mem, 4096);
+	sim_end(r.s);
+}
+
 static void local_invalidate_of_nothing(void)
 {
 	struct rig r = rig_new(1);
@@ -561,6 +599,7 @@ static const struct ktap_test tests[] = {
 	KTAP(invalidated_key_is_gone),
 	KTAP(local_invalidate),
 	KTAP(local_invalidate_alone),
+	KTAP(registered_once),
 	KTAP(local_invalidate_of_nothing),
 };
 

@@ -41,7 +41,7 @@ static void put(struct sim_qp *qp, const union cairn_wqe_buf *w, u32 units)
 {
 	u32 i;
 
-	for (i = 0; i < min(units, (u32)CAIRN_MAX_WQE_UNITS); i++)
+	for (i = 0; i < min_t(u32, units, CAIRN_MAX_WQE_UNITS); i++)
 		memcpy(sim_unit(qp->sq, qp->c.sq_depth, qp->sq_tail + i),
 		       w->bytes + i * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
 	qp->sq_tail += units;
@@ -267,6 +267,28 @@ static void write_pointer_that_can_not_be(void)
 	bad_pointer(-1);
 	bad_pointer(-128);
 	bad_pointer(-0x7fffffff - 1);
+}
+
+/* In ERR the ring is only flushed, and not even that if it can not be. */
+static void write_pointer_after_the_end(void)
+{
+	static const s32 moves[] = { 129, 1000000, -1 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(moves); i++) {
+		struct bystander y = begin(i);
+		struct rig *r = &y.r;
+
+		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+		sim_run(r->s, SIM_SEC);
+		sim_modify(r->a, CAIRN_QP_ERR);
+		sim_run(r->s, SIM_SEC);
+		r->a->sq_tail += moves[i];
+		sim_doorbell(r->a);
+		sim_run(r->s, SIM_SEC);
+		ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
+		finish(&y);
+	}
 }
 
 /* It goes back over what is being sent. */
@@ -585,6 +607,7 @@ static const struct ktap_test tests[] = {
 	KTAP(bad_wqes_fail_in_their_turn),
 	KTAP(units_that_can_not_be),
 	KTAP(write_pointer_that_can_not_be),
+	KTAP(write_pointer_after_the_end),
 	KTAP(write_pointer_taken_back),
 	KTAP(wqe_changed_before_a_retry),
 	KTAP(valid_changes_before_a_retry),

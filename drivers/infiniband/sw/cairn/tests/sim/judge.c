@@ -190,9 +190,9 @@ static void on_recv_cqe(struct flow *f, const struct cairn_cqe *c)
 	    c->flags != recv_flags(wr) ||
 	    (c->flags & (CAIRN_CQE_WITH_IMM | CAIRN_CQE_WITH_INV) &&
 	     c->imm_or_key != wr->imm)) {
-		sim_fail(f->s, "receive %u (WR %u, op %u): status %u opcode %u byte_len %u flags %x imm %x",
-			 i, f->recv[i].wr, wr->opcode, c->status, c->opcode,
-			 c->byte_len, c->flags, c->imm_or_key);
+		sim_fail(f->s, "receive %u (WR %u): status %u opcode %u len %u flags %x imm %x",
+			 i, f->recv[i].wr, c->status, c->opcode, c->byte_len,
+			 c->flags, c->imm_or_key);
 		return;
 	}
 	if (write)
