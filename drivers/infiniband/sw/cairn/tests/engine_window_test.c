@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How much a requester has under way at once: all that was agreed, so that a
+ * long path is filled, and no more, so that a busy peer can keep it.
+ */
+#include "engine.h"
+
+#define WINDOW	(512 * 1024)	/* bytes of one QP, READ responses included */
+
+static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
+
+/* The peer is silent: what leaves is what may be under way. */
+static struct rig silent(u8 max_rd_atomic, u16 pmtu)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.max_rd_atomic = max_rd_atomic;
+	attrs.timeout = 0;
+	attrs.pmtu = pmtu;
+	r = rig_with(1, &sim_rc, &attrs);
+	r.s->dead[1] = true;
+	return r;
+}
+
+static void post(struct rig *r, u32 n, u8 opcode, u32 len)
+{
+	while (n--)
+		rig_send(r, 0, opcode, len);
+	ktap_ok(sim_run(r->s, SIM_SEC));
+}
+
+static u32 reads(const struct rig *r)
+{
+	return sent_kind(r->a, 0, CAIRN_KIND_READ_REQ) +
+	       sent_kind(r->a, 0, CAIRN_KIND_ATOMIC_REQ);
+}
+
+static void agreed_reads_are_used(void)
+{
+	u32 max;
+
+	for (max = 1; max <= 16; max++) {
+		struct rig r = silent(max, 1024);
+
+		post(&r, 20, CAIRN_WQE_READ, 100);
+		ktap_eq(reads(&r), max);
+		sim_end(r.s);
+
+		r = silent(max, 1024);
+		post(&r, 10, CAIRN_WQE_FAA, 8);
+		post(&r, 10, CAIRN_WQE_READ, 5000);
+		ktap_eq(reads(&r), max);
+		sim_end(r.s);
+	}
+}
+
+/* Other requests go on up to the READ that may not. */
+static void reads_hold_up_what_follows(void)
+{
+	struct rig r = silent(2, 1024);
+
+	post(&r, 2, CAIRN_WQE_READ, 100);
+	post(&r, 5, CAIRN_WQE_WRITE, 100);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 5);
+	post(&r, 1, CAIRN_WQE_READ, 100);
+	post(&r, 5, CAIRN_WQE_WRITE, 100);
+	ktap_eq(reads(&r), 2);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 5);
+	sim_end(r.s);
+}
+
+static void fence_waits_for_reads_only(void)
+{
+	struct rig r = silent(4, 1024);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 100);
+
+	post(&r, 3, CAIRN_WQE_WRITE, 100);
+	wr.flags |= CAIRN_WQE_FENCE;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 4);
+	post(&r, 1, CAIRN_WQE_FAA, 8);
+	sim_post_send(r.a, &wr);
+	post(&r, 1, CAIRN_WQE_WRITE, 100);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 4);
+	sim_end(r.s);
+}
+
+/* Bytes that the peer holds or is asked for. */
+static u64 bytes_out(const struct rig *r)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < r->s->n_sent; i++)
+		sum += r->s->sent[i].pkt.payload_len +
+		       (r->s->sent[i].pkt.op->kind == CAIRN_KIND_READ_REQ ?
+			r->s->sent[i].pkt.dma_len : 0);
+	return sum;
+}
+
+static void bytes_are_bounded(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
+				  CAIRN_WQE_READ };
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
+		for (k = 0; k < ARRAY_SIZE(ops); k++) {
+			struct rig r = silent(16, pmtus[i]);
+			u64 out;
+
+			post(&r, 30, ops[k], 60000);
+			out = bytes_out(&r);
+			ktap_ok(out <= WINDOW);
+			/* short READs are bounded by their number */
+			ktap_ok(out >= WINDOW / 5);
+			sim_end(r.s);
+		}
+	}
+}
+
+/* The last packet under way asks, or nobody would ever answer. */
+static void end_of_the_window_asks(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
+		struct rig r = silent(16, pmtus[i]);
+		struct cairn_sge sge[32];
+		struct sim_wr wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 60000);
+
+		for (wr.num_sge = 0; wr.num_sge < 32; wr.num_sge++)
+			sge[wr.num_sge] = sim_sge(r.ma, 0, 60000);
+		sim_post_send(r.a, &wr);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		ktap_ok(last_sent(r.a)->ack_req);
+		ktap_ok(bytes_out(&r) <= WINDOW);
+		sim_end(r.s);
+	}
+}
+
+/* A whole ring of one-unit requests can be under way. */
+static void the_whole_ring_leaves(void)
+{
+	struct rig r = silent(16, 1024);
+
+	post(&r, 128, CAIRN_WQE_WRITE, 8);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 128);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(agreed_reads_are_used),
+	KTAP(reads_hold_up_what_follows),
+	KTAP(fence_waits_for_reads_only),
+	KTAP(bytes_are_bounded),
+	KTAP(end_of_the_window_asks),
+	KTAP(the_whole_ring_leaves),
+};
+
+KTAP_MAIN(tests)
