@@ -18,6 +18,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>
+#include <linux/jhash.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
@@ -319,6 +320,22 @@ static void frame_fill(struct frame *f, const struct cairn_train *t,
 	memcpy(skb_transport_header(f->skb), &f->udp, sizeof(f->udp));
 }
 
+/*
+ * One transmit queue of the netdev for the flow, whichever CPU runs it: from
+ * two queues its packets would overtake each other.
+ */
+static void pin_flow(struct sk_buff *skb, const struct cairn_path *path)
+{
+	u32 hash = jhash_3words((__force u32)path->daddr.s6_addr32[3],
+				(__force u32)path->saddr.s6_addr32[3],
+				(__force u32)path->sport, 0);
+
+	__skb_set_sw_hash(skb, hash, true);
+#ifdef CONFIG_XPS
+	skb->sender_cpu = reciprocal_scale(hash, nr_cpu_ids) + 1;
+#endif
+}
+
 /* Hand over. Returns false when the train was lost on the way. */
 static bool frame_send(struct cairn_nic *nic, struct frame *f,
 		       const struct cairn_path *path, struct dst_entry *dst)
@@ -331,6 +348,7 @@ static bool frame_send(struct cairn_nic *nic, struct frame *f,
 	skb_dst_set_noref(skb, dst);
 	skb->dev = dst->dev;
 	skb->priority = rt_tos2priority(path->tos);
+	pin_flow(skb, path);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (path->ipv6)
 		err = ip6_local_out(net, NULL, skb);
