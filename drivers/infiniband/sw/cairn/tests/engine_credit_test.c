@@ -137,6 +137,35 @@ static void no_limit(void)
 	sim_end(r.s);
 }
 
+/* Every AETH that acknowledges tells credits, not only that of an ACK. */
+static void responses_tell_credits(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_READ, CAIRN_WQE_FAA };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig r = limited(1);
+		struct cairn_pkt pkt = {
+			.opcode = i ? CAIRN_BTH_ATOMIC_ACK :
+				      CAIRN_BTH_READ_RESP_ONLY,
+			.pkey = CAIRN_PKEY_DEFAULT,
+			.qpn = r.a->c.qpn,
+			.psn = cairn_psn_add(r.a->psn, 1),
+			.payload_len = i ? 0 : 8,
+			.syndrome = 5,		/* 6 messages */
+			.msn = 2,
+		};
+
+		post(&r, 1, ops[i], 8);
+		post(&r, 10, CAIRN_WQE_SEND, 10);
+		ktap_eq(sends(&r), 0);
+		sim_inject(r.a, &pkt, r.mb->mem);
+		sim_run(r.s, 10 * SIM_US);
+		ktap_eq(sends(&r), 6);
+		sim_end(r.s);
+	}
+}
+
 /* A peer that stops counting in the middle lifts the limit. */
 static void limit_is_lifted(void)
 {
@@ -191,6 +220,7 @@ static const struct ktap_test tests[] = {
 	KTAP(writes_and_reads_need_none),
 	KTAP(write_imm_needs_one),
 	KTAP(no_limit),
+	KTAP(responses_tell_credits),
 	KTAP(limit_is_lifted),
 	KTAP(limit_follows_the_msn),
 	KTAP(slow_receiver_is_not_flooded),

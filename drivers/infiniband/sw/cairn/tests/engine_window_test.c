@@ -10,7 +10,7 @@
 static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 
 /* The peer is silent: what leaves is what may be under way. */
-static struct rig silent(u8 max_rd_atomic, u16 pmtu)
+static struct rig silent_from(u64 seed, u8 max_rd_atomic, u16 pmtu)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct rig r;
@@ -18,9 +18,14 @@ static struct rig silent(u8 max_rd_atomic, u16 pmtu)
 	attrs.max_rd_atomic = max_rd_atomic;
 	attrs.timeout = 0;
 	attrs.pmtu = pmtu;
-	r = rig_with(1, &sim_rc, &attrs);
+	r = rig_with(seed, &sim_rc, &attrs);
 	r.s->dead[1] = true;
 	return r;
+}
+
+static struct rig silent(u8 max_rd_atomic, u16 pmtu)
+{
+	return silent_from(1, max_rd_atomic, pmtu);
 }
 
 static void post(struct rig *r, u32 n, u8 opcode, u32 len)
@@ -127,8 +132,9 @@ static void end_of_the_window_asks(void)
 {
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
-		struct rig r = silent(16, pmtus[i]);
+	/* from different PSNs */
+	for (i = 0; i < 100 && !ktap.failures; i++) {
+		struct rig r = silent_from(i, 16, pmtus[i % 5]);
 		struct cairn_sge sge[32];
 		struct sim_wr wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 60000);
 

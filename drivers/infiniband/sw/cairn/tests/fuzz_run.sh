@@ -17,8 +17,8 @@ if [ ! -x "$program" ]; then
 	exit 0
 fi
 mkdir -p "$corpus"
-log=$("$program" -max_total_time="$seconds" -max_len=4400 -timeout=5 \
-	-artifact_prefix="$corpus-failed-" -print_final_stats=1 "$corpus" 2>&1)
+log=$("$program" -max_total_time="$seconds" -max_len=4400 -len_control=0 \
+	-timeout=20 -artifact_prefix="$corpus-failed-" -print_final_stats=1 "$corpus" 2>&1)
 status=$?
 if [ $status = 0 ]; then
 	grep -E 'number_of_executed_units|new_units_added' <<<"$log" |
