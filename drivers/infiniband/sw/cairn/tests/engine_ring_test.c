@@ -232,6 +232,32 @@ static void bad_units(u8 units, u32 posted)
 	finish(&y);
 }
 
+/* The same WQE met by the flush, behind a good one. */
+static void bad_units_flushed(u8 units, u32 posted)
+{
+	struct bystander y = begin(units);
+	struct rig *r = &y.r;
+	union cairn_wqe_buf w = good_wqe(r);
+
+	sim_modify(r->a, CAIRN_QP_ERR);
+	sim_run(r->s, SIM_MS);
+	put(r->a, &w, 1);
+	w.send.units = units;
+	put(r->a, &w, posted);
+	sim_run(r->s, SIM_SEC);
+	expect_cqe(r->a, CAIRN_REQ, 0, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
+	finish(&y);
+}
+
+static void units_that_can_not_be_flushed(void)
+{
+	bad_units_flushed(0, 1);
+	bad_units_flushed(10, 10);
+	bad_units_flushed(255, 9);
+	bad_units_flushed(2, 1);
+}
+
 static void units_that_can_not_be(void)
 {
 	bad_units(0, 1);
@@ -606,6 +632,7 @@ static void max_sge_is_enforced(void)
 static const struct ktap_test tests[] = {
 	KTAP(bad_wqes_fail_in_their_turn),
 	KTAP(units_that_can_not_be),
+	KTAP(units_that_can_not_be_flushed),
 	KTAP(write_pointer_that_can_not_be),
 	KTAP(write_pointer_after_the_end),
 	KTAP(write_pointer_taken_back),
