@@ -305,6 +305,10 @@ static void pump(struct sim *s, void *arg)
 	}
 	if (any)
 		sim_doorbell(f->from);
+	/* whoever runs the engine may do so without a reason */
+	if (sim_chance(&s->rand, 200))
+		sim_turn(sim_chance(&s->rand, 500) ? f->from : f->to,
+			 sim_below(&s->rand, CAIRN_SIDES));
 	if (f->posted < f->wrs || f->recv_posted < f->recvs)
 		sim_at(s, s->now + 1 + sim_below(&s->rand, f->cfg.round_ns),
 		       pump, f);
