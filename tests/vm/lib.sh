@@ -234,7 +234,7 @@ lib_status() {
 
 # between two looks; a program of its own for that costs more in emulation
 exec {lib_never}<> <(:)
-nap() { read -rt 0.05 -u "$lib_never"; }
+nap() { read -rt 0.05 -u "$lib_never" || :; }
 
 # wait_for SECONDS CMD...: poll until CMD succeeds
 wait_for() {
@@ -250,8 +250,12 @@ wait_for() {
 # start a|b LOG 'COMMAND LINE': in the background, as a process group of its
 # own; its pid is left in $started
 start() {
+	local in=()
+
+	# no function in between: $! must be in the namespace (lib_listeners)
+	[ ! -e "/run/netns/$1" ] || in=(ip netns exec "$1")
 	set -m
-	lib_in "$1" bash -c "$3" >"$2" 2>&1 </dev/null &
+	"${in[@]}" bash -c "$3" >"$2" 2>&1 </dev/null &
 	started=$!
 	set +m
 	lib_groups+=("$started")
