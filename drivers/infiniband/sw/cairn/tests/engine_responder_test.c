@@ -577,15 +577,20 @@ static void too_many_outstanding_reads(void)
 
 static void no_reads_agreed(void)
 {
-	struct cairn_qp_attrs attrs = sim_attrs;
-	struct sim_qp_init init = sim_rc;
-	struct rig r;
+	static const struct req *const reqs[] = { &read_req, &faa };
+	u32 i;
 
-	attrs.max_dest_rd_atomic = 0;
-	r = alone_with(&attrs, &init);
-	get(&r, 0, read_req);
-	expect_aeth(&r, 0, 0, INVALID_REQ);
-	sim_end(r.s);
+	for (i = 0; i < ARRAY_SIZE(reqs); i++) {
+		struct cairn_qp_attrs attrs = sim_attrs;
+		struct rig r;
+
+		attrs.max_dest_rd_atomic = 0;
+		r = alone_with(&attrs, &sim_rc);
+		get(&r, 0, *reqs[i]);
+		expect_aeth(&r, 0, 0, INVALID_REQ);
+		ktap_eq(r.b->atomics, 0);
+		sim_end(r.s);
+	}
 }
 
 /* Responses come in PSN order, and the ACK of what follows after them. */
