@@ -125,9 +125,9 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 			    w->rkey, w->imm_or_key);
 }
 
-u16 port_grh(const struct cairn_pkt *pkt, u8 *grh)
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
-	return cairn_net_grh(pkt, grh);
+	return cairn_net_grh(pkt, grh, vlan);
 }
 
 u32 port_sq_tail(struct cairn_qpc *q)

@@ -116,8 +116,9 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
 
 /* Write the 40 bytes that UD receives show before the payload (IPv6 header,
  * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.
+ * @vlan: the VLAN id, with CAIRN_CQE_VLAN.
  */
-u16 port_grh(const struct cairn_pkt *pkt, u8 *grh);
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
 
 /* Newest send write pointer (units), read once from the shared page. */
 u32 port_sq_tail(struct cairn_qpc *q);

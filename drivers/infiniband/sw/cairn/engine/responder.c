@@ -97,9 +97,11 @@ static void complete_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		}
 		if (pkt->op->hdrs & CAIRN_HDR_DETH) {
 			u8 grh[CAIRN_GRH_LEN];
+			u16 vlan = 0;
 
 			cqe.src_qp = pkt->src_qpn;
-			cqe.flags |= CAIRN_CQE_GRH | port_grh(pkt, grh);
+			cqe.flags |= CAIRN_CQE_GRH | port_grh(pkt, grh, &vlan);
+			cqe.vlan = vlan;
 		}
 		if (pkt->solicited)
 			cqe.flags |= CAIRN_CQE_SOLICITED;
@@ -450,6 +452,7 @@ static void rx_ud(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	struct cairn_responder *p = &q->resp;
 	u8 grh[CAIRN_GRH_LEN];
 	struct cairn_span to;
+	u16 vlan;
 
 	if (pkt->qkey != q->attrs.qkey) {
 		port_count(q, CAIRN_CTR_RX_QKEY_ERRORS, 1);
@@ -470,7 +473,7 @@ static void rx_ud(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		.num_sge = p->rwqe.recv.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
-	port_grh(pkt, grh);
+	port_grh(pkt, grh, &vlan);
 	if (port_place_bytes(q, &to, grh, CAIRN_GRH_LEN)) {
 		recv_failed(q, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;

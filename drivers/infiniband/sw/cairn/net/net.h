@@ -79,13 +79,12 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
  * cairn_net_grh() - the 40 bytes before a UD payload
  * @pkt: a received packet, its cookie an sk_buff
  * @grh: filled with the IPv6 header, or 20 zero bytes and the IPv4 header
+ * @vlan: set to the id of the VLAN that the packet came by, if it did
  *
- * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4.
+ * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4, CAIRN_CQE_VLAN for a
+ * VLAN.
  */
-u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh);
-
-/* The VLAN id that a received packet came with, or a negative number. */
-int cairn_net_vlan(const struct cairn_pkt *pkt);
+u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
 
 /**
  * cairn_net_copy_payload() - copy payload of a received packet

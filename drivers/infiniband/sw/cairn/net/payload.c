@@ -14,28 +14,26 @@ static struct sk_buff *skb_of(const struct cairn_pkt *pkt)
 	return (struct sk_buff *)pkt->cookie;
 }
 
-u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh)
+u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
 	struct sk_buff *skb = skb_of(pkt);
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	u32 len = CAIRN_GRH_LEN, skip = 0;
 	u16 flags = CAIRN_CQE_GRH;
 
-	if (!cairn_rx_cb(skb)->ipv6) {
+	if (!cb->ipv6) {
 		skip = CAIRN_GRH_LEN - sizeof(struct iphdr);
 		len = sizeof(struct iphdr);
 		flags |= CAIRN_CQE_IPV4;
+	}
+	if (cb->vlan != CAIRN_NO_VLAN) {
+		*vlan = cb->vlan;
+		flags |= CAIRN_CQE_VLAN;
 	}
 	memset(grh, 0, skip);
 	if (skb_copy_bits(skb, skb_network_offset(skb), grh + skip, len))
 		memset(grh + skip, 0, len);
 	return flags;
-}
-
-int cairn_net_vlan(const struct cairn_pkt *pkt)
-{
-	u16 vlan = cairn_rx_cb(skb_of(pkt))->vlan;
-
-	return vlan == CAIRN_NO_VLAN ? -1 : vlan;
 }
 
 void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,

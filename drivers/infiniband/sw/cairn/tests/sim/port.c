@@ -100,7 +100,7 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	return 0;
 }
 
-u16 port_grh(const struct cairn_pkt *pkt, u8 *grh)
+u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
 	memset(grh, 0xee, 20);
 	memcpy(grh + 20, sim_pkt_ip(pkt), 20);
