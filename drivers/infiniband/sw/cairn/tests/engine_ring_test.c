@@ -23,6 +23,8 @@ static struct bystander begin(u64 seed)
 	y.f = flow_new(c, d, &cfg);
 	flow_random(y.f);
 	y.r.a->hostile = true;
+	/* nonsense may be a SEND that nobody has posted a receive for */
+	y.r.a->c.attrs.rnr_retry = 3;
 	y.r.s->record = false;
 	return y;
 }
