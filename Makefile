@@ -22,7 +22,7 @@ T ?= *
 SHELL := /bin/bash
 
 USERSPACE := $(wildcard userspace/Makefile)
-userspace-make = $(MAKE) --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
+userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers kernel-doc shellcheck hosttest vmtest-programs \
