@@ -45,6 +45,8 @@ extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
 
 /**
  * cairn_send_wqe_check() - is a private copy of a send WQE acceptable?
+ * @q: the QP, for its limits
+ * @w: the copy, all of its units
  * @length: the message length in bytes
  *
  * Returns 0 or an enum cairn_cqe_status.

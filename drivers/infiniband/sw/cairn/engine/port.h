@@ -75,6 +75,9 @@ enum cairn_async {
 
 /**
  * port_emit() - send a train
+ * @q: the QP
+ * @side: which of its sides sends, hence which path
+ * @t: the train
  *
  * Resolves the payload's keys, copies, adds ICRCs and sends. Returns 0 when
  * the packets left or were lost on the way (a full qdisc, no route yet: loss),
@@ -131,6 +134,7 @@ void port_sq_release(struct cairn_qpc *q, u32 idx);
 
 /**
  * port_rq_take() - consume the next posted receive (of the RQ or the SRQ)
+ * @q: the QP
  * @buf: room for CAIRN_MAX_WQE_UNITS units
  *
  * Returns the number of units copied, 0 when none is posted, -EINVAL when the

@@ -170,6 +170,7 @@ struct cairn_budget {
 
 /**
  * cairn_qpc_init() - set up in RESET
+ * @q: the QP
  *
  * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
  * max_msg, req.swr and swr_mask (at least as many records as WQEs may be
@@ -179,6 +180,7 @@ void cairn_qpc_init(struct cairn_qpc *q);
 
 /**
  * cairn_qpc_reset() - back to RESET: forgets all work, posts no completions
+ * @q: the QP
  * @sq_idx: the send write pointer; everything before it is dropped
  *
  * Caller holds both locks.
@@ -199,6 +201,9 @@ void cairn_qpc_fail(struct cairn_qpc *q);
 
 /**
  * cairn_req_run() - send, complete and flush as far as possible
+ * @q: the QP
+ * @now: CLOCK_MONOTONIC, ns
+ * @b: what may be sent; decreased
  *
  * Requester lock held. Returns true when work is left that waits for nothing
  * but another turn.

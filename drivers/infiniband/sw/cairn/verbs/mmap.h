@@ -13,6 +13,7 @@ struct cairn_mmap {
 
 /**
  * cairn_mmap_create() - allocate memory and its mmap(2) offset
+ * @ibuc: the owner
  * @bytes: rounded up to pages
  * @writable: the process may map it for writing
  *

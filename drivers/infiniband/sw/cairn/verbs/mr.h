@@ -17,6 +17,7 @@ static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 
 /**
  * cairn_mr_reg() - make what map_mr_sg mapped reachable (REG_MR)
+ * @dev: the device of the queue pair
  * @ibmr: of alloc_mr, not registered now
  * @key: its key, the low byte chosen anew by the consumer
  * @access: IB_ACCESS_*
@@ -28,6 +29,7 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
 
 /**
  * cairn_mr_invalidate() - end a fast registration
+ * @dev: the device of the queue pair
  * @pd: of the queue pair that asks
  * @key: the whole key
  *

@@ -38,6 +38,7 @@ int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride);
 
 /**
  * cairn_queue_free() - undo either init
+ * @q: the queue
  *
  * Nobody uses the queue any more. The process may still have it mapped; the
  * pages live until it unmaps them. Harmless on a zeroed queue. Process

@@ -245,6 +245,8 @@ void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
 
 /**
  * cairn_path_from_ah() - the way to the peer that @attr names
+ * @dev: the device that sends
+ * @attr: address vector with a source GID of @dev
  * @flow_label: for the UDP source port when @attr has none, 20 bits, e.g.
  *	rdma_calc_flow_label(qpn, dqpn)
  * @path: overwritten; holds no route
