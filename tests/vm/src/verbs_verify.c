@@ -290,9 +290,11 @@ static void check_side(struct flow *f, unsigned int s, bool remote)
 		wrong(f, s, remote ? "remote margin" : "local margin", bad);
 	if (!is_atomic(sl->op)) {
 		bad = vt_check(p + off, sl->len, sl->seed);
-		if (bad >= 0)
-			wrong(f, s, remote ? "remote data" : "local data", bad);
-		return;
+		if (bad < 0)
+			return;
+		vt_say("found %02x there%s", p[off + bad],
+		       p[off + bad] == WIPED ? ", nothing came" : "");
+		wrong(f, s, remote ? "remote data" : "local data", bad);
 	}
 	want = sl->old;
 	if (remote && sl->op == OP_FAA)
