@@ -54,6 +54,7 @@ void cairn_req_set_psn(struct cairn_qpc *q, u32 psn)
 void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn)
 {
 	q->resp.epsn = psn & CAIRN_24BIT_MASK;
+	q->resp.done_psn = cairn_psn_add(psn, CAIRN_24BIT_MASK);
 }
 
 void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state)

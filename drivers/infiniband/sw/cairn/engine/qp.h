@@ -132,6 +132,10 @@ struct cairn_responder {
 	bool comm_est;		/* reported */
 	bool last_wqe;		/* LAST_WQE_REACHED reported */
 	bool rwqe_valid;	/* rwqe is consumed and not yet completed */
+	u32 ack_psn;		/* what ack_due is about */
+	u32 done_psn;		/* last SEND or WRITE packet executed */
+	u32 rd_psn;		/* last PSN of the latest READ or atomic */
+	bool rd_any;		/* there was one */
 	u8 nak;			/* AETH syndrome */
 	u32 nak_psn;
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */

@@ -378,13 +378,51 @@ static bool execute(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return false;
 }
 
+/* An ACK is due for @psn, unless a later one is already. */
+static void owe_ack(struct cairn_responder *p, u32 psn)
+{
+	if (!p->ack_due || cairn_psn_diff(psn, p->ack_psn) > 0)
+		p->ack_psn = psn;
+	p->ack_due = true;
+}
+
+/*
+ * A duplicate SEND or WRITE is answered with the latest SEND or WRITE, but not
+ * past a READ or atomic whose response may be lost: an ACK with their PSN, or
+ * for them, must not exist (requesters take it for the response).
+ */
+static void ack_duplicate(struct cairn_responder *p, u32 psn)
+{
+	if (p->rd_any && cairn_psn_diff(p->rd_psn, psn) > 0)
+		owe_ack(p, psn);
+	else
+		owe_ack(p, p->done_psn);
+}
+
+/* Note what was executed; a READ's or atomic's response acknowledges all
+ * before it.
+ */
+static void executed(struct cairn_responder *p, const struct cairn_pkt *pkt)
+{
+	p->epsn = cairn_psn_add(p->epsn, 1);
+	if (pkt->op->flags & CAIRN_OP_PAYLOAD) {
+		p->done_psn = pkt->psn;
+		if (pkt->ack_req)
+			owe_ack(p, pkt->psn);
+	} else {
+		p->rd_psn = cairn_psn_add(p->epsn, CAIRN_24BIT_MASK);
+		p->rd_any = true;
+		p->ack_due = false;
+	}
+}
+
 static void duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	port_count(q, CAIRN_CTR_DUPLICATE_REQUEST, 1);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_SEND:
 	case CAIRN_KIND_WRITE:
-		q->resp.ack_due = true;
+		ack_duplicate(&q->resp, pkt->psn);
 		break;
 	case CAIRN_KIND_READ_REQ:
 	case CAIRN_KIND_ATOMIC_REQ:
@@ -418,11 +456,8 @@ static void rx_rc(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		invalid(q, pkt);
 		return;
 	}
-	if (!execute(q, pkt))
-		return;
-	p->epsn = cairn_psn_add(p->epsn, 1);
-	if (pkt->ack_req && pkt->op->flags & CAIRN_OP_PAYLOAD)
-		p->ack_due = true;
+	if (execute(q, pkt))
+		executed(p, pkt);
 }
 
 /* UC (IBTA 9.8.2): a gap costs the message, the next FIRST starts afresh. */
@@ -549,8 +584,7 @@ static void send_ack(struct cairn_qpc *q)
 
 	p->ack_due = false;
 	port_count(q, CAIRN_CTR_ACKS_SENT, 1);
-	emit_aeth(q, cairn_psn_add(p->epsn, CAIRN_24BIT_MASK),
-		  cairn_resp_ack_syndrome(q));
+	emit_aeth(q, p->ack_psn, cairn_resp_ack_syndrome(q));
 }
 
 /* ERR: every receive that is or will be posted is flushed. */

@@ -324,6 +324,19 @@ static void on_request(struct flow *f, const struct cairn_pkt *pkt)
 		sim_fail(f->s, "PSN %u leaves again, acknowledged", rel);
 }
 
+/* An ACK that names a READ or atomic would pass for its response. */
+static void check_ack(struct flow *f, const struct cairn_pkt *pkt)
+{
+	struct flow_wr *wr;
+
+	if (pkt->opcode != CAIRN_BTH_ACK ||
+	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
+		return;
+	wr = wr_of(f, pkt->psn);
+	if (wr && reads(wr))
+		sim_fail(f->s, "ACK with PSN %u of a READ or atomic", pkt->psn);
+}
+
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
@@ -331,6 +344,8 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 
 	if (f && side == CAIRN_REQ)
 		on_request(f, pkt);
+	if (qp->flow[CAIRN_RESP] && side == CAIRN_RESP)
+		check_ack(qp->flow[CAIRN_RESP], pkt);
 	return SIM_PASS;
 }
 
