@@ -192,6 +192,30 @@ static void limit_follows_the_msn(void)
 	sim_end(r.s);
 }
 
+/* A READ in several requests takes as many message numbers. */
+static void long_reads_are_counted(void)
+{
+	for_seeds(seed, 10) {
+		struct pair p = pair_new(seed, &sim_rc, 1024);
+		struct flow_cfg cfg = flow_default;
+		struct flow *f;
+		u32 i;
+
+		cfg.max_len = 1 << 20;
+		cfg.area = 1 << 20;
+		cfg.recv_ahead = 2;
+		cfg.round_ns = 50000;
+		f = flow_new(p.a, p.b, &cfg);
+		for (i = 0; i < 3; i++)
+			flow_add(f, CAIRN_WQE_READ, 900000);
+		for (i = 0; i < 30; i++)
+			flow_add(f, CAIRN_WQE_SEND, 100)->flags |=
+				CAIRN_WQE_SIGNALED;
+		flow_run(&f, 1);
+		sim_end(p.s);
+	}
+}
+
 /* With few receives but a good network nothing is ever refused for long. */
 static void slow_receiver_is_not_flooded(void)
 {
@@ -223,6 +247,7 @@ static const struct ktap_test tests[] = {
 	KTAP(responses_tell_credits),
 	KTAP(limit_is_lifted),
 	KTAP(limit_follows_the_msn),
+	KTAP(long_reads_are_counted),
 	KTAP(slow_receiver_is_not_flooded),
 };
 

@@ -260,6 +260,20 @@ static void gap_is_reported_once(void)
 	sim_end(r.s);
 }
 
+/* Closed before the end of the train: there is nothing to report. */
+static void gap_closed_in_time(void)
+{
+	struct rig r = alone();
+
+	part(&r, 0, write_only);
+	part(&r, 2, write_only);
+	part(&r, 1, write_only);
+	sim_turn(r.b, CAIRN_RESP);
+	ktap_eq(r.s->n_sent, 1);
+	expect_aeth(&r, 0, 1, ACKED);
+	sim_end(r.s);
+}
+
 /* Far ahead, and far behind: half the ring either way. */
 static void far_psns(void)
 {
@@ -727,6 +741,7 @@ static void solicited_messages(void)
 static const struct ktap_test tests[] = {
 	KTAP(invalid_sequences),
 	KTAP(gap_is_reported_once),
+	KTAP(gap_closed_in_time),
 	KTAP(far_psns),
 	KTAP(one_ack_for_a_train),
 	KTAP(no_ack_unless_asked),

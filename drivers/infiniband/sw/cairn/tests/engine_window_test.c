@@ -148,6 +148,26 @@ static void end_of_the_window_asks(void)
 	}
 }
 
+/* One long READ fills the window exactly, in whole requests. */
+static void long_read_fills_the_window(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
+		struct rig r = silent(16, pmtus[i]);
+		struct cairn_sge sge[32];
+		struct sim_wr wr = rig_wr(&r, sge, CAIRN_WQE_READ, 60000);
+
+		for (wr.num_sge = 0; wr.num_sge < 32; wr.num_sge++)
+			sge[wr.num_sge] = sim_sge(r.ma, 0, 60000);
+		sim_post_send(r.a, &wr);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		ktap_eq(bytes_out(&r), min(WINDOW, 512 * pmtus[i]));
+		ktap_eq(reads(&r), 2);
+		sim_end(r.s);
+	}
+}
+
 /* A whole ring of one-unit requests can be under way. */
 static void the_whole_ring_leaves(void)
 {
@@ -164,6 +184,7 @@ static const struct ktap_test tests[] = {
 	KTAP(fence_waits_for_reads_only),
 	KTAP(bytes_are_bounded),
 	KTAP(end_of_the_window_asks),
+	KTAP(long_read_fills_the_window),
 	KTAP(the_whole_ring_leaves),
 };
 

@@ -303,6 +303,9 @@ static void check_train(struct sim_qp *qp, const struct cairn_train *t)
 	    (cairn_opcodes[t->mid_opcode].hdr_len != op->hdr_len ||
 	     cairn_opcodes[t->last_opcode].hdr_len != op->hdr_len))
 		sim_fail(s, "train with headers of different length");
+	if (t->first.payload_len != (t->count > 1 ? t->seg : t->length))
+		sim_fail(s, "first of %u packets has %u bytes of %u", t->count,
+			 t->first.payload_len, t->length);
 	if (t->seg > pmtu)
 		sim_fail(s, "segment of %u bytes, PMTU %u", t->seg, pmtu);
 	if (t->count > 1 && (t->length <= t->seg * (t->count - 1u) ||
