@@ -377,6 +377,37 @@ static void duplicates_are_acknowledged_again(void)
 	sim_end(r.s);
 }
 
+/* Some requesters take an ACK with a READ's PSN for its response. */
+static void acks_stop_at_reads(void)
+{
+	struct rig r = alone();
+	u32 from;
+
+	get(&r, 0, write_only);
+	get(&r, 1, write_only);
+	get(&r, 2, read_req);
+	get(&r, 0, write_only);
+	ktap_ok(cairn_psn_diff(last_sent(r.b)->psn,
+			       cairn_psn_add(r.a->psn, 1)) <= 0);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ACK);
+	get(&r, 5, faa);
+	get(&r, 6, write_only);
+	from = r.s->n_sent;
+	get(&r, 1, write_only);
+	expect_aeth(&r, from, 1, ACKED);
+	from = r.s->n_sent;
+	get(&r, 6, write_only);
+	expect_aeth(&r, from, 6, ACKED);
+	/* a response acknowledges what came before it in the train */
+	from = r.s->n_sent;
+	part(&r, 7, write_only);
+	part(&r, 8, faa);
+	sim_turn(r.b, CAIRN_RESP);
+	ktap_eq(r.s->n_sent, from + 1);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
+	sim_end(r.s);
+}
+
 /* Credits count the posted receives, encoded as IBTA table 42 says. */
 static void credits_are_told(void)
 {
@@ -747,6 +778,7 @@ static const struct ktap_test tests[] = {
 	KTAP(no_ack_unless_asked),
 	KTAP(ack_in_the_middle_of_a_message),
 	KTAP(duplicates_are_acknowledged_again),
+	KTAP(acks_stop_at_reads),
 	KTAP(credits_are_told),
 	KTAP(no_credits_with_an_srq),
 	KTAP(read_takes_a_psn_per_response),
