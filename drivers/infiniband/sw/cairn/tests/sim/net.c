@@ -2,8 +2,9 @@
 /*
  * The network: real bytes with IPv4 and UDP headers and ICRC. A train travels
  * as one batch; what the faults do to single packets, and random cuts, break
- * it up. A packet is never lost for ever: the fourth attempt arrives, so that
- * a run out of retries is the engine's fault and not bad luck.
+ * it up. A packet is lost three times at most, a request and its answer together
+ * less often than a requester tries, so that a run out of retries is the engine's
+ * fault and not bad luck.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -218,12 +219,7 @@ static bool hurt(struct sim_qp *qp, enum cairn_side_id side,
 
 	if (!sim_chance(&qp->s->rand, rate))
 		return false;
-	if (*losses >= MAX_LOSSES) {
-		*losses = 0;
-		return false;
-	}
-	++*losses;
-	return true;
+	return *losses < MAX_LOSSES && ++*losses;
 }
 
 struct departure {
