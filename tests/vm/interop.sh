@@ -49,20 +49,16 @@ for PAIR_SERVER in b a; do
 	perftest write_bw -s 8192 -n 50 -R
 done
 
-# A packet scheduler lets packets of one flow be received on several CPUs, and
-# overtake each other there. rxe does not survive that: an ACK that comes after
-# the first response packet of the READ behind it ends the READ with success and
-# without its data (and a WARN). So one CPU receives.
-one_receiver() {
-	"$1" sh -c "echo 1 >/sys/class/net/$2/queues/rx-0/rps_cpus"
-}
-
+# No READs here, rxe does not survive their loss. As requester it takes an ACK that
+# was overtaken by the first response packet of the READ behind it (which a packet
+# scheduler on two CPUs brings about) for the end of that READ, without data and with a
+# WARN. As responder it forgets the MR of a repeated READ when one of length zero
+# came after it, and drops repeated ones for good.
 if modprobe sch_netem; then
-	one_receiver in_a "$IF_A"
-	one_receiver in_b "$IF_B"
 	in_a tc qdisc replace dev "$IF_A" root netem loss 1%
 	in_b tc qdisc replace dev "$IF_B" root netem loss 1%
-	run_ok "RC over 1 % loss" verbs_verify -T 8 -w 60 -s 8000
+	run_ok "RC over 1 % loss" verbs_verify -T 5 -w 60 -s 8000 \
+		-o send,send_imm,write,write_imm,cas,faa
 	in_a tc qdisc del dev "$IF_A" root
 	in_b tc qdisc del dev "$IF_B" root
 else
