@@ -26,7 +26,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest vm test demo $(addprefix module-,$(SERIES))
+	vmtest vm test stress demo $(addprefix module-,$(SERIES))
 
 all: modules userspace
 
@@ -41,6 +41,7 @@ help:
 	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
+	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
 	@echo 'make clean          remove build/'
@@ -114,6 +115,16 @@ vm: all
 
 test:
 	@scripts/test/all
+
+# what "make test" does a bounded run of, in full length
+stress: export CAIRN_SOAK := 1
+stress: export CAIRN_TIMEOUT_SCALE := 20
+stress: all vmtest-programs
+	@env -u BUILD SEEDS=20000 $(MAKE) --no-print-directory \
+		-C drivers/infiniband/sw/cairn/tests test ONLY=engine_sim
+	@env -u BUILD $(MAKE) --no-print-directory \
+		-C drivers/infiniband/sw/cairn/tests fuzz FUZZ_SECONDS=1800
+	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
 
 demo: all
 	@scripts/demo.sh
