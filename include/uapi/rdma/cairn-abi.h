@@ -93,7 +93,8 @@ enum cairn_wqe_flags {
 	CAIRN_WQE_SOLICITED = 1 << 1,
 	CAIRN_WQE_FENCE = 1 << 2,
 	CAIRN_WQE_INLINE = 1 << 3,
-	CAIRN_WQE_FLAGS = (1 << 4) - 1
+	CAIRN_WQE_EARLY = 1 << 4,	/* WRITE_PERSIST: early completion mode */
+	CAIRN_WQE_FLAGS = (1 << 5) - 1
 };
 
 struct cairn_sge {
@@ -165,6 +166,14 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_WRITE_PERSIST = 8,
 	CAIRN_CQE_RECV = 16,
 	CAIRN_CQE_RECV_IMM = 17,	/* RDMA WRITE with immediate */
+	/* Target, host flush: make [persist_va, persist_va + byte_len) durable
+	 * and release persist_token. psn and qpn name the message.
+	 */
+	CAIRN_CQE_RECV_PERSIST = 18,
+	/* Initiator, early completion mode: the WRITE_PERSIST whose last packet
+	 * has this psn, and that wrote persist_va, is durable; byte_len is 0.
+	 */
+	CAIRN_CQE_RECV_DURABLE = 19,
 };
 
 enum cairn_cqe_flags {
@@ -261,6 +270,30 @@ struct cairn_create_ah_resp {
 	__u32 reserved;
 };
 
+/*
+ * How a memory region becomes durable; none: it does not. NIC and HOST exclude
+ * each other. EMULATED goes with NIC and accepts ordinary memory: for
+ * development, nothing survives a power failure.
+ */
+enum cairn_mr_flags {
+	CAIRN_MR_PERSIST_NIC = 1 << 0,		/* the device writes back */
+	CAIRN_MR_PERSIST_HOST = 1 << 1,		/* the application does */
+	CAIRN_MR_PERSIST_EMULATED = 1 << 2,
+	CAIRN_MR_FLAGS = (1 << 3) - 1
+};
+
+/* Tail of REG_MR: absent, or all of it. Without it the flags are zero. */
+struct cairn_reg_mr_req {
+	__u32 flags;		/* enum cairn_mr_flags */
+	__u32 reserved;
+};
+
+/* Written when the request has a tail. */
+struct cairn_reg_mr_resp {
+	__u32 flags;		/* as accepted */
+	__u32 reserved;
+};
+
 /* Driver methods on RDMA_VERBS_IOCTL; ids are in the driver namespace 1<<12. */
 enum cairn_objects {
 	CAIRN_OBJECT_DEVICE = (1U << 12),
@@ -268,6 +301,8 @@ enum cairn_objects {
 
 enum cairn_device_methods {
 	CAIRN_METHOD_DOORBELL = (1U << 12),
+	CAIRN_METHOD_PERSIST_DONE,
+	CAIRN_METHOD_QUERY_DEVICE,
 };
 
 /* Input: struct cairn_doorbell, inlined in the attribute. */
@@ -280,6 +315,46 @@ struct cairn_doorbell {
 	__u32 index;		/* write pointer, units */
 };
 
+/*
+ * Host flush: the range of one CAIRN_CQE_RECV_PERSIST is durable, or will not
+ * be. ENOENT: no such token is outstanding in this context (unknown, used,
+ * late, of another process). Input: struct cairn_persist_done.
+ */
+enum cairn_persist_done_attrs {
+	CAIRN_ATTR_PERSIST_DONE = (1U << 12),
+};
+
+struct cairn_persist_done {
+	__aligned_u64 token;
+	__u32 status;		/* 0: durable, else an errno: failed */
+	__u32 reserved;
+};
+
+/* Output: struct cairn_device_caps, as much of it as the caller has room for. */
+enum cairn_query_device_attrs {
+	CAIRN_ATTR_QUERY_DEVICE_CAPS = (1U << 12),
+};
+
+enum cairn_persist_domains {
+	CAIRN_DOMAIN_PMEM = 1 << 0,	/* persistent memory, NIC flush */
+	CAIRN_DOMAIN_HOST = 1 << 1,	/* any memory, host flush */
+	CAIRN_DOMAIN_EMULATED = 1 << 2,	/* ordinary memory, NIC flush */
+};
+
+enum cairn_persist_modes {
+	CAIRN_PERSIST_MODE_DEFAULT = 1 << 0,	/* the WR completes at durability */
+	CAIRN_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRN_WQE_EARLY */
+};
+
+struct cairn_device_caps {
+	__u32 persist_domains;		/* enum cairn_persist_domains */
+	__u32 persist_modes;		/* enum cairn_persist_modes */
+	__u32 persist_atomic_unit;	/* aligned bytes that do not tear */
+	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
+	__aligned_u64 max_msg;		/* bytes */
+	__u32 reserved[10];
+};
+
 #ifndef __cplusplus
 #define CAIRN_ABI_ASSERT(e) _Static_assert(e, #e)
 CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_dev) == 64);
@@ -290,6 +365,10 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_recv_wqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 48);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_device_caps) == 64);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, remote_addr) == 16);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, inline_len) == 28);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, sge) ==
@@ -298,7 +377,11 @@ CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_recv_wqe, sge) ==
 		 CAIRN_RECV_SGE_OFFSET);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, opcode) == 24);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, timestamp) == 32);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, persist_va) == 40);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, persist_token) == 48);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_cqe, psn) == 56);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_persist_done, status) == 8);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_device_caps, max_msg) == 16);
 #endif
 
 #endif /* _UAPI_RDMA_CAIRN_ABI_H */

@@ -132,6 +132,8 @@ u8 cairn_send_wqe_check(const struct cairn_qpc *q,
 	*length = 0;
 	if (w->opcode >= CAIRN_WQE_OPCODES || w->flags & ~CAIRN_WQE_FLAGS)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
+	if (w->flags & CAIRN_WQE_EARLY && w->opcode != CAIRN_WQE_WRITE_PERSIST)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
 	op = &cairn_wqe_ops[w->opcode];
 	if (!(op->transports & 1 << q->transport))
 		return CAIRN_CQE_LOC_QP_OP_ERR;
