@@ -31,7 +31,7 @@ packages=(
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl nvme-cli iperf3
 	# documentation and graphs
-	gnuplot-nox python3-docutils
+	gnuplot-nox python3-docutils man-db
 )
 
 check_only=0

@@ -583,12 +583,13 @@ int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 
 struct ibv_context *fake_open(void)
 {
-	static struct ibv_device device;
+	static struct verbs_device device;
 	struct verbs_context *vctx;
 
 	if (!fake.memory)
 		fake_reset();
-	vctx = fake.dev_ops->alloc_context(&device, fake.fd, NULL);
+	device.ops = fake.dev_ops;
+	vctx = fake.dev_ops->alloc_context(&device.device, fake.fd, NULL);
 	return vctx ? &vctx->context : NULL;
 }
 

@@ -8,6 +8,7 @@ set -u
 
 dir=$1
 helpers=$2
+source=$(cd "$(dirname "$0")/.." && pwd)
 n=0
 failed=0
 export LC_ALL=C
@@ -32,12 +33,36 @@ one_file() {
 	[ -f "$dir/libcairn.so.1.0.0" ] && [ ! -L "$dir/libcairn.so.1.0.0" ]
 }
 
-# nothing but the version node
+# the calls that cairndv.h declares
+declared() {
+	grep -oE '\bcairndv_[a-z_]+\(' "$source/providers/cairn/cairndv.h" | tr -d '(' | sort -u
+}
+
+# these, all in a version node, and nothing else
 exports() {
 	local out
 
-	out=$(nm -D --defined-only "$dir/libcairn.so" | awk '{ print $2, $3 }')
-	[ "$out" = "A CAIRN_1.0" ] || { sed 's/^/# /' <<<"$out"; return 1; }
+	out=$(nm -D --defined-only "$dir/libcairn.so" |
+		awk '$2 == "T" && $3 ~ /@@CAIRN_1\.[0-9]+$/ { sub(/@.*/, "", $3); print $3; next }
+		     $2 != "A" { print "unexpected", $0 }' | sort)
+	[ "$out" = "$(declared)" ] || { diff <(declared) - <<<"$out" | sed 's/^/# /'; return 1; }
+}
+
+# a page for each call, that the formatter has no complaint about
+manual() {
+	local page out bad=0
+
+	for page in $(declared); do
+		[ -f "$source/man/$page.3" ] || { echo "# no man page: $page"; bad=1; }
+		grep -qw "$page (3)" "$source/man/cairndv.7" ||
+			{ echo "# not in cairndv.7: $page"; bad=1; }
+	done
+	for page in "$source"/man/*.[0-9]; do
+		out=$(MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+		[ -z "$out" ] || { echo "# $out"; bad=1; }
+		grep -qE '^\.SH NAME$' "$page" || { echo "# no NAME: $page"; bad=1; }
+	done
+	return $bad
 }
 
 soname() {
@@ -83,6 +108,23 @@ refuses() {
 	return 1
 }
 
+# what an application does: pkg-config, compile as C and C++, run
+links_against() {
+	local root=$1 flags lang
+
+	flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+		PKG_CONFIG_PATH=$(dirname "$(find "$root" -name libcairn.pc)") \
+		pkg-config --cflags --libs libcairn) || return 1
+	for lang in c c++; do
+		# shellcheck disable=SC2086
+		echo '#include <infiniband/cairndv.h>
+		      int main(void) { return cairndv_is_supported(NULL); }' |
+			g++ -x "$lang" -Wall -Wextra -Werror -o "$root/app" - $flags -libverbs || return 1
+		LD_LIBRARY_PATH=$(dirname "$(find "$root" -name libcairn.so.1)") "$root/app" || return 1
+	done
+	rm "$root/app"
+}
+
 finds_plugin() {
 	local root=$helpers/root lib
 
@@ -92,7 +134,9 @@ finds_plugin() {
 	[ "$lib/libibverbs/libcairn-rdmav34.so" -ef "$lib/libcairn.so.1.0.0" ] &&
 		[ "$lib/libcairn.so" -ef "$lib/libcairn.so.1.0.0" ] &&
 		grep -qx 'driver cairn' "$root/etc/libibverbs.d/cairn.driver" &&
-		[ -f "$root/usr/include/rdma/cairn-abi.h" ] || return 1
+		[ -f "$root/usr/include/rdma/cairn-abi.h" ] &&
+		[ -f "$root/usr/share/man/man3/cairndv_query_qp.3" ] || return 1
+	links_against "$root" || return 1
 	# only links that stay valid where the tree ends up
 	! find "$root" -lname '/*' | grep -q . || return 1
 	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" uninstall >/dev/null || return 1
@@ -102,6 +146,7 @@ finds_plugin() {
 echo "KTAP version 1"
 one_file; result $? one_file
 exports; result $? exports
+manual; result $? manual
 soname; result $? soname
 needed; result $? needed
 private_version; result $? private_version

@@ -166,6 +166,14 @@ static const struct verbs_device_ops cairn_dev_ops = {
 	.uninit_device = cairn_uninit_device,
 };
 
+bool cairn_device_is(const struct ibv_device *device)
+{
+	const struct verbs_device *vdev =
+		cairn_container_of(device, struct verbs_device, device);
+
+	return vdev->ops == &cairn_dev_ops;
+}
+
 __attribute__((constructor)) static void cairn_register(void)
 {
 	if (cairn_library_fits())

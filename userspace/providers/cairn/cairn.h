@@ -34,6 +34,8 @@ static inline struct cairn_context *to_cctx(struct ibv_context *ctx)
 	return cairn_container_of(ctx, struct cairn_context, vctx.context);
 }
 
+/* cairn.c */
+bool cairn_device_is(const struct ibv_device *device);
 /* Maps device memory; NULL with errno set on failure. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Direct verbs that look at objects; see cairndv.h for how to add one. */
+#include <errno.h>
+#include <string.h>
+
+#include "dv.h"
+#include "qp.h"
+
+bool cairndv_is_supported(struct ibv_device *device)
+{
+	return device && cairn_device_is(device);
+}
+
+static void query_queue(const struct cairn_queue *queue,
+			struct cairndv_queue_attr *attr)
+{
+	const struct cairn_ring *ring = &queue->ring;
+
+	if (!ring->units)
+		return;
+	/* The device never passes us, so in this order used is not negative. */
+	attr->used = cairn_ring_load(&ring->dev->index);
+	attr->used = cairn_ring_load(&ring->host->index) - attr->used;
+	attr->state = cairn_ring_load(&ring->dev->state);
+	attr->depth = cairn_ring_load(&ring->dev->depth);
+	attr->generation = cairn_ring_load(&ring->dev->generation);
+}
+
+int cairndv_query_qp(struct ibv_qp *ibqp, struct cairndv_qp_attr *attr,
+		     size_t size)
+{
+	struct cairndv_qp_attr known = {};
+
+	if (!cairn_dv_owns(ibqp->context))
+		return EOPNOTSUPP;
+	query_queue(&to_cqp(ibqp)->sq, &known.sq);
+	query_queue(&to_cqp(ibqp)->rq.queue, &known.rq);
+	cairn_dv_fill(attr, size, &known, sizeof(known));
+	return 0;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Direct verbs that only look. */
+#include <errno.h>
+
+#include "cairndv.h"
+#include "fake.h"
+#include "ktap.h"
+#include "qp.h"
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+
+static void open_qp(void)
+{
+	fake_reset();
+	ctx = fake_open();
+	pd = fake_pd(ctx);
+	cq = fake_cq(ctx, 16);
+	fake.start_index = 0xfffffffe;
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+}
+
+static void close_qp(void)
+{
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	fake_close(ctx);
+	ktap_eq(fake.maps, 0);
+	ktap_eq(fake.objects, 0);
+}
+
+/* A device of somebody else, and one that its driver has not claimed. */
+static void other_devices(void)
+{
+	static const struct verbs_device_ops other;
+	struct verbs_device vdev = { .ops = &other };
+	struct cairndv_qp_attr attr;
+	struct ibv_device *ours;
+
+	open_qp();
+	ktap_ok(!cairndv_is_supported(NULL));
+	ktap_ok(!cairndv_is_supported(&vdev.device));
+	vdev.ops = NULL;
+	ktap_ok(!cairndv_is_supported(&vdev.device));
+	ours = ctx->device;
+	ktap_ok(cairndv_is_supported(ours));
+	ctx->device = &vdev.device;
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), EOPNOTSUPP);
+	ctx->device = ours;
+	close_qp();
+}
+
+static void queues(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_recv_wr rwr = {}, *bad_recv;
+	struct cairndv_qp_attr attr;
+
+	open_qp();
+	memset(&attr, 0xff, sizeof(attr));
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.comp_mask, 0);
+	ktap_eq(attr.sq.state, CAIRNDV_QUEUE_READY);
+	ktap_eq(attr.sq.depth, 64);
+	ktap_eq(attr.rq.depth, 16);
+	ktap_eq(attr.sq.used, 0);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.ops.post_recv(qp, &rwr, &bad_recv), 0);
+	fake_sq(qp)->dev->index++;
+	fake_rq(qp)->dev->state = CAIRN_QUEUE_ERROR;
+	fake_rq(qp)->dev->generation = 7;
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.sq.used, 2);
+	ktap_eq(attr.sq.generation, 0);
+	ktap_eq(attr.rq.used, 1);
+	ktap_eq(attr.rq.state, CAIRNDV_QUEUE_ERROR);
+	ktap_eq(attr.rq.generation, 7);
+	close_qp();
+}
+
+/* Callers of earlier and later versions of the structure. */
+static void sizes(void)
+{
+	struct {
+		struct cairndv_qp_attr attr;
+		uint64_t later;
+	} room;
+	size_t short_size = offsetof(struct cairndv_qp_attr, rq);
+
+	open_qp();
+	memset(&room, 0x55, sizeof(room));
+	ktap_eq(cairndv_query_qp(qp, &room.attr, short_size), 0);
+	ktap_eq(room.attr.sq.depth, 64);
+	ktap_eq(room.attr.rq.depth, 0x55555555);
+	ktap_eq(cairndv_query_qp(qp, &room.attr, sizeof(room)), 0);
+	ktap_eq(room.attr.rq.depth, 16);
+	ktap_eq(room.later, 0);
+	close_qp();
+}
+
+static void no_receive_queue(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { 4, 1, 0 } };
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1 },
+	};
+	struct cairndv_qp_attr got;
+	struct ibv_qp *srq_qp;
+
+	open_qp();
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	attr.srq = fake.ops.create_srq(pd, &srq_attr);
+	srq_qp = fake.ops.create_qp(pd, &attr);
+	ktap_eq(cairndv_query_qp(srq_qp, &got, sizeof(got)), 0);
+	ktap_eq(got.sq.state, CAIRNDV_QUEUE_READY);
+	ktap_eq(got.rq.state, CAIRNDV_QUEUE_NONE);
+	ktap_eq(got.rq.depth, 0);
+	ktap_eq(fake.ops.destroy_qp(srq_qp), 0);
+	ktap_eq(fake.ops.destroy_srq(attr.srq), 0);
+	close_qp();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(other_devices),
+	KTAP(queues),
+	KTAP(sizes),
+	KTAP(no_receive_queue),
+};
+
+KTAP_MAIN(tests)
