@@ -58,6 +58,32 @@ static int take_ioctl_error(void)
 	return err;
 }
 
+static void method_doorbell(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_DOORBELL &&
+	       attr->len == sizeof(fake.doorbell));
+	fake.doorbells++;
+	memcpy(&fake.doorbell, &attr->data, sizeof(fake.doorbell));
+	if (fake.on_doorbell)
+		fake.on_doorbell(&fake.doorbell);
+}
+
+static void method_persist_done(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_PERSIST_DONE &&
+	       attr->len == sizeof(fake.persist_done));
+	fake.persist_dones++;
+	memcpy(&fake.persist_done, (void *)(uintptr_t)attr->data,
+	       sizeof(fake.persist_done));
+}
+
+static void method_query_device(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
+	       attr->len == sizeof(fake.caps));
+	memcpy((void *)(uintptr_t)attr->data, &fake.caps, sizeof(fake.caps));
+}
+
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	struct ib_uverbs_ioctl_hdr *hdr;
@@ -75,10 +101,22 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		errno = err;
 		return -1;
 	}
-	fake.doorbells++;
-	memcpy(&fake.doorbell, &hdr->attrs[0].data, sizeof(fake.doorbell));
-	if (fake.on_doorbell)
-		fake.on_doorbell(&fake.doorbell);
+	assert(hdr->object_id == CAIRN_OBJECT_DEVICE && hdr->num_attrs == 1 &&
+	       hdr->driver_id == CAIRN_DRIVER_ID);
+	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
+	switch (hdr->method_id) {
+	case CAIRN_METHOD_DOORBELL:
+		method_doorbell(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_PERSIST_DONE:
+		method_persist_done(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_QUERY_DEVICE:
+		method_query_device(&hdr->attrs[0]);
+		break;
+	default:
+		assert(!"a method that there is");
+	}
 	return 0;
 }
 
@@ -307,14 +345,23 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		   uint64_t hca_va, int access, struct verbs_mr *vmr, void *cmd,
 		   size_t cmd_size, void *resp, size_t resp_size)
 {
-	(void)pd;
 	(void)addr;
 	(void)length;
 	(void)hca_va;
-	(void)cmd;
-	(void)resp;
-	assert(cmd_size == 48 && resp_size == 12);
 	vmr->access = access;
+	vmr->ibv_mr.context = pd->context;
+	memset(&fake.mr_req, 0, sizeof(fake.mr_req));
+	if (cmd_size == 48) {
+		assert(resp_size == 12);
+	} else {
+		struct cairn_reg_mr_resp *tail =
+			TAIL(resp, struct ib_uverbs_reg_mr_resp);
+
+		assert(cmd_size == 48 + sizeof(fake.mr_req) &&
+		       resp_size == 12 + sizeof(*tail));
+		memcpy(&fake.mr_req, (uint8_t *)cmd + 48, sizeof(fake.mr_req));
+		tail->flags = fake.mr_req.flags & ~fake.mr_echo_lacks;
+	}
 	return created("reg_mr");
 }
 

@@ -32,6 +32,9 @@ struct fake {
 	int doorbells;
 	struct cairn_doorbell doorbell;	/* the last */
 	uint8_t ioctl_bytes[64];	/* the last */
+	struct cairn_persist_done persist_done;	/* the last */
+	int persist_dones;
+	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
 	uint32_t last_qid;		/* of the last queue; QP: RQ after SQ */
@@ -47,6 +50,8 @@ struct fake {
 	uint32_t start_index;		/* of new queues */
 	uint32_t sq_depth;
 	uint32_t next_qid;
+	uint32_t mr_echo_lacks;		/* flags that REG_MR's answer forgets */
+	struct cairn_device_caps caps;
 	bool same_ring;			/* resize answers: nothing changed */
 	bool later_library;		/* comp_mask lies 8 bytes further */
 

@@ -108,7 +108,9 @@ static const struct {
 	{ 8, IBV_WC_RDMA_WRITE },	/* WRITE_PERSIST */
 	{ 16, IBV_WC_RECV },
 	{ 17, IBV_WC_RECV_RDMA_WITH_IMM },
-	{ 18, IBV_WC_SEND },		/* unknown: at least not a receive */
+	{ 18, IBV_WC_RECV },	/* host flush wanted */
+	{ 19, IBV_WC_RECV },	/* durable */
+	{ 20, IBV_WC_SEND },		/* unknown: at least not a receive */
 	{ 255, IBV_WC_SEND },
 };
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "cairndv.h"
 #include "fake.h"
 #include "ktap.h"
 #include "qp.h"
@@ -111,6 +112,8 @@ static void build(const struct ibv_send_wr *wr)
 					wr->wr.atomic.compare_add);
 		break;
 	default:
+		if (wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
+			ktap_eq(cairndv_wr_write_persist(qpx, rkey, addr), 0);
 		break;
 	}
 }
@@ -154,12 +157,12 @@ static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
 	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV,
 	IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
-	IBV_WR_ATOMIC_FETCH_AND_ADD,
+	IBV_WR_ATOMIC_FETCH_AND_ADD, CAIRNDV_WR_WRITE_PERSIST,
 };
 
 static unsigned int opcodes_of(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 9;
+	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 10;
 }
 
 static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
@@ -169,8 +172,11 @@ static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
 
 	wr->num_sge = atomic ? 1 : (int)ktap_below(9);
 	wr->send_flags = ktap_below(8);
-	if (wr->opcode <= IBV_WR_SEND_WITH_IMM)
+	if (wr->opcode <= IBV_WR_SEND_WITH_IMM ||
+	    wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
 		wr->send_flags |= ktap_below(2) * IBV_SEND_INLINE;
+	if (wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
+		wr->send_flags |= ktap_below(2) * CAIRNDV_SEND_EARLY;
 	for (int i = 0; i < wr->num_sge; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)text + ktap_below(900),
 					   ktap_below(64),
@@ -243,6 +249,32 @@ static void same_uc(void)
 static void same_ud(void)
 {
 	same_as_post_send(IBV_QPT_UD, UD_OPS);
+}
+
+/* What the QP or the operation does not have fails the batch. */
+static void persist_refused(void)
+{
+	static const struct verbs_device_ops other;
+	struct verbs_device vdev = { .ops = &other };
+	struct ibv_device *ours;
+
+	open_qps(IBV_QPT_UC, UC_OPS);
+	ibv_wr_start(qpx);
+	qpx->wr_flags = 0;
+	ktap_eq(cairndv_wr_write_persist(qpx, 1, 2), 0);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	close_qps();
+	open_qps(IBV_QPT_RC, RC_OPS);
+	ibv_wr_start(qpx);
+	qpx->wr_flags = CAIRNDV_SEND_EARLY;
+	ibv_wr_rdma_write(qpx, 1, 2);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ours = ctx->device;
+	ctx->device = &vdev.device;
+	ktap_eq(cairndv_wr_write_persist(qpx, 1, 2), EOPNOTSUPP);
+	ctx->device = ours;
+	ktap_eq(sq->host->index, 0);
+	close_qps();
 }
 
 static void abort_discards(void)
@@ -520,6 +552,7 @@ static const struct ktap_test tests[] = {
 	KTAP(same_rc),
 	KTAP(same_uc),
 	KTAP(same_ud),
+	KTAP(persist_refused),
 	KTAP(abort_discards),
 	KTAP(inline_sizes),
 	KTAP(inline_sum),

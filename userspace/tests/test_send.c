@@ -2,6 +2,7 @@
 /* ibv_post_send: what the device finds in the ring. */
 #include <errno.h>
 
+#include "cairndv.h"
 #include "fake.h"
 #include "ktap.h"
 #include "qp.h"
@@ -88,7 +89,7 @@ static uint8_t wire_opcode(enum ibv_wr_opcode opcode)
 	case IBV_WR_ATOMIC_CMP_AND_SWP: return 6;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD: return 7;
 	case IBV_WR_LOCAL_INV: return 8;
-	default: return 255;
+	default: return opcode == CAIRNDV_WR_WRITE_PERSIST ? 11 : 255;
 	}
 }
 
@@ -118,6 +119,10 @@ static void expect_target(struct expected *e, const struct ibv_send_wr *wr)
 		e->used = 48;
 		break;
 	default:
+		if (wr->opcode != CAIRNDV_WR_WRITE_PERSIST)
+			break;
+		put(e, 16, wr->wr.rdma.remote_addr, 8);
+		put(e, 24, wr->wr.rdma.rkey, 4);
 		break;
 	}
 }
@@ -154,7 +159,8 @@ static void expect(struct expected *e, const struct ibv_send_wr *wr)
 	put(e, 9, (f & IBV_SEND_SIGNALED ? 1u : 0) |
 		  (f & IBV_SEND_SOLICITED ? 2u : 0) |
 		  (f & IBV_SEND_FENCE ? 4u : 0) |
-		  (f & IBV_SEND_INLINE ? 8u : 0), 1);
+		  (f & IBV_SEND_INLINE ? 8u : 0) |
+		  (f & CAIRNDV_SEND_EARLY ? 16u : 0), 1);
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		put(e, 12, (uint32_t)wr->imm_data, 4);
@@ -224,7 +230,9 @@ static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 	IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW,
 	IBV_WR_SEND_WITH_INV, IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14,
-	IBV_WR_ATOMIC_WRITE, 16, (enum ibv_wr_opcode)-1,
+	IBV_WR_ATOMIC_WRITE, 16, CAIRNDV_WR_WRITE_PERSIST - 1,
+	CAIRNDV_WR_WRITE_PERSIST, CAIRNDV_WR_WRITE_PERSIST + 1,
+	(enum ibv_wr_opcode)-1,
 };
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -245,7 +253,7 @@ static bool allowed(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return type == IBV_QPT_RC;
 	default:
-		return false;
+		return type == IBV_QPT_RC && opcode == CAIRNDV_WR_WRITE_PERSIST;
 	}
 }
 
@@ -333,6 +341,27 @@ static void flags(void)
 		ktap_eq(post(&wr), EINVAL);
 	}
 	ktap_eq(sq->host->index, index);
+	close_qp();
+}
+
+/* The early flag belongs to one opcode. */
+static void early_flag(void)
+{
+	struct ibv_sge sge[1];
+	uint32_t index = 0;
+
+	open_qp(IBV_QPT_RC);
+	for (size_t i = 0; i < NR(opcodes); i++) {
+		struct ibv_send_wr wr = any_wr(opcodes[i], sge, 1);
+
+		wr.send_flags = CAIRNDV_SEND_EARLY | IBV_SEND_SIGNALED;
+		if (opcodes[i] != CAIRNDV_WR_WRITE_PERSIST)
+			ktap_eq(post(&wr), EINVAL);
+		else if (ktap_eq(post(&wr), 0))
+			index = check_wqe(index, &wr);
+	}
+	ktap_eq(sq->host->index, index);
+	ktap_eq(index, 1);
 	close_qp();
 }
 
@@ -731,6 +760,7 @@ static const struct ktap_test tests[] = {
 	KTAP(opcodes_uc),
 	KTAP(opcodes_ud),
 	KTAP(flags),
+	KTAP(early_flag),
 	KTAP(signal_all),
 	KTAP(inline_sizes),
 	KTAP(inline_too_long),

@@ -35,7 +35,7 @@ one_file() {
 
 # the calls that cairndv.h declares
 declared() {
-	grep -oE '\bcairndv_[a-z_]+\(' "$source/providers/cairn/cairndv.h" | tr -d '(' | sort -u
+	grep -oE '\bcairndv_[a-z_]+\([^0-9)]' "$source/providers/cairn/cairndv.h" | sed 's/(.*//' | sort -u
 }
 
 # these, all in a version node, and nothing else

@@ -57,6 +57,106 @@ struct cairndv_qp_attr {
 int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
 		     size_t size);
 
+/*
+ * Persistence: see cairndv_persist(7) and Documentation/persistence.rst.
+ */
+
+/* Where bytes have to be in order to be durable. */
+enum cairndv_persist_domain {
+	CAIRNDV_DOMAIN_PMEM = 1 << 0,	/* persistent memory; the device flushes */
+	CAIRNDV_DOMAIN_HOST = 1 << 1,	/* wherever the target's program puts them */
+	CAIRNDV_DOMAIN_EMULATED = 1 << 2, /* as PMEM, but on memory that forgets */
+};
+
+enum cairndv_persist_mode {
+	CAIRNDV_PERSIST_MODE_DEFAULT = 1 << 0,
+	CAIRNDV_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRNDV_SEND_EARLY */
+};
+
+struct cairndv_device_attr {
+	uint64_t comp_mask;	/* 0: no optional part is defined yet */
+	uint32_t persist_domains;	/* enum cairndv_persist_domain */
+	uint32_t persist_modes;		/* enum cairndv_persist_mode */
+	uint32_t persist_atomic_unit;	/* aligned bytes that are never torn */
+	uint32_t max_persist_outstanding;	/* host flushes of one QP */
+	uint64_t max_persist_msg;	/* bytes */
+};
+
+int cairndv_query_device(struct ibv_context *context,
+			 struct cairndv_device_attr *attr, size_t size);
+
+/*
+ * For the access argument of ibv_reg_mr(), with IBV_ACCESS_REMOTE_WRITE and
+ * IBV_ACCESS_LOCAL_WRITE. No other provider's driver accepts these bits.
+ */
+enum cairndv_access_flags {
+	/* The device makes remote writes durable (NIC flush). */
+	CAIRNDV_ACCESS_PERSISTENT = 1 << 16,
+	/* The program does, for each message (host flush). */
+	CAIRNDV_ACCESS_PERSISTENT_HOST = 1 << 17,
+	/* With the first: on ordinary memory, for development. Nothing lasts. */
+	CAIRNDV_ACCESS_PERSISTENT_EMULATED = 1 << 18,
+};
+
+struct cairndv_mr_attr {
+	uint64_t comp_mask;	/* 0: no optional part is defined yet */
+	uint32_t persist_domain;	/* enum cairndv_persist_domain, or 0 */
+	uint32_t reserved;
+};
+
+int cairndv_query_mr(struct ibv_mr *mr, struct cairndv_mr_attr *attr,
+		     size_t size);
+
+/* ibv_send_wr.opcode; the destination is in wr.rdma. RC only. */
+#define CAIRNDV_WR_WRITE_PERSIST	((enum ibv_wr_opcode)0xc0)
+
+/* ibv_send_wr.send_flags and ibv_qp_ex.wr_flags, for WRITE_PERSIST only. */
+enum cairndv_send_flags {
+	/* Complete when received; a receive completes when durable. */
+	CAIRNDV_SEND_EARLY = 1 << 16,
+};
+
+/* Like ibv_wr_rdma_write(), whose setters follow. */
+int cairndv_wr_write_persist(struct ibv_qp_ex *qp, uint32_t rkey,
+			     uint64_t remote_addr);
+
+enum cairndv_persist_kind {
+	CAIRNDV_PERSIST_NONE = 0,	/* any other completion, or an error */
+	/* Initiator: a WRITE_PERSIST is durable; with CAIRNDV_SEND_EARLY: it
+	 * is received.
+	 */
+	CAIRNDV_PERSIST_WRITE = 1,
+	/* Target: make the range durable, then cairndv_persist_done(). */
+	CAIRNDV_PERSIST_FLUSH = 2,
+	/* Initiator, CAIRNDV_SEND_EARLY: now it is durable. */
+	CAIRNDV_PERSIST_DURABLE = 3,
+};
+
+struct cairndv_persist_info {
+	uint32_t kind;		/* enum cairndv_persist_kind */
+	uint32_t qp_num;	/* the local QP */
+	uint32_t psn;		/* of the message's last packet */
+	uint32_t reserved;
+	uint64_t va;		/* target's address; not for ..._WRITE */
+	uint64_t length;	/* bytes; ..._FLUSH only */
+	uint64_t token;		/* ..._FLUSH only */
+	uint64_t reserved2[3];
+};
+
+/* ibv_poll_cq() with an info for each wc; takes any CQ. */
+int cairndv_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc,
+		    struct cairndv_persist_info *info);
+/* Of the current completion, between ibv_start_poll() and ibv_end_poll(). */
+int cairndv_wc_read_persist(struct ibv_cq_ex *cq,
+			    struct cairndv_persist_info *info);
+
+/*
+ * @token: from a CAIRNDV_PERSIST_FLUSH of a QP of this context
+ * @status: 0: the range is durable; an errno: it will not be
+ */
+int cairndv_persist_done(struct ibv_context *context, uint64_t token,
+			 int status);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

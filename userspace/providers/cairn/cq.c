@@ -5,6 +5,7 @@
 
 #include "cq.h"
 #include "cqe.h"
+#include "persist.h"
 
 VERBS_RESP(cairn_cq_resp, struct ib_uverbs_create_cq_resp,
 	   struct cairn_create_cq_resp);
@@ -169,18 +170,21 @@ int cairn_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
+		  struct cairndv_persist_info *info)
 {
-	struct cairn_cq *cq = to_ccq(ibcq);
 	struct cairn_ring *ring = &cq->queue.ring;
+	const struct cairn_cqe *cqe;
 	uint32_t start;
 	int n = 0;
 
 	cairn_cq_lock(cq);
 	start = ring->index;
 	while (n < num_entries && !cq->broken && cairn_cq_ready(cq)) {
-		cairn_cqe_to_wc(cairn_ring_unit(ring, ring->index), &wc[n++]);
-		ring->index++;
+		cqe = cairn_ring_unit(ring, ring->index++);
+		if (info)
+			cairn_persist_info(cqe, &info[n]);
+		cairn_cqe_to_wc(cqe, &wc[n++]);
 	}
 	if (ring->index != start)
 		cairn_ring_publish(ring);
@@ -188,6 +192,11 @@ int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		n = -cairn_cq_error(cq);
 	cairn_cq_unlock(cq);
 	return n;
+}
+
+int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	return cairn_cq_poll(to_ccq(ibcq), num_entries, wc, NULL);
 }
 
 /* If the completion at ring.index is to be skipped: skips it. Locked. */

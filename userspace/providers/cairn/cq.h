@@ -4,6 +4,8 @@
 
 #include "queue.h"
 
+struct cairndv_persist_info;
+
 /*
  * Completions of a QP that was reset or destroyed: those before @end are not
  * shown any more. The ring is the device's, so they are skipped when their turn
@@ -84,6 +86,10 @@ int cairn_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void cairn_cq_event(struct ibv_cq *cq);
 /* The QP will not complete anything more until it is set up again. */
 void cairn_cq_forget_qp(struct ibv_cq *cq, uint32_t qpn);
+
+/* @info: one for each of @wc, or NULL */
+int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
+		  struct cairndv_persist_info *info);
 
 /* cqex.c */
 void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags);

@@ -42,6 +42,8 @@ static inline enum ibv_wc_opcode cairn_cqe_opcode(const struct cairn_cqe *cqe)
 		[CAIRN_CQE_WRITE_PERSIST] = IBV_WC_RDMA_WRITE,
 		[CAIRN_CQE_RECV] = IBV_WC_RECV,
 		[CAIRN_CQE_RECV_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
+		[CAIRN_CQE_RECV_PERSIST] = IBV_WC_RECV,
+		[CAIRN_CQE_RECV_DURABLE] = IBV_WC_RECV,
 	};
 	uint8_t opcode = cqe->opcode;
 

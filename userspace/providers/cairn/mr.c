@@ -2,52 +2,95 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cairn.h"
+#include "mr.h"
+#include "persist.h"
 
-static struct ibv_mr *mr_finish(struct verbs_mr *vmr, int err)
+VERBS_RESP(cairn_persist_mr_resp, struct ib_uverbs_reg_mr_resp,
+	   struct cairn_reg_mr_resp);
+
+static struct ibv_mr *mr_finish(struct cairn_mr *mr, int err)
 {
 	if (!err)
-		return &vmr->ibv_mr;
-	free(vmr);
+		return &mr->vmr.ibv_mr;
+	free(mr);
 	errno = err;
 	return NULL;
+}
+
+static int mr_reg_plain(struct ibv_pd *pd, void *addr, size_t length,
+			uint64_t hca_va, int access, struct cairn_mr *mr)
+{
+	struct ib_uverbs_reg_mr_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+
+	return ibv_cmd_reg_mr(pd, addr, length, hca_va, access, &mr->vmr, &cmd,
+			      VERBS_CMD_SIZE(struct ib_uverbs_reg_mr), &resp,
+			      sizeof(resp));
+}
+
+/*
+ * An older module refuses the tail that it does not know. Should one ignore it,
+ * the echo is missing: memory that nobody persists must not pass for persistent.
+ */
+static int mr_reg_persist(struct ibv_pd *pd, void *addr, size_t length,
+			  uint64_t hca_va, int access, struct cairn_mr *mr)
+{
+	struct cairn_reg_mr_req req = { .flags = mr->persist };
+	struct cairn_persist_mr_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+	size_t core = VERBS_CMD_SIZE(struct ib_uverbs_reg_mr);
+	int err;
+
+	memcpy(cmd.bytes + core, &req, sizeof(req));
+	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, &mr->vmr, &cmd,
+			     core + sizeof(req), &resp, sizeof(resp));
+	if (err || resp.drv.flags == mr->persist)
+		return err;
+	ibv_cmd_dereg_mr(&mr->vmr);
+	return EOPNOTSUPP;
 }
 
 struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			    uint64_t hca_va, int access)
 {
-	struct ib_uverbs_reg_mr_resp resp = {};
-	union verbs_cmd_buf cmd = {};
-	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+	unsigned int persist = (unsigned int)access & CAIRN_ACCESS_PERSIST;
+	struct cairn_mr *mr = calloc(1, sizeof(*mr));
 	int err;
 
-	if (!vmr)
+	if (!mr)
 		return NULL;
-	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, vmr, &cmd,
-			     VERBS_CMD_SIZE(struct ib_uverbs_reg_mr), &resp,
-			     sizeof(resp));
-	return mr_finish(vmr, err);
+	mr->persist = cairn_persist_mr_flags(persist);
+	if (mr->persist)
+		err = mr_reg_persist(pd, addr, length, hca_va,
+				     access & ~(int)persist, mr);
+	else
+		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
+	return mr_finish(mr, err);
 }
 
 struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				   size_t length, uint64_t iova, int fd,
 				   int access)
 {
-	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+	struct cairn_mr *mr = calloc(1, sizeof(*mr));
 	int err;
 
-	if (!vmr)
+	if (!mr)
 		return NULL;
-	err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr);
-	return mr_finish(vmr, err);
+	err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access,
+				    &mr->vmr);
+	return mr_finish(mr, err);
 }
 
+/* What is persistent stays as it was registered. */
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access)
 {
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	union verbs_cmd_buf cmd = {};
 
+	if (to_cmr(&vmr->ibv_mr)->persist)
+		return EOPNOTSUPP;
 	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
 				access, pd, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_rereg_mr),
@@ -59,6 +102,6 @@ int cairn_dereg_mr(struct verbs_mr *vmr)
 	int err = ibv_cmd_dereg_mr(vmr);
 
 	if (!err)
-		free(vmr);
+		free(to_cmr(&vmr->ibv_mr));
 	return err;
 }

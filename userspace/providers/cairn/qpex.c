@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "ah.h"
+#include "dv.h"
 #include "qp.h"
 #include "wqe.h"
 
@@ -62,7 +63,7 @@ static struct cairn_send_wqe *batch_begin(struct ibv_qp_ex *ibqp,
 	batch_seal(qp);
 	if (batch->err)
 		return NULL;
-	if (!op || (ibqp->wr_flags & ~CAIRN_SEND_FLAGS)) {
+	if (!op || !cairn_send_flags_valid(op, ibqp->wr_flags)) {
 		batch_fail(qp, EINVAL);
 		return NULL;
 	}
@@ -183,6 +184,16 @@ static void build_faa(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		      uint64_t remote_addr, uint64_t add)
 {
 	build_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
+}
+
+/* Any extended QP has it, there is no flag to ask for it. */
+int cairndv_wr_write_persist(struct ibv_qp_ex *ibqp, uint32_t rkey,
+			     uint64_t remote_addr)
+{
+	if (!cairn_dv_owns(ibqp->qp_base.context))
+		return EOPNOTSUPP;
+	build_remote(ibqp, CAIRN_WQE_WRITE_PERSIST, rkey, remote_addr);
+	return 0;
 }
 
 static void set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,

@@ -34,6 +34,8 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV,
 	};
 
+	if (opcode == CAIRNDV_WR_WRITE_PERSIST)
+		return CAIRN_WQE_WRITE_PERSIST;
 	return (unsigned int)opcode < sizeof(opcodes) ? opcodes[opcode] :
 							CAIRN_WQE_OPCODES;
 }
@@ -50,7 +52,7 @@ static uint64_t sges_length(const struct ibv_send_wr *wr)
 static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       const struct ibv_send_wr *wr)
 {
-	if (wr->send_flags & ~CAIRN_SEND_FLAGS)
+	if (!cairn_send_flags_valid(op, wr->send_flags))
 		return false;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
 		return false;

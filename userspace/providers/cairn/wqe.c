@@ -42,6 +42,11 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.form = CAIRN_FORM_LOCAL,
 		.imm_or_key = true,
 	},
+	[CAIRN_WQE_WRITE_PERSIST] = {
+		.qp_types = CAIRN_RC,
+		.form = CAIRN_FORM_WRITE,
+		.early = true,
+	},
 };
 
 const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
@@ -66,6 +71,8 @@ struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
 		flags |= CAIRN_WQE_SOLICITED;
 	if (send_flags & IBV_SEND_FENCE)
 		flags |= CAIRN_WQE_FENCE;
+	if (send_flags & CAIRNDV_SEND_EARLY)
+		flags |= CAIRN_WQE_EARLY;
 	wqe->wr_id = wr_id;
 	wqe->opcode = opcode;
 	wqe->flags = flags;

@@ -3,6 +3,7 @@
 #ifndef CAIRN_WQE_H
 #define CAIRN_WQE_H
 
+#include "cairndv.h"
 #include "qp.h"
 
 /* QP types as bits. */
@@ -39,6 +40,7 @@ struct cairn_wqe_op {
 	uint8_t qp_types;	/* enum cairn_qp_types, 0: unknown opcode */
 	uint8_t form;		/* enum cairn_wqe_form */
 	bool imm_or_key;	/* carries an immediate or a key */
+	bool early;		/* takes CAIRNDV_SEND_EARLY */
 };
 
 /* NULL if the QP cannot carry the opcode (enum cairn_wqe_opcode). */
@@ -73,8 +75,16 @@ void cairn_wqe_add_inline(struct cairn_ring *ring, uint32_t index,
 			  struct cairn_send_wqe *wqe, const void *data,
 			  size_t bytes);
 
-#define CAIRN_SEND_FLAGS						\
-	((unsigned int)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |		\
-			IBV_SEND_SOLICITED | IBV_SEND_INLINE))
+/* Whether the operation takes these flags. */
+static inline bool cairn_send_flags_valid(const struct cairn_wqe_op *op,
+					  unsigned int flags)
+{
+	unsigned int valid = IBV_SEND_FENCE | IBV_SEND_SIGNALED |
+			     IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+	if (op->early)
+		valid |= CAIRNDV_SEND_EARLY;
+	return !(flags & ~valid);
+}
 
 #endif /* CAIRN_WQE_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Direct verbs of persistence, but for posting (qpex.c, send.c). */
+#include <errno.h>
+
+#include "cq.h"
+#include "method.h"
+#include "mr.h"
+#include "persist.h"
+
+_Static_assert((int)CAIRNDV_DOMAIN_PMEM == CAIRN_DOMAIN_PMEM &&
+	       (int)CAIRNDV_DOMAIN_HOST == CAIRN_DOMAIN_HOST &&
+	       (int)CAIRNDV_DOMAIN_EMULATED == CAIRN_DOMAIN_EMULATED &&
+	       (int)CAIRNDV_PERSIST_MODE_DEFAULT ==
+	       CAIRN_PERSIST_MODE_DEFAULT &&
+	       (int)CAIRNDV_PERSIST_MODE_EARLY == CAIRN_PERSIST_MODE_EARLY,
+	       "domains and modes are passed through");
+
+_Static_assert(sizeof(struct cairndv_persist_info) == 64,
+	       "programs have arrays of it");
+
+/* A module without the method is like one without the feature. */
+static int dv_method(struct ibv_context *ctx, uint16_t method,
+		     uint16_t attr_id, void *data, uint16_t size)
+{
+	int err = cairn_method(ctx, method, attr_id, data, size);
+
+	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
+}
+
+int cairndv_query_device(struct ibv_context *ctx,
+			 struct cairndv_device_attr *attr, size_t size)
+{
+	struct cairndv_device_attr known = {};
+	struct cairn_device_caps caps = {};
+	int err;
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	err = dv_method(ctx, CAIRN_METHOD_QUERY_DEVICE,
+			CAIRN_ATTR_QUERY_DEVICE_CAPS, &caps, sizeof(caps));
+	if (err)
+		return err;
+	known.persist_domains = caps.persist_domains;
+	known.persist_modes = caps.persist_modes;
+	known.persist_atomic_unit = caps.persist_atomic_unit;
+	known.max_persist_outstanding = caps.max_persist_outstanding;
+	known.max_persist_msg = caps.max_msg;
+	cairn_dv_fill(attr, size, &known, sizeof(known));
+	return 0;
+}
+
+uint32_t cairn_persist_mr_flags(unsigned int access)
+{
+	uint32_t flags = 0;
+
+	if (access & CAIRNDV_ACCESS_PERSISTENT)
+		flags |= CAIRN_MR_PERSIST_NIC;
+	if (access & CAIRNDV_ACCESS_PERSISTENT_HOST)
+		flags |= CAIRN_MR_PERSIST_HOST;
+	if (access & CAIRNDV_ACCESS_PERSISTENT_EMULATED)
+		flags |= CAIRN_MR_PERSIST_EMULATED;
+	return flags;
+}
+
+int cairndv_query_mr(struct ibv_mr *ibmr, struct cairndv_mr_attr *attr,
+		     size_t size)
+{
+	struct cairndv_mr_attr known = {};
+	uint32_t flags;
+
+	if (!cairn_dv_owns(ibmr->context))
+		return EOPNOTSUPP;
+	flags = to_cmr(ibmr)->persist;
+	if (flags & CAIRN_MR_PERSIST_EMULATED)
+		known.persist_domain = CAIRNDV_DOMAIN_EMULATED;
+	else if (flags & CAIRN_MR_PERSIST_NIC)
+		known.persist_domain = CAIRNDV_DOMAIN_PMEM;
+	else if (flags & CAIRN_MR_PERSIST_HOST)
+		known.persist_domain = CAIRNDV_DOMAIN_HOST;
+	cairn_dv_fill(attr, size, &known, sizeof(known));
+	return 0;
+}
+
+static uint32_t cqe_kind(const struct cairn_cqe *cqe)
+{
+	/* The other fields of an error say nothing but which request it was. */
+	if (cqe->status != CAIRN_CQE_SUCCESS)
+		return CAIRNDV_PERSIST_NONE;
+	switch (cqe->opcode) {
+	case CAIRN_CQE_WRITE_PERSIST:
+		return CAIRNDV_PERSIST_WRITE;
+	case CAIRN_CQE_RECV_PERSIST:
+		return CAIRNDV_PERSIST_FLUSH;
+	case CAIRN_CQE_RECV_DURABLE:
+		return CAIRNDV_PERSIST_DURABLE;
+	default:
+		return CAIRNDV_PERSIST_NONE;
+	}
+}
+
+void cairn_persist_info(const struct cairn_cqe *cqe,
+			struct cairndv_persist_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->kind = cqe_kind(cqe);
+	info->qp_num = cqe->qpn;
+	if (info->kind == CAIRNDV_PERSIST_NONE)
+		return;
+	info->psn = cqe->psn;
+	if (info->kind == CAIRNDV_PERSIST_WRITE)
+		return;
+	info->va = cqe->persist_va;
+	if (info->kind == CAIRNDV_PERSIST_DURABLE)
+		return;
+	info->length = cqe->byte_len;
+	info->token = cqe->persist_token;
+}
+
+int cairndv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc,
+		    struct cairndv_persist_info *info)
+{
+	if (!cairn_dv_owns(ibcq->context))
+		return -EOPNOTSUPP;
+	return cairn_cq_poll(to_ccq(ibcq), num_entries, wc, info);
+}
+
+int cairndv_wc_read_persist(struct ibv_cq_ex *ibcq,
+			    struct cairndv_persist_info *info)
+{
+	struct cairn_cq *cq = to_ccq_ex(ibcq);
+
+	if (!cairn_dv_owns(ibcq->context))
+		return EOPNOTSUPP;
+	if (!cq->cur)
+		return EINVAL;
+	cairn_persist_info(cq->cur, info);
+	return 0;
+}
+
+int cairndv_persist_done(struct ibv_context *ctx, uint64_t token, int status)
+{
+	struct cairn_persist_done done = {
+		.token = token,
+		.status = (uint32_t)status,
+	};
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	if (status < 0)
+		return EINVAL;
+	return dv_method(ctx, CAIRN_METHOD_PERSIST_DONE,
+			 CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
+}

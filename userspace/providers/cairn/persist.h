@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef CAIRN_PERSIST_H
+#define CAIRN_PERSIST_H
+
+#include "dv.h"
+
+/* The bits of ibv_reg_mr()'s access argument that are ours. */
+#define CAIRN_ACCESS_PERSIST						\
+	((unsigned int)(CAIRNDV_ACCESS_PERSISTENT |			\
+			CAIRNDV_ACCESS_PERSISTENT_HOST |		\
+			CAIRNDV_ACCESS_PERSISTENT_EMULATED))
+
+/* As enum cairn_mr_flags. */
+uint32_t cairn_persist_mr_flags(unsigned int access);
+
+/* What a completion says about persistence. */
+void cairn_persist_info(const struct cairn_cqe *cqe,
+			struct cairndv_persist_info *info);
+
+#endif /* CAIRN_PERSIST_H */
