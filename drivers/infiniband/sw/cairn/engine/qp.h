@@ -16,6 +16,8 @@
 #ifndef CAIRN_ENGINE_QP_H
 #define CAIRN_ENGINE_QP_H
 
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
 #include "engine/port.h"
 #include "wire/psn.h"
 
@@ -71,8 +73,37 @@ union cairn_wqe_buf {
 	u8 bytes[CAIRN_MAX_WQE_UNITS * CAIRN_UNIT_SIZE];
 };
 
+/*
+ * The context of a QP in levels: what one packet needs lies in a few cache
+ * lines, each aligned, and the rest behind it.
+ *
+ *   shared	the head of struct cairn_qpc: state, limits and attributes. Both
+ *		sides read it with every packet; nobody writes it on the way.
+ *   hot	the first CAIRN_HOT_BYTES of struct cairn_requester and of
+ *		struct cairn_responder: read and written with every packet, each
+ *		by its own side only, so that the two directions of a QP share no
+ *		dirty line. In the requester the first line is what sending and
+ *		acknowledging touch; the second is for limits, retries, timers.
+ *   cold	private WQE copies, records, and verbs' struct cairn_qp around it
+ *		all (attributes for query, rings, locks of posters).
+ *
+ * Nothing is kept twice, so nothing can disagree: what modify_qp sets lies in
+ * the shared line alone. It prepares everything that may sleep, then takes both
+ * side locks, which pulls both hot parts back from whoever runs the QP and
+ * keeps them: it checks the transition against them, changes the shared line,
+ * PSNs and counters, and unlocks. Who takes a side lock afterwards sees all of
+ * it or, before, none. The state alone is also read without the lock
+ * (cairn_state()), and written by a side that fails, towards ERR only.
+ *
+ * New members go behind the hot part unless each packet needs them.
+ */
+#define CAIRN_LINE		64	/* bytes of a cache line */
+#define CAIRN_HOT_BYTES		(2 * CAIRN_LINE)
+
 struct cairn_requester {
-	/* Records are numbered without end; record n lies at n & swr_mask. */
+	/* Hot, line 0. Records are numbered without end; record n lies at
+	 * n & swr_mask.
+	 */
 	u32 una_rec;		/* oldest not completed */
 	u32 send_rec;		/* the one being sent */
 	u32 new_rec;		/* next to start */
@@ -83,22 +114,24 @@ struct cairn_requester {
 	u32 sq_next;		/* ring unit of the next WQE to start */
 	u32 sq_done;		/* ring unit of the oldest WQE in use */
 	u32 ssn;		/* of the next message */
-	u32 lsn;		/* last SSN that credits allow */
+	u32 swr_mask;
 	bool lsn_valid;
 	bool implied_nak;	/* acted on; wait for progress */
 	bool credit_wait;	/* reported */
-	bool drained;		/* SQ_DRAINED reported */
 	bool ring_bad;		/* the ring cannot be walked any more */
-	u8 retries;		/* left */
-	u8 rnr_retries;		/* left */
-	u64 ack_deadline;	/* 0: nothing to wait for */
-	u64 rnr_until;		/* 0: not waiting */
-	u32 swr_mask;
 	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
+	u64 ack_deadline;	/* 0: nothing to wait for */
+	/* Hot, line 1. */
+	u64 rnr_until;		/* 0: not waiting */
+	u32 lsn;		/* last SSN that credits allow */
 	u32 wqe_idx;		/* what wqe holds, if wqe_valid */
 	bool wqe_valid;
+	bool drained;		/* SQ_DRAINED reported */
+	u8 retries;		/* left */
+	u8 rnr_retries;		/* left */
+	/* Cold. Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
-};
+} __aligned(CAIRN_LINE);
 
 /* A READ or atomic kept for duplicates. */
 struct cairn_rdres {
@@ -122,6 +155,7 @@ enum cairn_resp_msg {
 };
 
 struct cairn_responder {
+	/* Hot, line 0: requests in order, and their ACK. */
 	u32 epsn;		/* expected */
 	u32 msn;
 	u8 msg;			/* enum cairn_resp_msg in progress */
@@ -134,24 +168,27 @@ struct cairn_responder {
 	bool rwqe_valid;	/* rwqe is consumed and not yet completed */
 	u32 ack_psn;		/* what ack_due is about */
 	u32 done_psn;		/* last SEND or WRITE packet executed */
-	u32 rd_psn;		/* last PSN of the latest READ or atomic */
-	bool rd_any;		/* there was one */
-	u8 nak;			/* AETH syndrome */
-	u32 nak_psn;
-	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
-	u32 received;		/* bytes of the message placed so far */
 	u32 rkey;
-	u64 va;			/* next byte of the WRITE */
 	u32 remaining;		/* bytes of the WRITE still to come */
+	u64 va;			/* next byte of the WRITE */
+	u32 received;		/* bytes of the message placed so far */
 	u32 recv_len;		/* room in rwqe, bytes */
 	u32 rd_head;		/* resources: numbered without end */
 	u32 rd_pending;
+	/* Hot, line 1: READs, atomics, NAKs. */
+	u32 rd_psn;		/* last PSN of the latest READ or atomic */
 	u32 rd_mask;
 	struct cairn_rdres *rd;	/* rd_mask + 1, the owner's memory */
+	u32 nak_psn;
+	u8 nak;			/* AETH syndrome */
+	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
+	bool rd_any;		/* there was a READ or atomic */
+	/* Cold. Everything before rwqe is cleared by a reset. */
 	union cairn_wqe_buf rwqe;
-};
+} __aligned(CAIRN_LINE);
 
 struct cairn_qpc {
+	/* The shared line. */
 	u8 state;		/* enum cairn_state */
 	u8 transport;		/* enum cairn_transport */
 	bool sq_sig_all;
@@ -166,6 +203,19 @@ struct cairn_qpc {
 	struct cairn_requester req;
 	struct cairn_responder resp;
 };
+
+static_assert(offsetofend(struct cairn_qpc, attrs) <= CAIRN_LINE);
+static_assert(offsetof(struct cairn_qpc, req) % CAIRN_LINE == 0);
+static_assert(offsetof(struct cairn_qpc, resp) % CAIRN_LINE == 0);
+static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
+	      CAIRN_LINE);
+static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
+	      sizeof(void *) < 8);
+static_assert(offsetofend(struct cairn_requester, rnr_retries) <=
+	      CAIRN_HOT_BYTES);
+static_assert(offsetofend(struct cairn_responder, rd_pending) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_responder, rd_any) <=
+	      CAIRN_HOT_BYTES);
 
 /* Work for one turn, so that a context is not held for long. */
 struct cairn_budget {

@@ -88,9 +88,16 @@ static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init)
 	c->resp.rd = calloc(init->rd_slots, sizeof(*c->resp.rd));
 }
 
+void *sim_zalloc(size_t bytes)
+{
+	void *p = aligned_alloc(CAIRN_LINE, bytes);
+
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
 struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 {
-	struct sim_qp *qp = calloc(1, sizeof(*qp));
+	struct sim_qp *qp = sim_zalloc(sizeof(*qp));
 
 	BUG_ON(s->qps == SIM_QPS);
 	s->qp[s->qps++] = qp;

@@ -332,6 +332,9 @@ struct sim_wr {
 
 extern const struct cairn_qp_attrs sim_attrs;
 
+/* Zeroed, aligned as the QP context is. */
+void *sim_zalloc(size_t bytes);
+
 struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init);
 struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
 void sim_rq_free(struct sim_rq *rq);

@@ -78,7 +78,7 @@ u32 sim_seeds(u32 normally)
 
 struct sim *sim_new_at(const char *test, u64 seed)
 {
-	struct sim *s = calloc(1, sizeof(*s));
+	struct sim *s = sim_zalloc(sizeof(*s));
 
 	remember_repeat(test, seed);
 	cairn_icrc_select(NULL);
