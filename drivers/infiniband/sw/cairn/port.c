@@ -130,6 +130,21 @@ u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return cairn_net_grh(pkt, grh, vlan);
 }
 
+bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	return cairn_hold_add(&qpc_to_cairn_qp(q)->exec.hold, pkt);
+}
+
+int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+{
+	return cairn_hold_take(&qpc_to_cairn_qp(q)->exec, psn, pkt);
+}
+
+void port_drop_held(struct cairn_qpc *q)
+{
+	cairn_hold_purge(&qpc_to_cairn_qp(q)->exec.hold);
+}
+
 u32 port_sq_tail(struct cairn_qpc *q)
 {
 	return cairn_queue_host_index(&qpc_to_cairn_qp(q)->sq);

@@ -31,6 +31,7 @@
 	  "UC and UD messages longer than the posted receive")		\
 	X(DUPLICATE_REQUEST, duplicate_request, "duplicate requests received") \
 	X(OUT_OF_SEQUENCE, out_of_sequence, "requests ahead of the expected PSN") \
+	X(RX_HELD, rx_held, "requests ahead of a gap that were kept")	\
 	X(SEQ_NAKS_SENT, seq_naks_sent, "PSN sequence error NAKs sent")	\
 	X(SEQ_NAKS_RECEIVED, seq_naks_received,				\
 	  "PSN sequence error NAKs received")				\

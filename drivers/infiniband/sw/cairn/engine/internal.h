@@ -84,6 +84,13 @@ bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt);
 bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b);
 
+/* hold.c, used by responder.c */
+/* Keep @pkt, which is ahead of the expected PSN. */
+void cairn_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+/* The kept packet with the expected PSN, if there is one. */
+bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt);
+void cairn_hold_drop(struct cairn_qpc *q);
+
 /* responder.c, used by replay.c */
 void cairn_resp_fatal(struct cairn_qpc *q, u32 psn, enum cairn_nak code,
 		      enum cairn_async event);

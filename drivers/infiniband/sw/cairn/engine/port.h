@@ -123,6 +123,30 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
  */
 u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
 
+/**
+ * port_hold() - keep a received request packet that is ahead of a gap
+ * @q: the QP
+ * @pkt: the packet
+ *
+ * Memory for this is bounded. Returns false when the packet is not kept, true
+ * when it is, or one with its PSN was before.
+ */
+bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+
+/**
+ * port_held() - the kept packet with a PSN
+ * @q: the QP
+ * @psn: forget packets before this one, from call to call it does not go back
+ * @pkt: filled in; good until the next call of any of the three
+ *
+ * Returns 1 when there is one, 0 when there are later ones only, -ENOENT when
+ * nothing is kept any more.
+ */
+int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt);
+
+/* Forget all that is kept. */
+void port_drop_held(struct cairn_qpc *q);
+
 /* Newest send write pointer (units), read once from the shared page. */
 u32 port_sq_tail(struct cairn_qpc *q);
 

@@ -35,6 +35,7 @@ static void reset_responder(struct cairn_responder *p)
 
 void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx)
 {
+	cairn_hold_drop(q);
 	reset_requester(&q->req, sq_idx);
 	reset_responder(&q->resp);
 }

@@ -175,6 +175,7 @@ struct cairn_responder {
 	u32 recv_len;		/* room in rwqe, bytes */
 	u32 rd_head;		/* resources: numbered without end */
 	u32 rd_pending;
+	bool holding;		/* packets ahead of a gap are kept */
 	/* Hot, line 1: READs, atomics, NAKs. */
 	u32 rd_psn;		/* last PSN of the latest READ or atomic */
 	u32 rd_mask;
@@ -213,7 +214,7 @@ static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
 	      sizeof(void *) < 8);
 static_assert(offsetofend(struct cairn_requester, rnr_retries) <=
 	      CAIRN_HOT_BYTES);
-static_assert(offsetofend(struct cairn_responder, rd_pending) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_responder, holding) <= CAIRN_LINE);
 static_assert(offsetofend(struct cairn_responder, rd_any) <=
 	      CAIRN_HOT_BYTES);
 

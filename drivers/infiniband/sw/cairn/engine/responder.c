@@ -422,7 +422,9 @@ static void duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_SEND:
 	case CAIRN_KIND_WRITE:
-		ack_duplicate(&q->resp, pkt->psn);
+		/* Whoever misses an ACK asks for one. */
+		if (pkt->ack_req)
+			ack_duplicate(&q->resp, pkt->psn);
 		break;
 	case CAIRN_KIND_READ_REQ:
 	case CAIRN_KIND_ATOMIC_REQ:
@@ -434,30 +436,76 @@ static void duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	}
 }
 
-static void rx_rc(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+static void nak_gap(struct cairn_responder *p)
+{
+	set_nak(p, p->epsn, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+}
+
+/* After an RNR NAK everything comes again (IBTA 9.7.5.2.8). */
+static bool not_ready_said(const struct cairn_responder *p)
+{
+	return p->nak_sent &&
+	       (p->nak & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK;
+}
+
+static void ahead(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *p = &q->resp;
-	s32 diff = cairn_psn_diff(pkt->psn, p->epsn);
 
-	if (diff < 0) {
-		duplicate(q, pkt);
-		return;
-	}
-	if (diff > 0) {
-		port_count(q, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
-		/* One NAK for each gap (IBTA 9.7.5.2.8). */
-		if (!p->nak_sent)
-			set_nak(p, p->epsn, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-		return;
-	}
+	port_count(q, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
+	if (!not_ready_said(p))
+		cairn_hold(q, pkt);
+	/* One NAK for each gap (IBTA 9.7.5.2.8). */
+	if (!p->nak_sent)
+		nak_gap(p);
+}
+
+/* The expected packet. Returns true when it counts as received. */
+static bool expected(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+
 	p->nak_sent = false;
 	p->nak_due = false;
-	if (!in_sequence(p, pkt) || !size_fits(q, pkt)) {
-		invalid(q, pkt);
-		return;
+	if (!in_sequence(p, pkt) || !size_fits(q, pkt))
+		return invalid(q, pkt);
+	if (!execute(q, pkt))
+		return false;
+	executed(p, pkt);
+	return true;
+}
+
+/* The expected packet, and then what was kept behind it. */
+static void rx_expected(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+	bool asked = pkt->ack_req || !(pkt->op->flags & CAIRN_OP_PAYLOAD);
+	struct cairn_pkt held;
+
+	if (!expected(q, pkt))
+		goto repeat_all;
+	while (cairn_hold_next(q, &held)) {
+		if (!expected(q, &held))
+			goto repeat_all;
+		asked = true;
 	}
-	if (execute(q, pkt))
-		executed(p, pkt);
+	if (p->holding && (asked || p->ack_due))
+		nak_gap(p);
+	return;
+repeat_all:
+	cairn_hold_drop(q);
+}
+
+static void rx_rc(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	s32 diff = cairn_psn_diff(pkt->psn, q->resp.epsn);
+
+	if (diff < 0)
+		duplicate(q, pkt);
+	else if (diff > 0)
+		ahead(q, pkt);
+	else
+		rx_expected(q, pkt);
 }
 
 /* UC (IBTA 9.8.2): a gap costs the message, the next FIRST starts afresh. */
@@ -592,6 +640,7 @@ static void flush(struct cairn_qpc *q)
 {
 	struct cairn_responder *p = &q->resp;
 
+	cairn_hold_drop(q);
 	p->ack_due = false;
 	p->nak_due = false;
 	p->rd_pending = 0;

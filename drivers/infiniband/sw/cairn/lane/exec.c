@@ -39,12 +39,6 @@
 /* Runs in one go, so that nobody is kept busy by others' events for ever. */
 #define CAIRN_MAX_ROUNDS	8
 
-/* Bounds of one rxq: what a peer can make us hold for one QP side. A window of
- * the engine (engine/internal.h) fits, as single packets too.
- */
-#define CAIRN_RXQ_SKBS		1024
-#define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)
-
 static void record(struct cairn_exec_side *s)
 {
 	smp_mb__before_atomic();	/* with xchg() in serve(): C */
@@ -87,24 +81,34 @@ static enum cairn_side_id side_of(const struct cairn_pkt *pkt)
 	return pkt->op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
 }
 
-/* One packet of @len bytes, BTH to ICRC, at @offset of the skb. */
-static void rx_packet(struct cairn_exec *x, enum cairn_side_id side,
-		      struct sk_buff *skb, u32 offset, u32 len, u64 now)
+bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
+		      struct sk_buff *skb, u32 offset, u32 len,
+		      struct cairn_pkt *pkt)
 {
 	u8 hdr[CAIRN_MAX_HDR];
-	struct cairn_pkt pkt;
 
 	/*
 	 * Checked when it arrived, but a sender on this host may have changed
 	 * it since: so one copy is taken, and it is checked again.
 	 */
 	if (skb_copy_bits(skb, offset, hdr, min_t(u32, len, sizeof(hdr))) ||
-	    cairn_pkt_parse(&pkt, hdr, len) || side_of(&pkt) != side) {
+	    cairn_pkt_parse(pkt, hdr, len) || side_of(pkt) != side) {
 		cairn_nic_count(x->nic, CAIRN_CTR_RX_MALFORMED, 1);
-		return;
+		return false;
 	}
-	pkt.cookie = skb;
-	pkt.base = offset;
+	pkt->cookie = skb;
+	pkt->base = offset;
+	return true;
+}
+
+/* One packet of @len bytes, BTH to ICRC, at @offset of the skb. */
+static void rx_packet(struct cairn_exec *x, enum cairn_side_id side,
+		      struct sk_buff *skb, u32 offset, u32 len, u64 now)
+{
+	struct cairn_pkt pkt;
+
+	if (!cairn_exec_parse(x, side, skb, offset, len, &pkt))
+		return;
 	if (side == CAIRN_REQ)
 		cairn_req_rx(x->qpc, &pkt, now);
 	else
@@ -271,8 +275,7 @@ void cairn_exec_kick(struct cairn_exec *x, enum cairn_side_id side)
 	local_bh_enable();
 }
 
-/* Before it may wait: let go of all that belongs to others. */
-static void disown(struct sk_buff *skb)
+void cairn_exec_disown(struct sk_buff *skb)
 {
 	skb_orphan(skb);
 	skb_dst_drop(skb);
@@ -292,7 +295,7 @@ void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
 		}
 		unlock(s);	/* the events are looked at below */
 	}
-	disown(skb);
+	cairn_exec_disown(skb);
 	if (rxq_add(s, skb)) {
 		cairn_exec_serve(x, side, CAIRN_INLINE_BUDGET);
 		return;
@@ -347,6 +350,7 @@ void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		x->side[i].drain_cpu = CAIRN_NOT_DRAINING;
 		x->side[i].exec = x;
 	}
+	cairn_hold_init(&x->hold);
 	INIT_LIST_HEAD(&x->ready);
 	timerqueue_init(&x->timer);
 	atomic_set(&x->draining, 0);
@@ -362,4 +366,5 @@ void cairn_exec_stop(struct cairn_exec *x)
 		skb_queue_purge(&x->side[side].rxq);
 		x->side[side].rxq_bytes = 0;
 	}
+	cairn_hold_purge(&x->hold);
 }

@@ -20,10 +20,17 @@
 #include <linux/spinlock.h>
 #include <linux/timerqueue.h>
 #include "engine/qp.h"
+#include "lane/hold.h"
 #include "lane/nic.h"
 #include "lane/path.h"
 
 struct cairn_lane;
+
+/* Bounds of one rxq: what a peer can make us hold for one QP side. A window of
+ * the engine (engine/internal.h) fits, as single packets too.
+ */
+#define CAIRN_RXQ_SKBS		1024
+#define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)
 
 #define CAIRN_NOT_DRAINING	(-1)
 
@@ -50,6 +57,7 @@ struct cairn_exec {
 	 */
 	const struct cairn_path *path;
 	struct cairn_exec_side side[CAIRN_SIDES];
+	struct cairn_hold hold;		/* under side[CAIRN_RESP].lock */
 	/* Under lane->lock: */
 	struct list_head ready;
 	u8 ready_sides;			/* bit per side that wants a turn */
@@ -68,6 +76,7 @@ struct cairn_rx_cb {
 	u32 offset;	/* of the first BTH, from skb->data */
 	u32 len;	/* bytes from there to the end of the last ICRC */
 	u32 stride;	/* bytes of each packet but the last */
+	u32 psn;	/* lane/hold.c: of the first */
 	u16 vlan;	/* id, or CAIRN_NO_VLAN */
 	bool ipv6;
 };

@@ -52,6 +52,16 @@ void cairn_lane_leave(struct cairn_exec *x);
 void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side,
 		      u32 packets);
 
+/* exec.c: read and check the packet of @len bytes, BTH to ICRC, at @offset of an
+ * skb of @side. False: counted, to be dropped.
+ */
+bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
+		      struct sk_buff *skb, u32 offset, u32 len,
+		      struct cairn_pkt *pkt);
+
+/* exec.c: before an skb may wait, let go of all in it that belongs to others. */
+void cairn_exec_disown(struct sk_buff *skb);
+
 /* exec.c: run a side if it has events, as its binding to this CPU ends. BH off. */
 void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side);
 

@@ -27,6 +27,11 @@ static struct pair random_pair(u64 seed)
 	p = pair_with(seed, &init, &attrs);
 	p.s->budget = sim_chance(&r, 300) ? 0 : 64;
 	p.s->latency_ns = sim_between(&r, 100, 20000);
+	/* peers that keep nothing, little, or all that is ahead of a gap */
+	p.a->plain = sim_chance(&r, 300);
+	p.b->plain = sim_chance(&r, 300);
+	if (sim_chance(&r, 200))
+		p.b->hold_room = sim_between(&r, 1, 20);
 	return p;
 }
 

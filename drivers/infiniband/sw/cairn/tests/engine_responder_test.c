@@ -230,12 +230,15 @@ static void invalid_sequences(void)
 	}
 }
 
-/* A hole is reported once, until the missing packet is there. */
+/* A hole is reported once, until the missing packet is there. Nothing is kept
+ * behind it.
+ */
 static void gap_is_reported_once(void)
 {
 	struct rig r = alone();
 	u32 from;
 
+	r.b->plain = true;
 	rig_recv(&r, 21, 10000);
 	get(&r, 0, send_first);
 	from = r.s->n_sent;
@@ -263,14 +266,164 @@ static void gap_is_reported_once(void)
 /* Closed before the end of the train: there is nothing to report. */
 static void gap_closed_in_time(void)
 {
+	u32 plain;
+
+	for (plain = 0; plain < 2; plain++) {
+		struct rig r = alone();
+
+		r.b->plain = plain;
+		part(&r, 0, write_only);
+		part(&r, 2, write_only);
+		part(&r, 1, write_only);
+		sim_turn(r.b, CAIRN_RESP);
+		ktap_eq(r.s->n_sent, 1);
+		expect_aeth(&r, 0, plain ? 1 : 2, ACKED);
+		sim_end(r.s);
+	}
+}
+
+/* What comes after a hole waits for it, and is executed in order. */
+static void kept_behind_a_gap(void)
+{
+	struct rig r = alone();
+	u8 before[RIG_LEN];
+	u32 from;
+
+	rig_recv(&r, 21, 10000);
+	get(&r, 0, send_first);
+	memcpy(before, r.mb->mem, RIG_LEN);
+	from = r.s->n_sent;
+	get(&r, 4, write_only);
+	get(&r, 3, send_last);
+	get(&r, 5, faa);
+	get(&r, 2, send_middle);
+	get(&r, 4, write_only);
+	expect_aeth(&r, from, 1, SEQ_ERR);
+	ktap_eq(r.s->n_sent, from + 1);
+	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	ktap_eq(r.b->atomics, 0);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	get(&r, 1, send_middle);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 3 * PMTU + 10);
+	ktap_eq(r.b->atomics, 1);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
+	ktap_eq(r.b->c.resp.epsn, cairn_psn_add(r.a->psn, 6));
+	ktap_ok(!r.b->held);
+	/* all of it is a duplicate now */
+	from = r.s->n_sent;
+	get(&r, 3, send_last);
+	expect_aeth(&r, from, 3, ACKED);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	sim_end(r.s);
+}
+
+/* Of the next hole the requester hears when it asks, not with each packet. */
+static void next_gap_is_reported_on_request(void)
+{
+	struct rig r = alone();
+	struct req quiet = write_only;
+	u32 from, n;
+
+	quiet.ack = false;
+	get(&r, 0, write_only);
+	get(&r, 6, write_only);		/* 1..5 are missing */
+	get(&r, 8, write_only);		/* and 7 */
+	from = r.s->n_sent;
+	for (n = 1; n < 4; n++)
+		get(&r, n, quiet);
+	ktap_eq(r.s->n_sent, from);
+	get(&r, 4, write_only);
+	expect_aeth(&r, from, 5, SEQ_ERR);
+	from = r.s->n_sent;
+	get(&r, 5, quiet);
+	expect_aeth(&r, from, 7, SEQ_ERR);
+	from = r.s->n_sent;
+	get(&r, 9, quiet);
+	ktap_eq(r.s->n_sent, from);
+	get(&r, 7, quiet);
+	expect_aeth(&r, from, 8, ACKED);
+	ktap_eq(r.b->c.resp.msn, 10);
+	sim_end(r.s);
+}
+
+/* After an RNR NAK all is sent again: nothing is kept. */
+static void nothing_kept_when_not_ready(void)
+{
+	struct rig r = alone();
+	u32 from;
+
+	get(&r, 2, write_only);
+	get(&r, 1, send_only);
+	get(&r, 0, write_only);
+	ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, 1));
+	ktap_eq(last_sent(r.b)->syndrome & CAIRN_AETH_TYPE_MASK,
+		CAIRN_AETH_RNR_NAK);
+	ktap_ok(!r.b->held);
+	get(&r, 2, write_only);
+	get(&r, 3, write_only);
+	ktap_ok(!r.b->held);
+	rig_recv(&r, 21, 100);
+	from = r.s->n_sent;
+	get(&r, 1, send_only);
+	expect_aeth(&r, from, 1, ACKED);
+	sim_end(r.s);
+}
+
+/* Too much to keep: what did not fit comes again, nothing else is lost. */
+static void room_for_kept_packets_ends(void)
+{
+	struct rig r = alone();
+	u32 from, n;
+
+	r.b->hold_room = 3;
+	for (n = 1; n < 8; n++)
+		get(&r, n, write_only);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD], 3);
+	from = r.s->n_sent;
+	get(&r, 0, write_only);
+	expect_aeth(&r, from, 3, ACKED);
+	from = r.s->n_sent;
+	get(&r, 5, write_only);
+	expect_aeth(&r, from, 4, SEQ_ERR);
+	sim_end(r.s);
+}
+
+/* A connection that ends, or starts afresh, forgets what it kept. */
+static void kept_packets_are_forgotten(void)
+{
 	struct rig r = alone();
 
-	part(&r, 0, write_only);
-	part(&r, 2, write_only);
-	part(&r, 1, write_only);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_eq(r.s->n_sent, 1);
-	expect_aeth(&r, 0, 1, ACKED);
+	get(&r, 1, write_only);
+	ktap_ok(r.b->held);
+	sim_modify(r.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	ktap_ok(!r.b->held);
+	sim_end(r.s);
+	r = alone();
+	get(&r, 1, write_only);
+	sim_reset(r.b);
+	ktap_ok(!r.b->held);
+	sim_end(r.s);
+}
+
+/* Duplicates are answered when the requester asks. */
+static void silent_duplicates(void)
+{
+	struct rig r = alone();
+	struct req quiet = write_only;
+	u32 from;
+
+	quiet.ack = false;
+	get(&r, 0, write_only);
+	get(&r, 1, write_only);
+	from = r.s->n_sent;
+	get(&r, 0, quiet);
+	get(&r, 1, quiet);
+	ktap_eq(r.s->n_sent, from);
+	ktap_eq(r.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
+	get(&r, 0, write_only);
+	expect_aeth(&r, from, 1, ACKED);
 	sim_end(r.s);
 }
 
@@ -773,6 +926,12 @@ static const struct ktap_test tests[] = {
 	KTAP(invalid_sequences),
 	KTAP(gap_is_reported_once),
 	KTAP(gap_closed_in_time),
+	KTAP(kept_behind_a_gap),
+	KTAP(next_gap_is_reported_on_request),
+	KTAP(nothing_kept_when_not_ready),
+	KTAP(room_for_kept_packets_ends),
+	KTAP(kept_packets_are_forgotten),
+	KTAP(silent_duplicates),
 	KTAP(far_psns),
 	KTAP(one_ack_for_a_train),
 	KTAP(no_ack_unless_asked),

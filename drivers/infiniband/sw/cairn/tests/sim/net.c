@@ -144,6 +144,82 @@ static struct sim_qp *accept(struct sim *s, const struct sim_packet *p,
 	return qp;
 }
 
+/*
+ * Packets kept ahead of a gap.
+ */
+
+struct sim_held {
+	struct sim_held *next;
+	u32 psn;
+	struct sim_packet *p;
+};
+
+static void held_free(struct sim_qp *qp, struct sim_held *h)
+{
+	if (!h)
+		return;
+	packet_free(h->p);
+	free(h);
+	qp->hold_room++;
+}
+
+bool sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
+{
+	struct sim_held **at = &qp->held, *h;
+
+	if (qp->plain)
+		return false;
+	while (*at && cairn_psn_diff((*at)->psn, pkt->psn) < 0)
+		at = &(*at)->next;
+	if (*at && (*at)->psn == pkt->psn)
+		return true;
+	if (!qp->hold_room)
+		return false;
+	qp->hold_room--;
+	h = malloc(sizeof(*h));
+	*h = (struct sim_held){
+		.next = *at,
+		.psn = pkt->psn,
+		.p = packet_copy(pkt->cookie),
+	};
+	*at = h;
+	return true;
+}
+
+int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt)
+{
+	struct sim_held *h;
+
+	held_free(qp, qp->in_hand);
+	qp->in_hand = NULL;
+	while ((h = qp->held)) {
+		s32 off = cairn_psn_diff(h->psn, psn);
+
+		if (off > 0)
+			return 0;
+		qp->held = h->next;
+		if (!off) {
+			qp->in_hand = h;
+			accept(qp->s, h->p, pkt);
+			return 1;
+		}
+		held_free(qp, h);
+	}
+	return -ENOENT;
+}
+
+void sim_drop_held(struct sim_qp *qp)
+{
+	struct sim_held *h;
+
+	held_free(qp, qp->in_hand);
+	qp->in_hand = NULL;
+	while ((h = qp->held)) {
+		qp->held = h->next;
+		held_free(qp, h);
+	}
+}
+
 /* Returns the QP when its side in *@side now needs a turn. */
 static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 			      enum cairn_side_id *side)

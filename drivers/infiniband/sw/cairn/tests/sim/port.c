@@ -107,6 +107,27 @@ u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 
+bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_RESP, "hold");
+	return sim_hold(qp, pkt);
+}
+
+int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_RESP, "held");
+	return sim_held(qp, psn, pkt);
+}
+
+void port_drop_held(struct cairn_qpc *q)
+{
+	sim_drop_held(to_sim_qp(q));
+}
+
 u32 port_sq_tail(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);

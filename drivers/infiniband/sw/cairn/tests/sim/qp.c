@@ -106,6 +106,7 @@ struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 	qp->peer = host;
 	qp->pd = SIM_PD;
 	qp->sq = calloc(init->sq_depth, CAIRN_UNIT_SIZE);
+	qp->hold_room = 1024;
 	qp->sq_head = init->sq_start;
 	qp->sq_tail = init->sq_start;
 	qp->rq = init->srq ?: &qp->own_rq;

@@ -43,6 +43,7 @@
 
 struct sim;
 struct sim_qp;
+struct sim_held;
 
 struct sim_mr {
 	u32 key;
@@ -157,6 +158,10 @@ struct sim_qp {
 	bool kicked[CAIRN_SIDES];
 	bool mutate;		/* the host scribbles over the ring while read */
 	bool hostile;		/* the ring breaks the rules on purpose */
+	bool plain;		/* keeps nothing ahead of a gap, as others do */
+	struct sim_held *held;	/* by PSN */
+	struct sim_held *in_hand;	/* that port_held() gave last */
+	u32 hold_room;		/* packets still to be kept at most */
 	u32 stuck;		/* deadlines served without progress of time */
 	u32 psn;		/* first, as given to sim_connect() */
 	enum cairn_async async[SIM_ASYNCS];
@@ -286,6 +291,11 @@ void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 /* The same without a turn: packets of one train. */
 void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 		     const void *payload);
+
+/* Copies of received packets; net.c has what port.h wants of them. */
+bool sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
+int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt);
+void sim_drop_held(struct sim_qp *qp);
 
 const u8 *sim_pkt_payload(const struct cairn_pkt *pkt);
 const u8 *sim_pkt_ip(const struct cairn_pkt *pkt);

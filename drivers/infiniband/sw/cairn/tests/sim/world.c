@@ -95,6 +95,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 
 static void qp_free(struct sim_qp *qp)
 {
+	sim_drop_held(qp);
 	free(qp->sq);
 	free(qp->own_rq.ring);
 	free(qp->cq[CAIRN_REQ].log);

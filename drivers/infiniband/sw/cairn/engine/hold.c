@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Requests ahead of a gap are kept and executed when the gap is filled, so that
+ * the requester need not repeat them. Execution stays in PSN order (IBTA
+ * 9.7.4.1.1): to the rest of the responder a kept packet is one that arrives
+ * later. What goes over the wire is standard: one NAK for each gap. A requester
+ * that repeats everything all the same sends duplicates.
+ *
+ * While something is kept, a request for acknowledgement is answered with a NAK
+ * of the gap instead of an ACK. So an ACK says that nothing is kept, and a NAK
+ * right behind what was repeated says that the gap is longer
+ * (engine/gap.c makes use of both).
+ */
+#include "engine/internal.h"
+
+/* PSNs ahead of the expected one beyond which no requester is. */
+#define CAIRN_HOLD_SPAN		4096
+
+void cairn_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+
+	if (cairn_psn_diff(pkt->psn, p->epsn) > CAIRN_HOLD_SPAN ||
+	    !port_hold(q, pkt))
+		return;
+	p->holding = true;
+	port_count(q, CAIRN_CTR_RX_HELD, 1);
+}
+
+bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+	int ret;
+
+	if (!p->holding)
+		return false;
+	ret = port_held(q, p->epsn, pkt);
+	if (ret < 0)
+		p->holding = false;
+	return ret > 0;
+}
+
+void cairn_hold_drop(struct cairn_qpc *q)
+{
+	if (q->resp.holding)
+		port_drop_held(q);
+	q->resp.holding = false;
+}

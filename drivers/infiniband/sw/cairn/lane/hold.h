@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Received request packets that wait for one before them (engine/hold.c).
+ *
+ * A QP may keep as much as one of its receive queues; all QPs together have a
+ * bound too, because what is kept waits for the peer and so may stay long.
+ */
+#ifndef CAIRN_LANE_HOLD_H
+#define CAIRN_LANE_HOLD_H
+
+#include <linux/skbuff.h>
+#include "engine/port.h"
+
+struct cairn_exec;
+
+/* Runs of packets by PSN. The responder's lock, or nobody else left. */
+struct cairn_hold {
+	struct sk_buff_head runs;
+	u32 bytes;			/* truesize */
+};
+
+static inline void cairn_hold_init(struct cairn_hold *h)
+{
+	__skb_queue_head_init(&h->runs);
+}
+
+/* These do what port_hold(), port_held() and port_drop_held() promise. */
+bool cairn_hold_add(struct cairn_hold *h, const struct cairn_pkt *pkt);
+int cairn_hold_take(struct cairn_exec *x, u32 psn, struct cairn_pkt *pkt);
+void cairn_hold_purge(struct cairn_hold *h);
+
+#endif
