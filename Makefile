@@ -26,7 +26,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest vm test stress demo $(addprefix module-,$(SERIES))
+	vmtest vm test stress demo bench bench-programs $(addprefix module-,$(SERIES))
 
 all: modules userspace
 
@@ -42,6 +42,8 @@ help:
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
+	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss...,'
+	@echo '                    ENV=qemu|uml, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
 	@echo 'make clean          remove build/'
@@ -96,6 +98,7 @@ sparse: deps-quick
 	@$(foreach k,$(KVERS),scripts/module.sh sparse $(k) &&) :
 
 hosttest: deps-quick
+	@scripts/bench/test_figures.py
 	@env -u BUILD $(MAKE) --no-print-directory -C drivers/infiniband/sw/cairn/tests test
 ifneq ($(USERSPACE),)
 	@$(userspace-make) test
@@ -128,3 +131,12 @@ stress: all vmtest-programs
 
 demo: all
 	@scripts/demo.sh
+
+# what "make bench" runs inside the guest
+bench-programs: deps-quick
+	@mkdir -p build/bench/bin
+	@$(foreach p,$(wildcard scripts/bench/src/*.c),$(CC) -O2 -std=gnu11 -D_GNU_SOURCE -Wall \
+		-Wextra -Werror -pthread -o build/bench/bin/$(basename $(notdir $(p))) $(p) -libverbs &&) :
+
+bench: all bench-programs
+	@scripts/bench/all --env "$(ENV)" --kernels "$(VM_KVER)" $(B)

@@ -4,9 +4,9 @@
 # Build cairn.ko for one kernel: scripts/module.sh build|sparse KERNEL
 #
 # KERNEL is a series (6.1, 6.12: the installed Debian headers) or a full
-# release (any /lib/modules/RELEASE/build). kbuild writes beside the sources,
-# so each kernel has its own tree of symbolic links, build/KERNEL. Warnings
-# are errors.
+# release (any /lib/modules/RELEASE/build), or any name with KDIR=DIRECTORY of
+# the kernel's build. kbuild writes beside the sources, so each kernel has its
+# own tree of symbolic links, build/KERNEL. Warnings are errors.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -26,7 +26,7 @@ if [[ " $CAIRN_SERIES " == *" $kernel "* ]]; then
 else
 	series=0
 	release=$kernel
-	kdir=/lib/modules/$release/build
+	kdir=${KDIR:-/lib/modules/$release/build}
 fi
 [ -e "$kdir/Makefile" ] || {
 	echo "no headers for $release: $kdir is missing" >&2

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Which CRC-32 does the ICRC use: our portable one, the kernel's crc32_le() or
+ * Which CRC-32 does the ICRC use: our portable ones, the kernel's crc32_le() or
  * what the crypto layer offers (PCLMUL on x86). The fastest over a typical
- * payload wins.
+ * payload wins, unless the module parameter icrc names one. The parameter reads
+ * as the choice and what all of them took, with a plain copy for comparison:
+ * what the payload costs at least (/sys/module/cairn/parameters/icrc).
  */
 #include <crypto/hash.h>
 #include <linux/crc32.h>
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include "checksum.h"
 #include "wire/icrc.h"
 
@@ -43,7 +47,7 @@ static u32 update_crypto(u32 crc, const void *data, u32 len)
 }
 
 static const struct cairn_icrc_impl impl_crypto = {
-	.name = "crypto crc32",
+	.name = "crypto",
 	.update = update_crypto,
 };
 
@@ -60,8 +64,60 @@ static bool crypto_usable(const u8 *buf)
 	       cairn_icrc_portable.update(1, buf, SZ_1K);
 }
 
-/* Best of a few runs, in nanoseconds for one page. */
-static u64 measure(const struct cairn_icrc_impl *impl, const u8 *buf)
+/* The candidates, and nanoseconds for 4 KiB; 0: not available. */
+static struct candidate {
+	const struct cairn_icrc_impl *impl;
+	u64 ns;
+} candidates[] = {
+	{ &cairn_icrc_portable },
+	{ &cairn_icrc_slicing },
+	{ &impl_kernel },
+	{ &impl_crypto },
+};
+
+static const struct cairn_icrc_impl *chosen;
+static u64 copy_ns;
+static char wanted[16];
+
+static int icrc_param_set(const char *val, const struct kernel_param *kp)
+{
+	char name[sizeof(wanted)];
+	unsigned int i;
+
+	if (strscpy(name, val, sizeof(name)) < 0)
+		return -EINVAL;
+	strim(name);
+	for (i = 0; i < ARRAY_SIZE(candidates); i++)
+		if (!strcmp(name, candidates[i].impl->name))
+			return strscpy(wanted, name, sizeof(wanted)) < 0;
+	return -EINVAL;
+}
+
+static int icrc_param_get(char *buf, const struct kernel_param *kp)
+{
+	int len = scnprintf(buf, PAGE_SIZE, "%s; ns for 4 KiB:",
+			    chosen ? chosen->name : "none");
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(candidates); i++)
+		if (candidates[i].ns)
+			len += scnprintf(buf + len, PAGE_SIZE - len,
+					 " %s %llu", candidates[i].impl->name,
+					 candidates[i].ns);
+	return len + scnprintf(buf + len, PAGE_SIZE - len, " copy %llu\n",
+			       copy_ns);
+}
+
+static const struct kernel_param_ops icrc_param_ops = {
+	.set = icrc_param_set,
+	.get = icrc_param_get,
+};
+
+module_param_cb(icrc, &icrc_param_ops, NULL, 0444);
+MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: interleaved, slicing, crc32_le or crypto (default: the fastest)");
+
+/* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. */
+static u64 measure(const struct cairn_icrc_impl *impl, u8 *buf)
 {
 	u64 best = U64_MAX;
 	u32 crc = 0;
@@ -72,45 +128,55 @@ static u64 measure(const struct cairn_icrc_impl *impl, const u8 *buf)
 
 		preempt_disable();
 		t = ktime_get_ns();
-		crc = impl->update(crc, buf, SZ_4K);
+		if (impl)
+			crc = impl->update(crc, buf, SZ_4K);
+		else
+			memcpy(buf + SZ_4K, buf, SZ_4K);
 		t = ktime_get_ns() - t;
 		preempt_enable();
+		/* Keep the compiler from dropping the work. */
+		barrier_data(&crc);
+		barrier_data(buf);
 		best = min(best, t);
 	}
-	/* Keep the compiler from dropping the work. */
-	barrier_data(&crc);
-	return best;
+	return max(best, 1ULL);
+}
+
+/* The named one if it is available, else the fastest. */
+static const struct cairn_icrc_impl *choose(void)
+{
+	const struct candidate *best = &candidates[0];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(candidates); i++) {
+		const struct candidate *c = &candidates[i];
+
+		if (!c->ns)
+			continue;
+		if (!strcmp(wanted, c->impl->name))
+			return c->impl;
+		if (c->ns < best->ns)
+			best = c;
+	}
+	return best->impl;
 }
 
 void cairn_checksum_init(void)
 {
-	const struct cairn_icrc_impl *impls[] = {
-		&cairn_icrc_portable, &impl_kernel, &impl_crypto,
-	};
-	const struct cairn_icrc_impl *best = impls[0];
-	u64 best_ns = U64_MAX;
 	unsigned int i;
 	u8 *buf;
 
-	buf = kzalloc(SZ_4K, GFP_KERNEL);
-	if (!buf) {
-		cairn_icrc_select(NULL);
-		return;
-	}
 	cairn_icrc_select(NULL);
-	for (i = 0; i < ARRAY_SIZE(impls); i++) {
-		u64 ns;
-
-		if (impls[i] == &impl_crypto && !crypto_usable(buf))
-			continue;
-		ns = measure(impls[i], buf);
-		if (ns < best_ns) {
-			best = impls[i];
-			best_ns = ns;
-		}
-	}
-	cairn_icrc_select(best);
-	pr_info("cairn: ICRC by %s, %llu ns for 4 KiB\n", best->name, best_ns);
+	chosen = &cairn_icrc_portable;
+	buf = kzalloc(2 * SZ_4K, GFP_KERNEL);
+	if (!buf)
+		return;
+	for (i = 0; i < ARRAY_SIZE(candidates); i++)
+		if (candidates[i].impl != &impl_crypto || crypto_usable(buf))
+			candidates[i].ns = measure(candidates[i].impl, buf);
+	copy_ns = measure(NULL, buf);
+	chosen = choose();
+	cairn_icrc_select(chosen);
 	kfree(buf);
 }
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Arithmetic of the bench: what the tools print, medians, ratios, the limit."""
+
+import re
+import statistics
+
+MIB = 1 << 20
+
+
+class Unreadable(Exception):
+    """A tool did not print what it should have."""
+
+
+def last_row(text):
+    """The numbers of the last line of a perftest table."""
+    rows = [line.split() for line in text.splitlines()
+            if re.match(r'\s*\d+\s+\d+\s+[\d.]+', line)]
+    if not rows:
+        raise Unreadable(text[-400:])
+    return [float(x) for x in rows[-1]]
+
+
+def perftest_bw(text):
+    """ib_*_bw: the average, in bytes a second, and messages a second."""
+    row = last_row(text)
+    if len(row) < 5:
+        raise Unreadable(text[-400:])
+    rate = row[4] * 1e6
+    # six digits of millions of messages are few for long ones
+    return {'bytes_s': row[3] * MIB, 'msgs_s': max(rate, row[3] * MIB / row[0])}
+
+
+def perftest_lat(text):
+    """ib_*_lat: microseconds, half a round trip (READ: all of it)."""
+    row = last_row(text)
+    if len(row) < 8:
+        raise Unreadable(text[-400:])
+    return {'usec': row[4], 'usec_min': row[2], 'usec_p99': row[7]}
+
+
+def pairs(text):
+    """A line of NAME=NUMBER words, as our own programs print it last."""
+    found = dict(re.findall(r'(\w+)=([\d.]+)', text.strip().splitlines()[-1] if text.strip() else ''))
+    if not found:
+        raise Unreadable(text[-400:])
+    return {k: float(v) for k, v in found.items()}
+
+
+def iperf(result):
+    """iperf3 -J: what the receiver got."""
+    try:
+        return {'bytes_s': result['end']['sum_received']['bits_per_second'] / 8}
+    except KeyError as e:
+        raise Unreadable(str(result.get('error', e))) from e
+
+
+def icrc_param(text):
+    """The module parameter icrc: the choice and nanoseconds for 4 KiB."""
+    m = re.match(r'(.+); ns for 4 KiB:(( [\w ]+? \d+)+)$', text.strip())
+    if not m:
+        raise Unreadable(text)
+    words = m.group(2).split()
+    return {'choice': m.group(1),
+            'ns': {words[i]: int(words[i + 1]) for i in range(0, len(words), 2)}}
+
+
+def limit(icrc, cpus):
+    """
+    Bytes a second that copying and the ICRC alone allow. Each end copies and
+    checksums every byte once; with two CPUs or more the ends work side by side.
+    """
+    page = icrc['ns']['copy'] + icrc['ns'][icrc['choice']]
+    return 4096e9 / page / (1 if cpus > 1 else 2)
+
+
+def spread(values):
+    """Median, least and greatest."""
+    return {'median': statistics.median(values), 'min': min(values),
+            'max': max(values), 'n': len(values)}
+
+
+def key(run):
+    """What is measured, whoever measures it."""
+    return tuple(sorted((k, v) for k, v in run['point'].items()))
+
+
+def summarise(runs):
+    """{point key: {stack: {figure: spread}}}, in the order of first sight."""
+    collected = {}
+    for run in runs:
+        if 'value' not in run:
+            continue
+        figures = collected.setdefault(key(run), {}).setdefault(run['stack'], {})
+        for name, value in run['value'].items():
+            figures.setdefault(name, []).append(value)
+    return {k: {stack: {name: spread(v) for name, v in figures.items()}
+                for stack, figures in stacks.items()}
+            for k, stacks in collected.items()}
+
+
+def ratio(stacks, figure, one, other):
+    """Median of one stack over that of the other; None where one is missing."""
+    try:
+        a = stacks[one][figure]['median']
+        b = stacks[other][figure]['median']
+    except KeyError:
+        return None
+    return a / b if b else None

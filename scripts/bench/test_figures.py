@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The arithmetic of the bench, on outputs as the tools print them. Prints KTAP."""
+
+import os
+import sys
+import unittest
+
+import figures
+
+BW = '''
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 65536      576              0.00               35.72  		   0.000572
+---------------------------------------------------------------------------------------
+'''
+LAT = '''
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
+ 64      1000          16.49          11222.24      20.55    	       924.94      	1438.55		5983.67 		11222.24
+'''
+ICRC = 'crc32_le; ns for 4 KiB: interleaved 1000 crc32_le 900 copy 100\n'
+
+
+def runs(stack, size, *rates):
+    return [{'stack': stack, 'point': {'tool': 'write_bw', 'size': size}, 'rep': i,
+             'value': {'bytes_s': r}} for i, r in enumerate(rates)]
+
+
+class Parsers(unittest.TestCase):
+    def test_bandwidth(self):
+        v = figures.perftest_bw(BW)
+        self.assertAlmostEqual(v['bytes_s'], 35.72 * 1048576)
+        self.assertEqual(v['msgs_s'], 572)
+
+    def test_rate_of_long_messages(self):
+        """Six digits of millions are too few there: the bytes tell."""
+        v = figures.perftest_bw(' 1048576  80  0.00  79.50  0.000079\n')
+        self.assertEqual(v['msgs_s'], 79.5)
+
+    def test_latency(self):
+        self.assertEqual(figures.perftest_lat(LAT),
+                         {'usec': 20.55, 'usec_min': 16.49, 'usec_p99': 5983.67})
+
+    def test_no_table(self):
+        for text in ('', 'Failed to modify QP to RTR\n', ' 64 1000 1.0\n'):
+            for parser in (figures.perftest_bw, figures.perftest_lat, figures.pairs):
+                self.assertRaises(figures.Unreadable, parser, text)
+
+    def test_pairs(self):
+        self.assertEqual(figures.pairs('x\nusec=1.5 usec_p99=20\n'), {'usec': 1.5, 'usec_p99': 20})
+
+    def test_iperf(self):
+        self.assertEqual(figures.iperf({'end': {'sum_received': {'bits_per_second': 80}}}),
+                         {'bytes_s': 10})
+        self.assertRaises(figures.Unreadable, figures.iperf, {'error': 'refused'})
+
+    def test_icrc(self):
+        self.assertEqual(figures.icrc_param(ICRC), {
+            'choice': 'crc32_le', 'ns': {'interleaved': 1000, 'crc32_le': 900, 'copy': 100}})
+        self.assertRaises(figures.Unreadable, figures.icrc_param, 'none\n')
+
+
+class Sums(unittest.TestCase):
+    def test_limit(self):
+        """A copy and a checksum at each end, one after the other or side by side."""
+        icrc = figures.icrc_param(ICRC)
+        self.assertAlmostEqual(figures.limit(icrc, 1), 2.048e9)
+        self.assertAlmostEqual(figures.limit(icrc, 2), 4.096e9)
+        self.assertAlmostEqual(figures.limit(icrc, 8), 4.096e9)
+
+    def test_summary(self):
+        got = figures.summarise(runs('cairn', 64, 3, 1, 2) + runs('rxe', 64, 1) +
+                                runs('rxe', 4096, 5, 7) + [{'stack': 'rxe', 'point': {}, 'error': ''}])
+        self.assertEqual(len(got), 2)
+        small, large = got.values()
+        self.assertEqual(small['cairn']['bytes_s'], {'median': 2, 'min': 1, 'max': 3, 'n': 3})
+        self.assertEqual(large['rxe']['bytes_s']['median'], 6)
+
+    def test_ratio(self):
+        small, = figures.summarise(runs('cairn', 64, 6) + runs('rxe', 64, 2) +
+                                   runs('tcp', 64, 0)).values()
+        self.assertEqual(figures.ratio(small, 'bytes_s', 'cairn', 'rxe'), 3)
+        self.assertIsNone(figures.ratio(small, 'bytes_s', 'cairn', 'tcp'))
+        self.assertIsNone(figures.ratio(small, 'usec', 'cairn', 'rxe'))
+        self.assertIsNone(figures.ratio(small, 'bytes_s', 'cairn', 'siw'))
+
+
+def main():
+    cases = list(unittest.TestLoader().loadTestsFromModule(sys.modules[__name__]))
+    tests = [t for group in cases for t in group]
+    failed = 0
+    print('KTAP version 1\n1..%d' % len(tests))
+    for number, test in enumerate(tests, 1):
+        with open(os.devnull, 'w', encoding='ascii') as null:
+            result = unittest.TextTestRunner(stream=null).run(test)
+        bad = [text for _, text in result.failures + result.errors]
+        for line in '\n'.join(bad).splitlines():
+            print('#', line)
+        failed += bool(bad)
+        print('%sok %d bench.%s' % ('not ' if bad else '', number, test.id().split('.')[-1]))
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

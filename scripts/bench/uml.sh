@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# User-mode Linux of Debian's linux-source-6.12, where kernel code runs at
+# native speed: built once (some ten minutes) into the cache outside the clone.
+#
+#   scripts/bench/uml.sh           build it if it is not there; print its directory
+#   scripts/bench/uml.sh module    build cairn.ko for it into build/uml
+#   scripts/bench/uml.sh run COMMAND [ARG]...
+#                                  boot it on the host's root file system, with
+#                                  the topology "pair", and run COMMAND there
+#                                  as root; /mnt/out is build/bench/guest
+#
+# The directory has linux (the kernel, an ordinary program), lib/modules and
+# build, the tree that modules are built against.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=scripts/vm/kernels.sh
+. "$top/scripts/vm/kernels.sh"
+PATH=$PATH:/sbin:/usr/sbin
+
+package=linux-source-6.12
+
+say() { echo "uml: $*" >&2; }
+
+uml_dir() {
+	local version recipe
+
+	version=$(dpkg-query -W -f '${Version}' $package) || exit 1
+	recipe=$({
+		cat "$here/uml.config"
+		declare -f unpack configure
+	} | sha256sum)
+	echo "$(cairn_cache)/uml-$version-${recipe:0:8}"
+}
+
+# what no configuration of ours compiles
+unpack() {
+	tar -C "$1" -xf /usr/src/$package.tar.xz --strip-components=1 \
+		--exclude='*.rst' --exclude='*/tools/testing/*' --exclude='*/tools/perf/*' \
+		--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/media/*.[ch]' \
+		--exclude='*/drivers/net/ethernet/*.[ch]' --exclude='*/drivers/net/wireless/*.[ch]' \
+		--exclude='*/drivers/staging/*.[ch]' --exclude='*/drivers/scsi/*.[ch]' \
+		--exclude='*/sound/*.[ch]'
+	# Processors with AMX have 11 KiB of extended state, and the host's kernel
+	# refuses to restore less than all of it. (It lies in the stack's pages.)
+	sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 12288)/' \
+		"$1/arch/x86/um/user-offsets.c"
+	grep -q 12288 "$1/arch/x86/um/user-offsets.c"
+}
+
+# every option of ours must have been taken as it is
+configure() {
+	local line missing=0
+
+	make -s -C "$1" ARCH=um KCONFIG_ALLCONFIG="$here/uml.config" allnoconfig >"$1/../config.log" 2>&1
+	while read -r line; do
+		grep -qxF -e "$line" "$1/.config" || {
+			say "not configured: $line"
+			missing=1
+		}
+	done < <(grep -v '^#' "$here/uml.config")
+	return $missing
+}
+
+build() (
+	dest=$1
+	mkdir -p "$(dirname "$dest")"
+	tmp=$(mktemp -d "$dest.XXXXXX")
+	trap 'rm -rf "$tmp"' EXIT
+	chmod 755 "$tmp"
+	mkdir "$tmp/build"
+	say "unpacking $package"
+	unpack "$tmp/build" || exit 1
+	configure "$tmp/build" || exit 1
+	say "building; log: $tmp/log"
+	make -C "$tmp/build" ARCH=um -j"$(nproc)" linux modules >"$tmp/log" 2>&1 || {
+		tail -n 30 "$tmp/log" >&2
+		exit 1
+	}
+	make -s -C "$tmp/build" ARCH=um INSTALL_MOD_PATH="$tmp" modules_install >>"$tmp/log" 2>&1 || exit 1
+	cp "$tmp/build/linux" "$tmp/linux"
+	: >"$tmp/.complete"
+	mv -T "$tmp" "$dest"
+)
+
+get() {
+	local dest
+
+	dest=$(uml_dir)
+	mkdir -p "$(dirname "$dest")"
+	exec 8>"$dest.lock"
+	flock 8
+	[ -e "$dest/.complete" ] || build "$dest" || exit 1
+	exec 8>&-
+	echo "$dest"
+}
+
+module() {
+	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build uml
+}
+
+run() {
+	local dir=$1 out=$top/build/bench/guest status
+
+	shift
+	mkdir -p "$out"
+	rm -f "$out/status"
+	{
+		declare -p top out dir
+		echo "cwd=${PWD@Q}"
+		echo "command=(${*@Q})"
+	} >"$out/job"
+	# no UML may outlive us; its console is our output
+	setpriv --pdeathsig KILL "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
+		rootflags=/ ro quiet loglevel=4 init="$here/uml-init" "cairn_job=$out/job" \
+		con=null con0=null,fd:1 ssl=null </dev/null 2>&1 | tr -d '\r'
+	status=$(cat "$out/status" 2>/dev/null) || {
+		say "it ended by itself"
+		return 98
+	}
+	return "$status"
+}
+
+action=${1:-}
+[ $# = 0 ] || shift
+case $action in
+"") get ;;
+module)
+	dir=$(get)
+	module "$dir"
+	;;
+run)
+	dir=$(get)
+	module "$dir"
+	run "$dir" "$@"
+	;;
+*)
+	echo "usage: $0 [module | run COMMAND [ARG]...]" >&2
+	exit 2
+	;;
+esac
