@@ -4,6 +4,7 @@
 #include <net/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
 #include "checksum.h"
+#include "lane/epoch.h"
 #include "lane/exec.h"
 #include "net/net.h"
 #include "verbs/verbs.h"
@@ -32,9 +33,12 @@ static int __init cairn_init(void)
 	int err;
 
 	cairn_checksum_init();
-	err = cairn_lanes_start();
+	err = cairn_epochs_start();
 	if (err)
 		goto err_checksum;
+	err = cairn_lanes_start();
+	if (err)
+		goto err_epochs;
 	err = cairn_verbs_init(&verbs_net);
 	if (err)
 		goto err_lanes;
@@ -48,6 +52,8 @@ err_verbs:
 	cairn_verbs_exit();
 err_lanes:
 	cairn_lanes_stop();
+err_epochs:
+	cairn_epochs_stop();
 err_checksum:
 	cairn_checksum_exit();
 	return err;
@@ -60,6 +66,7 @@ static void __exit cairn_exit(void)
 	cairn_net_exit();
 	cairn_verbs_exit();
 	cairn_lanes_stop();
+	cairn_epochs_stop();
 	cairn_checksum_exit();
 	/* Callbacks that free objects of ours. */
 	rcu_barrier();

@@ -60,6 +60,15 @@
 	  "local keys or ranges refused")				\
 	X(REMOTE_ACCESS_ERRORS, remote_access_errors,			\
 	  "remote keys, ranges or rights refused")			\
+	X(STALE_KEYS, stale_keys,					\
+	  "keys refused because their memory was released, or never was") \
+	X(MR_RELEASES, mr_releases,					\
+	  "memory regions released, changed or invalidated")		\
+	X(EPOCH_TURNS, epoch_turns, "turns of the epoch for releases")	\
+	X(EPOCH_SHARED, epoch_shared,					\
+	  "releases that found the turn they needed done by another")	\
+	X(EPOCH_STUCK, epoch_stuck,					\
+	  "turns that took longer than a second")			\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(DOORBELLS, doorbells, "doorbell calls")			\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\

@@ -217,10 +217,12 @@ static void serve(struct cairn_exec *x, enum cairn_side_id side,
 {
 	struct cairn_budget tx = { .packets = packets };
 	struct cairn_exec_side *s = &x->side[side];
-	u32 rounds = 0, rx = packets;
+	struct cairn_epoch *epoch = &x->nic->epoch;
+	u32 rounds = 0, rx = packets, tag;
 	bool more = false;
 
 	rcu_read_lock();
+	tag = cairn_epoch_enter(epoch, x->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(s)) {
 			u32 before = tx.packets;
@@ -238,6 +240,7 @@ static void serve(struct cairn_exec *x, enum cairn_side_id side,
 		}
 	} while (READ_ONCE(s->events) && !cairn_drain_elsewhere(s) &&
 		 spin_trylock(&s->lock));
+	cairn_epoch_leave(epoch, tag);
 	rcu_read_unlock();
 }
 

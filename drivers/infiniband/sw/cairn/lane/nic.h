@@ -13,6 +13,7 @@
 #include <linux/percpu.h>
 #include <linux/xarray.h>
 #include "engine/counters.h"
+#include "lane/epoch.h"
 
 struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
@@ -21,6 +22,7 @@ struct cairn_stats {
 struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
+	struct cairn_epoch epoch;	/* of its runs, for memory release */
 	struct xarray qps;
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */

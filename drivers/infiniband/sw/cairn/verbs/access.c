@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * From keys to memory: what the data path asks of memory regions, inside its
- * RCU read section. Nothing found here outlives that section.
+ * run (lane/epoch.h). Nothing found here outlives the run, unless it is held.
  *
  * An MR is read without a lock: what was read counts only if its sequence has
  * not changed meanwhile. A change means that the key was not valid for the
@@ -139,8 +139,10 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 		return walk_kernel(va, len, false, f);
 	}
 	mr = cairn_mr_find(dev, key);
-	if (!mr)
+	if (!mr || READ_ONCE(mr->key) != key) {
+		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
 		return -EFAULT;
+	}
 	seq = read_seqbegin(&mr->seq);
 	if (!allows(mr, pd, key, va, len, access))
 		return -EFAULT;
@@ -161,8 +163,8 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
  * @max: number of fragments
  *
  * Returns the number of fragments; -EFAULT when a key or range is refused or
- * the list is shorter than @len; -E2BIG. RCU read section, which also bounds
- * the use of @bv.
+ * the list is shorter than @len; -E2BIG. In a run, which also bounds the use of
+ * @bv.
  */
 int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
@@ -199,7 +201,7 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
  * @len: bytes; 0 is always allowed
  * @access: how
  *
- * Returns 0 or -EFAULT. RCU read section.
+ * Returns 0 or -EFAULT. In a run.
  */
 int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 		   u64 len, enum cairn_access access)
@@ -217,7 +219,7 @@ int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
  * @orig: gets the old value
  *
  * Atomic also against the CPUs' own 64-bit operations. Returns 0 or -EFAULT
- * (key, range, alignment). RCU read section.
+ * (key, range, alignment). In a run.
  */
 int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
 		    const struct cairn_pkt *pkt, u64 *orig)

@@ -10,6 +10,7 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include "compat/name_assign.h"
+#include "verbs/key.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
@@ -97,7 +98,8 @@ static void cairn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
 	xa_destroy(&dev->ahs);
-	xa_destroy(&dev->mrs);
+	cairn_keys_exit(dev);
+	cairn_epoch_exit(&dev->nic.epoch);
 	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
 	free_percpu(dev->nic.stats);
 }
@@ -241,7 +243,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = cairn_uapi_defs;
 
-	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	cairn_keys_init(dev);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
 	/* A peer's old connection shall not meet a new QP of a next life. */
@@ -271,6 +273,9 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	dev->nic.stats = alloc_percpu(struct cairn_stats);
 	if (!dev->nic.stats)
 		return -ENOMEM;
+	err = cairn_epoch_init(&dev->nic.epoch, &dev->nic);
+	if (err)
+		return err;
 	dev_set_netns(dev);
 	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
 	if (err)

@@ -2,21 +2,21 @@
 /*
  * Memory regions: registration and its end. What a key allows: access.c.
  *
- * A key is (index << 8) | variant; the variant is random, so that a key of the
- * past does not name the next user of the index. Index 0 is never used: key 0
- * is the local DMA key of kernel consumers.
+ * Index 0 of keys is never used: key 0 is the local DMA key of kernel
+ * consumers.
  *
- * Life: an MR is complete before it enters the table. Deregistration takes it
- * out and waits until every RCU read section, hence every access that found
- * it, is over; only then are pages unpinned and the caller told.
+ * Life: an MR is complete before it enters the table (verbs/key.h).
+ * Deregistration takes it out and waits until every run of the engine that may
+ * have found it is over (verbs/release.h); only then are pages unpinned and the
+ * caller told.
  */
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "verbs/limits.h"
 #include "verbs/mr.h"
 #include "verbs/ops.h"
+#include "verbs/release.h"
 #include "verbs/udata.h"
 
 /* What registration may ask for; optional bits are hints and taken. */
@@ -36,6 +36,7 @@ static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	seqlock_init(&mr->seq);
+	cairn_mr_life_init(mr);
 	mr->kind = kind;
 	mr->pd = ibpd;
 	mr->access = access;
@@ -43,7 +44,7 @@ static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 	return mr;
 }
 
-static void mr_free(struct cairn_mr *mr)
+void cairn_mr_free(struct cairn_mr *mr)
 {
 	ib_umem_release(mr->umem);
 	kvfree(mr->blocks);
@@ -57,30 +58,17 @@ static void mr_set_key(struct cairn_mr *mr, u32 key)
 	mr->ibmr.rkey = key;
 }
 
-/* Reserve an index first: the entry appears when the MR has its key. */
 static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 {
-	u32 index;
+	u32 key;
 	int err;
 
-	err = xa_alloc_cyclic(&dev->mrs, &index, NULL,
-			      XA_LIMIT(1, CAIRN_MAX_MR), &dev->next_mr,
-			      GFP_KERNEL);
-	if (err < 0)
+	err = cairn_key_alloc(dev, &key);
+	if (err)
 		return err;
-	mr_set_key(mr, index << CAIRN_KEY_VARIANT_BITS |
-		   (get_random_u32() & CAIRN_KEY_VARIANT_MASK));
-	return xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
-}
-
-/*
- * Expedited: a process with thousands of MRs deregisters one by one, and each
- * wait is the latency of its call.
- */
-static void mr_unpublish(struct cairn_dev *dev, struct cairn_mr *mr)
-{
-	xa_erase(&dev->mrs, mr->key >> CAIRN_KEY_VARIANT_BITS);
-	synchronize_rcu_expedited();
+	mr_set_key(mr, key);
+	cairn_key_publish(dev, mr);
+	return 0;
 }
 
 /* The block table of mr->umem: every page that starts a block, or the MR. */
@@ -150,7 +138,7 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 	return &mr->ibmr;
 
 err_free:
-	mr_free(mr);
+	cairn_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -186,7 +174,7 @@ static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
 	mr->pd = ibpd;
 	write_sequnlock_irqrestore(&mr->seq, flags);
 	/* Who got in with the old rights is out when the caller returns. */
-	synchronize_rcu_expedited();
+	cairn_mr_changed(to_cairn_dev(mr->ibmr.device), mr);
 }
 
 /**
@@ -252,7 +240,7 @@ struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
 		return ERR_CAST(mr);
 	err = mr_publish(to_cairn_dev(ibpd->device), mr);
 	if (err) {
-		mr_free(mr);
+		cairn_mr_free(mr);
 		return ERR_PTR(err);
 	}
 	return &mr->ibmr;
@@ -289,7 +277,7 @@ struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	return &mr->ibmr;
 
 err_free:
-	mr_free(mr);
+	cairn_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -380,9 +368,10 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
  */
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
+	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 
-	mr_unpublish(to_cairn_dev(ibmr->device), mr);
-	mr_free(mr);
+	cairn_key_free(dev, mr->key);
+	cairn_mr_release(dev, mr);
 	return 0;
 }

@@ -3,17 +3,10 @@
 #ifndef CAIRN_VERBS_MR_H
 #define CAIRN_VERBS_MR_H
 
-#include "verbs/verbs.h"
+#include "verbs/key.h"
 
-/* A key: index of the MR table, and what tells its users apart. */
-#define CAIRN_KEY_VARIANT_BITS	8
-#define CAIRN_KEY_VARIANT_MASK	0xff
-
-/* Whose index @key has; that it is his key is still to be seen. RCU. */
-static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
-{
-	return xa_load(&dev->mrs, key >> CAIRN_KEY_VARIANT_BITS);
-}
+/* Give back pages and memory; nobody touches them any more. Sleeps. */
+void cairn_mr_free(struct cairn_mr *mr);
 
 /**
  * cairn_mr_reg() - make what map_mr_sg mapped reachable (REG_MR)

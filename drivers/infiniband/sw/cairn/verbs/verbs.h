@@ -3,15 +3,19 @@
  * ib_core's objects, and what the rest of the module asks of them.
  *
  * Lifetime: ib_core frees an object after its destroy op returned; each destroy
- * op first makes the object unreachable for the data path and waits a grace
- * period, so that the data path works on raw pointers inside RCU read sections
- * (receive softirq, lane turns and posts all are).
+ * op first makes the object unreachable for the data path and waits: a memory
+ * region until the epoch has turned (verbs/release.h), others a grace period.
+ * So the data path works on raw pointers inside a run of the engine, which is
+ * counted in the epoch and an RCU read section (receive softirq, lane turns and
+ * posts all are).
  */
 #ifndef CAIRN_VERBS_VERBS_H
 #define CAIRN_VERBS_VERBS_H
 
 #include <linux/bvec.h>
+#include <linux/completion.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/seqlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -28,12 +32,15 @@ struct cairn_dev {
 	struct cairn_nic nic;
 	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
+	struct xarray key_variants;	/* verbs/key.c */
+	u32 key_span;			/* indices given out in turn */
 	u32 next_mr;			/* cyclic allocation cursors */
 	u32 next_qpn;
 	u32 next_ah;
 	u8 port_state;			/* enum ib_port_state, as last reported */
 	bool attached;			/* to the net layer */
-	atomic_t num_pds;		/* against verbs/limits.h */
+	atomic_t num_mrs;		/* against verbs/limits.h */
+	atomic_t num_pds;
 	atomic_t num_cqs;
 	atomic_t num_qps;
 	atomic_t num_srqs;
@@ -141,6 +148,9 @@ struct cairn_mr {
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
 	struct ib_umem *umem;		/* USER */
+	/* verbs/release.h */
+	refcount_t users;
+	struct completion unused;
 };
 
 struct cairn_qp {

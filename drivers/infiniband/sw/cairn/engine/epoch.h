@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Epochs: who may still touch memory that is being released, by counting
+ * (mission E1, E2). Documentation/memory-release.rst explains the scheme.
+ *
+ * turns	number of the current epoch; only the last bit selects counters
+ * in, out	runs of the engine that began and ended, by epoch, of one CPU;
+ *		written there with soft interrupts off, so without atomics
+ * held, put	the same for tokens that outlive a run; written by atomic
+ *		per-CPU operations of the owner of the counters (lane/epoch.h)
+ *
+ * The counters only grow (and wrap); an epoch is drained when the sums over
+ * all CPUs of what began and what ended are equal. The caller never begins a
+ * turn before the last one has drained, so that two sets of counters suffice.
+ *
+ * A run:	read turns, count in, full barrier (A), read turns again: if it
+ *		has changed count out and start afresh; look up memory, touch
+ *		it, count out with release (B)
+ * A release:	make the memory unreachable, full barrier (C), write turns, full
+ *		barrier (D), sum what ended, full barrier (E), sum what began
+ *
+ * A and D: either the run sees the new number, in one of its two reads, or the
+ * sum of what began sees the run. So a run that goes on with the old number is
+ * waited for. The second read is needed for the straggler: it read the number
+ * before a turn and would count into that epoch long after it drained, where
+ * the turn after next does not look.
+ * A and C: a run that goes on with the new number finds the memory unreachable.
+ * B and E: a run that is seen to have ended has ended: its accesses are over,
+ * and that it began is seen as well. The sums can thus be equal only if
+ * everything that began has ended.
+ *
+ * Who waits takes a ticket: the number of the first turn that begins after he
+ * read turns, for a run of the current epoch may have found the memory. If a
+ * turn to n + 1 is being made while he still reads n, runs of n + 1 have counted
+ * in after that read, hence (A, and F between his store and the read) do not
+ * find the memory, and turn n + 1 is enough.
+ *
+ * The memory operations have names of their own so that the model test
+ * (tests/engine_epoch_test.c) can put a step of its schedule before each.
+ */
+#ifndef CAIRN_ENGINE_EPOCH_H
+#define CAIRN_ENGINE_EPOCH_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#ifndef CAIRN_EPOCH_MODEL
+#define cairn_epoch_read(p)		READ_ONCE(*(p))
+#define cairn_epoch_write(p, v)		WRITE_ONCE(*(p), v)
+#define cairn_epoch_acquire(p)		smp_load_acquire(p)	/* see above */
+#define cairn_epoch_release(p, v)	smp_store_release(p, v)	/* see above */
+#define cairn_epoch_mb()		smp_mb()		/* see above */
+#endif
+
+/* Of one CPU. */
+struct cairn_epoch_cpu {
+	unsigned long in[2];
+	unsigned long out[2];
+	unsigned long held[2];
+	unsigned long put[2];
+	u32 who;		/* for reports: the QP that runs, 0: none */
+};
+
+/**
+ * cairn_epoch_begin() - count a run in
+ * @turns: of the device
+ * @c: counters of this CPU
+ *
+ * Context: soft interrupts off until cairn_epoch_end().
+ * Return: the epoch, for cairn_epoch_end().
+ */
+static inline u32 cairn_epoch_begin(const u32 *turns, struct cairn_epoch_cpu *c)
+{
+	for (;;) {
+		u32 epoch = cairn_epoch_read(turns);
+		u32 i = epoch & 1;
+
+		cairn_epoch_write(&c->in[i], cairn_epoch_read(&c->in[i]) + 1);
+		cairn_epoch_mb();	/* A */
+		if (likely(cairn_epoch_read(turns) == epoch))
+			return epoch;
+		cairn_epoch_release(&c->out[i],
+				    cairn_epoch_read(&c->out[i]) + 1);
+	}
+}
+
+/* Count a run out of the epoch that it was counted into. */
+static inline void cairn_epoch_end(struct cairn_epoch_cpu *c, u32 epoch)
+{
+	u32 i = epoch & 1;
+
+	cairn_epoch_release(&c->out[i],				/* B */
+			    cairn_epoch_read(&c->out[i]) + 1);
+}
+
+/**
+ * cairn_epoch_turn() - begin the next epoch
+ * @turns: of the device; the caller has its turns to itself, and the last one
+ *	has drained
+ *
+ * What was made unreachable before is not found in the new epoch.
+ *
+ * Return: the epoch that is over, to be drained.
+ */
+static inline u32 cairn_epoch_turn(u32 *turns)
+{
+	u32 old = cairn_epoch_read(turns);
+
+	cairn_epoch_mb();		/* C */
+	cairn_epoch_write(turns, old + 1);
+	cairn_epoch_mb();		/* D */
+	return old;
+}
+
+/**
+ * cairn_epoch_ticket() - which turn ends all that may still touch memory
+ * @turns: of the device; the memory has been made unreachable
+ *
+ * Return: for cairn_epoch_passed().
+ */
+static inline u32 cairn_epoch_ticket(const u32 *turns)
+{
+	cairn_epoch_mb();		/* F */
+	return cairn_epoch_read(turns) + 1;
+}
+
+/**
+ * cairn_epoch_passed() - is that turn complete?
+ * @drained: number of complete turns, written with release
+ * @ticket: of cairn_epoch_ticket()
+ *
+ * If so, what was done in the runs before is visible.
+ */
+static inline bool cairn_epoch_passed(const u32 *drained, u32 ticket)
+{
+	return (s32)(cairn_epoch_acquire(drained) - ticket) >= 0;
+}
+
+/**
+ * cairn_epoch_inflight() - runs and tokens that are in
+ * @cpu: counters of all CPUs
+ * @n: how many CPUs
+ * @epoch: which
+ *
+ * Return: 0 when all that began before has ended. More may have ended than the
+ * number says, but never less.
+ */
+static inline unsigned long
+cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
+		     u32 epoch)
+{
+	unsigned long ended = 0, began = 0;
+	u32 k, i = epoch & 1;
+
+	for (k = 0; k < n; k++)
+		ended += cairn_epoch_read(&cpu[k]->out[i]) +
+			 cairn_epoch_read(&cpu[k]->put[i]);
+	cairn_epoch_mb();		/* E */
+	for (k = 0; k < n; k++)
+		began += cairn_epoch_read(&cpu[k]->in[i]) +
+			 cairn_epoch_read(&cpu[k]->held[i]);
+	return began - ended;
+}
+
+#endif

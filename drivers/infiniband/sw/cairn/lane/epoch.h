@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The epochs of one device: what runs the engine is counted, and memory is
+ * released when what may still touch it has been counted out. The counting and
+ * its barriers are engine/epoch.h, the scheme Documentation/memory-release.rst.
+ *
+ * Who releases memory
+ *	makes it unreachable (a key of it is not found any more),
+ *	calls cairn_epoch_wait(), or cairn_epoch_notify() where he cannot sleep,
+ *	and frees it then.
+ *
+ * Who touches memory
+ *	does it in a run of the engine: lane/exec.c counts each run. What keeps
+ *	references to user pages longer than the run (an skb with page fragments
+ *	of an MR) takes a token in the run, cairn_epoch_hold(), and gives it back
+ *	from whatever context is done with them, cairn_epoch_put(), at the
+ *	latest in the skb's destructor.
+ *
+ * What waits for the application (a host that is to make bytes durable) must
+ * not hold an epoch: all releases would wait for it. It holds the one MR,
+ * cairn_mr_hold() in verbs/mr.h.
+ */
+#ifndef CAIRN_LANE_EPOCH_H
+#define CAIRN_LANE_EPOCH_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <asm/barrier.h>
+#include "engine/epoch.h"
+
+struct cairn_nic;
+
+struct cairn_epoch {
+	u32 turns;		/* the current epoch; read by every run */
+	u32 drained;		/* turns that are complete */
+	unsigned int cpus;
+	struct cairn_epoch_cpu __percpu *pcpu;
+	struct cairn_epoch_cpu **cpu;	/* pcpu of each possible CPU */
+	struct cairn_nic *nic;
+	struct mutex turning;	/* one turn at a time */
+	spinlock_t lock;	/* notes; irqsave */
+	struct list_head notes;	/* struct cairn_epoch_note, by ticket */
+	struct work_struct work;	/* turns for the notes */
+};
+
+/* Somebody to be told. */
+struct cairn_epoch_note {
+	struct list_head node;
+	u32 ticket;
+	/* The lock of the notes is held: short, and no epoch call. */
+	void (*func)(struct cairn_epoch_note *note);
+};
+
+/* Module start and stop; no device is left at the stop. Process context. */
+int cairn_epochs_start(void);
+void cairn_epochs_stop(void);
+
+/**
+ * cairn_epoch_init() - the epochs of a new device
+ * @e: zeroed memory
+ * @nic: the device, for counters and reports
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM (then there is nothing to undo).
+ */
+int cairn_epoch_init(struct cairn_epoch *e, struct cairn_nic *nic);
+
+/* Nobody runs, and nobody waits; tokens may be out, they are waited for.
+ * Process context. Does nothing to memory that is zero.
+ */
+void cairn_epoch_exit(struct cairn_epoch *e);
+
+/**
+ * cairn_epoch_enter() - a run of the engine begins
+ * @e: of the device
+ * @who: the QP's number, for reports
+ *
+ * A few nanoseconds: one counter of this CPU and a barrier. Runs may nest.
+ *
+ * Context: BH off, until cairn_epoch_leave() on the same CPU.
+ * Return: the tag for cairn_epoch_leave() and cairn_epoch_hold().
+ */
+static inline u32 cairn_epoch_enter(struct cairn_epoch *e, u32 who)
+{
+	struct cairn_epoch_cpu *c = this_cpu_ptr(e->pcpu);
+
+	WRITE_ONCE(c->who, who);
+	return cairn_epoch_begin(&e->turns, c);
+}
+
+static inline void cairn_epoch_leave(struct cairn_epoch *e, u32 tag)
+{
+	cairn_epoch_end(this_cpu_ptr(e->pcpu), tag);
+}
+
+/**
+ * cairn_epoch_hold() - keep the epoch of a run open beyond the run
+ * @e: of the device, which must not go away before the put
+ * @tag: of the run that calls
+ *
+ * Each hold is ended by one cairn_epoch_put() with the same tag.
+ *
+ * Context: in the run.
+ */
+static inline void cairn_epoch_hold(struct cairn_epoch *e, u32 tag)
+{
+	/* Seen before the end of the run is, which is a release. */
+	this_cpu_inc(e->pcpu->held[tag & 1]);
+}
+
+/* The end of a hold: the memory is not touched any more. Any context. */
+static inline void cairn_epoch_put(struct cairn_epoch *e, u32 tag)
+{
+	smp_mb();	/* before the count: B of engine/epoch.h */
+	this_cpu_inc(e->pcpu->put[tag & 1]);
+}
+
+/**
+ * cairn_epoch_wait() - wait until nobody touches what was made unreachable
+ * @e: of the device
+ *
+ * The time is bounded by the device's own pipeline, never by a peer. All who
+ * wait at the same time share a turn (mission E5).
+ *
+ * Context: process, sleeps; not in a run.
+ */
+void cairn_epoch_wait(struct cairn_epoch *e);
+
+/**
+ * cairn_epoch_notify() - the same for those who cannot sleep
+ * @e: of the device
+ * @note: @func set; stays until @func was called or cairn_epoch_cancel(); when
+ *	it is queued already, it is queued anew
+ *
+ * Context: any.
+ */
+void cairn_epoch_notify(struct cairn_epoch *e, struct cairn_epoch_note *note);
+
+/* After this @note is not queued and its func does not run. Any context. */
+void cairn_epoch_cancel(struct cairn_epoch *e, struct cairn_epoch_note *note);
+
+/**
+ * cairn_epoch_alone() - is the calling run the only one of the device?
+ * @e: of the device
+ *
+ * Then nobody else touches what the caller just made unreachable.
+ *
+ * Context: in a run, which touches no memory meanwhile.
+ */
+bool cairn_epoch_alone(struct cairn_epoch *e);
+
+/* Runs and tokens of both epochs now; for reports. Any context. */
+u32 cairn_epoch_busy(struct cairn_epoch *e);
+
+#endif

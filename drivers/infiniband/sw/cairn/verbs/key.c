@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "verbs/key.h"
+#include "verbs/limits.h"
+
+/* Indices that are given out in turn, at first. */
+#define CAIRN_MIN_SPAN		4096
+/* Variants lie in chunks of so many indices, which stay. */
+#define CAIRN_VARIANT_CHUNK	4096
+
+struct variants {
+	u8 next[CAIRN_VARIANT_CHUNK];
+};
+
+void cairn_keys_init(struct cairn_dev *dev)
+{
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	xa_init(&dev->key_variants);
+	dev->key_span = CAIRN_MIN_SPAN;
+}
+
+void cairn_keys_exit(struct cairn_dev *dev)
+{
+	struct variants *v;
+	unsigned long i;
+
+	xa_for_each(&dev->key_variants, i, v)
+		kfree(v);
+	xa_destroy(&dev->key_variants);
+	xa_destroy(&dev->mrs);
+}
+
+static struct variants *variants_get(struct cairn_dev *dev, u32 index)
+{
+	unsigned long i = index / CAIRN_VARIANT_CHUNK;
+	struct variants *v = xa_load(&dev->key_variants, i), *other;
+
+	if (v)
+		return v;
+	v = kmalloc(sizeof(*v), GFP_KERNEL);
+	if (!v)
+		return NULL;
+	get_random_bytes(v->next, sizeof(v->next));
+	other = xa_cmpxchg(&dev->key_variants, i, NULL, v, GFP_KERNEL);
+	if (!other)
+		return v;
+	kfree(v);
+	return xa_is_err(other) ? NULL : other;
+}
+
+/* An index no two users of which follow each other closely. */
+static int index_alloc(struct cairn_dev *dev, u32 *index)
+{
+	u32 used = atomic_inc_return(&dev->num_mrs);
+	int err;
+
+	/* A race may leave it smaller than it should be, until the next time. */
+	if (used > READ_ONCE(dev->key_span) / 2)
+		WRITE_ONCE(dev->key_span, min_t(u32, dev->key_span * 2,
+						CAIRN_MAX_MR));
+	err = xa_alloc_cyclic(&dev->mrs, index, NULL,
+			      XA_LIMIT(1, READ_ONCE(dev->key_span)),
+			      &dev->next_mr, GFP_KERNEL);
+	if (err < 0)
+		atomic_dec(&dev->num_mrs);
+	return min(err, 0);
+}
+
+int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
+{
+	struct variants *v;
+	u32 index;
+	int err;
+
+	err = index_alloc(dev, &index);
+	if (err)
+		return err;
+	*key = index << CAIRN_KEY_VARIANT_BITS;
+	v = variants_get(dev, index);
+	if (!v) {
+		cairn_key_free(dev, *key);
+		return -ENOMEM;
+	}
+	/* The index is ours, so nobody else is at its variant. */
+	*key |= v->next[index % CAIRN_VARIANT_CHUNK]++;
+	return 0;
+}
+
+void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	/* Cannot fail, the slot is reserved. */
+	xa_store(&dev->mrs, mr->key >> CAIRN_KEY_VARIANT_BITS, mr, GFP_KERNEL);
+}
+
+void cairn_key_free(struct cairn_dev *dev, u32 key)
+{
+	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
+	struct variants *v = xa_load(&dev->key_variants,
+				     index / CAIRN_VARIANT_CHUNK);
+
+	/* Consumers of fast registration choose the variant themselves. */
+	if (v)
+		v->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
+	xa_erase(&dev->mrs, index);
+	atomic_dec(&dev->num_mrs);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Keys of memory: (index << 8) | variant.
+ *
+ * A key that was released must not name the next user of its index (mission
+ * E6). So the variant of an index is a counter, seeded at random, and the
+ * indices are given out in turn over a range of at least twice as many as are
+ * in use: a key comes back after 256 times that many registrations.
+ */
+#ifndef CAIRN_VERBS_KEY_H
+#define CAIRN_VERBS_KEY_H
+
+#include "verbs/verbs.h"
+
+/* A key: index of the MR table, and what tells its users apart. */
+#define CAIRN_KEY_VARIANT_BITS	8
+#define CAIRN_KEY_VARIANT_MASK	0xff
+
+/* Whose index @key has; that it is his key is still to be seen. In a run. */
+static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
+{
+	return xa_load(&dev->mrs, key >> CAIRN_KEY_VARIANT_BITS);
+}
+
+void cairn_keys_init(struct cairn_dev *dev);
+void cairn_keys_exit(struct cairn_dev *dev);
+
+/**
+ * cairn_key_alloc() - a key that nothing is found by yet
+ * @dev: the device
+ * @key: gets it
+ *
+ * Context: process.
+ * Return: 0, -EBUSY (CAIRN_MAX_MR are in use) or -ENOMEM.
+ */
+int cairn_key_alloc(struct cairn_dev *dev, u32 *key);
+
+/* From now on @mr is found by its key. Process context. */
+void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr);
+
+/* Nothing is found by @key from now on; its index may be given out again. */
+void cairn_key_free(struct cairn_dev *dev, u32 key);
+
+#endif
