@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Rate arithmetic against exact arithmetic, and the rules of bursts. */
+#include <linux/kernel.h>
+#include "engine/rate.h"
+#include "engine.h"
+
+typedef unsigned __int128 u128;
+
+#define PACKET	1040u		/* 1024 bytes of payload */
+
+static struct cairn_rate_limit limit(u32 kbps, u32 burst, u16 typical)
+{
+	return (struct cairn_rate_limit){ kbps, burst, typical };
+}
+
+/* A rate that is as likely to be small as large. */
+static u32 any_kbps(struct sim_rand *r)
+{
+	u64 kbps = 1ULL << sim_below(r, 29);
+
+	kbps += sim_below(r, (u32)kbps);
+	return min_t(u64, kbps, CAIRN_RATE_MAX_KBPS);
+}
+
+static void values(void)
+{
+	static const struct {
+		struct cairn_rate_limit l;
+		bool good;
+	} v[] = {
+		{ { 0, 0, 0 }, true },
+		{ { 0, 4096, 0 }, false },
+		{ { 0, 0, 64 }, false },
+		{ { 1, 0, 0 }, true },
+		{ { CAIRN_RATE_MAX_KBPS, 0, 0 }, true },
+		{ { CAIRN_RATE_MAX_KBPS + 1, 0, 0 }, false },
+		{ { ~0u, 0, 0 }, false },
+		{ { 1000, PACKET, 0 }, true },
+		{ { 1000, PACKET - 1, 0 }, false },
+		{ { 1000, PACKET, PACKET }, true },
+		{ { 1000, PACKET, PACKET + 1 }, false },
+		{ { 1000, 0, 65535 }, true },
+		{ { 1000, CAIRN_RATE_MAX_BURST, 1 }, true },
+		{ { 1000, CAIRN_RATE_MAX_BURST + 1, 0 }, false },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++)
+		if (cairn_rate_check(&v[i].l, PACKET) != v[i].good)
+			ktap_fail("row %u", i);
+}
+
+/* 10240 packets a second as 1024 bursts of 10, one every 976562.5 ns. */
+static void seed_example(void)
+{
+	/* bytes as the example counts them, and its rate in bit/s */
+	struct cairn_rate_limit l = limit(83886080 / 1000, 10240, 0);
+	u64 begin = SIM_SEC, now = begin;
+	u32 bursts = 0, packets = 0;
+	struct cairn_rate r = {};
+
+	cairn_rate_set(&r, &l, 1024, now);
+	while (now < begin + SIM_SEC) {
+		u32 n;
+
+		cairn_rate_open(&r, now);
+		n = cairn_rate_fit(&r, 1024, 64, now);
+		ktap_eq(n, 10);
+		cairn_rate_charge(&r, n, n * 1024, now);
+		packets += n;
+		bursts++;
+		ktap_eq(cairn_rate_fit(&r, 1024, 64, now), 0);
+		cairn_rate_mark(&r, now);
+		/* a kbit/s is too coarse for the half nanosecond */
+		ktap_ok(cairn_rate_deadline(&r) - now - 976562 < 3);
+		now = cairn_rate_deadline(&r);
+	}
+	ktap_eq(bursts, 1024);
+	ktap_eq(packets, 10240);
+}
+
+/* Nobody is late: after any number of packets the time is exact. */
+static void exact_run(struct sim_rand *rand, u32 kbps)
+{
+	u64 begin = SIM_SEC, now = begin;
+	struct cairn_rate_limit l = limit(kbps, 0, 0);
+	struct cairn_rate r = {};
+	u128 sent = 0;
+	u32 i;
+
+	if (sim_chance(rand, 500))
+		l.burst = 4200 + sim_below(rand, 1 << 20);
+	cairn_rate_set(&r, &l, 4200, now);
+	for (i = 0; i < 3000 && now < 1ULL << 62; i++) {
+		u32 bytes = 16 + sim_below(rand, 4185), n;
+
+		cairn_rate_open(&r, now);
+		n = cairn_rate_fit(&r, bytes, 1 + sim_below(rand, 64), now);
+		if (!n) {
+			cairn_rate_mark(&r, now);
+			now = cairn_rate_deadline(&r);
+			continue;
+		}
+		cairn_rate_charge(&r, n, n * bytes, now);
+		sent += n * bytes;
+		if (r.next - begin != (u64)(sent * 8000000 / kbps)) {
+			ktap_fail("%u kbit/s, step %u: %llu ns", kbps, i,
+				  r.next - begin);
+			return;
+		}
+	}
+	ktap_ok(i > 100);
+}
+
+static void no_drift(void)
+{
+	static const u32 corner[] = {
+		1, 2, 3, 7, 999, 1000, 83886, 1000000, 399999999,
+		CAIRN_RATE_MAX_KBPS,
+	};
+	struct sim_rand rand = { .state = sim_first_seed() };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(corner); i++)
+		exact_run(&rand, corner[i]);
+	for (i = 0; i < sim_seeds(200); i++)
+		exact_run(&rand, any_kbps(&rand));
+}
+
+/*
+ * Demand comes and goes, timers are late: what leaves at one instant is a burst
+ * at most, what leaves in any window of time is no more than a burst and a half
+ * above the rate (the window that begins at each wait is tried), and after a
+ * full burst there is silence for half of its time at least.
+ */
+static void bounded_run(struct sim_rand *rand, u32 kbps)
+{
+	u32 burst = 4200 + sim_below(rand, 1 << 18), i, together = 0;
+	u64 interval = cairn_rate_ns(kbps, burst), now = SIM_SEC;
+	struct cairn_rate_limit l = limit(kbps, burst, 0);
+	struct cairn_rate r = {};
+	u64 window = now, unpaid;
+	u128 sent = 0;
+
+	cairn_rate_set(&r, &l, 4200, now);
+	for (i = 0; i < 3000 && now < 1ULL << 60; i++) {
+		u32 bytes = 16 + sim_below(rand, 4185), n;
+
+		if (sim_chance(rand, 100)) {	/* nothing to send */
+			now += 1 + sim_rand(rand) % (interval / 2 + 1);
+			together = 0;
+		}
+		cairn_rate_open(&r, now);
+		n = cairn_rate_fit(&r, bytes, 1 + sim_below(rand, 64), now);
+		cairn_rate_charge(&r, n, n * bytes, now);
+		sent += n * bytes;
+		together += n * bytes;
+		/* what less than a nanosecond takes is paid for at once */
+		ktap_ok(together <= burst + kbps / 8000000 + 1);
+		ktap_ok(sent <= (u128)(now - window) * kbps / 8000000 +
+			burst + burst / 2 + kbps / 8000000 + 2);
+		if (n)
+			continue;
+		unpaid = r.next - now;
+		cairn_rate_mark(&r, now);
+		ktap_ok(cairn_rate_deadline(&r) - now >= unpaid / 2);
+		now = cairn_rate_deadline(&r);
+		together = 0;
+		if (sim_chance(rand, 500))
+			now += sim_rand(rand) % (interval + 2);
+		else if (sim_chance(rand, 100))
+			now += sim_rand(rand) % (10 * interval + 2);
+		if (sim_chance(rand, 100)) {
+			window = now;
+			sent = 0;
+		}
+	}
+}
+
+static void never_too_much(void)
+{
+	struct sim_rand rand = { .state = sim_first_seed() };
+	u32 i;
+
+	for (i = 0; i < sim_seeds(300); i++)
+		bounded_run(&rand, any_kbps(&rand));
+}
+
+/* Timers that are late by less than half a burst cost nothing. */
+static void late_timers(void)
+{
+	struct sim_rand rand = { .state = sim_first_seed() };
+	struct cairn_rate_limit l = limit(100000, 10 * PACKET, 0);
+	u64 begin = SIM_SEC, now = begin, sent = 0, due;
+	struct cairn_rate r = {};
+
+	cairn_rate_set(&r, &l, PACKET, now);
+	while (now < begin + 10 * SIM_SEC) {
+		u32 n;
+
+		cairn_rate_open(&r, now);
+		n = cairn_rate_fit(&r, PACKET, 64, now);
+		cairn_rate_charge(&r, n, n * PACKET, now);
+		sent += n * PACKET;
+		cairn_rate_mark(&r, now);
+		now = cairn_rate_deadline(&r) + sim_below(&rand, 400000);
+	}
+	due = 100000ULL * 1000 / 8 * 10;
+	ktap_ok(sent >= due - 20 * PACKET && sent <= due + 20 * PACKET);
+}
+
+/* Idle for long: one burst, not what was missed. */
+static void nothing_is_saved_up(void)
+{
+	struct cairn_rate_limit l = limit(100000, 4 * PACKET, 0);
+	struct cairn_rate r = {};
+	u64 now = SIM_SEC;
+
+	cairn_rate_set(&r, &l, PACKET, now);
+	now += SIM_SEC;
+	cairn_rate_open(&r, now);
+	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 4);
+	cairn_rate_charge(&r, 4, 4 * PACKET, now);
+	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 0);
+	cairn_rate_mark(&r, now);
+	ktap_eq(r.next, now + cairn_rate_ns(100000, 4 * PACKET));
+	/* the timer stalls: half a burst is made up for, no more */
+	now += 9 * SIM_SEC;
+	cairn_rate_open(&r, now);
+	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 4);
+	cairn_rate_charge(&r, 4, 4 * PACKET, now);
+	cairn_rate_mark(&r, now);
+	ktap_eq(r.next, now + cairn_rate_ns(100000, 4 * PACKET) / 2);
+}
+
+static void counted_packets(void)
+{
+	struct cairn_rate_limit l = limit(100000, 4000, 1000);
+	struct cairn_rate r = {};
+	u64 now = SIM_SEC;
+
+	cairn_rate_set(&r, &l, PACKET, now);
+	ktap_eq(cairn_rate_fit(&r, 80, 64, now), 4);
+	cairn_rate_charge(&r, 3, 240, now);
+	ktap_eq(cairn_rate_fit(&r, 80, 64, now), 1);
+	/* but never more bytes than the burst */
+	ktap_eq(cairn_rate_fit(&r, 3800, 64, now), 0);
+}
+
+/* A packet that is longer than a burst still leaves, alone. */
+static void giant(void)
+{
+	struct cairn_rate_limit l = limit(1000, 4000, 0);
+	struct cairn_rate r = {};
+	u64 now = SIM_SEC;
+
+	cairn_rate_set(&r, &l, 4000, now);
+	ktap_eq(cairn_rate_fit(&r, 5000, 64, now), 1);
+	cairn_rate_charge(&r, 1, 5000, now);
+	ktap_eq(cairn_rate_fit(&r, 16, 64, now), 0);
+	ktap_eq(r.next, SIM_SEC + 40000000);
+}
+
+/* What is owed is owed in bytes, whatever the rate becomes. */
+static void changes(void)
+{
+	struct sim_rand rand = { .state = sim_first_seed() };
+	u32 i;
+
+	for (i = 0; i < sim_seeds(2000); i++) {
+		struct cairn_rate_limit l = limit(any_kbps(&rand),
+						  100000, 0);
+		u64 now = SIM_SEC, left;
+		struct cairn_rate r = {};
+
+		cairn_rate_set(&r, &l, 4200, now);
+		cairn_rate_open(&r, now);
+		cairn_rate_charge(&r, 1, 100000, now);
+		cairn_rate_mark(&r, now);
+		now += sim_rand(&rand) % (r.next - now);
+		left = (u64)((u128)(r.next - now) * l.kbps / 8000000);
+		l.kbps = any_kbps(&rand);
+		cairn_rate_set(&r, &l, 4200, now);
+		ktap_ok(r.marked);
+		if (r.next - now < cairn_rate_ns(l.kbps, left) ||
+		    r.next - now > cairn_rate_ns(l.kbps, left + 2) + 1)
+			ktap_fail("seed %u: %u bytes owed at %u kbit/s: %llu ns",
+				  i, (u32)left, l.kbps, r.next - now);
+	}
+}
+
+static void small_state(void)
+{
+	ktap_diag("%zu bytes for each limited side", sizeof(struct cairn_rate));
+	ktap_eq(sizeof(struct cairn_rate) <= 64, true);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(values),
+	KTAP(seed_example),
+	KTAP(no_drift),
+	KTAP(never_too_much),
+	KTAP(late_timers),
+	KTAP(nothing_is_saved_up),
+	KTAP(counted_packets),
+	KTAP(giant),
+	KTAP(changes),
+	KTAP(small_state),
+};
+
+KTAP_MAIN(tests)
