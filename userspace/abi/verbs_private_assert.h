@@ -236,6 +236,8 @@ VERBS_REQUEST(query_srq, 24);
 VERBS_REQUEST(query_port, 24);
 _Static_assert(VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_create_cq) == 56,
 	       "ex_create_cq");
+_Static_assert(VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_qp) == 144,
+	       "ex_modify_qp");
 
 /* Responses: core. */
 VERBS_SIZE(struct ib_uverbs_get_context_resp, 8);

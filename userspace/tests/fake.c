@@ -589,6 +589,19 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return command("modify_qp");
 }
 
+int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			 void *cmd, size_t cmd_size, void *resp,
+			 size_t resp_size)
+{
+	(void)qp;
+	(void)resp;
+	assert(mask == IBV_QP_RATE_LIMIT && resp_size == 8);
+	assert(cmd_size == 144 + sizeof(fake.rate));
+	fake.rate_limit = attr->rate_limit;
+	memcpy(&fake.rate, (uint8_t *)cmd + 144, sizeof(fake.rate));
+	return command("modify_qp_ex");
+}
+
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		     struct ibv_qp_init_attr *init_attr, void *cmd,
 		     size_t cmd_size)

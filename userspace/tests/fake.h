@@ -37,6 +37,8 @@ struct fake {
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
+	uint32_t rate_limit;		/* the last */
+	struct cairn_modify_qp_req rate;
 	uint32_t last_qid;		/* of the last queue; QP: RQ after SQ */
 
 	/* Asked for */

@@ -270,6 +270,16 @@ struct cairn_create_ah_resp {
 	__u32 reserved;
 };
 
+/* Tail of MODIFY_QP with a rate limit: absent (zero), or all of it. */
+struct cairn_modify_qp_req {
+	__u32 max_burst_sz;	/* bytes, BTH to ICRC; 0: default */
+	__u32 typical_pkt_sz;	/* bytes, 0..65535; 0: none */
+};
+
+/* Rate limits in kbit/s. */
+#define CAIRN_MIN_RATE_LIMIT	1
+#define CAIRN_MAX_RATE_LIMIT	400000000
+
 /*
  * How a memory region becomes durable; none: it does not. NIC and HOST exclude
  * each other. EMULATED goes with NIC and accepts ordinary memory: for
@@ -365,6 +375,7 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_recv_wqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 48);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);

@@ -64,6 +64,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = cairn_free_context,
 	.modify_qp = cairn_modify_qp,
+	.modify_qp_rate_limit = cairn_modify_qp_rate_limit,
 	.modify_srq = cairn_modify_srq,
 	.poll_cq = cairn_poll_cq,
 	.post_recv = cairn_post_recv,

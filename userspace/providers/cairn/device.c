@@ -19,7 +19,13 @@ static void format_fw_ver(struct ibv_device_attr *attr, uint64_t ver)
 /* The caller's structure may be of an older, shorter version. */
 #define ATTR_HAS(size, field)						\
 	((size) >= offsetof(struct ibv_device_attr_ex, field) +		\
-		   sizeof(uint64_t))
+		   sizeof(((struct ibv_device_attr_ex *)0)->field))
+
+static const struct ibv_packet_pacing_caps pacing_caps = {
+	.qp_rate_limit_min = CAIRN_MIN_RATE_LIMIT,
+	.qp_rate_limit_max = CAIRN_MAX_RATE_LIMIT,
+	.supported_qpts = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD,
+};
 
 int cairn_query_device_ex(struct ibv_context *ctx,
 			  const struct ibv_query_device_ex_input *input,
@@ -38,6 +44,8 @@ int cairn_query_device_ex(struct ibv_context *ctx,
 		attr->completion_timestamp_mask = UINT64_MAX;
 	if (ATTR_HAS(size, hca_core_clock))
 		attr->hca_core_clock = CLOCK_KHZ;
+	if (ATTR_HAS(size, packet_pacing_caps))
+		attr->packet_pacing_caps = pacing_caps;
 	return 0;
 }
 

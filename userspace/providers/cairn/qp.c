@@ -196,6 +196,28 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+/* The sizes of a burst and a packet travel in the driver's tail. */
+int cairn_modify_qp_rate_limit(struct ibv_qp *ibqp,
+			       struct ibv_qp_rate_limit_attr *limit)
+{
+	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
+	struct cairn_modify_qp_req req = {
+		.max_burst_sz = limit->max_burst_sz,
+		.typical_pkt_sz = limit->typical_pkt_sz,
+	};
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
+	size_t core = VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_qp);
+	union verbs_cmd_buf cmd = {};
+
+	_Static_assert(VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_qp) +
+		       sizeof(req) <= sizeof(cmd), "room for the tail");
+	if (limit->comp_mask)
+		return EINVAL;
+	memcpy(cmd.bytes + core, &req, sizeof(req));
+	return ibv_cmd_modify_qp_ex(ibqp, &attr, IBV_QP_RATE_LIMIT, &cmd,
+				    core + sizeof(req), &resp, sizeof(resp));
+}
+
 int cairn_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init_attr)
 {

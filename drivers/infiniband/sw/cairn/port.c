@@ -34,6 +34,13 @@ static int emit_ud(struct cairn_qp *qp, const struct cairn_train *t,
 	return 0;
 }
 
+u32 port_ah_rate(struct cairn_qpc *q, u32 ah)
+{
+	const struct cairn_ah *h = cairn_ah_find(qpc_to_cairn_qp(q), ah);
+
+	return h ? READ_ONCE(h->path.kbps) : 0;
+}
+
 int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	      const struct cairn_train *t)
 {

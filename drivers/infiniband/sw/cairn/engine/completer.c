@@ -113,6 +113,7 @@ void cairn_req_flush(struct cairn_qpc *q)
 
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
+	r->rate.marked = false;
 	while (r->una_rec != r->new_rec) {
 		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 

@@ -71,6 +71,13 @@
 	  "turns that took longer than a second")			\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(DOORBELLS, doorbells, "doorbell calls")			\
+	X(RATE_MARKS, rate_marks,					\
+	  "times a limited QP had sent what its rate allows")		\
+	X(RATE_WRITEBACKS, rate_writebacks,				\
+	  "marks in mid-message: the packet count was kept with the WQE") \
+	X(RATE_TURNS, rate_turns, "waits for a rate that ended")	\
+	X(RATE_BYTES, rate_bytes,					\
+	  "bytes sent under a rate limit, BTH to ICRC")			\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
 	X(TIMER_TURNS, timer_turns, "QP timers that expired")
 

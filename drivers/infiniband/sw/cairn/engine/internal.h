@@ -72,6 +72,28 @@ u32 cairn_req_cursor(struct cairn_requester *r);
 void cairn_req_rewind(struct cairn_qpc *q, u32 psn);
 void cairn_req_rearm(struct cairn_qpc *q, u64 now);
 
+/**
+ * cairn_pace() - may packets of a limited side leave?
+ * @q: the QP, for its counters
+ * @r: of the side
+ * @l: the limit that holds for these packets; kbps 0: none
+ * @bytes: of each packet, see cairn_packet_bytes()
+ * @n: how many want to, 1 or more
+ * @now: ns
+ *
+ * Return: how many of them may; 0: the mark is up, wait for the deadline.
+ */
+u32 cairn_pace(struct cairn_qpc *q, struct cairn_rate *r,
+	       const struct cairn_rate_limit *l, u32 bytes, u32 n, u64 now);
+
+/* @n packets with @bytes in all have left, as cairn_pace() allowed. */
+void cairn_pace_sent(struct cairn_qpc *q, struct cairn_rate *r,
+		     const struct cairn_rate_limit *l, u32 n, u32 bytes,
+		     u64 now);
+
+/* End of a wait for the rate, if its time has come. */
+void cairn_pace_wake(struct cairn_qpc *q, struct cairn_rate *r, u64 now);
+
 /* completer.c, used by requester.c */
 void cairn_req_reap(struct cairn_qpc *q);
 void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err);
@@ -82,7 +104,7 @@ void cairn_req_expire(struct cairn_qpc *q, u64 now);
 bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig);
 bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt);
-bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b);
+bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now);
 
 /* hold.c, used by responder.c */
 /* Keep @pkt, which is ahead of the expected PSN. */
@@ -102,6 +124,13 @@ static inline u32 cairn_npkts(const struct cairn_qpc *q, u32 length)
 	u32 pmtu = q->attrs.pmtu;
 
 	return length ? (length - 1) / pmtu + 1 : 1;
+}
+
+/* Bytes that count for the rate: @n packets of an opcode, @payload in all. */
+static inline u32 cairn_packet_bytes(u8 opcode, u32 n, u32 payload)
+{
+	return n * (cairn_opcodes[opcode].hdr_len + CAIRN_ICRC_LEN) + payload +
+	       cairn_pad(payload);
 }
 
 /* The window in packets. */

@@ -73,6 +73,17 @@ enum cairn_async {
 	CAIRN_ASYNC_LAST_WQE_REACHED,
 };
 
+/* Bytes around the payload of the longest data packet, WRITE ONLY with
+ * immediate: what counts for a rate (engine/rate.h).
+ */
+#define CAIRN_MAX_OVERHEAD	(CAIRN_HDR_LEN(CAIRN_HDR_BTH | CAIRN_HDR_RETH | \
+					       CAIRN_HDR_IMMDT) + CAIRN_ICRC_LEN)
+
+/* The rate, kbit/s, that address handle @ah of a datagram asks for, 0: none,
+ * also when there is no such handle.
+ */
+u32 port_ah_rate(struct cairn_qpc *q, u32 ah);
+
 /**
  * port_emit() - send a train
  * @q: the QP

@@ -19,6 +19,7 @@
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
 #include "engine/port.h"
+#include "engine/rate.h"
 #include "wire/psn.h"
 
 /* Values equal enum ib_qp_state. */
@@ -48,6 +49,8 @@ struct cairn_qp_attrs {
 	bool remote_write;
 	bool remote_atomic;
 	bool sqd_notify;
+	/* Of the requester, and of READ responses: each side by itself. */
+	struct cairn_rate_limit rate;
 };
 
 /* One send WQE from its start to its completion. */
@@ -129,6 +132,7 @@ struct cairn_requester {
 	bool drained;		/* SQ_DRAINED reported */
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
+	struct cairn_rate rate;
 	/* Cold. Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
 } __aligned(CAIRN_LINE);
@@ -184,6 +188,7 @@ struct cairn_responder {
 	u8 nak;			/* AETH syndrome */
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	bool rd_any;		/* there was a READ or atomic */
+	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. Everything before rwqe is cleared by a reset. */
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);
@@ -212,10 +217,10 @@ static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
 	      CAIRN_LINE);
 static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
 	      sizeof(void *) < 8);
-static_assert(offsetofend(struct cairn_requester, rnr_retries) <=
+static_assert(offsetofend(struct cairn_requester, rate) <=
 	      CAIRN_HOT_BYTES);
 static_assert(offsetofend(struct cairn_responder, holding) <= CAIRN_LINE);
-static_assert(offsetofend(struct cairn_responder, rd_any) <=
+static_assert(offsetofend(struct cairn_responder, rate) <=
 	      CAIRN_HOT_BYTES);
 
 /* Work for one turn, so that a context is not held for long. */
@@ -273,6 +278,20 @@ void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
 /* When cairn_req_run() must be called again at the latest; 0: never. */
 u64 cairn_req_deadline(const struct cairn_qpc *q);
 
+/* The longest packet that counts for a rate, bytes from BTH to ICRC. */
+static inline u32 cairn_packet_max(const struct cairn_qpc *q)
+{
+	return q->attrs.pmtu + CAIRN_MAX_OVERHEAD;
+}
+
+/* Does the requester wait for its rate? Then its next turn is the scheduler's
+ * to give. No lock needed, for a hint.
+ */
+static inline bool cairn_req_paced(const struct cairn_qpc *q)
+{
+	return READ_ONCE(q->req.rate.marked);
+}
+
 /* A request packet arrived. Responder lock held; run cairn_resp_run() after
  * the last packet of a batch: that sends at most one ACK for all of them.
  */
@@ -282,5 +301,8 @@ void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
  * Responder lock held. Returns true when another turn is needed.
  */
 bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
+
+/* When cairn_resp_run() must be called again at the latest; 0: never. */
+u64 cairn_resp_deadline(const struct cairn_qpc *q);
 
 #endif

@@ -13,7 +13,7 @@ bool cairn_rate_check(const struct cairn_rate_limit *l, u32 packet)
 {
 	if (!l->kbps)
 		return !l->burst && !l->typical;
-	if (l->kbps > CAIRN_RATE_MAX_KBPS)
+	if (l->kbps > CAIRN_MAX_RATE_LIMIT)
 		return false;
 	return !l->burst || (l->burst <= CAIRN_RATE_MAX_BURST &&
 			     l->burst >= max_t(u32, packet, l->typical));

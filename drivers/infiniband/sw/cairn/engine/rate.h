@@ -17,9 +17,8 @@
 #define CAIRN_ENGINE_RATE_H
 
 #include <linux/types.h>
+#include <rdma/cairn-abi.h>
 
-#define CAIRN_RATE_MIN_KBPS	1
-#define CAIRN_RATE_MAX_KBPS	400000000	/* 400 Gbit/s */
 /* Without a burst size a burst is what the rate gives in 1/1024 s (F5),
  * between one packet and this many bytes.
  */
@@ -49,7 +48,7 @@ struct cairn_rate {
  * @l: the limit
  * @packet: bytes of the longest packet that will be sent
  *
- * Return: false for a rate above CAIRN_RATE_MAX_KBPS, sizes without a rate, a
+ * Return: false for a rate above CAIRN_MAX_RATE_LIMIT, sizes without a rate, a
  * burst above CAIRN_RATE_MAX_BURST or shorter than @packet or a typical packet.
  */
 bool cairn_rate_check(const struct cairn_rate_limit *l, u32 packet);

@@ -124,7 +124,8 @@ static u8 response_opcode(const struct cairn_rdres *e)
 	return last ? CAIRN_BTH_READ_RESP_LAST : CAIRN_BTH_READ_RESP_MIDDLE;
 }
 
-static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n)
+static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
+			      u64 now)
 {
 	u32 pmtu = q->attrs.pmtu, off = e->next * pmtu;
 	struct cairn_sge sge = {
@@ -155,19 +156,36 @@ static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n)
 
 	t.seg = min(t.length, pmtu);
 	t.first.payload_len = t.seg;
+	cairn_pace_sent(q, &q->resp.rate, &q->attrs.rate, n,
+			cairn_packet_bytes(t.first.opcode, n, t.length), now);
 	return port_emit(q, CAIRN_RESP, &t);
 }
 
-static void emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
-		      struct cairn_budget *b)
+/* As many packets of a READ response as fit budget and rate, one train. */
+static u32 paced_count(struct cairn_qpc *q, const struct cairn_rdres *e,
+		       struct cairn_budget *b, u64 now)
+{
+	u32 left = e->length - e->next * q->attrs.pmtu;
+
+	return cairn_pace(q, &q->resp.rate, &q->attrs.rate,
+			  cairn_packet_bytes(response_opcode(e), 1,
+					     min_t(u32, left, q->attrs.pmtu)),
+			  response_count(q, e, b->packets), now);
+}
+
+/* Returns false when the rate allows no packet now. */
+static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
+		      struct cairn_budget *b, u64 now)
 {
 	struct cairn_responder *p = &q->resp;
 	u32 n = 1;
 	int err;
 
 	if (e->kind == CAIRN_KIND_READ_REQ) {
-		n = response_count(q, e, b->packets);
-		err = emit_read_response(q, e, n);
+		n = paced_count(q, e, b, now);
+		if (!n)
+			return false;
+		err = emit_read_response(q, e, n, now);
 	} else {
 		err = emit_atomic(q, e);
 	}
@@ -178,7 +196,7 @@ static void emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
 		memset(p->rd, 0, sizeof(*p->rd) * (p->rd_mask + 1));
 		p->rd_pending = 0;
-		return;
+		return true;
 	}
 	e->restart = false;
 	e->next += n;
@@ -188,12 +206,13 @@ static void emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
 		e->pending = false;
 		p->rd_pending--;
 	}
+	return true;
 }
 
-/* Send pending responses, oldest first. Returns true when the budget is used
- * up before they are all out.
+/* Send pending responses, oldest first. Returns true when all are out; if not,
+ * the budget is used up or the rate's mark is up.
  */
-bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b)
+bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now)
 {
 	struct cairn_responder *p = &q->resp;
 	u32 i = p->rd_head - p->rd_mask - 1;
@@ -205,9 +224,8 @@ bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b)
 			i++;
 			continue;
 		}
-		if (!b->packets)
-			return true;
-		emit_next(q, e, b);
+		if (!b->packets || !emit_next(q, e, b, now))
+			return false;
 	}
-	return false;
+	return true;
 }

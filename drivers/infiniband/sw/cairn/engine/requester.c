@@ -44,13 +44,18 @@ void cairn_req_rearm(struct cairn_qpc *q, u64 now)
 					 min(tries, 2u));
 }
 
+/* Of two deadlines, 0 meaning none. */
+static u64 earlier(u64 a, u64 b)
+{
+	return a && b ? min(a, b) : a ?: b;
+}
+
 u64 cairn_req_deadline(const struct cairn_qpc *q)
 {
 	const struct cairn_requester *r = &q->req;
 
-	if (r->rnr_until && r->ack_deadline)
-		return min(r->rnr_until, r->ack_deadline);
-	return r->rnr_until ?: r->ack_deadline;
+	return earlier(earlier(r->rnr_until, r->ack_deadline),
+		       cairn_rate_deadline(&r->rate));
 }
 
 /* Continue sending from @psn, which lies in a record not yet completed. */
@@ -278,19 +283,25 @@ static u32 allowed(struct cairn_qpc *q, const struct cairn_swr *s)
 	return n;
 }
 
+static u8 bth_opcode(const struct cairn_qpc *q, u8 bth_op)
+{
+	u8 prefix = q->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
+		    q->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
+							 CAIRN_BTH_RC;
+
+	return prefix | bth_op;
+}
+
 static void train_init(struct cairn_qpc *q, struct cairn_swr *s,
 		       struct cairn_train *t, u8 bth_op)
 {
 	struct cairn_requester *r = &q->req;
 	const struct cairn_send_wqe *w = &r->wqe.send;
-	u8 prefix = q->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
-		    q->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
-							 CAIRN_BTH_RC;
 
 	*t = (struct cairn_train){
 		.count = 1,
 		.first = {
-			.opcode = prefix | bth_op,
+			.opcode = bth_opcode(q, bth_op),
 			.pkey = q->attrs.pkey,
 			.qpn = q->attrs.dqpn,
 			.psn = cairn_psn_add(s->psn, r->pkt),
@@ -358,8 +369,11 @@ static void address_ud(struct cairn_qpc *q, struct cairn_train *t)
 	t->first.src_qpn = q->qpn;
 }
 
-/* Send @n packets of a SEND or WRITE from the cursor on. */
-static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
+/* Send @n packets of a SEND or WRITE from the cursor on. @pause: a wait for the
+ * rate comes after them.
+ */
+static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
+			bool pause)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
 	struct cairn_requester *r = &q->req;
@@ -384,7 +398,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
 		u32 out = cairn_psn_diff(t.first.psn, r->una) + n;
 
 		t.first.ack_req = last || out >= cairn_window(q) ||
-			r->credit_wait ||
+			r->credit_wait || pause ||
 			(t.first.psn ^ (t.first.psn + n)) & CAIRN_ACK_INTERVAL;
 	} else if (q->transport == CAIRN_TRANSPORT_UD) {
 		address_ud(q, &t);
@@ -449,13 +463,89 @@ static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
 	return true;
 }
 
+/* The limit for what the record @s sends. False: its WQE cannot be read. */
+static bool rate_limit(struct cairn_qpc *q, struct cairn_swr *s,
+		       struct cairn_rate_limit *l)
+{
+	u32 ah;
+
+	*l = q->attrs.rate;
+	if (q->transport != CAIRN_TRANSPORT_UD)
+		return true;
+	if (!cairn_req_load(q, s))
+		return false;
+	ah = port_ah_rate(q, q->req.wqe.send.ud.ah);
+	if (ah && (!l->kbps || ah < l->kbps))
+		l->kbps = ah;
+	return true;
+}
+
+/*
+ * How many of @n packets from the cursor on the rate allows; @pause: no more
+ * will be allowed after them. 0: the mark is up. The cursor stays, the copy of
+ * the WQE goes: it will be read from the ring again.
+ */
+static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
+		const struct cairn_rate_limit *l, u32 n, u64 now, bool *pause)
+{
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
+	struct cairn_requester *r = &q->req;
+	u32 pmtu = q->attrs.pmtu, bytes, fit;
+	bool marked = r->rate.marked;
+
+	if (op->flags & CAIRN_WOP_READS)
+		bytes = cairn_packet_bytes(op->only, 1, 0);
+	else
+		bytes = cairn_packet_bytes(bth_opcode(q, position(op, r->pkt,
+								  s->npkts)),
+					   1, min(s->length - r->pkt * pmtu,
+						  pmtu));
+	fit = cairn_pace(q, &r->rate, l, bytes, n + 1, now);
+	*pause = l->kbps && fit <= n;
+	if (!fit) {
+		r->wqe_valid = false;
+		if (r->pkt && !marked)
+			port_count(q, CAIRN_CTR_RATE_WRITEBACKS, 1);
+	}
+	return min(fit, n);
+}
+
+/* Send @n packets (READ: one request) as one train. Returns their PSNs, 0 when
+ * the record was refused. @bytes: what counts for the rate.
+ */
+static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
+		u32 *bytes)
+{
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
+	u32 off = q->req.pkt * q->attrs.pmtu;
+	int err;
+
+	if (op->flags & CAIRN_WOP_READS) {
+		*bytes = cairn_packet_bytes(op->only, 1, 0);
+		n = read_count(q, s);
+		err = emit_read(q, s, n);
+	} else {
+		*bytes = cairn_packet_bytes(bth_opcode(q, position(op,
+					q->req.pkt, s->npkts)), n,
+				min(s->length - off, n * q->attrs.pmtu));
+		err = emit_message(q, s, n, pause);
+	}
+	if (!err)
+		return n;
+	refuse(q, s, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
+				      CAIRN_CQE_LOC_QP_OP_ERR, err);
+	return 0;
+}
+
 /* Send one train of the record at the cursor. Returns false when it waits. */
 static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 	struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
-	u32 n, psns = 1;
-	int err;
+	bool reads = cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS;
+	struct cairn_rate_limit limit;
+	u32 n, psns, bytes;
+	bool pause;
 
 	if (s->status)
 		return false;
@@ -464,26 +554,24 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	n = min(allowed(q, s), b->packets);
 	if (!n)
 		return false;
-	if (!cairn_req_load(q, s)) {
-		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+	n = reads ? 1 : train_count(q, s, n);
+	if (!rate_limit(q, s, &limit))
+		goto unreadable;
+	n = pace(q, s, &limit, n, now, &pause);
+	if (!n)
+		return false;
+	if (!cairn_req_load(q, s))
+		goto unreadable;
+	psns = emit(q, s, n, pause, &bytes);
+	if (!psns)
 		return true;
-	}
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS) {
-		psns = read_count(q, s);
-		err = emit_read(q, s, psns);
-		n = 1;
-	} else {
-		n = train_count(q, s, n);
-		err = emit_message(q, s, n);
-		psns = n;
-	}
-	if (err) {
-		refuse(q, s, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
-					      CAIRN_CQE_LOC_QP_OP_ERR, err);
-		return true;
-	}
+	cairn_pace_sent(q, &r->rate, &limit, n, bytes, now);
 	b->packets -= n;
 	advance(q, s, psns, now);
+	return true;
+
+unreadable:
+	refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 	return true;
 }
 
@@ -513,6 +601,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	struct cairn_requester *r = &q->req;
 
 	cairn_req_expire(q, now);
+	cairn_pace_wake(q, &r->rate, now);
 	cairn_req_reap(q);
 	while (may_send(q) && b->packets) {
 		if (r->send_rec == r->new_rec &&

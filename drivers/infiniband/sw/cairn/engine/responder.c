@@ -644,6 +644,7 @@ static void flush(struct cairn_qpc *q)
 	p->ack_due = false;
 	p->nak_due = false;
 	p->rd_pending = 0;
+	p->rate.marked = false;
 	p->msg = CAIRN_MSG_NONE;
 	if (p->rwqe_valid)
 		complete_recv(q, NULL, CAIRN_CQE_WR_FLUSH_ERR);
@@ -663,8 +664,10 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	struct cairn_responder *p = &q->resp;
 
 	if (cairn_state(q) != CAIRN_QP_ERR) {
-		if (p->rd_pending && cairn_replay_run(q, b))
-			return true;
+		cairn_pace_wake(q, &p->rate, now);
+		/* No ACK or NAK overtakes a response, also one that waits. */
+		if (p->rd_pending && !cairn_replay_run(q, b, now))
+			return !b->packets || !p->rate.marked;
 		if (p->nak_due)
 			send_nak(q);
 		else if (p->ack_due)
@@ -673,4 +676,9 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	if (cairn_state(q) == CAIRN_QP_ERR)
 		flush(q);
 	return false;
+}
+
+u64 cairn_resp_deadline(const struct cairn_qpc *q)
+{
+	return cairn_rate_deadline(&q->resp.rate);
 }

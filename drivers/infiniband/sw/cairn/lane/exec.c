@@ -185,9 +185,10 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 	}
 	if (side == CAIRN_RESP) {
 		more = cairn_resp_run(x->qpc, now, tx);
+		cairn_lane_arm(x, side, cairn_resp_deadline(x->qpc));
 	} else {
 		more = cairn_req_run(x->qpc, now, tx);
-		cairn_lane_arm(x, cairn_req_deadline(x->qpc));
+		cairn_lane_arm(x, side, cairn_req_deadline(x->qpc));
 	}
 	return more || !skb_queue_empty_lockless(&s->rxq);
 }
@@ -352,10 +353,10 @@ void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		INIT_LIST_HEAD(&x->side[i].drain);
 		x->side[i].drain_cpu = CAIRN_NOT_DRAINING;
 		x->side[i].exec = x;
+		timerqueue_init(&x->side[i].timer);
 	}
 	cairn_hold_init(&x->hold);
 	INIT_LIST_HEAD(&x->ready);
-	timerqueue_init(&x->timer);
 	atomic_set(&x->draining, 0);
 }
 

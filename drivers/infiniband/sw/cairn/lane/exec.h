@@ -44,6 +44,9 @@ struct cairn_exec_side {
 	struct list_head drain;
 	int drain_cpu;			/* that the side is bound to */
 	bool to_lane;			/* afterwards */
+	/* Under lane->lock: */
+	struct timerqueue_node timer;	/* the engine's deadline */
+	u64 armed;			/* that of the queued timer; 0: none */
 };
 
 struct cairn_exec {
@@ -63,8 +66,6 @@ struct cairn_exec {
 	u8 ready_sides;			/* bit per side that wants a turn */
 	u8 running;			/* lane and timer, outside lane->lock */
 	bool stopped;
-	struct timerqueue_node timer;	/* requester deadline */
-	u64 armed;			/* that of the queued timer; 0: none */
 	atomic_t draining;		/* sides bound to a CPU */
 };
 

@@ -61,16 +61,18 @@ void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side)
 }
 
 /* lane->lock held. */
-static void disarm(struct cairn_lane *lane, struct cairn_exec *x)
+static void disarm(struct cairn_lane *lane, struct cairn_exec_side *s)
 {
-	timerqueue_del(&lane->timers, &x->timer);
-	WRITE_ONCE(x->armed, 0);
+	timerqueue_del(&lane->timers, &s->timer);
+	WRITE_ONCE(s->armed, 0);
 }
 
-void cairn_lane_arm(struct cairn_exec *x, u64 deadline)
+void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
+		    u64 deadline)
 {
+	struct cairn_exec_side *s = &x->side[side];
 	struct cairn_lane *lane = x->lane;
-	u64 armed = READ_ONCE(x->armed);
+	u64 armed = READ_ONCE(s->armed);
 	unsigned long flags;
 
 	/*
@@ -82,11 +84,11 @@ void cairn_lane_arm(struct cairn_exec *x, u64 deadline)
 		return;
 	spin_lock_irqsave(&lane->lock, flags);
 	if (!x->stopped) {
-		if (x->armed)
-			disarm(lane, x);
-		WRITE_ONCE(x->armed, deadline);
-		x->timer.expires = deadline;
-		if (timerqueue_add(&lane->timers, &x->timer))
+		if (s->armed)
+			disarm(lane, s);
+		WRITE_ONCE(s->armed, deadline);
+		s->timer.expires = deadline;
+		if (timerqueue_add(&lane->timers, &s->timer))
 			hrtimer_start(&lane->timer, deadline,
 				      HRTIMER_MODE_ABS_SOFT);
 	}
@@ -101,16 +103,24 @@ static void put_running(struct cairn_lane *lane, struct cairn_exec *x)
 }
 
 /* The first entry whose time has come, off the queue. lane->lock held. */
-static struct cairn_exec *take_expired(struct cairn_lane *lane, u64 now)
+static struct cairn_exec_side *take_expired(struct cairn_lane *lane, u64 now)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&lane->timers);
-	struct cairn_exec *x;
+	struct cairn_exec_side *s;
 
 	if (!node || node->expires > now)
 		return NULL;
-	x = container_of(node, struct cairn_exec, timer);
-	disarm(lane, x);
-	return x;
+	s = container_of(node, struct cairn_exec_side, timer);
+	disarm(lane, s);
+	return s;
+}
+
+/* Whoever waited for its rate goes on when the scheduler selects it (mission
+ * F2), and responses are the lane's anyway.
+ */
+static bool for_scheduler(const struct cairn_exec *x, enum cairn_side_id side)
+{
+	return side == CAIRN_RESP || cairn_req_paced(x->qpc);
 }
 
 static enum hrtimer_restart timer_expired(struct hrtimer *timer)
@@ -119,15 +129,18 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 	struct timerqueue_node *node;
 	u32 left = CAIRN_TIMER_BATCH;
 	u64 now = ktime_get_ns();
-	struct cairn_exec *x;
+	struct cairn_exec_side *s;
 	unsigned long flags;
 	bool wake = false;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	while ((x = take_expired(lane, now))) {
+	while ((s = take_expired(lane, now))) {
+		struct cairn_exec *x = s->exec;
+		enum cairn_side_id side = s - x->side;
+
 		cairn_nic_count(x->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		if (!left) {
-			wake |= make_ready(lane, x, BIT(CAIRN_REQ));
+		if (!left || for_scheduler(x, side)) {
+			wake |= make_ready(lane, x, BIT(side));
 			continue;
 		}
 		left--;
@@ -197,12 +210,14 @@ static int lane_thread(void *data)
 void cairn_lane_leave(struct cairn_exec *x)
 {
 	struct cairn_lane *lane = x->lane;
+	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
 	x->stopped = true;
 	list_del_init(&x->ready);
-	if (x->armed)
-		disarm(lane, x);
+	for (side = 0; side < CAIRN_SIDES; side++)
+		if (x->side[side].armed)
+			disarm(lane, &x->side[side]);
 	wait_event_lock_irq(lane->idle, !x->running, lane->lock);
 	spin_unlock_irq(&lane->lock);
 }

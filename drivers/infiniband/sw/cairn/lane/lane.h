@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A lane: one thread that serves its QPs round-robin, and one timer for the
- * deadlines of their requesters. Lanes belong to the module, not to a device.
+ * deadlines of their sides. Lanes belong to the module, not to a device.
  *
  * The lane's lock is the innermost one: it is taken below side locks, with any
  * context's interrupts off, and nothing but the timer's and the scheduler's
@@ -18,7 +18,7 @@
 struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
 	struct list_head ready;		/* struct cairn_exec, first in first out */
-	struct timerqueue_head timers;	/* struct cairn_exec.timer */
+	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
 	struct hrtimer timer;		/* for the first of timers */
 	wait_queue_head_t wake;		/* the thread: ready is not empty */
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
@@ -32,8 +32,9 @@ struct cairn_lane *cairn_lane_pick(void);
 void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
 
 /**
- * cairn_lane_arm() - have the requester run at @deadline or before
- * @x: the QP; the caller holds its requester lock
+ * cairn_lane_arm() - have a side run at @deadline or before
+ * @x: the QP
+ * @side: the caller holds its lock
  * @deadline: CLOCK_MONOTONIC, ns; 0: no need
  *
  * Lazy: a timer that would expire too early stays, because a deadline moves
@@ -41,7 +42,8 @@ void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
  *
  * Context: any.
  */
-void cairn_lane_arm(struct cairn_exec *x, u64 deadline);
+void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
+		    u64 deadline);
 
 /* Take @x off the lane for good and wait until it is not run. Sleeps. */
 void cairn_lane_leave(struct cairn_exec *x);

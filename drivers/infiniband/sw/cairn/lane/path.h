@@ -19,6 +19,7 @@ struct cairn_path {
 	int ifindex;		/* netdev of the source GID (a VLAN, perhaps) */
 	struct in6_addr saddr;	/* IPv4 mapped when !ipv6 */
 	struct in6_addr daddr;
+	u32 kbps;		/* static rate, kbit/s; 0: the port's */
 
 	/* Route cache; the user of the path holds its lock. */
 	struct dst_entry *dst;

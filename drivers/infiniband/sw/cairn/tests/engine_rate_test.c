@@ -19,7 +19,7 @@ static u32 any_kbps(struct sim_rand *r)
 	u64 kbps = 1ULL << sim_below(r, 29);
 
 	kbps += sim_below(r, (u32)kbps);
-	return min_t(u64, kbps, CAIRN_RATE_MAX_KBPS);
+	return min_t(u64, kbps, CAIRN_MAX_RATE_LIMIT);
 }
 
 static void values(void)
@@ -32,8 +32,8 @@ static void values(void)
 		{ { 0, 4096, 0 }, false },
 		{ { 0, 0, 64 }, false },
 		{ { 1, 0, 0 }, true },
-		{ { CAIRN_RATE_MAX_KBPS, 0, 0 }, true },
-		{ { CAIRN_RATE_MAX_KBPS + 1, 0, 0 }, false },
+		{ { CAIRN_MAX_RATE_LIMIT, 0, 0 }, true },
+		{ { CAIRN_MAX_RATE_LIMIT + 1, 0, 0 }, false },
 		{ { ~0u, 0, 0 }, false },
 		{ { 1000, PACKET, 0 }, true },
 		{ { 1000, PACKET - 1, 0 }, false },
@@ -116,7 +116,7 @@ static void no_drift(void)
 {
 	static const u32 corner[] = {
 		1, 2, 3, 7, 999, 1000, 83886, 1000000, 399999999,
-		CAIRN_RATE_MAX_KBPS,
+		CAIRN_MAX_RATE_LIMIT,
 	};
 	struct sim_rand rand = { .state = sim_first_seed() };
 	u32 i;

@@ -53,6 +53,23 @@ static int set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 	return 0;
 }
 
+/* The static rate (IBTA 9.11) in kbit/s; 0: as fast as the port. */
+static int static_rate(const struct rdma_ah_attr *attr, u32 *kbps)
+{
+	u8 rate = rdma_ah_get_static_rate(attr);
+	int mbps;
+
+	*kbps = 0;
+	if (rate == IB_RATE_PORT_CURRENT)
+		return 0;
+	mbps = ib_rate_to_mbps(rate);
+	if (mbps < 0)
+		return -EINVAL;
+	if (mbps <= CAIRN_MAX_RATE_LIMIT / 1000)
+		*kbps = mbps * 1000;
+	return 0;
+}
+
 int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		       u32 flow_label, struct cairn_path *path)
 {
@@ -66,6 +83,9 @@ int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		return -EINVAL;
 	memset(path, 0, sizeof(*path));
 	err = set_addrs(path, grh->sgid_attr, &grh->dgid);
+	if (err)
+		return err;
+	err = static_rate(attr, &path->kbps);
 	if (err)
 		return err;
 	path->tos = grh->traffic_class & ~INET_ECN_MASK;

@@ -29,6 +29,7 @@ struct change {
 	int mask;
 	enum ib_qp_state cur, next;
 	struct cairn_path path;		/* with IB_QP_AV */
+	struct cairn_rate_limit rate;	/* with IB_QP_RATE_LIMIT */
 	struct cairn_rdres *rd;		/* with IB_QP_MAX_DEST_RD_ATOMIC */
 	u32 rd_mask;
 };
@@ -161,7 +162,13 @@ static int check_transition(struct cairn_qp *qp, struct change *c)
 	c->next = c->mask & IB_QP_STATE ? c->attr->qp_state : c->cur;
 	if (c->mask & IB_QP_CUR_STATE && c->attr->cur_qp_state != c->cur)
 		return -EINVAL;
-	if (!ib_modify_qp_is_ok(c->cur, c->next, qp->ibqp.qp_type, c->mask))
+	/* ib_core knows rate limits of raw packet QPs only. */
+	if (!ib_modify_qp_is_ok(c->cur, c->next, qp->ibqp.qp_type,
+				c->mask & ~IB_QP_RATE_LIMIT))
+		return -EINVAL;
+	if (c->mask & IB_QP_RATE_LIMIT &&
+	    (c->next != IB_QPS_RTS || qp->ibqp.qp_type == IB_QPT_GSI ||
+	     !cairn_rate_check(&c->rate, cairn_packet_max(&qp->qpc))))
 		return -EINVAL;
 	return 0;
 }
@@ -213,6 +220,21 @@ static void apply_path(struct cairn_qp *qp, const struct cairn_path *path)
 	}
 }
 
+/* The smaller of what was asked for and the address vector's static rate. */
+static void apply_rate(struct cairn_qp *qp, const struct change *c)
+{
+	struct cairn_rate_limit *to = &qp->qpc.attrs.rate;
+	u32 fixed = qp->path[CAIRN_REQ].kbps;
+
+	if (c->mask & IB_QP_RATE_LIMIT) {
+		qp->rate = c->rate;
+		qp->attr.rate_limit = c->rate.kbps;
+	}
+	*to = qp->rate;
+	if (fixed && (!to->kbps || fixed < to->kbps))
+		to->kbps = fixed;
+}
+
 /* Responder resources only grow: their records answer duplicates. The array
  * that is not needed stays in @c.
  */
@@ -239,6 +261,7 @@ static void reset(struct cairn_qp *qp)
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
 	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(&qp->rate, 0, sizeof(qp->rate));
 	apply_path(qp, &(struct cairn_path){});
 	cairn_queue_set_state(sq, CAIRN_QUEUE_READY);
 	cairn_queue_publish(sq);
@@ -258,6 +281,7 @@ static void apply(struct cairn_qp *qp, struct change *c)
 	apply_mtu(qp, c);
 	if (c->mask & IB_QP_AV)
 		apply_path(qp, &c->path);
+	apply_rate(qp, c);
 	if (c->rd)
 		apply_rd(&q->resp, c);
 	if (c->mask & IB_QP_RQ_PSN)
@@ -287,15 +311,39 @@ out:
 	return err;
 }
 
+/* The tail belongs to the rate limit; there is none without. */
+static int read_rate(struct change *c, struct ib_udata *udata)
+{
+	struct cairn_modify_qp_req req = {};
+	int err;
+
+	if (!(c->mask & IB_QP_RATE_LIMIT))
+		return cairn_udata_check(udata, 0);
+	err = cairn_udata_read(udata, &req, sizeof(req), 0);
+	if (err)
+		return err;
+	if (req.typical_pkt_sz > U16_MAX)
+		return -EINVAL;
+	c->rate = (struct cairn_rate_limit){
+		.kbps = c->attr->rate_limit,
+		.burst = req.max_burst_sz,
+		.typical = req.typical_pkt_sz,
+	};
+	return 0;
+}
+
 /**
  * cairn_modify_qp() - ib_device_ops.modify_qp
  * @ibqp: the QP
  * @attr: new values of what @mask names
  * @mask: enum ib_qp_attr_mask
- * @udata: no tail
+ * @udata: with a rate limit struct cairn_modify_qp_req, else no tail
  *
- * Returns 0, -EOPNOTSUPP (alternate paths, resizing, rate limits), -EINVAL
- * (value or transition) or -ENOMEM; on error nothing has changed. Process
+ * A rate limit (IB_QP_RATE_LIMIT, kbit/s; 0 removes it) can be set in RTS, or
+ * on the way there, and any time after that.
+ *
+ * Returns 0, -EOPNOTSUPP (alternate paths, resizing), -EINVAL (value, tail or
+ * transition), -EFAULT or -ENOMEM; on error nothing has changed. Process
  * context.
  */
 int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -305,13 +353,13 @@ int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
 
-	err = cairn_udata_check(udata, 0);
-	if (err)
-		return err;
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS ||
+	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT) ||
 	    mask & (IB_QP_ALT_PATH | IB_QP_CAP))
 		return -EOPNOTSUPP;
 	err = check_values(attr, mask);
+	if (err)
+		return err;
+	err = read_rate(&c, udata);
 	if (err)
 		return err;
 	mutex_lock(&qp->modify_lock);

@@ -10,8 +10,8 @@
  * @udata: NULL for a kernel caller, who has no tail
  * @resp: bytes that the reply will have
  *
- * Commands have no input tail yet; bytes that are there must be zero, so that
- * a later library is refused and not misunderstood. Returns 0 or -EINVAL.
+ * For commands without an input tail; bytes that are there must be zero, so
+ * that a later library is refused and not misunderstood. Returns 0 or -EINVAL.
  * Process context.
  */
 static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
@@ -21,6 +21,33 @@ static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EINVAL;
 	return udata->outlen < resp ? -EINVAL : 0;
+}
+
+/**
+ * cairn_udata_read() - the input tail of a command that may have one
+ * @udata: NULL for a kernel caller, who has no tail
+ * @req: filled in; left alone without a tail
+ * @len: bytes of @req: a tail that is there has all of them
+ * @resp: bytes that the reply will have
+ *
+ * What lies beyond must be zero. Returns 0, -EINVAL or -EFAULT. Process
+ * context.
+ */
+static inline int cairn_udata_read(struct ib_udata *udata, void *req,
+				   size_t len, size_t resp)
+{
+	if (!udata)
+		return 0;
+	if (udata->outlen < resp)
+		return -EINVAL;
+	if (!udata->inlen)
+		return 0;
+	if (udata->inlen < len)
+		return -EINVAL;
+	if (udata->inlen > len &&
+	    !ib_is_udata_cleared(udata, len, udata->inlen - len))
+		return -EINVAL;
+	return ib_copy_from_udata(req, udata, len);
 }
 
 #endif

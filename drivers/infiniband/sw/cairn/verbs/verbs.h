@@ -164,6 +164,7 @@ struct cairn_qp {
 	struct ib_qp_cap cap;
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct ib_qp_init_attr init;
+	struct cairn_rate_limit rate;	/* as asked for */
 	struct mutex modify_lock;	/* attr, path, resp.rd: one change at a time */
 	struct cairn_async_work async;
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
@@ -261,8 +262,8 @@ void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
  *	rdma_calc_flow_label(qpn, dqpn)
  * @path: overwritten; holds no route
  *
- * Returns 0 or -EINVAL: no GRH, not RoCE v2, GIDs of two families, or the
- * source GID's netdev is gone. Any context.
+ * Returns 0 or -EINVAL: no GRH, not RoCE v2, GIDs of two families, an unknown
+ * static rate, or the source GID's netdev is gone. Any context.
  */
 int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		       u32 flow_label, struct cairn_path *path);

@@ -17,6 +17,14 @@ static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
 			 qp->c.qpn, what);
 }
 
+u32 port_ah_rate(struct cairn_qpc *q, u32 ah)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "rate of an address handle");
+	return ah < SIM_AHS ? qp->s->host[qp->host].ah[ah].kbps : 0;
+}
+
 int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	      const struct cairn_train *t)
 {

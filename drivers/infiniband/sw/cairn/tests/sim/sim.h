@@ -66,6 +66,7 @@ struct sim_mr {
 struct sim_ah {
 	bool valid;
 	u8 host;
+	u32 kbps;		/* its static rate; 0: none */
 };
 
 struct sim_host {

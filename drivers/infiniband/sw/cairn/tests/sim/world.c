@@ -300,24 +300,34 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 		port_kick(&qp->c, side);
 }
 
+static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
+{
+	return side == CAIRN_REQ ? cairn_req_deadline(&qp->c) :
+				   cairn_resp_deadline(&qp->c);
+}
+
 /* The QP whose deadline comes first, or NULL. */
-static struct sim_qp *first_deadline(struct sim *s, u64 *when)
+static struct sim_qp *first_deadline(struct sim *s, u64 *when,
+				     enum cairn_side_id *side)
 {
 	struct sim_qp *first = NULL;
 	u32 i;
 
-	for (i = 0; i < s->qps; i++) {
-		u64 d = cairn_req_deadline(&s->qp[i]->c);
+	for (i = 0; i < CAIRN_SIDES * s->qps; i++) {
+		struct sim_qp *qp = s->qp[i / CAIRN_SIDES];
+		u64 d = deadline(qp, i % CAIRN_SIDES);
 
 		if (d && (!first || d < *when)) {
-			first = s->qp[i];
+			first = qp;
+			*side = i % CAIRN_SIDES;
 			*when = d;
 		}
 	}
 	return first;
 }
 
-static void serve_deadline(struct sim *s, struct sim_qp *qp, u64 when)
+static void serve_deadline(struct sim *s, struct sim_qp *qp,
+			   enum cairn_side_id side, u64 when)
 {
 	if (when > s->now) {
 		s->now = when;
@@ -327,14 +337,15 @@ static void serve_deadline(struct sim *s, struct sim_qp *qp, u64 when)
 		sim_fail(s, "QP %u: its deadline stays in the past", qp->c.qpn);
 		return;
 	}
-	sim_turn(qp, CAIRN_REQ);
+	sim_turn(qp, side);
 }
 
 /* One step; false: nothing will ever happen, or not before @end. */
 static bool step(struct sim *s, u64 end)
 {
 	u64 when = 0;
-	struct sim_qp *qp = first_deadline(s, &when);
+	enum cairn_side_id side = CAIRN_REQ;
+	struct sim_qp *qp = first_deadline(s, &when, &side);
 
 	if (s->events && (!qp || s->event[0].when <= when)) {
 		if (s->event[0].when > end)
@@ -344,15 +355,16 @@ static bool step(struct sim *s, u64 end)
 	}
 	if (!qp || when > end)
 		return false;
-	serve_deadline(s, qp, when);
+	serve_deadline(s, qp, side, when);
 	return true;
 }
 
 static bool idle(struct sim *s)
 {
+	enum cairn_side_id side;
 	u64 when;
 
-	return !s->events && !first_deadline(s, &when);
+	return !s->events && !first_deadline(s, &when, &side);
 }
 
 bool sim_run_until(struct sim *s, u64 ns, const u32 *flag)

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Back-pressure: limited QPs in the simulated world, by what is on the wire. */
+#include "engine.h"
+
+#define FULL	(1024 + 16)	/* MIDDLE of a QP with PMTU 1024 */
+#define BURST	(10 * FULL + 16)	/* FIRST has a RETH */
+
+static const struct cairn_rate_limit ten_mbyte = {
+	.kbps = 85196,		/* 10240 packets a second */
+	.burst = BURST,
+};
+
+static struct rig limited_rig(u64 seed, const struct sim_qp_init *init,
+			      const struct cairn_rate_limit *a,
+			      const struct cairn_rate_limit *b)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.pmtu = 1024;
+	r = rig_with(seed, init, &attrs);
+	if (a)
+		r.a->c.attrs.rate = *a;
+	if (b)
+		r.b->c.attrs.rate = *b;
+	return r;
+}
+
+static u32 wire_bytes(const struct cairn_pkt *p)
+{
+	return p->op->hdr_len + p->payload_len + cairn_pad(p->payload_len) +
+	       CAIRN_ICRC_LEN;
+}
+
+/* Does it count for the limit of the side that sent it? */
+static bool counts(const struct sim_sent *t, const struct sim_qp *qp,
+		   enum cairn_side_id side)
+{
+	return t->qp == qp && t->side == side &&
+	       (side == CAIRN_REQ || t->pkt.op->kind == CAIRN_KIND_READ_RESP);
+}
+
+/*
+ * What a side sent, against its limit: from each packet on, no window of time
+ * has more than the rate gives and a burst and a half; never more than a burst
+ * at one instant. @slack: bytes more.
+ */
+static void judge(const struct sim *s, const struct sim_qp *qp,
+		  enum cairn_side_id side, const struct cairn_rate_limit *l,
+		  u32 slack)
+{
+	u32 i, k;
+
+	for (i = 0; i < s->n_sent && !ktap.failures; i++) {
+		u64 sum = 0, instant = 0;
+
+		if (!counts(&s->sent[i], qp, side))
+			continue;
+		for (k = i; k < s->n_sent; k++) {
+			u64 ns = s->sent[k].when - s->sent[i].when;
+
+			if (!counts(&s->sent[k], qp, side))
+				continue;
+			sum += wire_bytes(&s->sent[k].pkt);
+			if (!ns)
+				instant = sum;
+			if (sum > ns * l->kbps / 8000000 + l->burst * 3 / 2 +
+				  slack) {
+				ktap_fail("%llu bytes in %llu ns", sum, ns);
+				return;
+			}
+			if (ns > 20 * SIM_MS)
+				break;
+		}
+		ktap_ok(instant <= l->burst);
+	}
+}
+
+/* 10240 packets a second: bursts of ten, 976562.5 ns apart, in one message. */
+static void seed_example(void)
+{
+	struct rig r = limited_rig(1, &sim_rc, &ten_mbyte, NULL);
+	u64 first = 0, last = 0;
+	u32 i, n = 0, in_burst = 0;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, 0);
+	ktap_ok(!memcmp(r.ma->mem, r.mb->mem, RIG_LEN));
+	for (i = 0; i < r.s->n_sent; i++) {
+		const struct sim_sent *t = &r.s->sent[i];
+		u8 op = !n ? CAIRN_BTH_WRITE_FIRST :
+			n == 63 ? CAIRN_BTH_WRITE_LAST : CAIRN_BTH_WRITE_MIDDLE;
+
+		if (t->qp != r.a)
+			continue;
+		/* as if it had never been interrupted */
+		ktap_eq(t->pkt.opcode, op);
+		ktap_eq(t->pkt.psn, cairn_psn_add(r.a->psn, n));
+		if (n && t->when != last) {
+			u64 gap = t->when - last;
+
+			ktap_eq(in_burst, 10);
+			/* 976562.5, and FIRST is longer */
+			ktap_ok(gap >= 976550 && gap <= 978100);
+			in_burst = 0;
+		}
+		if (!n)
+			first = t->when;
+		last = t->when;
+		in_burst++;
+		n++;
+	}
+	ktap_eq(n, 64);
+	ktap_ok(last - first >= 6 * 976550);
+	ktap_eq(r.a->count[CAIRN_CTR_RATE_MARKS], 6);
+	ktap_eq(r.a->count[CAIRN_CTR_RATE_WRITEBACKS], 6);
+	ktap_eq(r.a->count[CAIRN_CTR_RATE_TURNS], 6);
+	ktap_eq(r.a->c.req.pkt, 0);
+	sim_end(r.s);
+}
+
+/* Every kind of request, both ends limited, a bad network. */
+static void all_operations(u64 seed, const struct sim_faults *faults)
+{
+	struct cairn_rate_limit l[2] = {
+		{ .kbps = 1000000, .burst = 20000 },
+		{ .kbps = 3000000, .burst = 12000 },
+	};
+	struct pair p = pair_new(seed, &sim_rc, 1024);
+	struct flow *f[2];
+
+	p.a->c.attrs.rate = l[0];
+	p.b->c.attrs.rate = l[1];
+	p.s->faults = *faults;
+	p.s->record = true;
+	f[0] = flow_new(p.a, p.b, &flow_default);
+	f[1] = flow_new(p.b, p.a, &flow_default);
+	flow_random(f[0]);
+	flow_random(f[1]);
+	flow_run(f, 2);
+	judge(p.s, p.a, CAIRN_REQ, &l[0], 0);
+	judge(p.s, p.b, CAIRN_REQ, &l[1], 0);
+	judge(p.s, p.a, CAIRN_RESP, &l[0], 0);
+	judge(p.s, p.b, CAIRN_RESP, &l[1], 0);
+	ktap_ok(p.a->count[CAIRN_CTR_RATE_MARKS] > 0);
+	sim_end(p.s);
+}
+
+static void everything_limited(void)
+{
+	static const struct sim_faults none;
+
+	for_seeds(seed, 60)
+		all_operations(seed, &none);
+}
+
+static void retransmissions_count(void)
+{
+	static const struct sim_faults faults = {
+		.loss = 30, .dup = 20, .late = 20, .late_ns = 50000,
+		.split = 200,
+	};
+
+	for_seeds(seed, 60)
+		all_operations(seed, &faults);
+}
+
+static void read_responses(void)
+{
+	struct cairn_rate_limit l = { .kbps = 100000, .burst = 4 * 1056 };
+	struct rig r = limited_rig(1, &sim_rc, NULL, &l);
+	u64 begin = r.s->now;
+
+	rig_send(&r, 1, CAIRN_WQE_READ, RIG_LEN);
+	/* its ACK comes after the responses */
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 16);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, 0);
+	judge(r.s, r.b, CAIRN_RESP, &l, 0);
+	ktap_ok(r.s->now - begin >= cairn_rate_ns(l.kbps, RIG_LEN - l.burst));
+	ktap_ok(r.b->count[CAIRN_CTR_RATE_MARKS] >= 14);
+	ktap_eq(r.a->count[CAIRN_CTR_RATE_MARKS], 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RETRANSMITS], 0);
+	sim_end(r.s);
+}
+
+/* Slow enough that a message outlasts many timeouts. */
+static void slower_than_the_timeout(void)
+{
+	struct cairn_rate_limit l = { .kbps = 100, .burst = 1056 };
+	struct rig r = limited_rig(1, &sim_rc, &l, NULL);
+
+	ktap_ok(4096ULL << sim_attrs.timeout < cairn_rate_ns(100, 32 * FULL));
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 32 * 1024);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RETRANSMITS], 0);
+	ktap_eq(r.a->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(r.s);
+}
+
+/* The WQE is read again after each wait: what the host did to it shows. */
+static void wqe_is_read_again(void)
+{
+	struct rig r = limited_rig(1, &sim_rc, &ten_mbyte, NULL);
+	struct cairn_send_wqe *w;
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	sim_run(r.s, 100 * SIM_US);
+	ktap_ok(r.a->c.req.rate.marked);
+	ktap_eq(r.a->c.req.pkt, 10);
+	ktap_ok(!r.a->c.req.wqe_valid);
+	w = (void *)sim_unit(r.a->sq, r.a->c.sq_depth, r.a->sq_head);
+	w->sge[0].length--;
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+	sim_end(r.s);
+}
+
+static void kick(struct sim_qp *qp)
+{
+	sim_turn(qp, CAIRN_REQ);
+	sim_turn(qp, CAIRN_RESP);
+}
+
+static void changes_in_mid_message(void)
+{
+	struct cairn_rate_limit slow = { .kbps = 1, .burst = 2112 };
+	struct rig r = limited_rig(1, &sim_rc, &slow, NULL);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->c.req.pkt, 2);
+	/* nothing more for 8 seconds, but for a change */
+	r.a->c.attrs.rate.kbps = 100000;
+	kick(r.a);
+	ktap_ok(!sim_run(r.s, SIM_MS));
+	ktap_ok(r.a->c.req.pkt > 5);
+	r.a->c.attrs.rate = slow;
+	kick(r.a);
+	ktap_ok(!sim_run(r.s, SIM_SEC));
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	r.a->c.attrs.rate = (struct cairn_rate_limit){};
+	kick(r.a);
+	ktap_ok(sim_run(r.s, 10 * SIM_MS));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, 0);
+	ktap_ok(!memcmp(r.ma->mem, r.mb->mem, RIG_LEN));
+	sim_end(r.s);
+}
+
+static void waits_end_with_the_qp(void)
+{
+	struct cairn_rate_limit slow = { .kbps = 1, .burst = 2112 };
+	struct rig r = limited_rig(1, &sim_rc, &slow, &slow);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	rig_send(&r, 2, CAIRN_WQE_READ, RIG_LEN);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(cairn_req_deadline(&r.a->c));
+	sim_modify(r.a, CAIRN_QP_ERR);
+	sim_modify(r.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(cairn_req_deadline(&r.a->c), 0);
+	ktap_eq(cairn_resp_deadline(&r.b->c), 0);
+	sim_end(r.s);
+
+	r = limited_rig(1, &sim_rc, NULL, &slow);
+	rig_send(&r, 1, CAIRN_WQE_READ, RIG_LEN);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(cairn_resp_deadline(&r.b->c));
+	sim_reset(r.a);
+	sim_reset(r.b);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	ktap_eq(cairn_resp_deadline(&r.b->c), 0);
+	sim_end(r.s);
+}
+
+/* The smaller of the QP's limit and the address handle's, packet by packet. */
+static void datagrams(void)
+{
+	struct cairn_rate_limit l = { .kbps = 8000, .burst = 1100 };
+	struct rig r = limited_rig(1, &sim_ud, NULL, NULL);
+	struct cairn_sge sge = sim_sge(r.ma, 0, 1000);
+	struct sim_wr wr = {
+		.opcode = CAIRN_WQE_SEND, .flags = CAIRN_WQE_SIGNALED,
+		.sge = &sge, .num_sge = 1, .qpn = r.b->c.qpn, .ah = 1,
+	};
+	u64 begin = r.s->now;
+	u32 i;
+
+	r.s->host[0].ah[1] = (struct sim_ah){ true, 1, 800 };
+	r.s->host[0].ah[2] = (struct sim_ah){ true, 1, 0 };
+	/* 1024 bytes each: 10.24 ms at 800 kbit/s, default burst: one */
+	for (i = 0; i < 4; i++)
+		sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(r.s->now - begin >= 3 * 10240000);
+	ktap_ok(r.s->now - begin < 4 * 10240000);
+	/* another handle has no limit */
+	begin = r.s->now;
+	wr.ah = 2;
+	for (i = 0; i < 10; i++)
+		sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(r.s->now - begin < SIM_MS);
+	/* unless the QP has: 1.024 ms each */
+	r.a->c.attrs.rate = l;
+	begin = r.s->now;
+	for (i = 0; i < 10; i++)
+		sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(r.s->now - begin >= 9 * 1024000);
+	ktap_ok(r.s->now - begin < 20 * SIM_MS);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 24);
+	sim_end(r.s);
+}
+
+/* A QP without a limit beside limited ones is as fast as alone. */
+static u64 beside(u32 limited)
+{
+	struct cairn_rate_limit slow = { .kbps = 1000, .burst = 1056 };
+	struct rig r = limited_rig(1, &sim_rc, NULL, NULL);
+	struct cairn_qp_attrs attrs = r.a->c.attrs;
+	u64 begin;
+	u32 i;
+
+	for (i = 0; i < limited; i++) {
+		struct sim_qp *a = sim_qp(r.s, 2, &sim_rc);
+		struct sim_qp *b = sim_qp(r.s, 1, &sim_rc);
+		struct sim_mr *ma = sim_mr(r.s, 2, 4096, SIM_ALL);
+		struct sim_mr *mb = sim_mr(r.s, 1, 4096, SIM_ALL);
+		struct cairn_sge sge = sim_sge(ma, 0, 4096);
+		struct sim_wr wr = {
+			.opcode = CAIRN_WQE_WRITE, .sge = &sge, .num_sge = 1,
+			.remote_addr = mb->va, .rkey = mb->key,
+		};
+
+		sim_connect(a, b, &attrs);
+		a->c.attrs.rate = slow;
+		sim_post_send(a, &wr);
+	}
+	begin = r.s->now;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	while (!r.a->cq[CAIRN_REQ].n && !sim_run(r.s, SIM_US))
+		;
+	begin = r.a->cq[CAIRN_REQ].log[0].when - begin;
+	sim_run(r.s, SIM_SEC);
+	sim_end(r.s);
+	return begin;
+}
+
+static void unlimited_are_unaffected(void)
+{
+	ktap_eq(beside(6), beside(0));
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(seed_example),
+	KTAP(everything_limited),
+	KTAP(retransmissions_count),
+	KTAP(read_responses),
+	KTAP(slower_than_the_timeout),
+	KTAP(wqe_is_read_again),
+	KTAP(changes_in_mid_message),
+	KTAP(waits_end_with_the_qp),
+	KTAP(datagrams),
+	KTAP(unlimited_are_unaffected),
+};
+
+KTAP_MAIN(tests)
