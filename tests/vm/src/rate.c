@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/minmax.h>
 #include "vt.h"
 #include "vt_test.h"
 
@@ -416,6 +417,9 @@ static void sleep_and_wake(void)
 
 /* ---- many ---- */
 
+#define PIECE	512
+#define PIECES	16	/* of each */
+
 static struct vt_end *ends[2];
 static struct ibv_cq *cqs[2];
 
@@ -428,11 +432,11 @@ static void many_create(u32 n)
 	o.timeout = 18;
 	for (side = 0; side < 2; side++) {
 		ends[side] = calloc(n, sizeof(*ends[side]));
-		cqs[side] = ibv_create_cq(p.d[side].ctx, 4 * n, NULL, NULL, 0);
+		cqs[side] = ibv_create_cq(p.d[side].ctx, PIECES * n, NULL, NULL, 0);
 		must(ends[side] && cqs[side]);
 		for (i = 0; i < n; i++) {
 			struct ibv_qp_init_attr init = {
-				.cap = { 4, 4, 1, 1, 0 },
+				.cap = { PIECES, 4, 1, 1, 0 },
 				.qp_type = IBV_QPT_RC,
 				.send_cq = cqs[side], .recv_cq = cqs[side],
 			};
@@ -459,12 +463,9 @@ static void many_destroy(u32 n)
 	}
 }
 
-#define PIECE	512
-#define KBPS	400	/* of each: four packets take 32 ms */
-
 static void post_piece(u32 i, u32 k)
 {
-	u32 off = (i * 4 + k) % (HALF / PIECE) * PIECE;
+	u32 off = (i * PIECES + k) % (HALF / PIECE) * PIECE;
 	struct ibv_sge sge = { (uintptr_t)p.a.buf + off, PIECE,
 			       p.a.mr->lkey };
 	struct ibv_send_wr wr = {
@@ -476,23 +477,23 @@ static void post_piece(u32 i, u32 k)
 	must(!ibv_post_send(ends[0][i].qp, &wr, &bad));
 }
 
-/* @n limited QPs with 4 messages each, and an unlimited one beside them. */
-static void many(u32 n)
+/* @n limited QPs with some messages each, and an unlimited one beside them. */
+static void many(u32 n, u32 kbps)
 {
-	u64 begin, limited, least = least_ms(KBPS, 4 * PIECE, PMTU + 36);
+	u64 begin, limited, least = least_ms(kbps, PIECES * PIECE, PMTU + 36);
 	struct ibv_wc wc;
 	u32 i, k, free = 0;
 
 	pair_up(IBV_QPT_RC, 16);
 	many_create(n);
 	for (i = 0; i < n; i++)
-		must(!limit(ends[0][i].qp, KBPS, PMTU + 36, 0));
+		must(!limit(ends[0][i].qp, kbps, PMTU + 36, 0));
 	begin = vt_now_ms();
-	for (k = 0; k < 4; k++)
+	for (k = 0; k < PIECES; k++)
 		for (i = 0; i < n; i++)
 			post_piece(i, k);
 	/* the unlimited one goes on while the others wait */
-	for (i = 0; i < 4 * n;) {
+	for (i = 0; i < PIECES * n;) {
 		int got = ibv_poll_cq(cqs[0], 1, &wc);
 
 		must(got >= 0);
@@ -513,20 +514,20 @@ static void many(u32 n)
 	ktap_ok(limited + 1 >= least);
 	ktap_ok(free > 0);
 	ktap_eq(memcmp(p.b.buf + 64, p.a.buf + 64,
-		       (n * 4 < HALF / PIECE ? n * 4 * PIECE : HALF) - 64), 0);
+		       min(n * PIECES * PIECE, (u32)HALF) - 64), 0);
 	many_destroy(n);
 	pair_down();
 }
 
 static void hundred(void)
 {
-	many(100);
+	many(100, 40);
 }
 
 static void thousand(void)
 {
 	if (getenv("CAIRN_SOAK"))
-		many(1000);
+		many(1000, 8);
 }
 
 #define TESTS(X)							\

@@ -23,7 +23,7 @@
  * between one packet and this many bytes.
  */
 #define CAIRN_RATE_MAX_DEFAULT_BURST	(64 * 1024)
-#define CAIRN_RATE_MAX_BURST	(1u << 30)
+#define CAIRN_RATE_MAX_BURST	0x40000000	/* 1 GiB */
 
 /* A limit as it is asked for. */
 struct cairn_rate_limit {

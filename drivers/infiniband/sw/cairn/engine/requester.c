@@ -480,6 +480,17 @@ static bool rate_limit(struct cairn_qpc *q, struct cairn_swr *s,
 	return true;
 }
 
+/* What @n packets of a SEND or WRITE from the cursor on count for the rate. */
+static u32 message_bytes(const struct cairn_qpc *q, const struct cairn_swr *s,
+			 u32 n)
+{
+	u32 pkt = q->req.pkt, left = s->length - pkt * q->attrs.pmtu;
+	u8 op = position(&cairn_wqe_ops[s->opcode], pkt, s->npkts);
+
+	return cairn_packet_bytes(bth_opcode(q, op), n,
+				  min(left, n * q->attrs.pmtu));
+}
+
 /*
  * How many of @n packets from the cursor on the rate allows; @pause: no more
  * will be allowed after them. 0: the mark is up. The cursor stays, the copy of
@@ -490,16 +501,13 @@ static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
 	struct cairn_requester *r = &q->req;
-	u32 pmtu = q->attrs.pmtu, bytes, fit;
 	bool marked = r->rate.marked;
+	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
 		bytes = cairn_packet_bytes(op->only, 1, 0);
 	else
-		bytes = cairn_packet_bytes(bth_opcode(q, position(op, r->pkt,
-								  s->npkts)),
-					   1, min(s->length - r->pkt * pmtu,
-						  pmtu));
+		bytes = message_bytes(q, s, 1);
 	fit = cairn_pace(q, &r->rate, l, bytes, n + 1, now);
 	*pause = l->kbps && fit <= n;
 	if (!fit) {
@@ -517,7 +525,6 @@ static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
 		u32 *bytes)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
-	u32 off = q->req.pkt * q->attrs.pmtu;
 	int err;
 
 	if (op->flags & CAIRN_WOP_READS) {
@@ -525,9 +532,7 @@ static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
 		n = read_count(q, s);
 		err = emit_read(q, s, n);
 	} else {
-		*bytes = cairn_packet_bytes(bth_opcode(q, position(op,
-					q->req.pkt, s->npkts)), n,
-				min(s->length - off, n * q->attrs.pmtu));
+		*bytes = message_bytes(q, s, n);
 		err = emit_message(q, s, n, pause);
 	}
 	if (!err)
@@ -542,7 +547,6 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 	struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
-	bool reads = cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS;
 	struct cairn_rate_limit limit;
 	u32 n, psns, bytes;
 	bool pause;
@@ -554,7 +558,10 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	n = min(allowed(q, s), b->packets);
 	if (!n)
 		return false;
-	n = reads ? 1 : train_count(q, s, n);
+	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
+		n = 1;
+	else
+		n = train_count(q, s, n);
 	if (!rate_limit(q, s, &limit))
 		goto unreadable;
 	n = pace(q, s, &limit, n, now, &pause);
