@@ -21,6 +21,9 @@ static const struct {
 	{ 0x0c, "R" }, { 0x0d, "AP" }, { 0x0e, "P" }, { 0x0f, "AP" },
 	{ 0x10, "AP" }, { 0x11, "A" }, { 0x12, "AK" }, { 0x13, "T" },
 	{ 0x14, "T" }, { 0x16, "XP" }, { 0x17, "XP" },
+	/* RC, manufacturer-specific: WRITE_PERSIST and its acknowledgement */
+	{ 0xc0, "RP" }, { 0xc1, "P" }, { 0xc2, "P" }, { 0xc3, "RP" },
+	{ 0xc8, "A" },
 	/* UC */
 	{ 0x20, "P" }, { 0x21, "P" }, { 0x22, "P" }, { 0x23, "IP" },
 	{ 0x24, "P" }, { 0x25, "IP" }, { 0x26, "RP" }, { 0x27, "P" },
@@ -102,6 +105,7 @@ static enum cairn_transport transport_of(u32 opcode)
 	case 0: return CAIRN_TRANSPORT_RC;
 	case 1: return CAIRN_TRANSPORT_UC;
 	case 3: return CAIRN_TRANSPORT_UD;
+	case 6: return CAIRN_TRANSPORT_RC;
 	}
 	return CAIRN_TRANSPORT_NONE;
 }
@@ -114,6 +118,8 @@ static enum cairn_kind kind_of(const char *name)
 		enum cairn_kind kind;
 	} kinds[] = {
 		{ "SEND", CAIRN_KIND_SEND },
+		{ "WRITE_PERSIST", CAIRN_KIND_WRITE_PERSIST },
+		{ "PERSIST_ACK", CAIRN_KIND_PERSIST_ACK },
 		{ "WRITE", CAIRN_KIND_WRITE },
 		{ "READ_REQUEST", CAIRN_KIND_READ_REQ },
 		{ "READ_RESP", CAIRN_KIND_READ_RESP },
@@ -133,7 +139,8 @@ static enum cairn_kind kind_of(const char *name)
 
 static void table_classifies(void)
 {
-	static const u8 responses[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12 };
+	static const u8 responses[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12,
+					0xc8 };
 	const struct cairn_opcode *op;
 	const char *name;
 	u32 i;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP). */
+/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP, and ours in
+ * the manufacturer-specific range).
+ */
 #include <linux/build_bug.h>
 #include "wire/opcode.h"
 
@@ -56,6 +58,12 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(RC, FETCH_ADD, ATOMIC_REQ, F | L, ATOM),
 	OP(RC, SEND_LAST_INV, SEND, L | P, INV),
 	OP(RC, SEND_ONLY_INV, SEND, F | L | P, INV),
+
+	OP(RC, WRITE_PERSIST_FIRST, WRITE_PERSIST, F | P, RETH),
+	OP(RC, WRITE_PERSIST_MIDDLE, WRITE_PERSIST, P, 0),
+	OP(RC, WRITE_PERSIST_LAST, WRITE_PERSIST, L | P, 0),
+	OP(RC, WRITE_PERSIST_ONLY, WRITE_PERSIST, F | L | P, RETH),
+	OP(RC, PERSIST_ACK, PERSIST_ACK, F | L | R, AETH),
 
 	OP(UC, SEND_FIRST, SEND, F | P, 0),
 	OP(UC, SEND_MIDDLE, SEND, P, 0),

@@ -56,6 +56,8 @@ enum cairn_kind {
 	CAIRN_KIND_ACK,
 	CAIRN_KIND_ATOMIC_ACK,
 	CAIRN_KIND_CNP,
+	CAIRN_KIND_WRITE_PERSIST,
+	CAIRN_KIND_PERSIST_ACK,
 };
 
 enum cairn_op_flags {
@@ -104,6 +106,12 @@ enum cairn_bth_op {
 	CAIRN_BTH_FETCH_ADD = 0x14,
 	CAIRN_BTH_SEND_LAST_INV = 0x16,
 	CAIRN_BTH_SEND_ONLY_INV = 0x17,
+	/* Manufacturer-specific range, RC only (Documentation/wire.rst). */
+	CAIRN_BTH_WRITE_PERSIST_FIRST = 0xc0,
+	CAIRN_BTH_WRITE_PERSIST_MIDDLE = 0xc1,
+	CAIRN_BTH_WRITE_PERSIST_LAST = 0xc2,
+	CAIRN_BTH_WRITE_PERSIST_ONLY = 0xc3,
+	CAIRN_BTH_PERSIST_ACK = 0xc8,
 };
 
 /* Indexed by the BTH opcode; a code that is not defined has no name. */

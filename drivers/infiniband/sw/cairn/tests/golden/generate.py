@@ -55,11 +55,19 @@ RESPONDING = {
     0x16: ("SEND_LAST_INV", "X", TAIL),
     0x17: ("SEND_ONLY_INV", "X", ANY),
 }
+# cairn's own, in the manufacturer-specific range (Documentation/wire.rst)
+PERSIST = {
+    0xc0: ("WRITE_PERSIST_FIRST", "R", FULL),
+    0xc1: ("WRITE_PERSIST_MIDDLE", "", FULL),
+    0xc2: ("WRITE_PERSIST_LAST", "", TAIL),
+    0xc3: ("WRITE_PERSIST_ONLY", "R", ANY),
+    0xc8: ("PERSIST_ACK", "A", NONE),
+}
 
 
 def opcodes():
     table = {}
-    for code, (name, ext, lens) in {**SENDS, **RESPONDING}.items():
+    for code, (name, ext, lens) in {**SENDS, **RESPONDING, **PERSIST}.items():
         table[code] = ("RC_" + name, ext, lens)
     for code, (name, ext, lens) in SENDS.items():
         table[0x20 | code] = ("UC_" + name, ext, lens)
@@ -123,12 +131,13 @@ def atomiceth(f, rnd):
     return struct.pack(">QIQQ", f["va"], f["rkey"], f["swapadd"], f["compare"])
 
 
+ACKS = ("RC_ACK", "RC_PERSIST_ACK")
 SYNDROMES = [0x00, 0x1f, 0x0a, 0x20, 0x2e, 0x3f, 0x60, 0x61, 0x62, 0x63, 0x64]
 
 
 def aeth(f, rnd):
     # a syndrome that is not an ACK belongs in an ACKNOWLEDGE
-    if f["name"] == "RC_ACK":
+    if f["name"] in ACKS:
         f["syndrome"] = SYNDROMES[f["variant"] % len(SYNDROMES)]
     else:
         f["syndrome"] = rnd.bits(5)
@@ -253,7 +262,7 @@ def vectors():
     """All frames: a dictionary for each, in a fixed order."""
     for family in (4, 6):
         for code, (name, ext, lens) in sorted(opcodes().items()):
-            if name == "RC_ACK":
+            if name in ACKS:
                 lens = lens * len(SYNDROMES)
             for variant, length in enumerate(lens):
                 yield vector(family, code, name, ext, length, variant)
