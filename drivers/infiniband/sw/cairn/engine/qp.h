@@ -305,4 +305,23 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
 /* When cairn_resp_run() must be called again at the latest; 0: never. */
 u64 cairn_resp_deadline(const struct cairn_qpc *q);
 
+/* Would what has started fit a ring of @depth units and mask + 1 records? Not
+ * when the ring cannot be walked any more. Requester lock held.
+ */
+bool cairn_req_fits(const struct cairn_qpc *q, u32 depth, u32 mask);
+
+/**
+ * cairn_req_resize() - the send ring has changed
+ * @q: the QP; cairn_req_fits() in the same critical section
+ * @depth: units of the ring that port_sq_copy() reads from now on; it holds
+ *	what is outstanding, at the same indices
+ * @swr: mask + 1 records; becomes the old ones, which are the owner's again
+ * @mask: a power of two minus one
+ *
+ * Messages that are half sent, retries and records go on as if nothing had
+ * happened (mission Q5). Requester lock held.
+ */
+void cairn_req_resize(struct cairn_qpc *q, u32 depth, struct cairn_swr **swr,
+		      u32 mask);
+
 #endif

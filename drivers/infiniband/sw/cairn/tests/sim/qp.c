@@ -120,6 +120,27 @@ struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 	return qp;
 }
 
+bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
+{
+	struct cairn_swr *swr;
+	u8 *sq;
+	u32 i;
+
+	if (qp->sq_tail - qp->sq_head > depth ||
+	    !cairn_req_fits(&qp->c, depth, records - 1))
+		return false;
+	sq = calloc(depth, CAIRN_UNIT_SIZE);
+	for (i = qp->sq_head; i != qp->sq_tail; i++)
+		memcpy(sim_unit(sq, depth, i),
+		       sim_unit(qp->sq, qp->c.sq_depth, i), CAIRN_UNIT_SIZE);
+	free(qp->sq);
+	qp->sq = sq;
+	swr = calloc(records, sizeof(*swr));
+	cairn_req_resize(&qp->c, depth, &swr, records - 1);
+	free(swr);
+	return true;
+}
+
 void sim_modify(struct sim_qp *qp, enum cairn_state state)
 {
 	cairn_qpc_set_state(&qp->c, state);

@@ -347,6 +347,8 @@ extern const struct cairn_qp_attrs sim_attrs;
 void *sim_zalloc(size_t bytes);
 
 struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init);
+/* Another send ring, as modify_qp(CAP) does it; false when it is too small. */
+bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records);
 struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
 void sim_rq_free(struct sim_rq *rq);
 
