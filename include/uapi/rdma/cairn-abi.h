@@ -251,11 +251,6 @@ struct cairn_create_cq_resp {
 	struct cairn_ring_desc ring;
 };
 
-/* The new ring starts with the unpolled entries at the old indices. */
-struct cairn_resize_cq_resp {
-	struct cairn_ring_desc ring;
-};
-
 struct cairn_create_qp_resp {
 	struct cairn_ring_desc sq;
 	struct cairn_ring_desc rq;	/* all zero when the QP uses an SRQ */
@@ -313,6 +308,7 @@ enum cairn_device_methods {
 	CAIRN_METHOD_DOORBELL = (1U << 12),
 	CAIRN_METHOD_PERSIST_DONE,
 	CAIRN_METHOD_QUERY_DEVICE,
+	CAIRN_METHOD_PREPARE_RING,
 };
 
 /* Input: struct cairn_doorbell, inlined in the attribute. */
@@ -365,6 +361,40 @@ struct cairn_device_caps {
 	__u32 reserved[10];
 };
 
+/*
+ * Resizing takes two steps, so that nothing can fail once it is done. This
+ * method allocates a ring for one queue of the object whose handle is given
+ * (exactly one of them) and tells where to map it; the queue does not use it
+ * yet. The standard command (modify_qp with IB_QP_CAP, modify_srq with
+ * IB_SRQ_MAX_WR, resize_cq) moves what is outstanding into it, at the same
+ * indices, and makes it the queue's ring. The host must not post (CQ: poll)
+ * during that command; it uses the new ring from then on. A command that fails
+ * drops the prepared rings, a second preparation replaces the first.
+ */
+enum cairn_prepare_ring_attrs {
+	CAIRN_ATTR_RING_REQUEST = (1U << 12),	/* struct cairn_prepare_ring */
+	CAIRN_ATTR_RING_DESC,			/* struct cairn_prepare_ring_resp */
+	CAIRN_ATTR_RING_QP,			/* handles */
+	CAIRN_ATTR_RING_SRQ,
+	CAIRN_ATTR_RING_CQ,
+};
+
+enum cairn_ring_of_qp {
+	CAIRN_RING_SEND = 0,
+	CAIRN_RING_RECV = 1,
+};
+
+struct cairn_prepare_ring {
+	__u32 max_wr;		/* work requests (CQ: entries); 0: drop it */
+	__u32 which;		/* QP: enum cairn_ring_of_qp, else 0 */
+};
+
+struct cairn_prepare_ring_resp {
+	struct cairn_ring_desc ring;	/* all zero when it was dropped */
+	__u32 max_wr;		/* what it holds, at least what was asked */
+	__u32 reserved;
+};
+
 #ifndef __cplusplus
 #define CAIRN_ABI_ASSERT(e) _Static_assert(e, #e)
 CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_dev) == 64);
@@ -376,6 +406,8 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 48);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 56);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);

@@ -20,6 +20,7 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 #include "verbs/udata.h"
 
 enum verdict {
@@ -167,103 +168,65 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* Entries keep their indices in the new ring. */
-static void move(const struct cairn_queue *q, const struct cairn_ring *to,
-		 u32 depth, u32 from, u32 end)
-{
-	for (; from != end; from++)
-		memcpy((u8 *)to->mem +
-		       (size_t)(from & (depth - 1)) * CAIRN_UNIT_SIZE,
-		       cairn_queue_unit(q, from), CAIRN_UNIT_SIZE);
-}
-
 /*
- * Replace the ring by @ring. What is in the queue is copied without the lock,
- * so that completions go on; what came meanwhile follows below the lock. The
- * consumer's index moves as it likes, entries that it frees meanwhile are
- * copied in vain. cq->resize_lock held.
+ * What is in the queue is copied without the lock, so that completions go on;
+ * what came meanwhile follows below the lock. cq->resize_lock held.
  */
-static int switch_ring(struct cairn_cq *cq, struct cairn_ring *ring, u32 depth)
+static int switch_ring(struct cairn_cq *cq, struct cairn_resize *n)
 {
 	struct cairn_queue *q = &cq->queue;
-	u32 room = min(depth, q->depth);
-	u32 first, end;
-	int err = -EINVAL;
+	int tries = CAIRN_RESIZE_TRIES;
+	int err;
 
-	spin_lock_irq(&cq->lock);
-	end = q->index;
-	first = cairn_queue_host_index(q);
-	spin_unlock_irq(&cq->lock);
-	if (end - first > room)
-		return -EINVAL;
-	move(q, ring, depth, first, end);
-
-	spin_lock_irq(&cq->lock);
-	if (q->index - cairn_queue_host_index(q) <= room) {
-		if (q->index - end > room)
-			end = q->index - room;
-		move(q, ring, depth, end, q->index);
-		cairn_queue_swap_ring(q, ring, depth);
-		cq->ibcq.cqe = depth;
-		err = 0;
-	}
-	spin_unlock_irq(&cq->lock);
-	return err;
-}
-
-/* The reply names the new ring before the queue has it: a process that cannot
- * be told keeps the old one.
- */
-static int reply_resize(const struct cairn_cq *cq, const struct cairn_ring *ring,
-			u32 depth, struct ib_udata *udata)
-{
-	struct cairn_queue next = cq->queue;
-	struct cairn_resize_cq_resp resp;
-
-	if (!cq->is_user)
-		return 0;
-	next.entry = ring->entry;
-	next.depth = depth;
-	cairn_queue_describe(&next, &resp.ring);
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	do {
+		err = cairn_resize_move(q, CAIRN_QUEUE_COMP, n, U32_MAX);
+		if (err)
+			return err;
+		spin_lock_irq(&cq->lock);
+		err = cq->overflowed ? -EINVAL :
+		      cairn_resize_move(q, CAIRN_QUEUE_COMP, n,
+					CAIRN_RESIZE_LOCKED);
+		if (!err) {
+			cairn_resize_swap(q, n);
+			cq->ibcq.cqe = n->depth;
+		}
+		spin_unlock_irq(&cq->lock);
+	} while (err == -EAGAIN && --tries);
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 /**
  * cairn_resize_cq() - ib_device_ops.resize_cq
  * @ibcq: the queue, in use
- * @cqe: new size, 1..CAIRN_MAX_CQE
- * @udata: reply struct cairn_resize_cq_resp
+ * @cqe: new size, 1..CAIRN_MAX_CQE; a process has prepared it
+ * @udata: no tail
  *
  * Entries that are not polled keep their indices; a process holds its polling
- * back during the call. Returns 0, -EINVAL (size, tail, or more entries than
- * fit), -ENOMEM or -EFAULT.
+ * back during the call. Returns 0, -EINVAL (size, tail, not prepared, more
+ * entries than fit, overflowed), -EBUSY (completions come too fast) or -ENOMEM.
  */
 int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	struct cairn_ucontext *uc = NULL;
-	struct cairn_ring ring;
-	u32 depth;
+	struct cairn_resize *n;
 	int err;
 
 	if (cqe < 1 || cqe > CAIRN_MAX_CQE)
 		return -EINVAL;
-	err = cairn_udata_check(udata, sizeof(struct cairn_resize_cq_resp));
+	err = cairn_udata_check(udata, 0);
 	if (err)
 		return err;
-	depth = roundup_pow_of_two(cqe);
 	mutex_lock(&cq->resize_lock);
-	if (cq->is_user)
-		uc = to_cairn_ucontext(cq->queue.entry->ucontext);
-	err = cairn_ring_alloc(&ring, uc, depth, false);
-	if (err)
-		goto out;
-	err = reply_resize(cq, &ring, depth, udata);
-	if (!err)
-		err = switch_ring(cq, &ring, depth);
+	n = cq->is_user ? cairn_resize_take(&cq->queue) :
+	    cairn_resize_alloc(&cq->queue, CAIRN_QUEUE_COMP, cqe, 1);
+	if (!n)
+		err = cq->is_user ? -EINVAL : -ENOMEM;
+	else if (n->max_wr < cqe)
+		err = -EINVAL;
+	else
+		err = switch_ring(cq, n);
 	/* The old ring, or the new one that was not taken. */
-	cairn_ring_free(&ring);
-out:
+	cairn_resize_free(n);
 	mutex_unlock(&cq->resize_lock);
 	return err;
 }

@@ -43,6 +43,8 @@ static int cairn_query_device(struct ib_device *ibdev,
 		.device_cap_flags = IB_DEVICE_BAD_QKEY_CNTR |
 				    IB_DEVICE_CURR_QP_STATE_MOD |
 				    IB_DEVICE_PORT_ACTIVE_EVENT |
+				    IB_DEVICE_RESIZE_MAX_WR |
+				    IB_DEVICE_SRQ_RESIZE |
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS,

@@ -131,5 +131,6 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_DEVICE,
 
 const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_DEVICE),
+	UAPI_DEF_CHAIN(cairn_resize_defs),
 	{},
 };

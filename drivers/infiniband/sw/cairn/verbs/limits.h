@@ -8,9 +8,10 @@
 #include <rdma/cairn-abi.h>
 
 #define CAIRN_MAX_QP		1048560
-#define CAIRN_MAX_QP_WR		SZ_1M
+/* So many of the largest WQEs fit into the largest ring. */
+#define CAIRN_MAX_QP_WR		SZ_128K
 #define CAIRN_MAX_SRQ		SZ_1M
-#define CAIRN_MAX_SRQ_WR	SZ_1M
+#define CAIRN_MAX_SRQ_WR	SZ_128K
 #define CAIRN_MAX_CQ		SZ_1M
 #define CAIRN_MAX_CQE		SZ_1M
 #define CAIRN_MAX_PD		SZ_1M

@@ -12,6 +12,7 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
 
@@ -32,6 +33,7 @@ struct change {
 	struct cairn_rate_limit rate;	/* with IB_QP_RATE_LIMIT */
 	struct cairn_rdres *rd;		/* with IB_QP_MAX_DEST_RD_ATOMIC */
 	u32 rd_mask;
+	struct cairn_resize *sq, *rq;	/* with IB_QP_CAP: new rings */
 };
 
 #define AT(name)	offsetof(struct ib_qp_attr, name)
@@ -140,6 +142,46 @@ static int prepare_path(struct cairn_qp *qp, struct change *c)
 				  &c->path);
 }
 
+/* A kernel consumer's rings; 0 leaves a queue as it is, and one that an SRQ
+ * replaces has no size.
+ */
+static int alloc_rings(struct cairn_qp *qp, struct change *c)
+{
+	const struct ib_qp_cap *cap = &c->attr->cap;
+
+	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
+	    (!qp->ibqp.srq && cap->max_recv_wr > CAIRN_MAX_QP_WR) ||
+	    cap->max_send_sge > qp->cap.max_send_sge ||
+	    cap->max_recv_sge > qp->cap.max_recv_sge ||
+	    cap->max_inline_data > qp->cap.max_inline_data)
+		return -EINVAL;
+	if (cap->max_send_wr) {
+		c->sq = cairn_resize_alloc(&qp->sq, CAIRN_QUEUE_SEND,
+					   cap->max_send_wr,
+					   cairn_send_units(&qp->cap));
+		if (!c->sq)
+			return -ENOMEM;
+	}
+	if (cap->max_recv_wr && !qp->ibqp.srq) {
+		c->rq = cairn_resize_alloc(&qp->rq.queue, CAIRN_QUEUE_RECV,
+					   cap->max_recv_wr,
+					   qp->rq.queue.stride);
+		if (!c->rq)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A process has prepared its rings; the command cannot carry the sizes. */
+static int prepare_rings(struct cairn_qp *qp, struct change *c)
+{
+	if (!qp->is_user)
+		return alloc_rings(qp, c);
+	c->sq = cairn_resize_take(&qp->sq);
+	c->rq = cairn_resize_take(&qp->rq.queue);
+	return c->sq || c->rq ? 0 : -EINVAL;
+}
+
 /* All that may sleep. On error the caller discards. */
 static int prepare(struct cairn_qp *qp, struct change *c)
 {
@@ -152,6 +194,8 @@ static int prepare(struct cairn_qp *qp, struct change *c)
 		err = prepare_path(qp, c);
 	if (!err && c->mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		err = prepare_rd(c);
+	if (!err && c->mask & IB_QP_CAP)
+		err = prepare_rings(qp, c);
 	return err;
 }
 
@@ -162,15 +206,70 @@ static int check_transition(struct cairn_qp *qp, struct change *c)
 	c->next = c->mask & IB_QP_STATE ? c->attr->qp_state : c->cur;
 	if (c->mask & IB_QP_CUR_STATE && c->attr->cur_qp_state != c->cur)
 		return -EINVAL;
-	/* ib_core knows rate limits of raw packet QPs only. */
-	if (!ib_modify_qp_is_ok(c->cur, c->next, qp->ibqp.qp_type,
-				c->mask & ~IB_QP_RATE_LIMIT))
+	if (c->mask & IB_QP_CAP &&
+	    (c->cur == IB_QPS_ERR || c->next == IB_QPS_ERR))
+		return -EINVAL;
+	/* ib_core's table does not know of sizes, nor of RTR to RTR; it knows
+	 * rate limits of raw packet QPs only.
+	 */
+	if (c->mask & ~(IB_QP_CAP | IB_QP_CUR_STATE) &&
+	    !ib_modify_qp_is_ok(c->cur, c->next, qp->ibqp.qp_type,
+				c->mask & ~(IB_QP_CAP | IB_QP_RATE_LIMIT)))
 		return -EINVAL;
 	if (c->mask & IB_QP_RATE_LIMIT &&
 	    (c->next != IB_QPS_RTS || qp->ibqp.qp_type == IB_QPT_GSI ||
 	     !cairn_rate_check(&c->rate, cairn_packet_max(&qp->qpc))))
 		return -EINVAL;
 	return 0;
+}
+
+/* Before the locks: most of what is outstanding. */
+static int copy_rings(struct cairn_qp *qp, struct change *c)
+{
+	int err = 0;
+
+	if (c->sq)
+		err = cairn_resize_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
+					U32_MAX);
+	if (c->rq && !err)
+		err = cairn_resize_move(&qp->rq.queue, CAIRN_QUEUE_RECV, c->rq,
+					U32_MAX);
+	return err;
+}
+
+/* Both side locks and sq_post_lock held. */
+static int check_sq(struct cairn_qp *qp, struct change *c)
+{
+	if (!cairn_req_fits(&qp->qpc, c->sq->depth, c->sq->max_wr - 1))
+		return -EINVAL;
+	return cairn_resize_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
+				 CAIRN_RESIZE_LOCKED);
+}
+
+/* sq_post_lock is kept while the other queue is tried: both change, or none.
+ * Both side locks held.
+ */
+static int switch_rings(struct cairn_qp *qp, struct change *c)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&qp->sq_post_lock, flags);
+	if (c->sq)
+		err = check_sq(qp, c);
+	if (c->rq && !err)
+		err = cairn_rq_resize(&qp->rq, c->rq);
+	if (c->sq && !err) {
+		cairn_resize_swap(&qp->sq, c->sq);
+		cairn_req_resize(&qp->qpc, c->sq->depth, &c->sq->swr,
+				 c->sq->max_wr - 1);
+		qp->cap.max_send_wr = c->sq->max_wr;
+	}
+	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
+	if (c->rq && !err)
+		qp->cap.max_recv_wr = c->rq->max_wr;
+	qp->init.cap = qp->cap;
+	return err;
 }
 
 /* The engine's view of qp->attr. Both side locks held. */
@@ -296,19 +395,30 @@ static void apply(struct cairn_qp *qp, struct change *c)
 
 static int change_locked(struct cairn_qp *qp, struct change *c)
 {
+	int tries = CAIRN_RESIZE_TRIES;
 	int err;
 
 	err = prepare(qp, c);
 	if (err)
 		goto out;
-	cairn_exec_lock(&qp->exec);
-	err = check_transition(qp, c);
-	if (!err)
-		apply(qp, c);
-	cairn_exec_unlock(&qp->exec);
+	do {
+		err = copy_rings(qp, c);
+		if (err)
+			break;
+		cairn_exec_lock(&qp->exec);
+		err = check_transition(qp, c);
+		if (!err && c->mask & IB_QP_CAP)
+			err = switch_rings(qp, c);
+		if (!err)
+			apply(qp, c);
+		cairn_exec_unlock(&qp->exec);
+	} while (err == -EAGAIN && --tries);
 out:
+	/* Of rings: the old ones, or new ones that were not taken. */
+	cairn_resize_free(c->rq);
+	cairn_resize_free(c->sq);
 	kvfree(c->rd);
-	return err;
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 /* The tail belongs to the rate limit; there is none without. */
@@ -342,9 +452,13 @@ static int read_rate(struct change *c, struct ib_udata *udata)
  * A rate limit (IB_QP_RATE_LIMIT, kbit/s; 0 removes it) can be set in RTS, or
  * on the way there, and any time after that.
  *
- * Returns 0, -EOPNOTSUPP (alternate paths, resizing), -EINVAL (value, tail or
- * transition), -EFAULT or -ENOMEM; on error nothing has changed. Process
- * context.
+ * IB_QP_CAP changes max_send_wr and max_recv_wr, in every state but ERR: a
+ * process has prepared the rings, for a kernel consumer attr->cap counts and 0
+ * leaves a queue alone.
+ *
+ * Returns 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
+ * more outstanding than fits), -EBUSY (work is posted too fast to be moved),
+ * -EFAULT or -ENOMEM; on error nothing has changed. Process context.
  */
 int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		    struct ib_udata *udata)
@@ -354,7 +468,7 @@ int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	int err;
 
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT) ||
-	    mask & (IB_QP_ALT_PATH | IB_QP_CAP))
+	    mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
 	err = check_values(attr, mask);
 	if (err)
@@ -403,8 +517,8 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	mutex_lock(&qp->modify_lock);
 	*attr = qp->attr;
 	read_live(qp, attr);
-	mutex_unlock(&qp->modify_lock);
 	attr->cap = qp->cap;
 	*init = qp->init;
+	mutex_unlock(&qp->modify_lock);
 	return 0;
 }

@@ -73,6 +73,7 @@ int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 
 /* doorbell.c: driver methods, ended by an empty entry */
 extern const struct uapi_definition cairn_uapi_defs[];
+extern const struct uapi_definition cairn_resize_defs[];	/* resize.c */
 
 /* mmap.c */
 int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);

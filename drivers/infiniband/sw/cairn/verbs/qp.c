@@ -14,6 +14,7 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
 
@@ -96,22 +97,13 @@ static int check_init(const struct ib_qp_init_attr *init, bool user)
 	return 0;
 }
 
-/* Units of the largest send WQE with that many entries or inline bytes. */
-static u32 send_units(const struct ib_qp_cap *cap)
-{
-	u32 data = max_t(u32, cap->max_send_sge * sizeof(struct cairn_sge),
-			 cap->max_inline_data);
-
-	return DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET + data, CAIRN_UNIT_SIZE);
-}
-
 /* The ring and one engine record for each WQE that may be outstanding. */
 static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		     struct cairn_ring_desc *desc)
 {
 	struct cairn_requester *r = &qp->qpc.req;
 	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
-	u32 units = send_units(cap);
+	u32 units = cairn_send_units(cap);
 	u32 depth = roundup_pow_of_two(wrs * units);
 	u32 room = units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
 	int err;

@@ -6,6 +6,7 @@
 #include "verbs/mmap.h"
 #include "verbs/qinfo.h"
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 
 /* Queue info of a kernel queue: nobody else's page. */
 struct private_info {
@@ -157,6 +158,7 @@ void cairn_queue_free(struct cairn_queue *q)
 		cairn_qinfo_put(owner(q)->qinfo, q->qid);
 	else
 		kfree(container_of(q->dev, struct private_info, dev));
+	cairn_resize_free(cairn_resize_take(q));
 	cairn_ring_free(&ring);
 	q->ring = NULL;
 }

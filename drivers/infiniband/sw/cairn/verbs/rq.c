@@ -8,6 +8,7 @@
  */
 #include <linux/log2.h>
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 #include "verbs/rq.h"
 
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
@@ -143,8 +144,25 @@ void cairn_rq_reset(struct cairn_rq *rq)
 
 void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit)
 {
-	spin_lock_bh(&rq->lock);
 	WRITE_ONCE(rq->limit, limit);
 	rq_check_limit(rq, cairn_rq_posted(rq));
-	spin_unlock_bh(&rq->lock);
+}
+
+/* Kernel posters are held off by their lock, a process holds itself back. */
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_resize *n)
+{
+	struct cairn_queue *q = &rq->queue;
+	unsigned long flags;
+	int err;
+
+	if (rq->bad)
+		return -EINVAL;
+	spin_lock_irqsave(&rq->post_lock, flags);
+	err = cairn_resize_move(q, CAIRN_QUEUE_RECV, n, CAIRN_RESIZE_LOCKED);
+	if (!err) {
+		cairn_resize_swap(q, n);
+		rq->max_wr = n->max_wr;
+	}
+	spin_unlock_irqrestore(&rq->post_lock, flags);
+	return err;
 }

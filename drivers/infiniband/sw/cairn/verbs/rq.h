@@ -30,9 +30,22 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 		    struct cairn_ring_desc *desc);
 
 /* Arm the limit event of a shared queue; it comes at once when fewer than
- * @limit receives are posted. 0 disarms. Process context.
+ * @limit receives are posted. 0 disarms. rq->lock held, BH off.
  */
 void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit);
+
+struct cairn_resize;
+
+/**
+ * cairn_rq_resize() - change over to another ring
+ * @rq: the queue
+ * @n: its next ring, most of it copied; becomes the old one on success
+ *
+ * The caller keeps others from taking receives: rq->lock of a shared queue,
+ * both side locks of a QP. Returns 0, -EINVAL (more is posted than fits, or
+ * the queue is in error) or -EAGAIN (copy again first).
+ */
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_resize *n);
 
 /* Drop what is posted. Caller holds both side locks of the QP. */
 void cairn_rq_reset(struct cairn_rq *rq);

@@ -6,6 +6,7 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
+#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
 
@@ -75,6 +76,7 @@ int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		return -ENOMEM;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cairn_async_init(&srq->async, deliver);
+	mutex_init(&srq->modify_lock);
 	srq->rq.shared = true;
 	err = cairn_rq_create(&dev->nic, &srq->rq, init->attr.max_wr,
 			      init->attr.max_sge, uctx, &resp.rq);
@@ -94,32 +96,84 @@ err_limit:
 	return err;
 }
 
+/* The next ring, if one is asked for. srq->modify_lock held. */
+static int next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
+		     int mask, struct cairn_resize **n)
+{
+	struct cairn_queue *q = &srq->rq.queue;
+
+	*n = NULL;
+	if (!(mask & IB_SRQ_MAX_WR))
+		return 0;
+	if (!attr->max_wr || attr->max_wr > CAIRN_MAX_SRQ_WR)
+		return -EINVAL;
+	if (srq->rq.is_user) {
+		*n = cairn_resize_take(q);
+		return *n && (*n)->max_wr >= attr->max_wr ? 0 : -EINVAL;
+	}
+	*n = cairn_resize_alloc(q, CAIRN_QUEUE_RECV, attr->max_wr, q->stride);
+	return *n ? 0 : -ENOMEM;
+}
+
+/* All or nothing. srq->modify_lock held. */
+static int change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
+		  int mask, struct cairn_resize *n)
+{
+	struct cairn_rq *rq = &srq->rq;
+	u32 limit = mask & IB_SRQ_LIMIT ? attr->srq_limit :
+					  READ_ONCE(rq->limit);
+	int tries = CAIRN_RESIZE_TRIES;
+	int err = 0;
+
+	if (limit > (n ? n->max_wr : rq->max_wr))
+		return -EINVAL;
+	do {
+		if (n)
+			err = cairn_resize_move(&rq->queue, CAIRN_QUEUE_RECV,
+						n, U32_MAX);
+		if (err)
+			return err;
+		spin_lock_bh(&rq->lock);
+		err = n ? cairn_rq_resize(rq, n) : 0;
+		if (!err && mask & IB_SRQ_LIMIT)
+			cairn_rq_set_limit(rq, limit);
+		spin_unlock_bh(&rq->lock);
+	} while (err == -EAGAIN && --tries);
+	return err == -EAGAIN ? -EBUSY : err;
+}
+
 /**
  * cairn_modify_srq() - ib_device_ops.modify_srq
  * @ibsrq: the queue
- * @attr: srq_limit
- * @mask: IB_SRQ_LIMIT; the size cannot change
+ * @attr: srq_limit; max_wr, for which a process has prepared a ring
+ * @mask: IB_SRQ_LIMIT, IB_SRQ_MAX_WR
  * @udata: no tail
  *
- * Returns 0 or -EINVAL.
+ * An armed limit stays armed and must fit into the new size. Returns 0, -EINVAL
+ * (value, not prepared, more is posted than fits, queue in error), -EBUSY
+ * (receives are posted too fast) or -ENOMEM; on error nothing has changed.
+ * Process context.
  */
 int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
+	struct cairn_resize *n;
 	int err;
 
 	err = cairn_udata_check(udata, 0);
 	if (err)
 		return err;
-	if (mask & ~IB_SRQ_LIMIT)
+	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EINVAL;
-	if (!(mask & IB_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq->rq.max_wr)
-		return -EINVAL;
-	cairn_rq_set_limit(&srq->rq, attr->srq_limit);
-	return 0;
+	mutex_lock(&srq->modify_lock);
+	err = next_ring(srq, attr, mask, &n);
+	if (!err && mask)
+		err = change(srq, attr, mask, n);
+	/* The old ring, or the new one that was not taken. */
+	cairn_resize_free(n);
+	mutex_unlock(&srq->modify_lock);
+	return err;
 }
 
 int cairn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
@@ -138,6 +192,7 @@ int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 
 	cairn_async_cancel(&srq->async);
 	cairn_queue_free(&srq->rq.queue);
+	mutex_destroy(&srq->modify_lock);
 	cairn_limit_put(&to_cairn_dev(ibsrq->device)->num_srqs);
 	return 0;
 }

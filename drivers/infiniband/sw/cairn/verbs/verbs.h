@@ -48,7 +48,12 @@ struct cairn_dev {
 	struct work_struct remove;	/* the netdev went away */
 };
 
-/* One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. */
+struct cairn_resize;
+
+/*
+ * One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. This
+ * is space 2: ring, depth and next change through verbs/resize.h only.
+ */
 struct cairn_queue {
 	void *ring;
 	u32 depth;			/* units, power of two */
@@ -58,6 +63,7 @@ struct cairn_queue {
 	struct cairn_qinfo_dev *dev;	/* space 1 */
 	struct cairn_qinfo_host *host;	/* space 3 */
 	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
+	struct cairn_resize *next;	/* prepared; its owner's mutex */
 };
 
 struct cairn_ucontext {
@@ -118,6 +124,7 @@ struct cairn_rq {
 struct cairn_srq {
 	struct ib_srq ibsrq;
 	struct cairn_rq rq;
+	struct mutex modify_lock;	/* size and limit: one change at a time */
 	struct cairn_async_work async;
 };
 
@@ -165,7 +172,7 @@ struct cairn_qp {
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct ib_qp_init_attr init;
 	struct cairn_rate_limit rate;	/* as asked for */
-	struct mutex modify_lock;	/* attr, path, resp.rd: one change at a time */
+	struct mutex modify_lock;	/* attr, path, resp.rd, rings: one change at a time */
 	struct cairn_async_work async;
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
 	bool is_user;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Another ring for a queue in use (mission Q5).
+ *
+ * A new ring is allocated beside the old one, what is outstanding is copied
+ * into it at the same indices, and with everyone held off for a moment it takes
+ * the old one's place. Most of the copying is done before that moment: units
+ * that are outstanding do not change.
+ *
+ * For a process the first step is a method of its own (PREPARE_RING, see
+ * rdma/cairn-abi.h) and the standard command does the rest.
+ */
+#ifndef CAIRN_VERBS_RESIZE_H
+#define CAIRN_VERBS_RESIZE_H
+
+#include <linux/kernel.h>
+#include "verbs/queue.h"
+
+struct cairn_resize {
+	struct cairn_ring ring;
+	u32 depth;		/* units */
+	u32 max_wr;		/* work requests, or entries */
+	u32 moved;		/* outstanding units before it are copied, if begun */
+	bool begun;
+	struct cairn_swr *swr;	/* send queue: max_wr engine records */
+};
+
+/* Attempts to hold everyone off while little is left to copy. */
+#define CAIRN_RESIZE_TRIES	8
+/* Units that may be copied in that moment: 256 KiB. */
+#define CAIRN_RESIZE_LOCKED	4096
+
+/* Units of the largest send WQE with that many entries or inline bytes. */
+static inline u32 cairn_send_units(const struct ib_qp_cap *cap)
+{
+	u32 data = max_t(u32, cap->max_send_sge * sizeof(struct cairn_sge),
+			 cap->max_inline_data);
+
+	return DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET + data, CAIRN_UNIT_SIZE);
+}
+
+enum cairn_queue_kind {
+	CAIRN_QUEUE_SEND,
+	CAIRN_QUEUE_RECV,
+	CAIRN_QUEUE_COMP,
+};
+
+/**
+ * cairn_resize_alloc() - a ring to replace that of a queue
+ * @q: the queue, also names the owner who pays
+ * @kind: what it is
+ * @max_wr: what the ring is to hold, checked against the device's limit; 0
+ *	counts as 1
+ * @units: of the largest work request
+ *
+ * Returns NULL without memory. Process context.
+ */
+struct cairn_resize *cairn_resize_alloc(struct cairn_queue *q,
+					enum cairn_queue_kind kind, u32 max_wr,
+					u32 units);
+
+/* The ring that was not taken, or the old one. NULL is fine. May sleep. */
+void cairn_resize_free(struct cairn_resize *n);
+
+/* Take the prepared ring of @q, or NULL. The owner's mutex held. */
+struct cairn_resize *cairn_resize_take(struct cairn_queue *q);
+
+/**
+ * cairn_resize_move() - copy what is outstanding and not yet copied
+ * @q: the queue
+ * @kind: what it is
+ * @n: its next ring
+ * @limit: units to copy at most; U32_MAX: all, and no lock is held
+ *
+ * Once without a lock and without a limit, so that little is left; then with
+ * everybody held off who changes a pointer of the queue, before
+ * cairn_resize_swap().
+ *
+ * Returns 0, -EINVAL when more is outstanding than the new ring (or, with a
+ * hostile pointer, the old one) holds, or -EAGAIN beyond the limit.
+ */
+int cairn_resize_move(const struct cairn_queue *q, enum cairn_queue_kind kind,
+		      struct cairn_resize *n, u32 limit);
+
+/* The new ring takes its place, @n gets the old one. Everything was moved in
+ * the same critical section.
+ */
+static inline void cairn_resize_swap(struct cairn_queue *q,
+				     struct cairn_resize *n)
+{
+	cairn_queue_swap_ring(q, &n->ring, n->depth);
+}
+
+#endif
