@@ -27,6 +27,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_munmap(void *addr, size_t len);
 int __wrap_ioctl(int fd, unsigned long request, ...);
+static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr);
 
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset)
@@ -101,6 +102,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		errno = err;
 		return -1;
 	}
+	if (hdr->method_id == CAIRN_METHOD_PREPARE_RING)
+		return fake_prepare(hdr);
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE && hdr->num_attrs == 1 &&
 	       hdr->driver_id == CAIRN_DRIVER_ID);
 	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
@@ -149,9 +152,8 @@ void *fake_unit(struct fake_ring *ring, uint32_t index)
 			     CAIRN_UNIT_SIZE;
 }
 
-static void ring_place(struct fake_ring *ring, uint32_t depth)
+static uint8_t *ring_place(struct cairn_ring_desc *desc, uint32_t depth)
 {
-	struct cairn_ring_desc *desc = &ring->desc;
 	uint64_t page = fake.page_size;
 
 	desc->depth = depth;
@@ -159,7 +161,7 @@ static void ring_place(struct fake_ring *ring, uint32_t depth)
 	desc->ring_offset = fake.next_offset;
 	fake.next_offset += desc->ring_bytes;
 	assert(fake.next_offset <= MEMORY);
-	ring->units = fake.memory + desc->ring_offset;
+	return fake.memory + desc->ring_offset;
 }
 
 static void ring_create(struct cairn_ring_desc *answer, uint32_t depth,
@@ -172,7 +174,8 @@ static void ring_create(struct cairn_ring_desc *answer, uint32_t depth,
 	uint32_t entry = qid % CAIRN_QINFO_PER_CHUNK;
 
 	assert(qid < FAKE_MAX_QUEUES);
-	ring_place(ring, depth);
+	ring->units = ring_place(desc, depth);
+	ring->next.depth = 0;
 	desc->qid = qid;
 	desc->stride = stride;
 	desc->dev_offset = chunk;
@@ -200,6 +203,8 @@ void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe)
 	__atomic_store_n(&cq->dev->index, index + 1, __ATOMIC_RELEASE);
 }
 
+/* ---- another ring ---- */
+
 static uint32_t pow2_at_least(uint32_t n)
 {
 	uint32_t p = 1;
@@ -208,8 +213,6 @@ static uint32_t pow2_at_least(uint32_t n)
 		p *= 2;
 	return p;
 }
-
-/* ---- commands ---- */
 
 static int command(const char *name)
 {
@@ -220,6 +223,86 @@ static int command(const char *name)
 	fake.fail = NULL;
 	return err;
 }
+
+static struct fake_ring *owned_ring(const struct ib_uverbs_attr *owner,
+				    uint32_t which)
+{
+	assert(owner->len == 0 && owner->data_s64 < FAKE_MAX_QUEUES);
+	if (owner->attr_id == CAIRN_ATTR_RING_QP)
+		return &fake.rings[owner->data_s64 + which];
+	assert(!which && (owner->attr_id == CAIRN_ATTR_RING_SRQ ||
+			  owner->attr_id == CAIRN_ATTR_RING_CQ));
+	return &fake.rings[owner->data_s64];
+}
+
+static void forget_next(struct fake_ring *ring)
+{
+	fake.prepared -= ring->next.depth != 0;
+	ring->next.depth = 0;
+}
+
+static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attr = hdr->attrs;
+	struct cairn_prepare_ring_resp *resp;
+	struct cairn_prepare_ring req;
+	struct fake_ring *ring;
+	uint32_t units;
+
+	assert(hdr->length == 72 && hdr->num_attrs == 3);
+	assert(attr[0].attr_id == CAIRN_ATTR_RING_REQUEST && attr[0].len == 8);
+	assert(attr[1].attr_id == CAIRN_ATTR_RING_DESC);
+	assert(attr[1].len == sizeof(*resp));
+	memcpy(&req, &attr[0].data, sizeof(req));
+	resp = (void *)(uintptr_t)attr[1].data;
+	ring = owned_ring(&attr[2], req.which);
+	forget_next(ring);
+	memset(resp, 0, sizeof(*resp));
+	if (!req.max_wr)
+		return 0;
+	if (command("prepare")) {
+		errno = fake.fail_err;
+		return -1;
+	}
+	units = ring->desc.stride ? ring->desc.stride : FAKE_SQ_UNITS;
+	resp->max_wr = pow2_at_least(req.max_wr);
+	ring->next = ring->desc;
+	ring->next_units = ring_place(&ring->next,
+				      pow2_at_least(resp->max_wr * units));
+	fake.prepared++;
+	resp->ring = ring->next;
+	if (fake.edit)
+		fake.edit(&resp->ring);
+	return 0;
+}
+
+/* Moves what is outstanding, [first, end), to the prepared ring. */
+static int change_over(struct fake_ring *ring, uint32_t first, uint32_t end)
+{
+	struct fake_ring old = *ring;
+
+	if (!ring->next.depth)
+		return 0;
+	forget_next(ring);
+	if (end - first > old.next.depth)
+		return EINVAL;
+	ring->desc = old.next;
+	ring->units = old.next_units;
+	for (uint32_t i = first; i != end; i++)
+		memcpy(fake_unit(ring, i), fake_unit(&old, i), CAIRN_UNIT_SIZE);
+	/* Who still looks at the old ring shall notice. */
+	memset(old.units, 0xee, old.desc.ring_bytes);
+	ring->dev->depth = ring->desc.depth;
+	ring->dev->generation++;
+	return 0;
+}
+
+static int change_over_posts(struct fake_ring *ring)
+{
+	return change_over(ring, ring->dev->index, ring->host->index);
+}
+
+/* ---- commands ---- */
 
 #define TAIL(resp, core) ((void *)((uint8_t *)(resp) + sizeof(core)))
 #define SIZED(cmd_size, resp_size, cmd, core, tail)			\
@@ -436,6 +519,7 @@ int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
 		return err;
 	ring_create(&tail->ring, depth, 1);
 	cq->context = ctx;
+	cq->handle = fake.last_qid;
 	cq->cqe = (int)depth;
 	return 0;
 }
@@ -459,37 +543,26 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 		return err;
 	ring_create(&tail->ring, depth, 1);
 	vcq->cq.context = ctx;
+	vcq->cq.handle = fake.last_qid;
 	vcq->cq.cqe = (int)depth;
 	return 0;
 }
 
-/* Moves unpolled entries to a new ring, at their old indices. */
 int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, void *cmd, size_t cmd_size,
 		      void *resp, size_t resp_size)
 {
-	struct cairn_resize_cq_resp *tail =
-		TAIL(resp, struct ib_uverbs_resize_cq_resp);
-	struct fake_ring *ring =
-		&fake.rings[to_ccq(cq)->queue.ring.qid];
-	struct fake_ring old = *ring;
+	struct fake_ring *ring = &fake.rings[cq->handle];
 	int err = command("resize_cq");
 
 	(void)cmd;
-	SIZED(cmd_size, resp_size, 24, struct ib_uverbs_resize_cq_resp, *tail);
-	if (err || fake.same_ring)
-		return err;
-	ring_place(ring, pow2_at_least((uint32_t)cqe));
-	for (uint32_t i = ring->host->index; i != ring->dev->index; i++)
-		memcpy(fake_unit(ring, i), fake_unit(&old, i), CAIRN_UNIT_SIZE);
-	/* Who still looks at the old ring shall notice. */
-	memset(old.units, 0xee, old.desc.ring_bytes);
-	ring->dev->depth = ring->desc.depth;
-	ring->dev->generation++;
-	cq->cqe = (int)ring->desc.depth;
-	tail->ring = ring->desc;
-	if (fake.edit)
-		fake.edit(&tail->ring);
-	return 0;
+	(void)resp;
+	assert(cmd_size == 24 && resp_size == 8);
+	assert(ring->next.depth >= (uint32_t)cqe);
+	if (!err)
+		err = change_over(ring, ring->host->index, ring->dev->index);
+	if (!err)
+		cq->cqe = (int)ring->desc.depth;
+	return err;
 }
 
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
@@ -520,17 +593,25 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
 	ring_create(&tail->rq, pow2_at_least(attr->attr.max_wr * stride),
 		    stride);
 	srq->context = pd->context;
+	srq->handle = fake.last_qid;
 	return 0;
 }
 
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 		       void *cmd, size_t cmd_size)
 {
-	(void)srq;
+	struct fake_ring *ring = &fake.rings[srq->handle];
+	int err = command("modify_srq");
+
 	(void)attr;
 	(void)cmd;
-	assert(cmd_size == 24 && mask == IBV_SRQ_LIMIT);
-	return command("modify_srq");
+	assert(cmd_size == 24);
+	fake.modify_mask = mask;
+	if (!err && (mask & IBV_SRQ_MAX_WR)) {
+		assert(ring->next.depth);
+		err = change_over_posts(ring);
+	}
+	return err;
 }
 
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, void *cmd,
@@ -556,6 +637,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 	struct cairn_create_qp_resp *tail =
 		TAIL(resp, struct ib_uverbs_create_qp_resp);
 	uint32_t stride = recv_stride(attr->cap.max_recv_sge);
+	uint32_t first = fake.next_qid;
 	int err = created("create_qp");
 
 	(void)cmd;
@@ -570,6 +652,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 			    pow2_at_least(attr->cap.max_recv_wr * stride),
 			    stride);
 	vqp->qp.context = ctx;
+	vqp->qp.handle = first;
 	vqp->qp.qp_type = attr->qp_type;
 	vqp->qp.srq = attr->srq;
 	vqp->qp.send_cq = attr->send_cq;
@@ -581,12 +664,19 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		      void *cmd, size_t cmd_size)
 {
-	(void)qp;
+	int err = command("modify_qp");
+
 	(void)attr;
-	(void)mask;
 	(void)cmd;
 	assert(cmd_size == 120);
-	return command("modify_qp");
+	fake.modify_mask = mask;
+	if (err || !(mask & IBV_QP_CAP))
+		return err;
+	assert(fake.prepared);
+	err = change_over_posts(fake_sq(qp));
+	if (!err && to_cqp(qp)->rq.queue.ring.units)
+		err = change_over_posts(fake_rq(qp));
+	return err;
 }
 
 int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

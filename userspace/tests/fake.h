@@ -17,6 +17,9 @@ struct fake_ring {
 	struct cairn_qinfo_host *host;
 	uint8_t *units;
 	struct cairn_ring_desc desc;
+	/* Prepared, depth 0: nothing */
+	uint8_t *next_units;
+	struct cairn_ring_desc next;
 };
 
 enum { FAKE_MAX_QUEUES = 4096 };
@@ -31,10 +34,12 @@ struct fake {
 	int objects;			/* created, not destroyed */
 	int doorbells;
 	struct cairn_doorbell doorbell;	/* the last */
-	uint8_t ioctl_bytes[64];	/* the last */
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
+	uint8_t ioctl_bytes[128];	/* the last */
+	int prepared;			/* rings, not yet taken or dropped */
+	int modify_mask;		/* of the last modify_qp or _srq */
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
 	uint32_t rate_limit;		/* the last */
@@ -54,7 +59,6 @@ struct fake {
 	uint32_t next_qid;
 	uint32_t mr_echo_lacks;		/* flags that REG_MR's answer forgets */
 	struct cairn_device_caps caps;
-	bool same_ring;			/* resize answers: nothing changed */
 	bool later_library;		/* comp_mask lies 8 bytes further */
 
 	struct fake_ring rings[FAKE_MAX_QUEUES];	/* by qid */
@@ -79,6 +83,9 @@ struct ibv_qp *fake_qp(struct ibv_pd *pd, struct ibv_cq *cq,
 		       enum ibv_qp_type type, uint64_t send_ops);
 struct fake_ring *fake_sq(struct ibv_qp *qp);
 struct fake_ring *fake_rq(struct ibv_qp *qp);
+
+/* SQ units of one work request; the depth is a multiple of it. */
+enum { FAKE_SQ_UNITS = 4 };
 
 /* Writes a completion as the device does. */
 void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe);

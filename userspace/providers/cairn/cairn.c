@@ -40,6 +40,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 	struct cairn_context *ctx = to_cctx(ibctx);
 
 	cairn_qinfo_free_all(ctx);
+	pthread_mutex_destroy(&ctx->resize_lock);
 	pthread_mutex_destroy(&ctx->qinfo_lock);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
@@ -129,6 +130,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	if (err)
 		goto err_uninit;
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
+	pthread_mutex_init(&ctx->resize_lock, NULL);
 	verbs_set_ops(&ctx->vctx, &cairn_ctx_ops);
 	return &ctx->vctx;
 

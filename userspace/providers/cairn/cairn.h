@@ -24,6 +24,7 @@ struct cairn_context {
 	uint32_t max_sge;
 	pthread_mutex_t qinfo_lock;	/* protects qinfo and its members */
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
+	pthread_mutex_t resize_lock;	/* one resize at a time */
 };
 
 #define cairn_container_of(ptr, type, member)				\

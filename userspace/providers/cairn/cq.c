@@ -6,13 +6,12 @@
 #include "cq.h"
 #include "cqe.h"
 #include "persist.h"
+#include "resize.h"
 
 VERBS_RESP(cairn_cq_resp, struct ib_uverbs_create_cq_resp,
 	   struct cairn_create_cq_resp);
 VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
 	   struct cairn_create_cq_resp);
-VERBS_RESP(cairn_cq_resize_resp, struct ib_uverbs_resize_cq_resp,
-	   struct cairn_resize_cq_resp);
 
 #define CQ_TIME_FLAGS							\
 	((uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |		\
@@ -127,29 +126,44 @@ struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
 	return NULL;
 }
 
-/*
- * The kernel moves unpolled completions to the new ring at their old indices
- * before it answers, so only the mapping changes. The lock keeps pollers off
- * the old ring, which the device leaves as soon as the command runs.
- */
-int cairn_resize_cq(struct ibv_cq *ibcq, int cqe)
+static int cq_resize(struct ibv_cq *ibcq, int cqe)
 {
-	struct cairn_context *ctx = to_cctx(ibcq->context);
 	struct cairn_cq *cq = to_ccq(ibcq);
-	struct cairn_cq_resize_resp resp = {};
+	struct cairn_ring_owner owner = {
+		.ctx = ibcq->context,
+		.attr = CAIRN_ATTR_RING_CQ,
+		.handle = ibcq->handle,
+	};
+	struct ib_uverbs_resize_cq_resp resp;
 	union verbs_cmd_buf cmd = {};
+	struct cairn_resize r;
 	int err;
 
+	cq->queue.max_wr = (uint32_t)ibcq->cqe;
+	err = cairn_resize_begin(&r, &cq->queue, &owner, (uint32_t)cqe);
+	if (err || !cairn_resize_wanted(&r))
+		return err;
 	cairn_cq_lock(cq);
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_resize_cq),
 				&resp, sizeof(resp));
-	if (!err && resp.drv.ring.ring_bytes) {
-		err = cairn_queue_remap(ctx, &cq->queue, &resp.drv.ring,
-					PROT_READ);
-		cq->broken |= err != 0;
-	}
+	if (!err)
+		cairn_resize_commit(&r);
 	cairn_cq_unlock(cq);
+	cairn_resize_end(&r, err);
+	return err;
+}
+
+int cairn_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct cairn_context *ctx = to_cctx(ibcq->context);
+	int err;
+
+	if (cqe < 1)
+		return EINVAL;
+	pthread_mutex_lock(&ctx->resize_lock);
+	err = cq_resize(ibcq, cqe);
+	pthread_mutex_unlock(&ctx->resize_lock);
 	return err;
 }
 
@@ -180,7 +194,7 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 
 	cairn_cq_lock(cq);
 	start = ring->index;
-	while (n < num_entries && !cq->broken && cairn_cq_ready(cq)) {
+	while (n < num_entries && cairn_cq_ready(cq)) {
 		cqe = cairn_ring_unit(ring, ring->index++);
 		if (info)
 			cairn_persist_info(cqe, &info[n]);
@@ -243,7 +257,7 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 
 	cairn_cq_lock(cq);
 	cairn_ring_reload(ring);
-	if (!cq->broken && cq_holds_qp(ring, qpn)) {
+	if (cq_holds_qp(ring, qpn)) {
 		discard = calloc(1, sizeof(*discard));
 		if (discard) {
 			discard->qpn = qpn;

@@ -21,7 +21,6 @@ struct cairn_cq {
 	struct verbs_cq vcq;		/* must be first */
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
-	bool broken;			/* a resize lost the ring */
 	struct cairn_cq_discard *discards;	/* list, usually empty */
 	pthread_spinlock_t arm_lock;	/* protects the two below */
 	uint32_t arm_seq;
@@ -67,8 +66,6 @@ static inline bool cairn_cq_ready(struct cairn_cq *cq)
 /* errno that says why an empty CQ will stay empty, or 0. */
 static inline int cairn_cq_error(const struct cairn_cq *cq)
 {
-	if (__builtin_expect(cq->broken, 0))
-		return EIO;
 	if (cairn_ring_load(&cq->queue.ring.dev->state) == CAIRN_QUEUE_ERROR)
 		return EOVERFLOW;
 	return 0;

@@ -29,7 +29,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	if (attr->comp_mask)
 		return EINVAL;
 	cairn_cq_lock(cq);
-	if (!cq->broken && cairn_cq_ready(cq)) {
+	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
 		return 0;
 	}

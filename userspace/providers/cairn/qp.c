@@ -7,6 +7,7 @@
 #include "cq.h"
 #include "doorbell.h"
 #include "qp.h"
+#include "resize.h"
 #include "wqe.h"
 
 VERBS_RESP(cairn_qp_resp, struct ib_uverbs_create_qp_resp,
@@ -81,6 +82,8 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 	if (qp->max_inline > CAIRN_MAX_INLINE)
 		qp->max_inline = CAIRN_MAX_INLINE;
 	qp->rq.max_sge = attr->cap.max_recv_sge;
+	qp->sq.max_wr = attr->cap.max_send_wr;
+	qp->rq.queue.max_wr = attr->cap.max_recv_wr;
 	return 0;
 }
 
@@ -183,7 +186,8 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	union verbs_cmd_buf cmd = {};
 	int err;
 
-	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
+	err = mask & IBV_QP_CAP ? cairn_resize_qp(ibqp, attr, mask) :
+	      ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
 	if (err)
 		return err;

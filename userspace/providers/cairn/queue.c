@@ -64,22 +64,12 @@ void cairn_queue_unmap(struct cairn_context *ctx, struct cairn_queue *queue)
 	queue->ring.units = NULL;
 }
 
-int cairn_queue_remap(struct cairn_context *ctx, struct cairn_queue *queue,
-		      const struct cairn_ring_desc *desc, int prot)
+bool cairn_queue_fits(const struct cairn_queue *queue,
+		      const struct cairn_ring_desc *desc)
 {
-	struct cairn_ring *ring = &queue->ring;
-	void *units;
-
-	if (!desc->depth || !desc_sane(desc) || desc->qid != ring->qid)
-		return EPROTO;
-	units = cairn_map(ctx, desc->ring_offset, desc->ring_bytes, prot);
-	if (!units)
-		return errno;
-	cairn_unmap(ctx, ring->units, queue->bytes);
-	ring->units = units;
-	ring->depth = desc->depth;
-	queue->bytes = desc->ring_bytes;
-	return 0;
+	return desc->depth && desc_sane(desc) &&
+	       desc->qid == queue->ring.qid &&
+	       desc->stride == queue->ring.stride;
 }
 
 void cairn_queue_retire(struct cairn_context *ctx, struct cairn_queue *queue)

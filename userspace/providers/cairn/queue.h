@@ -11,6 +11,7 @@ struct cairn_queue {
 	struct cairn_ring ring;
 	struct cairn_qinfo *qinfo;
 	size_t bytes;			/* of the ring's mapping */
+	uint32_t max_wr;		/* what its owner was promised */
 	pthread_spinlock_t lock;	/* protects ring */
 };
 
@@ -22,9 +23,9 @@ int cairn_queue_map(struct cairn_context *ctx, struct cairn_queue *queue,
 		    const struct cairn_ring_desc *desc, int prot);
 void cairn_queue_unmap(struct cairn_context *ctx, struct cairn_queue *queue);
 
-/* Replaces the ring of a queue whose qid and indices stay. */
-int cairn_queue_remap(struct cairn_context *ctx, struct cairn_queue *queue,
-		      const struct cairn_ring_desc *desc, int prot);
+/* Whether desc can be another ring of the same queue. */
+bool cairn_queue_fits(const struct cairn_queue *queue,
+		      const struct cairn_ring_desc *desc);
 
 /* Around the destroy command; see cairn_qinfo_retire(). */
 void cairn_queue_retire(struct cairn_context *ctx, struct cairn_queue *queue);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "resize.h"
 #include "srq.h"
 
 VERBS_RESP(cairn_srq_resp, struct ib_uverbs_create_srq_resp,
@@ -28,6 +29,7 @@ static int srq_open(struct ibv_pd *pd, struct cairn_srq *srq,
 		return err;
 	}
 	srq->rq.max_sge = attr->attr.max_sge;
+	srq->rq.queue.max_wr = attr->attr.max_wr;
 	return 0;
 }
 
@@ -49,15 +51,54 @@ struct ibv_srq *cairn_create_srq(struct ibv_pd *pd,
 	return NULL;
 }
 
-/* The command has no way to tell of a new ring, so the size is fixed. */
-int cairn_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+static int srq_command(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+		       int mask)
 {
 	union verbs_cmd_buf cmd = {};
 
-	if (mask & IBV_SRQ_MAX_WR)
-		return EOPNOTSUPP;
 	return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd,
 				  VERBS_CMD_SIZE(struct ib_uverbs_modify_srq));
+}
+
+static int srq_resize(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+		      int mask)
+{
+	struct cairn_queue *queue = &to_csrq(ibsrq)->rq.queue;
+	struct cairn_ring_owner owner = {
+		.ctx = ibsrq->context,
+		.attr = CAIRN_ATTR_RING_SRQ,
+		.handle = ibsrq->handle,
+	};
+	struct cairn_resize r;
+	int err;
+
+	err = cairn_resize_begin(&r, queue, &owner, attr->max_wr);
+	if (err)
+		return err;
+	if (!cairn_resize_wanted(&r))
+		mask &= ~IBV_SRQ_MAX_WR;
+	pthread_spin_lock(&queue->lock);
+	err = srq_command(ibsrq, attr, mask);
+	if (!err)
+		cairn_resize_commit(&r);
+	pthread_spin_unlock(&queue->lock);
+	cairn_resize_end(&r, err);
+	return err;
+}
+
+int cairn_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	struct cairn_context *ctx = to_cctx(ibsrq->context);
+	int err;
+
+	if (!(mask & IBV_SRQ_MAX_WR))
+		return srq_command(ibsrq, attr, mask);
+	if (!attr->max_wr)
+		return EINVAL;
+	pthread_mutex_lock(&ctx->resize_lock);
+	err = srq_resize(ibsrq, attr, mask);
+	pthread_mutex_unlock(&ctx->resize_lock);
+	return err;
 }
 
 int cairn_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
