@@ -382,6 +382,7 @@ struct target {
 	struct ibv_mr *mr;	/* the records in flight */
 	struct hello hello;
 	uint64_t durable;	/* records of this run */
+	unsigned int turns;
 };
 
 struct writer {
@@ -473,6 +474,15 @@ static int target_connect(struct target *t, const struct writer *w)
 	return wait_event(t, RDMA_CM_EVENT_ESTABLISHED);
 }
 
+/* From now on nobody waits for events. */
+static int target_unblock(const struct target *t)
+{
+	int flags = fcntl(t->events->fd, F_GETFL);
+
+	return fcntl(t->events->fd, F_SETFL, flags | O_NONBLOCK) ?
+	       fail("fcntl") : 0;
+}
+
 /*
  * What one target has and another lacks was never reported as durable: all go on
  * where the shortest log ends. The logs are equal up to there.
@@ -544,12 +554,30 @@ static int target_poll(struct target *t, uint64_t first)
 	return n < 0 ? EIO : 0;
 }
 
+/*
+ * The target's end of the connection says that it closes, for instance when the
+ * process there is killed. Our queue pair would find out by its retries only; this
+ * makes it flush what it has.
+ */
+static void target_watch(struct target *t)
+{
+	struct rdma_cm_event *event;
+
+	/* it is a system call */
+	if (++t->turns % 1024 || rdma_get_cm_event(t->events, &event))
+		return;
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		rdma_disconnect(t->id);
+	rdma_ack_cm_event(event);
+}
+
 static int writer_poll(struct writer *w, uint64_t *durable)
 {
 	uint64_t least = UINT64_MAX;
 	int err;
 
 	for (int i = 0; i < w->num_targets; i++) {
+		target_watch(&w->targets[i]);
 		err = target_poll(&w->targets[i], w->first);
 		if (err)
 			return err;
@@ -613,6 +641,8 @@ static int append(struct writer *w, const char *port)
 		err = target_resolve(&w->targets[i], port);
 		if (!err)
 			err = target_connect(&w->targets[i], w);
+		if (!err)
+			err = target_unblock(&w->targets[i]);
 		if (!err)
 			printf("%s: next record %" PRIu64 ", %s\n",
 			       w->targets[i].address,
