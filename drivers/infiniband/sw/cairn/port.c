@@ -3,10 +3,13 @@
  * engine/port.h on the kernel: what the engine asks for, done by verbs/ (rings,
  * memory, completions), net/ (packets) and lane/ (turns).
  */
+#include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include "engine/port.h"
 #include "lane/exec.h"
 #include "net/net.h"
+#include "persist/domain.h"
 #include "verbs/mr.h"
 #include "verbs/queue.h"
 #include "verbs/rq.h"
@@ -74,9 +77,29 @@ int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	for (i = 0; i < n; i++) {
 		cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 				       bv[i].bv_len);
+		if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
+			cairn_domain_writeback(bvec_virt(&bv[i]),
+					       bv[i].bv_len);
 		off += bv[i].bv_len;
 	}
 	return 0;
+}
+
+void port_fence(struct cairn_qpc *q)
+{
+	cairn_domain_fence();
+}
+
+struct cairn_pending *port_pending_alloc(struct cairn_qpc *q)
+{
+	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),
+		       GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* Finds the QP in verbs/persist.c; the rest is what nobody guesses. */
+u64 port_token(struct cairn_qpc *q, u32 slot)
+{
+	return (u64)get_random_u32() << 32 | (u64)q->qpn << 8 | slot;
 }
 
 int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,

@@ -20,6 +20,8 @@ static void complete(struct cairn_qpc *q, const struct cairn_swr *s, u8 status,
 		return;
 	if (s->opcode < CAIRN_WQE_OPCODES)
 		cqe.opcode = cairn_wqe_ops[s->opcode].cqe_opcode;
+	if (cairn_swr_persists(s))
+		cqe.psn = cairn_psn_add(s->psn, s->npkts - 1);
 	port_complete(q, CAIRN_REQ, &cqe);
 }
 
@@ -34,17 +36,40 @@ static void retire(struct cairn_qpc *q, struct cairn_swr *s)
 		r->send_rec++;
 		r->pkt = 0;
 	}
+	if (r->kept_rec == r->una_rec && !cairn_swr_early(s))
+		r->kept_rec++;
 	r->una_rec++;
 	r->sq_done = s->idx + s->units;
 	port_sq_release(q, r->sq_done);
 }
 
-/* The oldest WQE fails. RC goes to ERR, the others to SQE (IBTA 10.3.1). */
-void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err)
+/* Records before @n end without an answer. */
+static void flush_to(struct cairn_qpc *q, u32 n)
 {
 	struct cairn_requester *r = &q->req;
-	struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 
+	while (r->una_rec != n) {
+		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
+
+		retire(q, s);
+		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+	}
+}
+
+/* What a probe and the durable completion need; the WQE is the host's again. */
+static void keep(struct cairn_requester *r, struct cairn_swr *s)
+{
+	s->va = r->wqe.send.remote_addr;
+	s->rkey = r->wqe.send.rkey;
+}
+
+/* RC goes to ERR, the others to SQE (IBTA 10.3.1). */
+void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = cairn_req_swr(r, n);
+
+	flush_to(q, n);
 	retire(q, s);
 	complete(q, s, status, vendor_err);
 	r->ack_deadline = 0;
@@ -56,6 +81,25 @@ void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err)
 		WRITE_ONCE(q->state, CAIRN_QP_SQE);
 }
 
+/* The record that an answer about una is about: the oldest that is not
+ * received. Before it there may be some that wait for durability.
+ */
+static u32 awaited_rec(struct cairn_requester *r)
+{
+	u32 n = r->una_rec;
+
+	while (n + 1 != r->new_rec && n != r->send_rec &&
+	       cairn_swr_received(r, cairn_req_swr(r, n)))
+		n++;
+	return n;
+}
+
+/* The oldest WQE that is not received fails. */
+void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err)
+{
+	cairn_req_fail_at(q, awaited_rec(&q->req), status, vendor_err);
+}
+
 void cairn_req_reap(struct cairn_qpc *q)
 {
 	struct cairn_requester *r = &q->req;
@@ -65,14 +109,24 @@ void cairn_req_reap(struct cairn_qpc *q)
 		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 
 		if (s->status) {
-			cairn_req_fail(q, s->status, s->vendor_err);
+			cairn_req_fail_at(q, r->una_rec, s->status,
+					  s->vendor_err);
 			return;
 		}
-		if (s->npkts ? cairn_psn_diff(r->una, s->psn) < (s32)s->npkts :
+		if (s->npkts ? !cairn_swr_received(r, s) :
 			       r->send_rec == r->una_rec)
 			return;
+		if (cairn_swr_held(s))
+			return;
+		if (cairn_swr_early(s) && !cairn_req_load(q, s)) {
+			cairn_req_fail_at(q, r->una_rec,
+					  CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+			return;
+		}
 		retire(q, s);
 		complete(q, s, CAIRN_CQE_SUCCESS, 0);
+		if (cairn_swr_early(s))
+			keep(r, s);
 	}
 }
 
@@ -114,12 +168,11 @@ void cairn_req_flush(struct cairn_qpc *q)
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
 	r->rate.marked = false;
-	while (r->una_rec != r->new_rec) {
-		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
-
-		retire(q, s);
-		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
-	}
+	flush_to(q, r->new_rec);
+	r->kept_rec = r->new_rec;
+	r->persists = 0;
+	r->probe_at = 0;
+	r->recv_at = 0;
 	r->send_rec = r->new_rec;
 	r->pkt = 0;
 	r->una = r->psn;
@@ -176,15 +229,19 @@ static void implied_nak(struct cairn_qpc *q)
 /* Keep the send cursor at or after what is acknowledged. */
 static void advance_cursor(struct cairn_requester *r)
 {
-	struct cairn_swr *s;
-	s32 off;
+	while (r->send_rec != r->new_rec) {
+		struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
+		s32 off = cairn_psn_diff(r->una, s->psn);
 
-	if (r->send_rec == r->new_rec)
-		return;
-	s = cairn_req_swr(r, r->send_rec);
-	off = cairn_psn_diff(r->una, s->psn);
-	if (r->send_rec == r->una_rec && off > (s32)r->pkt)
-		r->pkt = off;
+		if (off <= (s32)r->pkt)
+			break;
+		if (off < (s32)s->npkts) {
+			r->pkt = off;
+			break;
+		}
+		r->send_rec++;
+		r->pkt = 0;
+	}
 }
 
 /* Advance una to @psn. READs and atomics are acknowledged by their own
@@ -225,7 +282,7 @@ static void progress(struct cairn_qpc *q, u64 now)
 /* Everything before @psn is acknowledged by a response with @psn. Returns true
  * when so it is and the QP is still alive: what @psn itself says comes next.
  */
-static bool ack_before(struct cairn_qpc *q, u32 psn, u64 now)
+bool cairn_req_ack_before(struct cairn_qpc *q, u32 psn, u64 now)
 {
 	struct cairn_requester *r = &q->req;
 	u32 una = r->una;
@@ -251,7 +308,7 @@ static void take_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 {
 	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
 	take_credits(q, pkt);
-	ack_before(q, cairn_psn_add(pkt->psn, 1), now);
+	cairn_req_ack_before(q, cairn_psn_add(pkt->psn, 1), now);
 }
 
 static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
@@ -260,7 +317,7 @@ static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	struct cairn_requester *r = &q->req;
 
 	port_count(q, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
-	if (!ack_before(q, pkt->psn, now))
+	if (!cairn_req_ack_before(q, pkt->psn, now))
 		return;
 	/* A second NAK for what already waits. */
 	if (r->rnr_until)
@@ -296,7 +353,7 @@ static void take_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	port_count(q, code == CAIRN_NAK_PSN_SEQ ?
 		   CAIRN_CTR_SEQ_NAKS_RECEIVED :
 		   CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
-	if (!ack_before(q, pkt->psn, now))
+	if (!cairn_req_ack_before(q, pkt->psn, now))
 		return;
 	if (code == CAIRN_NAK_PSN_SEQ)
 		retry_from(q, pkt->psn);
@@ -312,9 +369,9 @@ static struct cairn_swr *awaited(struct cairn_qpc *q,
 	struct cairn_requester *r = &q->req;
 	struct cairn_swr *s;
 
-	if (!ack_before(q, pkt->psn, now))
+	if (!cairn_req_ack_before(q, pkt->psn, now))
 		return NULL;
-	s = cairn_req_swr(r, r->una_rec);
+	s = cairn_req_swr(r, awaited_rec(r));
 	if ((cairn_wqe_ops[s->opcode].flags &
 	     (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) != op_flag) {
 		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
@@ -437,9 +494,14 @@ void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
+	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK) {
+		cairn_persist_ack(q, pkt, now);
+		return;
+	}
 	if (cairn_psn_diff(pkt->psn, r->una) < 0 ||
 	    cairn_psn_diff(pkt->psn, r->sent) >= 0) {
-		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+		if (!cairn_persist_alive(q, pkt))
+			port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
 		return;
 	}
 	switch (pkt->op->kind) {

@@ -70,6 +70,26 @@
 	X(EPOCH_STUCK, epoch_stuck,					\
 	  "turns that took longer than a second")			\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
+	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
+	  "persistence acknowledgements sent")				\
+	X(PERSIST_ACKS_RECEIVED, persist_acks_received,			\
+	  "persistence acknowledgements received")			\
+	X(PERSIST_NAKS_SENT, persist_naks_sent,				\
+	  "failures of a persist reported to the peer")			\
+	X(PERSIST_NAKS_RECEIVED, persist_naks_received,			\
+	  "failures of a persist reported by the peer")			\
+	X(PERSIST_PROBES, persist_probes,				\
+	  "last packets sent again to learn whether a message is durable") \
+	X(PERSIST_FENCES, persist_fences,				\
+	  "store fences after writing back to the persistence domain")	\
+	X(PERSIST_HOST_FLUSHES, persist_host_flushes,			\
+	  "messages handed to the host to make durable")		\
+	X(PERSIST_FULL, persist_full,					\
+	  "messages put off because too many wait for the host")	\
+	X(PERSIST_BAD_TOKENS, persist_bad_tokens,			\
+	  "releases refused: token unknown, used, late or of another owner") \
+	X(PERSIST_RECV_WAITS, persist_recv_waits,			\
+	  "times a durable message waited for a posted receive")	\
 	X(DOORBELLS, doorbells, "doorbell calls")			\
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\

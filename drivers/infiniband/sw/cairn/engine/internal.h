@@ -31,6 +31,7 @@ enum cairn_wqe_op_flags {
 	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
 	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */
 	CAIRN_WOP_EXTRA = 1 << 6,	/* last packet has an IMM or IETH */
+	CAIRN_WOP_PERSIST = 1 << 7,	/* durable before it is at its end */
 };
 
 struct cairn_wqe_op {
@@ -71,6 +72,12 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s);
 u32 cairn_req_cursor(struct cairn_requester *r);
 void cairn_req_rewind(struct cairn_qpc *q, u32 psn);
 void cairn_req_rearm(struct cairn_qpc *q, u64 now);
+/* Is anything on the way that an answer is due for? */
+bool cairn_req_in_flight(struct cairn_requester *r);
+/* Send the last packet of @s again, wherever the cursor is. 0 or port_emit()'s
+ * error, -EINVAL when the WQE changed under us.
+ */
+int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s);
 
 /**
  * cairn_pace() - may packets of a limited side leave?
@@ -99,6 +106,28 @@ void cairn_req_reap(struct cairn_qpc *q);
 void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err);
 void cairn_req_flush(struct cairn_qpc *q);
 void cairn_req_expire(struct cairn_qpc *q, u64 now);
+/* Record @n fails, those before it are flushed. */
+void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err);
+/* All before @psn is acknowledged. True: nothing is missing, the QP lives. */
+bool cairn_req_ack_before(struct cairn_qpc *q, u32 psn, u64 now);
+
+/* persist.c, requester: hooks of requester.c and completer.c */
+bool cairn_persist_unfinished(struct cairn_qpc *q);
+bool cairn_persist_far(struct cairn_qpc *q);
+void cairn_persist_expire(struct cairn_qpc *q, u64 now);
+void cairn_persist_run(struct cairn_qpc *q, u64 now);
+void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		       u64 now);
+bool cairn_persist_alive(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+
+/* persist.c, responder: hooks of responder.c and replay.c */
+bool cairn_persist_room(struct cairn_qpc *q);
+void cairn_persist_placed(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+void cairn_persist_fence(struct cairn_qpc *q);
+bool cairn_persist_covers(const struct cairn_responder *p, u32 psn);
+bool cairn_persist_limit(const struct cairn_responder *p, u32 *psn);
+bool cairn_persist_may_ack(struct cairn_qpc *q, u32 *psn);
+void cairn_persist_drop(struct cairn_responder *p);
 
 /* replay.c, used by responder.c */
 bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
@@ -117,6 +146,8 @@ void cairn_hold_drop(struct cairn_qpc *q);
 void cairn_resp_fatal(struct cairn_qpc *q, u32 psn, enum cairn_nak code,
 		      enum cairn_async event);
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *q);
+/* An ACK is due for @psn, unless a later one is already. */
+void cairn_resp_owe_ack(struct cairn_responder *p, u32 psn);
 
 /* Packets (PSNs) that @length bytes take; an empty message takes one. */
 static inline u32 cairn_npkts(const struct cairn_qpc *q, u32 length)
@@ -152,6 +183,32 @@ static inline u32 cairn_read_chunk(const struct cairn_qpc *q)
 static inline u32 cairn_read_requests(const struct cairn_qpc *q, u32 npkts)
 {
 	return (npkts - 1) / cairn_read_chunk(q) + 1;
+}
+
+/* A WRITE_PERSIST that was sent, not one that was refused. */
+static inline bool cairn_swr_persists(const struct cairn_swr *s)
+{
+	return s->npkts && cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_PERSIST;
+}
+
+/* ... whose WQE completes when received. */
+static inline bool cairn_swr_early(const struct cairn_swr *s)
+{
+	return cairn_swr_persists(s) && s->flags & CAIRN_WQE_EARLY;
+}
+
+/* ... whose WQE completes when durable, and that is not yet. */
+static inline bool cairn_swr_held(const struct cairn_swr *s)
+{
+	return cairn_swr_persists(s) && !(s->flags & CAIRN_WQE_EARLY) &&
+	       !s->durable;
+}
+
+/* Is every packet of @s acknowledged? */
+static inline bool cairn_swr_received(const struct cairn_requester *r,
+				      const struct cairn_swr *s)
+{
+	return cairn_psn_diff(r->una, s->psn) >= (s32)s->npkts;
 }
 
 static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *w)

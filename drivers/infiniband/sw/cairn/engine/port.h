@@ -25,7 +25,23 @@ enum cairn_access {
 	CAIRN_ACCESS_REMOTE_READ,
 	CAIRN_ACCESS_REMOTE_WRITE,
 	CAIRN_ACCESS_REMOTE_ATOMIC,
+	/* REMOTE_WRITE to a region with NIC flush; what is placed is written
+	 * back to the persistence domain, which port_fence() completes.
+	 */
+	CAIRN_ACCESS_REMOTE_PERSIST,
 };
+
+/* How what peers write into a region becomes durable. */
+enum cairn_persist {
+	CAIRN_PERSIST_NONE,
+	CAIRN_PERSIST_NIC,	/* written back when placed */
+	CAIRN_PERSIST_HOST,	/* by the application, which is asked by a CQE */
+};
+
+/* Host flush: messages of one QP that wait for their release. */
+#define CAIRN_MAX_PENDING	64
+
+struct cairn_pending;
 
 /* A place in registered memory: a gather/scatter list and where to start. */
 struct cairn_span {
@@ -108,9 +124,22 @@ int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 		     const void *buf, u32 len);
 
-/* May @len bytes at @va be accessed through @key now? 0 or -EFAULT. */
+/* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0,
+ * for CAIRN_ACCESS_REMOTE_WRITE the region's enum cairn_persist.
+ */
 int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	       enum cairn_access access);
+
+/* All that was placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
+void port_fence(struct cairn_qpc *q);
+
+/* Room for CAIRN_MAX_PENDING messages, zeroed, the owner's; NULL: no memory now.
+ * Called once in the life of a QP, when it first needs it.
+ */
+struct cairn_pending *port_pending_alloc(struct cairn_qpc *q);
+
+/* A number not 0 that names place @slot of this QP, and that nobody guesses. */
+u64 port_token(struct cairn_qpc *q, u32 slot);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host
  * order. @pkt->va is aligned. 0 or -EFAULT.
@@ -172,6 +201,7 @@ void port_sq_release(struct cairn_qpc *q, u32 idx);
  * @q: the QP
  * @buf: room for CAIRN_MAX_WQE_UNITS units
  *
+ * Of either side: the requester takes one for a CAIRN_CQE_RECV_DURABLE.
  * Returns the number of units copied, 0 when none is posted, -EINVAL when the
  * ring's write pointer is impossible.
  */
@@ -180,7 +210,9 @@ int port_rq_take(struct cairn_qpc *q, void *buf);
 /* Posted receives, for credits; negative: shared, credits do not apply. */
 int port_rq_posted(struct cairn_qpc *q);
 
-/* Post a completion to the send (CAIRN_REQ) or receive CQ. */
+/* Post a completion to the send (CAIRN_REQ) or receive CQ; the requester posts
+ * CAIRN_CQE_RECV_DURABLE to the latter.
+ */
 void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 		   const struct cairn_cqe *cqe);
 

@@ -23,12 +23,14 @@ static void reset_requester(struct cairn_requester *r, u32 sq_idx)
 
 static void reset_responder(struct cairn_responder *p)
 {
+	struct cairn_pending *pend = p->pend;
 	struct cairn_rdres *rd = p->rd;
 	u32 mask = p->rd_mask;
 
 	memset(p, 0, offsetof(struct cairn_responder, rwqe));
 	p->rd = rd;
 	p->rd_mask = mask;
+	p->pend = pend;
 	if (rd)
 		memset(rd, 0, sizeof(*rd) * (mask + 1));
 }

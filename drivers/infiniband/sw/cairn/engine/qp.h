@@ -55,8 +55,14 @@ struct cairn_qp_attrs {
 
 /* One send WQE from its start to its completion. */
 struct cairn_swr {
-	u64 wr_id;
-	u32 idx;		/* ring unit */
+	union {
+		u64 wr_id;
+		u64 va;		/* early mode, when completed: destination */
+	};
+	union {
+		u32 idx;	/* ring unit */
+		u32 rkey;	/* early mode, when completed */
+	};
 	u32 psn;		/* first */
 	u32 npkts;		/* PSNs it takes; READ: responses */
 	u32 length;		/* bytes */
@@ -66,6 +72,7 @@ struct cairn_swr {
 	u8 units;
 	u8 status;		/* not 0: fails when its turn comes */
 	bool local_done;	/* the local operation was performed */
+	bool durable;		/* WRITE_PERSIST: the persistence ACK is here */
 	u32 vendor_err;
 };
 
@@ -133,7 +140,15 @@ struct cairn_requester {
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
 	struct cairn_rate rate;
-	/* Cold. Everything before wqe is cleared by a reset. */
+	/* Cold. */
+	/* WRITE_PERSIST (engine/persist.c). Records from kept_rec to una_rec
+	 * are completed, but an early one among them has something to come.
+	 */
+	u32 kept_rec;
+	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
+	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
+	u64 recv_at;		/* when to look for a receive; 0: never */
+	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
 } __aligned(CAIRN_LINE);
 
@@ -156,6 +171,34 @@ enum cairn_resp_msg {
 	CAIRN_MSG_NONE,
 	CAIRN_MSG_SEND,
 	CAIRN_MSG_WRITE,
+	CAIRN_MSG_WRITE_PERSIST,
+};
+
+enum cairn_pending_state {
+	CAIRN_PENDING_WAITS,	/* for its token */
+	CAIRN_PENDING_DURABLE,
+	CAIRN_PENDING_FAILED,
+};
+
+/* A message into memory with host flush, until it and all before it are
+ * released.
+ */
+struct cairn_pending {
+	u64 token;
+	u64 va;
+	u32 length;
+	u32 rkey;
+	u32 first;		/* PSN */
+	u32 last;
+	u32 msn;
+	u32 before;		/* the SEND or WRITE packet before the last */
+	u32 owed_psn;		/* plain WRITE: the ACK that waits, if owed */
+	u32 next_psn;		/* latest WRITE_PERSIST behind, durable already */
+	u32 next_msn;
+	u8 state;		/* enum cairn_pending_state */
+	bool plain;		/* RDMA WRITE: ordinary ACKs wait, too */
+	bool owed;
+	bool next;		/* next_psn and next_msn say something */
 };
 
 struct cairn_responder {
@@ -189,7 +232,21 @@ struct cairn_responder {
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	bool rd_any;		/* there was a READ or atomic */
 	struct cairn_rate rate;	/* of READ responses */
-	/* Cold. Everything before rwqe is cleared by a reset. */
+	/* Cold. */
+	/* Persistence (engine/persist.c). */
+	u8 persist;		/* enum cairn_persist of the WRITE under way */
+	bool fence_due;		/* written back, not yet fenced */
+	bool persist_ack_due;	/* for the watermark */
+	bool persist_nak;	/* nak is for a persist that failed */
+	bool durable;		/* there is a watermark: the last durable */
+	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
+	u32 durable_msn;
+	u32 msg_psn;		/* first of the WRITE under way */
+	u32 pend_head;		/* pending messages: numbered without end */
+	u32 pend_tail;
+	u32 plain_pending;	/* plain ones among them */
+	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
+	/* Everything before rwqe is cleared by a reset. */
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);
 
@@ -296,6 +353,28 @@ static inline bool cairn_req_paced(const struct cairn_qpc *q)
  * the last packet of a batch: that sends at most one ACK for all of them.
  */
 void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
+
+/**
+ * cairn_resp_release() - the host has made a message durable, or failed to
+ * @q: the QP
+ * @token: as its completion named it
+ * @status: 0, or not: it failed
+ *
+ * Responder lock held; run cairn_resp_run() afterwards. Returns 0, or -ENOENT:
+ * no such token is outstanding, or the memory is no longer registered.
+ */
+int cairn_resp_release(struct cairn_qpc *q, u64 token, u32 status);
+
+/* The region @rkey ends: what waits for its release has failed. Responder lock
+ * held; run cairn_resp_run() afterwards.
+ */
+void cairn_resp_revoke(struct cairn_qpc *q, u32 rkey);
+
+/* Messages that wait for the host's release. */
+static inline u32 cairn_resp_pending(const struct cairn_qpc *q)
+{
+	return READ_ONCE(q->resp.pend_tail) - READ_ONCE(q->resp.pend_head);
+}
 
 /* Send what is due: READ and atomic responses, then ACK or NAK; flush in ERR.
  * Responder lock held. Returns true when another turn is needed.

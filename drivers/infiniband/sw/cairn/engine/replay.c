@@ -209,8 +209,9 @@ static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
 	return true;
 }
 
-/* Send pending responses, oldest first. Returns true when all are out; if not,
- * the budget is used up or the rate's mark is up.
+/* Send pending responses, oldest first. Returns true when all are out, but for
+ * those that a WRITE which the host has not released holds back; if not, the
+ * budget is used up or the rate's mark is up.
  */
 bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now)
 {
@@ -224,6 +225,8 @@ bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now)
 			i++;
 			continue;
 		}
+		if (cairn_persist_limit(p, &(u32){ e->psn }))
+			return true;
 		if (!b->packets || !emit_next(q, e, b, now))
 			return false;
 	}

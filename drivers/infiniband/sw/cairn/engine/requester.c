@@ -22,8 +22,7 @@ u32 cairn_req_cursor(struct cairn_requester *r)
 	return cairn_psn_add(cairn_req_swr(r, r->send_rec)->psn, r->pkt);
 }
 
-/* Is anything on the way that an answer is due for? */
-static bool in_flight(struct cairn_requester *r)
+bool cairn_req_in_flight(struct cairn_requester *r)
 {
 	return cairn_psn_diff(cairn_req_cursor(r), r->una) > 0;
 }
@@ -39,7 +38,7 @@ void cairn_req_rearm(struct cairn_qpc *q, u64 now)
 	/* IBTA allows up to four times the timeout: more patience with each
 	 * try, in case the peer is slow rather than the packet lost.
 	 */
-	if (q->attrs.timeout && in_flight(r))
+	if (q->attrs.timeout && cairn_req_in_flight(r))
 		r->ack_deadline = now + (4096ULL << q->attrs.timeout <<
 					 min(tries, 2u));
 }
@@ -54,8 +53,10 @@ u64 cairn_req_deadline(const struct cairn_qpc *q)
 {
 	const struct cairn_requester *r = &q->req;
 
-	return earlier(earlier(r->rnr_until, r->ack_deadline),
-		       cairn_rate_deadline(&r->rate));
+	u64 d = earlier(earlier(r->rnr_until, r->ack_deadline),
+			cairn_rate_deadline(&r->rate));
+
+	return earlier(d, earlier(r->probe_at, r->recv_at));
 }
 
 /* Continue sending from @psn, which lies in a record not yet completed. */
@@ -159,6 +160,8 @@ static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
 	r->ssn = cairn_psn_add(r->ssn, w->opcode == CAIRN_WQE_READ ?
 			       cairn_read_requests(q, s->npkts) : 1);
 	r->psn = cairn_psn_add(r->psn, s->npkts);
+	if (cairn_swr_persists(s))
+		r->persists++;
 }
 
 /* The check of the copy in r->wqe, with what depends on the QP's attributes. */
@@ -186,7 +189,7 @@ static bool start_wqe(struct cairn_qpc *q)
 	u32 avail, length = 0;
 	u8 status;
 
-	if (r->new_rec - r->una_rec > r->swr_mask)
+	if (r->new_rec - r->kept_rec > r->swr_mask)
 		return false;
 	avail = posted_units(q);
 	if (!avail)
@@ -214,7 +217,7 @@ static u32 reads_out(struct cairn_qpc *q)
 	for (n = r->una_rec; n != r->new_rec; n++) {
 		struct cairn_swr *s = cairn_req_swr(r, n);
 		u32 end = n == r->send_rec ? r->pkt : s->npkts;
-		u32 done = n == r->una_rec ? cairn_psn_diff(r->una, s->psn) : 0;
+		u32 done = max(cairn_psn_diff(r->una, s->psn), 0);
 
 		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS &&
 		    done < end)
@@ -261,7 +264,7 @@ static u32 credit_limit(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
 	if (!r->credit_wait)
 		port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
 	r->credit_wait = true;
-	return in_flight(r) ? 0 : 1;
+	return cairn_req_in_flight(r) ? 0 : 1;
 }
 
 /* How many packets of @s may leave now. */
@@ -274,7 +277,10 @@ static u32 allowed(struct cairn_qpc *q, const struct cairn_swr *s)
 	n = window(q, s);
 	if (!n)
 		return 0;
-	if (s->flags & CAIRN_WQE_FENCE && !r->pkt && reads_out(q))
+	if (s->flags & CAIRN_WQE_FENCE && !r->pkt &&
+	    (reads_out(q) || cairn_persist_unfinished(q)))
+		return 0;
+	if (cairn_persist_far(q))
 		return 0;
 	if (flags & CAIRN_WOP_READS && reads_out(q) >= q->attrs.max_rd_atomic)
 		return 0;
@@ -391,7 +397,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
 	t.seg = min(t.length, pmtu);
 	t.first.payload_len = t.seg;
 	t.first.solicited = last && s->flags & CAIRN_WQE_SOLICITED &&
-			    op->flags & CAIRN_WOP_CREDIT;
+			    op->flags & (CAIRN_WOP_CREDIT | CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && s->opcode == CAIRN_WQE_SEND_INV)
 		t.first.rkey = r->wqe.send.imm_or_key;
 	if (q->transport == CAIRN_TRANSPORT_RC) {
@@ -412,6 +418,20 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 	return port_emit(q, CAIRN_REQ, &t);
+}
+
+int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
+{
+	struct cairn_requester *r = &q->req;
+	u32 pkt = r->pkt;
+	int err;
+
+	if (!cairn_req_load(q, s))
+		return -EINVAL;
+	r->pkt = s->npkts - 1;
+	err = emit_message(q, s, 1, false);
+	r->pkt = pkt;
+	return err;
 }
 
 /* Move the cursor over @n packets (PSNs) that have left. */
@@ -596,7 +616,7 @@ static void check_drained(struct cairn_qpc *q)
 	struct cairn_requester *r = &q->req;
 
 	if (cairn_state(q) != CAIRN_QP_SQD || r->drained ||
-	    r->una_rec != r->new_rec)
+	    r->kept_rec != r->new_rec)
 		return;
 	r->drained = true;
 	if (q->attrs.sqd_notify)
@@ -609,6 +629,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 
 	cairn_req_expire(q, now);
 	cairn_pace_wake(q, &r->rate, now);
+	cairn_persist_expire(q, now);
 	cairn_req_reap(q);
 	while (may_send(q) && b->packets) {
 		if (r->send_rec == r->new_rec &&
@@ -620,6 +641,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 			cairn_req_reap(q);
 	}
 	cairn_req_reap(q);
+	cairn_persist_run(q, now);
 	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE) {
 		cairn_req_flush(q);
 		return false;

@@ -7,7 +7,7 @@ bool cairn_req_fits(const struct cairn_qpc *q, u32 depth, u32 mask)
 	const struct cairn_requester *r = &q->req;
 
 	return !r->ring_bad && r->sq_next - r->sq_done <= depth &&
-	       r->new_rec - r->una_rec <= mask + 1;
+	       r->new_rec - r->kept_rec <= mask + 1;
 }
 
 void cairn_req_resize(struct cairn_qpc *q, u32 depth, struct cairn_swr **swr,
@@ -17,7 +17,7 @@ void cairn_req_resize(struct cairn_qpc *q, u32 depth, struct cairn_swr **swr,
 	struct cairn_swr *old = r->swr;
 	u32 n;
 
-	for (n = r->una_rec; n != r->new_rec; n++)
+	for (n = r->kept_rec; n != r->new_rec; n++)
 		(*swr)[n & mask] = old[n & r->swr_mask];
 	r->swr = *swr;
 	r->swr_mask = mask;

@@ -69,7 +69,9 @@ static const struct cairn_sge *recv_sges(struct cairn_responder *p)
 	return (void *)(p->rwqe.bytes + CAIRN_RECV_SGE_OFFSET);
 }
 
-/* Complete the receive in hand. @pkt: the last packet, NULL when flushed. */
+/* Complete the receive in hand. @pkt: the last packet, NULL when flushed. What
+ * peers wrote before is durable then.
+ */
 static void complete_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			  u8 status)
 {
@@ -83,6 +85,7 @@ static void complete_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 
 	p->rwqe_valid = false;
 	if (pkt && !status) {
+		cairn_persist_fence(q);
 		cqe.byte_len = p->received;
 		cqe.psn = pkt->psn;
 		if (pkt->op->kind == CAIRN_KIND_WRITE)
@@ -187,17 +190,26 @@ static bool size_fits(const struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return pkt->payload_len <= pmtu;
 }
 
+static u8 message_of(const struct cairn_pkt *pkt)
+{
+	switch (pkt->op->kind) {
+	case CAIRN_KIND_SEND:
+		return CAIRN_MSG_SEND;
+	case CAIRN_KIND_WRITE:
+		return CAIRN_MSG_WRITE;
+	case CAIRN_KIND_WRITE_PERSIST:
+		return CAIRN_MSG_WRITE_PERSIST;
+	}
+	return CAIRN_MSG_NONE;
+}
+
 /* Does the packet fit where the message stands (IBTA 9.7.4.1.2)? */
 static bool in_sequence(const struct cairn_responder *p,
 			const struct cairn_pkt *pkt)
 {
-	u8 kind = pkt->op->kind == CAIRN_KIND_SEND ? CAIRN_MSG_SEND :
-		  pkt->op->kind == CAIRN_KIND_WRITE ? CAIRN_MSG_WRITE :
-						      CAIRN_MSG_NONE;
-
 	if (pkt->op->flags & CAIRN_OP_FIRST)
 		return p->msg == CAIRN_MSG_NONE;
-	return p->msg == kind;
+	return p->msg == message_of(pkt);
 }
 
 static bool too_long(struct cairn_qpc *q, const struct cairn_pkt *pkt)
@@ -259,12 +271,21 @@ static bool do_send(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 static int start_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *p = &q->resp;
+	int persist = CAIRN_PERSIST_NONE;
 
 	if (pkt->dma_len > q->max_msg)
 		return -EINVAL;
-	if (pkt->dma_len && port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
-				       CAIRN_ACCESS_REMOTE_WRITE))
+	if (pkt->dma_len)
+		persist = port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
+				     CAIRN_ACCESS_REMOTE_WRITE);
+	if (persist < 0)
 		return -EFAULT;
+	if (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->dma_len &&
+	    persist == CAIRN_PERSIST_NONE)
+		return -EFAULT;
+	/* UC has no acknowledgement that could wait. */
+	p->persist = is_rc(q) ? persist : CAIRN_PERSIST_NONE;
+	p->msg_psn = pkt->psn;
 	p->received = 0;
 	p->rkey = pkt->rkey;
 	p->va = pkt->va;
@@ -283,15 +304,42 @@ static int place_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	struct cairn_span to = {
 		.sge = &sge,
 		.num_sge = 1,
-		.access = CAIRN_ACCESS_REMOTE_WRITE,
+		.access = p->persist == CAIRN_PERSIST_NIC ?
+			  CAIRN_ACCESS_REMOTE_PERSIST :
+			  CAIRN_ACCESS_REMOTE_WRITE,
 	};
 
 	if (pkt->payload_len && port_place(q, &to, pkt, pkt->payload_len))
 		return -EFAULT;
+	if (p->persist == CAIRN_PERSIST_NIC)
+		p->fence_due = true;
 	p->va += pkt->payload_len;
 	p->received += pkt->payload_len;
 	p->remaining -= pkt->payload_len;
 	return 0;
+}
+
+/* What the last packet of a WRITE consumes is there, or it is put off. */
+static bool ready_for_last(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	bool host = q->resp.persist == CAIRN_PERSIST_HOST;
+
+	if (host && !cairn_persist_room(q))
+		return not_ready(q, pkt);
+	if (host || pkt->op->hdrs & CAIRN_HDR_IMMDT)
+		return take_recv(q, pkt);
+	return true;
+}
+
+static void write_done(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+
+	message_done(p);
+	if (p->persist != CAIRN_PERSIST_HOST &&
+	    pkt->op->hdrs & CAIRN_HDR_IMMDT)
+		complete_recv(q, pkt, CAIRN_CQE_SUCCESS);
+	cairn_persist_placed(q, pkt);
 }
 
 static bool do_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
@@ -311,16 +359,13 @@ static bool do_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	if (last ? pkt->payload_len != p->remaining :
 		   pkt->payload_len >= p->remaining)
 		return invalid(q, pkt);
-	if (pkt->op->hdrs & CAIRN_HDR_IMMDT && !take_recv(q, pkt))
+	if (last && !ready_for_last(q, pkt))
 		return false;
 	if (place_write(q, pkt))
 		return no_access(q, pkt);
-	p->msg = CAIRN_MSG_WRITE;
-	if (!last)
-		return true;
-	if (pkt->op->hdrs & CAIRN_HDR_IMMDT)
-		complete_recv(q, pkt, CAIRN_CQE_SUCCESS);
-	message_done(p);
+	p->msg = message_of(pkt);
+	if (last)
+		write_done(q, pkt);
 	return true;
 }
 
@@ -369,6 +414,7 @@ static bool execute(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	case CAIRN_KIND_SEND:
 		return do_send(q, pkt);
 	case CAIRN_KIND_WRITE:
+	case CAIRN_KIND_WRITE_PERSIST:
 		return do_write(q, pkt);
 	case CAIRN_KIND_READ_REQ:
 		return do_read(q, pkt);
@@ -378,8 +424,7 @@ static bool execute(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return false;
 }
 
-/* An ACK is due for @psn, unless a later one is already. */
-static void owe_ack(struct cairn_responder *p, u32 psn)
+void cairn_resp_owe_ack(struct cairn_responder *p, u32 psn)
 {
 	if (!p->ack_due || cairn_psn_diff(psn, p->ack_psn) > 0)
 		p->ack_psn = psn;
@@ -394,9 +439,9 @@ static void owe_ack(struct cairn_responder *p, u32 psn)
 static void ack_duplicate(struct cairn_responder *p, u32 psn)
 {
 	if (p->rd_any && cairn_psn_diff(p->rd_psn, psn) > 0)
-		owe_ack(p, psn);
+		cairn_resp_owe_ack(p, psn);
 	else
-		owe_ack(p, p->done_psn);
+		cairn_resp_owe_ack(p, p->done_psn);
 }
 
 /* Note what was executed; a READ's or atomic's response acknowledges all
@@ -408,7 +453,7 @@ static void executed(struct cairn_responder *p, const struct cairn_pkt *pkt)
 	if (pkt->op->flags & CAIRN_OP_PAYLOAD) {
 		p->done_psn = pkt->psn;
 		if (pkt->ack_req)
-			owe_ack(p, pkt->psn);
+			cairn_resp_owe_ack(p, pkt->psn);
 	} else {
 		p->rd_psn = cairn_psn_add(p->epsn, CAIRN_24BIT_MASK);
 		p->rd_any = true;
@@ -420,6 +465,12 @@ static void duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	port_count(q, CAIRN_CTR_DUPLICATE_REQUEST, 1);
 	switch (pkt->op->kind) {
+	case CAIRN_KIND_WRITE_PERSIST:
+		if (cairn_persist_covers(&q->resp, pkt->psn)) {
+			q->resp.persist_ack_due = true;
+			break;
+		}
+		fallthrough;
 	case CAIRN_KIND_SEND:
 	case CAIRN_KIND_WRITE:
 		/* Whoever misses an ACK asks for one. */
@@ -590,17 +641,18 @@ void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 		rx_ud(q, pkt);
 }
 
-static void emit_aeth(struct cairn_qpc *q, u32 psn, u8 syndrome)
+static void emit_aeth(struct cairn_qpc *q, u8 opcode, u32 psn, u32 msn,
+		      u8 syndrome)
 {
 	struct cairn_train t = {
 		.count = 1,
 		.first = {
-			.opcode = CAIRN_BTH_ACK,
+			.opcode = opcode,
 			.pkey = q->attrs.pkey,
 			.qpn = q->attrs.dqpn,
 			.psn = psn,
 			.syndrome = syndrome,
-			.msn = q->resp.msn,
+			.msn = msn,
 		},
 	};
 
@@ -611,13 +663,18 @@ static void send_nak(struct cairn_qpc *q)
 {
 	struct cairn_responder *p = &q->resp;
 	u8 type = p->nak & CAIRN_AETH_TYPE_MASK;
+	u32 psn = p->nak_psn;
 
-	port_count(q, p->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
+	port_count(q, p->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
+		      p->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
 						   CAIRN_CTR_SEQ_NAKS_SENT, 1);
-	emit_aeth(q, p->nak_psn, p->nak);
+	cairn_persist_limit(p, &psn);
+	emit_aeth(q, p->persist_nak ? CAIRN_BTH_PERSIST_ACK : CAIRN_BTH_ACK,
+		  psn, p->msn, p->nak);
 	p->nak_due = false;
 	p->ack_due = false;
+	p->persist_nak = false;
 	if (!p->fatal)
 		return;
 	p->fatal = false;
@@ -629,10 +686,26 @@ static void send_nak(struct cairn_qpc *q)
 static void send_ack(struct cairn_qpc *q)
 {
 	struct cairn_responder *p = &q->resp;
+	u32 psn = p->ack_psn;
 
 	p->ack_due = false;
+	if (!cairn_persist_may_ack(q, &psn))
+		return;
 	port_count(q, CAIRN_CTR_ACKS_SENT, 1);
-	emit_aeth(q, p->ack_psn, cairn_resp_ack_syndrome(q));
+	emit_aeth(q, CAIRN_BTH_ACK, psn, p->msn, cairn_resp_ack_syndrome(q));
+}
+
+/* For the watermark; acknowledges the receipt of all before it, too. */
+static void send_persist_ack(struct cairn_qpc *q)
+{
+	struct cairn_responder *p = &q->resp;
+
+	p->persist_ack_due = false;
+	if (p->ack_due && cairn_psn_diff(p->ack_psn, p->durable_psn) <= 0)
+		p->ack_due = false;
+	port_count(q, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
+	emit_aeth(q, CAIRN_BTH_PERSIST_ACK, p->durable_psn, p->durable_msn,
+		  cairn_resp_ack_syndrome(q));
 }
 
 /* ERR: every receive that is or will be posted is flushed. */
@@ -646,6 +719,7 @@ static void flush(struct cairn_qpc *q)
 	p->rd_pending = 0;
 	p->rate.marked = false;
 	p->msg = CAIRN_MSG_NONE;
+	cairn_persist_drop(p);
 	if (p->rwqe_valid)
 		complete_recv(q, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 	if (q->has_srq) {
@@ -665,9 +739,14 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 
 	if (cairn_state(q) != CAIRN_QP_ERR) {
 		cairn_pace_wake(q, &p->rate, now);
+		if (p->rd_pending | p->ack_due | p->nak_due |
+		    p->persist_ack_due)
+			cairn_persist_fence(q);
 		/* No ACK or NAK overtakes a response, also one that waits. */
 		if (p->rd_pending && !cairn_replay_run(q, b, now))
 			return !b->packets || !p->rate.marked;
+		if (p->persist_ack_due)
+			send_persist_ack(q);
 		if (p->nak_due)
 			send_nak(q);
 		else if (p->ack_due)

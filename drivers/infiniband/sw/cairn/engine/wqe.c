@@ -49,6 +49,14 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.last = CAIRN_BTH_WRITE_LAST_IMM,
 		.only = CAIRN_BTH_WRITE_ONLY_IMM,
 	},
+	[CAIRN_WQE_WRITE_PERSIST] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_RETH | CAIRN_WOP_PERSIST,
+		.cqe_opcode = CAIRN_CQE_WRITE_PERSIST,
+		MESSAGE(WRITE_PERSIST),
+		.last = CAIRN_BTH_WRITE_PERSIST_LAST,
+		.only = CAIRN_BTH_WRITE_PERSIST_ONLY,
+	},
 	[CAIRN_WQE_READ] = {
 		.transports = T(RC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,

@@ -19,6 +19,7 @@ struct fragments {
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
+	u32 persist;		/* enum cairn_mr_flags of the region */
 };
 
 static const int access_flags[] = {
@@ -27,6 +28,7 @@ static const int access_flags[] = {
 	[CAIRN_ACCESS_REMOTE_READ] = IB_ACCESS_REMOTE_READ,
 	[CAIRN_ACCESS_REMOTE_WRITE] = IB_ACCESS_REMOTE_WRITE,
 	[CAIRN_ACCESS_REMOTE_ATOMIC] = IB_ACCESS_REMOTE_ATOMIC,
+	[CAIRN_ACCESS_REMOTE_PERSIST] = IB_ACCESS_REMOTE_WRITE,
 };
 
 static bool is_remote(enum cairn_access access)
@@ -114,6 +116,9 @@ static bool allows(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
 
 	if (mr->key != key || mr->pd != pd || (mr->access & need) != need)
 		return false;
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST &&
+	    !(mr->persist & CAIRN_MR_PERSIST_NIC))
+		return false;
 	if (mr->kind == CAIRN_MR_DMA)
 		return true;
 	if (mr->kind == CAIRN_MR_FAST && !mr->valid)
@@ -146,6 +151,7 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 	seq = read_seqbegin(&mr->seq);
 	if (!allows(mr, pd, key, va, len, access))
 		return -EFAULT;
+	f->persist = mr->persist;
 	if (mr->kind == CAIRN_MR_DMA)
 		err = walk_kernel(va, len, is_remote(access), f);
 	else if (f->bv)
@@ -201,14 +207,20 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
  * @len: bytes; 0 is always allowed
  * @access: how
  *
- * Returns 0 or -EFAULT. In a run.
+ * Returns -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
+ * cairn_persist of the region. In a run.
  */
 int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 		   u64 len, enum cairn_access access)
 {
 	struct fragments f = {};
+	int err = resolve(dev, pd, key, va, len, access, &f);
 
-	return resolve(dev, pd, key, va, len, access, &f);
+	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
+		return err;
+	return f.persist & CAIRN_MR_PERSIST_HOST ? CAIRN_PERSIST_HOST :
+	       f.persist & CAIRN_MR_PERSIST_NIC ? CAIRN_PERSIST_NIC :
+						  CAIRN_PERSIST_NONE;
 }
 
 /**

@@ -7,6 +7,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "verbs/doorbell.h"
 #include "verbs/ops.h"
+#include "verbs/persist.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
@@ -132,5 +133,6 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_DEVICE,
 const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_DEVICE),
 	UAPI_DEF_CHAIN(cairn_resize_defs),
+	UAPI_DEF_CHAIN(cairn_persist_uapi_defs),
 	{},
 };

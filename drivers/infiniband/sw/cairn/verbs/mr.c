@@ -13,9 +13,11 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include "persist/domain.h"
 #include "verbs/limits.h"
 #include "verbs/mr.h"
 #include "verbs/ops.h"
+#include "verbs/persist.h"
 #include "verbs/release.h"
 #include "verbs/udata.h"
 
@@ -106,9 +108,28 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 	return mr->blocks ? 0 : -ENOMEM;
 }
 
+/* Can this memory be made durable the way that @mr->persist says? */
+static int mr_check_domain(struct ib_device *ibdev, const struct cairn_mr *mr)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (!(mr->persist & CAIRN_MR_PERSIST_NIC) ||
+	    mr->persist & CAIRN_MR_PERSIST_EMULATED)
+		return 0;
+	for_each_sgtable_sg(&mr->umem->sgt_append.sgt, sg, i) {
+		if (cairn_domain_is_pmem(sg_phys(sg), sg->length))
+			continue;
+		ibdev_dbg(ibdev, "reg_mr: %u bytes at %pap (part %u) are not persistent memory\n",
+			  sg->length, &(phys_addr_t){ sg_phys(sg) }, i);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Pin @length bytes at @start, named by @iova on, and publish. */
 static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
-			    u64 iova, int access)
+			    u64 iova, int access, u32 persist)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	struct cairn_mr *mr;
@@ -122,12 +143,16 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 		return ERR_CAST(mr);
 	mr->iova = iova;
 	mr->length = length;
+	mr->persist = persist;
 	mr->umem = ib_umem_get(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		err = PTR_ERR(mr->umem);
 		mr->umem = NULL;
 		goto err_free;
 	}
+	err = mr_check_domain(ibpd->device, mr);
+	if (err)
+		goto err_free;
 	err = mr_alloc_blocks(mr);
 	if (err)
 		goto err_free;
@@ -149,19 +174,33 @@ err_free:
  * @length: bytes, not 0
  * @iova: address that work requests and peers use; same offset in its page
  * @access: IB_ACCESS_*
- * @udata: no tail
+ * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
  *
- * Returns the MR, or -EINVAL (range, tail), -EOPNOTSUPP (access), -ENOMEM,
+ * Returns the MR, or -EINVAL (range, tail, memory that is not as persistent as
+ * asked; the reason is an ibdev_dbg() line), -EOPNOTSUPP (access), -ENOMEM,
  * -EPERM or what pinning returns.
  */
 struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
 {
-	int err = cairn_udata_check(udata, 0);
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct ib_mr *ibmr;
+	u32 persist;
+	int err;
 
+	err = cairn_persist_mr_flags(ibpd->device, udata, &persist);
 	if (err)
 		return ERR_PTR(err);
-	return mr_reg(ibpd, start, length, iova, access);
+	ibmr = mr_reg(ibpd, start, length, iova, access, persist);
+	if (IS_ERR(ibmr))
+		return ibmr;
+	err = cairn_persist_mr_reply(udata, persist);
+	if (err) {
+		cairn_key_free(dev, to_cairn_mr(ibmr)->key);
+		cairn_mr_release(dev, to_cairn_mr(ibmr));
+		return ERR_PTR(err);
+	}
+	return ibmr;
 }
 
 /* New rights on the same pages, in place. */
@@ -189,7 +228,8 @@ static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
  * @udata: no tail
  *
  * Other pages, or writing to pages that were pinned for reading, need a new
- * MR, with a new key. Returns NULL when changed in place, the new MR or an
+ * MR, with a new key. How it becomes durable does not change; other pages must
+ * be as fit for it. Returns NULL when changed in place, the new MR or an
  * error as cairn_reg_user_mr().
  */
 struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
@@ -208,13 +248,13 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	if (access & ~ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_TRANS)
-		return mr_reg(ibpd, start, length, iova, access);
+		return mr_reg(ibpd, start, length, iova, access, mr->persist);
 	if (ib_access_writable(access) && !mr->umem->writable) {
 		/* The same address is other memory in another process. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
 		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
-			      access);
+			      access, mr->persist);
 	}
 	mr_change(mr, access, ibpd);
 	return NULL;
@@ -370,8 +410,11 @@ int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	u32 persist = mr->persist, key = mr->key;
 
-	cairn_key_free(dev, mr->key);
+	cairn_key_free(dev, key);
 	cairn_mr_release(dev, mr);
+	if (persist & CAIRN_MR_PERSIST_HOST)
+		cairn_persist_revoke(dev, key);
 	return 0;
 }

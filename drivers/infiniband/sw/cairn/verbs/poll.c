@@ -14,6 +14,8 @@ static const enum ib_wc_opcode wc_opcodes[] = {
 	[CAIRN_CQE_WRITE_PERSIST] = IB_WC_RDMA_WRITE,
 	[CAIRN_CQE_RECV] = IB_WC_RECV,
 	[CAIRN_CQE_RECV_IMM] = IB_WC_RECV_RDMA_WITH_IMM,
+	[CAIRN_CQE_RECV_PERSIST] = IB_WC_RECV,
+	[CAIRN_CQE_RECV_DURABLE] = IB_WC_RECV,
 };
 
 static void fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)

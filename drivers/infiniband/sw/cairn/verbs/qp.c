@@ -314,6 +314,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	for (side = 0; side < CAIRN_SIDES; side++)
 		cairn_path_drop_route(&qp->path[side]);
 	kvfree(qp->qpc.resp.rd);
+	kfree(qp->qpc.resp.pend);
 	destroy_queues(qp);
 	mutex_destroy(&qp->modify_lock);
 	cairn_limit_put(&dev->num_qps);

@@ -53,6 +53,9 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "timeout", READ_ONCE(q->attrs.timeout) },
 		{ "sq-depth", qp->sq.depth },
 		{ "sq-index", READ_ONCE(qp->sq.index) },
+		{ "persists-outstanding", READ_ONCE(r->persists) },
+		{ "durable-psn", READ_ONCE(q->resp.durable_psn) },
+		{ "host-flushes-pending", cairn_resp_pending(q) },
 		{ "rq-depth", qp->rq.queue.depth },
 		{ "rq-index", READ_ONCE(qp->rq.queue.index) },
 	};
@@ -87,6 +90,7 @@ int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 		{ "access", READ_ONCE(mr->access), true },
 		{ "blocks", READ_ONCE(mr->num_blocks) },
 		{ "block-shift", READ_ONCE(mr->block_shift) },
+		{ "persist", READ_ONCE(mr->persist), true },
 		{ "valid", mr->kind != CAIRN_MR_FAST || READ_ONCE(mr->valid) },
 	};
 

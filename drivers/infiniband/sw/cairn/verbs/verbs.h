@@ -146,6 +146,7 @@ struct cairn_mr {
 	u32 key;
 	int access;			/* IB_ACCESS_* */
 	u8 kind;			/* enum cairn_mr_kind */
+	u8 persist;			/* enum cairn_mr_flags */
 	u8 block_shift;
 	bool valid;			/* FAST: registered */
 	struct ib_pd *pd;

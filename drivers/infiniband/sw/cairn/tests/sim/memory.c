@@ -28,6 +28,45 @@ struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
 	return mr;
 }
 
+static u8 *image(const struct sim_mr *mr)
+{
+	u8 *p = malloc(mr->len ?: 1);
+
+	memcpy(p, mr->mem, mr->len);
+	return p;
+}
+
+struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
+				 enum cairn_persist persist)
+{
+	struct sim_mr *mr = sim_mr(s, host, len, access);
+
+	mr->persist = persist;
+	mr->staged = image(mr);
+	mr->shadow = image(mr);
+	return mr;
+}
+
+#define LINE	64
+
+void sim_writeback(struct sim_mr *mr, u32 off, u32 len)
+{
+	u32 from = off & -LINE, to = min(ALIGN(off + len, LINE), mr->len);
+
+	memcpy(mr->staged + from, mr->mem + from, to - from);
+}
+
+void sim_fence(struct sim *s, u32 host)
+{
+	struct sim_host *h = &s->host[host];
+	u32 i;
+
+	for (i = 0; i < h->mrs; i++)
+		if (h->mr[i]->persist)
+			memcpy(h->mr[i]->shadow, h->mr[i]->staged,
+			       h->mr[i]->len);
+}
+
 struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key)
 {
 	struct sim_host *h = &s->host[host];
@@ -45,6 +84,11 @@ u8 *sim_mr_at(struct sim_qp *qp, u32 key, u64 va, u64 len,
 {
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
 
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST) {
+		if (!mr || mr->persist != CAIRN_PERSIST_NIC)
+			return NULL;
+		access = CAIRN_ACCESS_REMOTE_WRITE;
+	}
 	if (!mr || !(mr->access & 1 << access))
 		return NULL;
 	if (va < mr->va || len > mr->len || va - mr->va > mr->len - len)
@@ -77,7 +121,13 @@ static int copy_span(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 			return -EFAULT;
 		if (to_span)
 			memcpy(p, buf, n);
-		else
+		if (span->access == CAIRN_ACCESS_REMOTE_PERSIST) {
+			struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd,
+							sge->lkey);
+
+			sim_writeback(mr, p - mr->mem, n);
+		}
+		if (!to_span)
 			memcpy(buf, p, n);
 		buf += n;
 		len -= n;

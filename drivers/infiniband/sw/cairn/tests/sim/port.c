@@ -56,7 +56,42 @@ int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	       enum cairn_access access)
 {
-	return sim_mr_at(to_sim_qp(q), key, va, len, access) ? 0 : -EFAULT;
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (!sim_mr_at(qp, key, va, len, access))
+		return -EFAULT;
+	if (access != CAIRN_ACCESS_REMOTE_WRITE)
+		return 0;
+	return sim_mr_find(qp->s, qp->host, qp->pd, key)->persist;
+}
+
+void port_fence(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_RESP, "fence");
+	sim_fence(qp->s, qp->host);
+}
+
+struct cairn_pending *port_pending_alloc(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_RESP, "allocation");
+	if (q->resp.pend)
+		sim_fail(qp->s, "pending messages allocated twice");
+	if (qp->no_memory)
+		return NULL;
+	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
+}
+
+u64 port_token(struct cairn_qpc *q, u32 slot)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (slot >= CAIRN_MAX_PENDING)
+		sim_fail(qp->s, "token for place %u", slot);
+	return sim_rand(&qp->s->rand) | 1;
 }
 
 int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
@@ -199,7 +234,8 @@ int port_rq_take(struct cairn_qpc *q, void *buf)
 	struct sim_rq *rq = qp->rq;
 	u32 posted = rq->tail - rq->head, i;
 
-	check_turn(qp, CAIRN_RESP, "receive");
+	if (qp->s->run_qp != qp)
+		sim_fail(qp->s, "receive taken outside of a turn");
 	if (posted > rq->depth)
 		return -EINVAL;
 	if (posted < rq->stride)
@@ -230,7 +266,8 @@ void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_cq *cq = &qp->cq[side];
 
-	check_turn(qp, side, "completion");
+	check_turn(qp, cqe->opcode == CAIRN_CQE_RECV_DURABLE ? CAIRN_REQ : side,
+		   "completion");
 	if (cq->n == cq->room) {
 		cq->room = cq->room ? 2 * cq->room : 64;
 		cq->log = realloc(cq->log, cq->room * sizeof(*cq->log));

@@ -301,6 +301,27 @@ void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
 		port_kick(&qp->c, CAIRN_RESP);
 }
 
+int sim_release(struct sim_qp *qp, u64 token, u32 status)
+{
+	int err;
+
+	sim_enter(qp, CAIRN_RESP);
+	err = cairn_resp_release(&qp->c, token, status);
+	sim_leave(qp);
+	sim_trace(qp, "release of %llx with %u: %d",
+		  (unsigned long long)token, status, err);
+	port_kick(&qp->c, CAIRN_RESP);
+	return err;
+}
+
+void sim_revoke(struct sim_qp *qp, u32 rkey)
+{
+	sim_enter(qp, CAIRN_RESP);
+	cairn_resp_revoke(&qp->c, rkey);
+	sim_leave(qp);
+	port_kick(&qp->c, CAIRN_RESP);
+}
+
 u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event)
 {
 	u32 i, n = 0;

@@ -52,6 +52,9 @@ struct sim_mr {
 	u32 access;		/* bits 1 << enum cairn_access */
 	u64 va;
 	u8 *mem;
+	u8 persist;		/* enum cairn_persist */
+	u8 *staged;		/* persistent: written back, not fenced */
+	u8 *shadow;		/* persistent: what a power failure leaves */
 	bool valid;
 	bool remote_inv;	/* a peer may invalidate it */
 };
@@ -158,6 +161,7 @@ struct sim_qp {
 	bool rq_rings;		/* posting a receive wakes the responder */
 	bool kicked[CAIRN_SIDES];
 	bool mutate;		/* the host scribbles over the ring while read */
+	bool no_memory;		/* nothing can be allocated */
 	bool hostile;		/* the ring breaks the rules on purpose */
 	bool plain;		/* keeps nothing ahead of a gap, as others do */
 	struct sim_held *held;	/* by PSN */
@@ -306,6 +310,13 @@ const u8 *sim_pkt_ip(const struct cairn_pkt *pkt);
  */
 
 struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access);
+/* The same, persistent: with a shadow image that holds what is durable. */
+struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
+				 enum cairn_persist persist);
+/* Write the cache lines of a range back, and make all of that durable. */
+void sim_writeback(struct sim_mr *mr, u32 off, u32 len);
+void sim_fence(struct sim *s, u32 host);
+
 struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key);
 /* NULL unless @key allows @access to all of @len bytes at @va */
 u8 *sim_mr_at(struct sim_qp *qp, u32 key, u64 va, u64 len,
@@ -375,6 +386,10 @@ void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
 		   u32 num_sge);
 /* What a ring slot holds. */
 u8 *sim_unit(u8 *ring, u32 depth, u32 idx);
+
+/* The host releases a token, or a region with its tokens ends. */
+int sim_release(struct sim_qp *qp, u64 token, u32 status);
+void sim_revoke(struct sim_qp *qp, u32 rkey);
 
 u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event);
 

@@ -102,6 +102,7 @@ static void qp_free(struct sim_qp *qp)
 	free(qp->cq[CAIRN_RESP].log);
 	free(qp->c.req.swr);
 	free(qp->c.resp.rd);
+	free(qp->c.resp.pend);
 	free(qp);
 }
 
@@ -117,6 +118,8 @@ void sim_free(struct sim *s)
 	for (h = 0; h < SIM_HOSTS; h++) {
 		for (i = 0; i < s->host[h].mrs; i++) {
 			free(s->host[h].mr[i]->mem);
+			free(s->host[h].mr[i]->staged);
+			free(s->host[h].mr[i]->shadow);
 			free(s->host[h].mr[i]);
 		}
 	}
