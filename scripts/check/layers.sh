@@ -19,7 +19,7 @@ set -eu
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 sub=drivers/infiniband/sw/cairn
 
-plain='linux/(align|array_size|bitmap|bitops|bits|build_bug|cache|compiler|container_of|errno'
+plain='linux/(align|array_size|atomic|bitmap|bitops|bits|build_bug|cache|compiler|container_of|errno'
 plain+='|kernel|limits|log2|math|math64|minmax|nospec|overflow|prefetch|stddef|string|types|unaligned)\.h'
 plain+='|asm/(byteorder|unaligned)\.h|rdma/cairn-abi\.h'
 

@@ -16,6 +16,8 @@
 
 #define MEMORY		(64u << 20)
 #define CHUNK_BASE	0x100000ull	/* two pages a chunk */
+#define READY_BASE	0x200000ull	/* a page a lane */
+#define WAKE_BASE	0x300000ull
 #define RING_BASE	0x400000ull
 
 struct fake fake;
@@ -164,6 +166,20 @@ static uint8_t *ring_place(struct cairn_ring_desc *desc, uint32_t depth)
 	return fake.memory + desc->ring_offset;
 }
 
+/* Lanes and bits as scattered as a test may meet them. */
+static void ready_place(struct fake_ring *ring)
+{
+	struct cairn_ring_desc *desc = &ring->desc;
+	struct cairn_wake *wake = (void *)(fake.memory + WAKE_BASE);
+
+	desc->wake_index = desc->qid % CAIRN_MAX_LANES;
+	desc->wake_offset = WAKE_BASE;
+	desc->ready_offset = READY_BASE + desc->wake_index * 0x1000ull;
+	desc->ready_bit = desc->qid * 67 % CAIRN_READY_QUEUES;
+	ring->ready = (void *)(fake.memory + desc->ready_offset);
+	ring->asleep = &wake[desc->wake_index].asleep;
+}
+
 static void ring_create(struct cairn_ring_desc *answer, uint32_t depth,
 			uint32_t stride)
 {
@@ -189,6 +205,8 @@ static void ring_create(struct cairn_ring_desc *answer, uint32_t depth,
 	ring->dev->index = fake.start_index;
 	ring->dev->state = CAIRN_QUEUE_READY;
 	ring->dev->depth = depth;
+	if (!stride)
+		ready_place(ring);
 	fake.last_qid = qid;
 	*answer = *desc;
 	if (fake.edit)

@@ -16,6 +16,8 @@ struct fake_ring {
 	struct cairn_qinfo_dev *dev;
 	struct cairn_qinfo_host *host;
 	uint8_t *units;
+	struct cairn_ready_page *ready;	/* SQ */
+	uint32_t *asleep;		/* SQ: the wake-up flag */
 	struct cairn_ring_desc desc;
 	/* Prepared, depth 0: nothing */
 	uint8_t *next_units;

@@ -231,6 +231,21 @@ static void edit_host_offset(struct cairn_ring_desc *desc)
 	desc->host_offset |= 1;
 }
 
+static void edit_ready_bit(struct cairn_ring_desc *desc)
+{
+	desc->ready_bit = CAIRN_READY_QUEUES;
+}
+
+static void edit_wake_index(struct cairn_ring_desc *desc)
+{
+	desc->wake_index = CAIRN_MAX_LANES;
+}
+
+static void edit_same_page(struct cairn_ring_desc *desc)
+{
+	desc->ready_offset = desc->wake_offset;
+}
+
 static const struct {
 	void (*edit)(struct cairn_ring_desc *desc);
 	int err;
@@ -266,6 +281,33 @@ static void bad_descriptor_cq(void)
 	close_ctx();
 }
 
+/* Of send queues only. */
+static void (*const map_edits[])(struct cairn_ring_desc *) = {
+	edit_ready_bit, edit_wake_index, edit_same_page,
+};
+
+/* Queues of the same pages share one mapping, which stays for the next. */
+static void ready_mapped_once(void)
+{
+	struct ibv_qp *qp[2 * CAIRN_MAX_LANES];
+	struct ibv_cq *cq;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	for (size_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < NR(qp); i++) {
+			qp[i] = fake_qp(pd, cq, IBV_QPT_RC, 0);
+			ktap_ok(qp[i]);
+		}
+		for (size_t i = 0; i < NR(qp); i++)
+			ktap_eq(fake.ops.destroy_qp(qp[i]), 0);
+		/* wake flags, and ready pages of every other lane: qids of SQs */
+		ktap_eq(fake.maps, 3 + 1 + CAIRN_MAX_LANES / 2);
+	}
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
 static uint32_t spoiled_qid;
 static void (*spoil)(struct cairn_ring_desc *desc);
 
@@ -294,6 +336,15 @@ static void bad_descriptor_qp(void)
 			ktap_eq(fake.objects, 2);
 			ktap_eq(fake.maps, 3);
 		}
+	}
+	for (size_t i = 0; i < NR(map_edits); i++) {
+		spoil = map_edits[i];
+		spoiled_qid = fake.next_qid;
+		errno = 0;
+		ktap_ok(!fake_qp(pd, cq, IBV_QPT_RC, 0));
+		ktap_eq(errno, EPROTO);
+		ktap_eq(fake.objects, 2);
+		ktap_eq(fake.maps, 3);
 	}
 	fake.edit = NULL;
 	fake.fail = "create_qp";
@@ -527,6 +578,7 @@ static const struct ktap_test tests[] = {
 	KTAP(close_with_queues),
 	KTAP(bad_descriptor_cq),
 	KTAP(bad_descriptor_qp),
+	KTAP(ready_mapped_once),
 	KTAP(bad_descriptor_srq),
 	KTAP(protection),
 	KTAP(fork_child_closes),

@@ -384,7 +384,7 @@ static void errors(void)
 	};
 
 	open_qps(IBV_QPT_RC, RC_OPS);
-	sq->dev->wakeup = 1;
+	*sq->asleep = 1;
 	for (size_t i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
 		ibv_wr_start(qpx);
 		ibv_wr_send(qpx);

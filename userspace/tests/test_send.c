@@ -587,7 +587,7 @@ static void bad_in_the_middle(void)
 	};
 
 	open_qp(IBV_QPT_RC);
-	sq->dev->wakeup = 1;
+	*sq->asleep = 1;
 	ktap_eq(post(wr), EINVAL);
 	ktap_ok(bad == &wr[2]);
 	ktap_eq(sq->host->index, 2);
@@ -625,15 +625,67 @@ static void doorbell_when_asleep(void)
 	ktap_eq(post(wr), 0);
 	ktap_eq(post(wr), 0);
 	ktap_eq(fake.doorbells, 0);
-	sq->dev->wakeup = 1;
+	*sq->asleep = 1;
 	ktap_eq(post(wr), 0);	/* one for the list */
 	ktap_eq(fake.doorbells, 1);
 	ktap_eq(fake.doorbell.qid, sq->desc.qid);
 	ktap_eq(fake.doorbell.index, 7);
 	ktap_eq(memcmp(fake.ioctl_bytes, want, sizeof(want)), 0);
-	sq->dev->wakeup = 0;
+	*sq->asleep = 0;
 	ktap_eq(post(wr), 0);
 	ktap_eq(fake.doorbells, 1);
+	close_qp();
+}
+
+/* The bit of the queue, and no other, whatever was there; before the doorbell. */
+static bool marked;
+
+static bool is_marked(void)
+{
+	uint32_t bit = sq->desc.ready_bit;
+
+	return sq->ready->words[bit / 64] == 1ull << bit % 64 &&
+	       sq->ready->summary == 1ull << bit / 64;
+}
+
+static void look(const struct cairn_doorbell *db)
+{
+	(void)db;
+	marked = is_marked();
+}
+
+static void ready_mark(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	uint32_t bit;
+
+	open_qp(IBV_QPT_RC);
+	bit = sq->desc.ready_bit;
+	ktap_eq(post(&wr), 0);
+	ktap_ok(is_marked());
+	ktap_eq(post(&wr), 0);
+	ktap_ok(is_marked());
+	/* the device has taken the summary and is about to take the word */
+	sq->ready->summary = 0;
+	ktap_eq(post(&wr), 0);
+	ktap_ok(is_marked());
+	memset(sq->ready, 0, sizeof(*sq->ready));
+	*sq->asleep = 1;
+	fake.on_doorbell = look;
+	marked = false;
+	ktap_eq(post(&wr), 0);
+	ktap_ok(marked);
+	/* neighbours stay */
+	memset(sq->ready, 0xff, sizeof(*sq->ready));
+	sq->ready->words[bit / 64] &= ~(1ull << bit % 64);
+	ktap_eq(post(&wr), 0);
+	ktap_eq(sq->ready->words[bit / 64], ~0ull);
+	ktap_eq(sq->ready->summary, ~0ull);
+	memset(sq->ready, 0, sizeof(*sq->ready));
+	/* nothing posted, nothing marked */
+	wr.num_sge = -1;
+	ktap_eq(post(&wr), EINVAL);
+	ktap_eq(sq->ready->summary, 0);
 	close_qp();
 }
 
@@ -645,7 +697,7 @@ static void doorbell_errors(void)
 	};
 
 	open_qp(IBV_QPT_RC);
-	sq->dev->wakeup = 1;
+	*sq->asleep = 1;
 	fake.ioctl_errors[0] = EINTR;
 	fake.ioctl_errors[1] = EINTR;
 	errno = 77;
@@ -775,6 +827,7 @@ static const struct ktap_test tests[] = {
 	KTAP(bad_in_the_middle),
 	KTAP(states),
 	KTAP(doorbell_when_asleep),
+	KTAP(ready_mark),
 	KTAP(doorbell_errors),
 	KTAP(no_send_queue),
 	KTAP(reset),

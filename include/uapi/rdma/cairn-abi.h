@@ -11,9 +11,9 @@
  * index & (depth - 1), depth is a power of two. The queue's pointers live in
  * per-context queue-info arrays, found from the queue id (qid) alone:
  *
- *   space 1  written by the device only, mapped read-only
+ *   space 1  written by the device only, mapped read-only; wake-up flags
  *   space 2  driver-internal: depth and ring location, never mapped
- *   space 3  written by the host: write pointer, completion arming
+ *   space 3  written by the host: write pointer, completion arming, ready map
  *
  * The arrays grow by chunks of CAIRN_QINFO_PER_CHUNK entries; each chunk is
  * one page of each mapped space, shared by all queues whose qid falls in it.
@@ -42,7 +42,10 @@ struct cairn_qinfo_dev {
 	 */
 	__u32 index;
 	__u32 state;		/* enum cairn_queue_state */
-	__u32 wakeup;		/* not 0: the device sleeps, ring the doorbell */
+	/* RQ: not 0: posts have to ring the doorbell. A send queue's flag is in
+	 * struct cairn_wake.
+	 */
+	__u32 wakeup;
 	__u32 depth;		/* current depth, units */
 	__u32 generation;	/* changes when the ring was replaced */
 	__u32 reserved[11];
@@ -70,6 +73,33 @@ struct cairn_qinfo_host {
 #define CAIRN_ARM_NEXT		1u
 #define CAIRN_ARM_SOLICITED	2u
 #define CAIRN_ARM_MASK		3u
+
+/*
+ * The ready map tells the device which send queues have new WQEs. A context has
+ * ready pages of its own for each lane (a thread of the device); a send queue has
+ * one bit in one of them. The host writes them, so they belong to space 3.
+ *
+ * A post: WQEs, release of the write pointer, full barrier, the queue's bit in
+ * words[], then the word's bit in summary (each by an atomic OR, or not at all
+ * when it is seen set), full barrier, and last the lane's wake-up flag is read:
+ * not 0 means that the lane sleeps and the post has to ring the doorbell.
+ */
+#define CAIRN_READY_WORDS	64
+#define CAIRN_READY_QUEUES	(CAIRN_READY_WORDS * 64)	/* of one page */
+
+struct cairn_ready_page {
+	__aligned_u64 summary;		/* bit per word */
+	__aligned_u64 reserved[7];
+	__aligned_u64 words[CAIRN_READY_WORDS];	/* bit per send queue */
+};
+
+/* Wake-up flags of a context, one for each lane: a page of space 1. */
+#define CAIRN_MAX_LANES		16
+
+struct cairn_wake {
+	__u32 asleep;
+	__u32 reserved[15];
+};
 
 /* Send WQE opcodes: private numbering, not enum ibv_wr_opcode. */
 enum cairn_wqe_opcode {
@@ -231,6 +261,11 @@ struct cairn_ring_desc {
 	__u32 qid;
 	__u32 depth;			/* units, a power of two */
 	__u32 stride;			/* units of one receive WQE; CQ: 1; SQ: 0 */
+	/* Send queues only, the others have zeros: */
+	__u32 ready_bit;		/* 0..CAIRN_READY_QUEUES - 1 */
+	__aligned_u64 ready_offset;	/* struct cairn_ready_page */
+	__aligned_u64 wake_offset;	/* struct cairn_wake[CAIRN_MAX_LANES] */
+	__u32 wake_index;		/* the lane's */
 	__u32 reserved;
 };
 
@@ -399,15 +434,20 @@ struct cairn_prepare_ring_resp {
 #define CAIRN_ABI_ASSERT(e) _Static_assert(e, #e)
 CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_dev) == 64);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_qinfo_host) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_ready_page) == 64 + 8 * CAIRN_READY_WORDS);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_ready_page) <= 4096);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_ready_page, words) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_wake) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_wake) * CAIRN_MAX_LANES <= 4096);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_sge) == 16);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_send_wqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_recv_wqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
-CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 48);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 72);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
-CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 56);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 80);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);

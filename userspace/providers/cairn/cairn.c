@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "qinfo.h"
 #include "qp.h"
+#include "ready.h"
 #include "srq.h"
 
 VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
@@ -39,6 +40,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
 
+	cairn_ready_free_all(ctx);
 	cairn_qinfo_free_all(ctx);
 	pthread_mutex_destroy(&ctx->resize_lock);
 	pthread_mutex_destroy(&ctx->qinfo_lock);

@@ -10,6 +10,7 @@
 #include "verbs_private.h"
 
 struct cairn_qinfo;
+struct cairn_shared_page;
 
 struct cairn_device {
 	struct verbs_device vdev;
@@ -22,9 +23,10 @@ struct cairn_context {
 	uint64_t features;		/* enum cairn_features */
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
-	pthread_mutex_t qinfo_lock;	/* protects qinfo and its members */
+	pthread_mutex_t qinfo_lock;	/* protects the two lists */
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */
+	struct cairn_shared_page *pages;	/* list of ready.c */
 };
 
 #define cairn_container_of(ptr, type, member)				\

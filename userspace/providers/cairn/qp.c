@@ -41,7 +41,7 @@ static void qp_free(struct cairn_qp *qp)
 	free(qp);
 }
 
-/* Both or none. */
+/* All or none. */
 static int qp_map(struct cairn_context *ctx, struct cairn_qp *qp,
 		  const struct cairn_create_qp_resp *resp)
 {
@@ -52,10 +52,19 @@ static int qp_map(struct cairn_context *ctx, struct cairn_qp *qp,
 	if (err)
 		return err;
 	err = cairn_queue_map(ctx, &qp->rq.queue, &resp->rq, prot);
-	if (err) {
-		cairn_queue_retire(ctx, &qp->sq);
-		cairn_queue_unmap(ctx, &qp->sq);
-	}
+	if (err)
+		goto err_sq;
+	err = cairn_ready_map(ctx, &qp->ready, &resp->sq);
+	if (err)
+		goto err_rq;
+	return 0;
+
+err_rq:
+	cairn_queue_retire(ctx, &qp->rq.queue);
+	cairn_queue_unmap(ctx, &qp->rq.queue);
+err_sq:
+	cairn_queue_retire(ctx, &qp->sq);
+	cairn_queue_unmap(ctx, &qp->sq);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 #define CAIRN_QP_H
 
 #include "queue.h"
+#include "ready.h"
 #include "rq.h"
 
 /* Between wr_start and wr_complete or wr_abort; the SQ lock is held. */
@@ -21,6 +22,7 @@ struct cairn_qp {
 	/* Zero. Later libraries read past the end of our verbs_qp. */
 	uint8_t abi_room[64];
 	struct cairn_queue sq;
+	struct cairn_ready ready;	/* of sq */
 	struct cairn_rq rq;
 	uint32_t max_send_sge;
 	uint32_t max_inline;		/* bytes */

@@ -12,10 +12,10 @@
  *     Pairs with the device's store-release of dev.index after it has copied
  *     them for the last time.
  *
- * (c) cairn_ring_must_wake(): host.index is stored, full barrier, then
- *     dev.wakeup is loaded. Pairs with the device, which stores dev.wakeup,
- *     full barrier, then re-reads host.index before it sleeps. One of the two
- *     sees the other.
+ * (c) cairn_ring_must_wake(), receive queues: host.index is stored, full
+ *     barrier, then dev.wakeup is loaded. Pairs with the device, which stores
+ *     dev.wakeup, full barrier, then re-reads host.index before it sleeps. One
+ *     of the two sees the other. Send queues have ready.h.
  *
  * (d) cairn_ring_ready(): dev.index with acquire, then a completion is read.
  *     Pairs with the device's store-release of dev.index after it has written

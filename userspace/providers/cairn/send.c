@@ -13,7 +13,8 @@ bool cairn_qp_can_send(const struct cairn_qp *qp)
 
 int cairn_qp_wake(struct cairn_qp *qp, uint32_t index)
 {
-	if (!cairn_ring_must_wake(&qp->sq.ring))
+	cairn_ready_mark(&qp->ready);
+	if (!cairn_ready_must_wake(&qp->ready))
 		return 0;
 	return cairn_doorbell(qp->vqp.qp.context, qp->sq.ring.qid, index);
 }

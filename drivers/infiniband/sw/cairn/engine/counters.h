@@ -98,6 +98,12 @@
 	X(RATE_TURNS, rate_turns, "waits for a rate that ended")	\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\
+	X(POLLED_POSTS, polled_posts,					\
+	  "queues found in the ready map: posts without a doorbell")	\
+	X(LANE_WAKEUPS, lane_wakeups,					\
+	  "times a lane began to poll a process's ready map")		\
+	X(LANE_SLEEPS, lane_sleeps,					\
+	  "times a lane ended that and asked for doorbells")		\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
 	X(TIMER_TURNS, timer_turns, "QP timers that expired")
 

@@ -193,6 +193,11 @@ u32 port_sq_tail(struct cairn_qpc *q);
 /* Copy @units units of the send ring from unit @idx into @buf. */
 void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf);
 
+/* The unit at @idx will be copied soon: have it fetched. The one call that needs
+ * no lock; the QP exists, but the ring may be changing.
+ */
+void port_sq_prefetch(struct cairn_qpc *q, u32 idx);
+
 /* Publish: units before @idx are free again. */
 void port_sq_release(struct cairn_qpc *q, u32 idx);
 

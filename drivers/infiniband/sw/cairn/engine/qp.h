@@ -17,6 +17,7 @@
 #define CAIRN_ENGINE_QP_H
 
 #include <linux/build_bug.h>
+#include <linux/minmax.h>
 #include <linux/stddef.h>
 #include "engine/port.h"
 #include "engine/rate.h"
@@ -280,10 +281,27 @@ static_assert(offsetofend(struct cairn_responder, holding) <= CAIRN_LINE);
 static_assert(offsetofend(struct cairn_responder, rate) <=
 	      CAIRN_HOT_BYTES);
 
-/* Work for one turn, so that a context is not held for long. */
+/* Work for one turn, so that a context is not held for long and queues share
+ * fairly (engine/sched.h). A train leaves whole: the bytes may become negative.
+ */
 struct cairn_budget {
 	u32 packets;
+	s32 bytes;		/* of packets, CAIRN_HEADER_BYTES each included */
 };
+
+#define CAIRN_HEADER_BYTES	64	/* about what a packet costs by itself */
+
+static inline bool cairn_budget_left(const struct cairn_budget *b)
+{
+	return b->packets && b->bytes > 0;
+}
+
+/* @n packets with @payload bytes together have left. */
+static inline void cairn_budget_use(struct cairn_budget *b, u32 n, u32 payload)
+{
+	b->packets -= min(n, b->packets);
+	b->bytes -= n * CAIRN_HEADER_BYTES + payload;
+}
 
 /**
  * cairn_qpc_init() - set up in RESET
@@ -326,6 +344,9 @@ void cairn_qpc_fail(struct cairn_qpc *q);
  * but another turn.
  */
 bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
+
+/* cairn_req_run() comes soon: have the lines that it needs fetched. No lock. */
+void cairn_req_prefetch(const struct cairn_qpc *q);
 
 /* A response packet arrived. Requester lock held; run cairn_req_run() after
  * the last packet of a batch.

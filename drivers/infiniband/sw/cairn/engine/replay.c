@@ -200,7 +200,7 @@ static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
 	}
 	e->restart = false;
 	e->next += n;
-	b->packets -= min(n, b->packets);
+	cairn_budget_use(b, n, min(n * q->attrs.pmtu, e->length));
 	if (e->next >= e->npkts || e->kind == CAIRN_KIND_ATOMIC_REQ) {
 		e->next = 0;
 		e->pending = false;
@@ -227,7 +227,7 @@ bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now)
 		}
 		if (cairn_persist_limit(p, &(u32){ e->psn }))
 			return true;
-		if (!b->packets || !emit_next(q, e, b, now))
+		if (!cairn_budget_left(b) || !emit_next(q, e, b, now))
 			return false;
 	}
 	return true;

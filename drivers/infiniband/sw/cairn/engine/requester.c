@@ -8,6 +8,7 @@
  * copied from the ring again only for its scatter/gather list or inline bytes,
  * and refused when it no longer agrees with the record.
  */
+#include <linux/prefetch.h>
 #include "engine/internal.h"
 
 struct cairn_swr *cairn_req_swr(struct cairn_requester *r, u32 n)
@@ -41,6 +42,13 @@ void cairn_req_rearm(struct cairn_qpc *q, u64 now)
 	if (q->attrs.timeout && cairn_req_in_flight(r))
 		r->ack_deadline = now + (4096ULL << q->attrs.timeout <<
 					 min(tries, 2u));
+}
+
+void cairn_req_prefetch(const struct cairn_qpc *q)
+{
+	prefetch(q);
+	prefetchw(&q->req);
+	prefetchw((const u8 *)&q->req + CAIRN_LINE);
 }
 
 /* Of two deadlines, 0 meaning none. */
@@ -593,7 +601,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	if (!psns)
 		return true;
 	cairn_pace_sent(q, &r->rate, &limit, n, bytes, now);
-	b->packets -= n;
+	cairn_budget_use(b, n, bytes);
 	advance(q, s, psns, now);
 	return true;
 
@@ -631,7 +639,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	cairn_pace_wake(q, &r->rate, now);
 	cairn_persist_expire(q, now);
 	cairn_req_reap(q);
-	while (may_send(q) && b->packets) {
+	while (may_send(q) && cairn_budget_left(b)) {
 		if (r->send_rec == r->new_rec &&
 		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
 			break;
@@ -647,5 +655,5 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		return false;
 	}
 	check_drained(q);
-	return may_send(q) && !b->packets;
+	return may_send(q) && !cairn_budget_left(b);
 }

@@ -744,7 +744,7 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 			cairn_persist_fence(q);
 		/* No ACK or NAK overtakes a response, also one that waits. */
 		if (p->rd_pending && !cairn_replay_run(q, b, now))
-			return !b->packets || !p->rate.marked;
+			return !cairn_budget_left(b) || !p->rate.marked;
 		if (p->persist_ack_due)
 			send_persist_ack(q);
 		if (p->nak_due)

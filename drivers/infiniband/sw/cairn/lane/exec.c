@@ -36,6 +36,7 @@
  * enough for small messages, little for those who wait behind.
  */
 #define CAIRN_INLINE_BUDGET	32
+#define CAIRN_INLINE_BYTES	65536
 /* Runs in one go, so that nobody is kept busy by others' events for ever. */
 #define CAIRN_MAX_ROUNDS	8
 
@@ -189,6 +190,7 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 	} else {
 		more = cairn_req_run(x->qpc, now, tx);
 		cairn_lane_arm(x, side, cairn_req_deadline(x->qpc));
+		WRITE_ONCE(x->next_wqe, x->qpc->req.sq_next);
 	}
 	return more || !skb_queue_empty_lockless(&s->rxq);
 }
@@ -213,25 +215,24 @@ static bool ran(struct cairn_exec *x, enum cairn_side_id side, u32 sent,
  * released here. BH off. @skb: NULL, or the side is not bound elsewhere.
  */
 static void serve(struct cairn_exec *x, enum cairn_side_id side,
-		  struct sk_buff *skb, u32 packets)
+		  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
 	__releases(&x->side[side].lock)
 {
-	struct cairn_budget tx = { .packets = packets };
 	struct cairn_exec_side *s = &x->side[side];
 	struct cairn_epoch *epoch = &x->nic->epoch;
-	u32 rounds = 0, rx = packets, tag;
+	u32 rounds = 0, tag;
 	bool more = false;
 
 	rcu_read_lock();
 	tag = cairn_epoch_enter(epoch, x->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(s)) {
-			u32 before = tx.packets;
+			u32 before = tx->packets;
 
 			xchg(&s->events, 0);	/* C */
-			more = run(x, side, skb, &rx, &tx);
+			more = run(x, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
-			more = ran(x, side, before - tx.packets, more);
+			more = ran(x, side, before - tx->packets, more);
 			skb = NULL;
 		}
 		unlock(s);			/* and B */
@@ -245,14 +246,36 @@ static void serve(struct cairn_exec *x, enum cairn_side_id side,
 	rcu_read_unlock();
 }
 
-void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side,
-		      u32 packets)
+/* What is run on the spot. */
+static void serve_inline(struct cairn_exec *x, enum cairn_side_id side,
+			 struct sk_buff *skb)
+	__releases(&x->side[side].lock)
+{
+	struct cairn_budget tx = {
+		.packets = CAIRN_INLINE_BUDGET,
+		.bytes = CAIRN_INLINE_BYTES,
+	};
+
+	serve(x, side, skb, CAIRN_INLINE_BUDGET, &tx);
+}
+
+void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side, u32 rx,
+		      struct cairn_budget *tx)
 {
 	struct cairn_exec_side *s = &x->side[side];
 
 	record(s);
 	if (spin_trylock(&s->lock))
-		serve(x, side, NULL, packets);
+		serve(x, side, NULL, rx, tx);
+}
+
+static void record_and_serve(struct cairn_exec *x, enum cairn_side_id side)
+{
+	struct cairn_exec_side *s = &x->side[side];
+
+	record(s);
+	if (spin_trylock(&s->lock))
+		serve_inline(x, side, NULL);
 }
 
 void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side)
@@ -260,7 +283,7 @@ void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side)
 	struct cairn_exec_side *s = &x->side[side];
 
 	if (READ_ONCE(s->events) && spin_trylock(&s->lock))
-		serve(x, side, NULL, CAIRN_INLINE_BUDGET);
+		serve_inline(x, side, NULL);
 }
 
 void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side)
@@ -275,7 +298,7 @@ void cairn_exec_kick(struct cairn_exec *x, enum cairn_side_id side)
 		return;
 	}
 	local_bh_disable();
-	cairn_exec_serve(x, side, CAIRN_INLINE_BUDGET);
+	record_and_serve(x, side);
 	local_bh_enable();
 }
 
@@ -294,14 +317,14 @@ void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
 	/* The short way: nothing is ahead of it and nobody runs. */
 	if (skb_queue_empty_lockless(&s->rxq) && spin_trylock(&s->lock)) {
 		if (!cairn_drain_elsewhere(s)) {
-			serve(x, side, skb, CAIRN_INLINE_BUDGET);
+			serve_inline(x, side, skb);
 			return;
 		}
 		unlock(s);	/* the events are looked at below */
 	}
 	cairn_exec_disown(skb);
 	if (rxq_add(s, skb)) {
-		cairn_exec_serve(x, side, CAIRN_INLINE_BUDGET);
+		record_and_serve(x, side);
 		return;
 	}
 	cairn_nic_count(x->nic, CAIRN_CTR_RX_OVERFLOW,
@@ -344,7 +367,6 @@ void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 
 	x->qpc = qpc;
 	x->nic = nic;
-	x->lane = cairn_lane_pick();
 	/* Two calls, so that lockdep knows two kinds of locks. */
 	spin_lock_init(&x->side[CAIRN_REQ].lock);
 	spin_lock_init(&x->side[CAIRN_RESP].lock);
@@ -356,7 +378,6 @@ void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		timerqueue_init(&x->side[i].timer);
 	}
 	cairn_hold_init(&x->hold);
-	INIT_LIST_HEAD(&x->ready);
 	atomic_set(&x->draining, 0);
 }
 
@@ -371,4 +392,5 @@ void cairn_exec_stop(struct cairn_exec *x)
 		x->side[side].rxq_bytes = 0;
 	}
 	cairn_hold_purge(&x->hold);
+	cairn_watch_put(x->watch, x->id);
 }

@@ -11,7 +11,7 @@
  * packets of a side leave in the order in which the engine made them.
  *
  * Long work (budget used up) goes to the lane: a thread that serves its QPs
- * round-robin.
+ * round-robin, with equal shares in bytes (engine/sched.h).
  */
 #ifndef CAIRN_LANE_EXEC_H
 #define CAIRN_LANE_EXEC_H
@@ -61,9 +61,15 @@ struct cairn_exec {
 	const struct cairn_path *path;
 	struct cairn_exec_side side[CAIRN_SIDES];
 	struct cairn_hold hold;		/* under side[CAIRN_RESP].lock */
+	struct cairn_watch *watch;	/* lane/watch.h */
+	u32 id;				/* there */
+	u64 *ready;			/* word of the ready map; NULL: kernel QP */
+	u32 slot;			/* in the lane's scheduler */
+	u32 next_wqe;			/* ring unit, a hint for fetching ahead */
+	unsigned long wanted;		/* atomic: sides that want a turn */
+	s32 debt[CAIRN_SIDES];		/* of bytes; the lane's thread */
 	/* Under lane->lock: */
-	struct list_head ready;
-	u8 ready_sides;			/* bit per side that wants a turn */
+	bool queued;			/* in the lane's FIFO */
 	u8 running;			/* lane and timer, outside lane->lock */
 	bool stopped;
 	atomic_t draining;		/* sides bound to a CPU */
@@ -102,20 +108,22 @@ int cairn_lanes_start(void);
 void cairn_lanes_stop(void);
 
 /**
- * cairn_exec_init() - prepare @x for @qpc and assign it to a lane
+ * cairn_exec_init() - prepare @x for @qpc
  * @x: zeroed memory
  * @qpc: what to run
  * @nic: the device, for its counters
  *
- * Context: any.
+ * Next it joins a watch, and so a lane (lane/watch.h). Context: any.
  */
 void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic);
 
 /**
  * cairn_exec_stop() - after this returns nobody runs the QP any more
- * @x: no longer in the table of QPs, and a grace period has passed; nobody can
- *	post to it
+ * @x: joined; no longer in the table of QPs, and a grace period has passed;
+ *	nobody can post to it
+ *
+ * Gives back its id in the watch.
  *
  * Context: process, sleeps.
  */

@@ -11,13 +11,17 @@
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "lane/drain.h"
 #include "lane/lane.h"
 
-#define CAIRN_MAX_LANES		16
+/* Slots of all lanes together; QPs are spread evenly. */
+#define CAIRN_LANES_SLOTS	BIT(21)
 /* One turn of a QP, in packets of each direction. */
 #define CAIRN_LANE_BUDGET	64
 /* Expired requesters run by the timer itself; the thread runs the others. */
@@ -25,39 +29,43 @@
 #define CAIRN_TIMER_BUDGET	16
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
-static unsigned int num_lanes;
+static unsigned int num_lanes;		/* constant once they run */
+static u32 lane_words;			/* of 64 slots, of each */
+static unsigned int started;
 static atomic_t next_lane;
 
-struct cairn_lane *cairn_lane_pick(void)
+unsigned int cairn_lanes(void)
 {
-	return lanes[(u32)atomic_inc_return(&next_lane) % num_lanes];
+	return num_lanes;
 }
 
-/* lane->lock held. Returns true when the thread may be asleep. */
-static bool make_ready(struct cairn_lane *lane, struct cairn_exec *x, u8 sides)
+struct cairn_lane *cairn_lane(unsigned int number)
 {
-	bool first = list_empty(&lane->ready);
+	return lanes[number];
+}
 
-	if (x->stopped)
-		return false;
-	x->ready_sides |= sides;
-	if (!list_empty(&x->ready))
-		return false;
-	list_add_tail(&x->ready, &lane->ready);
-	return first;
+unsigned int cairn_lane_pick(void)
+{
+	return (u32)atomic_inc_return(&next_lane) % num_lanes;
+}
+
+u32 cairn_lane_words(void)
+{
+	return lane_words;
+}
+
+/* The thread is not woken. Any context. */
+static void mark(struct cairn_exec *x, enum cairn_side_id side)
+{
+	set_bit(side, &x->wanted);
+	/* A full barrier: a turn takes the mark first, then what is wanted. */
+	cairn_sched_set(&x->lane->sched, x->slot);
 }
 
 void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side)
 {
-	struct cairn_lane *lane = x->lane;
-	unsigned long flags;
-	bool first;
-
-	spin_lock_irqsave(&lane->lock, flags);
-	first = make_ready(lane, x, BIT(side));
-	spin_unlock_irqrestore(&lane->lock, flags);
-	if (first)
-		wake_up(&lane->wake);
+	mark(x, side);
+	cairn_lane_wake(x->lane);
 }
 
 /* lane->lock held. */
@@ -128,6 +136,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
 	struct timerqueue_node *node;
 	u32 left = CAIRN_TIMER_BATCH;
+	struct cairn_budget tx;
 	u64 now = ktime_get_ns();
 	struct cairn_exec_side *s;
 	unsigned long flags;
@@ -140,13 +149,18 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 
 		cairn_nic_count(x->nic, CAIRN_CTR_TIMER_TURNS, 1);
 		if (!left || for_scheduler(x, side)) {
-			wake |= make_ready(lane, x, BIT(side));
+			mark(x, side);
+			wake = true;
 			continue;
 		}
 		left--;
+		tx = (struct cairn_budget){
+			.packets = CAIRN_TIMER_BUDGET,
+			.bytes = CAIRN_QUANTUM,
+		};
 		x->running++;
 		spin_unlock_irqrestore(&lane->lock, flags);
-		cairn_exec_serve(x, CAIRN_REQ, CAIRN_TIMER_BUDGET);
+		cairn_exec_serve(x, side, CAIRN_TIMER_BUDGET, &tx);
 		spin_lock_irqsave(&lane->lock, flags);
 		put_running(lane, x);
 	}
@@ -155,44 +169,151 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 		hrtimer_start(timer, node->expires, HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
 	if (wake)
-		wake_up(&lane->wake);
+		cairn_lane_wake(lane);
 	return HRTIMER_NORESTART;
 }
 
-/* One turn of the QP that has waited longest. */
-static void turn(struct cairn_lane *lane)
+/* Select QPs ahead, in the scheduler's order. They stay marked until their turn.
+ * lane->lock held.
+ */
+static void select(struct cairn_lane *lane)
+{
+	struct cairn_exec *x;
+	u32 slot;
+
+	while (!cairn_fifo_full(&lane->fifo)) {
+		slot = cairn_sched_next(&lane->sched);
+		if (slot == CAIRN_SCHED_NONE)
+			return;
+		x = cairn_lane_qp(lane, slot);
+		if (!x) {
+			cairn_sched_clear(&lane->sched, slot);
+			continue;
+		}
+		/* Once round: the marked ones are all selected. */
+		if (x->queued)
+			return;
+		x->queued = true;
+		cairn_req_prefetch(x->qpc);
+		cairn_fifo_push(&lane->fifo, slot, READ_ONCE(x->next_wqe));
+	}
+}
+
+/* Those behind the one that is served now: their contexts have come, so the
+ * WQEs can be found. lane->lock held.
+ */
+static void prefetch_wqe(struct cairn_lane *lane)
+{
+	const struct cairn_fifo_entry *e;
+
+	if (!cairn_fifo_len(&lane->fifo))
+		return;
+	e = cairn_fifo_peek(&lane->fifo, 0);
+	port_sq_prefetch(cairn_lane_qp(lane, e->queue)->qpc, e->wqe);
+}
+
+/* The QP whose turn it is, counted in its running, and the sides that want it;
+ * NULL: none. lane->lock held.
+ */
+static struct cairn_exec *take_turn(struct cairn_lane *lane,
+				    unsigned long *sides)
+{
+	struct cairn_fifo_entry e;
+	struct cairn_place *p;
+	struct cairn_exec *x;
+
+	select(lane);
+	if (!cairn_fifo_pop(&lane->fifo, &e))
+		return NULL;
+	prefetch_wqe(lane);
+	x = cairn_lane_qp(lane, e.queue);
+	x->queued = false;
+	x->running++;
+	cairn_sched_clear(&lane->sched, e.queue);
+	*sides = xchg(&x->wanted, 0);
+	p = lane->places[e.queue / 64];
+	if (p->posted & BIT_ULL(e.queue % 64)) {
+		p->posted &= ~BIT_ULL(e.queue % 64);
+		*sides |= BIT(CAIRN_REQ);
+		cairn_nic_count(x->nic, CAIRN_CTR_POLLED_POSTS, 1);
+	}
+	return x;
+}
+
+/* One side's turn, in bytes that it has a right to. */
+static void serve_share(struct cairn_exec *x, enum cairn_side_id side)
+{
+	struct cairn_budget tx = {
+		.packets = CAIRN_LANE_BUDGET,
+		.bytes = cairn_share_begin(&x->debt[side]),
+	};
+
+	if (tx.bytes <= 0) {
+		mark(x, side);
+		return;
+	}
+	local_bh_disable();
+	cairn_exec_serve(x, side, CAIRN_LANE_BUDGET, &tx);
+	local_bh_enable();
+	cairn_share_end(&x->debt[side], tx.bytes);
+}
+
+/* Returns false when there was nothing to do. */
+static bool turn(struct cairn_lane *lane)
 {
 	struct cairn_exec *x;
 	unsigned long sides;
 	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
-	x = list_first_entry_or_null(&lane->ready, struct cairn_exec, ready);
-	if (!x) {
-		spin_unlock_irq(&lane->lock);
-		return;
-	}
-	list_del_init(&x->ready);
-	sides = x->ready_sides;
-	x->ready_sides = 0;
-	x->running++;
+	cairn_watches_poll(lane);
+	x = take_turn(lane, &sides);
 	spin_unlock_irq(&lane->lock);
+	if (!x)
+		return false;
 
 	cairn_nic_count(x->nic, CAIRN_CTR_LANE_TURNS, 1);
-	for_each_set_bit(side, &sides, CAIRN_SIDES) {
-		local_bh_disable();
-		cairn_exec_serve(x, side, CAIRN_LANE_BUDGET);
-		local_bh_enable();
-	}
+	for_each_set_bit(side, &sides, CAIRN_SIDES)
+		serve_share(x, side);
 
 	spin_lock_irq(&lane->lock);
 	put_running(lane, x);
 	spin_unlock_irq(&lane->lock);
+	return true;
 }
 
 static bool has_work(struct cairn_lane *lane)
 {
-	return !list_empty(&lane->ready) || kthread_should_stop();
+	return cairn_sched_any(&lane->sched) ||
+	       !list_empty_careful(&lane->active) || kthread_should_stop();
+}
+
+static void rest(struct cairn_lane *lane, bool yield)
+{
+	spin_lock_irq(&lane->lock);
+	cairn_watches_rest(lane, yield);
+	spin_unlock_irq(&lane->lock);
+}
+
+/*
+ * Work while there is some, and poll for a while longer. Preemption is off, so
+ * that flags are low only while the thread has its CPU or has left work behind:
+ * who would wait for it otherwise rings. Each turn is short.
+ */
+static void run(struct cairn_lane *lane)
+{
+	do {
+		bool worked = turn(lane);
+
+		if (need_resched()) {
+			rest(lane, true);
+			return;
+		}
+		if (worked)
+			continue;
+		rest(lane, !single_task_running());
+		cpu_relax();
+	} while (has_work(lane));
 }
 
 static int lane_thread(void *data)
@@ -201,7 +322,9 @@ static int lane_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		wait_event_idle(lane->wake, has_work(lane));
-		turn(lane);
+		preempt_disable();
+		run(lane);
+		preempt_enable();
 		cond_resched();
 	}
 	return 0;
@@ -210,11 +333,16 @@ static int lane_thread(void *data)
 void cairn_lane_leave(struct cairn_exec *x)
 {
 	struct cairn_lane *lane = x->lane;
+	struct cairn_place *p;
 	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
 	x->stopped = true;
-	list_del_init(&x->ready);
+	p = lane->places[x->slot / 64];
+	p->x[x->slot % 64] = NULL;
+	p->used &= ~BIT_ULL(x->slot % 64);
+	p->posted &= ~BIT_ULL(x->slot % 64);
+	cairn_fifo_purge(&lane->fifo, x->slot);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (x->side[side].armed)
 			disarm(lane, &x->side[side]);
@@ -222,61 +350,105 @@ void cairn_lane_leave(struct cairn_exec *x)
 	spin_unlock_irq(&lane->lock);
 }
 
-static struct cairn_lane *lane_create(unsigned int n, int node)
+static int lane_alloc(struct cairn_lane *lane)
 {
-	struct cairn_lane *lane = kzalloc_node(sizeof(*lane), GFP_KERNEL, node);
-	struct task_struct *task;
+	u32 words = lane_words;
 
-	if (!lane)
-		return ERR_PTR(-ENOMEM);
+	lane->sched_mem = kvzalloc(cairn_sched_bytes(words * 64), GFP_KERNEL);
+	lane->places = kvcalloc(words, sizeof(*lane->places), GFP_KERNEL);
+	lane->kernel = cairn_watch_create(lane, NULL, NULL);
+	if (!lane->sched_mem || !lane->places || !lane->kernel)
+		return -ENOMEM;
+	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
+	return 0;
+}
+
+static void lane_free(struct cairn_lane *lane)
+{
+	if (lane->kernel)
+		cairn_watch_destroy(lane->kernel);
+	ida_destroy(&lane->place_ids);
+	kvfree(lane->places);
+	kvfree(lane->sched_mem);
+	kfree(lane);
+}
+
+static void lane_init(struct cairn_lane *lane)
+{
 	spin_lock_init(&lane->lock);
-	INIT_LIST_HEAD(&lane->ready);
+	ida_init(&lane->place_ids);
+	INIT_LIST_HEAD(&lane->active);
 	timerqueue_init_head(&lane->timers);
 	hrtimer_init(&lane->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	lane->timer.function = timer_expired;
 	init_waitqueue_head(&lane->wake);
 	init_waitqueue_head(&lane->idle);
+}
 
+static struct cairn_lane *lane_create(unsigned int n, int node)
+{
+	struct cairn_lane *lane = kzalloc_node(sizeof(*lane), GFP_KERNEL, node);
+	struct task_struct *task;
+	int err;
+
+	if (!lane)
+		return ERR_PTR(-ENOMEM);
+	lane_init(lane);
+	err = lane_alloc(lane);
+	if (err)
+		goto err_free;
 	task = kthread_create_on_node(lane_thread, lane, node, "cairn/%u", n);
-	if (IS_ERR(task)) {
-		kfree(lane);
-		return ERR_CAST(task);
-	}
+	err = PTR_ERR_OR_ZERO(task);
+	if (err)
+		goto err_free;
 	lane->task = task;
 	wake_up_process(task);
 	return lane;
+
+err_free:
+	lane_free(lane);
+	return ERR_PTR(err);
 }
 
 static void lane_destroy(struct cairn_lane *lane)
 {
 	kthread_stop(lane->task);
 	hrtimer_cancel(&lane->timer);
-	kfree(lane);
+	lane_free(lane);
 }
 
 void cairn_lanes_stop(void)
 {
-	while (num_lanes)
-		lane_destroy(lanes[--num_lanes]);
+	while (started)
+		lane_destroy(lanes[--started]);
 	cairn_drain_stop();
 }
 
+/* One for every two CPUs: a lane that polls wants one for itself, and who posts
+ * another.
+ */
 int cairn_lanes_start(void)
 {
-	unsigned int cpu;
+	unsigned int cpu, skip = 0;
 
 	cairn_drain_start();
+	num_lanes = min(DIV_ROUND_UP(num_online_cpus(), 2), CAIRN_MAX_LANES);
+	lane_words = CAIRN_LANES_SLOTS / 64 / num_lanes;
 	for_each_online_cpu(cpu) {
 		struct cairn_lane *lane;
 
-		if (num_lanes == CAIRN_MAX_LANES)
+		if (started == num_lanes)
 			break;
-		lane = lane_create(num_lanes, cpu_to_node(cpu));
+		if (skip++ % 2)
+			continue;
+		lane = lane_create(started, cpu_to_node(cpu));
 		if (IS_ERR(lane)) {
 			cairn_lanes_stop();
 			return PTR_ERR(lane);
 		}
-		lanes[num_lanes++] = lane;
+		lanes[started++] = lane;
 	}
+	/* A CPU may have gone meanwhile. */
+	num_lanes = started;
 	return 0;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A lane: one thread that serves its QPs round-robin, and one timer for the
- * deadlines of their sides. Lanes belong to the module, not to a device.
+ * A lane: one thread that serves its QPs, and one timer for the deadlines of
+ * their sides. Lanes belong to the module, not to a device.
+ *
+ * A QP has a slot in the lane's scheduler; whoever has work for the thread marks
+ * it there (any context, no lock). The thread selects some QPs ahead into its
+ * FIFO, so that their contexts and WQEs are fetched while others are served.
  *
  * The lane's lock is the innermost one: it is taken below side locks, with any
  * context's interrupts off, and nothing but the timer's and the scheduler's
@@ -11,24 +15,60 @@
 #define CAIRN_LANE_LANE_H
 
 #include <linux/hrtimer.h>
+#include <linux/idr.h>
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
+#include "engine/fifo.h"
+#include "engine/sched.h"
 #include "lane/exec.h"
+#include "lane/watch.h"
+
+/* 64 slots of the scheduler; they belong to one watch. Under lane->lock. */
+struct cairn_place {
+	u64 used;			/* bit per x that is not NULL */
+	u64 posted;			/* found in the ready map, turn to come */
+	struct cairn_exec *x[64];
+};
 
 struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
-	struct list_head ready;		/* struct cairn_exec, first in first out */
+	struct cairn_sched sched;	/* the lock's holder is its owner */
+	struct cairn_fifo fifo;
+	struct cairn_place **places;	/* by scheduler word; NULL: not in use */
+	struct ida place_ids;
+	struct list_head active;	/* watches that are polled, or are to be */
 	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
 	struct hrtimer timer;		/* for the first of timers */
-	wait_queue_head_t wake;		/* the thread: ready is not empty */
+	wait_queue_head_t wake;		/* the thread: has_work() */
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
+	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
+	void *sched_mem;
+	unsigned int number;
 };
 
-/* A lane for a new QP: each in turn. Any context. */
-struct cairn_lane *cairn_lane_pick(void);
+/* Words of 64 slots that each lane's scheduler has. */
+u32 cairn_lane_words(void);
 
-/* Queue @x for a turn of @side, unless it was stopped. Any context. */
+/* The QP of a slot, or NULL. lane->lock held. */
+static inline struct cairn_exec *cairn_lane_qp(const struct cairn_lane *lane,
+					       u32 slot)
+{
+	const struct cairn_place *p = lane->places[slot / 64];
+
+	return p ? p->x[slot % 64] : NULL;
+}
+
+/* Have the thread run, if it sleeps. After a full barrier behind what it is to
+ * see. Any context, lane->lock not held.
+ */
+static inline void cairn_lane_wake(struct cairn_lane *lane)
+{
+	if (wq_has_sleeper(&lane->wake))
+		wake_up(&lane->wake);
+}
+
+/* Have the thread give @side of @x a turn. Any context. */
 void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
 
 /**
@@ -48,11 +88,11 @@ void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
 /* Take @x off the lane for good and wait until it is not run. Sleeps. */
 void cairn_lane_leave(struct cairn_exec *x);
 
-/* exec.c: run a side that is due, up to @packets received and as many sent.
- * BH off.
+/* exec.c: run a side that is due, up to @rx packets received; @tx is what may
+ * be sent, and decreased. BH off.
  */
-void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side,
-		      u32 packets);
+void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side, u32 rx,
+		      struct cairn_budget *tx);
 
 /* exec.c: read and check the packet of @len bytes, BTH to ICRC, at @offset of an
  * skb of @side. False: counted, to be dropped.

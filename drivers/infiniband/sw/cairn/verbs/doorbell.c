@@ -5,6 +5,7 @@
  * sleep, they have no doorbell.
  */
 #include <rdma/uverbs_ioctl.h>
+#include "lane/watch.h"
 #include "verbs/doorbell.h"
 #include "verbs/ops.h"
 #include "verbs/persist.h"
@@ -100,6 +101,8 @@ static int ring(struct cairn_ucontext *uctx, const struct cairn_doorbell *db)
 	if (!index_sane(side_queue(qp, side), db->index))
 		return -EINVAL;
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_DOORBELLS, 1);
+	if (side == CAIRN_REQ)
+		cairn_watch_ring(&qp->exec);
 	cairn_exec_kick(&qp->exec, side);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/qinfo.h"
+#include "verbs/ready.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"
 
@@ -31,10 +32,20 @@ int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	uc->qinfo = cairn_qinfo_create(ibuc);
 	if (!uc->qinfo)
 		return -ENOMEM;
+	uc->ready = cairn_ready_create(ibuc, &to_cairn_dev(ibuc->device)->nic);
+	err = uc->ready ? 0 : -ENOMEM;
+	if (err)
+		goto err_qinfo;
 	xa_init(&uc->doorbells);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		cairn_qinfo_destroy(uc->qinfo);
+		goto err_ready;
+	return 0;
+
+err_ready:
+	cairn_ready_destroy(uc->ready);
+err_qinfo:
+	cairn_qinfo_destroy(uc->qinfo);
 	return err;
 }
 
@@ -44,6 +55,7 @@ void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 
 	xa_destroy(&uc->doorbells);
+	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);
 }
 

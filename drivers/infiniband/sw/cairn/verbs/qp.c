@@ -10,10 +10,12 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include "lane/watch.h"
 #include "verbs/doorbell.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
+#include "verbs/ready.h"
 #include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
@@ -121,8 +123,6 @@ static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		return -ENOMEM;
 	}
 	r->swr_mask = wrs - 1;
-	/* Nobody polls the write pointer of an idle queue: posts ring. */
-	WRITE_ONCE(qp->sq.dev->wakeup, 1);
 	cap->max_send_wr = wrs;
 	cap->max_send_sge = min_t(u32, room / sizeof(struct cairn_sge),
 				  CAIRN_MAX_SGE);
@@ -213,6 +213,14 @@ static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 	qp->exec.path = q->transport == CAIRN_TRANSPORT_UD ? NULL : qp->path;
 }
 
+/* A place on a lane. */
+static int join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
+{
+	if (!qp->uctx)
+		return cairn_watch_join_kernel(&qp->exec);
+	return cairn_ready_join(qp->uctx->ready, &qp->exec, &resp->sq);
+}
+
 static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)
 {
 	qp->uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext,
@@ -260,16 +268,21 @@ int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	ibqp->qp_num = qpn;
 	qp->cap = init->cap;
 	qp->init = *init;
+	err = join_lane(qp, &resp);
+	if (err)
+		goto err_qpn;
 	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
-		goto err_qpn;
+		goto err_lane;
 	err = cairn_doorbells_add(qp);
 	if (err)
-		goto err_qpn;
+		goto err_lane;
 	/* Cannot fail, the slot is reserved. */
 	xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
 	return 0;
 
+err_lane:
+	cairn_exec_stop(&qp->exec);
 err_qpn:
 	xa_erase(&dev->nic.qps, qpn);
 err_queues:

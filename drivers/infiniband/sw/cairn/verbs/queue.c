@@ -121,7 +121,6 @@ void cairn_queue_describe(const struct cairn_queue *q,
 	desc->qid = q->qid;
 	desc->depth = q->depth;
 	desc->stride = q->stride;
-	desc->reserved = 0;
 }
 
 int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride)

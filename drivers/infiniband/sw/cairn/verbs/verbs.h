@@ -69,6 +69,7 @@ struct cairn_queue {
 struct cairn_ucontext {
 	struct ib_ucontext ibuc;
 	struct cairn_qinfo_table *qinfo;	/* verbs/qinfo.c */
+	struct cairn_ready *ready;	/* verbs/ready.c */
 	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
 };
 

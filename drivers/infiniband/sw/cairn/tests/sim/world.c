@@ -290,6 +290,8 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 	struct cairn_budget b = { .packets = turn_budget(s) };
 	bool more;
 
+	/* enough for the packets, or not */
+	b.bytes = b.packets * 2048;
 	s->turn_acks = 0;
 	sim_enter(qp, side);
 	if (side == CAIRN_REQ)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The WQE FIFO of a lane: what the scheduler has selected and the lane has not
+ * executed yet. While one queue is served, context and WQE of those behind it
+ * are on their way into the CPU's cache.
+ *
+ * An entry names a queue and the WQE that it goes on with. It is a hint for
+ * fetching ahead and an order of execution, no copy: dropping it loses nothing,
+ * the queue is marked in the scheduler until its turn begins.
+ *
+ * Not atomic: the owner's lock.
+ */
+#ifndef CAIRN_ENGINE_FIFO_H
+#define CAIRN_ENGINE_FIFO_H
+
+#include <linux/types.h>
+
+#define CAIRN_FIFO_SIZE		8	/* entries, a power of two */
+
+struct cairn_fifo_entry {
+	u32 queue;		/* scheduler slot */
+	u32 wqe;		/* ring unit, free-running */
+};
+
+struct cairn_fifo {
+	u32 head;		/* oldest; both free-running */
+	u32 tail;
+	struct cairn_fifo_entry entry[CAIRN_FIFO_SIZE];
+};
+
+static inline u32 cairn_fifo_len(const struct cairn_fifo *f)
+{
+	return f->tail - f->head;
+}
+
+static inline bool cairn_fifo_full(const struct cairn_fifo *f)
+{
+	return cairn_fifo_len(f) == CAIRN_FIFO_SIZE;
+}
+
+/* Append. False when full. */
+bool cairn_fifo_push(struct cairn_fifo *f, u32 queue, u32 wqe);
+
+/* Take the oldest. False when empty. */
+bool cairn_fifo_pop(struct cairn_fifo *f, struct cairn_fifo_entry *e);
+
+/* Entry @n from the oldest, 0..len - 1. */
+static inline const struct cairn_fifo_entry *
+cairn_fifo_peek(const struct cairn_fifo *f, u32 n)
+{
+	return &f->entry[(f->head + n) % CAIRN_FIFO_SIZE];
+}
+
+/**
+ * cairn_fifo_purge() - drop all entries of one queue
+ * @f: the FIFO
+ * @queue: whose entries
+ *
+ * The others stay in their order. Returns how many were dropped.
+ */
+u32 cairn_fifo_purge(struct cairn_fifo *f, u32 queue);
+
+#endif

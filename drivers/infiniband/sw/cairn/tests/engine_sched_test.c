@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The scheduler's bitmap and its shares against the simplest models. */
+#include <linux/bitops.h>
+#include "engine/sched.h"
+#include "ktap.h"
+
+#define SLOTS_MAX	300000u
+
+struct world {
+	struct cairn_sched s;
+	void *mem;
+	u8 *marked;
+	u32 slots;
+	u32 cursor;
+};
+
+static struct world world(u32 slots)
+{
+	struct world w = { .slots = slots };
+
+	w.mem = calloc(1, cairn_sched_bytes(slots));
+	w.marked = calloc(1, slots);
+	cairn_sched_init(&w.s, slots, w.mem);
+	return w;
+}
+
+static void end(struct world *w)
+{
+	free(w->mem);
+	free(w->marked);
+}
+
+static void mark(struct world *w, u32 slot)
+{
+	w->marked[slot] = 1;
+	cairn_sched_set(&w->s, slot);
+}
+
+static void clear(struct world *w, u32 slot)
+{
+	w->marked[slot] = 0;
+	cairn_sched_clear(&w->s, slot);
+}
+
+/* What must come next. */
+static u32 expected(const struct world *w)
+{
+	u32 i;
+
+	for (i = 0; i < w->slots; i++) {
+		u32 slot = (w->cursor + i) % w->slots;
+
+		if (w->marked[slot])
+			return slot;
+	}
+	return CAIRN_SCHED_NONE;
+}
+
+static bool next_agrees(struct world *w)
+{
+	u32 want = expected(w), got = cairn_sched_next(&w->s);
+
+	if (!ktap_eq(got, want))
+		return false;
+	if (got != CAIRN_SCHED_NONE)
+		w->cursor = got + 1;
+	return true;
+}
+
+static bool random_step(struct world *w)
+{
+	u32 slot = ktap_rand_below(w->slots);
+
+	switch (ktap_rand_below(4)) {
+	case 0:
+		mark(w, slot);
+		return true;
+	case 1:
+		clear(w, slot);
+		return true;
+	default:
+		return next_agrees(w);
+	}
+}
+
+/* Small, and around the sizes where a level begins. */
+static void random_steps(void)
+{
+	static const u32 sizes[] = {
+		1, 2, 63, 64, 65, 4095, 4096, 4097, 20000,
+	};
+	u32 i, n;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct world w = world(sizes[i]);
+		bool ok = true;
+
+		for (n = 0; ok && n < 20000; n++)
+			ok = random_step(&w);
+		if (!ok)
+			ktap_diag("%u slots, step %u", sizes[i], n);
+		end(&w);
+	}
+}
+
+/* A mark of many at once is that of each. */
+static void words(void)
+{
+	struct world w = world(640);
+	u32 n, i;
+
+	for (n = 0; n < 2000; n++) {
+		u32 word = ktap_rand_below(10);
+		u64 mask = ktap_rand() & ktap_rand() & ktap_rand();
+
+		if (mask)
+			cairn_sched_mark(&w.s, word, mask);
+		for (i = 0; i < 64; i++)
+			w.marked[word * 64 + i] |= mask >> i & 1;
+		for (i = 0; i < 5; i++) {
+			u32 slot = expected(&w);
+
+			if (!next_agrees(&w))
+				goto out;
+			if (slot != CAIRN_SCHED_NONE)
+				clear(&w, slot);
+		}
+	}
+out:
+	end(&w);
+}
+
+/* Every slot by itself, in the largest bitmap, from every kind of cursor. */
+static void lonely(void)
+{
+	struct world w = world(SLOTS_MAX);
+	u32 n;
+
+	ktap_ok(!cairn_sched_any(&w.s));
+	for (n = 0; n < 3000; n++) {
+		u32 slot = n < 2 ? n * (SLOTS_MAX - 1) :
+				   ktap_rand_below(SLOTS_MAX);
+
+		cairn_sched_set(&w.s, slot);
+		ktap_ok(cairn_sched_any(&w.s));
+		if (!ktap_eq(cairn_sched_next(&w.s), slot) ||
+		    !ktap_eq(cairn_sched_next(&w.s), slot))
+			break;
+		cairn_sched_clear(&w.s, slot);
+		if (!ktap_eq(cairn_sched_next(&w.s), CAIRN_SCHED_NONE))
+			break;
+		ktap_ok(!cairn_sched_any(&w.s));
+	}
+	end(&w);
+}
+
+/* A marker that was overtaken leaves summary bits above nothing, or sets them
+ * after another has found the word not empty.
+ */
+static void overtaken(void)
+{
+	struct world w = world(5000);
+	u32 n;
+
+	for (n = 0; n < 2000; n++) {
+		u32 stale = ktap_rand_below(5000), slot;
+
+		atomic64_fetch_or(1ULL << stale / 64 % 64,
+				  &w.s.level[1][stale / 4096]);
+		atomic64_fetch_or(1ULL << stale / 4096, &w.s.level[2][0]);
+		if (n % 3 == 0)
+			mark(&w, ktap_rand_below(5000));
+		slot = expected(&w);
+		if (!next_agrees(&w))
+			break;
+		if (slot != CAIRN_SCHED_NONE && n % 2)
+			clear(&w, slot);
+		/* half way: level 0 only, and then a complete neighbour */
+		slot = ktap_rand_below(4999) & ~1u;
+		atomic64_fetch_or(1ULL << slot % 64, &w.s.level[0][slot / 64]);
+		w.marked[slot] = 1;
+		mark(&w, slot + 1);
+	}
+	end(&w);
+}
+
+/* A queue that always has messages of one size. */
+struct queue {
+	u32 size;
+	s32 debt;
+	u64 sent;
+	u32 turns;
+};
+
+static void one_turn(struct queue *q)
+{
+	s32 left = cairn_share_begin(&q->debt);
+
+	if (left <= 0)
+		return;
+	q->turns++;
+	while (left > 0) {
+		left -= q->size;
+		q->sent += q->size;
+	}
+	cairn_share_end(&q->debt, left);
+}
+
+/* No queue gets more than a quantum and a train ahead of another. */
+static void fair_in_bytes(void)
+{
+	struct queue q[101] = { { .size = 64000 } };
+	u32 round, i;
+
+	for (i = 1; i < 101; i++)
+		q[i].size = i < 51 ? 64 : 1 + ktap_rand_below(65536);
+	for (round = 1; round <= 1000; round++) {
+		for (i = 0; i < 101; i++)
+			one_turn(&q[i]);
+		for (i = 0; i < 101; i++) {
+			s64 fair = (s64)round * CAIRN_QUANTUM;
+
+			if (!ktap_ok(q[i].sent >= fair - 65536) ||
+			    !ktap_ok(q[i].sent < fair + 65536))
+				return;
+		}
+	}
+}
+
+/* The longest train is paid in full, and a rest is not saved up. */
+static void debts(void)
+{
+	s32 debt = 0, left;
+
+	left = cairn_share_begin(&debt);
+	ktap_eq(left, CAIRN_QUANTUM);
+	cairn_share_end(&debt, left - 3 * CAIRN_QUANTUM);
+	ktap_eq(debt, -2 * CAIRN_QUANTUM);
+	ktap_ok(cairn_share_begin(&debt) <= 0);
+	ktap_ok(cairn_share_begin(&debt) <= 0);
+	ktap_eq(cairn_share_begin(&debt), CAIRN_QUANTUM);
+	cairn_share_end(&debt, 5000);
+	ktap_eq(cairn_share_begin(&debt), CAIRN_QUANTUM);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(random_steps),
+	KTAP(words),
+	KTAP(lonely),
+	KTAP(overtaken),
+	KTAP(fair_in_bytes),
+	KTAP(debts),
+};
+
+KTAP_MAIN(tests)

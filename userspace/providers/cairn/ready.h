@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The ready map: how the device learns of a post without a system call. All of
+ * it happens after the write pointer was released (ring.h, barrier (a)).
+ *
+ * (g) cairn_ready_mark() begins with a full barrier: the write pointer is stored
+ *     before the queue's bit is looked at. Pairs with the device, which takes
+ *     the bit (an atomic exchange, a full barrier) before it reads the write
+ *     pointer. So a bit that is seen set need not be set again: the device takes
+ *     it later than we looked, and then it sees the pointer. The bit may be
+ *     another post's, even one that has not come to the summary yet; therefore
+ *     the summary is looked at, too.
+ *
+ * (h) cairn_ready_must_wake() has a full barrier between the mark and the
+ *     wake-up flag. Pairs with the device, which raises the flag, full barrier,
+ *     and looks at the map again before it sleeps. One of the two sees the
+ *     other: either the device finds the mark or we see the flag and ring.
+ */
+#ifndef CAIRN_READY_H
+#define CAIRN_READY_H
+
+#include "cairn.h"
+
+/* Where one send queue is in the map. */
+struct cairn_ready {
+	uint64_t *word;
+	uint64_t *summary;
+	uint64_t word_bit;
+	uint64_t summary_bit;
+	const uint32_t *asleep;	/* the lane's wake-up flag */
+};
+
+static inline void cairn_ready_set(uint64_t *word, uint64_t bit)
+{
+	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+}
+
+/* Barrier (g). */
+static inline void cairn_ready_mark(const struct cairn_ready *ready)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	cairn_ready_set(ready->word, ready->word_bit);
+	cairn_ready_set(ready->summary, ready->summary_bit);
+}
+
+/* Barrier (h): whether the device sleeps and has to be told of the post. */
+static inline bool cairn_ready_must_wake(const struct cairn_ready *ready)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(ready->asleep, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * Maps what desc names, for a send queue: 0 or errno. Pages stay mapped until
+ * the context is freed: the kernel keeps them, too.
+ */
+int cairn_ready_map(struct cairn_context *ctx, struct cairn_ready *ready,
+		    const struct cairn_ring_desc *desc);
+void cairn_ready_free_all(struct cairn_context *ctx);
+
+#endif /* CAIRN_READY_H */
