@@ -35,7 +35,7 @@ static void open_qp(uint32_t start)
 static void close_qp(void)
 {
 	ktap_eq(fake.prepared, 0);
-	ktap_eq(fake.maps, 7);	/* three rings, two pages of queue info */
+	ktap_eq(fake.maps, 7);	/* three rings, queue info, ready map, flags */
 	fake.ops.destroy_qp(qp);
 	fake.ops.destroy_cq(cq);
 	fake.ops.dealloc_pd(pd);
