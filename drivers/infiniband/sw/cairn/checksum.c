@@ -9,6 +9,7 @@
 #include <crypto/hash.h>
 #include <linux/crc32.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -116,30 +117,35 @@ static const struct kernel_param_ops icrc_param_ops = {
 module_param_cb(icrc, &icrc_param_ops, NULL, 0444);
 MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: interleaved, slicing, crc32_le or crypto (default: the fastest)");
 
+/* A clock may tick in hundreds of nanoseconds: time that many pages. */
+#define PAGES		64
+
 /* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. */
 static u64 measure(const struct cairn_icrc_impl *impl, u8 *buf)
 {
 	u64 best = U64_MAX;
 	u32 crc = 0;
-	int i;
+	int i, j;
 
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < 8; i++) {
 		u64 t;
 
 		preempt_disable();
 		t = ktime_get_ns();
-		if (impl)
-			crc = impl->update(crc, buf, SZ_4K);
-		else
-			memcpy(buf + SZ_4K, buf, SZ_4K);
+		for (j = 0; j < PAGES; j++) {
+			if (impl)
+				crc = impl->update(crc, buf, SZ_4K);
+			else
+				memcpy(buf + SZ_4K, buf, SZ_4K);
+			/* Keep the compiler from dropping the work. */
+			barrier_data(&crc);
+			barrier_data(buf);
+		}
 		t = ktime_get_ns() - t;
 		preempt_enable();
-		/* Keep the compiler from dropping the work. */
-		barrier_data(&crc);
-		barrier_data(buf);
 		best = min(best, t);
 	}
-	return max(best, 1ULL);
+	return max(div_u64(best, PAGES), 1ULL);
 }
 
 /* The named one if it is available, else the fastest. */

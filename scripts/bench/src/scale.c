@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Messages of 64 bytes spread over many RC connections: scale write|send
+ * CONNECTIONS ACTIVE SECONDS, where ACTIVE of the CONNECTIONS are used.
+ *
+ * Both ends live in this process, on the devices CAIRN_A and CAIRN_B. First as
+ * many messages as WINDOW are kept in flight, each by the connection that has
+ * been idle longest; then one at a time. Printed: messages a second and their
+ * latency from post to CQE (microseconds) in the first part, latency in the
+ * second, and what a QP costs: microseconds to create and to connect it, bytes
+ * of the kernel's memory with its rings.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "vt.h"
+
+#define BYTES		64
+#define WINDOW		64	/* messages in flight */
+#define RECEIVES	1024
+#define SAMPLES		(1 << 20)
+#define PATIENCE	30e6	/* usec without a completion */
+
+static struct vt_dev dev[2];
+static struct ibv_cq *cq[2];
+static struct ibv_mr *mr[2];
+static u8 *buf[2];
+static struct ibv_srq *srq;
+static struct vt_end *ends[2];
+static unsigned int pairs, active;
+static enum ibv_wr_opcode opcode;
+
+/* Active connections with room, those idle longest first: a ring. */
+static unsigned int *idle, idle_head, idle_count, slots;
+/* When the message of a slot was posted. */
+static double *posted;
+static double latency[SAMPLES];
+static unsigned int samples;
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+/* Anonymous memory and page tables of this process, kB. */
+static long own_memory(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kb = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "VmPTE:", 6))
+			kb += atol(strchr(line, ':') + 1);
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+static void open_ends(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { RECEIVES, 1, 0 } };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
+		     "device");
+		cq[i] = ibv_create_cq(dev[i].ctx, 4 * RECEIVES, NULL, NULL, 0);
+		must(!!cq[i], "CQ");
+		must(!posix_memalign((void **)&buf[i], 4096, 4096), "memory");
+		memset(buf[i], 0, 4096);
+		mr[i] = ibv_reg_mr(dev[i].pd, buf[i], 4096, VT_ACCESS);
+		must(!!mr[i], "MR");
+	}
+	srq = ibv_create_srq(dev[1].pd, &attr);
+	must(!!srq, "SRQ");
+}
+
+static void create(struct vt_end *e, int side)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { slots, 1, 1, 1, BYTES }, .qp_type = IBV_QPT_RC,
+		.send_cq = cq[side], .recv_cq = cq[side],
+		.srq = side ? srq : NULL,
+	};
+	struct vt_opts o = VT_OPTS;
+
+	e->dev = &dev[side];
+	e->o = o;
+	e->o.mtu = IBV_MTU_4096;
+	e->qp = ibv_create_qp(dev[side].pd, &init);
+	must(!!e->qp, "QP");
+	e->psn = e->qp->qp_num & 0xffffff;
+}
+
+static void post_recv(void)
+{
+	struct ibv_sge sge = { (uintptr_t)buf[1], BYTES, mr[1]->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_srq_recv(srq, &wr, &bad), "receive");
+}
+
+static void post(unsigned int slot)
+{
+	struct ibv_sge sge = { (uintptr_t)buf[0], BYTES, mr[0]->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = slot, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+		.wr.rdma = { (uintptr_t)buf[1] + 2048, mr[1]->rkey },
+	}, *bad;
+
+	posted[slot] = usec();
+	must(!ibv_post_send(ends[0][slot / slots].qp, &wr, &bad), "post");
+}
+
+static void check(struct ibv_wc *wc, int n)
+{
+	must(n >= 0, "poll");
+	while (n--)
+		if (wc[n].status != IBV_WC_SUCCESS) {
+			printf("completion: %s\n", ibv_wc_status_str(wc[n].status));
+			exit(1);
+		}
+}
+
+/* Completions of both ends; returns how many messages are done. */
+static int reap(void)
+{
+	struct ibv_wc wc[32];
+	int i, n;
+
+	if (opcode == IBV_WR_SEND) {
+		n = ibv_poll_cq(cq[1], 32, wc);
+		check(wc, n);
+		while (n-- > 0)
+			post_recv();
+	}
+	n = ibv_poll_cq(cq[0], 32, wc);
+	check(wc, n);
+	for (i = 0; i < n; i++) {
+		unsigned int slot = wc[i].wr_id;
+
+		if (samples < SAMPLES)
+			latency[samples++] = usec() - posted[slot];
+		idle[(idle_head + idle_count++) % (active * slots)] = slot;
+	}
+	return n;
+}
+
+/* Keep @window messages in flight for @seconds; messages a second. */
+static double traffic(unsigned int window, double seconds)
+{
+	double start = usec(), end = start + seconds * 1e6, last = start, now;
+	unsigned int flying = 0;
+	unsigned long done = 0;
+
+	samples = 0;
+	for (now = start; now < end || flying; now = usec()) {
+		int n;
+
+		while (now < end && flying < window && idle_count) {
+			post(idle[idle_head]);
+			idle_head = (idle_head + 1) % (active * slots);
+			idle_count--;
+			flying++;
+		}
+		n = reap();
+		flying -= n;
+		if (now < end)
+			done += n;
+		if (n)
+			last = now;
+		else
+			sched_yield();	/* others may need this CPU */
+		must(now - last < PATIENCE, "no completion any more");
+	}
+	return done / seconds;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double percentile(unsigned int percent)
+{
+	must(samples, "no message");
+	return latency[(unsigned long)samples * percent / 100];
+}
+
+static void build(double *create_us, double *connect_us, double *bytes)
+{
+	long memory = vt_meminfo("MemAvailable") + own_memory();
+	double start = usec();
+	unsigned int i;
+
+	for (i = 0; i < pairs; i++) {
+		create(&ends[0][i], 0);
+		create(&ends[1][i], 1);
+	}
+	*create_us = (usec() - start) / (2 * pairs);
+	start = usec();
+	for (i = 0; i < pairs; i++)
+		must(!vt_connect(&ends[0][i], &ends[1][i]), "connect");
+	*connect_us = (usec() - start) / (2 * pairs);
+	memory -= vt_meminfo("MemAvailable") + own_memory();
+	*bytes = memory > 0 ? memory * 1024.0 / (2 * pairs) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	double create_us, connect_us, bytes, rate, seconds;
+	unsigned int i;
+
+	if (argc != 5) {
+		fprintf(stderr, "usage: scale write|send CONNECTIONS ACTIVE SECONDS\n");
+		return 2;
+	}
+	opcode = strcmp(argv[1], "send") ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
+	pairs = atoi(argv[2]);
+	active = atoi(argv[3]);
+	seconds = atof(argv[4]);
+	must(active && active <= pairs && seconds > 0, "arguments");
+	/* few connections need several messages each to fill the window */
+	slots = active < WINDOW ? (WINDOW + active - 1) / active : 1;
+	for (i = 0; i < 2; i++) {
+		ends[i] = calloc(pairs, sizeof(*ends[i]));
+		must(!!ends[i], "memory");
+		/* touched now, so that it is not taken for the kernel's */
+		memset(ends[i], 0, pairs * sizeof(*ends[i]));
+	}
+	idle = calloc((size_t)active * slots, sizeof(*idle));
+	posted = calloc((size_t)active * slots, sizeof(*posted));
+	must(idle && posted, "memory");
+
+	open_ends();
+	build(&create_us, &connect_us, &bytes);
+	for (i = 0; i < RECEIVES; i++)
+		post_recv();
+	/* one message of each connection, then the next of each */
+	for (i = 0; i < active * slots; i++)
+		idle[i] = i % active * slots + i / active;
+	idle_count = active * slots;
+
+	traffic(WINDOW, seconds / 5);
+	rate = traffic(WINDOW, seconds);
+	qsort(latency, samples, sizeof(*latency), by_value);
+	printf("msgs_s=%.1f usec_loaded=%.2f usec_loaded_p99=%.2f ", rate,
+	       percentile(50), percentile(99));
+	traffic(1, seconds / 2);
+	qsort(latency, samples, sizeof(*latency), by_value);
+	printf("usec=%.2f usec_p99=%.2f usec_create=%.1f usec_connect=%.1f qp_bytes=%.0f\n",
+	       percentile(50), percentile(99), create_us, connect_us, bytes);
+	return 0;
+}
