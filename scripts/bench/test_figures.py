@@ -27,14 +27,23 @@ def runs(stack, size, *rates):
 
 class Parsers(unittest.TestCase):
     def test_bandwidth(self):
-        v = figures.perftest_bw(BW)
+        v = figures.perftest_bw(BW, 1)
         self.assertAlmostEqual(v['bytes_s'], 35.72 * 1048576)
         self.assertEqual(v['msgs_s'], 572)
 
     def test_rate_of_long_messages(self):
         """Six digits of millions are too few there: the bytes tell."""
-        v = figures.perftest_bw(' 1048576  80  0.00  79.50  0.000079\n')
+        v = figures.perftest_bw(' 1048576  80  0.00  79.50  0.000079\n', 1)
         self.assertEqual(v['msgs_s'], 79.5)
+
+    def test_no_clock_rate(self):
+        """The tool divides by a clock rate of zero."""
+        v = figures.perftest_bw(' 4096  2000  0.00  0.00  0.000000\n', 2)
+        self.assertEqual(v, {'bytes_s': 4096000, 'msgs_s': 1000})
+        v = figures.perftest_bw(' 4096  2000  inf  inf  inf\n', 2)
+        self.assertEqual(v['msgs_s'], 1000)
+        self.assertRaises(figures.Unreadable, figures.perftest_lat,
+                          ' 64 1000 inf inf inf inf -nan inf inf\n')
 
     def test_latency(self):
         self.assertEqual(figures.perftest_lat(LAT),
@@ -42,8 +51,9 @@ class Parsers(unittest.TestCase):
 
     def test_no_table(self):
         for text in ('', 'Failed to modify QP to RTR\n', ' 64 1000 1.0\n'):
-            for parser in (figures.perftest_bw, figures.perftest_lat, figures.pairs):
-                self.assertRaises(figures.Unreadable, parser, text)
+            self.assertRaises(figures.Unreadable, figures.perftest_bw, text, 1)
+            self.assertRaises(figures.Unreadable, figures.perftest_lat, text)
+            self.assertRaises(figures.Unreadable, figures.pairs, text)
 
     def test_pairs(self):
         self.assertEqual(figures.pairs('x\nusec=1.5 usec_p99=20\n'), {'usec': 1.5, 'usec_p99': 20})
