@@ -933,6 +933,33 @@ static void early_records_are_bounded(void)
 	sim_end(r.s);
 }
 
+/* A send ring of another size keeps the records of what is not durable. */
+static void early_records_survive_a_resize(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u32 i;
+
+	empty_recvs(r.b, 0, 12);
+	empty_recvs(r.a, 0, 12);
+	for (i = 0; i < 12; i++)
+		persist_at(&r, i, 64 * i, 10, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	ktap_ok(!sim_resize_sq(r.a, 16, 8));
+	ktap_ok(sim_resize_sq(r.a, 16, 16));
+	for (i = 0; i < 6; i++)
+		ktap_eq(release(&r, i, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(sim_resize_sq(r.a, 256, 256));
+	for (i = 6; i < 12; i++)
+		ktap_eq(release(&r, i, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_RESP, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	for (i = 0; i < 12; i++)
+		ktap_eq(recv_cqe(r.a, i)->persist_va, r.mb->va + 64 * i);
+	sim_end(r.s);
+}
+
 /* SQD: drained when everything is durable and told. */
 static void draining_waits_for_early_ones(void)
 {
@@ -1220,6 +1247,7 @@ static const struct ktap_test tests[] = {
 	KTAP(early_probes_need_no_memory),
 	KTAP(early_mode_tells_of_failure),
 	KTAP(early_records_are_bounded),
+	KTAP(early_records_survive_a_resize),
 	KTAP(draining_waits_for_early_ones),
 	KTAP(duplicates_follow_the_watermark),
 	KTAP(duplicate_of_a_message_under_way),
