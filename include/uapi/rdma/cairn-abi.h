@@ -344,7 +344,31 @@ enum cairn_device_methods {
 	CAIRN_METHOD_PERSIST_DONE,
 	CAIRN_METHOD_QUERY_DEVICE,
 	CAIRN_METHOD_PREPARE_RING,
+	CAIRN_METHOD_DEREG_MR,
 };
+
+/*
+ * Deregister without waiting. Input: the MR's handle. Output: struct
+ * cairn_dereg_mr_resp. The ids differ from those of every other method that
+ * may destroy an MR, UHW included.
+ */
+enum cairn_dereg_mr_attrs {
+	CAIRN_ATTR_DEREG_MR_HANDLE = (1U << 12) + 8,
+	CAIRN_ATTR_DEREG_MR_RESP,
+};
+
+/*
+ * At @offset of mmap(2), read-only: an array of @slots words of 32 bits. Word
+ * ticket % slots is at or beyond the ticket (as a 32-bit difference) when the
+ * memory may be used again.
+ */
+struct cairn_dereg_mr_resp {
+	__aligned_u64 offset;
+	__u32 ticket;
+	__u32 slots;
+};
+
+#define CAIRN_RELEASE_SLOTS	1024
 
 /* Input: struct cairn_doorbell, inlined in the attribute. */
 enum cairn_doorbell_attrs {
@@ -445,6 +469,7 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_recv_wqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 72);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_dereg_mr_resp) == 16);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 80);

@@ -11,6 +11,7 @@
 #include "lane/exec.h"
 #include "net/net.h"
 #include "persist/domain.h"
+#include "verbs/inval.h"
 #include "verbs/mr.h"
 #include "verbs/queue.h"
 #include "verbs/rq.h"
@@ -139,7 +140,12 @@ int port_invalidate(struct cairn_qpc *q, u32 rkey)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
-	return cairn_mr_invalidate(dev_of(qp), qp->ibqp.pd, rkey);
+	return cairn_inval_begin(qp, CAIRN_RESP, rkey);
+}
+
+bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	return cairn_inval_over(qpc_to_cairn_qp(q), side);
 }
 
 /* REG_MR carries a kernel pointer (verbs/post.c), so it is for kernel rings. */
@@ -148,8 +154,7 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
 	if (w->opcode == CAIRN_WQE_LOCAL_INV)
-		return cairn_mr_invalidate(dev_of(qp), qp->ibqp.pd,
-					   w->imm_or_key);
+		return cairn_inval_begin(qp, CAIRN_REQ, w->imm_or_key);
 	if (qp->is_user)
 		return -EINVAL;
 	return cairn_mr_reg(dev_of(qp), (void *)(uintptr_t)w->remote_addr,

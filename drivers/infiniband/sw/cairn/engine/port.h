@@ -146,16 +146,22 @@ u64 port_token(struct cairn_qpc *q, u32 slot);
  */
 int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig);
 
-/* Invalidate @rkey for SEND with invalidate. 0, or -EFAULT when the key is not
- * one that a peer may invalidate.
+/* Invalidate @rkey for SEND with invalidate. 0; -EINPROGRESS when accesses that
+ * began before may not be over (port_invalidated()); or -EFAULT when the key is
+ * not one that a peer may invalidate.
  */
 int port_invalidate(struct cairn_qpc *q, u32 rkey);
 
-/* Perform a local operation (LOCAL_INV, REG_MR). 0, or -EINVAL when the key or
- * the queue does not allow it. Called once for each WQE, in posting order;
- * LOCAL_INV when all earlier WQEs have completed.
+/* Perform a local operation (LOCAL_INV, REG_MR). 0; -EINPROGRESS as above; or
+ * -EINVAL when the key or the queue does not allow it. Called once for each WQE,
+ * in posting order; LOCAL_INV when all earlier WQEs have completed.
  */
 int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
+
+/* Is the last invalidation of @side that was in progress over? The side gets a
+ * turn when it is.
+ */
+bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side);
 
 /* Write the 40 bytes that UD receives show before the payload (IPv6 header,
  * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.

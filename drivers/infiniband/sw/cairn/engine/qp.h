@@ -74,6 +74,7 @@ struct cairn_swr {
 	u8 status;		/* not 0: fails when its turn comes */
 	bool local_done;	/* the local operation was performed */
 	bool durable;		/* WRITE_PERSIST: the persistence ACK is here */
+	bool local_wait;	/* it has begun */
 	u32 vendor_err;
 };
 
@@ -232,6 +233,10 @@ struct cairn_responder {
 	u8 nak;			/* AETH syndrome */
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	bool rd_any;		/* there was a READ or atomic */
+	bool inval_wait;	/* for the invalidation of inval_key; until then
+				 * the packet that asked is ahead of a gap
+				 */
+	bool inval_over;	/* it is over, the packet comes again */
 	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. */
 	/* Persistence (engine/persist.c). */
@@ -247,6 +252,7 @@ struct cairn_responder {
 	u32 pend_tail;
 	u32 plain_pending;	/* plain ones among them */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
+	u32 inval_key;
 	/* Everything before rwqe is cleared by a reset. */
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);

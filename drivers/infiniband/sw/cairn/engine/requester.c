@@ -478,11 +478,19 @@ static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
 static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
 {
 	struct cairn_requester *r = &q->req;
+	int err = 0;
 
 	if (s->opcode == CAIRN_WQE_LOCAL_INV && r->send_rec != r->una_rec)
 		return false;
-	if (!s->local_done &&
-	    (!cairn_req_load(q, s) || port_local(q, &r->wqe.send))) {
+	if (s->local_wait && !port_invalidated(q, CAIRN_REQ))
+		return false;
+	if (!s->local_done && !s->local_wait)
+		err = cairn_req_load(q, s) ? port_local(q, &r->wqe.send) :
+					     -EINVAL;
+	s->local_wait = err == -EINPROGRESS;
+	if (s->local_wait)
+		return false;
+	if (err) {
 		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}

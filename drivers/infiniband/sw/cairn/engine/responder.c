@@ -247,6 +247,32 @@ static bool place_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return true;
 }
 
+/*
+ * SEND with invalidate: the receive completes when nobody touches the memory any
+ * more. Until then the packet waits among those that are ahead of a gap, and is
+ * executed again; its receive and its payload are in place.
+ */
+static bool invalidated(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+	int err = 0;
+
+	if (!p->inval_over || p->inval_key != pkt->rkey)
+		err = port_invalidate(q, pkt->rkey);
+	p->inval_over = false;
+	if (!err)
+		return true;
+	if (err == -EINPROGRESS) {
+		p->received -= pkt->payload_len;
+		p->inval_key = pkt->rkey;
+		p->inval_wait = true;
+		cairn_hold(q, pkt);
+		return false;
+	}
+	complete_recv(q, NULL, CAIRN_CQE_LOC_ACCESS_ERR);
+	return no_access(q, pkt);
+}
+
 static bool do_send(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *p = &q->resp;
@@ -255,13 +281,11 @@ static bool do_send(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		p->received = 0;
 	if (!take_recv(q, pkt) || !place_recv(q, pkt))
 		return false;
+	if (pkt->op->hdrs & CAIRN_HDR_IETH && !invalidated(q, pkt))
+		return false;
 	p->msg = CAIRN_MSG_SEND;
 	if (!(pkt->op->flags & CAIRN_OP_LAST))
 		return true;
-	if (pkt->op->hdrs & CAIRN_HDR_IETH && port_invalidate(q, pkt->rkey)) {
-		complete_recv(q, NULL, CAIRN_CQE_LOC_ACCESS_ERR);
-		return no_access(q, pkt);
-	}
 	complete_recv(q, pkt, CAIRN_CQE_SUCCESS);
 	message_done(p);
 	return true;
@@ -507,7 +531,7 @@ static void ahead(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	if (!not_ready_said(p))
 		cairn_hold(q, pkt);
 	/* One NAK for each gap (IBTA 9.7.5.2.8). */
-	if (!p->nak_sent)
+	if (!p->nak_sent && !p->inval_wait)
 		nak_gap(p);
 }
 
@@ -526,25 +550,52 @@ static bool expected(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* The expected packet, and then what was kept behind it. */
-static void rx_expected(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+/* What was kept behind the expected packet. @asked: an answer is wanted. */
+static void run_held(struct cairn_qpc *q, bool asked)
 {
 	struct cairn_responder *p = &q->resp;
-	bool asked = pkt->ack_req || !(pkt->op->flags & CAIRN_OP_PAYLOAD);
 	struct cairn_pkt held;
 
-	if (!expected(q, pkt))
-		goto repeat_all;
 	while (cairn_hold_next(q, &held)) {
 		if (!expected(q, &held))
-			goto repeat_all;
+			goto not_received;
 		asked = true;
 	}
 	if (p->holding && (asked || p->ack_due))
 		nak_gap(p);
 	return;
-repeat_all:
-	cairn_hold_drop(q);
+not_received:
+	if (!p->inval_wait)
+		cairn_hold_drop(q);	/* everything is repeated */
+}
+
+static void rx_expected(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *p = &q->resp;
+
+	if (p->inval_wait)
+		return;			/* it is known, and waits */
+	if (expected(q, pkt))
+		run_held(q, pkt->ack_req ||
+			 !(pkt->op->flags & CAIRN_OP_PAYLOAD));
+	else if (!p->inval_wait)
+		cairn_hold_drop(q);	/* everything is repeated */
+}
+
+/* The invalidation that the expected packet wants may be over. */
+static void resume(struct cairn_qpc *q)
+{
+	struct cairn_responder *p = &q->resp;
+	u32 epsn = p->epsn;
+
+	if (!port_invalidated(q, CAIRN_RESP))
+		return;
+	p->inval_wait = false;
+	p->inval_over = true;
+	run_held(q, true);
+	/* There was no room to keep it. */
+	if (p->epsn == epsn && !p->inval_wait && !p->nak_due)
+		nak_gap(p);
 }
 
 static void rx_rc(struct cairn_qpc *q, const struct cairn_pkt *pkt)
@@ -714,6 +765,7 @@ static void flush(struct cairn_qpc *q)
 	struct cairn_responder *p = &q->resp;
 
 	cairn_hold_drop(q);
+	p->inval_wait = false;
 	p->ack_due = false;
 	p->nak_due = false;
 	p->rd_pending = 0;
@@ -739,6 +791,8 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 
 	if (cairn_state(q) != CAIRN_QP_ERR) {
 		cairn_pace_wake(q, &p->rate, now);
+		if (p->inval_wait)
+			resume(q);
 		if (p->rd_pending | p->ack_due | p->nak_due |
 		    p->persist_ack_due)
 			cairn_persist_fence(q);

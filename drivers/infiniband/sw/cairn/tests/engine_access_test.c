@@ -468,6 +468,41 @@ static void invalidated_key_is_gone(void)
 	sim_end(r.s);
 }
 
+/*
+ * Requests behind a SEND with invalidate, some of which find somebody at work:
+ * the order stays, nothing is lost, and nothing waits for a retry.
+ */
+static void requests_behind_an_invalidation(void)
+{
+	for_seeds(seed, 60) {
+		struct rig r = rig_new(seed);
+		struct cairn_sge sge;
+		u32 i;
+
+		r.b->plain = seed % 4 == 3;
+		for (i = 0; i < 8; i++) {
+			struct sim_wr wr = rig_wr(&r, &sge, i & 1 ?
+				CAIRN_WQE_WRITE : CAIRN_WQE_SEND_INV, 3000);
+			struct sim_mr *mr = sim_mr(r.s, 1, 4096, SIM_ALL);
+
+			mr->remote_inv = true;
+			wr.wr_id = i;
+			if (!(i & 1)) {
+				wr.imm_or_key = mr->key;
+				rig_recv(&r, 20 + i / 2, 3000);
+			}
+			sim_post_send(r.a, &wr);
+		}
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqes(r.a, CAIRN_REQ, 0, 0, 7, CAIRN_CQE_SUCCESS);
+		expect_cqes(r.b, CAIRN_RESP, 0, 20, 23, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+		if (!r.b->plain)
+			ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 0);
+		sim_end(r.s);
+	}
+}
+
 /* LOCAL_INV is an operation among others: in order, with a completion. */
 static void local_invalidate(void)
 {
@@ -597,6 +632,7 @@ static const struct ktap_test tests[] = {
 	KTAP(receive_with_a_bad_key),
 	KTAP(invalidate_what_may_not_be),
 	KTAP(invalidated_key_is_gone),
+	KTAP(requests_behind_an_invalidation),
 	KTAP(local_invalidate),
 	KTAP(local_invalidate_alone),
 	KTAP(registered_once),

@@ -14,6 +14,7 @@
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
+#include "verbs/releases.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"
 
@@ -338,16 +339,23 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = cairn_async_start();
 	if (err)
 		return err;
+	err = cairn_releases_start();
+	if (err)
+		goto err_async;
 	remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
 	if (remove_wq)
 		return 0;
+	err = -ENOMEM;
+	cairn_releases_stop();
+err_async:
 	cairn_async_stop();
-	return -ENOMEM;
+	return err;
 }
 
 /* No device is left, and nobody calls cairn_verbs_remove(). */
 void cairn_verbs_exit(void)
 {
 	destroy_workqueue(remove_wq);
+	cairn_releases_stop();
 	cairn_async_stop();
 }

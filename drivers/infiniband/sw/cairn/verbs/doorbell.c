@@ -9,6 +9,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/ops.h"
 #include "verbs/persist.h"
+#include "verbs/releases.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
@@ -137,5 +138,6 @@ const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_DEVICE),
 	UAPI_DEF_CHAIN(cairn_resize_defs),
 	UAPI_DEF_CHAIN(cairn_persist_uapi_defs),
+	UAPI_DEF_CHAIN(cairn_releases_uapi),
 	{},
 };

@@ -19,6 +19,7 @@
 #include "verbs/ops.h"
 #include "verbs/persist.h"
 #include "verbs/release.h"
+#include "verbs/releases.h"
 #include "verbs/udata.h"
 
 /* What registration may ask for; optional bits are hints and taken. */
@@ -396,25 +397,38 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 		err = 0;
 	}
 	write_sequnlock_irqrestore(&mr->seq, flags);
+	if (!err)
+		cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	return err;
 }
 
 /**
  * cairn_dereg_mr() - ib_device_ops.dereg_mr
  * @ibmr: the MR
- * @udata: no tail
+ * @udata: of the system call
  *
- * When it returns nobody touches the memory any more. Process context.
+ * When it returns 0 nobody touches the memory any more, or the caller will be
+ * told (cairn_releases_ask(), also for errors). Process context.
  */
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	u32 persist = mr->persist, key = mr->key;
+	int later = cairn_releases_ask(mr, udata);
 
+	if (later < 0)
+		return later;
 	cairn_key_free(dev, key);
-	cairn_mr_release(dev, mr);
-	if (persist & CAIRN_MR_PERSIST_HOST)
-		cairn_persist_revoke(dev, key);
+	if (later)
+		cairn_releases_begin(dev, mr);
+	else
+		cairn_mr_release(dev, mr);
+	if (!(persist & CAIRN_MR_PERSIST_HOST))
+		return 0;
+	/* No token is added by runs of the old epoch any more. */
+	if (later)
+		cairn_epoch_wait(&dev->nic.epoch);
+	cairn_persist_revoke(dev, key);
 	return 0;
 }

@@ -26,9 +26,9 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
  * @pd: of the queue pair that asks
  * @key: the whole key
  *
- * New accesses are refused from now on; one that is inside an RCU read section
- * on another CPU may still finish. Returns 0 or -EINVAL: not the key of a fast
- * registration of @pd. RCU read section.
+ * New accesses are refused from now on; one in a run on another CPU may still
+ * finish, verbs/inval.h waits for it. Returns 0 or -EINVAL: not the key of a
+ * fast registration of @pd. In a run.
  */
 int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
 

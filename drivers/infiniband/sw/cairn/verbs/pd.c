@@ -4,6 +4,7 @@
 #include "verbs/ops.h"
 #include "verbs/qinfo.h"
 #include "verbs/ready.h"
+#include "verbs/releases.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"
 
@@ -54,6 +55,7 @@ void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 
+	cairn_releases_destroy(uc);
 	xa_destroy(&uc->doorbells);
 	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);

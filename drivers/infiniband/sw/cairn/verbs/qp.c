@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include "lane/watch.h"
 #include "verbs/doorbell.h"
+#include "verbs/inval.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/queue.h"
@@ -229,6 +230,7 @@ static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)
 	spin_lock_init(&qp->sq_post_lock);
 	mutex_init(&qp->modify_lock);
 	cairn_async_init(&qp->async, deliver);
+	cairn_invals_init(qp);
 }
 
 /**
@@ -323,6 +325,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	 */
 	synchronize_rcu_expedited();
 	cairn_exec_stop(&qp->exec);
+	cairn_invals_cancel(qp);
 	cairn_async_cancel(&qp->async);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		cairn_path_drop_route(&qp->path[side]);

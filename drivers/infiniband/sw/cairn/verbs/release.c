@@ -2,6 +2,7 @@
 #include <linux/completion.h>
 #include "verbs/mr.h"
 #include "verbs/release.h"
+#include "verbs/releases.h"
 
 void cairn_mr_life_init(struct cairn_mr *mr)
 {
@@ -19,7 +20,11 @@ void cairn_mr_hold(struct cairn_mr *mr)
 
 void cairn_mr_put(struct cairn_mr *mr)
 {
-	if (refcount_dec_and_test(&mr->users))
+	if (!refcount_dec_and_test(&mr->users))
+		return;
+	if (mr->releases)
+		cairn_releases_finish(mr);
+	else
 		complete(&mr->unused);
 }
 

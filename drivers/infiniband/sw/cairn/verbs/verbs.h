@@ -71,6 +71,7 @@ struct cairn_ucontext {
 	struct cairn_qinfo_table *qinfo;	/* verbs/qinfo.c */
 	struct cairn_ready *ready;	/* verbs/ready.c */
 	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
+	struct cairn_releases *releases;	/* NULL: none yet */
 };
 
 struct cairn_pd {
@@ -160,6 +161,11 @@ struct cairn_mr {
 	/* verbs/release.h */
 	refcount_t users;
 	struct completion unused;
+	/* verbs/releases.h; NULL: somebody waits for unused */
+	struct cairn_releases *releases;
+	u32 release_ticket;
+	struct cairn_epoch_note note;
+	struct work_struct free_work;
 };
 
 struct cairn_qp {
@@ -176,6 +182,7 @@ struct cairn_qp {
 	struct cairn_rate_limit rate;	/* as asked for */
 	struct mutex modify_lock;	/* attr, path, resp.rd, rings: one change at a time */
 	struct cairn_async_work async;
+	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
 	bool is_user;
 };

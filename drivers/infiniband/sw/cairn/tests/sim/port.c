@@ -116,6 +116,31 @@ int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
 	return 0;
 }
 
+static void inval_ends(struct sim *s, void *arg)
+{
+	struct sim_qp *qp = arg;
+	enum cairn_side_id side;
+
+	for (side = 0; side < CAIRN_SIDES; side++)
+		if (qp->inval_end[side] == s->now)
+			port_kick(&qp->c, side);
+}
+
+/* Every second one finds somebody else at work. */
+static int begin_inval(struct sim_qp *qp, enum cairn_side_id side)
+{
+	struct sim *s = qp->s;
+
+	if (qp->inval_end[side] > s->now)
+		sim_fail(s, "an invalidation before the last one is over");
+	if (sim_chance(&s->rand, 500))
+		return 0;
+	qp->inval_end[side] = s->now + 1 + sim_below(&s->rand, 20000);
+	qp->invals++;
+	sim_at(s, qp->inval_end[side], inval_ends, qp);
+	return -EINPROGRESS;
+}
+
 int port_invalidate(struct cairn_qpc *q, u32 rkey)
 {
 	struct sim_qp *qp = to_sim_qp(q);
@@ -124,7 +149,15 @@ int port_invalidate(struct cairn_qpc *q, u32 rkey)
 	if (!mr || !mr->remote_inv)
 		return -EFAULT;
 	mr->valid = false;
-	return 0;
+	return begin_inval(qp, CAIRN_RESP);
+}
+
+bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, side, "invalidation");
+	return qp->s->now >= qp->inval_end[side];
 }
 
 /* LOCAL_INV ends a key; REG_MR brings one back that was ended. */
@@ -140,7 +173,7 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	    h->mr[n]->valid == valid)
 		return -EINVAL;
 	h->mr[n]->valid = valid;
-	return 0;
+	return valid ? 0 : begin_inval(qp, CAIRN_REQ);
 }
 
 u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
@@ -281,6 +314,10 @@ void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 	sim_trace(qp, "%s completion %llu status %u",
 		  side == CAIRN_REQ ? "send" : "receive",
 		  (unsigned long long)cqe->wr_id, cqe->status);
+	if ((cqe->opcode == CAIRN_CQE_LOCAL_INV ||
+	     cqe->flags & CAIRN_CQE_WITH_INV) && !cqe->status &&
+	    qp->s->now < qp->inval_end[side])
+		sim_fail(qp->s, "completion before the invalidation is over");
 	if (cqe->qpn != q->qpn)
 		sim_fail(qp->s, "completion names QP %u, not %u", cqe->qpn,
 			 q->qpn);

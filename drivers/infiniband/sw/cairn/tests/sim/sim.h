@@ -173,6 +173,8 @@ struct sim_qp {
 	u32 asyncs;
 	u64 count[CAIRN_CTR_COUNT];
 	u32 atomics;		/* executed on behalf of this QP */
+	u64 inval_end[CAIRN_SIDES];	/* of the last invalidation that waits */
+	u32 invals;		/* that waited */
 	struct sim_hooks hooks;
 	void *flow[CAIRN_SIDES];	/* what this side takes part in */
 	struct cairn_qpc c;	/* last: an overrun leaves the allocation */
