@@ -41,6 +41,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 	struct cairn_context *ctx = to_cctx(ibctx);
 
 	cairn_ready_free_all(ctx);
+	cairn_releases_free(ctx);
 	cairn_qinfo_free_all(ctx);
 	pthread_mutex_destroy(&ctx->resize_lock);
 	pthread_mutex_destroy(&ctx->qinfo_lock);

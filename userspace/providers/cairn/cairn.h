@@ -27,6 +27,9 @@ struct cairn_context {
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */
 	struct cairn_shared_page *pages;	/* list of ready.c */
+	bool has_releases;		/* release.c; under qinfo_lock, too */
+	uint64_t release_offset;
+	const uint32_t *releases;	/* NULL: not mapped yet */
 };
 
 #define cairn_container_of(ptr, type, member)				\
@@ -66,6 +69,9 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access);
 int cairn_dereg_mr(struct verbs_mr *vmr);
+
+/* release.c */
+void cairn_releases_free(struct cairn_context *ctx);
 
 /* libcheck.c */
 bool cairn_library_fits(void);

@@ -58,6 +58,16 @@ int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
 		     size_t size);
 
 /*
+ * Deregister without waiting for what the device has under way. On success @mr
+ * is gone, and its memory may be reused once cairndv_query_release() returns 0
+ * for @ticket. EAGAIN: too many are under way, nothing has happened.
+ */
+int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket);
+
+/* 0: the memory may be reused; EBUSY: not yet. No system call. */
+int cairndv_query_release(struct ibv_context *context, uint32_t ticket);
+
+/*
  * Persistence: see cairndv_persist(7) and Documentation/persistence.rst.
  */
 

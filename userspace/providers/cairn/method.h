@@ -15,4 +15,9 @@
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size);
 
+/* The same with any attributes. */
+struct ib_uverbs_attr;
+int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
+		       const struct ib_uverbs_attr *attrs, unsigned int n);
+
 #endif /* CAIRN_METHOD_H */

@@ -76,6 +76,7 @@ int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	n = cairn_mr_map(dev_of(qp), qp->ibqp.pd, to, len, bv, MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
+	cairn_epoch_delay();
 	for (i = 0; i < n; i++) {
 		cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 				       bv[i].bv_len);

@@ -225,6 +225,10 @@ struct cairn_responder {
 	u32 rd_head;		/* resources: numbered without end */
 	u32 rd_pending;
 	bool holding;		/* packets ahead of a gap are kept */
+	bool inval_wait;	/* for the invalidation of inval_key; until then
+				 * the packet that asked is ahead of a gap
+				 */
+	bool inval_over;	/* it is over, the packet comes again */
 	/* Hot, line 1: READs, atomics, NAKs. */
 	u32 rd_psn;		/* last PSN of the latest READ or atomic */
 	u32 rd_mask;
@@ -233,10 +237,6 @@ struct cairn_responder {
 	u8 nak;			/* AETH syndrome */
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	bool rd_any;		/* there was a READ or atomic */
-	bool inval_wait;	/* for the invalidation of inval_key; until then
-				 * the packet that asked is ahead of a gap
-				 */
-	bool inval_over;	/* it is over, the packet comes again */
 	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. */
 	/* Persistence (engine/persist.c). */
@@ -283,7 +283,7 @@ static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
 	      sizeof(void *) < 8);
 static_assert(offsetofend(struct cairn_requester, rate) <=
 	      CAIRN_HOT_BYTES);
-static_assert(offsetofend(struct cairn_responder, holding) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_responder, inval_over) <= CAIRN_LINE);
 static_assert(offsetofend(struct cairn_responder, rate) <=
 	      CAIRN_HOT_BYTES);
 

@@ -14,6 +14,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -25,7 +26,19 @@
 /* A turn that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
 
+/* Longer, and the kernel would complain of a CPU that does nothing else. */
+#define CAIRN_TEST_MAX_DELAY	3000u
+
 static struct workqueue_struct *turn_wq;
+
+unsigned int cairn_test_delay_ms;
+module_param_named(test_delay_ms, cairn_test_delay_ms, uint, 0600);
+MODULE_PARM_DESC(test_delay_ms, "Test: milliseconds (3000 at most) for which one received packet is held in the pipeline; 0 again after that");
+
+void cairn_epoch_delay_now(void)
+{
+	mdelay(min(xchg(&cairn_test_delay_ms, 0), CAIRN_TEST_MAX_DELAY));
+}
 
 static u32 inflight(struct cairn_epoch *e, u32 epoch)
 {
@@ -85,21 +98,21 @@ static bool drained_soon(struct cairn_epoch *e, u32 epoch, u64 start)
 static void drain(struct cairn_epoch *e, u32 epoch)
 {
 	u64 start = ktime_get_ns();
-	bool reported = false;
 
 	if (drained_soon(e, epoch, start))
 		return;
-	do {
+	while (!drained(e, epoch)) {
 		u64 spent = ktime_get_ns() - start;
 		u32 us = clamp_t(u64, spent / NSEC_PER_USEC, 10,
 				 CAIRN_EPOCH_MAX_SLEEP);
 
-		if (spent > CAIRN_EPOCH_STUCK && !reported) {
+		if (spent > CAIRN_EPOCH_STUCK && !e->stuck) {
+			WRITE_ONCE(e->stuck, true);
 			report(e, epoch);
-			reported = true;
 		}
 		usleep_range(us / 2, us);
-	} while (!drained(e, epoch));
+	}
+	WRITE_ONCE(e->stuck, false);
 }
 
 /* Complete turns up to @ticket. */

@@ -36,6 +36,7 @@ struct cairn_nic;
 struct cairn_epoch {
 	u32 turns;		/* the current epoch; read by every run */
 	u32 drained;		/* turns that are complete */
+	bool stuck;		/* the turn under way was reported */
 	unsigned int cpus;
 	struct cairn_epoch_cpu __percpu *pcpu;
 	struct cairn_epoch_cpu **cpu;	/* pcpu of each possible CPU */
@@ -53,6 +54,18 @@ struct cairn_epoch_note {
 	/* The lock of the notes is held: short, and no epoch call. */
 	void (*func)(struct cairn_epoch_note *note);
 };
+
+extern unsigned int cairn_test_delay_ms;
+void cairn_epoch_delay_now(void);
+
+/* For tests: hold the packet that is being processed, whose memory is looked up
+ * and not yet touched, as the module parameter says. In a run.
+ */
+static inline void cairn_epoch_delay(void)
+{
+	if (unlikely(READ_ONCE(cairn_test_delay_ms)))
+		cairn_epoch_delay_now();
+}
 
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_epochs_start(void);

@@ -8,7 +8,6 @@
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include <rdma/uverbs_ioctl.h>
 #include "verbs/mmap.h"
 #include "verbs/mr.h"
 #include "verbs/release.h"

@@ -7,9 +7,8 @@
 #ifndef CAIRN_VERBS_RELEASES_H
 #define CAIRN_VERBS_RELEASES_H
 
+#include <rdma/uverbs_ioctl.h>
 #include "verbs/verbs.h"
-
-struct uapi_definition;
 
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_releases_start(void);

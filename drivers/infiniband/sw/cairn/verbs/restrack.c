@@ -85,12 +85,17 @@ int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct cairn_epoch *e = &to_cairn_dev(ibmr->device)->nic.epoch;
 	const struct detail d[] = {
 		{ "kind", mr->kind },
 		{ "access", READ_ONCE(mr->access), true },
 		{ "blocks", READ_ONCE(mr->num_blocks) },
 		{ "block-shift", READ_ONCE(mr->block_shift) },
 		{ "persist", READ_ONCE(mr->persist), true },
+		{ "users", refcount_read(&mr->users) },
+		{ "epoch", READ_ONCE(e->turns) },
+		{ "epoch-busy", cairn_epoch_busy(e) },
+		{ "epoch-stuck", READ_ONCE(e->stuck) },
 		{ "valid", mr->kind != CAIRN_MR_FAST || READ_ONCE(mr->valid) },
 	};
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Deregistration without waiting: cairndv_dereg_mr_async(3). */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "dv.h"
+#include "method.h"
+#include "mr.h"
+
+#define RELEASE_BYTES	(CAIRN_RELEASE_SLOTS * sizeof(uint32_t))
+
+/* The words are the same ones for the life of the context; NULL with errno. */
+static const uint32_t *get_words(struct cairn_context *ctx)
+{
+	const uint32_t *words;
+
+	pthread_mutex_lock(&ctx->qinfo_lock);
+	if (!ctx->releases && ctx->has_releases)
+		ctx->releases = cairn_map(ctx, ctx->release_offset,
+					  RELEASE_BYTES, PROT_READ);
+	words = ctx->releases;
+	if (!ctx->has_releases)
+		errno = EINVAL;
+	pthread_mutex_unlock(&ctx->qinfo_lock);
+	return words;
+}
+
+void cairn_releases_free(struct cairn_context *ctx)
+{
+	if (ctx->releases)
+		cairn_unmap(ctx, (void *)ctx->releases, RELEASE_BYTES);
+}
+
+static void note_words(struct cairn_context *ctx, uint64_t offset)
+{
+	pthread_mutex_lock(&ctx->qinfo_lock);
+	ctx->has_releases = true;
+	ctx->release_offset = offset;
+	pthread_mutex_unlock(&ctx->qinfo_lock);
+}
+
+static int dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
+{
+	const struct ib_uverbs_attr attrs[] = {
+		{
+			.attr_id = CAIRN_ATTR_DEREG_MR_HANDLE,
+			.flags = UVERBS_ATTR_F_MANDATORY,
+			.data = mr->handle,
+		},
+		{
+			.attr_id = CAIRN_ATTR_DEREG_MR_RESP,
+			.len = sizeof(*resp),
+			.flags = UVERBS_ATTR_F_MANDATORY,
+			.data = (uintptr_t)resp,
+		},
+	};
+	int err = cairn_method_attrs(mr->context, CAIRN_METHOD_DEREG_MR, attrs,
+				     2);
+
+	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
+}
+
+int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
+{
+	struct cairn_dereg_mr_resp resp = {};
+	int err;
+
+	if (!cairn_dv_owns(mr->context))
+		return EOPNOTSUPP;
+	err = dereg(mr, &resp);
+	if (err)
+		return err;
+	*ticket = resp.ticket;
+	note_words(to_cctx(mr->context), resp.offset);
+	free(to_cmr(mr));
+	return 0;
+}
+
+int cairndv_query_release(struct ibv_context *ibctx, uint32_t ticket)
+{
+	const uint32_t *words;
+	uint32_t word;
+
+	if (!cairn_dv_owns(ibctx))
+		return EOPNOTSUPP;
+	words = get_words(to_cctx(ibctx));
+	if (!words)
+		return errno;
+	/* Acquire: what is written to the memory now comes after. Pairs with
+	 * the device's release.
+	 */
+	word = __atomic_load_n(&words[ticket % CAIRN_RELEASE_SLOTS],
+			       __ATOMIC_ACQUIRE);
+	return (int32_t)(word - ticket) >= 0 ? 0 : EBUSY;
+}
