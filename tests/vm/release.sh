@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 540
+# kernels: 6.1 6.12
+# boot: own
+# dmesg-allow: cairn: memory stays pinned
+#
+# Memory is released while everything works with it: nothing of it is read or
+# written afterwards, nobody waits for a peer, nothing stays behind.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+# counter NAME: of the device that is written to
+counter() {
+	cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/$1"
+}
+
+# in the network of a, but with the initial namespace's sysfs: parameters and
+# counters are there
+points nsenter --net=/run/netns/a release
+expect "one turn took long, and is counted" "$(counter epoch_stuck)" 1
+reported=$(dmesg | grep -c 'cairn: memory stays pinned')
+expect "... and reported once" "$reported" 1
+expect "... with who holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
+expect_that "releases share turns" "$(counter epoch_shared) > 0"
+expect_that "late operations are refused and counted" "$(counter stale_keys) > 0"
+
+# load: a process that releases under its own traffic, until killed
+# shellcheck disable=SC2154
+log=$lib_tmp/load
+load() {
+	start a "$log" "release load"
+	wait_for 60 grep -q running "$log" && return
+	not_ok "the load starts"
+	lib_show "$log"
+}
+
+only_gsi() { ! rdma resource show qp | grep -q 'type UC'; }
+for _ in 1 2; do
+	load
+	kill -KILL "$started"
+	wait "$started" 2>/dev/null
+done
+run_ok "nothing is left of killed processes" wait_for 30 only_gsi
+if rdma resource show mr | grep -q "$DEV_B"; then
+	not_ok "... no region either"
+	diag "$(rdma resource show mr)"
+else
+	ok "... no region either"
+fi
+
+load
+run_ok "a region tells of the epoch" rdma resource show mr -dd
+if output | grep -q 'epoch-busy'; then ok "... its runs"; else not_ok "... its runs"; fi
+run_ok "the module is unloaded during all of it" rmmod cairn
+stop "$started"
+run_ok "the devices come back" modprobe cairn
+in_a rdma link add cairn_a type cairn netdev va
+in_b rdma link add cairn_b type cairn netdev vb
+wait_for 20 port_active cairn_a && wait_for 20 port_active cairn_b
+run_ok "... and work" in_a verbs_verify -n 30

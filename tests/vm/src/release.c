@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Release of memory under load (Documentation/memory-release.rst).
+ *
+ *	release [TEST]	the tests below; CAIRN_SOAK=1: as often as it is due
+ *	release load	traffic that names released keys all the time, until
+ *			killed or an error ends it
+ *
+ * The load is WRITEs over UC queue pairs, which survive keys that are refused:
+ * they are posted without end to a region that another thread registers,
+ * deregisters and fills with canaries, again and again.
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG		vt_ms(60000)
+#define REGION		(64 * 1024)
+#define KEPT		16	/* released regions that are still watched */
+#define CANARY		0xc5
+#define DATA		0x3a
+#define LOADERS		2
+
+static struct vt_dev dev[2];
+
+static bool soak(void)
+{
+	return getenv("CAIRN_SOAK");
+}
+
+static int qps(void)
+{
+	return soak() ? 64 : 16;
+}
+
+/*
+ * The load.
+ */
+
+struct target {
+	u64 va;
+	u32 rkey;
+};
+
+static struct {
+	struct target target;
+	u32 seq;		/* odd: target is being changed */
+	volatile bool stop;
+	u64 posted, failed;
+	pthread_t thread[LOADERS];
+	struct vt_end *a, *b;
+} load;
+
+static void set_target(u64 va, u32 rkey)
+{
+	__atomic_fetch_add(&load.seq, 1, __ATOMIC_SEQ_CST);
+	load.target = (struct target){ va, rkey };
+	__atomic_fetch_add(&load.seq, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct target get_target(void)
+{
+	struct target t;
+	u32 seq;
+
+	do {
+		seq = __atomic_load_n(&load.seq, __ATOMIC_SEQ_CST);
+		t = load.target;
+	} while (seq & 1 || seq != __atomic_load_n(&load.seq, __ATOMIC_SEQ_CST));
+	return t;
+}
+
+static int post_write(struct vt_end *e, const struct target *t, u32 len)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->buf, .length = len, .lkey = e->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { .remote_addr = t->va, .rkey = t->rkey },
+	}, *bad;
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+/* Keep a few WRITEs of the queue pair under way. */
+static void feed(struct vt_end *e, int *out, u32 *n)
+{
+	struct target t = get_target();
+	struct ibv_wc wc[16];
+	int i, r = ibv_poll_cq(e->scq, 16, wc);
+
+	for (i = 0; i < r; i++)
+		load.failed += wc[i].status != IBV_WC_SUCCESS;
+	*out -= r;
+	while (*out < 8 && !post_write(e, &t, 1 + (*n)++ * 997 % REGION)) {
+		++*out;
+		load.posted++;
+	}
+}
+
+static void *loader(void *arg)
+{
+	long first = (long)arg, i;
+	int out[64] = {};
+	u32 n = first;
+
+	while (!load.stop && !load.failed)
+		for (i = first; i < qps(); i += LOADERS)
+			feed(&load.a[i], &out[i], &n);
+	return NULL;
+}
+
+static int load_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+	int i, err = 0;
+
+	o.type = IBV_QPT_UC;
+	o.mtu = IBV_MTU_4096;
+	load.a = calloc(qps(), sizeof(*load.a));
+	load.b = calloc(qps(), sizeof(*load.b));
+	for (i = 0; i < qps() && !err; i++) {
+		err = vt_end_create(&load.a[i], &dev[0], &o, REGION) ?:
+		      vt_end_create(&load.b[i], &dev[1], &o, 4096) ?:
+		      vt_connect(&load.a[i], &load.b[i]);
+		memset(load.a[i].buf, DATA, REGION);
+	}
+	return err;
+}
+
+static void load_start(void)
+{
+	long i;
+
+	load.stop = false;
+	for (i = 0; i < LOADERS; i++)
+		must(!pthread_create(&load.thread[i], NULL, loader, (void *)i));
+}
+
+static void load_stop(void)
+{
+	int i;
+
+	load.stop = true;
+	for (i = 0; i < LOADERS; i++)
+		pthread_join(load.thread[i], NULL);
+	ktap_eq(load.failed, 0);
+}
+
+/*
+ * Regions.
+ */
+
+static u8 *region_new(void)
+{
+	void *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(p != MAP_FAILED);
+	return p;
+}
+
+static struct ibv_mr *reg(const struct vt_dev *d, void *p)
+{
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, p, REGION, VT_ACCESS);
+
+	must(mr);
+	return mr;
+}
+
+static void check_canaries(const u8 *p)
+{
+	int i;
+
+	for (i = 0; i < REGION; i++) {
+		if (p[i] == CANARY)
+			continue;
+		ktap_fail("byte %d of a released region is %02x", i, p[i]);
+		must(false);
+	}
+}
+
+/* Something arrives at @p, or long nothing does. */
+static bool hit(const u8 *p)
+{
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+
+	while (!*(volatile const u8 *)p) {
+		if (vt_now_ms() > end)
+			return false;
+		vt_relax(&idle);
+	}
+	return true;
+}
+
+/* The released regions of the last rounds: no byte of them changes any more. */
+static u8 *kept[KEPT];
+
+static void keep(unsigned int round, u8 *p)
+{
+	u8 **slot = &kept[round % KEPT];
+
+	memset(p, CANARY, REGION);
+	if (*slot) {
+		check_canaries(*slot);
+		munmap(*slot, REGION);
+	}
+	*slot = p;
+}
+
+static void keep_end(void)
+{
+	int i;
+
+	for (i = 0; i < KEPT; i++) {
+		if (!kept[i])
+			continue;
+		check_canaries(kept[i]);
+		munmap(kept[i], REGION);
+		kept[i] = NULL;
+	}
+}
+
+/* Rounds for that long, or as many as a soak is due. */
+static bool go_on(unsigned int round, u64 start, int ms)
+{
+	if (soak())
+		return round < 100000;
+	return round < 20 || vt_now_ms() < start + ms;
+}
+
+static int (*dereg_async)(struct ibv_mr *mr, u32 *ticket);
+static int (*query_release)(struct ibv_context *ctx, u32 ticket);
+
+static void async_calls(void)
+{
+	void *lib = dlopen("libcairn.so.1", RTLD_NOW);
+
+	must(lib);
+	dereg_async = dlsym(lib, "cairndv_dereg_mr_async");
+	query_release = dlsym(lib, "cairndv_query_release");
+	must(dereg_async && query_release);
+}
+
+static void dereg_and_poll(struct ibv_mr *mr)
+{
+	struct ibv_context *ctx = mr->context;
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+	u32 ticket;
+	int err;
+
+	must(!dereg_async(mr, &ticket));
+	while ((err = query_release(ctx, ticket)) == EBUSY) {
+		must(vt_now_ms() < end);
+		vt_relax(&idle);
+	}
+	must(!err);
+}
+
+static void rounds(bool async, int ms)
+{
+	u64 start = vt_now_ms();
+	unsigned int round;
+
+	load_start();
+	for (round = 0; go_on(round, start, ms); round++) {
+		u8 *p = region_new();
+		struct ibv_mr *mr = reg(&dev[1], p);
+
+		set_target((uintptr_t)p, mr->rkey);
+		must(hit(p));
+		if (async)
+			dereg_and_poll(mr);
+		else
+			must(!ibv_dereg_mr(mr));
+		keep(round, p);
+	}
+	load_stop();
+	keep_end();
+	ktap_diag("%u rounds, %llu WRITEs over %d QPs", round,
+		  (unsigned long long)load.posted, qps());
+}
+
+static void released_under_writes(void)
+{
+	rounds(false, 5000);
+}
+
+static void released_without_waiting(void)
+{
+	async_calls();
+	rounds(true, 3000);
+}
+
+/*
+ * Connections: what a peer gets of a region that is released meanwhile.
+ */
+
+static void reconnect(struct vt_end *a, struct vt_end *b)
+{
+	must(!vt_to_state(a->qp, IBV_QPS_RESET));
+	must(!vt_to_state(b->qp, IBV_QPS_RESET));
+	must(!vt_connect(a, b));
+}
+
+static void only(const u8 *p, u32 len, u8 x, u8 y)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++) {
+		if (p[i] == x || p[i] == y)
+			continue;
+		ktap_fail("foreign byte %02x at %u", p[i], i);
+		must(false);
+	}
+}
+
+/* READs of a region: data or an error, never what came after. */
+static void released_under_reads(void)
+{
+	u64 start = vt_now_ms();
+	struct vt_opts o = VT_OPTS;
+	unsigned int round, good = 0;
+	struct vt_end a, b;
+
+	must(!vt_end_create(&a, &dev[0], &o, REGION));
+	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	for (round = 0; go_on(round, start, 1500); round++) {
+		u8 *p = region_new();
+		struct ibv_mr *mr = reg(&dev[1], p);
+		struct ibv_sge sge = {
+			.addr = (uintptr_t)a.buf, .length = REGION,
+			.lkey = a.mr->lkey,
+		};
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_RDMA_READ,
+			.send_flags = IBV_SEND_SIGNALED,
+			.sg_list = &sge, .num_sge = 1,
+			.wr.rdma = { (uintptr_t)p, mr->rkey },
+		}, *bad;
+		struct ibv_wc wc[4];
+		int i;
+
+		memset(p, DATA, REGION);
+		memset(a.buf, 0, REGION);
+		reconnect(&a, &b);
+		for (i = 0; i < 4; i++)
+			must(!ibv_post_send(a.qp, &wr, &bad));
+		if (round & 1)
+			hit(a.buf);
+		must(!ibv_dereg_mr(mr));
+		keep(round, p);
+		must(!vt_poll(a.scq, wc, 4, LONG));
+		for (i = 0; i < 4; i++) {
+			good += wc[i].status == IBV_WC_SUCCESS;
+			ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
+				wc[i].status == IBV_WC_REM_ACCESS_ERR ||
+				wc[i].status == IBV_WC_WR_FLUSH_ERR);
+		}
+		only(a.buf, REGION, DATA, 0);
+	}
+	ktap_diag("%u rounds, %u READs were in time", round, good);
+	keep_end();
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* A region that its owner sends from: the peer gets data, nothing later. */
+static void released_under_its_own_writes(void)
+{
+	u64 start = vt_now_ms();
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	unsigned int round;
+
+	must(!vt_end_create(&a, &dev[0], &o, 4096));
+	must(!vt_end_create(&b, &dev[1], &o, REGION));
+	for (round = 0; go_on(round, start, 1500); round++) {
+		u8 *p = region_new();
+		struct ibv_mr *mr = reg(&dev[0], p);
+		struct vt_end from = a;
+		struct target t = { (uintptr_t)b.buf, b.mr->rkey };
+		struct ibv_wc wc[4];
+		int i;
+
+		from.buf = p;
+		from.mr = mr;
+		memset(p, DATA, REGION);
+		memset(b.buf, 0, REGION);
+		reconnect(&a, &b);
+		for (i = 0; i < 4; i++)
+			must(!post_write(&from, &t, REGION));
+		must(!ibv_dereg_mr(mr));
+		keep(round, p);
+		must(!vt_poll(a.scq, wc, 4, LONG));
+		for (i = 0; i < 4; i++)
+			ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
+				wc[i].status == IBV_WC_LOC_PROT_ERR ||
+				wc[i].status == IBV_WC_WR_FLUSH_ERR);
+		only(b.buf, REGION, DATA, 0);
+	}
+	ktap_diag("%u rounds", round);
+	keep_end();
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/*
+ * Late operations.
+ */
+
+/* Packets of one WRITE, as they left the netdev. */
+static int capture_socket(struct sockaddr_ll *to)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+
+	must(fd >= 0);
+	*to = (struct sockaddr_ll){
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = if_nametoindex(getenv("IF_A") ?: "va"),
+	};
+	must(to->sll_ifindex);
+	must(!bind(fd, (struct sockaddr *)to, sizeof(*to)));
+	return fd;
+}
+
+/* The WRITE over @e with its own data to @t, done as far as @e can tell. */
+static void write_now(struct vt_end *e, const struct target *t, u32 len)
+{
+	struct ibv_wc wc;
+
+	must(!post_write(e, t, len));
+	must(!vt_poll(e->scq, &wc, 1, LONG));
+	must(wc.status == IBV_WC_SUCCESS);
+}
+
+#define FRAMES	8
+
+static int capture(int fd, u8 frame[FRAMES][2048], int *len)
+{
+	int n = 0, r;
+
+	while (n < FRAMES &&
+	       (r = recv(fd, frame[n], sizeof(frame[n]), MSG_DONTWAIT)) > 0)
+		if (r > 42 && frame[n][36] == 0x12 && frame[n][37] == 0xb7)
+			len[n++] = r;
+	return n;
+}
+
+/* Written packets that come again when their region is gone, and its index is
+ * another's: refused, and the other region stays as it is.
+ */
+static void replayed_after_release(void)
+{
+	struct vt_opts o = VT_OPTS;
+	u8 frame[FRAMES][2048], *p = region_new(), *other;
+	int len[FRAMES], n, i, fd;
+	struct ibv_mr *mr = reg(&dev[1], p), *mr2;
+	struct vt_end a, b;
+	struct sockaddr_ll to;
+	struct target t = { (uintptr_t)p, mr->rkey };
+	u32 index = mr->rkey >> 8, old = mr->rkey;
+
+	o.type = IBV_QPT_UC;
+	must(!vt_end_create(&a, &dev[0], &o, REGION));
+	must(!vt_end_create(&b, &dev[1], &o, REGION));
+	must(!vt_connect(&a, &b));
+	fd = capture_socket(&to);
+	memset(a.buf, DATA, REGION);
+	write_now(&a, &t, 1000);
+	must(hit(p));
+	n = capture(fd, frame, len);
+	ktap_ok(n > 0);
+	must(!ibv_dereg_mr(mr));
+	/* until the same index is given out again */
+	for (i = 0; i < 100000; i++) {
+		mr2 = ibv_reg_mr(dev[1].pd, p, REGION, VT_ACCESS);
+		must(mr2);
+		if (mr2->rkey >> 8 == index)
+			break;
+		must(!ibv_dereg_mr(mr2));
+	}
+	must(mr2->rkey >> 8 == index);
+	ktap_diag("index used again after %d registrations", i);
+	ktap_ok(mr2->rkey != old);
+	memset(p, CANARY, REGION);
+	for (i = 0; i < n; i++)
+		ktap_eq(sendto(fd, frame[i], len[i], 0, (struct sockaddr *)&to,
+			       sizeof(to)), len[i]);
+	write_now(&a, &t, 500);
+	/* what comes after them has arrived, so they have */
+	other = b.buf;
+	t = (struct target){ (uintptr_t)other, b.mr->rkey };
+	write_now(&a, &t, 10);
+	ktap_ok(hit(other));
+	check_canaries(p);
+	must(!ibv_dereg_mr(mr2));
+	close(fd);
+	munmap(p, REGION);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/*
+ * Turns.
+ */
+
+static int flip(bool async)
+{
+	int n = soak() ? 20000 : 60, i;
+	struct vt_dev d;
+	u32 ticket;
+	u8 *p;
+
+	if (vt_open(&d, vt_name_b(), VT_IPV4, -1))
+		return 1;
+	p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < n; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(d.pd, p, REGION, VT_ACCESS);
+
+		if (!mr || (async && i & 1 ? dereg_async(mr, &ticket) :
+					     ibv_dereg_mr(mr)))
+			return 2;
+	}
+	vt_close(&d);
+	return 0;
+}
+
+/* Many processes that release all the time, under load. */
+static void flip_storm(void)
+{
+	int i, status, child[4];
+
+	async_calls();
+	load_start();
+	for (i = 0; i < 4; i++) {
+		fflush(stdout);
+		child[i] = fork();
+		if (!child[i])
+			_exit(flip(i & 1));
+	}
+	for (i = 0; i < 4; i++) {
+		must(waitpid(child[i], &status, 0) == child[i]);
+		ktap_eq(status, 0);
+	}
+	load_stop();
+}
+
+static int set_delay(unsigned int ms)
+{
+	int fd = open("/sys/module/cairn/parameters/test_delay_ms", O_RDWR);
+	int ret = fd < 0 ? -1 : dprintf(fd, "%u\n", ms);
+
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static bool delay_taken(void)
+{
+	char buf[16] = "";
+	int fd = open("/sys/module/cairn/parameters/test_delay_ms", O_RDONLY);
+
+	if (fd >= 0 && read(fd, buf, sizeof(buf) - 1) < 0)
+		buf[0] = '1';
+	if (fd >= 0)
+		close(fd);
+	return buf[0] == '0';
+}
+
+static void *write_arg(void *arg)
+{
+	struct target t = get_target();
+
+	post_write(arg, &t, 1000);
+	return NULL;
+}
+
+/* A packet is held between the look-up of its memory and the copy. */
+static void stuck_in_the_pipeline(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_mr *mr;
+	pthread_t poster;
+	struct ibv_wc wc;
+	u64 end;
+	u8 *p;
+
+	o.type = IBV_QPT_UC;
+	must(!vt_end_create(&a, &dev[0], &o, REGION));
+	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	must(!vt_connect(&a, &b));
+	memset(a.buf, DATA, REGION);
+	p = region_new();
+	mr = reg(&dev[1], p);
+	set_target((uintptr_t)p, mr->rkey);
+	must(set_delay(2500) > 0);
+	must(!pthread_create(&poster, NULL, write_arg, &a));
+	for (end = vt_now_ms() + LONG; !delay_taken();)
+		must(vt_now_ms() < end);
+	/* It has the page now, and writes it in two and a half seconds. */
+	ktap_eq(p[0], 0);
+	must(!ibv_dereg_mr(mr));
+	/* Released: so the packet has been written, and nothing comes now. */
+	ktap_eq(p[0], DATA);
+	memset(p, CANARY, REGION);
+	pthread_join(poster, NULL);
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	check_canaries(p);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static int run_load(void)
+{
+	unsigned int round = 0;
+
+	if (load_ends())
+		return 1;
+	load_start();
+	puts("running");
+	fflush(stdout);
+	while (!load.failed) {
+		u8 *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct ibv_mr *mr = ibv_reg_mr(dev[1].pd, p, REGION, VT_ACCESS);
+
+		if (!mr)
+			return 2;
+		set_target((uintptr_t)p, mr->rkey);
+		while (round++ % 64 && !load.failed)
+			;
+		if (ibv_dereg_mr(mr))
+			return 3;
+		munmap(p, REGION);
+	}
+	return 4;
+}
+
+#define TESTS(X)							\
+	X(released_under_writes)					\
+	X(released_without_waiting)					\
+	X(released_under_reads)						\
+	X(released_under_its_own_writes)				\
+	X(replayed_after_release)					\
+	X(flip_storm)							\
+	X(stuck_in_the_pipeline)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1))
+		return 1;
+	if (argc > 1 && !strcmp(argv[1], "load"))
+		return run_load();
+	if (load_ends())
+		return 1;
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}
