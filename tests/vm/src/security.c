@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,7 +229,7 @@ static void doorbells(void)
 		ktap_rand_fill(words, sizeof(words));
 		hdr->length = ktap_rand_below(80);
 		hdr->object_id = CAIRN_OBJECT_DEVICE + ktap_rand_below(2);
-		hdr->method_id = CAIRN_METHOD_DOORBELL + ktap_rand_below(2);
+		hdr->method_id = CAIRN_METHOD_DOORBELL + ktap_rand_below(5);
 		hdr->num_attrs = ktap_rand_below(4);
 		hdr->driver_id = CAIRN_DRIVER_ID;
 		hdr->reserved1 = 0;
@@ -419,6 +420,91 @@ static void cq_pointers(void)
 		}
 		disconnect();
 	}
+}
+
+static struct cairn_qinfo_host *host_page;
+
+/* The page of space 3: the rings are larger, to begin with. */
+static void find_host_page(void)
+{
+	unsigned int i;
+
+	host_page = NULL;
+	for (i = 0; i < nmaps; i++)
+		if (maps[i].prot & PROT_WRITE && maps[i].len == 4096)
+			host_page = (void *)maps[i].addr;
+	must(host_page);
+}
+
+static void flip_pointers(u32 bits)
+{
+	unsigned int k;
+
+	for (k = 0; k < CAIRN_QINFO_PER_CHUNK; k++)
+		host_page[k].index ^= bits;
+}
+
+static int resize_qp(u32 send_wr, u32 recv_wr)
+{
+	struct ibv_qp_attr attr = {
+		.cap = { .max_send_wr = send_wr, .max_recv_wr = recv_wr },
+	};
+
+	return ibv_modify_qp(one.qp, &attr, IBV_QP_CAP);
+}
+
+/* What is outstanding cannot be: nothing is copied, nothing changes. */
+static void resize_impossible(void)
+{
+	static const u32 bits[] = { 1u << 31, 1u << 20, 1u << 12 };
+	unsigned int i;
+
+	connect_pair();
+	find_host_page();
+	for (i = 0; i < 3; i++) {
+		flip_pointers(bits[i]);
+		ktap_eq(resize_qp(256, 0), EINVAL);
+		ktap_eq(resize_qp(0, 256), EINVAL);
+		ktap_eq(ibv_resize_cq(one.scq, 1024), EINVAL);
+		flip_pointers(bits[i]);
+	}
+	ktap_eq(resize_qp(256, 256), 0);
+	ktap_eq(ibv_resize_cq(one.scq, 1024), 0);
+	disconnect();
+}
+
+static volatile bool scribbling;
+
+static void *scribbler(void *arg)
+{
+	unsigned int rand = 1;
+
+	while (scribbling)
+		flip_pointers(1u << rand_r(&rand) % 32);
+	return arg;
+}
+
+/* The pointers change all the time while rings are exchanged. */
+static void resize_race(void)
+{
+	unsigned int round, i, good = 0;
+	pthread_t thread;
+
+	for (round = 0; round < 10; round++) {
+		connect_pair();
+		find_host_page();
+		scribbling = true;
+		must(!pthread_create(&thread, NULL, scribbler, NULL));
+		for (i = 0; i < 10; i++) {
+			good += !resize_qp(1u << ktap_rand_below(10),
+					   1u << ktap_rand_below(10));
+			ibv_resize_cq(one.scq, 1u << ktap_rand_below(10));
+		}
+		scribbling = false;
+		pthread_join(thread, NULL);
+		disconnect();
+	}
+	ktap_diag("%u of 100 were done", good);
 }
 
 /* --- packets ------------------------------------------------------------ */
@@ -656,7 +742,8 @@ static void packets_forged(void)
 #define TESTS(X)							\
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
 	X(keep_mapping) X(doorbells) X(scribble) X(wqe_fuzz)		\
-	X(cq_pointers) X(packets_wrong_icrc) X(packets_for_nobody)	\
+	X(cq_pointers) X(resize_impossible) X(resize_race)		\
+	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)
 
 VT_TESTS(TESTS)
