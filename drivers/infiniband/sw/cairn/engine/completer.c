@@ -74,6 +74,7 @@ void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err)
 	complete(q, s, status, vendor_err);
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
+	cairn_gap_forget(r);
 	if (q->transport == CAIRN_TRANSPORT_RC)
 		cairn_qpc_fail(q);
 	else if (cairn_state(q) == CAIRN_QP_RTS ||
@@ -168,6 +169,7 @@ void cairn_req_flush(struct cairn_qpc *q)
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
 	r->rate.marked = false;
+	cairn_gap_forget(r);
 	flush_to(q, r->new_rec);
 	r->kept_rec = r->new_rec;
 	r->persists = 0;
@@ -180,10 +182,10 @@ void cairn_req_flush(struct cairn_qpc *q)
 	flush_ring(q);
 }
 
-/* Spend one retry and send again from the oldest unacknowledged packet, or
- * fail the oldest WQE when none is left. retry_cnt 7 is a number like others.
+/* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a
+ * number like others.
  */
-static bool retry_from(struct cairn_qpc *q, u32 psn)
+static bool spend_retry(struct cairn_qpc *q)
 {
 	struct cairn_requester *r = &q->req;
 
@@ -193,7 +195,6 @@ static bool retry_from(struct cairn_qpc *q, u32 psn)
 		return false;
 	}
 	r->retries--;
-	cairn_req_rewind(q, psn);
 	r->ack_deadline = 0;
 	return true;
 }
@@ -204,14 +205,17 @@ void cairn_req_expire(struct cairn_qpc *q, u64 now)
 
 	if (r->rnr_until && now >= r->rnr_until)
 		r->rnr_until = 0;
+	if (r->probe_deadline && now >= r->probe_deadline)
+		cairn_gap_probe(q);
 	if (!r->ack_deadline || now < r->ack_deadline)
 		return;
 	r->ack_deadline = 0;
-	if (cairn_psn_diff(cairn_req_cursor(r), r->una) <= 0)
+	if (!cairn_req_outstanding(r))
 		return;
 	port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	r->implied_nak = false;
-	retry_from(q, r->una);
+	if (spend_retry(q))
+		cairn_gap_timeout(q);
 }
 
 /* A later answer shows that a READ or atomic response was lost. */
@@ -219,15 +223,15 @@ static void implied_nak(struct cairn_qpc *q)
 {
 	struct cairn_requester *r = &q->req;
 
-	if (r->implied_nak)
+	if (r->implied_nak || cairn_gap_read(q))
 		return;
 	r->implied_nak = true;
 	port_count(q, CAIRN_CTR_IMPLIED_NAKS, 1);
-	retry_from(q, r->una);
+	if (spend_retry(q))
+		cairn_gap_repeat_read(q);
 }
 
-/* Keep the send cursor at or after what is acknowledged. */
-static void advance_cursor(struct cairn_requester *r)
+void cairn_req_clip(struct cairn_requester *r)
 {
 	while (r->send_rec != r->new_rec) {
 		struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
@@ -244,26 +248,43 @@ static void advance_cursor(struct cairn_requester *r)
 	}
 }
 
-/* Advance una to @psn. READs and atomics are acknowledged by their own
- * responses only: returns false when one of them stands in the way.
+/* Advance una over the responses of @s (which end before @end) that came
+ * already. Returns false when the next one is missing.
+ */
+static bool advance_over_responses(struct cairn_requester *r, u32 end)
+{
+	while (r->una != end && cairn_gap_got(r, r->una)) {
+		cairn_gap_set_got(r, r->una, false);
+		r->una = cairn_psn_add(r->una, 1);
+	}
+	return r->una == end;
+}
+
+/* Everything before @psn was answered: advance una. READs and atomics are
+ * acknowledged by their own responses only: returns false when one of them
+ * stands in the way.
  */
 static bool advance_una(struct cairn_requester *r, u32 psn)
 {
 	u32 n;
 
+	if (cairn_psn_diff(psn, r->acked) > 0)
+		r->acked = psn;
 	for (n = r->una_rec; n != r->new_rec; n++) {
 		struct cairn_swr *s = cairn_req_swr(r, n);
 		u32 end = cairn_psn_add(s->psn, s->npkts);
 
-		if (cairn_psn_diff(psn, r->una) <= 0)
+		if (cairn_psn_diff(r->acked, r->una) <= 0)
 			break;
 		if (cairn_psn_diff(end, r->una) <= 0)
 			continue;
-		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
-			return false;
-		r->una = cairn_psn_diff(psn, end) < 0 ? psn : end;
+		if (!(cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS))
+			r->una = cairn_psn_diff(r->acked, end) < 0 ? r->acked :
+								     end;
+		else if (!advance_over_responses(r, end))
+			break;
 	}
-	return true;
+	return cairn_psn_diff(r->una, psn) >= 0;
 }
 
 /* Something new was acknowledged: complete, count retries afresh. */
@@ -275,7 +296,8 @@ static void progress(struct cairn_qpc *q, u64 now)
 	r->rnr_retries = q->attrs.rnr_retry;
 	r->implied_nak = false;
 	cairn_req_reap(q);
-	advance_cursor(r);
+	cairn_gap_progress(r, now);
+	cairn_req_clip(r);
 	cairn_req_rearm(q, now);
 }
 
@@ -309,6 +331,7 @@ static void take_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
 	take_credits(q, pkt);
 	cairn_req_ack_before(q, cairn_psn_add(pkt->psn, 1), now);
+	cairn_gap_answer(q, true, now);
 }
 
 static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
@@ -331,7 +354,8 @@ static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		}
 		r->rnr_retries--;
 	}
-	cairn_req_rewind(q, pkt->psn);
+	cairn_gap_forget(r);
+	cairn_req_rewind(q, r->una);
 	r->ack_deadline = 0;
 	r->rnr_until = now + cairn_rnr_timer_ns(pkt->syndrome);
 }
@@ -353,44 +377,85 @@ static void take_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	port_count(q, code == CAIRN_NAK_PSN_SEQ ?
 		   CAIRN_CTR_SEQ_NAKS_RECEIVED :
 		   CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
-	if (!cairn_req_ack_before(q, pkt->psn, now))
+	if (!cairn_req_ack_before(q, pkt->psn, now)) {
+		cairn_gap_later_nak(&q->req, pkt->psn);
 		return;
-	if (code == CAIRN_NAK_PSN_SEQ)
-		retry_from(q, pkt->psn);
-	else
+	}
+	if (code != CAIRN_NAK_PSN_SEQ)
 		cairn_req_fail(q, status[code], pkt->syndrome);
+	else if (spend_retry(q))
+		cairn_gap_nak(q);
 }
 
-/* The record that the response @pkt belongs to, if it is the next one due. */
+/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
+static struct cairn_swr *record_of(struct cairn_requester *r, u32 psn,
+				   u8 op_flag)
+{
+	u32 n;
+
+	for (n = r->una_rec; n != r->new_rec; n++) {
+		struct cairn_swr *s = cairn_req_swr(r, n);
+		s32 off = cairn_psn_diff(psn, s->psn);
+
+		if (off >= 0 && off < (s32)s->npkts)
+			return (cairn_wqe_ops[s->opcode].flags &
+				(CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) ==
+			       op_flag ? s : NULL;
+	}
+	return NULL;
+}
+
+/*
+ * A response acknowledges everything before it. Returns what it belongs to, or
+ * NULL when it is of no use. It may be ahead of missing ones.
+ */
 static struct cairn_swr *awaited(struct cairn_qpc *q,
 				 const struct cairn_pkt *pkt, u8 op_flag,
 				 u64 now)
 {
 	struct cairn_requester *r = &q->req;
-	struct cairn_swr *s;
+	struct cairn_swr *s = record_of(r, pkt->psn, op_flag);
 
-	if (!cairn_req_ack_before(q, pkt->psn, now))
+	cairn_req_ack_before(q, pkt->psn, now);
+	if (cairn_state(q) == CAIRN_QP_ERR)
 		return NULL;
-	s = cairn_req_swr(r, awaited_rec(r));
-	if ((cairn_wqe_ops[s->opcode].flags &
-	     (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) != op_flag) {
-		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
-		return NULL;
-	}
-	return s;
+	if (s && cairn_psn_diff(pkt->psn, r->una) >= 0 &&
+	    !cairn_gap_got(r, pkt->psn))
+		return s;
+	port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+	return NULL;
 }
 
-/* The awaited response packet was placed. */
-static void respond_done(struct cairn_qpc *q, u64 now)
+/* The response packet @psn was placed. */
+static void respond_done(struct cairn_qpc *q, u32 psn, u64 now)
 {
-	q->req.una = cairn_psn_add(q->req.una, 1);
+	struct cairn_requester *r = &q->req;
+
+	cairn_gap_set_got(r, psn, true);
+	if (psn != r->una) {
+		port_count(q, CAIRN_CTR_RESPONSES_AHEAD, 1);
+		advance_una(r, r->una);
+		if (cairn_psn_diff(psn, r->acked) >= 0)
+			r->acked = cairn_psn_add(psn, 1);
+		return;
+	}
+	advance_una(r, cairn_psn_add(psn, 1));
 	progress(q, now);
+	cairn_gap_answer(q, false, now);
 }
 
-static void place_failed(struct cairn_qpc *q)
+/* The oldest WQE fails when its turn comes, not before. */
+static void respond_failed(struct cairn_qpc *q, u32 psn, u8 status,
+			   u32 vendor_err)
+{
+	if (psn == q->req.una)
+		cairn_req_fail(q, status, vendor_err);
+}
+
+static void place_failed(struct cairn_qpc *q, u32 psn)
 {
 	port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
-	cairn_req_fail(q, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
+	respond_failed(q, psn, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
 }
 
 /* Is @psn the last response packet of its READ request? */
@@ -417,11 +482,12 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	/* FIRST and MIDDLE may both be right, from different attempts. */
 	if (pkt->payload_len != want ||
 	    !(pkt->op->flags & CAIRN_OP_LAST) == ends_request(q, s, pkt->psn)) {
-		cairn_req_fail(q, CAIRN_CQE_BAD_RESP_ERR, pkt->opcode);
+		respond_failed(q, pkt->psn, CAIRN_CQE_BAD_RESP_ERR,
+			       pkt->opcode);
 		return;
 	}
 	if (!cairn_req_load(q, s)) {
-		cairn_req_fail(q, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+		respond_failed(q, pkt->psn, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 		return;
 	}
 	to = (struct cairn_span){
@@ -431,12 +497,12 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
 	if (want && port_place(q, &to, pkt, want)) {
-		place_failed(q);
+		place_failed(q, pkt->psn);
 		return;
 	}
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
 		take_credits(q, pkt);
-	respond_done(q, now);
+	respond_done(q, pkt->psn, now);
 }
 
 static void take_atomic_response(struct cairn_qpc *q,
@@ -454,15 +520,15 @@ static void take_atomic_response(struct cairn_qpc *q,
 	if (!s)
 		return;
 	if (!cairn_req_load(q, s)) {
-		cairn_req_fail(q, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+		respond_failed(q, pkt->psn, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 		return;
 	}
 	if (port_place_bytes(q, &to, &pkt->orig, sizeof(pkt->orig))) {
-		place_failed(q);
+		place_failed(q, pkt->psn);
 		return;
 	}
 	take_credits(q, pkt);
-	respond_done(q, now);
+	respond_done(q, pkt->psn, now);
 }
 
 static void take_aeth(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)

@@ -50,6 +50,10 @@
 	  "QPs that ran out of RNR retries")				\
 	X(ACKS_SENT, acks_sent, "acknowledgements sent")		\
 	X(ACKS_RECEIVED, acks_received, "acknowledgements received")	\
+	X(TAIL_PROBES, tail_probes,					\
+	  "packets sent again because an answer was overdue")		\
+	X(RESPONSES_AHEAD, responses_ahead,				\
+	  "READ and atomic responses placed ahead of a missing one")	\
 	X(STALE_RESPONSES, stale_responses,				\
 	  "responses outside the window of outstanding requests")	\
 	X(CREDIT_WAITS, credit_waits,					\

@@ -72,8 +72,6 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s);
 u32 cairn_req_cursor(struct cairn_requester *r);
 void cairn_req_rewind(struct cairn_qpc *q, u32 psn);
 void cairn_req_rearm(struct cairn_qpc *q, u64 now);
-/* Is anything on the way that an answer is due for? */
-bool cairn_req_in_flight(struct cairn_requester *r);
 /* Send the last packet of @s again, wherever the cursor is. 0 or port_emit()'s
  * error, -EINVAL when the WQE changed under us.
  */
@@ -134,6 +132,44 @@ bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig);
 bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt);
 bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now);
+
+/* PSNs that an answer is due for? */
+bool cairn_req_outstanding(struct cairn_requester *r);
+/* Keep the send cursor at or after what is acknowledged. */
+void cairn_req_clip(struct cairn_requester *r);
+/* PSNs of the next READ request: to the end of the chunk. */
+u32 cairn_req_read_count(struct cairn_qpc *q, const struct cairn_swr *s);
+
+/* gap.c, used by requester.c */
+/* How many of @n packets may leave: those of the gap, none while waiting. */
+u32 cairn_gap_limit(struct cairn_requester *r, u32 n);
+/* Does the repeated part end before @psn? */
+bool cairn_gap_ends(const struct cairn_requester *r, u32 psn);
+/* @n packets left as one train for the first time; @asks: for an answer. */
+void cairn_gap_left(struct cairn_requester *r, u32 psn, u32 n, bool asks,
+		    u64 now);
+/* The @n responses from @psn on are asked for again. */
+void cairn_gap_ask_again(struct cairn_requester *r, u32 psn, u32 n);
+/* Set the probe's deadline afresh; something is outstanding. */
+void cairn_gap_arm(struct cairn_qpc *q, u64 now);
+
+/* gap.c, used by completer.c */
+/* A sequence NAK of the oldest packet. */
+void cairn_gap_nak(struct cairn_qpc *q);
+/* A NAK of @psn, before which responses are missing. */
+void cairn_gap_later_nak(struct cairn_requester *r, u32 psn);
+/* Is the oldest packet a missing response that is asked for? */
+bool cairn_gap_read(struct cairn_qpc *q);
+void cairn_gap_repeat_read(struct cairn_qpc *q);
+/* Something was acknowledged, by an ACK or by a response. */
+void cairn_gap_answer(struct cairn_qpc *q, bool ack, u64 now);
+void cairn_gap_progress(struct cairn_requester *r, u64 now);
+void cairn_gap_probe(struct cairn_qpc *q);
+void cairn_gap_timeout(struct cairn_qpc *q);
+void cairn_gap_forget(struct cairn_requester *r);
+/* Responses placed ahead of a missing one. */
+bool cairn_gap_got(struct cairn_requester *r, u32 psn);
+void cairn_gap_set_got(struct cairn_requester *r, u32 psn, bool got);
 
 /* hold.c, used by responder.c */
 /* Keep @pkt, which is ahead of the expected PSN. */

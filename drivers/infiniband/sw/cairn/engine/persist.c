@@ -228,7 +228,7 @@ void cairn_persist_expire(struct cairn_qpc *q, u64 now)
 	s = waiting(r, &n);
 	if (!s)
 		return;
-	if (!cairn_req_in_flight(r)) {
+	if (!cairn_req_outstanding(r)) {
 		port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		if (!r->retries) {
 			port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
@@ -351,6 +351,7 @@ void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	alive(q);
 	if (cairn_psn_diff(end, r->una) > 0)
 		cairn_req_ack_before(q, end, now);
+	cairn_gap_answer(q, false, now);
 }
 
 /*

@@ -50,6 +50,7 @@ void cairn_req_set_psn(struct cairn_qpc *q, u32 psn)
 	r->psn = psn;
 	r->una = psn;
 	r->sent = psn;
+	r->acked = psn;
 	r->retries = q->attrs.retry_cnt;
 	r->rnr_retries = q->attrs.rnr_retry;
 }

@@ -112,6 +112,29 @@ union cairn_wqe_buf {
 #define CAIRN_LINE		64	/* bytes of a cache line */
 #define CAIRN_HOT_BYTES		(2 * CAIRN_LINE)
 
+/* A gap in what the peer has, see engine/gap.c. */
+enum cairn_gap_kind {
+	CAIRN_GAP_NONE,
+	CAIRN_GAP_NAK,		/* the peer reported it */
+	CAIRN_GAP_PROBE,	/* is there one? */
+	CAIRN_GAP_READ,		/* responses are missing */
+};
+
+/* Bits for the packets of a window, by PSN. */
+#define CAIRN_GAP_WORDS		8
+
+struct cairn_gap {
+	u32 rec, pkt;		/* send cursor to go on from afterwards */
+	u32 high;		/* PSN there */
+	u32 end;		/* one past what is repeated */
+	u32 run;		/* packets that are repeated */
+	u32 nak_psn;		/* reported while responses are missing */
+	bool nak;
+	u8 plain;		/* gaps for which to expect that nothing is kept */
+	u64 starts[CAIRN_GAP_WORDS];	/* a train began with that packet */
+	u64 got[CAIRN_GAP_WORDS];	/* response placed ahead of a missing one */
+};
+
 struct cairn_requester {
 	/* Hot, line 0. Records are numbered without end; record n lies at
 	 * n & swr_mask.
@@ -141,7 +164,18 @@ struct cairn_requester {
 	bool drained;		/* SQ_DRAINED reported */
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
+	u8 gap_kind;		/* enum cairn_gap_kind: being repeated */
+	bool gap_sent;		/* its answer is awaited */
+	u8 probes;		/* without progress */
 	struct cairn_rate rate;
+	/* Of the next lines, with most packets: time. */
+	u64 probe_deadline;	/* 0: none */
+	u64 rtt_start;		/* of the packet being timed; 0: none is */
+	u32 rtt_psn;		/* that packet */
+	u32 acked;		/* one past the latest PSN that is answered */
+	u32 srtt;		/* smoothed round trip, ns; 0: unknown */
+	u32 rttvar;		/* its mean deviation */
+	struct cairn_gap gap;
 	/* Cold. */
 	/* WRITE_PERSIST (engine/persist.c). Records from kept_rec to una_rec
 	 * are completed, but an early one among them has something to come.

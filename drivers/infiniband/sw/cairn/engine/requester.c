@@ -23,9 +23,15 @@ u32 cairn_req_cursor(struct cairn_requester *r)
 	return cairn_psn_add(cairn_req_swr(r, r->send_rec)->psn, r->pkt);
 }
 
-bool cairn_req_in_flight(struct cairn_requester *r)
+/* Is anything on the way, as seen from the cursor? */
+static bool in_flight(struct cairn_requester *r)
 {
 	return cairn_psn_diff(cairn_req_cursor(r), r->una) > 0;
+}
+
+bool cairn_req_outstanding(struct cairn_requester *r)
+{
+	return in_flight(r) || r->gap_kind;
 }
 
 /* Start the ACK timer afresh (progress was made) or stop it. */
@@ -36,10 +42,14 @@ void cairn_req_rearm(struct cairn_qpc *q, u64 now)
 	u32 tries = q->attrs.retry_cnt - r->retries;
 
 	r->ack_deadline = 0;
+	r->probe_deadline = 0;
+	if (!cairn_req_outstanding(r))
+		return;
+	cairn_gap_arm(q, now);
 	/* IBTA allows up to four times the timeout: more patience with each
 	 * try, in case the peer is slow rather than the packet lost.
 	 */
-	if (q->attrs.timeout && cairn_req_in_flight(r))
+	if (q->attrs.timeout)
 		r->ack_deadline = now + (4096ULL << q->attrs.timeout <<
 					 min(tries, 2u));
 }
@@ -62,7 +72,8 @@ u64 cairn_req_deadline(const struct cairn_qpc *q)
 	const struct cairn_requester *r = &q->req;
 
 	u64 d = earlier(earlier(r->rnr_until, r->ack_deadline),
-			cairn_rate_deadline(&r->rate));
+			earlier(r->probe_deadline,
+				cairn_rate_deadline(&r->rate)));
 
 	return earlier(d, earlier(r->probe_at, r->recv_at));
 }
@@ -236,8 +247,7 @@ static u32 reads_out(struct cairn_qpc *q)
 	return out;
 }
 
-/* Packets (PSNs) of the next READ request: to the end of the chunk. */
-static u32 read_count(struct cairn_qpc *q, const struct cairn_swr *s)
+u32 cairn_req_read_count(struct cairn_qpc *q, const struct cairn_swr *s)
 {
 	u32 chunk = cairn_read_chunk(q), pkt = q->req.pkt;
 
@@ -254,7 +264,7 @@ static u32 window(struct cairn_qpc *q, const struct cairn_swr *s)
 	if (q->transport != CAIRN_TRANSPORT_RC)
 		return CAIRN_TRAIN_MAX;
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
-		return out + read_count(q, s) <= all;
+		return out + cairn_req_read_count(q, s) <= all;
 	return out < all ? all - out : 0;
 }
 
@@ -272,7 +282,7 @@ static u32 credit_limit(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
 	if (!r->credit_wait)
 		port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
 	r->credit_wait = true;
-	return cairn_req_in_flight(r) ? 0 : 1;
+	return in_flight(r) ? 0 : 1;
 }
 
 /* How many packets of @s may leave now. */
@@ -413,6 +423,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
 
 		t.first.ack_req = last || out >= cairn_window(q) ||
 			r->credit_wait || pause ||
+			cairn_gap_ends(r, cairn_psn_add(t.first.psn, n)) ||
 			(t.first.psn ^ (t.first.psn + n)) & CAIRN_ACK_INTERVAL;
 	} else if (q->transport == CAIRN_TRANSPORT_UD) {
 		address_ud(q, &t);
@@ -446,10 +457,16 @@ int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
 static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 {
 	struct cairn_requester *r = &q->req;
-	u32 end = cairn_psn_add(s->psn, r->pkt + n);
+	u32 psn = cairn_psn_add(s->psn, r->pkt);
+	u32 end = cairn_psn_add(psn, n);
 
-	if (cairn_psn_diff(r->sent, cairn_psn_add(s->psn, r->pkt)) > 0)
+	if (cairn_psn_diff(r->sent, psn) > 0) {
 		port_count(q, CAIRN_CTR_RETRANSMITS, n);
+		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
+			cairn_gap_ask_again(r, psn, n);
+	} else if (q->transport == CAIRN_TRANSPORT_RC) {
+		cairn_gap_left(r, psn, n, r->pkt + n == s->npkts, now);
+	}
 	if (cairn_psn_diff(end, r->sent) > 0)
 		r->sent = end;
 	r->pkt += n;
@@ -461,6 +478,8 @@ static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 		r->una = end;
 	else if (!r->ack_deadline)
 		cairn_req_rearm(q, now);
+	else if (!r->probe_deadline)
+		cairn_gap_arm(q, now);
 }
 
 /* Errors found here wait until all earlier WQEs have completed. */
@@ -565,7 +584,7 @@ static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
 
 	if (op->flags & CAIRN_WOP_READS) {
 		*bytes = cairn_packet_bytes(op->only, 1, 0);
-		n = read_count(q, s);
+		n = cairn_req_read_count(q, s);
 		err = emit_read(q, s, n);
 	} else {
 		*bytes = message_bytes(q, s, n);
@@ -591,7 +610,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		return false;
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_LOCAL)
 		return run_local(q, s);
-	n = min(allowed(q, s), b->packets);
+	n = cairn_gap_limit(r, min(allowed(q, s), b->packets));
 	if (!n)
 		return false;
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)

@@ -346,6 +346,7 @@ static void send_packet(struct departure *d, struct sim_qp *qp,
 
 	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, f->loss))) {
 		sim_trace(qp, "loses that");
+		s->drops++;
 		packet_free(p);
 		return;
 	}

@@ -217,6 +217,7 @@ struct sim {
 	struct cairn_qpc before;
 	u32 turn_acks;		/* ACKs and NAKs of this turn */
 
+	u32 drops;		/* packets that never arrive */
 	bool trace;		/* SIM_TRACE in the environment: print packets */
 	bool record;		/* keep sent[] */
 	struct sim_sent *sent;

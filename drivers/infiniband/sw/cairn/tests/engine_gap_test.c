@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a requester repeats after a loss, and when: with peers that keep what
+ * they get behind a gap, and with plain ones.
+ */
+#include "engine.h"
+
+#define PMTU		1024
+#define LONG		60000		/* bytes: 59 packets */
+
+/* Which packets of a's program get lost, the first time. */
+struct loss {
+	u32 first, last;		/* PSNs relative to the first */
+	u8 opcode;			/* or any packet with this opcode, once */
+	bool by_opcode;
+	bool done[64];
+};
+
+static enum sim_fate lose(struct sim_qp *qp, enum cairn_side_id side,
+			  const struct cairn_pkt *pkt)
+{
+	struct loss *l = qp->hooks.arg;
+	u32 n = cairn_psn_add(pkt->psn, -qp->psn);
+
+	if (l->by_opcode) {
+		if (pkt->opcode != l->opcode || l->done[0])
+			return SIM_PASS;
+		l->done[0] = true;
+		return SIM_DROP;
+	}
+	if (side != CAIRN_REQ || n < l->first || n > l->last ||
+	    l->done[n - l->first])
+		return SIM_PASS;
+	l->done[n - l->first] = true;
+	return SIM_DROP;
+}
+
+/* A pair that knows its round trip; PSN 0 is behind it. */
+static struct rig warm(u8 timeout, bool plain)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.timeout = timeout;
+	r = rig_with(1, &sim_rc, &attrs);
+	r.b->plain = plain;
+	rig_send(&r, 0, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(r.a->c.req.srtt > 0);
+	return r;
+}
+
+static void lossy(struct rig *r, struct loss *l)
+{
+	r->a->hooks.emit = lose;
+	r->a->hooks.arg = l;
+}
+
+/* Everything arrived, once, without the help of the ACK timer. */
+static void expect_recovered(struct rig *r, u32 wrs)
+{
+	ktap_ok(sim_run(r->s, SIM_SEC));
+	expect_cqes(r->a, CAIRN_REQ, 0, 0, wrs, CAIRN_CQE_SUCCESS);
+	ktap_eq(r->a->cq[CAIRN_REQ].n, wrs + 1);
+	ktap_eq(r->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_mem_eq(r->mb->mem, r->ma->mem, LONG);
+}
+
+/* Lose @first..@last of a long WRITE (2 trains: 1, and 2 to 59). */
+static u64 repeated(u32 first, u32 last, bool plain)
+{
+	struct rig r = warm(20, plain);
+	struct loss l = { .first = first, .last = last };
+	u64 n;
+
+	lossy(&r, &l);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 16);
+	expect_recovered(&r, 2);
+	n = r.s->count[CAIRN_CTR_RETRANSMITS];
+	sim_end(r.s);
+	return n;
+}
+
+static void one_packet_is_repeated(void)
+{
+	u32 i;
+
+	for (i = 1; i <= 59 && !ktap.failures; i++)
+		if (i != 2)
+			ktap_eq(repeated(i, i, false), 1);
+}
+
+/* A gap that begins like a train is taken for it. */
+static void a_train_is_repeated(void)
+{
+	ktap_eq(repeated(2, 59, false), 58);
+	ktap_eq(repeated(1, 59, false), 59);
+}
+
+/* How long it is turns out step by step. */
+static void a_longer_gap_is_repeated(void)
+{
+	u32 i;
+
+	for (i = 2; i <= 50 && !ktap.failures; i++) {
+		u64 n = repeated(5, 4 + i, false);
+
+		ktap_ok(n >= i);
+		ktap_ok(n <= 2 * i);
+	}
+}
+
+/* A peer that keeps nothing gets everything again. */
+static void plain_peers_get_everything(void)
+{
+	u32 i;
+
+	for (i = 1; i <= 59 && !ktap.failures; i++) {
+		u64 n = repeated(i, i, true);
+
+		ktap_ok(n >= 61 - i);
+		ktap_ok(n <= 61 + 1);
+	}
+	ktap_ok(repeated(5, 40, true) <= 61 + 36);
+}
+
+/* ... and is known for it: the next time there is no pause. */
+static void plain_peers_are_remembered(void)
+{
+	struct rig r = warm(20, true);
+	struct loss l = { .first = 5, .last = 5 };
+	struct loss again = { .first = 65, .last = 65 };
+	u32 from;
+
+	lossy(&r, &l);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&r, 1);
+	r.a->hooks.arg = &again;
+	from = r.s->n_sent;
+	rig_send(&r, 2, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&r, 2);
+	/* the rest left in one go, no ACK of a single packet between */
+	for (; from < r.s->n_sent; from++)
+		if (r.s->sent[from].pkt.opcode == CAIRN_BTH_ACK)
+			ktap_ok(r.s->sent[from].pkt.psn !=
+				cairn_psn_add(r.a->psn, 65) ||
+				r.s->sent[from].pkt.syndrome !=
+				CAIRN_AETH_ACK);
+	ktap_eq(r.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 2);
+	sim_end(r.s);
+}
+
+/* The end of a burst is missed by nobody but the requester. */
+static void lost_tails_are_probed(void)
+{
+	u32 plain, first;
+
+	for (plain = 0; plain < 2; plain++) {
+		for (first = 1; first <= 59; first += 29) {
+			struct rig r = warm(20, plain);
+			struct loss l = { .first = first, .last = 59 };
+			u64 start = r.s->now;
+
+			lossy(&r, &l);
+			rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
+			ktap_ok(sim_run_until(r.s, 20 * SIM_MS,
+					      &r.s->failures));
+			expect_recovered(&r, 1);
+			ktap_ok(r.a->cq[CAIRN_REQ].log[1].when - start <
+				4 * SIM_MS);
+			ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
+			ktap_ok(r.s->count[CAIRN_CTR_RETRANSMITS] <=
+				3 * (60 - first));
+			sim_end(r.s);
+		}
+	}
+}
+
+/* A lost ACK costs one packet. */
+static void lost_acks_are_probed(void)
+{
+	struct loss l = { .opcode = CAIRN_BTH_ACK, .by_opcode = true };
+	struct rig r = warm(20, false);
+
+	r.b->hooks.emit = lose;
+	r.b->hooks.arg = &l;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&r, 1);
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 1);
+	sim_end(r.s);
+}
+
+/* A lost NAK, or a lost answer to what was repeated. */
+static void lost_reports_are_probed(void)
+{
+	u32 i;
+
+	for (i = 1; i < 5; i++) {
+		struct rig r = warm(20, i & 1);
+		struct loss l = { .first = 9, .last = 9 };
+		struct loss nak = { .opcode = CAIRN_BTH_ACK,
+				    .by_opcode = true };
+
+		lossy(&r, &l);
+		r.b->hooks.emit = lose;
+		r.b->hooks.arg = &nak;
+		rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
+		rig_send(&r, 2, CAIRN_WQE_WRITE, LONG);
+		expect_recovered(&r, 2);
+		ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
+		sim_end(r.s);
+	}
+}
+
+/* Probes cost no retry and end: a dead peer is found by the timer. */
+static void probes_end(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r = warm(14, false);
+	u32 tries = attrs.retry_cnt + 1;
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], tries);
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 3 * tries);
+	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 3 * tries + tries - 1);
+	sim_end(r.s);
+}
+
+/* Not before it is due, and not where the timer is about as fast. */
+static void no_probes_without_need(void)
+{
+	struct rig r = warm(8, false);
+	u32 i;
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	sim_end(r.s);
+	r = warm(20, false);
+	for (i = 1; i <= 20; i++)
+		rig_send(&r, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, LONG);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 0);
+	sim_end(r.s);
+}
+
+/* A slow peer's round trip is learnt, so it is not probed again and again. */
+static void slow_peers_are_learnt(void)
+{
+	struct rig r = warm(20, false);
+	u32 i;
+
+	r.s->latency_ns = 5 * SIM_MS;
+	for (i = 1; i <= 100; i++) {
+		rig_send(&r, i, CAIRN_WQE_WRITE, 8);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+	}
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 100, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] < 20);
+	sim_end(r.s);
+}
+
+/* Responses behind a missing one are kept, whatever they answer. */
+static void responses_behind_a_gap_are_kept(void)
+{
+	struct loss l = { .opcode = CAIRN_BTH_READ_RESP_FIRST,
+			  .by_opcode = true };
+	struct rig r = warm(20, false);
+	u64 before;
+	u32 i;
+
+	memcpy(&before, r.mb->mem, 8);
+	r.b->hooks.emit = lose;
+	r.b->hooks.arg = &l;
+	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
+	for (i = 2; i < 8; i++)
+		rig_send(&r, i, i & 1 ? CAIRN_WQE_FAA : CAIRN_WQE_READ,
+			 i & 1 ? 8 : 3000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 7, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.s->count[CAIRN_CTR_IMPLIED_NAKS], 1);
+	ktap_eq(r.s->count[CAIRN_CTR_RESPONSES_AHEAD], 4 + 3 * 3 + 3);
+	/* the first READ, nothing else */
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ), 5);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
+	ktap_eq(r.b->atomics, 3);
+	sim_end(r.s);
+}
+
+/* What is repeated is in proportion to what was lost. */
+static u64 repeated_per_loss(u64 seed, u32 ops)
+{
+	struct flow_cfg cfg = flow_default;
+	struct pair p = pair_new(seed, &sim_rc, PMTU);
+	struct flow *f;
+	u64 per_mille;
+
+	cfg.wrs = 100;
+	cfg.max_len = 65536;
+	cfg.area = 100000;
+	cfg.ops = ops;
+	cfg.fence = 0;
+	p.s->faults.loss = 10;
+	f = flow_new(p.a, p.b, &cfg);
+	flow_random(f);
+	flow_run(&f, 1);
+	per_mille = 1000 * p.s->count[CAIRN_CTR_RETRANSMITS] /
+		    max(p.s->drops, 1u);
+	ktap_ok(p.s->drops > 3);
+	sim_end(p.s);
+	return per_mille;
+}
+
+static void little_is_repeated(void)
+{
+	u64 sum = 0, n = 0;
+
+	for_seeds(seed, 30) {
+		/* no SENDs: after an RNR NAK all is repeated, lost or not */
+		sum += repeated_per_loss(seed, 1 << CAIRN_WQE_WRITE);
+		n++;
+	}
+	ktap_diag("%llu.%02llu packets repeated for each lost one",
+		  sum / n / 1000, sum / n % 1000 / 10);
+	ktap_ok(sum / n < 3000);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(one_packet_is_repeated),
+	KTAP(a_train_is_repeated),
+	KTAP(a_longer_gap_is_repeated),
+	KTAP(plain_peers_get_everything),
+	KTAP(plain_peers_are_remembered),
+	KTAP(lost_tails_are_probed),
+	KTAP(lost_acks_are_probed),
+	KTAP(lost_reports_are_probed),
+	KTAP(probes_end),
+	KTAP(no_probes_without_need),
+	KTAP(slow_peers_are_learnt),
+	KTAP(responses_behind_a_gap_are_kept),
+	KTAP(little_is_repeated),
+};
+
+KTAP_MAIN(tests)
