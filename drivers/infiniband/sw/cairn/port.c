@@ -65,6 +65,46 @@ int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	return 0;
 }
 
+/* A train of messages on its way to net/. */
+struct messages {
+	struct cairn_qpc *q;
+	const struct cairn_train *t;
+	cairn_part_fn part;
+	struct cairn_train one;
+	struct bio_vec bv[MAX_FRAGMENTS];
+};
+
+static int next_message(void *arg, u32 k, struct cairn_net_part *p)
+{
+	struct messages *m = arg;
+	struct cairn_qp *qp = qpc_to_cairn_qp(m->q);
+	struct cairn_train *one = &m->one;
+
+	if (m->part(m->q, m->t, k, one))
+		return -EINVAL;
+	if (one->length && !one->inline_data &&
+	    cairn_mr_map(dev_of(qp), qp->ibqp.pd, &one->span, one->length,
+			 m->bv, MAX_FRAGMENTS) < 0)
+		return -EFAULT;
+	p->pkt = &one->first;
+	p->bytes = one->inline_data;
+	p->bv = m->bv;
+	return 0;
+}
+
+u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+		       cairn_part_fn part)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct messages m;
+
+	m.q = q;
+	m.t = t;
+	m.part = part;
+	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ], t,
+				       next_message, &m);
+}
+
 int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	       const struct cairn_pkt *pkt, u32 len)
 {

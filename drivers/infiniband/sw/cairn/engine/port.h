@@ -56,7 +56,8 @@ struct cairn_span {
  * with equal header length and equal payload size; the last may be shorter.
  * Packet k has PSN first.psn + k. Opcodes: first.opcode, then mid_opcode, then
  * last_opcode (a train of one has first.opcode only). AckReq and SE of first
- * belong to the last packet of the train.
+ * belong to the last packet of the train. Messages of one packet each travel as
+ * a train as well, if they agree in opcode and size (port_emit_messages()).
  */
 #define CAIRN_TRAIN_MAX		64
 
@@ -72,6 +73,19 @@ struct cairn_train {
 	const u8 *inline_data;		/* payload bytes, or NULL: in span */
 	struct cairn_span span;
 };
+
+/**
+ * typedef cairn_part_fn - describe one message of a train of messages
+ * @q: the QP
+ * @t: the train
+ * @k: which packet, 0..t->count - 1, each once and in order
+ * @one: filled in as a train of that packet alone; what it points to is good
+ *	until the next call
+ *
+ * Returns 0, or -EINVAL when the message cannot be sent.
+ */
+typedef int (*cairn_part_fn)(struct cairn_qpc *q, const struct cairn_train *t,
+			     u32 k, struct cairn_train *one);
 
 /* Which side of the QP: index of locks, paths and run queues. */
 enum cairn_side_id {
@@ -113,6 +127,19 @@ u32 port_ah_rate(struct cairn_qpc *q, u32 ah);
  */
 int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	      const struct cairn_train *t);
+
+/**
+ * port_emit_messages() - send single-packet messages as one train
+ * @q: the QP, whose requester runs; not UD
+ * @t: count, seg, length, retransmit and first (opcode, psn) say what they have
+ *	in common: opcode and size
+ * @part: says the rest of each
+ *
+ * Returns the number of packets that @part or their memory did not refuse: when
+ * that is not t->count, nothing was sent.
+ */
+u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+		       cairn_part_fn part);
 
 /* Copy @len payload bytes of @pkt to @to. Returns 0 or -EFAULT (nothing or a
  * part was copied).

@@ -393,49 +393,59 @@ static void address_ud(struct cairn_qpc *q, struct cairn_train *t)
 	t->first.src_qpn = q->qpn;
 }
 
-/* Send @n packets of a SEND or WRITE from the cursor on. @pause: a wait for the
- * rate comes after them.
- */
-static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
-			bool pause)
+/* @n packets of a SEND or WRITE from the cursor on. */
+static void fill_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
+			 struct cairn_train *t)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
 	struct cairn_requester *r = &q->req;
 	u32 pmtu = q->attrs.pmtu, off = r->pkt * pmtu, end = r->pkt + n;
 	bool last = end == s->npkts;
-	struct cairn_train t;
 	u8 prefix;
 
-	train_init(q, s, &t, position(op, r->pkt, s->npkts));
-	prefix = t.first.opcode & 0xe0;
-	t.count = n;
-	t.mid_opcode = prefix | op->middle;
-	t.last_opcode = prefix | position(op, end - 1, s->npkts);
-	t.length = last ? s->length - off : n * pmtu;
-	t.seg = min(t.length, pmtu);
-	t.first.payload_len = t.seg;
-	t.first.solicited = last && s->flags & CAIRN_WQE_SOLICITED &&
-			    op->flags & (CAIRN_WOP_CREDIT | CAIRN_WOP_PERSIST);
+	train_init(q, s, t, position(op, r->pkt, s->npkts));
+	prefix = t->first.opcode & 0xe0;
+	t->count = n;
+	t->mid_opcode = prefix | op->middle;
+	t->last_opcode = prefix | position(op, end - 1, s->npkts);
+	t->length = last ? s->length - off : n * pmtu;
+	t->seg = min(t->length, pmtu);
+	t->first.payload_len = t->seg;
+	t->first.solicited = last && s->flags & CAIRN_WQE_SOLICITED &&
+			    op->flags & (CAIRN_WOP_CREDIT |
+					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && s->opcode == CAIRN_WQE_SEND_INV)
-		t.first.rkey = r->wqe.send.imm_or_key;
+		t->first.rkey = r->wqe.send.imm_or_key;
 	if (q->transport == CAIRN_TRANSPORT_RC) {
-		u32 out = cairn_psn_diff(t.first.psn, r->una) + n;
+		u32 out = cairn_psn_diff(t->first.psn, r->una) + n;
 
-		t.first.ack_req = last || out >= cairn_window(q) ||
-			r->credit_wait || pause ||
-			cairn_gap_ends(r, cairn_psn_add(t.first.psn, n)) ||
-			(t.first.psn ^ (t.first.psn + n)) & CAIRN_ACK_INTERVAL;
+		t->first.ack_req = last || out >= cairn_window(q) ||
+			r->credit_wait ||
+			cairn_gap_ends(r, cairn_psn_add(t->first.psn, n)) ||
+			(t->first.psn ^ (t->first.psn + n)) &
+			CAIRN_ACK_INTERVAL;
 	} else if (q->transport == CAIRN_TRANSPORT_UD) {
-		address_ud(q, &t);
+		address_ud(q, t);
 	}
 	if (s->flags & CAIRN_WQE_INLINE)
-		t.inline_data = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
-	t.span = (struct cairn_span){
+		t->inline_data = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+	t->span = (struct cairn_span){
 		.sge = cairn_wqe_sges(&r->wqe),
 		.num_sge = r->wqe.send.num_sge,
 		.offset = off,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
+}
+
+/* Send them. @pause: a wait for the rate comes after them. */
+static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
+			bool pause)
+{
+	struct cairn_train t;
+
+	fill_message(q, s, n, &t);
+	if (pause && q->transport == CAIRN_TRANSPORT_RC)
+		t.first.ack_req = true;
 	return port_emit(q, CAIRN_REQ, &t);
 }
 
@@ -453,7 +463,84 @@ int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
 	return err;
 }
 
-/* Move the cursor over @n packets (PSNs) that have left. */
+/* May @s follow @first in a train of single-packet messages? */
+static bool alike(struct cairn_requester *r, const struct cairn_swr *first,
+		  const struct cairn_swr *s)
+{
+	return s->opcode == first->opcode && s->length == first->length &&
+	       !s->status && !(s->flags & CAIRN_WQE_FENCE) &&
+	       (!(cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_CREDIT) ||
+		!r->lsn_valid || cairn_psn_diff(s->ssn, r->lsn) <= 0);
+}
+
+/* How many messages from that at the cursor, @s, can leave as one train, at
+ * most @n. Those that are posted and not yet started are started for it.
+ */
+static u32 messages_alike(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+{
+	struct cairn_requester *r = &q->req;
+	u32 again = cairn_psn_diff(r->sent, s->psn), m = 1;
+
+	if (q->transport == CAIRN_TRANSPORT_UD)
+		return 1;
+	n = min3(n, (u32)CAIRN_TRAIN_MAX,
+		 CAIRN_TRAIN_BYTES / (s->length + 64u));
+	/* What leaves again and what is new are kept apart. */
+	if ((s32)again > 0)
+		n = min(n, again);
+	for (; m < n; m++) {
+		if (r->send_rec + m == r->new_rec &&
+		    (cairn_state(q) != CAIRN_QP_RTS || !start_wqe(q)))
+			break;
+		if (!alike(r, s, cairn_req_swr(r, r->send_rec + m)))
+			break;
+	}
+	return m;
+}
+
+/* Message @k of the train. One ACK will do for all. */
+static int message_part(struct cairn_qpc *q, const struct cairn_train *t, u32 k,
+			struct cairn_train *one)
+{
+	struct cairn_requester *r = &q->req;
+	struct cairn_swr *s = cairn_req_swr(r, r->send_rec + k);
+
+	if (!cairn_req_load(q, s))
+		return -EINVAL;
+	fill_message(q, s, 1, one);
+	one->first.ack_req &= k + 1 == t->count;
+	return 0;
+}
+
+/*
+ * Send @m messages that are alike. When one of them is refused those before it
+ * leave, and it fails when its turn comes. Returns how many left; 0: none, the
+ * first is to be sent alone.
+ */
+static u32 emit_messages(struct cairn_qpc *q, struct cairn_swr *s, u32 m)
+{
+	while (m > 1) {
+		struct cairn_train t;
+		u32 good;
+
+		if (!cairn_req_load(q, s))
+			return 0;
+		fill_message(q, s, 1, &t);
+		t.count = m;
+		t.mid_opcode = t.first.opcode;
+		t.last_opcode = t.first.opcode;
+		t.length = m * t.seg;
+		good = port_emit_messages(q, &t, message_part);
+		if (good == m)
+			return m;
+		m = min(good, m / 2);
+	}
+	return 0;
+}
+
+/* Move the cursor over @n packets (PSNs), or messages of one each, that have
+ * left.
+ */
 static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 {
 	struct cairn_requester *r = &q->req;
@@ -465,12 +552,15 @@ static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
 			cairn_gap_ask_again(r, psn, n);
 	} else if (q->transport == CAIRN_TRANSPORT_RC) {
-		cairn_gap_left(r, psn, n, r->pkt + n == s->npkts, now);
+		cairn_gap_left(r, psn, n, r->pkt + n >= s->npkts, now);
 	}
 	if (cairn_psn_diff(end, r->sent) > 0)
 		r->sent = end;
 	r->pkt += n;
-	if (r->pkt == s->npkts) {
+	if (s->npkts == 1) {
+		r->send_rec += n;
+		r->pkt = 0;
+	} else if (r->pkt == s->npkts) {
 		r->send_rec++;
 		r->pkt = 0;
 	}
@@ -573,8 +663,9 @@ static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
 	return min(fit, n);
 }
 
-/* Send @n packets (READ: one request) as one train. Returns their PSNs, 0 when
- * the record was refused. @bytes: what counts for the rate.
+/* Send @n packets (READ: one request; single-packet messages: at most) as one
+ * train. Returns their PSNs, 0 when the record was refused. @bytes: what counts
+ * for the rate.
  */
 static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
 		u32 *bytes)
@@ -582,7 +673,16 @@ static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
 	int err;
 
-	if (op->flags & CAIRN_WOP_READS) {
+	if (s->npkts == 1 && n > 1) {
+		n = emit_messages(q, s, n);
+		*bytes = n * message_bytes(q, s, 1);
+		if (n)
+			return n;
+		n = 1;
+	}
+	if (!cairn_req_load(q, s)) {
+		err = -EINVAL;
+	} else if (op->flags & CAIRN_WOP_READS) {
 		*bytes = cairn_packet_bytes(op->only, 1, 0);
 		n = cairn_req_read_count(q, s);
 		err = emit_read(q, s, n);
@@ -604,7 +704,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
 	struct cairn_rate_limit limit;
 	u32 n, psns, bytes;
-	bool pause;
+	bool reads, pause;
 
 	if (s->status)
 		return false;
@@ -613,27 +713,26 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	n = cairn_gap_limit(r, min(allowed(q, s), b->packets));
 	if (!n)
 		return false;
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
+	reads = cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS;
+	if (reads)
 		n = 1;
 	else
-		n = train_count(q, s, n);
-	if (!rate_limit(q, s, &limit))
-		goto unreadable;
+		n = s->npkts == 1 ? messages_alike(q, s, n) :
+				    train_count(q, s, n);
+	if (!rate_limit(q, s, &limit)) {
+		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		return true;
+	}
 	n = pace(q, s, &limit, n, now, &pause);
 	if (!n)
 		return false;
-	if (!cairn_req_load(q, s))
-		goto unreadable;
 	psns = emit(q, s, n, pause, &bytes);
 	if (!psns)
 		return true;
+	n = reads ? 1 : psns;
 	cairn_pace_sent(q, &r->rate, &limit, n, bytes, now);
 	cairn_budget_use(b, n, bytes);
 	advance(q, s, psns, now);
-	return true;
-
-unreadable:
-	refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 	return true;
 }
 

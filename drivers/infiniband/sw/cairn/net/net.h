@@ -75,6 +75,34 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		    const struct cairn_train *t, const struct bio_vec *bv,
 		    unsigned int nbv);
 
+/* A packet of cairn_net_xmit_messages(); the payload is at bytes, or in bv. */
+struct cairn_net_part {
+	const struct cairn_pkt *pkt;	/* its opcode and size are the train's */
+	const u8 *bytes;
+	const struct bio_vec *bv;
+};
+
+/* Describe packet @k; what @p points to is good until the next call. 0, or
+ * negative to stop.
+ */
+typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *p);
+
+/**
+ * cairn_net_xmit_messages() - send single-packet messages as one train
+ * @nic: as for cairn_net_xmit()
+ * @path: as for cairn_net_xmit()
+ * @t: opcode and size of each, and how many
+ * @part: called for each, in order
+ * @arg: for @part
+ *
+ * Context: BH off, RCU read section.
+ * Return: packets that @part did not refuse; nothing left unless that is
+ * t->count.
+ */
+u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
+			    const struct cairn_train *t, cairn_net_part_fn part,
+			    void *arg);
+
 /**
  * cairn_net_grh() - the 40 bytes before a UD payload
  * @pkt: a received packet, its cookie an sk_buff

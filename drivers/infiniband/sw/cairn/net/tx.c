@@ -313,6 +313,11 @@ static void frame_fill(struct frame *f, const struct cairn_train *t,
 		describe(&pkt, t, k);
 		put_packet(f, &pkt, src);
 	}
+}
+
+/* The body is complete: the headers before it. */
+static void frame_finish(struct frame *f, const struct cairn_train *t)
+{
 	set_lengths(f, f->body_len, t->first.psn);
 	if (t->count > 1)
 		make_train(f, t);
@@ -358,27 +363,42 @@ static bool frame_send(struct cairn_nic *nic, struct frame *f,
 	return !net_xmit_eval(err);
 }
 
-/* Returns false when the train did not leave; @why says which counter is its. */
-static bool send_train(struct cairn_nic *nic, struct cairn_path *path,
-		       const struct cairn_train *t, struct source *src,
-		       enum cairn_counter *why)
+/*
+ * Make room for a train. Returns its route, or NULL: it is lost, @why says which
+ * counter is its.
+ */
+static struct dst_entry *frame_begin(struct cairn_nic *nic, struct frame *f,
+				     struct cairn_path *path,
+				     const struct cairn_train *t,
+				     enum cairn_counter *why)
 {
 	struct dst_entry *dst = cairn_net_route(nic, path);
-	struct frame f;
 
 	*why = CAIRN_CTR_TX_NOROUTE;
 	if (!dst)
-		return false;
+		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	if (!frame_measure(&f, path, dst, t))
-		return false;
+	if (!frame_measure(f, path, dst, t))
+		return NULL;
 	*why = CAIRN_CTR_TX_NOROUTE;
-	if (!frame_alloc(&f, dst, t->count > 1))
-		return false;
-	template(&f, path);
-	frame_fill(&f, t, src);
+	if (!frame_alloc(f, dst, t->count > 1))
+		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	return frame_send(nic, &f, path, dst);
+	template(f, path);
+	return dst;
+}
+
+/* Count what became of a train. */
+static void sent(struct cairn_nic *nic, const struct cairn_train *t, bool left,
+		 enum cairn_counter why)
+{
+	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
+	if (!left) {
+		cairn_nic_count(nic, why, t->count);
+		return;
+	}
+	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, t->count);
+	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, t->length);
 }
 
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
@@ -387,12 +407,46 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 {
 	struct source src = { .bytes = t->inline_data, .bv = bv };
 	enum cairn_counter why;
+	struct dst_entry *dst;
+	bool left = false;
+	struct frame f;
 
-	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
-	if (!send_train(nic, path, t, &src, &why)) {
-		cairn_nic_count(nic, why, t->count);
-		return;
+	dst = frame_begin(nic, &f, path, t, &why);
+	if (dst) {
+		frame_fill(&f, t, &src);
+		frame_finish(&f, t);
+		left = frame_send(nic, &f, path, dst);
 	}
-	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, t->count);
-	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, t->length);
+	sent(nic, t, left, why);
+}
+
+u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
+			    const struct cairn_train *t, cairn_net_part_fn part,
+			    void *arg)
+{
+	enum cairn_counter why;
+	struct dst_entry *dst;
+	bool left = false;
+	struct frame f;
+	u32 k;
+
+	dst = frame_begin(nic, &f, path, t, &why);
+	for (k = 0; dst && k < t->count; k++) {
+		struct cairn_net_part p = {};
+		struct source src = {};
+
+		if (part(arg, k, &p)) {
+			kfree_skb(f.skb);
+			return k;
+		}
+		src.bytes = p.bytes;
+		src.bv = p.bv;
+		put_packet(&f, p.pkt, &src);
+	}
+	if (dst) {
+		frame_finish(&f, t);
+		left = frame_send(nic, &f, path, dst);
+	}
+	sent(nic, t, left, why);
+	return t->count;
 }

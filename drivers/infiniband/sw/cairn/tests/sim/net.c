@@ -468,27 +468,81 @@ static u64 transmit(struct sim *s, u32 host, u32 bytes)
 	return h->link_free;
 }
 
+/* Packet @k of @t leaves. */
+static void depart(struct departure *d, struct sim_qp *qp,
+		   enum cairn_side_id side, const struct cairn_train *t, u32 k,
+		   const u8 *payload, u32 dst)
+{
+	struct cairn_pkt pkt = header_of(t, k);
+	struct sim_packet *p = build(qp->host, dst, &pkt, payload);
+	enum sim_fate fate = SIM_PASS;
+
+	record(qp, side, t, &pkt);
+	sim_trace_pkt(qp, t->retransmit ? "repeats" : "sends", &pkt);
+	if (qp->hooks.emit)
+		fate = qp->hooks.emit(qp, side, &pkt);
+	d->when = transmit(d->s, qp->host, p->len) + d->s->latency_ns;
+	send_packet(d, qp, side, &pkt, p, fate);
+}
+
 static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 		       const struct cairn_train *t, const u8 *payload, u32 dst)
 {
 	struct departure d = { .s = qp->s };
 	u32 k;
 
-	for (k = 0; k < t->count; k++) {
-		struct cairn_pkt pkt = header_of(t, k);
-		struct sim_packet *p = build(qp->host, dst, &pkt,
-					     payload + k * t->seg);
-		enum sim_fate fate = SIM_PASS;
-
-		record(qp, side, t, &pkt);
-		sim_trace_pkt(qp, t->retransmit ? "repeats" : "sends", &pkt);
-		if (qp->hooks.emit)
-			fate = qp->hooks.emit(qp, side, &pkt);
-		d.when = transmit(d.s, qp->host, p->len) + d.s->latency_ns;
-		send_packet(&d, qp, side, &pkt, p, fate);
-	}
+	for (k = 0; k < t->count; k++)
+		depart(&d, qp, side, t, k, payload + k * t->seg, dst);
 	flush_batch(&d);
 	d.s->trains++;
+}
+
+/* Describe message @k; false when it or its memory is refused. */
+static bool take_part(struct sim_qp *qp, const struct cairn_train *t,
+		      cairn_part_fn part, u32 k, struct cairn_train *one,
+		      u8 *payload)
+{
+	if (part(&qp->c, t, k, one))
+		return false;
+	if (one->count != 1 || one->first.opcode != t->first.opcode ||
+	    one->length != t->seg ||
+	    one->first.psn != cairn_psn_add(t->first.psn, k))
+		sim_fail(qp->s, "message %u of %u is not like the first", k,
+			 t->count);
+	if (one->inline_data)
+		memcpy(payload, one->inline_data, one->length);
+	else if (one->length &&
+		 sim_gather(qp, &one->span, payload, one->length))
+		return false;
+	return true;
+}
+
+u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
+		      cairn_part_fn part)
+{
+	struct cairn_train one[CAIRN_TRAIN_MAX];
+	struct departure d = { .s = qp->s };
+	u8 *payload = malloc(t->length);
+	u32 k;
+
+	if (!t->count || t->count > CAIRN_TRAIN_MAX ||
+	    t->length != t->count * t->seg)
+		sim_fail(qp->s, "train of %u messages, %u bytes", t->count,
+			 t->length);
+	for (k = 0; k < t->count; k++) {
+		if (!take_part(qp, t, part, k, &one[k], payload + k * t->seg)) {
+			free(payload);
+			return k;
+		}
+		check_train(qp, &one[k]);
+	}
+	for (k = 0; k < t->count; k++)
+		depart(&d, qp, CAIRN_REQ, &one[k], 0, payload + k * t->seg,
+		       qp->peer);
+	flush_batch(&d);
+	d.s->trains++;
+	free(payload);
+	return t->count;
 }
 
 int sim_emit(struct sim_qp *qp, enum cairn_side_id side,

@@ -34,6 +34,15 @@ int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	return sim_emit(qp, side, t);
 }
 
+u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+		       cairn_part_fn part)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "emit");
+	return sim_emit_messages(qp, t, part);
+}
+
 int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	       const struct cairn_pkt *pkt, u32 len)
 {

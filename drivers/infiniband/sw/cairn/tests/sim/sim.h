@@ -292,6 +292,9 @@ struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len);
 int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 	     const struct cairn_train *t);
 
+u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
+		      cairn_part_fn part);
+
 /* A packet from nobody we know: arrives now, and the QP gets its turn. */
 void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
