@@ -46,6 +46,15 @@ over "5 % loss" 5 "netem loss 5%" -s 8000
 over "5 % loss, path MTU 4096, events" 5 "netem loss 5%" -m 4096 -e
 expect_that "lost packets were sent again" "$(both retransmits) > $before"
 
+# what arrives behind a gap is kept, so what is sent again is little
+before=$(both retransmits) sent=$(both tx_packets) held=$(both rx_held)
+over "1 % loss, WRITEs" 5 "netem loss 1%" -o write -d 16
+expect_that "packets behind a gap were kept" "$(both rx_held) > $held"
+expect_that "less than a tenth was sent again" \
+	"($(both retransmits) - $before) * 10 < $(both tx_packets) - $sent"
+diag "$(($(both retransmits) - before)) of $(($(both tx_packets) - sent)) packets," \
+	"$(both ack_timeouts) ACK timeouts and $(both tail_probes) probes so far"
+
 before=$(both duplicate_request)
 over "5 % duplicates" 5 "netem duplicate 5%"
 expect_that "duplicates were seen" "$(both duplicate_request) > $before"

@@ -168,7 +168,7 @@ struct cairn_requester {
 	bool gap_sent;		/* its answer is awaited */
 	u8 probes;		/* without progress */
 	struct cairn_rate rate;
-	/* Of the next lines, with most packets: time. */
+	/* Line 2, used by RC: time. */
 	u64 probe_deadline;	/* 0: none */
 	u64 rtt_start;		/* of the packet being timed; 0: none is */
 	u32 rtt_psn;		/* that packet */
