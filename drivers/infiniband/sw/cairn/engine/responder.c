@@ -793,9 +793,10 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		cairn_pace_wake(q, &p->rate, now);
 		if (p->inval_wait)
 			resume(q);
-		if (p->rd_pending | p->ack_due | p->nak_due |
-		    p->persist_ack_due)
-			cairn_persist_fence(q);
+		/* On the CPU that wrote back, hence before the side is unlocked:
+		 * an answer may leave from another.
+		 */
+		cairn_persist_fence(q);
 		/* No ACK or NAK overtakes a response, also one that waits. */
 		if (p->rd_pending && !cairn_replay_run(q, b, now))
 			return !cairn_budget_left(b) || !p->rate.marked;
