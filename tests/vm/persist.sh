@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# nvdimm: 256M
+#
+# WRITE_PERSIST: registration on persistent, ordinary and emulated memory, NIC
+# flush and host flush, both completion modes, tokens, the death of a target; then
+# the same over bad networks, and what the device counts.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ -c /dev/dax0.0 ] || bail "no devdax"
+export CAIRN_DAX=/dev/dax0.0
+RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+b() { counter "$DEV_B" "$1"; }
+
+forged=$(b persist_bad_tokens) flushes=$(b persist_host_flushes) fences=$(b persist_fences)
+full=$(b persist_full)
+points in_a persist
+expect_that "refused tokens are counted" "$(b persist_bad_tokens) > $forged + 60"
+expect_that "host flushes are counted" "$(b persist_host_flushes) > $flushes + 60"
+expect_that "fences are counted" "$(b persist_fences) > $fences + 60"
+expect_that "flushes put off are counted" "$(b persist_full) > $full"
+
+traffic() {
+	local name=$1
+
+	shift
+	run_ok "$name" in_a persist_traffic "$@" && diag "$(output | tail -n 1)"
+}
+
+# why a registration was refused
+if echo 'module cairn +p' >/proc/dynamic_debug/control 2>/dev/null; then
+	in_a persist registration >/dev/null
+	echo 'module cairn -p' >/proc/dynamic_debug/control
+	expect_that "refusals are explained to who asks" \
+		"$(dmesg | grep -c 'reg_mr: .* not persistent memory') > 0"
+else
+	skip "refusals are explained to who asks" "no dynamic debug"
+fi
+
+secs=${CAIRN_SOAK:+60}
+traffic "random messages" -T "${secs:-3}"
+CAIRN_DAX='' traffic "emulated" -T "${secs:-2}" -m 4096 -s 60000
+
+if modprobe sch_netem; then
+	acks=$(counter "$DEV_A" persist_acks_received)
+	for qdisc in "loss 1%" "loss 5%" "duplicate 5%" "delay 2ms 1ms reorder 75% 50%"; do
+		for end in a b; do
+			[ $end = a ] && dev=$IF_A || dev=$IF_B
+			# shellcheck disable=SC2086
+			"in_$end" tc qdisc replace dev "$dev" root netem $qdisc
+		done
+		traffic "random messages, $qdisc" -T "${secs:-3}" -s 8000
+	done
+	in_a tc qdisc del dev "$IF_A" root
+	in_b tc qdisc del dev "$IF_B" root
+	expect_that "persistence acknowledgements came" \
+		"$(counter "$DEV_A" persist_acks_received) > $acks"
+	expect_that "durability was asked for again" "$(counter "$DEV_A" persist_probes) > 0"
+else
+	skip "bad networks" "no sch_netem"
+fi

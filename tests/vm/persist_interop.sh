@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: interop
+# timeout: 120
+# kernels: 6.1 6.12
+# nvdimm: 256M
+#
+# An unmodified peer, rdma_rxe: its RDMA WRITEs into persistent memory are
+# acknowledged only once they are durable.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ -c /dev/dax0.0 ] || bail "no devdax"
+export CAIRN_DAX=/dev/dax0.0
+fences=$(counter "$DEV_B" persist_fences) flushes=$(counter "$DEV_B" persist_host_flushes)
+run_ok "WRITE and SEND of rxe into persistent memory" persist_traffic -w -T 5 &&
+	diag "$(output | tail -n 1)"
+run_ok "... path MTU 4096" persist_traffic -w -T 3 -m 4096 -s 100000 -d 8 &&
+	diag "$(output | tail -n 1)"
+expect_that "NIC flush happened" "$(counter "$DEV_B" persist_fences) > $fences"
+expect_that "host flush happened" "$(counter "$DEV_B" persist_host_flushes) > $flushes"

@@ -1,0 +1,1036 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * WRITE_PERSIST through direct verbs: registration, both flushes, both completion
+ * modes, tokens, deaths. Device a writes, device b is the target. The devdax
+ * device is in CAIRN_DAX; tests that need it are skipped without.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <infiniband/cairndv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define BUF		(2u << 20)	/* what devdax maps at once, too */
+#define REMOTE		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+#define NIC		CAIRNDV_ACCESS_PERSISTENT
+#define HOST		CAIRNDV_ACCESS_PERSISTENT_HOST
+#define EMULATED	(NIC | CAIRNDV_ACCESS_PERSISTENT_EMULATED)
+#define LONG_MS		vt_ms(30000)
+/* for what must not happen */
+#define SHORT_MS	vt_ms(150)
+#define NR(array)	(sizeof(array) / sizeof((array)[0]))
+
+static struct vt_dev da, db;
+static int dax_fd = -1;
+
+struct region {
+	u8 *buf;
+	struct ibv_mr *mr;
+};
+
+/* A writer at a, a target at b whose region is persistent in some way. */
+struct pair {
+	struct vt_end a, b;
+	struct region to;
+};
+
+static u8 *map_anonymous(size_t len)
+{
+	u8 *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static u8 *map_dax(void *at, size_t len)
+{
+	u8 *p;
+
+	if (dax_fd < 0)
+		return NULL;
+	p = mmap(at, len, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | (at ? MAP_FIXED : 0), dax_fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static struct ibv_mr *reg(void *buf, size_t len, unsigned int access)
+{
+	errno = 0;
+	return ibv_reg_mr(db.pd, buf, len, access);
+}
+
+static bool refused(void *buf, size_t len, unsigned int access, int err)
+{
+	struct ibv_mr *mr = reg(buf, len, access);
+
+	if (mr)
+		ibv_dereg_mr(mr);
+	return !mr && ktap_eq(errno, err);
+}
+
+static u32 domain_of(struct ibv_mr *mr)
+{
+	struct cairndv_mr_attr attr;
+
+	must(!cairndv_query_mr(mr, &attr, sizeof(attr)));
+	return attr.persist_domain;
+}
+
+/* NIC flush is tried on devdax where there is one. */
+static void region_create(struct region *r, unsigned int kind)
+{
+	bool dax = kind == NIC;
+
+	r->buf = dax ? map_dax(NULL, BUF) : map_anonymous(BUF);
+	must(r->buf);
+	memset(r->buf, 0, BUF);
+	r->mr = reg(r->buf, BUF, REMOTE | IBV_ACCESS_REMOTE_READ | kind);
+	must(r->mr);
+}
+
+static void region_destroy(struct region *r)
+{
+	if (r->mr)
+		ktap_eq(ibv_dereg_mr(r->mr), 0);
+	munmap(r->buf, BUF);
+}
+
+static unsigned int nic_kind(void)
+{
+	return dax_fd < 0 ? EMULATED : NIC;
+}
+
+static void pair_create_with(struct pair *p, unsigned int kind,
+			     const struct vt_opts *o)
+{
+	memset(p, 0, sizeof(*p));
+	must(!vt_end_create(&p->a, &da, o, BUF));
+	must(!vt_end_create(&p->b, &db, o, 4096));
+	must(!vt_connect(&p->a, &p->b));
+	region_create(&p->to, kind);
+	vt_fill(p->a.buf, BUF, 42);
+}
+
+static void pair_create(struct pair *p, unsigned int kind)
+{
+	struct vt_opts o = VT_OPTS;
+
+	pair_create_with(p, kind, &o);
+}
+
+static void pair_destroy(struct pair *p)
+{
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+	region_destroy(&p->to);
+}
+
+/* --- one step each ------------------------------------------------------- */
+
+static void post_recvs(struct vt_end *e, u64 first, int n)
+{
+	struct ibv_recv_wr wr = {}, *bad;
+
+	for (; n; n--) {
+		wr.wr_id = first++;
+		must(!ibv_post_recv(e->qp, &wr, &bad));
+	}
+}
+
+static struct ibv_send_wr write_wr(struct pair *p, struct ibv_sge *sge, u64 id,
+				   size_t from, size_t to, u32 len)
+{
+	*sge = (struct ibv_sge) {
+		.addr = (uintptr_t)p->a.buf + from, .length = len,
+		.lkey = p->a.mr->lkey,
+	};
+	return (struct ibv_send_wr) {
+		.wr_id = id, .sg_list = sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.opcode = CAIRNDV_WR_WRITE_PERSIST,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)p->to.buf + to,
+			.rkey = p->to.mr->rkey,
+		},
+	};
+}
+
+static void post(struct pair *p, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	must(!ibv_post_send(p->a.qp, wr, &bad));
+}
+
+/* A WRITE_PERSIST of @len bytes between equal offsets. */
+static void post_write(struct pair *p, u64 id, size_t at, u32 len,
+		       unsigned int flags)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = write_wr(p, &sge, id, at, at, len);
+
+	wr.send_flags |= flags;
+	post(p, &wr);
+}
+
+static bool try_poll(struct ibv_cq *cq, struct ibv_wc *wc,
+		     struct cairndv_persist_info *info, int ms)
+{
+	u64 end = vt_now_ms() + ms;
+	unsigned int idle = 0;
+	int n;
+
+	do {
+		n = cairndv_poll_cq(cq, 1, wc, info);
+		if (!n)
+			vt_relax(&idle);
+	} while (!n && vt_now_ms() < end);
+	must(n >= 0);
+	return n == 1;
+}
+
+static bool nothing(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	if (!try_poll(cq, &wc, NULL, SHORT_MS))
+		return true;
+	ktap_diag("completion %llu, status %d, opcode %d",
+		  (unsigned long long)wc.wr_id, wc.status, wc.opcode);
+	return false;
+}
+
+/* The next completion, which has to be there and of this kind. */
+static struct cairndv_persist_info next(struct ibv_cq *cq, u64 id, int status,
+					u32 kind)
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+
+	must(try_poll(cq, &wc, &info, LONG_MS));
+	ktap_eq(wc.wr_id, id);
+	if (!ktap_eq(wc.status, status))
+		ktap_diag("vendor_err %#x", wc.vendor_err);
+	ktap_eq(info.kind, kind);
+	if (!status)
+		ktap_eq(wc.opcode, kind == CAIRNDV_PERSIST_WRITE ?
+			IBV_WC_RDMA_WRITE : kind == CAIRNDV_PERSIST_NONE ?
+			wc.opcode : IBV_WC_RECV);
+	return info;
+}
+
+static void next_written(struct pair *p, u64 id)
+{
+	next(p->a.scq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+}
+
+static struct cairndv_persist_info next_flush(struct pair *p, u64 id)
+{
+	return next(p->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+}
+
+static int done(u64 token, int status)
+{
+	return cairndv_persist_done(db.ctx, token, status);
+}
+
+/* --- what can be asked ---------------------------------------------------- */
+
+static void query(void)
+{
+	struct cairndv_device_attr attr;
+
+	must(!cairndv_query_device(da.ctx, &attr, sizeof(attr)));
+	ktap_eq(attr.persist_domains, CAIRNDV_DOMAIN_PMEM |
+		CAIRNDV_DOMAIN_HOST | CAIRNDV_DOMAIN_EMULATED);
+	ktap_eq(attr.persist_modes, CAIRNDV_PERSIST_MODE_DEFAULT |
+		CAIRNDV_PERSIST_MODE_EARLY);
+	ktap_eq(attr.persist_atomic_unit, 8);
+	ktap_ok(attr.max_persist_outstanding > 0);
+	ktap_eq(attr.max_persist_msg, 1u << 31);
+}
+
+static void registration(void)
+{
+	u8 *mem = map_anonymous(BUF);
+	struct ibv_mr *mr;
+
+	must(mem);
+	ktap_ok(refused(mem, BUF, REMOTE | NIC, EINVAL));
+	ktap_ok(refused(mem, BUF, REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
+			EINVAL));
+	ktap_ok(refused(mem, BUF, REMOTE | NIC | HOST, EINVAL));
+	ktap_ok(refused(mem, BUF, REMOTE | HOST |
+			CAIRNDV_ACCESS_PERSISTENT_EMULATED, EINVAL));
+	mr = reg(mem, BUF, REMOTE);
+	must(mr);
+	ktap_eq(domain_of(mr), 0);
+	ibv_dereg_mr(mr);
+	mr = reg(mem, BUF, REMOTE | EMULATED);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_EMULATED);
+	ibv_dereg_mr(mr);
+	mr = reg(mem + 100, 5000, REMOTE | HOST);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
+	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     REMOTE) != 0);
+	ibv_dereg_mr(mr);
+	munmap(mem, BUF);
+}
+
+/* Every page counts, not only the first. */
+static void registration_devdax(void)
+{
+	size_t huge = 2 << 20;
+	struct ibv_mr *mr;
+	u8 *mem, *dax;
+
+	if (dax_fd < 0) {
+		ktap_skip("no devdax");
+		return;
+	}
+	/* room for an aligned devdax mapping between ordinary pages */
+	mem = map_anonymous(4 * huge);
+	must(mem);
+	dax = (u8 *)(((uintptr_t)mem + 2 * huge - 1) & ~(huge - 1));
+	must(map_dax(dax, huge));
+	mr = reg(dax, huge, REMOTE | NIC);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
+	ibv_dereg_mr(mr);
+	mr = reg(dax + 4095, huge - 8000, REMOTE | NIC);
+	ktap_ok(mr);
+	if (mr)
+		ibv_dereg_mr(mr);
+	ktap_ok(refused(dax - 1, 10, REMOTE | NIC, EINVAL));
+	ktap_ok(refused(dax, huge + 1, REMOTE | NIC, EINVAL));
+	munmap(mem, 4 * huge);
+}
+
+/* --- NIC flush ------------------------------------------------------------ */
+
+static const struct {
+	size_t at;
+	u32 len;
+} writes[] = {
+	{ 0, 1 }, { 1, 7 }, { 64, 64 }, { 127, 2 }, { 200, 63 }, { 263, 65 },
+	{ 400, 1024 }, { 1500, 1025 }, { 4090, 4100 }, { 9000, 100000 },
+	{ 120000, 1 << 20 }, { BUF - 3, 3 },
+};
+
+static void nic_flush(void)
+{
+	struct cairndv_persist_info info;
+	struct pair p;
+	u32 last = 0;
+	size_t i;
+
+	pair_create(&p, nic_kind());
+	for (i = 0; i < NR(writes); i++) {
+		u32 pkts = (writes[i].len + 1023) / 1024;
+
+		post_write(&p, i, writes[i].at, writes[i].len, 0);
+		info = next(p.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+		ktap_eq(info.qp_num, p.a.qp->qp_num);
+		/* names the last packet of each message */
+		if (i)
+			ktap_eq((info.psn - last) & 0xffffff, pkts);
+		else
+			ktap_eq(info.psn, p.a.psn);
+		last = info.psn;
+		ktap_eq(memcmp(p.to.buf + writes[i].at,
+			       p.a.buf + writes[i].at, writes[i].len), 0);
+	}
+	/* nobody at the target noticed */
+	ktap_ok(nothing(p.b.rcq));
+	pair_destroy(&p);
+}
+
+static void empty_message(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	pair_create(&p, nic_kind());
+	wr = write_wr(&p, &sge, 5, 0, 0, 0);
+	wr.num_sge = 0;
+	wr.wr.rdma.rkey = 0;
+	wr.wr.rdma.remote_addr = 0;
+	post(&p, &wr);
+	next_written(&p, 5);
+	pair_destroy(&p);
+}
+
+static void pipelined(void)
+{
+	struct pair p;
+	int i;
+
+	pair_create(&p, nic_kind());
+	for (i = 0; i < 60; i++)
+		post_write(&p, i, i * 5000, 4096, 0);
+	for (i = 0; i < 60; i++)
+		next_written(&p, i);
+	ktap_eq(memcmp(p.to.buf, p.a.buf, 4096), 0);
+	ktap_eq(memcmp(p.to.buf + 59 * 5000, p.a.buf + 59 * 5000, 4096), 0);
+	pair_destroy(&p);
+}
+
+/* The extended interfaces, inline data too. */
+static void extended(void)
+{
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 64 };
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC, .cap = ((struct vt_opts)VT_OPTS).cap,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct cairndv_persist_info info;
+	struct ibv_poll_cq_attr poll = {};
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp_ex *qpx;
+	struct ibv_cq_ex *cqx;
+	struct ibv_cq *old_cq;
+	u64 end;
+	struct pair p;
+	int i;
+
+	memset(&p, 0, sizeof(p));
+	must(!vt_end_create(&p.a, &da, &o, BUF));
+	must(!vt_end_create(&p.b, &db, &o, 4096));
+	/* the same end, with another QP and CQ */
+	ibv_destroy_qp(p.a.qp);
+	cqx = ibv_create_cq_ex(da.ctx, &cq_attr);
+	must(cqx);
+	old_cq = p.a.scq;
+	p.a.scq = ibv_cq_ex_to_cq(cqx);
+	ibv_destroy_cq(old_cq);
+	attr.pd = da.pd;
+	attr.send_cq = p.a.scq;
+	attr.recv_cq = p.a.rcq;
+	p.a.qp = ibv_create_qp_ex(da.ctx, &attr);
+	must(p.a.qp);
+	must(!vt_connect(&p.a, &p.b));
+	region_create(&p.to, nic_kind());
+	vt_fill(p.a.buf, BUF, 43);
+	qpx = ibv_qp_to_qp_ex(p.a.qp);
+	ibv_wr_start(qpx);
+	for (i = 0; i < 3; i++) {
+		qpx->wr_id = i;
+		qpx->wr_flags = IBV_SEND_SIGNALED;
+		ktap_eq(cairndv_wr_write_persist(qpx, p.to.mr->rkey,
+						 (uintptr_t)p.to.buf +
+						 i * 8192), 0);
+		if (i == 1)
+			ibv_wr_set_inline_data(qpx, p.a.buf + 8192, 33);
+		else
+			ibv_wr_set_sge(qpx, p.a.mr->lkey,
+				       (uintptr_t)p.a.buf + i * 8192, 5000);
+	}
+	must(!ibv_wr_complete(qpx));
+	for (i = 0, end = vt_now_ms() + LONG_MS; i < 3;) {
+		must(vt_now_ms() < end);
+		if (ibv_start_poll(cqx, &poll))
+			continue;
+		ktap_eq(cqx->wr_id, i);
+		ktap_eq(cqx->status, IBV_WC_SUCCESS);
+		ktap_eq(cairndv_wc_read_persist(cqx, &info), 0);
+		ktap_eq(info.kind, CAIRNDV_PERSIST_WRITE);
+		ktap_eq(info.qp_num, p.a.qp->qp_num);
+		ibv_end_poll(cqx);
+		ktap_eq(memcmp(p.to.buf + i * 8192, p.a.buf + i * 8192,
+			       i == 1 ? 33 : 5000), 0);
+		i++;
+	}
+	pair_destroy(&p);
+}
+
+/* WRITE_PERSIST must not pass for durable where nothing is made durable. */
+static void not_persistent(void)
+{
+	struct pair p;
+
+	pair_create(&p, 0);
+	post_write(&p, 1, 0, 5000, 0);
+	next(p.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
+	ktap_eq(p.to.buf[0], 0);
+	pair_destroy(&p);
+}
+
+static void plain_write(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	pair_create(&p, nic_kind());
+	wr = write_wr(&p, &sge, 1, 0, 10, 50000);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	post(&p, &wr);
+	next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	ktap_eq(memcmp(p.to.buf + 10, p.a.buf, 50000), 0);
+	pair_destroy(&p);
+}
+
+static void early_nic(void)
+{
+	struct cairndv_persist_info posted[20], durable;
+	struct pair p;
+	int i;
+
+	pair_create(&p, nic_kind());
+	post_recvs(&p.a, 100, 20);
+	for (i = 0; i < 20; i++)
+		post_write(&p, i, i * 3000, 2500, CAIRNDV_SEND_EARLY);
+	for (i = 0; i < 20; i++)
+		posted[i] = next(p.a.scq, i, IBV_WC_SUCCESS,
+				 CAIRNDV_PERSIST_WRITE);
+	for (i = 0; i < 20; i++) {
+		durable = next(p.a.rcq, 100 + i, IBV_WC_SUCCESS,
+			       CAIRNDV_PERSIST_DURABLE);
+		ktap_eq(durable.psn, posted[i].psn);
+		ktap_eq(durable.va, (uintptr_t)p.to.buf + i * 3000);
+		ktap_eq(durable.qp_num, p.a.qp->qp_num);
+	}
+	pair_destroy(&p);
+}
+
+/* The receive for the durable completion may come late. */
+static void early_waits_for_receive(void)
+{
+	struct pair p;
+
+	pair_create(&p, nic_kind());
+	post_write(&p, 1, 0, 100, CAIRNDV_SEND_EARLY);
+	next_written(&p, 1);
+	post_write(&p, 2, 200, 100, 0);
+	next_written(&p, 2);
+	ktap_ok(nothing(p.a.rcq));
+	post_recvs(&p.a, 7, 1);
+	next(p.a.rcq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	pair_destroy(&p);
+}
+
+/* --- host flush ----------------------------------------------------------- */
+
+static void host_flush(void)
+{
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 50, 4);
+	post_write(&p, 1, 777, 30000, 0);
+	f = next_flush(&p, 50);
+	ktap_eq(f.va, (uintptr_t)p.to.buf + 777);
+	ktap_eq(f.length, 30000);
+	ktap_eq(f.qp_num, p.b.qp->qp_num);
+	ktap_eq(f.psn, (p.a.psn + 29) & 0xffffff);
+	ktap_ok(f.token != 0);
+	ktap_eq(memcmp(p.to.buf + 777, p.a.buf + 777, 30000), 0);
+	/* received is not durable */
+	ktap_ok(nothing(p.a.scq));
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	ktap_ok(nothing(p.b.rcq));
+	pair_destroy(&p);
+}
+
+/* Released in any order, acknowledged in that of the messages. */
+static void host_order(void)
+{
+	struct cairndv_persist_info f[5];
+	struct pair p;
+	int i;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 0, 5);
+	for (i = 0; i < 5; i++)
+		post_write(&p, i, i * 1000, 900, 0);
+	for (i = 0; i < 5; i++)
+		f[i] = next_flush(&p, i);
+	must(!done(f[4].token, 0));
+	must(!done(f[2].token, 0));
+	must(!done(f[1].token, 0));
+	ktap_ok(nothing(p.a.scq));
+	must(!done(f[0].token, 0));
+	for (i = 0; i < 3; i++)
+		next_written(&p, i);
+	ktap_ok(nothing(p.a.scq));
+	must(!done(f[3].token, 0));
+	next_written(&p, 3);
+	next_written(&p, 4);
+	pair_destroy(&p);
+}
+
+static void host_failure(void)
+{
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 0, 2);
+	post_write(&p, 1, 0, 100, 0);
+	post_write(&p, 2, 100, 100, 0);
+	f = next_flush(&p, 0);
+	next_flush(&p, 1);
+	must(!done(f.token, EIO));
+	next(p.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
+	pair_destroy(&p);
+}
+
+/* A plain WRITE of any peer waits for the host as well. */
+static void host_plain_write(void)
+{
+	struct cairndv_persist_info f;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 3, 1);
+	wr = write_wr(&p, &sge, 1, 0, 0, 3000);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	post(&p, &wr);
+	f = next_flush(&p, 3);
+	ktap_eq(f.length, 3000);
+	ktap_ok(nothing(p.a.scq));
+	must(!done(f.token, 0));
+	next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+static void early_host(void)
+{
+	struct cairndv_persist_info f, w, d;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.a, 9, 1);
+	post_recvs(&p.b, 0, 1);
+	post_write(&p, 1, 0, 4000, CAIRNDV_SEND_EARLY);
+	w = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	f = next_flush(&p, 0);
+	ktap_ok(nothing(p.a.rcq));
+	must(!done(f.token, 0));
+	d = next(p.a.rcq, 9, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	ktap_eq(d.psn, w.psn);
+	ktap_eq(f.psn, w.psn);
+	pair_destroy(&p);
+}
+
+/* Until the target has a receive, nothing of the message counts. */
+static void host_without_receive(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_write(&p, 1, 0, 100, 0);
+	ktap_ok(nothing(p.a.scq));
+	ktap_ok(nothing(p.b.rcq));
+	post_recvs(&p.b, 4, 1);
+	f = next_flush(&p, 4);
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	pair_destroy(&p);
+
+	o.rnr_retry = 0;
+	pair_create_with(&p, HOST, &o);
+	post_write(&p, 1, 0, 100, 0);
+	next(p.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+/* More flushes than may be outstanding wait at the initiator. */
+static void host_bounded(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_device_attr attr;
+	struct cairndv_persist_info *f;
+	struct pair p;
+	int max, i, n;
+
+	must(!cairndv_query_device(db.ctx, &attr, sizeof(attr)));
+	max = attr.max_persist_outstanding;
+	n = max + 10;
+	must(max > 0 && max < 10000);
+	f = calloc(n, sizeof(*f));
+	o.cap.max_recv_wr = n;
+	o.cap.max_send_wr = n;
+	o.cqe = 2 * n;
+	o.rnr_timer = 1;
+	pair_create_with(&p, HOST, &o);
+	post_recvs(&p.b, 0, n);
+	for (i = 0; i < n; i++)
+		post_write(&p, i, i * 64, 64, 0);
+	for (i = 0; i < max; i++)
+		f[i] = next_flush(&p, i);
+	ktap_ok(nothing(p.b.rcq));
+	for (i = 0; i < n; i++) {
+		if (i + max < n) {
+			must(!done(f[i].token, 0));
+			f[i + max] = next_flush(&p, i + max);
+		} else {
+			must(!done(f[i].token, 0));
+		}
+		next_written(&p, i);
+	}
+	free(f);
+	pair_destroy(&p);
+}
+
+/*
+ * A flush that takes many times the retry limit: probes are answered, so the
+ * initiator neither gives up nor takes that for durable.
+ */
+static void host_slow(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	o.timeout = 8;		/* 1 ms */
+	o.retry_cnt = 1;
+	pair_create_with(&p, HOST, &o);
+	post_recvs(&p.b, 0, 1);
+	post_write(&p, 1, 0, 5000, 0);
+	f = next_flush(&p, 0);
+	ktap_ok(nothing(p.a.scq));
+	ktap_ok(nothing(p.b.rcq));
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	pair_destroy(&p);
+}
+
+/* --- overlap, order and fence --------------------------------------------- */
+
+static void overlap(void)
+{
+	struct cairndv_persist_info f, g;
+	struct pair slow, fast;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	int i;
+
+	pair_create(&slow, HOST);
+	pair_create(&fast, nic_kind());
+	post_recvs(&slow.b, 0, 3);
+	post_write(&slow, 1, 0, 1000, 0);
+	f = next_flush(&slow, 0);
+	/* another QP does not notice */
+	for (i = 0; i < 10; i++) {
+		post_write(&fast, i, i * 5000, 4096, 0);
+		next_written(&fast, i);
+	}
+	/* later messages of the same QP arrive; their completions wait */
+	wr = write_wr(&slow, &sge, 2, 0, 0, 16);
+	wr.opcode = IBV_WR_SEND;
+	wr.num_sge = 0;
+	post(&slow, &wr);
+	must(try_poll(slow.b.rcq, &wc, &g, LONG_MS));
+	ktap_eq(wc.wr_id, 1);
+	ktap_eq(g.kind, CAIRNDV_PERSIST_NONE);
+	post_write(&slow, 3, 2000, 1000, 0);
+	g = next_flush(&slow, 2);
+	must(!done(g.token, 0));
+	ktap_ok(nothing(slow.a.scq));
+	must(!done(f.token, 0));
+	next_written(&slow, 1);
+	next(slow.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	next_written(&slow, 3);
+	pair_destroy(&slow);
+	pair_destroy(&fast);
+}
+
+static void fence(void)
+{
+	struct cairndv_persist_info f;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 0, 2);
+	post_write(&p, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	wr = write_wr(&p, &sge, 2, 0, 0, 16);
+	wr.opcode = IBV_WR_SEND;
+	wr.num_sge = 0;
+	wr.send_flags |= IBV_SEND_FENCE;
+	post(&p, &wr);
+	ktap_ok(nothing(p.b.rcq));	/* not even sent */
+	must(!done(f.token, 0));
+	must(try_poll(p.b.rcq, &wc, NULL, LONG_MS));
+	ktap_eq(wc.wr_id, 1);
+	next_written(&p, 1);
+	next(p.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+/* --- tokens --------------------------------------------------------------- */
+
+/* What another process gets for this token. */
+static int done_elsewhere(u64 token)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct vt_dev d;
+
+		if (vt_open(&d, vt_name_b(), VT_IPV4, -1))
+			_exit(255);
+		_exit(cairndv_persist_done(d.ctx, token, 0));
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void tokens_refused(void)
+{
+	struct cairndv_persist_info f, g;
+	struct vt_dev other;
+	struct pair p, q;
+	int bit;
+
+	pair_create(&p, HOST);
+	pair_create(&q, HOST);
+	post_recvs(&p.b, 0, 2);
+	post_recvs(&q.b, 0, 2);
+	post_write(&p, 1, 0, 100, 0);
+	post_write(&q, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	g = next_flush(&q, 0);
+	ktap_ok(f.token != g.token);
+	/* forged */
+	ktap_eq(done(0, 0), ENOENT);
+	ktap_eq(done(~0ull, 0), ENOENT);
+	for (bit = 0; bit < 64; bit++)
+		ktap_eq(done(f.token ^ 1ull << bit, 0), ENOENT);
+	/* of another context, of another process */
+	must(!vt_open(&other, vt_name_b(), VT_IPV4, -1));
+	ktap_eq(cairndv_persist_done(other.ctx, f.token, 0), ENOENT);
+	vt_close(&other);
+	ktap_eq(done_elsewhere(f.token), ENOENT);
+	/* of another device */
+	ktap_eq(cairndv_persist_done(da.ctx, f.token, 0), ENOENT);
+	ktap_ok(nothing(p.a.scq));
+	/* of another QP: releases that one's only */
+	must(!done(g.token, 0));
+	next_written(&q, 1);
+	ktap_ok(nothing(p.a.scq));
+	/* once only, and not for what follows */
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	ktap_eq(done(f.token, 0), ENOENT);
+	post_write(&p, 2, 0, 100, 0);
+	g = next_flush(&p, 1);
+	ktap_eq(done(f.token, 0), ENOENT);
+	ktap_ok(nothing(p.a.scq));
+	must(!done(g.token, 0));
+	next_written(&p, 2);
+	pair_destroy(&p);
+	pair_destroy(&q);
+}
+
+static void late_after_qp(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	o.timeout = 8;
+	o.retry_cnt = 2;
+	pair_create_with(&p, HOST, &o);
+	post_recvs(&p.b, 0, 1);
+	post_write(&p, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	ibv_destroy_qp(p.b.qp);
+	p.b.qp = NULL;
+	ktap_eq(done(f.token, 0), ENOENT);
+	next(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+static void late_after_reset(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	o.timeout = 8;
+	o.retry_cnt = 2;
+	pair_create_with(&p, HOST, &o);
+	post_recvs(&p.b, 0, 1);
+	post_write(&p, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
+	must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
+	ktap_eq(done(f.token, 0), ENOENT);
+	next(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+/* The region goes while the host is asked: never a success, and no hang. */
+static void late_after_mr(void)
+{
+	struct cairndv_persist_info f;
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 0, 1);
+	post_write(&p, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	must(!ibv_dereg_mr(p.to.mr));
+	p.to.mr = NULL;
+	ktap_eq(done(f.token, 0), ENOENT);
+	if (try_poll(p.a.scq, &wc, NULL, SHORT_MS))
+		ktap_ok(wc.status != IBV_WC_SUCCESS);
+	pair_destroy(&p);
+}
+
+/* An initiator that flushes its own queue learns nothing. */
+static void initiator_gives_up(void)
+{
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	pair_create(&p, HOST);
+	post_recvs(&p.b, 0, 2);
+	post_write(&p, 1, 0, 100, 0);
+	post_write(&p, 2, 0, 100, IBV_SEND_FENCE);
+	f = next_flush(&p, 0);
+	must(!vt_to_state(p.a.qp, IBV_QPS_ERR));
+	next(p.a.scq, 1, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(done(f.token, 0), 0);
+	pair_destroy(&p);
+}
+
+/* --- a target that dies ---------------------------------------------------- */
+
+struct card {
+	u32 qpn, psn, rkey;
+	u64 addr;
+};
+
+/* The target of a process of its own: tells of one flush and waits. */
+static void doomed_target(const struct card *peer, int out)
+{
+	struct cairndv_persist_info f;
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp peer_qp = { .qp_num = peer->qpn };
+	struct vt_end a = { .dev = &da, .qp = &peer_qp, .psn = peer->psn };
+	struct vt_end b;
+	struct region r;
+	struct card me;
+	struct vt_dev d;
+	u64 token;
+
+	must(!vt_open(&d, vt_name_b(), VT_IPV4, -1));
+	db = d;
+	must(!vt_end_create(&b, &d, &o, 4096));
+	must(!vt_to_init(&b) && !vt_to_rtr(&b, &a) && !vt_to_rts(&b));
+	region_create(&r, HOST);
+	post_recvs(&b, 0, 4);
+	me = (struct card) { b.qp->qp_num, b.psn, r.mr->rkey,
+			     (uintptr_t)r.buf };
+	must(write(out, &me, sizeof(me)) == sizeof(me));
+	f = next(b.rcq, 0, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	token = f.token;
+	must(write(out, &token, sizeof(token)) == sizeof(token));
+	pause();
+}
+
+static void target_dies(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp peer_qp = {};
+	struct vt_end b = { .dev = &db, .qp = &peer_qp };
+	struct card card, mine;
+	int fd[2], status;
+	struct pair p;
+	struct ibv_mr fake_mr = {};
+	pid_t pid;
+	u64 token;
+
+	o.timeout = 10;
+	o.retry_cnt = 3;
+	memset(&p, 0, sizeof(p));
+	must(!vt_end_create(&p.a, &da, &o, 4096));
+	mine = (struct card) { .qpn = p.a.qp->qp_num, .psn = p.a.psn };
+	must(!pipe(fd));
+	pid = fork();
+	if (!pid) {
+		if (!setjmp(vt_leave))
+			doomed_target(&mine, fd[1]);
+		_exit(1);
+	}
+	close(fd[1]);
+	must(read(fd[0], &card, sizeof(card)) == sizeof(card));
+	peer_qp.qp_num = card.qpn;
+	b.psn = card.psn;
+	must(!vt_to_init(&p.a) && !vt_to_rtr(&p.a, &b) && !vt_to_rts(&p.a));
+	fake_mr.rkey = card.rkey;
+	p.to.mr = &fake_mr;
+	p.to.buf = (u8 *)(uintptr_t)card.addr;
+	post_write(&p, 1, 0, 100, 0);
+	post_write(&p, 2, 0, 100, 0);
+	must(read(fd[0], &token, sizeof(token)) == sizeof(token));
+	ktap_ok(nothing(p.a.scq));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	next(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(done(token, 0), ENOENT);
+	close(fd[0]);
+	vt_end_destroy(&p.a);
+}
+
+#define TESTS(X)							\
+	X(query) X(registration) X(registration_devdax)			\
+	X(nic_flush) X(empty_message) X(pipelined) X(extended)		\
+	X(not_persistent) X(plain_write) X(early_nic)			\
+	X(early_waits_for_receive)					\
+	X(host_flush) X(host_order) X(host_failure) X(host_plain_write)	\
+	X(early_host) X(host_without_receive) X(host_bounded)		\
+	X(host_slow) X(overlap) X(fence)				\
+	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
+	X(late_after_mr) X(initiator_gives_up) X(target_dies)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	const char *dax = getenv("CAIRN_DAX");
+
+	if (dax && !*dax)
+		dax = NULL;
+	if (dax)
+		dax_fd = open(dax, O_RDWR);
+	/* pages that the device uses must not be shared with a child */
+	if ((dax && dax_fd < 0) || ibv_fork_init() ||
+	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices");
+		return 1;
+	}
+	return ktap_main(tests, NR(tests), argc > 1 ? argv[1] : NULL);
+}

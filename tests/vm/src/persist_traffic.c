@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Random messages into persistent memory, from device a to device b, for some
+ * time, with an oracle: when something is reported as durable, its bytes must be
+ * in place, and with host flush the target must have released it before. The
+ * network in between may be as bad as it likes.
+ *
+ *   persist_traffic [-T SECONDS] [-q PAIRS] [-s MAX-SIZE] [-d DEPTH] [-w] [-m MTU]
+ *
+ * Every second connection has host flush. -w: plain RDMA WRITEs and SENDs only, for
+ * an initiator that knows no more than that. CAIRN_DAX: devdax for NIC flush,
+ * otherwise it is emulated.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <infiniband/cairndv.h>
+#include <sys/mman.h>
+#include "vt.h"
+
+#define MAX_DEPTH	64
+#define QUIET_MS	vt_ms(60000)
+
+enum op_kind { OP_PERSIST, OP_EARLY, OP_WRITE, OP_SEND, OP_KINDS };
+
+struct op {
+	u64 seed;
+	u32 len;
+	u8 kind;		/* enum op_kind */
+	bool posted;		/* not yet at its end */
+	bool asked;		/* host flush: the target has been told */
+	bool released;
+	bool received;		/* early: the WR's own completion is here */
+	u32 psn;
+};
+
+struct conn {
+	struct vt_end a, b;
+	u8 *to;
+	struct ibv_mr *mr;
+	bool host;
+	struct op ops[MAX_DEPTH];
+	u64 head, tail;		/* operations posted, at their end */
+	u64 reported;		/* WRs that have completed */
+	u64 tokens[MAX_DEPTH];	/* not yet answered, with the op */
+	u64 token_op[MAX_DEPTH];
+	int num_tokens;
+};
+
+static struct vt_dev da, db;
+static struct conn *conns;
+static int num_conns = 4, depth = 16, dax_fd = -1;
+static u32 max_size = 20000;
+static bool plain_only;
+static u64 rand_state = 1, counts[OP_KINDS], bytes, flushes;
+
+static u32 below(u32 n)
+{
+	rand_state = rand_state * 6364136223846793005ULL +
+		     1442695040888963407ULL;
+	return (u32)(rand_state >> 33) % n;
+}
+
+static size_t region_size(void)
+{
+	/* a multiple of what devdax maps */
+	return ((size_t)max_size * depth + (2 << 20) - 1) & ~((2UL << 20) - 1);
+}
+
+static int region_create(struct conn *c)
+{
+	size_t len = region_size();
+	bool dax = !c->host && dax_fd >= 0;
+	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+	c->to = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		     dax ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+		     dax ? dax_fd : -1,
+		     dax ? (off_t)(c - conns) * (off_t)len : 0);
+	if (c->to == MAP_FAILED)
+		return vt_err("mmap");
+	memset(c->to, 0, len);
+	if (c->host)
+		access |= CAIRNDV_ACCESS_PERSISTENT_HOST;
+	else
+		access |= CAIRNDV_ACCESS_PERSISTENT |
+			  (dax ? 0 : CAIRNDV_ACCESS_PERSISTENT_EMULATED);
+	c->mr = ibv_reg_mr(db.pd, c->to, len, access);
+	return c->mr ? 0 : vt_err("registering persistent memory");
+}
+
+static u8 *source(const struct conn *c, u64 n)
+{
+	return c->a.buf + n % depth * max_size;
+}
+
+static u8 *target(const struct conn *c, u64 n)
+{
+	return c->to + n % depth * max_size;
+}
+
+static struct op *op_of(struct conn *c, u64 n)
+{
+	return &c->ops[n % depth];
+}
+
+static int recv_one(struct vt_end *e)
+{
+	struct ibv_recv_wr wr = {}, *bad;
+
+	errno = ibv_post_recv(e->qp, &wr, &bad);
+	return errno ? vt_err("ibv_post_recv") : 0;
+}
+
+static int conn_create(struct conn *c, const struct vt_opts *o, bool host)
+{
+	int err, i;
+
+	c->host = host;
+	err = vt_end_create(&c->a, &da, o, (size_t)max_size * depth) ?:
+	      vt_end_create(&c->b, &db, o, 4096) ?:
+	      vt_connect(&c->a, &c->b) ?: region_create(c);
+	for (i = 0; i < 2 * depth && !err; i++)
+		err = recv_one(&c->a) ?: recv_one(&c->b);
+	return err;
+}
+
+static int post_op(struct conn *c)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		[OP_PERSIST] = CAIRNDV_WR_WRITE_PERSIST,
+		[OP_EARLY] = CAIRNDV_WR_WRITE_PERSIST,
+		[OP_WRITE] = IBV_WR_RDMA_WRITE,
+		[OP_SEND] = IBV_WR_SEND,
+	};
+	u64 n = c->head;
+	struct op *op = op_of(c, n);
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)source(c, n), .lkey = c->a.mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = n, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)target(c, n), c->mr->rkey },
+	}, *bad;
+
+	*op = (struct op) { .posted = true, .seed = ~n ^ (u64)c->b.qp->qp_num };
+	op->kind = plain_only ? OP_WRITE + below(2) : below(OP_KINDS);
+	op->len = below(8) ? 1 + below(max_size) : 1 + below(64);
+	vt_fill(source(c, n), op->len, op->seed);
+	sge.length = op->len;
+	if (op->kind == OP_EARLY)
+		wr.send_flags |= CAIRNDV_SEND_EARLY;
+	if (op->kind == OP_SEND)
+		wr.num_sge = 0;
+	if (!below(16))
+		wr.send_flags |= IBV_SEND_FENCE;
+	wr.opcode = opcodes[op->kind];
+	errno = ibv_post_send(c->a.qp, &wr, &bad);
+	if (errno)
+		return vt_err("ibv_post_send");
+	c->head++;
+	return 0;
+}
+
+/* Something says that operation @n is durable: is it? */
+static int durable(struct conn *c, u64 n)
+{
+	struct op *op = op_of(c, n);
+	ssize_t at;
+
+	op->posted = false;
+	counts[op->kind]++;
+	if (op->kind == OP_SEND)
+		return 0;
+	bytes += op->len;
+	if (c->host && !op->released) {
+		vt_say("message %llu durable, but not released",
+		       (unsigned long long)n);
+		return EBADMSG;
+	}
+	at = vt_check(target(c, n), op->len, op->seed);
+	if (at >= 0) {
+		vt_say("message %llu durable, but byte %zd of %u is wrong",
+		       (unsigned long long)n, at, op->len);
+		return EBADMSG;
+	}
+	return 0;
+}
+
+static int bad_wc(const char *what, const struct ibv_wc *wc)
+{
+	vt_say("%s: wr_id %llu, status %d, vendor_err %#x", what,
+	       (unsigned long long)wc->wr_id, wc->status, wc->vendor_err);
+	return EIO;
+}
+
+static int sent(struct conn *c, const struct ibv_wc *wc,
+		const struct cairndv_persist_info *info)
+{
+	struct op *op = op_of(c, wc->wr_id);
+
+	if (wc->status || wc->wr_id != c->reported++)
+		return bad_wc("send completion", wc);
+	if (op->kind != OP_EARLY)
+		return durable(c, wc->wr_id);
+	op->received = true;
+	op->psn = info->psn;
+	return 0;
+}
+
+/* The oldest early one that is not durable yet. */
+static int durable_notice(struct conn *c, const struct ibv_wc *wc,
+			  const struct cairndv_persist_info *info)
+{
+	u64 n;
+
+	if (wc->status || info->kind != CAIRNDV_PERSIST_DURABLE)
+		return bad_wc("receive completion of the initiator", wc);
+	for (n = c->tail; n != c->head; n++)
+		if (op_of(c, n)->kind == OP_EARLY && op_of(c, n)->posted)
+			break;
+	if (n == c->head || !op_of(c, n)->received ||
+	    op_of(c, n)->psn != info->psn ||
+	    info->va != (uintptr_t)target(c, n))
+		return bad_wc("a durable message that none is", wc);
+	return durable(c, n) ?: recv_one(&c->a);
+}
+
+static int flush_wanted(struct conn *c, const struct ibv_wc *wc,
+			const struct cairndv_persist_info *info)
+{
+	u64 offset = info->va - (uintptr_t)c->to;
+	struct op *op;
+	u64 n;
+
+	if (wc->status || !c->host || offset % max_size)
+		return bad_wc("receive completion of the target", wc);
+	for (n = c->tail; n != c->head; n++)
+		if (n % depth == offset / max_size)
+			break;
+	op = op_of(c, n);
+	if (n == c->head || op->asked || op->kind == OP_SEND ||
+	    op->len != info->length)
+		return bad_wc("a flush that nobody wants, or twice", wc);
+	op->asked = true;
+	if (vt_check(target(c, n), op->len, op->seed) >= 0)
+		return bad_wc("a flush of bytes that are not there", wc);
+	c->tokens[c->num_tokens] = info->token;
+	c->token_op[c->num_tokens++] = n;
+	flushes++;
+	return recv_one(&c->b);
+}
+
+static int release_some(struct conn *c)
+{
+	int i, err;
+
+	while (c->num_tokens && !below(3)) {
+		i = below(c->num_tokens);
+		op_of(c, c->token_op[i])->released = true;
+		err = cairndv_persist_done(db.ctx, c->tokens[i], 0);
+		if (err) {
+			errno = err;
+			return vt_err("cairndv_persist_done");
+		}
+		c->num_tokens--;
+		c->tokens[i] = c->tokens[c->num_tokens];
+		c->token_op[i] = c->token_op[c->num_tokens];
+	}
+	return 0;
+}
+
+static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc,
+		    struct cairndv_persist_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	if (!cairndv_is_supported(cq->context->device))
+		return ibv_poll_cq(cq, 1, wc);
+	return cairndv_poll_cq(cq, 1, wc, info);
+}
+
+static int take_sent(struct conn *c, bool *busy)
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+	int err = 0;
+
+	while (!err && poll_one(c->a.scq, &wc, &info) > 0) {
+		*busy = true;
+		err = sent(c, &wc, &info);
+	}
+	return err;
+}
+
+static int conn_turn(struct conn *c, bool more, bool *busy)
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+	int err = 0;
+
+	while (!err && more && c->head - c->tail < (u64)depth && below(4))
+		err = post_op(c);
+	while (!err && poll_one(c->b.rcq, &wc, &info) > 0) {
+		*busy = true;
+		err = info.kind == CAIRNDV_PERSIST_FLUSH ?
+		      flush_wanted(c, &wc, &info) :
+		      wc.status ? bad_wc("receive", &wc) : recv_one(&c->b);
+	}
+	err = err ?: release_some(c) ?: take_sent(c, busy);
+	while (!err && poll_one(c->a.rcq, &wc, &info) > 0)
+		/* the request's own completion came before this one */
+		err = take_sent(c, busy) ?: durable_notice(c, &wc, &info);
+	while (c->tail != c->head && !op_of(c, c->tail)->posted)
+		c->tail++;
+	return err;
+}
+
+static bool all_ended(void)
+{
+	int i;
+
+	for (i = 0; i < num_conns; i++)
+		if (conns[i].head != conns[i].tail)
+			return false;
+	return true;
+}
+
+static int run(int seconds)
+{
+	u64 end = vt_now_ms() + seconds * 1000ULL, active = vt_now_ms();
+	unsigned int idle = 0;
+	int i, err = 0;
+
+	while (!err && (vt_now_ms() < end || !all_ended())) {
+		bool busy = false;
+
+		for (i = 0; i < num_conns && !err; i++)
+			err = conn_turn(&conns[i], vt_now_ms() < end, &busy);
+		if (busy) {
+			active = vt_now_ms();
+			idle = 0;
+		} else {
+			vt_relax(&idle);
+		}
+		if (vt_now_ms() > active + QUIET_MS) {
+			vt_say("nothing moves any more");
+			err = ETIMEDOUT;
+		}
+	}
+	return err;
+}
+
+static enum ibv_mtu mtu_of(int n)
+{
+	return n == 4096 ? IBV_MTU_4096 : n == 2048 ? IBV_MTU_2048 :
+	       n == 512 ? IBV_MTU_512 : n == 256 ? IBV_MTU_256 : IBV_MTU_1024;
+}
+
+int main(int argc, char **argv)
+{
+	const char *dax = getenv("CAIRN_DAX");
+	struct vt_opts o = VT_OPTS;
+	int c, i, seconds = 5, err = 0;
+
+	while ((c = getopt(argc, argv, "T:q:s:d:m:w")) != -1)
+		switch (c) {
+		case 'T': seconds = atoi(optarg); break;
+		case 'q': num_conns = atoi(optarg); break;
+		case 's': max_size = (atoi(optarg) + 63) & ~63; break;
+		case 'd': depth = atoi(optarg); break;
+		case 'm': o.mtu = mtu_of(atoi(optarg)); break;
+		case 'w': plain_only = true; break;
+		default: return 2;
+		}
+	if (depth < 1 || depth > MAX_DEPTH || num_conns < 1)
+		return 2;
+	max_size = (max_size + 63) & ~63u;
+	o.cap.max_send_wr = depth;
+	o.cap.max_recv_wr = 2 * depth;
+	o.cqe = 4 * depth;
+	o.timeout = 12;
+	conns = calloc(num_conns, sizeof(*conns));
+	if (dax && !*dax)
+		dax = NULL;
+	if (dax)
+		dax_fd = open(dax, O_RDWR);
+	if (!conns || (dax && dax_fd < 0) ||
+	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
+		return 1;
+	for (i = 0; i < num_conns && !err; i++)
+		err = conn_create(&conns[i], &o, i & 1);
+	err = err ?: run(seconds);
+	printf("%llu WRITE_PERSIST, %llu early, %llu WRITE, %llu SEND; %llu bytes; %llu host flushes\n",
+	       (unsigned long long)counts[OP_PERSIST],
+	       (unsigned long long)counts[OP_EARLY],
+	       (unsigned long long)counts[OP_WRITE],
+	       (unsigned long long)counts[OP_SEND], (unsigned long long)bytes,
+	       (unsigned long long)flushes);
+	for (i = 0; i < num_conns; i++) {
+		vt_end_destroy(&conns[i].a);
+		vt_end_destroy(&conns[i].b);
+		if (conns[i].mr)
+			ibv_dereg_mr(conns[i].mr);
+	}
+	vt_close(&da);
+	vt_close(&db);
+	return err != 0;
+}
