@@ -323,21 +323,23 @@ static bool is_failure(u8 syndrome)
 	return syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP);
 }
 
-/* A PERSIST ACKNOWLEDGE arrived. */
+/* A PERSIST ACKNOWLEDGE arrived. It may say nothing new of durability and yet
+ * acknowledge the receipt of what was repeated.
+ */
 void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		       u64 now)
 {
 	struct cairn_requester *r = &q->req;
-	struct cairn_swr *s;
 	u32 n, end = cairn_psn_add(pkt->psn, 1);
+	struct cairn_swr *s = oldest(r, &n);
+	bool news = s && cairn_psn_diff(pkt->psn, last_psn(s)) >= 0;
 
-	s = oldest(r, &n);
-	if (!s || cairn_psn_diff(pkt->psn, last_psn(s)) < 0 ||
+	if ((!news && cairn_psn_diff(pkt->psn, r->una) < 0) ||
 	    cairn_psn_diff(pkt->psn, r->sent) >= 0) {
 		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
 		return;
 	}
-	if (is_failure(pkt->syndrome)) {
+	if (news && is_failure(pkt->syndrome)) {
 		take_failure(q, pkt, now);
 		return;
 	}

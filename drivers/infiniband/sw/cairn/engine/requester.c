@@ -765,6 +765,8 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	cairn_pace_wake(q, &r->rate, now);
 	cairn_persist_expire(q, now);
 	cairn_req_reap(q);
+	/* It gives records back, so before new WQEs start. */
+	cairn_persist_run(q, now);
 	while (may_send(q) && cairn_budget_left(b)) {
 		if (r->send_rec == r->new_rec &&
 		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))

@@ -716,11 +716,14 @@ static void send_nak(struct cairn_qpc *q)
 	u8 type = p->nak & CAIRN_AETH_TYPE_MASK;
 	u32 psn = p->nak_psn;
 
+	/* A NAK of a gap is put off: one for less would cost retries. */
+	if (cairn_persist_limit(p, &psn) && !p->fatal &&
+	    type != CAIRN_AETH_RNR_NAK)
+		return;
 	port_count(q, p->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
 		      p->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
 						   CAIRN_CTR_SEQ_NAKS_SENT, 1);
-	cairn_persist_limit(p, &psn);
 	emit_aeth(q, p->persist_nak ? CAIRN_BTH_PERSIST_ACK : CAIRN_BTH_ACK,
 		  psn, p->msn, p->nak);
 	p->nak_due = false;

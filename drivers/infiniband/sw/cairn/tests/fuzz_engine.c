@@ -203,6 +203,19 @@ static void release(struct fuzz *z)
 	mr->valid = !mr->valid;
 }
 
+/* The host answers the latest receive that asks it for something, or a token
+ * that nobody gave it.
+ */
+static void token(struct fuzz *z)
+{
+	struct sim_qp *qp = some_qp(z);
+	const struct sim_cq *cq = &qp->cq[CAIRN_RESP];
+	u8 b = byte(z);
+	u64 t = cq->n ? cq->log[cq->n - 1].cqe.persist_token : 0;
+
+	sim_release(qp, b & 0x80 ? t ^ word(z) : t, b & 1);
+}
+
 static void connect_again(struct fuzz *z)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
@@ -248,7 +261,7 @@ static void wait(struct fuzz *z)
 
 static void (*const steps[])(struct fuzz *z) = {
 	send_wqe, recv_wqe, packet, packet, raw_packet, wait, wait, release,
-	sq_pointer, rq_pointer, state, network,
+	sq_pointer, rq_pointer, state, network, token,
 };
 
 static void begin(struct fuzz *z)
@@ -273,7 +286,11 @@ static void begin(struct fuzz *z)
 		z->qp[h] = sim_qp(z->s, h, &init);
 		z->qp[h]->hostile = true;
 		for (i = 0; i < REGIONS; i++) {
-			z->mr[h][i] = sim_mr(z->s, h, LEN, access[i]);
+			z->mr[h][i] = i == OPEN && byte(z) & 1 ?
+				sim_mr_persistent(z->s, h, LEN, access[i],
+						  h ? CAIRN_PERSIST_HOST :
+						      CAIRN_PERSIST_NIC) :
+				sim_mr(z->s, h, LEN, access[i]);
 			memcpy(z->before[h][i], z->mr[h][i]->mem, LEN);
 		}
 		z->mr[h][OTHER_PD]->pd++;
