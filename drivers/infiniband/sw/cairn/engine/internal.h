@@ -130,6 +130,7 @@ void cairn_persist_drop(struct cairn_responder *p);
 /* replay.c, used by responder.c */
 bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig);
+bool cairn_replay_room(struct cairn_qpc *q);
 bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt);
 bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now);
 

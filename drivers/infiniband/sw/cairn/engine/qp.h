@@ -200,6 +200,7 @@ struct cairn_rdres {
 	u64 orig;		/* atomic result */
 	u8 kind;		/* enum cairn_kind, 0: empty */
 	bool pending;		/* response (or a part of it) to be sent */
+	bool again;		/* it was sent before */
 	bool restart;		/* the next response packet is a FIRST */
 };
 

@@ -8,6 +8,21 @@
  */
 #include "engine/internal.h"
 
+/* May one more be kept? A requester that sends it has the response of the one
+ * whose place it takes, else it had more outstanding than was agreed; if that
+ * is being answered again, nobody waits for it any more.
+ */
+bool cairn_replay_room(struct cairn_qpc *q)
+{
+	struct cairn_responder *p = &q->resp;
+	struct cairn_rdres *e;
+
+	if (!p->rd || !q->attrs.max_dest_rd_atomic)
+		return false;
+	e = &p->rd[p->rd_head & p->rd_mask];
+	return !e->pending || e->again;
+}
+
 /* Remember a request that was just accepted. False: the requester has more
  * outstanding than was agreed.
  */
@@ -17,11 +32,11 @@ bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	struct cairn_responder *p = &q->resp;
 	struct cairn_rdres *e;
 
-	if (!p->rd || !q->attrs.max_dest_rd_atomic)
+	if (!cairn_replay_room(q))
 		return false;
 	e = &p->rd[p->rd_head & p->rd_mask];
 	if (e->pending)
-		return false;
+		p->rd_pending--;
 	*e = (struct cairn_rdres){
 		.psn = pkt->psn,
 		.npkts = npkts,
@@ -79,6 +94,7 @@ bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	}
 	if (!e->pending) {
 		e->pending = true;
+		e->again = true;
 		p->rd_pending++;
 	}
 	return true;

@@ -422,8 +422,7 @@ static bool do_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	if (pkt->va & 7)
 		return invalid(q, pkt);
 	/* Before the side effect: is there a place to keep the result? */
-	if (!p->rd || !q->attrs.max_dest_rd_atomic ||
-	    p->rd[p->rd_head & p->rd_mask].pending)
+	if (!cairn_replay_room(q))
 		return invalid(q, pkt);
 	if (port_atomic(q, pkt, &orig))
 		return no_access(q, pkt);

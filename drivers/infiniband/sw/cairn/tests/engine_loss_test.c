@@ -18,7 +18,8 @@ static struct pair random_pair(u64 seed)
 	attrs.pmtu = pmtus[sim_below(&r, ARRAY_SIZE(pmtus))];
 	attrs.timeout = sim_between(&r, 8, 16);
 	attrs.max_rd_atomic = 1 << sim_below(&r, 5);
-	attrs.max_dest_rd_atomic = 16;
+	attrs.max_dest_rd_atomic = attrs.max_rd_atomic;
+	init.rd_slots = attrs.max_rd_atomic;	/* and no more */
 	attrs.min_rnr_timer = sim_between(&r, 1, 8);
 	init.sq_depth = 16 << sim_below(&r, 4);
 	init.sq_start = (u32)sim_rand(&r);
@@ -131,6 +132,23 @@ static void reads_and_atomics(void)
 			.late_ns = 300000 }, &cfg);
 }
 
+/* A long path on which half of the packets overtake others, and more. */
+static void jitter_and_all_faults(void)
+{
+	struct flow_cfg cfg = flow_default;
+
+	cfg.wrs = 100;
+	cfg.max_len = 6000;
+	cfg.fence = 20;
+	for_seeds(seed, 60) {
+		cfg.ops = seed & 1 ? FLOW_OPS : 1 << CAIRN_WQE_READ |
+			  1 << CAIRN_WQE_FAA | 1 << CAIRN_WQE_WRITE;
+		run_seed(seed, &(struct sim_faults){
+			.loss = 10, .dup = 20, .late = 500, .corrupt = 10,
+			.split = 500, .late_ns = 2 * SIM_MS }, &cfg);
+	}
+}
+
 /* Messages much longer than the window. */
 static void long_messages(void)
 {
@@ -156,6 +174,7 @@ static const struct ktap_test tests[] = {
 	KTAP(all_faults),
 	KTAP(all_faults_and_rnr),
 	KTAP(reads_and_atomics),
+	KTAP(jitter_and_all_faults),
 	KTAP(long_messages),
 };
 

@@ -750,6 +750,26 @@ static void compare_and_swap(void)
 }
 
 /* One more READ than agreed, while none has been answered. */
+/* Whoever sends the next has its answer: what is being repeated gives way. */
+static void repeated_reads_give_way(void)
+{
+	struct rig r = alone();
+	struct req read = read_req;
+	u32 n, from;
+
+	for (n = 0; n < 16; n++)
+		get(&r, 3 * n, read);
+	from = r.s->n_sent;
+	part(&r, 0, read);
+	part(&r, 48, read);
+	sim_turn(r.b, CAIRN_RESP);
+	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+	ktap_eq(r.s->n_sent, from + 3);
+	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 48));
+	ktap_eq(r.b->c.resp.rd_pending, 0);
+	sim_end(r.s);
+}
+
 static void too_many_outstanding_reads(void)
 {
 	static const struct req *const reqs[] = { &read_req, &faa };
@@ -946,6 +966,7 @@ static const struct ktap_test tests[] = {
 	KTAP(duplicate_atomics_are_answered_from_memory),
 	KTAP(forgotten_atomics_are_not_repeated),
 	KTAP(compare_and_swap),
+	KTAP(repeated_reads_give_way),
 	KTAP(too_many_outstanding_reads),
 	KTAP(no_reads_agreed),
 	KTAP(answers_in_order),
