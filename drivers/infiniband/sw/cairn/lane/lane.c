@@ -14,7 +14,6 @@
 #include <linux/mm.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
-#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "lane/drain.h"
@@ -311,7 +310,7 @@ static void run(struct cairn_lane *lane)
 		}
 		if (worked)
 			continue;
-		rest(lane, !single_task_running());
+		rest(lane, false);
 		cpu_relax();
 	} while (has_work(lane));
 }

@@ -6,9 +6,12 @@
 #include "lane/lane.h"
 
 #define NO_WORD		0xffffffffu
-/* After activity without a post: 1 ms, doubled each time up to 128 ms. */
+/* After activity without a post: 1 ms, doubled each time up to 128 ms; where
+ * the lane has no CPU for itself, up to 8 ms.
+ */
 #define QUIET_NS	1000000ULL
 #define QUIET_MAX_SHIFT	7
+#define QUIET_CPU_SHIFT	3
 
 /* A ready page, and where its words lie in the lane's scheduler. */
 struct ready_page {
@@ -255,7 +258,7 @@ static void set_awake(struct cairn_watch *w)
 	cairn_nic_count(w->nic, CAIRN_CTR_LANE_WAKEUPS, 1);
 }
 
-static void deactivate(struct cairn_watch *w)
+static void deactivate(struct cairn_watch *w, int max_shift)
 {
 	list_del_init(&w->active);
 	if (w->awake && w->posted) {
@@ -263,7 +266,7 @@ static void deactivate(struct cairn_watch *w)
 	} else {
 		WRITE_ONCE(w->quiet_until, ktime_get_ns() +
 			   (QUIET_NS << w->quiet_shift));
-		w->quiet_shift = min(w->quiet_shift + 1, QUIET_MAX_SHIFT);
+		w->quiet_shift = min(w->quiet_shift + 1, max_shift);
 	}
 	w->awake = false;
 }
@@ -278,7 +281,7 @@ static void fall_asleep(struct cairn_watch *w)
 		WRITE_ONCE(*w->wake, 0);
 		return;
 	}
-	deactivate(w);
+	deactivate(w, QUIET_MAX_SHIFT);
 	cairn_nic_count(w->nic, CAIRN_CTR_LANE_SLEEPS, 1);
 }
 
@@ -289,7 +292,7 @@ void cairn_watches_poll(struct cairn_lane *lane)
 	list_for_each_entry_safe(w, next, &lane->active, active) {
 		if (!w->awake) {
 			if (!single_task_running()) {
-				deactivate(w);
+				deactivate(w, QUIET_CPU_SHIFT);
 				continue;
 			}
 			set_awake(w);

@@ -9,7 +9,7 @@
  * CPU is not the lane's alone to begin with. While it is inactive its wake-up
  * flag is raised and every post rings; a doorbell runs the post in the caller's
  * system call. Activity that brought no post makes the next one wait, up to
- * 128 ms, so that nothing is burnt for a process that posts rarely.
+ * 128 ms (8 ms where the CPU was not the lane's alone), so that nothing is burnt for a process that posts rarely.
  *
  * Going to sleep		Posting (provider)
  *   raise the flag		  release the write pointer

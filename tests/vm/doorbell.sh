@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 540
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Posts without system calls: the edge of sleep, a busy queue under strace, a
+# fair share beside large messages, no CPU time afterwards, and the classic way.
+# CAIRN_SOAK=1: a million posts at the edge of sleep.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
+edge=6000
+if [ "${CAIRN_SOAK:-0}" = 1 ]; then
+	edge=1000000
+	RUN_TIMEOUT=3600
+fi
+idle=/sys/module/cairn/parameters/idle_us
+before=$(cat $idle)
+
+# CPU time of the lanes, in clock ticks
+lane_ticks() {
+	local f sum=0 line
+
+	for f in /proc/[0-9]*; do
+		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
+		line=$(cat "$f/stat")
+		# shellcheck disable=SC2086
+		set -- ${line##*) }
+		sum=$((sum + ${12} + ${13}))
+	done
+	echo $sum
+}
+
+lanes_sleep() {
+	local f
+
+	for f in /proc/[0-9]*; do
+		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
+		grep -q '^State:.*[IS] ' "$f/status" || return 1
+	done
+}
+
+echo 1000 >$idle
+polled=$(counter "$DEV_A" polled_posts)
+slept=$(counter "$DEV_A" lane_sleeps)
+points doorbell race $edge
+expect_that "lanes were awake for posts" \
+	"$(counter "$DEV_A" polled_posts) > polled"
+expect_that "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
+
+echo 1000000 >$idle
+# shellcheck disable=SC2154
+run_ok "a busy queue" strace -f -e trace=ioctl -o "$lib_tmp/trace" doorbell busy 100000
+expect "its beginning and end were traced" "$(grep -c 'ioctl(-1,' "$lib_tmp/trace")" 2
+calls=$(awk '/ioctl\(-1,/ { on = !on; next } on' "$lib_tmp/trace" | wc -l)
+diag "$calls system calls"
+expect_that "next to no system call in 100000 posts" "calls < 1000"
+points doorbell share
+
+echo 0 >$idle
+wait_for 30 lanes_sleep
+ticks=$(lane_ticks)
+polled=$(counter "$DEV_A" polled_posts)
+for _ in {1..10}; do
+	nap
+done
+expect "sleeping lanes use no CPU" "$(lane_ticks)" "$ticks"
+points doorbell race 500
+expect "idle time 0: every post rings" "$(counter "$DEV_A" polled_posts)" "$polled"
+echo "$before" >$idle
