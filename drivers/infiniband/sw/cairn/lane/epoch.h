@@ -17,8 +17,8 @@
  *	latest in the skb's destructor.
  *
  * What waits for the application (a host that is to make bytes durable) must
- * not hold an epoch: all releases would wait for it. It holds the one MR,
- * cairn_mr_hold() in verbs/mr.h.
+ * not hold an epoch: all releases would wait for it. It is revoked instead, when
+ * its region is released.
  */
 #ifndef CAIRN_LANE_EPOCH_H
 #define CAIRN_LANE_EPOCH_H

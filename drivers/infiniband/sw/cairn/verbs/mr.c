@@ -39,7 +39,6 @@ static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	seqlock_init(&mr->seq);
-	cairn_mr_life_init(mr);
 	mr->kind = kind;
 	mr->pd = ibpd;
 	mr->access = access;

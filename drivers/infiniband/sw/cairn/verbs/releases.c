@@ -2,15 +2,13 @@
 /*
  * The words that tell lie in a page of each context, in space 1: the device
  * writes, the process reads. Ticket n has word n modulo their number, which
- * becomes n when the memory is free; words are independent of each other, so a
- * region that is held up delays nobody else's word.
+ * becomes n when the memory is free; words are independent of each other.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "verbs/mmap.h"
 #include "verbs/mr.h"
-#include "verbs/release.h"
 #include "verbs/releases.h"
 
 #define UVERBS_MODULE_NAME cairn
@@ -109,7 +107,9 @@ static void free_work(struct work_struct *work)
 /* The lock of the notes is held. */
 static void turned(struct cairn_epoch_note *note)
 {
-	cairn_mr_put(container_of(note, struct cairn_mr, note));
+	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
+
+	queue_work(free_wq, &mr->free_work);
 }
 
 int cairn_releases_ask(struct cairn_mr *mr, struct ib_udata *udata)
@@ -149,11 +149,6 @@ void cairn_releases_begin(struct cairn_dev *dev, struct cairn_mr *mr)
 	INIT_LIST_HEAD(&mr->note.node);
 	mr->note.func = turned;
 	cairn_epoch_notify(&dev->nic.epoch, &mr->note);
-}
-
-void cairn_releases_finish(struct cairn_mr *mr)
-{
-	queue_work(free_wq, &mr->free_work);
 }
 
 int cairn_releases_start(void)

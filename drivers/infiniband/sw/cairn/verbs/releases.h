@@ -33,9 +33,6 @@ int cairn_releases_ask(struct cairn_mr *mr, struct ib_udata *udata);
 /* Release @mr, which is unreachable, when nobody uses it. Any context. */
 void cairn_releases_begin(struct cairn_dev *dev, struct cairn_mr *mr);
 
-/* Nobody uses @mr any more: free it and tell. Any context. */
-void cairn_releases_finish(struct cairn_mr *mr);
-
 /* The driver method, to be chained to the device's. */
 extern const struct uapi_definition cairn_releases_uapi[];
 

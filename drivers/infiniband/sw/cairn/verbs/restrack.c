@@ -92,7 +92,6 @@ int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 		{ "blocks", READ_ONCE(mr->num_blocks) },
 		{ "block-shift", READ_ONCE(mr->block_shift) },
 		{ "persist", READ_ONCE(mr->persist), true },
-		{ "users", refcount_read(&mr->users) },
 		{ "epoch", READ_ONCE(e->turns) },
 		{ "epoch-busy", cairn_epoch_busy(e) },
 		{ "epoch-stuck", READ_ONCE(e->stuck) },

@@ -13,9 +13,7 @@
 #define CAIRN_VERBS_VERBS_H
 
 #include <linux/bvec.h>
-#include <linux/completion.h>
 #include <linux/mutex.h>
-#include <linux/refcount.h>
 #include <linux/seqlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -158,10 +156,7 @@ struct cairn_mr {
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
 	struct ib_umem *umem;		/* USER */
-	/* verbs/release.h */
-	refcount_t users;
-	struct completion unused;
-	/* verbs/releases.h; NULL: somebody waits for unused */
+	/* verbs/releases.h; NULL: somebody waits */
 	struct cairn_releases *releases;
 	u32 release_ticket;
 	struct cairn_epoch_note note;
