@@ -7,15 +7,17 @@
 #
 # Posts without system calls: the edge of sleep, a busy queue under strace, a
 # fair share beside large messages, no CPU time afterwards, and the classic way.
-# CAIRN_SOAK=1: a million posts at the edge of sleep.
+# CAIRN_SOAK=1: a million posts at the edge of sleep, 100000 of the busy queue.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
 edge=6000
+busy=20000
 if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	edge=1000000
+	busy=100000
 	RUN_TIMEOUT=3600
 fi
 idle=/sys/module/cairn/parameters/idle_us
@@ -54,11 +56,12 @@ expect_that "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
 
 echo 1000000 >$idle
 # shellcheck disable=SC2154
-run_ok "a busy queue" strace -f -e trace=ioctl -o "$lib_tmp/trace" doorbell busy 100000
+run_ok "a busy queue" strace -f -e trace=ioctl -o "$lib_tmp/trace" doorbell busy $busy
 expect "its beginning and end were traced" "$(grep -c 'ioctl(-1,' "$lib_tmp/trace")" 2
 calls=$(awk '/ioctl\(-1,/ { on = !on; next } on' "$lib_tmp/trace" | wc -l)
 diag "$calls system calls"
-expect_that "next to no system call in 100000 posts" "calls < 1000"
+# posts come in lists of 8; who shares the CPUs makes the lane give way
+expect_that "most lists need no system call" "calls < busy / 16"
 points doorbell share
 
 echo 0 >$idle

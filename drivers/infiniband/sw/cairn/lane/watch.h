@@ -4,12 +4,13 @@
  * shares a ready map with the device (rdma/cairn-abi.h), or the kernel.
  *
  * An active watch is polled: the lane takes ready bits and marks the QPs in its
- * scheduler. It becomes active by a doorbell and inactive when its idle time has
- * passed without a post, when the lane's CPU is wanted by others, or when that
- * CPU is not the lane's alone to begin with. While it is inactive its wake-up
- * flag is raised and every post rings; a doorbell runs the post in the caller's
- * system call. Activity that brought no post makes the next one wait, up to
- * 128 ms (8 ms where the CPU was not the lane's alone), so that nothing is burnt for a process that posts rarely.
+ * scheduler. It becomes active by a doorbell, unless the lane's CPU is not the
+ * lane's alone, and inactive when its idle time has passed without a post or the
+ * CPU is wanted by others. While it is inactive its wake-up flag is raised and
+ * every post rings; a doorbell runs the post in the caller's system call.
+ * Activity that brought no post makes the next one wait, up to 128 ms (8 ms where
+ * the CPU was not the lane's alone), so that nothing is burnt for a process that
+ * posts rarely.
  *
  * Going to sleep		Posting (provider)
  *   raise the flag		  release the write pointer
