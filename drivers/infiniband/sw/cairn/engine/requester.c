@@ -201,59 +201,8 @@ static u8 check_wqe(struct cairn_qpc *q, u32 *length)
 	return 0;
 }
 
-/* Units copied ahead for the WQEs that one run starts. What is left over at its
- * end is forgotten: nothing was decided from it.
- */
-#define AHEAD_UNITS	8
-
-struct ahead {
-	u32 tail;		/* write pointer as last read */
-	u32 idx;		/* of the first unit */
-	u32 units;
-	u8 bytes[AHEAD_UNITS * CAIRN_UNIT_SIZE];
-};
-
-/* Units posted; the write pointer is read again when what it showed is used up.
- */
-static u32 units_ahead(struct cairn_qpc *q, struct ahead *a)
-{
-	struct cairn_requester *r = &q->req;
-
-	if (a->tail == r->sq_next)
-		a->tail += posted_units(q);
-	return a->tail - r->sq_next;
-}
-
-/* The WQE at sq_next into r->wqe. A unit is read from the ring once. */
-static void copy_ahead(struct cairn_qpc *q, struct ahead *a, u32 avail)
-{
-	struct cairn_requester *r = &q->req;
-	u32 off, units, n;
-
-	off = a->units ? r->sq_next - a->idx : 0;
-	if (off >= a->units) {
-		a->idx = r->sq_next;
-		a->units = min_t(u32, avail, AHEAD_UNITS);
-		port_sq_copy(q, a->idx, a->units, a->bytes);
-		off = 0;
-	}
-	memcpy(r->wqe.bytes, a->bytes + off * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
-	r->wqe_idx = r->sq_next;
-	r->wqe_valid = true;
-	units = r->wqe.send.units;
-	if (units < 2 || units > CAIRN_MAX_WQE_UNITS || units > avail)
-		return;
-	n = min(units, a->units - off);
-	memcpy(r->wqe.bytes + CAIRN_UNIT_SIZE,
-	       a->bytes + (off + 1) * CAIRN_UNIT_SIZE,
-	       (n - 1) * CAIRN_UNIT_SIZE);
-	if (n < units)
-		port_sq_copy(q, r->sq_next + n, units - n,
-			     r->wqe.bytes + n * CAIRN_UNIT_SIZE);
-}
-
 /* Take the next WQE from the ring. Returns false when there is none. */
-static bool start_wqe(struct cairn_qpc *q, struct ahead *a)
+static bool start_wqe(struct cairn_qpc *q)
 {
 	struct cairn_requester *r = &q->req;
 	u32 avail, length = 0;
@@ -261,10 +210,10 @@ static bool start_wqe(struct cairn_qpc *q, struct ahead *a)
 
 	if (r->new_rec - r->kept_rec > r->swr_mask)
 		return false;
-	avail = units_ahead(q, a);
+	avail = posted_units(q);
 	if (!avail)
 		return false;
-	copy_ahead(q, a, avail);
+	copy_wqe(q, r->sq_next, avail);
 	if (!r->wqe.send.units || r->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
 	    r->wqe.send.units > avail) {
 		r->wqe_valid = false;
@@ -811,10 +760,7 @@ static void check_drained(struct cairn_qpc *q)
 bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
-	struct ahead a;
 
-	a.tail = r->sq_next;
-	a.units = 0;
 	cairn_req_expire(q, now);
 	cairn_pace_wake(q, &r->rate, now);
 	cairn_persist_expire(q, now);
@@ -823,7 +769,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	cairn_persist_run(q, now);
 	while (may_send(q) && cairn_budget_left(b)) {
 		if (r->send_rec == r->new_rec &&
-		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q, &a)))
+		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
 			break;
 		if (!send_one(q, now, b))
 			break;
