@@ -35,14 +35,19 @@ static struct map {
 	off_t off;
 } maps[MAX_MAPS];
 static unsigned int nmaps;
+static off_t maps_end;	/* of all that were ever mapped */
 
 /* The provider's calls come here. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
 
-	if (fd >= 0 && flags & MAP_SHARED && p != MAP_FAILED && nmaps < MAX_MAPS)
-		maps[nmaps++] = (struct map) { p, len, prot, fd, off };
+	if (fd >= 0 && flags & MAP_SHARED && p != MAP_FAILED) {
+		if (nmaps < MAX_MAPS)
+			maps[nmaps++] = (struct map) { p, len, prot, fd, off };
+		if (off + (off_t)len > maps_end)
+			maps_end = off + len;
+	}
 	return p;
 }
 
@@ -94,15 +99,15 @@ static void map_again(void)
 
 static void map_beyond(void)
 {
-	off_t end = 0;
 	unsigned int i;
+	off_t end;
 
 	connect_pair();
+	/* pages that all queues share stay mapped from one connection to the next */
+	end = maps_end;
 	for (i = 0; i < nmaps; i++) {
 		struct map *m = &maps[i];
 
-		if (m->off + (off_t)m->len > end)
-			end = m->off + m->len;
 		ktap_ok(!can_map(m->fd, m->len + 4096, PROT_READ, MAP_SHARED, m->off));
 		ktap_ok(!can_map(m->fd, 1UL << 40, PROT_READ, MAP_SHARED, m->off));
 		if (m->len > 4096) {
