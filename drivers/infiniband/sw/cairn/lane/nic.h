@@ -19,16 +19,11 @@ struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
 };
 
-/* Microseconds that lanes poll for posts; the default is the module parameter. */
-#define CAIRN_IDLE_DEFAULT	U32_MAX
-#define CAIRN_IDLE_MAX_US	1000000
-
 struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
 	struct cairn_epoch epoch;	/* of its runs, for memory release */
 	struct xarray qps;
-	u32 idle_us;	/* see cairn_idle_ns(), or CAIRN_IDLE_DEFAULT */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */
 	struct net *net;		/* where attached; NULL: not attached */

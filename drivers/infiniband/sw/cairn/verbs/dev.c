@@ -253,7 +253,6 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, remove_work);
 	dev->nic.ndev = ndev;
-	dev->nic.idle_us = CAIRN_IDLE_DEFAULT;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);
 }
