@@ -77,7 +77,8 @@ mirror() {
 
 # KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
 kbuild() {
-	KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS=-Werror \
+	# how many jobs an outer make runs is its own business
+	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS=-Werror \
 		-j"$(nproc)" "$@"
 }
 

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Can the tests fail? Build the protocol code with one deliberate defect each
+and run the tests of it: they must find every defect.
+
+    run.py --build DIR --compile COMMAND --link COMMAND --libs FILES FILE.mutants [NAME]...
+
+The defects are in FILE.mutants, never in the sources: a mutant is a copy of one
+source file in which some lines, which must be there exactly once, are others.
+Prints KTAP, a point for each mutant, and the table of mutants and what found
+them.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import threading
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+CAIRN = TESTS.parent
+LIMIT = 60      # seconds that a program may take to find a defect
+
+
+class Mutant:
+    def __init__(self, name):
+        self.name = name
+        self.what = ''
+        self.file = ''
+        self.hunks = []     # (lines to find, lines instead)
+
+    def source(self):
+        text = (CAIRN / self.file).read_text()
+        for old, new in self.hunks:
+            old = ''.join(line + '\n' for line in old)
+            if text.count(old) != 1:
+                raise ValueError(f'{self.file} has these lines {text.count(old)} times:\n{old}')
+            text = text.replace(old, ''.join(line + '\n' for line in new))
+        return text
+
+
+def read(path):
+    """"name: what" begins a mutant, "file: ..." says where, - and + lines follow."""
+    programs, mutants = [], []
+    last = ''
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line.startswith('#'):
+            last = ''
+            continue
+        if line[0] in '-+':
+            m = mutants[-1]
+            if line[0] == '-' and last != '-':
+                m.hunks.append(([], []))
+            m.hunks[-1][line[0] == '+'].append(line[1:])
+            last = line[0]
+            continue
+        last = ''
+        match = re.fullmatch(r'([\w-]+): (.+)', line)
+        if not match:
+            sys.exit(f'{path}:{number}: not understood')
+        key, value = match.groups()
+        if key == 'programs':
+            programs = value.split()
+        elif key == 'file':
+            mutants[-1].file = value
+        else:
+            mutants.append(Mutant(key))
+            mutants[-1].what = value
+    return programs, mutants
+
+
+def command(line, *more):
+    done = subprocess.run(shlex.split(line) + [str(m) for m in more], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise ValueError(done.stdout)
+
+
+def find(program):
+    """The first test that fails, or None; a crash and no end are failures too."""
+    child = subprocess.Popen([program], text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    late = threading.Event()
+
+    def end():
+        late.set()
+        child.kill()
+
+    timer = threading.Timer(LIMIT, end)
+    timer.start()
+    passed, found = 'the start', None
+    try:
+        for line in child.stdout:
+            words = line.split()
+            if words[:2] == ['not', 'ok']:
+                found = words[3]
+                break
+            if words[:1] == ['ok']:
+                passed = words[2]
+        if found:
+            child.kill()
+        if child.wait() and not found:
+            found = ('no end' if late.is_set() else 'crash') + ' after ' + passed
+    finally:
+        timer.cancel()
+        child.stdout.close()
+    return found
+
+
+def judge(m, programs, args):
+    """What finds the mutant, or None."""
+    dir = pathlib.Path(args.build) / 'mutants' / m.name
+    dir.mkdir(parents=True, exist_ok=True)
+    copy, object = dir / pathlib.Path(m.file).name, dir / 'mutant.o'
+    copy.write_text(m.source())
+    command(args.compile, '-I', (CAIRN / m.file).parent, '-c', '-o', object, copy)
+    for name in programs:
+        program = dir / name
+        # the object comes first: the archives' own one is not pulled in
+        command(args.link, '-o', program, f'{args.build}/tests/{name}.o', object,
+                '-Wl,--start-group', *args.libs.split(), '-Wl,--end-group')
+        found = find(program)
+        program.unlink()
+        if found:
+            return f'{name}: {found}'
+    return None
+
+
+def attempt(m, programs, args):
+    """The mutant, what found it or None, and what became of it otherwise."""
+    try:
+        return m, judge(m, programs, args), 'survived'
+    except ValueError as error:
+        return m, None, f'cannot be built\n{error}'.rstrip()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in 'build', 'compile', 'link', 'libs':
+        parser.add_argument('--' + option, required=True)
+    parser.add_argument('file', type=pathlib.Path)
+    parser.add_argument('only', nargs='*')
+    args = parser.parse_args()
+    programs, mutants = read(args.file)
+    mutants = [m for m in mutants if not args.only or m.name in args.only]
+    print(f'KTAP version 1\n1..{len(mutants)}', flush=True)
+    jobs = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+    table = []
+    alive = 0
+    for n, (m, found, otherwise) in enumerate(
+            jobs.map(lambda m: attempt(m, programs, args), mutants), 1):
+        why = otherwise.splitlines()
+        table.append((m.name, m.what, found or f'NOTHING: {why[0]}'))
+        if not found:
+            alive += 1
+            print('\n'.join('# ' + line for line in why))
+        print(f'{"ok" if found else "not ok"} {n} {m.name}', flush=True)
+    width = [max(len(row[i]) for row in table) for i in range(2)]
+    for row in [('mutant', 'defect', 'found by')] + table:
+        print(f'# {row[0]:{width[0]}}  {row[1]:{width[1]}}  {row[2]}')
+    sys.exit(alive > 0)
+
+
+main()
