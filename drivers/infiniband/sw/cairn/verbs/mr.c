@@ -352,6 +352,8 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid) {
+		/* Other memory: its owner says again what it is. */
+		mr->persist = 0;
 		mr->num_blocks = 0;
 		mr->block_shift = __ffs(ibmr->page_size);
 		n = ib_sg_to_pages(ibmr, sg, nents, offset, set_block);

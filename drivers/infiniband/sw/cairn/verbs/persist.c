@@ -6,7 +6,6 @@
  * to the caller, and have just this token outstanding; 32 random bits tell it
  * from those of the past.
  */
-#include <rdma/uverbs_ioctl.h>
 #include "persist/domain.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
@@ -138,9 +137,9 @@ static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *
 				     done.status);
 }
 
-static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *attrs)
+void cairn_persist_caps(struct cairn_device_caps *caps)
 {
-	struct cairn_device_caps caps = {
+	*caps = (struct cairn_device_caps){
 		.persist_domains = CAIRN_DOMAIN_HOST,
 		.persist_modes = CAIRN_PERSIST_MODE_DEFAULT |
 				 CAIRN_PERSIST_MODE_EARLY,
@@ -150,8 +149,15 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 	};
 
 	if (cairn_domain_can_writeback())
-		caps.persist_domains |= CAIRN_DOMAIN_PMEM |
-					CAIRN_DOMAIN_EMULATED;
+		caps->persist_domains |= CAIRN_DOMAIN_PMEM |
+					 CAIRN_DOMAIN_EMULATED;
+}
+
+static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *attrs)
+{
+	struct cairn_device_caps caps;
+
+	cairn_persist_caps(&caps);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,
 					     &caps, sizeof(caps));

@@ -3,6 +3,7 @@
 #ifndef CAIRN_VERBS_PERSIST_H
 #define CAIRN_VERBS_PERSIST_H
 
+#include <rdma/uverbs_ioctl.h>
 #include "verbs/verbs.h"
 
 extern const struct uapi_definition cairn_persist_uapi_defs[];
@@ -38,6 +39,14 @@ int cairn_persist_mr_reply(struct ib_udata *udata, u32 flags);
  */
 int cairn_persist_release(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 			  u64 token, u32 status);
+
+/* What any device can do. */
+void cairn_persist_caps(struct cairn_device_caps *caps);
+
+/* Put what cairn_wc_persist() finds into a completion of a kernel consumer.
+ * kapi.c. Any context.
+ */
+void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe);
 
 /* @key names nothing any more, and who had found something by it is through:
  * tokens for it die. Process context.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Kernel consumers of completion queues: polling and arming. */
 #include "verbs/ops.h"
+#include "verbs/persist.h"
 #include "verbs/queue.h"
 
 static const enum ib_wc_opcode wc_opcodes[] = {
@@ -52,6 +53,7 @@ static void fill_wc(struct ib_wc *wc, const struct cairn_cqe *cqe,
 	wc->sl = cqe->sl;
 	wc->port_num = 1;
 	fill_flags(wc, cqe);
+	cairn_wc_put_persist(wc, cqe);
 }
 
 /* Its address only; who polls knows that the queue pair lives. */

@@ -6,6 +6,7 @@
  * host->index is the posters' pointer and changes under their lock.
  */
 #include <linux/bits.h>
+#include <rdma/cairn.h>
 #include "verbs/ops.h"
 #include "verbs/queue.h"
 
@@ -14,7 +15,7 @@
 #define UD	BIT(CAIRN_TRANSPORT_UD)
 
 #define SEND_FLAGS (IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_FENCE | \
-		    IB_SEND_INLINE)
+		    IB_SEND_INLINE | CAIRN_SEND_EARLY)
 
 /* Units of the ring that may be filled. The poster's lock held. */
 static u32 room(const struct cairn_queue *q)
@@ -115,15 +116,24 @@ static const struct wr_op {
 	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, fill_reg },
 };
 
+/* Far from the others, and alone with its flag. */
+static const struct wr_op persist_op = { CAIRN_WQE_WRITE_PERSIST, RC,
+					 .fill = fill_rdma };
+
 static const struct wr_op *find_op(const struct cairn_qp *qp,
 				   const struct ib_send_wr *wr)
 {
 	const struct wr_op *op;
 
-	if ((u32)wr->opcode >= ARRAY_SIZE(wr_ops) ||
-	    wr->send_flags & ~SEND_FLAGS)
+	if (wr->send_flags & ~SEND_FLAGS)
 		return NULL;
-	op = &wr_ops[wr->opcode];
+	if (wr->opcode == CAIRN_WR_WRITE_PERSIST)
+		op = &persist_op;
+	else if ((u32)wr->opcode < ARRAY_SIZE(wr_ops) &&
+		 !(wr->send_flags & CAIRN_SEND_EARLY))
+		op = &wr_ops[wr->opcode];
+	else
+		return NULL;
 	return op->transports & BIT(qp->qpc.transport) ? op : NULL;
 }
 
@@ -131,7 +141,8 @@ static u8 wqe_flags(int send_flags)
 {
 	return (send_flags & IB_SEND_SIGNALED ? CAIRN_WQE_SIGNALED : 0) |
 	       (send_flags & IB_SEND_SOLICITED ? CAIRN_WQE_SOLICITED : 0) |
-	       (send_flags & IB_SEND_FENCE ? CAIRN_WQE_FENCE : 0);
+	       (send_flags & IB_SEND_FENCE ? CAIRN_WQE_FENCE : 0) |
+	       (send_flags & CAIRN_SEND_EARLY ? CAIRN_WQE_EARLY : 0);
 }
 
 /* Returns the bytes of the WQE or -EINVAL. */

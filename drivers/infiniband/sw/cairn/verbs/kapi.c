@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What other modules call: <rdma/cairn.h>.
+ *
+ * struct ib_wc has no room of its own for what a completion says about
+ * durability. It travels in fields that mean nothing in a successful completion
+ * of a reliable connection on Ethernet: the source queue pair, the source LID,
+ * the vendor's error, and the source MAC with its VLAN.
+ */
+#include <linux/etherdevice.h>
+#include <linux/module.h>
+#include <rdma/cairn.h>
+#include "persist/domain.h"
+#include "verbs/mr.h"
+#include "verbs/persist.h"
+
+#define KIND_SHIFT	24
+
+static const u8 kinds[] = {
+	[CAIRN_CQE_WRITE_PERSIST] = CAIRN_PERSIST_KIND_WRITE,
+	[CAIRN_CQE_RECV_PERSIST] = CAIRN_PERSIST_KIND_FLUSH,
+	[CAIRN_CQE_RECV_DURABLE] = CAIRN_PERSIST_KIND_DURABLE,
+};
+
+void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
+{
+	u8 kind = cqe->opcode < ARRAY_SIZE(kinds) ? kinds[cqe->opcode] : 0;
+
+	if (!kind || cqe->status)
+		return;
+	wc->src_qp = (u32)kind << KIND_SHIFT | (cqe->psn & CAIRN_24BIT_MASK);
+	wc->slid = lower_32_bits(cqe->persist_token);
+	wc->vendor_err = upper_32_bits(cqe->persist_token);
+	u64_to_ether_addr(cqe->persist_va, wc->smac);
+	wc->vlan_id = cqe->persist_va >> 48;
+}
+
+/**
+ * cairn_wc_persist() - what does a completion say about durability?
+ * @wc: from ib_poll_cq(), of an RC queue pair of a cairn device
+ * @info: filled in
+ *
+ * @info->kind is CAIRN_PERSIST_KIND_NONE for errors and for everything that is
+ * not about durability. Requirements P5, P7. Any context.
+ */
+void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	if (wc->status)
+		return;
+	info->kind = wc->src_qp >> KIND_SHIFT;
+	info->psn = wc->src_qp & CAIRN_24BIT_MASK;
+	if (info->kind < CAIRN_PERSIST_KIND_FLUSH)
+		return;
+	info->va = ether_addr_to_u64(wc->smac) | (u64)wc->vlan_id << 48;
+	if (info->kind != CAIRN_PERSIST_KIND_FLUSH)
+		return;
+	info->length = wc->byte_len;
+	info->token = (u64)wc->vendor_err << 32 | wc->slid;
+}
+EXPORT_SYMBOL_GPL(cairn_wc_persist);
+
+static bool is_cairn(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == (enum rdma_driver_id)CAIRN_DRIVER_ID;
+}
+
+/**
+ * cairn_query_device() - what can the device make durable, and how?
+ * @ibdev: any device
+ * @caps: filled in
+ *
+ * Return: 0, or -EOPNOTSUPP: not a cairn device. Any context.
+ */
+int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
+{
+	if (!is_cairn(ibdev))
+		return -EOPNOTSUPP;
+	cairn_persist_caps(caps);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(cairn_query_device);
+
+/* Blocks are kernel virtual addresses, of mapped memory. */
+static bool all_pmem(const struct cairn_mr *mr)
+{
+	u32 i;
+
+	for (i = 0; i < mr->num_blocks; i++) {
+		void *va = (void *)mr->blocks[i];
+
+		if (!virt_addr_valid(va) ||
+		    !cairn_domain_is_pmem(virt_to_phys(va),
+					  BIT(mr->block_shift)))
+			return false;
+	}
+	return mr->num_blocks;
+}
+
+/**
+ * cairn_mr_set_persistent() - what peers write into a region becomes durable
+ * @ibmr: of ib_alloc_mr(); ib_map_mr_sg() was called, IB_WR_REG_MR not yet
+ * @flags: enum cairn_mr_flags, as for a process's registration; 0: ordinary
+ *
+ * Lasts until the next ib_map_mr_sg(), also over invalidations. Nobody else
+ * may map or register the region meanwhile. With CAIRN_MR_PERSIST_HOST every
+ * remote write consumes a receive, see cairn_persist_done().
+ *
+ * Return: 0; -EINVAL: flags, kind of region, or memory that is not persistent
+ * (the reason is an ibdev_dbg() line); -EBUSY: registered now; -EOPNOTSUPP:
+ * not a cairn device, or this CPU cannot write lines back. Process context.
+ * Requirement P3.
+ */
+int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
+{
+	struct ib_device *ibdev = ibmr->device;
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	unsigned long irq;
+	int err;
+
+	if (!is_cairn(ibdev))
+		return -EOPNOTSUPP;
+	if (mr->kind != CAIRN_MR_FAST)
+		return -EINVAL;
+	err = cairn_persist_mr_check(ibdev, flags);
+	if (err)
+		return err;
+	if (flags & CAIRN_MR_PERSIST_NIC &&
+	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !all_pmem(mr)) {
+		ibdev_dbg(ibdev, "mr_set_persistent: not persistent memory\n");
+		return -EINVAL;
+	}
+	write_seqlock_irqsave(&mr->seq, irq);
+	if (mr->valid)
+		err = -EBUSY;
+	else
+		mr->persist = flags;
+	write_sequnlock_irqrestore(&mr->seq, irq);
+	return err;
+}
+EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
+
+/**
+ * cairn_persist_done() - a message with host flush is durable, or failed
+ * @ibdev: the device
+ * @token: of a CAIRN_PERSIST_KIND_FLUSH completion of a kernel queue pair
+ * @status: 0: the range is durable; an errno, of either sign: it will not be,
+ *	and the connection ends
+ *
+ * Tokens may be answered in any order. Not from a CQ's own completion handler,
+ * which runs while the queue pair is at work; from done() of ib_alloc_cq() or
+ * any other context but hard interrupt. Requirement P5.
+ *
+ * Return: 0; -ENOENT: no such token waits (counted), or its region is gone;
+ * -EOPNOTSUPP: not a cairn device.
+ */
+int cairn_persist_done(struct ib_device *ibdev, u64 token, int status)
+{
+	if (!is_cairn(ibdev))
+		return -EOPNOTSUPP;
+	return cairn_persist_release(to_cairn_dev(ibdev), NULL, token,
+				     abs(status));
+}
+EXPORT_SYMBOL_GPL(cairn_persist_done);
