@@ -105,7 +105,7 @@ ifneq ($(USERSPACE),)
 endif
 
 # the programs that the tests in the VM run
-vmtest-programs: userspace
+vmtest-programs: modules userspace
 ifneq ($(wildcard tests/vm/Makefile),)
 	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
 endif

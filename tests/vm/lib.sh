@@ -39,6 +39,8 @@ export IP_A IP_B IP6_A IP6_B IF_A IF_B DEV_A DEV_B
 export CAIRN_A=$DEV_A CAIRN_B=$DEV_B
 PROGS=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)/build/vmtests
 PATH=$PATH:$PROGS
+# kmod NAME: the file of a module of tests/vm/kmod
+kmod() { echo "$PROGS/kmod/$(uname -r)/$1.ko"; }
 
 lib_planned=0 lib_done=0 lib_failed=0
 lib_tmp=$(mktemp -d /tmp/cairn-test.XXXXXX)

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A kernel consumer of <rdma/cairn.h>: two kernel queue pairs, from device a to
+ * device b, and what comes of WRITE_PERSIST between them. Loading it runs the
+ * tests; the kernel log has a KTAP line for each, after "cairn_kapi: ".
+ */
+#define pr_fmt(fmt) "cairn_kapi: " fmt
+
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <rdma/cairn.h>
+#include <rdma/ib_cache.h>
+
+#define BUF_LEN		(4 * PAGE_SIZE)
+#define DEPTH		16
+#define PSN		0xfffffe
+#define LONG_MS		60000
+/* for what must not come */
+#define SHORT_MS	200
+
+static char *a = "cairn_a", *b = "cairn_b";
+module_param(a, charp, 0444);
+module_param(b, charp, 0444);
+
+static int failures;
+
+#define CHECK(cond) check(cond, #cond, __LINE__)
+
+static bool check(bool ok, const char *what, int line)
+{
+	if (!ok) {
+		pr_info("# line %d: not true: %s\n", line, what);
+		failures++;
+	}
+	return ok;
+}
+
+struct end {
+	struct ib_device *dev;
+	const struct ib_gid_attr *gid;
+	struct ib_pd *pd;
+	struct ib_cq *scq, *rcq;
+	struct ib_qp *qp;
+	struct ib_mr *mr;	/* of the target; the initiator has the PD's */
+	u8 *buf;
+};
+
+static struct end ea, eb;
+
+/* --- the two ends ----------------------------------------------------------- */
+
+static int find_gid(struct end *e)
+{
+	const struct ib_port_immutable *port;
+	int i;
+
+	port = ib_port_immutable_read(e->dev, 1);
+	for (i = 0; i < port->gid_tbl_len; i++) {
+		const struct ib_gid_attr *attr = rdma_get_gid_attr(e->dev, 1, i);
+
+		if (IS_ERR(attr))
+			continue;
+		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
+		    ipv6_addr_v4mapped((struct in6_addr *)attr->gid.raw)) {
+			e->gid = attr;
+			return 0;
+		}
+		rdma_put_gid_attr(attr);
+	}
+	return -ENOENT;
+}
+
+static void close_end(struct end *e)
+{
+	kfree(e->buf);
+	if (!IS_ERR_OR_NULL(e->rcq))
+		ib_destroy_cq(e->rcq);
+	if (!IS_ERR_OR_NULL(e->scq))
+		ib_destroy_cq(e->scq);
+	if (!IS_ERR_OR_NULL(e->pd))
+		ib_dealloc_pd(e->pd);
+	if (e->gid)
+		rdma_put_gid_attr(e->gid);
+	if (e->dev)
+		ib_device_put(e->dev);
+}
+
+static int open_end(struct end *e, const char *name)
+{
+	struct ib_cq_init_attr cq = { .cqe = 4 * DEPTH };
+
+	e->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	if (!e->dev)
+		return -ENODEV;
+	e->pd = ib_alloc_pd(e->dev, 0);
+	e->scq = ib_create_cq(e->dev, NULL, NULL, NULL, &cq);
+	e->rcq = ib_create_cq(e->dev, NULL, NULL, NULL, &cq);
+	e->buf = kzalloc(BUF_LEN, GFP_KERNEL);
+	if (IS_ERR(e->pd) || IS_ERR(e->scq) || IS_ERR(e->rcq) || !e->buf)
+		return -ENOMEM;
+	return find_gid(e);
+}
+
+static int create_qp(struct end *e)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = e->scq,
+		.recv_cq = e->rcq,
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = DEPTH, .max_recv_wr = DEPTH,
+			.max_send_sge = 2, .max_recv_sge = 1,
+			.max_inline_data = 64,
+		},
+	};
+
+	e->qp = ib_create_qp(e->pd, &init);
+	return PTR_ERR_OR_ZERO(e->qp);
+}
+
+static int connect_to(struct end *e, const struct end *peer)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ,
+		.path_mtu = IB_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.rq_psn = PSN, .sq_psn = PSN,
+		.max_dest_rd_atomic = 1, .max_rd_atomic = 1,
+		.min_rnr_timer = 1, .rnr_retry = 7,
+		.timeout = 12, .retry_cnt = 7,
+	};
+	int err;
+
+	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTR;
+	attr.ah_attr.type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_port_num(&attr.ah_attr, 1);
+	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&peer->gid->gid, 0,
+			e->gid->index, 64, 0);
+	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTS;
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+			    IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* The completions of a queue pair that is gone are dropped. */
+static void disconnect(void)
+{
+	if (ea.qp)
+		ib_destroy_qp(ea.qp);
+	if (eb.qp)
+		ib_destroy_qp(eb.qp);
+	if (eb.mr)
+		ib_dereg_mr(eb.mr);
+	ea.qp = NULL;
+	eb.qp = NULL;
+	eb.mr = NULL;
+}
+
+static bool poll(struct ib_cq *cq, struct ib_wc *wc, int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+
+	do {
+		if (ib_poll_cq(cq, 1, wc) == 1)
+			return true;
+		usleep_range(100, 500);
+	} while (time_before(jiffies, end));
+	return false;
+}
+
+static bool nothing(struct ib_cq *cq)
+{
+	struct ib_wc wc;
+
+	return !poll(cq, &wc, SHORT_MS);
+}
+
+/* The next completion is of @id and has @status and @kind. */
+static struct cairn_persist_info next(struct ib_cq *cq, u64 id,
+				      enum ib_wc_status status,
+				      enum cairn_persist_kind kind)
+{
+	struct cairn_persist_info info = {};
+	struct ib_wc wc;
+
+	if (!CHECK(poll(cq, &wc, LONG_MS)))
+		return info;
+	cairn_wc_persist(&wc, &info);
+	if (wc.wr_id != id || wc.status != status || info.kind != kind) {
+		pr_info("# wr_id %llu status %d kind %d, not %llu %d %d\n",
+			wc.wr_id, wc.status, info.kind, id, status, kind);
+		failures++;
+	}
+	return info;
+}
+
+static struct cairn_persist_info written(u64 id)
+{
+	return next(ea.scq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_WRITE);
+}
+
+/* Map @eb's buffer. */
+static int map(struct ib_mr *mr)
+{
+	struct scatterlist sg;
+	int n;
+
+	sg_init_one(&sg, eb.buf, BUF_LEN);
+	if (ib_dma_map_sg(eb.dev, &sg, 1, DMA_BIDIRECTIONAL) != 1)
+		return -EIO;
+	n = ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
+	return n == 1 ? 0 : -EIO;
+}
+
+static int reg(void)
+{
+	struct ib_reg_wr wr = {
+		.wr = { .wr_id = 99, .opcode = IB_WR_REG_MR,
+			.send_flags = IB_SEND_SIGNALED },
+		.mr = eb.mr,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	ib_update_fast_reg_key(eb.mr, 7);
+	wr.key = eb.mr->rkey;
+	err = ib_post_send(eb.qp, &wr.wr, NULL);
+	if (!err)
+		next(eb.scq, 99, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+	return err;
+}
+
+/* A connection, and a region at b that is persistent as @flags says. */
+static bool set_up(u32 flags)
+{
+	memset(eb.buf, 0, BUF_LEN);
+	get_random_bytes(ea.buf, BUF_LEN);
+	if (!CHECK(!create_qp(&ea)) || !CHECK(!create_qp(&eb)) ||
+	    !CHECK(!connect_to(&ea, &eb)) || !CHECK(!connect_to(&eb, &ea)))
+		return false;
+	eb.mr = ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG, BUF_LEN / PAGE_SIZE);
+	return CHECK(!IS_ERR(eb.mr)) && CHECK(!map(eb.mr)) &&
+	       CHECK(!cairn_mr_set_persistent(eb.mr, flags)) && CHECK(!reg());
+}
+
+static int post(u64 id, u32 opcode, u32 off, u32 len, int flags)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)ea.buf + off, .length = len,
+		.lkey = ea.pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr = { .wr_id = id, .opcode = opcode, .sg_list = &sge,
+			.num_sge = 1, .send_flags = IB_SEND_SIGNALED | flags },
+		.remote_addr = eb.mr->iova + off,
+		.rkey = eb.mr->rkey,
+	};
+
+	return ib_post_send(ea.qp, &wr.wr, NULL);
+}
+
+static int persist(u64 id, u32 off, u32 len, int flags)
+{
+	return post(id, CAIRN_WR_WRITE_PERSIST, off, len, flags);
+}
+
+static int post_recv(struct end *e, u64 id)
+{
+	struct ib_recv_wr wr = { .wr_id = id };
+
+	return ib_post_recv(e->qp, &wr, NULL);
+}
+
+static bool in_place(u32 off, u32 len)
+{
+	return !memcmp(ea.buf + off, eb.buf + off, len);
+}
+
+/* --- the tests ---------------------------------------------------------------- */
+
+#define EMULATED (CAIRN_MR_PERSIST_NIC | CAIRN_MR_PERSIST_EMULATED)
+
+static void query(void)
+{
+	struct cairn_device_caps caps = {};
+
+	CHECK(!cairn_query_device(ea.dev, &caps));
+	CHECK(caps.persist_domains & CAIRN_DOMAIN_HOST);
+	CHECK(caps.persist_atomic_unit == 8);
+	CHECK(caps.max_persist_outstanding > 0);
+}
+
+static void registration(void)
+{
+	if (!set_up(EMULATED))
+		return;
+	CHECK(cairn_mr_set_persistent(eb.mr, 0) == -EBUSY);
+	ib_dereg_mr(eb.mr);
+	eb.mr = ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG, BUF_LEN / PAGE_SIZE);
+	/* no memory yet, and then not persistent memory */
+	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
+	CHECK(!map(eb.mr));
+	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
+	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC |
+				      CAIRN_MR_PERSIST_HOST) == -EINVAL);
+	CHECK(cairn_mr_set_persistent(eb.mr, 1 << 30) == -EINVAL);
+	CHECK(!cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_HOST));
+	CHECK(!cairn_mr_set_persistent(eb.mr, 0));
+}
+
+static void nic_flush(void)
+{
+	struct cairn_persist_info w;
+
+	if (!set_up(EMULATED))
+		return;
+	CHECK(!persist(1, 13, 5000, 0));
+	w = written(1);
+	CHECK(w.psn == ((PSN + 4) & 0xffffff));
+	CHECK(in_place(13, 5000));
+	CHECK(!persist(2, 6000, 40, IB_SEND_INLINE | IB_SEND_FENCE));
+	written(2);
+	CHECK(in_place(6000, 40));
+	CHECK(!persist(3, 0, 0, 0));
+	written(3);
+	CHECK(!post(4, IB_WR_RDMA_WRITE, 7000, 100, 0));
+	next(ea.scq, 4, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+	CHECK(in_place(7000, 100));
+}
+
+static void early(void)
+{
+	struct cairn_persist_info w, d;
+
+	if (!set_up(EMULATED))
+		return;
+	CHECK(!persist(1, 64, 3000, CAIRN_SEND_EARLY));
+	w = written(1);
+	CHECK(nothing(ea.rcq));
+	CHECK(!post_recv(&ea, 5));
+	d = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
+	CHECK(d.psn == w.psn);
+	CHECK(d.va == eb.mr->iova + 64);
+	CHECK(in_place(64, 3000));
+}
+
+static struct cairn_persist_info asked(u64 id)
+{
+	return next(eb.rcq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_FLUSH);
+}
+
+static void host_flush(void)
+{
+	struct cairn_persist_info f, g;
+
+	if (!set_up(CAIRN_MR_PERSIST_HOST))
+		return;
+	CHECK(!post_recv(&eb, 1) && !post_recv(&eb, 2));
+	CHECK(!persist(1, 100, 2000, 0));
+	CHECK(!persist(2, 4000, 50, 0));
+	f = asked(1);
+	g = asked(2);
+	CHECK(f.va == eb.mr->iova + 100 && f.length == 2000);
+	CHECK(f.psn == ((PSN + 1) & 0xffffff));
+	CHECK(g.va == eb.mr->iova + 4000 && g.length == 50);
+	CHECK(in_place(100, 2000));
+	CHECK(nothing(ea.scq));
+	CHECK(cairn_persist_done(eb.dev, f.token ^ 1ULL << 40, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, 0, 0) == -ENOENT);
+	CHECK(cairn_persist_done(ea.dev, f.token, 0) == -ENOENT);
+	/* in any order; told in that of the messages */
+	CHECK(!cairn_persist_done(eb.dev, g.token, 0));
+	CHECK(cairn_persist_done(eb.dev, g.token, 0) == -ENOENT);
+	CHECK(nothing(ea.scq));
+	CHECK(!cairn_persist_done(eb.dev, f.token, 0));
+	written(1);
+	written(2);
+	CHECK(cairn_persist_done(eb.dev, f.token, 0) == -ENOENT);
+}
+
+static void host_failure(void)
+{
+	struct cairn_persist_info f;
+
+	if (!set_up(CAIRN_MR_PERSIST_HOST))
+		return;
+	CHECK(!post_recv(&eb, 1));
+	CHECK(!persist(1, 0, 100, 0));
+	CHECK(!post(2, IB_WR_RDMA_WRITE, 0, 0, 0));
+	f = asked(1);
+	CHECK(!cairn_persist_done(eb.dev, f.token, -EIO));
+	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
+	next(ea.scq, 2, IB_WC_WR_FLUSH_ERR, CAIRN_PERSIST_KIND_NONE);
+}
+
+/* The region goes while the host is asked. */
+static void late_token(void)
+{
+	struct cairn_persist_info f;
+
+	if (!set_up(CAIRN_MR_PERSIST_HOST))
+		return;
+	CHECK(!post_recv(&eb, 1));
+	CHECK(!persist(1, 0, 100, 0));
+	f = asked(1);
+	ib_dereg_mr(eb.mr);
+	eb.mr = NULL;
+	CHECK(cairn_persist_done(eb.dev, f.token, 0) == -ENOENT);
+	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
+}
+
+static void ordinary_memory(void)
+{
+	if (!set_up(0))
+		return;
+	CHECK(!persist(1, 0, 100, 0));
+	next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
+	CHECK(!memchr_inv(eb.buf, 0, 100));
+}
+
+/* A new mapping has to be flagged again. */
+static void mapped_again(void)
+{
+	struct ib_send_wr inv = {
+		.wr_id = 8, .opcode = IB_WR_LOCAL_INV,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+
+	if (!set_up(EMULATED))
+		return;
+	inv.ex.invalidate_rkey = eb.mr->rkey;
+	CHECK(!ib_post_send(eb.qp, &inv, NULL));
+	next(eb.scq, 8, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+	CHECK(!map(eb.mr) && !reg());
+	CHECK(!persist(1, 0, 100, 0));
+	next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
+}
+
+static void refused_at_once(void)
+{
+	if (!set_up(EMULATED))
+		return;
+	CHECK(post(1, IB_WR_RDMA_WRITE, 0, 100, CAIRN_SEND_EARLY) == -EINVAL);
+	CHECK(post(1, IB_WR_RESERVED2, 0, 100, 0) == -EINVAL);
+	CHECK(persist(1, 0, 100, CAIRN_SEND_EARLY << 1) == -EINVAL);
+	CHECK(persist(1, 0, 4096, IB_SEND_INLINE) == -EINVAL);
+	CHECK(nothing(ea.scq));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+#define T(fn) { "kernel consumer: " #fn, fn }
+	T(query), T(registration), T(nic_flush), T(early), T(host_flush),
+	T(host_failure), T(late_token), T(ordinary_memory), T(mapped_again),
+	T(refused_at_once),
+};
+
+static int __init kapi_init(void)
+{
+	int i, err;
+
+	err = open_end(&ea, a) ?: open_end(&eb, b);
+	if (err) {
+		pr_info("not ok 1 %s and %s cannot be used: %d\n", a, b, err);
+		goto out;
+	}
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		failures = 0;
+		tests[i].run();
+		disconnect();
+		pr_info("%sok %d %s\n", failures ? "not " : "", i + 1,
+			tests[i].name);
+	}
+out:
+	close_end(&ea);
+	close_end(&eb);
+	return err;
+}
+
+static void __exit kapi_exit(void)
+{
+}
+
+module_init(kapi_init);
+module_exit(kapi_exit);
+MODULE_DESCRIPTION("test of cairn's calls for kernel consumers");
+MODULE_LICENSE("Dual BSD/GPL");
