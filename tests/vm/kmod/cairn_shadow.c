@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A shadow of the persistence domain, for tests on machines whose power cannot
+ * be cut: an image of a piece of persistent memory as it would be after a power
+ * failure. It is not part of the driver and asks it nothing.
+ *
+ *   the kernel's write-back function	its lines are taken as they are now, for
+ *					this CPU
+ *   the end of a fence			this CPU's lines are in the image
+ *   an acknowledgement leaves		it is noted; at the chosen one the power
+ *					fails: the image does not change any more
+ *
+ * Real hardware may make more durable, and sooner; never less.
+ *
+ * @defect makes the image what it would be with a driver that has one. A test
+ * that cannot fail proves nothing.
+ */
+#include <linux/fs.h>
+#include <linux/ip.h>
+#include <linux/kprobes.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
+#include <linux/udp.h>
+#include <linux/vmalloc.h>
+#include <net/ip.h>
+#include <net/net_namespace.h>
+#include "cairn_shadow.h"
+
+#define LINE		64
+#define ROOM		16384	/* lines of a CPU between two fences */
+#define ROCE_PORT	4791
+#define BTH_ACK		0x11
+#define BTH_PERSIST_ACK	0xc8
+#define PSN_MASK	0xffffff
+
+static unsigned long base, size;
+module_param(base, ulong, 0444);
+MODULE_PARM_DESC(base, "physical address of the memory");
+module_param(size, ulong, 0444);
+MODULE_PARM_DESC(size, "its bytes, a multiple of the page size");
+
+enum defect { NONE, NO_WRITEBACK, NO_LAST_LINE, NO_FIRST_LINE, NO_FENCE,
+	      LATE_FENCE };
+
+static unsigned int defect;
+module_param(defect, uint, 0644);
+MODULE_PARM_DESC(defect, "1 no write-back, 2 last line left out, 3 first line left out, 4 no fence, 5 fence after the acknowledgement");
+
+struct line {
+	u32 at;			/* in lines */
+	u8 bytes[LINE];
+};
+
+struct pending {
+	u32 n, fenced;		/* lines; those before the last fence */
+	struct line *line;
+};
+
+static DEFINE_PER_CPU(struct pending, pending);
+static DEFINE_SPINLOCK(lock);	/* the following; irqsave */
+static u8 *image;
+static struct shadow_state state;
+static u32 countdown;
+
+static void add_line(struct pending *p, const u8 *va, unsigned long off)
+{
+	struct line *l;
+
+	if (p->n == ROOM) {
+		state.missed++;
+		return;
+	}
+	l = &p->line[p->n++];
+	l->at = off / LINE;
+	memcpy(l->bytes, va, LINE);
+	state.lines++;
+}
+
+static void written_back(unsigned long va, unsigned long len)
+{
+	unsigned long end = ALIGN(va + len, LINE), flags;
+
+	va &= -LINE;
+	if (defect == NO_WRITEBACK)
+		return;
+	if (defect == NO_LAST_LINE)
+		end -= LINE;
+	if (defect == NO_FIRST_LINE)
+		va += LINE;
+	spin_lock_irqsave(&lock, flags);
+	for (; va < end; va += LINE) {
+		unsigned long off = __pa(va) - base;
+
+		if (__pa(va) >= base && off < size)
+			add_line(this_cpu_ptr(&pending), (u8 *)va, off);
+	}
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+/* void arch_wb_cache_pmem(void *addr, size_t size) */
+static int on_writeback(struct kprobe *kp, struct pt_regs *regs)
+{
+	written_back(regs_get_kernel_argument(regs, 0),
+		     regs_get_kernel_argument(regs, 1));
+	return 0;
+}
+
+static struct kprobe writeback = {
+	.symbol_name = "arch_wb_cache_pmem",
+	.pre_handler = on_writeback,
+};
+
+static int on_fenced(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct pending *p;
+	unsigned long flags;
+	u32 i, n;
+
+	if (defect == NO_FENCE)
+		return 0;
+	spin_lock_irqsave(&lock, flags);
+	p = this_cpu_ptr(&pending);
+	n = defect == LATE_FENCE ? p->fenced : p->n;
+	for (i = 0; i < n && !state.failed; i++)
+		memcpy(image + (size_t)p->line[i].at * LINE, p->line[i].bytes,
+		       LINE);
+	memmove(p->line, p->line + n, (p->n - n) * sizeof(*p->line));
+	p->n -= n;
+	p->fenced = p->n;
+	state.fences++;
+	spin_unlock_irqrestore(&lock, flags);
+	return 0;
+}
+
+static struct kretprobe fence = {
+	.kp.symbol_name = "cairn_domain_fence",
+	.handler = on_fenced,
+	.maxactive = 64,
+};
+
+/* lock held. NULL: too many. */
+static struct shadow_qp *find_qp(u32 qpn)
+{
+	struct shadow_qp *q;
+
+	for (q = state.qp; q < state.qp + SHADOW_QPS; q++)
+		if (!q->qpn || q->qpn == qpn) {
+			q->qpn = qpn;
+			return q;
+		}
+	return NULL;
+}
+
+static void note(u32 *has, u32 *highest, u32 psn)
+{
+	if (*has && ((psn - *highest) & PSN_MASK) > PSN_MASK / 2)
+		return;
+	*has = 1;
+	*highest = psn;
+}
+
+static void acknowledged(u8 opcode, u32 qpn, u32 psn)
+{
+	struct shadow_qp *q;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lock, flags);
+	q = state.failed ? NULL : find_qp(qpn);
+	if (q && opcode == BTH_ACK)
+		note(&q->has_ack, &q->ack, psn);
+	else if (q)
+		note(&q->has_persist, &q->persist, psn);
+	if (countdown && !--countdown)
+		state.failed = 1;
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+/* BTH and the AETH behind it, if that is what it is. */
+static void look(struct sk_buff *skb, unsigned int off)
+{
+	struct udphdr buf, *udp;
+	u8 room[16], *bth;
+
+	udp = skb_header_pointer(skb, off, sizeof(buf), &buf);
+	if (!udp || udp->dest != htons(ROCE_PORT))
+		return;
+	bth = skb_header_pointer(skb, off + sizeof(*udp), sizeof(room), room);
+	/* syndromes of three zero bits acknowledge */
+	if (bth && (bth[0] == BTH_ACK || bth[0] == BTH_PERSIST_ACK) &&
+	    !(bth[12] & 0xe0))
+		acknowledged(bth[0], bth[5] << 16 | bth[6] << 8 | bth[7],
+			     bth[9] << 16 | bth[10] << 8 | bth[11]);
+}
+
+static unsigned int on_output(void *priv, struct sk_buff *skb,
+			      const struct nf_hook_state *hook)
+{
+	if (ip_hdr(skb)->protocol == IPPROTO_UDP)
+		look(skb, skb_network_offset(skb) + ip_hdrlen(skb));
+	return NF_ACCEPT;
+}
+
+/* Before anybody can lose it. */
+static const struct nf_hook_ops output = {
+	.hook = on_output,
+	.pf = NFPROTO_IPV4,
+	.hooknum = NF_INET_LOCAL_OUT,
+	.priority = NF_IP_PRI_FIRST,
+};
+
+static int __net_init net_begin(struct net *net)
+{
+	return nf_register_net_hook(net, &output);
+}
+
+static void __net_exit net_end(struct net *net)
+{
+	nf_unregister_net_hook(net, &output);
+}
+
+static struct pernet_operations nets = {
+	.init = net_begin,
+	.exit = net_end,
+};
+
+/* The caller sees to it that nothing is under way. */
+static void arm(u32 nth)
+{
+	unsigned long flags;
+	int cpu;
+
+	spin_lock_irqsave(&lock, flags);
+	for_each_possible_cpu(cpu) {
+		per_cpu(pending, cpu).n = 0;
+		per_cpu(pending, cpu).fenced = 0;
+	}
+	memset(&state, 0, sizeof(state));
+	writeback.nmissed = 0;
+	fence.nmissed = 0;
+	memcpy(image, __va(base), size);
+	countdown = nth;
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct shadow_state copy;
+	unsigned long flags;
+
+	switch (cmd) {
+	case SHADOW_ARM:
+		arm(arg);
+		return 0;
+	case SHADOW_FAIL:
+		spin_lock_irqsave(&lock, flags);
+		state.failed = 1;
+		spin_unlock_irqrestore(&lock, flags);
+		return 0;
+	case SHADOW_STATE:
+		spin_lock_irqsave(&lock, flags);
+		copy = state;
+		copy.missed += writeback.nmissed + fence.nmissed;
+		spin_unlock_irqrestore(&lock, flags);
+		return copy_to_user((void __user *)arg, &copy, sizeof(copy)) ?
+		       -EFAULT : 0;
+	}
+	return -ENOTTY;
+}
+
+static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_WRITE ? -EPERM :
+	       remap_vmalloc_range(vma, image, vma->vm_pgoff);
+}
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = shadow_ioctl,
+	.mmap = shadow_mmap,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "cairn_shadow",
+	.fops = &fops,
+};
+
+static void free_all(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		vfree(per_cpu(pending, cpu).line);
+	vfree(image);
+}
+
+static int __init shadow_init(void)
+{
+	int cpu, err = -ENOMEM;
+
+	if (!size || !PAGE_ALIGNED(base | size) || !virt_addr_valid(__va(base)))
+		return -EINVAL;
+	image = vmalloc_user(size);
+	for_each_possible_cpu(cpu) {
+		per_cpu(pending, cpu).line = vmalloc(ROOM * sizeof(struct line));
+		if (!per_cpu(pending, cpu).line)
+			goto err_free;
+	}
+	if (!image)
+		goto err_free;
+	err = register_kprobe(&writeback);
+	if (err)
+		goto err_free;
+	err = register_kretprobe(&fence);
+	if (err)
+		goto err_writeback;
+	err = register_pernet_subsys(&nets);
+	if (err)
+		goto err_fence;
+	err = misc_register(&device);
+	if (err)
+		goto err_nets;
+	return 0;
+
+err_nets:
+	unregister_pernet_subsys(&nets);
+err_fence:
+	unregister_kretprobe(&fence);
+err_writeback:
+	unregister_kprobe(&writeback);
+err_free:
+	free_all();
+	return err;
+}
+
+static void __exit shadow_exit(void)
+{
+	misc_deregister(&device);
+	unregister_pernet_subsys(&nets);
+	unregister_kretprobe(&fence);
+	unregister_kprobe(&writeback);
+	free_all();
+}
+
+module_init(shadow_init);
+module_exit(shadow_exit);
+MODULE_DESCRIPTION("shadow of the persistence domain, for tests");
+MODULE_LICENSE("Dual BSD/GPL");

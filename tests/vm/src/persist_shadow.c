@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Power failures at random acknowledgements, judged outside of the driver: what
+ * had been acknowledged to the initiator by then must be in the image that
+ * tests/vm/kmod/cairn_shadow.c keeps of the target's memory.
+ *
+ *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED]
+ *
+ * Each round sends messages of all sizes and alignments from device a to device
+ * b, into ranges of their own, over several connections. Which message ends at
+ * which PSN is counted here; which PSN was acknowledged is seen on the wire. The
+ * bytes around the messages are changed by this program, without write-back:
+ * lines that no message touches must not get into the image.
+ *
+ * CAIRN_DAX: the devdax whose beginning is watched.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <infiniband/cairndv.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include "../kmod/cairn_shadow.h"
+#include "vt.h"
+
+#define REGION		(2u << 20)	/* what devdax maps at least */
+#define LINE		64
+#define QPS		3
+#define MESSAGES	40
+#define MAX_LEN		30000
+#define QUIET_MS	vt_ms(60000)
+#define OLD		0xa5
+#define NEW		0x5a
+
+struct message {
+	u32 off, len, last;	/* last: PSN of the last packet */
+	u8 qp;
+	bool persist, early;
+};
+
+static struct vt_dev da, db;
+static struct vt_end a[QPS], b[QPS];
+static struct ibv_mr *mr;
+static u8 *memory;		/* the target's */
+static const u8 *image;		/* what of it has survived */
+static struct message msg[MESSAGES];
+static u32 psn[QPS];
+static int shadow, mtu = 1024;
+static u64 rand_state = 1, compared, unreported;
+
+static u32 below(u32 n)
+{
+	rand_state = rand_state * 6364136223846793005ULL +
+		     1442695040888963407ULL;
+	return (u32)(rand_state >> 33) % n;
+}
+
+static u32 some_length(void)
+{
+	switch (below(4)) {
+	case 0: return 1 + below(LINE);
+	case 1: return 4096;
+	case 2: return 1 + below(3 * (u32)mtu);
+	default: return 1 + below(MAX_LEN);
+	}
+}
+
+/* Ranges follow each other, mostly with a gap, mostly unaligned. */
+static void choose(void)
+{
+	u32 off = below(LINE), i, packets;
+	struct message *m;
+
+	for (i = 0; i < MESSAGES; i++) {
+		m = &msg[i];
+		m->off = below(4) ? off : (off + 4095) & -4096u;
+		m->len = some_length();
+		m->qp = below(QPS);
+		m->persist = below(4);
+		m->early = m->persist && !below(3);
+		packets = (m->len - 1) / mtu + 1;
+		m->last = (psn[m->qp] + packets - 1) & 0xffffff;
+		psn[m->qp] = (m->last + 1) & 0xffffff;
+		off = m->off + m->len + (below(3) ? below(300) : 0);
+	}
+}
+
+static int post(const struct message *m, u64 id)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)a[m->qp].buf + m->off,
+		.length = m->len, .lkey = a[m->qp].mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = id, .sg_list = &sge, .num_sge = 1,
+		.opcode = m->persist ? CAIRNDV_WR_WRITE_PERSIST :
+				       IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED |
+			      (m->early ? CAIRNDV_SEND_EARLY : 0),
+		.wr.rdma = { (uintptr_t)memory + m->off, mr->rkey },
+	}, *bad;
+	struct ibv_recv_wr recv = {}, *bad_recv;
+
+	vt_fill(a[m->qp].buf + m->off, m->len, rand_state ^ id);
+	/* for the durable completion */
+	errno = m->early ? ibv_post_recv(a[m->qp].qp, &recv, &bad_recv) : 0;
+	errno = errno ?: ibv_post_send(a[m->qp].qp, &wr, &bad);
+	return errno ? vt_err("posting") : 0;
+}
+
+/* Take completions; *@n counts those that are still to come. */
+static int drain(int *n)
+{
+	struct ibv_wc wc;
+	int i, side, got;
+
+	for (i = 0; i < QPS; i++)
+		for (side = 0; side < 2; side++) {
+			struct ibv_cq *cq = side ? a[i].rcq : a[i].scq;
+
+			while ((got = ibv_poll_cq(cq, 1, &wc)) == 1) {
+				if (wc.status) {
+					vt_say("message %llu: status %d",
+					       (unsigned long long)wc.wr_id,
+					       wc.status);
+					return EIO;
+				}
+				--*n;
+			}
+			if (got < 0)
+				return EIO;
+		}
+	return 0;
+}
+
+static int run_messages(void)
+{
+	u64 end = vt_now_ms() + QUIET_MS;
+	unsigned int idle = 0;
+	int i, err = 0, left = 0;
+
+	for (i = 0; i < MESSAGES && !err; i++) {
+		err = post(&msg[i], i);
+		left += 1 + msg[i].early;
+		if (!err && !below(4))
+			err = drain(&left);
+	}
+	while (!err && left) {
+		int before = left;
+
+		err = drain(&left);
+		idle = left != before ? 0 : idle;
+		vt_relax(&idle);
+		if (!err && vt_now_ms() > end) {
+			vt_say("%d completions are missing", left);
+			err = ETIMEDOUT;
+		}
+	}
+	return err;
+}
+
+/* Was it acknowledged before the power failed? */
+static bool acknowledged(const struct message *m, const struct shadow_state *s)
+{
+	const struct shadow_qp *q;
+
+	for (q = s->qp; q < s->qp + SHADOW_QPS; q++) {
+		if (q->qpn != a[m->qp].qp->qp_num)
+			continue;
+		if (q->has_persist &&
+		    ((q->persist - m->last) & 0xffffff) < 0x800000)
+			return true;
+		return !m->persist && q->has_ack &&
+		       ((q->ack - m->last) & 0xffffff) < 0x800000;
+	}
+	return false;
+}
+
+static int judge_message(const struct message *m, const struct shadow_state *s)
+{
+	u32 i;
+
+	if (!acknowledged(m, s)) {
+		unreported++;
+		return 0;
+	}
+	compared++;
+	for (i = 0; i < m->len; i++)
+		if (image[m->off + i] != a[m->qp].buf[m->off + i]) {
+			vt_say("%s of %u bytes at %u, acknowledged, lost byte %u",
+			       m->persist ? "WRITE_PERSIST" : "WRITE", m->len,
+			       m->off, i);
+			return EBADMSG;
+		}
+	return 0;
+}
+
+/* Lines before @to from @from on that no message touches. */
+static int judge_gap(u32 from, u32 to)
+{
+	u32 i;
+
+	for (i = (from + LINE - 1) & -LINE; i < (to & -LINE); i++)
+		if (image[i] != OLD) {
+			vt_say("byte %u was written back and is nobody's", i);
+			return EBADMSG;
+		}
+	return 0;
+}
+
+static int judge(void)
+{
+	struct shadow_state s;
+	u32 i, at = 0;
+	int err;
+
+	if (ioctl(shadow, SHADOW_FAIL) || ioctl(shadow, SHADOW_STATE, &s))
+		return vt_err("cairn_shadow");
+	if (s.missed) {
+		vt_say("%u events were missed", s.missed);
+		return EIO;
+	}
+	for (i = 0, err = 0; i < MESSAGES && !err; i++) {
+		err = judge_gap(at, msg[i].off) ?: judge_message(&msg[i], &s);
+		at = msg[i].off + msg[i].len;
+	}
+	return err ?: judge_gap(at, REGION);
+}
+
+static int one_round(void)
+{
+	int err;
+
+	choose();
+	memset(memory, OLD, REGION);
+	if (ioctl(shadow, SHADOW_ARM, (long)(1 + below(MESSAGES))))
+		return vt_err("SHADOW_ARM");
+	memset(memory, NEW, REGION);
+	err = run_messages();
+	return err ?: judge();
+}
+
+static int set_up(const char *dax)
+{
+	struct vt_opts o = VT_OPTS;
+	int i, fd, err = 0;
+
+	o.mtu = mtu == 4096 ? IBV_MTU_4096 : mtu == 256 ? IBV_MTU_256 :
+							   IBV_MTU_1024;
+	o.timeout = 12;
+	if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
+		return ENODEV;
+	fd = open(dax, O_RDWR);
+	shadow = open("/dev/cairn_shadow", O_RDWR);
+	if (fd < 0 || shadow < 0)
+		return vt_err("devices");
+	memory = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	image = mmap(NULL, REGION, PROT_READ, MAP_SHARED, shadow, 0);
+	if (memory == MAP_FAILED || image == MAP_FAILED)
+		return vt_err("mmap");
+	mr = ibv_reg_mr(db.pd, memory, REGION, IBV_ACCESS_LOCAL_WRITE |
+			IBV_ACCESS_REMOTE_WRITE | CAIRNDV_ACCESS_PERSISTENT);
+	if (!mr)
+		return vt_err("ibv_reg_mr");
+	for (i = 0; i < QPS && !err; i++) {
+		err = vt_end_create(&a[i], &da, &o, REGION) ?:
+		      vt_end_create(&b[i], &db, &o, 4096) ?:
+		      vt_connect(&a[i], &b[i]);
+		psn[i] = a[i].psn;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	const char *dax = getenv("CAIRN_DAX") ?: "/dev/dax0.0";
+	u64 seed = 1;
+	int c, i, rounds = 20, err;
+
+	while ((c = getopt(argc, argv, "n:m:s:")) != -1)
+		switch (c) {
+		case 'n': rounds = atoi(optarg); break;
+		case 'm': mtu = atoi(optarg); break;
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		default: return 2;
+		}
+	rand_state = seed;
+	err = set_up(dax);
+	for (i = 0; i < rounds && !err; i++)
+		err = one_round();
+	if (err)
+		vt_say("round %d of: -n %d -m %d -s %llu", i, rounds, mtu,
+		       (unsigned long long)seed);
+	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged\n",
+	       i, (unsigned long long)compared, (unsigned long long)unreported);
+	return err || !compared || !unreported;
+}
