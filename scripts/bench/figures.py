@@ -22,14 +22,16 @@ def last_row(text):
 
 def perftest_bw(text, seconds):
     """
-    ib_*_bw -D seconds: the average, in bytes a second, and messages a second.
-    Where the tool fails to find the processor's clock rate (a noisy machine) it
-    prints no speed; its count of messages and the duration still tell.
+    ib_*_bw -D seconds, or -n (None): the average, in bytes a second, and messages
+    a second. Where the tool fails to find the processor's clock rate (a noisy
+    machine) it prints no speed; its count of messages and the duration still tell.
     """
     row = last_row(text)
     if len(row) < 5:
         raise Unreadable(text[-400:])
     if not 0 < row[3] < float('inf'):
+        if not seconds:
+            raise Unreadable(text[-400:])
         return {'bytes_s': row[0] * row[1] / seconds, 'msgs_s': row[1] / seconds}
     rate = row[4] * 1e6
     # six digits of millions of messages are few for long ones

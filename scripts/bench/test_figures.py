@@ -42,6 +42,8 @@ class Parsers(unittest.TestCase):
         self.assertEqual(v, {'bytes_s': 4096000, 'msgs_s': 1000})
         v = figures.perftest_bw(' 4096  2000  inf  inf  inf\n', 2)
         self.assertEqual(v['msgs_s'], 1000)
+        self.assertRaises(figures.Unreadable, figures.perftest_bw,
+                          ' 4096  2000  inf  inf  inf\n', None)
         self.assertRaises(figures.Unreadable, figures.perftest_lat,
                           ' 64 1000 inf inf inf inf -nan inf inf\n')
 
