@@ -70,6 +70,7 @@ static struct candidate {
 	const struct cairn_icrc_impl *impl;
 	u64 ns;
 } candidates[] = {
+	{ &cairn_icrc_folding },
 	{ &cairn_icrc_portable },
 	{ &cairn_icrc_slicing },
 	{ &impl_kernel },
@@ -115,7 +116,7 @@ static const struct kernel_param_ops icrc_param_ops = {
 };
 
 module_param_cb(icrc, &icrc_param_ops, NULL, 0444);
-MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: interleaved, slicing, crc32_le or crypto (default: the fastest)");
+MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: folding, interleaved, slicing, crc32_le or crypto (default: the fastest)");
 
 /* A clock may tick in hundreds of nanoseconds: time that many pages. */
 #define PAGES		64

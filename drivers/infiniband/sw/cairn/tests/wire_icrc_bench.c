@@ -12,6 +12,7 @@
 static const struct cairn_icrc_impl *const impls[] = {
 	&cairn_icrc_slicing,
 	&cairn_icrc_portable,
+	&cairn_icrc_folding,
 };
 
 /* The headers of a SEND over IPv4, of one over IPv6, and the path MTUs. */

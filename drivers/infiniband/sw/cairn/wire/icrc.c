@@ -11,6 +11,7 @@
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "wire/icrc.h"
+#include "wire/word.h"
 
 #define CRC32_POLY	0xedb88320u	/* reflected */
 #define STREAMS		4
@@ -19,12 +20,18 @@
 /* The CRC of the eight bytes of ones that stand for the LRH. */
 #define SEED		0xdebb20e3u
 
-typedef u32 crc_table[WORD][256];
+struct tables {
+	/* [i][b]: what byte b becomes once i zero bytes follow it ... */
+	u32 word[WORD][256];
+	/* ... and i zero bytes more than the words of the other streams. */
+	u32 block[WORD][256];
+};
 
-/* [i][b]: what byte b becomes once i zero bytes follow it ... */
-static crc_table next_word __ro_after_init;
-/* ... and i zero bytes more than the words of the other streams. */
-static crc_table next_block __ro_after_init;
+static struct tables made __ro_after_init;
+/* Through one pointer: an absolute address for each of the look-ups costs more
+ * than they do where code is compiled for any address (-mcmodel=large).
+ */
+static const struct tables *tables __ro_after_init;
 
 static const struct cairn_icrc_impl *icrc __ro_after_init;
 
@@ -46,19 +53,18 @@ static void fill_tables(void)
 		for (i = 0; i < STREAMS * WORD; i++) {
 			crc = byte_to_crc(crc);
 			if (i < WORD)
-				next_word[i][b] = crc;
+				made.word[i][b] = crc;
 			if (i >= (STREAMS - 1) * WORD)
-				next_block[i - (STREAMS - 1) * WORD][b] = crc;
+				made.block[i - (STREAMS - 1) * WORD][b] =
+					crc;
 		}
 	}
+	tables = &made;
 }
 
-static inline u64 load(const u8 *p)
+static __always_inline u64 load(const u8 *p)
 {
-	__le64 v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64_to_cpu(v);
+	return le64_to_cpu((__force __le64)cairn_word_get(p));
 }
 
 static __always_inline u32 advance(const u32 (*t)[256], u64 w)
@@ -71,18 +77,20 @@ static __always_inline u32 advance(const u32 (*t)[256], u64 w)
 
 static u32 update_slicing(u32 crc, const void *data, u32 len)
 {
+	const struct tables *t = tables;
 	const u8 *p = data;
 
 	for (; len >= WORD; len -= WORD, p += WORD)
-		crc = advance(next_word, load(p) ^ crc);
+		crc = advance(t->word, load(p) ^ crc);
 	for (; len; len--, p++)
-		crc = crc >> 8 ^ next_word[0][(crc ^ *p) & 0xff];
+		crc = crc >> 8 ^ t->word[0][(crc ^ *p) & 0xff];
 	return crc;
 }
 
 static u32 update_interleaved(u32 crc, const void *data, u32 len)
 {
 	const u32 block = STREAMS * WORD;
+	const struct tables *t = tables;
 	const u8 *p = data;
 	u32 b = 0, c = 0, d = 0;
 
@@ -90,15 +98,15 @@ static u32 update_interleaved(u32 crc, const void *data, u32 len)
 		return update_slicing(crc, data, len);
 
 	for (; len >= 2 * block; len -= block, p += block) {
-		crc = advance(next_block, load(p) ^ crc);
-		b = advance(next_block, load(p + WORD) ^ b);
-		c = advance(next_block, load(p + 2 * WORD) ^ c);
-		d = advance(next_block, load(p + 3 * WORD) ^ d);
+		crc = advance(t->block, load(p) ^ crc);
+		b = advance(t->block, load(p + WORD) ^ b);
+		c = advance(t->block, load(p + 2 * WORD) ^ c);
+		d = advance(t->block, load(p + 3 * WORD) ^ d);
 	}
-	crc = advance(next_word, load(p) ^ crc);
-	crc = advance(next_word, load(p + WORD) ^ b ^ crc);
-	crc = advance(next_word, load(p + 2 * WORD) ^ c ^ crc);
-	crc = advance(next_word, load(p + 3 * WORD) ^ d ^ crc);
+	crc = advance(t->word, load(p) ^ crc);
+	crc = advance(t->word, load(p + WORD) ^ b ^ crc);
+	crc = advance(t->word, load(p + 2 * WORD) ^ c ^ crc);
+	crc = advance(t->word, load(p + 3 * WORD) ^ d ^ crc);
 	return update_slicing(crc, p + block, len - block);
 }
 
@@ -114,7 +122,7 @@ const struct cairn_icrc_impl cairn_icrc_portable = {
 
 void cairn_icrc_select(const struct cairn_icrc_impl *impl)
 {
-	if (!next_word[0][1])
+	if (!tables)
 		fill_tables();
 	icrc = impl ? impl : &cairn_icrc_portable;
 }

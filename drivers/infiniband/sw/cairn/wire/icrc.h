@@ -23,6 +23,8 @@ struct cairn_icrc_impl {
 
 /* Four interleaved streams, 16 KiB of tables: the portable one. */
 extern const struct cairn_icrc_impl cairn_icrc_portable;
+/* fold.c: no tables but for the last 320 bytes and for short data. */
+extern const struct cairn_icrc_impl cairn_icrc_folding;
 /* One stream, 8 KiB of tables: for processors that gain nothing from four. */
 extern const struct cairn_icrc_impl cairn_icrc_slicing;
 

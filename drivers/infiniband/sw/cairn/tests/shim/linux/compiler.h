@@ -7,6 +7,7 @@
 
 #define __must_check		__attribute__((__warn_unused_result__))
 #define __maybe_unused		__attribute__((__unused__))
+#define __uninitialized
 #define __packed		__attribute__((__packed__))
 #define __aligned(x)		__attribute__((__aligned__(x)))
 #define __printf(a, b)		__attribute__((__format__(printf, a, b)))
