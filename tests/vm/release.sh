@@ -58,8 +58,14 @@ run_ok "a region tells of the epoch" rdma resource show mr -dd
 if output | grep -q 'epoch-busy'; then ok "... its runs"; else not_ok "... its runs"; fi
 run_ok "the module is unloaded during all of it" rmmod cairn
 stop "$started"
-run_ok "the devices come back" modprobe cairn
+run_ok "the devices come back, with caches of regions" modprobe cairn mr_cache=64
 in_a rdma link add cairn_a type cairn netdev va
 in_b rdma link add cairn_b type cairn netdev vb
 wait_for 20 port_active cairn_a && wait_for 20 port_active cairn_b
 run_ok "... and work" in_a verbs_verify -n 30
+
+# the same with the caches: a line must be no hit after the turn
+points nsenter --net=/run/netns/a release released
+expect_that "regions were found in a cache" "$(counter mr_cache_hits) > 0"
+expect_that "... and in the table" "$(counter mr_cache_misses) > 0"
+diag "$(counter mr_cache_hits) hits, $(counter mr_cache_misses) misses, $(counter mr_cache_evicts) evictions"

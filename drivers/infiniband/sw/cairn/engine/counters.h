@@ -73,6 +73,12 @@
 	  "releases that found the turn they needed done by another")	\
 	X(EPOCH_STUCK, epoch_stuck,					\
 	  "turns that took longer than a second")			\
+	X(MR_CACHE_HITS, mr_cache_hits,					\
+	  "look-ups of memory regions that their cache answered")	\
+	X(MR_CACHE_MISSES, mr_cache_misses,				\
+	  "look-ups that missed it and asked the table")		\
+	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
+	  "lines of it that made room for another region")		\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
 	  "persistence acknowledgements sent")				\

@@ -41,6 +41,7 @@
 #ifndef CAIRN_ENGINE_EPOCH_H
 #define CAIRN_ENGINE_EPOCH_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/types.h>
 

@@ -18,6 +18,7 @@
 #include <linux/topology.h>
 #include "lane/drain.h"
 #include "lane/lane.h"
+#include "lane/mrcache.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)
@@ -252,7 +253,9 @@ static void serve_share(struct cairn_exec *x, enum cairn_side_id side)
 		return;
 	}
 	local_bh_disable();
+	__this_cpu_write(cairn_lane_here, x->lane->number + 1);
 	cairn_exec_serve(x, side, CAIRN_LANE_BUDGET, &tx);
+	__this_cpu_write(cairn_lane_here, 0);
 	local_bh_enable();
 	cairn_share_end(&x->debt[side], tx.bytes);
 }
@@ -393,6 +396,7 @@ static struct cairn_lane *lane_create(unsigned int n, int node)
 	if (!lane)
 		return ERR_PTR(-ENOMEM);
 	lane_init(lane);
+	lane->number = n;
 	err = lane_alloc(lane);
 	if (err)
 		goto err_free;

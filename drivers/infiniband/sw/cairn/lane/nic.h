@@ -15,6 +15,8 @@
 #include "engine/counters.h"
 #include "lane/epoch.h"
 
+struct cairn_mrcaches;
+
 struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
 };
@@ -23,6 +25,7 @@ struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
 	struct cairn_epoch epoch;	/* of its runs, for memory release */
+	struct cairn_mrcaches *mrcaches;	/* NULL: off */
 	struct xarray qps;
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */

@@ -23,6 +23,7 @@
 #include <net/addrconf.h>
 #include <net/ip.h>
 #include "lane/exec.h"
+#include "lane/mrcache.h"
 #include "net/internal.h"
 #include "wire/icrc.h"
 
@@ -145,6 +146,10 @@ static struct cairn_exec *check_packet(struct arrival *a, u32 k, u32 offset,
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return NULL;
 	}
+	/* Its memory is fetched while the ICRC is computed. */
+	if (nic->mrcaches &&
+	    pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
+		cairn_mrcaches_ahead(nic->mrcaches, pkt.rkey);
 	if (!verify(a, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;

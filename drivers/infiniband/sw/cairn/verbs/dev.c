@@ -10,6 +10,7 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include "compat/name_assign.h"
+#include "lane/mrcache.h"
 #include "verbs/key.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
@@ -102,6 +103,7 @@ static void cairn_dealloc_driver(struct ib_device *ibdev)
 	xa_destroy(&dev->nic.qps);
 	xa_destroy(&dev->ahs);
 	cairn_keys_exit(dev);
+	cairn_mrcaches_destroy(dev->nic.mrcaches);
 	cairn_epoch_exit(&dev->nic.epoch);
 	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
 	free_percpu(dev->nic.stats);
@@ -271,6 +273,7 @@ static void dev_set_netns(struct cairn_dev *dev)
 
 static int dev_register(struct cairn_dev *dev, const char *name)
 {
+	struct cairn_mrcaches *caches;
 	int err;
 
 	dev->nic.stats = alloc_percpu(struct cairn_stats);
@@ -279,6 +282,10 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	err = cairn_epoch_init(&dev->nic.epoch, &dev->nic);
 	if (err)
 		return err;
+	caches = cairn_mrcaches_create(&dev->nic, &dev->mrs);
+	if (IS_ERR(caches))
+		return PTR_ERR(caches);
+	dev->nic.mrcaches = caches;
 	dev_set_netns(dev);
 	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
 	if (err)

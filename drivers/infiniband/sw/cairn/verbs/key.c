@@ -103,5 +103,7 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 	if (v)
 		v->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
 	xa_erase(&dev->mrs, index);
+	if (dev->nic.mrcaches)
+		cairn_mrcaches_release(dev->nic.mrcaches, index);
 	atomic_dec(&dev->num_mrs);
 }

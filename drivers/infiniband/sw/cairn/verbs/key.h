@@ -10,16 +10,17 @@
 #ifndef CAIRN_VERBS_KEY_H
 #define CAIRN_VERBS_KEY_H
 
+#include "lane/mrcache.h"
 #include "verbs/verbs.h"
-
-/* A key: index of the MR table, and what tells its users apart. */
-#define CAIRN_KEY_VARIANT_BITS	8
-#define CAIRN_KEY_VARIANT_MASK	0xff
 
 /* Whose index @key has; that it is his key is still to be seen. In a run. */
 static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 {
-	return xa_load(&dev->mrs, key >> CAIRN_KEY_VARIANT_BITS);
+	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
+
+	if (dev->nic.mrcaches)
+		return cairn_mrcaches_find(dev->nic.mrcaches, index);
+	return xa_load(&dev->mrs, index);
 }
 
 void cairn_keys_init(struct cairn_dev *dev);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "engine/mrcache.h"
+
+#define WAYS	CAIRN_MRCACHE_WAYS
+
+void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released)
+{
+	u32 way;
+
+	for (way = 0; way < WAYS; way++)
+		set->state[way] = 0;
+	set->released = released;
+}
+
+/* The way of @index in whatever state, or -1. */
+static int way_of(const struct cairn_mrcache_set *set, u32 index)
+{
+	int way;
+
+	for (way = 0; way < WAYS; way++)
+		if (set->state[way] && set->tag[way] == index)
+			return way;
+	return -1;
+}
+
+bool cairn_mrcache_has(struct cairn_mrcache *c, u32 index)
+{
+	u32 s = index & c->mask;
+	struct cairn_mrcache_set *set = &c->set[s];
+	unsigned long released = cairn_epoch_acquire(&c->released[s]);	/* H */
+
+	if (set->released != released) {
+		cairn_mrcache_renew(set, released);
+		return false;
+	}
+	return way_of(set, index) >= 0;
+}
+
+/* Who fetched ahead without need keeps others out no longer. */
+static void unlock_all(struct cairn_mrcache_set *set)
+{
+	u32 way;
+
+	for (way = 0; way < WAYS; way++)
+		set->state[way] &= ~CAIRN_MRCACHE_LOCKED;
+}
+
+/* An empty way, or the next that may be replaced, or -1. */
+static int choose(struct cairn_mrcache_set *set)
+{
+	u32 n, way;
+
+	for (way = 0; way < WAYS; way++)
+		if (!set->state[way])
+			return way;
+	for (n = 0; n < WAYS; n++) {
+		way = set->victim++ % WAYS;
+		if (!(set->state[way] & (CAIRN_MRCACHE_LOCKED |
+					 CAIRN_MRCACHE_PENDING)))
+			return way;
+	}
+	return -1;
+}
+
+enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *c, u32 index,
+					   bool ahead)
+{
+	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	enum cairn_mrcache_asked asked;
+	int way;
+
+	if (way_of(set, index) >= 0)
+		return CAIRN_MRCACHE_NO_LINE;
+	way = choose(set);
+	if (way < 0) {
+		if (!ahead)
+			unlock_all(set);
+		return CAIRN_MRCACHE_NO_LINE;
+	}
+	asked = set->state[way] ? CAIRN_MRCACHE_EVICTED : CAIRN_MRCACHE_FREE;
+	set->tag[way] = index;
+	set->state[way] = CAIRN_MRCACHE_VALID | CAIRN_MRCACHE_PENDING |
+			  (ahead ? CAIRN_MRCACHE_LOCKED : 0);
+	return asked;
+}
+
+void cairn_mrcache_fill(struct cairn_mrcache *c, u32 index, void *mr)
+{
+	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	int way = way_of(set, index);
+
+	if (way < 0 || !(set->state[way] & CAIRN_MRCACHE_PENDING))
+		return;
+	if (!mr) {
+		set->state[way] = 0;
+		return;
+	}
+	set->mr[way] = mr;
+	set->state[way] &= ~CAIRN_MRCACHE_PENDING;
+	set->state[way] |= CAIRN_MRCACHE_PRESENT;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The MR caches of a device: one for each lane, one for each CPU that receives
+ * or runs posts. What a line is and why a released region is no hit:
+ * engine/mrcache.h. Off unless the module parameter mr_cache says otherwise; then
+ * every look-up asks the table.
+ */
+#ifndef CAIRN_LANE_MRCACHE_H
+#define CAIRN_LANE_MRCACHE_H
+
+#include <linux/percpu.h>
+#include <linux/prefetch.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+#include "engine/mrcache.h"
+#include "lane/nic.h"
+
+/* A key: index of the MR table, and what tells its users apart. */
+#define CAIRN_KEY_VARIANT_BITS	8
+#define CAIRN_KEY_VARIANT_MASK	0xff
+
+struct cairn_mrcaches {
+	struct cairn_nic *nic;
+	const struct xarray *table;	/* MR index -> region */
+	unsigned long *released;	/* by set */
+	spinlock_t lock;		/* writers of released */
+	u32 mask;
+	unsigned int lanes;
+	unsigned int count;		/* lanes, then possible CPUs */
+	struct cairn_mrcache cache[];
+};
+
+/* Number of the lane whose turn runs on this CPU and one, 0: none. BH off. */
+DECLARE_PER_CPU(unsigned int, cairn_lane_here);
+
+/**
+ * cairn_mrcaches_create() - the caches of a new device, as the parameter says
+ * @nic: the device
+ * @table: of its regions
+ *
+ * Context: process, the lanes run.
+ * Return: the caches, NULL when they are off, or ERR_PTR(-ENOMEM).
+ */
+struct cairn_mrcaches *cairn_mrcaches_create(struct cairn_nic *nic,
+					     const struct xarray *table);
+
+/* Nobody runs any more. NULL is fine. */
+void cairn_mrcaches_destroy(struct cairn_mrcaches *m);
+
+/* A miss: ask the table, keep the answer. In a run. */
+void *cairn_mrcaches_miss(struct cairn_mrcaches *m, struct cairn_mrcache *c,
+			  u32 index);
+
+/* @key will be looked up soon on this CPU. BH off, in an RCU read section. */
+void cairn_mrcaches_ahead(struct cairn_mrcaches *m, u32 key);
+
+/* @index is out of the table, and the epoch is to be turned. Any context but
+ * hard interrupts.
+ */
+void cairn_mrcaches_release(struct cairn_mrcaches *m, u32 index);
+
+static inline struct cairn_mrcache *cairn_mrcaches_own(struct cairn_mrcaches *m)
+{
+	unsigned int lane = __this_cpu_read(cairn_lane_here);
+
+	return &m->cache[lane ? lane - 1 : m->lanes + smp_processor_id()];
+}
+
+/* The region of @index, or NULL. In a run. */
+static inline void *cairn_mrcaches_find(struct cairn_mrcaches *m, u32 index)
+{
+	struct cairn_mrcache *c = cairn_mrcaches_own(m);
+	void *mr = cairn_mrcache_find(c, index);
+
+	if (unlikely(!mr))
+		return cairn_mrcaches_miss(m, c, index);
+	cairn_nic_count(m->nic, CAIRN_CTR_MR_CACHE_HITS, 1);
+	return mr;
+}
+
+#endif

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * engine/mrcache.h: its lines one by one, then explored together with
+ * engine/epoch.h: simulated CPUs run the very code, one access to shared memory
+ * at a time in a random order, with stores that reach memory late. Runs look
+ * regions up through the cache of their CPU or fetch them ahead outside of a
+ * run, releases take them out of the table, count, turn and free. After every
+ * step: nobody finds or works with what is freed, which it is after the turn, and
+ * a hit is the region of the index that was asked for.
+ *
+ * Negative controls: the same with one thing left out must be caught.
+ */
+#include <ucontext.h>
+#include <linux/kernel.h>
+#include "ktap.h"
+#include "sim/rand.h"
+
+#define CAIRN_EPOCH_MODEL
+#define cairn_epoch_read(p)						\
+	((__typeof__(*(p)))model_read((const void *)(p), sizeof(*(p)), __func__))
+#define cairn_epoch_write(p, v)	model_write((p), sizeof(*(p)), (v))
+#define cairn_epoch_acquire(p)	cairn_epoch_read(p)
+#define cairn_epoch_release(p, v)	cairn_epoch_write(p, v)
+#define cairn_epoch_mb()	model_mb(__func__)
+
+static u64 model_read(const void *p, size_t size, const char *where);
+static void model_write(void *p, size_t size, u64 v);
+static void model_mb(const char *where);
+
+#include "engine/mrcache.c"
+
+#define CPUS		5
+#define RUNNERS		3	/* the first of them; the others release */
+#define SETS		2
+#define INDICES		10	/* of the table: five for each set */
+#define REGIONS		128	/* registered in all, one after the other */
+#define BUFFER		32	/* stores of a CPU on the way */
+#define STACK		(64 * 1024)
+#define RUNS		40	/* of each runner */
+#define RELEASES	10	/* of each releaser */
+#define MAX_STEPS	20000
+
+enum mutant {
+	NONE,
+	NO_COUNT,		/* a release does not count */
+	WRONG_SET,		/* it counts for another set */
+	COUNT_LATE,		/* it counts after the turn */
+	COUNT_FIRST,		/* it counts before the region leaves the table */
+	FILL_ANYWAY,		/* filled also if the set was renewed meanwhile */
+	NO_TAG,			/* any line of the set is a hit */
+	NO_WAIT,		/* the memory is freed without the wait */
+	MUTANTS
+};
+
+struct store {
+	void *p;
+	u32 size;
+	u64 v;
+};
+
+struct cpu {
+	ucontext_t ctx;
+	struct store buf[BUFFER];
+	u32 first, stores;
+	bool done;
+	bool waits;
+	u32 prio;
+	u32 ref;		/* the region that a run works with, 0: none */
+};
+
+static struct {
+	enum mutant mutant;
+	struct sim_rand rand;
+	ucontext_t main;
+	struct cpu cpu[CPUS];
+	struct cpu *me;
+	bool by_prio;
+	u32 steps;
+	/* what the CPUs share */
+	struct cairn_epoch_cpu count[CPUS];
+	struct cairn_epoch_cpu *counts[CPUS];
+	u32 turns, drained;
+	unsigned long released[SETS];
+	u32 table[INDICES];
+	int turning;		/* who has the mutex, -1: nobody */
+	/* of each CPU */
+	struct cairn_mrcache cache[CPUS];
+	struct cairn_mrcache_set sets[CPUS][SETS];
+	/* known to the judge only */
+	bool freed[REGIONS];
+	u32 index[REGIONS];
+	u32 regions;
+	u32 hits;
+	const char *why;
+} m;
+
+static void broken(const char *why)
+{
+	if (!m.why)
+		m.why = why;
+}
+
+static u32 me(void)
+{
+	return m.me - m.cpu;
+}
+
+/*
+ * Memory.
+ */
+
+static void flush_one(struct cpu *c)
+{
+	struct store *st = &c->buf[c->first];
+
+	memcpy(st->p, &st->v, st->size);
+	c->first = (c->first + 1) % BUFFER;
+	c->stores--;
+}
+
+static void flush(struct cpu *c)
+{
+	while (c->stores)
+		flush_one(c);
+}
+
+static void step(void)
+{
+	swapcontext(&m.me->ctx, &m.main);
+}
+
+static u64 model_read(const void *p, size_t size, const char *where)
+{
+	struct cpu *c = m.me;
+	u64 v = 0;
+	u32 i;
+
+	if (!c)			/* the tests of single lines */
+		return memcpy(&v, p, size), v;
+	step();
+	memcpy(&v, p, size);
+	for (i = 0; i < c->stores; i++) {
+		struct store *st = &c->buf[(c->first + i) % BUFFER];
+
+		if (st->p == p)
+			v = st->v;
+	}
+	return v;
+}
+
+static void model_write(void *p, size_t size, u64 v)
+{
+	struct cpu *c = m.me;
+
+	if (!c) {
+		memcpy(p, &v, size);
+		return;
+	}
+	step();
+	if (c->stores == BUFFER)
+		flush_one(c);
+	c->buf[(c->first + c->stores++) % BUFFER] =
+		(struct store){ p, (u32)size, v };
+}
+
+static void model_mb(const char *where)
+{
+	if (!m.me)
+		return;
+	step();
+	flush(m.me);
+}
+
+/*
+ * Runs. lane/mrcache.c without the per-CPU allocator.
+ */
+
+static u32 region_of(void *mr)
+{
+	return (u32)(uintptr_t)mr;
+}
+
+/* The table's answer, kept. */
+static u32 ask(struct cairn_mrcache *c, u32 index, bool ahead)
+{
+	enum cairn_mrcache_asked asked = cairn_mrcache_ask(c, index, ahead);
+	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	u32 region;
+
+	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
+		return 0;
+	region = cairn_epoch_read(&m.table[index]);
+	/* what may come between: others of this CPU that use the same set */
+	if (sim_chance(&m.rand, 300))
+		cairn_mrcache_has(c, index ^ SETS);
+	if (m.mutant == FILL_ANYWAY && region) {
+		set->mr[0] = (void *)(uintptr_t)region;
+		set->tag[0] = index;
+		set->state[0] = CAIRN_MRCACHE_VALID | CAIRN_MRCACHE_PRESENT;
+	} else if (asked != CAIRN_MRCACHE_NO_LINE) {
+		cairn_mrcache_fill(c, index, (void *)(uintptr_t)region);
+	}
+	return region;
+}
+
+static u32 find(struct cairn_mrcache *c, u32 index)
+{
+	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	u32 region = region_of(cairn_mrcache_find(c, index)), way;
+
+	for (way = 0; m.mutant == NO_TAG && !region && way < WAYS; way++)
+		if (set->state[way] & CAIRN_MRCACHE_PRESENT)
+			region = region_of(set->mr[way]);
+	if (!region)
+		return ask(c, index, false);
+	m.hits++;
+	if (m.index[region] != index)
+		broken("a hit is another index's region");
+	return region;
+}
+
+static void touch(u32 region)
+{
+	step();
+	if (m.freed[region])
+		broken("a run touched a region that was freed");
+}
+
+static void one_run(void)
+{
+	u32 index = sim_below(&m.rand, INDICES), touches, region;
+	struct cairn_mrcache *c = &m.cache[me()];
+	u32 tag;
+
+	if (sim_chance(&m.rand, 300)) {
+		/* ahead of the run, and maybe not needed then */
+		if (!cairn_mrcache_has(c, index))
+			ask(c, index, true);
+		if (sim_chance(&m.rand, 300))
+			index = sim_below(&m.rand, INDICES);
+	}
+	tag = cairn_epoch_begin(&m.turns, m.counts[me()]);
+	region = find(c, index);
+	if (region && m.freed[region])
+		broken("a run found a region that was freed");
+	else
+		m.me->ref = region;
+	for (touches = sim_below(&m.rand, 4); region && touches; touches--)
+		touch(region);
+	m.me->ref = 0;
+	cairn_epoch_end(m.counts[me()], tag);
+}
+
+static void runner(void)
+{
+	u32 i;
+
+	for (i = 0; i < RUNS; i++)
+		one_run();
+	flush(m.me);
+}
+
+/*
+ * Releases.
+ */
+
+static void pass(u32 ticket)
+{
+	for (;;) {
+		step();
+		if (m.turning < 0)
+			break;
+		m.me->waits = true;
+	}
+	m.turning = me();
+	flush(m.me);
+	while (!cairn_epoch_passed(&m.drained, ticket)) {
+		u32 old = cairn_epoch_turn(&m.turns);
+
+		while (m.mutant != NO_WAIT &&
+		       cairn_epoch_inflight(m.counts, CPUS, old))
+			m.me->waits = true;
+		cairn_epoch_release(&m.drained,
+				    cairn_epoch_read(&m.drained) + 1);
+	}
+	flush(m.me);
+	m.turning = -1;
+}
+
+static void count(u32 index)
+{
+	if (m.mutant == WRONG_SET)
+		index++;
+	if (m.mutant != NO_COUNT)
+		cairn_mrcache_release(m.released, SETS - 1, index);
+}
+
+static void free_region(u32 region)
+{
+	u32 i;
+
+	for (i = 0; i < CPUS; i++)
+		if (m.cpu[i].ref == region)
+			broken("a region is freed that a run works with");
+	m.freed[region] = true;
+}
+
+static void register_at(u32 index)
+{
+	m.index[++m.regions] = index;
+	cairn_epoch_write(&m.table[index], m.regions);
+}
+
+/* Time for others. */
+static void dally(void)
+{
+	u32 n = sim_chance(&m.rand, 300) ? sim_below(&m.rand, 40) : 0;
+
+	while (n--)
+		step();
+}
+
+/* Each releaser has the indices of one set. */
+static void releaser(void)
+{
+	u32 i, index, region, ticket;
+
+	for (i = 0; i < RELEASES; i++) {
+		index = sim_below(&m.rand, INDICES / SETS) * SETS + me() % SETS;
+		region = cairn_epoch_read(&m.table[index]);
+		if (m.mutant == COUNT_FIRST)
+			count(index);
+		dally();
+		cairn_epoch_write(&m.table[index], 0);
+		if (m.mutant != COUNT_FIRST && m.mutant != COUNT_LATE)
+			count(index);
+		ticket = cairn_epoch_ticket(&m.turns);
+		pass(ticket);
+		free_region(region);
+		if (m.mutant == COUNT_LATE)
+			count(index);
+		dally();
+		register_at(index);
+	}
+	flush(m.me);
+}
+
+/*
+ * The schedule.
+ */
+
+static void cpu_main(int n)
+{
+	if (n < RUNNERS)
+		runner();
+	else
+		releaser();
+	m.cpu[n].done = true;
+	swapcontext(&m.cpu[n].ctx, &m.main);
+}
+
+static void boot(u32 i, u8 *stack)
+{
+	struct cpu *c = &m.cpu[i];
+
+	m.counts[i] = &m.count[i];
+	m.cache[i] = (struct cairn_mrcache){ m.sets[i], m.released, SETS - 1 };
+	c->prio = sim_below(&m.rand, 1000);
+	getcontext(&c->ctx);
+	c->ctx.uc_stack.ss_sp = stack;
+	c->ctx.uc_stack.ss_size = STACK;
+	c->ctx.uc_link = &m.main;
+	makecontext(&c->ctx, (void (*)(void))cpu_main, 1, (int)i);
+}
+
+static void start(enum mutant mutant, u64 seed)
+{
+	static u8 stacks[CPUS][STACK];
+	u32 i;
+
+	memset(&m, 0, sizeof(m));
+	m.mutant = mutant;
+	m.rand.state = seed * 0x9e3779b97f4a7c15ULL;
+	m.turning = -1;
+	m.by_prio = sim_chance(&m.rand, 700);
+	for (i = 0; i < INDICES; i++) {
+		m.index[++m.regions] = i;
+		m.table[i] = m.regions;
+	}
+	for (i = 0; i < CPUS; i++)
+		boot(i, stacks[i]);
+}
+
+static struct cpu *pick(void)
+{
+	struct cpu *best = NULL;
+	u32 i, n = sim_below(&m.rand, CPUS);
+
+	for (i = 0; i < CPUS; i++) {
+		struct cpu *c = &m.cpu[(n + i) % CPUS];
+
+		if (c->done || c->waits)
+			continue;
+		if (!best || (m.by_prio && c->prio > best->prio))
+			best = c;
+	}
+	for (i = 0; i < CPUS; i++)
+		if (!best || sim_chance(&m.rand, 100))
+			m.cpu[i].waits = false;
+	if (best && sim_chance(&m.rand, 30))
+		best->prio = sim_below(&m.rand, 1000);
+	return best;
+}
+
+static bool all_done(void)
+{
+	u32 i;
+
+	for (i = 0; i < CPUS; i++)
+		if (!m.cpu[i].done)
+			return false;
+	return true;
+}
+
+/* Two lines of a set with one tag, or a line that is pending and there? */
+static bool lines_agree(void)
+{
+	u32 i, s, a, b;
+
+	for (i = 0; i < CPUS; i++)
+		for (s = 0; s < SETS; s++)
+			for (a = 0; a < WAYS; a++) {
+				struct cairn_mrcache_set *set = &m.sets[i][s];
+				u8 st = set->state[a];
+
+				if (st & CAIRN_MRCACHE_PENDING &&
+				    st & CAIRN_MRCACHE_PRESENT)
+					return false;
+				for (b = a + 1; st && b < WAYS; b++)
+					if (set->state[b] &&
+					    set->tag[a] == set->tag[b])
+						return false;
+			}
+	return true;
+}
+
+/* Returns what went wrong, or NULL. */
+static const char *explore(enum mutant mutant, u64 seed)
+{
+	start(mutant, seed);
+	while (!m.why && !all_done()) {
+		struct cpu *c;
+
+		if (m.steps++ == MAX_STEPS)
+			return "it never ends";
+		if (sim_chance(&m.rand, 200)) {
+			c = &m.cpu[sim_below(&m.rand, CPUS)];
+			if (c->stores)
+				flush_one(c);
+			continue;
+		}
+		c = pick();
+		if (!c)
+			continue;
+		m.me = c;
+		swapcontext(&m.main, &c->ctx);
+		m.me = NULL;
+		if (mutant == NONE && !lines_agree())
+			broken("two lines have one tag, or a state is impossible");
+	}
+	return m.why;
+}
+
+static u32 seeds(void)
+{
+	const char *env = getenv("SEEDS");
+
+	return env ? (u32)strtoul(env, NULL, 0) : 3000;
+}
+
+static u64 first_seed(void)
+{
+	const char *env = getenv("CAIRN_SEED");
+
+	return env ? strtoull(env, NULL, 0) : 1;
+}
+
+static void never_a_hit_on_what_is_released(void)
+{
+	u64 seed, first = first_seed();
+	u64 hits = 0;
+
+	for (seed = first; seed < first + seeds(); seed++) {
+		const char *why = explore(NONE, seed);
+
+		if (why) {
+			ktap_fail("%s, after %u steps (CAIRN_SEED=%llu SEEDS=1)",
+				  why, m.steps, (unsigned long long)seed);
+			return;
+		}
+		hits += m.hits;
+	}
+	ktap_diag("%llu hits", (unsigned long long)hits);
+	ktap_ok(hits > seeds());
+}
+
+static void must_be_caught(enum mutant mutant)
+{
+	u64 seed;
+
+	for (seed = 1; seed <= 3000; seed++) {
+		const char *why = explore(mutant, seed);
+
+		if (why) {
+			ktap_diag("seed %llu: %s", (unsigned long long)seed, why);
+			return;
+		}
+	}
+	ktap_fail("3000 schedules show nothing wrong");
+}
+
+#define MUTANT(name, mutant)						\
+static void name(void) { must_be_caught(mutant); }
+
+MUTANT(without_invalidation, NO_COUNT)
+MUTANT(with_the_wrong_set, WRONG_SET)
+MUTANT(with_invalidation_after_the_turn, COUNT_LATE)
+MUTANT(with_invalidation_before_the_table, COUNT_FIRST)
+MUTANT(with_a_fill_after_a_release, FILL_ANYWAY)
+MUTANT(without_the_tag, NO_TAG)
+MUTANT(without_the_wait, NO_WAIT)
+
+/*
+ * Lines.
+ */
+
+#define REGION(i)	((void *)(uintptr_t)((i) + 1000))
+
+static struct cairn_mrcache *one_cache(void)
+{
+	memset(&m, 0, sizeof(m));
+	m.cache[0] = (struct cairn_mrcache){ m.sets[0], m.released, SETS - 1 };
+	return &m.cache[0];
+}
+
+static enum cairn_mrcache_asked fill(struct cairn_mrcache *c, u32 index,
+				     bool ahead)
+{
+	enum cairn_mrcache_asked asked = cairn_mrcache_ask(c, index, ahead);
+
+	if (asked != CAIRN_MRCACHE_NO_LINE)
+		cairn_mrcache_fill(c, index, REGION(index));
+	return asked;
+}
+
+static void four_of_a_set_stay(void)
+{
+	struct cairn_mrcache *c = one_cache();
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		ktap_eq(fill(c, i * SETS, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(fill(c, 1, false), CAIRN_MRCACHE_FREE);
+	for (i = 0; i < 4; i++)
+		ktap_ok(cairn_mrcache_find(c, i * SETS) == REGION(i * SETS));
+	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
+	ktap_ok(!cairn_mrcache_find(c, 3));
+	/* the fifth takes the place of one of its set */
+	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_EVICTED);
+	ktap_ok(cairn_mrcache_find(c, 8) == REGION(8));
+	ktap_ok(!cairn_mrcache_find(c, 0));
+	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
+}
+
+static void a_release_empties_its_set_alone(void)
+{
+	struct cairn_mrcache *c = one_cache();
+
+	fill(c, 0, false);
+	fill(c, 2, false);
+	fill(c, 1, false);
+	cairn_mrcache_release(m.released, SETS - 1, 2);
+	ktap_ok(!cairn_mrcache_find(c, 2));
+	ktap_ok(!cairn_mrcache_find(c, 0));
+	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
+	ktap_eq(fill(c, 2, false), CAIRN_MRCACHE_FREE);
+	ktap_ok(cairn_mrcache_find(c, 2) == REGION(2));
+}
+
+static void a_miss_blocks_no_other_line(void)
+{
+	struct cairn_mrcache *c = one_cache();
+
+	fill(c, 0, false);
+	ktap_eq(cairn_mrcache_ask(c, 2, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(cairn_mrcache_ask(c, 4, false), CAIRN_MRCACHE_FREE);
+	ktap_ok(cairn_mrcache_find(c, 0) == REGION(0));
+	ktap_ok(!cairn_mrcache_find(c, 2));
+	ktap_ok(cairn_mrcache_has(c, 2));
+	/* asked for already: no second line */
+	ktap_eq(cairn_mrcache_ask(c, 2, false), CAIRN_MRCACHE_NO_LINE);
+	/* the answers come in any order */
+	cairn_mrcache_fill(c, 4, REGION(4));
+	cairn_mrcache_fill(c, 2, NULL);
+	ktap_ok(cairn_mrcache_find(c, 4) == REGION(4));
+	ktap_ok(!cairn_mrcache_has(c, 2));
+	/* one that a release overtook is not kept */
+	cairn_mrcache_ask(c, 2, false);
+	cairn_mrcache_release(m.released, SETS - 1, 0);
+	ktap_ok(!cairn_mrcache_has(c, 2));
+	cairn_mrcache_fill(c, 2, REGION(2));
+	ktap_ok(!cairn_mrcache_find(c, 2));
+}
+
+static void what_is_fetched_ahead_stays_until_used(void)
+{
+	struct cairn_mrcache *c = one_cache();
+	u32 i;
+
+	fill(c, 0, true);
+	for (i = 1; i < 8; i++)
+		fill(c, i * SETS, false);
+	ktap_ok(cairn_mrcache_find(c, 0) == REGION(0));
+	for (i = 1; i < 8; i++)
+		fill(c, i * SETS, false);
+	ktap_ok(!cairn_mrcache_find(c, 0));
+	/* four of them: the next is refused, and a real use opens the set */
+	cairn_mrcache_release(m.released, SETS - 1, 0);
+	ktap_ok(!cairn_mrcache_find(c, 0));
+	for (i = 0; i < 4; i++)
+		ktap_eq(fill(c, i * SETS, true), CAIRN_MRCACHE_FREE);
+	ktap_eq(fill(c, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(c, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_EVICTED);
+	ktap_ok(cairn_mrcache_find(c, 8) == REGION(8));
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(four_of_a_set_stay),
+	KTAP(a_release_empties_its_set_alone),
+	KTAP(a_miss_blocks_no_other_line),
+	KTAP(what_is_fetched_ahead_stays_until_used),
+	KTAP(never_a_hit_on_what_is_released),
+	KTAP(without_invalidation),
+	KTAP(with_the_wrong_set),
+	KTAP(with_invalidation_after_the_turn),
+	KTAP(with_invalidation_before_the_table),
+	KTAP(with_a_fill_after_a_release),
+	KTAP(without_the_tag),
+	KTAP(without_the_wait),
+};
+
+KTAP_MAIN(tests)
