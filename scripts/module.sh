@@ -83,9 +83,9 @@ kbuild() {
 }
 
 # what a warning of modpost looks like, which -Werror does not reach; that the
-# compiler is not the very one of the kernel is none
+# compiler is not the very one of the kernel is none, nor how make counts its jobs
 warnings() {
-	grep -iE '(^|[^a-z-])warning:' "$1" | grep -v 'compiler differs'
+	grep -iE '(^|[^a-z-])warning:' "$1" | grep -vE 'compiler differs|jobserver'
 }
 
 # A module tree for the VM: the stock modules and ours, with depmod's tables,

@@ -87,6 +87,27 @@ static void method_query_device(const struct ib_uverbs_attr *attr)
 	memcpy((void *)(uintptr_t)attr->data, &fake.caps, sizeof(fake.caps));
 }
 
+static void fake_answer(const struct ib_uverbs_attr *attr, const void *data,
+			size_t size)
+{
+	assert(attr->len == size);
+	memcpy((void *)(uintptr_t)attr->data, data, size);
+}
+
+static void method_modify_cc(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *in = &hdr->attrs[0];
+
+	assert(in->attr_id == CAIRN_ATTR_MODIFY_CC_IN &&
+	       in->len == sizeof(fake.cc));
+	memcpy(&fake.cc, (void *)(uintptr_t)in->data, sizeof(fake.cc));
+	fake.method_qp = 0;
+	if (hdr->num_attrs == 1)
+		return;
+	assert(hdr->attrs[1].attr_id == CAIRN_ATTR_MODIFY_CC_QP);
+	fake.method_qp = hdr->attrs[1].data;
+}
+
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	struct ib_uverbs_ioctl_hdr *hdr;
@@ -106,8 +127,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->method_id == CAIRN_METHOD_PREPARE_RING)
 		return fake_prepare(hdr);
-	assert(hdr->object_id == CAIRN_OBJECT_DEVICE && hdr->num_attrs == 1 &&
+	assert(hdr->object_id == CAIRN_OBJECT_DEVICE &&
 	       hdr->driver_id == CAIRN_DRIVER_ID);
+	assert(hdr->num_attrs == 1 || hdr->attrs[1].len == 0);
 	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
 	switch (hdr->method_id) {
 	case CAIRN_METHOD_DOORBELL:
@@ -118,6 +140,19 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		break;
 	case CAIRN_METHOD_QUERY_DEVICE:
 		method_query_device(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_QUERY_RATE:
+		assert(hdr->num_attrs == 2 &&
+		       hdr->attrs[1].attr_id == CAIRN_ATTR_QUERY_RATE_QP);
+		fake.method_qp = hdr->attrs[1].data;
+		fake_answer(&hdr->attrs[0], &fake.qp_rate,
+			    sizeof(fake.qp_rate));
+		break;
+	case CAIRN_METHOD_QUERY_CC:
+		fake_answer(&hdr->attrs[0], &fake.cc, sizeof(fake.cc));
+		break;
+	case CAIRN_METHOD_MODIFY_CC:
+		method_modify_cc(hdr);
 		break;
 	default:
 		assert(!"a method that there is");

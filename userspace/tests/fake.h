@@ -45,6 +45,9 @@ struct fake {
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
 	uint32_t rate_limit;		/* the last */
+	struct cairn_cc cc;
+	struct cairn_qp_rate qp_rate;	/* answered */
+	uint64_t method_qp;		/* handle, 0: none */
 	struct cairn_modify_qp_req rate;
 	uint32_t last_qid;		/* of the last queue; QP: RQ after SQ */
 

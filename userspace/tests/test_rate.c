@@ -2,6 +2,7 @@
 /* Rate limits: what reaches the kernel. */
 #include <errno.h>
 
+#include "cairndv.h"
 #include "fake.h"
 #include "ktap.h"
 #include "qp.h"
@@ -83,10 +84,81 @@ static void caps(void)
 	close_qp();
 }
 
+static void read_back(void)
+{
+	struct cairndv_qp_attr attr;
+
+	open_qp();
+	qp->handle = 77;
+	fake.qp_rate = (struct cairn_qp_rate){
+		.rate_limit = 1, .max_burst_sz = 2, .typical_pkt_sz = 3,
+		.static_rate = 4, .cc_flags = CAIRN_CC_ENABLED,
+		.cc_req_rate = 5, .cc_resp_rate = 6,
+	};
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), 0);
+	ktap_eq(fake.method_qp, 77);
+	ktap_eq(attr.rate_limit, 1);
+	ktap_eq(attr.max_burst_sz, 2);
+	ktap_eq(attr.typical_pkt_sz, 3);
+	ktap_eq(attr.static_rate, 4);
+	ktap_eq(attr.cc_enabled, 1);
+	ktap_eq(attr.cc_rate, 5);
+	ktap_eq(attr.cc_response_rate, 6);
+	/* an older module */
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.rate_limit, 0);
+	ktap_eq(attr.sq.state, CAIRNDV_QUEUE_READY);
+	fake.ioctl_errors[0] = EIO;
+	ktap_eq(cairndv_query_qp(qp, &attr, sizeof(attr)), EIO);
+	close_qp();
+}
+
+static void congestion_control(void)
+{
+	struct cairndv_cc_attr attr, again;
+	uint32_t i, *v = &fake.cc.params.cnp_interval_us;
+
+	open_qp();
+	fake.cc.flags = CAIRN_CC_ENABLED;
+	for (i = 0; i < 9; i++)
+		v[i] = 100 + i;
+	ktap_eq(cairndv_query_cc(ctx, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.enabled, 1);
+	for (i = 0; i < 9; i++)
+		ktap_eq((&attr.cnp_interval_us)[i], 100 + i);
+	memset(&fake.cc, 0, sizeof(fake.cc));
+	ktap_eq(cairndv_modify_cc(ctx, &attr, sizeof(attr)), 0);
+	ktap_eq(fake.method_qp, 0);
+	ktap_eq(cairndv_query_cc(ctx, &again, sizeof(again)), 0);
+	ktap_ok(!memcmp(&attr, &again, sizeof(attr)));
+	attr.comp_mask = 1;
+	ktap_eq(cairndv_modify_cc(ctx, &attr, sizeof(attr)), EINVAL);
+	attr.comp_mask = 0;
+	ktap_eq(cairndv_modify_cc(ctx, &attr, sizeof(attr) - 4), EINVAL);
+	fake.ioctl_errors[0] = EPERM;
+	ktap_eq(cairndv_modify_cc(ctx, &attr, sizeof(attr)), EPERM);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_query_cc(ctx, &attr, sizeof(attr)), EOPNOTSUPP);
+
+	qp->handle = 78;
+	ktap_eq(cairndv_modify_qp_cc(qp, true), 0);
+	ktap_eq(fake.method_qp, 78);
+	ktap_eq(fake.cc.flags, CAIRN_CC_ENABLED);
+	ktap_eq(fake.cc.params.alpha_us, 0);
+	ktap_eq(cairndv_modify_qp_cc(qp, false), 0);
+	ktap_eq(fake.cc.flags, 0);
+	fake.ioctl_errors[0] = EINVAL;
+	ktap_eq(cairndv_modify_qp_cc(qp, true), EINVAL);
+	close_qp();
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(limits),
 	KTAP(errors),
 	KTAP(caps),
+	KTAP(read_back),
+	KTAP(congestion_control),
 };
 
 KTAP_MAIN(tests)

@@ -311,6 +311,52 @@ struct cairn_modify_qp_req {
 #define CAIRN_MAX_RATE_LIMIT	400000000
 
 /*
+ * Parameters of DCQCN, the congestion control (SIGCOMM 2015), of a device.
+ * Times 1..CAIRN_CC_MAX_US, rates 1..CAIRN_MAX_RATE_LIMIT kbit/s.
+ */
+struct cairn_cc_params {
+	__u32 cnp_interval_us;	/* a QP sends one CNP in this time; may be 0 */
+	__u32 alpha_us;		/* alpha decays once in this time */
+	__u32 g_shift;		/* gain g = 1 / 2^g_shift, 1..16 */
+	__u32 increase_us;	/* the timer raises the rate */
+	__u32 increase_kbytes;	/* the byte counter does; 1000 bytes */
+	__u32 recovery_steps;	/* F: steps of fast recovery, 1..255 */
+	__u32 additive_kbps;	/* R_AI */
+	__u32 hyper_kbps;	/* R_HAI */
+	__u32 min_kbps;		/* the rate is never cut below */
+	__u32 reserved[7];
+};
+
+#define CAIRN_CC_MAX_US		1000000
+#define CAIRN_CC_MAX_G_SHIFT	16
+#define CAIRN_CC_MAX_STEPS	255
+
+/* Congestion control of a device or of one QP, and what it does now. */
+struct cairn_cc {
+	__u32 flags;		/* enum cairn_cc_flags */
+	__u32 reserved;
+	struct cairn_cc_params params;	/* of the device */
+};
+
+enum cairn_cc_flags {
+	/* The QP is controlled; of a device: QPs that are created are. */
+	CAIRN_CC_ENABLED = 1 << 0,
+	CAIRN_CC_FLAGS = (1 << 1) - 1
+};
+
+/* What limits a QP now, rates in kbit/s, 0: none. */
+struct cairn_qp_rate {
+	__u32 rate_limit;	/* as asked for */
+	__u32 max_burst_sz;
+	__u32 typical_pkt_sz;
+	__u32 static_rate;	/* of the address vector */
+	__u32 cc_flags;		/* enum cairn_cc_flags */
+	__u32 cc_req_rate;	/* congestion control: requests */
+	__u32 cc_resp_rate;	/* READ responses */
+	__u32 reserved[9];
+};
+
+/*
  * How a memory region becomes durable; none: it does not. NIC and HOST exclude
  * each other. EMULATED goes with NIC and accepts ordinary memory: for
  * development, nothing survives a power failure.
@@ -345,6 +391,30 @@ enum cairn_device_methods {
 	CAIRN_METHOD_QUERY_DEVICE,
 	CAIRN_METHOD_PREPARE_RING,
 	CAIRN_METHOD_DEREG_MR,
+	CAIRN_METHOD_QUERY_RATE,
+	CAIRN_METHOD_QUERY_CC,
+	CAIRN_METHOD_MODIFY_CC,
+};
+
+/* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
+enum cairn_query_rate_attrs {
+	CAIRN_ATTR_QUERY_RATE_QP = (1U << 12),
+	CAIRN_ATTR_QUERY_RATE_OUT,
+};
+
+/* Out: struct cairn_cc of the device, as much as there is room for. */
+enum cairn_query_cc_attrs {
+	CAIRN_ATTR_QUERY_CC_OUT = (1U << 12),
+};
+
+/*
+ * In: struct cairn_cc. With a QP: flags switch its congestion control, params
+ * must be zero. Without: the device's flags and parameters; EPERM unless the
+ * caller has CAP_NET_ADMIN. Congestion control is for RC and UC (EINVAL).
+ */
+enum cairn_modify_cc_attrs {
+	CAIRN_ATTR_MODIFY_CC_IN = (1U << 12),
+	CAIRN_ATTR_MODIFY_CC_QP,
 };
 
 /*
@@ -473,6 +543,9 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_dereg_mr_resp) == 16);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 80);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_cc_params) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_cc) == 72);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_qp_rate) == 64);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);

@@ -51,9 +51,20 @@ struct cairndv_qp_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	struct cairndv_queue_attr sq;
 	struct cairndv_queue_attr rq;	/* zero with a shared receive queue */
+	/* Rates in kbit/s, 0: none. */
+	uint32_t rate_limit;	/* of ibv_modify_qp_rate_limit() */
+	uint32_t max_burst_sz;
+	uint32_t typical_pkt_sz;
+	uint32_t static_rate;	/* of the address vector */
+	uint32_t cc_enabled;	/* congestion control: 0 or 1 */
+	uint32_t cc_rate;	/* what it allows now: requests */
+	uint32_t cc_response_rate;	/* READ responses */
+	uint32_t reserved;
 };
 
-/* From memory shared with the device, without a system call. */
+/* The queues from memory shared with the device, the rates (if @size reaches
+ * them) with one system call.
+ */
 int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
 		     size_t size);
 
@@ -66,6 +77,33 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket);
 
 /* 0: the memory may be reused; EBUSY: not yet. No system call. */
 int cairndv_query_release(struct ibv_context *context, uint32_t ticket);
+
+/*
+ * Congestion control (DCQCN), for RC and UC: see Documentation/rate-limit.rst.
+ */
+
+struct cairndv_cc_attr {
+	uint64_t comp_mask;	/* 0: no optional part is defined yet */
+	uint32_t enabled;	/* of queue pairs that are created from now on */
+	uint32_t cnp_interval_us;	/* between two CNPs of a queue pair */
+	uint32_t alpha_us;	/* alpha decays */
+	uint32_t g_shift;	/* g = 1 / 2^g_shift */
+	uint32_t increase_us;	/* timer */
+	uint32_t increase_kbytes;	/* byte counter */
+	uint32_t recovery_steps;	/* F */
+	uint32_t additive_kbps;	/* R_AI */
+	uint32_t hyper_kbps;	/* R_HAI */
+	uint32_t min_kbps;
+	uint32_t reserved;
+};
+
+/* Of the whole device. To modify it takes CAP_NET_ADMIN, and all values. */
+int cairndv_query_cc(struct ibv_context *context, struct cairndv_cc_attr *attr,
+		     size_t size);
+int cairndv_modify_cc(struct ibv_context *context,
+		      const struct cairndv_cc_attr *attr, size_t size);
+/* Switch one queue pair. */
+int cairndv_modify_qp_cc(struct ibv_qp *qp, bool enabled);
 
 /*
  * Persistence: see cairndv_persist(7) and Documentation/persistence.rst.

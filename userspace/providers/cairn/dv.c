@@ -30,11 +30,16 @@ int cairndv_query_qp(struct ibv_qp *ibqp, struct cairndv_qp_attr *attr,
 		     size_t size)
 {
 	struct cairndv_qp_attr known = {};
+	int err = 0;
 
 	if (!cairn_dv_owns(ibqp->context))
 		return EOPNOTSUPP;
 	query_queue(&to_cqp(ibqp)->sq, &known.sq);
 	query_queue(&to_cqp(ibqp)->rq.queue, &known.rq);
+	if (size > offsetof(struct cairndv_qp_attr, rate_limit))
+		err = cairn_query_rate(ibqp, &known);
+	if (err)
+		return err;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
 }

@@ -38,8 +38,8 @@ int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
 	return err;
 }
 
-int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
-		 void *data, uint16_t size)
+static struct ib_uverbs_attr data_attr(uint16_t attr_id, void *data,
+				       uint16_t size)
 {
 	struct ib_uverbs_attr attr = {
 		.attr_id = attr_id,
@@ -51,5 +51,28 @@ int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 	/* Up to eight bytes travel in the attribute itself. */
 	if (size <= sizeof(attr.data))
 		memcpy(&attr.data, data, size);
+	return attr;
+}
+
+int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
+		 void *data, uint16_t size)
+{
+	struct ib_uverbs_attr attr = data_attr(attr_id, data, size);
+
 	return cairn_method_attrs(ctx, method, &attr, 1);
+}
+
+int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
+		    uint16_t attr_id, void *data, uint16_t size)
+{
+	struct ib_uverbs_attr attrs[] = {
+		data_attr(attr_id, data, size),
+		{
+			.attr_id = qp_attr,
+			.flags = UVERBS_ATTR_F_MANDATORY,
+			.data = qp->handle,
+		},
+	};
+
+	return cairn_method_attrs(qp->context, method, attrs, 2);
 }

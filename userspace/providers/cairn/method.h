@@ -19,5 +19,8 @@ int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 struct ib_uverbs_attr;
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
 		       const struct ib_uverbs_attr *attrs, unsigned int n);
+/* The same with a second attribute that names a QP. */
+int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
+		    uint16_t attr_id, void *data, uint16_t size);
 
 #endif /* CAIRN_METHOD_H */

@@ -548,11 +548,27 @@ static void take_aeth(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	}
 }
 
+/* Any state in which the QP may be sending, responses included. */
+static void take_cnp(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+{
+	u8 state = cairn_state(q);
+
+	if (q->transport == CAIRN_TRANSPORT_UD || state < CAIRN_QP_RTR ||
+	    state == CAIRN_QP_ERR || (pkt->pkey ^ q->attrs.pkey) & 0x7fff)
+		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
+	else
+		cairn_cc_notified(q);
+}
+
 void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *r = &q->req;
 	u8 state = cairn_state(q);
 
+	if (pkt->op->kind == CAIRN_KIND_CNP) {
+		take_cnp(q, pkt);
+		return;
+	}
 	if (pkt->op->transport != CAIRN_TRANSPORT_RC ||
 	    q->transport != CAIRN_TRANSPORT_RC ||
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD) ||
@@ -560,6 +576,8 @@ void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
+	if (pkt->ce)
+		cairn_cc_marked(q, CAIRN_REQ, now);
 	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK) {
 		cairn_persist_ack(q, pkt, now);
 		return;

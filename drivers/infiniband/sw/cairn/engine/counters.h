@@ -114,6 +114,11 @@
 	  "times a lane began to poll a process's ready map")		\
 	X(LANE_SLEEPS, lane_sleeps,					\
 	  "times a lane ended that and asked for doorbells")		\
+	X(CE_RECEIVED, ce_received,					\
+	  "packets received with the mark of congestion")		\
+	X(CNPS_SENT, cnps_sent, "congestion notifications sent")	\
+	X(CNPS_RECEIVED, cnps_received,					\
+	  "congestion notifications received")				\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
 	X(TIMER_TURNS, timer_turns, "QP timers that expired")
 

@@ -99,6 +99,18 @@ void cairn_pace_sent(struct cairn_qpc *q, struct cairn_rate *r,
 /* End of a wait for the rate, if its time has come. */
 void cairn_pace_wake(struct cairn_qpc *q, struct cairn_rate *r, u64 now);
 
+/* congestion.c: lower the limit to what congestion control allows now. */
+void cairn_cc_limit(struct cairn_qpc *q, enum cairn_side_id side,
+		    struct cairn_rate_limit *l, u64 now);
+/* @bytes of data packets have left. */
+void cairn_cc_sent(struct cairn_qpc *q, enum cairn_side_id side, u32 bytes);
+/* @pkt, which belongs to the QP, was marked: answer with a CNP. */
+void cairn_cc_marked(struct cairn_qpc *q, enum cairn_side_id side, u64 now);
+/* Responder: send a CNP unless one was sent lately. */
+void cairn_cc_answer(struct cairn_qpc *q, u64 now);
+/* A CNP arrived. Requester's side. */
+void cairn_cc_notified(struct cairn_qpc *q);
+
 /* completer.c, used by requester.c */
 void cairn_req_reap(struct cairn_qpc *q);
 void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err);

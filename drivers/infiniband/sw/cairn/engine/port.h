@@ -67,6 +67,7 @@ struct cairn_train {
 	u8 mid_opcode;
 	u8 last_opcode;
 	bool retransmit;
+	bool ect;		/* ECN-capable: congestion may be marked */
 	u32 seg;			/* payload bytes of all but the last */
 	u32 length;			/* payload bytes of the train */
 	u32 ah;				/* UD: address handle number */

@@ -40,6 +40,10 @@ void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx)
 	cairn_hold_drop(q);
 	reset_requester(&q->req, sq_idx);
 	reset_responder(&q->resp);
+	memset(q->cc.rp, 0, sizeof(q->cc.rp));
+	q->cc.cnps = 0;
+	q->cc.cnp_at = 0;
+	q->marked = false;
 }
 
 void cairn_req_set_psn(struct cairn_qpc *q, u32 psn)

@@ -19,6 +19,7 @@
 #include <linux/build_bug.h>
 #include <linux/minmax.h>
 #include <linux/stddef.h>
+#include "engine/dcqcn.h"
 #include "engine/port.h"
 #include "engine/rate.h"
 #include "wire/psn.h"
@@ -50,6 +51,7 @@ struct cairn_qp_attrs {
 	bool remote_write;
 	bool remote_atomic;
 	bool sqd_notify;
+	bool cc;		/* congestion control; RC and UC */
 	/* Of the requester, and of READ responses: each side by itself. */
 	struct cairn_rate_limit rate;
 };
@@ -292,6 +294,15 @@ struct cairn_responder {
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);
 
+/* Congestion control of a QP (mission S9). */
+struct cairn_cc_state {
+	const struct cairn_cc_params *params;	/* the device's */
+	u32 line_kbps;		/* of the link, not 0 */
+	u32 cnps;		/* received; the requester's side counts */
+	u64 cnp_at;		/* no CNP before; the responder's */
+	struct cairn_dcqcn rp[CAIRN_SIDES];	/* each its own side's */
+};
+
 struct cairn_qpc {
 	/* The shared line. */
 	u8 state;		/* enum cairn_state */
@@ -305,11 +316,13 @@ struct cairn_qpc {
 	u32 sq_depth;		/* units */
 	u32 max_msg;		/* bytes */
 	struct cairn_qp_attrs attrs;
+	bool marked;		/* congestion: the responder is to send a CNP */
 	struct cairn_requester req;
 	struct cairn_responder resp;
+	struct cairn_cc_state cc;
 };
 
-static_assert(offsetofend(struct cairn_qpc, attrs) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_qpc, marked) <= CAIRN_LINE);
 static_assert(offsetof(struct cairn_qpc, req) % CAIRN_LINE == 0);
 static_assert(offsetof(struct cairn_qpc, resp) % CAIRN_LINE == 0);
 static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
@@ -349,7 +362,7 @@ static inline void cairn_budget_use(struct cairn_budget *b, u32 n, u32 payload)
  * @q: the QP
  *
  * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
- * max_msg, req.swr and swr_mask (at least as many records as WQEs may be
+ * max_msg, cc.params, cc.line_kbps, req.swr and swr_mask (at least as many records as WQEs may be
  * outstanding), resp.rd and rd_mask.
  */
 void cairn_qpc_init(struct cairn_qpc *q);

@@ -141,9 +141,9 @@ static u8 response_opcode(const struct cairn_rdres *e)
 }
 
 static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
-			      u64 now)
+			      const struct cairn_rate_limit *l, u64 now)
 {
-	u32 pmtu = q->attrs.pmtu, off = e->next * pmtu;
+	u32 pmtu = q->attrs.pmtu, off = e->next * pmtu, bytes;
 	struct cairn_sge sge = {
 		.addr = e->va,
 		.length = e->length,
@@ -151,6 +151,7 @@ static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
 	};
 	struct cairn_train t = {
 		.count = n,
+		.ect = q->attrs.cc,
 		.mid_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
 		.last_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
 		.first = {
@@ -172,18 +173,20 @@ static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
 
 	t.seg = min(t.length, pmtu);
 	t.first.payload_len = t.seg;
-	cairn_pace_sent(q, &q->resp.rate, &q->attrs.rate, n,
-			cairn_packet_bytes(t.first.opcode, n, t.length), now);
+	bytes = cairn_packet_bytes(t.first.opcode, n, t.length);
+	cairn_pace_sent(q, &q->resp.rate, l, n, bytes, now);
+	cairn_cc_sent(q, CAIRN_RESP, bytes);
 	return port_emit(q, CAIRN_RESP, &t);
 }
 
 /* As many packets of a READ response as fit budget and rate, one train. */
 static u32 paced_count(struct cairn_qpc *q, const struct cairn_rdres *e,
+		       const struct cairn_rate_limit *l,
 		       struct cairn_budget *b, u64 now)
 {
 	u32 left = e->length - e->next * q->attrs.pmtu;
 
-	return cairn_pace(q, &q->resp.rate, &q->attrs.rate,
+	return cairn_pace(q, &q->resp.rate, l,
 			  cairn_packet_bytes(response_opcode(e), 1,
 					     min_t(u32, left, q->attrs.pmtu)),
 			  response_count(q, e, b->packets), now);
@@ -194,14 +197,17 @@ static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
 		      struct cairn_budget *b, u64 now)
 {
 	struct cairn_responder *p = &q->resp;
+	struct cairn_rate_limit limit;
 	u32 n = 1;
 	int err;
 
 	if (e->kind == CAIRN_KIND_READ_REQ) {
-		n = paced_count(q, e, b, now);
+		limit = q->attrs.rate;
+		cairn_cc_limit(q, CAIRN_RESP, &limit, now);
+		n = paced_count(q, e, &limit, b, now);
 		if (!n)
 			return false;
-		err = emit_read_response(q, e, n, now);
+		err = emit_read_response(q, e, n, &limit, now);
 	} else {
 		err = emit_atomic(q, e);
 	}

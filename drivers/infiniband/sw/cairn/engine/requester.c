@@ -335,6 +335,7 @@ static void train_init(struct cairn_qpc *q, struct cairn_swr *s,
 			.imm = (__force __be32)w->imm_or_key,
 		},
 	};
+	t->ect = q->attrs.cc;
 	t->retransmit = cairn_psn_diff(t->first.psn, r->sent) < 0;
 }
 
@@ -610,11 +611,12 @@ static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
 
 /* The limit for what the record @s sends. False: its WQE cannot be read. */
 static bool rate_limit(struct cairn_qpc *q, struct cairn_swr *s,
-		       struct cairn_rate_limit *l)
+		       struct cairn_rate_limit *l, u64 now)
 {
 	u32 ah;
 
 	*l = q->attrs.rate;
+	cairn_cc_limit(q, CAIRN_REQ, l, now);
 	if (q->transport != CAIRN_TRANSPORT_UD)
 		return true;
 	if (!cairn_req_load(q, s))
@@ -719,7 +721,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	else
 		n = s->npkts == 1 ? messages_alike(q, s, n) :
 				    train_count(q, s, n);
-	if (!rate_limit(q, s, &limit)) {
+	if (!rate_limit(q, s, &limit, now)) {
 		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
@@ -731,6 +733,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		return true;
 	n = reads ? 1 : psns;
 	cairn_pace_sent(q, &r->rate, &limit, n, bytes, now);
+	cairn_cc_sent(q, CAIRN_REQ, bytes);
 	cairn_budget_use(b, n, bytes);
 	advance(q, s, psns, now);
 	return true;

@@ -683,6 +683,8 @@ void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 		p->comm_est = true;
 		port_async(q, CAIRN_ASYNC_COMM_EST);
 	}
+	if (pkt->ce)
+		cairn_cc_marked(q, CAIRN_RESP, now);
 	if (is_rc(q))
 		rx_rc(q, pkt);
 	else if (q->transport == CAIRN_TRANSPORT_UC)
@@ -792,6 +794,8 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	struct cairn_responder *p = &q->resp;
 
 	if (cairn_state(q) != CAIRN_QP_ERR) {
+		if (READ_ONCE(q->marked))
+			cairn_cc_answer(q, now);
 		cairn_pace_wake(q, &p->rate, now);
 		if (p->inval_wait)
 			resume(q);

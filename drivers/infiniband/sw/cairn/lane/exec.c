@@ -97,6 +97,7 @@ bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
 		cairn_nic_count(x->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
+	pkt->ce = cairn_rx_cb(skb)->ce;
 	pkt->cookie = skb;
 	pkt->base = offset;
 	return true;

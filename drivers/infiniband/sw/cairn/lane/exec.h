@@ -86,6 +86,7 @@ struct cairn_rx_cb {
 	u32 psn;	/* lane/hold.c: of the first */
 	u16 vlan;	/* id, or CAIRN_NO_VLAN */
 	bool ipv6;
+	bool ce;	/* marked: congestion (RFC 3168) */
 };
 
 #define CAIRN_NO_VLAN	0xffff

@@ -21,6 +21,8 @@
 #include <linux/netfilter_ipv6.h>
 #include <linux/udp.h>
 #include <net/addrconf.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include "lane/exec.h"
 #include "lane/mrcache.h"
@@ -49,6 +51,7 @@ struct arrival {
 	u16 id;			/* IPv4, of the first packet */
 	u16 vlan;
 	bool ipv6;
+	bool ce;		/* of the skb's header, hence of all packets */
 	bool train;		/* headers are to be made per packet */
 	bool fixed_id;
 };
@@ -154,8 +157,6 @@ static struct cairn_exec *check_packet(struct arrival *a, u32 k, u32 offset,
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
-	if (pkt.op->kind == CAIRN_KIND_CNP)
-		return NULL;
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
 	x = xa_load(&nic->qps, pkt.qpn);
@@ -175,6 +176,7 @@ static void deliver(const struct arrival *a, const struct batch *b,
 		.stride = min(a->stride, b->len),
 		.vlan = a->vlan,
 		.ipv6 = a->ipv6,
+		.ce = a->ce,
 	};
 	cairn_exec_rx(b->exec, b->side, skb);
 }
@@ -303,6 +305,7 @@ static unsigned int rx4(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	a.ip.v4 = *ip;
 	a.id = ntohs(ip->id);
+	a.ce = INET_ECN_is_ce(ip->tos);
 	return take(&a, ip->ihl * 4, ip->ihl == 5 && !ip_is_fragment(ip));
 }
 
@@ -322,6 +325,7 @@ static unsigned int rx6(void *priv, struct sk_buff *skb,
 	if (!is_ours(&a, state->net, owner))
 		return NF_ACCEPT;
 	a.ip.v6 = *ip;
+	a.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
 	return take(&a, sizeof(*ip), true);
 }
 #endif

@@ -20,6 +20,7 @@
 #include <linux/ip.h>
 #include <linux/jhash.h>
 #include <linux/udp.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 #include <net/ip6_route.h>
@@ -205,12 +206,12 @@ static u32 put_payload(struct frame *f, struct source *s, u32 len, u32 crc)
 	return crc;
 }
 
-static void ip4_template(struct frame *f, const struct cairn_path *path)
+static void ip4_template(struct frame *f, const struct cairn_path *path, u8 ecn)
 {
 	f->ip.v4 = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
-		.tos = path->tos,
+		.tos = path->tos | ecn,
 		.frag_off = htons(IP_DF),
 		.ttl = path->ttl,
 		.protocol = IPPROTO_UDP,
@@ -219,25 +220,27 @@ static void ip4_template(struct frame *f, const struct cairn_path *path)
 	};
 }
 
-static void ip6_template(struct frame *f, const struct cairn_path *path)
+static void ip6_template(struct frame *f, const struct cairn_path *path, u8 ecn)
 {
-	ip6_flow_hdr(&f->ip.v6, path->tos, path->flow_label);
+	ip6_flow_hdr(&f->ip.v6, path->tos | ecn, path->flow_label);
 	f->ip.v6.nexthdr = IPPROTO_UDP;
 	f->ip.v6.hop_limit = path->ttl;
 	f->ip.v6.saddr = path->saddr;
 	f->ip.v6.daddr = path->daddr;
 }
 
-static void template(struct frame *f, const struct cairn_path *path)
+static void template(struct frame *f, const struct cairn_path *path, bool ect)
 {
+	u8 ecn = ect ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT;
+
 	f->udp = (struct udphdr){
 		.source = path->sport,
 		.dest = htons(CAIRN_UDP_PORT),
 	};
 	if (path->ipv6)
-		ip6_template(f, path);
+		ip6_template(f, path, ecn);
 	else
-		ip4_template(f, path);
+		ip4_template(f, path, ecn);
 }
 
 /* Lengths and id for @body bytes after the UDP header. */
@@ -384,7 +387,7 @@ static struct dst_entry *frame_begin(struct cairn_nic *nic, struct frame *f,
 	if (!frame_alloc(f, dst, t->count > 1))
 		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	template(f, path);
+	template(f, path, t->ect);
 	return dst;
 }
 

@@ -208,6 +208,7 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 						   IB_EVENT_PORT_ERR,
 	};
 
+	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
 	/* Not registered yet, or no longer: nobody listens. */
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
@@ -254,6 +255,8 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	/* A peer's old connection shall not meet a new QP of a next life. */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, remove_work);
+	dev->line_kbps = CAIRN_LINE_KBPS;
+	cairn_cc_init(dev);
 	dev->nic.ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);

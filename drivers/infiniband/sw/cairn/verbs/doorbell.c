@@ -139,5 +139,6 @@ const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN(cairn_resize_defs),
 	UAPI_DEF_CHAIN(cairn_persist_uapi_defs),
 	UAPI_DEF_CHAIN(cairn_releases_uapi),
+	UAPI_DEF_CHAIN(cairn_rate_uapi_defs),
 	{},
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/ethtool.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <rdma/ib_mad.h>
@@ -23,6 +24,16 @@ enum ib_port_state cairn_link_state(const struct cairn_dev *dev)
 
 	return netif_running(ndev) && netif_carrier_ok(ndev) ?
 	       IB_PORT_ACTIVE : IB_PORT_DOWN;
+}
+
+u32 cairn_link_kbps(const struct cairn_dev *dev)
+{
+	struct ethtool_link_ksettings link;
+
+	if (__ethtool_get_link_ksettings(dev->nic.ndev, &link) ||
+	    !link.base.speed || link.base.speed > CAIRN_MAX_RATE_LIMIT / 1000)
+		return CAIRN_LINE_KBPS;
+	return link.base.speed * 1000;
 }
 
 enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)

@@ -7,8 +7,13 @@
 
 struct cairn_dev;
 
+#define CAIRN_LINE_KBPS		10000000	/* a guess */
+
 /* ACTIVE when the netdev is up and has a carrier, else DOWN. Any context. */
 enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
+
+/* Speed of the netdev in kbit/s, CAIRN_LINE_KBPS when it has none. RTNL. */
+u32 cairn_link_kbps(const struct cairn_dev *dev);
 
 /* ib_device_ops */
 int cairn_query_port(struct ib_device *ibdev, u32 port_num,

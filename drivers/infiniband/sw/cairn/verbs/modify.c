@@ -291,6 +291,7 @@ static void apply_attrs(struct cairn_qp *qp)
 	to->remote_write = from->qp_access_flags & IB_ACCESS_REMOTE_WRITE;
 	to->remote_atomic = from->qp_access_flags & IB_ACCESS_REMOTE_ATOMIC;
 	to->sqd_notify = from->en_sqd_async_notify;
+	to->cc = qp->cc;
 }
 
 /* A datagram is one packet, as long as the port allows now. */
@@ -329,6 +330,8 @@ static void apply_rate(struct cairn_qp *qp, const struct change *c)
 		qp->rate = c->rate;
 		qp->attr.rate_limit = c->rate.kbps;
 	}
+	qp->qpc.cc.line_kbps =
+		READ_ONCE(to_cairn_dev(qp->ibqp.device)->line_kbps);
 	*to = qp->rate;
 	if (fixed && (!to->kbps || fixed < to->kbps))
 		to->kbps = fixed;

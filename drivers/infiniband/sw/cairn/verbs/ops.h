@@ -75,6 +75,9 @@ int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 extern const struct uapi_definition cairn_uapi_defs[];
 extern const struct uapi_definition cairn_resize_defs[];	/* resize.c */
 
+/* rate.c */
+extern const struct uapi_definition cairn_rate_uapi_defs[];
+
 /* mmap.c */
 int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
 void cairn_mmap_free(struct rdma_user_mmap_entry *entry);

@@ -207,6 +207,7 @@ static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 	q->sq_depth = qp->sq.depth;
 	q->max_msg = CAIRN_MAX_MSG;
 	q->attrs.pmtu = CAIRN_MIN_PMTU;
+	cairn_cc_init_qp(qp);
 	cairn_qpc_init(q);
 	cairn_exec_init(&qp->exec, q,
 			&to_cairn_dev(qp->ibqp.device)->nic);

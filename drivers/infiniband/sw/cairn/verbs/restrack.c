@@ -58,6 +58,13 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "host-flushes-pending", cairn_resp_pending(q) },
 		{ "rq-depth", qp->rq.queue.depth },
 		{ "rq-index", READ_ONCE(qp->rq.queue.index) },
+		{ "rate-kbps", READ_ONCE(q->attrs.rate.kbps) },
+		{ "rate-burst", READ_ONCE(q->attrs.rate.burst) },
+		{ "rate-typical", READ_ONCE(q->attrs.rate.typical) },
+		{ "rate-waiting", READ_ONCE(r->rate.marked) |
+				  READ_ONCE(q->resp.rate.marked) << 1 },
+		{ "cc-enabled", READ_ONCE(q->attrs.cc) },
+		{ "cc-kbps", READ_ONCE(q->cc.rp[CAIRN_REQ].kbps) },
 	};
 
 	return put_details(msg, d, ARRAY_SIZE(d));

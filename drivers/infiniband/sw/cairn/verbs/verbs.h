@@ -36,6 +36,10 @@ struct cairn_dev {
 	u32 next_qpn;
 	u32 next_ah;
 	u8 port_state;			/* enum ib_port_state, as last reported */
+	u32 line_kbps;			/* speed of the netdev, as last seen */
+	bool cc_enabled;		/* of new QPs */
+	/* Read without a lock: each value is a good one by itself. */
+	struct cairn_cc_params cc;
 	bool attached;			/* to the net layer */
 	atomic_t num_mrs;		/* against verbs/limits.h */
 	atomic_t num_pds;
@@ -175,6 +179,7 @@ struct cairn_qp {
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct ib_qp_init_attr init;
 	struct cairn_rate_limit rate;	/* as asked for */
+	bool cc;			/* congestion control, as asked for */
 	struct mutex modify_lock;	/* attr, path, resp.rd, rings: one change at a time */
 	struct cairn_async_work async;
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
@@ -278,6 +283,10 @@ void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
  */
 int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		       u32 flow_label, struct cairn_path *path);
+
+/* rate.c: congestion control of a new device, of a new QP. */
+void cairn_cc_init(struct cairn_dev *dev);
+void cairn_cc_init_qp(struct cairn_qp *qp);
 
 /* The largest IB MTU that fits into the netdev's now. Any context. */
 enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);

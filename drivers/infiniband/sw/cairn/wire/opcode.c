@@ -81,5 +81,5 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(UD, SEND_ONLY, SEND, F | L | P, DETH),
 	OP(UD, SEND_ONLY_IMM, SEND, F | L | P, DETH | IMM),
 
-	[CAIRN_BTH_CNP] = ENTRY("CNP", CNP, CNP, F | L | P, BTH),
+	[CAIRN_BTH_CNP] = ENTRY("CNP", CNP, CNP, F | L | P | R, BTH),
 };

@@ -342,6 +342,8 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 {
 	struct flow *f = qp->flow[CAIRN_REQ];
 
+	if (pkt->op->kind == CAIRN_KIND_CNP)	/* not of any request */
+		return SIM_PASS;
 	if (f && side == CAIRN_REQ)
 		on_request(f, pkt);
 	if (qp->flow[CAIRN_RESP] && side == CAIRN_RESP)
@@ -386,7 +388,8 @@ static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 	struct flow *f = qp->flow[CAIRN_REQ];
 	u32 rel;
 
-	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE))
+	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE) ||
+	    pkt->op->kind == CAIRN_KIND_CNP)
 		return;
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
 		learn_credits(f, pkt);

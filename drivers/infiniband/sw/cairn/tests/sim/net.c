@@ -229,6 +229,7 @@ static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 
 	if (!qp)
 		return NULL;
+	pkt.ce = (p->bytes[1] & 3) == 3;
 	sim_trace_pkt(qp, "receives", &pkt);
 	if (qp->hooks.rx)
 		qp->hooks.rx(qp, &pkt);
@@ -352,6 +353,9 @@ static void send_packet(struct departure *d, struct sim_qp *qp,
 	}
 	if (faults && hurt(qp, side, pkt, f->corrupt))
 		corrupt(s, p);
+	/* a queue on the way: only what asks for it is marked */
+	if (p->bytes[1] && faults && sim_chance(&s->rand, f->mark))
+		p->bytes[1] = 3;
 	if (fate == SIM_DUP || (faults && sim_chance(&s->rand, f->dup)))
 		arrive_alone(s, packet_copy(p), d->when + late / 2);
 	if (fate == SIM_LATE || (faults && sim_chance(&s->rand, f->late))) {
@@ -439,6 +443,7 @@ static void record(struct sim_qp *qp, enum cairn_side_id side,
 		.when = s->now,
 		.retransmit = t->retransmit,
 		.train = s->trains,
+		.ect = t->ect,
 	};
 }
 
@@ -477,6 +482,8 @@ static void depart(struct departure *d, struct sim_qp *qp,
 	struct sim_packet *p = build(qp->host, dst, &pkt, payload);
 	enum sim_fate fate = SIM_PASS;
 
+	if (t->ect)
+		p->bytes[1] = 2;
 	record(qp, side, t, &pkt);
 	sim_trace_pkt(qp, t->retransmit ? "repeats" : "sends", &pkt);
 	if (qp->hooks.emit)

@@ -115,6 +115,8 @@ struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 			init->rq_start);
 	fill_qpc(&qp->c, init);
 	qp->c.qpn = 0x10 + s->qps + (sim_below(&s->rand, 1 << 15) << 8);
+	qp->c.cc.params = &s->cc;
+	qp->c.cc.line_kbps = 100000000;
 	cairn_qpc_init(&qp->c);
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
 	return qp;

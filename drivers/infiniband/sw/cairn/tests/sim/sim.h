@@ -108,6 +108,7 @@ struct sim_sent {
 	u64 when;
 	bool retransmit;
 	u32 train;		/* number of the train */
+	bool ect;
 };
 
 enum sim_fate {
@@ -186,6 +187,7 @@ struct sim_faults {
 	u16 dup;
 	u16 late;
 	u16 corrupt;
+	u16 mark;		/* of packets that are ECN-capable */
 	u16 split;		/* a train is cut between two packets */
 	u32 late_ns;		/* longest extra delay */
 };
@@ -200,6 +202,7 @@ struct sim {
 	struct sim_qp *qp[SIM_QPS];
 	u32 qps;
 	struct sim_faults faults;
+	struct cairn_cc_params cc;
 	u32 latency_ns;
 	u32 byte_ps;		/* picoseconds to transmit a byte */
 	u32 budget;		/* packets of one turn; 0: random */

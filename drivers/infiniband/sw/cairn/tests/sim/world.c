@@ -86,6 +86,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 	s->rand.state = seed * 0x9e3779b97f4a7c15ULL;
 	/* any time but 0, which means "no deadline" */
 	s->now = SIM_SEC + sim_below(&s->rand, SIM_SEC);
+	s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
 	s->latency_ns = 2000;
 	s->byte_ps = 80;	/* 100 Gbit/s */
 	s->budget = 64;
@@ -280,6 +281,9 @@ void sim_leave(struct sim_qp *qp)
 	if (s->run_side == CAIRN_RESP &&
 	    memcmp(&qp->c.req, &was->req, sizeof(was->req)))
 		sim_fail(s, "the responder touched the requester's part");
+	if (memcmp(&qp->c.cc.rp[!s->run_side], &was->cc.rp[!s->run_side],
+		   sizeof(was->cc.rp[0])))
+		sim_fail(s, "a side touched the other's congestion control");
 	if (memcmp(&qp->c.attrs, &was->attrs, sizeof(was->attrs)))
 		sim_fail(s, "a side touched the attributes");
 }

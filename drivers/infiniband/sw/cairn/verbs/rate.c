@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What limits a queue pair, and congestion control: the driver methods to ask
+ * and to set. Rate limits themselves are set by modify_qp (verbs/modify.c).
+ */
+#include <linux/capability.h>
+#include <linux/moduleparam.h>
+#include <rdma/uverbs_ioctl.h>
+#include "verbs/ops.h"
+#include "verbs/verbs.h"
+
+#define UVERBS_MODULE_NAME cairn
+#include <rdma/uverbs_named_ioctl.h>
+
+static bool congestion_control;
+module_param(congestion_control, bool, 0644);
+MODULE_PARM_DESC(congestion_control,
+		 "new devices have DCQCN switched on (default: off)");
+
+void cairn_cc_init(struct cairn_dev *dev)
+{
+	dev->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
+	dev->cc_enabled = READ_ONCE(congestion_control);
+}
+
+void cairn_cc_init_qp(struct cairn_qp *qp)
+{
+	const struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_qpc *q = &qp->qpc;
+
+	qp->cc = READ_ONCE(dev->cc_enabled) &&
+		 q->transport != CAIRN_TRANSPORT_UD;
+	q->cc.params = &dev->cc;
+	q->cc.line_kbps = READ_ONCE(dev->line_kbps);
+}
+
+/* Process context. */
+static void set_qp(struct cairn_qp *qp, bool on)
+{
+	mutex_lock(&qp->modify_lock);
+	qp->cc = on;
+	cairn_exec_lock(&qp->exec);
+	qp->qpc.attrs.cc = on;
+	memset(qp->qpc.cc.rp, 0, sizeof(qp->qpc.cc.rp));
+	qp->qpc.cc.cnps = 0;
+	cairn_exec_unlock(&qp->exec);
+	mutex_unlock(&qp->modify_lock);
+	/* They may be waiting for the rate that no longer holds. */
+	cairn_exec_kick(&qp->exec, CAIRN_REQ);
+	cairn_exec_kick(&qp->exec, CAIRN_RESP);
+}
+
+static int modify_qp_cc(struct ib_qp *ibqp, const struct cairn_cc *cc)
+{
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+
+	if (memchr_inv(&cc->params, 0, sizeof(cc->params)) ||
+	    qp->qpc.transport == CAIRN_TRANSPORT_UD)
+		return -EINVAL;
+	set_qp(qp, cc->flags & CAIRN_CC_ENABLED);
+	return 0;
+}
+
+static int modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
+{
+	if (!ns_capable(dev_net(dev->nic.ndev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (memchr_inv(cc->params.reserved, 0, sizeof(cc->params.reserved)) ||
+	    !cairn_dcqcn_check(&cc->params))
+		return -EINVAL;
+	dev->cc = cc->params;
+	WRITE_ONCE(dev->cc_enabled, cc->flags & CAIRN_CC_ENABLED);
+	return 0;
+}
+
+static struct cairn_dev *caller_dev(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+
+	return IS_ERR(ibuc) ? ERR_CAST(ibuc) : to_cairn_dev(ibuc->device);
+}
+
+/* Errors: -EINVAL values, or a UD QP; -EPERM the device, without the right. */
+static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *attrs)
+{
+	struct cairn_dev *dev = caller_dev(attrs);
+	struct cairn_cc cc;
+	struct ib_qp *qp;
+	int err;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	err = uverbs_copy_from(&cc, attrs, CAIRN_ATTR_MODIFY_CC_IN);
+	if (err)
+		return err;
+	if (cc.flags & ~CAIRN_CC_FLAGS || cc.reserved)
+		return -EINVAL;
+	qp = uverbs_attr_get_obj(attrs, CAIRN_ATTR_MODIFY_CC_QP);
+	if (IS_ERR(qp))
+		return modify_dev_cc(dev, &cc);
+	return modify_qp_cc(qp, &cc);
+}
+
+static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_CC)(struct uverbs_attr_bundle *attrs)
+{
+	struct cairn_dev *dev = caller_dev(attrs);
+	struct cairn_cc cc = {};
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	cc.flags = READ_ONCE(dev->cc_enabled) ? CAIRN_CC_ENABLED : 0;
+	cc.params = dev->cc;
+	return uverbs_copy_to_struct_or_zero(attrs, CAIRN_ATTR_QUERY_CC_OUT,
+					     &cc, sizeof(cc));
+}
+
+static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_RATE)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs,
+						 CAIRN_ATTR_QUERY_RATE_QP);
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	struct cairn_qp_rate rate = {};
+
+	mutex_lock(&qp->modify_lock);
+	rate.rate_limit = qp->rate.kbps;
+	rate.max_burst_sz = qp->rate.burst;
+	rate.typical_pkt_sz = qp->rate.typical;
+	rate.static_rate = qp->path[CAIRN_REQ].kbps;
+	rate.cc_flags = qp->cc ? CAIRN_CC_ENABLED : 0;
+	mutex_unlock(&qp->modify_lock);
+	rate.cc_req_rate = READ_ONCE(qp->qpc.cc.rp[CAIRN_REQ].kbps);
+	rate.cc_resp_rate = READ_ONCE(qp->qpc.cc.rp[CAIRN_RESP].kbps);
+	return uverbs_copy_to_struct_or_zero(attrs, CAIRN_ATTR_QUERY_RATE_OUT,
+					     &rate, sizeof(rate));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_MODIFY_CC,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_MODIFY_CC_IN,
+					       UVERBS_ATTR_TYPE(struct cairn_cc),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_IDR(CAIRN_ATTR_MODIFY_CC_QP,
+					    UVERBS_OBJECT_QP,
+					    UVERBS_ACCESS_WRITE, UA_OPTIONAL));
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_QUERY_CC,
+			    UVERBS_ATTR_PTR_OUT(CAIRN_ATTR_QUERY_CC_OUT,
+						UVERBS_ATTR_MIN_SIZE(8),
+						UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_QUERY_RATE,
+			    UVERBS_ATTR_IDR(CAIRN_ATTR_QUERY_RATE_QP,
+					    UVERBS_OBJECT_QP,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(CAIRN_ATTR_QUERY_RATE_OUT,
+						UVERBS_ATTR_MIN_SIZE(8),
+						UA_MANDATORY));
+
+ADD_UVERBS_METHODS(cairn_rate_methods, CAIRN_OBJECT_DEVICE,
+		   &UVERBS_METHOD(CAIRN_METHOD_MODIFY_CC),
+		   &UVERBS_METHOD(CAIRN_METHOD_QUERY_CC),
+		   &UVERBS_METHOD(CAIRN_METHOD_QUERY_RATE));
+
+const struct uapi_definition cairn_rate_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &cairn_rate_methods),
+	{},
+};
