@@ -105,6 +105,8 @@
 	  "times a limited QP had sent what its rate allows")		\
 	X(RATE_WRITEBACKS, rate_writebacks,				\
 	  "marks in mid-message: the packet count was kept with the WQE") \
+	X(RATE_PURGES, rate_purges,					\
+	  "WQEs that marks took out of a lane's FIFO")			\
 	X(RATE_TURNS, rate_turns, "waits for a rate that ended")	\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\

@@ -416,12 +416,14 @@ static inline u32 cairn_packet_max(const struct cairn_qpc *q)
 	return q->attrs.pmtu + CAIRN_MAX_OVERHEAD;
 }
 
-/* Does the requester wait for its rate? Then its next turn is the scheduler's
- * to give. No lock needed, for a hint.
+/* Does a side wait for its rate? Then its next turn is the scheduler's to give.
+ * No lock needed, for a hint.
  */
-static inline bool cairn_req_paced(const struct cairn_qpc *q)
+static inline bool cairn_paced(const struct cairn_qpc *q,
+			       enum cairn_side_id side)
 {
-	return READ_ONCE(q->req.rate.marked);
+	return side == CAIRN_REQ ? READ_ONCE(q->req.rate.marked) :
+				   READ_ONCE(q->resp.rate.marked);
 }
 
 /* A request packet arrived. Responder lock held; run cairn_resp_run() after

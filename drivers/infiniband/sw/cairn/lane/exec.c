@@ -176,8 +176,8 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 		struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
 {
 	struct cairn_exec_side *s = &x->side[side];
+	bool paced = cairn_paced(x->qpc, side), more;
 	u64 now = ktime_get_ns();
-	bool more;
 
 	if (!skb)
 		skb = rxq_take(s);
@@ -193,6 +193,8 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 		cairn_lane_arm(x, side, cairn_req_deadline(x->qpc));
 		WRITE_ONCE(x->next_wqe, x->qpc->req.sq_next);
 	}
+	if (!paced && cairn_paced(x->qpc, side))
+		cairn_lane_purge(x);
 	return more || !skb_queue_empty_lockless(&s->rxq);
 }
 

@@ -103,6 +103,20 @@ void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
+void cairn_lane_purge(struct cairn_exec *x)
+{
+	struct cairn_lane *lane = x->lane;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lane->lock, flags);
+	if (!x->stopped && x->queued) {
+		cairn_nic_count(x->nic, CAIRN_CTR_RATE_PURGES,
+				cairn_fifo_purge(&lane->fifo, x->slot));
+		x->queued = false;
+	}
+	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
 /* Undo running++. lane->lock held. */
 static void put_running(struct cairn_lane *lane, struct cairn_exec *x)
 {
@@ -128,7 +142,7 @@ static struct cairn_exec_side *take_expired(struct cairn_lane *lane, u64 now)
  */
 static bool for_scheduler(const struct cairn_exec *x, enum cairn_side_id side)
 {
-	return side == CAIRN_RESP || cairn_req_paced(x->qpc);
+	return side == CAIRN_RESP || cairn_paced(x->qpc, side);
 }
 
 static enum hrtimer_restart timer_expired(struct hrtimer *timer)

@@ -85,6 +85,17 @@ void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
 void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
 		    u64 deadline);
 
+/**
+ * cairn_lane_purge() - the flow-control mark of a QP went up (mission F2)
+ * @x: the QP; the caller holds the lock of the side that waits
+ *
+ * Drops its WQEs from the FIFO; those of others keep their order. Nothing is lost:
+ * if something else wants the QP it is still marked in the scheduler.
+ *
+ * Context: any.
+ */
+void cairn_lane_purge(struct cairn_exec *x);
+
 /* Take @x off the lane for good and wait until it is not run. Sleeps. */
 void cairn_lane_leave(struct cairn_exec *x);
 
