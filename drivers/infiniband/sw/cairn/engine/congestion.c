@@ -11,6 +11,8 @@
  */
 #include "engine/internal.h"
 
+#define MAX_CUTS	64u
+
 /* Where an uncontrolled side is: at its limit, or the speed of the link. */
 static u32 top_rate(const struct cairn_qpc *q)
 {
@@ -19,22 +21,38 @@ static u32 top_rate(const struct cairn_qpc *q)
 	return kbps ? min(kbps, q->cc.line_kbps) : q->cc.line_kbps;
 }
 
+/* Each CNP is a cut; after so many the rate is the least anyway. */
+static void take_cnps(struct cairn_qpc *q, struct cairn_dcqcn *d, u32 top,
+		      u64 now)
+{
+	u32 cnps = READ_ONCE(q->cc.cnps);
+	u32 n = min(cnps - d->cnps, MAX_CUTS);
+
+	d->cnps = cnps;
+	while (n--)
+		cairn_dcqcn_cut(d, q->cc.params, top, now);
+}
+
 void cairn_cc_limit(struct cairn_qpc *q, enum cairn_side_id side,
 		    struct cairn_rate_limit *l, u64 now)
 {
 	struct cairn_dcqcn *d = &q->cc.rp[side];
-	u32 cnps, top;
+	u32 top, burst;
 
 	if (!q->attrs.cc)
 		return;
-	cnps = READ_ONCE(q->cc.cnps);
 	top = top_rate(q);
 	cairn_dcqcn_advance(d, q->cc.params, top, now);
-	if (cnps != d->cnps)
-		cairn_dcqcn_cut(d, q->cc.params, top, now);
-	d->cnps = cnps;
-	if (d->kbps && (!l->kbps || d->kbps < l->kbps))
-		l->kbps = d->kbps;
+	take_cnps(q, d, top, now);
+	if (!d->kbps || (l->kbps && l->kbps <= d->kbps))
+		return;
+	l->kbps = d->kbps;
+	/* A long burst would be a long wait, and many packets in the queue
+	 * that has marked.
+	 */
+	burst = cairn_rate_default_burst(d->kbps, cairn_packet_max(q));
+	if (l->burst > burst)
+		l->burst = burst;
 }
 
 void cairn_cc_sent(struct cairn_qpc *q, enum cairn_side_id side, u32 bytes)

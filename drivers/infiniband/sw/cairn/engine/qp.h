@@ -362,8 +362,8 @@ static inline void cairn_budget_use(struct cairn_budget *b, u32 n, u32 payload)
  * @q: the QP
  *
  * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
- * max_msg, cc.params, cc.line_kbps, req.swr and swr_mask (at least as many records as WQEs may be
- * outstanding), resp.rd and rd_mask.
+ * max_msg, cc.params, cc.line_kbps, req.swr and swr_mask (at least as many
+ * records as WQEs may be outstanding), resp.rd and rd_mask.
  */
 void cairn_qpc_init(struct cairn_qpc *q);
 
@@ -416,14 +416,21 @@ static inline u32 cairn_packet_max(const struct cairn_qpc *q)
 	return q->attrs.pmtu + CAIRN_MAX_OVERHEAD;
 }
 
-/* Does a side wait for its rate? Then its next turn is the scheduler's to give.
- * No lock needed, for a hint.
- */
-static inline bool cairn_paced(const struct cairn_qpc *q,
-			       enum cairn_side_id side)
+static inline const struct cairn_rate *
+cairn_rate_of(const struct cairn_qpc *q, enum cairn_side_id side)
 {
-	return side == CAIRN_REQ ? READ_ONCE(q->req.rate.marked) :
-				   READ_ONCE(q->resp.rate.marked);
+	return side == CAIRN_REQ ? &q->req.rate : &q->resp.rate;
+}
+
+/* When a side that waits for its rate goes on; 0: it does not wait. The side's
+ * lock is held, or it is a hint.
+ */
+static inline u64 cairn_paced_until(const struct cairn_qpc *q,
+				    enum cairn_side_id side)
+{
+	const struct cairn_rate *r = cairn_rate_of(q, side);
+
+	return READ_ONCE(r->marked) ? READ_ONCE(r->next) : 0;
 }
 
 /* A request packet arrived. Responder lock held; run cairn_resp_run() after

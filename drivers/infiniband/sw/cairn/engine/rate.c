@@ -24,7 +24,7 @@ u64 cairn_rate_ns(u32 kbps, u32 bytes)
 	return div_u64((u64)bytes * NS_KBIT, kbps);
 }
 
-static u32 default_burst(u32 kbps, u32 packet)
+u32 cairn_rate_default_burst(u32 kbps, u32 packet)
 {
 	u32 bytes = div_u64((u64)kbps * 1000, 8 * BURSTS);
 
@@ -46,7 +46,7 @@ static void convert_debt(struct cairn_rate *r, u32 kbps, u64 now)
 void cairn_rate_set(struct cairn_rate *r, const struct cairn_rate_limit *l,
 		    u32 packet, u64 now)
 {
-	u32 burst = l->burst ?: default_burst(l->kbps, packet);
+	u32 burst = l->burst ?: cairn_rate_default_burst(l->kbps, packet);
 	u32 packets = 0;
 
 	if (l->typical)
@@ -59,8 +59,9 @@ void cairn_rate_set(struct cairn_rate *r, const struct cairn_rate_limit *l,
 	r->rem = 0;
 	r->kbps = l->kbps;
 	r->burst = burst;
+	/* A burst that has begun does not begin again. */
+	r->left = r->packets ? min_t(u32, r->left, packets) : packets;
 	r->packets = packets;
-	r->left = packets;
 }
 
 void cairn_rate_open(struct cairn_rate *r, u64 now)

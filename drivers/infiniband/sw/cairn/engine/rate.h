@@ -94,6 +94,9 @@ void cairn_rate_charge(struct cairn_rate *r, u32 n, u32 bytes, u64 now);
 /* No packet fits: raise the mark, which was down. */
 void cairn_rate_mark(struct cairn_rate *r, u64 now);
 
+/* Bytes of a burst when none was asked for; @packet: bytes of the longest. */
+u32 cairn_rate_default_burst(u32 kbps, u32 packet);
+
 /* ns that @bytes take at @kbps, rounded down. */
 u64 cairn_rate_ns(u32 kbps, u32 bytes);
 

@@ -31,6 +31,7 @@
 #include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"
+#include "lane/trace.h"
 
 /* What a post or a receive may run on the spot, in packets of each direction:
  * enough for small messages, little for those who wait behind.
@@ -167,6 +168,15 @@ static bool rxq_add(struct cairn_exec_side *s, struct sk_buff *skb)
 	return room;
 }
 
+/* A wait for the rate ended, began, or both. Side lock held. */
+static void paced(struct cairn_exec *x, enum cairn_side_id side, u64 waited,
+		  u64 now, u32 packets)
+{
+	trace_cairn_rate_turn(x, side, waited, now, packets);
+	if (cairn_paced_until(x->qpc, side))
+		cairn_lane_purge(x);
+}
+
 /*
  * Take what arrived, then send what is due. Receiving and sending have budgets
  * of their own, else a flood of requests would keep its ACK from leaving.
@@ -176,8 +186,10 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 		struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
 {
 	struct cairn_exec_side *s = &x->side[side];
-	bool paced = cairn_paced(x->qpc, side), more;
+	u64 waited = cairn_paced_until(x->qpc, side);
 	u64 now = ktime_get_ns();
+	u32 before = tx->packets;
+	bool more;
 
 	if (!skb)
 		skb = rxq_take(s);
@@ -193,8 +205,8 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 		cairn_lane_arm(x, side, cairn_req_deadline(x->qpc));
 		WRITE_ONCE(x->next_wqe, x->qpc->req.sq_next);
 	}
-	if (!paced && cairn_paced(x->qpc, side))
-		cairn_lane_purge(x);
+	if (cairn_paced_until(x->qpc, side) != waited)
+		paced(x, side, waited, now, before - tx->packets);
 	return more || !skb_queue_empty_lockless(&s->rxq);
 }
 

@@ -142,7 +142,7 @@ static struct cairn_exec_side *take_expired(struct cairn_lane *lane, u64 now)
  */
 static bool for_scheduler(const struct cairn_exec *x, enum cairn_side_id side)
 {
-	return side == CAIRN_RESP || cairn_paced(x->qpc, side);
+	return side == CAIRN_RESP || cairn_paced_until(x->qpc, side);
 }
 
 static enum hrtimer_restart timer_expired(struct hrtimer *timer)
