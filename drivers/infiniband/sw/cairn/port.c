@@ -13,6 +13,7 @@
 #include "persist/domain.h"
 #include "verbs/inval.h"
 #include "verbs/mr.h"
+#include "verbs/pointer.h"
 #include "verbs/queue.h"
 #include "verbs/rq.h"
 #include "verbs/verbs.h"
@@ -222,9 +223,12 @@ void port_drop_held(struct cairn_qpc *q)
 	cairn_hold_purge(&qpc_to_cairn_qp(q)->exec.hold);
 }
 
-u32 port_sq_tail(struct cairn_qpc *q)
+int port_sq_tail(struct cairn_qpc *q, u32 *tail)
 {
-	return cairn_queue_host_index(&qpc_to_cairn_qp(q)->sq);
+	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+
+	return cairn_pointer_newest(&qp->sq, qp->exec.nic, q->req.sq_done,
+				    q->req.sq_next, tail);
 }
 
 void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)

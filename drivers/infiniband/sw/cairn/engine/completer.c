@@ -132,15 +132,12 @@ void cairn_req_reap(struct cairn_qpc *q)
 }
 
 /* WQEs that never started. The ring is walked by copies of first units. */
-static void flush_ring(struct cairn_qpc *q)
+static void flush_units(struct cairn_qpc *q, u32 left)
 {
 	struct cairn_requester *r = &q->req;
-	u32 tail = port_sq_tail(q), left = tail - r->sq_next;
 
-	if (left > q->sq_depth)
-		r->ring_bad = true;
 	r->wqe_valid = false;
-	while (left && !r->ring_bad) {
+	while (left) {
 		const struct cairn_send_wqe *w = &r->wqe.send;
 		struct cairn_swr s;
 
@@ -159,6 +156,20 @@ static void flush_ring(struct cairn_qpc *q)
 		r->sq_done = r->sq_next;
 		port_sq_release(q, r->sq_done);
 		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+	}
+}
+
+/* What was known to be posted, then what is. Later posts ring. */
+static void flush_ring(struct cairn_qpc *q)
+{
+	struct cairn_requester *r = &q->req;
+	u32 tail, rounds = 2;
+
+	while (rounds-- && !r->ring_bad) {
+		if (port_sq_tail(q, &tail))
+			r->ring_bad = true;
+		else
+			flush_units(q, tail - r->sq_next);
 	}
 }
 

@@ -112,6 +112,12 @@
 	  "bytes sent under a rate limit, BTH to ICRC")			\
 	X(POLLED_POSTS, polled_posts,					\
 	  "queues found in the ready map: posts without a doorbell")	\
+	X(QINFO_HITS, qinfo_hits,					\
+	  "times the cached pointer of a queue was ahead: space 3 not read") \
+	X(QINFO_MISSES, qinfo_misses,					\
+	  "times the pointer of a queue was read from space 3")		\
+	X(QINFO_EVICTIONS, qinfo_evictions,				\
+	  "queues that lost their place in the queue-info cache")	\
 	X(LANE_WAKEUPS, lane_wakeups,					\
 	  "times a lane began to poll a process's ready map")		\
 	X(LANE_SLEEPS, lane_sleeps,					\

@@ -221,8 +221,14 @@ int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt);
 /* Forget all that is kept. */
 void port_drop_held(struct cairn_qpc *q);
 
-/* Newest send write pointer (units), read once from the shared page. */
-u32 port_sq_tail(struct cairn_qpc *q);
+/**
+ * port_sq_tail() - the send write pointer
+ * @q: the QP; req.sq_done is the read pointer, up to req.sq_next is known
+ * @tail: ring unit; sq_next itself only when nothing else is posted as of now
+ *
+ * Return: 0, or -EINVAL: the host's pointer cannot be (engine/qicache.h).
+ */
+int port_sq_tail(struct cairn_qpc *q, u32 *tail);
 
 /* Copy @units units of the send ring from unit @idx into @buf. */
 void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf);

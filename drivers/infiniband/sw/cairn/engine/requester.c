@@ -138,14 +138,13 @@ static void bad_ring(struct cairn_qpc *q)
 	cairn_qpc_fail(q);
 }
 
-/* Units posted and not yet started; bounded by what the ring can hold. */
+/* Units known to be posted and not yet started; 0: there are none. */
 static u32 posted_units(struct cairn_qpc *q)
 {
 	struct cairn_requester *r = &q->req;
-	u32 tail = port_sq_tail(q);
+	u32 tail;
 
-	if (tail - r->sq_done > q->sq_depth ||
-	    tail - r->sq_done < r->sq_next - r->sq_done) {
+	if (port_sq_tail(q, &tail)) {
 		bad_ring(q);
 		return 0;
 	}

@@ -19,6 +19,7 @@
 #include "lane/drain.h"
 #include "lane/lane.h"
 #include "lane/mrcache.h"
+#include "lane/qinfo.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)
@@ -376,7 +377,7 @@ static int lane_alloc(struct cairn_lane *lane)
 	if (!lane->sched_mem || !lane->places || !lane->kernel)
 		return -ENOMEM;
 	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
-	return 0;
+	return cairn_qicache_alloc(&lane->qicache);
 }
 
 static void lane_free(struct cairn_lane *lane)
@@ -384,6 +385,7 @@ static void lane_free(struct cairn_lane *lane)
 	if (lane->kernel)
 		cairn_watch_destroy(lane->kernel);
 	ida_destroy(&lane->place_ids);
+	cairn_qicache_free(&lane->qicache);
 	kvfree(lane->places);
 	kvfree(lane->sched_mem);
 	kfree(lane);

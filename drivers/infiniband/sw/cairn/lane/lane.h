@@ -19,6 +19,7 @@
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
 #include "engine/fifo.h"
+#include "engine/qicache.h"
 #include "engine/sched.h"
 #include "lane/exec.h"
 #include "lane/watch.h"
@@ -43,6 +44,7 @@ struct cairn_lane {
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
+	struct cairn_qicache qicache;	/* of its QPs' queues */
 	void *sched_mem;
 	unsigned int number;
 };

@@ -319,8 +319,10 @@ static void write_pointer_after_the_end(void)
 	}
 }
 
-/* It goes back over what is being sent. */
-static void write_pointer_taken_back(void)
+/* It goes back over what is being sent: what is known is newer. When that has
+ * completed it is behind the read pointer.
+ */
+static void write_pointer_taken_back(bool put_right)
 {
 	struct bystander y = begin(1);
 	struct rig *r = &y.r;
@@ -332,10 +334,75 @@ static void write_pointer_taken_back(void)
 	r->a->sq_tail--;
 	sim_doorbell(r->a);
 	sim_run(r->s, SIM_MS);
-	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
-	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r->a->c.state, CAIRN_QP_RTS);
 	r->s->dead[1] = false;
+	r->a->sq_tail += put_right;
+	sim_run(r->s, 10 * SIM_SEC);
+	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(r->a->c.state, put_right ? CAIRN_QP_RTS : CAIRN_QP_ERR);
+	ktap_eq(r->a->count[CAIRN_CTR_BAD_RINGS], !put_right);
 	finish(&y);
+}
+
+static void write_pointer_taken_back_and_left(void)
+{
+	write_pointer_taken_back(false);
+}
+
+static void write_pointer_taken_back_and_put_right(void)
+{
+	write_pointer_taken_back(true);
+}
+
+/* The doorbell's pointer is newer than that in space 3. */
+static void doorbell_first(void)
+{
+	struct bystander y = begin(1);
+	struct rig *r = &y.r;
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, 5000);
+
+	r->s->dead[1] = true;
+	wr.wr_id = 1;
+	ktap_ok(sim_queue_send(r->a, &wr));
+	r->a->sq_tail--;
+	sim_ring(r->a, r->a->sq_tail + 1);
+	sim_run(r->s, 20 * SIM_US);
+	ktap_eq(r->a->c.req.new_rec, 1);
+	ktap_eq(r->a->c.state, CAIRN_QP_RTS);
+	r->a->sq_tail++;
+	r->s->dead[1] = false;
+	sim_run(r->s, 10 * SIM_SEC);
+	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	finish(&y);
+}
+
+/* A late one is older; one that cannot be ends the queue. */
+static void doorbell_with(s32 move, bool good)
+{
+	struct bystander y = begin(1);
+	struct rig *r = &y.r;
+
+	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
+	rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
+	sim_run(r->s, SIM_SEC);
+	sim_ring(r->a, r->a->sq_tail + move);
+	sim_run(r->s, SIM_SEC);
+	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(r->a->c.state, good ? CAIRN_QP_RTS : CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), !good);
+	finish(&y);
+}
+
+static void doorbells_late_and_bad(void)
+{
+	doorbell_with(0, true);
+	doorbell_with(-1, true);
+	doorbell_with(-2, true);
+	doorbell_with(-0x7fffffff, true);
+	doorbell_with(129, false);
+	doorbell_with(1000000, false);
+	doorbell_with(0x7fffffff, false);
 }
 
 /* The WQE is another one when it has to be sent again. */
@@ -637,7 +704,10 @@ static const struct ktap_test tests[] = {
 	KTAP(units_that_can_not_be_flushed),
 	KTAP(write_pointer_that_can_not_be),
 	KTAP(write_pointer_after_the_end),
-	KTAP(write_pointer_taken_back),
+	KTAP(write_pointer_taken_back_and_left),
+	KTAP(write_pointer_taken_back_and_put_right),
+	KTAP(doorbell_first),
+	KTAP(doorbells_late_and_bad),
 	KTAP(wqe_changed_before_a_retry),
 	KTAP(valid_changes_before_a_retry),
 	KTAP(wqe_changed_before_the_answer),

@@ -19,6 +19,7 @@
 #include <linux/ktime.h>
 #include "verbs/limits.h"
 #include "verbs/ops.h"
+#include "verbs/pointer.h"
 #include "verbs/queue.h"
 #include "verbs/resize.h"
 #include "verbs/udata.h"
@@ -44,6 +45,20 @@ static bool armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	return true;
 }
 
+/* No entry is free, as far as the consumer has told; also when the process moved
+ * its index to where it cannot be. cq->lock held.
+ */
+static bool full(struct cairn_cq *cq)
+{
+	struct cairn_nic *nic = &to_cairn_dev(cq->ibcq.device)->nic;
+	struct cairn_queue *q = &cq->queue;
+	u32 oldest = q->index - q->depth, polled;
+
+	/* The oldest that it can be is where the queue is full. */
+	return cairn_pointer_newest(q, nic, oldest, oldest, &polled) ||
+	       polled == oldest;
+}
+
 /* cq->lock held. */
 static enum verdict push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
@@ -52,8 +67,7 @@ static enum verdict push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 
 	if (unlikely(cq->overflowed))
 		return QUIET;
-	/* Also when the process moved its index to where it cannot be. */
-	if (unlikely(q->index - cairn_queue_host_index(q) >= q->depth)) {
+	if (unlikely(full(cq))) {
 		cq->overflowed = true;
 		cairn_queue_set_state(q, CAIRN_QUEUE_ERROR);
 		return OVERFLOW;

@@ -9,6 +9,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/ops.h"
 #include "verbs/persist.h"
+#include "verbs/pointer.h"
 #include "verbs/releases.h"
 
 #define UVERBS_MODULE_NAME cairn
@@ -77,8 +78,7 @@ void cairn_doorbells_remove(struct cairn_qp *qp)
 }
 
 /*
- * The write pointer of the doorbell is a hint: the queue's own, in space 3, is
- * newer or the same. It may lie behind the device's (another doorbell or a
+ * A doorbell's write pointer may lie behind the device's (another doorbell or a
  * wake-up was faster), but never beyond a full ring.
  */
 static bool index_sane(const struct cairn_queue *q, u32 index)
@@ -93,19 +93,23 @@ static int ring(struct cairn_ucontext *uctx, const struct cairn_doorbell *db)
 {
 	void *entry = xa_load(&uctx->doorbells, db->qid);
 	enum cairn_side_id side;
+	struct cairn_queue *q;
 	struct cairn_qp *qp;
+	bool sane;
 
 	if (!entry)
 		return -ENOENT;
 	qp = xa_untag_pointer(entry);
 	side = xa_pointer_tag(entry);
-	if (!index_sane(side_queue(qp, side), db->index))
-		return -EINVAL;
+	q = side_queue(qp, side);
+	sane = index_sane(q, db->index);
+	/* If it is not: whoever looks at it next puts the queue in error. */
+	cairn_pointer_ring(q, db->index);
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_DOORBELLS, 1);
 	if (side == CAIRN_REQ)
 		cairn_watch_ring(&qp->exec);
 	cairn_exec_kick(&qp->exec, side);
-	return 0;
+	return sane ? 0 : -EINVAL;
 }
 
 /* Errors: -ENOENT no such queue, -EINVAL impossible write pointer. */

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include "verbs/limits.h"
 #include "verbs/ops.h"
+#include "verbs/pointer.h"
 #include "verbs/queue.h"
 #include "verbs/resize.h"
 #include "verbs/rq.h"
@@ -359,6 +360,7 @@ static void reset(struct cairn_qp *qp)
 {
 	struct cairn_queue *sq = &qp->sq;
 
+	cairn_pointer_reset(sq);
 	sq->index = cairn_queue_host_index(sq);
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };

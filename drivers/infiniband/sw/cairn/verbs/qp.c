@@ -15,6 +15,7 @@
 #include "verbs/inval.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
+#include "verbs/pointer.h"
 #include "verbs/queue.h"
 #include "verbs/ready.h"
 #include "verbs/resize.h"
@@ -218,9 +219,16 @@ static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 /* A place on a lane. */
 static int join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 {
-	if (!qp->uctx)
-		return cairn_watch_join_kernel(&qp->exec);
-	return cairn_ready_join(qp->uctx->ready, &qp->exec, &resp->sq);
+	int err = qp->uctx ? cairn_ready_join(qp->uctx->ready, &qp->exec,
+					      &resp->sq) :
+			     cairn_watch_join_kernel(&qp->exec);
+
+	if (err)
+		return err;
+	cairn_pointer_join(&qp->sq, &qp->exec);
+	if (!qp->ibqp.srq)
+		cairn_pointer_join(&qp->rq.queue, &qp->exec);
+	return 0;
 }
 
 static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)

@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "verbs/mmap.h"
+#include "verbs/pointer.h"
 #include "verbs/qinfo.h"
 #include "verbs/queue.h"
 #include "verbs/resize.h"
@@ -87,11 +88,12 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
 	err = cairn_qinfo_get(uc->qinfo, &slot);
 	if (err)
 		return err;
+	err = cairn_pointer_init(q);
+	if (err)
+		goto err_qid;
 	err = cairn_ring_alloc(&ring, uc, depth, writable);
-	if (err) {
-		cairn_qinfo_put(uc->qinfo, slot.qid);
-		return err;
-	}
+	if (err)
+		goto err_pointer;
 	q->ring = ring.mem;
 	q->entry = ring.entry;
 	q->qid = slot.qid;
@@ -100,6 +102,12 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
 	start(q, depth, stride);
 	cairn_queue_describe(q, desc);
 	return 0;
+
+err_pointer:
+	cairn_pointer_free(q);
+err_qid:
+	cairn_qinfo_put(uc->qinfo, slot.qid);
+	return err;
 }
 
 /* The owner of a user queue: outlives it. */
@@ -135,16 +143,23 @@ int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride)
 	info = kzalloc(sizeof(*info), GFP_KERNEL);
 	if (!info)
 		return -ENOMEM;
+	err = cairn_pointer_init(q);
+	if (err)
+		goto err_info;
 	err = cairn_ring_alloc(&ring, NULL, depth, false);
-	if (err) {
-		kfree(info);
-		return err;
-	}
+	if (err)
+		goto err_pointer;
 	q->ring = ring.mem;
 	q->dev = &info->dev;
 	q->host = &info->host;
 	start(q, depth, stride);
 	return 0;
+
+err_pointer:
+	cairn_pointer_free(q);
+err_info:
+	kfree(info);
+	return err;
 }
 
 void cairn_queue_free(struct cairn_queue *q)
@@ -153,6 +168,7 @@ void cairn_queue_free(struct cairn_queue *q)
 
 	if (!ring.mem)
 		return;
+	cairn_pointer_free(q);
 	if (ring.entry)
 		cairn_qinfo_put(owner(q)->qinfo, q->qid);
 	else

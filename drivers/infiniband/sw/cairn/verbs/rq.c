@@ -2,11 +2,12 @@
 /*
  * Taking receives from a ring, for queue pairs and shared receive queues.
  *
- * The write pointer and the WQEs belong to the host. The pointer is read once
- * per look and believed only within the ring; a WQE is copied once. A pointer
- * that cannot be is final: the queue fails until it is reset.
+ * The write pointer and the WQEs belong to the host. The pointer is believed only
+ * within the ring (verbs/pointer.h); a WQE is copied once. A pointer that cannot
+ * be is final: the queue fails until it is reset.
  */
 #include <linux/log2.h>
+#include "verbs/pointer.h"
 #include "verbs/queue.h"
 #include "verbs/resize.h"
 #include "verbs/rq.h"
@@ -38,15 +39,28 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 	return 0;
 }
 
-/* Posted receives, or -EINVAL when the write pointer is impossible. */
-static int rq_level(const struct cairn_rq *rq)
+/* Receives before the host's pointer @ptr, or -EINVAL: it cannot be there. */
+static int level_at(const struct cairn_queue *q, u32 ptr)
 {
-	const struct cairn_queue *q = &rq->queue;
-	u32 units = cairn_queue_host_index(q) - READ_ONCE(q->index);
+	u32 units = ptr - READ_ONCE(q->index);
 
 	if (units > q->depth || units & (q->stride - 1))
 		return -EINVAL;
 	return units / q->stride;
+}
+
+/* Receives known to be posted: all of them when there is a limit. rq->lock held.
+ */
+static int rq_level(struct cairn_rq *rq)
+{
+	struct cairn_queue *q = &rq->queue;
+	u32 ptr;
+	int err;
+
+	err = rq->limit ?
+	      cairn_pointer_fresh(q, rq->nic, q->index, q->index, &ptr) :
+	      cairn_pointer_newest(q, rq->nic, q->index, q->index, &ptr);
+	return err ?: level_at(q, ptr);
 }
 
 /* rq->lock held. */
@@ -125,7 +139,7 @@ int cairn_rq_take(struct cairn_rq *rq, void *buf)
  */
 int cairn_rq_posted(struct cairn_rq *rq)
 {
-	return max(rq_level(rq), 0);
+	return max(level_at(&rq->queue, cairn_queue_host_index(&rq->queue)), 0);
 }
 
 /* The reader in cairn_rq_posted() holds no lock, hence WRITE_ONCE. */
@@ -135,6 +149,7 @@ void cairn_rq_reset(struct cairn_rq *rq)
 
 	spin_lock(&rq->lock);
 	rq->bad = false;
+	cairn_pointer_reset(q);
 	WRITE_ONCE(q->index, round_down(READ_ONCE(q->host->index), q->stride));
 	WRITE_ONCE(q->dev->wakeup, 0);
 	cairn_queue_set_state(q, CAIRN_QUEUE_READY);

@@ -19,6 +19,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/cairn-abi.h>
+#include "engine/qicache.h"
 #include "engine/qp.h"
 #include "lane/exec.h"
 #include "lane/nic.h"
@@ -64,6 +65,10 @@ struct cairn_queue {
 	u32 qid;
 	struct cairn_qinfo_dev *dev;	/* space 1 */
 	struct cairn_qinfo_host *host;	/* space 3 */
+	/* verbs/pointer.h */
+	struct cairn_qicache *cache;
+	u32 key;			/* there */
+	atomic64_t rung;		/* by a doorbell, not yet looked at */
 	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
 	struct cairn_resize *next;	/* prepared; its owner's mutex */
 };

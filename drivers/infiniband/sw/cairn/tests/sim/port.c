@@ -213,12 +213,33 @@ void port_drop_held(struct cairn_qpc *q)
 	sim_drop_held(to_sim_qp(q));
 }
 
-u32 port_sq_tail(struct cairn_qpc *q)
+int port_sq_tail(struct cairn_qpc *q, u32 *tail)
 {
 	struct sim_qp *qp = to_sim_qp(q);
+	struct sim *s = qp->s;
+	struct cairn_qi_range range = {
+		.read = q->req.sq_done,
+		.depth = q->sq_depth,
+		.known = q->req.sq_next,
+	};
+	struct cairn_qi_rung rung = qp->rung;
+	int ret;
 
 	check_turn(qp, CAIRN_REQ, "write pointer");
-	return READ_ONCE(qp->sq_tail);
+	/* somebody else's queue takes the place */
+	if (!(++s->qi_looks % 7))
+		cairn_qicache_drop(&s->qicache, q->qpn);
+	if (cairn_qi_cached(&s->qicache, q->qpn, &range, tail)) {
+		port_count(q, CAIRN_CTR_QINFO_HITS, 1);
+		return 0;
+	}
+	port_count(q, CAIRN_CTR_QINFO_MISSES, 1);
+	qp->rung.valid = false;
+	ret = cairn_qi_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
+			      tail);
+	if (ret > 0)
+		port_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
+	return min(ret, 0);
 }
 
 /* A host that writes while the device reads: some byte of the ring changes. */

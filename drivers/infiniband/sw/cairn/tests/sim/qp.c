@@ -155,6 +155,8 @@ void sim_reset(struct sim_qp *qp)
 {
 	cairn_qpc_set_state(&qp->c, CAIRN_QP_RESET);
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
+	cairn_qicache_drop(&qp->s->qicache, qp->c.qpn);
+	qp->rung.valid = false;
 	qp->sq_head = qp->sq_tail;
 	qp->rq_rings = false;
 	if (qp->rq == &qp->own_rq)
@@ -262,9 +264,15 @@ bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr)
 	return true;
 }
 
+void sim_ring(struct sim_qp *qp, u32 tail)
+{
+	qp->rung = (struct cairn_qi_rung){ .ptr = tail, .valid = true };
+	port_kick(&qp->c, CAIRN_REQ);
+}
+
 void sim_doorbell(struct sim_qp *qp)
 {
-	port_kick(&qp->c, CAIRN_REQ);
+	sim_ring(qp, qp->sq_tail);
 }
 
 void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr)

@@ -23,6 +23,7 @@
 
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include "engine/qicache.h"
 #include "engine/qp.h"
 #include "sim/rand.h"
 
@@ -157,6 +158,7 @@ struct sim_qp {
 	u8 *sq;
 	u32 sq_head;		/* oldest unit in use, as released */
 	u32 sq_tail;
+	struct cairn_qi_rung rung;	/* by a doorbell, not yet looked at */
 	struct sim_rq *rq;
 	struct sim_rq own_rq;
 	bool rq_rings;		/* posting a receive wakes the responder */
@@ -219,6 +221,11 @@ struct sim {
 	enum cairn_side_id run_side;
 	struct cairn_qpc before;
 	u32 turn_acks;		/* ACKs and NAKs of this turn */
+
+	/* Queue info: so small that queues evict each other. */
+	struct cairn_qicache qicache;
+	atomic64_t qi_words[CAIRN_QI_WAYS];
+	u32 qi_looks;
 
 	u32 drops;		/* packets that never arrive */
 	bool trace;		/* SIM_TRACE in the environment: print packets */
@@ -389,6 +396,8 @@ bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr);
 /* As above and ring; a full ring is a failure. */
 void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr);
 void sim_doorbell(struct sim_qp *qp);
+/* A doorbell with any write pointer. */
+void sim_ring(struct sim_qp *qp, u32 tail);
 bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
 		    u32 num_sge);
 void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,

@@ -88,6 +88,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 	s->now = SIM_SEC + sim_below(&s->rand, SIM_SEC);
 	s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
 	s->latency_ns = 2000;
+	cairn_qicache_init(&s->qicache, 1, s->qi_words);
 	s->byte_ps = 80;	/* 100 Gbit/s */
 	s->budget = 64;
 	s->trace = getenv("SIM_TRACE");

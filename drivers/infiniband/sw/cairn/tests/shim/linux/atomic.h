@@ -18,6 +18,14 @@ static inline s64 atomic64_read(const atomic64_t *v)
 	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
 }
 
+/* Returns what was there; it is changed if that is @old. */
+static inline s64 atomic64_cmpxchg(atomic64_t *v, s64 old, s64 new)
+{
+	__atomic_compare_exchange_n(&v->counter, &old, new, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
 static inline s64 atomic64_fetch_or(s64 i, atomic64_t *v)
 {
 	return __atomic_fetch_or(&v->counter, i, __ATOMIC_SEQ_CST);
