@@ -3,6 +3,7 @@
  * The completer: takes responses, completes the send queue in posting order,
  * and decides on retries (IBTA 9.7.5, 9.9.2).
  */
+#include "engine/ahead.h"
 #include "engine/internal.h"
 
 static void complete(struct cairn_qpc *q, const struct cairn_swr *s, u8 status,
@@ -141,7 +142,7 @@ static void flush_units(struct cairn_qpc *q, u32 left)
 		const struct cairn_send_wqe *w = &r->wqe.send;
 		struct cairn_swr s;
 
-		port_sq_copy(q, r->sq_next, 1, r->wqe.bytes);
+		cairn_ahead_take(q, r->sq_next, 1, left, r->wqe.bytes);
 		if (!w->units || w->units > CAIRN_MAX_WQE_UNITS ||
 		    w->units > left) {
 			r->ring_bad = true;

@@ -137,6 +137,8 @@ struct cairn_gap {
 	u64 got[CAIRN_GAP_WORDS];	/* response placed ahead of a missing one */
 };
 
+struct cairn_ahead;
+
 struct cairn_requester {
 	/* Hot, line 0. Records are numbered without end; record n lies at
 	 * n & swr_mask.
@@ -186,6 +188,7 @@ struct cairn_requester {
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
+	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
 } __aligned(CAIRN_LINE);

@@ -9,6 +9,7 @@
  * and refused when it no longer agrees with the record.
  */
 #include <linux/prefetch.h>
+#include "engine/ahead.h"
 #include "engine/internal.h"
 
 struct cairn_swr *cairn_req_swr(struct cairn_requester *r, u32 n)
@@ -96,17 +97,17 @@ void cairn_req_rewind(struct cairn_qpc *q, u32 psn)
 	}
 }
 
-/* Copy the WQE at ring unit @idx, whose first unit is read exactly once. */
+/* Copy the WQE at ring unit @idx; @avail units are posted from there on. */
 static void copy_wqe(struct cairn_qpc *q, u32 idx, u32 avail)
 {
 	struct cairn_requester *r = &q->req;
 	u8 units;
 
-	port_sq_copy(q, idx, 1, r->wqe.bytes);
+	cairn_ahead_take(q, idx, 1, avail, r->wqe.bytes);
 	units = r->wqe.send.units;
 	if (units > 1 && units <= CAIRN_MAX_WQE_UNITS && units <= avail)
-		port_sq_copy(q, idx + 1, units - 1,
-			     r->wqe.bytes + CAIRN_UNIT_SIZE);
+		cairn_ahead_take(q, idx + 1, units - 1, avail - 1,
+				 r->wqe.bytes + CAIRN_UNIT_SIZE);
 	r->wqe_idx = idx;
 	r->wqe_valid = true;
 }
@@ -119,7 +120,7 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s)
 
 	if (r->wqe_valid && r->wqe_idx == s->idx)
 		return true;
-	copy_wqe(q, s->idx, s->units);
+	copy_wqe(q, s->idx, r->sq_next - s->idx);
 	if (w->opcode == s->opcode && w->flags == s->flags &&
 	    w->units == s->units &&
 	    !cairn_send_wqe_check(q, &r->wqe, &length) && length == s->length)
@@ -762,7 +763,11 @@ static void check_drained(struct cairn_qpc *q)
 bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
+	struct cairn_ahead ahead;
 
+	ahead.idx = 0;
+	ahead.units = 0;
+	r->ahead = &ahead;
 	cairn_req_expire(q, now);
 	cairn_pace_wake(q, &r->rate, now);
 	cairn_persist_expire(q, now);
@@ -780,10 +785,10 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	}
 	cairn_req_reap(q);
 	cairn_persist_run(q, now);
-	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE) {
+	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE)
 		cairn_req_flush(q);
-		return false;
-	}
-	check_drained(q);
+	else
+		check_drained(q);
+	r->ahead = NULL;
 	return may_send(q) && !cairn_budget_left(b);
 }

@@ -258,8 +258,10 @@ void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 	u32 i;
 
 	check_turn(qp, CAIRN_REQ, "ring copy");
-	if (!units || units > CAIRN_MAX_WQE_UNITS)
+	if (!units || units > CAIRN_AHEAD_UNITS)
 		sim_fail(qp->s, "copy of %u units", units);
+	qp->copies++;
+	qp->copied += units;
 	if (!qp->hostile && (idx - qp->sq_head >= q->sq_depth ||
 			     idx - qp->sq_head + units >
 			     qp->sq_tail - qp->sq_head))

@@ -23,6 +23,7 @@
 
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include "engine/ahead.h"
 #include "engine/qicache.h"
 #include "engine/qp.h"
 #include "sim/rand.h"
@@ -158,6 +159,8 @@ struct sim_qp {
 	u8 *sq;
 	u32 sq_head;		/* oldest unit in use, as released */
 	u32 sq_tail;
+	u32 copies;		/* of the send ring */
+	u32 copied;		/* units */
 	struct cairn_qi_rung rung;	/* by a doorbell, not yet looked at */
 	struct sim_rq *rq;
 	struct sim_rq own_rq;
