@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include "engine/qicache.h"
 
 /* A word: queue + 1 (0: free), the mark, and the pointer. */
 #define QUEUE_SHIFT	33
-#define USED		(1ULL << 32)
+#define USED		BIT_ULL(32)
 
 u32 cairn_qicache_sets(u32 entries)
 {
