@@ -42,7 +42,7 @@ help:
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
-	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|scale,'
+	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale,'
 	@echo '                    ENV=qemu|uml, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'

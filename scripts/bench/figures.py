@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Arithmetic of the bench: what the tools print, medians, ratios, the limit."""
 
+import json
 import re
 import statistics
 
@@ -52,6 +53,16 @@ def pairs(text):
     if not found:
         raise Unreadable(text[-400:])
     return {k: float(v) for k, v in found.items()}
+
+
+def cairn_persist(text):
+    """cairn_persist -j; microseconds are the medians of all messages of a run."""
+    try:
+        got = json.loads(text.strip().splitlines()[-1])
+        return {'msgs_s': got['messages_per_s'], 'usec': got['p50_us'], 'usec_p99': got['p99_us'],
+                'packets': got['request_packets'], 'wire_bytes': got['request_bytes']}
+    except (ValueError, IndexError, KeyError) as e:
+        raise Unreadable(text[-400:]) from e
 
 
 def iperf(result):

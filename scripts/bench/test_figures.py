@@ -60,6 +60,13 @@ class Parsers(unittest.TestCase):
     def test_pairs(self):
         self.assertEqual(figures.pairs('x\nusec=1.5 usec_p99=20\n'), {'usec': 1.5, 'usec_p99': 20})
 
+    def test_cairn_persist(self):
+        got = figures.cairn_persist('{"mode": "persist", "messages_per_s": 3.5, "p50_us": 1, '
+                                    '"p99_us": 2, "request_packets": 1.01, "request_bytes": 4200}\n')
+        self.assertEqual((got['msgs_s'], got['usec'], got['packets']), (3.5, 1, 1.01))
+        self.assertRaises(figures.Unreadable, figures.cairn_persist, 'no room')
+        self.assertRaises(figures.Unreadable, figures.cairn_persist, '')
+
     def test_iperf(self):
         self.assertEqual(figures.iperf({'end': {'sum_received': {'bits_per_second': 80}}}),
                          {'bytes_s': 10})
