@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What it takes to give memory back: dereg others|itself CONNECTIONS SECONDS.
+ *
+ * A region of 64 KiB is registered and deregistered again and again, first while
+ * the device is idle, then while another thread keeps messages in flight over all
+ * connections: "others", READs and WRITEs of 4 KiB over RC, to other memory;
+ * "itself", WRITEs of 16 KiB over UC (which survives keys that are refused) to the
+ * very region, which is released when something has arrived in it. Both ends live in this process, on the devices
+ * CAIRN_A and CAIRN_B; the region is the target's. Printed: latency of
+ * ibv_dereg_mr() in both parts (median, 99 %, greatest; microseconds), pairs of
+ * registration and release a second, the messages a second of the load while it
+ * was disturbed, and what counting one run of the engine in and out of its epoch
+ * takes (nanoseconds, engine/epoch.h) beside a WRITE of 64 bytes (microseconds).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "engine/epoch.h"
+#include "vt.h"
+
+#define REGION		65536
+#define BYTES		4096
+#define LONG_BYTES	(4 * BYTES)
+#define FLYING		4	/* messages of each connection */
+#define SAMPLES		(1 << 18)
+#define MIN_SAMPLES	100
+#define PATIENCE	30e6	/* usec for those */
+#define PAIRS		(1 << 20)
+
+static struct vt_dev dev[2];
+static struct vt_end *ends[2];
+static unsigned int connections;
+static double latency[SAMPLES];
+static volatile bool stop;
+static bool itself;
+static u8 *region;
+static volatile u32 region_key;
+static volatile unsigned long done;
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void post(struct vt_end *a, const struct vt_end *b,
+		 enum ibv_wr_opcode opcode, u32 len)
+{
+	bool named = itself && len == LONG_BYTES;
+	struct ibv_sge sge = { (uintptr_t)a->buf, len, a->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			(uintptr_t)(named ? region : b->buf),
+			named ? region_key : b->mr->rkey,
+		},
+	}, *bad;
+
+	must(!ibv_post_send(a->qp, &wr, &bad), "post");
+}
+
+/* Completions of one connection. */
+static int reap(struct vt_end *a)
+{
+	struct ibv_wc wc[FLYING];
+	int i, n = ibv_poll_cq(a->scq, FLYING, wc);
+
+	must(n >= 0, "poll");
+	for (i = 0; i < n; i++)
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			printf("completion: %s\n", ibv_wc_status_str(wc[i].status));
+			exit(1);
+		}
+	return n;
+}
+
+static void *load(void *arg __attribute__((unused)))
+{
+	unsigned int i, n, round = 0;
+	unsigned int *flying = calloc(connections, sizeof(*flying)), left;
+	int got;
+
+	must(!!flying, "memory");
+	do {
+		bool idle = true;
+
+		for (left = 0, i = 0; i < connections; i++) {
+			got = reap(&ends[0][i]);
+			flying[i] -= got;
+			done += got;
+			idle &= !got;
+			for (n = flying[i]; !stop && n < FLYING; n++) {
+				post(&ends[0][i], &ends[1][i],
+				     ++round & 1 && !itself ?
+				     IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+				     itself ? LONG_BYTES : BYTES);
+				flying[i]++;
+			}
+			left += flying[i];
+		}
+		if (idle)
+			sched_yield();	/* others may need this CPU */
+	} while (!stop || left);
+	free(flying);
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Until the load arrives, or long enough. */
+static void await_traffic(void)
+{
+	double end = usec() + 1e6;
+
+	while (!*(volatile u8 *)region && usec() < end)
+		sched_yield();
+}
+
+/* Register and release for @seconds; prints figures named with @what. */
+static void flip(const char *what, bool loaded, double seconds)
+{
+	double start = usec(), end = start + seconds * 1e6, began, now = start;
+	unsigned long before = done;
+	unsigned int n = 0;
+
+	while (n < SAMPLES &&
+	       (now < end || (n < MIN_SAMPLES && now < end + PATIENCE))) {
+		struct ibv_mr *mr = ibv_reg_mr(dev[1].pd, region, REGION,
+					       VT_ACCESS);
+
+		must(!!mr, "registration");
+		region_key = mr->rkey;
+		if (itself && loaded)
+			await_traffic();
+		began = usec();
+		must(!ibv_dereg_mr(mr), "release");
+		now = usec();
+		latency[n++] = now - began;
+		region[0] = 0;
+	}
+	qsort(latency, n, sizeof(*latency), by_value);
+	printf("usec_%s=%.2f usec_%s_p99=%.2f usec_%s_max=%.2f pairs_s_%s=%.1f msgs_s_%s=%.1f ",
+	       what, latency[n / 2], what, latency[n * 99UL / 100], what,
+	       latency[n - 1], what, n / (now - start) * 1e6, what,
+	       (done - before) / (now - start) * 1e6);
+}
+
+/* A WRITE of 64 bytes, one connection with FLYING of them in flight. */
+static double write_usec(double seconds)
+{
+	double start = usec(), now = start;
+	unsigned long n = 0, posted = 0;
+
+	while (now < start + seconds * 1e6 || n < posted) {
+		int got;
+
+		while (now < start + seconds * 1e6 && posted - n < FLYING) {
+			post(&ends[0][0], &ends[1][0], IBV_WR_RDMA_WRITE, 64);
+			posted++;
+		}
+		got = reap(&ends[0][0]);
+		n += got;
+		if (!got)
+			sched_yield();
+		now = usec();
+	}
+	return (now - start) / n;
+}
+
+static double epoch_ns(void)
+{
+	struct cairn_epoch_cpu cpu = {};
+	u32 turns = 0, i;
+	double start, ns, best = 1e9;
+	int round;
+
+	for (round = 0; round < 8; round++) {
+		start = usec();
+		for (i = 0; i < PAIRS; i++)
+			cairn_epoch_end(&cpu, cairn_epoch_begin(&turns, &cpu));
+		ns = (usec() - start) * 1e3 / PAIRS;
+		best = ns < best ? ns : best;
+	}
+	return best;
+}
+
+static void connect_all(void)
+{
+	struct vt_opts o = VT_OPTS;
+	unsigned int i;
+
+	o.type = itself ? IBV_QPT_UC : IBV_QPT_RC;
+	o.mtu = IBV_MTU_4096;
+	for (i = 0; i < 2; i++) {
+		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
+		     "device");
+		ends[i] = calloc(connections, sizeof(*ends[i]));
+		must(!!ends[i], "memory");
+	}
+	for (i = 0; i < connections; i++)
+		must(!vt_end_create(&ends[0][i], &dev[0], &o, LONG_BYTES) &&
+		     !vt_end_create(&ends[1][i], &dev[1], &o, BYTES) &&
+		     !vt_connect(&ends[0][i], &ends[1][i]), "connection");
+	for (i = 0; i < connections; i++)
+		memset(ends[0][i].buf, 1, LONG_BYTES);
+	must(!posix_memalign((void **)&region, 4096, REGION), "memory");
+	memset(region, 0, REGION);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t loader;
+	double seconds;
+
+	if (argc != 4) {
+		fprintf(stderr, "usage: dereg others|itself CONNECTIONS SECONDS\n");
+		return 2;
+	}
+	itself = !strcmp(argv[1], "itself");
+	connections = atoi(argv[2]);
+	seconds = atof(argv[3]);
+	must(connections && seconds > 0, "arguments");
+	connect_all();
+	write_usec(seconds / 4);	/* no first time is measured */
+	printf("epoch_ns=%.2f usec_write=%.2f ", epoch_ns(),
+	       write_usec(seconds / 2));
+	flip("idle", false, seconds);
+	must(!pthread_create(&loader, NULL, load, NULL), "thread");
+	while (done < 4UL * connections)
+		sched_yield();
+	flip("load", true, seconds);
+	stop = true;
+	pthread_join(loader, NULL);
+	printf("\n");
+	return 0;
+}
