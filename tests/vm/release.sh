@@ -39,7 +39,7 @@ load() {
 	lib_show "$log"
 }
 
-only_gsi() { ! rdma resource show qp | grep -q 'type UC'; }
+only_gsi() { ! rdma resource show qp | grep -Eq 'type (UC|RC)'; }
 for _ in 1 2; do
 	load
 	kill -KILL "$started"

@@ -8,7 +8,9 @@
  *
  * The load is WRITEs over UC queue pairs, which survive keys that are refused:
  * they are posted without end to a region that another thread registers,
- * deregisters and fills with canaries, again and again.
+ * deregisters and fills with canaries, again and again. With readers there are as
+ * many RC queue pairs that READ the region or have its owner send from it, and are
+ * connected anew when the region was gone; they look at what they get.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -53,7 +55,14 @@ static int qps(void)
 
 struct target {
 	u64 va;
-	u32 rkey;
+	u32 rkey, lkey;
+};
+
+/* One that gets bytes of the target. */
+struct reader {
+	struct vt_end a, b;
+	bool sends;		/* b does, else a READs */
+	bool busy;
 };
 
 static struct {
@@ -63,12 +72,16 @@ static struct {
 	u64 posted, failed;
 	pthread_t thread[LOADERS];
 	struct vt_end *a, *b;
+	struct reader *reader;
+	u64 got, foreign, refused;
+	pthread_t reading;
+	bool readers;
 } load;
 
-static void set_target(u64 va, u32 rkey)
+static void set_target(const struct ibv_mr *mr)
 {
 	__atomic_fetch_add(&load.seq, 1, __ATOMIC_SEQ_CST);
-	load.target = (struct target){ va, rkey };
+	load.target = (struct target){ (uintptr_t)mr->addr, mr->rkey, mr->lkey };
 	__atomic_fetch_add(&load.seq, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -126,6 +139,101 @@ static void *loader(void *arg)
 	return NULL;
 }
 
+/* The region has nothing but zeroes and what the WRITEs bring while it is one. */
+static bool is_foreign(const u8 *p)
+{
+	u32 i;
+
+	for (i = 0; i < REGION; i++)
+		if (p[i] && p[i] != DATA)
+			return true;
+	return false;
+}
+
+static int get_bytes(struct reader *r, const struct target *t)
+{
+	struct ibv_sge sge = {
+		.addr = r->sends ? t->va : (uintptr_t)r->a.buf,
+		.length = REGION,
+		.lkey = r->sends ? t->lkey : r->a.mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = r->sends ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = {
+			.remote_addr = r->sends ? (uintptr_t)r->a.buf : t->va,
+			.rkey = r->sends ? r->a.mr->rkey : t->rkey,
+		},
+	}, *bad;
+
+	return ibv_post_send(r->sends ? r->b.qp : r->a.qp, &wr, &bad);
+}
+
+static int connect_anew(struct vt_end *a, struct vt_end *b)
+{
+	return vt_to_state(a->qp, IBV_QPS_RESET) ?:
+	       vt_to_state(b->qp, IBV_QPS_RESET) ?: vt_connect(a, b);
+}
+
+/* Returns false when the queue pair is of no use any more. */
+static bool read_on(struct reader *r)
+{
+	struct target t = get_target();
+	struct ibv_wc wc;
+	int n = 0;
+
+	if (r->busy)
+		n = ibv_poll_cq(r->sends ? r->b.scq : r->a.scq, 1, &wc);
+	if (n > 0) {
+		r->busy = false;
+		load.foreign += is_foreign(r->a.buf);
+		load.got += !wc.status;
+		load.refused += !!wc.status;
+		if (wc.status && connect_anew(&r->a, &r->b))
+			return false;
+	}
+	if (n < 0 || (!r->busy && t.va && get_bytes(r, &t)))
+		return false;
+	r->busy = t.va;
+	return true;
+}
+
+static void *read_all(void *arg)
+{
+	unsigned int idle = 0;
+	int i;
+
+	while (!load.stop && !load.failed) {
+		u64 before = load.got + load.refused;
+
+		for (i = 0; i < qps(); i++)
+			load.failed += !read_on(&load.reader[i]);
+		if (load.got + load.refused != before)
+			idle = 0;
+		vt_relax(&idle);
+	}
+	return NULL;
+}
+
+/* With nothing under way. */
+static int reader_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+	int i, err = 0;
+
+	o.mtu = IBV_MTU_4096;
+	load.reader = calloc(qps(), sizeof(*load.reader));
+	for (i = 0; i < qps() && !err; i++) {
+		struct reader *r = &load.reader[i];
+
+		r->sends = i & 1;
+		err = vt_end_create(&r->a, &dev[0], &o, REGION) ?:
+		      vt_end_create(&r->b, &dev[1], &o, 4096) ?:
+		      vt_connect(&r->a, &r->b);
+	}
+	return err;
+}
+
 static int load_ends(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -151,6 +259,8 @@ static void load_start(void)
 	load.stop = false;
 	for (i = 0; i < LOADERS; i++)
 		must(!pthread_create(&load.thread[i], NULL, loader, (void *)i));
+	if (load.readers)
+		must(!pthread_create(&load.reading, NULL, read_all, NULL));
 }
 
 static void load_stop(void)
@@ -160,7 +270,10 @@ static void load_stop(void)
 	load.stop = true;
 	for (i = 0; i < LOADERS; i++)
 		pthread_join(load.thread[i], NULL);
+	if (load.readers)
+		pthread_join(load.reading, NULL);
 	ktap_eq(load.failed, 0);
+	ktap_eq(load.foreign, 0);
 }
 
 /*
@@ -285,7 +398,7 @@ static void rounds(bool async, int ms)
 		u8 *p = region_new();
 		struct ibv_mr *mr = reg(&dev[1], p);
 
-		set_target((uintptr_t)p, mr->rkey);
+		set_target(mr);
 		must(hit(p));
 		if (async)
 			dereg_and_poll(mr);
@@ -310,16 +423,22 @@ static void released_without_waiting(void)
 	rounds(true, 3000);
 }
 
+/* All at once, as many queue pairs again that get bytes of the region. */
+static void released_under_reads_and_writes(void)
+{
+	must(load.reader || !reader_ends());
+	load.readers = true;
+	rounds(false, 4000);
+	load.readers = false;
+	ktap_diag("%llu messages out of the region, %llu were too late",
+		  (unsigned long long)load.got,
+		  (unsigned long long)load.refused);
+	ktap_ok(load.got > 0);
+}
+
 /*
  * Connections: what a peer gets of a region that is released meanwhile.
  */
-
-static void reconnect(struct vt_end *a, struct vt_end *b)
-{
-	must(!vt_to_state(a->qp, IBV_QPS_RESET));
-	must(!vt_to_state(b->qp, IBV_QPS_RESET));
-	must(!vt_connect(a, b));
-}
 
 static void only(const u8 *p, u32 len, u8 x, u8 y)
 {
@@ -361,7 +480,7 @@ static void released_under_reads(void)
 
 		memset(p, DATA, REGION);
 		memset(a.buf, 0, REGION);
-		reconnect(&a, &b);
+		must(!connect_anew(&a, &b));
 		for (i = 0; i < 4; i++)
 			must(!ibv_post_send(a.qp, &wr, &bad));
 		if (round & 1)
@@ -397,7 +516,9 @@ static void released_under_its_own_writes(void)
 		u8 *p = region_new();
 		struct ibv_mr *mr = reg(&dev[0], p);
 		struct vt_end from = a;
-		struct target t = { (uintptr_t)b.buf, b.mr->rkey };
+		struct target t = {
+			.va = (uintptr_t)b.buf, .rkey = b.mr->rkey,
+		};
 		struct ibv_wc wc[4];
 		int i;
 
@@ -405,7 +526,7 @@ static void released_under_its_own_writes(void)
 		from.mr = mr;
 		memset(p, DATA, REGION);
 		memset(b.buf, 0, REGION);
-		reconnect(&a, &b);
+		must(!connect_anew(&a, &b));
 		for (i = 0; i < 4; i++)
 			must(!post_write(&from, &t, REGION));
 		must(!ibv_dereg_mr(mr));
@@ -477,7 +598,7 @@ static void replayed_after_release(void)
 	struct ibv_mr *mr = reg(&dev[1], p), *mr2;
 	struct vt_end a, b;
 	struct sockaddr_ll to;
-	struct target t = { (uintptr_t)p, mr->rkey };
+	struct target t = { .va = (uintptr_t)p, .rkey = mr->rkey };
 	u32 index = mr->rkey >> 8, old = mr->rkey;
 
 	o.type = IBV_QPT_UC;
@@ -509,7 +630,7 @@ static void replayed_after_release(void)
 	write_now(&a, &t, 500);
 	/* what comes after them has arrived, so they have */
 	other = b.buf;
-	t = (struct target){ (uintptr_t)other, b.mr->rkey };
+	t = (struct target){ .va = (uintptr_t)other, .rkey = b.mr->rkey };
 	write_now(&a, &t, 10);
 	ktap_ok(hit(other));
 	check_canaries(p);
@@ -614,7 +735,7 @@ static void stuck_in_the_pipeline(void)
 	memset(a.buf, DATA, REGION);
 	p = region_new();
 	mr = reg(&dev[1], p);
-	set_target((uintptr_t)p, mr->rkey);
+	set_target(mr);
 	must(set_delay(2500) > 0);
 	must(!pthread_create(&poster, NULL, write_arg, &a));
 	for (end = vt_now_ms() + LONG; !delay_taken();)
@@ -636,8 +757,9 @@ static int run_load(void)
 {
 	unsigned int round = 0;
 
-	if (load_ends())
+	if (load_ends() || reader_ends())
 		return 1;
+	load.readers = true;
 	load_start();
 	puts("running");
 	fflush(stdout);
@@ -648,7 +770,7 @@ static int run_load(void)
 
 		if (!mr)
 			return 2;
-		set_target((uintptr_t)p, mr->rkey);
+		set_target(mr);
 		while (round++ % 64 && !load.failed)
 			;
 		if (ibv_dereg_mr(mr))
@@ -661,6 +783,7 @@ static int run_load(void)
 #define TESTS(X)							\
 	X(released_under_writes)					\
 	X(released_without_waiting)					\
+	X(released_under_reads_and_writes)				\
 	X(released_under_reads)						\
 	X(released_under_its_own_writes)				\
 	X(replayed_after_release)					\
