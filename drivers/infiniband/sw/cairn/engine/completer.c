@@ -45,15 +45,16 @@ static void retire(struct cairn_qpc *q, struct cairn_swr *s)
 }
 
 /* Records before @n end without an answer. */
-static void flush_to(struct cairn_qpc *q, u32 n)
+static void flush_to(struct cairn_qpc *q, u32 n, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 
-	while (r->una_rec != n) {
+	while (r->una_rec != n && cairn_budget_left(b)) {
 		struct cairn_swr *s = cairn_req_swr(r, r->una_rec);
 
 		retire(q, s);
 		complete(q, s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		cairn_budget_use(b, 1, 0);
 	}
 }
 
@@ -69,8 +70,9 @@ void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err)
 {
 	struct cairn_requester *r = &q->req;
 	struct cairn_swr *s = cairn_req_swr(r, n);
+	struct cairn_budget all = CAIRN_NO_LIMIT;
 
-	flush_to(q, n);
+	flush_to(q, n, &all);
 	retire(q, s);
 	complete(q, s, status, vendor_err);
 	r->ack_deadline = 0;
@@ -133,12 +135,12 @@ void cairn_req_reap(struct cairn_qpc *q)
 }
 
 /* WQEs that never started. The ring is walked by copies of first units. */
-static void flush_units(struct cairn_qpc *q, u32 left)
+static void flush_units(struct cairn_qpc *q, u32 left, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 
 	r->wqe_valid = false;
-	while (left) {
+	while (left && cairn_budget_left(b)) {
 		const struct cairn_send_wqe *w = &r->wqe.send;
 		struct cairn_swr s;
 
@@ -157,11 +159,12 @@ static void flush_units(struct cairn_qpc *q, u32 left)
 		r->sq_done = r->sq_next;
 		port_sq_release(q, r->sq_done);
 		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		cairn_budget_use(b, 1, 0);
 	}
 }
 
 /* What was known to be posted, then what is. Later posts ring. */
-static void flush_ring(struct cairn_qpc *q)
+static void flush_ring(struct cairn_qpc *q, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 	u32 tail, rounds = 2;
@@ -170,28 +173,39 @@ static void flush_ring(struct cairn_qpc *q)
 		if (port_sq_tail(q, &tail))
 			r->ring_bad = true;
 		else
-			flush_units(q, tail - r->sq_next);
+			flush_units(q, tail - r->sq_next, b);
 	}
 }
 
-void cairn_req_flush(struct cairn_qpc *q)
+bool cairn_req_flush(struct cairn_qpc *q, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 
 	r->ack_deadline = 0;
 	r->rnr_until = 0;
-	r->rate.marked = false;
-	cairn_gap_forget(r);
-	flush_to(q, r->new_rec);
-	r->kept_rec = r->new_rec;
-	r->persists = 0;
 	r->probe_at = 0;
 	r->recv_at = 0;
+	r->rate.marked = false;
+	cairn_gap_forget(r);
+	flush_to(q, r->new_rec, b);
+	if (r->una_rec != r->new_rec)
+		return false;
+	r->kept_rec = r->new_rec;
+	r->persists = 0;
 	r->send_rec = r->new_rec;
 	r->pkt = 0;
 	r->una = r->psn;
 	r->sent = r->psn;
-	flush_ring(q);
+	flush_ring(q, b);
+	return cairn_budget_left(b);
+}
+
+void cairn_req_flush_sqe(struct cairn_qpc *q)
+{
+	struct cairn_budget all = CAIRN_NO_LIMIT;
+
+	if (cairn_state(q) == CAIRN_QP_SQE)
+		cairn_req_flush(q, &all);
 }
 
 /* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a

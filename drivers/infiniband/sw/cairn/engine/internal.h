@@ -114,7 +114,10 @@ void cairn_cc_notified(struct cairn_qpc *q);
 /* completer.c, used by requester.c */
 void cairn_req_reap(struct cairn_qpc *q);
 void cairn_req_fail(struct cairn_qpc *q, u8 status, u32 vendor_err);
-void cairn_req_flush(struct cairn_qpc *q);
+/* Flush what has not completed, as far as the budget goes: a work request counts
+ * as a packet. False: there may be more, for another run.
+ */
+bool cairn_req_flush(struct cairn_qpc *q, struct cairn_budget *b);
 void cairn_req_expire(struct cairn_qpc *q, u64 now);
 /* Record @n fails, those before it are flushed. */
 void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err);

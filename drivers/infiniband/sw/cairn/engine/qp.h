@@ -17,6 +17,7 @@
 #define CAIRN_ENGINE_QP_H
 
 #include <linux/build_bug.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/stddef.h>
 #include "engine/dcqcn.h"
@@ -346,6 +347,8 @@ struct cairn_budget {
 	s32 bytes;		/* of packets, CAIRN_HEADER_BYTES each included */
 };
 
+#define CAIRN_NO_LIMIT	((struct cairn_budget){ U32_MAX, S32_MAX })
+
 #define CAIRN_HEADER_BYTES	64	/* about what a packet costs by itself */
 
 static inline bool cairn_budget_left(const struct cairn_budget *b)
@@ -387,6 +390,11 @@ void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn);
  * the caller kicks both sides afterwards.
  */
 void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state);
+
+/* SQE is about to become RTS: what was posted before is flushed, also if no run
+ * has come to it. Both side locks held.
+ */
+void cairn_req_flush_sqe(struct cairn_qpc *q);
 
 /* A side failed: the QP goes to ERR and both sides flush. One lock held. */
 void cairn_qpc_fail(struct cairn_qpc *q);

@@ -764,6 +764,7 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 	struct cairn_ahead ahead;
+	bool more = false;
 
 	ahead.idx = 0;
 	ahead.units = 0;
@@ -786,9 +787,9 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	cairn_req_reap(q);
 	cairn_persist_run(q, now);
 	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE)
-		cairn_req_flush(q);
+		more = !cairn_req_flush(q, b);
 	else
 		check_drained(q);
 	r->ahead = NULL;
-	return may_send(q) && !cairn_budget_left(b);
+	return more || (may_send(q) && !cairn_budget_left(b));
 }

@@ -763,8 +763,10 @@ static void send_persist_ack(struct cairn_qpc *q)
 		  cairn_resp_ack_syndrome(q));
 }
 
-/* ERR: every receive that is or will be posted is flushed. */
-static void flush(struct cairn_qpc *q)
+/* ERR: every receive that is or will be posted is flushed, each for a packet of
+ * the budget. Returns true when there may be more.
+ */
+static bool flush(struct cairn_qpc *q, struct cairn_budget *b)
 {
 	struct cairn_responder *p = &q->resp;
 
@@ -782,11 +784,16 @@ static void flush(struct cairn_qpc *q)
 		if (!p->last_wqe)
 			port_async(q, CAIRN_ASYNC_LAST_WQE_REACHED);
 		p->last_wqe = true;
-		return;
+		return false;
 	}
 	port_rq_ring_on_post(q);
-	while (port_rq_take(q, &p->rwqe) > 0)
+	while (cairn_budget_left(b)) {
+		if (port_rq_take(q, &p->rwqe) <= 0)
+			return false;
 		complete_recv(q, NULL, CAIRN_CQE_WR_FLUSH_ERR);
+		cairn_budget_use(b, 1, 0);
+	}
+	return true;
 }
 
 bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
@@ -813,9 +820,7 @@ bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 		else if (p->ack_due)
 			send_ack(q);
 	}
-	if (cairn_state(q) == CAIRN_QP_ERR)
-		flush(q);
-	return false;
+	return cairn_state(q) == CAIRN_QP_ERR && flush(q, b);
 }
 
 u64 cairn_resp_deadline(const struct cairn_qpc *q)

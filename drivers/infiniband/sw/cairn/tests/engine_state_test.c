@@ -166,6 +166,37 @@ static void expect_flushed(const struct sim_qp *qp, enum cairn_side_id side,
 	}
 }
 
+/* A turn flushes no more than it may send. */
+static void flush_keeps_to_the_budget(void)
+{
+	struct rig r = rig_new(1);
+	u32 i, before;
+
+	r.s->budget = 4;
+	r.s->dead[1] = true;	/* nothing is answered: records are left, too */
+	for (i = 0; i < 50; i++)
+		rig_recv_a(&r, i);
+	for (i = 0; i < MANY; i++)
+		rig_send(&r, i, CAIRN_WQE_WRITE, 100);
+	for (i = 0; i < 5; i++)
+		sim_turn(r.a, CAIRN_REQ);
+	before = r.a->c.req.new_rec;
+	ktap_ok(before > 8 && before < MANY);
+	sim_modify(r.a, CAIRN_QP_ERR);
+	for (i = 0; i < MANY / 4; i++) {
+		sim_turn(r.a, CAIRN_REQ);
+		ktap_eq(r.a->cq[CAIRN_REQ].n, 4 * (i + 1));
+	}
+	for (i = 0; i < 50 / 4; i++) {
+		sim_turn(r.a, CAIRN_RESP);
+		ktap_eq(r.a->cq[CAIRN_RESP].n, 4 * (i + 1));
+	}
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_flushed(r.a, CAIRN_REQ, MANY);
+	expect_flushed(r.a, CAIRN_RESP, 50);
+	sim_end(r.s);
+}
+
 static void error_under_traffic(void)
 {
 	for_seeds(seed, 200) {
@@ -392,6 +423,7 @@ static const struct ktap_test tests[] = {
 	KTAP(running_message_is_finished),
 	KTAP(responder_works_in_sqd),
 	KTAP(drain_under_traffic),
+	KTAP(flush_keeps_to_the_budget),
 	KTAP(error_under_traffic),
 	KTAP(units_of_every_size_are_flushed),
 	KTAP(error_is_silent),

@@ -55,6 +55,28 @@ static void other_operations_are_refused(void)
 	}
 }
 
+/* Back to RTS in the middle of a flush: what was posted before is flushed first. */
+static void resumed_while_flushing(void)
+{
+	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	u32 i;
+
+	r.s->budget = 2;
+	rig_send(&r, 1, CAIRN_WQE_READ, 8);
+	for (i = 2; i <= 20; i++)
+		rig_send(&r, i, CAIRN_WQE_WRITE, 10);
+	sim_turn(r.a, CAIRN_REQ);
+	ktap_eq(r.a->c.state, CAIRN_QP_SQE);
+	ktap_ok(r.a->cq[CAIRN_REQ].n < 10);
+	sim_modify(r.a, CAIRN_QP_RTS);
+	rig_send(&r, 21, CAIRN_WQE_WRITE, 3000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+	expect_cqes(r.a, CAIRN_REQ, 1, 2, 19, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
 /* A bad key stops the send queue; packets before it have left. */
 static void bad_local_key(void)
 {
@@ -404,6 +426,7 @@ static void whole_under_every_fault(void)
 static const struct ktap_test tests[] = {
 	KTAP(no_loss),
 	KTAP(other_operations_are_refused),
+	KTAP(resumed_while_flushing),
 	KTAP(bad_local_key),
 	KTAP(gap_costs_the_message_only),
 	KTAP(first_starts_afresh),

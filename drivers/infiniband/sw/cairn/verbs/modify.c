@@ -394,6 +394,8 @@ static void apply(struct cairn_qp *qp, struct change *c)
 		cairn_req_set_psn(q, c->attr->sq_psn);
 	if (c->next == IB_QPS_RESET)
 		reset(qp);
+	if (c->next == IB_QPS_RTS)
+		cairn_req_flush_sqe(q);
 	if (c->next != c->cur)
 		cairn_qpc_set_state(q, (enum cairn_state)c->next);
 }

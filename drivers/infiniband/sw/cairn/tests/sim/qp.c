@@ -145,6 +145,10 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 
 void sim_modify(struct sim_qp *qp, enum cairn_state state)
 {
+	sim_enter(qp, CAIRN_REQ);
+	if (state == CAIRN_QP_RTS)
+		cairn_req_flush_sqe(&qp->c);
+	sim_leave(qp);
 	cairn_qpc_set_state(&qp->c, state);
 	port_kick(&qp->c, CAIRN_REQ);
 	port_kick(&qp->c, CAIRN_RESP);
