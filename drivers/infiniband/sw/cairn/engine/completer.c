@@ -343,19 +343,25 @@ bool cairn_req_ack_before(struct cairn_qpc *q, u32 psn, u64 now)
 	return clear && cairn_state(q) != CAIRN_QP_ERR;
 }
 
-static void take_credits(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+/* What was granted stays granted: the code rounds down, and a persistence ACK
+ * counts from the MSN of a message that may be old (IBTA 9.7.7.2).
+ */
+void cairn_req_take_credits(struct cairn_requester *r,
+			    const struct cairn_pkt *pkt)
 {
 	int credits = cairn_credits_decode(pkt->syndrome);
+	u32 lsn = cairn_psn_add(pkt->msn, max(credits, 0));
 
-	q->req.lsn_valid = credits >= 0;
-	if (credits >= 0)
-		q->req.lsn = cairn_psn_add(pkt->msn, credits);
+	if (credits >= 0 &&
+	    (!r->lsn_valid || cairn_psn_diff(lsn, r->lsn) > 0))
+		r->lsn = lsn;
+	r->lsn_valid = credits >= 0;
 }
 
 static void take_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 {
 	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
-	take_credits(q, pkt);
+	cairn_req_take_credits(&q->req, pkt);
 	cairn_req_ack_before(q, cairn_psn_add(pkt->psn, 1), now);
 	cairn_gap_answer(q, true, now);
 }
@@ -527,7 +533,7 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		return;
 	}
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
-		take_credits(q, pkt);
+		cairn_req_take_credits(&q->req, pkt);
 	respond_done(q, pkt->psn, now);
 }
 
@@ -553,7 +559,7 @@ static void take_atomic_response(struct cairn_qpc *q,
 		place_failed(q, pkt->psn);
 		return;
 	}
-	take_credits(q, pkt);
+	cairn_req_take_credits(&q->req, pkt);
 	respond_done(q, pkt->psn, now);
 }
 

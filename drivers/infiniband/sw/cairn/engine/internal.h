@@ -121,6 +121,9 @@ bool cairn_req_flush(struct cairn_qpc *q, struct cairn_budget *b);
 void cairn_req_expire(struct cairn_qpc *q, u64 now);
 /* Record @n fails, those before it are flushed. */
 void cairn_req_fail_at(struct cairn_qpc *q, u32 n, u8 status, u32 vendor_err);
+/* How far the peer's receives reach, as an AETH says. Never less than before. */
+void cairn_req_take_credits(struct cairn_requester *r,
+			    const struct cairn_pkt *pkt);
 /* All before @psn is acknowledged. True: nothing is missing, the QP lives. */
 bool cairn_req_ack_before(struct cairn_qpc *q, u32 psn, u64 now);
 

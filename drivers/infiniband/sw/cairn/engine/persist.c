@@ -286,18 +286,6 @@ static u32 mark(struct cairn_requester *r, u32 psn)
 	return n;
 }
 
-/* Credits count from the MSN of a message that may be old: they only add. */
-static void take_credits(struct cairn_requester *r, const struct cairn_pkt *pkt)
-{
-	int credits = cairn_credits_decode(pkt->syndrome);
-	u32 lsn = cairn_psn_add(pkt->msn, max(credits, 0));
-
-	if (credits < 0)
-		r->lsn_valid = false;
-	else if (r->lsn_valid && cairn_psn_diff(lsn, r->lsn) > 0)
-		r->lsn = lsn;
-}
-
 static void take_failure(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			 u64 now)
 {
@@ -349,7 +337,7 @@ void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	}
 	port_count(q, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
 	mark(r, end);
-	take_credits(r, pkt);
+	cairn_req_take_credits(r, pkt);
 	alive(q);
 	if (cairn_psn_diff(end, r->una) > 0)
 		cairn_req_ack_before(q, end, now);

@@ -192,6 +192,31 @@ static void limit_follows_the_msn(void)
 	sim_end(r.s);
 }
 
+/* Codes round down, and MSNs may be old: what was granted stays granted. */
+static void a_grant_is_kept(void)
+{
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_PERSIST_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.syndrome = 1,
+		.msn = 1,
+	};
+	struct rig r = limited(4);
+
+	post(&r, 1, CAIRN_WQE_SEND, 10);
+	ack(&r, 1, 2, 0);
+	post(&r, 10, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&r), 4);
+	pkt.qpn = r.a->c.qpn;
+	pkt.psn = cairn_psn_add(r.a->psn, 2);
+	sim_inject(r.a, &pkt, NULL);
+	sim_run(r.s, 10 * SIM_US);
+	ktap_eq(sends(&r), 4);
+	ack(&r, 3, 4, 2);
+	ktap_eq(sends(&r), 5);
+	sim_end(r.s);
+}
+
 /* A READ in several requests takes as many message numbers. */
 static void long_reads_are_counted(void)
 {
@@ -247,6 +272,7 @@ static const struct ktap_test tests[] = {
 	KTAP(responses_tell_credits),
 	KTAP(limit_is_lifted),
 	KTAP(limit_follows_the_msn),
+	KTAP(a_grant_is_kept),
 	KTAP(long_reads_are_counted),
 	KTAP(slow_receiver_is_not_flooded),
 };

@@ -7,6 +7,7 @@
  *
  *   what leaves the target		all that it acknowledges is durable
  *   what completes at the initiator	its persistence ACK has arrived
+ *   a crash after any step		leaves all that was acknowledged
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +32,9 @@ struct program {
 	struct request wr[MAX_WRS];
 	u32 wrs, posted, completed, told, recvs, psns;
 	s32 seen;		/* highest persistence ACK that arrived */
+	s32 persist_acked;	/* ... that left */
+	s32 acked;		/* highest ordinary ACK that left */
+	u32 fences;
 	u16 fail;		/* per mille: the host fails */
 	u16 abuse;		/* per mille: wrong tokens */
 	bool failed;		/* an error is in order */
@@ -66,7 +70,7 @@ static void all_durable(struct program *p, s32 psn, bool persist, bool plain,
 		    w->opcode == CAIRN_WQE_SEND || w->opcode == CAIRN_WQE_READ)
 			continue;
 		if ((persists(w) ? persist : plain) && !is_durable(p, w))
-			sim_fail(p->s, "%s for PSN %d leaves, request %u (op %u) is not durable",
+			sim_fail(p->s, "%s, PSN %d: request %u (op %u) is not durable",
 				 what, psn, i, w->opcode);
 	}
 }
@@ -82,15 +86,33 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 		return SIM_PASS;
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_PERSIST_ACK:
-		all_durable(p, ack ? psn : psn - 1, true, true, "PERSIST ACK");
+		p->persist_acked = max(p->persist_acked, ack ? psn : psn - 1);
+		all_durable(p, ack ? psn : psn - 1, true, true,
+			    "a PERSIST ACK leaves");
 		break;
 	case CAIRN_KIND_ACK:
-		all_durable(p, ack ? psn : psn - 1, false, true, "ACK");
+		p->acked = max(p->acked, ack ? psn : psn - 1);
+		all_durable(p, ack ? psn : psn - 1, false, true,
+			    "an ACK leaves");
 		break;
 	default:
-		all_durable(p, psn - 1, false, true, "response");
+		all_durable(p, psn - 1, false, true, "a response leaves");
 	}
 	return SIM_PASS;
+}
+
+/* A crash after this step, at which the image has changed: is all in it that
+ * was acknowledged by then?
+ */
+static void crash(struct sim *s, void *arg)
+{
+	struct program *p = arg;
+
+	if (p->fences == s->fences)
+		return;
+	p->fences = s->fences;
+	all_durable(p, p->persist_acked, true, true, "a crash");
+	all_durable(p, p->acked, false, true, "a crash");
 }
 
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
@@ -327,7 +349,11 @@ static void set_up(struct program *p, u64 seed, const struct sim_faults *faults)
 	p->b = pair.b;
 	p->s->faults = *faults;
 	p->s->budget = seed % 3 ? 64 : 0;
+	p->s->stepped = crash;
+	p->s->stepped_arg = p;
 	p->seen = -1;
+	p->persist_acked = -1;
+	p->acked = -1;
 	p->src = sim_mr(p->s, 0, AREA, SIM_LOCAL);
 	p->results = sim_mr(p->s, 0, AREA, SIM_LOCAL);
 	p->dst[NIC] = sim_mr_persistent(p->s, 1, AREA, SIM_ALL,
@@ -354,7 +380,7 @@ static void finish(struct program *p)
 			if (early(&p->wr[i]) && i >= p->told)
 				ktap_fail("request %u was never told durable",
 					  i);
-		all_durable(p, p->psns, true, true, "nothing");
+		all_durable(p, p->psns, true, true, "the end");
 	}
 	sim_end(p->s);
 }

@@ -61,6 +61,7 @@ void sim_fence(struct sim *s, u32 host)
 	struct sim_host *h = &s->host[host];
 	u32 i;
 
+	s->fences++;
 	for (i = 0; i < h->mrs; i++)
 		if (h->mr[i]->persist)
 			memcpy(h->mr[i]->shadow, h->mr[i]->staged,

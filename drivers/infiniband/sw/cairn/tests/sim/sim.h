@@ -230,6 +230,11 @@ struct sim {
 	atomic64_t qi_words[CAIRN_QI_WAYS];
 	u32 qi_looks;
 
+	u32 fences;
+	/* After every step, NULL: nobody wants to look. */
+	void (*stepped)(struct sim *s, void *arg);
+	void *stepped_arg;
+
 	u32 drops;		/* packets that never arrive */
 	bool trace;		/* SIM_TRACE in the environment: print packets */
 	bool record;		/* keep sent[] */

@@ -388,6 +388,8 @@ bool sim_run_until(struct sim *s, u64 ns, const u32 *flag)
 			s->now = max(s->now, end);
 			return false;
 		}
+		if (s->stepped)
+			s->stepped(s, s->stepped_arg);
 		if (steps > 50 * 1000 * 1000)
 			sim_fail(s, "it never ends");
 	}

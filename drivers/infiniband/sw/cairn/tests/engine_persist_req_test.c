@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * WRITE_PERSIST at the requester, rule by rule (Documentation/wire.rst): what
+ * makes a message durable and what does not, completion modes, probes, fences,
+ * errors.
+ */
+#include <errno.h>
+#include "persist.h"
+
+static void one_request_and_one_answer(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct watch w;
+
+	watch(&r, &w, 13, 100, 0);
+	persist_at(&r, 7, 13, 100, 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 7, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_REQ].log[0].cqe.opcode, CAIRN_CQE_WRITE_PERSIST);
+	ktap_eq(r.a->cq[CAIRN_REQ].log[0].cqe.psn, psn_of(&r, 0));
+	ktap_eq(r.s->n_sent, 2);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_PERSIST_ACK);
+	ktap_eq(last_sent(r.b)->psn, psn_of(&r, 0));
+	ktap_eq(last_sent(r.b)->msn, 1);
+	ktap_eq(w.early, 0);
+	ktap_ok(is_durable(&r, 13, 100));
+	ktap_eq(r.b->count[CAIRN_CTR_PERSIST_FENCES], 1);
+	sim_end(r.s);
+}
+
+/* Persistence of one fence for what arrives together. */
+static void empty_messages_are_durable_too(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	persist(&r, 1, 0);
+	persist(&r, 2, 10);
+	persist(&r, 3, 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	sim_end(r.s);
+}
+
+/* Probed for long, by single last packets, and never given up. */
+static void a_slow_host_is_waited_for(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u32 i;
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 3 * PMTU);
+	ktap_ok(!sim_run(r.s, LONG_TIME));
+	ktap_eq(send_cqes(&r), 0);
+	ktap_ok(r.a->count[CAIRN_CTR_PERSIST_PROBES] > 20);
+	ktap_eq(requests(&r), 3 + r.a->count[CAIRN_CTR_PERSIST_PROBES]);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	for (i = 0; i < r.s->n_sent; i++)
+		if (r.s->sent[i].qp == r.a && r.s->sent[i].retransmit)
+			ktap_eq(r.s->sent[i].pkt.psn, psn_of(&r, 2));
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	sim_end(r.s);
+}
+
+static void a_lost_persist_ack_is_asked_for(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct watch w;
+
+	watch(&r, &w, 0, 0, 0);
+	w.drop = 3;
+	empty_recvs(r.b, 1, 2);
+	persist(&r, 1, 100);
+	persist(&r, 2, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(w.drop, 0);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
+	ktap_ok(r.a->count[CAIRN_CTR_PERSIST_PROBES] > 0);
+	sim_end(r.s);
+}
+
+static void silence_ends_it(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 3 * PMTU);
+	sim_run(r.s, SIM_MS);
+	r.s->dead[1] = true;
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(r.a->count[CAIRN_CTR_PERSIST_PROBES], sim_attrs.retry_cnt);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+static void failure_is_told(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 3);
+	persist(&r, 1, 100);
+	persist(&r, 2, 100);
+	persist(&r, 3, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 1, EIO), 0);
+	sim_run(r.s, SIM_MS);
+	/* in PSN order: 1 may still become durable */
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_PERSIST_ACK);
+	ktap_eq(last_sent(r.b)->psn, psn_of(&r, 1));
+	ktap_eq(last_sent(r.b)->syndrome, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP);
+	ktap_eq(release(&r, 2, 0), -ENOENT);
+	sim_end(r.s);
+}
+
+/* The next messages flow; their completions wait for their turn. */
+static void others_overtake_but_complete_in_order(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct sim_mr *plain = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	struct rig o = r;
+	u32 i;
+
+	o.mb = plain;
+	empty_recvs(r.b, 1, 1);
+	persist(&r, 1, 100);
+	for (i = 2; i < 40; i += 3) {
+		rig_recv(&r, i, 100);
+		rig_send(&o, i, CAIRN_WQE_SEND, 100);
+		rig_send(&o, i + 1, CAIRN_WQE_READ, 5000);
+		rig_send(&o, i + 2, CAIRN_WQE_WRITE, 5000);
+	}
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 14);
+	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
+	ktap_eq(r.a->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void a_fence_waits_for_durability(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_READ, 100);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	wr.wr_id = 2;
+	wr.flags |= CAIRN_WQE_FENCE;
+	sim_post_send(r.a, &wr);
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void flush_is_no_success(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	rig_send(&r, 2, CAIRN_WQE_READ, 100);
+	sim_run(r.s, SIM_MS);
+	sim_modify(r.a, CAIRN_QP_ERR);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(send_cqes(&r), 2);
+	sim_end(r.s);
+}
+
+/* A later request fails while an earlier one waits: the earlier is unknown. */
+static void an_error_behind_it_flushes_it(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 100);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	wr.wr_id = 2;
+	wr.rkey ^= 1;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(release(&r, 0, 0), -ENOENT);
+	sim_end(r.s);
+}
+
+static void early_mode_tells_twice(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	const struct cairn_cqe *c;
+
+	empty_recvs(r.b, 1, 2);
+	empty_recvs(r.a, 51, 3);
+	persist_at(&r, 1, 0, 3 * PMTU, CAIRN_WQE_EARLY);
+	persist_at(&r, 2, 8192, 100, CAIRN_WQE_EARLY);
+	rig_send(&r, 3, CAIRN_WQE_READ, 100);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->sq_head, r.a->sq_tail);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(release(&r, 1, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_RESP, 0, 51, 52, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 2);
+	c = recv_cqe(r.a, 0);
+	ktap_eq(c->opcode, CAIRN_CQE_RECV_DURABLE);
+	ktap_eq(c->psn, psn_of(&r, 2));
+	ktap_eq(c->psn, r.a->cq[CAIRN_REQ].log[0].cqe.psn);
+	ktap_eq(c->persist_va, r.mb->va);
+	ktap_eq(c->byte_len, 0);
+	ktap_eq(recv_cqe(r.a, 1)->persist_va, r.mb->va + 8192);
+	ktap_eq(recv_cqe(r.a, 1)->psn, psn_of(&r, 3));
+	sim_end(r.s);
+}
+
+static void early_mode_waits_for_a_receive(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, 50 * SIM_MS);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.a->count[CAIRN_CTR_PERSIST_RECV_WAITS] > 0);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	empty_recvs(r.a, 5, 1);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(requests(&r), 1);
+	sim_end(r.s);
+}
+
+/* The WQE and its memory are the host's again while we probe. */
+static void early_probes_need_no_memory(void)
+{
+	u32 len;
+
+	for (len = 100; len < 4 * PMTU; len += 2500) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+		struct watch w;
+
+		watch(&r, &w, 0, 0, 0);
+		w.drop = 2;
+		empty_recvs(r.b, 1, 1);
+		empty_recvs(r.a, 1, 1);
+		persist_at(&r, 1, 0, len, CAIRN_WQE_EARLY);
+		sim_run(r.s, SIM_MS);
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		r.ma->valid = false;
+		memset(r.a->sq, 0xff, 64);
+		ktap_eq(release(&r, 0, 0), 0);
+		ktap_ok(sim_run(r.s, LONG_TIME));
+		ktap_ok(r.a->count[CAIRN_CTR_PERSIST_PROBES] > 1);
+		expect_cqe(r.a, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_ok(is_durable(&r, 0, len));
+		sim_end(r.s);
+	}
+}
+
+static void early_mode_tells_of_failure(void)
+{
+	u32 silent;
+
+	for (silent = 0; silent < 2; silent++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+		empty_recvs(r.b, 1, 1);
+		empty_recvs(r.a, 1, 2);
+		persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+		sim_run(r.s, SIM_MS);
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		if (silent)
+			r.s->dead[1] = true;
+		else
+			ktap_eq(release(&r, 0, EIO), 0);
+		ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+		expect_cqe(r.a, CAIRN_RESP, 0, 1, silent ?
+			   CAIRN_CQE_RETRY_EXC_ERR : CAIRN_CQE_REM_OP_ERR);
+		ktap_eq(recv_cqe(r.a, 0)->opcode, CAIRN_CQE_RECV_DURABLE);
+		expect_cqe(r.a, CAIRN_RESP, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+		sim_end(r.s);
+	}
+}
+
+/* Records of early ones are bounded: the queue stops, nothing is lost. */
+static void early_records_are_bounded(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r;
+	u32 i;
+
+	init.sq_depth = 8;
+	init.rq_depth = 64;
+	r = rig_with(1, &init, &sim_attrs);
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	empty_recvs(r.b, 0, 12);
+	empty_recvs(r.a, 0, 12);
+	for (i = 0; i < 12; i++) {
+		persist_at(&r, i, 0, 10, CAIRN_WQE_EARLY);
+		sim_run(r.s, SIM_MS);
+	}
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 8);
+	for (i = 0; i < 12; i++) {
+		ktap_eq(release(&r, i, 0), 0);
+		sim_run(r.s, SIM_MS);
+	}
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	expect_cqes(r.a, CAIRN_RESP, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* A send ring of another size keeps the records of what is not durable. */
+static void early_records_survive_a_resize(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u32 i;
+
+	empty_recvs(r.b, 0, 12);
+	empty_recvs(r.a, 0, 12);
+	for (i = 0; i < 12; i++)
+		persist_at(&r, i, 64 * i, 10, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	ktap_ok(!sim_resize_sq(r.a, 16, 8));
+	ktap_ok(sim_resize_sq(r.a, 16, 16));
+	for (i = 0; i < 6; i++)
+		ktap_eq(release(&r, i, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(sim_resize_sq(r.a, 256, 256));
+	for (i = 6; i < 12; i++)
+		ktap_eq(release(&r, i, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_RESP, 0, 0, 11, CAIRN_CQE_SUCCESS);
+	for (i = 0; i < 12; i++)
+		ktap_eq(recv_cqe(r.a, i)->persist_va, r.mb->va + 64 * i);
+	sim_end(r.s);
+}
+
+/* SQD: drained when everything is durable and told. */
+static void draining_waits_for_early_ones(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 1);
+	empty_recvs(r.a, 1, 1);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	sim_modify(r.a, CAIRN_QP_SQD);
+	sim_run(r.s, 100 * SIM_MS);
+	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 1);
+	sim_end(r.s);
+}
+
+/* Persistence ACKs that no honest peer sends. */
+static void strange_persist_acks_mean_nothing(void)
+{
+	static const struct {
+		s32 n;
+		u8 syndrome;
+	} acks[] = {
+		{ -1 }, { 3 }, { 100 }, { 1 << 22 }, { -(1 << 22) }, { 1 },
+		{ 2, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ },
+		{ 2, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS },
+		{ 2, CAIRN_AETH_RNR_NAK | 1 }, { 2, 0x80 }, { 2, 0x40 },
+	};
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_PERSIST_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.a->c.qpn,
+	};
+	u32 i;
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 3 * PMTU);
+	sim_run(r.s, SIM_MS);
+	for (i = 0; i < ARRAY_SIZE(acks); i++) {
+		pkt.psn = cairn_psn_add(r.a->psn, acks[i].n);
+		pkt.syndrome = acks[i].syndrome;
+		sim_inject(r.a, &pkt, NULL);
+		ktap_eq(send_cqes(&r), 0);
+		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	}
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* An ordinary ACK never stands for durability. */
+static void ordinary_acks_are_not_enough(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct cairn_pkt ack = {
+		.opcode = CAIRN_BTH_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.a->c.qpn,
+		.syndrome = CAIRN_AETH_CREDIT_INVALID,
+	};
+	u32 i;
+
+	r.s->dead[1] = true;
+	persist(&r, 1, 3 * PMTU);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 10);
+	sim_run(r.s, SIM_MS);
+	for (i = 0; i < 4; i++) {
+		ack.psn = psn_of(&r, i);
+		sim_inject(r.a, &ack, NULL);
+		sim_inject(r.a, &ack, NULL);
+	}
+	ktap_eq(r.a->c.req.una, psn_of(&r, 4));
+	ktap_eq(send_cqes(&r), 0);
+	ack.opcode = CAIRN_BTH_PERSIST_ACK;
+	ack.psn = psn_of(&r, 2);
+	sim_inject(r.a, &ack, NULL);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* It acknowledges the receipt, too, of all before it. */
+static void a_persist_ack_acknowledges_receipt(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct cairn_pkt ack = {
+		.opcode = CAIRN_BTH_PERSIST_ACK,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.a->c.qpn,
+		.psn = psn_of(&r, 3),
+		.syndrome = CAIRN_AETH_CREDIT_INVALID,
+	};
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 10);
+	persist(&r, 2, 10);
+	rig_send(&r, 3, CAIRN_WQE_WRITE, 10);
+	persist(&r, 4, 10);
+	sim_run(r.s, 100 * SIM_US);
+	sim_inject(r.a, &ack, NULL);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void early_is_for_write_persist(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 10);
+
+	wr.flags |= CAIRN_WQE_EARLY;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(one_request_and_one_answer),
+	KTAP(empty_messages_are_durable_too),
+	KTAP(a_slow_host_is_waited_for),
+	KTAP(a_lost_persist_ack_is_asked_for),
+	KTAP(silence_ends_it),
+	KTAP(failure_is_told),
+	KTAP(others_overtake_but_complete_in_order),
+	KTAP(a_fence_waits_for_durability),
+	KTAP(flush_is_no_success),
+	KTAP(an_error_behind_it_flushes_it),
+	KTAP(early_mode_tells_twice),
+	KTAP(early_mode_waits_for_a_receive),
+	KTAP(early_probes_need_no_memory),
+	KTAP(early_mode_tells_of_failure),
+	KTAP(early_records_are_bounded),
+	KTAP(early_records_survive_a_resize),
+	KTAP(draining_waits_for_early_ones),
+	KTAP(strange_persist_acks_mean_nothing),
+	KTAP(ordinary_acks_are_not_enough),
+	KTAP(a_persist_ack_acknowledges_receipt),
+	KTAP(early_is_for_write_persist),
+};
+
+KTAP_MAIN(tests)

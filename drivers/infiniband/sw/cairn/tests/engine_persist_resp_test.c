@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * WRITE_PERSIST at the responder, rule by rule (Documentation/wire.rst): what is
+ * written back, and who may say what before a message is durable; host flush and
+ * its tokens, duplicates.
+ */
+#include <errno.h>
+#include "persist.h"
+
+static void every_packet_of_a_message(void)
+{
+	static const u32 lens[] = { PMTU - 1, PMTU, PMTU + 1, 10 * PMTU + 3 };
+	u32 i, off;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		for (off = 0; off < 130; off += 43) {
+			struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+			struct watch w;
+
+			watch(&r, &w, off, lens[i], (lens[i] - 1) / PMTU);
+			persist_at(&r, 1, off, lens[i], 0);
+			ktap_ok(sim_run(r.s, SIM_SEC));
+			expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+			ktap_ok(w.answers && !w.early);
+			/* nothing but its lines */
+			ktap_ok(!memcmp(r.mb->shadow + ALIGN(off + lens[i], 64),
+					r.mb->mem + ALIGN(off + lens[i], 64),
+					64));
+			sim_end(r.s);
+		}
+	}
+}
+
+static void ordinary_memory_is_refused(void)
+{
+	struct rig r = rig_new(1);
+	u8 before[100];
+
+	memcpy(before, r.mb->mem, sizeof(before));
+	persist(&r, 1, 100);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_ok(!memcmp(before, r.mb->mem, sizeof(before)));
+	ktap_eq(r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+static void rights_count(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.mb->access &= ~(1 << CAIRN_ACCESS_REMOTE_WRITE);
+	persist(&r, 1, 100);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	sim_end(r.s);
+}
+
+static void plain_write_is_persisted_too(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct watch w;
+
+	watch(&r, &w, 0, 3000, 2);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(w.answers && !w.early);
+	ktap_eq(persist_acks(&r), 0);
+	sim_end(r.s);
+}
+
+/* A receive that completes tells of durable memory, as a READ response does. */
+static void look_at_shadow(struct sim_qp *qp, enum cairn_side_id side,
+			   const struct cairn_cqe *cqe)
+{
+	struct watch *w = qp->hooks.arg;
+
+	if (side == CAIRN_RESP)
+		w->early += memcmp(w->mb->shadow, w->want, w->len) != 0;
+}
+
+static void completions_follow_the_fence(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE_IMM, CAIRN_WQE_SEND,
+				  CAIRN_WQE_READ };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+		struct watch w;
+
+		watch(&r, &w, 0, 500, 0);
+		r.b->hooks.cqe = look_at_shadow;
+		rig_recv(&r, 1, 1024);
+		if (ops[i] != CAIRN_WQE_WRITE_IMM)
+			rig_send(&r, 1, CAIRN_WQE_WRITE, 500);
+		rig_send(&r, 2, ops[i], 500);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		ktap_eq(r.a->cq[CAIRN_REQ].log[send_cqes(&r) - 1].cqe.status, 0);
+		ktap_ok(w.answers && !w.early);
+		sim_end(r.s);
+	}
+}
+
+static void the_host_is_asked(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	const struct cairn_cqe *c;
+	struct watch w;
+
+	watch(&r, &w, 64, 3000, 2);
+	rig_recv(&r, 9, 16);
+	persist_at(&r, 1, 64, 3000, CAIRN_WQE_SOLICITED);
+	sim_run(r.s, SIM_MS);
+	c = recv_cqe(r.b, 0);
+	expect_cqe(r.b, CAIRN_RESP, 0, 9, CAIRN_CQE_SUCCESS);
+	ktap_eq(c->opcode, CAIRN_CQE_RECV_PERSIST);
+	ktap_eq(c->persist_va, r.mb->va + 64);
+	ktap_eq(c->byte_len, 3000);
+	ktap_eq(c->psn, psn_of(&r, 2));
+	ktap_eq(c->flags, CAIRN_CQE_SOLICITED);
+	ktap_ok(c->persist_token != 0);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(persist_acks(&r), 0);
+	w.answers = 0;
+	w.early = 0;
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(w.answers && !w.early);
+	ktap_eq(persist_acks(&r), 1);
+	ktap_eq(requests(&r), 3);
+	sim_end(r.s);
+}
+
+static void no_receive_no_message(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	persist(&r, 1, 2 * PMTU);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(r.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
+	ktap_eq(r.b->c.resp.msn, 0);
+	ktap_eq(r.b->c.resp.epsn, psn_of(&r, 1));
+	rig_recv(&r, 1, 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* Durable in any order, acknowledged in PSN order, many by one ACK. */
+static void the_watermark_keeps_the_order(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 4);
+	persist(&r, 1, 100);
+	persist(&r, 2, 100);
+	persist(&r, 3, 100);
+	persist(&r, 4, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 2, 0), 0);
+	ktap_eq(release(&r, 1, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(persist_acks(&r), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(persist_acks(&r), 1);
+	ktap_eq(last_sent(r.b)->psn, psn_of(&r, 2));
+	ktap_eq(last_sent(r.b)->msn, 3);
+	ktap_eq(send_cqes(&r), 3);
+	ktap_eq(release(&r, 3, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void nic_flush_behind_host_flush_waits(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig nic = r;
+
+	nic.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	empty_recvs(r.b, 1, 2);
+	persist(&r, 1, 100);
+	persist(&nic, 2, 100);
+	persist(&nic, 3, 100);
+	persist(&r, 4, 100);
+	persist(&nic, 5, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(persist_acks(&r), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(send_cqes(&r), 3);
+	ktap_eq(last_sent(r.b)->psn, psn_of(&r, 2));
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(last_sent(r.b)->psn, psn_of(&r, 4));
+	ktap_eq(last_sent(r.b)->msn, 5);
+	sim_end(r.s);
+}
+
+static void tokens_are_bounded(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r;
+	u32 i;
+
+	init.sq_depth = 256;
+	init.rq_depth = 512;
+	r = rig_with(1, &init, &sim_attrs);
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	empty_recvs(r.b, 0, CAIRN_MAX_PENDING + 10);
+	for (i = 0; i < CAIRN_MAX_PENDING + 10; i++)
+		persist(&r, i, 100);
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, CAIRN_MAX_PENDING);
+	ktap_ok(r.b->count[CAIRN_CTR_PERSIST_FULL] > 0);
+	ktap_ok(r.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
+	for (i = 0; i < CAIRN_MAX_PENDING + 10; i++) {
+		ktap_eq(release(&r, i, 0), 0);
+		sim_run(r.s, 10 * SIM_MS);
+	}
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, CAIRN_MAX_PENDING + 9,
+		    CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void no_memory_is_not_ready(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	r.b->no_memory = true;
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	ktap_ok(r.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
+	r.b->no_memory = false;
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void tokens_are_good_once(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct sim_qp *other = sim_qp(r.s, 1, &sim_rc);
+	u64 token;
+	u32 bit;
+
+	sim_to_rts(other, 0, 3, &sim_attrs, 0, 0);
+	empty_recvs(r.b, 1, 2);
+	persist(&r, 1, 100);
+	persist(&r, 2, 100);
+	sim_run(r.s, SIM_MS);
+	token = recv_cqe(r.b, 0)->persist_token;
+	for (bit = 0; bit < 64; bit++)
+		ktap_eq(sim_release(r.b, token ^ 1ULL << bit, 0), -ENOENT);
+	ktap_eq(sim_release(r.b, 0, 0), -ENOENT);
+	ktap_eq(sim_release(other, token, 0), -ENOENT);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(persist_acks(&r), 0);
+	/* the second is done first, and twice, while the first waits */
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_eq(release(&r, 1, 0), -ENOENT);
+	ktap_eq(release(&r, 1, EIO), -ENOENT);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_eq(release(&r, 0, EIO), -ENOENT);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static void tokens_die_with_the_region(void)
+{
+	u32 told;
+
+	for (told = 0; told < 2; told++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+		rig_recv(&r, 1, 0);
+		persist(&r, 1, 100);
+		sim_run(r.s, SIM_MS);
+		r.mb->valid = false;
+		if (told)
+			sim_revoke(r.b, r.mb->key);
+		ktap_eq(release(&r, 0, 0), -ENOENT);
+		ktap_ok(sim_run(r.s, LONG_TIME));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		sim_end(r.s);
+	}
+}
+
+static void tokens_die_with_the_queue_pair(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	sim_modify(r.b, CAIRN_QP_ERR);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, 0), -ENOENT);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(r.s);
+}
+
+static void a_reset_forgets_tokens(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	sim_reset(r.b);
+	sim_reset(r.a);
+	ktap_eq(release(&r, 0, 0), -ENOENT);
+	sim_connect(r.a, r.b, &sim_attrs);
+	rig_recv(&r, 2, 0);
+	persist(&r, 2, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* One of these comes behind the WRITE, and its answer must wait. */
+static void answers_wait_for_a_plain_write(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
+				  CAIRN_WQE_READ, CAIRN_WQE_FAA,
+				  CAIRN_WQE_WRITE_PERSIST };
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u32 i;
+
+	attrs.timeout = 25;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig r = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+		struct rig o = r;
+		struct watch w;
+
+		o.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
+					 CAIRN_PERSIST_NIC);
+		watch(&r, &w, 0, 8, 1);
+		empty_recvs(r.b, 1, 1);
+		rig_recv(&r, 2, 100);
+		rig_send(&o, 1, CAIRN_WQE_SEND, 0);
+		rig_recv(&r, 3, 100);
+		rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
+		rig_send(&o, 3, ops[i], 8);
+		sim_run(r.s, 10 * SIM_MS);
+		ktap_eq(w.answers, 0);
+		/* what came before it is acknowledged */
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(send_cqes(&r), 1);
+		ktap_eq(recv_cqe(r.b, 1)->opcode, CAIRN_CQE_RECV_PERSIST);
+		ktap_eq(release(&r, 1, 0), 0);
+		sim_run(r.s, 10 * SIM_MS);
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+		ktap_ok(w.answers && !w.early);
+		sim_end(r.s);
+	}
+}
+
+/* NAKs acknowledge what is before them, too. */
+static void naks_do_not_pass_a_plain_write(void)
+{
+	u32 kind;
+
+	for (kind = 0; kind < 3; kind++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+		struct rig o = r;
+		struct watch w;
+		u32 first = psn_of(&r, 0);
+
+		watch(&r, &w, 0, 8, 1);
+		rig_recv(&r, 1, 0);
+		rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+		sim_run(r.s, 100 * SIM_US);
+		if (kind == 0) {		/* RNR */
+			rig_send(&o, 2, CAIRN_WQE_SEND, 8);
+		} else if (kind == 1) {		/* a gap */
+			struct cairn_pkt pkt = {
+				.opcode = CAIRN_BTH_SEND_ONLY,
+				.pkey = CAIRN_PKEY_DEFAULT,
+				.qpn = r.b->c.qpn,
+				.psn = psn_of(&r, 5),
+			};
+
+			sim_inject(r.b, &pkt, NULL);
+		} else {			/* the end */
+			o.mb = sim_mr(r.s, 1, 8, SIM_LOCAL);
+			rig_send(&o, 2, CAIRN_WQE_WRITE, 8);
+		}
+		sim_run(r.s, 100 * SIM_US);
+		ktap_eq(last_sent(r.b) == NULL, kind == 1);
+		if (last_sent(r.b))
+			ktap_eq(last_sent(r.b)->psn, first);
+		ktap_eq(w.answers, 0);
+		if (kind == 2)
+			expect_cqe(r.a, CAIRN_REQ, 0, 1,
+				   CAIRN_CQE_REM_ACCESS_ERR);
+		else
+			ktap_eq(send_cqes(&r), 0);
+		sim_end(r.s);
+	}
+}
+
+static void a_failed_plain_write_is_naked(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&r, 1, 0);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, ENOSPC), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ACK);
+	sim_end(r.s);
+}
+
+/* One receive for both: the request to the host carries the immediate. */
+static void write_with_immediate_and_host_flush(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE_IMM, 100);
+
+	rig_recv(&r, 1, 0);
+	wr.imm_or_key = 0x1234;
+	sim_post_send(r.a, &wr);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(recv_cqe(r.b, 0)->flags, CAIRN_CQE_WITH_IMM);
+	ktap_eq(recv_cqe(r.b, 0)->imm_or_key, 0x1234);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+struct script {
+	u8 opcode;
+	u32 len, dma_len, off;
+};
+
+static void get(struct rig *r, u32 n, struct script q)
+{
+	struct cairn_pkt pkt = {
+		.opcode = q.opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->b->c.qpn,
+		.psn = psn_of(r, n),
+		.ack_req = true,
+		.payload_len = q.len,
+		.va = r->mb->va + q.off,
+		.rkey = r->mb->key,
+		.dma_len = q.dma_len,
+	};
+
+	sim_inject(r->b, &pkt, r->ma->mem + q.off);
+	sim_run(r->s, 2 * SIM_US);
+}
+
+static struct rig scripted(enum cairn_persist how)
+{
+	struct rig r = persist_rig(how);
+
+	r.s->dead[0] = true;
+	return r;
+}
+
+static void expect_answer(const struct rig *r, u8 opcode, u32 n)
+{
+	const struct cairn_pkt *p = last_sent(r->b);
+
+	if (!p || p->opcode != opcode || p->psn != psn_of(r, n) ||
+	    p->syndrome & CAIRN_AETH_TYPE_MASK)
+		ktap_fail("last answer is %02x syndrome %02x PSN %d, not %02x %u",
+			  p ? p->opcode : 0, p ? p->syndrome : 0,
+			  p ? cairn_psn_diff(p->psn, r->a->psn) : 0, opcode, n);
+}
+
+#define WP_ONLY(l)	((struct script){ CAIRN_BTH_WRITE_PERSIST_ONLY, l, l })
+
+static void duplicates_follow_the_watermark(void)
+{
+	struct rig r = scripted(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 3);
+	get(&r, 0, WP_ONLY(10));
+	expect_answer(&r, CAIRN_BTH_ACK, 0);
+	get(&r, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
+	get(&r, 2, WP_ONLY(10));
+	expect_answer(&r, CAIRN_BTH_ACK, 2);
+	r.ma->mem[0] ^= 1;
+	get(&r, 0, WP_ONLY(10));		/* not durable */
+	expect_answer(&r, CAIRN_BTH_ACK, 2);
+	ktap_ok(r.mb->mem[0] != r.ma->mem[0]);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_MS);
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 0);
+	ktap_eq(last_sent(r.b)->msn, 1);
+	get(&r, 2, WP_ONLY(10));		/* behind the watermark */
+	expect_answer(&r, CAIRN_BTH_ACK, 2);
+	get(&r, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
+	expect_answer(&r, CAIRN_BTH_ACK, 2);
+	get(&r, 0, WP_ONLY(10));		/* covered */
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 0);
+	ktap_ok(r.mb->mem[0] != r.ma->mem[0]);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 3);
+	sim_end(r.s);
+}
+
+static void duplicate_of_a_message_under_way(void)
+{
+	struct rig r = scripted(CAIRN_PERSIST_NIC);
+
+	get(&r, 0, WP_ONLY(10));
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 0);
+	get(&r, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+				    2 * PMTU });
+	expect_answer(&r, CAIRN_BTH_ACK, 1);
+	get(&r, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+				    2 * PMTU });
+	expect_answer(&r, CAIRN_BTH_ACK, 1);
+	get(&r, 0, WP_ONLY(10));
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 0);
+	get(&r, 2, (struct script){ CAIRN_BTH_WRITE_PERSIST_LAST, PMTU });
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 2);
+	get(&r, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+				    2 * PMTU });
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 2);
+	sim_end(r.s);
+}
+
+static void opcodes_do_not_mix(void)
+{
+	static const struct {
+		struct script first, second;
+	} bad[] = {
+		{ { CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU, 2 * PMTU },
+		  { CAIRN_BTH_WRITE_LAST, PMTU } },
+		{ { CAIRN_BTH_WRITE_FIRST, PMTU, 2 * PMTU },
+		  { CAIRN_BTH_WRITE_PERSIST_LAST, PMTU } },
+		{ { CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU, 2 * PMTU },
+		  { CAIRN_BTH_WRITE_PERSIST_ONLY, 10, 10 } },
+		{ { CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU, 2 * PMTU },
+		  { CAIRN_BTH_WRITE_PERSIST_LAST, 10 } },
+		{ { CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU, 3 * PMTU },
+		  { CAIRN_BTH_WRITE_PERSIST_MIDDLE, 10 } },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct rig r = scripted(CAIRN_PERSIST_NIC);
+
+		get(&r, 0, bad[i].first);
+		get(&r, 1, bad[i].second);
+		ktap_eq(last_sent(r.b)->syndrome,
+			CAIRN_AETH_NAK | CAIRN_NAK_INVALID_REQUEST);
+		ktap_eq(persist_acks(&r), 0);
+		sim_end(r.s);
+	}
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(every_packet_of_a_message),
+	KTAP(ordinary_memory_is_refused),
+	KTAP(rights_count),
+	KTAP(plain_write_is_persisted_too),
+	KTAP(completions_follow_the_fence),
+	KTAP(the_host_is_asked),
+	KTAP(no_receive_no_message),
+	KTAP(the_watermark_keeps_the_order),
+	KTAP(nic_flush_behind_host_flush_waits),
+	KTAP(tokens_are_bounded),
+	KTAP(no_memory_is_not_ready),
+	KTAP(tokens_are_good_once),
+	KTAP(tokens_die_with_the_region),
+	KTAP(tokens_die_with_the_queue_pair),
+	KTAP(a_reset_forgets_tokens),
+	KTAP(answers_wait_for_a_plain_write),
+	KTAP(naks_do_not_pass_a_plain_write),
+	KTAP(a_failed_plain_write_is_naked),
+	KTAP(write_with_immediate_and_host_flush),
+	KTAP(duplicates_follow_the_watermark),
+	KTAP(duplicate_of_a_message_under_way),
+	KTAP(opcodes_do_not_mix),
+};
+
+KTAP_MAIN(tests)

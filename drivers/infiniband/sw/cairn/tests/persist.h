@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the tests of WRITE_PERSIST have in common. */
+#ifndef CAIRN_TESTS_PERSIST_H
+#define CAIRN_TESTS_PERSIST_H
+
+#include "engine.h"
+
+#define PMTU		1024
+#define LONG_TIME	(20 * SIM_SEC)
+
+/* A rig whose region at b is persistent. */
+static inline struct rig persist_rig_with(enum cairn_persist how,
+				   const struct cairn_qp_attrs *attrs)
+{
+	struct rig r = rig_with(1, &sim_rc, attrs);
+
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how);
+	return r;
+}
+
+static inline struct rig persist_rig(enum cairn_persist how)
+{
+	return persist_rig_with(how, &sim_attrs);
+}
+
+/* Post WRITE_PERSIST number @id: @len bytes at @off of both regions. */
+static inline void persist_at(const struct rig *r, u64 id, u32 off, u32 len, u8 flags)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, len);
+
+	sge.addr += off;
+	wr.wr_id = id;
+	wr.remote_addr += off;
+	wr.flags |= flags;
+	sim_post_send(r->a, &wr);
+}
+
+static inline void persist(const struct rig *r, u64 id, u32 len)
+{
+	persist_at(r, id, 0, len, 0);
+}
+
+static inline void empty_recvs(struct sim_qp *qp, u64 first, u32 n)
+{
+	while (n--)
+		sim_post_recv(qp, first++, NULL, 0);
+}
+
+/* The @n-th receive completion of @qp. */
+static inline const struct cairn_cqe *recv_cqe(const struct sim_qp *qp, u32 n)
+{
+	static const struct cairn_cqe none;
+
+	if (n < qp->cq[CAIRN_RESP].n)
+		return &qp->cq[CAIRN_RESP].log[n].cqe;
+	ktap_fail("%u receive completions", qp->cq[CAIRN_RESP].n);
+	return &none;
+}
+
+/* What the host at b does: make the range durable, then say so. */
+static inline int release(const struct rig *r, u32 n, u32 status)
+{
+	const struct cairn_cqe *c = recv_cqe(r->b, n);
+
+	ktap_eq(c->opcode, CAIRN_CQE_RECV_PERSIST);
+	if (!status)
+		sim_writeback(r->mb, c->persist_va - r->mb->va, c->byte_len);
+	sim_fence(r->s, 1);
+	return sim_release(r->b, c->persist_token, status);
+}
+
+static inline bool is_durable(const struct rig *r, u32 off, u32 len)
+{
+	return !memcmp(r->mb->shadow + off, r->ma->mem + off, len);
+}
+
+static inline u32 persist_acks(const struct rig *r)
+{
+	return sent_kind(r->b, 0, CAIRN_KIND_PERSIST_ACK);
+}
+
+static inline u32 requests(const struct rig *r)
+{
+	return sent_kind(r->a, 0, CAIRN_KIND_WRITE_PERSIST);
+}
+
+static inline u32 send_cqes(const struct rig *r)
+{
+	return r->a->cq[CAIRN_REQ].n;
+}
+
+static inline u32 psn_of(const struct rig *r, u32 n)
+{
+	return cairn_psn_add(r->a->psn, n);
+}
+
+/* Every answer of b that leaves looks at the shadow. */
+struct watch {
+	struct sim_mr *mb;
+	const u8 *want;
+	u32 off, len;
+	u32 from;	/* PSN that an answer must reach to speak of it */
+	u32 early;	/* answers that left too early */
+	u32 drop;	/* persistence ACKs to lose */
+	u32 answers;
+};
+
+static inline enum sim_fate watch_emit(struct sim_qp *qp, enum cairn_side_id side,
+				const struct cairn_pkt *pkt)
+{
+	struct watch *w = qp->hooks.arg;
+
+	if (side != CAIRN_RESP)
+		return SIM_PASS;
+	if (w->len && cairn_psn_diff(pkt->psn, w->from) >= 0) {
+		w->answers++;
+		if (memcmp(w->mb->shadow + w->off, w->want, w->len))
+			w->early++;
+	}
+	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK && w->drop) {
+		w->drop--;
+		return SIM_DROP;
+	}
+	return SIM_PASS;
+}
+
+static inline void watch(const struct rig *r, struct watch *w, u32 off, u32 len,
+		  u32 from)
+{
+	*w = (struct watch){
+		.mb = r->mb, .want = r->ma->mem + off, .off = off, .len = len,
+		.from = psn_of(r, from),
+	};
+	r->b->hooks.arg = w;
+	r->b->hooks.emit = watch_emit;
+}
+
+#endif
