@@ -26,6 +26,18 @@ expect_that "host flushes are counted" "$(b persist_host_flushes) > $flushes + 6
 expect_that "fences are counted" "$(b persist_fences) > $fences + 60"
 expect_that "flushes put off are counted" "$(b persist_full) > $full"
 
+# forged, of another context, process or device, used twice: each is counted, once,
+# where it was tried
+wrong=$(b persist_bad_tokens) elsewhere=$(counter "$DEV_A" persist_bad_tokens)
+run_ok "wrong tokens are refused" in_a persist tokens_refused
+expect "... and counted" $(($(b persist_bad_tokens) - wrong)) 70
+expect "... by the device that was asked" \
+	$(($(counter "$DEV_A" persist_bad_tokens) - elsewhere)) 1
+wrong=$(b persist_bad_tokens)
+run_ok "late tokens are refused" in_a persist late_after
+expect "... and counted, after the end of queue pair, connection and region" \
+	$(($(b persist_bad_tokens) - wrong)) 3
+
 traffic() {
 	local name=$1
 

@@ -757,6 +757,53 @@ static void overlap(void)
 	pair_destroy(&fast);
 }
 
+/* Is the memory of an asynchronous release free again? */
+static bool released(u32 ticket)
+{
+	u64 end = vt_now_ms() + LONG_MS;
+	unsigned int idle = 0;
+
+	while (cairndv_query_release(db.ctx, ticket) == EBUSY &&
+	       vt_now_ms() < end)
+		vt_relax(&idle);
+	return !cairndv_query_release(db.ctx, ticket);
+}
+
+/* A host that takes its time keeps its own region busy, and no other: others are
+ * released while it is asked, whichever way, and its token stays good.
+ */
+static void release_beside_a_slow_flush(void)
+{
+	struct cairndv_persist_info f, g;
+	struct pair slow, other, third;
+	u32 ticket;
+
+	pair_create(&slow, HOST);
+	pair_create(&other, HOST);
+	pair_create(&third, nic_kind());
+	post_recvs(&slow.b, 0, 1);
+	post_recvs(&other.b, 0, 1);
+	post_write(&slow, 1, 0, 1000, 0);
+	f = next_flush(&slow, 0);
+	post_write(&other, 1, 0, 1000, 0);
+	g = next_flush(&other, 0);
+	must(!done(g.token, 0));
+	next_written(&other, 1);
+	post_write(&third, 1, 0, 1000, 0);
+	next_written(&third, 1);
+	ktap_eq(ibv_dereg_mr(other.to.mr), 0);
+	other.to.mr = NULL;
+	ktap_eq(cairndv_dereg_mr_async(third.to.mr, &ticket), 0);
+	third.to.mr = NULL;
+	ktap_ok(released(ticket));
+	ktap_ok(nothing(slow.a.scq));
+	must(!done(f.token, 0));
+	next_written(&slow, 1);
+	pair_destroy(&slow);
+	pair_destroy(&other);
+	pair_destroy(&third);
+}
+
 static void fence(void)
 {
 	struct cairndv_persist_info f;
@@ -1024,7 +1071,7 @@ static void target_dies(void)
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(host_failure) X(host_plain_write)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
-	X(host_slow) X(overlap) X(fence)				\
+	X(host_slow) X(overlap) X(release_beside_a_slow_flush) X(fence)	\
 	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
 	X(late_after_mr) X(initiator_gives_up) X(target_dies)
 
