@@ -5,59 +5,28 @@
  * device is in CAIRN_DAX; tests that need it are skipped without.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <infiniband/cairndv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include "vt.h"
+#include "vt_persist.h"
 #include "vt_test.h"
 
-#define BUF		(2u << 20)	/* what devdax maps at once, too */
-#define REMOTE		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-#define NIC		CAIRNDV_ACCESS_PERSISTENT
-#define HOST		CAIRNDV_ACCESS_PERSISTENT_HOST
-#define EMULATED	(NIC | CAIRNDV_ACCESS_PERSISTENT_EMULATED)
+#define BUF		VT_DAX_UNIT
 #define LONG_MS		vt_ms(30000)
 /* for what must not happen */
 #define SHORT_MS	vt_ms(150)
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
 static struct vt_dev da, db;
-static int dax_fd = -1;
-
-struct region {
-	u8 *buf;
-	struct ibv_mr *mr;
-};
 
 /* A writer at a, a target at b whose region is persistent in some way. */
 struct pair {
 	struct vt_end a, b;
-	struct region to;
+	struct vt_region to;
 };
-
-static u8 *map_anonymous(size_t len)
-{
-	u8 *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static u8 *map_dax(void *at, size_t len)
-{
-	u8 *p;
-
-	if (dax_fd < 0)
-		return NULL;
-	p = mmap(at, len, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | (at ? MAP_FIXED : 0), dax_fd, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
 
 static struct ibv_mr *reg(void *buf, size_t len, unsigned int access)
 {
@@ -82,30 +51,6 @@ static u32 domain_of(struct ibv_mr *mr)
 	return attr.persist_domain;
 }
 
-/* NIC flush is tried on devdax where there is one. */
-static void region_create(struct region *r, unsigned int kind)
-{
-	bool dax = kind == NIC;
-
-	r->buf = dax ? map_dax(NULL, BUF) : map_anonymous(BUF);
-	must(r->buf);
-	memset(r->buf, 0, BUF);
-	r->mr = reg(r->buf, BUF, REMOTE | IBV_ACCESS_REMOTE_READ | kind);
-	must(r->mr);
-}
-
-static void region_destroy(struct region *r)
-{
-	if (r->mr)
-		ktap_eq(ibv_dereg_mr(r->mr), 0);
-	munmap(r->buf, BUF);
-}
-
-static unsigned int nic_kind(void)
-{
-	return dax_fd < 0 ? EMULATED : NIC;
-}
-
 static void pair_create_with(struct pair *p, unsigned int kind,
 			     const struct vt_opts *o)
 {
@@ -113,7 +58,7 @@ static void pair_create_with(struct pair *p, unsigned int kind,
 	must(!vt_end_create(&p->a, &da, o, BUF));
 	must(!vt_end_create(&p->b, &db, o, 4096));
 	must(!vt_connect(&p->a, &p->b));
-	region_create(&p->to, kind);
+	must(!vt_region_create(&p->to, &db, kind, BUF, 0));
 	vt_fill(p->a.buf, BUF, 42);
 }
 
@@ -128,19 +73,15 @@ static void pair_destroy(struct pair *p)
 {
 	vt_end_destroy(&p->a);
 	vt_end_destroy(&p->b);
-	region_destroy(&p->to);
+	ktap_eq(vt_region_destroy(&p->to), 0);
 }
 
 /* --- one step each ------------------------------------------------------- */
 
 static void post_recvs(struct vt_end *e, u64 first, int n)
 {
-	struct ibv_recv_wr wr = {}, *bad;
-
-	for (; n; n--) {
-		wr.wr_id = first++;
-		must(!ibv_post_recv(e->qp, &wr, &bad));
-	}
+	for (; n; n--)
+		must(!vt_recv(e, first++));
 }
 
 static struct ibv_send_wr write_wr(struct pair *p, struct ibv_sge *sge, u64 id,
@@ -258,29 +199,29 @@ static void query(void)
 
 static void registration(void)
 {
-	u8 *mem = map_anonymous(BUF);
+	u8 *mem = vt_map(BUF);
 	struct ibv_mr *mr;
 
 	must(mem);
-	ktap_ok(refused(mem, BUF, REMOTE | NIC, EINVAL));
-	ktap_ok(refused(mem, BUF, REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
+	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(refused(mem, BUF, VT_REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
 			EINVAL));
-	ktap_ok(refused(mem, BUF, REMOTE | NIC | HOST, EINVAL));
-	ktap_ok(refused(mem, BUF, REMOTE | HOST |
+	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST, EINVAL));
+	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_HOST |
 			CAIRNDV_ACCESS_PERSISTENT_EMULATED, EINVAL));
-	mr = reg(mem, BUF, REMOTE);
+	mr = reg(mem, BUF, VT_REMOTE);
 	must(mr);
 	ktap_eq(domain_of(mr), 0);
 	ibv_dereg_mr(mr);
-	mr = reg(mem, BUF, REMOTE | EMULATED);
+	mr = reg(mem, BUF, VT_REMOTE | VT_EMULATED);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_EMULATED);
 	ibv_dereg_mr(mr);
-	mr = reg(mem + 100, 5000, REMOTE | HOST);
+	mr = reg(mem + 100, 5000, VT_REMOTE | VT_HOST);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
 	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-			     REMOTE) != 0);
+			     VT_REMOTE) != 0);
 	ibv_dereg_mr(mr);
 	munmap(mem, BUF);
 }
@@ -292,25 +233,25 @@ static void registration_devdax(void)
 	struct ibv_mr *mr;
 	u8 *mem, *dax;
 
-	if (dax_fd < 0) {
+	if (!vt_dax()) {
 		ktap_skip("no devdax");
 		return;
 	}
 	/* room for an aligned devdax mapping between ordinary pages */
-	mem = map_anonymous(4 * huge);
+	mem = vt_map(4 * huge);
 	must(mem);
 	dax = (u8 *)(((uintptr_t)mem + 2 * huge - 1) & ~(huge - 1));
-	must(map_dax(dax, huge));
-	mr = reg(dax, huge, REMOTE | NIC);
+	must(vt_dax_map(dax, huge, 0));
+	mr = reg(dax, huge, VT_REMOTE | VT_NIC);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
 	ibv_dereg_mr(mr);
-	mr = reg(dax + 4095, huge - 8000, REMOTE | NIC);
+	mr = reg(dax + 4095, huge - 8000, VT_REMOTE | VT_NIC);
 	ktap_ok(mr);
 	if (mr)
 		ibv_dereg_mr(mr);
-	ktap_ok(refused(dax - 1, 10, REMOTE | NIC, EINVAL));
-	ktap_ok(refused(dax, huge + 1, REMOTE | NIC, EINVAL));
+	ktap_ok(refused(dax - 1, 10, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(refused(dax, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
 	munmap(mem, 4 * huge);
 }
 
@@ -332,7 +273,7 @@ static void nic_flush(void)
 	u32 last = 0;
 	size_t i;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	for (i = 0; i < NR(writes); i++) {
 		u32 pkts = (writes[i].len + 1023) / 1024;
 
@@ -359,7 +300,7 @@ static void empty_message(void)
 	struct ibv_sge sge;
 	struct pair p;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	wr = write_wr(&p, &sge, 5, 0, 0, 0);
 	wr.num_sge = 0;
 	wr.wr.rdma.rkey = 0;
@@ -374,7 +315,7 @@ static void pipelined(void)
 	struct pair p;
 	int i;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	for (i = 0; i < 60; i++)
 		post_write(&p, i, i * 5000, 4096, 0);
 	for (i = 0; i < 60; i++)
@@ -420,7 +361,7 @@ static void extended(void)
 	p.a.qp = ibv_create_qp_ex(da.ctx, &attr);
 	must(p.a.qp);
 	must(!vt_connect(&p.a, &p.b));
-	region_create(&p.to, nic_kind());
+	must(!vt_region_create(&p.to, &db, vt_nic(), BUF, 0));
 	vt_fill(p.a.buf, BUF, 43);
 	qpx = ibv_qp_to_qp_ex(p.a.qp);
 	ibv_wr_start(qpx);
@@ -473,7 +414,7 @@ static void plain_write(void)
 	struct ibv_sge sge;
 	struct pair p;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	wr = write_wr(&p, &sge, 1, 0, 10, 50000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	post(&p, &wr);
@@ -488,7 +429,7 @@ static void early_nic(void)
 	struct pair p;
 	int i;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	post_recvs(&p.a, 100, 20);
 	for (i = 0; i < 20; i++)
 		post_write(&p, i, i * 3000, 2500, CAIRNDV_SEND_EARLY);
@@ -510,7 +451,7 @@ static void early_waits_for_receive(void)
 {
 	struct pair p;
 
-	pair_create(&p, nic_kind());
+	pair_create(&p, vt_nic());
 	post_write(&p, 1, 0, 100, CAIRNDV_SEND_EARLY);
 	next_written(&p, 1);
 	post_write(&p, 2, 200, 100, 0);
@@ -528,7 +469,7 @@ static void host_flush(void)
 	struct cairndv_persist_info f;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 50, 4);
 	post_write(&p, 1, 777, 30000, 0);
 	f = next_flush(&p, 50);
@@ -553,7 +494,7 @@ static void host_order(void)
 	struct pair p;
 	int i;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 0, 5);
 	for (i = 0; i < 5; i++)
 		post_write(&p, i, i * 1000, 900, 0);
@@ -578,7 +519,7 @@ static void host_failure(void)
 	struct cairndv_persist_info f;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 0, 2);
 	post_write(&p, 1, 0, 100, 0);
 	post_write(&p, 2, 100, 100, 0);
@@ -599,7 +540,7 @@ static void host_plain_write(void)
 	struct ibv_sge sge;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 3, 1);
 	wr = write_wr(&p, &sge, 1, 0, 0, 3000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
@@ -617,7 +558,7 @@ static void early_host(void)
 	struct cairndv_persist_info f, w, d;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.a, 9, 1);
 	post_recvs(&p.b, 0, 1);
 	post_write(&p, 1, 0, 4000, CAIRNDV_SEND_EARLY);
@@ -638,7 +579,7 @@ static void host_without_receive(void)
 	struct cairndv_persist_info f;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_write(&p, 1, 0, 100, 0);
 	ktap_ok(nothing(p.a.scq));
 	ktap_ok(nothing(p.b.rcq));
@@ -649,7 +590,7 @@ static void host_without_receive(void)
 	pair_destroy(&p);
 
 	o.rnr_retry = 0;
-	pair_create_with(&p, HOST, &o);
+	pair_create_with(&p, VT_HOST, &o);
 	post_write(&p, 1, 0, 100, 0);
 	next(p.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&p);
@@ -673,7 +614,7 @@ static void host_bounded(void)
 	o.cap.max_send_wr = n;
 	o.cqe = 2 * n;
 	o.rnr_timer = 1;
-	pair_create_with(&p, HOST, &o);
+	pair_create_with(&p, VT_HOST, &o);
 	post_recvs(&p.b, 0, n);
 	for (i = 0; i < n; i++)
 		post_write(&p, i, i * 64, 64, 0);
@@ -705,7 +646,7 @@ static void host_slow(void)
 
 	o.timeout = 8;		/* 1 ms */
 	o.retry_cnt = 1;
-	pair_create_with(&p, HOST, &o);
+	pair_create_with(&p, VT_HOST, &o);
 	post_recvs(&p.b, 0, 1);
 	post_write(&p, 1, 0, 5000, 0);
 	f = next_flush(&p, 0);
@@ -727,8 +668,8 @@ static void overlap(void)
 	struct ibv_wc wc;
 	int i;
 
-	pair_create(&slow, HOST);
-	pair_create(&fast, nic_kind());
+	pair_create(&slow, VT_HOST);
+	pair_create(&fast, vt_nic());
 	post_recvs(&slow.b, 0, 3);
 	post_write(&slow, 1, 0, 1000, 0);
 	f = next_flush(&slow, 0);
@@ -778,9 +719,9 @@ static void release_beside_a_slow_flush(void)
 	struct pair slow, other, third;
 	u32 ticket;
 
-	pair_create(&slow, HOST);
-	pair_create(&other, HOST);
-	pair_create(&third, nic_kind());
+	pair_create(&slow, VT_HOST);
+	pair_create(&other, VT_HOST);
+	pair_create(&third, vt_nic());
 	post_recvs(&slow.b, 0, 1);
 	post_recvs(&other.b, 0, 1);
 	post_write(&slow, 1, 0, 1000, 0);
@@ -812,7 +753,7 @@ static void fence(void)
 	struct ibv_wc wc;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 0, 2);
 	post_write(&p, 1, 0, 100, 0);
 	f = next_flush(&p, 0);
@@ -856,8 +797,8 @@ static void tokens_refused(void)
 	struct pair p, q;
 	int bit;
 
-	pair_create(&p, HOST);
-	pair_create(&q, HOST);
+	pair_create(&p, VT_HOST);
+	pair_create(&q, VT_HOST);
 	post_recvs(&p.b, 0, 2);
 	post_recvs(&q.b, 0, 2);
 	post_write(&p, 1, 0, 100, 0);
@@ -904,7 +845,7 @@ static void late_after_qp(void)
 
 	o.timeout = 8;
 	o.retry_cnt = 2;
-	pair_create_with(&p, HOST, &o);
+	pair_create_with(&p, VT_HOST, &o);
 	post_recvs(&p.b, 0, 1);
 	post_write(&p, 1, 0, 100, 0);
 	f = next_flush(&p, 0);
@@ -923,7 +864,7 @@ static void late_after_reset(void)
 
 	o.timeout = 8;
 	o.retry_cnt = 2;
-	pair_create_with(&p, HOST, &o);
+	pair_create_with(&p, VT_HOST, &o);
 	post_recvs(&p.b, 0, 1);
 	post_write(&p, 1, 0, 100, 0);
 	f = next_flush(&p, 0);
@@ -941,7 +882,7 @@ static void late_after_mr(void)
 	struct ibv_wc wc;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 0, 1);
 	post_write(&p, 1, 0, 100, 0);
 	f = next_flush(&p, 0);
@@ -959,7 +900,7 @@ static void initiator_gives_up(void)
 	struct cairndv_persist_info f;
 	struct pair p;
 
-	pair_create(&p, HOST);
+	pair_create(&p, VT_HOST);
 	post_recvs(&p.b, 0, 2);
 	post_write(&p, 1, 0, 100, 0);
 	post_write(&p, 2, 0, 100, IBV_SEND_FENCE);
@@ -986,7 +927,7 @@ static void doomed_target(const struct card *peer, int out)
 	struct ibv_qp peer_qp = { .qp_num = peer->qpn };
 	struct vt_end a = { .dev = &da, .qp = &peer_qp, .psn = peer->psn };
 	struct vt_end b;
-	struct region r;
+	struct vt_region r;
 	struct card me;
 	struct vt_dev d;
 	u64 token;
@@ -995,7 +936,7 @@ static void doomed_target(const struct card *peer, int out)
 	db = d;
 	must(!vt_end_create(&b, &d, &o, 4096));
 	must(!vt_to_init(&b) && !vt_to_rtr(&b, &a) && !vt_to_rts(&b));
-	region_create(&r, HOST);
+	must(!vt_region_create(&r, &d, VT_HOST, BUF, 0));
 	post_recvs(&b, 0, 4);
 	me = (struct card) { b.qp->qp_num, b.psn, r.mr->rkey,
 			     (uintptr_t)r.buf };
@@ -1079,14 +1020,8 @@ VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
-	const char *dax = getenv("CAIRN_DAX");
-
-	if (dax && !*dax)
-		dax = NULL;
-	if (dax)
-		dax_fd = open(dax, O_RDWR);
 	/* pages that the device uses must not be shared with a child */
-	if ((dax && dax_fd < 0) || ibv_fork_init() ||
+	if (vt_dax_open() || ibv_fork_init() ||
 	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
 		puts("KTAP version 1\nBail out! no devices");

@@ -20,13 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <infiniband/cairndv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "../kmod/cairn_shadow.h"
-#include "vt.h"
+#include "vt_persist.h"
 
-#define REGION		(2u << 20)	/* what devdax maps at least */
+#define REGION		VT_DAX_UNIT
 #define LINE		64
 #define QPS		3
 #define MESSAGES	40
@@ -43,8 +42,7 @@ struct message {
 
 static struct vt_dev da, db;
 static struct vt_end a[QPS], b[QPS];
-static struct ibv_mr *mr;
-static u8 *memory;		/* the target's */
+static struct vt_region region;	/* the target's */
 static const u8 *image;		/* what of it has survived */
 static struct message msg[MESSAGES];
 static u32 psn[QPS];
@@ -100,15 +98,16 @@ static int post(const struct message *m, u64 id)
 				       IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED |
 			      (m->early ? CAIRNDV_SEND_EARLY : 0),
-		.wr.rdma = { (uintptr_t)memory + m->off, mr->rkey },
+		.wr.rdma = { (uintptr_t)region.buf + m->off,
+			     region.mr->rkey },
 	}, *bad;
-	struct ibv_recv_wr recv = {}, *bad_recv;
 
 	vt_fill(a[m->qp].buf + m->off, m->len, rand_state ^ id);
 	/* for the durable completion */
-	errno = m->early ? ibv_post_recv(a[m->qp].qp, &recv, &bad_recv) : 0;
-	errno = errno ?: ibv_post_send(a[m->qp].qp, &wr, &bad);
-	return errno ? vt_err("posting") : 0;
+	if (m->early && vt_recv(&a[m->qp], id))
+		return EIO;
+	errno = ibv_post_send(a[m->qp].qp, &wr, &bad);
+	return errno ? vt_err("ibv_post_send") : 0;
 }
 
 /* Take completions; *@n counts those that are still to come. */
@@ -235,18 +234,18 @@ static int one_round(void)
 	int err;
 
 	choose();
-	memset(memory, OLD, REGION);
+	memset(region.buf, OLD, REGION);
 	if (ioctl(shadow, SHADOW_ARM, (long)(1 + below(MESSAGES))))
 		return vt_err("SHADOW_ARM");
-	memset(memory, NEW, REGION);
+	memset(region.buf, NEW, REGION);
 	err = run_messages();
 	return err ?: judge();
 }
 
-static int set_up(const char *dax)
+static int set_up(void)
 {
 	struct vt_opts o = VT_OPTS;
-	int i, fd, err = 0;
+	int i, err = 0;
 
 	o.mtu = mtu == 4096 ? IBV_MTU_4096 : mtu == 256 ? IBV_MTU_256 :
 							   IBV_MTU_1024;
@@ -254,18 +253,13 @@ static int set_up(const char *dax)
 	if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
 		return ENODEV;
-	fd = open(dax, O_RDWR);
 	shadow = open("/dev/cairn_shadow", O_RDWR);
-	if (fd < 0 || shadow < 0)
-		return vt_err("devices");
-	memory = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shadow < 0)
+		return vt_err("cairn_shadow");
 	image = mmap(NULL, REGION, PROT_READ, MAP_SHARED, shadow, 0);
-	if (memory == MAP_FAILED || image == MAP_FAILED)
+	if (image == MAP_FAILED)
 		return vt_err("mmap");
-	mr = ibv_reg_mr(db.pd, memory, REGION, IBV_ACCESS_LOCAL_WRITE |
-			IBV_ACCESS_REMOTE_WRITE | CAIRNDV_ACCESS_PERSISTENT);
-	if (!mr)
-		return vt_err("ibv_reg_mr");
+	err = vt_dax_open() ?: vt_region_create(&region, &db, VT_NIC, REGION, 0);
 	for (i = 0; i < QPS && !err; i++) {
 		err = vt_end_create(&a[i], &da, &o, REGION) ?:
 		      vt_end_create(&b[i], &db, &o, 4096) ?:
@@ -277,7 +271,6 @@ static int set_up(const char *dax)
 
 int main(int argc, char **argv)
 {
-	const char *dax = getenv("CAIRN_DAX") ?: "/dev/dax0.0";
 	u64 seed = 1;
 	int c, i, rounds = 20, err;
 
@@ -289,7 +282,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	rand_state = seed;
-	err = set_up(dax);
+	err = set_up();
 	for (i = 0; i < rounds && !err; i++)
 		err = one_round();
 	if (err)

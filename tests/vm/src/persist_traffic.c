@@ -12,14 +12,11 @@
  * otherwise it is emulated.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <infiniband/cairndv.h>
-#include <sys/mman.h>
-#include "vt.h"
+#include "vt_persist.h"
 
 #define MAX_DEPTH	64
 #define QUIET_MS	vt_ms(60000)
@@ -39,8 +36,7 @@ struct op {
 
 struct conn {
 	struct vt_end a, b;
-	u8 *to;
-	struct ibv_mr *mr;
+	struct vt_region to;
 	bool host;
 	struct op ops[MAX_DEPTH];
 	u64 head, tail;		/* operations posted, at their end */
@@ -52,7 +48,7 @@ struct conn {
 
 static struct vt_dev da, db;
 static struct conn *conns;
-static int num_conns = 4, depth = 16, dax_fd = -1;
+static int num_conns = 4, depth = 16;
 static u32 max_size = 20000;
 static bool plain_only;
 static u64 rand_state = 1, counts[OP_KINDS], bytes, flushes;
@@ -67,29 +63,16 @@ static u32 below(u32 n)
 static size_t region_size(void)
 {
 	/* a multiple of what devdax maps */
-	return ((size_t)max_size * depth + (2 << 20) - 1) & ~((2UL << 20) - 1);
+	return ((size_t)max_size * depth + VT_DAX_UNIT - 1) &
+	       ~(VT_DAX_UNIT - 1UL);
 }
 
 static int region_create(struct conn *c)
 {
 	size_t len = region_size();
-	bool dax = !c->host && dax_fd >= 0;
-	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
-	c->to = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		     dax ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
-		     dax ? dax_fd : -1,
-		     dax ? (off_t)(c - conns) * (off_t)len : 0);
-	if (c->to == MAP_FAILED)
-		return vt_err("mmap");
-	memset(c->to, 0, len);
-	if (c->host)
-		access |= CAIRNDV_ACCESS_PERSISTENT_HOST;
-	else
-		access |= CAIRNDV_ACCESS_PERSISTENT |
-			  (dax ? 0 : CAIRNDV_ACCESS_PERSISTENT_EMULATED);
-	c->mr = ibv_reg_mr(db.pd, c->to, len, access);
-	return c->mr ? 0 : vt_err("registering persistent memory");
+	return vt_region_create(&c->to, &db, c->host ? VT_HOST : vt_nic(), len,
+				(off_t)(c - conns) * (off_t)len);
 }
 
 static u8 *source(const struct conn *c, u64 n)
@@ -99,20 +82,12 @@ static u8 *source(const struct conn *c, u64 n)
 
 static u8 *target(const struct conn *c, u64 n)
 {
-	return c->to + n % depth * max_size;
+	return c->to.buf + n % depth * max_size;
 }
 
 static struct op *op_of(struct conn *c, u64 n)
 {
 	return &c->ops[n % depth];
-}
-
-static int recv_one(struct vt_end *e)
-{
-	struct ibv_recv_wr wr = {}, *bad;
-
-	errno = ibv_post_recv(e->qp, &wr, &bad);
-	return errno ? vt_err("ibv_post_recv") : 0;
 }
 
 static int conn_create(struct conn *c, const struct vt_opts *o, bool host)
@@ -124,7 +99,7 @@ static int conn_create(struct conn *c, const struct vt_opts *o, bool host)
 	      vt_end_create(&c->b, &db, o, 4096) ?:
 	      vt_connect(&c->a, &c->b) ?: region_create(c);
 	for (i = 0; i < 2 * depth && !err; i++)
-		err = recv_one(&c->a) ?: recv_one(&c->b);
+		err = vt_recv(&c->a, 0) ?: vt_recv(&c->b, 0);
 	return err;
 }
 
@@ -144,7 +119,7 @@ static int post_op(struct conn *c)
 	struct ibv_send_wr wr = {
 		.wr_id = n, .sg_list = &sge, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)target(c, n), c->mr->rkey },
+		.wr.rdma = { (uintptr_t)target(c, n), c->to.mr->rkey },
 	}, *bad;
 
 	*op = (struct op) { .posted = true, .seed = ~n ^ (u64)c->b.qp->qp_num };
@@ -227,13 +202,13 @@ static int durable_notice(struct conn *c, const struct ibv_wc *wc,
 	    op_of(c, n)->psn != info->psn ||
 	    info->va != (uintptr_t)target(c, n))
 		return bad_wc("a durable message that none is", wc);
-	return durable(c, n) ?: recv_one(&c->a);
+	return durable(c, n) ?: vt_recv(&c->a, 0);
 }
 
 static int flush_wanted(struct conn *c, const struct ibv_wc *wc,
 			const struct cairndv_persist_info *info)
 {
-	u64 offset = info->va - (uintptr_t)c->to;
+	u64 offset = info->va - (uintptr_t)c->to.buf;
 	struct op *op;
 	u64 n;
 
@@ -252,7 +227,7 @@ static int flush_wanted(struct conn *c, const struct ibv_wc *wc,
 	c->tokens[c->num_tokens] = info->token;
 	c->token_op[c->num_tokens++] = n;
 	flushes++;
-	return recv_one(&c->b);
+	return vt_recv(&c->b, 0);
 }
 
 static int release_some(struct conn *c)
@@ -308,7 +283,7 @@ static int conn_turn(struct conn *c, bool more, bool *busy)
 		*busy = true;
 		err = info.kind == CAIRNDV_PERSIST_FLUSH ?
 		      flush_wanted(c, &wc, &info) :
-		      wc.status ? bad_wc("receive", &wc) : recv_one(&c->b);
+		      wc.status ? bad_wc("receive", &wc) : vt_recv(&c->b, 0);
 	}
 	err = err ?: release_some(c) ?: take_sent(c, busy);
 	while (!err && poll_one(c->a.rcq, &wc, &info) > 0)
@@ -362,7 +337,6 @@ static enum ibv_mtu mtu_of(int n)
 
 int main(int argc, char **argv)
 {
-	const char *dax = getenv("CAIRN_DAX");
 	struct vt_opts o = VT_OPTS;
 	int c, i, seconds = 5, err = 0;
 
@@ -384,11 +358,7 @@ int main(int argc, char **argv)
 	o.cqe = 4 * depth;
 	o.timeout = 12;
 	conns = calloc(num_conns, sizeof(*conns));
-	if (dax && !*dax)
-		dax = NULL;
-	if (dax)
-		dax_fd = open(dax, O_RDWR);
-	if (!conns || (dax && dax_fd < 0) ||
+	if (!conns || vt_dax_open() ||
 	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
 		return 1;
@@ -404,8 +374,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < num_conns; i++) {
 		vt_end_destroy(&conns[i].a);
 		vt_end_destroy(&conns[i].b);
-		if (conns[i].mr)
-			ibv_dereg_mr(conns[i].mr);
+		vt_region_destroy(&conns[i].to);
 	}
 	vt_close(&da);
 	vt_close(&db);

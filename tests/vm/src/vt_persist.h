@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Persistent memory at the target, for the programs about WRITE_PERSIST.
+ *
+ * The devdax is CAIRN_DAX in the environment; without it NIC flush is tried on
+ * the emulated domain. Functions return as those of vt.h do.
+ */
+#ifndef CAIRN_VM_VT_PERSIST_H
+#define CAIRN_VM_VT_PERSIST_H
+
+#include <infiniband/cairndv.h>
+#include <sys/types.h>
+#include "vt.h"
+
+#define VT_REMOTE	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+#define VT_NIC		CAIRNDV_ACCESS_PERSISTENT
+#define VT_HOST		CAIRNDV_ACCESS_PERSISTENT_HOST
+#define VT_EMULATED	(VT_NIC | CAIRNDV_ACCESS_PERSISTENT_EMULATED)
+/* what devdax maps at once */
+#define VT_DAX_UNIT	(2u << 20)
+
+struct vt_region {
+	u8 *buf;
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+/* Open the devdax, if one is named. */
+int vt_dax_open(void);
+bool vt_dax(void);
+/* @len bytes of it from @off on, at @at unless that is NULL; or NULL */
+u8 *vt_dax_map(void *at, size_t len, off_t off);
+u8 *vt_map(size_t len);
+
+/* How NIC flush can be tried here: VT_NIC or VT_EMULATED. */
+unsigned int vt_nic(void);
+
+/*
+ * A region of @d, persistent as @kind says: VT_NIC lies at @off of the devdax,
+ * everything else in ordinary memory. Zeroed; @len in VT_DAX_UNITs.
+ */
+int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,
+		     size_t len, off_t off);
+int vt_region_destroy(struct vt_region *r);
+
+/* An empty receive. */
+int vt_recv(struct vt_end *e, u64 wr_id);
+
+#endif
