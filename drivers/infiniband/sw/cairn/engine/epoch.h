@@ -163,4 +163,38 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
 	return began - ended;
 }
 
+/**
+ * cairn_epoch_pass() - complete turns up to a ticket
+ * @turns: of the device
+ * @drained: of the device
+ * @cpu: counters of all CPUs
+ * @n: how many CPUs
+ * @ticket: of cairn_epoch_ticket()
+ * @pause: called between two looks at an epoch that has not drained; how often and
+ *	for how long is the caller's business, when it ends is not
+ * @arg: for @pause
+ *
+ * Context: one at a time.
+ * Return: number of turns, 0 when others had made them.
+ */
+static inline u32 cairn_epoch_pass(u32 *turns, u32 *drained,
+				   struct cairn_epoch_cpu *const *cpu,
+				   unsigned int n, u32 ticket,
+				   void (*pause)(void *arg, u32 epoch),
+				   void *arg)
+{
+	u32 made = 0;
+
+	while (!cairn_epoch_passed(drained, ticket)) {
+		u32 old = cairn_epoch_turn(turns);
+
+		while (cairn_epoch_inflight(cpu, n, old))
+			pause(arg, old);
+		/* What the runs did is visible to who sees it. */
+		cairn_epoch_release(drained, cairn_epoch_read(drained) + 1);
+		made++;
+	}
+	return made;
+}
+
 #endif

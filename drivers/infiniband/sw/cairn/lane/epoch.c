@@ -78,55 +78,59 @@ static void report(struct cairn_epoch *e, u32 epoch)
 			    held);
 }
 
-static bool drained(struct cairn_epoch *e, u32 epoch)
-{
-	return !inflight(e, epoch);
-}
+/* Somebody who turns. */
+struct waiter {
+	struct cairn_epoch *e;
+	u32 epoch;		/* that he waits for */
+	u64 start;		/* since when; 0: for none yet */
+};
 
 /* On a machine with one CPU nobody else runs while we spin. */
-static bool drained_soon(struct cairn_epoch *e, u32 epoch, u64 start)
+static bool may_spin(u64 spent)
 {
-	while (!drained(e, epoch)) {
-		if (num_online_cpus() == 1 || need_resched() ||
-		    ktime_get_ns() - start > CAIRN_EPOCH_SPIN)
-			return false;
-		cpu_relax();
-	}
-	return true;
+	return num_online_cpus() > 1 && !need_resched() &&
+	       spent <= CAIRN_EPOCH_SPIN;
 }
 
-static void drain(struct cairn_epoch *e, u32 epoch)
+/* Give the runs of @epoch time to end. */
+static void pause(void *arg, u32 epoch)
 {
-	u64 start = ktime_get_ns();
+	struct waiter *w = arg;
+	u64 now = ktime_get_ns(), spent;
+	u32 us;
 
-	if (drained_soon(e, epoch, start))
-		return;
-	while (!drained(e, epoch)) {
-		u64 spent = ktime_get_ns() - start;
-		u32 us = clamp_t(u64, spent / NSEC_PER_USEC, 10,
-				 CAIRN_EPOCH_MAX_SLEEP);
-
-		if (spent > CAIRN_EPOCH_STUCK && !e->stuck) {
-			WRITE_ONCE(e->stuck, true);
-			report(e, epoch);
-		}
-		usleep_range(us / 2, us);
+	if (!w->start || w->epoch != epoch) {
+		w->start = now;
+		w->epoch = epoch;
+		WRITE_ONCE(w->e->stuck, false);
 	}
-	WRITE_ONCE(e->stuck, false);
+	spent = now - w->start;
+	if (may_spin(spent)) {
+		cpu_relax();
+		return;
+	}
+	if (spent > CAIRN_EPOCH_STUCK && !w->e->stuck) {
+		WRITE_ONCE(w->e->stuck, true);
+		report(w->e, epoch);
+	}
+	us = clamp_t(u64, spent / NSEC_PER_USEC, 10, CAIRN_EPOCH_MAX_SLEEP);
+	usleep_range(us / 2, us);
 }
 
 /* Complete turns up to @ticket. */
 static void pass(struct cairn_epoch *e, u32 ticket)
 {
+	struct waiter w = { .e = e };
+	u32 made;
+
 	mutex_lock(&e->turning);
-	if (cairn_epoch_passed(&e->drained, ticket))
+	made = cairn_epoch_pass(&e->turns, &e->drained, e->cpu, e->cpus, ticket,
+				pause, &w);
+	WRITE_ONCE(e->stuck, false);
+	if (made)
+		cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_TURNS, made);
+	else
 		cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_SHARED, 1);
-	while (!cairn_epoch_passed(&e->drained, ticket)) {
-		drain(e, cairn_epoch_turn(&e->turns));
-		cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_TURNS, 1);
-		/* Release: what the runs did is visible to who sees it. */
-		smp_store_release(&e->drained, e->drained + 1);
-	}
 	mutex_unlock(&e->turning);
 }
 
