@@ -29,10 +29,12 @@ wire_veth_plain() {
 		in_b ethtool -K vb tx-udp-segmentation off
 }
 
-# ... and the receiving one puts them together again
+# ... and the receiving one puts them together again; veth asks for no TSO
 wire_gro() {
-	wire_veth_plain && in_a ethtool -K va gro on rx-udp-gro-forwarding on &&
-		in_b ethtool -K vb gro on rx-udp-gro-forwarding on
+	local gro="gro on rx-udp-gro-forwarding on tso off gso off"
+
+	# shellcheck disable=SC2086
+	wire_veth_plain && in_a ethtool -K va $gro && in_b ethtool -K vb $gro
 }
 
 wire_bridge() {
@@ -109,8 +111,15 @@ all_right() {
 }
 
 traffic() {
+	local before
+
+	ahead=$(counter "$DEV_B" out_of_sequence)
+	before=$(counter "$DEV_B" rx_trains)
 	run_ok "$1: IPv4" in_a verbs_verify -n 30 -m $PMTU -s 20000 -d 4
+	trains4=$(($(counter "$DEV_B" rx_trains) - before))
 	run_ok "$1: IPv6" in_a verbs_verify -n 30 -m $PMTU -s 20000 -d 4 -f 6
+	trains6=$(($(counter "$DEV_B" rx_trains) - before - trains4))
+	ahead=$(($(counter "$DEV_B" out_of_sequence) - ahead))
 }
 
 # over NAME WIRE
@@ -128,6 +137,7 @@ over() {
 	else
 		watch_on b vb
 		traffic "$1"
+		wrong=$(counter "$DEV_B" rx_icrc_errors)
 		told "$lib_tmp/watch" "$watcher"
 		all_right "$1" "$lib_tmp/watch" 300
 	fi
@@ -136,7 +146,12 @@ over() {
 
 over "veth without segmentation" veth_plain
 expect "... so there are no trains" "$(value "$lib_tmp/watch" trains)" 0
+expect "... nor are any received" "$trains4 $trains6" "0 0"
 over "receive offload" gro
+expect_that "... which made trains: $trains4 of IPv4, $trains6 of IPv6" \
+	"trains4 > 0 && trains6 > 0"
+expect "... right ones" "$wrong" 0
+expect "... and no packet overtook another" "$ahead" 0
 over "bridge" bridge
 expect_that "... which trains pass whole" "$(value "$lib_tmp/watch" trains) > 0"
 over "tap" tap

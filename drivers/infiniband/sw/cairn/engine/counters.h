@@ -14,6 +14,8 @@
 	  "packets that the stack or a qdisc refused; treated as loss")	\
 	X(TX_NOROUTE, tx_noroute, "packets without route or memory")	\
 	X(RX_PACKETS, rx_packets, "packets accepted by the parser")	\
+	X(RX_TRAINS, rx_trains,						\
+	  "trains that segmentation or receive offload delivered whole") \
 	X(RX_BYTES, rx_bytes, "payload bytes accepted by the parser")	\
 	X(RX_ICRC_ERRORS, rx_icrc_errors, "packets with a wrong ICRC")	\
 	X(RX_MALFORMED, rx_malformed,					\

@@ -4,11 +4,11 @@
  * packets that are ours where the stack delivers them to this host: trains
  * arrive whole there, and the administrator's filter rules have been applied.
  *
- * The packets of a segmentation-offload skb are checked as they would have
- * looked on the wire: with their own lengths and, for IPv4, an id that rises by
- * one per packet (that is what segmentation does) or stays the same (what some
- * senders' aggregated packets show). Consecutive packets of one QP side go to
- * it together.
+ * The packets of a train, an skb that was never segmented or that GRO made of
+ * several, are checked as they looked or would have looked on the wire: with
+ * their own lengths and, for IPv4, an id that rises by one per packet (that is
+ * what segmentation does) or stays the same (what some senders do). GRO puts no
+ * others together. Consecutive packets of one QP side go to it together.
  *
  * The UDP checksum is not looked at: the ICRC covers all that it covers.
  */
@@ -199,6 +199,8 @@ static void receive(struct arrival *a)
 	struct batch b = {};
 	u32 k, done, len;
 
+	if (a->train)
+		cairn_nic_count(a->nic, CAIRN_CTR_RX_TRAINS, 1);
 	for (k = 0, done = 0; done < a->len; k++, done += len) {
 		struct cairn_exec *x;
 		enum cairn_side_id side = CAIRN_RESP;

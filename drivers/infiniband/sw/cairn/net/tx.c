@@ -12,9 +12,11 @@
  *
  * The IPv4 id is the packet's PSN: packets are never fragmented (DF), so the id
  * need not be unique (RFC 6864), but it rises by one within a train, as
- * segmentation in the stack would have it. The UDP checksum of a single packet
- * is zero, for IPv6 too (RFC 6935, 6936): the ICRC protects more than it would,
- * and that is what hardware and rdma_rxe send and accept.
+ * segmentation in the stack would have it. The ICRC protects more than a UDP
+ * checksum, so single packets have one only if the device computes it; else it
+ * is zero, for IPv6 too (RFC 6935, 6936), as hardware and rdma_rxe send it. With
+ * it they keep their place among the trains where the receiver has GRO, which
+ * lets packets without a checksum pass at once.
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>
@@ -283,18 +285,12 @@ static void put_packet(struct frame *f, const struct cairn_pkt *pkt,
 	put_bytes(f, &icrc, sizeof(icrc));
 }
 
-/*
- * Segmentation, in the device or just above it, cuts the body at the stride and
- * fixes lengths, ids and checksums. It insists on a UDP checksum.
- */
-static void make_train(struct frame *f, const struct cairn_train *t)
+/* The device, or the stack in its place, writes the UDP checksum. */
+static void leave_checksum(struct frame *f)
 {
 	u32 len = sizeof(f->udp) + f->body_len;
 	struct sk_buff *skb = f->skb;
 
-	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
-	skb_shinfo(skb)->gso_size = f->stride;
-	skb_shinfo(skb)->gso_segs = t->count;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct udphdr, check);
@@ -304,6 +300,27 @@ static void make_train(struct frame *f, const struct cairn_train *t)
 	else
 		f->udp.check = ~udp_v4_check(len, f->ip.v4.saddr,
 					     f->ip.v4.daddr, 0);
+}
+
+/*
+ * Segmentation, in the device or just above it, cuts the body at the stride and
+ * fixes lengths, ids and checksums. It insists on a UDP checksum.
+ */
+static void make_train(struct frame *f, const struct cairn_train *t)
+{
+	struct skb_shared_info *info = skb_shinfo(f->skb);
+
+	info->gso_type = SKB_GSO_UDP_L4;
+	info->gso_size = f->stride;
+	info->gso_segs = t->count;
+}
+
+static bool device_checksums(const struct frame *f,
+			     const struct dst_entry *dst)
+{
+	return can_checksum_protocol(dst->dev->features,
+				     f->ip_len == sizeof(f->ip.v6) ?
+				     htons(ETH_P_IPV6) : htons(ETH_P_IP));
 }
 
 static void frame_fill(struct frame *f, const struct cairn_train *t,
@@ -319,11 +336,14 @@ static void frame_fill(struct frame *f, const struct cairn_train *t,
 }
 
 /* The body is complete: the headers before it. */
-static void frame_finish(struct frame *f, const struct cairn_train *t)
+static void frame_finish(struct frame *f, const struct cairn_train *t,
+			 const struct dst_entry *dst)
 {
 	set_lengths(f, f->body_len, t->first.psn);
 	if (t->count > 1)
 		make_train(f, t);
+	if (t->count > 1 || device_checksums(f, dst))
+		leave_checksum(f);
 	memcpy(skb_network_header(f->skb), f->ip.bytes, f->ip_len);
 	memcpy(skb_transport_header(f->skb), &f->udp, sizeof(f->udp));
 }
@@ -417,7 +437,7 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 	dst = frame_begin(nic, &f, path, t, &why);
 	if (dst) {
 		frame_fill(&f, t, &src);
-		frame_finish(&f, t);
+		frame_finish(&f, t, dst);
 		left = frame_send(nic, &f, path, dst);
 	}
 	sent(nic, t, left, why);
@@ -447,7 +467,7 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 		put_packet(&f, p.pkt, &src);
 	}
 	if (dst) {
-		frame_finish(&f, t);
+		frame_finish(&f, t, dst);
 		left = frame_send(nic, &f, path, dst);
 	}
 	sent(nic, t, left, why);
