@@ -18,6 +18,7 @@
 #define CHUNK_BASE	0x100000ull	/* two pages a chunk */
 #define READY_BASE	0x200000ull	/* a page a lane */
 #define WAKE_BASE	0x300000ull
+#define RELEASE_BASE	0x380000ull
 #define RING_BASE	0x400000ull
 
 struct fake fake;
@@ -30,6 +31,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 int __wrap_munmap(void *addr, size_t len);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr);
+static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr);
 
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset)
@@ -129,6 +131,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		return fake_prepare(hdr);
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE &&
 	       hdr->driver_id == CAIRN_DRIVER_ID);
+	if (hdr->method_id == CAIRN_METHOD_DEREG_MR)
+		return fake_release(hdr);
 	assert(hdr->num_attrs == 1 || hdr->attrs[1].len == 0);
 	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
 	switch (hdr->method_id) {
@@ -533,6 +537,35 @@ int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
 	(void)vmr;
 	return destroyed("dereg_mr");
+}
+
+uint32_t *fake_release_words(void)
+{
+	return (void *)(fake.memory + RELEASE_BASE);
+}
+
+static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attr = hdr->attrs;
+	struct cairn_dereg_mr_resp *resp;
+
+	assert(hdr->length == 56 && hdr->num_attrs == 2);
+	assert(attr[0].attr_id == CAIRN_ATTR_DEREG_MR_HANDLE && !attr[0].len);
+	assert(attr[1].attr_id == CAIRN_ATTR_DEREG_MR_RESP);
+	assert(attr[1].len == sizeof(*resp));
+	assert(attr[0].flags == UVERBS_ATTR_F_MANDATORY &&
+	       attr[1].flags == UVERBS_ATTR_F_MANDATORY);
+	errno = destroyed("dereg_mr_async");
+	if (errno)
+		return -1;
+	fake.released_mr = attr[0].data;
+	resp = (void *)(uintptr_t)attr[1].data;
+	*resp = (struct cairn_dereg_mr_resp){
+		.offset = RELEASE_BASE,
+		.ticket = fake.next_ticket++,
+		.slots = CAIRN_RELEASE_SLOTS,
+	};
+	return 0;
 }
 
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah,

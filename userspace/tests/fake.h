@@ -40,6 +40,7 @@ struct fake {
 	int persist_dones;
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	uint8_t ioctl_bytes[128];	/* the last */
+	uint64_t released_mr;		/* handle, by DEREG_MR */
 	int prepared;			/* rings, not yet taken or dropped */
 	int modify_mask;		/* of the last modify_qp or _srq */
 	struct ibv_qp_init_attr_ex qp_attr;
@@ -62,6 +63,7 @@ struct fake {
 	uint32_t start_index;		/* of new queues */
 	uint32_t sq_depth;
 	uint32_t next_qid;
+	uint32_t next_ticket;		/* of DEREG_MR */
 	uint32_t mr_echo_lacks;		/* flags that REG_MR's answer forgets */
 	struct cairn_device_caps caps;
 	bool later_library;		/* comp_mask lies 8 bytes further */
@@ -91,6 +93,9 @@ struct fake_ring *fake_rq(struct ibv_qp *qp);
 
 /* SQ units of one work request; the depth is a multiple of it. */
 enum { FAKE_SQ_UNITS = 4 };
+
+/* CAIRN_RELEASE_SLOTS of them, the device's to write. */
+uint32_t *fake_release_words(void);
 
 /* Writes a completion as the device does. */
 void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe);
