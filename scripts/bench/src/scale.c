@@ -57,21 +57,6 @@ static double usec(void)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
-/* Anonymous memory and page tables of this process, kB. */
-static long own_memory(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "VmPTE:", 6))
-			kb += atol(strchr(line, ':') + 1);
-	if (f)
-		fclose(f);
-	return kb;
-}
-
 static void open_ends(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { RECEIVES, 1, 0 } };
@@ -208,7 +193,7 @@ static double percentile(unsigned int percent)
 
 static void build(double *create_us, double *connect_us, double *bytes)
 {
-	long memory = vt_meminfo("MemAvailable") + own_memory();
+	long memory = vt_meminfo("MemAvailable") + vt_own_memory();
 	double start = usec();
 	unsigned int i;
 
@@ -221,7 +206,7 @@ static void build(double *create_us, double *connect_us, double *bytes)
 	for (i = 0; i < pairs; i++)
 		must(!vt_connect(&ends[0][i], &ends[1][i]), "connect");
 	*connect_us = (usec() - start) / (2 * pairs);
-	memory -= vt_meminfo("MemAvailable") + own_memory();
+	memory -= vt_meminfo("MemAvailable") + vt_own_memory();
 	*bytes = memory > 0 ? memory * 1024.0 / (2 * pairs) : 0;
 }
 

@@ -43,20 +43,6 @@ static long mapped(const char *path, const char *key)
 	return kb;
 }
 
-static long own_memory(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "VmPTE:", 6))
-			kb += atol(strchr(line, ':') + 1);
-	if (f)
-		fclose(f);
-	return kb;
-}
-
 static int create_end(struct vt_end *e, int side)
 {
 	struct ibv_qp_init_attr init = {
@@ -88,14 +74,14 @@ static void kernel_memory(void)
 	long free0, own0, rings0, used, own, rings, per;
 
 	free0 = vt_meminfo("MemAvailable");
-	own0 = own_memory();
+	own0 = vt_own_memory();
 	rings0 = mapped("uverbs", "Size");
 	create();
 	/* the responder's resources are made when it is connected */
 	for (unsigned int i = 0; i < pairs; i++)
 		must(!vt_connect(&ends[0][i], &ends[1][i]));
 	used = free0 - vt_meminfo("MemAvailable");
-	own = own_memory() - own0;
+	own = vt_own_memory() - own0;
 	rings = mapped("uverbs", "Size") - rings0;
 	per = (used - own - rings) * 1024 / (2 * (long)pairs);
 	ktap_diag("%u QPs: %ld kB used, %ld by the process, %ld of rings",

@@ -424,3 +424,17 @@ long vt_meminfo(const char *key)
 		fclose(f);
 	return kb;
 }
+
+long vt_own_memory(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kb = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "VmPTE:", 6))
+			kb += atol(strchr(line, ':') + 1);
+	if (f)
+		fclose(f);
+	return kb;
+}
