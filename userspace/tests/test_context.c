@@ -12,25 +12,7 @@
 #include "ktap.h"
 #include "qp.h"
 #include "srq.h"
-
-static struct ibv_context *ctx;
-static struct ibv_pd *pd;
-
-static void open_ctx(void)
-{
-	fake_reset();
-	ctx = fake_open();
-	pd = fake_pd(ctx);
-}
-
-static void close_ctx(void)
-{
-	ktap_eq(fake.ops.dealloc_pd(pd), 0);
-	fake_close(ctx);
-	ktap_eq(fake.maps, 0);
-	ktap_eq(fake.objects, 0);
-	ktap_eq(fake.contexts, 0);
-}
+#include "fixture.h"
 
 static void registration(void)
 {

@@ -5,31 +5,14 @@
 #include "cairndv.h"
 #include "fake.h"
 #include "ktap.h"
+#include "fixture.h"
 
 #define REMOTE	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct verbs_device_ops other_ops;
 static struct verbs_device other = { .ops = &other_ops };
-static struct ibv_context *ctx;
-static struct ibv_pd *pd;
 static char buf[64];
-
-static void open_ctx(void)
-{
-	fake_reset();
-	ctx = fake_open();
-	pd = fake_pd(ctx);
-}
-
-static void close_ctx(void)
-{
-	ktap_eq(fake.ops.dealloc_pd(pd), 0);
-	fake_close(ctx);
-	ktap_eq(fake.maps, 0);
-	ktap_eq(fake.objects, 0);
-	ktap_eq(fake.contexts, 0);
-}
 
 static struct ibv_mr *reg(int access)
 {

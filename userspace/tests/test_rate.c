@@ -6,28 +6,7 @@
 #include "fake.h"
 #include "ktap.h"
 #include "qp.h"
-
-static struct ibv_context *ctx;
-static struct ibv_pd *pd;
-static struct ibv_cq *cq;
-static struct ibv_qp *qp;
-
-static void open_qp(void)
-{
-	fake_reset();
-	ctx = fake_open();
-	pd = fake_pd(ctx);
-	cq = fake_cq(ctx, 16);
-	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
-}
-
-static void close_qp(void)
-{
-	ktap_eq(fake.ops.destroy_qp(qp), 0);
-	ktap_eq(fake.ops.destroy_cq(cq), 0);
-	ktap_eq(fake.ops.dealloc_pd(pd), 0);
-	fake_close(ctx);
-}
+#include "fixture_qp.h"
 
 static void limits(void)
 {
