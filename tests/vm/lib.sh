@@ -310,6 +310,8 @@ pair_run() {
 
 	server_rc=0 client_rc=0
 	: >"$lib_tmp/out"
+	# the last server's word that it listens is not this one's
+	: >"$lib_tmp/server"
 	before=$(lib_in "${PAIR_SERVER:-b}" cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ')
 	start "${PAIR_SERVER:-b}" "$lib_tmp/server" "$2"
 	server=$started
