@@ -2,7 +2,8 @@
 /*
  * Release of memory under load (Documentation/memory-release.rst).
  *
- *	release [TEST]	the tests below; CAIRN_SOAK=1: as often as it is due
+ *	release [TEST]	the tests below; CAIRN_SOAK=1: with 64 QPs, and as often as
+ *			it is due; another number: so many rounds
  *	release load	traffic that names released keys all the time, until
  *			killed or an error ends it
  *
@@ -351,11 +352,15 @@ static void keep_end(void)
 	}
 }
 
-/* Rounds for that long, or as many as a soak is due. */
+/* Rounds for that long, or as many as a soak is due: most where all is at it. */
 static bool go_on(unsigned int round, u64 start, int ms)
 {
-	if (soak())
-		return round < 100000;
+	unsigned int rounds = soak() ? atoi(getenv("CAIRN_SOAK")) : 0;
+
+	if (rounds == 1)
+		rounds = load.readers ? 100000 : 10000;
+	if (rounds)
+		return round < rounds;
 	return round < 20 || vt_now_ms() < start + ms;
 }
 
