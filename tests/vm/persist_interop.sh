@@ -20,3 +20,24 @@ run_ok "... path MTU 4096" persist_traffic -w -T 3 -m 4096 -s 100000 -d 8 &&
 	diag "$(output | tail -n 1)"
 expect_that "NIC flush happened" "$(counter "$DEV_B" persist_fences) > $fences"
 expect_that "host flush happened" "$(counter "$DEV_B" persist_host_flushes) > $flushes"
+
+# the flags must not mean something else, or nothing, to another provider
+refuses_flags() {
+	/usr/bin/python3 - "$1" <<-'PY'
+	import sys
+	from pyverbs.device import Context
+	from pyverbs.mr import MR
+	from pyverbs.pd import PD
+	from pyverbs.pyverbs_error import PyverbsRDMAError
+	pd = PD(Context(name=sys.argv[1]))
+	MR(pd, 4096, 3).close()
+	for bit in 16, 17, 18:
+	    try:
+	        MR(pd, 4096, 3 | 1 << bit)
+	    except PyverbsRDMAError as e:
+	        print(e)
+	    else:
+	        sys.exit(f'bit {bit} was taken')
+	PY
+}
+run_ok "rxe refuses persistent regions" refuses_flags "$DEV_A"
