@@ -6,8 +6,6 @@
  * turns	number of the current epoch; only the last bit selects counters
  * in, out	runs of the engine that began and ended, by epoch, of one CPU;
  *		written there with soft interrupts off, so without atomics
- * held, put	the same for tokens that outlive a run; written by atomic
- *		per-CPU operations of the owner of the counters (lane/epoch.h)
  *
  * The counters only grow (and wrap); an epoch is drained when the sums over
  * all CPUs of what began and what ended are equal. The caller never begins a
@@ -57,8 +55,6 @@
 struct cairn_epoch_cpu {
 	unsigned long in[2];
 	unsigned long out[2];
-	unsigned long held[2];
-	unsigned long put[2];
 	u32 who;		/* for reports: the QP that runs, 0: none */
 };
 
@@ -138,7 +134,7 @@ static inline bool cairn_epoch_passed(const u32 *drained, u32 ticket)
 }
 
 /**
- * cairn_epoch_inflight() - runs and tokens that are in
+ * cairn_epoch_inflight() - runs that are in
  * @cpu: counters of all CPUs
  * @n: how many CPUs
  * @epoch: which
@@ -154,12 +150,10 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
 	u32 k, i = epoch & 1;
 
 	for (k = 0; k < n; k++)
-		ended += cairn_epoch_read(&cpu[k]->out[i]) +
-			 cairn_epoch_read(&cpu[k]->put[i]);
+		ended += cairn_epoch_read(&cpu[k]->out[i]);
 	cairn_epoch_mb();		/* E */
 	for (k = 0; k < n; k++)
-		began += cairn_epoch_read(&cpu[k]->in[i]) +
-			 cairn_epoch_read(&cpu[k]->held[i]);
+		began += cairn_epoch_read(&cpu[k]->in[i]);
 	return began - ended;
 }
 

@@ -55,11 +55,10 @@ bool cairn_epoch_alone(struct cairn_epoch *e)
 	return cairn_epoch_busy(e) == 1;
 }
 
-/* What keeps @epoch: the runs, by CPU and QP, and the tokens. Once for a turn. */
+/* What keeps @epoch: the runs, by CPU and QP. Once for a turn. */
 static void report(struct cairn_epoch *e, u32 epoch)
 {
 	struct net_device *ndev = e->nic->ndev;
-	unsigned long held = 0;
 	u32 k, i = epoch & 1;
 
 	cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_STUCK, 1);
@@ -68,14 +67,10 @@ static void report(struct cairn_epoch *e, u32 epoch)
 	for (k = 0; k < e->cpus; k++) {
 		const struct cairn_epoch_cpu *c = e->cpu[k];
 
-		held += READ_ONCE(c->held[i]) - READ_ONCE(c->put[i]);
 		if (READ_ONCE(c->in[i]) != READ_ONCE(c->out[i]))
 			netdev_warn(ndev, "cairn: a run of QP %u holds it\n",
 				    READ_ONCE(c->who));
 	}
-	if (held)
-		netdev_warn(ndev, "cairn: %lu packets that refer to memory hold it\n",
-			    held);
 }
 
 /* Somebody who turns. */

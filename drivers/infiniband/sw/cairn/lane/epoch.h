@@ -10,11 +10,8 @@
  *	and frees it then.
  *
  * Who touches memory
- *	does it in a run of the engine: lane/exec.c counts each run. What keeps
- *	references to user pages longer than the run (an skb with page fragments
- *	of an MR) takes a token in the run, cairn_epoch_hold(), and gives it back
- *	from whatever context is done with them, cairn_epoch_put(), at the
- *	latest in the skb's destructor.
+ *	does it in a run of the engine: lane/exec.c counts each run. Nothing
+ *	refers to user pages after the run: payload is copied.
  *
  * What waits for the application (a host that is to make bytes durable) must
  * not hold an epoch: all releases would wait for it. It is revoked instead, when
@@ -81,7 +78,7 @@ void cairn_epochs_stop(void);
  */
 int cairn_epoch_init(struct cairn_epoch *e, struct cairn_nic *nic);
 
-/* Nobody runs, and nobody waits; tokens may be out, they are waited for.
+/* Nobody runs, and nobody waits.
  * Process context. Does nothing to memory that is zero.
  */
 void cairn_epoch_exit(struct cairn_epoch *e);
@@ -94,7 +91,7 @@ void cairn_epoch_exit(struct cairn_epoch *e);
  * A few nanoseconds: one counter of this CPU and a barrier. Runs may nest.
  *
  * Context: BH off, until cairn_epoch_leave() on the same CPU.
- * Return: the tag for cairn_epoch_leave() and cairn_epoch_hold().
+ * Return: the tag for cairn_epoch_leave().
  */
 static inline u32 cairn_epoch_enter(struct cairn_epoch *e, u32 who)
 {
@@ -107,28 +104,6 @@ static inline u32 cairn_epoch_enter(struct cairn_epoch *e, u32 who)
 static inline void cairn_epoch_leave(struct cairn_epoch *e, u32 tag)
 {
 	cairn_epoch_end(this_cpu_ptr(e->pcpu), tag);
-}
-
-/**
- * cairn_epoch_hold() - keep the epoch of a run open beyond the run
- * @e: of the device, which must not go away before the put
- * @tag: of the run that calls
- *
- * Each hold is ended by one cairn_epoch_put() with the same tag.
- *
- * Context: in the run.
- */
-static inline void cairn_epoch_hold(struct cairn_epoch *e, u32 tag)
-{
-	/* Seen before the end of the run is, which is a release. */
-	this_cpu_inc(e->pcpu->held[tag & 1]);
-}
-
-/* The end of a hold: the memory is not touched any more. Any context. */
-static inline void cairn_epoch_put(struct cairn_epoch *e, u32 tag)
-{
-	smp_mb();	/* before the count: B of engine/epoch.h */
-	this_cpu_inc(e->pcpu->put[tag & 1]);
 }
 
 /**
@@ -165,7 +140,7 @@ void cairn_epoch_cancel(struct cairn_epoch *e, struct cairn_epoch_note *note);
  */
 bool cairn_epoch_alone(struct cairn_epoch *e);
 
-/* Runs and tokens of both epochs now; for reports. Any context. */
+/* Runs of both epochs now; for reports. Any context. */
 u32 cairn_epoch_busy(struct cairn_epoch *e);
 
 #endif

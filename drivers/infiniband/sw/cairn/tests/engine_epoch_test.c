@@ -6,9 +6,8 @@
  * barrier). After every step it is checked that nobody who found a region still
  * works with it when it is freed.
  *
- * Some CPUs run the engine (enter, look up, touch, leave, sometimes hand on a
- * token), others release regions and register new ones in their place, in the
- * way of lane/epoch.c.
+ * Some CPUs run the engine (enter, look up, touch, leave), others release regions
+ * and register new ones in their place, in the way of lane/epoch.c.
  *
  * Negative controls: the same with one thing left out of the scheme must be
  * caught within the seeds of a normal run.
@@ -36,7 +35,6 @@ static void model_mb(const char *where);
 #define RUNNERS		3	/* the first of them; the others release */
 #define SLOTS		2	/* keys */
 #define REGIONS		64	/* registered in all, one after the other */
-#define TOKENS		8
 #define BUFFER		32	/* stores of a CPU on the way */
 #define STACK		(64 * 1024)
 #define RUNS		8	/* of each runner */
@@ -50,7 +48,6 @@ enum mutant {
 	NO_RUN_BARRIER,		/* A */
 	NO_TURN_BARRIER,	/* D and F: unreachable late */
 	NO_TURN,		/* the sum is taken, the number stays */
-	NO_TOKENS,		/* tokens are not counted */
 	EARLY_TICKET,		/* a turn that is under way is taken for enough */
 	MUTANTS
 };
@@ -88,7 +85,6 @@ static struct {
 	/* known to the judge only */
 	bool freed[REGIONS];
 	u32 regions;
-	struct { u32 region, tag; bool used; } token[TOKENS];
 	const char *why;
 } m;
 
@@ -187,57 +183,11 @@ static void model_mb(const char *where)
  * Runs. lane/epoch.h without the per-CPU allocator.
  */
 
-static void token_take(u32 tag, u32 region)
-{
-	struct cairn_epoch_cpu *c = m.counts[me()];
-	u32 i;
-
-	for (i = 0; i < TOKENS; i++) {
-		if (m.token[i].used)
-			continue;
-		m.token[i].used = true;
-		if (m.mutant != NO_TOKENS)
-			cairn_epoch_write(&c->held[tag & 1],
-					  cairn_epoch_read(&c->held[tag & 1]) + 1);
-		m.token[i].tag = tag;
-		/* handing over, to whichever CPU, orders what came before */
-		flush(m.me);
-		m.token[i].region = region;
-		return;
-	}
-}
-
 static void touch(u32 region)
 {
 	step();
 	if (m.freed[region])
 		broken("a run touched a region that was freed");
-}
-
-static void token_end(u32 i)
-{
-	u32 region = m.token[i].region, tag = m.token[i].tag;
-	struct cairn_epoch_cpu *c = m.counts[me()];
-
-	/* ours now; the judge still sees that somebody has it */
-	m.me->ref = region;
-	m.token[i].region = 0;
-	touch(region);
-	m.me->ref = 0;
-	cairn_epoch_mb();
-	if (m.mutant != NO_TOKENS)
-		cairn_epoch_write(&c->put[tag & 1],
-				  cairn_epoch_read(&c->put[tag & 1]) + 1);
-	m.token[i].used = false;
-}
-
-static void tokens_end(void)
-{
-	u32 i;
-
-	for (i = 0; i < TOKENS; i++)
-		if (m.token[i].region && sim_chance(&m.rand, 500))
-			token_end(i);
 }
 
 static void one_run(void)
@@ -251,10 +201,8 @@ static void one_run(void)
 		m.me->ref = region;
 	else if (region)
 		broken("a run found a region that was freed");
-	for (touches = sim_below(&m.rand, 4); region && touches; touches--)
+	for (touches = sim_below(&m.rand, 12); region && touches; touches--)
 		touch(region);
-	if (region && sim_chance(&m.rand, 300))
-		token_take(tag, region);
 	m.me->ref = 0;
 	cairn_epoch_end(c, tag);
 }
@@ -263,10 +211,8 @@ static void runner(void)
 {
 	u32 i;
 
-	for (i = 0; i < RUNS; i++) {
+	for (i = 0; i < RUNS; i++)
 		one_run();
-		tokens_end();
-	}
 	flush(m.me);
 }
 
@@ -289,7 +235,6 @@ static void lock_turning(void)
 static void pause(void *arg, u32 epoch)
 {
 	m.me->waits = true;
-	tokens_end();
 }
 
 static void pass(u32 ticket)
@@ -308,9 +253,6 @@ static void free_region(u32 region)
 	for (i = 0; i < CPUS; i++)
 		if (m.cpu[i].ref == region)
 			broken("a region is freed that a run works with");
-	for (i = 0; i < TOKENS; i++)
-		if (m.token[i].region == region)
-			broken("a region is freed that a token refers to");
 	m.freed[region] = true;
 }
 
@@ -422,12 +364,9 @@ static void finish(void)
 
 	for (i = 0; i < CPUS; i++)
 		flush(&m.cpu[i]);
-	for (i = 0; i < TOKENS; i++)
-		sum -= m.token[i].used;		/* nobody was left to end it */
 	for (k = 0; k < CPUS; k++)
 		for (i = 0; i < 2; i++)
-			sum += m.count[k].in[i] - m.count[k].out[i] +
-			       m.count[k].held[i] - m.count[k].put[i];
+			sum += m.count[k].in[i] - m.count[k].out[i];
 	if (sum)
 		broken("somebody was not counted out");
 }
@@ -510,7 +449,6 @@ MUTANT(without_the_second_look, NO_RECHECK)
 MUTANT(without_the_barrier_of_a_run, NO_RUN_BARRIER)
 MUTANT(without_the_barriers_of_a_release, NO_TURN_BARRIER)
 MUTANT(without_a_turn, NO_TURN)
-MUTANT(without_tokens, NO_TOKENS)
 MUTANT(with_the_turn_under_way, EARLY_TICKET)
 
 static const struct ktap_test tests[] = {
@@ -520,7 +458,6 @@ static const struct ktap_test tests[] = {
 	KTAP(without_the_barrier_of_a_run),
 	KTAP(without_the_barriers_of_a_release),
 	KTAP(without_a_turn),
-	KTAP(without_tokens),
 	KTAP(with_the_turn_under_way),
 };
 
