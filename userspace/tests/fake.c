@@ -82,6 +82,13 @@ static void method_persist_done(const struct ib_uverbs_attr *attr)
 	       sizeof(fake.persist_done));
 }
 
+static void method_set_idle(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_SET_IDLE &&
+	       attr->len == sizeof(fake.set_idle));
+	memcpy(&fake.set_idle, &attr->data, sizeof(fake.set_idle));
+}
+
 static void method_query_device(const struct ib_uverbs_attr *attr)
 {
 	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
@@ -144,6 +151,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		break;
 	case CAIRN_METHOD_QUERY_DEVICE:
 		method_query_device(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_SET_IDLE:
+		method_set_idle(&hdr->attrs[0]);
 		break;
 	case CAIRN_METHOD_QUERY_RATE:
 		assert(hdr->num_attrs == 2 &&

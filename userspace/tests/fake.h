@@ -38,6 +38,7 @@ struct fake {
 	struct cairn_doorbell doorbell;	/* the last */
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;
+	struct cairn_set_idle set_idle;	/* the last */
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	uint8_t ioctl_bytes[128];	/* the last */
 	uint64_t released_mr;		/* handle, by DEREG_MR */

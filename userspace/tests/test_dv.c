@@ -101,11 +101,35 @@ static void no_receive_queue(void)
 	close_qp();
 }
 
+static void idle_time(void)
+{
+	static const struct verbs_device_ops other;
+	struct verbs_device vdev = { .ops = &other };
+	struct ibv_device *ours;
+
+	open_qp();
+	ktap_eq(cairndv_set_idle_time(ctx, 70), 0);
+	ktap_eq(fake.set_idle.us, 70);
+	ktap_eq(fake.set_idle.reserved, 0);
+	ktap_eq(cairndv_set_idle_time(ctx, CAIRNDV_IDLE_DEFAULT), 0);
+	ktap_eq(fake.set_idle.us, CAIRN_IDLE_DEFAULT);
+	fake.ioctl_errors[0] = EPERM;
+	ktap_eq(cairndv_set_idle_time(ctx, 1), EPERM);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_set_idle_time(ctx, 1), EOPNOTSUPP);
+	ours = ctx->device;
+	ctx->device = &vdev.device;
+	ktap_eq(cairndv_set_idle_time(ctx, 1), EOPNOTSUPP);
+	ctx->device = ours;
+	close_qp();
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(other_devices),
 	KTAP(queues),
 	KTAP(sizes),
 	KTAP(no_receive_queue),
+	KTAP(idle_time),
 };
 
 KTAP_MAIN(tests)

@@ -394,6 +394,7 @@ enum cairn_device_methods {
 	CAIRN_METHOD_QUERY_RATE,
 	CAIRN_METHOD_QUERY_CC,
 	CAIRN_METHOD_MODIFY_CC,
+	CAIRN_METHOD_SET_IDLE,
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
@@ -416,6 +417,21 @@ enum cairn_modify_cc_attrs {
 	CAIRN_ATTR_MODIFY_CC_IN = (1U << 12),
 	CAIRN_ATTR_MODIFY_CC_QP,
 };
+
+/*
+ * How long the device polls for posts before it sleeps and asks for doorbells;
+ * needs CAP_NET_ADMIN. Input: struct cairn_set_idle, inlined in the attribute.
+ */
+enum cairn_set_idle_attrs {
+	CAIRN_ATTR_SET_IDLE = (1U << 12),
+};
+
+struct cairn_set_idle {
+	__u32 us;		/* 0..1000000, or CAIRN_IDLE_DEFAULT */
+	__u32 reserved;
+};
+
+#define CAIRN_IDLE_DEFAULT	0xffffffffU	/* the module parameter's */
 
 /*
  * Deregister without waiting. Input: the MR's handle. Output: struct
@@ -487,7 +503,8 @@ struct cairn_device_caps {
 	__u32 persist_atomic_unit;	/* aligned bytes that do not tear */
 	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
 	__aligned_u64 max_msg;		/* bytes */
-	__u32 reserved[10];
+	__u32 idle_us;			/* polls for posts so long */
+	__u32 reserved[9];
 };
 
 /*
@@ -540,6 +557,7 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_cqe) == CAIRN_UNIT_SIZE);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 72);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_dereg_mr_resp) == 16);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_set_idle) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 80);

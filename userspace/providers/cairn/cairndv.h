@@ -128,10 +128,21 @@ struct cairndv_device_attr {
 	uint32_t persist_atomic_unit;	/* aligned bytes that are never torn */
 	uint32_t max_persist_outstanding;	/* host flushes of one QP */
 	uint64_t max_persist_msg;	/* bytes */
+	uint32_t idle_us;	/* cairndv_set_idle_time(), or the default */
+	uint32_t reserved;
 };
 
 int cairndv_query_device(struct ibv_context *context,
 			 struct cairndv_device_attr *attr, size_t size);
+
+/*
+ * How long the device polls for posts before it sleeps, for all who use it; needs
+ * CAP_NET_ADMIN. 0: not at all, every post makes a system call.
+ */
+#define CAIRNDV_IDLE_MAX	1000000		/* microseconds */
+#define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* what the module says */
+
+int cairndv_set_idle_time(struct ibv_context *context, uint32_t us);
 
 /*
  * For the access argument of ibv_reg_mr(), with IBV_ACCESS_REMOTE_WRITE and

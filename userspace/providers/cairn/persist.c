@@ -45,6 +45,7 @@ int cairndv_query_device(struct ibv_context *ctx,
 	known.persist_atomic_unit = caps.persist_atomic_unit;
 	known.max_persist_outstanding = caps.max_persist_outstanding;
 	known.max_persist_msg = caps.max_msg;
+	known.idle_us = caps.idle_us;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/moduleparam.h>
 #include <linux/minmax.h>
+#include "lane/nic.h"
 #include "lane/watch.h"
-
-#define CAIRN_IDLE_MAX_US	1000000u
 
 /* Long enough for the next post of a process that is at it, short against what
  * waking a thread costs.
@@ -11,9 +10,13 @@
 static unsigned int idle_us = 50;
 module_param(idle_us, uint, 0644);
 MODULE_PARM_DESC(idle_us,
-		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings (default 50)");
+		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings; for devices without a time of their own (default 50)");
 
-u64 cairn_idle_ns(void)
+u32 cairn_idle_us(const struct cairn_nic *nic)
 {
-	return 1000ULL * min(READ_ONCE(idle_us), CAIRN_IDLE_MAX_US);
+	u32 us = READ_ONCE(nic->idle_us);
+
+	if (us == CAIRN_IDLE_DEFAULT)
+		us = READ_ONCE(idle_us);
+	return min_t(u32, us, CAIRN_IDLE_MAX_US);
 }

@@ -12,6 +12,7 @@
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
 #include <linux/xarray.h>
+#include <rdma/cairn-abi.h>
 #include "engine/counters.h"
 #include "lane/epoch.h"
 
@@ -21,12 +22,16 @@ struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
 };
 
+/* Microseconds that lanes poll for posts; the default is the module parameter. */
+#define CAIRN_IDLE_MAX_US	1000000
+
 struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
 	struct cairn_epoch epoch;	/* of its runs, for memory release */
 	struct cairn_mrcaches *mrcaches;	/* NULL: off */
 	struct xarray qps;
+	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */
 	struct net *net;		/* where attached; NULL: not attached */

@@ -308,7 +308,7 @@ void cairn_watches_rest(struct cairn_lane *lane, bool yield)
 
 	list_for_each_entry_safe(w, next, &lane->active, active) {
 		bool stay = yield ? w->busy :
-				    now < w->last + cairn_idle_ns();
+				    now < w->last + cairn_idle_ns(w->nic);
 
 		if (yield)
 			w->busy = false;
@@ -340,7 +340,7 @@ void cairn_watch_ring(struct cairn_exec *x)
 	atomic64_fetch_andnot(BIT_ULL(x->id % 64), (atomic64_t *)x->ready);
 	/* With one CPU a lane that polls keeps the poster from posting. */
 	if (!list_empty_careful(&w->active) || num_online_cpus() == 1 ||
-	    !cairn_idle_ns() ||
+	    !cairn_idle_ns(w->nic) ||
 	    ktime_get_ns() < READ_ONCE(w->quiet_until))
 		return;
 	activate(w);

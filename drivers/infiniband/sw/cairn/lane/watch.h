@@ -103,7 +103,12 @@ void cairn_watches_poll(struct cairn_lane *lane);
  */
 void cairn_watches_rest(struct cairn_lane *lane, bool yield);
 
-/* idle.c: how long lanes poll without a post, in ns; 0: not at all. */
-u64 cairn_idle_ns(void);
+/* idle.c: how long @nic's lanes poll without a post; 0: not at all. */
+u32 cairn_idle_us(const struct cairn_nic *nic);
+
+static inline u64 cairn_idle_ns(const struct cairn_nic *nic)
+{
+	return 1000ULL * cairn_idle_us(nic);
+}
 
 #endif

@@ -258,6 +258,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	dev->line_kbps = CAIRN_LINE_KBPS;
 	cairn_cc_init(dev);
 	dev->nic.ndev = ndev;
+	dev->nic.idle_us = CAIRN_IDLE_DEFAULT;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);
 }

@@ -141,6 +141,7 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_DEVICE,
 const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_DEVICE),
 	UAPI_DEF_CHAIN(cairn_resize_defs),
+	UAPI_DEF_CHAIN(cairn_idle_defs),
 	UAPI_DEF_CHAIN(cairn_persist_uapi_defs),
 	UAPI_DEF_CHAIN(cairn_releases_uapi),
 	UAPI_DEF_CHAIN(cairn_rate_uapi_defs),

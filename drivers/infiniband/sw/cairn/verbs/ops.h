@@ -74,6 +74,7 @@ int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 /* doorbell.c: driver methods, ended by an empty entry */
 extern const struct uapi_definition cairn_uapi_defs[];
 extern const struct uapi_definition cairn_resize_defs[];	/* resize.c */
+extern const struct uapi_definition cairn_idle_defs[];	/* idle.c */
 
 /* rate.c */
 extern const struct uapi_definition cairn_rate_uapi_defs[];

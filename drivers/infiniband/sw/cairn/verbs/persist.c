@@ -6,6 +6,7 @@
  * to the caller, and have just this token outstanding; 32 random bits tell it
  * from those of the past.
  */
+#include "lane/watch.h"
 #include "persist/domain.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
@@ -155,9 +156,13 @@ void cairn_persist_caps(struct cairn_device_caps *caps)
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *attrs)
 {
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
 	struct cairn_device_caps caps;
 
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
 	cairn_persist_caps(&caps);
+	caps.idle_us = cairn_idle_us(&to_cairn_dev(ibuc->device)->nic);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,
 					     &caps, sizeof(caps));

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The method that sets how long a device's lanes poll for posts. */
+#include <linux/capability.h>
+#include <rdma/uverbs_ioctl.h>
+#include "verbs/ops.h"
+#include "verbs/verbs.h"
+
+#define UVERBS_MODULE_NAME cairn_idle
+#include <rdma/uverbs_named_ioctl.h>
+
+/*
+ * All processes with the device are concerned, and CPU time of the host: so it
+ * takes a right in the host, not in a namespace. Errors: -EPERM, -EINVAL (time,
+ * reserved bits).
+ */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_set_idle req;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_IDLE);
+	if (err)
+		return err;
+	if (req.reserved || (req.us > CAIRN_IDLE_MAX_US &&
+			     req.us != CAIRN_IDLE_DEFAULT))
+		return -EINVAL;
+	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.idle_us, req.us);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_IDLE,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_IDLE,
+					       UVERBS_ATTR_TYPE(struct cairn_set_idle),
+					       UA_MANDATORY));
+
+ADD_UVERBS_METHODS(idle_methods, CAIRN_OBJECT_DEVICE,
+		   &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE));
+
+const struct uapi_definition cairn_idle_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &idle_methods),
+	{},
+};

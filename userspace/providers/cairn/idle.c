@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* How long the device polls: cairndv_set_idle_time(3). */
+#include <errno.h>
+
+#include "dv.h"
+#include "method.h"
+
+_Static_assert(CAIRNDV_IDLE_DEFAULT == CAIRN_IDLE_DEFAULT, "passed through");
+
+int cairndv_set_idle_time(struct ibv_context *ctx, uint32_t us)
+{
+	struct cairn_set_idle req = { .us = us };
+	int err;
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	err = cairn_method(ctx, CAIRN_METHOD_SET_IDLE, CAIRN_ATTR_SET_IDLE,
+			   &req, sizeof(req));
+	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
+}
