@@ -6,18 +6,17 @@
 # boot: shared
 #
 # Posts without system calls: the edge of sleep, a busy queue under strace, a
-# fair share beside large messages, no CPU time afterwards, and the classic way.
-# CAIRN_SOAK=1: a million posts at the edge of sleep, 100000 of the busy queue.
+# fair share beside large messages, no CPU time afterwards, the classic way, and
+# the idle time of a device. CAIRN_SOAK=1: a million posts at the edge of sleep.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
-edge=6000
-busy=20000
+edge=50000
+busy=100000
 if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	edge=1000000
-	busy=100000
 	RUN_TIMEOUT=3600
 fi
 idle=/sys/module/cairn/parameters/idle_us
@@ -37,6 +36,19 @@ lane_ticks() {
 	echo $sum
 }
 
+# how often the lanes have given up their CPUs: once each time they sleep
+lane_switches() {
+	local f sum=0 n
+
+	for f in /proc/[0-9]*; do
+		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
+		while read -r n; do
+			sum=$((sum + n))
+		done < <(sed -n 's/^[a-z]*voluntary_ctxt_switches:\s*//p' "$f/status")
+	done
+	echo $sum
+}
+
 lanes_sleep() {
 	local f
 
@@ -46,7 +58,7 @@ lanes_sleep() {
 	done
 }
 
-echo 1000 >$idle
+echo 200 >$idle
 polled=$(counter "$DEV_A" polled_posts)
 slept=$(counter "$DEV_A" lane_sleeps)
 points doorbell race $edge
@@ -64,14 +76,22 @@ diag "$calls system calls"
 expect_that "most lists need no system call" "calls < busy / 16"
 points doorbell share
 
-echo 0 >$idle
+# with an idle time, after it: nobody wakes them, they do not run
+echo 1000 >$idle
+points doorbell race 500
 wait_for 30 lanes_sleep
 ticks=$(lane_ticks)
-polled=$(counter "$DEV_A" polled_posts)
-for _ in {1..10}; do
+switches=$(lane_switches)
+expect_that "lanes are counted" "switches > 0"
+for _ in {1..20}; do
 	nap
 done
 expect "sleeping lanes use no CPU" "$(lane_ticks)" "$ticks"
+expect "and nothing wakes them" "$(lane_switches)" "$switches"
+
+echo 0 >$idle
+polled=$(counter "$DEV_A" polled_posts)
 points doorbell race 500
 expect "idle time 0: every post rings" "$(counter "$DEV_A" polled_posts)" "$polled"
+points idle
 echo "$before" >$idle

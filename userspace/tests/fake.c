@@ -500,6 +500,7 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	(void)hca_va;
 	vmr->access = access;
 	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.lkey = fake.mr_key;
 	memset(&fake.mr_req, 0, sizeof(fake.mr_req));
 	if (cmd_size == 48) {
 		assert(resp_size == 12);

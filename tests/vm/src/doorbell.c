@@ -3,7 +3,7 @@
  * Posting without system calls: doorbell race|busy|share POSTS.
  *
  * race: a list of posts, its completion, a pause that now is shorter and now
- *	longer than the device stays awake, so that posts meet every moment of
+ *	longer than the 200 us that the device stays awake, so that posts meet every moment of
  *	its falling asleep. A wake-up that is lost shows as a time-out.
  * busy: a send queue that never runs dry. The two ioctl() calls around it that
  *	fail say to a tracer where it begins and ends.
@@ -80,7 +80,7 @@ static void race(void)
 		list = 1 + ktap_rand_below(8);
 		must(!post(&a, &b, 8, list, true));
 		must(reap(&a));
-		pause_up_to(2000);
+		pause_up_to(400);
 	}
 	vt_end_destroy(&a);
 	vt_end_destroy(&b);

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +283,98 @@ static void scribble(void)
 			ibv_poll_cq(one.scq, 1, &wc);
 		disconnect();
 	}
+}
+
+/* What has become of the queue pair of the process that misbehaves. */
+static void poll_or_renew(void)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(one.scq, 1, &wc) > 0)
+		;
+	if (vt_state(one.qp) == IBV_QPS_RTS)
+		return;
+	disconnect();
+	connect_pair();
+}
+
+/* The same place of the mapping that was number @i, after a new connection. */
+static u8 *writable(unsigned int i, size_t at)
+{
+	if (i >= nmaps || at >= maps[i].len || !(maps[i].prot & PROT_WRITE))
+		return NULL;
+	return maps[i].addr + at;
+}
+
+/*
+ * Every byte that the process may write: queue info of space 3, ready pages,
+ * rings. With each it rings and posts, so that the device looks.
+ */
+static void every_byte(void)
+{
+	static const u8 values[] = { 0xff, 0x00, 0x80, 0x01 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	unsigned int i, k, lines = 0;
+	size_t at;
+	u8 *p;
+
+	connect_pair();
+	for (i = 0; i < nmaps; i++) {
+		for (at = 0; writable(i, at); at++) {
+			/* all of a page of pointers, the first KiB of a ring */
+			if (maps[i].len > 4096 && at == 1024)
+				break;
+			for (k = 0; k < 4; k++) {
+				p = writable(i, at);
+				if (!p)
+					break;
+				*(volatile u8 *)p = values[k];
+			}
+			doorbell(da.ctx, at % 8, at / 64);
+			if (at % 64 != 63)
+				continue;
+			ibv_post_send(one.qp, &wr, &bad);
+			poll_or_renew();
+			lines++;
+		}
+	}
+	ktap_diag("%u lines of 64 bytes", lines);
+	ktap_ok(lines >= 128);
+	disconnect();
+}
+
+static sigjmp_buf faulted;
+
+static void on_fault(int sig)
+{
+	siglongjmp(faulted, sig);
+}
+
+static bool store_faults(volatile u32 *p)
+{
+	if (sigsetjmp(faulted, 1))
+		return true;
+	*p = 1;
+	return false;
+}
+
+/* Space 1, wake-up flags and completion rings: a store ends in a signal. */
+static void store_read_only(void)
+{
+	struct sigaction act = { .sa_handler = on_fault }, old;
+	unsigned int i, seen = 0;
+
+	connect_pair();
+	must(!sigaction(SIGSEGV, &act, &old));
+	for (i = 0; i < nmaps; i++) {
+		if (maps[i].prot & PROT_WRITE)
+			continue;
+		seen++;
+		ktap_ok(store_faults((u32 *)maps[i].addr));
+	}
+	sigaction(SIGSEGV, &old, NULL);
+	ktap_ok(seen >= 3);
+	disconnect();
 }
 
 /* Where a WQE that was just posted lies, and the queue's id. */
@@ -746,7 +840,8 @@ static void packets_forged(void)
 
 #define TESTS(X)							\
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
-	X(keep_mapping) X(doorbells) X(scribble) X(wqe_fuzz)		\
+	X(store_read_only) X(keep_mapping) X(doorbells) X(scribble)	\
+	X(every_byte) X(wqe_fuzz)					\
 	X(cq_pointers) X(resize_impossible) X(resize_race)		\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)

@@ -9,6 +9,8 @@
 #include "ah.h"
 #include "cairn.h"
 #include "cq.h"
+#include "inline.h"
+#include "keys.h"
 #include "qinfo.h"
 #include "qp.h"
 #include "ready.h"
@@ -40,6 +42,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
 
+	cairn_keys_destroy(ctx->keys);
 	cairn_ready_free_all(ctx);
 	cairn_releases_free(ctx);
 	cairn_qinfo_free_all(ctx);
@@ -132,6 +135,8 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	err = context_accept(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
+	ctx->inline_threshold = cairn_inline_env();
+	ctx->keys = cairn_keys_create();
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
 	verbs_set_ops(&ctx->vctx, &cairn_ctx_ops);

@@ -9,6 +9,7 @@
 
 #include "verbs_private.h"
 
+struct cairn_keys;
 struct cairn_qinfo;
 struct cairn_shared_page;
 
@@ -23,6 +24,8 @@ struct cairn_context {
 	uint64_t features;		/* enum cairn_features */
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
+	uint32_t inline_threshold;	/* of new QPs; UINT32_MAX: not set */
+	struct cairn_keys *keys;	/* keys.h */
 	pthread_mutex_t qinfo_lock;	/* protects the two lists */
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */

@@ -62,6 +62,12 @@ struct cairndv_qp_attr {
 	uint32_t reserved;
 };
 
+/*
+ * SENDs and WRITEs up to that many bytes travel inside the work request, as if the
+ * program had asked for IBV_SEND_INLINE. 0: only when it asks.
+ */
+int cairndv_set_inline_threshold(struct ibv_qp *qp, uint32_t bytes);
+
 /* The queues from memory shared with the device, the rates (if @size reaches
  * them) with one system call.
  */

@@ -8,6 +8,20 @@
 VERBS_RESP(cairn_persist_mr_resp, struct ib_uverbs_reg_mr_resp,
 	   struct cairn_reg_mr_resp);
 
+void cairn_mr_forget(struct cairn_mr *mr)
+{
+	if (mr->region.addr)
+		cairn_keys_remove(to_cctx(mr->vmr.ibv_mr.context)->keys,
+				  mr->vmr.ibv_mr.lkey);
+}
+
+void cairn_mr_remember(struct cairn_mr *mr)
+{
+	if (mr->region.addr)
+		cairn_keys_add(to_cctx(mr->vmr.ibv_mr.context)->keys,
+			       mr->vmr.ibv_mr.lkey, &mr->region);
+}
+
 static struct ibv_mr *mr_finish(struct cairn_mr *mr, int err)
 {
 	if (!err)
@@ -65,6 +79,10 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				     access & ~(int)persist, mr);
 	else
 		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
+	if (!err) {
+		mr->region = (struct cairn_region){ pd, addr, hca_va, length };
+		cairn_mr_remember(mr);
+	}
 	return mr_finish(mr, err);
 }
 
@@ -91,6 +109,9 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 
 	if (to_cmr(&vmr->ibv_mr)->persist)
 		return EOPNOTSUPP;
+	/* What it is afterwards depends on how far a failure got. */
+	cairn_mr_forget(to_cmr(&vmr->ibv_mr));
+	to_cmr(&vmr->ibv_mr)->region.addr = NULL;
 	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
 				access, pd, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_rereg_mr),
@@ -99,9 +120,14 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 
 int cairn_dereg_mr(struct verbs_mr *vmr)
 {
-	int err = ibv_cmd_dereg_mr(vmr);
+	struct cairn_mr *mr = to_cmr(&vmr->ibv_mr);
+	int err;
 
-	if (!err)
-		free(to_cmr(&vmr->ibv_mr));
+	cairn_mr_forget(mr);
+	err = ibv_cmd_dereg_mr(vmr);
+	if (err)
+		cairn_mr_remember(mr);
+	else
+		free(mr);
 	return err;
 }

@@ -2,16 +2,21 @@
 #ifndef CAIRN_MR_H
 #define CAIRN_MR_H
 
-#include "cairn.h"
+#include "keys.h"
 
 struct cairn_mr {
 	struct verbs_mr vmr;	/* must be first */
 	uint32_t persist;	/* enum cairn_mr_flags, as the device agreed */
+	struct cairn_region region;	/* addr NULL: not in keys.h's table */
 };
 
 static inline struct cairn_mr *to_cmr(struct ibv_mr *mr)
 {
 	return cairn_container_of(mr, struct cairn_mr, vmr.ibv_mr);
 }
+
+/* The end of a region: forget it first, remember it when that fails. */
+void cairn_mr_forget(struct cairn_mr *mr);
+void cairn_mr_remember(struct cairn_mr *mr);
 
 #endif /* CAIRN_MR_H */

@@ -6,6 +6,7 @@
 
 #include "cq.h"
 #include "doorbell.h"
+#include "inline.h"
 #include "qp.h"
 #include "resize.h"
 #include "wqe.h"
@@ -73,6 +74,7 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
 	struct cairn_qp_resp resp = {};
+	uint32_t asked = attr->cap.max_inline_data;
 	union verbs_cmd_buf cmd = {};
 	int err;
 
@@ -90,6 +92,8 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 	qp->max_inline = attr->cap.max_inline_data;
 	if (qp->max_inline > CAIRN_MAX_INLINE)
 		qp->max_inline = CAIRN_MAX_INLINE;
+	qp->pd = attr->pd;
+	cairn_inline_init(qp, asked);
 	qp->rq.max_sge = attr->cap.max_recv_sge;
 	qp->sq.max_wr = attr->cap.max_send_wr;
 	qp->rq.queue.max_wr = attr->cap.max_recv_wr;

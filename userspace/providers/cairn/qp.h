@@ -26,6 +26,8 @@ struct cairn_qp {
 	struct cairn_rq rq;
 	uint32_t max_send_sge;
 	uint32_t max_inline;		/* bytes */
+	uint32_t inline_threshold;	/* bytes, inline.h; atomic */
+	const struct ibv_pd *pd;
 	uint8_t type_bit;		/* enum cairn_qp_types */
 	uint8_t signal_all;		/* CAIRN_WQE_SIGNALED or 0 */
 	struct cairn_wr_batch batch;

@@ -8,6 +8,7 @@
 
 #include "ah.h"
 #include "dv.h"
+#include "inline.h"
 #include "qp.h"
 #include "wqe.h"
 
@@ -222,12 +223,25 @@ static void set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	bool atomic = batch->form == CAIRN_FORM_ATOMIC;
 	size_t offset = atomic ? CAIRN_WQE_ATOMIC_SGE_OFFSET :
 				 CAIRN_WQE_DATA_OFFSET;
+	struct cairn_inline in;
 
 	if (!batch->wqe)
 		return;
 	if (batch->form == CAIRN_FORM_LOCAL || num_sge > qp->max_send_sge ||
 	    (atomic && num_sge != 1)) {
 		batch_fail(qp, EINVAL);
+		return;
+	}
+	batch->wqe->flags &= (uint8_t)~CAIRN_WQE_INLINE;
+	batch->wqe->inline_len = 0;
+	if (cairn_inline_rule(qp, cairn_wqe_op(qp, batch->wqe->opcode),
+			      batch->wqe->flags & CAIRN_WQE_FENCE, sges,
+			      num_sge, &in)) {
+		if (!batch_reserve(qp, in.bytes))
+			return;
+		batch->wqe->num_sge = 0;
+		cairn_inline_put(&qp->sq.ring, batch->at, batch->wqe, &in);
+		batch->need_data = false;
 		return;
 	}
 	if (!batch_reserve(qp, offset - CAIRN_WQE_DATA_OFFSET +

@@ -70,9 +70,12 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 
 	if (!cairn_dv_owns(mr->context))
 		return EOPNOTSUPP;
+	cairn_mr_forget(to_cmr(mr));
 	err = dereg(mr, &resp);
-	if (err)
+	if (err) {
+		cairn_mr_remember(to_cmr(mr));
 		return err;
+	}
 	*ticket = resp.ticket;
 	note_words(to_cctx(mr->context), resp.offset);
 	free(to_cmr(mr));

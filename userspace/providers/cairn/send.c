@@ -3,6 +3,7 @@
 
 #include "ah.h"
 #include "doorbell.h"
+#include "inline.h"
 #include "qp.h"
 #include "wqe.h"
 
@@ -110,12 +111,17 @@ static void send_set_target(const struct cairn_qp *qp,
 static void send_set_data(struct cairn_ring *ring,
 			  const struct cairn_wqe_op *op,
 			  struct cairn_send_wqe *wqe,
-			  const struct ibv_send_wr *wr)
+			  const struct ibv_send_wr *wr,
+			  const struct cairn_inline *in)
 {
 	size_t offset = CAIRN_WQE_DATA_OFFSET;
 
 	if (op->form == CAIRN_FORM_LOCAL)
 		return;
+	if (in) {
+		cairn_inline_put(ring, ring->index, wqe, in);
+		return;
+	}
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		wqe->flags |= CAIRN_WQE_INLINE;
 		for (int i = 0; i < wr->num_sge; i++)
@@ -137,16 +143,23 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr)
 	const struct cairn_wqe_op *op = cairn_wqe_op(qp, opcode);
 	struct cairn_ring *ring = &qp->sq.ring;
 	struct cairn_send_wqe *wqe;
+	struct cairn_inline in;
+	bool rule;
 
 	if (!op || !send_valid(qp, op, wr))
 		return EINVAL;
-	if (!cairn_ring_room(ring, cairn_wqe_units(send_data_bytes(op, wr))))
+	rule = !(wr->send_flags & IBV_SEND_INLINE) &&
+	       cairn_inline_rule(qp, op, wr->send_flags & IBV_SEND_FENCE,
+				 wr->sg_list,
+				 (size_t)wr->num_sge, &in);
+	if (!cairn_ring_room(ring, cairn_wqe_units(rule ? in.bytes :
+						   send_data_bytes(op, wr))))
 		return ENOMEM;
 	wqe = cairn_wqe_begin(qp, (uint8_t)opcode, wr->wr_id, wr->send_flags);
 	if (op->imm_or_key)	/* a union with imm_data */
 		wqe->imm_or_key = wr->invalidate_rkey;
 	send_set_target(qp, op, wqe, wr);
-	send_set_data(ring, op, wqe, wr);
+	send_set_data(ring, op, wqe, wr, rule ? &in : NULL);
 	ring->index += wqe->units;
 	return 0;
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The idle time of a device: cairndv_set_idle_time(). Runs where sysfs shows the
+ * first device's counters.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/cairndv.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(60000)
+
+static struct vt_dev dev[2];
+static struct vt_end a, b;
+
+static u32 idle_of(struct vt_dev *d)
+{
+	struct cairndv_device_attr attr;
+
+	must(!cairndv_query_device(d->ctx, &attr, sizeof(attr)));
+	return attr.idle_us;
+}
+
+static void set_and_get(void)
+{
+	u32 module = idle_of(&dev[0]), other = idle_of(&dev[1]);
+
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, module + 7), 0);
+	ktap_eq(idle_of(&dev[0]), module + 7);
+	ktap_eq(idle_of(&dev[1]), other);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, 0), 0);
+	ktap_eq(idle_of(&dev[0]), 0);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_MAX), 0);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_MAX + 1),
+		EINVAL);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, UINT32_MAX - 1), EINVAL);
+	ktap_eq(idle_of(&dev[0]), CAIRNDV_IDLE_MAX);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_DEFAULT), 0);
+	ktap_eq(idle_of(&dev[0]), module);
+}
+
+/* With or without CAP_NET_ADMIN in effect. */
+static void net_admin(bool on)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2];
+
+	must(!syscall(SYS_capget, &h, d));
+	d[0].effective &= ~(1u << CAP_NET_ADMIN);
+	d[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
+	must(!syscall(SYS_capset, &h, d));
+}
+
+static void needs_a_right(void)
+{
+	u32 before = idle_of(&dev[0]);
+	int err;
+
+	net_admin(false);
+	err = cairndv_set_idle_time(dev[0].ctx, before + 1);
+	net_admin(true);
+	ktap_eq(err, EPERM);
+	ktap_eq(idle_of(&dev[0]), before);
+}
+
+static u64 counter(const char *name)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 vt_name_a(), name);
+	fd = open(path, O_RDONLY);
+	must(fd >= 0);
+	must(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+static void post_one(void)
+{
+	struct ibv_sge sge = { (uintptr_t)a.buf, 8, a.mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)b.buf, b.mr->rkey },
+	}, *bad;
+	struct ibv_wc wc;
+
+	must(!ibv_post_send(a.qp, &wr, &bad));
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	must(wc.status == IBV_WC_SUCCESS);
+}
+
+static void connect_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.timeout = 18;
+	must(!vt_end_create(&a, &dev[0], &o, 4096));
+	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	must(!vt_connect(&a, &b));
+}
+
+/* 0: none is found by polling, each one rings. */
+static void zero_rings(void)
+{
+	u64 polled, rung;
+	int i;
+
+	must(!cairndv_set_idle_time(dev[0].ctx, 0));
+	connect_ends();
+	/* a lane that was awake sleeps after this */
+	for (i = 0; i < 20; i++)
+		post_one();
+	polled = counter("polled_posts");
+	rung = counter("doorbells");
+	for (i = 0; i < 300; i++)
+		post_one();
+	ktap_eq(counter("polled_posts"), polled);
+	ktap_eq(counter("doorbells"), rung + 300);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* The longest: the lane comes to poll, whatever the module's parameter says. */
+static void long_polls(void)
+{
+	u64 polled = counter("polled_posts"), end = vt_now_ms() + LONG;
+
+	must(!cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_MAX));
+	connect_ends();
+	while (counter("polled_posts") == polled && vt_now_ms() < end)
+		post_one();
+	ktap_ok(counter("polled_posts") > polled);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	ktap_eq(cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_DEFAULT), 0);
+}
+
+#define TESTS(X)							\
+	X(set_and_get) X(needs_a_right) X(zero_rings) X(long_polls)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! setting up failed");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}

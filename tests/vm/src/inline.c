@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The inline rule (cairndv_set_inline_threshold(3)) as an application meets it. */
+#include <infiniband/cairndv.h>
+#include <stdio.h>
+#include <string.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(60000)
+#define BUF	65536
+#define ROOM	256
+
+static struct vt_dev dev[2];
+static struct vt_end a, b;
+
+static void connect_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.cap.max_inline_data = ROOM;
+	o.timeout = 18;
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_connect(&a, &b));
+}
+
+static void disconnect(void)
+{
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static void post_list(struct ibv_sge *sge, int n, enum ibv_wr_opcode op,
+		      unsigned int flags)
+{
+	struct ibv_send_wr wr = {
+		.sg_list = sge, .num_sge = n, .opcode = op,
+		.send_flags = IBV_SEND_SIGNALED | flags,
+		.wr.rdma = { (uintptr_t)b.buf, b.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(a.qp, &wr, &bad));
+}
+
+static void post(u64 addr, u32 len, u32 key, enum ibv_wr_opcode op,
+		 unsigned int flags)
+{
+	struct ibv_sge sge = { addr, len, key };
+
+	post_list(&sge, 1, op, flags);
+}
+
+static int status(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(cq, &wc, 1, LONG));
+	return wc.status;
+}
+
+static void post_recv(void)
+{
+	struct ibv_sge sge = { (uintptr_t)b.buf, BUF, b.mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_recv(b.qp, &wr, &bad));
+}
+
+/*
+ * The message cannot arrive before there is a receive. What the buffer holds by
+ * then is sent again, unless the message carries what it held when posted.
+ */
+static bool taken_when_posted(u32 len)
+{
+	memset(a.buf, 0x11, len);
+	post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_SEND, 0);
+	memset(a.buf, 0x22, len);
+	post_recv();
+	must(status(b.rcq) == IBV_WC_SUCCESS);
+	must(status(a.scq) == IBV_WC_SUCCESS);
+	must(b.buf[0] == b.buf[len - 1]);
+	must(b.buf[0] == 0x11 || b.buf[0] == 0x22);
+	return b.buf[0] == 0x11;
+}
+
+static void rule(void)
+{
+	connect_ends();
+	ktap_ok(taken_when_posted(1));
+	ktap_ok(taken_when_posted(64));
+	ktap_ok(!taken_when_posted(65));
+	must(!cairndv_set_inline_threshold(a.qp, 0));
+	ktap_ok(!taken_when_posted(1));
+	must(!cairndv_set_inline_threshold(a.qp, ROOM));
+	ktap_ok(taken_when_posted(ROOM));
+	ktap_ok(!taken_when_posted(ROOM + 1));
+	disconnect();
+}
+
+/* Contents and lengths do not depend on it. */
+static void sizes(void)
+{
+	struct ibv_sge sge[3];
+	u32 len, i;
+
+	connect_ends();
+	vt_fill(a.buf, BUF, 5);
+	for (len = 0; len < ROOM + 80; len++) {
+		memset(b.buf, 0, len + 64);
+		post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
+		must(status(a.scq) == IBV_WC_SUCCESS);
+		must(vt_check(b.buf, len, 5) < 0 && !b.buf[len]);
+		memset(b.buf, 0, len + 64);
+		for (i = 0; i < 3; i++)
+			sge[i] = (struct ibv_sge){
+				(uintptr_t)a.buf + i * (len / 3),
+				i < 2 ? len / 3 : len - 2 * (len / 3),
+				a.mr->lkey
+			};
+		post_recv();
+		post_list(sge, 3, IBV_WR_SEND, 0);
+		must(status(a.scq) == IBV_WC_SUCCESS);
+		must(status(b.rcq) == IBV_WC_SUCCESS);
+		must(vt_check(b.buf, len, 5) < 0 && !b.buf[len]);
+	}
+	disconnect();
+}
+
+/* What is wrong with memory is reported as ever. */
+static void errors(void)
+{
+	struct ibv_mr *gone;
+	unsigned int i;
+	u32 old;
+
+	for (i = 0; i < 4; i++) {
+		connect_ends();
+		gone = ibv_reg_mr(a.dev->pd, a.buf, BUF, VT_ACCESS);
+		must(gone);
+		old = gone->lkey;
+		must(!ibv_dereg_mr(gone));
+		switch (i) {
+		case 0:
+			post((uintptr_t)a.buf, 8, old, IBV_WR_SEND, 0);
+			break;
+		case 1:
+			post((uintptr_t)a.buf - 1, 8, a.mr->lkey, IBV_WR_SEND,
+			     0);
+			break;
+		case 2:
+			post((uintptr_t)a.buf + BUF - 7, 8, a.mr->lkey,
+			     IBV_WR_RDMA_WRITE, 0);
+			break;
+		default:
+			/* it would fault here */
+			post(64, 8, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
+		}
+		ktap_eq(status(a.scq), IBV_WC_LOC_PROT_ERR);
+		disconnect();
+	}
+}
+
+/* A region whose addresses in work requests are not the process's. */
+static void other_addresses(void)
+{
+	struct ibv_mr *mr;
+
+	connect_ends();
+	mr = ibv_reg_mr_iova(a.dev->pd, a.buf + 4096, 4096, 0x5000, VT_ACCESS);
+	must(mr);
+	vt_fill(a.buf + 4096, 64, 9);
+	post(0x5000, 64, mr->lkey, IBV_WR_RDMA_WRITE, 0);
+	must(status(a.scq) == IBV_WC_SUCCESS);
+	ktap_ok(vt_check(b.buf, 64, 9) < 0);
+	must(!ibv_dereg_mr(mr));
+	disconnect();
+}
+
+/* What a READ brings is sent by the fenced SEND behind it. */
+static void fence(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ,
+	}, *bad;
+	unsigned int i;
+
+	connect_ends();
+	for (i = 0; i < 50; i++) {
+		vt_fill(b.buf + 4096, 32, i);
+		memset(a.buf, 0, 32);
+		memset(b.buf, 0, 32);
+		post_recv();
+		sge = (struct ibv_sge){ (uintptr_t)a.buf, 32, a.mr->lkey };
+		wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 4096;
+		wr.wr.rdma.rkey = b.mr->rkey;
+		must(!ibv_post_send(a.qp, &wr, &bad));
+		post((uintptr_t)a.buf, 32, a.mr->lkey, IBV_WR_SEND,
+		     IBV_SEND_FENCE);
+		must(status(a.scq) == IBV_WC_SUCCESS);
+		must(status(b.rcq) == IBV_WC_SUCCESS);
+		must(vt_check(b.buf, 32, i) < 0);
+	}
+	disconnect();
+}
+
+#define TESTS(X)							\
+	X(rule) X(sizes) X(errors) X(other_addresses) X(fence)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! setting up failed");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}

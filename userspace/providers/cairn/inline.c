@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dv.h"
+#include "inline.h"
+#include "keys.h"
+
+uint32_t cairn_inline_env(void)
+{
+	const char *s = getenv("CAIRN_INLINE_THRESHOLD");
+	unsigned long v;
+	char *end;
+
+	if (!s || !*s)
+		return UINT32_MAX;
+	v = strtoul(s, &end, 10);
+	if (*end)
+		return UINT32_MAX;
+	return v < CAIRN_MAX_INLINE ? (uint32_t)v : CAIRN_MAX_INLINE;
+}
+
+static uint32_t at_most(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void cairn_inline_init(struct cairn_qp *qp, uint32_t asked)
+{
+	uint32_t env = to_cctx(qp->vqp.qp.context)->inline_threshold;
+
+	if (env == UINT32_MAX)
+		env = at_most(CAIRN_INLINE_DEFAULT, asked);
+	qp->inline_threshold = at_most(env, qp->max_inline);
+}
+
+bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
+		       bool fenced, const struct ibv_sge *sges,
+		       size_t num_sge, struct cairn_inline *in)
+{
+	const struct cairn_keys *keys = to_cctx(qp->vqp.qp.context)->keys;
+	uint32_t most = __atomic_load_n(&qp->inline_threshold,
+					__ATOMIC_RELAXED);
+
+	/* Behind a fence the data may still have to come, by a READ. */
+	if (!most || !cairn_form_inlines(op) || fenced ||
+	    !num_sge || num_sge > CAIRN_INLINE_PIECES)
+		return false;
+	in->n = num_sge;
+	in->bytes = 0;
+	for (size_t i = 0; i < num_sge; i++) {
+		if (sges[i].length > most - in->bytes)
+			return false;
+		in->bytes += sges[i].length;
+	}
+	for (size_t i = 0; i < num_sge; i++) {
+		in->buf[i].addr = (void *)cairn_keys_find(keys, qp->pd,
+							  &sges[i]);
+		in->buf[i].length = sges[i].length;
+		if (!in->buf[i].addr)
+			return false;
+	}
+	return true;
+}
+
+void cairn_inline_put(struct cairn_ring *ring, uint32_t index,
+		      struct cairn_send_wqe *wqe,
+		      const struct cairn_inline *in)
+{
+	for (size_t i = 0; i < in->n; i++)
+		cairn_wqe_add_inline(ring, index, wqe, in->buf[i].addr,
+				     in->buf[i].length);
+}
+
+int cairndv_set_inline_threshold(struct ibv_qp *ibqp, uint32_t bytes)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+
+	if (!cairn_dv_owns(ibqp->context))
+		return EOPNOTSUPP;
+	if (bytes > qp->max_inline)
+		return EINVAL;
+	__atomic_store_n(&qp->inline_threshold, bytes, __ATOMIC_RELAXED);
+	return 0;
+}
