@@ -136,8 +136,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->method_id == CAIRN_METHOD_PREPARE_RING)
 		return fake_prepare(hdr);
-	assert(hdr->object_id == CAIRN_OBJECT_DEVICE &&
-	       hdr->driver_id == CAIRN_DRIVER_ID);
+	assert(hdr->driver_id == CAIRN_DRIVER_ID);
+	if (hdr->object_id == CAIRN_OBJECT_TUNING) {
+		assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
+		method_set_idle(&hdr->attrs[0]);
+		return 0;
+	}
+	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);
 	if (hdr->method_id == CAIRN_METHOD_DEREG_MR)
 		return fake_release(hdr);
 	assert(hdr->num_attrs == 1 || hdr->attrs[1].len == 0);
@@ -151,9 +156,6 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		break;
 	case CAIRN_METHOD_QUERY_DEVICE:
 		method_query_device(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_SET_IDLE:
-		method_set_idle(&hdr->attrs[0]);
 		break;
 	case CAIRN_METHOD_QUERY_RATE:
 		assert(hdr->num_attrs == 2 &&

@@ -383,8 +383,10 @@ struct cairn_reg_mr_resp {
 /* Driver methods on RDMA_VERBS_IOCTL; ids are in the driver namespace 1<<12. */
 enum cairn_objects {
 	CAIRN_OBJECT_DEVICE = (1U << 12),
+	CAIRN_OBJECT_TUNING,
 };
 
+/* The kernel takes eight methods of a driver for one object, not more. */
 enum cairn_device_methods {
 	CAIRN_METHOD_DOORBELL = (1U << 12),
 	CAIRN_METHOD_PERSIST_DONE,
@@ -394,7 +396,10 @@ enum cairn_device_methods {
 	CAIRN_METHOD_QUERY_RATE,
 	CAIRN_METHOD_QUERY_CC,
 	CAIRN_METHOD_MODIFY_CC,
-	CAIRN_METHOD_SET_IDLE,
+};
+
+enum cairn_tuning_methods {
+	CAIRN_METHOD_SET_IDLE = (1U << 12),
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */

@@ -18,15 +18,15 @@ union method_msg {
 	uint8_t bytes[MSG_SIZE(MAX_ATTRS)];
 };
 
-int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
-		       const struct ib_uverbs_attr *attrs, unsigned int n)
+static int call(struct ibv_context *ctx, uint16_t object, uint16_t method,
+		const struct ib_uverbs_attr *attrs, unsigned int n)
 {
 	union method_msg msg = {};
 	int saved = errno;
 	int err;
 
 	msg.hdr.length = (uint16_t)MSG_SIZE(n);
-	msg.hdr.object_id = CAIRN_OBJECT_DEVICE;
+	msg.hdr.object_id = object;
 	msg.hdr.method_id = method;
 	msg.hdr.num_attrs = (uint16_t)n;
 	msg.hdr.driver_id = CAIRN_DRIVER_ID;
@@ -36,6 +36,12 @@ int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
 	} while (err == EINTR);
 	errno = saved;
 	return err;
+}
+
+int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
+		       const struct ib_uverbs_attr *attrs, unsigned int n)
+{
+	return call(ctx, CAIRN_OBJECT_DEVICE, method, attrs, n);
 }
 
 static struct ib_uverbs_attr data_attr(uint16_t attr_id, void *data,
@@ -54,12 +60,20 @@ static struct ib_uverbs_attr data_attr(uint16_t attr_id, void *data,
 	return attr;
 }
 
-int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
-		 void *data, uint16_t size)
+int cairn_object_method(struct ibv_context *ctx, uint16_t object,
+			uint16_t method, uint16_t attr_id, void *data,
+			uint16_t size)
 {
 	struct ib_uverbs_attr attr = data_attr(attr_id, data, size);
 
-	return cairn_method_attrs(ctx, method, &attr, 1);
+	return call(ctx, object, method, &attr, 1);
+}
+
+int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
+		 void *data, uint16_t size)
+{
+	return cairn_object_method(ctx, CAIRN_OBJECT_DEVICE, method, attr_id,
+				   data, size);
 }
 
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,

@@ -15,6 +15,11 @@
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size);
 
+/* The same of another object. */
+int cairn_object_method(struct ibv_context *ctx, uint16_t object,
+			uint16_t method, uint16_t attr_id, void *data,
+			uint16_t size);
+
 /* The same with any attributes. */
 struct ib_uverbs_attr;
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
