@@ -285,6 +285,14 @@ static void scribble(void)
 	}
 }
 
+/* With a context of its own, so that it maps everything, in the same order. */
+static void connect_anew(void)
+{
+	vt_close(&da);
+	must(!vt_open(&da, vt_name_a(), VT_IPV4, -1));
+	connect_pair();
+}
+
 /* What has become of the queue pair of the process that misbehaves. */
 static void poll_or_renew(void)
 {
@@ -295,7 +303,7 @@ static void poll_or_renew(void)
 	if (vt_state(one.qp) == IBV_QPS_RTS)
 		return;
 	disconnect();
-	connect_pair();
+	connect_anew();
 }
 
 /* The same place of the mapping that was number @i, after a new connection. */
@@ -318,7 +326,7 @@ static void every_byte(void)
 	size_t at;
 	u8 *p;
 
-	connect_pair();
+	connect_anew();
 	for (i = 0; i < nmaps; i++) {
 		for (at = 0; writable(i, at); at++) {
 			/* all of a page of pointers, the first KiB of a ring */
@@ -339,7 +347,8 @@ static void every_byte(void)
 		}
 	}
 	ktap_diag("%u lines of 64 bytes", lines);
-	ktap_ok(lines >= 128);
+	/* two pages and two rings */
+	ktap_ok(lines >= 2 * 64 + 2 * 16);
 	disconnect();
 }
 
