@@ -38,6 +38,8 @@
  */
 #define CAIRN_INLINE_BUDGET	32
 #define CAIRN_INLINE_BYTES	65536
+/* Deadlines nearer than this are not rounded, ns. */
+#define CAIRN_MIN_PATIENCE	1000
 /* Runs in one go, so that nobody is kept busy by others' events for ever. */
 #define CAIRN_MAX_ROUNDS	8
 
@@ -178,6 +180,22 @@ static void paced(struct cairn_exec *x, enum cairn_side_id side, u64 waited,
 }
 
 /*
+ * When the requester is to look at the time. But for a rate's, its deadlines are
+ * patience, of which a quarter more does no harm (IBTA 9.7.6.1.3 allows four
+ * times as much): rounded up, those of many QPs are one expiry of the timer.
+ * Side lock held.
+ */
+static u64 req_deadline(const struct cairn_qpc *q, u64 now)
+{
+	u64 d = cairn_req_deadline(q);
+
+	if (d <= now + CAIRN_MIN_PATIENCE ||
+	    d == cairn_rate_deadline(&q->req.rate))
+		return d;
+	return ALIGN(d, BIT_ULL(fls64(d - now) - 3));
+}
+
+/*
  * Take what arrived, then send what is due. Receiving and sending have budgets
  * of their own, else a flood of requests would keep its ACK from leaving.
  * Side lock held. Returns true when work is left.
@@ -202,7 +220,7 @@ static bool run(struct cairn_exec *x, enum cairn_side_id side,
 		cairn_lane_arm(x, side, cairn_resp_deadline(x->qpc));
 	} else {
 		more = cairn_req_run(x->qpc, now, tx);
-		cairn_lane_arm(x, side, cairn_req_deadline(x->qpc));
+		cairn_lane_arm(x, side, req_deadline(x->qpc, now));
 		WRITE_ONCE(x->next_wqe, x->qpc->req.sq_next);
 	}
 	if (cairn_paced_until(x->qpc, side) != waited)

@@ -25,8 +25,11 @@
 #define CAIRN_LANES_SLOTS	BIT(21)
 /* One turn of a QP, in packets of each direction. */
 #define CAIRN_LANE_BUDGET	64
-/* Expired requesters run by the timer itself; the thread runs the others. */
-#define CAIRN_TIMER_BATCH	8
+/* Expired requesters run by the timer itself, and those that may turn out to have
+ * something to send; the thread runs the others.
+ */
+#define CAIRN_TIMER_BATCH	64
+#define CAIRN_TIMER_SENDERS	8
 #define CAIRN_TIMER_BUDGET	16
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
@@ -150,7 +153,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 {
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
 	struct timerqueue_node *node;
-	u32 left = CAIRN_TIMER_BATCH;
+	u32 left = CAIRN_TIMER_BATCH, senders = CAIRN_TIMER_SENDERS;
 	struct cairn_budget tx;
 	u64 now = ktime_get_ns();
 	struct cairn_exec_side *s;
@@ -163,7 +166,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 		enum cairn_side_id side = s - x->side;
 
 		cairn_nic_count(x->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		if (!left || for_scheduler(x, side)) {
+		if (!left || !senders || for_scheduler(x, side)) {
 			mark(x, side);
 			wake = true;
 			continue;
@@ -176,6 +179,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 		x->running++;
 		spin_unlock_irqrestore(&lane->lock, flags);
 		cairn_exec_serve(x, side, CAIRN_TIMER_BUDGET, &tx);
+		senders -= tx.packets != CAIRN_TIMER_BUDGET;
 		spin_lock_irqsave(&lane->lock, flags);
 		put_running(lane, x);
 	}
