@@ -21,6 +21,16 @@ run_ok "... path MTU 4096" persist_traffic -w -T 3 -m 4096 -s 100000 -d 8 &&
 expect_that "NIC flush happened" "$(counter "$DEV_B" persist_fences) > $fences"
 expect_that "host flush happened" "$(counter "$DEV_B" persist_host_flushes) > $flushes"
 
+# what rxe's WRITEs were acknowledged for survives a power failure (persist_shadow.sh)
+insmod "$(kmod cairn_shadow)" base="$(cat /sys/bus/dax/devices/dax0.0/resource)" \
+	size=$((2 << 20)) || bail "no shadow"
+rounds=${CAIRN_SOAK:+500}
+run_ok "what was acknowledged to rxe survives" persist_shadow -w -n "${rounds:-10}" &&
+	diag "$(output | tail -n 1)"
+echo 5 >/sys/module/cairn_shadow/parameters/defect
+run_fail "noticed: acknowledged before the fence" persist_shadow -w -n 10
+rmmod cairn_shadow
+
 # the flags must not mean something else, or nothing, to another provider
 refuses_flags() {
 	/usr/bin/python3 - "$1" <<-'PY'

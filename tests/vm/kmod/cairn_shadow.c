@@ -53,6 +53,7 @@ MODULE_PARM_DESC(defect, "1 no write-back, 2 last line left out, 3 first line le
 
 struct line {
 	u32 at;			/* in lines */
+	u64 when;
 	u8 bytes[LINE];
 };
 
@@ -64,6 +65,8 @@ struct pending {
 static DEFINE_PER_CPU(struct pending, pending);
 static DEFINE_SPINLOCK(lock);	/* the following; irqsave */
 static u8 *image;
+static u64 *newest;		/* when each of its lines was taken */
+static u64 now;			/* counts lines */
 static struct shadow_state state;
 static u32 countdown;
 
@@ -77,6 +80,7 @@ static void add_line(struct pending *p, const u8 *va, unsigned long off)
 	}
 	l = &p->line[p->n++];
 	l->at = off / LINE;
+	l->when = ++now;
 	memcpy(l->bytes, va, LINE);
 	state.lines++;
 }
@@ -115,6 +119,17 @@ static struct kprobe writeback = {
 	.pre_handler = on_writeback,
 };
 
+/* A line may have been taken on two CPUs, and the first fenced last. Memory does
+ * not go back.
+ */
+static void make_durable(const struct line *l)
+{
+	if (state.failed || newest[l->at] > l->when)
+		return;
+	newest[l->at] = l->when;
+	memcpy(image + (size_t)l->at * LINE, l->bytes, LINE);
+}
+
 static int on_fenced(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct pending *p;
@@ -126,9 +141,8 @@ static int on_fenced(struct kretprobe_instance *ri, struct pt_regs *regs)
 	spin_lock_irqsave(&lock, flags);
 	p = this_cpu_ptr(&pending);
 	n = defect == LATE_FENCE ? p->fenced : p->n;
-	for (i = 0; i < n && !state.failed; i++)
-		memcpy(image + (size_t)p->line[i].at * LINE, p->line[i].bytes,
-		       LINE);
+	for (i = 0; i < n; i++)
+		make_durable(&p->line[i]);
 	memmove(p->line, p->line + n, (p->n - n) * sizeof(*p->line));
 	p->n -= n;
 	p->fenced = p->n;
@@ -296,6 +310,7 @@ static void free_all(void)
 
 	for_each_possible_cpu(cpu)
 		vfree(per_cpu(pending, cpu).line);
+	vfree(newest);
 	vfree(image);
 }
 
@@ -306,12 +321,13 @@ static int __init shadow_init(void)
 	if (!size || !PAGE_ALIGNED(base | size) || !virt_addr_valid(__va(base)))
 		return -EINVAL;
 	image = vmalloc_user(size);
+	newest = vzalloc(size / LINE * sizeof(*newest));
 	for_each_possible_cpu(cpu) {
 		per_cpu(pending, cpu).line = vmalloc(ROOM * sizeof(struct line));
 		if (!per_cpu(pending, cpu).line)
 			goto err_free;
 	}
-	if (!image)
+	if (!image || !newest)
 		goto err_free;
 	err = register_kprobe(&writeback);
 	if (err)

@@ -4,13 +4,14 @@
  * had been acknowledged to the initiator by then must be in the image that
  * tests/vm/kmod/cairn_shadow.c keeps of the target's memory.
  *
- *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED]
+ *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED] [-w]
  *
  * Each round sends messages of all sizes and alignments from device a to device
  * b, into ranges of their own, over several connections. Which message ends at
  * which PSN is counted here; which PSN was acknowledged is seen on the wire. The
  * bytes around the messages are changed by this program, without write-back:
- * lines that no message touches must not get into the image.
+ * lines that no message touches must not get into the image. -w: plain RDMA
+ * WRITEs only, for an initiator that knows no more than that.
  *
  * CAIRN_DAX: the devdax whose beginning is watched.
  */
@@ -47,6 +48,7 @@ static const u8 *image;		/* what of it has survived */
 static struct message msg[MESSAGES];
 static u32 psn[QPS];
 static int shadow, mtu = 1024;
+static bool plain_only;
 static u64 rand_state = 1, compared, unreported;
 
 static u32 below(u32 n)
@@ -77,7 +79,7 @@ static void choose(void)
 		m->off = below(4) ? off : (off + 4095) & -4096u;
 		m->len = some_length();
 		m->qp = below(QPS);
-		m->persist = below(4);
+		m->persist = !plain_only && below(4);
 		m->early = m->persist && !below(3);
 		packets = (m->len - 1) / mtu + 1;
 		m->last = (psn[m->qp] + packets - 1) & 0xffffff;
@@ -274,11 +276,12 @@ int main(int argc, char **argv)
 	u64 seed = 1;
 	int c, i, rounds = 20, err;
 
-	while ((c = getopt(argc, argv, "n:m:s:")) != -1)
+	while ((c = getopt(argc, argv, "n:m:s:w")) != -1)
 		switch (c) {
 		case 'n': rounds = atoi(optarg); break;
 		case 'm': mtu = atoi(optarg); break;
 		case 's': seed = strtoull(optarg, NULL, 0); break;
+		case 'w': plain_only = true; break;
 		default: return 2;
 		}
 	rand_state = seed;
@@ -286,8 +289,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < rounds && !err; i++)
 		err = one_round();
 	if (err)
-		vt_say("round %d of: -n %d -m %d -s %llu", i, rounds, mtu,
-		       (unsigned long long)seed);
+		vt_say("round %d of: -n %d -m %d -s %llu%s", i, rounds, mtu,
+		       (unsigned long long)seed, plain_only ? " -w" : "");
 	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged\n",
 	       i, (unsigned long long)compared, (unsigned long long)unreported);
 	return err || !compared || !unreported;
