@@ -93,6 +93,21 @@ static int next_message(void *arg, u32 k, struct cairn_net_part *p)
 	return 0;
 }
 
+static u32 emit_datagrams(struct cairn_qp *qp, const struct cairn_train *t,
+			  struct messages *m)
+{
+	struct cairn_ah *ah = cairn_ah_find(qp, t->ah);
+	u32 n;
+
+	if (!ah)
+		return 0;
+	spin_lock(&ah->lock);
+	n = cairn_net_xmit_messages(qp->exec.nic, &ah->path, t, next_message,
+				    m);
+	spin_unlock(&ah->lock);
+	return n;
+}
+
 u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
 		       cairn_part_fn part)
 {
@@ -102,6 +117,8 @@ u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
 	m.q = q;
 	m.t = t;
 	m.part = part;
+	if (q->transport == CAIRN_TRANSPORT_UD)
+		return emit_datagrams(qp, t, &m);
 	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ], t,
 				       next_message, &m);
 }

@@ -70,7 +70,10 @@ struct cairn_swr {
 	u32 psn;		/* first */
 	u32 npkts;		/* PSNs it takes; READ: responses */
 	u32 length;		/* bytes */
-	u32 ssn;
+	union {
+		u32 ssn;
+		u32 ah;		/* UD */
+	};
 	u8 opcode;		/* enum cairn_wqe_opcode */
 	u8 flags;		/* enum cairn_wqe_flags */
 	u8 units;

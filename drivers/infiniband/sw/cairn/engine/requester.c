@@ -179,6 +179,8 @@ static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
 	r->ssn = cairn_psn_add(r->ssn, w->opcode == CAIRN_WQE_READ ?
 			       cairn_read_requests(q, s->npkts) : 1);
 	r->psn = cairn_psn_add(r->psn, s->npkts);
+	if (q->transport == CAIRN_TRANSPORT_UD)
+		s->ah = w->ud.ah;
 	if (cairn_swr_persists(s))
 		r->persists++;
 }
@@ -465,11 +467,14 @@ int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
 }
 
 /* May @s follow @first in a train of single-packet messages? */
-static bool alike(struct cairn_requester *r, const struct cairn_swr *first,
+static bool alike(const struct cairn_qpc *q, const struct cairn_swr *first,
 		  const struct cairn_swr *s)
 {
+	const struct cairn_requester *r = &q->req;
+
 	return s->opcode == first->opcode && s->length == first->length &&
 	       !s->status && !(s->flags & CAIRN_WQE_FENCE) &&
+	       (q->transport != CAIRN_TRANSPORT_UD || s->ah == first->ah) &&
 	       (!(cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_CREDIT) ||
 		!r->lsn_valid || cairn_psn_diff(s->ssn, r->lsn) <= 0);
 }
@@ -482,8 +487,6 @@ static u32 messages_alike(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
 	struct cairn_requester *r = &q->req;
 	u32 again = cairn_psn_diff(r->sent, s->psn), m = 1;
 
-	if (q->transport == CAIRN_TRANSPORT_UD)
-		return 1;
 	n = min3(n, (u32)CAIRN_TRAIN_MAX,
 		 CAIRN_TRAIN_BYTES / (s->length + 64u));
 	/* What leaves again and what is new are kept apart. */
@@ -493,7 +496,7 @@ static u32 messages_alike(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
 		if (r->send_rec + m == r->new_rec &&
 		    (cairn_state(q) != CAIRN_QP_RTS || !start_wqe(q)))
 			break;
-		if (!alike(r, s, cairn_req_swr(r, r->send_rec + m)))
+		if (!alike(q, s, cairn_req_swr(r, r->send_rec + m)))
 			break;
 	}
 	return m;
@@ -509,6 +512,9 @@ static int message_part(struct cairn_qpc *q, const struct cairn_train *t, u32 k,
 	if (!cairn_req_load(q, s))
 		return -EINVAL;
 	fill_message(q, s, 1, one);
+	/* It may have another address handle than when it was started. */
+	if (one->ah != t->ah)
+		return -EINVAL;
 	one->first.ack_req &= k + 1 == t->count;
 	return 0;
 }

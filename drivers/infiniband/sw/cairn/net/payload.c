@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What the engine's port reads of a received packet. */
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/skbuff.h>
+#include <linux/udp.h>
+#include <net/ip.h>
 #include <rdma/cairn-abi.h>
 #include "lane/exec.h"
 #include "net/net.h"
@@ -12,6 +15,24 @@
 static struct sk_buff *skb_of(const struct cairn_pkt *pkt)
 {
 	return (struct sk_buff *)pkt->cookie;
+}
+
+/* The header as it was on the wire: in a train it has the length of them all. */
+static void set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
+{
+	__be16 len = htons(sizeof(struct udphdr) + pkt->payload_off +
+			   pkt->payload_len + pkt->pad + CAIRN_ICRC_LEN);
+	struct iphdr v4;
+
+	if (ipv6) {
+		memcpy(ip + offsetof(struct ipv6hdr, payload_len), &len,
+		       sizeof(len));
+		return;
+	}
+	memcpy(&v4, ip, sizeof(v4));
+	v4.tot_len = htons(ntohs(len) + sizeof(v4));
+	ip_send_check(&v4);
+	memcpy(ip, &v4, sizeof(v4));
 }
 
 u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
@@ -33,6 +54,8 @@ u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	memset(grh, 0, skip);
 	if (skb_copy_bits(skb, skb_network_offset(skb), grh + skip, len))
 		memset(grh + skip, 0, len);
+	else if (cb->stride < cb->len || skb_is_gso(skb))
+		set_length(grh + skip, cb->ipv6, pkt);
 	return flags;
 }
 

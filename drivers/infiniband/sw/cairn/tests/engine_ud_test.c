@@ -96,6 +96,66 @@ static void every_size(void)
 	}
 }
 
+static u32 trains_sent(const struct world *w)
+{
+	u32 i, n = 0, last = ~0u;
+
+	for (i = 0; i < w->s->n_sent; i++) {
+		n += w->s->sent[i].train != last;
+		last = w->s->sent[i].train;
+	}
+	return n;
+}
+
+/* Equal ones to one address handle leave as a train, to any QPs there. */
+static void datagrams_alike(void)
+{
+	static const u32 ahs[] = { AH_B, AH_B, AH_B, AH_C, AH_B, AH_B };
+	struct world w = world(1);
+	struct cairn_sge sge;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ahs); i++) {
+		struct sim_wr wr = datagram(&w, &sge, i, 100);
+
+		recv(&w, i, 200);
+		sge.addr += 100 * i;
+		wr.ah = ahs[i];
+		wr.qpn += i == 1;	/* nobody's */
+		ktap_ok(sim_queue_send(w.a, &wr));
+	}
+	sim_doorbell(w.a);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqes(w.a, CAIRN_REQ, 0, 0, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(trains_sent(&w), 3);
+	ktap_eq(w.b->cq[CAIRN_RESP].n, 4);
+	ktap_mem_eq(w.mb->mem + 40, w.ma->mem + 500, 100);
+	sim_end(w.s);
+}
+
+/* One of them has memory that is not there: those before it leave. */
+static void a_bad_one_among_them(void)
+{
+	struct world w = world(1);
+	struct cairn_sge sge;
+	u32 i;
+
+	for (i = 0; i < 6; i++) {
+		struct sim_wr wr = datagram(&w, &sge, i, 100);
+
+		recv(&w, i, 200);
+		sge.lkey ^= i == 3;
+		ktap_ok(sim_queue_send(w.a, &wr));
+	}
+	sim_doorbell(w.a);
+	ktap_ok(sim_run(w.s, SIM_SEC));
+	expect_cqes(w.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(w.a, CAIRN_REQ, 3, 3, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqes(w.b, CAIRN_RESP, 0, 0, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(w.b->cq[CAIRN_RESP].n, 3);
+	sim_end(w.s);
+}
+
 static void immediate_and_solicited(void)
 {
 	struct world w = world(1);
@@ -345,6 +405,8 @@ static void many_destinations(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(every_size),
+	KTAP(datagrams_alike),
+	KTAP(a_bad_one_among_them),
 	KTAP(immediate_and_solicited),
 	KTAP(inline_data),
 	KTAP(grh_across_entries),

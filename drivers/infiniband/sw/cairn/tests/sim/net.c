@@ -504,6 +504,21 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 	d.s->trains++;
 }
 
+/* Where the datagrams of @t go, or the peer. False: no such address handle. */
+static bool find_destination(const struct sim_qp *qp,
+			     const struct cairn_train *t, u32 *dst)
+{
+	const struct sim_host *h = &qp->s->host[qp->host];
+
+	*dst = qp->peer;
+	if (qp->c.transport != CAIRN_TRANSPORT_UD)
+		return true;
+	if (t->ah >= SIM_AHS || !h->ah[t->ah].valid)
+		return false;
+	*dst = h->ah[t->ah].host;
+	return true;
+}
+
 /* Describe message @k; false when it or its memory is refused. */
 static bool take_part(struct sim_qp *qp, const struct cairn_train *t,
 		      cairn_part_fn part, u32 k, struct cairn_train *one,
@@ -511,6 +526,8 @@ static bool take_part(struct sim_qp *qp, const struct cairn_train *t,
 {
 	if (part(&qp->c, t, k, one))
 		return false;
+	if (one->ah != t->ah)
+		sim_fail(qp->s, "a train has two address handles");
 	if (one->count != 1 || one->first.opcode != t->first.opcode ||
 	    one->length != t->seg ||
 	    one->first.psn != cairn_psn_add(t->first.psn, k))
@@ -529,9 +546,12 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 {
 	struct cairn_train one[CAIRN_TRAIN_MAX];
 	struct departure d = { .s = qp->s };
-	u8 *payload = malloc(t->length);
-	u32 k;
+	u8 *payload;
+	u32 k, dst;
 
+	if (!find_destination(qp, t, &dst))
+		return 0;
+	payload = malloc(t->length);
 	if (!t->count || t->count > CAIRN_TRAIN_MAX ||
 	    t->length != t->count * t->seg)
 		sim_fail(qp->s, "train of %u messages, %u bytes", t->count,
@@ -545,7 +565,7 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 	}
 	for (k = 0; k < t->count; k++)
 		depart(&d, qp, CAIRN_REQ, &one[k], 0, payload + k * t->seg,
-		       qp->peer);
+		       dst);
 	flush_batch(&d);
 	d.s->trains++;
 	free(payload);
@@ -555,19 +575,14 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 	     const struct cairn_train *t)
 {
-	u32 dst = qp->peer;
 	u8 *payload;
 	int err = 0;
+	u32 dst;
 
 	check_train(qp, t);
 	qp->s->turn_acks += t->first.opcode == CAIRN_BTH_ACK;
-	if (qp->c.transport == CAIRN_TRANSPORT_UD) {
-		struct sim_host *h = &qp->s->host[qp->host];
-
-		if (t->ah >= SIM_AHS || !h->ah[t->ah].valid)
-			return -EINVAL;
-		dst = h->ah[t->ah].host;
-	}
+	if (!find_destination(qp, t, &dst))
+		return -EINVAL;
 	payload = malloc(t->length);
 	if (t->inline_data)
 		memcpy(payload, t->inline_data, t->length);
