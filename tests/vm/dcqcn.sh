@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Congestion control behind a queue that marks: tbf with red on the sender's
+# netdev.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+modprobe -a sch_tbf sch_red || skip_all "no sch_tbf or sch_red"
+
+points dcqcn check
+
+bottleneck() {
+	in_a tc qdisc replace dev "$IF_A" root handle 1: tbf rate 4mbit burst 10kb limit 1mb &&
+		in_a tc qdisc replace dev "$IF_A" parent 1:1 handle 10: red limit 400000 \
+			min 6000 max 30000 avpkt 1000 burst 8 bandwidth 4mbit \
+			probability 0.2 ecn
+}
+
+# of the whole tree: what red and tbf refused
+refused() { in_a tc -s qdisc show dev "$IF_A" | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | sort -n | tail -n 1; }
+value() { output | sed -n "s/^# $1 //p"; }
+
+# the backlogs of tbf (with all below it), of many looks, in bytes
+in_bytes() {
+	awk '/^qdisc/ { tbf = $2 == "tbf" }
+		tbf && / backlog / {
+			b = $2; n = b + 0
+			if (b ~ /Kb$/) n *= 1024
+			if (b ~ /Mb$/) n *= 1048576
+			print n
+		}'
+}
+
+# flows NAME [OPTION]...: through a new bottleneck; leaves $lost
+# and the median of the queue, $backlog
+flows() {
+	local name=$1
+
+	shift
+	if ! bottleneck; then
+		not_ok "$name: no bottleneck"
+		return
+	fi
+	start a "$lib_tmp/watch" "while tc -s qdisc show dev $IF_A; do sleep 0.1; done"
+	watch=$started
+	run_ok "$name" in_a dcqcn "$@"
+	stop "$watch"
+	in_bytes <"$lib_tmp/watch" >"$lib_tmp/backlog"
+	lost=$(refused)
+	diag "$(output | grep -E '^# (messages|jain|alone)' | tr -d '#' | tr '\n' ',') lost $lost"
+	backlog=$(sort -n "$lib_tmp/backlog" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
+	diag "median backlog of $(wc -l <"$lib_tmp/backlog") looks: $backlog bytes"
+	in_a tc qdisc del dev "$IF_A" root
+}
+
+flows "uncontrolled" -n 4 -T 2
+expect_that "the queue overflows" "${lost:-0} > 0"
+
+before=$(counter "$DEV_B" ce_received)
+cnps=$(counter "$DEV_A" cnps_received)
+flows "controlled" -c -n 4 -T 2
+expect "nothing is lost" "$lost" 0
+expect_that "packets were marked" "$(counter "$DEV_B" ce_received) > $before"
+expect_that "notifications arrived" "$(counter "$DEV_A" cnps_received) > $cnps"
+
+flows "two flows, one ends" -c -e -n 2 -T 6
+expect "nothing is lost either" "$lost" 0
+expect_that "the queue is short" "${backlog:-0} < 60000"
+expect_that "they share" "$(value jain) > 90"
+# half of it would be its old share
+expect_that "the other gets what is left" "$(value alone) * 10 > $(value messages) * 6"
+
+if [ -n "${CAIRN_SOAK:-}" ]; then
+	flows "sixteen flows" -c -n 16 -T 20
+	expect_that "sixteen share" "$(value jain) > 90"
+fi
+
+# the form of a CNP, as another implementation reads it
+start b "$lib_tmp/cnp" "exec timeout 60 tcpdump -i $IF_B -w $lib_tmp/cnp.pcap --immediate-mode -U udp port 4791"
+dump=$started
+wait_for 20 grep -q "listening on" "$lib_tmp/cnp" || not_ok "tcpdump does not listen"
+flows "for a capture" -c -n 2 -T 1
+stop "$dump"
+tshark -r "$lib_tmp/cnp.pcap" -Y 'infiniband.bth.opcode == 0x81' -T fields \
+	-e infiniband.bth.opcode -e infiniband.bth.psn -e infiniband.bth.m \
+	-e udp.length -e ip.dsfield.ecn 2>/dev/null | sort -u >"$lib_tmp/form"
+expect "CNPs: opcode, PSN, MigReq, length, not ECN-capable" \
+	"$(tr '\t' ' ' <"$lib_tmp/form")" "129 0 0 40 0"
+# BECN is the second bit of the byte before the QP number; 16 bytes of zeros
+odd=$(tshark -r "$lib_tmp/cnp.pcap" -Y 'infiniband.bth.opcode == 0x81' -T fields \
+	-e udp.payload 2>/dev/null | grep -Evc '^8100ffff40[0-9a-f]{6}0{8}0{32}[0-9a-f]{8}$')
+expect "CNPs: BECN and reserved bytes" "$odd" 0
+marked=$(tshark -r "$lib_tmp/cnp.pcap" -Y 'ip.dsfield.ecn == 3' 2>/dev/null | wc -l)
+expect_that "marks are on data packets" "$marked > 0"
