@@ -6,18 +6,23 @@
 # boot: shared
 #
 # Congestion control behind a queue that marks: tbf with red on the sender's
-# netdev.
+# netdev. What is not RoCE passes by: it cannot be marked, so red would drop it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-modprobe -a sch_tbf sch_red || skip_all "no sch_tbf or sch_red"
+modprobe -a sch_prio cls_u32 sch_tbf sch_red || skip_all "no sch_prio, cls_u32, sch_tbf or sch_red"
 
 points dcqcn check
 
 bottleneck() {
-	in_a tc qdisc replace dev "$IF_A" root handle 1: tbf rate 4mbit burst 10kb limit 1mb &&
-		in_a tc qdisc replace dev "$IF_A" parent 1:1 handle 10: red limit 400000 \
+	in_a tc qdisc replace dev "$IF_A" root handle 1: prio bands 2 \
+		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 &&
+		in_a tc filter add dev "$IF_A" parent 1: protocol ip u32 \
+			match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:2 &&
+		in_a tc qdisc replace dev "$IF_A" parent 1:2 handle 2: tbf rate 4mbit \
+			burst 10kb limit 1mb &&
+		in_a tc qdisc replace dev "$IF_A" parent 2:1 handle 10: red limit 400000 \
 			min 6000 max 30000 avpkt 1000 burst 8 bandwidth 4mbit \
 			probability 0.2 ecn
 }
