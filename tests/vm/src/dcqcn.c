@@ -20,6 +20,7 @@
 #define MAX_FLOWS	16
 #define MSG		8192
 #define DEPTH		8	/* messages of a flow under way */
+#define UNDER_WAY	32	/* of all flows: the queue holds as many */
 #define LIMIT		40000	/* kbit/s of each flow, so that all can start */
 
 static struct vt_dev dev[2];
@@ -244,7 +245,7 @@ static void traffic(void)
 	for (i = 0; i < flows; i++)
 		create_flow(i, controlled);
 	for (i = 0; i < flows; i++)
-		for (k = 0; k < DEPTH; k++)
+		for (k = 0; k < DEPTH && k < UNDER_WAY / flows; k++)
 			post(i);
 	now = vt_now_ms();
 	run(flows, now + seconds * 300);	/* until it has settled */
