@@ -125,3 +125,11 @@ def ratio(stacks, figure, one, other):
     except KeyError:
         return None
     return a / b if b else None
+
+
+def deviations(found):
+    """[(per cent, how much longer than it should be)] of the gaps of the bench "pacing"."""
+    if 'gap' not in found:
+        return []
+    return [(percent, found[f'gap_{percent:02}']['median'] - found['gap']['median'])
+            for percent in range(1, 100)]

@@ -102,6 +102,15 @@ class Sums(unittest.TestCase):
         self.assertIsNone(figures.ratio(small, 'usec', 'cairn', 'rxe'))
         self.assertIsNone(figures.ratio(small, 'bytes_s', 'cairn', 'siw'))
 
+    def test_deviations(self):
+        """Of what the program prints: percentiles of the gaps and what they should be."""
+        text = 'gap=100.5 ' + ' '.join(f'gap_{i:02}={i + 50}' for i in range(100))
+        run = {'stack': 'cairn', 'point': {'tool': 'pacing'}, 'value': figures.pairs(text)}
+        (stacks,) = figures.summarise([run, run]).values()
+        got = figures.deviations(stacks['cairn'])
+        self.assertEqual((got[0], got[-1]), ((1, -49.5), (99, 48.5)))
+        self.assertEqual(figures.deviations({'usec': {}}), [])
+
 
 def main():
     cases = list(unittest.TestLoader().loadTestsFromModule(sys.modules[__name__]))

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How well a rate is kept: pacing BITS_S BURST LIMITED SECONDS NETNS NETDEV.
+ *
+ * One connection (RC, path MTU 1024, long WRITEs) is limited to BITS_S, in bursts
+ * of BURST packets, and what arrives at NETDEV in NETNS ("-": the own one) is
+ * stamped by the kernel (AF_PACKET, SO_TIMESTAMPNS). The limit is of bytes of the
+ * UDP payload. A burst begins where the gap before a packet is longer than a
+ * quarter of what it should be. Printed: error of the rate in per cent over the
+ * whole run, and over windows of 10 ms and 1 s (from the begin of a burst to that
+ * of another); what gaps between the begins of bursts are off by (microseconds),
+ * and all percentiles of it; the longest burst; CPU time of a packet.
+ *
+ * Then, unless LIMITED is 0, the limit is taken off: bytes a second of that
+ * connection alone, and while LIMITED others share the rate BITS_S among them.
+ * With LIMITED 0 no limit is set at all: the netdev does the shaping.
+ *
+ * Both ends live in this process, on the devices CAIRN_A and CAIRN_B.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include "vt.h"
+
+#define PMTU		1024
+#define PACKET		(PMTU + 12 + 4)	/* BTH, ICRC */
+#define HEADERS		(14 + 20 + 8)	/* Ethernet, IPv4, UDP */
+#define DEST_QP		(HEADERS + 4)	/* with the reserved byte before it */
+#define BYTES		(8 << 20)	/* of a WRITE */
+#define WRITES		32		/* in flight, at most */
+#define PIECE		65536		/* of the connection without a limit */
+#define FLYING		16
+#define FRAMES		(1 << 19)
+
+struct frame {
+	double usec;
+	unsigned int bytes;
+};
+
+static struct vt_dev dev[2];
+static struct vt_end a, b, *others[2];
+static struct frame frame[FRAMES], burst[FRAMES];
+static unsigned int frames, bursts;
+static double rate, gap;	/* bytes/usec; usec from burst to burst */
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void rest(double seconds)
+{
+	struct timespec t = { seconds, (seconds - (long)seconds) * 1e9 };
+
+	while (nanosleep(&t, &t))
+		;
+}
+
+/* Seconds of all processors in the kernel, interrupts and soft interrupts too. */
+static double kernel_cpu(void)
+{
+	unsigned long user, nice, sys, idle, wait, irq, soft;
+	FILE *f = fopen("/proc/stat", "r");
+
+	must(f && fscanf(f, "cpu %lu %lu %lu %lu %lu %lu %lu", &user, &nice,
+			 &sys, &idle, &wait, &irq, &soft) == 7, "/proc/stat");
+	fclose(f);
+	return (double)(sys + irq + soft) / sysconf(_SC_CLK_TCK);
+}
+
+/* ---- the capture ---- */
+
+/* A packet socket for what arrives for the QP @qpn; a namespace is @netns. */
+static int capture(const char *netns, const char *netdev, u32 qpn)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DEST_QP),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, qpn, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 128),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(ETH_P_IP) };
+	int here = open("/proc/self/ns/net", O_RDONLY), there, fd;
+	int one = 1, room = 1 << 29;
+	char path[256];
+
+	if (strcmp(netns, "-")) {
+		snprintf(path, sizeof(path), "/run/netns/%s", netns);
+		there = open(path, O_RDONLY);
+		must(there >= 0 && !setns(there, CLONE_NEWNET), path);
+		close(there);
+	}
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	to.sll_ifindex = if_nametoindex(netdev);
+	must(!setns(here, CLONE_NEWNET), "setns");
+	close(here);
+	must(fd >= 0 && to.sll_ifindex, "packet socket");
+	must(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) &&
+	     !setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) &&
+	     !setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) &&
+	     !bind(fd, (struct sockaddr *)&to, sizeof(to)), "packet socket");
+	return fd;
+}
+
+static double stamp(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	struct timespec t;
+
+	must(c && c->cmsg_type == SCM_TIMESTAMPNS, "time stamp");
+	memcpy(&t, CMSG_DATA(c), sizeof(t));
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+/* Take what has been captured into frame[]. A train of packets is one frame. */
+static void drain(int fd)
+{
+	struct tpacket_stats lost = {};
+	socklen_t len = sizeof(lost);
+	char data[128], control[128];
+
+	while (frames < FRAMES) {
+		struct iovec iov = { data, sizeof(data) };
+		struct msghdr msg = {
+			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			.msg_controllen = sizeof(control),
+		};
+		u8 *ip = (u8 *)data + 14;
+
+		if (recvmsg(fd, &msg, MSG_DONTWAIT) < HEADERS)
+			break;
+		frame[frames].usec = stamp(&msg);
+		frame[frames++].bytes = (ip[2] << 8 | ip[3]) - (HEADERS - 14);
+	}
+	must(!getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &lost, &len) &&
+	     !lost.tp_drops && frames < FRAMES, "complete capture");
+}
+
+/* ---- figures ---- */
+
+static int by_value(const void *x, const void *y)
+{
+	const double *p = x, *q = y;
+
+	return (*p > *q) - (*p < *q);
+}
+
+static double packets(unsigned int bytes)
+{
+	return floor((double)bytes / PACKET + 0.5);
+}
+
+/* Fill burst[], less the first ones, which fill the pipe; the longest one. */
+static double find_bursts(void)
+{
+	unsigned int i, skip = 16;
+	double longest = 0;
+
+	for (i = 1; i < frames; i++) {
+		if (frame[i].usec - frame[i - 1].usec > gap / 4) {
+			if (skip) {
+				skip--;
+				continue;
+			}
+			burst[bursts++] = frame[i];
+		} else if (bursts) {
+			burst[bursts - 1].bytes += frame[i].bytes;
+		}
+		if (bursts > 1)
+			longest = fmax(longest, packets(burst[bursts - 2].bytes));
+	}
+	must(bursts > 100, "a hundred bursts");
+	return longest;
+}
+
+/* Per cent that the rate is off by, from burst @i to burst @j. */
+static double error(unsigned int i, unsigned int j)
+{
+	double bytes = 0, time = burst[j].usec - burst[i].usec;
+
+	while (i < j)
+		bytes += burst[i++].bytes;
+	return fabs(bytes / time / rate - 1) * 100;
+}
+
+static void windows(const char *what, double length)
+{
+	double *off = calloc(bursts, sizeof(*off));
+	unsigned int i, j = 0, n = 0, step = fmax(1, length / gap / 10);
+
+	must(!!off, "memory");
+	for (i = 0; i < bursts; i += step) {
+		while (j < bursts && burst[j].usec - burst[i].usec < length - gap / 2)
+			j++;
+		if (j == bursts)
+			break;
+		off[n++] = error(i, j);
+	}
+	if (n) {
+		qsort(off, n, sizeof(*off), by_value);
+		printf("error_%s=%.4f error_%s_p99=%.4f error_%s_max=%.4f ",
+		       what, off[n / 2], what, off[n * 99UL / 100], what,
+		       off[n - 1]);
+	}
+	free(off);
+}
+
+/* Gaps, as they are off by: absolute values, and a shifted percentile each. */
+static void gaps(void)
+{
+	double *off = calloc(bursts, sizeof(*off));
+	unsigned int i, n = bursts - 1;
+
+	must(!!off, "memory");
+	for (i = 0; i < n; i++)
+		off[i] = burst[i + 1].usec - burst[i].usec;
+	qsort(off, n, sizeof(*off), by_value);
+	for (i = 0; i < 100; i++)
+		printf("gap_%02u=%.2f ", i, off[(unsigned long)n * i / 100]);
+	for (i = 0; i < n; i++)
+		off[i] = fabs(off[i] - gap);
+	qsort(off, n, sizeof(*off), by_value);
+	printf("jitter=%.2f jitter_p99=%.2f jitter_max=%.2f gap=%.2f ",
+	       off[n / 2], off[n * 99UL / 100], off[n - 1], gap);
+	free(off);
+}
+
+/* ---- traffic ---- */
+
+static void post(struct vt_end *from, u32 len)
+{
+	struct ibv_sge sge = { (uintptr_t)a.buf, len, a.mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)b.buf, b.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(from->qp, &wr, &bad), "post");
+}
+
+static int reap(struct ibv_cq *cq)
+{
+	struct ibv_wc wc[FLYING];
+	int i, n = ibv_poll_cq(cq, FLYING, wc);
+
+	must(n >= 0, "poll");
+	for (i = 0; i < n; i++)
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			printf("completion: %s\n", ibv_wc_status_str(wc[i].status));
+			exit(1);
+		}
+	return n;
+}
+
+static void limit(struct vt_end *e, u32 kbps, u32 burst_bytes)
+{
+	struct ibv_qp_rate_limit_attr attr = {
+		.rate_limit = kbps, .max_burst_sz = burst_bytes,
+	};
+
+	errno = ibv_modify_qp_rate_limit(e->qp, &attr);
+	must(!errno, "rate limit");
+}
+
+/* WRITEs for @seconds and some more; what arrives in that time is captured. */
+static unsigned int paced(int fd, double seconds)
+{
+	unsigned int i, n = (seconds + 1) * 1e6 * rate / BYTES + 2;
+	double cpu, sent = 0;
+
+	must(n <= WRITES, "so few bytes");
+	cpu = kernel_cpu();
+	for (i = 0; i < n; i++)
+		post(&a, BYTES);
+	rest(seconds);
+	cpu = kernel_cpu() - cpu;
+	drain(fd);
+	close(fd);
+	for (i = 0; i < frames; i++)
+		sent += packets(frame[i].bytes);
+	printf("longest=%.0f ", find_bursts());
+	printf("error=%.4f ", error(0, bursts - 1));
+	windows("10ms", 1e4);
+	windows("1s", 1e6);
+	gaps();
+	printf("cpu_packet=%.3f packets_s=%.1f ", cpu / sent * 1e6, sent / seconds);
+	return n;
+}
+
+/* Bytes a second without a limit, CPU microseconds of a packet. */
+static void unlimited(const char *what, double seconds)
+{
+	double start = usec(), end = start + seconds * 1e6, now = start, cpu;
+	unsigned long done = 0, flying = 0;
+
+	cpu = kernel_cpu();
+	while (now < end || flying) {
+		int n;
+
+		while (now < end && flying < FLYING) {
+			post(&a, PIECE);
+			flying++;
+		}
+		n = reap(a.scq);
+		flying -= n;
+		done += n;
+		if (!n)
+			sched_yield();	/* others may need this CPU */
+		now = usec();
+	}
+	cpu = kernel_cpu() - cpu;
+	printf("bytes_s_%s=%.1f cpu_packet_%s=%.3f ", what,
+	       done * (double)PIECE / (now - start) * 1e6, what,
+	       cpu * 1e6 / (done * (PIECE / PMTU)));
+}
+
+static unsigned long long paced_bytes(void)
+{
+	unsigned long long bytes;
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/rate_bytes",
+		 dev[0].name);
+	f = fopen(path, "r");
+	must(f && fscanf(f, "%llu", &bytes) == 1, path);
+	fclose(f);
+	return bytes;
+}
+
+/* ---- connections ---- */
+
+static void connect_ends(struct vt_end *from, struct vt_end *to, u32 wrs,
+			 size_t len)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.timeout = 18;		/* a second: a slow QP waits long between packets */
+	o.cap.max_send_wr = wrs;
+	must(!vt_end_create(from, &dev[0], &o, len) &&
+	     !vt_end_create(to, &dev[1], &o, len) && !vt_connect(from, to),
+	     "connection");
+}
+
+/* @n connections that share the rate and are always busy. */
+static void connect_others(unsigned int n)
+{
+	u32 kbps = fmax(1, rate * 8000 / n);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		others[i] = calloc(n, sizeof(*others[i]));
+		must(!!others[i], "memory");
+	}
+	for (i = 0; i < n; i++) {
+		connect_ends(&others[0][i], &others[1][i], 1, 4096);
+		limit(&others[0][i], kbps, 0);
+	}
+}
+
+static void beside(unsigned int n, double seconds)
+{
+	unsigned long long bytes;
+	double start;
+	unsigned int i;
+
+	unlimited("warm", seconds / 4);
+	unlimited("alone", seconds);
+	connect_others(n);
+	for (i = 0; i < n; i++)
+		post(&others[0][i], BYTES);
+	rest(0.2);		/* the first bursts, all at once */
+	bytes = paced_bytes();
+	start = usec();
+	unlimited("beside", seconds);
+	printf("bytes_s_limited=%.1f ",
+	       (paced_bytes() - bytes) / (usec() - start) * 1e6);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int length, limited, left;
+	double seconds;
+	int i;
+
+	if (argc != 7) {
+		fprintf(stderr, "usage: pacing BITS_S BURST LIMITED SECONDS NETNS NETDEV\n");
+		return 2;
+	}
+	rate = atof(argv[1]) / 8e6;
+	length = atoi(argv[2]);
+	limited = atoi(argv[3]);
+	seconds = atof(argv[4]);
+	must(rate > 0 && length && seconds > 0, "arguments");
+	gap = length * PACKET / rate;
+	for (i = 0; i < 2; i++)
+		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
+		     "device");
+	connect_ends(&a, &b, WRITES, BYTES);
+	memset(a.buf, 1, BYTES);
+	if (limited)
+		limit(&a, rate * 8000, length * PACKET);
+	left = paced(capture(argv[5], argv[6], b.qp->qp_num), seconds);
+	if (limited) {
+		limit(&a, 0, 0);
+		while (left)
+			left -= reap(a.scq);
+		beside(limited, fmin(seconds, 2));
+	}
+	printf("\n");
+	return 0;
+}
