@@ -9,7 +9,9 @@
  * quarter of what it should be. Printed: error of the rate in per cent over the
  * whole run, and over windows of 10 ms and 1 s (from the begin of a burst to that
  * of another); what gaps between the begins of bursts are off by (microseconds),
- * and all percentiles of it; the longest burst; CPU time of a packet.
+ * and all percentiles of it; the longest burst; CPU time of a packet. Before that
+ * the same for a program that sleeps until each next begin of a burst: what timers
+ * of the environment are worth, as other work on the host delays them.
  *
  * Then, unless LIMITED is 0, the limit is taken off: bytes a second of that
  * connection alone, and while LIMITED others share the rate BITS_S among them.
@@ -138,6 +140,15 @@ static double stamp(struct msghdr *msg)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
+/* A packet that keeps what its sender put there has no time of arrival. */
+static void check_clock(double stamped)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	must(fabs(t.tv_sec * 1e6 - stamped) < 3600e6, "time of arrival");
+}
+
 /* Take what has been captured into frame[]. A train of packets is one frame. */
 static void drain(int fd)
 {
@@ -156,6 +167,7 @@ static void drain(int fd)
 		if (recvmsg(fd, &msg, MSG_DONTWAIT) < HEADERS)
 			break;
 		frame[frames].usec = stamp(&msg);
+		check_clock(frame[frames].usec);
 		frame[frames++].bytes = (ip[2] << 8 | ip[3]) - (HEADERS - 14);
 	}
 	must(!getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &lost, &len) &&
@@ -231,7 +243,40 @@ static void windows(const char *what, double length)
 	free(off);
 }
 
-/* Gaps, as they are off by: absolute values, and a shifted percentile each. */
+/* What @n gaps are off by; @off is overwritten. */
+static void jitter(const char *what, double *off, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		off[i] = fabs(off[i] - gap);
+	qsort(off, n, sizeof(*off), by_value);
+	printf("%s=%.2f %s_p99=%.2f %s_max=%.2f ", what, off[n / 2], what,
+	       off[n * 99UL / 100], what, off[n - 1]);
+}
+
+/* Gaps between the returns of sleeps that follow the clock without drift. */
+static void sleeps(double seconds)
+{
+	unsigned int i, n = seconds * 1e6 / gap;
+	double *off = calloc(n, sizeof(*off)), next = usec(), last = next, now;
+
+	must(off && n, "memory");
+	for (i = 0; i < n; i++) {
+		struct timespec t;
+
+		next += gap;
+		t.tv_sec = next / 1e6;
+		t.tv_nsec = (next - t.tv_sec * 1e6) * 1e3;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		now = usec();
+		off[i] = now - last;
+		last = now;
+	}
+	jitter("sleep_jitter", off, n);
+	free(off);
+}
+
 static void gaps(void)
 {
 	double *off = calloc(bursts, sizeof(*off));
@@ -243,11 +288,8 @@ static void gaps(void)
 	qsort(off, n, sizeof(*off), by_value);
 	for (i = 0; i < 100; i++)
 		printf("gap_%02u=%.2f ", i, off[(unsigned long)n * i / 100]);
-	for (i = 0; i < n; i++)
-		off[i] = fabs(off[i] - gap);
-	qsort(off, n, sizeof(*off), by_value);
-	printf("jitter=%.2f jitter_p99=%.2f jitter_max=%.2f gap=%.2f ",
-	       off[n / 2], off[n * 99UL / 100], off[n - 1], gap);
+	jitter("jitter", off, n);
+	printf("gap=%.2f ", gap);
 	free(off);
 }
 
@@ -428,6 +470,7 @@ int main(int argc, char **argv)
 	memset(a.buf, 1, BYTES);
 	if (limited)
 		limit(&a, rate * 8000, length * PACKET);
+	sleeps(seconds / 2);
 	left = paced(capture(argv[5], argv[6], b.qp->qp_num), seconds);
 	if (limited) {
 		limit(&a, 0, 0);
