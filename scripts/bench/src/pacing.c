@@ -14,7 +14,8 @@
  * of the environment are worth, as other work on the host delays them.
  *
  * Then, unless LIMITED is 0, the limit is taken off: bytes a second of that
- * connection alone, and while LIMITED others share the rate BITS_S among them.
+ * connection alone, while another one has that limit, and while LIMITED others
+ * share it; what those move is told, too.
  * With LIMITED 0 no limit is set at all: the netdev does the shaping.
  *
  * Both ends live in this process, on the devices CAIRN_A and CAIRN_B.
@@ -428,23 +429,34 @@ static void connect_others(unsigned int n)
 	}
 }
 
-static void beside(unsigned int n, double seconds)
+static void destroy_others(unsigned int n)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < n; k++)
+			vt_end_destroy(&others[i][k]);
+		free(others[i]);
+	}
+}
+
+/* The connection without a limit while @n others keep to theirs. */
+static void beside(const char *what, unsigned int n, double seconds)
 {
 	unsigned long long bytes;
 	double start;
 	unsigned int i;
 
-	unlimited("warm", seconds / 4);
-	unlimited("alone", seconds);
 	connect_others(n);
 	for (i = 0; i < n; i++)
 		post(&others[0][i], BYTES);
 	rest(0.2);		/* the first bursts, all at once */
 	bytes = paced_bytes();
 	start = usec();
-	unlimited("beside", seconds);
-	printf("bytes_s_limited=%.1f ",
+	unlimited(what, seconds);
+	printf("limited_s_%s=%.1f ", what,
 	       (paced_bytes() - bytes) / (usec() - start) * 1e6);
+	destroy_others(n);
 }
 
 int main(int argc, char **argv)
@@ -476,7 +488,11 @@ int main(int argc, char **argv)
 		limit(&a, 0, 0);
 		while (left)
 			left -= reap(a.scq);
-		beside(limited, fmin(seconds, 2));
+		seconds = fmin(seconds, 2);
+		unlimited("warm", seconds / 4);
+		unlimited("alone", seconds);
+		beside("one", 1, seconds);
+		beside("many", limited, seconds);
 	}
 	printf("\n");
 	return 0;
