@@ -127,6 +127,69 @@ static void no_drift(void)
 		exact_run(&rand, any_kbps(&rand));
 }
 
+/* Bursts one after the other: 100 of them take exactly their time. */
+static u64 long_bursts(struct cairn_rate *r, u64 begin)
+{
+	u64 now = begin, bytes = 0;
+	u32 i, k, part;
+
+	for (i = 0; i < 100; i++) {
+		cairn_rate_open(r, now);
+		/* all but a nanosecond's fits beside what is unpaid */
+		for (k = 0; k < 2; k++) {
+			part = r->burst / 2 - 64 * k;
+			ktap_eq(cairn_rate_fit(r, part, 64, now), 2 - k);
+			cairn_rate_charge(r, 1, part, now);
+			bytes += part;
+		}
+		ktap_eq(cairn_rate_fit(r, 128, 64, now), 0);
+		cairn_rate_mark(r, now);
+		now = cairn_rate_deadline(r);
+		ktap_eq(now - begin, (u64)((u128)bytes * 8000000 / r->kbps));
+	}
+	return now;
+}
+
+/* With a burst unpaid to the one end of the range and to the other. */
+static void end_to_end(struct cairn_rate *r, u64 now)
+{
+	struct cairn_rate_limit l = limit(CAIRN_MAX_RATE_LIMIT, r->burst, 0);
+	u64 least = cairn_rate_ns(l.kbps, l.burst);
+
+	cairn_rate_open(r, now);
+	cairn_rate_charge(r, 1, r->burst, now);
+	cairn_rate_set(r, &l, PACKET, now);
+	ktap_ok(r->next - now + 1 >= least && r->next - now <= least + 1);
+	l.kbps = 1;
+	cairn_rate_set(r, &l, PACKET, now);
+	ktap_ok(r->next - now >= (least - 1) * CAIRN_MAX_RATE_LIMIT);
+	ktap_ok(r->next - now <= (least + 1) * CAIRN_MAX_RATE_LIMIT);
+}
+
+/* The longest bursts there are; at 1 kbit/s one takes 99 days. */
+static void extremes(void)
+{
+	static const u32 kbps[] = {
+		1, 3, 1000, 85197, 1000000, 399999999, CAIRN_MAX_RATE_LIMIT,
+	};
+	static const u64 begin[] = { 0, SIM_SEC, 1ULL << 61 };
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(kbps); i++) {
+		struct cairn_rate_limit l = limit(kbps[i],
+						  CAIRN_RATE_MAX_BURST, 0);
+
+		ktap_eq(cairn_rate_ns(l.kbps, l.burst),
+			(u64)((u128)l.burst * 8000000 / l.kbps));
+		for (k = 0; k < ARRAY_SIZE(begin); k++) {
+			struct cairn_rate r = {};
+
+			cairn_rate_set(&r, &l, PACKET, begin[k]);
+			end_to_end(&r, long_bursts(&r, begin[k]));
+		}
+	}
+}
+
 /*
  * Demand comes and goes, timers are late: what leaves at one instant is a burst
  * at most, what leaves in any window of time is no more than a burst and a half
@@ -299,6 +362,7 @@ static const struct ktap_test tests[] = {
 	KTAP(values),
 	KTAP(seed_example),
 	KTAP(no_drift),
+	KTAP(extremes),
 	KTAP(never_too_much),
 	KTAP(late_timers),
 	KTAP(nothing_is_saved_up),
