@@ -5,8 +5,8 @@
  * data is right, and what should end ends.
  *
  *	rate [TEST]		the tests, or one of them
- *	rate -r KBPS -b BURST -s BYTES [-t rc|uc|ud] [-o write|send|read]
- *				one message at that rate, for a capture
+ *	rate -r KBPS -b BURST -s BYTES [-n MESSAGES] [-t rc|uc] [-o write|send|read]
+ *				messages at that rate, for a capture
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #define LONG	vt_ms(60000)
 #define PMTU	1024
 #define HALF	(LEN / 2)
+#define MAX_SHOTS	16
 
 struct pair {
 	struct vt_dev d[2];
@@ -538,29 +539,44 @@ static void thousand(void)
 
 VT_TESTS(TESTS)
 
-/* ---- one message ---- */
+/* ---- messages for a capture ---- */
 
 struct shot {
-	u32 kbps, burst, len;
+	u32 kbps, burst, len, n;
 	enum ibv_qp_type type;
 	enum ibv_wr_opcode op;
 };
 
-static struct shot shot = { .kbps = 1000, .len = 65536, .type = IBV_QPT_RC,
-			    .op = IBV_WR_RDMA_WRITE };
+static struct shot shot = { .kbps = 1000, .len = 65536, .n = 1,
+			    .type = IBV_QPT_RC, .op = IBV_WR_RDMA_WRITE };
+
+static ssize_t first_wrong(void)
+{
+	return shot.op == IBV_WR_RDMA_READ ?
+	       vt_check(p.a.buf + HALF, shot.len, 2) :
+	       vt_check(p.b.buf, shot.len, 1);
+}
 
 static void one_shot(void)
 {
-	u64 ms;
+	struct ibv_qp *limited;
+	u64 ms, end;
+	u32 i;
 
-	pair_up(shot.type, 16);
-	must(!limit(shot.op == IBV_WR_RDMA_READ ? p.b.qp : p.a.qp, shot.kbps,
-		    shot.burst, 0));
-	if (shot.op == IBV_WR_SEND)
+	pair_up(shot.type, MAX_SHOTS);
+	limited = shot.op == IBV_WR_RDMA_READ ? p.b.qp : p.a.qp;
+	ktap_diag("limited QP %u", limited->qp_num);
+	must(!limit(limited, shot.kbps, shot.burst, 0));
+	for (i = 0; shot.op == IBV_WR_SEND && i < shot.n; i++)
 		must(!post_recv(&p.b, 0, shot.len));
-	ms = move(&p.a, shot.op, 1, shot.len, NULL);
-	expect_time("message", shot.kbps, ms,
-		    least_ms(shot.kbps, shot.len, shot.burst));
+	ms = move(&p.a, shot.op, shot.n, shot.len, NULL);
+	expect_time("messages", shot.kbps, ms,
+		    least_ms(shot.kbps, (u64)shot.n * shot.len, shot.burst));
+	/* of UC the last packet may be on its way */
+	end = vt_now_ms() + LONG;
+	while (first_wrong() >= 0 && vt_now_ms() < end)
+		usleep(1000);
+	ktap_eq(first_wrong(), -1);
 	pair_down();
 }
 
@@ -576,6 +592,9 @@ static bool take_option(int opt)
 	case 's':
 		shot.len = atoi(optarg);
 		return shot.len <= HALF;
+	case 'n':
+		shot.n = atoi(optarg);
+		return shot.n && shot.n <= MAX_SHOTS;
 	case 't':
 		shot.type = !strcmp(optarg, "uc") ? IBV_QPT_UC : IBV_QPT_RC;
 		return true;
@@ -599,7 +618,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
 				 argc > 1 ? argv[1] : NULL);
-	while ((opt = getopt(argc, argv, "r:b:s:t:o:")) != -1) {
+	while ((opt = getopt(argc, argv, "r:b:s:n:t:o:")) != -1) {
 		if (!take_option(opt)) {
 			fputs("rate: bad option\n", stderr);
 			return 2;
