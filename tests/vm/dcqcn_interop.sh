@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: interop
+# timeout: 200
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Congestion control of cairn's queue pairs, with a peer that knows nothing of it.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+CAPTURE=${BASH_SOURCE[0]%/*}/capture.py
+SWITCH=/sys/module/cairn/parameters/congestion_control
+
+# devices that are added control their queue pairs, if so told
+cairn_again() {
+	echo "$1" >$SWITCH
+	in_b rdma link del "$DEV_B"
+	in_b rdma link add "$DEV_B" type cairn netdev "$IF_B"
+	wait_for 20 port_is "$DEV_B" ACTIVE && wait_for 20 gid_index "$DEV_B" $IP6_B
+}
+
+# seen SOURCE KIND ECN: frames
+seen() { awk -v of="^$1 $2 $3:" '$0 ~ of { n += $NF } END { print n + 0 }' "$lib_tmp/capture"; }
+
+# traffic NAME
+traffic() {
+	start b "$lib_tmp/capture" "exec $CAPTURE ecn $IF_B"
+	watcher=$started
+	wait_for 20 grep -q ready "$lib_tmp/capture"
+	run_ok "$1: RC" verbs_verify -n 60
+	run_ok "$1: UC" verbs_verify -c uc -n 60 -s 8000
+	kill -TERM -- "-$watcher"
+	wait_for 20 grep -q missed= "$lib_tmp/capture"
+	stop "$watcher"
+	diag "$(cat "$lib_tmp/capture")"
+	expect "$1: all was seen" "$(sed -n 's/^missed=//p' "$lib_tmp/capture")" 0
+	expect "$1: the peer has no notifications" "$(seen $IP_A CNP '[0-3]')" 0
+	expect_that "$1: nor ECN-capable packets" \
+		"$(seen $IP_A data 0) > 50 && $(seen $IP_A data '[1-3]') == 0"
+}
+
+if ! cairn_again Y; then
+	not_ok "a device that controls its queue pairs"
+	bail "no device"
+fi
+before=$(counter "$DEV_B" cnps_received)
+traffic "controlled"
+expect_that "data packets are ECN-capable" \
+	"$(seen $IP_B data 2) > 50 && $(seen $IP_B data '[013]') == 0"
+expect_that "acknowledgements are not" \
+	"$(seen $IP_B ack 0) > 10 && $(seen $IP_B ack '[1-3]') == 0"
+expect "nothing was cut" "$(counter "$DEV_B" cnps_received)" "$before"
+
+# all that can be marked is
+if in_b nft -f - <<-END; then
+	table ip cairn {
+		chain c {
+			type filter hook output priority 0;
+			udp dport 4791 ip ecn ect0 ip ecn set ce
+		}
+	}
+	END
+	traffic "marked"
+	expect_that "data packets arrive with marks" \
+		"$(seen $IP_B data 3) > 50 && $(seen $IP_B data '[012]') == 0"
+	in_b nft delete table ip cairn
+else
+	skip "marked" "no nftables"
+fi
+cairn_again N || not_ok "the device as it was"
