@@ -18,8 +18,8 @@ points rate
 
 # --- measured at the receiver -------------------------------------------------
 
-# A time stamp may be late.
-STAMP_MS=20
+# A time stamp may be late, the first one too: a host that has other work stops the guest.
+STAMP_MS=50
 
 value() { sed -n "s/.*$1=\([0-9]*\).*/\1/p" "$lib_tmp/capture"; }
 
@@ -51,7 +51,7 @@ never_above() {
 	expect_that "$1: nor does the time from the first packet" \
 		"$(value surplus) <= free + STAMP_MS * $2 / 8"
 	expect_that "$1: the mean is the limit at most" \
-		"(bytes - free) * 8 * 100 <= (ms + 1) * $2 * 101"
+		"(bytes - free) * 8 * 100 <= (ms + STAMP_MS) * $2 * 101"
 }
 
 uninterrupted() {
