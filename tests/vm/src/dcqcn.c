@@ -259,7 +259,7 @@ static void traffic(void)
 	ktap_diag("jain %d", squares ? (int)(100 * sum * sum /
 					     (flows * squares)) : 0);
 	if (ends_early) {
-		run(flows / 2, now + seconds * 1000);
+		run(flows / 2, now + seconds * 2000);
 		now = vt_now_ms();
 		ktap_diag("alone %llu", run(flows / 2, now + seconds * 700));
 	}

@@ -465,6 +465,7 @@ static void released_under_reads(void)
 	unsigned int round, good = 0;
 	struct vt_end a, b;
 
+	o.timeout = 18;
 	must(!vt_end_create(&a, &dev[0], &o, REGION));
 	must(!vt_end_create(&b, &dev[1], &o, 4096));
 	for (round = 0; go_on(round, start, 1500); round++) {
@@ -495,9 +496,11 @@ static void released_under_reads(void)
 		must(!vt_poll(a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++) {
 			good += wc[i].status == IBV_WC_SUCCESS;
-			ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
-				wc[i].status == IBV_WC_REM_ACCESS_ERR ||
-				wc[i].status == IBV_WC_WR_FLUSH_ERR);
+			if (!ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
+				     wc[i].status == IBV_WC_REM_ACCESS_ERR ||
+				     wc[i].status == IBV_WC_WR_FLUSH_ERR))
+				ktap_diag("status %s",
+					  ibv_wc_status_str(wc[i].status));
 		}
 		only(a.buf, REGION, DATA, 0);
 	}
