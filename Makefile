@@ -25,7 +25,7 @@ USERSPACE := $(wildcard userspace/Makefile)
 userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
-	uninstall clean check checkpatch sparse layers kernel-doc shellcheck hosttest vmtest-programs \
+	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
 	vmtest vm test stress demo bench bench-programs $(addprefix module-,$(SERIES))
 
 all: modules userspace
@@ -37,7 +37,7 @@ help:
 	@echo 'make install        module into KVER_FULL (default: the running kernel), provider, tools;'
 	@echo '                    DESTDIR and INSTALL_MOD_PATH as usual'
 	@echo 'make uninstall      take that away again'
-	@echo 'make check          checkpatch, sparse, layers, shellcheck'
+	@echo 'make check          checkpatch, sparse, layers, names, shellcheck'
 	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
@@ -93,6 +93,10 @@ check: modules
 
 checkpatch layers kernel-doc shellcheck: deps-quick
 	@scripts/check/$@.sh
+
+# every rule: also those that "make check" does not ask for
+names: deps-quick
+	@scripts/check/names.py
 
 sparse: deps-quick
 	@$(foreach k,$(KVERS),scripts/module.sh sparse $(k) &&) :

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Names, headers and sizes of the functions of the module and of the provider.
+
+    names.py [RULE]...     check these rules (default: all)
+    names.py --self-test   every rule, broken on purpose, must be noticed
+
+noun    a static function of X.c begins with X, a word of X, the name of X's
+        directory, or a short form of one of them (three letters or more)
+word    no static function is named with one word
+twice   no function name occurs in two files of a tree
+header  X.h declares only functions that X.c defines
+tree    no text refers to a document that is not in the tree
+length  no function is longer than 60 lines
+local   at most 5 % of a tree's local variables are one letter other than i j k n
+
+Prints "FILE:LINE: what is wrong [RULE]", sorted by file. Needs Universal Ctags.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+TREES = ['drivers/infiniband/sw/cairn', 'userspace/providers']
+RULES = ['noun', 'word', 'twice', 'header', 'tree', 'length', 'local']
+LONGEST = 60
+SHORT_LOCALS = 5  # per cent
+LOOP_LOCALS = 'ijkn'
+
+# Headers that speak for their whole directory, and why.
+ROOM_HEADERS = {
+    'net/net.h': 'all that other rooms see of net',
+    'verbs/ops.h': 'what ib_core calls: one verb a line',
+    'cairn/cairndv.h': 'the interface of the library, as it is installed',
+}
+# Headers that declare what other directories define, and why.
+WINDOWS = {
+    'engine/port.h': 'the window of the engine: its user defines the functions',
+}
+
+# made so that they do not find themselves
+OUTSIDE = re.compile(r'\bmission[\s*]+[A-Z]\d|\bRequirements?[\s*]+[A-Z]\d|\.\./shared\b',
+                     re.IGNORECASE)
+
+
+def is_source(path):
+    return path.endswith(('.c', '.h')) and '/tests/' not in path
+
+
+def walk(*tops):
+    """The files below tops, without what builds leave."""
+    for top in tops:
+        for where, dirs, files in os.walk(top):
+            dirs[:] = sorted(d for d in dirs if d not in ('build', '.git', '__pycache__'))
+            for name in sorted(files):
+                yield os.path.normpath(os.path.join(where, name))
+
+
+def read_tags(files):
+    """Functions, prototypes and local variables, as dictionaries."""
+    run = subprocess.run(['ctags', '--options=NONE', '-f', '-', '--language-force=C',
+                          '-I', 'static_assert+,_Static_assert+', '--kinds-C=flp',
+                          '--fields=+neKf', '--output-format=json', '-L', '-'],
+                         input='\n'.join(files), capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def nouns(path):
+    """What functions of the file may begin with."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    words = {stem, os.path.basename(os.path.dirname(path)), *stem.split('_')}
+    return {w[:-1] if len(w) > 3 and w.endswith('s') else w for w in words if len(w) > 1}
+
+
+def begins_with_noun(name, path):
+    first = name.split('_')[0]
+    return any(first.startswith(noun[:4]) or (len(first) >= 3 and noun.startswith(first))
+               for noun in nouns(path))
+
+
+def speaks_for(header, path):
+    """May the header declare functions that path defines?"""
+    where, name = os.path.split(header)
+    key = os.path.join(os.path.basename(where), name)
+    return (path in (header, header[:-1] + 'c') or key in WINDOWS or
+            (key in ROOM_HEADERS and os.path.dirname(path) == where))
+
+
+class Tree:
+    """The sources below one directory."""
+
+    def __init__(self, top):
+        self.top = top
+        self.files = [f for f in walk(top) if is_source(f)]
+        # names in capitals are macros that look like definitions
+        tags = [t for t in read_tags(self.files) if not t['name'].isupper()]
+        self.functions = [t for t in tags if t['kind'] == 'function']
+        self.prototypes = [t for t in tags if t['kind'] == 'prototype']
+        self.locals = [t for t in tags if t['kind'] == 'local']
+        self.statics = [t for t in self.functions
+                        if t['path'].endswith('.c') and t.get('file')]
+
+    def noun(self):
+        for tag in self.statics:
+            if not begins_with_noun(tag['name'], tag['path']):
+                yield tag, f"{tag['name']} begins with no noun of its file"
+
+    def word(self):
+        for tag in self.statics:
+            if '_' not in tag['name'].strip('_'):
+                yield tag, f"{tag['name']} is one word"
+
+    def twice(self):
+        where = collections.defaultdict(set)
+        for tag in self.functions:
+            where[tag['name']].add(tag['path'])
+        for tag in self.functions:
+            others = sorted(where[tag['name']] - {tag['path']})
+            if others:
+                yield tag, f"{tag['name']} is in {' '.join(others)}, too"
+
+    def header(self):
+        where = collections.defaultdict(set)
+        for tag in self.functions:
+            where[tag['name']].add(tag['path'])
+        for tag in self.prototypes:
+            path = tag['path']
+            found = where[tag['name']]
+            if path.endswith('.h') and not any(speaks_for(path, f) for f in found):
+                yield tag, (f"{tag['name']} is defined in "
+                            f"{' '.join(sorted(found)) or 'no file'}")
+
+    def length(self):
+        for tag in self.functions:
+            lines = tag.get('end', tag['line']) - tag['line'] + 1
+            if lines > LONGEST:
+                yield tag, f"{tag['name']} has {lines} lines"
+
+    def local(self):
+        short = [t for t in self.locals
+                 if len(t['name']) == 1 and t['name'] not in LOOP_LOCALS]
+        if 100 * len(short) <= SHORT_LOCALS * len(self.locals):
+            return
+        for tag in short:
+            yield tag, (f"{tag['name']} in {tag['scope']} ({len(short)} of "
+                        f"{len(self.locals)} locals of {self.top} are one letter)")
+
+
+def tree_references(tops):
+    for path in walk(*tops):
+        try:
+            with open(path, encoding='utf-8') as file:
+                text = file.read()
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue
+        for match in OUTSIDE.finditer(text):
+            line = text.count('\n', 0, match.start()) + 1
+            yield {'path': path, 'line': line}, f"'{match[0]}' is not in the tree"
+
+
+def check(rules, trees=TREES, tops=('.',)):
+    """Lines (path, line, text) of what is wrong."""
+    wrong = []
+    for top in trees:
+        tree = Tree(top)
+        for rule in rules:
+            if rule != 'tree':
+                wrong += [(t['path'], t['line'], f'{text} [{rule}]')
+                          for t, text in getattr(tree, rule)()]
+    if 'tree' in rules:
+        wrong += [(t['path'], t['line'], f'{text} [tree]') for t, text in tree_references(tops)]
+    return sorted(wrong)
+
+
+GOOD = {
+    'engine/gap.c': 'static int gap_open(void)\n{\n\tint i = 0, first = 0;\n\n'
+                    '\treturn i + first;\n}\n'
+                    'int cairn_gap(void)\n{\n\treturn gap_open();\n}\n',
+    'engine/gap.h': 'int cairn_gap(void);\nstatic inline int gap_of(int x) { return x; }\n',
+    'engine/requester.c': 'static int req_run(void)\n{\n\treturn 0;\n}\n'
+                          'static int engine_stop(void)\n{\n\treturn req_run();\n}\n',
+    'engine/port.h': 'void cairn_port_emit(void);\n',
+    'lane/port.c': 'void cairn_port_emit(void)\n{\n}\n',
+    'verbs/ops.h': 'int cairn_create_qp(void);\n',
+    'verbs/qp.c': 'int cairn_create_qp(void)\n{\n\treturn 0;\n}\n'
+                  'static int UVERBS_HANDLER(X)(int a)\n{\n\treturn a;\n}\n'
+                  'static int qp_make(void)\n{\n\treturn 0;\n}\n',
+    'verbs/memory_regions.c': 'static int region_add(void)\n{\n\treturn 0;\n}\n',
+}
+FOREIGN = 'mission ' + 'Q5'
+# rule, file, text: one thing that is wrong
+BROKEN = [
+    ('noun', 'engine/gap.c', 'static int advance_una(void)\n{\n\treturn 0;\n}\n'),
+    ('noun', 'engine/requester.c', 'static int re_run(void)\n{\n\treturn 0;\n}\n'),
+    ('noun', 'verbs/qp.c', 'static __always_inline struct x *\nready_x(void)\n{\n}\n'),
+    ('word', 'engine/gap.c', 'static int gap(void)\n{\n\treturn 0;\n}\n'),
+    ('twice', 'verbs/gap.c', GOOD['engine/gap.c']),
+    ('twice', 'verbs/gap.c', 'int cairn_gap(void)\n{\n\treturn 0;\n}\n'),
+    ('header', 'engine/gap.h', 'int cairn_qp(void);\n'),
+    ('header', 'engine/requester.h', 'int cairn_gap(void);\n'),
+    ('header', 'verbs/port.h', 'int cairn_gap(void);\n'),
+    ('header', 'verbs/ops.h', 'int cairn_gap(void);\n'),
+    ('header', 'engine/port.h', 'int cairn_port_nowhere(void);\n'),
+    ('tree', 'engine/gap.h', f'/* because of {FOREIGN} */\n'),
+    ('tree', 'notes.rst', FOREIGN.replace(' ', '\n * ')),
+    ('length', 'engine/gap.c', 'int cairn_long(void)\n{\n' + '\tf();\n' * 58 + '}\n'),
+    ('local', 'engine/gap.c', 'int cairn_q(void)\n{\n\tint q = 0;\n\n\treturn q;\n}\n'),
+]
+
+
+def self_test():
+    bad = 0
+    for rule, name, text in [('', 'engine/other.c', '')] + BROKEN:
+        with tempfile.TemporaryDirectory() as top:
+            tree = os.path.join(top, 'cairn')
+            files = dict(GOOD)
+            files[name] = files.get(name, '') + text if rule != 'twice' else text
+            for path, content in files.items():
+                path = os.path.join(tree, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(content)
+            wrong = check(RULES, [tree], [tree])
+        if {re.search(r'\[(\w+)\]$', w[2])[1] for w in wrong} != ({rule} if rule else set()):
+            print(f'names.py: {rule or "good sources"}, {name}: {wrong}')
+            bad = 1
+    return bad
+
+
+def main(args):
+    os.chdir(TOP)
+    if args == ['--self-test']:
+        return self_test()
+    unknown = set(args) - set(RULES)
+    if unknown:
+        sys.exit(__doc__)
+    wrong = check(args or RULES)
+    for path, line, text in wrong:
+        print(f'{path}:{line}: {text}')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
