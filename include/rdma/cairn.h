@@ -30,7 +30,8 @@
 #define CAIRN_WR_WRITE_PERSIST	IB_WR_RESERVED1
 
 /* ib_send_wr.send_flags, with that opcode: complete when received; the oldest
- * receive of the queue pair completes when durable (requirement P7).
+ * receive of the queue pair completes when durable (Documentation/origins.rst,
+ * P7).
  */
 #define CAIRN_SEND_EARLY	IB_SEND_RESERVED_START
 

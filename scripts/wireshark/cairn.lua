@@ -21,7 +21,7 @@ local opcodes = {
 	[0xc1] = { name = "RC WRITE_PERSIST Middle", data = true },
 	[0xc2] = { name = "RC WRITE_PERSIST Last", data = true, last = true },
 	[0xc3] = { name = "RC WRITE_PERSIST Only", ext = "R", data = true, last = true },
-	[PERSIST_ACK] = { name = "RC Persist Acknowledge", ext = "A" },
+	[PERSIST_ACK] = { name = "RC PERSIST ACK", ext = "A" },
 }
 
 local names = {}

@@ -15,7 +15,7 @@ NAMES = {
     "RC_WRITE_PERSIST_MIDDLE": "RC WRITE_PERSIST Middle",
     "RC_WRITE_PERSIST_LAST": "RC WRITE_PERSIST Last",
     "RC_WRITE_PERSIST_ONLY": "RC WRITE_PERSIST Only",
-    "RC_PERSIST_ACK": "RC Persist Acknowledge",
+    "RC_PERSIST_ACK": "RC PERSIST ACK",
 }
 # our field -> the vectors' key
 NUMBERS = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The inline rule (mission Q6): a short SEND or WRITE carries its data in the WQE
- * although the program gave a scatter/gather list, so that the device need not
- * look up keys and memory. cairndv_set_inline_threshold(3) has the terms.
+ * The inline rule (Documentation/origins.rst, Q6): a short SEND or WRITE carries
+ * its data in the WQE although the program gave a scatter/gather list, so that the
+ * device need not look up keys and memory. cairndv_set_inline_threshold(3) has the
+ * terms.
  */
 #ifndef CAIRN_INLINE_H
 #define CAIRN_INLINE_H
