@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cairn.h"
+#include "libcheck.h"
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
@@ -34,10 +35,10 @@ static void registration(void)
 static void library_layout(void)
 {
 	fake.later_library = false;
-	ktap_ok(cairn_library_fits());
+	ktap_ok(cairn_libcheck());
 	fake.later_library = true;
 	fprintf(stderr, "# a complaint about libibverbs is expected here\n");
-	ktap_ok(!cairn_library_fits());
+	ktap_ok(!cairn_libcheck());
 	fake.later_library = false;
 }
 

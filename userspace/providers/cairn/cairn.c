@@ -9,11 +9,17 @@
 #include "ah.h"
 #include "cairn.h"
 #include "cq.h"
+#include "device.h"
 #include "inline.h"
 #include "keys.h"
+#include "libcheck.h"
+#include "mr.h"
+#include "pd.h"
 #include "qinfo.h"
 #include "qp.h"
 #include "ready.h"
+#include "release.h"
+#include "send.h"
 #include "srq.h"
 
 VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
@@ -44,7 +50,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 
 	cairn_keys_destroy(ctx->keys);
 	cairn_ready_free_all(ctx);
-	cairn_releases_free(ctx);
+	cairn_release_free(ctx);
 	cairn_qinfo_free_all(ctx);
 	pthread_mutex_destroy(&ctx->resize_lock);
 	pthread_mutex_destroy(&ctx->qinfo_lock);
@@ -89,8 +95,8 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.resize_cq = cairn_resize_cq,
 };
 
-static int context_accept(struct cairn_context *ctx,
-			  const struct cairn_alloc_ucontext_resp *resp)
+static int cairn_accept_context(struct cairn_context *ctx,
+				const struct cairn_alloc_ucontext_resp *resp)
 {
 	if (resp->abi_version != CAIRN_ABI_VERSION) {
 		fprintf(stderr,
@@ -132,7 +138,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 		goto err_uninit;
 	ctx->pid = getpid();
 	ctx->page_size = (size_t)sysconf(_SC_PAGESIZE);
-	err = context_accept(ctx, &resp.drv);
+	err = cairn_accept_context(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
 	ctx->inline_threshold = cairn_inline_env();
@@ -187,6 +193,6 @@ bool cairn_device_is(const struct ibv_device *device)
 
 __attribute__((constructor)) static void cairn_register(void)
 {
-	if (cairn_library_fits())
+	if (cairn_libcheck())
 		verbs_register_driver_34(&cairn_dev_ops);
 }

@@ -43,40 +43,10 @@ static inline struct cairn_context *to_cctx(struct ibv_context *ctx)
 	return cairn_container_of(ctx, struct cairn_context, vctx.context);
 }
 
-/* cairn.c */
 bool cairn_device_is(const struct ibv_device *device);
 /* Maps device memory; NULL with errno set on failure. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);
-
-/* device.c */
-int cairn_query_device_ex(struct ibv_context *ctx,
-			  const struct ibv_query_device_ex_input *input,
-			  struct ibv_device_attr_ex *attr, size_t size);
-int cairn_query_port(struct ibv_context *ctx, uint8_t port_num,
-		     struct ibv_port_attr *attr);
-int cairn_query_rt_values(struct ibv_context *ctx,
-			  struct ibv_values_ex *values);
-
-/* pd.c */
-struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx);
-int cairn_dealloc_pd(struct ibv_pd *pd);
-
-/* mr.c */
-struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			    uint64_t hca_va, int access);
-struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
-				   size_t length, uint64_t iova, int fd,
-				   int access);
-int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
-		   void *addr, size_t length, int access);
-int cairn_dereg_mr(struct verbs_mr *vmr);
-
-/* release.c */
-void cairn_releases_free(struct cairn_context *ctx);
-
-/* libcheck.c */
-bool cairn_library_fits(void);
 
 #endif /* CAIRN_H */

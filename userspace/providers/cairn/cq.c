@@ -5,6 +5,7 @@
 
 #include "cq.h"
 #include "cqe.h"
+#include "cqex.h"
 #include "persist.h"
 #include "resize.h"
 
@@ -118,7 +119,7 @@ struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
 	if (!err)
 		err = cq_open(to_cctx(ibctx), cq, &resp.drv.ring);
 	if (!err) {
-		cairn_cq_ex_fill(cq, attr->wc_flags);
+		cairn_cqex_fill(cq, attr->wc_flags);
 		return &cq->vcq.cq_ex;
 	}
 	cq_free(cq);
@@ -136,21 +137,21 @@ static int cq_resize(struct ibv_cq *ibcq, int cqe)
 	};
 	struct ib_uverbs_resize_cq_resp resp;
 	union verbs_cmd_buf cmd = {};
-	struct cairn_resize r;
+	struct cairn_resize resize;
 	int err;
 
 	cq->queue.max_wr = (uint32_t)ibcq->cqe;
-	err = cairn_resize_begin(&r, &cq->queue, &owner, (uint32_t)cqe);
-	if (err || !cairn_resize_wanted(&r))
+	err = cairn_resize_begin(&resize, &cq->queue, &owner, (uint32_t)cqe);
+	if (err || !cairn_resize_wanted(&resize))
 		return err;
 	cairn_cq_lock(cq);
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_resize_cq),
 				&resp, sizeof(resp));
 	if (!err)
-		cairn_resize_commit(&r);
+		cairn_resize_commit(&resize);
 	cairn_cq_unlock(cq);
-	cairn_resize_end(&r, err);
+	cairn_resize_end(&resize, err);
 	return err;
 }
 

@@ -88,7 +88,4 @@ void cairn_cq_forget_qp(struct ibv_cq *cq, uint32_t qpn);
 int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		  struct cairndv_persist_info *info);
 
-/* cqex.c */
-void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags);
-
 #endif /* CAIRN_CQ_H */

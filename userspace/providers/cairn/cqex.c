@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "cq.h"
 #include "cqe.h"
+#include "cqex.h"
 
 #define NSEC_PER_SEC	1000000000LL
 
@@ -115,7 +115,7 @@ static uint64_t cqex_read_completion_ts(struct ibv_cq_ex *ibcq)
 	return to_ccq_ex(ibcq)->cur->timestamp;
 }
 
-static int64_t clock_ns(clockid_t clock)
+static int64_t cqex_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -126,12 +126,13 @@ static int64_t clock_ns(clockid_t clock)
 /* By today's distance of the clocks: a step since the completion shifts it. */
 static uint64_t cqex_read_wallclock(struct ibv_cq_ex *ibcq)
 {
-	int64_t delta = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	int64_t delta = cqex_clock_ns(CLOCK_REALTIME) -
+			cqex_clock_ns(CLOCK_MONOTONIC);
 
 	return to_ccq_ex(ibcq)->cur->timestamp + (uint64_t)delta;
 }
 
-void cairn_cq_ex_fill(struct cairn_cq *cq, uint64_t wc_flags)
+void cairn_cqex_fill(struct cairn_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ibcq = &cq->vcq.cq_ex;
 

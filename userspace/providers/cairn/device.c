@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cairn.h"
+#include "device.h"
 
 #define CLOCK_KHZ	1000000		/* completion timestamps count ns */
 
-static void format_fw_ver(struct ibv_device_attr *attr, uint64_t ver)
+static void device_format_fw_ver(struct ibv_device_attr *attr, uint64_t ver)
 {
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%u",
 		 (unsigned int)(ver >> 32) & 0xffff,
@@ -39,7 +39,7 @@ int cairn_query_device_ex(struct ibv_context *ctx,
 				       &resp_size);
 	if (err)
 		return err;
-	format_fw_ver(&attr->orig_attr, resp.base.fw_ver);
+	device_format_fw_ver(&attr->orig_attr, resp.base.fw_ver);
 	if (ATTR_HAS(size, completion_timestamp_mask))
 		attr->completion_timestamp_mask = UINT64_MAX;
 	if (ATTR_HAS(size, hca_core_clock))

@@ -5,14 +5,15 @@
 
 #include "dv.h"
 #include "qp.h"
+#include "rate.h"
 
 bool cairndv_is_supported(struct ibv_device *device)
 {
 	return device && cairn_device_is(device);
 }
 
-static void query_queue(const struct cairn_queue *queue,
-			struct cairndv_queue_attr *attr)
+static void dv_query_queue(const struct cairn_queue *queue,
+			   struct cairndv_queue_attr *attr)
 {
 	const struct cairn_ring *ring = &queue->ring;
 
@@ -34,10 +35,10 @@ int cairndv_query_qp(struct ibv_qp *ibqp, struct cairndv_qp_attr *attr,
 
 	if (!cairn_dv_owns(ibqp->context))
 		return EOPNOTSUPP;
-	query_queue(&to_cqp(ibqp)->sq, &known.sq);
-	query_queue(&to_cqp(ibqp)->rq.queue, &known.rq);
+	dv_query_queue(&to_cqp(ibqp)->sq, &known.sq);
+	dv_query_queue(&to_cqp(ibqp)->rq.queue, &known.rq);
 	if (size > offsetof(struct cairndv_qp_attr, rate_limit))
-		err = cairn_query_rate(ibqp, &known);
+		err = cairn_rate_query(ibqp, &known);
 	if (err)
 		return err;
 	cairn_dv_fill(attr, size, &known, sizeof(known));

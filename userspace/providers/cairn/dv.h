@@ -21,7 +21,4 @@ static inline void cairn_dv_fill(void *attr, size_t size, const void *known,
 	memcpy(attr, known, size < known_size ? size : known_size);
 }
 
-/* rate.c: the rates, zero when the module is older. */
-int cairn_query_rate(struct ibv_qp *qp, struct cairndv_qp_attr *attr);
-
 #endif /* CAIRN_DV_H */

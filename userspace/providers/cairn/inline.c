@@ -8,19 +8,19 @@
 
 uint32_t cairn_inline_env(void)
 {
-	const char *s = getenv("CAIRN_INLINE_THRESHOLD");
-	unsigned long v;
+	const char *text = getenv("CAIRN_INLINE_THRESHOLD");
+	unsigned long bytes;
 	char *end;
 
-	if (!s || !*s)
+	if (!text || !*text)
 		return UINT32_MAX;
-	v = strtoul(s, &end, 10);
+	bytes = strtoul(text, &end, 10);
 	if (*end)
 		return UINT32_MAX;
-	return v < CAIRN_MAX_INLINE ? (uint32_t)v : CAIRN_MAX_INLINE;
+	return bytes < CAIRN_MAX_INLINE ? (uint32_t)bytes : CAIRN_MAX_INLINE;
 }
 
-static uint32_t at_most(uint32_t a, uint32_t b)
+static uint32_t inline_min(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -30,8 +30,8 @@ void cairn_inline_init(struct cairn_qp *qp, uint32_t asked)
 	uint32_t env = to_cctx(qp->vqp.qp.context)->inline_threshold;
 
 	if (env == UINT32_MAX)
-		env = at_most(CAIRN_INLINE_DEFAULT, asked);
-	qp->inline_threshold = at_most(env, qp->max_inline);
+		env = inline_min(CAIRN_INLINE_DEFAULT, asked);
+	qp->inline_threshold = inline_min(env, qp->max_inline);
 }
 
 bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,

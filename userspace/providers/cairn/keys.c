@@ -6,11 +6,11 @@
 /* The low byte of a key varies, the rest numbers the device's regions. */
 #define KEY_INDEX(key)	((key) >> 8)
 #define LEAF_BITS	12
-#define LEAF_PLACES	(1u << LEAF_BITS)
+#define LEAF_SLOTS	(1u << LEAF_BITS)
 #define LEAVES		(1u << (24 - LEAF_BITS))
 
 /* Every field by atomic loads and stores. */
-struct place {
+struct keys_slot {
 	uint32_t seq;
 	uint32_t key;
 	const struct ibv_pd *pd;	/* NULL: no region */
@@ -21,11 +21,11 @@ struct place {
 
 struct cairn_keys {
 	pthread_mutex_t lock;	/* writers */
-	struct place *leaf[LEAVES];
+	struct keys_slot *leaf[LEAVES];
 };
 
-#define LOAD(p)		__atomic_load_n(p, __ATOMIC_RELAXED)
-#define STORE(p, v)	__atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LOAD(ptr)		__atomic_load_n(ptr, __ATOMIC_RELAXED)
+#define STORE(ptr, value)	__atomic_store_n(ptr, value, __ATOMIC_RELAXED)
 
 struct cairn_keys *cairn_keys_create(void)
 {
@@ -46,90 +46,94 @@ void cairn_keys_destroy(struct cairn_keys *keys)
 	free(keys);
 }
 
-/* Acquire: the leaf is zeroed. Pairs with get_place(). */
-static struct place *find_place(const struct cairn_keys *keys, uint32_t key)
+/* Acquire: the leaf is zeroed. Pairs with keys_get_slot(). */
+static struct keys_slot *keys_find_slot(const struct cairn_keys *keys,
+					uint32_t key)
 {
-	struct place *leaf;
+	struct keys_slot *leaf;
 
 	leaf = __atomic_load_n(&keys->leaf[KEY_INDEX(key) >> LEAF_BITS],
 			       __ATOMIC_ACQUIRE);
-	return leaf ? &leaf[KEY_INDEX(key) % LEAF_PLACES] : NULL;
+	return leaf ? &leaf[KEY_INDEX(key) % LEAF_SLOTS] : NULL;
 }
 
 /* keys->lock held. */
-static struct place *get_place(struct cairn_keys *keys, uint32_t key)
+static struct keys_slot *keys_get_slot(struct cairn_keys *keys, uint32_t key)
 {
-	struct place **leaf = &keys->leaf[KEY_INDEX(key) >> LEAF_BITS];
-	struct place *new;
+	struct keys_slot **leaf = &keys->leaf[KEY_INDEX(key) >> LEAF_BITS];
+	struct keys_slot *new;
 
 	if (!*leaf) {
-		new = calloc(LEAF_PLACES, sizeof(*new));
+		new = calloc(LEAF_SLOTS, sizeof(*new));
 		if (!new)
 			return NULL;
 		__atomic_store_n(leaf, new, __ATOMIC_RELEASE);
 	}
-	return find_place(keys, key);
+	return keys_find_slot(keys, key);
 }
 
 /* keys->lock held. The two fences pair with those of cairn_keys_find(). */
-static void change(struct place *p, uint32_t key, const struct cairn_region *r)
+static void keys_set_slot(struct keys_slot *slot, uint32_t key,
+			  const struct cairn_region *region)
 {
-	STORE(&p->seq, p->seq + 1);
+	STORE(&slot->seq, slot->seq + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	STORE(&p->key, key);
-	STORE(&p->pd, r->pd);
-	STORE(&p->addr, r->addr);
-	STORE(&p->iova, r->iova);
-	STORE(&p->length, r->length);
-	__atomic_store_n(&p->seq, p->seq + 1, __ATOMIC_RELEASE);
+	STORE(&slot->key, key);
+	STORE(&slot->pd, region->pd);
+	STORE(&slot->addr, region->addr);
+	STORE(&slot->iova, region->iova);
+	STORE(&slot->length, region->length);
+	__atomic_store_n(&slot->seq, slot->seq + 1, __ATOMIC_RELEASE);
 }
 
 void cairn_keys_add(struct cairn_keys *keys, uint32_t key,
 		    const struct cairn_region *region)
 {
-	struct place *p;
+	struct keys_slot *slot;
 
 	if (!keys)
 		return;
 	pthread_mutex_lock(&keys->lock);
-	p = get_place(keys, key);
-	if (p)
-		change(p, key, region);
+	slot = keys_get_slot(keys, key);
+	if (slot)
+		keys_set_slot(slot, key, region);
 	pthread_mutex_unlock(&keys->lock);
 }
 
 void cairn_keys_remove(struct cairn_keys *keys, uint32_t key)
 {
 	static const struct cairn_region none;
-	struct place *p;
+	struct keys_slot *slot;
 
 	if (!keys)
 		return;
 	pthread_mutex_lock(&keys->lock);
-	p = find_place(keys, key);
-	if (p && p->key == key)
-		change(p, 0, &none);
+	slot = keys_find_slot(keys, key);
+	if (slot && slot->key == key)
+		keys_set_slot(slot, 0, &none);
 	pthread_mutex_unlock(&keys->lock);
 }
 
 const void *cairn_keys_find(const struct cairn_keys *keys,
 			    const struct ibv_pd *pd, const struct ibv_sge *sge)
 {
-	const struct place *p = keys ? find_place(keys, sge->lkey) : NULL;
+	const struct keys_slot *slot = NULL;
 	const char *addr;
 	uint64_t off, length;
 	uint32_t seq;
 	bool mine;
 
-	if (!p)
+	if (keys)
+		slot = keys_find_slot(keys, sge->lkey);
+	if (!slot)
 		return NULL;
-	seq = __atomic_load_n(&p->seq, __ATOMIC_ACQUIRE);
-	mine = LOAD(&p->key) == sge->lkey && LOAD(&p->pd) == pd;
-	addr = LOAD(&p->addr);
-	off = sge->addr - LOAD(&p->iova);
-	length = LOAD(&p->length);
+	seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+	mine = LOAD(&slot->key) == sge->lkey && LOAD(&slot->pd) == pd;
+	addr = LOAD(&slot->addr);
+	off = sge->addr - LOAD(&slot->iova);
+	length = LOAD(&slot->length);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (seq % 2 || LOAD(&p->seq) != seq || !mine)
+	if (seq % 2 || LOAD(&slot->seq) != seq || !mine)
 		return NULL;
 	if (off > length || sge->length > length - off)
 		return NULL;

@@ -3,9 +3,9 @@
  * The memory regions of a context by local key, for the inline rule (inline.h):
  * what the device would read through a key, the library finds here.
  *
- * Posting looks without a lock. A region's place has a sequence number that is
- * odd while it changes; who meets a change takes the key for unknown. Places are
- * never freed before the context.
+ * Posting looks a key up without a lock. A region's slot has a sequence number
+ * that is odd while the slot changes; a lookup that meets a change takes the key
+ * for unknown. Slots are not freed before the context.
  */
 #ifndef CAIRN_KEYS_H
 #define CAIRN_KEYS_H

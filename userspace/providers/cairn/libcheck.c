@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cairn.h"
+#include "libcheck.h"
+#include "verbs_private.h"
 
-static bool comp_mask_fits(void)
+static bool libcheck_comp_mask(void)
 {
 	struct {
 		struct verbs_qp vqp;
@@ -26,7 +27,7 @@ static bool comp_mask_fits(void)
 	return ibv_qp_to_qp_ex(&probe.vqp.qp);
 }
 
-static void complain(void)
+static void libcheck_complain(void)
 {
 	char path[PATH_MAX];
 	const char *name = "libibverbs";
@@ -39,10 +40,10 @@ static void complain(void)
 		name);
 }
 
-bool cairn_library_fits(void)
+bool cairn_libcheck(void)
 {
-	if (comp_mask_fits())
+	if (libcheck_comp_mask())
 		return true;
-	complain();
+	libcheck_complain();
 	return false;
 }

@@ -4,11 +4,10 @@
 #include <sys/ioctl.h>
 
 #include <rdma/cairn-abi.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "method.h"
 
-#define MAX_ATTRS	2
+#define MAX_ATTRS	3
 #define MSG_SIZE(n)							\
 	(sizeof(struct ib_uverbs_ioctl_hdr) +				\
 	 (n) * sizeof(struct ib_uverbs_attr))
@@ -18,8 +17,9 @@ union method_msg {
 	uint8_t bytes[MSG_SIZE(MAX_ATTRS)];
 };
 
-static int call(struct ibv_context *ctx, uint16_t object, uint16_t method,
-		const struct ib_uverbs_attr *attrs, unsigned int n)
+static int method_call(struct ibv_context *ctx, uint16_t object,
+		       uint16_t method, const struct ib_uverbs_attr *attrs,
+		       unsigned int n)
 {
 	union method_msg msg = {};
 	int saved = errno;
@@ -41,11 +41,11 @@ static int call(struct ibv_context *ctx, uint16_t object, uint16_t method,
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
 		       const struct ib_uverbs_attr *attrs, unsigned int n)
 {
-	return call(ctx, CAIRN_OBJECT_DEVICE, method, attrs, n);
+	return method_call(ctx, CAIRN_OBJECT_DEVICE, method, attrs, n);
 }
 
-static struct ib_uverbs_attr data_attr(uint16_t attr_id, void *data,
-				       uint16_t size)
+struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
+					uint16_t size)
 {
 	struct ib_uverbs_attr attr = {
 		.attr_id = attr_id,
@@ -60,32 +60,40 @@ static struct ib_uverbs_attr data_attr(uint16_t attr_id, void *data,
 	return attr;
 }
 
-int cairn_object_method(struct ibv_context *ctx, uint16_t object,
+struct ib_uverbs_attr cairn_method_object_attr(uint16_t attr_id,
+					       uint32_t handle)
+{
+	struct ib_uverbs_attr attr = {
+		.attr_id = attr_id,
+		.flags = UVERBS_ATTR_F_MANDATORY,
+		.data = handle,
+	};
+
+	return attr;
+}
+
+int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 			uint16_t method, uint16_t attr_id, void *data,
 			uint16_t size)
 {
-	struct ib_uverbs_attr attr = data_attr(attr_id, data, size);
+	struct ib_uverbs_attr attr = cairn_method_attr(attr_id, data, size);
 
-	return call(ctx, object, method, &attr, 1);
+	return method_call(ctx, object, method, &attr, 1);
 }
 
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size)
 {
-	return cairn_object_method(ctx, CAIRN_OBJECT_DEVICE, method, attr_id,
+	return cairn_method_object(ctx, CAIRN_OBJECT_DEVICE, method, attr_id,
 				   data, size);
 }
 
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		    uint16_t attr_id, void *data, uint16_t size)
 {
-	struct ib_uverbs_attr attrs[] = {
-		data_attr(attr_id, data, size),
-		{
-			.attr_id = qp_attr,
-			.flags = UVERBS_ATTR_F_MANDATORY,
-			.data = qp->handle,
-		},
+	const struct ib_uverbs_attr attrs[] = {
+		cairn_method_attr(attr_id, data, size),
+		cairn_method_object_attr(qp_attr, qp->handle),
 	};
 
 	return cairn_method_attrs(qp->context, method, attrs, 2);

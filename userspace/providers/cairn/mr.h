@@ -15,6 +15,15 @@ static inline struct cairn_mr *to_cmr(struct ibv_mr *mr)
 	return cairn_container_of(mr, struct cairn_mr, vmr.ibv_mr);
 }
 
+struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+			    uint64_t hca_va, int access);
+struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+				   size_t length, uint64_t iova, int fd,
+				   int access);
+int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
+		   void *addr, size_t length, int access);
+int cairn_dereg_mr(struct verbs_mr *vmr);
+
 /* The end of a region: forget it first, remember it when that fails. */
 void cairn_mr_forget(struct cairn_mr *mr);
 void cairn_mr_remember(struct cairn_mr *mr);

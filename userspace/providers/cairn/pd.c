@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cairn.h"
+#include "pd.h"
 
 struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx)
 {

@@ -18,13 +18,11 @@ _Static_assert((int)CAIRNDV_DOMAIN_PMEM == CAIRN_DOMAIN_PMEM &&
 _Static_assert(sizeof(struct cairndv_persist_info) == 64,
 	       "programs have arrays of it");
 
-/* A module without the method is like one without the feature. */
-static int dv_method(struct ibv_context *ctx, uint16_t method,
-		     uint16_t attr_id, void *data, uint16_t size)
+static int persist_method(struct ibv_context *ctx, uint16_t method,
+			  uint16_t attr_id, void *data, uint16_t size)
 {
-	int err = cairn_method(ctx, method, attr_id, data, size);
-
-	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
+	return cairn_method_error(cairn_method(ctx, method, attr_id, data,
+					       size));
 }
 
 int cairndv_query_device(struct ibv_context *ctx,
@@ -36,8 +34,8 @@ int cairndv_query_device(struct ibv_context *ctx,
 
 	if (!cairn_dv_owns(ctx))
 		return EOPNOTSUPP;
-	err = dv_method(ctx, CAIRN_METHOD_QUERY_DEVICE,
-			CAIRN_ATTR_QUERY_DEVICE_CAPS, &caps, sizeof(caps));
+	err = persist_method(ctx, CAIRN_METHOD_QUERY_DEVICE,
+			     CAIRN_ATTR_QUERY_DEVICE_CAPS, &caps, sizeof(caps));
 	if (err)
 		return err;
 	known.persist_domains = caps.persist_domains;
@@ -82,7 +80,7 @@ int cairndv_query_mr(struct ibv_mr *ibmr, struct cairndv_mr_attr *attr,
 	return 0;
 }
 
-static uint32_t cqe_kind(const struct cairn_cqe *cqe)
+static uint32_t persist_kind(const struct cairn_cqe *cqe)
 {
 	/* The other fields of an error say nothing but which request it was. */
 	if (cqe->status != CAIRN_CQE_SUCCESS)
@@ -103,7 +101,7 @@ void cairn_persist_info(const struct cairn_cqe *cqe,
 			struct cairndv_persist_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	info->kind = cqe_kind(cqe);
+	info->kind = persist_kind(cqe);
 	info->qp_num = cqe->qpn;
 	if (info->kind == CAIRNDV_PERSIST_NONE)
 		return;
@@ -149,6 +147,6 @@ int cairndv_persist_done(struct ibv_context *ctx, uint64_t token, int status)
 		return EOPNOTSUPP;
 	if (status < 0)
 		return EINVAL;
-	return dv_method(ctx, CAIRN_METHOD_PERSIST_DONE,
-			 CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
+	return persist_method(ctx, CAIRN_METHOD_PERSIST_DONE,
+			      CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
 }

@@ -8,6 +8,7 @@
 #include "doorbell.h"
 #include "inline.h"
 #include "qp.h"
+#include "qpex.h"
 #include "resize.h"
 #include "wqe.h"
 
@@ -148,7 +149,7 @@ static int qp_ex_check(const struct ibv_qp_init_attr_ex *attr)
 	    attr->create_flags)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    !cairn_qp_ex_supported(attr->qp_type, attr->send_ops_flags))
+	    !cairn_qpex_supported(attr->qp_type, attr->send_ops_flags))
 		return EOPNOTSUPP;
 	return 0;
 }
@@ -171,7 +172,7 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 		return NULL;
 	attr->cap = plain.cap;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		cairn_qp_ex_fill(qp);
+		cairn_qpex_fill(qp);
 		qp->vqp.comp_mask |= VERBS_QP_EX;
 	}
 	return &qp->vqp.qp;

@@ -56,18 +56,4 @@ int cairn_destroy_qp(struct ibv_qp *qp);
 int cairn_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);
 
-/* send.c */
-int cairn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		    struct ibv_send_wr **bad_wr);
-bool cairn_qp_can_send(const struct cairn_qp *qp);
-/*
- * After WQEs up to index were published. Not under the SQ lock: the doorbell
- * may execute them before it returns.
- */
-int cairn_qp_wake(struct cairn_qp *qp, uint32_t index);
-
-/* qpex.c */
-bool cairn_qp_ex_supported(enum ibv_qp_type type, uint64_t send_ops);
-void cairn_qp_ex_fill(struct cairn_qp *qp);
-
 #endif /* CAIRN_QP_H */

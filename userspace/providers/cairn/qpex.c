@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The extended posting interface: builders write the WQE into the ring at once,
- * setters complete it, and only wr_complete moves the write pointer. After the
- * first error everything is ignored until wr_complete reports it.
+ * The extended posting interface. A call that begins a work request writes its
+ * WQE into the ring at once, setters complete it, and only wr_complete moves the
+ * write pointer. After the first error everything is ignored until wr_complete
+ * reports it.
  */
 #include <errno.h>
 
 #include "ah.h"
 #include "dv.h"
 #include "inline.h"
-#include "qp.h"
+#include "qpex.h"
+#include "send.h"
 #include "wqe.h"
 
 static const struct {
@@ -27,7 +29,7 @@ static const struct {
 	{ IBV_QP_EX_WITH_SEND_WITH_INV, CAIRN_WQE_SEND_INV },
 };
 
-bool cairn_qp_ex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
+bool cairn_qpex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
 	const struct cairn_qp qp = { .type_bit = cairn_qp_type_bit(type) };
 
@@ -37,7 +39,7 @@ bool cairn_qp_ex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
 	return !send_ops_flags;
 }
 
-static void batch_fail(struct cairn_qp *qp, int err)
+static void qpex_fail(struct cairn_qp *qp, int err)
 {
 	if (!qp->batch.err)
 		qp->batch.err = err;
@@ -45,31 +47,31 @@ static void batch_fail(struct cairn_qp *qp, int err)
 }
 
 /* The current WQE must have got its mandatory setters. */
-static void batch_seal(struct cairn_qp *qp)
+static void qpex_seal(struct cairn_qp *qp)
 {
 	struct cairn_wr_batch *batch = &qp->batch;
 
 	if (batch->wqe && (batch->need_data || batch->need_address))
-		batch_fail(qp, EINVAL);
+		qpex_fail(qp, EINVAL);
 }
 
-static struct cairn_send_wqe *batch_begin(struct ibv_qp_ex *ibqp,
-					  uint8_t opcode)
+static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
+					 uint8_t opcode)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	const struct cairn_wqe_op *op = cairn_wqe_op(qp, opcode);
 	struct cairn_wr_batch *batch = &qp->batch;
 	struct cairn_ring *ring = &qp->sq.ring;
 
-	batch_seal(qp);
+	qpex_seal(qp);
 	if (batch->err)
 		return NULL;
 	if (!op || !cairn_send_flags_valid(op, ibqp->wr_flags)) {
-		batch_fail(qp, EINVAL);
+		qpex_fail(qp, EINVAL);
 		return NULL;
 	}
 	if (!cairn_ring_room(ring, 1)) {
-		batch_fail(qp, ENOMEM);
+		qpex_fail(qp, ENOMEM);
 		return NULL;
 	}
 	batch->form = op->form;
@@ -82,8 +84,8 @@ static struct cairn_send_wqe *batch_begin(struct ibv_qp_ex *ibqp,
 }
 
 /* The current WQE, with room for that many bytes of data, or NULL. */
-static struct cairn_send_wqe *batch_reserve(struct cairn_qp *qp,
-					    size_t data_bytes)
+static struct cairn_send_wqe *qpex_reserve(struct cairn_qp *qp,
+					   size_t data_bytes)
 {
 	struct cairn_wr_batch *batch = &qp->batch;
 	struct cairn_ring *ring = &qp->sq.ring;
@@ -91,47 +93,47 @@ static struct cairn_send_wqe *batch_reserve(struct cairn_qp *qp,
 
 	ring->index = batch->at;
 	if (!cairn_ring_room(ring, units)) {
-		batch_fail(qp, ENOMEM);
+		qpex_fail(qp, ENOMEM);
 		return NULL;
 	}
 	ring->index += units;
 	return batch->wqe;
 }
 
-static void build_send(struct ibv_qp_ex *ibqp)
+static void qpex_wr_send(struct ibv_qp_ex *ibqp)
 {
-	batch_begin(ibqp, CAIRN_WQE_SEND);
+	qpex_begin(ibqp, CAIRN_WQE_SEND);
 }
 
-static void build_key(struct ibv_qp_ex *ibqp, uint8_t opcode,
-		      uint32_t imm_or_key)
+static void qpex_begin_key(struct ibv_qp_ex *ibqp, uint8_t opcode,
+			   uint32_t imm_or_key)
 {
-	struct cairn_send_wqe *wqe = batch_begin(ibqp, opcode);
+	struct cairn_send_wqe *wqe = qpex_begin(ibqp, opcode);
 
 	if (wqe)
 		wqe->imm_or_key = imm_or_key;
 }
 
-static void build_send_imm(struct ibv_qp_ex *ibqp, __be32 imm_data)
+static void qpex_wr_send_imm(struct ibv_qp_ex *ibqp, __be32 imm_data)
 {
-	build_key(ibqp, CAIRN_WQE_SEND_IMM, (uint32_t)imm_data);
+	qpex_begin_key(ibqp, CAIRN_WQE_SEND_IMM, (uint32_t)imm_data);
 }
 
-static void build_send_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
+static void qpex_wr_send_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
 {
-	build_key(ibqp, CAIRN_WQE_SEND_INV, invalidate_rkey);
+	qpex_begin_key(ibqp, CAIRN_WQE_SEND_INV, invalidate_rkey);
 }
 
-static void build_local_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
+static void qpex_wr_local_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
 {
-	build_key(ibqp, CAIRN_WQE_LOCAL_INV, invalidate_rkey);
+	qpex_begin_key(ibqp, CAIRN_WQE_LOCAL_INV, invalidate_rkey);
 }
 
-static struct cairn_send_wqe *build_remote(struct ibv_qp_ex *ibqp,
-					   uint8_t opcode, uint32_t rkey,
-					   uint64_t remote_addr)
+static struct cairn_send_wqe *qpex_begin_remote(struct ibv_qp_ex *ibqp,
+						uint8_t opcode, uint32_t rkey,
+						uint64_t remote_addr)
 {
-	struct cairn_send_wqe *wqe = batch_begin(ibqp, opcode);
+	struct cairn_send_wqe *wqe = qpex_begin(ibqp, opcode);
 
 	if (wqe) {
 		wqe->remote_addr = remote_addr;
@@ -140,34 +142,34 @@ static struct cairn_send_wqe *build_remote(struct ibv_qp_ex *ibqp,
 	return wqe;
 }
 
-static void build_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
-			uint64_t remote_addr)
+static void qpex_wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
+			       uint64_t remote_addr)
 {
-	build_remote(ibqp, CAIRN_WQE_WRITE, rkey, remote_addr);
+	qpex_begin_remote(ibqp, CAIRN_WQE_WRITE, rkey, remote_addr);
 }
 
-static void build_write_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
-			    uint64_t remote_addr, __be32 imm_data)
+static void qpex_wr_rdma_write_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				   uint64_t remote_addr, __be32 imm_data)
 {
-	struct cairn_send_wqe *wqe = build_remote(ibqp, CAIRN_WQE_WRITE_IMM,
-						  rkey, remote_addr);
+	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp, CAIRN_WQE_WRITE_IMM,
+						       rkey, remote_addr);
 
 	if (wqe)
 		wqe->imm_or_key = (uint32_t)imm_data;
 }
 
-static void build_read(struct ibv_qp_ex *ibqp, uint32_t rkey,
-		       uint64_t remote_addr)
+static void qpex_wr_rdma_read(struct ibv_qp_ex *ibqp, uint32_t rkey,
+			      uint64_t remote_addr)
 {
-	build_remote(ibqp, CAIRN_WQE_READ, rkey, remote_addr);
+	qpex_begin_remote(ibqp, CAIRN_WQE_READ, rkey, remote_addr);
 }
 
-static void build_atomic(struct ibv_qp_ex *ibqp, uint8_t opcode, uint32_t rkey,
-			 uint64_t remote_addr, uint64_t compare_add,
-			 uint64_t swap)
+static void qpex_begin_atomic(struct ibv_qp_ex *ibqp, uint8_t opcode,
+			      uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare_add, uint64_t swap)
 {
-	struct cairn_send_wqe *wqe = build_remote(ibqp, opcode, rkey,
-						  remote_addr);
+	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp, opcode, rkey,
+						       remote_addr);
 
 	if (wqe) {
 		wqe->atomic.compare_add = compare_add;
@@ -175,16 +177,18 @@ static void build_atomic(struct ibv_qp_ex *ibqp, uint8_t opcode, uint32_t rkey,
 	}
 }
 
-static void build_cas(struct ibv_qp_ex *ibqp, uint32_t rkey,
-		      uint64_t remote_addr, uint64_t compare, uint64_t swap)
+static void qpex_wr_atomic_cmp_swp(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				   uint64_t remote_addr, uint64_t compare,
+				   uint64_t swap)
 {
-	build_atomic(ibqp, CAIRN_WQE_CAS, rkey, remote_addr, compare, swap);
+	qpex_begin_atomic(ibqp, CAIRN_WQE_CAS, rkey, remote_addr, compare,
+			  swap);
 }
 
-static void build_faa(struct ibv_qp_ex *ibqp, uint32_t rkey,
-		      uint64_t remote_addr, uint64_t add)
+static void qpex_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				     uint64_t remote_addr, uint64_t add)
 {
-	build_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
+	qpex_begin_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
 }
 
 /* Any extended QP has it, there is no flag to ask for it. */
@@ -193,12 +197,12 @@ int cairndv_wr_write_persist(struct ibv_qp_ex *ibqp, uint32_t rkey,
 {
 	if (!cairn_dv_owns(ibqp->qp_base.context))
 		return EOPNOTSUPP;
-	build_remote(ibqp, CAIRN_WQE_WRITE_PERSIST, rkey, remote_addr);
+	qpex_begin_remote(ibqp, CAIRN_WQE_WRITE_PERSIST, rkey, remote_addr);
 	return 0;
 }
 
-static void set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
-			uint32_t remote_qpn, uint32_t remote_qkey)
+static void qpex_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
+				uint32_t remote_qpn, uint32_t remote_qkey)
 {
 	struct cairn_wr_batch *batch = &to_cqp_ex(ibqp)->batch;
 	struct cairn_send_wqe *wqe = batch->wqe;
@@ -206,7 +210,7 @@ static void set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	if (!wqe)
 		return;
 	if (!ah) {
-		batch_fail(to_cqp_ex(ibqp), EINVAL);
+		qpex_fail(to_cqp_ex(ibqp), EINVAL);
 		return;
 	}
 	wqe->ud.ah = to_cah(ah)->num;
@@ -215,8 +219,8 @@ static void set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	batch->need_address = false;
 }
 
-static void set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
-			 const struct ibv_sge *sges)
+static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
+				 const struct ibv_sge *sges)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	struct cairn_wr_batch *batch = &qp->batch;
@@ -229,7 +233,7 @@ static void set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 		return;
 	if (batch->form == CAIRN_FORM_LOCAL || num_sge > qp->max_send_sge ||
 	    (atomic && num_sge != 1)) {
-		batch_fail(qp, EINVAL);
+		qpex_fail(qp, EINVAL);
 		return;
 	}
 	batch->wqe->flags &= (uint8_t)~CAIRN_WQE_INLINE;
@@ -237,31 +241,31 @@ static void set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	if (cairn_inline_rule(qp, cairn_wqe_op(qp, batch->wqe->opcode),
 			      batch->wqe->flags & CAIRN_WQE_FENCE, sges,
 			      num_sge, &in)) {
-		if (!batch_reserve(qp, in.bytes))
+		if (!qpex_reserve(qp, in.bytes))
 			return;
 		batch->wqe->num_sge = 0;
 		cairn_inline_put(&qp->sq.ring, batch->at, batch->wqe, &in);
 		batch->need_data = false;
 		return;
 	}
-	if (!batch_reserve(qp, offset - CAIRN_WQE_DATA_OFFSET +
-			   num_sge * sizeof(*sges)))
+	if (!qpex_reserve(qp, offset - CAIRN_WQE_DATA_OFFSET +
+			  num_sge * sizeof(*sges)))
 		return;
 	cairn_wqe_set_sges(&qp->sq.ring, batch->at, batch->wqe, offset, sges,
 			   num_sge);
 	batch->need_data = false;
 }
 
-static void set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr,
-		    uint32_t length)
+static void qpex_wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey,
+			    uint64_t addr, uint32_t length)
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
-	set_sge_list(ibqp, 1, &sge);
+	qpex_wr_set_sge_list(ibqp, 1, &sge);
 }
 
-static bool inline_fits(const struct cairn_qp *qp, size_t num_buf,
-			const struct ibv_data_buf *bufs, size_t *bytes)
+static bool qpex_inline_fits(const struct cairn_qp *qp, size_t num_buf,
+			     const struct ibv_data_buf *bufs, size_t *bytes)
 {
 	*bytes = 0;
 	for (size_t i = 0; i < num_buf; i++) {
@@ -272,8 +276,8 @@ static bool inline_fits(const struct cairn_qp *qp, size_t num_buf,
 	return true;
 }
 
-static void set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf,
-				 const struct ibv_data_buf *bufs)
+static void qpex_wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf,
+					 const struct ibv_data_buf *bufs)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	struct cairn_wr_batch *batch = &qp->batch;
@@ -284,11 +288,11 @@ static void set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf,
 		return;
 	if ((batch->form != CAIRN_FORM_SEND &&
 	     batch->form != CAIRN_FORM_WRITE) ||
-	    !inline_fits(qp, num_buf, bufs, &bytes)) {
-		batch_fail(qp, EINVAL);
+	    !qpex_inline_fits(qp, num_buf, bufs, &bytes)) {
+		qpex_fail(qp, EINVAL);
 		return;
 	}
-	if (!batch_reserve(qp, bytes))
+	if (!qpex_reserve(qp, bytes))
 		return;
 	wqe->num_sge = 0;
 	wqe->inline_len = 0;
@@ -298,14 +302,15 @@ static void set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf,
 				     bufs[i].length);
 }
 
-static void set_inline_data(struct ibv_qp_ex *ibqp, void *addr, size_t length)
+static void qpex_wr_set_inline_data(struct ibv_qp_ex *ibqp, void *addr,
+				    size_t length)
 {
 	struct ibv_data_buf buf = { .addr = addr, .length = length };
 
-	set_inline_data_list(ibqp, 1, &buf);
+	qpex_wr_set_inline_data_list(ibqp, 1, &buf);
 }
 
-static void batch_start(struct ibv_qp_ex *ibqp)
+static void qpex_wr_start(struct ibv_qp_ex *ibqp)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	struct cairn_wr_batch *batch = &qp->batch;
@@ -313,11 +318,11 @@ static void batch_start(struct ibv_qp_ex *ibqp)
 	pthread_spin_lock(&qp->sq.lock);
 	batch->start = qp->sq.ring.index;
 	batch->wqe = NULL;
-	batch->err = cairn_qp_can_send(qp) ? 0 : EINVAL;
+	batch->err = cairn_send_ready(qp) ? 0 : EINVAL;
 }
 
 /* The write pointer was not published, so going back is enough. */
-static void batch_abort(struct ibv_qp_ex *ibqp)
+static void qpex_wr_abort(struct ibv_qp_ex *ibqp)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 
@@ -325,45 +330,45 @@ static void batch_abort(struct ibv_qp_ex *ibqp)
 	pthread_spin_unlock(&qp->sq.lock);
 }
 
-static int batch_complete(struct ibv_qp_ex *ibqp)
+static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	struct cairn_wr_batch *batch = &qp->batch;
 	uint32_t index;
 	int err;
 
-	batch_seal(qp);
+	qpex_seal(qp);
 	err = batch->err;
 	if (err || qp->sq.ring.index == batch->start) {
-		batch_abort(ibqp);
+		qpex_wr_abort(ibqp);
 		return err;
 	}
 	index = qp->sq.ring.index;
 	cairn_ring_publish(&qp->sq.ring);
 	pthread_spin_unlock(&qp->sq.lock);
-	return cairn_qp_wake(qp, index);
+	return cairn_send_wake(qp, index);
 }
 
-void cairn_qp_ex_fill(struct cairn_qp *qp)
+void cairn_qpex_fill(struct cairn_qp *qp)
 {
 	struct ibv_qp_ex *ibqp = &qp->vqp.qp_ex;
 
-	ibqp->wr_start = batch_start;
-	ibqp->wr_complete = batch_complete;
-	ibqp->wr_abort = batch_abort;
-	ibqp->wr_send = build_send;
-	ibqp->wr_send_imm = build_send_imm;
-	ibqp->wr_send_inv = build_send_inv;
-	ibqp->wr_local_inv = build_local_inv;
-	ibqp->wr_rdma_write = build_write;
-	ibqp->wr_rdma_write_imm = build_write_imm;
-	ibqp->wr_rdma_read = build_read;
-	ibqp->wr_atomic_cmp_swp = build_cas;
-	ibqp->wr_atomic_fetch_add = build_faa;
-	ibqp->wr_set_sge = set_sge;
-	ibqp->wr_set_sge_list = set_sge_list;
-	ibqp->wr_set_inline_data = set_inline_data;
-	ibqp->wr_set_inline_data_list = set_inline_data_list;
+	ibqp->wr_start = qpex_wr_start;
+	ibqp->wr_complete = qpex_wr_complete;
+	ibqp->wr_abort = qpex_wr_abort;
+	ibqp->wr_send = qpex_wr_send;
+	ibqp->wr_send_imm = qpex_wr_send_imm;
+	ibqp->wr_send_inv = qpex_wr_send_inv;
+	ibqp->wr_local_inv = qpex_wr_local_inv;
+	ibqp->wr_rdma_write = qpex_wr_rdma_write;
+	ibqp->wr_rdma_write_imm = qpex_wr_rdma_write_imm;
+	ibqp->wr_rdma_read = qpex_wr_rdma_read;
+	ibqp->wr_atomic_cmp_swp = qpex_wr_atomic_cmp_swp;
+	ibqp->wr_atomic_fetch_add = qpex_wr_atomic_fetch_add;
+	ibqp->wr_set_sge = qpex_wr_set_sge;
+	ibqp->wr_set_sge_list = qpex_wr_set_sge_list;
+	ibqp->wr_set_inline_data = qpex_wr_set_inline_data;
+	ibqp->wr_set_inline_data_list = qpex_wr_set_inline_data_list;
 	if (qp->type_bit == CAIRN_UD)
-		ibqp->wr_set_ud_addr = set_ud_addr;
+		ibqp->wr_set_ud_addr = qpex_wr_set_ud_addr;
 }

@@ -15,7 +15,7 @@ void cairn_queue_fini(struct cairn_queue *queue)
 }
 
 /* The kernel is trusted, but a mismatch of versions must not crash later. */
-static bool desc_sane(const struct cairn_ring_desc *desc)
+static bool queue_desc_sane(const struct cairn_ring_desc *desc)
 {
 	return !desc->reserved && !(desc->depth & (desc->depth - 1)) &&
 	       desc->stride <= desc->depth &&
@@ -31,7 +31,7 @@ int cairn_queue_map(struct cairn_context *ctx, struct cairn_queue *queue,
 
 	if (!desc->depth)
 		return 0;
-	if (!desc_sane(desc))
+	if (!queue_desc_sane(desc))
 		return EPROTO;
 	chunk = cairn_qinfo_get(ctx, desc);
 	if (!chunk)
@@ -67,7 +67,7 @@ void cairn_queue_unmap(struct cairn_context *ctx, struct cairn_queue *queue)
 bool cairn_queue_fits(const struct cairn_queue *queue,
 		      const struct cairn_ring_desc *desc)
 {
-	return desc->depth && desc_sane(desc) &&
+	return desc->depth && queue_desc_sane(desc) &&
 	       desc->qid == queue->ring.qid &&
 	       desc->stride == queue->ring.stride;
 }

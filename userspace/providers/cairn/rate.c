@@ -4,8 +4,9 @@
 
 #include "dv.h"
 #include "method.h"
+#include "rate.h"
 
-int cairn_query_rate(struct ibv_qp *qp, struct cairndv_qp_attr *attr)
+int cairn_rate_query(struct ibv_qp *qp, struct cairndv_qp_attr *attr)
 {
 	struct cairn_qp_rate rate = {};
 	int err = cairn_method_qp(qp, CAIRN_METHOD_QUERY_RATE,
@@ -25,11 +26,6 @@ int cairn_query_rate(struct ibv_qp *qp, struct cairndv_qp_attr *attr)
 	return err;
 }
 
-static int known_error(int err)
-{
-	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
-}
-
 int cairndv_query_cc(struct ibv_context *ctx, struct cairndv_cc_attr *attr,
 		     size_t size)
 {
@@ -42,7 +38,7 @@ int cairndv_query_cc(struct ibv_context *ctx, struct cairndv_cc_attr *attr,
 	err = cairn_method(ctx, CAIRN_METHOD_QUERY_CC, CAIRN_ATTR_QUERY_CC_OUT,
 			   &cc, sizeof(cc));
 	if (err)
-		return known_error(err);
+		return cairn_method_error(err);
 	known.enabled = cc.flags & CAIRN_CC_ENABLED;
 	known.cnp_interval_us = cc.params.cnp_interval_us;
 	known.alpha_us = cc.params.alpha_us;
@@ -61,6 +57,7 @@ int cairndv_modify_cc(struct ibv_context *ctx,
 		      const struct cairndv_cc_attr *attr, size_t size)
 {
 	struct cairn_cc cc = {};
+	int err;
 
 	if (!cairn_dv_owns(ctx))
 		return EOPNOTSUPP;
@@ -77,19 +74,20 @@ int cairndv_modify_cc(struct ibv_context *ctx,
 	cc.params.additive_kbps = attr->additive_kbps;
 	cc.params.hyper_kbps = attr->hyper_kbps;
 	cc.params.min_kbps = attr->min_kbps;
-	return known_error(cairn_method(ctx, CAIRN_METHOD_MODIFY_CC,
-					CAIRN_ATTR_MODIFY_CC_IN, &cc,
-					sizeof(cc)));
+	err = cairn_method(ctx, CAIRN_METHOD_MODIFY_CC,
+			   CAIRN_ATTR_MODIFY_CC_IN, &cc, sizeof(cc));
+	return cairn_method_error(err);
 }
 
 int cairndv_modify_qp_cc(struct ibv_qp *qp, bool enabled)
 {
 	struct cairn_cc cc = { .flags = enabled ? CAIRN_CC_ENABLED : 0 };
+	int err;
 
 	if (!cairn_dv_owns(qp->context))
 		return EOPNOTSUPP;
-	return known_error(cairn_method_qp(qp, CAIRN_METHOD_MODIFY_CC,
-					   CAIRN_ATTR_MODIFY_CC_QP,
-					   CAIRN_ATTR_MODIFY_CC_IN, &cc,
-					   sizeof(cc)));
+	err = cairn_method_qp(qp, CAIRN_METHOD_MODIFY_CC,
+			      CAIRN_ATTR_MODIFY_CC_QP,
+			      CAIRN_ATTR_MODIFY_CC_IN, &cc, sizeof(cc));
+	return cairn_method_error(err);
 }

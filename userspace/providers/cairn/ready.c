@@ -13,7 +13,8 @@ struct cairn_shared_page {
 };
 
 /* ctx->qinfo_lock held. NULL with errno set. */
-static void *page_get(struct cairn_context *ctx, uint64_t offset, int prot)
+static void *ready_get_page(struct cairn_context *ctx, uint64_t offset,
+			    int prot)
 {
 	struct cairn_shared_page *page;
 
@@ -34,7 +35,7 @@ static void *page_get(struct cairn_context *ctx, uint64_t offset, int prot)
 	return page->addr;
 }
 
-static bool desc_sane(const struct cairn_ring_desc *desc)
+static bool ready_desc_sane(const struct cairn_ring_desc *desc)
 {
 	return desc->ready_bit < CAIRN_READY_QUEUES &&
 	       desc->wake_index < CAIRN_MAX_LANES &&
@@ -51,11 +52,11 @@ int cairn_ready_map(struct cairn_context *ctx, struct cairn_ready *ready,
 
 	if (!desc->depth)	/* no send queue */
 		return 0;
-	if (!desc_sane(desc))
+	if (!ready_desc_sane(desc))
 		return EPROTO;
 	pthread_mutex_lock(&ctx->qinfo_lock);
-	map = page_get(ctx, desc->ready_offset, PROT_READ | PROT_WRITE);
-	wake = map ? page_get(ctx, desc->wake_offset, PROT_READ) : NULL;
+	map = ready_get_page(ctx, desc->ready_offset, PROT_READ | PROT_WRITE);
+	wake = map ? ready_get_page(ctx, desc->wake_offset, PROT_READ) : NULL;
 	if (!wake)
 		err = errno;
 	pthread_mutex_unlock(&ctx->qinfo_lock);

@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include <rdma/rdma_user_ioctl_cmds.h>
-
 #include "dv.h"
 #include "method.h"
 #include "mr.h"
+#include "release.h"
 
 #define RELEASE_BYTES	(CAIRN_RELEASE_SLOTS * sizeof(uint32_t))
 
 /* The words are the same ones for the life of the context; NULL with errno. */
-static const uint32_t *get_words(struct cairn_context *ctx)
+static const uint32_t *release_words(struct cairn_context *ctx)
 {
 	const uint32_t *words;
 
@@ -28,13 +27,13 @@ static const uint32_t *get_words(struct cairn_context *ctx)
 	return words;
 }
 
-void cairn_releases_free(struct cairn_context *ctx)
+void cairn_release_free(struct cairn_context *ctx)
 {
 	if (ctx->releases)
 		cairn_unmap(ctx, (void *)ctx->releases, RELEASE_BYTES);
 }
 
-static void note_words(struct cairn_context *ctx, uint64_t offset)
+static void release_set_offset(struct cairn_context *ctx, uint64_t offset)
 {
 	pthread_mutex_lock(&ctx->qinfo_lock);
 	ctx->has_releases = true;
@@ -42,25 +41,18 @@ static void note_words(struct cairn_context *ctx, uint64_t offset)
 	pthread_mutex_unlock(&ctx->qinfo_lock);
 }
 
-static int dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
+static int release_dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
 {
 	const struct ib_uverbs_attr attrs[] = {
-		{
-			.attr_id = CAIRN_ATTR_DEREG_MR_HANDLE,
-			.flags = UVERBS_ATTR_F_MANDATORY,
-			.data = mr->handle,
-		},
-		{
-			.attr_id = CAIRN_ATTR_DEREG_MR_RESP,
-			.len = sizeof(*resp),
-			.flags = UVERBS_ATTR_F_MANDATORY,
-			.data = (uintptr_t)resp,
-		},
+		cairn_method_object_attr(CAIRN_ATTR_DEREG_MR_HANDLE,
+					 mr->handle),
+		cairn_method_attr(CAIRN_ATTR_DEREG_MR_RESP, resp,
+				  sizeof(*resp)),
 	};
-	int err = cairn_method_attrs(mr->context, CAIRN_METHOD_DEREG_MR, attrs,
-				     2);
 
-	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;
+	return cairn_method_error(cairn_method_attrs(mr->context,
+						     CAIRN_METHOD_DEREG_MR,
+						     attrs, 2));
 }
 
 int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
@@ -71,13 +63,13 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 	if (!cairn_dv_owns(mr->context))
 		return EOPNOTSUPP;
 	cairn_mr_forget(to_cmr(mr));
-	err = dereg(mr, &resp);
+	err = release_dereg(mr, &resp);
 	if (err) {
 		cairn_mr_remember(to_cmr(mr));
 		return err;
 	}
 	*ticket = resp.ticket;
-	note_words(to_cctx(mr->context), resp.offset);
+	release_set_offset(to_cctx(mr->context), resp.offset);
 	free(to_cmr(mr));
 	return 0;
 }
@@ -89,7 +81,7 @@ int cairndv_query_release(struct ibv_context *ibctx, uint32_t ticket)
 
 	if (!cairn_dv_owns(ibctx))
 		return EOPNOTSUPP;
-	words = get_words(to_cctx(ibctx));
+	words = release_words(to_cctx(ibctx));
 	if (!words)
 		return errno;
 	/* Acquire: what is written to the memory now comes after. Pairs with

@@ -32,19 +32,19 @@ struct cairn_resize {
  * 0 or errno. max_wr 0, or one that makes no difference, leaves *r all zero.
  * ctx->resize_lock is held from here to cairn_resize_end().
  */
-int cairn_resize_begin(struct cairn_resize *r, struct cairn_queue *queue,
+int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 		       const struct cairn_ring_owner *owner, uint32_t max_wr);
 
-static inline bool cairn_resize_wanted(const struct cairn_resize *r)
+static inline bool cairn_resize_wanted(const struct cairn_resize *resize)
 {
-	return r->units;
+	return resize->units;
 }
 
 /* The device has changed over; the queue's lock is held. */
-void cairn_resize_commit(struct cairn_resize *r);
+void cairn_resize_commit(struct cairn_resize *resize);
 
 /* err: what the command returned, or why it was not sent. */
-void cairn_resize_end(struct cairn_resize *r, int err);
+void cairn_resize_end(struct cairn_resize *resize, int err);
 
 /* ibv_modify_qp() with IBV_QP_CAP and anything else: all of it or nothing. */
 int cairn_resize_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);

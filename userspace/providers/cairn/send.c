@@ -4,15 +4,15 @@
 #include "ah.h"
 #include "doorbell.h"
 #include "inline.h"
-#include "qp.h"
+#include "send.h"
 #include "wqe.h"
 
-bool cairn_qp_can_send(const struct cairn_qp *qp)
+bool cairn_send_ready(const struct cairn_qp *qp)
 {
 	return qp->sq.ring.units && qp->vqp.qp.state >= IBV_QPS_RTS;
 }
 
-int cairn_qp_wake(struct cairn_qp *qp, uint32_t index)
+int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 {
 	cairn_ready_mark(&qp->ready);
 	if (!cairn_ready_must_wake(&qp->ready))
@@ -42,7 +42,7 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 							CAIRN_WQE_OPCODES;
 }
 
-static uint64_t sges_length(const struct ibv_send_wr *wr)
+static uint64_t send_sges_length(const struct ibv_send_wr *wr)
 {
 	uint64_t sum = 0;
 
@@ -65,7 +65,7 @@ static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		return false;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return true;
-	return cairn_form_inlines(op) && sges_length(wr) <= qp->max_inline;
+	return cairn_form_inlines(op) && send_sges_length(wr) <= qp->max_inline;
 }
 
 /* Bytes from CAIRN_WQE_DATA_OFFSET on, of a valid request. */
@@ -77,7 +77,7 @@ static size_t send_data_bytes(const struct cairn_wqe_op *op,
 	if (op->form == CAIRN_FORM_ATOMIC)
 		return CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
 	if (wr->send_flags & IBV_SEND_INLINE)
-		return sges_length(wr);
+		return send_sges_length(wr);
 	return (size_t)wr->num_sge * sizeof(*wr->sg_list);
 }
 
@@ -174,7 +174,7 @@ int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	uint32_t start, index;
 	int err = 0, wake;
 
-	if (!cairn_qp_can_send(qp)) {
+	if (!cairn_send_ready(qp)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -193,7 +193,7 @@ int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	pthread_spin_unlock(&qp->sq.lock);
 	if (index == start)
 		return err;
-	wake = cairn_qp_wake(qp, index);
+	wake = cairn_send_wake(qp, index);
 	if (wake)
 		*bad_wr = first;
 	return wake ? wake : err;

@@ -69,20 +69,20 @@ static int srq_resize(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 		.attr = CAIRN_ATTR_RING_SRQ,
 		.handle = ibsrq->handle,
 	};
-	struct cairn_resize r;
+	struct cairn_resize resize;
 	int err;
 
-	err = cairn_resize_begin(&r, queue, &owner, attr->max_wr);
+	err = cairn_resize_begin(&resize, queue, &owner, attr->max_wr);
 	if (err)
 		return err;
-	if (!cairn_resize_wanted(&r))
+	if (!cairn_resize_wanted(&resize))
 		mask &= ~IBV_SRQ_MAX_WR;
 	pthread_spin_lock(&queue->lock);
 	err = srq_command(ibsrq, attr, mask);
 	if (!err)
-		cairn_resize_commit(&r);
+		cairn_resize_commit(&resize);
 	pthread_spin_unlock(&queue->lock);
-	cairn_resize_end(&r, err);
+	cairn_resize_end(&resize, err);
 	return err;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Posting sends. */
+#ifndef CAIRN_SEND_H
+#define CAIRN_SEND_H
+
+#include "qp.h"
+
+int cairn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr);
+/* Whether the QP's state allows posts. */
+bool cairn_send_ready(const struct cairn_qp *qp);
+/*
+ * Tells the device of WQEs up to index, which were published. Not under the SQ
+ * lock: the doorbell may execute them before it returns.
+ */
+int cairn_send_wake(struct cairn_qp *qp, uint32_t index);
+
+#endif /* CAIRN_SEND_H */
