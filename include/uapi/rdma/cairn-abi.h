@@ -112,7 +112,6 @@ enum cairn_wqe_opcode {
 	CAIRN_WQE_CAS = 6,
 	CAIRN_WQE_FAA = 7,
 	CAIRN_WQE_LOCAL_INV = 8,
-	CAIRN_WQE_BIND_MW = 9,
 	CAIRN_WQE_REG_MR = 10,	/* kernel queues only */
 	CAIRN_WQE_WRITE_PERSIST = 11,
 	CAIRN_WQE_OPCODES
@@ -190,7 +189,6 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_READ = 2,
 	CAIRN_CQE_CAS = 3,
 	CAIRN_CQE_FAA = 4,
-	CAIRN_CQE_BIND_MW = 5,
 	CAIRN_CQE_LOCAL_INV = 6,
 	CAIRN_CQE_REG_MR = 7,
 	CAIRN_CQE_WRITE_PERSIST = 8,
@@ -222,7 +220,6 @@ enum cairn_cqe_status {
 	CAIRN_CQE_LOC_QP_OP_ERR = 2,
 	CAIRN_CQE_LOC_PROT_ERR = 4,
 	CAIRN_CQE_WR_FLUSH_ERR = 5,
-	CAIRN_CQE_MW_BIND_ERR = 6,
 	CAIRN_CQE_BAD_RESP_ERR = 7,
 	CAIRN_CQE_LOC_ACCESS_ERR = 8,
 	CAIRN_CQE_REM_INV_REQ_ERR = 9,
@@ -248,7 +245,7 @@ struct cairn_cqe {
 	__aligned_u64 persist_token;
 	__u32 psn;
 	__u16 vlan;
-	__u8 smac_valid;
+	__u8 reserved;
 	__u8 sl;
 };
 
@@ -273,13 +270,9 @@ struct cairn_ring_desc {
 struct cairn_alloc_ucontext_resp {
 	__u32 abi_version;
 	__u32 page_size;
-	__aligned_u64 features;		/* enum cairn_features */
+	__aligned_u64 reserved;
 	__u32 max_inline;
 	__u32 max_sge;
-};
-
-enum cairn_features {
-	CAIRN_FEATURE_NONE = 0,
 };
 
 struct cairn_create_cq_resp {

@@ -109,7 +109,6 @@ static int cairn_accept_context(struct cairn_context *ctx,
 			ctx->page_size, resp->page_size);
 		return EPROTONOSUPPORT;
 	}
-	ctx->features = resp->features;
 	ctx->max_inline = resp->max_inline;
 	ctx->max_sge = resp->max_sge;
 	return 0;

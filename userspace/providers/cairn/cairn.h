@@ -21,7 +21,6 @@ struct cairn_context {
 	struct verbs_context vctx;	/* must be first */
 	pid_t pid;			/* whose address space holds the maps */
 	size_t page_size;
-	uint64_t features;		/* enum cairn_features */
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
 	uint32_t inline_threshold;	/* of new QPs; UINT32_MAX: not set */

@@ -73,9 +73,9 @@ struct bad_wqe {
 	u8 units;		/* of the ring that it takes, 0: 1 */
 };
 
-static void opcode_bind(struct cairn_send_wqe *w)
+static void opcode_9(struct cairn_send_wqe *w)
 {
-	w->opcode = CAIRN_WQE_BIND_MW;
+	w->opcode = CAIRN_WQE_LOCAL_INV + 1;
 }
 
 static void opcode_12(struct cairn_send_wqe *w)
@@ -168,7 +168,7 @@ static void overflow(struct cairn_send_wqe *w)
 }
 
 static const struct bad_wqe bad_wqes[] = {
-	{ "BIND_MW", opcode_bind, CAIRN_CQE_LOC_QP_OP_ERR },
+	{ "opcode 9", opcode_9, CAIRN_CQE_LOC_QP_OP_ERR },
 	{ "opcode 12", opcode_12, CAIRN_CQE_LOC_QP_OP_ERR },
 	{ "opcode 255", opcode_255, CAIRN_CQE_LOC_QP_OP_ERR },
 	{ "flag 4", flag_4, CAIRN_CQE_LOC_QP_OP_ERR },

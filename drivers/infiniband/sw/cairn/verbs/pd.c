@@ -21,7 +21,6 @@ int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	struct cairn_alloc_ucontext_resp resp = {
 		.abi_version = CAIRN_ABI_VERSION,
 		.page_size = PAGE_SIZE,
-		.features = CAIRN_FEATURE_NONE,
 		.max_inline = CAIRN_MAX_INLINE,
 		.max_sge = CAIRN_MAX_SGE,
 	};

@@ -30,7 +30,6 @@ struct cairn_bth {
 #define CAIRN_BTH_PAD_SHIFT	4
 #define CAIRN_BTH_PAD_MASK	0x30
 #define CAIRN_BTH_TVER_MASK	0x0f
-#define CAIRN_BTH_FECN		0x80000000u
 #define CAIRN_BTH_BECN		0x40000000u
 #define CAIRN_BTH_ACKREQ	0x80000000u
 #define CAIRN_24BIT_MASK	0x00ffffffu
