@@ -233,7 +233,7 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
  * cairn_post_send() - ib_device_ops.post_send
  * @ibqp: a kernel QP
  * @wr: a list
- * @bad: the first that was not posted, on error
+ * @bad: the first that was not posted, on error; untouched on success
  *
  * Returns 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
  * error state everything is taken and flushed. Any context.
@@ -246,18 +246,20 @@ int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	int ret = 0;
 	u32 idx;
 
-	*bad = wr;
-	if (READ_ONCE(qp->qpc.state) < CAIRN_QP_RTS)
+	if (READ_ONCE(qp->qpc.state) < CAIRN_QP_RTS) {
+		*bad = wr;
 		return -EINVAL;
+	}
 	spin_lock_irqsave(&qp->sq_post_lock, flags);
 	for (idx = qp->sq.host->index; wr; wr = wr->next, idx += ret) {
 		ret = post_one_send(qp, wr, idx);
-		if (ret < 0)
+		if (ret < 0) {
+			*bad = wr;
 			break;
+		}
 	}
 	publish(&qp->sq, idx);
 	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
-	*bad = wr;
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
 	return min(ret, 0);
 }
@@ -291,11 +293,12 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
 	spin_lock_irqsave(&rq->post_lock, flags);
 	for (; wr; wr = wr->next) {
 		err = post_one_recv(rq, wr);
-		if (err)
+		if (err) {
+			*bad = wr;
 			break;
+		}
 	}
 	spin_unlock_irqrestore(&rq->post_lock, flags);
-	*bad = wr;
 	return err;
 }
 
@@ -303,7 +306,7 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
  * cairn_post_recv() - ib_device_ops.post_recv
  * @ibqp: a kernel QP without SRQ
  * @wr: a list
- * @bad: the first that was not posted, on error
+ * @bad: the first that was not posted, on error; untouched on success
  *
  * Returns 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
  * state everything is taken and flushed. Any context.
@@ -314,9 +317,10 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
 
-	*bad = wr;
-	if (ibqp->srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET)
+	if (ibqp->srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET) {
+		*bad = wr;
 		return -EINVAL;
+	}
 	err = post_recvs(&qp->rq, wr, bad);
 	/* Pairs with port_rq_ring_on_post(): the flush sees the receives or
 	 * we see the flag.
