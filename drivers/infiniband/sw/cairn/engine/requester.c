@@ -591,7 +591,8 @@ static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
 /* An invalidation waits until nothing earlier can need the key again; whoever
  * goes back over a local operation does not perform it twice.
  */
-static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
+static bool run_local(struct cairn_qpc *q, struct cairn_swr *s,
+		      struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
 	int err = 0;
@@ -612,6 +613,7 @@ static bool run_local(struct cairn_qpc *q, struct cairn_swr *s)
 	}
 	s->local_done = true;
 	r->send_rec++;
+	cairn_budget_use(b, 1, 0);
 	return true;
 }
 
@@ -717,7 +719,7 @@ static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	if (s->status)
 		return false;
 	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_LOCAL)
-		return run_local(q, s);
+		return run_local(q, s, b);
 	n = cairn_gap_limit(r, min(allowed(q, s), b->packets));
 	if (!n)
 		return false;
@@ -766,6 +768,37 @@ static void check_drained(struct cairn_qpc *q)
 		port_async(q, CAIRN_ASYNC_SQ_DRAINED);
 }
 
+/* From the cursor on, as long as something may leave. */
+static void send_all(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+{
+	struct cairn_requester *r = &q->req;
+
+	while (may_send(q) && cairn_budget_left(b)) {
+		if (r->send_rec == r->new_rec &&
+		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
+			return;
+		if (!send_one(q, now, b))
+			return;
+		if (q->transport != CAIRN_TRANSPORT_RC)
+			cairn_req_reap(q);
+	}
+}
+
+/*
+ * Complete what is done. Returns true when records came free or ended: what
+ * waited for that at the cursor (a new WQE for a record, an invalidation or a
+ * fence for those before it) may go on, and no event will say so.
+ */
+static bool finish(struct cairn_qpc *q, u64 now)
+{
+	struct cairn_requester *r = &q->req;
+	u32 una = r->una_rec, kept = r->kept_rec;
+
+	cairn_req_reap(q);
+	cairn_persist_run(q, now);
+	return r->una_rec != una || r->kept_rec != kept;
+}
+
 bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 {
 	struct cairn_requester *r = &q->req;
@@ -778,20 +811,11 @@ bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
 	cairn_req_expire(q, now);
 	cairn_pace_wake(q, &r->rate, now);
 	cairn_persist_expire(q, now);
-	cairn_req_reap(q);
 	/* It gives records back, so before new WQEs start. */
-	cairn_persist_run(q, now);
-	while (may_send(q) && cairn_budget_left(b)) {
-		if (r->send_rec == r->new_rec &&
-		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
-			break;
-		if (!send_one(q, now, b))
-			break;
-		if (q->transport != CAIRN_TRANSPORT_RC)
-			cairn_req_reap(q);
-	}
-	cairn_req_reap(q);
-	cairn_persist_run(q, now);
+	finish(q, now);
+	do
+		send_all(q, now, b);
+	while (finish(q, now));
 	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE)
 		more = !cairn_req_flush(q, b);
 	else

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Chains of local operations. They bring no answer from a peer that would give
+ * the queue its next turn: everything that can happen has to happen in the turn
+ * of the post, or of the epoch that an invalidation waited for.
+ */
+#include "engine.h"
+
+#define DEPTH	64
+#define LONGEST	20
+
+/* Which operations of a chain are what: every n-th one, 0: none. */
+struct chain {
+	u32 len;
+	u32 sends;
+	u32 regs;
+	u32 signaled;		/* of all but the last */
+	u32 fenced;
+	u32 records;
+	u8 transport;
+};
+
+static bool nth(u32 i, u32 n)
+{
+	return n && i % n == n - 1;
+}
+
+static struct rig chain_rig(u64 seed, const struct chain *c)
+{
+	struct sim_qp_init init = c->transport == CAIRN_TRANSPORT_UC ? sim_uc :
+								       sim_rc;
+	struct rig r;
+
+	init.sq_depth = DEPTH;
+	init.sig_all = false;
+	r = rig_with(seed, &init, &sim_attrs);
+	ktap_ok(sim_resize_sq(r.a, DEPTH, c->records));
+	return r;
+}
+
+/* Operation @i of the chain, on a region of its own. */
+static void chain_put(const struct rig *r, const struct chain *c, u32 i)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr;
+
+	if (nth(i, c->sends)) {
+		wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, 100);
+	} else {
+		struct sim_mr *mr = sim_mr(r->s, 0, 8, SIM_ALL);
+
+		mr->valid = !nth(i, c->regs);
+		wr = (struct sim_wr){
+			.opcode = mr->valid ? CAIRN_WQE_LOCAL_INV :
+					      CAIRN_WQE_REG_MR,
+			.imm_or_key = mr->key,
+		};
+	}
+	wr.wr_id = i;
+	wr.flags = nth(i, c->signaled) || i + 1 == c->len ?
+		   CAIRN_WQE_SIGNALED : 0;
+	if (nth(i, c->fenced))
+		wr.flags |= CAIRN_WQE_FENCE;
+	ktap_ok(sim_queue_send(r->a, &wr));
+}
+
+static void chain_run(u64 seed, const struct chain *c)
+{
+	struct rig r = chain_rig(seed, c);
+	const struct sim_cq *cq = &r.a->cq[CAIRN_REQ];
+	u32 i, n = 0;
+
+	for (i = 0; i < c->len; i++)
+		chain_put(&r, c, i);
+	sim_doorbell(r.a);
+	/* An end, and not by a timeout. */
+	ktap_ok(sim_run(r.s, SIM_MS));
+	for (i = 0; i < c->len; i++)
+		if (nth(i, c->signaled) || i + 1 == c->len)
+			expect_cqe(r.a, CAIRN_REQ, n++, i, CAIRN_CQE_SUCCESS);
+	ktap_eq(cq->n, n);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	if (ktap.failures)
+		ktap_diag("%u operations, transport %u, every n-th: sends %u, registrations %u, signaled %u, fenced %u; %u records",
+			  c->len, c->transport, c->sends, c->regs, c->signaled,
+			  c->fenced, c->records);
+	sim_end(r.s);
+}
+
+static void lengths(u64 seed, struct chain c)
+{
+	for (c.len = 1; c.len <= LONGEST && !ktap.failures; c.len++)
+		chain_run(seed, &c);
+}
+
+static void signals(u64 seed, struct chain c)
+{
+	for (c.signaled = 0; c.signaled <= 3; c.signaled++)
+		lengths(seed, c);
+}
+
+/* What xprtrdma posts: invalidations one behind the other. */
+static void invalidations(void)
+{
+	for_seeds(seed, 4)
+		signals(seed, (struct chain){ .records = DEPTH });
+}
+
+static void registrations(void)
+{
+	for_seeds(seed, 2)
+		signals(seed, (struct chain){ .regs = 1, .records = DEPTH });
+}
+
+static void mixed(void)
+{
+	struct chain c = { .records = DEPTH };
+
+	for_seeds(seed, 2)
+		for (c.regs = 0; c.regs <= 3; c.regs++)
+			for (c.sends = 2; c.sends <= 4; c.sends++)
+				for (c.fenced = 0; c.fenced <= 2; c.fenced++)
+					signals(seed, c);
+}
+
+/* More is posted than the queue has records for. */
+static void few_records(void)
+{
+	struct chain c = {};
+
+	for_seeds(seed, 2)
+		for (c.records = 1; c.records <= 8; c.records *= 2)
+			for (c.regs = 0; c.regs <= 2; c.regs++)
+				for (c.sends = 0; c.sends <= 3; c.sends += 3)
+					signals(seed, c);
+}
+
+static void unreliable(void)
+{
+	struct chain c = {
+		.transport = CAIRN_TRANSPORT_UC,
+		.records = 4,
+	};
+
+	for_seeds(seed, 2)
+		for (c.regs = 0; c.regs <= 2; c.regs++)
+			for (c.sends = 0; c.sends <= 3; c.sends += 3)
+				signals(seed, c);
+}
+
+/* A turn has an end, whatever the host posts: operations count. */
+static void budget_bounds_a_turn(void)
+{
+	struct chain c = { .len = LONGEST, .regs = 1, .signaled = 1,
+			   .records = DEPTH };
+	struct cairn_budget b = { .packets = 7, .bytes = 65536 };
+	struct rig r = chain_rig(1, &c);
+	u32 i;
+
+	for (i = 0; i < c.len; i++)
+		chain_put(&r, &c, i);
+	sim_enter(r.a, CAIRN_REQ);
+	r.a->rung = (struct cairn_qi_rung){ .ptr = r.a->sq_tail,
+					    .valid = true };
+	ktap_ok(cairn_req_run(&r.a->c, r.s->now, &b));
+	sim_leave(r.a);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 7);
+	sim_doorbell(r.a);
+	ktap_ok(sim_run(r.s, SIM_MS));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, c.len - 1, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(invalidations),
+	KTAP(registrations),
+	KTAP(mixed),
+	KTAP(few_records),
+	KTAP(unreliable),
+	KTAP(budget_bounds_a_turn),
+};
+
+KTAP_MAIN(tests)
