@@ -62,6 +62,19 @@ static inline unsigned int cairn_cqe_wc_flags(const struct cairn_cqe *cqe)
 	return flags;
 }
 
+/*
+ * RoCE has no service levels in packets, and for datagrams verbs have no field
+ * that says whether the 40 bytes before the payload are an IPv6 or an IPv4
+ * header (IBTA annex A17.4.5.1 wants one). mlx5 puts this into the SL: bit 3 for
+ * UDP, below it 1 for IPv6 and 2 for IPv4. UCX before 1.17 relies on that.
+ */
+static inline uint8_t cairn_cqe_sl(const struct cairn_cqe *cqe)
+{
+	if (!(cqe->flags & CAIRN_CQE_GRH))
+		return cqe->sl;
+	return 1 << 3 | (cqe->flags & CAIRN_CQE_IPV4 ? 2 : 1);
+}
+
 static inline void cairn_cqe_to_wc(const struct cairn_cqe *cqe,
 				   struct ibv_wc *wc)
 {
@@ -77,7 +90,7 @@ static inline void cairn_cqe_to_wc(const struct cairn_cqe *cqe,
 	wc->wc_flags = cairn_cqe_wc_flags(cqe);
 	wc->pkey_index = 0;
 	wc->slid = 0;
-	wc->sl = cqe->sl;
+	wc->sl = cairn_cqe_sl(cqe);
 	wc->dlid_path_bits = 0;
 }
 

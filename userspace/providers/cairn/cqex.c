@@ -101,7 +101,7 @@ static uint32_t cqex_read_slid(struct ibv_cq_ex *ibcq)
 
 static uint8_t cqex_read_sl(struct ibv_cq_ex *ibcq)
 {
-	return to_ccq_ex(ibcq)->cur->sl;
+	return cairn_cqe_sl(to_ccq_ex(ibcq)->cur);
 }
 
 static uint8_t cqex_read_dlid_path_bits(struct ibv_cq_ex *ibcq)
