@@ -216,8 +216,9 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 		return cairn_inval_begin(qp, CAIRN_REQ, w->imm_or_key);
 	if (qp->is_user)
 		return -EINVAL;
-	return cairn_mr_reg(dev_of(qp), (void *)(uintptr_t)w->remote_addr,
-			    w->rkey, w->imm_or_key);
+	return cairn_mr_reg(dev_of(qp), qp->ibqp.pd,
+			    (void *)(uintptr_t)w->remote_addr, w->rkey,
+			    w->imm_or_key);
 }
 
 u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)

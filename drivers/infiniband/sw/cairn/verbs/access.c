@@ -84,6 +84,7 @@ static int walk_kernel(u64 addr, u64 len, bool remote, struct fragments *f)
 /*
  * The range lies in the MR, but the fields may be of two times: an index is
  * checked by itself, and an address used only if nothing had changed by then.
+ * Both lists of a fast registration have room for every index (mr_adopt()).
  */
 static int walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 		       struct fragments *f)
@@ -98,7 +99,7 @@ static int walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 
 		if (i >= READ_ONCE(mr->num_blocks))
 			return -EFAULT;
-		addr = READ_ONCE(mr->blocks[i]) + (off & mask);
+		addr = READ_ONCE(READ_ONCE(mr->blocks)[i]) + (off & mask);
 		if (read_seqretry(&mr->seq, seq))
 			return -EFAULT;
 		n = min_t(u64, in_page(addr, len), mask + 1 - (off & mask));

@@ -82,19 +82,28 @@ int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
 EXPORT_SYMBOL_GPL(cairn_query_device);
 
 /* Blocks are kernel virtual addresses, of mapped memory. */
-static bool all_pmem(const struct cairn_mr *mr)
+static bool all_pmem(const unsigned long *blocks, u32 n, u8 block_shift)
 {
 	u32 i;
 
-	for (i = 0; i < mr->num_blocks; i++) {
-		void *va = (void *)mr->blocks[i];
+	for (i = 0; i < n; i++) {
+		void *va = (void *)blocks[i];
 
 		if (!virt_addr_valid(va) ||
-		    !cairn_domain_is_pmem(virt_to_phys(va),
-					  BIT(mr->block_shift)))
+		    !cairn_domain_is_pmem(virt_to_phys(va), BIT(block_shift)))
 			return false;
 	}
-	return mr->num_blocks;
+	return n;
+}
+
+/* What was mapped last: waits for REG_MR, or is the registration's. */
+static bool mapped_pmem(const struct cairn_mr *mr)
+{
+	const struct cairn_mr_map *map = &mr->map;
+
+	return map->fresh ?
+		all_pmem(map->blocks, map->num_blocks, map->block_shift) :
+		all_pmem(mr->blocks, mr->num_blocks, mr->block_shift);
 }
 
 /**
@@ -107,7 +116,8 @@ static bool all_pmem(const struct cairn_mr *mr)
  * remote write consumes a receive, see cairn_persist_done().
  *
  * Return: 0; -EINVAL: flags, kind of region, or memory that is not persistent
- * (the reason is an ibdev_dbg() line); -EBUSY: registered now; -EOPNOTSUPP:
+ * (the reason is an ibdev_dbg() line); -EBUSY: registered, and nothing mapped
+ * since; -EOPNOTSUPP:
  * not a cairn device, or this CPU cannot write lines back. Process context.
  * Requirement P3.
  */
@@ -126,12 +136,14 @@ int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 	if (err)
 		return err;
 	if (flags & CAIRN_MR_PERSIST_NIC &&
-	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !all_pmem(mr)) {
+	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !mapped_pmem(mr)) {
 		ibdev_dbg(ibdev, "mr_set_persistent: not persistent memory\n");
 		return -EINVAL;
 	}
 	write_seqlock_irqsave(&mr->seq, irq);
-	if (mr->valid)
+	if (mr->map.fresh)
+		mr->map.persist = flags;
+	else if (mr->valid)
 		err = -EBUSY;
 	else
 		mr->persist = flags;

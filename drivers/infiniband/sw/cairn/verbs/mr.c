@@ -50,6 +50,7 @@ void cairn_mr_free(struct cairn_mr *mr)
 {
 	ib_umem_release(mr->umem);
 	kvfree(mr->blocks);
+	kvfree(mr->map.blocks);
 	kfree(mr);
 }
 
@@ -309,7 +310,8 @@ struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 		return ERR_CAST(mr);
 	mr->max_blocks = max_num_sg;
 	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
-	if (!mr->blocks)
+	mr->map.blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
+	if (!mr->blocks || !mr->map.blocks)
 		goto err_free;
 	err = mr_publish(to_cairn_dev(ibpd->device), mr);
 	if (err)
@@ -321,23 +323,27 @@ err_free:
 	return ERR_PTR(err);
 }
 
-static int set_block(struct ib_mr *ibmr, u64 addr)
+static int mr_set_block(struct ib_mr *ibmr, u64 addr)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct cairn_mr_map *map = &mr->map;
 
-	if (mr->num_blocks == mr->max_blocks)
+	if (map->num_blocks == mr->max_blocks)
 		return -ENOMEM;
-	WRITE_ONCE(mr->blocks[mr->num_blocks], addr);
-	WRITE_ONCE(mr->num_blocks, mr->num_blocks + 1);
+	map->blocks[map->num_blocks++] = addr;
 	return 0;
 }
 
 /**
  * cairn_map_mr_sg() - ib_device_ops.map_mr_sg
- * @ibmr: of cairn_alloc_mr(), not registered now
+ * @ibmr: of cairn_alloc_mr()
  * @sg: mapped memory
  * @nents: entries of @sg
  * @offset: into the first entry; may be NULL
+ *
+ * What is registered now stays so until the next REG_MR takes effect: a
+ * consumer maps again while its LOCAL_INV is still in the queue. The lock, but
+ * not the sequence, for who reads the registration is not disturbed.
  *
  * Returns the number of entries taken, or -EINVAL. Any context.
  */
@@ -345,38 +351,59 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		    unsigned int *offset)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct cairn_mr_map *map = &mr->map;
 	unsigned long flags;
-	int n = -EINVAL;
+	int n;
 
 	if (mr->kind != CAIRN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
-	write_seqlock_irqsave(&mr->seq, flags);
-	if (!mr->valid) {
-		/* Other memory: its owner says again what it is. */
-		mr->persist = 0;
-		mr->num_blocks = 0;
-		mr->block_shift = __ffs(ibmr->page_size);
-		n = ib_sg_to_pages(ibmr, sg, nents, offset, set_block);
-	}
-	write_sequnlock_irqrestore(&mr->seq, flags);
+	read_seqlock_excl_irqsave(&mr->seq, flags);
+	/* Other memory: its owner says again what it is. */
+	map->persist = 0;
+	map->num_blocks = 0;
+	map->block_shift = __ffs(ibmr->page_size);
+	n = ib_sg_to_pages(ibmr, sg, nents, offset, mr_set_block);
+	map->iova = ibmr->iova;
+	map->length = ibmr->length;
+	map->fresh = true;
+	read_sequnlock_excl_irqrestore(&mr->seq, flags);
 	return n;
 }
 
-int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key, int access)
+/* What was mapped last is what is registered; the other list is filled next. A
+ * consumer may also register again what it did not map anew. mr->seq held.
+ */
+static void mr_adopt(struct cairn_mr *mr)
+{
+	struct cairn_mr_map *map = &mr->map;
+
+	if (!map->fresh)
+		return;
+	swap(mr->blocks, map->blocks);
+	WRITE_ONCE(mr->num_blocks, map->num_blocks);
+	mr->block_shift = map->block_shift;
+	mr->persist = map->persist;
+	mr->iova = map->iova;
+	mr->length = map->length;
+	map->fresh = false;
+}
+
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
+		 u32 key, int access)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	unsigned long flags;
 	int err = -EINVAL;
 
 	if (mr->kind != CAIRN_MR_FAST || ibmr->device != &dev->ibdev ||
+	    mr->pd != pd || READ_ONCE(mr->valid) ||
 	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK || access & ~ACCESS_SUPPORTED)
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid) {
+		mr_adopt(mr);
 		mr->key = key;
 		mr->access = access;
-		mr->iova = ibmr->iova;
-		mr->length = ibmr->length;
 		mr->valid = true;
 		err = 0;
 	}
@@ -390,7 +417,9 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 	unsigned long flags;
 	int err = -EINVAL;
 
-	if (!mr || mr->kind != CAIRN_MR_FAST || mr->pd != pd)
+	/* A wrong key disturbs nobody who uses the right one. */
+	if (!mr || mr->kind != CAIRN_MR_FAST || mr->pd != pd ||
+	    READ_ONCE(mr->key) != key)
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (mr->key == key) {

@@ -11,14 +11,15 @@ void cairn_mr_free(struct cairn_mr *mr);
 /**
  * cairn_mr_reg() - make what map_mr_sg mapped reachable (REG_MR)
  * @dev: the device of the queue pair
- * @ibmr: of alloc_mr, not registered now
+ * @pd: of the queue pair
+ * @ibmr: of alloc_mr in @pd, not registered now
  * @key: its key, the low byte chosen anew by the consumer
  * @access: IB_ACCESS_*
  *
  * Returns 0 or -EINVAL. Any context. IBTA 10.6.
  */
-int cairn_mr_reg(struct cairn_dev *dev, struct ib_mr *ibmr, u32 key,
-		 int access);
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
+		 u32 key, int access);
 
 /**
  * cairn_mr_invalidate() - end a fast registration

@@ -149,6 +149,17 @@ enum cairn_mr_kind {
  * changes while it is published (rereg, REG_MR, invalidation) changes below
  * seq, and a reader that met a change treats the key as invalid.
  */
+/* What ib_map_mr_sg() said last: REG_MR makes it effective. */
+struct cairn_mr_map {
+	unsigned long *blocks;		/* room for max_blocks */
+	u32 num_blocks;
+	u64 iova;
+	u64 length;
+	u8 block_shift;
+	u8 persist;			/* enum cairn_mr_flags */
+	bool fresh;			/* not yet registered */
+};
+
 struct cairn_mr {
 	struct ib_mr ibmr;
 	seqlock_t seq;			/* writers: irqsave */
@@ -164,6 +175,7 @@ struct cairn_mr {
 	u32 num_blocks;			/* in use */
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
+	struct cairn_mr_map map;	/* FAST: for the next registration */
 	struct ib_umem *umem;		/* USER */
 	/* verbs/releases.h; NULL: somebody waits */
 	struct cairn_releases *releases;
