@@ -6,7 +6,7 @@
 # - wire/ and engine/ are plain C: they include each other's headers in that
 #   direction, the kernel/user ABI, and headers of the kernel that are only
 #   about C itself; they name nothing of sk_buffs or ib_core.
-# - Their objects need nothing but each other, port_*() of engine/port.h, and
+# - Their objects need nothing but each other, cairn_port_*() of engine/port.h, and
 #   what the compiler itself calls.
 # - verbs/ and net/ do not include each other, nor does lane/ include either.
 # - Kernel versions are compared in compat/ only.
@@ -112,7 +112,7 @@ check_objects() {
 	done
 	for o in "$dir"/engine/*.o; do
 		[ -e "$o" ] || continue
-		undefined "$o" | grep -vE ": ($compiler|port_[a-z0-9_]+)$" |
+		undefined "$o" | grep -vE ": ($compiler|cairn_port_[a-z0-9_]+)$" |
 			awk -v known="$wire
 $engine" 'BEGIN { n = split(known, k, "\n"); for (i = 1; i <= n; i++) ok[k[i]] }
 			!($2 in ok)' | complain 'engine may not need it' || rc=1
@@ -193,7 +193,7 @@ self_test() {
 	bad 'persist includes net' persist/x.c '#include "net/net.h"'
 	bad 'a version outside compat' net/x.c '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'
 	objects 'known symbols' good \
-		'extern int wire_x; void e(void) { port_emit(wire_x); __fentry__(); }'
+		'extern int wire_x; void e(void) { cairn_port_emit(wire_x); __fentry__(); }'
 	objects 'kmalloc' bad 'void e(void) { __kmalloc(3); }'
 	return $rc
 }

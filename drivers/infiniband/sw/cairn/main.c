@@ -7,6 +7,7 @@
 #include "lane/epoch.h"
 #include "lane/exec.h"
 #include "net/net.h"
+#include "queue/cache.h"
 #include "verbs/verbs.h"
 
 MODULE_DESCRIPTION("cairn: RoCEv2 over any Ethernet device");
@@ -39,9 +40,12 @@ static int __init cairn_init(void)
 	err = cairn_lanes_start();
 	if (err)
 		goto err_epochs;
-	err = cairn_verbs_init(&verbs_net);
+	err = cairn_queue_caches_start();
 	if (err)
 		goto err_lanes;
+	err = cairn_verbs_init(&verbs_net);
+	if (err)
+		goto err_caches;
 	err = cairn_net_init(&net_ops);
 	if (err)
 		goto err_verbs;
@@ -50,6 +54,8 @@ static int __init cairn_init(void)
 
 err_verbs:
 	cairn_verbs_exit();
+err_caches:
+	cairn_queue_caches_stop();
 err_lanes:
 	cairn_lanes_stop();
 err_epochs:
@@ -65,6 +71,7 @@ static void __exit cairn_exit(void)
 	ib_unregister_driver(CAIRN_DRIVER_ID);
 	cairn_net_exit();
 	cairn_verbs_exit();
+	cairn_queue_caches_stop();
 	cairn_lanes_stop();
 	cairn_epochs_stop();
 	cairn_checksum_exit();

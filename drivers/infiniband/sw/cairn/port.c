@@ -13,8 +13,8 @@
 #include "persist/domain.h"
 #include "verbs/inval.h"
 #include "verbs/mr.h"
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
+#include "queue/host_index.h"
+#include "queue/queue.h"
 #include "verbs/rq.h"
 #include "verbs/verbs.h"
 
@@ -40,15 +40,15 @@ static int emit_ud(struct cairn_qp *qp, const struct cairn_train *t,
 	return 0;
 }
 
-u32 port_ah_rate(struct cairn_qpc *q, u32 ah)
+u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah)
 {
 	const struct cairn_ah *h = cairn_ah_find(qpc_to_cairn_qp(q), ah);
 
 	return h ? READ_ONCE(h->path.kbps) : 0;
 }
 
-int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
-	      const struct cairn_train *t)
+int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
+		    const struct cairn_train *t)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 	struct bio_vec bv[MAX_FRAGMENTS];
@@ -108,8 +108,8 @@ static u32 emit_datagrams(struct cairn_qp *qp, const struct cairn_train *t,
 	return n;
 }
 
-u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
-		       cairn_part_fn part)
+u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+			     cairn_part_fn part)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 	struct messages m;
@@ -123,8 +123,8 @@ u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
 				       next_message, &m);
 }
 
-int port_place(struct cairn_qpc *q, const struct cairn_span *to,
-	       const struct cairn_pkt *pkt, u32 len)
+int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
+		     const struct cairn_pkt *pkt, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 	struct bio_vec bv[MAX_FRAGMENTS];
@@ -146,25 +146,25 @@ int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return 0;
 }
 
-void port_fence(struct cairn_qpc *q)
+void cairn_port_fence(struct cairn_qpc *q)
 {
 	cairn_domain_fence();
 }
 
-struct cairn_pending *port_pending_alloc(struct cairn_qpc *q)
+struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 {
 	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),
 		       GFP_ATOMIC | __GFP_NOWARN);
 }
 
 /* Finds the QP in verbs/persist.c; the rest is what nobody guesses. */
-u64 port_token(struct cairn_qpc *q, u32 slot)
+u64 cairn_port_token(struct cairn_qpc *q, u32 slot)
 {
 	return (u64)get_random_u32() << 32 | (u64)q->qpn << 8 | slot;
 }
 
-int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
-		     const void *buf, u32 len)
+int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+			   const void *buf, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 	struct bio_vec bv[MAX_FRAGMENTS];
@@ -180,35 +180,36 @@ int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 	return 0;
 }
 
-int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
-	       enum cairn_access access)
+int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+		     enum cairn_access access)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
 	return cairn_mr_check(dev_of(qp), qp->ibqp.pd, key, va, len, access);
 }
 
-int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
+int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		      u64 *orig)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
 	return cairn_mr_atomic(dev_of(qp), qp->ibqp.pd, pkt, orig);
 }
 
-int port_invalidate(struct cairn_qpc *q, u32 rkey)
+int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
 	return cairn_inval_begin(qp, CAIRN_RESP, rkey);
 }
 
-bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	return cairn_inval_over(qpc_to_cairn_qp(q), side);
 }
 
 /* REG_MR carries a kernel pointer (verbs/post.c), so it is for kernel rings. */
-int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
@@ -221,41 +222,41 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 			    w->imm_or_key);
 }
 
-u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
+u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
 	return cairn_net_grh(pkt, grh, vlan);
 }
 
-bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+bool cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	return cairn_hold_add(&qpc_to_cairn_qp(q)->exec.hold, pkt);
 }
 
-int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
 {
 	return cairn_hold_take(&qpc_to_cairn_qp(q)->exec, psn, pkt);
 }
 
-void port_drop_held(struct cairn_qpc *q)
+void cairn_port_drop_held(struct cairn_qpc *q)
 {
 	cairn_hold_purge(&qpc_to_cairn_qp(q)->exec.hold);
 }
 
-int port_sq_tail(struct cairn_qpc *q, u32 *tail)
+int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 
-	return cairn_pointer_newest(&qp->sq, qp->exec.nic, q->req.sq_done,
-				    q->req.sq_next, tail);
+	return cairn_host_index_newest(&qp->sq, qp->exec.nic, q->req.sq_done,
+				       q->req.sq_next, tail);
 }
 
-void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 {
 	cairn_queue_copy(&qpc_to_cairn_qp(q)->sq, idx, units, buf);
 }
 
 /* A prefetch faults nowhere, whatever the address. */
-void port_sq_prefetch(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_prefetch(struct cairn_qpc *q, u32 idx)
 {
 	const struct cairn_queue *sq = &qpc_to_cairn_qp(q)->sq;
 
@@ -263,7 +264,7 @@ void port_sq_prefetch(struct cairn_qpc *q, u32 idx)
 		 (size_t)(idx & (READ_ONCE(sq->depth) - 1)) * CAIRN_UNIT_SIZE);
 }
 
-void port_sq_release(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_release(struct cairn_qpc *q, u32 idx)
 {
 	struct cairn_queue *sq = &qpc_to_cairn_qp(q)->sq;
 
@@ -276,19 +277,19 @@ static struct cairn_rq *rq_of(struct cairn_qp *qp)
 	return qp->ibqp.srq ? &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
 }
 
-int port_rq_take(struct cairn_qpc *q, void *buf)
+int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
 {
 	return cairn_rq_take(rq_of(qpc_to_cairn_qp(q)), buf);
 }
 
-int port_rq_posted(struct cairn_qpc *q)
+int cairn_port_rq_posted(struct cairn_qpc *q)
 {
 	if (q->has_srq)
 		return -1;
 	return cairn_rq_posted(&qpc_to_cairn_qp(q)->rq);
 }
 
-void port_rq_ring_on_post(struct cairn_qpc *q)
+void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
 {
 	struct cairn_queue *rq = &qpc_to_cairn_qp(q)->rq.queue;
 
@@ -299,8 +300,8 @@ void port_rq_ring_on_post(struct cairn_qpc *q)
 	smp_mb();
 }
 
-void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
-		   const struct cairn_cqe *cqe)
+void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+			 const struct cairn_cqe *cqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(q);
 	struct ib_cq *cq = side == CAIRN_REQ ? qp->ibqp.send_cq :
@@ -309,17 +310,17 @@ void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 	cairn_cq_post(to_cairn_cq(cq), cqe);
 }
 
-void port_async(struct cairn_qpc *q, enum cairn_async event)
+void cairn_port_async(struct cairn_qpc *q, enum cairn_async event)
 {
 	cairn_qp_async(qpc_to_cairn_qp(q), event);
 }
 
-void port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	cairn_exec_defer(&qpc_to_cairn_qp(q)->exec, side);
 }
 
-void port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+void cairn_port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
 {
 	cairn_nic_count(qpc_to_cairn_qp(q)->exec.nic, c, n);
 }

@@ -17,8 +17,8 @@ static void fill(struct cairn_qpc *q, struct cairn_ahead *a, u32 idx, u32 avail)
 		kept * CAIRN_UNIT_SIZE);
 	a->idx = idx - kept;
 	a->units = kept + min(avail, CAIRN_AHEAD_UNITS - kept);
-	port_sq_copy(q, idx, a->units - kept,
-		     a->bytes + kept * CAIRN_UNIT_SIZE);
+	cairn_port_sq_copy(q, idx, a->units - kept,
+			   a->bytes + kept * CAIRN_UNIT_SIZE);
 }
 
 void cairn_ahead_take(struct cairn_qpc *q, u32 idx, u32 n, u32 avail, u8 *to)
@@ -26,7 +26,7 @@ void cairn_ahead_take(struct cairn_qpc *q, u32 idx, u32 n, u32 avail, u8 *to)
 	struct cairn_ahead *a = q->req.ahead;
 
 	if (!a && n) {
-		port_sq_copy(q, idx, n, to);
+		cairn_port_sq_copy(q, idx, n, to);
 		return;
 	}
 	while (n) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * WQEs copied out of the send ring in batches, ahead of use (mission S3): one
+ * WQEs copied out of the send ring in batches, ahead of use (origins.rst, S3): one
  * copy brings what is posted behind the WQE that is wanted, too. Nothing is
  * decided from a unit before it is in private memory, and while the batch lasts
  * the ring is not asked for it again.

@@ -23,7 +23,7 @@ static void complete(struct cairn_qpc *q, const struct cairn_swr *s, u8 status,
 		cqe.opcode = cairn_wqe_ops[s->opcode].cqe_opcode;
 	if (cairn_swr_persists(s))
 		cqe.psn = cairn_psn_add(s->psn, s->npkts - 1);
-	port_complete(q, CAIRN_REQ, &cqe);
+	cairn_port_complete(q, CAIRN_REQ, &cqe);
 }
 
 /* Take the oldest record off the queue. Before its completion appears: whoever
@@ -41,7 +41,7 @@ static void retire(struct cairn_qpc *q, struct cairn_swr *s)
 		r->kept_rec++;
 	r->una_rec++;
 	r->sq_done = s->idx + s->units;
-	port_sq_release(q, r->sq_done);
+	cairn_port_sq_release(q, r->sq_done);
 }
 
 /* Records before @n end without an answer. */
@@ -157,7 +157,7 @@ static void flush_units(struct cairn_qpc *q, u32 left, struct cairn_budget *b)
 		left -= w->units;
 		r->sq_next += w->units;
 		r->sq_done = r->sq_next;
-		port_sq_release(q, r->sq_done);
+		cairn_port_sq_release(q, r->sq_done);
 		complete(q, &s, CAIRN_CQE_WR_FLUSH_ERR, 0);
 		cairn_budget_use(b, 1, 0);
 	}
@@ -170,7 +170,7 @@ static void flush_ring(struct cairn_qpc *q, struct cairn_budget *b)
 	u32 tail, rounds = 2;
 
 	while (rounds-- && !r->ring_bad) {
-		if (port_sq_tail(q, &tail))
+		if (cairn_port_sq_tail(q, &tail))
 			r->ring_bad = true;
 		else
 			flush_units(q, tail - r->sq_next, b);
@@ -216,7 +216,7 @@ static bool spend_retry(struct cairn_qpc *q)
 	struct cairn_requester *r = &q->req;
 
 	if (!r->retries) {
-		port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
+		cairn_port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
 		cairn_req_fail(q, CAIRN_CQE_RETRY_EXC_ERR, 0);
 		return false;
 	}
@@ -238,7 +238,7 @@ void cairn_req_expire(struct cairn_qpc *q, u64 now)
 	r->ack_deadline = 0;
 	if (!cairn_req_outstanding(r))
 		return;
-	port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
+	cairn_port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	r->implied_nak = false;
 	if (spend_retry(q))
 		cairn_gap_timeout(q);
@@ -252,7 +252,7 @@ static void implied_nak(struct cairn_qpc *q)
 	if (r->implied_nak || cairn_gap_read(q))
 		return;
 	r->implied_nak = true;
-	port_count(q, CAIRN_CTR_IMPLIED_NAKS, 1);
+	cairn_port_count(q, CAIRN_CTR_IMPLIED_NAKS, 1);
 	if (spend_retry(q))
 		cairn_gap_repeat_read(q);
 }
@@ -360,7 +360,7 @@ void cairn_req_take_credits(struct cairn_requester *r,
 
 static void take_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 {
-	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
 	cairn_req_take_credits(&q->req, pkt);
 	cairn_req_ack_before(q, cairn_psn_add(pkt->psn, 1), now);
 	cairn_gap_answer(q, true, now);
@@ -371,7 +371,7 @@ static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 {
 	struct cairn_requester *r = &q->req;
 
-	port_count(q, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
 	if (!cairn_req_ack_before(q, pkt->psn, now))
 		return;
 	/* A second NAK for what already waits. */
@@ -379,7 +379,7 @@ static void take_rnr_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		return;
 	if (q->attrs.rnr_retry != 7) {
 		if (!r->rnr_retries) {
-			port_count(q, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
+			cairn_port_count(q, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
 			cairn_req_fail(q, CAIRN_CQE_RNR_RETRY_EXC_ERR,
 				       pkt->syndrome);
 			return;
@@ -403,12 +403,12 @@ static void take_nak(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
 
 	if (code > CAIRN_NAK_INVALID_RD_REQUEST) {
-		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
 		return;
 	}
-	port_count(q, code == CAIRN_NAK_PSN_SEQ ?
-		   CAIRN_CTR_SEQ_NAKS_RECEIVED :
-		   CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+	cairn_port_count(q, code == CAIRN_NAK_PSN_SEQ ?
+			 CAIRN_CTR_SEQ_NAKS_RECEIVED :
+			 CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
 	if (!cairn_req_ack_before(q, pkt->psn, now)) {
 		cairn_gap_later_nak(&q->req, pkt->psn);
 		return;
@@ -454,7 +454,7 @@ static struct cairn_swr *awaited(struct cairn_qpc *q,
 	if (s && cairn_psn_diff(pkt->psn, r->una) >= 0 &&
 	    !cairn_gap_got(r, pkt->psn))
 		return s;
-	port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+	cairn_port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
 	return NULL;
 }
 
@@ -465,7 +465,7 @@ static void respond_done(struct cairn_qpc *q, u32 psn, u64 now)
 
 	cairn_gap_set_got(r, psn, true);
 	if (psn != r->una) {
-		port_count(q, CAIRN_CTR_RESPONSES_AHEAD, 1);
+		cairn_port_count(q, CAIRN_CTR_RESPONSES_AHEAD, 1);
 		advance_una(r, r->una);
 		if (cairn_psn_diff(psn, r->acked) >= 0)
 			r->acked = cairn_psn_add(psn, 1);
@@ -486,7 +486,7 @@ static void respond_failed(struct cairn_qpc *q, u32 psn, u8 status,
 
 static void place_failed(struct cairn_qpc *q, u32 psn)
 {
-	port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+	cairn_port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	respond_failed(q, psn, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
 }
 
@@ -528,7 +528,7 @@ static void take_read_response(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		.offset = off,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
-	if (want && port_place(q, &to, pkt, want)) {
+	if (want && cairn_port_place(q, &to, pkt, want)) {
 		place_failed(q, pkt->psn);
 		return;
 	}
@@ -555,7 +555,7 @@ static void take_atomic_response(struct cairn_qpc *q,
 		respond_failed(q, pkt->psn, CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 		return;
 	}
-	if (port_place_bytes(q, &to, &pkt->orig, sizeof(pkt->orig))) {
+	if (cairn_port_place_bytes(q, &to, &pkt->orig, sizeof(pkt->orig))) {
 		place_failed(q, pkt->psn);
 		return;
 	}
@@ -576,7 +576,7 @@ static void take_aeth(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 		take_nak(q, pkt, now);
 		break;
 	default:
-		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
 	}
 }
 
@@ -587,7 +587,7 @@ static void take_cnp(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 
 	if (q->transport == CAIRN_TRANSPORT_UD || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR || (pkt->pkey ^ q->attrs.pkey) & 0x7fff)
-		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
 	else
 		cairn_cc_notified(q);
 }
@@ -605,7 +605,7 @@ void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	    q->transport != CAIRN_TRANSPORT_RC ||
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD) ||
 	    (pkt->pkey ^ q->attrs.pkey) & 0x7fff) {
-		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
 	if (pkt->ce)
@@ -617,7 +617,7 @@ void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	if (cairn_psn_diff(pkt->psn, r->una) < 0 ||
 	    cairn_psn_diff(pkt->psn, r->sent) >= 0) {
 		if (!cairn_persist_alive(q, pkt))
-			port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+			cairn_port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
 		return;
 	}
 	switch (pkt->op->kind) {

@@ -79,8 +79,8 @@ static void send_cnp(struct cairn_qpc *q)
 		.inline_data = payload,
 	};
 
-	port_count(q, CAIRN_CTR_CNPS_SENT, 1);
-	port_emit(q, CAIRN_RESP, &t);
+	cairn_port_count(q, CAIRN_CTR_CNPS_SENT, 1);
+	cairn_port_emit(q, CAIRN_RESP, &t);
 }
 
 void cairn_cc_answer(struct cairn_qpc *q, u64 now)
@@ -94,7 +94,7 @@ void cairn_cc_answer(struct cairn_qpc *q, u64 now)
 
 void cairn_cc_marked(struct cairn_qpc *q, enum cairn_side_id side, u64 now)
 {
-	port_count(q, CAIRN_CTR_CE_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_CE_RECEIVED, 1);
 	if (q->transport == CAIRN_TRANSPORT_UD)
 		return;
 	if (side == CAIRN_RESP) {
@@ -102,12 +102,12 @@ void cairn_cc_marked(struct cairn_qpc *q, enum cairn_side_id side, u64 now)
 		return;
 	}
 	WRITE_ONCE(q->marked, true);
-	port_kick(q, CAIRN_RESP);
+	cairn_port_kick(q, CAIRN_RESP);
 }
 
 void cairn_cc_notified(struct cairn_qpc *q)
 {
-	port_count(q, CAIRN_CTR_CNPS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_CNPS_RECEIVED, 1);
 	if (q->attrs.cc)
 		WRITE_ONCE(q->cc.cnps, q->cc.cnps + 1);
 }

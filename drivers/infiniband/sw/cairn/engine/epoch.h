@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Epochs: who may still touch memory that is being released, by counting
- * (mission E1, E2). Documentation/memory-release.rst explains the scheme.
+ * (origins.rst, E1, E2). Documentation/memory-release.rst explains the scheme.
  *
  * turns	number of the current epoch; only the last bit selects counters
  * in, out	runs of the engine that began and ended, by epoch, of one CPU;

@@ -316,7 +316,7 @@ void cairn_gap_probe(struct cairn_qpc *q)
 	if (!cairn_req_outstanding(r))
 		return;
 	r->probes++;
-	port_count(q, CAIRN_CTR_TAIL_PROBES, 1);
+	cairn_port_count(q, CAIRN_CTR_TAIL_PROBES, 1);
 	begin(q, 1, CAIRN_GAP_PROBE);
 }
 

@@ -21,10 +21,10 @@ void cairn_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	struct cairn_responder *p = &q->resp;
 
 	if (cairn_psn_diff(pkt->psn, p->epsn) > CAIRN_HOLD_SPAN ||
-	    !port_hold(q, pkt))
+	    !cairn_port_hold(q, pkt))
 		return;
 	p->holding = true;
-	port_count(q, CAIRN_CTR_RX_HELD, 1);
+	cairn_port_count(q, CAIRN_CTR_RX_HELD, 1);
 }
 
 bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt)
@@ -34,7 +34,7 @@ bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt)
 
 	if (!p->holding)
 		return false;
-	ret = port_held(q, p->epsn, pkt);
+	ret = cairn_port_held(q, p->epsn, pkt);
 	if (ret < 0)
 		p->holding = false;
 	return ret > 0;
@@ -43,6 +43,6 @@ bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt)
 void cairn_hold_drop(struct cairn_qpc *q)
 {
 	if (q->resp.holding)
-		port_drop_held(q);
+		cairn_port_drop_held(q);
 	q->resp.holding = false;
 }

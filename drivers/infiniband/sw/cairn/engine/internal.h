@@ -72,8 +72,8 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s);
 u32 cairn_req_cursor(struct cairn_requester *r);
 void cairn_req_rewind(struct cairn_qpc *q, u32 psn);
 void cairn_req_rearm(struct cairn_qpc *q, u64 now);
-/* Send the last packet of @s again, wherever the cursor is. 0 or port_emit()'s
- * error, -EINVAL when the WQE changed under us.
+/* Send the last packet of @s again, wherever the cursor is. 0, or the error of
+ * cairn_port_emit(), or -EINVAL when the WQE changed under us.
  */
 int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * MR cache: memory regions by index in front of the table (mission S2), four
+ * MR cache: memory regions by index in front of the table (origins.rst, S2), four
  * ways, the set chosen by the low bits of the index. Read-only: a line has the
  * table's answer, never a change.
  *

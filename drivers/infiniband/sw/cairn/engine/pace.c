@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Back-pressure: where a side of a QP meets its rate (mission F2). What may not
+ * Back-pressure: where a side of a QP meets its rate (origins.rst, F2). What may not
  * leave stays in the ring, the count of packets that are out stays in the
  * record of the WQE, and the side has a deadline. When it comes the WQE is read
  * again and goes on with the next packet.
@@ -23,7 +23,7 @@ u32 cairn_pace(struct cairn_qpc *q, struct cairn_rate *r,
 	fit = cairn_rate_fit(r, bytes, n, now);
 	if (!fit) {
 		cairn_rate_mark(r, now);
-		port_count(q, CAIRN_CTR_RATE_MARKS, 1);
+		cairn_port_count(q, CAIRN_CTR_RATE_MARKS, 1);
 	}
 	return fit;
 }
@@ -35,7 +35,7 @@ void cairn_pace_sent(struct cairn_qpc *q, struct cairn_rate *r,
 	if (!l->kbps)
 		return;
 	cairn_rate_charge(r, n, bytes, now);
-	port_count(q, CAIRN_CTR_RATE_BYTES, bytes);
+	cairn_port_count(q, CAIRN_CTR_RATE_BYTES, bytes);
 }
 
 void cairn_pace_wake(struct cairn_qpc *q, struct cairn_rate *r, u64 now)
@@ -44,5 +44,5 @@ void cairn_pace_wake(struct cairn_qpc *q, struct cairn_rate *r, u64 now)
 		return;
 	cairn_rate_open(r, now);
 	if (!r->marked)
-		port_count(q, CAIRN_CTR_RATE_TURNS, 1);
+		cairn_port_count(q, CAIRN_CTR_RATE_TURNS, 1);
 }

@@ -95,11 +95,11 @@ static bool complete_early(struct cairn_qpc *q, const struct cairn_swr *s,
 		.persist_va = s->va,
 		.psn = last_psn(s),
 	};
-	int units = port_rq_take(q, &r->wqe);
+	int units = cairn_port_rq_take(q, &r->wqe);
 
 	r->wqe_valid = false;
 	if (units < 0) {
-		port_async(q, CAIRN_ASYNC_QP_FATAL);
+		cairn_port_async(q, CAIRN_ASYNC_QP_FATAL);
 		cairn_qpc_fail(q);
 	}
 	if (units <= 0)
@@ -107,7 +107,7 @@ static bool complete_early(struct cairn_qpc *q, const struct cairn_swr *s,
 	cqe.wr_id = r->wqe.recv.wr_id;
 	if (s->flags & CAIRN_WQE_SOLICITED)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
-	port_complete(q, CAIRN_RESP, &cqe);
+	cairn_port_complete(q, CAIRN_RESP, &cqe);
 	return true;
 }
 
@@ -126,7 +126,7 @@ static void deliver(struct cairn_qpc *q, u64 now)
 		if (!s->durable)
 			return;
 		if (!complete_early(q, s, CAIRN_CQE_SUCCESS, 0)) {
-			port_count(q, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
+			cairn_port_count(q, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
 			r->recv_at = now + RECV_RETRY_NS;
 			return;
 		}
@@ -179,7 +179,7 @@ static int probe_early(struct cairn_qpc *q, const struct cairn_swr *s)
 		},
 	};
 
-	return port_emit(q, CAIRN_REQ, &t);
+	return cairn_port_emit(q, CAIRN_REQ, &t);
 }
 
 /* Record @n will not become durable, as far as we shall know. */
@@ -200,7 +200,7 @@ static void probe(struct cairn_qpc *q, u32 n, struct cairn_swr *s)
 {
 	int err;
 
-	port_count(q, CAIRN_CTR_PERSIST_PROBES, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_PROBES, 1);
 	if ((s32)(n - q->req.una_rec) < 0)
 		err = probe_early(q, s);
 	else
@@ -229,9 +229,9 @@ void cairn_persist_expire(struct cairn_qpc *q, u64 now)
 	if (!s)
 		return;
 	if (!cairn_req_outstanding(r)) {
-		port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
+		cairn_port_count(q, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		if (!r->retries) {
-			port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
+			cairn_port_count(q, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			fail(q, n, CAIRN_CQE_RETRY_EXC_ERR, 0);
 			return;
 		}
@@ -260,7 +260,7 @@ bool cairn_persist_alive(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	    cairn_psn_diff(pkt->psn, last_psn(s)) < 0 ||
 	    cairn_psn_diff(pkt->psn, r->una) >= 0)
 		return false;
-	port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_ACKS_RECEIVED, 1);
 	alive(q);
 	return true;
 }
@@ -293,7 +293,7 @@ static void take_failure(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	struct cairn_swr *s;
 	u32 n;
 
-	port_count(q, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
 	n = mark(r, pkt->psn);
 	cairn_req_ack_before(q, pkt->psn, now);
 	if (cairn_state(q) == CAIRN_QP_ERR)
@@ -324,7 +324,7 @@ void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 
 	if ((!news && cairn_psn_diff(pkt->psn, r->una) < 0) ||
 	    cairn_psn_diff(pkt->psn, r->sent) >= 0) {
-		port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
+		cairn_port_count(q, CAIRN_CTR_STALE_RESPONSES, 1);
 		return;
 	}
 	if (news && is_failure(pkt->syndrome)) {
@@ -332,10 +332,10 @@ void cairn_persist_ack(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		return;
 	}
 	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK) {
-		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
 		return;
 	}
-	port_count(q, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
 	mark(r, end);
 	cairn_req_take_credits(r, pkt);
 	alive(q);
@@ -359,8 +359,8 @@ void cairn_persist_fence(struct cairn_qpc *q)
 	if (!q->resp.fence_due)
 		return;
 	q->resp.fence_due = false;
-	port_count(q, CAIRN_CTR_PERSIST_FENCES, 1);
-	port_fence(q);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_FENCES, 1);
+	cairn_port_fence(q);
 }
 
 /* Host flush: is there room for one more message that waits? */
@@ -369,10 +369,10 @@ bool cairn_persist_room(struct cairn_qpc *q)
 	struct cairn_responder *p = &q->resp;
 
 	if (!p->pend)
-		p->pend = port_pending_alloc(q);
+		p->pend = cairn_port_pending_alloc(q);
 	if (p->pend && p->pend_tail - p->pend_head < CAIRN_MAX_PENDING)
 		return true;
-	port_count(q, CAIRN_CTR_PERSIST_FULL, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_FULL, 1);
 	return false;
 }
 
@@ -423,9 +423,9 @@ static void ask_host(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	if (pkt->solicited)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
 	p->rwqe_valid = false;
-	port_count(q, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
 	cairn_persist_fence(q);
-	port_complete(q, CAIRN_RESP, &cqe);
+	cairn_port_complete(q, CAIRN_RESP, &cqe);
 }
 
 /* The last packet of a WRITE or WRITE_PERSIST was placed, its MSN counted. */
@@ -442,7 +442,7 @@ void cairn_persist_placed(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	}
 	e = pending(p, p->pend_tail);
 	*e = (struct cairn_pending){
-		.token = port_token(q, p->pend_tail % CAIRN_MAX_PENDING),
+		.token = cairn_port_token(q, p->pend_tail % CAIRN_MAX_PENDING),
 		.va = p->va - p->received,
 		.length = p->received,
 		.rkey = p->rkey,
@@ -563,8 +563,8 @@ int cairn_resp_release(struct cairn_qpc *q, u64 token, u32 status)
 
 		if (e->token != token || e->state != CAIRN_PENDING_WAITS)
 			continue;
-		gone = port_check(q, e->rkey, e->va, e->length,
-				  CAIRN_ACCESS_REMOTE_WRITE) !=
+		gone = cairn_port_check(q, e->rkey, e->va, e->length,
+					CAIRN_ACCESS_REMOTE_WRITE) !=
 		       CAIRN_PERSIST_HOST;
 		e->state = status || gone ? CAIRN_PENDING_FAILED :
 					    CAIRN_PENDING_DURABLE;

@@ -75,6 +75,6 @@ void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state)
 void cairn_qpc_fail(struct cairn_qpc *q)
 {
 	WRITE_ONCE(q->state, CAIRN_QP_ERR);
-	port_kick(q, CAIRN_REQ);
-	port_kick(q, CAIRN_RESP);
+	cairn_port_kick(q, CAIRN_REQ);
+	cairn_port_kick(q, CAIRN_RESP);
 }

@@ -301,7 +301,7 @@ struct cairn_responder {
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);
 
-/* Congestion control of a QP (mission S9). */
+/* Congestion control of a QP (origins.rst, S9). */
 struct cairn_cc_state {
 	const struct cairn_cc_params *params;	/* the device's */
 	u32 line_kbps;		/* of the link, not 0 */
@@ -490,13 +490,13 @@ bool cairn_req_fits(const struct cairn_qpc *q, u32 depth, u32 mask);
 /**
  * cairn_req_resize() - the send ring has changed
  * @q: the QP; cairn_req_fits() in the same critical section
- * @depth: units of the ring that port_sq_copy() reads from now on; it holds
- *	what is outstanding, at the same indices
+ * @depth: units of the ring that cairn_port_sq_copy() reads from now on; it
+ *	holds what is outstanding, at the same indices
  * @swr: mask + 1 records; becomes the old ones, which are the owner's again
  * @mask: a power of two minus one
  *
  * Messages that are half sent, retries and records go on as if nothing had
- * happened (mission Q5). Requester lock held.
+ * happened (origins.rst, Q5). Requester lock held.
  */
 void cairn_req_resize(struct cairn_qpc *q, u32 depth, struct cairn_swr **swr,
 		      u32 mask);

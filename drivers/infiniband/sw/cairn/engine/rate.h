@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A rate limit as arithmetic: how much one side of a QP may send now, and when
- * it may go on (mission F1 to F5). No packet is held back by it: a side that
+ * it may go on (origins.rst, F1 to F5). No packet is held back by it: a side that
  * may not send leaves its WQE in the ring and a deadline with the lane.
  *
  * What is sent is paid for at the rate: next is the time at which all of it is.

@@ -115,7 +115,7 @@ static int emit_atomic(struct cairn_qpc *q, const struct cairn_rdres *e)
 		},
 	};
 
-	return port_emit(q, CAIRN_RESP, &t);
+	return cairn_port_emit(q, CAIRN_RESP, &t);
 }
 
 /* FIRST and LAST carry an AETH, so they travel alone; MIDDLEs are trains. */
@@ -176,7 +176,7 @@ static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
 	bytes = cairn_packet_bytes(t.first.opcode, n, t.length);
 	cairn_pace_sent(q, &q->resp.rate, l, n, bytes, now);
 	cairn_cc_sent(q, CAIRN_RESP, bytes);
-	return port_emit(q, CAIRN_RESP, &t);
+	return cairn_port_emit(q, CAIRN_RESP, &t);
 }
 
 /* As many packets of a READ response as fit budget and rate, one train. */

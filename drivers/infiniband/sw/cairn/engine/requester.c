@@ -126,7 +126,7 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s)
 	    !cairn_send_wqe_check(q, &r->wqe, &length) && length == s->length)
 		return true;
 	r->wqe_valid = false;
-	port_count(q, CAIRN_CTR_BAD_WQES, 1);
+	cairn_port_count(q, CAIRN_CTR_BAD_WQES, 1);
 	return false;
 }
 
@@ -134,8 +134,8 @@ bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s)
 static void bad_ring(struct cairn_qpc *q)
 {
 	q->req.ring_bad = true;
-	port_count(q, CAIRN_CTR_BAD_RINGS, 1);
-	port_async(q, CAIRN_ASYNC_QP_FATAL);
+	cairn_port_count(q, CAIRN_CTR_BAD_RINGS, 1);
+	cairn_port_async(q, CAIRN_ASYNC_QP_FATAL);
 	cairn_qpc_fail(q);
 }
 
@@ -145,7 +145,7 @@ static u32 posted_units(struct cairn_qpc *q)
 	struct cairn_requester *r = &q->req;
 	u32 tail;
 
-	if (port_sq_tail(q, &tail)) {
+	if (cairn_port_sq_tail(q, &tail)) {
 		bad_ring(q);
 		return 0;
 	}
@@ -169,7 +169,7 @@ static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
 		.status = status,
 	};
 	if (status) {
-		port_count(q, CAIRN_CTR_BAD_WQES, 1);
+		cairn_port_count(q, CAIRN_CTR_BAD_WQES, 1);
 		return;
 	}
 	if (cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_LOCAL)
@@ -282,7 +282,7 @@ static u32 credit_limit(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
 		return n;
 	}
 	if (!r->credit_wait)
-		port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
+		cairn_port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
 	r->credit_wait = true;
 	return in_flight(r) ? 0 : 1;
 }
@@ -357,7 +357,7 @@ static int emit_read(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
 		t.first.swap_add = faa ? w->atomic.compare_add :
 					 w->atomic.swap;
 	}
-	return port_emit(q, CAIRN_REQ, &t);
+	return cairn_port_emit(q, CAIRN_REQ, &t);
 }
 
 /* Packets of one train from the cursor on, at most @n. */
@@ -449,7 +449,7 @@ static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
 	fill_message(q, s, n, &t);
 	if (pause && q->transport == CAIRN_TRANSPORT_RC)
 		t.first.ack_req = true;
-	return port_emit(q, CAIRN_REQ, &t);
+	return cairn_port_emit(q, CAIRN_REQ, &t);
 }
 
 int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
@@ -537,7 +537,7 @@ static u32 emit_messages(struct cairn_qpc *q, struct cairn_swr *s, u32 m)
 		t.mid_opcode = t.first.opcode;
 		t.last_opcode = t.first.opcode;
 		t.length = m * t.seg;
-		good = port_emit_messages(q, &t, message_part);
+		good = cairn_port_emit_messages(q, &t, message_part);
 		if (good == m)
 			return m;
 		m = min(good, m / 2);
@@ -555,7 +555,7 @@ static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 	u32 end = cairn_psn_add(psn, n);
 
 	if (cairn_psn_diff(r->sent, psn) > 0) {
-		port_count(q, CAIRN_CTR_RETRANSMITS, n);
+		cairn_port_count(q, CAIRN_CTR_RETRANSMITS, n);
 		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
 			cairn_gap_ask_again(r, psn, n);
 	} else if (q->transport == CAIRN_TRANSPORT_RC) {
@@ -583,7 +583,7 @@ static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
 static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
 {
 	if (err == -EFAULT)
-		port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+		cairn_port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	s->status = status;
 	s->vendor_err = -err;
 }
@@ -599,10 +599,10 @@ static bool run_local(struct cairn_qpc *q, struct cairn_swr *s,
 
 	if (s->opcode == CAIRN_WQE_LOCAL_INV && r->send_rec != r->una_rec)
 		return false;
-	if (s->local_wait && !port_invalidated(q, CAIRN_REQ))
+	if (s->local_wait && !cairn_port_invalidated(q, CAIRN_REQ))
 		return false;
 	if (!s->local_done && !s->local_wait)
-		err = cairn_req_load(q, s) ? port_local(q, &r->wqe.send) :
+		err = cairn_req_load(q, s) ? cairn_port_local(q, &r->wqe.send) :
 					     -EINVAL;
 	s->local_wait = err == -EINPROGRESS;
 	if (s->local_wait)
@@ -629,7 +629,7 @@ static bool rate_limit(struct cairn_qpc *q, struct cairn_swr *s,
 		return true;
 	if (!cairn_req_load(q, s))
 		return false;
-	ah = port_ah_rate(q, q->req.wqe.send.ud.ah);
+	ah = cairn_port_ah_rate(q, q->req.wqe.send.ud.ah);
 	if (ah && (!l->kbps || ah < l->kbps))
 		l->kbps = ah;
 	return true;
@@ -668,7 +668,7 @@ static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
 	if (!fit) {
 		r->wqe_valid = false;
 		if (r->pkt && !marked)
-			port_count(q, CAIRN_CTR_RATE_WRITEBACKS, 1);
+			cairn_port_count(q, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
 }
@@ -765,7 +765,7 @@ static void check_drained(struct cairn_qpc *q)
 		return;
 	r->drained = true;
 	if (q->attrs.sqd_notify)
-		port_async(q, CAIRN_ASYNC_SQ_DRAINED);
+		cairn_port_async(q, CAIRN_ASYNC_SQ_DRAINED);
 }
 
 /* From the cursor on, as long as something may leave. */

@@ -10,7 +10,7 @@
 
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *q)
 {
-	int posted = port_rq_posted(q);
+	int posted = cairn_port_rq_posted(q);
 
 	/* Credits are relative to the MSN: a receive in use still counts. */
 	if (posted >= 0 && q->resp.rwqe_valid)
@@ -50,13 +50,13 @@ static bool invalid(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		cairn_resp_fatal(q, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
 	else
-		port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_MALFORMED, 1);
 	return false;
 }
 
 static bool no_access(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
-	port_count(q, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	cairn_port_count(q, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	q->resp.msg = CAIRN_MSG_NONE;
 	if (is_rc(q))
 		cairn_resp_fatal(q, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
@@ -103,13 +103,14 @@ static void complete_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			u16 vlan = 0;
 
 			cqe.src_qp = pkt->src_qpn;
-			cqe.flags |= CAIRN_CQE_GRH | port_grh(pkt, grh, &vlan);
+			cqe.flags |= CAIRN_CQE_GRH;
+			cqe.flags |= cairn_port_grh(pkt, grh, &vlan);
 			cqe.vlan = vlan;
 		}
 		if (pkt->solicited)
 			cqe.flags |= CAIRN_CQE_SOLICITED;
 	}
-	port_complete(q, CAIRN_RESP, &cqe);
+	cairn_port_complete(q, CAIRN_RESP, &cqe);
 }
 
 /* The receive in hand fails because of what the host posted: QP to ERR. */
@@ -117,7 +118,7 @@ static bool recv_failed(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			u8 status, enum cairn_nak code)
 {
 	if (status == CAIRN_CQE_LOC_PROT_ERR)
-		port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+		cairn_port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	complete_recv(q, NULL, status);
 	q->resp.msg = CAIRN_MSG_NONE;
 	if (is_rc(q)) {
@@ -138,19 +139,19 @@ static bool not_ready(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		set_nak(&q->resp, pkt->psn,
 			CAIRN_AETH_RNR_NAK | q->attrs.min_rnr_timer);
 	else
-		port_count(q, CAIRN_CTR_RX_NO_WQE, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_NO_WQE, 1);
 	return false;
 }
 
 /* The write pointer of the receive ring is impossible. One event for it. */
 static bool bad_ring(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
-	port_count(q, CAIRN_CTR_BAD_RINGS, 1);
+	cairn_port_count(q, CAIRN_CTR_BAD_RINGS, 1);
 	if (is_rc(q)) {
 		cairn_resp_fatal(q, pkt->psn, CAIRN_NAK_REMOTE_OP,
 				 CAIRN_ASYNC_QP_FATAL);
 	} else {
-		port_async(q, CAIRN_ASYNC_QP_FATAL);
+		cairn_port_async(q, CAIRN_ASYNC_QP_FATAL);
 		cairn_qpc_fail(q);
 	}
 	return false;
@@ -165,7 +166,7 @@ static bool take_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 
 	if (p->rwqe_valid)
 		return true;
-	units = port_rq_take(q, &p->rwqe);
+	units = cairn_port_rq_take(q, &p->rwqe);
 	if (!units)
 		return not_ready(q, pkt);
 	if (units < 0)
@@ -174,7 +175,7 @@ static bool take_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	status = cairn_recv_wqe_check(q, &p->rwqe, units, &p->recv_len);
 	if (!status)
 		return true;
-	port_count(q, CAIRN_CTR_BAD_WQES, 1);
+	cairn_port_count(q, CAIRN_CTR_BAD_WQES, 1);
 	return recv_failed(q, pkt, status, CAIRN_NAK_REMOTE_OP);
 }
 
@@ -217,7 +218,7 @@ static bool too_long(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	if (is_rc(q))
 		return recv_failed(q, pkt, CAIRN_CQE_LOC_LEN_ERR,
 				   CAIRN_NAK_INVALID_REQUEST);
-	port_count(q, CAIRN_CTR_RX_TOO_LONG, 1);
+	cairn_port_count(q, CAIRN_CTR_RX_TOO_LONG, 1);
 	q->resp.msg = CAIRN_MSG_NONE;
 	return false;
 }
@@ -240,7 +241,7 @@ static bool place_recv(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 
 	if (pkt->payload_len > p->recv_len - p->received)
 		return too_long(q, pkt);
-	if (pkt->payload_len && port_place(q, &to, pkt, pkt->payload_len))
+	if (pkt->payload_len && cairn_port_place(q, &to, pkt, pkt->payload_len))
 		return recv_failed(q, pkt, CAIRN_CQE_LOC_PROT_ERR,
 				   CAIRN_NAK_REMOTE_OP);
 	p->received += pkt->payload_len;
@@ -258,7 +259,7 @@ static bool invalidated(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	int err = 0;
 
 	if (!p->inval_over || p->inval_key != pkt->rkey)
-		err = port_invalidate(q, pkt->rkey);
+		err = cairn_port_invalidate(q, pkt->rkey);
 	p->inval_over = false;
 	if (!err)
 		return true;
@@ -300,8 +301,8 @@ static int start_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	if (pkt->dma_len > q->max_msg)
 		return -EINVAL;
 	if (pkt->dma_len)
-		persist = port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
-				     CAIRN_ACCESS_REMOTE_WRITE);
+		persist = cairn_port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
+					   CAIRN_ACCESS_REMOTE_WRITE);
 	if (persist < 0)
 		return -EFAULT;
 	if (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->dma_len &&
@@ -333,7 +334,7 @@ static int place_write(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 			  CAIRN_ACCESS_REMOTE_WRITE,
 	};
 
-	if (pkt->payload_len && port_place(q, &to, pkt, pkt->payload_len))
+	if (pkt->payload_len && cairn_port_place(q, &to, pkt, pkt->payload_len))
 		return -EFAULT;
 	if (p->persist == CAIRN_PERSIST_NIC)
 		p->fence_due = true;
@@ -401,8 +402,9 @@ static bool do_read(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		return invalid(q, pkt);
 	if (pkt->dma_len > q->max_msg || npkts > CAIRN_PSN_SPAN)
 		return invalid(q, pkt);
-	if (pkt->dma_len && port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
-				       CAIRN_ACCESS_REMOTE_READ))
+	if (pkt->dma_len &&
+	    cairn_port_check(q, pkt->rkey, pkt->va, pkt->dma_len,
+			     CAIRN_ACCESS_REMOTE_READ))
 		return no_access(q, pkt);
 	if (!cairn_replay_add(q, pkt, npkts, 0))
 		return invalid(q, pkt);
@@ -424,7 +426,7 @@ static bool do_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	/* Before the side effect: is there a place to keep the result? */
 	if (!cairn_replay_room(q))
 		return invalid(q, pkt);
-	if (port_atomic(q, pkt, &orig))
+	if (cairn_port_atomic(q, pkt, &orig))
 		return no_access(q, pkt);
 	cairn_replay_add(q, pkt, 1, orig);
 	message_done(p);
@@ -486,7 +488,7 @@ static void executed(struct cairn_responder *p, const struct cairn_pkt *pkt)
 
 static void duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
-	port_count(q, CAIRN_CTR_DUPLICATE_REQUEST, 1);
+	cairn_port_count(q, CAIRN_CTR_DUPLICATE_REQUEST, 1);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_WRITE_PERSIST:
 		if (cairn_persist_covers(&q->resp, pkt->psn)) {
@@ -526,7 +528,7 @@ static void ahead(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *p = &q->resp;
 
-	port_count(q, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
+	cairn_port_count(q, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
 	if (!not_ready_said(p))
 		cairn_hold(q, pkt);
 	/* One NAK for each gap (IBTA 9.7.5.2.8). */
@@ -587,7 +589,7 @@ static void resume(struct cairn_qpc *q)
 	struct cairn_responder *p = &q->resp;
 	u32 epsn = p->epsn;
 
-	if (!port_invalidated(q, CAIRN_RESP))
+	if (!cairn_port_invalidated(q, CAIRN_RESP))
 		return;
 	p->inval_wait = false;
 	p->inval_over = true;
@@ -618,7 +620,7 @@ static void rx_uc(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	p->epsn = cairn_psn_add(pkt->psn, 1);
 	if ((gap || pkt->op->flags & CAIRN_OP_FIRST) &&
 	    p->msg != CAIRN_MSG_NONE) {
-		port_count(q, CAIRN_CTR_RX_UC_GAPS, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_UC_GAPS, 1);
 		p->msg = CAIRN_MSG_NONE;
 	}
 	/* What is left of a message that was given up. */
@@ -639,7 +641,7 @@ static void rx_ud(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	u16 vlan;
 
 	if (pkt->qkey != q->attrs.qkey) {
-		port_count(q, CAIRN_CTR_RX_QKEY_ERRORS, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_QKEY_ERRORS, 1);
 		return;
 	}
 	if (pkt->payload_len > q->attrs.pmtu) {
@@ -657,8 +659,8 @@ static void rx_ud(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 		.num_sge = p->rwqe.recv.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
-	port_grh(pkt, grh, &vlan);
-	if (port_place_bytes(q, &to, grh, CAIRN_GRH_LEN)) {
+	cairn_port_grh(pkt, grh, &vlan);
+	if (cairn_port_place_bytes(q, &to, grh, CAIRN_GRH_LEN)) {
 		recv_failed(q, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;
 	}
@@ -676,12 +678,12 @@ void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now)
 	if (pkt->op->transport != q->transport || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR || p->fatal ||
 	    (pkt->pkey ^ q->attrs.pkey) & 0x7fff) {
-		port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_port_count(q, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
 	if (state == CAIRN_QP_RTR && !p->comm_est) {
 		p->comm_est = true;
-		port_async(q, CAIRN_ASYNC_COMM_EST);
+		cairn_port_async(q, CAIRN_ASYNC_COMM_EST);
 	}
 	if (pkt->ce)
 		cairn_cc_marked(q, CAIRN_RESP, now);
@@ -708,7 +710,7 @@ static void emit_aeth(struct cairn_qpc *q, u8 opcode, u32 psn, u32 msn,
 		},
 	};
 
-	port_emit(q, CAIRN_RESP, &t);
+	cairn_port_emit(q, CAIRN_RESP, &t);
 }
 
 static void send_nak(struct cairn_qpc *q)
@@ -721,7 +723,7 @@ static void send_nak(struct cairn_qpc *q)
 	if (cairn_persist_limit(p, &psn) && !p->fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
 		return;
-	port_count(q, p->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
+	cairn_port_count(q, p->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
 		      p->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
 						   CAIRN_CTR_SEQ_NAKS_SENT, 1);
@@ -734,7 +736,7 @@ static void send_nak(struct cairn_qpc *q)
 		return;
 	p->fatal = false;
 	if (p->fatal_event)
-		port_async(q, p->fatal_event - 1);
+		cairn_port_async(q, p->fatal_event - 1);
 	cairn_qpc_fail(q);
 }
 
@@ -746,7 +748,7 @@ static void send_ack(struct cairn_qpc *q)
 	p->ack_due = false;
 	if (!cairn_persist_may_ack(q, &psn))
 		return;
-	port_count(q, CAIRN_CTR_ACKS_SENT, 1);
+	cairn_port_count(q, CAIRN_CTR_ACKS_SENT, 1);
 	emit_aeth(q, CAIRN_BTH_ACK, psn, p->msn, cairn_resp_ack_syndrome(q));
 }
 
@@ -758,7 +760,7 @@ static void send_persist_ack(struct cairn_qpc *q)
 	p->persist_ack_due = false;
 	if (p->ack_due && cairn_psn_diff(p->ack_psn, p->durable_psn) <= 0)
 		p->ack_due = false;
-	port_count(q, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
+	cairn_port_count(q, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
 	emit_aeth(q, CAIRN_BTH_PERSIST_ACK, p->durable_psn, p->durable_msn,
 		  cairn_resp_ack_syndrome(q));
 }
@@ -782,13 +784,13 @@ static bool flush(struct cairn_qpc *q, struct cairn_budget *b)
 		complete_recv(q, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 	if (q->has_srq) {
 		if (!p->last_wqe)
-			port_async(q, CAIRN_ASYNC_LAST_WQE_REACHED);
+			cairn_port_async(q, CAIRN_ASYNC_LAST_WQE_REACHED);
 		p->last_wqe = true;
 		return false;
 	}
-	port_rq_ring_on_post(q);
+	cairn_port_rq_ring_on_post(q);
 	while (cairn_budget_left(b)) {
-		if (port_rq_take(q, &p->rwqe) <= 0)
+		if (cairn_port_rq_take(q, &p->rwqe) <= 0)
 			return false;
 		complete_recv(q, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 		cairn_budget_use(b, 1, 0);

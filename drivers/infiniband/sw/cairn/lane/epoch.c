@@ -19,7 +19,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include "lane/epoch.h"
-#include "lane/nic.h"
+#include "nic.h"
 
 #define CAIRN_EPOCH_SPIN	(20 * NSEC_PER_USEC)
 #define CAIRN_EPOCH_MAX_SLEEP	(10 * USEC_PER_MSEC)

@@ -111,7 +111,7 @@ static inline void cairn_epoch_leave(struct cairn_epoch *e, u32 tag)
  * @e: of the device
  *
  * The time is bounded by the device's own pipeline, never by a peer. All who
- * wait at the same time share a turn (mission E5).
+ * wait at the same time share a turn (origins.rst, E5).
  *
  * Context: process, sleeps; not in a run.
  */

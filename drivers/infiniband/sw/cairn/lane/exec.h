@@ -21,8 +21,8 @@
 #include <linux/timerqueue.h>
 #include "engine/qp.h"
 #include "lane/hold.h"
-#include "lane/nic.h"
-#include "lane/path.h"
+#include "nic.h"
+#include "path.h"
 
 struct cairn_lane;
 

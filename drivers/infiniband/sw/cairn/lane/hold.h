@@ -24,7 +24,9 @@ static inline void cairn_hold_init(struct cairn_hold *h)
 	__skb_queue_head_init(&h->runs);
 }
 
-/* These do what port_hold(), port_held() and port_drop_held() promise. */
+/* These do what cairn_port_hold(), cairn_port_held() and cairn_port_drop_held()
+ * promise.
+ */
 bool cairn_hold_add(struct cairn_hold *h, const struct cairn_pkt *pkt);
 int cairn_hold_take(struct cairn_exec *x, u32 psn, struct cairn_pkt *pkt);
 void cairn_hold_purge(struct cairn_hold *h);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/moduleparam.h>
 #include <linux/minmax.h>
-#include "lane/nic.h"
+#include "nic.h"
 #include "lane/watch.h"
 
 /* Long enough for the next post of a process that is at it, short against what

@@ -19,7 +19,6 @@
 #include "lane/drain.h"
 #include "lane/lane.h"
 #include "lane/mrcache.h"
-#include "lane/qinfo.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)
@@ -141,8 +140,8 @@ static struct cairn_exec_side *take_expired(struct cairn_lane *lane, u64 now)
 	return s;
 }
 
-/* Whoever waited for its rate goes on when the scheduler selects it (mission
- * F2), and responses are the lane's anyway.
+/* Whoever waited for its rate goes on when the scheduler selects it
+ * (origins.rst, F2), and responses are the lane's anyway.
  */
 static bool for_scheduler(const struct cairn_exec *x, enum cairn_side_id side)
 {
@@ -228,7 +227,7 @@ static void prefetch_wqe(struct cairn_lane *lane)
 	if (!cairn_fifo_len(&lane->fifo))
 		return;
 	e = cairn_fifo_peek(&lane->fifo, 0);
-	port_sq_prefetch(cairn_lane_qp(lane, e->queue)->qpc, e->wqe);
+	cairn_port_sq_prefetch(cairn_lane_qp(lane, e->queue)->qpc, e->wqe);
 }
 
 /* The QP whose turn it is, counted in its running, and the sides that want it;
@@ -381,7 +380,7 @@ static int lane_alloc(struct cairn_lane *lane)
 	if (!lane->sched_mem || !lane->places || !lane->kernel)
 		return -ENOMEM;
 	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
-	return cairn_qicache_alloc(&lane->qicache);
+	return 0;
 }
 
 static void lane_free(struct cairn_lane *lane)
@@ -389,7 +388,6 @@ static void lane_free(struct cairn_lane *lane)
 	if (lane->kernel)
 		cairn_watch_destroy(lane->kernel);
 	ida_destroy(&lane->place_ids);
-	cairn_qicache_free(&lane->qicache);
 	kvfree(lane->places);
 	kvfree(lane->sched_mem);
 	kfree(lane);

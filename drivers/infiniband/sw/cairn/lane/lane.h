@@ -19,7 +19,6 @@
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
 #include "engine/fifo.h"
-#include "engine/qicache.h"
 #include "engine/sched.h"
 #include "lane/exec.h"
 #include "lane/watch.h"
@@ -44,7 +43,6 @@ struct cairn_lane {
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
-	struct cairn_qicache qicache;	/* of its QPs' queues */
 	void *sched_mem;
 	unsigned int number;
 };
@@ -88,7 +86,7 @@ void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
 		    u64 deadline);
 
 /**
- * cairn_lane_purge() - the flow-control mark of a QP went up (mission F2)
+ * cairn_lane_purge() - the flow-control mark of a QP went up (origins.rst, F2)
  * @x: the QP; the caller holds the lock of the side that waits
  *
  * Drops its WQEs from the FIFO; those of others keep their order. Nothing is lost:

@@ -13,7 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include "engine/mrcache.h"
-#include "lane/nic.h"
+#include "nic.h"
 
 /* A key: index of the MR table, and what tells its users apart. */
 #define CAIRN_KEY_VARIANT_BITS	8

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "lane/lane.h"
-#include "lane/nic.h"
+#include "nic.h"
 
 #define CREATE_TRACE_POINTS
 #include "lane/trace.h"

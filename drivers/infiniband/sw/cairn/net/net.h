@@ -5,8 +5,8 @@
 
 #include <linux/bvec.h>
 #include "engine/port.h"
-#include "lane/nic.h"
-#include "lane/path.h"
+#include "nic.h"
+#include "path.h"
 
 /* Callbacks into the part that knows ib_core; set once before attach. */
 struct cairn_net_ops {

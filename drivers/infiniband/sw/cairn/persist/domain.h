@@ -20,7 +20,7 @@ bool cairn_domain_can_writeback(void);
  * @len: bytes, not 0
  *
  * As the kernel's resource tree describes it (IORES_DESC_PERSISTENT_MEMORY).
- * Requirement P3. Context: process.
+ * origins.rst, P3. Context: process.
  */
 bool cairn_domain_is_pmem(phys_addr_t start, size_t len);
 
@@ -29,12 +29,13 @@ bool cairn_domain_is_pmem(phys_addr_t start, size_t len);
  * @va: kernel address, of memory that is mapped write-back
  * @len: bytes
  *
- * Writes back the cache lines that hold the bytes, and no others. Requirement
- * P4. Context: any; the fence follows on the same CPU without a sleep between.
+ * Writes back the cache lines that hold the bytes, and no others.
+ * origins.rst, P4. Context: any; the fence follows on the same CPU without a
+ * sleep between.
  */
 void cairn_domain_writeback(void *va, size_t len);
 
-/* What this CPU has written back is durable on return. Requirement P4, P8. Any
+/* What this CPU has written back is durable on return. origins.rst, P4, P8. Any
  * context.
  */
 void cairn_domain_fence(void);

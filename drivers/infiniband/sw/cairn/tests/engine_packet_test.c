@@ -118,7 +118,7 @@ static void post_some(struct victim *v)
 	if (sim_queue_recv(v->qp->rq, v->next_recv, &sge, 1))
 		v->next_recv++;
 	if (v->qp->rq_rings)
-		port_kick(&v->qp->c, CAIRN_RESP);
+		cairn_port_kick(&v->qp->c, CAIRN_RESP);
 }
 
 /* Mostly a number that means something now. */

@@ -119,7 +119,7 @@ static void recv_wqe(struct fuzz *z)
 	memcpy(sim_unit(rq->ring, rq->depth, rq->tail), &w, sizeof(w));
 	rq->tail += rq->stride;
 	if (qp->rq_rings)
-		port_kick(&qp->c, CAIRN_RESP);
+		cairn_port_kick(&qp->c, CAIRN_RESP);
 }
 
 static void sq_pointer(struct fuzz *z)

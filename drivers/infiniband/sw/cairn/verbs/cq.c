@@ -17,12 +17,13 @@
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
+#include "queue/host_index.h"
+#include "queue/next_ring.h"
+#include "queue/queue.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
-#include "verbs/resize.h"
 #include "verbs/udata.h"
+#include "verbs/verbs.h"
 
 enum verdict {
 	QUIET,
@@ -55,7 +56,7 @@ static bool full(struct cairn_cq *cq)
 	u32 oldest = q->index - q->depth, polled;
 
 	/* The oldest that it can be is where the queue is full. */
-	return cairn_pointer_newest(q, nic, oldest, oldest, &polled) ||
+	return cairn_host_index_newest(q, nic, oldest, oldest, &polled) ||
 	       polled == oldest;
 }
 
@@ -186,22 +187,22 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
  * What is in the queue is copied without the lock, so that completions go on;
  * what came meanwhile follows below the lock. cq->resize_lock held.
  */
-static int switch_ring(struct cairn_cq *cq, struct cairn_resize *n)
+static int switch_ring(struct cairn_cq *cq, struct cairn_next_ring *n)
 {
 	struct cairn_queue *q = &cq->queue;
-	int tries = CAIRN_RESIZE_TRIES;
+	int tries = CAIRN_NEXT_RING_TRIES;
 	int err;
 
 	do {
-		err = cairn_resize_move(q, CAIRN_QUEUE_COMP, n, U32_MAX);
+		err = cairn_next_ring_move(q, CAIRN_QUEUE_COMP, n, U32_MAX);
 		if (err)
 			return err;
 		spin_lock_irq(&cq->lock);
 		err = cq->overflowed ? -EINVAL :
-		      cairn_resize_move(q, CAIRN_QUEUE_COMP, n,
-					CAIRN_RESIZE_LOCKED);
+		      cairn_next_ring_move(q, CAIRN_QUEUE_COMP, n,
+					   CAIRN_NEXT_RING_LOCKED);
 		if (!err) {
-			cairn_resize_swap(q, n);
+			cairn_next_ring_swap(q, n);
 			cq->ibcq.cqe = n->depth;
 		}
 		spin_unlock_irq(&cq->lock);
@@ -222,7 +223,7 @@ static int switch_ring(struct cairn_cq *cq, struct cairn_resize *n)
 int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	struct cairn_resize *n;
+	struct cairn_next_ring *n;
 	int err;
 
 	if (cqe < 1 || cqe > CAIRN_MAX_CQE)
@@ -231,8 +232,8 @@ int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	if (err)
 		return err;
 	mutex_lock(&cq->resize_lock);
-	n = cq->is_user ? cairn_resize_take(&cq->queue) :
-	    cairn_resize_alloc(&cq->queue, CAIRN_QUEUE_COMP, cqe, 1);
+	n = cq->is_user ? cairn_next_ring_take(&cq->queue) :
+	    cairn_next_ring_alloc(&cq->queue, CAIRN_QUEUE_COMP, cqe, 1);
 	if (!n)
 		err = cq->is_user ? -EINVAL : -ENOMEM;
 	else if (n->max_wr < cqe)
@@ -240,7 +241,7 @@ int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	else
 		err = switch_ring(cq, n);
 	/* The old ring, or the new one that was not taken. */
-	cairn_resize_free(n);
+	cairn_next_ring_free(n);
 	mutex_unlock(&cq->resize_lock);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <net/addrconf.h>
 #include "compat/name_assign.h"
 #include "lane/mrcache.h"
+#include "queue/mmap.h"
 #include "verbs/key.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"

@@ -9,7 +9,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/ops.h"
 #include "verbs/persist.h"
-#include "verbs/pointer.h"
+#include "queue/host_index.h"
 #include "verbs/releases.h"
 
 #define UVERBS_MODULE_NAME cairn
@@ -104,7 +104,7 @@ static int ring(struct cairn_ucontext *uctx, const struct cairn_doorbell *db)
 	q = side_queue(qp, side);
 	sane = index_sane(q, db->index);
 	/* If it is not: whoever looks at it next puts the queue in error. */
-	cairn_pointer_ring(q, db->index);
+	cairn_host_index_rung(q, db->index);
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_DOORBELLS, 1);
 	if (side == CAIRN_REQ)
 		cairn_watch_ring(&qp->exec);
@@ -140,7 +140,7 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_DEVICE,
 
 const struct uapi_definition cairn_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_DEVICE),
-	UAPI_DEF_CHAIN(cairn_resize_defs),
+	UAPI_DEF_CHAIN(cairn_prepare_ring_defs),
 	UAPI_DEF_CHAIN(cairn_idle_defs),
 	UAPI_DEF_CHAIN(cairn_persist_uapi_defs),
 	UAPI_DEF_CHAIN(cairn_releases_uapi),

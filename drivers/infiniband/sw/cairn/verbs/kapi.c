@@ -41,7 +41,7 @@ void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
  * @info: filled in
  *
  * @info->kind is CAIRN_PERSIST_KIND_NONE for errors and for everything that is
- * not about durability. Requirements P5, P7. Any context.
+ * not about durability. origins.rst, P5, P7. Any context.
  */
 void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
 {
@@ -119,7 +119,7 @@ static bool mapped_pmem(const struct cairn_mr *mr)
  * (the reason is an ibdev_dbg() line); -EBUSY: registered, and nothing mapped
  * since; -EOPNOTSUPP:
  * not a cairn device, or this CPU cannot write lines back. Process context.
- * Requirement P3.
+ * origins.rst, P3.
  */
 int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 {
@@ -161,7 +161,7 @@ EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
  *
  * Tokens may be answered in any order. Not from a CQ's own completion handler,
  * which runs while the queue pair is at work; from done() of ib_alloc_cq() or
- * any other context but hard interrupt. Requirement P5.
+ * any other context but hard interrupt. origins.rst, P5.
  *
  * Return: 0; -ENOENT: no such token waits (counted), or its region is gone;
  * -EOPNOTSUPP: not a cairn device.

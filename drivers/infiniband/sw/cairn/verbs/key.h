@@ -2,8 +2,8 @@
 /*
  * Keys of memory: (index << 8) | variant.
  *
- * A key that was released must not name the next user of its index (mission
- * E6). So the variant of an index is a counter, seeded at random, and the
+ * A key that was released must not name the next user of its index
+ * (origins.rst, E6). So the variant of an index is a counter, seeded at random, and the
  * indices are given out in turn over a range of at least twice as many as are
  * in use: a key comes back after 256 times that many registrations.
  */

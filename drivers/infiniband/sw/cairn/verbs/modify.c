@@ -9,13 +9,14 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include "queue/host_index.h"
+#include "queue/next_ring.h"
+#include "queue/queue.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
-#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
+#include "verbs/verbs.h"
 
 static_assert((int)CAIRN_QP_RESET == (int)IB_QPS_RESET);
 static_assert((int)CAIRN_QP_INIT == (int)IB_QPS_INIT);
@@ -34,7 +35,7 @@ struct change {
 	struct cairn_rate_limit rate;	/* with IB_QP_RATE_LIMIT */
 	struct cairn_rdres *rd;		/* with IB_QP_MAX_DEST_RD_ATOMIC */
 	u32 rd_mask;
-	struct cairn_resize *sq, *rq;	/* with IB_QP_CAP: new rings */
+	struct cairn_next_ring *sq, *rq;	/* with IB_QP_CAP: new rings */
 };
 
 #define AT(name)	offsetof(struct ib_qp_attr, name)
@@ -157,16 +158,16 @@ static int alloc_rings(struct cairn_qp *qp, struct change *c)
 	    cap->max_inline_data > qp->cap.max_inline_data)
 		return -EINVAL;
 	if (cap->max_send_wr) {
-		c->sq = cairn_resize_alloc(&qp->sq, CAIRN_QUEUE_SEND,
-					   cap->max_send_wr,
-					   cairn_send_units(&qp->cap));
+		c->sq = cairn_next_ring_alloc(&qp->sq, CAIRN_QUEUE_SEND,
+					      cap->max_send_wr,
+					      cairn_send_units(&qp->cap));
 		if (!c->sq)
 			return -ENOMEM;
 	}
 	if (cap->max_recv_wr && !qp->ibqp.srq) {
-		c->rq = cairn_resize_alloc(&qp->rq.queue, CAIRN_QUEUE_RECV,
-					   cap->max_recv_wr,
-					   qp->rq.queue.stride);
+		c->rq = cairn_next_ring_alloc(&qp->rq.queue, CAIRN_QUEUE_RECV,
+					      cap->max_recv_wr,
+					      qp->rq.queue.stride);
 		if (!c->rq)
 			return -ENOMEM;
 	}
@@ -178,8 +179,8 @@ static int prepare_rings(struct cairn_qp *qp, struct change *c)
 {
 	if (!qp->is_user)
 		return alloc_rings(qp, c);
-	c->sq = cairn_resize_take(&qp->sq);
-	c->rq = cairn_resize_take(&qp->rq.queue);
+	c->sq = cairn_next_ring_take(&qp->sq);
+	c->rq = cairn_next_ring_take(&qp->rq.queue);
 	return c->sq || c->rq ? 0 : -EINVAL;
 }
 
@@ -230,11 +231,11 @@ static int copy_rings(struct cairn_qp *qp, struct change *c)
 	int err = 0;
 
 	if (c->sq)
-		err = cairn_resize_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
-					U32_MAX);
+		err = cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
+					   U32_MAX);
 	if (c->rq && !err)
-		err = cairn_resize_move(&qp->rq.queue, CAIRN_QUEUE_RECV, c->rq,
-					U32_MAX);
+		err = cairn_next_ring_move(&qp->rq.queue, CAIRN_QUEUE_RECV,
+					   c->rq, U32_MAX);
 	return err;
 }
 
@@ -243,8 +244,8 @@ static int check_sq(struct cairn_qp *qp, struct change *c)
 {
 	if (!cairn_req_fits(&qp->qpc, c->sq->depth, c->sq->max_wr - 1))
 		return -EINVAL;
-	return cairn_resize_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
-				 CAIRN_RESIZE_LOCKED);
+	return cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
+				    CAIRN_NEXT_RING_LOCKED);
 }
 
 /* sq_post_lock is kept while the other queue is tried: both change, or none.
@@ -261,7 +262,7 @@ static int switch_rings(struct cairn_qp *qp, struct change *c)
 	if (c->rq && !err)
 		err = cairn_rq_resize(&qp->rq, c->rq);
 	if (c->sq && !err) {
-		cairn_resize_swap(&qp->sq, c->sq);
+		cairn_next_ring_swap(&qp->sq, c->sq);
 		cairn_req_resize(&qp->qpc, c->sq->depth, &c->sq->swr,
 				 c->sq->max_wr - 1);
 		qp->cap.max_send_wr = c->sq->max_wr;
@@ -360,7 +361,7 @@ static void reset(struct cairn_qp *qp)
 {
 	struct cairn_queue *sq = &qp->sq;
 
-	cairn_pointer_reset(sq);
+	cairn_host_index_reset(sq);
 	sq->index = cairn_queue_host_index(sq);
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
@@ -402,7 +403,7 @@ static void apply(struct cairn_qp *qp, struct change *c)
 
 static int change_locked(struct cairn_qp *qp, struct change *c)
 {
-	int tries = CAIRN_RESIZE_TRIES;
+	int tries = CAIRN_NEXT_RING_TRIES;
 	int err;
 
 	err = prepare(qp, c);
@@ -422,8 +423,8 @@ static int change_locked(struct cairn_qp *qp, struct change *c)
 	} while (err == -EAGAIN && --tries);
 out:
 	/* Of rings: the old ones, or new ones that were not taken. */
-	cairn_resize_free(c->rq);
-	cairn_resize_free(c->sq);
+	cairn_next_ring_free(c->rq);
+	cairn_next_ring_free(c->sq);
 	kvfree(c->rd);
 	return err == -EAGAIN ? -EBUSY : err;
 }

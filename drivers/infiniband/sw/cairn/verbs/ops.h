@@ -73,15 +73,12 @@ int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 
 /* doorbell.c: driver methods, ended by an empty entry */
 extern const struct uapi_definition cairn_uapi_defs[];
-extern const struct uapi_definition cairn_resize_defs[];	/* resize.c */
+/* prepare_ring.c */
+extern const struct uapi_definition cairn_prepare_ring_defs[];
 extern const struct uapi_definition cairn_idle_defs[];	/* idle.c */
 
 /* rate.c */
 extern const struct uapi_definition cairn_rate_uapi_defs[];
-
-/* mmap.c */
-int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
-void cairn_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /* stats.c */
 struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,

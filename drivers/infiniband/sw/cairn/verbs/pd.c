@@ -2,8 +2,8 @@
 /* User contexts and protection domains: who may use what. */
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/qinfo.h"
-#include "verbs/ready.h"
+#include "queue/qinfo.h"
+#include "queue/ready.h"
 #include "verbs/releases.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Kernel consumers of completion queues: polling and arming. */
+#include "queue/queue.h"
 #include "verbs/ops.h"
 #include "verbs/persist.h"
-#include "verbs/queue.h"
+#include "verbs/verbs.h"
 
 static const enum ib_wc_opcode wc_opcodes[] = {
 	[CAIRN_CQE_SEND] = IB_WC_SEND,

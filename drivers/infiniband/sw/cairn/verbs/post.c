@@ -7,8 +7,9 @@
  */
 #include <linux/bits.h>
 #include <rdma/cairn.h>
+#include "queue/queue.h"
 #include "verbs/ops.h"
-#include "verbs/queue.h"
+#include "verbs/verbs.h"
 
 #define RC	BIT(CAIRN_TRANSPORT_RC)
 #define UC	BIT(CAIRN_TRANSPORT_UC)
@@ -322,8 +323,8 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	err = post_recvs(&qp->rq, wr, bad);
-	/* Pairs with port_rq_ring_on_post(): the flush sees the receives or
-	 * we see the flag.
+	/* Pairs with cairn_port_rq_ring_on_post(): the flush sees the receives
+	 * or we see the flag.
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(qp->rq.queue.dev->wakeup)))

@@ -11,16 +11,17 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include "lane/watch.h"
+#include "queue/host_index.h"
+#include "queue/next_ring.h"
+#include "queue/queue.h"
+#include "queue/ready.h"
 #include "verbs/doorbell.h"
 #include "verbs/inval.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
-#include "verbs/ready.h"
-#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
+#include "verbs/verbs.h"
 
 /* 0 is the subnet manager's, 1 the GSI's, 0xffffff multicast. */
 #define QPN_GSI		1
@@ -225,9 +226,9 @@ static int join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 
 	if (err)
 		return err;
-	cairn_pointer_join(&qp->sq, &qp->exec);
+	cairn_host_index_join(&qp->sq, &qp->exec);
 	if (!qp->ibqp.srq)
-		cairn_pointer_join(&qp->rq.queue, &qp->exec);
+		cairn_host_index_join(&qp->rq.queue, &qp->exec);
 	return 0;
 }
 

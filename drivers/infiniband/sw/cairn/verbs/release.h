@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Release of memory regions (mission E2, E4, E5).
+ * Release of memory regions (origins.rst, E2, E4, E5).
  *
  * A region is made unreachable (its key is taken away, cairn_key_free()), then
  * nobody touches it any more when the epoch has turned (lane/epoch.h). Only then

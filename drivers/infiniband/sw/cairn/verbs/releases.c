@@ -7,7 +7,7 @@
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include "verbs/mmap.h"
+#include "queue/mmap.h"
 #include "verbs/mr.h"
 #include "verbs/releases.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Releases that a process does not wait for (mission E5): the deregistration
+ * Releases that a process does not wait for (origins.rst, E5): the deregistration
  * returns with a ticket, and a word that the process can read tells when the
  * memory may be used again.
  */

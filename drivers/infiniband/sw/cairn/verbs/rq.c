@@ -3,13 +3,13 @@
  * Taking receives from a ring, for queue pairs and shared receive queues.
  *
  * The write pointer and the WQEs belong to the host. The pointer is believed only
- * within the ring (verbs/pointer.h); a WQE is copied once. A pointer that cannot
+ * within the ring (queue/host_index.h); a WQE is copied once. A pointer that cannot
  * be is final: the queue fails until it is reset.
  */
 #include <linux/log2.h>
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
-#include "verbs/resize.h"
+#include "queue/host_index.h"
+#include "queue/queue.h"
+#include "queue/next_ring.h"
 #include "verbs/rq.h"
 
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
@@ -58,8 +58,8 @@ static int rq_level(struct cairn_rq *rq)
 	int err;
 
 	err = rq->limit ?
-	      cairn_pointer_fresh(q, rq->nic, q->index, q->index, &ptr) :
-	      cairn_pointer_newest(q, rq->nic, q->index, q->index, &ptr);
+	      cairn_host_index_fresh(q, rq->nic, q->index, q->index, &ptr) :
+	      cairn_host_index_newest(q, rq->nic, q->index, q->index, &ptr);
 	return err ?: level_at(q, ptr);
 }
 
@@ -149,7 +149,7 @@ void cairn_rq_reset(struct cairn_rq *rq)
 
 	spin_lock(&rq->lock);
 	rq->bad = false;
-	cairn_pointer_reset(q);
+	cairn_host_index_reset(q);
 	WRITE_ONCE(q->index, round_down(READ_ONCE(q->host->index), q->stride));
 	WRITE_ONCE(q->dev->wakeup, 0);
 	cairn_queue_set_state(q, CAIRN_QUEUE_READY);
@@ -164,7 +164,7 @@ void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit)
 }
 
 /* Kernel posters are held off by their lock, a process holds itself back. */
-int cairn_rq_resize(struct cairn_rq *rq, struct cairn_resize *n)
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *n)
 {
 	struct cairn_queue *q = &rq->queue;
 	unsigned long flags;
@@ -173,9 +173,10 @@ int cairn_rq_resize(struct cairn_rq *rq, struct cairn_resize *n)
 	if (rq->bad)
 		return -EINVAL;
 	spin_lock_irqsave(&rq->post_lock, flags);
-	err = cairn_resize_move(q, CAIRN_QUEUE_RECV, n, CAIRN_RESIZE_LOCKED);
+	err = cairn_next_ring_move(q, CAIRN_QUEUE_RECV, n,
+				   CAIRN_NEXT_RING_LOCKED);
 	if (!err) {
-		cairn_resize_swap(q, n);
+		cairn_next_ring_swap(q, n);
 		rq->max_wr = n->max_wr;
 	}
 	spin_unlock_irqrestore(&rq->post_lock, flags);

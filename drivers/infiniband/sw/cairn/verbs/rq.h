@@ -34,7 +34,7 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
  */
 void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit);
 
-struct cairn_resize;
+struct cairn_next_ring;
 
 /**
  * cairn_rq_resize() - change over to another ring
@@ -45,7 +45,7 @@ struct cairn_resize;
  * both side locks of a QP. Returns 0, -EINVAL (more is posted than fits, or
  * the queue is in error) or -EAGAIN (copy again first).
  */
-int cairn_rq_resize(struct cairn_rq *rq, struct cairn_resize *n);
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *n);
 
 /* Drop what is posted. Caller holds both side locks of the QP. */
 void cairn_rq_reset(struct cairn_rq *rq);

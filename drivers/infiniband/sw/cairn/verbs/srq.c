@@ -3,12 +3,13 @@
  * Shared receive queues. The queue pairs that use one take from it under
  * rq.lock; ib_core destroys it after all of them, so it needs no grace period.
  */
+#include "queue/next_ring.h"
+#include "queue/queue.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/queue.h"
-#include "verbs/resize.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
+#include "verbs/verbs.h"
 
 static void deliver(struct work_struct *work)
 {
@@ -98,7 +99,7 @@ err_limit:
 
 /* The next ring, if one is asked for. srq->modify_lock held. */
 static int next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
-		     int mask, struct cairn_resize **n)
+		     int mask, struct cairn_next_ring **n)
 {
 	struct cairn_queue *q = &srq->rq.queue;
 
@@ -108,29 +109,30 @@ static int next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 	if (!attr->max_wr || attr->max_wr > CAIRN_MAX_SRQ_WR)
 		return -EINVAL;
 	if (srq->rq.is_user) {
-		*n = cairn_resize_take(q);
+		*n = cairn_next_ring_take(q);
 		return *n && (*n)->max_wr >= attr->max_wr ? 0 : -EINVAL;
 	}
-	*n = cairn_resize_alloc(q, CAIRN_QUEUE_RECV, attr->max_wr, q->stride);
+	*n = cairn_next_ring_alloc(q, CAIRN_QUEUE_RECV, attr->max_wr,
+				   q->stride);
 	return *n ? 0 : -ENOMEM;
 }
 
 /* All or nothing. srq->modify_lock held. */
 static int change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
-		  int mask, struct cairn_resize *n)
+		  int mask, struct cairn_next_ring *n)
 {
 	struct cairn_rq *rq = &srq->rq;
 	u32 limit = mask & IB_SRQ_LIMIT ? attr->srq_limit :
 					  READ_ONCE(rq->limit);
-	int tries = CAIRN_RESIZE_TRIES;
+	int tries = CAIRN_NEXT_RING_TRIES;
 	int err = 0;
 
 	if (limit > (n ? n->max_wr : rq->max_wr))
 		return -EINVAL;
 	do {
 		if (n)
-			err = cairn_resize_move(&rq->queue, CAIRN_QUEUE_RECV,
-						n, U32_MAX);
+			err = cairn_next_ring_move(&rq->queue, CAIRN_QUEUE_RECV,
+						   n, U32_MAX);
 		if (err)
 			return err;
 		spin_lock_bh(&rq->lock);
@@ -158,7 +160,7 @@ int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
-	struct cairn_resize *n;
+	struct cairn_next_ring *n;
 	int err;
 
 	err = cairn_udata_check(udata, 0);
@@ -171,7 +173,7 @@ int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if (!err && mask)
 		err = change(srq, attr, mask, n);
 	/* The old ring, or the new one that was not taken. */
-	cairn_resize_free(n);
+	cairn_next_ring_free(n);
 	mutex_unlock(&srq->modify_lock);
 	return err;
 }

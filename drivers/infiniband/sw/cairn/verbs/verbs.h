@@ -19,11 +19,12 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/cairn-abi.h>
-#include "engine/qicache.h"
 #include "engine/qp.h"
 #include "lane/exec.h"
-#include "lane/nic.h"
-#include "lane/path.h"
+#include "nic.h"
+#include "path.h"
+#include "queue/context.h"
+#include "queue/queue.h"
 #include "verbs/async.h"
 
 struct cairn_dev {
@@ -49,36 +50,6 @@ struct cairn_dev {
 	atomic_t num_srqs;
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* the netdev went away */
-};
-
-struct cairn_resize;
-
-/*
- * One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. This
- * is space 2: ring, depth and next change through verbs/resize.h only.
- */
-struct cairn_queue {
-	void *ring;
-	u32 depth;			/* units, power of two */
-	u32 stride;			/* units of a receive WQE */
-	u32 index;			/* device's own pointer, see qinfo_dev */
-	u32 qid;
-	struct cairn_qinfo_dev *dev;	/* space 1 */
-	struct cairn_qinfo_host *host;	/* space 3 */
-	/* verbs/pointer.h */
-	struct cairn_qicache *cache;
-	u32 key;			/* there */
-	atomic64_t rung;		/* by a doorbell, not yet looked at */
-	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
-	struct cairn_resize *next;	/* prepared; its owner's mutex */
-};
-
-struct cairn_ucontext {
-	struct ib_ucontext ibuc;
-	struct cairn_qinfo_table *qinfo;	/* verbs/qinfo.c */
-	struct cairn_ready *ready;	/* verbs/ready.c */
-	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
-	struct cairn_releases *releases;	/* NULL: none yet */
 };
 
 struct cairn_pd {
@@ -232,11 +203,6 @@ static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
 static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)
 {
 	return container_of(ah, struct cairn_ib_ah, ibah)->ah;
-}
-
-static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)
-{
-	return container_of(uc, struct cairn_ucontext, ibuc);
 }
 
 static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *q)

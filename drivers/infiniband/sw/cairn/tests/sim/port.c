@@ -17,7 +17,7 @@ static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
 			 qp->c.qpn, what);
 }
 
-u32 port_ah_rate(struct cairn_qpc *q, u32 ah)
+u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -25,8 +25,8 @@ u32 port_ah_rate(struct cairn_qpc *q, u32 ah)
 	return ah < SIM_AHS ? qp->s->host[qp->host].ah[ah].kbps : 0;
 }
 
-int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
-	      const struct cairn_train *t)
+int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
+		    const struct cairn_train *t)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -34,8 +34,8 @@ int port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	return sim_emit(qp, side, t);
 }
 
-u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
-		       cairn_part_fn part)
+u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+			     cairn_part_fn part)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -43,8 +43,8 @@ u32 port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
 	return sim_emit_messages(qp, t, part);
 }
 
-int port_place(struct cairn_qpc *q, const struct cairn_span *to,
-	       const struct cairn_pkt *pkt, u32 len)
+int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
+		     const struct cairn_pkt *pkt, u32 len)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -56,14 +56,14 @@ int port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(qp, to, sim_pkt_payload(pkt), len);
 }
 
-int port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
-		     const void *buf, u32 len)
+int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+			   const void *buf, u32 len)
 {
 	return sim_scatter(to_sim_qp(q), to, buf, len);
 }
 
-int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
-	       enum cairn_access access)
+int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+		     enum cairn_access access)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -74,7 +74,7 @@ int port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	return sim_mr_find(qp->s, qp->host, qp->pd, key)->persist;
 }
 
-void port_fence(struct cairn_qpc *q)
+void cairn_port_fence(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -82,7 +82,7 @@ void port_fence(struct cairn_qpc *q)
 	sim_fence(qp->s, qp->host);
 }
 
-struct cairn_pending *port_pending_alloc(struct cairn_qpc *q)
+struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -94,7 +94,7 @@ struct cairn_pending *port_pending_alloc(struct cairn_qpc *q)
 	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
 }
 
-u64 port_token(struct cairn_qpc *q, u32 slot)
+u64 cairn_port_token(struct cairn_qpc *q, u32 slot)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -103,7 +103,8 @@ u64 port_token(struct cairn_qpc *q, u32 slot)
 	return sim_rand(&qp->s->rand) | 1;
 }
 
-int port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 *orig)
+int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		      u64 *orig)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
@@ -132,7 +133,7 @@ static void inval_ends(struct sim *s, void *arg)
 
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (qp->inval_end[side] == s->now)
-			port_kick(&qp->c, side);
+			cairn_port_kick(&qp->c, side);
 }
 
 /* Every second one finds somebody else at work. */
@@ -150,7 +151,7 @@ static int begin_inval(struct sim_qp *qp, enum cairn_side_id side)
 	return -EINPROGRESS;
 }
 
-int port_invalidate(struct cairn_qpc *q, u32 rkey)
+int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, rkey);
@@ -161,7 +162,7 @@ int port_invalidate(struct cairn_qpc *q, u32 rkey)
 	return begin_inval(qp, CAIRN_RESP);
 }
 
-bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -170,7 +171,7 @@ bool port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 }
 
 /* LOCAL_INV ends a key; REG_MR brings one back that was ended. */
-int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_host *h = &qp->s->host[qp->host];
@@ -185,14 +186,14 @@ int port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	return valid ? 0 : begin_inval(qp, CAIRN_REQ);
 }
 
-u16 port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
+u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
 	memset(grh, 0xee, 20);
 	memcpy(grh + 20, sim_pkt_ip(pkt), 20);
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 
-bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+bool cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -200,7 +201,7 @@ bool port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return sim_hold(qp, pkt);
 }
 
-int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -208,12 +209,12 @@ int port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
 	return sim_held(qp, psn, pkt);
 }
 
-void port_drop_held(struct cairn_qpc *q)
+void cairn_port_drop_held(struct cairn_qpc *q)
 {
 	sim_drop_held(to_sim_qp(q));
 }
 
-int port_sq_tail(struct cairn_qpc *q, u32 *tail)
+int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim *s = qp->s;
@@ -230,15 +231,15 @@ int port_sq_tail(struct cairn_qpc *q, u32 *tail)
 	if (!(++s->qi_looks % 7))
 		cairn_qicache_drop(&s->qicache, q->qpn);
 	if (cairn_qi_cached(&s->qicache, q->qpn, &range, tail)) {
-		port_count(q, CAIRN_CTR_QINFO_HITS, 1);
+		cairn_port_count(q, CAIRN_CTR_QINFO_HITS, 1);
 		return 0;
 	}
-	port_count(q, CAIRN_CTR_QINFO_MISSES, 1);
+	cairn_port_count(q, CAIRN_CTR_QINFO_MISSES, 1);
 	qp->rung.valid = false;
 	ret = cairn_qi_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
 			      tail);
 	if (ret > 0)
-		port_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
+		cairn_port_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
 }
 
@@ -252,7 +253,7 @@ static void scribble(struct sim_qp *qp)
 			(u8)sim_rand(&s->rand);
 }
 
-void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u32 i;
@@ -276,11 +277,11 @@ void port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 }
 
 /* No lock is needed, and nothing shows. */
-void port_sq_prefetch(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_prefetch(struct cairn_qpc *q, u32 idx)
 {
 }
 
-void port_sq_release(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_release(struct cairn_qpc *q, u32 idx)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u32 n = idx - qp->sq_head, i;
@@ -298,7 +299,7 @@ void port_sq_release(struct cairn_qpc *q, u32 idx)
 	qp->sq_head = idx;
 }
 
-int port_rq_take(struct cairn_qpc *q, void *buf)
+int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_rq *rq = qp->rq;
@@ -320,7 +321,7 @@ int port_rq_take(struct cairn_qpc *q, void *buf)
 	return rq->stride;
 }
 
-int port_rq_posted(struct cairn_qpc *q)
+int cairn_port_rq_posted(struct cairn_qpc *q)
 {
 	struct sim_rq *rq = to_sim_qp(q)->rq;
 
@@ -330,8 +331,8 @@ int port_rq_posted(struct cairn_qpc *q)
 	       (rq->tail - rq->head) / rq->stride;
 }
 
-void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
-		   const struct cairn_cqe *cqe)
+void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+			 const struct cairn_cqe *cqe)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_cq *cq = &qp->cq[side];
@@ -357,7 +358,7 @@ void port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 		qp->hooks.cqe(qp, side, cqe);
 }
 
-void port_rq_ring_on_post(struct cairn_qpc *q)
+void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -366,7 +367,7 @@ void port_rq_ring_on_post(struct cairn_qpc *q)
 	qp->rq_rings = true;
 }
 
-void port_async(struct cairn_qpc *q, enum cairn_async event)
+void cairn_port_async(struct cairn_qpc *q, enum cairn_async event)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -390,7 +391,7 @@ static void kick_resp(struct sim *s, void *qp)
 	run_kick(qp, CAIRN_RESP);
 }
 
-void port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim *s = qp->s;
@@ -402,7 +403,7 @@ void port_kick(struct cairn_qpc *q, enum cairn_side_id side)
 	       side == CAIRN_REQ ? kick_req : kick_resp, qp);
 }
 
-void port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+void cairn_port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 

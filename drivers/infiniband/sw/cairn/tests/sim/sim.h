@@ -24,7 +24,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "engine/ahead.h"
-#include "engine/qicache.h"
+#include "queue/qicache.h"
 #include "engine/qp.h"
 #include "sim/rand.h"
 
@@ -171,7 +171,7 @@ struct sim_qp {
 	bool hostile;		/* the ring breaks the rules on purpose */
 	bool plain;		/* keeps nothing ahead of a gap, as others do */
 	struct sim_held *held;	/* by PSN */
-	struct sim_held *in_hand;	/* that port_held() gave last */
+	struct sim_held *in_hand;	/* that cairn_port_held() gave last */
 	u32 hold_room;		/* packets still to be kept at most */
 	u32 stuck;		/* deadlines served without progress of time */
 	u32 psn;		/* first, as given to sim_connect() */

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The host's pointers, through the queue-info cache of a lane
- * (engine/qicache.h): the newest of what a doorbell said, what space 3 says and
- * what is cached (mission Q4).
+ * (queue/qicache.h): the newest of what a doorbell said, what space 3 says and
+ * what is cached (origins.rst, Q4).
  */
-#ifndef CAIRN_VERBS_POINTER_H
-#define CAIRN_VERBS_POINTER_H
+#ifndef CAIRN_QUEUE_HOST_INDEX_H
+#define CAIRN_QUEUE_HOST_INDEX_H
 
-#include "verbs/verbs.h"
+#include "lane/exec.h"
+#include "queue/queue.h"
 
 /**
- * cairn_pointer_init() - give a queue a number for the cache
+ * cairn_host_index_init() - give a queue a number for the cache
  * @q: the queue, before anybody uses it
  *
  * Returns 0, -ENOMEM or -ENOSPC. Process context.
  */
-int cairn_pointer_init(struct cairn_queue *q);
+int cairn_host_index_init(struct cairn_queue *q);
 
 /* The queue is not used any more. */
-void cairn_pointer_free(struct cairn_queue *q);
+void cairn_host_index_free(struct cairn_queue *q);
 
 /* Its QP has joined a lane; nobody uses it yet. */
-void cairn_pointer_join(struct cairn_queue *q, const struct cairn_exec *x);
+void cairn_host_index_join(struct cairn_queue *q, const struct cairn_exec *x);
 
 /* Forget what is cached and what was rung: the queue starts afresh. The queue's
  * lock held.
  */
-void cairn_pointer_reset(struct cairn_queue *q);
+void cairn_host_index_reset(struct cairn_queue *q);
 
 /* A doorbell came with @ptr. Any context. */
-void cairn_pointer_ring(struct cairn_queue *q, u32 ptr);
+void cairn_host_index_rung(struct cairn_queue *q, u32 ptr);
 
 /**
- * cairn_pointer_newest() - how far the host is
+ * cairn_host_index_newest() - how far the host is
  * @q: the queue; its lock held
  * @nic: for counters
  * @read: the oldest that the pointer can be
@@ -42,11 +43,11 @@ void cairn_pointer_ring(struct cairn_queue *q, u32 ptr);
  * Returns 0 or -EINVAL: not within a ring from @read on. Pairs as
  * cairn_queue_host_index() does.
  */
-int cairn_pointer_newest(struct cairn_queue *q, struct cairn_nic *nic, u32 read,
-			 u32 known, u32 *ptr);
+int cairn_host_index_newest(struct cairn_queue *q, struct cairn_nic *nic,
+			    u32 read, u32 known, u32 *ptr);
 
 /* The same, and space 3 is looked at in any case. */
-int cairn_pointer_fresh(struct cairn_queue *q, struct cairn_nic *nic, u32 read,
-			u32 known, u32 *ptr);
+int cairn_host_index_fresh(struct cairn_queue *q, struct cairn_nic *nic,
+			   u32 read, u32 known, u32 *ptr);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Zeroed kernel memory that a process may map: rings and queue info. */
-#ifndef CAIRN_VERBS_MMAP_H
-#define CAIRN_VERBS_MMAP_H
+#ifndef CAIRN_QUEUE_MMAP_H
+#define CAIRN_QUEUE_MMAP_H
 
 #include <rdma/ib_verbs.h>
 
@@ -29,5 +29,9 @@ to_cairn_mmap(struct rdma_user_mmap_entry *entry)
 {
 	return container_of(entry, struct cairn_mmap, entry);
 }
+
+/* ib_device_ops.mmap and .mmap_free */
+int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
+void cairn_mmap_free(struct rdma_user_mmap_entry *entry);
 
 #endif

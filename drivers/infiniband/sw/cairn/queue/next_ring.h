@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Another ring for a queue in use (mission Q5).
+ * Another ring for a queue in use (origins.rst, Q5).
  *
  * A new ring is allocated beside the old one, what is outstanding is copied
  * into it at the same indices, and with everyone held off for a moment it takes
@@ -10,13 +10,14 @@
  * For a process the first step is a method of its own (PREPARE_RING, see
  * rdma/cairn-abi.h) and the standard command does the rest.
  */
-#ifndef CAIRN_VERBS_RESIZE_H
-#define CAIRN_VERBS_RESIZE_H
+#ifndef CAIRN_QUEUE_NEXT_RING_H
+#define CAIRN_QUEUE_NEXT_RING_H
 
 #include <linux/kernel.h>
-#include "verbs/queue.h"
+#include "engine/qp.h"
+#include "queue/queue.h"
 
-struct cairn_resize {
+struct cairn_next_ring {
 	struct cairn_ring ring;
 	u32 depth;		/* units */
 	u32 max_wr;		/* work requests, or entries */
@@ -26,9 +27,9 @@ struct cairn_resize {
 };
 
 /* Attempts to hold everyone off while little is left to copy. */
-#define CAIRN_RESIZE_TRIES	8
+#define CAIRN_NEXT_RING_TRIES	8
 /* Units that may be copied in that moment: 256 KiB. */
-#define CAIRN_RESIZE_LOCKED	4096
+#define CAIRN_NEXT_RING_LOCKED	4096
 
 /* Units of the largest send WQE with that many entries or inline bytes. */
 static inline u32 cairn_send_units(const struct ib_qp_cap *cap)
@@ -46,7 +47,7 @@ enum cairn_queue_kind {
 };
 
 /**
- * cairn_resize_alloc() - a ring to replace that of a queue
+ * cairn_next_ring_alloc() - a ring to replace that of a queue
  * @q: the queue, also names the owner who pays
  * @kind: what it is
  * @max_wr: what the ring is to hold, checked against the device's limit; 0
@@ -55,18 +56,18 @@ enum cairn_queue_kind {
  *
  * Returns NULL without memory. Process context.
  */
-struct cairn_resize *cairn_resize_alloc(struct cairn_queue *q,
-					enum cairn_queue_kind kind, u32 max_wr,
-					u32 units);
+struct cairn_next_ring *
+cairn_next_ring_alloc(struct cairn_queue *q, enum cairn_queue_kind kind,
+		      u32 max_wr, u32 units);
 
 /* The ring that was not taken, or the old one. NULL is fine. May sleep. */
-void cairn_resize_free(struct cairn_resize *n);
+void cairn_next_ring_free(struct cairn_next_ring *n);
 
 /* Take the prepared ring of @q, or NULL. The owner's mutex held. */
-struct cairn_resize *cairn_resize_take(struct cairn_queue *q);
+struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *q);
 
 /**
- * cairn_resize_move() - copy what is outstanding and not yet copied
+ * cairn_next_ring_move() - copy what is outstanding and not yet copied
  * @q: the queue
  * @kind: what it is
  * @n: its next ring
@@ -74,19 +75,20 @@ struct cairn_resize *cairn_resize_take(struct cairn_queue *q);
  *
  * Once without a lock and without a limit, so that little is left; then with
  * everybody held off who changes a pointer of the queue, before
- * cairn_resize_swap().
+ * cairn_next_ring_swap().
  *
  * Returns 0, -EINVAL when more is outstanding than the new ring (or, with a
  * hostile pointer, the old one) holds, or -EAGAIN beyond the limit.
  */
-int cairn_resize_move(const struct cairn_queue *q, enum cairn_queue_kind kind,
-		      struct cairn_resize *n, u32 limit);
+int cairn_next_ring_move(const struct cairn_queue *q,
+			 enum cairn_queue_kind kind,
+			 struct cairn_next_ring *n, u32 limit);
 
 /* The new ring takes its place, @n gets the old one. Everything was moved in
  * the same critical section.
  */
-static inline void cairn_resize_swap(struct cairn_queue *q,
-				     struct cairn_resize *n)
+static inline void cairn_next_ring_swap(struct cairn_queue *q,
+					struct cairn_next_ring *n)
 {
 	cairn_queue_swap_ring(q, &n->ring, n->depth);
 }

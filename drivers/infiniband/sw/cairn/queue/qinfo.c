@@ -8,8 +8,8 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
-#include "verbs/mmap.h"
-#include "verbs/qinfo.h"
+#include "queue/mmap.h"
+#include "queue/qinfo.h"
 
 struct cairn_qinfo_table {
 	struct ib_ucontext *ibuc;

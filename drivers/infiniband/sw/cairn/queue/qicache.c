@@ -2,7 +2,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
-#include "engine/qicache.h"
+#include "queue/qicache.h"
 
 /* A word: queue + 1 (0: free), the mark, and the pointer. */
 #define QUEUE_SHIFT	33

@@ -8,11 +8,36 @@
  *   cairn_queue_publish() releases the device's pointer: the host, which loads
  *   it with acquire, sees every store to the ring before it.
  */
-#ifndef CAIRN_VERBS_QUEUE_H
-#define CAIRN_VERBS_QUEUE_H
+#ifndef CAIRN_QUEUE_QUEUE_H
+#define CAIRN_QUEUE_QUEUE_H
 
+#include <linux/bits.h>
 #include <linux/string.h>
-#include "verbs/verbs.h"
+#include <rdma/cairn-abi.h>
+#include "queue/context.h"
+#include "queue/qicache.h"
+
+struct cairn_next_ring;
+
+/*
+ * One ring with its queue info (cairn-abi.h), user-mapped or kernel-only. This
+ * is space 2: ring, depth and next change through queue/next_ring.h only.
+ */
+struct cairn_queue {
+	void *ring;
+	u32 depth;			/* units, power of two */
+	u32 stride;			/* units of a receive WQE */
+	u32 index;			/* device's own pointer, see qinfo_dev */
+	u32 qid;
+	struct cairn_qinfo_dev *dev;	/* space 1 */
+	struct cairn_qinfo_host *host;	/* space 3 */
+	/* queue/host_index.h */
+	struct cairn_qicache *cache;
+	u32 key;			/* there */
+	atomic64_t rung;		/* by a doorbell, not yet looked at */
+	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
+	struct cairn_next_ring *next;	/* prepared; its owner's mutex */
+};
 
 /* The largest ring: 128 MiB. */
 #define CAIRN_QUEUE_MAX_UNITS	BIT(21)

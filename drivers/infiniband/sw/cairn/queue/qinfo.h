@@ -3,8 +3,8 @@
  * Queue info of one user context: the arrays of space 1 and space 3, found
  * from a queue id alone (rdma/cairn-abi.h).
  */
-#ifndef CAIRN_VERBS_QINFO_H
-#define CAIRN_VERBS_QINFO_H
+#ifndef CAIRN_QUEUE_QINFO_H
+#define CAIRN_QUEUE_QINFO_H
 
 #include <linux/bits.h>
 #include <rdma/cairn-abi.h>

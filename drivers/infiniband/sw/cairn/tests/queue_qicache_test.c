@@ -4,7 +4,7 @@
  * pointers against counters that do not wrap.
  */
 #include <linux/errno.h>
-#include "engine/qicache.h"
+#include "queue/qicache.h"
 #include "ktap.h"
 
 #define SETS_MAX	8

@@ -3,11 +3,11 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "verbs/mmap.h"
-#include "verbs/pointer.h"
-#include "verbs/qinfo.h"
-#include "verbs/queue.h"
-#include "verbs/resize.h"
+#include "queue/host_index.h"
+#include "queue/mmap.h"
+#include "queue/next_ring.h"
+#include "queue/qinfo.h"
+#include "queue/queue.h"
 
 /* Queue info of a kernel queue: nobody else's page. */
 struct private_info {
@@ -88,7 +88,7 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
 	err = cairn_qinfo_get(uc->qinfo, &slot);
 	if (err)
 		return err;
-	err = cairn_pointer_init(q);
+	err = cairn_host_index_init(q);
 	if (err)
 		goto err_qid;
 	err = cairn_ring_alloc(&ring, uc, depth, writable);
@@ -104,7 +104,7 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
 	return 0;
 
 err_pointer:
-	cairn_pointer_free(q);
+	cairn_host_index_free(q);
 err_qid:
 	cairn_qinfo_put(uc->qinfo, slot.qid);
 	return err;
@@ -143,7 +143,7 @@ int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride)
 	info = kzalloc(sizeof(*info), GFP_KERNEL);
 	if (!info)
 		return -ENOMEM;
-	err = cairn_pointer_init(q);
+	err = cairn_host_index_init(q);
 	if (err)
 		goto err_info;
 	err = cairn_ring_alloc(&ring, NULL, depth, false);
@@ -156,7 +156,7 @@ int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride)
 	return 0;
 
 err_pointer:
-	cairn_pointer_free(q);
+	cairn_host_index_free(q);
 err_info:
 	kfree(info);
 	return err;
@@ -168,12 +168,12 @@ void cairn_queue_free(struct cairn_queue *q)
 
 	if (!ring.mem)
 		return;
-	cairn_pointer_free(q);
+	cairn_host_index_free(q);
 	if (ring.entry)
 		cairn_qinfo_put(owner(q)->qinfo, q->qid);
 	else
 		kfree(container_of(q->dev, struct private_info, dev));
-	cairn_resize_free(cairn_resize_take(q));
+	cairn_next_ring_free(cairn_next_ring_take(q));
 	cairn_ring_free(&ring);
 	q->ring = NULL;
 }

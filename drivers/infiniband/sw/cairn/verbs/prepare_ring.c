@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Rings of another size: allocation, moving, and the method of the process. */
+/* The method by which a process asks for a ring of another size. */
 #include <linux/log2.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
+#include "queue/next_ring.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
-#include "verbs/resize.h"
+#include "verbs/verbs.h"
 
-#define UVERBS_MODULE_NAME cairn_resize
+#define UVERBS_MODULE_NAME cairn_next_ring
 #include <rdma/uverbs_named_ioctl.h>
 
 /* What query_device promises can be had with the largest WQEs. */
@@ -18,111 +17,17 @@ static_assert(CAIRN_MAX_SRQ_WR * roundup_pow_of_two(CAIRN_MAX_WQE_UNITS) <=
 	      CAIRN_QUEUE_MAX_UNITS);
 static_assert(CAIRN_MAX_CQE <= CAIRN_QUEUE_MAX_UNITS);
 
-struct cairn_resize *cairn_resize_alloc(struct cairn_queue *q,
-					enum cairn_queue_kind kind, u32 max_wr,
-					u32 units)
-{
-	struct cairn_resize *n = kzalloc(sizeof(*n), GFP_KERNEL_ACCOUNT);
-	struct cairn_ucontext *uc = NULL;
-
-	if (!n)
-		return NULL;
-	if (q->entry)
-		uc = to_cairn_ucontext(q->entry->ucontext);
-	n->max_wr = roundup_pow_of_two(max(max_wr, 1U));
-	n->depth = roundup_pow_of_two(n->max_wr * units);
-	if (kind == CAIRN_QUEUE_SEND) {
-		n->swr = kvcalloc(n->max_wr, sizeof(*n->swr),
-				  GFP_KERNEL_ACCOUNT);
-		if (!n->swr)
-			goto err_free;
-	}
-	if (cairn_ring_alloc(&n->ring, uc, n->depth, kind != CAIRN_QUEUE_COMP))
-		goto err_swr;
-	return n;
-
-err_swr:
-	kvfree(n->swr);
-err_free:
-	kfree(n);
-	return NULL;
-}
-
-void cairn_resize_free(struct cairn_resize *n)
-{
-	if (!n)
-		return;
-	cairn_ring_free(&n->ring);
-	kvfree(n->swr);
-	kfree(n);
-}
-
-struct cairn_resize *cairn_resize_take(struct cairn_queue *q)
-{
-	struct cairn_resize *n = q->next;
-
-	q->next = NULL;
-	return n;
-}
-
-/* Outstanding: from the consumer's pointer to the producer's. */
-static void live(const struct cairn_queue *q, enum cairn_queue_kind kind,
-		 u32 *first, u32 *end)
-{
-	/* Pairs with cairn_queue_publish(): entries before it are written. */
-	u32 dev = smp_load_acquire(&q->dev->index);
-	u32 host = cairn_queue_host_index(q);
-
-	*first = kind == CAIRN_QUEUE_COMP ? host : dev;
-	*end = kind == CAIRN_QUEUE_COMP ? dev : host;
-}
-
-/* Units from @idx on that lie in one piece in a ring of @depth. */
-static u32 in_one_piece(u32 idx, u32 depth)
-{
-	return depth - (idx & (depth - 1));
-}
-
-int cairn_resize_move(const struct cairn_queue *q, enum cairn_queue_kind kind,
-		      struct cairn_resize *n, u32 limit)
-{
-	u32 first, end;
-
-	live(q, kind, &first, &end);
-	if (end - first > min(q->depth, n->depth))
-		return -EINVAL;
-	if (!n->begun || end - n->moved > end - first)
-		n->moved = first;
-	n->begun = true;
-	if (end - n->moved > limit)
-		return -EAGAIN;
-	while (n->moved != end) {
-		u32 units = min3(end - n->moved,
-				 in_one_piece(n->moved, q->depth),
-				 in_one_piece(n->moved, n->depth));
-
-		units = min_t(u32, units, CAIRN_RESIZE_LOCKED);
-		memcpy(n->ring.mem + (size_t)(n->moved & (n->depth - 1)) *
-		       CAIRN_UNIT_SIZE, cairn_queue_unit(q, n->moved),
-		       units * CAIRN_UNIT_SIZE);
-		n->moved += units;
-		if (limit == U32_MAX)
-			cond_resched();
-	}
-	return 0;
-}
-
 /* The owner's mutex held. @max_wr 0 drops what was prepared. */
 static int prepare(struct cairn_queue *q, enum cairn_queue_kind kind,
 		   u32 max_wr, u32 units, struct cairn_prepare_ring_resp *resp)
 {
 	struct cairn_queue next = *q;
-	struct cairn_resize *n;
+	struct cairn_next_ring *n;
 
-	cairn_resize_free(cairn_resize_take(q));
+	cairn_next_ring_free(cairn_next_ring_take(q));
 	if (!max_wr)
 		return 0;
-	n = cairn_resize_alloc(q, kind, max_wr, units);
+	n = cairn_next_ring_alloc(q, kind, max_wr, units);
 	if (!n)
 		return -ENOMEM;
 	next.entry = n->ring.entry;
@@ -241,7 +146,7 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PREPARE_RING,
 ADD_UVERBS_METHODS(resize_methods, CAIRN_OBJECT_DEVICE,
 		   &UVERBS_METHOD(CAIRN_METHOD_PREPARE_RING));
 
-const struct uapi_definition cairn_resize_defs[] = {
+const struct uapi_definition cairn_prepare_ring_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &resize_methods),
 	{},
 };

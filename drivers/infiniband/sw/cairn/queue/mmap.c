@@ -10,8 +10,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "compat/vm_flags.h"
-#include "verbs/mmap.h"
-#include "verbs/ops.h"
+#include "queue/mmap.h"
 
 struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
 				     bool writable)

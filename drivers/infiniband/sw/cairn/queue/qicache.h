@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the device last knew of queues' host pointers (mission Q4): a bounded
+ * What the device last knew of queues' host pointers (origins.rst, Q4): a bounded
  * cache, four-way set-associative, from a queue's number to its pointer in
  * space 3 (rdma/cairn-abi.h).
  *
@@ -17,8 +17,8 @@
  * only changed by compare-and-exchange, so others can evict it and nothing else. A
  * change that loses such a race is not made: the cache knows less, never wrong.
  */
-#ifndef CAIRN_ENGINE_QICACHE_H
-#define CAIRN_ENGINE_QICACHE_H
+#ifndef CAIRN_QUEUE_QICACHE_H
+#define CAIRN_QUEUE_QICACHE_H
 
 #include <linux/atomic.h>
 #include <linux/types.h>

@@ -3,8 +3,8 @@
  * How packets of one QP side (or address handle) reach the peer: filled from
  * the address vector by verbs/, used and cached by net/.
  */
-#ifndef CAIRN_LANE_PATH_H
-#define CAIRN_LANE_PATH_H
+#ifndef CAIRN_PATH_H
+#define CAIRN_PATH_H
 
 #include <linux/in6.h>
 #include <net/dst.h>

@@ -7,8 +7,8 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include "lane/watch.h"
-#include "verbs/mmap.h"
-#include "verbs/ready.h"
+#include "queue/mmap.h"
+#include "queue/ready.h"
 
 struct cairn_ready {
 	struct ib_ucontext *ibuc;

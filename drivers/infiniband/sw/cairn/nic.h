@@ -6,8 +6,8 @@
  * grace period waited before the QP goes away, so that a receiver in an RCU
  * read section needs no reference.
  */
-#ifndef CAIRN_LANE_NIC_H
-#define CAIRN_LANE_NIC_H
+#ifndef CAIRN_NIC_H
+#define CAIRN_NIC_H
 
 #include <linux/netdevice.h>
 #include <linux/percpu.h>

@@ -3,10 +3,11 @@
  * The ready map of a user context (rdma/cairn-abi.h): ready pages and wake-up
  * flags. lane/watch.h reads the one and writes the other.
  */
-#ifndef CAIRN_VERBS_READY_H
-#define CAIRN_VERBS_READY_H
+#ifndef CAIRN_QUEUE_READY_H
+#define CAIRN_QUEUE_READY_H
 
-#include "verbs/verbs.h"
+#include "lane/exec.h"
+#include "queue/queue.h"
 
 struct cairn_ready;
 

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/idr.h>
-#include "lane/qinfo.h"
-#include "verbs/pointer.h"
-#include "verbs/queue.h"
+#include "lane/lane.h"
+#include "queue/cache.h"
+#include "queue/host_index.h"
+#include "queue/queue.h"
 
 #define RUNG	BIT_ULL(32)	/* in rung: the low half is a pointer */
 
 /* Of all queues of all devices. */
 static DEFINE_IDA(keys);
 
-int cairn_pointer_init(struct cairn_queue *q)
+int cairn_host_index_init(struct cairn_queue *q)
 {
 	int key = ida_alloc_max(&keys, CAIRN_QI_MAX_KEY, GFP_KERNEL);
 
 	if (key < 0)
 		return key;
 	q->key = key;
-	q->cache = cairn_lane_qicache_nth(key);
+	q->cache = cairn_queue_cache(key);
 	atomic64_set(&q->rung, 0);
 	return 0;
 }
 
-void cairn_pointer_free(struct cairn_queue *q)
+void cairn_host_index_free(struct cairn_queue *q)
 {
 	cairn_qicache_drop(q->cache, q->key);
 	ida_free(&keys, q->key);
 }
 
-void cairn_pointer_join(struct cairn_queue *q, const struct cairn_exec *x)
+void cairn_host_index_join(struct cairn_queue *q, const struct cairn_exec *x)
 {
-	q->cache = cairn_lane_qicache(x);
+	q->cache = cairn_queue_cache(x->lane->number);
 }
 
-void cairn_pointer_reset(struct cairn_queue *q)
+void cairn_host_index_reset(struct cairn_queue *q)
 {
 	atomic64_set(&q->rung, 0);
 	cairn_qicache_drop(q->cache, q->key);
 }
 
-void cairn_pointer_ring(struct cairn_queue *q, u32 ptr)
+void cairn_host_index_rung(struct cairn_queue *q, u32 ptr)
 {
 	/* After what the host stored before it rang; pairs with take_rung(). */
 	atomic64_set_release(&q->rung, RUNG | ptr);
@@ -70,8 +71,8 @@ static int look(struct cairn_queue *q, struct cairn_nic *nic,
 	return min(ret, 0);
 }
 
-int cairn_pointer_fresh(struct cairn_queue *q, struct cairn_nic *nic, u32 read,
-			u32 known, u32 *ptr)
+int cairn_host_index_fresh(struct cairn_queue *q, struct cairn_nic *nic,
+			   u32 read, u32 known, u32 *ptr)
 {
 	struct cairn_qi_range g = {
 		.read = read, .depth = q->depth, .known = known,
@@ -80,8 +81,8 @@ int cairn_pointer_fresh(struct cairn_queue *q, struct cairn_nic *nic, u32 read,
 	return look(q, nic, &g, ptr);
 }
 
-int cairn_pointer_newest(struct cairn_queue *q, struct cairn_nic *nic, u32 read,
-			 u32 known, u32 *ptr)
+int cairn_host_index_newest(struct cairn_queue *q, struct cairn_nic *nic,
+			    u32 read, u32 known, u32 *ptr)
 {
 	struct cairn_qi_range g = {
 		.read = read, .depth = q->depth, .known = known,
