@@ -21,14 +21,15 @@ kept_plan() {
 echo "KTAP version 1"
 for arg in "$@"; do
 	n=$((n + 1))
+	began=$SECONDS
 	out=$(timeout "$limit" bash -c "exec ${arg#*=}" 2>&1)
 	status=$?
 	sed 's/^/  /' <<<"$out"
 	if [ $status = 0 ] && kept_plan <<<"$out"; then
-		echo "ok $n ${arg%%=*}"
+		echo "ok $n ${arg%%=*} # $((SECONDS - began)) s"
 	else
 		echo "# exit status $status"
-		echo "not ok $n ${arg%%=*}"
+		echo "not ok $n ${arg%%=*} # $((SECONDS - began)) s"
 		failed=1
 	fi
 done

@@ -31,6 +31,7 @@ echo "KTAP version 1"
 echo "1..$#"
 for arg in "$@"; do
 	n=$((n + 1))
+	began=$SECONDS
 	cmd=${arg#*=}
 	name=${arg%%=*}
 	[ "$cmd" != "$name" ] || name=${cmd##*/}
@@ -38,12 +39,13 @@ for arg in "$@"; do
 	status=$?
 	printf '%s\n' "$out" | sed 's/^/  /'
 	verdict=$(judge <<<"$out")
+	point="$n $name # $((SECONDS - began)) s"
 	case "$status:$verdict" in
-	0:ok) echo "ok $n $name" ;;
+	0:ok) echo "ok $point" ;;
 	0:skip*) echo "ok $n $name # SKIP ${verdict#skip }" ;;
-	0:*) echo "# $name: ${verdict#not }"; echo "not ok $n $name"; failed=1 ;;
-	124:*) echo "# $name: took longer than $limit s"; echo "not ok $n $name"; failed=1 ;;
-	*) echo "# $name: exit status $status; $verdict"; echo "not ok $n $name"; failed=1 ;;
+	0:*) echo "# $name: ${verdict#not }"; echo "not ok $point"; failed=1 ;;
+	124:*) echo "# $name: took longer than $limit s"; echo "not ok $point"; failed=1 ;;
+	*) echo "# $name: exit status $status; $verdict"; echo "not ok $point"; failed=1 ;;
 	esac
 done
 exit $failed

@@ -16,13 +16,13 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
-import threading
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = TESTS.parent
-LIMIT = 60      # seconds that a program may take to find a defect
+LIMIT = 60      # seconds of CPU time that a program may take to find a defect
 
 
 class Mutant:
@@ -81,18 +81,12 @@ def command(line, *more):
 
 def find(program):
     """The first test that fails, or None; a crash and no end are failures too."""
-    child = subprocess.Popen([program], text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    late = threading.Event()
-
-    def end():
-        late.set()
-        child.kill()
-
-    timer = threading.Timer(LIMIT, end)
-    timer.start()
+    # CPU time, not the clock: other work on the host is no defect
+    child = subprocess.Popen(['prlimit', f'--cpu={LIMIT}:{LIMIT + 1}', program], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             stdin=subprocess.DEVNULL)
     passed, found = 'the start', None
-    try:
+    with child.stdout:
         for line in child.stdout:
             words = line.split()
             if words[:2] == ['not', 'ok']:
@@ -100,13 +94,12 @@ def find(program):
                 break
             if words[:1] == ['ok']:
                 passed = words[2]
-        if found:
-            child.kill()
-        if child.wait() and not found:
-            found = ('no end' if late.is_set() else 'crash') + ' after ' + passed
-    finally:
-        timer.cancel()
-        child.stdout.close()
+    if found:
+        child.kill()
+    status = child.wait()
+    if status and not found:
+        late = status in (-signal.SIGXCPU, -signal.SIGKILL)
+        found = ('no end' if late else 'crash') + ' after ' + passed
     return found
 
 
