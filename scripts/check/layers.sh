@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# The direction of the layers: wire <- engine <- {persist, verbs, lane, net}.
+# The direction of the layers: wire <- engine <- {persist, lane} <- queue <- {verbs, net}.
 #
-# - wire/ and engine/ are plain C: they include each other's headers in that
-#   direction, the kernel/user ABI, and headers of the kernel that are only
-#   about C itself; they name nothing of sk_buffs or ib_core.
+# - wire/, engine/ and queue/qicache.[ch] are plain C: they include each other's
+#   headers in that direction, the kernel/user ABI, and headers of the kernel that
+#   are only about C itself; they name nothing of sk_buffs or ib_core.
 # - Their objects need nothing but each other, cairn_port_*() of engine/port.h, and
 #   what the compiler itself calls.
-# - verbs/ and net/ do not include each other, nor does lane/ include either.
+# - The other rooms include their own headers and those of rooms below them:
+#   persist/ and lane/ not each other's, verbs/ and net/ not each other's. nic.h and
+#   path.h, beside the rooms, are for all of them. What only joins rooms (main.c,
+#   port.c) lies beside them, too.
 # - Kernel versions are compared in compat/ only.
 #
 # Sources are always checked, objects when there are any in build/.
@@ -41,6 +44,23 @@ includes() {
 		sed -E "s|^([0-9]+):[^<\"]*[<\"]([^>\"]*)[>\"].*|$1:\1: \2|"
 }
 
+# floors ROOM: what it may include of ours, besides nic.h and path.h
+floors() {
+	case $1 in
+	persist) echo 'wire|engine|persist' ;;
+	lane) echo 'wire|engine|lane' ;;
+	queue) echo 'wire|engine|persist|lane|queue|compat' ;;
+	verbs) echo 'wire|engine|persist|lane|queue|verbs|compat' ;;
+	net) echo 'wire|engine|persist|lane|queue|net|compat' ;;
+	esac
+}
+
+# own_includes FILE: those that are ours; there are kernel headers <net/...>, too
+own_includes() {
+	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(wire|engine|persist|lane|queue|verbs)/)' "$1" |
+		sed -E "s|^([0-9]+):[^<\"]*[<\"]([^>\"]*)[>\"].*|$1:\1: \2|"
+}
+
 # complain TEXT: prefix for each line of stdin; fails if there is any
 complain() {
 	local line rc=0
@@ -60,8 +80,11 @@ sources() {
 	done
 }
 
+# plain C outside of wire/ and engine/
+cache() { find "$sub/queue" -name 'qicache.[ch]' 2>/dev/null | sort; }
+
 check_sources() {
-	local f rc=0
+	local f room rc=0
 
 	for f in $(sources wire); do
 		includes "$f" | grep -vE ": (wire/[a-z0-9_]+\.h|$plain)$" |
@@ -71,21 +94,20 @@ check_sources() {
 		includes "$f" | grep -vE ": ((wire|engine)/[a-z0-9_]+\.h|$plain)$" |
 			complain 'engine may not include it' || rc=1
 	done
-	for f in $(sources wire engine); do
+	for f in $(cache); do
+		includes "$f" | grep -vE ": ((wire|engine)/[a-z0-9_]+\.h|queue/qicache\.h|$plain)$" |
+			complain 'qicache may not include it' || rc=1
+	done
+	for f in $(sources wire engine) $(cache); do
 		code "$f" | grep -E '\b(struct sk_buff|sk_buff|skb_[a-z_]+|ib_[a-z_]+|IB_[A-Z_]+|rdma_[a-z_]+|jiffies|k[mzc]*alloc|kfree|spin_lock[a-z_]*|mutex_[a-z]+|rcu_[a-z_]+|printk|pr_[a-z]+)\b' |
-			complain 'not for wire and engine' || rc=1
+			complain 'not for plain C' || rc=1
 	done
-	for f in $(sources verbs); do
-		includes "$f" | grep -E ': net/(net|internal)\.h$|: \.\./net/' |
-			complain 'verbs may not include net' || rc=1
-	done
-	for f in $(sources net); do
-		includes "$f" | grep -E ': (\.\./)?verbs/' |
-			complain 'net may not include verbs' || rc=1
-	done
-	for f in $(sources lane persist); do
-		includes "$f" | grep -E ': (\.\./)?verbs/|: net/(net|internal)\.h$' |
-			complain 'lane and persist may not include verbs or net' || rc=1
+	for room in persist lane queue verbs net; do
+		for f in $(sources $room); do
+			own_includes "$f" |
+				grep -vE ": (($(floors $room))/[a-z0-9_]+\.h|(nic|path)\.h)$" |
+				complain "$room may not include it" || rc=1
+		done
 	done
 	for f in $(find "$sub" include -name '*.[ch]' -not -path '*/compat/*' \
 		-not -path '*/tests/*' | sort); do
@@ -97,25 +119,30 @@ check_sources() {
 
 # check_objects DIR: the objects below DIR/$sub
 check_objects() {
-	local dir=$1/$sub wire engine o rc=0
+	local dir=$1/$sub wire engine cache o rc=0
 
 	defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF == 3 { print $3 }'; }
-	undefined() { nm -u "$1" | awk -v o="${1#"$top"/}" '{ print o ": " $2 }'; }
+	# needs OBJECT KNOWN: undefined symbols of the object that are not in the list
+	needs() {
+		nm -u "$1" | awk -v o="${1#"$top"/}" '{ print o ": " $2 }' |
+			awk -v known="$2" 'BEGIN { n = split(known, k, "\n"); for (i = 1; i <= n; i++) ok[k[i]] }
+			!($2 in ok)'
+	}
 
 	wire=$(defined "$dir"/wire/*.o)
 	engine=$(defined "$dir"/engine/*.o || :)
+	cache=$dir/queue/qicache.o
 	[ -n "$wire" ] || return 0
 	for o in "$dir"/wire/*.o; do
-		undefined "$o" | grep -vE ": ($compiler)$" |
-			awk -v known="$wire" 'BEGIN { n = split(known, k, "\n"); for (i = 1; i <= n; i++) ok[k[i]] }
-			!($2 in ok)' | complain 'wire may not need it' || rc=1
+		needs "$o" "$wire" | grep -vE ": ($compiler)$" |
+			complain 'wire may not need it' || rc=1
 	done
-	for o in "$dir"/engine/*.o; do
+	for o in "$dir"/engine/*.o "$cache"; do
 		[ -e "$o" ] || continue
-		undefined "$o" | grep -vE ": ($compiler|cairn_port_[a-z0-9_]+)$" |
-			awk -v known="$wire
-$engine" 'BEGIN { n = split(known, k, "\n"); for (i = 1; i <= n; i++) ok[k[i]] }
-			!($2 in ok)' | complain 'engine may not need it' || rc=1
+		needs "$o" "$wire
+$engine" |
+			grep -vE ": ($compiler|cairn_port_[a-z0-9_]+)$" |
+			complain 'plain C may not need it' || rc=1
 	done
 	return $rc
 }
@@ -142,7 +169,7 @@ self_test() {
 	# bad NAME FILE TEXT: a tree of good sources, and this one
 	bad() {
 		rm -rf "$sub"
-		mkdir -p "$sub"/{wire,engine,verbs,net,lane,persist,compat,tests}
+		mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,persist,compat,tests}
 		good
 		printf '%s\n' "$3" >"$sub/$2"
 		if check >"$tmp/out"; then
@@ -156,17 +183,25 @@ self_test() {
 		printf '%s\n' '#include <rdma/cairn-abi.h>' '#include "wire/hdr.h"' \
 			'#include "engine/port.h"' >"$sub/engine/good.h"
 		printf '%s\n' '#include <net/ip.h>' '#include <rdma/ib_verbs.h>' \
-			'#include "engine/port.h"' >"$sub/verbs/good.c"
+			'#include "engine/port.h"' '#include "nic.h"' \
+			'#include "queue/qinfo.h"' '#include "compat/x.h"' >"$sub/verbs/good.c"
+		cp "$sub/verbs/good.c" "$sub/net/good.c"
+		printf '%s\n' '#include "engine/qp.h"' '#include "lane/exec.h"' \
+			'#include "path.h"' >"$sub/lane/good.h"
+		printf '%s\n' '#include "engine/qp.h"' '#include "queue/qicache.h"' \
+			'#include <linux/bits.h>' >"$sub/queue/qicache.c"
 		echo '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)' >"$sub/compat/good.h"
 	}
-	# objects NAME GOOD-OR-BAD CODE: an object of the engine
+	# objects NAME GOOD-OR-BAD CODE [FILE]: an object, of the engine or FILE
 	objects() {
 		local got=good
 
 		rm -rf obj
-		mkdir -p "obj/$sub"/{wire,engine}
+		mkdir -p "obj/$sub"/{wire,engine,queue}
 		gcc -w -c -x c -o "obj/$sub/wire/w.o" - <<<'int wire_x; void w(void) { __fentry__(); }'
-		gcc -w -c -x c -o "obj/$sub/engine/e.o" - <<<"$3"
+		gcc -w -c -x c -o "obj/$sub/engine/known.o" - <<<'int engine_x;'
+		gcc -w -c -x c -o "obj/$sub/queue/queue.o" - <<<'int queue_x; void q(void) { __kmalloc(3); }'
+		gcc -w -c -x c -o "obj/$sub/${4:-engine/e}.o" - <<<"$3"
 		check_objects "$tmp/obj" >"$tmp/out" || got=bad
 		[ "$got" = "$2" ] || {
 			echo "layers.sh: $1: $got"
@@ -174,7 +209,7 @@ self_test() {
 		}
 	}
 
-	mkdir -p "$sub"/{wire,engine,verbs,net,lane,persist,compat}
+	mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,persist,compat}
 	good
 	check || {
 		echo "layers.sh: complains of good sources"
@@ -189,12 +224,29 @@ self_test() {
 	bad 'wire names jiffies' wire/x.c 'int f(void) { return jiffies; }'
 	bad 'verbs includes net' verbs/x.c '#include "net/net.h"'
 	bad 'net includes verbs' net/x.c '#include "verbs/verbs.h"'
+	bad 'verbs includes ../net' verbs/x.c '#include "../net/net.h"'
+	bad 'net includes <verbs>' net/x.c '#include <verbs/verbs.h>'
 	bad 'lane includes verbs' lane/x.h '#include "verbs/verbs.h"'
+	bad 'lane includes queue' lane/x.c '#include "queue/qinfo.h"'
+	bad 'lane includes persist' lane/x.c '#include "persist/domain.h"'
+	bad 'persist includes lane' persist/x.c '#include "lane/exec.h"'
+	bad 'queue includes verbs' queue/x.c '#include "verbs/verbs.h"'
+	bad 'queue includes net' queue/x.h '#include "net/net.h"'
+	bad 'a header beside the rooms' net/x.c '#include "checksum.h"'
+	bad 'qicache includes its room' queue/qicache.h '#include "queue/queue.h"'
+	bad 'qicache includes a lock' queue/qicache.h '#include <linux/mutex.h>'
+	bad 'qicache names jiffies' queue/qicache.h 'int f(void) { return jiffies; }'
 	bad 'persist includes net' persist/x.c '#include "net/net.h"'
 	bad 'a version outside compat' net/x.c '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'
 	objects 'known symbols' good \
 		'extern int wire_x; void e(void) { cairn_port_emit(wire_x); __fentry__(); }'
 	objects 'kmalloc' bad 'void e(void) { __kmalloc(3); }'
+	objects 'engine needs queue' bad 'extern int queue_x; int e(void) { return queue_x; }'
+	objects 'wire needs engine' bad 'extern int engine_x; int e(void) { return engine_x; }' wire/x
+	objects 'qicache needs engine' good 'extern int engine_x; int e(void) { return engine_x; }' \
+		queue/qicache
+	objects 'qicache needs queue' bad 'extern int queue_x; int e(void) { return queue_x; }' \
+		queue/qicache
 	return $rc
 }
 
