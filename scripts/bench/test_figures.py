@@ -2,11 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The arithmetic of the bench, on outputs as the tools print them. Prints KTAP."""
 
+import importlib.machinery
+import importlib.util
 import os
 import sys
 import unittest
 
 import figures
+
+LOADER = importlib.machinery.SourceFileLoader(
+    'report', os.path.join(os.path.dirname(os.path.abspath(__file__)), 'report'))
+report = importlib.util.module_from_spec(importlib.util.spec_from_loader('report', LOADER))
+LOADER.exec_module(report)
 
 BW = '''
  #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
@@ -110,6 +117,53 @@ class Sums(unittest.TestCase):
         got = figures.deviations(stacks['cairn'])
         self.assertEqual((got[0], got[-1]), ((1, -49.5), (99, 48.5)))
         self.assertEqual(figures.deviations({'usec': {}}), [])
+
+
+def persist_runs(mode, domain, *rates):
+    return [{'stack': 'cairn', 'value': {'msgs_s': r},
+             'point': {'tool': 'cairn_persist', 'mode': mode, 'domain': domain, 'size': 4096,
+                       'depth': 32}} for r in rates]
+
+
+class Report(unittest.TestCase):
+    def test_simple_table(self):
+        self.assertEqual(report.rst_table([['size', 'us'], ['64 B', '1.5'], ['4 KiB', '-']]),
+                         '=====  ===\nsize   us\n=====  ===\n64 B   1.5\n4 KiB  -\n=====  ===\n')
+
+    def test_no_wide_table(self):
+        with self.assertRaises(ValueError):
+            report.rst_table([['x'] * 7])
+
+    def test_spread_is_shown_where_there_is_one(self):
+        stacks = {'cairn': {'usec': figures.spread([2, 2]), 'msgs_s': figures.spread([1, 2, 6])}}
+        self.assertEqual(report.cell(stacks, 'cairn', 'usec', 1), '2.00')
+        self.assertEqual(report.cell(stacks, 'cairn', 'msgs_s', 1), '2.00 (1.00-6.00)')
+        self.assertEqual(report.cell(stacks, 'rxe', 'usec', 1), '-')
+
+    def test_ratio_with_overlap_is_marked(self):
+        """The best values say twice as fast, the medians do not, the ranges overlap."""
+        runs_of = (persist_runs('persist', 'nic', 10, 12, 32) +
+                   persist_runs('write+read', 'none', 10, 14, 16))
+        row = report.persist_targets(report.points_of({'runs': runs_of}))[1]
+        self.assertEqual(row[1:4], ['2.00', '0.86', 'yes'])
+        runs_of = (persist_runs('persist', 'nic', 20, 22) +
+                   persist_runs('write+read', 'none', 10, 11))
+        row = report.persist_targets(report.points_of({'runs': runs_of}))[1]
+        self.assertEqual(row[1:4], ['2.00', '2.00', 'no'])
+
+    def test_point_of_the_summary(self):
+        lossy = {'tool': 'write_bw', 'size': 64, 'loss': 1}
+        self.assertTrue(report.is_point({'tool': 'write_bw', 'size': 64},
+                                        {'tool': 'write_bw', 'size': 64}))
+        self.assertFalse(report.is_point(lossy, {'tool': 'write_bw', 'size': 64}))
+        self.assertFalse(report.is_point({'tool': 'write_bw', 'size': 64, 'qps': 64},
+                                         {'tool': 'write_bw', 'size': 64}))
+        self.assertTrue(report.is_point(lossy, lossy))
+
+    def test_losses_are_published(self):
+        self.assertEqual(report.judge(4.5, ('+', 4)), 'at least 4: met')
+        self.assertEqual(report.judge(1.2, ('+', 3)), 'at least 3: **missed**')
+        self.assertEqual(report.judge(0.7, ('-', 0.6)), 'at most 0.6: **missed**')
 
 
 def main():
