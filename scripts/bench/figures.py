@@ -99,7 +99,7 @@ def spread(values):
 
 
 def key(run):
-    """What is measured, whoever measures it."""
+    """What is measured, the same for every stack."""
     return tuple(sorted((k, v) for k, v in run['point'].items()))
 
 
