@@ -67,29 +67,29 @@
 	X(REMOTE_ACCESS_ERRORS, remote_access_errors,			\
 	  "remote keys, ranges or rights refused")			\
 	X(STALE_KEYS, stale_keys,					\
-	  "keys refused because their memory was released, or never was") \
+	  "keys refused: memory released, or never registered")		\
 	X(MR_RELEASES, mr_releases,					\
 	  "memory regions released, changed or invalidated")		\
 	X(EPOCH_TURNS, epoch_turns, "turns of the epoch for releases")	\
 	X(EPOCH_SHARED, epoch_shared,					\
-	  "releases that found the turn they needed done by another")	\
+	  "releases that shared the turn of another one")		\
 	X(EPOCH_STUCK, epoch_stuck,					\
 	  "turns that took longer than a second")			\
 	X(MR_CACHE_HITS, mr_cache_hits,					\
-	  "look-ups of memory regions that their cache answered")	\
+	  "look-ups of memory regions that the MR cache answered")	\
 	X(MR_CACHE_MISSES, mr_cache_misses,				\
-	  "look-ups that missed it and asked the table")		\
+	  "look-ups that the MR cache did not answer")			\
 	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
-	  "lines of it that made room for another region")		\
+	  "lines of the MR cache that were replaced")			\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
-	  "persistence acknowledgements sent")				\
+	  "PERSIST ACKs sent")						\
 	X(PERSIST_ACKS_RECEIVED, persist_acks_received,			\
-	  "persistence acknowledgements received")			\
+	  "PERSIST ACKs received")					\
 	X(PERSIST_NAKS_SENT, persist_naks_sent,				\
-	  "failures of a persist reported to the peer")			\
+	  "PERSIST NAKs sent: persisting failed here")			\
 	X(PERSIST_NAKS_RECEIVED, persist_naks_received,			\
-	  "failures of a persist reported by the peer")			\
+	  "PERSIST NAKs received: persisting failed at the peer")	\
 	X(PERSIST_PROBES, persist_probes,				\
 	  "last packets sent again to learn whether a message is durable") \
 	X(PERSIST_FENCES, persist_fences,				\
@@ -108,24 +108,24 @@
 	X(RATE_WRITEBACKS, rate_writebacks,				\
 	  "marks in mid-message: the packet count was kept with the WQE") \
 	X(RATE_PURGES, rate_purges,					\
-	  "WQEs that marks took out of a lane's FIFO")			\
-	X(RATE_TURNS, rate_turns, "waits for a rate that ended")	\
+	  "WQEs removed from a lane's FIFO by a mark")			\
+	X(RATE_TURNS, rate_turns, "finished waits for a rate")		\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\
 	X(POLLED_POSTS, polled_posts,					\
 	  "queues found in the ready map: posts without a doorbell")	\
 	X(QINFO_HITS, qinfo_hits,					\
-	  "times the cached pointer of a queue was ahead: space 3 not read") \
+	  "times the cached write pointer of a queue was new enough")	\
 	X(QINFO_MISSES, qinfo_misses,					\
-	  "times the pointer of a queue was read from space 3")		\
+	  "times the write pointer of a queue was read from space 3")	\
 	X(QINFO_EVICTIONS, qinfo_evictions,				\
-	  "queues that lost their place in the queue-info cache")	\
+	  "entries of the queue-info cache that were replaced")		\
 	X(LANE_WAKEUPS, lane_wakeups,					\
 	  "times a lane began to poll a process's ready map")		\
 	X(LANE_SLEEPS, lane_sleeps,					\
-	  "times a lane ended that and asked for doorbells")		\
+	  "times a lane stopped polling and asked for doorbells")	\
 	X(CE_RECEIVED, ce_received,					\
-	  "packets received with the mark of congestion")		\
+	  "packets received with the congestion mark (CE)")		\
 	X(CNPS_SENT, cnps_sent, "congestion notifications sent")	\
 	X(CNPS_RECEIVED, cnps_received,					\
 	  "congestion notifications received")				\
