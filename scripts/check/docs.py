@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""
+References that lead somewhere.
+
+- A file that README.md or a page of Documentation names is in the tree.
+- A label of Documentation/origins.rst that code or a page refers to is there.
+
+  scripts/check/docs.py [--self-test]
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODULE = 'drivers/infiniband/sw/cairn'
+# where a name without a leading directory may lie
+ROOTS = ('', MODULE, f'{MODULE}/engine', 'include', 'include/uapi/rdma', 'userspace',
+         'userspace/providers', 'userspace/providers/cairn', 'scripts/wireshark', 'Documentation', 'tests/vm',
+         f'{MODULE}/tests', f'{MODULE}/tests/mutants')
+NAMED = re.compile(r'`([\w./*-]+(?:\.(?:c|h|rst|sh|py|lua|json|map|mutants)|/))`')
+# installed, made by the build, or a pattern for the reader
+ELSEWHERE = re.compile(r'^(?:/|\.\./|build/|infiniband/|rdma/cairn-abi\.h$)|NAME|^X\.')
+REFERRED = re.compile(r'origins\.rst[`,\s*]+((?:[PQSEF]\d+(?:(?:,| and| to)\s+)?)+)')
+LABEL = re.compile(r'_`([PQSEF]\d+)`')
+
+
+def is_there(name):
+    return any(glob.glob(os.path.join(TOP, root, name)) for root in ROOTS)
+
+
+def missing_files(text):
+    """[(line, name)] of what a page names and the tree lacks."""
+    return [(number, name) for number, line in enumerate(text.splitlines(), 1)
+            for name in NAMED.findall(line)
+            if not ELSEWHERE.search(name) and not is_there(name)]
+
+
+def missing_labels(text, labels):
+    """Labels of origins.rst that a text refers to and that are not there."""
+    found = (label for refs in REFERRED.findall(text)
+             for label in re.findall(r'[PQSEF]\d+', refs))
+    return sorted(set(found) - labels)
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding='utf-8') as f:
+        return f.read()
+
+
+def check():
+    bad = []
+    pages = ['README.md'] + [os.path.relpath(p, TOP) for p in
+                             sorted(glob.glob(os.path.join(TOP, 'Documentation', '*.rst')))]
+    for page in pages:
+        bad += [f'{page}:{number}: {name} is not there'
+                for number, name in missing_files(read(page))]
+    labels = set(LABEL.findall(read('Documentation/origins.rst')))
+    files = subprocess.run(['git', '-C', TOP, 'grep', '-lE', r'origins\.rst'],
+                           capture_output=True, text=True, check=False).stdout.split()
+    for path in files:
+        if not path.endswith('docs.py'):
+            bad += [f'{path}: origins.rst has no {label}'
+                    for label in missing_labels(read(path), labels)]
+    return bad
+
+
+def self_test():
+    assert missing_files('see ``engine/port.h`` and `README.md`') == []
+    assert missing_files('a\nsee ``engine/gone.c``') == [(2, 'engine/gone.c')]
+    assert missing_files('``tests/vm/NAME.sh``, ``infiniband/cairndv.h``') == []
+    assert missing_labels('origins.rst, Q4) and (origins.rst,\n * E1, E2)', {'Q4', 'E1', 'E2'}) == []
+    assert missing_labels('(``Documentation/origins.rst``,\nF5)', {'F5'}) == []
+    assert missing_labels('origins.rst, P9', {'P1'}) == ['P9']
+    assert missing_labels('origins.rst, P1 to P9', {'P1'}) == ['P9']
+
+
+def main():
+    if sys.argv[1:] == ['--self-test']:
+        self_test()
+        return 0
+    bad = check()
+    print('\n'.join(bad))
+    return bool(bad)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
