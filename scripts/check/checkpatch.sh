@@ -23,7 +23,8 @@ if [ ! -e "$dir/checkpatch.pl" ]; then
 fi
 
 # What does not fit a module outside the tree, or this project:
-# - FILE_PATH_CHANGES, SPDX_LICENSE_TAG: there is no MAINTAINERS, no LICENSES
+# - FILE_PATH_CHANGES: there is no MAINTAINERS
+# - SPDX_LICENSE_TAG: checkpatch looks for a kernel tree
 # - MACRO_ARG_REUSE, MACRO_ARG_UNUSED: lists as macros (X-macros) do just that
 # - CAMELCASE: of _Static_assert, which is what headers for both sides have
 # LINUX_VERSION_CODE is for layers.sh to judge, which knows compat/.
