@@ -1,0 +1,1758 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What consumers in the kernel rely on, from <rdma/ib_verbs.h>, between device
+ * a and device b. Loading it runs the tests; the kernel log has a KTAP line for
+ * each, after "cairn_ulp: ".
+ */
+#define pr_fmt(fmt) "cairn_ulp: " fmt
+
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rw.h>
+
+#define PAGES		8
+#define BUF_LEN		(PAGES * PAGE_SIZE)
+#define DEPTH		16
+#define INLINE		64
+#define MRS		12
+#define OPS		160
+#define QKEY		0x11110000
+#define LONG_MS		60000
+/* for what must not come */
+#define SHORT_MS	100
+
+static char *a = "cairn_a", *b = "cairn_b";
+module_param(a, charp, 0444);
+module_param(b, charp, 0444);
+
+static int failures;
+
+#define CHECK(cond) check(cond, #cond, __LINE__)
+
+static bool check(bool ok, const char *what, int line)
+{
+	if (!ok) {
+		pr_info("# line %d: not true: %s\n", line, what);
+		failures++;
+	}
+	return ok;
+}
+
+struct end {
+	struct ib_device *dev;
+	const struct ib_gid_attr *gid;
+	u8 *buf;
+	/* of one test */
+	struct ib_pd *pd;
+	struct ib_cq *scq, *rcq;
+	struct ib_srq *srq;
+	struct ib_qp *qp;
+	struct ib_mr *mr[MRS];
+	enum ib_poll_context mode;
+	atomic_t events[IB_EVENT_WQ_FATAL + 1];
+};
+
+static struct end ea, eb;
+
+/* How the next connection is made. */
+struct setup {
+	enum ib_poll_context mode;
+	enum ib_sig_type sig;
+	enum ib_qp_type type;
+	unsigned int pd_flags;
+	bool srq;
+	u32 rdma_ctxs;
+	int access;
+};
+
+static const struct setup plain = {
+	.mode = IB_POLL_DIRECT,
+	.sig = IB_SIGNAL_REQ_WR,
+	.type = IB_QPT_RC,
+	.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+		  IB_ACCESS_REMOTE_ATOMIC,
+};
+
+/* A work request and what became of it. */
+struct op {
+	struct ib_cqe cqe;
+	struct ib_wc wc;
+	int seq;		/* which completion of the test; 0: none yet */
+	int count;
+	bool softirq;
+	void (*then)(struct op *op, struct ib_wc *wc);
+	struct end *end;
+	struct ib_sge sge;
+	struct ib_recv_wr recv;
+	union {
+		struct ib_send_wr send;
+		struct ib_rdma_wr rdma;
+		struct ib_reg_wr reg;
+		struct ib_atomic_wr atomic;
+		struct ib_ud_wr ud;
+	};
+};
+
+static struct op *ops;
+static unsigned int used;
+static atomic_t completions;
+
+/* --- work requests -------------------------------------------------------- */
+
+static void op_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct op *op = container_of(wc->wr_cqe, struct op, cqe);
+
+	op->wc = *wc;
+	op->count++;
+	op->softirq = in_serving_softirq();
+	if (op->then)
+		op->then(op, wc);
+	smp_store_release(&op->seq, atomic_inc_return(&completions));
+}
+
+static struct op *op_new(struct end *e)
+{
+	struct op *op = &ops[used++];
+
+	BUG_ON(used > OPS);
+	memset(op, 0, sizeof(*op));
+	op->cqe.done = op_done;
+	op->end = e;
+	return op;
+}
+
+/* Signaled, @len bytes at @off of the buffer. */
+static struct op *op_send(struct end *e, enum ib_wr_opcode opcode, u32 off,
+			  u32 len)
+{
+	struct op *op = op_new(e);
+
+	op->sge = (struct ib_sge){
+		.addr = (uintptr_t)e->buf + off,
+		.length = len,
+		.lkey = e->pd->local_dma_lkey,
+	};
+	op->send.wr_cqe = &op->cqe;
+	op->send.opcode = opcode;
+	op->send.sg_list = &op->sge;
+	op->send.num_sge = 1;
+	op->send.send_flags = IB_SEND_SIGNALED;
+	return op;
+}
+
+static struct op *op_rdma(struct end *e, enum ib_wr_opcode opcode, u32 off,
+			  u32 len, u64 remote, u32 rkey)
+{
+	struct op *op = op_send(e, opcode, off, len);
+
+	op->rdma.remote_addr = remote;
+	op->rdma.rkey = rkey;
+	return op;
+}
+
+static struct op *op_reg(struct end *e, struct ib_mr *mr, int access)
+{
+	struct op *op = op_send(e, IB_WR_REG_MR, 0, 0);
+
+	op->send.num_sge = 0;
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	op->reg.mr = mr;
+	op->reg.key = mr->rkey;
+	op->reg.access = access;
+	return op;
+}
+
+static struct op *op_inv(struct end *e, u32 key)
+{
+	struct op *op = op_send(e, IB_WR_LOCAL_INV, 0, 0);
+
+	op->send.num_sge = 0;
+	op->send.ex.invalidate_rkey = key;
+	return op;
+}
+
+static struct op *op_recv(struct end *e, u32 off, u32 len)
+{
+	struct op *op = op_new(e);
+
+	op->sge = (struct ib_sge){
+		.addr = (uintptr_t)e->buf + off,
+		.length = len,
+		.lkey = e->pd->local_dma_lkey,
+	};
+	op->recv.wr_cqe = &op->cqe;
+	op->recv.sg_list = &op->sge;
+	op->recv.num_sge = 1;
+	return op;
+}
+
+/* @next behind @op in one list; returns @next. */
+static struct op *chain(struct op *op, struct op *next)
+{
+	op->send.next = &next->send;
+	return next;
+}
+
+static int post(struct op *op)
+{
+	return ib_post_send(op->end->qp, &op->send, NULL);
+}
+
+static int post_recv(struct op *op)
+{
+	if (op->end->srq)
+		return ib_post_srq_recv(op->end->srq, &op->recv, NULL);
+	return ib_post_recv(op->end->qp, &op->recv, NULL);
+}
+
+static void pump(struct end *e)
+{
+	if (e->mode != IB_POLL_DIRECT || !e->scq)
+		return;
+	ib_process_cq_direct(e->scq, -1);
+	ib_process_cq_direct(e->rcq, -1);
+}
+
+static bool came(struct op *op, int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+
+	do {
+		pump(&ea);
+		pump(&eb);
+		if (smp_load_acquire(&op->seq))
+			return true;
+		usleep_range(100, 500);
+	} while (time_before(jiffies, end));
+	return false;
+}
+
+#define EXPECT(op, status) expect(op, status, __LINE__)
+
+static bool expect(struct op *op, enum ib_wc_status status, int line)
+{
+	if (!came(op, LONG_MS)) {
+		pr_info("# line %d: no completion\n", line);
+		failures++;
+		return false;
+	}
+	if (op->wc.status != status || op->count != 1) {
+		pr_info("# line %d: status %d, %d times, not %d once\n", line,
+			op->wc.status, op->count, status);
+		failures++;
+		return false;
+	}
+	return true;
+}
+
+/* Post it, wait for it. */
+#define DO(op, status) run_op(op, status, __LINE__)
+
+static bool run_op(struct op *op, enum ib_wc_status status, int line)
+{
+	return check(!post(op), "post", line) && expect(op, status, line);
+}
+
+/* --- the two ends --------------------------------------------------------- */
+
+static int find_gid(struct end *e)
+{
+	const struct ib_port_immutable *port;
+	int i;
+
+	port = ib_port_immutable_read(e->dev, 1);
+	for (i = 0; i < port->gid_tbl_len; i++) {
+		const struct ib_gid_attr *attr = rdma_get_gid_attr(e->dev, 1, i);
+
+		if (IS_ERR(attr))
+			continue;
+		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
+		    ipv6_addr_v4mapped((struct in6_addr *)attr->gid.raw)) {
+			e->gid = attr;
+			return 0;
+		}
+		rdma_put_gid_attr(attr);
+	}
+	return -ENOENT;
+}
+
+static int open_end(struct end *e, const char *name)
+{
+	e->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	if (!e->dev)
+		return -ENODEV;
+	e->buf = kzalloc(BUF_LEN, GFP_KERNEL);
+	return e->buf ? find_gid(e) : -ENOMEM;
+}
+
+static void close_end(struct end *e)
+{
+	kfree(e->buf);
+	if (e->gid)
+		rdma_put_gid_attr(e->gid);
+	if (e->dev)
+		ib_device_put(e->dev);
+}
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct end *e = context;
+
+	if (event->event < ARRAY_SIZE(e->events))
+		atomic_inc(&e->events[event->event]);
+}
+
+static bool event_comes(struct end *e, enum ib_event_type type)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+
+	while (!atomic_read(&e->events[type]) && time_before(jiffies, end)) {
+		pump(&ea);
+		pump(&eb);
+		usleep_range(100, 500);
+	}
+	return atomic_read(&e->events[type]) == 1;
+}
+
+static int create_srq(struct end *e)
+{
+	struct ib_srq_init_attr init = {
+		.event_handler = qp_event,
+		.srq_context = e,
+		.attr = { .max_wr = DEPTH, .max_sge = 2 },
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	e->srq = ib_create_srq(e->pd, &init);
+	if (!IS_ERR(e->srq))
+		return 0;
+	e->srq = NULL;
+	return -ENOMEM;
+}
+
+static int create_qp(struct end *e, const struct setup *s)
+{
+	struct ib_qp_init_attr init = {
+		.event_handler = qp_event,
+		.qp_context = e,
+		.send_cq = e->scq,
+		.recv_cq = e->rcq,
+		.srq = e->srq,
+		.qp_type = s->type,
+		.sq_sig_type = s->sig,
+		.port_num = s->rdma_ctxs ? 1 : 0,
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_recv_wr = e->srq ? 0 : DEPTH,
+			.max_send_sge = 4, .max_recv_sge = 2,
+			.max_inline_data = INLINE,
+			.max_rdma_ctxs = s->rdma_ctxs,
+		},
+	};
+	struct ib_qp *qp = ib_create_qp(e->pd, &init);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	e->qp = qp;
+	return 0;
+}
+
+/* PD, queues and queue pair, in RESET. */
+static int create_end(struct end *e, const struct setup *s)
+{
+	int err;
+
+	memset(e->events, 0, sizeof(e->events));
+	e->mode = s->mode;
+	e->pd = ib_alloc_pd(e->dev, s->pd_flags);
+	if (IS_ERR(e->pd)) {
+		e->pd = NULL;
+		return -ENOMEM;
+	}
+	e->scq = ib_alloc_cq(e->dev, e, 4 * DEPTH, 0, s->mode);
+	e->rcq = ib_alloc_cq(e->dev, e, 4 * DEPTH, 0, s->mode);
+	if (IS_ERR(e->scq) || IS_ERR(e->rcq))
+		return -ENOMEM;
+	err = s->srq ? create_srq(e) : 0;
+	return err ?: create_qp(e, s);
+}
+
+static int to_init(struct end *e, const struct setup *s)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = s->access,
+		.qkey = QKEY,
+	};
+
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			    IB_QP_PORT | (s->type == IB_QPT_UD ?
+					  IB_QP_QKEY : IB_QP_ACCESS_FLAGS));
+}
+
+static void fill_av(struct rdma_ah_attr *av, const struct end *e,
+		    const struct end *peer)
+{
+	av->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_port_num(av, 1);
+	rdma_ah_set_grh(av, (union ib_gid *)&peer->gid->gid, 0, e->gid->index,
+			64, 0);
+}
+
+static int to_rtr(struct end *e, const struct end *peer, const struct setup *s)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTR,
+		.path_mtu = IB_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+	};
+
+	if (s->type == IB_QPT_UD)
+		return ib_modify_qp(e->qp, &attr, IB_QP_STATE);
+	fill_av(&attr.ah_attr, e, peer);
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV |
+			    IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			    IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+}
+
+static int to_rts(struct end *e, const struct setup *s)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.timeout = 12, .retry_cnt = 7, .rnr_retry = 7,
+		.max_rd_atomic = 4,
+	};
+
+	if (s->type == IB_QPT_UD)
+		return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+			    IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int to_state(struct end *e, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE);
+}
+
+static bool set_up(const struct setup *s)
+{
+	memset(eb.buf, 0, BUF_LEN);
+	get_random_bytes(ea.buf, BUF_LEN);
+	return CHECK(!create_end(&ea, s)) && CHECK(!create_end(&eb, s)) &&
+	       CHECK(!to_init(&ea, s)) && CHECK(!to_init(&eb, s)) &&
+	       CHECK(!to_rtr(&ea, &eb, s)) && CHECK(!to_rtr(&eb, &ea, s)) &&
+	       CHECK(!to_rts(&ea, s)) && CHECK(!to_rts(&eb, s));
+}
+
+static void destroy_end(struct end *e)
+{
+	unsigned int i;
+
+	if (e->qp)
+		ib_destroy_qp(e->qp);
+	if (e->srq)
+		ib_destroy_srq(e->srq);
+	for (i = 0; i < MRS; i++)
+		if (e->mr[i])
+			ib_dereg_mr(e->mr[i]);
+	if (!IS_ERR_OR_NULL(e->scq))
+		ib_free_cq(e->scq);
+	if (!IS_ERR_OR_NULL(e->rcq))
+		ib_free_cq(e->rcq);
+	if (e->pd)
+		ib_dealloc_pd(e->pd);
+	memset(e->mr, 0, sizeof(e->mr));
+	e->qp = NULL;
+	e->srq = NULL;
+	e->scq = NULL;
+	e->rcq = NULL;
+	e->pd = NULL;
+}
+
+static void tear_down(void)
+{
+	/* Completions that nobody waited for have their ops still. */
+	if (ea.qp)
+		ib_destroy_qp(ea.qp);
+	ea.qp = NULL;
+	if (eb.qp)
+		ib_destroy_qp(eb.qp);
+	eb.qp = NULL;
+	destroy_end(&ea);
+	destroy_end(&eb);
+	used = 0;
+	atomic_set(&completions, 0);
+}
+
+static bool same(u32 from, u32 to, u32 len)
+{
+	return !memcmp(ea.buf + from, eb.buf + to, len);
+}
+
+static bool untouched(u32 to, u32 len)
+{
+	return !memchr_inv(eb.buf + to, 0, len);
+}
+
+/* --- fast registration ---------------------------------------------------- */
+
+#define REMOTE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+		 IB_ACCESS_REMOTE_READ)
+
+static struct ib_mr *mr_new(struct end *e, int i)
+{
+	struct ib_mr *mr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, PAGES);
+
+	if (!CHECK(!IS_ERR(mr)))
+		return NULL;
+	e->mr[i] = mr;
+	return mr;
+}
+
+/* Map @len bytes of the buffer at @off. Returns what ib_map_mr_sg() does. */
+static int map(struct end *e, struct ib_mr *mr, u32 off, u32 len)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, e->buf + off, len);
+	if (ib_dma_map_sg(e->dev, &sg, 1, DMA_BIDIRECTIONAL) != 1)
+		return -EIO;
+	return ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
+}
+
+/* Region @i of @e over @len bytes at @off, registered. */
+static struct ib_mr *registered(struct end *e, int i, u32 off, u32 len)
+{
+	struct ib_mr *mr = mr_new(e, i);
+
+	if (!mr || !CHECK(map(e, mr, off, len) == 1) ||
+	    !DO(op_reg(e, mr, REMOTE), IB_WC_SUCCESS))
+		return NULL;
+	return mr;
+}
+
+static struct op *op_write(const struct ib_mr *mr, u32 from, u32 to, u32 len)
+{
+	return op_rdma(&ea, IB_WR_RDMA_WRITE, from, len, mr->iova + to,
+		       mr->rkey);
+}
+
+static void fast_registration(void)
+{
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 100, 3 * PAGE_SIZE);
+	if (!mr)
+		return;
+	CHECK(mr->length == 3 * PAGE_SIZE);
+	DO(op_write(mr, 0, 0, mr->length), IB_WC_SUCCESS);
+	CHECK(same(0, 100, mr->length) && untouched(0, 100));
+	CHECK(untouched(100 + mr->length, PAGE_SIZE));
+	DO(op_rdma(&ea, IB_WR_RDMA_READ, 5 * PAGE_SIZE, 5000, mr->iova + 7,
+		   mr->rkey), IB_WC_SUCCESS);
+	CHECK(same(5 * PAGE_SIZE, 107, 5000));
+	/* one byte beyond */
+	DO(op_write(mr, 0, 1, mr->length), IB_WC_REM_ACCESS_ERR);
+}
+
+/* Pages in another order, an offset at the front, a short entry at the end. */
+static void registration_of_a_list(void)
+{
+	unsigned int offset = 200;
+	struct scatterlist sg[3];
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = mr_new(&eb, 0);
+	if (!mr)
+		return;
+	sg_init_table(sg, 3);
+	sg_set_buf(&sg[0], eb.buf + 4 * PAGE_SIZE, PAGE_SIZE);
+	sg_set_buf(&sg[1], eb.buf + 1 * PAGE_SIZE, PAGE_SIZE);
+	sg_set_buf(&sg[2], eb.buf + 6 * PAGE_SIZE, 300);
+	CHECK(ib_dma_map_sg(eb.dev, sg, 3, DMA_BIDIRECTIONAL) == 3);
+	CHECK(ib_map_mr_sg(mr, sg, 3, &offset, PAGE_SIZE) == 3);
+	CHECK(mr->length == 2 * PAGE_SIZE - 200 + 300);
+	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
+	DO(op_write(mr, 0, 0, mr->length), IB_WC_SUCCESS);
+	CHECK(same(0, 4 * PAGE_SIZE + 200, PAGE_SIZE - 200));
+	CHECK(same(PAGE_SIZE - 200, PAGE_SIZE, PAGE_SIZE));
+	CHECK(same(2 * PAGE_SIZE - 200, 6 * PAGE_SIZE, 300));
+	CHECK(untouched(4 * PAGE_SIZE, 200) && untouched(2 * PAGE_SIZE, 100));
+	CHECK(untouched(6 * PAGE_SIZE + 300, 100));
+}
+
+/* Entries that leave a gap within a page end the mapping. */
+static void gaps_end_a_mapping(void)
+{
+	struct scatterlist sg[3];
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = mr_new(&eb, 0);
+	if (!mr)
+		return;
+	sg_init_table(sg, 3);
+	sg_set_buf(&sg[0], eb.buf, PAGE_SIZE);
+	sg_set_buf(&sg[1], eb.buf + 2 * PAGE_SIZE, 1000);
+	sg_set_buf(&sg[2], eb.buf + 4 * PAGE_SIZE, PAGE_SIZE);
+	CHECK(ib_dma_map_sg(eb.dev, sg, 3, DMA_BIDIRECTIONAL) == 3);
+	CHECK(ib_map_mr_sg(mr, sg, 3, NULL, PAGE_SIZE) == 2);
+	CHECK(mr->length == PAGE_SIZE + 1000);
+	/* more than it has room for: what fits */
+	CHECK(map(&eb, mr, 0, BUF_LEN) == 1 && mr->length == BUF_LEN);
+	/* another page size than a power of two is not one */
+	CHECK(ib_map_mr_sg(mr, sg, 1, NULL, PAGE_SIZE + 512) < 0);
+	CHECK(IS_ERR(ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG,
+		eb.dev->attrs.max_fast_reg_page_list_len + 1)));
+}
+
+/* ib_srp maps a region anew while its invalidation is still queued. */
+static void mapping_changes_nothing(void)
+{
+	struct ib_mr *mr;
+	struct op *inv, *reg;
+	u32 old;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	old = mr->rkey;
+	CHECK(map(&eb, mr, 4 * PAGE_SIZE, PAGE_SIZE) == 1);
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 2000, (uintptr_t)eb.buf, old),
+	   IB_WC_SUCCESS);
+	CHECK(same(0, 0, 2000) && untouched(4 * PAGE_SIZE, PAGE_SIZE));
+	inv = op_inv(&eb, old);
+	inv->send.send_flags = 0;
+	reg = op_reg(&eb, mr, REMOTE);
+	chain(inv, reg);
+	CHECK(!post(inv));
+	EXPECT(reg, IB_WC_SUCCESS);
+	DO(op_write(mr, PAGE_SIZE, 0, 2000), IB_WC_SUCCESS);
+	CHECK(same(PAGE_SIZE, 4 * PAGE_SIZE, 2000) && same(0, 0, 2000));
+	/* the memory of before is out of reach, by either key */
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, (uintptr_t)eb.buf, old),
+	   IB_WC_REM_ACCESS_ERR);
+}
+
+/* Peers that write while their region is mapped anew notice nothing. */
+static void mapping_disturbs_nobody(void)
+{
+	struct ib_mr *mr;
+	struct op *op = NULL;
+	int i, n;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	for (n = 0; n < 10 && !failures; n++) {
+		for (i = 0; i < DEPTH; i++) {
+			op = op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 64,
+				     (uintptr_t)eb.buf, mr->rkey);
+			if (i + 1 < DEPTH)
+				op->send.send_flags = 0;
+			CHECK(!post(op));
+		}
+		for (i = 0; i < 100; i++)
+			map(&eb, mr, PAGE_SIZE, PAGE_SIZE);
+		EXPECT(op, IB_WC_SUCCESS);
+		used -= DEPTH;
+	}
+	CHECK(untouched(PAGE_SIZE, PAGE_SIZE));
+}
+
+static void registered_again_without_mapping(void)
+{
+	struct ib_mr *mr;
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	/* the other list that is filled has been in use before */
+	for (i = 0; mr && i < 3; i++) {
+		u32 at = i * 100 + (i ? 2 * PAGE_SIZE : 0);
+
+		DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
+		if (i == 1)
+			CHECK(map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
+		DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
+		DO(op_write(mr, i * 100, i * 100, 100), IB_WC_SUCCESS);
+		CHECK(same(i * 100, at, 100));
+	}
+}
+
+static void registration_over_a_registration(void)
+{
+	struct op *reg, *after;
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	CHECK(map(&eb, mr, PAGE_SIZE, PAGE_SIZE) == 1);
+	reg = op_reg(&eb, mr, REMOTE);
+	reg->send.send_flags = 0;
+	after = op_send(&eb, IB_WR_SEND, 0, 10);
+	chain(reg, after);
+	CHECK(!post(reg));
+	CHECK(came(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS &&
+	      reg->wc.status != IB_WC_WR_FLUSH_ERR);
+	EXPECT(after, IB_WC_WR_FLUSH_ERR);
+}
+
+static void registration_in_another_domain(void)
+{
+	struct ib_pd *pd;
+	struct ib_mr *mr;
+	struct op *reg;
+
+	if (!set_up(&plain))
+		return;
+	pd = ib_alloc_pd(eb.dev, 0);
+	if (!CHECK(!IS_ERR(pd)))
+		return;
+	mr = ib_alloc_mr(pd, IB_MR_TYPE_MEM_REG, PAGES);
+	if (CHECK(!IS_ERR(mr))) {
+		CHECK(map(&eb, mr, 0, PAGE_SIZE) == 1);
+		reg = op_reg(&eb, mr, REMOTE);
+		CHECK(!post(reg));
+		CHECK(came(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS);
+		ib_dereg_mr(mr);
+	}
+	ib_dealloc_pd(pd);
+}
+
+static void access_as_registered(void)
+{
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = mr_new(&eb, 0);
+	if (!mr)
+		return;
+	CHECK(map(&eb, mr, 0, PAGE_SIZE) == 1);
+	DO(op_reg(&eb, mr, IB_ACCESS_REMOTE_READ), IB_WC_SUCCESS);
+	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, mr->iova, mr->rkey),
+	   IB_WC_SUCCESS);
+	DO(op_write(mr, 0, 0, 100), IB_WC_REM_ACCESS_ERR);
+}
+
+/* A READ into memory that is registered for reading only. */
+static void local_access_as_registered(void)
+{
+	struct ib_mr *mr, *target;
+	struct op *op;
+
+	if (!set_up(&plain))
+		return;
+	mr = mr_new(&ea, 0);
+	target = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr || !target)
+		return;
+	CHECK(map(&ea, mr, 0, PAGE_SIZE) == 1);
+	DO(op_reg(&ea, mr, IB_ACCESS_REMOTE_READ), IB_WC_SUCCESS);
+	op = op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, target->iova, target->rkey);
+	op->sge.addr = mr->iova;
+	op->sge.lkey = mr->lkey;
+	DO(op, IB_WC_LOC_PROT_ERR);
+}
+
+/* --- invalidation --------------------------------------------------------- */
+
+/* @n registrations on a, and LOCAL_INVs of them in one list; every @sends-th
+ * has a WRITE in front of it.
+ */
+static void inv_chain(int n, int sends, const struct ib_mr *target)
+{
+	struct op *first = NULL, *last = NULL, *op;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		CHECK(map(&ea, ea.mr[i], 0, PAGE_SIZE) == 1);
+		DO(op_reg(&ea, ea.mr[i], REMOTE), IB_WC_SUCCESS);
+	}
+	for (i = 0; i < n; i++) {
+		if (sends && i % sends == sends - 1) {
+			op = op_write(target, 0, 0, 100);
+			op->send.send_flags = 0;
+			last = last ? chain(last, op) : op;
+			first = first ?: op;
+		}
+		op = op_inv(&ea, ea.mr[i]->rkey);
+		op->send.send_flags = 0;
+		last = last ? chain(last, op) : op;
+		first = first ?: op;
+	}
+	last->send.send_flags = IB_SEND_SIGNALED;
+	CHECK(!post(first));
+	EXPECT(last, IB_WC_SUCCESS);
+	for (op = ops; op < ops + used; op++)
+		CHECK(op->count == !!(op->send.send_flags & IB_SEND_SIGNALED));
+}
+
+static void chains_of_local_inv(void)
+{
+	struct ib_mr *target;
+	int i, sends;
+
+	if (!set_up(&plain))
+		return;
+	target = registered(&eb, 0, 0, PAGE_SIZE);
+	for (i = 0; target && i < MRS; i++)
+		if (!mr_new(&ea, i))
+			return;
+	for (sends = 0; target && sends <= 3; sends++)
+		for (i = 1; i <= (sends == 1 ? DEPTH / 2 : MRS - 1) && !failures;
+		     i++) {
+			used = 0;
+			inv_chain(i, sends, target);
+		}
+}
+
+static void local_inv_ends_access(void)
+{
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	DO(op_write(mr, 0, 0, 100), IB_WC_SUCCESS);
+	DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
+	CHECK(op_inv(&eb, 0)->count == 0);
+	DO(op_write(mr, 0, 200, 100), IB_WC_REM_ACCESS_ERR);
+	CHECK(untouched(200, 100));
+}
+
+static void local_inv_of_a_wrong_key(void)
+{
+	struct ib_mr *mr;
+	struct op *op;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	op = op_inv(&eb, mr->rkey ^ 1);
+	op->send.send_flags = 0;
+	CHECK(!post(op));
+	CHECK(came(op, LONG_MS) && op->wc.status != IB_WC_SUCCESS);
+}
+
+static void peer_invalidates(void)
+{
+	struct op *op, *recv;
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	recv = op_recv(&eb, PAGE_SIZE, 100);
+	CHECK(!post_recv(recv));
+	op = op_send(&ea, IB_WR_SEND_WITH_INV, 0, 50);
+	op->send.ex.invalidate_rkey = mr->rkey;
+	DO(op, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	CHECK(recv->wc.wc_flags & IB_WC_WITH_INVALIDATE);
+	CHECK(!(recv->wc.wc_flags & IB_WC_WITH_IMM));
+	CHECK(recv->wc.ex.invalidate_rkey == mr->rkey);
+	CHECK(recv->wc.byte_len == 50 && same(0, PAGE_SIZE, 50));
+	/* it can be registered again at once */
+	CHECK(map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
+	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
+	DO(op_write(mr, 0, 0, 100), IB_WC_SUCCESS);
+	CHECK(same(0, 2 * PAGE_SIZE, 100));
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 10, (uintptr_t)eb.buf,
+		   recv->wc.ex.invalidate_rkey), IB_WC_REM_ACCESS_ERR);
+}
+
+static void peer_invalidates_what_is_not(void)
+{
+	struct op *op, *recv;
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	recv = op_recv(&eb, PAGE_SIZE, 100);
+	CHECK(!post_recv(recv));
+	op = op_send(&ea, IB_WR_SEND_WITH_INV, 0, 50);
+	op->send.ex.invalidate_rkey = mr->rkey ^ 1;
+	CHECK(!post(op));
+	CHECK(came(op, LONG_MS) && op->wc.status != IB_WC_SUCCESS &&
+	      op->wc.status != IB_WC_RETRY_EXC_ERR);
+}
+
+/* --- keys of a domain ----------------------------------------------------- */
+
+static void unsafe_global_rkey(void)
+{
+	struct setup s = plain;
+
+	s.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
+	if (!set_up(&s))
+		return;
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 6000, (uintptr_t)eb.buf + 50,
+		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
+	CHECK(same(0, 50, 6000));
+	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, (uintptr_t)eb.buf + 3000,
+		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
+	/* of this domain, not of the other end's */
+	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, (uintptr_t)eb.buf,
+		   eb.pd->unsafe_global_rkey ^ 0x1000),
+	   IB_WC_REM_ACCESS_ERR);
+}
+
+static void local_dma_lkey_is_local(void)
+{
+	if (!set_up(&plain))
+		return;
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, (uintptr_t)eb.buf,
+		   eb.pd->local_dma_lkey), IB_WC_REM_ACCESS_ERR);
+	CHECK(untouched(0, 100));
+}
+
+/* --- posting -------------------------------------------------------------- */
+
+static void bad_send_wr_on_success(void)
+{
+	const struct ib_send_wr *first, **bad = &first;
+	struct op *op[3];
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	for (i = 0; i < 3; i++) {
+		CHECK(!post_recv(op_recv(&eb, i * PAGE_SIZE, PAGE_SIZE)));
+		op[i] = op_send(&ea, IB_WR_SEND, i * 1000, 1000);
+		if (i)
+			chain(op[i - 1], op[i]);
+	}
+	/* as net/rds does */
+	first = &op[0]->send;
+	CHECK(!ib_post_send(ea.qp, first, bad));
+	CHECK(first == &op[0]->send);
+	for (i = 0; i < 3; i++)
+		EXPECT(op[i], IB_WC_SUCCESS);
+	CHECK(op[0]->seq < op[1]->seq && op[1]->seq < op[2]->seq);
+}
+
+static void bad_send_wr_on_failure(void)
+{
+	const struct ib_send_wr *bad = NULL;
+	struct op *op[4];
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	for (i = 0; i < 4; i++) {
+		CHECK(!post_recv(op_recv(&eb, i * PAGE_SIZE, PAGE_SIZE)));
+		op[i] = op_send(&ea, IB_WR_SEND, i * 1000, 1000);
+		if (i)
+			chain(op[i - 1], op[i]);
+	}
+	op[2]->send.num_sge = 5;
+	CHECK(ib_post_send(ea.qp, &op[0]->send, &bad) == -EINVAL);
+	CHECK(bad == &op[2]->send);
+	EXPECT(op[0], IB_WC_SUCCESS);
+	EXPECT(op[1], IB_WC_SUCCESS);
+	/* the rest was not posted, and can be now */
+	op[2]->send.num_sge = 1;
+	CHECK(!op[2]->count && !ib_post_send(ea.qp, bad, &bad));
+	EXPECT(op[3], IB_WC_SUCCESS);
+	op[0]->send.next = NULL;
+	op[0]->send.opcode = 100;
+	bad = NULL;
+	CHECK(ib_post_send(ea.qp, &op[0]->send, &bad) == -EINVAL &&
+	      bad == &op[0]->send);
+}
+
+static void send_queue_full(void)
+{
+	const struct ib_send_wr *bad = NULL;
+	struct op *op, *prev = NULL, *first = NULL;
+	int i, posted = 0;
+
+	if (!set_up(&plain))
+		return;
+	/* no receive at b: all of them stay */
+	for (i = 0; i < 4 * DEPTH; i++) {
+		op = op_send(&ea, IB_WR_SEND, 0, 10);
+		first = first ?: op;
+		if (prev)
+			chain(prev, op);
+		prev = op;
+	}
+	CHECK(ib_post_send(ea.qp, &first->send, &bad) == -ENOMEM);
+	for (op = first; &op->send != bad && posted < 4 * DEPTH; op++)
+		posted++;
+	CHECK(posted >= DEPTH && posted < 4 * DEPTH);
+	CHECK(!to_state(&ea, IB_QPS_ERR));
+	for (i = 0, op = first; i < posted; i++, op++)
+		EXPECT(op, IB_WC_WR_FLUSH_ERR);
+	CHECK(!op->count);
+}
+
+static void posting_by_state(void)
+{
+	const struct ib_recv_wr *bad_recv;
+	const struct ib_send_wr *bad;
+	struct op *send, *recv;
+
+	if (!CHECK(!create_end(&ea, &plain)) ||
+	    !CHECK(!create_end(&eb, &plain)))
+		return;
+	send = op_send(&ea, IB_WR_SEND, 0, 10);
+	recv = op_recv(&ea, 0, 10);
+	bad = NULL;
+	CHECK(ib_post_send(ea.qp, &send->send, &bad) && bad == &send->send);
+	bad_recv = NULL;
+	CHECK(ib_post_recv(ea.qp, &recv->recv, &bad_recv) &&
+	      bad_recv == &recv->recv);
+	CHECK(!to_init(&ea, &plain) && !to_init(&eb, &plain));
+	bad = NULL;
+	CHECK(ib_post_send(ea.qp, &send->send, &bad) && bad == &send->send);
+	CHECK(!post_recv(recv));
+	CHECK(!to_rtr(&ea, &eb, &plain));
+	bad = NULL;
+	CHECK(ib_post_send(ea.qp, &send->send, &bad) && bad == &send->send);
+	CHECK(!to_state(&ea, IB_QPS_ERR));
+	EXPECT(recv, IB_WC_WR_FLUSH_ERR);
+	/* in the error state everything is taken, and flushed */
+	DO(send, IB_WC_WR_FLUSH_ERR);
+	recv = op_recv(&ea, 0, 10);
+	CHECK(!post_recv(recv));
+	EXPECT(recv, IB_WC_WR_FLUSH_ERR);
+}
+
+/* Lists of receives, to a queue of its own or a shared one. */
+static void recv_lists(int (*post_list)(const struct ib_recv_wr *wr,
+					const struct ib_recv_wr **bad))
+{
+	const struct ib_recv_wr *first;
+	struct op *op[4];
+	int i, n;
+
+	for (i = 0; i < 4; i++) {
+		op[i] = op_recv(&eb, i * PAGE_SIZE, PAGE_SIZE);
+		if (i)
+			op[i - 1]->recv.next = &op[i]->recv;
+	}
+	first = &op[0]->recv;
+	op[2]->recv.num_sge = 3;
+	CHECK(post_list(first, &first) == -EINVAL);
+	CHECK(first == &op[2]->recv);
+	op[2]->recv.num_sge = 1;
+	CHECK(!post_list(first, &first));
+	CHECK(first == &op[2]->recv);
+	for (i = 0; i < 4; i++) {
+		DO(op_send(&ea, IB_WR_SEND, i * 500, 500), IB_WC_SUCCESS);
+		EXPECT(op[i], IB_WC_SUCCESS);
+		CHECK(op[i]->wc.byte_len == 500 &&
+		      op[i]->wc.opcode == IB_WC_RECV &&
+		      op[i]->wc.qp == eb.qp);
+		CHECK(same(i * 500, i * PAGE_SIZE, 500));
+	}
+	for (n = 0; n <= 4 * DEPTH; n++) {
+		struct op *more = op_recv(&eb, 0, 100);
+
+		first = NULL;
+		if (post_list(&more->recv, &first)) {
+			CHECK(first == &more->recv);
+			break;
+		}
+		CHECK(!first);
+	}
+	CHECK(n >= DEPTH && n <= 4 * DEPTH);
+}
+
+static int post_own(const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	return ib_post_recv(eb.qp, wr, bad);
+}
+
+static int post_shared(const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad)
+{
+	return ib_post_srq_recv(eb.srq, wr, bad);
+}
+
+static void bad_recv_wr(void)
+{
+	if (set_up(&plain))
+		recv_lists(post_own);
+}
+
+static void bad_srq_recv_wr(void)
+{
+	struct setup s = plain;
+	const struct ib_recv_wr *bad = NULL;
+	struct op *op;
+
+	s.srq = true;
+	if (!set_up(&s))
+		return;
+	recv_lists(post_shared);
+	op = op_recv(&eb, 0, 100);
+	CHECK(ib_post_recv(eb.qp, &op->recv, &bad) == -EINVAL &&
+	      bad == &op->recv);
+}
+
+static void signaling(void)
+{
+	struct op *op[3];
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	for (i = 0; i < 3; i++) {
+		CHECK(!post_recv(op_recv(&eb, 0, 100)));
+		op[i] = op_send(&ea, IB_WR_SEND, 0, 100);
+		if (i < 2)
+			op[i]->send.send_flags = 0;
+		if (i)
+			chain(op[i - 1], op[i]);
+	}
+	CHECK(!post(op[0]));
+	EXPECT(op[2], IB_WC_SUCCESS);
+	CHECK(!op[0]->count && !op[1]->count);
+	/* one that fails says so, asked or not */
+	op[0] = op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, 4096, 0xdead00);
+	op[0]->send.send_flags = 0;
+	DO(op[0], IB_WC_REM_ACCESS_ERR);
+}
+
+static void signal_all(void)
+{
+	struct setup s = plain;
+	struct op *op;
+
+	s.sig = IB_SIGNAL_ALL_WR;
+	if (!set_up(&s))
+		return;
+	CHECK(!post_recv(op_recv(&eb, 0, 100)));
+	op = op_send(&ea, IB_WR_SEND, 0, 100);
+	op->send.send_flags = 0;
+	DO(op, IB_WC_SUCCESS);
+	CHECK(op->wc.opcode == IB_WC_SEND);
+}
+
+static void inline_data(void)
+{
+	struct op *op, *recv;
+	u8 byte;
+
+	if (!set_up(&plain))
+		return;
+	recv = op_recv(&eb, 0, 100);
+	CHECK(!post_recv(recv));
+	op = op_send(&ea, IB_WR_SEND, 0, INLINE);
+	op->send.send_flags |= IB_SEND_INLINE;
+	/* no key is looked at, and the memory is the caller's again at once */
+	op->sge.lkey = 0xdead;
+	byte = ea.buf[0];
+	CHECK(!post(op));
+	ea.buf[0] = ~byte;
+	EXPECT(op, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	CHECK(recv->wc.byte_len == INLINE && eb.buf[0] == byte &&
+	      same(1, 1, INLINE - 1));
+	op = op_send(&ea, IB_WR_SEND, 0, BUF_LEN);
+	op->send.send_flags |= IB_SEND_INLINE;
+	CHECK(post(op) == -EINVAL);
+}
+
+static void immediate_and_entries(void)
+{
+	struct ib_sge sge[4];
+	struct op *op, *recv;
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	recv = op_recv(&eb, 0, PAGE_SIZE);
+	CHECK(!post_recv(recv));
+	op = op_send(&ea, IB_WR_SEND_WITH_IMM, 0, 0);
+	for (i = 0; i < 4; i++) {
+		sge[i] = op->sge;
+		sge[i].addr += i * 100;
+		sge[i].length = 100;
+	}
+	op->send.sg_list = sge;
+	op->send.num_sge = 4;
+	op->send.ex.imm_data = cpu_to_be32(0x12345678);
+	DO(op, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	CHECK(recv->wc.wc_flags & IB_WC_WITH_IMM);
+	CHECK(recv->wc.ex.imm_data == cpu_to_be32(0x12345678));
+	CHECK(recv->wc.byte_len == 400 && same(0, 0, 400));
+	CHECK(recv->wc.port_num == 1);
+	/* a receive that is too short */
+	recv = op_recv(&eb, 0, 10);
+	CHECK(!post_recv(recv));
+	DO(op_send(&ea, IB_WR_SEND, 0, 11), IB_WC_REM_INV_REQ_ERR);
+	EXPECT(recv, IB_WC_LOC_LEN_ERR);
+}
+
+static void atomics(void)
+{
+	struct setup s = plain;
+	struct op *op;
+	u64 *at;
+
+	s.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
+	if (!set_up(&s))
+		return;
+	at = (u64 *)eb.buf;
+	*at = 40;
+	op = op_send(&ea, IB_WR_ATOMIC_FETCH_AND_ADD, 0, 8);
+	op->atomic.remote_addr = (uintptr_t)at;
+	op->atomic.rkey = eb.pd->unsafe_global_rkey;
+	op->atomic.compare_add = 2;
+	/* the rights of an unsafe key are reading and writing */
+	CHECK(!post(op) && came(op, LONG_MS));
+	if (op->wc.status == IB_WC_SUCCESS)
+		CHECK(*at == 42 && *(u64 *)ea.buf == 40);
+	else
+		CHECK(op->wc.status == IB_WC_REM_ACCESS_ERR && *at == 40);
+}
+
+/* --- completion queues ---------------------------------------------------- */
+
+static void receive_all(enum ib_poll_context mode)
+{
+	struct setup s = plain;
+	struct op *recv, *send;
+	int i;
+
+	s.mode = mode;
+	if (!set_up(&s))
+		return;
+	for (i = 0; i < 3 * DEPTH && !failures; i++) {
+		recv = op_recv(&eb, 0, 100);
+		send = op_send(&ea, IB_WR_SEND, 0, 100);
+		CHECK(!post_recv(recv));
+		DO(send, IB_WC_SUCCESS);
+		EXPECT(recv, IB_WC_SUCCESS);
+		if (mode == IB_POLL_SOFTIRQ)
+			CHECK(recv->softirq && send->softirq);
+		else
+			CHECK(!recv->softirq && !send->softirq);
+	}
+}
+
+static void cq_direct(void)
+{
+	receive_all(IB_POLL_DIRECT);
+}
+
+static void cq_softirq(void)
+{
+	receive_all(IB_POLL_SOFTIRQ);
+}
+
+static void cq_workqueue(void)
+{
+	receive_all(IB_POLL_WORKQUEUE);
+}
+
+static void cq_unbound_workqueue(void)
+{
+	receive_all(IB_POLL_UNBOUND_WORKQUEUE);
+}
+
+static int rounds;
+static struct completion all_rounds;
+
+/* Post the receive again and answer, from the completion handler. */
+static void bounce(struct op *op, struct ib_wc *wc)
+{
+	struct op *send = op + 1;
+
+	if (wc->status || rounds <= 0)
+		return;
+	if (!--rounds) {
+		complete(&all_rounds);
+		return;
+	}
+	if (post_recv(op) || post(send))
+		rounds = -1;
+}
+
+static void post_from_handler(enum ib_poll_context mode)
+{
+	struct setup s = plain;
+	struct op *recv[2], *send[2];
+	int i;
+
+	s.mode = mode;
+	if (!set_up(&s))
+		return;
+	rounds = 200;
+	init_completion(&all_rounds);
+	for (i = 0; i < 2; i++) {
+		struct end *e = i ? &eb : &ea;
+
+		recv[i] = op_recv(e, 0, 100);
+		recv[i]->then = bounce;
+		send[i] = op_send(e, IB_WR_SEND, 200, 100);
+		send[i]->send.send_flags = 0;
+	}
+	/* behind each other: bounce() relies on it */
+	CHECK(send[0] == recv[0] + 1 && send[1] == recv[1] + 1);
+	CHECK(!post_recv(recv[0]) && !post_recv(recv[1]));
+	CHECK(!post(send[0]));
+	CHECK(wait_for_completion_timeout(&all_rounds,
+					  msecs_to_jiffies(LONG_MS)));
+	ib_drain_qp(ea.qp);
+	ib_drain_qp(eb.qp);
+}
+
+static void handler_posts_softirq(void)
+{
+	post_from_handler(IB_POLL_SOFTIRQ);
+}
+
+static void handler_posts_workqueue(void)
+{
+	post_from_handler(IB_POLL_WORKQUEUE);
+}
+
+static void cq_from_the_pool(void)
+{
+	struct ib_cq *cq, *other;
+
+	cq = ib_cq_pool_get(ea.dev, DEPTH, -1, IB_POLL_WORKQUEUE);
+	if (!CHECK(!IS_ERR(cq)))
+		return;
+	other = ib_cq_pool_get(ea.dev, DEPTH, -1, IB_POLL_SOFTIRQ);
+	CHECK(!IS_ERR(other) && other != cq);
+	if (!IS_ERR(other))
+		ib_cq_pool_put(other, DEPTH);
+	ib_cq_pool_put(cq, DEPTH);
+}
+
+static atomic_t told;
+
+static void comp_handler(struct ib_cq *cq, void *context)
+{
+	atomic_inc(&told);
+}
+
+static bool told_is(int n)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+
+	while (atomic_read(&told) < n && time_before(jiffies, end))
+		usleep_range(100, 500);
+	return atomic_read(&told) == n;
+}
+
+static bool polled(struct ib_cq *cq, struct ib_wc *wc)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+
+	do {
+		if (ib_poll_cq(cq, 1, wc) == 1)
+			return true;
+		usleep_range(100, 500);
+	} while (time_before(jiffies, end));
+	return false;
+}
+
+/* ib_req_notify_cq(): once for each request, and missed events are reported. */
+static void notification(void)
+{
+	struct ib_cq_init_attr attr = { .cqe = DEPTH };
+	struct ib_cq *old, *cq;
+	struct op *send;
+	struct ib_wc wc;
+	int i;
+
+	if (!CHECK(!create_end(&ea, &plain)) ||
+	    !CHECK(!create_end(&eb, &plain)))
+		return;
+	cq = ib_create_cq(eb.dev, comp_handler, NULL, &eb, &attr);
+	if (!CHECK(!IS_ERR(cq)))
+		return;
+	ib_destroy_qp(eb.qp);
+	eb.qp = NULL;
+	old = eb.rcq;
+	eb.rcq = cq;
+	CHECK(!create_qp(&eb, &plain));
+	eb.rcq = old;
+	CHECK(!to_init(&ea, &plain) && !to_init(&eb, &plain) &&
+	      !to_rtr(&ea, &eb, &plain) && !to_rtr(&eb, &ea, &plain) &&
+	      !to_rts(&ea, &plain) && !to_rts(&eb, &plain));
+	for (i = 0; i < 5; i++)
+		CHECK(!post_recv(op_recv(&eb, 0, 100)));
+	atomic_set(&told, 0);
+	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
+				IB_CQ_REPORT_MISSED_EVENTS));
+	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(told_is(1));
+	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(polled(cq, &wc));
+	CHECK(atomic_read(&told) == 1);
+	CHECK(ib_req_notify_cq(cq, IB_CQ_SOLICITED |
+			       IB_CQ_REPORT_MISSED_EVENTS) == 1);
+	CHECK(polled(cq, &wc));
+	CHECK(!ib_req_notify_cq(cq, IB_CQ_SOLICITED |
+				IB_CQ_REPORT_MISSED_EVENTS));
+	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(polled(cq, &wc) && atomic_read(&told) == 1);
+	send = op_send(&ea, IB_WR_SEND, 0, 10);
+	send->send.send_flags |= IB_SEND_SOLICITED;
+	DO(send, IB_WC_SUCCESS);
+	CHECK(told_is(2));
+	ib_destroy_qp(eb.qp);
+	eb.qp = NULL;
+	ib_destroy_cq(cq);
+}
+
+/* --- the end of a connection ---------------------------------------------- */
+
+/* All that was posted has completed when ib_drain_qp() returns. */
+static void drain_in(enum ib_qp_state state)
+{
+	struct op *recv[3], *send[3] = {};
+	int i;
+
+	if (!CHECK(!create_end(&ea, &plain)) ||
+	    !CHECK(!create_end(&eb, &plain)) ||
+	    !CHECK(!to_init(&ea, &plain)) || !CHECK(!to_init(&eb, &plain)))
+		return;
+	for (i = 0; i < 3; i++) {
+		recv[i] = op_recv(&ea, 0, 100);
+		CHECK(!post_recv(recv[i]));
+	}
+	if (state >= IB_QPS_RTR)
+		CHECK(!to_rtr(&ea, &eb, &plain) && !to_rtr(&eb, &ea, &plain));
+	if (state >= IB_QPS_RTS)
+		CHECK(!to_rts(&ea, &plain) && !to_rts(&eb, &plain));
+	for (i = 0; i < 3 && state >= IB_QPS_RTS; i++) {
+		/* for which no receive is posted */
+		send[i] = op_send(&ea, IB_WR_SEND, 0, 100);
+		CHECK(!post(send[i]));
+	}
+	if (state >= IB_QPS_SQD)
+		CHECK(!to_state(&ea, state));
+	ib_drain_qp(ea.qp);
+	for (i = 0; i < 3; i++) {
+		CHECK(recv[i]->count == 1 &&
+		      recv[i]->wc.status == IB_WC_WR_FLUSH_ERR);
+		if (send[i])
+			CHECK(send[i]->count == 1 &&
+			      send[i]->wc.status == IB_WC_WR_FLUSH_ERR);
+	}
+	/* again, and each by itself */
+	ib_drain_sq(ea.qp);
+	ib_drain_rq(ea.qp);
+	ib_drain_qp(ea.qp);
+}
+
+static void drain_init(void)
+{
+	drain_in(IB_QPS_INIT);
+}
+
+static void drain_rtr(void)
+{
+	drain_in(IB_QPS_RTR);
+}
+
+static void drain_rts(void)
+{
+	drain_in(IB_QPS_RTS);
+}
+
+static void drain_sqd(void)
+{
+	drain_in(IB_QPS_SQD);
+}
+
+static void drain_err(void)
+{
+	drain_in(IB_QPS_ERR);
+}
+
+/* With traffic in both directions, in the mode that storage drivers use. */
+static void drain_under_load(void)
+{
+	struct setup s = plain;
+	struct op *op;
+	int i, n;
+
+	s.mode = IB_POLL_WORKQUEUE;
+	if (!set_up(&s))
+		return;
+	for (i = 0; i < DEPTH / 2; i++) {
+		CHECK(!post_recv(op_recv(&ea, 0, PAGE_SIZE)));
+		CHECK(!post_recv(op_recv(&eb, 0, PAGE_SIZE)));
+	}
+	for (i = 0; i < DEPTH / 2; i++) {
+		CHECK(!post(op_send(&ea, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
+		CHECK(!post(op_send(&eb, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
+	}
+	ib_drain_qp(ea.qp);
+	ib_drain_qp(eb.qp);
+	for (op = ops, n = 0; op < ops + used; op++)
+		n += op->count == 1;
+	CHECK(n == used);
+}
+
+static void destroyed_with_work(void)
+{
+	int i;
+
+	if (!set_up(&plain))
+		return;
+	for (i = 0; i < DEPTH / 2; i++) {
+		CHECK(!post_recv(op_recv(&eb, 0, 100)));
+		CHECK(!post(op_send(&ea, IB_WR_SEND, 0, 2000)));
+	}
+	CHECK(!ib_destroy_qp(ea.qp));
+	ea.qp = NULL;
+	pump(&ea);
+	pump(&eb);
+}
+
+/* --- events --------------------------------------------------------------- */
+
+static void event_comm_est(void)
+{
+	struct op *recv;
+
+	if (!CHECK(!create_end(&ea, &plain)) ||
+	    !CHECK(!create_end(&eb, &plain)) ||
+	    !CHECK(!to_init(&ea, &plain)) || !CHECK(!to_init(&eb, &plain)) ||
+	    !CHECK(!to_rtr(&ea, &eb, &plain)) ||
+	    !CHECK(!to_rtr(&eb, &ea, &plain)) || !CHECK(!to_rts(&ea, &plain)))
+		return;
+	recv = op_recv(&eb, 0, 100);
+	CHECK(!post_recv(recv));
+	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(event_comes(&eb, IB_EVENT_COMM_EST));
+	CHECK(!to_rts(&eb, &plain));
+	EXPECT(recv, IB_WC_SUCCESS);
+}
+
+static void event_sq_drained(void)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_SQD,
+		.en_sqd_async_notify = 1,
+	};
+
+	if (!set_up(&plain))
+		return;
+	CHECK(!ib_modify_qp(ea.qp, &attr, IB_QP_STATE |
+			    IB_QP_EN_SQD_ASYNC_NOTIFY));
+	CHECK(event_comes(&ea, IB_EVENT_SQ_DRAINED));
+}
+
+static void event_last_wqe(void)
+{
+	struct setup s = plain;
+
+	s.srq = true;
+	if (!set_up(&s))
+		return;
+	CHECK(!to_state(&eb, IB_QPS_ERR));
+	CHECK(event_comes(&eb, IB_EVENT_QP_LAST_WQE_REACHED));
+}
+
+static void event_srq_limit(void)
+{
+	struct ib_srq_attr attr = { .srq_limit = 2 };
+	struct setup s = plain;
+	int i;
+
+	s.srq = true;
+	if (!set_up(&s))
+		return;
+	for (i = 0; i < 3; i++)
+		CHECK(!post_recv(op_recv(&eb, 0, 100)));
+	CHECK(!ib_modify_srq(eb.srq, &attr, IB_SRQ_LIMIT));
+	for (i = 0; i < 2; i++)
+		DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(event_comes(&eb, IB_EVENT_SRQ_LIMIT_REACHED));
+}
+
+static void event_access_error(void)
+{
+	if (!set_up(&plain))
+		return;
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 10, 4096, 0xdead00),
+	   IB_WC_REM_ACCESS_ERR);
+	CHECK(event_comes(&eb, IB_EVENT_QP_ACCESS_ERR));
+}
+
+/* --- datagrams ------------------------------------------------------------ */
+
+static void datagram(void)
+{
+	struct setup s = plain;
+	struct rdma_ah_attr av = {};
+	struct op *send, *recv;
+	struct ib_ah *ah;
+
+	s.type = IB_QPT_UD;
+	if (!set_up(&s))
+		return;
+	fill_av(&av, &ea, &eb);
+	ah = rdma_create_ah(ea.pd, &av, RDMA_CREATE_AH_SLEEPABLE);
+	if (!CHECK(!IS_ERR(ah)))
+		return;
+	recv = op_recv(&eb, 0, 200);
+	CHECK(!post_recv(recv));
+	send = op_send(&ea, IB_WR_SEND, 0, 100);
+	send->ud.ah = ah;
+	send->ud.remote_qpn = eb.qp->qp_num;
+	send->ud.remote_qkey = QKEY;
+	DO(send, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	CHECK(recv->wc.byte_len == 140 && same(0, 40, 100));
+	CHECK(recv->wc.src_qp == ea.qp->qp_num);
+	CHECK(recv->wc.wc_flags & IB_WC_GRH);
+	CHECK(recv->wc.wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE);
+	CHECK(recv->wc.network_hdr_type == RDMA_NETWORK_IPV4);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
+/* --- the R/W API: what storage targets use -------------------------------- */
+
+static void rw_context(enum dma_data_direction dir)
+{
+	struct setup s = plain;
+	struct rdma_rw_ctx ctx;
+	struct scatterlist sg[3];
+	struct ib_mr *mr;
+	struct op *op;
+	int i, n;
+
+	s.rdma_ctxs = 2;
+	if (!set_up(&s))
+		return;
+	mr = registered(&eb, 0, 0, 3 * PAGE_SIZE);
+	if (!mr)
+		return;
+	get_random_bytes(eb.buf, BUF_LEN);
+	sg_init_table(sg, 3);
+	for (i = 0; i < 3; i++)
+		sg_set_buf(&sg[i], ea.buf + 2 * i * PAGE_SIZE, PAGE_SIZE);
+	n = rdma_rw_ctx_init(&ctx, ea.qp, 1, sg, 3, 0, mr->iova, mr->rkey, dir);
+	if (!CHECK(n > 0))
+		return;
+	op = op_new(&ea);
+	CHECK(!rdma_rw_ctx_post(&ctx, ea.qp, 1, &op->cqe, NULL));
+	EXPECT(op, IB_WC_SUCCESS);
+	rdma_rw_ctx_destroy(&ctx, ea.qp, 1, sg, 3, dir);
+	for (i = 0; i < 3; i++)
+		CHECK(same(2 * i * PAGE_SIZE, i * PAGE_SIZE, PAGE_SIZE));
+}
+
+static void rw_read(void)
+{
+	rw_context(DMA_FROM_DEVICE);
+}
+
+static void rw_write(void)
+{
+	rw_context(DMA_TO_DEVICE);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+#define T(fn) { "kernel ULP: " #fn, fn }
+	T(bad_send_wr_on_success), T(bad_send_wr_on_failure),
+	T(send_queue_full), T(posting_by_state), T(bad_recv_wr),
+	T(bad_srq_recv_wr), T(signaling), T(signal_all), T(inline_data),
+	T(immediate_and_entries), T(atomics),
+	T(cq_direct), T(cq_softirq), T(cq_workqueue), T(cq_unbound_workqueue),
+	T(handler_posts_softirq), T(handler_posts_workqueue),
+	T(cq_from_the_pool), T(notification),
+	T(drain_init), T(drain_rtr), T(drain_rts), T(drain_sqd), T(drain_err),
+	T(drain_under_load), T(destroyed_with_work),
+	T(fast_registration), T(registration_of_a_list), T(gaps_end_a_mapping),
+	T(mapping_changes_nothing), T(mapping_disturbs_nobody),
+	T(registered_again_without_mapping),
+	T(registration_over_a_registration),
+	T(registration_in_another_domain), T(access_as_registered),
+	T(local_access_as_registered), T(chains_of_local_inv),
+	T(local_inv_ends_access), T(local_inv_of_a_wrong_key),
+	T(peer_invalidates), T(peer_invalidates_what_is_not),
+	T(unsafe_global_rkey), T(local_dma_lkey_is_local),
+	T(event_comm_est), T(event_sq_drained), T(event_last_wqe),
+	T(event_srq_limit), T(event_access_error), T(datagram),
+	T(rw_read), T(rw_write),
+};
+
+static int __init ulp_init(void)
+{
+	int i, err;
+
+	ops = kcalloc(OPS, sizeof(*ops), GFP_KERNEL);
+	if (!ops)
+		return -ENOMEM;
+	err = open_end(&ea, a) ?: open_end(&eb, b);
+	if (err) {
+		pr_info("not ok 1 %s and %s cannot be used: %d\n", a, b, err);
+		goto out;
+	}
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		failures = 0;
+		tests[i].run();
+		tear_down();
+		pr_info("%sok %d %s\n", failures ? "not " : "", i + 1,
+			tests[i].name);
+	}
+out:
+	close_end(&ea);
+	close_end(&eb);
+	kfree(ops);
+	return err;
+}
+
+static void __exit ulp_exit(void)
+{
+}
+
+module_init(ulp_init);
+module_exit(ulp_exit);
+MODULE_DESCRIPTION("what kernel consumers of RDMA rely on");
+MODULE_LICENSE("Dual BSD/GPL");
