@@ -20,26 +20,26 @@
 /* Below this a call into the crypto layer costs more than it saves. */
 #define CRYPTO_MIN	256
 
-static struct crypto_shash *tfm;
+static struct crypto_shash *checksum_tfm;
 
-static u32 update_kernel(u32 crc, const void *data, u32 len)
+static u32 checksum_kernel(u32 crc, const void *data, u32 len)
 {
 	return crc32_le(crc, data, len);
 }
 
 static const struct cairn_icrc_impl impl_kernel = {
 	.name = "crc32_le",
-	.update = update_kernel,
+	.update = checksum_kernel,
 };
 
 /* The hash state of "crc32" is the running CRC itself. */
-static u32 update_crypto(u32 crc, const void *data, u32 len)
+static u32 checksum_crypto(u32 crc, const void *data, u32 len)
 {
-	SHASH_DESC_ON_STACK(desc, tfm);
+	SHASH_DESC_ON_STACK(desc, checksum_tfm);
 
 	if (len < CRYPTO_MIN)
 		return cairn_icrc_portable.update(crc, data, len);
-	desc->tfm = tfm;
+	desc->tfm = checksum_tfm;
 	if (crypto_shash_import(desc, &crc) ||
 	    crypto_shash_update(desc, data, len) ||
 	    crypto_shash_export(desc, &crc))
@@ -49,27 +49,27 @@ static u32 update_crypto(u32 crc, const void *data, u32 len)
 
 static const struct cairn_icrc_impl impl_crypto = {
 	.name = "crypto",
-	.update = update_crypto,
+	.update = checksum_crypto,
 };
 
 /* The hash must agree with ours before it is believed. */
-static bool crypto_usable(const u8 *buf)
+static bool checksum_crypto_usable(const u8 *buf)
 {
-	tfm = crypto_alloc_shash("crc32", 0, 0);
-	if (IS_ERR(tfm)) {
-		tfm = NULL;
+	checksum_tfm = crypto_alloc_shash("crc32", 0, 0);
+	if (IS_ERR(checksum_tfm)) {
+		checksum_tfm = NULL;
 		return false;
 	}
-	return crypto_shash_descsize(tfm) == sizeof(u32) &&
-	       update_crypto(1, buf, SZ_1K) ==
+	return crypto_shash_descsize(checksum_tfm) == sizeof(u32) &&
+	       checksum_crypto(1, buf, SZ_1K) ==
 	       cairn_icrc_portable.update(1, buf, SZ_1K);
 }
 
 /* The candidates, and nanoseconds for 4 KiB; 0: not available. */
-static struct candidate {
+static struct checksum_candidate {
 	const struct cairn_icrc_impl *impl;
 	u64 ns;
-} candidates[] = {
+} checksum_candidates[] = {
 	{ &cairn_icrc_folding },
 	{ &cairn_icrc_portable },
 	{ &cairn_icrc_slicing },
@@ -81,7 +81,7 @@ static const struct cairn_icrc_impl *chosen;
 static u64 copy_ns;
 static char wanted[16];
 
-static int icrc_param_set(const char *val, const struct kernel_param *kp)
+static int checksum_param_set(const char *val, const struct kernel_param *kp)
 {
 	char name[sizeof(wanted)];
 	unsigned int i;
@@ -89,30 +89,30 @@ static int icrc_param_set(const char *val, const struct kernel_param *kp)
 	if (strscpy(name, val, sizeof(name)) < 0)
 		return -EINVAL;
 	strim(name);
-	for (i = 0; i < ARRAY_SIZE(candidates); i++)
-		if (!strcmp(name, candidates[i].impl->name))
+	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
+		if (!strcmp(name, checksum_candidates[i].impl->name))
 			return strscpy(wanted, name, sizeof(wanted)) < 0;
 	return -EINVAL;
 }
 
-static int icrc_param_get(char *buf, const struct kernel_param *kp)
+static int checksum_param_get(char *buf, const struct kernel_param *kp)
 {
 	int len = scnprintf(buf, PAGE_SIZE, "%s; ns for 4 KiB:",
 			    chosen ? chosen->name : "none");
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(candidates); i++)
-		if (candidates[i].ns)
+	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
+		if (checksum_candidates[i].ns)
 			len += scnprintf(buf + len, PAGE_SIZE - len,
-					 " %s %llu", candidates[i].impl->name,
-					 candidates[i].ns);
+					 " %s %llu", checksum_candidates[i].impl->name,
+					 checksum_candidates[i].ns);
 	return len + scnprintf(buf + len, PAGE_SIZE - len, " copy %llu\n",
 			       copy_ns);
 }
 
 static const struct kernel_param_ops icrc_param_ops = {
-	.set = icrc_param_set,
-	.get = icrc_param_get,
+	.set = checksum_param_set,
+	.get = checksum_param_get,
 };
 
 module_param_cb(icrc, &icrc_param_ops, NULL, 0444);
@@ -122,17 +122,17 @@ MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: folding, interleaved, slicing, crc32
 #define PAGES		64
 
 /* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. */
-static u64 measure(const struct cairn_icrc_impl *impl, u8 *buf)
+static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 {
 	u64 best = U64_MAX;
 	u32 crc = 0;
 	int i, j;
 
 	for (i = 0; i < 8; i++) {
-		u64 t;
+		u64 took;
 
 		preempt_disable();
-		t = ktime_get_ns();
+		took = ktime_get_ns();
 		for (j = 0; j < PAGES; j++) {
 			if (impl)
 				crc = impl->update(crc, buf, SZ_4K);
@@ -142,28 +142,29 @@ static u64 measure(const struct cairn_icrc_impl *impl, u8 *buf)
 			barrier_data(&crc);
 			barrier_data(buf);
 		}
-		t = ktime_get_ns() - t;
+		took = ktime_get_ns() - took;
 		preempt_enable();
-		best = min(best, t);
+		best = min(best, took);
 	}
 	return max(div_u64(best, PAGES), 1ULL);
 }
 
 /* The named one if it is available, else the fastest. */
-static const struct cairn_icrc_impl *choose(void)
+static const struct cairn_icrc_impl *checksum_choose(void)
 {
-	const struct candidate *best = &candidates[0];
+	const struct checksum_candidate *best = &checksum_candidates[0];
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(candidates); i++) {
-		const struct candidate *c = &candidates[i];
+	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++) {
+		const struct checksum_candidate *candidate =
+			&checksum_candidates[i];
 
-		if (!c->ns)
+		if (!candidate->ns)
 			continue;
-		if (!strcmp(wanted, c->impl->name))
-			return c->impl;
-		if (c->ns < best->ns)
-			best = c;
+		if (!strcmp(wanted, candidate->impl->name))
+			return candidate->impl;
+		if (candidate->ns < best->ns)
+			best = candidate;
 	}
 	return best->impl;
 }
@@ -178,16 +179,18 @@ void cairn_checksum_init(void)
 	buf = kzalloc(2 * SZ_4K, GFP_KERNEL);
 	if (!buf)
 		return;
-	for (i = 0; i < ARRAY_SIZE(candidates); i++)
-		if (candidates[i].impl != &impl_crypto || crypto_usable(buf))
-			candidates[i].ns = measure(candidates[i].impl, buf);
-	copy_ns = measure(NULL, buf);
-	chosen = choose();
+	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
+		if (checksum_candidates[i].impl != &impl_crypto ||
+		    checksum_crypto_usable(buf))
+			checksum_candidates[i].ns = checksum_measure(
+				checksum_candidates[i].impl, buf);
+	copy_ns = checksum_measure(NULL, buf);
+	chosen = checksum_choose();
 	cairn_icrc_select(chosen);
 	kfree(buf);
 }
 
 void cairn_checksum_exit(void)
 {
-	crypto_free_shash(tfm);
+	crypto_free_shash(checksum_tfm);
 }

@@ -5,7 +5,7 @@
 #include <rdma/rdma_netlink.h>
 #include "checksum.h"
 #include "lane/epoch.h"
-#include "lane/exec.h"
+#include "lane/lane.h"
 #include "net/net.h"
 #include "queue/cache.h"
 #include "verbs/verbs.h"

@@ -28,10 +28,10 @@ struct cairn_path {
 };
 
 /* Forget the cached route. The user's lock, or no user left. */
-static inline void cairn_path_drop_route(struct cairn_path *p)
+static inline void cairn_path_drop_route(struct cairn_path *path)
 {
-	dst_release(p->dst);
-	p->dst = NULL;
+	dst_release(path->dst);
+	path->dst = NULL;
 }
 
 #endif

@@ -19,119 +19,122 @@
 #include "verbs/verbs.h"
 
 /* A train of 64 KiB from 32 SGEs, each with two partial pages. */
-#define MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
+#define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
-static struct cairn_dev *dev_of(struct cairn_qp *qp)
+static struct cairn_dev *port_dev(struct cairn_qp *qp)
 {
 	return to_cairn_dev(qp->ibqp.device);
 }
 
 /* The route cache of an AH is shared by all QPs that use it. */
-static int emit_ud(struct cairn_qp *qp, const struct cairn_train *t,
-		   const struct bio_vec *bv, int nbv)
+static int port_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
+			const struct bio_vec *bv, int nbv)
 {
-	struct cairn_ah *ah = cairn_ah_find(qp, t->ah);
+	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
 
 	if (!ah)
 		return -EINVAL;
 	spin_lock(&ah->lock);
-	cairn_net_xmit(qp->exec.nic, &ah->path, t, bv, nbv);
+	cairn_net_xmit(qp->exec.nic, &ah->path, train, bv, nbv);
 	spin_unlock(&ah->lock);
 	return 0;
 }
 
-u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah)
+u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah)
 {
-	const struct cairn_ah *h = cairn_ah_find(qpc_to_cairn_qp(q), ah);
+	const struct cairn_ah *handle = cairn_ah_find(qpc_to_cairn_qp(qpc), ah);
 
-	return h ? READ_ONCE(h->path.kbps) : 0;
+	return handle ? READ_ONCE(handle->path.kbps) : 0;
 }
 
-int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
-		    const struct cairn_train *t)
+int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
+		    const struct cairn_train *train)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
-	struct bio_vec bv[MAX_FRAGMENTS];
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 	int nbv = 0;
 
-	if (t->length && !t->inline_data) {
-		nbv = cairn_mr_map(dev_of(qp), qp->ibqp.pd, &t->span,
-				   t->length, bv, MAX_FRAGMENTS);
+	if (train->length && !train->inline_data) {
+		nbv = cairn_mr_map(port_dev(qp), qp->ibqp.pd, &train->span,
+				   train->length, bv, PORT_MAX_FRAGMENTS);
 		if (nbv < 0)
 			return -EFAULT;
 	}
-	if (q->transport == CAIRN_TRANSPORT_UD)
-		return emit_ud(qp, t, bv, nbv);
-	cairn_net_xmit(qp->exec.nic, &qp->path[side], t, bv, nbv);
+	if (qpc->transport == CAIRN_TRANSPORT_UD)
+		return port_emit_ud(qp, train, bv, nbv);
+	cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv, nbv);
 	return 0;
 }
 
 /* A train of messages on its way to net/. */
-struct messages {
+struct port_messages {
 	struct cairn_qpc *q;
 	const struct cairn_train *t;
 	cairn_part_fn part;
 	struct cairn_train one;
-	struct bio_vec bv[MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 };
 
-static int next_message(void *arg, u32 k, struct cairn_net_part *p)
+static int port_next_message(void *arg, u32 k, struct cairn_net_part *out)
 {
-	struct messages *m = arg;
-	struct cairn_qp *qp = qpc_to_cairn_qp(m->q);
-	struct cairn_train *one = &m->one;
+	struct port_messages *messages = arg;
+	struct cairn_qp *qp = qpc_to_cairn_qp(messages->q);
+	struct cairn_train *one = &messages->one;
 
-	if (m->part(m->q, m->t, k, one))
+	if (messages->part(messages->q, messages->t, k, one))
 		return -EINVAL;
 	if (one->length && !one->inline_data &&
-	    cairn_mr_map(dev_of(qp), qp->ibqp.pd, &one->span, one->length,
-			 m->bv, MAX_FRAGMENTS) < 0)
+	    cairn_mr_map(port_dev(qp), qp->ibqp.pd, &one->span, one->length,
+			 messages->bv, PORT_MAX_FRAGMENTS) < 0)
 		return -EFAULT;
-	p->pkt = &one->first;
-	p->bytes = one->inline_data;
-	p->bv = m->bv;
+	out->pkt = &one->first;
+	out->bytes = one->inline_data;
+	out->bv = messages->bv;
 	return 0;
 }
 
-static u32 emit_datagrams(struct cairn_qp *qp, const struct cairn_train *t,
-			  struct messages *m)
+static u32 port_emit_datagrams(struct cairn_qp *qp,
+			       const struct cairn_train *train,
+			       struct port_messages *messages)
 {
-	struct cairn_ah *ah = cairn_ah_find(qp, t->ah);
+	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
 	u32 n;
 
 	if (!ah)
 		return 0;
 	spin_lock(&ah->lock);
-	n = cairn_net_xmit_messages(qp->exec.nic, &ah->path, t, next_message,
-				    m);
+	n = cairn_net_xmit_messages(qp->exec.nic, &ah->path, train,
+				    port_next_message, messages);
 	spin_unlock(&ah->lock);
 	return n;
 }
 
-u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
+			     const struct cairn_train *train,
 			     cairn_part_fn part)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
-	struct messages m;
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct port_messages messages;
 
-	m.q = q;
-	m.t = t;
-	m.part = part;
-	if (q->transport == CAIRN_TRANSPORT_UD)
-		return emit_datagrams(qp, t, &m);
-	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ], t,
-				       next_message, &m);
+	messages.q = qpc;
+	messages.t = train;
+	messages.part = part;
+	if (qpc->transport == CAIRN_TRANSPORT_UD)
+		return port_emit_datagrams(qp, train, &messages);
+	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ],
+				       train, port_next_message, &messages);
 }
 
-int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		     const struct cairn_pkt *pkt, u32 len)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
-	struct bio_vec bv[MAX_FRAGMENTS];
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 	u32 off = 0;
 	int i, n;
 
-	n = cairn_mr_map(dev_of(qp), qp->ibqp.pd, to, len, bv, MAX_FRAGMENTS);
+	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, len, bv,
+			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	cairn_epoch_delay();
@@ -146,31 +149,32 @@ int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return 0;
 }
 
-void cairn_port_fence(struct cairn_qpc *q)
+void cairn_port_fence(struct cairn_qpc *qpc)
 {
 	cairn_domain_fence();
 }
 
-struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
+struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 {
 	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),
 		       GFP_ATOMIC | __GFP_NOWARN);
 }
 
 /* Finds the QP in verbs/persist.c; the rest is what nobody guesses. */
-u64 cairn_port_token(struct cairn_qpc *q, u32 slot)
+u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot)
 {
-	return (u64)get_random_u32() << 32 | (u64)q->qpn << 8 | slot;
+	return (u64)get_random_u32() << 32 | (u64)qpc->qpn << 8 | slot;
 }
 
-int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const void *buf, u32 len)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
-	struct bio_vec bv[MAX_FRAGMENTS];
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 	int i, n;
 
-	n = cairn_mr_map(dev_of(qp), qp->ibqp.pd, to, len, bv, MAX_FRAGMENTS);
+	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, len, bv,
+			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	for (i = 0; i < n; i++) {
@@ -180,46 +184,46 @@ int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 	return 0;
 }
 
-int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		     enum cairn_access access)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
-	return cairn_mr_check(dev_of(qp), qp->ibqp.pd, key, va, len, access);
+	return cairn_mr_check(port_dev(qp), qp->ibqp.pd, key, va, len, access);
 }
 
-int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u64 *orig)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
-	return cairn_mr_atomic(dev_of(qp), qp->ibqp.pd, pkt, orig);
+	return cairn_mr_atomic(port_dev(qp), qp->ibqp.pd, pkt, orig);
 }
 
-int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey)
+int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
 	return cairn_inval_begin(qp, CAIRN_RESP, rkey);
 }
 
-bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_port_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	return cairn_inval_over(qpc_to_cairn_qp(q), side);
+	return cairn_inval_over(qpc_to_cairn_qp(qpc), side);
 }
 
 /* REG_MR carries a kernel pointer (verbs/post.c), so it is for kernel rings. */
-int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
-	if (w->opcode == CAIRN_WQE_LOCAL_INV)
-		return cairn_inval_begin(qp, CAIRN_REQ, w->imm_or_key);
+	if (wqe->opcode == CAIRN_WQE_LOCAL_INV)
+		return cairn_inval_begin(qp, CAIRN_REQ, wqe->imm_or_key);
 	if (qp->is_user)
 		return -EINVAL;
-	return cairn_mr_reg(dev_of(qp), qp->ibqp.pd,
-			    (void *)(uintptr_t)w->remote_addr, w->rkey,
-			    w->imm_or_key);
+	return cairn_mr_reg(port_dev(qp), qp->ibqp.pd,
+			    (void *)(uintptr_t)wqe->remote_addr, wqe->rkey,
+			    wqe->imm_or_key);
 }
 
 u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
@@ -227,71 +231,71 @@ u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return cairn_net_grh(pkt, grh, vlan);
 }
 
-bool cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+bool cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	return cairn_hold_add(&qpc_to_cairn_qp(q)->exec.hold, pkt);
+	return cairn_hold_add(&qpc_to_cairn_qp(qpc)->exec.hold, pkt);
 }
 
-int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+int cairn_port_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
 {
-	return cairn_hold_take(&qpc_to_cairn_qp(q)->exec, psn, pkt);
+	return cairn_hold_take(&qpc_to_cairn_qp(qpc)->exec, psn, pkt);
 }
 
-void cairn_port_drop_held(struct cairn_qpc *q)
+void cairn_port_drop_held(struct cairn_qpc *qpc)
 {
-	cairn_hold_purge(&qpc_to_cairn_qp(q)->exec.hold);
+	cairn_hold_purge(&qpc_to_cairn_qp(qpc)->exec.hold);
 }
 
-int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail)
+int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
-	return cairn_host_index_newest(&qp->sq, qp->exec.nic, q->req.sq_done,
-				       q->req.sq_next, tail);
+	return cairn_host_index_newest(&qp->sq, qp->exec.nic, qpc->req.sq_done,
+				       qpc->req.sq_next, tail);
 }
 
-void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+void cairn_port_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 {
-	cairn_queue_copy(&qpc_to_cairn_qp(q)->sq, idx, units, buf);
+	cairn_queue_copy(&qpc_to_cairn_qp(qpc)->sq, idx, units, buf);
 }
 
 /* A prefetch faults nowhere, whatever the address. */
-void cairn_port_sq_prefetch(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 {
-	const struct cairn_queue *sq = &qpc_to_cairn_qp(q)->sq;
+	const struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
 
 	prefetch((u8 *)READ_ONCE(sq->ring) +
 		 (size_t)(idx & (READ_ONCE(sq->depth) - 1)) * CAIRN_UNIT_SIZE);
 }
 
-void cairn_port_sq_release(struct cairn_qpc *q, u32 idx)
+void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx)
 {
-	struct cairn_queue *sq = &qpc_to_cairn_qp(q)->sq;
+	struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
 
 	sq->index = idx;
 	cairn_queue_publish(sq);
 }
 
-static struct cairn_rq *rq_of(struct cairn_qp *qp)
+static struct cairn_rq *port_rq(struct cairn_qp *qp)
 {
 	return qp->ibqp.srq ? &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
 }
 
-int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
+int cairn_port_rq_take(struct cairn_qpc *qpc, void *buf)
 {
-	return cairn_rq_take(rq_of(qpc_to_cairn_qp(q)), buf);
+	return cairn_rq_take(port_rq(qpc_to_cairn_qp(qpc)), buf);
 }
 
-int cairn_port_rq_posted(struct cairn_qpc *q)
+int cairn_port_rq_posted(struct cairn_qpc *qpc)
 {
-	if (q->has_srq)
+	if (qpc->has_srq)
 		return -1;
-	return cairn_rq_posted(&qpc_to_cairn_qp(q)->rq);
+	return cairn_rq_posted(&qpc_to_cairn_qp(qpc)->rq);
 }
 
-void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
+void cairn_port_rq_ring_on_post(struct cairn_qpc *qpc)
 {
-	struct cairn_queue *rq = &qpc_to_cairn_qp(q)->rq.queue;
+	struct cairn_queue *rq = &qpc_to_cairn_qp(qpc)->rq.queue;
 
 	WRITE_ONCE(rq->dev->wakeup, 1);
 	/* The flag before the write pointer is read again; pairs with the
@@ -300,27 +304,27 @@ void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
 	smp_mb();
 }
 
-void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(q);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct ib_cq *cq = side == CAIRN_REQ ? qp->ibqp.send_cq :
 					       qp->ibqp.recv_cq;
 
 	cairn_cq_post(to_cairn_cq(cq), cqe);
 }
 
-void cairn_port_async(struct cairn_qpc *q, enum cairn_async event)
+void cairn_port_async(struct cairn_qpc *qpc, enum cairn_async event)
 {
-	cairn_qp_async(qpc_to_cairn_qp(q), event);
+	cairn_qp_async(qpc_to_cairn_qp(qpc), event);
 }
 
-void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_port_kick(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	cairn_exec_defer(&qpc_to_cairn_qp(q)->exec, side);
+	cairn_exec_defer(&qpc_to_cairn_qp(qpc)->exec, side);
 }
 
-void cairn_port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+void cairn_port_count(struct cairn_qpc *qpc, enum cairn_counter counter, u32 n)
 {
-	cairn_nic_count(qpc_to_cairn_qp(q)->exec.nic, c, n);
+	cairn_nic_count(qpc_to_cairn_qp(qpc)->exec.nic, counter, n);
 }

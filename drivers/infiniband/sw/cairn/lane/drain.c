@@ -11,65 +11,66 @@
 #define CAIRN_DRAIN_PASSES	4
 
 /* Of one CPU; used with BH off on that CPU only, so it needs no lock. */
-struct drain {
+struct drain_queue {
 	struct list_head sides;
 	struct tasklet_struct tasklet;
 	unsigned int passes;
 };
 
-static DEFINE_PER_CPU(struct drain, drains);
+static DEFINE_PER_CPU(struct drain_queue, drain_queues);
 
-void cairn_drain_begin(struct cairn_exec *x, enum cairn_side_id side)
+void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	struct cairn_exec_side *s = &x->side[side];
-	struct drain *d = this_cpu_ptr(&drains);
+	struct cairn_exec_side *state = &exec->side[side];
+	struct drain_queue *drain = this_cpu_ptr(&drain_queues);
 
-	if (cairn_draining(s))
+	if (cairn_draining(state))
 		return;
-	atomic_inc(&x->draining);
-	WRITE_ONCE(s->drain_cpu, smp_processor_id());
-	if (list_empty(&d->sides)) {
-		d->passes = 0;
-		tasklet_schedule(&d->tasklet);
+	atomic_inc(&exec->draining);
+	WRITE_ONCE(state->drain_cpu, smp_processor_id());
+	if (list_empty(&drain->sides)) {
+		drain->passes = 0;
+		tasklet_schedule(&drain->tasklet);
 	}
-	list_add_tail(&s->drain, &d->sides);
+	list_add_tail(&state->drain, &drain->sides);
 }
 
-static void finish(struct cairn_exec_side *s)
+static void drain_finish(struct cairn_exec_side *state)
 {
-	struct cairn_exec *x = s->exec;
-	enum cairn_side_id side = s - x->side;
-	bool to_lane = s->to_lane;
+	struct cairn_exec *exec = state->exec;
+	enum cairn_side_id side = state - exec->side;
+	bool to_lane = state->to_lane;
 
-	s->to_lane = false;
-	list_del_init(&s->drain);
+	state->to_lane = false;
+	list_del_init(&state->drain);
 	/* Release: the list entry is free. Pairs with the lock of who binds. */
-	smp_store_release(&s->drain_cpu, CAIRN_NOT_DRAINING);
+	smp_store_release(&state->drain_cpu, CAIRN_NOT_DRAINING);
 	smp_mb();	/* before events; with the one in serve() */
 	if (to_lane)
-		cairn_lane_ready(x, side);
+		cairn_lane_ready(exec, side);
 	else
-		cairn_exec_resume(x, side);
+		cairn_exec_resume(exec, side);
 	/* The QP may be freed now; the waker needs but the address. */
-	if (atomic_dec_and_test(&x->draining))
-		wake_up_var(&x->draining);
+	if (atomic_dec_and_test(&exec->draining))
+		wake_up_var(&exec->draining);
 }
 
-static void drained(struct tasklet_struct *t)
+static void drain_softirq(struct tasklet_struct *softirq)
 {
-	struct drain *d = container_of(t, struct drain, tasklet);
-	struct cairn_exec_side *s, *next;
+	struct drain_queue *drain =
+		container_of(softirq, struct drain_queue, tasklet);
+	struct cairn_exec_side *state, *next;
 	LIST_HEAD(sides);
 
 	if (local_softirq_pending() & BIT(NET_RX_SOFTIRQ) &&
-	    ++d->passes < CAIRN_DRAIN_PASSES) {
-		tasklet_schedule(t);
+	    ++drain->passes < CAIRN_DRAIN_PASSES) {
+		tasklet_schedule(softirq);
 		return;
 	}
 	/* Sides that send again from here on wait for the next time. */
-	list_splice_init(&d->sides, &sides);
-	list_for_each_entry_safe(s, next, &sides, drain)
-		finish(s);
+	list_splice_init(&drain->sides, &sides);
+	list_for_each_entry_safe(state, next, &sides, drain)
+		drain_finish(state);
 }
 
 void cairn_drain_start(void)
@@ -77,10 +78,10 @@ void cairn_drain_start(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct drain *d = per_cpu_ptr(&drains, cpu);
+		struct drain_queue *drain = per_cpu_ptr(&drain_queues, cpu);
 
-		INIT_LIST_HEAD(&d->sides);
-		tasklet_setup(&d->tasklet, drained);
+		INIT_LIST_HEAD(&drain->sides);
+		tasklet_setup(&drain->tasklet, drain_softirq);
 	}
 }
 
@@ -89,5 +90,5 @@ void cairn_drain_stop(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		tasklet_kill(&per_cpu_ptr(&drains, cpu)->tasklet);
+		tasklet_kill(&per_cpu_ptr(&drain_queues, cpu)->tasklet);
 }

@@ -20,24 +20,24 @@ void cairn_drain_stop(void);
 
 /**
  * cairn_drain_begin() - the side has sent: bind it to this CPU for a while
- * @x: the QP; its stop waits for the end
+ * @exec: the QP; its stop waits for the end
  * @side: its lock is held, and it is not bound to another CPU
  *
  * Context: BH off.
  */
-void cairn_drain_begin(struct cairn_exec *x, enum cairn_side_id side);
+void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side);
 
 /* Is the side bound to another CPU? Then its events are seen to there. BH off. */
-static inline bool cairn_drain_elsewhere(const struct cairn_exec_side *s)
+static inline bool cairn_drain_elsewhere(const struct cairn_exec_side *state)
 {
-	int cpu = READ_ONCE(s->drain_cpu);
+	int cpu = READ_ONCE(state->drain_cpu);
 
 	return cpu != CAIRN_NOT_DRAINING && cpu != smp_processor_id();
 }
 
-static inline bool cairn_draining(const struct cairn_exec_side *s)
+static inline bool cairn_draining(const struct cairn_exec_side *state)
 {
-	return READ_ONCE(s->drain_cpu) != CAIRN_NOT_DRAINING;
+	return READ_ONCE(state->drain_cpu) != CAIRN_NOT_DRAINING;
 }
 
 #endif

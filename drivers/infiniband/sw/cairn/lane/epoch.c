@@ -29,7 +29,7 @@
 /* Longer, and the kernel would complain of a CPU that does nothing else. */
 #define CAIRN_TEST_MAX_DELAY	3000u
 
-static struct workqueue_struct *turn_wq;
+static struct workqueue_struct *epoch_wq;
 
 unsigned int cairn_test_delay_ms;
 module_param_named(test_delay_ms, cairn_test_delay_ms, uint, 0600);
@@ -40,196 +40,200 @@ void cairn_epoch_delay_now(void)
 	mdelay(min(xchg(&cairn_test_delay_ms, 0), CAIRN_TEST_MAX_DELAY));
 }
 
-static u32 inflight(struct cairn_epoch *e, u32 epoch)
+static u32 epoch_inflight(struct cairn_epoch *epoch, u32 number)
 {
-	return cairn_epoch_inflight(e->cpu, e->cpus, epoch);
+	return cairn_epoch_inflight(epoch->cpu, epoch->cpus, number);
 }
 
-u32 cairn_epoch_busy(struct cairn_epoch *e)
+u32 cairn_epoch_busy(struct cairn_epoch *epoch)
 {
-	return inflight(e, 0) + inflight(e, 1);
+	return epoch_inflight(epoch, 0) + epoch_inflight(epoch, 1);
 }
 
-bool cairn_epoch_alone(struct cairn_epoch *e)
+bool cairn_epoch_alone(struct cairn_epoch *epoch)
 {
-	return cairn_epoch_busy(e) == 1;
+	return cairn_epoch_busy(epoch) == 1;
 }
 
-/* What keeps @epoch: the runs, by CPU and QP. Once for a turn. */
-static void report(struct cairn_epoch *e, u32 epoch)
+/* What keeps @number: the runs, by CPU and QP. Once for a turn. */
+static void epoch_report(struct cairn_epoch *epoch, u32 number)
 {
-	struct net_device *ndev = e->nic->ndev;
-	u32 k, i = epoch & 1;
+	struct net_device *ndev = epoch->nic->ndev;
+	u32 k, i = number & 1;
 
-	cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_STUCK, 1);
+	cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_STUCK, 1);
 	netdev_warn(ndev, "cairn: memory stays pinned: epoch %u is not over after a second\n",
-		    epoch);
-	for (k = 0; k < e->cpus; k++) {
-		const struct cairn_epoch_cpu *c = e->cpu[k];
+		    number);
+	for (k = 0; k < epoch->cpus; k++) {
+		const struct cairn_epoch_cpu *counts = epoch->cpu[k];
 
-		if (READ_ONCE(c->in[i]) != READ_ONCE(c->out[i]))
+		if (READ_ONCE(counts->in[i]) != READ_ONCE(counts->out[i]))
 			netdev_warn(ndev, "cairn: a run of QP %u holds it\n",
-				    READ_ONCE(c->who));
+				    READ_ONCE(counts->who));
 	}
 }
 
 /* Somebody who turns. */
-struct waiter {
-	struct cairn_epoch *e;
-	u32 epoch;		/* that he waits for */
-	u64 start;		/* since when; 0: for none yet */
+struct epoch_waiter {
+	struct cairn_epoch *of;
+	u32 number;		/* of the epoch that is to drain */
+	u64 start;		/* since when; 0: not yet */
 };
 
 /* On a machine with one CPU nobody else runs while we spin. */
-static bool may_spin(u64 spent)
+static bool epoch_may_spin(u64 spent)
 {
 	return num_online_cpus() > 1 && !need_resched() &&
 	       spent <= CAIRN_EPOCH_SPIN;
 }
 
-/* Give the runs of @epoch time to end. */
-static void pause(void *arg, u32 epoch)
+/* Give the runs of @number time to end. */
+static void epoch_pause(void *arg, u32 number)
 {
-	struct waiter *w = arg;
+	struct epoch_waiter *waiter = arg;
 	u64 now = ktime_get_ns(), spent;
 	u32 us;
 
-	if (!w->start || w->epoch != epoch) {
-		w->start = now;
-		w->epoch = epoch;
-		WRITE_ONCE(w->e->stuck, false);
+	if (!waiter->start || waiter->number != number) {
+		waiter->start = now;
+		waiter->number = number;
+		WRITE_ONCE(waiter->of->stuck, false);
 	}
-	spent = now - w->start;
-	if (may_spin(spent)) {
+	spent = now - waiter->start;
+	if (epoch_may_spin(spent)) {
 		cpu_relax();
 		return;
 	}
-	if (spent > CAIRN_EPOCH_STUCK && !w->e->stuck) {
-		WRITE_ONCE(w->e->stuck, true);
-		report(w->e, epoch);
+	if (spent > CAIRN_EPOCH_STUCK && !waiter->of->stuck) {
+		WRITE_ONCE(waiter->of->stuck, true);
+		epoch_report(waiter->of, number);
 	}
 	us = clamp_t(u64, spent / NSEC_PER_USEC, 10, CAIRN_EPOCH_MAX_SLEEP);
 	usleep_range(us / 2, us);
 }
 
 /* Complete turns up to @ticket. */
-static void pass(struct cairn_epoch *e, u32 ticket)
+static void epoch_advance(struct cairn_epoch *epoch, u32 ticket)
 {
-	struct waiter w = { .e = e };
+	struct epoch_waiter waiter = { .of = epoch };
 	u32 made;
 
-	mutex_lock(&e->turning);
-	made = cairn_epoch_pass(&e->turns, &e->drained, e->cpu, e->cpus, ticket,
-				pause, &w);
-	WRITE_ONCE(e->stuck, false);
+	mutex_lock(&epoch->turning);
+	made = cairn_epoch_pass(&epoch->turns, &epoch->drained, epoch->cpu,
+				epoch->cpus, ticket, epoch_pause, &waiter);
+	WRITE_ONCE(epoch->stuck, false);
 	if (made)
-		cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_TURNS, made);
+		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_TURNS, made);
 	else
-		cairn_nic_count(e->nic, CAIRN_CTR_EPOCH_SHARED, 1);
-	mutex_unlock(&e->turning);
+		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_SHARED, 1);
+	mutex_unlock(&epoch->turning);
 }
 
-void cairn_epoch_wait(struct cairn_epoch *e)
+void cairn_epoch_wait(struct cairn_epoch *epoch)
 {
-	pass(e, cairn_epoch_ticket(&e->turns));
+	epoch_advance(epoch, cairn_epoch_ticket(&epoch->turns));
 }
 
-void cairn_epoch_notify(struct cairn_epoch *e, struct cairn_epoch_note *note)
+void cairn_epoch_notify(struct cairn_epoch *epoch,
+			struct cairn_epoch_note *note)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&e->lock, flags);
+	spin_lock_irqsave(&epoch->lock, flags);
 	/* Below the lock, so that the list is in the order of tickets. */
-	note->ticket = cairn_epoch_ticket(&e->turns);
-	list_move_tail(&note->node, &e->notes);
-	spin_unlock_irqrestore(&e->lock, flags);
-	queue_work(turn_wq, &e->work);
+	note->ticket = cairn_epoch_ticket(&epoch->turns);
+	list_move_tail(&note->node, &epoch->notes);
+	spin_unlock_irqrestore(&epoch->lock, flags);
+	queue_work(epoch_wq, &epoch->work);
 }
 
-void cairn_epoch_cancel(struct cairn_epoch *e, struct cairn_epoch_note *note)
+void cairn_epoch_cancel(struct cairn_epoch *epoch,
+			struct cairn_epoch_note *note)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&e->lock, flags);
+	spin_lock_irqsave(&epoch->lock, flags);
 	list_del_init(&note->node);
-	spin_unlock_irqrestore(&e->lock, flags);
+	spin_unlock_irqrestore(&epoch->lock, flags);
 }
 
 /* Tell those whose turn is over. Returns false when nobody is left, else the
  * ticket that the first of them waits for.
  */
-static bool tell(struct cairn_epoch *e, u32 *ticket)
+static bool epoch_tell(struct cairn_epoch *epoch, u32 *ticket)
 {
 	struct cairn_epoch_note *note;
 	bool left;
 
-	spin_lock_irq(&e->lock);
-	while ((note = list_first_entry_or_null(&e->notes,
+	spin_lock_irq(&epoch->lock);
+	while ((note = list_first_entry_or_null(&epoch->notes,
 						struct cairn_epoch_note,
 						node))) {
 		*ticket = note->ticket;
-		if (!cairn_epoch_passed(&e->drained, *ticket))
+		if (!cairn_epoch_passed(&epoch->drained, *ticket))
 			break;
 		list_del_init(&note->node);
 		note->func(note);
 	}
 	left = note;
-	spin_unlock_irq(&e->lock);
+	spin_unlock_irq(&epoch->lock);
 	return left;
 }
 
-static void turn_work(struct work_struct *work)
+static void epoch_work(struct work_struct *work)
 {
-	struct cairn_epoch *e = container_of(work, struct cairn_epoch, work);
+	struct cairn_epoch *epoch =
+		container_of(work, struct cairn_epoch, work);
 	u32 ticket;
 
-	while (tell(e, &ticket))
-		pass(e, ticket);
+	while (epoch_tell(epoch, &ticket))
+		epoch_advance(epoch, ticket);
 }
 
-int cairn_epoch_init(struct cairn_epoch *e, struct cairn_nic *nic)
+int cairn_epoch_init(struct cairn_epoch *epoch, struct cairn_nic *nic)
 {
 	int cpu;
 
-	e->cpu = kcalloc(num_possible_cpus(), sizeof(*e->cpu), GFP_KERNEL);
-	if (!e->cpu)
+	epoch->cpu =
+		kcalloc(num_possible_cpus(), sizeof(*epoch->cpu), GFP_KERNEL);
+	if (!epoch->cpu)
 		return -ENOMEM;
-	e->pcpu = alloc_percpu_gfp(struct cairn_epoch_cpu,
-				   GFP_KERNEL | __GFP_ZERO);
-	if (!e->pcpu) {
-		kfree(e->cpu);
+	epoch->pcpu = alloc_percpu_gfp(struct cairn_epoch_cpu,
+				       GFP_KERNEL | __GFP_ZERO);
+	if (!epoch->pcpu) {
+		kfree(epoch->cpu);
 		return -ENOMEM;
 	}
 	for_each_possible_cpu(cpu)
-		e->cpu[e->cpus++] = per_cpu_ptr(e->pcpu, cpu);
-	e->nic = nic;
-	mutex_init(&e->turning);
-	spin_lock_init(&e->lock);
-	INIT_LIST_HEAD(&e->notes);
-	INIT_WORK(&e->work, turn_work);
+		epoch->cpu[epoch->cpus++] = per_cpu_ptr(epoch->pcpu, cpu);
+	epoch->nic = nic;
+	mutex_init(&epoch->turning);
+	spin_lock_init(&epoch->lock);
+	INIT_LIST_HEAD(&epoch->notes);
+	INIT_WORK(&epoch->work, epoch_work);
 	return 0;
 }
 
-void cairn_epoch_exit(struct cairn_epoch *e)
+void cairn_epoch_exit(struct cairn_epoch *epoch)
 {
-	if (!e->pcpu)
+	if (!epoch->pcpu)
 		return;
-	flush_work(&e->work);
-	cairn_epoch_wait(e);
-	mutex_destroy(&e->turning);
-	free_percpu(e->pcpu);
-	kfree(e->cpu);
+	flush_work(&epoch->work);
+	cairn_epoch_wait(epoch);
+	mutex_destroy(&epoch->turning);
+	free_percpu(epoch->pcpu);
+	kfree(epoch->cpu);
 }
 
 /* Memory reclaim may wait for a storage driver's LOCAL_INV. */
 int cairn_epochs_start(void)
 {
-	turn_wq = alloc_workqueue("cairn_epoch", WQ_UNBOUND | WQ_MEM_RECLAIM |
-				  WQ_HIGHPRI, 0);
-	return turn_wq ? 0 : -ENOMEM;
+	epoch_wq = alloc_workqueue("cairn_epoch", WQ_UNBOUND | WQ_MEM_RECLAIM |
+				   WQ_HIGHPRI, 0);
+	return epoch_wq ? 0 : -ENOMEM;
 }
 
 void cairn_epochs_stop(void)
 {
-	destroy_workqueue(turn_wq);
+	destroy_workqueue(epoch_wq);
 }

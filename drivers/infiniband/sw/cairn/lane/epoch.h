@@ -70,22 +70,22 @@ void cairn_epochs_stop(void);
 
 /**
  * cairn_epoch_init() - the epochs of a new device
- * @e: zeroed memory
+ * @epoch: zeroed memory
  * @nic: the device, for counters and reports
  *
  * Context: process.
  * Return: 0 or -ENOMEM (then there is nothing to undo).
  */
-int cairn_epoch_init(struct cairn_epoch *e, struct cairn_nic *nic);
+int cairn_epoch_init(struct cairn_epoch *epoch, struct cairn_nic *nic);
 
 /* Nobody runs, and nobody waits.
  * Process context. Does nothing to memory that is zero.
  */
-void cairn_epoch_exit(struct cairn_epoch *e);
+void cairn_epoch_exit(struct cairn_epoch *epoch);
 
 /**
  * cairn_epoch_enter() - a run of the engine begins
- * @e: of the device
+ * @epoch: of the device
  * @who: the QP's number, for reports
  *
  * A few nanoseconds: one counter of this CPU and a barrier. Runs may nest.
@@ -93,54 +93,56 @@ void cairn_epoch_exit(struct cairn_epoch *e);
  * Context: BH off, until cairn_epoch_leave() on the same CPU.
  * Return: the tag for cairn_epoch_leave().
  */
-static inline u32 cairn_epoch_enter(struct cairn_epoch *e, u32 who)
+static inline u32 cairn_epoch_enter(struct cairn_epoch *epoch, u32 who)
 {
-	struct cairn_epoch_cpu *c = this_cpu_ptr(e->pcpu);
+	struct cairn_epoch_cpu *counts = this_cpu_ptr(epoch->pcpu);
 
-	WRITE_ONCE(c->who, who);
-	return cairn_epoch_begin(&e->turns, c);
+	WRITE_ONCE(counts->who, who);
+	return cairn_epoch_begin(&epoch->turns, counts);
 }
 
-static inline void cairn_epoch_leave(struct cairn_epoch *e, u32 tag)
+static inline void cairn_epoch_leave(struct cairn_epoch *epoch, u32 tag)
 {
-	cairn_epoch_end(this_cpu_ptr(e->pcpu), tag);
+	cairn_epoch_end(this_cpu_ptr(epoch->pcpu), tag);
 }
 
 /**
  * cairn_epoch_wait() - wait until nobody touches what was made unreachable
- * @e: of the device
+ * @epoch: of the device
  *
  * The time is bounded by the device's own pipeline, never by a peer. All who
  * wait at the same time share a turn (origins.rst, E5).
  *
  * Context: process, sleeps; not in a run.
  */
-void cairn_epoch_wait(struct cairn_epoch *e);
+void cairn_epoch_wait(struct cairn_epoch *epoch);
 
 /**
  * cairn_epoch_notify() - the same for those who cannot sleep
- * @e: of the device
+ * @epoch: of the device
  * @note: @func set; stays until @func was called or cairn_epoch_cancel(); when
  *	it is queued already, it is queued anew
  *
  * Context: any.
  */
-void cairn_epoch_notify(struct cairn_epoch *e, struct cairn_epoch_note *note);
+void cairn_epoch_notify(struct cairn_epoch *epoch,
+			struct cairn_epoch_note *note);
 
 /* After this @note is not queued and its func does not run. Any context. */
-void cairn_epoch_cancel(struct cairn_epoch *e, struct cairn_epoch_note *note);
+void cairn_epoch_cancel(struct cairn_epoch *epoch,
+			struct cairn_epoch_note *note);
 
 /**
  * cairn_epoch_alone() - is the calling run the only one of the device?
- * @e: of the device
+ * @epoch: of the device
  *
  * Then nobody else touches what the caller just made unreachable.
  *
  * Context: in a run, which touches no memory meanwhile.
  */
-bool cairn_epoch_alone(struct cairn_epoch *e);
+bool cairn_epoch_alone(struct cairn_epoch *epoch);
 
 /* Runs of both epochs now; for reports. Any context. */
-u32 cairn_epoch_busy(struct cairn_epoch *e);
+u32 cairn_epoch_busy(struct cairn_epoch *epoch);
 
 #endif

@@ -43,49 +43,51 @@
 /* Runs in one go, so that nobody is kept busy by others' events for ever. */
 #define CAIRN_MAX_ROUNDS	8
 
-static void record(struct cairn_exec_side *s)
+static void exec_record(struct cairn_exec_side *state)
 {
-	smp_mb__before_atomic();	/* with xchg() in serve(): C */
-	set_bit(0, &s->events);
+	smp_mb__before_atomic();	/* with xchg() in exec_run(): C */
+	set_bit(0, &state->events);
 	smp_mb__after_atomic();		/* A */
 }
 
-static void unlock(struct cairn_exec_side *s)
-	__releases(&s->lock)
+static void exec_unlock_side(struct cairn_exec_side *state)
+	__releases(&state->lock)
 {
-	spin_unlock(&s->lock);
+	spin_unlock(&state->lock);
 	smp_mb();			/* B */
 }
 
-static bool from_peer4(const struct cairn_path *p, const struct iphdr *ip)
+static bool exec_from_peer4(const struct cairn_path *path,
+			    const struct iphdr *ip)
 {
-	return !p->ipv6 && ip->saddr == p->daddr.s6_addr32[3] &&
-	       ip->daddr == p->saddr.s6_addr32[3];
+	return !path->ipv6 && ip->saddr == path->daddr.s6_addr32[3] &&
+	       ip->daddr == path->saddr.s6_addr32[3];
 }
 
-static bool from_peer6(const struct cairn_path *p, const struct ipv6hdr *ip)
+static bool exec_from_peer6(const struct cairn_path *path,
+			    const struct ipv6hdr *ip)
 {
-	return p->ipv6 && ipv6_addr_equal(&ip->saddr, &p->daddr) &&
-	       ipv6_addr_equal(&ip->daddr, &p->saddr);
+	return path->ipv6 && ipv6_addr_equal(&ip->saddr, &path->daddr) &&
+	       ipv6_addr_equal(&ip->daddr, &path->saddr);
 }
 
 /* Did the peer of the connection send this, to the address it knows? */
-static bool from_peer(const struct cairn_exec *x, enum cairn_side_id side,
-		      struct sk_buff *skb)
+static bool exec_from_peer(const struct cairn_exec *exec,
+			   enum cairn_side_id side, struct sk_buff *skb)
 {
-	if (!x->path)
+	if (!exec->path)
 		return true;
 	return cairn_rx_cb(skb)->ipv6 ?
-		from_peer6(&x->path[side], ipv6_hdr(skb)) :
-		from_peer4(&x->path[side], ip_hdr(skb));
+		exec_from_peer6(&exec->path[side], ipv6_hdr(skb)) :
+		exec_from_peer4(&exec->path[side], ip_hdr(skb));
 }
 
-static enum cairn_side_id side_of(const struct cairn_pkt *pkt)
+static enum cairn_side_id exec_side_of(const struct cairn_pkt *pkt)
 {
 	return pkt->op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
 }
 
-bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
+bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 		      struct sk_buff *skb, u32 offset, u32 len,
 		      struct cairn_pkt *pkt)
 {
@@ -96,8 +98,8 @@ bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
 	 * it since: so one copy is taken, and it is checked again.
 	 */
 	if (skb_copy_bits(skb, offset, hdr, min_t(u32, len, sizeof(hdr))) ||
-	    cairn_pkt_parse(pkt, hdr, len) || side_of(pkt) != side) {
-		cairn_nic_count(x->nic, CAIRN_CTR_RX_MALFORMED, 1);
+	    cairn_pkt_parse(pkt, hdr, len) || exec_side_of(pkt) != side) {
+		cairn_nic_count(exec->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
 	pkt->ce = cairn_rx_cb(skb)->ce;
@@ -107,76 +109,76 @@ bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
 }
 
 /* One packet of @len bytes, BTH to ICRC, at @offset of the skb. */
-static void rx_packet(struct cairn_exec *x, enum cairn_side_id side,
-		      struct sk_buff *skb, u32 offset, u32 len, u64 now)
+static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
+			   struct sk_buff *skb, u32 offset, u32 len, u64 now)
 {
 	struct cairn_pkt pkt;
 
-	if (!cairn_exec_parse(x, side, skb, offset, len, &pkt))
+	if (!cairn_exec_parse(exec, side, skb, offset, len, &pkt))
 		return;
 	if (side == CAIRN_REQ)
-		cairn_req_rx(x->qpc, &pkt, now);
+		cairn_req_rx(exec->qpc, &pkt, now);
 	else
-		cairn_resp_rx(x->qpc, &pkt, now);
+		cairn_resp_rx(exec->qpc, &pkt, now);
 }
 
 /* All packets of an skb. Side lock held. Returns how many there are. */
-static u32 rx_train(struct cairn_exec *x, enum cairn_side_id side,
-		    struct sk_buff *skb, u64 now)
+static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
+			 struct sk_buff *skb, u64 now)
 {
 	struct cairn_rx_cb cb = *cairn_rx_cb(skb);
 	u32 n = DIV_ROUND_UP(cb.len, cb.stride);
 	u32 done;
 
-	if (!from_peer(x, side, skb)) {
-		cairn_nic_count(x->nic, CAIRN_CTR_RX_WRONG_QP, n);
+	if (!exec_from_peer(exec, side, skb)) {
+		cairn_nic_count(exec->nic, CAIRN_CTR_RX_WRONG_QP, n);
 		kfree_skb(skb);
 		return n;
 	}
 	for (done = 0; done < cb.len; done += cb.stride)
-		rx_packet(x, side, skb, cb.offset + done,
-			  min(cb.stride, cb.len - done), now);
+		exec_rx_packet(exec, side, skb, cb.offset + done,
+			       min(cb.stride, cb.len - done), now);
 	consume_skb(skb);
 	return n;
 }
 
-static struct sk_buff *rxq_take(struct cairn_exec_side *s)
+static struct sk_buff *exec_rxq_take(struct cairn_exec_side *state)
 {
 	struct sk_buff *skb;
 
-	if (skb_queue_empty_lockless(&s->rxq))
+	if (skb_queue_empty_lockless(&state->rxq))
 		return NULL;
-	spin_lock(&s->rxq.lock);
-	skb = __skb_dequeue(&s->rxq);
+	spin_lock(&state->rxq.lock);
+	skb = __skb_dequeue(&state->rxq);
 	if (skb)
-		s->rxq_bytes -= skb->truesize;
-	spin_unlock(&s->rxq.lock);
+		state->rxq_bytes -= skb->truesize;
+	spin_unlock(&state->rxq.lock);
 	return skb;
 }
 
 /* Returns false when the queue is full. */
-static bool rxq_add(struct cairn_exec_side *s, struct sk_buff *skb)
+static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 {
 	bool room;
 
-	spin_lock(&s->rxq.lock);
-	room = skb_queue_len(&s->rxq) < CAIRN_RXQ_SKBS &&
-	       s->rxq_bytes + skb->truesize <= CAIRN_RXQ_BYTES;
+	spin_lock(&state->rxq.lock);
+	room = skb_queue_len(&state->rxq) < CAIRN_RXQ_SKBS &&
+	       state->rxq_bytes + skb->truesize <= CAIRN_RXQ_BYTES;
 	if (room) {
-		s->rxq_bytes += skb->truesize;
-		__skb_queue_tail(&s->rxq, skb);
+		state->rxq_bytes += skb->truesize;
+		__skb_queue_tail(&state->rxq, skb);
 	}
-	spin_unlock(&s->rxq.lock);
+	spin_unlock(&state->rxq.lock);
 	return room;
 }
 
 /* A wait for the rate ended, began, or both. Side lock held. */
-static void paced(struct cairn_exec *x, enum cairn_side_id side, u64 waited,
-		  u64 now, u32 packets)
+static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
+			      u64 waited, u64 now, u32 packets)
 {
-	trace_cairn_rate_turn(x, side, waited, now, packets);
-	if (cairn_paced_until(x->qpc, side))
-		cairn_lane_purge(x);
+	trace_cairn_rate_turn(exec, side, waited, now, packets);
+	if (cairn_paced_until(exec->qpc, side))
+		cairn_lane_purge(exec);
 }
 
 /*
@@ -185,14 +187,14 @@ static void paced(struct cairn_exec *x, enum cairn_side_id side, u64 waited,
  * times as much): rounded up, those of many QPs are one expiry of the timer.
  * Side lock held.
  */
-static u64 req_deadline(const struct cairn_qpc *q, u64 now)
+static u64 exec_req_deadline(const struct cairn_qpc *qpc, u64 now)
 {
-	u64 d = cairn_req_deadline(q);
+	u64 deadline = cairn_req_deadline(qpc);
 
-	if (d <= now + CAIRN_MIN_PATIENCE ||
-	    d == cairn_rate_deadline(&q->req.rate))
-		return d;
-	return ALIGN(d, BIT_ULL(fls64(d - now) - 3));
+	if (deadline <= now + CAIRN_MIN_PATIENCE ||
+	    deadline == cairn_rate_deadline(&qpc->req.rate))
+		return deadline;
+	return ALIGN(deadline, BIT_ULL(fls64(deadline - now) - 3));
 }
 
 /*
@@ -200,138 +202,141 @@ static u64 req_deadline(const struct cairn_qpc *q, u64 now)
  * of their own, else a flood of requests would keep its ACK from leaving.
  * Side lock held. Returns true when work is left.
  */
-static bool run(struct cairn_exec *x, enum cairn_side_id side,
-		struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
+static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
+		       struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
 {
-	struct cairn_exec_side *s = &x->side[side];
-	u64 waited = cairn_paced_until(x->qpc, side);
+	struct cairn_exec_side *state = &exec->side[side];
+	u64 waited = cairn_paced_until(exec->qpc, side);
 	u64 now = ktime_get_ns();
 	u32 before = tx->packets;
 	bool more;
 
 	if (!skb)
-		skb = rxq_take(s);
+		skb = exec_rxq_take(state);
 	while (skb) {
-		*rx -= min(*rx, rx_train(x, side, skb, now));
-		skb = *rx ? rxq_take(s) : NULL;
+		*rx -= min(*rx, exec_rx_train(exec, side, skb, now));
+		skb = *rx ? exec_rxq_take(state) : NULL;
 	}
 	if (side == CAIRN_RESP) {
-		more = cairn_resp_run(x->qpc, now, tx);
-		cairn_lane_arm(x, side, cairn_resp_deadline(x->qpc));
+		more = cairn_resp_run(exec->qpc, now, tx);
+		cairn_lane_arm(exec, side, cairn_resp_deadline(exec->qpc));
 	} else {
-		more = cairn_req_run(x->qpc, now, tx);
-		cairn_lane_arm(x, side, req_deadline(x->qpc, now));
-		WRITE_ONCE(x->next_wqe, x->qpc->req.sq_next);
+		more = cairn_req_run(exec->qpc, now, tx);
+		cairn_lane_arm(exec, side, exec_req_deadline(exec->qpc, now));
+		WRITE_ONCE(exec->next_wqe, exec->qpc->req.sq_next);
 	}
-	if (cairn_paced_until(x->qpc, side) != waited)
-		paced(x, side, waited, now, before - tx->packets);
-	return more || !skb_queue_empty_lockless(&s->rxq);
+	if (cairn_paced_until(exec->qpc, side) != waited)
+		exec_pace_changed(exec, side, waited, now,
+				  before - tx->packets);
+	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
 /* After a run. Side lock held, BH off. @sent: packets. @more: work is left.
  * Returns true when the caller is to give the side to the lane.
  */
-static bool ran(struct cairn_exec *x, enum cairn_side_id side, u32 sent,
-		bool more)
+static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
+			   u32 sent, bool more)
 {
-	struct cairn_exec_side *s = &x->side[side];
+	struct cairn_exec_side *state = &exec->side[side];
 
-	if (sent && x->path && x->path[side].queued)
-		cairn_drain_begin(x, side);
-	if (!more || !cairn_draining(s))
+	if (sent && exec->path && exec->path[side].queued)
+		cairn_drain_begin(exec, side);
+	if (!more || !cairn_draining(state))
 		return more;
-	s->to_lane = true;
+	state->to_lane = true;
 	return false;
 }
 
 /* Run until nothing is left, or leave the rest to the lane. Side lock held,
  * released here. BH off. @skb: NULL, or the side is not bound elsewhere.
  */
-static void serve(struct cairn_exec *x, enum cairn_side_id side,
-		  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
-	__releases(&x->side[side].lock)
+static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
+		     struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
+	__releases(&exec->side[side].lock)
 {
-	struct cairn_exec_side *s = &x->side[side];
-	struct cairn_epoch *epoch = &x->nic->epoch;
+	struct cairn_exec_side *state = &exec->side[side];
+	struct cairn_epoch *epoch = &exec->nic->epoch;
 	u32 rounds = 0, tag;
 	bool more = false;
 
 	rcu_read_lock();
-	tag = cairn_epoch_enter(epoch, x->qpc->qpn);
+	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	do {
-		if (!cairn_drain_elsewhere(s)) {
+		if (!cairn_drain_elsewhere(state)) {
 			u32 before = tx->packets;
 
-			xchg(&s->events, 0);	/* C */
-			more = run(x, side, skb, &rx, tx);
+			xchg(&state->events, 0);	/* C */
+			more = exec_round(exec, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
-			more = ran(x, side, before - tx->packets, more);
+			more = exec_end_round(exec, side, before - tx->packets,
+					      more);
 			skb = NULL;
 		}
-		unlock(s);			/* and B */
+		exec_unlock_side(state);			/* and B */
 		if (more) {
-			cairn_lane_ready(x, side);
+			cairn_lane_ready(exec, side);
 			break;
 		}
-	} while (READ_ONCE(s->events) && !cairn_drain_elsewhere(s) &&
-		 spin_trylock(&s->lock));
+	} while (READ_ONCE(state->events) && !cairn_drain_elsewhere(state) &&
+		 spin_trylock(&state->lock));
 	cairn_epoch_leave(epoch, tag);
 	rcu_read_unlock();
 }
 
 /* What is run on the spot. */
-static void serve_inline(struct cairn_exec *x, enum cairn_side_id side,
-			 struct sk_buff *skb)
-	__releases(&x->side[side].lock)
+static void exec_run_inline(struct cairn_exec *exec, enum cairn_side_id side,
+			    struct sk_buff *skb)
+	__releases(&exec->side[side].lock)
 {
 	struct cairn_budget tx = {
 		.packets = CAIRN_INLINE_BUDGET,
 		.bytes = CAIRN_INLINE_BYTES,
 	};
 
-	serve(x, side, skb, CAIRN_INLINE_BUDGET, &tx);
+	exec_run(exec, side, skb, CAIRN_INLINE_BUDGET, &tx);
 }
 
-void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side, u32 rx,
+void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 		      struct cairn_budget *tx)
 {
-	struct cairn_exec_side *s = &x->side[side];
+	struct cairn_exec_side *state = &exec->side[side];
 
-	record(s);
-	if (spin_trylock(&s->lock))
-		serve(x, side, NULL, rx, tx);
+	exec_record(state);
+	if (spin_trylock(&state->lock))
+		exec_run(exec, side, NULL, rx, tx);
 }
 
-static void record_and_serve(struct cairn_exec *x, enum cairn_side_id side)
+static void exec_record_and_run(struct cairn_exec *exec,
+				enum cairn_side_id side)
 {
-	struct cairn_exec_side *s = &x->side[side];
+	struct cairn_exec_side *state = &exec->side[side];
 
-	record(s);
-	if (spin_trylock(&s->lock))
-		serve_inline(x, side, NULL);
+	exec_record(state);
+	if (spin_trylock(&state->lock))
+		exec_run_inline(exec, side, NULL);
 }
 
-void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side)
+void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	struct cairn_exec_side *s = &x->side[side];
+	struct cairn_exec_side *state = &exec->side[side];
 
-	if (READ_ONCE(s->events) && spin_trylock(&s->lock))
-		serve_inline(x, side, NULL);
+	if (READ_ONCE(state->events) && spin_trylock(&state->lock))
+		exec_run_inline(exec, side, NULL);
 }
 
-void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side)
+void cairn_exec_defer(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	cairn_lane_ready(x, side);
+	cairn_lane_ready(exec, side);
 }
 
-void cairn_exec_kick(struct cairn_exec *x, enum cairn_side_id side)
+void cairn_exec_kick(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	if (x->kernel || irqs_disabled()) {
-		cairn_lane_ready(x, side);
+	if (exec->kernel || irqs_disabled()) {
+		cairn_lane_ready(exec, side);
 		return;
 	}
 	local_bh_disable();
-	record_and_serve(x, side);
+	exec_record_and_run(exec, side);
 	local_bh_enable();
 }
 
@@ -342,88 +347,89 @@ void cairn_exec_disown(struct sk_buff *skb)
 	nf_reset_ct(skb);
 }
 
-void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
+void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 		   struct sk_buff *skb)
 {
-	struct cairn_exec_side *s = &x->side[side];
+	struct cairn_exec_side *state = &exec->side[side];
 
 	/* The short way: nothing is ahead of it and nobody runs. */
-	if (skb_queue_empty_lockless(&s->rxq) && spin_trylock(&s->lock)) {
-		if (!cairn_drain_elsewhere(s)) {
-			serve_inline(x, side, skb);
+	if (skb_queue_empty_lockless(&state->rxq) &&
+	    spin_trylock(&state->lock)) {
+		if (!cairn_drain_elsewhere(state)) {
+			exec_run_inline(exec, side, skb);
 			return;
 		}
-		unlock(s);	/* the events are looked at below */
+		exec_unlock_side(state);	/* the events are looked at below */
 	}
 	cairn_exec_disown(skb);
-	if (rxq_add(s, skb)) {
-		record_and_serve(x, side);
+	if (exec_rxq_add(state, skb)) {
+		exec_record_and_run(exec, side);
 		return;
 	}
-	cairn_nic_count(x->nic, CAIRN_CTR_RX_OVERFLOW,
+	cairn_nic_count(exec->nic, CAIRN_CTR_RX_OVERFLOW,
 			DIV_ROUND_UP(cairn_rx_cb(skb)->len,
 				     cairn_rx_cb(skb)->stride));
 	kfree_skb(skb);
 }
 
-void cairn_exec_lock(struct cairn_exec *x)
+void cairn_exec_lock(struct cairn_exec *exec)
 	__acquires(RCU)
-	__acquires(&x->side[CAIRN_REQ].lock)
-	__acquires(&x->side[CAIRN_RESP].lock)
+	__acquires(&exec->side[CAIRN_REQ].lock)
+	__acquires(&exec->side[CAIRN_RESP].lock)
 {
 	local_bh_disable();
 	rcu_read_lock();
-	spin_lock(&x->side[CAIRN_REQ].lock);
-	spin_lock(&x->side[CAIRN_RESP].lock);
+	spin_lock(&exec->side[CAIRN_REQ].lock);
+	spin_lock(&exec->side[CAIRN_RESP].lock);
 }
 
-void cairn_exec_unlock(struct cairn_exec *x)
-	__releases(&x->side[CAIRN_RESP].lock)
-	__releases(&x->side[CAIRN_REQ].lock)
+void cairn_exec_unlock(struct cairn_exec *exec)
+	__releases(&exec->side[CAIRN_RESP].lock)
+	__releases(&exec->side[CAIRN_REQ].lock)
 	__releases(RCU)
 {
 	unsigned int side;
 
-	spin_unlock(&x->side[CAIRN_RESP].lock);
-	unlock(&x->side[CAIRN_REQ]);	/* its barrier serves both */
+	spin_unlock(&exec->side[CAIRN_RESP].lock);
+	exec_unlock_side(&exec->side[CAIRN_REQ]);	/* its barrier serves both */
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (READ_ONCE(x->side[side].events))
-			cairn_lane_ready(x, side);
+		if (READ_ONCE(exec->side[side].events))
+			cairn_lane_ready(exec, side);
 	rcu_read_unlock();
 	local_bh_enable();
 }
 
-void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
+void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic)
 {
 	unsigned int i;
 
-	x->qpc = qpc;
-	x->nic = nic;
+	exec->qpc = qpc;
+	exec->nic = nic;
 	/* Two calls, so that lockdep knows two kinds of locks. */
-	spin_lock_init(&x->side[CAIRN_REQ].lock);
-	spin_lock_init(&x->side[CAIRN_RESP].lock);
+	spin_lock_init(&exec->side[CAIRN_REQ].lock);
+	spin_lock_init(&exec->side[CAIRN_RESP].lock);
 	for (i = 0; i < CAIRN_SIDES; i++) {
-		skb_queue_head_init(&x->side[i].rxq);
-		INIT_LIST_HEAD(&x->side[i].drain);
-		x->side[i].drain_cpu = CAIRN_NOT_DRAINING;
-		x->side[i].exec = x;
-		timerqueue_init(&x->side[i].timer);
+		skb_queue_head_init(&exec->side[i].rxq);
+		INIT_LIST_HEAD(&exec->side[i].drain);
+		exec->side[i].drain_cpu = CAIRN_NOT_DRAINING;
+		exec->side[i].exec = exec;
+		timerqueue_init(&exec->side[i].timer);
 	}
-	cairn_hold_init(&x->hold);
-	atomic_set(&x->draining, 0);
+	cairn_hold_init(&exec->hold);
+	atomic_set(&exec->draining, 0);
 }
 
-void cairn_exec_stop(struct cairn_exec *x)
+void cairn_exec_stop(struct cairn_exec *exec)
 {
 	unsigned int side;
 
-	cairn_lane_leave(x);
-	wait_var_event(&x->draining, !atomic_read(&x->draining));
+	cairn_lane_leave(exec);
+	wait_var_event(&exec->draining, !atomic_read(&exec->draining));
 	for (side = 0; side < CAIRN_SIDES; side++) {
-		skb_queue_purge(&x->side[side].rxq);
-		x->side[side].rxq_bytes = 0;
+		skb_queue_purge(&exec->side[side].rxq);
+		exec->side[side].rxq_bytes = 0;
 	}
-	cairn_hold_purge(&x->hold);
-	cairn_watch_put(x->watch, x->id);
+	cairn_hold_purge(&exec->hold);
+	cairn_watch_put(exec->watch, exec->id);
 }

@@ -98,41 +98,30 @@ static inline struct cairn_rx_cb *cairn_rx_cb(struct sk_buff *skb)
 }
 
 /**
- * cairn_lanes_start() - create the threads, at module load
- *
- * Context: process.
- * Return: 0, -ENOMEM or the error of the thread's creation.
- */
-int cairn_lanes_start(void);
-
-/* End them. Every QP has been stopped. Process context. */
-void cairn_lanes_stop(void);
-
-/**
- * cairn_exec_init() - prepare @x for @qpc
- * @x: zeroed memory
+ * cairn_exec_init() - prepare @exec for @qpc
+ * @exec: zeroed memory
  * @qpc: what to run
  * @nic: the device, for its counters
  *
  * Next it joins a watch, and so a lane (lane/watch.h). Context: any.
  */
-void cairn_exec_init(struct cairn_exec *x, struct cairn_qpc *qpc,
+void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic);
 
 /**
  * cairn_exec_stop() - after this returns nobody runs the QP any more
- * @x: joined; no longer in the table of QPs, and a grace period has passed;
+ * @exec: joined; no longer in the table of QPs, and a grace period has passed;
  *	nobody can post to it
  *
  * Gives back its id in the watch.
  *
  * Context: process, sleeps.
  */
-void cairn_exec_stop(struct cairn_exec *x);
+void cairn_exec_stop(struct cairn_exec *exec);
 
 /**
  * cairn_exec_kick() - work appeared
- * @x: kept alive by the caller
+ * @exec: kept alive by the caller
  * @side: whose work
  *
  * Runs it here when the context allows (interrupts on) and the side is free,
@@ -143,20 +132,20 @@ void cairn_exec_stop(struct cairn_exec *x);
  *
  * Context: any.
  */
-void cairn_exec_kick(struct cairn_exec *x, enum cairn_side_id side);
+void cairn_exec_kick(struct cairn_exec *exec, enum cairn_side_id side);
 
 /**
  * cairn_exec_defer() - work appeared that the lane is to do
- * @x: kept alive by the caller
+ * @exec: kept alive by the caller
  * @side: whose work
  *
  * Context: any, also below a side lock.
  */
-void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side);
+void cairn_exec_defer(struct cairn_exec *exec, enum cairn_side_id side);
 
 /**
  * cairn_exec_rx() - received packets of one QP side
- * @x: found in the table of QPs in this RCU read section
+ * @exec: found in the table of QPs in this RCU read section
  * @side: whose packets they are
  * @skb: the packets, checked (lengths, ICRC), with struct cairn_rx_cb;
  *	consumed. Its contents may change any time: a sender on this host may
@@ -164,19 +153,38 @@ void cairn_exec_defer(struct cairn_exec *x, enum cairn_side_id side);
  *
  * Context: BH off, RCU read section.
  */
-void cairn_exec_rx(struct cairn_exec *x, enum cairn_side_id side,
+void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 		   struct sk_buff *skb);
 
 /**
  * cairn_exec_lock() - both side locks, requester first
- * @x: the QP
+ * @exec: the QP
  *
  * Also an RCU read section, as the engine needs one. Nothing may sleep until
  * cairn_exec_unlock(), which has the lane do what came meanwhile.
  *
  * Context: process; returns with BH off.
  */
-void cairn_exec_lock(struct cairn_exec *x);
-void cairn_exec_unlock(struct cairn_exec *x);
+void cairn_exec_lock(struct cairn_exec *exec);
+void cairn_exec_unlock(struct cairn_exec *exec);
+
+/* Run a side that is due, up to @rx packets received; @tx is what may be sent,
+ * and decreased. BH off.
+ */
+void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
+		      struct cairn_budget *tx);
+
+/* Read and check the packet of @len bytes, BTH to ICRC, at @offset of an skb of
+ * @side. False: counted, to be dropped.
+ */
+bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
+		      struct sk_buff *skb, u32 offset, u32 len,
+		      struct cairn_pkt *pkt);
+
+/* Before an skb is kept, let go of all in it that belongs to others. */
+void cairn_exec_disown(struct sk_buff *skb);
+
+/* Run a side if it has events, as its binding to this CPU ends. BH off. */
+void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side);
 
 #endif

@@ -12,110 +12,112 @@
 /* Of all QPs, bytes of truesize. */
 #define CAIRN_HOLD_TOTAL	(64L << 20)
 
-static atomic_long_t total;
+static atomic_long_t hold_total;
 
-static u32 wire_len(const struct cairn_pkt *pkt)
+static u32 hold_wire_len(const struct cairn_pkt *pkt)
 {
 	return pkt->payload_off + pkt->payload_len + pkt->pad + CAIRN_ICRC_LEN;
 }
 
-static u32 packets(const struct cairn_rx_cb *cb)
+static u32 hold_run_packets(const struct cairn_rx_cb *cb)
 {
 	return DIV_ROUND_UP(cb->len, cb->stride);
 }
 
-static void drop(struct cairn_hold *h, struct sk_buff *run)
+static void hold_drop(struct cairn_hold *hold, struct sk_buff *run)
 {
-	__skb_unlink(run, &h->runs);
-	h->bytes -= run->truesize;
-	atomic_long_sub(run->truesize, &total);
+	__skb_unlink(run, &hold->runs);
+	hold->bytes -= run->truesize;
+	atomic_long_sub(run->truesize, &hold_total);
 	consume_skb(run);
 }
 
 /* Does @pkt lie in the same skb, right behind @run? */
-static bool extends(struct sk_buff *run, const struct sk_buff *skb,
-		    const struct cairn_pkt *pkt)
+static bool hold_extends(struct sk_buff *run, const struct sk_buff *skb,
+			 const struct cairn_pkt *pkt)
 {
 	const struct cairn_rx_cb *cb = cairn_rx_cb(run);
 
 	return run->head == skb->head && cb->offset + cb->len == pkt->base &&
-	       !(cb->len % cb->stride) && wire_len(pkt) <= cb->stride;
+	       !(cb->len % cb->stride) && hold_wire_len(pkt) <= cb->stride;
 }
 
-static bool insert(struct cairn_hold *h, struct sk_buff *before,
-		   struct sk_buff *skb, const struct cairn_pkt *pkt)
+static bool hold_insert(struct cairn_hold *hold, struct sk_buff *before,
+			struct sk_buff *skb, const struct cairn_pkt *pkt)
 {
 	struct sk_buff *run;
 
-	if (skb_queue_len(&h->runs) >= CAIRN_RXQ_SKBS ||
-	    h->bytes + skb->truesize > CAIRN_RXQ_BYTES)
+	if (skb_queue_len(&hold->runs) >= CAIRN_RXQ_SKBS ||
+	    hold->bytes + skb->truesize > CAIRN_RXQ_BYTES)
 		return false;
-	if (atomic_long_add_return(skb->truesize, &total) > CAIRN_HOLD_TOTAL)
+	if (atomic_long_add_return(skb->truesize, &hold_total) >
+	    CAIRN_HOLD_TOTAL)
 		goto undo;
 	run = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
 	if (!run)
 		goto undo;
 	cairn_exec_disown(run);
-	h->bytes += run->truesize;
+	hold->bytes += run->truesize;
 	cairn_rx_cb(run)->offset = pkt->base;
-	cairn_rx_cb(run)->len = wire_len(pkt);
+	cairn_rx_cb(run)->len = hold_wire_len(pkt);
 	cairn_rx_cb(run)->psn = pkt->psn;
-	__skb_queue_after(&h->runs, before, run);
+	__skb_queue_after(&hold->runs, before, run);
 	return true;
 undo:
-	atomic_long_sub(skb->truesize, &total);
+	atomic_long_sub(skb->truesize, &hold_total);
 	return false;
 }
 
-bool cairn_hold_add(struct cairn_hold *h, const struct cairn_pkt *pkt)
+bool cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt)
 {
 	struct sk_buff *skb = (struct sk_buff *)pkt->cookie, *run;
 
 	/* Mostly it belongs at the end. */
-	skb_queue_reverse_walk(&h->runs, run) {
+	skb_queue_reverse_walk(&hold->runs, run) {
 		struct cairn_rx_cb *cb = cairn_rx_cb(run);
 		s32 off = cairn_psn_diff(pkt->psn, cb->psn);
 
 		if (off < 0)
 			continue;
-		if (off < (s32)packets(cb))
+		if (off < (s32)hold_run_packets(cb))
 			return true;
-		if (off == packets(cb) && extends(run, skb, pkt)) {
-			cb->len += wire_len(pkt);
+		if (off == hold_run_packets(cb) &&
+		    hold_extends(run, skb, pkt)) {
+			cb->len += hold_wire_len(pkt);
 			return true;
 		}
 		break;
 	}
-	return insert(h, run, skb, pkt);
+	return hold_insert(hold, run, skb, pkt);
 }
 
-int cairn_hold_take(struct cairn_exec *x, u32 psn, struct cairn_pkt *pkt)
+int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 {
-	struct cairn_hold *h = &x->hold;
+	struct cairn_hold *hold = &exec->hold;
 	struct sk_buff *run;
 
-	while ((run = skb_peek(&h->runs))) {
+	while ((run = skb_peek(&hold->runs))) {
 		const struct cairn_rx_cb *cb = cairn_rx_cb(run);
 		s32 off = cairn_psn_diff(psn, cb->psn);
 		u32 skip = off * cb->stride;
 
 		if (off < 0)
 			return 0;
-		if (off < (s32)packets(cb) &&
-		    cairn_exec_parse(x, CAIRN_RESP, run, cb->offset + skip,
+		if (off < (s32)hold_run_packets(cb) &&
+		    cairn_exec_parse(exec, CAIRN_RESP, run, cb->offset + skip,
 				     min(cb->stride, cb->len - skip), pkt) &&
 		    pkt->psn == psn)
 			return 1;
 		/* Executed, or changed by a sender on this host. */
-		drop(h, run);
+		hold_drop(hold, run);
 	}
 	return -ENOENT;
 }
 
-void cairn_hold_purge(struct cairn_hold *h)
+void cairn_hold_purge(struct cairn_hold *hold)
 {
 	struct sk_buff *run;
 
-	while ((run = skb_peek(&h->runs)))
-		drop(h, run);
+	while ((run = skb_peek(&hold->runs)))
+		hold_drop(hold, run);
 }

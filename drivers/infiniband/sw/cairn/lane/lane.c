@@ -58,32 +58,32 @@ u32 cairn_lane_words(void)
 }
 
 /* The thread is not woken. Any context. */
-static void mark(struct cairn_exec *x, enum cairn_side_id side)
+static void lane_mark(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	set_bit(side, &x->wanted);
+	set_bit(side, &exec->wanted);
 	/* A full barrier: a turn takes the mark first, then what is wanted. */
-	cairn_sched_set(&x->lane->sched, x->slot);
+	cairn_sched_set(&exec->lane->sched, exec->slot);
 }
 
-void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side)
+void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	mark(x, side);
-	cairn_lane_wake(x->lane);
+	lane_mark(exec, side);
+	cairn_lane_wake(exec->lane);
 }
 
 /* lane->lock held. */
-static void disarm(struct cairn_lane *lane, struct cairn_exec_side *s)
+static void lane_disarm(struct cairn_lane *lane, struct cairn_exec_side *state)
 {
-	timerqueue_del(&lane->timers, &s->timer);
-	WRITE_ONCE(s->armed, 0);
+	timerqueue_del(&lane->timers, &state->timer);
+	WRITE_ONCE(state->armed, 0);
 }
 
-void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
+void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
 		    u64 deadline)
 {
-	struct cairn_exec_side *s = &x->side[side];
-	struct cairn_lane *lane = x->lane;
-	u64 armed = READ_ONCE(s->armed);
+	struct cairn_exec_side *state = &exec->side[side];
+	struct cairn_lane *lane = exec->lane;
+	u64 armed = READ_ONCE(state->armed);
 	unsigned long flags;
 
 	/*
@@ -94,79 +94,81 @@ void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
 	if (!deadline || (armed && armed <= deadline))
 		return;
 	spin_lock_irqsave(&lane->lock, flags);
-	if (!x->stopped) {
-		if (s->armed)
-			disarm(lane, s);
-		WRITE_ONCE(s->armed, deadline);
-		s->timer.expires = deadline;
-		if (timerqueue_add(&lane->timers, &s->timer))
+	if (!exec->stopped) {
+		if (state->armed)
+			lane_disarm(lane, state);
+		WRITE_ONCE(state->armed, deadline);
+		state->timer.expires = deadline;
+		if (timerqueue_add(&lane->timers, &state->timer))
 			hrtimer_start(&lane->timer, deadline,
 				      HRTIMER_MODE_ABS_SOFT);
 	}
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-void cairn_lane_purge(struct cairn_exec *x)
+void cairn_lane_purge(struct cairn_exec *exec)
 {
-	struct cairn_lane *lane = x->lane;
+	struct cairn_lane *lane = exec->lane;
 	unsigned long flags;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	if (!x->stopped && x->queued) {
-		cairn_nic_count(x->nic, CAIRN_CTR_RATE_PURGES,
-				cairn_fifo_purge(&lane->fifo, x->slot));
-		x->queued = false;
+	if (!exec->stopped && exec->queued) {
+		cairn_nic_count(exec->nic, CAIRN_CTR_RATE_PURGES,
+				cairn_fifo_purge(&lane->fifo, exec->slot));
+		exec->queued = false;
 	}
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
 /* Undo running++. lane->lock held. */
-static void put_running(struct cairn_lane *lane, struct cairn_exec *x)
+static void lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
 {
-	if (!--x->running && x->stopped)
+	if (!--exec->running && exec->stopped)
 		wake_up_all(&lane->idle);
 }
 
 /* The first entry whose time has come, off the queue. lane->lock held. */
-static struct cairn_exec_side *take_expired(struct cairn_lane *lane, u64 now)
+static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
+						 u64 now)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&lane->timers);
-	struct cairn_exec_side *s;
+	struct cairn_exec_side *state;
 
 	if (!node || node->expires > now)
 		return NULL;
-	s = container_of(node, struct cairn_exec_side, timer);
-	disarm(lane, s);
-	return s;
+	state = container_of(node, struct cairn_exec_side, timer);
+	lane_disarm(lane, state);
+	return state;
 }
 
 /* Whoever waited for its rate goes on when the scheduler selects it
  * (origins.rst, F2), and responses are the lane's anyway.
  */
-static bool for_scheduler(const struct cairn_exec *x, enum cairn_side_id side)
+static bool lane_wants_thread(const struct cairn_exec *exec,
+			      enum cairn_side_id side)
 {
-	return side == CAIRN_RESP || cairn_paced_until(x->qpc, side);
+	return side == CAIRN_RESP || cairn_paced_until(exec->qpc, side);
 }
 
-static enum hrtimer_restart timer_expired(struct hrtimer *timer)
+static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 {
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
 	struct timerqueue_node *node;
 	u32 left = CAIRN_TIMER_BATCH, senders = CAIRN_TIMER_SENDERS;
 	struct cairn_budget tx;
 	u64 now = ktime_get_ns();
-	struct cairn_exec_side *s;
+	struct cairn_exec_side *state;
 	unsigned long flags;
 	bool wake = false;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	while ((s = take_expired(lane, now))) {
-		struct cairn_exec *x = s->exec;
-		enum cairn_side_id side = s - x->side;
+	while ((state = lane_take_expired(lane, now))) {
+		struct cairn_exec *exec = state->exec;
+		enum cairn_side_id side = state - exec->side;
 
-		cairn_nic_count(x->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		if (!left || !senders || for_scheduler(x, side)) {
-			mark(x, side);
+		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
+		if (!left || !senders || lane_wants_thread(exec, side)) {
+			lane_mark(exec, side);
 			wake = true;
 			continue;
 		}
@@ -175,12 +177,12 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 			.packets = CAIRN_TIMER_BUDGET,
 			.bytes = CAIRN_QUANTUM,
 		};
-		x->running++;
+		exec->running++;
 		spin_unlock_irqrestore(&lane->lock, flags);
-		cairn_exec_serve(x, side, CAIRN_TIMER_BUDGET, &tx);
+		cairn_exec_serve(exec, side, CAIRN_TIMER_BUDGET, &tx);
 		senders -= tx.packets != CAIRN_TIMER_BUDGET;
 		spin_lock_irqsave(&lane->lock, flags);
-		put_running(lane, x);
+		lane_put_running(lane, exec);
 	}
 	node = timerqueue_getnext(&lane->timers);
 	if (node)
@@ -194,121 +196,122 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 /* Select QPs ahead, in the scheduler's order. They stay marked until their turn.
  * lane->lock held.
  */
-static void select(struct cairn_lane *lane)
+static void lane_select(struct cairn_lane *lane)
 {
-	struct cairn_exec *x;
+	struct cairn_exec *exec;
 	u32 slot;
 
 	while (!cairn_fifo_full(&lane->fifo)) {
 		slot = cairn_sched_next(&lane->sched);
 		if (slot == CAIRN_SCHED_NONE)
 			return;
-		x = cairn_lane_qp(lane, slot);
-		if (!x) {
+		exec = cairn_lane_qp(lane, slot);
+		if (!exec) {
 			cairn_sched_clear(&lane->sched, slot);
 			continue;
 		}
 		/* Once round: the marked ones are all selected. */
-		if (x->queued)
+		if (exec->queued)
 			return;
-		x->queued = true;
-		cairn_req_prefetch(x->qpc);
-		cairn_fifo_push(&lane->fifo, slot, READ_ONCE(x->next_wqe));
+		exec->queued = true;
+		cairn_req_prefetch(exec->qpc);
+		cairn_fifo_push(&lane->fifo, slot, READ_ONCE(exec->next_wqe));
 	}
 }
 
 /* Those behind the one that is served now: their contexts have come, so the
  * WQEs can be found. lane->lock held.
  */
-static void prefetch_wqe(struct cairn_lane *lane)
+static void lane_prefetch_wqe(struct cairn_lane *lane)
 {
-	const struct cairn_fifo_entry *e;
+	const struct cairn_fifo_entry *entry;
 
 	if (!cairn_fifo_len(&lane->fifo))
 		return;
-	e = cairn_fifo_peek(&lane->fifo, 0);
-	cairn_port_sq_prefetch(cairn_lane_qp(lane, e->queue)->qpc, e->wqe);
+	entry = cairn_fifo_peek(&lane->fifo, 0);
+	cairn_port_sq_prefetch(cairn_lane_qp(lane, entry->queue)->qpc,
+			       entry->wqe);
 }
 
 /* The QP whose turn it is, counted in its running, and the sides that want it;
  * NULL: none. lane->lock held.
  */
-static struct cairn_exec *take_turn(struct cairn_lane *lane,
-				    unsigned long *sides)
+static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
+					 unsigned long *sides)
 {
-	struct cairn_fifo_entry e;
-	struct cairn_place *p;
-	struct cairn_exec *x;
+	struct cairn_fifo_entry entry;
+	struct cairn_lane_word *word;
+	struct cairn_exec *exec;
 
-	select(lane);
-	if (!cairn_fifo_pop(&lane->fifo, &e))
+	lane_select(lane);
+	if (!cairn_fifo_pop(&lane->fifo, &entry))
 		return NULL;
-	prefetch_wqe(lane);
-	x = cairn_lane_qp(lane, e.queue);
-	x->queued = false;
-	x->running++;
-	cairn_sched_clear(&lane->sched, e.queue);
-	*sides = xchg(&x->wanted, 0);
-	p = lane->places[e.queue / 64];
-	if (p->posted & BIT_ULL(e.queue % 64)) {
-		p->posted &= ~BIT_ULL(e.queue % 64);
+	lane_prefetch_wqe(lane);
+	exec = cairn_lane_qp(lane, entry.queue);
+	exec->queued = false;
+	exec->running++;
+	cairn_sched_clear(&lane->sched, entry.queue);
+	*sides = xchg(&exec->wanted, 0);
+	word = lane->words[entry.queue / 64];
+	if (word->posted & BIT_ULL(entry.queue % 64)) {
+		word->posted &= ~BIT_ULL(entry.queue % 64);
 		*sides |= BIT(CAIRN_REQ);
-		cairn_nic_count(x->nic, CAIRN_CTR_POLLED_POSTS, 1);
+		cairn_nic_count(exec->nic, CAIRN_CTR_POLLED_POSTS, 1);
 	}
-	return x;
+	return exec;
 }
 
 /* One side's turn, in bytes that it has a right to. */
-static void serve_share(struct cairn_exec *x, enum cairn_side_id side)
+static void lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	struct cairn_budget tx = {
 		.packets = CAIRN_LANE_BUDGET,
-		.bytes = cairn_share_begin(&x->debt[side]),
+		.bytes = cairn_share_begin(&exec->debt[side]),
 	};
 
 	if (tx.bytes <= 0) {
-		mark(x, side);
+		lane_mark(exec, side);
 		return;
 	}
 	local_bh_disable();
-	__this_cpu_write(cairn_lane_here, x->lane->number + 1);
-	cairn_exec_serve(x, side, CAIRN_LANE_BUDGET, &tx);
+	__this_cpu_write(cairn_lane_here, exec->lane->number + 1);
+	cairn_exec_serve(exec, side, CAIRN_LANE_BUDGET, &tx);
 	__this_cpu_write(cairn_lane_here, 0);
 	local_bh_enable();
-	cairn_share_end(&x->debt[side], tx.bytes);
+	cairn_share_end(&exec->debt[side], tx.bytes);
 }
 
 /* Returns false when there was nothing to do. */
-static bool turn(struct cairn_lane *lane)
+static bool lane_turn(struct cairn_lane *lane)
 {
-	struct cairn_exec *x;
+	struct cairn_exec *exec;
 	unsigned long sides;
 	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
 	cairn_watches_poll(lane);
-	x = take_turn(lane, &sides);
+	exec = lane_take_turn(lane, &sides);
 	spin_unlock_irq(&lane->lock);
-	if (!x)
+	if (!exec)
 		return false;
 
-	cairn_nic_count(x->nic, CAIRN_CTR_LANE_TURNS, 1);
+	cairn_nic_count(exec->nic, CAIRN_CTR_LANE_TURNS, 1);
 	for_each_set_bit(side, &sides, CAIRN_SIDES)
-		serve_share(x, side);
+		lane_serve_share(exec, side);
 
 	spin_lock_irq(&lane->lock);
-	put_running(lane, x);
+	lane_put_running(lane, exec);
 	spin_unlock_irq(&lane->lock);
 	return true;
 }
 
-static bool has_work(struct cairn_lane *lane)
+static bool lane_has_work(struct cairn_lane *lane)
 {
 	return cairn_sched_any(&lane->sched) ||
 	       !list_empty_careful(&lane->active) || kthread_should_stop();
 }
 
-static void rest(struct cairn_lane *lane, bool yield)
+static void lane_rest(struct cairn_lane *lane, bool yield)
 {
 	spin_lock_irq(&lane->lock);
 	cairn_watches_rest(lane, yield);
@@ -320,20 +323,20 @@ static void rest(struct cairn_lane *lane, bool yield)
  * that flags are low only while the thread has its CPU or has left work behind:
  * who would wait for it otherwise rings. Each turn is short.
  */
-static void run(struct cairn_lane *lane)
+static void lane_run(struct cairn_lane *lane)
 {
 	do {
-		bool worked = turn(lane);
+		bool worked = lane_turn(lane);
 
 		if (need_resched()) {
-			rest(lane, true);
+			lane_rest(lane, true);
 			return;
 		}
 		if (worked)
 			continue;
-		rest(lane, false);
+		lane_rest(lane, false);
 		cpu_relax();
-	} while (has_work(lane));
+	} while (lane_has_work(lane));
 }
 
 static int lane_thread(void *data)
@@ -341,32 +344,32 @@ static int lane_thread(void *data)
 	struct cairn_lane *lane = data;
 
 	while (!kthread_should_stop()) {
-		wait_event_idle(lane->wake, has_work(lane));
+		wait_event_idle(lane->wake, lane_has_work(lane));
 		preempt_disable();
-		run(lane);
+		lane_run(lane);
 		preempt_enable();
 		cond_resched();
 	}
 	return 0;
 }
 
-void cairn_lane_leave(struct cairn_exec *x)
+void cairn_lane_leave(struct cairn_exec *exec)
 {
-	struct cairn_lane *lane = x->lane;
-	struct cairn_place *p;
+	struct cairn_lane *lane = exec->lane;
+	struct cairn_lane_word *word;
 	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
-	x->stopped = true;
-	p = lane->places[x->slot / 64];
-	p->x[x->slot % 64] = NULL;
-	p->used &= ~BIT_ULL(x->slot % 64);
-	p->posted &= ~BIT_ULL(x->slot % 64);
-	cairn_fifo_purge(&lane->fifo, x->slot);
+	exec->stopped = true;
+	word = lane->words[exec->slot / 64];
+	word->x[exec->slot % 64] = NULL;
+	word->used &= ~BIT_ULL(exec->slot % 64);
+	word->posted &= ~BIT_ULL(exec->slot % 64);
+	cairn_fifo_purge(&lane->fifo, exec->slot);
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (x->side[side].armed)
-			disarm(lane, &x->side[side]);
-	wait_event_lock_irq(lane->idle, !x->running, lane->lock);
+		if (exec->side[side].armed)
+			lane_disarm(lane, &exec->side[side]);
+	wait_event_lock_irq(lane->idle, !exec->running, lane->lock);
 	spin_unlock_irq(&lane->lock);
 }
 
@@ -375,9 +378,9 @@ static int lane_alloc(struct cairn_lane *lane)
 	u32 words = lane_words;
 
 	lane->sched_mem = kvzalloc(cairn_sched_bytes(words * 64), GFP_KERNEL);
-	lane->places = kvcalloc(words, sizeof(*lane->places), GFP_KERNEL);
+	lane->words = kvcalloc(words, sizeof(*lane->words), GFP_KERNEL);
 	lane->kernel = cairn_watch_create(lane, NULL, NULL);
-	if (!lane->sched_mem || !lane->places || !lane->kernel)
+	if (!lane->sched_mem || !lane->words || !lane->kernel)
 		return -ENOMEM;
 	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
 	return 0;
@@ -387,8 +390,8 @@ static void lane_free(struct cairn_lane *lane)
 {
 	if (lane->kernel)
 		cairn_watch_destroy(lane->kernel);
-	ida_destroy(&lane->place_ids);
-	kvfree(lane->places);
+	ida_destroy(&lane->word_ids);
+	kvfree(lane->words);
 	kvfree(lane->sched_mem);
 	kfree(lane);
 }
@@ -396,11 +399,11 @@ static void lane_free(struct cairn_lane *lane)
 static void lane_init(struct cairn_lane *lane)
 {
 	spin_lock_init(&lane->lock);
-	ida_init(&lane->place_ids);
+	ida_init(&lane->word_ids);
 	INIT_LIST_HEAD(&lane->active);
 	timerqueue_init_head(&lane->timers);
 	hrtimer_init(&lane->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	lane->timer.function = timer_expired;
+	lane->timer.function = lane_timer_expired;
 	init_waitqueue_head(&lane->wake);
 	init_waitqueue_head(&lane->idle);
 }

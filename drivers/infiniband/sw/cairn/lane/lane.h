@@ -24,7 +24,7 @@
 #include "lane/watch.h"
 
 /* 64 slots of the scheduler; they belong to one watch. Under lane->lock. */
-struct cairn_place {
+struct cairn_lane_word {
 	u64 used;			/* bit per x that is not NULL */
 	u64 posted;			/* found in the ready map, turn to come */
 	struct cairn_exec *x[64];
@@ -34,18 +34,37 @@ struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
 	struct cairn_sched sched;	/* the lock's holder is its owner */
 	struct cairn_fifo fifo;
-	struct cairn_place **places;	/* by scheduler word; NULL: not in use */
-	struct ida place_ids;
+	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
+	struct ida word_ids;
 	struct list_head active;	/* watches that are polled, or are to be */
 	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
 	struct hrtimer timer;		/* for the first of timers */
-	wait_queue_head_t wake;		/* the thread: has_work() */
+	wait_queue_head_t wake;		/* the thread: lane_has_work() */
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
 	void *sched_mem;
 	unsigned int number;
 };
+
+/**
+ * cairn_lanes_start() - create the threads, at module load
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM or the error of the thread's creation.
+ */
+int cairn_lanes_start(void);
+
+/* End them. Every QP has been stopped. Process context. */
+void cairn_lanes_stop(void);
+
+/* Lanes of the module, 1..CAIRN_MAX_LANES. */
+unsigned int cairn_lanes(void);
+
+/* A lane for a new QP: each in turn. Any context. */
+unsigned int cairn_lane_pick(void);
+
+struct cairn_lane *cairn_lane(unsigned int number);
 
 /* Words of 64 slots that each lane's scheduler has. */
 u32 cairn_lane_words(void);
@@ -54,9 +73,9 @@ u32 cairn_lane_words(void);
 static inline struct cairn_exec *cairn_lane_qp(const struct cairn_lane *lane,
 					       u32 slot)
 {
-	const struct cairn_place *p = lane->places[slot / 64];
+	const struct cairn_lane_word *word = lane->words[slot / 64];
 
-	return p ? p->x[slot % 64] : NULL;
+	return word ? word->x[slot % 64] : NULL;
 }
 
 /* Have the thread run, if it sleeps. After a full barrier behind what it is to
@@ -68,12 +87,12 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 		wake_up(&lane->wake);
 }
 
-/* Have the thread give @side of @x a turn. Any context. */
-void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
+/* Have the thread give @side of @exec a turn. Any context. */
+void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
 
 /**
  * cairn_lane_arm() - have a side run at @deadline or before
- * @x: the QP
+ * @exec: the QP
  * @side: the caller holds its lock
  * @deadline: CLOCK_MONOTONIC, ns; 0: no need
  *
@@ -82,40 +101,21 @@ void cairn_lane_ready(struct cairn_exec *x, enum cairn_side_id side);
  *
  * Context: any.
  */
-void cairn_lane_arm(struct cairn_exec *x, enum cairn_side_id side,
+void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
 		    u64 deadline);
 
 /**
  * cairn_lane_purge() - the flow-control mark of a QP went up (origins.rst, F2)
- * @x: the QP; the caller holds the lock of the side that waits
+ * @exec: the QP; the caller holds the lock of the side that waits
  *
  * Drops its WQEs from the FIFO; those of others keep their order. Nothing is lost:
  * if something else wants the QP it is still marked in the scheduler.
  *
  * Context: any.
  */
-void cairn_lane_purge(struct cairn_exec *x);
+void cairn_lane_purge(struct cairn_exec *exec);
 
-/* Take @x off the lane for good and wait until it is not run. Sleeps. */
-void cairn_lane_leave(struct cairn_exec *x);
-
-/* exec.c: run a side that is due, up to @rx packets received; @tx is what may
- * be sent, and decreased. BH off.
- */
-void cairn_exec_serve(struct cairn_exec *x, enum cairn_side_id side, u32 rx,
-		      struct cairn_budget *tx);
-
-/* exec.c: read and check the packet of @len bytes, BTH to ICRC, at @offset of an
- * skb of @side. False: counted, to be dropped.
- */
-bool cairn_exec_parse(struct cairn_exec *x, enum cairn_side_id side,
-		      struct sk_buff *skb, u32 offset, u32 len,
-		      struct cairn_pkt *pkt);
-
-/* exec.c: before an skb may wait, let go of all in it that belongs to others. */
-void cairn_exec_disown(struct sk_buff *skb);
-
-/* exec.c: run a side if it has events, as its binding to this CPU ends. BH off. */
-void cairn_exec_resume(struct cairn_exec *x, enum cairn_side_id side);
+/* Take @exec off the lane for good and wait until it is not run. Sleeps. */
+void cairn_lane_leave(struct cairn_exec *exec);
 
 #endif

@@ -16,7 +16,7 @@ MODULE_PARM_DESC(mr_cache, "memory regions that each lane and each CPU caches, o
 DEFINE_PER_CPU(unsigned int, cairn_lane_here);
 
 /* Sets of a cache; 0: off. */
-static u32 sets(void)
+static u32 mrcache_sets(void)
 {
 	u32 lines = min(READ_ONCE(mr_cache), MAX_LINES);
 
@@ -24,29 +24,30 @@ static u32 sets(void)
 						       CAIRN_MRCACHE_WAYS)) : 0;
 }
 
-static int node_of(const struct cairn_mrcaches *m, unsigned int i)
+static int mrcache_node(const struct cairn_mrcaches *caches, unsigned int i)
 {
-	return i < m->lanes ? NUMA_NO_NODE : cpu_to_node(i - m->lanes);
+	return i < caches->lanes ? NUMA_NO_NODE :
+				   cpu_to_node(i - caches->lanes);
 }
 
-static int alloc_sets(struct cairn_mrcaches *m, u32 n)
+static int mrcache_alloc_sets(struct cairn_mrcaches *caches, u32 n)
 {
 	unsigned int i;
 
-	m->released = kvcalloc(n, sizeof(*m->released), GFP_KERNEL);
-	if (!m->released)
+	caches->released = kvcalloc(n, sizeof(*caches->released), GFP_KERNEL);
+	if (!caches->released)
 		return -ENOMEM;
-	for (i = 0; i < m->count; i++) {
-		struct cairn_mrcache *c = &m->cache[i];
+	for (i = 0; i < caches->count; i++) {
+		struct cairn_mrcache *cache = &caches->cache[i];
 
-		if (i >= m->lanes && !cpu_possible(i - m->lanes))
+		if (i >= caches->lanes && !cpu_possible(i - caches->lanes))
 			continue;
-		c->set = kvzalloc_node(n * sizeof(*c->set), GFP_KERNEL,
-				       node_of(m, i));
-		if (!c->set)
+		cache->set = kvzalloc_node(n * sizeof(*cache->set), GFP_KERNEL,
+					   mrcache_node(caches, i));
+		if (!cache->set)
 			return -ENOMEM;
-		c->released = m->released;
-		c->mask = m->mask;
+		cache->released = caches->released;
+		cache->mask = caches->mask;
 	}
 	return 0;
 }
@@ -55,83 +56,83 @@ struct cairn_mrcaches *cairn_mrcaches_create(struct cairn_nic *nic,
 					     const struct xarray *table)
 {
 	unsigned int count = cairn_lanes() + nr_cpu_ids;
-	struct cairn_mrcaches *m;
-	u32 n = sets();
+	struct cairn_mrcaches *caches;
+	u32 n = mrcache_sets();
 
 	BUILD_BUG_ON(IS_ENABLED(CONFIG_64BIT) &&
 		     sizeof(struct cairn_mrcache_set) != 64);
 	if (!n)
 		return NULL;
-	m = kvzalloc(struct_size(m, cache, count), GFP_KERNEL);
-	if (!m)
+	caches = kvzalloc(struct_size(caches, cache, count), GFP_KERNEL);
+	if (!caches)
 		return ERR_PTR(-ENOMEM);
-	m->nic = nic;
-	m->table = table;
-	spin_lock_init(&m->lock);
-	m->mask = n - 1;
-	m->lanes = cairn_lanes();
-	m->count = count;
-	if (alloc_sets(m, n)) {
-		cairn_mrcaches_destroy(m);
+	caches->nic = nic;
+	caches->table = table;
+	spin_lock_init(&caches->lock);
+	caches->mask = n - 1;
+	caches->lanes = cairn_lanes();
+	caches->count = count;
+	if (mrcache_alloc_sets(caches, n)) {
+		cairn_mrcaches_destroy(caches);
 		return ERR_PTR(-ENOMEM);
 	}
-	return m;
+	return caches;
 }
 
-void cairn_mrcaches_destroy(struct cairn_mrcaches *m)
+void cairn_mrcaches_destroy(struct cairn_mrcaches *caches)
 {
 	unsigned int i;
 
-	if (!m)
+	if (!caches)
 		return;
-	for (i = 0; i < m->count; i++)
-		kvfree(m->cache[i].set);
-	kvfree(m->released);
-	kvfree(m);
+	for (i = 0; i < caches->count; i++)
+		kvfree(caches->cache[i].set);
+	kvfree(caches->released);
+	kvfree(caches);
 }
 
-static void *ask(struct cairn_mrcaches *m, struct cairn_mrcache *c, u32 index,
-		 bool ahead)
+static void *mrcache_ask(struct cairn_mrcaches *caches,
+			 struct cairn_mrcache *cache, u32 index, bool ahead)
 {
-	enum cairn_mrcache_asked asked = cairn_mrcache_ask(c, index, ahead);
+	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 	void *mr;
 
 	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
 		return NULL;
-	mr = xa_load((struct xarray *)m->table, index);
+	mr = xa_load((struct xarray *)caches->table, index);
 	if (asked != CAIRN_MRCACHE_NO_LINE)
-		cairn_mrcache_fill(c, index, mr);
+		cairn_mrcache_fill(cache, index, mr);
 	if (asked == CAIRN_MRCACHE_EVICTED)
-		cairn_nic_count(m->nic, CAIRN_CTR_MR_CACHE_EVICTS, 1);
+		cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_EVICTS, 1);
 	return mr;
 }
 
-void *cairn_mrcaches_miss(struct cairn_mrcaches *m, struct cairn_mrcache *c,
-			  u32 index)
+void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
+			  struct cairn_mrcache *cache, u32 index)
 {
-	cairn_nic_count(m->nic, CAIRN_CTR_MR_CACHE_MISSES, 1);
-	return ask(m, c, index, false);
+	cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_MISSES, 1);
+	return mrcache_ask(caches, cache, index, false);
 }
 
 /* The region may be gone before it is looked up: its address is fetched from,
  * not followed.
  */
-void cairn_mrcaches_ahead(struct cairn_mrcaches *m, u32 key)
+void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 {
-	struct cairn_mrcache *c = cairn_mrcaches_own(m);
+	struct cairn_mrcache *cache = cairn_mrcaches_own(caches);
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
 	void *mr;
 
-	if (cairn_mrcache_has(c, index))
+	if (cairn_mrcache_has(cache, index))
 		return;
-	mr = ask(m, c, index, true);
+	mr = mrcache_ask(caches, cache, index, true);
 	if (mr)
 		prefetch(mr);
 }
 
-void cairn_mrcaches_release(struct cairn_mrcaches *m, u32 index)
+void cairn_mrcaches_release(struct cairn_mrcaches *caches, u32 index)
 {
-	spin_lock_bh(&m->lock);
-	cairn_mrcache_release(m->released, m->mask, index);
-	spin_unlock_bh(&m->lock);
+	spin_lock_bh(&caches->lock);
+	cairn_mrcache_release(caches->released, caches->mask, index);
+	spin_unlock_bh(&caches->lock);
 }

@@ -45,36 +45,39 @@ struct cairn_mrcaches *cairn_mrcaches_create(struct cairn_nic *nic,
 					     const struct xarray *table);
 
 /* Nobody runs any more. NULL is fine. */
-void cairn_mrcaches_destroy(struct cairn_mrcaches *m);
+void cairn_mrcaches_destroy(struct cairn_mrcaches *caches);
 
 /* A miss: ask the table, keep the answer. In a run. */
-void *cairn_mrcaches_miss(struct cairn_mrcaches *m, struct cairn_mrcache *c,
-			  u32 index);
+void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
+			  struct cairn_mrcache *cache, u32 index);
 
 /* @key will be looked up soon on this CPU. BH off, in an RCU read section. */
-void cairn_mrcaches_ahead(struct cairn_mrcaches *m, u32 key);
+void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key);
 
 /* @index is out of the table, and the epoch is to be turned. Any context but
  * hard interrupts.
  */
-void cairn_mrcaches_release(struct cairn_mrcaches *m, u32 index);
+void cairn_mrcaches_release(struct cairn_mrcaches *caches, u32 index);
 
-static inline struct cairn_mrcache *cairn_mrcaches_own(struct cairn_mrcaches *m)
+static inline struct cairn_mrcache *
+cairn_mrcaches_own(struct cairn_mrcaches *caches)
 {
 	unsigned int lane = __this_cpu_read(cairn_lane_here);
 
-	return &m->cache[lane ? lane - 1 : m->lanes + smp_processor_id()];
+	return &caches->cache[lane ? lane - 1 :
+				     caches->lanes + smp_processor_id()];
 }
 
 /* The region of @index, or NULL. In a run. */
-static inline void *cairn_mrcaches_find(struct cairn_mrcaches *m, u32 index)
+static inline void *cairn_mrcaches_find(struct cairn_mrcaches *caches,
+					u32 index)
 {
-	struct cairn_mrcache *c = cairn_mrcaches_own(m);
-	void *mr = cairn_mrcache_find(c, index);
+	struct cairn_mrcache *cache = cairn_mrcaches_own(caches);
+	void *mr = cairn_mrcache_find(cache, index);
 
 	if (unlikely(!mr))
-		return cairn_mrcaches_miss(m, c, index);
-	cairn_nic_count(m->nic, CAIRN_CTR_MR_CACHE_HITS, 1);
+		return cairn_mrcaches_miss(caches, cache, index);
+	cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_HITS, 1);
 	return mr;
 }
 

@@ -36,14 +36,6 @@ struct cairn_lane;
 struct cairn_nic;
 struct cairn_watch;
 
-/* Lanes of the module, 1..CAIRN_MAX_LANES. */
-unsigned int cairn_lanes(void);
-
-/* A lane for a new QP: each in turn. Any context. */
-unsigned int cairn_lane_pick(void);
-
-struct cairn_lane *cairn_lane(unsigned int number);
-
 /**
  * cairn_watch_create() - for QPs of one owner on one lane
  * @lane: the lane
@@ -57,12 +49,12 @@ struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 				       struct cairn_nic *nic, __u32 *wake);
 
 /* Every QP of it has been stopped. The ready pages are not used afterwards. */
-void cairn_watch_destroy(struct cairn_watch *w);
+void cairn_watch_destroy(struct cairn_watch *watch);
 
 /**
- * cairn_watch_join() - give a QP an id in @w and a slot of its lane
- * @w: the watch
- * @x: initialised; cairn_exec_stop() undoes this
+ * cairn_watch_join() - give a QP an id in @watch and a slot of its lane
+ * @watch: the watch
+ * @exec: initialised; cairn_exec_stop() undoes this
  * @new_page: memory for ready page @n, when the id is the first there; NULL: no
  *	memory
  * @arg: for @new_page
@@ -71,24 +63,24 @@ void cairn_watch_destroy(struct cairn_watch *w);
  * CAIRN_READY_QUEUES of ready page n / CAIRN_READY_QUEUES. Context: process.
  * Return: 0, -ENOMEM or -ENOSPC (the lane is full).
  */
-int cairn_watch_join(struct cairn_watch *w, struct cairn_exec *x,
+int cairn_watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		     struct cairn_ready_page *(*new_page)(void *arg, u32 n),
 		     void *arg);
 
 /* The same for a kernel QP, on the next lane. */
-int cairn_watch_join_kernel(struct cairn_exec *x);
+int cairn_watch_join_kernel(struct cairn_exec *exec);
 
 /* exec.c, lane.c: the id is free again. Process context. */
-void cairn_watch_put(struct cairn_watch *w, u32 id);
+void cairn_watch_put(struct cairn_watch *watch, u32 id);
 
 /**
- * cairn_watch_ring() - a doorbell of @x came
- * @x: joined a user's watch; before it is kicked
+ * cairn_watch_ring() - a doorbell of @exec came
+ * @exec: joined a user's watch; before it is kicked
  *
  * Takes the QP's ready bit and may activate the watch. Context: process or
  * RCU read section.
  */
-void cairn_watch_ring(struct cairn_exec *x);
+void cairn_watch_ring(struct cairn_exec *exec);
 
 /* The lane's thread; lane->lock held, preemption off. */
 
@@ -103,7 +95,7 @@ void cairn_watches_poll(struct cairn_lane *lane);
  */
 void cairn_watches_rest(struct cairn_lane *lane, bool yield);
 
-/* idle.c: how long @nic's lanes poll without a post; 0: not at all. */
+/* How long @nic's lanes poll without a post; 0: not at all. */
 u32 cairn_idle_us(const struct cairn_nic *nic);
 
 static inline u64 cairn_idle_ns(const struct cairn_nic *nic)

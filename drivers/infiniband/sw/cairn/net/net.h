@@ -61,7 +61,7 @@ void cairn_net_detach(struct cairn_nic *nic);
  * cairn_net_xmit() - send a train
  * @nic: for its netdev's namespace and its counters
  * @path: where to; the caller holds its lock
- * @t: headers and sizes
+ * @train: headers and sizes
  * @bv: the payload, t->length bytes in all (unused when t->inline_data is set)
  * @nbv: entries of @bv
  *
@@ -72,7 +72,7 @@ void cairn_net_detach(struct cairn_nic *nic);
  * Context: BH off, RCU read section.
  */
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *t, const struct bio_vec *bv,
+		    const struct cairn_train *train, const struct bio_vec *bv,
 		    unsigned int nbv);
 
 /* A packet of cairn_net_xmit_messages(); the payload is at bytes, or in bv. */
@@ -82,16 +82,16 @@ struct cairn_net_part {
 	const struct bio_vec *bv;
 };
 
-/* Describe packet @k; what @p points to is good until the next call. 0, or
+/* Describe packet @k; what @part points to is good until the next call. 0, or
  * negative to stop.
  */
-typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *p);
+typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
 
 /**
  * cairn_net_xmit_messages() - send single-packet messages as one train
  * @nic: as for cairn_net_xmit()
  * @path: as for cairn_net_xmit()
- * @t: opcode and size of each, and how many
+ * @train: opcode and size of each, and how many
  * @part: called for each, in order
  * @arg: for @part
  *
@@ -100,8 +100,8 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *p);
  * t->count.
  */
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
-			    const struct cairn_train *t, cairn_net_part_fn part,
-			    void *arg);
+			    const struct cairn_train *train,
+			    cairn_net_part_fn part, void *arg);
 
 /**
  * cairn_net_grh() - the 40 bytes before a UD payload

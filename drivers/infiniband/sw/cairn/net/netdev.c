@@ -9,7 +9,9 @@
 #include <linux/wait_bit.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include "net/internal.h"
+#include "net/net.h"
+#include "net/netdev.h"
+#include "net/rx.h"
 
 struct cairn_netns {
 	struct list_head nics;
@@ -25,7 +27,8 @@ static struct cairn_netns *netns_of(const struct net *net)
 }
 
 /* The device on @dev itself. RTNL or RCU read section. */
-static struct cairn_nic *find(struct net *net, const struct net_device *dev)
+static struct cairn_nic *netdev_find(struct net *net,
+				     const struct net_device *dev)
 {
 	struct cairn_nic *nic;
 
@@ -38,7 +41,7 @@ static struct cairn_nic *find(struct net *net, const struct net_device *dev)
 
 struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev)
 {
-	struct cairn_nic *nic = find(net, dev);
+	struct cairn_nic *nic = netdev_find(net, dev);
 
 	if (nic)
 		return nic;
@@ -59,7 +62,7 @@ int cairn_net_attach(struct cairn_nic *nic)
 	ns = netns_of(net);
 	if (nic->ndev->reg_state != NETREG_REGISTERED)
 		err = -ENODEV;
-	else if (find(net, nic->ndev))
+	else if (netdev_find(net, nic->ndev))
 		err = -EEXIST;
 	else if (list_empty(&ns->nics))
 		err = nf_register_net_hooks(net, cairn_net_hooks,
@@ -99,7 +102,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
-	struct cairn_nic *nic = find(dev_net(dev), dev);
+	struct cairn_nic *nic = netdev_find(dev_net(dev), dev);
 
 	if (!nic || nic->removed)
 		return NOTIFY_DONE;

@@ -12,13 +12,13 @@
 /* The packet's sk_buff lies in a queue of ours or in our hands: the control
  * block is ours too.
  */
-static struct sk_buff *skb_of(const struct cairn_pkt *pkt)
+static struct sk_buff *payload_skb(const struct cairn_pkt *pkt)
 {
 	return (struct sk_buff *)pkt->cookie;
 }
 
 /* The header as it was on the wire: in a train it has the length of them all. */
-static void set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
+static void payload_set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
 {
 	__be16 len = htons(sizeof(struct udphdr) + pkt->payload_off +
 			   pkt->payload_len + pkt->pad + CAIRN_ICRC_LEN);
@@ -37,7 +37,7 @@ static void set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
 
 u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 {
-	struct sk_buff *skb = skb_of(pkt);
+	struct sk_buff *skb = payload_skb(pkt);
 	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	u32 len = CAIRN_GRH_LEN, skip = 0;
 	u16 flags = CAIRN_CQE_GRH;
@@ -55,7 +55,7 @@ u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	if (skb_copy_bits(skb, skb_network_offset(skb), grh + skip, len))
 		memset(grh + skip, 0, len);
 	else if (cb->stride < cb->len || skb_is_gso(skb))
-		set_length(grh + skip, cb->ipv6, pkt);
+		payload_set_length(grh + skip, cb->ipv6, pkt);
 	return flags;
 }
 
@@ -63,7 +63,7 @@ void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 			    u32 len)
 {
 	/* Cannot fail: the lengths were checked against the skb's. */
-	if (skb_copy_bits(skb_of(pkt), pkt->base + pkt->payload_off + offset,
-			  to, len))
+	if (skb_copy_bits(payload_skb(pkt),
+			  pkt->base + pkt->payload_off + offset, to, len))
 		memset(to, 0, len);
 }

@@ -26,7 +26,8 @@
 #include <net/ip.h>
 #include "lane/exec.h"
 #include "lane/mrcache.h"
-#include "net/internal.h"
+#include "net/netdev.h"
+#include "net/rx.h"
 #include "wire/icrc.h"
 
 /* After all filters; before connection tracking confirms, which is last. */
@@ -36,7 +37,7 @@
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
 
 /* An skb and what the checks of its packets need. */
-struct arrival {
+struct rx_arrival {
 	struct cairn_nic *nic;
 	struct sk_buff *skb;
 	union {
@@ -57,7 +58,7 @@ struct arrival {
 };
 
 /* Packets in sequence for one QP side. */
-struct batch {
+struct rx_batch {
 	struct cairn_exec *exec;	/* NULL: empty */
 	enum cairn_side_id side;
 	u32 offset;
@@ -65,19 +66,21 @@ struct batch {
 };
 
 /* The headers that packet @k, of @len bytes from BTH on, had on the wire. */
-static void wire_headers(struct arrival *a, u32 k, u32 len)
+static void rx_wire_headers(struct rx_arrival *arrival, u32 k, u32 len)
 {
-	a->udp.len = htons(sizeof(a->udp) + len);
-	if (a->ipv6) {
-		a->ip.v6.payload_len = a->udp.len;
+	arrival->udp.len = htons(sizeof(arrival->udp) + len);
+	if (arrival->ipv6) {
+		arrival->ip.v6.payload_len = arrival->udp.len;
 		return;
 	}
-	a->ip.v4.tot_len = htons(sizeof(a->ip.v4) + sizeof(a->udp) + len);
-	a->ip.v4.id = htons((u16)(a->id + (a->fixed_id ? 0 : k)));
+	arrival->ip.v4.tot_len =
+		htons(sizeof(arrival->ip.v4) + sizeof(arrival->udp) + len);
+	arrival->ip.v4.id =
+		htons((u16)(arrival->id + (arrival->fixed_id ? 0 : k)));
 }
 
 /* Continue an ICRC over bytes of an skb wherever they lie. */
-static u32 icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
+static u32 rx_icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 {
 	struct skb_seq_state st;
 	const u8 *data;
@@ -95,38 +98,41 @@ static u32 icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 	return crc;
 }
 
-static bool icrc_fits(struct arrival *a, u32 offset, u32 len)
+static bool rx_icrc_fits(struct rx_arrival *arrival, u32 offset, u32 len)
 {
 	u32 covered = len - CAIRN_ICRC_LEN;
 	u32 head = min_t(u32, covered, CAIRN_MAX_HDR);
 	u8 buf[CAIRN_MAX_HDR];
-	const u8 *bth = skb_header_pointer(a->skb, offset, head, buf);
+	const u8 *bth = skb_header_pointer(arrival->skb, offset, head, buf);
 	__le32 icrc;
 	u32 crc;
 
-	if (!bth || skb_copy_bits(a->skb, offset + covered, &icrc, sizeof(icrc)))
+	if (!bth ||
+	    skb_copy_bits(arrival->skb, offset + covered, &icrc, sizeof(icrc)))
 		return false;
-	if (a->ipv6)
-		crc = cairn_icrc_headers6(a->ip.bytes, (u8 *)&a->udp, bth, head);
+	if (arrival->ipv6)
+		crc = cairn_icrc_headers6(arrival->ip.bytes,
+					  (u8 *)&arrival->udp, bth, head);
 	else
-		crc = cairn_icrc_headers4(a->ip.bytes, (u8 *)&a->udp, bth, head);
-	crc = icrc_bytes(a->skb, offset + head, covered - head, crc);
+		crc = cairn_icrc_headers4(arrival->ip.bytes,
+					  (u8 *)&arrival->udp, bth, head);
+	crc = rx_icrc_bytes(arrival->skb, offset + head, covered - head, crc);
 	return cairn_icrc_finish(crc) == icrc;
 }
 
-static bool verify(struct arrival *a, u32 k, u32 offset, u32 len)
+static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 {
-	if (a->train)
-		wire_headers(a, k, len);
-	if (icrc_fits(a, offset, len))
+	if (arrival->train)
+		rx_wire_headers(arrival, k, len);
+	if (rx_icrc_fits(arrival, offset, len))
 		return true;
-	if (!a->train || a->ipv6 || !k || a->fixed_id)
+	if (!arrival->train || arrival->ipv6 || !k || arrival->fixed_id)
 		return false;
-	a->fixed_id = true;
-	wire_headers(a, k, len);
-	if (icrc_fits(a, offset, len))
+	arrival->fixed_id = true;
+	rx_wire_headers(arrival, k, len);
+	if (rx_icrc_fits(arrival, offset, len))
 		return true;
-	a->fixed_id = false;
+	arrival->fixed_id = false;
 	return false;
 }
 
@@ -134,17 +140,18 @@ static bool verify(struct arrival *a, u32 k, u32 offset, u32 len)
  * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
  * NULL when it is to be dropped.
  */
-static struct cairn_exec *check_packet(struct arrival *a, u32 k, u32 offset,
-				       u32 len, enum cairn_side_id *side)
+static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
+					  u32 offset, u32 len,
+					  enum cairn_side_id *side)
 {
-	struct cairn_nic *nic = a->nic;
-	struct cairn_exec *x;
+	struct cairn_nic *nic = arrival->nic;
+	struct cairn_exec *exec;
 	u8 buf[CAIRN_MAX_HDR];
 	struct cairn_pkt pkt;
 	const u8 *hdr;
 
-	hdr = skb_header_pointer(a->skb, offset, min_t(u32, len, sizeof(buf)),
-				 buf);
+	hdr = skb_header_pointer(arrival->skb, offset,
+				 min_t(u32, len, sizeof(buf)), buf);
 	if (!hdr || cairn_pkt_parse(&pkt, hdr, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return NULL;
@@ -153,195 +160,201 @@ static struct cairn_exec *check_packet(struct arrival *a, u32 k, u32 offset,
 	if (nic->mrcaches &&
 	    pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
 		cairn_mrcaches_ahead(nic->mrcaches, pkt.rkey);
-	if (!verify(a, k, offset, len)) {
+	if (!rx_verify(arrival, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
-	x = xa_load(&nic->qps, pkt.qpn);
-	if (!x)
+	exec = xa_load(&nic->qps, pkt.qpn);
+	if (!exec)
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
 	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
-	return x;
+	return exec;
 }
 
-/* Give the packets of @b to their QP. Consumes @skb. */
-static void deliver(const struct arrival *a, const struct batch *b,
-		    struct sk_buff *skb)
+/* Give the packets of @batch to their QP. Consumes @skb. */
+static void rx_deliver(const struct rx_arrival *arrival,
+		       const struct rx_batch *batch, struct sk_buff *skb)
 {
 	*cairn_rx_cb(skb) = (struct cairn_rx_cb){
-		.offset = b->offset,
-		.len = b->len,
-		.stride = min(a->stride, b->len),
-		.vlan = a->vlan,
-		.ipv6 = a->ipv6,
-		.ce = a->ce,
+		.offset = batch->offset,
+		.len = batch->len,
+		.stride = min(arrival->stride, batch->len),
+		.vlan = arrival->vlan,
+		.ipv6 = arrival->ipv6,
+		.ce = arrival->ce,
 	};
-	cairn_exec_rx(b->exec, b->side, skb);
+	cairn_exec_rx(batch->exec, batch->side, skb);
 }
 
 /* Others follow: they need the skb as well. */
-static void deliver_clone(const struct arrival *a, const struct batch *b)
+static void rx_deliver_clone(const struct rx_arrival *arrival,
+			     const struct rx_batch *batch)
 {
-	struct sk_buff *skb = skb_clone(a->skb, GFP_ATOMIC | __GFP_NOWARN);
+	struct sk_buff *skb =
+		skb_clone(arrival->skb, GFP_ATOMIC | __GFP_NOWARN);
 
 	if (skb)
-		deliver(a, b, skb);
+		rx_deliver(arrival, batch, skb);
 	else
-		cairn_nic_count(a->nic, CAIRN_CTR_RX_OVERFLOW,
-				DIV_ROUND_UP(b->len, a->stride));
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_OVERFLOW,
+				DIV_ROUND_UP(batch->len, arrival->stride));
 }
 
 /* Check and deliver all packets of an skb, which is consumed. */
-static void receive(struct arrival *a)
+static void rx_receive(struct rx_arrival *arrival)
 {
-	struct batch b = {};
+	struct rx_batch batch = {};
 	u32 k, done, len;
 
-	if (a->train)
-		cairn_nic_count(a->nic, CAIRN_CTR_RX_TRAINS, 1);
-	for (k = 0, done = 0; done < a->len; k++, done += len) {
-		struct cairn_exec *x;
+	if (arrival->train)
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_TRAINS, 1);
+	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
+		struct cairn_exec *exec;
 		enum cairn_side_id side = CAIRN_RESP;
 
-		len = min(a->stride, a->len - done);
-		x = check_packet(a, k, a->offset + done, len, &side);
-		if (!x)
+		len = min(arrival->stride, arrival->len - done);
+		exec = rx_check_packet(arrival, k, arrival->offset + done, len,
+				       &side);
+		if (!exec)
 			continue;
-		if (x == b.exec && side == b.side &&
-		    b.offset + b.len == a->offset + done) {
-			b.len += len;
+		if (exec == batch.exec && side == batch.side &&
+		    batch.offset + batch.len == arrival->offset + done) {
+			batch.len += len;
 			continue;
 		}
-		if (b.exec)
-			deliver_clone(a, &b);
-		b = (struct batch){
-			.exec = x,
+		if (batch.exec)
+			rx_deliver_clone(arrival, &batch);
+		batch = (struct rx_batch){
+			.exec = exec,
 			.side = side,
-			.offset = a->offset + done,
+			.offset = arrival->offset + done,
 			.len = len,
 		};
 	}
-	if (b.exec)
-		deliver(a, &b, a->skb);
+	if (batch.exec)
+		rx_deliver(arrival, &batch, arrival->skb);
 	else
-		kfree_skb(a->skb);
+		kfree_skb(arrival->skb);
 }
 
-static bool is_train(const struct sk_buff *skb)
+static bool rx_is_train(const struct sk_buff *skb)
 {
 	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4 &&
 	       skb_shinfo(skb)->gso_size >= CAIRN_MIN_PACKET;
 }
 
 /* Where the packets lie in the skb. False: nowhere. */
-static bool find_packets(struct arrival *a)
+static bool rx_find_packets(struct rx_arrival *arrival)
 {
-	u32 udp_len = ntohs(a->udp.len);
+	u32 udp_len = ntohs(arrival->udp.len);
 
-	if (a->skb->len < a->offset + CAIRN_MIN_PACKET)
+	if (arrival->skb->len < arrival->offset + CAIRN_MIN_PACKET)
 		return false;
-	a->train = skb_is_gso(a->skb);
-	if (a->train) {
-		a->len = a->skb->len - a->offset;
-		a->stride = skb_shinfo(a->skb)->gso_size;
-		return is_train(a->skb);
+	arrival->train = skb_is_gso(arrival->skb);
+	if (arrival->train) {
+		arrival->len = arrival->skb->len - arrival->offset;
+		arrival->stride = skb_shinfo(arrival->skb)->gso_size;
+		return rx_is_train(arrival->skb);
 	}
 	/* Bytes after the datagram are none of it. */
-	if (udp_len < sizeof(a->udp) + CAIRN_MIN_PACKET)
+	if (udp_len < sizeof(arrival->udp) + CAIRN_MIN_PACKET)
 		return false;
-	a->len = udp_len - sizeof(a->udp);
-	a->stride = a->len;
-	return a->len <= a->skb->len - a->offset;
+	arrival->len = udp_len - sizeof(arrival->udp);
+	arrival->stride = arrival->len;
+	return arrival->len <= arrival->skb->len - arrival->offset;
 }
 
 /* The skb is ours from here on. @ip_len: with options. */
-static unsigned int take(struct arrival *a, u32 ip_len, bool plain)
+static unsigned int rx_take(struct rx_arrival *arrival, u32 ip_len, bool plain)
 {
-	a->offset = skb_network_offset(a->skb) + ip_len + sizeof(a->udp);
-	if (plain && find_packets(a)) {
+	arrival->offset = skb_network_offset(arrival->skb) + ip_len +
+			  sizeof(arrival->udp);
+	if (plain && rx_find_packets(arrival)) {
 		local_bh_disable();	/* a re-injecting queue may run us */
-		receive(a);
+		rx_receive(arrival);
 		local_bh_enable();
 	} else {
-		cairn_nic_count(a->nic, CAIRN_CTR_RX_MALFORMED, 1);
-		kfree_skb(a->skb);
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_MALFORMED, 1);
+		kfree_skb(arrival->skb);
 	}
 	return NF_STOLEN;
 }
 
-/* Is this a RoCEv2 packet for a device of ours? Then @a has nic and udp.
+/* Is this a RoCEv2 packet for a device of ours? Then @arrival has nic and udp.
  * @owner: the netdev whose packets these are.
  */
-static bool is_ours(struct arrival *a, struct net *net,
-		    struct net_device *owner)
+static bool rx_find_nic(struct rx_arrival *arrival, struct net *net,
+			struct net_device *owner)
 {
-	a->nic = owner ? cairn_net_nic(net, owner) : NULL;
-	a->vlan = CAIRN_NO_VLAN;
-	if (a->nic && is_vlan_dev(owner))
-		a->vlan = vlan_dev_vlan_id(owner);
-	return a->nic;
+	arrival->nic = owner ? cairn_net_nic(net, owner) : NULL;
+	arrival->vlan = CAIRN_NO_VLAN;
+	if (arrival->nic && is_vlan_dev(owner))
+		arrival->vlan = vlan_dev_vlan_id(owner);
+	return arrival->nic;
 }
 
-static bool is_roce(struct arrival *a, u32 ip_len)
+static bool rx_is_roce(struct rx_arrival *arrival, u32 ip_len)
 {
-	return !skb_copy_bits(a->skb, skb_network_offset(a->skb) + ip_len,
-			      &a->udp, sizeof(a->udp)) &&
-	       a->udp.dest == htons(CAIRN_UDP_PORT);
+	return !skb_copy_bits(arrival->skb,
+			      skb_network_offset(arrival->skb) + ip_len,
+			      &arrival->udp, sizeof(arrival->udp)) &&
+	       arrival->udp.dest == htons(CAIRN_UDP_PORT);
 }
 
-static unsigned int rx4(void *priv, struct sk_buff *skb,
-			const struct nf_hook_state *state)
+static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
+			     const struct nf_hook_state *state)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	struct net_device *owner = skb->dev;
-	struct arrival a = { .skb = skb };
+	struct rx_arrival arrival = { .skb = skb };
 
-	if (ip->protocol != IPPROTO_UDP || !is_roce(&a, ip->ihl * 4))
+	if (ip->protocol != IPPROTO_UDP || !rx_is_roce(&arrival, ip->ihl * 4))
 		return NF_ACCEPT;
 	/* From this host: it belongs to who owns the destination. */
 	if (owner->flags & IFF_LOOPBACK)
 		owner = __ip_dev_find(state->net, ip->daddr, false);
-	if (!is_ours(&a, state->net, owner))
+	if (!rx_find_nic(&arrival, state->net, owner))
 		return NF_ACCEPT;
-	a.ip.v4 = *ip;
-	a.id = ntohs(ip->id);
-	a.ce = INET_ECN_is_ce(ip->tos);
-	return take(&a, ip->ihl * 4, ip->ihl == 5 && !ip_is_fragment(ip));
+	arrival.ip.v4 = *ip;
+	arrival.id = ntohs(ip->id);
+	arrival.ce = INET_ECN_is_ce(ip->tos);
+	return rx_take(&arrival, ip->ihl * 4,
+		       ip->ihl == 5 && !ip_is_fragment(ip));
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static unsigned int rx6(void *priv, struct sk_buff *skb,
-			const struct nf_hook_state *state)
+static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
+			     const struct nf_hook_state *state)
 {
 	const struct ipv6hdr *ip = ipv6_hdr(skb);
 	struct net_device *owner = skb->dev;
-	struct arrival a = { .skb = skb, .ipv6 = true };
+	struct rx_arrival arrival = { .skb = skb, .ipv6 = true };
 
 	/* RoCEv2 has no extension headers. */
-	if (ip->nexthdr != IPPROTO_UDP || !is_roce(&a, sizeof(*ip)))
+	if (ip->nexthdr != IPPROTO_UDP || !rx_is_roce(&arrival, sizeof(*ip)))
 		return NF_ACCEPT;
 	if (owner->flags & IFF_LOOPBACK)
 		owner = ipv6_dev_find(state->net, &ip->daddr, NULL);
-	if (!is_ours(&a, state->net, owner))
+	if (!rx_find_nic(&arrival, state->net, owner))
 		return NF_ACCEPT;
-	a.ip.v6 = *ip;
-	a.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
-	return take(&a, sizeof(*ip), true);
+	arrival.ip.v6 = *ip;
+	arrival.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
+	return rx_take(&arrival, sizeof(*ip), true);
 }
 #endif
 
 const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS] = {
 	{
-		.hook = rx4,
+		.hook = rx_hook4,
 		.pf = NFPROTO_IPV4,
 		.hooknum = NF_INET_LOCAL_IN,
 		.priority = CAIRN_HOOK_PRIORITY,
 	},
 #if IS_ENABLED(CONFIG_IPV6)
 	{
-		.hook = rx6,
+		.hook = rx_hook6,
 		.pf = NFPROTO_IPV6,
 		.hooknum = NF_INET_LOCAL_IN,
 		.priority = CAIRN_HOOK_PRIORITY,

@@ -29,12 +29,13 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/udp.h>
-#include "net/internal.h"
+#include "net/net.h"
+#include "net/routing.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
 
 /* The payload of a train and how far it is consumed. */
-struct source {
+struct tx_source {
 	const u8 *bytes;	/* or NULL: */
 	const struct bio_vec *bv;
 	u32 off;		/* in *bv */
@@ -43,7 +44,7 @@ struct source {
 /* A train in the making: one skb, whose body (all that follows the UDP header)
  * is written from front to back.
  */
-struct frame {
+struct tx_frame {
 	struct sk_buff *skb;
 	u32 ip_len;
 	u32 body_len;
@@ -61,98 +62,105 @@ struct frame {
 	struct udphdr udp;
 };
 
-/* Description of packet @k of train @t. */
-static void describe(struct cairn_pkt *pkt, const struct cairn_train *t, u32 k)
+/* Description of packet @k of train @train. */
+static void tx_describe(struct cairn_pkt *pkt, const struct cairn_train *train,
+			u32 k)
 {
-	bool last = k + 1 == t->count;
+	bool last = k + 1 == train->count;
 
-	*pkt = t->first;
+	*pkt = train->first;
 	if (k)
-		pkt->opcode = last ? t->last_opcode : t->mid_opcode;
-	pkt->psn = cairn_psn_add(t->first.psn, k);
+		pkt->opcode = last ? train->last_opcode : train->mid_opcode;
+	pkt->psn = cairn_psn_add(train->first.psn, k);
 	pkt->solicited &= last;
 	pkt->ack_req &= last;
-	pkt->payload_len = last ? t->length - k * t->seg : t->seg;
+	pkt->payload_len = last ? train->length - k * train->seg : train->seg;
 }
 
 /* Bytes of a packet from BTH to ICRC. */
-static u32 packet_len(u8 opcode, u32 payload_len)
+static u32 tx_packet_len(u8 opcode, u32 payload_len)
 {
 	return cairn_opcodes[opcode].hdr_len + payload_len +
 	       cairn_pad(payload_len) + CAIRN_ICRC_LEN;
 }
 
 /* Lengths; false when the stack would have to fragment a packet. */
-static bool frame_measure(struct frame *f, const struct cairn_path *path,
-			  const struct dst_entry *dst,
-			  const struct cairn_train *t)
+static bool tx_frame_measure(struct tx_frame *frame,
+			     const struct cairn_path *path,
+			     const struct dst_entry *dst,
+			     const struct cairn_train *train)
 {
-	f->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
-	f->stride = packet_len(t->first.opcode,
-			       t->count > 1 ? t->seg : t->length);
-	f->body_len = (t->count - 1) * f->stride +
-		      packet_len(t->count > 1 ? t->last_opcode :
-						t->first.opcode,
-				 t->length - (t->count - 1) * t->seg);
-	return f->ip_len + sizeof(f->udp) + f->stride <= dst_mtu(dst);
+	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
+				     sizeof(struct iphdr);
+	frame->stride =
+		tx_packet_len(train->first.opcode,
+			      train->count > 1 ? train->seg : train->length);
+	frame->body_len =
+		(train->count - 1) * frame->stride +
+		tx_packet_len(train->count > 1 ? train->last_opcode :
+						 train->first.opcode,
+			      train->length - (train->count - 1) * train->seg);
+	return frame->ip_len + sizeof(frame->udp) + frame->stride <=
+	       dst_mtu(dst);
 }
 
 /*
  * A single packet is linear; the body of a longer train lies in page fragments,
  * which are to be had when large contiguous memory is not.
  */
-static bool frame_alloc(struct frame *f, const struct dst_entry *dst,
-			bool train)
+static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst,
+			   bool several)
 {
-	u32 head = LL_RESERVED_SPACE(dst->dev) + dst->header_len + f->ip_len +
-		   sizeof(f->udp);
+	u32 head = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
+		   frame->ip_len + sizeof(frame->udp);
 	int err;
 
-	if (train)
-		f->skb = alloc_skb_with_frags(head, f->body_len,
-					      PAGE_ALLOC_COSTLY_ORDER, &err,
-					      GFP_ATOMIC | __GFP_NOWARN);
+	if (several)
+		frame->skb = alloc_skb_with_frags(head, frame->body_len,
+						  PAGE_ALLOC_COSTLY_ORDER, &err,
+						  GFP_ATOMIC | __GFP_NOWARN);
 	else
-		f->skb = alloc_skb(head + f->body_len,
-				   GFP_ATOMIC | __GFP_NOWARN);
-	if (!f->skb)
+		frame->skb = alloc_skb(head + frame->body_len,
+				       GFP_ATOMIC | __GFP_NOWARN);
+	if (!frame->skb)
 		return false;
-	skb_reserve(f->skb, head - f->ip_len - sizeof(f->udp));
-	skb_reset_network_header(f->skb);
-	skb_put(f->skb, f->ip_len);
-	skb_set_transport_header(f->skb, f->ip_len);
-	skb_put(f->skb, sizeof(f->udp));
-	f->frag = -1;
-	f->room = 0;
-	if (train) {
-		f->skb->data_len = f->body_len;
-		f->skb->len += f->body_len;
+	skb_reserve(frame->skb, head - frame->ip_len - sizeof(frame->udp));
+	skb_reset_network_header(frame->skb);
+	skb_put(frame->skb, frame->ip_len);
+	skb_set_transport_header(frame->skb, frame->ip_len);
+	skb_put(frame->skb, sizeof(frame->udp));
+	frame->frag = -1;
+	frame->room = 0;
+	if (several) {
+		frame->skb->data_len = frame->body_len;
+		frame->skb->len += frame->body_len;
 	} else {
-		f->to = skb_put(f->skb, f->body_len);
-		f->room = f->body_len;
+		frame->to = skb_put(frame->skb, frame->body_len);
+		frame->room = frame->body_len;
 	}
 	return true;
 }
 
 /* Up to @len bytes of contiguous room for the body. */
-static u8 *frame_room(struct frame *f, u32 *len)
+static u8 *tx_frame_room(struct tx_frame *frame, u32 *len)
 {
 	u8 *to;
 
-	if (!f->room) {
-		skb_frag_t *frag = &skb_shinfo(f->skb)->frags[++f->frag];
+	if (!frame->room) {
+		skb_frag_t *frag =
+			&skb_shinfo(frame->skb)->frags[++frame->frag];
 
-		f->to = skb_frag_address(frag);
-		f->room = skb_frag_size(frag);
+		frame->to = skb_frag_address(frag);
+		frame->room = skb_frag_size(frag);
 	}
-	*len = min(*len, f->room);
-	to = f->to;
-	f->to += *len;
-	f->room -= *len;
+	*len = min(*len, frame->room);
+	to = frame->to;
+	frame->to += *len;
+	frame->room -= *len;
 	return to;
 }
 
-static void put_bytes(struct frame *f, const void *from, u32 len)
+static void tx_put_bytes(struct tx_frame *frame, const void *from, u32 len)
 {
 	u32 n;
 
@@ -160,27 +168,28 @@ static void put_bytes(struct frame *f, const void *from, u32 len)
 		u8 *to;
 
 		n = len;
-		to = frame_room(f, &n);
+		to = tx_frame_room(frame, &n);
 		memcpy(to, from, n);
 	}
 }
 
 /* Up to @len bytes of contiguous payload. */
-static const u8 *source_bytes(struct source *s, u32 *len)
+static const u8 *tx_source_bytes(struct tx_source *source, u32 *len)
 {
-	const u8 *from = s->bytes;
+	const u8 *from = source->bytes;
 
 	if (from) {
-		s->bytes += *len;
+		source->bytes += *len;
 		return from;
 	}
-	while (s->off == s->bv->bv_len) {
-		s->bv++;
-		s->off = 0;
+	while (source->off == source->bv->bv_len) {
+		source->bv++;
+		source->off = 0;
 	}
-	*len = min(*len, s->bv->bv_len - s->off);
-	from = page_address(s->bv->bv_page) + s->bv->bv_offset + s->off;
-	s->off += *len;
+	*len = min(*len, source->bv->bv_len - source->off);
+	from = page_address(source->bv->bv_page) + source->bv->bv_offset +
+	       source->off;
+	source->off += *len;
 	return from;
 }
 
@@ -188,7 +197,8 @@ static const u8 *source_bytes(struct source *s, u32 *len)
  * Copy @len bytes of payload. The ICRC runs over the copy, a piece at a time
  * while it is in the cache: the original may change meanwhile.
  */
-static u32 put_payload(struct frame *f, struct source *s, u32 len, u32 crc)
+static u32 tx_put_payload(struct tx_frame *frame, struct tx_source *source,
+			  u32 len, u32 crc)
 {
 	u32 n;
 
@@ -197,20 +207,21 @@ static u32 put_payload(struct frame *f, struct source *s, u32 len, u32 crc)
 		u8 *to;
 
 		n = len;
-		to = frame_room(f, &n);
-		for (u32 m, done = 0; done < n; done += m) {
-			m = min_t(u32, n - done, PAGE_SIZE);
-			from = source_bytes(s, &m);
-			memcpy(to + done, from, m);
-			crc = cairn_icrc_update(crc, to + done, m);
+		to = tx_frame_room(frame, &n);
+		for (u32 piece, done = 0; done < n; done += piece) {
+			piece = min_t(u32, n - done, PAGE_SIZE);
+			from = tx_source_bytes(source, &piece);
+			memcpy(to + done, from, piece);
+			crc = cairn_icrc_update(crc, to + done, piece);
 		}
 	}
 	return crc;
 }
 
-static void ip4_template(struct frame *f, const struct cairn_path *path, u8 ecn)
+static void tx_ip4_template(struct tx_frame *frame,
+			    const struct cairn_path *path, u8 ecn)
 {
-	f->ip.v4 = (struct iphdr){
+	frame->ip.v4 = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
 		.tos = path->tos | ecn,
@@ -222,46 +233,48 @@ static void ip4_template(struct frame *f, const struct cairn_path *path, u8 ecn)
 	};
 }
 
-static void ip6_template(struct frame *f, const struct cairn_path *path, u8 ecn)
+static void tx_ip6_template(struct tx_frame *frame,
+			    const struct cairn_path *path, u8 ecn)
 {
-	ip6_flow_hdr(&f->ip.v6, path->tos | ecn, path->flow_label);
-	f->ip.v6.nexthdr = IPPROTO_UDP;
-	f->ip.v6.hop_limit = path->ttl;
-	f->ip.v6.saddr = path->saddr;
-	f->ip.v6.daddr = path->daddr;
+	ip6_flow_hdr(&frame->ip.v6, path->tos | ecn, path->flow_label);
+	frame->ip.v6.nexthdr = IPPROTO_UDP;
+	frame->ip.v6.hop_limit = path->ttl;
+	frame->ip.v6.saddr = path->saddr;
+	frame->ip.v6.daddr = path->daddr;
 }
 
-static void template(struct frame *f, const struct cairn_path *path, bool ect)
+static void tx_template(struct tx_frame *frame, const struct cairn_path *path,
+			bool ect)
 {
 	u8 ecn = ect ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT;
 
-	f->udp = (struct udphdr){
+	frame->udp = (struct udphdr){
 		.source = path->sport,
 		.dest = htons(CAIRN_UDP_PORT),
 	};
 	if (path->ipv6)
-		ip6_template(f, path, ecn);
+		tx_ip6_template(frame, path, ecn);
 	else
-		ip4_template(f, path, ecn);
+		tx_ip4_template(frame, path, ecn);
 }
 
 /* Lengths and id for @body bytes after the UDP header. */
-static void set_lengths(struct frame *f, u32 body, u32 psn)
+static void tx_set_lengths(struct tx_frame *frame, u32 body, u32 psn)
 {
-	u32 udp_len = sizeof(f->udp) + body;
+	u32 udp_len = sizeof(frame->udp) + body;
 
-	f->udp.len = htons(udp_len);
-	if (f->ip_len == sizeof(f->ip.v6)) {
-		f->ip.v6.payload_len = f->udp.len;
+	frame->udp.len = htons(udp_len);
+	if (frame->ip_len == sizeof(frame->ip.v6)) {
+		frame->ip.v6.payload_len = frame->udp.len;
 	} else {
-		f->ip.v4.tot_len = htons(f->ip_len + udp_len);
-		f->ip.v4.id = htons((u16)psn);
+		frame->ip.v4.tot_len = htons(frame->ip_len + udp_len);
+		frame->ip.v4.id = htons((u16)psn);
 	}
 }
 
 /* One packet of the body: headers, payload, pad, ICRC. */
-static void put_packet(struct frame *f, const struct cairn_pkt *pkt,
-		       struct source *src)
+static void tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
+			  struct tx_source *source)
 {
 	static const u8 zeros[4];
 	u32 pad = cairn_pad(pkt->payload_len);
@@ -269,90 +282,97 @@ static void put_packet(struct frame *f, const struct cairn_pkt *pkt,
 	__le32 icrc;
 	u32 len, crc;
 
-	set_lengths(f, packet_len(pkt->opcode, pkt->payload_len), pkt->psn);
+	tx_set_lengths(frame, tx_packet_len(pkt->opcode, pkt->payload_len),
+		       pkt->psn);
 	len = cairn_pkt_build(hdr, pkt);
-	if (f->ip_len == sizeof(f->ip.v6))
-		crc = cairn_icrc_headers6(f->ip.bytes, (u8 *)&f->udp, hdr, len);
+	if (frame->ip_len == sizeof(frame->ip.v6))
+		crc = cairn_icrc_headers6(frame->ip.bytes, (u8 *)&frame->udp,
+					  hdr, len);
 	else
-		crc = cairn_icrc_headers4(f->ip.bytes, (u8 *)&f->udp, hdr, len);
-	put_bytes(f, hdr, len);
-	crc = put_payload(f, src, pkt->payload_len, crc);
+		crc = cairn_icrc_headers4(frame->ip.bytes, (u8 *)&frame->udp,
+					  hdr, len);
+	tx_put_bytes(frame, hdr, len);
+	crc = tx_put_payload(frame, source, pkt->payload_len, crc);
 	if (pad) {
-		put_bytes(f, zeros, pad);
+		tx_put_bytes(frame, zeros, pad);
 		crc = cairn_icrc_update(crc, zeros, pad);
 	}
 	icrc = cairn_icrc_finish(crc);
-	put_bytes(f, &icrc, sizeof(icrc));
+	tx_put_bytes(frame, &icrc, sizeof(icrc));
 }
 
 /* The device, or the stack in its place, writes the UDP checksum. */
-static void leave_checksum(struct frame *f)
+static void tx_leave_checksum(struct tx_frame *frame)
 {
-	u32 len = sizeof(f->udp) + f->body_len;
-	struct sk_buff *skb = f->skb;
+	u32 len = sizeof(frame->udp) + frame->body_len;
+	struct sk_buff *skb = frame->skb;
 
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct udphdr, check);
-	if (f->ip_len == sizeof(f->ip.v6))
-		f->udp.check = ~udp_v6_check(len, &f->ip.v6.saddr,
-					     &f->ip.v6.daddr, 0);
+	if (frame->ip_len == sizeof(frame->ip.v6))
+		frame->udp.check = ~udp_v6_check(len, &frame->ip.v6.saddr,
+						 &frame->ip.v6.daddr, 0);
 	else
-		f->udp.check = ~udp_v4_check(len, f->ip.v4.saddr,
-					     f->ip.v4.daddr, 0);
+		frame->udp.check = ~udp_v4_check(len, frame->ip.v4.saddr,
+						 frame->ip.v4.daddr, 0);
 }
 
 /*
  * Segmentation, in the device or just above it, cuts the body at the stride and
  * fixes lengths, ids and checksums. It insists on a UDP checksum.
  */
-static void make_train(struct frame *f, const struct cairn_train *t)
+static void tx_make_train(struct tx_frame *frame,
+			  const struct cairn_train *train)
 {
-	struct skb_shared_info *info = skb_shinfo(f->skb);
+	struct skb_shared_info *info = skb_shinfo(frame->skb);
 
 	info->gso_type = SKB_GSO_UDP_L4;
-	info->gso_size = f->stride;
-	info->gso_segs = t->count;
+	info->gso_size = frame->stride;
+	info->gso_segs = train->count;
 }
 
-static bool device_checksums(const struct frame *f,
-			     const struct dst_entry *dst)
+static bool tx_device_checksums(const struct tx_frame *frame,
+				const struct dst_entry *dst)
 {
 	return can_checksum_protocol(dst->dev->features,
-				     f->ip_len == sizeof(f->ip.v6) ?
+				     frame->ip_len == sizeof(frame->ip.v6) ?
 				     htons(ETH_P_IPV6) : htons(ETH_P_IP));
 }
 
-static void frame_fill(struct frame *f, const struct cairn_train *t,
-		       struct source *src)
+static void tx_frame_fill(struct tx_frame *frame,
+			  const struct cairn_train *train,
+			  struct tx_source *source)
 {
 	struct cairn_pkt pkt;
 	u32 k;
 
-	for (k = 0; k < t->count; k++) {
-		describe(&pkt, t, k);
-		put_packet(f, &pkt, src);
+	for (k = 0; k < train->count; k++) {
+		tx_describe(&pkt, train, k);
+		tx_put_packet(frame, &pkt, source);
 	}
 }
 
 /* The body is complete: the headers before it. */
-static void frame_finish(struct frame *f, const struct cairn_train *t,
-			 const struct dst_entry *dst)
+static void tx_frame_finish(struct tx_frame *frame,
+			    const struct cairn_train *train,
+			    const struct dst_entry *dst)
 {
-	set_lengths(f, f->body_len, t->first.psn);
-	if (t->count > 1)
-		make_train(f, t);
-	if (t->count > 1 || device_checksums(f, dst))
-		leave_checksum(f);
-	memcpy(skb_network_header(f->skb), f->ip.bytes, f->ip_len);
-	memcpy(skb_transport_header(f->skb), &f->udp, sizeof(f->udp));
+	tx_set_lengths(frame, frame->body_len, train->first.psn);
+	if (train->count > 1)
+		tx_make_train(frame, train);
+	if (train->count > 1 || tx_device_checksums(frame, dst))
+		tx_leave_checksum(frame);
+	memcpy(skb_network_header(frame->skb), frame->ip.bytes, frame->ip_len);
+	memcpy(skb_transport_header(frame->skb), &frame->udp,
+	       sizeof(frame->udp));
 }
 
 /*
  * One transmit queue of the netdev for the flow, whichever CPU runs it: from
  * two queues its packets would overtake each other.
  */
-static void pin_flow(struct sk_buff *skb, const struct cairn_path *path)
+static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 {
 	u32 hash = jhash_3words((__force u32)path->daddr.s6_addr32[3],
 				(__force u32)path->saddr.s6_addr32[3],
@@ -365,18 +385,18 @@ static void pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 }
 
 /* Hand over. Returns false when the train was lost on the way. */
-static bool frame_send(struct cairn_nic *nic, struct frame *f,
-		       const struct cairn_path *path, struct dst_entry *dst)
+static bool tx_frame_send(struct cairn_nic *nic, struct tx_frame *frame,
+			  const struct cairn_path *path, struct dst_entry *dst)
 {
 	struct net *net = dev_net(nic->ndev);
-	struct sk_buff *skb = f->skb;
+	struct sk_buff *skb = frame->skb;
 	int err;
 
 	skb->protocol = path->ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP);
 	skb_dst_set_noref(skb, dst);
 	skb->dev = dst->dev;
 	skb->priority = rt_tos2priority(path->tos);
-	pin_flow(skb, path);
+	tx_pin_flow(skb, path);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (path->ipv6)
 		err = ip6_local_out(net, NULL, skb);
@@ -390,10 +410,11 @@ static bool frame_send(struct cairn_nic *nic, struct frame *f,
  * Make room for a train. Returns its route, or NULL: it is lost, @why says which
  * counter is its.
  */
-static struct dst_entry *frame_begin(struct cairn_nic *nic, struct frame *f,
-				     struct cairn_path *path,
-				     const struct cairn_train *t,
-				     enum cairn_counter *why)
+static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
+					struct tx_frame *frame,
+					struct cairn_path *path,
+					const struct cairn_train *train,
+					enum cairn_counter *why)
 {
 	struct dst_entry *dst = cairn_net_route(nic, path);
 
@@ -401,75 +422,75 @@ static struct dst_entry *frame_begin(struct cairn_nic *nic, struct frame *f,
 	if (!dst)
 		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	if (!frame_measure(f, path, dst, t))
+	if (!tx_frame_measure(frame, path, dst, train))
 		return NULL;
 	*why = CAIRN_CTR_TX_NOROUTE;
-	if (!frame_alloc(f, dst, t->count > 1))
+	if (!tx_frame_alloc(frame, dst, train->count > 1))
 		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	template(f, path, t->ect);
+	tx_template(frame, path, train->ect);
 	return dst;
 }
 
 /* Count what became of a train. */
-static void sent(struct cairn_nic *nic, const struct cairn_train *t, bool left,
-		 enum cairn_counter why)
+static void tx_count(struct cairn_nic *nic, const struct cairn_train *train,
+		     bool left, enum cairn_counter why)
 {
 	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
 	if (!left) {
-		cairn_nic_count(nic, why, t->count);
+		cairn_nic_count(nic, why, train->count);
 		return;
 	}
-	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, t->count);
-	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, t->length);
+	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, train->count);
+	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, train->length);
 }
 
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *t, const struct bio_vec *bv,
+		    const struct cairn_train *train, const struct bio_vec *bv,
 		    unsigned int nbv)
 {
-	struct source src = { .bytes = t->inline_data, .bv = bv };
+	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
 	enum cairn_counter why;
 	struct dst_entry *dst;
 	bool left = false;
-	struct frame f;
+	struct tx_frame frame;
 
-	dst = frame_begin(nic, &f, path, t, &why);
+	dst = tx_frame_begin(nic, &frame, path, train, &why);
 	if (dst) {
-		frame_fill(&f, t, &src);
-		frame_finish(&f, t, dst);
-		left = frame_send(nic, &f, path, dst);
+		tx_frame_fill(&frame, train, &source);
+		tx_frame_finish(&frame, train, dst);
+		left = tx_frame_send(nic, &frame, path, dst);
 	}
-	sent(nic, t, left, why);
+	tx_count(nic, train, left, why);
 }
 
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
-			    const struct cairn_train *t, cairn_net_part_fn part,
-			    void *arg)
+			    const struct cairn_train *train,
+			    cairn_net_part_fn part, void *arg)
 {
 	enum cairn_counter why;
 	struct dst_entry *dst;
 	bool left = false;
-	struct frame f;
+	struct tx_frame frame;
 	u32 k;
 
-	dst = frame_begin(nic, &f, path, t, &why);
-	for (k = 0; dst && k < t->count; k++) {
-		struct cairn_net_part p = {};
-		struct source src = {};
+	dst = tx_frame_begin(nic, &frame, path, train, &why);
+	for (k = 0; dst && k < train->count; k++) {
+		struct cairn_net_part out = {};
+		struct tx_source source = {};
 
-		if (part(arg, k, &p)) {
-			kfree_skb(f.skb);
+		if (part(arg, k, &out)) {
+			kfree_skb(frame.skb);
 			return k;
 		}
-		src.bytes = p.bytes;
-		src.bv = p.bv;
-		put_packet(&f, p.pkt, &src);
+		source.bytes = out.bytes;
+		source.bv = out.bv;
+		tx_put_packet(&frame, out.pkt, &source);
 	}
 	if (dst) {
-		frame_finish(&f, t, dst);
-		left = frame_send(nic, &f, path, dst);
+		tx_frame_finish(&frame, train, dst);
+		left = tx_frame_send(nic, &frame, path, dst);
 	}
-	sent(nic, t, left, why);
-	return t->count;
+	tx_count(nic, train, left, why);
+	return train->count;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "lane/watch.h"
+#include "lane/lane.h"
 #include "queue/cache.h"
 
 /* Queues in each cache. 8 KiB: room in the first-level cache beside everything

@@ -10,86 +10,87 @@
 /* Of all queues of all devices. */
 static DEFINE_IDA(keys);
 
-int cairn_host_index_init(struct cairn_queue *q)
+int cairn_host_index_init(struct cairn_queue *queue)
 {
 	int key = ida_alloc_max(&keys, CAIRN_QI_MAX_KEY, GFP_KERNEL);
 
 	if (key < 0)
 		return key;
-	q->key = key;
-	q->cache = cairn_queue_cache(key);
-	atomic64_set(&q->rung, 0);
+	queue->key = key;
+	queue->cache = cairn_queue_cache(key);
+	atomic64_set(&queue->rung, 0);
 	return 0;
 }
 
-void cairn_host_index_free(struct cairn_queue *q)
+void cairn_host_index_free(struct cairn_queue *queue)
 {
-	cairn_qicache_drop(q->cache, q->key);
-	ida_free(&keys, q->key);
+	cairn_qicache_drop(queue->cache, queue->key);
+	ida_free(&keys, queue->key);
 }
 
-void cairn_host_index_join(struct cairn_queue *q, const struct cairn_exec *x)
+void cairn_host_index_join(struct cairn_queue *queue,
+			   const struct cairn_exec *exec)
 {
-	q->cache = cairn_queue_cache(x->lane->number);
+	queue->cache = cairn_queue_cache(exec->lane->number);
 }
 
-void cairn_host_index_reset(struct cairn_queue *q)
+void cairn_host_index_reset(struct cairn_queue *queue)
 {
-	atomic64_set(&q->rung, 0);
-	cairn_qicache_drop(q->cache, q->key);
+	atomic64_set(&queue->rung, 0);
+	cairn_qicache_drop(queue->cache, queue->key);
 }
 
-void cairn_host_index_rung(struct cairn_queue *q, u32 ptr)
+void cairn_host_index_rung(struct cairn_queue *queue, u32 ptr)
 {
-	/* After what the host stored before it rang; pairs with take_rung(). */
-	atomic64_set_release(&q->rung, RUNG | ptr);
+	/* After what the host stored before it rang; pairs with host_index_take_rung(). */
+	atomic64_set_release(&queue->rung, RUNG | ptr);
 }
 
-static struct cairn_qi_rung take_rung(struct cairn_queue *q)
+static struct cairn_qi_rung host_index_take_rung(struct cairn_queue *queue)
 {
-	u64 v = 0;
+	u64 rung = 0;
 
 	/* A full barrier: space 3 is read afterwards, so it is not older than
 	 * the doorbell of a host that writes it first.
 	 */
-	if (atomic64_read(&q->rung))
-		v = atomic64_xchg(&q->rung, 0);
-	return (struct cairn_qi_rung){ .ptr = v, .valid = v };
+	if (atomic64_read(&queue->rung))
+		rung = atomic64_xchg(&queue->rung, 0);
+	return (struct cairn_qi_rung){ .ptr = rung, .valid = rung };
 }
 
-static int look(struct cairn_queue *q, struct cairn_nic *nic,
-		const struct cairn_qi_range *g, u32 *ptr)
+static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
+			   const struct cairn_qi_range *range, u32 *ptr)
 {
-	struct cairn_qi_rung rung = take_rung(q);
+	struct cairn_qi_rung rung = host_index_take_rung(queue);
 	int ret;
 
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_MISSES, 1);
-	ret = cairn_qi_newest(q->cache, q->key, g, cairn_queue_host_index(q),
-			      rung, ptr);
+	ret = cairn_qi_newest(queue->cache, queue->key, range,
+			      cairn_queue_host_index(queue), rung, ptr);
 	if (ret > 0)
 		cairn_nic_count(nic, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
 }
 
-int cairn_host_index_fresh(struct cairn_queue *q, struct cairn_nic *nic,
+int cairn_host_index_fresh(struct cairn_queue *queue, struct cairn_nic *nic,
 			   u32 read, u32 known, u32 *ptr)
 {
-	struct cairn_qi_range g = {
-		.read = read, .depth = q->depth, .known = known,
+	struct cairn_qi_range range = {
+		.read = read, .depth = queue->depth, .known = known,
 	};
 
-	return look(q, nic, &g, ptr);
+	return host_index_look(queue, nic, &range, ptr);
 }
 
-int cairn_host_index_newest(struct cairn_queue *q, struct cairn_nic *nic,
+int cairn_host_index_newest(struct cairn_queue *queue, struct cairn_nic *nic,
 			    u32 read, u32 known, u32 *ptr)
 {
-	struct cairn_qi_range g = {
-		.read = read, .depth = q->depth, .known = known,
+	struct cairn_qi_range range = {
+		.read = read, .depth = queue->depth, .known = known,
 	};
 
-	if (!cairn_qi_cached(q->cache, q->key, &g, ptr))
-		return look(q, nic, &g, ptr);
+	if (!cairn_qi_cached(queue->cache, queue->key, &range, ptr))
+		return host_index_look(queue, nic, &range, ptr);
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_HITS, 1);
 	return 0;
 }

@@ -12,29 +12,30 @@
 
 /**
  * cairn_host_index_init() - give a queue a number for the cache
- * @q: the queue, before anybody uses it
+ * @queue: the queue, before anybody uses it
  *
  * Returns 0, -ENOMEM or -ENOSPC. Process context.
  */
-int cairn_host_index_init(struct cairn_queue *q);
+int cairn_host_index_init(struct cairn_queue *queue);
 
 /* The queue is not used any more. */
-void cairn_host_index_free(struct cairn_queue *q);
+void cairn_host_index_free(struct cairn_queue *queue);
 
 /* Its QP has joined a lane; nobody uses it yet. */
-void cairn_host_index_join(struct cairn_queue *q, const struct cairn_exec *x);
+void cairn_host_index_join(struct cairn_queue *queue,
+			   const struct cairn_exec *exec);
 
 /* Forget what is cached and what was rung: the queue starts afresh. The queue's
  * lock held.
  */
-void cairn_host_index_reset(struct cairn_queue *q);
+void cairn_host_index_reset(struct cairn_queue *queue);
 
 /* A doorbell came with @ptr. Any context. */
-void cairn_host_index_rung(struct cairn_queue *q, u32 ptr);
+void cairn_host_index_rung(struct cairn_queue *queue, u32 ptr);
 
 /**
  * cairn_host_index_newest() - how far the host is
- * @q: the queue; its lock held
+ * @queue: the queue; its lock held
  * @nic: for counters
  * @read: the oldest that the pointer can be
  * @known: what has been acted on already, @read or ahead of it
@@ -43,11 +44,11 @@ void cairn_host_index_rung(struct cairn_queue *q, u32 ptr);
  * Returns 0 or -EINVAL: not within a ring from @read on. Pairs as
  * cairn_queue_host_index() does.
  */
-int cairn_host_index_newest(struct cairn_queue *q, struct cairn_nic *nic,
+int cairn_host_index_newest(struct cairn_queue *queue, struct cairn_nic *nic,
 			    u32 read, u32 known, u32 *ptr);
 
 /* The same, and space 3 is looked at in any case. */
-int cairn_host_index_fresh(struct cairn_queue *q, struct cairn_nic *nic,
+int cairn_host_index_fresh(struct cairn_queue *queue, struct cairn_nic *nic,
 			   u32 read, u32 known, u32 *ptr);
 
 #endif

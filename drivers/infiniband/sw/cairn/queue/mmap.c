@@ -15,43 +15,45 @@
 struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
 				     bool writable)
 {
-	struct cairn_mmap *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	struct cairn_mmap *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 
-	if (!m)
+	if (!map)
 		return NULL;
-	m->writable = writable;
-	m->mem = __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!m->mem)
+	map->writable = writable;
+	map->mem =
+		__vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!map->mem)
 		goto err_free;
-	if (rdma_user_mmap_entry_insert(ibuc, &m->entry, bytes))
+	if (rdma_user_mmap_entry_insert(ibuc, &map->entry, bytes))
 		goto err_mem;
-	return m;
+	return map;
 
 err_mem:
-	vfree(m->mem);
+	vfree(map->mem);
 err_free:
-	kfree(m);
+	kfree(map);
 	return NULL;
 }
 
 /* ib_device_ops.mmap_free: the last reference is gone. */
 void cairn_mmap_free(struct rdma_user_mmap_entry *entry)
 {
-	struct cairn_mmap *m = to_cairn_mmap(entry);
+	struct cairn_mmap *map = to_cairn_mmap(entry);
 
-	vfree(m->mem);
-	kfree(m);
+	vfree(map->mem);
+	kfree(map);
 }
 
 /* A failure half way is cleaned up by the caller of the mmap op. */
-static int map_pages(struct vm_area_struct *vma, const struct cairn_mmap *m)
+static int mmap_insert_pages(struct vm_area_struct *vma,
+			     const struct cairn_mmap *map)
 {
-	size_t off, bytes = m->entry.npages * PAGE_SIZE;
+	size_t off, bytes = map->entry.npages * PAGE_SIZE;
 	int err = 0;
 
 	for (off = 0; off < bytes && !err; off += PAGE_SIZE)
 		err = vm_insert_page(vma, vma->vm_start + off,
-				     vmalloc_to_page(m->mem + off));
+				     vmalloc_to_page(map->mem + off));
 	return err;
 }
 
@@ -68,20 +70,20 @@ static int map_pages(struct vm_area_struct *vma, const struct cairn_mmap *m)
 int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
-	struct cairn_mmap *m;
+	struct cairn_mmap *map;
 	int err = -EPERM;
 
 	entry = rdma_user_mmap_entry_get(ibuc, vma);
 	if (!entry)
 		return -EINVAL;
-	m = to_cairn_mmap(entry);
-	if (!m->writable) {
+	map = to_cairn_mmap(entry);
+	if (!map->writable) {
 		if (vma->vm_flags & VM_WRITE)
 			goto out;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
-	err = map_pages(vma, m);
+	err = mmap_insert_pages(vma, map);
 out:
 	rdma_user_mmap_entry_put(entry);
 	return err;

@@ -6,7 +6,7 @@
 #include "queue/next_ring.h"
 
 struct cairn_next_ring *
-cairn_next_ring_alloc(struct cairn_queue *q, enum cairn_queue_kind kind,
+cairn_next_ring_alloc(struct cairn_queue *queue, enum cairn_queue_kind kind,
 		      u32 max_wr, u32 units)
 {
 	struct cairn_next_ring *n = kzalloc(sizeof(*n), GFP_KERNEL_ACCOUNT);
@@ -14,8 +14,8 @@ cairn_next_ring_alloc(struct cairn_queue *q, enum cairn_queue_kind kind,
 
 	if (!n)
 		return NULL;
-	if (q->entry)
-		uc = to_cairn_ucontext(q->entry->ucontext);
+	if (queue->entry)
+		uc = to_cairn_ucontext(queue->entry->ucontext);
 	n->max_wr = roundup_pow_of_two(max(max_wr, 1U));
 	n->depth = roundup_pow_of_two(n->max_wr * units);
 	if (kind == CAIRN_QUEUE_SEND) {
@@ -44,40 +44,41 @@ void cairn_next_ring_free(struct cairn_next_ring *n)
 	kfree(n);
 }
 
-struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *q)
+struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *queue)
 {
-	struct cairn_next_ring *n = q->next;
+	struct cairn_next_ring *n = queue->next;
 
-	q->next = NULL;
+	queue->next = NULL;
 	return n;
 }
 
 /* Outstanding: from the consumer's pointer to the producer's. */
-static void live(const struct cairn_queue *q, enum cairn_queue_kind kind,
-		 u32 *first, u32 *end)
+static void next_ring_outstanding(const struct cairn_queue *queue,
+				  enum cairn_queue_kind kind, u32 *first,
+				  u32 *end)
 {
 	/* Pairs with cairn_queue_publish(): entries before it are written. */
-	u32 dev = smp_load_acquire(&q->dev->index);
-	u32 host = cairn_queue_host_index(q);
+	u32 dev = smp_load_acquire(&queue->dev->index);
+	u32 host = cairn_queue_host_index(queue);
 
 	*first = kind == CAIRN_QUEUE_COMP ? host : dev;
 	*end = kind == CAIRN_QUEUE_COMP ? dev : host;
 }
 
 /* Units from @idx on that lie in one piece in a ring of @depth. */
-static u32 in_one_piece(u32 idx, u32 depth)
+static u32 next_ring_contiguous(u32 idx, u32 depth)
 {
 	return depth - (idx & (depth - 1));
 }
 
-int cairn_next_ring_move(const struct cairn_queue *q,
+int cairn_next_ring_move(const struct cairn_queue *queue,
 			 enum cairn_queue_kind kind,
 			 struct cairn_next_ring *n, u32 limit)
 {
 	u32 first, end;
 
-	live(q, kind, &first, &end);
-	if (end - first > min(q->depth, n->depth))
+	next_ring_outstanding(queue, kind, &first, &end);
+	if (end - first > min(queue->depth, n->depth))
 		return -EINVAL;
 	if (!n->begun || end - n->moved > end - first)
 		n->moved = first;
@@ -86,12 +87,12 @@ int cairn_next_ring_move(const struct cairn_queue *q,
 		return -EAGAIN;
 	while (n->moved != end) {
 		u32 units = min3(end - n->moved,
-				 in_one_piece(n->moved, q->depth),
-				 in_one_piece(n->moved, n->depth));
+				 next_ring_contiguous(n->moved, queue->depth),
+				 next_ring_contiguous(n->moved, n->depth));
 
 		units = min_t(u32, units, CAIRN_NEXT_RING_LOCKED);
 		memcpy(n->ring.mem + (size_t)(n->moved & (n->depth - 1)) *
-		       CAIRN_UNIT_SIZE, cairn_queue_unit(q, n->moved),
+		       CAIRN_UNIT_SIZE, cairn_queue_unit(queue, n->moved),
 		       units * CAIRN_UNIT_SIZE);
 		n->moved += units;
 		if (limit == U32_MAX)

@@ -48,7 +48,7 @@ enum cairn_queue_kind {
 
 /**
  * cairn_next_ring_alloc() - a ring to replace that of a queue
- * @q: the queue, also names the owner who pays
+ * @queue: the queue, also names the owner who pays
  * @kind: what it is
  * @max_wr: what the ring is to hold, checked against the device's limit; 0
  *	counts as 1
@@ -57,18 +57,18 @@ enum cairn_queue_kind {
  * Returns NULL without memory. Process context.
  */
 struct cairn_next_ring *
-cairn_next_ring_alloc(struct cairn_queue *q, enum cairn_queue_kind kind,
+cairn_next_ring_alloc(struct cairn_queue *queue, enum cairn_queue_kind kind,
 		      u32 max_wr, u32 units);
 
 /* The ring that was not taken, or the old one. NULL is fine. May sleep. */
 void cairn_next_ring_free(struct cairn_next_ring *n);
 
-/* Take the prepared ring of @q, or NULL. The owner's mutex held. */
-struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *q);
+/* Take the prepared ring of @queue, or NULL. The owner's mutex held. */
+struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *queue);
 
 /**
  * cairn_next_ring_move() - copy what is outstanding and not yet copied
- * @q: the queue
+ * @queue: the queue
  * @kind: what it is
  * @n: its next ring
  * @limit: units to copy at most; U32_MAX: all, and no lock is held
@@ -80,17 +80,17 @@ struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *q);
  * Returns 0, -EINVAL when more is outstanding than the new ring (or, with a
  * hostile pointer, the old one) holds, or -EAGAIN beyond the limit.
  */
-int cairn_next_ring_move(const struct cairn_queue *q,
+int cairn_next_ring_move(const struct cairn_queue *queue,
 			 enum cairn_queue_kind kind,
 			 struct cairn_next_ring *n, u32 limit);
 
 /* The new ring takes its place, @n gets the old one. Everything was moved in
  * the same critical section.
  */
-static inline void cairn_next_ring_swap(struct cairn_queue *q,
+static inline void cairn_next_ring_swap(struct cairn_queue *queue,
 					struct cairn_next_ring *n)
 {
-	cairn_queue_swap_ring(q, &n->ring, n->depth);
+	cairn_queue_swap_ring(queue, &n->ring, n->depth);
 }
 
 #endif

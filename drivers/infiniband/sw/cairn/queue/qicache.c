@@ -18,57 +18,59 @@ u32 cairn_qicache_sets(u32 entries)
 	return entries ? sets : 0;
 }
 
-void cairn_qicache_init(struct cairn_qicache *c, u32 sets, atomic64_t *mem)
+void cairn_qicache_init(struct cairn_qicache *cache, u32 sets, atomic64_t *mem)
 {
-	c->word = mem;
-	c->sets = sets;
+	cache->word = mem;
+	cache->sets = sets;
 }
 
-static atomic64_t *find_set(const struct cairn_qicache *c, u32 key)
+static atomic64_t *qicache_set(const struct cairn_qicache *cache, u32 key)
 {
 	/* Numbers are dense, so neighbours are in different sets. */
-	return &c->word[(key & (c->sets - 1)) * CAIRN_QI_WAYS];
+	return &cache->word[(key & (cache->sets - 1)) * CAIRN_QI_WAYS];
 }
 
-static bool is_of(u64 word, u32 key)
+static bool qicache_is_of(u64 word, u32 key)
 {
 	return word >> QUEUE_SHIFT == (u64)key + 1;
 }
 
 /* The word of @key and what it holds, or NULL. */
-static atomic64_t *find(const struct cairn_qicache *c, u32 key, u64 *word)
+static atomic64_t *qicache_find(const struct cairn_qicache *cache, u32 key,
+				u64 *word)
 {
 	atomic64_t *set;
 	u32 i;
 
-	if (!c->sets)
+	if (!cache->sets)
 		return NULL;
-	set = find_set(c, key);
+	set = qicache_set(cache, key);
 	for (i = 0; i < CAIRN_QI_WAYS; i++) {
 		*word = atomic64_read(&set[i]);
-		if (is_of(*word, key))
+		if (qicache_is_of(*word, key))
 			return &set[i];
 	}
 	return NULL;
 }
 
-static bool change(atomic64_t *w, u64 from, u64 to)
+static bool qicache_change(atomic64_t *slot, u64 from, u64 to)
 {
-	return atomic64_cmpxchg(w, from, to) == (s64)from;
+	return atomic64_cmpxchg(slot, from, to) == (s64)from;
 }
 
-void cairn_qicache_drop(struct cairn_qicache *c, u32 key)
+void cairn_qicache_drop(struct cairn_qicache *cache, u32 key)
 {
-	atomic64_t *w;
+	atomic64_t *slot;
 	u64 word;
 
 	/* Once more when the marks were just being removed. */
-	while ((w = find(c, key, &word)) && !change(w, word, 0))
+	while ((slot = qicache_find(cache, key, &word)) &&
+	       !qicache_change(slot, word, 0))
 		;
 }
 
 /* The way that a new entry takes, and what is in it. */
-static atomic64_t *victim(atomic64_t *set, u64 *word)
+static atomic64_t *qicache_victim(atomic64_t *set, u64 *word)
 {
 	u32 i;
 
@@ -84,70 +86,71 @@ static atomic64_t *victim(atomic64_t *set, u64 *word)
 	}
 	for (i = 0; i < CAIRN_QI_WAYS; i++) {
 		*word = atomic64_read(&set[i]);
-		change(&set[i], *word, *word & ~USED);
+		qicache_change(&set[i], *word, *word & ~USED);
 	}
 	*word = atomic64_read(&set[0]);
 	return &set[0];
 }
 
 /* Returns the queues that were evicted. */
-static int put(struct cairn_qicache *c, u32 key, u32 ptr)
+static int qicache_put(struct cairn_qicache *cache, u32 key, u32 ptr)
 {
 	u64 word, mine = (u64)(key + 1) << QUEUE_SHIFT | USED | ptr;
-	atomic64_t *w;
+	atomic64_t *slot;
 
-	if (!c->sets)
+	if (!cache->sets)
 		return 0;
 	/* An entry of this queue must not fall behind. */
-	while ((w = find(c, key, &word)))
-		if (word == mine || change(w, word, mine))
+	while ((slot = qicache_find(cache, key, &word)))
+		if (word == mine || qicache_change(slot, word, mine))
 			return 0;
-	w = victim(find_set(c, key), &word);
-	return change(w, word, mine) && word;
+	slot = qicache_victim(qicache_set(cache, key), &word);
+	return qicache_change(slot, word, mine) && word;
 }
 
-static bool possible(const struct cairn_qi_range *g, u32 ptr)
+static bool qicache_possible(const struct cairn_qi_range *range, u32 ptr)
 {
-	return ptr - g->read <= g->depth;
+	return ptr - range->read <= range->depth;
 }
 
 /* Is @a, in the range, newer than @b, in the range? */
-static bool newer(const struct cairn_qi_range *g, u32 a, u32 b)
+static bool qicache_newer(const struct cairn_qi_range *range, u32 a, u32 b)
 {
-	return a - g->read > b - g->read;
+	return a - range->read > b - range->read;
 }
 
-bool cairn_qi_cached(struct cairn_qicache *c, u32 key,
-		     const struct cairn_qi_range *g, u32 *ptr)
+bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
+		     const struct cairn_qi_range *range, u32 *ptr)
 {
-	atomic64_t *w;
+	atomic64_t *slot;
 	u64 word;
 
-	w = find(c, key, &word);
-	if (!w || !possible(g, word) || !newer(g, word, g->known))
+	slot = qicache_find(cache, key, &word);
+	if (!slot || !qicache_possible(range, word) ||
+	    !qicache_newer(range, word, range->known))
 		return false;
 	if (!(word & USED))
-		change(w, word, word | USED);
+		qicache_change(slot, word, word | USED);
 	*ptr = word;
 	return true;
 }
 
-int cairn_qi_newest(struct cairn_qicache *c, u32 key,
-		    const struct cairn_qi_range *g, u32 host,
+int cairn_qi_newest(struct cairn_qicache *cache, u32 key,
+		    const struct cairn_qi_range *range, u32 host,
 		    struct cairn_qi_rung rung, u32 *ptr)
 {
-	u32 best = g->known;
+	u32 best = range->known;
 
-	if (!possible(g, host))
+	if (!qicache_possible(range, host))
 		return -EINVAL;
-	if (newer(g, host, best))
+	if (qicache_newer(range, host, best))
 		best = host;
-	if (rung.valid && possible(g, rung.ptr)) {
-		if (newer(g, rung.ptr, best))
+	if (rung.valid && qicache_possible(range, rung.ptr)) {
+		if (qicache_newer(range, rung.ptr, best))
 			best = rung.ptr;
-	} else if (rung.valid && (s32)(rung.ptr - g->read) > 0) {
+	} else if (rung.valid && (s32)(rung.ptr - range->read) > 0) {
 		return -EINVAL;
 	}
 	*ptr = best;
-	return put(c, key, best);
+	return qicache_put(cache, key, best);
 }

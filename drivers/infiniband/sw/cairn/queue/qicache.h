@@ -36,12 +36,12 @@ struct cairn_qicache {
 u32 cairn_qicache_sets(u32 entries);
 
 /* @mem: CAIRN_QI_WAYS zeroed words for each set; NULL with 0 sets. */
-void cairn_qicache_init(struct cairn_qicache *c, u32 sets, atomic64_t *mem);
+void cairn_qicache_init(struct cairn_qicache *cache, u32 sets, atomic64_t *mem);
 
 /* The queue @key is no more, or starts from another pointer. Its lock held, or
  * nobody uses it.
  */
-void cairn_qicache_drop(struct cairn_qicache *c, u32 key);
+void cairn_qicache_drop(struct cairn_qicache *cache, u32 key);
 
 /*
  * Where the host's pointer can be: at @read or up to @depth units ahead of it,
@@ -55,15 +55,15 @@ struct cairn_qi_range {
 
 /**
  * cairn_qi_cached() - is a pointer ahead of what is known in the cache?
- * @c: the cache
+ * @cache: the cache
  * @key: the queue, 0..CAIRN_QI_MAX_KEY; its lock held
- * @g: where the pointer can be
+ * @range: where the pointer can be
  * @ptr: the pointer
  *
  * Return: true if so. Otherwise the host's own pointer has to be looked at.
  */
-bool cairn_qi_cached(struct cairn_qicache *c, u32 key,
-		     const struct cairn_qi_range *g, u32 *ptr);
+bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
+		     const struct cairn_qi_range *range, u32 *ptr);
 
 /* A pointer that came with a doorbell, if any. */
 struct cairn_qi_rung {
@@ -73,19 +73,19 @@ struct cairn_qi_rung {
 
 /**
  * cairn_qi_newest() - the newest pointer, which the cache then has
- * @c: the cache
+ * @cache: the cache
  * @key: the queue; its lock held
- * @g: where the pointer can be
+ * @range: where the pointer can be
  * @host: as read from space 3, once
  * @rung: as a doorbell said; it may have come late
- * @ptr: the newest of @host, @rung and @g->known: that with the greatest
- *	distance from @g->read
+ * @ptr: the newest of @host, @rung and @range->known: that with the greatest
+ *	distance from @range->read
  *
  * Return: queues that were evicted for it, 0 or 1; -EINVAL when @host is not in
  * the range or @rung is beyond it: nobody who keeps the rules writes that.
  */
-int cairn_qi_newest(struct cairn_qicache *c, u32 key,
-		    const struct cairn_qi_range *g, u32 host,
+int cairn_qi_newest(struct cairn_qicache *cache, u32 key,
+		    const struct cairn_qi_range *range, u32 host,
 		    struct cairn_qi_rung rung, u32 *ptr);
 
 #endif

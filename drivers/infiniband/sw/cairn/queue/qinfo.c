@@ -18,129 +18,136 @@ struct cairn_qinfo_table {
 	struct xarray chunks;	/* qid / CAIRN_QINFO_PER_CHUNK -> chunk */
 };
 
-struct chunk {
+struct qinfo_chunk {
 	struct cairn_mmap *dev;
 	struct cairn_mmap *host;
 };
 
 struct cairn_qinfo_table *cairn_qinfo_create(struct ib_ucontext *ibuc)
 {
-	struct cairn_qinfo_table *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	struct cairn_qinfo_table *table =
+		kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 
-	if (!t)
+	if (!table)
 		return NULL;
-	t->ibuc = ibuc;
-	mutex_init(&t->lock);
-	ida_init(&t->ids);
-	xa_init(&t->chunks);
-	return t;
+	table->ibuc = ibuc;
+	mutex_init(&table->lock);
+	ida_init(&table->ids);
+	xa_init(&table->chunks);
+	return table;
 }
 
-static void chunk_free(struct chunk *c)
+static void qinfo_free_chunk(struct qinfo_chunk *chunk)
 {
-	rdma_user_mmap_entry_remove(&c->host->entry);
-	rdma_user_mmap_entry_remove(&c->dev->entry);
-	kfree(c);
+	rdma_user_mmap_entry_remove(&chunk->host->entry);
+	rdma_user_mmap_entry_remove(&chunk->dev->entry);
+	kfree(chunk);
 }
 
-void cairn_qinfo_destroy(struct cairn_qinfo_table *t)
+void cairn_qinfo_destroy(struct cairn_qinfo_table *table)
 {
 	unsigned long i;
-	struct chunk *c;
+	struct qinfo_chunk *chunk;
 
-	xa_for_each(&t->chunks, i, c)
-		chunk_free(c);
-	xa_destroy(&t->chunks);
-	ida_destroy(&t->ids);
-	mutex_destroy(&t->lock);
-	kfree(t);
+	xa_for_each(&table->chunks, i, chunk)
+		qinfo_free_chunk(chunk);
+	xa_destroy(&table->chunks);
+	ida_destroy(&table->ids);
+	mutex_destroy(&table->lock);
+	kfree(table);
 }
 
-static struct chunk *chunk_alloc(struct ib_ucontext *ibuc)
+static struct qinfo_chunk *qinfo_alloc_chunk(struct ib_ucontext *ibuc)
 {
-	struct chunk *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	struct qinfo_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
 
-	if (!c)
+	if (!chunk)
 		return NULL;
-	c->dev = cairn_mmap_create(ibuc, CAIRN_QINFO_PER_CHUNK *
-				   sizeof(struct cairn_qinfo_dev), false);
-	if (!c->dev)
+	chunk->dev = cairn_mmap_create(ibuc, CAIRN_QINFO_PER_CHUNK *
+				       sizeof(struct cairn_qinfo_dev), false);
+	if (!chunk->dev)
 		goto err_free;
-	c->host = cairn_mmap_create(ibuc, CAIRN_QINFO_PER_CHUNK *
-				    sizeof(struct cairn_qinfo_host), true);
-	if (!c->host)
+	chunk->host = cairn_mmap_create(ibuc, CAIRN_QINFO_PER_CHUNK *
+					sizeof(struct cairn_qinfo_host), true);
+	if (!chunk->host)
 		goto err_dev;
-	return c;
+	return chunk;
 
 err_dev:
-	rdma_user_mmap_entry_remove(&c->dev->entry);
+	rdma_user_mmap_entry_remove(&chunk->dev->entry);
 err_free:
-	kfree(c);
+	kfree(chunk);
 	return NULL;
 }
 
 /* The chunk of @qid, a new one if need be. t->lock held. */
-static struct chunk *chunk_get(struct cairn_qinfo_table *t, u32 qid)
+static struct qinfo_chunk *qinfo_get_chunk(struct cairn_qinfo_table *table,
+					   u32 qid)
 {
 	u32 i = qid / CAIRN_QINFO_PER_CHUNK;
-	struct chunk *c = xa_load(&t->chunks, i);
+	struct qinfo_chunk *chunk = xa_load(&table->chunks, i);
 
-	if (c)
-		return c;
-	c = chunk_alloc(t->ibuc);
-	if (c && xa_err(xa_store(&t->chunks, i, c, GFP_KERNEL_ACCOUNT))) {
-		chunk_free(c);
+	if (chunk)
+		return chunk;
+	chunk = qinfo_alloc_chunk(table->ibuc);
+	if (chunk &&
+	    xa_err(xa_store(&table->chunks, i, chunk, GFP_KERNEL_ACCOUNT))) {
+		qinfo_free_chunk(chunk);
 		return NULL;
 	}
-	return c;
+	return chunk;
 }
 
-static void slot_fill(struct cairn_qinfo_slot *slot, const struct chunk *c,
-		      u32 qid)
+static void qinfo_fill_slot(struct cairn_qinfo_slot *slot,
+			    const struct qinfo_chunk *chunk, u32 qid)
 {
 	u32 i = qid % CAIRN_QINFO_PER_CHUNK;
 
 	slot->qid = qid;
-	slot->dev = (struct cairn_qinfo_dev *)c->dev->mem + i;
-	slot->host = (struct cairn_qinfo_host *)c->host->mem + i;
-	slot->dev_offset = rdma_user_mmap_get_offset(&c->dev->entry);
-	slot->host_offset = rdma_user_mmap_get_offset(&c->host->entry);
+	slot->dev = (struct cairn_qinfo_dev *)chunk->dev->mem + i;
+	slot->host = (struct cairn_qinfo_host *)chunk->host->mem + i;
+	slot->dev_offset = rdma_user_mmap_get_offset(&chunk->dev->entry);
+	slot->host_offset = rdma_user_mmap_get_offset(&chunk->host->entry);
 }
 
-int cairn_qinfo_get(struct cairn_qinfo_table *t, struct cairn_qinfo_slot *slot)
+int cairn_qinfo_get(struct cairn_qinfo_table *table,
+		    struct cairn_qinfo_slot *slot)
 {
-	struct chunk *c;
+	struct qinfo_chunk *chunk;
 	int qid;
 
-	mutex_lock(&t->lock);
-	qid = ida_alloc_max(&t->ids, CAIRN_QINFO_MAX - 1, GFP_KERNEL_ACCOUNT);
+	mutex_lock(&table->lock);
+	qid = ida_alloc_max(&table->ids, CAIRN_QINFO_MAX - 1,
+			    GFP_KERNEL_ACCOUNT);
 	if (qid < 0)
 		goto out;
-	c = chunk_get(t, qid);
-	if (!c) {
-		ida_free(&t->ids, qid);
+	chunk = qinfo_get_chunk(table, qid);
+	if (!chunk) {
+		ida_free(&table->ids, qid);
 		qid = -ENOMEM;
 		goto out;
 	}
-	slot_fill(slot, c, qid);
+	qinfo_fill_slot(slot, chunk, qid);
 	memset(slot->dev, 0, sizeof(*slot->dev));
 	memset(slot->host, 0, sizeof(*slot->host));
 out:
-	mutex_unlock(&t->lock);
+	mutex_unlock(&table->lock);
 	return min(qid, 0);
 }
 
-void cairn_qinfo_find(struct cairn_qinfo_table *t, u32 qid,
+void cairn_qinfo_find(struct cairn_qinfo_table *table, u32 qid,
 		      struct cairn_qinfo_slot *slot)
 {
-	slot_fill(slot, xa_load(&t->chunks, qid / CAIRN_QINFO_PER_CHUNK), qid);
+	qinfo_fill_slot(slot,
+			xa_load(&table->chunks, qid / CAIRN_QINFO_PER_CHUNK),
+			qid);
 }
 
-void cairn_qinfo_put(struct cairn_qinfo_table *t, u32 qid)
+void cairn_qinfo_put(struct cairn_qinfo_table *table, u32 qid)
 {
 	struct cairn_qinfo_slot slot;
 
-	cairn_qinfo_find(t, qid, &slot);
+	cairn_qinfo_find(table, qid, &slot);
 	WRITE_ONCE(slot.dev->state, CAIRN_QUEUE_INVALID);
-	ida_free(&t->ids, qid);
+	ida_free(&table->ids, qid);
 }

@@ -28,23 +28,23 @@ struct cairn_qinfo_slot {
 struct cairn_qinfo_table *cairn_qinfo_create(struct ib_ucontext *ibuc);
 
 /* No queue is left; while @ibuc can still give back mmap entries. */
-void cairn_qinfo_destroy(struct cairn_qinfo_table *t);
+void cairn_qinfo_destroy(struct cairn_qinfo_table *table);
 
 /**
  * cairn_qinfo_get() - take a queue id
- * @t: the table, grown by a chunk when needed
+ * @table: the table, grown by a chunk when needed
  * @slot: filled in; both entries are zeroed
  *
  * Returns 0, -ENOSPC (CAIRN_QINFO_MAX) or -ENOMEM. Process context.
  */
-int cairn_qinfo_get(struct cairn_qinfo_table *t,
+int cairn_qinfo_get(struct cairn_qinfo_table *table,
 		    struct cairn_qinfo_slot *slot);
 
 /* @slot of a queue id that is taken. Process context. */
-void cairn_qinfo_find(struct cairn_qinfo_table *t, u32 qid,
+void cairn_qinfo_find(struct cairn_qinfo_table *table, u32 qid,
 		      struct cairn_qinfo_slot *slot);
 
 /* Give a queue id back: its space 1 entry says INVALID. */
-void cairn_qinfo_put(struct cairn_qinfo_table *t, u32 qid);
+void cairn_qinfo_put(struct cairn_qinfo_table *table, u32 qid);
 
 #endif

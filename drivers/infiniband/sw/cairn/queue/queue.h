@@ -45,7 +45,7 @@ struct cairn_queue {
 /**
  * cairn_queue_init_user() - a ring shared with a process
  * @uc: the owner; outlives the queue
- * @q: zeroed
+ * @queue: zeroed
  * @depth: units, a power of two up to CAIRN_QUEUE_MAX_UNITS
  * @stride: units of a receive WQE, 1 for a CQ, 0 for a send queue
  * @writable: the host may map the ring for writing (not a CQ)
@@ -54,25 +54,25 @@ struct cairn_queue {
  * Takes a qid, sets both pointers to 0 and the state to READY. Returns 0,
  * -EINVAL (depth), -ENOMEM or -ENOSPC (no qid left). Process context.
  */
-int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *q,
+int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *queue,
 			  u32 depth, u32 stride, bool writable,
 			  struct cairn_ring_desc *desc);
 
 /* The same for a kernel consumer, with queue info of its own. */
-int cairn_queue_init_kernel(struct cairn_queue *q, u32 depth, u32 stride);
+int cairn_queue_init_kernel(struct cairn_queue *queue, u32 depth, u32 stride);
 
 /**
  * cairn_queue_free() - undo either init
- * @q: the queue
+ * @queue: the queue
  *
  * Nobody uses the queue any more. The process may still have it mapped; the
  * pages live until it unmaps them. Harmless on a zeroed queue. Process
  * context.
  */
-void cairn_queue_free(struct cairn_queue *q);
+void cairn_queue_free(struct cairn_queue *queue);
 
-/* For the response to the process: where @q and its queue info lie. */
-void cairn_queue_describe(const struct cairn_queue *q,
+/* For the response to the process: where @queue and its queue info lie. */
+void cairn_queue_describe(const struct cairn_queue *queue,
 			  struct cairn_ring_desc *desc);
 
 /* A ring by itself, to replace that of a queue. */
@@ -82,44 +82,44 @@ struct cairn_ring {
 };
 
 /* @uc NULL: a kernel ring. 0 or -ENOMEM. Process context. */
-int cairn_ring_alloc(struct cairn_ring *r, struct cairn_ucontext *uc,
+int cairn_ring_alloc(struct cairn_ring *ring, struct cairn_ucontext *uc,
 		     u32 depth, bool writable);
-void cairn_ring_free(struct cairn_ring *r);
+void cairn_ring_free(struct cairn_ring *ring);
 
-/* Give @q the ring @r of @depth units; @r becomes the old one. The caller has
+/* Give @queue the ring @ring of @depth units; @ring becomes the old one. The caller has
  * moved what is in it and excludes every user of the queue.
  */
-void cairn_queue_swap_ring(struct cairn_queue *q, struct cairn_ring *r,
+void cairn_queue_swap_ring(struct cairn_queue *queue, struct cairn_ring *ring,
 			   u32 depth);
 
-static inline void *cairn_queue_unit(const struct cairn_queue *q, u32 idx)
+static inline void *cairn_queue_unit(const struct cairn_queue *queue, u32 idx)
 {
-	return (u8 *)q->ring +
-	       (size_t)(idx & (q->depth - 1)) * CAIRN_UNIT_SIZE;
+	return (u8 *)queue->ring +
+	       (size_t)(idx & (queue->depth - 1)) * CAIRN_UNIT_SIZE;
 }
 
 /* The host's pointer, read once; not to be trusted. */
-static inline u32 cairn_queue_host_index(const struct cairn_queue *q)
+static inline u32 cairn_queue_host_index(const struct cairn_queue *queue)
 {
 	/* Pairs with the host's release of its pointer. */
-	return smp_load_acquire(&q->host->index);
+	return smp_load_acquire(&queue->host->index);
 }
 
 /* Tell the host the device's pointer, q->index. */
-static inline void cairn_queue_publish(const struct cairn_queue *q)
+static inline void cairn_queue_publish(const struct cairn_queue *queue)
 {
 	/* Pairs with the host's acquire of the device's pointer. */
-	smp_store_release(&q->dev->index, q->index);
+	smp_store_release(&queue->dev->index, queue->index);
 }
 
-static inline void cairn_queue_set_state(const struct cairn_queue *q,
+static inline void cairn_queue_set_state(const struct cairn_queue *queue,
 					 enum cairn_queue_state state)
 {
-	WRITE_ONCE(q->dev->state, state);
+	WRITE_ONCE(queue->dev->state, state);
 }
 
 /* Copy @units (at most the depth) units from @idx on, around the ring's end. */
-void cairn_queue_copy(const struct cairn_queue *q, u32 idx, u32 units,
+void cairn_queue_copy(const struct cairn_queue *queue, u32 idx, u32 units,
 		      void *to);
 
 #endif

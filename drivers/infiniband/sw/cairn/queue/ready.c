@@ -6,7 +6,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
-#include "lane/watch.h"
+#include "lane/lane.h"
 #include "queue/mmap.h"
 #include "queue/ready.h"
 
@@ -16,16 +16,16 @@ struct cairn_ready {
 	struct mutex lock;		/* everything below */
 	struct cairn_mmap *wake;	/* struct cairn_wake[CAIRN_MAX_LANES] */
 	struct cairn_watch *watch[CAIRN_MAX_LANES];
-	struct xarray pages;		/* page_key() -> struct cairn_mmap */
+	struct xarray pages;		/* ready_page_key() -> struct cairn_mmap */
 };
 
 /* A page that is about to be needed. */
-struct want {
+struct ready_want {
 	struct cairn_ready *r;
 	unsigned int lane;
 };
 
-static unsigned long page_key(unsigned int lane, u32 n)
+static unsigned long ready_page_key(unsigned int lane, u32 n)
 {
 	return (unsigned long)n * CAIRN_MAX_LANES + lane;
 }
@@ -33,93 +33,96 @@ static unsigned long page_key(unsigned int lane, u32 n)
 struct cairn_ready *cairn_ready_create(struct ib_ucontext *ibuc,
 				       struct cairn_nic *nic)
 {
-	struct cairn_ready *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	struct cairn_ready *ready = kzalloc(sizeof(*ready), GFP_KERNEL_ACCOUNT);
 
-	if (!r)
+	if (!ready)
 		return NULL;
-	r->ibuc = ibuc;
-	r->nic = nic;
-	r->wake = cairn_mmap_create(ibuc, sizeof(struct cairn_wake) *
-				    CAIRN_MAX_LANES, false);
-	if (!r->wake) {
-		kfree(r);
+	ready->ibuc = ibuc;
+	ready->nic = nic;
+	ready->wake = cairn_mmap_create(ibuc, sizeof(struct cairn_wake) *
+					CAIRN_MAX_LANES, false);
+	if (!ready->wake) {
+		kfree(ready);
 		return NULL;
 	}
-	mutex_init(&r->lock);
-	xa_init(&r->pages);
-	return r;
+	mutex_init(&ready->lock);
+	xa_init(&ready->pages);
+	return ready;
 }
 
-void cairn_ready_destroy(struct cairn_ready *r)
+void cairn_ready_destroy(struct cairn_ready *ready)
 {
-	struct cairn_mmap *m;
+	struct cairn_mmap *map;
 	unsigned long key;
 	unsigned int i;
 
 	for (i = 0; i < CAIRN_MAX_LANES; i++)
-		if (r->watch[i])
-			cairn_watch_destroy(r->watch[i]);
-	xa_for_each(&r->pages, key, m)
-		rdma_user_mmap_entry_remove(&m->entry);
-	xa_destroy(&r->pages);
-	rdma_user_mmap_entry_remove(&r->wake->entry);
-	mutex_destroy(&r->lock);
-	kfree(r);
+		if (ready->watch[i])
+			cairn_watch_destroy(ready->watch[i]);
+	xa_for_each(&ready->pages, key, map)
+		rdma_user_mmap_entry_remove(&map->entry);
+	xa_destroy(&ready->pages);
+	rdma_user_mmap_entry_remove(&ready->wake->entry);
+	mutex_destroy(&ready->lock);
+	kfree(ready);
 }
 
 /* Called by cairn_watch_join(); r->lock held. */
-static struct cairn_ready_page *new_page(void *arg, u32 n)
+static struct cairn_ready_page *ready_new_page(void *arg, u32 n)
 {
-	struct want *want = arg;
-	struct cairn_ready *r = want->r;
-	struct cairn_mmap *m;
+	struct ready_want *want = arg;
+	struct cairn_ready *ready = want->r;
+	struct cairn_mmap *map;
 
-	m = cairn_mmap_create(r->ibuc, sizeof(struct cairn_ready_page), true);
-	if (!m)
+	map = cairn_mmap_create(ready->ibuc, sizeof(struct cairn_ready_page),
+				true);
+	if (!map)
 		return NULL;
-	if (xa_err(xa_store(&r->pages, page_key(want->lane, n), m,
-			    GFP_KERNEL_ACCOUNT))) {
-		rdma_user_mmap_entry_remove(&m->entry);
+	if (xa_err(xa_store(&ready->pages, ready_page_key(want->lane, n),
+			    map, GFP_KERNEL_ACCOUNT))) {
+		rdma_user_mmap_entry_remove(&map->entry);
 		return NULL;
 	}
-	return m->mem;
+	return map->mem;
 }
 
-static int join(struct cairn_ready *r, unsigned int lane, struct cairn_exec *x)
+static int ready_join(struct cairn_ready *ready, unsigned int lane,
+		      struct cairn_exec *exec)
 {
-	struct want want = { .r = r, .lane = lane };
-	struct cairn_wake *wake = r->wake->mem;
+	struct ready_want want = { .r = ready, .lane = lane };
+	struct cairn_wake *wake = ready->wake->mem;
 
-	if (!r->watch[lane])
-		r->watch[lane] = cairn_watch_create(cairn_lane(lane), r->nic,
-						    &wake[lane].asleep);
-	if (!r->watch[lane])
+	if (!ready->watch[lane])
+		ready->watch[lane] = cairn_watch_create(
+			cairn_lane(lane), ready->nic, &wake[lane].asleep);
+	if (!ready->watch[lane])
 		return -ENOMEM;
-	return cairn_watch_join(r->watch[lane], x, new_page, &want);
+	return cairn_watch_join(ready->watch[lane], exec, ready_new_page,
+				&want);
 }
 
-static void describe(struct cairn_ready *r, unsigned int lane, u32 id,
-		     struct cairn_ring_desc *desc)
+static void ready_describe(struct cairn_ready *ready, unsigned int lane, u32 id,
+			   struct cairn_ring_desc *desc)
 {
-	struct cairn_mmap *m = xa_load(&r->pages, page_key(lane, id /
-							   CAIRN_READY_QUEUES));
+	struct cairn_mmap *map = xa_load(
+		&ready->pages, ready_page_key(lane, id / CAIRN_READY_QUEUES));
 
-	desc->ready_offset = rdma_user_mmap_get_offset(&m->entry);
+	desc->ready_offset = rdma_user_mmap_get_offset(&map->entry);
 	desc->ready_bit = id % CAIRN_READY_QUEUES;
-	desc->wake_offset = rdma_user_mmap_get_offset(&r->wake->entry);
+	desc->wake_offset = rdma_user_mmap_get_offset(&ready->wake->entry);
 	desc->wake_index = lane;
 }
 
-int cairn_ready_join(struct cairn_ready *r, struct cairn_exec *x,
+int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 		     struct cairn_ring_desc *desc)
 {
 	unsigned int lane = cairn_lane_pick();
 	int err;
 
-	mutex_lock(&r->lock);
-	err = join(r, lane, x);
+	mutex_lock(&ready->lock);
+	err = ready_join(ready, lane, exec);
 	if (!err)
-		describe(r, lane, x->id, desc);
-	mutex_unlock(&r->lock);
+		ready_describe(ready, lane, exec->id, desc);
+	mutex_unlock(&ready->lock);
 	return err;
 }

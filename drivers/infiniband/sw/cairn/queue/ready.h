@@ -16,17 +16,17 @@ struct cairn_ready *cairn_ready_create(struct ib_ucontext *ibuc,
 				       struct cairn_nic *nic);
 
 /* No QP is left; while the context can still give back mmap entries. */
-void cairn_ready_destroy(struct cairn_ready *r);
+void cairn_ready_destroy(struct cairn_ready *ready);
 
 /**
  * cairn_ready_join() - give a QP a lane and a bit in its ready map
- * @r: of the owner
- * @x: of the QP; cairn_exec_stop() gives the bit back
+ * @ready: of the owner
+ * @exec: of the QP; cairn_exec_stop() gives the bit back
  * @desc: of its send queue, gets the place of bit and flag
  *
  * Returns 0, -ENOMEM or -ENOSPC. Process context.
  */
-int cairn_ready_join(struct cairn_ready *r, struct cairn_exec *x,
+int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 		     struct cairn_ring_desc *desc);
 
 #endif

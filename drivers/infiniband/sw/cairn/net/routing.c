@@ -6,29 +6,32 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
-#include "net/internal.h"
+#include "engine/port.h"
+#include "net/routing.h"
 
 /*
  * The path is bound to the netdev of its source GID. An address that another
  * netdev of this host owns would then be sent out, and dropped as a martian
  * when it comes back: let the routing tables find the loopback instead.
  */
-static int oif4(struct net *net, const struct cairn_path *p, __be32 daddr)
+static int route_oif4(struct net *net, const struct cairn_path *path,
+		      __be32 daddr)
 {
 	struct net_device *owner = __ip_dev_find(net, daddr, false);
 
-	return owner && owner->ifindex != p->ifindex ? 0 : p->ifindex;
+	return owner && owner->ifindex != path->ifindex ? 0 : path->ifindex;
 }
 
-static struct dst_entry *lookup4(struct net *net, const struct cairn_path *p)
+static struct dst_entry *route_lookup4(struct net *net,
+				       const struct cairn_path *path)
 {
 	struct flowi4 fl = {
-		.flowi4_oif = oif4(net, p, p->daddr.s6_addr32[3]),
-		.flowi4_tos = p->tos & INET_DSCP_MASK,
+		.flowi4_oif = route_oif4(net, path, path->daddr.s6_addr32[3]),
+		.flowi4_tos = path->tos & INET_DSCP_MASK,
 		.flowi4_proto = IPPROTO_UDP,
-		.saddr = p->saddr.s6_addr32[3],
-		.daddr = p->daddr.s6_addr32[3],
-		.fl4_sport = p->sport,
+		.saddr = path->saddr.s6_addr32[3],
+		.daddr = path->daddr.s6_addr32[3],
+		.fl4_sport = path->sport,
 		.fl4_dport = htons(CAIRN_UDP_PORT),
 	};
 	struct rtable *rt = ip_route_output_flow(net, &fl, NULL);
@@ -37,15 +40,16 @@ static struct dst_entry *lookup4(struct net *net, const struct cairn_path *p)
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static struct dst_entry *lookup6(struct net *net, const struct cairn_path *p)
+static struct dst_entry *route_lookup6(struct net *net,
+				       const struct cairn_path *path)
 {
 	struct flowi6 fl = {
-		.flowi6_oif = p->ifindex,
-		.flowlabel = ip6_make_flowinfo(p->tos, p->flow_label),
+		.flowi6_oif = path->ifindex,
+		.flowlabel = ip6_make_flowinfo(path->tos, path->flow_label),
 		.flowi6_proto = IPPROTO_UDP,
-		.saddr = p->saddr,
-		.daddr = p->daddr,
-		.fl6_sport = p->sport,
+		.saddr = path->saddr,
+		.daddr = path->daddr,
+		.fl6_sport = path->sport,
 		.fl6_dport = htons(CAIRN_UDP_PORT),
 	};
 	struct dst_entry *dst = ip6_dst_lookup_flow(net, NULL, &fl, NULL);
@@ -54,17 +58,18 @@ static struct dst_entry *lookup6(struct net *net, const struct cairn_path *p)
 }
 
 /* What dst_check() needs to tell a changed table from an unchanged one. */
-static u32 cookie6(struct dst_entry *dst)
+static u32 route_cookie6(struct dst_entry *dst)
 {
 	return rt6_get_cookie(container_of(dst, struct rt6_info, dst));
 }
 #else
-static struct dst_entry *lookup6(struct net *net, const struct cairn_path *p)
+static struct dst_entry *route_lookup6(struct net *net,
+				       const struct cairn_path *path)
 {
 	return NULL;
 }
 
-static u32 cookie6(struct dst_entry *dst)
+static u32 route_cookie6(struct dst_entry *dst)
 {
 	return 0;
 }
@@ -78,11 +83,12 @@ struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 	if (path->dst && dst_check(path->dst, path->dst_cookie))
 		return path->dst;
 	cairn_path_drop_route(path);
-	path->dst = path->ipv6 ? lookup6(net, path) : lookup4(net, path);
+	path->dst = path->ipv6 ? route_lookup6(net, path) :
+				 route_lookup4(net, path);
 	if (!path->dst)
 		return NULL;
 	if (path->ipv6)
-		path->dst_cookie = cookie6(path->dst);
+		path->dst_cookie = route_cookie6(path->dst);
 	/* No hardware behind it: veth, lo, and what may be stacked on them. */
 	path->queued = !path->dst->dev->dev.parent;
 	return path->dst;
