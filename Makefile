@@ -127,6 +127,7 @@ test:
 stress: export CAIRN_SOAK := 1
 stress: export CAIRN_TIMEOUT_SCALE := 20
 stress: all vmtest-programs
+	@$(userspace-make) stress
 	@env -u BUILD SEEDS=20000 $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests test ONLY=engine_sim
 	@env -u BUILD $(MAKE) --no-print-directory \

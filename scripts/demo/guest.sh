@@ -108,13 +108,13 @@ in_a rdma statistic show link cairn_a/1 | tr ' ' '\n' |
 
 step 'A log in persistent memory at host b, appended to by host a'
 echo '$ cairn_log serve -m /dev/dax0.0        # host b: an NVDIMM, mapped as devdax'
-echo '$ cairn_log append -a 10.77.0.2         # host a: each record one WRITE_PERSIST'
+echo '$ cairn_log append -a 10.77.0.2 -c      # host a: each record one WRITE_PERSIST'
 in_b cairn_log serve -m /dev/dax0.0 >/tmp/serve.log 2>&1 &
 for ((i = 0; i < 300; i++)); do
 	grep -q listening /tmp/serve.log && break
 	sleep 0.1
 done
-in_a cairn_log append -a 10.77.0.2 -n 300 -o /mnt/out/acked || {
+in_a cairn_log append -a 10.77.0.2 -c -n 300 -o /mnt/out/acked || {
 	failed=1
 	echo 'FAILED: cairn_log'
 	cat /tmp/serve.log

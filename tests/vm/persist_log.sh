@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 180
+# timeout: 300
 # kernels: 6.1 6.12
 # nvdimm: 256M
 #
@@ -12,7 +12,7 @@
 . "$(dirname "$0")/lib.sh"
 
 [ -c /dev/dax0.0 ] || bail "no devdax"
-size=4194304
+size=4M
 acked=$lib_tmp/acked
 
 # serve LOG MEMORY [OPTION]...: in b; ready when this returns
@@ -24,10 +24,15 @@ serve() {
 	wait_for 30 grep -q listening "$log" || lib_show "$log"
 }
 
-append() { run_ok "$1" in_a cairn_log append -a "$IP_B" -o "$acked" "${@:2}"; }
+append() { run_ok "$1" in_a cairn_log append -a "$IP_B" -c -o "$acked" "${@:2}"; }
 verify() { run_ok "$1" cairn_log verify -m "$2" -s $size -k "$3"; }
 
-# the NVDIMM may have a log of an earlier test: records are added
+for bad in 4Q 4MB M -4M 0 12k; do
+	run_fail "-s $bad is refused" cairn_log verify -m /dev/dax0.0 -s $bad
+done
+
+# the NVDIMM may have anything
+run_ok "devdax: wiped" cairn_log wipe -m /dev/dax0.0 -s $size
 serve "$lib_tmp/s1" /dev/dax0.0 -1
 server=$started
 append "devdax: records" -n 300
@@ -37,6 +42,11 @@ wait_for 30 lib_gone "$server"
 last=$(($(cat "$acked")))
 verify "devdax: all are there" /dev/dax0.0 $last
 run_fail "devdax: one more is not" cairn_log verify -m /dev/dax0.0 -s $size -k $((last + 1))
+serve "$lib_tmp/s1" /dev/dax0.0 -1
+server=$started
+append "devdax: more behind them" -n 20
+wait_for 30 lib_gone "$server"
+verify "devdax: all are there" /dev/dax0.0 $((last + 20))
 
 serve "$lib_tmp/s2" "$lib_tmp/file" -1
 server=$started
@@ -50,14 +60,14 @@ wait_for 30 lib_gone "$server"
 verify "file: all are there" "$lib_tmp/file" 150
 
 serve "$lib_tmp/s4" anonymous -p 7472
-expect "emulated: says so" "$(in_a cairn_log append -a "$IP_B" -p 7472 -n 10 |
+expect "emulated: says so" "$(in_a cairn_log append -c -a "$IP_B" -p 7472 -n 10 |
 	grep -c EMULATED)" 1
 stop "$started"
 
 # killed in the middle: what was reported is there, the writer gets an error
 serve "$lib_tmp/s5" "$lib_tmp/file2"
 server=$started
-start a "$lib_tmp/w5" "cairn_log append -a $IP_B -n 1000000 -o $lib_tmp/acked2"
+start a "$lib_tmp/w5" "cairn_log append -c -a $IP_B -n 1000000 -o $lib_tmp/acked2"
 writer=$started
 wait_for 60 test -s "$lib_tmp/acked2"
 kill -KILL -- "-$server"
@@ -65,6 +75,66 @@ rc=0
 lib_wait 100 "$writer" || rc=$?
 expect "the writer learns of the death" $rc 1
 verify "what was reported is there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")))
+
+# a target is replaced
+one=$lib_tmp/one two=$lib_tmp/two
+serve "$lib_tmp/s6" "$one" -p 7473
+first=$started
+serve "$lib_tmp/s7" "$two" -p 7474
+second=$started
+both=(-a "$IP_B,7473" -a "$IP_B,7474" -o "$acked")
+run_fail "without -c no log is made" in_a cairn_log append "${both[@]}" -n 1
+run_ok "two targets" in_a cairn_log append "${both[@]}" -c -n 40
+stop "$second"
+rm "$two"
+serve "$lib_tmp/s7" "$two" -p 7474
+second=$started
+run_fail "an empty target is refused" in_a cairn_log append "${both[@]}" -c -n 1
+expect "an empty target: it says why" "$(output | grep -c 'is empty (-f fills it')" 1
+verify "the other one is as it was" "$one" 40
+run_ok "with -f it is filled" in_a cairn_log append "${both[@]}" -f -n 3
+verify "all records at the first" "$one" 43
+verify "all records at the second" "$two" 43
+stop "$second"
+rm "$two"
+serve "$lib_tmp/s7" "$two" -p 7474
+second=$started
+run_ok "another log" in_a cairn_log append -a "$IP_B,7474" -c -n 3
+run_fail "it is not taken for a copy" in_a cairn_log append "${both[@]}" -f -n 1
+expect "it is not taken for a copy: it says why" "$(output | grep -c 'has another log than')" 1
+verify "nothing is written over the first" "$one" 43
+verify "nothing is written over the second" "$two" 3
+stop "$second"
+
+# a writer that is connected and silent
+target=(-a "$IP_B,7473")
+start a "$lib_tmp/w8" "exec cairn_log append ${target[*]} -n 1000000 -o $lib_tmp/acked8"
+writer=$started
+wait_for 60 test -s "$lib_tmp/acked8"
+kill -STOP -- "-$writer"
+run_fail "a second writer is refused" in_a cairn_log append "${target[@]}" -n 1
+expect "a second writer: it says why" "$(output | grep -c 'has another writer')" 1
+run_ok "with -t it takes over" in_a cairn_log append "${target[@]}" -t -n 10 -o "$acked"
+kill -CONT -- "-$writer"
+rc=0
+lib_wait 100 "$writer" || rc=$?
+expect "the first one can not write any more" $rc 1
+verify "the records of both are there" "$one" $(($(cat "$acked")))
+expect_that "those of the second are the last" "$(cat "$acked") >= $(cat "$lib_tmp/acked8") + 10"
+
+# a writer that dies with its network: nobody tells the target
+modprobe sch_netem
+start a "$lib_tmp/w9" "exec cairn_log append ${target[*]} -n 1000000 -o $lib_tmp/acked9"
+writer=$started
+wait_for 60 test -s "$lib_tmp/acked9"
+in_a tc qdisc replace dev "$IF_A" root netem loss 100%
+kill -KILL -- "-$writer"
+wait "$writer" 2>/dev/null
+in_a tc qdisc del dev "$IF_A" root
+run_ok "a writer takes over from a dead one" in_a cairn_log append "${target[@]}" -t -n 10 -o "$acked"
+verify "what the dead one was told is there" "$one" $(($(cat "$acked")))
+expect "the target tells of the takeovers" "$(grep -c 'is cut off' "$lib_tmp/s6")" 2
+stop "$first"
 
 # measure NAME 'TARGET OPTION...' 'INITIATOR OPTION...'
 measure() {

@@ -1,29 +1,128 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "log_format.h"
 
-/* The CRC of Ethernet, a bit at a time: fast enough here. */
-static uint32_t crc_add(uint32_t crc, const void *data, size_t bytes)
+_Static_assert(sizeof(struct log_header) == 64, "part of the format");
+_Static_assert(sizeof(struct log_record) == 56, "part of the format");
+
+#define CRC64_POLY	0xc96c5795d7870f42u	/* ECMA-182, reflected */
+
+/* log_crc_table[i][b]: what byte b, i bytes before the end, adds */
+static uint64_t log_crc_table[8][256];
+
+static __attribute__((constructor)) void log_crc_init(void)
+{
+	for (unsigned int b = 0; b < 256; b++) {
+		uint64_t crc = b;
+
+		for (int i = 0; i < 8; i++)
+			crc = (crc >> 1) ^ (crc & 1 ? CRC64_POLY : 0);
+		log_crc_table[0][b] = crc;
+	}
+	for (int i = 1; i < 8; i++)
+		for (unsigned int b = 0; b < 256; b++) {
+			uint64_t crc = log_crc_table[i - 1][b];
+
+			log_crc_table[i][b] = log_crc_table[0][crc & 0xff] ^
+					      (crc >> 8);
+		}
+}
+
+static uint64_t log_crc_add(uint64_t crc, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
 
-	while (bytes--) {
-		crc ^= *p++;
+	for (; bytes >= 8; bytes -= 8, p += 8) {
+		uint64_t next = 0;
+
 		for (int i = 0; i < 8; i++)
-			crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320u : 0);
+			next ^= log_crc_table[7 - i][p[i] ^
+						     (crc >> 8 * i & 0xff)];
+		crc = next;
 	}
+	while (bytes--)
+		crc = (crc >> 8) ^ log_crc_table[0][(crc ^ *p++) & 0xff];
 	return crc;
 }
 
-static uint32_t record_crc(const struct log_record *record, const void *data)
+uint64_t log_seed(const struct log_id *id)
 {
-	struct log_record head = *record;
-	uint32_t crc;
+	uint64_t crc = ~log_crc_add(UINT64_MAX, id, sizeof(*id));
 
-	head.crc = 0;
-	crc = crc_add(UINT32_MAX, &head, sizeof(head));
-	return ~crc_add(crc, data, record->length);
+	return crc ? crc : 1;	/* an unset mark is 0 */
+}
+
+static uint64_t log_header_crc(const struct log_header *header)
+{
+	return ~log_crc_add(UINT64_MAX, header,
+			    offsetof(struct log_header, crc));
+}
+
+void log_header_seal(struct log_header *header)
+{
+	header->magic = LOG_MAGIC;
+	header->version = LOG_VERSION;
+	header->crc = log_header_crc(header);
+}
+
+uint64_t log_header_offset(uint64_t generation)
+{
+	return generation % 2 * LOG_BLOCK;
+}
+
+static bool log_header_read(const void *log, int slot,
+			    struct log_header *header)
+{
+	memcpy(header, (const uint8_t *)log + slot * LOG_BLOCK,
+	       sizeof(*header));
+	return header->magic == LOG_MAGIC &&
+	       header->version == LOG_VERSION &&
+	       header->crc == log_header_crc(header) &&
+	       header->size >= LOG_START;
+}
+
+enum log_state log_header_find(const void *log, struct log_header *header)
+{
+	struct log_header slots[2];
+	bool good[2];
+
+	good[0] = log_header_read(log, 0, &slots[0]);
+	good[1] = log_header_read(log, 1, &slots[1]);
+	if (good[0] || good[1]) {
+		*header = slots[good[1] && (!good[0] || slots[1].generation >
+						slots[0].generation)];
+		return LOG_READY;
+	}
+	for (size_t i = 0; i < LOG_START; i++)
+		if (((const uint8_t *)log)[i])
+			return LOG_DAMAGED;
+	return LOG_EMPTY;
+}
+
+bool log_is_complete(const void *log, const struct log_header *header)
+{
+	uint64_t mark;
+
+	memcpy(&mark, (const uint8_t *)log + LOG_MARK, sizeof(mark));
+	return !(header->flags & LOG_FILLING) || mark == log_seed(&header->id);
+}
+
+void log_tail_init(struct log_tail *tail, const struct log_id *id)
+{
+	*tail = (struct log_tail){
+		.offset = LOG_START,
+		.seq = 1,
+		.previous = log_seed(id),
+	};
+}
+
+bool log_tail_equal(const struct log_tail *a, const struct log_tail *b)
+{
+	return a->offset == b->offset && a->seq == b->seq &&
+	       a->previous == b->previous;
 }
 
 size_t log_record_size(uint32_t length)
@@ -31,47 +130,156 @@ size_t log_record_size(uint32_t length)
 	return (sizeof(struct log_record) + length + 7) & ~(size_t)7;
 }
 
-void log_tail_init(struct log_tail *tail)
+static uint64_t log_record_crc(const struct log_record *record)
 {
-	memset(tail, 0, sizeof(*tail));
-	tail->seq = 1;
+	uint64_t crc = log_crc_add(UINT64_MAX, record,
+				   offsetof(struct log_record, crc));
+
+	return ~log_crc_add(crc, record + 1, record->length);
 }
 
-static void tail_move(struct log_tail *tail, const struct log_record *record)
+static void log_tail_move(struct log_tail *tail,
+			  const struct log_record *record)
 {
 	tail->offset += log_record_size(record->length);
 	tail->previous = record->crc;
+	tail->epoch = record->epoch;
 	tail->seq++;
 }
 
 void log_record_make(struct log_record *record, struct log_tail *tail,
-		     const void *data, uint32_t length)
+		     uint64_t client, uint64_t number, const void *data,
+		     uint32_t length)
 {
 	memset(record, 0, log_record_size(length));
-	record->magic = LOG_MAGIC;
+	record->magic = LOG_RECORD;
 	record->length = length;
 	record->seq = tail->seq;
+	record->epoch = tail->epoch;
 	record->previous = tail->previous;
+	record->client = client;
+	record->number = number;
 	memcpy(record + 1, data, length);
-	record->crc = record_crc(record, record + 1);
-	tail_move(tail, record);
+	record->crc = log_record_crc(record);
+	log_tail_move(tail, record);
 }
 
-/* The memory may hold anything. */
-const struct log_record *log_record_next(const void *log, size_t size,
-					 struct log_tail *tail)
+/* The bytes may be anything. */
+const struct log_record *log_record_next(const void *bytes, uint64_t base,
+					 uint64_t length, struct log_tail *tail)
+{
+	uint64_t at = tail->offset - base;
+	const struct log_record *record;
+
+	if (tail->offset < base || tail->offset % 8 || at > length ||
+	    length - at < sizeof(*record))
+		return NULL;
+	record = (const void *)((const uint8_t *)bytes + at);
+	if (record->magic != LOG_RECORD ||
+	    record->length > LOG_MAX_RECORD - sizeof(*record) ||
+	    log_record_size(record->length) > length - at)
+		return NULL;
+	if (record->seq != tail->seq || record->epoch < tail->epoch ||
+	    record->previous != tail->previous ||
+	    record->crc != log_record_crc(record))
+		return NULL;
+	log_tail_move(tail, record);
+	return record;
+}
+
+/* ---- reading ---- */
+
+struct log_client {
+	uint64_t client;
+	uint64_t number;	/* the last one; 0: a free slot */
+};
+
+int log_reader_open(struct log_reader *reader, const void *log, uint64_t size)
+{
+	memset(reader, 0, sizeof(*reader));
+	if (size < LOG_START ||
+	    log_header_find(log, &reader->header) != LOG_READY)
+		return EINVAL;
+	if (reader->header.size > size)
+		return EFBIG;
+	reader->slots = 16;
+	reader->clients = calloc(reader->slots, sizeof(*reader->clients));
+	if (!reader->clients)
+		return ENOMEM;
+	reader->log = log;
+	reader->size = reader->header.size;
+	log_tail_init(&reader->tail, &reader->header.id);
+	return 0;
+}
+
+void log_reader_close(struct log_reader *reader)
+{
+	free(reader->clients);
+	reader->clients = NULL;
+}
+
+static struct log_client *log_reader_slot(struct log_client *clients,
+					  size_t slots, uint64_t client)
+{
+	size_t i = (client * 0x9e3779b97f4a7c15u >> 32) & (slots - 1);
+
+	while (clients[i].number && clients[i].client != client)
+		i = (i + 1) & (slots - 1);
+	return &clients[i];
+}
+
+static bool log_reader_grow(struct log_reader *reader)
+{
+	struct log_client *more, *old;
+
+	more = calloc(reader->slots, 2 * sizeof(*more));
+	if (!more)
+		return false;
+	for (size_t i = 0; i < reader->slots; i++) {
+		old = &reader->clients[i];
+		if (old->number)
+			*log_reader_slot(more, 2 * reader->slots,
+					 old->client) = *old;
+	}
+	free(reader->clients);
+	reader->clients = more;
+	reader->slots *= 2;
+	return true;
+}
+
+/* Each client's numbers rise, except where it wrote something again. */
+static bool log_reader_is_new(struct log_reader *reader,
+			      const struct log_record *record)
+{
+	struct log_client *slot;
+
+	slot = log_reader_slot(reader->clients, reader->slots, record->client);
+	if (record->number <= slot->number)
+		return false;
+	reader->used += !slot->number;
+	slot->client = record->client;
+	slot->number = record->number;
+	return true;
+}
+
+const struct log_record *log_reader_next(struct log_reader *reader)
 {
 	const struct log_record *record;
 
-	if (tail->offset > size || size - tail->offset < sizeof(*record))
-		return NULL;
-	record = (const void *)((const uint8_t *)log + tail->offset);
-	if (record->magic != LOG_MAGIC || record->length > LOG_MAX_RECORD ||
-	    log_record_size(record->length) > size - tail->offset)
-		return NULL;
-	if (record->seq != tail->seq || record->previous != tail->previous ||
-	    record->crc != record_crc(record, record + 1))
-		return NULL;
-	tail_move(tail, record);
-	return record;
+	for (;;) {
+		if (2 * reader->used >= reader->slots &&
+		    !log_reader_grow(reader)) {
+			reader->error = ENOMEM;
+			return NULL;
+		}
+		record = log_record_next(reader->log, 0, reader->size,
+					 &reader->tail);
+		if (!record)
+			return NULL;
+		if (log_reader_is_new(reader, record)) {
+			reader->records++;
+			return record;
+		}
+		reader->duplicates++;
+	}
 }

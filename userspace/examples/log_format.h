@@ -1,45 +1,129 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the log looks like in the memory of a target. Records lie one behind the
- * other from offset 0, each on an 8-byte boundary. A record is believed when its
- * checksum is right, its number is the next one and it names the checksum of the
- * record before it; the first that is not believed ends the log. So it does not
- * matter in which order the bytes of a record became durable, nor what an earlier
- * log left behind the end.
+ * What a log looks like on its medium. Three blocks come first: two slots for the
+ * header and the mark. A header is written into the slot that the current one does
+ * not use, so a crash leaves one of them whole. Records follow, one behind the
+ * other, each on an 8-byte boundary.
+ *
+ * A record is believed when its checksum is right, its number is the next one, it
+ * names the checksum of the record before it, and its epoch is not smaller. The
+ * first record names a checksum of the log's identity. The first record that is
+ * not believed ends the log. So it does not matter in which order the bytes became
+ * durable, nor what an older epoch or another log left behind the end. Nothing here
+ * needs a word to be written as a whole.
+ *
+ * Numbers have the byte order of the machine; on a machine with another one the
+ * header is not recognised.
  */
 #ifndef LOG_FORMAT_H
 #define LOG_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOG_MAGIC	0x6e726163u	/* "carn" */
-#define LOG_MAX_RECORD	65536u		/* bytes, with header */
+#define LOG_MAGIC	0x676f6c6e72696163u	/* "cairnlog" */
+#define LOG_VERSION	2
+#define LOG_RECORD	0x6e726163u		/* "carn" */
+#define LOG_MAX_RECORD	65536u			/* bytes, with header */
+
+/* A slot has a block of its own: a disk may damage the block that it writes. */
+#define LOG_BLOCK	4096u
+#define LOG_MARK	(2 * LOG_BLOCK)		/* offset of the mark */
+#define LOG_START	(3 * LOG_BLOCK)		/* offset of the first record */
+#define LOG_MIN_SIZE	(LOG_START + LOG_MAX_RECORD)
+
+struct log_id {
+	uint8_t bytes[16];	/* random */
+};
+
+enum log_header_flags {
+	/* Records are still being copied here, unless the mark is set. */
+	LOG_FILLING = 1 << 0,
+};
+
+struct log_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t flags;		/* enum log_header_flags */
+	struct log_id id;
+	uint64_t epoch;		/* no writer of a smaller one is let in */
+	uint64_t generation;	/* the slot with the larger one is valid */
+	uint64_t size;		/* bytes of the log, all of this included */
+	uint64_t crc;		/* of the fields above */
+};
 
 struct log_record {
 	uint32_t magic;
 	uint32_t length;	/* bytes of data that follow */
 	uint64_t seq;		/* from 1 */
-	uint32_t previous;	/* crc of the record before, 0 for the first */
-	uint32_t crc;		/* of all of it, with this field as 0 */
+	uint64_t epoch;		/* of its writer */
+	uint64_t previous;	/* crc of the record before */
+	uint64_t client;	/* who wrote it; with ... */
+	uint64_t number;	/* ... the client's own number of it, from 1 */
+	uint64_t crc;		/* of the fields above and the data */
 };
 
 /* Where the next record goes. */
 struct log_tail {
 	uint64_t offset;
 	uint64_t seq;
-	uint32_t previous;
-	uint32_t reserved;
+	uint64_t epoch;		/* of the last record, or 0 */
+	uint64_t previous;	/* its crc, or the log's seed */
 };
+
+enum log_state {
+	LOG_EMPTY,	/* zeros where the header would be */
+	LOG_READY,
+	LOG_DAMAGED,	/* something else than a log, or not whole */
+};
+
+/* The checksum of an identity: what the first record and the mark hold. */
+uint64_t log_seed(const struct log_id *id);
+
+void log_header_seal(struct log_header *header);
+/* Looks for the header in the first LOG_START bytes of a log. */
+enum log_state log_header_find(const void *log, struct log_header *header);
+/* Where the header of that generation goes. */
+uint64_t log_header_offset(uint64_t generation);
+/* Whether all records that belong here have arrived. */
+bool log_is_complete(const void *log, const struct log_header *header);
+
+void log_tail_init(struct log_tail *tail, const struct log_id *id);
+bool log_tail_equal(const struct log_tail *a, const struct log_tail *b);
 
 /* Bytes that a record with so much data takes. */
 size_t log_record_size(uint32_t length);
-/* Writes a record at @tail into @record, and moves @tail behind it. */
+/* Makes the record at @tail in the epoch @tail->epoch, and moves @tail behind it. */
 void log_record_make(struct log_record *record, struct log_tail *tail,
-		     const void *data, uint32_t length);
-/* The record at @tail of a log of @size bytes, or NULL. Moves @tail. */
-const struct log_record *log_record_next(const void *log, size_t size,
-					 struct log_tail *tail);
-void log_tail_init(struct log_tail *tail);
+		     uint64_t client, uint64_t number, const void *data,
+		     uint32_t length);
+/*
+ * The record at @tail, or NULL. Moves @tail.
+ * @bytes: the log's bytes from offset @base, @length of them
+ */
+const struct log_record *log_record_next(const void *bytes, uint64_t base,
+					 uint64_t length, struct log_tail *tail);
+
+/*
+ * Reads a log from its beginning and leaves out what a client wrote again after it
+ * had lost its connection.
+ */
+struct log_reader {
+	const void *log;
+	uint64_t size;
+	struct log_header header;
+	struct log_tail tail;
+	uint64_t records;	/* without those left out */
+	uint64_t duplicates;
+	struct log_client *clients;	/* hash table */
+	size_t slots, used;
+	int error;	/* why there is no next one; 0: the log ends */
+};
+
+/* ENOMEM, EINVAL when @log is no log, EFBIG when it is longer than @size. */
+int log_reader_open(struct log_reader *reader, const void *log, uint64_t size);
+const struct log_record *log_reader_next(struct log_reader *reader);
+void log_reader_close(struct log_reader *reader);
 
 #endif /* LOG_FORMAT_H */

@@ -5,7 +5,8 @@ and run the tests of it: they must find every defect.
 
     run.py --build DIR --compile COMMAND --link COMMAND --libs FILES FILE.mutants [NAME]...
 
-The defects are in FILE.mutants, never in the sources: a mutant is a copy of one
+The files are those of the driver, or with --top DIR of what is tested by the programs
+in the build's tests/. The defects are in FILE.mutants, never in the sources: a mutant is a copy of one
 source file in which some lines, which must be there exactly once, are others.
 Prints KTAP, a point for each mutant, and the table of mutants and what found
 them.
@@ -32,8 +33,8 @@ class Mutant:
         self.file = ''
         self.hunks = []     # (lines to find, lines instead)
 
-    def source(self):
-        text = (CAIRN / self.file).read_text()
+    def source(self, top):
+        text = (top / self.file).read_text()
         for old, new in self.hunks:
             old = ''.join(line + '\n' for line in old)
             if text.count(old) != 1:
@@ -108,8 +109,8 @@ def judge(m, programs, args):
     dir = pathlib.Path(args.build) / 'mutants' / m.name
     dir.mkdir(parents=True, exist_ok=True)
     copy, object = dir / pathlib.Path(m.file).name, dir / 'mutant.o'
-    copy.write_text(m.source())
-    command(args.compile, '-I', (CAIRN / m.file).parent, '-c', '-o', object, copy)
+    copy.write_text(m.source(args.top))
+    command(args.compile, '-I', (args.top / m.file).parent, '-c', '-o', object, copy)
     for name in programs:
         program = dir / name
         # the object comes first: the archives' own one is not pulled in
@@ -134,6 +135,7 @@ def main():
     parser = argparse.ArgumentParser()
     for option in 'build', 'compile', 'link', 'libs':
         parser.add_argument('--' + option, required=True)
+    parser.add_argument('--top', type=pathlib.Path, default=CAIRN)
     parser.add_argument('file', type=pathlib.Path)
     parser.add_argument('only', nargs='*')
     args = parser.parse_args()

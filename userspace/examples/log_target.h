@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What a target decides: whom it lets write, and what it says is durable. How
+ * bytes become durable and how a writer is kept out is for the caller to do.
+ */
+#ifndef LOG_TARGET_H
+#define LOG_TARGET_H
+
+#include "log_wire.h"
+
+struct log_target_ops {
+	/*
+	 * Writes bytes of the log's memory to the medium, and returns when they are
+	 * durable: 0 or an errno. It writes them in any case, also if it has done so
+	 * before and nothing has changed since.
+	 */
+	int (*persist)(void *medium, uint64_t offset, uint64_t length);
+	/* When this returns, the last writer can not write any more. */
+	void (*fence)(void *medium);
+};
+
+struct log_target {
+	const struct log_target_ops *ops;
+	void *medium;
+	uint8_t *memory;
+	uint64_t size;
+	enum log_state state;
+	struct log_header header;
+	struct log_tail tail;	/* all before it is durable */
+	bool busy;		/* a writer is connected */
+	uint64_t client;	/* the last writer */
+	int failed;		/* errno of the first failure; it is final */
+};
+
+/*
+ * Looks at memory that holds what the medium holds. What it finds is made durable
+ * first: an earlier process may have died, or failed, before it was.
+ * EFBIG: the log is larger than @size.
+ */
+int log_target_open(struct log_target *target,
+		    const struct log_target_ops *ops, void *medium,
+		    void *memory, uint64_t size);
+
+/* Fills @answer. When granted, the writer of before is fenced off. */
+enum log_verdict log_target_ask(struct log_target *target,
+				const void *ask, size_t length,
+				struct log_answer *answer);
+
+/* The writer has gone; its connection is closed. */
+void log_target_release(struct log_target *target);
+
+/* Makes a range durable. No attempt after one that has failed: an errno, always. */
+int log_target_persist(struct log_target *target, uint64_t offset,
+		       uint64_t length);
+
+#endif /* LOG_TARGET_H */

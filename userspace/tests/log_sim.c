@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <string.h>
+
+#include "log_sim.h"
+
+#define SUBSETS		5	/* differing words of which all subsets are tried */
+#define SAMPLES		6	/* otherwise */
+
+struct sim *sim;
+
+/* splitmix64 */
+uint32_t sim_below(uint32_t n)
+{
+	uint64_t z = (sim->random += 0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return (uint32_t)((z ^ (z >> 31)) % n);
+}
+
+static uint8_t *sim_view(struct sim_target *target)
+{
+	return target->mode == SIM_FILE ? target->memory : target->cache;
+}
+
+static void sim_touch(struct sim_target *target, uint64_t offset,
+		      uint64_t length)
+{
+	for (uint64_t i = offset / SIM_LINE;
+	     i * SIM_LINE < offset + length && i < SIM_LINES; i++)
+		target->touched[i] = true;
+	target->changed = true;
+}
+
+/* ---- images ---- */
+
+struct sim_piece {
+	uint32_t offset, length;	/* up to 8 bytes */
+	uint64_t old;
+};
+
+static uint32_t sim_pieces(struct sim_target *target, struct sim_piece *pieces,
+			   uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SIM_LINES; i++) {
+		if (!target->touched[i] || target->lost[i])
+			continue;
+		target->touched[i] = false;
+		for (uint32_t at = i * SIM_LINE; at < (i + 1) * SIM_LINE;
+		     at += 8) {
+			if (!memcmp(target->cache + at, target->medium + at, 8))
+				continue;
+			target->touched[i] = true;
+			if (n < max)
+				pieces[n++] = (struct sim_piece){ at, 8, 0 };
+		}
+	}
+	return n;
+}
+
+static void sim_apply(struct sim_target *target, struct sim_piece *piece)
+{
+	memcpy(&piece->old, target->medium + piece->offset, 8);
+	memcpy(target->medium + piece->offset, target->cache + piece->offset,
+	       piece->length);
+}
+
+static void sim_revert(struct sim_target *target, const struct sim_piece *piece)
+{
+	memcpy(target->medium + piece->offset, &piece->old, 8);
+}
+
+/*
+ * Which pieces have reached the medium in this image. Now and then a word is torn:
+ * the format promises not to care.
+ */
+static void sim_choose(const struct sim_piece *pieces, uint32_t n,
+		       uint32_t sample, bool *in, struct sim_piece *torn)
+{
+	uint32_t kind = sim_below(4), line = 0, pick = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		switch (n <= SUBSETS ? 4 : kind) {
+		case 0:		/* whole lines */
+			if (!i || pieces[i].offset / SIM_LINE != line)
+				pick = sim_below(2);
+			line = pieces[i].offset / SIM_LINE;
+			in[i] = pick;
+			break;
+		case 1:		/* nearly all */
+			in[i] = sim_below(n) != 0;
+			break;
+		case 4:
+			in[i] = sample >> i & 1;
+			break;
+		default:
+			in[i] = sim_below(2);
+			break;
+		}
+		torn[i] = pieces[i];
+		if (in[i] && !sim_below(16))
+			torn[i].length = sim_below(8);
+	}
+}
+
+static void sim_image(struct sim_target *target)
+{
+	struct sim_piece pieces[256], torn[256];
+	uint32_t n = sim_pieces(target, pieces, 256);
+	uint32_t samples = n <= SUBSETS ? 1u << n : SAMPLES;
+	bool in[256];
+
+	for (uint32_t sample = 0; sample < samples && !sim->failed; sample++) {
+		sim_choose(pieces, n, sample, in, torn);
+		for (uint32_t i = 0; i < n; i++)
+			if (in[i])
+				sim_apply(target, &torn[i]);
+		sim->images++;
+		sim->failed = !sim->check(sim, target);
+		for (uint32_t i = n; i-- > 0;)
+			if (in[i])
+				sim_revert(target, &torn[i]);
+	}
+}
+
+void sim_images(void)
+{
+	for (int i = 0; i < sim->num_targets && !sim->failed; i++) {
+		if (!sim->targets[i].changed)
+			continue;
+		sim->targets[i].changed = false;
+		sim_image(&sim->targets[i]);
+	}
+}
+
+/* ---- media ---- */
+
+static void sim_flush_line(struct sim_target *target, uint32_t line)
+{
+	memcpy(target->medium + line * SIM_LINE,
+	       target->cache + line * SIM_LINE, SIM_LINE);
+}
+
+static void sim_write_back(struct sim_target *target, uint64_t offset,
+			   uint64_t length)
+{
+	uint32_t first = (uint32_t)(offset / SIM_LINE);
+	uint32_t end = (uint32_t)((offset + length + SIM_LINE - 1) / SIM_LINE);
+
+	sim_touch(target, offset, length);
+	sim_images();
+	for (uint32_t i = first; i < end && i < SIM_LINES; i++)
+		sim_flush_line(target, i);
+	target->changed = true;
+	sim_images();
+}
+
+/* After a failure the kernel calls clean what is not on the disk. */
+static int sim_fdatasync(struct sim_target *target)
+{
+	bool fails = target->fails;
+
+	for (uint32_t i = 0; i < SIM_LINES; i++) {
+		if (!target->touched[i] || target->lost[i])
+			continue;
+		if (!fails || sim_below(2))
+			sim_flush_line(target, i);
+		else
+			target->lost[i] = true;
+	}
+	target->fails = false;
+	target->changed = true;
+	sim_images();
+	return fails ? EIO : 0;
+}
+
+static void sim_place(struct sim_target *target, struct sim_conn *conn)
+{
+	struct sim_request *request = &conn->queue[conn->placed % SIM_QUEUE];
+	uint32_t n = 8 * (1 + sim_below(20));
+
+	if (n > request->length - request->placed)
+		n = request->length - request->placed;
+	memcpy(sim_view(target) + request->offset + request->placed,
+	       request->bytes + request->placed, n);
+	if (target->mode == SIM_PMEM)
+		sim_touch(target, request->offset + request->placed, n);
+	request->placed += n;
+	conn->placed += request->placed == request->length;
+}
+
+/* The NIC goes on while the program is in a call. */
+static void sim_meanwhile(struct sim_target *target)
+{
+	struct sim_conn *conn = &target->conns[sim_below(SIM_CONNS)];
+	struct sim_request *request;
+
+	if (sim->quiet || !conn->alive)
+		return;
+	for (uint32_t n = sim_below(8); n; n--) {
+		if (conn->placed < conn->head) {
+			sim_place(target, conn);
+		} else if (target->mode == SIM_PMEM &&
+			   conn->flushed < conn->placed) {
+			request = &conn->queue[conn->flushed % SIM_QUEUE];
+			sim_write_back(target, request->offset,
+				       request->length);
+			conn->flushed++;
+		}
+	}
+}
+
+static int sim_persist(void *medium, uint64_t offset, uint64_t length)
+{
+	struct sim_target *target = medium;
+
+	sim_meanwhile(target);
+
+	if (offset > SIM_SIZE || length > SIM_SIZE - offset) {
+		sim->failed = true;
+		return EFAULT;
+	}
+	if (target->mode == SIM_PMEM) {
+		sim_write_back(target, offset, length);
+		return 0;
+	}
+	memcpy(target->cache + offset, target->memory + offset, length);
+	for (uint64_t i = offset / SIM_LINE;
+	     i * SIM_LINE < offset + length && i < SIM_LINES; i++)
+		target->lost[i] = false;
+	sim_touch(target, offset, length);
+	sim_images();
+	return sim_fdatasync(target);
+}
+
+static void sim_drop(struct sim_conn *conn)
+{
+	conn->alive = false;
+	conn->head = conn->flushed;
+	conn->placed = conn->flushed;
+}
+
+static void sim_fence(void *medium)
+{
+	struct sim_target *target = medium;
+
+	for (int i = 0; i < SIM_CONNS; i++)
+		sim_drop(&target->conns[i]);
+}
+
+static const struct log_target_ops sim_target_ops = {
+	.persist = sim_persist,
+	.fence = sim_fence,
+};
+
+void sim_target_init(struct sim_target *target, enum sim_mode mode)
+{
+	memset(target, 0, sizeof(*target));
+	target->mode = mode;
+	sim_target_start(target);
+}
+
+void sim_target_start(struct sim_target *target)
+{
+	memcpy(target->memory, target->cache, SIM_USED);
+	target->up = !log_target_open(&target->core, &sim_target_ops, target,
+				      sim_view(target), SIM_SIZE);
+}
+
+void sim_target_kill(struct sim_target *target)
+{
+	sim_fence(target);
+	target->up = false;
+}
+
+void sim_target_crash(struct sim_target *target)
+{
+	struct sim_piece pieces[256], torn[256];
+	uint32_t n = sim_pieces(target, pieces, 256);
+	bool in[256];
+
+	sim_target_kill(target);
+	sim_choose(pieces, n, sim_below(1 << SUBSETS), in, torn);
+	for (uint32_t i = 0; i < n; i++)
+		if (in[i])
+			sim_apply(target, &torn[i]);
+	memcpy(target->cache, target->medium, SIM_USED);
+	memset(target->touched, 0, sizeof(target->touched));
+	memset(target->lost, 0, sizeof(target->lost));
+	target->fails = false;
+	target->changed = true;
+}
+
+void sim_target_replace(struct sim_target *target)
+{
+	sim_target_kill(target);
+	memset(target->cache, 0, SIM_USED);
+	memset(target->medium, 0, SIM_USED);
+	memset(target->touched, 0, sizeof(target->touched));
+	memset(target->lost, 0, sizeof(target->lost));
+	target->fails = false;
+	target->valid = false;
+}
+
+/* ---- queue pairs at a target ---- */
+
+static void sim_flush(struct sim_target *target, struct sim_conn *conn)
+{
+	struct sim_request *request = &conn->queue[conn->flushed % SIM_QUEUE];
+
+	if (target->mode == SIM_PMEM) {
+		sim_write_back(target, request->offset, request->length);
+	} else if (log_target_persist(&target->core, request->offset,
+				      request->length)) {
+		conn->broken = true;	/* refused: the queue pair is in error */
+		conn->alive = false;
+		return;
+	}
+	conn->flushed++;
+}
+
+void sim_step(void)
+{
+	struct sim_target *target = &sim->targets[sim_below(sim->num_targets)];
+	struct sim_conn *conn = &target->conns[sim_below(SIM_CONNS)];
+
+	if (conn->alive) {
+		if (conn->flushed < conn->placed && sim_below(2))
+			sim_flush(target, conn);
+		else if (conn->placed < conn->head)
+			sim_place(target, conn);
+	}
+	sim_images();
+}
+
+/* ---- a session's links ---- */
+
+static struct sim_conn *sim_link_conn(const struct sim_link *link)
+{
+	struct sim_conn *conn = &link->target->conns[link->conn];
+
+	return conn->serial == link->serial ? conn : NULL;
+}
+
+/* In between anything may happen, also that there is no answer any more. */
+static int sim_link_passes(const struct sim_link *link)
+{
+	if (!sim->quiet)
+		for (uint32_t n = sim_below(6); n; n--)
+			sim_step();
+	if (sim->failed || *link->dead)
+		return ECANCELED;
+	if (!sim->quiet && !sim_below(200))
+		return ETIMEDOUT;
+	return link->target->up ? 0 : ECONNREFUSED;
+}
+
+static int sim_link_query(void *ctx, const struct log_ask *ask,
+			  struct log_answer *answer)
+{
+	struct sim_link *link = ctx;
+	int err = sim_link_passes(link);
+
+	if (!err)
+		log_target_ask(&link->target->core, ask, sizeof(*ask), answer);
+	return err;
+}
+
+static void sim_link_accept(struct sim_link *link)
+{
+	struct sim_target *target = link->target;
+	int oldest = 0;
+
+	for (int i = 1; i < SIM_CONNS; i++)
+		if (target->conns[i].serial < target->conns[oldest].serial)
+			oldest = i;
+	memset(&target->conns[oldest], 0, sizeof(target->conns[oldest]));
+	target->conns[oldest].alive = true;
+	target->conns[oldest].serial = ++sim->serial;
+	link->conn = oldest;
+	link->serial = sim->serial;
+}
+
+static int sim_link_claim(void *ctx, const struct log_ask *ask,
+			  struct log_answer *answer)
+{
+	struct sim_link *link = ctx;
+	int err = sim_link_passes(link);
+
+	if (!err && log_target_ask(&link->target->core, ask, sizeof(*ask),
+				   answer) == LOG_GRANTED)
+		sim_link_accept(link);
+	return err ? err : sim_link_passes(link);
+}
+
+static int sim_link_use(struct sim_link *link, struct sim_conn **conn)
+{
+	int err = sim_link_passes(link);
+
+	if (err)
+		return err;
+	*conn = sim_link_conn(link);
+	return *conn && (*conn)->alive && !(*conn)->broken ? 0 : ECONNRESET;
+}
+
+static int sim_link_read(void *ctx, uint64_t offset, void *buffer,
+			 uint32_t length)
+{
+	struct sim_link *link = ctx;
+	struct sim_conn *conn;
+	int err = sim_link_use(link, &conn);
+
+	if (err)
+		return err;
+	memcpy(buffer, sim_view(link->target) + offset, length);
+	return 0;
+}
+
+static int sim_link_write(void *ctx, uint64_t offset, const void *buffer,
+			  uint32_t length)
+{
+	struct sim_link *link = ctx;
+	struct sim_request *request;
+	struct sim_conn *conn;
+	int err;
+
+	if (length > SIM_WRITE || offset + length > SIM_USED)
+		return EINVAL;
+	do {
+		err = sim_link_use(link, &conn);
+		if (err)
+			return err;
+		if (conn->head - conn->flushed == SIM_QUEUE)
+			sim_step();
+	} while (conn->head - conn->flushed == SIM_QUEUE);
+	request = &conn->queue[conn->head++ % SIM_QUEUE];
+	request->offset = offset;
+	request->length = length;
+	request->placed = 0;
+	memcpy(request->bytes, buffer, length);
+	return 0;
+}
+
+static int sim_link_poll(void *ctx, uint64_t *completed)
+{
+	struct sim_link *link = ctx;
+	struct sim_conn *conn;
+	int err = sim_link_use(link, &conn);
+
+	/* completions that were there before the error come first */
+	if (err && err != ECONNRESET)
+		return err;
+	if (err && (!conn || conn->told == conn->flushed || sim_below(2)))
+		return err;
+	if (sim->quiet)
+		while (conn->alive && conn->flushed < conn->head)
+			sim_step();
+	if (conn->told < conn->flushed)
+		conn->told += 1 + sim_below((uint32_t)(conn->flushed -
+						       conn->told));
+	*completed = conn->told;
+	return 0;
+}
+
+void sim_link_leave(struct sim_link *link)
+{
+	struct sim_conn *conn = sim_link_conn(link);
+
+	if (!conn || !conn->alive)
+		return;
+	sim_drop(conn);
+	log_target_release(&link->target->core);
+}
+
+const struct log_link_ops sim_link_ops = {
+	.query = sim_link_query,
+	.claim = sim_link_claim,
+	.read = sim_link_read,
+	.write = sim_link_write,
+	.poll = sim_link_poll,
+};

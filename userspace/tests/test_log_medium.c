@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How a log's file is read and made durable. The calls that matter are defined
+ * here, in place of the C library's: they do their work, or less of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ktap.h"
+#include "log_format.h"
+#include "log_medium.h"
+
+static size_t at_most;		/* bytes in one call; 0: all */
+static bool holes;		/* reads leave the buffer alone */
+static uint64_t read_to;	/* all before that was read, without gaps */
+static int read_err, write_err, sync_err;	/* once */
+static bool dirty;		/* written, no fdatasync() since */
+static bool dir_synced, file_synced;
+static char dir[] = "/tmp/cairn-log.XXXXXX";
+
+static int once(int *err)
+{
+	int now = *err;
+
+	*err = 0;
+	errno = now;
+	return now;
+}
+
+ssize_t pread(int fd, void *buffer, size_t length, off_t offset)
+{
+	if (once(&read_err))
+		return -1;
+	if (length > 0x7ffff000)
+		length = 0x7ffff000;
+	if (at_most && length > at_most)
+		length = at_most;
+	if ((uint64_t)offset == read_to)
+		read_to += length;
+	if (holes)
+		return (ssize_t)length;
+	return syscall(SYS_pread64, fd, buffer, length, offset);
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t length, off_t offset)
+{
+	if (once(&write_err))
+		return -1;
+	if (at_most && length > at_most)
+		length = at_most;
+	dirty = true;
+	return syscall(SYS_pwrite64, fd, buffer, length, offset);
+}
+
+int fdatasync(int fd)
+{
+	(void)fd;
+	if (once(&sync_err))
+		return -1;
+	dirty = false;
+	return 0;
+}
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	if (once(&sync_err))
+		return -1;
+	if (fstat(fd, &st))
+		return -1;
+	/* the name is durable when the directory is, after the file itself */
+	if (S_ISDIR(st.st_mode))
+		dir_synced = file_synced;
+	else
+		file_synced = true;
+	return 0;
+}
+
+static char *file(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static void sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} good[] = {
+		{ "1", 1 }, { "4096", 4096 }, { "0x1000", 4096 },
+		{ "512k", 512 << 10 }, { "4M", 4 << 20 },
+		{ "3G", 3ull << 30 }, { "17179869183G", 17179869183ull << 30 },
+	};
+	static const char * const bad[] = {
+		"", "0", "k", "M", "4Q", "4MB", "4 M", " 4M", "-4M", "+4M", "4m",
+		"17179869184G", "18446744073709551616", "4.5M",
+	};
+	uint64_t size;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		ktap_ok(log_medium_parse_size(good[i].text, &size));
+		ktap_eq(size, good[i].size);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (!ktap_ok(!log_medium_parse_size(bad[i], &size)))
+			printf("# '%s'\n", bad[i]);
+}
+
+/* A file is there when its directory says so, too. */
+static void names_are_durable(void)
+{
+	struct log_medium medium;
+	struct stat st;
+
+	dir_synced = false;
+	file_synced = false;
+	ktap_eq(log_medium_open(&medium, file("new"), 1 << 20, true), 0);
+	ktap_ok(dir_synced);
+	ktap_eq(medium.size, 1 << 20);
+	ktap_eq(stat(file("new"), &st), 0);
+	ktap_eq(st.st_size, 1 << 20);
+	/* all of its room is there */
+	ktap_ok(st.st_blocks * 512 >= 1 << 20);
+	log_medium_close(&medium);
+	sync_err = EIO;
+	ktap_eq(log_medium_open(&medium, file("new"), 1 << 20, true), EIO);
+	/* not cut off by a smaller size, or none */
+	ktap_eq(log_medium_open(&medium, file("new"), 1 << 19, true), 0);
+	ktap_eq(medium.size, 1 << 20);
+	log_medium_close(&medium);
+	ktap_eq(log_medium_open(&medium, file("new"), 0, false), 0);
+	ktap_eq(medium.size, 1 << 20);
+	log_medium_close(&medium);
+	ktap_eq(log_medium_open(&medium, file("none"), 0, false), ENOENT);
+	ktap_eq(log_medium_open(&medium, file("small"), 4, true), EINVAL);
+}
+
+static void short_calls(void)
+{
+	struct log_medium medium;
+	uint8_t *bytes;
+
+	ktap_eq(log_medium_open(&medium, file("short"), 1 << 20, true), 0);
+	at_most = 10007;
+	bytes = medium.log;
+	for (size_t i = 0; i < medium.size; i++)
+		bytes[i] = (uint8_t)(i * 7 >> 4);
+	write_err = EINTR;
+	ktap_eq(log_medium_persist(&medium, 5, medium.size - 5), 0);
+	ktap_ok(!dirty);
+	ktap_eq(log_medium_persist(&medium, 0, 5), 0);
+	log_medium_close(&medium);
+	read_err = EINTR;
+	ktap_eq(log_medium_open(&medium, file("short"), 0, false), 0);
+	bytes = medium.log;
+	for (size_t i = 0; i < medium.size; i++)
+		if (!ktap_eq(bytes[i], (uint8_t)(i * 7 >> 4)))
+			break;
+	log_medium_close(&medium);
+	read_err = EIO;
+	ktap_eq(log_medium_open(&medium, file("short"), 0, false), EIO);
+	at_most = 0;
+}
+
+/* One call does not read it. */
+static void beyond_2g(void)
+{
+	const uint64_t size = (3ull << 30) + 4096;
+	struct log_medium medium;
+	int fd = open(file("large"), O_RDWR | O_CREAT, 0600);
+
+	ktap_ok(fd >= 0 && !ftruncate(fd, (off_t)size));
+	close(fd);
+	holes = true;
+	read_to = 0;
+	ktap_eq(log_medium_open(&medium, file("large"), 0, false), 0);
+	ktap_eq(read_to, size);
+	ktap_eq(medium.size, size);
+	log_medium_close(&medium);
+	holes = false;
+}
+
+static void failures(void)
+{
+	struct log_medium medium;
+
+	ktap_eq(log_medium_open(&medium, file("failing"), 1 << 20, true), 0);
+	write_err = ENOSPC;
+	ktap_eq(log_medium_persist(&medium, 0, 4096), ENOSPC);
+	sync_err = EIO;
+	ktap_eq(log_medium_persist(&medium, 0, 4096), EIO);
+	ktap_ok(dirty);
+	ktap_eq(log_medium_persist(&medium, 0, 4096), 0);
+	ktap_ok(!dirty);
+	log_medium_close(&medium);
+}
+
+/* In ordinary memory nothing can be lost, but it has to be the same call. */
+static void emulated(void)
+{
+	struct log_medium medium;
+
+	ktap_eq(log_medium_open(&medium, "anonymous", 0, true), 0);
+	ktap_eq(medium.size, 16 << 20);
+	ktap_eq(log_medium_persist(&medium, 0, 4096), 0);
+	ktap_eq(medium.kind, LOG_MEDIUM_EMULATED);
+	log_medium_close(&medium);
+}
+
+static void cleanup(void)
+{
+	static const char * const names[] = {
+		"new", "short", "large", "failing", "small",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(file(names[i]));
+	ktap_eq(rmdir(dir), 0);
+}
+
+static void begin(void)
+{
+	ktap_ok(mkdtemp(dir));
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(begin),
+	KTAP(sizes),
+	KTAP(names_are_durable),
+	KTAP(short_calls),
+	KTAP(beyond_2g),
+	KTAP(failures),
+	KTAP(emulated),
+	KTAP(cleanup),
+};
+
+KTAP_MAIN(tests)
