@@ -7,6 +7,8 @@
 #   # topology: pair     pair | interop | none (default pair)
 #   # timeout: 60        seconds for the whole script
 #   # kernels: 6.1 6.12  default both
+#   # full: 6.12 (WHAT)  what does not depend on the kernel runs on this one only;
+#                        WHAT the others leave out. Default: all on each
 #   # boot: shared       shared (several tests in one boot) | own
 #   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
 #   # mem: 3G            the guest's memory
@@ -47,6 +49,9 @@ lib_tmp=$(mktemp -d /tmp/cairn-test.XXXXXX)
 lib_groups=()
 
 echo "KTAP version 1"
+
+# full || return: where the header line "full:" names another kernel, but for soaks
+full() { [ "${CAIRN_FULL:-1}" = 1 ] || [ "${CAIRN_SOAK:-0}" = 1 ]; }
 
 # --- points ---------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 900
 # kernels: 6.1 6.12
+# full: 6.12 (6.1: one size, few options)
 # boot: shared
 #
 # perftest's programs, each for so few iterations that emulation bears it:
@@ -14,6 +15,19 @@
 . "$(dirname "$0")/tools.sh"
 
 find_gids
+if ! full; then
+	for op in send write read; do
+		perftest ${op}_lat -s 64 -n 100
+		perftest ${op}_bw -s 65536 -n 30
+	done
+	perftest atomic_bw -n 100
+	perftest write_lat -c UC -s 64 -n 100
+	perftest send_bw -c UD -s 2048 -n 100
+	perftest send_bw -n 100 -e
+	perftest write_bw -s 4096 -n 50 -R
+	exit 0
+fi
+
 for op in send write read; do
 	perftest ${op}_lat -a -n 5
 	perftest ${op}_bw -a -n 5
