@@ -5,10 +5,16 @@
  *   cairn_persist -d DEVICE [-M MEMORY] [-k DOMAIN]		the target
  *   cairn_persist -d DEVICE -m MODE [-s BYTES] [-n MESSAGES] [-t DEPTH] ADDRESS
  *
- * Modes: persist, early (WRITE_PERSIST), write (RDMA WRITE), write+read (WRITE and a
- * READ behind it, which is how one asks a NIC today), write+send (WRITE and SEND;
- * the target's program flushes and answers). A message counts when it is durable,
- * as far as the mode can tell. The two ends meet over TCP.
+ * Modes:
+ *   persist, early	WRITE_PERSIST in its two completion modes
+ *   write		RDMA WRITE
+ *   write+read		RDMA WRITE and a READ behind it, which is how one asks a
+ *			NIC today
+ *   write+send		RDMA WRITE and SEND; the target's program flushes and
+ *			answers
+ *
+ * A message counts when it is durable, as far as the mode can tell. The two ends
+ * meet over TCP.
  */
 #include <arpa/inet.h>
 #include <emmintrin.h>
@@ -38,13 +44,16 @@ static const char * const mode_names[MODES] = {
 	"persist", "early", "write", "write+read", "write+send",
 };
 
-struct options {
+static struct options {
 	const char *device, *memory, *domain, *address, *port;
 	int mode, gid_index;
 	uint32_t size;
 	uint64_t messages;
 	uint32_t depth;
 	bool json;
+} opts = {
+	.port = "18516", .memory = "anonymous", .gid_index = -1,
+	.size = 4096, .messages = 5000, .depth = 32,
 };
 
 /* What each end tells the other, in the byte order of both. */
@@ -58,7 +67,6 @@ struct card {
 };
 
 struct end {
-	struct options o;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *scq, *rcq;
@@ -70,7 +78,7 @@ struct end {
 	uint64_t *started, *took;	/* ns, of each message */
 };
 
-static int fail(const char *what)
+static int persist_fail(const char *what)
 {
 	int err = errno ? errno : EIO;
 
@@ -78,7 +86,7 @@ static int fail(const char *what)
 	return err;
 }
 
-static uint64_t now_ns(void)
+static uint64_t persist_now_ns(void)
 {
 	struct timespec ts;
 
@@ -88,19 +96,19 @@ static uint64_t now_ns(void)
 
 /* ---- device ---- */
 
-static int device_open(struct end *e)
+static int persist_open_device(struct end *self)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
 	for (int i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), e->o.device))
-			e->ctx = ibv_open_device(list[i]);
+		if (!strcmp(ibv_get_device_name(list[i]), opts.device))
+			self->ctx = ibv_open_device(list[i]);
 	if (list)
 		ibv_free_device_list(list);
-	return e->ctx ? 0 : fail(e->o.device);
+	return self->ctx ? 0 : persist_fail(opts.device);
 }
 
-static bool is_ipv4(const union ibv_gid *gid)
+static bool persist_is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -108,26 +116,26 @@ static bool is_ipv4(const union ibv_gid *gid)
 }
 
 /* The first RoCE v2 GID of an IPv4 address, unless one was named. */
-static int gid_find(struct end *e)
+static int persist_find_gid(struct end *self)
 {
 	struct ibv_gid_entry entries[64];
-	ssize_t n = ibv_query_gid_table(e->ctx, entries, 64, 0);
+	ssize_t n = ibv_query_gid_table(self->ctx, entries, 64, 0);
 
 	for (ssize_t i = 0; i < n; i++) {
-		if (e->o.gid_index >= 0 ?
-		    entries[i].gid_index != (uint32_t)e->o.gid_index :
+		if (opts.gid_index >= 0 ?
+		    entries[i].gid_index != (uint32_t)opts.gid_index :
 		    entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    !is_ipv4(&entries[i].gid))
+		    !persist_is_ipv4(&entries[i].gid))
 			continue;
-		e->me.gid = entries[i].gid;
-		e->o.gid_index = (int)entries[i].gid_index;
+		self->me.gid = entries[i].gid;
+		opts.gid_index = (int)entries[i].gid_index;
 		return 0;
 	}
 	errno = ENOENT;
-	return fail("no GID");
+	return persist_fail("no GID");
 }
 
-static int qp_create(struct end *e)
+static int persist_create_qp(struct end *self)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
@@ -137,23 +145,24 @@ static int qp_create(struct end *e)
 	};
 	struct ibv_port_attr port;
 
-	e->pd = ibv_alloc_pd(e->ctx);
-	e->scq = ibv_create_cq(e->ctx, 4 * MAX_DEPTH, NULL, NULL, 0);
-	e->rcq = ibv_create_cq(e->ctx, 4 * MAX_DEPTH, NULL, NULL, 0);
-	if (!e->pd || !e->scq || !e->rcq || ibv_query_port(e->ctx, 1, &port))
-		return fail("resources");
-	attr.send_cq = e->scq;
-	attr.recv_cq = e->rcq;
-	e->qp = ibv_create_qp(e->pd, &attr);
-	if (!e->qp)
-		return fail("queue pair");
-	e->me.qpn = e->qp->qp_num;
-	e->me.psn = 0x1000;
-	e->me.mtu = port.active_mtu;
+	self->pd = ibv_alloc_pd(self->ctx);
+	self->scq = ibv_create_cq(self->ctx, 4 * MAX_DEPTH, NULL, NULL, 0);
+	self->rcq = ibv_create_cq(self->ctx, 4 * MAX_DEPTH, NULL, NULL, 0);
+	if (!self->pd || !self->scq || !self->rcq ||
+	    ibv_query_port(self->ctx, 1, &port))
+		return persist_fail("resources");
+	attr.send_cq = self->scq;
+	attr.recv_cq = self->rcq;
+	self->qp = ibv_create_qp(self->pd, &attr);
+	if (!self->qp)
+		return persist_fail("queue pair");
+	self->me.qpn = self->qp->qp_num;
+	self->me.psn = 0x1000;
+	self->me.mtu = port.active_mtu;
 	return 0;
 }
 
-static int qp_connect(struct end *e)
+static int persist_connect_qp(struct end *self)
 {
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1,
@@ -162,70 +171,75 @@ static int qp_connect(struct end *e)
 	};
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = e->me.mtu < e->peer.mtu ? e->me.mtu : e->peer.mtu,
-		.dest_qp_num = e->peer.qpn, .rq_psn = e->peer.psn,
+		.path_mtu = self->me.mtu < self->peer.mtu ? self->me.mtu :
+							    self->peer.mtu,
+		.dest_qp_num = self->peer.qpn, .rq_psn = self->peer.psn,
 		.max_dest_rd_atomic = 16, .min_rnr_timer = 1,
 		.ah_attr = {
 			.is_global = 1, .port_num = 1,
-			.grh = { .dgid = e->peer.gid, .hop_limit = 64,
-				 .sgid_index = (uint8_t)e->o.gid_index },
+			.grh = { .dgid = self->peer.gid, .hop_limit = 64,
+				 .sgid_index = (uint8_t)opts.gid_index },
 		},
 	};
 	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = e->me.psn, .timeout = 14,
+		.qp_state = IBV_QPS_RTS, .sq_psn = self->me.psn, .timeout = 14,
 		.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 16,
 	};
 
-	errno = ibv_modify_qp(e->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			      IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	errno = ibv_modify_qp(self->qp, &init,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			      IBV_QP_ACCESS_FLAGS);
 	if (!errno)
-		errno = ibv_modify_qp(e->qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
+		errno = ibv_modify_qp(self->qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
 				      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				      IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER |
 				      IBV_QP_MAX_DEST_RD_ATOMIC);
 	if (!errno)
-		errno = ibv_modify_qp(e->qp, &rts, IBV_QP_STATE |
+		errno = ibv_modify_qp(self->qp, &rts, IBV_QP_STATE |
 				      IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				      IBV_QP_MAX_QP_RD_ATOMIC);
-	return errno ? fail("connecting the queue pair") : 0;
+	return errno ? persist_fail("connecting the queue pair") : 0;
 }
 
 /* ---- TCP ---- */
 
-static int all(int sock, void *data, size_t bytes, bool out)
+static int persist_transfer(int sock, void *data, size_t bytes, bool out)
 {
-	uint8_t *p = data;
+	uint8_t *pos = data;
 
 	while (bytes) {
-		ssize_t n = out ? write(sock, p, bytes) : read(sock, p, bytes);
+		ssize_t n = out ? write(sock, pos, bytes) :
+				  read(sock, pos, bytes);
 
 		if (n <= 0)
 			return ECONNRESET;
-		p += n;
+		pos += n;
 		bytes -= (size_t)n;
 	}
 	return 0;
 }
 
-static int exchange(struct end *e)
+static int persist_exchange(struct end *self)
 {
-	if (all(e->sock, &e->me, sizeof(e->me), true) ||
-	    all(e->sock, &e->peer, sizeof(e->peer), false))
-		return fail("the other end went away");
+	if (persist_transfer(self->sock, &self->me, sizeof(self->me), true) ||
+	    persist_transfer(self->sock, &self->peer, sizeof(self->peer),
+			     false))
+		return persist_fail("the other end went away");
 	return 0;
 }
 
 /* Both are here. */
-static int barrier(struct end *e)
+static int persist_barrier(struct end *self)
 {
-	char c = 0;
+	char byte = 0;
 
-	return all(e->sock, &c, 1, true) || all(e->sock, &c, 1, false) ?
-	       ECONNRESET : 0;
+	int err = persist_transfer(self->sock, &byte, 1, true);
+
+	return err ? err : persist_transfer(self->sock, &byte, 1, false);
 }
 
-static int tcp_listen(const char *port)
+static int persist_listen(const char *port)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
@@ -240,7 +254,7 @@ static int tcp_listen(const char *port)
 	return fd;
 }
 
-static int tcp_connect(const char *address, const char *port)
+static int persist_connect_tcp(const char *address, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
 	int fd;
@@ -258,24 +272,24 @@ static int tcp_connect(const char *address, const char *port)
 
 /* ---- target ---- */
 
-static int target_memory(struct end *e)
+static int persist_target_memory(struct end *self)
 {
-	bool anonymous = !strcmp(e->o.memory, "anonymous");
-	const char *domain = e->o.domain;
+	bool anonymous = !strcmp(opts.memory, "anonymous");
+	const char *domain = opts.domain;
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		     IBV_ACCESS_REMOTE_READ;
 	int fd = -1;
 
 	if (!anonymous) {
-		fd = open(e->o.memory, O_RDWR);
+		fd = open(opts.memory, O_RDWR);
 		if (fd < 0)
-			return fail(e->o.memory);
+			return persist_fail(opts.memory);
 	}
-	e->buf = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE,
-		      anonymous ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd,
-		      0);
-	if (e->buf == MAP_FAILED)
-		return fail("mmap");
+	self->buf = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE,
+			 anonymous ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
+			 fd, 0);
+	if (self->buf == MAP_FAILED)
+		return persist_fail("mmap");
 	if (!strcmp(domain, "nic"))
 		access |= CAIRNDV_ACCESS_PERSISTENT;
 	else if (!strcmp(domain, "host"))
@@ -283,46 +297,47 @@ static int target_memory(struct end *e)
 	else if (!strcmp(domain, "emulated"))
 		access |= CAIRNDV_ACCESS_PERSISTENT |
 			  CAIRNDV_ACCESS_PERSISTENT_EMULATED;
-	e->mr = ibv_reg_mr(e->pd, e->buf, MAPPED, access);
-	if (!e->mr)
-		return fail("registering the memory");
-	e->me.addr = (uintptr_t)e->buf;
-	e->me.length = MAPPED;
-	e->me.rkey = e->mr->rkey;
+	self->mr = ibv_reg_mr(self->pd, self->buf, MAPPED, access);
+	if (!self->mr)
+		return persist_fail("registering the memory");
+	self->me.addr = (uintptr_t)self->buf;
+	self->me.length = MAPPED;
+	self->me.rkey = self->mr->rkey;
 	return 0;
 }
 
-static int post_receive(struct end *e)
+static int persist_post_receive(struct end *self)
 {
 	struct ibv_recv_wr wr = {}, *bad;
 
-	return ibv_post_recv(e->qp, &wr, &bad);
+	return ibv_post_recv(self->qp, &wr, &bad);
 }
 
 /* What a program does without the NIC's help. */
-static void flush_lines(const uint8_t *p, uint64_t length)
+static void persist_flush_lines(const uint8_t *line, uint64_t length)
 {
-	const uint8_t *end = p + length;
+	const uint8_t *behind = line + length;
 
-	for (p -= (uintptr_t)p % LINE; p < end; p += LINE)
-		_mm_clflush(p);
+	for (line -= (uintptr_t)line % LINE; line < behind; line += LINE)
+		_mm_clflush(line);
 	_mm_sfence();
 }
 
-static int answer(struct end *e, uint64_t n)
+static int persist_answer(struct end *self, uint64_t n)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = n, .opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
-	uint64_t slots = MAPPED / e->peer.size;
+	uint64_t slots = MAPPED / self->peer.size;
 
-	flush_lines(e->buf + n % slots * e->peer.size, e->peer.size);
-	return ibv_post_send(e->qp, &wr, &bad);
+	persist_flush_lines(self->buf + n % slots * self->peer.size,
+			    self->peer.size);
+	return ibv_post_send(self->qp, &wr, &bad);
 }
 
-static int poll_info(struct ibv_cq *cq, struct ibv_wc *wc,
-		     struct cairndv_persist_info *info)
+static int persist_poll(struct ibv_cq *cq, struct ibv_wc *wc,
+			struct cairndv_persist_info *info)
 {
 	info->kind = CAIRNDV_PERSIST_NONE;
 	if (!cairndv_is_supported(cq->context->device))
@@ -331,100 +346,103 @@ static int poll_info(struct ibv_cq *cq, struct ibv_wc *wc,
 }
 
 /* Nothing completes here: a program that polled would only be in the way. */
-static bool one_sided(const struct end *e)
+static bool persist_one_sided(const struct end *self)
 {
-	return strcmp(e->o.domain, "host") && e->peer.mode != MODE_SEND;
+	return strcmp(opts.domain, "host") && self->peer.mode != MODE_SEND;
 }
 
 /* Serves flushes and messages until the initiator says over TCP that it ends. */
-static int target_serve(struct end *e)
+static int persist_serve(struct end *self)
 {
 	struct cairndv_persist_info info;
 	uint64_t served = 0;
 	struct ibv_wc wc;
 	int err = 0, n;
-	char c;
+	char byte;
 
-	if (one_sided(e))
-		return recv(e->sock, &c, 1, MSG_PEEK) < 0 ? fail("TCP") : 0;
+	if (persist_one_sided(self))
+		return recv(self->sock, &byte, 1, MSG_PEEK) < 0 ?
+		       persist_fail("TCP") : 0;
 	while (!err) {
-		n = poll_info(e->rcq, &wc, &info);
-		if (!n && recv(e->sock, &c, 1, MSG_DONTWAIT | MSG_PEEK) >= 0)
+		n = persist_poll(self->rcq, &wc, &info);
+		if (!n &&
+		    recv(self->sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0)
 			return 0;
-		while (ibv_poll_cq(e->scq, 1, &(struct ibv_wc){}) > 0)
+		while (ibv_poll_cq(self->scq, 1, &(struct ibv_wc){}) > 0)
 			;
 		if (!n)
 			continue;
 		if (n < 0 || wc.status)
 			return n < 0 ? EIO : 0;	/* the initiator is gone */
-		err = post_receive(e);
+		err = persist_post_receive(self);
 		if (info.kind == CAIRNDV_PERSIST_FLUSH) {
-			flush_lines((void *)(uintptr_t)info.va, info.length);
-			err = cairndv_persist_done(e->ctx, info.token, 0);
-		} else if (e->peer.mode == MODE_SEND && !err) {
-			err = answer(e, served++);
+			persist_flush_lines((void *)(uintptr_t)info.va,
+					    info.length);
+			err = cairndv_persist_done(self->ctx, info.token, 0);
+		} else if (self->peer.mode == MODE_SEND && !err) {
+			err = persist_answer(self, served++);
 		}
 	}
 	errno = err;
-	return fail("serving");
+	return persist_fail("serving");
 }
 
-static int target(struct end *e)
+static int persist_target(struct end *self)
 {
-	int fd = tcp_listen(e->o.port), err = 0;
+	int fd = persist_listen(opts.port), err = 0;
 
 	if (fd < 0)
-		return fail("listening");
-	err = target_memory(e);
+		return persist_fail("listening");
+	err = persist_target_memory(self);
 	if (err)
 		return err;
 	printf("listening\n");
-	e->sock = accept(fd, NULL, NULL);
+	self->sock = accept(fd, NULL, NULL);
 	close(fd);
-	if (e->sock < 0)
-		return fail("accept");
-	err = exchange(e);
-	if (!err && (!e->peer.size || e->peer.size > MAPPED))
+	if (self->sock < 0)
+		return persist_fail("accept");
+	err = persist_exchange(self);
+	if (!err && (!self->peer.size || self->peer.size > MAPPED))
 		err = EPROTO;
 	if (!err)
-		err = qp_connect(e);
+		err = persist_connect_qp(self);
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)
-		err = post_receive(e);
+		err = persist_post_receive(self);
 	if (!err)
-		err = barrier(e);
+		err = persist_barrier(self);
 	if (!err)
-		err = target_serve(e);
-	return err ? err : barrier(e);
+		err = persist_serve(self);
+	return err ? err : persist_barrier(self);
 }
 
 /* ---- initiator ---- */
 
-static int post_message(struct end *e, uint64_t n)
+static int persist_post_message(struct end *self, uint64_t n)
 {
-	uint64_t slot = n % (e->peer.length / e->o.size);
+	uint64_t slot = n % (self->peer.length / opts.size);
 	struct ibv_sge data = {
-		.addr = (uintptr_t)e->buf, .length = e->o.size,
-		.lkey = e->mr->lkey,
+		.addr = (uintptr_t)self->buf, .length = opts.size,
+		.lkey = self->mr->lkey,
 	};
 	struct ibv_sge word = {
-		.addr = (uintptr_t)e->buf + e->o.size, .length = 8,
-		.lkey = e->mr->lkey,
+		.addr = (uintptr_t)self->buf + opts.size, .length = 8,
+		.lkey = self->mr->lkey,
 	};
 	struct ibv_send_wr second = { .wr_id = n,
 				      .send_flags = IBV_SEND_SIGNALED };
 	struct ibv_send_wr wr = {
 		.wr_id = n, .sg_list = &data, .num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
-		.wr.rdma = { .remote_addr = e->peer.addr + slot * e->o.size,
-			     .rkey = e->peer.rkey },
+		.wr.rdma = { .remote_addr = self->peer.addr + slot * opts.size,
+			     .rkey = self->peer.rkey },
 	}, *bad;
 
-	switch (e->o.mode) {
+	switch (opts.mode) {
 	case MODE_EARLY:
 	case MODE_PERSIST:
 		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
 		wr.send_flags = IBV_SEND_SIGNALED;
-		if (e->o.mode == MODE_EARLY)
+		if (opts.mode == MODE_EARLY)
 			wr.send_flags |= CAIRNDV_SEND_EARLY;
 		break;
 	case MODE_WRITE:
@@ -435,7 +453,7 @@ static int post_message(struct end *e, uint64_t n)
 		second.sg_list = &word;
 		second.num_sge = 1;
 		second.wr.rdma = wr.wr.rdma;
-		second.wr.rdma.remote_addr += e->o.size - 8;
+		second.wr.rdma.remote_addr += opts.size - 8;
 		wr.next = &second;
 		break;
 	case MODE_SEND:
@@ -443,74 +461,76 @@ static int post_message(struct end *e, uint64_t n)
 		wr.next = &second;
 		break;
 	}
-	return ibv_post_send(e->qp, &wr, &bad);
+	return ibv_post_send(self->qp, &wr, &bad);
 }
 
 /* Takes one completion; how many messages became durable by it, or -1. */
-static int take(struct end *e, uint64_t *sent)
+static int persist_take(struct end *self, uint64_t *sent)
 {
-	bool by_receive = e->o.mode == MODE_EARLY || e->o.mode == MODE_SEND;
+	bool by_receive = opts.mode == MODE_EARLY || opts.mode == MODE_SEND;
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
 	int n;
 
-	n = ibv_poll_cq(e->scq, 1, &wc);
+	n = ibv_poll_cq(self->scq, 1, &wc);
 	if (n > 0 && !wc.status) {
 		++*sent;
 		return !by_receive;
 	}
 	if (!n && by_receive)
-		n = poll_info(e->rcq, &wc, &info);
+		n = persist_poll(self->rcq, &wc, &info);
 	else if (n > 0)
 		n = -1;
 	if (n <= 0)
 		return n;
-	if (wc.status || post_receive(e))
+	if (wc.status || persist_post_receive(self))
 		return -1;
 	return 1;
 }
 
-static int measure(struct end *e)
+static int persist_measure(struct end *self)
 {
 	uint64_t posted = 0, done = 0, sent = 0;
 	int n;
 
-	while (done < e->o.messages) {
+	while (done < opts.messages) {
 		/* the send queue's room comes back with its completions */
-		while (posted < e->o.messages && posted - done < e->o.depth &&
-		       posted - sent < e->o.depth) {
-			e->started[posted] = now_ns();
-			if (post_message(e, posted))
-				return fail("posting");
+		while (posted < opts.messages && posted - done < opts.depth &&
+		       posted - sent < opts.depth) {
+			self->started[posted] = persist_now_ns();
+			if (persist_post_message(self, posted))
+				return persist_fail("posting");
 			posted++;
 		}
-		n = take(e, &sent);
+		n = persist_take(self, &sent);
 		if (n < 0)
-			return fail("a completion with an error");
+			return persist_fail("a completion with an error");
 		if (n)
-			e->took[done] = now_ns() - e->started[done];
+			self->took[done] = persist_now_ns() -
+					   self->started[done];
 		done += (uint64_t)n;
 	}
 	return 0;
 }
 
-static uint64_t read_number(const char *path)
+static uint64_t persist_read_number(const char *path)
 {
 	unsigned long long value = 0;
-	FILE *f = fopen(path, "r");
+	FILE *file = fopen(path, "r");
 
-	if (f && fscanf(f, "%llu", &value) != 1)
+	if (file && fscanf(file, "%llu", &value) != 1)
 		value = 0;
-	if (f)
-		fclose(f);
+	if (file)
+		fclose(file);
 	return value;
 }
 
 /*
- * Packets that the device sent, by whatever name it counts them. Netlink has the
- * counters in every network namespace, sysfs only in the initial one.
+ * Packets that the device sent, by the name of cairn's counter or of rxe's.
+ * Netlink has the counters in every network namespace, sysfs only in the initial
+ * one.
  */
-static uint64_t packets(const struct end *e)
+static uint64_t persist_packets(void)
 {
 	static const char * const names[] = {
 		"\"tx_packets\":", "\"sent_pkts\":",
@@ -519,14 +539,14 @@ static uint64_t packets(const struct end *e)
 	uint64_t sum = 0;
 	const char *at;
 	size_t len = 0;
-	FILE *f;
+	FILE *pipe;
 
 	snprintf(command, sizeof(command), "rdma -j statistic show link %s/1",
-		 e->o.device);
-	f = popen(command, "r");
-	if (f) {
-		len = fread(text, 1, sizeof(text) - 1, f);
-		pclose(f);
+		 opts.device);
+	pipe = popen(command, "r");
+	if (pipe) {
+		len = fread(text, 1, sizeof(text) - 1, pipe);
+		pclose(pipe);
 	}
 	text[len] = 0;
 	for (int i = 0; i < 2; i++) {
@@ -538,44 +558,47 @@ static uint64_t packets(const struct end *e)
 }
 
 /* Bytes on the wire, of the GID's netdev. */
-static uint64_t wire_bytes(const struct end *e)
+static uint64_t persist_wire_bytes(void)
 {
 	char path[256], netdev[32] = "";
-	FILE *f;
+	FILE *file;
 
 	snprintf(path, sizeof(path),
 		 "/sys/class/infiniband/%s/ports/1/gid_attrs/ndevs/%d",
-		 e->o.device, e->o.gid_index);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%31s", netdev) != 1)
+		 opts.device, opts.gid_index);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%31s", netdev) != 1)
 		netdev[0] = 0;
-	if (f)
-		fclose(f);
+	if (file)
+		fclose(file);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/tx_bytes",
 		 netdev);
-	return read_number(path);
+	return persist_read_number(path);
 }
 
-static int by_value(const void *a, const void *b)
+static int persist_by_value(const void *left, const void *right)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	uint64_t first = *(const uint64_t *)left;
+	uint64_t second = *(const uint64_t *)right;
 
-	return x < y ? -1 : x > y;
+	return first < second ? -1 : first > second;
 }
 
-static void report(struct end *e, uint64_t ns, uint64_t pkts, uint64_t bytes)
+static void persist_report(struct end *self, uint64_t ns, uint64_t pkts,
+			   uint64_t bytes)
 {
-	double n = (double)e->o.messages, sec = (double)ns / 1e9;
+	double n = (double)opts.messages, sec = (double)ns / 1e9;
 	double p50, p99;
 
-	qsort(e->took, e->o.messages, sizeof(*e->took), by_value);
-	p50 = (double)e->took[e->o.messages / 2] / 1e3;
-	p99 = (double)e->took[e->o.messages * 99 / 100] / 1e3;
-	if (e->o.json) {
+	qsort(self->took, opts.messages, sizeof(*self->took),
+	      persist_by_value);
+	p50 = (double)self->took[opts.messages / 2] / 1e3;
+	p99 = (double)self->took[opts.messages * 99 / 100] / 1e3;
+	if (opts.json) {
 		printf("{\"mode\": \"%s\", \"size\": %u, \"depth\": %u, \"messages\": %"
 		       PRIu64 ", \"seconds\": %.6f, \"messages_per_s\": %.1f, \"p50_us\": %.2f, \"p99_us\": %.2f, \"request_packets\": %.3f, \"request_bytes\": %.1f}\n",
-		       mode_names[e->o.mode], e->o.size, e->o.depth,
-		       e->o.messages, sec, n / sec, p50, p99, (double)pkts / n,
+		       mode_names[opts.mode], opts.size, opts.depth,
+		       opts.messages, sec, n / sec, p50, p99, (double)pkts / n,
 		       (double)bytes / n);
 		return;
 	}
@@ -583,62 +606,63 @@ static void report(struct end *e, uint64_t ns, uint64_t pkts, uint64_t bytes)
 	       "depth", "messages/s", "MB/s", "p50 us", "p99 us", "pkts/msg",
 	       "bytes/msg");
 	printf("%-11s %8u %6u %12.1f %10.2f %10.1f %10.1f %9.2f %10.1f\n",
-	       mode_names[e->o.mode], e->o.size, e->o.depth, n / sec,
-	       n / sec * e->o.size / 1e6, p50, p99, (double)pkts / n,
+	       mode_names[opts.mode], opts.size, opts.depth, n / sec,
+	       n / sec * opts.size / 1e6, p50, p99, (double)pkts / n,
 	       (double)bytes / n);
 }
 
-static int initiator_memory(struct end *e)
+static int persist_source_memory(struct end *self)
 {
-	size_t bytes = (size_t)e->o.size + 8;
+	size_t bytes = (size_t)opts.size + 8;
 
-	e->buf = calloc(1, bytes);
-	e->started = calloc(e->o.messages, sizeof(*e->started));
-	e->took = calloc(e->o.messages, sizeof(*e->took));
-	if (!e->buf || !e->started || !e->took)
-		return fail("memory");
-	memset(e->buf, 0x5a, e->o.size);
-	e->mr = ibv_reg_mr(e->pd, e->buf, bytes, IBV_ACCESS_LOCAL_WRITE);
-	return e->mr ? 0 : fail("ibv_reg_mr");
+	self->buf = calloc(1, bytes);
+	self->started = calloc(opts.messages, sizeof(*self->started));
+	self->took = calloc(opts.messages, sizeof(*self->took));
+	if (!self->buf || !self->started || !self->took)
+		return persist_fail("memory");
+	memset(self->buf, 0x5a, opts.size);
+	self->mr = ibv_reg_mr(self->pd, self->buf, bytes,
+			      IBV_ACCESS_LOCAL_WRITE);
+	return self->mr ? 0 : persist_fail("ibv_reg_mr");
 }
 
-static int initiator(struct end *e)
+static int persist_initiator(struct end *self)
 {
 	uint64_t ns, pkts, bytes;
-	int err = initiator_memory(e);
+	int err = persist_source_memory(self);
 
-	e->me.mode = (uint32_t)e->o.mode;
-	e->me.size = e->o.size;
-	e->me.depth = e->o.depth;
-	e->me.messages = e->o.messages;
-	e->sock = tcp_connect(e->o.address, e->o.port);
-	if (e->sock < 0)
-		return fail(e->o.address);
+	self->me.mode = (uint32_t)opts.mode;
+	self->me.size = opts.size;
+	self->me.depth = opts.depth;
+	self->me.messages = opts.messages;
+	self->sock = persist_connect_tcp(opts.address, opts.port);
+	if (self->sock < 0)
+		return persist_fail(opts.address);
 	if (!err)
-		err = exchange(e);
+		err = persist_exchange(self);
 	if (!err)
-		err = qp_connect(e);
+		err = persist_connect_qp(self);
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)
-		err = post_receive(e);
+		err = persist_post_receive(self);
 	if (!err)
-		err = barrier(e);
+		err = persist_barrier(self);
 	if (err)
 		return err;
-	pkts = packets(e);
-	bytes = wire_bytes(e);
-	ns = now_ns();
-	err = measure(e);
-	ns = now_ns() - ns;
-	pkts = packets(e) - pkts;
-	bytes = wire_bytes(e) - bytes;
+	pkts = persist_packets();
+	bytes = persist_wire_bytes();
+	ns = persist_now_ns();
+	err = persist_measure(self);
+	ns = persist_now_ns() - ns;
+	pkts = persist_packets() - pkts;
+	bytes = persist_wire_bytes() - bytes;
 	if (!err)
-		report(e, ns, pkts, bytes);
-	return err ? err : barrier(e);
+		persist_report(self, ns, pkts, bytes);
+	return err ? err : persist_barrier(self);
 }
 
 /* ---- command line ---- */
 
-static int usage(void)
+static int persist_usage(void)
 {
 	fprintf(stderr,
 		"usage: cairn_persist -d DEVICE [-M MEMORY] [-k nic|host|emulated|none]\n"
@@ -650,7 +674,7 @@ static int usage(void)
 	return 2;
 }
 
-static int mode_find(const char *name)
+static int persist_find_mode(const char *name)
 {
 	for (int i = 0; i < MODES; i++)
 		if (!strcmp(name, mode_names[i]))
@@ -658,72 +682,71 @@ static int mode_find(const char *name)
 	return -1;
 }
 
-static bool parse(struct options *o, int argc, char **argv)
+static bool persist_parse(int argc, char **argv)
 {
-	int c;
+	int letter;
 
-	while ((c = getopt(argc, argv, "d:jk:m:M:n:p:s:t:x:")) != -1) {
-		switch (c) {
+	while ((letter = getopt(argc, argv, "d:jk:m:M:n:p:s:t:x:")) != -1) {
+		switch (letter) {
 		case 'd':
-			o->device = optarg;
+			opts.device = optarg;
 			break;
 		case 'j':
-			o->json = true;
+			opts.json = true;
 			break;
 		case 'k':
-			o->domain = optarg;
+			opts.domain = optarg;
 			break;
 		case 'm':
-			o->mode = mode_find(optarg);
+			opts.mode = persist_find_mode(optarg);
 			break;
 		case 'M':
-			o->memory = optarg;
+			opts.memory = optarg;
 			break;
 		case 'n':
-			o->messages = strtoull(optarg, NULL, 0);
+			opts.messages = strtoull(optarg, NULL, 0);
 			break;
 		case 'p':
-			o->port = optarg;
+			opts.port = optarg;
 			break;
 		case 's':
-			o->size = (uint32_t)strtoul(optarg, NULL, 0);
+			opts.size = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 't':
-			o->depth = (uint32_t)strtoul(optarg, NULL, 0);
+			opts.depth = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'x':
-			o->gid_index = atoi(optarg);
+			opts.gid_index = atoi(optarg);
 			break;
 		default:
 			return false;
 		}
 	}
 	if (optind < argc)
-		o->address = argv[optind++];
-	if (!o->domain)
-		o->domain = strcmp(o->memory, "anonymous") ? "nic" : "emulated";
-	return optind == argc && o->device && o->mode >= 0 &&
-	       o->size >= 8 && o->size <= MAPPED && o->messages &&
-	       o->depth && o->depth <= MAX_DEPTH;
+		opts.address = argv[optind++];
+	if (!opts.domain)
+		opts.domain = strcmp(opts.memory, "anonymous") ? "nic" :
+							 "emulated";
+	return optind == argc && opts.device && opts.mode >= 0 &&
+	       opts.size >= 8 && opts.size <= MAPPED && opts.messages &&
+	       opts.depth && opts.depth <= MAX_DEPTH;
 }
 
 int main(int argc, char **argv)
 {
-	struct end e = { .o = {
-		.port = "18516", .memory = "anonymous", .gid_index = -1,
-		.size = 4096, .messages = 5000, .depth = 32,
-	} };
+	struct end self = {};
 	int err;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!parse(&e.o, argc, argv))
-		return usage();
-	err = device_open(&e);
+	if (!persist_parse(argc, argv))
+		return persist_usage();
+	err = persist_open_device(&self);
 	if (!err)
-		err = gid_find(&e);
+		err = persist_find_gid(&self);
 	if (!err)
-		err = qp_create(&e);
+		err = persist_create_qp(&self);
 	if (!err)
-		err = e.o.address ? initiator(&e) : target(&e);
+		err = opts.address ? persist_initiator(&self) :
+				     persist_target(&self);
 	return err != 0;
 }
