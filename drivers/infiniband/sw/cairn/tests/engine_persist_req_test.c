@@ -313,6 +313,68 @@ static void early_mode_tells_of_failure(void)
 	}
 }
 
+/* Not even received: one completion, of the request. */
+static void early_and_not_received_fails_once(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	empty_recvs(r.a, 1, 1);
+	r.s->dead[1] = true;
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 1);
+	expect_cqe(r.a, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_ok(recv_cqe(r.a, 0)->opcode != CAIRN_CQE_RECV_DURABLE);
+	sim_end(r.s);
+}
+
+/* Two are received, the first fails: only that one has a completion of its own. */
+static void early_failure_names_the_oldest(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 2);
+	empty_recvs(r.a, 1, 3);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	persist_at(&r, 2, 8192, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	/* the second is durable, and stays unreported */
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_eq(release(&r, 0, EIO), 0);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_RESP, 0, 1, CAIRN_CQE_REM_OP_ERR);
+	ktap_eq(recv_cqe(r.a, 0)->opcode, CAIRN_CQE_RECV_DURABLE);
+	ktap_eq(recv_cqe(r.a, 0)->psn, psn_of(&r, 0));
+	expect_cqes(r.a, CAIRN_RESP, 1, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(send_cqes(&r), 2);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* Without a receive nothing completes: the state of the queue pair says it. */
+static void early_failure_without_a_receive(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 1);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, EIO), 0);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(send_cqes(&r), 1);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	/* what is posted now is flushed */
+	empty_recvs(r.a, 1, 1);
+	sim_turn(r.a, CAIRN_RESP);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(r.s);
+}
+
 /* Records of early ones are bounded: the queue stops, nothing is lost. */
 static void early_records_are_bounded(void)
 {
@@ -506,6 +568,9 @@ static const struct ktap_test tests[] = {
 	KTAP(early_mode_waits_for_a_receive),
 	KTAP(early_probes_need_no_memory),
 	KTAP(early_mode_tells_of_failure),
+	KTAP(early_and_not_received_fails_once),
+	KTAP(early_failure_names_the_oldest),
+	KTAP(early_failure_without_a_receive),
 	KTAP(early_records_are_bounded),
 	KTAP(early_records_survive_a_resize),
 	KTAP(draining_waits_for_early_ones),
