@@ -8,7 +8,7 @@
 #include "lane/lane.h"
 #include "net/net.h"
 #include "queue/cache.h"
-#include "verbs/verbs.h"
+#include "verbs/dev.h"
 
 MODULE_DESCRIPTION("cairn: RoCEv2 over any Ethernet device");
 MODULE_AUTHOR("the cairn developers");

@@ -11,12 +11,15 @@
 #include "lane/exec.h"
 #include "net/net.h"
 #include "persist/domain.h"
-#include "verbs/inval.h"
-#include "verbs/mr.h"
 #include "queue/host_index.h"
 #include "queue/queue.h"
+#include "verbs/access.h"
+#include "verbs/ah.h"
+#include "verbs/cq.h"
+#include "verbs/inval.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
 #include "verbs/rq.h"
-#include "verbs/verbs.h"
 
 /* A train of 64 KiB from 32 SGEs, each with two partial pages. */
 #define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
@@ -160,7 +163,7 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 		       GFP_ATOMIC | __GFP_NOWARN);
 }
 
-/* Finds the QP in verbs/persist.c; the rest is what nobody guesses. */
+/* Finds the QP in verbs/host_flush.c; the rest is what nobody guesses. */
 u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot)
 {
 	return (u64)get_random_u32() << 32 | (u64)qpc->qpn << 8 | slot;

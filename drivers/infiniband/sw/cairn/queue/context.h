@@ -8,14 +8,14 @@
 
 struct cairn_qinfo_table;
 struct cairn_ready;
-struct cairn_releases;
+struct cairn_dereg_async;
 
 struct cairn_ucontext {
 	struct ib_ucontext ibuc;
 	struct cairn_qinfo_table *qinfo;	/* queue/qinfo.c */
 	struct cairn_ready *ready;	/* queue/ready.c */
 	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
-	struct cairn_releases *releases;	/* NULL: none yet */
+	struct cairn_dereg_async *dereg;	/* NULL: none yet */
 };
 
 static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)

@@ -3,26 +3,27 @@
  * From keys to memory: what the data path asks of memory regions, inside its
  * run (lane/epoch.h). Nothing found here outlives the run, unless it is held.
  *
- * An MR is read without a lock: what was read counts only if its sequence has
- * not changed meanwhile. A change means that the key was not valid for the
- * whole of the look, and the access is refused.
+ * An MR is read without a lock: what was read counts only if the MR's sequence
+ * has not changed. A change means that the key was not valid all the time, and
+ * the access is refused.
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
+#include "verbs/access.h"
 #include "verbs/mr.h"
 
 /* Key 0 names all of kernel memory, to kernel consumers, locally. */
 #define LOCAL_DMA_LKEY	0
 
-struct fragments {
+struct access_fragments {
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
 	u32 persist;		/* enum cairn_mr_flags of the region */
 };
 
-static const int access_flags[] = {
+static const int access_needs[] = {
 	[CAIRN_ACCESS_LOCAL_READ] = 0,
 	[CAIRN_ACCESS_LOCAL_WRITE] = IB_ACCESS_LOCAL_WRITE,
 	[CAIRN_ACCESS_REMOTE_READ] = IB_ACCESS_REMOTE_READ,
@@ -31,27 +32,28 @@ static const int access_flags[] = {
 	[CAIRN_ACCESS_REMOTE_PERSIST] = IB_ACCESS_REMOTE_WRITE,
 };
 
-static bool is_remote(enum cairn_access access)
+static bool access_is_remote(enum cairn_access access)
 {
 	return access >= CAIRN_ACCESS_REMOTE_READ;
 }
 
-static int add(struct fragments *f, struct page *page, u64 addr, u32 len)
+static int access_add(struct access_fragments *frags, struct page *page,
+		      u64 addr, u32 len)
 {
-	if (f->n == f->max)
+	if (frags->n == frags->max)
 		return -E2BIG;
-	bvec_set_page(&f->bv[f->n++], page, len, offset_in_page(addr));
+	bvec_set_page(&frags->bv[frags->n++], page, len, offset_in_page(addr));
 	return 0;
 }
 
 /* Bytes from @addr to the end of its page, @len at most. */
-static u32 in_page(u64 addr, u64 len)
+static u32 access_in_page(u64 addr, u64 len)
 {
 	return min_t(u64, len, PAGE_SIZE - offset_in_page(addr));
 }
 
 /* A page of kernel memory. A peer does not get at what can vanish. */
-static struct page *kernel_page(const void *va, bool remote)
+static struct page *access_kernel_page(const void *va, bool remote)
 {
 	if (virt_addr_valid(va))
 		return virt_to_page(va);
@@ -60,21 +62,22 @@ static struct page *kernel_page(const void *va, bool remote)
 	return NULL;
 }
 
-static int walk_kernel(u64 addr, u64 len, bool remote, struct fragments *f)
+static int access_walk_kernel(u64 addr, u64 len, bool remote,
+			      struct access_fragments *frags)
 {
 	int err = 0;
 
 	if (addr > ULONG_MAX || len > ULONG_MAX - addr)
 		return -EFAULT;
 	while (len && !err) {
-		struct page *page = kernel_page((void *)(uintptr_t)addr,
-						remote);
-		u32 n = in_page(addr, len);
+		struct page *page = access_kernel_page((void *)(uintptr_t)addr,
+						       remote);
+		u32 n = access_in_page(addr, len);
 
 		if (!page)
 			return -EFAULT;
-		if (f->bv)
-			err = add(f, page, addr, n);
+		if (frags->bv)
+			err = access_add(frags, page, addr, n);
 		addr += n;
 		len -= n;
 	}
@@ -86,8 +89,8 @@ static int walk_kernel(u64 addr, u64 len, bool remote, struct fragments *f)
  * checked by itself, and an address used only if nothing had changed by then.
  * Both lists of a fast registration have room for every index (mr_adopt()).
  */
-static int walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
-		       struct fragments *f)
+static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
+			      u64 len, struct access_fragments *frags)
 {
 	u64 mask = BIT_ULL(mr->block_shift) - 1;
 	u64 off = va - mr->iova + (mr->iova & mask);
@@ -102,18 +105,20 @@ static int walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 		addr = READ_ONCE(READ_ONCE(mr->blocks)[i]) + (off & mask);
 		if (read_seqretry(&mr->seq, seq))
 			return -EFAULT;
-		n = min_t(u64, in_page(addr, len), mask + 1 - (off & mask));
-		err = add(f, virt_to_page((void *)(uintptr_t)addr), addr, n);
+		n = min_t(u64, access_in_page(addr, len),
+			  mask + 1 - (off & mask));
+		err = access_add(frags, virt_to_page((void *)(uintptr_t)addr),
+				 addr, n);
 		off += n;
 		len -= n;
 	}
 	return err;
 }
 
-static bool allows(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
-		   u64 va, u64 len, enum cairn_access access)
+static bool access_allowed(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
+			   u64 va, u64 len, enum cairn_access access)
 {
-	int need = access_flags[access];
+	int need = access_needs[access];
 
 	if (mr->key != key || mr->pd != pd || (mr->access & need) != need)
 		return false;
@@ -130,8 +135,9 @@ static bool allows(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
 }
 
 /* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
-static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
-		   u64 len, enum cairn_access access, struct fragments *f)
+static int access_resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
+			  u64 va, u64 len, enum cairn_access access,
+			  struct access_fragments *frags)
 {
 	struct cairn_mr *mr;
 	unsigned int seq;
@@ -140,9 +146,9 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 	if (!len)
 		return 0;
 	if (key == LOCAL_DMA_LKEY) {
-		if (pd->uobject || is_remote(access))
+		if (pd->uobject || access_is_remote(access))
 			return -EFAULT;
-		return walk_kernel(va, len, false, f);
+		return access_walk_kernel(va, len, false, frags);
 	}
 	mr = cairn_mr_find(dev, key);
 	if (!mr || READ_ONCE(mr->key) != key) {
@@ -150,13 +156,14 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 		return -EFAULT;
 	}
 	seq = read_seqbegin(&mr->seq);
-	if (!allows(mr, pd, key, va, len, access))
+	if (!access_allowed(mr, pd, key, va, len, access))
 		return -EFAULT;
-	f->persist = mr->persist;
+	frags->persist = mr->persist;
 	if (mr->kind == CAIRN_MR_DMA)
-		err = walk_kernel(va, len, is_remote(access), f);
-	else if (f->bv)
-		err = walk_blocks(mr, seq, va, len, f);
+		err = access_walk_kernel(va, len, access_is_remote(access),
+					 frags);
+	else if (frags->bv)
+		err = access_walk_blocks(mr, seq, va, len, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
 
@@ -169,7 +176,7 @@ static int resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
  * @bv: room for @max fragments, each within a page
  * @max: number of fragments
  *
- * Returns the number of fragments; -EFAULT when a key or range is refused or
+ * Return: the number of fragments; -EFAULT when a key or range is refused or
  * the list is shorter than @len; -E2BIG. In a run, which also bounds the use of
  * @bv.
  */
@@ -177,7 +184,7 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
 		 int max)
 {
-	struct fragments f = { .bv = bv, .max = max };
+	struct access_fragments frags = { .bv = bv, .max = max };
 	u32 i, n, skip = span->offset;
 	int err;
 
@@ -189,14 +196,14 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 			continue;
 		}
 		n = min(len, sge->length - skip);
-		err = resolve(dev, pd, sge->lkey, sge->addr + skip, n,
-			      span->access, &f);
+		err = access_resolve(dev, pd, sge->lkey, sge->addr + skip, n,
+				     span->access, &frags);
 		if (err)
 			return err;
 		len -= n;
 		skip = 0;
 	}
-	return len ? -EFAULT : f.n;
+	return len ? -EFAULT : frags.n;
 }
 
 /**
@@ -208,19 +215,19 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
  * @len: bytes; 0 is always allowed
  * @access: how
  *
- * Returns -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
+ * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
  * cairn_persist of the region. In a run.
  */
 int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 		   u64 len, enum cairn_access access)
 {
-	struct fragments f = {};
-	int err = resolve(dev, pd, key, va, len, access, &f);
+	struct access_fragments frags = {};
+	int err = access_resolve(dev, pd, key, va, len, access, &frags);
 
 	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
 		return err;
-	return f.persist & CAIRN_MR_PERSIST_HOST ? CAIRN_PERSIST_HOST :
-	       f.persist & CAIRN_MR_PERSIST_NIC ? CAIRN_PERSIST_NIC :
+	return frags.persist & CAIRN_MR_PERSIST_HOST ? CAIRN_PERSIST_HOST :
+	       frags.persist & CAIRN_MR_PERSIST_NIC ? CAIRN_PERSIST_NIC :
 						  CAIRN_PERSIST_NONE;
 }
 
@@ -231,25 +238,26 @@ int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
  *
- * Atomic also against the CPUs' own 64-bit operations. Returns 0 or -EFAULT
- * (key, range, alignment). In a run.
+ * Atomic also against the CPUs' own 64-bit operations.
+ *
+ * Return: 0 or -EFAULT (key, range, alignment). In a run.
  */
 int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
 		    const struct cairn_pkt *pkt, u64 *orig)
 {
 	struct bio_vec bv;
-	struct fragments f = { .bv = &bv, .max = 1 };
-	void *p;
+	struct access_fragments frags = { .bv = &bv, .max = 1 };
+	void *word;
 
-	if (resolve(dev, pd, pkt->rkey, pkt->va, sizeof(u64),
-		    CAIRN_ACCESS_REMOTE_ATOMIC, &f))
+	if (access_resolve(dev, pd, pkt->rkey, pkt->va, sizeof(u64),
+			   CAIRN_ACCESS_REMOTE_ATOMIC, &frags))
 		return -EFAULT;
-	p = bvec_virt(&bv);
-	if (!IS_ALIGNED((uintptr_t)p, sizeof(u64)))
+	word = bvec_virt(&bv);
+	if (!IS_ALIGNED((uintptr_t)word, sizeof(u64)))
 		return -EFAULT;
 	if (pkt->opcode == (CAIRN_BTH_RC | CAIRN_BTH_CMP_SWAP))
-		*orig = cmpxchg64((u64 *)p, pkt->compare, pkt->swap_add);
+		*orig = cmpxchg64((u64 *)word, pkt->compare, pkt->swap_add);
 	else
-		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)p);
+		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
 	return 0;
 }

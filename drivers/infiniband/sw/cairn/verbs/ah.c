@@ -11,14 +11,14 @@
 #include <net/ipv6.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
+#include "verbs/ah.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
 #define DEFAULT_HOP_LIMIT	64
 
-static int gid_ifindex(const struct ib_gid_attr *sgid, int *ifindex)
+static int ah_ifindex(const struct ib_gid_attr *sgid, int *ifindex)
 {
 	const struct net_device *ndev;
 
@@ -31,8 +31,8 @@ static int gid_ifindex(const struct ib_gid_attr *sgid, int *ifindex)
 }
 
 /* Both GIDs of the family that the source GID's network type says. */
-static int set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
-		     const union ib_gid *dgid)
+static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
+			const union ib_gid *dgid)
 {
 	memcpy(&path->saddr, sgid->gid.raw, sizeof(path->saddr));
 	memcpy(&path->daddr, dgid->raw, sizeof(path->daddr));
@@ -54,7 +54,7 @@ static int set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 }
 
 /* The static rate (IBTA 9.11) in kbit/s; 0: as fast as the port. */
-static int static_rate(const struct rdma_ah_attr *attr, u32 *kbps)
+static int ah_static_rate(const struct rdma_ah_attr *attr, u32 *kbps)
 {
 	u8 rate = rdma_ah_get_static_rate(attr);
 	int mbps;
@@ -82,10 +82,10 @@ int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 	    grh->sgid_attr->device != &dev->ibdev)
 		return -EINVAL;
 	memset(path, 0, sizeof(*path));
-	err = set_addrs(path, grh->sgid_attr, &grh->dgid);
+	err = ah_set_addrs(path, grh->sgid_attr, &grh->dgid);
 	if (err)
 		return err;
-	err = static_rate(attr, &path->kbps);
+	err = ah_static_rate(attr, &path->kbps);
 	if (err)
 		return err;
 	path->tos = grh->traffic_class & ~INET_ECN_MASK;
@@ -93,7 +93,7 @@ int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 	path->flow_label = cpu_to_be32(label);
 	path->sport = cpu_to_be16(rdma_flow_label_to_udp_sport(label ?:
 							       flow_label));
-	return gid_ifindex(grh->sgid_attr, &path->ifindex);
+	return ah_ifindex(grh->sgid_attr, &path->ifindex);
 }
 
 /* Handles have no queue pair: the peer's address spreads their ports. */
@@ -158,7 +158,7 @@ static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
  * @init: attributes; flags say whether sleeping is allowed
  * @udata: reply struct cairn_create_ah_resp
  *
- * Returns 0, -EINVAL (address, tail), -ENOMEM, -EBUSY (all numbers in use) or
+ * Return: 0, -EINVAL (address, tail), -ENOMEM, -EBUSY (all numbers in use) or
  * -EFAULT.
  */
 int cairn_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
@@ -206,8 +206,9 @@ err_free:
  * @ibah: the handle
  * @attr: all attributes anew
  *
- * Sends that start afterwards use the new path. Returns 0 or -EINVAL. Process
- * context.
+ * Sends that start afterwards use the new path.
+ *
+ * Return: 0 or -EINVAL. Process context.
  */
 int cairn_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {

@@ -22,25 +22,25 @@ void cairn_async_stop(void)
 	destroy_workqueue(async_wq);
 }
 
-void cairn_async_init(struct cairn_async_work *a, work_func_t deliver)
+void cairn_async_init(struct cairn_async_work *async, work_func_t deliver)
 {
-	INIT_WORK(&a->work, deliver);
-	a->pending = 0;
+	INIT_WORK(&async->work, deliver);
+	async->pending = 0;
 }
 
-void cairn_async_post(struct cairn_async_work *a, unsigned int event)
+void cairn_async_post(struct cairn_async_work *async, unsigned int event)
 {
 	/* Ordered before the work runs: queue_work() is a full barrier. */
-	set_bit(event, &a->pending);
-	queue_work(async_wq, &a->work);
+	set_bit(event, &async->pending);
+	queue_work(async_wq, &async->work);
 }
 
-unsigned long cairn_async_take(struct cairn_async_work *a)
+unsigned long cairn_async_take(struct cairn_async_work *async)
 {
-	return xchg(&a->pending, 0);
+	return xchg(&async->pending, 0);
 }
 
-void cairn_async_cancel(struct cairn_async_work *a)
+void cairn_async_cancel(struct cairn_async_work *async)
 {
-	cancel_work_sync(&a->work);
+	cancel_work_sync(&async->work);
 }

@@ -20,17 +20,17 @@ struct cairn_async_work {
 int cairn_async_start(void);
 void cairn_async_stop(void);
 
-void cairn_async_init(struct cairn_async_work *a, work_func_t deliver);
+void cairn_async_init(struct cairn_async_work *async, work_func_t deliver);
 
 /* Have event number @event delivered; several of a kind may become one. Any
  * context.
  */
-void cairn_async_post(struct cairn_async_work *a, unsigned int event);
+void cairn_async_post(struct cairn_async_work *async, unsigned int event);
 
 /* Take the events that wait for delivery. */
-unsigned long cairn_async_take(struct cairn_async_work *a);
+unsigned long cairn_async_take(struct cairn_async_work *async);
 
 /* Nothing is delivered any more after this. Nobody posts. Sleeps. */
-void cairn_async_cancel(struct cairn_async_work *a);
+void cairn_async_cancel(struct cairn_async_work *async);
 
 #endif

@@ -4,11 +4,12 @@
  *
  * The device writes entries and its index; the consumer (a process, or
  * poll.c) writes its own index and arms. Barrier pairs:
- *   entry, then index      push(): cairn_queue_publish() releases the entry;
+ *   entry, then index      cq_push(): cairn_queue_publish() releases the entry;
  *                          the consumer loads the index with acquire.
  *   consumer index         released by the consumer when it has copied an
- *                          entry; acquired in push() before one is overwritten.
- *   index, full barrier,   push(); with the consumer's arm, full barrier,
+ *                          entry; acquired in cq_push() before it is
+ *                          overwritten.
+ *   index, full barrier,   cq_push(); with the consumer's arm, full barrier,
  *   then arm               look for entries: one of the two sees the other,
  *                          so no event is lost.
  *
@@ -20,19 +21,19 @@
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
+#include "verbs/cq.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
-enum verdict {
-	QUIET,
-	NOTIFY,
-	OVERFLOW,
+enum cq_verdict {
+	CQ_QUIET,
+	CQ_NOTIFY,
+	CQ_OVERFLOW,
 };
 
 /* Does what the consumer armed ask for an event now? cq->lock held. */
-static bool armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	u32 arm = READ_ONCE(cq->queue.host->arm);
 
@@ -46,54 +47,54 @@ static bool armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	return true;
 }
 
-/* No entry is free, as far as the consumer has told; also when the process moved
- * its index to where it cannot be. cq->lock held.
+/* Is no entry free, as far as the consumer's index tells? Also true when the
+ * process set its index to an impossible value. cq->lock held.
  */
-static bool full(struct cairn_cq *cq)
+static bool cq_is_full(struct cairn_cq *cq)
 {
 	struct cairn_nic *nic = &to_cairn_dev(cq->ibcq.device)->nic;
-	struct cairn_queue *q = &cq->queue;
-	u32 oldest = q->index - q->depth, polled;
+	struct cairn_queue *queue = &cq->queue;
+	u32 oldest = queue->index - queue->depth, polled;
 
 	/* The oldest that it can be is where the queue is full. */
-	return cairn_host_index_newest(q, nic, oldest, oldest, &polled) ||
+	return cairn_host_index_newest(queue, nic, oldest, oldest, &polled) ||
 	       polled == oldest;
 }
 
 /* cq->lock held. */
-static enum verdict push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
-	struct cairn_queue *q = &cq->queue;
+	struct cairn_queue *queue = &cq->queue;
 	struct cairn_cqe *slot;
 
 	if (unlikely(cq->overflowed))
-		return QUIET;
-	if (unlikely(full(cq))) {
+		return CQ_QUIET;
+	if (unlikely(cq_is_full(cq))) {
 		cq->overflowed = true;
-		cairn_queue_set_state(q, CAIRN_QUEUE_ERROR);
-		return OVERFLOW;
+		cairn_queue_set_state(queue, CAIRN_QUEUE_ERROR);
+		return CQ_OVERFLOW;
 	}
-	slot = cairn_queue_unit(q, q->index++);
+	slot = cairn_queue_unit(queue, queue->index++);
 	*slot = *cqe;
 	if (cq->timestamps)
 		slot->timestamp = ktime_get_ns();
-	cairn_queue_publish(q);
+	cairn_queue_publish(queue);
 	/* The index before arm is read, see above. */
 	smp_mb();
-	return armed(cq, cqe) ? NOTIFY : QUIET;
+	return cq_is_armed(cq, cqe) ? CQ_NOTIFY : CQ_QUIET;
 }
 
 void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
-	enum verdict v;
+	enum cq_verdict verdict;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	v = push(cq, cqe);
+	verdict = cq_push(cq, cqe);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (v == NOTIFY && cq->ibcq.comp_handler) {
+	if (verdict == CQ_NOTIFY && cq->ibcq.comp_handler) {
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	} else if (unlikely(v == OVERFLOW)) {
+	} else if (unlikely(verdict == CQ_OVERFLOW)) {
 		cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
 				CAIRN_CTR_CQ_OVERFLOWS, 1);
 		cairn_async_post(&cq->async, 0);
@@ -101,7 +102,7 @@ void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 }
 
 /* The only event of a CQ. */
-static void deliver(struct work_struct *work)
+static void cq_deliver(struct work_struct *work)
 {
 	struct cairn_cq *cq = container_of(work, struct cairn_cq, async.work);
 	struct ib_event event = {
@@ -114,7 +115,7 @@ static void deliver(struct work_struct *work)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 }
 
-static int check_init(const struct ib_cq_init_attr *attr)
+static int cq_check_init(const struct ib_cq_init_attr *attr)
 {
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
@@ -127,7 +128,7 @@ static int check_init(const struct ib_cq_init_attr *attr)
  * @attr: cqe 1..CAIRN_MAX_CQE; the vector does not matter
  * @arg: reply struct cairn_create_cq_resp
  *
- * Returns 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
+ * Return: 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
  * -EFAULT.
  */
 int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -137,29 +138,29 @@ int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct cairn_dev *dev = to_cairn_dev(ibcq->device);
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct cairn_create_cq_resp resp = {};
-	struct cairn_ucontext *uc;
+	struct cairn_ucontext *uctx;
 	int err;
 
-	err = check_init(attr) ?: cairn_udata_check(udata, sizeof(resp));
+	err = cq_check_init(attr) ?: cairn_udata_check(udata, sizeof(resp));
 	if (err)
 		return err;
 	if (!cairn_limit_get(&dev->num_cqs, CAIRN_MAX_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
-	cairn_async_init(&cq->async, deliver);
+	cairn_async_init(&cq->async, cq_deliver);
 	ibcq->cqe = roundup_pow_of_two(attr->cqe);
-	uc = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
-	cq->is_user = uc;
+	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
+	cq->is_user = uctx;
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	if (uc)
-		err = cairn_queue_init_user(uc, &cq->queue, ibcq->cqe, 1, false,
-					    &resp.ring);
+	if (uctx)
+		err = cairn_queue_init_user(uctx, &cq->queue, ibcq->cqe, 1,
+					    false, &resp.ring);
 	else
 		err = cairn_queue_init_kernel(&cq->queue, ibcq->cqe, 1);
 	if (err)
 		goto err_limit;
-	err = uc ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	err = uctx ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
 		goto err_queue;
 	return 0;
@@ -184,26 +185,28 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * What is in the queue is copied without the lock, so that completions go on;
- * what came meanwhile follows below the lock. cq->resize_lock held.
+ * Most entries are copied without the lock, so that completions go on. The
+ * entries that are added during that copy follow under the lock.
+ * cq->resize_lock held.
  */
-static int switch_ring(struct cairn_cq *cq, struct cairn_next_ring *n)
+static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 {
-	struct cairn_queue *q = &cq->queue;
+	struct cairn_queue *queue = &cq->queue;
 	int tries = CAIRN_NEXT_RING_TRIES;
 	int err;
 
 	do {
-		err = cairn_next_ring_move(q, CAIRN_QUEUE_COMP, n, U32_MAX);
+		err = cairn_next_ring_move(queue, CAIRN_QUEUE_COMP, next,
+					   U32_MAX);
 		if (err)
 			return err;
 		spin_lock_irq(&cq->lock);
 		err = cq->overflowed ? -EINVAL :
-		      cairn_next_ring_move(q, CAIRN_QUEUE_COMP, n,
+		      cairn_next_ring_move(queue, CAIRN_QUEUE_COMP, next,
 					   CAIRN_NEXT_RING_LOCKED);
 		if (!err) {
-			cairn_next_ring_swap(q, n);
-			cq->ibcq.cqe = n->depth;
+			cairn_next_ring_swap(queue, next);
+			cq->ibcq.cqe = next->depth;
 		}
 		spin_unlock_irq(&cq->lock);
 	} while (err == -EAGAIN && --tries);
@@ -217,13 +220,15 @@ static int switch_ring(struct cairn_cq *cq, struct cairn_next_ring *n)
  * @udata: no tail
  *
  * Entries that are not polled keep their indices; a process holds its polling
- * back during the call. Returns 0, -EINVAL (size, tail, not prepared, more
- * entries than fit, overflowed), -EBUSY (completions come too fast) or -ENOMEM.
+ * back during the call.
+ *
+ * Return: 0, -EINVAL (size, tail, not prepared, more entries than fit,
+ * overflowed), -EBUSY (completions come too fast) or -ENOMEM.
  */
 int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	struct cairn_next_ring *n;
+	struct cairn_next_ring *next;
 	int err;
 
 	if (cqe < 1 || cqe > CAIRN_MAX_CQE)
@@ -232,16 +237,16 @@ int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	if (err)
 		return err;
 	mutex_lock(&cq->resize_lock);
-	n = cq->is_user ? cairn_next_ring_take(&cq->queue) :
+	next = cq->is_user ? cairn_next_ring_take(&cq->queue) :
 	    cairn_next_ring_alloc(&cq->queue, CAIRN_QUEUE_COMP, cqe, 1);
-	if (!n)
+	if (!next)
 		err = cq->is_user ? -EINVAL : -ENOMEM;
-	else if (n->max_wr < cqe)
+	else if (next->max_wr < cqe)
 		err = -EINVAL;
 	else
-		err = switch_ring(cq, n);
+		err = cq_switch_ring(cq, next);
 	/* The old ring, or the new one that was not taken. */
-	cairn_next_ring_free(n);
+	cairn_next_ring_free(next);
 	mutex_unlock(&cq->resize_lock);
 	return err;
 }

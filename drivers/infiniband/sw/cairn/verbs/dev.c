@@ -9,26 +9,33 @@
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
+#include <rdma/uverbs_ioctl.h>
 #include "compat/name_assign.h"
 #include "lane/mrcache.h"
 #include "queue/mmap.h"
+#include "verbs/caps.h"
+#include "verbs/dereg_async.h"
+#include "verbs/dev.h"
+#include "verbs/doorbell.h"
+#include "verbs/host_flush.h"
 #include "verbs/key.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
-#include "verbs/releases.h"
+#include "verbs/prepare_ring.h"
+#include "verbs/rate.h"
+#include "verbs/tuning.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
-static const struct cairn_verbs_net *net_layer;
-static struct workqueue_struct *remove_wq;
+static const struct cairn_verbs_net *dev_net_layer;
+static struct workqueue_struct *dev_remove_wq;
 
 /* One netdev carries one device: looking and registering are one step. */
-static DEFINE_MUTEX(add_lock);
+static DEFINE_MUTEX(dev_add_lock);
 
-static int cairn_query_device(struct ib_device *ibdev,
-			      struct ib_device_attr *attr,
-			      struct ib_udata *udata)
+static int dev_query(struct ib_device *ibdev,
+		     struct ib_device_attr *attr,
+		     struct ib_udata *udata)
 {
 	int err = cairn_udata_check(udata, 0);
 
@@ -76,8 +83,8 @@ static int cairn_query_device(struct ib_device *ibdev,
 	return 0;
 }
 
-static int cairn_modify_device(struct ib_device *ibdev, int mask,
-			       struct ib_device_modify *modify)
+static int dev_modify(struct ib_device *ibdev, int mask,
+		      struct ib_device_modify *modify)
 {
 	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
 		return -EOPNOTSUPP;
@@ -88,18 +95,18 @@ static int cairn_modify_device(struct ib_device *ibdev, int mask,
 }
 
 /* There is no firmware: the number of the kernel/user contract. */
-static void cairn_get_dev_fw_str(struct ib_device *ibdev, char *str)
+static void dev_fw_string(struct ib_device *ibdev, char *str)
 {
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", CAIRN_ABI_VERSION);
 }
 
 /* Also ends a device that cairn_verbs_add() could not complete. */
-static void cairn_dealloc_driver(struct ib_device *ibdev)
+static void dev_dealloc(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
 	if (dev->attached)
-		net_layer->detach(&dev->nic);
+		dev_net_layer->detach(&dev->nic);
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
 	xa_destroy(&dev->ahs);
@@ -110,15 +117,26 @@ static void cairn_dealloc_driver(struct ib_device *ibdev)
 	free_percpu(dev->nic.stats);
 }
 
+static const struct uapi_definition dev_uapi_defs[] = {
+	UAPI_DEF_CHAIN(cairn_doorbell_defs),
+	UAPI_DEF_CHAIN(cairn_prepare_ring_defs),
+	UAPI_DEF_CHAIN(cairn_tuning_defs),
+	UAPI_DEF_CHAIN(cairn_caps_defs),
+	UAPI_DEF_CHAIN(cairn_host_flush_defs),
+	UAPI_DEF_CHAIN(cairn_dereg_async_defs),
+	UAPI_DEF_CHAIN(cairn_rate_defs),
+	{},
+};
+
 static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)CAIRN_DRIVER_ID,
 	.uverbs_abi_ver = CAIRN_ABI_VERSION,
 
-	.query_device = cairn_query_device,
-	.modify_device = cairn_modify_device,
-	.get_dev_fw_str = cairn_get_dev_fw_str,
-	.dealloc_driver = cairn_dealloc_driver,
+	.query_device = dev_query,
+	.modify_device = dev_modify,
+	.get_dev_fw_str = dev_fw_string,
+	.dealloc_driver = dev_dealloc,
 
 	.query_port = cairn_query_port,
 	.get_port_immutable = cairn_get_port_immutable,
@@ -181,7 +199,7 @@ static const struct ib_device_ops dev_ops = {
 };
 
 /* Waits for a registration or a change of namespace that is under way. */
-static void remove_work(struct work_struct *work)
+static void dev_remove_work(struct work_struct *work)
 {
 	struct cairn_dev *dev = container_of(work, struct cairn_dev, remove);
 
@@ -194,7 +212,7 @@ void cairn_verbs_remove(struct cairn_nic *nic)
 	struct cairn_dev *dev = container_of(nic, struct cairn_dev, nic);
 
 	get_device(&dev->ibdev.dev);
-	if (!queue_work(remove_wq, &dev->remove))
+	if (!queue_work(dev_remove_wq, &dev->remove))
 		put_device(&dev->ibdev.dev);
 }
 
@@ -220,7 +238,7 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	ib_device_put(&dev->ibdev);
 }
 
-static int check_netdev(struct net_device *ndev)
+static int dev_check_netdev(struct net_device *ndev)
 {
 	struct ib_device *other;
 
@@ -248,14 +266,14 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	addrconf_addr_eui48((u8 *)&ibdev->node_guid, ndev->dev_addr);
 	ib_set_device_ops(ibdev, &dev_ops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
-		ibdev->driver_def = cairn_uapi_defs;
+		ibdev->driver_def = dev_uapi_defs;
 
 	cairn_keys_init(dev);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
 	/* A peer's old connection shall not meet a new QP of a next life. */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
-	INIT_WORK(&dev->remove, remove_work);
+	INIT_WORK(&dev->remove, dev_remove_work);
 	dev->line_kbps = CAIRN_LINE_KBPS;
 	cairn_cc_init(dev);
 	dev->nic.ndev = ndev;
@@ -295,7 +313,7 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
 	if (err)
 		return err;
-	err = net_layer->attach(&dev->nic);
+	err = dev_net_layer->attach(&dev->nic);
 	if (err)
 		return err;
 	dev->attached = true;
@@ -319,8 +337,8 @@ int cairn_verbs_add(const char *name, struct net_device *ndev)
 	struct cairn_dev *dev;
 	int err;
 
-	mutex_lock(&add_lock);
-	err = check_netdev(ndev);
+	mutex_lock(&dev_add_lock);
+	err = dev_check_netdev(ndev);
 	if (err)
 		goto out;
 	dev = ib_alloc_device(cairn_dev, ibdev);
@@ -338,7 +356,7 @@ int cairn_verbs_add(const char *name, struct net_device *ndev)
 		dev_catch_up(dev);
 	put_device(&dev->ibdev.dev);
 out:
-	mutex_unlock(&add_lock);
+	mutex_unlock(&dev_add_lock);
 	return err;
 }
 
@@ -346,18 +364,18 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 {
 	int err;
 
-	net_layer = net;
+	dev_net_layer = net;
 	err = cairn_async_start();
 	if (err)
 		return err;
-	err = cairn_releases_start();
+	err = cairn_dereg_async_start();
 	if (err)
 		goto err_async;
-	remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
-	if (remove_wq)
+	dev_remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
+	if (dev_remove_wq)
 		return 0;
 	err = -ENOMEM;
-	cairn_releases_stop();
+	cairn_dereg_async_stop();
 err_async:
 	cairn_async_stop();
 	return err;
@@ -366,7 +384,7 @@ err_async:
 /* No device is left, and nobody calls cairn_verbs_remove(). */
 void cairn_verbs_exit(void)
 {
-	destroy_workqueue(remove_wq);
-	cairn_releases_stop();
+	destroy_workqueue(dev_remove_wq);
+	cairn_dereg_async_stop();
 	cairn_async_stop();
 }

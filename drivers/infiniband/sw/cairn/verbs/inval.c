@@ -2,13 +2,13 @@
 #include "verbs/inval.h"
 #include "verbs/mr.h"
 
-static struct cairn_epoch *epoch_of(struct cairn_qp *qp)
+static struct cairn_epoch *inval_epoch(struct cairn_qp *qp)
 {
 	return &qp->exec.nic->epoch;
 }
 
 /* Below the lock of the notes; the lane's is taken below that. */
-static void over_req(struct cairn_epoch_note *note)
+static void inval_over_req(struct cairn_epoch_note *note)
 {
 	struct cairn_qp *qp = container_of(note, struct cairn_qp,
 					   inval[CAIRN_REQ]);
@@ -16,7 +16,7 @@ static void over_req(struct cairn_epoch_note *note)
 	cairn_exec_defer(&qp->exec, CAIRN_REQ);
 }
 
-static void over_resp(struct cairn_epoch_note *note)
+static void inval_over_resp(struct cairn_epoch_note *note)
 {
 	struct cairn_qp *qp = container_of(note, struct cairn_qp,
 					   inval[CAIRN_RESP]);
@@ -28,14 +28,14 @@ void cairn_invals_init(struct cairn_qp *qp)
 {
 	INIT_LIST_HEAD(&qp->inval[CAIRN_REQ].node);
 	INIT_LIST_HEAD(&qp->inval[CAIRN_RESP].node);
-	qp->inval[CAIRN_REQ].func = over_req;
-	qp->inval[CAIRN_RESP].func = over_resp;
+	qp->inval[CAIRN_REQ].func = inval_over_req;
+	qp->inval[CAIRN_RESP].func = inval_over_resp;
 }
 
 void cairn_invals_cancel(struct cairn_qp *qp)
 {
-	cairn_epoch_cancel(epoch_of(qp), &qp->inval[CAIRN_REQ]);
-	cairn_epoch_cancel(epoch_of(qp), &qp->inval[CAIRN_RESP]);
+	cairn_epoch_cancel(inval_epoch(qp), &qp->inval[CAIRN_REQ]);
+	cairn_epoch_cancel(inval_epoch(qp), &qp->inval[CAIRN_RESP]);
 }
 
 int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
@@ -47,14 +47,14 @@ int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
 	if (err)
 		return err;
 	/* The caller's run is between two accesses: it does not count. */
-	if (cairn_epoch_alone(epoch_of(qp)))
+	if (cairn_epoch_alone(inval_epoch(qp)))
 		return 0;
-	cairn_epoch_notify(epoch_of(qp), &qp->inval[side]);
+	cairn_epoch_notify(inval_epoch(qp), &qp->inval[side]);
 	return -EINPROGRESS;
 }
 
 bool cairn_inval_over(struct cairn_qp *qp, enum cairn_side_id side)
 {
-	return cairn_epoch_passed(&epoch_of(qp)->drained,
+	return cairn_epoch_passed(&inval_epoch(qp)->drained,
 				  qp->inval[side].ticket);
 }

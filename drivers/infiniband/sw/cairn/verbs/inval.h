@@ -16,7 +16,7 @@ void cairn_invals_cancel(struct cairn_qp *qp);
 
 /**
  * cairn_inval_begin() - end a fast registration
- * @qp: who asks
+ * @qp: the QP that asks
  * @side: which side of it, one at a time
  * @key: the whole key
  *

@@ -11,12 +11,15 @@
 #include <linux/module.h>
 #include <rdma/cairn.h>
 #include "persist/domain.h"
+#include "verbs/caps.h"
+#include "verbs/host_flush.h"
+#include "verbs/kapi.h"
 #include "verbs/mr.h"
-#include "verbs/persist.h"
+#include "verbs/mr_domain.h"
 
 #define KIND_SHIFT	24
 
-static const u8 kinds[] = {
+static const u8 kapi_kinds[] = {
 	[CAIRN_CQE_WRITE_PERSIST] = CAIRN_PERSIST_KIND_WRITE,
 	[CAIRN_CQE_RECV_PERSIST] = CAIRN_PERSIST_KIND_FLUSH,
 	[CAIRN_CQE_RECV_DURABLE] = CAIRN_PERSIST_KIND_DURABLE,
@@ -24,7 +27,9 @@ static const u8 kinds[] = {
 
 void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
 {
-	u8 kind = cqe->opcode < ARRAY_SIZE(kinds) ? kinds[cqe->opcode] : 0;
+	u8 kind = cqe->opcode < ARRAY_SIZE(kapi_kinds) ?
+			  kapi_kinds[cqe->opcode] :
+			  0;
 
 	if (!kind || cqe->status)
 		return;
@@ -60,7 +65,7 @@ void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
 }
 EXPORT_SYMBOL_GPL(cairn_wc_persist);
 
-static bool is_cairn(const struct ib_device *ibdev)
+static bool kapi_is_cairn(const struct ib_device *ibdev)
 {
 	return ibdev->ops.driver_id == (enum rdma_driver_id)CAIRN_DRIVER_ID;
 }
@@ -74,36 +79,37 @@ static bool is_cairn(const struct ib_device *ibdev)
  */
 int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
 {
-	if (!is_cairn(ibdev))
+	if (!kapi_is_cairn(ibdev))
 		return -EOPNOTSUPP;
-	cairn_persist_caps(caps);
+	cairn_caps_get(caps);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(cairn_query_device);
 
 /* Blocks are kernel virtual addresses, of mapped memory. */
-static bool all_pmem(const unsigned long *blocks, u32 n, u8 block_shift)
+static bool kapi_all_pmem(const unsigned long *blocks, u32 num_blocks,
+			  u8 block_shift)
 {
 	u32 i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < num_blocks; i++) {
 		void *va = (void *)blocks[i];
 
 		if (!virt_addr_valid(va) ||
 		    !cairn_domain_is_pmem(virt_to_phys(va), BIT(block_shift)))
 			return false;
 	}
-	return n;
+	return num_blocks;
 }
 
 /* What was mapped last: waits for REG_MR, or is the registration's. */
-static bool mapped_pmem(const struct cairn_mr *mr)
+static bool kapi_mapped_pmem(const struct cairn_mr *mr)
 {
 	const struct cairn_mr_map *map = &mr->map;
 
 	return map->fresh ?
-		all_pmem(map->blocks, map->num_blocks, map->block_shift) :
-		all_pmem(mr->blocks, mr->num_blocks, mr->block_shift);
+		kapi_all_pmem(map->blocks, map->num_blocks, map->block_shift) :
+		kapi_all_pmem(mr->blocks, mr->num_blocks, mr->block_shift);
 }
 
 /**
@@ -112,8 +118,8 @@ static bool mapped_pmem(const struct cairn_mr *mr)
  * @flags: enum cairn_mr_flags, as for a process's registration; 0: ordinary
  *
  * Lasts until the next ib_map_mr_sg(), also over invalidations. Nobody else
- * may map or register the region meanwhile. With CAIRN_MR_PERSIST_HOST every
- * remote write consumes a receive, see cairn_persist_done().
+ * may map or register the region during the call. With CAIRN_MR_PERSIST_HOST
+ * every remote write consumes a receive, see cairn_persist_done().
  *
  * Return: 0; -EINVAL: flags, kind of region, or memory that is not persistent
  * (the reason is an ibdev_dbg() line); -EBUSY: registered, and nothing mapped
@@ -125,29 +131,29 @@ int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 {
 	struct ib_device *ibdev = ibmr->device;
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
-	unsigned long irq;
+	unsigned long irqflags;
 	int err;
 
-	if (!is_cairn(ibdev))
+	if (!kapi_is_cairn(ibdev))
 		return -EOPNOTSUPP;
 	if (mr->kind != CAIRN_MR_FAST)
 		return -EINVAL;
-	err = cairn_persist_mr_check(ibdev, flags);
+	err = cairn_mr_domain_check(ibdev, flags);
 	if (err)
 		return err;
 	if (flags & CAIRN_MR_PERSIST_NIC &&
-	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !mapped_pmem(mr)) {
+	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !kapi_mapped_pmem(mr)) {
 		ibdev_dbg(ibdev, "mr_set_persistent: not persistent memory\n");
 		return -EINVAL;
 	}
-	write_seqlock_irqsave(&mr->seq, irq);
+	write_seqlock_irqsave(&mr->seq, irqflags);
 	if (mr->map.fresh)
 		mr->map.persist = flags;
 	else if (mr->valid)
 		err = -EBUSY;
 	else
 		mr->persist = flags;
-	write_sequnlock_irqrestore(&mr->seq, irq);
+	write_sequnlock_irqrestore(&mr->seq, irqflags);
 	return err;
 }
 EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
@@ -168,9 +174,9 @@ EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
  */
 int cairn_persist_done(struct ib_device *ibdev, u64 token, int status)
 {
-	if (!is_cairn(ibdev))
+	if (!kapi_is_cairn(ibdev))
 		return -EOPNOTSUPP;
-	return cairn_persist_release(to_cairn_dev(ibdev), NULL, token,
+	return cairn_host_flush_done(to_cairn_dev(ibdev), NULL, token,
 				     abs(status));
 }
 EXPORT_SYMBOL_GPL(cairn_persist_done);

@@ -9,7 +9,7 @@
 /* Variants lie in chunks of so many indices, which stay. */
 #define CAIRN_VARIANT_CHUNK	4096
 
-struct variants {
+struct key_variant_chunk {
 	u8 next[CAIRN_VARIANT_CHUNK];
 };
 
@@ -22,40 +22,42 @@ void cairn_keys_init(struct cairn_dev *dev)
 
 void cairn_keys_exit(struct cairn_dev *dev)
 {
-	struct variants *v;
+	struct key_variant_chunk *variants;
 	unsigned long i;
 
-	xa_for_each(&dev->key_variants, i, v)
-		kfree(v);
+	xa_for_each(&dev->key_variants, i, variants)
+		kfree(variants);
 	xa_destroy(&dev->key_variants);
 	xa_destroy(&dev->mrs);
 }
 
-static struct variants *variants_get(struct cairn_dev *dev, u32 index)
+static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
+						  u32 index)
 {
 	unsigned long i = index / CAIRN_VARIANT_CHUNK;
-	struct variants *v = xa_load(&dev->key_variants, i), *other;
+	struct key_variant_chunk *variants = xa_load(&dev->key_variants, i),
+				 *other;
 
-	if (v)
-		return v;
-	v = kmalloc(sizeof(*v), GFP_KERNEL);
-	if (!v)
+	if (variants)
+		return variants;
+	variants = kmalloc(sizeof(*variants), GFP_KERNEL);
+	if (!variants)
 		return NULL;
-	get_random_bytes(v->next, sizeof(v->next));
-	other = xa_cmpxchg(&dev->key_variants, i, NULL, v, GFP_KERNEL);
+	get_random_bytes(variants->next, sizeof(variants->next));
+	other = xa_cmpxchg(&dev->key_variants, i, NULL, variants, GFP_KERNEL);
 	if (!other)
-		return v;
-	kfree(v);
+		return variants;
+	kfree(variants);
 	return xa_is_err(other) ? NULL : other;
 }
 
 /* An index no two users of which follow each other closely. */
-static int index_alloc(struct cairn_dev *dev, u32 *index)
+static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 {
 	u32 used = atomic_inc_return(&dev->num_mrs);
 	int err;
 
-	/* A race may leave it smaller than it should be, until the next time. */
+	/* A race may leave it too small until the next time. */
 	if (used > READ_ONCE(dev->key_span) / 2)
 		WRITE_ONCE(dev->key_span, min_t(u32, dev->key_span * 2,
 						CAIRN_MAX_MR));
@@ -69,21 +71,21 @@ static int index_alloc(struct cairn_dev *dev, u32 *index)
 
 int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
 {
-	struct variants *v;
+	struct key_variant_chunk *variants;
 	u32 index;
 	int err;
 
-	err = index_alloc(dev, &index);
+	err = key_alloc_index(dev, &index);
 	if (err)
 		return err;
 	*key = index << CAIRN_KEY_VARIANT_BITS;
-	v = variants_get(dev, index);
-	if (!v) {
+	variants = key_get_variants(dev, index);
+	if (!variants) {
 		cairn_key_free(dev, *key);
 		return -ENOMEM;
 	}
 	/* The index is ours, so nobody else is at its variant. */
-	*key |= v->next[index % CAIRN_VARIANT_CHUNK]++;
+	*key |= variants->next[index % CAIRN_VARIANT_CHUNK]++;
 	return 0;
 }
 
@@ -96,12 +98,12 @@ void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 void cairn_key_free(struct cairn_dev *dev, u32 key)
 {
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
-	struct variants *v = xa_load(&dev->key_variants,
-				     index / CAIRN_VARIANT_CHUNK);
+	struct key_variant_chunk *variants =
+		xa_load(&dev->key_variants, index / CAIRN_VARIANT_CHUNK);
 
 	/* Consumers of fast registration choose the variant themselves. */
-	if (v)
-		v->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
+	if (variants)
+		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
 	xa_erase(&dev->mrs, index);
 	if (dev->nic.mrcaches)
 		cairn_mrcaches_release(dev->nic.mrcaches, index);

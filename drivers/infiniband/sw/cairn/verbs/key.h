@@ -3,9 +3,9 @@
  * Keys of memory: (index << 8) | variant.
  *
  * A key that was released must not name the next user of its index
- * (origins.rst, E6). So the variant of an index is a counter, seeded at random, and the
- * indices are given out in turn over a range of at least twice as many as are
- * in use: a key comes back after 256 times that many registrations.
+ * (origins.rst, E6). So the variant of an index is a counter, seeded at random,
+ * and the indices are given out in turn over a range of at least twice as many
+ * as are in use: a key comes back after 256 times that many registrations.
  */
 #ifndef CAIRN_VERBS_KEY_H
 #define CAIRN_VERBS_KEY_H
@@ -13,7 +13,7 @@
 #include "lane/mrcache.h"
 #include "verbs/verbs.h"
 
-/* Whose index @key has; that it is his key is still to be seen. In a run. */
+/* The MR with the index of @key; the caller compares the key. In a run. */
 static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 {
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;

@@ -24,14 +24,14 @@
 #define CAIRN_GID_TBL_LEN	1024
 
 /* Count one object in. False at the limit. Any context. */
-static inline bool cairn_limit_get(atomic_t *n, int max)
+static inline bool cairn_limit_get(atomic_t *count, int max)
 {
-	return atomic_add_unless(n, 1, max);
+	return atomic_add_unless(count, 1, max);
 }
 
-static inline void cairn_limit_put(atomic_t *n)
+static inline void cairn_limit_put(atomic_t *count)
 {
-	atomic_dec(n);
+	atomic_dec(count);
 }
 
 #endif

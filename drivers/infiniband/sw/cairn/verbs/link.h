@@ -15,6 +15,9 @@ enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
 /* Speed of the netdev in kbit/s, CAIRN_LINE_KBPS when it has none. RTNL. */
 u32 cairn_link_kbps(const struct cairn_dev *dev);
 
+/* The largest IB MTU that fits into the netdev's now. Any context. */
+enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);
+
 /* ib_device_ops */
 int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 		     struct ib_port_attr *attr);

@@ -4,19 +4,20 @@
  *
  * modify_lock makes changes one at a time. What may sleep (memory, the path) is
  * prepared under it; then both side locks are taken, the transition is checked
- * against the state that the engine may have changed meanwhile, and everything
- * is applied at once.
+ * against the state, which the engine may have changed, and everything is
+ * applied at once.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
+#include "verbs/ah.h"
 #include "verbs/limits.h"
+#include "verbs/link.h"
 #include "verbs/ops.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
 static_assert((int)CAIRN_QP_RESET == (int)IB_QPS_RESET);
 static_assert((int)CAIRN_QP_INIT == (int)IB_QPS_INIT);
@@ -27,7 +28,7 @@ static_assert((int)CAIRN_QP_SQE == (int)IB_QPS_SQE);
 static_assert((int)CAIRN_QP_ERR == (int)IB_QPS_ERR);
 
 /* One attempt to modify. */
-struct change {
+struct modify_change {
 	const struct ib_qp_attr *attr;
 	int mask;
 	enum ib_qp_state cur, next;
@@ -42,11 +43,11 @@ struct change {
 #define LEN(name)	sizeof_field(struct ib_qp_attr, name)
 
 /* The attributes that can be set, and their values. */
-static const struct field {
+static const struct modify_field {
 	u32 bit;
 	u16 offset, size;
 	u32 min, max;
-} fields[] = {
+} modify_fields[] = {
 	{ IB_QP_EN_SQD_ASYNC_NOTIFY, AT(en_sqd_async_notify),
 	  LEN(en_sqd_async_notify), 0, U8_MAX },
 	{ IB_QP_ACCESS_FLAGS, AT(qp_access_flags), LEN(qp_access_flags),
@@ -72,32 +73,33 @@ static const struct field {
 	  0, CAIRN_24BIT_MASK },
 };
 
-static u32 field_value(const struct field *f, const struct ib_qp_attr *attr)
+static u32 modify_field_value(const struct modify_field *field,
+			      const struct ib_qp_attr *attr)
 {
-	const void *p = (const u8 *)attr + f->offset;
+	const void *value = (const u8 *)attr + field->offset;
 
-	switch (f->size) {
+	switch (field->size) {
 	case sizeof(u8):
-		return *(const u8 *)p;
+		return *(const u8 *)value;
 	case sizeof(u16):
-		return *(const u16 *)p;
+		return *(const u16 *)value;
 	default:
-		return *(const u32 *)p;
+		return *(const u32 *)value;
 	}
 }
 
-static int check_values(const struct ib_qp_attr *attr, int mask)
+static int modify_check_values(const struct ib_qp_attr *attr, int mask)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(fields); i++) {
-		const struct field *f = &fields[i];
+	for (i = 0; i < ARRAY_SIZE(modify_fields); i++) {
+		const struct modify_field *field = &modify_fields[i];
 		u32 value;
 
-		if (!(mask & f->bit))
+		if (!(mask & field->bit))
 			continue;
-		value = field_value(f, attr);
-		if (value < f->min || value > f->max)
+		value = modify_field_value(field, attr);
+		if (value < field->min || value > field->max)
 			return -EINVAL;
 	}
 	if (mask & IB_QP_ACCESS_FLAGS &&
@@ -106,17 +108,17 @@ static int check_values(const struct ib_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Remember what was set, for query and for apply_attrs(). */
-static void merge(struct ib_qp_attr *to, const struct ib_qp_attr *from,
-		  int mask)
+/* Remember what was set, for query and for modify_apply_attrs(). */
+static void modify_remember(struct ib_qp_attr *to,
+			    const struct ib_qp_attr *from, int mask)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(fields); i++)
-		if (mask & fields[i].bit)
-			memcpy((u8 *)to + fields[i].offset,
-			       (const u8 *)from + fields[i].offset,
-			       fields[i].size);
+	for (i = 0; i < ARRAY_SIZE(modify_fields); i++)
+		if (mask & modify_fields[i].bit)
+			memcpy((u8 *)to + modify_fields[i].offset,
+			       (const u8 *)from + modify_fields[i].offset,
+			       modify_fields[i].size);
 	if (mask & IB_QP_AV) {
 		to->ah_attr = from->ah_attr;
 		/* The reference stays with ib_core. */
@@ -124,32 +126,34 @@ static void merge(struct ib_qp_attr *to, const struct ib_qp_attr *from,
 	}
 }
 
-static int prepare_rd(struct change *c)
+static int modify_prepare_rd(struct modify_change *change)
 {
-	u32 n = roundup_pow_of_two(max_t(u32, c->attr->max_dest_rd_atomic, 1));
+	u32 wanted = change->attr->max_dest_rd_atomic;
+	u32 entries = roundup_pow_of_two(max(wanted, 1U));
 
-	c->rd = kvcalloc(n, sizeof(*c->rd), GFP_KERNEL_ACCOUNT);
-	c->rd_mask = n - 1;
-	return c->rd ? 0 : -ENOMEM;
+	change->rd = kvcalloc(entries, sizeof(*change->rd), GFP_KERNEL_ACCOUNT);
+	change->rd_mask = entries - 1;
+	return change->rd ? 0 : -ENOMEM;
 }
 
-static int prepare_path(struct cairn_qp *qp, struct change *c)
+static int modify_prepare_path(struct cairn_qp *qp,
+			       struct modify_change *change)
 {
-	u32 dqpn = c->mask & IB_QP_DEST_QPN ? c->attr->dest_qp_num :
+	u32 dqpn = change->mask & IB_QP_DEST_QPN ? change->attr->dest_qp_num :
 					      qp->attr.dest_qp_num;
 
 	return cairn_path_from_ah(to_cairn_dev(qp->ibqp.device),
-				  &c->attr->ah_attr,
+				  &change->attr->ah_attr,
 				  rdma_calc_flow_label(qp->ibqp.qp_num, dqpn),
-				  &c->path);
+				  &change->path);
 }
 
 /* A kernel consumer's rings; 0 leaves a queue as it is, and one that an SRQ
  * replaces has no size.
  */
-static int alloc_rings(struct cairn_qp *qp, struct change *c)
+static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 {
-	const struct ib_qp_cap *cap = &c->attr->cap;
+	const struct ib_qp_cap *cap = &change->attr->cap;
 
 	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
 	    (!qp->ibqp.srq && cap->max_recv_wr > CAIRN_MAX_QP_WR) ||
@@ -158,124 +162,131 @@ static int alloc_rings(struct cairn_qp *qp, struct change *c)
 	    cap->max_inline_data > qp->cap.max_inline_data)
 		return -EINVAL;
 	if (cap->max_send_wr) {
-		c->sq = cairn_next_ring_alloc(&qp->sq, CAIRN_QUEUE_SEND,
-					      cap->max_send_wr,
-					      cairn_send_units(&qp->cap));
-		if (!c->sq)
+		change->sq = cairn_next_ring_alloc(&qp->sq, CAIRN_QUEUE_SEND,
+						   cap->max_send_wr,
+						   cairn_send_units(&qp->cap));
+		if (!change->sq)
 			return -ENOMEM;
 	}
 	if (cap->max_recv_wr && !qp->ibqp.srq) {
-		c->rq = cairn_next_ring_alloc(&qp->rq.queue, CAIRN_QUEUE_RECV,
-					      cap->max_recv_wr,
-					      qp->rq.queue.stride);
-		if (!c->rq)
+		change->rq = cairn_next_ring_alloc(&qp->rq.queue,
+						   CAIRN_QUEUE_RECV,
+						   cap->max_recv_wr,
+						   qp->rq.queue.stride);
+		if (!change->rq)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* A process has prepared its rings; the command cannot carry the sizes. */
-static int prepare_rings(struct cairn_qp *qp, struct change *c)
+static int modify_prepare_rings(struct cairn_qp *qp,
+				struct modify_change *change)
 {
 	if (!qp->is_user)
-		return alloc_rings(qp, c);
-	c->sq = cairn_next_ring_take(&qp->sq);
-	c->rq = cairn_next_ring_take(&qp->rq.queue);
-	return c->sq || c->rq ? 0 : -EINVAL;
+		return modify_alloc_rings(qp, change);
+	change->sq = cairn_next_ring_take(&qp->sq);
+	change->rq = cairn_next_ring_take(&qp->rq.queue);
+	return change->sq || change->rq ? 0 : -EINVAL;
 }
 
 /* All that may sleep. On error the caller discards. */
-static int prepare(struct cairn_qp *qp, struct change *c)
+static int modify_prepare(struct cairn_qp *qp, struct modify_change *change)
 {
 	int err = 0;
 
-	if (c->mask & IB_QP_PATH_MTU && c->attr->path_mtu >
+	if (change->mask & IB_QP_PATH_MTU && change->attr->path_mtu >
 	    cairn_active_mtu(to_cairn_dev(qp->ibqp.device)))
 		return -EINVAL;
-	if (c->mask & IB_QP_AV)
-		err = prepare_path(qp, c);
-	if (!err && c->mask & IB_QP_MAX_DEST_RD_ATOMIC)
-		err = prepare_rd(c);
-	if (!err && c->mask & IB_QP_CAP)
-		err = prepare_rings(qp, c);
+	if (change->mask & IB_QP_AV)
+		err = modify_prepare_path(qp, change);
+	if (!err && change->mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		err = modify_prepare_rd(change);
+	if (!err && change->mask & IB_QP_CAP)
+		err = modify_prepare_rings(qp, change);
 	return err;
 }
 
 /* Both side locks held. */
-static int check_transition(struct cairn_qp *qp, struct change *c)
+static int modify_check_transition(struct cairn_qp *qp,
+				   struct modify_change *change)
 {
-	c->cur = qp->qpc.state;
-	c->next = c->mask & IB_QP_STATE ? c->attr->qp_state : c->cur;
-	if (c->mask & IB_QP_CUR_STATE && c->attr->cur_qp_state != c->cur)
+	change->cur = qp->qpc.state;
+	change->next = change->mask & IB_QP_STATE ? change->attr->qp_state :
+						    change->cur;
+	if (change->mask & IB_QP_CUR_STATE &&
+	    change->attr->cur_qp_state != change->cur)
 		return -EINVAL;
-	if (c->mask & IB_QP_CAP &&
-	    (c->cur == IB_QPS_ERR || c->next == IB_QPS_ERR))
+	if (change->mask & IB_QP_CAP &&
+	    (change->cur == IB_QPS_ERR || change->next == IB_QPS_ERR))
 		return -EINVAL;
 	/* ib_core's table does not know of sizes, nor of RTR to RTR; it knows
 	 * rate limits of raw packet QPs only.
 	 */
-	if (c->mask & ~(IB_QP_CAP | IB_QP_CUR_STATE) &&
-	    !ib_modify_qp_is_ok(c->cur, c->next, qp->ibqp.qp_type,
-				c->mask & ~(IB_QP_CAP | IB_QP_RATE_LIMIT)))
+	if (change->mask & ~(IB_QP_CAP | IB_QP_CUR_STATE) &&
+	    !ib_modify_qp_is_ok(change->cur, change->next, qp->ibqp.qp_type,
+				change->mask & ~(IB_QP_CAP | IB_QP_RATE_LIMIT)))
 		return -EINVAL;
-	if (c->mask & IB_QP_RATE_LIMIT &&
-	    (c->next != IB_QPS_RTS || qp->ibqp.qp_type == IB_QPT_GSI ||
-	     !cairn_rate_check(&c->rate, cairn_packet_max(&qp->qpc))))
+	if (change->mask & IB_QP_RATE_LIMIT &&
+	    (change->next != IB_QPS_RTS || qp->ibqp.qp_type == IB_QPT_GSI ||
+	     !cairn_rate_check(&change->rate, cairn_packet_max(&qp->qpc))))
 		return -EINVAL;
 	return 0;
 }
 
 /* Before the locks: most of what is outstanding. */
-static int copy_rings(struct cairn_qp *qp, struct change *c)
+static int modify_copy_rings(struct cairn_qp *qp, struct modify_change *change)
 {
 	int err = 0;
 
-	if (c->sq)
-		err = cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
-					   U32_MAX);
-	if (c->rq && !err)
+	if (change->sq)
+		err = cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND,
+					   change->sq, U32_MAX);
+	if (change->rq && !err)
 		err = cairn_next_ring_move(&qp->rq.queue, CAIRN_QUEUE_RECV,
-					   c->rq, U32_MAX);
+					   change->rq, U32_MAX);
 	return err;
 }
 
 /* Both side locks and sq_post_lock held. */
-static int check_sq(struct cairn_qp *qp, struct change *c)
+static int modify_check_sq(struct cairn_qp *qp, struct modify_change *change)
 {
-	if (!cairn_req_fits(&qp->qpc, c->sq->depth, c->sq->max_wr - 1))
+	if (!cairn_req_fits(&qp->qpc, change->sq->depth,
+			    change->sq->max_wr - 1))
 		return -EINVAL;
-	return cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, c->sq,
+	return cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, change->sq,
 				    CAIRN_NEXT_RING_LOCKED);
 }
 
 /* sq_post_lock is kept while the other queue is tried: both change, or none.
  * Both side locks held.
  */
-static int switch_rings(struct cairn_qp *qp, struct change *c)
+static int modify_switch_rings(struct cairn_qp *qp,
+			       struct modify_change *change)
 {
 	unsigned long flags;
 	int err = 0;
 
 	spin_lock_irqsave(&qp->sq_post_lock, flags);
-	if (c->sq)
-		err = check_sq(qp, c);
-	if (c->rq && !err)
-		err = cairn_rq_resize(&qp->rq, c->rq);
-	if (c->sq && !err) {
-		cairn_next_ring_swap(&qp->sq, c->sq);
-		cairn_req_resize(&qp->qpc, c->sq->depth, &c->sq->swr,
-				 c->sq->max_wr - 1);
-		qp->cap.max_send_wr = c->sq->max_wr;
+	if (change->sq)
+		err = modify_check_sq(qp, change);
+	if (change->rq && !err)
+		err = cairn_rq_resize(&qp->rq, change->rq);
+	if (change->sq && !err) {
+		cairn_next_ring_swap(&qp->sq, change->sq);
+		cairn_req_resize(&qp->qpc, change->sq->depth, &change->sq->swr,
+				 change->sq->max_wr - 1);
+		qp->cap.max_send_wr = change->sq->max_wr;
 	}
 	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
-	if (c->rq && !err)
-		qp->cap.max_recv_wr = c->rq->max_wr;
+	if (change->rq && !err)
+		qp->cap.max_recv_wr = change->rq->max_wr;
 	qp->init.cap = qp->cap;
 	return err;
 }
 
 /* The engine's view of qp->attr. Both side locks held. */
-static void apply_attrs(struct cairn_qp *qp)
+static void modify_apply_attrs(struct cairn_qp *qp)
 {
 	const struct ib_qp_attr *from = &qp->attr;
 	struct cairn_qp_attrs *to = &qp->qpc.attrs;
@@ -297,22 +308,25 @@ static void apply_attrs(struct cairn_qp *qp)
 }
 
 /* A datagram is one packet, as long as the port allows now. */
-static void apply_mtu(struct cairn_qp *qp, const struct change *c)
+static void modify_apply_mtu(struct cairn_qp *qp,
+			     const struct modify_change *change)
 {
-	struct cairn_qpc *q = &qp->qpc;
+	struct cairn_qpc *qpc = &qp->qpc;
 	enum ib_mtu mtu;
 
-	if (c->mask & IB_QP_PATH_MTU)
-		q->attrs.pmtu = ib_mtu_enum_to_int(c->attr->path_mtu);
-	if (q->transport == CAIRN_TRANSPORT_UD && c->next == IB_QPS_RTR) {
+	if (change->mask & IB_QP_PATH_MTU)
+		qpc->attrs.pmtu = ib_mtu_enum_to_int(change->attr->path_mtu);
+	if (qpc->transport == CAIRN_TRANSPORT_UD &&
+	    change->next == IB_QPS_RTR) {
 		mtu = cairn_active_mtu(to_cairn_dev(qp->ibqp.device));
-		q->attrs.pmtu = max(ib_mtu_enum_to_int(mtu), CAIRN_MIN_PMTU);
-		q->max_msg = q->attrs.pmtu;
+		qpc->attrs.pmtu = max(ib_mtu_enum_to_int(mtu), CAIRN_MIN_PMTU);
+		qpc->max_msg = qpc->attrs.pmtu;
 	}
 }
 
 /* Each side caches a route of its own, under its own lock. */
-static void apply_path(struct cairn_qp *qp, const struct cairn_path *path)
+static void modify_apply_path(struct cairn_qp *qp,
+			      const struct cairn_path *path)
 {
 	int side;
 
@@ -323,14 +337,15 @@ static void apply_path(struct cairn_qp *qp, const struct cairn_path *path)
 }
 
 /* The smaller of what was asked for and the address vector's static rate. */
-static void apply_rate(struct cairn_qp *qp, const struct change *c)
+static void modify_apply_rate(struct cairn_qp *qp,
+			      const struct modify_change *change)
 {
 	struct cairn_rate_limit *to = &qp->qpc.attrs.rate;
 	u32 fixed = qp->path[CAIRN_REQ].kbps;
 
-	if (c->mask & IB_QP_RATE_LIMIT) {
-		qp->rate = c->rate;
-		qp->attr.rate_limit = c->rate.kbps;
+	if (change->mask & IB_QP_RATE_LIMIT) {
+		qp->rate = change->rate;
+		qp->attr.rate_limit = change->rate.kbps;
 	}
 	qp->qpc.cc.line_kbps =
 		READ_ONCE(to_cairn_dev(qp->ibqp.device)->line_kbps);
@@ -340,24 +355,26 @@ static void apply_rate(struct cairn_qp *qp, const struct change *c)
 }
 
 /* Responder resources only grow: their records answer duplicates. The array
- * that is not needed stays in @c.
+ * that is not needed stays in @change.
  */
-static void apply_rd(struct cairn_responder *r, struct change *c)
+static void modify_apply_rd(struct cairn_responder *resp,
+			    struct modify_change *change)
 {
-	u32 i, n;
+	u32 i, slot;
 
-	if (r->rd && r->rd_mask >= c->rd_mask)
+	if (resp->rd && resp->rd_mask >= change->rd_mask)
 		return;
-	for (i = 0; r->rd && i <= r->rd_mask; i++) {
-		n = r->rd_head - 1 - i;
-		c->rd[n & c->rd_mask] = r->rd[n & r->rd_mask];
+	for (i = 0; resp->rd && i <= resp->rd_mask; i++) {
+		slot = resp->rd_head - 1 - i;
+		change->rd[slot & change->rd_mask] =
+			resp->rd[slot & resp->rd_mask];
 	}
-	swap(r->rd, c->rd);
-	swap(r->rd_mask, c->rd_mask);
+	swap(resp->rd, change->rd);
+	swap(resp->rd_mask, change->rd_mask);
 }
 
 /* Back to RESET: what was posted is dropped. Both side locks held. */
-static void reset(struct cairn_qp *qp)
+static void modify_reset(struct cairn_qp *qp)
 {
 	struct cairn_queue *sq = &qp->sq;
 
@@ -367,7 +384,7 @@ static void reset(struct cairn_qp *qp)
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->rate, 0, sizeof(qp->rate));
-	apply_path(qp, &(struct cairn_path){});
+	modify_apply_path(qp, &(struct cairn_path){});
 	cairn_queue_set_state(sq, CAIRN_QUEUE_READY);
 	cairn_queue_publish(sq);
 	if (!qp->ibqp.srq)
@@ -375,75 +392,76 @@ static void reset(struct cairn_qp *qp)
 }
 
 /* Checked; both side locks held. */
-static void apply(struct cairn_qp *qp, struct change *c)
+static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 {
-	struct cairn_qpc *q = &qp->qpc;
+	struct cairn_qpc *qpc = &qp->qpc;
 
-	if (c->next == IB_QPS_SQD && c->cur != IB_QPS_SQD)
+	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
 		qp->attr.en_sqd_async_notify = 0;	/* unless asked again */
-	merge(&qp->attr, c->attr, c->mask);
-	apply_attrs(qp);
-	apply_mtu(qp, c);
-	if (c->mask & IB_QP_AV)
-		apply_path(qp, &c->path);
-	apply_rate(qp, c);
-	if (c->rd)
-		apply_rd(&q->resp, c);
-	if (c->mask & IB_QP_RQ_PSN)
-		cairn_resp_set_psn(q, c->attr->rq_psn);
-	if (c->mask & IB_QP_SQ_PSN)
-		cairn_req_set_psn(q, c->attr->sq_psn);
-	if (c->next == IB_QPS_RESET)
-		reset(qp);
-	if (c->next == IB_QPS_RTS)
-		cairn_req_flush_sqe(q);
-	if (c->next != c->cur)
-		cairn_qpc_set_state(q, (enum cairn_state)c->next);
+	modify_remember(&qp->attr, change->attr, change->mask);
+	modify_apply_attrs(qp);
+	modify_apply_mtu(qp, change);
+	if (change->mask & IB_QP_AV)
+		modify_apply_path(qp, &change->path);
+	modify_apply_rate(qp, change);
+	if (change->rd)
+		modify_apply_rd(&qpc->resp, change);
+	if (change->mask & IB_QP_RQ_PSN)
+		cairn_resp_set_psn(qpc, change->attr->rq_psn);
+	if (change->mask & IB_QP_SQ_PSN)
+		cairn_req_set_psn(qpc, change->attr->sq_psn);
+	if (change->next == IB_QPS_RESET)
+		modify_reset(qp);
+	if (change->next == IB_QPS_RTS)
+		cairn_req_flush_sqe(qpc);
+	if (change->next != change->cur)
+		cairn_qpc_set_state(qpc, (enum cairn_state)change->next);
 }
 
-static int change_locked(struct cairn_qp *qp, struct change *c)
+static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 {
 	int tries = CAIRN_NEXT_RING_TRIES;
 	int err;
 
-	err = prepare(qp, c);
+	err = modify_prepare(qp, change);
 	if (err)
 		goto out;
 	do {
-		err = copy_rings(qp, c);
+		err = modify_copy_rings(qp, change);
 		if (err)
 			break;
 		cairn_exec_lock(&qp->exec);
-		err = check_transition(qp, c);
-		if (!err && c->mask & IB_QP_CAP)
-			err = switch_rings(qp, c);
+		err = modify_check_transition(qp, change);
+		if (!err && change->mask & IB_QP_CAP)
+			err = modify_switch_rings(qp, change);
 		if (!err)
-			apply(qp, c);
+			modify_apply(qp, change);
 		cairn_exec_unlock(&qp->exec);
 	} while (err == -EAGAIN && --tries);
 out:
 	/* Of rings: the old ones, or new ones that were not taken. */
-	cairn_next_ring_free(c->rq);
-	cairn_next_ring_free(c->sq);
-	kvfree(c->rd);
+	cairn_next_ring_free(change->rq);
+	cairn_next_ring_free(change->sq);
+	kvfree(change->rd);
 	return err == -EAGAIN ? -EBUSY : err;
 }
 
 /* The tail belongs to the rate limit; there is none without. */
-static int read_rate(struct change *c, struct ib_udata *udata)
+static int modify_read_rate(struct modify_change *change,
+			    struct ib_udata *udata)
 {
 	struct cairn_modify_qp_req req = {};
 	int err;
 
-	if (!(c->mask & IB_QP_RATE_LIMIT))
+	if (!(change->mask & IB_QP_RATE_LIMIT))
 		return cairn_udata_check(udata, 0);
 	err = cairn_udata_read(udata, &req, sizeof(req), 0);
 	if (err)
 		return err;
 	if (req.typical_pkt_sz > U16_MAX)
 		return -EINVAL;
-	c->rate = (struct cairn_rate_limit){
-		.kbps = c->attr->rate_limit,
+	change->rate = (struct cairn_rate_limit){
+		.kbps = change->attr->rate_limit,
 		.burst = req.max_burst_sz,
 		.typical = req.typical_pkt_sz,
 	};
@@ -464,28 +482,28 @@ static int read_rate(struct change *c, struct ib_udata *udata)
  * process has prepared the rings, for a kernel consumer attr->cap counts and 0
  * leaves a queue alone.
  *
- * Returns 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
+ * Return: 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
  * more outstanding than fits), -EBUSY (work is posted too fast to be moved),
  * -EFAULT or -ENOMEM; on error nothing has changed. Process context.
  */
 int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		    struct ib_udata *udata)
 {
-	struct change c = { .attr = attr, .mask = mask };
+	struct modify_change change = { .attr = attr, .mask = mask };
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
 
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT) ||
 	    mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
-	err = check_values(attr, mask);
+	err = modify_check_values(attr, mask);
 	if (err)
 		return err;
-	err = read_rate(&c, udata);
+	err = modify_read_rate(&change, udata);
 	if (err)
 		return err;
 	mutex_lock(&qp->modify_lock);
-	err = change_locked(qp, &c);
+	err = modify_locked(qp, &change);
 	mutex_unlock(&qp->modify_lock);
 	if (err)
 		return err;
@@ -495,15 +513,15 @@ int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 }
 
 /* What the engine changes by itself. */
-static void read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
+static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
 {
-	const struct cairn_qpc *q = &qp->qpc;
+	const struct cairn_qpc *qpc = &qp->qpc;
 
 	cairn_exec_lock(&qp->exec);
-	attr->qp_state = q->state;
-	attr->sq_psn = q->req.psn;
-	attr->rq_psn = q->resp.epsn;
-	attr->sq_draining = q->state == CAIRN_QP_SQD && !q->req.drained;
+	attr->qp_state = qpc->state;
+	attr->sq_psn = qpc->req.psn;
+	attr->rq_psn = qpc->resp.epsn;
+	attr->sq_draining = qpc->state == CAIRN_QP_SQD && !qpc->req.drained;
 	cairn_exec_unlock(&qp->exec);
 	attr->cur_qp_state = attr->qp_state;
 }
@@ -524,7 +542,7 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	mutex_lock(&qp->modify_lock);
 	*attr = qp->attr;
-	read_live(qp, attr);
+	modify_read_live(qp, attr);
 	attr->cap = qp->cap;
 	*init = qp->init;
 	mutex_unlock(&qp->modify_lock);

@@ -6,20 +6,24 @@
  * consumers.
  *
  * Life: an MR is complete before it enters the table (verbs/key.h).
- * Deregistration takes it out and waits until every run of the engine that may
- * have found it is over (verbs/release.h); only then are pages unpinned and the
- * caller told.
+ * Deregistration takes it out. Nobody touches it any more when the epoch has
+ * turned, because then every run of the engine that may have found it is over
+ * (lane/epoch.h). Only then it is freed: by the caller who waits, or by a work
+ * item (verbs/dereg_async.h).
+ *
+ * What depends on an application must not delay this: tokens of host flush are
+ * revoked (verbs/host_flush.h).
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "persist/domain.h"
+#include "verbs/dereg_async.h"
+#include "verbs/host_flush.h"
 #include "verbs/limits.h"
 #include "verbs/mr.h"
+#include "verbs/mr_domain.h"
 #include "verbs/ops.h"
-#include "verbs/persist.h"
-#include "verbs/release.h"
-#include "verbs/releases.h"
 #include "verbs/udata.h"
 
 /* What registration may ask for; optional bits are hints and taken. */
@@ -52,6 +56,20 @@ void cairn_mr_free(struct cairn_mr *mr)
 	kvfree(mr->blocks);
 	kvfree(mr->map.blocks);
 	kfree(mr);
+}
+
+/* Wait until every run that found @mr as it was is over. Sleeps. */
+static void mr_wait(struct cairn_dev *dev)
+{
+	cairn_epoch_wait(&dev->nic.epoch);
+	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
+}
+
+/* @mr is unreachable: wait for the end of all accesses and free. Sleeps. */
+static void mr_release(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	mr_wait(dev);
+	cairn_mr_free(mr);
 }
 
 static void mr_set_key(struct cairn_mr *mr, u32 key)
@@ -94,17 +112,17 @@ static void mr_fill_blocks(struct cairn_mr *mr)
 static int mr_alloc_blocks(struct cairn_mr *mr)
 {
 	unsigned long size;
-	size_t n;
+	size_t num;
 
 	size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, mr->iova);
 	if (!size)
 		return -EINVAL;
 	mr->block_shift = __ffs(size);
-	n = ib_umem_num_dma_blocks(mr->umem, size);
-	if (n > U32_MAX)
+	num = ib_umem_num_dma_blocks(mr->umem, size);
+	if (num > U32_MAX)
 		return -EINVAL;
 	/* A terabyte of small pages is more than kvmalloc takes in silence. */
-	mr->blocks = kvmalloc_array(n, sizeof(*mr->blocks),
+	mr->blocks = kvmalloc_array(num, sizeof(*mr->blocks),
 				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return mr->blocks ? 0 : -ENOMEM;
 }
@@ -177,7 +195,7 @@ err_free:
  * @access: IB_ACCESS_*
  * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
  *
- * Returns the MR, or -EINVAL (range, tail, memory that is not as persistent as
+ * Return: the MR, or -EINVAL (range, tail, memory that is not as persistent as
  * asked; the reason is an ibdev_dbg() line), -EOPNOTSUPP (access), -ENOMEM,
  * -EPERM or what pinning returns.
  */
@@ -189,16 +207,16 @@ struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	u32 persist;
 	int err;
 
-	err = cairn_persist_mr_flags(ibpd->device, udata, &persist);
+	err = cairn_mr_domain_flags(ibpd->device, udata, &persist);
 	if (err)
 		return ERR_PTR(err);
 	ibmr = mr_reg(ibpd, start, length, iova, access, persist);
 	if (IS_ERR(ibmr))
 		return ibmr;
-	err = cairn_persist_mr_reply(udata, persist);
+	err = cairn_mr_domain_reply(udata, persist);
 	if (err) {
 		cairn_key_free(dev, to_cairn_mr(ibmr)->key);
-		cairn_mr_release(dev, to_cairn_mr(ibmr));
+		mr_release(dev, to_cairn_mr(ibmr));
 		return ERR_PTR(err);
 	}
 	return ibmr;
@@ -213,8 +231,8 @@ static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
 	mr->access = access;
 	mr->pd = ibpd;
 	write_sequnlock_irqrestore(&mr->seq, flags);
-	/* Who got in with the old rights is out when the caller returns. */
-	cairn_mr_changed(to_cairn_dev(mr->ibmr.device), mr);
+	/* No access with the old rights goes on when the caller returns. */
+	mr_wait(to_cairn_dev(mr->ibmr.device));
 }
 
 /**
@@ -228,10 +246,12 @@ static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
  * @ibpd: new protection domain; the old one without IB_MR_REREG_PD
  * @udata: no tail
  *
- * Other pages, or writing to pages that were pinned for reading, need a new
- * MR, with a new key. How it becomes durable does not change; other pages must
- * be as fit for it. Returns NULL when changed in place, the new MR or an
- * error as cairn_reg_user_mr().
+ * Other pages, or writing to pages that were pinned for reading, need a new MR,
+ * with a new key. How it becomes durable does not change; other pages must be
+ * as fit for it.
+ *
+ * Return: NULL when changed in place, the new MR or an error as
+ * cairn_reg_user_mr().
  */
 struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				  u64 length, u64 iova, int access,
@@ -266,8 +286,9 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
  * @ibpd: of a kernel consumer
  * @access: IB_ACCESS_*
  *
- * An MR over all of kernel memory, by kernel virtual address. Returns the MR,
- * -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
+ * An MR over all of kernel memory, by kernel virtual address.
+ *
+ * Return: the MR, -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
  */
 struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
 {
@@ -293,7 +314,7 @@ struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
  * @type: IB_MR_TYPE_MEM_REG
  * @max_num_sg: blocks of memory, 1..CAIRN_MAX_FAST_REG
  *
- * Returns the MR, -EOPNOTSUPP (type), -EINVAL (size) or -ENOMEM.
+ * Return: the MR, -EOPNOTSUPP (type), -EINVAL (size) or -ENOMEM.
  */
 struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			     u32 max_num_sg)
@@ -342,10 +363,10 @@ static int mr_set_block(struct ib_mr *ibmr, u64 addr)
  * @offset: into the first entry; may be NULL
  *
  * What is registered now stays so until the next REG_MR takes effect: a
- * consumer maps again while its LOCAL_INV is still in the queue. The lock, but
- * not the sequence, for who reads the registration is not disturbed.
+ * consumer maps again while its LOCAL_INV is still in the queue. This takes the
+ * lock but leaves the sequence: readers of the registration go on.
  *
- * Returns the number of entries taken, or -EINVAL. Any context.
+ * Return: the number of entries taken, or -EINVAL. Any context.
  */
 int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		    unsigned int *offset)
@@ -353,7 +374,7 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	struct cairn_mr_map *map = &mr->map;
 	unsigned long flags;
-	int n;
+	int taken;
 
 	if (mr->kind != CAIRN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
@@ -362,12 +383,12 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	map->persist = 0;
 	map->num_blocks = 0;
 	map->block_shift = __ffs(ibmr->page_size);
-	n = ib_sg_to_pages(ibmr, sg, nents, offset, mr_set_block);
+	taken = ib_sg_to_pages(ibmr, sg, nents, offset, mr_set_block);
 	map->iova = ibmr->iova;
 	map->length = ibmr->length;
 	map->fresh = true;
 	read_sequnlock_excl_irqrestore(&mr->seq, flags);
-	return n;
+	return taken;
 }
 
 /* What was mapped last is what is registered; the other list is filled next. A
@@ -397,7 +418,8 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 
 	if (mr->kind != CAIRN_MR_FAST || ibmr->device != &dev->ibdev ||
 	    mr->pd != pd || READ_ONCE(mr->valid) ||
-	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK || access & ~ACCESS_SUPPORTED)
+	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK ||
+	    access & ~ACCESS_SUPPORTED)
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid) {
@@ -417,7 +439,7 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 	unsigned long flags;
 	int err = -EINVAL;
 
-	/* A wrong key disturbs nobody who uses the right one. */
+	/* A wrong key must not disturb users of the right one. */
 	if (!mr || mr->kind != CAIRN_MR_FAST || mr->pd != pd ||
 	    READ_ONCE(mr->key) != key)
 		return -EINVAL;
@@ -438,27 +460,27 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
  * @udata: of the system call
  *
  * When it returns 0 nobody touches the memory any more, or the caller will be
- * told (cairn_releases_ask(), also for errors). Process context.
+ * told (cairn_dereg_async_ask(), also for errors). Process context.
  */
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	u32 persist = mr->persist, key = mr->key;
-	int later = cairn_releases_ask(mr, udata);
+	int later = cairn_dereg_async_ask(mr, udata);
 
 	if (later < 0)
 		return later;
 	cairn_key_free(dev, key);
 	if (later)
-		cairn_releases_begin(dev, mr);
+		cairn_dereg_async_begin(dev, mr);
 	else
-		cairn_mr_release(dev, mr);
+		mr_release(dev, mr);
 	if (!(persist & CAIRN_MR_PERSIST_HOST))
 		return 0;
 	/* No token is added by runs of the old epoch any more. */
 	if (later)
 		cairn_epoch_wait(&dev->nic.epoch);
-	cairn_persist_revoke(dev, key);
+	cairn_host_flush_revoke(dev, key);
 	return 0;
 }

@@ -16,7 +16,7 @@ void cairn_mr_free(struct cairn_mr *mr);
  * @key: its key, the low byte chosen anew by the consumer
  * @access: IB_ACCESS_*
  *
- * Returns 0 or -EINVAL. Any context. IBTA 10.6.
+ * Return: 0 or -EINVAL. Any context. IBTA 10.6.
  */
 int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 		 u32 key, int access);
@@ -28,8 +28,9 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
  * @key: the whole key
  *
  * New accesses are refused from now on; one in a run on another CPU may still
- * finish, verbs/inval.h waits for it. Returns 0 or -EINVAL: not the key of a
- * fast registration of @pd. In a run.
+ * finish, verbs/inval.h waits for it.
+ *
+ * Return: 0 or -EINVAL: not the key of a fast registration of @pd. In a run.
  */
 int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
 

@@ -9,8 +9,6 @@
 #include <rdma/ib_verbs.h>
 #include "compat/create_cq.h"
 
-struct uapi_definition;
-
 /* pd.c */
 int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void cairn_dealloc_ucontext(struct ib_ucontext *ibuc);
@@ -70,15 +68,6 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		    const struct ib_recv_wr **bad);
 int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			const struct ib_recv_wr **bad);
-
-/* doorbell.c: driver methods, ended by an empty entry */
-extern const struct uapi_definition cairn_uapi_defs[];
-/* prepare_ring.c */
-extern const struct uapi_definition cairn_prepare_ring_defs[];
-extern const struct uapi_definition cairn_idle_defs[];	/* idle.c */
-
-/* rate.c */
-extern const struct uapi_definition cairn_rate_uapi_defs[];
 
 /* stats.c */
 struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,

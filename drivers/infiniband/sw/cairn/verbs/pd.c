@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* User contexts and protection domains: who may use what. */
+#include "verbs/dereg_async.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "queue/qinfo.h"
 #include "queue/ready.h"
-#include "verbs/releases.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"
 
@@ -13,7 +13,7 @@
  * @ibuc: of a process that opened the device
  * @udata: reply struct cairn_alloc_ucontext_resp
  *
- * Returns 0, -EINVAL (tail), -ENOMEM or -EFAULT.
+ * Return: 0, -EINVAL (tail), -ENOMEM or -EFAULT.
  */
 int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
@@ -54,7 +54,7 @@ void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 
-	cairn_releases_destroy(uc);
+	cairn_dereg_async_destroy(uc);
 	xa_destroy(&uc->doorbells);
 	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Kernel consumers of completion queues: polling and arming. */
 #include "queue/queue.h"
+#include "verbs/kapi.h"
 #include "verbs/ops.h"
-#include "verbs/persist.h"
 #include "verbs/verbs.h"
 
-static const enum ib_wc_opcode wc_opcodes[] = {
+static const enum ib_wc_opcode poll_opcodes[] = {
 	[CAIRN_CQE_SEND] = IB_WC_SEND,
 	[CAIRN_CQE_WRITE] = IB_WC_RDMA_WRITE,
 	[CAIRN_CQE_READ] = IB_WC_RDMA_READ,
@@ -20,7 +20,7 @@ static const enum ib_wc_opcode wc_opcodes[] = {
 	[CAIRN_CQE_RECV_DURABLE] = IB_WC_RECV,
 };
 
-static void fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)
+static void poll_fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)
 {
 	if (cqe->flags & CAIRN_CQE_WITH_IMM) {
 		wc->wc_flags |= IB_WC_WITH_IMM;
@@ -40,29 +40,29 @@ static void fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)
 	}
 }
 
-static void fill_wc(struct ib_wc *wc, const struct cairn_cqe *cqe,
-		    struct ib_qp *ibqp)
+static void poll_fill(struct ib_wc *wc, const struct cairn_cqe *cqe,
+		      struct ib_qp *ibqp)
 {
 	memset(wc, 0, sizeof(*wc));
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
-	wc->opcode = wc_opcodes[cqe->opcode];
+	wc->opcode = poll_opcodes[cqe->opcode];
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
 	wc->qp = ibqp;
 	wc->src_qp = cqe->src_qp;
 	wc->sl = cqe->sl;
 	wc->port_num = 1;
-	fill_flags(wc, cqe);
+	poll_fill_flags(wc, cqe);
 	cairn_wc_put_persist(wc, cqe);
 }
 
-/* Its address only; who polls knows that the queue pair lives. */
-static struct ib_qp *find_qp(struct cairn_nic *nic, u32 qpn)
+/* Only its address: the consumer knows whether the queue pair lives. */
+static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
 {
-	struct cairn_exec *x = xa_load(&nic->qps, qpn);
+	struct cairn_exec *found = xa_load(&nic->qps, qpn);
 
-	return x ? &container_of(x, struct cairn_qp, exec)->ibqp : NULL;
+	return found ? &container_of(found, struct cairn_qp, exec)->ibqp : NULL;
 }
 
 /**
@@ -72,29 +72,31 @@ static struct ib_qp *find_qp(struct cairn_nic *nic, u32 qpn)
  * @wc: filled in
  *
  * Entries of a queue pair that is destroyed are dropped: there is no struct
- * ib_qp to name in them. Returns the number of entries. Any context.
+ * ib_qp to name in them.
+ *
+ * Return: the number of entries. Any context.
  */
 int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibcq->device)->nic;
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	struct cairn_queue *q = &cq->queue;
+	struct cairn_queue *queue = &cq->queue;
 	unsigned long flags;
 	int n = 0;
 	u32 i;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	rcu_read_lock();
-	for (i = q->host->index; n < num && i != q->index; i++) {
-		const struct cairn_cqe *cqe = cairn_queue_unit(q, i);
-		struct ib_qp *ibqp = find_qp(nic, cqe->qpn);
+	for (i = queue->host->index; n < num && i != queue->index; i++) {
+		const struct cairn_cqe *cqe = cairn_queue_unit(queue, i);
+		struct ib_qp *ibqp = poll_find_qp(nic, cqe->qpn);
 
 		if (ibqp)
-			fill_wc(&wc[n++], cqe, ibqp);
+			poll_fill(&wc[n++], cqe, ibqp);
 	}
 	rcu_read_unlock();
 	/* push() runs under the same lock: no barrier. */
-	q->host->index = i;
+	queue->host->index = i;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -104,19 +106,20 @@ int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  * @ibcq: of a kernel consumer
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, IB_CQ_REPORT_MISSED_EVENTS
  *
- * A request for the next completion is not weakened by a later one for the
- * next solicited. Returns 1 when entries wait and that was asked, else 0. Any
- * context.
+ * A request for the next completion is not weakened by a later one for the next
+ * solicited.
+ *
+ * Return: 1 when entries wait and that was asked, else 0. Any context.
  */
 int cairn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct cairn_qinfo_host *host = cq->queue.host;
-	unsigned long irq;
+	unsigned long irqflags;
 	u32 arm, pending;
 	int ret;
 
-	spin_lock_irqsave(&cq->lock, irq);
+	spin_lock_irqsave(&cq->lock, irqflags);
 	pending = host->arm == cq->arm_seen ? 0 : host->arm & CAIRN_ARM_MASK;
 	arm = pending == CAIRN_ARM_NEXT ||
 	      (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP ?
@@ -124,6 +127,6 @@ int cairn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	host->arm = (host->arm & ~CAIRN_ARM_MASK) + (CAIRN_ARM_MASK + 1) + arm;
 	ret = flags & IB_CQ_REPORT_MISSED_EVENTS &&
 	      host->index != cq->queue.index;
-	spin_unlock_irqrestore(&cq->lock, irq);
+	spin_unlock_irqrestore(&cq->lock, irqflags);
 	return ret;
 }

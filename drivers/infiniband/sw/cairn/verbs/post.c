@@ -19,33 +19,35 @@
 		    IB_SEND_INLINE | CAIRN_SEND_EARLY)
 
 /* Units of the ring that may be filled. The poster's lock held. */
-static u32 room(const struct cairn_queue *q)
+static u32 post_room(const struct cairn_queue *queue)
 {
 	/* Pairs with cairn_queue_publish(): the device has copied the units. */
-	u32 oldest = smp_load_acquire(&q->dev->index);
+	u32 oldest = smp_load_acquire(&queue->dev->index);
 
-	return q->depth - (q->host->index - oldest);
+	return queue->depth - (queue->host->index - oldest);
 }
 
-static void publish(const struct cairn_queue *q, u32 idx)
+static void post_publish(const struct cairn_queue *queue, u32 idx)
 {
 	/* Pairs with cairn_queue_host_index(): the WQEs are complete. */
-	smp_store_release(&q->host->index, idx);
+	smp_store_release(&queue->host->index, idx);
 }
 
 /* Write a WQE of @units units at @idx, around the ring's end. */
-static void put(const struct cairn_queue *q, u32 idx, u32 units,
-		const union cairn_wqe_buf *from)
+static void post_put(const struct cairn_queue *queue, u32 idx, u32 units,
+		     const union cairn_wqe_buf *from)
 {
-	u32 head = min(units, q->depth - (idx & (q->depth - 1)));
+	u32 head = min(units, queue->depth - (idx & (queue->depth - 1)));
 
-	memcpy(cairn_queue_unit(q, idx), from->bytes, head * CAIRN_UNIT_SIZE);
+	memcpy(cairn_queue_unit(queue, idx), from->bytes,
+	       head * CAIRN_UNIT_SIZE);
 	if (unlikely(head < units))
-		memcpy(q->ring, from->bytes + head * CAIRN_UNIT_SIZE,
+		memcpy(queue->ring, from->bytes + head * CAIRN_UNIT_SIZE,
 		       (units - head) * CAIRN_UNIT_SIZE);
 }
 
-static void put_sges(struct cairn_sge *to, const struct ib_sge *from, int n)
+static void post_put_sges(struct cairn_sge *to, const struct ib_sge *from,
+			  int n)
 {
 	while (n--) {
 		to->addr = from->addr;
@@ -56,89 +58,98 @@ static void put_sges(struct cairn_sge *to, const struct ib_sge *from, int n)
 	}
 }
 
-static void fill_imm(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_imm(struct cairn_send_wqe *wqe,
+			  const struct ib_send_wr *wr)
 {
-	w->imm_or_key = (__force u32)wr->ex.imm_data;
+	wqe->imm_or_key = (__force u32)wr->ex.imm_data;
 }
 
-static void fill_inv(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_inv(struct cairn_send_wqe *wqe,
+			  const struct ib_send_wr *wr)
 {
-	w->imm_or_key = wr->ex.invalidate_rkey;
+	wqe->imm_or_key = wr->ex.invalidate_rkey;
 }
 
-static void fill_rdma(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_rdma(struct cairn_send_wqe *wqe,
+			   const struct ib_send_wr *wr)
 {
-	w->remote_addr = rdma_wr(wr)->remote_addr;
-	w->rkey = rdma_wr(wr)->rkey;
+	wqe->remote_addr = rdma_wr(wr)->remote_addr;
+	wqe->rkey = rdma_wr(wr)->rkey;
 }
 
-static void fill_rdma_imm(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_rdma_imm(struct cairn_send_wqe *wqe,
+			       const struct ib_send_wr *wr)
 {
-	fill_rdma(w, wr);
-	fill_imm(w, wr);
+	post_fill_rdma(wqe, wr);
+	post_fill_imm(wqe, wr);
 }
 
-static void fill_atomic(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_atomic(struct cairn_send_wqe *wqe,
+			     const struct ib_send_wr *wr)
 {
-	w->remote_addr = atomic_wr(wr)->remote_addr;
-	w->rkey = atomic_wr(wr)->rkey;
-	w->atomic.compare_add = atomic_wr(wr)->compare_add;
-	w->atomic.swap = atomic_wr(wr)->swap;
+	wqe->remote_addr = atomic_wr(wr)->remote_addr;
+	wqe->rkey = atomic_wr(wr)->rkey;
+	wqe->atomic.compare_add = atomic_wr(wr)->compare_add;
+	wqe->atomic.swap = atomic_wr(wr)->swap;
 }
 
 /* The MR itself travels in the WQE: kernel memory points at kernel memory. */
-static void fill_reg(struct cairn_send_wqe *w, const struct ib_send_wr *wr)
+static void post_fill_reg(struct cairn_send_wqe *wqe,
+			  const struct ib_send_wr *wr)
 {
-	w->remote_addr = (uintptr_t)reg_wr(wr)->mr;
-	w->rkey = reg_wr(wr)->key;
-	w->imm_or_key = reg_wr(wr)->access;
+	wqe->remote_addr = (uintptr_t)reg_wr(wr)->mr;
+	wqe->rkey = reg_wr(wr)->key;
+	wqe->imm_or_key = reg_wr(wr)->access;
 }
 
 /* What a work request becomes; no transports: not offered. */
-static const struct wr_op {
+static const struct post_op {
 	u8 opcode;		/* enum cairn_wqe_opcode */
 	u8 transports;
 	bool no_data;		/* the SGEs mean nothing */
-	void (*fill)(struct cairn_send_wqe *w, const struct ib_send_wr *wr);
-} wr_ops[] = {
+	void (*fill)(struct cairn_send_wqe *wqe, const struct ib_send_wr *wr);
+} post_ops[] = {
 	[IB_WR_SEND] = { CAIRN_WQE_SEND, RC | UC | UD },
 	[IB_WR_SEND_WITH_IMM] = { CAIRN_WQE_SEND_IMM, RC | UC | UD,
-				  .fill = fill_imm },
-	[IB_WR_SEND_WITH_INV] = { CAIRN_WQE_SEND_INV, RC, .fill = fill_inv },
-	[IB_WR_RDMA_WRITE] = { CAIRN_WQE_WRITE, RC | UC, .fill = fill_rdma },
+				  .fill = post_fill_imm },
+	[IB_WR_SEND_WITH_INV] = { CAIRN_WQE_SEND_INV, RC,
+				  .fill = post_fill_inv },
+	[IB_WR_RDMA_WRITE] = { CAIRN_WQE_WRITE, RC | UC,
+			       .fill = post_fill_rdma },
 	[IB_WR_RDMA_WRITE_WITH_IMM] = { CAIRN_WQE_WRITE_IMM, RC | UC,
-					.fill = fill_rdma_imm },
-	[IB_WR_RDMA_READ] = { CAIRN_WQE_READ, RC, .fill = fill_rdma },
+					.fill = post_fill_rdma_imm },
+	[IB_WR_RDMA_READ] = { CAIRN_WQE_READ, RC, .fill = post_fill_rdma },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { CAIRN_WQE_CAS, RC,
-				       .fill = fill_atomic },
+				       .fill = post_fill_atomic },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { CAIRN_WQE_FAA, RC,
-					 .fill = fill_atomic },
-	[IB_WR_LOCAL_INV] = { CAIRN_WQE_LOCAL_INV, RC | UC, true, fill_inv },
-	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, fill_reg },
+					 .fill = post_fill_atomic },
+	[IB_WR_LOCAL_INV] = { CAIRN_WQE_LOCAL_INV, RC | UC, true,
+			      post_fill_inv },
+	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, post_fill_reg },
 };
 
 /* Far from the others, and alone with its flag. */
-static const struct wr_op persist_op = { CAIRN_WQE_WRITE_PERSIST, RC,
-					 .fill = fill_rdma };
+static const struct post_op post_persist_op = { CAIRN_WQE_WRITE_PERSIST, RC,
+					 .fill = post_fill_rdma };
 
-static const struct wr_op *find_op(const struct cairn_qp *qp,
-				   const struct ib_send_wr *wr)
+static const struct post_op *post_find_op(const struct cairn_qp *qp,
+					  const struct ib_send_wr *wr)
 {
-	const struct wr_op *op;
+	const struct post_op *op;
 
 	if (wr->send_flags & ~SEND_FLAGS)
 		return NULL;
 	if (wr->opcode == CAIRN_WR_WRITE_PERSIST)
-		op = &persist_op;
-	else if ((u32)wr->opcode < ARRAY_SIZE(wr_ops) &&
+		op = &post_persist_op;
+	else if ((u32)wr->opcode < ARRAY_SIZE(post_ops) &&
 		 !(wr->send_flags & CAIRN_SEND_EARLY))
-		op = &wr_ops[wr->opcode];
+		op = &post_ops[wr->opcode];
 	else
 		return NULL;
 	return op->transports & BIT(qp->qpc.transport) ? op : NULL;
 }
 
-static u8 wqe_flags(int send_flags)
+static u8 post_wqe_flags(int send_flags)
 {
 	return (send_flags & IB_SEND_SIGNALED ? CAIRN_WQE_SIGNALED : 0) |
 	       (send_flags & IB_SEND_SOLICITED ? CAIRN_WQE_SOLICITED : 0) |
@@ -147,8 +158,8 @@ static u8 wqe_flags(int send_flags)
 }
 
 /* Returns the bytes of the WQE or -EINVAL. */
-static int put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *b,
-		      const struct ib_send_wr *wr)
+static int post_put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
+			   const struct ib_send_wr *wr)
 {
 	u32 len = 0;
 	int i;
@@ -158,75 +169,76 @@ static int put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *b,
 
 		if (sge->length > qp->cap.max_inline_data - len)
 			return -EINVAL;
-		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET + len,
+		memcpy(buf->bytes + CAIRN_WQE_DATA_OFFSET + len,
 		       (void *)(uintptr_t)sge->addr, sge->length);
 		len += sge->length;
 	}
-	b->send.flags |= CAIRN_WQE_INLINE;
-	b->send.inline_len = len;
+	buf->send.flags |= CAIRN_WQE_INLINE;
+	buf->send.inline_len = len;
 	return CAIRN_WQE_DATA_OFFSET + len;
 }
 
-static int put_data(const struct cairn_qp *qp, union cairn_wqe_buf *b,
-		    const struct ib_send_wr *wr, const struct wr_op *op)
+static int post_put_data(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
+			 const struct ib_send_wr *wr, const struct post_op *op)
 {
-	u32 offset = op->fill == fill_atomic ? CAIRN_WQE_ATOMIC_SGE_OFFSET :
-					       CAIRN_WQE_DATA_OFFSET;
-	u32 max = op->fill == fill_atomic ? 1 : qp->cap.max_send_sge;
+	u32 offset = op->fill == post_fill_atomic ?
+			     CAIRN_WQE_ATOMIC_SGE_OFFSET :
+			     CAIRN_WQE_DATA_OFFSET;
+	u32 max = op->fill == post_fill_atomic ? 1 : qp->cap.max_send_sge;
 
 	if (op->no_data)
 		return CAIRN_UNIT_SIZE;
 	if (wr->send_flags & IB_SEND_INLINE)
-		return put_inline(qp, b, wr);
+		return post_put_inline(qp, buf, wr);
 	if (wr->num_sge < 0 || wr->num_sge > max)
 		return -EINVAL;
-	b->send.num_sge = wr->num_sge;
-	put_sges((struct cairn_sge *)(b->bytes + offset), wr->sg_list,
-		 wr->num_sge);
+	buf->send.num_sge = wr->num_sge;
+	post_put_sges((struct cairn_sge *)(buf->bytes + offset), wr->sg_list,
+		      wr->num_sge);
 	return offset + wr->num_sge * sizeof(struct cairn_sge);
 }
 
 /* Returns the units of the WQE or -EINVAL. */
-static int build_send(const struct cairn_qp *qp, union cairn_wqe_buf *b,
-		      const struct ib_send_wr *wr)
+static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
+			   const struct ib_send_wr *wr)
 {
-	const struct wr_op *op = find_op(qp, wr);
-	struct cairn_send_wqe *w = &b->send;
+	const struct post_op *op = post_find_op(qp, wr);
+	struct cairn_send_wqe *wqe = &buf->send;
 	int bytes;
 
 	if (!op)
 		return -EINVAL;
-	memset(w, 0, sizeof(*w));
-	w->wr_id = wr->wr_id;
-	w->opcode = op->opcode;
-	w->flags = wqe_flags(wr->send_flags);
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = op->opcode;
+	wqe->flags = post_wqe_flags(wr->send_flags);
 	if (op->fill)
-		op->fill(w, wr);
+		op->fill(wqe, wr);
 	if (qp->qpc.transport == CAIRN_TRANSPORT_UD) {
-		w->ud.ah = to_cairn_ah(ud_wr(wr)->ah)->num;
-		w->ud.qpn = ud_wr(wr)->remote_qpn;
-		w->qkey = ud_wr(wr)->remote_qkey;
+		wqe->ud.ah = to_cairn_ah(ud_wr(wr)->ah)->num;
+		wqe->ud.qpn = ud_wr(wr)->remote_qpn;
+		wqe->qkey = ud_wr(wr)->remote_qkey;
 	}
-	bytes = put_data(qp, b, wr, op);
+	bytes = post_put_data(qp, buf, wr, op);
 	if (bytes < 0)
 		return bytes;
-	w->units = DIV_ROUND_UP(bytes, CAIRN_UNIT_SIZE);
-	return w->units;
+	wqe->units = DIV_ROUND_UP(bytes, CAIRN_UNIT_SIZE);
+	return wqe->units;
 }
 
 /* sq_post_lock held. */
 static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
-	union cairn_wqe_buf b;
+	union cairn_wqe_buf buf;
 	int units;
 
-	units = build_send(qp, &b, wr);
+	units = post_build_send(qp, &buf, wr);
 	if (units < 0)
 		return units;
-	if (idx - qp->sq.host->index + units > room(&qp->sq))
+	if (idx - qp->sq.host->index + units > post_room(&qp->sq))
 		return -ENOMEM;
-	put(&qp->sq, idx, units, &b);
+	post_put(&qp->sq, idx, units, &buf);
 	return units;
 }
 
@@ -236,7 +248,7 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
  * @wr: a list
  * @bad: the first that was not posted, on error; untouched on success
  *
- * Returns 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
+ * Return: 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
  * error state everything is taken and flushed. Any context.
  */
 int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
@@ -259,7 +271,7 @@ int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			break;
 		}
 	}
-	publish(&qp->sq, idx);
+	post_publish(&qp->sq, idx);
 	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
 	return min(ret, 0);
@@ -268,20 +280,20 @@ int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 /* post_lock held. Returns 0, -EINVAL or -ENOMEM. */
 static int post_one_recv(struct cairn_rq *rq, const struct ib_recv_wr *wr)
 {
-	struct cairn_queue *q = &rq->queue;
-	u32 idx = q->host->index;
-	struct cairn_recv_wqe *w = cairn_queue_unit(q, idx);
+	struct cairn_queue *queue = &rq->queue;
+	u32 idx = queue->host->index;
+	struct cairn_recv_wqe *wqe = cairn_queue_unit(queue, idx);
 
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
-	if (room(q) < q->stride)
+	if (post_room(queue) < queue->stride)
 		return -ENOMEM;
-	memset(w, 0, sizeof(*w));
-	w->wr_id = wr->wr_id;
-	w->num_sge = wr->num_sge;
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
 	/* A WQE lies in one piece: depth and index are multiples of stride. */
-	put_sges(w->sge, wr->sg_list, wr->num_sge);
-	publish(q, idx + q->stride);
+	post_put_sges(wqe->sge, wr->sg_list, wr->num_sge);
+	post_publish(queue, idx + queue->stride);
 	return 0;
 }
 
@@ -309,7 +321,7 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
  * @wr: a list
  * @bad: the first that was not posted, on error; untouched on success
  *
- * Returns 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
+ * Return: 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
  * state everything is taken and flushed. Any context.
  */
 int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,

@@ -4,7 +4,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "queue/next_ring.h"
 #include "verbs/limits.h"
-#include "verbs/ops.h"
+#include "verbs/prepare_ring.h"
 #include "verbs/verbs.h"
 
 #define UVERBS_MODULE_NAME cairn_next_ring
@@ -18,28 +18,30 @@ static_assert(CAIRN_MAX_SRQ_WR * roundup_pow_of_two(CAIRN_MAX_WQE_UNITS) <=
 static_assert(CAIRN_MAX_CQE <= CAIRN_QUEUE_MAX_UNITS);
 
 /* The owner's mutex held. @max_wr 0 drops what was prepared. */
-static int prepare(struct cairn_queue *q, enum cairn_queue_kind kind,
-		   u32 max_wr, u32 units, struct cairn_prepare_ring_resp *resp)
+static int prepare_next(struct cairn_queue *queue, enum cairn_queue_kind kind,
+			u32 max_wr, u32 units,
+			struct cairn_prepare_ring_resp *resp)
 {
-	struct cairn_queue next = *q;
-	struct cairn_next_ring *n;
+	struct cairn_queue described = *queue;
+	struct cairn_next_ring *next;
 
-	cairn_next_ring_free(cairn_next_ring_take(q));
+	cairn_next_ring_free(cairn_next_ring_take(queue));
 	if (!max_wr)
 		return 0;
-	n = cairn_next_ring_alloc(q, kind, max_wr, units);
-	if (!n)
+	next = cairn_next_ring_alloc(queue, kind, max_wr, units);
+	if (!next)
 		return -ENOMEM;
-	next.entry = n->ring.entry;
-	next.depth = n->depth;
-	cairn_queue_describe(&next, &resp->ring);
-	resp->max_wr = n->max_wr;
-	q->next = n;
+	described.entry = next->ring.entry;
+	described.depth = next->depth;
+	cairn_queue_describe(&described, &resp->ring);
+	resp->max_wr = next->max_wr;
+	queue->next = next;
 	return 0;
 }
 
-static int prepare_qp(struct ib_qp *ibqp, const struct cairn_prepare_ring *req,
-		      struct cairn_prepare_ring_resp *resp)
+static int prepare_for_qp(struct ib_qp *ibqp,
+			  const struct cairn_prepare_ring *req,
+			  struct cairn_prepare_ring_resp *resp)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err = -EINVAL;
@@ -48,18 +50,18 @@ static int prepare_qp(struct ib_qp *ibqp, const struct cairn_prepare_ring *req,
 		return -EINVAL;
 	mutex_lock(&qp->modify_lock);
 	if (req->which == CAIRN_RING_SEND)
-		err = prepare(&qp->sq, CAIRN_QUEUE_SEND, req->max_wr,
-			      cairn_send_units(&qp->cap), resp);
+		err = prepare_next(&qp->sq, CAIRN_QUEUE_SEND, req->max_wr,
+				   cairn_send_units(&qp->cap), resp);
 	else if (req->which == CAIRN_RING_RECV && !ibqp->srq)
-		err = prepare(&qp->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
-			      qp->rq.queue.stride, resp);
+		err = prepare_next(&qp->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
+				   qp->rq.queue.stride, resp);
 	mutex_unlock(&qp->modify_lock);
 	return err;
 }
 
-static int prepare_srq(struct ib_srq *ibsrq,
-		       const struct cairn_prepare_ring *req,
-		       struct cairn_prepare_ring_resp *resp)
+static int prepare_for_srq(struct ib_srq *ibsrq,
+			   const struct cairn_prepare_ring *req,
+			   struct cairn_prepare_ring_resp *resp)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
 	int err;
@@ -67,14 +69,15 @@ static int prepare_srq(struct ib_srq *ibsrq,
 	if (req->max_wr > CAIRN_MAX_SRQ_WR || req->which)
 		return -EINVAL;
 	mutex_lock(&srq->modify_lock);
-	err = prepare(&srq->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
-		      srq->rq.queue.stride, resp);
+	err = prepare_next(&srq->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
+			   srq->rq.queue.stride, resp);
 	mutex_unlock(&srq->modify_lock);
 	return err;
 }
 
-static int prepare_cq(struct ib_cq *ibcq, const struct cairn_prepare_ring *req,
-		      struct cairn_prepare_ring_resp *resp)
+static int prepare_for_cq(struct ib_cq *ibcq,
+			  const struct cairn_prepare_ring *req,
+			  struct cairn_prepare_ring_resp *resp)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	int err;
@@ -82,7 +85,7 @@ static int prepare_cq(struct ib_cq *ibcq, const struct cairn_prepare_ring *req,
 	if (req->max_wr > CAIRN_MAX_CQE || req->which)
 		return -EINVAL;
 	mutex_lock(&cq->resize_lock);
-	err = prepare(&cq->queue, CAIRN_QUEUE_COMP, req->max_wr, 1, resp);
+	err = prepare_next(&cq->queue, CAIRN_QUEUE_COMP, req->max_wr, 1, resp);
 	mutex_unlock(&cq->resize_lock);
 	return err;
 }
@@ -99,15 +102,15 @@ static int prepare_object(struct uverbs_attr_bundle *attrs,
 	if (qp + srq + cq != 1)
 		return -EINVAL;
 	if (qp)
-		return prepare_qp(uverbs_attr_get_obj(attrs,
-						      CAIRN_ATTR_RING_QP),
-				  req, resp);
+		return prepare_for_qp(uverbs_attr_get_obj(attrs,
+							  CAIRN_ATTR_RING_QP),
+				      req, resp);
 	if (srq)
-		return prepare_srq(uverbs_attr_get_obj(attrs,
-						       CAIRN_ATTR_RING_SRQ),
-				   req, resp);
-	return prepare_cq(uverbs_attr_get_obj(attrs, CAIRN_ATTR_RING_CQ), req,
-			  resp);
+		return prepare_for_srq(uverbs_attr_get_obj(attrs,
+							   CAIRN_ATTR_RING_SRQ),
+				       req, resp);
+	return prepare_for_cq(uverbs_attr_get_obj(attrs, CAIRN_ATTR_RING_CQ),
+			      req, resp);
 }
 
 /* Errors: -EINVAL (size, object), -ENOMEM, -ENOENT no such object. */
@@ -143,10 +146,10 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PREPARE_RING,
 					    UVERBS_OBJECT_CQ,
 					    UVERBS_ACCESS_READ, UA_OPTIONAL));
 
-ADD_UVERBS_METHODS(resize_methods, CAIRN_OBJECT_DEVICE,
+ADD_UVERBS_METHODS(prepare_ring_methods, CAIRN_OBJECT_DEVICE,
 		   &UVERBS_METHOD(CAIRN_METHOD_PREPARE_RING));
 
 const struct uapi_definition cairn_prepare_ring_defs[] = {
-	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &resize_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &prepare_ring_methods),
 	{},
 };

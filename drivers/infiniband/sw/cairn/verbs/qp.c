@@ -19,16 +19,17 @@
 #include "verbs/inval.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
+#include "verbs/qp.h"
+#include "verbs/rate.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
 /* 0 is the subnet manager's, 1 the GSI's, 0xffffff multicast. */
 #define QPN_GSI		1
 #define QPN_FIRST	2
 #define QPN_LAST	(CAIRN_QPN_MULTICAST - 1)
 
-static void deliver(struct work_struct *work)
+static void qp_deliver(struct work_struct *work)
 {
 	static const enum ib_event_type types[] = {
 		[CAIRN_ASYNC_COMM_EST] = IB_EVENT_COMM_EST,
@@ -54,19 +55,12 @@ static void deliver(struct work_struct *work)
 	}
 }
 
-/**
- * cairn_qp_async() - report an asynchronous event of a QP
- * @qp: the QP
- * @event: which
- *
- * The handler runs later, in process context. Any context.
- */
 void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event)
 {
 	cairn_async_post(&qp->async, event);
 }
 
-static enum cairn_transport transport_of(enum ib_qp_type type)
+static enum cairn_transport qp_transport(enum ib_qp_type type)
 {
 	switch (type) {
 	case IB_QPT_RC:
@@ -81,11 +75,11 @@ static enum cairn_transport transport_of(enum ib_qp_type type)
 	}
 }
 
-static int check_init(const struct ib_qp_init_attr *init, bool user)
+static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
-	if (transport_of(init->qp_type) == CAIRN_TRANSPORT_NONE ||
+	if (qp_transport(init->qp_type) == CAIRN_TRANSPORT_NONE ||
 	    init->create_flags || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI && (user || init->srq))
@@ -103,10 +97,10 @@ static int check_init(const struct ib_qp_init_attr *init, bool user)
 }
 
 /* The ring and one engine record for each WQE that may be outstanding. */
-static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
-		     struct cairn_ring_desc *desc)
+static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
+			struct cairn_ring_desc *desc)
 {
-	struct cairn_requester *r = &qp->qpc.req;
+	struct cairn_requester *req = &qp->qpc.req;
 	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 	u32 units = cairn_send_units(cap);
 	u32 depth = roundup_pow_of_two(wrs * units);
@@ -120,12 +114,12 @@ static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		err = cairn_queue_init_kernel(&qp->sq, depth, 0);
 	if (err)
 		return err;
-	r->swr = kvcalloc(wrs, sizeof(*r->swr), GFP_KERNEL_ACCOUNT);
-	if (!r->swr) {
+	req->swr = kvcalloc(wrs, sizeof(*req->swr), GFP_KERNEL_ACCOUNT);
+	if (!req->swr) {
 		cairn_queue_free(&qp->sq);
 		return -ENOMEM;
 	}
-	r->swr_mask = wrs - 1;
+	req->swr_mask = wrs - 1;
 	cap->max_send_wr = wrs;
 	cap->max_send_sge = min_t(u32, room / sizeof(struct cairn_sge),
 				  CAIRN_MAX_SGE);
@@ -133,14 +127,14 @@ static int create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
-static void destroy_sq(struct cairn_qp *qp)
+static void qp_destroy_sq(struct cairn_qp *qp)
 {
 	kvfree(qp->qpc.req.swr);
 	cairn_queue_free(&qp->sq);
 }
 
-static int create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
-		     struct cairn_ring_desc *desc)
+static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
+			struct cairn_ring_desc *desc)
 {
 	int err;
 
@@ -159,28 +153,29 @@ static int create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
-static int create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
-			 struct cairn_create_qp_resp *resp)
+static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
+			    struct cairn_create_qp_resp *resp)
 {
 	int err;
 
-	err = create_sq(qp, cap, &resp->sq);
+	err = qp_create_sq(qp, cap, &resp->sq);
 	if (err)
 		return err;
-	err = create_rq(qp, cap, &resp->rq);
+	err = qp_create_rq(qp, cap, &resp->rq);
 	if (err)
-		destroy_sq(qp);
+		qp_destroy_sq(qp);
 	return err;
 }
 
-static void destroy_queues(struct cairn_qp *qp)
+static void qp_destroy_queues(struct cairn_qp *qp)
 {
 	cairn_queue_free(&qp->rq.queue);
-	destroy_sq(qp);
+	qp_destroy_sq(qp);
 }
 
 /* Reserve a number: readers of the table see nothing there yet. */
-static int reserve_qpn(struct cairn_dev *dev, enum ib_qp_type type, u32 *qpn)
+static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
+			     u32 *qpn)
 {
 	int err;
 
@@ -194,31 +189,31 @@ static int reserve_qpn(struct cairn_dev *dev, enum ib_qp_type type, u32 *qpn)
 	return min(err, 0);
 }
 
-static void init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
-		     u32 qpn)
+static void qp_init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
+			u32 qpn)
 {
-	struct cairn_qpc *q = &qp->qpc;
+	struct cairn_qpc *qpc = &qp->qpc;
 
-	q->transport = transport_of(init->qp_type);
-	q->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	q->has_srq = init->srq;
-	q->max_send_sge = init->cap.max_send_sge;
-	q->max_recv_sge = init->cap.max_recv_sge;
-	q->max_inline = init->cap.max_inline_data;
-	q->qpn = qpn;
-	q->sq_depth = qp->sq.depth;
-	q->max_msg = CAIRN_MAX_MSG;
-	q->attrs.pmtu = CAIRN_MIN_PMTU;
+	qpc->transport = qp_transport(init->qp_type);
+	qpc->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qpc->has_srq = init->srq;
+	qpc->max_send_sge = init->cap.max_send_sge;
+	qpc->max_recv_sge = init->cap.max_recv_sge;
+	qpc->max_inline = init->cap.max_inline_data;
+	qpc->qpn = qpn;
+	qpc->sq_depth = qp->sq.depth;
+	qpc->max_msg = CAIRN_MAX_MSG;
+	qpc->attrs.pmtu = CAIRN_MIN_PMTU;
 	cairn_cc_init_qp(qp);
-	cairn_qpc_init(q);
-	cairn_exec_init(&qp->exec, q,
+	cairn_qpc_init(qpc);
+	cairn_exec_init(&qp->exec, qpc,
 			&to_cairn_dev(qp->ibqp.device)->nic);
 	qp->exec.kernel = !qp->is_user;
-	qp->exec.path = q->transport == CAIRN_TRANSPORT_UD ? NULL : qp->path;
+	qp->exec.path = qpc->transport == CAIRN_TRANSPORT_UD ? NULL : qp->path;
 }
 
 /* A place on a lane. */
-static int join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
+static int qp_join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 {
 	int err = qp->uctx ? cairn_ready_join(qp->uctx->ready, &qp->exec,
 					      &resp->sq) :
@@ -232,14 +227,14 @@ static int join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 	return 0;
 }
 
-static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)
+static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
 {
 	qp->uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext,
 					     ibuc);
 	qp->is_user = qp->uctx;
 	spin_lock_init(&qp->sq_post_lock);
 	mutex_init(&qp->modify_lock);
-	cairn_async_init(&qp->async, deliver);
+	cairn_async_init(&qp->async, qp_deliver);
 	cairn_invals_init(qp);
 }
 
@@ -249,7 +244,7 @@ static void init_qp(struct cairn_qp *qp, struct ib_udata *udata)
  * @init: cap becomes what the queues hold
  * @udata: reply struct cairn_create_qp_resp
  *
- * Returns 0, -EOPNOTSUPP (type, flags), -EINVAL (limits, reply size), -EBUSY
+ * Return: 0, -EOPNOTSUPP (type, flags), -EINVAL (limits, reply size), -EBUSY
  * (a second GSI QP), -ENOMEM or -EFAULT. Process context.
  */
 int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
@@ -264,23 +259,23 @@ int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = cairn_udata_check(udata, sizeof(resp));
 	if (err)
 		return err;
-	err = check_init(init, udata);
+	err = qp_check_init(init, udata);
 	if (err)
 		return err;
 	if (!cairn_limit_get(&dev->num_qps, CAIRN_MAX_QP))
 		return -ENOMEM;
-	init_qp(qp, udata);
-	err = create_queues(qp, &init->cap, &resp);
+	qp_init(qp, udata);
+	err = qp_create_queues(qp, &init->cap, &resp);
 	if (err)
 		goto err_limit;
-	err = reserve_qpn(dev, init->qp_type, &qpn);
+	err = qp_reserve_number(dev, init->qp_type, &qpn);
 	if (err)
 		goto err_queues;
-	init_qpc(qp, init, qpn);
+	qp_init_qpc(qp, init, qpn);
 	ibqp->qp_num = qpn;
 	qp->cap = init->cap;
 	qp->init = *init;
-	err = join_lane(qp, &resp);
+	err = qp_join_lane(qp, &resp);
 	if (err)
 		goto err_qpn;
 	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
@@ -298,14 +293,14 @@ err_lane:
 err_qpn:
 	xa_erase(&dev->nic.qps, qpn);
 err_queues:
-	destroy_queues(qp);
+	qp_destroy_queues(qp);
 err_limit:
 	cairn_limit_put(&dev->num_qps);
 	return err;
 }
 
 /* Forget all work, so that what still runs the QP finds none. */
-static void silence(struct cairn_qp *qp)
+static void qp_silence(struct cairn_qp *qp)
 {
 	cairn_exec_lock(&qp->exec);
 	cairn_qpc_reset(&qp->qpc, qp->sq.index);
@@ -329,7 +324,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	xa_erase(&dev->nic.qps, ibqp->qp_num);
 	cairn_doorbells_remove(qp);
-	silence(qp);
+	qp_silence(qp);
 	/* Applications tear down by thousands, one after the other: an
 	 * ordinary grace period each would take minutes.
 	 */
@@ -341,7 +336,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		cairn_path_drop_route(&qp->path[side]);
 	kvfree(qp->qpc.resp.rd);
 	kfree(qp->qpc.resp.pend);
-	destroy_queues(qp);
+	qp_destroy_queues(qp);
 	mutex_destroy(&qp->modify_lock);
 	cairn_limit_put(&dev->num_qps);
 	return 0;

@@ -6,8 +6,7 @@
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
 #include <rdma/uverbs_ioctl.h>
-#include "verbs/ops.h"
-#include "verbs/verbs.h"
+#include "verbs/rate.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
@@ -26,16 +25,16 @@ void cairn_cc_init(struct cairn_dev *dev)
 void cairn_cc_init_qp(struct cairn_qp *qp)
 {
 	const struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
-	struct cairn_qpc *q = &qp->qpc;
+	struct cairn_qpc *qpc = &qp->qpc;
 
 	qp->cc = READ_ONCE(dev->cc_enabled) &&
-		 q->transport != CAIRN_TRANSPORT_UD;
-	q->cc.params = &dev->cc;
-	q->cc.line_kbps = READ_ONCE(dev->line_kbps);
+		 qpc->transport != CAIRN_TRANSPORT_UD;
+	qpc->cc.params = &dev->cc;
+	qpc->cc.line_kbps = READ_ONCE(dev->line_kbps);
 }
 
 /* Process context. */
-static void set_qp(struct cairn_qp *qp, bool on)
+static void rate_set_qp_cc(struct cairn_qp *qp, bool on)
 {
 	mutex_lock(&qp->modify_lock);
 	qp->cc = on;
@@ -50,18 +49,18 @@ static void set_qp(struct cairn_qp *qp, bool on)
 	cairn_exec_kick(&qp->exec, CAIRN_RESP);
 }
 
-static int modify_qp_cc(struct ib_qp *ibqp, const struct cairn_cc *cc)
+static int rate_modify_qp_cc(struct ib_qp *ibqp, const struct cairn_cc *cc)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 
 	if (memchr_inv(&cc->params, 0, sizeof(cc->params)) ||
 	    qp->qpc.transport == CAIRN_TRANSPORT_UD)
 		return -EINVAL;
-	set_qp(qp, cc->flags & CAIRN_CC_ENABLED);
+	rate_set_qp_cc(qp, cc->flags & CAIRN_CC_ENABLED);
 	return 0;
 }
 
-static int modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
+static int rate_modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
 {
 	if (!ns_capable(dev_net(dev->nic.ndev)->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
@@ -73,7 +72,7 @@ static int modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
 	return 0;
 }
 
-static struct cairn_dev *caller_dev(struct uverbs_attr_bundle *attrs)
+static struct cairn_dev *rate_caller_dev(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
 
@@ -83,7 +82,7 @@ static struct cairn_dev *caller_dev(struct uverbs_attr_bundle *attrs)
 /* Errors: -EINVAL values, or a UD QP; -EPERM the device, without the right. */
 static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *attrs)
 {
-	struct cairn_dev *dev = caller_dev(attrs);
+	struct cairn_dev *dev = rate_caller_dev(attrs);
 	struct cairn_cc cc;
 	struct ib_qp *qp;
 	int err;
@@ -97,13 +96,13 @@ static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *att
 		return -EINVAL;
 	qp = uverbs_attr_get_obj(attrs, CAIRN_ATTR_MODIFY_CC_QP);
 	if (IS_ERR(qp))
-		return modify_dev_cc(dev, &cc);
-	return modify_qp_cc(qp, &cc);
+		return rate_modify_dev_cc(dev, &cc);
+	return rate_modify_qp_cc(qp, &cc);
 }
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_CC)(struct uverbs_attr_bundle *attrs)
 {
-	struct cairn_dev *dev = caller_dev(attrs);
+	struct cairn_dev *dev = rate_caller_dev(attrs);
 	struct cairn_cc cc = {};
 
 	if (IS_ERR(dev))
@@ -155,12 +154,12 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_QUERY_RATE,
 						UVERBS_ATTR_MIN_SIZE(8),
 						UA_MANDATORY));
 
-ADD_UVERBS_METHODS(cairn_rate_methods, CAIRN_OBJECT_DEVICE,
+ADD_UVERBS_METHODS(rate_methods, CAIRN_OBJECT_DEVICE,
 		   &UVERBS_METHOD(CAIRN_METHOD_MODIFY_CC),
 		   &UVERBS_METHOD(CAIRN_METHOD_QUERY_CC),
 		   &UVERBS_METHOD(CAIRN_METHOD_QUERY_RATE));
 
-const struct uapi_definition cairn_rate_uapi_defs[] = {
-	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &cairn_rate_methods),
+const struct uapi_definition cairn_rate_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &rate_methods),
 	{},
 };

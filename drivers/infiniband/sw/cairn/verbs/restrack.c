@@ -9,23 +9,26 @@
 #include "verbs/ops.h"
 #include "verbs/verbs.h"
 
-struct detail {
+struct restrack_detail {
 	const char *name;
 	u32 value;
 	bool hex;
 };
 
-static int put_details(struct sk_buff *msg, const struct detail *d, size_t n)
+static int restrack_put(struct sk_buff *msg,
+			const struct restrack_detail *details, size_t num)
 {
 	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	int err = 0;
 
 	if (!nest)
 		return -EMSGSIZE;
-	for (; n && !err; n--, d++)
-		err = d->hex ? rdma_nl_put_driver_u32_hex(msg, d->name,
-							  d->value) :
-			       rdma_nl_put_driver_u32(msg, d->name, d->value);
+	for (; num && !err; num--, details++)
+		err = details->hex ?
+			      rdma_nl_put_driver_u32_hex(msg, details->name,
+							 details->value) :
+			      rdma_nl_put_driver_u32(msg, details->name,
+						     details->value);
 	if (err) {
 		nla_nest_cancel(msg, nest);
 		return -EMSGSIZE;
@@ -37,73 +40,73 @@ static int put_details(struct sk_buff *msg, const struct detail *d, size_t n)
 int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	const struct cairn_qp *qp = to_cairn_qp(ibqp);
-	const struct cairn_qpc *q = &qp->qpc;
-	const struct cairn_requester *r = &q->req;
-	const struct detail d[] = {
-		{ "state", READ_ONCE(q->state) },
-		{ "una-psn", READ_ONCE(r->una) },
-		{ "next-psn", READ_ONCE(r->psn) },
-		{ "epsn", READ_ONCE(q->resp.epsn) },
-		{ "msn", READ_ONCE(q->resp.msn) },
+	const struct cairn_qpc *qpc = &qp->qpc;
+	const struct cairn_requester *req = &qpc->req;
+	const struct restrack_detail details[] = {
+		{ "state", READ_ONCE(qpc->state) },
+		{ "una-psn", READ_ONCE(req->una) },
+		{ "next-psn", READ_ONCE(req->psn) },
+		{ "epsn", READ_ONCE(qpc->resp.epsn) },
+		{ "msn", READ_ONCE(qpc->resp.msn) },
 		{ "wr-outstanding",
-		  READ_ONCE(r->new_rec) - READ_ONCE(r->una_rec) },
-		{ "retries-left", READ_ONCE(r->retries) },
-		{ "rnr-retries-left", READ_ONCE(r->rnr_retries) },
-		{ "pmtu", READ_ONCE(q->attrs.pmtu) },
-		{ "timeout", READ_ONCE(q->attrs.timeout) },
+		  READ_ONCE(req->new_rec) - READ_ONCE(req->una_rec) },
+		{ "retries-left", READ_ONCE(req->retries) },
+		{ "rnr-retries-left", READ_ONCE(req->rnr_retries) },
+		{ "pmtu", READ_ONCE(qpc->attrs.pmtu) },
+		{ "timeout", READ_ONCE(qpc->attrs.timeout) },
 		{ "sq-depth", qp->sq.depth },
 		{ "sq-index", READ_ONCE(qp->sq.index) },
-		{ "persists-outstanding", READ_ONCE(r->persists) },
-		{ "durable-psn", READ_ONCE(q->resp.durable_psn) },
-		{ "host-flushes-pending", cairn_resp_pending(q) },
+		{ "persists-outstanding", READ_ONCE(req->persists) },
+		{ "durable-psn", READ_ONCE(qpc->resp.durable_psn) },
+		{ "host-flushes-pending", cairn_resp_pending(qpc) },
 		{ "rq-depth", qp->rq.queue.depth },
 		{ "rq-index", READ_ONCE(qp->rq.queue.index) },
-		{ "rate-kbps", READ_ONCE(q->attrs.rate.kbps) },
-		{ "rate-burst", READ_ONCE(q->attrs.rate.burst) },
-		{ "rate-typical", READ_ONCE(q->attrs.rate.typical) },
-		{ "rate-waiting", READ_ONCE(r->rate.marked) |
-				  READ_ONCE(q->resp.rate.marked) << 1 },
-		{ "cc-enabled", READ_ONCE(q->attrs.cc) },
-		{ "cc-kbps", READ_ONCE(q->cc.rp[CAIRN_REQ].kbps) },
+		{ "rate-kbps", READ_ONCE(qpc->attrs.rate.kbps) },
+		{ "rate-burst", READ_ONCE(qpc->attrs.rate.burst) },
+		{ "rate-typical", READ_ONCE(qpc->attrs.rate.typical) },
+		{ "rate-waiting", READ_ONCE(req->rate.marked) |
+				  READ_ONCE(qpc->resp.rate.marked) << 1 },
+		{ "cc-enabled", READ_ONCE(qpc->attrs.cc) },
+		{ "cc-kbps", READ_ONCE(qpc->cc.rp[CAIRN_REQ].kbps) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
 
 int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	struct detail d[] = {
+	struct restrack_detail details[] = {
 		{ "depth" }, { "index" }, { "unpolled" }, { "arm-pending" },
 		{ "overflowed" },
 	};
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	d[0].value = cq->queue.depth;
-	d[1].value = cq->queue.index;
-	d[2].value = cq->queue.index - READ_ONCE(cq->queue.host->index);
-	d[3].value = READ_ONCE(cq->queue.host->arm) != cq->arm_seen;
-	d[4].value = cq->overflowed;
+	details[0].value = cq->queue.depth;
+	details[1].value = cq->queue.index;
+	details[2].value = cq->queue.index - READ_ONCE(cq->queue.host->index);
+	details[3].value = READ_ONCE(cq->queue.host->arm) != cq->arm_seen;
+	details[4].value = cq->overflowed;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
 
 int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct cairn_mr *mr = to_cairn_mr(ibmr);
-	struct cairn_epoch *e = &to_cairn_dev(ibmr->device)->nic.epoch;
-	const struct detail d[] = {
+	struct cairn_epoch *epoch = &to_cairn_dev(ibmr->device)->nic.epoch;
+	const struct restrack_detail details[] = {
 		{ "kind", mr->kind },
 		{ "access", READ_ONCE(mr->access), true },
 		{ "blocks", READ_ONCE(mr->num_blocks) },
 		{ "block-shift", READ_ONCE(mr->block_shift) },
 		{ "persist", READ_ONCE(mr->persist), true },
-		{ "epoch", READ_ONCE(e->turns) },
-		{ "epoch-busy", cairn_epoch_busy(e) },
-		{ "epoch-stuck", READ_ONCE(e->stuck) },
+		{ "epoch", READ_ONCE(epoch->turns) },
+		{ "epoch-busy", cairn_epoch_busy(epoch) },
+		{ "epoch-stuck", READ_ONCE(epoch->stuck) },
 		{ "valid", mr->kind != CAIRN_MR_FAST || READ_ONCE(mr->valid) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put(msg, details, ARRAY_SIZE(details));
 }

@@ -2,15 +2,16 @@
 /*
  * Taking receives from a ring, for queue pairs and shared receive queues.
  *
- * The write pointer and the WQEs belong to the host. The pointer is believed only
- * within the ring (queue/host_index.h); a WQE is copied once. A pointer that cannot
- * be is final: the queue fails until it is reset.
+ * The write pointer and the WQEs belong to the host. The pointer counts only
+ * within the ring (queue/host_index.h). A WQE is copied once. An impossible
+ * pointer is final: the queue fails until it is reset.
  */
 #include <linux/log2.h>
 #include "queue/host_index.h"
 #include "queue/queue.h"
 #include "queue/next_ring.h"
 #include "verbs/rq.h"
+#include "verbs/srq.h"
 
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 		    u32 max_sge, struct cairn_ucontext *uctx,
@@ -40,27 +41,29 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 }
 
 /* Receives before the host's pointer @ptr, or -EINVAL: it cannot be there. */
-static int level_at(const struct cairn_queue *q, u32 ptr)
+static int rq_level_at(const struct cairn_queue *queue, u32 ptr)
 {
-	u32 units = ptr - READ_ONCE(q->index);
+	u32 units = ptr - READ_ONCE(queue->index);
 
-	if (units > q->depth || units & (q->stride - 1))
+	if (units > queue->depth || units & (queue->stride - 1))
 		return -EINVAL;
-	return units / q->stride;
+	return units / queue->stride;
 }
 
-/* Receives known to be posted: all of them when there is a limit. rq->lock held.
+/* Receives known to be posted; all of them when there is a limit. rq->lock
+ * held.
  */
 static int rq_level(struct cairn_rq *rq)
 {
-	struct cairn_queue *q = &rq->queue;
+	struct cairn_queue *queue = &rq->queue;
 	u32 ptr;
 	int err;
 
-	err = rq->limit ?
-	      cairn_host_index_fresh(q, rq->nic, q->index, q->index, &ptr) :
-	      cairn_host_index_newest(q, rq->nic, q->index, q->index, &ptr);
-	return err ?: level_at(q, ptr);
+	err = rq->limit ? cairn_host_index_fresh(queue, rq->nic, queue->index,
+						 queue->index, &ptr) :
+			  cairn_host_index_newest(queue, rq->nic, queue->index,
+						  queue->index, &ptr);
+	return err ?: rq_level_at(queue, ptr);
 }
 
 /* rq->lock held. */
@@ -78,15 +81,15 @@ static int rq_fail(struct cairn_rq *rq)
 }
 
 /* Copy the WQE at the read pointer, the units that it claims to need. */
-static u32 rq_copy(const struct cairn_queue *q, union cairn_wqe_buf *to)
+static u32 rq_copy(const struct cairn_queue *queue, union cairn_wqe_buf *to)
 {
-	const u8 *from = cairn_queue_unit(q, q->index);
+	const u8 *from = cairn_queue_unit(queue, queue->index);
 	u32 units;
 
 	memcpy(to->bytes, from, CAIRN_UNIT_SIZE);
 	/* num_sge from the copy, not from the ring again. */
 	barrier();
-	units = min3(cairn_recv_units(to->recv.num_sge), q->stride,
+	units = min3(cairn_recv_units(to->recv.num_sge), queue->stride,
 		     (u32)CAIRN_MAX_WQE_UNITS);
 	memcpy(to->bytes + CAIRN_UNIT_SIZE, from + CAIRN_UNIT_SIZE,
 	       (units - 1) * CAIRN_UNIT_SIZE);
@@ -104,17 +107,9 @@ static void rq_check_limit(struct cairn_rq *rq, u32 level)
 			CAIRN_SRQ_LIMIT);
 }
 
-/**
- * cairn_rq_take() - consume the oldest posted receive
- * @rq: the queue
- * @buf: a union cairn_wqe_buf
- *
- * BH off. Returns the units copied, 0 when nothing is posted, -EINVAL when the
- * host's write pointer is impossible (counted once, the queue is then dead).
- */
 int cairn_rq_take(struct cairn_rq *rq, void *buf)
 {
-	struct cairn_queue *q = &rq->queue;
+	struct cairn_queue *queue = &rq->queue;
 	int level, ret = 0;
 
 	spin_lock(&rq->lock);
@@ -122,38 +117,34 @@ int cairn_rq_take(struct cairn_rq *rq, void *buf)
 	if (unlikely(level < 0)) {
 		ret = rq_fail(rq);
 	} else if (level) {
-		ret = rq_copy(q, buf);
-		WRITE_ONCE(q->index, q->index + q->stride);
-		cairn_queue_publish(q);
+		ret = rq_copy(queue, buf);
+		WRITE_ONCE(queue->index, queue->index + queue->stride);
+		cairn_queue_publish(queue);
 		rq_check_limit(rq, level - 1);
 	}
 	spin_unlock(&rq->lock);
 	return ret;
 }
 
-/**
- * cairn_rq_posted() - posted receives
- * @rq: the queue
- *
- * A snapshot, 0 when the write pointer is impossible. Any context.
- */
 int cairn_rq_posted(struct cairn_rq *rq)
 {
-	return max(level_at(&rq->queue, cairn_queue_host_index(&rq->queue)), 0);
+	return max(rq_level_at(&rq->queue, cairn_queue_host_index(&rq->queue)),
+		   0);
 }
 
 /* The reader in cairn_rq_posted() holds no lock, hence WRITE_ONCE. */
 void cairn_rq_reset(struct cairn_rq *rq)
 {
-	struct cairn_queue *q = &rq->queue;
+	struct cairn_queue *queue = &rq->queue;
 
 	spin_lock(&rq->lock);
 	rq->bad = false;
-	cairn_host_index_reset(q);
-	WRITE_ONCE(q->index, round_down(READ_ONCE(q->host->index), q->stride));
-	WRITE_ONCE(q->dev->wakeup, 0);
-	cairn_queue_set_state(q, CAIRN_QUEUE_READY);
-	cairn_queue_publish(q);
+	cairn_host_index_reset(queue);
+	WRITE_ONCE(queue->index,
+		   round_down(READ_ONCE(queue->host->index), queue->stride));
+	WRITE_ONCE(queue->dev->wakeup, 0);
+	cairn_queue_set_state(queue, CAIRN_QUEUE_READY);
+	cairn_queue_publish(queue);
 	spin_unlock(&rq->lock);
 }
 
@@ -164,20 +155,20 @@ void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit)
 }
 
 /* Kernel posters are held off by their lock, a process holds itself back. */
-int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *n)
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next)
 {
-	struct cairn_queue *q = &rq->queue;
+	struct cairn_queue *queue = &rq->queue;
 	unsigned long flags;
 	int err;
 
 	if (rq->bad)
 		return -EINVAL;
 	spin_lock_irqsave(&rq->post_lock, flags);
-	err = cairn_next_ring_move(q, CAIRN_QUEUE_RECV, n,
+	err = cairn_next_ring_move(queue, CAIRN_QUEUE_RECV, next,
 				   CAIRN_NEXT_RING_LOCKED);
 	if (!err) {
-		cairn_next_ring_swap(q, n);
-		rq->max_wr = n->max_wr;
+		cairn_next_ring_swap(queue, next);
+		rq->max_wr = next->max_wr;
 	}
 	spin_unlock_irqrestore(&rq->post_lock, flags);
 	return err;

@@ -22,8 +22,10 @@ static inline u32 cairn_recv_units(u32 sges)
  * @desc: filled in for a user queue
  *
  * rq->max_wr and rq->max_sge become what the ring really holds. Process
- * context. Returns 0 or what cairn_queue_init_user() returns; the ring is
- * freed with cairn_queue_free().
+ * context.
+ *
+ * Return: 0 or what cairn_queue_init_user() returns; the ring is freed with
+ * cairn_queue_free().
  */
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 		    u32 max_sge, struct cairn_ucontext *uctx,
@@ -39,23 +41,37 @@ struct cairn_next_ring;
 /**
  * cairn_rq_resize() - change over to another ring
  * @rq: the queue
- * @n: its next ring, most of it copied; becomes the old one on success
+ * @next: its next ring, most of it copied; becomes the old one on success
  *
  * The caller keeps others from taking receives: rq->lock of a shared queue,
- * both side locks of a QP. Returns 0, -EINVAL (more is posted than fits, or
- * the queue is in error) or -EAGAIN (copy again first).
+ * both side locks of a QP.
+ *
+ * Return: 0, -EINVAL (more is posted than fits, or the queue is in error) or
+ * -EAGAIN (copy again first).
  */
-int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *n);
+int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next);
+
+/**
+ * cairn_rq_take() - consume the oldest posted receive
+ * @rq: the queue
+ * @buf: a union cairn_wqe_buf
+ *
+ * Context: BH off.
+ * Return: the units copied; 0 when nothing is posted; -EINVAL when the host's
+ * write pointer is impossible (counted once, the queue is then dead).
+ */
+int cairn_rq_take(struct cairn_rq *rq, void *buf);
+
+/**
+ * cairn_rq_posted() - posted receives
+ * @rq: the queue
+ *
+ * Context: any.
+ * Return: a snapshot, 0 when the write pointer is impossible.
+ */
+int cairn_rq_posted(struct cairn_rq *rq);
 
 /* Drop what is posted. Caller holds both side locks of the QP. */
 void cairn_rq_reset(struct cairn_rq *rq);
-
-/* The queue's events (struct cairn_srq). Any context. */
-enum cairn_srq_event {
-	CAIRN_SRQ_LIMIT,
-	CAIRN_SRQ_ERROR,
-};
-
-void cairn_srq_event(struct cairn_srq *srq, enum cairn_srq_event event);
 
 #endif

@@ -8,10 +8,10 @@
 #include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/rq.h"
+#include "verbs/srq.h"
 #include "verbs/udata.h"
-#include "verbs/verbs.h"
 
-static void deliver(struct work_struct *work)
+static void srq_deliver(struct work_struct *work)
 {
 	static const enum ib_event_type types[] = {
 		[CAIRN_SRQ_LIMIT] = IB_EVENT_SRQ_LIMIT_REACHED,
@@ -39,7 +39,7 @@ void cairn_srq_event(struct cairn_srq *srq, enum cairn_srq_event event)
 	cairn_async_post(&srq->async, event);
 }
 
-static int check_init(const struct ib_srq_init_attr *init)
+static int srq_check_init(const struct ib_srq_init_attr *init)
 {
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
@@ -55,7 +55,7 @@ static int check_init(const struct ib_srq_init_attr *init)
  * @init: max_wr and max_sge become what the ring holds
  * @udata: reply struct cairn_create_srq_resp
  *
- * Returns 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size), -ENOMEM or
+ * Return: 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size), -ENOMEM or
  * -EFAULT.
  */
 int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
@@ -70,13 +70,13 @@ int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = cairn_udata_check(udata, sizeof(resp));
 	if (err)
 		return err;
-	err = check_init(init);
+	err = srq_check_init(init);
 	if (err)
 		return err;
 	if (!cairn_limit_get(&dev->num_srqs, CAIRN_MAX_SRQ))
 		return -ENOMEM;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
-	cairn_async_init(&srq->async, deliver);
+	cairn_async_init(&srq->async, srq_deliver);
 	mutex_init(&srq->modify_lock);
 	srq->rq.shared = true;
 	err = cairn_rq_create(&dev->nic, &srq->rq, init->attr.max_wr,
@@ -98,28 +98,28 @@ err_limit:
 }
 
 /* The next ring, if one is asked for. srq->modify_lock held. */
-static int next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
-		     int mask, struct cairn_next_ring **n)
+static int srq_next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
+			 int mask, struct cairn_next_ring **next)
 {
-	struct cairn_queue *q = &srq->rq.queue;
+	struct cairn_queue *queue = &srq->rq.queue;
 
-	*n = NULL;
+	*next = NULL;
 	if (!(mask & IB_SRQ_MAX_WR))
 		return 0;
 	if (!attr->max_wr || attr->max_wr > CAIRN_MAX_SRQ_WR)
 		return -EINVAL;
 	if (srq->rq.is_user) {
-		*n = cairn_next_ring_take(q);
-		return *n && (*n)->max_wr >= attr->max_wr ? 0 : -EINVAL;
+		*next = cairn_next_ring_take(queue);
+		return *next && (*next)->max_wr >= attr->max_wr ? 0 : -EINVAL;
 	}
-	*n = cairn_next_ring_alloc(q, CAIRN_QUEUE_RECV, attr->max_wr,
-				   q->stride);
-	return *n ? 0 : -ENOMEM;
+	*next = cairn_next_ring_alloc(queue, CAIRN_QUEUE_RECV, attr->max_wr,
+				      queue->stride);
+	return *next ? 0 : -ENOMEM;
 }
 
 /* All or nothing. srq->modify_lock held. */
-static int change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
-		  int mask, struct cairn_next_ring *n)
+static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
+		      int mask, struct cairn_next_ring *next)
 {
 	struct cairn_rq *rq = &srq->rq;
 	u32 limit = mask & IB_SRQ_LIMIT ? attr->srq_limit :
@@ -127,16 +127,16 @@ static int change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 	int tries = CAIRN_NEXT_RING_TRIES;
 	int err = 0;
 
-	if (limit > (n ? n->max_wr : rq->max_wr))
+	if (limit > (next ? next->max_wr : rq->max_wr))
 		return -EINVAL;
 	do {
-		if (n)
+		if (next)
 			err = cairn_next_ring_move(&rq->queue, CAIRN_QUEUE_RECV,
-						   n, U32_MAX);
+						   next, U32_MAX);
 		if (err)
 			return err;
 		spin_lock_bh(&rq->lock);
-		err = n ? cairn_rq_resize(rq, n) : 0;
+		err = next ? cairn_rq_resize(rq, next) : 0;
 		if (!err && mask & IB_SRQ_LIMIT)
 			cairn_rq_set_limit(rq, limit);
 		spin_unlock_bh(&rq->lock);
@@ -151,16 +151,17 @@ static int change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
  * @mask: IB_SRQ_LIMIT, IB_SRQ_MAX_WR
  * @udata: no tail
  *
- * An armed limit stays armed and must fit into the new size. Returns 0, -EINVAL
- * (value, not prepared, more is posted than fits, queue in error), -EBUSY
- * (receives are posted too fast) or -ENOMEM; on error nothing has changed.
- * Process context.
+ * An armed limit stays armed and must fit into the new size.
+ *
+ * Return: 0, -EINVAL (value, not prepared, more is posted than fits, queue in
+ * error), -EBUSY (receives are posted too fast) or -ENOMEM; on error nothing
+ * has changed. Process context.
  */
 int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
-	struct cairn_next_ring *n;
+	struct cairn_next_ring *next;
 	int err;
 
 	err = cairn_udata_check(udata, 0);
@@ -169,11 +170,11 @@ int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EINVAL;
 	mutex_lock(&srq->modify_lock);
-	err = next_ring(srq, attr, mask, &n);
+	err = srq_next_ring(srq, attr, mask, &next);
 	if (!err && mask)
-		err = change(srq, attr, mask, n);
+		err = srq_change(srq, attr, mask, next);
 	/* The old ring, or the new one that was not taken. */
-	cairn_next_ring_free(n);
+	cairn_next_ring_free(next);
 	mutex_unlock(&srq->modify_lock);
 	return err;
 }

@@ -5,7 +5,7 @@
 #include "verbs/stats.h"
 #include "verbs/verbs.h"
 
-static const struct rdma_stat_desc descs[] = {
+static const struct rdma_stat_desc stats_descs[] = {
 #define X(id, counter, doc) { .name = #counter },
 	CAIRN_COUNTERS(X)
 #undef X
@@ -14,17 +14,17 @@ static const struct rdma_stat_desc descs[] = {
 struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,
 						u32 port_num)
 {
-	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs),
+	return rdma_alloc_hw_stats_struct(stats_descs, ARRAY_SIZE(stats_descs),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter c)
+u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(nic->stats, cpu)->value[c]);
+		sum += READ_ONCE(per_cpu_ptr(nic->stats, cpu)->value[counter]);
 	return sum;
 }
 
@@ -33,11 +33,11 @@ int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		       u32 port_num, int index)
 {
 	const struct cairn_nic *nic = &to_cairn_dev(ibdev)->nic;
-	int c;
+	int counter;
 
 	if (!port_num)
 		return -EINVAL;
-	for (c = 0; c < CAIRN_CTR_COUNT; c++)
-		stats->value[c] = cairn_nic_sum(nic, c);
+	for (counter = 0; counter < CAIRN_CTR_COUNT; counter++)
+		stats->value[counter] = cairn_nic_sum(nic, counter);
 	return CAIRN_CTR_COUNT;
 }

@@ -5,6 +5,6 @@
 #include "nic.h"
 
 /* A counter's value over all CPUs. Any context. */
-u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter c);
+u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
 
 #endif

@@ -7,12 +7,13 @@
 
 /**
  * cairn_udata_check() - before anything is created
- * @udata: NULL for a kernel caller, who has no tail
+ * @udata: NULL for a kernel caller, which has no tail
  * @resp: bytes that the reply will have
  *
  * For commands without an input tail; bytes that are there must be zero, so
- * that a later library is refused and not misunderstood. Returns 0 or -EINVAL.
- * Process context.
+ * that a later library is refused and not misunderstood.
+ *
+ * Return: 0 or -EINVAL. Process context.
  */
 static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 {
@@ -25,13 +26,14 @@ static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 
 /**
  * cairn_udata_read() - the input tail of a command that may have one
- * @udata: NULL for a kernel caller, who has no tail
+ * @udata: NULL for a kernel caller, which has no tail
  * @req: filled in; left alone without a tail
  * @len: bytes of @req: a tail that is there has all of them
  * @resp: bytes that the reply will have
  *
- * What lies beyond must be zero. Returns 0, -EINVAL or -EFAULT. Process
- * context.
+ * What lies beyond must be zero.
+ *
+ * Return: 0, -EINVAL or -EFAULT. Process context.
  */
 static inline int cairn_udata_read(struct ib_udata *udata, void *req,
 				   size_t len, size_t resp)

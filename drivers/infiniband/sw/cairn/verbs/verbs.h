@@ -4,7 +4,7 @@
  *
  * Lifetime: ib_core frees an object after its destroy op returned; each destroy
  * op first makes the object unreachable for the data path and waits: a memory
- * region until the epoch has turned (verbs/release.h), others a grace period.
+ * region until the epoch has turned (verbs/mr.h), others a grace period.
  * So the data path works on raw pointers inside a run of the engine, which is
  * counted in the epoch and an RCU read section (receive softirq, lane turns and
  * posts all are).
@@ -148,9 +148,9 @@ struct cairn_mr {
 	unsigned long *blocks;
 	struct cairn_mr_map map;	/* FAST: for the next registration */
 	struct ib_umem *umem;		/* USER */
-	/* verbs/releases.h; NULL: somebody waits */
-	struct cairn_releases *releases;
-	u32 release_ticket;
+	/* verbs/dereg_async.h; NULL: the caller of dereg_mr waits */
+	struct cairn_dereg_async *dereg;
+	u32 dereg_ticket;
 	struct cairn_epoch_note note;
 	struct work_struct free_work;
 };
@@ -168,16 +168,16 @@ struct cairn_qp {
 	struct ib_qp_init_attr init;
 	struct cairn_rate_limit rate;	/* as asked for */
 	bool cc;			/* congestion control, as asked for */
-	struct mutex modify_lock;	/* attr, path, resp.rd, rings: one change at a time */
+	struct mutex modify_lock;	/* attr, path, resp.rd, rings */
 	struct cairn_async_work async;
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
 	bool is_user;
 };
 
-static inline struct cairn_dev *to_cairn_dev(struct ib_device *d)
+static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {
-	return container_of(d, struct cairn_dev, ibdev);
+	return container_of(device, struct cairn_dev, ibdev);
 }
 
 static inline struct cairn_qp *to_cairn_qp(struct ib_qp *qp)
@@ -205,73 +205,9 @@ static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)
 	return container_of(ah, struct cairn_ib_ah, ibah)->ah;
 }
 
-static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *q)
+static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *ctx)
 {
-	return container_of(q, struct cairn_qp, qpc);
+	return container_of(ctx, struct cairn_qp, qpc);
 }
-
-/* What verbs needs of the net layer, given by main.c. */
-struct cairn_verbs_net {
-	int (*attach)(struct cairn_nic *nic);
-	void (*detach)(struct cairn_nic *nic);
-};
-
-/* main.c: device life. cairn_verbs_add() is what rdma_link_ops.newlink does:
- * 0, -EINVAL (not an Ethernet netdev, or a VLAN), -EEXIST (netdev has a device
- * already), or what ib_core returns. Process context, not under RTNL.
- */
-int cairn_verbs_init(const struct cairn_verbs_net *net);
-void cairn_verbs_exit(void);
-int cairn_verbs_add(const char *name, struct net_device *ndev);
-void cairn_verbs_remove(struct cairn_nic *nic);	/* netdev gone; RTNL held */
-void cairn_verbs_changed(struct cairn_nic *nic);	/* link or MTU; RTNL held */
-
-/* Data path, used by port.c. Any context with BH off, RCU read section. */
-
-/* Resolve @len bytes of @span for @pd into page fragments. Returns their
- * number or -EFAULT; -E2BIG when more than @max are needed.
- */
-int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
-		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
-		 int max);
-int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
-		   u64 len, enum cairn_access access);
-int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
-		    const struct cairn_pkt *pkt, u64 *orig);
-
-/* Add a completion; calls the completion handler outside the CQ lock. */
-void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe);
-
-/* Next posted receive: units copied to @buf, 0 none, -EINVAL bad ring. */
-int cairn_rq_take(struct cairn_rq *rq, void *buf);
-int cairn_rq_posted(struct cairn_rq *rq);
-
-/* An address handle of the QP's owner by number, or NULL. RCU. */
-struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);
-
-void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
-
-/* Control path. */
-
-/**
- * cairn_path_from_ah() - the way to the peer that @attr names
- * @dev: the device that sends
- * @attr: address vector with a source GID of @dev
- * @flow_label: for the UDP source port when @attr has none, 20 bits, e.g.
- *	rdma_calc_flow_label(qpn, dqpn)
- * @path: overwritten; holds no route
- *
- * Returns 0 or -EINVAL: no GRH, not RoCE v2, GIDs of two families, an unknown
- * static rate, or the source GID's netdev is gone. Any context.
- */
-int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
-		       u32 flow_label, struct cairn_path *path);
-
-/* rate.c: congestion control of a new device, of a new QP. */
-void cairn_cc_init(struct cairn_dev *dev);
-void cairn_cc_init_qp(struct cairn_qp *qp);
-
-/* The largest IB MTU that fits into the netdev's now. Any context. */
-enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);
 
 #endif

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The method that sets how long a device's lanes poll for posts. */
+/* What an administrator tunes: how long a device's lanes poll for posts. */
 #include <linux/capability.h>
 #include <rdma/uverbs_ioctl.h>
-#include "verbs/ops.h"
+#include "verbs/tuning.h"
 #include "verbs/verbs.h"
 
-#define UVERBS_MODULE_NAME cairn_idle
+#define UVERBS_MODULE_NAME cairn_tuning
 #include <rdma/uverbs_named_ioctl.h>
 
 /*
- * All processes with the device are concerned, and CPU time of the host: so it
- * takes a right in the host, not in a namespace. Errors: -EPERM, -EINVAL (time,
- * reserved bits).
+ * This costs CPU time of the host and concerns all processes that use the
+ * device. So it takes a capability in the initial user namespace. Errors:
+ * -EPERM, -EINVAL (time, reserved bits).
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attrs)
 {
@@ -41,7 +41,7 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_IDLE,
 DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_TUNING,
 			      &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE));
 
-const struct uapi_definition cairn_idle_defs[] = {
+const struct uapi_definition cairn_tuning_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_TUNING),
 	{},
 };

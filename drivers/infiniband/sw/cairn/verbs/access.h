@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* From keys to memory. The functions are called in a run (lane/epoch.h). */
+#ifndef CAIRN_VERBS_ACCESS_H
+#define CAIRN_VERBS_ACCESS_H
+
+#include "verbs/verbs.h"
+
+int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
+		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
+		 int max);
+int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
+		   u64 len, enum cairn_access access);
+int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
+		    const struct cairn_pkt *pkt, u64 *orig);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The tokens of host flush: a process or a kernel consumer gives one back when
+ * the range is durable.
+ *
+ * Bits 8 to 31 of a token are the number of its queue pair. The queue pair must
+ * belong to the caller, and this token must be outstanding there. 32 random
+ * bits make it differ from earlier tokens.
+ */
+#include "lane/watch.h"
+#include "verbs/host_flush.h"
+
+#define UVERBS_MODULE_NAME cairn_host_flush
+#include <rdma/uverbs_named_ioctl.h>
+
+/* RCU read section: keeps the QP, see cairn_destroy_qp(). */
+static int host_flush_end(struct cairn_exec *exec, u64 token, u32 status)
+{
+	struct cairn_epoch *epoch = &exec->nic->epoch;
+	u32 tag;
+	int err;
+
+	cairn_exec_lock(exec);
+	/* A run of the engine: it looks at the region once more. */
+	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
+	err = cairn_resp_release(exec->qpc, token, status);
+	cairn_epoch_leave(epoch, tag);
+	cairn_exec_unlock(exec);
+	cairn_exec_kick(exec, CAIRN_RESP);
+	return err;
+}
+
+int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
+			  u64 token, u32 status)
+{
+	struct cairn_exec *found;
+	int err = -ENOENT;
+
+	rcu_read_lock();
+	found = xa_load(&dev->nic.qps, token >> 8 & CAIRN_24BIT_MASK);
+	if (found && container_of(found, struct cairn_qp, exec)->uctx == uctx)
+		err = host_flush_end(found, token, status);
+	rcu_read_unlock();
+	if (err)
+		cairn_nic_count(&dev->nic, CAIRN_CTR_PERSIST_BAD_TOKENS, 1);
+	return err;
+}
+
+void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key)
+{
+	struct cairn_exec *each;
+	unsigned long i;
+
+	rcu_read_lock();
+	xa_for_each(&dev->nic.qps, i, each) {
+		if (!cairn_resp_pending(each->qpc))
+			continue;
+		cairn_exec_lock(each);
+		cairn_resp_revoke(each->qpc, key);
+		cairn_exec_unlock(each);
+		cairn_exec_defer(each, CAIRN_RESP);
+	}
+	rcu_read_unlock();
+}
+
+/* Errors: -ENOENT no such token, -EINVAL reserved bits. */
+static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_persist_done done;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	err = uverbs_copy_from(&done, attrs, CAIRN_ATTR_PERSIST_DONE);
+	if (err)
+		return err;
+	if (done.reserved)
+		return -EINVAL;
+	return cairn_host_flush_done(to_cairn_dev(ibuc->device),
+				     to_cairn_ucontext(ibuc), done.token,
+				     done.status);
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PERSIST_DONE,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_PERSIST_DONE,
+					       UVERBS_ATTR_TYPE(struct cairn_persist_done),
+					       UA_MANDATORY));
+
+ADD_UVERBS_METHODS(host_flush_methods, CAIRN_OBJECT_DEVICE,
+		   &UVERBS_METHOD(CAIRN_METHOD_PERSIST_DONE));
+
+const struct uapi_definition cairn_host_flush_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &host_flush_methods),
+	{},
+};
