@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* AETH values: credit count code (IBTA table 42), RNR NAK timer (table 45). */
 #include <linux/kernel.h>
-#include "engine/internal.h"
+#include "engine/aeth.h"
+#include "wire/hdr.h"
 
 /* Code n stands for credits[n] receives; the code is rounded down. */
 static const u16 credits[31] = {

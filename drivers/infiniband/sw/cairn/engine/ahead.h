@@ -25,7 +25,7 @@ struct cairn_qpc;
 
 /**
  * cairn_ahead_take() - copy units of the send ring
- * @q: the QP; its req.ahead is the batch, NULL outside of a run: there is none
+ * @qpc: the QP; its req.ahead is the batch, NULL outside of a run: there is none
  * @idx: the first
  * @n: how many, 0 or more
  * @avail: at least @n: units from @idx on that are posted and not given back
@@ -33,6 +33,6 @@ struct cairn_qpc;
  *
  * Requester lock held.
  */
-void cairn_ahead_take(struct cairn_qpc *q, u32 idx, u32 n, u32 avail, u8 *to);
+void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to);
 
 #endif

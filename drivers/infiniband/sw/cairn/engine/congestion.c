@@ -9,68 +9,71 @@
  * is one clock for the interval. A CNP names no direction, so it slows both sides
  * of the QP; each applies it, on its own state, when it sends.
  */
-#include "engine/internal.h"
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include "engine/congestion.h"
+#include "engine/pace.h"
 
 #define MAX_CUTS	64u
 
 /* Where an uncontrolled side is: at its limit, or the speed of the link. */
-static u32 top_rate(const struct cairn_qpc *q)
+static u32 cong_top_rate(const struct cairn_qpc *qpc)
 {
-	u32 kbps = q->attrs.rate.kbps;
+	u32 kbps = qpc->attrs.rate.kbps;
 
-	return kbps ? min(kbps, q->cc.line_kbps) : q->cc.line_kbps;
+	return kbps ? min(kbps, qpc->cc.line_kbps) : qpc->cc.line_kbps;
 }
 
 /* Each CNP is a cut; after so many the rate is the least anyway. */
-static void take_cnps(struct cairn_qpc *q, struct cairn_dcqcn *d, u32 top,
-		      u64 now)
+static void cong_take_cnps(struct cairn_qpc *qpc, struct cairn_dcqcn *rp,
+			   u32 top, u64 now)
 {
-	u32 cnps = READ_ONCE(q->cc.cnps);
-	u32 n = min(cnps - d->cnps, MAX_CUTS);
+	u32 cnps = READ_ONCE(qpc->cc.cnps);
+	u32 n = min(cnps - rp->cnps, MAX_CUTS);
 
-	d->cnps = cnps;
+	rp->cnps = cnps;
 	while (n--)
-		cairn_dcqcn_cut(d, q->cc.params, top, now);
+		cairn_dcqcn_cut(rp, qpc->cc.params, top, now);
 }
 
-void cairn_cc_limit(struct cairn_qpc *q, enum cairn_side_id side,
-		    struct cairn_rate_limit *l, u64 now)
+void cairn_cc_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
+		    struct cairn_rate_limit *limit, u64 now)
 {
-	struct cairn_dcqcn *d = &q->cc.rp[side];
+	struct cairn_dcqcn *rp = &qpc->cc.rp[side];
 	u32 top, burst;
 
-	if (!q->attrs.cc)
+	if (!qpc->attrs.cc)
 		return;
-	top = top_rate(q);
-	cairn_dcqcn_advance(d, q->cc.params, top, now);
-	take_cnps(q, d, top, now);
-	if (!d->kbps || (l->kbps && l->kbps <= d->kbps))
+	top = cong_top_rate(qpc);
+	cairn_dcqcn_advance(rp, qpc->cc.params, top, now);
+	cong_take_cnps(qpc, rp, top, now);
+	if (!rp->kbps || (limit->kbps && limit->kbps <= rp->kbps))
 		return;
-	l->kbps = d->kbps;
+	limit->kbps = rp->kbps;
 	/* A long burst would be a long wait, and many packets in the queue
 	 * that has marked.
 	 */
-	burst = cairn_rate_default_burst(d->kbps, cairn_packet_max(q));
-	if (l->burst > burst)
-		l->burst = burst;
+	burst = cairn_rate_default_burst(rp->kbps, cairn_packet_max(qpc));
+	if (limit->burst > burst)
+		limit->burst = burst;
 }
 
-void cairn_cc_sent(struct cairn_qpc *q, enum cairn_side_id side, u32 bytes)
+void cairn_cc_sent(struct cairn_qpc *qpc, enum cairn_side_id side, u32 bytes)
 {
-	if (q->attrs.cc)
-		cairn_dcqcn_sent(&q->cc.rp[side], q->cc.params, top_rate(q),
-				 bytes);
+	if (qpc->attrs.cc)
+		cairn_dcqcn_sent(&qpc->cc.rp[side], qpc->cc.params,
+				 cong_top_rate(qpc), bytes);
 }
 
-static void send_cnp(struct cairn_qpc *q)
+static void cong_send_cnp(struct cairn_qpc *qpc)
 {
 	static const u8 payload[CAIRN_CNP_PAYLOAD];
-	struct cairn_train t = {
+	struct cairn_train train = {
 		.count = 1,
 		.first = {
 			.opcode = CAIRN_BTH_CNP,
-			.pkey = q->attrs.pkey,
-			.qpn = q->attrs.dqpn,
+			.pkey = qpc->attrs.pkey,
+			.qpn = qpc->attrs.dqpn,
 			.becn = true,
 			.payload_len = CAIRN_CNP_PAYLOAD,
 		},
@@ -79,35 +82,35 @@ static void send_cnp(struct cairn_qpc *q)
 		.inline_data = payload,
 	};
 
-	cairn_port_count(q, CAIRN_CTR_CNPS_SENT, 1);
-	cairn_port_emit(q, CAIRN_RESP, &t);
+	cairn_port_count(qpc, CAIRN_CTR_CNPS_SENT, 1);
+	cairn_port_emit(qpc, CAIRN_RESP, &train);
 }
 
-void cairn_cc_answer(struct cairn_qpc *q, u64 now)
+void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
 {
-	WRITE_ONCE(q->marked, false);
-	if (now < q->cc.cnp_at)
+	WRITE_ONCE(qpc->marked, false);
+	if (now < qpc->cc.cnp_at)
 		return;
-	q->cc.cnp_at = now + q->cc.params->cnp_interval_us * 1000ULL;
-	send_cnp(q);
+	qpc->cc.cnp_at = now + qpc->cc.params->cnp_interval_us * 1000ULL;
+	cong_send_cnp(qpc);
 }
 
-void cairn_cc_marked(struct cairn_qpc *q, enum cairn_side_id side, u64 now)
+void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 {
-	cairn_port_count(q, CAIRN_CTR_CE_RECEIVED, 1);
-	if (q->transport == CAIRN_TRANSPORT_UD)
+	cairn_port_count(qpc, CAIRN_CTR_CE_RECEIVED, 1);
+	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return;
 	if (side == CAIRN_RESP) {
-		cairn_cc_answer(q, now);
+		cairn_cc_answer(qpc, now);
 		return;
 	}
-	WRITE_ONCE(q->marked, true);
-	cairn_port_kick(q, CAIRN_RESP);
+	WRITE_ONCE(qpc->marked, true);
+	cairn_port_kick(qpc, CAIRN_RESP);
 }
 
-void cairn_cc_notified(struct cairn_qpc *q)
+void cairn_cc_notified(struct cairn_qpc *qpc)
 {
-	cairn_port_count(q, CAIRN_CTR_CNPS_RECEIVED, 1);
-	if (q->attrs.cc)
-		WRITE_ONCE(q->cc.cnps, q->cc.cnps + 1);
+	cairn_port_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
+	if (qpc->attrs.cc)
+		WRITE_ONCE(qpc->cc.cnps, qpc->cc.cnps + 1);
 }

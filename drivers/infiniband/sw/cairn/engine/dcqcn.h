@@ -45,35 +45,37 @@ struct cairn_dcqcn {
 
 /**
  * cairn_dcqcn_check() - do parameters make sense?
- * @p: all of them
+ * @params: all of them
  *
  * Return: false when one is out of the range that cairn-abi.h gives for it.
  */
-bool cairn_dcqcn_check(const struct cairn_cc_params *p);
+bool cairn_dcqcn_check(const struct cairn_cc_params *params);
 
 /**
  * cairn_dcqcn_cut() - CNPs arrived
- * @d: zeroed, or in use
- * @p: checked
+ * @rp: zeroed, or in use
+ * @params: checked
  * @line: kbit/s of the link or of a limit, not 0: where an uncontrolled side
  *	starts
  * @now: ns
  */
-void cairn_dcqcn_cut(struct cairn_dcqcn *d, const struct cairn_cc_params *p,
-		     u32 line, u64 now);
+void cairn_dcqcn_cut(struct cairn_dcqcn *rp,
+		     const struct cairn_cc_params *params, u32 line, u64 now);
 
 /**
  * cairn_dcqcn_advance() - what time has done since the last call
- * @d: any
- * @p: checked
+ * @rp: any
+ * @params: checked
  * @line: as above: control ends when it is reached
  * @now: ns
  */
-void cairn_dcqcn_advance(struct cairn_dcqcn *d,
-			 const struct cairn_cc_params *p, u32 line, u64 now);
+void cairn_dcqcn_advance(struct cairn_dcqcn *rp,
+			 const struct cairn_cc_params *params, u32 line,
+			 u64 now);
 
 /* @bytes have left: the byte counter. */
-void cairn_dcqcn_sent(struct cairn_dcqcn *d, const struct cairn_cc_params *p,
-		      u32 line, u32 bytes);
+void cairn_dcqcn_sent(struct cairn_dcqcn *rp,
+		      const struct cairn_cc_params *params, u32 line,
+		      u32 bytes);
 
 #endif

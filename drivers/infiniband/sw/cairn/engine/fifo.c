@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "engine/fifo.h"
 
-bool cairn_fifo_push(struct cairn_fifo *f, u32 queue, u32 wqe)
+bool cairn_fifo_push(struct cairn_fifo *fifo, u32 queue, u32 wqe)
 {
-	struct cairn_fifo_entry *e = &f->entry[f->tail % CAIRN_FIFO_SIZE];
+	struct cairn_fifo_entry *entry =
+		&fifo->entry[fifo->tail % CAIRN_FIFO_SIZE];
 
-	if (cairn_fifo_full(f))
+	if (cairn_fifo_full(fifo))
 		return false;
-	e->queue = queue;
-	e->wqe = wqe;
-	f->tail++;
+	entry->queue = queue;
+	entry->wqe = wqe;
+	fifo->tail++;
 	return true;
 }
 
-bool cairn_fifo_pop(struct cairn_fifo *f, struct cairn_fifo_entry *e)
+bool cairn_fifo_pop(struct cairn_fifo *fifo, struct cairn_fifo_entry *entry)
 {
-	if (!cairn_fifo_len(f))
+	if (!cairn_fifo_len(fifo))
 		return false;
-	*e = *cairn_fifo_peek(f, 0);
-	f->head++;
+	*entry = *cairn_fifo_peek(fifo, 0);
+	fifo->head++;
 	return true;
 }
 
-u32 cairn_fifo_purge(struct cairn_fifo *f, u32 queue)
+u32 cairn_fifo_purge(struct cairn_fifo *fifo, u32 queue)
 {
-	u32 n = cairn_fifo_len(f), kept = 0, i;
+	u32 n = cairn_fifo_len(fifo), kept = 0, i;
 
 	for (i = 0; i < n; i++) {
-		struct cairn_fifo_entry e = *cairn_fifo_peek(f, i);
+		struct cairn_fifo_entry entry = *cairn_fifo_peek(fifo, i);
 
-		if (e.queue != queue)
-			f->entry[(f->head + kept++) % CAIRN_FIFO_SIZE] = e;
+		if (entry.queue != queue)
+			fifo->entry[(fifo->head + kept++) % CAIRN_FIFO_SIZE] =
+				entry;
 	}
-	f->tail = f->head + kept;
+	fifo->tail = fifo->head + kept;
 	return n - kept;
 }

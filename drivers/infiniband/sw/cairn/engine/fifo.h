@@ -28,36 +28,36 @@ struct cairn_fifo {
 	struct cairn_fifo_entry entry[CAIRN_FIFO_SIZE];
 };
 
-static inline u32 cairn_fifo_len(const struct cairn_fifo *f)
+static inline u32 cairn_fifo_len(const struct cairn_fifo *fifo)
 {
-	return f->tail - f->head;
+	return fifo->tail - fifo->head;
 }
 
-static inline bool cairn_fifo_full(const struct cairn_fifo *f)
+static inline bool cairn_fifo_full(const struct cairn_fifo *fifo)
 {
-	return cairn_fifo_len(f) == CAIRN_FIFO_SIZE;
+	return cairn_fifo_len(fifo) == CAIRN_FIFO_SIZE;
 }
 
 /* Append. False when full. */
-bool cairn_fifo_push(struct cairn_fifo *f, u32 queue, u32 wqe);
+bool cairn_fifo_push(struct cairn_fifo *fifo, u32 queue, u32 wqe);
 
 /* Take the oldest. False when empty. */
-bool cairn_fifo_pop(struct cairn_fifo *f, struct cairn_fifo_entry *e);
+bool cairn_fifo_pop(struct cairn_fifo *fifo, struct cairn_fifo_entry *entry);
 
 /* Entry @n from the oldest, 0..len - 1. */
 static inline const struct cairn_fifo_entry *
-cairn_fifo_peek(const struct cairn_fifo *f, u32 n)
+cairn_fifo_peek(const struct cairn_fifo *fifo, u32 n)
 {
-	return &f->entry[(f->head + n) % CAIRN_FIFO_SIZE];
+	return &fifo->entry[(fifo->head + n) % CAIRN_FIFO_SIZE];
 }
 
 /**
  * cairn_fifo_purge() - drop all entries of one queue
- * @f: the FIFO
+ * @fifo: the FIFO
  * @queue: whose entries
  *
  * The others stay in their order. Returns how many were dropped.
  */
-u32 cairn_fifo_purge(struct cairn_fifo *f, u32 queue);
+u32 cairn_fifo_purge(struct cairn_fifo *fifo, u32 queue);
 
 #endif

@@ -26,7 +26,11 @@
  * again is awaited again: as long as the peer may be busy with it, it counts as
  * outstanding.
  */
-#include "engine/internal.h"
+#include <linux/minmax.h>
+#include "engine/completer.h"
+#include "engine/gap.h"
+#include "engine/requester.h"
+#include "engine/wqe.h"
 
 #define CAIRN_PLAIN		8
 #define CAIRN_PROBES		3
@@ -35,294 +39,294 @@
 /* A round trip is this at most, ns: a probe later than that is of no use. */
 #define CAIRN_RTT_MAX		1000000000U
 
-static u64 bit_of(u32 psn)
+static u64 gap_bit(u32 psn)
 {
 	return 1ULL << (psn % 64);
 }
 
-static u64 *word_of(u64 *map, u32 psn)
+static u64 *gap_word(u64 *map, u32 psn)
 {
 	return &map[psn / 64 % CAIRN_GAP_WORDS];
 }
 
-bool cairn_gap_got(struct cairn_requester *r, u32 psn)
+bool cairn_gap_got(struct cairn_requester *req, u32 psn)
 {
-	return *word_of(r->gap.got, psn) & bit_of(psn);
+	return *gap_word(req->gap.got, psn) & gap_bit(psn);
 }
 
-void cairn_gap_set_got(struct cairn_requester *r, u32 psn, bool got)
+void cairn_gap_set_got(struct cairn_requester *req, u32 psn, bool got)
 {
 	if (got)
-		*word_of(r->gap.got, psn) |= bit_of(psn);
+		*gap_word(req->gap.got, psn) |= gap_bit(psn);
 	else
-		*word_of(r->gap.got, psn) &= ~bit_of(psn);
+		*gap_word(req->gap.got, psn) &= ~gap_bit(psn);
 }
 
-void cairn_gap_ask_again(struct cairn_requester *r, u32 psn, u32 n)
+void cairn_gap_ask_again(struct cairn_requester *req, u32 psn, u32 n)
 {
 	u32 k;
 
 	for (k = 0; k < n; k++)
-		cairn_gap_set_got(r, psn + k, false);
+		cairn_gap_set_got(req, psn + k, false);
 }
 
-static bool starts_train(struct cairn_requester *r, u32 psn)
+static bool gap_starts_train(struct cairn_requester *req, u32 psn)
 {
-	return *word_of(r->gap.starts, psn) & bit_of(psn);
+	return *gap_word(req->gap.starts, psn) & gap_bit(psn);
 }
 
 /* Packets of the train that began with the oldest packet, or one. */
-static u32 train_at_una(struct cairn_requester *r)
+static u32 gap_train_at_una(struct cairn_requester *req)
 {
-	u32 left = cairn_psn_diff(r->sent, r->una), n = 1;
+	u32 left = cairn_psn_diff(req->sent, req->una), n = 1;
 
-	if (!starts_train(r, r->una))
+	if (!gap_starts_train(req, req->una))
 		return 1;
 	while (n < CAIRN_TRAIN_MAX && n < left &&
-	       !starts_train(r, r->una + n))
+	       !gap_starts_train(req, req->una + n))
 		n++;
 	return n;
 }
 
 /* The send cursor to where it was before the gap, or to what is newer. */
-static void put_back(struct cairn_requester *r)
+static void gap_restore_cursor(struct cairn_requester *req)
 {
-	r->send_rec = r->gap.rec;
-	r->pkt = r->gap.pkt;
-	if ((s32)(r->send_rec - r->una_rec) < 0) {
-		r->send_rec = r->una_rec;
-		r->pkt = 0;
+	req->send_rec = req->gap.rec;
+	req->pkt = req->gap.pkt;
+	if ((s32)(req->send_rec - req->una_rec) < 0) {
+		req->send_rec = req->una_rec;
+		req->pkt = 0;
 	}
-	cairn_req_clip(r);
+	cairn_req_clip(req);
 }
 
-static void finish(struct cairn_requester *r)
+static void gap_finish(struct cairn_requester *req)
 {
-	put_back(r);
-	r->gap_kind = CAIRN_GAP_NONE;
+	gap_restore_cursor(req);
+	req->gap_kind = CAIRN_GAP_NONE;
 }
 
-void cairn_gap_forget(struct cairn_requester *r)
+void cairn_gap_forget(struct cairn_requester *req)
 {
-	r->gap_kind = CAIRN_GAP_NONE;
-	r->gap.nak = false;
-	r->probe_deadline = 0;
-	r->rtt_start = 0;
+	req->gap_kind = CAIRN_GAP_NONE;
+	req->gap.nak = false;
+	req->probe_deadline = 0;
+	req->rtt_start = 0;
 }
 
 /* Everything from the oldest packet on goes again. */
-static void go_back(struct cairn_qpc *q)
+static void gap_go_back(struct cairn_qpc *qpc)
 {
-	q->req.gap_kind = CAIRN_GAP_NONE;
-	cairn_req_rewind(q, q->req.una);
+	qpc->req.gap_kind = CAIRN_GAP_NONE;
+	cairn_req_rewind(qpc, qpc->req.una);
 }
 
 /* Repeat @n packets from the oldest on. */
-static void begin(struct cairn_qpc *q, u32 n, enum cairn_gap_kind kind)
+static void gap_begin(struct cairn_qpc *qpc, u32 n, enum cairn_gap_kind kind)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_gap *g = &r->gap;
-	const struct cairn_swr *s;
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_gap *gap = &req->gap;
+	const struct cairn_swr *swr;
 
-	if (!r->gap_kind) {
-		g->rec = r->send_rec;
-		g->pkt = r->pkt;
-		g->high = cairn_req_cursor(r);
+	if (!req->gap_kind) {
+		gap->rec = req->send_rec;
+		gap->pkt = req->pkt;
+		gap->high = cairn_req_cursor(req);
 	}
 	/* Which one would be answered? After a probe the first is assumed, else
 	 * the round trip of a peer that became slow would never be learnt.
 	 */
 	if (kind != CAIRN_GAP_PROBE)
-		r->rtt_start = 0;
-	g->nak = false;
-	go_back(q);
-	s = cairn_req_swr(r, r->send_rec);
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
-		n = max(n, cairn_req_read_count(q, s));
-	if ((s32)n >= cairn_psn_diff(g->high, r->una))
+		req->rtt_start = 0;
+	gap->nak = false;
+	gap_go_back(qpc);
+	swr = cairn_req_swr(req, req->send_rec);
+	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
+		n = max(n, cairn_req_read_count(qpc, swr));
+	if ((s32)n >= cairn_psn_diff(gap->high, req->una))
 		return;
-	r->gap_kind = kind;
-	r->gap_sent = false;
-	g->run = n;
-	g->end = cairn_psn_add(r->una, n);
+	req->gap_kind = kind;
+	req->gap_sent = false;
+	gap->run = n;
+	gap->end = cairn_psn_add(req->una, n);
 }
 
-u32 cairn_gap_limit(struct cairn_requester *r, u32 n)
+u32 cairn_gap_limit(struct cairn_requester *req, u32 n)
 {
-	struct cairn_gap *g = &r->gap;
+	struct cairn_gap *gap = &req->gap;
 	s32 left;
 
-	if (!r->gap_kind)
+	if (!req->gap_kind)
 		return n;
-	if (r->gap_sent)
+	if (req->gap_sent)
 		return 0;
-	left = cairn_psn_diff(g->end, cairn_req_cursor(r));
+	left = cairn_psn_diff(gap->end, cairn_req_cursor(req));
 	if (left > 0)
 		return min(n, (u32)left);
-	r->gap_sent = true;
-	put_back(r);
+	req->gap_sent = true;
+	gap_restore_cursor(req);
 	return 0;
 }
 
-bool cairn_gap_ends(const struct cairn_requester *r, u32 psn)
+bool cairn_gap_ends(const struct cairn_requester *req, u32 psn)
 {
-	return r->gap_kind && !r->gap_sent && r->gap.end == psn;
+	return req->gap_kind && !req->gap_sent && req->gap.end == psn;
 }
 
-void cairn_gap_left(struct cairn_requester *r, u32 psn, u32 n, bool asks,
+void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
 		    u64 now)
 {
 	u32 k;
 
 	for (k = 1; k < n; k++)
-		*word_of(r->gap.starts, psn + k) &= ~bit_of(psn + k);
-	*word_of(r->gap.starts, psn) |= bit_of(psn);
-	if (asks && !r->rtt_start) {
-		r->rtt_start = now;
-		r->rtt_psn = cairn_psn_add(psn, n - 1);
+		*gap_word(req->gap.starts, psn + k) &= ~gap_bit(psn + k);
+	*gap_word(req->gap.starts, psn) |= gap_bit(psn);
+	if (asks && !req->rtt_start) {
+		req->rtt_start = now;
+		req->rtt_psn = cairn_psn_add(psn, n - 1);
 	}
 }
 
-void cairn_gap_nak(struct cairn_qpc *q)
+void cairn_gap_nak(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_gap *g = &r->gap;
-	bool longer = r->gap_kind && r->una == g->end;
-	u32 n = train_at_una(r);
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_gap *gap = &req->gap;
+	bool longer = req->gap_kind && req->una == gap->end;
+	u32 n = gap_train_at_una(req);
 
 	if (longer) {
-		g->plain = 0;
-		n = max_t(u32, n, min(2 * g->run, (u32)CAIRN_TRAIN_MAX));
+		gap->plain = 0;
+		n = max_t(u32, n, min(2 * gap->run, (u32)CAIRN_TRAIN_MAX));
 	}
-	if (!g->plain) {
-		begin(q, n, CAIRN_GAP_NAK);
+	if (!gap->plain) {
+		gap_begin(qpc, n, CAIRN_GAP_NAK);
 		return;
 	}
-	g->plain--;
-	r->rtt_start = 0;
-	go_back(q);
+	gap->plain--;
+	req->rtt_start = 0;
+	gap_go_back(qpc);
 }
 
-void cairn_gap_later_nak(struct cairn_requester *r, u32 psn)
+void cairn_gap_later_nak(struct cairn_requester *req, u32 psn)
 {
-	r->gap.nak = true;
-	r->gap.nak_psn = psn;
+	req->gap.nak = true;
+	req->gap.nak_psn = psn;
 }
 
-bool cairn_gap_read(struct cairn_qpc *q)
+bool cairn_gap_read(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	return r->gap_kind == CAIRN_GAP_READ &&
-	       cairn_psn_diff(r->una, r->gap.end) < 0;
+	return req->gap_kind == CAIRN_GAP_READ &&
+	       cairn_psn_diff(req->una, req->gap.end) < 0;
 }
 
-void cairn_gap_repeat_read(struct cairn_qpc *q)
+void cairn_gap_repeat_read(struct cairn_qpc *qpc)
 {
-	begin(q, 1, CAIRN_GAP_READ);
+	gap_begin(qpc, 1, CAIRN_GAP_READ);
 }
 
 /* All of the gap is answered, what does that say of the rest? */
-static void answered(struct cairn_qpc *q, bool right_behind)
+static void gap_answered(struct cairn_qpc *qpc, bool right_behind)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_gap *g = &r->gap;
-	u32 n = train_at_una(r);
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_gap *gap = &req->gap;
+	u32 n = gap_train_at_una(req);
 
-	switch (r->gap_kind) {
+	switch (req->gap_kind) {
 	case CAIRN_GAP_NAK:
 		if (right_behind) {
-			g->plain = CAIRN_PLAIN;
-			go_back(q);
+			gap->plain = CAIRN_PLAIN;
+			gap_go_back(qpc);
 		} else {
-			begin(q, n, CAIRN_GAP_NAK);
+			gap_begin(qpc, n, CAIRN_GAP_NAK);
 		}
 		break;
 	case CAIRN_GAP_PROBE:
 		if (right_behind)
-			begin(q, max(n, 2 * g->run), CAIRN_GAP_PROBE);
+			gap_begin(qpc, max(n, 2 * gap->run), CAIRN_GAP_PROBE);
 		else
-			finish(r);
+			gap_finish(req);
 		break;
 	case CAIRN_GAP_READ:
-		if (g->nak && r->una == g->nak_psn)
-			begin(q, n, CAIRN_GAP_NAK);
+		if (gap->nak && req->una == gap->nak_psn)
+			gap_begin(qpc, n, CAIRN_GAP_NAK);
 		else
-			finish(r);
+			gap_finish(req);
 		break;
 	}
 }
 
-void cairn_gap_answer(struct cairn_qpc *q, bool ack, u64 now)
+void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_gap *g = &r->gap;
-	s32 past = cairn_psn_diff(r->una, g->end);
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_gap *gap = &req->gap;
+	s32 past = cairn_psn_diff(req->una, gap->end);
 
-	if (!r->gap_kind || past < 0)
+	if (!req->gap_kind || past < 0)
 		return;
-	if (cairn_psn_diff(r->una, g->high) >= 0)
-		finish(r);
-	else if (cairn_psn_diff(r->acked, r->una) > 0)
-		begin(q, 1, CAIRN_GAP_READ);
+	if (cairn_psn_diff(req->una, gap->high) >= 0)
+		gap_finish(req);
+	else if (cairn_psn_diff(req->acked, req->una) > 0)
+		gap_begin(qpc, 1, CAIRN_GAP_READ);
 	else
-		answered(q, ack && !past);
-	cairn_req_rearm(q, now);
+		gap_answered(qpc, ack && !past);
+	cairn_req_rearm(qpc, now);
 }
 
 /*
  * Time.
  */
 
-void cairn_gap_progress(struct cairn_requester *r, u64 now)
+void cairn_gap_progress(struct cairn_requester *req, u64 now)
 {
 	u32 rtt, delta;
 
-	r->probes = 0;
-	if (!r->rtt_start || cairn_psn_diff(r->una, r->rtt_psn) <= 0)
+	req->probes = 0;
+	if (!req->rtt_start || cairn_psn_diff(req->una, req->rtt_psn) <= 0)
 		return;
-	rtt = min_t(u64, now - r->rtt_start, CAIRN_RTT_MAX);
-	r->rtt_start = 0;
-	if (!r->srtt) {
-		r->srtt = max(rtt, 1U);
-		r->rttvar = rtt / 2;
+	rtt = min_t(u64, now - req->rtt_start, CAIRN_RTT_MAX);
+	req->rtt_start = 0;
+	if (!req->srtt) {
+		req->srtt = max(rtt, 1U);
+		req->rttvar = rtt / 2;
 		return;
 	}
-	delta = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
-	r->rttvar = r->rttvar - r->rttvar / 4 + delta / 4;
-	r->srtt = max(r->srtt - r->srtt / 8 + rtt / 8, 1U);
+	delta = rtt > req->srtt ? rtt - req->srtt : req->srtt - rtt;
+	req->rttvar = req->rttvar - req->rttvar / 4 + delta / 4;
+	req->srtt = max(req->srtt - req->srtt / 8 + rtt / 8, 1U);
 }
 
-void cairn_gap_arm(struct cairn_qpc *q, u64 now)
+void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	u64 after;
 
-	r->probe_deadline = 0;
-	if (!r->srtt || !q->attrs.timeout || r->probes >= CAIRN_PROBES)
+	req->probe_deadline = 0;
+	if (!req->srtt || !qpc->attrs.timeout || req->probes >= CAIRN_PROBES)
 		return;
-	after = max_t(u64, 2ULL * r->srtt + 4ULL * r->rttvar,
-		      CAIRN_PROBE_MIN) << r->probes;
+	after = max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
+		      CAIRN_PROBE_MIN) << req->probes;
 	/* A peer that slow is left to the ACK timer. */
-	if (after < 2048ULL << q->attrs.timeout)
-		r->probe_deadline = now + after;
+	if (after < 2048ULL << qpc->attrs.timeout)
+		req->probe_deadline = now + after;
 }
 
-void cairn_gap_probe(struct cairn_qpc *q)
+void cairn_gap_probe(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	r->probe_deadline = 0;
-	if (!cairn_req_outstanding(r))
+	req->probe_deadline = 0;
+	if (!cairn_req_outstanding(req))
 		return;
-	r->probes++;
-	cairn_port_count(q, CAIRN_CTR_TAIL_PROBES, 1);
-	begin(q, 1, CAIRN_GAP_PROBE);
+	req->probes++;
+	cairn_port_count(qpc, CAIRN_CTR_TAIL_PROBES, 1);
+	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }
 
-void cairn_gap_timeout(struct cairn_qpc *q)
+void cairn_gap_timeout(struct cairn_qpc *qpc)
 {
-	q->req.probes = 0;
-	q->req.rtt_start = 0;
-	begin(q, 1, CAIRN_GAP_PROBE);
+	qpc->req.probes = 0;
+	qpc->req.rtt_start = 0;
+	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }

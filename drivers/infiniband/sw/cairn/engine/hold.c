@@ -11,38 +11,38 @@
  * right behind what was repeated says that the gap is longer
  * (engine/gap.c makes use of both).
  */
-#include "engine/internal.h"
+#include "engine/hold.h"
 
 /* PSNs ahead of the expected one beyond which no requester is. */
 #define CAIRN_HOLD_SPAN		4096
 
-void cairn_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	struct cairn_responder *p = &q->resp;
+	struct cairn_responder *resp = &qpc->resp;
 
-	if (cairn_psn_diff(pkt->psn, p->epsn) > CAIRN_HOLD_SPAN ||
-	    !cairn_port_hold(q, pkt))
+	if (cairn_psn_diff(pkt->psn, resp->epsn) > CAIRN_HOLD_SPAN ||
+	    !cairn_port_hold(qpc, pkt))
 		return;
-	p->holding = true;
-	cairn_port_count(q, CAIRN_CTR_RX_HELD, 1);
+	resp->holding = true;
+	cairn_port_count(qpc, CAIRN_CTR_RX_HELD, 1);
 }
 
-bool cairn_hold_next(struct cairn_qpc *q, struct cairn_pkt *pkt)
+bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt)
 {
-	struct cairn_responder *p = &q->resp;
+	struct cairn_responder *resp = &qpc->resp;
 	int ret;
 
-	if (!p->holding)
+	if (!resp->holding)
 		return false;
-	ret = cairn_port_held(q, p->epsn, pkt);
+	ret = cairn_port_held(qpc, resp->epsn, pkt);
 	if (ret < 0)
-		p->holding = false;
+		resp->holding = false;
 	return ret > 0;
 }
 
-void cairn_hold_drop(struct cairn_qpc *q)
+void cairn_hold_drop(struct cairn_qpc *qpc)
 {
-	if (q->resp.holding)
-		cairn_port_drop_held(q);
-	q->resp.holding = false;
+	if (qpc->resp.holding)
+		cairn_port_drop_held(qpc);
+	qpc->resp.holding = false;
 }

@@ -13,7 +13,7 @@ void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released)
 }
 
 /* The way of @index in whatever state, or -1. */
-static int way_of(const struct cairn_mrcache_set *set, u32 index)
+static int mrcache_way_of(const struct cairn_mrcache_set *set, u32 index)
 {
 	int way;
 
@@ -23,21 +23,21 @@ static int way_of(const struct cairn_mrcache_set *set, u32 index)
 	return -1;
 }
 
-bool cairn_mrcache_has(struct cairn_mrcache *c, u32 index)
+bool cairn_mrcache_has(struct cairn_mrcache *cache, u32 index)
 {
-	u32 s = index & c->mask;
-	struct cairn_mrcache_set *set = &c->set[s];
-	unsigned long released = cairn_epoch_acquire(&c->released[s]);	/* H */
+	u32 slot = index & cache->mask;
+	struct cairn_mrcache_set *set = &cache->set[slot];
+	unsigned long released = cairn_epoch_acquire(&cache->released[slot]);	/* H */
 
 	if (set->released != released) {
 		cairn_mrcache_renew(set, released);
 		return false;
 	}
-	return way_of(set, index) >= 0;
+	return mrcache_way_of(set, index) >= 0;
 }
 
 /* Who fetched ahead without need keeps others out no longer. */
-static void unlock_all(struct cairn_mrcache_set *set)
+static void mrcache_unlock_all(struct cairn_mrcache_set *set)
 {
 	u32 way;
 
@@ -46,7 +46,7 @@ static void unlock_all(struct cairn_mrcache_set *set)
 }
 
 /* An empty way, or the next that may be replaced, or -1. */
-static int choose(struct cairn_mrcache_set *set)
+static int mrcache_choose(struct cairn_mrcache_set *set)
 {
 	u32 n, way;
 
@@ -62,19 +62,19 @@ static int choose(struct cairn_mrcache_set *set)
 	return -1;
 }
 
-enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *c, u32 index,
-					   bool ahead)
+enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *cache,
+					   u32 index, bool ahead)
 {
-	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
 	enum cairn_mrcache_asked asked;
 	int way;
 
-	if (way_of(set, index) >= 0)
+	if (mrcache_way_of(set, index) >= 0)
 		return CAIRN_MRCACHE_NO_LINE;
-	way = choose(set);
+	way = mrcache_choose(set);
 	if (way < 0) {
 		if (!ahead)
-			unlock_all(set);
+			mrcache_unlock_all(set);
 		return CAIRN_MRCACHE_NO_LINE;
 	}
 	asked = set->state[way] ? CAIRN_MRCACHE_EVICTED : CAIRN_MRCACHE_FREE;
@@ -84,10 +84,10 @@ enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *c, u32 index,
 	return asked;
 }
 
-void cairn_mrcache_fill(struct cairn_mrcache *c, u32 index, void *mr)
+void cairn_mrcache_fill(struct cairn_mrcache *cache, u32 index, void *mr)
 {
-	struct cairn_mrcache_set *set = &c->set[index & c->mask];
-	int way = way_of(set, index);
+	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
+	int way = mrcache_way_of(set, index);
 
 	if (way < 0 || !(set->state[way] & CAIRN_MRCACHE_PENDING))
 		return;

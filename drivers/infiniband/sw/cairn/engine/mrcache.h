@@ -73,7 +73,7 @@ void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released);
 
 /**
  * cairn_mrcache_find() - look for a region
- * @c: the caller's own cache
+ * @cache: the caller's own cache
  * @index: of the MR table
  *
  * A line that was fetched ahead is used now: it is not locked any more.
@@ -81,11 +81,11 @@ void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released);
  * Context: in a run.
  * Return: what the table said, or NULL: a miss.
  */
-static inline void *cairn_mrcache_find(struct cairn_mrcache *c, u32 index)
+static inline void *cairn_mrcache_find(struct cairn_mrcache *cache, u32 index)
 {
-	u32 s = index & c->mask, way;
-	struct cairn_mrcache_set *set = &c->set[s];
-	unsigned long released = cairn_epoch_acquire(&c->released[s]);	/* H */
+	u32 slot = index & cache->mask, way;
+	struct cairn_mrcache_set *set = &cache->set[slot];
+	unsigned long released = cairn_epoch_acquire(&cache->released[slot]);	/* H */
 
 	if (unlikely(set->released != released)) {
 		cairn_mrcache_renew(set, released);
@@ -104,16 +104,16 @@ static inline void *cairn_mrcache_find(struct cairn_mrcache *c, u32 index)
 
 /**
  * cairn_mrcache_has() - is it there already, or pending?
- * @c: the caller's own cache
+ * @cache: the caller's own cache
  * @index: of the MR table
  *
  * Context: also outside of a run; nothing is used by this.
  */
-bool cairn_mrcache_has(struct cairn_mrcache *c, u32 index);
+bool cairn_mrcache_has(struct cairn_mrcache *cache, u32 index);
 
 /**
  * cairn_mrcache_ask() - begin to fill a line
- * @c: the caller's own cache
+ * @cache: the caller's own cache
  * @index: just missed, or not there
  * @ahead: the region is to be used soon, not now: the line is locked
  *
@@ -122,18 +122,18 @@ bool cairn_mrcache_has(struct cairn_mrcache *c, u32 index);
  * turn, locked and pending ones passed over. A set full of them lets its locks
  * go (what was fetched ahead was not needed), unless @ahead, and takes nothing.
  */
-enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *c, u32 index,
-					   bool ahead);
+enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *cache,
+					   u32 index, bool ahead);
 
 /**
  * cairn_mrcache_fill() - the table has answered
- * @c: the caller's own cache
+ * @cache: the caller's own cache
  * @index: of cairn_mrcache_ask()
  * @mr: what the table said; NULL: nothing, the line is empty again
  *
  * Nothing happens when the set was renewed meanwhile.
  */
-void cairn_mrcache_fill(struct cairn_mrcache *c, u32 index, void *mr);
+void cairn_mrcache_fill(struct cairn_mrcache *cache, u32 index, void *mr);
 
 /**
  * cairn_mrcache_release() - a region left the table
@@ -146,10 +146,10 @@ void cairn_mrcache_fill(struct cairn_mrcache *c, u32 index, void *mr);
 static inline void cairn_mrcache_release(unsigned long *released, u32 mask,
 					 u32 index)
 {
-	unsigned long *r = &released[index & mask];
+	unsigned long *count = &released[index & mask];
 
 	cairn_epoch_mb();		/* G */
-	cairn_epoch_write(r, cairn_epoch_read(r) + 1);
+	cairn_epoch_write(count, cairn_epoch_read(count) + 1);
 }
 
 #endif

@@ -78,16 +78,17 @@ struct cairn_train {
 
 /**
  * typedef cairn_part_fn - describe one message of a train of messages
- * @q: the QP
- * @t: the train
+ * @qpc: the QP
+ * @train: the train
  * @k: which packet, 0..t->count - 1, each once and in order
  * @one: filled in as a train of that packet alone; what it points to is good
  *	until the next call
  *
  * Returns 0, or -EINVAL when the message cannot be sent.
  */
-typedef int (*cairn_part_fn)(struct cairn_qpc *q, const struct cairn_train *t,
-			     u32 k, struct cairn_train *one);
+typedef int (*cairn_part_fn)(struct cairn_qpc *qpc,
+			     const struct cairn_train *train, u32 k,
+			     struct cairn_train *one);
 
 /* Which side of the QP: index of locks, paths and run queues. */
 enum cairn_side_id {
@@ -108,90 +109,92 @@ enum cairn_async {
 /* Bytes around the payload of the longest data packet, WRITE ONLY with
  * immediate: what counts for a rate (engine/rate.h).
  */
-#define CAIRN_MAX_OVERHEAD	(CAIRN_HDR_LEN(CAIRN_HDR_BTH | CAIRN_HDR_RETH | \
-					       CAIRN_HDR_IMMDT) + CAIRN_ICRC_LEN)
+#define CAIRN_MAX_OVERHEAD                                                     \
+	(CAIRN_HDR_LEN(CAIRN_HDR_BTH | CAIRN_HDR_RETH | CAIRN_HDR_IMMDT) +     \
+	 CAIRN_ICRC_LEN)
 
 /* The rate, kbit/s, that address handle @ah of a datagram asks for, 0: none,
  * also when there is no such handle.
  */
-u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah);
+u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah);
 
 /**
  * cairn_port_emit() - send a train
- * @q: the QP
+ * @qpc: the QP
  * @side: which of its sides sends, hence which path
- * @t: the train
+ * @train: the train
  *
  * Resolves the payload's keys, copies, adds ICRCs and sends. Returns 0 when
  * the packets left or were lost on the way (a full qdisc, no route yet: loss),
  * -EFAULT when a key or range was refused (nothing was sent), -EINVAL when the
  * address handle does not exist or belongs to somebody else.
  */
-int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
-		    const struct cairn_train *t);
+int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
+		    const struct cairn_train *train);
 
 /**
  * cairn_port_emit_messages() - send single-packet messages as one train
- * @q: the QP, whose requester runs; not UD
- * @t: count, seg, length, retransmit and first (opcode, psn) say what they have
+ * @qpc: the QP, whose requester runs; not UD
+ * @train: count, seg, length, retransmit and first (opcode, psn) say what they have
  *	in common: opcode and size
  * @part: says the rest of each
  *
  * Returns the number of packets that @part or their memory did not refuse: when
  * that is not t->count, nothing was sent.
  */
-u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
+			     const struct cairn_train *train,
 			     cairn_part_fn part);
 
 /* Copy @len payload bytes of @pkt to @to. Returns 0 or -EFAULT (nothing or a
  * part was copied).
  */
-int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		     const struct cairn_pkt *pkt, u32 len);
 
 /* Copy @len bytes of @buf to @to (atomic results, GRH). 0 or -EFAULT. */
-int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const void *buf, u32 len);
 
 /* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0,
  * for CAIRN_ACCESS_REMOTE_WRITE the region's enum cairn_persist.
  */
-int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		     enum cairn_access access);
 
 /* All that was placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
-void cairn_port_fence(struct cairn_qpc *q);
+void cairn_port_fence(struct cairn_qpc *qpc);
 
 /* Room for CAIRN_MAX_PENDING messages, zeroed, the owner's; NULL: no memory now.
  * Called once in the life of a QP, when it first needs it.
  */
-struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q);
+struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
 
 /* A number not 0 that names place @slot of this QP, and that nobody guesses. */
-u64 cairn_port_token(struct cairn_qpc *q, u32 slot);
+u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host
  * order. @pkt->va is aligned. 0 or -EFAULT.
  */
-int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u64 *orig);
 
 /* Invalidate @rkey for SEND with invalidate. 0; -EINPROGRESS when accesses that
  * began before may not be over (cairn_port_invalidated()); or -EFAULT when the
  * key is not one that a peer may invalidate.
  */
-int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey);
+int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey);
 
 /* Perform a local operation (LOCAL_INV, REG_MR). 0; -EINPROGRESS as above; or
  * -EINVAL when the key or the queue does not allow it. Called once for each WQE,
  * in posting order; LOCAL_INV when all earlier WQEs have completed.
  */
-int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w);
+int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe);
 
 /* Is the last invalidation of @side that was in progress over? The side gets a
  * turn when it is.
  */
-bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side);
+bool cairn_port_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side);
 
 /* Write the 40 bytes that UD receives show before the payload (IPv6 header,
  * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.
@@ -201,76 +204,76 @@ u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
 
 /**
  * cairn_port_hold() - keep a received request packet that is ahead of a gap
- * @q: the QP
+ * @qpc: the QP
  * @pkt: the packet
  *
  * Memory for this is bounded. Returns false when the packet is not kept, true
  * when it is, or one with its PSN was before.
  */
-bool cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt);
+bool cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 /**
  * cairn_port_held() - the kept packet with a PSN
- * @q: the QP
+ * @qpc: the QP
  * @psn: forget packets before this one, from call to call it does not go back
  * @pkt: filled in; good until the next call of any of the three
  *
  * Returns 1 when there is one, 0 when there are later ones only, -ENOENT when
  * nothing is kept any more.
  */
-int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt);
+int cairn_port_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt);
 
 /* Forget all that is kept. */
-void cairn_port_drop_held(struct cairn_qpc *q);
+void cairn_port_drop_held(struct cairn_qpc *qpc);
 
 /**
  * cairn_port_sq_tail() - the send write pointer
- * @q: the QP; req.sq_done is the read pointer, up to req.sq_next is known
+ * @qpc: the QP; req.sq_done is the read pointer, up to req.sq_next is known
  * @tail: ring unit; sq_next itself only when nothing else is posted as of now
  *
  * Return: 0, or -EINVAL: the host's pointer cannot be (queue/qicache.h).
  */
-int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail);
+int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail);
 
 /* Copy @units units of the send ring from unit @idx into @buf. */
-void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf);
+void cairn_port_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf);
 
 /* The unit at @idx will be copied soon: have it fetched. The one call that needs
  * no lock; the QP exists, but the ring may be changing.
  */
-void cairn_port_sq_prefetch(struct cairn_qpc *q, u32 idx);
+void cairn_port_sq_prefetch(struct cairn_qpc *qpc, u32 idx);
 
 /* Publish: units before @idx are free again. */
-void cairn_port_sq_release(struct cairn_qpc *q, u32 idx);
+void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx);
 
 /**
  * cairn_port_rq_take() - consume the next posted receive (of the RQ or the SRQ)
- * @q: the QP
+ * @qpc: the QP
  * @buf: room for CAIRN_MAX_WQE_UNITS units
  *
  * Of either side: the requester takes one for a CAIRN_CQE_RECV_DURABLE.
  * Returns the number of units copied, 0 when none is posted, -EINVAL when the
  * ring's write pointer is impossible.
  */
-int cairn_port_rq_take(struct cairn_qpc *q, void *buf);
+int cairn_port_rq_take(struct cairn_qpc *qpc, void *buf);
 
 /* Posted receives, for credits; negative: shared, credits do not apply. */
-int cairn_port_rq_posted(struct cairn_qpc *q);
+int cairn_port_rq_posted(struct cairn_qpc *qpc);
 
 /* Post a completion to the send (CAIRN_REQ) or receive CQ; the requester posts
  * CAIRN_CQE_RECV_DURABLE to the latter.
  */
-void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe);
 
 /* The QP entered ERR: further posts of the RQ must ring (to be flushed). */
-void cairn_port_rq_ring_on_post(struct cairn_qpc *q);
+void cairn_port_rq_ring_on_post(struct cairn_qpc *qpc);
 
-void cairn_port_async(struct cairn_qpc *q, enum cairn_async event);
+void cairn_port_async(struct cairn_qpc *qpc, enum cairn_async event);
 
 /* Have @side run again soon, in a context of its own. */
-void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side);
+void cairn_port_kick(struct cairn_qpc *qpc, enum cairn_side_id side);
 
-void cairn_port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n);
+void cairn_port_count(struct cairn_qpc *qpc, enum cairn_counter c, u32 n);
 
 #endif

@@ -1,80 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A QP as a whole: set-up, reset, state changes that both sides see. */
-#include "engine/internal.h"
+#include <linux/compiler.h>
+#include <linux/string.h>
+#include "engine/hold.h"
+#include "engine/qp.h"
 
-void cairn_qpc_init(struct cairn_qpc *q)
+void cairn_qpc_init(struct cairn_qpc *qpc)
 {
-	WRITE_ONCE(q->state, CAIRN_QP_RESET);
-	cairn_qpc_reset(q, 0);
+	WRITE_ONCE(qpc->state, CAIRN_QP_RESET);
+	cairn_qpc_reset(qpc, 0);
 }
 
-static void reset_requester(struct cairn_requester *r, u32 sq_idx)
+static void qp_reset_requester(struct cairn_requester *req, u32 sq_idx)
 {
-	struct cairn_swr *swr = r->swr;
-	u32 mask = r->swr_mask;
+	struct cairn_swr *swr = req->swr;
+	u32 mask = req->swr_mask;
 
-	memset(r, 0, offsetof(struct cairn_requester, wqe));
-	r->swr = swr;
-	r->swr_mask = mask;
-	r->sq_next = sq_idx;
-	r->sq_done = sq_idx;
-	r->ssn = 1;
+	memset(req, 0, offsetof(struct cairn_requester, wqe));
+	req->swr = swr;
+	req->swr_mask = mask;
+	req->sq_next = sq_idx;
+	req->sq_done = sq_idx;
+	req->ssn = 1;
 }
 
-static void reset_responder(struct cairn_responder *p)
+static void qp_reset_responder(struct cairn_responder *resp)
 {
-	struct cairn_pending *pend = p->pend;
-	struct cairn_rdres *rd = p->rd;
-	u32 mask = p->rd_mask;
+	struct cairn_pending *pend = resp->pend;
+	struct cairn_rdres *rd = resp->rd;
+	u32 mask = resp->rd_mask;
 
-	memset(p, 0, offsetof(struct cairn_responder, rwqe));
-	p->rd = rd;
-	p->rd_mask = mask;
-	p->pend = pend;
+	memset(resp, 0, offsetof(struct cairn_responder, rwqe));
+	resp->rd = rd;
+	resp->rd_mask = mask;
+	resp->pend = pend;
 	if (rd)
 		memset(rd, 0, sizeof(*rd) * (mask + 1));
 }
 
-void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx)
+void cairn_qpc_reset(struct cairn_qpc *qpc, u32 sq_idx)
 {
-	cairn_hold_drop(q);
-	reset_requester(&q->req, sq_idx);
-	reset_responder(&q->resp);
-	memset(q->cc.rp, 0, sizeof(q->cc.rp));
-	q->cc.cnps = 0;
-	q->cc.cnp_at = 0;
-	q->marked = false;
+	cairn_hold_drop(qpc);
+	qp_reset_requester(&qpc->req, sq_idx);
+	qp_reset_responder(&qpc->resp);
+	memset(qpc->cc.rp, 0, sizeof(qpc->cc.rp));
+	qpc->cc.cnps = 0;
+	qpc->cc.cnp_at = 0;
+	qpc->marked = false;
 }
 
-void cairn_req_set_psn(struct cairn_qpc *q, u32 psn)
+void cairn_req_set_psn(struct cairn_qpc *qpc, u32 psn)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
 	psn &= CAIRN_24BIT_MASK;
-	r->psn = psn;
-	r->una = psn;
-	r->sent = psn;
-	r->acked = psn;
-	r->retries = q->attrs.retry_cnt;
-	r->rnr_retries = q->attrs.rnr_retry;
+	req->psn = psn;
+	req->una = psn;
+	req->sent = psn;
+	req->acked = psn;
+	req->retries = qpc->attrs.retry_cnt;
+	req->rnr_retries = qpc->attrs.rnr_retry;
 }
 
-void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn)
+void cairn_resp_set_psn(struct cairn_qpc *qpc, u32 psn)
 {
-	q->resp.epsn = psn & CAIRN_24BIT_MASK;
-	q->resp.done_psn = cairn_psn_add(psn, CAIRN_24BIT_MASK);
+	qpc->resp.epsn = psn & CAIRN_24BIT_MASK;
+	qpc->resp.done_psn = cairn_psn_add(psn, CAIRN_24BIT_MASK);
 }
 
-void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state)
+void cairn_qpc_set_state(struct cairn_qpc *qpc, enum cairn_state state)
 {
 	if (state == CAIRN_QP_SQD)
-		q->req.drained = false;
-	WRITE_ONCE(q->state, state);
+		qpc->req.drained = false;
+	WRITE_ONCE(qpc->state, state);
 }
 
-void cairn_qpc_fail(struct cairn_qpc *q)
+void cairn_qpc_fail(struct cairn_qpc *qpc)
 {
-	WRITE_ONCE(q->state, CAIRN_QP_ERR);
-	cairn_port_kick(q, CAIRN_REQ);
-	cairn_port_kick(q, CAIRN_RESP);
+	WRITE_ONCE(qpc->state, CAIRN_QP_ERR);
+	cairn_port_kick(qpc, CAIRN_REQ);
+	cairn_port_kick(qpc, CAIRN_RESP);
 }

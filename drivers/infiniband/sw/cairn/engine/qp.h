@@ -185,7 +185,7 @@ struct cairn_requester {
 	u32 rttvar;		/* its mean deviation */
 	struct cairn_gap gap;
 	/* Cold. */
-	/* WRITE_PERSIST (engine/persist.c). Records from kept_rec to una_rec
+	/* WRITE_PERSIST (engine/persist_req.c). Records from kept_rec to una_rec
 	 * are completed, but an early one among them has something to come.
 	 */
 	u32 kept_rec;
@@ -283,7 +283,7 @@ struct cairn_responder {
 	bool rd_any;		/* there was a READ or atomic */
 	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. */
-	/* Persistence (engine/persist.c). */
+	/* Persistence (engine/persist_resp.c). */
 	u8 persist;		/* enum cairn_persist of the WRITE under way */
 	bool fence_due;		/* written back, not yet fenced */
 	bool persist_ack_due;	/* for the watermark */
@@ -354,151 +354,53 @@ struct cairn_budget {
 
 #define CAIRN_HEADER_BYTES	64	/* about what a packet costs by itself */
 
-static inline bool cairn_budget_left(const struct cairn_budget *b)
+static inline bool cairn_budget_left(const struct cairn_budget *budget)
 {
-	return b->packets && b->bytes > 0;
+	return budget->packets && budget->bytes > 0;
 }
 
 /* @n packets with @payload bytes together have left. */
-static inline void cairn_budget_use(struct cairn_budget *b, u32 n, u32 payload)
+static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
+				    u32 payload)
 {
-	b->packets -= min(n, b->packets);
-	b->bytes -= n * CAIRN_HEADER_BYTES + payload;
+	budget->packets -= min(n, budget->packets);
+	budget->bytes -= n * CAIRN_HEADER_BYTES + payload;
 }
 
 /**
  * cairn_qpc_init() - set up in RESET
- * @q: the QP
+ * @qpc: the QP
  *
  * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
  * max_msg, cc.params, cc.line_kbps, req.swr and swr_mask (at least as many
  * records as WQEs may be outstanding), resp.rd and rd_mask.
  */
-void cairn_qpc_init(struct cairn_qpc *q);
+void cairn_qpc_init(struct cairn_qpc *qpc);
 
 /**
  * cairn_qpc_reset() - back to RESET: forgets all work, posts no completions
- * @q: the QP
+ * @qpc: the QP
  * @sq_idx: the send write pointer; everything before it is dropped
  *
  * Caller holds both locks.
  */
-void cairn_qpc_reset(struct cairn_qpc *q, u32 sq_idx);
+void cairn_qpc_reset(struct cairn_qpc *qpc, u32 sq_idx);
 
 /* Initial PSNs: RTR sets the responder's, RTS the requester's. Both locks. */
-void cairn_req_set_psn(struct cairn_qpc *q, u32 psn);
-void cairn_resp_set_psn(struct cairn_qpc *q, u32 psn);
+void cairn_req_set_psn(struct cairn_qpc *qpc, u32 psn);
+void cairn_resp_set_psn(struct cairn_qpc *qpc, u32 psn);
 
 /* Move to @state (already checked against the state table). Both locks held;
  * the caller kicks both sides afterwards.
  */
-void cairn_qpc_set_state(struct cairn_qpc *q, enum cairn_state state);
-
-/* SQE is about to become RTS: what was posted before is flushed, also if no run
- * has come to it. Both side locks held.
- */
-void cairn_req_flush_sqe(struct cairn_qpc *q);
+void cairn_qpc_set_state(struct cairn_qpc *qpc, enum cairn_state state);
 
 /* A side failed: the QP goes to ERR and both sides flush. One lock held. */
-void cairn_qpc_fail(struct cairn_qpc *q);
+void cairn_qpc_fail(struct cairn_qpc *qpc);
 
-/**
- * cairn_req_run() - send, complete and flush as far as possible
- * @q: the QP
- * @now: CLOCK_MONOTONIC, ns
- * @b: what may be sent; decreased
- *
- * Requester lock held. Returns true when work is left that waits for nothing
- * but another turn.
- */
-bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
-
-/* cairn_req_run() comes soon: have the lines that it needs fetched. No lock. */
-void cairn_req_prefetch(const struct cairn_qpc *q);
-
-/* A response packet arrived. Requester lock held; run cairn_req_run() after
- * the last packet of a batch.
- */
-void cairn_req_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
-
-/* When cairn_req_run() must be called again at the latest; 0: never. */
-u64 cairn_req_deadline(const struct cairn_qpc *q);
-
-/* The longest packet that counts for a rate, bytes from BTH to ICRC. */
-static inline u32 cairn_packet_max(const struct cairn_qpc *q)
+static inline u8 cairn_state(const struct cairn_qpc *qpc)
 {
-	return q->attrs.pmtu + CAIRN_MAX_OVERHEAD;
+	return READ_ONCE(qpc->state);
 }
-
-static inline const struct cairn_rate *
-cairn_rate_of(const struct cairn_qpc *q, enum cairn_side_id side)
-{
-	return side == CAIRN_REQ ? &q->req.rate : &q->resp.rate;
-}
-
-/* When a side that waits for its rate goes on; 0: it does not wait. The side's
- * lock is held, or it is a hint.
- */
-static inline u64 cairn_paced_until(const struct cairn_qpc *q,
-				    enum cairn_side_id side)
-{
-	const struct cairn_rate *r = cairn_rate_of(q, side);
-
-	return READ_ONCE(r->marked) ? READ_ONCE(r->next) : 0;
-}
-
-/* A request packet arrived. Responder lock held; run cairn_resp_run() after
- * the last packet of a batch: that sends at most one ACK for all of them.
- */
-void cairn_resp_rx(struct cairn_qpc *q, const struct cairn_pkt *pkt, u64 now);
-
-/**
- * cairn_resp_release() - the host has made a message durable, or failed to
- * @q: the QP
- * @token: as its completion named it
- * @status: 0, or not: it failed
- *
- * Responder lock held; run cairn_resp_run() afterwards. Returns 0, or -ENOENT:
- * no such token is outstanding, or the memory is no longer registered.
- */
-int cairn_resp_release(struct cairn_qpc *q, u64 token, u32 status);
-
-/* The region @rkey ends: what waits for its release has failed. Responder lock
- * held; run cairn_resp_run() afterwards.
- */
-void cairn_resp_revoke(struct cairn_qpc *q, u32 rkey);
-
-/* Messages that wait for the host's release. */
-static inline u32 cairn_resp_pending(const struct cairn_qpc *q)
-{
-	return READ_ONCE(q->resp.pend_tail) - READ_ONCE(q->resp.pend_head);
-}
-
-/* Send what is due: READ and atomic responses, then ACK or NAK; flush in ERR.
- * Responder lock held. Returns true when another turn is needed.
- */
-bool cairn_resp_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b);
-
-/* When cairn_resp_run() must be called again at the latest; 0: never. */
-u64 cairn_resp_deadline(const struct cairn_qpc *q);
-
-/* Would what has started fit a ring of @depth units and mask + 1 records? Not
- * when the ring cannot be walked any more. Requester lock held.
- */
-bool cairn_req_fits(const struct cairn_qpc *q, u32 depth, u32 mask);
-
-/**
- * cairn_req_resize() - the send ring has changed
- * @q: the QP; cairn_req_fits() in the same critical section
- * @depth: units of the ring that cairn_port_sq_copy() reads from now on; it
- *	holds what is outstanding, at the same indices
- * @swr: mask + 1 records; becomes the old ones, which are the owner's again
- * @mask: a power of two minus one
- *
- * Messages that are half sent, retries and records go on as if nothing had
- * happened (origins.rst, Q5). Requester lock held.
- */
-void cairn_req_resize(struct cairn_qpc *q, u32 depth, struct cairn_swr **swr,
-		      u32 mask);
 
 #endif

@@ -9,14 +9,15 @@
 /* Bursts per second when no burst size was asked for (F5). */
 #define BURSTS		1024
 
-bool cairn_rate_check(const struct cairn_rate_limit *l, u32 packet)
+bool cairn_rate_check(const struct cairn_rate_limit *limit, u32 packet)
 {
-	if (!l->kbps)
-		return !l->burst && !l->typical;
-	if (l->kbps > CAIRN_MAX_RATE_LIMIT)
+	if (!limit->kbps)
+		return !limit->burst && !limit->typical;
+	if (limit->kbps > CAIRN_MAX_RATE_LIMIT)
 		return false;
-	return !l->burst || (l->burst <= CAIRN_RATE_MAX_BURST &&
-			     l->burst >= max_t(u32, packet, l->typical));
+	return !limit->burst ||
+	       (limit->burst <= CAIRN_RATE_MAX_BURST &&
+		limit->burst >= max_t(u32, packet, limit->typical));
 }
 
 u64 cairn_rate_ns(u32 kbps, u32 bytes)
@@ -32,78 +33,83 @@ u32 cairn_rate_default_burst(u32 kbps, u32 packet)
 }
 
 /* What is still to be paid for takes as many bytes as before. */
-static void convert_debt(struct cairn_rate *r, u32 kbps, u64 now)
+static void rate_convert_debt(struct cairn_rate *rate, u32 kbps, u64 now)
 {
 	u64 debt;
 
-	if (r->next <= now)
+	if (rate->next <= now)
 		return;
 	/* A burst at the old rate at most: the product fits. */
-	debt = min(r->next - now, cairn_rate_ns(r->kbps, r->burst) + 1);
-	r->next = now + div_u64(debt * r->kbps, kbps);
+	debt = min(rate->next - now,
+		   cairn_rate_ns(rate->kbps, rate->burst) + 1);
+	rate->next = now + div_u64(debt * rate->kbps, kbps);
 }
 
-void cairn_rate_set(struct cairn_rate *r, const struct cairn_rate_limit *l,
-		    u32 packet, u64 now)
+void cairn_rate_set(struct cairn_rate *rate,
+		    const struct cairn_rate_limit *limit, u32 packet, u64 now)
 {
-	u32 burst = l->burst ?: cairn_rate_default_burst(l->kbps, packet);
+	u32 burst =
+		limit->burst ?: cairn_rate_default_burst(limit->kbps, packet);
 	u32 packets = 0;
 
-	if (l->typical)
-		packets = clamp_t(u32, burst / l->typical, 1, U16_MAX);
-	if (l->kbps == r->kbps && burst == r->burst && packets == r->packets)
+	if (limit->typical)
+		packets = clamp_t(u32, burst / limit->typical, 1, U16_MAX);
+	if (limit->kbps == rate->kbps && burst == rate->burst &&
+	    packets == rate->packets)
 		return;
-	if (r->kbps)
-		convert_debt(r, l->kbps, now);
-	r->late = 0;
-	r->rem = 0;
-	r->kbps = l->kbps;
-	r->burst = burst;
+	if (rate->kbps)
+		rate_convert_debt(rate, limit->kbps, now);
+	rate->late = 0;
+	rate->rem = 0;
+	rate->kbps = limit->kbps;
+	rate->burst = burst;
 	/* A burst that has begun does not begin again. */
-	r->left = r->packets ? min_t(u32, r->left, packets) : packets;
-	r->packets = packets;
+	rate->left = rate->packets ? min_t(u32, rate->left, packets) : packets;
+	rate->packets = packets;
 }
 
-void cairn_rate_open(struct cairn_rate *r, u64 now)
+void cairn_rate_open(struct cairn_rate *rate, u64 now)
 {
-	if (!r->marked || now < r->next)
+	if (!rate->marked || now < rate->next)
 		return;
-	r->late = min(r->late + now - r->next,
-		      cairn_rate_ns(r->kbps, r->burst) / 2);
-	r->next = now;
-	r->marked = false;
+	rate->late = min(rate->late + now - rate->next,
+			 cairn_rate_ns(rate->kbps, rate->burst) / 2);
+	rate->next = now;
+	rate->marked = false;
 }
 
-u32 cairn_rate_fit(const struct cairn_rate *r, u32 bytes, u32 n, u64 now)
+u32 cairn_rate_fit(const struct cairn_rate *rate, u32 bytes, u32 n, u64 now)
 {
-	u32 left = r->packets ? r->left : n, unpaid;
+	u32 left = rate->packets ? rate->left : n, unpaid;
 
-	if (r->next <= now)
-		return min(n, clamp_t(u32, r->burst / bytes, 1,
-				      r->packets ?: n));
-	unpaid = min_t(u64, div_u64((r->next - now) * r->kbps, NS_KBIT) + 1,
-		       r->burst);
-	return min3(n, left, (r->burst - unpaid) / bytes);
+	if (rate->next <= now)
+		return min(n, clamp_t(u32, rate->burst / bytes, 1,
+				      rate->packets ?: n));
+	unpaid = min_t(u64,
+		       div_u64((rate->next - now) * rate->kbps, NS_KBIT) + 1,
+		       rate->burst);
+	return min3(n, left, (rate->burst - unpaid) / bytes);
 }
 
-void cairn_rate_charge(struct cairn_rate *r, u32 n, u32 bytes, u64 now)
+void cairn_rate_charge(struct cairn_rate *rate, u32 n, u32 bytes, u64 now)
 {
-	if (r->next <= now)
-		r->left = r->packets;
-	if (r->next < now) {	/* it was idle */
-		r->next = now;
-		r->rem = 0;
-		r->late = 0;
+	if (rate->next <= now)
+		rate->left = rate->packets;
+	if (rate->next < now) {	/* it was idle */
+		rate->next = now;
+		rate->rem = 0;
+		rate->late = 0;
 	}
-	r->next += div_u64_rem((u64)bytes * NS_KBIT + r->rem, r->kbps, &r->rem);
-	r->left -= min_t(u32, r->left, n);
+	rate->next += div_u64_rem((u64)bytes * NS_KBIT + rate->rem, rate->kbps,
+				  &rate->rem);
+	rate->left -= min_t(u32, rate->left, n);
 }
 
-void cairn_rate_mark(struct cairn_rate *r, u64 now)
+void cairn_rate_mark(struct cairn_rate *rate, u64 now)
 {
-	u64 cut = min(r->late, (r->next - now) / 2);
+	u64 cut = min(rate->late, (rate->next - now) / 2);
 
-	r->next -= cut;
-	r->late -= cut;
-	r->marked = true;
+	rate->next -= cut;
+	rate->late -= cut;
+	rate->marked = true;
 }

@@ -45,54 +45,54 @@ struct cairn_rate {
 
 /**
  * cairn_rate_check() - does a limit make sense?
- * @l: the limit
+ * @limit: the limit
  * @packet: bytes of the longest packet that will be sent
  *
  * Return: false for a rate above CAIRN_MAX_RATE_LIMIT, sizes without a rate, a
  * burst above CAIRN_RATE_MAX_BURST or shorter than @packet or a typical packet.
  */
-bool cairn_rate_check(const struct cairn_rate_limit *l, u32 packet);
+bool cairn_rate_check(const struct cairn_rate_limit *limit, u32 packet);
 
 /**
  * cairn_rate_set() - set or change the limit
- * @r: zeroed, or in use
- * @l: what holds from now on, checked; kbps is not 0
+ * @rate: zeroed, or in use
+ * @limit: what holds from now on, checked; kbps is not 0
  * @packet: bytes of the longest packet, at least a default burst
  * @now: ns
  *
  * What was sent and is not paid for yet is paid for at the new rate. Cheap when
  * nothing changes. The caller looks at the deadline afterwards.
  */
-void cairn_rate_set(struct cairn_rate *r, const struct cairn_rate_limit *l,
-		    u32 packet, u64 now);
+void cairn_rate_set(struct cairn_rate *rate,
+		    const struct cairn_rate_limit *limit, u32 packet, u64 now);
 
 /**
  * cairn_rate_open() - end of a wait, if its time has come
- * @r: set
+ * @rate: set
  * @now: ns
  *
  * Takes the mark down. A wait that took too long makes the next one shorter, by
  * half of it at most, and half a burst is the most that is remembered: timers
  * that are late do not lower the rate, yet bursts never join.
  */
-void cairn_rate_open(struct cairn_rate *r, u64 now);
+void cairn_rate_open(struct cairn_rate *rate, u64 now);
 
 /**
  * cairn_rate_fit() - how many packets may leave now
- * @r: not marked
+ * @rate: not marked
  * @bytes: of each packet, not 0
  * @n: packets that want to
  * @now: ns
  *
  * Return: 0..@n, at least 1 when all is paid for.
  */
-u32 cairn_rate_fit(const struct cairn_rate *r, u32 bytes, u32 n, u64 now);
+u32 cairn_rate_fit(const struct cairn_rate *rate, u32 bytes, u32 n, u64 now);
 
 /* @n packets, as many as fit, have left, with @bytes in all. */
-void cairn_rate_charge(struct cairn_rate *r, u32 n, u32 bytes, u64 now);
+void cairn_rate_charge(struct cairn_rate *rate, u32 n, u32 bytes, u64 now);
 
 /* No packet fits: raise the mark, which was down. */
-void cairn_rate_mark(struct cairn_rate *r, u64 now);
+void cairn_rate_mark(struct cairn_rate *rate, u64 now);
 
 /* Bytes of a burst when none was asked for; @packet: bytes of the longest. */
 u32 cairn_rate_default_burst(u32 kbps, u32 packet);
@@ -101,9 +101,9 @@ u32 cairn_rate_default_burst(u32 kbps, u32 packet);
 u64 cairn_rate_ns(u32 kbps, u32 bytes);
 
 /* When to look again; 0: no work waits for it. */
-static inline u64 cairn_rate_deadline(const struct cairn_rate *r)
+static inline u64 cairn_rate_deadline(const struct cairn_rate *rate)
 {
-	return r->marked ? r->next : 0;
+	return rate->marked ? rate->next : 0;
 }
 
 #endif

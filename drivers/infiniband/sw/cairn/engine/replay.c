@@ -6,163 +6,174 @@
  * The table holds the last max_dest_rd_atomic of them. A READ is executed again
  * from memory; an atomic is never executed twice, its result is kept.
  */
-#include "engine/internal.h"
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include "engine/congestion.h"
+#include "engine/pace.h"
+#include "engine/persist_resp.h"
+#include "engine/replay.h"
+#include "engine/responder.h"
+#include "engine/window.h"
 
 /* May one more be kept? A requester that sends it has the response of the one
  * whose place it takes, else it had more outstanding than was agreed; if that
  * is being answered again, nobody waits for it any more.
  */
-bool cairn_replay_room(struct cairn_qpc *q)
+bool cairn_replay_room(struct cairn_qpc *qpc)
 {
-	struct cairn_responder *p = &q->resp;
-	struct cairn_rdres *e;
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_rdres *res;
 
-	if (!p->rd || !q->attrs.max_dest_rd_atomic)
+	if (!resp->rd || !qpc->attrs.max_dest_rd_atomic)
 		return false;
-	e = &p->rd[p->rd_head & p->rd_mask];
-	return !e->pending || e->again;
+	res = &resp->rd[resp->rd_head & resp->rd_mask];
+	return !res->pending || res->again;
 }
 
 /* Remember a request that was just accepted. False: the requester has more
  * outstanding than was agreed.
  */
-bool cairn_replay_add(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig)
 {
-	struct cairn_responder *p = &q->resp;
-	struct cairn_rdres *e;
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_rdres *res;
 
-	if (!cairn_replay_room(q))
+	if (!cairn_replay_room(qpc))
 		return false;
-	e = &p->rd[p->rd_head & p->rd_mask];
-	if (e->pending)
-		p->rd_pending--;
-	*e = (struct cairn_rdres){
+	res = &resp->rd[resp->rd_head & resp->rd_mask];
+	if (res->pending)
+		resp->rd_pending--;
+	*res = (struct cairn_rdres){
 		.psn = pkt->psn,
 		.npkts = npkts,
 		.length = pkt->dma_len,
 		.rkey = pkt->rkey,
-		.msn = cairn_psn_add(p->msn, 1),
+		.msn = cairn_psn_add(resp->msn, 1),
 		.va = pkt->va,
 		.orig = orig,
 		.kind = pkt->op->kind,
 		.pending = true,
 		.restart = true,
 	};
-	p->rd_head++;
-	p->rd_pending++;
+	resp->rd_head++;
+	resp->rd_pending++;
 	return true;
 }
 
-static struct cairn_rdres *find(struct cairn_responder *p, u32 psn, u8 kind)
+static struct cairn_rdres *replay_find(struct cairn_responder *resp, u32 psn,
+				       u8 kind)
 {
 	u32 i;
 
-	for (i = 0; p->rd && i <= p->rd_mask; i++) {
-		struct cairn_rdres *e = &p->rd[i];
-		s32 off = cairn_psn_diff(psn, e->psn);
+	for (i = 0; resp->rd && i <= resp->rd_mask; i++) {
+		struct cairn_rdres *res = &resp->rd[i];
+		s32 off = cairn_psn_diff(psn, res->psn);
 
-		if (e->kind == kind && off >= 0 && off < (s32)e->npkts)
-			return e;
+		if (res->kind == kind && off >= 0 && off < (s32)res->npkts)
+			return res;
 	}
 	return NULL;
 }
 
 /* A duplicate READ may ask for the tail of the original, nothing else. */
-static bool same_read(struct cairn_qpc *q, const struct cairn_rdres *e,
-		      const struct cairn_pkt *pkt)
+static bool replay_same_read(struct cairn_qpc *qpc,
+			     const struct cairn_rdres *res,
+			     const struct cairn_pkt *pkt)
 {
-	u64 off = (u64)cairn_psn_diff(pkt->psn, e->psn) * q->attrs.pmtu;
+	u64 off = (u64)cairn_psn_diff(pkt->psn, res->psn) * qpc->attrs.pmtu;
 
-	return pkt->rkey == e->rkey && pkt->va == e->va + off &&
-	       off <= e->length && pkt->dma_len == e->length - off;
+	return pkt->rkey == res->rkey && pkt->va == res->va + off &&
+	       off <= res->length && pkt->dma_len == res->length - off;
 }
 
 /* Answer a duplicate READ or atomic again. False: not known any more. */
-bool cairn_replay_duplicate(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	struct cairn_responder *p = &q->resp;
-	struct cairn_rdres *e = find(p, pkt->psn, pkt->op->kind);
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_rdres *res = replay_find(resp, pkt->psn, pkt->op->kind);
 
-	if (!e)
+	if (!res)
 		return false;
-	if (e->kind == CAIRN_KIND_READ_REQ) {
-		if (!same_read(q, e, pkt))
+	if (res->kind == CAIRN_KIND_READ_REQ) {
+		if (!replay_same_read(qpc, res, pkt))
 			return false;
-		e->next = cairn_psn_diff(pkt->psn, e->psn);
-		e->restart = true;
+		res->next = cairn_psn_diff(pkt->psn, res->psn);
+		res->restart = true;
 	}
-	if (!e->pending) {
-		e->pending = true;
-		e->again = true;
-		p->rd_pending++;
+	if (!res->pending) {
+		res->pending = true;
+		res->again = true;
+		resp->rd_pending++;
 	}
 	return true;
 }
 
-static int emit_atomic(struct cairn_qpc *q, const struct cairn_rdres *e)
+static int replay_emit_atomic(struct cairn_qpc *qpc,
+			      const struct cairn_rdres *res)
 {
-	struct cairn_train t = {
+	struct cairn_train train = {
 		.count = 1,
 		.first = {
 			.opcode = CAIRN_BTH_ATOMIC_ACK,
-			.pkey = q->attrs.pkey,
-			.qpn = q->attrs.dqpn,
-			.psn = e->psn,
-			.syndrome = cairn_resp_ack_syndrome(q),
-			.msn = e->msn,
-			.orig = e->orig,
+			.pkey = qpc->attrs.pkey,
+			.qpn = qpc->attrs.dqpn,
+			.psn = res->psn,
+			.syndrome = cairn_resp_ack_syndrome(qpc),
+			.msn = res->msn,
+			.orig = res->orig,
 		},
 	};
 
-	return cairn_port_emit(q, CAIRN_RESP, &t);
+	return cairn_port_emit(qpc, CAIRN_RESP, &train);
 }
 
 /* FIRST and LAST carry an AETH, so they travel alone; MIDDLEs are trains. */
-static u32 response_count(struct cairn_qpc *q, const struct cairn_rdres *e,
-			  u32 n)
+static u32 replay_count(struct cairn_qpc *qpc, const struct cairn_rdres *res,
+			u32 n)
 {
-	u32 left = e->npkts - e->next;
+	u32 left = res->npkts - res->next;
 
-	if (e->restart || left == 1)
+	if (res->restart || left == 1)
 		return 1;
 	n = min3(n, left - 1, (u32)CAIRN_TRAIN_MAX);
-	return clamp_t(u32, CAIRN_TRAIN_BYTES / (q->attrs.pmtu + 64u), 1, n);
+	return clamp_t(u32, CAIRN_TRAIN_BYTES / (qpc->attrs.pmtu + 64u), 1, n);
 }
 
-static u8 response_opcode(const struct cairn_rdres *e)
+static u8 replay_opcode(const struct cairn_rdres *res)
 {
-	bool last = e->next == e->npkts - 1;
+	bool last = res->next == res->npkts - 1;
 
-	if (e->restart)
+	if (res->restart)
 		return last ? CAIRN_BTH_READ_RESP_ONLY :
 			      CAIRN_BTH_READ_RESP_FIRST;
 	return last ? CAIRN_BTH_READ_RESP_LAST : CAIRN_BTH_READ_RESP_MIDDLE;
 }
 
-static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
-			      const struct cairn_rate_limit *l, u64 now)
+static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
+			    u32 n, const struct cairn_rate_limit *limit,
+			    u64 now)
 {
-	u32 pmtu = q->attrs.pmtu, off = e->next * pmtu, bytes;
+	u32 pmtu = qpc->attrs.pmtu, off = res->next * pmtu, bytes;
 	struct cairn_sge sge = {
-		.addr = e->va,
-		.length = e->length,
-		.lkey = e->rkey,
+		.addr = res->va,
+		.length = res->length,
+		.lkey = res->rkey,
 	};
-	struct cairn_train t = {
+	struct cairn_train train = {
 		.count = n,
-		.ect = q->attrs.cc,
+		.ect = qpc->attrs.cc,
 		.mid_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
 		.last_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
 		.first = {
-			.opcode = response_opcode(e),
-			.pkey = q->attrs.pkey,
-			.qpn = q->attrs.dqpn,
-			.psn = cairn_psn_add(e->psn, e->next),
-			.syndrome = cairn_resp_ack_syndrome(q),
-			.msn = e->msn,
+			.opcode = replay_opcode(res),
+			.pkey = qpc->attrs.pkey,
+			.qpn = qpc->attrs.dqpn,
+			.psn = cairn_psn_add(res->psn, res->next),
+			.syndrome = cairn_resp_ack_syndrome(qpc),
+			.msn = res->msn,
 		},
-		.length = min(e->length - off, n * pmtu),
+		.length = min(res->length - off, n * pmtu),
 		.span = {
 			.sge = &sge,
 			.num_sge = 1,
@@ -171,62 +182,63 @@ static int emit_read_response(struct cairn_qpc *q, struct cairn_rdres *e, u32 n,
 		},
 	};
 
-	t.seg = min(t.length, pmtu);
-	t.first.payload_len = t.seg;
-	bytes = cairn_packet_bytes(t.first.opcode, n, t.length);
-	cairn_pace_sent(q, &q->resp.rate, l, n, bytes, now);
-	cairn_cc_sent(q, CAIRN_RESP, bytes);
-	return cairn_port_emit(q, CAIRN_RESP, &t);
+	train.seg = min(train.length, pmtu);
+	train.first.payload_len = train.seg;
+	bytes = cairn_packet_bytes(train.first.opcode, n, train.length);
+	cairn_pace_sent(qpc, &qpc->resp.rate, limit, n, bytes, now);
+	cairn_cc_sent(qpc, CAIRN_RESP, bytes);
+	return cairn_port_emit(qpc, CAIRN_RESP, &train);
 }
 
 /* As many packets of a READ response as fit budget and rate, one train. */
-static u32 paced_count(struct cairn_qpc *q, const struct cairn_rdres *e,
-		       const struct cairn_rate_limit *l,
-		       struct cairn_budget *b, u64 now)
+static u32 replay_paced_count(struct cairn_qpc *qpc,
+			      const struct cairn_rdres *res,
+			      const struct cairn_rate_limit *limit,
+			      struct cairn_budget *budget, u64 now)
 {
-	u32 left = e->length - e->next * q->attrs.pmtu;
+	u32 left = res->length - res->next * qpc->attrs.pmtu;
 
-	return cairn_pace(q, &q->resp.rate, l,
-			  cairn_packet_bytes(response_opcode(e), 1,
-					     min_t(u32, left, q->attrs.pmtu)),
-			  response_count(q, e, b->packets), now);
+	return cairn_pace(qpc, &qpc->resp.rate, limit,
+			  cairn_packet_bytes(replay_opcode(res), 1,
+					     min_t(u32, left, qpc->attrs.pmtu)),
+			  replay_count(qpc, res, budget->packets), now);
 }
 
 /* Returns false when the rate allows no packet now. */
-static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
-		      struct cairn_budget *b, u64 now)
+static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
+			     struct cairn_budget *budget, u64 now)
 {
-	struct cairn_responder *p = &q->resp;
+	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_rate_limit limit;
 	u32 n = 1;
 	int err;
 
-	if (e->kind == CAIRN_KIND_READ_REQ) {
-		limit = q->attrs.rate;
-		cairn_cc_limit(q, CAIRN_RESP, &limit, now);
-		n = paced_count(q, e, &limit, b, now);
+	if (res->kind == CAIRN_KIND_READ_REQ) {
+		limit = qpc->attrs.rate;
+		cairn_cc_limit(qpc, CAIRN_RESP, &limit, now);
+		n = replay_paced_count(qpc, res, &limit, budget, now);
 		if (!n)
 			return false;
-		err = emit_read_response(q, e, n, &limit, now);
+		err = replay_emit_read(qpc, res, n, &limit, now);
 	} else {
-		err = emit_atomic(q, e);
+		err = replay_emit_atomic(qpc, res);
 	}
 	if (err) {
 		/* The memory went away while it was being read. */
-		cairn_resp_fatal(q, cairn_psn_add(e->psn, e->next),
+		cairn_resp_fatal(qpc, cairn_psn_add(res->psn, res->next),
 				 CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
-		memset(p->rd, 0, sizeof(*p->rd) * (p->rd_mask + 1));
-		p->rd_pending = 0;
+		memset(resp->rd, 0, sizeof(*resp->rd) * (resp->rd_mask + 1));
+		resp->rd_pending = 0;
 		return true;
 	}
-	e->restart = false;
-	e->next += n;
-	cairn_budget_use(b, n, min(n * q->attrs.pmtu, e->length));
-	if (e->next >= e->npkts || e->kind == CAIRN_KIND_ATOMIC_REQ) {
-		e->next = 0;
-		e->pending = false;
-		p->rd_pending--;
+	res->restart = false;
+	res->next += n;
+	cairn_budget_use(budget, n, min(n * qpc->attrs.pmtu, res->length));
+	if (res->next >= res->npkts || res->kind == CAIRN_KIND_ATOMIC_REQ) {
+		res->next = 0;
+		res->pending = false;
+		resp->rd_pending--;
 	}
 	return true;
 }
@@ -235,21 +247,23 @@ static bool emit_next(struct cairn_qpc *q, struct cairn_rdres *e,
  * those that a WRITE which the host has not released holds back; if not, the
  * budget is used up or the rate's mark is up.
  */
-bool cairn_replay_run(struct cairn_qpc *q, struct cairn_budget *b, u64 now)
+bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
+		      u64 now)
 {
-	struct cairn_responder *p = &q->resp;
-	u32 i = p->rd_head - p->rd_mask - 1;
+	struct cairn_responder *resp = &qpc->resp;
+	u32 i = resp->rd_head - resp->rd_mask - 1;
 
-	while (p->rd_pending) {
-		struct cairn_rdres *e = &p->rd[i & p->rd_mask];
+	while (resp->rd_pending) {
+		struct cairn_rdres *res = &resp->rd[i & resp->rd_mask];
 
-		if (!e->pending) {
+		if (!res->pending) {
 			i++;
 			continue;
 		}
-		if (cairn_persist_limit(p, &(u32){ e->psn }))
+		if (cairn_persist_limit(resp, &(u32){ res->psn }))
 			return true;
-		if (!cairn_budget_left(b) || !emit_next(q, e, b, now))
+		if (!cairn_budget_left(budget) ||
+		    !replay_emit_next(qpc, res, budget, now))
 			return false;
 	}
 	return true;

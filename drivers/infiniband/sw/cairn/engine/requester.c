@@ -8,375 +8,389 @@
  * copied from the ring again only for its scatter/gather list or inline bytes,
  * and refused when it no longer agrees with the record.
  */
+#include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include "engine/ahead.h"
-#include "engine/internal.h"
+#include "engine/completer.h"
+#include "engine/congestion.h"
+#include "engine/gap.h"
+#include "engine/pace.h"
+#include "engine/persist_req.h"
+#include "engine/requester.h"
+#include "engine/window.h"
+#include "engine/wqe.h"
 
-struct cairn_swr *cairn_req_swr(struct cairn_requester *r, u32 n)
+struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n)
 {
-	return &r->swr[n & r->swr_mask];
+	return &req->swr[n & req->swr_mask];
 }
 
-u32 cairn_req_cursor(struct cairn_requester *r)
+u32 cairn_req_cursor(struct cairn_requester *req)
 {
-	if (r->send_rec == r->new_rec)
-		return r->psn;
-	return cairn_psn_add(cairn_req_swr(r, r->send_rec)->psn, r->pkt);
+	if (req->send_rec == req->new_rec)
+		return req->psn;
+	return cairn_psn_add(cairn_req_swr(req, req->send_rec)->psn, req->pkt);
 }
 
 /* Is anything on the way, as seen from the cursor? */
-static bool in_flight(struct cairn_requester *r)
+static bool req_in_flight(struct cairn_requester *req)
 {
-	return cairn_psn_diff(cairn_req_cursor(r), r->una) > 0;
+	return cairn_psn_diff(cairn_req_cursor(req), req->una) > 0;
 }
 
-bool cairn_req_outstanding(struct cairn_requester *r)
+bool cairn_req_outstanding(struct cairn_requester *req)
 {
-	return in_flight(r) || r->gap_kind;
+	return req_in_flight(req) || req->gap_kind;
 }
 
 /* Start the ACK timer afresh (progress was made) or stop it. */
-void cairn_req_rearm(struct cairn_qpc *q, u64 now)
+void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	u32 tries = q->attrs.retry_cnt - r->retries;
+	u32 tries = qpc->attrs.retry_cnt - req->retries;
 
-	r->ack_deadline = 0;
-	r->probe_deadline = 0;
-	if (!cairn_req_outstanding(r))
+	req->ack_deadline = 0;
+	req->probe_deadline = 0;
+	if (!cairn_req_outstanding(req))
 		return;
-	cairn_gap_arm(q, now);
+	cairn_gap_arm(qpc, now);
 	/* IBTA allows up to four times the timeout: more patience with each
 	 * try, in case the peer is slow rather than the packet lost.
 	 */
-	if (q->attrs.timeout)
-		r->ack_deadline = now + (4096ULL << q->attrs.timeout <<
-					 min(tries, 2u));
+	if (qpc->attrs.timeout)
+		req->ack_deadline = now + (4096ULL << qpc->attrs.timeout <<
+					   min(tries, 2u));
 }
 
-void cairn_req_prefetch(const struct cairn_qpc *q)
+void cairn_req_prefetch(const struct cairn_qpc *qpc)
 {
-	prefetch(q);
-	prefetchw(&q->req);
-	prefetchw((const u8 *)&q->req + CAIRN_LINE);
+	prefetch(qpc);
+	prefetchw(&qpc->req);
+	prefetchw((const u8 *)&qpc->req + CAIRN_LINE);
 }
 
 /* Of two deadlines, 0 meaning none. */
-static u64 earlier(u64 a, u64 b)
+static u64 req_earlier(u64 one, u64 other)
 {
-	return a && b ? min(a, b) : a ?: b;
+	return one && other ? min(one, other) : one ?: other;
 }
 
-u64 cairn_req_deadline(const struct cairn_qpc *q)
+u64 cairn_req_deadline(const struct cairn_qpc *qpc)
 {
-	const struct cairn_requester *r = &q->req;
+	const struct cairn_requester *req = &qpc->req;
 
-	u64 d = earlier(earlier(r->rnr_until, r->ack_deadline),
-			earlier(r->probe_deadline,
-				cairn_rate_deadline(&r->rate)));
+	u64 deadline =
+		req_earlier(req_earlier(req->rnr_until, req->ack_deadline),
+			    req_earlier(req->probe_deadline,
+					cairn_rate_deadline(&req->rate)));
 
-	return earlier(d, earlier(r->probe_at, r->recv_at));
+	return req_earlier(deadline, req_earlier(req->probe_at, req->recv_at));
 }
 
 /* Continue sending from @psn, which lies in a record not yet completed. */
-void cairn_req_rewind(struct cairn_qpc *q, u32 psn)
+void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	u32 n;
 
-	for (n = r->una_rec; n != r->new_rec; n++) {
-		struct cairn_swr *s = cairn_req_swr(r, n);
-		s32 off = cairn_psn_diff(psn, s->psn);
+	for (n = req->una_rec; n != req->new_rec; n++) {
+		struct cairn_swr *swr = cairn_req_swr(req, n);
+		s32 off = cairn_psn_diff(psn, swr->psn);
 
-		if (off >= 0 && off < (s32)s->npkts) {
-			r->send_rec = n;
-			r->pkt = off;
+		if (off >= 0 && off < (s32)swr->npkts) {
+			req->send_rec = n;
+			req->pkt = off;
 			return;
 		}
 	}
 }
 
 /* Copy the WQE at ring unit @idx; @avail units are posted from there on. */
-static void copy_wqe(struct cairn_qpc *q, u32 idx, u32 avail)
+static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	u8 units;
 
-	cairn_ahead_take(q, idx, 1, avail, r->wqe.bytes);
-	units = r->wqe.send.units;
+	cairn_ahead_take(qpc, idx, 1, avail, req->wqe.bytes);
+	units = req->wqe.send.units;
 	if (units > 1 && units <= CAIRN_MAX_WQE_UNITS && units <= avail)
-		cairn_ahead_take(q, idx + 1, units - 1, avail - 1,
-				 r->wqe.bytes + CAIRN_UNIT_SIZE);
-	r->wqe_idx = idx;
-	r->wqe_valid = true;
+		cairn_ahead_take(qpc, idx + 1, units - 1, avail - 1,
+				 req->wqe.bytes + CAIRN_UNIT_SIZE);
+	req->wqe_idx = idx;
+	req->wqe_valid = true;
 }
 
-bool cairn_req_load(struct cairn_qpc *q, struct cairn_swr *s)
+bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
-	struct cairn_requester *r = &q->req;
-	const struct cairn_send_wqe *w = &r->wqe.send;
+	struct cairn_requester *req = &qpc->req;
+	const struct cairn_send_wqe *wqe = &req->wqe.send;
 	u32 length;
 
-	if (r->wqe_valid && r->wqe_idx == s->idx)
+	if (req->wqe_valid && req->wqe_idx == swr->idx)
 		return true;
-	copy_wqe(q, s->idx, r->sq_next - s->idx);
-	if (w->opcode == s->opcode && w->flags == s->flags &&
-	    w->units == s->units &&
-	    !cairn_send_wqe_check(q, &r->wqe, &length) && length == s->length)
+	req_copy_wqe(qpc, swr->idx, req->sq_next - swr->idx);
+	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
+	    wqe->units == swr->units &&
+	    !cairn_send_wqe_check(qpc, &req->wqe, &length) &&
+	    length == swr->length)
 		return true;
-	r->wqe_valid = false;
-	cairn_port_count(q, CAIRN_CTR_BAD_WQES, 1);
+	req->wqe_valid = false;
+	cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
 	return false;
 }
 
 /* The write pointer is impossible or units cannot be walked: give up the ring. */
-static void bad_ring(struct cairn_qpc *q)
+static void req_bad_ring(struct cairn_qpc *qpc)
 {
-	q->req.ring_bad = true;
-	cairn_port_count(q, CAIRN_CTR_BAD_RINGS, 1);
-	cairn_port_async(q, CAIRN_ASYNC_QP_FATAL);
-	cairn_qpc_fail(q);
+	qpc->req.ring_bad = true;
+	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
+	cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
+	cairn_qpc_fail(qpc);
 }
 
 /* Units known to be posted and not yet started; 0: there are none. */
-static u32 posted_units(struct cairn_qpc *q)
+static u32 req_posted_units(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	u32 tail;
 
-	if (cairn_port_sq_tail(q, &tail)) {
-		bad_ring(q);
+	if (cairn_port_sq_tail(qpc, &tail)) {
+		req_bad_ring(qpc);
 		return 0;
 	}
-	return tail - r->sq_next;
+	return tail - req->sq_next;
 }
 
-static void fill_record(struct cairn_qpc *q, struct cairn_swr *s, u8 status,
-			u32 length)
+static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			 u8 status, u32 length)
 {
-	struct cairn_requester *r = &q->req;
-	const struct cairn_send_wqe *w = &r->wqe.send;
+	struct cairn_requester *req = &qpc->req;
+	const struct cairn_send_wqe *wqe = &req->wqe.send;
 
-	*s = (struct cairn_swr){
-		.wr_id = w->wr_id,
-		.idx = r->sq_next,
-		.psn = r->psn,
+	*swr = (struct cairn_swr){
+		.wr_id = wqe->wr_id,
+		.idx = req->sq_next,
+		.psn = req->psn,
 		.length = length,
-		.opcode = w->opcode,
-		.flags = w->flags,
-		.units = w->units,
+		.opcode = wqe->opcode,
+		.flags = wqe->flags,
+		.units = wqe->units,
 		.status = status,
 	};
 	if (status) {
-		cairn_port_count(q, CAIRN_CTR_BAD_WQES, 1);
+		cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
 		return;
 	}
-	if (cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_LOCAL)
+	if (cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_LOCAL)
 		return;
-	s->npkts = cairn_npkts(q, length);
-	s->ssn = r->ssn;
-	r->ssn = cairn_psn_add(r->ssn, w->opcode == CAIRN_WQE_READ ?
-			       cairn_read_requests(q, s->npkts) : 1);
-	r->psn = cairn_psn_add(r->psn, s->npkts);
-	if (q->transport == CAIRN_TRANSPORT_UD)
-		s->ah = w->ud.ah;
-	if (cairn_swr_persists(s))
-		r->persists++;
+	swr->npkts = cairn_npkts(qpc, length);
+	swr->ssn = req->ssn;
+	req->ssn = cairn_psn_add(req->ssn, wqe->opcode == CAIRN_WQE_READ ?
+				 cairn_read_requests(qpc, swr->npkts) : 1);
+	req->psn = cairn_psn_add(req->psn, swr->npkts);
+	if (qpc->transport == CAIRN_TRANSPORT_UD)
+		swr->ah = wqe->ud.ah;
+	if (cairn_swr_persists(swr))
+		req->persists++;
 }
 
 /* The check of the copy in r->wqe, with what depends on the QP's attributes. */
-static u8 check_wqe(struct cairn_qpc *q, u32 *length)
+static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
-	const struct cairn_send_wqe *w = &q->req.wqe.send;
-	u8 status = cairn_send_wqe_check(q, &q->req.wqe, length);
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
+	u8 status = cairn_send_wqe_check(qpc, &qpc->req.wqe, length);
 
 	if (status)
 		return status;
-	if (q->transport == CAIRN_TRANSPORT_UD && *length > q->attrs.pmtu)
+	if (qpc->transport == CAIRN_TRANSPORT_UD && *length > qpc->attrs.pmtu)
 		return CAIRN_CQE_LOC_LEN_ERR;
-	if (cairn_npkts(q, *length) > CAIRN_PSN_SPAN)
+	if (cairn_npkts(qpc, *length) > CAIRN_PSN_SPAN)
 		return CAIRN_CQE_LOC_LEN_ERR;
-	if (cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_READS &&
-	    !q->attrs.max_rd_atomic)
+	if (cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_READS &&
+	    !qpc->attrs.max_rd_atomic)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	return 0;
 }
 
 /* Take the next WQE from the ring. Returns false when there is none. */
-static bool start_wqe(struct cairn_qpc *q)
+static bool req_start_wqe(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	u32 avail, length = 0;
 	u8 status;
 
-	if (r->new_rec - r->kept_rec > r->swr_mask)
+	if (req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
-	avail = posted_units(q);
+	avail = req_posted_units(qpc);
 	if (!avail)
 		return false;
-	copy_wqe(q, r->sq_next, avail);
-	if (!r->wqe.send.units || r->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
-	    r->wqe.send.units > avail) {
-		r->wqe_valid = false;
-		bad_ring(q);
+	req_copy_wqe(qpc, req->sq_next, avail);
+	if (!req->wqe.send.units || req->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
+	    req->wqe.send.units > avail) {
+		req->wqe_valid = false;
+		req_bad_ring(qpc);
 		return false;
 	}
-	status = check_wqe(q, &length);
-	fill_record(q, cairn_req_swr(r, r->new_rec), status, length);
-	r->sq_next += r->wqe.send.units;
-	r->new_rec++;
+	status = req_check_wqe(qpc, &length);
+	req_fill_swr(qpc, cairn_req_swr(req, req->new_rec), status, length);
+	req->sq_next += req->wqe.send.units;
+	req->new_rec++;
 	return true;
 }
 
 /* READ requests and atomics on the way. The window bounds the records. */
-static u32 reads_out(struct cairn_qpc *q)
+static u32 req_reads_out(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
-	u32 chunk = cairn_read_chunk(q), out = 0, n;
+	struct cairn_requester *req = &qpc->req;
+	u32 chunk = cairn_read_chunk(qpc), out = 0, n;
 
-	for (n = r->una_rec; n != r->new_rec; n++) {
-		struct cairn_swr *s = cairn_req_swr(r, n);
-		u32 end = n == r->send_rec ? r->pkt : s->npkts;
-		u32 done = max(cairn_psn_diff(r->una, s->psn), 0);
+	for (n = req->una_rec; n != req->new_rec; n++) {
+		struct cairn_swr *swr = cairn_req_swr(req, n);
+		u32 end = n == req->send_rec ? req->pkt : swr->npkts;
+		u32 done = max(cairn_psn_diff(req->una, swr->psn), 0);
 
-		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS &&
+		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS &&
 		    done < end)
 			out += (end - 1) / chunk - done / chunk + 1;
-		if (n == r->send_rec)
+		if (n == req->send_rec)
 			break;
 	}
 	return out;
 }
 
-u32 cairn_req_read_count(struct cairn_qpc *q, const struct cairn_swr *s)
+u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
-	u32 chunk = cairn_read_chunk(q), pkt = q->req.pkt;
+	u32 chunk = cairn_read_chunk(qpc), pkt = qpc->req.pkt;
 
-	return min(s->npkts - pkt, chunk - pkt % chunk);
+	return min(swr->npkts - pkt, chunk - pkt % chunk);
 }
 
 /* Room in the window, in packets, or 0 to wait for acknowledgements. */
-static u32 window(struct cairn_qpc *q, const struct cairn_swr *s)
+static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
-	struct cairn_requester *r = &q->req;
-	u32 out = cairn_psn_diff(cairn_req_cursor(r), r->una);
-	u32 all = cairn_window(q);
+	struct cairn_requester *req = &qpc->req;
+	u32 out = cairn_psn_diff(cairn_req_cursor(req), req->una);
+	u32 all = cairn_window(qpc);
 
-	if (q->transport != CAIRN_TRANSPORT_RC)
+	if (qpc->transport != CAIRN_TRANSPORT_RC)
 		return CAIRN_TRAIN_MAX;
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
-		return out + cairn_req_read_count(q, s) <= all;
+	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
+		return out + cairn_req_read_count(qpc, swr) <= all;
 	return out < all ? all - out : 0;
 }
 
 /* End-to-end credits (IBTA 9.7.7.2): beyond the limit a single packet may
  * probe, and only when nothing else is on the way.
  */
-static u32 credit_limit(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+static u32 req_credit_limit(struct cairn_qpc *qpc, const struct cairn_swr *swr,
+			    u32 n)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	if (!r->lsn_valid || cairn_psn_diff(s->ssn, r->lsn) <= 0) {
-		r->credit_wait = false;
+	if (!req->lsn_valid || cairn_psn_diff(swr->ssn, req->lsn) <= 0) {
+		req->credit_wait = false;
 		return n;
 	}
-	if (!r->credit_wait)
-		cairn_port_count(q, CAIRN_CTR_CREDIT_WAITS, 1);
-	r->credit_wait = true;
-	return in_flight(r) ? 0 : 1;
+	if (!req->credit_wait)
+		cairn_port_count(qpc, CAIRN_CTR_CREDIT_WAITS, 1);
+	req->credit_wait = true;
+	return req_in_flight(req) ? 0 : 1;
 }
 
-/* How many packets of @s may leave now. */
-static u32 allowed(struct cairn_qpc *q, const struct cairn_swr *s)
+/* How many packets of @swr may leave now. */
+static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
-	struct cairn_requester *r = &q->req;
-	u8 flags = cairn_wqe_ops[s->opcode].flags;
+	struct cairn_requester *req = &qpc->req;
+	u8 flags = cairn_wqe_ops[swr->opcode].flags;
 	u32 n;
 
-	n = window(q, s);
+	n = req_window(qpc, swr);
 	if (!n)
 		return 0;
-	if (s->flags & CAIRN_WQE_FENCE && !r->pkt &&
-	    (reads_out(q) || cairn_persist_unfinished(q)))
+	if (swr->flags & CAIRN_WQE_FENCE && !req->pkt &&
+	    (req_reads_out(qpc) || cairn_persist_unfinished(qpc)))
 		return 0;
-	if (cairn_persist_far(q))
+	if (cairn_persist_far(qpc))
 		return 0;
-	if (flags & CAIRN_WOP_READS && reads_out(q) >= q->attrs.max_rd_atomic)
+	if (flags & CAIRN_WOP_READS &&
+	    req_reads_out(qpc) >= qpc->attrs.max_rd_atomic)
 		return 0;
 	if (flags & CAIRN_WOP_CREDIT && n)
-		n = credit_limit(q, s, n);
+		n = req_credit_limit(qpc, swr, n);
 	return n;
 }
 
-static u8 bth_opcode(const struct cairn_qpc *q, u8 bth_op)
+static u8 req_bth_opcode(const struct cairn_qpc *qpc, u8 bth_op)
 {
-	u8 prefix = q->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
-		    q->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
+	u8 prefix = qpc->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
+		    qpc->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
 							 CAIRN_BTH_RC;
 
 	return prefix | bth_op;
 }
 
-static void train_init(struct cairn_qpc *q, struct cairn_swr *s,
-		       struct cairn_train *t, u8 bth_op)
+static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			   struct cairn_train *train, u8 bth_op)
 {
-	struct cairn_requester *r = &q->req;
-	const struct cairn_send_wqe *w = &r->wqe.send;
+	struct cairn_requester *req = &qpc->req;
+	const struct cairn_send_wqe *wqe = &req->wqe.send;
 
-	*t = (struct cairn_train){
+	*train = (struct cairn_train){
 		.count = 1,
 		.first = {
-			.opcode = bth_opcode(q, bth_op),
-			.pkey = q->attrs.pkey,
-			.qpn = q->attrs.dqpn,
-			.psn = cairn_psn_add(s->psn, r->pkt),
-			.va = w->remote_addr + (u64)r->pkt * q->attrs.pmtu,
-			.rkey = w->rkey,
-			.dma_len = s->length - r->pkt * q->attrs.pmtu,
-			.imm = (__force __be32)w->imm_or_key,
+			.opcode = req_bth_opcode(qpc, bth_op),
+			.pkey = qpc->attrs.pkey,
+			.qpn = qpc->attrs.dqpn,
+			.psn = cairn_psn_add(swr->psn, req->pkt),
+			.va = wqe->remote_addr + (u64)req->pkt * qpc->attrs.pmtu,
+			.rkey = wqe->rkey,
+			.dma_len = swr->length - req->pkt * qpc->attrs.pmtu,
+			.imm = (__force __be32)wqe->imm_or_key,
 		},
 	};
-	t->ect = q->attrs.cc;
-	t->retransmit = cairn_psn_diff(t->first.psn, r->sent) < 0;
+	train->ect = qpc->attrs.cc;
+	train->retransmit = cairn_psn_diff(train->first.psn, req->sent) < 0;
 }
 
 /* READ request for @n packets (from where it broke off) or atomic. */
-static int emit_read(struct cairn_qpc *q, struct cairn_swr *s, u32 n)
+static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
-	const struct cairn_send_wqe *w = &q->req.wqe.send;
-	struct cairn_train t;
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
+	struct cairn_train train;
 
-	train_init(q, s, &t, cairn_wqe_ops[s->opcode].only);
-	t.first.ack_req = true;
-	t.first.dma_len = min(t.first.dma_len, n * q->attrs.pmtu);
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_ATOMIC) {
-		bool faa = s->opcode == CAIRN_WQE_FAA;
+	req_train_init(qpc, swr, &train, cairn_wqe_ops[swr->opcode].only);
+	train.first.ack_req = true;
+	train.first.dma_len = min(train.first.dma_len, n * qpc->attrs.pmtu);
+	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_ATOMIC) {
+		bool faa = swr->opcode == CAIRN_WQE_FAA;
 
-		t.first.compare = faa ? 0 : w->atomic.compare_add;
-		t.first.swap_add = faa ? w->atomic.compare_add :
-					 w->atomic.swap;
+		train.first.compare = faa ? 0 : wqe->atomic.compare_add;
+		train.first.swap_add = faa ? wqe->atomic.compare_add :
+					 wqe->atomic.swap;
 	}
-	return cairn_port_emit(q, CAIRN_REQ, &t);
+	return cairn_port_emit(qpc, CAIRN_REQ, &train);
 }
 
 /* Packets of one train from the cursor on, at most @n. */
-static u32 train_count(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+static u32 req_train_count(struct cairn_qpc *qpc, const struct cairn_swr *swr,
+			   u32 n)
 {
-	struct cairn_requester *r = &q->req;
-	u8 flags = cairn_wqe_ops[s->opcode].flags;
-	u32 left = s->npkts - r->pkt;
+	struct cairn_requester *req = &qpc->req;
+	u8 flags = cairn_wqe_ops[swr->opcode].flags;
+	u32 left = swr->npkts - req->pkt;
 
 	n = min3(n, left, (u32)CAIRN_TRAIN_MAX);
 	/* A RETH makes the first packet longer, IMM or IETH the last one. */
-	if (flags & CAIRN_WOP_RETH && !r->pkt)
+	if (flags & CAIRN_WOP_RETH && !req->pkt)
 		return 1;
 	if (flags & CAIRN_WOP_EXTRA && n == left && n > 1)
 		n--;
-	return clamp_t(u32, CAIRN_TRAIN_BYTES / (q->attrs.pmtu + 64u), 1, n);
+	return clamp_t(u32, CAIRN_TRAIN_BYTES / (qpc->attrs.pmtu + 64u), 1, n);
 }
 
-static u8 position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
+static u8 req_position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
 {
 	if (npkts == 1)
 		return op->only;
@@ -385,162 +399,170 @@ static u8 position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
 	return pkt == npkts - 1 ? op->last : op->middle;
 }
 
-static void address_ud(struct cairn_qpc *q, struct cairn_train *t)
+static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 {
-	const struct cairn_send_wqe *w = &q->req.wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
 
-	t->ah = w->ud.ah;
-	t->first.qpn = w->ud.qpn & CAIRN_24BIT_MASK;
+	train->ah = wqe->ud.ah;
+	train->first.qpn = wqe->ud.qpn & CAIRN_24BIT_MASK;
 	/* The top bit asks for the QP's own Q_Key (IBTA 10.2.5). */
-	t->first.qkey = w->qkey & 0x80000000 ? q->attrs.qkey : w->qkey;
-	t->first.src_qpn = q->qpn;
+	train->first.qkey =
+		wqe->qkey & 0x80000000 ? qpc->attrs.qkey : wqe->qkey;
+	train->first.src_qpn = qpc->qpn;
 }
 
 /* @n packets of a SEND or WRITE from the cursor on. */
-static void fill_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
-			 struct cairn_train *t)
+static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			     u32 n, struct cairn_train *train)
 {
-	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
-	struct cairn_requester *r = &q->req;
-	u32 pmtu = q->attrs.pmtu, off = r->pkt * pmtu, end = r->pkt + n;
-	bool last = end == s->npkts;
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
+	struct cairn_requester *req = &qpc->req;
+	u32 pmtu = qpc->attrs.pmtu, off = req->pkt * pmtu, end = req->pkt + n;
+	bool last = end == swr->npkts;
 	u8 prefix;
 
-	train_init(q, s, t, position(op, r->pkt, s->npkts));
-	prefix = t->first.opcode & 0xe0;
-	t->count = n;
-	t->mid_opcode = prefix | op->middle;
-	t->last_opcode = prefix | position(op, end - 1, s->npkts);
-	t->length = last ? s->length - off : n * pmtu;
-	t->seg = min(t->length, pmtu);
-	t->first.payload_len = t->seg;
-	t->first.solicited = last && s->flags & CAIRN_WQE_SOLICITED &&
+	req_train_init(qpc, swr, train, req_position(op, req->pkt, swr->npkts));
+	prefix = train->first.opcode & 0xe0;
+	train->count = n;
+	train->mid_opcode = prefix | op->middle;
+	train->last_opcode = prefix | req_position(op, end - 1, swr->npkts);
+	train->length = last ? swr->length - off : n * pmtu;
+	train->seg = min(train->length, pmtu);
+	train->first.payload_len = train->seg;
+	train->first.solicited = last && swr->flags & CAIRN_WQE_SOLICITED &&
 			    op->flags & (CAIRN_WOP_CREDIT |
 					 CAIRN_WOP_PERSIST);
-	if (op->flags & CAIRN_WOP_EXTRA && s->opcode == CAIRN_WQE_SEND_INV)
-		t->first.rkey = r->wqe.send.imm_or_key;
-	if (q->transport == CAIRN_TRANSPORT_RC) {
-		u32 out = cairn_psn_diff(t->first.psn, r->una) + n;
+	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
+		train->first.rkey = req->wqe.send.imm_or_key;
+	if (qpc->transport == CAIRN_TRANSPORT_RC) {
+		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
-		t->first.ack_req = last || out >= cairn_window(q) ||
-			r->credit_wait ||
-			cairn_gap_ends(r, cairn_psn_add(t->first.psn, n)) ||
-			(t->first.psn ^ (t->first.psn + n)) &
-			CAIRN_ACK_INTERVAL;
-	} else if (q->transport == CAIRN_TRANSPORT_UD) {
-		address_ud(q, t);
+		train->first.ack_req =
+			last || out >= cairn_window(qpc) || req->credit_wait ||
+			cairn_gap_ends(req,
+				       cairn_psn_add(train->first.psn, n)) ||
+			(train->first.psn ^ (train->first.psn + n)) &
+				CAIRN_ACK_INTERVAL;
+	} else if (qpc->transport == CAIRN_TRANSPORT_UD) {
+		req_address_ud(qpc, train);
 	}
-	if (s->flags & CAIRN_WQE_INLINE)
-		t->inline_data = r->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
-	t->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(&r->wqe),
-		.num_sge = r->wqe.send.num_sge,
+	if (swr->flags & CAIRN_WQE_INLINE)
+		train->inline_data =
+			req->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+	train->span = (struct cairn_span){
+		.sge = cairn_wqe_sges(&req->wqe),
+		.num_sge = req->wqe.send.num_sge,
 		.offset = off,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 }
 
 /* Send them. @pause: a wait for the rate comes after them. */
-static int emit_message(struct cairn_qpc *q, struct cairn_swr *s, u32 n,
-			bool pause)
+static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
+			    bool pause)
 {
-	struct cairn_train t;
+	struct cairn_train train;
 
-	fill_message(q, s, n, &t);
-	if (pause && q->transport == CAIRN_TRANSPORT_RC)
-		t.first.ack_req = true;
-	return cairn_port_emit(q, CAIRN_REQ, &t);
+	req_fill_message(qpc, swr, n, &train);
+	if (pause && qpc->transport == CAIRN_TRANSPORT_RC)
+		train.first.ack_req = true;
+	return cairn_port_emit(qpc, CAIRN_REQ, &train);
 }
 
-int cairn_req_repeat_last(struct cairn_qpc *q, struct cairn_swr *s)
+int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
-	struct cairn_requester *r = &q->req;
-	u32 pkt = r->pkt;
+	struct cairn_requester *req = &qpc->req;
+	u32 pkt = req->pkt;
 	int err;
 
-	if (!cairn_req_load(q, s))
+	if (!cairn_req_load(qpc, swr))
 		return -EINVAL;
-	r->pkt = s->npkts - 1;
-	err = emit_message(q, s, 1, false);
-	r->pkt = pkt;
+	req->pkt = swr->npkts - 1;
+	err = req_emit_message(qpc, swr, 1, false);
+	req->pkt = pkt;
 	return err;
 }
 
-/* May @s follow @first in a train of single-packet messages? */
-static bool alike(const struct cairn_qpc *q, const struct cairn_swr *first,
-		  const struct cairn_swr *s)
+/* May @swr follow @first in a train of single-packet messages? */
+static bool req_alike(const struct cairn_qpc *qpc,
+		      const struct cairn_swr *first,
+		      const struct cairn_swr *swr)
 {
-	const struct cairn_requester *r = &q->req;
+	const struct cairn_requester *req = &qpc->req;
 
-	return s->opcode == first->opcode && s->length == first->length &&
-	       !s->status && !(s->flags & CAIRN_WQE_FENCE) &&
-	       (q->transport != CAIRN_TRANSPORT_UD || s->ah == first->ah) &&
-	       (!(cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_CREDIT) ||
-		!r->lsn_valid || cairn_psn_diff(s->ssn, r->lsn) <= 0);
+	return swr->opcode == first->opcode && swr->length == first->length &&
+	       !swr->status && !(swr->flags & CAIRN_WQE_FENCE) &&
+	       (qpc->transport != CAIRN_TRANSPORT_UD || swr->ah == first->ah) &&
+	       (!(cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_CREDIT) ||
+		!req->lsn_valid || cairn_psn_diff(swr->ssn, req->lsn) <= 0);
 }
 
-/* How many messages from that at the cursor, @s, can leave as one train, at
+/* How many messages from that at the cursor, @swr, can leave as one train, at
  * most @n. Those that are posted and not yet started are started for it.
  */
-static u32 messages_alike(struct cairn_qpc *q, const struct cairn_swr *s, u32 n)
+static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
+			   u32 n)
 {
-	struct cairn_requester *r = &q->req;
-	u32 again = cairn_psn_diff(r->sent, s->psn), m = 1;
+	struct cairn_requester *req = &qpc->req;
+	u32 again = cairn_psn_diff(req->sent, swr->psn), count = 1;
 
 	n = min3(n, (u32)CAIRN_TRAIN_MAX,
-		 CAIRN_TRAIN_BYTES / (s->length + 64u));
+		 CAIRN_TRAIN_BYTES / (swr->length + 64u));
 	/* What leaves again and what is new are kept apart. */
 	if ((s32)again > 0)
 		n = min(n, again);
-	for (; m < n; m++) {
-		if (r->send_rec + m == r->new_rec &&
-		    (cairn_state(q) != CAIRN_QP_RTS || !start_wqe(q)))
+	for (; count < n; count++) {
+		if (req->send_rec + count == req->new_rec &&
+		    (cairn_state(qpc) != CAIRN_QP_RTS || !req_start_wqe(qpc)))
 			break;
-		if (!alike(q, s, cairn_req_swr(r, r->send_rec + m)))
+		if (!req_alike(qpc, swr,
+			       cairn_req_swr(req, req->send_rec + count)))
 			break;
 	}
-	return m;
+	return count;
 }
 
 /* Message @k of the train. One ACK will do for all. */
-static int message_part(struct cairn_qpc *q, const struct cairn_train *t, u32 k,
-			struct cairn_train *one)
+static int req_message_part(struct cairn_qpc *qpc,
+			    const struct cairn_train *train, u32 k,
+			    struct cairn_train *one)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_swr *s = cairn_req_swr(r, r->send_rec + k);
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec + k);
 
-	if (!cairn_req_load(q, s))
+	if (!cairn_req_load(qpc, swr))
 		return -EINVAL;
-	fill_message(q, s, 1, one);
+	req_fill_message(qpc, swr, 1, one);
 	/* It may have another address handle than when it was started. */
-	if (one->ah != t->ah)
+	if (one->ah != train->ah)
 		return -EINVAL;
-	one->first.ack_req &= k + 1 == t->count;
+	one->first.ack_req &= k + 1 == train->count;
 	return 0;
 }
 
 /*
- * Send @m messages that are alike. When one of them is refused those before it
+ * Send @count messages that are alike. When one of them is refused those before it
  * leave, and it fails when its turn comes. Returns how many left; 0: none, the
  * first is to be sent alone.
  */
-static u32 emit_messages(struct cairn_qpc *q, struct cairn_swr *s, u32 m)
+static u32 req_emit_messages(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			     u32 count)
 {
-	while (m > 1) {
-		struct cairn_train t;
+	while (count > 1) {
+		struct cairn_train train;
 		u32 good;
 
-		if (!cairn_req_load(q, s))
+		if (!cairn_req_load(qpc, swr))
 			return 0;
-		fill_message(q, s, 1, &t);
-		t.count = m;
-		t.mid_opcode = t.first.opcode;
-		t.last_opcode = t.first.opcode;
-		t.length = m * t.seg;
-		good = cairn_port_emit_messages(q, &t, message_part);
-		if (good == m)
-			return m;
-		m = min(good, m / 2);
+		req_fill_message(qpc, swr, 1, &train);
+		train.count = count;
+		train.mid_opcode = train.first.opcode;
+		train.last_opcode = train.first.opcode;
+		train.length = count * train.seg;
+		good = cairn_port_emit_messages(qpc, &train, req_message_part);
+		if (good == count)
+			return count;
+		count = min(good, count / 2);
 	}
 	return 0;
 }
@@ -548,102 +570,105 @@ static u32 emit_messages(struct cairn_qpc *q, struct cairn_swr *s, u32 m)
 /* Move the cursor over @n packets (PSNs), or messages of one each, that have
  * left.
  */
-static void advance(struct cairn_qpc *q, struct cairn_swr *s, u32 n, u64 now)
+static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
+			u64 now)
 {
-	struct cairn_requester *r = &q->req;
-	u32 psn = cairn_psn_add(s->psn, r->pkt);
+	struct cairn_requester *req = &qpc->req;
+	u32 psn = cairn_psn_add(swr->psn, req->pkt);
 	u32 end = cairn_psn_add(psn, n);
 
-	if (cairn_psn_diff(r->sent, psn) > 0) {
-		cairn_port_count(q, CAIRN_CTR_RETRANSMITS, n);
-		if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS)
-			cairn_gap_ask_again(r, psn, n);
-	} else if (q->transport == CAIRN_TRANSPORT_RC) {
-		cairn_gap_left(r, psn, n, r->pkt + n >= s->npkts, now);
+	if (cairn_psn_diff(req->sent, psn) > 0) {
+		cairn_port_count(qpc, CAIRN_CTR_RETRANSMITS, n);
+		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
+			cairn_gap_ask_again(req, psn, n);
+	} else if (qpc->transport == CAIRN_TRANSPORT_RC) {
+		cairn_gap_left(req, psn, n, req->pkt + n >= swr->npkts, now);
 	}
-	if (cairn_psn_diff(end, r->sent) > 0)
-		r->sent = end;
-	r->pkt += n;
-	if (s->npkts == 1) {
-		r->send_rec += n;
-		r->pkt = 0;
-	} else if (r->pkt == s->npkts) {
-		r->send_rec++;
-		r->pkt = 0;
+	if (cairn_psn_diff(end, req->sent) > 0)
+		req->sent = end;
+	req->pkt += n;
+	if (swr->npkts == 1) {
+		req->send_rec += n;
+		req->pkt = 0;
+	} else if (req->pkt == swr->npkts) {
+		req->send_rec++;
+		req->pkt = 0;
 	}
-	if (q->transport != CAIRN_TRANSPORT_RC)
-		r->una = end;
-	else if (!r->ack_deadline)
-		cairn_req_rearm(q, now);
-	else if (!r->probe_deadline)
-		cairn_gap_arm(q, now);
+	if (qpc->transport != CAIRN_TRANSPORT_RC)
+		req->una = end;
+	else if (!req->ack_deadline)
+		cairn_req_rearm(qpc, now);
+	else if (!req->probe_deadline)
+		cairn_gap_arm(qpc, now);
 }
 
 /* Errors found here wait until all earlier WQEs have completed. */
-static void refuse(struct cairn_qpc *q, struct cairn_swr *s, u8 status, int err)
+static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
+		       int err)
 {
 	if (err == -EFAULT)
-		cairn_port_count(q, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
-	s->status = status;
-	s->vendor_err = -err;
+		cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+	swr->status = status;
+	swr->vendor_err = -err;
 }
 
 /* An invalidation waits until nothing earlier can need the key again; whoever
  * goes back over a local operation does not perform it twice.
  */
-static bool run_local(struct cairn_qpc *q, struct cairn_swr *s,
-		      struct cairn_budget *b)
+static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			  struct cairn_budget *budget)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	int err = 0;
 
-	if (s->opcode == CAIRN_WQE_LOCAL_INV && r->send_rec != r->una_rec)
+	if (swr->opcode == CAIRN_WQE_LOCAL_INV && req->send_rec != req->una_rec)
 		return false;
-	if (s->local_wait && !cairn_port_invalidated(q, CAIRN_REQ))
+	if (swr->local_wait && !cairn_port_invalidated(qpc, CAIRN_REQ))
 		return false;
-	if (!s->local_done && !s->local_wait)
-		err = cairn_req_load(q, s) ? cairn_port_local(q, &r->wqe.send) :
-					     -EINVAL;
-	s->local_wait = err == -EINPROGRESS;
-	if (s->local_wait)
+	if (!swr->local_done && !swr->local_wait)
+		err = cairn_req_load(qpc, swr) ?
+			      cairn_port_local(qpc, &req->wqe.send) :
+			      -EINVAL;
+	swr->local_wait = err == -EINPROGRESS;
+	if (swr->local_wait)
 		return false;
 	if (err) {
-		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
-	s->local_done = true;
-	r->send_rec++;
-	cairn_budget_use(b, 1, 0);
+	swr->local_done = true;
+	req->send_rec++;
+	cairn_budget_use(budget, 1, 0);
 	return true;
 }
 
-/* The limit for what the record @s sends. False: its WQE cannot be read. */
-static bool rate_limit(struct cairn_qpc *q, struct cairn_swr *s,
-		       struct cairn_rate_limit *l, u64 now)
+/* The limit for what the record @swr sends. False: its WQE cannot be read. */
+static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			   struct cairn_rate_limit *limit, u64 now)
 {
 	u32 ah;
 
-	*l = q->attrs.rate;
-	cairn_cc_limit(q, CAIRN_REQ, l, now);
-	if (q->transport != CAIRN_TRANSPORT_UD)
+	*limit = qpc->attrs.rate;
+	cairn_cc_limit(qpc, CAIRN_REQ, limit, now);
+	if (qpc->transport != CAIRN_TRANSPORT_UD)
 		return true;
-	if (!cairn_req_load(q, s))
+	if (!cairn_req_load(qpc, swr))
 		return false;
-	ah = cairn_port_ah_rate(q, q->req.wqe.send.ud.ah);
-	if (ah && (!l->kbps || ah < l->kbps))
-		l->kbps = ah;
+	ah = cairn_port_ah_rate(qpc, qpc->req.wqe.send.ud.ah);
+	if (ah && (!limit->kbps || ah < limit->kbps))
+		limit->kbps = ah;
 	return true;
 }
 
 /* What @n packets of a SEND or WRITE from the cursor on count for the rate. */
-static u32 message_bytes(const struct cairn_qpc *q, const struct cairn_swr *s,
-			 u32 n)
+static u32 req_message_bytes(const struct cairn_qpc *qpc,
+			     const struct cairn_swr *swr, u32 n)
 {
-	u32 pkt = q->req.pkt, left = s->length - pkt * q->attrs.pmtu;
-	u8 op = position(&cairn_wqe_ops[s->opcode], pkt, s->npkts);
+	u32 pkt = qpc->req.pkt, left = swr->length - pkt * qpc->attrs.pmtu;
+	u8 op = req_position(&cairn_wqe_ops[swr->opcode], pkt, swr->npkts);
 
-	return cairn_packet_bytes(bth_opcode(q, op), n,
-				  min(left, n * q->attrs.pmtu));
+	return cairn_packet_bytes(req_bth_opcode(qpc, op), n,
+				  min(left, n * qpc->attrs.pmtu));
 }
 
 /*
@@ -651,24 +676,25 @@ static u32 message_bytes(const struct cairn_qpc *q, const struct cairn_swr *s,
  * will be allowed after them. 0: the mark is up. The cursor stays, the copy of
  * the WQE goes: it will be read from the ring again.
  */
-static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
-		const struct cairn_rate_limit *l, u32 n, u64 now, bool *pause)
+static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
+		    const struct cairn_rate_limit *limit, u32 n, u64 now,
+		    bool *pause)
 {
-	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
-	struct cairn_requester *r = &q->req;
-	bool marked = r->rate.marked;
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
+	struct cairn_requester *req = &qpc->req;
+	bool marked = req->rate.marked;
 	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
 		bytes = cairn_packet_bytes(op->only, 1, 0);
 	else
-		bytes = message_bytes(q, s, 1);
-	fit = cairn_pace(q, &r->rate, l, bytes, n + 1, now);
-	*pause = l->kbps && fit <= n;
+		bytes = req_message_bytes(qpc, swr, 1);
+	fit = cairn_pace(qpc, &req->rate, limit, bytes, n + 1, now);
+	*pause = limit->kbps && fit <= n;
 	if (!fit) {
-		r->wqe_valid = false;
-		if (r->pkt && !marked)
-			cairn_port_count(q, CAIRN_CTR_RATE_WRITEBACKS, 1);
+		req->wqe_valid = false;
+		if (req->pkt && !marked)
+			cairn_port_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
 }
@@ -677,110 +703,112 @@ static u32 pace(struct cairn_qpc *q, const struct cairn_swr *s,
  * train. Returns their PSNs, 0 when the record was refused. @bytes: what counts
  * for the rate.
  */
-static u32 emit(struct cairn_qpc *q, struct cairn_swr *s, u32 n, bool pause,
-		u32 *bytes)
+static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
+		    bool pause, u32 *bytes)
 {
-	const struct cairn_wqe_op *op = &cairn_wqe_ops[s->opcode];
+	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	int err;
 
-	if (s->npkts == 1 && n > 1) {
-		n = emit_messages(q, s, n);
-		*bytes = n * message_bytes(q, s, 1);
+	if (swr->npkts == 1 && n > 1) {
+		n = req_emit_messages(qpc, swr, n);
+		*bytes = n * req_message_bytes(qpc, swr, 1);
 		if (n)
 			return n;
 		n = 1;
 	}
-	if (!cairn_req_load(q, s)) {
+	if (!cairn_req_load(qpc, swr)) {
 		err = -EINVAL;
 	} else if (op->flags & CAIRN_WOP_READS) {
 		*bytes = cairn_packet_bytes(op->only, 1, 0);
-		n = cairn_req_read_count(q, s);
-		err = emit_read(q, s, n);
+		n = cairn_req_read_count(qpc, swr);
+		err = req_emit_read(qpc, swr, n);
 	} else {
-		*bytes = message_bytes(q, s, n);
-		err = emit_message(q, s, n, pause);
+		*bytes = req_message_bytes(qpc, swr, n);
+		err = req_emit_message(qpc, swr, n, pause);
 	}
 	if (!err)
 		return n;
-	refuse(q, s, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
+	req_refuse(qpc, swr, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
 				      CAIRN_CQE_LOC_QP_OP_ERR, err);
 	return 0;
 }
 
 /* Send one train of the record at the cursor. Returns false when it waits. */
-static bool send_one(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+static bool req_send_one(struct cairn_qpc *qpc, u64 now,
+			 struct cairn_budget *budget)
 {
-	struct cairn_requester *r = &q->req;
-	struct cairn_swr *s = cairn_req_swr(r, r->send_rec);
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
 	struct cairn_rate_limit limit;
 	u32 n, psns, bytes;
 	bool reads, pause;
 
-	if (s->status)
+	if (swr->status)
 		return false;
-	if (cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_LOCAL)
-		return run_local(q, s, b);
-	n = cairn_gap_limit(r, min(allowed(q, s), b->packets));
+	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_LOCAL)
+		return req_run_local(qpc, swr, budget);
+	n = cairn_gap_limit(req, min(req_allowed(qpc, swr), budget->packets));
 	if (!n)
 		return false;
-	reads = cairn_wqe_ops[s->opcode].flags & CAIRN_WOP_READS;
+	reads = cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS;
 	if (reads)
 		n = 1;
 	else
-		n = s->npkts == 1 ? messages_alike(q, s, n) :
-				    train_count(q, s, n);
-	if (!rate_limit(q, s, &limit, now)) {
-		refuse(q, s, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		n = swr->npkts == 1 ? req_count_alike(qpc, swr, n) :
+				    req_train_count(qpc, swr, n);
+	if (!req_rate_limit(qpc, swr, &limit, now)) {
+		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
-	n = pace(q, s, &limit, n, now, &pause);
+	n = req_pace(qpc, swr, &limit, n, now, &pause);
 	if (!n)
 		return false;
-	psns = emit(q, s, n, pause, &bytes);
+	psns = req_emit(qpc, swr, n, pause, &bytes);
 	if (!psns)
 		return true;
 	n = reads ? 1 : psns;
-	cairn_pace_sent(q, &r->rate, &limit, n, bytes, now);
-	cairn_cc_sent(q, CAIRN_REQ, bytes);
-	cairn_budget_use(b, n, bytes);
-	advance(q, s, psns, now);
+	cairn_pace_sent(qpc, &req->rate, &limit, n, bytes, now);
+	cairn_cc_sent(qpc, CAIRN_REQ, bytes);
+	cairn_budget_use(budget, n, bytes);
+	req_advance(qpc, swr, psns, now);
 	return true;
 }
 
-static bool may_send(struct cairn_qpc *q)
+static bool req_may_send(struct cairn_qpc *qpc)
 {
-	u8 state = cairn_state(q);
+	u8 state = cairn_state(qpc);
 
 	return (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
-	       !q->req.rnr_until;
+	       !qpc->req.rnr_until;
 }
 
 /* SQD (IBTA 10.3.1.5): started messages finish, then the event is due. */
-static void check_drained(struct cairn_qpc *q)
+static void req_check_drained(struct cairn_qpc *qpc)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	if (cairn_state(q) != CAIRN_QP_SQD || r->drained ||
-	    r->kept_rec != r->new_rec)
+	if (cairn_state(qpc) != CAIRN_QP_SQD || req->drained ||
+	    req->kept_rec != req->new_rec)
 		return;
-	r->drained = true;
-	if (q->attrs.sqd_notify)
-		cairn_port_async(q, CAIRN_ASYNC_SQ_DRAINED);
+	req->drained = true;
+	if (qpc->attrs.sqd_notify)
+		cairn_port_async(qpc, CAIRN_ASYNC_SQ_DRAINED);
 }
 
 /* From the cursor on, as long as something may leave. */
-static void send_all(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+static void req_send_all(struct cairn_qpc *qpc, u64 now,
+			 struct cairn_budget *budget)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 
-	while (may_send(q) && cairn_budget_left(b)) {
-		if (r->send_rec == r->new_rec &&
-		    (cairn_state(q) == CAIRN_QP_SQD || !start_wqe(q)))
+	while (req_may_send(qpc) && cairn_budget_left(budget)) {
+		if (req->send_rec == req->new_rec &&
+		    (cairn_state(qpc) == CAIRN_QP_SQD || !req_start_wqe(qpc)))
 			return;
-		if (!send_one(q, now, b))
+		if (!req_send_one(qpc, now, budget))
 			return;
-		if (q->transport != CAIRN_TRANSPORT_RC)
-			cairn_req_reap(q);
+		if (qpc->transport != CAIRN_TRANSPORT_RC)
+			cairn_req_reap(qpc);
 	}
 }
 
@@ -789,37 +817,38 @@ static void send_all(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
  * waited for that at the cursor (a new WQE for a record, an invalidation or a
  * fence for those before it) may go on, and no event will say so.
  */
-static bool finish(struct cairn_qpc *q, u64 now)
+static bool req_finish(struct cairn_qpc *qpc, u64 now)
 {
-	struct cairn_requester *r = &q->req;
-	u32 una = r->una_rec, kept = r->kept_rec;
+	struct cairn_requester *req = &qpc->req;
+	u32 una = req->una_rec, kept = req->kept_rec;
 
-	cairn_req_reap(q);
-	cairn_persist_run(q, now);
-	return r->una_rec != una || r->kept_rec != kept;
+	cairn_req_reap(qpc);
+	cairn_persist_run(qpc, now);
+	return req->una_rec != una || req->kept_rec != kept;
 }
 
-bool cairn_req_run(struct cairn_qpc *q, u64 now, struct cairn_budget *b)
+bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
-	struct cairn_requester *r = &q->req;
+	struct cairn_requester *req = &qpc->req;
 	struct cairn_ahead ahead;
 	bool more = false;
 
 	ahead.idx = 0;
 	ahead.units = 0;
-	r->ahead = &ahead;
-	cairn_req_expire(q, now);
-	cairn_pace_wake(q, &r->rate, now);
-	cairn_persist_expire(q, now);
+	req->ahead = &ahead;
+	cairn_req_expire(qpc, now);
+	cairn_pace_wake(qpc, &req->rate, now);
+	cairn_persist_expire(qpc, now);
 	/* It gives records back, so before new WQEs start. */
-	finish(q, now);
+	req_finish(qpc, now);
 	do
-		send_all(q, now, b);
-	while (finish(q, now));
-	if (cairn_state(q) == CAIRN_QP_ERR || cairn_state(q) == CAIRN_QP_SQE)
-		more = !cairn_req_flush(q, b);
+		req_send_all(qpc, now, budget);
+	while (req_finish(qpc, now));
+	if (cairn_state(qpc) == CAIRN_QP_ERR ||
+	    cairn_state(qpc) == CAIRN_QP_SQE)
+		more = !cairn_req_flush(qpc, budget);
 	else
-		check_drained(q);
-	r->ahead = NULL;
-	return more || (may_send(q) && !cairn_budget_left(b));
+		req_check_drained(qpc);
+	req->ahead = NULL;
+	return more || (req_may_send(qpc) && !cairn_budget_left(budget));
 }

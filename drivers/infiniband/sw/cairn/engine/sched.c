@@ -16,67 +16,69 @@ size_t cairn_sched_bytes(u32 slots)
 	return words * sizeof(atomic64_t);
 }
 
-void cairn_sched_init(struct cairn_sched *s, u32 slots, void *mem)
+void cairn_sched_init(struct cairn_sched *sched, u32 slots, void *mem)
 {
 	atomic64_t *words = mem;
-	u32 l = 0;
+	u32 level = 0;
 
-	s->cursor = 0;
+	sched->cursor = 0;
 	do {
-		s->bits[l] = slots;
-		s->level[l] = words;
+		sched->bits[level] = slots;
+		sched->level[level] = words;
 		slots = DIV_ROUND_UP(slots, WORD);
 		words += slots;
-		l++;
+		level++;
 	} while (slots > 1);
-	s->levels = l;
+	sched->levels = level;
 }
 
-void cairn_sched_mark(struct cairn_sched *s, u32 word, u64 mask)
+void cairn_sched_mark(struct cairn_sched *sched, u32 word, u64 mask)
 {
-	u32 l;
+	u32 level;
 
-	atomic64_fetch_or(mask, &s->level[0][word]);
+	atomic64_fetch_or(mask, &sched->level[0][word]);
 	/* To the top each time: whoever set a bit here first may not have come
 	 * to the levels above yet.
 	 */
-	for (l = 1; l < s->levels; l++) {
+	for (level = 1; level < sched->levels; level++) {
 		s64 bit = 1ULL << word % WORD;
 
 		word /= WORD;
-		if (!(atomic64_read(&s->level[l][word]) & bit))
-			atomic64_fetch_or(bit, &s->level[l][word]);
+		if (!(atomic64_read(&sched->level[level][word]) & bit))
+			atomic64_fetch_or(bit, &sched->level[level][word]);
 	}
 }
 
-/* Clear bit @i of level @l, then those above that have nothing below. */
-static void clear_up(struct cairn_sched *s, u32 l, u32 i)
+/* Clear bit @i of level @level, then those above that have nothing below. */
+static void sched_clear_up(struct cairn_sched *sched, u32 level, u32 i)
 {
-	for (;; l++) {
-		atomic64_t *word = &s->level[l][i / WORD];
+	for (;; level++) {
+		atomic64_t *word = &sched->level[level][i / WORD];
 		s64 bit = 1ULL << i % WORD;
 
 		atomic64_fetch_andnot(bit, word);
 		/* Marked below meanwhile? Pairs with cairn_sched_mark(). */
-		if (l && atomic64_read(&s->level[l - 1][i])) {
+		if (level && atomic64_read(&sched->level[level - 1][i])) {
 			atomic64_fetch_or(bit, word);
 			return;
 		}
-		if (l + 1 == s->levels || atomic64_read(word))
+		if (level + 1 == sched->levels || atomic64_read(word))
 			return;
 		i /= WORD;
 	}
 }
 
-void cairn_sched_clear(struct cairn_sched *s, u32 slot)
+void cairn_sched_clear(struct cairn_sched *sched, u32 slot)
 {
-	clear_up(s, 0, slot);
+	sched_clear_up(sched, 0, slot);
 }
 
-/* First bit of level @l from bit @i on that is set, within the word of @i. */
-static bool first_in_word(const struct cairn_sched *s, u32 l, u32 i, u32 *found)
+/* First bit of level @level from bit @i on that is set, within the word of @i. */
+static bool sched_first_in_word(const struct cairn_sched *sched, u32 level,
+				u32 i, u32 *found)
 {
-	u64 bits = atomic64_read(&s->level[l][i / WORD]) & ~0ULL << i % WORD;
+	u64 bits = atomic64_read(&sched->level[level][i / WORD]) &
+		   ~0ULL << i % WORD;
 
 	if (!bits)
 		return false;
@@ -85,43 +87,44 @@ static bool first_in_word(const struct cairn_sched *s, u32 l, u32 i, u32 *found)
 }
 
 /* The level and the bit where something is marked at or after @slot. */
-static bool climb(const struct cairn_sched *s, u32 slot, u32 *l, u32 *i)
+static bool sched_climb(const struct cairn_sched *sched, u32 slot, u32 *level,
+			u32 *i)
 {
 	*i = slot;
-	for (*l = 0; *l < s->levels; (*l)++) {
-		if (*i >= s->bits[*l])
+	for (*level = 0; *level < sched->levels; (*level)++) {
+		if (*i >= sched->bits[*level])
 			return false;
-		if (first_in_word(s, *l, *i, i))
+		if (sched_first_in_word(sched, *level, *i, i))
 			return true;
 		*i = *i / WORD + 1;
 	}
 	return false;
 }
 
-static u32 find(struct cairn_sched *s, u32 from)
+static u32 sched_find(struct cairn_sched *sched, u32 from)
 {
-	u32 l, i;
+	u32 level, i;
 
 again:
-	if (!climb(s, from, &l, &i))
+	if (!sched_climb(sched, from, &level, &i))
 		return CAIRN_SCHED_NONE;
-	while (l) {
-		if (!first_in_word(s, l - 1, i * WORD, &i)) {
-			clear_up(s, l, i);	/* left over */
+	while (level) {
+		if (!sched_first_in_word(sched, level - 1, i * WORD, &i)) {
+			sched_clear_up(sched, level, i);	/* left over */
 			goto again;
 		}
-		l--;
+		level--;
 	}
 	return i;
 }
 
-u32 cairn_sched_next(struct cairn_sched *s)
+u32 cairn_sched_next(struct cairn_sched *sched)
 {
-	u32 slot = find(s, s->cursor);
+	u32 slot = sched_find(sched, sched->cursor);
 
-	if (slot == CAIRN_SCHED_NONE && s->cursor)
-		slot = find(s, 0);
+	if (slot == CAIRN_SCHED_NONE && sched->cursor)
+		slot = sched_find(sched, 0);
 	if (slot != CAIRN_SCHED_NONE)
-		s->cursor = slot + 1;
+		sched->cursor = slot + 1;
 	return slot;
 }

@@ -32,36 +32,36 @@ struct cairn_sched {
 size_t cairn_sched_bytes(u32 slots);
 
 /* @mem: that many bytes, zeroed; used until the end. */
-void cairn_sched_init(struct cairn_sched *s, u32 slots, void *mem);
+void cairn_sched_init(struct cairn_sched *sched, u32 slots, void *mem);
 
 /**
  * cairn_sched_mark() - queues have work
- * @s: the bitmap
+ * @sched: the bitmap
  * @word: slots @word * 64 and up
  * @mask: bit per slot of the word, not 0
  *
  * A full barrier: what the caller stored before is seen by the turn that the
  * mark causes. Any context.
  */
-void cairn_sched_mark(struct cairn_sched *s, u32 word, u64 mask);
+void cairn_sched_mark(struct cairn_sched *sched, u32 word, u64 mask);
 
-static inline void cairn_sched_set(struct cairn_sched *s, u32 slot)
+static inline void cairn_sched_set(struct cairn_sched *sched, u32 slot)
 {
-	cairn_sched_mark(s, slot / 64, 1ULL << slot % 64);
+	cairn_sched_mark(sched, slot / 64, 1ULL << slot % 64);
 }
 
 /* The queue gets its turn now. A full barrier. Owner. */
-void cairn_sched_clear(struct cairn_sched *s, u32 slot);
+void cairn_sched_clear(struct cairn_sched *sched, u32 slot);
 
 /* The next marked slot in cyclic order, or CAIRN_SCHED_NONE. It stays marked;
  * the next call starts behind it. Owner.
  */
-u32 cairn_sched_next(struct cairn_sched *s);
+u32 cairn_sched_next(struct cairn_sched *sched);
 
 /* Is any slot marked? May say so wrongly once after the last was cleared. */
-static inline bool cairn_sched_any(const struct cairn_sched *s)
+static inline bool cairn_sched_any(const struct cairn_sched *sched)
 {
-	return atomic64_read(s->level[s->levels - 1]);
+	return atomic64_read(sched->level[sched->levels - 1]);
 }
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Work requests: the opcode table and the check of private WQE copies. */
-#include "engine/internal.h"
+#include <linux/minmax.h>
+#include "engine/wqe.h"
 
 #define T(t)	(1 << CAIRN_TRANSPORT_##t)
 
@@ -87,7 +88,7 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 	},
 };
 
-static u64 sge_sum(const struct cairn_sge *sge, u32 n)
+static u64 wqe_sge_sum(const struct cairn_sge *sge, u32 n)
 {
 	u64 sum = 0;
 
@@ -96,75 +97,76 @@ static u64 sge_sum(const struct cairn_sge *sge, u32 n)
 	return sum;
 }
 
-static u8 check_atomic(const struct cairn_send_wqe *w)
+static u8 wqe_check_atomic(const struct cairn_send_wqe *wqe)
 {
 	const struct cairn_sge *sge = (const void *)
-		((const u8 *)w + CAIRN_WQE_ATOMIC_SGE_OFFSET);
+		((const u8 *)wqe + CAIRN_WQE_ATOMIC_SGE_OFFSET);
 
-	if (w->num_sge != 1 || sge->length != sizeof(u64))
+	if (wqe->num_sge != 1 || sge->length != sizeof(u64))
 		return CAIRN_CQE_LOC_LEN_ERR;
 	return 0;
 }
 
-static u8 check_data(const struct cairn_qpc *q, const union cairn_wqe_buf *buf,
-		     u32 *length)
+static u8 wqe_check_data(const struct cairn_qpc *qpc,
+			 const union cairn_wqe_buf *buf, u32 *length)
 {
-	const struct cairn_send_wqe *w = &buf->send;
-	u32 room = w->units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
+	const struct cairn_send_wqe *wqe = &buf->send;
+	u32 room = wqe->units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
 	u64 sum;
 
-	if (w->flags & CAIRN_WQE_INLINE) {
-		if (!(cairn_wqe_ops[w->opcode].flags & CAIRN_WOP_INLINE))
+	if (wqe->flags & CAIRN_WQE_INLINE) {
+		if (!(cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_INLINE))
 			return CAIRN_CQE_LOC_QP_OP_ERR;
-		if (w->inline_len > min_t(u32, room, CAIRN_MAX_INLINE))
+		if (wqe->inline_len > min_t(u32, room, CAIRN_MAX_INLINE))
 			return CAIRN_CQE_LOC_LEN_ERR;
-		sum = w->inline_len;
+		sum = wqe->inline_len;
 	} else {
-		if (w->num_sge > q->max_send_sge ||
-		    w->num_sge * sizeof(struct cairn_sge) > room)
+		if (wqe->num_sge > qpc->max_send_sge ||
+		    wqe->num_sge * sizeof(struct cairn_sge) > room)
 			return CAIRN_CQE_LOC_QP_OP_ERR;
-		sum = sge_sum(w->sge, w->num_sge);
+		sum = wqe_sge_sum(wqe->sge, wqe->num_sge);
 	}
-	if (sum > q->max_msg)
+	if (sum > qpc->max_msg)
 		return CAIRN_CQE_LOC_LEN_ERR;
 	*length = sum;
 	return 0;
 }
 
-u8 cairn_send_wqe_check(const struct cairn_qpc *q,
+u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *buf, u32 *length)
 {
-	const struct cairn_send_wqe *w = &buf->send;
+	const struct cairn_send_wqe *wqe = &buf->send;
 	const struct cairn_wqe_op *op;
 
 	*length = 0;
-	if (w->opcode >= CAIRN_WQE_OPCODES || w->flags & ~CAIRN_WQE_FLAGS)
+	if (wqe->opcode >= CAIRN_WQE_OPCODES || wqe->flags & ~CAIRN_WQE_FLAGS)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
-	if (w->flags & CAIRN_WQE_EARLY && w->opcode != CAIRN_WQE_WRITE_PERSIST)
+	if (wqe->flags & CAIRN_WQE_EARLY &&
+	    wqe->opcode != CAIRN_WQE_WRITE_PERSIST)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
-	op = &cairn_wqe_ops[w->opcode];
-	if (!(op->transports & 1 << q->transport))
+	op = &cairn_wqe_ops[wqe->opcode];
+	if (!(op->transports & 1 << qpc->transport))
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	if (op->flags & CAIRN_WOP_LOCAL)
 		return 0;
 	if (op->flags & CAIRN_WOP_ATOMIC) {
 		*length = sizeof(u64);
-		return check_atomic(w);
+		return wqe_check_atomic(wqe);
 	}
-	return check_data(q, buf, length);
+	return wqe_check_data(qpc, buf, length);
 }
 
-u8 cairn_recv_wqe_check(const struct cairn_qpc *q,
+u8 cairn_recv_wqe_check(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *buf, u32 units, u32 *length)
 {
-	const struct cairn_recv_wqe *w = &buf->recv;
+	const struct cairn_recv_wqe *wqe = &buf->recv;
 	u32 room = units * CAIRN_UNIT_SIZE - CAIRN_RECV_SGE_OFFSET;
 	u64 sum;
 
-	if (w->num_sge > CAIRN_MAX_SGE ||
-	    w->num_sge * sizeof(struct cairn_sge) > room)
+	if (wqe->num_sge > CAIRN_MAX_SGE ||
+	    wqe->num_sge * sizeof(struct cairn_sge) > room)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
-	sum = sge_sum(w->sge, w->num_sge);
+	sum = wqe_sge_sum(wqe->sge, wqe->num_sge);
 	*length = min_t(u64, sum, 0xffffffffu);
 	return 0;
 }

@@ -28,6 +28,10 @@
 #include <linux/wait_bit.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
+#include "engine/completer.h"
+#include "engine/pace.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
 #include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"

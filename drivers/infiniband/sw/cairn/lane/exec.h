@@ -27,7 +27,7 @@
 struct cairn_lane;
 
 /* Bounds of one rxq: what a peer can make us hold for one QP side. A window of
- * the engine (engine/internal.h) fits, as single packets too.
+ * the engine (engine/window.h) fits, as single packets too.
  */
 #define CAIRN_RXQ_SKBS		1024
 #define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)

@@ -16,6 +16,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
+#include "engine/pace.h"
+#include "engine/requester.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
 #include "lane/mrcache.h"

@@ -7,6 +7,7 @@
 #define CAIRN_LANE_TRACE_H
 
 #include <linux/tracepoint.h>
+#include "engine/pace.h"
 #include "lane/exec.h"
 
 /*

@@ -7,6 +7,7 @@
  * belong to the caller, and this token must be outstanding there. 32 random
  * bits make it differ from earlier tokens.
  */
+#include "engine/persist_resp.h"
 #include "lane/watch.h"
 #include "verbs/host_flush.h"
 

@@ -9,6 +9,9 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include "engine/completer.h"
+#include "engine/pace.h"
+#include "engine/sq_resize.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"

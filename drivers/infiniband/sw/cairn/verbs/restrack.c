@@ -6,6 +6,7 @@
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
+#include "engine/persist_resp.h"
 #include "verbs/ops.h"
 #include "verbs/verbs.h"
 

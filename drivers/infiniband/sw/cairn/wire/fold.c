@@ -37,32 +37,32 @@
 static_assert(REST >= FARTHEST && MIN_LEN >= REST + STEP);
 
 /* What a word gets from those before it, which have been moved. */
-static __always_inline u64 moved(const u8 *word)
+static __always_inline u64 fold_moved(const u8 *word)
 {
 	return cairn_word_get(word - NEAREST) ^ cairn_word_get(word - 183) ^
 	       cairn_word_get(word - 211) ^ cairn_word_get(word - FARTHEST);
 }
 
-static __always_inline void move(u8 *to, const u8 *data)
+static __always_inline void fold_move(u8 *to, const u8 *data)
 {
-	cairn_word_put(to, cairn_word_get(data) ^ moved(to));
+	cairn_word_put(to, cairn_word_get(data) ^ fold_moved(to));
 }
 
 /* @len bytes of @data, a multiple of STEP. */
-static void turn(u8 *to, const u8 *data, u32 len)
+static void fold_block(u8 *to, const u8 *data, u32 len)
 {
 	for (; len; len -= STEP, to += STEP, data += STEP) {
-		move(to, data);
-		move(to + WORD, data + WORD);
-		move(to + 2 * WORD, data + 2 * WORD);
-		move(to + 3 * WORD, data + 3 * WORD);
+		fold_move(to, data);
+		fold_move(to + WORD, data + WORD);
+		fold_move(to + 2 * WORD, data + 2 * WORD);
+		fold_move(to + 3 * WORD, data + 3 * WORD);
 	}
 }
 
 /* The REST bytes at @data with all that was moved. @to: after what is in sight,
  * room for zeros, which stand for what is not moved any more, and the result.
  */
-static const u8 *rest(u8 *to, const u8 *data)
+static const u8 *fold_rest(u8 *to, const u8 *data)
 {
 	u8 *out = to + ALIGN(REST - NEAREST, WORD);
 	u32 i;
@@ -71,16 +71,16 @@ static const u8 *rest(u8 *to, const u8 *data)
 	memset(to, 0, out - to);
 	for (i = 0; i < REST; i += WORD)
 		cairn_word_put(out + i,
-			       cairn_word_get(data + i) ^ moved(to + i));
+			       cairn_word_get(data + i) ^ fold_moved(to + i));
 	return out;
 }
 
-static u32 update_folding(u32 crc, const void *data, u32 len)
+static u32 fold_update(u32 crc, const void *data, u32 len)
 {
 	u64 window[(SIGHT + TURN) / WORD] __uninitialized;
 	u8 *to = (u8 *)window + SIGHT;
 	__le32 first = cpu_to_le32(crc);
-	const u8 *p = data;
+	const u8 *pos = data;
 	u32 n;
 
 	if (len < MIN_LEN)
@@ -88,16 +88,16 @@ static u32 update_folding(u32 crc, const void *data, u32 len)
 	memset(window, 0, SIGHT);
 	/* From there it gets to the first bytes, and nowhere else. */
 	memcpy(to - FARTHEST, &first, sizeof(first));
-	for (; len >= REST + STEP; len -= n, p += n) {
+	for (; len >= REST + STEP; len -= n, pos += n) {
 		n = min_t(u32, TURN, (len - REST) / STEP * STEP);
-		turn(to, p, n);
+		fold_block(to, pos, n);
 		memmove(window, to + n - SIGHT, SIGHT);
 	}
-	crc = cairn_icrc_portable.update(0, rest(to, p), REST);
-	return cairn_icrc_portable.update(crc, p + REST, len - REST);
+	crc = cairn_icrc_portable.update(0, fold_rest(to, pos), REST);
+	return cairn_icrc_portable.update(crc, pos + REST, len - REST);
 }
 
 const struct cairn_icrc_impl cairn_icrc_folding = {
 	.name = "folding",
-	.update = update_folding,
+	.update = fold_update,
 };

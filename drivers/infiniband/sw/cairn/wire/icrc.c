@@ -35,7 +35,7 @@ static const struct tables *tables __ro_after_init;
 
 static const struct cairn_icrc_impl *icrc __ro_after_init;
 
-static u32 byte_to_crc(u32 crc)
+static u32 icrc_byte_to_crc(u32 crc)
 {
 	int bit;
 
@@ -44,86 +44,88 @@ static u32 byte_to_crc(u32 crc)
 	return crc;
 }
 
-static void fill_tables(void)
+static void icrc_fill_tables(void)
 {
-	u32 b, i, crc;
+	u32 byte, i, crc;
 
-	for (b = 0; b < 256; b++) {
-		crc = b;
+	for (byte = 0; byte < 256; byte++) {
+		crc = byte;
 		for (i = 0; i < STREAMS * WORD; i++) {
-			crc = byte_to_crc(crc);
+			crc = icrc_byte_to_crc(crc);
 			if (i < WORD)
-				made.word[i][b] = crc;
+				made.word[i][byte] = crc;
 			if (i >= (STREAMS - 1) * WORD)
-				made.block[i - (STREAMS - 1) * WORD][b] =
+				made.block[i - (STREAMS - 1) * WORD][byte] =
 					crc;
 		}
 	}
 	tables = &made;
 }
 
-static __always_inline u64 load(const u8 *p)
+static __always_inline u64 icrc_load(const u8 *pos)
 {
-	return le64_to_cpu((__force __le64)cairn_word_get(p));
+	return le64_to_cpu((__force __le64)cairn_word_get(pos));
 }
 
-static __always_inline u32 advance(const u32 (*t)[256], u64 w)
+static __always_inline u32 icrc_advance(const u32 (*table)[256], u64 word)
 {
-	return t[7][w & 0xff] ^ t[6][w >> 8 & 0xff] ^
-	       t[5][w >> 16 & 0xff] ^ t[4][w >> 24 & 0xff] ^
-	       t[3][w >> 32 & 0xff] ^ t[2][w >> 40 & 0xff] ^
-	       t[1][w >> 48 & 0xff] ^ t[0][w >> 56];
+	return table[7][word & 0xff] ^ table[6][word >> 8 & 0xff] ^
+	       table[5][word >> 16 & 0xff] ^ table[4][word >> 24 & 0xff] ^
+	       table[3][word >> 32 & 0xff] ^ table[2][word >> 40 & 0xff] ^
+	       table[1][word >> 48 & 0xff] ^ table[0][word >> 56];
 }
 
-static u32 update_slicing(u32 crc, const void *data, u32 len)
+static u32 icrc_update_slicing(u32 crc, const void *data, u32 len)
 {
-	const struct tables *t = tables;
-	const u8 *p = data;
+	const struct tables *table = tables;
+	const u8 *pos = data;
 
-	for (; len >= WORD; len -= WORD, p += WORD)
-		crc = advance(t->word, load(p) ^ crc);
-	for (; len; len--, p++)
-		crc = crc >> 8 ^ t->word[0][(crc ^ *p) & 0xff];
+	for (; len >= WORD; len -= WORD, pos += WORD)
+		crc = icrc_advance(table->word, icrc_load(pos) ^ crc);
+	for (; len; len--, pos++)
+		crc = crc >> 8 ^ table->word[0][(crc ^ *pos) & 0xff];
 	return crc;
 }
 
-static u32 update_interleaved(u32 crc, const void *data, u32 len)
+static u32 icrc_update_interleaved(u32 crc, const void *data, u32 len)
 {
 	const u32 block = STREAMS * WORD;
-	const struct tables *t = tables;
-	const u8 *p = data;
-	u32 b = 0, c = 0, d = 0;
+	const struct tables *table = tables;
+	const u8 *pos = data;
+	u32 crc1 = 0, crc2 = 0, crc3 = 0;
 
 	if (len < 2 * block)
-		return update_slicing(crc, data, len);
+		return icrc_update_slicing(crc, data, len);
 
-	for (; len >= 2 * block; len -= block, p += block) {
-		crc = advance(t->block, load(p) ^ crc);
-		b = advance(t->block, load(p + WORD) ^ b);
-		c = advance(t->block, load(p + 2 * WORD) ^ c);
-		d = advance(t->block, load(p + 3 * WORD) ^ d);
+	for (; len >= 2 * block; len -= block, pos += block) {
+		crc = icrc_advance(table->block, icrc_load(pos) ^ crc);
+		crc1 = icrc_advance(table->block, icrc_load(pos + WORD) ^ crc1);
+		crc2 = icrc_advance(table->block,
+				    icrc_load(pos + 2 * WORD) ^ crc2);
+		crc3 = icrc_advance(table->block,
+				    icrc_load(pos + 3 * WORD) ^ crc3);
 	}
-	crc = advance(t->word, load(p) ^ crc);
-	crc = advance(t->word, load(p + WORD) ^ b ^ crc);
-	crc = advance(t->word, load(p + 2 * WORD) ^ c ^ crc);
-	crc = advance(t->word, load(p + 3 * WORD) ^ d ^ crc);
-	return update_slicing(crc, p + block, len - block);
+	crc = icrc_advance(table->word, icrc_load(pos) ^ crc);
+	crc = icrc_advance(table->word, icrc_load(pos + WORD) ^ crc1 ^ crc);
+	crc = icrc_advance(table->word, icrc_load(pos + 2 * WORD) ^ crc2 ^ crc);
+	crc = icrc_advance(table->word, icrc_load(pos + 3 * WORD) ^ crc3 ^ crc);
+	return icrc_update_slicing(crc, pos + block, len - block);
 }
 
 const struct cairn_icrc_impl cairn_icrc_slicing = {
 	.name = "slicing",
-	.update = update_slicing,
+	.update = icrc_update_slicing,
 };
 
 const struct cairn_icrc_impl cairn_icrc_portable = {
 	.name = "interleaved",
-	.update = update_interleaved,
+	.update = icrc_update_interleaved,
 };
 
 void cairn_icrc_select(const struct cairn_icrc_impl *impl)
 {
 	if (!tables)
-		fill_tables();
+		icrc_fill_tables();
 	icrc = impl ? impl : &cairn_icrc_portable;
 }
 
@@ -141,22 +143,23 @@ struct icrc_image {
 	u32 len;
 };
 
-static inline void image_add(struct icrc_image *img, const u8 *data, u32 len)
+static inline void icrc_image_add(struct icrc_image *img, const u8 *data,
+				  u32 len)
 {
 	memcpy(img->bytes + img->len, data, len);
 	img->len += len;
 }
 
-static u32 image_crc(struct icrc_image *img, const u8 *udp, const u8 *bth,
-		     u32 bth_len)
+static u32 icrc_image_crc(struct icrc_image *img, const u8 *udp, const u8 *bth,
+			  u32 bth_len)
 {
-	u8 *p = img->bytes + img->len;
+	u8 *pos = img->bytes + img->len;
 	u32 crc, n = bth_len < CAIRN_MAX_HDR ? bth_len : CAIRN_MAX_HDR;
 
-	image_add(img, udp, 8);
-	image_add(img, bth, n);
-	memset(p + 6, 0xff, 2);		/* UDP checksum */
-	p[8 + 4] = 0xff;		/* BTH byte 4: FECN, BECN, reserved */
+	icrc_image_add(img, udp, 8);
+	icrc_image_add(img, bth, n);
+	memset(pos + 6, 0xff, 2);		/* UDP checksum */
+	pos[8 + 4] = 0xff;		/* BTH byte 4: FECN, BECN, reserved */
 	crc = cairn_icrc_update(SEED, img->bytes, img->len);
 	if (n < bth_len)
 		crc = cairn_icrc_update(crc, bth + n, bth_len - n);
@@ -169,11 +172,11 @@ u32 cairn_icrc_headers4(const u8 *ip, const u8 *udp, const u8 *bth,
 	struct icrc_image img;
 
 	img.len = 0;
-	image_add(&img, ip, 20);
+	icrc_image_add(&img, ip, 20);
 	img.bytes[1] = 0xff;		/* TOS */
 	img.bytes[8] = 0xff;		/* TTL */
 	memset(img.bytes + 10, 0xff, 2);	/* header checksum */
-	return image_crc(&img, udp, bth, bth_len);
+	return icrc_image_crc(&img, udp, bth, bth_len);
 }
 
 u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
@@ -182,11 +185,11 @@ u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
 	struct icrc_image img;
 
 	img.len = 0;
-	image_add(&img, ip, 40);
+	icrc_image_add(&img, ip, 40);
 	img.bytes[0] |= 0x0f;		/* traffic class, flow label */
 	memset(img.bytes + 1, 0xff, 3);
 	img.bytes[7] = 0xff;		/* hop limit */
-	return image_crc(&img, udp, bth, bth_len);
+	return icrc_image_crc(&img, udp, bth, bth_len);
 }
 
 __le32 cairn_icrc_finish(u32 crc)

@@ -6,75 +6,78 @@
 #include <asm/byteorder.h>
 #include "wire/packet.h"
 
-static const void *parse_deth(struct cairn_pkt *pkt, const struct cairn_deth *h)
+static const void *packet_parse_deth(struct cairn_pkt *pkt,
+				     const struct cairn_deth *ext)
 {
-	pkt->qkey = be32_to_cpu(h->qkey);
-	pkt->src_qpn = be32_to_cpu(h->sqpn) & CAIRN_24BIT_MASK;
-	return h + 1;
+	pkt->qkey = be32_to_cpu(ext->qkey);
+	pkt->src_qpn = be32_to_cpu(ext->sqpn) & CAIRN_24BIT_MASK;
+	return ext + 1;
 }
 
-static const void *parse_reth(struct cairn_pkt *pkt, const struct cairn_reth *h)
+static const void *packet_parse_reth(struct cairn_pkt *pkt,
+				     const struct cairn_reth *ext)
 {
-	pkt->va = be64_to_cpu(h->va);
-	pkt->rkey = be32_to_cpu(h->rkey);
-	pkt->dma_len = be32_to_cpu(h->length);
-	return h + 1;
+	pkt->va = be64_to_cpu(ext->va);
+	pkt->rkey = be32_to_cpu(ext->rkey);
+	pkt->dma_len = be32_to_cpu(ext->length);
+	return ext + 1;
 }
 
-static const void *parse_atomiceth(struct cairn_pkt *pkt,
-				   const struct cairn_atomiceth *h)
+static const void *packet_parse_atomiceth(struct cairn_pkt *pkt,
+					  const struct cairn_atomiceth *ext)
 {
-	pkt->va = be64_to_cpu(h->va);
-	pkt->rkey = be32_to_cpu(h->rkey);
-	pkt->swap_add = be64_to_cpu(h->swap_add);
-	pkt->compare = be64_to_cpu(h->compare);
-	return h + 1;
+	pkt->va = be64_to_cpu(ext->va);
+	pkt->rkey = be32_to_cpu(ext->rkey);
+	pkt->swap_add = be64_to_cpu(ext->swap_add);
+	pkt->compare = be64_to_cpu(ext->compare);
+	return ext + 1;
 }
 
-static const void *parse_aeth(struct cairn_pkt *pkt, const struct cairn_aeth *h)
+static const void *packet_parse_aeth(struct cairn_pkt *pkt,
+				     const struct cairn_aeth *ext)
 {
-	u32 v = be32_to_cpu(h->syndrome_msn);
+	u32 value = be32_to_cpu(ext->syndrome_msn);
 
-	pkt->syndrome = v >> 24;
-	pkt->msn = v & CAIRN_24BIT_MASK;
-	return h + 1;
+	pkt->syndrome = value >> 24;
+	pkt->msn = value & CAIRN_24BIT_MASK;
+	return ext + 1;
 }
 
-static const void *parse_atomicacketh(struct cairn_pkt *pkt,
-				      const struct cairn_atomicacketh *h)
+static const void *packet_parse_atomicacketh(
+	struct cairn_pkt *pkt, const struct cairn_atomicacketh *ext)
 {
-	pkt->orig = be64_to_cpu(h->orig);
-	return h + 1;
+	pkt->orig = be64_to_cpu(ext->orig);
+	return ext + 1;
 }
 
-static const void *parse_immdt(struct cairn_pkt *pkt,
-			       const struct cairn_immdt *h)
+static const void *packet_parse_immdt(struct cairn_pkt *pkt,
+				      const struct cairn_immdt *ext)
 {
-	pkt->imm = h->imm;
-	return h + 1;
+	pkt->imm = ext->imm;
+	return ext + 1;
 }
 
-static void parse_ext(struct cairn_pkt *pkt, const void *h)
+static void packet_parse_ext(struct cairn_pkt *pkt, const void *ext)
 {
 	u8 hdrs = pkt->op->hdrs;
 
 	if (hdrs & CAIRN_HDR_DETH)
-		h = parse_deth(pkt, h);
+		ext = packet_parse_deth(pkt, ext);
 	if (hdrs & CAIRN_HDR_RETH)
-		h = parse_reth(pkt, h);
+		ext = packet_parse_reth(pkt, ext);
 	if (hdrs & CAIRN_HDR_ATOMICETH)
-		h = parse_atomiceth(pkt, h);
+		ext = packet_parse_atomiceth(pkt, ext);
 	if (hdrs & CAIRN_HDR_AETH)
-		h = parse_aeth(pkt, h);
+		ext = packet_parse_aeth(pkt, ext);
 	if (hdrs & CAIRN_HDR_ATOMICACKETH)
-		h = parse_atomicacketh(pkt, h);
+		ext = packet_parse_atomicacketh(pkt, ext);
 	if (hdrs & CAIRN_HDR_IMMDT)
-		h = parse_immdt(pkt, h);
+		ext = packet_parse_immdt(pkt, ext);
 	if (hdrs & CAIRN_HDR_IETH)
-		pkt->rkey = be32_to_cpu(((const struct cairn_ieth *)h)->rkey);
+		pkt->rkey = be32_to_cpu(((const struct cairn_ieth *)ext)->rkey);
 }
 
-static void parse_bth(struct cairn_pkt *pkt, const struct cairn_bth *bth)
+static void packet_parse_bth(struct cairn_pkt *pkt, const struct cairn_bth *bth)
 {
 	u32 qpn = be32_to_cpu(bth->qpn);
 	u32 psn = be32_to_cpu(bth->psn);
@@ -91,7 +94,8 @@ static void parse_bth(struct cairn_pkt *pkt, const struct cairn_bth *bth)
  * How much payload an opcode asks of FIRST, MIDDLE and LAST depends on the path
  * MTU and is answered with a NAK: that is the engine's.
  */
-static enum cairn_parse_error parse_lengths(struct cairn_pkt *pkt, u32 len)
+static enum cairn_parse_error packet_parse_lengths(struct cairn_pkt *pkt,
+						   u32 len)
 {
 	const struct cairn_opcode *op = pkt->op;
 	u32 overhead = op->hdr_len + pkt->pad + CAIRN_ICRC_LEN;
@@ -125,15 +129,16 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
 	if (bth->flags & CAIRN_BTH_TVER_MASK)
 		return CAIRN_PARSE_VERSION;
 	pkt->pad = (bth->flags & CAIRN_BTH_PAD_MASK) >> CAIRN_BTH_PAD_SHIFT;
-	err = parse_lengths(pkt, len);
+	err = packet_parse_lengths(pkt, len);
 	if (err)
 		return err;
-	parse_bth(pkt, bth);
-	parse_ext(pkt, bth + 1);
+	packet_parse_bth(pkt, bth);
+	packet_parse_ext(pkt, bth + 1);
 	return CAIRN_PARSE_OK;
 }
 
-static void *build_bth(struct cairn_bth *bth, const struct cairn_pkt *pkt)
+static void *packet_build_bth(struct cairn_bth *bth,
+			      const struct cairn_pkt *pkt)
 {
 	u32 qpn = pkt->qpn & CAIRN_24BIT_MASK;
 	u32 psn = pkt->psn & CAIRN_24BIT_MASK;
@@ -148,72 +153,76 @@ static void *build_bth(struct cairn_bth *bth, const struct cairn_pkt *pkt)
 	return bth + 1;
 }
 
-static void *build_deth(struct cairn_deth *h, const struct cairn_pkt *pkt)
+static void *packet_build_deth(struct cairn_deth *ext,
+			       const struct cairn_pkt *pkt)
 {
-	h->qkey = cpu_to_be32(pkt->qkey);
-	h->sqpn = cpu_to_be32(pkt->src_qpn & CAIRN_24BIT_MASK);
-	return h + 1;
+	ext->qkey = cpu_to_be32(pkt->qkey);
+	ext->sqpn = cpu_to_be32(pkt->src_qpn & CAIRN_24BIT_MASK);
+	return ext + 1;
 }
 
-static void *build_reth(struct cairn_reth *h, const struct cairn_pkt *pkt)
+static void *packet_build_reth(struct cairn_reth *ext,
+			       const struct cairn_pkt *pkt)
 {
-	h->va = cpu_to_be64(pkt->va);
-	h->rkey = cpu_to_be32(pkt->rkey);
-	h->length = cpu_to_be32(pkt->dma_len);
-	return h + 1;
+	ext->va = cpu_to_be64(pkt->va);
+	ext->rkey = cpu_to_be32(pkt->rkey);
+	ext->length = cpu_to_be32(pkt->dma_len);
+	return ext + 1;
 }
 
-static void *build_atomiceth(struct cairn_atomiceth *h,
-			     const struct cairn_pkt *pkt)
+static void *packet_build_atomiceth(struct cairn_atomiceth *ext,
+				    const struct cairn_pkt *pkt)
 {
-	h->va = cpu_to_be64(pkt->va);
-	h->rkey = cpu_to_be32(pkt->rkey);
-	h->swap_add = cpu_to_be64(pkt->swap_add);
-	h->compare = cpu_to_be64(pkt->compare);
-	return h + 1;
+	ext->va = cpu_to_be64(pkt->va);
+	ext->rkey = cpu_to_be32(pkt->rkey);
+	ext->swap_add = cpu_to_be64(pkt->swap_add);
+	ext->compare = cpu_to_be64(pkt->compare);
+	return ext + 1;
 }
 
-static void *build_aeth(struct cairn_aeth *h, const struct cairn_pkt *pkt)
+static void *packet_build_aeth(struct cairn_aeth *ext,
+			       const struct cairn_pkt *pkt)
 {
-	h->syndrome_msn = cpu_to_be32((u32)pkt->syndrome << 24 |
-				      (pkt->msn & CAIRN_24BIT_MASK));
-	return h + 1;
+	ext->syndrome_msn = cpu_to_be32((u32)pkt->syndrome << 24 |
+					(pkt->msn & CAIRN_24BIT_MASK));
+	return ext + 1;
 }
 
-static void *build_atomicacketh(struct cairn_atomicacketh *h,
+static void *packet_build_atomicacketh(struct cairn_atomicacketh *ext,
+				       const struct cairn_pkt *pkt)
+{
+	ext->orig = cpu_to_be64(pkt->orig);
+	return ext + 1;
+}
+
+static void *packet_build_immdt(struct cairn_immdt *ext,
 				const struct cairn_pkt *pkt)
 {
-	h->orig = cpu_to_be64(pkt->orig);
-	return h + 1;
-}
-
-static void *build_immdt(struct cairn_immdt *h, const struct cairn_pkt *pkt)
-{
-	h->imm = pkt->imm;
-	return h + 1;
+	ext->imm = pkt->imm;
+	return ext + 1;
 }
 
 u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt)
 {
 	const struct cairn_opcode *op = &cairn_opcodes[pkt->opcode];
-	void *h;
+	void *ext;
 
 	if (!op->name)
 		return 0;
-	h = build_bth((void *)hdr, pkt);
+	ext = packet_build_bth((void *)hdr, pkt);
 	if (op->hdrs & CAIRN_HDR_DETH)
-		h = build_deth(h, pkt);
+		ext = packet_build_deth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_RETH)
-		h = build_reth(h, pkt);
+		ext = packet_build_reth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_ATOMICETH)
-		h = build_atomiceth(h, pkt);
+		ext = packet_build_atomiceth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_AETH)
-		h = build_aeth(h, pkt);
+		ext = packet_build_aeth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_ATOMICACKETH)
-		h = build_atomicacketh(h, pkt);
+		ext = packet_build_atomicacketh(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_IMMDT)
-		h = build_immdt(h, pkt);
+		ext = packet_build_immdt(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_IETH)
-		((struct cairn_ieth *)h)->rkey = cpu_to_be32(pkt->rkey);
+		((struct cairn_ieth *)ext)->rkey = cpu_to_be32(pkt->rkey);
 	return op->hdr_len;
 }

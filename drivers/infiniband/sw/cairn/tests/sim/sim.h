@@ -24,8 +24,13 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "engine/ahead.h"
-#include "queue/qicache.h"
+#include "engine/completer.h"
+#include "engine/persist_resp.h"
 #include "engine/qp.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/sq_resize.h"
+#include "queue/qicache.h"
 #include "sim/rand.h"
 
 #define SIM_US		1000ULL

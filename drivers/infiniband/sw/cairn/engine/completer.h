@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The completer, see engine/completer.c. */
+#ifndef CAIRN_ENGINE_COMPLETER_H
+#define CAIRN_ENGINE_COMPLETER_H
+
+#include "engine/qp.h"
+
+/* A response packet arrived. Requester lock held; run cairn_req_run() after
+ * the last packet of a batch.
+ */
+void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
+
+/* SQE is about to become RTS: what was posted before is flushed, also if no run
+ * has come to it. Both side locks held.
+ */
+void cairn_req_flush_sqe(struct cairn_qpc *qpc);
+
+/* For the other files of the requester. */
+
+void cairn_req_reap(struct cairn_qpc *qpc);
+void cairn_req_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err);
+/* Flush what has not completed, as far as the budget goes: a work request counts
+ * as a packet. False: there may be more, for another run.
+ */
+bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget);
+void cairn_req_expire(struct cairn_qpc *qpc, u64 now);
+/* Record @n fails, those before it are flushed. */
+void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err);
+/* How far the peer's receives reach, as an AETH says. Never less than before. */
+void cairn_req_take_credits(struct cairn_requester *req,
+			    const struct cairn_pkt *pkt);
+/* All before @psn is acknowledged. True: nothing is missing, the QP lives. */
+bool cairn_req_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now);
+/* Keep the send cursor at or after what is acknowledged. */
+void cairn_req_clip(struct cairn_requester *req);
+
+#endif

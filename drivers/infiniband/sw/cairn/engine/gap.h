@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Loss, as the requester sees it, see engine/gap.c. */
+#ifndef CAIRN_ENGINE_GAP_H
+#define CAIRN_ENGINE_GAP_H
+
+#include "engine/qp.h"
+
+/* How many of @n packets may leave: those of the gap, none while waiting. */
+u32 cairn_gap_limit(struct cairn_requester *req, u32 n);
+/* Does the repeated part end before @psn? */
+bool cairn_gap_ends(const struct cairn_requester *req, u32 psn);
+/* @n packets left as one train for the first time; @asks: for an answer. */
+void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
+		    u64 now);
+/* The @n responses from @psn on are asked for again. */
+void cairn_gap_ask_again(struct cairn_requester *req, u32 psn, u32 n);
+/* Set the probe's deadline afresh; something is outstanding. */
+void cairn_gap_arm(struct cairn_qpc *qpc, u64 now);
+
+/* gap.c, used by completer.c */
+/* A sequence NAK of the oldest packet. */
+void cairn_gap_nak(struct cairn_qpc *qpc);
+/* A NAK of @psn, before which responses are missing. */
+void cairn_gap_later_nak(struct cairn_requester *req, u32 psn);
+/* Is the oldest packet a missing response that is asked for? */
+bool cairn_gap_read(struct cairn_qpc *qpc);
+void cairn_gap_repeat_read(struct cairn_qpc *qpc);
+/* Something was acknowledged, by an ACK or by a response. */
+void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now);
+void cairn_gap_progress(struct cairn_requester *req, u64 now);
+void cairn_gap_probe(struct cairn_qpc *qpc);
+void cairn_gap_timeout(struct cairn_qpc *qpc);
+void cairn_gap_forget(struct cairn_requester *req);
+/* Responses placed ahead of a missing one. */
+bool cairn_gap_got(struct cairn_requester *req, u32 psn);
+void cairn_gap_set_got(struct cairn_requester *req, u32 psn, bool got);
+
+#endif

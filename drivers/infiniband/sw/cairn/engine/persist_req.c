@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Write persistence (Documentation/wire.rst): what the requester does between
+ * "received" and "durable".
+ *
+ * Only a persistence ACK makes a WRITE_PERSIST durable. In default mode its
+ * completion, and with it all later ones, waits for that. In early mode the WQE
+ * completes when received; its record is kept, because then the oldest posted
+ * receive completes when durable.
+ */
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include "engine/completer.h"
+#include "engine/gap.h"
+#include "engine/persist_req.h"
+#include "engine/requester.h"
+#include "engine/window.h"
+
+/* How long a durable message waits to look again for a posted receive. */
+#define RECV_RETRY_NS	1000000ULL
+
+/* The oldest WRITE_PERSIST that is not durable, or NULL. */
+static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
+{
+	u32 n;
+
+	if (!req->persists)
+		return NULL;
+	for (n = req->kept_rec; n != req->new_rec; n++) {
+		struct cairn_swr *swr = cairn_req_swr(req, n);
+
+		if (!cairn_swr_persists(swr) || swr->durable)
+			continue;
+		*at = n;
+		return swr;
+	}
+	return NULL;
+}
+
+/* The one to probe for: the oldest, if it is received. */
+static struct cairn_swr *persist_awaited(struct cairn_requester *req, u32 *at)
+{
+	struct cairn_swr *swr = persist_oldest(req, at);
+
+	return swr && cairn_swr_received(req, swr) ? swr : NULL;
+}
+
+static u32 persist_last_psn(const struct cairn_swr *swr)
+{
+	return cairn_psn_add(swr->psn, swr->npkts - 1);
+}
+
+/* For a fence: is an earlier WRITE_PERSIST than the one at the cursor not
+ * durable?
+ */
+bool cairn_persist_unfinished(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	u32 n;
+
+	return persist_oldest(req, &n) && (s32)(n - req->send_rec) < 0;
+}
+
+/* Is the cursor so far ahead of what waits that PSNs would not compare? */
+bool cairn_persist_far(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr;
+	u32 n;
+
+	swr = persist_oldest(req, &n);
+	if (!swr || n == req->send_rec)
+		return false;
+	return cairn_psn_diff(cairn_req_cursor(req), swr->psn) >=
+	       (s32)(CAIRN_PSN_SPAN - CAIRN_WINDOW_PACKETS);
+}
+
+/* Early mode: consume a receive for @swr, which is durable or has failed. False:
+ * none is posted, or the QP has failed.
+ */
+static bool persist_complete_early(struct cairn_qpc *qpc,
+				   const struct cairn_swr *swr, u8 status,
+				   u32 vendor_err)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_cqe cqe = {
+		.qpn = qpc->qpn,
+		.opcode = CAIRN_CQE_RECV_DURABLE,
+		.status = status,
+		.vendor_err = vendor_err,
+		.persist_va = swr->va,
+		.psn = persist_last_psn(swr),
+	};
+	int units = cairn_port_rq_take(qpc, &req->wqe);
+
+	req->wqe_valid = false;
+	if (units < 0) {
+		cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
+		cairn_qpc_fail(qpc);
+	}
+	if (units <= 0)
+		return false;
+	cqe.wr_id = req->wqe.recv.wr_id;
+	if (swr->flags & CAIRN_WQE_SOLICITED)
+		cqe.flags |= CAIRN_CQE_SOLICITED;
+	cairn_port_complete(qpc, CAIRN_RESP, &cqe);
+	return true;
+}
+
+/* Tell what early ones have become durable, in order; forget their records. */
+static void persist_deliver(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->recv_at)
+		return;
+	for (; req->kept_rec != req->una_rec; req->kept_rec++) {
+		struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
+
+		if (!cairn_swr_early(swr))
+			continue;
+		if (!swr->durable)
+			return;
+		if (!persist_complete_early(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
+			cairn_port_count(qpc, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
+			req->recv_at = now + RECV_RETRY_NS;
+			return;
+		}
+		req->persists--;
+	}
+}
+
+/* At the end of a turn: completions that are due, and the probe's timer. */
+void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	u32 tries = qpc->attrs.retry_cnt - req->retries, n;
+
+	if (cairn_state(qpc) == CAIRN_QP_ERR)
+		return;
+	if (req->kept_rec != req->una_rec)
+		persist_deliver(qpc, now);
+	if (!qpc->attrs.timeout || !persist_awaited(req, &n))
+		req->probe_at = 0;
+	else if (!req->probe_at)
+		req->probe_at = now + (4096ULL << qpc->attrs.timeout <<
+				       min(tries, 2u));
+}
+
+/* The WQE and its memory are the host's again: the last packet, which is a
+ * duplicate and not placed, goes out with zeros.
+ */
+static int persist_probe_early(struct cairn_qpc *qpc,
+			       const struct cairn_swr *swr)
+{
+	static const u8 zeros[4096];
+	u32 len = swr->length - (swr->npkts - 1) * qpc->attrs.pmtu;
+	struct cairn_train train = {
+		.count = 1,
+		.retransmit = true,
+		.seg = len,
+		.length = len,
+		.inline_data = zeros,
+		.first = {
+			.opcode = swr->npkts == 1 ?
+				  CAIRN_BTH_WRITE_PERSIST_ONLY :
+				  CAIRN_BTH_WRITE_PERSIST_LAST,
+			.pkey = qpc->attrs.pkey,
+			.qpn = qpc->attrs.dqpn,
+			.psn = persist_last_psn(swr),
+			.ack_req = true,
+			.payload_len = len,
+			.va = swr->va,
+			.rkey = swr->rkey,
+			.dma_len = swr->length,
+		},
+	};
+
+	return cairn_port_emit(qpc, CAIRN_REQ, &train);
+}
+
+/* Record @n will not become durable, as far as we shall know. */
+static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
+			 u32 vendor_err)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if ((s32)(n - req->una_rec) >= 0) {
+		cairn_req_fail_at(qpc, n, status, vendor_err);
+		return;
+	}
+	persist_complete_early(qpc, cairn_req_swr(req, n), status, vendor_err);
+	cairn_qpc_fail(qpc);
+}
+
+/* Ask for the answer of record @n, which is @swr. */
+static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
+{
+	int err;
+
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_PROBES, 1);
+	if ((s32)(n - qpc->req.una_rec) < 0)
+		err = persist_probe_early(qpc, swr);
+	else
+		err = cairn_req_repeat_last(qpc, swr);
+	if (err)
+		persist_fail(qpc, n, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
+					    CAIRN_CQE_LOC_QP_OP_ERR, -err);
+}
+
+/* While other packets are on the way, their timer watches over the peer, and
+ * spends the retries.
+ */
+void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr;
+	u32 n;
+
+	if (now >= req->recv_at)
+		req->recv_at = 0;
+	if (!req->probe_at || now < req->probe_at ||
+	    cairn_state(qpc) == CAIRN_QP_ERR)
+		return;
+	req->probe_at = 0;
+	swr = persist_awaited(req, &n);
+	if (!swr)
+		return;
+	if (!cairn_req_outstanding(req)) {
+		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
+		if (!req->retries) {
+			cairn_port_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
+			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);
+			return;
+		}
+		req->retries--;
+	}
+	persist_probe(qpc, n, swr);
+}
+
+/* The peer lives, its host may take as long as it likes. */
+static void persist_peer_alive(struct cairn_qpc *qpc)
+{
+	qpc->req.retries = qpc->attrs.retry_cnt;
+	qpc->req.probe_at = 0;
+}
+
+/* An answer to what is acknowledged already: is it one to a probe? */
+bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr;
+	u32 n;
+
+	swr = persist_awaited(req, &n);
+	if (!swr || pkt->op->kind != CAIRN_KIND_ACK ||
+	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK ||
+	    cairn_psn_diff(pkt->psn, persist_last_psn(swr)) < 0 ||
+	    cairn_psn_diff(pkt->psn, req->una) >= 0)
+		return false;
+	cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
+	persist_peer_alive(qpc);
+	return true;
+}
+
+/* Every WRITE_PERSIST that ends before @psn is durable. Returns the record
+ * after the last of them.
+ */
+static u32 persist_mark_durable(struct cairn_requester *req, u32 psn)
+{
+	u32 n;
+
+	for (n = req->kept_rec; n != req->new_rec; n++) {
+		struct cairn_swr *swr = cairn_req_swr(req, n);
+
+		if (cairn_psn_diff(psn, persist_last_psn(swr)) <= 0)
+			break;
+		if (!cairn_swr_persists(swr) || swr->durable)
+			continue;
+		swr->durable = true;
+		if (!(swr->flags & CAIRN_WQE_EARLY))
+			req->persists--;
+	}
+	return n;
+}
+
+static void persist_rx_failure(struct cairn_qpc *qpc,
+			       const struct cairn_pkt *pkt, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr;
+	u32 n;
+
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
+	n = persist_mark_durable(req, pkt->psn);
+	cairn_req_ack_before(qpc, pkt->psn, now);
+	if (cairn_state(qpc) == CAIRN_QP_ERR)
+		return;
+	/* What was marked may complete; then it is this one's turn. */
+	cairn_req_reap(qpc);
+	persist_deliver(qpc, now);
+	swr = persist_oldest(req, &n);
+	if (swr && cairn_state(qpc) != CAIRN_QP_ERR)
+		persist_fail(qpc, n, CAIRN_CQE_REM_OP_ERR, pkt->syndrome);
+}
+
+static bool persist_is_failure(u8 syndrome)
+{
+	return syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP);
+}
+
+/* A PERSIST ACKNOWLEDGE arrived. It may say nothing new of durability and yet
+ * acknowledge the receipt of what was repeated.
+ */
+void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		       u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	u32 n, end = cairn_psn_add(pkt->psn, 1);
+	struct cairn_swr *swr = persist_oldest(req, &n);
+	bool news = swr && cairn_psn_diff(pkt->psn, persist_last_psn(swr)) >= 0;
+
+	if ((!news && cairn_psn_diff(pkt->psn, req->una) < 0) ||
+	    cairn_psn_diff(pkt->psn, req->sent) >= 0) {
+		cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+		return;
+	}
+	if (news && persist_is_failure(pkt->syndrome)) {
+		persist_rx_failure(qpc, pkt, now);
+		return;
+	}
+	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK) {
+		cairn_port_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
+		return;
+	}
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
+	persist_mark_durable(req, end);
+	cairn_req_take_credits(req, pkt);
+	persist_peer_alive(qpc);
+	if (cairn_psn_diff(end, req->una) > 0)
+		cairn_req_ack_before(qpc, end, now);
+	cairn_gap_answer(qpc, false, now);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* WRITE_PERSIST at the requester, see engine/persist_req.c. */
+#ifndef CAIRN_ENGINE_PERSIST_REQ_H
+#define CAIRN_ENGINE_PERSIST_REQ_H
+
+#include "engine/qp.h"
+
+bool cairn_persist_unfinished(struct cairn_qpc *qpc);
+bool cairn_persist_far(struct cairn_qpc *qpc);
+void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
+void cairn_persist_run(struct cairn_qpc *qpc, u64 now);
+void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		       u64 now);
+bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+
+#endif

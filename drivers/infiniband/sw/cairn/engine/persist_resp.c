@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Write persistence (Documentation/wire.rst): what the responder must not say
+ * before a message is durable.
+ *
+ * With NIC flush a message is durable after the fence that follows its last
+ * packet, and every answer leaves after that fence. With host flush it becomes
+ * pending. The watermark advances over pending messages in PSN order only; a
+ * pending plain RDMA WRITE also holds back every answer that would acknowledge
+ * it.
+ */
+#include <linux/errno.h>
+#include "engine/persist_resp.h"
+#include "engine/responder.h"
+
+static struct cairn_pending *persist_pending(const struct cairn_responder *resp,
+					     u32 n)
+{
+	return &resp->pend[n % CAIRN_MAX_PENDING];
+}
+
+/* Everything that peers wrote with NIC flush is durable afterwards. */
+void cairn_persist_fence(struct cairn_qpc *qpc)
+{
+	if (!qpc->resp.fence_due)
+		return;
+	qpc->resp.fence_due = false;
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_FENCES, 1);
+	cairn_port_fence(qpc);
+}
+
+/* Host flush: is there room for one more message that waits? */
+bool cairn_persist_room(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (!resp->pend)
+		resp->pend = cairn_port_pending_alloc(qpc);
+	if (resp->pend && resp->pend_tail - resp->pend_head < CAIRN_MAX_PENDING)
+		return true;
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_FULL, 1);
+	return false;
+}
+
+static void persist_set_watermark(struct cairn_responder *resp, u32 psn,
+				  u32 msn)
+{
+	resp->durable = true;
+	resp->durable_psn = psn;
+	resp->durable_msn = msn;
+	resp->persist_ack_due = true;
+}
+
+/* WRITE_PERSIST @psn, message @msn, is durable; the watermark gets there when
+ * all before it are.
+ */
+static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
+{
+	struct cairn_pending *pend;
+
+	if (resp->pend_head == resp->pend_tail) {
+		persist_set_watermark(resp, psn, msn);
+		return;
+	}
+	pend = persist_pending(resp, resp->pend_tail - 1);
+	pend->next = true;
+	pend->next_psn = psn;
+	pend->next_msn = msn;
+}
+
+/* The receive in hand asks the host to make the message durable. */
+static void persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			     const struct cairn_pending *pend)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_cqe cqe = {
+		.wr_id = resp->rwqe.recv.wr_id,
+		.qpn = qpc->qpn,
+		.opcode = CAIRN_CQE_RECV_PERSIST,
+		.byte_len = pend->length,
+		.persist_va = pend->va,
+		.persist_token = pend->token,
+		.psn = pend->last,
+	};
+
+	if (pkt->op->hdrs & CAIRN_HDR_IMMDT) {
+		cqe.flags |= CAIRN_CQE_WITH_IMM;
+		cqe.imm_or_key = (__force u32)pkt->imm;
+	}
+	if (pkt->solicited)
+		cqe.flags |= CAIRN_CQE_SOLICITED;
+	resp->rwqe_valid = false;
+	cairn_port_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
+	cairn_persist_fence(qpc);
+	cairn_port_complete(qpc, CAIRN_RESP, &cqe);
+}
+
+/* The last packet of a WRITE or WRITE_PERSIST was placed, its MSN counted. */
+void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	bool plain = pkt->op->kind == CAIRN_KIND_WRITE;
+	struct cairn_pending *pend;
+
+	if (resp->persist != CAIRN_PERSIST_HOST) {
+		if (!plain)
+			persist_nic_durable(resp, pkt->psn, resp->msn);
+		return;
+	}
+	pend = persist_pending(resp, resp->pend_tail);
+	*pend = (struct cairn_pending){
+		.token = cairn_port_token(qpc,
+					  resp->pend_tail % CAIRN_MAX_PENDING),
+		.va = resp->va - resp->received,
+		.length = resp->received,
+		.rkey = resp->rkey,
+		.first = resp->msg_psn,
+		.last = pkt->psn,
+		.msn = resp->msn,
+		.before = resp->done_psn,
+		.plain = plain,
+	};
+	resp->pend_tail++;
+	resp->plain_pending += plain;
+	persist_ask_host(qpc, pkt, pend);
+}
+
+/* A WRITE_PERSIST came again: is it durable, and all before it? */
+bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
+{
+	u32 end = resp->epsn;
+
+	if (resp->msg == CAIRN_MSG_WRITE_PERSIST)
+		end = resp->msg_psn;
+	if (resp->pend_head != resp->pend_tail)
+		end = persist_pending(resp, resp->pend_head)->first;
+	return resp->durable && cairn_psn_diff(psn, end) < 0;
+}
+
+/* The plain WRITE that an answer with @psn would acknowledge, or NULL. */
+static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
+					     u32 psn)
+{
+	u32 n;
+
+	for (n = resp->pend_head; resp->plain_pending && n != resp->pend_tail;
+	     n++) {
+		struct cairn_pending *pend = persist_pending(resp, n);
+
+		if (pend->plain)
+			return cairn_psn_diff(psn, pend->last) >= 0 ? pend :
+								      NULL;
+	}
+	return NULL;
+}
+
+/* A response or NAK acknowledges what is before it: may one with @psn leave? If
+ * not, true, and @psn becomes the latest that a NAK may have.
+ */
+bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn)
+{
+	struct cairn_pending *pend = persist_blocker(resp, *psn);
+
+	if (pend)
+		*psn = pend->last;
+	return pend;
+}
+
+/* May an ACK of @psn leave? Otherwise the WRITE in its way owes it; what can be
+ * acknowledged is in @psn, if anything.
+ */
+bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_pending *pend = persist_blocker(resp, *psn);
+
+	if (!pend)
+		return true;
+	if (!pend->owed || cairn_psn_diff(*psn, pend->owed_psn) > 0)
+		pend->owed_psn = *psn;
+	pend->owed = true;
+	*psn = pend->before;
+	/* The very first packet: there is nothing before. */
+	if (pend->msn == 1 && pend->first == pend->last)
+		return false;
+	/* No ACK names a READ, nor does one go back before it. */
+	return !resp->rd_any || cairn_psn_diff(pend->before, resp->rd_psn) > 0;
+}
+
+/* The host failed to make @pend durable, and all before it are. */
+static void persist_report_failure(struct cairn_qpc *qpc,
+				   const struct cairn_pending *pend)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (resp->fatal)
+		return;
+	cairn_resp_fatal(qpc, pend->last, CAIRN_NAK_REMOTE_OP, 0);
+	resp->fatal_event = 0;	/* the host knows */
+	resp->persist_nak = !pend->plain;
+}
+
+/* Go over the messages that are released, in order, up to one that is not. */
+static void persist_settle(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	while (resp->pend_head != resp->pend_tail) {
+		struct cairn_pending pend =
+			*persist_pending(resp, resp->pend_head);
+
+		if (pend.state == CAIRN_PENDING_FAILED)
+			persist_report_failure(qpc, &pend);
+		if (pend.state != CAIRN_PENDING_DURABLE)
+			return;
+		resp->pend_head++;
+		resp->plain_pending -= pend.plain;
+		if (!pend.plain)
+			persist_set_watermark(resp, pend.last, pend.msn);
+		if (pend.next)
+			persist_set_watermark(resp, pend.next_psn,
+					      pend.next_msn);
+		if (pend.owed)
+			cairn_resp_owe_ack(resp, pend.owed_psn);
+	}
+}
+
+int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	u32 n;
+
+	for (n = resp->pend_head; n != resp->pend_tail; n++) {
+		struct cairn_pending *pend = persist_pending(resp, n);
+		bool gone;
+
+		if (pend->token != token || pend->state != CAIRN_PENDING_WAITS)
+			continue;
+		gone = cairn_port_check(qpc, pend->rkey, pend->va, pend->length,
+					CAIRN_ACCESS_REMOTE_WRITE) !=
+		       CAIRN_PERSIST_HOST;
+		pend->state = status || gone ? CAIRN_PENDING_FAILED :
+					    CAIRN_PENDING_DURABLE;
+		persist_settle(qpc);
+		return gone ? -ENOENT : 0;
+	}
+	return -ENOENT;
+}
+
+void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	u32 n;
+
+	for (n = resp->pend_head; n != resp->pend_tail; n++) {
+		struct cairn_pending *pend = persist_pending(resp, n);
+
+		if (pend->rkey == rkey && pend->state == CAIRN_PENDING_WAITS)
+			pend->state = CAIRN_PENDING_FAILED;
+	}
+	persist_settle(qpc);
+}
+
+/* ERR: tokens die, nothing is said any more. */
+void cairn_persist_drop(struct cairn_responder *resp)
+{
+	resp->pend_head = resp->pend_tail;
+	resp->plain_pending = 0;
+	resp->persist_ack_due = false;
+	resp->fence_due = false;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Persistence at the responder, see engine/persist_resp.c. */
+#ifndef CAIRN_ENGINE_PERSIST_RESP_H
+#define CAIRN_ENGINE_PERSIST_RESP_H
+
+#include "engine/qp.h"
+
+/**
+ * cairn_resp_release() - the host has made a message durable, or failed to
+ * @qpc: the QP
+ * @token: as its completion named it
+ * @status: 0, or not: it failed
+ *
+ * Responder lock held; run cairn_resp_run() afterwards. Returns 0, or -ENOENT:
+ * no such token is outstanding, or the memory is no longer registered.
+ */
+int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status);
+
+/* The region @rkey ends: what waits for its release has failed. Responder lock
+ * held; run cairn_resp_run() afterwards.
+ */
+void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey);
+
+/* Messages that wait for the host's release. */
+static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
+{
+	return READ_ONCE(qpc->resp.pend_tail) - READ_ONCE(qpc->resp.pend_head);
+}
+
+/* For the other files of the responder. */
+
+bool cairn_persist_room(struct cairn_qpc *qpc);
+void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+void cairn_persist_fence(struct cairn_qpc *qpc);
+bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);
+bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn);
+bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn);
+void cairn_persist_drop(struct cairn_responder *resp);
+
+#endif

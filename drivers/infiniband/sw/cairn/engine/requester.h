@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The requester, see engine/requester.c. */
+#ifndef CAIRN_ENGINE_REQUESTER_H
+#define CAIRN_ENGINE_REQUESTER_H
+
+#include "engine/wqe.h"
+
+/**
+ * cairn_req_run() - send, complete and flush as far as possible
+ * @qpc: the QP
+ * @now: CLOCK_MONOTONIC, ns
+ * @budget: what may be sent; decreased
+ *
+ * Requester lock held. Returns true when work is left that waits for nothing
+ * but another turn.
+ */
+bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget);
+
+/* cairn_req_run() comes soon: have the lines that it needs fetched. No lock. */
+void cairn_req_prefetch(const struct cairn_qpc *qpc);
+
+/* When cairn_req_run() must be called again at the latest; 0: never. */
+u64 cairn_req_deadline(const struct cairn_qpc *qpc);
+
+/* For the files that share the requester (completer, gap, persist_req). */
+
+/* Record @n. */
+struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n);
+/* Bring the WQE of @swr into r->wqe; false when it changed under us. */
+bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr);
+/* PSN that would be sent next. */
+u32 cairn_req_cursor(struct cairn_requester *req);
+void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn);
+void cairn_req_rearm(struct cairn_qpc *qpc, u64 now);
+/* Send the last packet of @swr again, wherever the cursor is. 0, or the error of
+ * cairn_port_emit(), or -EINVAL when the WQE changed under us.
+ */
+int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr);
+
+/* PSNs that an answer is due for? */
+bool cairn_req_outstanding(struct cairn_requester *req);
+/* PSNs of the next READ request: to the end of the chunk. */
+u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr);
+
+/* A WRITE_PERSIST that was sent, not one that was refused. */
+static inline bool cairn_swr_persists(const struct cairn_swr *swr)
+{
+	return swr->npkts &&
+	       cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_PERSIST;
+}
+
+/* ... whose WQE completes when received. */
+static inline bool cairn_swr_early(const struct cairn_swr *swr)
+{
+	return cairn_swr_persists(swr) && swr->flags & CAIRN_WQE_EARLY;
+}
+
+/* ... whose WQE completes when durable, and that is not yet. */
+static inline bool cairn_swr_held(const struct cairn_swr *swr)
+{
+	return cairn_swr_persists(swr) && !(swr->flags & CAIRN_WQE_EARLY) &&
+	       !swr->durable;
+}
+
+/* Is every packet of @swr acknowledged? */
+static inline bool cairn_swr_received(const struct cairn_requester *req,
+				      const struct cairn_swr *swr)
+{
+	return cairn_psn_diff(req->una, swr->psn) >= (s32)swr->npkts;
+}
+
+#endif

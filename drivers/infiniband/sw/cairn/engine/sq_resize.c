@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A send ring of another depth, in the middle of the traffic. */
+#include "engine/sq_resize.h"
+
+bool cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
+{
+	const struct cairn_requester *req = &qpc->req;
+
+	return !req->ring_bad && req->sq_next - req->sq_done <= depth &&
+	       req->new_rec - req->kept_rec <= mask + 1;
+}
+
+void cairn_req_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
+		      u32 mask)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *old = req->swr;
+	u32 n;
+
+	for (n = req->kept_rec; n != req->new_rec; n++)
+		(*swr)[n & mask] = old[n & req->swr_mask];
+	req->swr = *swr;
+	req->swr_mask = mask;
+	qpc->sq_depth = depth;
+	*swr = old;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A send ring of another depth, see engine/sq_resize.c. */
+#ifndef CAIRN_ENGINE_SQ_RESIZE_H
+#define CAIRN_ENGINE_SQ_RESIZE_H
+
+#include "engine/qp.h"
+
+/* Would what has started fit a ring of @depth units and mask + 1 records? Not
+ * when the ring cannot be walked any more. Requester lock held.
+ */
+bool cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask);
+
+/**
+ * cairn_req_resize() - the send ring has changed
+ * @qpc: the QP; cairn_req_fits() in the same critical section
+ * @depth: units of the ring that cairn_port_sq_copy() reads from now on; it
+ *	holds what is outstanding, at the same indices
+ * @swr: mask + 1 records; becomes the old ones, which are the owner's again
+ * @mask: a power of two minus one
+ *
+ * Messages that are half sent, retries and records go on as if nothing had
+ * happened (origins.rst, Q5). Requester lock held.
+ */
+void cairn_req_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
+		      u32 mask);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What a send opcode is, and the check of a private WQE copy. */
+#ifndef CAIRN_ENGINE_WQE_H
+#define CAIRN_ENGINE_WQE_H
+
+#include "engine/qp.h"
+
+enum cairn_wqe_op_flags {
+	CAIRN_WOP_INLINE = 1 << 0,	/* may carry inline data */
+	CAIRN_WOP_CREDIT = 1 << 1,	/* consumes a receive at the peer */
+	CAIRN_WOP_READS = 1 << 2,	/* READ or atomic: bounded, replayed */
+	CAIRN_WOP_ATOMIC = 1 << 3,
+	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
+	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */
+	CAIRN_WOP_EXTRA = 1 << 6,	/* last packet has an IMM or IETH */
+	CAIRN_WOP_PERSIST = 1 << 7,	/* durable before it is at its end */
+};
+
+struct cairn_wqe_op {
+	u8 transports;		/* bit per enum cairn_transport, 0: undefined */
+	u8 flags;		/* enum cairn_wqe_op_flags */
+	u8 cqe_opcode;
+	/* BTH operation of each position in a message. */
+	u8 first, middle, last, only;
+};
+
+extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
+
+/**
+ * cairn_send_wqe_check() - is a private copy of a send WQE acceptable?
+ * @qpc: the QP, for its limits
+ * @wqe: the copy, all of its units
+ * @length: the message length in bytes
+ *
+ * Returns 0 or an enum cairn_cqe_status.
+ */
+u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
+			const union cairn_wqe_buf *wqe, u32 *length);
+
+/* The same for a receive WQE of @units units. */
+u8 cairn_recv_wqe_check(const struct cairn_qpc *qpc,
+			const union cairn_wqe_buf *wqe, u32 units, u32 *length);
+
+static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *wqe)
+{
+	return (struct cairn_sge *)(wqe->bytes + CAIRN_WQE_DATA_OFFSET);
+}
+
+#endif
