@@ -91,12 +91,11 @@ clean:
 check: modules
 	@scripts/check/all $(KVERS)
 
-checkpatch layers kernel-doc shellcheck: deps-quick
-	@scripts/check/$@.sh
-
-# every rule: also those that "make check" does not ask for
 names: deps-quick
 	@scripts/check/names.py
+
+checkpatch layers kernel-doc shellcheck: deps-quick
+	@scripts/check/$@.sh
 
 sparse: deps-quick
 	@$(foreach k,$(KVERS),scripts/module.sh sparse $(k) &&) :
