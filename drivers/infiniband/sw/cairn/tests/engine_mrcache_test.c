@@ -10,32 +10,14 @@
  *
  * Negative controls: the same with one thing left out must be caught.
  */
-#include <ucontext.h>
-#include <linux/kernel.h>
 #include "ktap.h"
-#include "sim/rand.h"
-
-#define CAIRN_EPOCH_MODEL
-#define cairn_epoch_read(p)						\
-	((__typeof__(*(p)))model_read((const void *)(p), sizeof(*(p)), __func__))
-#define cairn_epoch_write(p, v)	model_write((p), sizeof(*(p)), (v))
-#define cairn_epoch_acquire(p)	cairn_epoch_read(p)
-#define cairn_epoch_release(p, v)	cairn_epoch_write(p, v)
-#define cairn_epoch_mb()	model_mb(__func__)
-
-static u64 model_read(const void *p, size_t size, const char *where);
-static void model_write(void *p, size_t size, u64 v);
-static void model_mb(const char *where);
-
+#include "sim/cpus.h"
 #include "engine/mrcache.c"
 
-#define CPUS		5
 #define RUNNERS		3	/* the first of them; the others release */
 #define SETS		2
 #define INDICES		10	/* of the table: five for each set */
 #define REGIONS		128	/* registered in all, one after the other */
-#define BUFFER		32	/* stores of a CPU on the way */
-#define STACK		(64 * 1024)
 #define RUNS		40	/* of each runner */
 #define RELEASES	10	/* of each releaser */
 #define MAX_STEPS	20000
@@ -52,29 +34,8 @@ enum mutant {
 	MUTANTS
 };
 
-struct store {
-	void *p;
-	u32 size;
-	u64 v;
-};
-
-struct cpu {
-	ucontext_t ctx;
-	struct store buf[BUFFER];
-	u32 first, stores;
-	bool done;
-	bool waits;
-	u32 prio;
-	u32 ref;		/* the region that a run works with, 0: none */
-};
-
 static struct {
 	enum mutant mutant;
-	struct sim_rand rand;
-	ucontext_t main;
-	struct cpu cpu[CPUS];
-	struct cpu *me;
-	bool by_prio;
 	u32 steps;
 	/* what the CPUs share */
 	struct cairn_epoch_cpu count[CPUS];
@@ -100,77 +61,36 @@ static void broken(const char *why)
 		m.why = why;
 }
 
-static u32 me(void)
-{
-	return m.me - m.cpu;
-}
-
 /*
  * Memory.
  */
 
-static void flush_one(struct cpu *c)
+static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
 {
-	struct store *st = &c->buf[c->first];
-
-	memcpy(st->p, &st->v, st->size);
-	c->first = (c->first + 1) % BUFFER;
-	c->stores--;
-}
-
-static void flush(struct cpu *c)
-{
-	while (c->stores)
-		flush_one(c);
-}
-
-static void step(void)
-{
-	swapcontext(&m.me->ctx, &m.main);
-}
-
-static u64 model_read(const void *p, size_t size, const char *where)
-{
-	struct cpu *c = m.me;
-	u64 v = 0;
-	u32 i;
-
-	if (!c)			/* the tests of single lines */
-		return memcpy(&v, p, size), v;
-	step();
+	if (!cpus.me)		/* the tests of single lines */
+		return cpus_read(p, size);
+	cpus_step();
 	if (m.mutant == NO_WAIT && !strcmp(where, "cairn_epoch_inflight"))
 		return 0;
-	memcpy(&v, p, size);
-	for (i = 0; i < c->stores; i++) {
-		struct store *st = &c->buf[(c->first + i) % BUFFER];
-
-		if (st->p == p)
-			v = st->v;
-	}
-	return v;
+	return cpus_read(p, size);
 }
 
-static void model_write(void *p, size_t size, u64 v)
+static void cpus_epoch_write(void *p, size_t size, u64 v)
 {
-	struct cpu *c = m.me;
-
-	if (!c) {
+	if (!cpus.me) {
 		memcpy(p, &v, size);
 		return;
 	}
-	step();
-	if (c->stores == BUFFER)
-		flush_one(c);
-	c->buf[(c->first + c->stores++) % BUFFER] =
-		(struct store){ p, (u32)size, v };
+	cpus_step();
+	cpus_write(p, size, v);
 }
 
-static void model_mb(const char *where)
+static void cpus_epoch_mb(const char *where)
 {
-	if (!m.me)
+	if (!cpus.me)
 		return;
-	step();
-	flush(m.me);
+	cpus_step();
+	cpus_flush(cpus.me);
 }
 
 /*
@@ -193,7 +113,7 @@ static u32 ask(struct cairn_mrcache *c, u32 index, bool ahead)
 		return 0;
 	region = cairn_epoch_read(&m.table[index]);
 	/* what may come between: others of this CPU that use the same set */
-	if (sim_chance(&m.rand, 300))
+	if (sim_chance(&cpus.rand, 300))
 		cairn_mrcache_has(c, index ^ SETS);
 	if (m.mutant == FILL_ANYWAY && region) {
 		set->mr[0] = (void *)(uintptr_t)region;
@@ -223,34 +143,34 @@ static u32 find(struct cairn_mrcache *c, u32 index)
 
 static void touch(u32 region)
 {
-	step();
+	cpus_step();
 	if (m.freed[region])
 		broken("a run touched a region that was freed");
 }
 
 static void one_run(void)
 {
-	u32 index = sim_below(&m.rand, INDICES), touches, region;
-	struct cairn_mrcache *c = &m.cache[me()];
+	u32 index = sim_below(&cpus.rand, INDICES), touches, region;
+	struct cairn_mrcache *c = &m.cache[cpus_me()];
 	u32 tag;
 
-	if (sim_chance(&m.rand, 300)) {
+	if (sim_chance(&cpus.rand, 300)) {
 		/* ahead of the run, and maybe not needed then */
 		if (!cairn_mrcache_has(c, index))
 			ask(c, index, true);
-		if (sim_chance(&m.rand, 300))
-			index = sim_below(&m.rand, INDICES);
+		if (sim_chance(&cpus.rand, 300))
+			index = sim_below(&cpus.rand, INDICES);
 	}
-	tag = cairn_epoch_begin(&m.turns, m.counts[me()]);
+	tag = cairn_epoch_begin(&m.turns, m.counts[cpus_me()]);
 	region = find(c, index);
 	if (region && m.freed[region])
 		broken("a run found a region that was freed");
 	else
-		m.me->ref = region;
-	for (touches = sim_below(&m.rand, 4); region && touches; touches--)
+		cpus.me->ref = region;
+	for (touches = sim_below(&cpus.rand, 4); region && touches; touches--)
 		touch(region);
-	m.me->ref = 0;
-	cairn_epoch_end(m.counts[me()], tag);
+	cpus.me->ref = 0;
+	cairn_epoch_end(m.counts[cpus_me()], tag);
 }
 
 static void runner(void)
@@ -259,7 +179,7 @@ static void runner(void)
 
 	for (i = 0; i < RUNS; i++)
 		one_run();
-	flush(m.me);
+	cpus_flush(cpus.me);
 }
 
 /*
@@ -268,22 +188,22 @@ static void runner(void)
 
 static void pause(void *arg, u32 epoch)
 {
-	m.me->waits = true;
+	cpus.me->waits = true;
 }
 
 static void pass(u32 ticket)
 {
 	for (;;) {
-		step();
+		cpus_step();
 		if (m.turning < 0)
 			break;
-		m.me->waits = true;
+		cpus.me->waits = true;
 	}
-	m.turning = me();
-	flush(m.me);
+	m.turning = cpus_me();
+	cpus_flush(cpus.me);
 	cairn_epoch_pass(&m.turns, &m.drained, m.counts, CPUS, ticket, pause,
 			 NULL);
-	flush(m.me);
+	cpus_flush(cpus.me);
 	m.turning = -1;
 }
 
@@ -300,7 +220,7 @@ static void free_region(u32 region)
 	u32 i;
 
 	for (i = 0; i < CPUS; i++)
-		if (m.cpu[i].ref == region)
+		if (cpus.cpu[i].ref == region)
 			broken("a region is freed that a run works with");
 	m.freed[region] = true;
 }
@@ -314,10 +234,10 @@ static void register_at(u32 index)
 /* Time for others. */
 static void dally(void)
 {
-	u32 n = sim_chance(&m.rand, 300) ? sim_below(&m.rand, 40) : 0;
+	u32 n = sim_chance(&cpus.rand, 300) ? sim_below(&cpus.rand, 40) : 0;
 
 	while (n--)
-		step();
+		cpus_step();
 }
 
 /* Each releaser has the indices of one set. */
@@ -326,7 +246,7 @@ static void releaser(void)
 	u32 i, index, region, ticket;
 
 	for (i = 0; i < RELEASES; i++) {
-		index = sim_below(&m.rand, INDICES / SETS) * SETS + me() % SETS;
+		index = sim_below(&cpus.rand, INDICES / SETS) * SETS + cpus_me() % SETS;
 		region = cairn_epoch_read(&m.table[index]);
 		if (m.mutant == COUNT_FIRST)
 			count(index);
@@ -342,84 +262,40 @@ static void releaser(void)
 		dally();
 		register_at(index);
 	}
-	flush(m.me);
+	cpus_flush(cpus.me);
 }
 
 /*
  * The schedule.
  */
 
-static void cpu_main(int n)
+static void cpus_main(int n)
 {
 	if (n < RUNNERS)
 		runner();
 	else
 		releaser();
-	m.cpu[n].done = true;
-	swapcontext(&m.cpu[n].ctx, &m.main);
-}
-
-static void boot(u32 i, u8 *stack)
-{
-	struct cpu *c = &m.cpu[i];
-
-	m.counts[i] = &m.count[i];
-	m.cache[i] = (struct cairn_mrcache){ m.sets[i], m.released, SETS - 1 };
-	c->prio = sim_below(&m.rand, 1000);
-	getcontext(&c->ctx);
-	c->ctx.uc_stack.ss_sp = stack;
-	c->ctx.uc_stack.ss_size = STACK;
-	c->ctx.uc_link = &m.main;
-	makecontext(&c->ctx, (void (*)(void))cpu_main, 1, (int)i);
 }
 
 static void start(enum mutant mutant, u64 seed)
 {
-	static u8 stacks[CPUS][STACK];
 	u32 i;
 
 	memset(&m, 0, sizeof(m));
+	memset(&cpus, 0, sizeof(cpus));
 	m.mutant = mutant;
-	m.rand.state = seed * 0x9e3779b97f4a7c15ULL;
+	cpus.rand.state = seed * 0x9e3779b97f4a7c15ULL;
 	m.turning = -1;
-	m.by_prio = sim_chance(&m.rand, 700);
+	cpus.by_prio = sim_chance(&cpus.rand, 700);
 	for (i = 0; i < INDICES; i++) {
 		m.index[++m.regions] = i;
 		m.table[i] = m.regions;
 	}
-	for (i = 0; i < CPUS; i++)
-		boot(i, stacks[i]);
-}
-
-static struct cpu *pick(void)
-{
-	struct cpu *best = NULL;
-	u32 i, n = sim_below(&m.rand, CPUS);
-
 	for (i = 0; i < CPUS; i++) {
-		struct cpu *c = &m.cpu[(n + i) % CPUS];
-
-		if (c->done || c->waits)
-			continue;
-		if (!best || (m.by_prio && c->prio > best->prio))
-			best = c;
+		m.counts[i] = &m.count[i];
+		m.cache[i] = (struct cairn_mrcache){ m.sets[i], m.released, SETS - 1 };
+		cpus_boot(i);
 	}
-	for (i = 0; i < CPUS; i++)
-		if (!best || sim_chance(&m.rand, 100))
-			m.cpu[i].waits = false;
-	if (best && sim_chance(&m.rand, 30))
-		best->prio = sim_below(&m.rand, 1000);
-	return best;
-}
-
-static bool all_done(void)
-{
-	u32 i;
-
-	for (i = 0; i < CPUS; i++)
-		if (!m.cpu[i].done)
-			return false;
-	return true;
 }
 
 /* Two lines of a set with one tag, or a line that is pending and there? */
@@ -448,49 +324,21 @@ static bool lines_agree(void)
 static const char *explore(enum mutant mutant, u64 seed)
 {
 	start(mutant, seed);
-	while (!m.why && !all_done()) {
-		struct cpu *c;
-
+	while (!m.why && !cpus_all_done()) {
 		if (m.steps++ == MAX_STEPS)
 			return "it never ends";
-		if (sim_chance(&m.rand, 200)) {
-			c = &m.cpu[sim_below(&m.rand, CPUS)];
-			if (c->stores)
-				flush_one(c);
-			continue;
-		}
-		c = pick();
-		if (!c)
-			continue;
-		m.me = c;
-		swapcontext(&m.main, &c->ctx);
-		m.me = NULL;
-		if (mutant == NONE && !lines_agree())
+		if (cpus_turn() && mutant == NONE && !lines_agree())
 			broken("two lines have one tag, or a state is impossible");
 	}
 	return m.why;
 }
 
-static u32 seeds(void)
-{
-	const char *env = getenv("SEEDS");
-
-	return env ? (u32)strtoul(env, NULL, 0) : 3000;
-}
-
-static u64 first_seed(void)
-{
-	const char *env = getenv("CAIRN_SEED");
-
-	return env ? strtoull(env, NULL, 0) : 1;
-}
-
 static void never_a_hit_on_what_is_released(void)
 {
-	u64 seed, first = first_seed();
+	u64 seed, first = cpus_first_seed();
 	u64 hits = 0;
 
-	for (seed = first; seed < first + seeds(); seed++) {
+	for (seed = first; seed < first + cpus_seeds(); seed++) {
 		const char *why = explore(NONE, seed);
 
 		if (why) {
@@ -501,7 +349,7 @@ static void never_a_hit_on_what_is_released(void)
 		hits += m.hits;
 	}
 	ktap_diag("%llu hits", (unsigned long long)hits);
-	ktap_ok(hits > seeds());
+	ktap_ok(hits > cpus_seeds());
 }
 
 static void must_be_caught(enum mutant mutant)
@@ -539,6 +387,7 @@ MUTANT(without_the_wait, NO_WAIT)
 static struct cairn_mrcache *one_cache(void)
 {
 	memset(&m, 0, sizeof(m));
+	memset(&cpus, 0, sizeof(cpus));
 	m.cache[0] = (struct cairn_mrcache){ m.sets[0], m.released, SETS - 1 };
 	return &m.cache[0];
 }

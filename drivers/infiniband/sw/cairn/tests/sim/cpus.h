@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Simulated CPUs that run a piece of code step by step, one memory operation each,
+ * in an order that a seed chooses. Stores reach memory late: each CPU has a store
+ * buffer, emptied in order, at any time, and by a full barrier.
+ *
+ * A test includes this before engine/epoch.h, and supplies cpus_main(), what a
+ * CPU runs, and the three functions cpus_epoch_*() behind the accesses of
+ * engine/epoch.h, most simply by cpus_read(), cpus_write() and cpus_mb(), to leave
+ * something out on purpose. It boots the CPUs and calls cpus_turn().
+ */
+#ifndef CAIRN_SIM_CPUS_H
+#define CAIRN_SIM_CPUS_H
+
+#include <ucontext.h>
+#include <linux/kernel.h>
+#include "sim/rand.h"
+
+#define CAIRN_EPOCH_MODEL
+#define cairn_epoch_read(p)						\
+	((__typeof__(*(p)))cpus_epoch_read((const void *)(p), sizeof(*(p)), __func__))
+#define cairn_epoch_write(p, v)	cpus_epoch_write((p), sizeof(*(p)), (v))
+#define cairn_epoch_acquire(p)	cairn_epoch_read(p)
+#define cairn_epoch_release(p, v)	cairn_epoch_write(p, v)
+#define cairn_epoch_mb()	cpus_epoch_mb(__func__)
+
+static u64 cpus_epoch_read(const void *p, size_t size, const char *where);
+static void cpus_epoch_write(void *p, size_t size, u64 v);
+static void cpus_epoch_mb(const char *where);
+static void cpus_main(int n);
+
+#define CPUS		5
+#define CPUS_BUFFER	32	/* stores of a CPU on the way */
+#define CPUS_STACK	(64 * 1024)
+
+struct cpus_store {
+	void *p;
+	u32 size;
+	u64 v;
+};
+
+struct cpu {
+	ucontext_t ctx;
+	struct cpus_store buf[CPUS_BUFFER];
+	u32 first, stores;
+	bool done;
+	bool waits;		/* polled in vain; let others go on */
+	u32 prio;
+	u32 ref;		/* the region that a run works with, 0: none */
+};
+
+static struct {
+	struct sim_rand rand;
+	ucontext_t main;
+	struct cpu cpu[CPUS];
+	struct cpu *me;		/* NULL: none of them runs */
+	bool by_prio;
+} cpus;
+
+static inline u32 cpus_me(void)
+{
+	return cpus.me - cpus.cpu;
+}
+
+static inline void cpus_flush_one(struct cpu *c)
+{
+	struct cpus_store *st = &c->buf[c->first];
+
+	memcpy(st->p, &st->v, st->size);
+	c->first = (c->first + 1) % CPUS_BUFFER;
+	c->stores--;
+}
+
+static inline void cpus_flush(struct cpu *c)
+{
+	while (c->stores)
+		cpus_flush_one(c);
+}
+
+static inline void cpus_step(void)
+{
+	swapcontext(&cpus.me->ctx, &cpus.main);
+}
+
+/* The newest own store that is still on the way, or memory. */
+static inline u64 cpus_read(const void *p, size_t size)
+{
+	struct cpu *c = cpus.me;
+	u64 v = 0;
+	u32 i;
+
+	memcpy(&v, p, size);
+	for (i = 0; c && i < c->stores; i++) {
+		struct cpus_store *st = &c->buf[(c->first + i) % CPUS_BUFFER];
+
+		if (st->p == p)
+			v = st->v;
+	}
+	return v;
+}
+
+static inline void cpus_write(void *p, size_t size, u64 v)
+{
+	struct cpu *c = cpus.me;
+
+	if (c->stores == CPUS_BUFFER)
+		cpus_flush_one(c);
+	c->buf[(c->first + c->stores++) % CPUS_BUFFER] =
+		(struct cpus_store){ p, (u32)size, v };
+}
+
+static void cpus_enter(int n)
+{
+	cpus_main(n);
+	cpus.cpu[n].done = true;
+	swapcontext(&cpus.cpu[n].ctx, &cpus.main);
+}
+
+static inline void cpus_boot(u32 n)
+{
+	static u8 stacks[CPUS][CPUS_STACK];
+	struct cpu *c = &cpus.cpu[n];
+
+	c->prio = sim_below(&cpus.rand, 1000);
+	getcontext(&c->ctx);
+	c->ctx.uc_stack.ss_sp = stacks[n];
+	c->ctx.uc_stack.ss_size = CPUS_STACK;
+	c->ctx.uc_link = &cpus.main;
+	makecontext(&c->ctx, (void (*)(void))cpus_enter, 1, (int)n);
+}
+
+/* Whose step is next: by chance, or the one of highest priority, which changes
+ * now and then (so that some are left behind for long).
+ */
+static inline struct cpu *cpus_pick(void)
+{
+	struct cpu *best = NULL;
+	u32 i, n = sim_below(&cpus.rand, CPUS);
+
+	for (i = 0; i < CPUS; i++) {
+		struct cpu *c = &cpus.cpu[(n + i) % CPUS];
+
+		if (c->done || c->waits)
+			continue;
+		if (!best || (cpus.by_prio && c->prio > best->prio))
+			best = c;
+	}
+	for (i = 0; i < CPUS; i++)
+		if (!best || sim_chance(&cpus.rand, 100))
+			cpus.cpu[i].waits = false;
+	if (best && sim_chance(&cpus.rand, 30))
+		best->prio = sim_below(&cpus.rand, 1000);
+	return best;
+}
+
+static inline bool cpus_all_done(void)
+{
+	u32 i;
+
+	for (i = 0; i < CPUS; i++)
+		if (!cpus.cpu[i].done)
+			return false;
+	return true;
+}
+
+/* One step of one CPU (true), or a store that reaches memory, or nothing. */
+static inline bool cpus_turn(void)
+{
+	struct cpu *c;
+
+	if (sim_chance(&cpus.rand, 200)) {
+		c = &cpus.cpu[sim_below(&cpus.rand, CPUS)];
+		if (c->stores)
+			cpus_flush_one(c);
+		return false;
+	}
+	c = cpus_pick();
+	if (!c)
+		return false;
+	cpus.me = c;
+	swapcontext(&cpus.main, &c->ctx);
+	cpus.me = NULL;
+	return true;
+}
+
+static inline u32 cpus_seeds(void)
+{
+	const char *env = getenv("SEEDS");
+
+	return env ? (u32)strtoul(env, NULL, 0) : 3000;
+}
+
+static inline u64 cpus_first_seed(void)
+{
+	const char *env = getenv("CAIRN_SEED");
+
+	return env ? strtoull(env, NULL, 0) : 1;
+}
+
+#endif
