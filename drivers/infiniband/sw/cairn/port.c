@@ -234,7 +234,7 @@ u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return cairn_net_grh(pkt, grh, vlan);
 }
 
-bool cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+int cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	return cairn_hold_add(&qpc_to_cairn_qp(qpc)->exec.hold, pkt);
 }

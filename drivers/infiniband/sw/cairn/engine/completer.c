@@ -614,6 +614,17 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_cc_notified(qpc);
 }
 
+/* A peer that got something ahead of what was ever sent reports a gap where
+ * nothing is missing (engine/hold.c): an ACK of all there is.
+ */
+static bool comp_is_nak_of_next(const struct cairn_requester *req,
+				const struct cairn_pkt *pkt)
+{
+	return pkt->op->kind == CAIRN_KIND_ACK &&
+	       pkt->syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ) &&
+	       pkt->psn == req->sent && req->una != req->sent;
+}
+
 void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -634,6 +645,12 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_cc_marked(qpc, CAIRN_REQ, now);
 	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK) {
 		cairn_persist_ack(qpc, pkt, now);
+		return;
+	}
+	if (comp_is_nak_of_next(req, pkt)) {
+		cairn_port_count(qpc, CAIRN_CTR_SEQ_NAKS_RECEIVED, 1);
+		cairn_req_ack_before(qpc, pkt->psn, now);
+		cairn_gap_answer(qpc, false, now);
 		return;
 	}
 	if (cairn_psn_diff(pkt->psn, req->una) < 0 ||

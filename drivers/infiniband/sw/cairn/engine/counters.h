@@ -34,6 +34,8 @@
 	X(DUPLICATE_REQUEST, duplicate_request, "duplicate requests received") \
 	X(OUT_OF_SEQUENCE, out_of_sequence, "requests ahead of the expected PSN") \
 	X(RX_HELD, rx_held, "requests ahead of a gap that were kept")	\
+	X(RX_HELD_REFUSED, rx_held_refused,				\
+	  "kept requests that were not used: two contents, or none that fits") \
 	X(SEQ_NAKS_SENT, seq_naks_sent, "PSN sequence error NAKs sent")	\
 	X(SEQ_NAKS_RECEIVED, seq_naks_received,				\
 	  "PSN sequence error NAKs received")				\

@@ -8,21 +8,74 @@
  *
  * While something is kept, a request for acknowledgement is answered with a NAK
  * of the gap instead of an ACK. So an ACK says that nothing is kept, and a NAK
- * right behind what was repeated says that the gap is longer
- * (engine/gap.c makes use of both).
+ * right behind what was repeated says that the gap is longer (engine/gap.c makes
+ * use of both). A requester that has sent nothing there takes it for an ACK.
+ *
+ * The network may lie (Documentation/security.rst). A packet in sequence proves
+ * that its sender knows the PSN; one ahead of it proves less. So it is kept only
+ * where the peer's window can reach, and only if it comes from the UDP source
+ * port that packets in sequence came from. A PSN that came with two contents is
+ * refused: both are dropped, and the packet counts once it comes in sequence. A
+ * kept packet that cannot be executed ends no connection, it is refused too. All
+ * that is kept goes when none of it was of use for CAIRN_HOLD_NS.
  */
+#include <linux/errno.h>
+#include <linux/minmax.h>
 #include "engine/hold.h"
+#include "engine/window.h"
 
-/* PSNs ahead of the expected one beyond which no requester is. */
-#define CAIRN_HOLD_SPAN		4096
+/* Longer than a requester takes to repeat something, in ns. */
+#define CAIRN_HOLD_NS		500000000ULL
+
+static u64 *hold_word(struct cairn_responder *resp, u32 psn)
+{
+	return &resp->refused[psn / 64 % CAIRN_HOLD_WORDS];
+}
+
+static bool hold_is_refused(struct cairn_responder *resp, u32 psn)
+{
+	return resp->any_refused && *hold_word(resp, psn) & 1ULL << psn % 64;
+}
+
+void cairn_hold_refuse(struct cairn_qpc *qpc, u32 psn)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	*hold_word(resp, psn) |= 1ULL << psn % 64;
+	resp->any_refused = true;
+	cairn_port_count(qpc, CAIRN_CTR_RX_HELD_REFUSED, 1);
+}
+
+void cairn_hold_passed(struct cairn_responder *resp, u32 psn, u32 n)
+{
+	u32 i;
+
+	if (!resp->any_refused)
+		return;
+	for (n = min_t(u32, n, CAIRN_HOLD_WORDS * 64); n--; psn++)
+		*hold_word(resp, psn) &= ~(1ULL << psn % 64);
+	resp->any_refused = false;
+	for (i = 0; i < CAIRN_HOLD_WORDS; i++)
+		resp->any_refused |= !!resp->refused[i];
+}
 
 void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	s32 ahead = cairn_psn_diff(pkt->psn, resp->epsn);
+	int ret;
 
-	if (cairn_psn_diff(pkt->psn, resp->epsn) > CAIRN_HOLD_SPAN ||
-	    !cairn_port_hold(qpc, pkt))
+	if (ahead >= (s32)cairn_window(qpc) ||
+	    (resp->flow_known && pkt->flow != resp->flow) ||
+	    hold_is_refused(resp, pkt->psn))
 		return;
+	ret = cairn_port_hold(qpc, pkt);
+	if (ret == -EEXIST)
+		cairn_hold_refuse(qpc, pkt->psn);
+	if (ret)
+		return;
+	if (!resp->holding)
+		resp->hold_until = 0;
 	resp->holding = true;
 	cairn_port_count(qpc, CAIRN_CTR_RX_HELD, 1);
 }
@@ -32,12 +85,32 @@ bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 	int ret;
 
-	if (!resp->holding)
+	if (!resp->holding || hold_is_refused(resp, resp->epsn))
 		return false;
 	ret = cairn_port_held(qpc, resp->epsn, pkt);
 	if (ret < 0)
 		resp->holding = false;
-	return ret > 0;
+	if (ret <= 0)
+		return false;
+	if (resp->flow_known && pkt->flow != resp->flow) {
+		cairn_hold_refuse(qpc, resp->epsn);
+		return false;
+	}
+	resp->hold_until = 0;
+	return true;
+}
+
+void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	/* What waits for an invalidation waits for the host. */
+	if (!resp->holding || resp->inval_wait)
+		resp->hold_until = 0;
+	else if (!resp->hold_until)
+		resp->hold_until = now + CAIRN_HOLD_NS;
+	else if (now >= resp->hold_until)
+		cairn_hold_drop(qpc);
 }
 
 void cairn_hold_drop(struct cairn_qpc *qpc)
@@ -45,4 +118,5 @@ void cairn_hold_drop(struct cairn_qpc *qpc)
 	if (qpc->resp.holding)
 		cairn_port_drop_held(qpc);
 	qpc->resp.holding = false;
+	qpc->resp.hold_until = 0;
 }

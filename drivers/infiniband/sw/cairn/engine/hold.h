@@ -9,6 +9,14 @@
 void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 /* The kept packet with the expected PSN, if there is one. */
 bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt);
+/* What was kept with @psn is not to be used; it counts when it comes in
+ * sequence.
+ */
+void cairn_hold_refuse(struct cairn_qpc *qpc, u32 psn);
+/* The @n PSNs from @psn on were executed. */
+void cairn_hold_passed(struct cairn_responder *resp, u32 psn, u32 n);
+/* Forget what nobody fills the gap for. At the end of each run. */
+void cairn_hold_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_hold_drop(struct cairn_qpc *qpc);
 
 #endif

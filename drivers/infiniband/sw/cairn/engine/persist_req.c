@@ -50,6 +50,15 @@ static u32 persist_last_psn(const struct cairn_swr *swr)
 	return cairn_psn_add(swr->psn, swr->npkts - 1);
 }
 
+/* Does an answer with @psn cover all of @swr? Its start is compared: that is
+ * near una, while the end of a long message may be half the ring away from an
+ * old answer.
+ */
+static bool persist_reaches(const struct cairn_swr *swr, u32 psn)
+{
+	return cairn_psn_diff(psn, swr->psn) >= (s32)swr->npkts - 1;
+}
+
 /* For a fence: is an earlier WRITE_PERSIST than the one at the cursor not
  * durable?
  */
@@ -148,7 +157,9 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 }
 
 /* The WQE and its memory are the host's again: the last packet, which is a
- * duplicate and not placed, goes out with zeros.
+ * duplicate and not placed, goes out with zeros. As a LAST, also where the
+ * message was an ONLY: a peer that was set up afresh and expects this very PSN
+ * refuses it instead of placing the zeros.
  */
 static int persist_probe_early(struct cairn_qpc *qpc,
 			       const struct cairn_swr *swr)
@@ -162,9 +173,7 @@ static int persist_probe_early(struct cairn_qpc *qpc,
 		.length = len,
 		.inline_data = zeros,
 		.first = {
-			.opcode = swr->npkts == 1 ?
-				  CAIRN_BTH_WRITE_PERSIST_ONLY :
-				  CAIRN_BTH_WRITE_PERSIST_LAST,
+			.opcode = CAIRN_BTH_WRITE_PERSIST_LAST,
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = persist_last_psn(swr),
@@ -255,7 +264,7 @@ bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	swr = persist_awaited(req, &n);
 	if (!swr || pkt->op->kind != CAIRN_KIND_ACK ||
 	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK ||
-	    cairn_psn_diff(pkt->psn, persist_last_psn(swr)) < 0 ||
+	    !persist_reaches(swr, pkt->psn) ||
 	    cairn_psn_diff(pkt->psn, req->una) >= 0)
 		return false;
 	cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
@@ -273,7 +282,7 @@ static u32 persist_mark_durable(struct cairn_requester *req, u32 psn)
 	for (n = req->kept_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
-		if (cairn_psn_diff(psn, persist_last_psn(swr)) <= 0)
+		if (!persist_reaches(swr, cairn_psn_add(psn, CAIRN_24BIT_MASK)))
 			break;
 		if (!cairn_swr_persists(swr) || swr->durable)
 			continue;
@@ -318,7 +327,7 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	struct cairn_requester *req = &qpc->req;
 	u32 n, end = cairn_psn_add(pkt->psn, 1);
 	struct cairn_swr *swr = persist_oldest(req, &n);
-	bool news = swr && cairn_psn_diff(pkt->psn, persist_last_psn(swr)) >= 0;
+	bool news = swr && persist_reaches(swr, pkt->psn);
 
 	if ((!news && cairn_psn_diff(pkt->psn, req->una) < 0) ||
 	    cairn_psn_diff(pkt->psn, req->sent) >= 0) {

@@ -137,6 +137,12 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 	return resp->durable && cairn_psn_diff(psn, end) < 0;
 }
 
+/* Who has not got @pend has not got its MSN. */
+static u32 persist_msn_before(const struct cairn_pending *pend)
+{
+	return cairn_psn_add(pend->msn, CAIRN_24BIT_MASK);
+}
+
 /* The plain WRITE that an answer with @psn would acknowledge, or NULL. */
 static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
 					     u32 psn)
@@ -157,19 +163,21 @@ static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
 /* A response or NAK acknowledges what is before it: may one with @psn leave? If
  * not, true, and @psn becomes the latest that a NAK may have.
  */
-bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn)
+bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn, u32 *msn)
 {
 	struct cairn_pending *pend = persist_blocker(resp, *psn);
 
-	if (pend)
+	if (pend) {
 		*psn = pend->last;
+		*msn = persist_msn_before(pend);
+	}
 	return pend;
 }
 
 /* May an ACK of @psn leave? Otherwise the WRITE in its way owes it; what can be
  * acknowledged is in @psn, if anything.
  */
-bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn)
+bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_pending *pend = persist_blocker(resp, *psn);
@@ -180,6 +188,7 @@ bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn)
 		pend->owed_psn = *psn;
 	pend->owed = true;
 	*psn = pend->before;
+	*msn = persist_msn_before(pend);
 	/* The very first packet: there is nothing before. */
 	if (pend->msn == 1 && pend->first == pend->last)
 		return false;
@@ -195,8 +204,8 @@ static void persist_report_failure(struct cairn_qpc *qpc,
 
 	if (resp->fatal)
 		return;
-	cairn_resp_fatal(qpc, pend->last, CAIRN_NAK_REMOTE_OP, 0);
-	resp->fatal_event = 0;	/* the host knows */
+	cairn_resp_fail(qpc, pend->last, CAIRN_NAK_REMOTE_OP);
+	resp->nak_msn = persist_msn_before(pend);
 	resp->persist_nak = !pend->plain;
 }
 

@@ -33,8 +33,9 @@ bool cairn_persist_room(struct cairn_qpc *qpc);
 void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);
-bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn);
-bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn);
+bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn,
+			 u32 *msn);
+bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn);
 void cairn_persist_drop(struct cairn_responder *resp);
 
 #endif

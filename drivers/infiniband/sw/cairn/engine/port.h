@@ -207,10 +207,11 @@ u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
  * @qpc: the QP
  * @pkt: the packet
  *
- * Memory for this is bounded. Returns false when the packet is not kept, true
- * when it is, or one with its PSN was before.
+ * Memory for this is bounded. Return: 0, also when one with its PSN and its
+ * content is kept already; -EEXIST when one with another content is, whatever
+ * differs but the AckReq and the ICRC; -ENOMEM when it is not kept.
  */
-bool cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+int cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 /**
  * cairn_port_held() - the kept packet with a PSN

@@ -247,6 +247,9 @@ struct cairn_pending {
 	bool next;		/* next_psn and next_msn say something */
 };
 
+/* Bits for the packets that may be kept, by PSN. */
+#define CAIRN_HOLD_WORDS	8
+
 struct cairn_responder {
 	/* Hot, line 0: requests in order, and their ACK. */
 	u32 epsn;		/* expected */
@@ -273,6 +276,10 @@ struct cairn_responder {
 				 * the packet that asked is ahead of a gap
 				 */
 	bool inval_over;	/* it is over, the packet comes again */
+	bool flow_known;	/* flow below says something */
+	bool tentative;		/* what is being executed was kept */
+	bool any_refused;	/* a bit of refused is set */
+	u16 flow;		/* of the last packet that came in sequence */
 	/* Hot, line 1: READs, atomics, NAKs. */
 	u32 rd_psn;		/* last PSN of the latest READ or atomic */
 	u32 rd_mask;
@@ -297,6 +304,10 @@ struct cairn_responder {
 	u32 plain_pending;	/* plain ones among them */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
 	u32 inval_key;
+	u32 nak_msn;
+	/* Packets ahead of a gap (engine/hold.c). */
+	u64 hold_until;		/* then what is kept is forgotten; 0: begins */
+	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
 	/* Everything before rwqe is cleared by a reset. */
 	union cairn_wqe_buf rwqe;
 } __aligned(CAIRN_LINE);
@@ -338,7 +349,7 @@ static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
 	      sizeof(void *) < 8);
 static_assert(offsetofend(struct cairn_requester, rate) <=
 	      CAIRN_HOT_BYTES);
-static_assert(offsetofend(struct cairn_responder, inval_over) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_responder, flow) <= CAIRN_LINE);
 static_assert(offsetofend(struct cairn_responder, rate) <=
 	      CAIRN_HOT_BYTES);
 

@@ -66,8 +66,10 @@ static struct cairn_rdres *replay_find(struct cairn_responder *resp, u32 psn,
 {
 	u32 i;
 
-	for (i = 0; resp->rd && i <= resp->rd_mask; i++) {
-		struct cairn_rdres *res = &resp->rd[i];
+	/* The newest first: an old one may lie a turn of the ring behind. */
+	for (i = 1; resp->rd && i <= resp->rd_mask + 1; i++) {
+		struct cairn_rdres *res =
+			&resp->rd[(resp->rd_head - i) & resp->rd_mask];
 		s32 off = cairn_psn_diff(psn, res->psn);
 
 		if (res->kind == kind && off >= 0 && off < (s32)res->npkts)
@@ -260,7 +262,7 @@ bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
 			i++;
 			continue;
 		}
-		if (cairn_persist_limit(resp, &(u32){ res->psn }))
+		if (cairn_persist_limit(resp, &(u32){ res->psn }, &(u32){ 0 }))
 			return true;
 		if (!cairn_budget_left(budget) ||
 		    !replay_emit_next(qpc, res, budget, now))

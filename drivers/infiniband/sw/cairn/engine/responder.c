@@ -8,6 +8,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include "engine/aeth.h"
 #include "engine/congestion.h"
 #include "engine/hold.h"
@@ -32,19 +33,27 @@ static void resp_set_nak(struct cairn_responder *resp, u32 psn, u8 syndrome)
 {
 	resp->nak = syndrome;
 	resp->nak_psn = psn;
+	resp->nak_msn = resp->msn;
 	resp->nak_due = true;
 	resp->nak_sent = true;
 }
 
 /* The connection ends with a NAK, after the responses that are still due. */
-void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
-		      enum cairn_async event)
+void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
 	resp_set_nak(resp, psn, CAIRN_AETH_NAK | code);
 	resp->fatal = true;
-	resp->fatal_event = event + 1;
+	resp->fatal_event = 0;
+}
+
+/* The same, and an event tells the host. */
+void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
+		      enum cairn_async event)
+{
+	cairn_resp_fail(qpc, psn, code);
+	qpc->resp.fatal_event = event + 1;
 }
 
 static bool resp_is_rc(const struct cairn_qpc *qpc)
@@ -55,6 +64,8 @@ static bool resp_is_rc(const struct cairn_qpc *qpc)
 /* Not a message that may be here: RC ends, UC and UD forget the message. */
 static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	if (qpc->resp.tentative)
+		return false;
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (resp_is_rc(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
@@ -66,6 +77,8 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	if (qpc->resp.tentative)
+		return false;
 	cairn_port_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (resp_is_rc(qpc))
@@ -133,8 +146,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (resp_is_rc(qpc)) {
 		/* The CQE tells the host; there is no event for it. */
-		cairn_resp_fatal(qpc, pkt->psn, code, 0);
-		qpc->resp.fatal_event = 0;
+		cairn_resp_fail(qpc, pkt->psn, code);
 	} else {
 		cairn_qpc_fail(qpc);
 	}
@@ -251,10 +263,10 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	};
 
 	if (pkt->payload_len > resp->recv_len - resp->received)
-		return resp_too_long(qpc, pkt);
+		return !resp->tentative && resp_too_long(qpc, pkt);
 	if (pkt->payload_len &&
 	    cairn_port_place(qpc, &to, pkt, pkt->payload_len))
-		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
+		return !resp->tentative && resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
 					CAIRN_NAK_REMOTE_OP);
 	resp->received += pkt->payload_len;
 	return true;
@@ -280,6 +292,10 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp->inval_key = pkt->rkey;
 		resp->inval_wait = true;
 		cairn_hold(qpc, pkt);
+		return false;
+	}
+	if (resp->tentative) {
+		resp->received -= pkt->payload_len;
 		return false;
 	}
 	resp_complete_recv(qpc, NULL, CAIRN_CQE_LOC_ACCESS_ERR);
@@ -557,6 +573,7 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	u32 epsn = resp->epsn;
 
 	resp->nak_sent = false;
 	resp->nak_due = false;
@@ -565,6 +582,7 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	if (!resp_execute(qpc, pkt))
 		return false;
 	resp_note_executed(resp, pkt);
+	cairn_hold_passed(resp, epsn, cairn_psn_diff(resp->epsn, epsn));
 	return true;
 }
 
@@ -573,11 +591,19 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_pkt held;
+	bool done;
 
 	while (cairn_hold_next(qpc, &held)) {
-		if (!resp_take_expected(qpc, &held))
-			goto not_received;
 		asked = true;
+		resp->tentative = true;
+		done = resp_take_expected(qpc, &held);
+		resp->tentative = false;
+		if (done)
+			continue;
+		if (resp->inval_wait || resp->nak_due)
+			goto not_received;
+		cairn_hold_refuse(qpc, resp->epsn);
+		break;
 	}
 	if (resp->holding && (asked || resp->ack_due))
 		resp_nak_gap(resp);
@@ -593,6 +619,8 @@ static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->inval_wait)
 		return;			/* it is known, and waits */
+	resp->flow = pkt->flow;
+	resp->flow_known = true;
 	if (resp_take_expected(qpc, pkt))
 		resp_run_held(qpc, pkt->ack_req ||
 			      !(pkt->op->flags & CAIRN_OP_PAYLOAD));
@@ -734,10 +762,10 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u8 type = resp->nak & CAIRN_AETH_TYPE_MASK;
-	u32 psn = resp->nak_psn;
+	u32 psn = resp->nak_psn, msn = resp->nak_msn;
 
 	/* A NAK of a gap is put off: one for less would cost retries. */
-	if (cairn_persist_limit(resp, &psn) && !resp->fatal &&
+	if (cairn_persist_limit(resp, &psn, &msn) && !resp->fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
 		return;
 	cairn_port_count(qpc, resp->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
@@ -747,7 +775,7 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 	resp_emit_aeth(qpc,
 		       resp->persist_nak ? CAIRN_BTH_PERSIST_ACK :
 					   CAIRN_BTH_ACK,
-		       psn, resp->msn, resp->nak);
+		       psn, msn, resp->nak);
 	resp->nak_due = false;
 	resp->ack_due = false;
 	resp->persist_nak = false;
@@ -762,13 +790,13 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 static void resp_send_ack(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	u32 psn = resp->ack_psn;
+	u32 psn = resp->ack_psn, msn = resp->msn;
 
 	resp->ack_due = false;
-	if (!cairn_persist_may_ack(qpc, &psn))
+	if (!cairn_persist_may_ack(qpc, &psn, &msn))
 		return;
 	cairn_port_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
-	resp_emit_aeth(qpc, CAIRN_BTH_ACK, psn, resp->msn,
+	resp_emit_aeth(qpc, CAIRN_BTH_ACK, psn, msn,
 		       cairn_resp_ack_syndrome(qpc));
 }
 
@@ -827,8 +855,9 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		if (READ_ONCE(qpc->marked))
 			cairn_cc_answer(qpc, now);
 		cairn_pace_wake(qpc, &resp->rate, now);
-		if (resp->inval_wait)
+		if (resp->inval_wait && !resp->fatal)
 			resp_resume(qpc);
+		cairn_hold_expire(qpc, now);
 		/* On the CPU that wrote back, hence before the side is unlocked:
 		 * an answer may leave from another.
 		 */
@@ -848,5 +877,8 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 
 u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 {
-	return cairn_rate_deadline(&qpc->resp.rate);
+	u64 rate = cairn_rate_deadline(&qpc->resp.rate);
+	u64 hold = qpc->resp.hold_until;
+
+	return rate && hold ? min(rate, hold) : rate ?: hold;
 }

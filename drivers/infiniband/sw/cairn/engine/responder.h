@@ -21,6 +21,7 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc);
 
 /* For the other files of the responder. */
 
+void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code);
 void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 		      enum cairn_async event);
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc);

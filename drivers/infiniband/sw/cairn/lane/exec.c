@@ -107,6 +107,7 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 		return false;
 	}
 	pkt->ce = cairn_rx_cb(skb)->ce;
+	pkt->flow = cairn_rx_cb(skb)->flow;
 	pkt->cookie = skb;
 	pkt->base = offset;
 	return true;

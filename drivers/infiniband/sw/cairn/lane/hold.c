@@ -12,6 +12,9 @@
 /* Of all QPs, bytes of truesize. */
 #define CAIRN_HOLD_TOTAL	(64L << 20)
 
+/* Where the AckReq is, from the BTH on. */
+#define HOLD_ACKREQ_BYTE	8
+
 static atomic_long_t hold_total;
 
 static u32 hold_wire_len(const struct cairn_pkt *pkt)
@@ -42,6 +45,31 @@ static bool hold_extends(struct sk_buff *run, const struct sk_buff *skb,
 	       !(cb->len % cb->stride) && hold_wire_len(pkt) <= cb->stride;
 }
 
+/* The same request, but for the AckReq and so for the ICRC? */
+static bool hold_same(const struct sk_buff *run, u32 offset, u32 len,
+		      const struct sk_buff *skb, const struct cairn_pkt *pkt)
+{
+	u8 kept[128], came[128];
+	u32 done, n;
+
+	if (len != hold_wire_len(pkt))
+		return false;
+	len -= CAIRN_ICRC_LEN;
+	for (done = 0; done < len; done += n) {
+		n = min_t(u32, len - done, sizeof(kept));
+		if (skb_copy_bits(run, offset + done, kept, n) ||
+		    skb_copy_bits(skb, pkt->base + done, came, n))
+			return false;
+		if (!done) {
+			kept[HOLD_ACKREQ_BYTE] &= 0x7f;
+			came[HOLD_ACKREQ_BYTE] &= 0x7f;
+		}
+		if (memcmp(kept, came, n))
+			return false;
+	}
+	return true;
+}
+
 static bool hold_insert(struct cairn_hold *hold, struct sk_buff *before,
 			struct sk_buff *skb, const struct cairn_pkt *pkt)
 {
@@ -68,7 +96,7 @@ undo:
 	return false;
 }
 
-bool cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt)
+int cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt)
 {
 	struct sk_buff *skb = (struct sk_buff *)pkt->cookie, *run;
 
@@ -79,16 +107,21 @@ bool cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt)
 
 		if (off < 0)
 			continue;
-		if (off < (s32)hold_run_packets(cb))
-			return true;
+		if (off < (s32)hold_run_packets(cb)) {
+			u32 at = off * cb->stride;
+
+			return hold_same(run, cb->offset + at,
+					 min(cb->stride, cb->len - at), skb,
+					 pkt) ? 0 : -EEXIST;
+		}
 		if (off == hold_run_packets(cb) &&
 		    hold_extends(run, skb, pkt)) {
 			cb->len += hold_wire_len(pkt);
-			return true;
+			return 0;
 		}
 		break;
 	}
-	return hold_insert(hold, run, skb, pkt);
+	return hold_insert(hold, run, skb, pkt) ? 0 : -ENOMEM;
 }
 
 int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)

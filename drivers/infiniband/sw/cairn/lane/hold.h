@@ -27,7 +27,7 @@ static inline void cairn_hold_init(struct cairn_hold *hold)
 /* These do what cairn_port_hold(), cairn_port_held() and cairn_port_drop_held()
  * promise.
  */
-bool cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt);
+int cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt);
 int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt);
 void cairn_hold_purge(struct cairn_hold *hold);
 

@@ -184,6 +184,7 @@ static void rx_deliver(const struct rx_arrival *arrival,
 		.vlan = arrival->vlan,
 		.ipv6 = arrival->ipv6,
 		.ce = arrival->ce,
+		.flow = (__force u16)arrival->udp.source,
 	};
 	cairn_exec_rx(batch->exec, batch->side, skb);
 }

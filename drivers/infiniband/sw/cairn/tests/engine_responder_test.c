@@ -841,7 +841,7 @@ static void nak_after_the_responses(void)
 	part(&r, 0, read_req);
 	part(&r, 4, write_only);
 	sim_turn(r.b, CAIRN_RESP);
-	ktap_ok(sim_run(r.s, SIM_MS));
+	ktap_ok(sim_run(r.s, SIM_SEC));
 	ktap_eq(r.s->n_sent, 4);
 	expect_aeth(&r, 0, 3, SEQ_ERR);
 	sim_end(r.s);

@@ -36,6 +36,7 @@ struct cairn_pkt {
 	u32 payload_len;	/* bytes, pad and ICRC excluded */
 
 	bool ce;		/* the port's: ECN says congestion */
+	u16 flow;		/* the port's: UDP source port, any byte order */
 	/* The port's: what the payload lies in. The engine never looks. */
 	const void *cookie;
 	u32 base;		/* offset of the BTH in cookie */
@@ -52,7 +53,7 @@ enum cairn_parse_error {
 
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
- * @pkt: filled in; ce, cookie and base are left alone
+ * @pkt: filled in; ce, flow, cookie and base are left alone
  * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
  *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC

@@ -52,7 +52,7 @@ static void l3_headers(struct sim_packet *p)
 	ip[15] = p->src + 1;
 	ip[16] = 10;
 	ip[19] = p->dst + 1;
-	put16(udp, 0xc000);
+	put16(udp, SIM_SPORT);
 	put16(udp + 2, CAIRN_UDP_PORT);
 	put16(udp + 4, p->len - 20);
 }
@@ -131,6 +131,7 @@ static struct sim_qp *accept(struct sim *s, const struct sim_packet *p,
 	memset(pkt, 0, sizeof(*pkt));
 	pkt->cookie = p;
 	pkt->base = SIM_L3_LEN;
+	memcpy(&pkt->flow, p->bytes + 20, sizeof(pkt->flow));
 	if (cairn_pkt_parse(pkt, p->bytes + SIM_L3_LEN, p->len - SIM_L3_LEN)) {
 		s->count[CAIRN_CTR_RX_MALFORMED]++;
 		return NULL;
@@ -163,18 +164,31 @@ static void held_free(struct sim_qp *qp, struct sim_held *h)
 	qp->hold_room++;
 }
 
-bool sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
+/* The same request, but for the AckReq and so for the ICRC? */
+static bool held_same(const struct sim_packet *kept,
+		      const struct sim_packet *came)
+{
+	u32 bth = SIM_L3_LEN, end = came->len - CAIRN_ICRC_LEN;
+
+	return kept->len == came->len &&
+	       !memcmp(kept->bytes + bth, came->bytes + bth, 8) &&
+	       !((kept->bytes[bth + 8] ^ came->bytes[bth + 8]) & 0x7f) &&
+	       !memcmp(kept->bytes + bth + 9, came->bytes + bth + 9,
+		       end - bth - 9);
+}
+
+int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct sim_held **at = &qp->held, *h;
 
 	if (qp->plain)
-		return false;
+		return -ENOMEM;
 	while (*at && cairn_psn_diff((*at)->psn, pkt->psn) < 0)
 		at = &(*at)->next;
 	if (*at && (*at)->psn == pkt->psn)
-		return true;
+		return held_same((*at)->p, pkt->cookie) ? 0 : -EEXIST;
 	if (!qp->hold_room)
-		return false;
+		return -ENOMEM;
 	qp->hold_room--;
 	h = malloc(sizeof(*h));
 	*h = (struct sim_held){
@@ -183,7 +197,7 @@ bool sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
 		.p = packet_copy(pkt->cookie),
 	};
 	*at = h;
-	return true;
+	return 0;
 }
 
 int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt)
@@ -612,6 +626,20 @@ void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 	struct batch *b = new_batch(to->s);
 
 	b->pkt[b->n++] = build(to->peer, to->host, hdr, payload);
+	arrive(to->s, b);
+}
+
+void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
+		     const void *payload)
+{
+	struct sim_packet *p = build(to->peer, to->host, hdr, payload);
+	struct batch *b = new_batch(to->s);
+	__le32 crc;
+
+	put16(p->bytes + 20, sport);
+	crc = icrc_of(p);
+	memcpy(p->bytes + p->len - CAIRN_ICRC_LEN, &crc, sizeof(crc));
+	b->pkt[b->n++] = p;
 	arrive(to->s, b);
 }
 

@@ -193,7 +193,7 @@ u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 
-bool cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+int cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 

@@ -319,15 +319,20 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 		      cairn_part_fn part);
 
 /* A packet from nobody we know: arrives now, and the QP gets its turn. */
+#define SIM_SPORT	0xc000
+
 void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 		const void *payload);
+/* The same from another UDP port than SIM_SPORT. */
+void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
+		     const void *payload);
 /* The same without a turn: packets of one train. */
 void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 		     const void *payload);
 
 /* Copies of received packets; net.c has what port.h wants of them. */
-bool sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
+int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
 int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt);
 void sim_drop_held(struct sim_qp *qp);
 

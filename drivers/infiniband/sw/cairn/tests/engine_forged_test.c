@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets that nobody sent, or that belong to another connection, ahead of the
+ * sequence: they stall nothing, end nothing, and the real ones count.
+ */
+#include "persist.h"
+
+#define OTHER_PORT	0xd000
+
+static struct cairn_pkt request(const struct rig *r, u32 n, u8 opcode, u32 len)
+{
+	return (struct cairn_pkt){
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->b->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.payload_len = len,
+		.dma_len = len,
+		.va = r->mb->va + 64 * n,
+		.rkey = r->mb->key,
+		.ack_req = true,
+	};
+}
+
+/* A SEND @n packets behind the first that a ever sent. */
+static void plant(struct rig *r, u16 port, u32 n)
+{
+	struct cairn_pkt pkt = request(r, n, CAIRN_BTH_SEND_ONLY, 8);
+
+	sim_inject_from(r->b, port, &pkt, "forgery");
+	sim_run(r->s, 100 * SIM_US);
+}
+
+/* A WRITE of 8 bytes at its own place. */
+static void write8(struct rig *r, u32 n, const char *data)
+{
+	struct cairn_pkt pkt = request(r, n, CAIRN_BTH_WRITE_ONLY, 8);
+
+	sim_inject(r->b, &pkt, data);
+	sim_run(r->s, 100 * SIM_US);
+}
+
+static void sends(struct rig *r, u64 first, u64 last)
+{
+	u64 id;
+
+	for (id = first; id <= last; id++) {
+		rig_recv(r, id, 100);
+		rig_send(r, id, CAIRN_WQE_SEND, 8);
+		sim_run(r->s, SIM_MS);
+	}
+}
+
+static struct rig warm(void)
+{
+	struct rig r = rig_new(1);
+
+	sends(&r, 1, 20);
+	return r;
+}
+
+/* No timer was needed, and the content is a's. */
+static void expect_undisturbed(struct rig *r, u64 last)
+{
+	expect_cqes(r->a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
+	expect_cqes(r->b, CAIRN_RESP, 0, 1, last, CAIRN_CQE_SUCCESS);
+	ktap_eq(r->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_eq(r->s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_mem_eq(r->mb->mem + RIG_LEN / 2, r->ma->mem, 8);
+}
+
+static void from_another_port(void)
+{
+	struct rig r = warm();
+
+	plant(&r, OTHER_PORT, 25);
+	ktap_ok(!r.b->held);
+	sends(&r, 21, 40);
+	expect_undisturbed(&r, 40);
+	sim_end(r.s);
+}
+
+/* Before anything came in sequence nobody knows the port. */
+static void before_the_first(void)
+{
+	struct rig r = rig_new(1);
+
+	plant(&r, OTHER_PORT, 2);
+	ktap_ok(r.b->held);
+	sends(&r, 1, 10);
+	expect_undisturbed(&r, 10);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
+	sim_end(r.s);
+}
+
+/* From the right port it is kept; it delays nothing and ends nothing. */
+static void nothing_waits_for_it(void)
+{
+	struct rig r = warm();
+
+	plant(&r, SIM_SPORT, 45);
+	ktap_ok(r.b->held);
+	sends(&r, 21, 45);
+	expect_undisturbed(&r, 45);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
+static void kept_for_a_while(void)
+{
+	struct rig r = warm();
+
+	plant(&r, SIM_SPORT, 25);
+	ktap_ok(r.b->held);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(!r.b->held);
+	sends(&r, 21, 40);
+	expect_undisturbed(&r, 40);
+	sim_end(r.s);
+}
+
+static void within_the_window(void)
+{
+	struct rig r = warm();
+
+	plant(&r, SIM_SPORT, 20 + 512);
+	ktap_ok(!r.b->held);
+	plant(&r, SIM_SPORT, 20 + 511);
+	ktap_ok(r.b->held);
+	sim_end(r.s);
+}
+
+/* Two packets with one PSN: neither counts, the one in sequence does. */
+static void two_contents(void)
+{
+	struct rig r = rig_new(1);
+	u32 from;
+
+	r.s->dead[0] = true;
+	write8(&r, 0, "number0");
+	write8(&r, 3, "forgery");
+	write8(&r, 3, "number3");
+	write8(&r, 3, "forgery");
+	write8(&r, 4, "number4");
+	write8(&r, 1, "number1");
+	ktap_mem_eq(r.mb->mem + 64, "number1", 8);
+	from = r.s->n_sent;
+	write8(&r, 2, "number2");
+	ktap_ok(memcmp(r.mb->mem + 3 * 64, "forgery", 8));
+	ktap_ok(memcmp(r.mb->mem + 3 * 64, "number3", 8));
+	/* what is missing is asked for */
+	ktap_ok(r.s->n_sent > from);
+	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 3));
+	ktap_eq(r.s->sent[from].pkt.syndrome,
+		CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	write8(&r, 3, "number3");
+	ktap_mem_eq(r.mb->mem + 3 * 64, "number3", 8);
+	ktap_mem_eq(r.mb->mem + 4 * 64, "number4", 8);
+	/* later packets with these numbers are as good as any */
+	ktap_ok(!r.b->c.resp.any_refused);
+	sim_end(r.s);
+}
+
+/* The same twice is one. */
+static void one_content_twice(void)
+{
+	struct rig r = rig_new(1);
+
+	r.s->dead[0] = true;
+	write8(&r, 0, "number0");
+	write8(&r, 2, "number2");
+	write8(&r, 2, "number2");
+	write8(&r, 1, "number1");
+	ktap_mem_eq(r.mb->mem + 2 * 64, "number2", 8);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 0);
+	sim_end(r.s);
+}
+
+/* What cannot be executed is no reason to end the connection. */
+static void does_not_fit(void)
+{
+	static const u8 opcodes[] = {
+		CAIRN_BTH_SEND_MIDDLE, CAIRN_BTH_SEND_LAST,
+		CAIRN_BTH_WRITE_LAST, CAIRN_BTH_WRITE_ONLY,
+		CAIRN_BTH_READ_REQUEST, CAIRN_BTH_FETCH_ADD,
+		CAIRN_BTH_SEND_ONLY, CAIRN_BTH_SEND_ONLY_INV,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct rig r = warm();
+		struct cairn_pkt pkt = request(&r, 21, opcodes[i],
+					       opcodes[i] ==
+					       CAIRN_BTH_SEND_ONLY ? 512 : 8);
+
+		pkt.rkey ^= 1;		/* of no region */
+		if (!(cairn_opcodes[opcodes[i]].flags & CAIRN_OP_PAYLOAD))
+			pkt.payload_len = 0;
+		sim_inject(r.b, &pkt, r.ma->mem);
+		sim_run(r.s, 100 * SIM_US);
+		ktap_ok(r.b->held);
+		sends(&r, 21, 40);
+		ktap_eq(r.b->c.state, CAIRN_QP_RTS);
+		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+		expect_cqes(r.b, CAIRN_RESP, 0, 1, 40, CAIRN_CQE_SUCCESS);
+		ktap_mem_eq(r.mb->mem + RIG_LEN / 2, r.ma->mem, 8);
+		ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
+		sim_end(r.s);
+	}
+}
+
+/* A WRITE_PERSIST that succeeds is durable. */
+static void in_place_of_a_persist(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	u32 i;
+
+	for (i = 0; i < 20; i++)
+		rig_recv(&r, 100 + i, 1024);
+	plant(&r, OTHER_PORT, 1);
+	for (i = 0; i < 4; i++)
+		persist_at(&r, i, i * 64, 64, 0);
+	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
+	ktap_ok(is_durable(&r, 0, 4 * 64));
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(from_another_port),
+	KTAP(before_the_first),
+	KTAP(nothing_waits_for_it),
+	KTAP(kept_for_a_while),
+	KTAP(within_the_window),
+	KTAP(two_contents),
+	KTAP(one_content_twice),
+	KTAP(does_not_fit),
+	KTAP(in_place_of_a_persist),
+};
+
+KTAP_MAIN(tests)
