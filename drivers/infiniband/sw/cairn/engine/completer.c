@@ -50,6 +50,8 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	if (req->kept_rec == req->una_rec && !cairn_swr_early(swr))
 		req->kept_rec++;
 	req->una_rec++;
+	if ((s32)(req->ack_rec - req->una_rec) < 0)
+		req->ack_rec = req->una_rec;
 	req->sq_done = swr->idx + swr->units;
 	cairn_port_sq_release(qpc, req->sq_done);
 }
@@ -101,7 +103,7 @@ void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
  */
 static u32 comp_awaited_rec(struct cairn_requester *req)
 {
-	u32 n = req->una_rec;
+	u32 n = req->ack_rec;
 
 	while (n + 1 != req->new_rec && n != req->send_rec &&
 	       cairn_swr_received(req, cairn_req_swr(req, n)))
@@ -204,6 +206,7 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	if (req->una_rec != req->new_rec)
 		return false;
 	req->kept_rec = req->new_rec;
+	req->undurable_rec = req->new_rec;
 	req->persists = 0;
 	req->send_rec = req->new_rec;
 	req->pkt = 0;
@@ -309,7 +312,7 @@ static bool comp_advance_una(struct cairn_requester *req, u32 psn)
 
 	if (cairn_psn_diff(psn, req->acked) > 0)
 		req->acked = psn;
-	for (n = req->una_rec; n != req->new_rec; n++) {
+	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		u32 end = cairn_psn_add(swr->psn, swr->npkts);
 
@@ -323,7 +326,10 @@ static bool comp_advance_una(struct cairn_requester *req, u32 psn)
 					   end;
 		else if (!comp_skip_responses(req, end))
 			break;
+		if (req->una != end)
+			break;
 	}
+	req->ack_rec = n;
 	return cairn_psn_diff(req->una, psn) >= 0;
 }
 
@@ -441,11 +447,13 @@ static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
 {
 	u32 n;
 
-	for (n = req->una_rec; n != req->new_rec; n++) {
+	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		s32 off = cairn_psn_diff(psn, swr->psn);
 
-		if (off >= 0 && off < (s32)swr->npkts)
+		if (off < 0)
+			break;
+		if (off < (s32)swr->npkts)
 			return (cairn_wqe_ops[swr->opcode].flags &
 				(CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) ==
 			       op_flag ? swr : NULL;
@@ -603,7 +611,8 @@ static void comp_rx_aeth(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 }
 
 /* Any state in which the QP may be sending, responses included. */
-static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			u64 now)
 {
 	u8 state = cairn_state(qpc);
 
@@ -611,17 +620,21 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	    state == CAIRN_QP_ERR || (pkt->pkey ^ qpc->attrs.pkey) & 0x7fff)
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 	else
-		cairn_cc_notified(qpc);
+		cairn_cc_notified(qpc, now);
 }
 
 /* A peer that got something ahead of what was ever sent reports a gap where
- * nothing is missing (engine/hold.c): an ACK of all there is.
+ * nothing is missing (engine/hold.c), or has no receive for it: an ACK of all
+ * there is.
  */
 static bool comp_is_nak_of_next(const struct cairn_requester *req,
 				const struct cairn_pkt *pkt)
 {
-	return pkt->op->kind == CAIRN_KIND_ACK &&
-	       pkt->syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ) &&
+	bool nak = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) ==
+		   CAIRN_AETH_RNR_NAK ||
+		   pkt->syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+
+	return pkt->op->kind == CAIRN_KIND_ACK && nak &&
 	       pkt->psn == req->sent && req->una != req->sent;
 }
 
@@ -631,7 +644,7 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	u8 state = cairn_state(qpc);
 
 	if (pkt->op->kind == CAIRN_KIND_CNP) {
-		comp_rx_cnp(qpc, pkt);
+		comp_rx_cnp(qpc, pkt, now);
 		return;
 	}
 	if (pkt->op->transport != CAIRN_TRANSPORT_RC ||
@@ -648,7 +661,7 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		return;
 	}
 	if (comp_is_nak_of_next(req, pkt)) {
-		cairn_port_count(qpc, CAIRN_CTR_SEQ_NAKS_RECEIVED, 1);
+		cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 		cairn_req_ack_before(qpc, pkt->psn, now);
 		cairn_gap_answer(qpc, false, now);
 		return;

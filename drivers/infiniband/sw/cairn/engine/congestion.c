@@ -88,10 +88,11 @@ static void cong_send_cnp(struct cairn_qpc *qpc)
 
 void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
 {
-	WRITE_ONCE(qpc->marked, false);
+	WRITE_ONCE(qpc->cnp_due, false);
 	if (now < qpc->cc.cnp_at)
 		return;
-	qpc->cc.cnp_at = now + qpc->cc.params->cnp_interval_us * 1000ULL;
+	WRITE_ONCE(qpc->cc.cnp_at,
+		   now + qpc->cc.params->cnp_interval_us * 1000ULL);
 	cong_send_cnp(qpc);
 }
 
@@ -104,13 +105,21 @@ void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 		cairn_cc_answer(qpc, now);
 		return;
 	}
-	WRITE_ONCE(qpc->marked, true);
+	/* One turn of the responder for each CNP, not for each mark. */
+	if (READ_ONCE(qpc->cnp_due) || now < READ_ONCE(qpc->cc.cnp_at))
+		return;
+	WRITE_ONCE(qpc->cnp_due, true);
 	cairn_port_kick(qpc, CAIRN_RESP);
 }
 
-void cairn_cc_notified(struct cairn_qpc *qpc)
+/* A peer sends one in an interval, as measured there: what comes in less than
+ * half of it is somebody else's.
+ */
+void cairn_cc_notified(struct cairn_qpc *qpc, u64 now)
 {
 	cairn_port_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
-	if (qpc->attrs.cc)
-		WRITE_ONCE(qpc->cc.cnps, qpc->cc.cnps + 1);
+	if (!qpc->attrs.cc || now < qpc->cc.heard_at)
+		return;
+	qpc->cc.heard_at = now + qpc->cc.params->cnp_interval_us * 500ULL;
+	WRITE_ONCE(qpc->cc.cnps, qpc->cc.cnps + 1);
 }

@@ -15,6 +15,6 @@ void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now);
 /* Responder: send a CNP unless one was sent lately. */
 void cairn_cc_answer(struct cairn_qpc *qpc, u64 now);
 /* A CNP arrived. Requester's side. */
-void cairn_cc_notified(struct cairn_qpc *qpc);
+void cairn_cc_notified(struct cairn_qpc *qpc, u64 now);
 
 #endif

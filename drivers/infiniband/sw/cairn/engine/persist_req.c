@@ -19,21 +19,30 @@
 /* How long a durable message waits to look again for a posted receive. */
 #define RECV_RETRY_NS	1000000ULL
 
+/* Where to look for what is not durable. What was looked at once is not looked
+ * at again: durability does not go back.
+ */
+static u32 persist_first(const struct cairn_requester *req)
+{
+	return (s32)(req->undurable_rec - req->kept_rec) > 0 ?
+	       req->undurable_rec : req->kept_rec;
+}
+
 /* The oldest WRITE_PERSIST that is not durable, or NULL. */
 static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
 {
-	u32 n;
+	u32 n = persist_first(req);
 
-	if (!req->persists)
-		return NULL;
-	for (n = req->kept_rec; n != req->new_rec; n++) {
+	for (; req->persists && n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
 		if (!cairn_swr_persists(swr) || swr->durable)
 			continue;
+		req->undurable_rec = n;
 		*at = n;
 		return swr;
 	}
+	req->undurable_rec = n;
 	return NULL;
 }
 
@@ -272,14 +281,12 @@ bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* Every WRITE_PERSIST that ends before @psn is durable. Returns the record
- * after the last of them.
- */
-static u32 persist_mark_durable(struct cairn_requester *req, u32 psn)
+/* Every WRITE_PERSIST that ends before @psn is durable. */
+static void persist_mark_durable(struct cairn_requester *req, u32 psn)
 {
-	u32 n;
+	u32 n = persist_first(req);
 
-	for (n = req->kept_rec; n != req->new_rec; n++) {
+	for (; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
 		if (!persist_reaches(swr, cairn_psn_add(psn, CAIRN_24BIT_MASK)))
@@ -290,7 +297,7 @@ static u32 persist_mark_durable(struct cairn_requester *req, u32 psn)
 		if (!(swr->flags & CAIRN_WQE_EARLY))
 			req->persists--;
 	}
-	return n;
+	req->undurable_rec = n;
 }
 
 static void persist_rx_failure(struct cairn_qpc *qpc,
@@ -301,7 +308,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	u32 n;
 
 	cairn_port_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
-	n = persist_mark_durable(req, pkt->psn);
+	persist_mark_durable(req, pkt->psn);
 	cairn_req_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;

@@ -46,7 +46,8 @@ void cairn_qpc_reset(struct cairn_qpc *qpc, u32 sq_idx)
 	memset(qpc->cc.rp, 0, sizeof(qpc->cc.rp));
 	qpc->cc.cnps = 0;
 	qpc->cc.cnp_at = 0;
-	qpc->marked = false;
+	qpc->cc.heard_at = 0;
+	qpc->cnp_due = false;
 }
 
 void cairn_req_set_psn(struct cairn_qpc *qpc, u32 psn)

@@ -189,9 +189,11 @@ struct cairn_requester {
 	 * are completed, but an early one among them has something to come.
 	 */
 	u32 kept_rec;
+	u32 undurable_rec;	/* no WRITE_PERSIST before it misses its ACK */
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
+	u32 ack_rec;		/* all before it are received; at least una_rec */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
@@ -318,6 +320,7 @@ struct cairn_cc_state {
 	u32 line_kbps;		/* of the link, not 0 */
 	u32 cnps;		/* received; the requester's side counts */
 	u64 cnp_at;		/* no CNP before; the responder's */
+	u64 heard_at;		/* no cut before; the requester's */
 	struct cairn_dcqcn rp[CAIRN_SIDES];	/* each its own side's */
 };
 
@@ -334,13 +337,13 @@ struct cairn_qpc {
 	u32 sq_depth;		/* units */
 	u32 max_msg;		/* bytes */
 	struct cairn_qp_attrs attrs;
-	bool marked;		/* congestion: the responder is to send a CNP */
+	bool cnp_due;		/* the responder is to send a CNP */
 	struct cairn_requester req;
 	struct cairn_responder resp;
 	struct cairn_cc_state cc;
 };
 
-static_assert(offsetofend(struct cairn_qpc, marked) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_qpc, cnp_due) <= CAIRN_LINE);
 static_assert(offsetof(struct cairn_qpc, req) % CAIRN_LINE == 0);
 static_assert(offsetof(struct cairn_qpc, resp) % CAIRN_LINE == 0);
 static_assert(offsetofend(struct cairn_requester, ack_deadline) <=

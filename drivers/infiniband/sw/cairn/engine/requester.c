@@ -95,7 +95,7 @@ void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 	struct cairn_requester *req = &qpc->req;
 	u32 n;
 
-	for (n = req->una_rec; n != req->new_rec; n++) {
+	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		s32 off = cairn_psn_diff(psn, swr->psn);
 
@@ -246,7 +246,7 @@ static u32 req_reads_out(struct cairn_qpc *qpc)
 	struct cairn_requester *req = &qpc->req;
 	u32 chunk = cairn_read_chunk(qpc), out = 0, n;
 
-	for (n = req->una_rec; n != req->new_rec; n++) {
+	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		u32 end = n == req->send_rec ? req->pkt : swr->npkts;
 		u32 done = max(cairn_psn_diff(req->una, swr->psn), 0);
@@ -317,7 +317,7 @@ static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	if (flags & CAIRN_WOP_READS &&
 	    req_reads_out(qpc) >= qpc->attrs.max_rd_atomic)
 		return 0;
-	if (flags & CAIRN_WOP_CREDIT && n)
+	if (flags & CAIRN_WOP_CREDIT)
 		n = req_credit_limit(qpc, swr, n);
 	return n;
 }
@@ -682,7 +682,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	struct cairn_requester *req = &qpc->req;
-	bool marked = req->rate.marked;
+	bool waited = req->rate.marked;
 	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
@@ -693,7 +693,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	*pause = limit->kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;
-		if (req->pkt && !marked)
+		if (req->pkt && !waited)
 			cairn_port_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
@@ -740,36 +740,39 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
 	struct cairn_rate_limit limit;
-	u32 n, psns, bytes;
+	u32 room, want, may, psns, sent, bytes;
 	bool reads, pause;
 
 	if (swr->status)
 		return false;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_LOCAL)
 		return req_run_local(qpc, swr, budget);
-	n = cairn_gap_limit(req, min(req_allowed(qpc, swr), budget->packets));
-	if (!n)
+	room = cairn_gap_limit(req,
+			       min(req_allowed(qpc, swr), budget->packets));
+	if (!room)
 		return false;
 	reads = cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS;
 	if (reads)
-		n = 1;
+		want = 1;
+	else if (swr->npkts == 1)
+		want = req_count_alike(qpc, swr, room);
 	else
-		n = swr->npkts == 1 ? req_count_alike(qpc, swr, n) :
-				    req_train_count(qpc, swr, n);
+		want = req_train_count(qpc, swr, room);
 	if (!req_rate_limit(qpc, swr, &limit, now)) {
 		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
-	n = req_pace(qpc, swr, &limit, n, now, &pause);
-	if (!n)
+	may = req_pace(qpc, swr, &limit, want, now, &pause);
+	if (!may)
 		return false;
-	psns = req_emit(qpc, swr, n, pause, &bytes);
+	psns = req_emit(qpc, swr, may, pause, &bytes);
 	if (!psns)
 		return true;
-	n = reads ? 1 : psns;
-	cairn_pace_sent(qpc, &req->rate, &limit, n, bytes, now);
+	/* The PSNs of a READ are its responses'; it is one packet. */
+	sent = reads ? 1 : psns;
+	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
 	cairn_cc_sent(qpc, CAIRN_REQ, bytes);
-	cairn_budget_use(budget, n, bytes);
+	cairn_budget_use(budget, sent, bytes);
 	req_advance(qpc, swr, psns, now);
 	return true;
 }

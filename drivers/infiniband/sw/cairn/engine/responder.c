@@ -852,7 +852,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (cairn_state(qpc) != CAIRN_QP_ERR) {
-		if (READ_ONCE(qpc->marked))
+		if (READ_ONCE(qpc->cnp_due))
 			cairn_cc_answer(qpc, now);
 		cairn_pace_wake(qpc, &resp->rate, now);
 		if (resp->inval_wait && !resp->fatal)

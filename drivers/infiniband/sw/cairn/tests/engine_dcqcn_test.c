@@ -405,6 +405,27 @@ static void everything(void)
 	}
 }
 
+/* A peer sends one CNP in an interval; more are not its own. */
+static void forged_notifications_are_few_cuts(void)
+{
+	struct rig r = controlled(1, true, false, 0);
+	struct cairn_pkt cnp = {
+		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.a->c.qpn, .becn = true, .payload_len = 16,
+	};
+	static const u8 zeros[16];
+	u32 i;
+
+	for (i = 0; i < 40; i++) {
+		sim_inject(r.a, &cnp, zeros);
+		sim_run(r.s, SIM_US);
+	}
+	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 40);
+	ktap_ok(r.a->c.cc.cnps >= 1);
+	ktap_ok(r.a->c.cc.cnps <= 3);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(values),
 	KTAP(first_cut),
@@ -417,6 +438,7 @@ static const struct ktap_test tests[] = {
 	KTAP(off_means_off),
 	KTAP(limit_caps),
 	KTAP(everything),
+	KTAP(forged_notifications_are_few_cuts),
 };
 
 KTAP_MAIN(tests)

@@ -185,6 +185,7 @@ static void does_not_fit(void)
 		CAIRN_BTH_READ_REQUEST, CAIRN_BTH_FETCH_ADD,
 		CAIRN_BTH_SEND_ONLY, CAIRN_BTH_SEND_ONLY_INV,
 	};
+	u64 id;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
@@ -196,10 +197,15 @@ static void does_not_fit(void)
 		pkt.rkey ^= 1;		/* of no region */
 		if (!(cairn_opcodes[opcodes[i]].flags & CAIRN_OP_PAYLOAD))
 			pkt.payload_len = 0;
+		for (id = 21; id <= 40; id++)
+			rig_recv(&r, id, 100);
 		sim_inject(r.b, &pkt, r.ma->mem);
 		sim_run(r.s, 100 * SIM_US);
 		ktap_ok(r.b->held);
-		sends(&r, 21, 40);
+		for (id = 21; id <= 40; id++) {
+			rig_send(&r, id, CAIRN_WQE_SEND, 8);
+			sim_run(r.s, SIM_MS);
+		}
 		ktap_eq(r.b->c.state, CAIRN_QP_RTS);
 		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
 		expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);

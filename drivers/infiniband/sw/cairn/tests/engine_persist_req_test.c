@@ -553,6 +553,86 @@ static void early_is_for_write_persist(void)
 	sim_end(r.s);
 }
 
+static void answer(struct rig *r, u8 opcode, u32 n, u32 msn)
+{
+	struct cairn_pkt pkt = {
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->a->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_CREDIT_INVALID,
+		.msn = msn,
+	};
+
+	sim_inject(r->a, &pkt, NULL);
+	sim_run(r->s, 10 * SIM_US);
+}
+
+/* A message may end half of the ring ahead of an answer that comes twice. */
+static void repeated_answers_are_no_later_ones(void)
+{
+	const u32 piece = 67108856;	/* 32 of them: 2^23 - 1 packets */
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct cairn_sge sge[32];
+	struct sim_wr wr;
+	struct sim_mr *big;
+	struct rig r;
+	u32 i;
+
+	attrs.pmtu = 256;
+	attrs.timeout = 20;
+	r = rig_with(1, &sim_rc, &attrs);
+	r.s->record = false;
+	r.s->dead[1] = true;
+	big = sim_mr(r.s, 0, piece, SIM_ALL);
+	for (i = 0; i < ARRAY_SIZE(sge); i++)
+		sge[i] = sim_sge(big, 0, piece);
+	persist(&r, 1, 100);			/* PSN 0 */
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 512);	/* 1 and 2 */
+	wr = (struct sim_wr){
+		.wr_id = 3,
+		.opcode = CAIRN_WQE_WRITE_PERSIST,
+		.flags = CAIRN_WQE_SIGNALED,
+		.sge = sge,
+		.num_sge = ARRAY_SIZE(sge),
+		.remote_addr = r.mb->va,
+		.rkey = r.mb->key,
+	};
+	sim_post_send(r.a, &wr);		/* 3 to 2^23 + 1 */
+	sim_run(r.s, 10 * SIM_US);
+	answer(&r, CAIRN_BTH_ACK, 2, 2);
+	answer(&r, CAIRN_BTH_PERSIST_ACK, 0, 1);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	answer(&r, CAIRN_BTH_PERSIST_ACK, 0, 1);
+	ktap_eq(r.a->c.req.persists, 1);
+	ktap_ok(!r.a->c.req.swr[2].durable);
+	sim_end(r.s);
+}
+
+/* A peer that was set up afresh must not place what a probe carries. */
+static void early_probes_are_never_placed(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u32 i, probes = 0;
+
+	empty_recvs(r.b, 1, 1);
+	empty_recvs(r.a, 1, 1);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_run(r.s, 5 * SIM_SEC);
+	for (i = 0; i < r.s->n_sent; i++) {
+		const struct cairn_pkt *pkt = &r.s->sent[i].pkt;
+
+		if (r.s->sent[i].qp != r.a ||
+		    pkt->op->kind != CAIRN_KIND_WRITE_PERSIST || !probes++)
+			continue;
+		ktap_eq(pkt->opcode, CAIRN_BTH_WRITE_PERSIST_LAST);
+	}
+	ktap_ok(probes > 1);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(one_request_and_one_answer),
 	KTAP(empty_messages_are_durable_too),
@@ -578,6 +658,8 @@ static const struct ktap_test tests[] = {
 	KTAP(ordinary_acks_are_not_enough),
 	KTAP(a_persist_ack_acknowledges_receipt),
 	KTAP(early_is_for_write_persist),
+	KTAP(repeated_answers_are_no_later_ones),
+	KTAP(early_probes_are_never_placed),
 };
 
 KTAP_MAIN(tests)

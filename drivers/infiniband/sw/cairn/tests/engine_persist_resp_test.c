@@ -578,6 +578,77 @@ static void opcodes_do_not_mix(void)
 	}
 }
 
+/* Who completes by MSN must not complete what is not durable. */
+static void msn_counts_what_is_acknowledged(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig o = r;
+	u32 i;
+
+	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(r.b, 1, 1);
+	rig_send(&o, 1, CAIRN_WQE_WRITE, 10);
+	rig_send(&r, 2, CAIRN_WQE_WRITE, 10);	/* waits for the host */
+	rig_send(&o, 3, CAIRN_WQE_WRITE, 10);
+	sim_run(r.s, 50 * SIM_US);
+	for (i = 0; i < r.s->n_sent; i++)
+		if (r.s->sent[i].qp == r.b)
+			ktap_ok(r.s->sent[i].pkt.msn <= 1);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(last_sent(r.b)->msn, 3);
+	sim_end(r.s);
+}
+
+/* A failure is told, also when an invalidation ends in the same turn. */
+static void failure_while_an_invalidation_waits(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	bool seen = false;
+
+	attrs.timeout = 10;
+	for (u64 seed = 1; seed < 40 && !seen; seed++) {
+		struct pair p = pair_with(seed, &sim_rc, &attrs);
+		struct cairn_sge sge;
+		struct sim_mr *inv;
+		struct sim_wr wr;
+		struct rig r;
+		u32 i;
+
+		p.s->record = true;
+		r = (struct rig){
+			.s = p.s, .a = p.a, .b = p.b,
+			.ma = sim_mr(p.s, 0, RIG_LEN, SIM_ALL),
+			.mb = sim_mr_persistent(p.s, 1, RIG_LEN, SIM_ALL,
+						CAIRN_PERSIST_HOST),
+		};
+		inv = sim_mr(p.s, 1, 4096, SIM_ALL);
+		inv->remote_inv = true;
+		empty_recvs(r.b, 1, 1);
+		rig_recv(&r, 2, 100);
+		persist(&r, 1, 100);
+		wr = rig_wr(&r, &sge, CAIRN_WQE_SEND_INV, 8);
+		wr.wr_id = 2;
+		wr.imm_or_key = inv->key;
+		sim_post_send(r.a, &wr);
+		for (i = 0; i < 500 && !r.b->c.resp.inval_wait; i++)
+			sim_run(r.s, 100);
+		if (r.b->c.resp.inval_wait) {
+			seen = true;
+			/* it is over, and no run has seen it */
+			r.s->now = r.b->inval_end[CAIRN_RESP];
+			ktap_eq(release(&r, 0, EIO), 0);
+			ktap_ok(sim_run(r.s, LONG_TIME));
+			ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+			expect_cqe(r.a, CAIRN_REQ, 0, 1,
+				   CAIRN_CQE_REM_OP_ERR);
+		}
+		sim_end(r.s);
+	}
+	ktap_ok(seen);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
 	KTAP(ordinary_memory_is_refused),
@@ -601,6 +672,8 @@ static const struct ktap_test tests[] = {
 	KTAP(duplicates_follow_the_watermark),
 	KTAP(duplicate_of_a_message_under_way),
 	KTAP(opcodes_do_not_mix),
+	KTAP(msn_counts_what_is_acknowledged),
+	KTAP(failure_while_an_invalidation_waits),
 };
 
 KTAP_MAIN(tests)

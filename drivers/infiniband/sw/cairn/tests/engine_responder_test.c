@@ -942,6 +942,28 @@ static void solicited_messages(void)
 	sim_end(r.s);
 }
 
+/* PSNs come again: the record of an old READ is not that of a new one. */
+static void an_old_read_answers_for_no_new_one(void)
+{
+	struct rig r = alone();
+	struct req old = read_req, fresh = read_req;
+	u32 from;
+
+	old.dma_len = 4 * sim_attrs.pmtu;
+	fresh.dma_len = 100;
+	fresh.off = 8192;
+	get(&r, 0, old);
+	sim_run(r.s, 20 * SIM_US);
+	/* as after 2^24 - 1 PSNs of SENDs and WRITEs */
+	r.b->c.resp.epsn = cairn_psn_add(r.a->psn, 2);
+	get(&r, 2, fresh);
+	from = r.s->n_sent;
+	get(&r, 2, fresh);
+	ktap_eq(r.s->n_sent, from + 1);
+	ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, 2));
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(invalid_sequences),
 	KTAP(gap_is_reported_once),
@@ -975,6 +997,7 @@ static const struct ktap_test tests[] = {
 	KTAP(communication_established_once),
 	KTAP(other_transports_are_dropped),
 	KTAP(solicited_messages),
+	KTAP(an_old_read_answers_for_no_new_one),
 };
 
 KTAP_MAIN(tests)
