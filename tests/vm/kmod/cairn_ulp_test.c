@@ -921,6 +921,25 @@ static void peer_invalidates_what_is_not(void)
 	      op->wc.status != IB_WC_RETRY_EXC_ERR);
 }
 
+/* The key is the right one, but what it named is invalidated already. */
+static void peer_invalidates_twice(void)
+{
+	struct op *op, *recv;
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	if (!mr)
+		return;
+	DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
+	recv = op_recv(&eb, PAGE_SIZE, 100);
+	CHECK(!post_recv(recv));
+	op = op_send(&ea, IB_WR_SEND_WITH_INV, 0, 50);
+	op->send.ex.invalidate_rkey = mr->rkey;
+	DO(op, IB_WC_REM_ACCESS_ERR);
+}
+
 /* --- keys of a domain ----------------------------------------------------- */
 
 static void unsafe_global_rkey(void)
@@ -1719,6 +1738,7 @@ static const struct {
 	T(local_access_as_registered), T(chains_of_local_inv),
 	T(local_inv_ends_access), T(local_inv_of_a_wrong_key),
 	T(peer_invalidates), T(peer_invalidates_what_is_not),
+	T(peer_invalidates_twice),
 	T(unsafe_global_rkey), T(local_dma_lkey_is_local),
 	T(event_comm_est), T(event_sq_drained), T(event_last_wqe),
 	T(event_srq_limit), T(event_access_error), T(datagram),

@@ -43,7 +43,7 @@ int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
 	int err;
 
 	err = cairn_mr_invalidate(to_cairn_dev(qp->ibqp.device), qp->ibqp.pd,
-				  key);
+				  key, side == CAIRN_RESP);
 	if (err)
 		return err;
 	/* The caller's run is between two accesses: it does not count. */

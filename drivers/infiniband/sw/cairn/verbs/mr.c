@@ -433,7 +433,8 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	return err;
 }
 
-int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
+int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
+			bool remote)
 {
 	struct cairn_mr *mr = cairn_mr_find(dev, key);
 	unsigned long flags;
@@ -444,7 +445,7 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 	    READ_ONCE(mr->key) != key)
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
-	if (mr->key == key) {
+	if (mr->key == key && (mr->valid || !remote)) {
 		mr->valid = false;
 		err = 0;
 	}

@@ -26,12 +26,14 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
  * @dev: the device of the queue pair
  * @pd: of the queue pair that asks
  * @key: the whole key
+ * @remote: the peer asks; then the registration must be valid
  *
  * New accesses are refused from now on; one in a run on another CPU may still
  * finish, verbs/inval.h waits for it.
  *
  * Return: 0 or -EINVAL: not the key of a fast registration of @pd. In a run.
  */
-int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
+int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
+			bool remote);
 
 #endif
