@@ -337,8 +337,12 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->dma_len &&
 	    persist == CAIRN_PERSIST_NONE)
 		return -EFAULT;
-	/* UC has no acknowledgement that could wait. */
-	resp->persist = resp_is_rc(qpc) ? persist : CAIRN_PERSIST_NONE;
+	/* UC has no acknowledgement that could wait: it would write bytes that
+	 * nobody makes durable.
+	 */
+	if (persist != CAIRN_PERSIST_NONE && !resp_is_rc(qpc))
+		return -EFAULT;
+	resp->persist = persist;
 	resp->msg_psn = pkt->psn;
 	resp->received = 0;
 	resp->rkey = pkt->rkey;

@@ -423,6 +423,28 @@ static void whole_under_every_fault(void)
 			.split = 300, .late_ns = 3000 }, false);
 }
 
+/* Nothing would make it durable. */
+static void persistent_region_is_refused(void)
+{
+	static const enum cairn_persist how[] = { CAIRN_PERSIST_NIC,
+						  CAIRN_PERSIST_HOST };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(how); i++) {
+		struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+
+		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how[i]);
+		memset(r.mb->mem, 0x5a, 100);
+		rig_send(&r, 1, CAIRN_WQE_WRITE, 100);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.mb->mem[0], 0x5a);
+		ktap_eq(r.mb->mem[99], 0x5a);
+		ktap_eq(r.s->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+		sim_end(r.s);
+	}
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(no_loss),
 	KTAP(other_operations_are_refused),
@@ -436,6 +458,7 @@ static const struct ktap_test tests[] = {
 	KTAP(last_without_a_receive),
 	KTAP(message_too_long),
 	KTAP(write_refused),
+	KTAP(persistent_region_is_refused),
 	KTAP(write_of_the_wrong_length),
 	KTAP(receive_pointer_that_can_not_be),
 	KTAP(whole_and_in_order_under_loss),
