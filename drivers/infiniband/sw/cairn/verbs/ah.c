@@ -18,16 +18,25 @@
 
 #define DEFAULT_HOP_LIMIT	64
 
-static int ah_ifindex(const struct ib_gid_attr *sgid, int *ifindex)
+/*
+ * GIDs of upper devices (VLAN, macvlan) belong to the port, too. Routes are
+ * looked up in the namespace of the device's own netdev, where the index of an
+ * upper device of another namespace would name something else.
+ */
+static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
+		      int *ifindex)
 {
 	const struct net_device *ndev;
+	int err = -EINVAL;
 
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(sgid);
-	if (!IS_ERR(ndev))
+	if (!IS_ERR(ndev) && net_eq(dev_net(ndev), dev_net(dev->nic.ndev))) {
 		*ifindex = ndev->ifindex;
+		err = 0;
+	}
 	rcu_read_unlock();
-	return IS_ERR(ndev) ? -EINVAL : 0;
+	return err;
 }
 
 /* Both GIDs of the family that the source GID's network type says. */
@@ -93,7 +102,7 @@ int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 	path->flow_label = cpu_to_be32(label);
 	path->sport = cpu_to_be16(rdma_flow_label_to_udp_sport(label ?:
 							       flow_label));
-	return ah_ifindex(grh->sgid_attr, &path->ifindex);
+	return ah_ifindex(dev, grh->sgid_attr, &path->ifindex);
 }
 
 /* Handles have no queue pair: the peer's address spreads their ports. */

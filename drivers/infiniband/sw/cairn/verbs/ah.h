@@ -19,7 +19,7 @@ struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);
  *
  * Context: any.
  * Return: 0 or -EINVAL: no GRH, not RoCE v2, GIDs of two families, an unknown
- * static rate, or the source GID's netdev is gone.
+ * static rate, or the source GID's netdev is gone or in another namespace.
  */
 int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		       u32 flow_label, struct cairn_path *path);
