@@ -7,6 +7,7 @@
  * belong to the caller, and this token must be outstanding there. 32 random
  * bits make it differ from earlier tokens.
  */
+#include <linux/sched.h>
 #include "engine/persist_resp.h"
 #include "lane/watch.h"
 #include "verbs/host_flush.h"
@@ -47,19 +48,30 @@ int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 	return err;
 }
 
+/* RCU read section. */
+static void host_flush_revoke_of(struct cairn_exec *exec, u32 key)
+{
+	cairn_exec_lock(exec);
+	cairn_resp_revoke(exec->qpc, key);
+	cairn_exec_unlock(exec);
+	cairn_exec_defer(exec, CAIRN_RESP);
+}
+
 void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key)
 {
-	struct cairn_exec *each;
-	unsigned long i;
+	struct cairn_exec *exec;
+	unsigned long number;
 
 	rcu_read_lock();
-	xa_for_each(&dev->nic.qps, i, each) {
-		if (!cairn_resp_pending(each->qpc))
-			continue;
-		cairn_exec_lock(each);
-		cairn_resp_revoke(each->qpc, key);
-		cairn_exec_unlock(each);
-		cairn_exec_defer(each, CAIRN_RESP);
+	xa_for_each(&dev->nic.qps, number, exec) {
+		if (cairn_resp_pending(exec->qpc))
+			host_flush_revoke_of(exec, key);
+		/* A device may have a million queue pairs. */
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
 	}
 	rcu_read_unlock();
 }
