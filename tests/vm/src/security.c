@@ -847,13 +847,37 @@ static void packets_forged(void)
 	disconnect();
 }
 
+/* A process that sees its own keys must not be able to tell those of others. */
+static void keys_are_no_series(void)
+{
+	struct ibv_mr *mr[64];
+	int i, n = 0, near = 0;
+	u8 *buf = aligned_alloc(4096, 4096);
+
+	must(buf);
+	for (; n < 64; n++) {
+		mr[n] = ibv_reg_mr(da.pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+		if (!mr[n])
+			break;
+	}
+	ktap_eq(n, 64);
+	for (i = 1; i < n; i++)
+		near += abs((int)(mr[i]->rkey >> 8) - (int)(mr[i - 1]->rkey >> 8)) < 64;
+	/* by chance one in 500 */
+	ktap_ok(near < 8);
+	for (i = 0; i < n; i++)
+		ktap_ok(!ibv_dereg_mr(mr[i]));
+	free(buf);
+}
+
 #define TESTS(X)							\
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
 	X(store_read_only) X(keep_mapping) X(doorbells) X(scribble)	\
 	X(every_byte) X(wqe_fuzz)					\
 	X(cq_pointers) X(resize_impossible) X(resize_race)		\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
-	X(packets_malformed) X(packets_random) X(packets_forged)
+	X(packets_malformed) X(packets_random) X(packets_forged)	\
+	X(keys_are_no_series)
 
 VT_TESTS(TESTS)
 

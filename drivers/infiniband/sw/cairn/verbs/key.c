@@ -4,8 +4,10 @@
 #include "verbs/key.h"
 #include "verbs/limits.h"
 
-/* Indices that are given out in turn, at first. */
-#define CAIRN_MIN_SPAN		4096
+/* An index has twice as many bits: at first, at most. */
+#define CAIRN_KEY_MIN_HALF	8
+#define CAIRN_KEY_MAX_HALF	12
+#define CAIRN_KEY_TRIES		128
 /* Variants lie in chunks of so many indices, which stay. */
 #define CAIRN_VARIANT_CHUNK	4096
 
@@ -17,7 +19,8 @@ void cairn_keys_init(struct cairn_dev *dev)
 {
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
 	xa_init(&dev->key_variants);
-	dev->key_span = CAIRN_MIN_SPAN;
+	dev->key_half_bits = CAIRN_KEY_MIN_HALF;
+	get_random_bytes(&dev->key_secret, sizeof(dev->key_secret));
 }
 
 void cairn_keys_exit(struct cairn_dev *dev)
@@ -51,22 +54,55 @@ static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
 	return xa_is_err(other) ? NULL : other;
 }
 
-/* An index no two users of which follow each other closely. */
+/*
+ * A permutation of the numbers of twice @half bits that only the device knows: a
+ * Feistel network.
+ */
+static u32 key_permute(const struct cairn_dev *dev, u32 number, u32 half)
+{
+	u32 mask = BIT(half) - 1;
+	u32 left = number >> half & mask, right = number & mask;
+	u32 round, next;
+
+	for (round = 0; round < 4; round++) {
+		next = left ^ siphash_2u32(right, round, &dev->key_secret);
+		left = right;
+		right = next & mask;
+	}
+	return left << half | right;
+}
+
+/*
+ * The next free index: at least half of them are free, so that many busy ones in
+ * a row do not happen.
+ */
+static int key_reserve_index(struct cairn_dev *dev, u32 *index)
+{
+	int tries, err = -EBUSY;
+
+	for (tries = 0; tries < CAIRN_KEY_TRIES && err == -EBUSY; tries++) {
+		*index = key_permute(dev, atomic_inc_return(&dev->next_mr),
+				     READ_ONCE(dev->key_half_bits));
+		if (*index)
+			err = xa_insert(&dev->mrs, *index, NULL, GFP_KERNEL);
+	}
+	return err;
+}
+
 static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 {
 	u32 used = atomic_inc_return(&dev->num_mrs);
-	int err;
+	u32 half = READ_ONCE(dev->key_half_bits);
+	int err = -EBUSY;
 
 	/* A race may leave it too small until the next time. */
-	if (used > READ_ONCE(dev->key_span) / 2)
-		WRITE_ONCE(dev->key_span, min_t(u32, dev->key_span * 2,
-						CAIRN_MAX_MR));
-	err = xa_alloc_cyclic(&dev->mrs, index, NULL,
-			      XA_LIMIT(1, READ_ONCE(dev->key_span)),
-			      &dev->next_mr, GFP_KERNEL);
-	if (err < 0)
+	if (used > BIT(2 * half) / 2 && half < CAIRN_KEY_MAX_HALF)
+		WRITE_ONCE(dev->key_half_bits, half + 1);
+	if (used <= CAIRN_MAX_MR)
+		err = key_reserve_index(dev, index);
+	if (err)
 		atomic_dec(&dev->num_mrs);
-	return min(err, 0);
+	return err;
 }
 
 int cairn_key_alloc(struct cairn_dev *dev, u32 *key)

@@ -4,8 +4,12 @@
  *
  * A key that was released must not name the next user of its index
  * (origins.rst, E6). So the variant of an index is a counter, seeded at random,
- * and the indices are given out in turn over a range of at least twice as many
- * as are in use: a key comes back after 256 times that many registrations.
+ * and every index of a range is given out once before the first comes again. The
+ * range is at least twice as large as the number of regions: a key comes back
+ * after 256 times that many registrations.
+ *
+ * The order of the indices is a secret permutation: from one key nobody can tell
+ * the next one.
  */
 #ifndef CAIRN_VERBS_KEY_H
 #define CAIRN_VERBS_KEY_H

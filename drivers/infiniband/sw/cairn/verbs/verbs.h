@@ -15,6 +15,7 @@
 #include <linux/bvec.h>
 #include <linux/mutex.h>
 #include <linux/seqlock.h>
+#include <linux/siphash.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
@@ -33,9 +34,10 @@ struct cairn_dev {
 	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
 	struct xarray key_variants;	/* verbs/key.c */
-	u32 key_span;			/* indices given out in turn */
-	u32 next_mr;			/* cyclic allocation cursors */
-	u32 next_qpn;
+	siphash_key_t key_secret;	/* verbs/key.c */
+	u32 key_half_bits;
+	atomic_t next_mr;
+	u32 next_qpn;			/* cyclic allocation cursors */
 	u32 next_ah;
 	u8 port_state;			/* enum ib_port_state, as last reported */
 	u32 line_kbps;			/* speed of the netdev, as last seen */
