@@ -870,6 +870,46 @@ static void keys_are_no_series(void)
 	free(buf);
 }
 
+/* Memory with an error is not touched, neither for a peer nor for its owner. */
+static void poisoned_memory(void)
+{
+	u64 before = counter("poisoned_pages");
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct ibv_mr *mr;
+	u8 *page;
+
+	connect_pair();
+	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(page != MAP_FAILED);
+	memset(page, 1, 8192);
+	mr = ibv_reg_mr(db.pd, page, 8192, VT_ACCESS);
+	must(mr);
+	if (madvise(page, 4096, MADV_HWPOISON))
+		ktap_fail("cannot poison a page: %s", strerror(errno));
+	sge = (struct ibv_sge){ (uintptr_t)one.buf, 100, one.mr->lkey };
+	wr.sg_list = &sge;
+	wr.wr.rdma.rkey = mr->rkey;
+	/* its neighbour is good */
+	wr.wr.rdma.remote_addr = (uintptr_t)page + 4096;
+	must(!ibv_post_send(one.qp, &wr, &bad));
+	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	wr.wr.rdma.remote_addr = (uintptr_t)page;
+	must(!ibv_post_send(one.qp, &wr, &bad));
+	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
+	ktap_eq(wc.status, IBV_WC_REM_ACCESS_ERR);
+	rises("poisoned_pages", before, 1);
+	ktap_ok(!ibv_dereg_mr(mr));
+	munmap(page, 8192);
+	disconnect();
+}
+
 #define TESTS(X)							\
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
 	X(store_read_only) X(keep_mapping) X(doorbells) X(scribble)	\
@@ -877,7 +917,7 @@ static void keys_are_no_series(void)
 	X(cq_pointers) X(resize_impossible) X(resize_race)		\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
-	X(keys_are_no_series)
+	X(keys_are_no_series) X(poisoned_memory)
 
 VT_TESTS(TESTS)
 

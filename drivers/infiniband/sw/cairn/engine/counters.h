@@ -70,6 +70,8 @@
 	  "remote keys, ranges or rights refused")			\
 	X(STALE_KEYS, stale_keys,					\
 	  "keys refused: memory released, or never registered")		\
+	X(POISONED_PAGES, poisoned_pages,				\
+	  "accesses refused: the memory has a hardware error")		\
 	X(MR_RELEASES, mr_releases,					\
 	  "memory regions released, changed or invalidated")		\
 	X(EPOCH_TURNS, epoch_turns, "turns of the epoch for releases")	\

@@ -9,6 +9,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/page-flags.h>
 #include <linux/vmalloc.h>
 #include "verbs/access.h"
 #include "verbs/mr.h"
@@ -17,6 +18,7 @@
 #define LOCAL_DMA_LKEY	0
 
 struct access_fragments {
+	struct cairn_nic *nic;
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
@@ -42,6 +44,11 @@ static int access_add(struct access_fragments *frags, struct page *page,
 {
 	if (frags->n == frags->max)
 		return -E2BIG;
+	/* memory_failure() was here: an access could be a machine check. */
+	if (unlikely(PageHWPoison(page))) {
+		cairn_nic_count(frags->nic, CAIRN_CTR_POISONED_PAGES, 1);
+		return -EFAULT;
+	}
 	bvec_set_page(&frags->bv[frags->n++], page, len, offset_in_page(addr));
 	return 0;
 }
@@ -184,7 +191,9 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
 		 int max)
 {
-	struct access_fragments frags = { .bv = bv, .max = max };
+	struct access_fragments frags = {
+		.nic = &dev->nic, .bv = bv, .max = max,
+	};
 	u32 i, n, skip = span->offset;
 	int err;
 
@@ -246,7 +255,9 @@ int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
 		    const struct cairn_pkt *pkt, u64 *orig)
 {
 	struct bio_vec bv;
-	struct access_fragments frags = { .bv = &bv, .max = 1 };
+	struct access_fragments frags = {
+		.nic = &dev->nic, .bv = &bv, .max = 1,
+	};
 	void *word;
 
 	if (access_resolve(dev, pd, pkt->rkey, pkt->va, sizeof(u64),
