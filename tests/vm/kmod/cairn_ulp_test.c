@@ -710,6 +710,24 @@ static void registered_again_without_mapping(void)
 	}
 }
 
+/* As xprtrdma does, which puts its transaction number there. */
+static void iova_of_the_consumer(void)
+{
+	struct ib_mr *mr;
+
+	if (!set_up(&plain))
+		return;
+	mr = mr_new(&eb, 0);
+	if (!mr || !CHECK(map(&eb, mr, 300, 2 * PAGE_SIZE) == 1))
+		return;
+	mr->iova = (u32)mr->iova | 0x1234567800000000ULL;
+	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
+	DO(op_write(mr, 0, 10, 5000), IB_WC_SUCCESS);
+	CHECK(same(0, 310, 5000));
+	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 10, (uintptr_t)eb.buf + 300,
+		   mr->rkey), IB_WC_REM_ACCESS_ERR);
+}
+
 static void registration_over_a_registration(void)
 {
 	struct op *reg, *after;
@@ -1733,6 +1751,7 @@ static const struct {
 	T(fast_registration), T(registration_of_a_list), T(gaps_end_a_mapping),
 	T(mapping_changes_nothing), T(mapping_disturbs_nobody),
 	T(registered_again_without_mapping),
+	T(iova_of_the_consumer),
 	T(registration_over_a_registration),
 	T(registration_in_another_domain), T(access_as_registered),
 	T(local_access_as_registered), T(chains_of_local_inv),

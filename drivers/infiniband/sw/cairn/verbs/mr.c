@@ -384,8 +384,6 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	map->num_blocks = 0;
 	map->block_shift = __ffs(ibmr->page_size);
 	taken = ib_sg_to_pages(ibmr, sg, nents, offset, mr_set_block);
-	map->iova = ibmr->iova;
-	map->length = ibmr->length;
 	map->fresh = true;
 	read_sequnlock_excl_irqrestore(&mr->seq, flags);
 	return taken;
@@ -404,8 +402,6 @@ static void mr_adopt(struct cairn_mr *mr)
 	WRITE_ONCE(mr->num_blocks, map->num_blocks);
 	mr->block_shift = map->block_shift;
 	mr->persist = map->persist;
-	mr->iova = map->iova;
-	mr->length = map->length;
 	map->fresh = false;
 }
 
@@ -424,6 +420,9 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid) {
 		mr_adopt(mr);
+		/* xprtrdma gives another iova than ib_map_mr_sg() did. */
+		mr->iova = ibmr->iova;
+		mr->length = ibmr->length;
 		mr->key = key;
 		mr->access = access;
 		mr->valid = true;

@@ -126,8 +126,6 @@ enum cairn_mr_kind {
 struct cairn_mr_map {
 	unsigned long *blocks;		/* room for max_blocks */
 	u32 num_blocks;
-	u64 iova;
-	u64 length;
 	u8 block_shift;
 	u8 persist;			/* enum cairn_mr_flags */
 	bool fresh;			/* not yet registered */
