@@ -19,12 +19,13 @@ RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 b() { counter "$DEV_B" "$1"; }
 
 forged=$(b persist_bad_tokens) flushes=$(b persist_host_flushes) fences=$(b persist_fences)
-full=$(b persist_full)
+full=$(b persist_full) late=$(b persist_late)
 points in_a persist
 expect_that "refused tokens are counted" "$(b persist_bad_tokens) > $forged + 60"
 expect_that "host flushes are counted" "$(b persist_host_flushes) > $flushes + 60"
 expect_that "fences are counted" "$(b persist_fences) > $fences + 60"
 expect_that "flushes put off are counted" "$(b persist_full) > $full"
+expect "flushes that took too long are counted" $(($(b persist_late) - late)) 1
 
 # forged, of another context, process or device, used twice: each is counted, once,
 # where it was tried

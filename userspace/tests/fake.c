@@ -89,6 +89,26 @@ static void method_set_idle(const struct ib_uverbs_attr *attr)
 	memcpy(&fake.set_idle, &attr->data, sizeof(fake.set_idle));
 }
 
+static void method_flush_limit(const struct ib_uverbs_attr *attrs)
+{
+	assert(attrs[0].attr_id == CAIRN_ATTR_FLUSH_LIMIT_MR && !attrs[0].len);
+	assert(attrs[1].attr_id == CAIRN_ATTR_FLUSH_LIMIT_IN &&
+	       attrs[1].len == sizeof(fake.flush_limit));
+	fake.flush_limit_mr = attrs[0].data;
+	memcpy(&fake.flush_limit, &attrs[1].data, sizeof(fake.flush_limit));
+}
+
+static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	if (hdr->method_id == CAIRN_METHOD_SET_FLUSH_LIMIT) {
+		assert(hdr->num_attrs == 2);
+		method_flush_limit(hdr->attrs);
+		return;
+	}
+	assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
+	method_set_idle(&hdr->attrs[0]);
+}
+
 static void method_query_device(const struct ib_uverbs_attr *attr)
 {
 	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
@@ -138,8 +158,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		return fake_prepare(hdr);
 	assert(hdr->driver_id == CAIRN_DRIVER_ID);
 	if (hdr->object_id == CAIRN_OBJECT_TUNING) {
-		assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
-		method_set_idle(&hdr->attrs[0]);
+		method_tuning(hdr);
 		return 0;
 	}
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);

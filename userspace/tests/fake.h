@@ -39,6 +39,8 @@ struct fake {
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;
 	struct cairn_set_idle set_idle;	/* the last */
+	struct cairn_set_flush_limit flush_limit;	/* the last */
+	uint64_t flush_limit_mr;	/* its handle */
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	uint8_t ioctl_bytes[128];	/* the last */
 	uint64_t released_mr;		/* handle, by DEREG_MR */

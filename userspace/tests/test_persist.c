@@ -29,7 +29,7 @@ static uint32_t domain_of(struct ibv_mr *mr)
 	memset(&attr, 0xff, sizeof(attr));
 	ktap_eq(cairndv_query_mr(mr, &attr, sizeof(attr)), 0);
 	ktap_eq(attr.comp_mask, 0);
-	ktap_eq(attr.reserved, 0);
+	ktap_eq(attr.flush_limit_ms, 0);
 	return attr.persist_domain;
 }
 
@@ -107,6 +107,28 @@ static void rereg_refused(void)
 	ktap_eq(vmr->access, REMOTE);
 	ktap_eq(domain_of(&vmr->ibv_mr), CAIRNDV_DOMAIN_HOST);
 	ktap_eq(fake.ops.dereg_mr(vmr), 0);
+	close_ctx();
+}
+
+static void flush_limit(void)
+{
+	struct cairndv_mr_attr attr;
+	struct ibv_mr *mr;
+
+	open_ctx();
+	mr = reg(REMOTE | CAIRNDV_ACCESS_PERSISTENT_HOST);
+	ktap_eq(cairndv_set_flush_limit(mr, 250), 0);
+	ktap_eq(fake.flush_limit.ms, 250);
+	ktap_eq(fake.flush_limit.reserved, 0);
+	ktap_eq(fake.flush_limit_mr, mr->handle);
+	fake.ioctl_errors[0] = EINVAL;
+	ktap_eq(cairndv_set_flush_limit(mr, 1), EINVAL);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_set_flush_limit(mr, 1), EOPNOTSUPP);
+	/* what was refused is not reported */
+	ktap_eq(cairndv_query_mr(mr, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.flush_limit_ms, 250);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	close_ctx();
 }
 
@@ -296,6 +318,7 @@ static void other_devices(void)
 	ktap_eq(cairndv_query_device(&foreign, &device_attr,
 				     sizeof(device_attr)), EOPNOTSUPP);
 	ktap_eq(cairndv_query_mr(&mr, &mr_attr, sizeof(mr_attr)), EOPNOTSUPP);
+	ktap_eq(cairndv_set_flush_limit(&mr, 1), EOPNOTSUPP);
 	ktap_eq(cairndv_poll_cq(&cq, 1, &wc, &info), -EOPNOTSUPP);
 	ktap_eq(cairndv_wc_read_persist(&cqx, &info), EOPNOTSUPP);
 	ktap_eq(cairndv_persist_done(&foreign, 1, 0), EOPNOTSUPP);
@@ -308,6 +331,7 @@ static const struct ktap_test tests[] = {
 	KTAP(other_bits_pass),
 	KTAP(registration_refused),
 	KTAP(rereg_refused),
+	KTAP(flush_limit),
 	KTAP(device_query),
 	KTAP(release),
 	KTAP(poll_with_info),

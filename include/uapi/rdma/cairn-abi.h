@@ -393,6 +393,7 @@ enum cairn_device_methods {
 
 enum cairn_tuning_methods {
 	CAIRN_METHOD_SET_IDLE = (1U << 12),
+	CAIRN_METHOD_SET_FLUSH_LIMIT,
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
@@ -430,6 +431,24 @@ struct cairn_set_idle {
 };
 
 #define CAIRN_IDLE_DEFAULT	0xffffffffU	/* the module parameter's */
+
+/*
+ * Host flush: how long the application may take for one message into a region.
+ * Then the message has failed, and its token is dead. For messages that arrive
+ * from now on. Input: the region, struct cairn_set_flush_limit. EINVAL: not a
+ * region with host flush.
+ */
+enum cairn_set_flush_limit_attrs {
+	CAIRN_ATTR_FLUSH_LIMIT_MR = (1U << 12),
+	CAIRN_ATTR_FLUSH_LIMIT_IN,
+};
+
+struct cairn_set_flush_limit {
+	__u32 ms;		/* 0: no limit */
+	__u32 reserved;
+};
+
+#define CAIRN_MAX_FLUSH_LIMIT	3600000		/* ms */
 
 /*
  * Deregister without waiting. Input: the MR's handle. Output: struct
@@ -556,6 +575,7 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_ring_desc) == 72);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_doorbell) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_dereg_mr_resp) == 16);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_set_idle) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_set_flush_limit) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_modify_qp_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_prepare_ring_resp) == 80);

@@ -660,6 +660,38 @@ static void host_slow(void)
 	pair_destroy(&p);
 }
 
+/* A host that is too slow for its region: an error, and no late success. */
+static void host_limit(void)
+{
+	struct cairndv_persist_info f;
+	struct cairndv_mr_attr attr;
+	struct vt_region r;
+	struct pair p;
+
+	pair_create(&p, VT_HOST);
+	ktap_eq(cairndv_set_flush_limit(p.to.mr, CAIRNDV_FLUSH_LIMIT_MAX + 1),
+		EINVAL);
+	ktap_eq(cairndv_set_flush_limit(p.to.mr, CAIRNDV_FLUSH_LIMIT_MAX), 0);
+	post_recvs(&p.b, 0, 2);
+	post_write(&p, 1, 0, 100, 0);
+	f = next_flush(&p, 0);
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	must(!cairndv_set_flush_limit(p.to.mr, 20));
+	must(!cairndv_query_mr(p.to.mr, &attr, sizeof(attr)));
+	ktap_eq(attr.flush_limit_ms, 20);
+	post_write(&p, 2, 0, 100, 0);
+	f = next_flush(&p, 1);
+	next(p.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(done(f.token, 0), ENOENT);
+	ktap_eq(vt_state(p.b.qp), IBV_QPS_ERR);
+	pair_destroy(&p);
+
+	must(!vt_region_create(&r, &db, VT_EMULATED, BUF, 0));
+	ktap_eq(cairndv_set_flush_limit(r.mr, 20), EINVAL);
+	vt_region_destroy(&r);
+}
+
 /* --- overlap, order and fence --------------------------------------------- */
 
 static void overlap(void)
@@ -1015,7 +1047,8 @@ static void target_dies(void)
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(host_failure) X(host_plain_write)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
-	X(host_slow) X(overlap) X(release_beside_a_slow_flush) X(fence)	\
+	X(host_slow) X(host_limit) X(overlap)				\
+	X(release_beside_a_slow_flush) X(fence)				\
 	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
 	X(late_after_mr) X(initiator_gives_up) X(target_dies)
 

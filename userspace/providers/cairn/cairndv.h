@@ -166,11 +166,19 @@ enum cairndv_access_flags {
 struct cairndv_mr_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	uint32_t persist_domain;	/* enum cairndv_persist_domain, or 0 */
-	uint32_t reserved;
+	uint32_t flush_limit_ms;	/* cairndv_set_flush_limit(), 0: none */
 };
 
 int cairndv_query_mr(struct ibv_mr *mr, struct cairndv_mr_attr *attr,
 		     size_t size);
+
+/*
+ * Host flush: a message that is not answered in @ms milliseconds fails, and its
+ * token with it. 0: no limit, as after registration.
+ */
+#define CAIRNDV_FLUSH_LIMIT_MAX	3600000
+
+int cairndv_set_flush_limit(struct ibv_mr *mr, uint32_t ms);
 
 /* ibv_send_wr.opcode; the destination is in wr.rdma. RC only. */
 #define CAIRNDV_WR_WRITE_PERSIST	((enum ibv_wr_opcode)0xc0)

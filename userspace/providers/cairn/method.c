@@ -17,7 +17,7 @@ union method_msg {
 	uint8_t bytes[MSG_SIZE(MAX_ATTRS)];
 };
 
-static int method_call(struct ibv_context *ctx, uint16_t object,
+int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
 		       uint16_t method, const struct ib_uverbs_attr *attrs,
 		       unsigned int n)
 {
@@ -36,12 +36,6 @@ static int method_call(struct ibv_context *ctx, uint16_t object,
 	} while (err == EINTR);
 	errno = saved;
 	return err;
-}
-
-int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
-		       const struct ib_uverbs_attr *attrs, unsigned int n)
-{
-	return method_call(ctx, CAIRN_OBJECT_DEVICE, method, attrs, n);
 }
 
 struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
@@ -78,7 +72,7 @@ int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 {
 	struct ib_uverbs_attr attr = cairn_method_attr(attr_id, data, size);
 
-	return method_call(ctx, object, method, &attr, 1);
+	return cairn_method_attrs(ctx, object, method, &attr, 1);
 }
 
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
@@ -96,5 +90,6 @@ int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		cairn_method_object_attr(qp_attr, qp->handle),
 	};
 
-	return cairn_method_attrs(qp->context, method, attrs, 2);
+	return cairn_method_attrs(qp->context, CAIRN_OBJECT_DEVICE, method,
+				  attrs, 2);
 }

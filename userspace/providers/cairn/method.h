@@ -24,8 +24,9 @@ int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		    uint16_t attr_id, void *data, uint16_t size);
 /* The same with any attributes, three at most. */
-int cairn_method_attrs(struct ibv_context *ctx, uint16_t method,
-		       const struct ib_uverbs_attr *attrs, unsigned int n);
+int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
+		       uint16_t method, const struct ib_uverbs_attr *attrs,
+		       unsigned int n);
 
 /* Attributes: data that the kernel reads or fills, an object by its handle. */
 struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,

@@ -76,8 +76,32 @@ int cairndv_query_mr(struct ibv_mr *ibmr, struct cairndv_mr_attr *attr,
 		known.persist_domain = CAIRNDV_DOMAIN_PMEM;
 	else if (flags & CAIRN_MR_PERSIST_HOST)
 		known.persist_domain = CAIRNDV_DOMAIN_HOST;
+	known.flush_limit_ms = to_cmr(ibmr)->flush_limit;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
+}
+
+_Static_assert(CAIRNDV_FLUSH_LIMIT_MAX == CAIRN_MAX_FLUSH_LIMIT,
+	       "passed through");
+
+int cairndv_set_flush_limit(struct ibv_mr *ibmr, uint32_t ms)
+{
+	struct cairn_set_flush_limit req = { .ms = ms };
+	const struct ib_uverbs_attr attrs[] = {
+		cairn_method_object_attr(CAIRN_ATTR_FLUSH_LIMIT_MR,
+					 ibmr->handle),
+		cairn_method_attr(CAIRN_ATTR_FLUSH_LIMIT_IN, &req,
+				  sizeof(req)),
+	};
+	int err;
+
+	if (!cairn_dv_owns(ibmr->context))
+		return EOPNOTSUPP;
+	err = cairn_method_attrs(ibmr->context, CAIRN_OBJECT_TUNING,
+				 CAIRN_METHOD_SET_FLUSH_LIMIT, attrs, 2);
+	if (!err)
+		to_cmr(ibmr)->flush_limit = ms;
+	return cairn_method_error(err);
 }
 
 static uint32_t persist_kind(const struct cairn_cqe *cqe)

@@ -50,9 +50,10 @@ static int release_dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
 				  sizeof(*resp)),
 	};
 
-	return cairn_method_error(cairn_method_attrs(mr->context,
-						     CAIRN_METHOD_DEREG_MR,
-						     attrs, 2));
+	int err = cairn_method_attrs(mr->context, CAIRN_OBJECT_DEVICE,
+				     CAIRN_METHOD_DEREG_MR, attrs, 2);
+
+	return cairn_method_error(err);
 }
 
 int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)

@@ -21,8 +21,8 @@ static int resize_prepare(const struct cairn_ring_owner *owner, uint32_t max_wr,
 		cairn_method_object_attr(owner->attr, owner->handle),
 	};
 
-	return cairn_method_attrs(owner->ctx, CAIRN_METHOD_PREPARE_RING, attrs,
-				  3);
+	return cairn_method_attrs(owner->ctx, CAIRN_OBJECT_DEVICE,
+				  CAIRN_METHOD_PREPARE_RING, attrs, 3);
 }
 
 static void resize_drop(const struct cairn_ring_owner *owner)

@@ -157,6 +157,11 @@ void cairn_port_fence(struct cairn_qpc *qpc)
 	cairn_domain_fence();
 }
 
+u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key)
+{
+	return cairn_mr_flush_limit(port_dev(qpc_to_cairn_qp(qpc)), key);
+}
+
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 {
 	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),

@@ -100,6 +100,8 @@
 	  "store fences after writing back to the persistence domain")	\
 	X(PERSIST_HOST_FLUSHES, persist_host_flushes,			\
 	  "messages handed to the host to make durable")		\
+	X(PERSIST_LATE, persist_late,					\
+	  "host flushes that were not answered in the time of their region") \
 	X(PERSIST_FULL, persist_full,					\
 	  "messages put off because too many wait for the host")	\
 	X(PERSIST_BAD_TOKENS, persist_bad_tokens,			\

@@ -118,8 +118,10 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.last = pkt->psn,
 		.msn = resp->msn,
 		.before = resp->done_psn,
+		.limit = cairn_port_flush_limit(qpc, resp->rkey),
 		.plain = plain,
 	};
+	resp->limited |= pend->limit;
 	resp->pend_tail++;
 	resp->plain_pending += plain;
 	persist_ask_host(qpc, pkt, pend);
@@ -270,11 +272,45 @@ void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey)
 	persist_settle(qpc);
 }
 
+void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	bool late = false;
+	u32 n;
+
+	if (!resp->limited)
+		return;
+	resp->limited = false;
+	resp->flush_deadline = 0;
+	for (n = resp->pend_head; n != resp->pend_tail; n++) {
+		struct cairn_pending *pend = persist_pending(resp, n);
+
+		if (!pend->limit || pend->state != CAIRN_PENDING_WAITS)
+			continue;
+		if (!pend->deadline)
+			pend->deadline = now + pend->limit;
+		if (now >= pend->deadline) {
+			cairn_port_count(qpc, CAIRN_CTR_PERSIST_LATE, 1);
+			pend->state = CAIRN_PENDING_FAILED;
+			late = true;
+			continue;
+		}
+		resp->limited = true;
+		if (!resp->flush_deadline ||
+		    pend->deadline < resp->flush_deadline)
+			resp->flush_deadline = pend->deadline;
+	}
+	if (late)
+		persist_settle(qpc);
+}
+
 /* ERR: tokens die, nothing is said any more. */
 void cairn_persist_drop(struct cairn_responder *resp)
 {
 	resp->pend_head = resp->pend_tail;
 	resp->plain_pending = 0;
+	resp->limited = false;
+	resp->flush_deadline = 0;
 	resp->persist_ack_due = false;
 	resp->fence_due = false;
 }

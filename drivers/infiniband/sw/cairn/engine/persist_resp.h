@@ -32,6 +32,8 @@ static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
 bool cairn_persist_room(struct cairn_qpc *qpc);
 void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
+/* Fail what the host has not answered in time. */
+void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now);
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);
 bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn,
 			 u32 *msn);

@@ -170,6 +170,11 @@ void cairn_port_fence(struct cairn_qpc *qpc);
  */
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
 
+/* How long the host may take to make a message durable that was written through
+ * @key: ns, 0: as long as it likes.
+ */
+u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key);
+
 /* A number not 0 that names place @slot of this QP, and that nobody guesses. */
 u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot);
 

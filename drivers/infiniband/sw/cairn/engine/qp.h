@@ -243,6 +243,8 @@ struct cairn_pending {
 	u32 owed_psn;		/* plain WRITE: the ACK that waits, if owed */
 	u32 next_psn;		/* latest WRITE_PERSIST behind, durable already */
 	u32 next_msn;
+	u64 limit;		/* ns for the host's answer, 0: no limit */
+	u64 deadline;		/* of that; 0: the run that sets it comes */
 	u8 state;		/* enum cairn_pending_state */
 	bool plain;		/* RDMA WRITE: ordinary ACKs wait, too */
 	bool owed;
@@ -298,12 +300,14 @@ struct cairn_responder {
 	bool persist_ack_due;	/* for the watermark */
 	bool persist_nak;	/* nak is for a persist that failed */
 	bool durable;		/* there is a watermark: the last durable */
+	bool limited;		/* some pending message has a limit */
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
 	u32 durable_msn;
 	u32 msg_psn;		/* first of the WRITE under way */
 	u32 pend_head;		/* pending messages: numbered without end */
 	u32 pend_tail;
 	u32 plain_pending;	/* plain ones among them */
+	u64 flush_deadline;	/* the first of theirs, 0: none */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
 	u32 inval_key;
 	u32 nak_msn;

@@ -862,6 +862,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		if (resp->inval_wait && !resp->fatal)
 			resp_resume(qpc);
 		cairn_hold_expire(qpc, now);
+		cairn_persist_overdue(qpc, now);
 		/* On the CPU that wrote back, hence before the side is unlocked:
 		 * an answer may leave from another.
 		 */
@@ -881,8 +882,10 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 
 u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 {
-	u64 rate = cairn_rate_deadline(&qpc->resp.rate);
-	u64 hold = qpc->resp.hold_until;
+	const struct cairn_responder *resp = &qpc->resp;
+	u64 first = cairn_rate_deadline(&resp->rate);
 
-	return rate && hold ? min(rate, hold) : rate ?: hold;
+	/* 0 is no deadline: the largest value there is when 1 is taken off. */
+	first = min(first - 1, resp->hold_until - 1);
+	return min(first, resp->flush_deadline - 1) + 1;
 }

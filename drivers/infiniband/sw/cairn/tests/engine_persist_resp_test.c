@@ -315,6 +315,57 @@ static void tokens_die_with_the_queue_pair(void)
 	sim_end(r.s);
 }
 
+/* In time, too late, never, and beside messages of another region. */
+static void a_region_limits_the_flush(void)
+{
+	static const u64 answers[] = { 4 * SIM_MS, 6 * SIM_MS, SIM_SEC };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+		bool late = i > 0;
+
+		r.mb->flush_limit = 5 * SIM_MS;
+		rig_recv(&r, 1, 0);
+		persist(&r, 1, 100);
+		sim_run(r.s, answers[i]);
+		ktap_eq(r.b->count[CAIRN_CTR_PERSIST_LATE], late);
+		ktap_eq(release(&r, 0, 0), late ? -ENOENT : 0);
+		ktap_ok(sim_run(r.s, LONG_TIME));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, late ? CAIRN_CQE_REM_OP_ERR :
+							CAIRN_CQE_SUCCESS);
+		ktap_eq(r.b->c.state, late ? CAIRN_QP_ERR : CAIRN_QP_RTS);
+		sim_end(r.s);
+	}
+}
+
+/* The order of the messages holds: a late one does not pass an earlier one. */
+static void a_late_flush_waits_for_its_turn(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct sim_mr *slow = r.mb;
+
+	empty_recvs(r.b, 1, 3);
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	r.mb->flush_limit = 5 * SIM_MS;
+	persist(&r, 2, 100);
+	sim_run(r.s, SIM_MS);
+	persist(&r, 3, 100);
+	sim_run(r.s, 20 * SIM_MS);
+	ktap_eq(r.b->count[CAIRN_CTR_PERSIST_LATE], 2);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 1, 0), -ENOENT);
+	r.mb = slow;
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(r.s);
+}
+
 static void a_reset_forgets_tokens(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
@@ -664,6 +715,8 @@ static const struct ktap_test tests[] = {
 	KTAP(tokens_are_good_once),
 	KTAP(tokens_die_with_the_region),
 	KTAP(tokens_die_with_the_queue_pair),
+	KTAP(a_region_limits_the_flush),
+	KTAP(a_late_flush_waits_for_its_turn),
 	KTAP(a_reset_forgets_tokens),
 	KTAP(answers_wait_for_a_plain_write),
 	KTAP(naks_do_not_pass_a_plain_write),

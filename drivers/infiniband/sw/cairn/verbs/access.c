@@ -241,6 +241,20 @@ int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 }
 
 /**
+ * cairn_mr_flush_limit() - how long may the host take to answer?
+ * @dev: the device
+ * @key: rkey, of a region with host flush
+ *
+ * Return: ns, 0 for no limit. In a run.
+ */
+u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
+{
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+
+	return mr ? (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
+}
+
+/**
  * cairn_mr_atomic() - perform an atomic request
  * @dev: the device
  * @pd: of the queue pair

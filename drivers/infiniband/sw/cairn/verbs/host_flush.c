@@ -95,15 +95,49 @@ static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *
 				     done.status);
 }
 
+/* Errors: -EINVAL no region with host flush, limit too long, reserved bits. */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_FLUSH_LIMIT)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_mr *ibmr = uverbs_attr_get_obj(attrs,
+						 CAIRN_ATTR_FLUSH_LIMIT_MR);
+	struct cairn_set_flush_limit req;
+	struct cairn_mr *mr;
+	int err;
+
+	if (IS_ERR(ibmr))
+		return PTR_ERR(ibmr);
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_FLUSH_LIMIT_IN);
+	if (err)
+		return err;
+	mr = to_cairn_mr(ibmr);
+	if (req.reserved || req.ms > CAIRN_MAX_FLUSH_LIMIT ||
+	    !(mr->persist & CAIRN_MR_PERSIST_HOST))
+		return -EINVAL;
+	WRITE_ONCE(mr->flush_limit, req.ms);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_FLUSH_LIMIT,
+			    UVERBS_ATTR_IDR(CAIRN_ATTR_FLUSH_LIMIT_MR,
+					    UVERBS_OBJECT_MR,
+					    UVERBS_ACCESS_WRITE, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_FLUSH_LIMIT_IN,
+					       UVERBS_ATTR_TYPE(struct cairn_set_flush_limit),
+					       UA_MANDATORY));
+
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PERSIST_DONE,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_PERSIST_DONE,
 					       UVERBS_ATTR_TYPE(struct cairn_persist_done),
 					       UA_MANDATORY));
+
+ADD_UVERBS_METHODS(host_flush_tuning_methods, CAIRN_OBJECT_TUNING,
+		   &UVERBS_METHOD(CAIRN_METHOD_SET_FLUSH_LIMIT));
 
 ADD_UVERBS_METHODS(host_flush_methods, CAIRN_OBJECT_DEVICE,
 		   &UVERBS_METHOD(CAIRN_METHOD_PERSIST_DONE));
 
 const struct uapi_definition cairn_host_flush_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_DEVICE, &host_flush_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(CAIRN_OBJECT_TUNING, &host_flush_tuning_methods),
 	{},
 };

@@ -140,6 +140,7 @@ struct cairn_mr {
 	u8 persist;			/* enum cairn_mr_flags */
 	u8 block_shift;
 	bool valid;			/* FAST: registered */
+	u32 flush_limit;		/* host flush: ms, 0: none */
 	struct ib_pd *pd;
 	u64 iova;
 	u64 length;

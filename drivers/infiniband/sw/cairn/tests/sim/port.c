@@ -74,6 +74,13 @@ int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	return sim_mr_find(qp->s, qp->host, qp->pd, key)->persist;
 }
 
+u64 cairn_port_flush_limit(struct cairn_qpc *q, u32 key)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	return sim_mr_find(qp->s, qp->host, qp->pd, key)->flush_limit;
+}
+
 void cairn_port_fence(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);

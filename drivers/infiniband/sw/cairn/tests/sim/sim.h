@@ -60,6 +60,7 @@ struct sim_mr {
 	u64 va;
 	u8 *mem;
 	u8 persist;		/* enum cairn_persist */
+	u64 flush_limit;	/* host flush: ns, 0: none */
 	u8 *staged;		/* persistent: written back, not fenced */
 	u8 *shadow;		/* persistent: what a power failure leaves */
 	bool valid;
