@@ -78,7 +78,8 @@ verify "what was reported is there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")
 
 # a target is replaced
 one=$lib_tmp/one two=$lib_tmp/two
-serve "$lib_tmp/s6" "$one" -p 7473
+# room for all that a writer appends before it is stopped
+serve "$lib_tmp/s6" "$one" -p 7473 -s 32M
 first=$started
 serve "$lib_tmp/s7" "$two" -p 7474
 second=$started
@@ -108,7 +109,7 @@ stop "$second"
 
 # a writer that is connected and silent
 target=(-a "$IP_B,7473")
-start a "$lib_tmp/w8" "exec cairn_log append ${target[*]} -n 1000000 -o $lib_tmp/acked8"
+start a "$lib_tmp/w8" "exec cairn_log append ${target[*]} -n 1000000 -l 100 -o $lib_tmp/acked8"
 writer=$started
 wait_for 60 test -s "$lib_tmp/acked8"
 kill -STOP -- "-$writer"
@@ -124,7 +125,7 @@ expect_that "those of the second are the last" "$(cat "$acked") >= $(cat "$lib_t
 
 # a writer that dies with its network: nobody tells the target
 modprobe sch_netem
-start a "$lib_tmp/w9" "exec cairn_log append ${target[*]} -n 1000000 -o $lib_tmp/acked9"
+start a "$lib_tmp/w9" "exec cairn_log append ${target[*]} -n 1000000 -l 100 -o $lib_tmp/acked9"
 writer=$started
 wait_for 60 test -s "$lib_tmp/acked9"
 in_a tc qdisc replace dev "$IF_A" root netem loss 100%
