@@ -356,7 +356,7 @@ int main(int argc, char **argv)
 	o.cap.max_send_wr = depth;
 	o.cap.max_recv_wr = 2 * depth;
 	o.cqe = 4 * depth;
-	o.timeout = 12;
+	o.timeout = 14;
 	conns = calloc(num_conns, sizeof(*conns));
 	if (!conns || vt_dax_open() ||
 	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||

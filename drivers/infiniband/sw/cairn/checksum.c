@@ -179,11 +179,12 @@ void cairn_checksum_init(void)
 	buf = kzalloc(2 * SZ_4K, GFP_KERNEL);
 	if (!buf)
 		return;
-	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
-		if (checksum_candidates[i].impl != &impl_crypto ||
-		    checksum_crypto_usable(buf))
-			checksum_candidates[i].ns = checksum_measure(
-				checksum_candidates[i].impl, buf);
+	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++) {
+		struct checksum_candidate *this = &checksum_candidates[i];
+
+		if (this->impl != &impl_crypto || checksum_crypto_usable(buf))
+			this->ns = checksum_measure(this->impl, buf);
+	}
 	copy_ns = checksum_measure(NULL, buf);
 	chosen = checksum_choose();
 	cairn_icrc_select(chosen);

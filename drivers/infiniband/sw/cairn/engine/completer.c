@@ -105,6 +105,9 @@ static u32 comp_awaited_rec(struct cairn_requester *req)
 {
 	u32 n = req->ack_rec;
 
+	/* All are received: the last one is asked about again. */
+	if (n == req->new_rec && n != req->una_rec)
+		return n - 1;
 	while (n + 1 != req->new_rec && n != req->send_rec &&
 	       cairn_swr_received(req, cairn_req_swr(req, n)))
 		n++;

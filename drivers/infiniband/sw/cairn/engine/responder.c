@@ -266,7 +266,8 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return !resp->tentative && resp_too_long(qpc, pkt);
 	if (pkt->payload_len &&
 	    cairn_port_place(qpc, &to, pkt, pkt->payload_len))
-		return !resp->tentative && resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
+		return !resp->tentative &&
+		       resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
 					CAIRN_NAK_REMOTE_OP);
 	resp->received += pkt->payload_len;
 	return true;

@@ -90,22 +90,22 @@ static int ready_join(struct cairn_ready *ready, unsigned int lane,
 		      struct cairn_exec *exec)
 {
 	struct ready_want want = { .r = ready, .lane = lane };
+	struct cairn_watch **watch = &ready->watch[lane];
 	struct cairn_wake *wake = ready->wake->mem;
 
-	if (!ready->watch[lane])
-		ready->watch[lane] = cairn_watch_create(
-			cairn_lane(lane), ready->nic, &wake[lane].asleep);
-	if (!ready->watch[lane])
+	if (!*watch)
+		*watch = cairn_watch_create(cairn_lane(lane), ready->nic,
+					    &wake[lane].asleep);
+	if (!*watch)
 		return -ENOMEM;
-	return cairn_watch_join(ready->watch[lane], exec, ready_new_page,
-				&want);
+	return cairn_watch_join(*watch, exec, ready_new_page, &want);
 }
 
 static void ready_describe(struct cairn_ready *ready, unsigned int lane, u32 id,
 			   struct cairn_ring_desc *desc)
 {
-	struct cairn_mmap *map = xa_load(
-		&ready->pages, ready_page_key(lane, id / CAIRN_READY_QUEUES));
+	unsigned long key = ready_page_key(lane, id / CAIRN_READY_QUEUES);
+	struct cairn_mmap *map = xa_load(&ready->pages, key);
 
 	desc->ready_offset = rdma_user_mmap_get_offset(&map->entry);
 	desc->ready_bit = id % CAIRN_READY_QUEUES;

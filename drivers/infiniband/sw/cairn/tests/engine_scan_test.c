@@ -15,6 +15,7 @@ static struct rig deep(void)
 	struct rig r;
 
 	init.sq_depth = DEPTH;
+	init.rq_depth = DEPTH;
 	r = rig_with(1, &init, &sim_attrs);
 	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
 	return r;

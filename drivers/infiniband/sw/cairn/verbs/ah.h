@@ -14,7 +14,7 @@ struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num);
  * @dev: the device that sends
  * @attr: address vector with a source GID of @dev
  * @flow_label: for the UDP source port when @attr has none, 20 bits, e.g.
- *	rdma_calc_flow_label(qpn, dqpn)
+ *	at random
  * @path: overwritten; holds no route
  *
  * Context: any.

@@ -8,6 +8,7 @@
  * applied at once.
  */
 #include <linux/log2.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include "engine/completer.h"
 #include "engine/pace.h"
@@ -139,15 +140,15 @@ static int modify_prepare_rd(struct modify_change *change)
 	return change->rd ? 0 : -ENOMEM;
 }
 
+/* A source port at random: who cannot see the packets has to guess it
+ * (Documentation/security.rst).
+ */
 static int modify_prepare_path(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
-	u32 dqpn = change->mask & IB_QP_DEST_QPN ? change->attr->dest_qp_num :
-					      qp->attr.dest_qp_num;
-
 	return cairn_path_from_ah(to_cairn_dev(qp->ibqp.device),
 				  &change->attr->ah_attr,
-				  rdma_calc_flow_label(qp->ibqp.qp_num, dqpn),
+				  get_random_u32() & IB_GRH_FLOWLABEL_MASK,
 				  &change->path);
 }
 

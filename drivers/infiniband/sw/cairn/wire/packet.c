@@ -43,8 +43,9 @@ static const void *packet_parse_aeth(struct cairn_pkt *pkt,
 	return ext + 1;
 }
 
-static const void *packet_parse_atomicacketh(
-	struct cairn_pkt *pkt, const struct cairn_atomicacketh *ext)
+static const void *
+packet_parse_atomicacketh(struct cairn_pkt *pkt,
+			  const struct cairn_atomicacketh *ext)
 {
 	pkt->orig = be64_to_cpu(ext->orig);
 	return ext + 1;
