@@ -195,7 +195,9 @@ def tap(ns_a, name_a, ns_b, name_b, pmtu):
     report(tally)
 
 
-if sys.argv[1] == 'watch':
+if __name__ != '__main__':
+    pass    # as a module
+elif sys.argv[1] == 'watch':
     watch(sys.argv[2], int(sys.argv[3]))
 else:
     tap(*sys.argv[2:6], int(sys.argv[6]))

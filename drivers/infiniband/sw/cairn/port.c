@@ -31,14 +31,14 @@ static struct cairn_dev *port_dev(struct cairn_qp *qp)
 
 /* The route cache of an AH is shared by all QPs that use it. */
 static int port_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
-			const struct bio_vec *bv, int nbv)
+			const struct bio_vec *bv)
 {
 	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
 
 	if (!ah)
 		return -EINVAL;
 	spin_lock(&ah->lock);
-	cairn_net_xmit(qp->exec.nic, &ah->path, train, bv, nbv);
+	cairn_net_xmit(qp->exec.nic, &ah->path, train, bv);
 	spin_unlock(&ah->lock);
 	return 0;
 }
@@ -55,17 +55,14 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
-	int nbv = 0;
 
-	if (train->length && !train->inline_data) {
-		nbv = cairn_mr_map(port_dev(qp), qp->ibqp.pd, &train->span,
-				   train->length, bv, PORT_MAX_FRAGMENTS);
-		if (nbv < 0)
-			return -EFAULT;
-	}
+	if (train->length && !train->inline_data &&
+	    cairn_mr_map(port_dev(qp), qp->ibqp.pd, &train->span,
+			 train->length, bv, PORT_MAX_FRAGMENTS) < 0)
+		return -EFAULT;
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
-		return port_emit_ud(qp, train, bv, nbv);
-	cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv, nbv);
+		return port_emit_ud(qp, train, bv);
+	cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
 	return 0;
 }
 
@@ -142,8 +139,9 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		return -EFAULT;
 	cairn_epoch_delay();
 	for (i = 0; i < n; i++) {
-		cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
-				       bv[i].bv_len);
+		if (cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
+					   bv[i].bv_len))
+			return -EFAULT;
 		if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
 			cairn_domain_writeback(bvec_virt(&bv[i]),
 					       bv[i].bv_len);

@@ -11,8 +11,8 @@
 	X(TX_TRAINS, tx_trains, "trains built by the engine")		\
 	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\
 	X(TX_DROPPED, tx_dropped,					\
-	  "packets that the stack or a qdisc refused; treated as loss")	\
-	X(TX_NOROUTE, tx_noroute, "packets without route or memory")	\
+	  "packets lost before the wire: no memory, too long, or refused by the stack")	\
+	X(TX_NOROUTE, tx_noroute, "packets without a route")		\
 	X(RX_PACKETS, rx_packets, "packets accepted by the parser")	\
 	X(RX_TRAINS, rx_trains,						\
 	  "trains that segmentation or receive offload delivered whole") \
@@ -20,9 +20,11 @@
 	X(RX_ICRC_ERRORS, rx_icrc_errors, "packets with a wrong ICRC")	\
 	X(RX_MALFORMED, rx_malformed,					\
 	  "packets with bad lengths, version or opcode")		\
+	X(RX_POLICY_DROPS, rx_policy_drops,				\
+	  "packets, or trains of packets, refused by the IPsec policy")	\
 	X(RX_NO_QP, rx_no_qp, "packets for a QP that does not exist")	\
 	X(RX_WRONG_QP, rx_wrong_qp,					\
-	  "packets of another transport, state, source or P_Key")	\
+	  "packets of another transport, state, source, netdev or P_Key")	\
 	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
 	X(RX_OVERFLOW, rx_overflow,					\
 	  "packets dropped at a QP's receive bound")			\

@@ -44,7 +44,7 @@
 #define CAIRN_INLINE_BYTES	65536
 /* Deadlines nearer than this are not rounded, ns. */
 #define CAIRN_MIN_PATIENCE	1000
-/* Runs in one go, so that nobody is kept busy by others' events for ever. */
+/* Rounds in one go, so that others' events keep nobody busy without end. */
 #define CAIRN_MAX_ROUNDS	8
 
 static void exec_record(struct cairn_exec_side *state)
@@ -75,12 +75,17 @@ static bool exec_from_peer6(const struct cairn_path *path,
 	       ipv6_addr_equal(&ip->daddr, &path->saddr);
 }
 
-/* Did the peer of the connection send this, to the address it knows? */
+/* Did the peer of the connection send this, to the address that it knows and
+ * over the netdev of that address?
+ */
 static bool exec_from_peer(const struct cairn_exec *exec,
 			   enum cairn_side_id side, struct sk_buff *skb)
 {
 	if (!exec->path)
 		return true;
+	/* A VLAN or another upper netdev is a network of its own. */
+	if (cairn_rx_cb(skb)->ifindex != exec->path[side].ifindex)
+		return false;
 	return cairn_rx_cb(skb)->ipv6 ?
 		exec_from_peer6(&exec->path[side], ipv6_hdr(skb)) :
 		exec_from_peer4(&exec->path[side], ip_hdr(skb));
@@ -236,8 +241,9 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
-/* After a run. Side lock held, BH off. @sent: packets. @more: work is left.
- * Returns true when the caller is to give the side to the lane.
+/* After a round. Side lock held, BH off. @sent: packets. @more: the lane is to
+ * go on. Returns true when the caller is to tell it: a side that is bound to
+ * this CPU goes to the lane when the binding ends.
  */
 static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 			   u32 sent, bool more)
@@ -261,8 +267,8 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	struct cairn_exec_side *state = &exec->side[side];
 	struct cairn_epoch *epoch = &exec->nic->epoch;
+	bool more = false, tell = false;
 	u32 rounds = 0, tag;
-	bool more = false;
 
 	rcu_read_lock();
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
@@ -273,17 +279,15 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 			xchg(&state->events, 0);	/* C */
 			more = exec_round(exec, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
-			more = exec_end_round(exec, side, before - tx->packets,
+			tell = exec_end_round(exec, side, before - tx->packets,
 					      more);
 			skb = NULL;
 		}
 		exec_unlock_side(state);			/* and B */
-		if (more) {
-			cairn_lane_ready(exec, side);
-			break;
-		}
-	} while (READ_ONCE(state->events) && !cairn_drain_elsewhere(state) &&
-		 spin_trylock(&state->lock));
+	} while (!more && READ_ONCE(state->events) &&
+		 !cairn_drain_elsewhere(state) && spin_trylock(&state->lock));
+	if (tell)
+		cairn_lane_ready(exec, side);
 	cairn_epoch_leave(epoch, tag);
 	rcu_read_unlock();
 }

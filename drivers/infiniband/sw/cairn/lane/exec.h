@@ -87,6 +87,7 @@ struct cairn_rx_cb {
 	u16 vlan;	/* id, or CAIRN_NO_VLAN */
 	bool ipv6;
 	bool ce;	/* marked: congestion (RFC 3168) */
+	int ifindex;	/* of the netdev that received it or owns its address */
 	u16 flow;	/* UDP source port, as it came */
 };
 

@@ -31,6 +31,8 @@
  */
 #define CAIRN_TIMER_BATCH	64
 #define CAIRN_TIMER_SENDERS	8
+/* Expiries in one go, with the lane's lock held between runs. */
+#define CAIRN_TIMER_EXPIRIES	128
 #define CAIRN_TIMER_BUDGET	16
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
@@ -157,6 +159,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
 	struct timerqueue_node *node;
 	u32 left = CAIRN_TIMER_BATCH, senders = CAIRN_TIMER_SENDERS;
+	u32 expiries = CAIRN_TIMER_EXPIRIES;
 	struct cairn_budget tx;
 	u64 now = ktime_get_ns();
 	struct cairn_exec_side *state;
@@ -164,7 +167,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	bool wake = false;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	while ((state = lane_take_expired(lane, now))) {
+	while (expiries-- && (state = lane_take_expired(lane, now))) {
 		struct cairn_exec *exec = state->exec;
 		enum cairn_side_id side = state - exec->side;
 
@@ -187,8 +190,10 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		lane_put_running(lane, exec);
 	}
 	node = timerqueue_getnext(&lane->timers);
+	/* Not in the past: other timers of this CPU come in between. */
 	if (node)
-		hrtimer_start(timer, node->expires, HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(timer, max_t(u64, node->expires, ktime_get_ns()),
+			      HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
 	if (wake)
 		cairn_lane_wake(lane);

@@ -63,7 +63,6 @@ void cairn_net_detach(struct cairn_nic *nic);
  * @path: where to; the caller holds its lock
  * @train: headers and sizes
  * @bv: the payload, t->length bytes in all (unused when t->inline_data is set)
- * @nbv: entries of @bv
  *
  * Computes lengths, ids and ICRCs of each packet and hands them to the IP
  * stack in the netdev's namespace. A packet that the stack refuses is loss and
@@ -72,8 +71,7 @@ void cairn_net_detach(struct cairn_nic *nic);
  * Context: BH off, RCU read section.
  */
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *train, const struct bio_vec *bv,
-		    unsigned int nbv);
+		    const struct cairn_train *train, const struct bio_vec *bv);
 
 /* A packet of cairn_net_xmit_messages(); the payload is at bytes, or in bv. */
 struct cairn_net_part {
@@ -120,8 +118,11 @@ u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
  * @offset: bytes of payload to skip
  * @to: kernel memory
  * @len: bytes; @offset + @len is at most pkt->payload_len
+ *
+ * Return: 0 or -EFAULT: the bytes cannot be read, and what is at @to is
+ * undefined.
  */
-void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
-			    u32 len);
+int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
+			   u32 len);
 
 #endif

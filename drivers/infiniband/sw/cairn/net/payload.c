@@ -59,11 +59,9 @@ u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
 	return flags;
 }
 
-void cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
-			    u32 len)
+int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
+			   u32 len)
 {
-	/* Cannot fail: the lengths were checked against the skb's. */
-	if (skb_copy_bits(payload_skb(pkt),
-			  pkt->base + pkt->payload_off + offset, to, len))
-		memset(to, 0, len);
+	return skb_copy_bits(payload_skb(pkt),
+			     pkt->base + pkt->payload_off + offset, to, len);
 }

@@ -24,6 +24,7 @@
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
+#include <net/xfrm.h>
 #include "lane/exec.h"
 #include "lane/mrcache.h"
 #include "net/netdev.h"
@@ -51,6 +52,7 @@ struct rx_arrival {
 	u32 stride;		/* bytes of each packet but the last */
 	u16 id;			/* IPv4, of the first packet */
 	u16 vlan;
+	int ifindex;
 	bool ipv6;
 	bool ce;		/* of the skb's header, hence of all packets */
 	bool train;		/* headers are to be made per packet */
@@ -156,14 +158,14 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return NULL;
 	}
-	/* Its memory is fetched while the ICRC is computed. */
-	if (nic->mrcaches &&
-	    pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
-		cairn_mrcaches_ahead(nic->mrcaches, pkt.rkey);
 	if (!rx_verify(arrival, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
+	/* Its memory is fetched while the packets behind it are checked. */
+	if (nic->mrcaches &&
+	    pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
+		cairn_mrcaches_ahead(nic->mrcaches, pkt.rkey);
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
 	exec = xa_load(&nic->qps, pkt.qpn);
@@ -182,6 +184,7 @@ static void rx_deliver(const struct rx_arrival *arrival,
 		.len = batch->len,
 		.stride = min(arrival->stride, batch->len),
 		.vlan = arrival->vlan,
+		.ifindex = arrival->ifindex,
 		.ipv6 = arrival->ipv6,
 		.ce = arrival->ce,
 		.flow = (__force u16)arrival->udp.source,
@@ -283,17 +286,27 @@ static unsigned int rx_take(struct rx_arrival *arrival, u32 ip_len, bool plain)
 	return NF_STOLEN;
 }
 
-/* Is this a RoCEv2 packet for a device of ours? Then @arrival has nic and udp.
- * @owner: the netdev whose packets these are.
+/* The IPsec policy of this host does not let the packet in. */
+static unsigned int rx_refuse(const struct rx_arrival *arrival)
+{
+	cairn_nic_count(arrival->nic, CAIRN_CTR_RX_POLICY_DROPS, 1);
+	return NF_DROP;
+}
+
+/* Find the device of @owner, the netdev that received the packets or that has
+ * their destination. @slave: the ifindex of what received them, if @owner is a
+ * VRF. False: no device of ours.
  */
 static bool rx_find_nic(struct rx_arrival *arrival, struct net *net,
-			struct net_device *owner)
+			struct net_device *owner, int slave)
 {
 	arrival->nic = owner ? cairn_net_nic(net, owner) : NULL;
-	arrival->vlan = CAIRN_NO_VLAN;
-	if (arrival->nic && is_vlan_dev(owner))
-		arrival->vlan = vlan_dev_vlan_id(owner);
-	return arrival->nic;
+	if (!arrival->nic)
+		return false;
+	arrival->ifindex = slave ? slave : owner->ifindex;
+	arrival->vlan = is_vlan_dev(owner) ? vlan_dev_vlan_id(owner) :
+					     CAIRN_NO_VLAN;
+	return true;
 }
 
 static bool rx_is_roce(struct rx_arrival *arrival, u32 ip_len)
@@ -316,8 +329,10 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 	/* From this host: it belongs to who owns the destination. */
 	if (owner->flags & IFF_LOOPBACK)
 		owner = __ip_dev_find(state->net, ip->daddr, false);
-	if (!rx_find_nic(&arrival, state->net, owner))
+	if (!rx_find_nic(&arrival, state->net, owner, inet_sdif(skb)))
 		return NF_ACCEPT;
+	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return rx_refuse(&arrival);
 	arrival.ip.v4 = *ip;
 	arrival.id = ntohs(ip->id);
 	arrival.ce = INET_ECN_is_ce(ip->tos);
@@ -338,8 +353,10 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	if (owner->flags & IFF_LOOPBACK)
 		owner = ipv6_dev_find(state->net, &ip->daddr, NULL);
-	if (!rx_find_nic(&arrival, state->net, owner))
+	if (!rx_find_nic(&arrival, state->net, owner, inet6_sdif(skb)))
 		return NF_ACCEPT;
+	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return rx_refuse(&arrival);
 	arrival.ip.v6 = *ip;
 	arrival.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
 	return rx_take(&arrival, sizeof(*ip), true);

@@ -422,12 +422,9 @@ static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 	if (!dst)
 		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	if (!tx_frame_measure(frame, path, dst, train))
+	if (!tx_frame_measure(frame, path, dst, train) ||
+	    !tx_frame_alloc(frame, dst, train->count > 1))
 		return NULL;
-	*why = CAIRN_CTR_TX_NOROUTE;
-	if (!tx_frame_alloc(frame, dst, train->count > 1))
-		return NULL;
-	*why = CAIRN_CTR_TX_DROPPED;
 	tx_template(frame, path, train->ect);
 	return dst;
 }
@@ -446,8 +443,7 @@ static void tx_count(struct cairn_nic *nic, const struct cairn_train *train,
 }
 
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *train, const struct bio_vec *bv,
-		    unsigned int nbv)
+		    const struct cairn_train *train, const struct bio_vec *bv)
 {
 	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
 	enum cairn_counter why;

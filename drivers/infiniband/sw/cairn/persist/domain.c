@@ -26,5 +26,5 @@ void cairn_domain_writeback(void *va, size_t len)
 noinline void cairn_domain_fence(void)
 {
 	/* Completes the write-backs of this CPU before any later store. */
-	wmb();
+	pmem_wmb();
 }

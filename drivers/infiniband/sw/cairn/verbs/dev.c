@@ -325,7 +325,7 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 static void dev_catch_up(struct cairn_dev *dev)
 {
 	rtnl_lock();
-	if (dev->nic.ndev->reg_state != NETREG_REGISTERED)
+	if (dev->nic.removed)
 		cairn_verbs_remove(&dev->nic);
 	else
 		cairn_verbs_changed(&dev->nic);

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 360
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Which packets reach a queue pair: those of its own network, if the host's IPsec
+# policy lets them in.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+
+# inject INTERFACE QPN: an RC SEND from a to that QP of b, over the interface
+inject() {
+	in_a /usr/bin/python3 - "$here" "$1" "$2" "$(in_b cat "/sys/class/net/$IF_B/address")" \
+		"$IP_A" "$IP_B" <<-'PY'
+	import socket, struct, sys, zlib
+	here, interface, qpn, mac, source, destination = sys.argv[1:]
+	sys.dont_write_bytecode = True
+	sys.path.insert(0, here)
+	import wire
+	body = struct.pack('>BBHII', 4, 0, 0xffff, int(qpn), 0x80123456) + bytes(8)
+	udp = struct.pack('>HHHH', 50000, wire.ROCE, 8 + len(body) + 4, 0)
+	ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17,
+	                 0, socket.inet_aton(source), socket.inet_aton(destination))
+	ip = ip[:10] + struct.pack('>H', 0xffff ^ wire.ones_sum(ip)) + ip[12:]
+	covered = wire.headers_for_icrc(ip, udp) + body[:4] + b'\xff' + body[5:]
+	s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+	s.bind((interface, 0x0800))
+	s.send(bytes.fromhex(mac.replace(':', '')) + s.getsockname()[4] + b'\x08\x00' + ip + udp +
+	       body + struct.pack('<I', zlib.crc32(covered)))
+	PY
+}
+
+# rises NAME COUNTER INTERFACE QPN: by one, for one packet
+rises() {
+	local before
+
+	before=$(counter "$DEV_B" "$2")
+	inject "$3" "$4" || diag "not injected"
+	more() { [ "$(counter "$DEV_B" "$2")" -gt "$before" ]; }
+	if wait_for 10 more "$@"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		diag "$2 stays at $before"
+	fi
+}
+
+policy() {
+	in_b ip xfrm policy "$1" dir in src "$IP_A/32" dst "$IP_B/32" proto udp dport 4791 "${@:2}"
+}
+
+modprobe 8021q || skip_all "no 802.1Q"
+for end in a b; do
+	lib_in $end sh -ec "ip link add link v$end name v$end.100 type vlan id 100
+		ip link set v$end.100 up" || bail "no VLAN interfaces"
+done
+start a "$lib_tmp/traffic" "verbs_verify -T 100000 -m 1024 -q 1 -s 64 -w 100"
+traffic=$started
+wait_for 30 grep -q running "$lib_tmp/traffic" || bail "no traffic"
+qpn=$(rdma resource show qp link "$DEV_B" | sed -n '/type RC/s/.*lqpn \([0-9]*\).*/\1/p' | head -1)
+# a number that no QP has
+nobody=$((qpn ^ 0x800000))
+
+rises "a packet of a VLAN is not for a QP of the netdev below" rx_wrong_qp va.100 "$qpn"
+rises "untagged, the QP sees it" rx_packets va "$qpn"
+kill -0 "$traffic" && alive=1 || alive=0
+expect "the connection goes on" $alive 1
+stop "$traffic"
+
+if policy add tmpl proto esp mode transport level required; then
+	rises "IPsec is required: a plain packet is refused" rx_policy_drops va "$nobody"
+	run_fail "and no connection works without it" in_a verbs_verify -n 10
+	policy delete
+	rises "without the policy it comes in" rx_no_qp va "$nobody"
+	run_ok "and connections work again" in_a verbs_verify -n 50
+else
+	skip "IPsec policy" "no xfrm"
+fi
+in_a ip link del va.100
+in_b ip link del vb.100
