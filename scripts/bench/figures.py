@@ -73,8 +73,8 @@ def iperf(result):
         raise Unreadable(str(result.get('error', e))) from e
 
 
-def icrc_param(text):
-    """The module parameter icrc: the choice and nanoseconds for 4 KiB."""
+def icrc_choice(text):
+    """The debugfs file cairn/icrc: the choice and nanoseconds for 4 KiB."""
     m = re.match(r'(.+); ns for 4 KiB:(( [\w ]+? \d+)+)$', text.strip())
     if not m:
         raise Unreadable(text)

@@ -80,15 +80,15 @@ class Parsers(unittest.TestCase):
         self.assertRaises(figures.Unreadable, figures.iperf, {'error': 'refused'})
 
     def test_icrc(self):
-        self.assertEqual(figures.icrc_param(ICRC), {
+        self.assertEqual(figures.icrc_choice(ICRC), {
             'choice': 'crc32_le', 'ns': {'interleaved': 1000, 'crc32_le': 900, 'copy': 100}})
-        self.assertRaises(figures.Unreadable, figures.icrc_param, 'none\n')
+        self.assertRaises(figures.Unreadable, figures.icrc_choice, 'none\n')
 
 
 class Sums(unittest.TestCase):
     def test_limit(self):
         """A copy and a checksum at each end, one after the other or side by side."""
-        icrc = figures.icrc_param(ICRC)
+        icrc = figures.icrc_choice(ICRC)
         self.assertAlmostEqual(figures.limit(icrc, 1), 2.048e9)
         self.assertAlmostEqual(figures.limit(icrc, 2), 4.096e9)
         self.assertAlmostEqual(figures.limit(icrc, 8), 4.096e9)

@@ -697,7 +697,7 @@ static void flip_storm(void)
 
 static int set_delay(unsigned int ms)
 {
-	int fd = open("/sys/module/cairn/parameters/test_delay_ms", O_RDWR);
+	int fd = open("/sys/module/cairn_delay/parameters/ms", O_RDWR);
 	int ret = fd < 0 ? -1 : dprintf(fd, "%u\n", ms);
 
 	if (fd >= 0)
@@ -708,7 +708,7 @@ static int set_delay(unsigned int ms)
 static bool delay_taken(void)
 {
 	char buf[16] = "";
-	int fd = open("/sys/module/cairn/parameters/test_delay_ms", O_RDONLY);
+	int fd = open("/sys/module/cairn_delay/parameters/ms", O_RDONLY);
 
 	if (fd >= 0 && read(fd, buf, sizeof(buf) - 1) < 0)
 		buf[0] = '1';
@@ -788,6 +788,24 @@ static int run_load(void)
 	return 4;
 }
 
+/* More regions than a device looks up without a cache (lane/mrcache.h). */
+#define CACHED_FROM	16384
+
+static int run_fill(void)
+{
+	u8 *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	for (i = 0; i < CACHED_FROM + 64; i++)
+		if (!ibv_reg_mr(dev[1].pd, p, 4096, VT_ACCESS))
+			return 2;
+	puts("filled");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+
 #define TESTS(X)							\
 	X(released_under_writes)					\
 	X(released_without_waiting)					\
@@ -807,6 +825,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "load"))
 		return run_load();
+	if (argc > 1 && !strcmp(argv[1], "fill"))
+		return run_fill();
 	if (load_ends())
 		return 1;
 	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),

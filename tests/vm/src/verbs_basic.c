@@ -763,7 +763,7 @@ static void rnr_exhaustion(void)
 	pair_down(&p);
 }
 
-/* rnr_retry 7 waits for ever; the message arrives once. */
+/* rnr_retry 7 waits without end; the message arrives once. */
 static void rnr_patience(void)
 {
 	struct vt_opts o = VT_OPTS;

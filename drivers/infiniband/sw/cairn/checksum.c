@@ -2,15 +2,14 @@
 /*
  * Which CRC-32 does the ICRC use: our portable ones, the kernel's crc32_le() or
  * what the crypto layer offers (PCLMUL on x86). The fastest over a typical
- * payload wins, unless the module parameter icrc names one. The parameter reads
- * as the choice and what all of them took, with a plain copy for comparison:
- * what the payload costs at least (/sys/module/cairn/parameters/icrc).
+ * payload wins. The debugfs file cairn/icrc tells which one, and why.
  */
 #include <crypto/hash.h>
 #include <linux/crc32.h>
+#include <linux/debugfs.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
-#include <linux/moduleparam.h>
+#include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -79,44 +78,25 @@ static struct checksum_candidate {
 
 static const struct cairn_icrc_impl *chosen;
 static u64 copy_ns;
-static char wanted[16];
+static struct dentry *debug_dir;
 
-static int checksum_param_set(const char *val, const struct kernel_param *kp)
+/* The choice, and the nanoseconds of all for 4 KiB; for comparison a plain copy,
+ * which the payload costs at least.
+ */
+static int checksum_icrc_show(struct seq_file *file, void *unused)
 {
-	char name[sizeof(wanted)];
 	unsigned int i;
 
-	if (strscpy(name, val, sizeof(name)) < 0)
-		return -EINVAL;
-	strim(name);
-	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
-		if (!strcmp(name, checksum_candidates[i].impl->name))
-			return strscpy(wanted, name, sizeof(wanted)) < 0;
-	return -EINVAL;
-}
-
-static int checksum_param_get(char *buf, const struct kernel_param *kp)
-{
-	int len = scnprintf(buf, PAGE_SIZE, "%s; ns for 4 KiB:",
-			    chosen ? chosen->name : "none");
-	unsigned int i;
-
+	seq_printf(file, "%s; ns for 4 KiB:", chosen->name);
 	for (i = 0; i < ARRAY_SIZE(checksum_candidates); i++)
 		if (checksum_candidates[i].ns)
-			len += scnprintf(buf + len, PAGE_SIZE - len,
-					 " %s %llu", checksum_candidates[i].impl->name,
-					 checksum_candidates[i].ns);
-	return len + scnprintf(buf + len, PAGE_SIZE - len, " copy %llu\n",
-			       copy_ns);
+			seq_printf(file, " %s %llu",
+				   checksum_candidates[i].impl->name,
+				   checksum_candidates[i].ns);
+	seq_printf(file, " copy %llu\n", copy_ns);
+	return 0;
 }
-
-static const struct kernel_param_ops icrc_param_ops = {
-	.set = checksum_param_set,
-	.get = checksum_param_get,
-};
-
-module_param_cb(icrc, &icrc_param_ops, NULL, 0444);
-MODULE_PARM_DESC(icrc, "CRC-32 of the ICRC: folding, interleaved, slicing, crc32_le or crypto (default: the fastest)");
+DEFINE_SHOW_ATTRIBUTE(checksum_icrc);
 
 /* A clock may tick in hundreds of nanoseconds: time that many pages. */
 #define PAGES		64
@@ -149,7 +129,7 @@ static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 	return max(div_u64(best, PAGES), 1ULL);
 }
 
-/* The named one if it is available, else the fastest. */
+/* The fastest of those that are available. */
 static const struct cairn_icrc_impl *checksum_choose(void)
 {
 	const struct checksum_candidate *best = &checksum_candidates[0];
@@ -159,11 +139,7 @@ static const struct cairn_icrc_impl *checksum_choose(void)
 		const struct checksum_candidate *candidate =
 			&checksum_candidates[i];
 
-		if (!candidate->ns)
-			continue;
-		if (!strcmp(wanted, candidate->impl->name))
-			return candidate->impl;
-		if (candidate->ns < best->ns)
+		if (candidate->ns && candidate->ns < best->ns)
 			best = candidate;
 	}
 	return best->impl;
@@ -176,6 +152,9 @@ void cairn_checksum_init(void)
 
 	cairn_icrc_select(NULL);
 	chosen = &cairn_icrc_portable;
+	debug_dir = debugfs_create_dir("cairn", NULL);
+	debugfs_create_file("icrc", 0444, debug_dir, NULL,
+			    &checksum_icrc_fops);
 	buf = kzalloc(2 * SZ_4K, GFP_KERNEL);
 	if (!buf)
 		return;
@@ -193,5 +172,6 @@ void cairn_checksum_init(void)
 
 void cairn_checksum_exit(void)
 {
+	debugfs_remove(debug_dir);
 	crypto_free_shash(checksum_tfm);
 }

@@ -29,7 +29,12 @@ struct cairn_nic {
 	struct net_device *ndev;	/* reference held by the device */
 	struct cairn_stats __percpu *stats;
 	struct cairn_epoch epoch;	/* of its runs, for memory release */
-	struct cairn_mrcaches *mrcaches;	/* NULL: off */
+	/* lane/mrcache.h; NULL: none. Look-ups use the first, releases count in
+	 * the second, which comes earlier.
+	 */
+	struct cairn_mrcaches *mrcaches;
+	struct cairn_mrcaches *mrcaches_counted;
+	atomic_t mrcaches_begun;
 	struct xarray qps;
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
 	/* net/: under RTNL */

@@ -18,20 +18,20 @@
  *		barrier (D), sum what ended, full barrier (E), sum what began
  *
  * A and D: either the run sees the new number, in one of its two reads, or the
- * sum of what began sees the run. So a run that goes on with the old number is
- * waited for. The second read is needed for the straggler: it read the number
- * before a turn and would count into that epoch long after it drained, where
- * the turn after next does not look.
+ * sum of what began sees the run. So the release waits for a run that goes on
+ * with the old number. The second read is for the straggler: it read the number
+ * before a turn, and would count into that epoch long after it drained. The turn
+ * after next does not look there.
  * A and C: a run that goes on with the new number finds the memory unreachable.
- * B and E: a run that is seen to have ended has ended: its accesses are over,
- * and that it began is seen as well. The sums can thus be equal only if
- * everything that began has ended.
+ * B and E: if the sum shows that a run ended, its accesses are over, and the
+ * other sum shows that it began. So the sums are equal only if everything that
+ * began has ended.
  *
- * Who waits takes a ticket: the number of the first turn that begins after he
- * read turns, for a run of the current epoch may have found the memory. If a
- * turn to n + 1 is being made while he still reads n, runs of n + 1 have counted
- * in after that read, hence (A, and F between his store and the read) do not
- * find the memory, and turn n + 1 is enough.
+ * A release takes a ticket: the number of the first turn that begins after the
+ * release has read turns. A run of the current epoch may have found the memory.
+ * If the release still reads n while a turn to n + 1 is being made, runs of
+ * n + 1 have counted in after that read. By A, and F between the store of the
+ * release and its read, they do not find the memory. So turn n + 1 is enough.
  *
  * The memory operations have names of their own so that the model test
  * (tests/engine_epoch_test.c) can put a step of its schedule before each.

@@ -44,7 +44,7 @@ struct cairn_qp_attrs {
 	u16 pmtu;		/* bytes */
 	u8 timeout;		/* 4.096 us << timeout; 0: none */
 	u8 retry_cnt;		/* 0..7, 7 is finite */
-	u8 rnr_retry;		/* 0..7, 7: for ever */
+	u8 rnr_retry;		/* 0..7, 7: without end */
 	u8 min_rnr_timer;	/* code 0..31 */
 	u8 max_rd_atomic;	/* outstanding as requester */
 	u8 max_dest_rd_atomic;	/* kept as responder */

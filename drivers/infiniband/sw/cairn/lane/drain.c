@@ -5,8 +5,8 @@
 #include "lane/drain.h"
 #include "lane/lane.h"
 
-/* Reception may end early with packets left, to come again at once: then wait
- * for it, but not for ever when others keep it busy.
+/* Reception may end early with packets left, and come again at once. Wait for
+ * that, but only so often: others may keep it busy.
  */
 #define CAIRN_DRAIN_PASSES	4
 

@@ -3,16 +3,15 @@
  * Turns of the epoch.
  *
  * One turn at a time, under the mutex, and the caller stays until the old epoch
- * has drained: so the two sets of counters are enough, and whoever waited for
- * the mutex meanwhile often finds that the turn he needs is over (E5).
+ * has drained. So two sets of counters are enough. A caller that waited for the
+ * mutex meanwhile often finds that the turn it needs is over (origins.rst, E5).
  *
  * Runs do not wake anybody when they end: that would cost each of them a
- * barrier and a shared cache line. The one who turns looks again, first in a
+ * barrier and a shared cache line. The caller that turns looks again, first in a
  * short loop (a run is over in microseconds), then with sleeps that grow with
- * the time already spent, so that he is late by that time again at most.
+ * the time already spent. So it is late by that time again at most.
  */
 #include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -26,19 +25,7 @@
 /* A turn that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
 
-/* Longer, and the kernel would complain of a CPU that does nothing else. */
-#define CAIRN_TEST_MAX_DELAY	3000u
-
 static struct workqueue_struct *epoch_wq;
-
-unsigned int cairn_test_delay_ms;
-module_param_named(test_delay_ms, cairn_test_delay_ms, uint, 0600);
-MODULE_PARM_DESC(test_delay_ms, "Test: milliseconds (3000 at most) for which one received packet is held in the pipeline; 0 again after that");
-
-void cairn_epoch_delay_now(void)
-{
-	mdelay(min(xchg(&cairn_test_delay_ms, 0), CAIRN_TEST_MAX_DELAY));
-}
 
 static u32 epoch_inflight(struct cairn_epoch *epoch, u32 number)
 {

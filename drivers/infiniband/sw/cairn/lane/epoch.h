@@ -4,13 +4,13 @@
  * released when what may still touch it has been counted out. The counting and
  * its barriers are engine/epoch.h, the scheme Documentation/memory-release.rst.
  *
- * Who releases memory
- *	makes it unreachable (a key of it is not found any more),
- *	calls cairn_epoch_wait(), or cairn_epoch_notify() where he cannot sleep,
- *	and frees it then.
+ * To release memory
+ *	make it unreachable (look-ups of its key fail), call
+ *	cairn_epoch_wait(), or cairn_epoch_notify() where sleeping is not
+ *	allowed, and free it then.
  *
- * Who touches memory
- *	does it in a run of the engine: lane/exec.c counts each run. Nothing
+ * To touch memory
+ *	do it in a run of the engine: lane/exec.c counts each run. Nothing
  *	refers to user pages after the run: payload is copied.
  *
  * What waits for the application (a host that is to make bytes durable) must
@@ -51,18 +51,6 @@ struct cairn_epoch_note {
 	/* The lock of the notes is held: short, and no epoch call. */
 	void (*func)(struct cairn_epoch_note *note);
 };
-
-extern unsigned int cairn_test_delay_ms;
-void cairn_epoch_delay_now(void);
-
-/* For tests: hold the packet that is being processed, whose memory is looked up
- * and not yet touched, as the module parameter says. In a run.
- */
-static inline void cairn_epoch_delay(void)
-{
-	if (unlikely(READ_ONCE(cairn_test_delay_ms)))
-		cairn_epoch_delay_now();
-}
 
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_epochs_start(void);

@@ -2,10 +2,10 @@
 /*
  * Running the engine.
  *
- * Who brings work:	record the event (or queue the skb and record it)
+ * To bring work:	record the event (or queue the skb and record it)
  *			full barrier				(A)
  *			try the lock
- * Who holds the lock:	take the events, full barrier (xchg)	(C)
+ * With the lock:	take the events, full barrier (xchg)	(C)
  *			run
  *			unlock
  *			full barrier				(B)
@@ -13,7 +13,7 @@
  *
  * A pairs with B: either the bringer's attempt comes after the unlock and gets
  * the lock, or the holder's look at the events comes after they were recorded.
- * An attempt also fails while somebody waits for the lock; he will be a holder
+ * An attempt also fails while somebody waits for the lock, who will hold it next
  * and look. C pairs with A: what the bringer wrote before is seen by the run
  * that its event causes. So no event is lost, and none is left behind unless
  * the lane has the QP on its list (the budget was used up), or the side is

@@ -3,12 +3,12 @@
  * Who runs the engine of a QP, and when.
  *
  * Each QP side (enum cairn_side_id) has a lock, a set of pending events and a
- * bounded queue of received skbs. Whoever brings work (post, receive softirq,
- * timer, lane) records it and tries the lock: with it, he runs the engine
- * until no event is left; without it, the holder finds the event after
- * unlocking and goes on. Nobody waits for a side lock but the control path, so
- * a packet that our own transmission loops back to us cannot deadlock, and
- * packets of a side leave in the order in which the engine made them.
+ * bounded queue of received skbs. A caller with work (post, receive softirq,
+ * timer, lane) records it and tries the lock. With the lock, the caller runs the
+ * engine until no event is left. Without it, the holder finds the event after
+ * unlocking and goes on. Only the control path waits for a side lock. So a packet
+ * that our own transmission loops back to us cannot deadlock, and packets of a
+ * side leave in the order in which the engine made them.
  *
  * Long work (budget used up) goes to the lane: a thread that serves its QPs
  * round-robin, with equal shares in bytes (engine/sched.h).

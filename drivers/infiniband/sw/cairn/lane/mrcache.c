@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/cpumask.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 #include "lane/lane.h"
 #include "lane/mrcache.h"
 
-#define MAX_LINES	65536u
-
-static unsigned int mr_cache;
-module_param(mr_cache, uint, 0644);
-MODULE_PARM_DESC(mr_cache, "memory regions that each lane and each CPU caches, of devices created from then on, 0..65536; 0: every look-up asks the table (default)");
-
 DEFINE_PER_CPU(unsigned int, cairn_lane_here);
-
-/* Sets of a cache; 0: off. */
-static u32 mrcache_sets(void)
-{
-	u32 lines = min(READ_ONCE(mr_cache), MAX_LINES);
-
-	return lines ? roundup_pow_of_two(DIV_ROUND_UP(lines,
-						       CAIRN_MRCACHE_WAYS)) : 0;
-}
 
 static int mrcache_node(const struct cairn_mrcaches *caches, unsigned int i)
 {
@@ -30,8 +13,9 @@ static int mrcache_node(const struct cairn_mrcaches *caches, unsigned int i)
 				   cpu_to_node(i - caches->lanes);
 }
 
-static int mrcache_alloc_sets(struct cairn_mrcaches *caches, u32 n)
+static int mrcache_alloc_sets(struct cairn_mrcaches *caches)
 {
+	const u32 n = CAIRN_MRCACHE_SETS;
 	unsigned int i;
 
 	caches->released = kvcalloc(n, sizeof(*caches->released), GFP_KERNEL);
@@ -52,43 +36,63 @@ static int mrcache_alloc_sets(struct cairn_mrcaches *caches, u32 n)
 	return 0;
 }
 
-struct cairn_mrcaches *cairn_mrcaches_create(struct cairn_nic *nic,
-					     const struct xarray *table)
-{
-	unsigned int count = cairn_lanes() + nr_cpu_ids;
-	struct cairn_mrcaches *caches;
-	u32 n = mrcache_sets();
-
-	BUILD_BUG_ON(IS_ENABLED(CONFIG_64BIT) &&
-		     sizeof(struct cairn_mrcache_set) != 64);
-	if (!n)
-		return NULL;
-	caches = kvzalloc(struct_size(caches, cache, count), GFP_KERNEL);
-	if (!caches)
-		return ERR_PTR(-ENOMEM);
-	caches->nic = nic;
-	caches->table = table;
-	spin_lock_init(&caches->lock);
-	caches->mask = n - 1;
-	caches->lanes = cairn_lanes();
-	caches->count = count;
-	if (mrcache_alloc_sets(caches, n)) {
-		cairn_mrcaches_destroy(caches);
-		return ERR_PTR(-ENOMEM);
-	}
-	return caches;
-}
-
-void cairn_mrcaches_destroy(struct cairn_mrcaches *caches)
+static void mrcache_free(struct cairn_mrcaches *caches)
 {
 	unsigned int i;
 
-	if (!caches)
-		return;
 	for (i = 0; i < caches->count; i++)
 		kvfree(caches->cache[i].set);
 	kvfree(caches->released);
 	kvfree(caches);
+}
+
+static struct cairn_mrcaches *mrcache_create(struct cairn_nic *nic,
+					     const struct xarray *table)
+{
+	unsigned int count = cairn_lanes() + nr_cpu_ids;
+	struct cairn_mrcaches *caches;
+
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_64BIT) &&
+		     sizeof(struct cairn_mrcache_set) != 64);
+	caches = kvzalloc(struct_size(caches, cache, count), GFP_KERNEL);
+	if (!caches)
+		return NULL;
+	caches->nic = nic;
+	caches->table = table;
+	spin_lock_init(&caches->lock);
+	caches->mask = CAIRN_MRCACHE_SETS - 1;
+	caches->lanes = cairn_lanes();
+	caches->count = count;
+	if (mrcache_alloc_sets(caches)) {
+		mrcache_free(caches);
+		return NULL;
+	}
+	return caches;
+}
+
+void cairn_mrcaches_start(struct cairn_nic *nic, const struct xarray *table)
+{
+	struct cairn_mrcaches *caches;
+
+	if (atomic_xchg(&nic->mrcaches_begun, 1))
+		return;
+	caches = mrcache_create(nic, table);
+	if (!caches)
+		return;
+	/* Pairs with the dependent loads of cairn_mrcaches_release(). */
+	smp_store_release(&nic->mrcaches_counted, caches);
+	/* A release that did not count has taken its region out of the table by
+	 * the end of this: no cache will be told of that region.
+	 */
+	synchronize_rcu();
+	/* Pairs with the dependent loads of the look-ups. */
+	smp_store_release(&nic->mrcaches, caches);
+}
+
+void cairn_mrcaches_stop(struct cairn_nic *nic)
+{
+	if (nic->mrcaches_counted)
+		mrcache_free(nic->mrcaches_counted);
 }
 
 static void *mrcache_ask(struct cairn_mrcaches *caches,
@@ -119,10 +123,13 @@ void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
  */
 void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 {
-	struct cairn_mrcache *cache = cairn_mrcaches_own(caches);
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
+	struct cairn_mrcache *cache;
 	void *mr;
 
+	if (!caches)
+		return;
+	cache = cairn_mrcaches_own(caches);
 	if (cairn_mrcache_has(cache, index))
 		return;
 	mr = mrcache_ask(caches, cache, index, true);
@@ -130,8 +137,12 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 		prefetch(mr);
 }
 
-void cairn_mrcaches_release(struct cairn_mrcaches *caches, u32 index)
+void cairn_mrcaches_release(struct cairn_nic *nic, u32 index)
 {
+	struct cairn_mrcaches *caches = READ_ONCE(nic->mrcaches_counted);
+
+	if (!caches)
+		return;
 	spin_lock_bh(&caches->lock);
 	cairn_mrcache_release(caches->released, caches->mask, index);
 	spin_unlock_bh(&caches->lock);

@@ -2,8 +2,8 @@
 /*
  * The MR caches of a device: one for each lane, one for each CPU that receives
  * or runs posts. What a line is and why a released region is no hit:
- * engine/mrcache.h. Off unless the module parameter mr_cache says otherwise; then
- * every look-up asks the table.
+ * engine/mrcache.h. They come when a device has many regions; before that the
+ * table is as fast, and every look-up asks it.
  */
 #ifndef CAIRN_LANE_MRCACHE_H
 #define CAIRN_LANE_MRCACHE_H
@@ -18,6 +18,11 @@
 /* A key: index of the MR table, and what tells its users apart. */
 #define CAIRN_KEY_VARIANT_BITS	8
 #define CAIRN_KEY_VARIANT_MASK	0xff
+
+/* A device with more regions gets caches. */
+#define CAIRN_MRCACHE_FROM	16384
+/* Of each cache: 64 KiB, 4096 regions. */
+#define CAIRN_MRCACHE_SETS	1024
 
 struct cairn_mrcaches {
 	struct cairn_nic *nic;
@@ -34,30 +39,31 @@ struct cairn_mrcaches {
 DECLARE_PER_CPU(unsigned int, cairn_lane_here);
 
 /**
- * cairn_mrcaches_create() - the caches of a new device, as the parameter says
- * @nic: the device
+ * cairn_mrcaches_start() - the device has many regions
+ * @nic: the device; nothing happens from the second call on
  * @table: of its regions
  *
- * Context: process, the lanes run.
- * Return: the caches, NULL when they are off, or ERR_PTR(-ENOMEM).
+ * Without memory the device goes on without caches. Context: process, sleeps;
+ * the lanes run.
  */
-struct cairn_mrcaches *cairn_mrcaches_create(struct cairn_nic *nic,
-					     const struct xarray *table);
+void cairn_mrcaches_start(struct cairn_nic *nic, const struct xarray *table);
 
-/* Nobody runs any more. NULL is fine. */
-void cairn_mrcaches_destroy(struct cairn_mrcaches *caches);
+/* Nobody runs any more. */
+void cairn_mrcaches_stop(struct cairn_nic *nic);
 
 /* A miss: ask the table, keep the answer. In a run. */
 void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
 			  struct cairn_mrcache *cache, u32 index);
 
-/* @key will be looked up soon on this CPU. BH off, in an RCU read section. */
+/* @key will be looked up soon on this CPU; @caches NULL: nothing to do. BH off,
+ * in an RCU read section.
+ */
 void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key);
 
-/* @index is out of the table, and the epoch is to be turned. Any context but
- * hard interrupts.
+/* @index is out of the table, and the epoch is to be turned. In the RCU read
+ * section in which it was taken out; any context but hard interrupts.
  */
-void cairn_mrcaches_release(struct cairn_mrcaches *caches, u32 index);
+void cairn_mrcaches_release(struct cairn_nic *nic, u32 index);
 
 static inline struct cairn_mrcache *
 cairn_mrcaches_own(struct cairn_mrcaches *caches)

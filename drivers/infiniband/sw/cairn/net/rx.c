@@ -163,9 +163,8 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		return NULL;
 	}
 	/* Its memory is fetched while the packets behind it are checked. */
-	if (nic->mrcaches &&
-	    pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
-		cairn_mrcaches_ahead(nic->mrcaches, pkt.rkey);
+	if (pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
+		cairn_mrcaches_ahead(READ_ONCE(nic->mrcaches), pkt.rkey);
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
 	exec = xa_load(&nic->qps, pkt.qpn);

@@ -111,7 +111,7 @@ static void dev_dealloc(struct ib_device *ibdev)
 	xa_destroy(&dev->nic.qps);
 	xa_destroy(&dev->ahs);
 	cairn_keys_exit(dev);
-	cairn_mrcaches_destroy(dev->nic.mrcaches);
+	cairn_mrcaches_stop(&dev->nic);
 	cairn_epoch_exit(&dev->nic.epoch);
 	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
 	free_percpu(dev->nic.stats);
@@ -296,7 +296,6 @@ static void dev_set_netns(struct cairn_dev *dev)
 
 static int dev_register(struct cairn_dev *dev, const char *name)
 {
-	struct cairn_mrcaches *caches;
 	int err;
 
 	dev->nic.stats = alloc_percpu(struct cairn_stats);
@@ -305,10 +304,6 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	err = cairn_epoch_init(&dev->nic.epoch, &dev->nic);
 	if (err)
 		return err;
-	caches = cairn_mrcaches_create(&dev->nic, &dev->mrs);
-	if (IS_ERR(caches))
-		return PTR_ERR(caches);
-	dev->nic.mrcaches = caches;
 	dev_set_netns(dev);
 	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
 	if (err)

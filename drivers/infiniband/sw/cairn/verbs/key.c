@@ -98,6 +98,8 @@ static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 	/* A race may leave it too small until the next time. */
 	if (used > BIT(2 * half) / 2 && half < CAIRN_KEY_MAX_HALF)
 		WRITE_ONCE(dev->key_half_bits, half + 1);
+	if (used > CAIRN_MRCACHE_FROM)
+		cairn_mrcaches_start(&dev->nic, &dev->mrs);
 	if (used <= CAIRN_MAX_MR)
 		err = key_reserve_index(dev, index);
 	if (err)
@@ -140,8 +142,9 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 	/* Consumers of fast registration choose the variant themselves. */
 	if (variants)
 		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
+	rcu_read_lock();
 	xa_erase(&dev->mrs, index);
-	if (dev->nic.mrcaches)
-		cairn_mrcaches_release(dev->nic.mrcaches, index);
+	cairn_mrcaches_release(&dev->nic, index);
+	rcu_read_unlock();
 	atomic_dec(&dev->num_mrs);
 }

@@ -20,10 +20,11 @@
 /* The MR with the index of @key; the caller compares the key. In a run. */
 static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 {
+	struct cairn_mrcaches *caches = READ_ONCE(dev->nic.mrcaches);
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
 
-	if (dev->nic.mrcaches)
-		return cairn_mrcaches_find(dev->nic.mrcaches, index);
+	if (caches)
+		return cairn_mrcaches_find(caches, index);
 	return xa_load(&dev->mrs, index);
 }
 

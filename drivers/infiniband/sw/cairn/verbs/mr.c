@@ -8,7 +8,7 @@
  * Life: an MR is complete before it enters the table (verbs/key.h).
  * Deregistration takes it out. Nobody touches it any more when the epoch has
  * turned, because then every run of the engine that may have found it is over
- * (lane/epoch.h). Only then it is freed: by the caller who waits, or by a work
+ * (lane/epoch.h). Only then it is freed: by the caller, after a wait, or by a work
  * item (verbs/dereg_async.h).
  *
  * What depends on an application must not delay this: tokens of host flush are

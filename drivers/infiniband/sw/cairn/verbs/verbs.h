@@ -116,12 +116,6 @@ enum cairn_mr_kind {
 	CAIRN_MR_FAST,			/* fast registration */
 };
 
-/*
- * Memory is a table of blocks, equal powers of two and aligned, by their
- * kernel virtual address. The data path reads an MR without a lock: what
- * changes while it is published (rereg, REG_MR, invalidation) changes below
- * seq, and a reader that met a change treats the key as invalid.
- */
 /* What ib_map_mr_sg() said last: REG_MR makes it effective. */
 struct cairn_mr_map {
 	unsigned long *blocks;		/* room for max_blocks */
@@ -131,6 +125,12 @@ struct cairn_mr_map {
 	bool fresh;			/* not yet registered */
 };
 
+/*
+ * Memory is a table of blocks, equal powers of two and aligned, by their
+ * kernel virtual address. The data path reads an MR without a lock: what
+ * changes while it is published (rereg, REG_MR, invalidation) changes below
+ * seq, and a reader that met a change treats the key as invalid.
+ */
 struct cairn_mr {
 	struct ib_mr ibmr;
 	seqlock_t seq;			/* writers: irqsave */

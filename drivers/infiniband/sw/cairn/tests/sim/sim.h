@@ -248,7 +248,7 @@ struct sim {
 	u32 n_sent;
 	u32 sent_room;
 	u32 trains;
-	u8 lost[4096];		/* losses per packet, so that none is for ever */
+	u8 lost[4096];		/* losses per packet, so that each ends */
 	u64 count[CAIRN_CTR_COUNT];
 
 	u32 failures;
