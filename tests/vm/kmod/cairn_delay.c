@@ -10,11 +10,11 @@
 #include <linux/module.h>
 
 /* Longer, and the kernel complains of a CPU that does nothing else. */
-#define DELAY_MAX_MS	3000u
+#define DELAY_MAX_MS	6000u
 
 static unsigned int ms;
 module_param(ms, uint, 0600);
-MODULE_PARM_DESC(ms, "milliseconds, 3000 at most, for the next packet");
+MODULE_PARM_DESC(ms, "milliseconds, 6000 at most, for the next packet");
 
 static int delay_on_copy(struct kprobe *kp, struct pt_regs *regs)
 {
