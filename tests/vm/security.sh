@@ -4,6 +4,7 @@
 # timeout: 540
 # kernels: 6.1 6.12
 # boot: shared
+# dmesg-allow: Memory failure: 0x[0-9a-f]+: Sending SIGBUS to security
 #
 # A hostile process and hostile packets, next to traffic that must not notice.
 
