@@ -22,11 +22,9 @@ counter() {
 	cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/$1"
 }
 
-insmod "$(kmod cairn_delay)" || bail "no probe"
 # in the network of a, but with the initial namespace's sysfs: parameters and
 # counters are there
 points nsenter --net=/run/netns/a release
-rmmod cairn_delay
 expect "one turn took long, and is counted" "$(counter epoch_stuck)" 1
 reported=$(dmesg | grep -c 'cairn: memory stays pinned')
 expect "... and reported once" "$reported" 1

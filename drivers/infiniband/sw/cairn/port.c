@@ -137,6 +137,7 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
+	cairn_epoch_delay();
 	for (i = 0; i < n; i++) {
 		if (cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 					   bv[i].bv_len))

@@ -12,6 +12,7 @@
  * the time already spent. So it is late by that time again at most.
  */
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -25,7 +26,19 @@
 /* A turn that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
 
+/* Longer, and the kernel would complain of a CPU that does nothing else. */
+#define CAIRN_TEST_MAX_DELAY	3000u
+
 static struct workqueue_struct *epoch_wq;
+
+unsigned int cairn_test_delay_ms;
+module_param_named(test_delay_ms, cairn_test_delay_ms, uint, 0600);
+MODULE_PARM_DESC(test_delay_ms, "Test: milliseconds (3000 at most) for which one received packet is held in the pipeline; 0 again after that");
+
+void cairn_epoch_delay_now(void)
+{
+	mdelay(min(xchg(&cairn_test_delay_ms, 0), CAIRN_TEST_MAX_DELAY));
+}
 
 static u32 epoch_inflight(struct cairn_epoch *epoch, u32 number)
 {

@@ -52,6 +52,18 @@ struct cairn_epoch_note {
 	void (*func)(struct cairn_epoch_note *note);
 };
 
+extern unsigned int cairn_test_delay_ms;
+void cairn_epoch_delay_now(void);
+
+/* For tests: hold the packet that is being processed, whose memory is looked up
+ * and not yet touched, as the module parameter says. In a run.
+ */
+static inline void cairn_epoch_delay(void)
+{
+	if (unlikely(READ_ONCE(cairn_test_delay_ms)))
+		cairn_epoch_delay_now();
+}
+
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_epochs_start(void);
 void cairn_epochs_stop(void);
