@@ -132,6 +132,8 @@
 	  "times a lane began to poll a process's ready map")		\
 	X(LANE_SLEEPS, lane_sleeps,					\
 	  "times a lane stopped polling and asked for doorbells")	\
+	X(LANE_POLL_LIMITS, lane_poll_limits,				\
+	  "times a lane had more to poll for posts than fits into a turn") \
 	X(CE_RECEIVED, ce_received,					\
 	  "packets received with the congestion mark (CE)")		\
 	X(CNPS_SENT, cnps_sent, "congestion notifications sent")	\

@@ -26,6 +26,8 @@
 #define CAIRN_LANES_SLOTS	BIT(21)
 /* One turn of a QP, in packets of each direction. */
 #define CAIRN_LANE_BUDGET	64
+/* Marks looked at in one go; those of QPs that are gone are left over. */
+#define CAIRN_LANE_TRIES	128
 /* Expired requesters run by the timer itself, and those that may turn out to have
  * something to send; the thread runs the others.
  */
@@ -54,11 +56,6 @@ struct cairn_lane *cairn_lane(unsigned int number)
 unsigned int cairn_lane_pick(void)
 {
 	return (u32)atomic_inc_return(&next_lane) % num_lanes;
-}
-
-u32 cairn_lane_words(void)
-{
-	return lane_words;
 }
 
 /* The thread is not woken. Any context. */
@@ -205,10 +202,10 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
  */
 static void lane_select(struct cairn_lane *lane)
 {
+	u32 slot, tries = CAIRN_LANE_TRIES;
 	struct cairn_exec *exec;
-	u32 slot;
 
-	while (!cairn_fifo_full(&lane->fifo)) {
+	while (!cairn_fifo_full(&lane->fifo) && tries--) {
 		slot = cairn_sched_next(&lane->sched);
 		if (slot == CAIRN_SCHED_NONE)
 			return;
@@ -288,15 +285,15 @@ static void lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 	cairn_share_end(&exec->debt[side], tx.bytes);
 }
 
-/* Returns false when there was nothing to do. */
-static bool lane_turn(struct cairn_lane *lane)
+/* Returns false when there was nothing to do; @idle: nor was there last time. */
+static bool lane_turn(struct cairn_lane *lane, bool idle)
 {
 	struct cairn_exec *exec;
 	unsigned long sides;
 	unsigned int side;
 
 	spin_lock_irq(&lane->lock);
-	cairn_watches_poll(lane);
+	cairn_watches_poll(lane, idle);
 	exec = lane_take_turn(lane, &sides);
 	spin_unlock_irq(&lane->lock);
 	if (!exec)
@@ -318,11 +315,16 @@ static bool lane_has_work(struct cairn_lane *lane)
 	       !list_empty_careful(&lane->active) || kthread_should_stop();
 }
 
-static void lane_rest(struct cairn_lane *lane, bool yield)
+static void lane_rest(struct cairn_lane *lane)
 {
-	spin_lock_irq(&lane->lock);
-	cairn_watches_rest(lane, yield);
-	spin_unlock_irq(&lane->lock);
+	bool first = true, more;
+
+	do {
+		spin_lock_irq(&lane->lock);
+		more = cairn_watches_rest(lane, first);
+		spin_unlock_irq(&lane->lock);
+		first = false;
+	} while (more);
 }
 
 /*
@@ -332,17 +334,16 @@ static void lane_rest(struct cairn_lane *lane, bool yield)
  */
 static void lane_run(struct cairn_lane *lane)
 {
-	do {
-		bool worked = lane_turn(lane);
+	bool worked = true;
 
+	do {
+		worked = lane_turn(lane, !worked);
 		if (need_resched()) {
-			lane_rest(lane, true);
+			lane_rest(lane);
 			return;
 		}
-		if (worked)
-			continue;
-		lane_rest(lane, false);
-		cpu_relax();
+		if (!worked)
+			cpu_relax();
 	} while (lane_has_work(lane));
 }
 
@@ -385,10 +386,13 @@ static int lane_alloc(struct cairn_lane *lane)
 	u32 words = lane_words;
 
 	lane->sched_mem = kvzalloc(cairn_sched_bytes(words * 64), GFP_KERNEL);
+	lane->slots_mem = kvzalloc(cairn_slots_bytes(words), GFP_KERNEL);
 	lane->words = kvcalloc(words, sizeof(*lane->words), GFP_KERNEL);
 	lane->kernel = cairn_watch_create(lane, NULL, NULL);
-	if (!lane->sched_mem || !lane->words || !lane->kernel)
+	if (!lane->sched_mem || !lane->slots_mem || !lane->words ||
+	    !lane->kernel)
 		return -ENOMEM;
+	cairn_slots_init(&lane->slots, words, lane->slots_mem);
 	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
 	return 0;
 }
@@ -397,8 +401,9 @@ static void lane_free(struct cairn_lane *lane)
 {
 	if (lane->kernel)
 		cairn_watch_destroy(lane->kernel);
-	ida_destroy(&lane->word_ids);
+	mutex_destroy(&lane->slots_lock);
 	kvfree(lane->words);
+	kvfree(lane->slots_mem);
 	kvfree(lane->sched_mem);
 	kfree(lane);
 }
@@ -406,7 +411,7 @@ static void lane_free(struct cairn_lane *lane)
 static void lane_init(struct cairn_lane *lane)
 {
 	spin_lock_init(&lane->lock);
-	ida_init(&lane->word_ids);
+	mutex_init(&lane->slots_lock);
 	INIT_LIST_HEAD(&lane->active);
 	timerqueue_init_head(&lane->timers);
 	hrtimer_init(&lane->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);

@@ -15,15 +15,16 @@
 #define CAIRN_LANE_LANE_H
 
 #include <linux/hrtimer.h>
-#include <linux/idr.h>
+#include <linux/mutex.h>
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
 #include "engine/fifo.h"
 #include "engine/sched.h"
+#include "engine/slots.h"
 #include "lane/exec.h"
 #include "lane/watch.h"
 
-/* 64 slots of the scheduler; they belong to one watch. Under lane->lock. */
+/* 64 slots of the scheduler, of one watch or shared. Under lane->lock. */
 struct cairn_lane_word {
 	u64 used;			/* bit per x that is not NULL */
 	u64 posted;			/* found in the ready map, turn to come */
@@ -35,8 +36,10 @@ struct cairn_lane {
 	struct cairn_sched sched;	/* the lock's holder is its owner */
 	struct cairn_fifo fifo;
 	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
-	struct ida word_ids;
+	struct mutex slots_lock;	/* slots; making and dropping words */
+	struct cairn_slots slots;
 	struct list_head active;	/* watches that are polled, or are to be */
+	u32 round;			/* of looking at them */
 	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
 	struct hrtimer timer;		/* for the first of timers */
 	wait_queue_head_t wake;		/* the thread: lane_has_work() */
@@ -44,6 +47,7 @@ struct cairn_lane {
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
 	void *sched_mem;
+	void *slots_mem;
 	unsigned int number;
 };
 
@@ -65,9 +69,6 @@ unsigned int cairn_lanes(void);
 unsigned int cairn_lane_pick(void);
 
 struct cairn_lane *cairn_lane(unsigned int number);
-
-/* Words of 64 slots that each lane's scheduler has. */
-u32 cairn_lane_words(void);
 
 /* The QP of a slot, or NULL. lane->lock held. */
 static inline struct cairn_exec *cairn_lane_qp(const struct cairn_lane *lane,

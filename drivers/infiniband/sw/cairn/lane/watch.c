@@ -5,6 +5,7 @@
 #include <linux/mutex.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include "lane/lane.h"
 
 #define NO_WORD		0xffffffffu
@@ -15,10 +16,18 @@
 #define QUIET_MAX_SHIFT	7
 #define QUIET_CPU_SHIFT	3
 
-/* A ready page, and where its words lie in the lane's scheduler. */
+/* Ids of a watch that have slots of their own; those beyond have words. */
+#define WATCH_LOOSE	64
+/* Cache lines of ready maps that the lane looks at in one go. */
+#define WATCH_LINES	128
+
+/* A ready page, and where its words lie in the lane's scheduler: word 0 of the
+ * first page in single slots, see struct cairn_watch.
+ */
 struct watch_page {
 	struct list_head list;
 	struct cairn_ready_page *shared;	/* NULL: kernel QPs */
+	u64 used;			/* words of QPs; lane->lock */
 	u32 word[CAIRN_READY_WORDS];
 };
 
@@ -28,9 +37,12 @@ struct cairn_watch {
 	u32 *wake;			/* space 1; NULL: kernel QPs */
 	struct mutex lock;		/* ids, pages */
 	struct ida ids;
-	u32 num_pages;
 	/* Under lane->lock: */
+	u32 num_pages;			/* also changed under lock, like pages */
+	u32 slot[WATCH_LOOSE];		/* of the first ids, or CAIRN_SCHED_NONE */
 	struct list_head pages;		/* in order; also changed under lock */
+	struct watch_page *seen;	/* the last that was polled; NULL: all */
+	u32 round;			/* the lane's, when it was polled */
 	struct list_head active;	/* empty: the flag is raised */
 	bool awake;			/* the flag is lowered */
 	bool posted;			/* since it became awake */
@@ -71,39 +83,48 @@ struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 	ida_init(&watch->ids);
 	INIT_LIST_HEAD(&watch->pages);
 	INIT_LIST_HEAD(&watch->active);
+	memset(watch->slot, 0xff, sizeof(watch->slot));
 	if (wake)
 		WRITE_ONCE(*wake, 1);
 	return watch;
 }
 
-static void watch_free_word(struct cairn_lane *lane, u32 number)
+/* lane->slots_lock held. */
+static void watch_drop_word(struct cairn_lane *lane, u32 number)
 {
 	struct cairn_lane_word *word;
 
-	if (number == NO_WORD)
-		return;
 	spin_lock_irq(&lane->lock);
 	word = lane->words[number];
 	lane->words[number] = NULL;
 	spin_unlock_irq(&lane->lock);
 	kfree(word);
-	ida_free(&lane->word_ids, number);
+}
+
+/* lane->slots_lock held. */
+static int watch_make_word(struct cairn_lane *lane, u32 number)
+{
+	struct cairn_lane_word *word = kzalloc(sizeof(*word),
+					       GFP_KERNEL_ACCOUNT);
+
+	if (!word)
+		return -ENOMEM;
+	spin_lock_irq(&lane->lock);
+	lane->words[number] = word;
+	spin_unlock_irq(&lane->lock);
+	return 0;
 }
 
 void cairn_watch_destroy(struct cairn_watch *watch)
 {
 	struct watch_page *page, *next;
-	unsigned int i;
 
 	/* From here on the thread does not know the watch. */
 	spin_lock_irq(&watch->lane->lock);
 	list_del_init(&watch->active);
 	spin_unlock_irq(&watch->lane->lock);
-	list_for_each_entry_safe(page, next, &watch->pages, list) {
-		for (i = 0; i < CAIRN_READY_WORDS; i++)
-			watch_free_word(watch->lane, page->word[i]);
+	list_for_each_entry_safe(page, next, &watch->pages, list)
 		kfree(page);
-	}
 	ida_destroy(&watch->ids);
 	mutex_destroy(&watch->lock);
 	kfree(watch);
@@ -128,6 +149,7 @@ static int watch_add_page(struct cairn_watch *watch,
 
 	if (!page)
 		return -ENOMEM;
+	page->used = 0;
 	memset(page->word, 0xff, sizeof(page->word));
 	page->shared = new_page ? new_page(arg, watch->num_pages) : NULL;
 	if (new_page && !page->shared) {
@@ -136,33 +158,103 @@ static int watch_add_page(struct cairn_watch *watch,
 	}
 	spin_lock_irq(&watch->lane->lock);
 	list_add_tail(&page->list, &watch->pages);
-	spin_unlock_irq(&watch->lane->lock);
 	watch->num_pages++;
+	spin_unlock_irq(&watch->lane->lock);
 	return 0;
+}
+
+/* lane->slots_lock held. */
+static int watch_make_loose(struct cairn_lane *lane, u32 *slot)
+{
+	*slot = cairn_slots_take(&lane->slots);
+	if (*slot == CAIRN_SCHED_NONE)
+		return -ENOSPC;
+	if (!lane->words[*slot / 64] && watch_make_word(lane, *slot / 64)) {
+		cairn_slots_put(&lane->slots, *slot);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A slot for one of the first ids. */
+static int watch_get_loose(struct cairn_lane *lane, u32 *slot)
+{
+	int err;
+
+	mutex_lock(&lane->slots_lock);
+	err = watch_make_loose(lane, slot);
+	mutex_unlock(&lane->slots_lock);
+	return err;
+}
+
+static void watch_put_loose(struct cairn_watch *watch, u32 id)
+{
+	struct cairn_lane *lane = watch->lane;
+	u32 slot = watch->slot[id];
+
+	spin_lock_irq(&lane->lock);
+	watch->slot[id] = CAIRN_SCHED_NONE;
+	spin_unlock_irq(&lane->lock);
+	mutex_lock(&lane->slots_lock);
+	if (cairn_slots_put(&lane->slots, slot))
+		watch_drop_word(lane, slot / 64);
+	mutex_unlock(&lane->slots_lock);
 }
 
 /* 64 slots for the word at @number, unless it has some. w->lock held. */
 static int watch_get_word(struct cairn_lane *lane, u32 *number)
 {
-	struct cairn_lane_word *word;
-	int n;
+	int err = -ENOSPC;
+	u32 word;
 
 	if (*number != NO_WORD)
 		return 0;
-	n = ida_alloc_max(&lane->word_ids, cairn_lane_words() - 1,
-			  GFP_KERNEL);
-	if (n < 0)
-		return n;
-	word = kzalloc(sizeof(*word), GFP_KERNEL_ACCOUNT);
-	if (!word) {
-		ida_free(&lane->word_ids, n);
-		return -ENOMEM;
-	}
+	mutex_lock(&lane->slots_lock);
+	word = cairn_slots_take_word(&lane->slots);
+	if (word != CAIRN_SCHED_NONE)
+		err = watch_make_word(lane, word);
+	if (err == -ENOMEM)
+		cairn_slots_put_word(&lane->slots, word);
+	mutex_unlock(&lane->slots_lock);
+	if (!err)
+		*number = word;
+	return err;
+}
+
+/* The last QP of word @i has left. w->lock held. */
+static void watch_put_word(struct cairn_lane *lane, struct watch_page *page,
+			   u32 i)
+{
+	u32 number = page->word[i];
+
 	spin_lock_irq(&lane->lock);
-	lane->words[n] = word;
-	*number = n;
+	page->used &= ~BIT_ULL(i);
+	page->word[i] = NO_WORD;
 	spin_unlock_irq(&lane->lock);
-	return 0;
+	mutex_lock(&lane->slots_lock);
+	watch_drop_word(lane, number);
+	cairn_slots_put_word(&lane->slots, number);
+	mutex_unlock(&lane->slots_lock);
+}
+
+/* Put @exec, whose slot is set, where its lane finds it. */
+static void watch_enter(struct cairn_watch *watch, struct watch_page *page,
+			u32 i, struct cairn_exec *exec)
+{
+	struct cairn_lane *lane = watch->lane;
+	struct cairn_lane_word *word;
+
+	exec->lane = lane;
+	exec->watch = watch;
+	exec->ready = page->shared ? &page->shared->words[i] : NULL;
+	spin_lock_irq(&lane->lock);
+	if (exec->id < WATCH_LOOSE)
+		watch->slot[exec->id] = exec->slot;
+	page->used |= BIT_ULL(i);
+	word = lane->words[exec->slot / 64];
+	word->x[exec->slot % 64] = exec;
+	word->used |= BIT_ULL(exec->slot % 64);
+	spin_unlock_irq(&lane->lock);
 }
 
 /* w->lock held. */
@@ -171,9 +263,7 @@ static int watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		      void *arg)
 {
 	u32 i = id % CAIRN_READY_QUEUES / 64, n = id / CAIRN_READY_QUEUES;
-	struct cairn_lane *lane = watch->lane;
 	struct watch_page *page;
-	struct cairn_lane_word *word;
 	int err = 0;
 
 	if (n == watch->num_pages)
@@ -181,19 +271,16 @@ static int watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 	if (err)
 		return err;
 	page = watch_find_page(watch, n);
-	err = watch_get_word(lane, &page->word[i]);
+	if (id < WATCH_LOOSE) {
+		err = watch_get_loose(watch->lane, &exec->slot);
+	} else {
+		err = watch_get_word(watch->lane, &page->word[i]);
+		exec->slot = page->word[i] * 64 + id % 64;
+	}
 	if (err)
 		return err;
-	exec->lane = lane;
-	exec->watch = watch;
 	exec->id = id;
-	exec->slot = page->word[i] * 64 + id % 64;
-	exec->ready = page->shared ? &page->shared->words[i] : NULL;
-	spin_lock_irq(&lane->lock);
-	word = lane->words[page->word[i]];
-	word->x[id % 64] = exec;
-	word->used |= BIT_ULL(id % 64);
-	spin_unlock_irq(&lane->lock);
+	watch_enter(watch, page, i, exec);
 	return 0;
 }
 
@@ -218,19 +305,39 @@ int cairn_watch_join_kernel(struct cairn_exec *exec)
 				NULL, NULL);
 }
 
-void cairn_watch_put(struct cairn_watch *watch, u32 id)
+/* w->lock held. */
+static void watch_leave(struct cairn_watch *watch, u32 id)
 {
-	ida_free(&watch->ids, id);
+	u32 i = id % CAIRN_READY_QUEUES / 64;
+	struct cairn_lane *lane = watch->lane;
+	struct watch_page *page;
+
+	if (id < WATCH_LOOSE) {
+		watch_put_loose(watch, id);
+		return;
+	}
+	page = watch_find_page(watch, id / CAIRN_READY_QUEUES);
+	/* Nobody joins meanwhile. Others that leave may have freed it. */
+	if (page->word[i] != NO_WORD &&
+	    !READ_ONCE(lane->words[page->word[i]]->used))
+		watch_put_word(lane, page, i);
 }
 
-/* The word of @word that holds bit @bit was taken: @bits of it. */
-static bool watch_take(struct cairn_lane *lane, u32 number, u64 bits)
+void cairn_watch_put(struct cairn_watch *watch, u32 id)
 {
-	struct cairn_lane_word *word = number == NO_WORD ? NULL :
-							   lane->words[number];
+	mutex_lock(&watch->lock);
+	watch_leave(watch, id);
+	ida_free(&watch->ids, id);
+	mutex_unlock(&watch->lock);
+}
+
+/* @bits of lane word @number were posted to. */
+static bool watch_mark(struct cairn_lane *lane, u32 number, u64 bits)
+{
+	struct cairn_lane_word *word = lane->words[number];
 
 	/* The host may set bits of queues that it does not have. */
-	bits &= word ? word->used : 0;
+	bits &= word->used;
 	if (!bits)
 		return false;
 	word->posted |= bits;
@@ -238,8 +345,27 @@ static bool watch_take(struct cairn_lane *lane, u32 number, u64 bits)
 	return true;
 }
 
-/* A page that the host writes: each word is read once, by xchg. */
-static bool watch_poll_page(struct cairn_lane *lane, struct watch_page *page)
+/* @bits of the first ids. */
+static bool watch_mark_loose(struct cairn_watch *watch, u64 bits)
+{
+	bool found = false;
+
+	while (bits) {
+		u32 slot = watch->slot[__ffs64(bits)];
+
+		bits &= bits - 1;
+		if (slot != CAIRN_SCHED_NONE)
+			found |= watch_mark(watch->lane, slot / 64,
+					    BIT_ULL(slot % 64));
+	}
+	return found;
+}
+
+/* A page that the host writes: each word is read once, by xchg. Bits of words
+ * that have no queues count for nothing.
+ */
+static bool watch_poll_page(struct cairn_watch *watch, struct watch_page *page,
+			    u32 *left)
 {
 	struct cairn_ready_page *shared = page->shared;
 	bool found = false;
@@ -247,30 +373,61 @@ static bool watch_poll_page(struct cairn_lane *lane, struct watch_page *page)
 
 	if (!READ_ONCE(shared->summary))
 		return false;
-	summary = xchg(&shared->summary, 0);
+	summary = xchg(&shared->summary, 0) & page->used;
+	*left -= min_t(u32, *left, hweight64(summary));
 	while (summary) {
 		u32 i = __ffs64(summary);
+		u64 bits = xchg(&shared->words[i], 0);
 
 		summary &= summary - 1;
-		found |= watch_take(lane, page->word[i],
-				    xchg(&shared->words[i], 0));
+		if (page->word[i] == NO_WORD)
+			found |= watch_mark_loose(watch, bits);
+		else
+			found |= watch_mark(watch->lane, page->word[i], bits);
 	}
 	return found;
 }
 
-static bool watch_poll(struct cairn_watch *watch)
+/* Go on where it ended last time, for about @left lines. Returns false if not
+ * all pages were looked at.
+ */
+static bool watch_poll_pages(struct cairn_watch *watch, u32 *left, bool *found)
 {
 	struct watch_page *page;
-	bool found = false;
+
+	page = list_prepare_entry(watch->seen, &watch->pages, list);
+	list_for_each_entry_continue(page, &watch->pages, list) {
+		if (!*left)
+			return false;
+		--*left;
+		*found |= watch_poll_page(watch, page, left);
+		watch->seen = page;
+	}
+	watch->seen = NULL;
+	return true;
+}
+
+static bool watch_poll(struct cairn_watch *watch, u32 *left)
+{
+	bool found = false, all = watch_poll_pages(watch, left, &found);
+
+	if (found) {
+		watch->last = ktime_get_ns();
+		watch->posted = true;
+		watch->busy = true;
+	}
+	return all;
+}
+
+/* Is there anything to poll? */
+static bool watch_any(const struct cairn_watch *watch)
+{
+	const struct watch_page *page;
 
 	list_for_each_entry(page, &watch->pages, list)
-		found |= watch_poll_page(watch->lane, page);
-	if (!found)
-		return false;
-	watch->last = ktime_get_ns();
-	watch->posted = true;
-	watch->busy = true;
-	return true;
+		if (READ_ONCE(page->shared->summary) & page->used)
+			return true;
+	return false;
 }
 
 static void watch_set_awake(struct cairn_watch *watch)
@@ -301,7 +458,7 @@ static void watch_fall_asleep(struct cairn_watch *watch)
 	WRITE_ONCE(*watch->wake, 1);
 	/* Pairs with the poster's barrier between its mark and the flag. */
 	smp_mb();
-	if (watch_poll(watch)) {
+	if (watch_any(watch)) {
 		WRITE_ONCE(*watch->wake, 0);
 		return;
 	}
@@ -309,37 +466,85 @@ static void watch_fall_asleep(struct cairn_watch *watch)
 	cairn_nic_count(watch->nic, CAIRN_CTR_LANE_SLEEPS, 1);
 }
 
-void cairn_watches_poll(struct cairn_lane *lane)
+/* The next active watch of this round, or NULL. It goes to the end of the list
+ * when it is done.
+ */
+static struct cairn_watch *watch_next(struct cairn_lane *lane)
 {
-	struct cairn_watch *watch, *next;
+	struct cairn_watch *watch;
 
-	list_for_each_entry_safe(watch, next, &lane->active, active) {
-		if (!watch->awake) {
-			if (!single_task_running()) {
-				watch_deactivate(watch, QUIET_CPU_SHIFT);
-				continue;
-			}
-			watch_set_awake(watch);
+	watch = list_first_entry_or_null(&lane->active, struct cairn_watch,
+					 active);
+	return watch && watch->round != lane->round ? watch : NULL;
+}
+
+static void watch_done(struct cairn_watch *watch)
+{
+	struct cairn_lane *lane = watch->lane;
+
+	watch->round = lane->round;
+	if (!list_empty(&watch->active))
+		list_move_tail(&watch->active, &lane->active);
+}
+
+/* An active watch gets its flag lowered, or leaves. */
+static bool watch_is_awake(struct cairn_watch *watch)
+{
+	if (watch->awake)
+		return true;
+	if (!single_task_running()) {
+		watch_deactivate(watch, QUIET_CPU_SHIFT);
+		return false;
+	}
+	watch_set_awake(watch);
+	return true;
+}
+
+/* Returns false if it is to be gone on with. */
+static bool watch_poll_one(struct cairn_watch *watch, bool idle, u32 *left)
+{
+	if (!watch_is_awake(watch)) {
+		--*left;
+		return true;
+	}
+	if (!watch_poll(watch, left))
+		return false;
+	if (idle && ktime_get_ns() >= watch->last + cairn_idle_ns(watch->nic))
+		watch_fall_asleep(watch);
+	return true;
+}
+
+void cairn_watches_poll(struct cairn_lane *lane, bool idle)
+{
+	u32 left = WATCH_LINES;
+	struct cairn_watch *watch;
+
+	lane->round++;
+	while ((watch = watch_next(lane))) {
+		if (!left || !watch_poll_one(watch, idle, &left)) {
+			cairn_nic_count(watch->nic, CAIRN_CTR_LANE_POLL_LIMITS,
+					1);
+			return;
 		}
-		watch_poll(watch);
+		watch_done(watch);
 	}
 }
 
-void cairn_watches_rest(struct cairn_lane *lane, bool yield)
+bool cairn_watches_rest(struct cairn_lane *lane, bool first)
 {
-	struct cairn_watch *watch, *next;
-	u64 now = ktime_get_ns();
+	u32 left = WATCH_LINES;
+	struct cairn_watch *watch;
 
-	list_for_each_entry_safe(watch, next, &lane->active, active) {
-		bool stay =
-			yield ? watch->busy :
-				now < watch->last + cairn_idle_ns(watch->nic);
-
-		if (yield)
-			watch->busy = false;
-		if (watch->awake && !stay)
+	if (first)
+		lane->round++;
+	while (left && (watch = watch_next(lane))) {
+		left -= min(left, watch->num_pages);
+		if (watch->awake && !watch->busy)
 			watch_fall_asleep(watch);
+		watch->busy = false;
+		watch_done(watch);
 	}
+	return !left;
 }
 
 static void watch_activate(struct cairn_watch *watch)

@@ -84,16 +84,26 @@ void cairn_watch_ring(struct cairn_exec *exec);
 
 /* The lane's thread; lane->lock held, preemption off. */
 
-/* Poll the active watches, those that were rung first becoming awake. */
-void cairn_watches_poll(struct cairn_lane *lane);
+/**
+ * cairn_watches_poll() - poll the active watches
+ * @lane: the lane
+ * @idle: it had no work the last time: watches whose idle time is over go to sleep
+ *
+ * Those that were rung first become awake. However many there are and whatever
+ * is in their ready maps: in one call a bounded number of cache lines, the next
+ * one goes on there.
+ */
+void cairn_watches_poll(struct cairn_lane *lane, bool idle);
 
 /**
- * cairn_watches_rest() - let watches go to sleep
+ * cairn_watches_rest() - the CPU is wanted: let watches go to sleep
  * @lane: the lane
- * @yield: the CPU is wanted: all that did not post since the last time; else
- *	those whose idle time is over
+ * @first: the first call of this rest
+ *
+ * All that did not post since the last rest. Returns true when there are more:
+ * to be called again, after the lock was free for a moment.
  */
-void cairn_watches_rest(struct cairn_lane *lane, bool yield);
+bool cairn_watches_rest(struct cairn_lane *lane, bool first);
 
 /* How long @nic's lanes poll without a post; 0: not at all. */
 u32 cairn_idle_us(const struct cairn_nic *nic);

@@ -116,11 +116,13 @@ static void ready_describe(struct cairn_ready *ready, unsigned int lane, u32 id,
 int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 		     struct cairn_ring_desc *desc)
 {
-	unsigned int lane = cairn_lane_pick();
+	unsigned int lane = cairn_lane_pick(), tries = cairn_lanes();
 	int err;
 
 	mutex_lock(&ready->lock);
-	err = ready_join(ready, lane, exec);
+	/* Who fills a lane leaves room in the others. */
+	while ((err = ready_join(ready, lane, exec)) == -ENOSPC && --tries)
+		lane = (lane + 1) % cairn_lanes();
 	if (!err)
 		ready_describe(ready, lane, exec->id, desc);
 	mutex_unlock(&ready->lock);
