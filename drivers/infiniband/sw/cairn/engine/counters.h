@@ -140,7 +140,7 @@
 	X(CNPS_RECEIVED, cnps_received,					\
 	  "congestion notifications received")				\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
-	X(TIMER_TURNS, timer_turns, "QP timers that expired")
+	X(TIMER_TURNS, timer_turns, "QP sides run because their deadline came")
 
 enum cairn_counter {
 #define X(id, name, doc) CAIRN_CTR_##id,

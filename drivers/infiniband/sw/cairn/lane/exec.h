@@ -19,6 +19,7 @@
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/timerqueue.h>
+#include "engine/alarm.h"
 #include "engine/qp.h"
 #include "lane/hold.h"
 #include "nic.h"
@@ -44,9 +45,11 @@ struct cairn_exec_side {
 	struct list_head drain;
 	int drain_cpu;			/* that the side is bound to */
 	bool to_lane;			/* afterwards */
-	/* Under lane->lock: */
-	struct timerqueue_node timer;	/* the engine's deadline */
-	u64 armed;			/* that of the queued timer; 0: none */
+	/* The engine's deadline: due under the side's lock, set and the timer
+	 * under lane->lock.
+	 */
+	struct cairn_alarm alarm;
+	struct timerqueue_node timer;
 };
 
 struct cairn_exec {

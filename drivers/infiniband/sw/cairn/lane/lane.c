@@ -76,7 +76,16 @@ void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side)
 static void lane_disarm(struct cairn_lane *lane, struct cairn_exec_side *state)
 {
 	timerqueue_del(&lane->timers, &state->timer);
-	WRITE_ONCE(state->armed, 0);
+	WRITE_ONCE(state->alarm.set, 0);
+}
+
+/* Returns true when it is the first entry now. Not armed; lane->lock held. */
+static bool lane_set_timer(struct cairn_lane *lane,
+			   struct cairn_exec_side *state, u64 deadline)
+{
+	WRITE_ONCE(state->alarm.set, deadline);
+	state->timer.expires = deadline;
+	return timerqueue_add(&lane->timers, &state->timer);
 }
 
 void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
@@ -84,23 +93,15 @@ void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	struct cairn_exec_side *state = &exec->side[side];
 	struct cairn_lane *lane = exec->lane;
-	u64 armed = READ_ONCE(state->armed);
 	unsigned long flags;
 
-	/*
-	 * The timer may take its entry off the queue right now, and we may
-	 * still see it as armed. Then it records an event after that and finds
-	 * our side lock taken: we run again and see no timer (serve()).
-	 */
-	if (!deadline || (armed && armed <= deadline))
+	if (!cairn_alarm_move(&state->alarm, deadline))
 		return;
 	spin_lock_irqsave(&lane->lock, flags);
 	if (!exec->stopped) {
-		if (state->armed)
+		if (state->alarm.set)
 			lane_disarm(lane, state);
-		WRITE_ONCE(state->armed, deadline);
-		state->timer.expires = deadline;
-		if (timerqueue_add(&lane->timers, &state->timer))
+		if (lane_set_timer(lane, state, deadline))
 			hrtimer_start(&lane->timer, deadline,
 				      HRTIMER_MODE_ABS_SOFT);
 	}
@@ -133,13 +134,24 @@ static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
 						 u64 now)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&lane->timers);
-	struct cairn_exec_side *state;
 
 	if (!node || node->expires > now)
 		return NULL;
-	state = container_of(node, struct cairn_exec_side, timer);
-	lane_disarm(lane, state);
-	return state;
+	timerqueue_del(&lane->timers, node);
+	return container_of(node, struct cairn_exec_side, timer);
+}
+
+/* Is the side of an expired entry due? If its deadline moved, the entry is set
+ * again; if the deadline is gone, so is the entry. lane->lock held.
+ */
+static bool lane_is_due(struct cairn_lane *lane, struct cairn_exec_side *state,
+			u64 now)
+{
+	u64 due = cairn_alarm_expire(&state->alarm);
+
+	if (due > now)
+		lane_set_timer(lane, state, due);
+	return due && due <= now;
 }
 
 /* Whoever waited for its rate goes on when the scheduler selects it
@@ -168,6 +180,8 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		struct cairn_exec *exec = state->exec;
 		enum cairn_side_id side = state - exec->side;
 
+		if (!lane_is_due(lane, state, now))
+			continue;
 		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
 		if (!left || !senders || lane_wants_thread(exec, side)) {
 			lane_mark(exec, side);
@@ -375,7 +389,7 @@ void cairn_lane_leave(struct cairn_exec *exec)
 	word->posted &= ~BIT_ULL(exec->slot % 64);
 	cairn_fifo_purge(&lane->fifo, exec->slot);
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (exec->side[side].armed)
+		if (exec->side[side].alarm.set)
 			lane_disarm(lane, &exec->side[side]);
 	wait_event_lock_irq(lane->idle, !exec->running, lane->lock);
 	spin_unlock_irq(&lane->lock);

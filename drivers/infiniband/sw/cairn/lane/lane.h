@@ -95,10 +95,10 @@ void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
  * cairn_lane_arm() - have a side run at @deadline or before
  * @exec: the QP
  * @side: the caller holds its lock
- * @deadline: CLOCK_MONOTONIC, ns; 0: no need
+ * @deadline: CLOCK_MONOTONIC, ns; 0: no need any more
  *
- * Lazy: a timer that would expire too early stays, because a deadline moves
- * with each packet and the timer only needs to look once per timeout.
+ * Lazy: a timer that would expire too early stays, and looks at the alarm then
+ * (engine/alarm.h): a deadline that moved or went costs no run.
  *
  * Context: any.
  */

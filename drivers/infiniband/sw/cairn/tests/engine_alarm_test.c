@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Deadlines that were met leave no work: what the lane's timer does with the
+ * alarms of many QPs, counted.
+ */
+#include "engine/alarm.h"
+#include "engine.h"
+
+#define PAIRS		8
+#define MESSAGES	200
+
+/* The alarms of all sides, and what the timer did. */
+struct timer {
+	struct cairn_alarm alarm[SIM_QPS][CAIRN_SIDES];
+	u32 looks;		/* entries that expired */
+	u32 turns;		/* sides that were run */
+};
+
+static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
+{
+	return side == CAIRN_REQ ? cairn_req_deadline(&qp->c) :
+				   cairn_resp_deadline(&qp->c);
+}
+
+static void look(struct timer *timer, struct cairn_alarm *alarm, u64 now)
+{
+	u64 due;
+
+	if (!alarm->set || alarm->set > now)
+		return;
+	timer->looks++;
+	due = cairn_alarm_expire(alarm);
+	if (due > now)
+		alarm->set = due;
+	else
+		timer->turns += !!due;
+}
+
+/* As the lane does after each run, and its timer between them. */
+static void stepped(struct sim *s, void *arg)
+{
+	struct timer *timer = arg;
+	u32 i, side;
+
+	for (i = 0; i < s->qps; i++) {
+		for (side = 0; side < CAIRN_SIDES; side++) {
+			struct cairn_alarm *alarm = &timer->alarm[i][side];
+			u64 due = deadline(s->qp[i], side);
+
+			look(timer, alarm, s->now);
+			if (cairn_alarm_move(alarm, due))
+				alarm->set = due;
+			if (due && !ktap_ok(alarm->set && alarm->set <= due))
+				return;
+		}
+	}
+}
+
+static void acknowledged_messages_leave_nothing(void)
+{
+	struct timer timer = {};
+	struct rig r[PAIRS];
+	u32 i, k;
+
+	r[0] = rig_new(1);
+	for (i = 1; i < PAIRS; i++) {
+		r[i] = r[0];
+		r[i].a = sim_qp(r[0].s, 0, &sim_rc);
+		r[i].b = sim_qp(r[0].s, 1, &sim_rc);
+		sim_connect(r[i].a, r[i].b, &sim_attrs);
+	}
+	r[0].s->stepped = stepped;
+	r[0].s->stepped_arg = &timer;
+	for (k = 0; k < MESSAGES; k++) {
+		for (i = 0; i < PAIRS; i++)
+			rig_send(&r[i], k, CAIRN_WQE_WRITE, 64);
+		/* All is acknowledged; the clock goes on. */
+		ktap_ok(sim_run(r[0].s, SIM_SEC));
+		r[0].s->now += (1 + k % 7) * SIM_MS;
+	}
+	ktap_diag("%u messages: %u looks, %u turns", PAIRS * MESSAGES,
+		  timer.looks, timer.turns);
+	/* else the test would say nothing */
+	ktap_ok(timer.looks > MESSAGES);
+	ktap_eq(timer.turns, 0);
+	for (i = 0; i < PAIRS; i++)
+		ktap_eq(r[i].a->c.req.una, r[i].a->c.req.psn);
+	sim_end(r[0].s);
+}
+
+/* Any order of moves and looks: a deadline that comes is seen when it comes. */
+static void no_deadline_is_missed(void)
+{
+	for_seeds(seed, 200) {
+		struct sim *s = sim_new(seed);
+		struct cairn_alarm alarm = {};
+		struct timer timer = {};
+		u64 now = 1, due;
+		u32 i;
+
+		for (i = 0; i < 1000; i++) {
+			u32 before = timer.turns;
+
+			if (sim_below(&s->rand, 3)) {
+				due = sim_below(&s->rand, 4) ?
+				      now + 1 + sim_below(&s->rand, 100) : 0;
+				if (cairn_alarm_move(&alarm, due))
+					alarm.set = due;
+			}
+			now += sim_below(&s->rand, 50);
+			due = alarm.due;
+			look(&timer, &alarm, now);
+			ktap_eq(timer.turns - before, due && due <= now);
+			if (timer.turns != before)
+				cairn_alarm_move(&alarm, 0);
+		}
+		sim_end(s);
+	}
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(acknowledged_messages_leave_nothing),
+	KTAP(no_deadline_is_missed),
+};
+
+KTAP_MAIN(tests)
