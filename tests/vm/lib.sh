@@ -243,9 +243,9 @@ lib_status() {
 exec {lib_never}<> <(:)
 nap() { read -rt 0.05 -u "$lib_never" || :; }
 
-# wait_for SECONDS CMD...: poll until CMD succeeds
+# wait_for SECONDS CMD...: poll until CMD succeeds; a busy machine has longer
 wait_for() {
-	local end=$((SECONDS + $1 + 1))
+	local end=$((SECONDS + $1 * ${CAIRN_TIMEOUT_SCALE:-1} + 1))
 
 	shift
 	until "$@" >/dev/null 2>&1; do

@@ -64,8 +64,9 @@ for mtu in 1500 9000 4000 9000 1500 9000; do
 done
 ends_well "traffic of path MTU 1024 goes on while the MTU changes"
 
-# packets that do not fit any more wait for better times
-background -T 5 -m 4096 -t 17 -w 30
+# Packets that do not fit any more wait for better times: 8 tries, 2.1 s (2^19 * 4.096 us)
+# apart, outlive even what a slow emulated machine takes to change the MTU back
+background -T 5 -m 4096 -t 19 -w 60
 set_mtu 1500
 wait_for 5 mtu_is 1024
 set_mtu 9000
@@ -100,7 +101,7 @@ wait_for 10 gid_index "$DEV_A" "$IP6_A"
 run_ok "traffic after that" in_a verbs_verify -n 50
 run_ok "... over IPv6" in_a verbs_verify -n 50 -f 6
 
-background -T 6 -t 17 -w 30
+background -T 6 -t 19 -w 60
 in_a ip link set "$IF_A" down
 wait_for 10 port_is "$DEV_B" DOWN
 in_a ip link set "$IF_A" up
