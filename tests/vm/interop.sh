@@ -58,7 +58,7 @@ done
 if modprobe sch_netem; then
 	in_a tc qdisc replace dev "$IF_A" root netem loss 1%
 	in_b tc qdisc replace dev "$IF_B" root netem loss 1%
-	run_ok "RC over 1 % loss" verbs_verify -T 5 -w 60 -s 8000 \
+	run_ok "RC over 1 % loss" verbs_verify -T 5 -t 14 -w 60 -s 8000 \
 		-o send,send_imm,write,write_imm,cas,faa
 	in_a tc qdisc del dev "$IF_A" root
 	in_b tc qdisc del dev "$IF_B" root

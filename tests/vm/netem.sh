@@ -37,7 +37,7 @@ over() {
 		not_ok "$name: tc $qdisc"
 		return
 	fi
-	run_ok "$name" in_a verbs_verify -T "$secs" -w 60 "$@" && diag "$(output | tail -n 1)"
+	run_ok "$name" in_a verbs_verify -T "$secs" -t 14 -w 60 "$@" && diag "$(output | tail -n 1)"
 	repair
 }
 

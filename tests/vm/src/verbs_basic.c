@@ -801,6 +801,7 @@ static void retry_exhaustion(void)
 	u64 begin, took;
 	unsigned int i;
 
+	o.timeout = 14;
 	o.retry_cnt = 2;
 	for (i = 0; i < 3; i++) {
 		must(pair_up(&p, &o));

@@ -58,7 +58,7 @@ struct vt_opts {
 		.max_inline_data = 64,					\
 	},								\
 	.cqe = 256, .mtu = IBV_MTU_1024, .access = VT_ACCESS,		\
-	.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .rnr_timer = 12,	\
+	.timeout = 17, .retry_cnt = 7, .rnr_retry = 7, .rnr_timer = 12,	\
 	.rd_atomic = 4,							\
 }
 
