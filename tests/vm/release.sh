@@ -22,14 +22,16 @@ counter() {
 	cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/$1"
 }
 
+insmod "$(kmod cairn_delay)" || bail "no probe"
 # in the network of a, but with the initial namespace's sysfs: parameters and
 # counters are there
 points nsenter --net=/run/netns/a release
-expect "one turn took long, and is counted" "$(counter epoch_stuck)" 1
+rmmod cairn_delay
+expect "one advance took long, and is counted" "$(counter epoch_stuck)" 1
 reported=$(dmesg | grep -c 'cairn: memory stays pinned')
 expect "... and reported once" "$reported" 1
 expect "... with who holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
-diag "$(counter mr_releases) releases, $(counter epoch_turns) turns, $(counter epoch_shared) found theirs done"
+diag "$(counter mr_releases) releases, $(counter epoch_advances) advances, $(counter epoch_shared) found theirs done"
 expect_that "late operations are refused and counted" "$(counter stale_keys) > 0"
 
 # load: a process that releases under its own traffic, until killed
@@ -68,7 +70,7 @@ wait_for 20 port_active cairn_a && wait_for 20 port_active cairn_b
 run_ok "... and work" in_a verbs_verify -n 30
 
 # the same with so many regions that there are caches: a line must be no hit after
-# the turn
+# the advance
 start a "$log" "release fill"
 if wait_for 200 grep -q filled "$log"; then ok "many regions"; else not_ok "many regions"; fi
 points nsenter --net=/run/netns/a env -u CAIRN_SOAK release released

@@ -191,14 +191,14 @@ static double write_usec(double seconds)
 static double epoch_ns(void)
 {
 	struct cairn_epoch_cpu cpu = {};
-	u32 turns = 0, i;
+	u32 advances = 0, i;
 	double start, ns, best = 1e9;
 	int round;
 
 	for (round = 0; round < 8; round++) {
 		start = usec();
 		for (i = 0; i < PAIRS; i++)
-			cairn_epoch_end(&cpu, cairn_epoch_begin(&turns, &cpu));
+			cairn_epoch_end(&cpu, cairn_epoch_begin(&advances, &cpu));
 		ns = (usec() - start) * 1e3 / PAIRS;
 		best = ns < best ? ns : best;
 	}

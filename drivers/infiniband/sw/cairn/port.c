@@ -137,7 +137,6 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
-	cairn_epoch_delay();
 	for (i = 0; i < n; i++) {
 		if (cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 					   bv[i].bv_len))
@@ -232,9 +231,14 @@ int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 			    wqe->imm_or_key);
 }
 
-u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
+void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
-	return cairn_net_grh(pkt, grh, vlan);
+	cairn_net_grh(pkt, grh);
+}
+
+u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
+{
+	return cairn_net_grh_flags(pkt, vlan);
 }
 
 int cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)

@@ -76,11 +76,12 @@
 	  "accesses refused: the memory has a hardware error")		\
 	X(MR_RELEASES, mr_releases,					\
 	  "memory regions released, changed or invalidated")		\
-	X(EPOCH_TURNS, epoch_turns, "turns of the epoch for releases")	\
+	X(EPOCH_ADVANCES, epoch_advances,				\
+	  "advances of the epoch for releases")				\
 	X(EPOCH_SHARED, epoch_shared,					\
-	  "releases that shared the turn of another one")		\
+	  "releases that shared the advance of another one")		\
 	X(EPOCH_STUCK, epoch_stuck,					\
-	  "turns that took longer than a second")			\
+	  "advances that took longer than a second")			\
 	X(MR_CACHE_HITS, mr_cache_hits,					\
 	  "look-ups of memory regions that the MR cache answered")	\
 	X(MR_CACHE_MISSES, mr_cache_misses,				\

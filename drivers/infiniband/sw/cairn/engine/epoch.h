@@ -3,35 +3,35 @@
  * Epochs: who may still touch memory that is being released, by counting
  * (origins.rst, E1, E2). Documentation/memory-release.rst explains the scheme.
  *
- * turns	number of the current epoch; only the last bit selects counters
+ * advances	number of the current epoch; only the last bit selects counters
  * in, out	runs of the engine that began and ended, by epoch, of one CPU;
  *		written there with soft interrupts off, so without atomics
  *
  * The counters only grow (and wrap); an epoch is drained when the sums over
  * all CPUs of what began and what ended are equal. The caller never begins a
- * turn before the last one has drained, so that two sets of counters suffice.
+ * advance before the last one has drained, so that two sets of counters suffice.
  *
- * A run:	read turns, count in, full barrier (A), read turns again: if it
+ * A run:	read advances, count in, full barrier (A), read advances again: if it
  *		has changed count out and start afresh; look up memory, touch
  *		it, count out with release (B)
- * A release:	make the memory unreachable, full barrier (C), write turns, full
+ * A release:	make the memory unreachable, full barrier (C), write advances, full
  *		barrier (D), sum what ended, full barrier (E), sum what began
  *
  * A and D: either the run sees the new number, in one of its two reads, or the
  * sum of what began sees the run. So the release waits for a run that goes on
  * with the old number. The second read is for the straggler: it read the number
- * before a turn, and would count into that epoch long after it drained. The turn
+ * before an advance, and would count into that epoch long after it drained. The advance
  * after next does not look there.
  * A and C: a run that goes on with the new number finds the memory unreachable.
  * B and E: if the sum shows that a run ended, its accesses are over, and the
  * other sum shows that it began. So the sums are equal only if everything that
  * began has ended.
  *
- * A release takes a ticket: the number of the first turn that begins after the
- * release has read turns. A run of the current epoch may have found the memory.
- * If the release still reads n while a turn to n + 1 is being made, runs of
+ * A release takes a ticket: the number of the first advance that begins after the
+ * release has read advances. A run of the current epoch may have found the memory.
+ * If the release still reads n while an advance to n + 1 is being made, runs of
  * n + 1 have counted in after that read. By A, and F between the store of the
- * release and its read, they do not find the memory. So turn n + 1 is enough.
+ * release and its read, they do not find the memory. So advance n + 1 is enough.
  *
  * The memory operations have names of their own so that the model test
  * (tests/engine_epoch_test.c) can put a step of its schedule before each.
@@ -60,21 +60,22 @@ struct cairn_epoch_cpu {
 
 /**
  * cairn_epoch_begin() - count a run in
- * @turns: of the device
+ * @advances: of the device
  * @c: counters of this CPU
  *
  * Context: soft interrupts off until cairn_epoch_end().
  * Return: the epoch, for cairn_epoch_end().
  */
-static inline u32 cairn_epoch_begin(const u32 *turns, struct cairn_epoch_cpu *c)
+static inline u32 cairn_epoch_begin(const u32 *advances,
+				    struct cairn_epoch_cpu *c)
 {
 	for (;;) {
-		u32 epoch = cairn_epoch_read(turns);
+		u32 epoch = cairn_epoch_read(advances);
 		u32 i = epoch & 1;
 
 		cairn_epoch_write(&c->in[i], cairn_epoch_read(&c->in[i]) + 1);
 		cairn_epoch_mb();	/* A */
-		if (likely(cairn_epoch_read(turns) == epoch))
+		if (likely(cairn_epoch_read(advances) == epoch))
 			return epoch;
 		cairn_epoch_release(&c->out[i],
 				    cairn_epoch_read(&c->out[i]) + 1);
@@ -91,39 +92,39 @@ static inline void cairn_epoch_end(struct cairn_epoch_cpu *c, u32 epoch)
 }
 
 /**
- * cairn_epoch_turn() - begin the next epoch
- * @turns: of the device; the caller has its turns to itself, and the last one
+ * cairn_epoch_advance() - begin the next epoch
+ * @advances: of the device; the caller has its advances to itself, and the last one
  *	has drained
  *
  * What was made unreachable before is not found in the new epoch.
  *
  * Return: the epoch that is over, to be drained.
  */
-static inline u32 cairn_epoch_turn(u32 *turns)
+static inline u32 cairn_epoch_advance(u32 *advances)
 {
-	u32 old = cairn_epoch_read(turns);
+	u32 old = cairn_epoch_read(advances);
 
 	cairn_epoch_mb();		/* C */
-	cairn_epoch_write(turns, old + 1);
+	cairn_epoch_write(advances, old + 1);
 	cairn_epoch_mb();		/* D */
 	return old;
 }
 
 /**
- * cairn_epoch_ticket() - which turn ends all that may still touch memory
- * @turns: of the device; the memory has been made unreachable
+ * cairn_epoch_ticket() - which advance ends all that may still touch memory
+ * @advances: of the device; the memory has been made unreachable
  *
  * Return: for cairn_epoch_passed().
  */
-static inline u32 cairn_epoch_ticket(const u32 *turns)
+static inline u32 cairn_epoch_ticket(const u32 *advances)
 {
 	cairn_epoch_mb();		/* F */
-	return cairn_epoch_read(turns) + 1;
+	return cairn_epoch_read(advances) + 1;
 }
 
 /**
- * cairn_epoch_passed() - is that turn complete?
- * @drained: number of complete turns, written with release
+ * cairn_epoch_passed() - is that advance complete?
+ * @drained: number of complete advances, written with release
  * @ticket: of cairn_epoch_ticket()
  *
  * If so, what was done in the runs before is visible.
@@ -158,8 +159,8 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
 }
 
 /**
- * cairn_epoch_pass() - complete turns up to a ticket
- * @turns: of the device
+ * cairn_epoch_pass() - complete advances up to a ticket
+ * @advances: of the device
  * @drained: of the device
  * @cpu: counters of all CPUs
  * @n: how many CPUs
@@ -169,9 +170,9 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
  * @arg: for @pause
  *
  * Context: one at a time.
- * Return: number of turns, 0 when others had made them.
+ * Return: number of advances, 0 when others had made them.
  */
-static inline u32 cairn_epoch_pass(u32 *turns, u32 *drained,
+static inline u32 cairn_epoch_pass(u32 *advances, u32 *drained,
 				   struct cairn_epoch_cpu *const *cpu,
 				   unsigned int n, u32 ticket,
 				   void (*pause)(void *arg, u32 epoch),
@@ -180,7 +181,7 @@ static inline u32 cairn_epoch_pass(u32 *turns, u32 *drained,
 	u32 made = 0;
 
 	while (!cairn_epoch_passed(drained, ticket)) {
-		u32 old = cairn_epoch_turn(turns);
+		u32 old = cairn_epoch_advance(advances);
 
 		while (cairn_epoch_inflight(cpu, n, old))
 			pause(arg, old);

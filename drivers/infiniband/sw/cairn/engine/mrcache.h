@@ -12,13 +12,13 @@
  * costs the other lines nothing but those of its own set.
  *
  * A release:	take the region out of the table, full barrier (G), count, then
- *		turn the epoch (engine/epoch.h, C and D or F)
+ *		advance the epoch (engine/epoch.h, C and D or F)
  * A look-up:	read the counter with acquire (H), then the line; on a miss the
  *		table, and the line is filled under the counter that was read
  *		before the table
  *
  * A and C of engine/epoch.h: a run of the new epoch reads the new counter, so
- * what was filled under the old one is no hit after the turn. Runs of the old
+ * what was filled under the old one is no hit after the advance. Runs of the old
  * epoch may hit, the release waits for them. G and H: what was filled under the
  * new counter was read from the table when the region was gone already. This
  * holds also for a line that is filled outside of a run, ahead of one.
@@ -141,7 +141,7 @@ void cairn_mrcache_fill(struct cairn_mrcache *cache, u32 index, void *mr);
  * @mask: of its caches
  * @index: of the region; counters of a set are written by one at a time
  *
- * After this, the turn of the epoch.
+ * After this, the advance of the epoch.
  */
 static inline void cairn_mrcache_release(unsigned long *released, u32 mask,
 					 u32 index)

@@ -201,11 +201,15 @@ int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe);
  */
 bool cairn_port_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side);
 
-/* Write the 40 bytes that UD receives show before the payload (IPv6 header,
- * or 20 bytes undefined and the IPv4 header); returns enum cairn_cqe_flags.
+/* Write the 40 bytes that UD receives show before the payload: the IPv6 header,
+ * or 20 bytes undefined and the IPv4 header.
+ */
+void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh);
+
+/* What the completion of a UD receive says of the way: enum cairn_cqe_flags.
  * @vlan: the VLAN id, with CAIRN_CQE_VLAN.
  */
-u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
+u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan);
 
 /**
  * cairn_port_hold() - keep a received request packet that is ahead of a gap

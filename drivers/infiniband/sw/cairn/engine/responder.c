@@ -122,12 +122,10 @@ static void resp_complete_recv(struct cairn_qpc *qpc,
 			cqe.imm_or_key = pkt->rkey;
 		}
 		if (pkt->op->hdrs & CAIRN_HDR_DETH) {
-			u8 grh[CAIRN_GRH_LEN];
 			u16 vlan = 0;
 
 			cqe.src_qp = pkt->src_qpn;
-			cqe.flags |= CAIRN_CQE_GRH;
-			cqe.flags |= cairn_port_grh(pkt, grh, &vlan);
+			cqe.flags |= cairn_port_grh_flags(pkt, &vlan);
 			cqe.vlan = vlan;
 		}
 		if (pkt->solicited)
@@ -688,7 +686,6 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 	u8 grh[CAIRN_GRH_LEN];
 	struct cairn_span to;
-	u16 vlan;
 
 	if (pkt->qkey != qpc->attrs.qkey) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_QKEY_ERRORS, 1);
@@ -709,7 +706,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.num_sge = resp->rwqe.recv.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
-	cairn_port_grh(pkt, grh, &vlan);
+	cairn_port_grh(pkt, grh);
 	if (cairn_port_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN)) {
 		resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Turns of the epoch.
+ * Advances of the epoch.
  *
- * One turn at a time, under the mutex, and the caller stays until the old epoch
+ * One advance at a time, under the mutex, and the caller stays until the old epoch
  * has drained. So two sets of counters are enough. A caller that waited for the
- * mutex meanwhile often finds that the turn it needs is over (origins.rst, E5).
+ * mutex meanwhile often finds that the advance it needs is over (origins.rst, E5).
  *
  * Runs do not wake anybody when they end: that would cost each of them a
- * barrier and a shared cache line. The caller that turns looks again, first in a
+ * barrier and a shared cache line. The caller that advances looks again, first in a
  * short loop (a run is over in microseconds), then with sleeps that grow with
  * the time already spent. So it is late by that time again at most.
  */
 #include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -23,22 +22,10 @@
 
 #define CAIRN_EPOCH_SPIN	(20 * NSEC_PER_USEC)
 #define CAIRN_EPOCH_MAX_SLEEP	(10 * USEC_PER_MSEC)
-/* A turn that takes longer is reported, once. */
+/* An advance that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
 
-/* Longer, and the kernel would complain of a CPU that does nothing else. */
-#define CAIRN_TEST_MAX_DELAY	3000u
-
 static struct workqueue_struct *epoch_wq;
-
-unsigned int cairn_test_delay_ms;
-module_param_named(test_delay_ms, cairn_test_delay_ms, uint, 0600);
-MODULE_PARM_DESC(test_delay_ms, "Test: milliseconds (3000 at most) for which one received packet is held in the pipeline; 0 again after that");
-
-void cairn_epoch_delay_now(void)
-{
-	mdelay(min(xchg(&cairn_test_delay_ms, 0), CAIRN_TEST_MAX_DELAY));
-}
 
 static u32 epoch_inflight(struct cairn_epoch *epoch, u32 number)
 {
@@ -55,7 +42,7 @@ bool cairn_epoch_alone(struct cairn_epoch *epoch)
 	return cairn_epoch_busy(epoch) == 1;
 }
 
-/* What keeps @number: the runs, by CPU and QP. Once for a turn. */
+/* What keeps @number: the runs, by CPU and QP. Once for an advance. */
 static void epoch_report(struct cairn_epoch *epoch, u32 number)
 {
 	struct net_device *ndev = epoch->nic->ndev;
@@ -73,7 +60,7 @@ static void epoch_report(struct cairn_epoch *epoch, u32 number)
 	}
 }
 
-/* Somebody who turns. */
+/* Somebody who advances. */
 struct epoch_waiter {
 	struct cairn_epoch *of;
 	u32 number;		/* of the epoch that is to drain */
@@ -112,26 +99,26 @@ static void epoch_pause(void *arg, u32 number)
 	usleep_range(us / 2, us);
 }
 
-/* Complete turns up to @ticket. */
+/* Complete advances up to @ticket. */
 static void epoch_advance(struct cairn_epoch *epoch, u32 ticket)
 {
 	struct epoch_waiter waiter = { .of = epoch };
 	u32 made;
 
-	mutex_lock(&epoch->turning);
-	made = cairn_epoch_pass(&epoch->turns, &epoch->drained, epoch->cpu,
+	mutex_lock(&epoch->advancing);
+	made = cairn_epoch_pass(&epoch->advances, &epoch->drained, epoch->cpu,
 				epoch->cpus, ticket, epoch_pause, &waiter);
 	WRITE_ONCE(epoch->stuck, false);
 	if (made)
-		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_TURNS, made);
+		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_ADVANCES, made);
 	else
 		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_SHARED, 1);
-	mutex_unlock(&epoch->turning);
+	mutex_unlock(&epoch->advancing);
 }
 
 void cairn_epoch_wait(struct cairn_epoch *epoch)
 {
-	epoch_advance(epoch, cairn_epoch_ticket(&epoch->turns));
+	epoch_advance(epoch, cairn_epoch_ticket(&epoch->advances));
 }
 
 void cairn_epoch_notify(struct cairn_epoch *epoch,
@@ -141,7 +128,7 @@ void cairn_epoch_notify(struct cairn_epoch *epoch,
 
 	spin_lock_irqsave(&epoch->lock, flags);
 	/* Below the lock, so that the list is in the order of tickets. */
-	note->ticket = cairn_epoch_ticket(&epoch->turns);
+	note->ticket = cairn_epoch_ticket(&epoch->advances);
 	list_move_tail(&note->node, &epoch->notes);
 	spin_unlock_irqrestore(&epoch->lock, flags);
 	queue_work(epoch_wq, &epoch->work);
@@ -157,7 +144,7 @@ void cairn_epoch_cancel(struct cairn_epoch *epoch,
 	spin_unlock_irqrestore(&epoch->lock, flags);
 }
 
-/* Tell those whose turn is over. Returns false when nobody is left, else the
+/* Tell those whose advance is over. Returns false when nobody is left, else the
  * ticket that the first of them waits for.
  */
 static bool epoch_tell(struct cairn_epoch *epoch, u32 *ticket)
@@ -207,7 +194,7 @@ int cairn_epoch_init(struct cairn_epoch *epoch, struct cairn_nic *nic)
 	for_each_possible_cpu(cpu)
 		epoch->cpu[epoch->cpus++] = per_cpu_ptr(epoch->pcpu, cpu);
 	epoch->nic = nic;
-	mutex_init(&epoch->turning);
+	mutex_init(&epoch->advancing);
 	spin_lock_init(&epoch->lock);
 	INIT_LIST_HEAD(&epoch->notes);
 	INIT_WORK(&epoch->work, epoch_work);
@@ -220,7 +207,7 @@ void cairn_epoch_exit(struct cairn_epoch *epoch)
 		return;
 	flush_work(&epoch->work);
 	cairn_epoch_wait(epoch);
-	mutex_destroy(&epoch->turning);
+	mutex_destroy(&epoch->advancing);
 	free_percpu(epoch->pcpu);
 	kfree(epoch->cpu);
 }

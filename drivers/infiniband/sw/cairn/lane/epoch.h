@@ -31,17 +31,17 @@
 struct cairn_nic;
 
 struct cairn_epoch {
-	u32 turns;		/* the current epoch; read by every run */
-	u32 drained;		/* turns that are complete */
-	bool stuck;		/* the turn under way was reported */
+	u32 advances;		/* the current epoch; read by every run */
+	u32 drained;		/* advances that are complete */
+	bool stuck;		/* the advance under way was reported */
 	unsigned int cpus;
 	struct cairn_epoch_cpu __percpu *pcpu;
 	struct cairn_epoch_cpu **cpu;	/* pcpu of each possible CPU */
 	struct cairn_nic *nic;
-	struct mutex turning;	/* one turn at a time */
+	struct mutex advancing;	/* one advance at a time */
 	spinlock_t lock;	/* notes; irqsave */
 	struct list_head notes;	/* struct cairn_epoch_note, by ticket */
-	struct work_struct work;	/* turns for the notes */
+	struct work_struct work;	/* advances for the notes */
 };
 
 /* Somebody to be told. */
@@ -51,18 +51,6 @@ struct cairn_epoch_note {
 	/* The lock of the notes is held: short, and no epoch call. */
 	void (*func)(struct cairn_epoch_note *note);
 };
-
-extern unsigned int cairn_test_delay_ms;
-void cairn_epoch_delay_now(void);
-
-/* For tests: hold the packet that is being processed, whose memory is looked up
- * and not yet touched, as the module parameter says. In a run.
- */
-static inline void cairn_epoch_delay(void)
-{
-	if (unlikely(READ_ONCE(cairn_test_delay_ms)))
-		cairn_epoch_delay_now();
-}
 
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_epochs_start(void);
@@ -98,7 +86,7 @@ static inline u32 cairn_epoch_enter(struct cairn_epoch *epoch, u32 who)
 	struct cairn_epoch_cpu *counts = this_cpu_ptr(epoch->pcpu);
 
 	WRITE_ONCE(counts->who, who);
-	return cairn_epoch_begin(&epoch->turns, counts);
+	return cairn_epoch_begin(&epoch->advances, counts);
 }
 
 static inline void cairn_epoch_leave(struct cairn_epoch *epoch, u32 tag)
@@ -111,7 +99,7 @@ static inline void cairn_epoch_leave(struct cairn_epoch *epoch, u32 tag)
  * @epoch: of the device
  *
  * The time is bounded by the device's own pipeline, never by a peer. All who
- * wait at the same time share a turn (origins.rst, E5).
+ * wait at the same time share an advance (origins.rst, E5).
  *
  * Context: process, sleeps; not in a run.
  */

@@ -127,8 +127,6 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 	struct cairn_mrcache *cache;
 	void *mr;
 
-	if (!caches)
-		return;
 	cache = cairn_mrcaches_own(caches);
 	if (cairn_mrcache_has(cache, index))
 		return;

@@ -55,12 +55,10 @@ void cairn_mrcaches_stop(struct cairn_nic *nic);
 void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
 			  struct cairn_mrcache *cache, u32 index);
 
-/* @key will be looked up soon on this CPU; @caches NULL: nothing to do. BH off,
- * in an RCU read section.
- */
+/* @key will be looked up soon on this CPU. BH off, in an RCU read section. */
 void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key);
 
-/* @index is out of the table, and the epoch is to be turned. In the RCU read
+/* @index is out of the table, and the epoch is to be advanced. In the RCU read
  * section in which it was taken out; any context but hard interrupts.
  */
 void cairn_mrcaches_release(struct cairn_nic *nic, u32 index);

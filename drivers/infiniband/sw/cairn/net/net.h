@@ -105,12 +105,18 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
  * cairn_net_grh() - the 40 bytes before a UD payload
  * @pkt: a received packet, its cookie an sk_buff
  * @grh: filled with the IPv6 header, or 20 zero bytes and the IPv4 header
+ */
+void cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh);
+
+/**
+ * cairn_net_grh_flags() - by which way a UD packet came
+ * @pkt: a received packet, its cookie an sk_buff
  * @vlan: set to the id of the VLAN that the packet came by, if it did
  *
  * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4, CAIRN_CQE_VLAN for a
  * VLAN.
  */
-u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan);
+u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan);
 
 /**
  * cairn_net_copy_payload() - copy payload of a received packet

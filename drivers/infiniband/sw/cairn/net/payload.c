@@ -35,27 +35,34 @@ static void payload_set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
 	memcpy(ip, &v4, sizeof(v4));
 }
 
-u16 cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
+void cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
 	struct sk_buff *skb = payload_skb(pkt);
 	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	u32 len = CAIRN_GRH_LEN, skip = 0;
-	u16 flags = CAIRN_CQE_GRH;
 
 	if (!cb->ipv6) {
 		skip = CAIRN_GRH_LEN - sizeof(struct iphdr);
 		len = sizeof(struct iphdr);
-		flags |= CAIRN_CQE_IPV4;
-	}
-	if (cb->vlan != CAIRN_NO_VLAN) {
-		*vlan = cb->vlan;
-		flags |= CAIRN_CQE_VLAN;
 	}
 	memset(grh, 0, skip);
 	if (skb_copy_bits(skb, skb_network_offset(skb), grh + skip, len))
 		memset(grh + skip, 0, len);
 	else if (cb->stride < cb->len || skb_is_gso(skb))
 		payload_set_length(grh + skip, cb->ipv6, pkt);
+}
+
+u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
+{
+	const struct cairn_rx_cb *cb = cairn_rx_cb(payload_skb(pkt));
+	u16 flags = CAIRN_CQE_GRH;
+
+	if (!cb->ipv6)
+		flags |= CAIRN_CQE_IPV4;
+	if (cb->vlan != CAIRN_NO_VLAN) {
+		*vlan = cb->vlan;
+		flags |= CAIRN_CQE_VLAN;
+	}
 	return flags;
 }
 

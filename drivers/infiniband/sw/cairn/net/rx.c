@@ -163,8 +163,12 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		return NULL;
 	}
 	/* Its memory is fetched while the packets behind it are checked. */
-	if (pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
-		cairn_mrcaches_ahead(READ_ONCE(nic->mrcaches), pkt.rkey);
+	if (pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH)) {
+		struct cairn_mrcaches *caches = READ_ONCE(nic->mrcaches);
+
+		if (caches)
+			cairn_mrcaches_ahead(caches, pkt.rkey);
+	}
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
 	exec = xa_load(&nic->qps, pkt.qpn);

@@ -28,9 +28,9 @@ enum mutant {
 	NO_WAIT,		/* the release does not wait */
 	NO_RECHECK,		/* stragglers stay where they counted in */
 	NO_RUN_BARRIER,		/* A */
-	NO_TURN_BARRIER,	/* D and F: unreachable late */
-	NO_TURN,		/* the sum is taken, the number stays */
-	EARLY_TICKET,		/* a turn that is under way is taken for enough */
+	NO_ADVANCE_BARRIER,	/* D and F: unreachable late */
+	NO_ADVANCE,		/* the sum is taken, the number stays */
+	EARLY_TICKET,		/* an advance that is under way is taken for enough */
 	MUTANTS
 };
 
@@ -40,9 +40,9 @@ static struct {
 	/* what the CPUs share */
 	struct cairn_epoch_cpu count[CPUS];
 	struct cairn_epoch_cpu *counts[CPUS];
-	u32 turns, drained;
+	u32 advances, drained;
 	u32 table[SLOTS];
-	int turning;		/* who has the mutex, -1: nobody */
+	int advancing;		/* who has the mutex, -1: nobody */
 	/* known to the judge only */
 	bool freed[REGIONS];
 	u32 regions;
@@ -70,7 +70,7 @@ static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
 		return 0;
 	v = cpus_read(p, size);
 	/* cairn_epoch_begin() reads the number, counts in, and reads again. */
-	if (m.mutant == NO_RECHECK && p == &m.turns &&
+	if (m.mutant == NO_RECHECK && p == &m.advances &&
 	    !strcmp(where, "cairn_epoch_begin")) {
 		if (first[cpus_me()]) {
 			v = first[cpus_me()] - 1;
@@ -85,7 +85,7 @@ static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
 static void cpus_epoch_write(void *p, size_t size, u64 v)
 {
 	cpus_step();
-	if (m.mutant == NO_TURN && p == &m.turns)
+	if (m.mutant == NO_ADVANCE && p == &m.advances)
 		return;
 	cpus_write(p, size, v);
 }
@@ -95,7 +95,7 @@ static void cpus_epoch_mb(const char *where)
 	cpus_step();
 	if (m.mutant == NO_RUN_BARRIER && !strcmp(where, "cairn_epoch_begin"))
 		return;
-	if (m.mutant == NO_TURN_BARRIER && (!strcmp(where, "cairn_epoch_turn") ||
+	if (m.mutant == NO_ADVANCE_BARRIER && (!strcmp(where, "cairn_epoch_advance") ||
 					    !strcmp(where, "cairn_epoch_ticket") ||
 					    !strcmp(where, "cairn_epoch_inflight")))
 		return;
@@ -117,7 +117,7 @@ static void one_run(void)
 {
 	u32 slot = sim_below(&cpus.rand, SLOTS), touches, region;
 	struct cairn_epoch_cpu *c = m.counts[cpus_me()];
-	u32 tag = cairn_epoch_begin(&m.turns, c);
+	u32 tag = cairn_epoch_begin(&m.advances, c);
 
 	region = cairn_epoch_read(&m.table[slot]);
 	if (region && !m.freed[region])
@@ -147,11 +147,11 @@ static void lock_turning(void)
 {
 	for (;;) {
 		cpus_step();
-		if (m.turning < 0)
+		if (m.advancing < 0)
 			break;
 		cpus.me->waits = true;
 	}
-	m.turning = cpus_me();
+	m.advancing = cpus_me();
 	cpus_flush(cpus.me);
 }
 
@@ -163,10 +163,10 @@ static void pause(void *arg, u32 epoch)
 static void pass(u32 ticket)
 {
 	lock_turning();
-	cairn_epoch_pass(&m.turns, &m.drained, m.counts, CPUS, ticket, pause,
+	cairn_epoch_pass(&m.advances, &m.drained, m.counts, CPUS, ticket, pause,
 			 NULL);
 	cpus_flush(cpus.me);
-	m.turning = -1;
+	m.advancing = -1;
 }
 
 static void free_region(u32 region)
@@ -191,7 +191,7 @@ static void releaser(void)
 	for (i = 0; i < RELEASES; i++) {
 		region = cairn_epoch_read(&m.table[slot]);
 		cairn_epoch_write(&m.table[slot], 0);
-		ticket = cairn_epoch_ticket(&m.turns);
+		ticket = cairn_epoch_ticket(&m.advances);
 		if (m.mutant == EARLY_TICKET)
 			ticket--;
 		pass(ticket);
@@ -221,9 +221,9 @@ static void start(enum mutant mutant, u64 seed)
 	memset(&cpus, 0, sizeof(cpus));
 	m.mutant = mutant;
 	cpus.rand.state = seed * 0x9e3779b97f4a7c15ULL;
-	m.turning = -1;
+	m.advancing = -1;
 	/* also over the end of the numbers */
-	m.turns = m.drained = sim_below(&cpus.rand, 2) ? -2 : 6;
+	m.advances = m.drained = sim_below(&cpus.rand, 2) ? -2 : 6;
 	cpus.by_prio = sim_chance(&cpus.rand, 700);
 	for (i = 0; i < SLOTS; i++)
 		m.table[i] = ++m.regions;
@@ -298,8 +298,8 @@ static void name(void) { must_be_caught(mutant); }
 MUTANT(without_the_wait, NO_WAIT)
 MUTANT(without_the_second_look, NO_RECHECK)
 MUTANT(without_the_barrier_of_a_run, NO_RUN_BARRIER)
-MUTANT(without_the_barriers_of_a_release, NO_TURN_BARRIER)
-MUTANT(without_a_turn, NO_TURN)
+MUTANT(without_the_barriers_of_a_release, NO_ADVANCE_BARRIER)
+MUTANT(without_an_advance, NO_ADVANCE)
 MUTANT(with_the_turn_under_way, EARLY_TICKET)
 
 static const struct ktap_test tests[] = {
@@ -308,7 +308,7 @@ static const struct ktap_test tests[] = {
 	KTAP(without_the_second_look),
 	KTAP(without_the_barrier_of_a_run),
 	KTAP(without_the_barriers_of_a_release),
-	KTAP(without_a_turn),
+	KTAP(without_an_advance),
 	KTAP(with_the_turn_under_way),
 };
 

@@ -4,8 +4,8 @@
  * engine/epoch.h: simulated CPUs run the very code, one access to shared memory
  * at a time in a random order, with stores that reach memory late. Runs look
  * regions up through the cache of their CPU or fetch them ahead outside of a
- * run, releases take them out of the table, count, turn and free. After every
- * step: nobody finds or works with what is freed, which it is after the turn, and
+ * run, releases take them out of the table, count, advance and free. After every
+ * step: nobody finds or works with what is freed, which it is after the advance, and
  * a hit is the region of the index that was asked for.
  *
  * Negative controls: the same with one thing left out must be caught.
@@ -26,7 +26,7 @@ enum mutant {
 	NONE,
 	NO_COUNT,		/* a release does not count */
 	WRONG_SET,		/* it counts for another set */
-	COUNT_LATE,		/* it counts after the turn */
+	COUNT_LATE,		/* it counts after the advance */
 	COUNT_FIRST,		/* it counts before the region leaves the table */
 	FILL_ANYWAY,		/* filled also if the set was renewed meanwhile */
 	NO_TAG,			/* any line of the set is a hit */
@@ -40,10 +40,10 @@ static struct {
 	/* what the CPUs share */
 	struct cairn_epoch_cpu count[CPUS];
 	struct cairn_epoch_cpu *counts[CPUS];
-	u32 turns, drained;
+	u32 advances, drained;
 	unsigned long released[SETS];
 	u32 table[INDICES];
-	int turning;		/* who has the mutex, -1: nobody */
+	int advancing;		/* who has the mutex, -1: nobody */
 	/* of each CPU */
 	struct cairn_mrcache cache[CPUS];
 	struct cairn_mrcache_set sets[CPUS][SETS];
@@ -161,7 +161,7 @@ static void one_run(void)
 		if (sim_chance(&cpus.rand, 300))
 			index = sim_below(&cpus.rand, INDICES);
 	}
-	tag = cairn_epoch_begin(&m.turns, m.counts[cpus_me()]);
+	tag = cairn_epoch_begin(&m.advances, m.counts[cpus_me()]);
 	region = find(c, index);
 	if (region && m.freed[region])
 		broken("a run found a region that was freed");
@@ -195,16 +195,16 @@ static void pass(u32 ticket)
 {
 	for (;;) {
 		cpus_step();
-		if (m.turning < 0)
+		if (m.advancing < 0)
 			break;
 		cpus.me->waits = true;
 	}
-	m.turning = cpus_me();
+	m.advancing = cpus_me();
 	cpus_flush(cpus.me);
-	cairn_epoch_pass(&m.turns, &m.drained, m.counts, CPUS, ticket, pause,
+	cairn_epoch_pass(&m.advances, &m.drained, m.counts, CPUS, ticket, pause,
 			 NULL);
 	cpus_flush(cpus.me);
-	m.turning = -1;
+	m.advancing = -1;
 }
 
 static void count(u32 index)
@@ -254,7 +254,7 @@ static void releaser(void)
 		cairn_epoch_write(&m.table[index], 0);
 		if (m.mutant != COUNT_FIRST && m.mutant != COUNT_LATE)
 			count(index);
-		ticket = cairn_epoch_ticket(&m.turns);
+		ticket = cairn_epoch_ticket(&m.advances);
 		pass(ticket);
 		free_region(region);
 		if (m.mutant == COUNT_LATE)
@@ -285,7 +285,7 @@ static void start(enum mutant mutant, u64 seed)
 	memset(&cpus, 0, sizeof(cpus));
 	m.mutant = mutant;
 	cpus.rand.state = seed * 0x9e3779b97f4a7c15ULL;
-	m.turning = -1;
+	m.advancing = -1;
 	cpus.by_prio = sim_chance(&cpus.rand, 700);
 	for (i = 0; i < INDICES; i++) {
 		m.index[++m.regions] = i;

@@ -108,7 +108,7 @@ static void dereg_free_work(struct work_struct *work)
 }
 
 /* The lock of the notes is held. */
-static void dereg_epoch_turned(struct cairn_epoch_note *note)
+static void dereg_epoch_advanced(struct cairn_epoch_note *note)
 {
 	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
 
@@ -152,7 +152,7 @@ void cairn_dereg_async_begin(struct cairn_dev *dev, struct cairn_mr *mr)
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	INIT_WORK(&mr->free_work, dereg_free_work);
 	INIT_LIST_HEAD(&mr->note.node);
-	mr->note.func = dereg_epoch_turned;
+	mr->note.func = dereg_epoch_advanced;
 	cairn_epoch_notify(&dev->nic.epoch, &mr->note);
 }
 

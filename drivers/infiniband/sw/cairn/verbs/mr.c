@@ -7,7 +7,7 @@
  *
  * Life: an MR is complete before it enters the table (verbs/key.h).
  * Deregistration takes it out. Nobody touches it any more when the epoch has
- * turned, because then every run of the engine that may have found it is over
+ * advanced, because then every run of the engine that may have found it is over
  * (lane/epoch.h). Only then it is freed: by the caller, after a wait, or by a work
  * item (verbs/dereg_async.h).
  *

@@ -103,7 +103,7 @@ int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 		{ "blocks", READ_ONCE(mr->num_blocks) },
 		{ "block-shift", READ_ONCE(mr->block_shift) },
 		{ "persist", READ_ONCE(mr->persist), true },
-		{ "epoch", READ_ONCE(epoch->turns) },
+		{ "epoch", READ_ONCE(epoch->advances) },
 		{ "epoch-busy", cairn_epoch_busy(epoch) },
 		{ "epoch-stuck", READ_ONCE(epoch->stuck) },
 		{ "valid", mr->kind != CAIRN_MR_FAST || READ_ONCE(mr->valid) },

@@ -4,7 +4,7 @@
  *
  * Lifetime: ib_core frees an object after its destroy op returned; each destroy
  * op first makes the object unreachable for the data path and waits: a memory
- * region until the epoch has turned (verbs/mr.h), others a grace period.
+ * region until the epoch has advanced (verbs/mr.h), others a grace period.
  * So the data path works on raw pointers inside a run of the engine, which is
  * counted in the epoch and an RCU read section (receive softirq, lane turns and
  * posts all are).

@@ -193,10 +193,14 @@ int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	return valid ? 0 : begin_inval(qp, CAIRN_REQ);
 }
 
-u16 cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh, u16 *vlan)
+void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
 	memset(grh, 0xee, 20);
 	memcpy(grh + 20, sim_pkt_ip(pkt), 20);
+}
+
+u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
+{
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Holds one received packet of cairn between the look-up of its memory and the
+ * copy: an ftrace callback on the function that copies payloads. It is no kprobe,
+ * because on 6.1 the handler of a kprobe may run with interrupts off, and time
+ * stands still for the rest of the kernel. Write milliseconds to the parameter; it
+ * is 0 again when a packet was held.
+ */
+#include <linux/delay.h>
+#include <linux/ftrace.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+/* Longer, and the kernel complains of a CPU that does nothing else. */
+#define DELAY_MAX_MS	6000u
+
+static unsigned int ms;
+module_param(ms, uint, 0600);
+MODULE_PARM_DESC(ms, "milliseconds, 6000 at most, for the next packet");
+
+static void delay_copy(unsigned long ip, unsigned long parent_ip,
+		       struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	if (READ_ONCE(ms))
+		mdelay(min(xchg(&ms, 0), DELAY_MAX_MS));
+}
+
+static struct ftrace_ops delay_ops = {
+	.func = delay_copy,
+};
+
+static int __init cairn_delay_init(void)
+{
+	char name[] = "cairn_net_copy_payload";
+	int err;
+
+	err = ftrace_set_filter(&delay_ops, name, strlen(name), true);
+	if (err)
+		return err;
+	return register_ftrace_function(&delay_ops);
+}
+
+static void __exit cairn_delay_exit(void)
+{
+	unregister_ftrace_function(&delay_ops);
+	ftrace_free_filter(&delay_ops);
+}
+
+module_init(cairn_delay_init);
+module_exit(cairn_delay_exit);
+MODULE_DESCRIPTION("test: a packet that takes long in cairn");
+MODULE_LICENSE("Dual BSD/GPL");
