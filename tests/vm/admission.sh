@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 360
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Which packets reach a queue pair: those of its own network, if the host's IPsec

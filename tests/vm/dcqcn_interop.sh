@@ -3,6 +3,7 @@
 # topology: interop
 # timeout: 200
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Congestion control of cairn's queue pairs, with a peer that knows nothing of it.

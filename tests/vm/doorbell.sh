@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Posts without system calls: the edge of sleep, a busy queue under strace, a
@@ -13,10 +14,11 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
-edge=50000
-busy=100000
+edge=15000
+busy=30000
 if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	edge=1000000
+	busy=100000
 	RUN_TIMEOUT=3600
 fi
 idle=/sys/module/cairn/parameters/idle_us

@@ -9,6 +9,8 @@
 #   # kernels: 6.1 6.12  default both
 #   # full: 6.12 (WHAT)  what does not depend on the kernel runs on this one only;
 #                        WHAT the others leave out. Default: all on each
+#   # once: 6.12         nothing of it depends on the kernel: "make test" runs it on
+#                        this one only
 #   # boot: shared       shared (several tests in one boot) | own
 #   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
 #   # mem: 3G            the guest's memory

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: own
 #
 # The netdev's MTU and link state, and what becomes of traffic meanwhile.

@@ -29,12 +29,12 @@ if ! full; then
 fi
 
 for op in send write read; do
-	perftest ${op}_lat -a -n 5
 	perftest ${op}_bw -a -n 5
-	perftest ${op}_bw -s 4096 -n 200 -q 4
-	perftest ${op}_bw -s 65536 -n 50 -b
-	perftest ${op}_lat -s 64 -n 200 --ipv6
+	perftest ${op}_bw -s 4096 -n 100 -q 4
+	perftest ${op}_bw -s 65536 -n 30 -b
+	perftest ${op}_lat -s 64 -n 100 --ipv6
 done
+perftest send_lat -a -n 5
 perftest atomic_lat -n 200
 perftest atomic_lat -n 200 -A CMP_AND_SWAP
 perftest atomic_bw -n 200

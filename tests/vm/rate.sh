@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 300
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Rate limits of queue pairs, as the application sees them and as the receiver

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 150
 # kernels: 6.1 6.12
+# once: 6.12
 #
 # UCX of the distribution (what Open MPI runs on): its datagrams, alone and
 # setting up reliable connections. Before 1.17 it takes a datagram for IPv6

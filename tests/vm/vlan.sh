@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 360
 # kernels: 6.1 6.12
+# once: 6.1
 # boot: shared
 #
 # GIDs of VLAN interfaces, and traffic over them.
