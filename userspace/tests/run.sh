@@ -7,7 +7,7 @@
 #   run.sh NAME=COMMAND...
 set -u
 
-limit=${CAIRN_TEST_TIMEOUT:-300}	# seconds for one program
+limit=${CAIRN_TEST_TIMEOUT:-900}	# seconds for one program
 failed=0
 n=0
 

@@ -7,7 +7,7 @@
 #   ktap-run.sh [name=]command...
 set -u
 
-limit=${CAIRN_TEST_TIMEOUT:-600}	# seconds for one program
+limit=${CAIRN_TEST_TIMEOUT:-900}	# seconds for one program
 failed=0
 n=0
 
