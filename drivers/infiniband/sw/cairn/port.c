@@ -141,10 +141,40 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		if (cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 					   bv[i].bv_len))
 			return -EFAULT;
+		off += bv[i].bv_len;
+	}
+	return 0;
+}
+
+int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
+			   const struct cairn_pkt *pkt, u32 len,
+			   struct cairn_words *words, bool last)
+{
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	u32 off = 0, held = words->len;
+	u8 *at, *end = NULL;
+	int i, n;
+
+	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, held + len, bv,
+			 PORT_MAX_FRAGMENTS);
+	if (n < 0)
+		return -EFAULT;
+	cairn_epoch_delay();
+	for (i = 0; i < n; i++) {
+		at = bvec_virt(&bv[i]);
+		end = at + bv[i].bv_len;
+		/* What is held lies in the first piece: no page ends in a word. */
+		at += held;
+		if (cairn_net_copy_words(pkt, off, words, at, end - at))
+			return -EFAULT;
+		if (last && i == n - 1)
+			cairn_words_end(words, end);
 		if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
 			cairn_domain_writeback(bvec_virt(&bv[i]),
 					       bv[i].bv_len);
-		off += bv[i].bv_len;
+		off += end - at;
+		held = 0;
 	}
 	return 0;
 }

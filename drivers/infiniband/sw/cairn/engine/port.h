@@ -15,6 +15,7 @@
 #include <rdma/cairn-abi.h>
 #include "wire/packet.h"
 #include "engine/counters.h"
+#include "engine/words.h"
 
 struct cairn_qpc;
 
@@ -151,6 +152,22 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
  */
 int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		     const struct cairn_pkt *pkt, u32 len);
+
+/**
+ * cairn_port_place_words() - copy payload to persistent memory, in whole words
+ * @qpc: the QP
+ * @to: REMOTE_PERSIST or REMOTE_WRITE, one entry: begins with the bytes that
+ *	@words holds, the payload follows
+ * @pkt: the packet
+ * @len: bytes of payload, not 0
+ * @words: of the message
+ * @last: the message ends with this packet
+ *
+ * Returns 0 or -EFAULT (nothing or a part was copied).
+ */
+int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
+			   const struct cairn_pkt *pkt, u32 len,
+			   struct cairn_words *words, bool last);
 
 /* Copy @len bytes of @buf to @to (atomic results, GRH). 0 or -EFAULT. */
 int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,

@@ -304,6 +304,7 @@ struct cairn_responder {
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
 	u32 durable_msn;
 	u32 msg_psn;		/* first of the WRITE under way */
+	struct cairn_words words;	/* of it, into a persistent region */
 	u32 pend_head;		/* pending messages: numbered without end */
 	u32 pend_tail;
 	u32 plain_pending;	/* plain ones among them */

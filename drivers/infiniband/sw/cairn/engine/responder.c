@@ -344,13 +344,33 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	resp->persist = persist;
 	resp->msg_psn = pkt->psn;
 	resp->received = 0;
+	resp->words.len = 0;
 	resp->rkey = pkt->rkey;
 	resp->va = pkt->va;
 	resp->remaining = pkt->dma_len;
 	return 0;
 }
 
-static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+/* The word in which the last packet ended is still to be stored: the place begins
+ * there. A packet that is refused changes nothing of it.
+ */
+static int resp_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			    struct cairn_sge *sge, const struct cairn_span *to)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_words words = resp->words;
+
+	sge->addr -= words.len;
+	sge->length += words.len;
+	if (cairn_port_place_words(qpc, to, pkt, pkt->payload_len, &words,
+				   pkt->op->flags & CAIRN_OP_LAST))
+		return -EFAULT;
+	resp->words = words;
+	return 0;
+}
+
+static int resp_place_payload(struct cairn_qpc *qpc,
+			      const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_sge sge = {
@@ -366,8 +386,16 @@ static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 			  CAIRN_ACCESS_REMOTE_WRITE,
 	};
 
-	if (pkt->payload_len &&
-	    cairn_port_place(qpc, &to, pkt, pkt->payload_len))
+	if (resp->persist != CAIRN_PERSIST_NONE)
+		return resp_place_words(qpc, pkt, &sge, &to);
+	return cairn_port_place(qpc, &to, pkt, pkt->payload_len);
+}
+
+static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (pkt->payload_len && resp_place_payload(qpc, pkt))
 		return -EFAULT;
 	if (resp->persist == CAIRN_PERSIST_NIC)
 		resp->fence_due = true;

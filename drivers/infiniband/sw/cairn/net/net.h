@@ -131,4 +131,17 @@ u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan);
 int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 			   u32 len);
 
+/**
+ * cairn_net_copy_words() - the same, to persistent memory
+ * @pkt: its cookie is an sk_buff
+ * @offset: bytes of payload to skip
+ * @words: of the message
+ * @to: kernel memory, behind what @words holds
+ * @len: bytes; @offset + @len is at most pkt->payload_len
+ *
+ * Return: 0 or -EFAULT: a part was copied.
+ */
+int cairn_net_copy_words(const struct cairn_pkt *pkt, u32 offset,
+			 struct cairn_words *words, u8 *to, u32 len);
+
 #endif

@@ -72,3 +72,22 @@ int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 	return skb_copy_bits(payload_skb(pkt),
 			     pkt->base + pkt->payload_off + offset, to, len);
 }
+
+int cairn_net_copy_words(const struct cairn_pkt *pkt, u32 offset,
+			 struct cairn_words *words, u8 *to, u32 len)
+{
+	u32 from = pkt->base + pkt->payload_off + offset, done = 0, n;
+	struct skb_seq_state seq;
+	const u8 *piece;
+
+	skb_prepare_seq_read(payload_skb(pkt), from, from + len, &seq);
+	while (done < len) {
+		n = min(skb_seq_read(done, &piece, &seq), len - done);
+		if (!n)
+			break;
+		cairn_words_put(words, to + done, piece, n);
+		done += n;
+	}
+	skb_abort_seq_read(&seq);
+	return done < len ? -EFAULT : 0;
+}

@@ -700,6 +700,89 @@ static void failure_while_an_invalidation_waits(void)
 	ktap_ok(seen);
 }
 
+/* The last packet of a message never comes. */
+static enum sim_fate word_lose_last(struct sim_qp *qp, enum cairn_side_id side,
+				    const struct cairn_pkt *pkt)
+{
+	return side == CAIRN_REQ && pkt->op->flags & CAIRN_OP_LAST ? SIM_DROP :
+								     SIM_PASS;
+}
+
+static bool word_is(const u8 *at, const u8 *old, const u8 *new)
+{
+	return !memcmp(at, old, 8) || !memcmp(at, new, 8);
+}
+
+/* Between the packets of a message no aligned word is half new, neither in memory
+ * nor in what a power failure leaves.
+ */
+static void word_between_packets(enum cairn_persist how, u8 opcode, u32 off)
+{
+	struct rig r = persist_rig(how);
+	u32 at = ALIGN(off + PMTU, 8) - 8;
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, opcode, 3 * PMTU - 1);
+	u8 old[RIG_LEN];
+
+	memcpy(old, r.mb->mem, RIG_LEN);
+	empty_recvs(r.b, 1, 1);
+	r.a->hooks.emit = word_lose_last;
+	wr.wr_id = 1;
+	sge.addr += off;
+	wr.remote_addr += off;
+	sim_post_send(r.a, &wr);
+	sim_run(r.s, SIM_MS);
+	ktap_ok(r.b->c.resp.received == 2 * PMTU);
+	ktap_ok(word_is(r.mb->mem + at, old + at, r.ma->mem + at));
+	ktap_ok(word_is(r.mb->mem + at + PMTU, old + at + PMTU,
+			r.ma->mem + at + PMTU));
+	sim_fence(r.s, 1);
+	ktap_ok(word_is(r.mb->shadow + at + PMTU, old + at + PMTU,
+			r.ma->mem + at + PMTU));
+	r.a->hooks.emit = NULL;
+	sim_run(r.s, LONG_TIME);
+	if (how == CAIRN_PERSIST_HOST)
+		ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(!memcmp(r.mb->mem, old, off));
+	ktap_ok(is_durable(&r, off, 3 * PMTU - 1));
+	ktap_ok(!memcmp(r.mb->mem + off + 3 * PMTU - 1,
+			old + off + 3 * PMTU - 1, 64));
+	sim_end(r.s);
+}
+
+static void a_word_between_packets_is_whole(void)
+{
+	u32 off;
+
+	for (off = 0; off < 16; off++) {
+		word_between_packets(CAIRN_PERSIST_NIC,
+				     CAIRN_WQE_WRITE_PERSIST, off);
+		word_between_packets(CAIRN_PERSIST_NIC, CAIRN_WQE_WRITE, off);
+		word_between_packets(CAIRN_PERSIST_HOST,
+				     CAIRN_WQE_WRITE_PERSIST, off);
+	}
+}
+
+/* A message that was given up leaves nothing to the next. */
+static void a_held_word_dies_with_its_message(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	u8 old[RIG_LEN];
+
+	memcpy(old, r.mb->mem, RIG_LEN);
+	r.a->hooks.emit = word_lose_last;
+	persist_at(&r, 1, 4, 2 * PMTU, 0);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.b->c.resp.words.len, 4);
+	r.a->hooks.emit = NULL;
+	sim_reset(r.b);
+	ktap_eq(r.b->c.resp.words.len, 0);
+	ktap_ok(!memcmp(r.mb->mem + PMTU, old + PMTU, 8));
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
 	KTAP(ordinary_memory_is_refused),
@@ -727,6 +810,8 @@ static const struct ktap_test tests[] = {
 	KTAP(opcodes_do_not_mix),
 	KTAP(msn_counts_what_is_acknowledged),
 	KTAP(failure_while_an_invalidation_waits),
+	KTAP(a_word_between_packets_is_whole),
+	KTAP(a_held_word_dies_with_its_message),
 };
 
 KTAP_MAIN(tests)

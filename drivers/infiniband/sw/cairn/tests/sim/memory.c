@@ -122,12 +122,6 @@ static int copy_span(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 			return -EFAULT;
 		if (to_span)
 			memcpy(p, buf, n);
-		if (span->access == CAIRN_ACCESS_REMOTE_PERSIST) {
-			struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd,
-							sge->lkey);
-
-			sim_writeback(mr, p - mr->mem, n);
-		}
 		if (!to_span)
 			memcpy(buf, p, n);
 		buf += n;
@@ -151,4 +145,28 @@ int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len)
 {
 	return copy_span(qp, span, (u8 *)buf, len, true);
+}
+
+int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
+		    const u8 *buf, u32 len, struct cairn_words *words,
+		    bool last)
+{
+	const struct cairn_sge *sge = to->sge;
+	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, sge->lkey);
+	u8 *start = sim_mr_at(qp, sge->lkey, sge->addr, sge->length,
+			      to->access), *at;
+	u32 piece = 1;
+
+	if (!start || sge->length != words->len + len)
+		return -EFAULT;
+	for (at = start + words->len; len; at += piece, len -= piece) {
+		piece = min(len, piece * 5 % 613);
+		cairn_words_put(words, at, buf, piece);
+		buf += piece;
+	}
+	if (last)
+		cairn_words_end(words, at);
+	if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
+		sim_writeback(mr, start - mr->mem, at - start);
+	return 0;
 }

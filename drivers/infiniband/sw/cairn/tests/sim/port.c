@@ -56,6 +56,19 @@ int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(qp, to, sim_pkt_payload(pkt), len);
 }
 
+int cairn_port_place_words(struct cairn_qpc *q, const struct cairn_span *to,
+			   const struct cairn_pkt *pkt, u32 len,
+			   struct cairn_words *words, bool last)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (!len || len > pkt->payload_len || words->len >= CAIRN_WORD ||
+	    to->num_sge != 1 || to->offset)
+		sim_fail(qp->s, "place of %u words, %u held, of %u bytes", len,
+			 words->len, pkt->payload_len);
+	return sim_place_words(qp, to, sim_pkt_payload(pkt), len, words, last);
+}
+
 int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 			   const void *buf, u32 len)
 {

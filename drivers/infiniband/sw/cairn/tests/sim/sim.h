@@ -360,6 +360,10 @@ int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	       u32 len);
 int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len);
+/* A message into persistent memory, in fragments of any size. */
+int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
+		    const u8 *buf, u32 len, struct cairn_words *words,
+		    bool last);
 
 static inline struct cairn_sge sim_sge(const struct sim_mr *mr, u32 off,
 				       u32 len)
