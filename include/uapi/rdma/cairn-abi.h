@@ -517,7 +517,7 @@ enum cairn_persist_modes {
 struct cairn_device_caps {
 	__u32 persist_domains;		/* enum cairn_persist_domains */
 	__u32 persist_modes;		/* enum cairn_persist_modes */
-	/* Aligned bytes that are not to tear; persistence.rst has the exceptions. */
+	/* Aligned bytes that never are half old, half new (persistence.rst). */
 	__u32 persist_atomic_unit;
 	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
 	__aligned_u64 max_msg;		/* bytes */

@@ -5,6 +5,7 @@
  * device is in CAIRN_DAX; tests that need it are skipped without.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -600,6 +601,36 @@ static void host_without_receive(void)
 }
 
 /* More flushes than may be outstanding wait at the initiator. */
+/* The last packet waits for a receive. The word in which the one before it ended
+ * is whole meanwhile.
+ */
+static void host_word_between_packets(void)
+{
+	volatile u64 *word;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	u64 before, old;
+	struct pair p;
+
+	pair_create(&p, VT_HOST);
+	word = (volatile u64 *)(p.to.buf + 1024);
+	before = word[-1];
+	old = *word;
+	wr = write_wr(&p, &sge, 1, 4, 4, 1500);
+	post(&p, &wr);
+	while (word[-1] == before)
+		sched_yield();
+	ktap_ok(nothing(p.b.rcq));
+	ktap_ok(!memcmp((u8 *)word - 8, p.a.buf + 1016, 8));
+	ktap_eq(*word, old);
+	post_recvs(&p.b, 1, 1);
+	ktap_eq(done(next(p.b.rcq, 1, IBV_WC_SUCCESS,
+			  CAIRNDV_PERSIST_FLUSH).token, 0), 0);
+	next_written(&p, 1);
+	ktap_eq(memcmp(p.to.buf + 4, p.a.buf + 4, 1500), 0);
+	pair_destroy(&p);
+}
+
 static void host_bounded(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1047,7 +1078,7 @@ static void target_dies(void)
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(host_failure) X(host_plain_write)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
-	X(host_slow) X(host_limit) X(overlap)				\
+	X(host_word_between_packets) X(host_slow) X(host_limit) X(overlap)				\
 	X(release_beside_a_slow_flush) X(fence)				\
 	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
 	X(late_after_mr) X(initiator_gives_up) X(target_dies)

@@ -131,7 +131,7 @@ struct cairndv_device_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	uint32_t persist_domains;	/* enum cairndv_persist_domain */
 	uint32_t persist_modes;		/* enum cairndv_persist_mode */
-	/* Aligned bytes that are not to tear; persistence.rst has the exceptions. */
+	/* Aligned bytes that never are half old, half new (persistence.rst). */
 	uint32_t persist_atomic_unit;
 	uint32_t max_persist_outstanding;	/* host flushes of one QP */
 	uint64_t max_persist_msg;	/* bytes */

@@ -344,7 +344,6 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	resp->persist = persist;
 	resp->msg_psn = pkt->psn;
 	resp->received = 0;
-	resp->words.len = 0;
 	resp->rkey = pkt->rkey;
 	resp->va = pkt->va;
 	resp->remaining = pkt->dma_len;

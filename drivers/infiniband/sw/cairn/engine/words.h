@@ -15,7 +15,7 @@
 
 #define CAIRN_WORD	8
 
-/* Zeroed at the start of a message. */
+/* Zero at first, and empty again after a message. */
 struct cairn_words {
 	union {
 		u64 word;

@@ -102,6 +102,15 @@ static bool kapi_all_pmem(const unsigned long *blocks, u32 num_blocks,
 	return num_blocks;
 }
 
+/* Words of a message are stored whole: blocks must not cut them. */
+static bool kapi_whole_words(const struct cairn_mr *mr)
+{
+	const struct cairn_mr_map *map = &mr->map;
+
+	return BIT(map->fresh ? map->block_shift : mr->block_shift) >=
+	       CAIRN_WORD;
+}
+
 /* What was mapped last: waits for REG_MR, or is the registration's. */
 static bool kapi_mapped_pmem(const struct cairn_mr *mr)
 {
@@ -121,7 +130,8 @@ static bool kapi_mapped_pmem(const struct cairn_mr *mr)
  * may map or register the region during the call. With CAIRN_MR_PERSIST_HOST
  * every remote write consumes a receive, see cairn_persist_done().
  *
- * Return: 0; -EINVAL: flags, kind of region, or memory that is not persistent
+ * Return: 0; -EINVAL: flags, kind of region, pages below 8 bytes, or memory that is
+ * not persistent
  * (the reason is an ibdev_dbg() line); -EBUSY: registered, and nothing mapped
  * since; -EOPNOTSUPP:
  * not a cairn device, or this CPU cannot write lines back. Process context.
@@ -141,6 +151,8 @@ int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 	err = cairn_mr_domain_check(ibdev, flags);
 	if (err)
 		return err;
+	if (flags && !kapi_whole_words(mr))
+		return -EINVAL;
 	if (flags & CAIRN_MR_PERSIST_NIC &&
 	    !(flags & CAIRN_MR_PERSIST_EMULATED) && !kapi_mapped_pmem(mr)) {
 		ibdev_dbg(ibdev, "mr_set_persistent: not persistent memory\n");
