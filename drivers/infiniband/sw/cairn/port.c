@@ -160,7 +160,6 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
-	cairn_epoch_delay();
 	for (i = 0; i < n; i++) {
 		at = bvec_virt(&bv[i]);
 		end = at + bv[i].bv_len;
