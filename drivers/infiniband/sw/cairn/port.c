@@ -10,7 +10,7 @@
 #include "engine/port.h"
 #include "lane/exec.h"
 #include "net/net.h"
-#include "persist/domain.h"
+#include "persist/flush.h"
 #include "queue/host_index.h"
 #include "queue/queue.h"
 #include "verbs/access.h"
@@ -152,30 +152,20 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
-	u32 off = 0, held = words->len;
-	u8 *at, *end = NULL;
-	int i, n;
+	struct cairn_placement place = {
+		.pkt = pkt,
+		.words = words,
+		.copy = cairn_net_copy_words,
+		.last = last,
+		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
+	};
+	int n;
 
-	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, held + len, bv,
+	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, words->len + len, bv,
 			 PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
-	for (i = 0; i < n; i++) {
-		at = bvec_virt(&bv[i]);
-		end = at + bv[i].bv_len;
-		/* What is held lies in the first piece: no page ends in a word. */
-		at += held;
-		if (cairn_net_copy_words(pkt, off, words, at, end - at))
-			return -EFAULT;
-		if (last && i == n - 1)
-			cairn_words_end(words, end);
-		if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
-			cairn_domain_writeback(bvec_virt(&bv[i]),
-					       bv[i].bv_len);
-		off += end - at;
-		held = 0;
-	}
-	return 0;
+	return cairn_domain_place(&place, bv, n);
 }
 
 void cairn_port_fence(struct cairn_qpc *qpc)
@@ -194,10 +184,9 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 		       GFP_ATOMIC | __GFP_NOWARN);
 }
 
-/* Finds the QP in verbs/host_flush.c; the rest is what nobody guesses. */
-u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot)
+u32 cairn_port_random(struct cairn_qpc *qpc)
 {
-	return (u64)get_random_u32() << 32 | (u64)qpc->qpn << 8 | slot;
+	return get_random_u32();
 }
 
 int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,

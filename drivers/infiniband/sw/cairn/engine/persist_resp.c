@@ -68,6 +68,15 @@ static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
 	pend->next_msn = msn;
 }
 
+/* Names the next place of the QP (verbs/host_flush.c finds the QP by it); the rest
+ * is what nobody guesses.
+ */
+static u64 persist_token(struct cairn_qpc *qpc)
+{
+	return (u64)cairn_port_random(qpc) << 32 | (u64)qpc->qpn << 8 |
+	       qpc->resp.pend_tail % CAIRN_MAX_PENDING;
+}
+
 /* The receive in hand asks the host to make the message durable. */
 static void persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			     const struct cairn_pending *pend)
@@ -109,8 +118,7 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 	pend = persist_pending(resp, resp->pend_tail);
 	*pend = (struct cairn_pending){
-		.token = cairn_port_token(qpc,
-					  resp->pend_tail % CAIRN_MAX_PENDING),
+		.token = persist_token(qpc),
 		.va = resp->va - resp->received,
 		.length = resp->received,
 		.rkey = resp->rkey,

@@ -192,8 +192,8 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
  */
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key);
 
-/* A number not 0 that names place @slot of this QP, and that nobody guesses. */
-u64 cairn_port_token(struct cairn_qpc *qpc, u32 slot);
+/* A number that nobody guesses. */
+u32 cairn_port_random(struct cairn_qpc *qpc);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host
  * order. @pkt->va is aligned. 0 or -EFAULT.

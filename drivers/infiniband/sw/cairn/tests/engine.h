@@ -37,16 +37,25 @@ struct pair {
 	struct sim_qp *a, *b;
 };
 
-static inline struct pair pair_with(u64 seed, const struct sim_qp_init *init,
-				    const struct cairn_qp_attrs *attrs)
+/* The PSNs wrap within @wrap packets, or begin anywhere (0). */
+static inline struct pair pair_near(u64 seed, const struct sim_qp_init *init,
+				    const struct cairn_qp_attrs *attrs,
+				    u32 wrap)
 {
 	struct pair p;
 
 	p.s = sim_new(seed);
+	p.s->wrap_within = wrap;
 	p.a = sim_qp(p.s, 0, init);
 	p.b = sim_qp(p.s, 1, init);
 	sim_connect(p.a, p.b, attrs);
 	return p;
+}
+
+static inline struct pair pair_with(u64 seed, const struct sim_qp_init *init,
+				    const struct cairn_qp_attrs *attrs)
+{
+	return pair_near(seed, init, attrs, 0);
 }
 
 static inline struct pair pair_new(u64 seed, const struct sim_qp_init *init,
@@ -70,11 +79,8 @@ struct rig {
 	struct sim_mr *ma, *mb;
 };
 
-static inline struct rig rig_with(u64 seed, const struct sim_qp_init *init,
-				  const struct cairn_qp_attrs *attrs)
+static inline struct rig rig_of(struct pair p)
 {
-	struct pair p = pair_with(seed, init, attrs);
-
 	p.s->record = true;
 	return (struct rig){
 		.s = p.s,
@@ -83,6 +89,12 @@ static inline struct rig rig_with(u64 seed, const struct sim_qp_init *init,
 		.ma = sim_mr(p.s, 0, RIG_LEN, SIM_ALL),
 		.mb = sim_mr(p.s, 1, RIG_LEN, SIM_ALL),
 	};
+}
+
+static inline struct rig rig_with(u64 seed, const struct sim_qp_init *init,
+				  const struct cairn_qp_attrs *attrs)
+{
+	return rig_of(pair_with(seed, init, attrs));
 }
 
 static inline struct rig rig_new(u64 seed)

@@ -8,6 +8,9 @@
  *   what leaves the target		all that it acknowledges is durable
  *   what completes at the initiator	its persistence ACK has arrived
  *   a crash after any step		leaves all that was acknowledged
+ *
+ * Runs change from CPU to CPU, PSNs wrap, and lines and single words leave the
+ * caches before anybody writes them back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +37,7 @@ struct program {
 	s32 seen;		/* highest persistence ACK that arrived */
 	s32 persist_acked;	/* ... that left */
 	s32 acked;		/* highest ordinary ACK that left */
-	u32 fences;
+	u32 images;
 	u16 fail;		/* per mille: the host fails */
 	u16 abuse;		/* per mille: wrong tokens */
 	bool failed;		/* an error is in order */
@@ -108,9 +111,9 @@ static void crash(struct sim *s, void *arg)
 {
 	struct program *p = arg;
 
-	if (p->fences == s->fences)
+	if (p->images == s->images)
 		return;
-	p->fences = s->fences;
+	p->images = s->images;
 	all_durable(p, p->persist_acked, true, true, "a crash");
 	all_durable(p, p->acked, false, true, "a crash");
 }
@@ -207,11 +210,9 @@ static void flush_done(struct sim *s, void *arg)
 
 	if (sim_chance(&s->rand, p->abuse))
 		abuse(p, c->persist_token);
-	if (!fails) {
-		sim_writeback(p->dst[HOST], c->persist_va - p->dst[HOST]->va,
-			      c->byte_len);
-		sim_fence(s, 1);
-	}
+	if (!fails)
+		sim_make_durable(s, p->dst[HOST],
+				 c->persist_va - p->dst[HOST]->va, c->byte_len);
 	p->failed |= fails;
 	err = sim_release(p->b, c->persist_token, fails ? EIO : 0);
 	if (err && !p->failed)
@@ -343,12 +344,14 @@ static void set_up(struct program *p, u64 seed, const struct sim_faults *faults)
 	attrs.pmtu = pmtus[seed % ARRAY_SIZE(pmtus)];
 	/* plain WRITEs with host flush get no answer for long */
 	attrs.timeout = 12 + seed % 4;
-	pair = pair_with(seed, &init, &attrs);
+	/* they wrap somewhere in the program */
+	pair = pair_near(seed, &init, &attrs, MAX_WRS);
 	p->s = pair.s;
 	p->a = pair.a;
 	p->b = pair.b;
 	p->s->faults = *faults;
 	p->s->budget = seed % 3 ? 64 : 0;
+	p->s->evict = 300;
 	p->s->stepped = crash;
 	p->s->stepped_arg = p;
 	p->seen = -1;

@@ -5,6 +5,7 @@
  * errors.
  */
 #include <errno.h>
+#include "engine/window.h"
 #include "persist.h"
 
 static void one_request_and_one_answer(void)
@@ -633,6 +634,31 @@ static void early_probes_are_never_placed(void)
 	sim_end(r.s);
 }
 
+/* PSNs compare over half of the ring only: what waits for durability holds back
+ * what would be too far from it.
+ */
+static void nothing_is_sent_too_far_ahead(void)
+{
+	u32 far;
+
+	for (far = 0; far < 2; far++) {
+		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+		u32 ahead = CAIRN_PSN_SPAN - CAIRN_WINDOW_PACKETS - !far;
+
+		empty_recvs(r.b, 1, 2);
+		empty_recvs(r.a, 1, 2);
+		persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+		sim_run(r.s, SIM_MS);
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		/* as if so many packets had followed */
+		r.a->c.req.swr[0].psn = cairn_psn_add(psn_of(&r, 1), -ahead);
+		persist_at(&r, 2, 0, 100, CAIRN_WQE_EARLY);
+		sim_run(r.s, SIM_MS);
+		ktap_eq(requests(&r), far ? 1 : 2);
+		sim_end(r.s);
+	}
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(one_request_and_one_answer),
 	KTAP(empty_messages_are_durable_too),
@@ -660,6 +686,7 @@ static const struct ktap_test tests[] = {
 	KTAP(early_is_for_write_persist),
 	KTAP(repeated_answers_are_no_later_ones),
 	KTAP(early_probes_are_never_placed),
+	KTAP(nothing_is_sent_too_far_ahead),
 };
 
 KTAP_MAIN(tests)

@@ -104,6 +104,27 @@ static void completions_follow_the_fence(void)
 	}
 }
 
+/* Two messages of one train: the first is written back, and the host is asked for
+ * the second.
+ */
+static void the_host_is_asked_after_the_fence(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC), host = r;
+	struct watch w;
+
+	host.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
+				    CAIRN_PERSIST_HOST);
+	watch(&r, &w, 0, 100, 0);
+	r.b->hooks.cqe = look_at_shadow;
+	empty_recvs(r.b, 1, 1);
+	persist(&r, 1, 100);
+	persist(&host, 2, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(recv_cqe(r.b, 0)->opcode, CAIRN_CQE_RECV_PERSIST);
+	ktap_ok(w.answers && !w.early);
+	sim_end(r.s);
+}
+
 static void the_host_is_asked(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
@@ -277,6 +298,26 @@ static void tokens_are_good_once(void)
 	ktap_eq(release(&r, 0, EIO), -ENOENT);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* Each place is used more than once, and no token comes again. */
+static void tokens_do_not_come_again(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u64 token[2 * CAIRN_MAX_PENDING];
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(token); i++) {
+		rig_recv(&r, i, 0);
+		persist(&r, i, 100);
+		sim_run(r.s, SIM_MS);
+		token[i] = recv_cqe(r.b, i)->persist_token;
+		for (j = 0; j < i; j++)
+			ktap_ok(token[i] != token[j]);
+		ktap_eq(release(&r, i, 0), 0);
+		sim_run(r.s, SIM_MS);
+	}
 	sim_end(r.s);
 }
 
@@ -736,7 +777,6 @@ static void word_between_packets(enum cairn_persist how, u8 opcode, u32 off)
 	ktap_ok(word_is(r.mb->mem + at, old + at, r.ma->mem + at));
 	ktap_ok(word_is(r.mb->mem + at + PMTU, old + at + PMTU,
 			r.ma->mem + at + PMTU));
-	sim_fence(r.s, 1);
 	ktap_ok(word_is(r.mb->shadow + at + PMTU, old + at + PMTU,
 			r.ma->mem + at + PMTU));
 	r.a->hooks.emit = NULL;
@@ -789,6 +829,7 @@ static const struct ktap_test tests[] = {
 	KTAP(rights_count),
 	KTAP(plain_write_is_persisted_too),
 	KTAP(completions_follow_the_fence),
+	KTAP(the_host_is_asked_after_the_fence),
 	KTAP(the_host_is_asked),
 	KTAP(no_receive_no_message),
 	KTAP(the_watermark_keeps_the_order),
@@ -796,6 +837,7 @@ static const struct ktap_test tests[] = {
 	KTAP(tokens_are_bounded),
 	KTAP(no_memory_is_not_ready),
 	KTAP(tokens_are_good_once),
+	KTAP(tokens_do_not_come_again),
 	KTAP(tokens_die_with_the_region),
 	KTAP(tokens_die_with_the_queue_pair),
 	KTAP(a_region_limits_the_flush),

@@ -7,12 +7,16 @@
 
 #define PMTU		1024
 #define LONG_TIME	(20 * SIM_SEC)
+#define WRAP		6
 
-/* A rig whose region at b is persistent. */
+/* A rig whose region at b is persistent. Its PSNs wrap after some packets, another
+ * number each time.
+ */
 static inline struct rig persist_rig_with(enum cairn_persist how,
 				   const struct cairn_qp_attrs *attrs)
 {
-	struct rig r = rig_with(1, &sim_rc, attrs);
+	static u64 rigs;
+	struct rig r = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP));
 
 	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how);
 	return r;
@@ -65,8 +69,8 @@ static inline int release(const struct rig *r, u32 n, u32 status)
 
 	ktap_eq(c->opcode, CAIRN_CQE_RECV_PERSIST);
 	if (!status)
-		sim_writeback(r->mb, c->persist_va - r->mb->va, c->byte_len);
-	sim_fence(r->s, 1);
+		sim_make_durable(r->s, r->mb, c->persist_va - r->mb->va,
+				 c->byte_len);
 	return sim_release(r->b, c->persist_token, status);
 }
 

@@ -159,4 +159,5 @@ def main():
     sys.exit(alive > 0)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -6,7 +6,17 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <linux/bvec.h>
+#include <linux/libnvdimm.h>
+#include <asm/barrier.h>
+#include "persist/flush.h"
 #include "sim/sim.h"
+
+#define WORD		8		/* is durable as a whole */
+#define ALL_WORDS	((1 << CAIRN_LINE / WORD) - 1)
+/* Memory comes in pages, and a page is a piece of a placement. */
+#define PAGE		512
+#define PIECES		(4096 / PAGE + 2 * CAIRN_MAX_SGE + 2)
 
 struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
 {
@@ -21,19 +31,11 @@ struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
 	mr->access = access;
 	/* far apart, and aligned as the memory behind is */
 	mr->va = (u64)(sim_below(&s->rand, 1 << 20) + 1) << 40 | n << 28;
-	mr->mem = malloc(len ?: 1);
+	BUG_ON(posix_memalign((void **)&mr->mem, CAIRN_LINE, len ?: 1));
 	mr->valid = true;
 	sim_fill(&s->rand, mr->mem, len);
 	h->mr[n] = mr;
 	return mr;
-}
-
-static u8 *image(const struct sim_mr *mr)
-{
-	u8 *p = malloc(mr->len ?: 1);
-
-	memcpy(p, mr->mem, mr->len);
-	return p;
 }
 
 struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
@@ -42,30 +44,137 @@ struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 	struct sim_mr *mr = sim_mr(s, host, len, access);
 
 	mr->persist = persist;
-	mr->staged = image(mr);
-	mr->shadow = image(mr);
+	mr->shadow = malloc(len ?: 1);
+	memcpy(mr->shadow, mr->mem, len);
+	mr->newest = calloc(len / WORD + 1, sizeof(*mr->newest));
 	return mr;
 }
 
-#define LINE	64
+/*
+ * Persistent memory. A CPU writes lines back, its fence makes those durable, and no
+ * other CPU's fence does. A line may become durable at any other time, too, as a
+ * whole or in words: caches are small.
+ */
 
-void sim_writeback(struct sim_mr *mr, u32 off, u32 len)
+/* @bytes were memory at @when. Memory does not go back. */
+static void take_word(struct sim_mr *mr, u32 off, u32 len, const u8 *bytes,
+		      u64 when)
 {
-	u32 from = off & -LINE, to = min(ALIGN(off + len, LINE), mr->len);
-
-	memcpy(mr->staged + from, mr->mem + from, to - from);
+	if (mr->newest[off / WORD] > when)
+		return;
+	mr->newest[off / WORD] = when;
+	memcpy(mr->shadow + off, bytes, len);
 }
 
-void sim_fence(struct sim *s, u32 host)
+static void take_line(struct sim_mr *mr, u32 off, u32 len, const u8 *bytes,
+		      u64 when, u32 words)
 {
-	struct sim_host *h = &s->host[host];
 	u32 i;
 
-	s->fences++;
-	for (i = 0; i < h->mrs; i++)
-		if (h->mr[i]->persist)
-			memcpy(h->mr[i]->shadow, h->mr[i]->staged,
-			       h->mr[i]->len);
+	for (i = 0; i < len; i += WORD)
+		if (words & 1 << i / WORD)
+			take_word(mr, off + i, min(len - i, (u32)WORD), bytes + i,
+				  when);
+}
+
+void sim_make_durable(struct sim *s, struct sim_mr *mr, u32 off, u32 len)
+{
+	u32 i, end = off + len;
+
+	s->line_clock++;
+	memcpy(mr->shadow + off, mr->mem + off, len);
+	for (i = off / WORD; i * WORD < end; i++)
+		mr->newest[i] = s->line_clock;
+	s->images++;
+}
+
+static struct {
+	struct sim *s;
+	struct sim_host *host;
+} here;
+
+void sim_on_cpu_of(struct sim_qp *qp)
+{
+	here.s = qp->s;
+	here.host = &qp->s->host[qp->host];
+}
+
+static void stage_line(struct sim_mr *mr, u32 off)
+{
+	struct sim_cpu *cpu = &here.host->cpu[here.s->cpu];
+	struct sim_line *line;
+
+	if (cpu->n == cpu->room) {
+		cpu->room = cpu->room ? 2 * cpu->room : 64;
+		cpu->line = realloc(cpu->line, cpu->room * sizeof(*line));
+	}
+	line = &cpu->line[cpu->n++];
+	line->mr = mr;
+	line->off = off;
+	line->len = min(mr->len - off, (u32)CAIRN_LINE);
+	line->when = ++here.s->line_clock;
+	memcpy(line->bytes, mr->mem + off, line->len);
+}
+
+/* The simulated CPU's instructions, by the kernel's names. */
+void arch_wb_cache_pmem(void *addr, size_t size)
+{
+	const u8 *p = addr;
+	u32 i, off, end;
+
+	for (i = 0; i < here.host->mrs; i++) {
+		struct sim_mr *mr = here.host->mr[i];
+
+		if (mr->persist != CAIRN_PERSIST_NIC || p < mr->mem ||
+		    p + size > mr->mem + mr->len)
+			continue;
+		end = p - mr->mem + size;
+		for (off = (p - mr->mem) & -CAIRN_LINE; off < end;
+		     off += CAIRN_LINE)
+			stage_line(mr, off);
+		return;
+	}
+	sim_fail(here.s, "write-back of memory that is not persistent");
+}
+
+void pmem_wmb(void)
+{
+	struct sim_cpu *cpu = &here.host->cpu[here.s->cpu];
+	u32 i;
+
+	for (i = 0; i < cpu->n; i++) {
+		struct sim_line *line = &cpu->line[i];
+
+		take_line(line->mr, line->off, line->len, line->bytes,
+			  line->when, ALL_WORDS);
+	}
+	cpu->n = 0;
+	here.s->images++;
+}
+
+/* Some words of the line that was written last, or all of them. */
+static void evict(struct sim *s, struct sim_mr *mr)
+{
+	u32 off = mr->placed & -CAIRN_LINE;
+	u32 words = sim_chance(&s->cpu_rand, 500) ?
+		    ALL_WORDS : sim_below(&s->cpu_rand, ALL_WORDS);
+
+	take_line(mr, off, min(mr->len - off, (u32)CAIRN_LINE), mr->mem + off,
+		  ++s->line_clock, words);
+	s->images++;
+}
+
+void sim_run_over(struct sim *s)
+{
+	struct sim_host *host = &s->host[sim_below(&s->cpu_rand, SIM_HOSTS)];
+	u32 i;
+
+	s->cpu = sim_below(&s->cpu_rand, SIM_CPUS);
+	if (!s->evict || !sim_chance(&s->cpu_rand, s->evict))
+		return;
+	for (i = 0; i < host->mrs; i++)
+		if (host->mr[i]->persist)
+			evict(s, host->mr[i]);
 }
 
 struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key)
@@ -147,26 +256,80 @@ int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 	return copy_span(qp, span, (u8 *)buf, len, true);
 }
 
-int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
-		    const u8 *buf, u32 len, struct cairn_words *words,
-		    bool last)
+/* The bytes at @p, up to the end of their page. */
+static u32 to_page_end(const u8 *p, u32 len)
 {
-	const struct cairn_sge *sge = to->sge;
-	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, sge->lkey);
-	u8 *start = sim_mr_at(qp, sge->lkey, sge->addr, sge->length,
-			      to->access), *at;
-	u32 piece = 1;
+	return min(len, (u32)(PAGE - (uintptr_t)p % PAGE));
+}
 
-	if (!start || sge->length != words->len + len)
-		return -EFAULT;
-	for (at = start + words->len; len; at += piece, len -= piece) {
-		piece = min(len, piece * 5 % 613);
-		cairn_words_put(words, at, buf, piece);
-		buf += piece;
+/* What cairn_mr_map() does: pieces of memory, -EFAULT when it is refused. */
+static int map_span(struct sim_qp *qp, const struct cairn_span *span, u32 len,
+		    struct bio_vec *bv)
+{
+	u32 i, skip = span->offset, n = 0;
+
+	for (i = 0; i < span->num_sge && len; i++) {
+		const struct cairn_sge *sge = &span->sge[i];
+		u32 left;
+		u8 *p;
+
+		if (skip >= sge->length) {
+			skip -= sge->length;
+			continue;
+		}
+		left = min(len, sge->length - skip);
+		p = sim_mr_at(qp, sge->lkey, sge->addr + skip, left,
+			      span->access);
+		if (!p)
+			return -EFAULT;
+		len -= left;
+		skip = 0;
+		for (; left; left -= bv[n - 1].bv_len, p += bv[n - 1].bv_len) {
+			BUG_ON(n == PIECES);
+			bv[n++] = (struct bio_vec){
+				.base = p, .bv_len = to_page_end(p, left),
+			};
+		}
 	}
-	if (last)
-		cairn_words_end(words, at);
-	if (to->access == CAIRN_ACCESS_REMOTE_PERSIST)
-		sim_writeback(mr, start - mr->mem, at - start);
+	if (len)
+		sim_fail(qp->s, "QP %u: span is %u bytes short", qp->c.qpn,
+			 len);
+	return len ? -EFAULT : (int)n;
+}
+
+/* A packet arrives in fragments of any size. */
+static int copy_words(const struct cairn_pkt *pkt, u32 off,
+		      struct cairn_words *words, u8 *to, u32 len)
+{
+	const u8 *from = sim_pkt_payload(pkt) + off;
+	u32 done, n = 1;
+
+	for (done = 0; done < len; done += n) {
+		n = min(len - done, n * 5 % 613);
+		cairn_words_put(words, to + done, from + done, n);
+	}
 	return 0;
+}
+
+int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
+		    const struct cairn_pkt *pkt, u32 len,
+		    struct cairn_words *words, bool last)
+{
+	struct cairn_placement place = {
+		.pkt = pkt,
+		.words = words,
+		.copy = copy_words,
+		.last = last,
+		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
+	};
+	struct bio_vec bv[PIECES];
+	int n = map_span(qp, to, words->len + len, bv);
+	struct sim_mr *mr;
+
+	if (n < 0)
+		return n;
+	mr = sim_mr_find(qp->s, qp->host, qp->pd, to->sge->lkey);
+	mr->placed = to->sge->addr - mr->va;
+	sim_on_cpu_of(qp);
+	return cairn_domain_place(&place, bv, n);
 }

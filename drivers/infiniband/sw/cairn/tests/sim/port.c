@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <asm/byteorder.h>
+#include "persist/flush.h"
 #include "sim/sim.h"
 
 static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
@@ -66,7 +67,7 @@ int cairn_port_place_words(struct cairn_qpc *q, const struct cairn_span *to,
 	    to->num_sge != 1 || to->offset)
 		sim_fail(qp->s, "place of %u words, %u held, of %u bytes", len,
 			 words->len, pkt->payload_len);
-	return sim_place_words(qp, to, sim_pkt_payload(pkt), len, words, last);
+	return sim_place_words(qp, to, pkt, len, words, last);
 }
 
 int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
@@ -99,7 +100,8 @@ void cairn_port_fence(struct cairn_qpc *q)
 	struct sim_qp *qp = to_sim_qp(q);
 
 	check_turn(qp, CAIRN_RESP, "fence");
-	sim_fence(qp->s, qp->host);
+	sim_on_cpu_of(qp);
+	cairn_domain_fence();
 }
 
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
@@ -114,13 +116,9 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
 }
 
-u64 cairn_port_token(struct cairn_qpc *q, u32 slot)
+u32 cairn_port_random(struct cairn_qpc *q)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-
-	if (slot >= CAIRN_MAX_PENDING)
-		sim_fail(qp->s, "token for place %u", slot);
-	return sim_rand(&qp->s->rand) | 1;
+	return (u32)sim_rand(&to_sim_qp(q)->s->rand);
 }
 
 int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,

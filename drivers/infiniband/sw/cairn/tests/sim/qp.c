@@ -181,11 +181,18 @@ void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
 	sim_modify(qp, CAIRN_QP_RTS);
 }
 
+static u32 first_psn(struct sim *s)
+{
+	if (!s->wrap_within)
+		return sim_below(&s->rand, 1 << 24);
+	return (1 << 24) - 1 - sim_below(&s->rand, s->wrap_within);
+}
+
 void sim_connect(struct sim_qp *a, struct sim_qp *b,
 		 const struct cairn_qp_attrs *attrs)
 {
-	u32 pa = sim_below(&a->s->rand, 1 << 24);
-	u32 pb = sim_below(&a->s->rand, 1 << 24);
+	u32 pa = first_psn(a->s);
+	u32 pb = first_psn(a->s);
 
 	sim_to_rts(a, b->host, b->c.qpn, attrs, pb, pa);
 	sim_to_rts(b, a->host, a->c.qpn, attrs, pa, pb);

@@ -40,6 +40,7 @@
 #define SIM_HOSTS	3
 #define SIM_QPS		16	/* of the whole world */
 #define SIM_MRS		512	/* of a host */
+#define SIM_CPUS	3	/* of a host */
 #define SIM_AHS		8	/* of a host */
 #define SIM_ASYNCS	32	/* remembered of a QP */
 
@@ -61,8 +62,9 @@ struct sim_mr {
 	u8 *mem;
 	u8 persist;		/* enum cairn_persist */
 	u64 flush_limit;	/* host flush: ns, 0: none */
-	u8 *staged;		/* persistent: written back, not fenced */
 	u8 *shadow;		/* persistent: what a power failure leaves */
+	u64 *newest;		/* when each word of the shadow was taken */
+	u32 placed;		/* the last place that was written */
 	bool valid;
 	bool remote_inv;	/* a peer may invalidate it */
 };
@@ -80,9 +82,24 @@ struct sim_ah {
 	u32 kbps;		/* its static rate; 0: none */
 };
 
+/* A cache line that a CPU has written back and not fenced. */
+struct sim_line {
+	struct sim_mr *mr;
+	u32 off;
+	u32 len;		/* the last one of a region may be cut short */
+	u64 when;
+	u8 bytes[CAIRN_LINE];
+};
+
+struct sim_cpu {
+	struct sim_line *line;
+	u32 n, room;
+};
+
 struct sim_host {
 	struct sim_mr *mr[SIM_MRS];
 	u32 mrs;
+	struct sim_cpu cpu[SIM_CPUS];
 	struct sim_ah ah[SIM_AHS];
 	u64 link_free;		/* when the transmitter is idle again */
 };
@@ -208,6 +225,7 @@ struct sim_event;
 struct sim {
 	u64 seed;
 	struct sim_rand rand;
+	u32 wrap_within;	/* packets; 0: PSNs begin anywhere */
 	u64 now;
 	struct sim_host host[SIM_HOSTS];
 	struct sim_qp *qp[SIM_QPS];
@@ -236,7 +254,14 @@ struct sim {
 	atomic64_t qi_words[CAIRN_QI_WAYS];
 	u32 qi_looks;
 
-	u32 fences;
+	/* The CPU of a host that its runs are on; each run has another one.
+	 * Chosen by numbers of its own: it changes nothing that happens.
+	 */
+	struct sim_rand cpu_rand;
+	u32 cpu;
+	u16 evict;		/* per mille of runs: a line leaves the cache */
+	u64 line_clock;		/* counts lines that were written back */
+	u32 images;		/* changes of what a power failure leaves */
 	/* After every step, NULL: nobody wants to look. */
 	void (*stepped)(struct sim *s, void *arg);
 	void *stepped_arg;
@@ -348,9 +373,12 @@ struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access);
 /* The same, persistent: with a shadow image that holds what is durable. */
 struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 				 enum cairn_persist persist);
-/* Write the cache lines of a range back, and make all of that durable. */
-void sim_writeback(struct sim_mr *mr, u32 off, u32 len);
-void sim_fence(struct sim *s, u32 host);
+/* Durable at once: what the program of a host does that is asked to flush. */
+void sim_make_durable(struct sim *s, struct sim_mr *mr, u32 off, u32 len);
+/* The write-backs and fences that follow are those of this QP's host. */
+void sim_on_cpu_of(struct sim_qp *qp);
+/* The run is over: the next one is on another CPU, and caches may lose lines. */
+void sim_run_over(struct sim *s);
 
 struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key);
 /* NULL unless @key allows @access to all of @len bytes at @va */
@@ -360,10 +388,10 @@ int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	       u32 len);
 int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len);
-/* A message into persistent memory, in fragments of any size. */
+/* What cairn_port_place_words() does. */
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
-		    const u8 *buf, u32 len, struct cairn_words *words,
-		    bool last);
+		    const struct cairn_pkt *pkt, u32 len,
+		    struct cairn_words *words, bool last);
 
 static inline struct cairn_sge sim_sge(const struct sim_mr *mr, u32 off,
 				       u32 len)
@@ -402,7 +430,9 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records);
 struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
 void sim_rq_free(struct sim_rq *rq);
 
-/* Both ends to RTS with @attrs (dqpn is filled in) and random PSNs. */
+/* Both ends to RTS with @attrs (dqpn is filled in) and random PSNs, or some that
+ * are at most s->wrap_within packets before they wrap.
+ */
 void sim_connect(struct sim_qp *a, struct sim_qp *b,
 		 const struct cairn_qp_attrs *attrs);
 /* One end to RTS; its peer is @dqpn on @peer. */

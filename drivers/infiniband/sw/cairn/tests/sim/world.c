@@ -84,6 +84,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 	cairn_icrc_select(NULL);
 	s->seed = seed;
 	s->rand.state = seed * 0x9e3779b97f4a7c15ULL;
+	s->cpu_rand.state = ~s->rand.state;
 	/* any time but 0, which means "no deadline" */
 	s->now = SIM_SEC + sim_below(&s->rand, SIM_SEC);
 	s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
@@ -118,10 +119,12 @@ void sim_free(struct sim *s)
 	while (s->qps)
 		qp_free(s->qp[--s->qps]);
 	for (h = 0; h < SIM_HOSTS; h++) {
+		for (i = 0; i < SIM_CPUS; i++)
+			free(s->host[h].cpu[i].line);
 		for (i = 0; i < s->host[h].mrs; i++) {
 			free(s->host[h].mr[i]->mem);
-			free(s->host[h].mr[i]->staged);
 			free(s->host[h].mr[i]->shadow);
+			free(s->host[h].mr[i]->newest);
 			free(s->host[h].mr[i]);
 		}
 	}
@@ -304,6 +307,7 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 	else
 		more = cairn_resp_run(&qp->c, s->now, &b);
 	sim_leave(qp);
+	sim_run_over(s);
 	if (s->turn_acks > 1)
 		sim_fail(s, "%u ACKs or NAKs in one turn", s->turn_acks);
 	if (more)
