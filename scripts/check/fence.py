@@ -1,0 +1,397 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Is the fence behind the write-back in the built module, on every path?
+
+    fence.py [MODULE]...     default: build/*/cairn.ko
+    fence.py --self-test     objects that are wrong must be noticed
+
+Reads what objdump -dr shows, x86-64 only, and follows all jumps of a function. A
+condition may be true or false anywhere: a path that the source excludes counts.
+
+write-back  arch_wb_cache_pmem() is called by cairn_domain_writeback() alone, always
+fence       cairn_domain_fence() has an sfence on every path, and so has all that
+            calls it without a condition, cairn_port_fence() above all
+due         cairn_persist_fence() returns without a fence only when its flag is not
+            set, and clears the flag only where a fence follows
+answers     cairn_resp_run() calls nothing that can send an answer before
+            cairn_persist_fence()
+host        the host is asked (cairn_port_complete()) after cairn_persist_fence()
+run         lane/exec.c: what was received is followed by cairn_resp_run() or
+            cairn_req_run() before the side is unlocked, on the same CPU therefore
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), '../..'))
+
+HEAD = re.compile(r'^([0-9a-f]+) <([^>]+)>:$')
+SECTION = re.compile(r'^Disassembly of section (\S+):$')
+LINE = re.compile(r'^ +([0-9a-f]+):\s+(\S.*?)\s*$')
+RELOC = re.compile(r'^\s+[0-9a-f]+: R_X86_64_(?:PLT32|PC32)\s+([^-+\s]+)([-+]0x[0-9a-f]+)?$')
+TARGET = re.compile(r'^(?:bnd |notrack )?(j\w+|call)q?\s+(?:([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>|(\*.*))$')
+RETURN = '__x86_return_thunk'
+# sends a packet that acknowledges nothing
+NO_ANSWER = {'cairn_cc_answer'}
+
+
+class Insn:
+    def __init__(self, section, at, text):
+        self.key = (section, at)
+        self.text = text
+        self.symbol = None      # of a relocation
+        self.addend = 0
+        self.next = None        # the instruction behind it
+
+    def decode(self):
+        """Where it can go to: falls through?, keys of jumps, called symbol, ends?"""
+        if re.match(r'(repz )?retq?\b|ud2|int3', self.text):
+            return False, [], None, not self.text.startswith(('ud2', 'int3'))
+        match = TARGET.match(self.text)
+        if not match:
+            return True, [], None, False
+        kind, at, name, inner, indirect = match.groups()
+        symbol, where = name, at and int(at, 16)
+        if self.symbol:
+            symbol = self.symbol
+            where = None
+            if symbol.startswith('.text'):
+                where, symbol = (symbol, self.addend + 4), None
+        elif indirect:
+            symbol = '*'
+        elif inner:
+            symbol = None
+        if kind == 'call':
+            return True, [], symbol or '*', False
+        falls = kind != 'jmp'
+        if symbol is None:
+            return falls, [where if isinstance(where, tuple) else (self.key[0], where)], None, False
+        if symbol == RETURN:
+            return falls, [], None, True
+        return falls, [], symbol, True      # a tail call
+
+
+class Module:
+    def __init__(self, path):
+        self.insns, self.functions = {}, {}
+        self.parse(path)
+        self.calls = {name: {c for i in self.body(name) if (c := i.decode()[2])}
+                      for name in self.functions}
+
+    def parse(self, path):
+        text = subprocess.run(['objdump', '-dr', '--no-show-raw-insn', path], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        section, last = '', None
+        for line in text.splitlines():
+            if match := SECTION.match(line):
+                section, last = match[1], None
+            elif match := HEAD.match(line):
+                # what does not return ends a function; the next one is not behind it
+                last = None
+                if not match[2].startswith('__pfx_'):
+                    self.functions[match[2]] = (section, int(match[1], 16))
+            elif last and (match := RELOC.match(line)):
+                last.symbol, last.addend = match[1], int(match[2] or '0', 16)
+            elif match := LINE.match(line):
+                insn = Insn(section, int(match[1], 16), match[2].split('#')[0].strip())
+                if last:
+                    last.next = insn
+                self.insns[insn.key] = last = insn
+
+    def after(self, insn):
+        """What may run after it, within the function; the symbol it calls; ends?"""
+        falls, jumps, symbol, ends = insn.decode()
+        found = [self.insns[key] for key in jumps if key in self.insns]
+        ends = ends or len(found) < len(jumps)
+        if falls and insn.next:
+            found.append(insn.next)
+        return found, symbol, ends
+
+    def body(self, name):
+        """Every instruction that the function can get to."""
+        first = self.insns.get(self.functions.get(name))
+        todo, seen = [first] if first else [], {}
+        while todo:
+            insn = todo.pop()
+            if insn.key not in seen:
+                seen[insn.key] = insn
+                todo += self.after(insn)[0]
+        return list(seen.values())
+
+    def avoids(self, starts, passes, bad):
+        """Is there a path from a start to what is bad that does not pass?
+        bad(insn, symbol, ends); "passes" is asked first."""
+        todo, seen = list(starts), set()
+        while todo:
+            insn = todo.pop()
+            if insn.key in seen:
+                continue
+            seen.add(insn.key)
+            found, symbol, ends = self.after(insn)
+            if passes(insn, symbol):
+                continue
+            if bad(insn, symbol, ends):
+                return True
+            todo += found
+        return False
+
+    def entry(self, name):
+        return [self.insns[self.functions[name]]]
+
+    def reaching(self, target):
+        """All functions from which the target can be called."""
+        found, grew = {target}, True
+        while grew:
+            more = {n for n, calls in self.calls.items() if n not in found and calls & found}
+            grew = bool(more)
+            found |= more
+        return found
+
+    def fencing(self):
+        """The functions with a fence on every path."""
+        always, grew = set(), True
+        while grew:
+            more = {n for n in self.functions if n not in always and
+                    not self.avoids(self.entry(n), lambda i, s: is_fence(i) or s in always,
+                                    lambda i, s, ends: ends)}
+            # a function that never ends is none of them
+            more = {n for n in more if any(is_fence(i) or i.decode()[2] in always
+                                           for i in self.body(n))}
+            grew = bool(more)
+            always |= more
+        return always
+
+
+def is_fence(insn):
+    return insn.text.split()[0] in ('sfence', 'mfence')
+
+
+def check_writeback(m):
+    for name, calls in m.calls.items():
+        if 'arch_wb_cache_pmem' in calls and name != 'cairn_domain_writeback':
+            yield f'{name}() writes back by itself'
+    if m.avoids(m.entry('cairn_domain_writeback'), lambda i, s: s == 'arch_wb_cache_pmem',
+                lambda i, s, ends: ends):
+        yield 'cairn_domain_writeback() may not write back'
+
+
+def check_fence(m):
+    always = m.fencing()
+    for name in 'cairn_domain_fence', 'cairn_port_fence':
+        if name not in always:
+            yield f'{name}() may not fence'
+
+
+def due_flag(m):
+    """Patterns: the flag of cairn_persist_fence() is tested; is cleared."""
+    flag = next((match[1] for i in m.body('cairn_persist_fence')
+                 if (match := re.match(r'cmpb\s+\$0x0,(0x[0-9a-f]+)\(%', i.text))), 'none')
+    return (re.compile(rf'cmpb\s+\$0x0,{flag}\(%'), re.compile(rf'movb\s+\$0x0,{flag}\(%'))
+
+
+def check_due(m):
+    always = m.fencing()
+    body = m.body('cairn_persist_fence')
+    test, clear = due_flag(m)
+    if m.avoids(m.entry('cairn_persist_fence'),
+                lambda i, s: test.match(i.text) or s in always, lambda i, s, e: e):
+        yield 'cairn_persist_fence() returns whatever its flag is'
+    cleared = [i for i in body if clear.match(i.text)]
+    if not cleared or m.avoids(cleared, lambda i, s: s in always, lambda i, s, e: e):
+        yield 'cairn_persist_fence() may clear its flag and not fence'
+    # no second condition: behind the flag there is one way
+    branches = [i for i in body if re.match(r'j(?!mp)', i.text)]
+    if len(branches) != 1:
+        yield f'cairn_persist_fence() has {len(branches)} conditions'
+
+
+def check_answers(m):
+    senders = m.reaching('cairn_port_emit') - NO_ANSWER
+    calls = m.calls['cairn_resp_run']
+    if not calls & senders:
+        yield 'cairn_resp_run() sends nothing'
+    if m.avoids(m.entry('cairn_resp_run'), lambda i, s: s == 'cairn_persist_fence',
+                lambda i, s, ends: s in senders):
+        yield 'cairn_resp_run() may send before it fences'
+
+
+def check_host(m):
+    """Here the compiler may have put cairn_persist_fence() in line."""
+    always = m.fencing()
+    test, clear = due_flag(m)
+    for name in 'cairn_persist_placed', 'persist_ask_host':
+        if name not in m.functions:
+            continue
+        if m.avoids(m.entry(name), lambda i, s: test.match(i.text) or
+                    s in ('cairn_persist_fence', 'persist_ask_host'),
+                    lambda i, s, ends: s == 'cairn_port_complete'):
+            yield f'{name}() may ask the host before it fences'
+        if m.avoids([i for i in m.body(name) if clear.match(i.text)],
+                    lambda i, s: s in always, lambda i, s, ends: s == 'cairn_port_complete'):
+            yield f'{name}() may clear the flag and not fence'
+
+
+def unlocks(insn):
+    """exec_unlock_side(): the unlock, and a full barrier."""
+    return (insn.decode()[2] in ('_raw_spin_unlock', 'queued_spin_unlock') and insn.next and
+            re.match(r'lock (addl|orl)|mfence', insn.next.text))
+
+
+def check_run(m):
+    receivers = m.reaching('cairn_resp_rx')
+    runs = {'cairn_resp_run', 'cairn_req_run'}
+    homes = [n for n, calls in m.calls.items() if 'cairn_resp_run' in calls]
+    if not homes:
+        yield 'nothing calls cairn_resp_run()'
+    for name in homes:
+        # not itself, where it goes round
+        received = [i for i in m.body(name) if i.decode()[2] in receivers - {name}]
+        if not received:
+            yield f'{name}() receives nothing before it runs'
+        if m.avoids([i.next for i in received if i.next], lambda i, s: s in runs,
+                    lambda i, s, ends: ends or unlocks(i)):
+            yield f'{name}() may give up the lock between receiving and cairn_resp_run()'
+
+
+NEEDED = ['cairn_domain_writeback', 'cairn_domain_fence', 'cairn_port_fence',
+          'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed']
+CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run]
+
+
+def check(path):
+    module = Module(path)
+    missing = [f'{n}() is not there' for n in NEEDED if n not in module.functions]
+    return missing or [text for rule in CHECKS for text in rule(module)]
+
+
+GOOD = '''
+#define noinline __attribute__((__noinline__))
+struct qp { char before[300]; char due, ack, idle; };
+void arch_wb_cache_pmem(void *, long);
+void cairn_port_count(struct qp *);
+noinline void cairn_port_emit(struct qp *q) { asm volatile("" : : "r"(q)); }
+noinline void cairn_port_complete(struct qp *q) { asm volatile("" : : "r"(q)); }
+void _raw_spin_unlock(struct qp *);
+noinline void cairn_domain_writeback(void *p, long n) { arch_wb_cache_pmem(p, n); }
+noinline void cairn_domain_fence(void) { asm volatile("sfence" : : : "memory"); }
+noinline void cairn_port_fence(struct qp *q) { cairn_domain_fence(); }
+noinline void cairn_persist_fence(struct qp *q)
+{
+	if (!q->due)
+		return;
+	q->due = 0;
+	cairn_port_count(q);
+	cairn_port_fence(q);
+}
+noinline void cairn_persist_placed(struct qp *q)
+{
+	if (q->idle)
+		return;
+	cairn_persist_fence(q);
+	cairn_port_complete(q);
+}
+noinline void cairn_resp_rx(struct qp *q) { cairn_persist_placed(q); }
+noinline void cairn_req_run(struct qp *q) { cairn_port_emit(q); }
+noinline int cairn_resp_run(struct qp *q)
+{
+	if (!q->idle) {
+		cairn_persist_fence(q);
+		if (q->ack)
+			cairn_port_emit(q);
+	}
+	return q->idle;
+}
+void exec_run(struct qp *q, int resp)
+{
+	do {
+		while (q->ack)
+			cairn_resp_rx(q);
+		if (resp)
+			cairn_resp_run(q);
+		else
+			cairn_req_run(q);
+		_raw_spin_unlock(q);
+		asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
+	} while (q->idle);
+}
+'''
+# what is wrong, and how: text that is there once, and text instead
+WRONG = [
+    ('no fence', 'asm volatile("sfence" : : : "memory")', 'asm volatile("" : : : "memory")'),
+    ('a fence now and then', '{ asm volatile("sfence" : : : "memory"); }',
+     '{ extern int x; if (x) asm volatile("sfence" : : : "memory"); }'),
+    ('the port does not fence', '{ cairn_domain_fence(); }', '{ }'),
+    ('the port fences now and then', '{ cairn_domain_fence(); }',
+     '{ if (q->ack) cairn_domain_fence(); }'),
+    ('no write-back', '{ arch_wb_cache_pmem(p, n); }', '{ }'),
+    ('a write-back of its own', '{ cairn_persist_placed(q); }',
+     '{ arch_wb_cache_pmem(q, 8); cairn_persist_placed(q); }'),
+    ('long ones are written back', '{ arch_wb_cache_pmem(p, n); }',
+     '{ if (n > 64) arch_wb_cache_pmem(p, n); }'),
+    ('the flag is cleared, no fence', '\tcairn_port_count(q);\n\tcairn_port_fence(q);',
+     '\tcairn_port_count(q);'),
+    ('a second condition', 'if (!q->due)', 'if (!q->due || !q->ack)'),
+    ('the answer first', '''		cairn_persist_fence(q);
+		if (q->ack)
+			cairn_port_emit(q);
+''', '''		if (q->ack)
+			cairn_port_emit(q);
+		cairn_persist_fence(q);
+'''),
+    ('no fence before the answer', '''		cairn_persist_fence(q);
+		if (q->ack)''', '		if (q->ack)'),
+    ('a fence for an answer now and then', '''		cairn_persist_fence(q);
+		if (q->ack)''', '''		if (q->before[3])
+			cairn_persist_fence(q);
+		if (q->ack)'''),
+    ('the host is asked first', '''	cairn_persist_fence(q);
+	cairn_port_complete(q);''', '''	cairn_port_complete(q);
+	cairn_persist_fence(q);'''),
+    ('unlocked in between', '			cairn_resp_rx(q);\n', '''			cairn_resp_rx(q);
+		if (q->before[5])
+			continue;
+'''),
+    ('it returns in between', '			cairn_resp_rx(q);\n', '''			cairn_resp_rx(q);
+		if (q->before[5])
+			return;
+'''),
+]
+
+
+def self_test():
+    bad = 0
+    with tempfile.TemporaryDirectory() as tmp:
+        for what, old, new in [('', '', '')] + WRONG:
+            if old and GOOD.count(old) != 1:
+                print(f'fence.py: {what}: {GOOD.count(old)} times in the good source')
+                bad = 1
+            source = GOOD.replace(old, new) if old else GOOD
+            built = subprocess.run(
+                ['gcc', '-O2', '-w', '-c', '-x', 'c', '-o', f'{tmp}/x.o', '-'], input=source,
+                text=True, check=False)
+            if built.returncode or bool(check(f'{tmp}/x.o')) != bool(what):
+                print(f'fence.py: {"not noticed: " + what if what else check(tmp + "/x.o")}')
+                bad = 1
+    return bad
+
+
+def main(args):
+    if args == ['--self-test']:
+        return self_test()
+    wrong = 0
+    for path in args or sorted(glob.glob(f'{TOP}/build/*/cairn.ko')):
+        machine = subprocess.run(['objdump', '-f', path], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        if 'x86-64' not in machine:
+            continue
+        for text in check(path):
+            print(f'{os.path.relpath(path, TOP)}: {text}')
+            wrong = 1
+    return wrong
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
