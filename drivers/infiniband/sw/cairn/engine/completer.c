@@ -336,6 +336,35 @@ static bool comp_advance_una(struct cairn_requester *req, u32 psn)
 	return cairn_psn_diff(req->una, psn) >= 0;
 }
 
+static void comp_refused(struct cairn_qpc *qpc, u8 syndrome)
+{
+	static const u8 status[] = {
+		[CAIRN_NAK_INVALID_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
+		[CAIRN_NAK_REMOTE_ACCESS] = CAIRN_CQE_REM_ACCESS_ERR,
+		[CAIRN_NAK_REMOTE_OP] = CAIRN_CQE_REM_OP_ERR,
+		[CAIRN_NAK_INVALID_RD_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
+	};
+
+	cairn_req_fail(qpc, status[syndrome & CAIRN_AETH_VALUE_MASK], syndrome);
+}
+
+/*
+ * A NAK that ends the connection may overtake the READ responses before it. The
+ * peer says it once: in its error state it answers nothing.
+ */
+static void comp_late_refusal(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	s32 ahead = cairn_psn_diff(req->nak_psn, req->una);
+	u8 syndrome = req->nak;
+
+	if (!syndrome || ahead > 0)
+		return;
+	req->nak = 0;
+	if (!ahead && cairn_state(qpc) != CAIRN_QP_ERR)
+		comp_refused(qpc, syndrome);
+}
+
 /* Something new was acknowledged: complete, count retries afresh. */
 static void comp_progress(struct cairn_qpc *qpc, u64 now)
 {
@@ -345,6 +374,7 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	req->rnr_retries = qpc->attrs.rnr_retry;
 	req->implied_nak = false;
 	cairn_req_reap(qpc);
+	comp_late_refusal(qpc);
 	cairn_gap_progress(req, now);
 	cairn_req_clip(req);
 	cairn_req_rearm(qpc, now);
@@ -419,12 +449,7 @@ static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			u64 now)
 {
-	static const u8 status[] = {
-		[CAIRN_NAK_INVALID_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
-		[CAIRN_NAK_REMOTE_ACCESS] = CAIRN_CQE_REM_ACCESS_ERR,
-		[CAIRN_NAK_REMOTE_OP] = CAIRN_CQE_REM_OP_ERR,
-		[CAIRN_NAK_INVALID_RD_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
-	};
+	struct cairn_requester *req = &qpc->req;
 	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
 
 	if (code > CAIRN_NAK_INVALID_RD_REQUEST) {
@@ -435,11 +460,16 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			 CAIRN_CTR_SEQ_NAKS_RECEIVED :
 			 CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
 	if (!cairn_req_ack_before(qpc, pkt->psn, now)) {
-		cairn_gap_later_nak(&qpc->req, pkt->psn);
+		if (code == CAIRN_NAK_PSN_SEQ) {
+			cairn_gap_later_nak(req, pkt->psn);
+		} else if (cairn_state(qpc) != CAIRN_QP_ERR) {
+			req->nak = pkt->syndrome;
+			req->nak_psn = pkt->psn;
+		}
 		return;
 	}
 	if (code != CAIRN_NAK_PSN_SEQ)
-		cairn_req_fail(qpc, status[code], pkt->syndrome);
+		comp_refused(qpc, pkt->syndrome);
 	else if (comp_spend_retry(qpc))
 		cairn_gap_nak(qpc);
 }

@@ -194,6 +194,8 @@ struct cairn_requester {
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
 	u32 ack_rec;		/* all before it are received; at least una_rec */
+	u32 nak_psn;		/* of nak */
+	u8 nak;			/* fatal, came before what precedes it; or 0 */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;

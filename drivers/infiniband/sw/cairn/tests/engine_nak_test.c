@@ -90,6 +90,46 @@ static void fatal_naks_end_the_connection(void)
 	}
 }
 
+/* Responses of a READ and a NAK leave the peer by different CPUs. */
+static void a_fatal_nak_that_overtakes_responses(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 2048);		/* 0, 1 */
+	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 2..4 */
+	rig_send(&r, 3, CAIRN_WQE_SEND, 1);
+	settle(&r);
+	ack(&r, 3, nak);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 1024);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 2, 1024);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->cq[CAIRN_REQ].log[1].cqe.vendor_err, nak);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* The peer answers what it is said to have refused: it was not the peer's word. */
+static void a_fatal_nak_that_responses_belie(void)
+{
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 3072);
+	settle(&r);
+	ack(&r, 1, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_LAST, 2, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	sim_end(r.s);
+}
+
 /* Reserved AETH types and NAK codes mean nothing and change nothing. */
 static void reserved_syndromes_are_ignored(void)
 {
@@ -391,6 +431,8 @@ static void wrong_pkey_is_dropped(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(fatal_naks_end_the_connection),
+	KTAP(a_fatal_nak_that_overtakes_responses),
+	KTAP(a_fatal_nak_that_responses_belie),
 	KTAP(reserved_syndromes_are_ignored),
 	KTAP(sequence_nak_goes_back_exactly),
 	KTAP(sequence_naks_without_progress_end),
