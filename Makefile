@@ -42,7 +42,7 @@ help:
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
-	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|dereg|pacing,'
+	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|kernel|dereg|pacing,'
 	@echo '                    ENV=qemu|uml, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
@@ -137,12 +137,13 @@ demo: all
 	@scripts/demo.sh
 
 # what "make bench" runs inside the guest
-bench-programs: deps-quick
+bench-programs: deps-quick modules
 	@mkdir -p build/bench/bin
 	@$(foreach p,$(wildcard scripts/bench/src/*.c),$(CC) -O2 -std=gnu11 -D_GNU_SOURCE -Wall \
 		-Wextra -Werror -pthread -Itests/vm/src -Idrivers/infiniband/sw/cairn/tests/shim \
 		-Idrivers/infiniband/sw/cairn -Iinclude/uapi -o build/bench/bin/$(basename $(notdir $(p))) $(p) tests/vm/src/vt.c \
 		-libverbs -lm &&) :
+	@tests/vm/kmod/build $(TOP)/build/vmtests/kmod
 
 bench: all bench-programs
 	@scripts/bench/all --env "$(ENV)" --kernels "$(VM_KVER)" $(B)

@@ -332,6 +332,21 @@ void cairn_port_rq_ring_on_post(struct cairn_qpc *qpc)
 	smp_mb();
 }
 
+void cairn_port_plug(void)
+{
+	cairn_net_plug();
+}
+
+void cairn_port_unplug(void)
+{
+	cairn_net_unplug();
+}
+
+u32 cairn_port_waiting(void)
+{
+	return this_cpu_read(cairn_plug_state.added);
+}
+
 void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {

@@ -8,7 +8,10 @@
 
 #define CAIRN_COUNTERS(X)						\
 	X(TX_PACKETS, tx_packets, "packets handed to the IP stack")	\
-	X(TX_TRAINS, tx_trains, "trains built by the engine")		\
+	X(TX_TRAINS, tx_trains,						\
+	  "trains that left; a packet by itself is one, too")		\
+	X(TX_JOINED, tx_joined,						\
+	  "packets that joined a train which had been begun for others")	\
 	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\
 	X(TX_DROPPED, tx_dropped,					\
 	  "packets lost before the wire: no memory, too long, or refused by the stack")	\

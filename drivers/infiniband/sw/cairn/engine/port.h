@@ -147,6 +147,22 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
 			     const struct cairn_train *train,
 			     cairn_part_fn part);
 
+/**
+ * cairn_port_plug() - what this CPU sends from here on may leave together
+ *
+ * For those who run the engine, around work for several QPs that is there
+ * already: packets for one peer leave as one train, at cairn_port_unplug() at the
+ * latest. A side whose packets wait stays with this CPU until then
+ * (lane/drain.h), so they keep their order. Calls nest.
+ *
+ * Context: BH off until cairn_port_unplug().
+ */
+void cairn_port_plug(void);
+void cairn_port_unplug(void);
+
+/* A number that changes when a train has to wait for cairn_port_unplug(). */
+u32 cairn_port_waiting(void);
+
 /* Copy @len payload bytes of @pkt to @to. Returns 0 or -EFAULT (nothing or a
  * part was copied).
  */

@@ -9,6 +9,7 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include "engine/aeth.h"
 #include "engine/congestion.h"
 #include "engine/hold.h"
@@ -913,4 +914,10 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 	/* 0 is no deadline: the largest value there is when 1 is taken off. */
 	first = min(first - 1, resp->hold_until - 1);
 	return min(first, resp->flush_deadline - 1) + 1;
+}
+
+void cairn_resp_prefetch(const struct cairn_qpc *qpc)
+{
+	prefetch(qpc);
+	prefetchw(&qpc->resp);
 }

@@ -16,6 +16,11 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
 bool cairn_resp_run(struct cairn_qpc *qpc, u64 now,
 		    struct cairn_budget *budget);
 
+/* cairn_resp_rx() and that come soon: have the lines that they need fetched. No
+ * lock.
+ */
+void cairn_resp_prefetch(const struct cairn_qpc *qpc);
+
 /* When cairn_resp_run() must be called again at the latest; 0: never. */
 u64 cairn_resp_deadline(const struct cairn_qpc *qpc);
 

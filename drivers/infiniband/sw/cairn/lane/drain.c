@@ -69,8 +69,10 @@ static void drain_softirq(struct tasklet_struct *softirq)
 	}
 	/* Sides that send again from here on wait for the next time. */
 	list_splice_init(&drain->sides, &sides);
+	cairn_port_plug();
 	list_for_each_entry_safe(state, next, &sides, drain)
 		drain_finish(state);
+	cairn_port_unplug();
 }
 
 void cairn_drain_start(void)

@@ -8,6 +8,10 @@
  * So a side that has sent stays with its CPU until that CPU's soft interrupts
  * have emptied the queue: a tasklet, because those run after packet reception.
  * Others meanwhile only record their events; the tasklet sees to them.
+ *
+ * So does a side whose packets wait to leave together with those of others
+ * (cairn_port_plug()), whatever the netdev: they leave before the tasklet runs,
+ * because soft interrupts are off until then.
  */
 #ifndef CAIRN_LANE_DRAIN_H
 #define CAIRN_LANE_DRAIN_H

@@ -25,6 +25,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
+#include <linux/prefetch.h>
 #include <linux/wait_bit.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
@@ -241,16 +242,17 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
-/* After a round. Side lock held, BH off. @sent: packets. @more: the lane is to
- * go on. Returns true when the caller is to tell it: a side that is bound to
- * this CPU goes to the lane when the binding ends.
+/* After a round. Side lock held, BH off. @sent: packets. @waiting: something
+ * waits to leave this CPU with packets of others. @more: the lane is to go on.
+ * Returns true when the caller is to tell it: a side that is bound to this CPU
+ * goes to the lane when the binding ends.
  */
 static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
-			   u32 sent, bool more)
+			   u32 sent, bool waiting, bool more)
 {
 	struct cairn_exec_side *state = &exec->side[side];
 
-	if (sent && exec->path && exec->path[side].queued)
+	if (waiting || (sent && exec->path && exec->path[side].queued))
 		cairn_drain_begin(exec, side);
 	if (!more || !cairn_draining(state))
 		return more;
@@ -274,12 +276,14 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(state)) {
+			u32 waiting = cairn_port_waiting();
 			u32 before = tx->packets;
 
 			xchg(&state->events, 0);	/* C */
 			more = exec_round(exec, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
 			tell = exec_end_round(exec, side, before - tx->packets,
+					      waiting != cairn_port_waiting(),
 					      more);
 			skb = NULL;
 		}
@@ -356,20 +360,31 @@ void cairn_exec_disown(struct sk_buff *skb)
 	nf_reset_ct(skb);
 }
 
-void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
-		   struct sk_buff *skb)
+/* The short way: nothing is ahead of it and nobody runs. Returns false if it is
+ * not open; then the caller looks at the events.
+ */
+static bool exec_rx_now(struct cairn_exec *exec, enum cairn_side_id side,
+			struct sk_buff *skb)
 {
 	struct cairn_exec_side *state = &exec->side[side];
 
-	/* The short way: nothing is ahead of it and nobody runs. */
-	if (skb_queue_empty_lockless(&state->rxq) &&
-	    spin_trylock(&state->lock)) {
-		if (!cairn_drain_elsewhere(state)) {
-			exec_run_inline(exec, side, skb);
-			return;
-		}
-		exec_unlock_side(state);	/* the events are looked at below */
+	if (!skb_queue_empty_lockless(&state->rxq) ||
+	    !spin_trylock(&state->lock))
+		return false;
+	if (!cairn_drain_elsewhere(state)) {
+		exec_run_inline(exec, side, skb);
+		return true;
 	}
+	exec_unlock_side(state);
+	return false;
+}
+
+/* What is queued to be run later. */
+static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
+			  struct sk_buff *skb)
+{
+	struct cairn_exec_side *state = &exec->side[side];
+
 	cairn_exec_disown(skb);
 	if (exec_rxq_add(state, skb)) {
 		exec_record_and_run(exec, side);
@@ -379,6 +394,45 @@ void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 			DIV_ROUND_UP(cairn_rx_cb(skb)->len,
 				     cairn_rx_cb(skb)->stride));
 	kfree_skb(skb);
+}
+
+void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
+		   struct sk_buff *skb)
+{
+	if (!exec_rx_now(exec, side, skb))
+		exec_rx_later(exec, side, skb);
+}
+
+void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
+			struct sk_buff *skb)
+{
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
+	struct sk_buff *clone;
+
+	if (exec_rx_now(exec, side, skb_get(skb)))
+		return;
+	clone = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
+	if (clone)
+		exec_rx_later(exec, side, clone);
+	else
+		cairn_nic_count(exec->nic, CAIRN_CTR_RX_OVERFLOW,
+				DIV_ROUND_UP(cb->len, cb->stride));
+	/* The reference for the run that was not to be. If the clone failed an
+	 * event may have been missed.
+	 */
+	consume_skb(skb);
+	if (!clone)
+		exec_record_and_run(exec, side);
+}
+
+void cairn_exec_prefetch(const struct cairn_exec *exec,
+			 enum cairn_side_id side)
+{
+	prefetchw(&exec->side[side].lock);
+	if (side == CAIRN_REQ)
+		cairn_req_prefetch(exec->qpc);
+	else
+		cairn_resp_prefetch(exec->qpc);
 }
 
 void cairn_exec_lock(struct cairn_exec *exec)

@@ -161,6 +161,16 @@ void cairn_exec_defer(struct cairn_exec *exec, enum cairn_side_id side);
 void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 		   struct sk_buff *skb);
 
+/* The same with packets of an skb that has others, too, and stays the caller's.
+ * It is cloned only if the side cannot run now.
+ */
+void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
+			struct sk_buff *skb);
+
+/* A packet for @side comes soon: have its context fetched. Any context. */
+void cairn_exec_prefetch(const struct cairn_exec *exec,
+			 enum cairn_side_id side);
+
 /**
  * cairn_exec_lock() - both side locks, requester first
  * @exec: the QP

@@ -28,6 +28,9 @@
 #define CAIRN_LANE_BUDGET	64
 /* Marks looked at in one go; those of QPs that are gone are left over. */
 #define CAIRN_LANE_TRIES	128
+/* One round of the thread, with soft interrupts off. */
+#define CAIRN_ROUND_TURNS	64
+#define CAIRN_ROUND_BYTES	16384
 /* Expired requesters run by the timer itself, and those that may turn out to have
  * something to send; the thread runs the others.
  */
@@ -175,6 +178,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	unsigned long flags;
 	bool wake = false;
 
+	cairn_port_plug();
 	spin_lock_irqsave(&lane->lock, flags);
 	while (expiries-- && (state = lane_take_expired(lane, now))) {
 		struct cairn_exec *exec = state->exec;
@@ -206,6 +210,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		hrtimer_start(timer, max_t(u64, node->expires, ktime_get_ns()),
 			      HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
+	cairn_port_unplug();
 	if (wake)
 		cairn_lane_wake(lane);
 	return HRTIMER_NORESTART;
@@ -279,32 +284,37 @@ static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
 	return exec;
 }
 
-/* One side's turn, in bytes that it has a right to. */
-static void lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
+/* One side's turn, in bytes that it has a right to. Returns those that it used.
+ * BH off.
+ */
+static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	struct cairn_budget tx = {
 		.packets = CAIRN_LANE_BUDGET,
 		.bytes = cairn_share_begin(&exec->debt[side]),
 	};
+	s32 bytes = tx.bytes;
 
-	if (tx.bytes <= 0) {
+	if (bytes <= 0) {
 		lane_mark(exec, side);
-		return;
+		return 0;
 	}
-	local_bh_disable();
 	__this_cpu_write(cairn_lane_here, exec->lane->number + 1);
 	cairn_exec_serve(exec, side, CAIRN_LANE_BUDGET, &tx);
 	__this_cpu_write(cairn_lane_here, 0);
-	local_bh_enable();
 	cairn_share_end(&exec->debt[side], tx.bytes);
+	return bytes - tx.bytes;
 }
 
-/* Returns false when there was nothing to do; @idle: nor was there last time. */
-static bool lane_turn(struct cairn_lane *lane, bool idle)
+/* Returns false when there was nothing to do; @idle: nor was there last time.
+ * @bytes: those sent are taken off. BH off.
+ */
+static bool lane_turn(struct cairn_lane *lane, bool idle, s32 *bytes)
 {
 	struct cairn_exec *exec;
 	unsigned long sides;
 	unsigned int side;
+	s32 sent = 0;
 
 	spin_lock_irq(&lane->lock);
 	cairn_watches_poll(lane, idle);
@@ -315,12 +325,33 @@ static bool lane_turn(struct cairn_lane *lane, bool idle)
 
 	cairn_nic_count(exec->nic, CAIRN_CTR_LANE_TURNS, 1);
 	for_each_set_bit(side, &sides, CAIRN_SIDES)
-		lane_serve_share(exec, side);
+		sent += lane_serve_share(exec, side);
+	*bytes -= sent;
 
 	spin_lock_irq(&lane->lock);
 	lane_put_running(lane, exec);
 	spin_unlock_irq(&lane->lock);
 	return true;
+}
+
+/*
+ * Turns of the QPs that are ready: what they send leaves together. Short, because
+ * what comes in meanwhile waits. Returns false when there was nothing to do;
+ * @idle: nor was there last time.
+ */
+static bool lane_round(struct cairn_lane *lane, bool idle)
+{
+	s32 bytes = CAIRN_ROUND_BYTES;
+	u32 turns = 0;
+
+	local_bh_disable();
+	cairn_port_plug();
+	while (turns < CAIRN_ROUND_TURNS && bytes > 0 &&
+	       lane_turn(lane, idle && !turns, &bytes) && !need_resched())
+		turns++;
+	cairn_port_unplug();
+	local_bh_enable();
+	return turns;
 }
 
 static bool lane_has_work(struct cairn_lane *lane)
@@ -351,7 +382,7 @@ static void lane_run(struct cairn_lane *lane)
 	bool worked = true;
 
 	do {
-		worked = lane_turn(lane, !worked);
+		worked = lane_round(lane, !worked);
 		if (need_resched()) {
 			lane_rest(lane);
 			return;

@@ -4,6 +4,7 @@
 #define CAIRN_NET_NET_H
 
 #include <linux/bvec.h>
+#include <linux/percpu.h>
 #include "engine/port.h"
 #include "nic.h"
 #include "path.h"
@@ -100,6 +101,24 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,
 			    cairn_net_part_fn part, void *arg);
+
+/* Of one CPU; used with BH off. */
+struct cairn_plug_state {
+	unsigned int depth;	/* cairn_net_plug() without cairn_net_unplug() */
+	unsigned int added;	/* trains that had to wait for the latter, ever */
+};
+
+DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
+
+/**
+ * cairn_net_plug() - what this CPU sends from here on may leave together
+ *
+ * What cairn_port_plug() says. An RCU read section.
+ *
+ * Context: BH off until cairn_net_unplug().
+ */
+void cairn_net_plug(void);
+void cairn_net_unplug(void);
 
 /**
  * cairn_net_grh() - the 40 bytes before a UD payload

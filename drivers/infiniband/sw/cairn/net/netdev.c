@@ -12,6 +12,7 @@
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
+#include "net/tx.h"
 
 struct cairn_netns {
 	struct list_head nics;
@@ -159,9 +160,12 @@ int cairn_net_init(const struct cairn_net_ops *ops)
 	int err;
 
 	net_ops = ops;
-	err = register_pernet_subsys(&netns_ops);
+	err = cairn_net_tx_start();
 	if (err)
 		return err;
+	err = register_pernet_subsys(&netns_ops);
+	if (err)
+		goto err_pernet;
 	err = register_netdevice_notifier(&netdev_notifier);
 	if (err)
 		goto err_notifier;
@@ -169,6 +173,8 @@ int cairn_net_init(const struct cairn_net_ops *ops)
 
 err_notifier:
 	unregister_pernet_subsys(&netns_ops);
+err_pernet:
+	cairn_net_tx_stop();
 	return err;
 }
 
@@ -176,4 +182,5 @@ void cairn_net_exit(void)
 {
 	unregister_netdevice_notifier(&netdev_notifier);
 	unregister_pernet_subsys(&netns_ops);
+	cairn_net_tx_stop();
 }

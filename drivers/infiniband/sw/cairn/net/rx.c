@@ -27,6 +27,7 @@
 #include <net/xfrm.h>
 #include "lane/exec.h"
 #include "lane/mrcache.h"
+#include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
 #include "wire/icrc.h"
@@ -34,6 +35,8 @@
 /* After all filters; before connection tracking confirms, which is last. */
 #define CAIRN_HOOK_PRIORITY	(NF_IP_PRI_LAST - 1)
 
+/* Packets between looking a QP up and executing for it. */
+#define RX_AHEAD		4
 /* The shortest packet: BTH and ICRC. */
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
 
@@ -56,6 +59,7 @@ struct rx_arrival {
 	bool ipv6;
 	bool ce;		/* of the skb's header, hence of all packets */
 	bool train;		/* headers are to be made per packet */
+	__be32 ahead;		/* QPN that was looked up ahead, as it came */
 	bool fixed_id;
 };
 
@@ -138,6 +142,12 @@ static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 	return false;
 }
 
+static enum cairn_side_id rx_side(u8 opcode)
+{
+	return cairn_opcodes[opcode].flags & CAIRN_OP_RESPONSE ? CAIRN_REQ :
+								CAIRN_RESP;
+}
+
 /*
  * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
  * NULL when it is to be dropped.
@@ -174,14 +184,18 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 	exec = xa_load(&nic->qps, pkt.qpn);
 	if (!exec)
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
-	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
+	*side = rx_side(pkt.opcode);
 	return exec;
 }
 
-/* Give the packets of @batch to their QP. Consumes @skb. */
+/* Give the packets of @batch to their QP. Consumes the skb if they are the @last
+ * in it.
+ */
 static void rx_deliver(const struct rx_arrival *arrival,
-		       const struct rx_batch *batch, struct sk_buff *skb)
+		       const struct rx_batch *batch, bool last)
 {
+	struct sk_buff *skb = arrival->skb;
+
 	*cairn_rx_cb(skb) = (struct cairn_rx_cb){
 		.offset = batch->offset,
 		.len = batch->len,
@@ -192,36 +206,47 @@ static void rx_deliver(const struct rx_arrival *arrival,
 		.ce = arrival->ce,
 		.flow = (__force u16)arrival->udp.source,
 	};
-	cairn_exec_rx(batch->exec, batch->side, skb);
+	if (last)
+		cairn_exec_rx(batch->exec, batch->side, skb);
+	else
+		cairn_exec_rx_part(batch->exec, batch->side, skb);
 }
 
-/* Others follow: they need the skb as well. */
-static void rx_deliver_clone(const struct rx_arrival *arrival,
-			     const struct rx_batch *batch)
+/* The packet some way behind that at @done may be of another QP, whose context
+ * is fetched while those before it are checked and executed.
+ */
+static void rx_look_ahead(struct rx_arrival *arrival, u32 done)
 {
-	struct sk_buff *skb =
-		skb_clone(arrival->skb, GFP_ATOMIC | __GFP_NOWARN);
+	u32 at = done + RX_AHEAD * arrival->stride;
+	const struct cairn_bth *bth;
+	struct cairn_bth buf;
+	struct cairn_exec *exec;
 
-	if (skb)
-		rx_deliver(arrival, batch, skb);
-	else
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_OVERFLOW,
-				DIV_ROUND_UP(batch->len, arrival->stride));
+	if (at + sizeof(buf) > arrival->len)
+		return;
+	bth = skb_header_pointer(arrival->skb, arrival->offset + at,
+				 sizeof(buf), &buf);
+	if (!bth || bth->qpn == arrival->ahead)
+		return;
+	arrival->ahead = bth->qpn;
+	exec = xa_load(&arrival->nic->qps,
+		       be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK);
+	if (exec)
+		cairn_exec_prefetch(exec, rx_side(bth->opcode));
 }
 
 /* Check and deliver all packets of an skb, which is consumed. */
-static void rx_receive(struct rx_arrival *arrival)
+static void rx_walk(struct rx_arrival *arrival)
 {
 	struct rx_batch batch = {};
 	u32 k, done, len;
 
-	if (arrival->train)
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_TRAINS, 1);
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
 		struct cairn_exec *exec;
 		enum cairn_side_id side = CAIRN_RESP;
 
 		len = min(arrival->stride, arrival->len - done);
+		rx_look_ahead(arrival, done);
 		exec = rx_check_packet(arrival, k, arrival->offset + done, len,
 				       &side);
 		if (!exec)
@@ -232,7 +257,7 @@ static void rx_receive(struct rx_arrival *arrival)
 			continue;
 		}
 		if (batch.exec)
-			rx_deliver_clone(arrival, &batch);
+			rx_deliver(arrival, &batch, false);
 		batch = (struct rx_batch){
 			.exec = exec,
 			.side = side,
@@ -241,9 +266,22 @@ static void rx_receive(struct rx_arrival *arrival)
 		};
 	}
 	if (batch.exec)
-		rx_deliver(arrival, &batch, arrival->skb);
+		rx_deliver(arrival, &batch, true);
 	else
 		kfree_skb(arrival->skb);
+}
+
+/* The answers to a train are a train. */
+static void rx_receive(struct rx_arrival *arrival)
+{
+	if (!arrival->train) {
+		rx_walk(arrival);
+		return;
+	}
+	cairn_nic_count(arrival->nic, CAIRN_CTR_RX_TRAINS, 1);
+	cairn_net_plug();
+	rx_walk(arrival);
+	cairn_net_unplug();
 }
 
 static bool rx_is_train(const struct sk_buff *skb)

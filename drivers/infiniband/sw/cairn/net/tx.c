@@ -10,9 +10,14 @@
  * (SKB_GSO_UDP_L4): one trip through the stack. Each packet in its body has the
  * ICRC for the headers that segmentation will give it.
  *
- * The IPv4 id is the packet's PSN: packets are never fragmented (DF), so the id
- * need not be unique (RFC 6864), but it rises by one within a train, as
- * segmentation in the stack would have it. The ICRC protects more than a UDP
+ * Between cairn_net_plug() and cairn_net_unplug(), short trains to the same peer
+ * that have one flow stay open and become one, whatever their queue pairs. They
+ * are written to memory of the CPU and copied into an skb of the right size when
+ * they leave: only then is known how many they are.
+ *
+ * The IPv4 id of a train's first packet is its PSN: packets are never fragmented
+ * (DF), so the id need not be unique (RFC 6864), but it rises by one within a
+ * train, as segmentation in the stack would have it. The ICRC protects more than a UDP
  * checksum, so single packets have one only if the device computes it; else it
  * is zero, for IPv6 too (RFC 6935, 6936), as hardware and rdma_rxe send it. With
  * it they keep their place among the trains where the receiver has GRO, which
@@ -21,6 +26,7 @@
 #include <linux/highmem.h>
 #include <linux/ip.h>
 #include <linux/jhash.h>
+#include <linux/mm.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -31,8 +37,18 @@
 #include <net/udp.h>
 #include "net/net.h"
 #include "net/routing.h"
+#include "net/tx.h"
 #include "wire/icrc.h"
+#include "wire/join.h"
 #include "wire/psn.h"
+
+/* Trains that are open on a CPU, each of another flow. */
+#define TX_FLOWS	4
+#define TX_OPEN_BYTES	16384
+/* Longer ones gain nothing by company, and would be copied once more. */
+#define TX_JOIN_BYTES	(TX_OPEN_BYTES / 2)
+/* Bodies up to this are linear: kmalloc has them in stock. */
+#define TX_LINEAR_BYTES	7168
 
 /* The payload of a train and how far it is consumed. */
 struct tx_source {
@@ -49,6 +65,7 @@ struct tx_frame {
 	u32 ip_len;
 	u32 body_len;
 	u32 stride;		/* body bytes of each packet but the last */
+	u16 id;			/* IPv4, of the next packet */
 	/* Where the body goes on. */
 	u8 *to;
 	u32 room;
@@ -61,6 +78,30 @@ struct tx_frame {
 	} ip;
 	struct udphdr udp;
 };
+
+/* A train that others may join. It lies in memory of the CPU, and its frame has
+ * no skb yet.
+ */
+struct tx_open {
+	struct tx_frame frame;
+	struct cairn_join join;
+	struct cairn_nic *nic;
+	struct cairn_path path;	/* of the first; holds no reference */
+	struct dst_entry *dst;
+	u32 bytes;		/* payload of all */
+	bool ect;
+	u8 *body;		/* TX_OPEN_BYTES */
+};
+
+/* Of one CPU; used with BH off on that CPU only, so it needs no lock. */
+struct tx_plug {
+	struct tx_open open[TX_FLOWS];
+	unsigned int victim;
+	u8 *memory;
+};
+
+static DEFINE_PER_CPU(struct tx_plug, tx_plugs);
+DEFINE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 
 /* Description of packet @k of train @train. */
 static void tx_describe(struct cairn_pkt *pkt, const struct cairn_train *train,
@@ -84,10 +125,8 @@ static u32 tx_packet_len(u8 opcode, u32 payload_len)
 	       cairn_pad(payload_len) + CAIRN_ICRC_LEN;
 }
 
-/* Lengths; false when the stack would have to fragment a packet. */
-static bool tx_frame_measure(struct tx_frame *frame,
+static void tx_frame_measure(struct tx_frame *frame,
 			     const struct cairn_path *path,
-			     const struct dst_entry *dst,
 			     const struct cairn_train *train)
 {
 	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
@@ -100,17 +139,23 @@ static bool tx_frame_measure(struct tx_frame *frame,
 		tx_packet_len(train->count > 1 ? train->last_opcode :
 						 train->first.opcode,
 			      train->length - (train->count - 1) * train->seg);
+}
+
+/* False when the stack would have to fragment a packet. */
+static bool tx_frame_fits(const struct tx_frame *frame,
+			  const struct dst_entry *dst)
+{
 	return frame->ip_len + sizeof(frame->udp) + frame->stride <=
 	       dst_mtu(dst);
 }
 
 /*
- * A single packet is linear; the body of a longer train lies in page fragments,
- * which are to be had when large contiguous memory is not.
+ * A short body is linear; a longer one lies in page fragments, which are to be
+ * had when large contiguous memory is not.
  */
-static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst,
-			   bool several)
+static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 {
+	bool several = frame->body_len > TX_LINEAR_BYTES;
 	u32 head = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
 		   frame->ip_len + sizeof(frame->udp);
 	int err;
@@ -259,7 +304,7 @@ static void tx_template(struct tx_frame *frame, const struct cairn_path *path,
 }
 
 /* Lengths and id for @body bytes after the UDP header. */
-static void tx_set_lengths(struct tx_frame *frame, u32 body, u32 psn)
+static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 {
 	u32 udp_len = sizeof(frame->udp) + body;
 
@@ -268,7 +313,7 @@ static void tx_set_lengths(struct tx_frame *frame, u32 body, u32 psn)
 		frame->ip.v6.payload_len = frame->udp.len;
 	} else {
 		frame->ip.v4.tot_len = htons(frame->ip_len + udp_len);
-		frame->ip.v4.id = htons((u16)psn);
+		frame->ip.v4.id = htons(id);
 	}
 }
 
@@ -283,7 +328,7 @@ static void tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 	u32 len, crc;
 
 	tx_set_lengths(frame, tx_packet_len(pkt->opcode, pkt->payload_len),
-		       pkt->psn);
+		       frame->id++);
 	len = cairn_pkt_build(hdr, pkt);
 	if (frame->ip_len == sizeof(frame->ip.v6))
 		crc = cairn_icrc_headers6(frame->ip.bytes, (u8 *)&frame->udp,
@@ -322,14 +367,13 @@ static void tx_leave_checksum(struct tx_frame *frame)
  * Segmentation, in the device or just above it, cuts the body at the stride and
  * fixes lengths, ids and checksums. It insists on a UDP checksum.
  */
-static void tx_make_train(struct tx_frame *frame,
-			  const struct cairn_train *train)
+static void tx_make_train(struct tx_frame *frame, u32 count)
 {
 	struct skb_shared_info *info = skb_shinfo(frame->skb);
 
 	info->gso_type = SKB_GSO_UDP_L4;
 	info->gso_size = frame->stride;
-	info->gso_segs = train->count;
+	info->gso_segs = count;
 }
 
 static bool tx_device_checksums(const struct tx_frame *frame,
@@ -353,15 +397,14 @@ static void tx_frame_fill(struct tx_frame *frame,
 	}
 }
 
-/* The body is complete: the headers before it. */
-static void tx_frame_finish(struct tx_frame *frame,
-			    const struct cairn_train *train,
+/* The body, of @count packets, is complete: the headers before it. */
+static void tx_frame_finish(struct tx_frame *frame, u32 count,
 			    const struct dst_entry *dst)
 {
-	tx_set_lengths(frame, frame->body_len, train->first.psn);
-	if (train->count > 1)
-		tx_make_train(frame, train);
-	if (train->count > 1 || tx_device_checksums(frame, dst))
+	tx_set_lengths(frame, frame->body_len, frame->id - count);
+	if (count > 1)
+		tx_make_train(frame, count);
+	if (count > 1 || tx_device_checksums(frame, dst))
 		tx_leave_checksum(frame);
 	memcpy(skb_network_header(frame->skb), frame->ip.bytes, frame->ip_len);
 	memcpy(skb_transport_header(frame->skb), &frame->udp,
@@ -406,9 +449,164 @@ static bool tx_frame_send(struct cairn_nic *nic, struct tx_frame *frame,
 	return !net_xmit_eval(err);
 }
 
-/*
- * Make room for a train. Returns its route, or NULL: it is lost, @why says which
- * counter is its.
+/* Count what became of a train. */
+static void tx_count(struct cairn_nic *nic, u32 packets, u32 bytes, bool left,
+		     enum cairn_counter why)
+{
+	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
+	if (!left) {
+		cairn_nic_count(nic, why, packets);
+		return;
+	}
+	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, packets);
+	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, bytes);
+}
+
+/* An open train leaves. Its place is free again before the stack has the skb,
+ * which may bring us here again.
+ */
+static void tx_open_leave(struct tx_open *open)
+{
+	struct tx_open out = *open;
+	bool left;
+
+	open->join = (struct cairn_join){};
+	out.frame.body_len = out.join.len;
+	left = tx_frame_alloc(&out.frame, out.dst);
+	if (left) {
+		tx_put_bytes(&out.frame, out.body, out.join.len);
+		tx_frame_finish(&out.frame, out.join.count, out.dst);
+		left = tx_frame_send(out.nic, &out.frame, &out.path, out.dst);
+	}
+	tx_count(out.nic, out.join.count, out.bytes, left,
+		 CAIRN_CTR_TX_DROPPED);
+}
+
+static bool tx_same_flow(const struct cairn_path *one,
+			 const struct cairn_path *other)
+{
+	return one->sport == other->sport && one->ipv6 == other->ipv6 &&
+	       one->tos == other->tos && one->ttl == other->ttl &&
+	       one->flow_label == other->flow_label &&
+	       one->ifindex == other->ifindex &&
+	       ipv6_addr_equal(&one->daddr, &other->daddr) &&
+	       ipv6_addr_equal(&one->saddr, &other->saddr);
+}
+
+static struct tx_open *tx_open_find(struct tx_plug *plug,
+				    const struct cairn_nic *nic,
+				    const struct cairn_path *path, bool ect)
+{
+	struct tx_open *open;
+
+	for (open = plug->open; open < plug->open + TX_FLOWS; open++)
+		if (open->join.count && open->nic == nic && open->ect == ect &&
+		    tx_same_flow(&open->path, path))
+			return open;
+	return NULL;
+}
+
+/* A place for an open train of another flow. */
+static struct tx_open *tx_open_place(struct tx_plug *plug)
+{
+	struct tx_open *open;
+
+	for (open = plug->open; open < plug->open + TX_FLOWS; open++)
+		if (!open->join.count)
+			return open;
+	open = &plug->open[plug->victim++ % TX_FLOWS];
+	tx_open_leave(open);
+	return open;
+}
+
+/* Begin one with the train that @frame measures. NULL: it cannot. */
+static struct tx_open *tx_open_begin(struct tx_plug *plug,
+				     struct cairn_nic *nic,
+				     struct cairn_path *path,
+				     const struct cairn_train *train,
+				     const struct tx_frame *frame)
+{
+	struct dst_entry *dst = cairn_net_route(nic, path);
+	struct tx_open *open;
+
+	if (!dst || !tx_frame_fits(frame, dst))
+		return NULL;
+	open = tx_open_place(plug);
+	open->frame = *frame;
+	open->frame.skb = NULL;
+	open->frame.id = train->first.psn;
+	open->frame.to = open->body;
+	open->frame.room = TX_OPEN_BYTES;
+	tx_template(&open->frame, path, train->ect);
+	open->nic = nic;
+	open->path = *path;
+	open->dst = dst;
+	open->bytes = 0;
+	open->ect = train->ect;
+	return open;
+}
+
+/* The open train that @train, measured by @frame, is to be added to. NULL: it
+ * leaves alone, and all before it in its flow have left.
+ */
+static struct tx_open *tx_open_join(struct cairn_nic *nic,
+				    struct cairn_path *path,
+				    const struct cairn_train *train,
+				    const struct tx_frame *frame)
+{
+	struct tx_plug *plug = this_cpu_ptr(&tx_plugs);
+	struct tx_open *open;
+
+	if (!this_cpu_read(cairn_plug_state.depth))
+		return NULL;
+	open = tx_open_find(plug, nic, path, train->ect);
+	if (open && cairn_join_fits(&open->join, TX_OPEN_BYTES, train->count,
+				    frame->stride, frame->body_len))
+		return open;
+	if (open)
+		tx_open_leave(open);
+	if (frame->body_len > TX_JOIN_BYTES)
+		return NULL;
+	return tx_open_begin(plug, nic, path, train, frame);
+}
+
+/* The packets of @train have been written. */
+static void tx_open_add(struct tx_open *open, const struct cairn_train *train,
+			const struct tx_frame *frame)
+{
+	if (open->join.count)
+		cairn_nic_count(open->nic, CAIRN_CTR_TX_JOINED, train->count);
+	cairn_join_add(&open->join, train->count, frame->stride,
+		       frame->body_len);
+	open->bytes += train->length;
+	this_cpu_inc(cairn_plug_state.added);
+}
+
+void cairn_net_plug(void)
+{
+	rcu_read_lock();
+	this_cpu_inc(cairn_plug_state.depth);
+}
+
+void cairn_net_unplug(void)
+{
+	struct tx_plug *plug = this_cpu_ptr(&tx_plugs);
+	u32 i;
+
+	/* The stack may bring us here again, and open others. */
+	for (i = 0; this_cpu_read(cairn_plug_state.depth) == 1 && i < TX_FLOWS;
+	     i++) {
+		if (!plug->open[i].join.count)
+			continue;
+		tx_open_leave(&plug->open[i]);
+		i = -1;
+	}
+	this_cpu_dec(cairn_plug_state.depth);
+	rcu_read_unlock();
+}
+
+/* Make room for a train that @frame measures. Returns its route, or NULL: it is
+ * lost, @why says which counter is its.
  */
 static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 					struct tx_frame *frame,
@@ -422,24 +620,11 @@ static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 	if (!dst)
 		return NULL;
 	*why = CAIRN_CTR_TX_DROPPED;
-	if (!tx_frame_measure(frame, path, dst, train) ||
-	    !tx_frame_alloc(frame, dst, train->count > 1))
+	if (!tx_frame_fits(frame, dst) || !tx_frame_alloc(frame, dst))
 		return NULL;
+	frame->id = train->first.psn;
 	tx_template(frame, path, train->ect);
 	return dst;
-}
-
-/* Count what became of a train. */
-static void tx_count(struct cairn_nic *nic, const struct cairn_train *train,
-		     bool left, enum cairn_counter why)
-{
-	cairn_nic_count(nic, CAIRN_CTR_TX_TRAINS, 1);
-	if (!left) {
-		cairn_nic_count(nic, why, train->count);
-		return;
-	}
-	cairn_nic_count(nic, CAIRN_CTR_TX_PACKETS, train->count);
-	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, train->length);
 }
 
 void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
@@ -448,16 +633,64 @@ void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
 	enum cairn_counter why;
 	struct dst_entry *dst;
-	bool left = false;
 	struct tx_frame frame;
+	struct tx_open *open;
+	bool left = false;
 
+	tx_frame_measure(&frame, path, train);
+	open = tx_open_join(nic, path, train, &frame);
+	if (open) {
+		tx_frame_fill(&open->frame, train, &source);
+		tx_open_add(open, train, &frame);
+		return;
+	}
 	dst = tx_frame_begin(nic, &frame, path, train, &why);
 	if (dst) {
 		tx_frame_fill(&frame, train, &source);
-		tx_frame_finish(&frame, train, dst);
+		tx_frame_finish(&frame, train->count, dst);
 		left = tx_frame_send(nic, &frame, path, dst);
 	}
-	tx_count(nic, train, left, why);
+	tx_count(nic, train->count, train->length, left, why);
+}
+
+/* Write the messages of @train. Returns how many @part did not refuse. */
+static u32 tx_fill_messages(struct tx_frame *frame,
+			    const struct cairn_train *train,
+			    cairn_net_part_fn part, void *arg)
+{
+	u32 k;
+
+	for (k = 0; k < train->count; k++) {
+		struct cairn_net_part out = {};
+		struct tx_source source = {};
+
+		if (part(arg, k, &out))
+			break;
+		source.bytes = out.bytes;
+		source.bv = out.bv;
+		tx_put_packet(frame, out.pkt, &source);
+	}
+	return k;
+}
+
+/* The same in an open train, which stays as it was when one is refused. */
+static u32 tx_open_messages(struct tx_open *open,
+			    const struct cairn_train *train,
+			    const struct tx_frame *frame,
+			    cairn_net_part_fn part, void *arg)
+{
+	u16 id = open->frame.id;
+	u32 k;
+
+	k = tx_fill_messages(&open->frame, train, part, arg);
+	if (k == train->count) {
+		tx_open_add(open, train, frame);
+		return k;
+	}
+	open->frame.id = id;
+	open->frame.to = open->body + open->join.len;
+	open->frame.room = TX_OPEN_BYTES - open->join.len;
+	return k;
 }
 
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
@@ -466,27 +699,61 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 {
 	enum cairn_counter why;
 	struct dst_entry *dst;
-	bool left = false;
 	struct tx_frame frame;
+	struct tx_open *open;
+	bool left = false;
 	u32 k;
 
+	tx_frame_measure(&frame, path, train);
+	open = tx_open_join(nic, path, train, &frame);
+	if (open)
+		return tx_open_messages(open, train, &frame, part, arg);
 	dst = tx_frame_begin(nic, &frame, path, train, &why);
-	for (k = 0; dst && k < train->count; k++) {
-		struct cairn_net_part out = {};
-		struct tx_source source = {};
-
-		if (part(arg, k, &out)) {
+	if (dst) {
+		k = tx_fill_messages(&frame, train, part, arg);
+		if (k < train->count) {
 			kfree_skb(frame.skb);
 			return k;
 		}
-		source.bytes = out.bytes;
-		source.bv = out.bv;
-		tx_put_packet(&frame, out.pkt, &source);
-	}
-	if (dst) {
-		tx_frame_finish(&frame, train, dst);
+		tx_frame_finish(&frame, train->count, dst);
 		left = tx_frame_send(nic, &frame, path, dst);
 	}
-	tx_count(nic, train, left, why);
+	tx_count(nic, train->count, train->length, left, why);
 	return train->count;
+}
+
+static void tx_plug_init(struct tx_plug *plug)
+{
+	u32 i;
+
+	for (i = 0; i < TX_FLOWS; i++)
+		plug->open[i].body = plug->memory + i * TX_OPEN_BYTES;
+}
+
+int cairn_net_tx_start(void)
+{
+	struct tx_plug *plug;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		plug = per_cpu_ptr(&tx_plugs, cpu);
+		plug->memory = kvmalloc_node(TX_FLOWS * TX_OPEN_BYTES,
+					     GFP_KERNEL, cpu_to_node(cpu));
+		if (!plug->memory) {
+			cairn_net_tx_stop();
+			return -ENOMEM;
+		}
+		tx_plug_init(plug);
+	}
+	return 0;
+}
+
+void cairn_net_tx_stop(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kvfree(per_cpu_ptr(&tx_plugs, cpu)->memory);
+		per_cpu_ptr(&tx_plugs, cpu)->memory = NULL;
+	}
 }

@@ -7,12 +7,15 @@
  * against the state, which the engine may have changed, and everything is
  * applied at once.
  */
+#include <linux/hash.h>
 #include <linux/log2.h>
-#include <linux/random.h>
+#include <linux/once.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include "engine/completer.h"
 #include "engine/pace.h"
 #include "engine/sq_resize.h"
+#include "lane/lane.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -30,6 +33,9 @@ static_assert((int)CAIRN_QP_RTS == (int)IB_QPS_RTS);
 static_assert((int)CAIRN_QP_SQD == (int)IB_QPS_SQD);
 static_assert((int)CAIRN_QP_SQE == (int)IB_QPS_SQE);
 static_assert((int)CAIRN_QP_ERR == (int)IB_QPS_ERR);
+
+/* Source ports between two addresses, at most; a power of two. */
+#define MODIFY_FLOWS	4U
 
 /* One attempt to modify. */
 struct modify_change {
@@ -140,15 +146,40 @@ static int modify_prepare_rd(struct modify_change *change)
 	return change->rd ? 0 : -ENOMEM;
 }
 
-/* A source port at random: who cannot see the packets has to guess it
- * (Documentation/security.rst).
+/*
+ * The source port, as the flow label that it is made of. Connections between two
+ * addresses share a few, so that their packets can leave together; one for each
+ * lane, because more would spread nothing on this host. Both ends choose alike,
+ * so that the answers to a train are one. Who cannot see the packets has to guess
+ * the port: it depends on a secret (Documentation/security.rst).
  */
+static u32 modify_flow(const struct cairn_qp *qp,
+		       const struct modify_change *change)
+{
+	const struct ib_global_route *grh =
+		rdma_ah_read_grh(&change->attr->ah_attr);
+	u32 dqpn = change->mask & IB_QP_DEST_QPN ? change->attr->dest_qp_num :
+						   qp->qpc.attrs.dqpn;
+	u32 flows = roundup_pow_of_two(min(cairn_lanes(), MODIFY_FLOWS));
+	static siphash_key_t secret;
+	struct {
+		union ib_gid from, to;
+		u64 number;
+	} flow = { .to = grh->dgid };
+
+	get_random_once(&secret, sizeof(secret));
+	if (grh->sgid_attr)
+		flow.from = grh->sgid_attr->gid;
+	flow.number = hash_32(qp->ibqp.qp_num ^ dqpn, 8) % flows;
+	return siphash(&flow, sizeof(flow), &secret) & IB_GRH_FLOWLABEL_MASK;
+}
+
 static int modify_prepare_path(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
 	return cairn_path_from_ah(to_cairn_dev(qp->ibqp.device),
 				  &change->attr->ah_attr,
-				  get_random_u32() & IB_GRH_FLOWLABEL_MASK,
+				  modify_flow(qp, change),
 				  &change->path);
 }
 
