@@ -26,7 +26,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest vm test stress demo bench bench-programs $(addprefix module-,$(SERIES))
+	vmtest-mutants vmtest vm test stress demo bench bench-programs $(addprefix module-,$(SERIES))
 
 all: modules userspace
 
@@ -113,7 +113,12 @@ ifneq ($(wildcard tests/vm/Makefile),)
 	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
 endif
 
+# the module with one deliberate defect each, all of them for a soak
+vmtest-mutants: vmtest-programs
+	@tests/vm/mutants/build.py 6.12 build/vmtests/mutants $(if $(CAIRN_SOAK),all)
+
 vmtest: all vmtest-programs
+	@case persist_mutants in $(T)) $(MAKE) --no-print-directory -s vmtest-mutants ;; esac
 	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
 
 vm: all
@@ -126,6 +131,7 @@ test:
 stress: export CAIRN_SOAK := 1
 stress: export CAIRN_TIMEOUT_SCALE := 20
 stress: all vmtest-programs
+	@$(MAKE) --no-print-directory -s vmtest-mutants
 	@$(userspace-make) stress
 	@env -u BUILD SEEDS=20000 $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests test ONLY=engine_sim

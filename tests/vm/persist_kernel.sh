@@ -3,16 +3,24 @@
 # topology: pair
 # timeout: 120
 # kernels: 6.1 6.12
+# nvdimm: 256M
 #
 # WRITE_PERSIST between two queue pairs of the kernel: the calls of
-# include/rdma/cairn.h, both completion modes, host flush, tokens, refusals.
+# include/rdma/cairn.h, both completion modes, host flush, tokens, refusals, NIC flush
+# into persistent memory.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+[ -c /dev/dax0.0 ] || bail "no devdax"
+pmem=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+
 consumer() {
-	insmod "$(kmod cairn_kapi_test)" a="$DEV_A" b="$DEV_B"
-	dmesg | sed -n 's/.*cairn_kapi: //p'
+	echo "cairn_kapi begins" >/dev/kmsg
+	insmod "$(kmod cairn_kapi_test)" a="$DEV_A" b="$DEV_B" pmem="$pmem"
+	dmesg | awk '/cairn_kapi begins/ { n = 0 }
+		sub(/.*cairn_kapi: /, "") { line[n++] = $0 }
+		END { for (i = 0; i < n; i++) print line[i] }'
 	rmmod cairn_kapi_test
 }
 

@@ -24,6 +24,9 @@
 static char *a = "cairn_a", *b = "cairn_b";
 module_param(a, charp, 0444);
 module_param(b, charp, 0444);
+static unsigned long pmem;
+module_param(pmem, ulong, 0444);
+MODULE_PARM_DESC(pmem, "physical address of persistent memory, BUF_LEN bytes");
 
 static int failures;
 
@@ -214,6 +217,21 @@ static struct cairn_persist_info written(u64 id)
 	return next(ea.scq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_WRITE);
 }
 
+/* Map two pages. */
+static int map_two(struct ib_mr *mr, void *first, void *second)
+{
+	struct scatterlist sg[2];
+	int n;
+
+	sg_init_table(sg, 2);
+	sg_set_buf(&sg[0], first, PAGE_SIZE);
+	sg_set_buf(&sg[1], second, PAGE_SIZE);
+	if (ib_dma_map_sg(eb.dev, sg, 2, DMA_BIDIRECTIONAL) != 2)
+		return -EIO;
+	n = ib_map_mr_sg(mr, sg, 2, NULL, PAGE_SIZE);
+	return n == 2 ? 0 : -EIO;
+}
+
 /* Map @eb's buffer. */
 static int map(struct ib_mr *mr)
 {
@@ -321,6 +339,33 @@ static void registration(void)
 	CHECK(cairn_mr_set_persistent(eb.mr, 1 << 30) == -EINVAL);
 	CHECK(!cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_HOST));
 	CHECK(!cairn_mr_set_persistent(eb.mr, 0));
+}
+
+/* Memory that is persistent: all of it, or not. */
+static void persistent_memory(void)
+{
+	u8 *ordinary = eb.buf, *va = __va(pmem);
+	struct ib_mr *mr;
+
+	if (!CHECK(pmem))
+		return;
+	mr = ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG, 2);
+	if (!CHECK(!IS_ERR(mr)))
+		return;
+	CHECK(!map_two(mr, va, va + PAGE_SIZE));
+	CHECK(!cairn_mr_set_persistent(mr, CAIRN_MR_PERSIST_NIC));
+	CHECK(!map_two(mr, va, ordinary));
+	CHECK(cairn_mr_set_persistent(mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
+	CHECK(!map_two(mr, ordinary, va));
+	CHECK(cairn_mr_set_persistent(mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
+	ib_dereg_mr(mr);
+	eb.buf = va;
+	if (set_up(CAIRN_MR_PERSIST_NIC)) {
+		CHECK(!persist(1, 13, 5000, 0));
+		written(1);
+		CHECK(in_place(13, 5000));
+	}
+	eb.buf = ordinary;
 }
 
 static void nic_flush(void)
@@ -467,8 +512,8 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 #define T(fn) { "kernel consumer: " #fn, fn }
-	T(query), T(registration), T(nic_flush), T(early), T(host_flush),
-	T(host_failure), T(late_token), T(ordinary_memory), T(mapped_again),
+	T(query), T(registration), T(persistent_memory), T(nic_flush), T(early),
+	T(host_flush), T(host_failure), T(late_token), T(ordinary_memory), T(mapped_again),
 	T(refused_at_once),
 };
 

@@ -6,11 +6,14 @@
  *
  *   the kernel's write-back function	its lines are taken as they are now, for
  *					this CPU
- *   the end of a fence			this CPU's lines are in the image
+ *   a fence, the instruction		this CPU's lines are in the image
+ *   a full cache			a line that was written back before is in
+ *					the image as it is now, or some words of it
  *   an acknowledgement leaves		it is noted; at the chosen one the power
  *					fails: the image does not change any more
  *
- * Real hardware may make more durable, and sooner; never less.
+ * The instruction is looked for in the code of cairn_domain_fence(). A fence that the
+ * compiler alone can see is none.
  *
  * @defect makes the image what it would be with a driver that has one. A test
  * that cannot fail proves nothing.
@@ -32,7 +35,12 @@
 #include "cairn_shadow.h"
 
 #define LINE		64
+#define WORD		8	/* durable as a whole */
+#define WORDS		(LINE / WORD)
 #define ROOM		16384	/* lines of a CPU between two fences */
+#define RECENT		64	/* lines that may be evicted */
+#define EVICT		8	/* a line for so many write-backs */
+#define CODE		32	/* bytes of cairn_domain_fence() */
 #define ROCE_PORT	4791
 #define BTH_ACK		0x11
 #define BTH_PERSIST_ACK	0xc8
@@ -65,15 +73,58 @@ struct pending {
 static DEFINE_PER_CPU(struct pending, pending);
 static DEFINE_SPINLOCK(lock);	/* the following; irqsave */
 static u8 *image;
-static u64 *newest;		/* when each of its lines was taken */
+static u64 *newest;		/* when each of its words was taken */
+static u32 recent[RECENT], recents;	/* in lines */
+static u64 chance;		/* random numbers */
 static u64 now;			/* counts lines */
 static struct shadow_state state;
 static u32 countdown;
+
+/* Memory does not go back: a line may have been taken on two CPUs, and the first
+ * fenced last.
+ */
+static void make_durable(u32 at, const u8 *bytes, u64 when, u32 words)
+{
+	u32 i;
+
+	for (i = 0; i < WORDS && !state.failed; i++) {
+		u64 *word = &newest[(size_t)at * WORDS + i];
+
+		if (!(words & BIT(i)) || *word > when)
+			continue;
+		*word = when;
+		memcpy(image + (size_t)at * LINE + i * WORD, bytes + i * WORD,
+		       WORD);
+	}
+}
+
+static u32 below(u32 n)
+{
+	chance = chance * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (u32)(chance >> 33) % n;
+}
+
+/* Caches are small, and a line goes to memory in pieces. Lines that no message
+ * touches are left alone: the test looks at them, too.
+ */
+static void evict(void)
+{
+	u32 at, words = GENMASK(WORDS - 1, 0);
+
+	if (!recents || below(EVICT))
+		return;
+	at = recent[below(min_t(u32, recents, RECENT))];
+	if (below(2))
+		words = below(words);
+	make_durable(at, (u8 *)__va(base) + (size_t)at * LINE, ++now, words);
+	state.evictions++;
+}
 
 static void add_line(struct pending *p, const u8 *va, unsigned long off)
 {
 	struct line *l;
 
+	recent[recents++ % RECENT] = off / LINE;
 	if (p->n == ROOM) {
 		state.missed++;
 		return;
@@ -97,6 +148,7 @@ static void written_back(unsigned long va, unsigned long len)
 	if (defect == NO_FIRST_LINE)
 		va += LINE;
 	spin_lock_irqsave(&lock, flags);
+	evict();
 	for (; va < end; va += LINE) {
 		unsigned long off = __pa(va) - base;
 
@@ -119,43 +171,67 @@ static struct kprobe writeback = {
 	.pre_handler = on_writeback,
 };
 
-/* A line may have been taken on two CPUs, and the first fenced last. Memory does
- * not go back.
- */
-static void make_durable(const struct line *l)
-{
-	if (state.failed || newest[l->at] > l->when)
-		return;
-	newest[l->at] = l->when;
-	memcpy(image + (size_t)l->at * LINE, l->bytes, LINE);
-}
-
-static int on_fenced(struct kretprobe_instance *ri, struct pt_regs *regs)
+static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
+		      unsigned long kflags)
 {
 	struct pending *p;
+	struct line *l;
 	unsigned long flags;
 	u32 i, n;
 
 	if (defect == NO_FENCE)
-		return 0;
+		return;
 	spin_lock_irqsave(&lock, flags);
 	p = this_cpu_ptr(&pending);
 	n = defect == LATE_FENCE ? p->fenced : p->n;
-	for (i = 0; i < n; i++)
-		make_durable(&p->line[i]);
+	for (i = 0; i < n; i++) {
+		l = &p->line[i];
+		make_durable(l->at, l->bytes, l->when, GENMASK(WORDS - 1, 0));
+	}
 	memmove(p->line, p->line + n, (p->n - n) * sizeof(*p->line));
 	p->n -= n;
 	p->fenced = p->n;
 	state.fences++;
 	spin_unlock_irqrestore(&lock, flags);
+}
+
+static struct kprobe fence = {
+	.post_handler = on_fenced,
+};
+
+/* x86: SFENCE, or MFENCE. Nothing else is so in the few bytes of this function. */
+static bool is_fence(const u8 *code)
+{
+	return code[0] == 0x0f && code[1] == 0xae &&
+	       (code[2] == 0xf8 || code[2] == 0xf0);
+}
+
+static int probe_fence(void)
+{
+	struct kprobe function = { .symbol_name = "cairn_domain_fence" };
+	const u8 *code;
+	int i, err;
+
+	err = register_kprobe(&function);
+	if (err)
+		return err;
+	code = (const u8 *)function.addr;
+	unregister_kprobe(&function);
+	for (i = 0; i < CODE; i++) {
+		if (!is_fence(code + i))
+			continue;
+		fence.addr = (kprobe_opcode_t *)(code + i);
+		return register_kprobe(&fence);
+	}
+	pr_info("cairn_shadow: there is no fence in cairn_domain_fence()\n");
 	return 0;
 }
 
-static struct kretprobe fence = {
-	.kp.symbol_name = "cairn_domain_fence",
-	.handler = on_fenced,
-	.maxactive = 64,
-};
+static void unprobe_fence(void)
+{
+	if (fence.addr)
+		unregister_kprobe(&fence);
+}
 
 /* lock held. NULL: too many. */
 static struct shadow_qp *find_qp(u32 qpn)
@@ -254,6 +330,7 @@ static void arm(u32 nth)
 		per_cpu(pending, cpu).fenced = 0;
 	}
 	memset(&state, 0, sizeof(state));
+	recents = 0;
 	writeback.nmissed = 0;
 	fence.nmissed = 0;
 	memcpy(image, __va(base), size);
@@ -321,7 +398,7 @@ static int __init shadow_init(void)
 	if (!size || !PAGE_ALIGNED(base | size) || !virt_addr_valid(__va(base)))
 		return -EINVAL;
 	image = vmalloc_user(size);
-	newest = vzalloc(size / LINE * sizeof(*newest));
+	newest = vzalloc(size / WORD * sizeof(*newest));
 	for_each_possible_cpu(cpu) {
 		per_cpu(pending, cpu).line = vmalloc(ROOM * sizeof(struct line));
 		if (!per_cpu(pending, cpu).line)
@@ -332,7 +409,7 @@ static int __init shadow_init(void)
 	err = register_kprobe(&writeback);
 	if (err)
 		goto err_free;
-	err = register_kretprobe(&fence);
+	err = probe_fence();
 	if (err)
 		goto err_writeback;
 	err = register_pernet_subsys(&nets);
@@ -346,7 +423,7 @@ static int __init shadow_init(void)
 err_nets:
 	unregister_pernet_subsys(&nets);
 err_fence:
-	unregister_kretprobe(&fence);
+	unprobe_fence();
 err_writeback:
 	unregister_kprobe(&writeback);
 err_free:
@@ -358,7 +435,7 @@ static void __exit shadow_exit(void)
 {
 	misc_deregister(&device);
 	unregister_pernet_subsys(&nets);
-	unregister_kretprobe(&fence);
+	unprobe_fence();
 	unregister_kprobe(&writeback);
 	free_all();
 }

@@ -49,7 +49,7 @@ static struct message msg[MESSAGES];
 static u32 psn[QPS];
 static int shadow, mtu = 1024;
 static bool plain_only;
-static u64 rand_state = 1, compared, unreported;
+static u64 rand_state = 1, compared, unreported, evictions;
 
 static u32 below(u32 n)
 {
@@ -220,6 +220,7 @@ static int judge(void)
 
 	if (ioctl(shadow, SHADOW_FAIL) || ioctl(shadow, SHADOW_STATE, &s))
 		return vt_err("cairn_shadow");
+	evictions += s.evictions;
 	if (s.missed) {
 		vt_say("%u events were missed", s.missed);
 		return EIO;
@@ -291,7 +292,8 @@ int main(int argc, char **argv)
 	if (err)
 		vt_say("round %d of: -n %d -m %d -s %llu%s", i, rounds, mtu,
 		       (unsigned long long)seed, plain_only ? " -w" : "");
-	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged\n",
-	       i, (unsigned long long)compared, (unsigned long long)unreported);
-	return err || !compared || !unreported;
+	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged, %llu lines evicted\n",
+	       i, (unsigned long long)compared, (unsigned long long)unreported,
+	       (unsigned long long)evictions);
+	return err || !compared || !unreported || !evictions;
 }

@@ -31,6 +31,8 @@ class Mutant:
         self.name = name
         self.what = ''
         self.file = ''
+        self.by = ''        # what must find it, where there is a choice
+        self.always = ''
         self.hunks = []     # (lines to find, lines instead)
 
     def source(self, top):
@@ -65,8 +67,8 @@ def read(path):
         key, value = match.groups()
         if key == 'programs':
             programs = value.split()
-        elif key == 'file':
-            mutants[-1].file = value
+        elif key in ('file', 'by', 'always'):
+            setattr(mutants[-1], key, value)
         else:
             mutants.append(Mutant(key))
             mutants[-1].what = value

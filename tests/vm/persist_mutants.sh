@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.12
+# nvdimm: 256M
+#
+# Can the tests of durability fail? The driver is loaded with one defect at a time
+# (tests/vm/mutants/driver.mutants), and the test that is named there must find it.
+# First each of these tests runs with the good driver. A few defects by default, all of
+# them in "make stress".
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=scripts/vm/topology
+. "$(dirname "$0")/../../scripts/vm/topology"
+
+mutants=$PROGS/mutants/$(uname -r)
+[ -s "$mutants/list" ] || bail "no mutants were built"
+[ -c /dev/dax0.0 ] || bail "no devdax"
+export CAIRN_DAX=/dev/dax0.0
+base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+declare -A seen=()
+seconds=$((20 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+# driver FILE: the driver that is loaded from now on
+driver() {
+	local d
+
+	for d in "$DEV_A" "$DEV_B"; do
+		[ ! -e "/sys/class/infiniband/$d" ] || rdma link delete "$d"
+	done
+	wait_for "$seconds" module_gone && insmod "$1" &&
+		device_up a "$DEV_A" cairn "$IF_A" && device_up b "$DEV_B" cairn "$IF_B"
+}
+
+# the good one is back, whatever happens
+restore() {
+	local rc=$?
+
+	[ "$BASHPID" != $$ ] || driver "$(modinfo -n cairn)" || rc=1
+	return $rc
+}
+trap 'restore; lib_exit' EXIT
+
+shadow() {
+	local rc=0
+
+	insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || return 125
+	in_a "$@" || rc=$?
+	rmmod cairn_shadow
+	return $rc
+}
+
+# kapi: succeeds when all points of the kernel consumer do
+kapi() {
+	echo "cairn_kapi begins" >/dev/kmsg
+	insmod "$(kmod cairn_kapi_test)" a="$DEV_A" b="$DEV_B" pmem="$base" || return 125
+	rmmod cairn_kapi_test
+	dmesg | awk '/cairn_kapi begins/ { bad = 0 } /cairn_kapi: not ok / { bad = 1; print }
+		END { exit bad }'
+}
+
+# finds WORD...: 0 when the test passes
+finds() {
+	case $1 in
+	kapi) kapi ;;
+	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
+	*) in_a "$@" ;;
+	esac
+}
+
+while IFS='|' read -r name by what; do
+	if [ -z "${seen["$by"]+1}" ]; then
+		# shellcheck disable=SC2086
+		run_ok "the good driver: $by" finds $by
+	fi
+	seen[$by]=1
+done <"$mutants/list"
+
+while IFS='|' read -r -u 3 name by what; do
+	driver "$mutants/$name.ko" || bail "$name cannot be loaded"
+	# shellcheck disable=SC2086
+	run_fail "found by $by: $name, $what" finds $by
+done 3<"$mutants/list"
