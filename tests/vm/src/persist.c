@@ -77,6 +77,22 @@ static void pair_destroy(struct pair *p)
 	ktap_eq(vt_region_destroy(&p->to), 0);
 }
 
+/* --- groups of queue pairs ------------------------------------------------ */
+
+static struct cairndv_group_wc next_of_group(struct cairndv_persist_group *group)
+{
+	u64 end = vt_now_ms() + vt_ms(20000);
+	struct cairndv_group_wc wc = {};
+	unsigned int idle = 0;
+	int n;
+
+	while (!(n = cairndv_persist_group_poll(group, 1, &wc)) &&
+	       vt_now_ms() < end)
+		vt_relax(&idle);
+	must(n == 1);
+	return wc;
+}
+
 /* --- one step each ------------------------------------------------------- */
 
 static void post_recvs(struct vt_end *e, u64 first, int n)
@@ -504,6 +520,8 @@ static void host_order(void)
 		post_write(&p, i, i * 1000, 900, 0);
 	for (i = 0; i < 5; i++)
 		f[i] = next_flush(&p, i);
+	/* half of a token is what nobody guesses */
+	must(f[0].token >> 32 != f[1].token >> 32);
 	must(!done(f[4].token, 0));
 	must(!done(f[2].token, 0));
 	must(!done(f[1].token, 0));
@@ -516,6 +534,62 @@ static void host_order(void)
 	next_written(&p, 3);
 	next_written(&p, 4);
 	pair_destroy(&p);
+}
+
+/* One post, three targets: two are enough, and the third fails. */
+static void replicas(void)
+{
+	static const unsigned int kinds[] = { VT_EMULATED, VT_HOST, VT_HOST };
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_group_dest dest[3] = {};
+	struct cairndv_persist_info f[3];
+	struct cairndv_persist_group *group;
+	struct cairndv_group_wc wc;
+	struct ibv_qp *qp[3];
+	struct ibv_sge sge;
+	struct cairndv_group_wr wr = {
+		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .quorum = 2,
+		.dest = dest,
+	};
+	struct pair p[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		pair_create_with(&p[i], kinds[i], &o);
+		o.send_cq = p[0].a.scq;
+		post_recvs(&p[i].b, 7, 1);
+		qp[i] = p[i].a.qp;
+		dest[i].remote_addr = (uintptr_t)p[i].to.buf + 100;
+		dest[i].rkey = p[i].to.mr->rkey;
+	}
+	group = cairndv_persist_group_create(qp, 3, 4);
+	must(group);
+	sge = (struct ibv_sge){ (uintptr_t)p[0].a.buf, 3000, p[0].a.mr->lkey };
+	must(!cairndv_persist_group_post(group, &wr));
+	f[1] = next_flush(&p[1], 7);
+	f[2] = next_flush(&p[2], 7);
+	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
+	must(!done(f[1].token, 0));
+	wc = next_of_group(group);
+	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	ktap_eq(wc.wr_id, 7);
+	ktap_eq(wc.durable, 2);
+	ktap_eq(cairndv_persist_group_released(group), 0);
+	must(!done(f[2].token, EIO));
+	wc = next_of_group(group);
+	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
+	ktap_eq(wc.target, 2);
+	ktap_eq(wc.status, IBV_WC_REM_OP_ERR);
+	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	for (i = 0; i < 3; i++)
+		ktap_ok(!memcmp(p[i].to.buf + 100, p[0].a.buf, 3000));
+	wr.quorum = 3;
+	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
+	cairndv_persist_group_destroy(group);
+	/* the shared CQ last */
+	for (i = 3; i--;)
+		pair_destroy(&p[i]);
 }
 
 static void host_failure(void)
@@ -1076,7 +1150,7 @@ static void target_dies(void)
 	X(nic_flush) X(empty_message) X(pipelined) X(extended)		\
 	X(not_persistent) X(plain_write) X(early_nic)			\
 	X(early_waits_for_receive)					\
-	X(host_flush) X(host_order) X(host_failure) X(host_plain_write)	\
+	X(host_flush) X(host_order) X(replicas) X(host_failure) X(host_plain_write)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit) X(overlap)				\
 	X(release_beside_a_slow_flush) X(fence)				\

@@ -178,7 +178,7 @@ int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
 	e->mr = ibv_reg_mr(d->pd, e->buf, len, o->access);
 	if (!e->mr)
 		return vt_err("ibv_reg_mr");
-	init.send_cq = e->scq;
+	init.send_cq = o->send_cq ?: e->scq;
 	init.recv_cq = e->rcq;
 	e->qp = ibv_create_qp(d->pd, &init);
 	if (!e->qp)

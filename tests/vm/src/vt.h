@@ -38,6 +38,7 @@ struct vt_opts {
 	int cqe;		/* of each of the two CQs */
 	bool sig_all;
 	bool channel;		/* a completion channel for each CQ */
+	struct ibv_cq *send_cq;	/* NULL: one of its own */
 	enum ibv_mtu mtu;
 	int access;
 	u8 timeout;

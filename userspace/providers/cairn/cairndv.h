@@ -231,6 +231,61 @@ int cairndv_wc_read_persist(struct ibv_cq_ex *cq,
 int cairndv_persist_done(struct ibv_context *context, uint64_t token,
 			 int status);
 
+/*
+ * One message to several targets: see cairndv_persist_group(3).
+ */
+
+#define CAIRNDV_GROUP_MAX	64	/* targets */
+
+struct cairndv_persist_group;
+
+/* RC queue pairs with one send CQ, for the group alone; @depth: messages on the way */
+struct cairndv_persist_group *
+cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
+			     uint32_t depth);
+void cairndv_persist_group_destroy(struct cairndv_persist_group *group);
+
+struct cairndv_group_dest {
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t reserved;
+};
+
+struct cairndv_group_wr {
+	uint64_t wr_id;
+	struct ibv_sge *sg_list;
+	int num_sge;
+	unsigned int send_flags;	/* INLINE, FENCE, SOLICITED */
+	uint32_t quorum;		/* how many targets are enough */
+	uint32_t reserved;
+	const struct cairndv_group_dest *dest;	/* of each target */
+};
+
+int cairndv_persist_group_post(struct cairndv_persist_group *group,
+			       const struct cairndv_group_wr *wr);
+
+enum cairndv_group_kind {
+	CAIRNDV_GROUP_DURABLE = 1,	/* enough targets have it */
+	CAIRNDV_GROUP_FAILED = 2,	/* so many will not have it */
+	CAIRNDV_GROUP_TARGET = 3,	/* a target has failed, for good */
+};
+
+struct cairndv_group_wc {
+	uint32_t kind;		/* enum cairndv_group_kind */
+	uint32_t durable;	/* targets that have the message */
+	uint64_t wr_id;		/* ..._TARGET: the first one that it lacks */
+	uint32_t target;	/* ..._TARGET only, like the following */
+	uint32_t status;	/* enum ibv_wc_status */
+	uint32_t vendor_err;
+	uint32_t reserved;
+};
+
+/* Completions of messages, and failures of targets: how many, or a negative errno */
+int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
+			       struct cairndv_group_wc *wc);
+/* How many messages every target has answered: their memory is free again. */
+uint64_t cairndv_persist_group_released(const struct cairndv_persist_group *group);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

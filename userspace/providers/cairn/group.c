@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * One message to several targets: a WRITE_PERSIST on each queue pair of a group, and
+ * one completion when enough of them are durable.
+ *
+ * A slot is kept for each message until every target has answered. The wr_id of a work
+ * request is the number of its message and that of the target.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dv.h"
+
+#define GROUP_TARGET_BITS	8
+
+_Static_assert(CAIRNDV_GROUP_MAX <= 1 << GROUP_TARGET_BITS &&
+	       CAIRNDV_GROUP_MAX <= 64, "a bit for each target");
+_Static_assert(sizeof(struct cairndv_group_wc) == 32,
+	       "programs have arrays of it");
+
+struct group_slot {
+	uint64_t wr_id;
+	uint64_t pending;		/* targets that have not answered */
+	uint32_t quorum;
+	uint32_t durable;
+	bool told;
+};
+
+struct cairndv_persist_group {
+	struct ibv_cq *cq;
+	uint32_t num, depth;
+	uint64_t failed;		/* targets, for good */
+	uint64_t posted, released;	/* messages */
+	struct group_slot *slot;
+	/* What is to be polled: one for each slot and each target at most. */
+	struct cairndv_group_wc *event;
+	uint32_t event_room;
+	uint64_t events, told;
+	struct ibv_qp *qp[];
+};
+
+static uint32_t group_count(uint64_t targets)
+{
+	return (uint32_t)__builtin_popcountll(targets);
+}
+
+static struct group_slot *group_slot(struct cairndv_persist_group *group,
+				     uint64_t number)
+{
+	return &group->slot[number % group->depth];
+}
+
+static uint64_t group_all(const struct cairndv_persist_group *group)
+{
+	return ~0ULL >> (64 - group->num);
+}
+
+/* 0, or why these queue pairs are no group. */
+static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
+{
+	if (!num || num > CAIRNDV_GROUP_MAX || !depth)
+		return EINVAL;
+	for (uint32_t i = 0; i < num; i++) {
+		if (!cairn_dv_owns(qp[i]->context))
+			return EOPNOTSUPP;
+		if (qp[i]->qp_type != IBV_QPT_RC ||
+		    qp[i]->send_cq != qp[0]->send_cq)
+			return EINVAL;
+		for (uint32_t j = 0; j < i; j++)
+			if (qp[j] == qp[i])
+				return EINVAL;
+	}
+	return 0;
+}
+
+struct cairndv_persist_group *
+cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
+			     uint32_t depth)
+{
+	struct cairndv_persist_group *group;
+
+	errno = group_check(qp, num, depth);
+	if (errno)
+		return NULL;
+	group = calloc(1, sizeof(*group) + num * sizeof(*qp));
+	if (!group)
+		return NULL;
+	group->event_room = depth + num;
+	group->slot = calloc(depth, sizeof(*group->slot));
+	group->event = calloc(group->event_room, sizeof(*group->event));
+	if (!group->slot || !group->event) {
+		cairndv_persist_group_destroy(group);
+		errno = ENOMEM;
+		return NULL;
+	}
+	group->cq = qp[0]->send_cq;
+	group->num = num;
+	group->depth = depth;
+	memcpy(group->qp, qp, num * sizeof(*qp));
+	return group;
+}
+
+void cairndv_persist_group_destroy(struct cairndv_persist_group *group)
+{
+	free(group->slot);
+	free(group->event);
+	free(group);
+}
+
+static void group_tell(struct cairndv_persist_group *group,
+		       const struct cairndv_group_wc *event)
+{
+	group->event[group->events++ % group->event_room] = *event;
+}
+
+/* What is known of a message now is enough to tell of it, or not. */
+static void group_settle(struct cairndv_persist_group *group,
+			 struct group_slot *slot)
+{
+	struct cairndv_group_wc event = {
+		.wr_id = slot->wr_id,
+		.durable = slot->durable,
+	};
+
+	if (slot->told)
+		return;
+	if (slot->durable >= slot->quorum)
+		event.kind = CAIRNDV_GROUP_DURABLE;
+	else if (slot->durable + group_count(slot->pending) < slot->quorum)
+		event.kind = CAIRNDV_GROUP_FAILED;
+	else
+		return;
+	slot->told = true;
+	group_tell(group, &event);
+}
+
+/* @target does not make @slot durable, nor anything behind it. */
+static void group_lose(struct cairndv_persist_group *group,
+		       struct group_slot *slot, uint32_t target,
+		       enum ibv_wc_status status, uint32_t vendor_err)
+{
+	const struct cairndv_group_wc event = {
+		.kind = CAIRNDV_GROUP_TARGET,
+		.wr_id = slot->wr_id,
+		.durable = slot->durable,
+		.target = target,
+		.status = status,
+		.vendor_err = vendor_err,
+	};
+
+	if (!(group->failed & 1ULL << target))
+		group_tell(group, &event);
+	group->failed |= 1ULL << target;
+}
+
+int cairndv_persist_group_post(struct cairndv_persist_group *group,
+			       const struct cairndv_group_wr *wr)
+{
+	struct group_slot *slot = group_slot(group, group->posted);
+	uint64_t alive = group_all(group) & ~group->failed;
+
+	if (!wr->quorum || wr->quorum > group->num ||
+	    wr->send_flags & ~(unsigned int)(IBV_SEND_INLINE | IBV_SEND_FENCE |
+					     IBV_SEND_SOLICITED))
+		return EINVAL;
+	if (group_count(alive) < wr->quorum)
+		return ENOTCONN;
+	/* an event of this message must have room, too */
+	if (group->posted - group->released == group->depth ||
+	    group->events - group->told >= group->depth)
+		return ENOMEM;
+	*slot = (struct group_slot){
+		.wr_id = wr->wr_id,
+		.quorum = wr->quorum,
+	};
+	for (uint32_t i = 0; i < group->num; i++) {
+		struct ibv_send_wr send = {
+			.wr_id = group->posted << GROUP_TARGET_BITS | i,
+			.sg_list = wr->sg_list,
+			.num_sge = wr->num_sge,
+			.opcode = CAIRNDV_WR_WRITE_PERSIST,
+			.send_flags = wr->send_flags | IBV_SEND_SIGNALED,
+			.wr.rdma = {
+				.remote_addr = wr->dest[i].remote_addr,
+				.rkey = wr->dest[i].rkey,
+			},
+		}, *bad;
+
+		if (!(alive & 1ULL << i))
+			continue;
+		if (ibv_post_send(group->qp[i], &send, &bad))
+			group_lose(group, slot, i, IBV_WC_LOC_QP_OP_ERR, 0);
+		else
+			slot->pending |= 1ULL << i;
+	}
+	group->posted++;
+	group_settle(group, slot);
+	return 0;
+}
+
+/* Messages that all targets have answered, up to one that they have not. */
+static void group_release(struct cairndv_persist_group *group)
+{
+	while (group->released != group->posted &&
+	       !group_slot(group, group->released)->pending)
+		group->released++;
+}
+
+static void group_answered(struct cairndv_persist_group *group,
+			   const struct ibv_wc *wc)
+{
+	uint64_t number = wc->wr_id >> GROUP_TARGET_BITS;
+	uint32_t target = wc->wr_id & ((1 << GROUP_TARGET_BITS) - 1);
+	struct group_slot *slot = group_slot(group, number);
+
+	/* somebody else's */
+	if (number - group->released >= group->posted - group->released ||
+	    target >= group->num || !(slot->pending & 1ULL << target))
+		return;
+	slot->pending &= ~(1ULL << target);
+	if (wc->status == IBV_WC_SUCCESS)
+		slot->durable++;
+	else
+		group_lose(group, slot, target, wc->status, wc->vendor_err);
+	group_settle(group, slot);
+	group_release(group);
+}
+
+int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
+			       struct cairndv_group_wc *wc)
+{
+	struct ibv_wc answer;
+	int got, n = 0;
+
+	while (n < num) {
+		if (group->told != group->events) {
+			wc[n++] = group->event[group->told++ %
+					       group->event_room];
+			continue;
+		}
+		group_release(group);
+		got = ibv_poll_cq(group->cq, 1, &answer);
+		if (got < 0)
+			return n ?: got;
+		if (!got)
+			break;
+		group_answered(group, &answer);
+	}
+	return n;
+}
+
+uint64_t cairndv_persist_group_released(const struct cairndv_persist_group *group)
+{
+	return group->released;
+}

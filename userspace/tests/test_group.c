@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Groups of queue pairs: one message, several targets, one completion. */
+#include <errno.h>
+
+#include "cairndv.h"
+#include "fake.h"
+#include "ktap.h"
+#include "fixture.h"
+
+enum { TARGETS = 3, DEPTH = 4 };
+
+static const struct verbs_device_ops other_ops;
+static struct verbs_device other = { .ops = &other_ops };
+static struct ibv_cq *cq;
+static struct fake_ring *answers;
+static struct ibv_qp *qp[TARGETS];
+static struct cairndv_persist_group *group;
+static struct cairndv_group_dest dest[TARGETS];
+static uint32_t taken[TARGETS];		/* messages that the device has seen */
+static struct cairndv_group_wc wc[DEPTH + TARGETS];
+
+static void open_group(void)
+{
+	open_ctx();
+	/* what libibverbs does */
+	ctx->ops.post_send = fake.ops.post_send;
+	ctx->ops.poll_cq = fake.ops.poll_cq;
+	cq = fake_cq(ctx, 64);
+	answers = &fake.rings[fake.last_qid];
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		qp[i] = fake_qp(pd, cq, IBV_QPT_RC, 0);
+		dest[i] = (struct cairndv_group_dest){
+			.remote_addr = 0x1000 * (i + 1), .rkey = 7 + i,
+		};
+		taken[i] = 0;
+	}
+	group = cairndv_persist_group_create(qp, TARGETS, DEPTH);
+	ktap_ok(group);
+}
+
+static void close_group(void)
+{
+	cairndv_persist_group_destroy(group);
+	for (uint32_t i = 0; i < TARGETS; i++)
+		ktap_eq(fake.ops.destroy_qp(qp[i]), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+static int post(uint64_t wr_id, uint32_t quorum)
+{
+	char bytes[8] = "record";
+	struct ibv_sge sge = { (uintptr_t)bytes, sizeof(bytes), 0 };
+	const struct cairndv_group_wr wr = {
+		.wr_id = wr_id, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_INLINE, .quorum = quorum, .dest = dest,
+	};
+
+	return cairndv_persist_group_post(group, &wr);
+}
+
+/* The next message that target @i has not answered. */
+static const struct cairn_send_wqe *next_wqe(uint32_t i)
+{
+	struct fake_ring *sq = fake_sq(qp[i]);
+
+	return fake_unit(sq, fake.start_index + taken[i]);
+}
+
+static void answer(uint32_t i, uint8_t status)
+{
+	const struct cairn_send_wqe *wqe = next_wqe(i);
+
+	fake_complete(answers, &(struct cairn_cqe){
+		.wr_id = wqe->wr_id,
+		.opcode = CAIRN_CQE_WRITE_PERSIST,
+		.status = status,
+		.vendor_err = status ? 5 : 0,
+		.qpn = qp[i]->qp_num,
+	});
+	taken[i] += wqe->units;
+}
+
+static int poll(void)
+{
+	memset(wc, 0xff, sizeof(wc));
+	return cairndv_persist_group_poll(group, DEPTH + TARGETS, wc);
+}
+
+static void expect(int n, uint32_t kind, uint64_t wr_id, uint32_t durable)
+{
+	ktap_eq(wc[n].kind, kind);
+	ktap_eq(wc[n].wr_id, wr_id);
+	ktap_eq(wc[n].durable, durable);
+	ktap_eq(wc[n].reserved, 0);
+}
+
+static void what_each_target_gets(void)
+{
+	open_group();
+	ktap_eq(post(5, 2), 0);
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		const struct cairn_send_wqe *wqe = next_wqe(i);
+
+		ktap_eq(wqe->opcode, CAIRN_WQE_WRITE_PERSIST);
+		ktap_ok(wqe->flags & CAIRN_WQE_SIGNALED);
+		ktap_eq(wqe->remote_addr, dest[i].remote_addr);
+		ktap_eq(wqe->rkey, dest[i].rkey);
+		ktap_eq(wqe->inline_len, 8);
+	}
+	close_group();
+}
+
+static void enough_is_one_completion(void)
+{
+	open_group();
+	ktap_eq(post(5, 2), 0);
+	ktap_eq(poll(), 0);
+	answer(2, 0);
+	ktap_eq(poll(), 0);
+	answer(0, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 5, 2);
+	/* the memory is still the third one's */
+	ktap_eq(cairndv_persist_group_released(group), 0);
+	answer(1, 0);
+	ktap_eq(poll(), 0);
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	close_group();
+}
+
+static void every_quorum(void)
+{
+	for (uint32_t quorum = 1; quorum <= TARGETS; quorum++) {
+		open_group();
+		ktap_eq(post(quorum, quorum), 0);
+		for (uint32_t i = 0; i < TARGETS; i++) {
+			answer(i, 0);
+			ktap_eq(poll(), i + 1 == quorum);
+		}
+		close_group();
+	}
+}
+
+static void a_target_fails(void)
+{
+	open_group();
+	ktap_eq(post(1, 2), 0);
+	ktap_eq(post(2, 2), 0);
+	answer(1, CAIRN_CQE_RETRY_EXC_ERR);
+	answer(1, CAIRN_CQE_WR_FLUSH_ERR);
+	/* named once, with the first message that it lacks */
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 1, 0);
+	ktap_eq(wc[0].target, 1);
+	ktap_eq(wc[0].status, IBV_WC_RETRY_EXC_ERR);
+	ktap_eq(wc[0].vendor_err, 5);
+	answer(0, 0);
+	answer(2, 0);
+	answer(2, 0);
+	answer(0, 0);
+	ktap_eq(poll(), 2);
+	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
+	expect(1, CAIRNDV_GROUP_DURABLE, 2, 2);
+	ktap_eq(cairndv_persist_group_released(group), 2);
+	/* nothing is posted to it any more */
+	ktap_eq(post(3, 2), 0);
+	ktap_eq(next_wqe(1)->wr_id, 0);
+	ktap_eq(post(4, 3), ENOTCONN);
+	close_group();
+}
+
+static void too_many_fail(void)
+{
+	open_group();
+	ktap_eq(post(1, 2), 0);
+	answer(0, CAIRN_CQE_REM_OP_ERR);
+	answer(2, 0);
+	ktap_eq(poll(), 1);
+	answer(1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(poll(), 2);
+	expect(0, CAIRNDV_GROUP_TARGET, 1, 1);
+	ktap_eq(wc[0].target, 1);
+	expect(1, CAIRNDV_GROUP_FAILED, 1, 1);
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	ktap_eq(post(2, 2), ENOTCONN);
+	/* one is enough for some */
+	ktap_eq(post(3, 1), 0);
+	answer(2, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 3, 1);
+	close_group();
+}
+
+static void a_slow_target_bounds_it(void)
+{
+	open_group();
+	for (uint64_t i = 0; i < DEPTH; i++)
+		ktap_eq(post(i, 1), 0);
+	ktap_eq(post(9, 1), ENOMEM);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		answer(0, 0);
+		answer(1, 0);
+	}
+	ktap_eq(poll(), DEPTH);
+	ktap_eq(post(9, 1), ENOMEM);
+	answer(2, 0);
+	ktap_eq(poll(), 0);
+	ktap_eq(post(9, 1), 0);
+	ktap_eq(post(10, 1), ENOMEM);
+	close_group();
+}
+
+/* A wr_id that the group has not given away, or that was answered. */
+static void answers_of_others(void)
+{
+	static const uint64_t wrong[] = { 1 << 8, 3, 255, ~0ULL, 1ULL << 63 };
+
+	open_group();
+	ktap_eq(post(1, 1), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		fake_complete(answers, &(struct cairn_cqe){
+			.wr_id = wrong[i],
+			.opcode = CAIRN_CQE_WRITE_PERSIST });
+	ktap_eq(poll(), 0);
+	answer(0, 0);
+	ktap_eq(poll(), 1);
+	taken[0] = 0;
+	answer(0, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(poll(), 0);
+	close_group();
+}
+
+static void refused(void)
+{
+	struct ibv_context foreign = { .device = &other.device };
+	struct ibv_qp strange = { .context = &foreign };
+	struct ibv_qp *twice[2], *mixed[2];
+	struct cairndv_group_wr wr = { .quorum = 1, .dest = dest,
+				       .send_flags = CAIRNDV_SEND_EARLY };
+
+	open_group();
+	twice[0] = qp[0];
+	twice[1] = qp[0];
+	mixed[0] = qp[0];
+	mixed[1] = &strange;
+	ktap_ok(!cairndv_persist_group_create(qp, 0, 1) && errno == EINVAL);
+	ktap_ok(!cairndv_persist_group_create(qp, 65, 1) && errno == EINVAL);
+	ktap_ok(!cairndv_persist_group_create(qp, 1, 0) && errno == EINVAL);
+	ktap_ok(!cairndv_persist_group_create(twice, 2, 1) && errno == EINVAL);
+	ktap_ok(!cairndv_persist_group_create(mixed, 2, 1) &&
+		errno == EOPNOTSUPP);
+	ktap_eq(post(1, 0), EINVAL);
+	ktap_eq(post(1, TARGETS + 1), EINVAL);
+	ktap_eq(cairndv_persist_group_post(group, &wr), EINVAL);
+	ktap_eq(cairndv_persist_group_released(group), 0);
+	close_group();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(what_each_target_gets),
+	KTAP(enough_is_one_completion),
+	KTAP(every_quorum),
+	KTAP(a_target_fails),
+	KTAP(too_many_fail),
+	KTAP(a_slow_target_bounds_it),
+	KTAP(answers_of_others),
+	KTAP(refused),
+};
+
+KTAP_MAIN(tests)
