@@ -361,6 +361,18 @@ enum cairn_mr_flags {
 	CAIRN_MR_FLAGS = (1 << 3) - 1
 };
 
+/*
+ * How what a peer wrote is durable. Larger is weaker. The values are those of the
+ * wire (Documentation/wire.rst).
+ */
+enum cairn_durability {
+	CAIRN_DURABILITY_UNKNOWN = 0,	/* the peer does not say */
+	CAIRN_DURABILITY_EADR = 1,	/* NIC flush; caches are persistent, too */
+	CAIRN_DURABILITY_ADR = 2,	/* NIC flush; the memory controller is */
+	CAIRN_DURABILITY_HOST = 3,	/* host flush: what the application says */
+	CAIRN_DURABILITY_EMULATED = 4,	/* not at all */
+};
+
 /* Tail of REG_MR: absent, or all of it. Without it the flags are zero. */
 struct cairn_reg_mr_req {
 	__u32 flags;		/* enum cairn_mr_flags */

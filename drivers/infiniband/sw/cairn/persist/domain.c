@@ -8,9 +8,26 @@ bool cairn_domain_can_writeback(void)
 	return IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API);
 }
 
+/* Memory becomes a device's, or System RAM, in units of this size. */
+#define DOMAIN_STEP	BIT_ULL(SUBSECTION_SHIFT)
+
+/* The resources tell of the outermost range only: System RAM on persistent memory
+ * looks persistent. Its pages do not.
+ */
+static bool domain_is_device(phys_addr_t start, size_t len)
+{
+	phys_addr_t at = start, end = start + len;
+
+	for (; at < end; at = ALIGN_DOWN(at, DOMAIN_STEP) + DOMAIN_STEP)
+		if (!is_zone_device_page(pfn_to_page(PHYS_PFN(at))))
+			return false;
+	return true;
+}
+
 bool cairn_domain_is_pmem(phys_addr_t start, size_t len)
 {
 	return region_intersects(start, len, IORESOURCE_MEM,
 				 IORES_DESC_PERSISTENT_MEMORY) ==
-	       REGION_INTERSECTS;
+		       REGION_INTERSECTS &&
+	       domain_is_device(start, len);
 }

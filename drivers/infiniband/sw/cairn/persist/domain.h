@@ -10,11 +10,12 @@ bool cairn_domain_can_writeback(void);
 
 /**
  * cairn_domain_is_pmem() - is physical memory persistent, all of it?
- * @start: physical address
+ * @start: physical address, of memory that has a struct page
  * @len: bytes, not 0
  *
- * As the kernel's resource tree describes it (IORES_DESC_PERSISTENT_MEMORY).
- * origins.rst, P3. Context: process.
+ * As the kernel's resource tree describes it (IORES_DESC_PERSISTENT_MEMORY), and
+ * used as a device's memory (ZONE_DEVICE), not as System RAM. origins.rst, P3.
+ * Context: process.
  */
 bool cairn_domain_is_pmem(phys_addr_t start, size_t len);
 

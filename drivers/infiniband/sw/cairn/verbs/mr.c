@@ -21,6 +21,7 @@
 #include "verbs/dereg_async.h"
 #include "verbs/host_flush.h"
 #include "verbs/limits.h"
+#include "verbs/media.h"
 #include "verbs/mr.h"
 #include "verbs/mr_domain.h"
 #include "verbs/ops.h"
@@ -128,7 +129,7 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 }
 
 /* Can this memory be made durable the way that @mr->persist says? */
-static int mr_check_domain(struct ib_device *ibdev, const struct cairn_mr *mr)
+static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -143,7 +144,7 @@ static int mr_check_domain(struct ib_device *ibdev, const struct cairn_mr *mr)
 			  sg->length, &(phys_addr_t){ sg_phys(sg) }, i);
 		return -EINVAL;
 	}
-	return 0;
+	return cairn_media_check(ibdev, mr->umem, &mr->durability);
 }
 
 /* Pin @length bytes at @start, named by @iova on, and publish. */

@@ -138,6 +138,7 @@ struct cairn_mr {
 	int access;			/* IB_ACCESS_* */
 	u8 kind;			/* enum cairn_mr_kind */
 	u8 persist;			/* enum cairn_mr_flags */
+	u8 durability;			/* USER, NIC flush: enum cairn_durability */
 	u8 block_shift;
 	bool valid;			/* FAST: registered */
 	u32 flush_limit;		/* host flush: ms, 0: none */
