@@ -16,6 +16,12 @@
 export CAIRN_DAX=/dev/dax0.0
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
+# a bad block in the last unit of the devdax, which no other test uses
+sys=/sys/bus/dax/devices/dax0.0
+export CAIRN_BAD=$(($(cat $sys/size) - (2 << 20)))
+insmod "$(kmod cairn_media_test)" dax=$CAIRN_DAX start="$(cat $sys/resource)" \
+	bad=$((CAIRN_BAD + 5000)) && rmmod cairn_media_test
+
 b() { counter "$DEV_B" "$1"; }
 
 forged=$(b persist_bad_tokens) flushes=$(b persist_host_flushes) fences=$(b persist_fences)
@@ -38,6 +44,11 @@ wrong=$(b persist_bad_tokens)
 run_ok "late tokens are refused" in_a persist late_after
 expect "... and counted, after the end of queue pair, connection and region" \
 	$(($(b persist_bad_tokens) - wrong)) 3
+
+# as after daxctl reconfigure-device -m system-ram
+insmod "$(kmod cairn_media_test)" ram=1 || bail "cairn_media_test"
+run_ok "System RAM on persistent memory is refused" in_a persist registration
+rmmod cairn_media_test
 
 traffic() {
 	local name=$1

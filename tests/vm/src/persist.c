@@ -275,6 +275,29 @@ static void registration_devdax(void)
 	munmap(mem, 4 * huge);
 }
 
+/* CAIRN_BAD: offset of a unit with a bad block. */
+static void registration_bad_block(void)
+{
+	const char *bad = getenv("CAIRN_BAD");
+	size_t unit = VT_DAX_UNIT;
+	struct ibv_mr *mr;
+	u8 *dax;
+
+	if (!vt_dax() || !bad) {
+		ktap_skip("no devdax with a bad block");
+		return;
+	}
+	dax = vt_dax_map(NULL, 2 * unit, strtoll(bad, NULL, 0) - unit);
+	must(dax);
+	ktap_ok(refused(dax, 2 * unit, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(refused(dax + unit, unit, VT_REMOTE | VT_NIC, EINVAL));
+	mr = reg(dax, unit, VT_REMOTE | VT_NIC);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
+	ibv_dereg_mr(mr);
+	munmap(dax, 2 * unit);
+}
+
 /* --- NIC flush ------------------------------------------------------------ */
 
 static const struct {
@@ -1147,6 +1170,7 @@ static void target_dies(void)
 
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
+	X(registration_bad_block)					\
 	X(nic_flush) X(empty_message) X(pipelined) X(extended)		\
 	X(not_persistent) X(plain_write) X(early_nic)			\
 	X(early_waits_for_receive)					\

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Makes memory look as it seldom does, as long as it is loaded or for good:
+ *
+ *	ram=1		all System RAM lies on persistent memory, as that of
+ *			dax/kmem does
+ *	dax=PATH bad=N	a bad block at byte N of a device-DAX device whose memory
+ *			begins at start=ADDRESS; stays
+ */
+#include <linux/cdev.h>
+#include <linux/fs.h>
+#include <linux/ioport.h>
+#include <linux/libnvdimm.h>
+#include <linux/module.h>
+
+#define MAX_COVERS	16
+
+static bool ram;
+module_param(ram, bool, 0);
+static char *dax;
+module_param(dax, charp, 0);
+static unsigned long start;
+module_param(start, ulong, 0);
+static unsigned long bad;
+module_param(bad, ulong, 0);
+
+static struct resource covers[MAX_COVERS];
+static int num_covers;
+
+static void media_uncover(void)
+{
+	while (num_covers)
+		remove_resource(&covers[--num_covers]);
+}
+
+static int media_cover_one(const struct resource *res)
+{
+	struct resource *cover = &covers[num_covers];
+
+	*cover = (struct resource){
+		.name = "Persistent Memory",
+		.start = res->start,
+		.end = res->end,
+		.flags = IORESOURCE_MEM,
+		.desc = IORES_DESC_PERSISTENT_MEMORY,
+	};
+	return insert_resource(&iomem_resource, cover);
+}
+
+/* Nothing adds or removes memory meanwhile. */
+static int media_cover(void)
+{
+	struct resource *res, *next;
+	int err;
+
+	for (res = iomem_resource.child; res; res = next) {
+		next = res->sibling;
+		if (strcmp(res->name, "System RAM") || num_covers == MAX_COVERS)
+			continue;
+		err = media_cover_one(res);
+		if (err) {
+			media_uncover();
+			return err;
+		}
+		num_covers++;
+	}
+	return num_covers ? 0 : -ENOENT;
+}
+
+static int media_spoil(void)
+{
+	struct file *file = filp_open(dax, O_RDONLY, 0);
+	struct device *dev;
+	int err = -ENODEV;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	dev = kobj_to_dev(file_inode(file)->i_cdev->kobj.parent);
+	while (dev && !strstarts(dev_name(dev), "ndbus"))
+		dev = dev->parent;
+	if (dev)
+		err = nvdimm_bus_add_badrange(to_nvdimm_bus(dev), start + bad,
+					      512);
+	filp_close(file, NULL);
+	return err;
+}
+
+static int __init media_init(void)
+{
+	if (dax)
+		return media_spoil();
+	return ram ? media_cover() : -EINVAL;
+}
+
+static void __exit media_exit(void)
+{
+	media_uncover();
+}
+
+module_init(media_init);
+module_exit(media_exit);
+MODULE_DESCRIPTION("Memory that looks persistent, or is bad");
+MODULE_LICENSE("Dual BSD/GPL");
