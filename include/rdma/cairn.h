@@ -55,6 +55,8 @@ enum cairn_persist_kind {
  * @va: destination, as the initiator named it; not for ..._WRITE
  * @length: bytes; ..._FLUSH only
  * @token: for cairn_persist_done(); ..._FLUSH only
+ * @durability: ..._WRITE without CAIRN_SEND_EARLY, ..._DURABLE: this or stronger,
+ *	as the target says
  */
 struct cairn_persist_info {
 	enum cairn_persist_kind kind;
@@ -62,6 +64,7 @@ struct cairn_persist_info {
 	u64 va;
 	u32 length;
 	u64 token;
+	enum cairn_durability durability;
 };
 
 int cairn_query_device(struct ib_device *ibdev,

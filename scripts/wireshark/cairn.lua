@@ -24,6 +24,11 @@ local opcodes = {
 	[PERSIST_ACK] = { name = "RC PERSIST ACK", ext = "A" },
 }
 
+local durabilities = {
+	[0] = "unknown", [1] = "NIC flush, eADR", [2] = "NIC flush, ADR", [3] = "host flush",
+	[4] = "emulated",
+}
+
 local names = {}
 for code, op in pairs(opcodes) do
 	names[code] = op.name
@@ -35,6 +40,7 @@ f.va = ProtoField.uint64("cairn.reth.va", "Virtual address", base.HEX)
 f.rkey = ProtoField.uint32("cairn.reth.r_key", "Remote key", base.HEX)
 f.dmalen = ProtoField.uint32("cairn.reth.dmalen", "DMA length", base.DEC)
 f.syndrome = ProtoField.uint8("cairn.aeth.syndrome", "Syndrome", base.HEX)
+f.durability = ProtoField.uint8("cairn.durability", "Durability", base.DEC, durabilities, 0x7f)
 f.msn = ProtoField.uint24("cairn.aeth.msn", "Message sequence number", base.DEC)
 f.data = ProtoField.bytes("cairn.data", "Payload")
 f.durable = ProtoField.bool("cairn.durable", "Durable")
@@ -167,6 +173,7 @@ local function dissect(tvb, pinfo, root, op)
 		text = reth(tvb(BTH_BYTES, RETH_BYTES), tree)
 	elseif op.ext == "A" then
 		text = aeth(tvb(BTH_BYTES, AETH_BYTES), tree, pinfo)
+		tree:add(f.durability, tvb(8, 1))
 	end
 	if op.data then
 		text = text .. payload(tvb(BTH_BYTES + ext_bytes), data, tree, pinfo)

@@ -245,7 +245,8 @@ struct cairn_cqe {
 	__aligned_u64 persist_token;
 	__u32 psn;
 	__u16 vlan;
-	__u8 reserved;
+	/* WRITE_PERSIST, RECV_DURABLE: enum cairn_durability, or weaker */
+	__u8 durability;
 	__u8 sl;
 };
 

@@ -345,6 +345,7 @@ static void registration(void)
 static void persistent_memory(void)
 {
 	u8 *ordinary = eb.buf, *va = __va(pmem);
+	struct cairn_persist_info w;
 	struct ib_mr *mr;
 
 	if (!CHECK(pmem))
@@ -362,7 +363,8 @@ static void persistent_memory(void)
 	eb.buf = va;
 	if (set_up(CAIRN_MR_PERSIST_NIC)) {
 		CHECK(!persist(1, 13, 5000, 0));
-		written(1);
+		w = written(1);
+		CHECK(w.durability == CAIRN_DURABILITY_ADR);
 		CHECK(in_place(13, 5000));
 	}
 	eb.buf = ordinary;
@@ -377,6 +379,7 @@ static void nic_flush(void)
 	CHECK(!persist(1, 13, 5000, 0));
 	w = written(1);
 	CHECK(w.psn == ((PSN + 4) & 0xffffff));
+	CHECK(w.durability == CAIRN_DURABILITY_EMULATED);
 	CHECK(in_place(13, 5000));
 	CHECK(!persist(2, 6000, 40, IB_SEND_INLINE | IB_SEND_FENCE));
 	written(2);

@@ -323,6 +323,8 @@ static void nic_flush(void)
 		post_write(&p, i, writes[i].at, writes[i].len, 0);
 		info = next(p.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 		ktap_eq(info.qp_num, p.a.qp->qp_num);
+		ktap_eq(info.durability, vt_nic() == VT_NIC ?
+			CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EMULATED);
 		/* names the last packet of each message */
 		if (i)
 			ktap_eq((info.psn - last) & 0xffffff, pkts);

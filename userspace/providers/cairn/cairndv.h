@@ -206,11 +206,21 @@ enum cairndv_persist_kind {
 	CAIRNDV_PERSIST_DURABLE = 3,
 };
 
+/* How the target says that it is durable. Larger is weaker. */
+enum cairndv_durability {
+	CAIRNDV_DURABILITY_UNKNOWN,	/* it does not say */
+	CAIRNDV_DURABILITY_EADR,	/* NIC flush; CPU caches survive, too */
+	CAIRNDV_DURABILITY_ADR,		/* NIC flush into the memory controller */
+	CAIRNDV_DURABILITY_HOST,	/* host flush: its program says so */
+	CAIRNDV_DURABILITY_EMULATED,	/* for development: not at all */
+};
+
 struct cairndv_persist_info {
 	uint32_t kind;		/* enum cairndv_persist_kind */
 	uint32_t qp_num;	/* the local QP */
 	uint32_t psn;		/* of the message's last packet */
-	uint32_t reserved;
+	/* enum cairndv_durability: this or stronger; when it is durable */
+	uint32_t durability;
 	uint64_t va;		/* target's address; not for ..._WRITE */
 	uint64_t length;	/* bytes; ..._FLUSH only */
 	uint64_t token;		/* ..._FLUSH only */

@@ -14,6 +14,11 @@ _Static_assert((int)CAIRNDV_DOMAIN_PMEM == CAIRN_DOMAIN_PMEM &&
 	       CAIRN_PERSIST_MODE_DEFAULT &&
 	       (int)CAIRNDV_PERSIST_MODE_EARLY == CAIRN_PERSIST_MODE_EARLY,
 	       "domains and modes are passed through");
+_Static_assert((int)CAIRNDV_DURABILITY_EADR == CAIRN_DURABILITY_EADR &&
+	       (int)CAIRNDV_DURABILITY_ADR == CAIRN_DURABILITY_ADR &&
+	       (int)CAIRNDV_DURABILITY_HOST == CAIRN_DURABILITY_HOST &&
+	       (int)CAIRNDV_DURABILITY_EMULATED == CAIRN_DURABILITY_EMULATED,
+	       "durability is passed through");
 
 _Static_assert(sizeof(struct cairndv_persist_info) == 64,
 	       "programs have arrays of it");
@@ -130,6 +135,7 @@ void cairn_persist_info(const struct cairn_cqe *cqe,
 	if (info->kind == CAIRNDV_PERSIST_NONE)
 		return;
 	info->psn = cqe->psn;
+	info->durability = cqe->durability;
 	if (info->kind == CAIRNDV_PERSIST_WRITE)
 		return;
 	info->va = cqe->persist_va;

@@ -33,6 +33,8 @@ static void comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		cqe.opcode = cairn_wqe_ops[swr->opcode].cqe_opcode;
 	if (cairn_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
+	if (cairn_swr_persists(swr) && !status && !cairn_swr_early(swr))
+		cqe.durability = qpc->req.durability;
 	cairn_port_complete(qpc, CAIRN_REQ, &cqe);
 }
 

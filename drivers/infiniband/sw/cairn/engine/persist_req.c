@@ -108,6 +108,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 		.vendor_err = vendor_err,
 		.persist_va = swr->va,
 		.psn = persist_last_psn(swr),
+		.durability = status ? 0 : req->durability,
 	};
 	int units = cairn_port_rq_take(qpc, &req->wqe);
 
@@ -300,6 +301,13 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn)
 	req->undurable_rec = n;
 }
 
+/* One ACK may speak for messages into several regions: it names the weakest. */
+static void persist_note_durability(struct cairn_requester *req, u8 durability)
+{
+	if (durability <= CAIRN_DURABILITY_EMULATED)
+		req->durability = max(req->durability, durability);
+}
+
 static void persist_rx_failure(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt, u64 now)
 {
@@ -350,6 +358,7 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	}
 	cairn_port_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
+	persist_note_durability(req, pkt->durability);
 	persist_mark_durable(req, end);
 	cairn_req_take_credits(req, pkt);
 	persist_peer_alive(qpc);

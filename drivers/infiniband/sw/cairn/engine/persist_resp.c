@@ -10,6 +10,7 @@
  * it.
  */
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include "engine/persist_resp.h"
 #include "engine/responder.h"
 
@@ -111,6 +112,12 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	bool plain = pkt->op->kind == CAIRN_KIND_WRITE;
 	struct cairn_pending *pend;
 
+	/* An ACK may be lost, and a later one stands for it: what it says is true
+	 * of all messages before.
+	 */
+	if (!plain && resp->received)
+		resp->durability = max(resp->durability,
+				       cairn_port_durability(qpc, resp->rkey));
 	if (resp->persist != CAIRN_PERSIST_HOST) {
 		if (!plain)
 			persist_nic_durable(resp, pkt->psn, resp->msn);

@@ -208,6 +208,11 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
  */
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key);
 
+/* How what is written through @key becomes durable: enum cairn_durability, of a
+ * region that is persistent.
+ */
+u8 cairn_port_durability(struct cairn_qpc *qpc, u32 key);
+
 /* A number that nobody guesses. */
 u32 cairn_port_random(struct cairn_qpc *qpc);
 

@@ -190,6 +190,7 @@ struct cairn_requester {
 	 */
 	u32 kept_rec;
 	u32 undurable_rec;	/* no WRITE_PERSIST before it misses its ACK */
+	u8 durability;		/* the weakest that a PERSIST ACK named */
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
@@ -302,6 +303,7 @@ struct cairn_responder {
 	bool persist_ack_due;	/* for the watermark */
 	bool persist_nak;	/* nak is for a persist that failed */
 	bool durable;		/* there is a watermark: the last durable */
+	u8 durability;		/* the weakest of all WRITE_PERSISTs so far */
 	bool limited;		/* some pending message has a limit */
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
 	u32 durable_msn;

@@ -782,6 +782,7 @@ static void resp_emit_aeth(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 			.psn = psn,
 			.syndrome = syndrome,
 			.msn = msn,
+			.durability = qpc->resp.durability,
 		},
 	};
 

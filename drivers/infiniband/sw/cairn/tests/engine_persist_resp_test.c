@@ -823,6 +823,75 @@ static void a_held_word_dies_with_its_message(void)
 	sim_end(r.s);
 }
 
+/* What the @n-th completion of the writer says. */
+static void expect_durability(const struct rig *r, u32 n, u8 durability)
+{
+	if (ktap_ok(send_cqes(r) > n))
+		ktap_eq(r->a->cq[CAIRN_REQ].log[n].cqe.durability, durability);
+}
+
+static void write_into(const struct rig *r, struct sim_mr *mr, u64 id)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, 100);
+
+	wr.wr_id = id;
+	wr.remote_addr = mr->va;
+	wr.rkey = mr->key;
+	sim_post_send(r->a, &wr);
+	sim_run(r->s, SIM_SEC);
+}
+
+/* Regions of several kinds on one connection, and an ACK that is lost. */
+static void answers_name_the_weakest(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct sim_mr *other = sim_mr_persistent(r.s, 1, 4096, SIM_ALL,
+						 CAIRN_PERSIST_NIC);
+	struct watch w;
+
+	r.mb->durability = CAIRN_DURABILITY_EADR;
+	other->durability = CAIRN_DURABILITY_EMULATED;
+	write_into(&r, r.mb, 1);
+	expect_durability(&r, 0, CAIRN_DURABILITY_EADR);
+	r.mb->durability = CAIRN_DURABILITY_ADR;
+	write_into(&r, r.mb, 2);
+	expect_durability(&r, 1, CAIRN_DURABILITY_ADR);
+	watch(&r, &w, 0, 0, 0);
+	w.drop = 1;
+	write_into(&r, other, 3);
+	r.mb->durability = CAIRN_DURABILITY_EADR;
+	write_into(&r, r.mb, 4);
+	ktap_eq(w.drop, 0);
+	expect_durability(&r, 2, CAIRN_DURABILITY_EMULATED);
+	expect_durability(&r, 3, CAIRN_DURABILITY_EMULATED);
+	sim_end(r.s);
+}
+
+/* A kind that this device does not know, as a later one may send. */
+static void strange_durability_is_unknown(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.mb->durability = CAIRN_DURABILITY_EMULATED + 1;
+	write_into(&r, r.mb, 1);
+	expect_durability(&r, 0, CAIRN_DURABILITY_UNKNOWN);
+	sim_end(r.s);
+}
+
+static void received_names_no_durability(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	empty_recvs(r.a, 7, 1);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_durability(&r, 0, CAIRN_DURABILITY_UNKNOWN);
+	ktap_eq(recv_cqe(r.a, 0)->opcode, CAIRN_CQE_RECV_DURABLE);
+	ktap_eq(recv_cqe(r.a, 0)->durability, CAIRN_DURABILITY_ADR);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
 	KTAP(ordinary_memory_is_refused),
@@ -854,6 +923,9 @@ static const struct ktap_test tests[] = {
 	KTAP(failure_while_an_invalidation_waits),
 	KTAP(a_word_between_packets_is_whole),
 	KTAP(a_held_word_dies_with_its_message),
+	KTAP(answers_name_the_weakest),
+	KTAP(strange_durability_is_unknown),
+	KTAP(received_names_no_durability),
 };
 
 KTAP_MAIN(tests)

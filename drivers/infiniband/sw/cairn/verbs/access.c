@@ -255,6 +255,27 @@ u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
 }
 
 /**
+ * cairn_mr_durability() - how does what a peer writes become durable?
+ * @dev: the device
+ * @key: rkey
+ *
+ * Return: enum cairn_durability, the weakest when the region is gone. In a run.
+ */
+u8 cairn_mr_durability(struct cairn_dev *dev, u32 key)
+{
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	u8 persist = mr ? READ_ONCE(mr->persist) : 0;
+
+	if (persist & CAIRN_MR_PERSIST_HOST)
+		return CAIRN_DURABILITY_HOST;
+	if (!(persist & CAIRN_MR_PERSIST_NIC) ||
+	    persist & CAIRN_MR_PERSIST_EMULATED)
+		return CAIRN_DURABILITY_EMULATED;
+	/* Nobody looked at a kernel consumer's memory: the weaker of the two. */
+	return mr->durability ?: CAIRN_DURABILITY_ADR;
+}
+
+/**
  * cairn_mr_atomic() - perform an atomic request
  * @dev: the device
  * @pd: of the queue pair

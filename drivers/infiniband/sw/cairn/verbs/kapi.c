@@ -18,6 +18,7 @@
 #include "verbs/mr_domain.h"
 
 #define KIND_SHIFT	24
+#define DURABILITY_SHIFT	28
 
 static const u8 kapi_kinds[] = {
 	[CAIRN_CQE_WRITE_PERSIST] = CAIRN_PERSIST_KIND_WRITE,
@@ -33,7 +34,8 @@ void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
 
 	if (!kind || cqe->status)
 		return;
-	wc->src_qp = (u32)kind << KIND_SHIFT | (cqe->psn & CAIRN_24BIT_MASK);
+	wc->src_qp = (u32)cqe->durability << DURABILITY_SHIFT |
+		     (u32)kind << KIND_SHIFT | (cqe->psn & CAIRN_24BIT_MASK);
 	wc->slid = lower_32_bits(cqe->persist_token);
 	wc->vendor_err = upper_32_bits(cqe->persist_token);
 	u64_to_ether_addr(cqe->persist_va, wc->smac);
@@ -53,7 +55,8 @@ void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
 	memset(info, 0, sizeof(*info));
 	if (wc->status)
 		return;
-	info->kind = wc->src_qp >> KIND_SHIFT;
+	info->kind = wc->src_qp >> KIND_SHIFT & 0xf;
+	info->durability = wc->src_qp >> DURABILITY_SHIFT;
 	info->psn = wc->src_qp & CAIRN_24BIT_MASK;
 	if (info->kind < CAIRN_PERSIST_KIND_FLUSH)
 		return;

@@ -33,6 +33,9 @@ struct cairn_bth {
 #define CAIRN_BTH_BECN		0x40000000u
 #define CAIRN_BTH_ACKREQ	0x80000000u
 #define CAIRN_24BIT_MASK	0x00ffffffu
+/* PERSIST ACK: the reserved bits before the PSN say how it is durable. */
+#define CAIRN_BTH_DURABILITY_SHIFT	24
+#define CAIRN_BTH_DURABILITY_MASK	0x7fu
 
 struct cairn_deth {
 	__be32 qkey;

@@ -89,6 +89,9 @@ static void packet_parse_bth(struct cairn_pkt *pkt, const struct cairn_bth *bth)
 	pkt->qpn = qpn & CAIRN_24BIT_MASK;
 	pkt->ack_req = psn & CAIRN_BTH_ACKREQ;
 	pkt->psn = psn & CAIRN_24BIT_MASK;
+	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK)
+		pkt->durability = psn >> CAIRN_BTH_DURABILITY_SHIFT &
+				  CAIRN_BTH_DURABILITY_MASK;
 }
 
 /*
@@ -144,6 +147,9 @@ static void *packet_build_bth(struct cairn_bth *bth,
 	u32 qpn = pkt->qpn & CAIRN_24BIT_MASK;
 	u32 psn = pkt->psn & CAIRN_24BIT_MASK;
 
+	if (pkt->opcode == CAIRN_BTH_PERSIST_ACK)
+		psn |= (pkt->durability & CAIRN_BTH_DURABILITY_MASK)
+		       << CAIRN_BTH_DURABILITY_SHIFT;
 	bth->opcode = pkt->opcode;
 	bth->flags = (pkt->solicited ? CAIRN_BTH_SE : 0) |
 		     (pkt->opcode != CAIRN_BTH_CNP ? CAIRN_BTH_MIG : 0) |

@@ -27,6 +27,7 @@ struct cairn_pkt {
 	u64 compare;
 	u64 orig;		/* AtomicAckETH */
 	u8 syndrome;		/* AETH */
+	u8 durability;		/* PERSIST ACK: enum cairn_durability or any */
 	u32 msn;
 	__be32 imm;
 	u32 qkey;		/* DETH */
@@ -75,7 +76,7 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
  * @hdr: room for op->hdr_len bytes (CAIRN_MAX_HDR is enough), any alignment
  * @pkt: opcode, solicited, ack_req, becn, pkey, qpn, psn, payload_len and the
  *	extension fields that the opcode has; op and pad are derived. Numbers
- *	of 24 bits are cut to that.
+ *	of 24 bits are cut to that, durability to 7 bits.
  *
  * MigReq is set in all but a CNP, as hardware does. The payload is followed by
  * cairn_pad() zero bytes and the ICRC. IBTA 9.2, 9.3.

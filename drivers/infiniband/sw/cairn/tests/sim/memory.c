@@ -44,6 +44,8 @@ struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 	struct sim_mr *mr = sim_mr(s, host, len, access);
 
 	mr->persist = persist;
+	mr->durability = persist == CAIRN_PERSIST_HOST ? CAIRN_DURABILITY_HOST :
+							 CAIRN_DURABILITY_ADR;
 	mr->shadow = malloc(len ?: 1);
 	memcpy(mr->shadow, mr->mem, len);
 	mr->newest = calloc(len / WORD + 1, sizeof(*mr->newest));

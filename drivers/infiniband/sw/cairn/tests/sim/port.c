@@ -104,6 +104,13 @@ void cairn_port_fence(struct cairn_qpc *q)
 	cairn_domain_fence();
 }
 
+u8 cairn_port_durability(struct cairn_qpc *q, u32 key)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	return sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
+}
+
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);

@@ -62,6 +62,7 @@ struct sim_mr {
 	u8 *mem;
 	u8 persist;		/* enum cairn_persist */
 	u64 flush_limit;	/* host flush: ns, 0: none */
+	u8 durability;		/* enum cairn_durability */
 	u8 *shadow;		/* persistent: what a power failure leaves */
 	u64 *newest;		/* when each word of the shadow was taken */
 	u32 placed;		/* the last place that was written */
