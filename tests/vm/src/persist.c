@@ -355,6 +355,26 @@ static void empty_message(void)
 	pair_destroy(&p);
 }
 
+/* How does the region become durable? Nothing is written. */
+static void ask_first(void)
+{
+	struct cairndv_persist_info info;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	pair_create(&p, VT_HOST);
+	wr = write_wr(&p, &sge, 1, 0, 64, 0);
+	wr.num_sge = 0;
+	post(&p, &wr);
+	info = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	ktap_eq(info.durability, CAIRNDV_DURABILITY_HOST);
+	wr.wr.rdma.rkey ^= 1;
+	post(&p, &wr);
+	next(p.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
 static void pipelined(void)
 {
 	struct pair p;
@@ -1173,8 +1193,8 @@ static void target_dies(void)
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
 	X(registration_bad_block)					\
-	X(nic_flush) X(empty_message) X(pipelined) X(extended)		\
-	X(not_persistent) X(plain_write) X(early_nic)			\
+	X(nic_flush) X(empty_message) X(ask_first) X(pipelined)		\
+	X(extended) X(not_persistent) X(plain_write) X(early_nic)			\
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(replicas) X(host_failure) X(host_plain_write)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\

@@ -115,7 +115,7 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	/* An ACK may be lost, and a later one stands for it: what it says is true
 	 * of all messages before.
 	 */
-	if (!plain && resp->received)
+	if (!plain && resp->rkey)
 		resp->durability = max(resp->durability,
 				       cairn_port_durability(qpc, resp->rkey));
 	if (resp->persist != CAIRN_PERSIST_HOST) {

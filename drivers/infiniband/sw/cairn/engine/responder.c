@@ -320,6 +320,16 @@ static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
+/* Does the RETH name memory? An empty WRITE_PERSIST may: then its answer tells how
+ * that becomes durable. Wrong keys are not to be found out in this way: they end
+ * the connection, as with data.
+ */
+static bool resp_names_memory(const struct cairn_pkt *pkt)
+{
+	return pkt->dma_len ||
+	       (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->rkey);
+}
+
 /* The RETH of a FIRST or ONLY: may all of it be written? */
 static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -328,21 +338,21 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (pkt->dma_len > qpc->max_msg)
 		return -EINVAL;
-	if (pkt->dma_len)
-		persist =
-			cairn_port_check(qpc, pkt->rkey, pkt->va, pkt->dma_len,
-					 CAIRN_ACCESS_REMOTE_WRITE);
-	if (persist < 0)
-		return -EFAULT;
-	if (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->dma_len &&
-	    persist == CAIRN_PERSIST_NONE)
-		return -EFAULT;
+	if (resp_names_memory(pkt)) {
+		persist = cairn_port_check(qpc, pkt->rkey, pkt->va,
+					   max(pkt->dma_len, 1u),
+					   CAIRN_ACCESS_REMOTE_WRITE);
+		if (persist < 0 ||
+		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST &&
+		     persist == CAIRN_PERSIST_NONE))
+			return -EFAULT;
+	}
 	/* UC has no acknowledgement that could wait: it would write bytes that
 	 * nobody makes durable.
 	 */
 	if (persist != CAIRN_PERSIST_NONE && !resp_is_rc(qpc))
 		return -EFAULT;
-	resp->persist = persist;
+	resp->persist = pkt->dma_len ? persist : CAIRN_PERSIST_NONE;
 	resp->msg_psn = pkt->psn;
 	resp->received = 0;
 	resp->rkey = pkt->rkey;

@@ -239,6 +239,8 @@ static void same_bth(const struct cairn_pkt *got, const struct cairn_pkt *want)
 	ktap_eq(got->psn, want->psn & CAIRN_24BIT_MASK);
 	ktap_eq(got->payload_off, got->op->hdr_len);
 	ktap_eq(got->payload_len, want->payload_len);
+	if (want->opcode == CAIRN_BTH_PERSIST_ACK)
+		ktap_eq(got->durability, want->durability & 0x7f);
 }
 
 static void same_ext(const struct cairn_pkt *got, const struct cairn_pkt *want)
@@ -451,11 +453,14 @@ static void ignored_bits(void)
 
 	for (i = 0; i < ARRAY_SIZE(spec); i++) {
 		pkt = some_packet(spec[i].opcode);
+		if (pkt.opcode == CAIRN_BTH_PERSIST_ACK)
+			pkt.durability = 0x7f;
 		img = build(&pkt);
 		ktap_eq(!(img.bytes[1] & CAIRN_BTH_MIG),
 			pkt.opcode == CAIRN_BTH_CNP);
 		ktap_eq(img.bytes[4] & 0xbf, 0);
-		ktap_eq(img.bytes[8] & 0x7f, 0);
+		ktap_eq(img.bytes[8] & 0x7f,
+			pkt.opcode == CAIRN_BTH_PERSIST_ACK ? 0x7f : 0);
 		if (cairn_opcodes[pkt.opcode].hdrs & CAIRN_HDR_DETH)
 			ktap_eq(img.bytes[16], 0);
 		img.bytes[1] ^= CAIRN_BTH_MIG;
