@@ -7,8 +7,9 @@
 #include <linux/libnvdimm.h>
 #include <linux/range.h>
 
-/* Enter the bad blocks of a range, counted from its start. */
-void nvdimm_badblocks_populate(struct nd_region *region, struct badblocks *bb,
-			       const struct range *range);
+/* Enters the bad blocks of a range, counted from its start. */
+typedef void nvdimm_populate_fn(struct nd_region *region, struct badblocks *bb,
+				const struct range *range);
+extern nvdimm_populate_fn nvdimm_badblocks_populate;
 
 #endif
