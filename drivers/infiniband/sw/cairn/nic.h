@@ -14,6 +14,7 @@
 #include <linux/xarray.h>
 #include <rdma/cairn-abi.h>
 #include "engine/counters.h"
+#include "engine/quota.h"
 #include "lane/epoch.h"
 
 struct cairn_mrcaches;
@@ -36,6 +37,8 @@ struct cairn_nic {
 	struct cairn_mrcaches *mrcaches_counted;
 	atomic_t mrcaches_begun;
 	struct xarray qps;
+	struct cairn_quota held;	/* lane/hold.h */
+	u32 held_seed;			/* which peers share a bound there */
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */

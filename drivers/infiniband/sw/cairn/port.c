@@ -266,7 +266,7 @@ u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
 
 int cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	return cairn_hold_add(&qpc_to_cairn_qp(qpc)->exec.hold, pkt);
+	return cairn_hold_add(&qpc_to_cairn_qp(qpc)->exec, pkt);
 }
 
 int cairn_port_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
@@ -276,7 +276,7 @@ int cairn_port_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
 
 void cairn_port_drop_held(struct cairn_qpc *qpc)
 {
-	cairn_hold_purge(&qpc_to_cairn_qp(qpc)->exec.hold);
+	cairn_hold_purge(&qpc_to_cairn_qp(qpc)->exec);
 }
 
 int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)

@@ -72,6 +72,8 @@ void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	ret = cairn_port_hold(qpc, pkt);
 	if (ret == -EEXIST)
 		cairn_hold_refuse(qpc, pkt->psn);
+	else if (ret)
+		cairn_port_count(qpc, CAIRN_CTR_RX_HELD_FULL, 1);
 	if (ret)
 		return;
 	if (!resp->holding)

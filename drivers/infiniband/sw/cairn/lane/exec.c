@@ -493,6 +493,6 @@ void cairn_exec_stop(struct cairn_exec *exec)
 		skb_queue_purge(&exec->side[side].rxq);
 		exec->side[side].rxq_bytes = 0;
 	}
-	cairn_hold_purge(&exec->hold);
+	cairn_hold_purge(exec);
 	cairn_watch_put(exec->watch, exec->id);
 }

@@ -4,18 +4,13 @@
  * there and in PSN. Packets that were executed are skipped, and the clone goes
  * when the packet after its last is asked for.
  */
-#include <linux/atomic.h>
+#include <linux/jhash.h>
 #include "lane/exec.h"
 #include "lane/lane.h"
 #include "wire/psn.h"
 
-/* Of all QPs, bytes of truesize. */
-#define CAIRN_HOLD_TOTAL	(64L << 20)
-
 /* Where the AckReq is, from the BTH on. */
 #define HOLD_ACKREQ_BYTE	8
-
-static atomic_long_t hold_total;
 
 static u32 hold_wire_len(const struct cairn_pkt *pkt)
 {
@@ -27,11 +22,14 @@ static u32 hold_run_packets(const struct cairn_rx_cb *cb)
 	return DIV_ROUND_UP(cb->len, cb->stride);
 }
 
-static void hold_drop(struct cairn_hold *hold, struct sk_buff *run)
+static void hold_drop(struct cairn_exec *exec, struct sk_buff *run)
 {
-	__skb_unlink(run, &hold->runs);
+	struct cairn_hold *hold = &exec->hold;
+
+	rb_erase(&run->rbnode, &hold->runs);
+	hold->num--;
 	hold->bytes -= run->truesize;
-	atomic_long_sub(run->truesize, &hold_total);
+	cairn_quota_put(&exec->nic->held, hold->peer, run->truesize);
 	consume_skb(run);
 }
 
@@ -70,58 +68,101 @@ static bool hold_same(const struct sk_buff *run, u32 offset, u32 len,
 	return true;
 }
 
-static bool hold_insert(struct cairn_hold *hold, struct sk_buff *before,
+/* Where a packet belongs. */
+struct hold_place {
+	struct sk_buff *run;	/* the last that begins at it or before; NULL */
+	struct rb_node *parent, **link;
+};
+
+static void hold_find(struct cairn_hold *hold, u32 psn,
+		      struct hold_place *place)
+{
+	*place = (struct hold_place){ .link = &hold->runs.rb_node };
+	while (*place->link) {
+		struct sk_buff *run = rb_to_skb(*place->link);
+
+		place->parent = *place->link;
+		if (cairn_psn_diff(psn, cairn_rx_cb(run)->psn) < 0) {
+			place->link = &place->parent->rb_left;
+		} else {
+			place->link = &place->parent->rb_right;
+			place->run = run;
+		}
+	}
+}
+
+static bool hold_has_room(struct cairn_exec *exec, u32 bytes)
+{
+	const struct in6_addr *peer = &exec->path[CAIRN_RESP].daddr;
+	struct cairn_hold *hold = &exec->hold;
+
+	if (hold->num >= CAIRN_RXQ_SKBS ||
+	    hold->bytes + bytes > CAIRN_RXQ_BYTES)
+		return false;
+	/* The path may change while something is kept. */
+	if (!hold->num)
+		hold->peer = jhash2(peer->s6_addr32, 4, exec->nic->held_seed);
+	return cairn_quota_take(&exec->nic->held, hold->peer, bytes);
+}
+
+static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
 			struct sk_buff *skb, const struct cairn_pkt *pkt)
 {
+	struct cairn_hold *hold = &exec->hold;
 	struct sk_buff *run;
 
-	if (skb_queue_len(&hold->runs) >= CAIRN_RXQ_SKBS ||
-	    hold->bytes + skb->truesize > CAIRN_RXQ_BYTES)
+	if (!hold_has_room(exec, skb->truesize))
 		return false;
-	if (atomic_long_add_return(skb->truesize, &hold_total) >
-	    CAIRN_HOLD_TOTAL)
-		goto undo;
 	run = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
-	if (!run)
-		goto undo;
+	if (!run) {
+		cairn_quota_put(&exec->nic->held, hold->peer, skb->truesize);
+		return false;
+	}
 	cairn_exec_disown(run);
+	hold->num++;
 	hold->bytes += run->truesize;
 	cairn_rx_cb(run)->offset = pkt->base;
 	cairn_rx_cb(run)->len = hold_wire_len(pkt);
 	cairn_rx_cb(run)->psn = pkt->psn;
-	__skb_queue_after(&hold->runs, before, run);
+	rb_link_node(&run->rbnode, place->parent, place->link);
+	rb_insert_color(&run->rbnode, &hold->runs);
 	return true;
-undo:
-	atomic_long_sub(skb->truesize, &hold_total);
-	return false;
 }
 
-int cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt)
+/* @pkt is @off packets behind the begin of @run. Returns as cairn_port_hold(),
+ * or 1: it is not part of it.
+ */
+static int hold_add_to(struct sk_buff *run, s32 off, struct sk_buff *skb,
+		       const struct cairn_pkt *pkt)
 {
-	struct sk_buff *skb = (struct sk_buff *)pkt->cookie, *run;
+	struct cairn_rx_cb *cb = cairn_rx_cb(run);
+	u32 at = off * cb->stride;
 
-	/* Mostly it belongs at the end. */
-	skb_queue_reverse_walk(&hold->runs, run) {
-		struct cairn_rx_cb *cb = cairn_rx_cb(run);
-		s32 off = cairn_psn_diff(pkt->psn, cb->psn);
+	if (off < (s32)hold_run_packets(cb))
+		return hold_same(run, cb->offset + at,
+				 min(cb->stride, cb->len - at), skb, pkt) ?
+			       0 : -EEXIST;
+	if (off > hold_run_packets(cb) || !hold_extends(run, skb, pkt))
+		return 1;
+	cb->len += hold_wire_len(pkt);
+	return 0;
+}
 
-		if (off < 0)
-			continue;
-		if (off < (s32)hold_run_packets(cb)) {
-			u32 at = off * cb->stride;
+int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt)
+{
+	struct sk_buff *skb = (struct sk_buff *)pkt->cookie;
+	struct hold_place place;
+	int ret = 1;
 
-			return hold_same(run, cb->offset + at,
-					 min(cb->stride, cb->len - at), skb,
-					 pkt) ? 0 : -EEXIST;
-		}
-		if (off == hold_run_packets(cb) &&
-		    hold_extends(run, skb, pkt)) {
-			cb->len += hold_wire_len(pkt);
-			return 0;
-		}
-		break;
-	}
-	return hold_insert(hold, run, skb, pkt) ? 0 : -ENOMEM;
+	hold_find(&exec->hold, pkt->psn, &place);
+	if (place.run)
+		ret = hold_add_to(place.run,
+				  cairn_psn_diff(pkt->psn,
+						 cairn_rx_cb(place.run)->psn),
+				  skb, pkt);
+	if (ret <= 0)
+		return ret;
+	return hold_insert(exec, &place, skb, pkt) ? 0 : -ENOMEM;
 }
 
 int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
@@ -129,7 +170,7 @@ int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 	struct cairn_hold *hold = &exec->hold;
 	struct sk_buff *run;
 
-	while ((run = skb_peek(&hold->runs))) {
+	while ((run = skb_rb_first(&hold->runs))) {
 		const struct cairn_rx_cb *cb = cairn_rx_cb(run);
 		s32 off = cairn_psn_diff(psn, cb->psn);
 		u32 skip = off * cb->stride;
@@ -142,15 +183,15 @@ int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 		    pkt->psn == psn)
 			return 1;
 		/* Executed, or changed by a sender on this host. */
-		hold_drop(hold, run);
+		hold_drop(exec, run);
 	}
 	return -ENOENT;
 }
 
-void cairn_hold_purge(struct cairn_hold *hold)
+void cairn_hold_purge(struct cairn_exec *exec)
 {
 	struct sk_buff *run;
 
-	while ((run = skb_peek(&hold->runs)))
-		hold_drop(hold, run);
+	while ((run = skb_rb_first(&exec->hold.runs)))
+		hold_drop(exec, run);
 }

@@ -2,12 +2,14 @@
 /*
  * Received request packets that wait for one before them (engine/hold.c).
  *
- * A QP may keep as much as one of its receive queues; all QPs together have a
- * bound too, because what is kept waits for the peer and so may stay long.
+ * A QP may keep as much as one of its receive queues. What is kept waits for the
+ * peer and so may stay long: all QPs of a device have a bound, and those of a peer
+ * (engine/quota.h).
  */
 #ifndef CAIRN_LANE_HOLD_H
 #define CAIRN_LANE_HOLD_H
 
+#include <linux/rbtree.h>
 #include <linux/skbuff.h>
 #include "engine/port.h"
 
@@ -15,20 +17,22 @@ struct cairn_exec;
 
 /* Runs of packets by PSN. The responder's lock, or nobody else left. */
 struct cairn_hold {
-	struct sk_buff_head runs;
+	struct rb_root runs;		/* sk_buff.rbnode */
+	u32 num;
 	u32 bytes;			/* truesize */
+	u32 peer;			/* of the quota, when there are any */
 };
 
 static inline void cairn_hold_init(struct cairn_hold *hold)
 {
-	__skb_queue_head_init(&hold->runs);
+	hold->runs = RB_ROOT;
 }
 
 /* These do what cairn_port_hold(), cairn_port_held() and cairn_port_drop_held()
  * promise.
  */
-int cairn_hold_add(struct cairn_hold *hold, const struct cairn_pkt *pkt);
+int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt);
 int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt);
-void cairn_hold_purge(struct cairn_hold *hold);
+void cairn_hold_purge(struct cairn_exec *exec);
 
 #endif

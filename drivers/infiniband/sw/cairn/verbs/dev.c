@@ -278,6 +278,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	cairn_cc_init(dev);
 	dev->nic.ndev = ndev;
 	dev->nic.idle_us = CAIRN_IDLE_DEFAULT;
+	dev->nic.held_seed = get_random_u32();
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);
 }

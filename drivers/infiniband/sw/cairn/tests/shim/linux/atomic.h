@@ -26,6 +26,16 @@ static inline s64 atomic64_cmpxchg(atomic64_t *v, s64 old, s64 new)
 	return old;
 }
 
+static inline s64 atomic64_add_return(s64 i, atomic64_t *v)
+{
+	return __atomic_add_fetch(&v->counter, i, __ATOMIC_SEQ_CST);
+}
+
+static inline void atomic64_sub(s64 i, atomic64_t *v)
+{
+	__atomic_sub_fetch(&v->counter, i, __ATOMIC_RELAXED);
+}
+
 static inline s64 atomic64_fetch_or(s64 i, atomic64_t *v)
 {
 	return __atomic_fetch_or(&v->counter, i, __ATOMIC_SEQ_CST);

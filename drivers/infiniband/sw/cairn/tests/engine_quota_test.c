@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Memory for packets ahead of the sequence: one peer cannot take it all. */
+#include "engine/quota.h"
+#include "ktap.h"
+
+#define BYTES	2048
+
+static u32 fill(struct cairn_quota *quota, u32 peer)
+{
+	u32 n = 0;
+
+	while (cairn_quota_take(quota, peer, BYTES))
+		n++;
+	return n;
+}
+
+static void drain(struct cairn_quota *quota, u32 peer, u32 n)
+{
+	while (n--)
+		cairn_quota_put(quota, peer, BYTES);
+}
+
+static void one_peer_leaves_room(void)
+{
+	struct cairn_quota quota = {};
+	u32 n;
+
+	n = fill(&quota, 7);
+	ktap_eq(n, CAIRN_QUOTA_PEER / BYTES);
+	ktap_ok(!cairn_quota_take(&quota, 7 + CAIRN_QUOTA_PEERS, BYTES));
+	ktap_ok(cairn_quota_take(&quota, 8, BYTES));
+	cairn_quota_put(&quota, 8, BYTES);
+	drain(&quota, 7, n);
+	ktap_eq(fill(&quota, 7), n);
+}
+
+static void all_have_a_bound(void)
+{
+	struct cairn_quota quota = {};
+	u32 n[CAIRN_QUOTA_PEERS], peer, sum = 0;
+
+	for (peer = 0; peer < CAIRN_QUOTA_PEERS; peer++)
+		sum += n[peer] = fill(&quota, peer);
+	ktap_eq(sum, CAIRN_QUOTA_TOTAL / BYTES);
+	/* what was refused at the second bound is not counted at the first */
+	ktap_eq(atomic64_read(&quota.peer[CAIRN_QUOTA_PEERS - 1]), 0);
+	for (peer = 0; peer < CAIRN_QUOTA_PEERS; peer++)
+		drain(&quota, peer, n[peer]);
+	ktap_eq(atomic64_read(&quota.total), 0);
+	ktap_eq(fill(&quota, CAIRN_QUOTA_PEERS - 1), CAIRN_QUOTA_PEER / BYTES);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(one_peer_leaves_room),
+	KTAP(all_have_a_bound),
+};
+
+KTAP_MAIN(tests)
