@@ -58,17 +58,22 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	cairn_port_sq_release(qpc, req->sq_done);
 }
 
-/* Records before @n end without an answer. */
-static void comp_flush_to(struct cairn_qpc *qpc, u32 n,
-			  struct cairn_budget *budget)
+/* Records end without an answer, but for the one that failed. */
+static void comp_flush_records(struct cairn_qpc *qpc,
+			       struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	while (req->una_rec != n && cairn_budget_left(budget)) {
+	while (req->una_rec != req->new_rec && cairn_budget_left(budget)) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->una_rec);
+		bool failed = req->failing && req->fail_rec == req->una_rec;
 
 		comp_retire(qpc, swr);
-		comp_post_cqe(qpc, swr, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		comp_post_cqe(qpc, swr,
+			      failed ? swr->status : CAIRN_CQE_WR_FLUSH_ERR,
+			      failed ? swr->vendor_err : 0);
+		if (failed)
+			req->failing = false;
 		cairn_budget_use(budget, 1, 0);
 	}
 }
@@ -80,16 +85,18 @@ static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 	swr->rkey = req->wqe.send.rkey;
 }
 
-/* RC goes to ERR, the others to SQE (IBTA 10.3.1). */
+/* RC goes to ERR, the others to SQE (IBTA 10.3.1). The completions come with the
+ * flush, in order: as many as there are records may be before this one.
+ */
 void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, n);
-	struct cairn_budget all = CAIRN_NO_LIMIT;
 
-	comp_flush_to(qpc, n, &all);
-	comp_retire(qpc, swr);
-	comp_post_cqe(qpc, swr, status, vendor_err);
+	swr->status = status;
+	swr->vendor_err = vendor_err;
+	req->failing = true;
+	req->fail_rec = n;
 	req->ack_deadline = 0;
 	req->rnr_until = 0;
 	cairn_gap_forget(req);
@@ -126,7 +133,7 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	while (req->una_rec != req->new_rec &&
+	while (req->una_rec != req->new_rec && req->reaps_left &&
 	       cairn_state(qpc) != CAIRN_QP_ERR &&
 	       cairn_state(qpc) != CAIRN_QP_SQE) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->una_rec);
@@ -146,6 +153,7 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 					  CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 			return;
 		}
+		req->reaps_left--;
 		comp_retire(qpc, swr);
 		comp_post_cqe(qpc, swr, CAIRN_CQE_SUCCESS, 0);
 		if (cairn_swr_early(swr))
@@ -207,7 +215,7 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->recv_at = 0;
 	req->rate.marked = false;
 	cairn_gap_forget(req);
-	comp_flush_to(qpc, req->new_rec, budget);
+	comp_flush_records(qpc, budget);
 	if (req->una_rec != req->new_rec)
 		return false;
 	req->kept_rec = req->new_rec;
@@ -221,12 +229,9 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	return cairn_budget_left(budget);
 }
 
-void cairn_req_flush_sqe(struct cairn_qpc *qpc)
+bool cairn_req_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
-	struct cairn_budget all = CAIRN_NO_LIMIT;
-
-	if (cairn_state(qpc) == CAIRN_QP_SQE)
-		cairn_req_flush(qpc, &all);
+	return cairn_state(qpc) != CAIRN_QP_SQE || cairn_req_flush(qpc, budget);
 }
 
 /* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a

@@ -11,12 +11,13 @@
 void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
 
 /* SQE is about to become RTS: what was posted before is flushed, also if no run
- * has come to it. Both side locks held.
+ * has come to it. False: there may be more. Both side locks held.
  */
-void cairn_req_flush_sqe(struct cairn_qpc *qpc);
+bool cairn_req_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget);
 
 /* For the other files of the requester. */
 
+/* Complete what is done, CAIRN_MAX_REAPS from one run to the next. */
 void cairn_req_reap(struct cairn_qpc *qpc);
 void cairn_req_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err);
 /* Flush what has not completed, as far as the budget goes: a work request counts

@@ -324,8 +324,15 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	cairn_req_reap(qpc);
 	persist_deliver(qpc, now);
 	swr = persist_oldest(req, &n);
-	if (swr && cairn_state(qpc) != CAIRN_QP_ERR)
+	if (!swr || cairn_state(qpc) == CAIRN_QP_ERR)
+		return;
+	if (req->reaps_left) {
 		persist_fail(qpc, n, CAIRN_CQE_REM_OP_ERR, pkt->syndrome);
+		return;
+	}
+	/* So many come before it. */
+	swr->status = CAIRN_CQE_REM_OP_ERR;
+	swr->vendor_err = pkt->syndrome;
 }
 
 static bool persist_is_failure(u8 syndrome)

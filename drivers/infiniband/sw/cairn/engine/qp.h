@@ -197,6 +197,9 @@ struct cairn_requester {
 	u32 ack_rec;		/* all before it are received; at least una_rec */
 	u32 nak_psn;		/* of nak */
 	u8 nak;			/* fatal, came before what precedes it; or 0 */
+	u32 reaps_left;		/* completions before the next run */
+	u32 fail_rec;		/* that ended the connection, if failing */
+	bool failing;		/* its completion is to come */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;
@@ -373,7 +376,11 @@ struct cairn_budget {
 	s32 bytes;		/* of packets, CAIRN_HEADER_BYTES each included */
 };
 
-#define CAIRN_NO_LIMIT	((struct cairn_budget){ U32_MAX, S32_MAX })
+/* Work requests that one run completes, for they may all have waited for the same
+ * answer: more than a window, so only WRITE_PERSIST makes it that many. Also those
+ * that a change to RTS flushes in one go.
+ */
+#define CAIRN_MAX_REAPS		1024
 
 #define CAIRN_HEADER_BYTES	64	/* about what a packet costs by itself */
 

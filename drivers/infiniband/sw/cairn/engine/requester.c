@@ -839,6 +839,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	ahead.idx = 0;
 	ahead.units = 0;
 	req->ahead = &ahead;
+	req->reaps_left = CAIRN_MAX_REAPS;
 	cairn_req_expire(qpc, now);
 	cairn_pace_wake(qpc, &req->rate, now);
 	cairn_persist_expire(qpc, now);
@@ -853,5 +854,5 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	else
 		req_check_drained(qpc);
 	req->ahead = NULL;
-	return more || (req_may_send(qpc) && !cairn_budget_left(budget));
+	return more || !req->reaps_left || (req_may_send(qpc) && !cairn_budget_left(budget));
 }

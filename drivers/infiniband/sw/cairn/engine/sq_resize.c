@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A send ring of another depth, in the middle of the traffic. */
+#include <linux/errno.h>
 #include "engine/sq_resize.h"
 
-bool cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
+int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
 {
 	const struct cairn_requester *req = &qpc->req;
 
-	return !req->ring_bad && req->sq_next - req->sq_done <= depth &&
-	       req->new_rec - req->kept_rec <= mask + 1;
+	if (req->ring_bad || req->sq_next - req->sq_done > depth ||
+	    req->new_rec - req->kept_rec > mask + 1)
+		return -EINVAL;
+	return req->new_rec - req->kept_rec > CAIRN_MAX_MOVED ? -EAGAIN : 0;
 }
 
 void cairn_req_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,

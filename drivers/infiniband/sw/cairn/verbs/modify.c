@@ -10,6 +10,7 @@
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/once.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include "engine/completer.h"
@@ -286,9 +287,11 @@ static int modify_copy_rings(struct cairn_qp *qp, struct modify_change *change)
 /* Both side locks and sq_post_lock held. */
 static int modify_check_sq(struct cairn_qp *qp, struct modify_change *change)
 {
-	if (!cairn_req_fits(&qp->qpc, change->sq->depth,
-			    change->sq->max_wr - 1))
-		return -EINVAL;
+	int err = cairn_req_fits(&qp->qpc, change->sq->depth,
+				 change->sq->max_wr - 1);
+
+	if (err)
+		return err;
 	return cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, change->sq,
 				    CAIRN_NEXT_RING_LOCKED);
 }
@@ -429,6 +432,7 @@ static void modify_reset(struct cairn_qp *qp)
 /* Checked; both side locks held. */
 static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 {
+	struct cairn_budget flush = { CAIRN_MAX_REAPS, S32_MAX };
 	struct cairn_qpc *qpc = &qp->qpc;
 
 	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
@@ -448,9 +452,27 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 	if (change->next == IB_QPS_RESET)
 		modify_reset(qp);
 	if (change->next == IB_QPS_RTS)
-		cairn_req_flush_sqe(qpc);
+		cairn_req_flush_sqe(qpc, &flush);
 	if (change->next != change->cur)
 		cairn_qpc_set_state(qpc, (enum cairn_state)change->next);
+}
+
+/* Of an error in SQE nothing that was posted is left when RTS begins. The locks are
+ * free now and then; what is posted meanwhile need not end here.
+ */
+static void modify_flush_sqe(struct cairn_qp *qp)
+{
+	u32 left = 2 * qp->sq.depth / CAIRN_MAX_REAPS + 2;
+	bool done;
+
+	do {
+		struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
+
+		cairn_exec_lock(&qp->exec);
+		done = cairn_req_flush_sqe(&qp->qpc, &budget);
+		cairn_exec_unlock(&qp->exec);
+		cond_resched();
+	} while (!done && --left);
 }
 
 static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
@@ -461,6 +483,9 @@ static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 	err = modify_prepare(qp, change);
 	if (err)
 		goto out;
+	if (change->mask & IB_QP_STATE &&
+	    change->attr->qp_state == IB_QPS_RTS)
+		modify_flush_sqe(qp);
 	do {
 		err = modify_copy_rings(qp, change);
 		if (err)
@@ -518,8 +543,9 @@ static int modify_read_rate(struct modify_change *change,
  * leaves a queue alone.
  *
  * Return: 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
- * more outstanding than fits), -EBUSY (work is posted too fast to be moved),
- * -EFAULT or -ENOMEM; on error nothing has changed. Process context.
+ * more outstanding than fits), -EBUSY (work is posted too fast to be moved, or
+ * more than CAIRN_MAX_MOVED requests have started), -EFAULT or -ENOMEM; on error
+ * nothing has changed. Process context.
  */
 int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		    struct ib_udata *udata)

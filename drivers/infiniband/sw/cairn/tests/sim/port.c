@@ -368,6 +368,7 @@ void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 
 	check_turn(qp, cqe->opcode == CAIRN_CQE_RECV_DURABLE ? CAIRN_REQ : side,
 		   "completion");
+	qp->s->most_cqes = max(qp->s->most_cqes, ++qp->s->run_cqes);
 	if (cq->n == cq->room) {
 		cq->room = cq->room ? 2 * cq->room : 64;
 		cq->log = realloc(cq->log, cq->room * sizeof(*cq->log));

@@ -129,7 +129,7 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 	u32 i;
 
 	if (qp->sq_tail - qp->sq_head > depth ||
-	    !cairn_req_fits(&qp->c, depth, records - 1))
+	    cairn_req_fits(&qp->c, depth, records - 1))
 		return false;
 	sq = calloc(depth, CAIRN_UNIT_SIZE);
 	for (i = qp->sq_head; i != qp->sq_tail; i++)
@@ -145,10 +145,15 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 
 void sim_modify(struct sim_qp *qp, enum cairn_state state)
 {
-	sim_enter(qp, CAIRN_REQ);
-	if (state == CAIRN_QP_RTS)
-		cairn_req_flush_sqe(&qp->c);
-	sim_leave(qp);
+	struct cairn_budget flush;
+	bool done = state != CAIRN_QP_RTS;
+
+	while (!done) {
+		flush = (struct cairn_budget){ CAIRN_MAX_REAPS, S32_MAX };
+		sim_enter(qp, CAIRN_REQ);
+		done = cairn_req_flush_sqe(&qp->c, &flush);
+		sim_leave(qp);
+	}
 	cairn_qpc_set_state(&qp->c, state);
 	cairn_port_kick(&qp->c, CAIRN_REQ);
 	cairn_port_kick(&qp->c, CAIRN_RESP);

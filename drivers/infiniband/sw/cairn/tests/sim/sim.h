@@ -247,6 +247,7 @@ struct sim {
 	/* Who runs the engine now; NULL: nobody. What it may not touch. */
 	struct sim_qp *run_qp;
 	enum cairn_side_id run_side;
+	u32 run_cqes, most_cqes;	/* completions of one run */
 	struct cairn_qpc before;
 	u32 turn_acks;		/* ACKs and NAKs of this turn */
 

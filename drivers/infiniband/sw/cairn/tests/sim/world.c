@@ -254,6 +254,7 @@ void sim_enter(struct sim_qp *qp, enum cairn_side_id side)
 
 	s->run_qp = qp;
 	s->run_side = side;
+	s->run_cqes = 0;
 	s->before = qp->c;
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * However much has gathered, one run of the engine does a bounded part of it:
+ * completions that waited for one answer, a flush, a ring that is replaced.
+ */
+#include <linux/errno.h>
+#include "engine/sq_resize.h"
+#include "persist.h"
+
+#define DEPTH		8192
+#define MANY		5000
+
+/* A WRITE_PERSIST that waits for the host, and @n WRITEs behind it. */
+static struct rig waiting(u32 n)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r, o;
+	u32 i;
+
+	init.sq_depth = DEPTH;
+	init.rq_depth = DEPTH;
+	r = rig_with(1, &init, &sim_attrs);
+	r.s->record = false;
+	o = r;
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(r.b, 1, 1);
+	persist(&r, 1, 100);
+	for (i = 2; i <= n + 1; i++) {
+		rig_send(&o, i, CAIRN_WQE_WRITE, 8);
+		if (!(i % 50))
+			sim_run(r.s, 500 * SIM_US);
+	}
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
+	ktap_eq(send_cqes(&r), 0);
+	return r;
+}
+
+static void one_answer_for_all(void)
+{
+	struct rig r = waiting(MANY);
+
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(r.s);
+}
+
+/* The oldest is durable, the next one fails behind many that have waited. */
+static void failure_behind_many(void)
+{
+	struct rig r = waiting(MANY);
+
+	empty_recvs(r.b, 2, 1);
+	persist(&r, MANY + 2, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 1, EINVAL), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, MANY + 1, MANY + 2, CAIRN_CQE_REM_OP_ERR);
+	ktap_eq(send_cqes(&r), MANY + 2);
+	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(r.s);
+}
+
+/* The peer is gone while many wait: one fails, those before it are flushed. */
+static void flush_before_a_failure(void)
+{
+	struct rig r = waiting(MANY);
+	struct rig o = r;
+	u32 i, failed = 0;
+
+	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	r.s->dead[0] = true;
+	r.s->dead[1] = true;
+	rig_send(&o, MANY + 2, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(send_cqes(&r), MANY + 2);
+	for (i = 0; i < send_cqes(&r); i++) {
+		const struct cairn_cqe *cqe = &r.a->cq[CAIRN_REQ].log[i].cqe;
+
+		ktap_eq(cqe->wr_id, i + 1);
+		ktap_ok(cqe->status);
+		failed += cqe->status == CAIRN_CQE_RETRY_EXC_ERR;
+	}
+	ktap_eq(failed, 1);
+	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(r.s);
+}
+
+/* Out of SQE: what was posted is flushed, in parts. */
+static void many_after_an_error(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct sim_qp_init init = sim_ud;
+	struct sim *s = sim_new(1);
+	struct sim_wr wr = { .opcode = CAIRN_WQE_SEND, .ah = 5 };
+	struct sim_qp *qp;
+	u32 i;
+
+	init.sq_depth = DEPTH;
+	qp = sim_qp(s, 0, &init);
+	sim_to_rts(qp, 0, 0, &attrs, 0, 7);
+	s->budget = 4;
+	for (i = 1; i <= MANY; i++) {
+		wr.wr_id = i;
+		ktap_ok(sim_queue_send(qp, &wr));
+	}
+	qp->rung = (struct cairn_qi_rung){ .ptr = qp->sq_tail, .valid = true };
+	sim_turn(qp, CAIRN_REQ);
+	ktap_eq(qp->c.state, CAIRN_QP_SQE);
+	ktap_ok(qp->cq[CAIRN_REQ].n < 10);
+	sim_modify(qp, CAIRN_QP_RTS);
+	ktap_eq(qp->cq[CAIRN_REQ].n, MANY);
+	ktap_eq(qp->cq[CAIRN_REQ].log[0].cqe.wr_id, 1);
+	ktap_ok(qp->cq[CAIRN_REQ].log[0].cqe.status != CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(qp->cq[CAIRN_REQ].log[1].cqe.status, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(qp->cq[CAIRN_REQ].log[MANY - 1].cqe.wr_id, MANY);
+	ktap_ok(s->most_cqes <= CAIRN_MAX_REAPS);
+	sim_end(s);
+}
+
+/* A ring is not replaced while too much would have to be moved with it. */
+static void resize_waits(void)
+{
+	struct rig r = waiting(MANY);
+
+	ktap_eq(cairn_req_fits(&r.a->c, DEPTH, DEPTH - 1), -EAGAIN);
+	ktap_eq(cairn_req_fits(&r.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	ktap_ok(sim_resize_sq(r.a, DEPTH, DEPTH));
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(one_answer_for_all),
+	KTAP(failure_behind_many),
+	KTAP(flush_before_a_failure),
+	KTAP(many_after_an_error),
+	KTAP(resize_waits),
+};
+
+KTAP_MAIN(tests)
