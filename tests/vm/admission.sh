@@ -13,7 +13,8 @@
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
-# inject INTERFACE QPN: an RC SEND from a to that QP of b, over the interface
+# inject INTERFACE QPN: a SEND from a to that QP of b, over the interface; to the
+# GSI QP a datagram, else RC
 inject() {
 	in_a /usr/bin/python3 - "$here" "$1" "$2" "$(in_b cat "/sys/class/net/$IF_B/address")" \
 		"$IP_A" "$IP_B" <<-'PY'
@@ -22,7 +23,9 @@ inject() {
 	sys.dont_write_bytecode = True
 	sys.path.insert(0, here)
 	import wire
-	body = struct.pack('>BBHII', 4, 0, 0xffff, int(qpn), 0x80123456) + bytes(8)
+	gsi = struct.pack('>II', 0x80010000, 1) + bytes(256)
+	body = struct.pack('>BBHII', 0x64 if qpn == '1' else 4, 0, 0xffff, int(qpn), 0x80123456) + \
+	       (gsi if qpn == '1' else bytes(8))
 	udp = struct.pack('>HHHH', 50000, wire.ROCE, 8 + len(body) + 4, 0)
 	ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17,
 	                 0, socket.inet_aton(source), socket.inet_aton(destination))
@@ -67,6 +70,8 @@ qpn=$(rdma resource show qp link "$DEV_B" | sed -n '/type RC/s/.*lqpn \([0-9]*\)
 nobody=$((qpn ^ 0x800000))
 
 rises "a packet of a VLAN is not for a QP of the netdev below" rx_wrong_qp va.100 "$qpn"
+rises "nor is a datagram of a VLAN for an address of the netdev below" rx_wrong_qp va.100 1
+rises "untagged, it comes in" rx_packets va 1
 rises "untagged, the QP sees it" rx_packets va "$qpn"
 kill -0 "$traffic" && alive=1 || alive=0
 expect "the connection goes on" $alive 1

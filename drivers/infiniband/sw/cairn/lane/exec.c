@@ -22,11 +22,13 @@
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
+#include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
 #include <linux/prefetch.h>
 #include <linux/wait_bit.h>
+#include <net/addrconf.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
 #include "engine/completer.h"
@@ -76,15 +78,44 @@ static bool exec_from_peer6(const struct cairn_path *path,
 	       ipv6_addr_equal(&ip->daddr, &path->saddr);
 }
 
+static bool exec_has_address4(const struct net_device *dev, __be32 addr)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev)
+		if (ifa->ifa_local == addr)
+			return true;
+	return false;
+}
+
+/* Was this sent to an address of the netdev that received it? A VLAN or another
+ * upper netdev is a network of its own.
+ */
+static bool exec_to_netdev(const struct cairn_exec *exec, struct sk_buff *skb)
+{
+	struct net *net = dev_net(exec->nic->ndev);
+	struct net_device *dev =
+		dev_get_by_index_rcu(net, cairn_rx_cb(skb)->ifindex);
+
+	if (!dev)
+		return false;
+	if (!cairn_rx_cb(skb)->ipv6)
+		return exec_has_address4(dev, ip_hdr(skb)->daddr);
+	return IS_ENABLED(CONFIG_IPV6) &&
+	       ipv6_chk_addr(net, &ipv6_hdr(skb)->daddr, dev, 0);
+}
+
 /* Did the peer of the connection send this, to the address that it knows and
- * over the netdev of that address?
+ * over the netdev of that address? A datagram may come from anybody.
  */
 static bool exec_from_peer(const struct cairn_exec *exec,
 			   enum cairn_side_id side, struct sk_buff *skb)
 {
 	if (!exec->path)
-		return true;
-	/* A VLAN or another upper netdev is a network of its own. */
+		return exec_to_netdev(exec, skb);
 	if (cairn_rx_cb(skb)->ifindex != exec->path[side].ifindex)
 		return false;
 	return cairn_rx_cb(skb)->ipv6 ?
