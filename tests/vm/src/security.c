@@ -502,6 +502,45 @@ static void wqe_fuzz(void)
 	}
 }
 
+/* Armed for each completion and never read: the kernel keeps 64 events, and when
+ * they are read the next ones come.
+ */
+static void unread_events(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	int i, n = 0;
+
+	o.channel = true;
+	must(!vt_end_create(&one, &da, &o, BUF));
+	must(!vt_end_create(&two, &db, &o, BUF) && !vt_connect(&one, &two));
+	sge = (struct ibv_sge) { (uintptr_t)one.buf, 8, one.mr->lkey };
+	wr = (struct ibv_send_wr) {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)two.buf, two.mr->rkey },
+	};
+	for (i = 0; i < 300; i++) {
+		must(!ibv_req_notify_cq(one.scq, 0));
+		must(!ibv_post_send(one.qp, &wr, &bad));
+		must(!vt_poll(one.scq, &wc, 1, 10000));
+	}
+	while (vt_event(one.schan, n < 60 ? 10000 : 0))
+		n++;
+	ktap_diag("%d events for 300 completions", n);
+	ktap_ok(n >= 60 && n <= 68);
+	for (i = 0; i < 3; i++) {
+		must(!ibv_req_notify_cq(one.scq, 0));
+		must(!ibv_post_send(one.qp, &wr, &bad));
+		ktap_ok(vt_event(one.schan, 10000));
+		must(!vt_poll(one.scq, &wc, 1, 10000));
+	}
+	ktap_ok(!vt_event(one.schan, 0));
+	disconnect();
+}
+
 /* The completion queue's read pointer and arming are the process's, too. */
 static void cq_pointers(void)
 {
@@ -921,7 +960,8 @@ static void poisoned_memory(void)
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
 	X(store_read_only) X(keep_mapping) X(doorbells) X(scribble)	\
 	X(every_byte) X(wqe_fuzz)					\
-	X(cq_pointers) X(resize_impossible) X(resize_race)		\
+	X(unread_events) X(cq_pointers)					\
+	X(resize_impossible) X(resize_race)				\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
 	X(keys_are_no_series) X(poisoned_memory)

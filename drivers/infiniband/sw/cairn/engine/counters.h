@@ -94,6 +94,8 @@
 	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
 	  "lines of the MR cache that were replaced")			\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
+	X(CQ_EVENTS_WITHHELD, cq_events_withheld,			\
+	  "completion events not raised: 64 of the CQ are not read")	\
 	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
 	  "PERSIST ACKs sent")						\
 	X(PERSIST_ACKS_RECEIVED, persist_acks_received,			\

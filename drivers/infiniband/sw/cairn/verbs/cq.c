@@ -18,6 +18,7 @@
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
+#include "compat/cq_events.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -26,11 +27,32 @@
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
+/* Events that a process may leave unread, of one CQ. They are not charged to its
+ * memcg, and the arm word is its own memory.
+ */
+#define CQ_MAX_EVENTS	64
+
 enum cq_verdict {
 	CQ_QUIET,
 	CQ_NOTIFY,
 	CQ_OVERFLOW,
 };
+
+/* While there are that many, the consumer has something to read and then polls:
+ * one more event would tell it nothing. cq->lock held.
+ */
+static bool cq_may_notify(struct cairn_cq *cq)
+{
+	if (!cq->unread || list_empty(cq->unread))
+		cq->events = 0;
+	if (cq->events == CQ_MAX_EVENTS) {
+		cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
+				CAIRN_CTR_CQ_EVENTS_WITHHELD, 1);
+		return false;
+	}
+	cq->events++;
+	return true;
+}
 
 /* Does what the consumer armed ask for an event now? cq->lock held. */
 static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
@@ -42,6 +64,8 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	if (!(arm & CAIRN_ARM_NEXT) &&
 	    !((arm & CAIRN_ARM_SOLICITED) &&
 	      (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)))
+		return false;
+	if (!cq_may_notify(cq))
 		return false;
 	cq->arm_seen = arm;
 	return true;
@@ -152,6 +176,7 @@ int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	ibcq->cqe = roundup_pow_of_two(attr->cqe);
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cq->is_user = uctx;
+	cq->unread = cairn_cq_unread(ibcq);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	if (uctx)
 		err = cairn_queue_init_user(uctx, &cq->queue, ibcq->cqe, 1,

@@ -34,7 +34,7 @@ static int doorbell_reserve(struct cairn_qp *qp, enum cairn_side_id side)
 	struct cairn_queue *queue = doorbell_queue(qp, side);
 
 	return queue ? xa_insert(&qp->uctx->doorbells, queue->qid, NULL,
-				 GFP_KERNEL) :
+				 GFP_KERNEL_ACCOUNT) :
 		       0;
 }
 

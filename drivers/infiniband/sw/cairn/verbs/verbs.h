@@ -82,6 +82,8 @@ struct cairn_cq {
 	spinlock_t lock;		/* ring, notify; irqsave */
 	struct cairn_queue queue;
 	u32 arm_seen;			/* last arm word answered */
+	u32 events;			/* since the process had read all */
+	const struct list_head *unread;	/* compat/cq_events.h */
 	bool overflowed;
 	bool timestamps;
 	bool is_user;
