@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 540
+# kernels: 6.12
+# boot: shared
+# dmesg-allow: memcg invoked oom-killer
+# dmesg-allow: Memory cgroup out of memory
+#
+# A process with a memory limit takes all it can of each resource.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
+start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -q 1 -s 4000 -w 100"
+bystander=$started
+wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
+points nsenter --net=/run/netns/a memcg
+kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
+expect "other traffic goes on" $alive 1
+stop "$bystander"
+no_qps() { ! rdma resource show qp link "$DEV_A" | grep -q 'type RC'; }
+wait_for 30 no_qps && left=0 || left=1
+expect "no queue pair is left" $left 0
+rmdir /sys/fs/cgroup/cairn_memcg
