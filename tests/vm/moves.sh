@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: none
+# timeout: 180
+# kernels: 6.1 6.12
+# boot: shared
+#
+# A netdev moves from one network namespace to another and back while a device is
+# added to it and deleted. The namespaces can be deleted all the same.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+no_device() { [ ! -e /sys/class/infiniband/cairn_m ]; }
+no_peer() { [ ! -e /sys/class/net/mv1 ]; }
+
+move() {
+	local i
+
+	for i in {1..10}; do
+		ip -n m1 link set mv0 netns m2
+		ip -n m2 link set mv0 netns m1
+	done
+}
+
+add() {
+	local i
+
+	for i in {1..10}; do
+		ip netns exec m1 rdma link add cairn_m type cairn netdev mv0
+		ip netns exec m1 rdma link delete cairn_m
+	done 2>/dev/null
+}
+
+# The peer of the moving netdev goes when its namespace is cleaned up. Where that
+# never ends, no other is cleaned up.
+round() {
+	local mover
+
+	ip netns add m1 && ip netns add m2 || return
+	ip link add mv1 type veth peer mv0 netns m1 || return
+	move &
+	mover=$!
+	add
+	wait $mover
+	# at the end as well, and with the device in use
+	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 2>/dev/null
+	ip netns del m1 && ip netns del m2 || return
+	wait_for 30 no_peer && wait_for 30 no_device
+}
+
+rounds() {
+	local i
+
+	for i in {1..4}; do
+		round || return
+	done
+}
+
+modprobe cairn
+run_ok "both namespaces go, whatever the netdev did" rounds
+ip link add mv1 type dummy
+run_ok "a device can be added" rdma link add cairn_m type cairn netdev mv1
+run_ok "... and deleted" rdma link delete cairn_m
+ip link del mv1
