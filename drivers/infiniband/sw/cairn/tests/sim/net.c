@@ -187,7 +187,7 @@ int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
 		at = &(*at)->next;
 	if (*at && (*at)->psn == pkt->psn)
 		return held_same((*at)->p, pkt->cookie) ? 0 : -EEXIST;
-	if (!qp->hold_room)
+	if (!qp->hold_room || sim_alloc_fails(qp->s))
 		return -ENOMEM;
 	qp->hold_room--;
 	h = malloc(sizeof(*h));

@@ -118,7 +118,7 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 	check_turn(qp, CAIRN_RESP, "allocation");
 	if (q->resp.pend)
 		sim_fail(qp->s, "pending messages allocated twice");
-	if (qp->no_memory)
+	if (qp->no_memory || sim_alloc_fails(qp->s))
 		return NULL;
 	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
 }

@@ -248,6 +248,8 @@ struct sim {
 	struct sim_qp *run_qp;
 	enum cairn_side_id run_side;
 	u32 run_cqes, most_cqes;	/* completions of one run */
+	u32 allocs;		/* that the engine has asked for */
+	u32 bad_alloc;		/* the one that fails; 0: none */
 	struct cairn_qpc before;
 	u32 turn_acks;		/* ACKs and NAKs of this turn */
 
@@ -361,6 +363,12 @@ void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 
 /* Copies of received packets; net.c has what port.h wants of them. */
 int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
+
+/* Does the allocation that is due now fail? */
+static inline bool sim_alloc_fails(struct sim *s)
+{
+	return ++s->allocs == s->bad_alloc;
+}
 int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt);
 void sim_drop_held(struct sim_qp *qp);
 
