@@ -571,6 +571,26 @@ int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 	return destroyed("dereg_mr");
 }
 
+int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type,
+		     struct ibv_mw *mw, void *cmd, size_t cmd_size, void *resp,
+		     size_t resp_size)
+{
+	(void)cmd;
+	(void)resp;
+	assert(cmd_size == 24 && resp_size == 8);
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = 0x77fe;
+	return created("alloc_mw");
+}
+
+int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
+{
+	(void)mw;
+	return destroyed("dealloc_mw");
+}
+
 uint32_t *fake_release_words(void)
 {
 	return (void *)(fake.memory + RELEASE_BASE);

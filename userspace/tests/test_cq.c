@@ -111,6 +111,7 @@ static const struct {
 	{ 2, IBV_WC_RDMA_READ },
 	{ 3, IBV_WC_COMP_SWAP },
 	{ 4, IBV_WC_FETCH_ADD },
+	{ 5, IBV_WC_BIND_MW },
 	{ 6, IBV_WC_LOCAL_INV },
 	{ 8, IBV_WC_RDMA_WRITE },	/* WRITE_PERSIST */
 	{ 16, IBV_WC_RECV },

@@ -17,10 +17,12 @@
 		 IBV_QP_EX_WITH_RDMA_READ |				\
 		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |			\
 		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |			\
-		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
+		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |	\
+		 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define UC_OPS	(UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE |			\
-		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV)
+		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |			\
+		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
@@ -29,6 +31,8 @@ static struct ibv_ah *ah;
 static struct ibv_qp *plain, *qp;
 static struct ibv_qp_ex *qpx;
 static struct fake_ring *want, *sq;
+static struct ibv_mr region = { .lkey = 0x3141 };
+static struct ibv_mw window = { .type = IBV_MW_TYPE_2 };
 static uint8_t text[2048];
 
 static void open_qps_at(enum ibv_qp_type type, uint64_t ops, uint32_t depth,
@@ -91,6 +95,10 @@ static void build(const struct ibv_send_wr *wr)
 	case IBV_WR_LOCAL_INV:
 		ibv_wr_local_inv(qpx, wr->invalidate_rkey);
 		break;
+	case IBV_WR_BIND_MW:
+		ibv_wr_bind_mw(qpx, wr->bind_mw.mw, wr->bind_mw.rkey,
+			       &wr->bind_mw.bind_info);
+		break;
 	case IBV_WR_RDMA_WRITE:
 		ibv_wr_rdma_write(qpx, rkey, addr);
 		break;
@@ -125,7 +133,7 @@ static void set(const struct ibv_send_wr *wr)
 	if (qp->qp_type == IBV_QPT_UD)
 		ibv_wr_set_ud_addr(qpx, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 				   wr->wr.ud.remote_qkey);
-	if (wr->opcode == IBV_WR_LOCAL_INV)
+	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_BIND_MW)
 		return;
 	if (!(wr->send_flags & IBV_SEND_INLINE)) {
 		if (wr->num_sge == 1)
@@ -155,14 +163,15 @@ static void compare(void)
 
 static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
-	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV,
+	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW,
+	IBV_WR_SEND_WITH_INV,
 	IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 	IBV_WR_ATOMIC_FETCH_AND_ADD, CAIRNDV_WR_WRITE_PERSIST,
 };
 
 static unsigned int opcodes_of(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 10;
+	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 6 : 11;
 }
 
 static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
@@ -203,6 +212,11 @@ static struct ibv_send_wr random_wr(struct ibv_sge *sge)
 		if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
 			wr.wr.atomic.swap = ktap_rand();
 		wr.wr.atomic.rkey = (uint32_t)ktap_rand();
+	} else if (wr.opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = &window;
+		wr.bind_mw.rkey = (uint32_t)ktap_rand();
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+			&region, ktap_rand(), ktap_rand(), ktap_below(64) };
 	} else {
 		wr.wr.rdma.remote_addr = ktap_rand();
 		wr.wr.rdma.rkey = (uint32_t)ktap_rand();

@@ -15,6 +15,8 @@ static struct fake_ring *sq;
 static struct ibv_send_wr *bad;
 static struct ibv_ah *ah;
 
+static struct ibv_mr region = { .lkey = 0x3141 };
+static struct ibv_mw window = { .type = IBV_MW_TYPE_2 };
 static uint8_t text[2048];
 
 static void open_qp_at(enum ibv_qp_type type, uint32_t depth, uint32_t start)
@@ -89,6 +91,7 @@ static uint8_t wire_opcode(enum ibv_wr_opcode opcode)
 	case IBV_WR_ATOMIC_CMP_AND_SWP: return 6;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD: return 7;
 	case IBV_WR_LOCAL_INV: return 8;
+	case IBV_WR_BIND_MW: return 9;
 	default: return opcode == CAIRNDV_WR_WRITE_PERSIST ? 11 : 255;
 	}
 }
@@ -118,6 +121,15 @@ static void expect_target(struct expected *e, const struct ibv_send_wr *wr)
 		put(e, 40, wr->wr.atomic.swap, 8);
 		e->used = 48;
 		break;
+	case IBV_WR_BIND_MW:
+		put(e, 12, wr->bind_mw.rkey, 4);
+		put(e, 16, wr->bind_mw.bind_info.addr, 8);
+		put(e, 24, wr->bind_mw.bind_info.mr->lkey, 4);
+		put(e, 32, wr->bind_mw.bind_info.length, 8);
+		put(e, 40, wr->bind_mw.bind_info.mw_access_flags, 4);
+		put(e, 44, 0, 4);
+		e->used = 48;
+		break;
 	default:
 		if (wr->opcode != CAIRNDV_WR_WRITE_PERSIST)
 			break;
@@ -129,7 +141,7 @@ static void expect_target(struct expected *e, const struct ibv_send_wr *wr)
 
 static void expect_data(struct expected *e, const struct ibv_send_wr *wr)
 {
-	if (wr->opcode == IBV_WR_LOCAL_INV)
+	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_BIND_MW)
 		return;
 	for (int i = 0; i < wr->num_sge; i++) {
 		const struct ibv_sge *sge = &wr->sg_list[i];
@@ -208,6 +220,15 @@ static struct ibv_send_wr any_wr(enum ibv_wr_opcode opcode, struct ibv_sge *sge,
 		wr.wr.atomic.swap = ktap_rand();
 		wr.wr.atomic.rkey = (uint32_t)ktap_rand();
 		wr.num_sge = 1;
+	} else if (opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = &window;
+		wr.bind_mw.rkey = (uint32_t)ktap_rand();
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+			.mr = &region,
+			.addr = ktap_rand(),
+			.length = ktap_rand(),
+			.mw_access_flags = (unsigned int)ktap_rand(),
+		};
 	} else if (qp->qp_type == IBV_QPT_UD) {
 		wr.wr.ud.ah = ah;
 		wr.wr.ud.remote_qpn = (uint32_t)ktap_rand();
@@ -246,6 +267,7 @@ static bool allowed(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_LOCAL_INV:
+	case IBV_WR_BIND_MW:
 		return type != IBV_QPT_UD;
 	case IBV_WR_SEND_WITH_INV:
 	case IBV_WR_RDMA_READ:
@@ -291,6 +313,61 @@ static void opcodes_uc(void)
 static void opcodes_ud(void)
 {
 	every_opcode_of(IBV_QPT_UD);
+}
+
+/* The verb for windows of type 1, and only for these, gives them new keys. */
+static void windows_type_1(void)
+{
+	struct ibv_mw_bind bind = {
+		.wr_id = 5,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { &region, 0x1000, 77, IBV_ACCESS_REMOTE_READ },
+	};
+	struct ibv_send_wr wr = { .wr_id = 5, .opcode = IBV_WR_BIND_MW,
+				  .send_flags = IBV_SEND_SIGNALED };
+	uint32_t index = 0, key;
+	struct ibv_mw *mw;
+
+	open_qp(IBV_QPT_UC);
+	mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_1);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.bind_info = bind.bind_info;
+	ktap_eq(post(&wr), EINVAL);
+	for (int i = 0; i < 3; i++) {
+		key = mw->rkey;
+		ktap_eq(fake.ops.bind_mw(qp, mw, &bind), 0);
+		ktap_ok(mw->rkey != key && mw->rkey >> 8 == key >> 8);
+		wr.bind_mw.rkey = mw->rkey;
+		index = check_wqe(index, &wr);
+	}
+	key = mw->rkey;
+	bind.send_flags = IBV_SEND_INLINE;
+	ktap_eq(fake.ops.bind_mw(qp, mw, &bind), EINVAL);
+	ktap_eq(mw->rkey, key);
+	ktap_eq(fake.ops.dealloc_mw(mw), 0);
+	mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_2);
+	bind.send_flags = 0;
+	ktap_eq(fake.ops.bind_mw(qp, mw, &bind), EINVAL);
+	ktap_eq(fake.ops.dealloc_mw(mw), 0);
+	ktap_eq(sq->host->index, index);
+	close_qp();
+}
+
+static void windows_fail(void)
+{
+	struct ibv_mw *mw;
+
+	open_qp(IBV_QPT_RC);
+	fake.fail = "alloc_mw";
+	fake.fail_err = ENOMEM;
+	ktap_ok(!fake.ops.alloc_mw(pd, IBV_MW_TYPE_2));
+	ktap_eq(errno, ENOMEM);
+	mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_2);
+	fake.fail = "dealloc_mw";
+	fake.fail_err = EIO;
+	ktap_eq(fake.ops.dealloc_mw(mw), EIO);
+	ktap_eq(fake.ops.dealloc_mw(mw), 0);
+	close_qp();
 }
 
 static void header_bytes(void)
@@ -811,6 +888,8 @@ static const struct ktap_test tests[] = {
 	KTAP(opcodes_rc),
 	KTAP(opcodes_uc),
 	KTAP(opcodes_ud),
+	KTAP(windows_type_1),
+	KTAP(windows_fail),
 	KTAP(flags),
 	KTAP(early_flag),
 	KTAP(signal_all),

@@ -112,6 +112,7 @@ enum cairn_wqe_opcode {
 	CAIRN_WQE_CAS = 6,
 	CAIRN_WQE_FAA = 7,
 	CAIRN_WQE_LOCAL_INV = 8,
+	CAIRN_WQE_BIND_MW = 9,
 	CAIRN_WQE_REG_MR = 10,	/* kernel queues only */
 	CAIRN_WQE_WRITE_PERSIST = 11,
 	CAIRN_WQE_OPCODES
@@ -136,6 +137,9 @@ struct cairn_sge {
  * A send WQE: one or more units. The data area starts at byte 32 of the first
  * unit and runs on through the following ones: scatter/gather entries or, with
  * CAIRN_WQE_INLINE, bytes. Atomics keep their operands at 32 and one SGE at 48.
+ *
+ * BIND_MW: imm_or_key is the window's new key, rkey the lkey of the region,
+ * remote_addr the first byte; what is left is at 32.
  */
 struct cairn_send_wqe {
 	__aligned_u64 wr_id;
@@ -163,6 +167,11 @@ struct cairn_send_wqe {
 			__aligned_u64 compare_add;
 			__aligned_u64 swap;
 		} atomic;
+		struct {
+			__aligned_u64 length;	/* bytes; 0: bound to nothing */
+			__u32 access;		/* IB_UVERBS_ACCESS_* */
+			__u32 reserved;
+		} bind;
 	};
 };
 
@@ -189,6 +198,7 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_READ = 2,
 	CAIRN_CQE_CAS = 3,
 	CAIRN_CQE_FAA = 4,
+	CAIRN_CQE_BIND_MW = 5,
 	CAIRN_CQE_LOCAL_INV = 6,
 	CAIRN_CQE_REG_MR = 7,
 	CAIRN_CQE_WRITE_PERSIST = 8,
@@ -220,6 +230,7 @@ enum cairn_cqe_status {
 	CAIRN_CQE_LOC_QP_OP_ERR = 2,
 	CAIRN_CQE_LOC_PROT_ERR = 4,
 	CAIRN_CQE_WR_FLUSH_ERR = 5,
+	CAIRN_CQE_MW_BIND_ERR = 6,
 	CAIRN_CQE_BAD_RESP_ERR = 7,
 	CAIRN_CQE_LOC_ACCESS_ERR = 8,
 	CAIRN_CQE_REM_INV_REQ_ERR = 9,

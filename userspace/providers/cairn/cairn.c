@@ -14,6 +14,7 @@
 #include "keys.h"
 #include "libcheck.h"
 #include "mr.h"
+#include "mw.h"
 #include "pd.h"
 #include "qinfo.h"
 #include "qp.h"
@@ -59,8 +60,10 @@ static void cairn_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops cairn_ctx_ops = {
+	.alloc_mw = cairn_alloc_mw,
 	.alloc_pd = cairn_alloc_pd,
 	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = cairn_bind_mw,
 	.cq_event = cairn_cq_event,
 	.create_ah = cairn_create_ah,
 	.create_cq = cairn_create_cq,
@@ -68,6 +71,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.create_qp = cairn_create_qp,
 	.create_qp_ex = cairn_create_qp_ex,
 	.create_srq = cairn_create_srq,
+	.dealloc_mw = cairn_dealloc_mw,
 	.dealloc_pd = cairn_dealloc_pd,
 	.dereg_mr = cairn_dereg_mr,
 	.destroy_ah = cairn_destroy_ah,

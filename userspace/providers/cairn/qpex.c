@@ -10,6 +10,7 @@
 #include "ah.h"
 #include "dv.h"
 #include "inline.h"
+#include "mw.h"
 #include "qpex.h"
 #include "send.h"
 #include "wqe.h"
@@ -26,6 +27,7 @@ static const struct {
 	{ IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, CAIRN_WQE_CAS },
 	{ IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, CAIRN_WQE_FAA },
 	{ IBV_QP_EX_WITH_LOCAL_INV, CAIRN_WQE_LOCAL_INV },
+	{ IBV_QP_EX_WITH_BIND_MW, CAIRN_WQE_BIND_MW },
 	{ IBV_QP_EX_WITH_SEND_WITH_INV, CAIRN_WQE_SEND_INV },
 };
 
@@ -127,6 +129,19 @@ static void qpex_wr_send_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
 static void qpex_wr_local_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
 {
 	qpex_begin_key(ibqp, CAIRN_WQE_LOCAL_INV, invalidate_rkey);
+}
+
+static void qpex_wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw,
+			    uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	struct cairn_send_wqe *wqe = qpex_begin(ibqp, CAIRN_WQE_BIND_MW);
+
+	if (!wqe)
+		return;
+	if (mw->type == IBV_MW_TYPE_2)
+		cairn_mw_fill(wqe, rkey, info);
+	else
+		qpex_fail(to_cqp_ex(ibqp), EINVAL);
 }
 
 static struct cairn_send_wqe *qpex_begin_remote(struct ibv_qp_ex *ibqp,
@@ -231,7 +246,8 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 
 	if (!batch->wqe)
 		return;
-	if (batch->form == CAIRN_FORM_LOCAL || num_sge > qp->max_send_sge ||
+	if (batch->form == CAIRN_FORM_LOCAL ||
+	    batch->form == CAIRN_FORM_BIND || num_sge > qp->max_send_sge ||
 	    (atomic && num_sge != 1)) {
 		qpex_fail(qp, EINVAL);
 		return;
@@ -359,6 +375,7 @@ void cairn_qpex_fill(struct cairn_qp *qp)
 	ibqp->wr_send = qpex_wr_send;
 	ibqp->wr_send_imm = qpex_wr_send_imm;
 	ibqp->wr_send_inv = qpex_wr_send_inv;
+	ibqp->wr_bind_mw = qpex_wr_bind_mw;
 	ibqp->wr_local_inv = qpex_wr_local_inv;
 	ibqp->wr_rdma_write = qpex_wr_rdma_write;
 	ibqp->wr_rdma_write_imm = qpex_wr_rdma_write_imm;

@@ -4,6 +4,7 @@
 #include "ah.h"
 #include "doorbell.h"
 #include "inline.h"
+#include "mw.h"
 #include "send.h"
 #include "wqe.h"
 
@@ -32,7 +33,7 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = CAIRN_WQE_CAS,
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = CAIRN_WQE_FAA,
 		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV,
-		[IBV_WR_BIND_MW] = CAIRN_WQE_OPCODES,
+		[IBV_WR_BIND_MW] = CAIRN_WQE_BIND_MW,
 		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV,
 	};
 
@@ -51,8 +52,9 @@ static uint64_t send_sges_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
+/* @windows: which type of window may be bound. */
 static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
-		       const struct ibv_send_wr *wr)
+		       const struct ibv_send_wr *wr, enum ibv_mw_type windows)
 {
 	if (!cairn_send_flags_valid(op, wr->send_flags))
 		return false;
@@ -62,6 +64,9 @@ static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		return false;
 	if (op->form == CAIRN_FORM_SEND && qp->type_bit == CAIRN_UD &&
 	    !wr->wr.ud.ah)
+		return false;
+	if (op->form == CAIRN_FORM_BIND &&
+	    (!wr->bind_mw.mw || wr->bind_mw.mw->type != windows))
 		return false;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return true;
@@ -74,7 +79,7 @@ static size_t send_data_bytes(const struct cairn_wqe_op *op,
 {
 	if (op->form == CAIRN_FORM_LOCAL)
 		return 0;
-	if (op->form == CAIRN_FORM_ATOMIC)
+	if (op->form == CAIRN_FORM_ATOMIC || op->form == CAIRN_FORM_BIND)
 		return CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return send_sges_length(wr);
@@ -105,6 +110,9 @@ static void send_set_target(const struct cairn_qp *qp,
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
 		wqe->atomic.swap = wr->wr.atomic.swap;
 		break;
+	case CAIRN_FORM_BIND:
+		cairn_mw_fill(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		break;
 	}
 }
 
@@ -116,7 +124,7 @@ static void send_set_data(struct cairn_ring *ring,
 {
 	size_t offset = CAIRN_WQE_DATA_OFFSET;
 
-	if (op->form == CAIRN_FORM_LOCAL)
+	if (op->form == CAIRN_FORM_LOCAL || op->form == CAIRN_FORM_BIND)
 		return;
 	if (in) {
 		cairn_inline_put(ring, ring->index, wqe, in);
@@ -137,7 +145,8 @@ static void send_set_data(struct cairn_ring *ring,
 			   (size_t)wr->num_sge);
 }
 
-static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr)
+static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
+		    enum ibv_mw_type windows)
 {
 	unsigned int opcode = send_opcode(wr->opcode);
 	const struct cairn_wqe_op *op = cairn_wqe_op(qp, opcode);
@@ -146,7 +155,7 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr)
 	struct cairn_inline in;
 	bool rule;
 
-	if (!op || !send_valid(qp, op, wr))
+	if (!op || !send_valid(qp, op, wr, windows))
 		return EINVAL;
 	rule = !(wr->send_flags & IBV_SEND_INLINE) &&
 	       cairn_inline_rule(qp, op, wr->send_flags & IBV_SEND_FENCE,
@@ -165,8 +174,8 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* A doorbell that fails (the device is gone) fails the whole list. */
-int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
-		    struct ibv_send_wr **bad_wr)
+static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr, enum ibv_mw_type windows)
 {
 	struct cairn_qp *qp = to_cqp(ibqp);
 	struct cairn_ring *ring = &qp->sq.ring;
@@ -181,7 +190,7 @@ int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	pthread_spin_lock(&qp->sq.lock);
 	start = ring->index;
 	for (; wr; wr = wr->next) {
-		err = send_one(qp, wr);
+		err = send_one(qp, wr, windows);
 		if (err) {
 			*bad_wr = wr;
 			break;
@@ -197,4 +206,17 @@ int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	if (wake)
 		*bad_wr = first;
 	return wake ? wake : err;
+}
+
+int cairn_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr)
+{
+	return send_list(ibqp, wr, bad_wr, IBV_MW_TYPE_2);
+}
+
+int cairn_send_bind(struct ibv_qp *ibqp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad_wr;
+
+	return send_list(ibqp, wr, &bad_wr, IBV_MW_TYPE_1);
 }

@@ -7,6 +7,8 @@
 
 int cairn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
+/* A BIND_MW for a window of type 1. */
+int cairn_send_bind(struct ibv_qp *qp, struct ibv_send_wr *wr);
 /* Whether the QP's state allows posts. */
 bool cairn_send_ready(const struct cairn_qp *qp);
 /*

@@ -42,6 +42,10 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.form = CAIRN_FORM_LOCAL,
 		.imm_or_key = true,
 	},
+	[CAIRN_WQE_BIND_MW] = {
+		.qp_types = CAIRN_RC | CAIRN_UC,
+		.form = CAIRN_FORM_BIND,
+	},
 	[CAIRN_WQE_WRITE_PERSIST] = {
 		.qp_types = CAIRN_RC,
 		.form = CAIRN_FORM_WRITE,

@@ -34,6 +34,7 @@ enum cairn_wqe_form {
 	CAIRN_FORM_READ,	/* remote address; SGEs, never inline */
 	CAIRN_FORM_ATOMIC,	/* remote address; operands and one SGE */
 	CAIRN_FORM_LOCAL,	/* a key only */
+	CAIRN_FORM_BIND,	/* mw.h */
 };
 
 struct cairn_wqe_op {

@@ -18,6 +18,7 @@
 #include "verbs/cq.h"
 #include "verbs/inval.h"
 #include "verbs/mr.h"
+#include "verbs/mw.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
 
@@ -57,8 +58,8 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 
 	if (train->length && !train->inline_data &&
-	    cairn_mr_map(port_dev(qp), qp->ibqp.pd, &train->span,
-			 train->length, bv, PORT_MAX_FRAGMENTS) < 0)
+	    cairn_mr_map(qp, &train->span, train->length, bv,
+			 PORT_MAX_FRAGMENTS) < 0)
 		return -EFAULT;
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return port_emit_ud(qp, train, bv);
@@ -84,8 +85,8 @@ static int port_next_message(void *arg, u32 k, struct cairn_net_part *out)
 	if (messages->part(messages->q, messages->t, k, one))
 		return -EINVAL;
 	if (one->length && !one->inline_data &&
-	    cairn_mr_map(port_dev(qp), qp->ibqp.pd, &one->span, one->length,
-			 messages->bv, PORT_MAX_FRAGMENTS) < 0)
+	    cairn_mr_map(qp, &one->span, one->length, messages->bv,
+			 PORT_MAX_FRAGMENTS) < 0)
 		return -EFAULT;
 	out->pkt = &one->first;
 	out->bytes = one->inline_data;
@@ -133,8 +134,7 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 	u32 off = 0;
 	int i, n;
 
-	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, len, bv,
-			 PORT_MAX_FRAGMENTS);
+	n = cairn_mr_map(qp, to, len, bv, PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	for (i = 0; i < n; i++) {
@@ -161,8 +161,7 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	};
 	int n;
 
-	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, words->len + len, bv,
-			 PORT_MAX_FRAGMENTS);
+	n = cairn_mr_map(qp, to, words->len + len, bv, PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	return cairn_domain_place(&place, bv, n);
@@ -201,8 +200,7 @@ int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 	int i, n;
 
-	n = cairn_mr_map(port_dev(qp), qp->ibqp.pd, to, len, bv,
-			 PORT_MAX_FRAGMENTS);
+	n = cairn_mr_map(qp, to, len, bv, PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	for (i = 0; i < n; i++) {
@@ -215,17 +213,13 @@ int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		     enum cairn_access access)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-
-	return cairn_mr_check(port_dev(qp), qp->ibqp.pd, key, va, len, access);
+	return cairn_mr_check(qpc_to_cairn_qp(qpc), key, va, len, access);
 }
 
 int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u64 *orig)
 {
-	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-
-	return cairn_mr_atomic(port_dev(qp), qp->ibqp.pd, pkt, orig);
+	return cairn_mr_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
 }
 
 int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey)
@@ -247,6 +241,8 @@ int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 
 	if (wqe->opcode == CAIRN_WQE_LOCAL_INV)
 		return cairn_inval_begin(qp, CAIRN_REQ, wqe->imm_or_key);
+	if (wqe->opcode == CAIRN_WQE_BIND_MW)
+		return cairn_mw_bind(qp, wqe);
 	if (qp->is_user)
 		return -EINVAL;
 	return cairn_mr_reg(port_dev(qp), qp->ibqp.pd,

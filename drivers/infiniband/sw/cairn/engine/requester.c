@@ -612,16 +612,25 @@ static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 	swr->vendor_err = -err;
 }
 
-/* An invalidation waits until nothing earlier can need the key again; whoever
- * goes back over a local operation does not perform it twice.
+/* An invalidation waits until nothing earlier can need the key again. With a
+ * fence any local operation waits for READs and atomics: a window may show what
+ * they bring.
  */
+static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
+{
+	if (swr->opcode == CAIRN_WQE_LOCAL_INV)
+		return qpc->req.send_rec != qpc->req.una_rec;
+	return swr->flags & CAIRN_WQE_FENCE && req_reads_out(qpc);
+}
+
+/* Whoever goes back over a local operation does not perform it twice. */
 static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			  struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
 	int err = 0;
 
-	if (swr->opcode == CAIRN_WQE_LOCAL_INV && req->send_rec != req->una_rec)
+	if (req_local_waits(qpc, swr))
 		return false;
 	if (swr->local_wait && !cairn_port_invalidated(qpc, CAIRN_REQ))
 		return false;
@@ -633,7 +642,9 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (swr->local_wait)
 		return false;
 	if (err) {
-		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		req_refuse(qpc, swr, swr->opcode == CAIRN_WQE_BIND_MW ?
+				     CAIRN_CQE_MW_BIND_ERR :
+				     CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
 	swr->local_done = true;

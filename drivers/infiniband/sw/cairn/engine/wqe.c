@@ -81,6 +81,11 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.flags = CAIRN_WOP_LOCAL,
 		.cqe_opcode = CAIRN_CQE_LOCAL_INV,
 	},
+	[CAIRN_WQE_BIND_MW] = {
+		.transports = T(RC) | T(UC),
+		.flags = CAIRN_WOP_LOCAL,
+		.cqe_opcode = CAIRN_CQE_BIND_MW,
+	},
 	[CAIRN_WQE_REG_MR] = {
 		.transports = T(RC) | T(UC),
 		.flags = CAIRN_WOP_LOCAL,
@@ -146,6 +151,8 @@ u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	op = &cairn_wqe_ops[wqe->opcode];
 	if (!(op->transports & 1 << qpc->transport))
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	if (wqe->opcode == CAIRN_WQE_BIND_MW && wqe->bind.reserved)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	if (op->flags & CAIRN_WOP_LOCAL)
 		return 0;

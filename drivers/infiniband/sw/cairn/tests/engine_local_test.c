@@ -13,7 +13,7 @@
 struct chain {
 	u32 len;
 	u32 sends;
-	u32 regs;
+	u32 regs;		/* of these, by turns: windows */
 	u32 signaled;		/* of all but the last */
 	u32 fenced;
 	u32 records;
@@ -52,7 +52,7 @@ static void chain_put(const struct rig *r, const struct chain *c, u32 i)
 		mr->valid = !nth(i, c->regs);
 		wr = (struct sim_wr){
 			.opcode = mr->valid ? CAIRN_WQE_LOCAL_INV :
-					      CAIRN_WQE_REG_MR,
+				  i & 1 ? CAIRN_WQE_BIND_MW : CAIRN_WQE_REG_MR,
 			.imm_or_key = mr->key,
 		};
 	}
@@ -171,6 +171,72 @@ static void budget_bounds_a_turn(void)
 	sim_end(r.s);
 }
 
+static void post_one(const struct rig *r, u8 opcode, u32 key, u8 flags, u64 id)
+{
+	struct sim_wr wr = {
+		.wr_id = id,
+		.opcode = opcode,
+		.imm_or_key = key,
+		.flags = flags | CAIRN_WQE_SIGNALED,
+	};
+
+	ktap_ok(sim_queue_send(r->a, &wr));
+}
+
+/* What a READ brings may be shown by a window behind it: the fence holds back a
+ * local operation until it is there; without one it goes ahead.
+ */
+static void fence_before_window(void)
+{
+	u32 fence;
+
+	for (fence = 0; fence < 2; fence++) {
+		struct chain c = { .records = DEPTH };
+		struct rig r = chain_rig(1, &c);
+		struct sim_mr *mr = sim_mr(r.s, 0, 8, SIM_ALL);
+		struct cairn_sge sge;
+		struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_READ, 100);
+
+		mr->valid = false;
+		wr.wr_id = 1;
+		wr.flags = CAIRN_WQE_SIGNALED;
+		ktap_ok(sim_queue_send(r.a, &wr));
+		post_one(&r, CAIRN_WQE_BIND_MW, mr->key,
+			 fence ? CAIRN_WQE_FENCE : 0, 2);
+		sim_doorbell(r.a);
+		sim_run(r.s, 1);
+		ktap_eq(mr->valid, !fence);
+		ktap_ok(sim_run(r.s, SIM_MS));
+		ktap_ok(mr->valid);
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+		sim_end(r.s);
+	}
+}
+
+/* Each operation fails in its own way. */
+static void refused(void)
+{
+	static const u8 opcodes[] = {
+		CAIRN_WQE_BIND_MW, CAIRN_WQE_REG_MR, CAIRN_WQE_LOCAL_INV,
+	};
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		struct chain c = { .records = DEPTH };
+		struct rig r = chain_rig(1, &c);
+
+		post_one(&r, opcodes[i], 0xbad00, 0, 1);
+		post_one(&r, opcodes[i], 0xbad00, 0, 2);
+		sim_doorbell(r.a);
+		ktap_ok(sim_run(r.s, SIM_MS));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, i ? CAIRN_CQE_LOC_QP_OP_ERR :
+						     CAIRN_CQE_MW_BIND_ERR);
+		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		sim_end(r.s);
+	}
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(invalidations),
 	KTAP(registrations),
@@ -178,6 +244,8 @@ static const struct ktap_test tests[] = {
 	KTAP(few_records),
 	KTAP(unreliable),
 	KTAP(budget_bounds_a_turn),
+	KTAP(fence_before_window),
+	KTAP(refused),
 };
 
 KTAP_MAIN(tests)

@@ -122,12 +122,23 @@ static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
 	return err;
 }
 
-static bool access_allowed(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
-			   u64 va, u64 len, enum cairn_access access)
+/* A window is for peers, that of type 2 for one queue pair's. */
+static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
+			     enum cairn_access access)
+{
+	u64 serial = READ_ONCE(mr_to_cairn_mw(mr)->qp_serial);
+
+	return access_is_remote(access) && mr->valid &&
+	       (!serial || serial == qp->serial);
+}
+
+static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
+			   u32 key, u64 va, u64 len, enum cairn_access access)
 {
 	int need = access_needs[access];
 
-	if (mr->key != key || mr->pd != pd || (mr->access & need) != need)
+	if (mr->key != key || mr->pd != qp->ibqp.pd ||
+	    (mr->access & need) != need)
 		return false;
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST &&
 	    !(mr->persist & CAIRN_MR_PERSIST_NIC))
@@ -136,24 +147,58 @@ static bool access_allowed(const struct cairn_mr *mr, struct ib_pd *pd, u32 key,
 		return true;
 	if (mr->kind == CAIRN_MR_FAST && !mr->valid)
 		return false;
+	if (mr->kind == CAIRN_MR_WINDOW && !access_in_window(mr, qp, access))
+		return false;
 	/* A va below iova gives an offset beyond every length. */
 	va -= mr->iova;
 	return va <= mr->length && len <= mr->length - va;
 }
 
+/*
+ * The region's own rights and blocks do not change while a window is bound to it.
+ * When the window is bound elsewhere meanwhile, its old region lives on until
+ * this run is over, and the caller notices the change.
+ */
+static int access_walk_window(struct cairn_mr *mr, u64 va, u64 len,
+			      struct access_fragments *frags)
+{
+	struct cairn_mw *mw = mr_to_cairn_mw(mr);
+	struct cairn_mr *region = READ_ONCE(mw->region);
+
+	if (!region)
+		return -EFAULT;
+	return access_walk_blocks(region, read_seqbegin(&region->seq),
+				  va - mr->iova + READ_ONCE(mw->region_va),
+				  len, frags);
+}
+
+static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
+		       enum cairn_access access, struct access_fragments *frags)
+{
+	if (mr->kind == CAIRN_MR_DMA)
+		return access_walk_kernel(va, len, access_is_remote(access),
+					  frags);
+	if (!frags->bv)
+		return 0;
+	return mr->kind == CAIRN_MR_WINDOW ?
+	       access_walk_window(mr, va, len, frags) :
+	       access_walk_blocks(mr, seq, va, len, frags);
+}
+
 /* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
-static int access_resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
-			  u64 va, u64 len, enum cairn_access access,
+static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+			  enum cairn_access access,
 			  struct access_fragments *frags)
 {
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
 	struct cairn_mr *mr;
 	unsigned int seq;
-	int err = 0;
+	int err;
 
 	if (!len)
 		return 0;
 	if (key == LOCAL_DMA_LKEY) {
-		if (pd->uobject || access_is_remote(access))
+		if (qp->ibqp.pd->uobject || access_is_remote(access))
 			return -EFAULT;
 		return access_walk_kernel(va, len, false, frags);
 	}
@@ -163,21 +208,16 @@ static int access_resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
 		return -EFAULT;
 	}
 	seq = read_seqbegin(&mr->seq);
-	if (!access_allowed(mr, pd, key, va, len, access))
+	if (!access_allowed(mr, qp, key, va, len, access))
 		return -EFAULT;
 	frags->persist = mr->persist;
-	if (mr->kind == CAIRN_MR_DMA)
-		err = access_walk_kernel(va, len, access_is_remote(access),
-					 frags);
-	else if (frags->bv)
-		err = access_walk_blocks(mr, seq, va, len, frags);
+	err = access_walk(mr, seq, va, len, access, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
 
 /**
  * cairn_mr_map() - find the memory behind a list of SGEs
- * @dev: the device
- * @pd: of the queue pair
+ * @qp: the queue pair
  * @span: the list, how far to skip into it, and what access is wanted
  * @len: bytes
  * @bv: room for @max fragments, each within a page
@@ -187,12 +227,11 @@ static int access_resolve(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
  * the list is shorter than @len; -E2BIG. In a run, which also bounds the use of
  * @bv.
  */
-int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
-		 const struct cairn_span *span, u32 len, struct bio_vec *bv,
-		 int max)
+int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		 struct bio_vec *bv, int max)
 {
 	struct access_fragments frags = {
-		.nic = &dev->nic, .bv = bv, .max = max,
+		.nic = qp->exec.nic, .bv = bv, .max = max,
 	};
 	u32 i, n, skip = span->offset;
 	int err;
@@ -205,7 +244,7 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 			continue;
 		}
 		n = min(len, sge->length - skip);
-		err = access_resolve(dev, pd, sge->lkey, sge->addr + skip, n,
+		err = access_resolve(qp, sge->lkey, sge->addr + skip, n,
 				     span->access, &frags);
 		if (err)
 			return err;
@@ -217,8 +256,7 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
 
 /**
  * cairn_mr_check() - may this be accessed now?
- * @dev: the device
- * @pd: of the queue pair
+ * @qp: the queue pair
  * @key: lkey or rkey
  * @va: first byte
  * @len: bytes; 0 is always allowed
@@ -227,11 +265,11 @@ int cairn_mr_map(struct cairn_dev *dev, struct ib_pd *pd,
  * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
  * cairn_persist of the region. In a run.
  */
-int cairn_mr_check(struct cairn_dev *dev, struct ib_pd *pd, u32 key, u64 va,
-		   u64 len, enum cairn_access access)
+int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+		   enum cairn_access access)
 {
 	struct access_fragments frags = {};
-	int err = access_resolve(dev, pd, key, va, len, access, &frags);
+	int err = access_resolve(qp, key, va, len, access, &frags);
 
 	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
 		return err;
@@ -277,8 +315,7 @@ u8 cairn_mr_durability(struct cairn_dev *dev, u32 key)
 
 /**
  * cairn_mr_atomic() - perform an atomic request
- * @dev: the device
- * @pd: of the queue pair
+ * @qp: the queue pair
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
  *
@@ -286,16 +323,15 @@ u8 cairn_mr_durability(struct cairn_dev *dev, u32 key)
  *
  * Return: 0 or -EFAULT (key, range, alignment). In a run.
  */
-int cairn_mr_atomic(struct cairn_dev *dev, struct ib_pd *pd,
-		    const struct cairn_pkt *pkt, u64 *orig)
+int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
-		.nic = &dev->nic, .bv = &bv, .max = 1,
+		.nic = qp->exec.nic, .bv = &bv, .max = 1,
 	};
 	void *word;
 
-	if (access_resolve(dev, pd, pkt->rkey, pkt->va, sizeof(u64),
+	if (access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64),
 			   CAIRN_ACCESS_REMOTE_ATOMIC, &frags))
 		return -EFAULT;
 	word = bvec_virt(&bv);

@@ -57,7 +57,9 @@ static int dev_query(struct ib_device *ibdev,
 				    IB_DEVICE_SRQ_RESIZE |
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
-				    IB_DEVICE_MEM_MGT_EXTENSIONS,
+				    IB_DEVICE_MEM_MGT_EXTENSIONS |
+				    IB_DEVICE_MEM_WINDOW |
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY,
 		.max_send_sge = CAIRN_MAX_SGE,
 		.max_recv_sge = CAIRN_MAX_SGE,
@@ -65,6 +67,7 @@ static int dev_query(struct ib_device *ibdev,
 		.max_cq = CAIRN_MAX_CQ,
 		.max_cqe = CAIRN_MAX_CQE,
 		.max_mr = CAIRN_MAX_MR,
+		.max_mw = CAIRN_MAX_MR,
 		.max_pd = CAIRN_MAX_PD,
 		.max_qp_rd_atom = CAIRN_MAX_RD_ATOM,
 		.max_res_rd_atom = CAIRN_MAX_RD_ATOM * CAIRN_MAX_QP,
@@ -166,6 +169,8 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_mr = cairn_alloc_mr,
 	.map_mr_sg = cairn_map_mr_sg,
 	.dereg_mr = cairn_dereg_mr,
+	.alloc_mw = cairn_alloc_mw,
+	.dealloc_mw = cairn_dealloc_mw,
 
 	.create_cq = cairn_create_cq,
 	.destroy_cq = cairn_destroy_cq,
@@ -192,6 +197,7 @@ static const struct ib_device_ops dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, cairn_ib_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, cairn_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, cairn_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, cairn_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),

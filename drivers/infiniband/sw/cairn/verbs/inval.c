@@ -38,19 +38,20 @@ void cairn_invals_cancel(struct cairn_qp *qp)
 	cairn_epoch_cancel(inval_epoch(qp), &qp->inval[CAIRN_RESP]);
 }
 
-int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
+int cairn_inval_wait(struct cairn_qp *qp, enum cairn_side_id side)
 {
-	int err;
-
-	err = cairn_mr_invalidate(to_cairn_dev(qp->ibqp.device), qp->ibqp.pd,
-				  key, side == CAIRN_RESP);
-	if (err)
-		return err;
 	/* The caller's run is between two accesses: it does not count. */
 	if (cairn_epoch_alone(inval_epoch(qp)))
 		return 0;
 	cairn_epoch_notify(inval_epoch(qp), &qp->inval[side]);
 	return -EINPROGRESS;
+}
+
+int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
+{
+	int err = cairn_mr_invalidate(qp, key, side == CAIRN_RESP);
+
+	return err ?: cairn_inval_wait(qp, side);
 }
 
 bool cairn_inval_over(struct cairn_qp *qp, enum cairn_side_id side)

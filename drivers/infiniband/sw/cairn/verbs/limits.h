@@ -16,7 +16,7 @@
 #define CAIRN_MAX_CQE		SZ_1M
 #define CAIRN_MAX_PD		SZ_1M
 #define CAIRN_MAX_AH		SZ_1M
-#define CAIRN_MAX_MR		SZ_8M		/* key index: 24 bits */
+#define CAIRN_MAX_MR		SZ_8M		/* and windows; key index: 24 bits */
 #define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
 #define CAIRN_MAX_RD_ATOM	128
 #define CAIRN_MAX_MSG		0x80000000u	/* bytes */

@@ -24,6 +24,7 @@
 #include "verbs/media.h"
 #include "verbs/mr.h"
 #include "verbs/mr_domain.h"
+#include "verbs/mw.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
@@ -31,7 +32,15 @@
 #define ACCESS_SUPPORTED						\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
-	 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+	 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+void cairn_mr_init(struct cairn_mr *mr, struct ib_pd *ibpd,
+		   enum cairn_mr_kind kind)
+{
+	seqlock_init(&mr->seq);
+	mr->kind = kind;
+	mr->pd = ibpd;
+}
 
 static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 			       int access)
@@ -43,9 +52,7 @@ static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	seqlock_init(&mr->seq);
-	mr->kind = kind;
-	mr->pd = ibpd;
+	cairn_mr_init(mr, ibpd, kind);
 	mr->access = access;
 	mr->block_shift = PAGE_SHIFT;
 	return mr;
@@ -223,17 +230,26 @@ struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	return ibmr;
 }
 
-/* New rights on the same pages, in place. */
-static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
+/* New rights on the same pages: in place, when they are pinned for that. */
+static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
+			       struct ib_pd *ibpd)
 {
 	unsigned long flags;
 
+	if (ib_access_writable(access) && !mr->umem->writable) {
+		/* The same address is other memory in another process. */
+		if (mr->umem->owning_mm != current->mm)
+			return ERR_PTR(-EPERM);
+		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
+			      access, mr->persist);
+	}
 	write_seqlock_irqsave(&mr->seq, flags);
 	mr->access = access;
 	mr->pd = ibpd;
 	write_sequnlock_irqrestore(&mr->seq, flags);
 	/* No access with the old rights goes on when the caller returns. */
 	mr_wait(to_cairn_dev(mr->ibmr.device));
+	return NULL;
 }
 
 /**
@@ -252,13 +268,14 @@ static void mr_change(struct cairn_mr *mr, int access, struct ib_pd *ibpd)
  * as fit for it.
  *
  * Return: NULL when changed in place, the new MR or an error as
- * cairn_reg_user_mr().
+ * cairn_reg_user_mr(); -EBUSY: a memory window is bound to it.
  */
 struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				  u64 length, u64 iova, int access,
 				  struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct ib_mr *new_ibmr;
 	int err = cairn_udata_check(udata, 0);
 
 	if (err)
@@ -269,17 +286,17 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		access = mr->access;
 	if (access & ~ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (!cairn_mw_close(mr))
+		return ERR_PTR(-EBUSY);
 	if (flags & IB_MR_REREG_TRANS)
-		return mr_reg(ibpd, start, length, iova, access, mr->persist);
-	if (ib_access_writable(access) && !mr->umem->writable) {
-		/* The same address is other memory in another process. */
-		if (mr->umem->owning_mm != current->mm)
-			return ERR_PTR(-EPERM);
-		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
-			      access, mr->persist);
-	}
-	mr_change(mr, access, ibpd);
-	return NULL;
+		new_ibmr = mr_reg(ibpd, start, length, iova, access,
+				  mr->persist);
+	else
+		new_ibmr = mr_change(mr, access, ibpd);
+	/* Else ib_core deregisters the old one next. */
+	if (IS_ERR_OR_NULL(new_ibmr))
+		cairn_mw_open(mr);
+	return new_ibmr;
 }
 
 /**
@@ -433,23 +450,34 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	return err;
 }
 
-int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
-			bool remote)
+/* The key @key of a fast registration ends. */
+static int mr_end_fast(struct cairn_mr *mr, u32 key, bool remote)
 {
-	struct cairn_mr *mr = cairn_mr_find(dev, key);
 	unsigned long flags;
 	int err = -EINVAL;
 
-	/* A wrong key must not disturb users of the right one. */
-	if (!mr || mr->kind != CAIRN_MR_FAST || mr->pd != pd ||
-	    READ_ONCE(mr->key) != key)
-		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (mr->key == key && (mr->valid || !remote)) {
 		mr->valid = false;
 		err = 0;
 	}
 	write_sequnlock_irqrestore(&mr->seq, flags);
+	return err;
+}
+
+int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	int err = -EINVAL;
+
+	/* A wrong key must not disturb users of the right one. */
+	if (!mr || mr->pd != qp->ibqp.pd || READ_ONCE(mr->key) != key)
+		return -EINVAL;
+	if (mr->kind == CAIRN_MR_FAST)
+		err = mr_end_fast(mr, key, remote);
+	else if (mr->kind == CAIRN_MR_WINDOW)
+		err = cairn_mw_invalidate(qp, mr_to_cairn_mw(mr), key, remote);
 	if (!err)
 		cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	return err;
@@ -461,17 +489,23 @@ int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
  * @udata: of the system call
  *
  * When it returns 0 nobody touches the memory any more, or the caller will be
- * told (cairn_dereg_async_ask(), also for errors). Process context.
+ * told (cairn_dereg_async_ask(), also for errors). -EBUSY: a memory window is
+ * bound to it. Process context.
  */
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	u32 persist = mr->persist, key = mr->key;
-	int later = cairn_dereg_async_ask(mr, udata);
+	int later;
 
-	if (later < 0)
+	if (!cairn_mw_close(mr))
+		return -EBUSY;
+	later = cairn_dereg_async_ask(mr, udata);
+	if (later < 0) {
+		cairn_mw_open(mr);
 		return later;
+	}
 	cairn_key_free(dev, key);
 	if (later)
 		cairn_dereg_async_begin(dev, mr);

@@ -5,6 +5,10 @@
 
 #include "verbs/key.h"
 
+/* What every kind of region, zeroed, begins with; it is not reachable yet. */
+void cairn_mr_init(struct cairn_mr *mr, struct ib_pd *ibpd,
+		   enum cairn_mr_kind kind);
+
 /* Give back pages and memory; nobody touches them any more. Sleeps. */
 void cairn_mr_free(struct cairn_mr *mr);
 
@@ -22,18 +26,16 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 		 u32 key, int access);
 
 /**
- * cairn_mr_invalidate() - end a fast registration
- * @dev: the device of the queue pair
- * @pd: of the queue pair that asks
+ * cairn_mr_invalidate() - end a fast registration or the binding of a window
+ * @qp: the queue pair that asks
  * @key: the whole key
- * @remote: the peer asks; then the registration must be valid
+ * @remote: its peer asks; then the key must be valid
  *
  * New accesses are refused from now on; one in a run on another CPU may still
  * finish, verbs/inval.h waits for it.
  *
- * Return: 0 or -EINVAL: not the key of a fast registration of @pd. In a run.
+ * Return: 0 or -EINVAL: not such a key of @qp's PD. In a run.
  */
-int cairn_mr_invalidate(struct cairn_dev *dev, struct ib_pd *pd, u32 key,
-			bool remote);
+int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote);
 
 #endif

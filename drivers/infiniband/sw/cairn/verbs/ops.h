@@ -36,6 +36,10 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		    unsigned int *offset);
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
+/* mw.c */
+int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int cairn_dealloc_mw(struct ib_mw *ibmw);
+
 /* cq.c */
 int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    cairn_create_cq_arg *arg);

@@ -232,6 +232,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
 	qp->uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext,
 					     ibuc);
 	qp->is_user = qp->uctx;
+	qp->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	spin_lock_init(&qp->sq_post_lock);
 	mutex_init(&qp->modify_lock);
 	cairn_async_init(&qp->async, qp_deliver);

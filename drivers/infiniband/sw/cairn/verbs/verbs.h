@@ -49,6 +49,7 @@ struct cairn_dev {
 	atomic_t num_pds;
 	atomic_t num_cqs;
 	atomic_t num_qps;
+	atomic64_t qp_serials;
 	atomic_t num_srqs;
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* the netdev went away */
@@ -116,6 +117,7 @@ enum cairn_mr_kind {
 	CAIRN_MR_USER,			/* pinned user memory */
 	CAIRN_MR_DMA,			/* kernel virtual addresses, everything */
 	CAIRN_MR_FAST,			/* fast registration */
+	CAIRN_MR_WINDOW,		/* part of a struct cairn_mw */
 };
 
 /* What ib_map_mr_sg() said last: REG_MR makes it effective. */
@@ -142,7 +144,7 @@ struct cairn_mr {
 	u8 persist;			/* enum cairn_mr_flags */
 	u8 durability;			/* USER, NIC flush: enum cairn_durability */
 	u8 block_shift;
-	bool valid;			/* FAST: registered */
+	bool valid;			/* FAST: registered; WINDOW: bound */
 	u32 flush_limit;		/* host flush: ms, 0: none */
 	struct ib_pd *pd;
 	u64 iova;
@@ -152,11 +154,21 @@ struct cairn_mr {
 	unsigned long *blocks;
 	struct cairn_mr_map map;	/* FAST: for the next registration */
 	struct ib_umem *umem;		/* USER */
+	atomic_t windows;		/* USER: bound to it, verbs/mw.h */
 	/* verbs/dereg_async.h; NULL: the caller of dereg_mr waits */
 	struct cairn_dereg_async *dereg;
 	u32 dereg_ticket;
 	struct cairn_epoch_note note;
 	struct work_struct free_work;
+};
+
+/* A memory window: what its key finds, and below mr.seq what it is bound to. */
+struct cairn_mw {
+	struct ib_mw ibmw;
+	struct cairn_mr mr;		/* iova: of its first byte, for peers */
+	struct cairn_mr *region;	/* NULL: to nothing */
+	u64 region_va;			/* its first byte, in the region */
+	u64 qp_serial;			/* type 2: peers of this QP only; else 0 */
 };
 
 struct cairn_qp {
@@ -176,6 +188,7 @@ struct cairn_qp {
 	struct cairn_async_work async;
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
+	u64 serial;			/* not 0, of no other QP ever */
 	bool is_user;
 };
 
@@ -202,6 +215,16 @@ static inline struct cairn_srq *to_cairn_srq(struct ib_srq *srq)
 static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
 {
 	return container_of(mr, struct cairn_mr, ibmr);
+}
+
+static inline struct cairn_mw *to_cairn_mw(struct ib_mw *mw)
+{
+	return container_of(mw, struct cairn_mw, ibmw);
+}
+
+static inline struct cairn_mw *mr_to_cairn_mw(struct cairn_mr *mr)
+{
+	return container_of(mr, struct cairn_mw, mr);
 }
 
 static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)

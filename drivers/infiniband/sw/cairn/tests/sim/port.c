@@ -195,13 +195,13 @@ bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 	return qp->s->now >= qp->inval_end[side];
 }
 
-/* LOCAL_INV ends a key; REG_MR brings one back that was ended. */
+/* LOCAL_INV ends a key; REG_MR and BIND_MW bring one back that was ended. */
 int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_host *h = &qp->s->host[qp->host];
 	u32 n = (w->imm_or_key >> 8) - 1;
-	bool valid = w->opcode == CAIRN_WQE_REG_MR;
+	bool valid = w->opcode != CAIRN_WQE_LOCAL_INV;
 
 	check_turn(qp, CAIRN_REQ, "local operation");
 	if (n >= h->mrs || h->mr[n]->key != w->imm_or_key ||
