@@ -12,6 +12,7 @@
 
 RUN_TIMEOUT=$((180 * ${CAIRN_TIMEOUT_SCALE:-1}))
 points verbs_basic
+points mw
 run_ok "both directions, all operations" verbs_verify -n 300
 run_ok "... over IPv6, path MTU 4096" verbs_verify -n 200 -f 6 -m 4096
 run_ok "... over link-local addresses" verbs_verify -n 100 -f l -m 256
