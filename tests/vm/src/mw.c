@@ -181,7 +181,8 @@ static void rights(void)
 		unsigned int access;
 		enum ibv_wr_opcode opcode;
 	} rows[] = {
-		{ IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_WRITE },
+		{ IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE,
+		  IBV_WR_RDMA_WRITE },
 		{ IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_READ },
 		{ IBV_ACCESS_REMOTE_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD },
 	};
@@ -346,8 +347,9 @@ static void refused_of(enum ibv_mw_type type)
 		{ "wrap", { region, at + 8, ~0ull, REMOTE }, 0 },
 		{ "unknown region", { &gone, at, 8, REMOTE }, 0 },
 		{ "a window is no region", { &window, at, 8, REMOTE }, 0 },
-		{ "local rights",
-		  { region, at, 8, REMOTE | IBV_ACCESS_LOCAL_WRITE }, 0 },
+		{ "unknown rights", { region, at, 8, REMOTE | 1 << 10 }, 0 },
+		{ "windows of the window",
+		  { region, at, 8, REMOTE | IBV_ACCESS_MW_BIND }, 0 },
 		{ "zero based",
 		  { region, at, 8, REMOTE | IBV_ACCESS_ZERO_BASED },
 		  IBV_MW_TYPE_1 },

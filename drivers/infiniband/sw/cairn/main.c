@@ -17,6 +17,8 @@ MODULE_LICENSE("Dual BSD/GPL");
 static const struct cairn_verbs_net verbs_net = {
 	.attach = cairn_net_attach,
 	.detach = cairn_net_detach,
+	.join = cairn_net_join,
+	.leave = cairn_net_leave,
 };
 
 static const struct cairn_net_ops net_ops = {

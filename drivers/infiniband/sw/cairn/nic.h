@@ -9,6 +9,7 @@
 #ifndef CAIRN_NIC_H
 #define CAIRN_NIC_H
 
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
 #include <linux/xarray.h>
@@ -21,6 +22,15 @@ struct cairn_mrcaches;
 
 struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
+};
+
+#define CAIRN_MCAST_BUCKETS	64
+
+/* Multicast groups, lane/mcast.h; written under lock, read under RCU. */
+struct cairn_mcast {
+	struct mutex lock;		/* writers; outside of RTNL */
+	u32 num_groups;
+	struct hlist_head group[CAIRN_MCAST_BUCKETS];
 };
 
 /* Microseconds that lanes poll for posts; the default is the module parameter. */
@@ -39,6 +49,7 @@ struct cairn_nic {
 	struct xarray qps;
 	struct cairn_quota held;	/* lane/hold.h */
 	u32 held_seed;			/* which peers share a bound there */
+	struct cairn_mcast mcast;
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */

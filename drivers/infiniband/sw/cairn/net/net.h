@@ -59,6 +59,20 @@ int cairn_net_attach(struct cairn_nic *nic);
 void cairn_net_detach(struct cairn_nic *nic);
 
 /**
+ * cairn_net_join() - the netdev receives packets to a multicast group
+ * @nic: attached
+ * @addr: group, IPv4 mapped for IPv4
+ *
+ * Context: process, not under RTNL.
+ * Return: 0, -ENODEV (the netdev is going away), -EADDRNOTAVAIL (it has no IPv4
+ * at all), or what IPv6 returns.
+ */
+int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr);
+
+/* The opposite, once for each join. Process context, not under RTNL. */
+void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
+
+/**
  * cairn_net_xmit() - send a train
  * @nic: for its netdev's namespace and its counters
  * @path: where to; the caller holds its lock

@@ -26,6 +26,7 @@
 #include <net/ip.h>
 #include <net/xfrm.h>
 #include "lane/exec.h"
+#include "lane/mcast.h"
 #include "lane/mrcache.h"
 #include "net/net.h"
 #include "net/netdev.h"
@@ -61,6 +62,7 @@ struct rx_arrival {
 	bool train;		/* headers are to be made per packet */
 	__be32 ahead;		/* QPN that was looked up ahead, as it came */
 	bool fixed_id;
+	bool group;		/* to a multicast address */
 };
 
 /* Packets in sequence for one QP side. */
@@ -148,9 +150,62 @@ static enum cairn_side_id rx_side(u8 opcode)
 								CAIRN_RESP;
 }
 
+/* Give the packets of @batch to their QP. Consumes the skb if they are the @last
+ * in it.
+ */
+static void rx_deliver(const struct rx_arrival *arrival,
+		       const struct rx_batch *batch, bool last)
+{
+	struct sk_buff *skb = arrival->skb;
+
+	*cairn_rx_cb(skb) = (struct cairn_rx_cb){
+		.offset = batch->offset,
+		.len = batch->len,
+		.stride = min(arrival->stride, batch->len),
+		.vlan = arrival->vlan,
+		.ifindex = arrival->ifindex,
+		.ipv6 = arrival->ipv6,
+		.ce = arrival->ce,
+		.flow = (__force u16)arrival->udp.source,
+	};
+	if (last)
+		cairn_exec_rx(batch->exec, batch->side, skb);
+	else
+		cairn_exec_rx_part(batch->exec, batch->side, skb);
+}
+
+/* A multicast address is for the multicast QP number, and that for these alone. */
+static void rx_deliver_group(const struct rx_arrival *arrival,
+			     const struct cairn_pkt *pkt, u32 offset, u32 len)
+{
+	struct rx_batch batch = {
+		.side = CAIRN_RESP, .offset = offset, .len = len,
+	};
+	const struct cairn_mcast_members *members = NULL;
+	struct in6_addr addr;
+	u32 i;
+
+	if (arrival->ipv6)
+		addr = arrival->ip.v6.daddr;
+	else
+		ipv6_addr_set_v4mapped(arrival->ip.v4.daddr, &addr);
+	if (pkt->qpn == CAIRN_QPN_MULTICAST &&
+	    pkt->op->transport == CAIRN_TRANSPORT_UD)
+		members = cairn_mcast_find(&arrival->nic->mcast, &addr);
+	if (!members) {
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_NO_QP, 1);
+		return;
+	}
+	for (i = 0; i < members->num; i++) {
+		batch.exec = READ_ONCE(members->exec[i]);
+		if (batch.exec)
+			rx_deliver(arrival, &batch, false);
+	}
+}
+
 /*
  * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
- * NULL when it is to be dropped.
+ * NULL when it is to be dropped, and when it was delivered: to a group.
  */
 static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 					  u32 offset, u32 len,
@@ -181,35 +236,15 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 	}
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
+	if (arrival->group) {
+		rx_deliver_group(arrival, &pkt, offset, len);
+		return NULL;
+	}
 	exec = xa_load(&nic->qps, pkt.qpn);
 	if (!exec)
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
 	*side = rx_side(pkt.opcode);
 	return exec;
-}
-
-/* Give the packets of @batch to their QP. Consumes the skb if they are the @last
- * in it.
- */
-static void rx_deliver(const struct rx_arrival *arrival,
-		       const struct rx_batch *batch, bool last)
-{
-	struct sk_buff *skb = arrival->skb;
-
-	*cairn_rx_cb(skb) = (struct cairn_rx_cb){
-		.offset = batch->offset,
-		.len = batch->len,
-		.stride = min(arrival->stride, batch->len),
-		.vlan = arrival->vlan,
-		.ifindex = arrival->ifindex,
-		.ipv6 = arrival->ipv6,
-		.ce = arrival->ce,
-		.flow = (__force u16)arrival->udp.source,
-	};
-	if (last)
-		cairn_exec_rx(batch->exec, batch->side, skb);
-	else
-		cairn_exec_rx_part(batch->exec, batch->side, skb);
 }
 
 /* The packet some way behind that at @done may be of another QP, whose context
@@ -377,6 +412,7 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 	arrival.ip.v4 = *ip;
 	arrival.id = ntohs(ip->id);
 	arrival.ce = INET_ECN_is_ce(ip->tos);
+	arrival.group = ipv4_is_multicast(ip->daddr);
 	return rx_take(&arrival, ip->ihl * 4,
 		       ip->ihl == 5 && !ip_is_fragment(ip));
 }
@@ -400,6 +436,7 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 		return rx_refuse(&arrival);
 	arrival.ip.v6 = *ip;
 	arrival.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
+	arrival.group = ipv6_addr_is_multicast(&ip->daddr);
 	return rx_take(&arrival, sizeof(*ip), true);
 }
 #endif

@@ -11,6 +11,7 @@
 #include <net/addrconf.h>
 #include <rdma/uverbs_ioctl.h>
 #include "compat/name_assign.h"
+#include "lane/mcast.h"
 #include "lane/mrcache.h"
 #include "queue/mmap.h"
 #include "verbs/caps.h"
@@ -29,6 +30,11 @@
 
 static const struct cairn_verbs_net *dev_net_layer;
 static struct workqueue_struct *dev_remove_wq;
+
+const struct cairn_verbs_net *cairn_verbs_net(void)
+{
+	return dev_net_layer;
+}
 
 /* One netdev carries one device: looking and registering are one step. */
 static DEFINE_MUTEX(dev_add_lock);
@@ -73,6 +79,10 @@ static int dev_query(struct ib_device *ibdev,
 		.max_res_rd_atom = CAIRN_MAX_RD_ATOM * CAIRN_MAX_QP,
 		.max_qp_init_rd_atom = CAIRN_MAX_RD_ATOM,
 		.atomic_cap = IB_ATOMIC_HCA,
+		.max_mcast_grp = CAIRN_MAX_MCAST_GROUPS,
+		.max_mcast_qp_attach = CAIRN_MAX_MCAST_QPS,
+		.max_total_mcast_qp_attach = CAIRN_MAX_MCAST_GROUPS *
+					     CAIRN_MAX_MCAST_QPS,
 		.max_ah = CAIRN_MAX_AH,
 		.max_srq = CAIRN_MAX_SRQ,
 		.max_srq_wr = CAIRN_MAX_SRQ_WR,
@@ -185,6 +195,9 @@ static const struct ib_device_ops dev_ops = {
 	.post_send = cairn_post_send,
 	.post_recv = cairn_post_recv,
 
+	.attach_mcast = cairn_attach_mcast,
+	.detach_mcast = cairn_detach_mcast,
+
 	.create_srq = cairn_create_srq,
 	.modify_srq = cairn_modify_srq,
 	.query_srq = cairn_query_srq,
@@ -277,6 +290,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	cairn_keys_init(dev);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
+	cairn_mcast_init(&dev->nic.mcast);
 	/* A peer's old connection shall not meet a new QP of a next life. */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);

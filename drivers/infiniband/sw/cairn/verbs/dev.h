@@ -9,7 +9,12 @@
 struct cairn_verbs_net {
 	int (*attach)(struct cairn_nic *nic);
 	void (*detach)(struct cairn_nic *nic);
+	int (*join)(struct cairn_nic *nic, const struct in6_addr *addr);
+	void (*leave)(struct cairn_nic *nic, const struct in6_addr *addr);
 };
+
+/* What cairn_verbs_init() got. */
+const struct cairn_verbs_net *cairn_verbs_net(void);
 
 /* Module start and stop; no device is left at the stop. Process context. */
 int cairn_verbs_init(const struct cairn_verbs_net *net);

@@ -6,10 +6,12 @@
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
-/* What a binding may allow to peers. */
+/* What a binding may ask for: rights of peers. LOCAL_WRITE means nothing here, but
+ * programs give it together with REMOTE_WRITE, as regions want it.
+ */
 #define WINDOW_ACCESS							\
-	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |		\
-	 IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
 
 /**
  * cairn_alloc_mw() - ib_device_ops.alloc_mw

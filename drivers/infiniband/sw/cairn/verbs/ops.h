@@ -57,6 +57,10 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init);
 int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
+/* mcast.c */
+int cairn_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int cairn_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
 /* srq.c */
 int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		     struct ib_udata *udata);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Multicast: queue pairs in groups, and the device in the network's groups. */
+#include "lane/mcast.h"
+#include "verbs/dev.h"
+#include "verbs/ops.h"
+
+static const struct in6_addr *mcast_addr(const union ib_gid *gid)
+{
+	return (const struct in6_addr *)gid->raw;
+}
+
+/**
+ * cairn_attach_mcast() - ib_device_ops.attach_mcast
+ * @ibqp: a UD queue pair (ib_core checks that)
+ * @gid: of the group, IPv4 mapped for IPv4 (ib_core checks that it is one)
+ * @lid: not used by RoCE
+ *
+ * The netdev of the device joins the group, too: multicast routers and switches
+ * hear of it.
+ *
+ * Return: 0, -ENOMEM (also at a limit), or what joining returns. Process
+ * context, not under RTNL.
+ */
+int cairn_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
+	struct cairn_exec *exec = &to_cairn_qp(ibqp)->exec;
+	bool first, last;
+	int err;
+
+	mutex_lock(&nic->mcast.lock);
+	err = cairn_mcast_add(&nic->mcast, mcast_addr(gid), exec, &first);
+	if (!err && first) {
+		err = cairn_verbs_net()->join(nic, mcast_addr(gid));
+		if (err)
+			cairn_mcast_del(&nic->mcast, mcast_addr(gid), exec,
+					&last);
+	}
+	mutex_unlock(&nic->mcast.lock);
+	return err;
+}
+
+/**
+ * cairn_detach_mcast() - ib_device_ops.detach_mcast
+ * @ibqp: of cairn_attach_mcast()
+ * @gid: of cairn_attach_mcast()
+ * @lid: not used by RoCE
+ *
+ * Return: 0 or -EINVAL (it is not attached). Process context, not under RTNL.
+ */
+int cairn_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
+	bool last;
+	int err;
+
+	mutex_lock(&nic->mcast.lock);
+	err = cairn_mcast_del(&nic->mcast, mcast_addr(gid),
+			      &to_cairn_qp(ibqp)->exec, &last);
+	if (last)
+		cairn_verbs_net()->leave(nic, mcast_addr(gid));
+	mutex_unlock(&nic->mcast.lock);
+	return err;
+}

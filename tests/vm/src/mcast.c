@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Multicast datagrams: a, which is in no group, sends to groups that queue pairs
+ * of b are in. "mcast 6" does that over IPv6.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(20000)
+#define QPN	0xffffff
+
+static bool v6;
+static struct vt_dev dev[2], net;	/* net.gid: of the group */
+static struct vt_end a, b, c;		/* c is on the device of b */
+
+static union ibv_gid group(const char *name6, const char *name4)
+{
+	union ibv_gid gid = {};
+
+	if (v6) {
+		must(inet_pton(AF_INET6, name6, gid.raw) == 1);
+	} else {
+		gid.raw[10] = 0xff;
+		gid.raw[11] = 0xff;
+		must(inet_pton(AF_INET, name4, gid.raw + 12) == 1);
+	}
+	return gid;
+}
+
+static void open_end(struct vt_end *e, struct vt_dev *d)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(e, d, &o, 65536));
+	must(!vt_to_init(e) && !vt_to_rtr(e, e) && !vt_to_rts(e));
+}
+
+static void open_ends(void)
+{
+	open_end(&a, &dev[0]);
+	open_end(&b, &dev[1]);
+	open_end(&c, &dev[1]);
+	net.gid = group("ff15::1:2:3", "239.1.2.3");
+}
+
+static void close_ends(void)
+{
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	vt_end_destroy(&c);
+}
+
+static void post_recv(struct vt_end *e)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, 4096, e->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+/* @n datagrams in a row, numbered from @imm on. */
+static void send_to(struct vt_end *e, const struct vt_dev *to, u32 qpn, u32 imm,
+		    int n)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + 8192, 100, e->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_wc wc;
+
+	wr.wr.ud.ah = vt_ah(e->dev, to);
+	must(wr.wr.ud.ah);
+	wr.wr.ud.remote_qpn = qpn;
+	wr.wr.ud.remote_qkey = VT_QKEY;
+	vt_fill(e->buf + 8192, 100, 9);
+	for (; n--; imm++) {
+		wr.imm_data = htobe32(imm);
+		must(!ibv_post_send(e->qp, &wr, &bad));
+		must(!vt_poll(e->scq, &wc, 1, LONG) && !wc.status);
+	}
+	must(!ibv_destroy_ah(wr.wr.ud.ah));
+}
+
+/* The next that @e gets is number @imm, from @from to the group. */
+static void got(struct vt_end *e, const struct vt_end *from, u32 imm)
+{
+	const u8 *grh = e->buf;
+	struct ibv_wc wc;
+
+	must(!vt_poll(e->rcq, &wc, 1, LONG) && !wc.status);
+	ktap_eq(be32toh(wc.imm_data), imm);
+	ktap_eq(wc.src_qp, from->qp->qp_num);
+	ktap_eq(wc.byte_len, 140);
+	ktap_eq(vt_check(e->buf + VT_GRH, 100, 9), -1);
+	ktap_ok(v6 ? !memcmp(grh + 24, net.gid.raw, 16) :
+		     !memcmp(grh + 36, net.gid.raw + 12, 4));
+}
+
+static bool quiet(struct vt_end *e)
+{
+	struct ibv_wc wc;
+
+	return !ibv_poll_cq(e->rcq, 1, &wc);
+}
+
+/* Two in the group get what is sent, until they leave. */
+static void members(void)
+{
+	int i;
+
+	open_ends();
+	for (i = 0; i < 6; i++) {
+		post_recv(&b);
+		post_recv(&c);
+		post_recv(&a);
+	}
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	send_to(&a, &net, QPN, 1, 2);
+	got(&b, &a, 1);
+	got(&b, &a, 2);
+	ktap_ok(quiet(&c) && quiet(&a));
+	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
+	send_to(&a, &net, QPN, 3, 1);
+	got(&b, &a, 3);
+	got(&c, &a, 3);
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	send_to(&a, &net, QPN, 4, 1);
+	got(&c, &a, 4);
+	ktap_ok(quiet(&b));
+	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	send_to(&a, &net, QPN, 5, 1);
+	got(&b, &a, 5);
+	ktap_ok(quiet(&c) && quiet(&a));
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	close_ends();
+}
+
+/* Who is in the group gets what it sends itself, like the others of its host. */
+static void own_messages(void)
+{
+	open_ends();
+	post_recv(&a);
+	post_recv(&b);
+	post_recv(&c);
+	must(!ibv_attach_mcast(a.qp, &net.gid, 0));
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
+	send_to(&b, &net, QPN, 7, 1);
+	got(&a, &b, 7);
+	got(&b, &b, 7);
+	got(&c, &b, 7);
+	must(!ibv_detach_mcast(a.qp, &net.gid, 0));
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
+	close_ends();
+}
+
+/* Address and queue pair number go together, and groups are not mixed up. */
+static void not_for_us(void)
+{
+	struct vt_dev other = net;
+
+	open_ends();
+	post_recv(&b);
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	send_to(&a, &net, b.qp->qp_num, 1, 1);
+	send_to(&a, &dev[1], QPN, 2, 1);
+	other.gid = group("ff15::1:2:4", "239.1.2.4");
+	must(!ibv_attach_mcast(c.qp, &other.gid, 0));
+	send_to(&a, &other, QPN, 3, 1);
+	send_to(&a, &net, QPN, 4, 1);
+	got(&b, &a, 4);
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	must(!ibv_detach_mcast(c.qp, &other.gid, 0));
+	close_ends();
+}
+
+/* Does the netdev of b listen to the group? */
+static bool joined(void)
+{
+	return !system(v6 ? "ip -n b maddr show dev vb | grep -qw ff15::1:2:3" :
+			    "ip -n b maddr show dev vb | grep -qw 239.1.2.3") &&
+	       !system(v6 ?
+		       "ip -n b maddr show dev vb | grep -qw 33:33:00:02:00:03" :
+		       "ip -n b maddr show dev vb | grep -qw 01:00:5e:01:02:03");
+}
+
+static void membership(void)
+{
+	pid_t child;
+	int result;
+
+	open_ends();
+	ktap_ok(!joined());
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
+	ktap_ok(joined());
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	ktap_ok(joined());
+	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
+	ktap_ok(!joined());
+	close_ends();
+	child = fork();
+	must(child >= 0);
+	if (!child) {
+		if (vt_open(&dev[1], vt_name_b(), v6 ? VT_IPV6 : VT_IPV4, -1))
+			_exit(1);
+		open_end(&b, &dev[1]);
+		_exit(ibv_attach_mcast(b.qp, &net.gid, 0) || !joined());
+	}
+	must(waitpid(child, &result, 0) == child);
+	ktap_eq(result, 0);
+	/* The end of the process is the end of its membership. */
+	ktap_ok(!joined());
+}
+
+static void refused(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end rc;
+
+	open_ends();
+	must(!vt_end_create(&rc, &dev[1], &o, 4096) && !vt_to_init(&rc));
+	ktap_eq(ibv_attach_mcast(rc.qp, &net.gid, 0), EINVAL);
+	ktap_eq(ibv_attach_mcast(b.qp, &dev[1].gid, 0), EINVAL);
+	ktap_eq(ibv_detach_mcast(b.qp, &net.gid, 0), EINVAL);
+	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
+	ktap_eq(ibv_detach_mcast(c.qp, &net.gid, 0), EINVAL);
+	ktap_eq(ibv_destroy_qp(b.qp), EBUSY);
+	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
+	ktap_eq(ibv_detach_mcast(b.qp, &net.gid, 0), EINVAL);
+	vt_end_destroy(&rc);
+	close_ends();
+}
+
+/* As many groups as query_device says, and no more. */
+static void limit(void)
+{
+	struct ibv_device_attr attr;
+	union ibv_gid gid;
+	int i;
+
+	open_ends();
+	must(!ibv_query_device(dev[1].ctx, &attr) && attr.max_mcast_grp > 0);
+	ktap_ok(attr.max_mcast_qp_attach > 0 &&
+		attr.max_total_mcast_qp_attach > 0);
+	gid = net.gid;
+	for (i = 0; i < attr.max_mcast_grp; i++) {
+		gid.raw[14] = (u8)(i >> 8);
+		gid.raw[15] = (u8)i;
+		must(!ibv_attach_mcast(b.qp, &gid, 0));
+	}
+	gid.raw[13] = 0x77;
+	ktap_eq(ibv_attach_mcast(b.qp, &gid, 0), ENOMEM);
+	gid.raw[13] = net.gid.raw[13];
+	while (i--) {
+		gid.raw[14] = (u8)(i >> 8);
+		gid.raw[15] = (u8)i;
+		must(!ibv_detach_mcast(b.qp, &gid, 0));
+	}
+	close_ends();
+}
+
+#define TESTS(X) X(members) X(own_messages) X(not_for_us) X(membership)	\
+	X(refused) X(limit)
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	v6 = argc > 1 && !strcmp(argv[1], "6");
+	if (vt_open(&dev[0], vt_name_a(), v6 ? VT_IPV6 : VT_IPV4, -1) ||
+	    vt_open(&dev[1], vt_name_b(), v6 ? VT_IPV6 : VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! setting up failed");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 + v6 ? argv[1 + v6] : NULL);
+}
