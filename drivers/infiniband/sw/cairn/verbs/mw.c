@@ -40,7 +40,9 @@ int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	return 0;
 }
 
-/* Bound to nothing from now on. Returns the old region. mr.seq held. */
+/* Bound to nothing from now on. Returns the old region. mr.seq held, or nobody
+ * finds it.
+ */
 static struct cairn_mr *mw_unbind(struct cairn_mw *mw)
 {
 	struct cairn_mr *old = mw->region;
@@ -70,15 +72,11 @@ int cairn_dealloc_mw(struct ib_mw *ibmw)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
 	struct cairn_mw *mw = to_cairn_mw(ibmw);
-	struct cairn_mr *region;
-	unsigned long flags;
 
-	write_seqlock_irqsave(&mw->mr.seq, flags);
-	region = mw_unbind(mw);
-	write_sequnlock_irqrestore(&mw->mr.seq, flags);
-	mw_put_region(region);
-	cairn_key_free(dev, mw->mr.key);
+	cairn_key_free(dev, READ_ONCE(mw->mr.key));
 	cairn_epoch_wait(&dev->nic.epoch);
+	/* Only now: a BIND_MW under way may have bound it once more. */
+	mw_put_region(mw_unbind(mw));
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	return 0;
 }
