@@ -140,6 +140,7 @@ static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 	mr->valid = region;
 	mr->access = wqe->bind.access & ~IB_ZERO_BASED;
 	mr->persist = region ? region->persist : 0;
+	mr->durability = region ? region->durability : 0;
 	mr->iova = wqe->bind.access & IB_ZERO_BASED ? 0 : wqe->remote_addr;
 	mr->length = wqe->bind.length;
 	WRITE_ONCE(mw->region, region);
