@@ -22,7 +22,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
 
-#define WINDOW		64	/* messages in flight */
+#define WINDOW		64U	/* messages in flight */
 #define RECEIVES	256
 #define SAMPLES		8192
 #define PATIENCE	(60 * HZ)
@@ -368,7 +368,7 @@ static int __init bench_init(void)
 
 	if (!pairs || !bytes)
 		return -EINVAL;
-	num_slots = roundup(max(pairs, (unsigned int)WINDOW), pairs);
+	num_slots = roundup(max(pairs, WINDOW), pairs);
 	slots = kvcalloc(num_slots, sizeof(*slots), GFP_KERNEL);
 	idle = kvcalloc(num_slots, sizeof(*idle), GFP_KERNEL);
 	if (slots && idle)

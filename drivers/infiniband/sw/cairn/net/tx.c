@@ -583,12 +583,14 @@ static void tx_open_add(struct tx_open *open, const struct cairn_train *train,
 }
 
 void cairn_net_plug(void)
+	__acquires(RCU)
 {
 	rcu_read_lock();
 	this_cpu_inc(cairn_plug_state.depth);
 }
 
 void cairn_net_unplug(void)
+	__releases(RCU)
 {
 	struct tx_plug *plug = this_cpu_ptr(&tx_plugs);
 	u32 i;
