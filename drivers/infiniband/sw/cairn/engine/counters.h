@@ -86,7 +86,7 @@
 	X(EPOCH_SHARED, epoch_shared,					\
 	  "releases that shared the advance of another one")		\
 	X(EPOCH_STUCK, epoch_stuck,					\
-	  "advances that took longer than a second")			\
+	  "advances of the epoch that took longer than a second")	\
 	X(MR_CACHE_HITS, mr_cache_hits,					\
 	  "look-ups of memory regions that the MR cache answered")	\
 	X(MR_CACHE_MISSES, mr_cache_misses,				\

@@ -865,5 +865,6 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	else
 		req_check_drained(qpc);
 	req->ahead = NULL;
-	return more || !req->reaps_left || (req_may_send(qpc) && !cairn_budget_left(budget));
+	return more || !req->reaps_left ||
+	       (req_may_send(qpc) && !cairn_budget_left(budget));
 }

@@ -101,7 +101,8 @@ static bool hold_has_room(struct cairn_exec *exec, u32 bytes)
 		return false;
 	/* The path may change while something is kept. */
 	if (!hold->num)
-		hold->peer = jhash2(peer->s6_addr32, 4, exec->nic->held_seed);
+		hold->peer = jhash2((__force const u32 *)peer->s6_addr32, 4,
+				    exec->nic->held_seed);
 	return cairn_quota_take(&exec->nic->held, hold->peer, bytes);
 }
 
