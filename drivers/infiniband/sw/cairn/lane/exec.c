@@ -91,8 +91,15 @@ static bool exec_has_address4(const struct net_device *dev, __be32 addr)
 	return false;
 }
 
+static bool exec_to_group(struct sk_buff *skb)
+{
+	return cairn_rx_cb(skb)->ipv6 ?
+	       ipv6_addr_is_multicast(&ipv6_hdr(skb)->daddr) :
+	       ipv4_is_multicast(ip_hdr(skb)->daddr);
+}
+
 /* Was this sent to an address of the netdev that received it? A VLAN or another
- * upper netdev is a network of its own.
+ * upper netdev is a network of its own. Groups are those of the device's netdev.
  */
 static bool exec_to_netdev(const struct cairn_exec *exec, struct sk_buff *skb)
 {
@@ -100,6 +107,8 @@ static bool exec_to_netdev(const struct cairn_exec *exec, struct sk_buff *skb)
 	struct net_device *dev =
 		dev_get_by_index_rcu(net, cairn_rx_cb(skb)->ifindex);
 
+	if (exec_to_group(skb))
+		return dev == exec->nic->ndev;
 	if (!dev)
 		return false;
 	if (!cairn_rx_cb(skb)->ipv6)
