@@ -6,8 +6,10 @@
 # boot: shared
 # dmesg-allow: memcg invoked oom-killer
 # dmesg-allow: Memory cgroup out of memory
+# dmesg-allow: Call Trace:
 #
-# A process with a memory limit takes all it can of each resource.
+# A process with a memory limit takes all it can of each resource. The out-of-memory
+# killer of its group prints a call trace.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
