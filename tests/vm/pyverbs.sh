@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 720
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Debian's pyverbs suite on one device. The tests in pyverbs-must-pass.txt must
