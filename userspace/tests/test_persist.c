@@ -201,6 +201,7 @@ static struct cairn_cqe any_cqe(uint8_t opcode, uint8_t status)
 		.byte_len = (uint32_t)ktap_rand(), .opcode = opcode,
 		.status = status, .persist_va = ktap_rand(),
 		.persist_token = ktap_rand(), .psn = ktap_below(1 << 24),
+		.durability = (uint8_t)ktap_below(5),
 	};
 }
 
@@ -231,8 +232,8 @@ static void check_info(const struct cairndv_persist_info *info,
 	ktap_eq(info->va, va ? cqe->persist_va : 0);
 	ktap_eq(info->length, range ? cqe->byte_len : 0);
 	ktap_eq(info->token, range ? cqe->persist_token : 0);
-	ktap_eq(info->reserved | info->reserved2[0] | info->reserved2[1] |
-		info->reserved2[2], 0);
+	ktap_eq(info->durability, none ? 0 : cqe->durability);
+	ktap_eq(info->reserved2[0] | info->reserved2[1] | info->reserved2[2], 0);
 }
 
 static void poll_with_info(void)
