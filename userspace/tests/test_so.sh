@@ -58,6 +58,12 @@ manual() {
 			{ echo "# not in cairndv.7: $page"; bad=1; }
 	done
 	for page in "$source"/man/*.[0-9]; do
+		# another name of a page
+		if [[ $(head -n 1 "$page") == .so\ man?/* ]]; then
+			out=$source/man/$(sed 's,.*/,,;1q' "$page")
+			[ -f "$out" ] || { echo "# $page: no $out"; bad=1; }
+			continue
+		fi
 		out=$(MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
 		[ -z "$out" ] || { echo "# $out"; bad=1; }
 		grep -qE '^\.SH NAME$' "$page" || { echo "# no NAME: $page"; bad=1; }
