@@ -19,7 +19,8 @@ static struct cairndv_group_dest dest[TARGETS];
 static uint32_t taken[TARGETS];		/* messages that the device has seen */
 static struct cairndv_group_wc wc[DEPTH + TARGETS];
 
-static void open_group(void)
+/* @narrow: the target whose send queue has two units only; none if it is TARGETS */
+static void open_group_with(uint32_t narrow)
 {
 	open_ctx();
 	/* what libibverbs does */
@@ -28,6 +29,7 @@ static void open_group(void)
 	cq = fake_cq(ctx, 64);
 	answers = &fake.rings[fake.last_qid];
 	for (uint32_t i = 0; i < TARGETS; i++) {
+		fake.sq_depth = i == narrow ? 2 : 64;
 		qp[i] = fake_qp(pd, cq, IBV_QPT_RC, 0);
 		dest[i] = (struct cairndv_group_dest){
 			.remote_addr = 0x1000 * (i + 1), .rkey = 7 + i,
@@ -36,6 +38,11 @@ static void open_group(void)
 	}
 	group = cairndv_persist_group_create(qp, TARGETS, DEPTH);
 	ktap_ok(group);
+}
+
+static void open_group(void)
+{
+	open_group_with(TARGETS);
 }
 
 static void close_group(void)
@@ -211,6 +218,82 @@ static void a_slow_target_bounds_it(void)
 	close_group();
 }
 
+/* Whether target @i has got more than @messages, of one unit each. */
+static bool got_more(uint32_t i, uint32_t messages)
+{
+	const struct cairn_send_wqe *wqe =
+		fake_unit(fake_sq(qp[i]), fake.start_index + messages);
+
+	return wqe->units;
+}
+
+/* That is no failure: the caller polls, and posts again. */
+static void a_send_queue_is_full(void)
+{
+	for (uint32_t narrow = 0; narrow < TARGETS; narrow++) {
+		open_group_with(narrow);
+		ktap_eq(post(1, 3), 0);
+		ktap_eq(post(2, 3), 0);
+		ktap_eq(post(3, 3), ENOMEM);
+		for (uint32_t i = 0; i < TARGETS; i++)
+			ktap_ok(i == narrow || !got_more(i, 2));
+		ktap_eq(poll(), 0);
+		/* the device is done with the first one */
+		for (uint32_t i = 0; i < TARGETS; i++)
+			answer(i, 0);
+		fake_sq(qp[narrow])->dev->index = fake.start_index + 1;
+		ktap_eq(poll(), 1);
+		expect(0, CAIRNDV_GROUP_DURABLE, 1, 3);
+		ktap_eq(post(3, 3), 0);
+		for (uint32_t i = 0; i < TARGETS; i++) {
+			answer(i, 0);
+			answer(i, 0);
+		}
+		ktap_eq(poll(), 2);
+		expect(0, CAIRNDV_GROUP_DURABLE, 2, 3);
+		expect(1, CAIRNDV_GROUP_DURABLE, 3, 3);
+		ktap_eq(cairndv_persist_group_released(group), 3);
+		close_group();
+	}
+}
+
+/* What one queue pair does not take is posted to none. */
+static void one_does_not_take_it(void)
+{
+	struct ibv_sge pieces[64] = {};
+	struct cairndv_group_wr wr = { .quorum = 1, .dest = dest,
+				       .sg_list = pieces, .num_sge = 64 };
+
+	open_group();
+	ktap_eq(cairndv_persist_group_post(group, &wr), EINVAL);
+	qp[1]->state = IBV_QPS_INIT;
+	ktap_eq(post(1, 1), EINVAL);
+	ktap_eq(poll(), 0);
+	for (uint32_t i = 0; i < TARGETS; i++)
+		ktap_ok(!got_more(i, 0));
+	qp[1]->state = IBV_QPS_RTS;
+	ktap_eq(post(1, 3), 0);
+	for (uint32_t i = 0; i < TARGETS; i++)
+		answer(i, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 1, 3);
+	close_group();
+}
+
+/* The doorbell of one target fails: the device is gone. */
+static void a_post_fails(void)
+{
+	open_group();
+	*fake_sq(qp[1])->asleep = 1;
+	fake.ioctl_errors[0] = EIO;
+	ktap_eq(post(7, 2), 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 7, 0);
+	ktap_eq(wc[0].target, 1);
+	ktap_eq(wc[0].status, IBV_WC_LOC_QP_OP_ERR);
+	close_group();
+}
+
 /* A wr_id that the group has not given away, or that was answered. */
 static void answers_of_others(void)
 {
@@ -264,6 +347,9 @@ static const struct ktap_test tests[] = {
 	KTAP(a_target_fails),
 	KTAP(too_many_fail),
 	KTAP(a_slow_target_bounds_it),
+	KTAP(a_send_queue_is_full),
+	KTAP(one_does_not_take_it),
+	KTAP(a_post_fails),
 	KTAP(answers_of_others),
 	KTAP(refused),
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "dv.h"
+#include "send.h"
 
 #define GROUP_TARGET_BITS	8
 
@@ -153,11 +154,33 @@ static void group_lose(struct cairndv_persist_group *group,
 	group->failed |= 1ULL << target;
 }
 
-int cairndv_persist_group_post(struct cairndv_persist_group *group,
-			       const struct cairndv_group_wr *wr)
+/* What target @i gets of the next message. */
+static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
+				     const struct cairndv_group_wr *wr,
+				     uint32_t i)
 {
-	struct group_slot *slot = group_slot(group, group->posted);
-	uint64_t alive = group_all(group) & ~group->failed;
+	return (struct ibv_send_wr){
+		.wr_id = group->posted << GROUP_TARGET_BITS | i,
+		.sg_list = wr->sg_list,
+		.num_sge = wr->num_sge,
+		.opcode = CAIRNDV_WR_WRITE_PERSIST,
+		.send_flags = wr->send_flags | IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = wr->dest[i].remote_addr,
+			.rkey = wr->dest[i].rkey,
+		},
+	};
+}
+
+/*
+ * 0 when all of @alive can take the message. A target whose send queue is full, or
+ * whose queue pair does not take such a message, has not failed.
+ */
+static int group_may_post(const struct cairndv_persist_group *group,
+			  const struct cairndv_group_wr *wr, uint64_t alive)
+{
+	struct ibv_send_wr send;
+	int err = 0;
 
 	if (!wr->quorum || wr->quorum > group->num ||
 	    wr->send_flags & ~(unsigned int)(IBV_SEND_INLINE | IBV_SEND_FENCE |
@@ -169,25 +192,34 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 	if (group->posted - group->released == group->depth ||
 	    group->events - group->told >= group->depth)
 		return ENOMEM;
+	for (uint32_t i = 0; i < group->num && !err; i++) {
+		if (!(alive & 1ULL << i))
+			continue;
+		send = group_send(group, wr, i);
+		err = cairn_send_check(group->qp[i], &send);
+	}
+	return err;
+}
+
+int cairndv_persist_group_post(struct cairndv_persist_group *group,
+			       const struct cairndv_group_wr *wr)
+{
+	struct group_slot *slot = group_slot(group, group->posted);
+	uint64_t alive = group_all(group) & ~group->failed;
+	int err = group_may_post(group, wr, alive);
+
+	if (err)
+		return err;
 	*slot = (struct group_slot){
 		.wr_id = wr->wr_id,
 		.quorum = wr->quorum,
 	};
 	for (uint32_t i = 0; i < group->num; i++) {
-		struct ibv_send_wr send = {
-			.wr_id = group->posted << GROUP_TARGET_BITS | i,
-			.sg_list = wr->sg_list,
-			.num_sge = wr->num_sge,
-			.opcode = CAIRNDV_WR_WRITE_PERSIST,
-			.send_flags = wr->send_flags | IBV_SEND_SIGNALED,
-			.wr.rdma = {
-				.remote_addr = wr->dest[i].remote_addr,
-				.rkey = wr->dest[i].rkey,
-			},
-		}, *bad;
+		struct ibv_send_wr send = group_send(group, wr, i), *bad;
 
 		if (!(alive & 1ULL << i))
 			continue;
+		/* what is left to go wrong is the device */
 		if (ibv_post_send(group->qp[i], &send, &bad))
 			group_lose(group, slot, i, IBV_WC_LOC_QP_OP_ERR, 0);
 		else

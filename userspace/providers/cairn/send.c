@@ -145,32 +145,76 @@ static void send_set_data(struct cairn_ring *ring,
 			   (size_t)wr->num_sge);
 }
 
+/* How a request becomes a WQE. */
+struct send_plan {
+	unsigned int opcode;
+	const struct cairn_wqe_op *op;
+	bool rule;		/* its data goes inline, by the rule */
+	struct cairn_inline in;
+};
+
+/* EINVAL when it is none that the QP takes. */
+static int send_plan(const struct cairn_qp *qp, const struct ibv_send_wr *wr,
+		     enum ibv_mw_type windows, struct send_plan *plan)
+{
+	plan->opcode = send_opcode(wr->opcode);
+	plan->op = cairn_wqe_op(qp, plan->opcode);
+	if (!plan->op || !send_valid(qp, plan->op, wr, windows))
+		return EINVAL;
+	plan->rule = !(wr->send_flags & IBV_SEND_INLINE) &&
+		     cairn_inline_rule(qp, plan->op,
+				       wr->send_flags & IBV_SEND_FENCE,
+				       wr->sg_list, (size_t)wr->num_sge,
+				       &plan->in);
+	return 0;
+}
+
+static bool send_has_room(struct cairn_ring *ring, const struct send_plan *plan,
+			  const struct ibv_send_wr *wr)
+{
+	size_t bytes = plan->rule ? plan->in.bytes :
+				    send_data_bytes(plan->op, wr);
+
+	return cairn_ring_room(ring, cairn_wqe_units(bytes));
+}
+
 static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
 		    enum ibv_mw_type windows)
 {
-	unsigned int opcode = send_opcode(wr->opcode);
-	const struct cairn_wqe_op *op = cairn_wqe_op(qp, opcode);
 	struct cairn_ring *ring = &qp->sq.ring;
 	struct cairn_send_wqe *wqe;
-	struct cairn_inline in;
-	bool rule;
+	struct send_plan plan;
+	int err;
 
-	if (!op || !send_valid(qp, op, wr, windows))
-		return EINVAL;
-	rule = !(wr->send_flags & IBV_SEND_INLINE) &&
-	       cairn_inline_rule(qp, op, wr->send_flags & IBV_SEND_FENCE,
-				 wr->sg_list,
-				 (size_t)wr->num_sge, &in);
-	if (!cairn_ring_room(ring, cairn_wqe_units(rule ? in.bytes :
-						   send_data_bytes(op, wr))))
+	err = send_plan(qp, wr, windows, &plan);
+	if (err)
+		return err;
+	if (!send_has_room(ring, &plan, wr))
 		return ENOMEM;
-	wqe = cairn_wqe_begin(qp, (uint8_t)opcode, wr->wr_id, wr->send_flags);
-	if (op->imm_or_key)	/* a union with imm_data */
+	wqe = cairn_wqe_begin(qp, (uint8_t)plan.opcode, wr->wr_id,
+			      wr->send_flags);
+	if (plan.op->imm_or_key)	/* a union with imm_data */
 		wqe->imm_or_key = wr->invalidate_rkey;
-	send_set_target(qp, op, wqe, wr);
-	send_set_data(ring, op, wqe, wr, rule ? &in : NULL);
+	send_set_target(qp, plan.op, wqe, wr);
+	send_set_data(ring, plan.op, wqe, wr, plan.rule ? &plan.in : NULL);
 	ring->index += wqe->units;
 	return 0;
+}
+
+int cairn_send_check(struct ibv_qp *ibqp, const struct ibv_send_wr *wr)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+	struct send_plan plan;
+	int err;
+
+	if (!cairn_send_ready(qp))
+		return EINVAL;
+	pthread_spin_lock(&qp->sq.lock);
+	err = send_plan(qp, wr, IBV_MW_TYPE_2, &plan);
+	if (!err && !send_has_room(&qp->sq.ring, &plan, wr))
+		err = ENOMEM;
+	pthread_spin_unlock(&qp->sq.lock);
+	return err;
 }
 
 /* A doorbell that fails (the device is gone) fails the whole list. */

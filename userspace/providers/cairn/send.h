@@ -7,6 +7,11 @@
 
 int cairn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
+/*
+ * What posting one request would return now, doorbell apart. Room that is there stays,
+ * as long as nobody else posts.
+ */
+int cairn_send_check(struct ibv_qp *qp, const struct ibv_send_wr *wr);
 /* A BIND_MW for a window of type 1. */
 int cairn_send_bind(struct ibv_qp *qp, struct ibv_send_wr *wr);
 /* Whether the QP's state allows posts. */
