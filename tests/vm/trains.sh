@@ -40,7 +40,7 @@ together() {
 	trains=$(($(both tx_trains) - trains)) turns=$(($(both timer_turns) - turns))
 	expect "$1 of $2 bytes, $PAIRS connections" "$failures" 0
 	expect_that "... $trains trains for $posted messages and their answers" \
-		"posted > $PAIRS && trains < posted"
+		"posted > $PAIRS && 2 * trains < posted"
 	diag "$turns timer turns"
 }
 
@@ -48,6 +48,7 @@ together write 64
 together send 64
 together read 64
 together write 1024
+together write 4096
 
 # the stack cuts the trains, the checker sees every packet
 ethtools() {

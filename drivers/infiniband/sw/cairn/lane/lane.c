@@ -18,6 +18,7 @@
 #include <linux/topology.h>
 #include "engine/pace.h"
 #include "engine/requester.h"
+#include "engine/window.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
 #include "lane/mrcache.h"
@@ -28,9 +29,11 @@
 #define CAIRN_LANE_BUDGET	64
 /* Marks looked at in one go; those of QPs that are gone are left over. */
 #define CAIRN_LANE_TRIES	128
-/* One round of the thread, with soft interrupts off. */
+/* One round of the thread, with soft interrupts off: about one train, whose last
+ * packet must fit, too.
+ */
 #define CAIRN_ROUND_TURNS	64
-#define CAIRN_ROUND_BYTES	16384
+#define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
 /* Expired requesters run by the timer itself, and those that may turn out to have
  * something to send; the thread runs the others.
  */

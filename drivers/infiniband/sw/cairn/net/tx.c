@@ -11,9 +11,10 @@
  * ICRC for the headers that segmentation will give it.
  *
  * Between cairn_net_plug() and cairn_net_unplug(), short trains to the same peer
- * that have one flow stay open and become one, whatever their queue pairs. They
- * are written to memory of the CPU and copied into an skb of the right size when
- * they leave: only then is known how many they are.
+ * that have one flow stay open and become one, whatever their queue pairs. Small
+ * packets are written to memory of the CPU and copied into an skb of the right
+ * size when they leave: only then is known how many they are. Larger ones are
+ * written into page fragments of an skb that grows, and are not copied again.
  *
  * The IPv4 id of a train's first packet is its PSN: packets are never fragmented
  * (DF), so the id need not be unique (RFC 6864), but it rises by one within a
@@ -35,6 +36,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/udp.h>
+#include "engine/window.h"
 #include "net/net.h"
 #include "net/routing.h"
 #include "net/tx.h"
@@ -44,9 +46,11 @@
 
 /* Trains that are open on a CPU, each of another flow. */
 #define TX_FLOWS	4
+/* Memory of the CPU for each, and packets that are small enough for it. */
 #define TX_OPEN_BYTES	16384
-/* Longer ones gain nothing by company, and would be copied once more. */
-#define TX_JOIN_BYTES	(TX_OPEN_BYTES / 2)
+#define TX_SMALL	(TX_OPEN_BYTES / CAIRN_JOIN_MAX)
+/* Longer ones gain nothing by company. */
+#define TX_JOIN_BYTES	(CAIRN_TRAIN_BYTES / 2)
 /* Bodies up to this are linear: kmalloc has them in stock. */
 #define TX_LINEAR_BYTES	7168
 
@@ -79,8 +83,8 @@ struct tx_frame {
 	struct udphdr udp;
 };
 
-/* A train that others may join. It lies in memory of the CPU, and its frame has
- * no skb yet.
+/* A train that others may join. Its frame has an skb, or none yet: then it lies
+ * in memory of the CPU.
  */
 struct tx_open {
 	struct tx_frame frame;
@@ -98,6 +102,7 @@ struct tx_plug {
 	struct tx_open open[TX_FLOWS];
 	unsigned int victim;
 	u8 *memory;
+	struct page_frag pages;		/* for the skbs of open trains */
 };
 
 static DEFINE_PER_CPU(struct tx_plug, tx_plugs);
@@ -149,6 +154,26 @@ static bool tx_frame_fits(const struct tx_frame *frame,
 	       dst_mtu(dst);
 }
 
+/* Bytes before the body. */
+static u32 tx_frame_head(const struct tx_frame *frame,
+			 const struct dst_entry *dst)
+{
+	return LL_RESERVED_SPACE(dst->dev) + dst->header_len + frame->ip_len +
+	       sizeof(frame->udp);
+}
+
+/* An skb that has room for @head bytes and nothing in it: its headers. */
+static void tx_frame_put_head(struct tx_frame *frame, u32 head)
+{
+	skb_reserve(frame->skb, head - frame->ip_len - sizeof(frame->udp));
+	skb_reset_network_header(frame->skb);
+	skb_put(frame->skb, frame->ip_len);
+	skb_set_transport_header(frame->skb, frame->ip_len);
+	skb_put(frame->skb, sizeof(frame->udp));
+	frame->frag = -1;
+	frame->room = 0;
+}
+
 /*
  * A short body is linear; a longer one lies in page fragments, which are to be
  * had when large contiguous memory is not.
@@ -156,8 +181,7 @@ static bool tx_frame_fits(const struct tx_frame *frame,
 static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 {
 	bool several = frame->body_len > TX_LINEAR_BYTES;
-	u32 head = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
-		   frame->ip_len + sizeof(frame->udp);
+	u32 head = tx_frame_head(frame, dst);
 	int err;
 
 	if (several)
@@ -169,13 +193,7 @@ static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 				       GFP_ATOMIC | __GFP_NOWARN);
 	if (!frame->skb)
 		return false;
-	skb_reserve(frame->skb, head - frame->ip_len - sizeof(frame->udp));
-	skb_reset_network_header(frame->skb);
-	skb_put(frame->skb, frame->ip_len);
-	skb_set_transport_header(frame->skb, frame->ip_len);
-	skb_put(frame->skb, sizeof(frame->udp));
-	frame->frag = -1;
-	frame->room = 0;
+	tx_frame_put_head(frame, head);
 	if (several) {
 		frame->skb->data_len = frame->body_len;
 		frame->skb->len += frame->body_len;
@@ -184,6 +202,52 @@ static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 		frame->room = frame->body_len;
 	}
 	return true;
+}
+
+/* @len more bytes of the body, in page fragments. What there was is written.
+ * False: no memory, or too many fragments; some may have been added.
+ */
+static bool tx_frame_grow(struct tx_frame *frame, struct page_frag *pages,
+			  u32 len)
+{
+	struct sk_buff *skb = frame->skb;
+	u32 n;
+
+	for (; len; len -= n) {
+		int i = skb_shinfo(skb)->nr_frags;
+
+		if (!skb_page_frag_refill(1, pages, GFP_ATOMIC | __GFP_NOWARN))
+			return false;
+		n = min(len, pages->size - pages->offset);
+		if (skb_can_coalesce(skb, i, pages->page, pages->offset)) {
+			skb_frag_size_add(&skb_shinfo(skb)->frags[--i], n);
+			frame->room += i == frame->frag ? n : 0;
+		} else if (i < MAX_SKB_FRAGS) {
+			get_page(pages->page);
+			skb_fill_page_desc(skb, i, pages->page, pages->offset,
+					   n);
+		} else {
+			return false;
+		}
+		pages->offset += n;
+		skb->len += n;
+		skb->data_len += n;
+		skb->truesize += n;
+	}
+	return true;
+}
+
+/* Only @len bytes of the body, which grew, are to stay. */
+static void tx_frame_cut(struct tx_frame *frame, u32 len)
+{
+	const skb_frag_t *last;
+
+	pskb_trim_unique(frame->skb,
+			 frame->ip_len + sizeof(frame->udp) + len);
+	frame->frag = skb_shinfo(frame->skb)->nr_frags - 1;
+	last = &skb_shinfo(frame->skb)->frags[frame->frag];
+	frame->to = skb_frag_address(last) + skb_frag_size(last);
+	frame->room = 0;
 }
 
 /* Up to @len bytes of contiguous room for the body. */
@@ -462,6 +526,15 @@ static void tx_count(struct cairn_nic *nic, u32 packets, u32 bytes, bool left,
 	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, bytes);
 }
 
+/* From memory of the CPU into an skb. */
+static bool tx_open_copy(struct tx_open *open)
+{
+	if (!tx_frame_alloc(&open->frame, open->dst))
+		return false;
+	tx_put_bytes(&open->frame, open->body, open->join.len);
+	return true;
+}
+
 /* An open train leaves. Its place is free again before the stack has the skb,
  * which may bring us here again.
  */
@@ -471,10 +544,10 @@ static void tx_open_leave(struct tx_open *open)
 	bool left;
 
 	open->join = (struct cairn_join){};
+	open->frame.skb = NULL;
 	out.frame.body_len = out.join.len;
-	left = tx_frame_alloc(&out.frame, out.dst);
+	left = out.frame.skb || tx_open_copy(&out);
 	if (left) {
-		tx_put_bytes(&out.frame, out.body, out.join.len);
 		tx_frame_finish(&out.frame, out.join.count, out.dst);
 		left = tx_frame_send(out.nic, &out.frame, &out.path, out.dst);
 	}
@@ -519,6 +592,45 @@ static struct tx_open *tx_open_place(struct tx_plug *plug)
 	return open;
 }
 
+/* Where the body of an open train begins. */
+static bool tx_open_alloc(struct tx_open *open)
+{
+	struct tx_frame *frame = &open->frame;
+	u32 head = tx_frame_head(frame, open->dst);
+
+	frame->skb = NULL;
+	frame->to = open->body;
+	frame->room = TX_OPEN_BYTES;
+	if (frame->stride <= TX_SMALL)
+		return true;
+	frame->skb = alloc_skb(head, GFP_ATOMIC | __GFP_NOWARN);
+	if (frame->skb)
+		tx_frame_put_head(frame, head);
+	return frame->skb;
+}
+
+/* Bytes that it may have. */
+static u32 tx_open_room(const struct tx_open *open)
+{
+	return open->frame.skb ? CAIRN_TRAIN_BYTES : TX_OPEN_BYTES;
+}
+
+/* The body as it was before what did not come about. */
+static void tx_open_revert(struct tx_open *open)
+{
+	struct tx_frame *frame = &open->frame;
+
+	if (!frame->skb) {
+		frame->to = open->body + open->join.len;
+		frame->room = TX_OPEN_BYTES - open->join.len;
+	} else if (open->join.count) {
+		tx_frame_cut(frame, open->join.len);
+	} else {
+		kfree_skb(frame->skb);
+		frame->skb = NULL;
+	}
+}
+
 /* Begin one with the train that @frame measures. NULL: it cannot. */
 static struct tx_open *tx_open_begin(struct tx_plug *plug,
 				     struct cairn_nic *nic,
@@ -533,14 +645,13 @@ static struct tx_open *tx_open_begin(struct tx_plug *plug,
 		return NULL;
 	open = tx_open_place(plug);
 	open->frame = *frame;
-	open->frame.skb = NULL;
 	open->frame.id = train->first.psn;
-	open->frame.to = open->body;
-	open->frame.room = TX_OPEN_BYTES;
+	open->dst = dst;
+	if (!tx_open_alloc(open))
+		return NULL;
 	tx_template(&open->frame, path, train->ect);
 	open->nic = nic;
 	open->path = *path;
-	open->dst = dst;
 	open->bytes = 0;
 	open->ect = train->ect;
 	return open;
@@ -560,14 +671,21 @@ static struct tx_open *tx_open_join(struct cairn_nic *nic,
 	if (!this_cpu_read(cairn_plug_state.depth))
 		return NULL;
 	open = tx_open_find(plug, nic, path, train->ect);
-	if (open && cairn_join_fits(&open->join, TX_OPEN_BYTES, train->count,
-				    frame->stride, frame->body_len))
-		return open;
-	if (open)
+	if (open && !cairn_join_fits(&open->join, tx_open_room(open),
+				     train->count, frame->stride,
+				     frame->body_len)) {
 		tx_open_leave(open);
-	if (frame->body_len > TX_JOIN_BYTES)
-		return NULL;
-	return tx_open_begin(plug, nic, path, train, frame);
+		open = NULL;
+	}
+	if (!open && frame->body_len <= TX_JOIN_BYTES)
+		open = tx_open_begin(plug, nic, path, train, frame);
+	if (!open || !open->frame.skb ||
+	    tx_frame_grow(&open->frame, &plug->pages, frame->body_len))
+		return open;
+	tx_open_revert(open);
+	if (open->join.count)
+		tx_open_leave(open);
+	return NULL;
 }
 
 /* The packets of @train have been written. */
@@ -690,8 +808,7 @@ static u32 tx_open_messages(struct tx_open *open,
 		return k;
 	}
 	open->frame.id = id;
-	open->frame.to = open->body + open->join.len;
-	open->frame.room = TX_OPEN_BYTES - open->join.len;
+	tx_open_revert(open);
 	return k;
 }
 
@@ -755,7 +872,12 @@ void cairn_net_tx_stop(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		kvfree(per_cpu_ptr(&tx_plugs, cpu)->memory);
-		per_cpu_ptr(&tx_plugs, cpu)->memory = NULL;
+		struct tx_plug *plug = per_cpu_ptr(&tx_plugs, cpu);
+
+		kvfree(plug->memory);
+		plug->memory = NULL;
+		if (plug->pages.page)
+			put_page(plug->pages.page);
+		plug->pages.page = NULL;
 	}
 }
