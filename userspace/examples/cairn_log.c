@@ -7,16 +7,18 @@
  *   cairn_log verify -m MEMORY    reads a log, for instance after a reboot
  *   cairn_log wipe -m MEMORY      makes it empty
  *
- * A record is one WRITE_PERSIST to each target and counts when all of them have
- * completed. The targets need not do anything for that: with a devdax device as
- * MEMORY their NICs write the bytes back (NIC flush). With an ordinary file the
- * target is asked for each record and uses pwrite() and fdatasync() (host flush).
- * "anonymous" is the emulated domain: to try things, gone at the end.
+ * A record is one WRITE_PERSIST to each target. They are posted together, and a
+ * record counts when all targets have it, or with -q so many of them. The targets need
+ * not do anything for that: with a devdax device as MEMORY their NICs write the bytes
+ * back (NIC flush). With an ordinary file the target is asked for each record and uses
+ * pwrite() and fdatasync() (host flush). "anonymous" is the emulated domain: to try
+ * things, gone at the end.
  *
  * Where the decisions are: log_format.c (what is on the medium), log_target.c (who
  * may write), log_session.c (what a writer does with several targets). These know
- * nothing of verbs, and userspace/tests/test_log_crash.c tries crashes on them.
- * log_medium.c, log_server.c and log_link.c connect them to the world.
+ * nothing of connections, and userspace/tests/test_log_crash.c tries crashes on them.
+ * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
+ * log_link.c connect all this to the world.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +48,7 @@ static int cairn_log_fail(const char *what, int err)
 
 struct writer {
 	struct log_session session;
+	struct log_nic nic;
 	struct log_link links[LOG_MAX_TARGETS];
 	uint64_t count;
 	uint64_t acked;		/* of them */
@@ -77,11 +80,13 @@ static int writer_init(struct writer *w, const char *port)
 	session->ops = &log_link_ops;
 	session->buffer = w->buffers + window;
 	session->buffer_size = COPY_BYTES;
+	session->depth = LOG_LINK_WINDOW;
+	w->nic.buffers = w->buffers;
+	w->nic.length = size;
 	for (int i = 0; i < session->num_peers; i++) {
 		if (!w->links[i].port)
 			w->links[i].port = port;
-		w->links[i].buffers = w->buffers;
-		w->links[i].length = size;
+		w->links[i].nic = &w->nic;
 		session->peers[i].link = &w->links[i];
 	}
 	return 0;
@@ -89,8 +94,10 @@ static int writer_init(struct writer *w, const char *port)
 
 static void writer_close(struct writer *w)
 {
+	log_session_close(&w->session);
 	for (int i = 0; i < w->session.num_peers; i++)
 		log_link_close(&w->links[i]);
+	log_nic_close(&w->nic);
 }
 
 static int writer_post(struct writer *w)
@@ -140,14 +147,21 @@ static void writer_greet(const struct writer *w)
 		       session->copied);
 }
 
-/* As many as may be in flight. */
-static int writer_post_all(struct writer *w)
+/*
+ * As many as may be in flight. Those that are durable at enough targets are still read by
+ * the others.
+ * @before: acknowledged when the session began
+ */
+static int writer_post_all(struct writer *w, uint64_t before)
 {
+	uint64_t free_to = before + log_session_released(&w->session) +
+			   LOG_LINK_WINDOW;
 	int err = 0;
 
-	while (!err && w->posted < w->count &&
-	       w->posted - w->acked < LOG_LINK_WINDOW)
+	while (!err && w->posted < w->count && w->posted < free_to)
 		err = writer_post(w);
+	if (err == EAGAIN)
+		return 0;
 	if (err == ENOSPC) {	/* then these are all */
 		w->full = true;
 		w->count = w->posted;
@@ -169,17 +183,17 @@ static int writer_session(struct writer *w)
 	/* What was posted and not reported may be there, and is posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
-		err = writer_post_all(w);
+		err = writer_post_all(w, before);
 		if (!err)
 			err = log_session_poll(&w->session, &durable);
-		if (!err && w->acked != before + durable) {
+		if (w->acked != before + durable) {
 			w->acked = before + durable;
 			writer_note(w, durable);
 		}
 	}
-	printf("%" PRIu64 " records durable at %d target(s), up to number %"
-	       PRIu64 "\n", durable, w->session.num_peers,
-	       w->session.first + durable - 1);
+	printf("%" PRIu64 " records durable at %" PRIu32
+	       " target(s), up to number %" PRIu64 "\n", durable,
+	       w->session.group.quorum, w->session.first + durable - 1);
 	return err;
 }
 
@@ -281,20 +295,21 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: cairn_log serve -m MEMORY [-s SIZE] [-p PORT] [-1]\n"
 		"       cairn_log append -a ADDRESS[,PORT] [-a ...] [-n RECORDS]\n"
-		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-r TIMES] [-cft]\n"
+		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES] [-cft]\n"
 		"       cairn_log verify -m MEMORY [-s SIZE] [-k AT-LEAST]\n"
 		"       cairn_log wipe -m MEMORY [-s SIZE]\n"
 		"MEMORY: a devdax device, a file, or \"anonymous\"\n"
 		"SIZE: bytes, or with k, M or G behind it\n"
 		"-c: create the log if there is none; -f: fill empty targets;\n"
-		"-t: take over from a writer that is connected\n");
+		"-t: take over from a writer that is connected;\n"
+		"-q: so many targets are enough for a record (all)\n");
 	return 2;
 }
 
 struct options {
 	struct writer writer;
 	const char *memory, *port;
-	uint64_t size, length, retries, at_least;
+	uint64_t size, length, retries, at_least, quorum;
 	bool once;
 };
 
@@ -356,6 +371,8 @@ static bool options_one(struct options *o, int c)
 	case 'p':
 		o->port = optarg;
 		return true;
+	case 'q':
+		return options_number(optarg, &o->quorum) && o->quorum;
 	case 'r':
 		return options_number(optarg, &o->retries);
 	case 's':
@@ -375,14 +392,16 @@ static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "a:cfk:l:m:n:o:p:r:s:t1")) != -1)
+	while ((c = getopt(argc, argv, "a:cfk:l:m:n:o:p:q:r:s:t1")) != -1)
 		if (!options_one(o, c))
 			return false;
 	if (o->length < 1 ||
-	    o->length > LOG_MAX_RECORD - sizeof(struct log_record))
+	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
+	    o->quorum > (uint64_t)o->writer.session.num_peers)
 		return false;
 	o->writer.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
+	o->writer.session.quorum = (uint32_t)o->quorum;
 	return optind == argc;
 }
 

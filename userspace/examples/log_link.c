@@ -18,29 +18,61 @@ static int log_link_errno(void)
 	return errno ? errno : EIO;
 }
 
+void log_nic_close(struct log_nic *nic)
+{
+	if (nic->mr)
+		ibv_dereg_mr(nic->mr);
+	if (nic->cq)
+		ibv_destroy_cq(nic->cq);
+	if (nic->pd)
+		ibv_dealloc_pd(nic->pd);
+	nic->mr = NULL;
+	nic->cq = NULL;
+	nic->pd = NULL;
+	nic->verbs = NULL;
+}
+
+static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
+{
+	if (!cairndv_is_supported(verbs->device))
+		return EOPNOTSUPP;
+	nic->verbs = verbs;
+	nic->pd = ibv_alloc_pd(verbs);
+	nic->cq = ibv_create_cq(verbs, 2 * LOG_LINK_WINDOW * LOG_MAX_TARGETS,
+				NULL, NULL, 0);
+	if (!nic->pd || !nic->cq)
+		return log_link_errno();
+	nic->mr = ibv_reg_mr(nic->pd, nic->buffers, nic->length,
+			     IBV_ACCESS_LOCAL_WRITE);
+	return nic->mr ? 0 : log_link_errno();
+}
+
+static void log_nic_remove(struct log_nic *nic, const struct log_link *link)
+{
+	struct log_link **at = &nic->links;
+
+	while (*at && *at != link)
+		at = &(*at)->next;
+	if (*at)
+		*at = link->next;
+}
+
 void log_link_close(struct log_link *link)
 {
+	log_nic_remove(link->nic, link);
 	if (link->id && link->id->qp) {
 		rdma_disconnect(link->id);
 		rdma_destroy_qp(link->id);
 	}
-	if (link->mr)
-		ibv_dereg_mr(link->mr);
-	if (link->cq)
-		ibv_destroy_cq(link->cq);
-	if (link->pd)
-		ibv_dealloc_pd(link->pd);
 	if (link->id)
 		rdma_destroy_id(link->id);
 	if (link->events)
 		rdma_destroy_event_channel(link->events);
-	link->mr = NULL;
-	link->cq = NULL;
-	link->pd = NULL;
 	link->id = NULL;
 	link->events = NULL;
 	link->completed = 0;
 	link->reading = false;
+	link->broken = false;
 }
 
 /* A target answers when it accepts, and also when it refuses. */
@@ -109,21 +141,27 @@ static int log_link_objects(struct log_link *link)
 		.cap = { .max_send_wr = 2 * LOG_LINK_WINDOW, .max_recv_wr = 1,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
-	struct ibv_context *verbs = link->id->verbs;
+	struct log_nic *nic = link->nic;
+	int err;
 
-	if (!cairndv_is_supported(verbs->device))
-		return EOPNOTSUPP;
-	link->pd = ibv_alloc_pd(verbs);
-	link->cq = ibv_create_cq(verbs, 2 * LOG_LINK_WINDOW, NULL, NULL, 0);
-	if (!link->pd || !link->cq)
+	if (!nic->verbs) {
+		err = log_nic_open(nic, link->id->verbs);
+		if (err)
+			return err;
+	}
+	if (nic->verbs != link->id->verbs) {
+		fprintf(stderr,
+			"cairn_log: %s: not on the device of the other targets\n",
+			link->address);
+		return EINVAL;
+	}
+	attr.send_cq = nic->cq;
+	attr.recv_cq = nic->cq;
+	if (rdma_create_qp(link->id, nic->pd, &attr))
 		return log_link_errno();
-	link->mr = ibv_reg_mr(link->pd, link->buffers, link->length,
-			      IBV_ACCESS_LOCAL_WRITE);
-	if (!link->mr)
-		return log_link_errno();
-	attr.send_cq = link->cq;
-	attr.recv_cq = link->cq;
-	return rdma_create_qp(link->id, link->pd, &attr) ? log_link_errno() : 0;
+	link->next = nic->links;
+	nic->links = link;
+	return 0;
 }
 
 static int log_link_connect(struct log_link *link, const struct log_ask *ask)
@@ -178,8 +216,9 @@ static int log_link_claim(void *ctx, const struct log_ask *ask,
  * process there is killed. Our queue pair would find out by its retries only; this
  * makes it flush what it has.
  */
-static void log_link_watch(struct log_link *link)
+static void log_link_watch(void *ctx)
 {
+	struct log_link *link = ctx;
 	struct rdma_cm_event *event;
 
 	if (++link->turns % WATCH_TURNS ||
@@ -190,28 +229,56 @@ static void log_link_watch(struct log_link *link)
 	rdma_ack_cm_event(event);
 }
 
-static int log_link_poll(void *ctx, uint64_t *completed)
+static void log_link_lost(void *ctx, uint32_t status)
 {
-	struct log_link *link = ctx;
+	const struct log_link *link = ctx;
+
+	fprintf(stderr, "cairn_log: %s,%s: lost: %s\n", link->address,
+		link->port, ibv_wc_status_str((enum ibv_wc_status)status));
+}
+
+static struct log_link *log_nic_link(const struct log_nic *nic, uint32_t qpn)
+{
+	struct log_link *link = nic->links;
+
+	while (link && link->id->qp->qp_num != qpn)
+		link = link->next;
+	return link;
+}
+
+static int log_nic_poll(struct log_nic *nic)
+{
+	struct log_link *link;
 	struct ibv_wc wc;
 	int n;
 
-	if (!link->id)
-		return ENOTCONN;
-	log_link_watch(link);
-	while ((n = ibv_poll_cq(link->cq, 1, &wc)) > 0) {
-		if (wc.status != IBV_WC_SUCCESS) {
-			fprintf(stderr, "cairn_log: %s: %s\n", link->address,
-				ibv_wc_status_str(wc.status));
-			return EIO;
-		}
-		if (wc.opcode == IBV_WC_RDMA_READ)
+	while ((n = ibv_poll_cq(nic->cq, 1, &wc)) > 0) {
+		link = log_nic_link(nic, wc.qp_num);
+		if (!link)
+			continue;
+		if (wc.status != IBV_WC_SUCCESS && !link->broken)
+			log_link_lost(link, wc.status);
+		if (wc.status != IBV_WC_SUCCESS)
+			link->broken = true;
+		else if (wc.opcode == IBV_WC_RDMA_READ)
 			link->reading = false;
 		else
 			link->completed++;
 	}
-	*completed = link->completed;
 	return n < 0 ? EIO : 0;
+}
+
+static int log_link_poll(void *ctx, uint64_t *completed)
+{
+	struct log_link *link = ctx;
+	int err;
+
+	if (!link->id)
+		return ENOTCONN;
+	log_link_watch(link);
+	err = log_nic_poll(link->nic);
+	*completed = link->completed;
+	return link->broken ? EIO : err;
 }
 
 static int log_link_post(struct log_link *link, enum ibv_wr_opcode opcode,
@@ -220,7 +287,7 @@ static int log_link_post(struct log_link *link, enum ibv_wr_opcode opcode,
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)buffer,
 		.length = length,
-		.lkey = link->mr ? link->mr->lkey : 0,
+		.lkey = link->nic->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
@@ -254,10 +321,25 @@ static int log_link_write(void *ctx, uint64_t offset, const void *buffer,
 			     length);
 }
 
+static void log_link_path(void *ctx, struct log_path *path)
+{
+	const struct log_link *link = ctx;
+
+	*path = (struct log_path){
+		.qp = link->id->qp,
+		.addr = link->answer.addr,
+		.rkey = link->answer.rkey,
+		.lkey = link->nic->mr->lkey,
+	};
+}
+
 const struct log_link_ops log_link_ops = {
 	.query = log_link_query,
 	.claim = log_link_claim,
 	.read = log_link_read,
 	.write = log_link_write,
 	.poll = log_link_poll,
+	.path = log_link_path,
+	.watch = log_link_watch,
+	.lost = log_link_lost,
 };

@@ -9,20 +9,30 @@
 
 #define LOG_LINK_WINDOW	32	/* writes in flight */
 
-struct log_link {
+/* What the links of a session share: a group of queue pairs has one CQ. */
+struct log_nic {
 	/* the caller's */
-	const char *address, *port;
 	void *buffers;		/* all that is read into and written from */
 	size_t length;
-	/* the link's */
-	struct rdma_event_channel *events;
-	struct rdma_cm_id *id;
+	/* the links' */
+	struct ibv_context *verbs;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
+	struct log_link *links;	/* those that are connected */
+};
+
+struct log_link {
+	/* the caller's */
+	const char *address, *port;
+	struct log_nic *nic;
+	/* the link's */
+	struct log_link *next;
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
 	struct log_answer answer;
 	uint64_t completed;	/* writes */
-	bool reading;
+	bool reading, broken;
 	unsigned int turns;
 };
 
@@ -30,5 +40,7 @@ extern const struct log_link_ops log_link_ops;
 
 /* What is in flight may become durable nevertheless. */
 void log_link_close(struct log_link *link);
+/* When all links are closed. The next session gets a CQ with nothing in it. */
+void log_nic_close(struct log_nic *nic);
 
 #endif /* LOG_LINK_H */

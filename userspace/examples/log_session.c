@@ -361,13 +361,34 @@ static int log_session_level(struct log_session *session)
 	return err;
 }
 
+/* From now on a record is one post. */
+static int log_session_join(struct log_session *session)
+{
+	struct log_group *group = &session->group;
+	int err;
+
+	group->num = session->num_peers;
+	group->quorum = session->quorum ? session->quorum :
+					  (uint32_t)session->num_peers;
+	for (int i = 0; i < session->num_peers; i++)
+		session->ops->path(session->peers[i].link, &group->paths[i]);
+	err = log_group_open(group, session->depth);
+	if (err)
+		return log_session_fail(session, err,
+			"the targets make no group: %s", strerror(err));
+	session->left = session->num_peers;
+	return 0;
+}
+
 int log_session_open(struct log_session *session)
 {
 	bool create;
 	int err;
 
+	log_session_close(session);
 	session->failed = 0;
 	session->copied = 0;
+	session->durable = 0;
 	session->error[0] = '\0';
 	err = log_session_query(session);
 	if (!err)
@@ -376,49 +397,82 @@ int log_session_open(struct log_session *session)
 		err = log_session_claim(session, create);
 	if (!err)
 		err = log_session_level(session);
-	for (int i = 0; i < session->num_peers; i++)
-		session->peers[i].copies = session->peers[i].posted;
-	return err;
+	return err ? err : log_session_join(session);
+}
+
+void log_session_close(struct log_session *session)
+{
+	log_group_close(&session->group);
+}
+
+static int log_session_too_few(struct log_session *session)
+{
+	return log_session_fail(session, EIO,
+		"%d of %d target(s) left, %" PRIu32 " needed", session->left,
+		session->num_peers, session->group.quorum);
 }
 
 int log_session_append(struct log_session *session, struct log_record *record,
 		       uint64_t number, const void *data, uint32_t length)
 {
 	uint64_t offset = session->tail.offset;
+	struct log_tail tail = session->tail;
 	int err;
 
 	if (session->failed)
 		return session->failed;
 	if (offset + log_record_size(length) > session->size)
 		return ENOSPC;	/* what was posted goes on */
-	log_record_make(record, &session->tail, session->client, number, data,
-			length);
-	for (int i = 0; i < session->num_peers; i++) {
-		err = log_session_write(session, &session->peers[i], offset,
-					record,
-					(uint32_t)log_record_size(length));
-		if (err)
-			return err;
+	log_record_make(record, &tail, session->client, number, data, length);
+	err = log_group_post(&session->group, offset, record,
+			     (uint32_t)log_record_size(length));
+	if (!err)
+		session->tail = tail;
+	if (err == ENOTCONN)
+		return log_session_too_few(session);
+	if (err && err != EAGAIN)
+		return log_session_fail(session, err, "posting: %s",
+					strerror(err));
+	return err;
+}
+
+static int log_session_event(struct log_session *session,
+			     const struct cairndv_group_wc *event)
+{
+	switch (event->kind) {
+	case CAIRNDV_GROUP_DURABLE:
+		session->durable++;	/* they come in order */
+		return 0;
+	case CAIRNDV_GROUP_TARGET:
+		session->left--;
+		session->ops->lost(session->peers[event->target].link,
+				   event->status);
+		return 0;
+	default:
+		return log_session_too_few(session);
 	}
-	return 0;
 }
 
 int log_session_poll(struct log_session *session, uint64_t *durable)
 {
-	uint64_t least = UINT64_MAX;
-	struct log_peer *peer;
-	int err;
+	struct cairndv_group_wc event;
+	int n = 1, err = session->failed;
 
-	if (session->failed)
-		return session->failed;
-	for (int i = 0; i < session->num_peers; i++) {
-		peer = &session->peers[i];
-		err = session->ops->poll(peer->link, &peer->completed);
-		if (err)
-			return log_session_lost(session, peer, err);
-		if (peer->completed - peer->copies < least)
-			least = peer->completed - peer->copies;
+	for (int i = 0; i < session->num_peers && !err; i++)
+		session->ops->watch(session->peers[i].link);
+	while (!err && n == 1) {
+		n = log_group_poll(&session->group, &event);
+		if (n < 0)
+			err = log_session_fail(session, -n, "polling: %s",
+					       strerror(-n));
+		else if (n)
+			err = log_session_event(session, &event);
 	}
-	*durable = least;
-	return 0;
+	*durable = session->durable;
+	return err;
+}
+
+uint64_t log_session_released(const struct log_session *session)
+{
+	return log_group_released(&session->group);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "log_sim.h"
+#include "send.h"
 
 #define SUBSETS		5	/* differing words of which all subsets are tried */
 #define SAMPLES		6	/* otherwise */
@@ -132,8 +133,11 @@ void sim_images(void)
 		if (!sim->targets[i].changed)
 			continue;
 		sim->targets[i].changed = false;
+		sim->targets[i].lacks = false;
 		sim_image(&sim->targets[i]);
 	}
+	if (sim->check_all && !sim->failed)
+		sim->failed = !sim->check_all(sim);
 }
 
 /* ---- media ---- */
@@ -351,7 +355,7 @@ static int sim_link_passes(const struct sim_link *link)
 	if (!sim->quiet)
 		for (uint32_t n = sim_below(6); n; n--)
 			sim_step();
-	if (sim->failed || *link->dead)
+	if (sim->failed)
 		return ECANCELED;
 	if (!sim->quiet && !sim_below(200))
 		return ETIMEDOUT;
@@ -382,6 +386,11 @@ static void sim_link_accept(struct sim_link *link)
 	target->conns[oldest].serial = ++sim->serial;
 	link->conn = oldest;
 	link->serial = sim->serial;
+	link->broken = false;
+	link->copies = 0;
+	link->sent = 0;
+	link->answered = 0;
+	link->lost = 0;
 }
 
 static int sim_link_claim(void *ctx, const struct log_ask *ask,
@@ -419,11 +428,21 @@ static int sim_link_read(void *ctx, uint64_t offset, void *buffer,
 	return 0;
 }
 
+static void sim_enqueue(struct sim_conn *conn, uint64_t offset,
+			const void *bytes, uint32_t length)
+{
+	struct sim_request *request = &conn->queue[conn->head++ % SIM_QUEUE];
+
+	request->offset = offset;
+	request->length = length;
+	request->placed = 0;
+	memcpy(request->bytes, bytes, length);
+}
+
 static int sim_link_write(void *ctx, uint64_t offset, const void *buffer,
 			  uint32_t length)
 {
 	struct sim_link *link = ctx;
-	struct sim_request *request;
 	struct sim_conn *conn;
 	int err;
 
@@ -436,11 +455,8 @@ static int sim_link_write(void *ctx, uint64_t offset, const void *buffer,
 		if (conn->head - conn->flushed == SIM_QUEUE)
 			sim_step();
 	} while (conn->head - conn->flushed == SIM_QUEUE);
-	request = &conn->queue[conn->head++ % SIM_QUEUE];
-	request->offset = offset;
-	request->length = length;
-	request->placed = 0;
-	memcpy(request->bytes, buffer, length);
+	sim_enqueue(conn, offset, buffer, length);
+	link->copies++;
 	return 0;
 }
 
@@ -475,10 +491,153 @@ void sim_link_leave(struct sim_link *link)
 	log_target_release(&link->target->core);
 }
 
+/* ---- records: the provider's groups on queue pairs of ours ---- */
+
+#define SIM_ADDR	0x100000000u	/* of a log, at a target */
+
+static void sim_link_path(void *ctx, struct log_path *path)
+{
+	struct sim_link *link = ctx;
+
+	*path = (struct log_path){
+		.qp = &link->qp, .addr = SIM_ADDR,
+		.rkey = (uint32_t)link->serial,
+	};
+}
+
+static void sim_link_watch(void *ctx)
+{
+	(void)ctx;
+	if (!sim->quiet && !sim_below(4))
+		sim_step();
+}
+
+static void sim_link_lost(void *ctx, uint32_t status)
+{
+	struct sim_link *link = ctx;
+
+	link->lost++;
+	sim->failed |= status == IBV_WC_SUCCESS || link->lost > 1;
+}
+
+bool cairndv_is_supported(struct ibv_device *device)
+{
+	(void)device;
+	return true;
+}
+
+/* Room comes back with completions. */
+int cairn_send_check(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct sim_link *link = qp->qp_context;
+
+	(void)wr;
+	if (!sim->quiet && !sim_below(50))
+		return ENOMEM;	/* as if the queue were shorter */
+	return link->sent - link->answered == SIM_QUEUE ? ENOMEM : 0;
+}
+
+/* What is posted to a queue pair in error is answered, too: with an error. */
+static int sim_post(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad)
+{
+	struct sim_link *link = qp->qp_context;
+	struct sim_conn *conn = sim_link_conn(link);
+	uint64_t offset = wr->wr.rdma.remote_addr - SIM_ADDR;
+	uint32_t length = wr->sg_list->length;
+
+	if (wr->opcode != CAIRNDV_WR_WRITE_PERSIST ||
+	    wr->wr.rdma.rkey != link->serial || length > SIM_WRITE ||
+	    offset + length > SIM_USED ||
+	    link->sent - link->answered == SIM_QUEUE) {
+		sim->failed = true;
+		*bad = wr;
+		return EINVAL;
+	}
+	link->wr_ids[link->sent++ % SIM_QUEUE] = wr->wr_id;
+	if (conn && conn->alive && !link->broken)
+		sim_enqueue(conn, offset,
+			    (const void *)(uintptr_t)wr->sg_list->addr, length);
+	return 0;
+}
+
+/* A connection that has come to its end, but maybe not yet for the writer. */
+static bool sim_link_ends(struct sim_link *link, const struct sim_conn *conn)
+{
+	if (!conn || !conn->alive || conn->broken)
+		link->broken |= sim->quiet || !sim_below(3);
+	else
+		link->broken |= !sim->quiet && !sim_below(300);
+	return link->broken;
+}
+
+static bool sim_link_complete(struct sim_link *link, struct ibv_wc *wc)
+{
+	struct sim_conn *conn = sim_link_conn(link);
+
+	if (link->answered == link->sent)
+		return false;
+	if (sim->quiet)
+		while (conn && conn->alive && conn->flushed < conn->head)
+			sim_step();
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = link->wr_ids[link->answered % SIM_QUEUE];
+	if (!link->broken && conn && conn->told < conn->flushed) {
+		if (!sim->quiet && sim_below(2))
+			return false;
+		conn->told++;
+	} else if (sim_link_ends(link, conn)) {
+		wc->status = link->lost ? IBV_WC_WR_FLUSH_ERR :
+					  IBV_WC_RETRY_EXC_ERR;
+	} else {
+		return false;
+	}
+	link->answered++;
+	return true;
+}
+
+static int sim_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct sim_nic *nic = cq->cq_context;
+	uint32_t from = sim_below((uint32_t)sim->num_targets);
+
+	(void)num;
+	if (!sim->quiet)
+		for (uint32_t n = sim_below(6); n; n--)
+			sim_step();
+	for (int i = 0; i < sim->num_targets && !sim->failed; i++)
+		if (sim_link_complete(&nic->links[(from + (uint32_t)i) %
+						  (uint32_t)sim->num_targets],
+				      wc))
+			return 1;
+	return 0;
+}
+
+static struct ibv_context sim_context = {
+	.ops = { .post_send = sim_post, .poll_cq = sim_poll },
+};
+
+void sim_nic_init(struct sim_nic *nic)
+{
+	memset(nic, 0, sizeof(*nic));
+	nic->cq.context = &sim_context;
+	nic->cq.cq_context = nic;
+	for (int i = 0; i < SIM_TARGETS; i++) {
+		nic->links[i].target = &sim->targets[i];
+		nic->links[i].qp.context = &sim_context;
+		nic->links[i].qp.qp_context = &nic->links[i];
+		nic->links[i].qp.qp_type = IBV_QPT_RC;
+		nic->links[i].qp.send_cq = &nic->cq;
+	}
+}
+
 const struct log_link_ops sim_link_ops = {
 	.query = sim_link_query,
 	.claim = sim_link_claim,
 	.read = sim_link_read,
 	.write = sim_link_write,
 	.poll = sim_link_poll,
+	.path = sim_link_path,
+	.watch = sim_link_watch,
+	.lost = sim_link_lost,
 };

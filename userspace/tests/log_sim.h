@@ -44,6 +44,7 @@ struct sim_target {
 	bool valid;		/* has to have all that was acknowledged */
 	bool fails;		/* the next flush of its medium */
 	bool changed;		/* since images were built */
+	bool lacks;		/* an image of it, something acknowledged */
 	struct log_target core;
 	struct sim_conn conns[SIM_CONNS];
 	/* lines that may differ between cache and medium */
@@ -56,10 +57,21 @@ struct sim_target {
 };
 
 struct sim_link {
+	struct ibv_qp qp;	/* of the group; ->qp_context is the link */
 	struct sim_target *target;
 	int conn;
 	uint64_t serial;
-	const bool *dead;	/* the writer */
+	bool broken;		/* our queue pair is in error */
+	uint64_t copies;	/* requests before the first record */
+	uint64_t wr_ids[SIM_QUEUE];
+	uint64_t sent, answered;	/* records */
+	uint64_t lost;		/* targets that were given up: 0 or 1 */
+};
+
+/* What a writer's links share. */
+struct sim_nic {
+	struct ibv_cq cq;
+	struct sim_link links[SIM_TARGETS];
 };
 
 struct sim {
@@ -71,6 +83,8 @@ struct sim {
 	bool quiet;		/* nothing happens by itself */
 	/* judges an image of @target: false ends the run */
 	bool (*check)(struct sim *sim, struct sim_target *target);
+	/* after images of all targets that have changed */
+	bool (*check_all)(struct sim *sim);
 	bool failed;
 };
 
@@ -86,6 +100,8 @@ void sim_target_kill(struct sim_target *target);
 void sim_target_crash(struct sim_target *target);
 /* Another medium, with zeros on it. */
 void sim_target_replace(struct sim_target *target);
+/* A writer's links, to the first targets of the simulation. */
+void sim_nic_init(struct sim_nic *nic);
 /* The writer's end of a connection closes and says so. */
 void sim_link_leave(struct sim_link *link);
 /* Packets arrive, flushes happen; images. */

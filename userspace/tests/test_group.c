@@ -172,7 +172,7 @@ static void a_target_fails(void)
 	ktap_eq(cairndv_persist_group_released(group), 2);
 	/* nothing is posted to it any more */
 	ktap_eq(post(3, 2), 0);
-	ktap_eq(next_wqe(1)->wr_id, 0);
+	ktap_eq(next_wqe(1)->units, 0);
 	ktap_eq(post(4, 3), ENOTCONN);
 	close_group();
 }
@@ -297,10 +297,14 @@ static void a_post_fails(void)
 /* A wr_id that the group has not given away, or that was answered. */
 static void answers_of_others(void)
 {
-	static const uint64_t wrong[] = { 1 << 8, 3, 255, ~0ULL, 1ULL << 63 };
+	uint64_t first;
 
 	open_group();
 	ktap_eq(post(1, 1), 0);
+	first = next_wqe(0)->wr_id;
+	const uint64_t wrong[] = { first + 256, first + 3, first + 255,
+				   first - 1, ~0ULL, first ^ 1ULL << 63 };
+
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		fake_complete(answers, &(struct cairn_cqe){
 			.wr_id = wrong[i],
@@ -311,6 +315,22 @@ static void answers_of_others(void)
 	taken[0] = 0;
 	answer(0, CAIRN_CQE_RETRY_EXC_ERR);
 	ktap_eq(poll(), 0);
+	close_group();
+}
+
+/* A message of a group that is no more completes. */
+static void answers_to_an_earlier_group(void)
+{
+	open_group();
+	ktap_eq(post(1, 1), 0);
+	cairndv_persist_group_destroy(group);
+	group = cairndv_persist_group_create(qp, TARGETS, DEPTH);
+	ktap_eq(post(2, 1), 0);
+	answer(0, 0);
+	ktap_eq(poll(), 0);
+	answer(0, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 2, 1);
 	close_group();
 }
 
@@ -351,6 +371,7 @@ static const struct ktap_test tests[] = {
 	KTAP(one_does_not_take_it),
 	KTAP(a_post_fails),
 	KTAP(answers_of_others),
+	KTAP(answers_to_an_earlier_group),
 	KTAP(refused),
 };
 

@@ -175,11 +175,9 @@ static void reads_once(void)
 
 /* ---- writers and targets ---- */
 
-static bool alive;
-
 struct desk {
 	struct log_session session;
-	struct sim_link links[SIM_TARGETS];
+	struct sim_nic nic;
 	uint64_t number;
 	uint8_t buffer[SIM_WRITE];
 };
@@ -213,6 +211,7 @@ static struct desk desk(uint64_t client, uint32_t flags)
 			.client = client,
 			.flags = flags,
 			.buffer_size = SIM_WRITE,
+			.depth = SIM_QUEUE,
 		},
 	};
 
@@ -220,17 +219,24 @@ static struct desk desk(uint64_t client, uint32_t flags)
 	return d;
 }
 
+static void desk_close(struct desk *d)
+{
+	log_session_close(&d->session);
+}
+
+#define DESK	__attribute__((cleanup(desk_close))) struct desk
+
 static int desk_open(struct desk *d, int from, int to)
 {
+	log_session_close(&d->session);
+	sim_nic_init(&d->nic);
 	d->session.buffer = d->buffer;
 	d->session.num_peers = 0;
 	for (int i = from; i <= to; i++) {
 		struct log_peer *peer =
 			&d->session.peers[d->session.num_peers++];
 
-		d->links[i].target = &quiet.targets[i];
-		d->links[i].dead = &alive;	/* false: not dead */
-		peer->link = &d->links[i];
+		peer->link = &d->nic.links[i];
 		peer->name = i ? "second" : "first";
 	}
 	return log_session_open(&d->session);
@@ -242,11 +248,16 @@ static int desk_append(struct desk *d, int count)
 	int err = 0;
 
 	want = d->session.tail.seq - d->session.first + (uint64_t)count;
-	while (count-- && !err)
-		err = log_session_append(&d->session, (void *)record,
-					 ++d->number, "data", 4);
-	while (!err && durable < want)
-		err = log_session_poll(&d->session, &durable);
+	while (!err && durable < want) {
+		while (count && !err) {
+			err = log_session_append(&d->session, (void *)record,
+						 d->number + 1, "data", 4);
+			d->number += !err;
+			count -= !err;
+		}
+		if (!err || err == EAGAIN)
+			err = log_session_poll(&d->session, &durable);
+	}
 	return err;
 }
 
@@ -274,7 +285,7 @@ static void restart(int target)
 static void persists_on_accept(void)
 {
 	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
-		struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2,
+		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2,
 							LOG_ASK_TAKEOVER);
 		struct log_tail tail;
 		uint64_t record[64];
@@ -302,7 +313,7 @@ static void persists_on_accept(void)
 
 static void replaced_target(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_CREATE),
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_CREATE),
 		    c = desk(3, LOG_ASK_FILL), d = desk(4, LOG_ASK_CREATE);
 
 	setup(2, SIM_FILE);
@@ -336,7 +347,7 @@ static void replaced_target(void)
 /* The only complete copy is lost while the other is being filled. */
 static void incomplete_copy(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_FILL);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_FILL);
 	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 100,
 			       .flags = LOG_ASK_CLAIM | LOG_ASK_FILL };
 	struct log_answer answer;
@@ -367,7 +378,7 @@ static void incomplete_copy(void)
 /* One that is behind is brought up to date. */
 static void behind(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
 
 	setup(2, SIM_PMEM);
 	ktap_eq(desk_open(&a, 0, 1), 0);
@@ -388,7 +399,7 @@ static void diverged(void)
 	static const int more[][2] = { { 2, 1 }, { 1, 1 }, { 1, 2 } };
 
 	for (int i = 0; i < 3; i++) {
-		struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, 0),
+		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0),
 			    c = desk(3, 0);
 
 		setup(2, SIM_PMEM);
@@ -412,7 +423,7 @@ static void diverged(void)
 /* The old records behind a torn one stay dead, although their bytes are there. */
 static void abandoned(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
 	struct sim_target *target;
 	uint64_t torn;
 
@@ -464,7 +475,7 @@ static bool none_abandoned(struct sim *s, struct sim_target *target)
  */
 static void gap_is_filled_once(uint64_t seed)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(1, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(1, 0);
 	uint64_t third, fourth;
 
 	setup(2, SIM_PMEM);
@@ -498,7 +509,7 @@ static void gap_is_filled(void)
 /* Behind the last record that it gets it has more of the old ones. */
 static void end_is_marked(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(1, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(1, 0);
 	uint64_t third, fourth;
 
 	setup(2, SIM_PMEM);
@@ -547,7 +558,7 @@ static void mark_is_persisted(void)
 
 static void takes_over(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
 
 	setup(2, SIM_FILE);
 	ktap_eq(desk_open(&a, 0, 1), 0);
@@ -572,7 +583,7 @@ static void takes_over(void)
 /* A writer that is refused at one target has not been let in at another. */
 static void refused_everywhere(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
 	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 100,
 			       .client = 3, .flags = LOG_ASK_CLAIM };
 	struct log_answer answer;
@@ -597,7 +608,7 @@ static void refused_everywhere(void)
 /* A smaller epoch is never let in, not even after a crash. */
 static void stale_epoch(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE);
+	DESK a = desk(1, LOG_ASK_CREATE);
 	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 50,
 			       .flags = LOG_ASK_CLAIM | LOG_ASK_TAKEOVER };
 	struct log_target *core;
@@ -626,7 +637,7 @@ static void stale_epoch(void)
 /* A flush that has failed is not tried again, and nothing is believed after it. */
 static void failed_flush(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
 	struct sim_target *target;
 
 	setup(1, SIM_FILE);
@@ -646,10 +657,87 @@ static void failed_flush(void)
 	ktap_eq(durable_at(0), b.session.first);
 }
 
+/* With a quorum a target may fail; the next session brings it up to date. */
+static void goes_on_without_one(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	uint64_t behind;
+
+	setup(2, SIM_FILE);
+	a.session.quorum = 1;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	ktap_eq(a.session.left, 2);
+	quiet.targets[1].fails = true;
+	ktap_eq(desk_append(&a, 3), 0);
+	ktap_eq(a.session.left, 1);
+	ktap_eq(a.nic.links[0].lost, 0);
+	ktap_eq(a.nic.links[1].lost, 1);
+	ktap_eq(log_session_released(&a.session), 5);
+	ktap_eq(durable_at(0), 5);
+	restart(1);
+	/* the third may be there or not */
+	behind = durable_at(1);
+	ktap_ok(behind == 2 || behind == 3);
+	ktap_eq(desk_open(&b, 0, 1), 0);
+	ktap_eq(b.session.first, 6);
+	ktap_eq(b.session.copied, 5 - behind);
+	ktap_eq(durable_at(1), 5);
+	/* and without one, all targets are needed */
+	quiet.targets[0].fails = true;
+	ktap_eq(desk_append(&b, 1), EIO);
+	ktap_ok(strstr(b.session.error, "1 of 2 target(s) left, 2 needed"));
+	ktap_eq(b.session.durable, 0);
+}
+
+static void too_few_left(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+	uint64_t record[64], durable;
+
+	setup(2, SIM_FILE);
+	a.session.quorum = 1;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 1), 0);
+	quiet.targets[0].fails = true;
+	ktap_eq(desk_append(&a, 1), 0);
+	quiet.targets[1].fails = true;
+	ktap_eq(desk_append(&a, 1), EIO);
+	ktap_eq(a.session.left, 0);
+	ktap_ok(strstr(a.session.error, "0 of 2 target(s) left, 1 needed"));
+	/* the end is the end */
+	ktap_eq(log_session_append(&a.session, (void *)record, 4, "data", 4),
+		EIO);
+	ktap_eq(log_session_poll(&a.session, &durable), EIO);
+	ktap_eq(durable, 2);
+}
+
+/* A post that finds no room leaves nothing behind, also no gap in the chain. */
+static void waits_for_room(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+	uint64_t record[64], durable = 0;
+
+	setup(2, SIM_PMEM);
+	a.session.depth = 3;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	for (int i = 1; i <= 3; i++)
+		ktap_eq(log_session_append(&a.session, (void *)record,
+					   (uint64_t)i, "data", 4), 0);
+	ktap_eq(log_session_append(&a.session, (void *)record, 4, "data", 4),
+		EAGAIN);
+	while (durable < 3)
+		ktap_eq(log_session_poll(&a.session, &durable), 0);
+	a.number = 3;
+	ktap_eq(desk_append(&a, 2), 0);
+	ktap_eq(durable_at(0), 5);
+	ktap_eq(durable_at(1), 5);
+}
+
 /* There is one whole header at any time, also if an earlier one was not written. */
 static void failed_header(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
 	struct sim_target *target;
 	struct log_header header;
 
@@ -668,18 +756,19 @@ static void failed_header(void)
 
 static void full_log(void)
 {
-	struct desk a = desk(1, LOG_ASK_CREATE);
+	DESK a = desk(1, LOG_ASK_CREATE);
 	uint64_t record[64], durable, n = 0;
 	int err;
 
 	setup(1, SIM_PMEM);
 	ktap_eq(desk_open(&a, 0, 0), 0);
 	a.session.size = SIM_USED;
-	while (!(err = log_session_append(&a.session, (void *)record, n + 1,
-					  "data", 4))) {
-		n++;
+	do {
+		err = log_session_append(&a.session, (void *)record, n + 1,
+					 "data", 4);
+		n += !err;
 		log_session_poll(&a.session, &durable);
-	}
+	} while (!err || err == EAGAIN);
 	ktap_eq(err, ENOSPC);
 	while (durable < n && !log_session_poll(&a.session, &durable))
 		;
@@ -706,6 +795,9 @@ static const struct ktap_test tests[] = {
 	KTAP(refused_everywhere),
 	KTAP(stale_epoch),
 	KTAP(failed_flush),
+	KTAP(goes_on_without_one),
+	KTAP(too_few_left),
+	KTAP(waits_for_room),
 	KTAP(failed_header),
 	KTAP(full_log),
 };

@@ -4,7 +4,8 @@
  * one completion when enough of them are durable.
  *
  * A slot is kept for each message until every target has answered. The wr_id of a work
- * request is the number of its message and that of the target.
+ * request is the number of its message and that of the target. Each group has numbers
+ * of its own: what was posted by an earlier one may still complete.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "send.h"
 
 #define GROUP_TARGET_BITS	8
+#define GROUP_NUMBER_BITS	32	/* of messages of one group */
 
 _Static_assert(CAIRNDV_GROUP_MAX <= 1 << GROUP_TARGET_BITS &&
 	       CAIRNDV_GROUP_MAX <= 64, "a bit for each target");
@@ -31,7 +33,8 @@ struct cairndv_persist_group {
 	struct ibv_cq *cq;
 	uint32_t num, depth;
 	uint64_t failed;		/* targets, for good */
-	uint64_t posted, released;	/* messages */
+	uint64_t first;			/* number of its first message */
+	uint64_t posted, released;	/* numbers of messages */
 	struct group_slot *slot;
 	/* What is to be polled: one for each slot and each target at most. */
 	struct cairndv_group_wc *event;
@@ -74,6 +77,15 @@ static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
 	return 0;
 }
 
+static uint64_t group_first_number(void)
+{
+	static uint32_t groups;
+	uint64_t nth = __atomic_fetch_add(&groups, 1, __ATOMIC_RELAXED);
+
+	/* of the 24 bits that a wr_id has left */
+	return (nth & 0xffffff) << GROUP_NUMBER_BITS;
+}
+
 struct cairndv_persist_group *
 cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 			     uint32_t depth)
@@ -96,6 +108,9 @@ cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 	}
 	group->cq = qp[0]->send_cq;
 	group->num = num;
+	group->first = group_first_number();
+	group->posted = group->first;
+	group->released = group->first;
 	group->depth = depth;
 	memcpy(group->qp, qp, num * sizeof(*qp));
 	return group;
@@ -283,5 +298,5 @@ int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 
 uint64_t cairndv_persist_group_released(const struct cairndv_persist_group *group)
 {
-	return group->released;
+	return group->released - group->first;
 }
