@@ -67,12 +67,11 @@ class Parsers(unittest.TestCase):
     def test_pairs(self):
         self.assertEqual(figures.pairs('x\nusec=1.5 usec_p99=20\n'), {'usec': 1.5, 'usec_p99': 20})
 
-    def test_cairn_persist(self):
-        got = figures.cairn_persist('{"mode": "persist", "messages_per_s": 3.5, "p50_us": 1, '
-                                    '"p99_us": 2, "request_packets": 1.01, "request_bytes": 4200}\n')
-        self.assertEqual((got['msgs_s'], got['usec'], got['packets']), (3.5, 1, 1.01))
-        self.assertRaises(figures.Unreadable, figures.cairn_persist, 'no room')
-        self.assertRaises(figures.Unreadable, figures.cairn_persist, '')
+    def test_durable(self):
+        got = figures.durable('x\n{"rounds": 7, "domain": "nic", "persist": {"msgs_s": 3.5}}\n')
+        self.assertEqual(got, {'persist': {'msgs_s': 3.5}})
+        for text in ('', 'no room', '{"persist": {}}', '{"rounds": 0, "domain": "nic"}', '7'):
+            self.assertRaises(figures.Unreadable, figures.durable, text)
 
     def test_iperf(self):
         self.assertEqual(figures.iperf({'end': {'sum_received': {'bits_per_second': 80}}}),
@@ -119,10 +118,10 @@ class Sums(unittest.TestCase):
         self.assertEqual(figures.deviations({'usec': {}}), [])
 
 
-def persist_runs(mode, domain, *rates):
-    return [{'stack': 'cairn', 'value': {'msgs_s': r},
-             'point': {'tool': 'cairn_persist', 'mode': mode, 'domain': domain, 'size': 4096,
-                       'depth': 32}} for r in rates]
+def durable_runs(stack, way, **values):
+    return [{'stack': stack, 'value': {name: value},
+             'point': {'tool': 'durable', 'way': way, 'size': 4096, 'depth': 32}}
+            for name, many in values.items() for value in many]
 
 
 class Report(unittest.TestCase):
@@ -141,15 +140,21 @@ class Report(unittest.TestCase):
         self.assertEqual(report.cell(stacks, 'rxe', 'usec', 1), '-')
 
     def test_ratio_with_overlap_is_marked(self):
-        """The best values say twice as fast, the medians do not, the ranges overlap."""
-        runs_of = (persist_runs('persist', 'nic', 10, 12, 32) +
-                   persist_runs('write+read', 'none', 10, 14, 16))
-        row = report.persist_targets(report.points_of({'runs': runs_of}))[1]
-        self.assertEqual(row[1:4], ['2.00', '0.86', 'yes'])
-        runs_of = (persist_runs('persist', 'nic', 20, 22) +
-                   persist_runs('write+read', 'none', 10, 11))
-        row = report.persist_targets(report.points_of({'runs': runs_of}))[1]
-        self.assertEqual(row[1:4], ['2.00', '2.00', 'no'])
+        for mine, theirs, ratio, marked in (((10, 12, 32), (10, 14, 16), '0.86', 'yes'),
+                                            ((20, 22), (10, 11), '2.00', 'no')):
+            runs_of = (durable_runs('cairn', 'persist', msgs_s=mine) +
+                       durable_runs('rxe', 'write+read', msgs_s=theirs))
+            row = report.durable_rxe_table(report.points_of({'runs': runs_of}))[1]
+            self.assertEqual(row[4:], [ratio, marked])
+
+    def test_replicas(self):
+        """Ways that were not measured are no figures."""
+        runs_of = (durable_runs('cairn', 'persist', msgs_s=[1]) +
+                   durable_runs('cairn', 'group', time_of_persist=[1.5, 1.7]))
+        rows = report.replicas_table(report.points_of({'runs': runs_of}))
+        self.assertEqual(rows[1], ['4 KiB, 32 in flight', '-', '1.60 (1.50-1.70)', '-', '-'])
+        only = report.points_of({'runs': durable_runs('cairn', 'persist', msgs_s=[1])})
+        self.assertEqual(len(report.replicas_table(only)), 1)
 
     def test_point_of_the_summary(self):
         lossy = {'tool': 'write_bw', 'size': 64, 'loss': 1}

@@ -13,7 +13,7 @@ while IFS= read -r name; do
 	n=$((n + 1))
 	file=${name%%: *} words=${name#*: }
 	path=$(find "$top/drivers/infiniband/sw/cairn/tests" "$top/tests/vm" \
-		"$top/scripts/test" -name "$file" -type f)
+		"$top/userspace/tests" "$top/scripts/test" -name "$file" -type f)
 	if [ -z "$path" ]; then
 		echo "persistence.rst: there is no $file"
 		bad=1

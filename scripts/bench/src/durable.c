@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What durable writes cost: durable BYTES DEPTH SECONDS.
+ *
+ * All ways of writing take turns, a few messages each, in one process and one thread
+ * that has both ends, on the devices CAIRN_A and CAIRN_B. So the machine's other work
+ * meets all of them alike. Each turn is divided by the same round's turn of the way
+ * that it is compared with, and the median of these ratios is printed. The target's
+ * memory is the devdax CAIRN_DAX, else ordinary memory in the emulated domain.
+ *
+ * Printed is a line of JSON: for each way messages a second and latency
+ * (microseconds; medians), packets that the initiator's device sent for a message, and
+ * time of a message and latency as a part of other ways'.
+ */
+#include <emmintrin.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "vt.h"
+#include "vt_persist.h"
+
+#define LINE		64
+#define REGION		(32u << 20)
+#define MAX_DEPTH	64
+#define MAX_ROUNDS	512
+#define MIN_ROUNDS	5
+#define MAX_TURN	4096		/* messages */
+#define TURN_USEC	15000.0
+#define PATIENCE	60e6		/* usec without a completion */
+
+enum way {
+	WRITE,		/* into an ordinary region */
+	WRITE_PERSISTENT, /* into a persistent one */
+	PERSIST, EARLY,
+	READ,		/* WRITE, and a READ of its last bytes */
+	SEND,		/* WRITE and SEND; the target flushes and answers */
+	POSTS,		/* two targets, a WRITE_PERSIST for each */
+	GROUP,		/* two targets, cairndv_persist_group_post() */
+	GROUP_ONE,	/* two targets, one is enough */
+	CHAIN,		/* two targets, the first one's program tells the second */
+	WAYS
+};
+
+static const char * const names[WAYS] = {
+	"write", "write-persistent", "persist", "early", "write+read",
+	"write+send", "two posts", "group", "group, 1 of 2", "chain",
+};
+
+/* What the time of a message is divided by. */
+static const enum way beside[] = { WRITE, READ, SEND, PERSIST };
+
+#define BESIDE		((int)(sizeof(beside) / sizeof(beside[0])))
+
+struct figures {
+	double usec[MAX_ROUNDS];	/* time of a message */
+	double latency[MAX_ROUNDS];	/* median of the turn */
+	double slowest[MAX_ROUNDS];	/* 99 % */
+	unsigned long packets, messages;
+	unsigned int turn;		/* messages */
+};
+
+static struct vt_dev dev[2];
+/* Two targets: initiator's and target's end; then from the first to the second. */
+static struct vt_end ends[3][2];
+static struct vt_region target[2];
+static struct ibv_mr *plain;		/* of the first one */
+static struct ibv_cq *scq;		/* of both initiators */
+static struct ibv_mr *source;
+static struct cairndv_persist_group *group;
+static u8 *bytes;
+static bool cairn;
+static u32 size, depth;
+static struct figures figures[WAYS];
+static double began[MAX_TURN], took[MAX_TURN];
+static u8 missing[MAX_TURN];		/* answers */
+static unsigned int rounds, done;
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void flush_lines(const u8 *at, u32 length)
+{
+	const u8 *end = at + length;
+
+	for (at -= (uintptr_t)at % LINE; at < end; at += LINE)
+		_mm_clflush(at);
+	_mm_sfence();
+}
+
+/* By the name of cairn's counter, or rxe's. */
+static unsigned long packets(void)
+{
+	static const char * const counters[] = { "tx_packets", "sent_pkts" };
+	unsigned long value = 0;
+	char path[256];
+	FILE *f;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+			 vt_name_a(), counters[i]);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%lu", &value) != 1)
+			value = 0;
+		if (f)
+			fclose(f);
+	}
+	return value;
+}
+
+/* ---- set-up ---- */
+
+static void create_end(struct vt_end *end, int side, struct ibv_cq *cq)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.cap.max_send_wr = 2 * MAX_DEPTH;
+	o.cap.max_recv_wr = 2 * MAX_DEPTH;
+	o.cap.max_inline_data = 0;
+	o.cqe = 8 * MAX_DEPTH;
+	o.mtu = IBV_MTU_4096;
+	o.send_cq = cq;
+	must(!vt_end_create(end, &dev[side], &o, 4096), "queue pair");
+}
+
+static void create_target(struct vt_region *region, int side, off_t at)
+{
+	if (cairn) {
+		must(!vt_region_create(region, &dev[side], vt_nic(), REGION, at),
+		     "persistent memory");
+		return;
+	}
+	region->len = REGION;
+	region->buf = vt_dax() ? vt_dax_map(NULL, REGION, at) : vt_map(REGION);
+	must(!!region->buf, "memory");
+}
+
+static void open_all(void)
+{
+	int n;
+
+	must(!vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) &&
+	     !vt_open(&dev[1], vt_name_b(), VT_IPV4, -1), "devices");
+	must(!vt_dax_open(), "devdax");
+	cairn = cairndv_is_supported(dev[0].ctx->device);
+	n = cairn ? 3 : 1;
+	scq = ibv_create_cq(dev[0].ctx, 8 * MAX_DEPTH, NULL, NULL, 0);
+	must(!!scq, "CQ");
+	for (int i = 0; i < n; i++) {
+		/* the third goes back */
+		create_end(&ends[i][0], i == 2, i == 2 ? NULL : scq);
+		create_end(&ends[i][1], i != 2, NULL);
+		must(!vt_connect(&ends[i][0], &ends[i][1]), "connect");
+		for (int j = 0; j < 2 * MAX_DEPTH; j++)
+			must(!vt_recv(&ends[i][0], 0) &&
+			     !vt_recv(&ends[i][1], 0), "receives");
+	}
+	bytes = vt_map(size + 8);
+	must(!!bytes, "memory");
+	memset(bytes, 0x5a, size + 8);
+	source = ibv_reg_mr(dev[0].pd, bytes, size + 8, IBV_ACCESS_LOCAL_WRITE);
+	create_target(&target[0], 1, 0);
+	plain = ibv_reg_mr(dev[1].pd, target[0].buf, REGION,
+			   VT_REMOTE | IBV_ACCESS_REMOTE_READ);
+	must(source && plain, "registration");
+}
+
+/* The second target is on the second device for the first one's program. */
+static struct vt_region behind;
+
+static void open_replicas(void)
+{
+	struct ibv_qp *qp[2] = { ends[0][0].qp, ends[1][0].qp };
+
+	create_target(&target[1], 1, REGION);
+	create_target(&behind, 0, 2 * REGION);
+	group = cairndv_persist_group_create(qp, 2, MAX_DEPTH);
+	must(!!group, "group");
+}
+
+/* ---- messages ---- */
+
+static u64 place(u64 n)
+{
+	return n % (REGION / size) * size;
+}
+
+static void post(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	errno = ibv_post_send(qp, wr, &bad);
+	must(!errno, "post");
+}
+
+static struct ibv_send_wr write_to(const struct vt_region *to, u32 rkey, u64 n,
+				   struct ibv_sge *sge)
+{
+	*sge = (struct ibv_sge){ (uintptr_t)bytes, size, source->lkey };
+	return (struct ibv_send_wr){
+		.wr_id = n, .sg_list = sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)to->buf + place(n), rkey },
+	};
+}
+
+static void post_group(u64 n, u32 quorum)
+{
+	struct ibv_sge sge = { (uintptr_t)bytes, size, source->lkey };
+	struct cairndv_group_dest dest[2] = {
+		{ (uintptr_t)target[0].buf + place(n), target[0].mr->rkey, 0 },
+		{ (uintptr_t)target[1].buf + place(n), target[1].mr->rkey, 0 },
+	};
+	const struct cairndv_group_wr wr = {
+		.wr_id = n, .sg_list = &sge, .num_sge = 1, .quorum = quorum,
+		.dest = dest,
+	};
+
+	errno = cairndv_persist_group_post(group, &wr);
+	must(!errno, "group");
+}
+
+/* Two requests: a WRITE and what is behind it. */
+static void post_two(enum way way, u64 n)
+{
+	struct ibv_sge sge, word = { (uintptr_t)bytes + size, 8, source->lkey };
+	struct ibv_send_wr wr = write_to(&target[0], plain->rkey, n, &sge);
+	struct ibv_send_wr second = { .wr_id = n, .opcode = IBV_WR_SEND,
+				      .send_flags = IBV_SEND_SIGNALED };
+
+	wr.send_flags = 0;
+	wr.next = &second;
+	if (way == READ) {
+		second.opcode = IBV_WR_RDMA_READ;
+		second.sg_list = &word;
+		second.num_sge = 1;
+		second.wr.rdma = wr.wr.rdma;
+		second.wr.rdma.remote_addr += size - 8;
+	} else if (way == CHAIN) {
+		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
+		wr.wr.rdma.rkey = target[0].mr->rkey;
+	}
+	post(ends[0][0].qp, &wr);
+}
+
+static void post_message(enum way way, u64 n)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+
+	missing[n] = way == POSTS ? 2 : 1;
+	if (way == GROUP || way == GROUP_ONE) {
+		post_group(n, way == GROUP ? 2 : 1);
+		return;
+	}
+	if (way == READ || way == SEND || way == CHAIN) {
+		post_two(way, n);
+		return;
+	}
+	wr = write_to(&target[0], way == WRITE ? plain->rkey :
+						 target[0].mr->rkey, n, &sge);
+	if (way == PERSIST || way == EARLY || way == POSTS)
+		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
+	if (way == EARLY)
+		wr.send_flags |= CAIRNDV_SEND_EARLY;
+	post(ends[0][0].qp, &wr);
+	if (way != POSTS)
+		return;
+	wr.wr.rdma.remote_addr = (uintptr_t)target[1].buf + place(n);
+	wr.wr.rdma.rkey = target[1].mr->rkey;
+	post(ends[1][0].qp, &wr);
+}
+
+static void count(u64 n)
+{
+	if (!--missing[n])
+		took[done++] = usec() - began[n];
+}
+
+static bool take(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	int n = ibv_poll_cq(cq, 1, wc);
+
+	must(n >= 0, "poll");
+	if (n && wc->status) {
+		printf("completion: %s\n", ibv_wc_status_str(wc->status));
+		exit(1);
+	}
+	return n;
+}
+
+/* Messages of the target's program: it answers, or goes on to the next target. */
+static void serve(enum way way, u64 *served)
+{
+	struct ibv_send_wr answer = { .opcode = IBV_WR_SEND,
+				      .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	while (take(ends[0][1].scq, &wc))
+		;
+	while (take(ends[0][1].rcq, &wc)) {
+		u64 n = (*served)++;
+
+		must(!vt_recv(&ends[0][1], 0), "receive");
+		if (way == SEND) {
+			flush_lines(target[0].buf + place(n), size);
+			post(ends[0][1].qp, &answer);
+			continue;
+		}
+		wr = write_to(&behind, behind.mr->rkey, n, &sge);
+		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
+		sge.addr = (uintptr_t)target[0].buf + place(n);
+		sge.lkey = target[0].mr->lkey;
+		post(ends[2][0].qp, &wr);
+	}
+	while (way == CHAIN && take(ends[2][0].scq, &wc))
+		post(ends[0][1].qp, &answer);
+}
+
+/* A durable message is the oldest that is not; other ways say which one. */
+static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
+{
+	struct cairndv_group_wc event;
+	struct ibv_wc wc;
+
+	if (way == GROUP || way == GROUP_ONE) {
+		while (cairndv_persist_group_poll(group, 1, &event) == 1) {
+			must(event.kind == CAIRNDV_GROUP_DURABLE, "a target");
+			count(event.wr_id);
+		}
+		*sent = cairndv_persist_group_released(group);
+		return;
+	}
+	while (take(scq, &wc)) {
+		++*sent;
+		if (way != EARLY && way != SEND && way != CHAIN)
+			count(wc.wr_id);
+	}
+	if (way == SEND || way == CHAIN)
+		serve(way, served);
+	if (way != EARLY && way != SEND && way != CHAIN)
+		return;
+	while (take(ends[0][0].rcq, &wc)) {
+		must(!vt_recv(&ends[0][0], 0), "receive");
+		count((*received)++);
+	}
+}
+
+/* Requests that the send queues still have to answer before the next turn. */
+static bool is_over(enum way way, unsigned int messages, u64 sent)
+{
+	unsigned int each = way == POSTS ? 2 : 1;
+
+	return done == messages && sent >= (u64)messages * each;
+}
+
+/* Messages of one way: time of a message. */
+static double turn(enum way way, unsigned int messages)
+{
+	u64 sent = 0, received = 0, served = 0, before = 0;
+	double start = usec(), last = start, end = start;
+	unsigned int posted = 0, was = 0;
+
+	if (group)
+		before = cairndv_persist_group_released(group);
+	done = 0;
+	while (!is_over(way, messages, sent)) {
+		while (posted < messages && posted - done < depth) {
+			/* the one behind that is still read */
+			if ((way == GROUP_ONE || way == GROUP) &&
+			    posted >= sent + MAX_DEPTH)
+				break;
+			began[posted] = usec();
+			post_message(way, posted++);
+		}
+		reap(way, &sent, &received, &served);
+		if (way == GROUP || way == GROUP_ONE)
+			sent -= before;
+		if (done != was)
+			last = usec();
+		else
+			sched_yield();
+		if (done == messages && was != done)
+			end = last;
+		was = done;
+		must(usec() - last < PATIENCE, "no completion any more");
+	}
+	return (end - start) / messages;
+}
+
+/* ---- figures ---- */
+
+static int by_value(const void *one, const void *two)
+{
+	const double *x = one, *y = two;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double part(const double *values, unsigned int n, unsigned int percent)
+{
+	static double sorted[MAX_TURN];
+
+	memcpy(sorted, values, n * sizeof(*values));
+	qsort(sorted, n, sizeof(*sorted), by_value);
+	return sorted[(size_t)n * percent / 100];
+}
+
+static bool possible(enum way way)
+{
+	return cairn || way == WRITE || way == READ || way == SEND;
+}
+
+/* How many fill a turn's time. */
+static void size_turn(enum way way)
+{
+	unsigned int n = 2 * depth < 8 ? 8 : 2 * depth;
+	double each = turn(way, n);
+
+	each = turn(way, n);	/* the first one was slower */
+	if (each * n < TURN_USEC)
+		n = TURN_USEC / each;
+	figures[way].turn = n < MAX_TURN ? n : MAX_TURN;
+}
+
+static void one_round(bool counts)
+{
+	for (unsigned int i = 0; i < WAYS; i++) {
+		/* nobody is always the first, or behind the same one */
+		enum way way = (i * 3 + rounds) % WAYS;
+		struct figures *f = &figures[way];
+		unsigned long before;
+		double each;
+
+		if (!possible(way))
+			continue;
+		before = packets();
+		each = turn(way, f->turn);
+		if (!counts)
+			continue;
+		f->packets += packets() - before;
+		f->messages += f->turn;
+		f->usec[rounds] = each;
+		f->latency[rounds] = part(took, f->turn, 50);
+		f->slowest[rounds] = part(took, f->turn, 99);
+	}
+	rounds += counts;
+}
+
+static double compared(const double *one, const double *two)
+{
+	static double ratios[MAX_ROUNDS];
+
+	for (unsigned int i = 0; i < rounds; i++)
+		ratios[i] = one[i] / two[i];
+	return part(ratios, rounds, 50);
+}
+
+static void report(enum way way)
+{
+	const struct figures *f = &figures[way];
+
+	printf("\"%s\": {\"msgs_s\": %.1f, \"usec\": %.2f, \"usec_p99\": %.2f, \"packets\": %.3f",
+	       names[way], 1e6 / part(f->usec, rounds, 50),
+	       part(f->latency, rounds, 50), part(f->slowest, rounds, 50),
+	       (double)f->packets / f->messages);
+	for (int i = 0; i < BESIDE; i++) {
+		const struct figures *other = &figures[beside[i]];
+
+		if (beside[i] == way || !possible(beside[i]))
+			continue;
+		printf(", \"time_of_%s\": %.3f, \"latency_of_%s\": %.3f",
+		       names[beside[i]], compared(f->usec, other->usec),
+		       names[beside[i]], compared(f->latency, other->latency));
+	}
+	printf("}");
+}
+
+int main(int argc, char **argv)
+{
+	double seconds, start;
+
+	if (argc != 4) {
+		fprintf(stderr, "usage: durable BYTES DEPTH SECONDS\n");
+		return 2;
+	}
+	size = atoi(argv[1]);
+	depth = atoi(argv[2]);
+	seconds = atof(argv[3]);
+	must(size >= 8 && size <= REGION && depth && depth <= MAX_DEPTH &&
+	     seconds > 0, "arguments");
+	open_all();
+	if (cairn)
+		open_replicas();
+	for (int way = 0; way < WAYS; way++)
+		if (possible(way))
+			size_turn(way);
+	one_round(false);
+	start = usec();
+	while (rounds < MIN_ROUNDS ||
+	       (usec() - start < seconds * 1e6 && rounds < MAX_ROUNDS))
+		one_round(true);
+	printf("{\"rounds\": %u, \"domain\": \"%s\"", rounds,
+	       vt_dax() ? "nic" : "emulated");
+	for (int way = 0; way < WAYS; way++) {
+		if (!possible(way))
+			continue;
+		printf(", ");
+		report(way);
+	}
+	printf("}\n");
+	return 0;
+}
