@@ -301,6 +301,8 @@ void sim_target_crash(struct sim_target *target)
 void sim_target_replace(struct sim_target *target)
 {
 	sim_target_kill(target);
+	/* What it has reported and nobody has read is lost with it. */
+	memset(target->conns, 0, sizeof(target->conns));
 	memset(target->cache, 0, SIM_USED);
 	memset(target->medium, 0, SIM_USED);
 	memset(target->touched, 0, sizeof(target->touched));
