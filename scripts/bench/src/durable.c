@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "vt.h"
 #include "vt_persist.h"
 
@@ -31,6 +32,7 @@
 #define MAX_TURN	4096		/* messages */
 #define TURN_USEC	15000.0
 #define PATIENCE	60e6		/* usec without a completion */
+#define COUNTERS_USEC	20000		/* they are refreshed more often */
 
 enum way {
 	WRITE,		/* into an ordinary region */
@@ -59,7 +61,7 @@ struct figures {
 	double usec[MAX_ROUNDS];	/* time of a message */
 	double latency[MAX_ROUNDS];	/* median of the turn */
 	double slowest[MAX_ROUNDS];	/* 99 % */
-	unsigned long packets, messages;
+	double packets;			/* for a message */
 	unsigned int turn;		/* messages */
 };
 
@@ -430,13 +432,19 @@ static bool possible(enum way way)
 	return cairn || way == WRITE || way == READ || way == SEND;
 }
 
-/* How many fill a turn's time. */
+/* How many messages fill a turn's time, and what one of them sends. */
 static void size_turn(enum way way)
 {
 	unsigned int n = 2 * depth < 8 ? 8 : 2 * depth;
-	double each = turn(way, n);
+	unsigned long before;
+	double each;
 
-	each = turn(way, n);	/* the first one was slower */
+	turn(way, n);	/* the first one is slower */
+	usleep(COUNTERS_USEC);
+	before = packets();
+	each = turn(way, n);
+	usleep(COUNTERS_USEC);
+	figures[way].packets = (double)(packets() - before) / n;
 	if (each * n < TURN_USEC)
 		n = TURN_USEC / each;
 	figures[way].turn = n < MAX_TURN ? n : MAX_TURN;
@@ -448,17 +456,13 @@ static void one_round(bool counts)
 		/* nobody is always the first, or behind the same one */
 		enum way way = (i * 3 + rounds) % WAYS;
 		struct figures *f = &figures[way];
-		unsigned long before;
 		double each;
 
 		if (!possible(way))
 			continue;
-		before = packets();
 		each = turn(way, f->turn);
 		if (!counts)
 			continue;
-		f->packets += packets() - before;
-		f->messages += f->turn;
 		f->usec[rounds] = each;
 		f->latency[rounds] = part(took, f->turn, 50);
 		f->slowest[rounds] = part(took, f->turn, 99);
@@ -482,7 +486,7 @@ static void report(enum way way)
 	printf("\"%s\": {\"msgs_s\": %.1f, \"usec\": %.2f, \"usec_p99\": %.2f, \"packets\": %.3f",
 	       names[way], 1e6 / part(f->usec, rounds, 50),
 	       part(f->latency, rounds, 50), part(f->slowest, rounds, 50),
-	       (double)f->packets / f->messages);
+	       f->packets);
 	for (int i = 0; i < BESIDE; i++) {
 		const struct figures *other = &figures[beside[i]];
 
