@@ -18,7 +18,7 @@
 #define SIM_CONNS	4
 #define SIM_QUEUE	16
 #define SIM_WRITE	512u			/* bytes in one request */
-#define SIM_TARGETS	2
+#define SIM_TARGETS	3
 
 struct sim_request {
 	uint64_t offset;

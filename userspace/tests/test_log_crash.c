@@ -142,6 +142,8 @@ static bool judge_all(struct sim *s)
 /* A new process. */
 static void writer_new(struct writer *w)
 {
+	static const char * const names[] = { "first", "second", "third" };
+
 	log_session_close(&w->session);
 	w->open = false;
 	w->posted = 0;
@@ -160,7 +162,7 @@ static void writer_new(struct writer *w)
 	sim_nic_init(&w->nic);
 	for (int i = 0; i < world.sim.num_targets; i++) {
 		w->session.peers[i].link = &w->nic.links[i];
-		w->session.peers[i].name = i ? "second" : "first";
+		w->session.peers[i].name = names[i];
 	}
 }
 
@@ -420,10 +422,16 @@ static void one_of_two(void)
 	explore(2, 1);
 }
 
+static void two_of_three(void)
+{
+	explore(3, 2);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(one_target),
 	KTAP(two_targets),
 	KTAP(one_of_two),
+	KTAP(two_of_three),
 };
 
 KTAP_MAIN(tests)
