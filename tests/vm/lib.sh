@@ -259,12 +259,14 @@ wait_for() {
 # start a|b LOG 'COMMAND LINE': in the background, as a process group of its
 # own; its pid is left in $started
 start() {
-	local in=()
+	local in=() words=(bash -c "$3")
 
 	# no function in between: $! must be in the namespace (lib_listeners)
 	[ ! -e "/run/netns/$1" ] || in=(ip netns exec "$1")
+	# plain words need no shell, which takes long to start in emulation
+	[[ $3 == *[^a-zA-Z0-9_./:=,%@+\ -]* ]] || read -ra words <<<"$3"
 	set -m
-	"${in[@]}" bash -c "$3" >"$2" 2>&1 </dev/null &
+	"${in[@]}" "${words[@]}" >"$2" 2>&1 </dev/null &
 	started=$!
 	set +m
 	lib_groups+=("$started")
@@ -280,46 +282,67 @@ stop() {
 
 lib_gone() { ! kill -0 -- "-$1" 2>/dev/null; }
 
-# How many listen, in the network namespace of process $1: TCP sockets, and
-# rdma_cm's among the rdma resources. Mostly without other programs: to start
-# one takes long in emulation.
+# The listeners in the network namespace of process $1, left in $listeners: TCP
+# sockets, and with $2 set rdma_cm's among the rdma resources. Mostly without
+# other programs: to start one takes long in emulation.
 lib_listeners() {
-	local f state n=0
+	local f state
 
+	listeners=0
 	for f in /proc/"$1"/net/tcp{,6}; do
 		while read -r _ _ _ state _; do
-			[ "$state" != 0A ] || n=$((n + 1))
+			[ "$state" != 0A ] || listeners=$((listeners + 1))
 		done <"$f" 2>/dev/null
 	done
-	if [ $n = 0 ]; then
-		n=$(rdma resource show cm_id 2>/dev/null | grep -c 'state LISTEN')
+	if [ $listeners = 0 ] && [ -n "$2" ]; then
+		listeners=$(rdma resource show cm_id 2>/dev/null | grep -c 'state LISTEN')
 	fi
-	echo "$n"
 }
 
-# Is the server $1 ready, or gone? $2 its log, $3 the listeners before it.
+# Is the server $1 ready, or gone? $2 its log, $3 the listeners before it. Who does
+# not say by PAIR_CM=1 that rdma_cm is to be asked has it asked now and then.
 lib_listens() {
+	local cm=${PAIR_CM:-}
+
+	lib_looks=$((lib_looks + 1))
+	((lib_looks % 16)) || cm=1
 	kill -0 "$1" 2>/dev/null || return 0
 	if [ -n "${PAIR_READY:-}" ]; then
 		grep -qE -e "$PAIR_READY" "$2"
 	else
-		[ "$(lib_listeners "$1")" -gt "$3" ]
+		lib_listeners "$1" "$cm"
+		[ "$listeners" -gt "$3" ]
 	fi
+}
+
+# Those that listen before a server is started; none, if nothing of ours runs.
+lib_listeners_before() {
+	local pid
+
+	listeners=0
+	for pid in "${lib_groups[@]}"; do
+		if ! lib_gone "$pid"; then
+			listeners=$(lib_in "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ')
+			return
+		fi
+	done
 }
 
 # pair_run NAME SERVERCMD CLIENTCMD: the server in b, and once it listens the
 # client in a; both must exit with 0, each within PAIR_TIMEOUT seconds.
-# PAIR_READY=REGEX names the line of the server's output that says it listens.
+# PAIR_READY=REGEX names the line of the server's output that says it listens,
+# PAIR_CM=1 says that it listens by rdma_cm.
 # PAIR_SERVER=a swaps the ends.
 # Their exit statuses are left in $client_rc and $server_rc.
 pair_run() {
-	local name=$1 server client before
+	local name=$1 server client before lib_looks=0 listeners
 
 	server_rc=0 client_rc=0
 	: >"$lib_tmp/out"
 	# the last server's word that it listens is not this one's
 	: >"$lib_tmp/server"
-	before=$(lib_in "${PAIR_SERVER:-b}" cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ')
+	lib_listeners_before "${PAIR_SERVER:-b}"
+	before=$listeners
 	start "${PAIR_SERVER:-b}" "$lib_tmp/server" "$2"
 	server=$started
 	if ! wait_for "$PAIR_TIMEOUT" lib_listens "$server" "$lib_tmp/server" "$before"; then
@@ -364,29 +387,42 @@ counter() {
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
 
+# gid_of ADDRESS: the GID of an IPv4 or IPv6 address as sysfs prints it, in $gid
+gid_of() {
+	local words=() left=() right=() i
+
+	if [[ $1 == *.* ]]; then
+		IFS=. read -ra words <<<"$1"
+		printf -v gid '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' "${words[@]}"
+		return
+	fi
+	IFS=: read -ra left <<<"${1%%::*}"
+	[[ $1 != *::* ]] || IFS=: read -ra right <<<"${1##*::}"
+	words=("${left[@]}")
+	for ((i = ${#left[@]} + ${#right[@]}; i < 8; i++)); do
+		words+=(0)
+	done
+	words+=("${right[@]}")
+	printf -v gid ':%04x' "${words[@]/#/0x}"
+	gid=${gid#:}
+}
+
 # gid_index DEV ADDRESS: index of the RoCE v2 GID of an IPv4 or IPv6 address
 gid_index() {
-	local dir=/sys/class/infiniband/$1/ports/1 ns=a
+	local ns=a gid
 
 	[ "$1" != "$DEV_B" ] || ns=b
+	gid_of "$2"
 	# the table shows an entry's type only in the namespace of its netdev
-	lib_in "$ns" /usr/bin/python3 - "$dir" "$2" <<-'PY'
-	import ipaddress, os, sys
-	path, address = sys.argv[1:]
-	want = ipaddress.ip_address(address)
-	if want.version == 4:
-	    want = ipaddress.ip_address('::ffff:' + address)
-	for i in sorted(map(int, os.listdir(path + '/gids'))):
-	    try:
-	        gid = ipaddress.ip_address(open(f'{path}/gids/{i}').read().strip())
-	        kind = open(f'{path}/gid_attrs/types/{i}').read().strip()
-	    except (OSError, ValueError):
-	        continue
-	    if gid == want and kind == 'RoCE v2':
-	        print(i)
-	        sys.exit(0)
-	sys.exit(1)
-	PY
+	# shellcheck disable=SC2016
+	lib_in "$ns" bash -c '
+		cd "/sys/class/infiniband/$2/ports/1" || exit
+		for ((i = 0; ; i++)); do
+			read -r gid 2>/dev/null <"gids/$i" || exit 1
+			[ "$gid" = "$1" ] || continue
+			read -r type 2>/dev/null <"gid_attrs/types/$i" || continue
+			[ "$type" = "RoCE v2" ] && echo "$i" && exit 0
+		done' - "$gid" "$1" </dev/null
 }
 
 port_state() {

@@ -46,17 +46,18 @@ pingpong() {
 
 # perftest NAME [OPTION]...: ib_NAME
 perftest() {
-	local tool=ib_$1 f=4
+	local tool=ib_$1 f=4 PAIR_CM=''
 
 	shift
 	[[ " $* " != *" --ipv6 "* ]] || f=6
+	[[ " $* " != *" -R "* ]] || PAIR_CM=1
 	between "$f" "$tool -d %d -x %g -F $*" "$tool $*"
 }
 
 # cm 'SERVER COMMAND' 'CLIENT COMMAND' [4|6]: rdma_cm tools; @ is the server's
 # address, which both commands name
 cm() {
-	local f=${3:-4} address
+	local f=${3:-4} address PAIR_CM=1
 
 	if [ "${PAIR_SERVER:-b}" = b ]; then
 		address=${ip_b[$f]}
