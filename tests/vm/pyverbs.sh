@@ -18,6 +18,8 @@ list=$(dirname "$0")/pyverbs-must-pass.txt
 suite=$lib_tmp/tests
 [ -d /usr/share/doc/rdma-core/tests ] || skip_all "the suite is not installed"
 cp -r /usr/share/doc/rdma-core/tests "$suite" && gunzip -f "$suite"/*.gz || bail "no suite"
+# those of other makers' devices would all be skipped, one second each
+rm "$suite"/test_{mlx5,efa,cuda}*
 # it looks for the netdev under the device's parent, which a veth has not
 mkdir -p "$lib_tmp/net/$DEV_A/$IF_A"
 sed -i "s,/sys/class/infiniband/{}/device/net/,$lib_tmp/net/{}/," "$suite/base.py"

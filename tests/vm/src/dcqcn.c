@@ -34,8 +34,7 @@ static bool setup(void)
 {
 	int side;
 
-	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1))
+	if (!vt_open_both(&dev[0], &dev[1], VT_IPV4))
 		return false;
 	for (side = 0; side < 2; side++) {
 		buf[side] = aligned_alloc(4096, MAX_FLOWS * MSG);
@@ -278,12 +277,10 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	if (!setup()) {
-		puts("KTAP version 1\nBail out! setting up failed");
-		return 1;
-	}
+	if (!setup())
+		return vt_bail();
 	if (argc == 2 && !strcmp(argv[1], "check"))
-		return ktap_main(tests, sizeof(tests) / sizeof(tests[0]), NULL);
+		return vt_run(NULL);
 	while ((opt = getopt(argc, argv, "cen:T:")) != -1) {
 		switch (opt) {
 		case 'c':

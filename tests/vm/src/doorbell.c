@@ -165,11 +165,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 2)
 		posts = atoi(argv[2]);
-	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! setting up failed");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	return vt_run_on(&dev[0], &dev[1], VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

@@ -217,9 +217,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		pairs = atoi(argv[1]);
-	if (pairs > 65536 || !setup(0) || !setup(1)) {
-		puts("KTAP version 1\nBail out! setting up failed");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]), NULL);
+	if (pairs > 65536 || !setup(0) || !setup(1))
+		return vt_bail();
+	return vt_run(NULL);
 }

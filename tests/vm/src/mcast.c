@@ -225,7 +225,7 @@ static void membership(void)
 	ktap_ok(!joined());
 }
 
-static void refused(void)
+static void mcast_refused(void)
 {
 	struct vt_opts o = VT_OPTS;
 	struct vt_end rc;
@@ -273,17 +273,12 @@ static void limit(void)
 }
 
 #define TESTS(X) X(members) X(own_messages) X(not_for_us) X(membership)	\
-	X(refused) X(limit)
+	X(mcast_refused) X(limit)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
 	v6 = argc > 1 && !strcmp(argv[1], "6");
-	if (vt_open(&dev[0], vt_name_a(), v6 ? VT_IPV6 : VT_IPV4, -1) ||
-	    vt_open(&dev[1], vt_name_b(), v6 ? VT_IPV6 : VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! setting up failed");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+	return vt_run_on(&dev[0], &dev[1], v6 ? VT_IPV6 : VT_IPV4,
 			 argc > 1 + v6 ? argv[1 + v6] : NULL);
 }

@@ -225,6 +225,5 @@ int main(int argc, char **argv)
 	}
 	snprintf(limit, sizeof(limit), "%ld", LIMIT);
 	write_file(GROUP "/memory.max", limit);
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	return vt_run(argc > 1 ? argv[1] : NULL);
 }

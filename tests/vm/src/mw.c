@@ -382,7 +382,7 @@ static void refused_of(enum ibv_mw_type type)
 	close_ends();
 }
 
-static void refused(void)
+static void mw_refused(void)
 {
 	refused_of(IBV_MW_TYPE_1);
 	refused_of(IBV_MW_TYPE_2);
@@ -491,17 +491,11 @@ static void killed(void)
 }
 
 #define TESTS(X) X(type_1) X(type_2) X(unreliable) X(other_queue_pair)	\
-	X(refused) X(not_for_local_use) X(regions) X(invalidated_is_over)	\
+	X(mw_refused) X(not_for_local_use) X(regions) X(invalidated_is_over)	\
 	X(killed)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
-	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! setting up failed");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	return vt_run_on(&dev[0], &dev[1], VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

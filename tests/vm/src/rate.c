@@ -616,8 +616,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	if (argc < 3)
-		return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-				 argc > 1 ? argv[1] : NULL);
+		return vt_run(argc > 1 ? argv[1] : NULL);
 	while ((opt = getopt(argc, argv, "r:b:s:n:t:o:")) != -1) {
 		if (!take_option(opt)) {
 			fputs("rate: bad option\n", stderr);

@@ -820,8 +820,7 @@ VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
-	if (vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&dev[1], vt_name_b(), VT_IPV4, -1))
+	if (!vt_open_both(&dev[0], &dev[1], VT_IPV4))
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "load"))
 		return run_load();
@@ -829,6 +828,5 @@ int main(int argc, char **argv)
 		return run_fill();
 	if (load_ends())
 		return 1;
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	return vt_run(argc > 1 ? argv[1] : NULL);
 }

@@ -614,6 +614,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		storm_s = atoi(argv[1]);
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 2 ? argv[2] : NULL);
+	return vt_run(argc > 2 ? argv[2] : NULL);
 }

@@ -971,11 +971,7 @@ VT_TESTS(TESTS)
 int main(int argc, char **argv)
 {
 	raw_fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
-	if (raw_fd < 0 || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! no devices or no raw socket");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	if (raw_fd < 0)
+		return vt_bail();
+	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

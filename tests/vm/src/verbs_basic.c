@@ -1566,11 +1566,7 @@ VT_TESTS(TESTS)
 int main(int argc, char **argv)
 {
 	/* pages that the device uses must not be shared with a child */
-	if (ibv_fork_init() || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! no devices");
-		return 1;
-	}
-	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
-			 argc > 1 ? argv[1] : NULL);
+	if (ibv_fork_init())
+		return vt_bail();
+	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

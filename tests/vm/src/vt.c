@@ -132,6 +132,12 @@ int vt_open(struct vt_dev *d, const char *name, enum vt_family family,
 	return find_gid(d, family, gid_index);
 }
 
+bool vt_open_both(struct vt_dev *a, struct vt_dev *b, enum vt_family family)
+{
+	return !vt_open(a, vt_name_a(), family, -1) &&
+	       !vt_open(b, vt_name_b(), family, -1);
+}
+
 void vt_close(struct vt_dev *d)
 {
 	if (d->pd)

@@ -89,6 +89,8 @@ int vt_ms(int ms);
 /* @gid_index: -1 takes the first RoCE v2 GID of @family */
 int vt_open(struct vt_dev *d, const char *name, enum vt_family family,
 	    int gid_index);
+/* CAIRN_A and CAIRN_B; false if one cannot be opened. */
+bool vt_open_both(struct vt_dev *a, struct vt_dev *b, enum vt_family family);
 void vt_close(struct vt_dev *d);
 
 /* The buffer of @len bytes is page aligned and zeroed. */

@@ -32,4 +32,16 @@ static inline void vt_must(const char *file, int line, const char *what,
 	list(VT_RUN)							\
 	static const struct ktap_test tests[] = { list(VT_ROW) };
 
+/* What main() returns: all the tests, or those whose names have @only in them. */
+#define vt_run(only)	ktap_main(tests, sizeof(tests) / sizeof(tests[0]), only)
+/* ... on the devices of both ends, which are opened as @a and @b */
+#define vt_run_on(a, b, family, only)					\
+	(vt_open_both(a, b, family) ? vt_run(only) : vt_bail())
+
+static inline int vt_bail(void)
+{
+	puts("KTAP version 1\nBail out! setting up failed");
+	return 1;
+}
+
 #endif

@@ -229,8 +229,8 @@ int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey);
 
 /* Perform a local operation (LOCAL_INV, BIND_MW, REG_MR). 0; -EINPROGRESS as
- * above; or -EINVAL when the key or the queue does not allow it. Called once for each WQE,
- * in posting order; LOCAL_INV when all earlier WQEs have completed.
+ * above; or -EINVAL when the key or the queue does not allow it. Called once for
+ * each WQE, in posting order; LOCAL_INV when all earlier WQEs have completed.
  */
 int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe);
 

@@ -21,7 +21,7 @@ static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
 				   cairn_resp_deadline(&qp->c);
 }
 
-static void look(struct timer *timer, struct cairn_alarm *alarm, u64 now)
+static void alarm_look(struct timer *timer, struct cairn_alarm *alarm, u64 now)
 {
 	u64 due;
 
@@ -36,7 +36,7 @@ static void look(struct timer *timer, struct cairn_alarm *alarm, u64 now)
 }
 
 /* As the lane does after each run, and its timer between them. */
-static void stepped(struct sim *s, void *arg)
+static void alarm_stepped(struct sim *s, void *arg)
 {
 	struct timer *timer = arg;
 	u32 i, side;
@@ -46,7 +46,7 @@ static void stepped(struct sim *s, void *arg)
 			struct cairn_alarm *alarm = &timer->alarm[i][side];
 			u64 due = deadline(s->qp[i], side);
 
-			look(timer, alarm, s->now);
+			alarm_look(timer, alarm, s->now);
 			if (cairn_alarm_move(alarm, due))
 				alarm->set = due;
 			if (due && !ktap_ok(alarm->set && alarm->set <= due))
@@ -68,7 +68,7 @@ static void acknowledged_messages_leave_nothing(void)
 		r[i].b = sim_qp(r[0].s, 1, &sim_rc);
 		sim_connect(r[i].a, r[i].b, &sim_attrs);
 	}
-	r[0].s->stepped = stepped;
+	r[0].s->stepped = alarm_stepped;
 	r[0].s->stepped_arg = &timer;
 	for (k = 0; k < MESSAGES; k++) {
 		for (i = 0; i < PAIRS; i++)
@@ -108,7 +108,7 @@ static void no_deadline_is_missed(void)
 			}
 			now += sim_below(&s->rand, 50);
 			due = alarm.due;
-			look(&timer, &alarm, now);
+			alarm_look(&timer, &alarm, now);
 			ktap_eq(timer.turns - before, due && due <= now);
 			if (timer.turns != before)
 				cairn_alarm_move(&alarm, 0);

@@ -11,7 +11,7 @@
 #define MANY		5000
 
 /* A WRITE_PERSIST that waits for the host, and @n WRITEs behind it. */
-static struct rig waiting(u32 n)
+static struct rig bounds_waiting(u32 n)
 {
 	struct sim_qp_init init = sim_rc;
 	struct rig r, o;
@@ -39,7 +39,7 @@ static struct rig waiting(u32 n)
 
 static void one_answer_for_all(void)
 {
-	struct rig r = waiting(MANY);
+	struct rig r = bounds_waiting(MANY);
 
 	ktap_eq(release(&r, 0, 0), 0);
 	ktap_ok(sim_run(r.s, LONG_TIME));
@@ -51,7 +51,7 @@ static void one_answer_for_all(void)
 /* The oldest is durable, the next one fails behind many that have waited. */
 static void failure_behind_many(void)
 {
-	struct rig r = waiting(MANY);
+	struct rig r = bounds_waiting(MANY);
 
 	empty_recvs(r.b, 2, 1);
 	persist(&r, MANY + 2, 100);
@@ -70,7 +70,7 @@ static void failure_behind_many(void)
 /* The peer is gone while many wait: one fails, those before it are flushed. */
 static void flush_before_a_failure(void)
 {
-	struct rig r = waiting(MANY);
+	struct rig r = bounds_waiting(MANY);
 	struct rig o = r;
 	u32 i, failed = 0;
 
@@ -128,7 +128,7 @@ static void many_after_an_error(void)
 /* A ring is not replaced while too much would have to be moved with it. */
 static void resize_waits(void)
 {
-	struct rig r = waiting(MANY);
+	struct rig r = bounds_waiting(MANY);
 
 	ktap_eq(cairn_req_fits(&r.a->c, DEPTH, DEPTH - 1), -EAGAIN);
 	ktap_eq(cairn_req_fits(&r.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);

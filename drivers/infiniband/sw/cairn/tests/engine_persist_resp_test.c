@@ -877,7 +877,7 @@ static void answers_name_the_weakest(void)
 }
 
 /* No byte, but a region: how does that become durable? */
-static void ask(const struct rig *r, struct sim_mr *mr, u64 id)
+static void persist_ask(const struct rig *r, struct sim_mr *mr, u64 id)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, 0);
@@ -894,21 +894,21 @@ static void empty_messages_ask(void)
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
 	struct sim_mr *plain = sim_mr(r.s, 1, 4096, SIM_ALL);
 
-	ask(&r, NULL, 1);
+	persist_ask(&r, NULL, 1);
 	expect_durability(&r, 0, CAIRN_DURABILITY_UNKNOWN);
 	/* nobody is asked to flush nothing */
-	ask(&r, r.mb, 2);
+	persist_ask(&r, r.mb, 2);
 	expect_durability(&r, 1, CAIRN_DURABILITY_HOST);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	ask(&r, plain, 3);
+	persist_ask(&r, plain, 3);
 	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_REM_ACCESS_ERR);
 	sim_end(r.s);
 
 	r = persist_rig(CAIRN_PERSIST_NIC);
-	ask(&r, r.mb, 1);
+	persist_ask(&r, r.mb, 1);
 	expect_durability(&r, 0, CAIRN_DURABILITY_ADR);
 	r.mb->access &= ~(1 << CAIRN_ACCESS_REMOTE_WRITE);
-	ask(&r, r.mb, 2);
+	persist_ask(&r, r.mb, 2);
 	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	sim_end(r.s);
 }

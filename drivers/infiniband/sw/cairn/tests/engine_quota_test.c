@@ -14,7 +14,7 @@ static u32 fill(struct cairn_quota *quota, u32 peer)
 	return n;
 }
 
-static void drain(struct cairn_quota *quota, u32 peer, u32 n)
+static void quota_drain(struct cairn_quota *quota, u32 peer, u32 n)
 {
 	while (n--)
 		cairn_quota_put(quota, peer, BYTES);
@@ -30,7 +30,7 @@ static void one_peer_leaves_room(void)
 	ktap_ok(!cairn_quota_take(&quota, 7 + CAIRN_QUOTA_PEERS, BYTES));
 	ktap_ok(cairn_quota_take(&quota, 8, BYTES));
 	cairn_quota_put(&quota, 8, BYTES);
-	drain(&quota, 7, n);
+	quota_drain(&quota, 7, n);
 	ktap_eq(fill(&quota, 7), n);
 }
 
@@ -45,7 +45,7 @@ static void all_have_a_bound(void)
 	/* what was refused at the second bound is not counted at the first */
 	ktap_eq(atomic64_read(&quota.peer[CAIRN_QUOTA_PEERS - 1]), 0);
 	for (peer = 0; peer < CAIRN_QUOTA_PEERS; peer++)
-		drain(&quota, peer, n[peer]);
+		quota_drain(&quota, peer, n[peer]);
 	ktap_eq(atomic64_read(&quota.total), 0);
 	ktap_eq(fill(&quota, CAIRN_QUOTA_PEERS - 1), CAIRN_QUOTA_PEER / BYTES);
 }

@@ -11,7 +11,7 @@ static struct cairn_slots slots;
 static void *mem;
 static u8 taken[SLOTS];
 
-static void begin(void)
+static void slots_begin(void)
 {
 	mem = calloc(1, cairn_slots_bytes(WORDS));
 	ktap_ok(mem);
@@ -41,7 +41,7 @@ static u32 take_word(void)
 	return word;
 }
 
-static bool put(u32 slot)
+static bool slots_put(u32 slot)
 {
 	taken[slot] = 0;
 	return cairn_slots_put(&slots, slot);
@@ -58,7 +58,7 @@ static void small_owners(void)
 {
 	u32 n;
 
-	begin();
+	slots_begin();
 	for (n = 0; n < SLOTS / 2; n++)
 		ktap_ok(take() != CAIRN_SCHED_NONE);
 	for (n = 0; take_word() != CAIRN_SCHED_NONE; n++)
@@ -79,14 +79,14 @@ static void words_come_back(void)
 {
 	u32 n, freed = 0;
 
-	begin();
+	slots_begin();
 	for (n = 0; n < SLOTS; n++)
 		take();
 	for (n = 0; n < SLOTS; n += 2)
-		freed += put(n);
+		freed += slots_put(n);
 	ktap_eq(freed, 0);
 	for (n = 1; n < SLOTS; n += 2)
-		freed += put(n);
+		freed += slots_put(n);
 	ktap_eq(freed, WORDS);
 	for (n = 0; n < WORDS; n++)
 		ktap_ok(take_word() != CAIRN_SCHED_NONE);
@@ -100,7 +100,7 @@ static void at_random(void)
 	static u32 slot[SLOTS], word[WORDS];
 	u32 num_slots = 0, num_words = 0, i, n;
 
-	begin();
+	slots_begin();
 	for (i = 0; i < 200000; i++) {
 		switch (ktap_rand_below(num_slots > SLOTS / 3 ? 6 : 4)) {
 		case 0:
@@ -123,12 +123,12 @@ static void at_random(void)
 			break;
 		default:
 			n = ktap_rand_below(num_slots);
-			put(slot[n]);
+			slots_put(slot[n]);
 			slot[n] = slot[--num_slots];
 		}
 	}
 	while (num_slots)
-		put(slot[--num_slots]);
+		slots_put(slot[--num_slots]);
 	while (num_words)
 		put_word(word[--num_words]);
 	for (n = 0; take_word() != CAIRN_SCHED_NONE; n++)

@@ -58,7 +58,7 @@ static bool place_done(const struct place *p)
 }
 
 /* Pieces come from memory of any alignment, with nothing behind. */
-static void put(struct cairn_words *words, const struct place *p, u32 from,
+static void words_put(struct cairn_words *words, const struct place *p, u32 from,
 		u32 to)
 {
 	u8 *piece = malloc(to - from + (from * 3) % 8 + 1);
@@ -83,11 +83,11 @@ static void any_pieces(void)
 		struct place p;
 
 		place_init(&p, area, from, to);
-		put(&words, &p, from, a);
+		words_put(&words, &p, from, a);
 		bad += !place_whole(&p);
-		put(&words, &p, a, b);
+		words_put(&words, &p, a, b);
 		bad += !place_whole(&p);
-		put(&words, &p, b, to);
+		words_put(&words, &p, b, to);
 		bad += !place_whole(&p);
 		cairn_words_end(&words, area + to);
 		bad += !place_done(&p) || words.len;
@@ -104,7 +104,7 @@ static void byte_by_byte(void)
 
 	place_init(&p, area, 3, 150);
 	for (i = 3; i < 150; i++) {
-		put(&words, &p, i, i + 1);
+		words_put(&words, &p, i, i + 1);
 		ktap_ok(place_whole(&p));
 		/* nothing is held longer than needed */
 		ktap_eq(words.len, i < 8 ? 0 : (i + 1) % 8);
