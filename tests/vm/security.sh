@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# full: 6.12 (6.1: no MR cache)
 # boot: shared
 # dmesg-allow: Memory failure: 0x[0-9a-f]+: Sending SIGBUS to security
 #

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -909,6 +910,105 @@ static void keys_are_no_series(void)
 	free(buf);
 }
 
+#define CACHE_FROM	16384	/* regions from which on there is an MR cache */
+#define CACHE_SETS	1024	/* of four lines each */
+#define SOME_SETS	16
+
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* A WRITE for each of these regions, ten times. Returns how many lines of the MR
+ * cache were replaced. Each CPU has a cache of its own, and takes what it sends.
+ */
+static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
+{
+	u64 evicts = counter("mr_cache_evicts"), seen;
+	cpu_set_t all;
+	struct frame f;
+	int i;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	seen = counter("rx_icrc_errors") + counter("rx_packets");
+	for (i = 0; i < 10 * n; i++) {
+		u64 va = htobe64((uintptr_t)mr[i % n]->addr);
+		u32 key = htonl(mr[i % n]->rkey);
+
+		if (!(i % n))
+			run_on(i / n % 2);
+		bth(&f, 0x0a, qpn, two.psn + 5000);
+		memcpy(f.data + 12, &va, 8);
+		memcpy(f.data + 20, &key, 4);
+		send_frame(&f, 12 + 16 + 4, good);
+	}
+	/* they have been looked at: a lower bound, others send, too */
+	for (i = 0; i < 100; i++) {
+		if (counter("rx_icrc_errors") + counter("rx_packets") >=
+		    seen + 10 * n)
+			break;
+		usleep(10000);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	return counter("mr_cache_evicts") - evicts;
+}
+
+/* The connection's own WRITEs, until every set is full of regions that were used. */
+static void use_all(struct ibv_mr **mr, int n)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_sge sge = { (uintptr_t)one.buf, 8, one.mr->lkey };
+	struct ibv_wc wc;
+	int i;
+
+	wr.sg_list = &sge;
+	for (i = 0; i < 2 * n; i++) {
+		wr.wr.rdma.rkey = mr[i % n]->rkey;
+		wr.wr.rdma.remote_addr = (uintptr_t)mr[i % n]->addr;
+		must(!ibv_post_send(one.qp, &wr, &bad));
+		must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
+		must(wc.status == IBV_WC_SUCCESS);
+	}
+}
+
+/* Packets that are for nobody leave the MR cache alone. */
+static void packets_and_mr_cache(void)
+{
+	static struct ibv_mr *mr[CACHE_FROM + 10];
+	u8 *buf = aligned_alloc(4096, 4096);
+	int i, n = 0;
+
+	if (getenv("CAIRN_FULL") && !strcmp(getenv("CAIRN_FULL"), "0"))
+		return;
+	must(buf);
+	connect_pair();
+	/* more regions than lines; those of some sets are enough */
+	for (i = 0; i < CACHE_FROM + 10; i++) {
+		mr[n] = ibv_reg_mr(db.pd, buf, 4096, VT_ACCESS);
+		must(mr[n]);
+		n += (mr[n]->rkey >> 8) % CACHE_SETS < SOME_SETS;
+	}
+	ktap_diag("%d regions", n);
+	must(n > 4 * SOME_SETS);
+	use_all(mr, n);
+	ktap_eq(write_to_all(mr, n, two.qp->qp_num, false), 0);
+	ktap_eq(write_to_all(mr, n, 0xfffff0, true), 0);
+	/* ... and those for a QP do not, so this could be seen */
+	ktap_ok(write_to_all(mr, n, two.qp->qp_num, true) > 0);
+	disconnect();
+	/* the quick way to have no regions */
+	vt_close(&db);
+	must(!vt_open(&db, vt_name_b(), VT_IPV4, -1));
+	free(buf);
+}
+
 /* Memory with an error is not touched, neither for a peer nor for its owner. */
 static void on_poison(int sig)
 {
@@ -964,7 +1064,7 @@ static void poisoned_memory(void)
 	X(resize_impossible) X(resize_race)				\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
-	X(keys_are_no_series) X(poisoned_memory)
+	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
 
 VT_TESTS(TESTS)
 

@@ -392,7 +392,7 @@ static void lane_run(struct cairn_lane *lane)
 		}
 		if (!worked)
 			cpu_relax();
-	} while (lane_has_work(lane));
+	} while (lane_has_work(lane) && !kthread_should_stop());
 }
 
 static int lane_thread(void *data)

@@ -128,7 +128,9 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 	void *mr;
 
 	cache = cairn_mrcaches_own(caches);
-	if (cairn_mrcache_has(cache, index))
+	/* A key that names nothing costs no line. */
+	if (cairn_mrcache_has(cache, index) ||
+	    !xa_load((struct xarray *)caches->table, index))
 		return;
 	mr = mrcache_ask(caches, cache, index, true);
 	if (mr)

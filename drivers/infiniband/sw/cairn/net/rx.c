@@ -203,6 +203,17 @@ static void rx_deliver_group(const struct rx_arrival *arrival,
 	}
 }
 
+/* The packet's memory is fetched while the packets behind it are checked. For
+ * packets of nobody it is not, they would push what others use out of the cache.
+ */
+static void rx_fetch_region(struct cairn_nic *nic, const struct cairn_pkt *pkt)
+{
+	struct cairn_mrcaches *caches = READ_ONCE(nic->mrcaches);
+
+	if (caches && pkt->op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH))
+		cairn_mrcaches_ahead(caches, pkt->rkey);
+}
+
 /*
  * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
  * NULL when it is to be dropped, and when it was delivered: to a group.
@@ -227,13 +238,6 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
-	/* Its memory is fetched while the packets behind it are checked. */
-	if (pkt.op->hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH)) {
-		struct cairn_mrcaches *caches = READ_ONCE(nic->mrcaches);
-
-		if (caches)
-			cairn_mrcaches_ahead(caches, pkt.rkey);
-	}
 	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
 	if (arrival->group) {
@@ -241,7 +245,9 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		return NULL;
 	}
 	exec = xa_load(&nic->qps, pkt.qpn);
-	if (!exec)
+	if (exec)
+		rx_fetch_region(nic, &pkt);
+	else
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
 	*side = rx_side(pkt.opcode);
 	return exec;
