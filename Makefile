@@ -26,7 +26,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test stress demo bench bench-programs $(addprefix module-,$(SERIES))
+	vmtest-mutants vmtest vm test debugtest stress demo bench bench-programs $(addprefix module-,$(SERIES))
 
 all: modules userspace
 
@@ -41,6 +41,8 @@ help:
 	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
+	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, lockdep, kmemleak, faults:'
+	@echo '                    T=GLOB names them; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
 	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|kernel|dereg|pacing,'
 	@echo '                    ENV=qemu|uml, KVER=6.1|6.12; table, build/bench/*.json, plots'
@@ -126,6 +128,9 @@ vm: all
 
 test:
 	@scripts/test/all
+
+debugtest: all vmtest-programs
+	@scripts/test/debugtest $(if $(filter-out *,$(T)),'$(T)')
 
 # what "make test" does a bounded run of, in full length
 stress: export CAIRN_SOAK := 1

@@ -5,14 +5,18 @@
 # native speed: built once (some ten minutes) into the cache outside the clone.
 #
 #   scripts/bench/uml.sh           build it if it is not there; print its directory
+#   scripts/bench/uml.sh present   is it in the cache?
 #   scripts/bench/uml.sh module    build cairn.ko for it into build/uml
 #   scripts/bench/uml.sh run COMMAND [ARG]...
 #                                  boot it on the host's root file system, with
 #                                  the topology "pair", and run COMMAND there
 #                                  as root; /mnt/out is build/bench/guest
 #
+# What "run" takes from the environment: CAIRN_UML_OUT another /mnt/out,
+# CAIRN_UML_TOPOLOGY, CAIRN_UML_ARGS parameters of the module, CAIRN_UML_TIMEOUT.
 # The directory has linux (the kernel, an ordinary program), lib/modules and
-# build, the tree that modules are built against.
+# build, the tree that modules are built against. CAIRN_UML=debug means another
+# kernel, with the checks of uml-debug.config: see scripts/test/debugtest.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,6 +26,8 @@ top=$(cd "$here/../.." && pwd)
 PATH=$PATH:/sbin:/usr/sbin
 
 package=linux-source-6.12
+flavour=${CAIRN_UML:-}
+name=uml${flavour:+-$flavour}
 
 say() { echo "uml: $*" >&2; }
 
@@ -30,10 +36,18 @@ uml_dir() {
 
 	version=$(dpkg-query -W -f '${Version}' $package) || exit 1
 	recipe=$({
-		cat "$here/uml.config"
+		options
 		declare -f unpack configure
 	} | sha256sum)
-	echo "$(cairn_cache)/uml-$version-${recipe:0:8}"
+	echo "$(cairn_cache)/$name-$version-${recipe:0:8}"
+}
+
+# a line of uml-debug.config replaces one of uml.config
+options() {
+	local files=("$here/uml.config")
+
+	[ -z "$flavour" ] || files=("$here/uml-$flavour.config" "${files[@]}")
+	awk -F= '/^CONFIG/ && !seen[$1]++ && $2 != "n"' "${files[@]}"
 }
 
 # what no configuration of ours compiles
@@ -55,13 +69,14 @@ unpack() {
 configure() {
 	local line missing=0
 
-	make -s -C "$1" ARCH=um KCONFIG_ALLCONFIG="$here/uml.config" allnoconfig >"$1/../config.log" 2>&1
+	options >"$1/../options"
+	make -s -C "$1" ARCH=um KCONFIG_ALLCONFIG="$1/../options" allnoconfig >"$1/../config.log" 2>&1
 	while read -r line; do
 		grep -qxF -e "$line" "$1/.config" || {
 			say "not configured: $line"
 			missing=1
 		}
-	done < <(grep -v '^#' "$here/uml.config")
+	done <"$1/../options"
 	return $missing
 }
 
@@ -99,23 +114,27 @@ get() {
 }
 
 module() {
-	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build uml
+	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build "$name"
 }
 
 run() {
-	local dir=$1 out=$top/build/bench/guest status
+	local var dir=$1 out=${CAIRN_UML_OUT:-$top/build/bench/guest} status
 
 	shift
 	mkdir -p "$out"
 	rm -f "$out/status"
 	{
-		declare -p top out dir
+		declare -p top out dir name
 		echo "cwd=${PWD@Q}"
 		echo "command=(${*@Q})"
+		echo "topology=${CAIRN_UML_TOPOLOGY:-pair} module_args='${CAIRN_UML_ARGS:-}'"
+		for var in $(compgen -e CAIRN_); do
+			echo "export $var=${!var@Q}"
+		done
 	} >"$out/job"
 	# No UML may outlive us; its console is our output. It and the processes in
 	# it hand over to each other: on one CPU that costs no interrupt.
-	setpriv --pdeathsig TERM timeout -s KILL 1800 \
+	setpriv --pdeathsig TERM timeout -s KILL "${CAIRN_UML_TIMEOUT:-1800}" \
 		setpriv --pdeathsig KILL taskset -c "$(($(nproc --all) - 1))" "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
 		rootflags=/ ro quiet loglevel=4 init="$here/uml-init" "cairn_job=$out/job" \
 		con=null con0=null,fd:1 ssl=null </dev/null 2>&1 | sed -u 's/\r$//'
@@ -130,6 +149,7 @@ action=${1:-}
 [ $# = 0 ] || shift
 case $action in
 "") get ;;
+present) [ -e "$(uml_dir)/.complete" ] ;;
 module)
 	dir=$(get)
 	module "$dir"
@@ -140,7 +160,7 @@ run)
 	run "$dir" "$@"
 	;;
 *)
-	echo "usage: $0 [module | run COMMAND [ARG]...]" >&2
+	echo "usage: $0 [present | module | run COMMAND [ARG]...]" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Allocations that fail, where the kernel can inject faults (CONFIG_FAULT_INJECTION).
+ *
+ *	faults verbs	each call with its first allocation failing, then its second...
+ *	faults link NETDEV	the same for "rdma link add" and "delete"
+ *
+ * /proc/thread-self/fail-nth makes the n-th allocation (or copy from or to a process)
+ * of the next system call fail. When a call fails it leaves nothing behind; when it
+ * does not although one allocation did, its object must be as good as any other. The
+ * kernel's log and what is left are judged by the caller.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <sys/socket.h>
+#include <infiniband/cairndv.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define MOST	400	/* allocations of one call */
+#define BUF	65536
+
+static struct vt_dev da, db;
+static struct vt_end one, two;
+static int nth_fd = -1;
+static u8 *buf;
+
+static void set_nth(int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	if (pwrite(nth_fd, text, len, 0) != len)
+		ktap_fail("fail-nth: %s", strerror(errno));
+}
+
+/* Did the fault happen? */
+static bool happened(void)
+{
+	char text[16] = "";
+
+	if (pread(nth_fd, text, sizeof(text) - 1, 0) < 0)
+		ktap_fail("fail-nth: %s", strerror(errno));
+	set_nth(0);
+	return !atoi(text);
+}
+
+/* @call with each of its allocations failing in turn; @undo what it has made. */
+static void each(const char *name, void *(*call)(void), void (*undo)(void *))
+{
+	int n, failed = 0;
+	void *made;
+	bool hit;
+
+	for (n = 1; n < MOST; n++) {
+		set_nth(n);
+		made = call();
+		hit = happened();
+		failed += hit && !made;
+		if (made && undo)
+			undo(made);
+		if (!hit)
+			break;
+	}
+	ktap_diag("%s: %d faults, %d of them made it fail", name, n - 1, failed);
+	ktap_ok(n < MOST);
+	/* without a fault it works */
+	ktap_ok(made);
+}
+
+/* Calls that make nothing return this. */
+static void *result(int err)
+{
+	return err ? NULL : buf;
+}
+
+static void *open_device(void)
+{
+	/* the library's own calls fail, too: the device is opened by itself */
+	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? NULL : (void *)(long)fd;
+}
+
+static void close_device(void *fd)
+{
+	close((long)fd);
+}
+
+static void *open_context(void)
+{
+	return ibv_open_device(da.ctx->device);
+}
+
+static void *make_pd(void) { return ibv_alloc_pd(da.ctx); }
+static void *make_channel(void) { return ibv_create_comp_channel(da.ctx); }
+static void *make_cq(void) { return ibv_create_cq(da.ctx, 100, NULL, NULL, 0); }
+static void *make_mw(void) { return ibv_alloc_mw(da.pd, IBV_MW_TYPE_2); }
+static void *make_ah(void) { return vt_ah(&da, &db); }
+
+static void *make_srq(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 100, 2, 0 } };
+
+	return ibv_create_srq(da.pd, &init);
+}
+
+static void *make_mr(void)
+{
+	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS);
+}
+
+static void *make_host_mr(void)
+{
+	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
+}
+
+static void *make_qp(void)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { 100, 100, 2, 2, 64 }, .qp_type = IBV_QPT_RC,
+		.send_cq = one.scq, .recv_cq = one.rcq,
+	};
+
+	return ibv_create_qp(da.pd, &init);
+}
+
+#define UNDO(name, type, how) \
+	static void undo_##name(void *made) { struct type *it = made; how; }
+UNDO(context, ibv_context, ktap_ok(!ibv_close_device(it)))
+UNDO(pd, ibv_pd, ktap_ok(!ibv_dealloc_pd(it)))
+UNDO(channel, ibv_comp_channel, ktap_ok(!ibv_destroy_comp_channel(it)))
+UNDO(cq, ibv_cq, ktap_ok(!ibv_destroy_cq(it)))
+UNDO(mw, ibv_mw, ktap_ok(!ibv_dealloc_mw(it)))
+UNDO(ah, ibv_ah, ktap_ok(!ibv_destroy_ah(it)))
+UNDO(srq, ibv_srq, ktap_ok(!ibv_destroy_srq(it)))
+UNDO(mr, ibv_mr, ktap_ok(!ibv_dereg_mr(it)))
+UNDO(qp, ibv_qp, ktap_ok(!ibv_destroy_qp(it)))
+
+static void devices(void) { each("open", open_device, close_device); }
+static void contexts(void) { each("context", open_context, undo_context); }
+static void pds(void) { each("PD", make_pd, undo_pd); }
+static void channels(void) { each("channel", make_channel, undo_channel); }
+static void cqs(void) { each("CQ", make_cq, undo_cq); }
+static void srqs(void) { each("SRQ", make_srq, undo_srq); }
+static void mws(void) { each("MW", make_mw, undo_mw); }
+static void ahs(void) { each("AH", make_ah, undo_ah); }
+static void mrs(void) { each("MR", make_mr, undo_mr); }
+static void host_mrs(void) { each("MR, host flush", make_host_mr, undo_mr); }
+
+static void qps(void)
+{
+	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
+	each("QP", make_qp, undo_qp);
+	vt_end_destroy(&one);
+}
+
+/* --- calls that change objects ------------------------------------------ */
+
+static void *resize_cq(void)
+{
+	static int cqe = 300;
+
+	cqe ^= 512;
+	return result(ibv_resize_cq(one.rcq, cqe));
+}
+
+static void *to_rtr(void) { return result(vt_to_rtr(&one, &two)); }
+static void *to_rts(void) { return result(vt_to_rts(&one)); }
+static void *to_reset(void) { return result(vt_to_state(one.qp, IBV_QPS_RESET)); }
+static void *to_init(void) { return result(vt_to_init(&one)); }
+
+static void *resize_qp(void)
+{
+	static u32 depth = 64;
+	struct ibv_qp_attr attr = { .cap = { 0 } };
+
+	depth ^= 512;
+	attr.cap = (struct ibv_qp_cap){ depth, depth, 4, 4, 64 };
+	return result(ibv_modify_qp(one.qp, &attr, IBV_QP_CAP));
+}
+
+/* Each step of a connection is tried until it is made without a fault. */
+static void changes(void)
+{
+	int n;
+
+	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
+	must(!vt_end_create(&two, &db, &(struct vt_opts)VT_OPTS, BUF));
+	each("resize CQ", resize_cq, NULL);
+	each("INIT", to_init, NULL);
+	for (n = 1; n < MOST; n++) {
+		must(to_reset() && to_init());
+		set_nth(n);
+		to_rtr();
+		if (!happened())
+			break;
+	}
+	ktap_diag("RTR: %d faults", n - 1);
+	must(vt_state(one.qp) == IBV_QPS_RTR);
+	each("RTS", to_rts, NULL);
+	each("resize QP", resize_qp, NULL);
+	must(!vt_to_init(&two) && !vt_to_rtr(&two, &one) && !vt_to_rts(&two));
+	each("RESET", to_reset, NULL);
+	vt_end_destroy(&one);
+	vt_end_destroy(&two);
+}
+
+/* --- links -------------------------------------------------------------- */
+
+struct request {
+	struct nlmsghdr hdr;
+	char attrs[256];
+};
+
+static void add_attr(struct request *r, u16 type, const void *data, u16 len)
+{
+	struct nlattr *attr = (void *)((char *)r + NLMSG_ALIGN(r->hdr.nlmsg_len));
+
+	attr->nla_type = type;
+	attr->nla_len = NLA_HDRLEN + len;
+	memcpy((char *)attr + NLA_HDRLEN, data, len);
+	r->hdr.nlmsg_len = NLMSG_ALIGN(r->hdr.nlmsg_len) + NLMSG_ALIGN(attr->nla_len);
+}
+
+static int request(struct request *r, u16 command)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct nlmsgerr err;
+		char rest[512];
+	} answer = { 0 };
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	int err = 0;
+
+	r->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
+	r->hdr.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	if (fd < 0)
+		return errno;
+	if (send(fd, r, r->hdr.nlmsg_len, 0) < 0)
+		err = errno;
+	else if (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < 0)
+		err = errno;
+	else
+		err = -answer.err.error;
+	close(fd);
+	return err;
+}
+
+static const char *netdev;
+static int link_number;
+
+static void *add_link(void)
+{
+	struct request r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+
+	add_attr(&r, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
+	add_attr(&r, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
+	add_attr(&r, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
+	return result(request(&r, RDMA_NLDEV_CMD_NEWLINK));
+}
+
+/* The number of the device, or -1. */
+static int link_index(void)
+{
+	FILE *f = popen("rdma dev show cairn_f 2>/dev/null", "r");
+	int index = -1;
+
+	if (f && fscanf(f, "%d:", &index) != 1)
+		index = -1;
+	if (f)
+		pclose(f);
+	return index;
+}
+
+static void *delete_link(void)
+{
+	struct request r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+
+	add_attr(&r, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
+	return result(request(&r, RDMA_NLDEV_CMD_DELLINK));
+}
+
+static void undo_link(void *made)
+{
+	link_number = link_index();
+	ktap_ok(link_number >= 0);
+	ktap_ok(delete_link());
+}
+
+static void links(void)
+{
+	int n;
+
+	each("link", add_link, undo_link);
+	for (n = 1; n < MOST; n++) {
+		link_number = link_index();
+		if (link_number < 0) {
+			must(add_link());
+			link_number = link_index();
+		}
+		set_nth(n);
+		delete_link();
+		if (!happened())
+			break;
+	}
+	ktap_diag("delete: %d faults", n - 1);
+	ktap_eq(link_index(), -1);
+}
+
+#define VERBS(X)							\
+	X(devices) X(contexts) X(pds) X(channels) X(cqs) X(srqs) X(mws)	\
+	X(ahs) X(mrs) X(host_mrs) X(qps) X(changes) X(links)
+VT_TESTS(VERBS)
+
+int main(int argc, char **argv)
+{
+	int n = sizeof(tests) / sizeof(tests[0]);
+
+	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (nth_fd < 0) {
+		puts("1..0 # SKIP no fault injection");
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "link")) {
+		netdev = argv[2];
+		buf = (u8 *)argv[2];
+		return ktap_main(tests + n - 1, 1, NULL);
+	}
+	buf = aligned_alloc(4096, BUF);
+	if (!buf || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices");
+		return 1;
+	}
+	return ktap_main(tests, n - 1, argc > 2 ? argv[2] : NULL);
+}
