@@ -28,7 +28,7 @@ run_ok "every process ends" in_a fuzz_verbs -t "$seconds" "${seed[@]}"
 diag "$(output)"
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$log" 3
-expect "other traffic goes on" $alive 1
+expect "other traffic goes on" "$alive" 1
 stop "$bystander"
 none_left() { ! rdma resource show qp | grep -qE 'type (RC|UC|UD).*comm'; }
 run_ok "no object is left" wait_for 30 none_left

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets that nobody should send, to queue pairs of the second device.
+ *
+ *	fuzz_packets [-s SEED] [-t SECONDS] [-n PACKETS]
+ *
+ * They enter the wire by a raw socket on the first device's netdev: single packets and
+ * trains, IPv4 and IPv6, mostly with lengths, ICRC, keys and PSNs that fit, so that
+ * they get far; then a field, a length or a byte is changed. The queue pairs are in
+ * use: they have requests of their own outstanding, so that forged responses have
+ * something to answer. Memory that no packet may write is compared.
+ *
+ * Packets follow from the seed; what they meet depends on times as well.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <net/if.h>
+#include <sys/socket.h>
+#include <infiniband/cairndv.h>
+#include "ktap.h"
+#include "vt.h"
+
+#define BUF		32768
+#define GUARD		8192
+#define PMTU		1024
+#define MAX_FRAME	60000
+#define GSO_UDP_L4	5	/* of struct virtio_net_hdr */
+
+enum { RC, RC_SRQ, RC_HOST, UC, UD, VICTIMS };
+
+static struct vt_dev da, db;
+static struct vt_end peer[VICTIMS], victim[VICTIMS];
+static struct ibv_srq *srq;
+static struct ibv_mr *host_mr, *read_only, *foreign;
+static struct ibv_ah *ah;
+static struct ibv_pd *other_pd;
+static u8 guard[2][GUARD] __aligned(4096);
+static u8 host_buf[BUF] __aligned(4096);
+static int raw_fd;
+static u32 crc_table[256];
+static u64 sent, refused, trains, renewed;
+
+static u32 below(u32 n)
+{
+	return ktap_rand_below(n);
+}
+
+static bool one_in(u32 n)
+{
+	return !below(n);
+}
+
+static u64 number(void)
+{
+	static const u64 edges[] = {
+		0, 1, 3, 4, 255, 256, 1023, 1024, 1025, 4096, 0x7fffffff,
+		0x80000000, 0x80000001, 0xffffffff, 1ULL << 63, ~0ULL,
+	};
+
+	return one_in(2) ? edges[below(sizeof(edges) / sizeof(edges[0]))] :
+			   ktap_rand() >> below(64);
+}
+
+static void put16(u8 *p, u32 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static void put32(u8 *p, u32 v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+static void put64(u8 *p, u64 v)
+{
+	put32(p, v >> 32);
+	put32(p + 4, v);
+}
+
+/* --- one packet, from its BTH on ---------------------------------------- */
+
+/* Bytes of headers behind the BTH, by the lower five bits of the opcode. */
+static const u8 ext_len[32] = {
+	[0x03] = 4, [0x05] = 4, [0x06] = 16, [0x09] = 4, [0x0a] = 16, [0x0b] = 20,
+	[0x0c] = 16, [0x0d] = 4, [0x0f] = 4, [0x10] = 4, [0x11] = 4, [0x12] = 12,
+	[0x13] = 28, [0x14] = 28, [0x16] = 4, [0x17] = 4,
+};
+
+/* The message that a victim is in the middle of, as far as packets are in order. */
+static struct message {
+	enum { NONE, SEND, WRITE, PERSIST } kind;
+	u32 left;		/* bytes that follow */
+} message[VICTIMS];
+
+#define ONE_OF(list)	((list)[below(sizeof(list))])
+
+/* What may come next, for RC. */
+static u8 next_opcode(struct message *m)
+{
+	static const u8 begin[] = { 0, 4, 5, 6, 0xa, 0xb, 0xc, 0x13, 0x14, 0x17, 0xc0, 0xc3 };
+	static const u8 send_last[] = { 2, 3, 0x16 }, write_last[] = { 8, 9 };
+	u8 op;
+
+	if (m->kind == NONE) {
+		op = ONE_OF(begin);
+		m->kind = op == 0 ? SEND : op == 6 ? WRITE : op == 0xc0 ? PERSIST : NONE;
+		m->left = PMTU + 1 + below(2 * PMTU);
+		return op;
+	}
+	if (m->left > PMTU)
+		return m->kind == SEND ? 1 : m->kind == WRITE ? 7 : 0xc1;
+	op = m->kind == SEND ? ONE_OF(send_last) :
+	     m->kind == WRITE ? ONE_OF(write_last) : 0xc2;
+	m->kind = NONE;
+	return op;
+}
+
+static u8 any_opcode(u32 v)
+{
+	static const u8 response[] = { 0xd, 0xe, 0xf, 0x10, 0x11, 0x11, 0x11, 0x12, 0xc8, 0x81 };
+	static const u8 uc[] = { 0x20, 0x24, 0x25, 0x26, 0x2a, 0x2b, 0x21, 0x22, 0x27, 0x28 };
+
+	if (one_in(60))
+		return ktap_rand();
+	if (v == UD)
+		return 0x64 + below(2);
+	if (v == UC)
+		return ONE_OF(uc);
+	if (one_in(60))
+		return below(0x18);
+	return one_in(4) ? ONE_OF(response) : next_opcode(&message[v]);
+}
+
+static u32 ext_of(u8 op)
+{
+	if (op == 0xc0 || op == 0xc3)
+		return 16;
+	if (op == 0xc8)
+		return 4;
+	if (op == 0x81)
+		return 16;	/* reserved bytes of a CNP */
+	return ext_len[op & 31] + (op >> 5 == 3 ? 8 : 0);
+}
+
+static bool is_response(u8 op)
+{
+	return (op >= 0x0d && op <= 0x12) || op == 0xc8;
+}
+
+static bool has_payload(u8 op)
+{
+	u8 low = op & 31;
+
+	return op != 0x81 && op != 0xc8 && low != 0x0c &&
+	       !(low >= 0x11 && low <= 0x14);
+}
+
+/* FIRST and MIDDLE are as long as the path MTU. */
+static bool is_full(u8 op)
+{
+	static const u32 full = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 | 1 << 0xd | 1 << 0xe;
+
+	return op >= 0xc0 ? op < 0xc2 : full >> (op & 31) & 1;
+}
+
+/* LAST of a message that began here is as long as is left of it. */
+static bool is_last(u8 op)
+{
+	return op == 2 || op == 3 || op == 8 || op == 9 || op == 0x16 || op == 0xc2;
+}
+
+static u32 rq_psn[VICTIMS], sq_psn[VICTIMS];
+
+/* False when it is in error. */
+static bool learn_psns(u32 v)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ibv_query_qp(victim[v].qp, &attr,
+			 IBV_QP_STATE | IBV_QP_RQ_PSN | IBV_QP_SQ_PSN, &init))
+		return false;
+	rq_psn[v] = attr.rq_psn;
+	sq_psn[v] = attr.sq_psn;
+	return attr.qp_state == IBV_QPS_RTS;
+}
+
+static void put_reth(u8 *p, u32 v, u32 len)
+{
+	u64 va = (uintptr_t)victim[v].buf + below(BUF / 2);
+	u32 key = victim[v].mr->rkey;
+
+	if (v == RC_HOST && one_in(2)) {
+		va = (uintptr_t)host_buf + below(BUF / 2);
+		key = host_mr->rkey;
+	}
+	switch (below(60)) {
+	case 0: va = (uintptr_t)guard[0]; key = read_only->rkey; break;
+	case 1: va = (uintptr_t)guard[1]; key = foreign->rkey; break;
+	case 2: va = number(); break;
+	case 3: key ^= 1u << below(32); break;
+	case 4: va += BUF; break;
+	}
+	put64(p, va);
+	put32(p + 8, key);
+	put32(p + 12, one_in(40) ? number() : len);
+}
+
+static void put_ext(u8 *p, u8 op, u32 v, u32 len)
+{
+	u32 n = ext_of(op);
+
+	ktap_rand_fill(p, n);
+	if (op >> 5 == 3) {
+		put32(p, one_in(10) ? 5 : VT_QKEY);
+		put32(p + 4, below(1 << 24));
+		return;
+	}
+	if (n == 16 || n == 20)
+		put_reth(p, v, is_full(op) ? message[v].left : len);
+	if (n == 28) {
+		put_reth(p, v, 0);
+		p[7] &= one_in(20) ? 0xff : 0xf8;
+	}
+	if (is_response(op)) {
+		static const u8 syndromes[] = { 0, 0x1f, 0x2c, 0x60, 0x60, 0x60, 0x61,
+						0x62, 0x63, 0x64, 0x65 };
+
+		if (!one_in(4))
+			p[0] = syndromes[below(sizeof(syndromes))];
+	}
+}
+
+/* Returns its length without the ICRC. */
+static u32 make_packet(u8 *p, u32 v)
+{
+	u8 op = any_opcode(v);
+	u32 ext = ext_of(op), len = 0, pad, psn, qpn = victim[v].qp->qp_num;
+
+	if (has_payload(op))
+		len = is_full(op) ? PMTU : is_last(op) ? message[v].left :
+		      below(2) ? below(PMTU + 1) : below(16);
+	if (one_in(40))
+		len = below(2 * PMTU);
+	pad = -len & 3;
+	psn = is_response(op) ? sq_psn[v] - 1 - below(4) : rq_psn[v]++;
+	if (one_in(20))
+		psn += below(16) - 8;
+	if (one_in(40))
+		psn += one_in(2) ? below(600) : ktap_rand();
+	if (one_in(40))
+		qpn = below(3);
+	p[0] = op;
+	p[1] = pad << 4 | 0x40 | (one_in(30) ? below(256) : 0) |
+	       (one_in(3) ? 0x80 : 0);
+	put16(p + 2, one_in(40) ? number() : 0xffff);
+	put32(p + 4, qpn | (one_in(20) ? (u32)below(256) << 24 : 0));
+	put32(p + 8, (psn & 0xffffff) | (u32)below(2) << 31);
+	put_ext(p + 12, op, v, len);
+	ktap_rand_fill(p + 12 + ext, len + pad);
+	if (is_full(op) && message[v].kind != NONE && message[v].left > PMTU)
+		message[v].left -= PMTU;
+	return 12 + ext + len + pad;
+}
+
+/* --- frames ------------------------------------------------------------- */
+
+static void crc_init(void)
+{
+	u32 i, k, c;
+
+	for (i = 0; i < 256; i++) {
+		for (c = i, k = 0; k < 8; k++)
+			c = c >> 1 ^ (c & 1 ? 0xedb88320 : 0);
+		crc_table[i] = c;
+	}
+}
+
+static u32 crc_update(u32 crc, const u8 *p, size_t len)
+{
+	while (len--)
+		crc = crc >> 8 ^ crc_table[(crc ^ *p++) & 0xff];
+	return crc;
+}
+
+struct frame {
+	u8 bytes[MAX_FRAME];
+	u32 ip_at, ip_len;	/* the IP header */
+	u32 len;
+	bool ipv6;
+};
+
+/* The ICRC of @len bytes at @bth, in a datagram of its own with this IPv4 id. */
+static u32 icrc(const struct frame *f, const u8 *bth, u32 len, u32 id)
+{
+	u8 head[40 + 8 + 12];
+	u32 n = f->ip_len;
+
+	memcpy(head, f->bytes + f->ip_at, n + 8);
+	memcpy(head + n + 8, bth, 12);
+	if (f->ipv6) {
+		head[0] |= 0x0f;	/* class and label count as ones */
+		memset(head + 1, 0xff, 3);
+		put16(head + 4, 8 + len + 4);
+		head[7] = 0xff;
+	} else {
+		head[1] = 0xff;
+		put16(head + 2, n + 8 + len + 4);
+		put16(head + 4, id);
+		head[8] = 0xff;
+		memset(head + 10, 0xff, 2);
+	}
+	put16(head + n + 4, 8 + len + 4);
+	memset(head + n + 6, 0xff, 2);
+	head[n + 8 + 4] = 0xff;
+	return ~crc_update(crc_update(crc_update(~0u, (const u8 *)"\xff\xff\xff\xff"
+		"\xff\xff\xff\xff", 8), head, n + 8 + 12), bth + 12, len - 12);
+}
+
+static void ip4_checksum(u8 *ip)
+{
+	u32 i, sum = 0;
+
+	put16(ip + 10, 0);
+	for (i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 10, ~(sum + (sum >> 16)));
+}
+
+static void begin_frame(struct frame *f, u16 sport)
+{
+	static const u8 to[6] = { 2, 0, 0, 0x77, 0, 2 }, from[6] = { 2, 0, 0, 0x77, 0, 1 };
+	u8 *ip;
+
+	f->ipv6 = one_in(8);
+	memcpy(f->bytes, to, 6);
+	memcpy(f->bytes + 6, from, 6);
+	put16(f->bytes + 12, f->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	f->ip_at = 14;
+	f->ip_len = f->ipv6 ? 40 : 20;
+	ip = f->bytes + f->ip_at;
+	memset(ip, 0, f->ip_len + 8);
+	if (f->ipv6) {
+		ip[0] = 0x60;
+		ip[1] = below(4) << 4;
+		ip[6] = IPPROTO_UDP;
+		ip[7] = 64;
+		inet_pton(AF_INET6, "fd77::1", ip + 8);
+		inet_pton(AF_INET6, "fd77::2", ip + 24);
+	} else {
+		ip[0] = 0x45;
+		ip[1] = below(4);	/* with the mark of congestion, too */
+		put16(ip + 4, below(65536));
+		ip[8] = 64;
+		ip[9] = IPPROTO_UDP;
+		memcpy(ip + 12, da.gid.raw + 12, 4);
+		memcpy(ip + 16, db.gid.raw + 12, 4);
+	}
+	put16(ip + f->ip_len, sport);
+	put16(ip + f->ip_len + 2, 4791);
+	f->len = f->ip_at + f->ip_len + 8;
+}
+
+/* @extra: bytes that IP claims and UDP does not. */
+static void end_frame(struct frame *f, u32 extra)
+{
+	u8 *ip = f->bytes + f->ip_at;
+	u32 len = f->len - f->ip_at;
+
+	put16(ip + f->ip_len + 4, len - f->ip_len - extra);
+	if (f->ipv6) {
+		put16(ip + 4, len - 40);
+	} else {
+		put16(ip + 2, len);
+		ip4_checksum(ip);
+	}
+}
+
+static void add_packet(struct frame *f, u32 len, u32 id, bool good)
+{
+	u32 crc = icrc(f, f->bytes + f->len, len, id);
+
+	if (!good)
+		crc ^= 1u << below(32);
+	f->len += len;
+	/* little endian as it is */
+	memcpy(f->bytes + f->len, &crc, 4);
+	f->len += 4;
+}
+
+static void send_frame(struct frame *f, u32 gso)
+{
+	struct virtio_net_hdr hdr = { 0 };
+	struct iovec iov[2] = {
+		{ &hdr, sizeof(hdr) }, { f->bytes, f->len },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (gso) {
+		hdr.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+		hdr.gso_type = GSO_UDP_L4;
+		hdr.gso_size = gso;
+		hdr.hdr_len = f->ip_at + f->ip_len + 8;
+		hdr.csum_start = f->ip_at + f->ip_len;
+		hdr.csum_offset = 6;
+	}
+	if (sendmsg(raw_fd, &msg, 0) < 0)
+		refused++;
+	else
+		sent++;
+}
+
+static void one_packet(struct frame *f, u32 v)
+{
+	u32 len = make_packet(f->bytes + f->len, v), extra = 0;
+	u32 id = f->bytes[f->ip_at + 4] << 8 | f->bytes[f->ip_at + 5];
+	u8 *bth = f->bytes + f->len;
+
+	/* as it was made; or a bit of it changed, under a good ICRC or not */
+	if (one_in(20))
+		bth[below(len)] ^= 1 << below(8);
+	if (one_in(40))
+		len = 12 + below(len - 11);
+	add_packet(f, len, id, !one_in(40));
+	if (one_in(60)) {
+		extra = below(40);
+		f->len += extra;
+	}
+	end_frame(f, extra);
+	if (one_in(60))
+		f->len -= below(f->len - f->ip_at - 1);
+	if (one_in(60))
+		f->bytes[f->ip_at + below(f->ip_len + 8)] ^= 1 << below(8);
+	send_frame(f, 0);
+}
+
+/* Packets of equal length, the last may be shorter; of one queue pair or several. */
+static void one_train(struct frame *f, u32 v)
+{
+	u32 n = 2 + below(20), k, stride = 0, len;
+	u32 id = f->bytes[f->ip_at + 4] << 8 | f->bytes[f->ip_at + 5];
+
+	for (k = 0; k < n && f->len < MAX_FRAME - 4096; k++) {
+		if (one_in(6))
+			v = below(VICTIMS);
+		len = make_packet(f->bytes + f->len, v);
+		if (!k)
+			stride = len + 4;
+		if (len + 4 < stride && k + 1 < n) {
+			/* longer: a pad that is wrong, or right with luck */
+			memset(f->bytes + f->len + len, 0, stride - len);
+			len = stride - 4;
+		}
+		if (len + 4 > stride)
+			len = stride - 4;
+		add_packet(f, len, one_in(60) ? id : id + k, !one_in(60));
+	}
+	end_frame(f, 0);
+	trains++;
+	send_frame(f, one_in(30) ? 1 + below(2000) : stride);
+}
+
+/* --- the victims -------------------------------------------------------- */
+
+static bool make_ends(u32 v)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.timeout = v == RC ? 18 : 8;
+	o.retry_cnt = v == RC ? 7 : 1;
+	if (v == UC)
+		o.type = IBV_QPT_UC;
+	if (v == UD)
+		o.type = IBV_QPT_UD;
+	return !vt_end_create(&peer[v], &da, &o, BUF) &&
+	       !vt_end_create(&victim[v], &db, &o, BUF);
+}
+
+/* Nobody answers the first victim, so that its requests stay outstanding. */
+static bool connect_victim(u32 v)
+{
+	if (v != RC)
+		return !vt_connect(&peer[v], &victim[v]);
+	return !vt_to_init(&victim[v]) && !vt_to_rtr(&victim[v], &peer[v]) &&
+	       !vt_to_rts(&victim[v]);
+}
+
+/* A victim with receives from an SRQ. */
+static bool make_srq_victim(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 64, 1, 0 } };
+	struct vt_end *e = &victim[RC_SRQ];
+	struct ibv_qp_init_attr qi = {
+		.send_cq = e->scq, .recv_cq = e->rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 64, 0, 4, 0, 0 },
+	};
+
+	srq = ibv_create_srq(db.pd, &init);
+	qi.srq = srq;
+	if (!srq || ibv_destroy_qp(e->qp))
+		return false;
+	e->qp = ibv_create_qp(db.pd, &qi);
+	return e->qp;
+}
+
+static bool make_all(void)
+{
+	u32 v;
+
+	for (v = 0; v < VICTIMS; v++)
+		if (!make_ends(v))
+			return false;
+	other_pd = ibv_alloc_pd(db.ctx);
+	if (!make_srq_victim() || !other_pd)
+		return false;
+	host_mr = ibv_reg_mr(db.pd, host_buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
+	read_only = ibv_reg_mr(db.pd, guard[0], GUARD, IBV_ACCESS_REMOTE_READ);
+	foreign = ibv_reg_mr(other_pd, guard[1], GUARD, VT_ACCESS);
+	ah = vt_ah(&db, &da);
+	for (v = 0; v < VICTIMS; v++)
+		if (!connect_victim(v))
+			return false;
+	return host_mr && read_only && foreign && ah;
+}
+
+static bool renew(u32 v)
+{
+	renewed++;
+	message[v].kind = NONE;
+	return !vt_to_state(victim[v].qp, IBV_QPS_RESET) &&
+	       !vt_to_state(peer[v].qp, IBV_QPS_RESET) && connect_victim(v);
+}
+
+static void post_recvs(struct vt_end *e, u32 v)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + BUF / 2, BUF / 2, e->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	u32 n;
+
+	for (n = 0; n < 8; n++) {
+		if (v == RC_SRQ && e == &victim[v])
+			ibv_post_srq_recv(srq, &wr, &bad);
+		else
+			ibv_post_recv(e->qp, &wr, &bad);
+	}
+}
+
+/* Requests of the victim's own, to its peer. */
+static void post_send(u32 v)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE_WITH_IMM,
+	};
+	struct vt_end *e = &victim[v];
+	struct ibv_sge sge = { (uintptr_t)e->buf, below(3 * PMTU), e->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.opcode = ops[below(v == UD ? 1 : v == UC ? 2 : 5)],
+	}, *bad;
+
+	if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		sge.length = 8;
+		wr.wr.atomic.remote_addr = (uintptr_t)peer[v].buf;
+		wr.wr.atomic.rkey = peer[v].mr->rkey;
+	} else if (v == UD) {
+		sge.length = below(PMTU);
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = peer[v].qp->qp_num;
+		wr.wr.ud.remote_qkey = VT_QKEY;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)peer[v].buf;
+		wr.wr.rdma.rkey = peer[v].mr->rkey;
+	}
+	ibv_post_send(e->qp, &wr, &bad);
+}
+
+static void drain(struct ibv_cq *cq)
+{
+	struct ibv_wc wc[16];
+
+	while (ibv_poll_cq(cq, 16, wc) > 0)
+		;
+}
+
+static bool tend(u32 v)
+{
+	drain(victim[v].scq);
+	drain(victim[v].rcq);
+	drain(peer[v].scq);
+	drain(peer[v].rcq);
+	post_recvs(&victim[v], v);
+	post_recvs(&peer[v], v);
+	if (vt_state(victim[v].qp) != IBV_QPS_RTS ||
+	    (v != RC && vt_state(peer[v].qp) != IBV_QPS_RTS))
+		return renew(v);
+	return true;
+}
+
+static bool open_socket(void)
+{
+	const char *name = getenv("IF_A");
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = if_nametoindex(name ? name : "va"),
+	};
+	int on = 1;
+
+	/* no protocol: it receives nothing */
+	raw_fd = socket(AF_PACKET, SOCK_RAW, 0);
+	to.sll_protocol = 0;
+	return raw_fd >= 0 && !bind(raw_fd, (struct sockaddr *)&to, sizeof(to)) &&
+	       !setsockopt(raw_fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on));
+}
+
+static int run(u64 seconds, u64 packets)
+{
+	static struct frame f;
+	u64 end = vt_now_ms() + seconds * 1000;
+	u32 v = 0, n;
+
+	while (vt_now_ms() < end && sent + refused < packets) {
+		v = (v + 1) % VICTIMS;
+		if (!tend(v)) {
+			printf("victim %u cannot be connected again\n", v);
+			return 1;
+		}
+		for (n = 0; n < 50; n++) {
+			/* the QP has gone its own way, or is gone */
+			if (!(n % 10)) {
+				post_send(v);
+				if (!learn_psns(v))
+					break;
+			}
+			begin_frame(&f, 49152 + below(4));
+			if (one_in(6))
+				one_train(&f, v);
+			else
+				one_packet(&f, v);
+		}
+	}
+	if (vt_check(guard[0], GUARD, 1) >= 0 || vt_check(guard[1], GUARD, 2) >= 0) {
+		puts("memory was written that no packet may write");
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	u64 seed = time(NULL), seconds = 10, packets = ~0ULL;
+	int c, rc;
+
+	while ((c = getopt(argc, argv, "s:t:n:")) != -1) {
+		switch (c) {
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		case 't': seconds = strtoull(optarg, NULL, 0); break;
+		case 'n': packets = strtoull(optarg, NULL, 0); break;
+		default: return 2;
+		}
+	}
+	ktap.rand = seed;
+	crc_init();
+	vt_fill(guard[0], GUARD, 1);
+	vt_fill(guard[1], GUARD, 2);
+	if (!open_socket() || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1) || !make_all()) {
+		printf("cannot begin: %s\n", strerror(errno));
+		return 1;
+	}
+	printf("seed %llu\n", seed);
+	rc = run(seconds, packets);
+	printf("%llu frames, %llu of them trains; %llu refused by the socket; "
+	       "%llu connections made again\n", sent, trains, refused, renewed);
+	return rc;
+}
