@@ -14,8 +14,8 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
-edge=15000
-busy=30000
+edge=8000
+busy=10000
 if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	edge=1000000
 	busy=100000

@@ -43,8 +43,8 @@ over() {
 
 before=$(both retransmits)
 over "1 % loss" 5 "netem loss 1%"
-over "5 % loss" 5 "netem loss 5%" -s 8000
-over "5 % loss, path MTU 4096, events" 5 "netem loss 5%" -m 4096 -e
+over "5 % loss" 3 "netem loss 5%" -s 8000
+over "5 % loss, path MTU 4096, events" 3 "netem loss 5%" -m 4096 -e
 expect_that "lost packets were sent again" "$(both retransmits) > $before"
 
 # what arrives behind a gap is kept, so what is sent again is little
@@ -57,25 +57,25 @@ diag "$(($(both retransmits) - before)) of $(($(both tx_packets) - sent)) packet
 	"$(both ack_timeouts) ACK timeouts and $(both tail_probes) probes so far"
 
 before=$(both duplicate_request)
-over "5 % duplicates" 5 "netem duplicate 5%"
+over "5 % duplicates" 3 "netem duplicate 5%"
 expect_that "duplicates were seen" "$(both duplicate_request) > $before"
 
 before=$(both out_of_sequence)
-over "packets overtake each other" 5 "netem delay 2ms 1ms reorder 75% 50%"
-over "long and jittery" 5 "netem delay 10ms 8ms" -d 16
+over "packets overtake each other" 3 "netem delay 2ms 1ms reorder 75% 50%"
+over "long and jittery" 3 "netem delay 10ms 8ms" -d 16
 expect_that "packets out of sequence were seen" "$(both out_of_sequence) > $before"
 
 before=$(($(both rx_icrc_errors) + $(both rx_malformed)))
-over "1 % corrupted" 5 "netem corrupt 1%"
+over "3 % corrupted" 3 "netem corrupt 3%"
 expect_that "wrong packets were counted" \
 	"$(both rx_icrc_errors) + $(both rx_malformed) > $before"
 
-over "all of it" 6 "netem delay 1ms 1ms loss 1% duplicate 2% corrupt 1% reorder 50%" -q 2 -s 6000
+over "all of it" 3 "netem delay 1ms 1ms loss 1% duplicate 2% corrupt 1% reorder 50%" -q 2 -s 6000
 
 # a queue that refuses packets: that is loss, and no error of the QP
 before=$(both tx_dropped)
-over "a queue of four packets" 5 "netem delay 3ms limit 4" -d 32
+over "a queue of four packets" 3 "netem delay 3ms limit 4" -d 32
 expect_that "refused packets were counted" "$(both tx_dropped) > $before"
-over "a narrow, short queue" 5 "tbf rate 50mbit burst 10kb limit 20kb" -d 16 -s 10000
+over "a narrow, short queue" 3 "tbf rate 50mbit burst 10kb limit 20kb" -d 16 -s 10000
 
 run_ok "all is well afterwards" in_a verbs_verify -n 100

@@ -46,6 +46,7 @@ pingpong() {
 
 # perftest NAME [OPTION]...: ib_NAME
 perftest() {
+	# shellcheck disable=SC2034
 	local tool=ib_$1 f=4 PAIR_CM=''
 
 	shift
@@ -57,6 +58,7 @@ perftest() {
 # cm 'SERVER COMMAND' 'CLIENT COMMAND' [4|6]: rdma_cm tools; @ is the server's
 # address, which both commands name
 cm() {
+	# shellcheck disable=SC2034
 	local f=${3:-4} address PAIR_CM=1
 
 	if [ "${PAIR_SERVER:-b}" = b ]; then
