@@ -63,7 +63,11 @@ lanes_sleep() {
 echo 200 >$idle
 polled=$(counter "$DEV_A" polled_posts)
 slept=$(counter "$DEV_A" lane_sleeps)
+reads=$(counter "$DEV_A" qinfo_misses)
 points doorbell race $edge
+reads=$(($(counter "$DEV_A" qinfo_misses) - reads))
+# posts come in lists of 4.5 on average; a look when it is told, and no other
+expect_that "$reads reads of queue info for $edge posts" "3 * reads < 2 * edge"
 expect_that "lanes were awake for posts" \
 	"$(counter "$DEV_A" polled_posts) > polled"
 expect_that "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"

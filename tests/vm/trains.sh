@@ -33,14 +33,17 @@ consumer() {
 
 # together OP BYTES
 together() {
-	local trains turns
+	local trains turns reads
 
 	trains=$(both tx_trains) turns=$(both timer_turns)
+	reads=$(both qinfo_misses)
 	consumer "$1" "$2" 300
 	trains=$(($(both tx_trains) - trains)) turns=$(($(both timer_turns) - turns))
+	reads=$(($(both qinfo_misses) - reads))
 	expect "$1 of $2 bytes, $PAIRS connections" "$failures" 0
 	expect_that "... $trains trains for $posted messages and their answers" \
 		"posted > $PAIRS && 2 * trains < posted"
+	expect "... no reads of queue info, which kernel queues do not have" "$reads" 0
 	diag "$turns timer turns"
 }
 

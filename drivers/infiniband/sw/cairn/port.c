@@ -278,9 +278,21 @@ void cairn_port_drop_held(struct cairn_qpc *qpc)
 int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	struct cairn_queue *sq = &qp->sq;
+	bool all = qpc->req.sq_next == sq->seen;
+	int err;
 
-	return cairn_host_index_newest(&qp->sq, qp->exec.nic, qpc->req.sq_done,
-				       qpc->req.sq_next, tail);
+	*tail = sq->seen;
+	if (all && !qp->exec.look)
+		return 0;
+	/* Nothing that is known is left, so this is a look. */
+	if (all)
+		qp->exec.look = false;
+	err = cairn_host_index_newest(sq, qp->exec.nic, qpc->req.sq_done,
+				      qpc->req.sq_next, tail);
+	if (!err)
+		sq->seen = *tail;
+	return err;
 }
 
 void cairn_port_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)

@@ -277,7 +277,8 @@ void cairn_port_drop_held(struct cairn_qpc *qpc);
 /**
  * cairn_port_sq_tail() - the send write pointer
  * @qpc: the QP; req.sq_done is the read pointer, up to req.sq_next is known
- * @tail: ring unit; sq_next itself only when nothing else is posted as of now
+ * @tail: ring unit; sq_next itself only when nothing else is posted as of now, or
+ *	as of the last event
  *
  * Return: 0, or -EINVAL: the host's pointer cannot be (queue/qicache.h).
  */

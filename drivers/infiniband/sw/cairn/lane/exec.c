@@ -64,6 +64,18 @@ static void exec_unlock_side(struct cairn_exec_side *state)
 	smp_mb();			/* B */
 }
 
+/* Take the events. All that posts records one, so without any a requester that
+ * has nothing on its way need not look for posts. Side lock held.
+ */
+static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
+{
+	const struct cairn_requester *req = &exec->qpc->req;
+	bool told = xchg(&exec->side[side].events, 0);	/* C */
+
+	if (side == CAIRN_REQ)
+		exec->look |= told || req->una_rec != req->new_rec;
+}
+
 static bool exec_from_peer4(const struct cairn_path *path,
 			    const struct iphdr *ip)
 {
@@ -319,7 +331,7 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 			u32 waiting = cairn_port_waiting();
 			u32 before = tx->packets;
 
-			xchg(&state->events, 0);	/* C */
+			exec_take_events(exec, side);
 			more = exec_round(exec, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
 			tell = exec_end_round(exec, side, before - tx->packets,

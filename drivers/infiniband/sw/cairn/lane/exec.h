@@ -69,6 +69,10 @@ struct cairn_exec {
 	u64 *ready;			/* word of the ready map; NULL: kernel QP */
 	u32 slot;			/* in the lane's scheduler */
 	u32 next_wqe;			/* ring unit, a hint for fetching ahead */
+	/* Something may have been posted since the last look at the write
+	 * pointer. Under side[CAIRN_REQ].lock.
+	 */
+	bool look;
 	unsigned long wanted;		/* atomic: sides that want a turn */
 	s32 debt[CAIRN_SIDES];		/* of bytes; the lane's thread */
 	/* Under lane->lock: */

@@ -72,6 +72,18 @@ static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
 	return min(ret, 0);
 }
 
+/* A kernel queue has no space 3: its pointer is at hand. */
+static int host_index_kernel(const struct cairn_queue *queue, u32 read,
+			     u32 known, u32 *ptr)
+{
+	u32 host = cairn_queue_host_index(queue);
+
+	if (host - read > queue->depth)
+		return -EINVAL;
+	*ptr = host - read > known - read ? host : known;
+	return 0;
+}
+
 int cairn_host_index_fresh(struct cairn_queue *queue, struct cairn_nic *nic,
 			   u32 read, u32 known, u32 *ptr)
 {
@@ -79,6 +91,8 @@ int cairn_host_index_fresh(struct cairn_queue *queue, struct cairn_nic *nic,
 		.read = read, .depth = queue->depth, .known = known,
 	};
 
+	if (!queue->entry)
+		return host_index_kernel(queue, read, known, ptr);
 	return host_index_look(queue, nic, &range, ptr);
 }
 
@@ -89,6 +103,8 @@ int cairn_host_index_newest(struct cairn_queue *queue, struct cairn_nic *nic,
 		.read = read, .depth = queue->depth, .known = known,
 	};
 
+	if (!queue->entry)
+		return host_index_kernel(queue, read, known, ptr);
 	if (!cairn_qi_cached(queue->cache, queue->key, &range, ptr))
 		return host_index_look(queue, nic, &range, ptr);
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_HITS, 1);

@@ -42,7 +42,8 @@ void cairn_host_index_rung(struct cairn_queue *queue, u32 ptr);
  * @ptr: ahead of @known, or @known when the host is not further as of now
  *
  * Returns 0 or -EINVAL: not within a ring from @read on. Pairs as
- * cairn_queue_host_index() does.
+ * cairn_queue_host_index() does. The pointer of a kernel queue is read as it is,
+ * without a cache.
  */
 int cairn_host_index_newest(struct cairn_queue *queue, struct cairn_nic *nic,
 			    u32 read, u32 known, u32 *ptr);

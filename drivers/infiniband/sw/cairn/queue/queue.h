@@ -34,6 +34,7 @@ struct cairn_queue {
 	/* queue/host_index.h */
 	struct cairn_qicache *cache;
 	u32 key;			/* there */
+	u32 seen;			/* send queue: the host's, by the last look */
 	atomic64_t rung;		/* by a doorbell, not yet looked at */
 	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
 	struct cairn_next_ring *next;	/* prepared; its owner's mutex */

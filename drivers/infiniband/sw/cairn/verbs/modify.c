@@ -418,6 +418,7 @@ static void modify_reset(struct cairn_qp *qp)
 
 	cairn_host_index_reset(sq);
 	sq->index = cairn_queue_host_index(sq);
+	sq->seen = sq->index;
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
 	memset(&qp->attr, 0, sizeof(qp->attr));
