@@ -177,11 +177,6 @@ u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key)
 	return cairn_mr_flush_limit(port_dev(qpc_to_cairn_qp(qpc)), key);
 }
 
-u8 cairn_port_durability(struct cairn_qpc *qpc, u32 key)
-{
-	return cairn_mr_durability(port_dev(qpc_to_cairn_qp(qpc)), key);
-}
-
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 {
 	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),

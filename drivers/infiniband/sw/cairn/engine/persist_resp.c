@@ -115,9 +115,8 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	/* An ACK may be lost, and a later one stands for it: what it says is true
 	 * of all messages before.
 	 */
-	if (!plain && resp->rkey)
-		resp->durability = max(resp->durability,
-				       cairn_port_durability(qpc, resp->rkey));
+	if (!plain)
+		resp->durability = max(resp->durability, resp->msg_durability);
 	if (resp->persist != CAIRN_PERSIST_HOST) {
 		if (!plain)
 			persist_nic_durable(resp, pkt->psn, resp->msn);
@@ -264,7 +263,7 @@ int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 			continue;
 		gone = cairn_port_check(qpc, pend->rkey, pend->va, pend->length,
 					CAIRN_ACCESS_REMOTE_WRITE) !=
-		       CAIRN_PERSIST_HOST;
+		       CAIRN_DURABILITY_HOST;
 		pend->state = status || gone ? CAIRN_PENDING_FAILED :
 					    CAIRN_PENDING_DURABLE;
 		persist_settle(qpc);

@@ -29,6 +29,15 @@ static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
 
 /* For the other files of the responder. */
 
+static inline enum cairn_persist
+cairn_persist_way(enum cairn_durability durability)
+{
+	if (durability == CAIRN_DURABILITY_UNKNOWN)
+		return CAIRN_PERSIST_NONE;
+	return durability == CAIRN_DURABILITY_HOST ? CAIRN_PERSIST_HOST :
+						     CAIRN_PERSIST_NIC;
+}
+
 bool cairn_persist_room(struct cairn_qpc *qpc);
 void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);

@@ -189,8 +189,9 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const void *buf, u32 len);
 
-/* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0,
- * for CAIRN_ACCESS_REMOTE_WRITE the region's enum cairn_persist.
+/* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0. For
+ * CAIRN_ACCESS_REMOTE_WRITE: how what is written there becomes durable, enum
+ * cairn_durability, 0: it does not.
  */
 int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		     enum cairn_access access);
@@ -207,11 +208,6 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
  * @key: ns, 0: as long as it likes.
  */
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key);
-
-/* How what is written through @key becomes durable: enum cairn_durability, of a
- * region that is persistent.
- */
-u8 cairn_port_durability(struct cairn_qpc *qpc, u32 key);
 
 /* A number that nobody guesses. */
 u32 cairn_port_random(struct cairn_qpc *qpc);

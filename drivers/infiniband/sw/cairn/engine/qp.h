@@ -307,6 +307,7 @@ struct cairn_responder {
 	bool persist_nak;	/* nak is for a persist that failed */
 	bool durable;		/* there is a watermark: the last durable */
 	u8 durability;		/* the weakest of all WRITE_PERSISTs so far */
+	u8 msg_durability;	/* of the message in hand */
 	bool limited;		/* some pending message has a limit */
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
 	u32 durable_msn;

@@ -334,25 +334,26 @@ static bool resp_names_memory(const struct cairn_pkt *pkt)
 static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	int persist = CAIRN_PERSIST_NONE;
+	int durability = CAIRN_DURABILITY_UNKNOWN;
 
 	if (pkt->dma_len > qpc->max_msg)
 		return -EINVAL;
 	if (resp_names_memory(pkt)) {
-		persist = cairn_port_check(qpc, pkt->rkey, pkt->va,
-					   max(pkt->dma_len, 1u),
-					   CAIRN_ACCESS_REMOTE_WRITE);
-		if (persist < 0 ||
-		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST &&
-		     persist == CAIRN_PERSIST_NONE))
+		durability = cairn_port_check(qpc, pkt->rkey, pkt->va,
+					      max(pkt->dma_len, 1u),
+					      CAIRN_ACCESS_REMOTE_WRITE);
+		if (durability < 0 ||
+		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && !durability))
 			return -EFAULT;
 	}
 	/* UC has no acknowledgement that could wait: it would write bytes that
 	 * nobody makes durable.
 	 */
-	if (persist != CAIRN_PERSIST_NONE && !resp_is_rc(qpc))
+	if (durability && !resp_is_rc(qpc))
 		return -EFAULT;
-	resp->persist = pkt->dma_len ? persist : CAIRN_PERSIST_NONE;
+	resp->msg_durability = durability;
+	resp->persist = pkt->dma_len ? cairn_persist_way(durability) :
+				       CAIRN_PERSIST_NONE;
 	resp->msg_psn = pkt->psn;
 	resp->received = 0;
 	resp->rkey = pkt->rkey;

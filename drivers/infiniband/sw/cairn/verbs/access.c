@@ -22,7 +22,7 @@ struct access_fragments {
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
-	u32 persist;		/* enum cairn_mr_flags of the region */
+	u8 durability;		/* check only: enum cairn_durability, or 0 */
 };
 
 static const int access_needs[] = {
@@ -185,6 +185,21 @@ static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 	       access_walk_blocks(mr, seq, va, len, frags);
 }
 
+/* How what a peer writes there becomes durable, 0: it does not. */
+static u8 access_durability(const struct cairn_mr *mr)
+{
+	u8 persist = mr->persist;
+
+	if (!persist)
+		return CAIRN_DURABILITY_UNKNOWN;
+	if (persist & CAIRN_MR_PERSIST_HOST)
+		return CAIRN_DURABILITY_HOST;
+	if (persist & CAIRN_MR_PERSIST_EMULATED)
+		return CAIRN_DURABILITY_EMULATED;
+	/* Nobody looked at a kernel consumer's memory: the weaker of the two. */
+	return mr->durability ?: CAIRN_DURABILITY_ADR;
+}
+
 /* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
 static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			  enum cairn_access access,
@@ -210,7 +225,8 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 	seq = read_seqbegin(&mr->seq);
 	if (!access_allowed(mr, qp, key, va, len, access))
 		return -EFAULT;
-	frags->persist = mr->persist;
+	if (!frags->bv)
+		frags->durability = access_durability(mr);
 	err = access_walk(mr, seq, va, len, access, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
@@ -263,7 +279,7 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
  * @access: how
  *
  * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
- * cairn_persist of the region. In a run.
+ * cairn_durability of the region. In a run.
  */
 int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		   enum cairn_access access)
@@ -273,9 +289,7 @@ int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 
 	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
 		return err;
-	return frags.persist & CAIRN_MR_PERSIST_HOST ? CAIRN_PERSIST_HOST :
-	       frags.persist & CAIRN_MR_PERSIST_NIC ? CAIRN_PERSIST_NIC :
-						  CAIRN_PERSIST_NONE;
+	return frags.durability;
 }
 
 /**
@@ -290,27 +304,6 @@ u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
 	struct cairn_mr *mr = cairn_mr_find(dev, key);
 
 	return mr ? (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
-}
-
-/**
- * cairn_mr_durability() - how does what a peer writes become durable?
- * @dev: the device
- * @key: rkey
- *
- * Return: enum cairn_durability, the weakest when the region is gone. In a run.
- */
-u8 cairn_mr_durability(struct cairn_dev *dev, u32 key)
-{
-	struct cairn_mr *mr = cairn_mr_find(dev, key);
-	u8 persist = mr ? READ_ONCE(mr->persist) : 0;
-
-	if (persist & CAIRN_MR_PERSIST_HOST)
-		return CAIRN_DURABILITY_HOST;
-	if (!(persist & CAIRN_MR_PERSIST_NIC) ||
-	    persist & CAIRN_MR_PERSIST_EMULATED)
-		return CAIRN_DURABILITY_EMULATED;
-	/* Nobody looked at a kernel consumer's memory: the weaker of the two. */
-	return mr->durability ?: CAIRN_DURABILITY_ADR;
 }
 
 /**

@@ -85,7 +85,7 @@ int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 		return -EFAULT;
 	if (access != CAIRN_ACCESS_REMOTE_WRITE)
 		return 0;
-	return sim_mr_find(qp->s, qp->host, qp->pd, key)->persist;
+	return sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
 }
 
 u64 cairn_port_flush_limit(struct cairn_qpc *q, u32 key)
@@ -102,13 +102,6 @@ void cairn_port_fence(struct cairn_qpc *q)
 	check_turn(qp, CAIRN_RESP, "fence");
 	sim_on_cpu_of(qp);
 	cairn_domain_fence();
-}
-
-u8 cairn_port_durability(struct cairn_qpc *q, u32 key)
-{
-	struct sim_qp *qp = to_sim_qp(q);
-
-	return sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
 }
 
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
