@@ -69,6 +69,8 @@ struct cairn_persist_info {
 
 int cairn_query_device(struct ib_device *ibdev,
 		       struct cairn_device_caps *caps);
+int cairn_query_peer(struct ib_qp *ibqp, struct cairn_peer_caps *caps,
+		     unsigned int timeout_ms);
 int cairn_mr_set_persistent(struct ib_mr *mr, u32 flags);
 void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info);
 int cairn_persist_done(struct ib_device *ibdev, u64 token, int status);

@@ -401,6 +401,7 @@ struct cairn_reg_mr_resp {
 enum cairn_objects {
 	CAIRN_OBJECT_DEVICE = (1U << 12),
 	CAIRN_OBJECT_TUNING,
+	CAIRN_OBJECT_PEER,
 };
 
 /* The kernel takes eight methods of a driver for one object, not more. */
@@ -418,6 +419,10 @@ enum cairn_device_methods {
 enum cairn_tuning_methods {
 	CAIRN_METHOD_SET_IDLE = (1U << 12),
 	CAIRN_METHOD_SET_FLUSH_LIMIT,
+};
+
+enum cairn_peer_methods {
+	CAIRN_METHOD_QUERY_PEER = (1U << 12),
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
@@ -550,6 +555,35 @@ struct cairn_device_caps {
 };
 
 /*
+ * Ask the device at the other end of an RC connection. Waits; ends before, with
+ * EINTR, when the caller is killed. In: the QP, struct cairn_query_peer. Out: struct
+ * cairn_peer_caps, as much as there is room for. ETIMEDOUT: no answer; EPROTO: one
+ * that cannot be; EAGAIN: too many ask.
+ */
+enum cairn_query_peer_attrs {
+	CAIRN_ATTR_QUERY_PEER_QP = (1U << 12),
+	CAIRN_ATTR_QUERY_PEER_IN,
+	CAIRN_ATTR_QUERY_PEER_OUT,
+};
+
+struct cairn_query_peer {
+	__u32 timeout_ms;	/* 1..CAIRN_MAX_PEER_TIMEOUT */
+	__u32 reserved;
+};
+
+#define CAIRN_MAX_PEER_TIMEOUT	10000
+
+/* What a peer's device says of itself; all zero: it does not know WRITE_PERSIST. */
+struct cairn_peer_caps {
+	__u32 known;			/* 1 */
+	__u32 persist_domains;		/* enum cairn_persist_domains */
+	__u32 persist_atomic_unit;	/* bytes */
+	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
+	__aligned_u64 max_msg;		/* bytes */
+	__u32 reserved[6];
+};
+
+/*
  * Resizing takes two steps, so that nothing can fail once it is done. This
  * method allocates a ring for one queue of the object whose handle is given
  * (exactly one of them) and tells where to map it; the queue does not use it
@@ -611,6 +645,9 @@ CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_req) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_reg_mr_resp) == 8);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_persist_done) == 16);
 CAIRN_ABI_ASSERT(sizeof(struct cairn_device_caps) == 64);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_query_peer) == 8);
+CAIRN_ABI_ASSERT(sizeof(struct cairn_peer_caps) == 48);
+CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_peer_caps, max_msg) == 16);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, remote_addr) == 16);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, inline_len) == 28);
 CAIRN_ABI_ASSERT(__builtin_offsetof(struct cairn_send_wqe, sge) ==

@@ -19,6 +19,7 @@
 #include "verbs/inval.h"
 #include "verbs/mr.h"
 #include "verbs/mw.h"
+#include "verbs/peer.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
 
@@ -175,6 +176,11 @@ void cairn_port_fence(struct cairn_qpc *qpc)
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
 	return cairn_mr_flush_limit(port_dev(qpc_to_cairn_qp(qpc)), key);
+}
+
+void cairn_port_ask_peer(struct cairn_qpc *qpc)
+{
+	cairn_peer_doubt(qpc_to_cairn_qp(qpc));
 }
 
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)

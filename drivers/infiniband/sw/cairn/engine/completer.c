@@ -251,6 +251,29 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 	return true;
 }
 
+/* The first WRITE_PERSIST has no answer in time: the peer may not know it. */
+static void comp_doubt_peer(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->peer_doubted || req->durability ||
+	    !cairn_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
+		return;
+	req->peer_doubted = true;
+	cairn_port_ask_peer(qpc);
+}
+
+void cairn_req_peer_unable(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	u8 state = cairn_state(qpc);
+
+	if (req->peer_doubted && cairn_req_outstanding(req) &&
+	    (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
+	    cairn_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
+		cairn_req_fail(qpc, CAIRN_CQE_REM_INV_REQ_ERR, 0);
+}
+
 void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -266,6 +289,7 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 		return;
 	cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
+	comp_doubt_peer(qpc);
 	if (comp_spend_retry(qpc))
 		cairn_gap_timeout(qpc);
 }

@@ -24,6 +24,10 @@ void cairn_req_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err);
  * as a packet. False: there may be more, for another run.
  */
 bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget);
+/* The peer does not know WRITE_PERSIST: one that it has not answered fails.
+ * Requester lock held; run cairn_req_run() afterwards.
+ */
+void cairn_req_peer_unable(struct cairn_qpc *qpc);
 void cairn_req_expire(struct cairn_qpc *qpc, u64 now);
 /* Record @n fails, those before it are flushed. */
 void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err);

@@ -112,6 +112,12 @@
 	  "messages handed to the host to make durable")		\
 	X(PERSIST_LATE, persist_late,					\
 	  "host flushes that were not answered in the time of their region") \
+	X(PEER_QUERIES, peer_queries,					\
+	  "times a peer was asked what it can make durable")		\
+	X(PEER_QUESTIONS, peer_questions,				\
+	  "questions of peers what this device can make durable")	\
+	X(PEER_BAD_ANSWERS, peer_bad_answers,				\
+	  "answers of peers refused: malformed, late, or nobody asked")	\
 	X(PERSIST_FULL, persist_full,					\
 	  "messages put off because too many wait for the host")	\
 	X(PERSIST_BAD_TOKENS, persist_bad_tokens,			\

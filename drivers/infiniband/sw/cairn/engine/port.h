@@ -209,6 +209,11 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc);
  */
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key);
 
+/* Find out whether the peer's device knows WRITE_PERSIST. If it does not,
+ * cairn_req_peer_unable() follows. Once for a connection, of the requester.
+ */
+void cairn_port_ask_peer(struct cairn_qpc *qpc);
+
 /* A number that nobody guesses. */
 u32 cairn_port_random(struct cairn_qpc *qpc);
 

@@ -191,6 +191,7 @@ struct cairn_requester {
 	u32 kept_rec;
 	u32 undurable_rec;	/* no WRITE_PERSIST before it misses its ACK */
 	u8 durability;		/* the weakest that a PERSIST ACK named */
+	bool peer_doubted;	/* it was asked whether it knows them */
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */

@@ -5,6 +5,7 @@
  * errors.
  */
 #include <errno.h>
+#include "engine/completer.h"
 #include "engine/window.h"
 #include "persist.h"
 
@@ -659,6 +660,98 @@ static void nothing_is_sent_too_far_ahead(void)
 	}
 }
 
+/* A peer that does not know WRITE_PERSIST drops it; silence is as that of one that
+ * died. It is asked when the first one times out, and its answer ends that one.
+ */
+static enum sim_fate lose_persists(struct sim_qp *qp, enum cairn_side_id side,
+				   const struct cairn_pkt *pkt)
+{
+	return pkt->op->kind == CAIRN_KIND_WRITE_PERSIST ? SIM_DROP : SIM_PASS;
+}
+
+static enum sim_fate lose_requests(struct sim_qp *qp, enum cairn_side_id side,
+				   const struct cairn_pkt *pkt)
+{
+	return side == CAIRN_REQ ? SIM_DROP : SIM_PASS;
+}
+
+/* The answer: it does not. */
+static void unable(struct sim_qp *qp)
+{
+	sim_enter(qp, CAIRN_REQ);
+	cairn_req_peer_unable(&qp->c);
+	sim_leave(qp);
+	cairn_port_kick(&qp->c, CAIRN_REQ);
+}
+
+static void a_peer_that_does_not_know_it(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.a->hooks.emit = lose_persists;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 100);
+	persist(&r, 2, 3 * PMTU);
+	persist(&r, 3, 10);
+	ktap_ok(sim_run_until(r.s, LONG_TIME, &r.a->peer_asked));
+	ktap_eq(r.a->count[CAIRN_CTR_ACK_TIMEOUTS], 1);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	unable(r.a);
+	sim_run(r.s, SIM_SEC);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(r.a->count[CAIRN_CTR_RETRY_EXCEEDED], 0);
+	sim_end(r.s);
+}
+
+/* Without an answer it is asked once, and the retries are used up. */
+static void a_silent_peer_is_asked_once(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.a->hooks.emit = lose_persists;
+	persist(&r, 1, 10);
+	sim_run(r.s, LONG_TIME);
+	ktap_eq(r.a->peer_asked, 1);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(r.s);
+}
+
+/* An answer that is late, or not about this: nothing happens. */
+static void who_answers_is_not_doubted(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	unable(r.a);
+	r.a->hooks.emit = lose_persists;
+	persist(&r, 1, 10);
+	ktap_ok(sim_run_until(r.s, LONG_TIME, &r.a->peer_asked));
+	r.a->hooks.emit = NULL;
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	unable(r.a);
+	/* silent now, but it has answered before */
+	r.a->hooks.emit = lose_persists;
+	persist(&r, 2, 10);
+	sim_run(r.s, LONG_TIME);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(r.a->peer_asked, 1);
+	sim_end(r.s);
+}
+
+/* A plain WRITE that is lost is no reason to ask. */
+static void plain_silence_is_no_doubt(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.a->hooks.emit = lose_requests;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 100);
+	sim_run(r.s, LONG_TIME);
+	ktap_eq(r.a->peer_asked, 0);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(one_request_and_one_answer),
 	KTAP(empty_messages_are_durable_too),
@@ -687,6 +780,10 @@ static const struct ktap_test tests[] = {
 	KTAP(repeated_answers_are_no_later_ones),
 	KTAP(early_probes_are_never_placed),
 	KTAP(nothing_is_sent_too_far_ahead),
+	KTAP(a_peer_that_does_not_know_it),
+	KTAP(a_silent_peer_is_asked_once),
+	KTAP(who_answers_is_not_doubted),
+	KTAP(plain_silence_is_no_doubt),
 };
 
 KTAP_MAIN(tests)

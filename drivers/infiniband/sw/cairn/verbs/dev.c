@@ -23,6 +23,7 @@
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
+#include "verbs/peer.h"
 #include "verbs/prepare_ring.h"
 #include "verbs/rate.h"
 #include "verbs/tuning.h"
@@ -138,6 +139,7 @@ static const struct uapi_definition dev_uapi_defs[] = {
 	UAPI_DEF_CHAIN(cairn_host_flush_defs),
 	UAPI_DEF_CHAIN(cairn_dereg_async_defs),
 	UAPI_DEF_CHAIN(cairn_rate_defs),
+	UAPI_DEF_CHAIN(cairn_peer_defs),
 	{},
 };
 
@@ -157,6 +159,7 @@ static const struct ib_device_ops dev_ops = {
 	.query_pkey = cairn_query_pkey,
 	.alloc_hw_port_stats = cairn_alloc_hw_port_stats,
 	.get_hw_stats = cairn_get_hw_stats,
+	.process_mad = cairn_process_mad,
 
 	.alloc_ucontext = cairn_alloc_ucontext,
 	.dealloc_ucontext = cairn_dealloc_ucontext,
@@ -291,6 +294,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
 	cairn_mcast_init(&dev->nic.mcast);
+	cairn_peers_init(&dev->peers);
 	/* A peer's old connection shall not meet a new QP of a next life. */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);
@@ -387,10 +391,15 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = cairn_dereg_async_start();
 	if (err)
 		goto err_async;
+	err = cairn_peers_start();
+	if (err)
+		goto err_dereg;
 	dev_remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
 	if (dev_remove_wq)
 		return 0;
 	err = -ENOMEM;
+	cairn_peers_stop();
+err_dereg:
 	cairn_dereg_async_stop();
 err_async:
 	cairn_async_stop();
@@ -401,6 +410,7 @@ err_async:
 void cairn_verbs_exit(void)
 {
 	destroy_workqueue(dev_remove_wq);
+	cairn_peers_stop();
 	cairn_dereg_async_stop();
 	cairn_async_stop();
 }

@@ -16,6 +16,7 @@
 #include "verbs/kapi.h"
 #include "verbs/mr.h"
 #include "verbs/mr_domain.h"
+#include "verbs/peer.h"
 
 #define KIND_SHIFT	24
 #define DURABILITY_SHIFT	28
@@ -88,6 +89,29 @@ int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(cairn_query_device);
+
+/**
+ * cairn_query_peer() - what can the device at the other end make durable?
+ * @ibqp: connected queue pair; the caller keeps it
+ * @caps: filled in; all zero: the peer does not know WRITE_PERSIST, and refuses it or
+ *	does not answer it
+ * @timeout_ms: 1..CAIRN_MAX_PEER_TIMEOUT; the question is repeated meanwhile
+ *
+ * Says nothing of a region: post a WRITE_PERSIST of no bytes for that. Process context,
+ * waits for the answer.
+ *
+ * Return: 0; -EOPNOTSUPP: not a cairn device; -EINVAL: not RC, not connected, or
+ * @timeout_ms; -ETIMEDOUT: no answer; -EPROTO: one that cannot be; -EAGAIN: too many
+ * ask; -EINTR: killed; -ENODEV: the device goes; -ENOMEM.
+ */
+int cairn_query_peer(struct ib_qp *ibqp, struct cairn_peer_caps *caps,
+		     unsigned int timeout_ms)
+{
+	if (!kapi_is_cairn(ibqp->device))
+		return -EOPNOTSUPP;
+	return cairn_peer_query(to_cairn_qp(ibqp), caps, timeout_ms);
+}
+EXPORT_SYMBOL_GPL(cairn_query_peer);
 
 /* Blocks are kernel virtual addresses, of mapped memory. */
 static bool kapi_all_pmem(const unsigned long *blocks, u32 num_blocks,

@@ -14,6 +14,7 @@
 
 #include <linux/bvec.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/seqlock.h>
 #include <linux/siphash.h>
 #include <linux/workqueue.h>
@@ -27,6 +28,17 @@
 #include "queue/context.h"
 #include "queue/queue.h"
 #include "verbs/async.h"
+
+struct ib_mad_agent;
+
+/* Questions to the devices of peers, verbs/peer.c. */
+struct cairn_peers {
+	struct rw_semaphore lock;	/* agent */
+	struct ib_mad_agent *agent;	/* NULL: none, or no longer */
+	spinlock_t list_lock;		/* the rest; process context */
+	struct list_head queries;	/* that wait for an answer */
+	u32 num_queries;
+};
 
 struct cairn_dev {
 	struct ib_device ibdev;
@@ -53,6 +65,7 @@ struct cairn_dev {
 	atomic_t num_srqs;
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* the netdev went away */
+	struct cairn_peers peers;
 };
 
 struct cairn_pd {

@@ -116,6 +116,15 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
 }
 
+void cairn_port_ask_peer(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "question");
+	if (qp->peer_asked++)
+		sim_fail(qp->s, "the peer is asked twice");
+}
+
 u32 cairn_port_random(struct cairn_qpc *q)
 {
 	return (u32)sim_rand(&to_sim_qp(q)->s->rand);

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What can the device at the other end of a connection make durable? A management
+ * datagram to its QP 1 asks (wire/mad.h).
+ *
+ * The answering side keeps nothing: process_mad turns the question into the answer,
+ * and ib_mad sends it. The asking side has a list of the questions that wait, each
+ * on the stack of its caller. Their number is bounded. An answer counts once, and only
+ * with the 64 random bits and from the address of a question.
+ *
+ * A connection whose first WRITE_PERSIST has no answer asks by itself, once. If the
+ * peer does not know the question, the request ends at once and not when its retries
+ * are used up.
+ *
+ * ib_mad itself repeats the question. It cannot find the question that an answer
+ * belongs to: with IPv4 it compares what is not the address. So process_mad does.
+ */
+#include <linux/random.h>
+#include <rdma/ib_cache.h>
+#include "engine/completer.h"
+#include "verbs/caps.h"
+#include "verbs/peer.h"
+#include "verbs/pma.h"
+#include "wire/mad.h"
+
+#define UVERBS_MODULE_NAME cairn_peer
+#include <rdma/uverbs_named_ioctl.h>
+
+/* How often a question is sent at most. */
+#define PEER_TRIES	4
+/* Callers that wait for an answer, of one device. */
+#define PEER_MAX_QUERIES	128
+/* How long a doubt lasts. */
+#define PEER_DOUBT_MS		2000
+
+static struct workqueue_struct *peer_doubts;
+
+struct peer_query {
+	struct list_head entry;		/* until answered */
+	__be64 tid;
+	union ib_gid from;		/* who is asked */
+	struct cairn_peer_caps caps;
+	int err;			/* -ETIMEDOUT: no answer yet */
+	struct completion wake;		/* answered, or sent */
+	struct completion sent;		/* ib_mad has done with it */
+	enum ib_wc_status status;	/* then */
+};
+
+void cairn_peers_init(struct cairn_peers *peers)
+{
+	init_rwsem(&peers->lock);
+	spin_lock_init(&peers->list_lock);
+	INIT_LIST_HEAD(&peers->queries);
+}
+
+/* --- answers --------------------------------------------------------------- */
+
+/* Who sent a datagram? */
+static int peer_source(const struct ib_wc *wc, const struct ib_grh *grh,
+		       union ib_gid *from)
+{
+	union ib_gid to;
+
+	if (!(wc->wc_flags & IB_WC_GRH) ||
+	    !(wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE) || wc->src_qp != 1)
+		return -EINVAL;
+	return ib_get_gids_from_rdma_hdr((const union rdma_network_hdr *)grh,
+					 wc->network_hdr_type, from, &to);
+}
+
+/* The question that is answered, which waits no longer. */
+static struct peer_query *peer_take_query(struct cairn_peers *peers, __be64 tid,
+					  const union ib_gid *from)
+{
+	struct peer_query *query;
+
+	list_for_each_entry(query, &peers->queries, entry)
+		if (query->tid == tid &&
+		    !memcmp(&query->from, from, sizeof(*from))) {
+			list_del_init(&query->entry);
+			return query;
+		}
+	return NULL;
+}
+
+static void peer_answered(struct cairn_dev *dev, const struct cairn_mad *mad,
+			  const union ib_gid *from)
+{
+	struct cairn_peers *peers = &dev->peers;
+	struct peer_query *query;
+	int err = -ENOENT;
+
+	spin_lock(&peers->list_lock);
+	query = peer_take_query(peers, mad->tid, from);
+	if (query) {
+		err = cairn_mad_read(mad, &query->caps);
+		query->err = err;
+		complete(&query->wake);
+	}
+	spin_unlock(&peers->list_lock);
+	if (err)
+		cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_BAD_ANSWERS, 1);
+}
+
+static void peer_caps(struct cairn_peer_caps *caps)
+{
+	struct cairn_device_caps own;
+
+	cairn_caps_get(&own);
+	*caps = (struct cairn_peer_caps){
+		.known = 1,
+		.persist_domains = own.persist_domains,
+		.persist_atomic_unit = own.persist_atomic_unit,
+		.max_persist_outstanding = own.max_persist_outstanding,
+		.max_msg = own.max_msg,
+	};
+}
+
+int cairn_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
+		      const struct ib_wc *wc, const struct ib_grh *grh,
+		      const struct ib_mad *in, struct ib_mad *out,
+		      size_t *out_len, u16 *out_pkey_index)
+{
+	const struct cairn_mad *mad = (const struct cairn_mad *)in;
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
+	struct cairn_peer_caps caps;
+	union ib_gid from = {};
+
+	if (!wc)
+		return cairn_pma_get(dev, in, out);
+	switch (cairn_mad_kind(mad)) {
+	case CAIRN_MAD_QUESTION:
+		cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_QUESTIONS, 1);
+		peer_caps(&caps);
+		cairn_mad_answer((struct cairn_mad *)out, mad, &caps);
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
+	case CAIRN_MAD_ANSWER:
+		if (peer_source(wc, grh, &from))
+			memset(&from, 0, sizeof(from));
+		peer_answered(dev, mad, &from);
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
+	default:
+		return IB_MAD_RESULT_SUCCESS;
+	}
+}
+
+/* --- questions ------------------------------------------------------------- */
+
+static void peer_sent(struct ib_mad_agent *agent, struct ib_mad_send_wc *wc)
+{
+	struct peer_query *query = wc->send_buf->context[0];
+
+	query->status = wc->status;
+	complete(&query->wake);
+	complete(&query->sent);
+}
+
+/* What a caller asks for, and the way to the peer. */
+static int peer_way(struct cairn_qp *qp, struct rdma_ah_attr *way)
+{
+	u8 state = cairn_state(&qp->qpc);
+
+	if (qp->ibqp.qp_type != IB_QPT_RC ||
+	    (state != CAIRN_QP_RTR && state != CAIRN_QP_RTS))
+		return -EINVAL;
+	mutex_lock(&qp->modify_lock);
+	*way = qp->attr.ah_attr;
+	mutex_unlock(&qp->modify_lock);
+	return 0;
+}
+
+static int peer_enter(struct cairn_peers *peers, struct peer_query *query)
+{
+	int err = -EAGAIN;
+
+	spin_lock(&peers->list_lock);
+	if (peers->num_queries < PEER_MAX_QUERIES) {
+		peers->num_queries++;
+		list_add(&query->entry, &peers->queries);
+		err = 0;
+	}
+	spin_unlock(&peers->list_lock);
+	return err;
+}
+
+static void peer_leave(struct cairn_peers *peers, struct peer_query *query)
+{
+	spin_lock(&peers->list_lock);
+	list_del_init(&query->entry);
+	peers->num_queries--;
+	spin_unlock(&peers->list_lock);
+}
+
+/* Lock held: the agent stays as long as a datagram of its own exists. */
+static struct ib_mad_send_buf *peer_build(struct ib_mad_agent *agent,
+					  struct peer_query *query,
+					  struct rdma_ah_attr *way)
+{
+	struct ib_mad_send_buf *buf;
+	struct ib_ah *ah;
+
+	if (!agent)
+		return ERR_PTR(-ENODEV);
+	ah = rdma_create_ah(agent->qp->pd, way, RDMA_CREATE_AH_SLEEPABLE);
+	if (IS_ERR(ah))
+		return ERR_CAST(ah);
+	buf = ib_create_send_mad(agent, 1, 0, 0, IB_MGMT_VENDOR_HDR,
+				 IB_MGMT_VENDOR_DATA, GFP_KERNEL,
+				 IB_MGMT_BASE_VERSION);
+	if (IS_ERR(buf)) {
+		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+		return buf;
+	}
+	cairn_mad_ask(buf->mad, query->tid);
+	buf->ah = ah;
+	buf->context[0] = query;
+	return buf;
+}
+
+static void peer_drop(struct ib_mad_send_buf *buf)
+{
+	rdma_destroy_ah(buf->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	ib_free_send_mad(buf);
+}
+
+static struct ib_mad_send_buf *peer_ask(struct cairn_peers *peers,
+					struct peer_query *query,
+					struct rdma_ah_attr *way,
+					u32 timeout_ms)
+{
+	struct ib_mad_send_buf *buf;
+	int err;
+
+	down_read(&peers->lock);
+	buf = peer_build(peers->agent, query, way);
+	up_read(&peers->lock);
+	if (IS_ERR(buf))
+		return buf;
+	buf->timeout_ms = DIV_ROUND_UP(timeout_ms, PEER_TRIES);
+	buf->retries = PEER_TRIES - 1;
+	err = ib_post_send_mad(buf, NULL);
+	if (err) {
+		peer_drop(buf);
+		return ERR_PTR(err);
+	}
+	return buf;
+}
+
+/* What became of it, when ib_mad has done with it. */
+static int peer_outcome(const struct peer_query *query)
+{
+	if (query->err != -ETIMEDOUT)
+		return query->err;
+	switch (query->status) {
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	case IB_WC_WR_FLUSH_ERR:
+		return -ENODEV;
+	default:
+		return -EIO;
+	}
+}
+
+static int peer_wait(struct peer_query *query, struct ib_mad_send_buf *buf)
+{
+	int killed = wait_for_completion_killable(&query->wake);
+
+	/* Nothing happens when it has ended already. */
+	ib_cancel_mad(buf);
+	wait_for_completion(&query->sent);
+	peer_drop(buf);
+	return killed ? -EINTR : peer_outcome(query);
+}
+
+static int peer_query_at(struct cairn_dev *dev, struct rdma_ah_attr *way,
+			 struct cairn_peer_caps *caps, u32 timeout_ms)
+{
+	struct peer_query query = { .err = -ETIMEDOUT };
+	struct ib_mad_send_buf *buf;
+	int err;
+
+	init_completion(&query.wake);
+	init_completion(&query.sent);
+	get_random_bytes(&query.tid, sizeof(query.tid));
+	query.from = rdma_ah_read_grh(way)->dgid;
+	err = peer_enter(&dev->peers, &query);
+	if (err)
+		return err;
+	cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_QUERIES, 1);
+	buf = peer_ask(&dev->peers, &query, way, timeout_ms);
+	err = IS_ERR(buf) ? PTR_ERR(buf) : peer_wait(&query, buf);
+	peer_leave(&dev->peers, &query);
+	*caps = query.caps;
+	return err;
+}
+
+int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
+		     u32 timeout_ms)
+{
+	struct rdma_ah_attr way;
+	int err;
+
+	if (!timeout_ms || timeout_ms > CAIRN_MAX_PEER_TIMEOUT)
+		return -EINVAL;
+	err = peer_way(qp, &way);
+	if (err)
+		return err;
+	return peer_query_at(to_cairn_dev(qp->ibqp.device), &way, caps,
+			     timeout_ms);
+}
+
+/* --- doubts ---------------------------------------------------------------- */
+
+/* A connection whose first WRITE_PERSIST has no answer in time. */
+struct peer_doubt {
+	struct work_struct work;
+	struct cairn_dev *dev;		/* a registration reference */
+	struct rdma_ah_attr way;
+	u64 serial;
+	u32 qpn;
+};
+
+/* RCU read section. The queue pair may be another one now, or go elsewhere. */
+static struct cairn_exec *peer_find_exec(const struct peer_doubt *doubt)
+{
+	struct cairn_exec *exec = xa_load(&doubt->dev->nic.qps, doubt->qpn);
+
+	return exec && container_of(exec, struct cairn_qp, exec)->serial ==
+		       doubt->serial ? exec : NULL;
+}
+
+static void peer_is_unable(const struct peer_doubt *doubt)
+{
+	struct cairn_exec *exec;
+	struct cairn_qp *qp;
+
+	rcu_read_lock();
+	exec = peer_find_exec(doubt);
+	if (exec) {
+		qp = container_of(exec, struct cairn_qp, exec);
+		cairn_exec_lock(exec);
+		if (!memcmp(&qp->attr.ah_attr.grh.dgid, &doubt->way.grh.dgid,
+			    sizeof(doubt->way.grh.dgid)))
+			cairn_req_peer_unable(exec->qpc);
+		cairn_exec_unlock(exec);
+		cairn_exec_defer(exec, CAIRN_REQ);
+	}
+	rcu_read_unlock();
+}
+
+static void peer_doubt_work(struct work_struct *work)
+{
+	struct peer_doubt *doubt = container_of(work, struct peer_doubt, work);
+	struct cairn_peer_caps caps;
+	bool gone;
+
+	rcu_read_lock();
+	gone = !peer_find_exec(doubt);
+	rcu_read_unlock();
+	if (!gone && !peer_query_at(doubt->dev, &doubt->way, &caps,
+				    PEER_DOUBT_MS) && !caps.known)
+		peer_is_unable(doubt);
+	ib_device_put(&doubt->dev->ibdev);
+	kfree(doubt);
+}
+
+/* Without memory the request runs out of retries, as with any peer. */
+void cairn_peer_doubt(struct cairn_qp *qp)
+{
+	struct peer_doubt *doubt;
+
+	if (!ib_device_try_get(qp->ibqp.device))
+		return;
+	doubt = kzalloc(sizeof(*doubt), GFP_ATOMIC | __GFP_NOWARN);
+	if (!doubt) {
+		ib_device_put(qp->ibqp.device);
+		return;
+	}
+	INIT_WORK(&doubt->work, peer_doubt_work);
+	doubt->dev = to_cairn_dev(qp->ibqp.device);
+	/* It changes below both side locks, of which the caller has one. */
+	doubt->way = qp->attr.ah_attr;
+	doubt->serial = qp->serial;
+	doubt->qpn = qp->ibqp.qp_num;
+	queue_work(peer_doubts, &doubt->work);
+}
+
+/* --- devices and their agents ---------------------------------------------- */
+
+static int peer_add_device(struct ib_device *ibdev)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
+	struct ib_mad_agent *agent;
+
+	if (ibdev->ops.driver_id != (enum rdma_driver_id)CAIRN_DRIVER_ID)
+		return -EOPNOTSUPP;
+	agent = ib_register_mad_agent(ibdev, 1, IB_QPT_GSI, NULL, 0, peer_sent,
+				      NULL, NULL, 0);
+	if (IS_ERR(agent))
+		return PTR_ERR(agent);
+	down_write(&dev->peers.lock);
+	dev->peers.agent = agent;
+	up_write(&dev->peers.lock);
+	return 0;
+}
+
+/* Ends the questions that wait. */
+static void peer_remove_device(struct ib_device *ibdev, void *client_data)
+{
+	struct cairn_peers *peers = &to_cairn_dev(ibdev)->peers;
+	struct ib_mad_agent *agent;
+
+	down_write(&peers->lock);
+	agent = peers->agent;
+	peers->agent = NULL;
+	up_write(&peers->lock);
+	ib_unregister_mad_agent(agent);
+}
+
+static struct ib_client peer_client = {
+	.name = "cairn",
+	.add = peer_add_device,
+	.remove = peer_remove_device,
+};
+
+int cairn_peers_start(void)
+{
+	int err;
+
+	peer_doubts = alloc_workqueue("cairn_peer", WQ_UNBOUND, 0);
+	if (!peer_doubts)
+		return -ENOMEM;
+	err = ib_register_client(&peer_client);
+	if (err)
+		destroy_workqueue(peer_doubts);
+	return err;
+}
+
+void cairn_peers_stop(void)
+{
+	ib_unregister_client(&peer_client);
+	destroy_workqueue(peer_doubts);
+}
+
+/* --- the method ------------------------------------------------------------ */
+
+/* Errors: those of cairn_peer_query(); -EINVAL reserved bits. */
+static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_PEER)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs,
+						 CAIRN_ATTR_QUERY_PEER_QP);
+	struct cairn_peer_caps caps = {};
+	struct cairn_query_peer req;
+	int err;
+
+	if (IS_ERR(ibqp))
+		return PTR_ERR(ibqp);
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_QUERY_PEER_IN);
+	if (err)
+		return err;
+	if (req.reserved)
+		return -EINVAL;
+	err = cairn_peer_query(to_cairn_qp(ibqp), &caps, req.timeout_ms);
+	if (err)
+		return err;
+	return uverbs_copy_to_struct_or_zero(attrs, CAIRN_ATTR_QUERY_PEER_OUT,
+					     &caps, sizeof(caps));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_QUERY_PEER,
+			    UVERBS_ATTR_IDR(CAIRN_ATTR_QUERY_PEER_QP,
+					    UVERBS_OBJECT_QP,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_QUERY_PEER_IN,
+					       UVERBS_ATTR_TYPE(struct cairn_query_peer),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(CAIRN_ATTR_QUERY_PEER_OUT,
+						UVERBS_ATTR_MIN_SIZE(8),
+						UA_MANDATORY));
+
+DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_PEER,
+			      &UVERBS_METHOD(CAIRN_METHOD_QUERY_PEER));
+
+const struct uapi_definition cairn_peer_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_PEER),
+	{},
+};
