@@ -109,18 +109,33 @@ static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
 	method_set_idle(&hdr->attrs[0]);
 }
 
-static void method_query_device(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
-	       attr->len == sizeof(fake.caps));
-	memcpy((void *)(uintptr_t)attr->data, &fake.caps, sizeof(fake.caps));
-}
-
 static void fake_answer(const struct ib_uverbs_attr *attr, const void *data,
 			size_t size)
 {
 	assert(attr->len == size);
 	memcpy((void *)(uintptr_t)attr->data, data, size);
+}
+
+static void method_peer(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attrs = hdr->attrs;
+
+	assert(hdr->method_id == CAIRN_METHOD_QUERY_PEER &&
+	       hdr->num_attrs == 3);
+	assert(attrs[0].attr_id == CAIRN_ATTR_QUERY_PEER_QP && !attrs[0].len);
+	assert(attrs[1].attr_id == CAIRN_ATTR_QUERY_PEER_IN &&
+	       attrs[1].len == sizeof(fake.query_peer));
+	assert(attrs[2].attr_id == CAIRN_ATTR_QUERY_PEER_OUT);
+	fake.method_qp = attrs[0].data;
+	memcpy(&fake.query_peer, &attrs[1].data, sizeof(fake.query_peer));
+	fake_answer(&attrs[2], &fake.peer_caps, sizeof(fake.peer_caps));
+}
+
+static void method_query_device(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
+	       attr->len == sizeof(fake.caps));
+	memcpy((void *)(uintptr_t)attr->data, &fake.caps, sizeof(fake.caps));
 }
 
 static void method_modify_cc(const struct ib_uverbs_ioctl_hdr *hdr)
@@ -159,6 +174,10 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	assert(hdr->driver_id == CAIRN_DRIVER_ID);
 	if (hdr->object_id == CAIRN_OBJECT_TUNING) {
 		method_tuning(hdr);
+		return 0;
+	}
+	if (hdr->object_id == CAIRN_OBJECT_PEER) {
+		method_peer(hdr);
 		return 0;
 	}
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);

@@ -40,6 +40,8 @@ struct fake {
 	int persist_dones;
 	struct cairn_set_idle set_idle;	/* the last */
 	struct cairn_set_flush_limit flush_limit;	/* the last */
+	struct cairn_query_peer query_peer;	/* the last */
+	struct cairn_peer_caps peer_caps;	/* what is answered */
 	uint64_t flush_limit_mr;	/* its handle */
 	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
 	uint8_t ioctl_bytes[128];	/* the last */

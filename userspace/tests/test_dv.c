@@ -124,12 +124,47 @@ static void idle_time(void)
 	close_qp();
 }
 
+static void peer(void)
+{
+	static const struct verbs_device_ops other;
+	struct verbs_device vdev = { .ops = &other };
+	struct cairndv_peer_attr attr;
+	struct ibv_device *ours;
+
+	open_qp();
+	fake.peer_caps = (struct cairn_peer_caps) {
+		.known = 1, .persist_domains = 5, .persist_atomic_unit = 8,
+		.max_persist_outstanding = 64, .max_msg = 1ull << 31,
+	};
+	memset(&attr, 0xff, sizeof(attr));
+	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 700), 0);
+	ktap_eq(fake.method_qp, qp->handle);
+	ktap_eq(fake.query_peer.timeout_ms, 700);
+	ktap_eq(fake.query_peer.reserved, 0);
+	ktap_eq(attr.comp_mask, 0);
+	ktap_eq(attr.known, 1);
+	ktap_eq(attr.persist_domains, 5);
+	ktap_eq(attr.persist_atomic_unit, 8);
+	ktap_eq(attr.max_persist_outstanding, 64);
+	ktap_eq(attr.max_persist_msg, 1ull << 31);
+	fake.ioctl_errors[0] = ETIMEDOUT;
+	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 1), ETIMEDOUT);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 1), EOPNOTSUPP);
+	ours = ctx->device;
+	ctx->device = &vdev.device;
+	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 1), EOPNOTSUPP);
+	ctx->device = ours;
+	close_qp();
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(other_devices),
 	KTAP(queues),
 	KTAP(sizes),
 	KTAP(no_receive_queue),
 	KTAP(idle_time),
+	KTAP(peer),
 };
 
 KTAP_MAIN(tests)

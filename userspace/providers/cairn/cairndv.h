@@ -142,6 +142,22 @@ struct cairndv_device_attr {
 int cairndv_query_device(struct ibv_context *context,
 			 struct cairndv_device_attr *attr, size_t size);
 
+/* What the device at the other end of a connection says of itself. */
+struct cairndv_peer_attr {
+	uint64_t comp_mask;	/* 0: no optional part is defined yet */
+	uint32_t known;		/* 0: it does not know WRITE_PERSIST */
+	uint32_t persist_domains;	/* enum cairndv_persist_domain */
+	uint32_t persist_atomic_unit;
+	uint32_t max_persist_outstanding;
+	uint64_t max_persist_msg;	/* bytes */
+};
+
+#define CAIRNDV_PEER_TIMEOUT_MAX	10000	/* milliseconds */
+
+/* Asks it, without the connection; a peer of another kind answers at once, too. */
+int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
+		       size_t size, uint32_t timeout_ms);
+
 /*
  * How long the device polls for posts before it sleeps, for all who use it; needs
  * CAP_NET_ADMIN. 0: not at all, every post makes a system call.

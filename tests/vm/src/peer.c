@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What can the device at the other end make durable? Device a asks device b, both
+ * cairn's; by hand, with bytes that this program made; and with bytes that nobody
+ * should send. With the argument "plain" device b asks device a, which does not know
+ * the question.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "vt_persist.h"
+#include "vt_test.h"
+
+#define LONG_MS		10000	/* cairndv_query_peer() takes no more */
+#define MAD		256
+#define GSI_QKEY	0x80010000u
+#define ASKERS		160	/* more than a device lets ask */
+#define NR(array)	(sizeof(array) / sizeof((array)[0]))
+
+static struct vt_dev da, db;
+static struct vt_end a, b;
+
+static void open_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.timeout = 19;
+	must(!vt_end_create(&a, &da, &o, 4096));
+	must(!vt_end_create(&b, &db, &o, 4096));
+}
+
+static void close_ends(void)
+{
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static long counter_of(const struct vt_dev *dev, const char *name)
+{
+	char path[200];
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", dev->name,
+		 name);
+	f = fopen(path, "r");
+	must(f && fscanf(f, "%ld", &value) == 1);
+	fclose(f);
+	return value;
+}
+
+/* What @end is told equals what the other device says of itself. */
+static void expect_known(struct vt_end *end, const struct vt_dev *peer)
+{
+	struct cairndv_device_attr want;
+	struct cairndv_peer_attr got;
+
+	must(!cairndv_query_device(peer->ctx, &want, sizeof(want)));
+	memset(&got, 0xff, sizeof(got));
+	if (!ktap_eq(cairndv_query_peer(end->qp, &got, sizeof(got), LONG_MS),
+		     0))
+		return;
+	ktap_eq(got.known, 1);
+	ktap_eq(got.persist_domains, want.persist_domains);
+	ktap_eq(got.persist_atomic_unit, want.persist_atomic_unit);
+	ktap_eq(got.max_persist_outstanding, want.max_persist_outstanding);
+	ktap_eq(got.max_persist_msg, want.max_persist_msg);
+}
+
+static void both_ways(void)
+{
+	long asked = counter_of(&da, "peer_queries");
+
+	open_ends();
+	must(!vt_connect(&a, &b));
+	expect_known(&a, &db);
+	expect_known(&b, &da);
+	ktap_eq(counter_of(&da, "peer_queries"), asked + 1);
+	close_ends();
+}
+
+static void ipv6(void)
+{
+	struct vt_dev v4[2] = { da, db };
+
+	must(!vt_open(&da, vt_name_a(), VT_IPV6, -1));
+	must(!vt_open(&db, vt_name_b(), VT_IPV6, -1));
+	both_ways();
+	vt_close(&da);
+	vt_close(&db);
+	da = v4[0];
+	db = v4[1];
+}
+
+static int ask(struct ibv_qp *qp, uint32_t ms)
+{
+	struct cairndv_peer_attr got;
+
+	return cairndv_query_peer(qp, &got, sizeof(got), ms);
+}
+
+static void refused(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end ud;
+
+	open_ends();
+	ktap_eq(ask(a.qp, 100), EINVAL);
+	must(!vt_to_init(&a));
+	ktap_eq(ask(a.qp, 100), EINVAL);
+	must(!vt_to_state(a.qp, IBV_QPS_RESET));
+	must(!vt_connect(&a, &b));
+	ktap_eq(ask(a.qp, 0), EINVAL);
+	ktap_eq(ask(a.qp, CAIRNDV_PEER_TIMEOUT_MAX + 1), EINVAL);
+	must(!vt_to_state(a.qp, IBV_QPS_ERR));
+	ktap_eq(ask(a.qp, 100), EINVAL);
+	close_ends();
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&ud, &da, &o, 4096));
+	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud));
+	ktap_eq(ask(ud.qp, 100), EINVAL);
+	vt_end_destroy(&ud);
+}
+
+/* --- nobody answers --------------------------------------------------------- */
+
+/* 10.77.0.99 is not there. */
+static void connect_to_nobody(void)
+{
+	struct vt_dev nobody = db;
+	struct vt_end peer = b;
+
+	nobody.gid.raw[15] = 99;
+	peer.dev = &nobody;
+	must(!vt_to_init(&a) && !vt_to_rtr(&a, &peer));
+}
+
+static void no_answer(void)
+{
+	open_ends();
+	connect_to_nobody();
+	ktap_eq(ask(a.qp, 200), ETIMEDOUT);
+	close_ends();
+}
+
+static void *asker(void *arg)
+{
+	return (void *)(intptr_t)ask(a.qp, vt_ms(1500));
+}
+
+/* Those who ask are bounded; the others are told at once. */
+static void many(void)
+{
+	pthread_t thread[ASKERS];
+	int i, refused_ones = 0;
+	void *err;
+
+	open_ends();
+	connect_to_nobody();
+	for (i = 0; i < ASKERS; i++)
+		must(!pthread_create(&thread[i], NULL, asker, NULL));
+	for (i = 0; i < ASKERS; i++) {
+		pthread_join(thread[i], &err);
+		refused_ones += (intptr_t)err == EAGAIN;
+		ktap_ok((intptr_t)err == EAGAIN ||
+			(intptr_t)err == ETIMEDOUT);
+	}
+	ktap_ok(refused_ones);
+	close_ends();
+	/* and there is room again */
+	both_ways();
+}
+
+/* --- by hand ---------------------------------------------------------------- */
+
+static const u8 question[40] = {
+	1, 0x3c, 1, 0x01, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
+	0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0xc6, 0x1a, 0x7d,
+};
+
+struct hand {
+	struct vt_end end;
+	struct ibv_ah *ah;
+};
+
+/* A datagram queue pair that may use the key of QP 1. */
+static void hand_open(struct hand *hand)
+{
+	struct ibv_qp_attr init = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = GSI_QKEY,
+	};
+	struct vt_opts o = VT_OPTS;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&hand->end, &da, &o, 4096));
+	must(!ibv_modify_qp(hand->end.qp, &init, IBV_QP_STATE | IBV_QP_PORT |
+			    IBV_QP_PKEY_INDEX | IBV_QP_QKEY));
+	must(!vt_to_rtr(&hand->end, &hand->end) && !vt_to_rts(&hand->end));
+	hand->ah = vt_ah(&da, &db);
+	must(hand->ah);
+}
+
+static void hand_close(struct hand *hand)
+{
+	ibv_destroy_ah(hand->ah);
+	vt_end_destroy(&hand->end);
+}
+
+/* Received at 2048 on, with the 40 bytes before it. */
+static void hand_recv(struct hand *hand)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)hand->end.buf + 2048,
+		.length = VT_GRH + MAD, .lkey = hand->end.mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_recv(hand->end.qp, &wr, &bad));
+}
+
+static void hand_send(struct hand *hand, const void *mad, u32 len)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)hand->end.buf, .length = len,
+		.lkey = hand->end.mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = hand->ah, .remote_qpn = 1,
+			   .remote_qkey = GSI_QKEY },
+	}, *bad;
+	struct ibv_wc wc;
+
+	memcpy(hand->end.buf, mad, len);
+	must(!ibv_post_send(hand->end.qp, &wr, &bad));
+	must(!vt_poll(hand->end.scq, &wc, 1, vt_ms(20000)));
+}
+
+/* Returns the answer to @mad. */
+static const u8 *hand_ask(struct hand *hand, const u8 *mad)
+{
+	struct ibv_wc wc;
+
+	hand_recv(hand);
+	hand_send(hand, mad, MAD);
+	must(!vt_poll(hand->end.rcq, &wc, 1, vt_ms(20000)));
+	must(wc.status == IBV_WC_SUCCESS && wc.byte_len == VT_GRH + MAD);
+	return hand->end.buf + 2048 + VT_GRH;
+}
+
+static void by_hand(void)
+{
+	static const u8 unit_and_more[] = { 0, 0, 0, 8, 0, 0, 0, 64 };
+	static const u8 max_msg[] = { 0, 0, 0, 0, 0x80, 0, 0, 0 };
+	long asked = counter_of(&db, "peer_questions");
+	u8 mad[MAD] = {};
+	struct hand hand;
+	const u8 *got;
+
+	hand_open(&hand);
+	memcpy(mad, question, sizeof(question));
+	got = hand_ask(&hand, mad);
+	ktap_eq(got[3], 0x81);
+	ktap_ok(!memcmp(got + 4, mad + 4, 36));
+	ktap_ok(got[43] & 2);			/* host flush needs nothing */
+	ktap_ok(!memcmp(got + 44, unit_and_more, 8));
+	ktap_ok(!memcmp(got + 56, max_msg, 8));
+	ktap_eq(counter_of(&db, "peer_questions"), asked + 1);
+	/* what a device without the class says, and a later version of it */
+	mad[2] = 2;
+	got = hand_ask(&hand, mad);
+	ktap_eq(got[3], 0x81);
+	ktap_eq(got[5] & 0x1c, 0x0c);
+	ktap_eq(counter_of(&db, "peer_questions"), asked + 1);
+	hand_close(&hand);
+}
+
+/* Answers that nobody asked for, and noise. */
+static void hostile(void)
+{
+	long bad = counter_of(&db, "peer_bad_answers");
+	u8 mad[MAD] = {};
+	struct hand hand;
+	int i, k;
+
+	hand_open(&hand);
+	memcpy(mad, question, sizeof(question));
+	for (i = 0; i < 50; i++) {
+		mad[3] = 0x81;
+		mad[8 + i % 8]++;
+		hand_send(&hand, mad, MAD);
+	}
+	for (i = 0; i < 200; i++) {
+		memcpy(mad, question, sizeof(question));
+		for (k = 0; k < 3; k++)
+			mad[1 + rand() % (MAD - 1)] = rand();
+		hand_send(&hand, mad, rand() % 4 ? MAD : 1 + rand() % MAD);
+	}
+	hand_close(&hand);
+	/* all of it has been looked at when this is answered */
+	both_ways();
+	ktap_ok(counter_of(&db, "peer_bad_answers") >= bad + 50);
+}
+
+/* The standard counters, which ib_core asks the device for. */
+static void standard_counters(void)
+{
+	static const char *const names[] = {
+		"port_xmit_data", "port_rcv_data", "port_xmit_packets",
+		"port_rcv_packets", "port_rcv_errors", "port_xmit_discards",
+	};
+	char path[200];
+	long value;
+	size_t i;
+	FILE *f;
+
+	for (i = 0; i < NR(names); i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/class/infiniband/%s/ports/1/counters/%s",
+			 da.name, names[i]);
+		f = fopen(path, "r");
+		must(f && fscanf(f, "%ld", &value) == 1);
+		fclose(f);
+		ktap_ok(value >= (i < 4));
+	}
+}
+
+/* --- a peer that is no cairn device ------------------------------------------ */
+
+static void post_to_a(enum ibv_wr_opcode opcode)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)b.buf, .length = 100, .lkey = b.mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)a.buf,
+			     .rkey = a.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(b.qp, &wr, &bad));
+}
+
+/* Answered, and the connection is as it was. */
+static void plain_unknown(void)
+{
+	struct cairndv_peer_attr got, none = {};
+	struct ibv_wc wc;
+
+	open_ends();
+	must(!vt_connect(&a, &b));
+	memset(&got, 0xff, sizeof(got));
+	ktap_eq(cairndv_query_peer(b.qp, &got, sizeof(got), LONG_MS), 0);
+	ktap_ok(!memcmp(&got, &none, sizeof(got)));
+	vt_fill(b.buf, 100, 7);
+	post_to_a(IBV_WR_RDMA_WRITE);
+	must(!vt_poll(b.scq, &wc, 1, vt_ms(20000)));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_ok(vt_check(a.buf, 100, 7) < 0);
+	close_ends();
+}
+
+/* Who does not ask is told that the peer refuses, and not by running out of
+ * retries, of which each takes the ACK timeout. What is behind it is flushed.
+ */
+static void plain_refuses(void)
+{
+	struct ibv_wc wc[3];
+	int i;
+
+	open_ends();
+	must(!vt_connect(&a, &b));
+	for (i = 0; i < 3; i++)
+		post_to_a(CAIRNDV_WR_WRITE_PERSIST);
+	must(!vt_poll(b.scq, wc, 3, vt_ms(60000)));
+	ktap_eq(wc[0].status, IBV_WC_REM_INV_REQ_ERR);
+	ktap_eq(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+	ktap_eq(wc[2].status, IBV_WC_WR_FLUSH_ERR);
+	ktap_eq(vt_state(b.qp), IBV_QPS_ERR);
+	close_ends();
+}
+
+#define TESTS(X)							\
+	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many)		\
+	X(by_hand) X(hostile) X(standard_counters)			\
+	X(plain_unknown) X(plain_refuses)
+#define PLAIN	2
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	bool plain = argc > 1 && !strcmp(argv[1], "plain");
+	size_t known = NR(tests) - PLAIN;
+
+	if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices");
+		return 1;
+	}
+	if (plain)
+		return ktap_main(tests + known, PLAIN, NULL);
+	return ktap_main(tests, known, argc > 1 ? argv[1] : NULL);
+}
