@@ -57,6 +57,14 @@ traffic() {
 	run_ok "$name" in_a persist_traffic "$@" && diag "$(output | tail -n 1)"
 }
 
+# memory whose error nobody has met yet
+insmod "$(kmod cairn_media_test)" poison=1 || bail "cairn_media_test"
+points in_a poison
+rmmod cairn_media_test
+
+# what the other end can do, before anything is written
+points nsenter --net=/run/netns/a peer
+
 # why a registration was refused
 if echo 'module cairn +p' >/proc/dynamic_debug/control 2>/dev/null; then
 	in_a persist registration >/dev/null

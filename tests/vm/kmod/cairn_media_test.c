@@ -6,10 +6,13 @@
  *			dax/kmem does
  *	dax=PATH bad=N	a bad block at byte N of a device-DAX device whose memory
  *			begins at start=ADDRESS; stays
+ *	poison=1	copies that allow for memory errors meet one where the memory
+ *			begins with the bytes of media_poison
  */
 #include <linux/cdev.h>
 #include <linux/fs.h>
 #include <linux/ioport.h>
+#include <linux/kprobes.h>
 #include <linux/libnvdimm.h>
 #include <linux/module.h>
 
@@ -23,6 +26,11 @@ static unsigned long start;
 module_param(start, ulong, 0);
 static unsigned long bad;
 module_param(bad, ulong, 0);
+
+static bool poison;
+module_param(poison, bool, 0);
+
+static const char media_poison[16] = "this is poisoned";
 
 static struct resource covers[MAX_COVERS];
 static int num_covers;
@@ -85,16 +93,50 @@ static int media_spoil(void)
 	return err;
 }
 
+/* Instead of copy_mc_to_kernel(): nothing could be copied. */
+static unsigned long media_copy_none(void *to, const void *from, unsigned int len)
+{
+	return len;
+}
+
+static int media_copy(struct kprobe *probe, struct pt_regs *regs)
+{
+	const void *from = (const void *)regs->si;
+	unsigned int len = regs->dx;
+
+	if (len < sizeof(media_poison) ||
+	    memcmp(from, media_poison, sizeof(media_poison)))
+		return 0;
+	regs->ip = (unsigned long)media_copy_none;
+	return 1;
+}
+
+/* Who changes the way of execution must not be optimised. */
+static void media_copied(struct kprobe *probe, struct pt_regs *regs,
+			 unsigned long flags)
+{
+}
+
+static struct kprobe media_probe = {
+	.symbol_name = "copy_mc_to_kernel",
+	.pre_handler = media_copy,
+	.post_handler = media_copied,
+};
+
 static int __init media_init(void)
 {
 	if (dax)
 		return media_spoil();
+	if (poison)
+		return register_kprobe(&media_probe);
 	return ram ? media_cover() : -EINVAL;
 }
 
 static void __exit media_exit(void)
 {
 	media_uncover();
+	if (poison)
+		unregister_kprobe(&media_probe);
 }
 
 module_init(media_init);

@@ -36,13 +36,14 @@ static int port_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
 			const struct bio_vec *bv)
 {
 	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
+	int err;
 
 	if (!ah)
 		return -EINVAL;
 	spin_lock(&ah->lock);
-	cairn_net_xmit(qp->exec.nic, &ah->path, train, bv);
+	err = cairn_net_xmit(qp->exec.nic, &ah->path, train, bv);
 	spin_unlock(&ah->lock);
-	return 0;
+	return err;
 }
 
 u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah)
@@ -64,8 +65,7 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		return -EFAULT;
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return port_emit_ud(qp, train, bv);
-	cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
-	return 0;
+	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
 }
 
 /* A train of messages on its way to net/. */

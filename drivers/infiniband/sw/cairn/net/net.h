@@ -84,9 +84,11 @@ void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
  * counted, never an error.
  *
  * Context: BH off, RCU read section.
+ * Return: 0, or -EFAULT: the memory of the payload has an error (counted), and
+ * nothing left.
  */
-void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *train, const struct bio_vec *bv);
+int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
+		   const struct cairn_train *train, const struct bio_vec *bv);
 
 /* A packet of cairn_net_xmit_messages(); the payload is at bytes, or in bv. */
 struct cairn_net_part {
@@ -109,8 +111,8 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
  * @arg: for @part
  *
  * Context: BH off, RCU read section.
- * Return: packets that @part did not refuse; nothing left unless that is
- * t->count.
+ * Return: packets that neither @part nor an error of their memory refused; nothing
+ * left unless that is t->count.
  */
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,

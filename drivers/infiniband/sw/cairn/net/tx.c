@@ -28,6 +28,7 @@
 #include <linux/ip.h>
 #include <linux/jhash.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -302,12 +303,24 @@ static const u8 *tx_source_bytes(struct tx_source *source, u32 *len)
 	return from;
 }
 
+/* Registered memory may have an error that nobody has met yet: then a copy ends
+ * early instead of the kernel.
+ */
+static int tx_copy(const struct tx_source *source, u8 *to, const u8 *from,
+		   u32 len)
+{
+	if (!source->bytes)
+		return copy_mc_to_kernel(to, from, len) ? -EFAULT : 0;
+	memcpy(to, from, len);
+	return 0;
+}
+
 /*
  * Copy @len bytes of payload. The ICRC runs over the copy, a piece at a time
  * while it is in the cache: the original may change meanwhile.
  */
-static u32 tx_put_payload(struct tx_frame *frame, struct tx_source *source,
-			  u32 len, u32 crc)
+static int tx_put_payload(struct tx_frame *frame, struct tx_source *source,
+			  u32 len, u32 *crc)
 {
 	u32 n;
 
@@ -320,11 +333,12 @@ static u32 tx_put_payload(struct tx_frame *frame, struct tx_source *source,
 		for (u32 piece, done = 0; done < n; done += piece) {
 			piece = min_t(u32, n - done, PAGE_SIZE);
 			from = tx_source_bytes(source, &piece);
-			memcpy(to + done, from, piece);
-			crc = cairn_icrc_update(crc, to + done, piece);
+			if (tx_copy(source, to + done, from, piece))
+				return -EFAULT;
+			*crc = cairn_icrc_update(*crc, to + done, piece);
 		}
 	}
-	return crc;
+	return 0;
 }
 
 static void tx_ip4_template(struct tx_frame *frame,
@@ -381,9 +395,11 @@ static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 	}
 }
 
-/* One packet of the body: headers, payload, pad, ICRC. */
-static void tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
-			  struct tx_source *source)
+/* One packet of the body: headers, payload, pad, ICRC. 0, or -EFAULT: the memory has
+ * an error.
+ */
+static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
+			 struct tx_source *source)
 {
 	static const u8 zeros[4];
 	u32 pad = cairn_pad(pkt->payload_len);
@@ -401,13 +417,15 @@ static void tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 		crc = cairn_icrc_headers4(frame->ip.bytes, (u8 *)&frame->udp,
 					  hdr, len);
 	tx_put_bytes(frame, hdr, len);
-	crc = tx_put_payload(frame, source, pkt->payload_len, crc);
+	if (tx_put_payload(frame, source, pkt->payload_len, &crc))
+		return -EFAULT;
 	if (pad) {
 		tx_put_bytes(frame, zeros, pad);
 		crc = cairn_icrc_update(crc, zeros, pad);
 	}
 	icrc = cairn_icrc_finish(crc);
 	tx_put_bytes(frame, &icrc, sizeof(icrc));
+	return 0;
 }
 
 /* The device, or the stack in its place, writes the UDP checksum. */
@@ -448,17 +466,19 @@ static bool tx_device_checksums(const struct tx_frame *frame,
 				     htons(ETH_P_IPV6) : htons(ETH_P_IP));
 }
 
-static void tx_frame_fill(struct tx_frame *frame,
-			  const struct cairn_train *train,
-			  struct tx_source *source)
+static int tx_frame_fill(struct tx_frame *frame,
+			 const struct cairn_train *train,
+			 struct tx_source *source)
 {
 	struct cairn_pkt pkt;
 	u32 k;
 
 	for (k = 0; k < train->count; k++) {
 		tx_describe(&pkt, train, k);
-		tx_put_packet(frame, &pkt, source);
+		if (tx_put_packet(frame, &pkt, source))
+			return -EFAULT;
 	}
+	return 0;
 }
 
 /* The body, of @count packets, is complete: the headers before it. */
@@ -700,6 +720,28 @@ static void tx_open_add(struct tx_open *open, const struct cairn_train *train,
 	this_cpu_inc(cairn_plug_state.added);
 }
 
+/* What was written behind the last packet of @open does not count; @id is that of the
+ * packet after it.
+ */
+static void tx_open_undo(struct tx_open *open, u16 id)
+{
+	open->frame.id = id;
+	tx_open_revert(open);
+}
+
+static int tx_open_fill(struct tx_open *open, const struct cairn_train *train,
+			const struct tx_frame *frame, struct tx_source *source)
+{
+	u16 id = open->frame.id;
+
+	if (tx_frame_fill(&open->frame, train, source)) {
+		tx_open_undo(open, id);
+		return -EFAULT;
+	}
+	tx_open_add(open, train, frame);
+	return 0;
+}
+
 void cairn_net_plug(void)
 	__acquires(RCU)
 {
@@ -747,34 +789,49 @@ static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 	return dst;
 }
 
-void cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		    const struct cairn_train *train, const struct bio_vec *bv)
+/* A train that is not to be joined. */
+static int tx_send_alone(struct cairn_nic *nic, struct cairn_path *path,
+			 const struct cairn_train *train,
+			 struct tx_frame *frame, struct tx_source *source)
 {
-	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
 	enum cairn_counter why;
 	struct dst_entry *dst;
+	bool left = false;
+
+	dst = tx_frame_begin(nic, frame, path, train, &why);
+	if (dst) {
+		if (tx_frame_fill(frame, train, source)) {
+			kfree_skb(frame->skb);
+			return -EFAULT;
+		}
+		tx_frame_finish(frame, train->count, dst);
+		left = tx_frame_send(nic, frame, path, dst);
+	}
+	tx_count(nic, train->count, train->length, left, why);
+	return 0;
+}
+
+int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
+		   const struct cairn_train *train, const struct bio_vec *bv)
+{
+	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
 	struct tx_frame frame;
 	struct tx_open *open;
-	bool left = false;
+	int err;
 
 	tx_frame_measure(&frame, path, train);
 	open = tx_open_join(nic, path, train, &frame);
-	if (open) {
-		tx_frame_fill(&open->frame, train, &source);
-		tx_open_add(open, train, &frame);
-		return;
-	}
-	dst = tx_frame_begin(nic, &frame, path, train, &why);
-	if (dst) {
-		tx_frame_fill(&frame, train, &source);
-		tx_frame_finish(&frame, train->count, dst);
-		left = tx_frame_send(nic, &frame, path, dst);
-	}
-	tx_count(nic, train->count, train->length, left, why);
+	err = open ? tx_open_fill(open, train, &frame, &source) :
+		     tx_send_alone(nic, path, train, &frame, &source);
+	if (err)
+		cairn_nic_count(nic, CAIRN_CTR_POISONED_PAGES, 1);
+	return err;
 }
 
-/* Write the messages of @train. Returns how many @part did not refuse. */
-static u32 tx_fill_messages(struct tx_frame *frame,
+/* Write the messages of @train. Returns how many neither @part nor their memory
+ * refused.
+ */
+static u32 tx_fill_messages(struct cairn_nic *nic, struct tx_frame *frame,
 			    const struct cairn_train *train,
 			    cairn_net_part_fn part, void *arg)
 {
@@ -788,7 +845,10 @@ static u32 tx_fill_messages(struct tx_frame *frame,
 			break;
 		source.bytes = out.bytes;
 		source.bv = out.bv;
-		tx_put_packet(frame, out.pkt, &source);
+		if (tx_put_packet(frame, out.pkt, &source)) {
+			cairn_nic_count(nic, CAIRN_CTR_POISONED_PAGES, 1);
+			break;
+		}
 	}
 	return k;
 }
@@ -802,13 +862,11 @@ static u32 tx_open_messages(struct tx_open *open,
 	u16 id = open->frame.id;
 	u32 k;
 
-	k = tx_fill_messages(&open->frame, train, part, arg);
-	if (k == train->count) {
+	k = tx_fill_messages(open->nic, &open->frame, train, part, arg);
+	if (k == train->count)
 		tx_open_add(open, train, frame);
-		return k;
-	}
-	open->frame.id = id;
-	tx_open_revert(open);
+	else
+		tx_open_undo(open, id);
 	return k;
 }
 
@@ -829,7 +887,7 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 		return tx_open_messages(open, train, &frame, part, arg);
 	dst = tx_frame_begin(nic, &frame, path, train, &why);
 	if (dst) {
-		k = tx_fill_messages(&frame, train, part, arg);
+		k = tx_fill_messages(nic, &frame, train, part, arg);
 		if (k < train->count) {
 			kfree_skb(frame.skb);
 			return k;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory with an error that nobody has met yet, as the source of what is sent. The
+ * module cairn_media_test (poison=1) has the copy of certain bytes fail.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define BUF	65536
+#define PMTU	1024
+#define LONG	vt_ms(20000)
+
+static const char poison[16] = "this is poisoned";
+
+static struct vt_dev da, db;
+static struct vt_end a, b;
+
+static void open_ends(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	must(!vt_end_create(&a, &da, &o, BUF));
+	must(!vt_end_create(&b, &db, &o, BUF));
+	must(!vt_connect(&a, &b));
+	vt_fill(a.buf, BUF, 3);
+}
+
+static void close_ends(void)
+{
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static long poisoned_of(const struct vt_dev *dev)
+{
+	char path[200];
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/poisoned_pages",
+		 dev->name);
+	f = fopen(path, "r");
+	must(f && fscanf(f, "%ld", &value) == 1);
+	fclose(f);
+	return value;
+}
+
+/* @n requests of @len bytes each, one behind the other in memory. */
+static void post(enum ibv_wr_opcode opcode, u32 len, int n)
+{
+	struct ibv_send_wr wr[8] = {}, *bad;
+	struct ibv_sge sge[8];
+	int i;
+
+	for (i = 0; i < n; i++) {
+		sge[i] = (struct ibv_sge) {
+			.addr = (uintptr_t)a.buf + i * len, .length = len,
+			.lkey = a.mr->lkey,
+		};
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = i, .sg_list = &sge[i], .num_sge = 1,
+			.opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.wr.rdma = {
+				.remote_addr = (uintptr_t)b.buf + i * len,
+				.rkey = b.mr->rkey,
+			},
+		};
+	}
+	must(!ibv_post_send(a.qp, wr, &bad));
+}
+
+static void expect(u64 id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	ktap_eq(wc.wr_id, id);
+	ktap_eq(wc.status, status);
+}
+
+static bool is_zero(const u8 *at, size_t len)
+{
+	while (len--)
+		if (*at++)
+			return false;
+	return true;
+}
+
+/* The second packet of a message. */
+static void write_source(void)
+{
+	long before = poisoned_of(&da);
+
+	open_ends();
+	memcpy(a.buf + PMTU, poison, sizeof(poison));
+	post(IBV_WR_RDMA_WRITE, 5 * PMTU, 1);
+	expect(0, IBV_WC_LOC_PROT_ERR);
+	ktap_ok(is_zero(b.buf + PMTU, 4 * PMTU));
+	ktap_ok(poisoned_of(&da) > before);
+	close_ends();
+}
+
+/* One of several messages that travel together: those before it arrive. */
+static void one_of_many(void)
+{
+	open_ends();
+	memcpy(a.buf + 2 * 64, poison, sizeof(poison));
+	post(IBV_WR_RDMA_WRITE, 64, 5);
+	expect(0, IBV_WC_SUCCESS);
+	expect(1, IBV_WC_SUCCESS);
+	expect(2, IBV_WC_LOC_PROT_ERR);
+	expect(3, IBV_WC_WR_FLUSH_ERR);
+	expect(4, IBV_WC_WR_FLUSH_ERR);
+	ktap_ok(vt_check(b.buf, 128, 3) < 0);
+	ktap_ok(is_zero(b.buf + 128, 3 * 64));
+	close_ends();
+}
+
+/* The responder's memory: a NAK. */
+static void read_source(void)
+{
+	long before = poisoned_of(&db);
+
+	open_ends();
+	memcpy(b.buf + 2 * PMTU, poison, sizeof(poison));
+	post(IBV_WR_RDMA_READ, 8 * PMTU, 1);
+	expect(0, IBV_WC_REM_ACCESS_ERR);
+	ktap_ok(poisoned_of(&db) > before);
+	ktap_ok(memcmp(a.buf + 2 * PMTU, poison, sizeof(poison)));
+	close_ends();
+}
+
+/* And all is as before. */
+static void goes_on(void)
+{
+	open_ends();
+	post(IBV_WR_RDMA_WRITE, 8000, 2);
+	expect(0, IBV_WC_SUCCESS);
+	expect(1, IBV_WC_SUCCESS);
+	ktap_ok(vt_check(b.buf, 16000, 3) < 0);
+	close_ends();
+}
+
+#define TESTS(X) X(write_source) X(one_of_many) X(read_source) X(goes_on)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
+	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
+		puts("KTAP version 1\nBail out! no devices");
+		return 1;
+	}
+	return ktap_main(tests, sizeof(tests) / sizeof(tests[0]),
+			 argc > 1 ? argv[1] : NULL);
+}
