@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Documentation/persistence.rst names the tests of each promise as "FILE: WORDS".
-# Each file must be there and have these words.
+# Each file must be there and have these words. Each label of a promise must have its
+# tests, and what a crash leaves.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -23,6 +24,31 @@ while IFS= read -r name; do
 	fi
 done < <(sed -n '/^Tests of the contract/,$s/``/\n/gp' "$page" |
 	grep -E '^[a-z_-]+(\.c|\.sh)?: ')
+
+# labels_of SECTION: those in the first column of its table
+labels_of() {
+	awk -v title="$1" '
+		index($0, title) == 1 { inside = 1; rules = 0 }
+		inside && /^======  / { rules++; next }
+		inside && rules == 2 && /^[0-9]/ {
+			column = $0
+			sub(/^([0-9][a-z],? ?)+/, "&\n", column)
+			sub(/\n.*/, "", column)
+			while (match(column, /[0-9][a-z]/)) {
+				print substr(column, RSTART, 2)
+				column = substr(column, RSTART + 2)
+			}
+		}
+		inside && rules == 3 { exit }' "$page"
+}
+for label in $(grep -oE '\[[0-9][a-z]\]' "$page" | tr -d '[]' | sort -u); do
+	for title in 'A crash, promise by promise' 'Tests of the contract'; do
+		if ! labels_of "$title" | grep -qx "$label"; then
+			echo "persistence.rst: \"$title\" has no $label"
+			bad=1
+		fi
+	done
+done
 # a page without names would pass
 if [ $n -lt 20 ]; then
 	echo "persistence.rst names $n tests"
