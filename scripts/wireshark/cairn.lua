@@ -13,6 +13,9 @@ local cairn = Proto("cairn", "cairn persistence")
 local ROCE_PORT = 4791
 local BTH_BYTES, RETH_BYTES, AETH_BYTES, ICRC_BYTES = 12, 16, 4, 4
 local PERSIST_ACK = 0xc8
+-- the question to a peer: a datagram to QP 1, of a vendor class
+local UD_SEND_ONLY, DETH_BYTES, MAD_BYTES = 0x64, 8, 256
+local MAD_CLASS, MAD_OUI = 0x3c, 0xc61a7d
 
 -- headers after the BTH: R RETH, A AETH; does the packet carry payload, and end
 -- its message?
@@ -49,6 +52,13 @@ f.message = ProtoField.framenum("cairn.message_in", "Message ends in", base.NONE
 f.persisted = ProtoField.framenum("cairn.persisted_in", "Acknowledged as durable in",
 				  base.NONE, frametype.RESPONSE)
 f.time = ProtoField.relative_time("cairn.persist_time", "Time to durability")
+
+f.answer = ProtoField.bool("cairn.peer.answer", "Answer")
+f.known = ProtoField.bool("cairn.peer.known", "Knows WRITE_PERSIST")
+f.kinds = ProtoField.uint32("cairn.peer.kinds", "Kinds of regions", base.HEX)
+f.unit = ProtoField.uint32("cairn.peer.atomic_unit", "Atomic unit", base.DEC)
+f.waiting = ProtoField.uint32("cairn.peer.max_outstanding", "Host flushes that wait", base.DEC)
+f.max_msg = ProtoField.uint64("cairn.peer.max_msg", "Longest message", base.DEC)
 
 -- A message's last packet and its acknowledgement are matched by addresses and
 -- PSN, since each names only the QP that it goes to: with two connections between
@@ -183,6 +193,37 @@ local function dissect(tvb, pinfo, root, op)
 	pinfo.cols.info = text
 end
 
+-- the question to a peer, or its answer, from the MAD header on
+local function dissect_mad(mad, pinfo, root)
+	local answer = mad(3, 1):uint() == 0x81
+	local known = answer and mad(4, 2):uint() == 0
+	local tree = root:add(cairn, mad)
+	local text = "durability of the peer?"
+
+	tree:add(f.answer, mad(3, 1), answer)
+	if answer then
+		tree:add(f.known, mad(4, 2), known)
+		text = "peer does not know WRITE_PERSIST"
+	end
+	if known then
+		tree:add(f.kinds, mad(40, 4))
+		tree:add(f.unit, mad(44, 4))
+		tree:add(f.waiting, mad(48, 4))
+		tree:add(f.max_msg, mad(56, 8))
+		text = "durability of this peer"
+	end
+	tree:append_text(": " .. text)
+	pinfo.cols.info = text
+end
+
+local function is_mad(tvb)
+	local at = BTH_BYTES + DETH_BYTES
+
+	return tvb:len() == at + MAD_BYTES + ICRC_BYTES and tvb(0, 1):uint() == UD_SEND_ONLY and
+		tvb(5, 3):uint() == 1 and tvb(at + 1, 1):uint() == MAD_CLASS and
+		tvb(at + 37, 3):uint() == MAD_OUI
+end
+
 -- in front of Wireshark's own, which stays in charge of everything else
 local udp = DissectorTable.get("udp.port")
 local roce = udp:get_dissector(ROCE_PORT)
@@ -193,6 +234,8 @@ function cairn.dissector(tvb, pinfo, root)
 	roce:call(tvb, pinfo, root)
 	if op then
 		dissect(tvb, pinfo, root, op)
+	elseif is_mad(tvb) then
+		dissect_mad(tvb(BTH_BYTES + DETH_BYTES, MAD_BYTES), pinfo, root)
 	end
 end
 

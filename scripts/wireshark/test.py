@@ -26,7 +26,10 @@ NUMBERS = {
     "cairn.aeth.syndrome": "syndrome",
     "cairn.aeth.msn": "msn",
 }
-OTHER = ["cairn.data", "cairn.durable", "cairn.message_in",
+MAD = ["cairn.peer.answer", "cairn.peer.known", "cairn.peer.kinds",
+       "cairn.peer.atomic_unit", "cairn.peer.max_outstanding",
+       "cairn.peer.max_msg"]
+OTHER = [*MAD, "cairn.data", "cairn.durable", "cairn.message_in",
          "cairn.persisted_in", "cairn.persist_time", "_ws.col.Info",
          "_ws.malformed", "_ws.lua.error"]
 # These guess at payloads and would find themselves in random bytes.
@@ -141,8 +144,35 @@ def pairs():
     return good and len(shown) == len(frames)
 
 
+def mad(method=1, status=0, data=b"", group=0x3c, oui=b"\xc6\x1a\x7d"):
+    """A management datagram to QP 1."""
+    head = struct.pack(">BBBBHHQHHI", 1, group, 1, method, status, 0, 77, 0x10,
+                       0, 0)
+    body = (head + bytes(13) + oui + data).ljust(256, b"\0")
+    return packet(True, 1, 0x64, 0, struct.pack(">II", 0x80010000, 1) + body)
+
+
+def questions():
+    """The question to a peer, an answer, and that of who does not know."""
+    answer = struct.pack(">IIIIQ", 7, 8, 64, 0, 1 << 31)
+    shown = tshark([mad(), mad(0x81, 0, answer), mad(0x81, 0x0c),
+                    mad(group=0x3d), mad(oui=b"\0\0\1")])
+    none = [""] * 6
+    want = [["0"] + none[1:], ["1", "1", "7", "8", "64", str(1 << 31)],
+            ["1", "0"] + none[2:], none, none]
+    flags = {"True": "1", "False": "0"}
+    good = len(shown) == len(want)
+    for n, (got, expected) in enumerate(zip(shown, want)):
+        have = [flags.get(got[f], got[f]) for f in MAD]
+        have[2] = have[2] and str(int(have[2], 0))
+        if have != expected or got["_ws.lua.error"]:
+            print(f"# frame {n + 1}: {have}, not {expected}")
+            good = False
+    return good
+
+
 def main():
-    tests = [golden, pairs]
+    tests = [golden, pairs, questions]
     print("KTAP version 1")
     failed = 0
     for n, test in enumerate(tests, 1):

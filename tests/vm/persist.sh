@@ -57,12 +57,22 @@ traffic() {
 	run_ok "$name" in_a persist_traffic "$@" && diag "$(output | tail -n 1)"
 }
 
+# regions of other platforms
+for kind in async:is_nvdimm_sync eadr:nvdimm_has_cache; do
+	insmod "$(kmod cairn_media_test)" zero="${kind#*:}" || bail "cairn_media_test"
+	run_ok "what libnvdimm says of a region counts: ${kind%:*}" \
+		in_a env CAIRN_REGION="${kind%:*}" persist region_kind
+	rmmod cairn_media_test
+done
+
 # memory whose error nobody has met yet
 insmod "$(kmod cairn_media_test)" poison=1 || bail "cairn_media_test"
-points in_a poison
+points nsenter --net=/run/netns/a poison
 rmmod cairn_media_test
 
-# what the other end can do, before anything is written
+# what the other end can do, before anything is written; nobody has the last address
+in_a ip neigh replace 10.77.0.99 dev "$IF_A" nud permanent \
+	lladdr "$(in_b cat "/sys/class/net/$IF_B/address")"
 points nsenter --net=/run/netns/a peer
 
 # why a registration was refused

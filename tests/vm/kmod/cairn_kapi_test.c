@@ -323,6 +323,25 @@ static void query(void)
 	CHECK(caps.max_persist_outstanding > 0);
 }
 
+static void query_peer(void)
+{
+	struct cairn_device_caps want = {};
+	struct cairn_peer_caps got = {};
+
+	if (!set_up(EMULATED))
+		return;
+	CHECK(!cairn_query_device(eb.dev, &want));
+	CHECK(!cairn_query_peer(ea.qp, &got, CAIRN_MAX_PEER_TIMEOUT));
+	CHECK(got.known == 1);
+	CHECK(got.persist_domains == want.persist_domains);
+	CHECK(got.persist_atomic_unit == want.persist_atomic_unit);
+	CHECK(got.max_persist_outstanding == want.max_persist_outstanding);
+	CHECK(got.max_msg == want.max_msg);
+	CHECK(cairn_query_peer(ea.qp, &got, 0) == -EINVAL);
+	CHECK(cairn_query_peer(ea.qp, &got, CAIRN_MAX_PEER_TIMEOUT + 1) ==
+	      -EINVAL);
+}
+
 static void registration(void)
 {
 	if (!set_up(EMULATED))
@@ -515,7 +534,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 #define T(fn) { "kernel consumer: " #fn, fn }
-	T(query), T(registration), T(persistent_memory), T(nic_flush), T(early),
+	T(query), T(query_peer), T(registration), T(persistent_memory), T(nic_flush), T(early),
 	T(host_flush), T(host_failure), T(late_token), T(ordinary_memory), T(mapped_again),
 	T(refused_at_once),
 };

@@ -8,6 +8,9 @@
  *			begins at start=ADDRESS; stays
  *	poison=1	copies that allow for memory errors meet one where the memory
  *			begins with the bytes of media_poison
+ *	zero=FUNCTION	that function of libnvdimm returns 0: is_nvdimm_sync() for a
+ *			region that needs more than a write-back, nvdimm_has_cache()
+ *			for one whose caches are persistent
  */
 #include <linux/cdev.h>
 #include <linux/fs.h>
@@ -29,6 +32,9 @@ module_param(bad, ulong, 0);
 
 static bool poison;
 module_param(poison, bool, 0);
+
+static char *zero;
+module_param(zero, charp, 0);
 
 static const char media_poison[16] = "this is poisoned";
 
@@ -123,12 +129,32 @@ static struct kprobe media_probe = {
 	.post_handler = media_copied,
 };
 
+static unsigned long media_return_zero(void)
+{
+	return 0;
+}
+
+static int media_zero(struct kprobe *probe, struct pt_regs *regs)
+{
+	regs->ip = (unsigned long)media_return_zero;
+	return 1;
+}
+
+static struct kprobe media_zero_probe = {
+	.pre_handler = media_zero,
+	.post_handler = media_copied,
+};
+
 static int __init media_init(void)
 {
 	if (dax)
 		return media_spoil();
 	if (poison)
 		return register_kprobe(&media_probe);
+	if (zero) {
+		media_zero_probe.symbol_name = zero;
+		return register_kprobe(&media_zero_probe);
+	}
 	return ram ? media_cover() : -EINVAL;
 }
 
@@ -137,6 +163,8 @@ static void __exit media_exit(void)
 	media_uncover();
 	if (poison)
 		unregister_kprobe(&media_probe);
+	if (zero)
+		unregister_kprobe(&media_zero_probe);
 }
 
 module_init(media_init);

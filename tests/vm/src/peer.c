@@ -127,7 +127,7 @@ static void refused(void)
 
 /* --- nobody answers --------------------------------------------------------- */
 
-/* 10.77.0.99 is not there. */
+/* 10.77.0.99 is not there; its Ethernet address is b's (persist.sh). */
 static void connect_to_nobody(void)
 {
 	struct vt_dev nobody = db;

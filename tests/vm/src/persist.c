@@ -375,6 +375,39 @@ static void ask_first(void)
 	pair_destroy(&p);
 }
 
+/* What libnvdimm says of the region of the devdax. CAIRN_REGION names what it was made
+ * to say: eadr, or async, which needs more than a write-back.
+ */
+static void region_kind(void)
+{
+	const char *kind = getenv("CAIRN_REGION") ?: "adr";
+	struct cairndv_persist_info info;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+	u8 *dax;
+
+	if (!vt_dax()) {
+		ktap_skip("no devdax");
+		return;
+	}
+	dax = vt_dax_map(NULL, BUF, 0);
+	must(dax);
+	if (!strcmp(kind, "async"))
+		ktap_ok(refused(dax, BUF, VT_REMOTE | VT_NIC, EINVAL));
+	munmap(dax, BUF);
+	if (!strcmp(kind, "async"))
+		return;
+	pair_create(&p, VT_NIC);
+	wr = write_wr(&p, &sge, 1, 0, 64, 0);
+	wr.num_sge = 0;
+	post(&p, &wr);
+	info = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	ktap_eq(info.durability, strcmp(kind, "eadr") ?
+		CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EADR);
+	pair_destroy(&p);
+}
+
 static void pipelined(void)
 {
 	struct pair p;
@@ -1193,7 +1226,8 @@ static void target_dies(void)
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
 	X(registration_bad_block)					\
-	X(nic_flush) X(empty_message) X(ask_first) X(pipelined)		\
+	X(nic_flush) X(empty_message) X(ask_first)		\
+	X(region_kind) X(pipelined)					\
 	X(extended) X(not_persistent) X(plain_write) X(early_nic)			\
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(replicas) X(host_failure) X(host_plain_write)	\
