@@ -36,14 +36,35 @@ static u32 words_put_part(struct cairn_words *words, u8 *to, const u8 *from,
 	return n;
 }
 
+/* Four at a time: a byte costs as much as that of an ordinary copy. */
+static void words_copy(u8 *to, const u8 *from, u32 num)
+{
+	for (; num >= 4; num -= 4) {
+		words_store(to, cairn_word_get(from));
+		words_store(to + CAIRN_WORD, cairn_word_get(from + CAIRN_WORD));
+		words_store(to + 2 * CAIRN_WORD,
+			    cairn_word_get(from + 2 * CAIRN_WORD));
+		words_store(to + 3 * CAIRN_WORD,
+			    cairn_word_get(from + 3 * CAIRN_WORD));
+		to += 4 * CAIRN_WORD;
+		from += 4 * CAIRN_WORD;
+	}
+	for (; num; num--) {
+		words_store(to, cairn_word_get(from));
+		to += CAIRN_WORD;
+		from += CAIRN_WORD;
+	}
+}
+
 void cairn_words_put(struct cairn_words *words, u8 *to, const u8 *from, u32 len)
 {
-	u32 n = 0;
+	u32 n = 0, whole;
 
 	if (words_phase(to))
 		n = words_put_part(words, to, from, len);
-	for (; len - n >= CAIRN_WORD; n += CAIRN_WORD)
-		words_store(to + n, cairn_word_get(from + n));
+	whole = (len - n) / CAIRN_WORD;
+	words_copy(to + n, from + n, whole);
+	n += whole * CAIRN_WORD;
 	if (n < len)
 		words_put_part(words, to + n, from + n, len - n);
 }
