@@ -22,6 +22,7 @@ export CAIRN_BAD=$(($(cat $sys/size) - (2 << 20)))
 insmod "$(kmod cairn_media_test)" dax=$CAIRN_DAX start="$(cat $sys/resource)" \
 	bad=$((CAIRN_BAD + 5000)) && rmmod cairn_media_test
 
+points flush
 b() { counter "$DEV_B" "$1"; }
 
 forged=$(b persist_bad_tokens) flushes=$(b persist_host_flushes) fences=$(b persist_fences)

@@ -21,6 +21,15 @@ run_ok "... path MTU 4096" persist_traffic -w -T 3 -m 4096 -s 100000 -d 8 &&
 expect_that "NIC flush happened" "$(counter "$DEV_B" persist_fences) > $fences"
 expect_that "host flush happened" "$(counter "$DEV_B" persist_host_flushes) > $flushes"
 
+# FLUSH and ATOMIC WRITE, which rxe has since 6.2
+case $(uname -r) in
+6.1.*) skip "FLUSH and ATOMIC WRITE" "rdma_rxe of this kernel has none" ;;
+*)
+	points flush rxe
+	CAIRN_A=$DEV_B CAIRN_B=$DEV_A points flush
+	;;
+esac
+
 # what rxe's WRITEs were acknowledged for survives a power failure (persist_shadow.sh)
 insmod "$(kmod cairn_shadow)" base="$(cat /sys/bus/dax/devices/dax0.0/resource)" \
 	size=$((2 << 20)) || bail "no shadow"

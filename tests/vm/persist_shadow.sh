@@ -38,6 +38,7 @@ shadow() {
 shadow "what was acknowledged survives" -n "${rounds:-25}" -s 1
 shadow "..., small packets" -n "${rounds:-10}" -m 256 -s 2
 shadow "..., large packets" -n "${rounds:-10}" -m 4096 -s 3
+shadow "what a FLUSH was answered for survives" -n "${rounds:-10}" -f -s 6
 
 if modprobe sch_netem; then
 	for qdisc in "loss 2%" "duplicate 10%" "delay 1ms 1ms reorder 50% 50%"; do
@@ -60,3 +61,5 @@ for d in "${!defects[@]}"; do
 	run_fail "noticed: ${defects[d]}" in_a persist_shadow -n 10 -s 5
 	output | grep -q 'lost byte' || not_ok "... by a lost byte"
 done
+echo 4 >/sys/module/cairn_shadow/parameters/defect
+run_fail "noticed: a FLUSH without fence" in_a persist_shadow -n 10 -f -s 5

@@ -18,7 +18,7 @@
 		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |			\
 		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |			\
 		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |	\
-		 IBV_QP_EX_WITH_SEND_WITH_INV)
+		 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define UD_OPS	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define UC_OPS	(UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE |			\
 		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |			\
@@ -288,6 +288,94 @@ static void persist_refused(void)
 	ktap_eq(cairndv_wr_write_persist(qpx, 1, 2), EOPNOTSUPP);
 	ctx->device = ours;
 	ktap_eq(sq->host->index, 0);
+	close_qps();
+}
+
+/* What the wire needs of them is in the WQE, and nothing else. */
+static void flush_and_word(void)
+{
+	const struct cairn_send_wqe *wqe;
+	uint64_t word = 0x1122334455667788;
+	struct ibv_sge sge = { 0x7000, 0, 0x77 };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_WRITE, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { 0x5008, 0x32 },
+	}, *bad;
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	wqe = (const void *)sq->units;
+	memset(sq->units, 0xee, 2 * CAIRN_UNIT_SIZE);
+	ibv_wr_start(qpx);
+	qpx->wr_id = 5;
+	qpx->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	ktap_eq(cairndv_wr_flush(qpx, 0x31, 0x4000, 0xffffffff,
+				 CAIRNDV_FLUSH_TYPES, CAIRNDV_FLUSH_MR), 0);
+	qpx->wr_id = 6;
+	ibv_wr_atomic_write(qpx, 0x32, 0x5008, &word);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(sq->host->index, 2);
+	ktap_eq(wqe->wr_id, 5);
+	ktap_eq(wqe->opcode, CAIRN_WQE_FLUSH);
+	ktap_eq(wqe->flags, CAIRN_WQE_SIGNALED | CAIRN_WQE_FENCE);
+	ktap_eq(wqe->num_sge, 0);
+	ktap_eq(wqe->rkey, 0x31);
+	ktap_eq(wqe->remote_addr, 0x4000);
+	ktap_eq(wqe->flush.length, 0xffffffff);
+	ktap_eq(wqe->flush.plt, 3);
+	ktap_eq(wqe->flush.sel, 1);
+	ktap_eq(wqe->flush.reserved, 0);
+	wqe = (const void *)((const uint8_t *)wqe + CAIRN_UNIT_SIZE);
+	ktap_eq(wqe->wr_id, 6);
+	ktap_eq(wqe->opcode, CAIRN_WQE_ATOMIC_WRITE);
+	ktap_ok(wqe->flags & CAIRN_WQE_INLINE);
+	ktap_eq(wqe->inline_len, 8);
+	ktap_eq(wqe->units, 1);
+	ktap_ok(!memcmp(wqe->inline_data, &word, 8));
+	/* the same from ibv_post_send(): 8 bytes, no more, no less */
+	for (sge.length = 7; sge.length < 10; sge.length++)
+		ktap_eq(ibv_post_send(plain, &wr, &bad),
+			sge.length == 8 ? 0 : EINVAL);
+	wqe = (const void *)want->units;
+	ktap_eq(want->host->index, 1);
+	ktap_eq(wqe->opcode, CAIRN_WQE_ATOMIC_WRITE);
+	ktap_eq(wqe->remote_addr, 0x5008);
+	ktap_eq(wqe->rkey, 0x32);
+	ktap_eq(wqe->sge[0].length, 8);
+	close_qps();
+}
+
+static void flush_refused(void)
+{
+	static const struct {
+		size_t length;
+		uint8_t type, level;
+	} bad[] = {
+		{ 8, 0, 0 }, { 8, 4, 0 }, { 8, 1, 2 }, { 1ull << 32, 1, 0 },
+	};
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	qpx->wr_flags = 0;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ibv_wr_start(qpx);
+		ktap_eq(cairndv_wr_flush(qpx, 1, 2, bad[i].length, bad[i].type,
+					 bad[i].level), 0);
+		ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	}
+	/* no data belongs to either */
+	ibv_wr_start(qpx);
+	cairndv_wr_flush(qpx, 1, 2, 8, 1, 0);
+	ibv_wr_set_sge(qpx, 1, 2, 3);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ibv_wr_start(qpx);
+	ibv_wr_atomic_write(qpx, 1, 2, text);
+	ibv_wr_set_inline_data(qpx, text, 8);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ktap_eq(sq->host->index, 0);
+	close_qps();
+	open_qps(IBV_QPT_UC, UC_OPS);
+	ibv_wr_start(qpx);
+	cairndv_wr_flush(qpx, 1, 2, 8, 1, 0);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
 	close_qps();
 }
 
@@ -567,6 +655,8 @@ static const struct ktap_test tests[] = {
 	KTAP(same_uc),
 	KTAP(same_ud),
 	KTAP(persist_refused),
+	KTAP(flush_and_word),
+	KTAP(flush_refused),
 	KTAP(abort_discards),
 	KTAP(inline_sizes),
 	KTAP(inline_sum),

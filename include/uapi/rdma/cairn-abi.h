@@ -115,6 +115,8 @@ enum cairn_wqe_opcode {
 	CAIRN_WQE_BIND_MW = 9,
 	CAIRN_WQE_REG_MR = 10,	/* kernel queues only */
 	CAIRN_WQE_WRITE_PERSIST = 11,
+	CAIRN_WQE_FLUSH = 12,
+	CAIRN_WQE_ATOMIC_WRITE = 13,
 	CAIRN_WQE_OPCODES
 };
 
@@ -137,6 +139,8 @@ struct cairn_sge {
  * A send WQE: one or more units. The data area starts at byte 32 of the first
  * unit and runs on through the following ones: scatter/gather entries or, with
  * CAIRN_WQE_INLINE, bytes. Atomics keep their operands at 32 and one SGE at 48.
+ *
+ * FLUSH has no data, ATOMIC_WRITE 8 bytes.
  *
  * BIND_MW: imm_or_key is the window's new key, rkey the lkey of the region,
  * remote_addr the first byte; what is left is at 32.
@@ -172,6 +176,12 @@ struct cairn_send_wqe {
 			__u32 access;		/* IB_UVERBS_ACCESS_* */
 			__u32 reserved;
 		} bind;
+		struct {
+			__u32 length;	/* bytes; means nothing for a region */
+			__u8 plt;	/* as on the wire: FETH */
+			__u8 sel;
+			__u16 reserved;
+		} flush;
 	};
 };
 
@@ -202,6 +212,8 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_LOCAL_INV = 6,
 	CAIRN_CQE_REG_MR = 7,
 	CAIRN_CQE_WRITE_PERSIST = 8,
+	CAIRN_CQE_FLUSH = 9,
+	CAIRN_CQE_ATOMIC_WRITE = 10,
 	CAIRN_CQE_RECV = 16,
 	CAIRN_CQE_RECV_IMM = 17,	/* RDMA WRITE with immediate */
 	/* Target, host flush: make [persist_va, persist_va + byte_len) durable
@@ -370,7 +382,13 @@ enum cairn_mr_flags {
 	CAIRN_MR_PERSIST_NIC = 1 << 0,		/* the device writes back */
 	CAIRN_MR_PERSIST_HOST = 1 << 1,		/* the application does */
 	CAIRN_MR_PERSIST_EMULATED = 1 << 2,
-	CAIRN_MR_FLAGS = (1 << 3) - 1
+	/* What a FLUSH of a peer may ask for, which kernels before 6.2 do not know
+	 * as an access flag. EMULATED goes with the second one, too.
+	 */
+	CAIRN_MR_FLUSH_GLOBAL = 1 << 3,
+	CAIRN_MR_FLUSH_PERSISTENT = 1 << 4,
+	CAIRN_MR_FLAGS = (1 << 5) - 1,
+	CAIRN_MR_PERSIST_FLAGS = (1 << 3) - 1
 };
 
 /*

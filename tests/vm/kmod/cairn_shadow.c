@@ -42,6 +42,7 @@
 #define EVICT		8	/* a line for so many write-backs */
 #define CODE		32	/* bytes of cairn_domain_fence() */
 #define ROCE_PORT	4791
+#define BTH_RESPONSE	0x10	/* to a FLUSH, when there are no READs */
 #define BTH_ACK		0x11
 #define BTH_PERSIST_ACK	0xc8
 #define PSN_MASK	0xffffff
@@ -281,7 +282,8 @@ static void look(struct sk_buff *skb, unsigned int off)
 		return;
 	bth = skb_header_pointer(skb, off + sizeof(*udp), sizeof(room), room);
 	/* syndromes of three zero bits acknowledge */
-	if (bth && (bth[0] == BTH_ACK || bth[0] == BTH_PERSIST_ACK) &&
+	if (bth && (bth[0] == BTH_ACK || bth[0] == BTH_PERSIST_ACK ||
+		    bth[0] == BTH_RESPONSE) &&
 	    !(bth[12] & 0xe0))
 		acknowledged(bth[0], bth[5] << 16 | bth[6] << 8 | bth[7],
 			     bth[9] << 16 | bth[10] << 8 | bth[11]);

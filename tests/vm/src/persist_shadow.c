@@ -4,14 +4,16 @@
  * had been acknowledged to the initiator by then must be in the image that
  * tests/vm/kmod/cairn_shadow.c keeps of the target's memory.
  *
- *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED] [-w]
+ *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED] [-w | -f]
  *
  * Each round sends messages of all sizes and alignments from device a to device
  * b, into ranges of their own, over several connections. Which message ends at
  * which PSN is counted here; which PSN was acknowledged is seen on the wire. The
  * bytes around the messages are changed by this program, without write-back:
  * lines that no message touches must not get into the image. -w: plain RDMA
- * WRITEs only, for an initiator that knows no more than that.
+ * WRITEs only, for an initiator that knows no more than that. -f: each message is an
+ * RDMA WRITE into memory that is not persistent by itself, with a FLUSH behind it,
+ * whose answer is what counts.
  *
  * CAIRN_DAX: the devdax whose beginning is watched.
  */
@@ -48,7 +50,7 @@ static const u8 *image;		/* what of it has survived */
 static struct message msg[MESSAGES];
 static u32 psn[QPS];
 static int shadow, mtu = 1024;
-static bool plain_only;
+static bool plain_only, flushing;
 static u64 rand_state = 1, compared, unreported, evictions;
 
 static u32 below(u32 n)
@@ -79,13 +81,26 @@ static void choose(void)
 		m->off = below(4) ? off : (off + 4095) & -4096u;
 		m->len = some_length();
 		m->qp = below(QPS);
-		m->persist = !plain_only && below(4);
-		m->early = m->persist && !below(3);
-		packets = (m->len - 1) / mtu + 1;
+		m->persist = flushing || (!plain_only && below(4));
+		m->early = m->persist && !flushing && !below(3);
+		packets = (m->len - 1) / mtu + 1 + flushing;
 		m->last = (psn[m->qp] + packets - 1) & 0xffffff;
 		psn[m->qp] = (m->last + 1) & 0xffffff;
 		off = m->off + m->len + (below(3) ? below(300) : 0);
 	}
+}
+
+static int post_flush(const struct message *m)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a[m->qp].qp);
+
+	ibv_wr_start(qp);
+	qp->wr_id = MESSAGES;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	cairndv_wr_flush(qp, region.mr->rkey, (uintptr_t)region.buf + m->off,
+			 m->len, CAIRNDV_FLUSH_PERSISTENT, CAIRNDV_FLUSH_RANGE);
+	errno = ibv_wr_complete(qp);
+	return errno ? vt_err("cairndv_wr_flush") : 0;
 }
 
 static int post(const struct message *m, u64 id)
@@ -96,8 +111,8 @@ static int post(const struct message *m, u64 id)
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = id, .sg_list = &sge, .num_sge = 1,
-		.opcode = m->persist ? CAIRNDV_WR_WRITE_PERSIST :
-				       IBV_WR_RDMA_WRITE,
+		.opcode = m->persist && !flushing ? CAIRNDV_WR_WRITE_PERSIST :
+						    IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED |
 			      (m->early ? CAIRNDV_SEND_EARLY : 0),
 		.wr.rdma = { (uintptr_t)region.buf + m->off,
@@ -109,7 +124,9 @@ static int post(const struct message *m, u64 id)
 	if (m->early && vt_recv(&a[m->qp], id))
 		return EIO;
 	errno = ibv_post_send(a[m->qp].qp, &wr, &bad);
-	return errno ? vt_err("ibv_post_send") : 0;
+	if (errno)
+		return vt_err("ibv_post_send");
+	return flushing ? post_flush(m) : 0;
 }
 
 /* Take completions; *@n counts those that are still to come. */
@@ -145,7 +162,7 @@ static int run_messages(void)
 
 	for (i = 0; i < MESSAGES && !err; i++) {
 		err = post(&msg[i], i);
-		left += 1 + msg[i].early;
+		left += 1 + msg[i].early + flushing;
 		if (!err && !below(4))
 			err = drain(&left);
 	}
@@ -192,6 +209,7 @@ static int judge_message(const struct message *m, const struct shadow_state *s)
 	for (i = 0; i < m->len; i++)
 		if (image[m->off + i] != a[m->qp].buf[m->off + i]) {
 			vt_say("%s of %u bytes at %u, acknowledged, lost byte %u",
+			       flushing ? "WRITE and FLUSH" :
 			       m->persist ? "WRITE_PERSIST" : "WRITE", m->len,
 			       m->off, i);
 			return EBADMSG;
@@ -262,11 +280,16 @@ static int set_up(void)
 	image = mmap(NULL, REGION, PROT_READ, MAP_SHARED, shadow, 0);
 	if (image == MAP_FAILED)
 		return vt_err("mmap");
-	err = vt_dax_open() ?: vt_region_create(&region, &db, VT_NIC, REGION, 0);
+	err = vt_dax_open() ?:
+	      vt_region_create(&region, &db, flushing ? VT_FLUSH : VT_NIC,
+			       REGION, 0);
 	for (i = 0; i < QPS && !err; i++) {
-		err = vt_end_create(&a[i], &da, &o, REGION) ?:
-		      vt_end_create(&b[i], &db, &o, 4096) ?:
-		      vt_connect(&a[i], &b[i]);
+		err = vt_end_create_ex(&a[i], &da, &o, REGION,
+				       flushing ? IBV_QP_EX_WITH_RDMA_WRITE :
+						  0) ?:
+		      vt_end_create(&b[i], &db, &o, 4096);
+		b[i].o.access |= flushing ? VT_FLUSH : 0;
+		err = err ?: vt_connect(&a[i], &b[i]);
 		psn[i] = a[i].psn;
 	}
 	return err;
@@ -277,12 +300,13 @@ int main(int argc, char **argv)
 	u64 seed = 1;
 	int c, i, rounds = 20, err;
 
-	while ((c = getopt(argc, argv, "n:m:s:w")) != -1)
+	while ((c = getopt(argc, argv, "n:m:s:wf")) != -1)
 		switch (c) {
 		case 'n': rounds = atoi(optarg); break;
 		case 'm': mtu = atoi(optarg); break;
 		case 's': seed = strtoull(optarg, NULL, 0); break;
 		case 'w': plain_only = true; break;
+		case 'f': flushing = true; break;
 		default: return 2;
 		}
 	rand_state = seed;
@@ -290,8 +314,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < rounds && !err; i++)
 		err = one_round();
 	if (err)
-		vt_say("round %d of: -n %d -m %d -s %llu%s", i, rounds, mtu,
-		       (unsigned long long)seed, plain_only ? " -w" : "");
+		vt_say("round %d of: -n %d -m %d -s %llu%s%s", i, rounds, mtu,
+		       (unsigned long long)seed, plain_only ? " -w" : "",
+		       flushing ? " -f" : "");
 	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged, %llu lines evicted\n",
 	       i, (unsigned long long)compared, (unsigned long long)unreported,
 	       (unsigned long long)evictions);

@@ -159,11 +159,14 @@ static int create_cq(struct vt_end *e, struct ibv_comp_channel **chan,
 	return *cq ? 0 : vt_err("ibv_create_cq");
 }
 
-int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
-		  size_t len)
+int vt_end_create_ex(struct vt_end *e, struct vt_dev *d,
+		     const struct vt_opts *o, size_t len, u64 ops)
 {
-	struct ibv_qp_init_attr init = {
+	struct ibv_qp_init_attr_ex init = {
 		.cap = o->cap, .qp_type = o->type, .sq_sig_all = o->sig_all,
+		.pd = d->pd, .send_ops_flags = ops,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     (ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 	};
 	int err;
 
@@ -186,12 +189,18 @@ int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
 		return vt_err("ibv_reg_mr");
 	init.send_cq = o->send_cq ?: e->scq;
 	init.recv_cq = e->rcq;
-	e->qp = ibv_create_qp(d->pd, &init);
+	e->qp = ibv_create_qp_ex(d->ctx, &init);
 	if (!e->qp)
 		return vt_err("ibv_create_qp");
 	/* near the wrap, so that every run crosses it */
 	e->psn = 0xfffff0 + (e->qp->qp_num & 0xf);
 	return 0;
+}
+
+int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
+		  size_t len)
+{
+	return vt_end_create_ex(e, d, o, len, 0);
 }
 
 void vt_end_destroy(struct vt_end *e)

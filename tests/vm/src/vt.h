@@ -96,6 +96,9 @@ void vt_close(struct vt_dev *d);
 /* The buffer of @len bytes is page aligned and zeroed. */
 int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
 		  size_t len);
+/* The same with an extended queue pair, that has these ..._EX_WITH_ operations. */
+int vt_end_create_ex(struct vt_end *e, struct vt_dev *d,
+		     const struct vt_opts *o, size_t len, u64 ops);
 void vt_end_destroy(struct vt_end *e);
 
 /* One step each; @peer gives the QP number, GID and PSN to connect to. */

@@ -51,7 +51,7 @@ int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,
 		     size_t len, off_t off)
 {
 	r->len = len;
-	r->buf = kind == VT_NIC ? vt_dax_map(NULL, len, off) : vt_map(len);
+	r->buf = kind == VT_NIC || kind == VT_FLUSH ? vt_dax_map(NULL, len, off) : vt_map(len);
 	if (!r->buf)
 		return vt_err("mmap");
 	memset(r->buf, 0, len);

@@ -15,6 +15,7 @@
 #define VT_REMOTE	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 #define VT_NIC		CAIRNDV_ACCESS_PERSISTENT
 #define VT_HOST		CAIRNDV_ACCESS_PERSISTENT_HOST
+#define VT_FLUSH	CAIRNDV_ACCESS_FLUSH_PERSISTENT
 #define VT_EMULATED	(VT_NIC | CAIRNDV_ACCESS_PERSISTENT_EMULATED)
 /* what devdax maps at once */
 #define VT_DAX_UNIT	(2u << 20)
@@ -36,7 +37,7 @@ u8 *vt_map(size_t len);
 unsigned int vt_nic(void);
 
 /*
- * A region of @d, persistent as @kind says: VT_NIC lies at @off of the devdax,
+ * A region of @d, persistent as @kind says: VT_NIC or VT_FLUSH lie at @off of the devdax,
  * everything else in ordinary memory. Zeroed; @len in VT_DAX_UNITs.
  */
 int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,

@@ -180,6 +180,36 @@ enum cairndv_access_flags {
 	CAIRNDV_ACCESS_PERSISTENT_EMULATED = 1 << 18,
 };
 
+/*
+ * RDMA FLUSH: see cairndv_wr_flush(3). The values of this part are those of
+ * rdma-core from release 45 on.
+ */
+
+/* For ibv_reg_mr() and ibv_qp_attr.qp_access_flags. With ..._EMULATED above the
+ * second one takes ordinary memory.
+ */
+enum cairndv_flush_access {
+	CAIRNDV_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	CAIRNDV_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+};
+
+enum cairndv_flush_type {
+	CAIRNDV_FLUSH_GLOBAL = 1 << 0,		/* visible to all */
+	CAIRNDV_FLUSH_PERSISTENT = 1 << 1,	/* durable */
+	CAIRNDV_FLUSH_TYPES = (1 << 2) - 1,
+};
+
+enum cairndv_flush_level {
+	CAIRNDV_FLUSH_RANGE = 0,
+	CAIRNDV_FLUSH_MR = 1,	/* all of the region; address, length: ignored */
+};
+
+#define CAIRNDV_WC_FLUSH	((enum ibv_wc_opcode)8)
+
+/* Complete when all that was written before is visible or durable. */
+int cairndv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+		     size_t length, uint8_t type, uint8_t level);
+
 struct cairndv_mr_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	uint32_t persist_domain;	/* enum cairndv_persist_domain, or 0 */

@@ -107,7 +107,7 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	union verbs_cmd_buf cmd = {};
 
-	if (to_cmr(&vmr->ibv_mr)->persist)
+	if (to_cmr(&vmr->ibv_mr)->persist & CAIRN_MR_PERSIST_FLAGS)
 		return EOPNOTSUPP;
 	/* What it is afterwards depends on how far a failure got. */
 	cairn_mr_forget(to_cmr(&vmr->ibv_mr));

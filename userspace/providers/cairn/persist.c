@@ -63,6 +63,10 @@ uint32_t cairn_persist_mr_flags(unsigned int access)
 		flags |= CAIRN_MR_PERSIST_HOST;
 	if (access & CAIRNDV_ACCESS_PERSISTENT_EMULATED)
 		flags |= CAIRN_MR_PERSIST_EMULATED;
+	if (access & CAIRNDV_ACCESS_FLUSH_GLOBAL)
+		flags |= CAIRN_MR_FLUSH_GLOBAL;
+	if (access & CAIRNDV_ACCESS_FLUSH_PERSISTENT)
+		flags |= CAIRN_MR_FLUSH_PERSISTENT;
 	return flags;
 }
 
@@ -75,10 +79,10 @@ int cairndv_query_mr(struct ibv_mr *ibmr, struct cairndv_mr_attr *attr,
 	if (!cairn_dv_owns(ibmr->context))
 		return EOPNOTSUPP;
 	flags = to_cmr(ibmr)->persist;
-	if (flags & CAIRN_MR_PERSIST_EMULATED)
-		known.persist_domain = CAIRNDV_DOMAIN_EMULATED;
-	else if (flags & CAIRN_MR_PERSIST_NIC)
-		known.persist_domain = CAIRNDV_DOMAIN_PMEM;
+	if (flags & CAIRN_MR_PERSIST_NIC)
+		known.persist_domain = flags & CAIRN_MR_PERSIST_EMULATED ?
+				       CAIRNDV_DOMAIN_EMULATED :
+				       CAIRNDV_DOMAIN_PMEM;
 	else if (flags & CAIRN_MR_PERSIST_HOST)
 		known.persist_domain = CAIRNDV_DOMAIN_HOST;
 	known.flush_limit_ms = to_cmr(ibmr)->flush_limit;

@@ -8,7 +8,9 @@
 #define CAIRN_ACCESS_PERSIST						\
 	((unsigned int)(CAIRNDV_ACCESS_PERSISTENT |			\
 			CAIRNDV_ACCESS_PERSISTENT_HOST |		\
-			CAIRNDV_ACCESS_PERSISTENT_EMULATED))
+			CAIRNDV_ACCESS_PERSISTENT_EMULATED |		\
+			CAIRNDV_ACCESS_FLUSH_GLOBAL |			\
+			CAIRNDV_ACCESS_FLUSH_PERSISTENT))
 
 /* As enum cairn_mr_flags. */
 uint32_t cairn_persist_mr_flags(unsigned int access);

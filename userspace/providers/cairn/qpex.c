@@ -29,6 +29,7 @@ static const struct {
 	{ IBV_QP_EX_WITH_LOCAL_INV, CAIRN_WQE_LOCAL_INV },
 	{ IBV_QP_EX_WITH_BIND_MW, CAIRN_WQE_BIND_MW },
 	{ IBV_QP_EX_WITH_SEND_WITH_INV, CAIRN_WQE_SEND_INV },
+	{ IBV_QP_EX_WITH_ATOMIC_WRITE, CAIRN_WQE_ATOMIC_WRITE },
 };
 
 bool cairn_qpex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
@@ -206,7 +207,41 @@ static void qpex_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	qpex_begin_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
 }
 
-/* Any extended QP has it, there is no flag to ask for it. */
+static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				 uint64_t remote_addr, const void *word)
+{
+	struct cairn_qp *qp = to_cqp_ex(ibqp);
+	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp,
+						       CAIRN_WQE_ATOMIC_WRITE,
+						       rkey, remote_addr);
+
+	if (wqe)
+		cairn_wqe_add_inline(&qp->sq.ring, qp->batch.at, wqe, word,
+				     sizeof(uint64_t));
+}
+
+/* Any extended QP has these two, there are no flags to ask for them. */
+int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
+		     uint64_t remote_addr, size_t length, uint8_t type,
+		     uint8_t level)
+{
+	struct cairn_send_wqe *wqe;
+
+	if (!cairn_dv_owns(ibqp->qp_base.context))
+		return EOPNOTSUPP;
+	wqe = qpex_begin_remote(ibqp, CAIRN_WQE_FLUSH, rkey, remote_addr);
+	if (!wqe)
+		return 0;
+	if (!type || type & ~CAIRNDV_FLUSH_TYPES || level > CAIRNDV_FLUSH_MR ||
+	    length > UINT32_MAX)
+		qpex_fail(to_cqp_ex(ibqp), EINVAL);
+	wqe->flush.length = (uint32_t)length;
+	wqe->flush.plt = type;
+	wqe->flush.sel = level;
+	wqe->flush.reserved = 0;
+	return 0;
+}
+
 int cairndv_wr_write_persist(struct ibv_qp_ex *ibqp, uint32_t rkey,
 			     uint64_t remote_addr)
 {
@@ -234,6 +269,13 @@ static void qpex_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	batch->need_address = false;
 }
 
+/* The 8 bytes of an atomic write come with its call. */
+static bool qpex_takes_data(uint8_t form)
+{
+	return form == CAIRN_FORM_SEND || form == CAIRN_FORM_WRITE ||
+	       form == CAIRN_FORM_READ || form == CAIRN_FORM_ATOMIC;
+}
+
 static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 				 const struct ibv_sge *sges)
 {
@@ -246,8 +288,7 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 
 	if (!batch->wqe)
 		return;
-	if (batch->form == CAIRN_FORM_LOCAL ||
-	    batch->form == CAIRN_FORM_BIND || num_sge > qp->max_send_sge ||
+	if (!qpex_takes_data(batch->form) || num_sge > qp->max_send_sge ||
 	    (atomic && num_sge != 1)) {
 		qpex_fail(qp, EINVAL);
 		return;
@@ -382,6 +423,7 @@ void cairn_qpex_fill(struct cairn_qp *qp)
 	ibqp->wr_rdma_read = qpex_wr_rdma_read;
 	ibqp->wr_atomic_cmp_swp = qpex_wr_atomic_cmp_swp;
 	ibqp->wr_atomic_fetch_add = qpex_wr_atomic_fetch_add;
+	ibqp->wr_atomic_write = qpex_wr_atomic_write;
 	ibqp->wr_set_sge = qpex_wr_set_sge;
 	ibqp->wr_set_sge_list = qpex_wr_set_sge_list;
 	ibqp->wr_set_inline_data = qpex_wr_set_inline_data;

@@ -35,6 +35,12 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV,
 		[IBV_WR_BIND_MW] = CAIRN_WQE_BIND_MW,
 		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV,
+		/* No work request describes them here. */
+		[IBV_WR_TSO] = CAIRN_WQE_OPCODES,
+		[IBV_WR_DRIVER1] = CAIRN_WQE_OPCODES,
+		[13] = CAIRN_WQE_OPCODES,
+		[14] = CAIRN_WQE_OPCODES,
+		[IBV_WR_ATOMIC_WRITE] = CAIRN_WQE_ATOMIC_WRITE,
 	};
 
 	if (opcode == CAIRNDV_WR_WRITE_PERSIST)
@@ -61,6 +67,9 @@ static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
 		return false;
 	if (op->form == CAIRN_FORM_ATOMIC && wr->num_sge != 1)
+		return false;
+	if (op->form == CAIRN_FORM_WORD &&
+	    send_sges_length(wr) != sizeof(uint64_t))
 		return false;
 	if (op->form == CAIRN_FORM_SEND && qp->type_bit == CAIRN_UD &&
 	    !wr->wr.ud.ah)
@@ -101,6 +110,7 @@ static void send_set_target(const struct cairn_qp *qp,
 		break;
 	case CAIRN_FORM_WRITE:
 	case CAIRN_FORM_READ:
+	case CAIRN_FORM_WORD:
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		break;

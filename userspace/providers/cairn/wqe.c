@@ -51,6 +51,14 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.form = CAIRN_FORM_WRITE,
 		.early = true,
 	},
+	[CAIRN_WQE_FLUSH] = {
+		.qp_types = CAIRN_RC,
+		.form = CAIRN_FORM_FLUSH,
+	},
+	[CAIRN_WQE_ATOMIC_WRITE] = {
+		.qp_types = CAIRN_RC,
+		.form = CAIRN_FORM_WORD,
+	},
 };
 
 const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,

@@ -35,6 +35,8 @@ enum cairn_wqe_form {
 	CAIRN_FORM_ATOMIC,	/* remote address; operands and one SGE */
 	CAIRN_FORM_LOCAL,	/* a key only */
 	CAIRN_FORM_BIND,	/* mw.h */
+	CAIRN_FORM_FLUSH,	/* remote address; qpex.c */
+	CAIRN_FORM_WORD,	/* remote address; data, 8 bytes */
 };
 
 struct cairn_wqe_op {
@@ -50,7 +52,8 @@ const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
 
 static inline bool cairn_form_inlines(const struct cairn_wqe_op *op)
 {
-	return op->form == CAIRN_FORM_SEND || op->form == CAIRN_FORM_WRITE;
+	return op->form == CAIRN_FORM_SEND || op->form == CAIRN_FORM_WRITE ||
+	       op->form == CAIRN_FORM_WORD;
 }
 
 /* Units of a WQE with that many bytes of SGEs or inline data. */

@@ -223,6 +223,41 @@ int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return cairn_mr_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
 }
 
+int cairn_port_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		     enum cairn_access access)
+{
+	u64 word;
+
+	if (cairn_net_copy_payload(pkt, 0, &word, sizeof(word)))
+		return -EFAULT;
+	return cairn_mr_store(qpc_to_cairn_qp(qpc), pkt, access, word);
+}
+
+int cairn_port_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len)
+{
+	return cairn_mr_bounds(qpc_to_cairn_qp(qpc), key, va, len);
+}
+
+int cairn_port_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
+{
+	const struct cairn_sge sge = { .addr = va, .length = len, .lkey = key };
+	const struct cairn_span span = {
+		.sge = &sge,
+		.num_sge = 1,
+		.access = CAIRN_ACCESS_FLUSH_PERSISTENT,
+	};
+	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	int i, n;
+
+	n = cairn_mr_map(qpc_to_cairn_qp(qpc), &span, len, bv,
+			 PORT_MAX_FRAGMENTS);
+	if (n < 0)
+		return -EFAULT;
+	for (i = 0; i < n; i++)
+		cairn_domain_writeback(bvec_virt(&bv[i]), bv[i].bv_len);
+	return 0;
+}
+
 int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);

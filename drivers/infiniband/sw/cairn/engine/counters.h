@@ -108,6 +108,9 @@
 	  "last packets sent again to learn whether a message is durable") \
 	X(PERSIST_FENCES, persist_fences,				\
 	  "store fences after writing back to the persistence domain")	\
+	X(FLUSHES, flushes, "FLUSH requests executed")			\
+	X(FLUSH_BYTES, flush_bytes,					\
+	  "bytes written back because a FLUSH asked for it")		\
 	X(PERSIST_HOST_FLUSHES, persist_host_flushes,			\
 	  "messages handed to the host to make durable")		\
 	X(PERSIST_LATE, persist_late,					\

@@ -107,7 +107,7 @@ void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
 	struct cairn_responder *resp = &qpc->resp;
 
 	/* What waits for an invalidation waits for the host. */
-	if (!resp->holding || resp->inval_wait)
+	if (!resp->holding || resp->waits)
 		resp->hold_until = 0;
 	else if (!resp->hold_until)
 		resp->hold_until = now + CAIRN_HOLD_NS;

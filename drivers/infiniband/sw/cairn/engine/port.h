@@ -30,6 +30,8 @@ enum cairn_access {
 	 * back to the persistence domain, which cairn_port_fence() completes.
 	 */
 	CAIRN_ACCESS_REMOTE_PERSIST,
+	CAIRN_ACCESS_FLUSH_GLOBAL,
+	CAIRN_ACCESS_FLUSH_PERSISTENT,
 };
 
 /* How what peers write into a region becomes durable. */
@@ -222,6 +224,20 @@ u32 cairn_port_random(struct cairn_qpc *qpc);
  */
 int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u64 *orig);
+
+/* Store the 8 bytes of payload of the ATOMIC WRITE @pkt at once. @access:
+ * REMOTE_WRITE or REMOTE_PERSIST. @pkt->va is aligned. 0 or -EFAULT.
+ */
+int cairn_port_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		     enum cairn_access access);
+
+/* The bounds of the region @key, whatever it allows. 0, or -EFAULT: it has none. */
+int cairn_port_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len);
+
+/* Write @len bytes at @va, up to 64 KiB, back to the persistence domain, which
+ * cairn_port_fence() completes. -EFAULT unless @key allows FLUSH_PERSISTENT.
+ */
+int cairn_port_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len);
 
 /* Invalidate @rkey for SEND with invalidate. 0; -EINPROGRESS when accesses that
  * began before may not be over (cairn_port_invalidated()); or -EFAULT when the

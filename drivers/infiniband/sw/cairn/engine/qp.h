@@ -51,6 +51,7 @@ struct cairn_qp_attrs {
 	bool remote_read;
 	bool remote_write;
 	bool remote_atomic;
+	u8 flush;		/* remote: enum cairn_flush_plt */
 	bool sqd_notify;
 	bool cc;		/* congestion control; RC and UC */
 	/* Of the requester, and of READ responses: each side by itself. */
@@ -206,7 +207,7 @@ struct cairn_requester {
 	union cairn_wqe_buf wqe;
 } __aligned(CAIRN_LINE);
 
-/* A READ or atomic kept for duplicates. */
+/* A request that is answered by a response, kept for duplicates. */
 struct cairn_rdres {
 	u32 psn;		/* first */
 	u32 npkts;
@@ -227,6 +228,18 @@ enum cairn_resp_msg {
 	CAIRN_MSG_SEND,
 	CAIRN_MSG_WRITE,
 	CAIRN_MSG_WRITE_PERSIST,
+};
+
+/* A FLUSH under way (engine/flush_resp.c). */
+struct cairn_flush {
+	u64 va;			/* goes on here */
+	u64 left;		/* bytes; 0: done, or nothing to do */
+	u64 asked_va;
+	u32 asked_len;
+	u32 key;
+	u8 plt;			/* enum cairn_flush_plt */
+	u8 sel;			/* enum cairn_flush_sel */
+	bool over;		/* the packet comes again */
 };
 
 enum cairn_pending_state {
@@ -283,10 +296,10 @@ struct cairn_responder {
 	u32 rd_head;		/* resources: numbered without end */
 	u32 rd_pending;
 	bool holding;		/* packets ahead of a gap are kept */
-	bool inval_wait;	/* for the invalidation of inval_key; until then
-				 * the packet that asked is ahead of a gap
+	bool waits;		/* the expected packet, for its invalidation or
+				 * its flush; until then it is ahead of a gap
 				 */
-	bool inval_over;	/* it is over, the packet comes again */
+	bool inval_over;	/* of inval_key; the packet comes again */
 	bool flow_known;	/* flow below says something */
 	bool tentative;		/* what is being executed was kept */
 	bool any_refused;	/* a bit of refused is set */
@@ -321,6 +334,7 @@ struct cairn_responder {
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
 	u32 inval_key;
 	u32 nak_msn;
+	struct cairn_flush flush;	/* of the expected packet */
 	/* Packets ahead of a gap (engine/hold.c). */
 	u64 hold_until;		/* then what is kept is forgotten; 0: begins */
 	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */

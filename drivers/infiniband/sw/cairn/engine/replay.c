@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * READ and atomic requests at the responder: their responses, sent in PSN
- * order, and what is kept to answer duplicates (IBTA 9.4.4, 9.4.5, 9.7.5.1).
+ * Requests that are answered by responses (READ, atomics, FLUSH), at the responder:
+ * their responses, sent in PSN order, and what is kept to answer duplicates (IBTA
+ * 9.4.4, 9.4.5, 9.7.5.1, A19.4.4).
  *
  * The table holds the last max_dest_rd_atomic of them. A READ is executed again
- * from memory; an atomic is never executed twice, its result is kept.
+ * from memory; the others are never executed twice: the result of an atomic is
+ * kept, ATOMIC WRITE and FLUSH have none.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -111,13 +113,16 @@ bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-static int replay_emit_atomic(struct cairn_qpc *qpc,
+/* The answer to all but READ: one packet, without payload. */
+static int replay_emit_done(struct cairn_qpc *qpc,
 			      const struct cairn_rdres *res)
 {
 	struct cairn_train train = {
 		.count = 1,
 		.first = {
-			.opcode = CAIRN_BTH_ATOMIC_ACK,
+			.opcode = res->kind == CAIRN_KIND_ATOMIC_REQ ?
+				  CAIRN_BTH_ATOMIC_ACK :
+				  CAIRN_BTH_READ_RESP_ONLY,
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = res->psn,
@@ -223,7 +228,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			return false;
 		err = replay_emit_read(qpc, res, n, &limit, now);
 	} else {
-		err = replay_emit_atomic(qpc, res);
+		err = replay_emit_done(qpc, res);
 	}
 	if (err) {
 		/* The memory went away while it was being read. */
@@ -237,7 +242,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	res->restart = false;
 	res->next += n;
 	cairn_budget_use(budget, n, min(n * qpc->attrs.pmtu, res->length));
-	if (res->next >= res->npkts || res->kind == CAIRN_KIND_ATOMIC_REQ) {
+	if (res->next >= res->npkts) {
 		res->next = 0;
 		res->pending = false;
 		resp->rd_pending--;

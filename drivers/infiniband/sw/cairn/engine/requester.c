@@ -354,7 +354,43 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	train->retransmit = cairn_psn_diff(train->first.psn, req->sent) < 0;
 }
 
-/* READ request for @n packets (from where it broke off) or atomic. */
+static void req_fill_atomic(const struct cairn_send_wqe *wqe,
+			    struct cairn_train *train)
+{
+	bool faa = wqe->opcode == CAIRN_WQE_FAA;
+
+	train->first.compare = faa ? 0 : wqe->atomic.compare_add;
+	train->first.swap_add = faa ? wqe->atomic.compare_add :
+				      wqe->atomic.swap;
+}
+
+static void req_fill_flush(const struct cairn_send_wqe *wqe,
+			   struct cairn_train *train)
+{
+	train->first.dma_len = wqe->flush.length;
+	train->first.plt = wqe->flush.plt;
+	train->first.sel = wqe->flush.sel;
+}
+
+static void req_fill_atomic_write(struct cairn_requester *req,
+				  struct cairn_train *train)
+{
+	train->first.dma_len = sizeof(u64);
+	train->first.payload_len = sizeof(u64);
+	train->length = sizeof(u64);
+	train->seg = sizeof(u64);
+	if (req->wqe.send.flags & CAIRN_WQE_INLINE)
+		train->inline_data = req->wqe.bytes + CAIRN_WQE_DATA_OFFSET;
+	train->span = (struct cairn_span){
+		.sge = cairn_wqe_sges(&req->wqe),
+		.num_sge = req->wqe.send.num_sge,
+		.access = CAIRN_ACCESS_LOCAL_READ,
+	};
+}
+
+/* READ request for @n packets (from where it broke off) or another that has a
+ * response.
+ */
 static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
 	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
@@ -363,13 +399,12 @@ static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 	req_train_init(qpc, swr, &train, cairn_wqe_ops[swr->opcode].only);
 	train.first.ack_req = true;
 	train.first.dma_len = min(train.first.dma_len, n * qpc->attrs.pmtu);
-	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_ATOMIC) {
-		bool faa = swr->opcode == CAIRN_WQE_FAA;
-
-		train.first.compare = faa ? 0 : wqe->atomic.compare_add;
-		train.first.swap_add = faa ? wqe->atomic.compare_add :
-					 wqe->atomic.swap;
-	}
+	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_ATOMIC)
+		req_fill_atomic(wqe, &train);
+	else if (swr->opcode == CAIRN_WQE_FLUSH)
+		req_fill_flush(wqe, &train);
+	else if (swr->opcode == CAIRN_WQE_ATOMIC_WRITE)
+		req_fill_atomic_write(&qpc->req, &train);
 	return cairn_port_emit(qpc, CAIRN_REQ, &train);
 }
 
@@ -682,6 +717,14 @@ static u32 req_message_bytes(const struct cairn_qpc *qpc,
 				  min(left, n * qpc->attrs.pmtu));
 }
 
+/* What a request that has a response counts for the rate. */
+static u32 req_request_bytes(const struct cairn_swr *swr)
+{
+	u32 payload = swr->opcode == CAIRN_WQE_ATOMIC_WRITE ? sizeof(u64) : 0;
+
+	return cairn_packet_bytes(cairn_wqe_ops[swr->opcode].only, 1, payload);
+}
+
 /*
  * How many of @n packets from the cursor on the rate allows; @pause: no more
  * will be allowed after them. 0: the mark is up. The cursor stays, the copy of
@@ -697,7 +740,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
-		bytes = cairn_packet_bytes(op->only, 1, 0);
+		bytes = req_request_bytes(swr);
 	else
 		bytes = req_message_bytes(qpc, swr, 1);
 	fit = cairn_pace(qpc, &req->rate, limit, bytes, n + 1, now);
@@ -730,7 +773,7 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	if (!cairn_req_load(qpc, swr)) {
 		err = -EINVAL;
 	} else if (op->flags & CAIRN_WOP_READS) {
-		*bytes = cairn_packet_bytes(op->only, 1, 0);
+		*bytes = req_request_bytes(swr);
 		n = cairn_req_read_count(qpc, swr);
 		err = req_emit_read(qpc, swr, n);
 	} else {

@@ -12,6 +12,7 @@
 #include <linux/prefetch.h>
 #include "engine/aeth.h"
 #include "engine/congestion.h"
+#include "engine/flush_resp.h"
 #include "engine/hold.h"
 #include "engine/pace.h"
 #include "engine/persist_resp.h"
@@ -290,7 +291,7 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (err == -EINPROGRESS) {
 		resp->received -= pkt->payload_len;
 		resp->inval_key = pkt->rkey;
-		resp->inval_wait = true;
+		resp->waits = true;
 		cairn_hold(qpc, pkt);
 		return false;
 	}
@@ -506,6 +507,61 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
+/* A single word of data: visible at once, and durable as a WRITE would be. Where
+ * the application makes it durable there is no message that it could be asked for.
+ */
+static bool resp_do_atomic_write(struct cairn_qpc *qpc,
+				 const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	enum cairn_access access = CAIRN_ACCESS_REMOTE_WRITE;
+	enum cairn_persist way;
+	int durability;
+
+	if (!qpc->attrs.remote_write || pkt->va % sizeof(u64) ||
+	    pkt->dma_len != sizeof(u64) || pkt->payload_len != sizeof(u64) ||
+	    !cairn_replay_room(qpc))
+		return resp_invalid(qpc, pkt);
+	durability = cairn_port_check(qpc, pkt->rkey, pkt->va, sizeof(u64),
+				      access);
+	if (durability < 0)
+		return resp_no_access(qpc, pkt);
+	way = cairn_persist_way(durability);
+	if (way == CAIRN_PERSIST_NIC)
+		access = CAIRN_ACCESS_REMOTE_PERSIST;
+	if (way == CAIRN_PERSIST_HOST || cairn_port_store(qpc, pkt, access))
+		return resp_no_access(qpc, pkt);
+	if (way == CAIRN_PERSIST_NIC)
+		resp->fence_due = true;
+	cairn_replay_add(qpc, pkt, 1, 0);
+	resp_message_done(resp);
+	return true;
+}
+
+static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	int err;
+
+	if (!cairn_flush_valid(qpc, pkt))
+		return resp_invalid(qpc, pkt);
+	/* Not every requester counts it with its READs: that is no error. */
+	if (!cairn_replay_room(qpc))
+		return resp_not_ready(qpc, pkt);
+	err = cairn_flush_begin(qpc, pkt);
+	if (err == -EINPROGRESS) {
+		resp->waits = true;
+		cairn_hold(qpc, pkt);
+		return false;
+	}
+	if (err)
+		return resp_no_access(qpc, pkt);
+	cairn_port_count(qpc, CAIRN_CTR_FLUSHES, 1);
+	cairn_replay_add(qpc, pkt, 1, 0);
+	resp_message_done(resp);
+	return true;
+}
+
 static bool resp_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	switch (pkt->op->kind) {
@@ -518,6 +574,10 @@ static bool resp_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_do_read(qpc, pkt);
 	case CAIRN_KIND_ATOMIC_REQ:
 		return resp_do_atomic(qpc, pkt);
+	case CAIRN_KIND_ATOMIC_WRITE:
+		return resp_do_atomic_write(qpc, pkt);
+	case CAIRN_KIND_FLUSH:
+		return resp_do_flush(qpc, pkt);
 	}
 	return false;
 }
@@ -549,7 +609,7 @@ static void resp_note_executed(struct cairn_responder *resp,
 			       const struct cairn_pkt *pkt)
 {
 	resp->epsn = cairn_psn_add(resp->epsn, 1);
-	if (pkt->op->flags & CAIRN_OP_PAYLOAD) {
+	if (!(pkt->op->flags & CAIRN_OP_ANSWERED)) {
 		resp->done_psn = pkt->psn;
 		if (pkt->ack_req)
 			cairn_resp_owe_ack(resp, pkt->psn);
@@ -578,6 +638,8 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		break;
 	case CAIRN_KIND_READ_REQ:
 	case CAIRN_KIND_ATOMIC_REQ:
+	case CAIRN_KIND_ATOMIC_WRITE:
+	case CAIRN_KIND_FLUSH:
 		/* Unknown ones are dropped; the requester retries from the
 		 * oldest that it misses.
 		 */
@@ -606,7 +668,7 @@ static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (!resp_rnr_said(resp))
 		cairn_hold(qpc, pkt);
 	/* One NAK for each gap (IBTA 9.7.5.2.8). */
-	if (!resp->nak_sent && !resp->inval_wait)
+	if (!resp->nak_sent && !resp->waits)
 		resp_nak_gap(resp);
 }
 
@@ -642,7 +704,7 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 		resp->tentative = false;
 		if (done)
 			continue;
-		if (resp->inval_wait || resp->nak_due)
+		if (resp->waits || resp->nak_due)
 			goto not_received;
 		cairn_hold_refuse(qpc, resp->epsn);
 		break;
@@ -651,7 +713,7 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 		resp_nak_gap(resp);
 	return;
 not_received:
-	if (!resp->inval_wait)
+	if (!resp->waits)
 		cairn_hold_drop(qpc);	/* everything is repeated */
 }
 
@@ -659,31 +721,66 @@ static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (resp->inval_wait)
+	if (resp->waits)
 		return;			/* it is known, and waits */
 	resp->flow = pkt->flow;
 	resp->flow_known = true;
 	if (resp_take_expected(qpc, pkt))
 		resp_run_held(qpc, pkt->ack_req ||
-			      !(pkt->op->flags & CAIRN_OP_PAYLOAD));
-	else if (!resp->inval_wait)
+			      pkt->op->flags & CAIRN_OP_ANSWERED);
+	else if (!resp->waits)
 		cairn_hold_drop(qpc);	/* everything is repeated */
 }
 
-/* The invalidation that the expected packet wants may be over. */
-static void resp_resume(struct cairn_qpc *qpc)
+/* The region of a FLUSH ended while it was under way. */
+static void resp_flush_failed(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	resp->waits = false;
+	cairn_hold_drop(qpc);
+	cairn_port_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	cairn_resp_fatal(qpc, resp->epsn, CAIRN_NAK_REMOTE_ACCESS,
+			 CAIRN_ASYNC_QP_ACCESS_ERR);
+}
+
+/* Is what the expected packet waits for over? 0, or -EAGAIN: not yet, it needs
+ * another turn; other errors: not yet, or never.
+ */
+static int resp_wait_ends(struct cairn_qpc *qpc, struct cairn_budget *budget)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	int err;
+
+	if (resp->flush.left) {
+		err = cairn_flush_run(qpc, budget);
+		if (err == -EFAULT)
+			resp_flush_failed(qpc);
+		return err;
+	}
+	if (!cairn_port_invalidated(qpc, CAIRN_RESP))
+		return -EINPROGRESS;
+	resp->inval_over = true;
+	return 0;
+}
+
+/* The expected packet may be executed again. Returns true when that needs another
+ * turn.
+ */
+static bool resp_resume(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u32 epsn = resp->epsn;
+	int err = resp_wait_ends(qpc, budget);
 
-	if (!cairn_port_invalidated(qpc, CAIRN_RESP))
-		return;
-	resp->inval_wait = false;
-	resp->inval_over = true;
+	if (err)
+		return err == -EAGAIN;
+	resp->waits = false;
 	resp_run_held(qpc, true);
 	/* There was no room to keep it. */
-	if (resp->epsn == epsn && !resp->inval_wait && !resp->nak_due)
+	if (resp->epsn == epsn && !resp->waits && !resp->nak_due)
 		resp_nak_gap(resp);
+	return resp->waits && resp->flush.left;
 }
 
 static void resp_rx_rc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -864,7 +961,7 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	struct cairn_responder *resp = &qpc->resp;
 
 	cairn_hold_drop(qpc);
-	resp->inval_wait = false;
+	resp->waits = false;
 	resp->ack_due = false;
 	resp->nak_due = false;
 	resp->rd_pending = 0;
@@ -892,13 +989,14 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	bool more = false;
 
 	if (cairn_state(qpc) != CAIRN_QP_ERR) {
 		if (READ_ONCE(qpc->cnp_due))
 			cairn_cc_answer(qpc, now);
 		cairn_pace_wake(qpc, &resp->rate, now);
-		if (resp->inval_wait && !resp->fatal)
-			resp_resume(qpc);
+		if (resp->waits && !resp->fatal)
+			more = resp_resume(qpc, budget);
 		cairn_hold_expire(qpc, now);
 		cairn_persist_overdue(qpc, now);
 		/* On the CPU that wrote back, hence before the side is unlocked:
@@ -907,7 +1005,8 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		cairn_persist_fence(qpc);
 		/* No ACK or NAK overtakes a response, also one that waits. */
 		if (resp->rd_pending && !cairn_replay_run(qpc, budget, now))
-			return !cairn_budget_left(budget) || !resp->rate.marked;
+			return more || !cairn_budget_left(budget) ||
+			       !resp->rate.marked;
 		if (resp->persist_ack_due)
 			resp_send_persist_ack(qpc);
 		if (resp->nak_due)
@@ -915,7 +1014,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		else if (resp->ack_due)
 			resp_send_ack(qpc);
 	}
-	return cairn_state(qpc) == CAIRN_QP_ERR && resp_flush(qpc, budget);
+	return cairn_state(qpc) == CAIRN_QP_ERR ? resp_flush(qpc, budget) : more;
 }
 
 u64 cairn_resp_deadline(const struct cairn_qpc *qpc)

@@ -76,6 +76,18 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.cqe_opcode = CAIRN_CQE_FAA,
 		.only = CAIRN_BTH_FETCH_ADD,
 	},
+	[CAIRN_WQE_ATOMIC_WRITE] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_READS | CAIRN_WOP_RETH,
+		.cqe_opcode = CAIRN_CQE_ATOMIC_WRITE,
+		.only = CAIRN_BTH_ATOMIC_WRITE,
+	},
+	[CAIRN_WQE_FLUSH] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,
+		.cqe_opcode = CAIRN_CQE_FLUSH,
+		.only = CAIRN_BTH_FLUSH,
+	},
 	[CAIRN_WQE_LOCAL_INV] = {
 		.transports = T(RC) | T(UC),
 		.flags = CAIRN_WOP_LOCAL,
@@ -112,6 +124,16 @@ static u8 wqe_check_atomic(const struct cairn_send_wqe *wqe)
 	return 0;
 }
 
+static u8 wqe_check_flush(const struct cairn_send_wqe *wqe)
+{
+	if (wqe->flags & CAIRN_WQE_INLINE || wqe->num_sge ||
+	    wqe->flush.reserved || !wqe->flush.plt ||
+	    wqe->flush.plt & ~CAIRN_FLUSH_PLT ||
+	    wqe->flush.sel > CAIRN_FLUSH_REGION)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	return 0;
+}
+
 static u8 wqe_check_data(const struct cairn_qpc *qpc,
 			 const union cairn_wqe_buf *buf, u32 *length)
 {
@@ -137,6 +159,18 @@ static u8 wqe_check_data(const struct cairn_qpc *qpc,
 	return 0;
 }
 
+/* Its response has no payload: as a READ it is empty. */
+static u8 wqe_check_atomic_write(const struct cairn_qpc *qpc,
+				 const union cairn_wqe_buf *buf, u32 *length)
+{
+	u8 status = wqe_check_data(qpc, buf, length);
+
+	if (!status && *length != sizeof(u64))
+		status = CAIRN_CQE_LOC_LEN_ERR;
+	*length = 0;
+	return status;
+}
+
 u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *buf, u32 *length)
 {
@@ -160,6 +194,10 @@ u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
 		*length = sizeof(u64);
 		return wqe_check_atomic(wqe);
 	}
+	if (wqe->opcode == CAIRN_WQE_FLUSH)
+		return wqe_check_flush(wqe);
+	if (wqe->opcode == CAIRN_WQE_ATOMIC_WRITE)
+		return wqe_check_atomic_write(qpc, buf, length);
 	return wqe_check_data(qpc, buf, length);
 }
 

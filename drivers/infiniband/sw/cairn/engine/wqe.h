@@ -8,7 +8,7 @@
 enum cairn_wqe_op_flags {
 	CAIRN_WOP_INLINE = 1 << 0,	/* may carry inline data */
 	CAIRN_WOP_CREDIT = 1 << 1,	/* consumes a receive at the peer */
-	CAIRN_WOP_READS = 1 << 2,	/* READ or atomic: bounded, replayed */
+	CAIRN_WOP_READS = 1 << 2,	/* answered by a response: bounded, replayed */
 	CAIRN_WOP_ATOMIC = 1 << 3,
 	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
 	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */

@@ -725,9 +725,9 @@ static void failure_while_an_invalidation_waits(void)
 		wr.wr_id = 2;
 		wr.imm_or_key = inv->key;
 		sim_post_send(r.a, &wr);
-		for (i = 0; i < 500 && !r.b->c.resp.inval_wait; i++)
+		for (i = 0; i < 500 && !r.b->c.resp.waits; i++)
 			sim_run(r.s, 100);
-		if (r.b->c.resp.inval_wait) {
+		if (r.b->c.resp.waits) {
 			seen = true;
 			/* it is over, and no run has seen it */
 			r.s->now = r.b->inval_end[CAIRN_RESP];

@@ -12,7 +12,7 @@
  */
 static const struct {
 	u8 opcode;
-	const char *hdrs;	/* D R T(atomic) A K(atomic ack) I X(ieth) P(ayload) */
+	const char *hdrs;	/* D F R T(atomic) A K(atomic ack) I X(ieth) P(ayload) */
 } spec[] = {
 	/* RC */
 	{ 0x00, "P" }, { 0x01, "P" }, { 0x02, "P" }, { 0x03, "IP" },
@@ -20,7 +20,8 @@ static const struct {
 	{ 0x08, "P" }, { 0x09, "IP" }, { 0x0a, "RP" }, { 0x0b, "RIP" },
 	{ 0x0c, "R" }, { 0x0d, "AP" }, { 0x0e, "P" }, { 0x0f, "AP" },
 	{ 0x10, "AP" }, { 0x11, "A" }, { 0x12, "AK" }, { 0x13, "T" },
-	{ 0x14, "T" }, { 0x16, "XP" }, { 0x17, "XP" },
+	{ 0x14, "T" }, { 0x16, "XP" }, { 0x17, "XP" }, { 0x1c, "FR" },
+	{ 0x1d, "RP" },
 	/* RC, manufacturer-specific: WRITE_PERSIST and its acknowledgement */
 	{ 0xc0, "RP" }, { 0xc1, "P" }, { 0xc2, "P" }, { 0xc3, "RP" },
 	{ 0xc8, "A" },
@@ -38,6 +39,7 @@ static u32 initial_len(char c)
 {
 	switch (c) {
 	case 'D': return 8;
+	case 'F': return 4;
 	case 'R': return 16;
 	case 'T': return 28;
 	case 'A': return 4;
@@ -48,10 +50,11 @@ static u32 initial_len(char c)
 	return 0;
 }
 
-static u8 initial_bit(char c)
+static u16 initial_bit(char c)
 {
 	switch (c) {
 	case 'D': return CAIRN_HDR_DETH;
+	case 'F': return CAIRN_HDR_FETH;
 	case 'R': return CAIRN_HDR_RETH;
 	case 'T': return CAIRN_HDR_ATOMICETH;
 	case 'A': return CAIRN_HDR_AETH;
@@ -72,7 +75,7 @@ static void check_row(u8 opcode, const char *hdrs)
 		return;
 	}
 	for (; *hdrs && *hdrs != 'P'; hdrs++) {
-		u8 bit = initial_bit(*hdrs);
+		u16 bit = initial_bit(*hdrs);
 
 		ktap_eq(CAIRN_HDR_LEN_BELOW(op->hdrs, bit), len);
 		bits |= bit;
@@ -120,6 +123,8 @@ static enum cairn_kind kind_of(const char *name)
 		{ "SEND", CAIRN_KIND_SEND },
 		{ "WRITE_PERSIST", CAIRN_KIND_WRITE_PERSIST },
 		{ "PERSIST_ACK", CAIRN_KIND_PERSIST_ACK },
+		{ "ATOMIC_WRITE", CAIRN_KIND_ATOMIC_WRITE },
+		{ "FLUSH", CAIRN_KIND_FLUSH },
 		{ "WRITE", CAIRN_KIND_WRITE },
 		{ "READ_REQUEST", CAIRN_KIND_READ_REQ },
 		{ "READ_RESP", CAIRN_KIND_READ_RESP },
@@ -139,6 +144,7 @@ static enum cairn_kind kind_of(const char *name)
 
 static void table_classifies(void)
 {
+	static const u8 answered[] = { 0x0c, 0x13, 0x14, 0x1c, 0x1d };
 	/* or what goes to the requester like one */
 	static const u8 responses[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12,
 					0xc8, 0x81 };
@@ -153,6 +159,8 @@ static void table_classifies(void)
 		ktap_eq(op->kind, kind_of(name));
 		ktap_eq(!!(op->flags & CAIRN_OP_RESPONSE),
 			!!memchr(responses, spec[i].opcode, sizeof(responses)));
+		ktap_eq(!!(op->flags & CAIRN_OP_ANSWERED),
+			!!memchr(answered, spec[i].opcode, sizeof(answered)));
 		if (strstr(name, "FIRST"))
 			ktap_eq(op->flags & 3, CAIRN_OP_FIRST);
 		else if (strstr(name, "MIDDLE"))
@@ -251,6 +259,10 @@ static void same_ext(const struct cairn_pkt *got, const struct cairn_pkt *want)
 		ktap_eq(got->va, want->va);
 	if (hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH | CAIRN_HDR_IETH))
 		ktap_eq(got->rkey, want->rkey);
+	if (hdrs & CAIRN_HDR_FETH) {
+		ktap_eq(got->plt, want->plt & 0xf);
+		ktap_eq(got->sel, want->sel & 3);
+	}
 	if (hdrs & CAIRN_HDR_RETH)
 		ktap_eq(got->dma_len, want->dma_len);
 	if (hdrs & CAIRN_HDR_ATOMICETH) {

@@ -68,6 +68,8 @@ static struct cairn_pkt described(const struct vector *v)
 		.va = number(v, "va"),
 		.rkey = number(v, "rkey"),
 		.dma_len = number(v, "dmalen"),
+		.plt = number(v, "plt"),
+		.sel = number(v, "sel"),
 		.swap_add = number(v, "swapadd"),
 		.compare = number(v, "compare"),
 		.orig = number(v, "orig"),

@@ -11,6 +11,8 @@
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 #include <linux/vmalloc.h>
+#include "compat/flush.h"
+#include "persist/flush.h"
 #include "verbs/access.h"
 #include "verbs/mr.h"
 
@@ -32,6 +34,8 @@ static const int access_needs[] = {
 	[CAIRN_ACCESS_REMOTE_WRITE] = IB_ACCESS_REMOTE_WRITE,
 	[CAIRN_ACCESS_REMOTE_ATOMIC] = IB_ACCESS_REMOTE_ATOMIC,
 	[CAIRN_ACCESS_REMOTE_PERSIST] = IB_ACCESS_REMOTE_WRITE,
+	[CAIRN_ACCESS_FLUSH_GLOBAL] = IB_ACCESS_FLUSH_GLOBAL,
+	[CAIRN_ACCESS_FLUSH_PERSISTENT] = IB_ACCESS_FLUSH_PERSISTENT,
 };
 
 static bool access_is_remote(enum cairn_access access)
@@ -307,6 +311,74 @@ u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
 }
 
 /**
+ * cairn_mr_bounds() - where does a region lie?
+ * @qp: the queue pair
+ * @key: rkey
+ * @va: gets its first byte, as peers name it
+ * @len: gets its bytes
+ *
+ * What it allows is another question (cairn_mr_check()).
+ *
+ * Return: 0, or -EFAULT: there is none, or it is all of the kernel's memory. In a
+ * run.
+ */
+int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_mr *mr = key ? cairn_mr_find(dev, key) : NULL;
+	unsigned int seq;
+
+	if (!mr || READ_ONCE(mr->key) != key) {
+		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
+		return -EFAULT;
+	}
+	if (mr->kind == CAIRN_MR_DMA)
+		return -EFAULT;
+	seq = read_seqbegin(&mr->seq);
+	*va = mr->iova;
+	*len = mr->length;
+	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
+}
+
+/* The aligned word that @pkt names, or NULL. */
+static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+			enum cairn_access access)
+{
+	struct bio_vec bv;
+	struct access_fragments frags = {
+		.nic = qp->exec.nic, .bv = &bv, .max = 1,
+	};
+	void *word;
+
+	if (access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64), access, &frags))
+		return NULL;
+	word = bvec_virt(&bv);
+	return IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
+}
+
+/**
+ * cairn_mr_store() - perform an ATOMIC WRITE
+ * @qp: the queue pair
+ * @pkt: the request
+ * @access: CAIRN_ACCESS_REMOTE_PERSIST: and start its way into the domain
+ * @word: as it is in memory
+ *
+ * Return: 0 or -EFAULT (key, range, alignment). In a run.
+ */
+int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		   enum cairn_access access, u64 word)
+{
+	u64 *to = access_word(qp, pkt, access);
+
+	if (!to)
+		return -EFAULT;
+	WRITE_ONCE(*to, word);
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
+		cairn_domain_writeback(to, sizeof(*to));
+	return 0;
+}
+
+/**
  * cairn_mr_atomic() - perform an atomic request
  * @qp: the queue pair
  * @pkt: COMPARE SWAP or FETCH ADD
@@ -318,20 +390,12 @@ u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
  */
 int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {
-	struct bio_vec bv;
-	struct access_fragments frags = {
-		.nic = qp->exec.nic, .bv = &bv, .max = 1,
-	};
-	void *word;
+	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
 
-	if (access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64),
-			   CAIRN_ACCESS_REMOTE_ATOMIC, &frags))
-		return -EFAULT;
-	word = bvec_virt(&bv);
-	if (!IS_ALIGNED((uintptr_t)word, sizeof(u64)))
+	if (!word)
 		return -EFAULT;
 	if (pkt->opcode == (CAIRN_BTH_RC | CAIRN_BTH_CMP_SWAP))
-		*orig = cmpxchg64((u64 *)word, pkt->compare, pkt->swap_add);
+		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else
 		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
 	return 0;

@@ -10,9 +10,11 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/uverbs_ioctl.h>
+#include "compat/flush.h"
 #include "compat/name_assign.h"
 #include "lane/mcast.h"
 #include "lane/mrcache.h"
+#include "persist/domain.h"
 #include "queue/mmap.h"
 #include "verbs/caps.h"
 #include "verbs/dereg_async.h"
@@ -66,7 +68,9 @@ static int dev_query(struct ib_device *ibdev,
 				    IB_DEVICE_RC_RNR_NAK_GEN |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
-				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IB_DEVICE_FLUSH_GLOBAL |
+				    IB_DEVICE_ATOMIC_WRITE,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY,
 		.max_send_sge = CAIRN_MAX_SGE,
 		.max_recv_sge = CAIRN_MAX_SGE,
@@ -94,6 +98,8 @@ static int dev_query(struct ib_device *ibdev,
 		.timestamp_mask = ~0ull,
 		.hca_core_clock = 1000000,	/* kHz: CQEs count ns */
 	};
+	if (cairn_domain_can_writeback())
+		attr->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	return 0;
 }
 

@@ -173,7 +173,7 @@ int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 
 	if (!kapi_is_cairn(ibdev))
 		return -EOPNOTSUPP;
-	if (mr->kind != CAIRN_MR_FAST)
+	if (mr->kind != CAIRN_MR_FAST || flags & ~CAIRN_MR_PERSIST_FLAGS)
 		return -EINVAL;
 	err = cairn_mr_domain_check(ibdev, flags);
 	if (err)

@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include "compat/flush.h"
 #include "engine/completer.h"
 #include "engine/pace.h"
 #include "engine/sq_resize.h"
@@ -114,7 +115,8 @@ static int modify_check_values(const struct ib_qp_attr *attr, int mask)
 			return -EINVAL;
 	}
 	if (mask & IB_QP_ACCESS_FLAGS &&
-	    attr->qp_access_flags & ~IB_ACCESS_SUPPORTED)
+	    attr->qp_access_flags &
+		    ~(IB_ACCESS_SUPPORTED | CAIRN_IB_ACCESS_FLUSH))
 		return -EINVAL;
 	return 0;
 }
@@ -323,6 +325,13 @@ static int modify_switch_rings(struct cairn_qp *qp,
 	return err;
 }
 
+static u8 modify_flush_plt(int access)
+{
+	return (access & IB_ACCESS_FLUSH_GLOBAL ? CAIRN_FLUSH_GLOBAL : 0) |
+	       (access & IB_ACCESS_FLUSH_PERSISTENT ?
+		CAIRN_FLUSH_PERSISTENT : 0);
+}
+
 /* The engine's view of qp->attr. Both side locks held. */
 static void modify_apply_attrs(struct cairn_qp *qp)
 {
@@ -341,6 +350,7 @@ static void modify_apply_attrs(struct cairn_qp *qp)
 	to->remote_read = from->qp_access_flags & IB_ACCESS_REMOTE_READ;
 	to->remote_write = from->qp_access_flags & IB_ACCESS_REMOTE_WRITE;
 	to->remote_atomic = from->qp_access_flags & IB_ACCESS_REMOTE_ATOMIC;
+	to->flush = modify_flush_plt(from->qp_access_flags);
 	to->sqd_notify = from->en_sqd_async_notify;
 	to->cc = qp->cc;
 }

@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include "compat/flush.h"
 #include "persist/domain.h"
 #include "verbs/dereg_async.h"
 #include "verbs/host_flush.h"
@@ -32,7 +33,8 @@
 #define ACCESS_SUPPORTED						\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
-	 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+	 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | CAIRN_IB_ACCESS_FLUSH | \
+	 IB_ACCESS_OPTIONAL)
 
 void cairn_mr_init(struct cairn_mr *mr, struct ib_pd *ibpd,
 		   enum cairn_mr_kind kind)
@@ -135,14 +137,22 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 	return mr->blocks ? 0 : -ENOMEM;
 }
 
-/* Can this memory be made durable the way that @mr->persist says? */
-static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr)
+/* Can this memory be made durable the way that @mr->persist and @access say? */
+static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
+			   int access)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 
-	if (!(mr->persist & CAIRN_MR_PERSIST_NIC) ||
-	    mr->persist & CAIRN_MR_PERSIST_EMULATED)
+	if (access & IB_ACCESS_FLUSH_PERSISTENT) {
+		int err = cairn_mr_domain_check_flush(ibdev, mr->persist);
+
+		if (err)
+			return err;
+	} else if (!(mr->persist & CAIRN_MR_PERSIST_NIC)) {
+		return 0;
+	}
+	if (mr->persist & CAIRN_MR_PERSIST_EMULATED)
 		return 0;
 	for_each_sgtable_sg(&mr->umem->sgt_append.sgt, sg, i) {
 		if (cairn_domain_is_pmem(sg_phys(sg), sg->length))
@@ -177,7 +187,7 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 		mr->umem = NULL;
 		goto err_free;
 	}
-	err = mr_check_domain(ibpd->device, mr);
+	err = mr_check_domain(ibpd->device, mr, access);
 	if (err)
 		goto err_free;
 	err = mr_alloc_blocks(mr);
@@ -192,6 +202,13 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 err_free:
 	cairn_mr_free(mr);
 	return ERR_PTR(err);
+}
+
+static int mr_flush_access(u32 flags)
+{
+	return (flags & CAIRN_MR_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0) |
+	       (flags & CAIRN_MR_FLUSH_PERSISTENT ?
+		IB_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
 /**
@@ -212,16 +229,18 @@ struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	struct ib_mr *ibmr;
-	u32 persist;
+	u32 flags;
 	int err;
 
-	err = cairn_mr_domain_flags(ibpd->device, udata, &persist);
+	err = cairn_mr_domain_flags(ibpd->device, udata, &flags);
 	if (err)
 		return ERR_PTR(err);
-	ibmr = mr_reg(ibpd, start, length, iova, access, persist);
+	ibmr = mr_reg(ibpd, start, length, iova,
+		      access | mr_flush_access(flags),
+		      flags & CAIRN_MR_PERSIST_FLAGS);
 	if (IS_ERR(ibmr))
 		return ibmr;
-	err = cairn_mr_domain_reply(udata, persist);
+	err = cairn_mr_domain_reply(udata, flags);
 	if (err) {
 		cairn_key_free(dev, to_cairn_mr(ibmr)->key);
 		mr_release(dev, to_cairn_mr(ibmr));
@@ -235,7 +254,11 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 			       struct ib_pd *ibpd)
 {
 	unsigned long flags;
+	int err;
 
+	err = mr_check_domain(ibpd->device, mr, access);
+	if (err)
+		return ERR_PTR(err);
 	if (ib_access_writable(access) && !mr->umem->writable) {
 		/* The same address is other memory in another process. */
 		if (mr->umem->owning_mm != current->mm)
@@ -315,6 +338,9 @@ struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
 
 	if (ibpd->uobject)
 		return ERR_PTR(-EPERM);
+	/* Who would say that all of it is persistent? */
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return ERR_PTR(-EOPNOTSUPP);
 	mr = mr_new(ibpd, CAIRN_MR_DMA, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -423,6 +449,15 @@ static void mr_adopt(struct cairn_mr *mr)
 	map->fresh = false;
 }
 
+/* A FLUSH for durability: of memory whose owner says that it is persistent. */
+static bool mr_may_flush(const struct cairn_mr *mr, int access)
+{
+	u8 persist = mr->map.fresh ? mr->map.persist : mr->persist;
+
+	return !(access & IB_ACCESS_FLUSH_PERSISTENT) ||
+	       persist & CAIRN_MR_PERSIST_NIC;
+}
+
 int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 		 u32 key, int access)
 {
@@ -436,7 +471,7 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	    access & ~ACCESS_SUPPORTED)
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
-	if (!mr->valid) {
+	if (!mr->valid && mr_may_flush(mr, access)) {
 		mr_adopt(mr);
 		/* xprtrdma gives another iova than ib_map_mr_sg() did. */
 		mr->iova = ibmr->iova;

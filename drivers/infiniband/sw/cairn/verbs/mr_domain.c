@@ -12,13 +12,26 @@ int cairn_mr_domain_check(struct ib_device *ibdev, u32 flags)
 				    CAIRN_MR_PERSIST_HOST)) > 1)
 		reason = "NIC flush and host flush exclude each other";
 	else if (flags & CAIRN_MR_PERSIST_EMULATED &&
-		 !(flags & CAIRN_MR_PERSIST_NIC))
-		reason = "the emulated domain is for NIC flush";
+		 !(flags & (CAIRN_MR_PERSIST_NIC | CAIRN_MR_FLUSH_PERSISTENT)))
+		reason = "the emulated domain is for NIC flush and FLUSH";
 	if (reason) {
 		ibdev_dbg(ibdev, "reg_mr: flags %#x: %s\n", flags, reason);
 		return -EINVAL;
 	}
 	if (flags & CAIRN_MR_PERSIST_NIC && !cairn_domain_can_writeback()) {
+		ibdev_dbg(ibdev, "reg_mr: this CPU cannot write lines back\n");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int cairn_mr_domain_check_flush(struct ib_device *ibdev, u32 flags)
+{
+	if (flags & CAIRN_MR_PERSIST_HOST) {
+		ibdev_dbg(ibdev, "reg_mr: FLUSH is not for host flush\n");
+		return -EINVAL;
+	}
+	if (!cairn_domain_can_writeback()) {
 		ibdev_dbg(ibdev, "reg_mr: this CPU cannot write lines back\n");
 		return -EOPNOTSUPP;
 	}

@@ -16,6 +16,11 @@
  */
 int cairn_mr_domain_check(struct ib_device *ibdev, u32 flags);
 
+/* May a FLUSH ask for durability where messages become durable as @flags say? 0,
+ * -EINVAL or -EOPNOTSUPP, as above.
+ */
+int cairn_mr_domain_check_flush(struct ib_device *ibdev, u32 flags);
+
 /**
  * cairn_mr_domain_flags() - the tail of a registration
  * @ibdev: for the reason, in the debug log

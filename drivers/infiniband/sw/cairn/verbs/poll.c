@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Kernel consumers of completion queues: polling and arming. */
+#include "compat/flush.h"
 #include "queue/queue.h"
 #include "verbs/kapi.h"
 #include "verbs/ops.h"
@@ -14,6 +15,8 @@ static const enum ib_wc_opcode poll_opcodes[] = {
 	[CAIRN_CQE_LOCAL_INV] = IB_WC_LOCAL_INV,
 	[CAIRN_CQE_REG_MR] = IB_WC_REG_MR,
 	[CAIRN_CQE_WRITE_PERSIST] = IB_WC_RDMA_WRITE,
+	[CAIRN_CQE_FLUSH] = IB_WC_FLUSH,
+	[CAIRN_CQE_ATOMIC_WRITE] = IB_WC_ATOMIC_WRITE,
 	[CAIRN_CQE_RECV] = IB_WC_RECV,
 	[CAIRN_CQE_RECV_IMM] = IB_WC_RECV_RDMA_WITH_IMM,
 	[CAIRN_CQE_RECV_PERSIST] = IB_WC_RECV,

@@ -7,6 +7,7 @@
  */
 #include <linux/bits.h>
 #include <rdma/cairn.h>
+#include "compat/flush.h"
 #include "queue/queue.h"
 #include "verbs/ops.h"
 #include "verbs/verbs.h"
@@ -125,6 +126,8 @@ static const struct post_op {
 					 .fill = post_fill_atomic },
 	[IB_WR_LOCAL_INV] = { CAIRN_WQE_LOCAL_INV, RC | UC, true,
 			      post_fill_inv },
+	[IB_WR_ATOMIC_WRITE] = { CAIRN_WQE_ATOMIC_WRITE, RC,
+				 .fill = post_fill_rdma },
 	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, post_fill_reg },
 };
 

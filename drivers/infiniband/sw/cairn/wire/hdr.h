@@ -48,6 +48,28 @@ struct cairn_reth {
 	__be32 length;
 } __packed;
 
+/* FLUSH (IBTA Annex A19). */
+struct cairn_feth {
+	__be32 sel_plt;		/* 26 reserved, SEL, PLT */
+} __packed;
+
+#define CAIRN_FETH_PLT_MASK	0x0fu
+#define CAIRN_FETH_SEL_SHIFT	4
+#define CAIRN_FETH_SEL_MASK	0x03u
+
+/* PLT: where what was written has to be. */
+enum cairn_flush_plt {
+	CAIRN_FLUSH_GLOBAL = 1 << 0,	/* visible to all who use the memory */
+	CAIRN_FLUSH_PERSISTENT = 1 << 1,	/* durable */
+	CAIRN_FLUSH_PLT = (1 << 2) - 1
+};
+
+/* SEL: what is meant. */
+enum cairn_flush_sel {
+	CAIRN_FLUSH_RANGE = 0,
+	CAIRN_FLUSH_REGION = 1,		/* all of the memory region */
+};
+
 struct cairn_atomiceth {
 	__be64 va;
 	__be32 rkey;
@@ -96,6 +118,7 @@ enum cairn_nak {
 static_assert(sizeof(struct cairn_bth) == 12);
 static_assert(sizeof(struct cairn_deth) == 8);
 static_assert(sizeof(struct cairn_reth) == 16);
+static_assert(sizeof(struct cairn_feth) == 4);
 static_assert(sizeof(struct cairn_atomiceth) == 28);
 static_assert(sizeof(struct cairn_aeth) == 4);
 static_assert(sizeof(struct cairn_atomicacketh) == 8);

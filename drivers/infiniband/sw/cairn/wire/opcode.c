@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP, and ours in
- * the manufacturer-specific range).
+/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP, A19 for FLUSH and
+ * ATOMIC WRITE, and ours in the manufacturer-specific range).
  */
 #include <linux/build_bug.h>
 #include "wire/opcode.h"
@@ -9,8 +9,10 @@
 #define L	CAIRN_OP_LAST
 #define P	CAIRN_OP_PAYLOAD
 #define R	CAIRN_OP_RESPONSE
+#define A	CAIRN_OP_ANSWERED
 #define BTH	CAIRN_HDR_BTH
 #define RETH	CAIRN_HDR_RETH
+#define FETH	CAIRN_HDR_FETH
 #define AETH	CAIRN_HDR_AETH
 #define IMM	CAIRN_HDR_IMMDT
 #define INV	CAIRN_HDR_IETH
@@ -47,17 +49,19 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(RC, WRITE_LAST_IMM, WRITE, L | P, IMM),
 	OP(RC, WRITE_ONLY, WRITE, F | L | P, RETH),
 	OP(RC, WRITE_ONLY_IMM, WRITE, F | L | P, RETH | IMM),
-	OP(RC, READ_REQUEST, READ_REQ, F | L, RETH),
+	OP(RC, READ_REQUEST, READ_REQ, F | L | A, RETH),
 	OP(RC, READ_RESP_FIRST, READ_RESP, F | P | R, AETH),
 	OP(RC, READ_RESP_MIDDLE, READ_RESP, P | R, 0),
 	OP(RC, READ_RESP_LAST, READ_RESP, L | P | R, AETH),
 	OP(RC, READ_RESP_ONLY, READ_RESP, F | L | P | R, AETH),
 	OP(RC, ACK, ACK, F | L | R, AETH),
 	OP(RC, ATOMIC_ACK, ATOMIC_ACK, F | L | R, AETH | ATOMACK),
-	OP(RC, CMP_SWAP, ATOMIC_REQ, F | L, ATOM),
-	OP(RC, FETCH_ADD, ATOMIC_REQ, F | L, ATOM),
+	OP(RC, CMP_SWAP, ATOMIC_REQ, F | L | A, ATOM),
+	OP(RC, FETCH_ADD, ATOMIC_REQ, F | L | A, ATOM),
 	OP(RC, SEND_LAST_INV, SEND, L | P, INV),
 	OP(RC, SEND_ONLY_INV, SEND, F | L | P, INV),
+	OP(RC, FLUSH, FLUSH, F | L | A, FETH | RETH),
+	OP(RC, ATOMIC_WRITE, ATOMIC_WRITE, F | L | P | A, RETH),
 
 	OP(RC, WRITE_PERSIST_FIRST, WRITE_PERSIST, F | P, RETH),
 	OP(RC, WRITE_PERSIST_MIDDLE, WRITE_PERSIST, P, 0),

@@ -13,12 +13,13 @@
 enum cairn_hdr {
 	CAIRN_HDR_BTH = 1 << 0,
 	CAIRN_HDR_DETH = 1 << 1,
-	CAIRN_HDR_RETH = 1 << 2,
-	CAIRN_HDR_ATOMICETH = 1 << 3,
-	CAIRN_HDR_AETH = 1 << 4,
-	CAIRN_HDR_ATOMICACKETH = 1 << 5,
-	CAIRN_HDR_IMMDT = 1 << 6,
-	CAIRN_HDR_IETH = 1 << 7,
+	CAIRN_HDR_FETH = 1 << 2,
+	CAIRN_HDR_RETH = 1 << 3,
+	CAIRN_HDR_ATOMICETH = 1 << 4,
+	CAIRN_HDR_AETH = 1 << 5,
+	CAIRN_HDR_ATOMICACKETH = 1 << 6,
+	CAIRN_HDR_IMMDT = 1 << 7,
+	CAIRN_HDR_IETH = 1 << 8,
 };
 
 #define CAIRN_HDR_LEN_IF(mask, bit, hdr)				\
@@ -28,6 +29,7 @@ enum cairn_hdr {
 #define CAIRN_HDR_LEN(mask)						\
 	(CAIRN_HDR_LEN_IF(mask, BTH, bth) +				\
 	 CAIRN_HDR_LEN_IF(mask, DETH, deth) +				\
+	 CAIRN_HDR_LEN_IF(mask, FETH, feth) +				\
 	 CAIRN_HDR_LEN_IF(mask, RETH, reth) +				\
 	 CAIRN_HDR_LEN_IF(mask, ATOMICETH, atomiceth) +			\
 	 CAIRN_HDR_LEN_IF(mask, AETH, aeth) +				\
@@ -52,6 +54,8 @@ enum cairn_kind {
 	CAIRN_KIND_WRITE,
 	CAIRN_KIND_READ_REQ,
 	CAIRN_KIND_ATOMIC_REQ,
+	CAIRN_KIND_ATOMIC_WRITE,
+	CAIRN_KIND_FLUSH,
 	CAIRN_KIND_READ_RESP,
 	CAIRN_KIND_ACK,
 	CAIRN_KIND_ATOMIC_ACK,
@@ -65,6 +69,7 @@ enum cairn_op_flags {
 	CAIRN_OP_LAST = 1 << 1,		/* ends a message (LAST, ONLY) */
 	CAIRN_OP_PAYLOAD = 1 << 2,	/* may carry payload */
 	CAIRN_OP_RESPONSE = 1 << 3,	/* goes to the requester */
+	CAIRN_OP_ANSWERED = 1 << 4,	/* by a response, not by an ACK */
 };
 
 struct cairn_opcode {
@@ -72,7 +77,7 @@ struct cairn_opcode {
 	u8 transport;		/* enum cairn_transport */
 	u8 kind;		/* enum cairn_kind */
 	u8 flags;		/* enum cairn_op_flags */
-	u8 hdrs;		/* enum cairn_hdr, with BTH */
+	u16 hdrs;		/* enum cairn_hdr, with BTH */
 	u8 hdr_len;		/* bytes, BTH included, 12..CAIRN_MAX_HDR */
 };
 
@@ -106,6 +111,8 @@ enum cairn_bth_op {
 	CAIRN_BTH_FETCH_ADD = 0x14,
 	CAIRN_BTH_SEND_LAST_INV = 0x16,
 	CAIRN_BTH_SEND_ONLY_INV = 0x17,
+	CAIRN_BTH_FLUSH = 0x1c,
+	CAIRN_BTH_ATOMIC_WRITE = 0x1d,
 	/* Manufacturer-specific range, RC only (Documentation/wire.rst). */
 	CAIRN_BTH_WRITE_PERSIST_FIRST = 0xc0,
 	CAIRN_BTH_WRITE_PERSIST_MIDDLE = 0xc1,

@@ -14,6 +14,16 @@ static const void *packet_parse_deth(struct cairn_pkt *pkt,
 	return ext + 1;
 }
 
+static const void *packet_parse_feth(struct cairn_pkt *pkt,
+				     const struct cairn_feth *ext)
+{
+	u32 value = be32_to_cpu(ext->sel_plt);
+
+	pkt->plt = value & CAIRN_FETH_PLT_MASK;
+	pkt->sel = value >> CAIRN_FETH_SEL_SHIFT & CAIRN_FETH_SEL_MASK;
+	return ext + 1;
+}
+
 static const void *packet_parse_reth(struct cairn_pkt *pkt,
 				     const struct cairn_reth *ext)
 {
@@ -60,10 +70,12 @@ static const void *packet_parse_immdt(struct cairn_pkt *pkt,
 
 static void packet_parse_ext(struct cairn_pkt *pkt, const void *ext)
 {
-	u8 hdrs = pkt->op->hdrs;
+	u16 hdrs = pkt->op->hdrs;
 
 	if (hdrs & CAIRN_HDR_DETH)
 		ext = packet_parse_deth(pkt, ext);
+	if (hdrs & CAIRN_HDR_FETH)
+		ext = packet_parse_feth(pkt, ext);
 	if (hdrs & CAIRN_HDR_RETH)
 		ext = packet_parse_reth(pkt, ext);
 	if (hdrs & CAIRN_HDR_ATOMICETH)
@@ -168,6 +180,15 @@ static void *packet_build_deth(struct cairn_deth *ext,
 	return ext + 1;
 }
 
+static void *packet_build_feth(struct cairn_feth *ext,
+			       const struct cairn_pkt *pkt)
+{
+	ext->sel_plt = cpu_to_be32((pkt->sel & CAIRN_FETH_SEL_MASK)
+				   << CAIRN_FETH_SEL_SHIFT |
+				   (pkt->plt & CAIRN_FETH_PLT_MASK));
+	return ext + 1;
+}
+
 static void *packet_build_reth(struct cairn_reth *ext,
 			       const struct cairn_pkt *pkt)
 {
@@ -219,6 +240,8 @@ u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt)
 	ext = packet_build_bth((void *)hdr, pkt);
 	if (op->hdrs & CAIRN_HDR_DETH)
 		ext = packet_build_deth(ext, pkt);
+	if (op->hdrs & CAIRN_HDR_FETH)
+		ext = packet_build_feth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_RETH)
 		ext = packet_build_reth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_ATOMICETH)

@@ -23,6 +23,8 @@ struct cairn_pkt {
 	u64 va;			/* RETH, AtomicETH */
 	u32 rkey;		/* RETH, AtomicETH, IETH (to invalidate) */
 	u32 dma_len;		/* RETH, bytes */
+	u8 plt;			/* FETH: enum cairn_flush_plt or any */
+	u8 sel;			/* FETH: enum cairn_flush_sel or any */
 	u64 swap_add;
 	u64 compare;
 	u64 orig;		/* AtomicAckETH */

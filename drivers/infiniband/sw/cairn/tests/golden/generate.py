@@ -3,7 +3,7 @@
 """Golden RoCEv2 frames, made without any of cairn's code.
 
 Written from the layouts in the InfiniBand Architecture Specification (vol. 1
-chapter 9, 7.8.1, Annex A17) and the IP and UDP RFCs; the CRC is zlib's. The
+chapter 9, 7.8.1, Annexes A17 and A19) and the IP and UDP RFCs; the CRC is zlib's. The
 values are pseudo-random but always the same.
 
     generate.py > vectors.txt      the vectors
@@ -54,6 +54,8 @@ RESPONDING = {
     0x14: ("FETCH_ADD", "T", NONE),
     0x16: ("SEND_LAST_INV", "X", TAIL),
     0x17: ("SEND_ONLY_INV", "X", ANY),
+    0x1c: ("FLUSH", "FR", NONE),
+    0x1d: ("ATOMIC_WRITE", "R", [8]),
 }
 # cairn's own, in the manufacturer-specific range (Documentation/wire.rst)
 PERSIST = {
@@ -114,11 +116,17 @@ def deth(f, rnd):
     return struct.pack(">II", f["qkey"], f["sqpn"])
 
 
+def feth(f, rnd):
+    f["plt"] = 1 + rnd.bits(8) % 3
+    f["sel"] = rnd.bits(1)
+    return struct.pack(">I", f["sel"] << 4 | f["plt"])
+
+
 def reth(f, rnd):
     f["va"] = rnd.bits(64)
     f["rkey"] = rnd.bits(32)
     # ONLY: the length is the payload's; FIRST and READ: of the message
-    whole = "ONLY" in f["name"]
+    whole = "ONLY" in f["name"] or "ATOMIC" in f["name"]
     f["dmalen"] = f["len"] if whole else PMTU + 1 + rnd.bits(20)
     return struct.pack(">QII", f["va"], f["rkey"], f["dmalen"])
 
@@ -160,7 +168,7 @@ def ieth(f, rnd):
     return struct.pack(">I", f["rkey"])
 
 
-EXTENSIONS = {"D": deth, "R": reth, "T": atomiceth, "A": aeth,
+EXTENSIONS = {"D": deth, "F": feth, "R": reth, "T": atomiceth, "A": aeth,
               "K": atomicacketh, "I": immdt, "X": ieth}
 
 

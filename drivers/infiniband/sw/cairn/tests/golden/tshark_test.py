@@ -101,8 +101,10 @@ def same(n, v, shown, field, key):
 
 
 def is_raw(v):
-    """Wireshark knows only BTH and ICRC of the manufacturer's opcodes."""
-    return int(v["opcode"], 16) >= 0xc0
+    """Wireshark 4.0 knows only BTH and ICRC of the manufacturer's opcodes, and of
+    FLUSH and ATOMIC WRITE."""
+    opcode = int(v["opcode"], 16)
+    return opcode >= 0xc0 or opcode in (0x1c, 0x1d)
 
 
 def raw_extensions(v):
@@ -110,7 +112,9 @@ def raw_extensions(v):
     if not is_raw(v):
         return ""
     widths = {"va": 16, "rkey": 8, "dmalen": 8, "syndrome": 2, "msn": 6}
-    return "".join(v[key].zfill(w) for key, w in widths.items() if key in v)
+    feth = "000000" + v["sel"] + v["plt"] if "plt" in v else ""
+    return feth + "".join(v[key].zfill(w) for key, w in widths.items()
+                          if key in v)
 
 
 def applies(v, field, key):

@@ -44,8 +44,10 @@ struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 	struct sim_mr *mr = sim_mr(s, host, len, access);
 
 	mr->persist = persist;
-	mr->durability = persist == CAIRN_PERSIST_HOST ? CAIRN_DURABILITY_HOST :
-							 CAIRN_DURABILITY_ADR;
+	if (persist == CAIRN_PERSIST_NIC)
+		mr->durability = CAIRN_DURABILITY_ADR;
+	else if (persist == CAIRN_PERSIST_HOST)
+		mr->durability = CAIRN_DURABILITY_HOST;
 	mr->shadow = malloc(len ?: 1);
 	memcpy(mr->shadow, mr->mem, len);
 	mr->newest = calloc(len / WORD + 1, sizeof(*mr->newest));
@@ -127,7 +129,8 @@ void arch_wb_cache_pmem(void *addr, size_t size)
 	for (i = 0; i < here.host->mrs; i++) {
 		struct sim_mr *mr = here.host->mr[i];
 
-		if (mr->persist != CAIRN_PERSIST_NIC || p < mr->mem ||
+		if (!mr->shadow || mr->persist == CAIRN_PERSIST_HOST ||
+		    p < mr->mem ||
 		    p + size > mr->mem + mr->len)
 			continue;
 		end = p - mr->mem + size;
@@ -175,7 +178,7 @@ void sim_run_over(struct sim *s)
 	if (!s->evict || !sim_chance(&s->cpu_rand, s->evict))
 		return;
 	for (i = 0; i < host->mrs; i++)
-		if (host->mr[i]->persist)
+		if (host->mr[i]->shadow)
 			evict(s, host->mr[i]);
 }
 
@@ -256,6 +259,13 @@ int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len)
 {
 	return copy_span(qp, span, (u8 *)buf, len, true);
+}
+
+void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len)
+{
+	mr->placed = off;
+	sim_on_cpu_of(qp);
+	cairn_domain_writeback(mr->mem + off, len);
 }
 
 /* The bytes at @p, up to the end of their page. */

@@ -153,6 +153,54 @@ int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	return 0;
 }
 
+int cairn_port_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		     enum cairn_access access)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64), access);
+	struct sim_mr *mr;
+
+	check_turn(qp, CAIRN_RESP, "store");
+	if (pkt->va & 7 || pkt->payload_len != sizeof(u64))
+		sim_fail(qp->s, "store of %u bytes at %llx", pkt->payload_len,
+			 pkt->va);
+	if (!p)
+		return -EFAULT;
+	memcpy(p, sim_pkt_payload(pkt), sizeof(u64));
+	qp->atomics++;
+	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
+		sim_writeback(qp, mr, p - mr->mem, sizeof(u64));
+	return 0;
+}
+
+int cairn_port_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
+
+	if (!mr)
+		return -EFAULT;
+	*va = mr->va;
+	*len = mr->len;
+	return 0;
+}
+
+int cairn_port_writeback(struct cairn_qpc *q, u32 key, u64 va, u32 len)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	u8 *p = sim_mr_at(qp, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT);
+	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
+
+	check_turn(qp, CAIRN_RESP, "write-back");
+	if (!len || len > 65536)
+		sim_fail(qp->s, "write-back of %u bytes at once", len);
+	if (!p)
+		return -EFAULT;
+	sim_writeback(qp, mr, p - mr->mem, len);
+	return 0;
+}
+
 static void inval_ends(struct sim *s, void *arg)
 {
 	struct sim_qp *qp = arg;

@@ -40,6 +40,7 @@ const struct cairn_qp_attrs sim_attrs = {
 	.remote_read = true,
 	.remote_write = true,
 	.remote_atomic = true,
+	.flush = CAIRN_FLUSH_PLT,
 	.sqd_notify = true,
 };
 
@@ -248,6 +249,10 @@ static void fill_wqe(union cairn_wqe_buf *b, const struct sim_wr *wr)
 		w->atomic.swap = wr->swap;
 		memcpy(b->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET, wr->sge,
 		       sizeof(*wr->sge));
+	} else if (wr->opcode == CAIRN_WQE_FLUSH) {
+		w->flush.length = wr->flush_len;
+		w->flush.plt = wr->plt;
+		w->flush.sel = wr->sel;
 	} else if (wr->flags & CAIRN_WQE_INLINE) {
 		w->inline_len = wr->inline_len;
 		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,

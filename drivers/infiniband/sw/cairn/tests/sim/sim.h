@@ -75,6 +75,8 @@ struct sim_mr {
 #define SIM_REMOTE	(1 << CAIRN_ACCESS_REMOTE_READ |	\
 			 1 << CAIRN_ACCESS_REMOTE_WRITE |	\
 			 1 << CAIRN_ACCESS_REMOTE_ATOMIC)
+#define SIM_FLUSH	(1 << CAIRN_ACCESS_FLUSH_GLOBAL |	\
+			 1 << CAIRN_ACCESS_FLUSH_PERSISTENT)
 #define SIM_ALL		(SIM_LOCAL | SIM_REMOTE)
 
 struct sim_ah {
@@ -399,6 +401,8 @@ int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	       u32 len);
 int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len);
+/* What cairn_port_writeback() does, from @off on. */
+void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len);
 /* What cairn_port_place_words() does. */
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len,
@@ -425,6 +429,8 @@ struct sim_wr {
 	u32 rkey;
 	u64 compare_add;
 	u64 swap;
+	u32 flush_len;		/* FLUSH */
+	u8 plt, sel;
 	u32 ah, qpn, qkey;	/* UD */
 	const void *inl;	/* with CAIRN_WQE_INLINE */
 	u32 inline_len;
