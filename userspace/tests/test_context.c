@@ -489,9 +489,9 @@ static void memory_regions(void)
 	char buf[16];
 
 	open_ctx();
-	mr = fake.ops.reg_mr(pd, buf, sizeof(buf), (uintptr_t)buf, 0x123);
+	mr = fake.ops.reg_mr(pd, buf, sizeof(buf), (uintptr_t)buf, 0x23);
 	vmr = (struct verbs_mr *)mr;
-	ktap_eq(vmr->access, 0x123);
+	ktap_eq(vmr->access, 0x23);
 	ktap_eq(fake.ops.rereg_mr(vmr, 7, pd, buf, 8, 0x7), 0);
 	ktap_eq(vmr->access, 0x7);
 	fake.fail = "dereg_mr";

@@ -1065,6 +1065,56 @@ static void resize_under_load(void)
 	pair_down(&p);
 }
 
+/* An event is held for a number of completions or for a time. */
+static void cq_moderation(void)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = 3, .cq_period = 60000 },
+	};
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	u64 began;
+	int i, n;
+
+	o.channel = true;
+	must(pair_up(&p, &o));
+	ktap_eq(ibv_modify_cq(p.b.rcq, &attr), 0);
+	/* one completion: no event before the time is over */
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	must(!recv_op(&p.b, 0, 0, 100));
+	began = vt_now_ms();
+	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 0, 0, 10, IBV_SEND_SIGNALED));
+	must(vt_event(p.b.rchan, LONG));
+	ktap_ok(vt_now_ms() - began >= 59);
+	must(got(p.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+	must(got(p.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	/* three, and an error, which does not wait for more */
+	attr.moderate.cq_period = 0xffff;
+	ktap_eq(ibv_modify_cq(p.b.rcq, &attr), 0);
+	for (n = 0; n < 20; n++) {
+		must(!ibv_req_notify_cq(p.b.rcq, 0));
+		for (i = 0; i < 3; i++) {
+			must(!recv_op(&p.b, i, 0, 100));
+			must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10,
+				      IBV_SEND_SIGNALED));
+		}
+		must(vt_event(p.b.rchan, LONG));
+		for (i = 0; i < 3; i++) {
+			must(got(p.b.rcq, i, IBV_WC_SUCCESS, NULL));
+			must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+		}
+	}
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	must(!recv_op(&p.b, 7, 0, 100));
+	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
+	must(vt_event(p.b.rchan, LONG));
+	must(got(p.b.rcq, 7, IBV_WC_WR_FLUSH_ERR, NULL));
+	/* held when the queue goes */
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	pair_down(&p);
+}
+
 static void cq_events(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1556,7 +1606,8 @@ static void exit_with_everything_open(void)
 	X(recv_too_small) X(rnr_exhaustion) X(rnr_patience)		\
 	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
 	X(reset_and_again) X(sqd) X(destroy_with_work) X(comm_est)	\
-	X(cq_overflow) X(resize_under_load) X(cq_events) X(solicited)	\
+	X(cq_overflow) X(resize_under_load) X(cq_events)		\
+	X(cq_moderation) X(solicited)					\
 	X(unsignaled) X(extended_cq) X(extended_qp) X(datagrams)	\
 	X(unreliable) X(fork_and_go_on) X(threads_on_one_qp)		\
 	X(exit_with_everything_open)

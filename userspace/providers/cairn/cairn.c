@@ -61,7 +61,9 @@ static void cairn_free_context(struct ibv_context *ibctx)
 
 static const struct verbs_context_ops cairn_ctx_ops = {
 	.alloc_mw = cairn_alloc_mw,
+	.alloc_parent_domain = cairn_alloc_parent_domain,
 	.alloc_pd = cairn_alloc_pd,
+	.alloc_td = cairn_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = cairn_bind_mw,
 	.cq_event = cairn_cq_event,
@@ -73,6 +75,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.create_srq = cairn_create_srq,
 	.dealloc_mw = cairn_dealloc_mw,
 	.dealloc_pd = cairn_dealloc_pd,
+	.dealloc_td = cairn_dealloc_td,
 	.dereg_mr = cairn_dereg_mr,
 	.destroy_ah = cairn_destroy_ah,
 	.destroy_cq = cairn_destroy_cq,
@@ -80,6 +83,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.destroy_srq = cairn_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = cairn_free_context,
+	.modify_cq = cairn_modify_cq,
 	.modify_qp = cairn_modify_qp,
 	.modify_qp_rate_limit = cairn_modify_qp_rate_limit,
 	.modify_srq = cairn_modify_srq,

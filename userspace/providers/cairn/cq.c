@@ -155,6 +155,14 @@ static int cq_resize(struct ibv_cq *ibcq, int cqe)
 	return err;
 }
 
+int cairn_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	union verbs_cmd_buf cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd,
+				 VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_cq));
+}
+
 int cairn_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct cairn_context *ctx = to_cctx(ibcq->context);

@@ -41,13 +41,13 @@ static inline struct cairn_cq *to_ccq_ex(struct ibv_cq_ex *cq)
 static inline void cairn_cq_lock(struct cairn_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_lock(&cq->queue.lock);
+		cairn_queue_lock(&cq->queue);
 }
 
 static inline void cairn_cq_unlock(struct cairn_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_unlock(&cq->queue.lock);
+		cairn_queue_unlock(&cq->queue);
 }
 
 bool cairn_cq_skip(struct cairn_cq *cq);
@@ -76,6 +76,7 @@ struct ibv_cq *cairn_create_cq(struct ibv_context *ctx, int cqe,
 			       int comp_vector);
 struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ctx,
 				     struct ibv_cq_init_attr_ex *attr);
+int cairn_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int cairn_resize_cq(struct ibv_cq *cq, int cqe);
 int cairn_destroy_cq(struct ibv_cq *cq);
 int cairn_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);

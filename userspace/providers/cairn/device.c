@@ -44,6 +44,12 @@ int cairn_query_device_ex(struct ibv_context *ctx,
 		attr->completion_timestamp_mask = UINT64_MAX;
 	if (ATTR_HAS(size, hca_core_clock))
 		attr->hca_core_clock = CLOCK_KHZ;
+	if (ATTR_HAS(size, cq_mod_caps)) {
+		attr->cq_mod_caps.max_cq_count =
+			resp.cq_moderation_caps.max_cq_moderation_count;
+		attr->cq_mod_caps.max_cq_period =
+			resp.cq_moderation_caps.max_cq_moderation_period;
+	}
 	if (ATTR_HAS(size, packet_pacing_caps))
 		attr->packet_pacing_caps = pacing_caps;
 	return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "mr.h"
+#include "pd.h"
 #include "persist.h"
 
 VERBS_RESP(cairn_persist_mr_resp, struct ib_uverbs_reg_mr_resp,
@@ -80,7 +81,8 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	else
 		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
 	if (!err) {
-		mr->region = (struct cairn_region){ pd, addr, hca_va, length };
+		mr->region = (struct cairn_region){ cairn_pd_base(pd), addr,
+						    hca_va, length };
 		cairn_mr_remember(mr);
 	}
 	return mr_finish(mr, err);

@@ -1,10 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Protection domains, thread domains, and parent domains, which join one of each.
+ *
+ * A parent domain stands for its protection domain wherever one is taken: it has the
+ * same handle. Queue pairs that are made with one that has a thread domain take no
+ * locks when they post: the program uses them from one thread at a time.
+ */
 #ifndef CAIRN_PD_H
 #define CAIRN_PD_H
 
 #include "cairn.h"
 
+struct cairn_td {
+	struct ibv_td td;	/* must be first */
+	unsigned int users;	/* parent domains; atomic */
+};
+
+struct cairn_pd {
+	struct ibv_pd pd;	/* must be first */
+	struct cairn_pd *base;	/* of a parent domain; NULL: is none */
+	struct cairn_td *td;	/* or NULL */
+	unsigned int users;	/* parent domains; atomic */
+};
+
+static inline struct cairn_pd *to_cpd(struct ibv_pd *pd)
+{
+	return cairn_container_of(pd, struct cairn_pd, pd);
+}
+
+/* The protection domain itself. */
+static inline const struct ibv_pd *cairn_pd_base(struct ibv_pd *pd)
+{
+	return to_cpd(pd)->base ? &to_cpd(pd)->base->pd : pd;
+}
+
+/* Whether what is made with it is for one thread. */
+static inline bool cairn_pd_single(struct ibv_pd *pd)
+{
+	return to_cpd(pd)->td;
+}
+
 struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx);
+struct ibv_pd *cairn_alloc_parent_domain(struct ibv_context *ctx,
+					 struct ibv_parent_domain_init_attr *attr);
 int cairn_dealloc_pd(struct ibv_pd *pd);
+struct ibv_td *cairn_alloc_td(struct ibv_context *ctx,
+			      struct ibv_td_init_attr *attr);
+int cairn_dealloc_td(struct ibv_td *td);
 
 #endif /* CAIRN_PD_H */

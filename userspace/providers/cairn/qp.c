@@ -7,6 +7,7 @@
 #include "cq.h"
 #include "doorbell.h"
 #include "inline.h"
+#include "pd.h"
 #include "qp.h"
 #include "qpex.h"
 #include "resize.h"
@@ -93,7 +94,9 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 	qp->max_inline = attr->cap.max_inline_data;
 	if (qp->max_inline > CAIRN_MAX_INLINE)
 		qp->max_inline = CAIRN_MAX_INLINE;
-	qp->pd = attr->pd;
+	qp->pd = cairn_pd_base(attr->pd);
+	qp->sq.single = cairn_pd_single(attr->pd);
+	qp->rq.queue.single = qp->sq.single;
 	cairn_inline_init(qp, asked);
 	qp->rq.max_sge = attr->cap.max_recv_sge;
 	qp->sq.max_wr = attr->cap.max_send_wr;
@@ -189,9 +192,9 @@ static void qp_forget(const struct ibv_qp *ibqp)
 
 static void qp_reset_queue(struct cairn_queue *queue)
 {
-	pthread_spin_lock(&queue->lock);
+	cairn_queue_lock(queue);
 	cairn_queue_reset(queue);
-	pthread_spin_unlock(&queue->lock);
+	cairn_queue_unlock(queue);
 }
 
 int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)

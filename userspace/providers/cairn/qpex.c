@@ -372,7 +372,7 @@ static void qpex_wr_start(struct ibv_qp_ex *ibqp)
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 	struct cairn_wr_batch *batch = &qp->batch;
 
-	pthread_spin_lock(&qp->sq.lock);
+	cairn_queue_lock(&qp->sq);
 	batch->start = qp->sq.ring.index;
 	batch->wqe = NULL;
 	batch->err = cairn_send_ready(qp) ? 0 : EINVAL;
@@ -384,7 +384,7 @@ static void qpex_wr_abort(struct ibv_qp_ex *ibqp)
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 
 	qp->sq.ring.index = qp->batch.start;
-	pthread_spin_unlock(&qp->sq.lock);
+	cairn_queue_unlock(&qp->sq);
 }
 
 static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
@@ -402,7 +402,7 @@ static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 	}
 	index = qp->sq.ring.index;
 	cairn_ring_publish(&qp->sq.ring);
-	pthread_spin_unlock(&qp->sq.lock);
+	cairn_queue_unlock(&qp->sq);
 	return cairn_send_wake(qp, index);
 }
 

@@ -13,7 +13,20 @@ struct cairn_queue {
 	size_t bytes;			/* of the ring's mapping */
 	uint32_t max_wr;		/* what its owner was promised */
 	pthread_spinlock_t lock;	/* protects ring */
+	bool single;			/* one thread: no lock is needed */
 };
+
+static inline void cairn_queue_lock(struct cairn_queue *queue)
+{
+	if (!queue->single)
+		pthread_spin_lock(&queue->lock);
+}
+
+static inline void cairn_queue_unlock(struct cairn_queue *queue)
+{
+	if (!queue->single)
+		pthread_spin_unlock(&queue->lock);
+}
 
 void cairn_queue_init(struct cairn_queue *queue);
 void cairn_queue_fini(struct cairn_queue *queue);

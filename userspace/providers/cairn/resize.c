@@ -126,16 +126,16 @@ static int resize_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 
 	if (!cairn_resize_wanted(sq) && !cairn_resize_wanted(rq))
 		mask &= ~IBV_QP_CAP;
-	pthread_spin_lock(&qp->sq.lock);
-	pthread_spin_lock(&qp->rq.queue.lock);
+	cairn_queue_lock(&qp->sq);
+	cairn_queue_lock(&qp->rq.queue);
 	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
 	if (!err) {
 		cairn_resize_commit(sq);
 		cairn_resize_commit(rq);
 	}
-	pthread_spin_unlock(&qp->rq.queue.lock);
-	pthread_spin_unlock(&qp->sq.lock);
+	cairn_queue_unlock(&qp->rq.queue);
+	cairn_queue_unlock(&qp->sq);
 	return err;
 }
 

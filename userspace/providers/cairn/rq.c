@@ -39,7 +39,7 @@ int cairn_rq_post(struct cairn_rq *rq, struct ibv_recv_wr *wr,
 	uint32_t start;
 	int err = 0;
 
-	pthread_spin_lock(&rq->queue.lock);
+	cairn_queue_lock(&rq->queue);
 	start = ring->index;
 	for (; wr; wr = wr->next) {
 		err = rq_post_one(rq, wr);
@@ -50,6 +50,6 @@ int cairn_rq_post(struct cairn_rq *rq, struct ibv_recv_wr *wr,
 	}
 	if (ring->index != start)
 		cairn_ring_publish(ring);
-	pthread_spin_unlock(&rq->queue.lock);
+	cairn_queue_unlock(&rq->queue);
 	return err;
 }

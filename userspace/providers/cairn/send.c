@@ -241,7 +241,7 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	pthread_spin_lock(&qp->sq.lock);
+	cairn_queue_lock(&qp->sq);
 	start = ring->index;
 	for (; wr; wr = wr->next) {
 		err = send_one(qp, wr, windows);
@@ -253,7 +253,7 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	index = ring->index;
 	if (index != start)
 		cairn_ring_publish(ring);
-	pthread_spin_unlock(&qp->sq.lock);
+	cairn_queue_unlock(&qp->sq);
 	if (index == start)
 		return err;
 	wake = cairn_send_wake(qp, index);

@@ -77,11 +77,11 @@ static int srq_resize(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 		return err;
 	if (!cairn_resize_wanted(&resize))
 		mask &= ~IBV_SRQ_MAX_WR;
-	pthread_spin_lock(&queue->lock);
+	cairn_queue_lock(queue);
 	err = srq_command(ibsrq, attr, mask);
 	if (!err)
 		cairn_resize_commit(&resize);
-	pthread_spin_unlock(&queue->lock);
+	cairn_queue_unlock(queue);
 	cairn_resize_end(&resize, err);
 	return err;
 }

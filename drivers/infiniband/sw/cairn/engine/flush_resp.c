@@ -56,8 +56,8 @@ static int flush_step(struct cairn_qpc *qpc, u32 *len)
 static bool flush_is_of(const struct cairn_flush *flush,
 			const struct cairn_pkt *pkt)
 {
-	return flush->asked_va == pkt->va && flush->asked_len == pkt->dma_len &&
-	       flush->key == pkt->rkey && flush->plt == pkt->plt &&
+	return flush->psn == pkt->psn && flush->asked_va == pkt->va &&
+	       flush->asked_len == pkt->dma_len && flush->key == pkt->rkey && flush->plt == pkt->plt &&
 	       flush->sel == pkt->sel;
 }
 
@@ -80,6 +80,7 @@ int cairn_flush_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (flush_check(qpc, pkt->rkey, va, len, pkt->plt))
 		return -EFAULT;
 	*flush = (struct cairn_flush){
+		.psn = pkt->psn,
 		.asked_va = pkt->va,
 		.asked_len = pkt->dma_len,
 		.key = pkt->rkey,

@@ -236,6 +236,7 @@ struct cairn_flush {
 	u64 left;		/* bytes; 0: done, or nothing to do */
 	u64 asked_va;
 	u32 asked_len;
+	u32 psn;
 	u32 key;
 	u8 plt;			/* enum cairn_flush_plt */
 	u8 sel;			/* enum cairn_flush_sel */

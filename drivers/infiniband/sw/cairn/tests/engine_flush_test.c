@@ -361,6 +361,34 @@ static void duplicates(void)
 	sim_end(b.r.s);
 }
 
+/* A flush that is over is that of its packet: should another one come in its place,
+ * a later one that asks for the same is executed.
+ */
+static void over_for_its_packet_only(void)
+{
+	struct bed b = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
+	static const struct ask all = { FLUSH, 2, 1 };
+	u64 want = 2 * (u64)BIG;
+
+	b.r.s->dead[0] = true;
+	b.r.b->hold_room = 0;
+	get(&b, 0, &all);
+	sim_run(b.r.s, SIM_MS);
+	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], BIG);
+	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 0);
+	ktap_eq(last_sent(b.r.b)->syndrome, NAK(PSN_SEQ));
+	get(&b, 0, &store_8);
+	get(&b, 1, &all);
+	sim_run(b.r.s, SIM_MS);
+	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
+	/* ... and when its own packet comes again, it is not */
+	get(&b, 1, &all);
+	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
+	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 1);
+	ktap_eq(last_sent(b.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
+	sim_end(b.r.s);
+}
+
 /* The region ends while its flush is under way: the peer learns it. */
 static void region_ends_meanwhile(void)
 {
@@ -497,6 +525,7 @@ static const struct ktap_test tests[] = {
 	KTAP(word_into_a_persistent_region),
 	KTAP(refused),
 	KTAP(duplicates),
+	KTAP(over_for_its_packet_only),
 	KTAP(region_ends_meanwhile),
 	KTAP(more_than_agreed),
 	KTAP(bad_requests),

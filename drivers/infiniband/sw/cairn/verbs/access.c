@@ -194,7 +194,7 @@ static u8 access_durability(const struct cairn_mr *mr)
 {
 	u8 persist = mr->persist;
 
-	if (!persist)
+	if (!(persist & (CAIRN_MR_PERSIST_NIC | CAIRN_MR_PERSIST_HOST)))
 		return CAIRN_DURABILITY_UNKNOWN;
 	if (persist & CAIRN_MR_PERSIST_HOST)
 		return CAIRN_DURABILITY_HOST;

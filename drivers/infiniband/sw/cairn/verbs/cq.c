@@ -24,6 +24,7 @@
 #include "queue/queue.h"
 #include "verbs/cq.h"
 #include "verbs/limits.h"
+#include "verbs/moderate.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
@@ -54,9 +55,17 @@ static bool cq_may_notify(struct cairn_cq *cq)
 	return true;
 }
 
+void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify)
+{
+	*notify = arm != cq->arm_seen && cq_may_notify(cq);
+	if (*notify)
+		cq->arm_seen = arm;
+}
+
 /* Does what the consumer armed ask for an event now? cq->lock held. */
 static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
+	bool notify;
 	u32 arm = READ_ONCE(cq->queue.host->arm);
 
 	if (arm == cq->arm_seen)
@@ -65,10 +74,10 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	    !((arm & CAIRN_ARM_SOLICITED) &&
 	      (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)))
 		return false;
-	if (!cq_may_notify(cq))
+	if (unlikely(cq->hold_us) && cairn_moderate_holds(cq, cqe))
 		return false;
-	cq->arm_seen = arm;
-	return true;
+	cairn_cq_answer(cq, arm, &notify);
+	return notify;
 }
 
 /* Is no entry free, as far as the consumer's index tells? Also true when the
@@ -173,6 +182,7 @@ int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
 	cairn_async_init(&cq->async, cq_deliver);
+	cairn_moderate_init(cq);
 	ibcq->cqe = roundup_pow_of_two(attr->cqe);
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cq->is_user = uctx;
@@ -202,6 +212,7 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
+	cairn_moderate_stop(cq);
 	cairn_async_cancel(&cq->async);
 	cairn_queue_free(&cq->queue);
 	mutex_destroy(&cq->resize_lock);

@@ -10,4 +10,9 @@
  */
 void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 
+/* An event for the arm word @arm is due, unless it was raised already: @notify says
+ * whether to call the handler, without the lock. cq->lock held.
+ */
+void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify);
+
 #endif

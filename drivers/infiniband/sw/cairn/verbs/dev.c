@@ -42,6 +42,12 @@ const struct cairn_verbs_net *cairn_verbs_net(void)
 /* One netdev carries one device: looking and registering are one step. */
 static DEFINE_MUTEX(dev_add_lock);
 
+static u64 dev_flush_caps(void)
+{
+	return IB_DEVICE_FLUSH_GLOBAL | (cairn_domain_can_writeback() ?
+					 IB_DEVICE_FLUSH_PERSISTENT : 0);
+}
+
 static int dev_query(struct ib_device *ibdev,
 		     struct ib_device_attr *attr,
 		     struct ib_udata *udata)
@@ -69,8 +75,7 @@ static int dev_query(struct ib_device *ibdev,
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IB_DEVICE_FLUSH_GLOBAL |
-				    IB_DEVICE_ATOMIC_WRITE,
+				    IB_DEVICE_ATOMIC_WRITE | dev_flush_caps(),
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY,
 		.max_send_sge = CAIRN_MAX_SGE,
 		.max_recv_sge = CAIRN_MAX_SGE,
@@ -94,12 +99,12 @@ static int dev_query(struct ib_device *ibdev,
 		.max_srq_sge = CAIRN_MAX_SGE,
 		.max_fast_reg_page_list_len = CAIRN_MAX_FAST_REG,
 		.max_pkeys = 1,
+		.cq_caps.max_cq_moderation_count = U16_MAX,
+		.cq_caps.max_cq_moderation_period = U16_MAX,
 		.local_ca_ack_delay = 15,
 		.timestamp_mask = ~0ull,
 		.hca_core_clock = 1000000,	/* kHz: CQEs count ns */
 	};
-	if (cairn_domain_can_writeback())
-		attr->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	return 0;
 }
 
@@ -193,6 +198,7 @@ static const struct ib_device_ops dev_ops = {
 
 	.create_cq = cairn_create_cq,
 	.destroy_cq = cairn_destroy_cq,
+	.modify_cq = cairn_modify_cq,
 	.resize_cq = cairn_resize_cq,
 	.poll_cq = cairn_poll_cq,
 	.req_notify_cq = cairn_req_notify_cq,

@@ -80,6 +80,7 @@ int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 /* stats.c */
 struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,
 						u32 port_num);
+int cairn_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		       u32 port_num, int index);
 

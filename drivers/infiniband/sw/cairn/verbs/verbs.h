@@ -13,6 +13,7 @@
 #define CAIRN_VERBS_VERBS_H
 
 #include <linux/bvec.h>
+#include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/seqlock.h>
@@ -103,6 +104,11 @@ struct cairn_cq {
 	bool is_user;
 	struct mutex resize_lock;	/* one at a time; outside of lock */
 	struct cairn_async_work async;
+	/* Moderation (verbs/moderate.c): below lock, but for the timer. */
+	u16 hold_count;			/* events are held for that many entries */
+	u16 hold_us;			/* or that long; 0: none is held */
+	u16 held;			/* entries that asked for the event */
+	struct hrtimer hold_timer;
 };
 
 /* Receive queue of a QP or an SRQ. */

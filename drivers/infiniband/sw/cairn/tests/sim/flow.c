@@ -141,6 +141,9 @@ static u8 random_flags(struct flow *f, u8 opcode, u32 len)
 	return flags;
 }
 
+/* Those that model.c knows come first. */
+#define FLOW_OPCODES	(CAIRN_WQE_WRITE_PERSIST + 1)
+
 static void random_atomic(struct flow *f, struct flow_wr *wr)
 {
 	struct sim_rand *r = &f->s->rand;
@@ -211,7 +214,7 @@ static u8 random_op(struct flow *f)
 	u8 op;
 
 	do {
-		op = sim_below(&f->s->rand, CAIRN_WQE_OPCODES);
+		op = sim_below(&f->s->rand, FLOW_OPCODES);
 	} while (!(f->cfg.ops & 1 << op));
 	return op;
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/hrtimer.h>
+#include <linux/time64.h>
+#include "queue/queue.h"
+#include "verbs/cq.h"
+#include "verbs/moderate.h"
+#include "verbs/ops.h"
+
+/* The time is over: what was held is raised. Softirq. */
+static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
+{
+	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
+	bool notify = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->held)
+		cairn_cq_answer(cq, READ_ONCE(cq->queue.host->arm), &notify);
+	cq->held = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify && cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	return HRTIMER_NORESTART;
+}
+
+void cairn_moderate_init(struct cairn_cq *cq)
+{
+	hrtimer_init(&cq->hold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	cq->hold_timer.function = moderate_expire;
+}
+
+void cairn_moderate_stop(struct cairn_cq *cq)
+{
+	hrtimer_cancel(&cq->hold_timer);
+}
+
+bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	u64 ns = (u64)cq->hold_us * NSEC_PER_USEC;
+
+	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED ||
+	    ++cq->held >= cq->hold_count) {
+		/* Should the timer run now, it finds nothing held. */
+		cq->held = 0;
+		hrtimer_try_to_cancel(&cq->hold_timer);
+		return false;
+	}
+	if (cq->held == 1)
+		hrtimer_start(&cq->hold_timer, ns_to_ktime(ns),
+			      HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
+/**
+ * cairn_modify_cq() - ib_device_ops.modify_cq
+ * @ibcq: the queue, in use
+ * @count: entries that an event waits for
+ * @period: microseconds that it waits at most
+ *
+ * Nothing is held when @count is below 2 or @period is 0. What is held already is
+ * raised as was said before.
+ *
+ * Return: 0. Process context.
+ */
+int cairn_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct cairn_cq *cq = to_cairn_cq(ibcq);
+
+	spin_lock_irq(&cq->lock);
+	cq->hold_count = count;
+	cq->hold_us = count > 1 ? period : 0;
+	spin_unlock_irq(&cq->lock);
+	return 0;
+}
