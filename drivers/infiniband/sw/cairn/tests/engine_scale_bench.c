@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * More queue pairs than the machine can have: the module's engine, scheduler and
+ * packet code with up to 2^20 QPs and messages of 64 bytes at random QPs.
+ *
+ * A QP is connected to itself, so it is both ends. As in the module, 64 messages
+ * are posted, the lane selects QPs ahead and serves them, what they send is one
+ * train, the receiver looks QPs up four packets ahead, and the answers are a train
+ * again. Missing are the stack, locks, completion queues and the table of regions.
+ *
+ * For each number of QPs: nanoseconds for a message, with and without fetching
+ * ahead. Built with -DCOUNT_LINES it counts cache lines instead, of the memory that
+ * grows with the number of QPs: -fsanitize=thread has the compiler tell us of each
+ * access of the engine. The bitmap of the scheduler is not among them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <linux/kernel.h>
+#include "engine/completer.h"
+#include "engine/fifo.h"
+#include "engine/port.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/sched.h"
+#include "sim/rand.h"
+#include "wire/icrc.h"
+
+#define MAX_QPS		(1u << 20)
+#define BATCH		64
+#define BYTES		64
+#define DEPTH		8	/* units of a send ring, and records */
+#define AHEAD		4	/* packets that the receiver looks ahead */
+#define PACKET		128
+#define FIRST_QPN	16
+#define RUN_NS		20000000ULL
+#define ROUNDS		12
+
+struct bench_qp {
+	struct cairn_qpc c;
+	u8 ring[DEPTH * CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
+	struct cairn_swr swr[DEPTH] __aligned(CAIRN_LINE);
+	struct cairn_rdres rd[1];
+	u32 tail;
+	u8 from[BYTES] __aligned(CAIRN_LINE);
+	u8 to[BYTES];
+};
+
+struct packet {
+	u32 len;
+	u8 bytes[PACKET];	/* from the BTH on */
+};
+
+struct train {
+	u32 count;
+	struct packet packet[2 * BATCH];
+};
+
+static struct bench_qp **table;		/* by QPN */
+static u32 qps;
+static struct cairn_sched sched;
+static struct cairn_fifo fifo;
+static struct train requests, answers;
+static struct sim_rand rnd = { 1 };
+static u64 completed, clock_now = 1;
+static bool fetch = true;
+
+static void *must(void *p)
+{
+	if (p)
+		return p;
+	perror("memory");
+	exit(1);
+}
+
+static struct bench_qp *to_qp(struct cairn_qpc *c)
+{
+	return container_of(c, struct bench_qp, c);
+}
+
+static void touch(const void *p, unsigned long n);
+
+static struct bench_qp *qp_at(u32 slot)
+{
+	touch(&table[slot], sizeof(*table));
+	return table[slot];
+}
+
+/*
+ * Cache lines that were touched since the last message batch began.
+ */
+#define SEEN	(1u << 16)
+static uintptr_t arena, arena_end;
+static u64 lines;
+
+#ifdef COUNT_LINES
+static uintptr_t seen[SEEN];
+static u32 seen_at[SEEN], generation = 1;
+
+static void touch_line(uintptr_t line)
+{
+	u32 i = (u32)(line * 0x9e3779b1u >> 16) % SEEN;
+
+	for (; seen_at[i] == generation; i = (i + 1) % SEEN)
+		if (seen[i] == line)
+			return;
+	seen[i] = line;
+	seen_at[i] = generation;
+	lines++;
+}
+
+static void touch(const void *p, unsigned long n)
+{
+	uintptr_t at = (uintptr_t)p, end = at + n;
+
+	if (at < arena || end > arena_end)
+		return;
+	for (at /= CAIRN_LINE; at <= (end - 1) / CAIRN_LINE; at++)
+		touch_line(at);
+}
+
+/* What the compiler calls, see -fsanitize=thread. */
+#define HOOK(name, n) \
+	void name(void *p); \
+	void name(void *p) { touch(p, n); }
+#define HOOKS(n) \
+	HOOK(__tsan_read##n, n) HOOK(__tsan_write##n, n) \
+	HOOK(__tsan_unaligned_read##n, n) HOOK(__tsan_unaligned_write##n, n)
+HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
+void __tsan_read_range(void *p, long n);
+void __tsan_read_range(void *p, long n) { touch(p, n); }
+void __tsan_write_range(void *p, long n);
+void __tsan_write_range(void *p, long n) { touch(p, n); }
+void __tsan_func_entry(void *p);
+void __tsan_func_entry(void *p) {}
+void __tsan_func_exit(void *p);
+void __tsan_func_exit(void *p) {}
+void __tsan_init(void);
+void __tsan_init(void) {}
+
+static void forget_lines(void)
+{
+	generation++;
+}
+#else
+static void touch(const void *p, unsigned long n)
+{
+}
+
+static void forget_lines(void)
+{
+}
+#endif
+
+/*
+ * engine/port.h
+ */
+
+/* As net/tx.c: headers, payload, ICRC. */
+static const u8 ip[20] = { 0x45, [8] = 64, [9] = 17 };
+static const u8 udp[8] = { 0xc0, 0, 0x12, 0xb7 };
+
+int cairn_port_emit(struct cairn_qpc *c, enum cairn_side_id side,
+		    const struct cairn_train *t)
+{
+	struct train *train = side == CAIRN_REQ ? &requests : &answers;
+	struct packet *packet = &train->packet[train->count++];
+	u32 len = cairn_pkt_build(packet->bytes, &t->first);
+	u32 crc = cairn_icrc_headers4(ip, udp, packet->bytes, len);
+	__le32 icrc;
+
+	if (t->length) {
+		memcpy(packet->bytes + len, to_qp(c)->from, t->length);
+		touch(to_qp(c)->from, t->length);
+		crc = cairn_icrc_update(crc, packet->bytes + len, t->length);
+		len += t->length;
+	}
+	icrc = cairn_icrc_finish(crc);
+	memcpy(packet->bytes + len, &icrc, sizeof(icrc));
+	packet->len = len + sizeof(icrc);
+	return 0;
+}
+
+/* One by one will do: random QPs rarely have two messages at a time. */
+u32 cairn_port_emit_messages(struct cairn_qpc *c, const struct cairn_train *t,
+			     cairn_part_fn part)
+{
+	return 0;
+}
+
+int cairn_port_place(struct cairn_qpc *c, const struct cairn_span *to,
+		     const struct cairn_pkt *pkt, u32 len)
+{
+	memcpy(to_qp(c)->to, (const u8 *)pkt->cookie + pkt->payload_off, len);
+	touch(to_qp(c)->to, len);
+	return 0;
+}
+
+int cairn_port_sq_tail(struct cairn_qpc *c, u32 *tail)
+{
+	*tail = to_qp(c)->tail;
+	return 0;
+}
+
+void cairn_port_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
+{
+	u8 *to = buf;
+	u32 i;
+
+	for (i = 0; i < units; i++) {
+		const u8 *unit = to_qp(c)->ring +
+				 ((idx + i) & (DEPTH - 1)) * CAIRN_UNIT_SIZE;
+
+		touch(unit, CAIRN_UNIT_SIZE);
+		memcpy(to + i * CAIRN_UNIT_SIZE, unit, CAIRN_UNIT_SIZE);
+	}
+}
+
+void cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
+			 const struct cairn_cqe *cqe)
+{
+	if (cqe->status) {
+		fprintf(stderr, "status %u\n", cqe->status);
+		exit(1);
+	}
+	completed++;
+}
+
+/* Nothing of this happens to WRITEs that nothing disturbs, or it is no work. */
+u32 cairn_port_ah_rate(struct cairn_qpc *c, u32 ah) { return 0; }
+int cairn_port_place_words(struct cairn_qpc *c, const struct cairn_span *to,
+			   const struct cairn_pkt *pkt, u32 len,
+			   struct cairn_words *words, bool last) { abort(); }
+int cairn_port_place_bytes(struct cairn_qpc *c, const struct cairn_span *to,
+			   const void *buf, u32 len) { abort(); }
+int cairn_port_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
+		     enum cairn_access access) { return 0; }
+void cairn_port_fence(struct cairn_qpc *c) {}
+struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *c) { abort(); }
+u64 cairn_port_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
+u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
+u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
+int cairn_port_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
+		      u64 *orig) { abort(); }
+int cairn_port_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
+int cairn_port_local(struct cairn_qpc *c,
+		     const struct cairn_send_wqe *wqe) { abort(); }
+bool cairn_port_invalidated(struct cairn_qpc *c,
+			    enum cairn_side_id side) { abort(); }
+void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh) { abort(); }
+u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan) { abort(); }
+int cairn_port_hold(struct cairn_qpc *c, const struct cairn_pkt *pkt) { abort(); }
+int cairn_port_held(struct cairn_qpc *c, u32 psn,
+		    struct cairn_pkt *pkt) { return -ENOENT; }
+void cairn_port_drop_held(struct cairn_qpc *c) {}
+void cairn_port_sq_release(struct cairn_qpc *c, u32 idx) {}
+int cairn_port_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
+int cairn_port_rq_posted(struct cairn_qpc *c) { return -1; }
+void cairn_port_rq_ring_on_post(struct cairn_qpc *c) {}
+void cairn_port_async(struct cairn_qpc *c, enum cairn_async event) {}
+void cairn_port_kick(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
+void cairn_port_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
+
+/*
+ * One batch, as lane/lane.c and net/rx.c would have it.
+ */
+
+/* Returns false when the ring is full. */
+static bool post(u32 slot)
+{
+	struct bench_qp *qp = qp_at(slot);
+	struct cairn_send_wqe *wqe = (struct cairn_send_wqe *)
+		(qp->ring + (qp->tail & (DEPTH - 1)) * CAIRN_UNIT_SIZE);
+
+	if (qp->tail - qp->c.req.sq_done == DEPTH)
+		return false;
+	*wqe = (struct cairn_send_wqe){
+		.opcode = CAIRN_WQE_WRITE,
+		.flags = CAIRN_WQE_SIGNALED,
+		.num_sge = 1,
+		.units = 1,
+		.remote_addr = (uintptr_t)qp->to,
+		.rkey = 1,
+		.sge[0] = { (uintptr_t)qp->from, BYTES, 1 },
+	};
+	qp->tail++;
+	cairn_sched_set(&sched, slot);
+	return true;
+}
+
+static void select_ahead(void)
+{
+	u32 slot;
+
+	while (!cairn_fifo_full(&fifo)) {
+		slot = cairn_sched_next(&sched);
+		if (slot == CAIRN_SCHED_NONE)
+			return;
+		cairn_sched_clear(&sched, slot);
+		if (fetch)
+			cairn_req_prefetch(&qp_at(slot)->c);
+		cairn_fifo_push(&fifo, slot, 0);
+	}
+}
+
+static void serve(void)
+{
+	struct cairn_fifo_entry entry;
+	struct bench_qp *qp;
+
+	for (select_ahead(); cairn_fifo_pop(&fifo, &entry); select_ahead()) {
+		struct cairn_budget budget = { 64, 65536 };
+
+		if (fetch && cairn_fifo_len(&fifo)) {
+			qp = qp_at(cairn_fifo_peek(&fifo, 0)->queue);
+			__builtin_prefetch(qp->ring +
+					   (qp->c.req.sq_next & (DEPTH - 1)) *
+					   CAIRN_UNIT_SIZE);
+		}
+		cairn_req_run(&qp_at(entry.queue)->c, clock_now, &budget);
+	}
+}
+
+static struct bench_qp *qp_of(const struct packet *packet)
+{
+	const struct cairn_bth *bth = (const void *)packet->bytes;
+
+	return qp_at((__builtin_bswap32((__force u32)bth->qpn) & CAIRN_24BIT_MASK) - FIRST_QPN);
+}
+
+static bool right(const struct packet *packet, u32 head)
+{
+	u32 covered = packet->len - CAIRN_ICRC_LEN;
+	u32 crc = cairn_icrc_headers4(ip, udp, packet->bytes, head);
+	__le32 icrc;
+
+	crc = cairn_icrc_update(crc, packet->bytes + head, covered - head);
+	memcpy(&icrc, packet->bytes + covered, sizeof(icrc));
+	return cairn_icrc_finish(crc) == icrc;
+}
+
+static void receive(struct train *train, enum cairn_side_id side)
+{
+	u32 k;
+
+	for (k = 0; k < train->count; k++) {
+		struct packet *packet = &train->packet[k];
+		struct cairn_budget budget = { 64, 65536 };
+		struct cairn_pkt pkt;
+		struct cairn_qpc *c;
+
+		if (fetch && k + AHEAD < train->count) {
+			c = &qp_of(packet + AHEAD)->c;
+			if (side == CAIRN_REQ)
+				cairn_req_prefetch(c);
+			else
+				cairn_resp_prefetch(c);
+		}
+		if (cairn_pkt_parse(&pkt, packet->bytes, packet->len) ||
+		    !right(packet, pkt.payload_off)) {
+			fprintf(stderr, "a packet is wrong\n");
+			exit(1);
+		}
+		pkt.cookie = packet->bytes;
+		pkt.ce = false;
+		pkt.flow = 1;
+		c = &qp_of(packet)->c;
+		if (side == CAIRN_REQ) {
+			cairn_req_rx(c, &pkt, clock_now);
+			cairn_req_run(c, clock_now, &budget);
+		} else {
+			cairn_resp_rx(c, &pkt, clock_now);
+			cairn_resp_run(c, clock_now, &budget);
+		}
+	}
+	train->count = 0;
+}
+
+static void batch(void)
+{
+	u32 i;
+
+	for (i = 0; i < BATCH; i++)
+		post(sim_below(&rnd, qps));
+	serve();
+	clock_now += 10000;
+	receive(&requests, CAIRN_RESP);
+	clock_now += 10000;
+	receive(&answers, CAIRN_REQ);
+	forget_lines();
+}
+
+/* Of this process: others have the machine as well. */
+static u64 cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/*
+ * Points.
+ */
+
+static void connect_qp(struct bench_qp *qp, u32 slot)
+{
+	struct cairn_qpc *c = &qp->c;
+	static struct cairn_cc_params params;
+
+	c->transport = CAIRN_TRANSPORT_RC;
+	c->max_send_sge = 1;
+	c->max_recv_sge = 1;
+	c->max_inline = 64;
+	c->qpn = FIRST_QPN + slot;
+	c->sq_depth = DEPTH;
+	c->max_msg = 1u << 30;
+	c->cc.params = &params;
+	c->cc.line_kbps = 100000000;
+	c->req.swr = qp->swr;
+	c->req.swr_mask = DEPTH - 1;
+	c->resp.rd = qp->rd;
+	c->resp.rd_mask = 0;
+	cairn_qpc_init(c);
+	c->attrs = (struct cairn_qp_attrs){
+		.dqpn = c->qpn,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.pmtu = 4096,
+		.timeout = 18,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.remote_write = true,
+	};
+	c->has_srq = true;
+	cairn_resp_set_psn(c, 0);
+	cairn_req_set_psn(c, 0);
+	c->state = CAIRN_QP_RTS;
+}
+
+static void set_up(u8 *memory, u32 n)
+{
+	size_t bytes = cairn_sched_bytes(n);
+	struct bench_qp *qp = (void *)memory;
+	u32 i;
+
+	memset(memory, 0, n * (sizeof(*qp) + sizeof(*table)) + bytes);
+	table = (void *)(qp + n);
+	cairn_sched_init(&sched, n, table + n);
+	memset(&fifo, 0, sizeof(fifo));
+	for (i = 0; i < n; i++) {
+		table[i] = qp + i;
+		connect_qp(qp + i, i);
+		forget_lines();
+	}
+	qps = n;
+}
+
+/* Nanoseconds for a message: the least of some rounds. */
+static double __attribute__((unused)) measure(bool ahead)
+{
+	double best = 1e9, ns;
+	u64 start, before;
+	u32 round, i;
+
+	fetch = ahead;
+	for (round = 0; round < ROUNDS; round++) {
+		before = completed;
+		start = cpu_time();
+		while (cpu_time() - start < RUN_NS)
+			for (i = 0; i < 32; i++)
+				batch();
+		ns = (double)(cpu_time() - start) / (completed - before);
+		best = ns < best ? ns : best;
+	}
+	return best;
+}
+
+static double __attribute__((unused)) count_lines(void)
+{
+	u64 before = completed;
+	u32 i;
+
+	lines = 0;
+	for (i = 0; i < 200; i++)
+		batch();
+	return (double)lines / (completed - before);
+}
+
+int main(int argc, char **argv)
+{
+	u32 most = argc > 1 ? strtoul(argv[1], NULL, 0) : MAX_QPS, n;
+	size_t bytes = most * (sizeof(struct bench_qp) + sizeof(*table)) +
+		       cairn_sched_bytes(most);
+	u8 *memory = must(aligned_alloc(4096, ALIGN(bytes, 4096)));
+
+	cairn_icrc_select(NULL);
+	arena = (uintptr_t)memory;
+	arena_end = arena + bytes;
+	if (argc > 2)
+		printf("%zu bytes a QP, %zu of them its context\n",
+		       sizeof(struct bench_qp), sizeof(struct cairn_qpc));
+	for (n = 16; n && n <= most; n *= 4) {
+		set_up(memory, n);
+#ifdef COUNT_LINES
+		printf("%8u %8.1f\n", n, count_lines());
+#else
+		printf("%8u %8.1f %8.1f\n", n, measure(true), measure(false));
+#endif
+		fflush(stdout);
+	}
+	free(memory);
+	return 0;
+}
