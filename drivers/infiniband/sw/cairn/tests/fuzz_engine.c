@@ -101,6 +101,57 @@ static void send_wqe(struct fuzz *z)
 	sim_doorbell(qp);
 }
 
+/* A piece of a region that may be read and written, or of another one. */
+static struct cairn_sge good_sge(struct fuzz *z, u32 host, u32 len)
+{
+	u8 b = byte(z);
+	struct sim_mr *mr = z->mr[host][b & 7 ? OPEN : b / 8 % REGIONS];
+
+	return (struct cairn_sge){
+		.addr = mr->va + byte(z) * 8, .length = len, .lkey = mr->key,
+	};
+}
+
+/* What a program would post. */
+static void good_send(struct fuzz *z)
+{
+	struct sim_qp *qp = some_qp(z);
+	u8 opcode = byte(z) % CAIRN_WQE_OPCODES, b = byte(z);
+	bool atomic = opcode == CAIRN_WQE_CAS || opcode == CAIRN_WQE_FAA;
+	struct sim_mr *far = z->mr[!qp->host][b & 7 ? OPEN : b / 8 % REGIONS];
+	struct cairn_sge sge[2] = {
+		good_sge(z, qp->host, atomic ? 8 : byte(z) * 4),
+		good_sge(z, qp->host, byte(z)),
+	};
+	struct sim_wr wr = {
+		.wr_id = b, .opcode = opcode, .sge = sge,
+		.num_sge = atomic ? 1 : b >> 6 & 1 ? 2 : 1,
+		.flags = byte(z) & (CAIRN_WQE_SIGNALED | CAIRN_WQE_FENCE |
+				    CAIRN_WQE_SOLICITED),
+		.remote_addr = far->va + byte(z) * 8, .rkey = far->key,
+		.imm_or_key = opcode == CAIRN_WQE_SEND_INV ?
+			      z->mr[!qp->host][RECV]->key : b,
+		.compare_add = b, .swap = 1,
+		.ah = 1, .qpn = z->qp[!qp->host]->c.qpn, .qkey = sim_attrs.qkey,
+	};
+
+	if (opcode == CAIRN_WQE_LOCAL_INV)
+		wr.imm_or_key = z->mr[qp->host][RECV]->key;
+	if (opcode == CAIRN_WQE_WRITE_PERSIST && b & 0x80)
+		wr.flags |= CAIRN_WQE_EARLY;
+	if (sim_queue_send(qp, &wr))
+		sim_doorbell(qp);
+}
+
+static void good_recv(struct fuzz *z)
+{
+	struct sim_qp *qp = some_qp(z);
+	struct cairn_sge sge = good_sge(z, qp->host, 1024);
+
+	if (sim_queue_recv(qp->rq, byte(z), &sge, 1) && qp->rq_rings)
+		cairn_port_kick(&qp->c, CAIRN_RESP);
+}
+
 static void recv_wqe(struct fuzz *z)
 {
 	struct sim_qp *qp = some_qp(z);
@@ -137,12 +188,24 @@ static void rq_pointer(struct fuzz *z)
 	qp->rq->tail += byte(z) & 1 ? (s8)byte(z) : (s32)word(z);
 }
 
+/* Mostly one that the transport of the QP knows. */
+static u8 some_opcode(struct fuzz *z, const struct sim_qp *qp)
+{
+	u8 opcode = byte(z), n;
+
+	for (n = byte(z) & 7 ? 255 : 0; n; n--, opcode++)
+		if (cairn_opcodes[opcode].name &&
+		    cairn_opcodes[opcode].transport == qp->c.transport)
+			break;
+	return opcode;
+}
+
 /* Headers as the input wants them; number and place made to fit if asked. */
 static void packet(struct fuzz *z)
 {
 	struct sim_qp *qp = some_qp(z);
 	struct cairn_pkt pkt = {
-		.opcode = byte(z),
+		.opcode = some_opcode(z, qp),
 		.pkey = CAIRN_PKEY_DEFAULT,
 		.qpn = qp->c.qpn,
 		.payload_len = byte(z),
@@ -226,6 +289,7 @@ static void connect_again(struct fuzz *z)
 	attrs.rnr_retry = byte(z) % 7;
 	attrs.max_rd_atomic = 1 + byte(z) % 4;
 	attrs.max_dest_rd_atomic = 4;
+	attrs.cc = byte(z) & 1;
 	sim_reset(z->qp[0]);
 	sim_reset(z->qp[1]);
 	sim_connect(z->qp[0], z->qp[1], &attrs);
@@ -262,6 +326,7 @@ static void wait(struct fuzz *z)
 static void (*const steps[])(struct fuzz *z) = {
 	send_wqe, recv_wqe, packet, packet, raw_packet, wait, wait, release,
 	sq_pointer, rq_pointer, state, network, token,
+	good_send, good_send, good_send, good_recv, good_recv, wait,
 };
 
 static void begin(struct fuzz *z)
@@ -282,6 +347,7 @@ static void begin(struct fuzz *z)
 	init.rq_depth = 16;
 	init.rd_slots = 4;
 	z->s = sim_new_at("fuzz_engine", 1);
+	z->s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
 	for (h = 0; h < 2; h++) {
 		z->qp[h] = sim_qp(z->s, h, &init);
 		z->qp[h]->hostile = true;
@@ -295,6 +361,7 @@ static void begin(struct fuzz *z)
 		}
 		z->mr[h][OTHER_PD]->pd++;
 		z->mr[h][RECV]->remote_inv = true;
+		z->qp[h]->c.cc.line_kbps = 1000000;
 		z->s->host[h].ah[1] = (struct sim_ah){ true, !h };
 	}
 	connect_again(z);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A fuzzer without libFuzzer: runs each file that is named, so that a build with
+ * --coverage sees what a corpus reaches.
+ */
+#include <stdio.h>
+#include <linux/types.h>
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int main(int argc, char **argv)
+{
+	static u8 data[1 << 16];
+	size_t size;
+	FILE *f;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		f = fopen(argv[i], "rb");
+		if (!f) {
+			perror(argv[i]);
+			return 1;
+		}
+		size = fread(data, 1, sizeof(data), f);
+		fclose(f);
+		LLVMFuzzerTestOneInput(data, size);
+	}
+	return 0;
+}
