@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 240
+# kernels: 6.1 6.12
+# once: 6.12
+# icount: yes
+#
+# What a process or a peer can make long is worked off in bounded parts. The tracer
+# measures how long functions take that run with interrupts or soft interrupts off.
+# Time is the number of instructions here, 1 ns each, so that it does not matter what
+# else the host does. The budget is 1 ms where 100 system calls take 33 us.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))
+trace=/sys/kernel/tracing
+[ -e $trace/set_graph_function ] || skip_all "no function_graph tracer"
+functions="exec_run lane_timer_expired drain_softirq rx_hook4 cairn_watches_poll
+	cairn_watches_rest cairn_req_resize cairn_req_fits cairn_req_flush cairn_req_reap
+	cairn_req_flush_sqe cairn_resp_release cairn_resp_revoke"
+
+calibrated=$(longest calibrate)
+budget=$((calibrated * 1000 / 33000))
+diag "100 system calls take $((calibrated / 1000)) us, so the budget is $budget us"
+
+# a function that the compiler has put into another is not there
+for f in $functions; do
+	echo "$f" >>$trace/set_ftrace_filter
+done 2>/dev/null
+echo 16384 >$trace/buffer_size_kb
+echo function_graph >$trace/current_tracer
+
+# the longest time of each function in the trace, us
+longest_times() {
+	awk '/us +\|/ {
+		sub(/ \[cairn\]/, "")
+		# "64.5 us | exec_run();" or "... | } /* exec_run */"
+		us = f = ""
+		for (i = 2; i <= NF; i++) {
+			if ($i == "us")
+				us = $(i - 1)
+			if (f == "" && $i ~ /^[a-z]/ && $i != "us")
+				f = $i
+		}
+		sub(/[^a-z_0-9].*/, "", f)
+		if (f != "" && us + 0 > max[f])
+			max[f] = us + 0
+	}
+	END { for (f in max) print f, int(max[f]) }' $trace/trace | sort
+}
+
+# one scenario; leaves the functions that were too long in $too_long
+measure() {
+	local name us
+
+	echo >$trace/trace
+	lib_run nsenter --net=/run/netns/a longest "$1" || {
+		lib_show "$lib_tmp/out"
+		return 1
+	}
+	too_long=
+	while read -r name us; do
+		diag "$1: $name $us us"
+		[ "$us" -le "$budget" ] || too_long+=" $name"
+	done < <(longest_times)
+}
+
+for what in flush resize timers contexts answer revoke; do
+	if measure "$what"; then
+		expect "$what: nothing takes longer than its budget" "$too_long" ""
+	else
+		not_ok "$what"
+	fi
+done
+echo nop >$trace/current_tracer
+echo >$trace/set_ftrace_filter

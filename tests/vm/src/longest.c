@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Makes what a process or a peer can make long as long as it gets, then has the kernel
+ * work it off: longest WHAT. How long the kernel takes in one go is the caller's to see.
+ *
+ *	calibrate	prints the time of a fixed number of system calls, ns
+ *	flush		a full send queue and a full receive queue are flushed
+ *	resize		a receive queue that is full moves into another ring
+ *	timers		many connections of a dead peer run out of time at once
+ *	contexts	many processes' ready maps are polled while one posts
+ *	answer		one answer completes all that waited for it
+ *	revoke		a region goes, and with it the host flushes of many connections
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <infiniband/cairndv.h>
+#include "vt.h"
+
+#define DEEP	16384
+#define MANY	300
+#define WAITING	64
+#define BUF	65536
+#define LONG	vt_ms(60000)
+
+static struct vt_dev da, db;
+static struct vt_end one, two;
+
+#define check(cond)							\
+	do {								\
+		if (!(cond)) {						\
+			printf("line %d: not true: %s\n", __LINE__, #cond); \
+			exit(1);					\
+		}							\
+	} while (0)
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* The best of many: a machine that is busy is not slower, it is interrupted. */
+static void calibrate(void)
+{
+	u64 best = ~0ULL, start, took;
+	int i, k;
+
+	for (i = 0; i < 200; i++) {
+		start = now_ns();
+		for (k = 0; k < 100; k++)
+			syscall(SYS_getppid);
+		took = now_ns() - start;
+		if (took < best)
+			best = took;
+	}
+	printf("%llu\n", best);
+}
+
+static struct vt_opts deep(u32 send, u32 recv)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.cap = (struct ibv_qp_cap){ send, recv, 1, 1, 0 };
+	o.cqe = 2 * DEEP;
+	return o;
+}
+
+static void connect_ends(const struct vt_opts *o, const struct vt_opts *p)
+{
+	check(!vt_end_create(&one, &da, o, BUF));
+	check(!vt_end_create(&two, &db, p, BUF));
+	check(!vt_connect(&one, &two));
+}
+
+static void post_writes(struct vt_end *e, int n, struct vt_end *to)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, 8, e->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)to->buf, to->mr->rkey },
+	}, *bad;
+
+	while (n--)
+		check(!ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void post_recvs(struct vt_end *e, int n)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, 8, e->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	while (n--)
+		check(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void take(struct ibv_cq *cq, int n)
+{
+	static struct ibv_wc wc[DEEP + 10];
+
+	check(!vt_poll(cq, wc, n, LONG));
+}
+
+static void flush(void)
+{
+	struct vt_opts o = deep(DEEP, DEEP), small = VT_OPTS;
+
+	connect_ends(&o, &small);
+	/* nobody answers */
+	check(!vt_to_state(two.qp, IBV_QPS_RESET));
+	post_recvs(&one, DEEP);
+	post_writes(&one, DEEP, &two);
+	check(!vt_to_state(one.qp, IBV_QPS_ERR));
+	take(one.scq, DEEP);
+	take(one.rcq, DEEP);
+}
+
+static void resize(void)
+{
+	struct vt_opts o = deep(16, DEEP), small = VT_OPTS;
+	struct ibv_qp_attr attr = { .cap = { 16, 2 * DEEP, 1, 1, 0 } };
+	int err;
+
+	connect_ends(&o, &small);
+	post_recvs(&one, DEEP);
+	err = ibv_modify_qp(one.qp, &attr, IBV_QP_CAP);
+	/* too much to be moved at once */
+	check(!err || err == EBUSY || err == EINVAL || err == ENOMEM);
+	printf("resize: %d\n", err);
+}
+
+static void timers(void)
+{
+	static struct vt_end e[MANY];
+	struct vt_opts o = VT_OPTS;
+	int i;
+
+	o.timeout = 18;		/* one second */
+	o.retry_cnt = 0;
+	o.cqe = 16;
+	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	check(!vt_end_create(&two, &db, &o, BUF));
+	for (i = 0; i < MANY; i++) {
+		check(!vt_end_create(&e[i], &da, &o, 4096));
+		check(!vt_to_init(&e[i]) && !vt_to_rtr(&e[i], &two) && !vt_to_rts(&e[i]));
+	}
+	for (i = 0; i < MANY; i++)
+		post_writes(&e[i], 1, &two);
+	for (i = 0; i < MANY; i++)
+		take(e[i].scq, 1);
+}
+
+static void contexts(void)
+{
+	static struct vt_dev d[MANY];
+	static struct vt_end e[MANY];
+	struct vt_opts o = VT_OPTS;
+	int i;
+
+	o.cqe = 16;
+	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	for (i = 0; i < MANY; i++) {
+		check(!vt_open(&d[i], vt_name_a(), VT_IPV4, -1));
+		check(!vt_end_create(&e[i], &d[i], &o, 4096));
+	}
+	connect_ends(&o, &o);
+	for (i = 0; i < 500; i++) {
+		post_writes(&one, 1, &two);
+		take(one.scq, 1);
+	}
+}
+
+static void persist(struct vt_end *from, struct vt_end *to, struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)from->buf, 64, from->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = CAIRNDV_WR_WRITE_PERSIST,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)mr->addr, mr->rkey },
+	}, *bad;
+
+	post_recvs(to, 1);
+	check(!ibv_post_send(from->qp, &wr, &bad));
+}
+
+/* The target is asked to flush. */
+static u64 flush_token(struct vt_end *to)
+{
+	struct cairndv_persist_info info = { 0 };
+	u64 end = vt_now_ms() + LONG;
+	struct ibv_wc wc;
+
+	while (!cairndv_poll_cq(to->rcq, 1, &wc, &info))
+		check(vt_now_ms() < end);
+	check(info.kind == CAIRNDV_PERSIST_FLUSH);
+	return info.token;
+}
+
+/* The target's program answers when all behind the message has waited a while. */
+static void answer(void)
+{
+	struct vt_opts o = deep(DEEP, 16), small = VT_OPTS;
+	struct ibv_mr *mr;
+	u64 token;
+
+	connect_ends(&o, &small);
+	mr = ibv_reg_mr(db.pd, two.buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
+	check(mr);
+	persist(&one, &two, mr);
+	post_writes(&one, DEEP - 1, &two);
+	token = flush_token(&two);
+	sleep(2);	/* not needed, but then more has waited */
+	check(!cairndv_persist_done(db.ctx, token, 0));
+	take(one.scq, DEEP);
+}
+
+/* The region goes while many connections wait for its program. */
+static void revoke_region(void)
+{
+	static struct vt_end from[WAITING], to[WAITING];
+	struct vt_opts o = VT_OPTS;
+	static u8 buf[BUF] __aligned(4096);
+	struct ibv_mr *mr;
+	int i;
+
+	check(!vt_end_create(&two, &db, &o, BUF));
+	mr = ibv_reg_mr(db.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
+	check(mr);
+	for (i = 0; i < WAITING; i++) {
+		check(!vt_end_create(&from[i], &da, &o, 4096));
+		check(!vt_end_create(&to[i], &db, &o, 4096));
+		check(!vt_connect(&from[i], &to[i]));
+		persist(&from[i], &to[i], mr);
+		flush_token(&to[i]);
+	}
+	check(!ibv_dereg_mr(mr));
+	/* they fail */
+	for (i = 0; i < WAITING; i++)
+		take(from[i].scq, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; void (*run)(void); } all[] = {
+		{ "flush", flush }, { "resize", resize }, { "timers", timers },
+		{ "contexts", contexts }, { "answer", answer },
+		{ "revoke", revoke_region },
+	};
+	struct rlimit files = { 65536, 65536 };
+	unsigned int i;
+
+	if (argc != 2)
+		return 2;
+	if (!strcmp(argv[1], "calibrate")) {
+		calibrate();
+		return 0;
+	}
+	setrlimit(RLIMIT_NOFILE, &files);
+	check(!vt_open(&da, vt_name_a(), VT_IPV4, -1) && !vt_open(&db, vt_name_b(), VT_IPV4, -1));
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(argv[1], all[i].name)) {
+			all[i].run();
+			return 0;
+		}
+	return 2;
+}
