@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/ioport.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include "persist/domain.h"
 
 bool cairn_domain_can_writeback(void)
@@ -9,7 +10,7 @@ bool cairn_domain_can_writeback(void)
 }
 
 /* Memory becomes a device's, or System RAM, in units of this size. */
-#define DOMAIN_STEP	BIT_ULL(SUBSECTION_SHIFT)
+#define DOMAIN_STEP	((u64)SZ_2M)
 
 /* The resources tell of the outermost range only: System RAM on persistent memory
  * looks persistent. Its pages do not.
