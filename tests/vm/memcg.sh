@@ -23,6 +23,6 @@ kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 expect "other traffic goes on" $alive 1
 stop "$bystander"
 no_qps() { ! rdma resource show qp link "$DEV_A" | grep -q 'type RC'; }
-wait_for 30 no_qps && left=0 || left=1
-expect "no queue pair is left" $left 0
+wait_for 30 no_qps && gone=1 || gone=0
+expect "no queue pair is left" $gone 1
 rmdir /sys/fs/cgroup/cairn_memcg

@@ -101,7 +101,7 @@ static void locks(void)
 	ktap_ok(to_cqp(qp[1])->sq.single && to_cqp(qp[1])->rq.queue.single);
 	/* somebody holds the lock: with the lock, this would not return */
 	pthread_spin_lock(&to_cqp(qp[1])->sq.lock);
-	ktap_eq(ibv_post_send(qp[1], &wr, &bad), 0);
+	ktap_eq(fake.ops.post_send(qp[1], &wr, &bad), 0);
 	ktap_eq(fake_sq(qp[1])->host->index, 1);
 	pthread_spin_unlock(&to_cqp(qp[1])->sq.lock);
 	for (int i = 0; i < 2; i++)

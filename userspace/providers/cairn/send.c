@@ -24,29 +24,26 @@ int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 /* enum ibv_wr_opcode to enum cairn_wqe_opcode, or CAIRN_WQE_OPCODES. */
 static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 {
+	/* Plus one: what is not in the table is 0 there, as SEND is an opcode too. */
 	static const uint8_t opcodes[] = {
-		[IBV_WR_RDMA_WRITE] = CAIRN_WQE_WRITE,
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = CAIRN_WQE_WRITE_IMM,
-		[IBV_WR_SEND] = CAIRN_WQE_SEND,
-		[IBV_WR_SEND_WITH_IMM] = CAIRN_WQE_SEND_IMM,
-		[IBV_WR_RDMA_READ] = CAIRN_WQE_READ,
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = CAIRN_WQE_CAS,
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = CAIRN_WQE_FAA,
-		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV,
-		[IBV_WR_BIND_MW] = CAIRN_WQE_BIND_MW,
-		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV,
-		/* No work request describes them here. */
-		[IBV_WR_TSO] = CAIRN_WQE_OPCODES,
-		[IBV_WR_DRIVER1] = CAIRN_WQE_OPCODES,
-		[13] = CAIRN_WQE_OPCODES,
-		[14] = CAIRN_WQE_OPCODES,
-		[IBV_WR_ATOMIC_WRITE] = CAIRN_WQE_ATOMIC_WRITE,
+		[IBV_WR_RDMA_WRITE] = CAIRN_WQE_WRITE + 1,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = CAIRN_WQE_WRITE_IMM + 1,
+		[IBV_WR_SEND] = CAIRN_WQE_SEND + 1,
+		[IBV_WR_SEND_WITH_IMM] = CAIRN_WQE_SEND_IMM + 1,
+		[IBV_WR_RDMA_READ] = CAIRN_WQE_READ + 1,
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = CAIRN_WQE_CAS + 1,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = CAIRN_WQE_FAA + 1,
+		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV + 1,
+		[IBV_WR_BIND_MW] = CAIRN_WQE_BIND_MW + 1,
+		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV + 1,
+		[IBV_WR_ATOMIC_WRITE] = CAIRN_WQE_ATOMIC_WRITE + 1,
 	};
 
 	if (opcode == CAIRNDV_WR_WRITE_PERSIST)
 		return CAIRN_WQE_WRITE_PERSIST;
-	return (unsigned int)opcode < sizeof(opcodes) ? opcodes[opcode] :
-							CAIRN_WQE_OPCODES;
+	if ((unsigned int)opcode >= sizeof(opcodes) || !opcodes[opcode])
+		return CAIRN_WQE_OPCODES;
+	return opcodes[opcode] - 1u;
 }
 
 static uint64_t send_sges_length(const struct ibv_send_wr *wr)

@@ -57,8 +57,8 @@ static bool flush_is_of(const struct cairn_flush *flush,
 			const struct cairn_pkt *pkt)
 {
 	return flush->psn == pkt->psn && flush->asked_va == pkt->va &&
-	       flush->asked_len == pkt->dma_len && flush->key == pkt->rkey && flush->plt == pkt->plt &&
-	       flush->sel == pkt->sel;
+	       flush->asked_len == pkt->dma_len && flush->key == pkt->rkey &&
+	       flush->plt == pkt->plt && flush->sel == pkt->sel;
 }
 
 /* The expected packet, which is valid. Returns 0 when all is done, -EINPROGRESS

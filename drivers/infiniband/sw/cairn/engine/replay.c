@@ -115,7 +115,7 @@ bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 /* The answer to all but READ: one packet, without payload. */
 static int replay_emit_done(struct cairn_qpc *qpc,
-			      const struct cairn_rdres *res)
+			    const struct cairn_rdres *res)
 {
 	struct cairn_train train = {
 		.count = 1,

@@ -21,6 +21,13 @@ static void mask_ignored(u8 *hdr, const struct cairn_opcode *op)
 	hdr[1] &= ~CAIRN_BTH_MIG;
 	hdr[4] &= CAIRN_BTH_BECN >> 24;
 	hdr[8] &= CAIRN_BTH_ACKREQ >> 24;
+	if (op->hdrs & CAIRN_HDR_FETH) {
+		u8 *feth = hdr + CAIRN_HDR_LEN_BELOW(op->hdrs, CAIRN_HDR_FETH);
+
+		memset(feth, 0, 3);
+		feth[3] &= CAIRN_FETH_SEL_MASK << CAIRN_FETH_SEL_SHIFT |
+			   CAIRN_FETH_PLT_MASK;
+	}
 	if (op->hdrs & CAIRN_HDR_DETH)
 		hdr[CAIRN_HDR_LEN_BELOW(op->hdrs, CAIRN_HDR_DETH) + 4] = 0;
 }
