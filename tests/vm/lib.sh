@@ -261,12 +261,13 @@ wait_for() {
 # start a|b LOG 'COMMAND LINE': in the background, as a process group of its
 # own; its pid is left in $started
 start() {
-	local in=() words=(bash -c "$3")
+	local in=() words=(bash -c "$3") plain=()
 
 	# no function in between: $! must be in the namespace (lib_listeners)
 	[ ! -e "/run/netns/$1" ] || in=(ip netns exec "$1")
 	# plain words need no shell, which takes long to start in emulation
-	[[ $3 == *[^a-zA-Z0-9_./:=,%@+\ -]* ]] || read -ra words <<<"$3"
+	[[ $3 == *[^a-zA-Z0-9_./:=,%@+\ -]* ]] || read -ra plain <<<"${3#exec }"
+	! type -P "${plain[0]-}" >/dev/null || words=("${plain[@]}")
 	set -m
 	"${in[@]}" "${words[@]}" >"$2" 2>&1 </dev/null &
 	started=$!
