@@ -24,13 +24,15 @@ fi
 idle=/sys/module/cairn/parameters/idle_us
 before=$(cat $idle)
 
+mapfile -t lanes < <(pgrep '^cairn/')
+expect_that "lanes are found" "${#lanes[@]} > 0"
+
 # CPU time of the lanes, in clock ticks
 lane_ticks() {
-	local f sum=0 line
+	local lane sum=0 line
 
-	for f in /proc/[0-9]*; do
-		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
-		line=$(cat "$f/stat")
+	for lane in "${lanes[@]}"; do
+		line=$(<"/proc/$lane/stat")
 		# shellcheck disable=SC2086
 		set -- ${line##*) }
 		sum=$((sum + ${12} + ${13}))
@@ -40,23 +42,21 @@ lane_ticks() {
 
 # how often the lanes have given up their CPUs: once each time they sleep
 lane_switches() {
-	local f sum=0 n
+	local lane sum=0 key n
 
-	for f in /proc/[0-9]*; do
-		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
-		while read -r n; do
-			sum=$((sum + n))
-		done < <(sed -n 's/^[a-z]*voluntary_ctxt_switches:\s*//p' "$f/status")
+	for lane in "${lanes[@]}"; do
+		while read -r key n; do
+			[[ $key != *voluntary_ctxt_switches: ]] || sum=$((sum + n))
+		done <"/proc/$lane/status"
 	done
 	echo $sum
 }
 
 lanes_sleep() {
-	local f
+	local lane
 
-	for f in /proc/[0-9]*; do
-		[[ $(cat "$f/comm" 2>/dev/null) == cairn/* ]] || continue
-		grep -q '^State:.*[IS] ' "$f/status" || return 1
+	for lane in "${lanes[@]}"; do
+		[[ $(<"/proc/$lane/status") == *$'\nState:'*[IS]\ \(* ]] || return 1
 	done
 }
 
