@@ -810,14 +810,25 @@ static void packets_malformed(void)
 	send_frame(&f, 32, true);
 	n++;
 	/* opcodes that nobody knows (RD, XRC and reserved) */
-	for (op = 0x18; op < 0x20; op++, n++) {
+	for (op = 0x18; op < 0x20; op++) {
+		if (op == 0x1c || op == 0x1d)
+			continue;
 		bth(&f, op, 2, 0);
 		send_frame(&f, 64, true);
+		n++;
 	}
 	for (op = 0x40; op < 0x60; op++, n++) {
 		bth(&f, op, 2, 0);
 		send_frame(&f, 64, true);
 	}
+	/* FLUSH with a payload, FLUSH and ATOMIC WRITE without room for headers */
+	bth(&f, 0x1c, 2, 0);
+	send_frame(&f, 64, true);
+	bth(&f, 0x1c, 2, 0);
+	send_frame(&f, 12 + 19 + 4, true);
+	bth(&f, 0x1d, 2, 0);
+	send_frame(&f, 12 + 15 + 4, true);
+	n += 3;
 	/* WRITE ONLY and atomic without room for their headers */
 	bth(&f, 0x0a, 2, 0);
 	send_frame(&f, 12 + 15 + 4, true);
