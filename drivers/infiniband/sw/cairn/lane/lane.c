@@ -35,7 +35,8 @@
 #define CAIRN_ROUND_TURNS	64
 #define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
 /* Expired requesters run by the timer itself, and those that may turn out to have
- * something to send; the thread runs the others.
+ * something to send, as who waited for its rate has; the thread, which has to wait
+ * for its CPU where others are busy, runs the rest when the scheduler selects them.
  */
 #define CAIRN_TIMER_BATCH	64
 #define CAIRN_TIMER_SENDERS	8
@@ -160,15 +161,6 @@ static bool lane_is_due(struct cairn_lane *lane, struct cairn_exec_side *state,
 	return due && due <= now;
 }
 
-/* Whoever waited for its rate goes on when the scheduler selects it
- * (origins.rst, F2), and responses are the lane's anyway.
- */
-static bool lane_wants_thread(const struct cairn_exec *exec,
-			      enum cairn_side_id side)
-{
-	return side == CAIRN_RESP || cairn_paced_until(exec->qpc, side);
-}
-
 static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 {
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
@@ -190,7 +182,8 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		if (!lane_is_due(lane, state, now))
 			continue;
 		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		if (!left || !senders || lane_wants_thread(exec, side)) {
+		/* Responses may be long: they are the thread's. */
+		if (!left || !senders || side == CAIRN_RESP) {
 			lane_mark(exec, side);
 			wake = true;
 			continue;
