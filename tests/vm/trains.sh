@@ -18,12 +18,12 @@ PAIRS=64
 # both NAME: the counter's sum over the two devices
 both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
 
-# consumer OP BYTES MSECS: sets posted, failures
+# consumer OP BYTES MSECS [PARAMETER]: sets posted, failures
 consumer() {
 	local line
 
 	insmod "$(kmod cairn_bench)" a="$DEV_A" b="$DEV_B" op="$1" bytes="$2" pairs=$PAIRS \
-		msecs="$3" && rmmod cairn_bench
+		msecs="$3" ${4:+"$4"} && rmmod cairn_bench
 	line=$(dmesg | sed -n 's/.*cairn_bench: //p' | tail -n 1)
 	diag "$line"
 	failures=${line##*failures=}
@@ -52,6 +52,13 @@ together send 64
 together read 64
 together write 1024
 together write 4096
+
+# connections end in mid-train; the others notice nothing
+lost=$(both rx_no_qp)
+consumer write 64 200 victims=$((PAIRS / 2))
+expect "half of the connections end under way" "$failures" 0
+expect_that "... the others go on" "posted > $PAIRS"
+diag "$(($(both rx_no_qp) - lost)) packets found no queue pair"
 
 # the stack cuts the trains, the checker sees every packet
 ethtools() {

@@ -28,7 +28,7 @@
 #define PATIENCE	(60 * HZ)
 
 static char *a = "cairn_a", *b = "cairn_b", *op = "write";
-static unsigned int pairs = 1, bytes = 64, msecs = 1000;
+static unsigned int pairs = 1, bytes = 64, msecs = 1000, victims;
 module_param(a, charp, 0444);
 module_param(b, charp, 0444);
 module_param(op, charp, 0444);
@@ -36,6 +36,8 @@ MODULE_PARM_DESC(op, "write, send or read");
 module_param(pairs, uint, 0444);
 module_param(bytes, uint, 0444);
 module_param(msecs, uint, 0444);
+module_param(victims, uint, 0444);
+MODULE_PARM_DESC(victims, "connections that end while all of them send");
 
 struct bench_end {
 	struct ib_device *dev;
@@ -52,6 +54,8 @@ struct bench_slot {
 	struct ib_cqe cqe;
 	struct ib_qp *qp;
 	ktime_t posted;
+	bool flying;
+	bool dead;	/* its connection ends */
 };
 
 static struct bench_end ends[2];
@@ -78,13 +82,14 @@ static void bench_done(struct ib_cq *cq, struct ib_wc *wc)
 	unsigned long flags;
 
 	spin_lock_irqsave(&bench_lock, flags);
-	if (wc->status != IB_WC_SUCCESS) {
+	if (wc->status != IB_WC_SUCCESS && !slot->dead) {
 		failures++;
 		ending = true;
 	}
-	if (running)
+	if (running && !slot->dead)
 		samples[messages++ % SAMPLES] = min_t(u64, ns, U32_MAX);
 	idle[(idle_head + idle_count++) % num_slots] = slot - slots;
+	WRITE_ONCE(slot->flying, false);
 	flying--;
 	if (ending && !flying)
 		complete(&bench_over);
@@ -119,10 +124,15 @@ static struct bench_slot *bench_take(void)
 	unsigned long flags;
 
 	spin_lock_irqsave(&bench_lock, flags);
-	if (!ending && idle_count && flying < WINDOW) {
+	while (!slot && !ending && idle_count && flying < WINDOW) {
 		slot = &slots[idle[idle_head++ % num_slots]];
 		idle_head %= num_slots;
 		idle_count--;
+		if (slot->dead)
+			slot = NULL;
+	}
+	if (slot) {
+		slot->flying = true;
 		flying++;
 		posted++;
 	}
@@ -159,8 +169,13 @@ static void bench_post(void)
 	if (!ib_post_send(slot->qp, &wr.wr, NULL))
 		return;
 	spin_lock_irqsave(&bench_lock, flags);
-	failures++;
+	failures += !slot->dead;
+	slot->flying = false;
 	flying--;
+	if (slot->dead) {
+		spin_unlock_irqrestore(&bench_lock, flags);
+		return;
+	}
 	ending = true;
 	if (!flying)
 		complete(&bench_over);
@@ -339,6 +354,37 @@ static void bench_report(u64 ns)
 		n ? samples[n * 99 / 100] / 1000 : 0, failures);
 }
 
+static void bench_mark_dead(unsigned int i)
+{
+	unsigned int k;
+
+	spin_lock_irq(&bench_lock);
+	for (k = i; k < num_slots; k += pairs)
+		slots[k].dead = true;
+	spin_unlock_irq(&bench_lock);
+}
+
+/* Connection @i ends at the target first, while trains have its packets. */
+static void bench_end_connection(unsigned int i)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	unsigned long end = jiffies + PATIENCE;
+	unsigned int k;
+
+	bench_mark_dead(i);
+	ib_destroy_qp(ends[1].qp[i]);
+	ends[1].qp[i] = NULL;
+	if (ib_modify_qp(ends[0].qp[i], &attr, IB_QP_STATE))
+		failures++;
+	for (k = i; k < num_slots; k += pairs)
+		while (READ_ONCE(slots[k].flying) && time_before(jiffies, end))
+			usleep_range(50, 100);
+	if (time_after_eq(jiffies, end))
+		failures++;
+	ib_destroy_qp(ends[0].qp[i]);
+	ends[0].qp[i] = NULL;
+}
+
 static void bench_run(void)
 {
 	unsigned int i;
@@ -350,6 +396,8 @@ static void bench_run(void)
 	msleep(msecs / 4);	/* all is warm then */
 	start = ktime_get();
 	WRITE_ONCE(running, true);
+	for (i = 0; i < victims && i + 1 < pairs; i++)
+		bench_end_connection(i);
 	msleep(msecs);
 	WRITE_ONCE(running, false);
 	ns = ktime_to_ns(ktime_sub(ktime_get(), start));
