@@ -23,7 +23,10 @@
 #include "verbs/qp.h"
 #include "verbs/rq.h"
 
-/* A train of 64 KiB from 32 SGEs, each with two partial pages. */
+/* A train of 64 KiB from 32 SGEs, each with two partial pages. The arrays are not
+ * cleared (CONFIG_INIT_STACK_ALL_ZERO): what a caller reads has been filled, and an
+ * ACK needs none of it.
+ */
 #define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
 static struct cairn_dev *port_dev(struct cairn_qp *qp)
@@ -57,7 +60,7 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		    const struct cairn_train *train)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 
 	if (train->length && !train->inline_data &&
 	    cairn_mr_map(qp, &train->span, train->length, bv,
@@ -116,7 +119,7 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
 			     cairn_part_fn part)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct port_messages messages;
+	struct port_messages messages __uninitialized;
 
 	messages.q = qpc;
 	messages.t = train;
@@ -131,7 +134,7 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		     const struct cairn_pkt *pkt, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	u32 off = 0;
 	int i, n;
 
@@ -152,7 +155,7 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   struct cairn_words *words, bool last)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	struct cairn_placement place = {
 		.pkt = pkt,
 		.words = words,
@@ -198,7 +201,7 @@ int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const void *buf, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
 	n = cairn_mr_map(qp, to, len, bv, PORT_MAX_FRAGMENTS);
@@ -246,7 +249,7 @@ int cairn_port_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 		.num_sge = 1,
 		.access = CAIRN_ACCESS_FLUSH_PERSISTENT,
 	};
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
 	n = cairn_mr_map(qpc_to_cairn_qp(qpc), &span, len, bv,

@@ -8,6 +8,7 @@
  * copied from the ring again only for its scatter/gather list or inline bytes,
  * and refused when it no longer agrees with the record.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -887,7 +888,7 @@ static bool req_finish(struct cairn_qpc *qpc, u64 now)
 bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
-	struct cairn_ahead ahead;
+	struct cairn_ahead ahead __uninitialized;
 	bool more = false;
 
 	ahead.idx = 0;

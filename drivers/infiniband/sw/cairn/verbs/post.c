@@ -233,7 +233,8 @@ static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
-	union cairn_wqe_buf buf;
+	/* What is not written is not read. */
+	union cairn_wqe_buf buf __uninitialized;
 	int units;
 
 	units = post_build_send(qp, &buf, wr);
