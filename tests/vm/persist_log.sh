@@ -72,7 +72,7 @@ writer=$started
 wait_for 60 test -s "$lib_tmp/acked2"
 kill -KILL -- "-$server"
 rc=0
-lib_wait 100 "$writer" || rc=$?
+lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
 expect "the writer learns of the death" $rc 1
 verify "what was reported is there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")))
 
@@ -98,21 +98,21 @@ verify "all records at the first" "$one" 43
 verify "all records at the second" "$two" 43
 
 # one of two is enough
-start a "$lib_tmp/w7" "cairn_log append ${both[*]} -q 1 -n 20000 -l 100"
+start a "$lib_tmp/w7" "cairn_log append ${both[*]} -q 1 -n 5000 -l 100"
 writer=$started
 wait_for 60 grep -qv ' 43$' "$acked"
 kill -KILL -- "-$second"
 rc=0
-lib_wait 100 "$writer" || rc=$?
+lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
 expect "with -q 1 the writer goes on without a target" $rc 0
 expect "it names the target" "$(grep -c '7474: lost' "$lib_tmp/w7")" 1
-verify "what was reported is at the first" "$one" 20043
-run_fail "the second is behind" cairn_log verify -m "$two" -k 20043
+verify "what was reported is at the first" "$one" 5043
+run_fail "the second is behind" cairn_log verify -m "$two" -k 5043
 serve "$lib_tmp/s7" "$two" -p 7474
 second=$started
 run_ok "the next writer brings it up to date" in_a cairn_log append "${both[@]}" -n 1
 expect_that "it says so" "$(output | grep -c 'copied to targets') == 1"
-verify "all records at the second again" "$two" 20044
+verify "all records at the second again" "$two" 5044
 stop "$second"
 rm "$two"
 serve "$lib_tmp/s7" "$two" -p 7474
@@ -120,7 +120,7 @@ second=$started
 run_ok "another log" in_a cairn_log append -a "$IP_B,7474" -c -n 3
 run_fail "it is not taken for a copy" in_a cairn_log append "${both[@]}" -f -n 1
 expect "it is not taken for a copy: it says why" "$(output | grep -c 'has another log than')" 1
-verify "nothing is written over the first" "$one" 20044
+verify "nothing is written over the first" "$one" 5044
 verify "nothing is written over the second" "$two" 3
 stop "$second"
 
@@ -135,7 +135,7 @@ expect "a second writer: it says why" "$(output | grep -c 'has another writer')"
 run_ok "with -t it takes over" in_a cairn_log append "${target[@]}" -t -n 10 -o "$acked"
 kill -CONT -- "-$writer"
 rc=0
-lib_wait 100 "$writer" || rc=$?
+lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
 expect "the first one can not write any more" $rc 1
 verify "the records of both are there" "$one" $(($(cat "$acked")))
 expect_that "those of the second are the last" "$(cat "$acked") >= $(cat "$lib_tmp/acked8") + 10"

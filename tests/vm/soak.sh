@@ -124,7 +124,7 @@ while [ $((SECONDS - began)) -lt "$seconds" ] && kill -0 "$verify" 2>/dev/null; 
 	fi
 done
 : >"$stop_file"
-lib_wait 300 "$verify" && rc=0 || rc=$?
+lib_wait $((300 * ${CAIRN_TIMEOUT_SCALE:-1})) "$verify" && rc=0 || rc=$?
 lib_show "$lib_tmp/verify" 3
 expect "compared traffic lasted for $seconds s" "$rc" 0
 for name in "${!pids[@]}"; do

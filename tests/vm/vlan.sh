@@ -53,7 +53,7 @@ for f in 4 6; do
 	run_ok "UC over IPv$f on the VLAN" in_a verbs_verify -n 50 -c uc -g "$g"
 	run_ok "UD over IPv$f on the VLAN" in_a verbs_verify -n 50 -c ud -g "$g"
 done
-if lib_wait 20 "$tagged"; then
+if lib_wait $((20 * ${CAIRN_TIMEOUT_SCALE:-1})) "$tagged"; then
 	ok "the packets carry the tag"
 else
 	not_ok "the packets carry the tag"
