@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: none
+# timeout: 120
+# kernels: 6.1 6.12
+# dmesg-allow: scsi|sd |ib_srpt?:|srpt_|I/O error|rejecting I/O|REQ_NOT_CONN
+#
+# SRP: the kernel's target on a RAM disk, and the kernel's initiator, connected by
+# rdma_cm. No program of user space has a part in it.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/ulp.sh
+. "$(dirname "$0")/ulp.sh"
+
+ulp_up
+ulp_modules sd_mod target_core_mod ib_srpt ib_srp
+# shellcheck source=tests/vm/lio.sh
+. "$(dirname "$0")/lio.sh"
+PORT=5555
+SRPT=$CONFIGFS/target/srpt
+TARGET=$SRPT/$(cat /sys/class/infiniband/$ULP_DEV/node_guid)
+TPG=$TARGET/cairn
+ACL=$TPG/acls/$ULP_IP
+
+target_up() {
+	# the first mkdir registers the fabric
+	mkdir -p "$SRPT" && echo $PORT >"$SRPT/discovery_auth/rdma_cm_port" &&
+		lio_disk_up && mkdir "$TARGET" && mkdir "$TPG" && lio_lun_up "$TPG" &&
+		mkdir "$ACL" && mkdir "$ACL/lun_0" &&
+		ln -s "$TPG/lun/lun_0" "$ACL/lun_0/disk" && echo 1 >"$TPG/enable"
+}
+
+target_down() {
+	echo 0 >"$TPG/enable"
+	rm "$ACL/lun_0/disk"
+	rmdir "$ACL/lun_0" "$ACL"
+	lio_lun_down "$TPG"
+	rmdir "$TPG" "$TARGET" "$SRPT"
+	lio_disk_down
+}
+
+login() {
+	local id
+
+	id=$(cat /sys/module/ib_srpt/parameters/srpt_service_guid)
+	id=$(printf %016x "$id")
+	echo "id_ext=$id,ioc_guid=$id,dest=$ULP_IP:$PORT" \
+		>/sys/class/infiniband_srp/srp-$ULP_DEV-1/add_target &&
+		wait_for 20 lio_disk
+}
+
+logout() {
+	local port
+
+	for port in /sys/class/srp_remote_ports/port-*; do
+		echo 1 >"$port/delete" || return 1
+	done
+	wait_for 20 no_disk
+}
+
+no_disk() { ! lio_disk; }
+
+run_ok "a target on the device" target_up || bail "no target"
+run_ok "login" login
+run_ok "data: written, read, compared" disk_verify "$(lio_disk)"
+disk_load "$(lio_disk)"
+run_ok "logout under load" logout
+load_ends "the load ends with an error"
+run_ok "login again" login
+run_ok "data again" disk_verify "$(lio_disk)"
+run_ok "logout" logout
+run_ok "no queue pair is left" wait_for 30 ulp_idle
+rmmod ib_srp
+run_ok "the target ends" target_down
+rmmod ib_srpt
+ulp_down
