@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: none
 # timeout: 120
-# kernels: 6.1 6.12
+# kernels: 6.12
 # dmesg-allow: scsi|sd |ib_srpt?:|srpt_|I/O error|rejecting I/O|REQ_NOT_CONN
 #
 # SRP: the kernel's target on a RAM disk, and the kernel's initiator, connected by
