@@ -9,6 +9,7 @@
 #include <linux/wait_bit.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include "net/answer.h"
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
@@ -52,6 +53,25 @@ struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev)
 	return NULL;
 }
 
+static int netns_hook(struct net *net)
+{
+	int err = nf_register_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+
+	if (err || !CAIRN_ANSWER_HOOKS)
+		return err;
+	err = nf_register_net_hook(net, &cairn_answer_hook);
+	if (err)
+		nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+	return err;
+}
+
+static void netns_unhook(struct net *net)
+{
+	if (CAIRN_ANSWER_HOOKS)
+		nf_unregister_net_hook(net, &cairn_answer_hook);
+	nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+}
+
 int cairn_net_attach(struct cairn_nic *nic)
 {
 	struct cairn_netns *ns;
@@ -66,8 +86,7 @@ int cairn_net_attach(struct cairn_nic *nic)
 	else if (netdev_find(net, nic->ndev))
 		err = -EEXIST;
 	else if (list_empty(&ns->nics))
-		err = nf_register_net_hooks(net, cairn_net_hooks,
-					    CAIRN_NET_HOOKS);
+		err = netns_hook(net);
 	if (!err) {
 		nic->net = net;
 		nic->removed = false;
@@ -89,8 +108,7 @@ void cairn_net_detach(struct cairn_nic *nic)
 	rtnl_lock();
 	list_del_rcu(&nic->netif);
 	if (list_empty(&ns->nics))
-		nf_unregister_net_hooks(nic->net, cairn_net_hooks,
-					CAIRN_NET_HOOKS);
+		netns_unhook(nic->net);
 	nic->net = NULL;
 	rtnl_unlock();
 	synchronize_net();
@@ -163,6 +181,9 @@ int cairn_net_init(const struct cairn_net_ops *ops)
 	err = cairn_net_tx_start();
 	if (err)
 		return err;
+	err = cairn_answer_start();
+	if (err)
+		goto err_answer;
 	err = register_pernet_subsys(&netns_ops);
 	if (err)
 		goto err_pernet;
@@ -174,6 +195,8 @@ int cairn_net_init(const struct cairn_net_ops *ops)
 err_notifier:
 	unregister_pernet_subsys(&netns_ops);
 err_pernet:
+	cairn_answer_stop();
+err_answer:
 	cairn_net_tx_stop();
 	return err;
 }
@@ -182,5 +205,6 @@ void cairn_net_exit(void)
 {
 	unregister_netdevice_notifier(&netdev_notifier);
 	unregister_pernet_subsys(&netns_ops);
+	cairn_answer_stop();
 	cairn_net_tx_stop();
 }
