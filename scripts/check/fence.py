@@ -19,6 +19,8 @@ answers     cairn_resp_run() calls nothing that can send an answer before
 host        the host is asked (cairn_port_complete()) after cairn_persist_fence()
 run         lane/exec.c: what was received is followed by cairn_resp_run() or
             cairn_req_run() before the side is unlocked, on the same CPU therefore
+handed      what a sender on this host handed over is followed by cairn_resp_settle()
+            before that, which fences
 """
 import glob
 import os
@@ -142,11 +144,12 @@ class Module:
     def entry(self, name):
         return [self.insns[self.functions[name]]]
 
-    def reaching(self, target):
-        """All functions from which the target can be called."""
+    def reaching(self, target, without=frozenset()):
+        """All functions from which the target can be called, other than by those."""
         found, grew = {target}, True
         while grew:
-            more = {n for n, calls in self.calls.items() if n not in found and calls & found}
+            more = {n for n, calls in self.calls.items()
+                    if n not in found | without and calls & found}
             grew = bool(more)
             found |= more
         return found
@@ -243,15 +246,20 @@ def unlocks(insn):
             re.match(r'lock (addl|orl)|mfence', insn.next.text))
 
 
+def settling(m):
+    """Who receives what is handed over: a sender's run gets there, too."""
+    return {n for n, calls in m.calls.items() if 'cairn_resp_settle' in calls}
+
+
 def check_run(m):
-    receivers = m.reaching('cairn_resp_rx')
     runs = {'cairn_resp_run', 'cairn_req_run'}
     homes = [n for n, calls in m.calls.items() if 'cairn_resp_run' in calls]
     if not homes:
         yield 'nothing calls cairn_resp_run()'
     for name in homes:
-        # not itself, where it goes round
-        received = [i for i in m.body(name) if i.decode()[2] in receivers - {name}]
+        # not itself, where it goes round, nor what gets there by way of itself
+        receivers = m.reaching('cairn_resp_rx', settling(m) | {name})
+        received = [i for i in m.body(name) if i.decode()[2] in receivers]
         if not received:
             yield f'{name}() receives nothing before it runs'
         if m.avoids([i.next for i in received if i.next], lambda i, s: s in runs,
@@ -259,9 +267,25 @@ def check_run(m):
             yield f'{name}() may give up the lock between receiving and cairn_resp_run()'
 
 
+def check_handed(m):
+    if m.avoids(m.entry('cairn_resp_settle'), lambda i, s: s == 'cairn_persist_fence',
+                lambda i, s, ends: ends):
+        yield 'cairn_resp_settle() may not fence'
+    if not settling(m):
+        yield 'nothing calls cairn_resp_settle()'
+    for name in settling(m):
+        received = [i for i in m.body(name) if i.decode()[2] == 'cairn_resp_rx']
+        if not received:
+            yield f'{name}() receives nothing'
+        if m.avoids([i.next for i in received if i.next], lambda i, s: s == 'cairn_resp_settle',
+                    lambda i, s, ends: ends or unlocks(i)):
+            yield f'{name}() may give up the lock between receiving and cairn_resp_settle()'
+
+
 NEEDED = ['cairn_domain_writeback', 'cairn_domain_fence', 'cairn_port_fence',
-          'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed']
-CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run]
+          'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle']
+CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run,
+          check_handed]
 
 
 def check(path):
@@ -320,6 +344,15 @@ void exec_run(struct qp *q, int resp)
 		asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
 	} while (q->idle);
 }
+noinline void cairn_resp_settle(struct qp *q) { cairn_persist_fence(q); }
+void cairn_exec_hand(struct qp *q)
+{
+	while (q->ack)
+		cairn_resp_rx(q);
+	cairn_resp_settle(q);
+	_raw_spin_unlock(q);
+	asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
+}
 '''
 # what is wrong, and how: text that is there once, and text instead
 WRONG = [
@@ -360,6 +393,13 @@ WRONG = [
     ('it returns in between', '			cairn_resp_rx(q);\n', '''			cairn_resp_rx(q);
 		if (q->before[5])
 			return;
+'''),
+    ('what is handed over is not fenced', '{ cairn_persist_fence(q); }\nvoid', '{ }\nvoid'),
+    ('unlocked before it is', '''	cairn_resp_settle(q);
+	_raw_spin_unlock(q);
+''', '''	if (q->before[5])
+		cairn_resp_settle(q);
+	_raw_spin_unlock(q);
 '''),
 ]
 

@@ -90,6 +90,11 @@ secs=${CAIRN_SOAK:+60}
 traffic "random messages" -T "${secs:-3}"
 CAIRN_DAX='' traffic "emulated" -T "${secs:-2}" -m 4096 -s 60000
 
+# packets that do not leave the device
+b_handed=$(b loopback_packets)
+run_ok "both ends on one device" in_b env CAIRN_A="$DEV_B" persist_traffic -T "${secs:-2}" -m 4096
+expect_that "... which hands them over" "$(b loopback_packets) > $b_handed + 100"
+
 if modprobe sch_netem; then
 	acks=$(counter "$DEV_A" persist_acks_received)
 	for qdisc in "loss 1%" "loss 5%" "duplicate 5%" "delay 2ms 1ms reorder 75% 50%"; do

@@ -89,6 +89,13 @@ static void method_set_idle(const struct ib_uverbs_attr *attr)
 	memcpy(&fake.set_idle, &attr->data, sizeof(fake.set_idle));
 }
 
+static void method_set_loopback(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_SET_LOOPBACK &&
+	       attr->len == sizeof(fake.set_loopback));
+	memcpy(&fake.set_loopback, &attr->data, sizeof(fake.set_loopback));
+}
+
 static void method_flush_limit(const struct ib_uverbs_attr *attrs)
 {
 	assert(attrs[0].attr_id == CAIRN_ATTR_FLUSH_LIMIT_MR && !attrs[0].len);
@@ -103,6 +110,10 @@ static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
 	if (hdr->method_id == CAIRN_METHOD_SET_FLUSH_LIMIT) {
 		assert(hdr->num_attrs == 2);
 		method_flush_limit(hdr->attrs);
+		return;
+	}
+	if (hdr->method_id == CAIRN_METHOD_SET_LOOPBACK) {
+		method_set_loopback(&hdr->attrs[0]);
 		return;
 	}
 	assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);

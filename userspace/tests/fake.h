@@ -39,6 +39,7 @@ struct fake {
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;
 	struct cairn_set_idle set_idle;	/* the last */
+	struct cairn_set_loopback set_loopback;	/* the last */
 	struct cairn_set_flush_limit flush_limit;	/* the last */
 	struct cairn_query_peer query_peer;	/* the last */
 	struct cairn_peer_caps peer_caps;	/* what is answered */

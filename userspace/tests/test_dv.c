@@ -101,6 +101,21 @@ static void no_receive_queue(void)
 	close_qp();
 }
 
+static void loopback(void)
+{
+	open_qp();
+	ktap_eq(cairndv_set_loopback(ctx, CAIRNDV_LOOPBACK_OFF), 0);
+	ktap_eq(fake.set_loopback.mode, CAIRN_LOOPBACK_OFF);
+	ktap_eq(fake.set_loopback.reserved, 0);
+	ktap_eq(cairndv_set_loopback(ctx, CAIRNDV_LOOPBACK_HOST), 0);
+	ktap_eq(fake.set_loopback.mode, CAIRN_LOOPBACK_HOST);
+	fake.ioctl_errors[0] = EPERM;
+	ktap_eq(cairndv_set_loopback(ctx, CAIRNDV_LOOPBACK_SELF), EPERM);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_set_loopback(ctx, CAIRNDV_LOOPBACK_SELF), EOPNOTSUPP);
+	close_qp();
+}
+
 static void idle_time(void)
 {
 	static const struct verbs_device_ops other;
@@ -164,6 +179,7 @@ static const struct ktap_test tests[] = {
 	KTAP(sizes),
 	KTAP(no_receive_queue),
 	KTAP(idle_time),
+	KTAP(loopback),
 	KTAP(peer),
 };
 

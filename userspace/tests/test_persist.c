@@ -146,7 +146,7 @@ static void device_query(void)
 		.persist_domains = 5, .persist_modes = 3,
 		.persist_atomic_unit = 8, .max_persist_outstanding = 16,
 		.max_msg = 1ull << 31,
-		.idle_us = 70,
+		.idle_us = 70, .loopback = CAIRN_LOOPBACK_HOST,
 	};
 	memset(&room, 0xff, sizeof(room));
 	ktap_eq(cairndv_query_device(ctx, &room.attr, sizeof(room)), 0);
@@ -159,6 +159,7 @@ static void device_query(void)
 	ktap_eq(room.attr.max_persist_outstanding, 16);
 	ktap_eq(room.attr.max_persist_msg, 1ull << 31);
 	ktap_eq(room.attr.idle_us, 70);
+	ktap_eq(room.attr.loopback, CAIRNDV_LOOPBACK_HOST);
 	ktap_eq(room.later, 0);
 	fake.ioctl_errors[0] = EPROTONOSUPPORT;
 	ktap_eq(cairndv_query_device(ctx, &room.attr, sizeof(room.attr)),

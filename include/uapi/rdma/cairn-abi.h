@@ -437,6 +437,7 @@ enum cairn_device_methods {
 enum cairn_tuning_methods {
 	CAIRN_METHOD_SET_IDLE = (1U << 12),
 	CAIRN_METHOD_SET_FLUSH_LIMIT,
+	CAIRN_METHOD_SET_LOOPBACK,
 };
 
 enum cairn_peer_methods {
@@ -478,6 +479,27 @@ struct cairn_set_idle {
 };
 
 #define CAIRN_IDLE_DEFAULT	0xffffffffU	/* the module parameter's */
+
+/*
+ * Which packets to addresses of this host are handed over inside the device, and not
+ * to the IP stack; needs CAP_NET_ADMIN. Input: struct cairn_set_loopback, inlined in
+ * the attribute.
+ */
+enum cairn_set_loopback_attrs {
+	CAIRN_ATTR_SET_LOOPBACK = (1U << 12),
+};
+
+enum cairn_loopback_modes {
+	CAIRN_LOOPBACK_SELF,	/* those to the device's own addresses; at first */
+	CAIRN_LOOPBACK_OFF,	/* none */
+	/* Also those to other devices of the network namespace with this mode. */
+	CAIRN_LOOPBACK_HOST,
+};
+
+struct cairn_set_loopback {
+	__u32 mode;		/* enum cairn_loopback_modes */
+	__u32 reserved;
+};
 
 /*
  * Host flush: how long the application may take for one message into a region.
@@ -569,7 +591,8 @@ struct cairn_device_caps {
 	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
 	__aligned_u64 max_msg;		/* bytes */
 	__u32 idle_us;			/* polls for posts so long */
-	__u32 reserved[9];
+	__u32 loopback;			/* enum cairn_loopback_modes */
+	__u32 reserved[8];
 };
 
 /*

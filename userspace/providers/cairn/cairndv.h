@@ -136,7 +136,7 @@ struct cairndv_device_attr {
 	uint32_t max_persist_outstanding;	/* host flushes of one QP */
 	uint64_t max_persist_msg;	/* bytes */
 	uint32_t idle_us;	/* cairndv_set_idle_time(), or the default */
-	uint32_t reserved;
+	uint32_t loopback;	/* enum cairndv_loopback */
 };
 
 int cairndv_query_device(struct ibv_context *context,
@@ -166,6 +166,20 @@ int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
 #define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* what the module says */
 
 int cairndv_set_idle_time(struct ibv_context *context, uint32_t us);
+
+/*
+ * Which packets to addresses of this host the device hands over itself, not by way of
+ * the IP stack, for all who use it; needs CAP_NET_ADMIN.
+ */
+enum cairndv_loopback {
+	CAIRNDV_LOOPBACK_SELF,	/* those to its own addresses: the default */
+	CAIRNDV_LOOPBACK_OFF,	/* none */
+	/* Also those to other devices of the network namespace with this mode. */
+	CAIRNDV_LOOPBACK_HOST,
+};
+
+int cairndv_set_loopback(struct ibv_context *context,
+			 enum cairndv_loopback mode);
 
 /*
  * For the access argument of ibv_reg_mr(), with IBV_ACCESS_REMOTE_WRITE and

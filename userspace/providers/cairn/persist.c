@@ -49,6 +49,7 @@ int cairndv_query_device(struct ibv_context *ctx,
 	known.max_persist_outstanding = caps.max_persist_outstanding;
 	known.max_persist_msg = caps.max_msg;
 	known.idle_us = caps.idle_us;
+	known.loopback = caps.loopback;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
 }

@@ -51,6 +51,7 @@ struct cairn_nic {
 	u32 held_seed;			/* which peers share a bound there */
 	struct cairn_mcast mcast;
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
+	u32 loopback;	/* enum cairn_loopback_modes */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */
 	struct net *net;		/* where attached; NULL: not attached */

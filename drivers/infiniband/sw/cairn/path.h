@@ -25,6 +25,7 @@ struct cairn_path {
 	struct dst_entry *dst;
 	u32 dst_cookie;
 	bool queued;		/* packets wait in a queue of the sender's CPU */
+	bool local;		/* the route does not leave this host */
 };
 
 /* Forget the cached route. The user's lock, or no user left. */

@@ -77,6 +77,10 @@
 	  "remote keys, ranges or rights refused")			\
 	X(STALE_KEYS, stale_keys,					\
 	  "keys refused: memory released, or never registered")		\
+	X(LOOPBACK_PACKETS, loopback_packets,				\
+	  "packets handed to a device of this host without the IP stack") \
+	X(LOOPBACK_QUEUED, loopback_queued,				\
+	  "those of them that were copied, because the receiver was busy") \
 	X(POISONED_PAGES, poisoned_pages,				\
 	  "accesses refused: the memory has a hardware error")		\
 	X(MR_RELEASES, mr_releases,					\

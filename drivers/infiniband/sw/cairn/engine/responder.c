@@ -986,6 +986,18 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	return true;
 }
 
+bool cairn_resp_in_step(const struct cairn_qpc *qpc, u32 psn)
+{
+	const struct cairn_responder *resp = &qpc->resp;
+
+	return psn == resp->epsn && !resp->waits && !resp->holding;
+}
+
+void cairn_resp_settle(struct cairn_qpc *qpc)
+{
+	cairn_persist_fence(qpc);
+}
+
 bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
 	struct cairn_responder *resp = &qpc->resp;

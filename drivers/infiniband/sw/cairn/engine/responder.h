@@ -16,6 +16,16 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
 bool cairn_resp_run(struct cairn_qpc *qpc, u64 now,
 		    struct cairn_budget *budget);
 
+/* Is a request with @psn the next one, and does nothing wait for one before it? Then
+ * it will not be kept. Responder lock held.
+ */
+bool cairn_resp_in_step(const struct cairn_qpc *qpc, u32 psn);
+
+/* After the last packet of a batch, when cairn_resp_run() may follow on another CPU:
+ * what was placed is durable where it has to be. Responder lock held.
+ */
+void cairn_resp_settle(struct cairn_qpc *qpc);
+
 /* cairn_resp_rx() and that come soon: have the lines that they need fetched. No
  * lock.
  */

@@ -35,6 +35,7 @@
 #include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
+#include "engine/train.h"
 #include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"
@@ -49,10 +50,20 @@
 #define CAIRN_MIN_PATIENCE	1000
 /* Rounds in one go, so that others' events keep nobody busy without end. */
 #define CAIRN_MAX_ROUNDS	8
+/* Runs of sides that were given packets by runs on this CPU, for the same reason. */
+#define CAIRN_MAX_HANDED	16
+
+/* Sides to be run when the run of this CPU ends. Used with BH off on that CPU only. */
+struct exec_handed {
+	struct cairn_exec_side *first, *last;
+	unsigned int depth;		/* of runs */
+};
+
+static DEFINE_PER_CPU(struct exec_handed, exec_handed);
 
 static void exec_record(struct cairn_exec_side *state)
 {
-	smp_mb__before_atomic();	/* with xchg() in exec_run(): C */
+	smp_mb__before_atomic();	/* with xchg() in exec_run_side(): C */
 	set_bit(0, &state->events);
 	smp_mb__after_atomic();		/* A */
 }
@@ -144,11 +155,6 @@ static bool exec_from_peer(const struct cairn_exec *exec,
 		exec_from_peer4(&exec->path[side], ip_hdr(skb));
 }
 
-static enum cairn_side_id exec_side_of(const struct cairn_pkt *pkt)
-{
-	return pkt->op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
-}
-
 bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 		      struct sk_buff *skb, u32 offset, u32 len,
 		      struct cairn_pkt *pkt)
@@ -160,7 +166,8 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 	 * it since: so one copy is taken, and it is checked again.
 	 */
 	if (skb_copy_bits(skb, offset, hdr, min_t(u32, len, sizeof(hdr))) ||
-	    cairn_pkt_parse(pkt, hdr, len) || exec_side_of(pkt) != side) {
+	    cairn_pkt_parse(pkt, hdr, len) ||
+	    cairn_exec_side_of(pkt->opcode) != side) {
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
@@ -168,6 +175,7 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 	pkt->flow = cairn_rx_cb(skb)->flow;
 	pkt->cookie = skb;
 	pkt->base = offset;
+	pkt->handed = false;
 	return true;
 }
 
@@ -315,8 +323,8 @@ static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 /* Run until nothing is left, or leave the rest to the lane. Side lock held,
  * released here. BH off. @skb: NULL, or the side is not bound elsewhere.
  */
-static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
-		     struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
+static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
+			  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
 	__releases(&exec->side[side].lock)
 {
 	struct cairn_exec_side *state = &exec->side[side];
@@ -324,7 +332,6 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 	bool more = false, tell = false;
 	u32 rounds = 0, tag;
 
-	rcu_read_lock();
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(state)) {
@@ -345,6 +352,23 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 	if (tell)
 		cairn_lane_ready(exec, side);
 	cairn_epoch_leave(epoch, tag);
+}
+
+static void exec_run_handed(struct exec_handed *handed);
+
+/* The same, and then those who were given packets. */
+static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
+		     struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
+	__releases(&exec->side[side].lock)
+{
+	struct exec_handed *handed = this_cpu_ptr(&exec_handed);
+
+	rcu_read_lock();
+	handed->depth++;
+	exec_run_side(exec, side, skb, rx, tx);
+	if (handed->depth == 1)
+		exec_run_handed(handed);
+	handed->depth--;
 	rcu_read_unlock();
 }
 
@@ -379,6 +403,47 @@ static void exec_record_and_run(struct cairn_exec *exec,
 	exec_record(state);
 	if (spin_trylock(&state->lock))
 		exec_run_inline(exec, side, NULL);
+}
+
+/* A side has work from the run of this CPU, recorded before. */
+static void exec_hand_on(struct cairn_exec_side *state)
+{
+	struct exec_handed *handed = this_cpu_ptr(&exec_handed);
+
+	if (!handed->depth) {
+		cairn_lane_ready(state->exec, state - state->exec->side);
+		return;
+	}
+	/* A full barrier: on a list already, it is taken off before it runs. */
+	if (test_and_set_bit(0, &state->handed))
+		return;
+	state->next_handed = NULL;
+	if (handed->first)
+		handed->last->next_handed = state;
+	else
+		handed->first = state;
+	handed->last = state;
+}
+
+/* RCU keeps them: they were found in the read section that this run is. */
+static void exec_run_handed(struct exec_handed *handed)
+{
+	u32 left = CAIRN_MAX_HANDED;
+	struct cairn_exec_side *state;
+
+	while ((state = handed->first)) {
+		handed->first = state->next_handed;
+		clear_bit(0, &state->handed);
+		smp_mb__after_atomic();		/* with exec_hand_on() */
+		if (left) {
+			left--;
+			exec_record_and_run(state->exec,
+					    state - state->exec->side);
+		} else {
+			cairn_lane_ready(state->exec,
+					 state - state->exec->side);
+		}
+	}
 }
 
 void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side)
@@ -431,6 +496,13 @@ static bool exec_rx_now(struct cairn_exec *exec, enum cairn_side_id side,
 	return false;
 }
 
+static void exec_count_overflow(struct cairn_exec *exec, struct sk_buff *skb)
+{
+	cairn_nic_count(exec->nic, CAIRN_CTR_RX_OVERFLOW,
+			DIV_ROUND_UP(cairn_rx_cb(skb)->len,
+				     cairn_rx_cb(skb)->stride));
+}
+
 /* What is queued to be run later. */
 static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb)
@@ -442,9 +514,7 @@ static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 		exec_record_and_run(exec, side);
 		return;
 	}
-	cairn_nic_count(exec->nic, CAIRN_CTR_RX_OVERFLOW,
-			DIV_ROUND_UP(cairn_rx_cb(skb)->len,
-				     cairn_rx_cb(skb)->stride));
+	exec_count_overflow(exec, skb);
 	kfree_skb(skb);
 }
 
@@ -458,7 +528,6 @@ void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb)
 {
-	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	struct sk_buff *clone;
 
 	if (exec_rx_now(exec, side, skb_get(skb)))
@@ -467,14 +536,129 @@ void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 	if (clone)
 		exec_rx_later(exec, side, clone);
 	else
-		cairn_nic_count(exec->nic, CAIRN_CTR_RX_OVERFLOW,
-				DIV_ROUND_UP(cb->len, cb->stride));
+		exec_count_overflow(exec, skb);
 	/* The reference for the run that was not to be. If the clone failed an
 	 * event may have been missed.
 	 */
 	consume_skb(skb);
 	if (!clone)
 		exec_record_and_run(exec, side);
+}
+
+/* Does a connection know the sender of @parcel by this way? */
+static bool exec_knows(const struct cairn_path *path,
+		       const struct cairn_parcel *parcel)
+{
+	return parcel->ifindex == path->ifindex &&
+	       parcel->path->ipv6 == path->ipv6 &&
+	       ipv6_addr_equal(&parcel->path->saddr, &path->daddr) &&
+	       ipv6_addr_equal(&parcel->path->daddr, &path->saddr);
+}
+
+/* Packet @k. False: it is dropped, and counted. */
+static bool exec_read_parcel(struct cairn_exec *exec,
+			     struct cairn_parcel *parcel, u32 k,
+			     struct cairn_pkt *pkt)
+{
+	if (cairn_train_read(pkt, parcel->train, k)) {
+		cairn_nic_count(exec->nic, CAIRN_CTR_RX_MALFORMED, 1);
+		return false;
+	}
+	pkt->ce = false;
+	pkt->flow = (__force u16)parcel->path->sport;
+	pkt->cookie = parcel;
+	pkt->base = k * parcel->train->seg;
+	pkt->handed = true;
+	return true;
+}
+
+/* Side lock held. */
+static void exec_rx_responses(struct cairn_exec *exec,
+			      struct cairn_parcel *parcel)
+{
+	u64 now = ktime_get_ns();
+	struct cairn_pkt pkt;
+	u32 k;
+
+	for (k = 0; k < parcel->train->count; k++)
+		if (exec_read_parcel(exec, parcel, k, &pkt))
+			cairn_req_rx(exec->qpc, &pkt, now);
+}
+
+/* The run that answers may be on another CPU. Side lock held. */
+static void exec_rx_requests(struct cairn_exec *exec,
+			     struct cairn_parcel *parcel)
+{
+	u64 now = ktime_get_ns();
+	struct cairn_pkt pkt;
+	u32 k;
+
+	for (k = 0; k < parcel->train->count; k++)
+		if (exec_read_parcel(exec, parcel, k, &pkt))
+			cairn_resp_rx(exec->qpc, &pkt, now);
+	cairn_resp_settle(exec->qpc);
+}
+
+/* In an epoch of its own device. Side lock held. */
+static void exec_rx_parcel(struct cairn_exec *exec, enum cairn_side_id side,
+			   struct cairn_parcel *parcel)
+{
+	struct cairn_epoch *epoch = &exec->nic->epoch;
+	u32 tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
+
+	if (side == CAIRN_REQ)
+		exec_rx_responses(exec, parcel);
+	else
+		exec_rx_requests(exec, parcel);
+	cairn_epoch_leave(epoch, tag);
+}
+
+/* Can the packets be received where they lie? What may have to be kept cannot. Side
+ * lock held.
+ */
+static bool exec_takes(const struct cairn_exec *exec, enum cairn_side_id side,
+		       const struct cairn_parcel *parcel)
+{
+	if (cairn_drain_elsewhere(&exec->side[side]) ||
+	    !skb_queue_empty_lockless(&exec->side[side].rxq))
+		return false;
+	return side == CAIRN_REQ ||
+	       cairn_resp_in_step(exec->qpc, parcel->train->first.psn);
+}
+
+bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
+		     struct cairn_parcel *parcel)
+{
+	struct cairn_exec_side *state = &exec->side[side];
+	bool taken;
+
+	if (!exec->path || !__this_cpu_read(exec_handed.depth) ||
+	    !spin_trylock(&state->lock))
+		return false;
+	taken = exec_takes(exec, side, parcel);
+	if (taken && exec_knows(&exec->path[side], parcel))
+		exec_rx_parcel(exec, side, parcel);
+	else if (taken)
+		cairn_nic_count(exec->nic, CAIRN_CTR_RX_WRONG_QP,
+				parcel->train->count);
+	exec_record(state);
+	exec_unlock_side(state);
+	/* Also if not taken: who recorded events meanwhile relies on us. */
+	exec_hand_on(state);
+	return taken;
+}
+
+void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
+			  struct sk_buff *skb)
+{
+	struct cairn_exec_side *state = &exec->side[side];
+
+	if (skb && !exec_rxq_add(state, skb)) {
+		exec_count_overflow(exec, skb);
+		kfree_skb(skb);
+	}
+	exec_record(state);
+	exec_hand_on(state);
 }
 
 void cairn_exec_prefetch(const struct cairn_exec *exec,

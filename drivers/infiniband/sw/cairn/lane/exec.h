@@ -10,6 +10,12 @@
  * that our own transmission loops back to us cannot deadlock, and packets of a
  * side leave in the order in which the engine made them.
  *
+ * What is handed over inside this host (cairn_exec_hand()) is received in the
+ * sender's run, below the sender's lock, but by a try: if the receiver's lock is
+ * taken the packets are queued as copies. Receiving sends nothing, so this goes one
+ * step deep. The receivers of a run are listed with the CPU and run when its own lock
+ * is free again, some of them; the others are left to their lanes.
+ *
  * Long work (budget used up) goes to the lane: a thread that serves its QPs
  * round-robin, with equal shares in bytes (engine/sched.h).
  */
@@ -22,6 +28,7 @@
 #include "engine/alarm.h"
 #include "engine/qp.h"
 #include "lane/hold.h"
+#include "lane/parcel.h"
 #include "nic.h"
 #include "path.h"
 
@@ -50,6 +57,9 @@ struct cairn_exec_side {
 	 */
 	struct cairn_alarm alarm;
 	struct timerqueue_node timer;
+	/* On the list of a CPU whose run gave it packets. */
+	unsigned long handed;
+	struct cairn_exec_side *next_handed;
 };
 
 struct cairn_exec {
@@ -99,6 +109,13 @@ struct cairn_rx_cb {
 };
 
 #define CAIRN_NO_VLAN	0xffff
+
+/* Whose packet is it? */
+static inline enum cairn_side_id cairn_exec_side_of(u8 opcode)
+{
+	return cairn_opcodes[opcode].flags & CAIRN_OP_RESPONSE ? CAIRN_REQ :
+								CAIRN_RESP;
+}
 
 static inline struct cairn_rx_cb *cairn_rx_cb(struct sk_buff *skb)
 {
@@ -170,6 +187,27 @@ void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
  */
 void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb);
+
+/**
+ * cairn_exec_hand() - receive packets of a sender on this host, where they lie
+ * @exec: found in the table of QPs in this RCU read section
+ * @side: whose packets they are
+ * @parcel: the packets
+ *
+ * What they cause is run when the caller's run ends.
+ *
+ * Context: BH off, RCU read section; below a lock of the sender's side.
+ * Return: false when the side cannot take them now, or not like this: then
+ * cairn_exec_hand_copy().
+ */
+bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
+		     struct cairn_parcel *parcel);
+
+/* The same with a copy, as cairn_exec_rx() takes it, that is queued. NULL: there was
+ * no memory for it, it is lost.
+ */
+void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
+			  struct sk_buff *skb);
 
 /* A packet for @side comes soon: have its context fetched. Any context. */
 void cairn_exec_prefetch(const struct cairn_exec *exec,

@@ -155,6 +155,9 @@ int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt)
 	struct hold_place place;
 	int ret = 1;
 
+	/* The sender's memory is not to be kept; it sends that again. */
+	if (pkt->handed)
+		return -ENOMEM;
 	hold_find(&exec->hold, pkt->psn, &place);
 	if (place.run)
 		ret = hold_add_to(place.run,

@@ -69,6 +69,8 @@ u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
 int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 			   u32 len)
 {
+	if (pkt->handed)
+		return cairn_parcel_copy(pkt, offset, to, len);
 	return skb_copy_bits(payload_skb(pkt),
 			     pkt->base + pkt->payload_off + offset, to, len);
 }
@@ -80,6 +82,8 @@ int cairn_net_copy_words(const struct cairn_pkt *pkt, u32 offset,
 	struct skb_seq_state seq;
 	const u8 *piece;
 
+	if (pkt->handed)
+		return cairn_parcel_copy_words(pkt, offset, words, to, len);
 	skb_prepare_seq_read(payload_skb(pkt), from, from + len, &seq);
 	while (done < len) {
 		n = min(skb_seq_read(done, &piece, &seq), len - done);

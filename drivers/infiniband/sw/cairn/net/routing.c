@@ -75,6 +75,12 @@ static u32 route_cookie6(struct dst_entry *dst)
 }
 #endif
 
+/* IPsec wants the packets of a transformed route. */
+static bool route_is_local(const struct dst_entry *dst)
+{
+	return dst->dev->flags & IFF_LOOPBACK && !dst_xfrm(dst);
+}
+
 struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 				  struct cairn_path *path)
 {
@@ -91,5 +97,6 @@ struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 		path->dst_cookie = route_cookie6(path->dst);
 	/* No hardware behind it: veth, lo, and what may be stacked on them. */
 	path->queued = !path->dst->dev->dev.parent;
+	path->local = route_is_local(path->dst);
 	return path->dst;
 }

@@ -38,6 +38,7 @@
 
 /* Packets between looking a QP up and executing for it. */
 #define RX_AHEAD		4
+#define RX_CLONE_GFP		(GFP_ATOMIC | __GFP_NOWARN)
 /* The shortest packet: BTH and ICRC. */
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
 
@@ -63,6 +64,7 @@ struct rx_arrival {
 	__be32 ahead;		/* QPN that was looked up ahead, as it came */
 	bool fixed_id;
 	bool group;		/* to a multicast address */
+	bool local;		/* handed over by a device of this host */
 };
 
 /* Packets in sequence for one QP side. */
@@ -144,12 +146,6 @@ static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 	return false;
 }
 
-static enum cairn_side_id rx_side(u8 opcode)
-{
-	return cairn_opcodes[opcode].flags & CAIRN_OP_RESPONSE ? CAIRN_REQ :
-								CAIRN_RESP;
-}
-
 /* Give the packets of @batch to their QP. Consumes the skb if they are the @last
  * in it.
  */
@@ -168,7 +164,10 @@ static void rx_deliver(const struct rx_arrival *arrival,
 		.ce = arrival->ce,
 		.flow = (__force u16)arrival->udp.source,
 	};
-	if (last)
+	if (arrival->local)
+		cairn_exec_hand_copy(batch->exec, batch->side,
+				     last ? skb : skb_clone(skb, RX_CLONE_GFP));
+	else if (last)
 		cairn_exec_rx(batch->exec, batch->side, skb);
 	else
 		cairn_exec_rx_part(batch->exec, batch->side, skb);
@@ -234,12 +233,14 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return NULL;
 	}
-	if (!rx_verify(arrival, k, offset, len)) {
+	if (!arrival->local && !rx_verify(arrival, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
-	cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
-	cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
+	if (!arrival->local) {
+		cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
+		cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
+	}
 	if (arrival->group) {
 		rx_deliver_group(arrival, &pkt, offset, len);
 		return NULL;
@@ -249,7 +250,7 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		rx_fetch_region(nic, &pkt);
 	else
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
-	*side = rx_side(pkt.opcode);
+	*side = cairn_exec_side_of(pkt.opcode);
 	return exec;
 }
 
@@ -273,7 +274,7 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 done)
 	exec = xa_load(&arrival->nic->qps,
 		       be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK);
 	if (exec)
-		cairn_exec_prefetch(exec, rx_side(bth->opcode));
+		cairn_exec_prefetch(exec, cairn_exec_side_of(bth->opcode));
 }
 
 /* Check and deliver all packets of an skb, which is consumed. */
@@ -323,6 +324,25 @@ static void rx_receive(struct rx_arrival *arrival)
 	cairn_net_plug();
 	rx_walk(arrival);
 	cairn_net_unplug();
+}
+
+void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
+			u32 stride)
+{
+	struct rx_arrival arrival = {
+		.nic = to->nic,
+		.skb = skb,
+		.offset = skb_transport_offset(skb) + sizeof(struct udphdr),
+		.stride = stride,
+		.vlan = to->vlan,
+		.ifindex = to->ifindex,
+		.ipv6 = skb->protocol == htons(ETH_P_IPV6),
+		.local = true,
+	};
+
+	arrival.udp = *udp_hdr(skb);
+	arrival.len = skb->len - arrival.offset;
+	rx_walk(&arrival);
 }
 
 static bool rx_is_train(const struct sk_buff *skb)

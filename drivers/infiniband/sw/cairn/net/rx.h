@@ -3,9 +3,23 @@
 #define CAIRN_NET_RX_H
 
 #include <linux/netfilter.h>
+#include <linux/skbuff.h>
+#include "net/local.h"
 
 /* The receive hooks of a network namespace. */
 #define CAIRN_NET_HOOKS		(1 + IS_ENABLED(CONFIG_IPV6))
 extern const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS];
+
+/**
+ * cairn_net_rx_local() - receive a copy of packets that did not leave this host
+ * @to: who has the destination
+ * @skb: IP and UDP header, then packets of @stride bytes, the last may be shorter,
+ *	with any ICRC; skb->protocol says which IP. Consumed.
+ * @stride: bytes
+ *
+ * Context: BH off, RCU read section; below a lock of the sender's side.
+ */
+void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
+			u32 stride);
 
 #endif

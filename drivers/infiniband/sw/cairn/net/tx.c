@@ -37,9 +37,12 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/udp.h>
+#include "engine/train.h"
 #include "engine/window.h"
+#include "net/local.h"
 #include "net/net.h"
 #include "net/routing.h"
+#include "net/rx.h"
 #include "net/tx.h"
 #include "wire/icrc.h"
 #include "wire/join.h"
@@ -71,6 +74,7 @@ struct tx_frame {
 	u32 body_len;
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
+	bool local;		/* stays on this host: needs no ICRC */
 	/* Where the body goes on. */
 	u8 *to;
 	u32 room;
@@ -109,21 +113,6 @@ struct tx_plug {
 static DEFINE_PER_CPU(struct tx_plug, tx_plugs);
 DEFINE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 
-/* Description of packet @k of train @train. */
-static void tx_describe(struct cairn_pkt *pkt, const struct cairn_train *train,
-			u32 k)
-{
-	bool last = k + 1 == train->count;
-
-	*pkt = train->first;
-	if (k)
-		pkt->opcode = last ? train->last_opcode : train->mid_opcode;
-	pkt->psn = cairn_psn_add(train->first.psn, k);
-	pkt->solicited &= last;
-	pkt->ack_req &= last;
-	pkt->payload_len = last ? train->length - k * train->seg : train->seg;
-}
-
 /* Bytes of a packet from BTH to ICRC. */
 static u32 tx_packet_len(u8 opcode, u32 payload_len)
 {
@@ -137,6 +126,7 @@ static void tx_frame_measure(struct tx_frame *frame,
 {
 	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
 				     sizeof(struct iphdr);
+	frame->local = false;
 	frame->stride =
 		tx_packet_len(train->first.opcode,
 			      train->count > 1 ? train->seg : train->length);
@@ -335,7 +325,9 @@ static int tx_put_payload(struct tx_frame *frame, struct tx_source *source,
 			from = tx_source_bytes(source, &piece);
 			if (tx_copy(source, to + done, from, piece))
 				return -EFAULT;
-			*crc = cairn_icrc_update(*crc, to + done, piece);
+			if (!frame->local)
+				*crc = cairn_icrc_update(*crc, to + done,
+							 piece);
 		}
 	}
 	return 0;
@@ -395,6 +387,18 @@ static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 	}
 }
 
+/* The ICRC of a packet up to the end of its headers. */
+static u32 tx_begin_icrc(const struct tx_frame *frame, const u8 *hdr, u32 len)
+{
+	const u8 *udp = (const u8 *)&frame->udp;
+
+	if (frame->local)
+		return 0;
+	return frame->ip_len == sizeof(frame->ip.v6) ?
+	       cairn_icrc_headers6(frame->ip.bytes, udp, hdr, len) :
+	       cairn_icrc_headers4(frame->ip.bytes, udp, hdr, len);
+}
+
 /* One packet of the body: headers, payload, pad, ICRC. 0, or -EFAULT: the memory has
  * an error.
  */
@@ -410,12 +414,7 @@ static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 	tx_set_lengths(frame, tx_packet_len(pkt->opcode, pkt->payload_len),
 		       frame->id++);
 	len = cairn_pkt_build(hdr, pkt);
-	if (frame->ip_len == sizeof(frame->ip.v6))
-		crc = cairn_icrc_headers6(frame->ip.bytes, (u8 *)&frame->udp,
-					  hdr, len);
-	else
-		crc = cairn_icrc_headers4(frame->ip.bytes, (u8 *)&frame->udp,
-					  hdr, len);
+	crc = tx_begin_icrc(frame, hdr, len);
 	tx_put_bytes(frame, hdr, len);
 	if (tx_put_payload(frame, source, pkt->payload_len, &crc))
 		return -EFAULT;
@@ -474,7 +473,7 @@ static int tx_frame_fill(struct tx_frame *frame,
 	u32 k;
 
 	for (k = 0; k < train->count; k++) {
-		tx_describe(&pkt, train, k);
+		cairn_train_packet(&pkt, train, k);
 		if (tx_put_packet(frame, &pkt, source))
 			return -EFAULT;
 	}
@@ -488,7 +487,7 @@ static void tx_frame_finish(struct tx_frame *frame, u32 count,
 	tx_set_lengths(frame, frame->body_len, frame->id - count);
 	if (count > 1)
 		tx_make_train(frame, count);
-	if (count > 1 || tx_device_checksums(frame, dst))
+	if (!frame->local && (count > 1 || tx_device_checksums(frame, dst)))
 		tx_leave_checksum(frame);
 	memcpy(skb_network_header(frame->skb), frame->ip.bytes, frame->ip_len);
 	memcpy(skb_transport_header(frame->skb), &frame->udp,
@@ -811,14 +810,79 @@ static int tx_send_alone(struct cairn_nic *nic, struct cairn_path *path,
 	return 0;
 }
 
+/* Begin a copy for a receiver on this host. False: no memory, it is lost. */
+static bool tx_local_begin(struct cairn_nic *nic, struct tx_frame *frame,
+			   struct cairn_path *path,
+			   const struct cairn_train *train)
+{
+	tx_frame_measure(frame, path, train);
+	frame->local = true;
+	frame->id = train->first.psn;
+	if (!tx_frame_alloc(frame, path->dst)) {
+		cairn_nic_count(nic, CAIRN_CTR_TX_DROPPED, train->count);
+		return false;
+	}
+	tx_template(frame, path, train->ect);
+	return true;
+}
+
+/* The copy is complete: hand it over. */
+static void tx_local_leave(struct cairn_nic *nic, struct tx_frame *frame,
+			   const struct cairn_path *path, u32 count,
+			   const struct cairn_local *to)
+{
+	tx_frame_finish(frame, count, path->dst);
+	frame->skb->protocol = htons(path->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	/* A datagram's receiver is shown the header. */
+	if (!path->ipv6)
+		ip_send_check(ip_hdr(frame->skb));
+	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
+	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_QUEUED, count);
+	cairn_net_rx_local(to, frame->skb, frame->stride);
+}
+
+/* To a receiver on this host. Returns as cairn_net_xmit(). */
+static int tx_local_send(struct cairn_nic *nic, struct cairn_path *path,
+			 const struct cairn_train *train,
+			 const struct bio_vec *bv, const struct cairn_local *to)
+{
+	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
+	struct cairn_parcel parcel = {
+		.train = train,
+		.path = path,
+		.ifindex = to->ifindex,
+		.bytes = train->inline_data,
+		.bv = bv,
+		.at = bv,
+	};
+	struct tx_frame frame;
+
+	if (cairn_local_hand(to, &parcel)) {
+		cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, train->count);
+		return 0;
+	}
+	if (!tx_local_begin(nic, &frame, path, train))
+		return 0;
+	if (tx_frame_fill(&frame, train, &source)) {
+		kfree_skb(frame.skb);
+		cairn_nic_count(nic, CAIRN_CTR_POISONED_PAGES, 1);
+		return -EFAULT;
+	}
+	tx_local_leave(nic, &frame, path, train->count, to);
+	return 0;
+}
+
 int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		   const struct cairn_train *train, const struct bio_vec *bv)
 {
 	struct tx_source source = { .bytes = train->inline_data, .bv = bv };
+	struct cairn_local to;
 	struct tx_frame frame;
 	struct tx_open *open;
 	int err;
 
+	if (cairn_local_find(nic, path, &to))
+		return tx_local_send(nic, path, train, bv, &to);
 	tx_frame_measure(&frame, path, train);
 	open = tx_open_join(nic, path, train, &frame);
 	err = open ? tx_open_fill(open, train, &frame, &source) :
@@ -870,17 +934,39 @@ static u32 tx_open_messages(struct tx_open *open,
 	return k;
 }
 
+/* The messages may be refused, so they are copied first: they are short. */
+static u32 tx_local_messages(struct cairn_nic *nic, struct cairn_path *path,
+			     const struct cairn_train *train,
+			     cairn_net_part_fn part, void *arg,
+			     const struct cairn_local *to)
+{
+	struct tx_frame frame;
+	u32 k;
+
+	if (!tx_local_begin(nic, &frame, path, train))
+		return train->count;
+	k = tx_fill_messages(nic, &frame, train, part, arg);
+	if (k < train->count)
+		kfree_skb(frame.skb);
+	else
+		tx_local_leave(nic, &frame, path, k, to);
+	return k;
+}
+
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,
 			    cairn_net_part_fn part, void *arg)
 {
 	enum cairn_counter why;
+	struct cairn_local to;
 	struct dst_entry *dst;
 	struct tx_frame frame;
 	struct tx_open *open;
 	bool left = false;
 	u32 k;
 
+	if (cairn_local_find(nic, path, &to))
+		return tx_local_messages(nic, path, train, part, arg, &to);
 	tx_frame_measure(&frame, path, train);
 	open = tx_open_join(nic, path, train, &frame);
 	if (open)

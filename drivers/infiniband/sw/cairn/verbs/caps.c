@@ -30,11 +30,14 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
 	struct cairn_device_caps caps;
+	const struct cairn_nic *nic;
 
 	if (IS_ERR(ibuc))
 		return PTR_ERR(ibuc);
+	nic = &to_cairn_dev(ibuc->device)->nic;
 	cairn_caps_get(&caps);
-	caps.idle_us = cairn_idle_us(&to_cairn_dev(ibuc->device)->nic);
+	caps.idle_us = cairn_idle_us(nic);
+	caps.loopback = READ_ONCE(nic->loopback);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,
 					     &caps, sizeof(caps));

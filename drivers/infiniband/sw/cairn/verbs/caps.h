@@ -6,7 +6,7 @@
 #include <rdma/cairn-abi.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* What any device can do; idle_us is left 0. Any context. */
+/* What any device can do; idle_us and loopback are left 0. Any context. */
 void cairn_caps_get(struct cairn_device_caps *caps);
 
 /* The driver method, to be chained to the device's. */

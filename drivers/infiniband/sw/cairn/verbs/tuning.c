@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What an administrator tunes: how long a device's lanes poll for posts. */
+/*
+ * What an administrator tunes: how long a device's lanes poll for posts, and which
+ * packets do not go to the IP stack.
+ */
 #include <linux/capability.h>
 #include <rdma/uverbs_ioctl.h>
 #include "verbs/tuning.h"
@@ -33,13 +36,42 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attr
 	return 0;
 }
 
+/*
+ * What is handed over passes no filter and no capture. So this takes the same
+ * capability. Errors: -EPERM, -EINVAL (mode, reserved bits).
+ */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_LOOPBACK)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_set_loopback req;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_LOOPBACK);
+	if (err)
+		return err;
+	if (req.reserved || req.mode > CAIRN_LOOPBACK_HOST)
+		return -EINVAL;
+	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.loopback, req.mode);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_LOOPBACK,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_LOOPBACK,
+					       UVERBS_ATTR_TYPE(struct cairn_set_loopback),
+					       UA_MANDATORY));
+
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_IDLE,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_IDLE,
 					       UVERBS_ATTR_TYPE(struct cairn_set_idle),
 					       UA_MANDATORY));
 
 DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_TUNING,
-			      &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE));
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE),
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_LOOPBACK));
 
 const struct uapi_definition cairn_tuning_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_TUNING),

@@ -43,6 +43,7 @@ struct cairn_pkt {
 	/* The port's: what the payload lies in. The engine never looks. */
 	const void *cookie;
 	u32 base;		/* offset of the BTH in cookie */
+	bool handed;		/* cookie is the sender's memory, on this host */
 };
 
 /* Why a packet was not taken. */
@@ -56,7 +57,7 @@ enum cairn_parse_error {
 
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
- * @pkt: filled in; ce, flow, cookie and base are left alone
+ * @pkt: filled in; ce, flow, cookie, base and handed are left alone
  * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
  *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <asm/byteorder.h>
+#include "engine/responder.h"
+#include "engine/train.h"
 #include "wire/icrc.h"
 #include "sim/sim.h"
 
@@ -181,7 +183,7 @@ int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct sim_held **at = &qp->held, *h;
 
-	if (qp->plain)
+	if (qp->plain || pkt->handed)
 		return -ENOMEM;
 	while (*at && cairn_psn_diff((*at)->psn, pkt->psn) < 0)
 		at = &(*at)->next;
@@ -273,6 +275,7 @@ static void arrive(struct sim *s, void *arg)
 	enum cairn_side_id side;
 	u32 i;
 
+	s->flying -= b->n;
 	for (i = 0; i < b->n; i++) {
 		if (s->dead[b->pkt[i]->dst])
 			continue;
@@ -321,8 +324,10 @@ struct departure {
 
 static void flush_batch(struct departure *d)
 {
-	if (d->open)
+	if (d->open) {
+		d->s->flying += d->open->n;
 		sim_at_drop(d->s, d->when, arrive, batch_free, d->open);
+	}
 	d->open = NULL;
 }
 
@@ -339,6 +344,7 @@ static void arrive_alone(struct sim *s, struct sim_packet *p, u64 when)
 	struct batch *b = new_batch(s);
 
 	b->pkt[b->n++] = p;
+	s->flying++;
 	sim_at_drop(s, when, arrive, batch_free, b);
 }
 
@@ -518,6 +524,119 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 	d.s->trains++;
 }
 
+/*
+ * Between two ends of one host, as net/local.c and lane/exec.c do it: the receiver
+ * reads the packets in the sender's run, where they lie. Those that it cannot take
+ * travel; then the next must not be faster.
+ */
+
+struct hand {
+	struct sim_qp *to;
+	enum cairn_side_id side;
+};
+
+static void handed_turn(struct sim *s, void *arg)
+{
+	struct hand hand = *(struct hand *)arg;
+
+	free(arg);
+	sim_turn(hand.to, hand.side);
+}
+
+static bool hand_fits(struct sim_qp *qp, const struct cairn_train *t,
+		      struct hand *hand)
+{
+	struct sim *s = qp->s;
+	u8 last = t->count > 1 ? t->last_opcode : t->first.opcode;
+
+	if (s->flying || !sim_chance(&s->rand, s->handed) ||
+	    cairn_opcodes[last].hdrs & (CAIRN_HDR_IETH | CAIRN_HDR_FETH |
+					CAIRN_HDR_DETH))
+		return false;
+	hand->to = find_qp(s, qp->peer, t->first.qpn);
+	hand->side = cairn_opcodes[last].flags & CAIRN_OP_RESPONSE ?
+		     CAIRN_REQ : CAIRN_RESP;
+	return hand->to && hand->to->peer == qp->host &&
+	       !s->dead[hand->to->host] &&
+	       (hand->side == CAIRN_REQ ||
+		cairn_resp_in_step(&hand->to->c, t->first.psn));
+}
+
+static void hand_packets(const struct hand *hand, const struct cairn_train *t,
+			 const u8 *payload)
+{
+	struct sim *s = hand->to->s;
+	u8 *bytes = malloc(CAIRN_MAX_HDR + t->length);
+	struct sim_packet p = { .bytes = bytes };
+	struct cairn_pkt pkt;
+	u32 k;
+
+	memcpy(bytes + CAIRN_MAX_HDR, payload, t->length);
+	for (k = 0; k < t->count; k++) {
+		memset(&pkt, 0, sizeof(pkt));
+		if (cairn_train_read(&pkt, t, k)) {
+			sim_fail(s, "a packet that cannot be read is handed over");
+			break;
+		}
+		pkt.handed = true;
+		pkt.cookie = &p;
+		pkt.base = CAIRN_MAX_HDR + k * t->seg - pkt.payload_off;
+		put16((u8 *)&pkt.flow, SIM_SPORT);
+		sim_trace_pkt(hand->to, "is given", &pkt);
+		if (hand->to->hooks.rx)
+			hand->to->hooks.rx(hand->to, &pkt);
+		if (hand->side == CAIRN_REQ)
+			cairn_req_rx(&hand->to->c, &pkt, s->now);
+		else
+			cairn_resp_rx(&hand->to->c, &pkt, s->now);
+	}
+	if (hand->side == CAIRN_RESP)
+		cairn_resp_settle(&hand->to->c);
+	free(bytes);
+}
+
+/* What leaves is told to those who watch. */
+static void hand_record(struct sim_qp *qp, enum cairn_side_id side,
+			const struct cairn_train *t)
+{
+	struct cairn_pkt pkt;
+	u32 k;
+
+	for (k = 0; k < t->count; k++) {
+		pkt = header_of(t, k);
+		record(qp, side, t, &pkt);
+		if (qp->hooks.emit)
+			qp->hooks.emit(qp, side, &pkt);
+	}
+	qp->s->trains++;
+}
+
+/* False: the train travels. */
+static bool hand_over(struct sim_qp *qp, enum cairn_side_id side,
+		      const struct cairn_train *t, const u8 *payload)
+{
+	struct hand *hand = malloc(sizeof(*hand));
+	struct sim *s = qp->s;
+	struct cairn_qpc before = s->before;
+	u32 cqes = s->run_cqes;
+
+	if (!hand_fits(qp, t, hand)) {
+		free(hand);
+		return false;
+	}
+	hand_record(qp, side, t);
+	sim_enter(hand->to, hand->side);
+	hand_packets(hand, t, payload);
+	sim_leave(hand->to);
+	s->run_qp = qp;
+	s->run_side = side;
+	s->run_cqes = cqes;
+	s->before = before;
+	s->handed_trains++;
+	sim_at_drop(s, s->now, handed_turn, free, hand);
+	return true;
+}
+
 /* Where the datagrams of @t go, or the peer. False: no such address handle. */
 static bool find_destination(const struct sim_qp *qp,
 			     const struct cairn_train *t, u32 *dst)
@@ -602,7 +721,7 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 		memcpy(payload, t->inline_data, t->length);
 	else if (t->length)
 		err = sim_gather(qp, &t->span, payload, t->length);
-	if (!err)
+	if (!err && !hand_over(qp, side, t, payload))
 		send_train(qp, side, t, payload, dst);
 	free(payload);
 	return err;
@@ -617,6 +736,7 @@ void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len)
 	struct batch *b = new_batch(s);
 
 	b->pkt[b->n++] = sim_packet(src, dst, bth, len);
+	s->flying += b->n;
 	arrive(s, b);
 }
 
@@ -626,6 +746,7 @@ void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 	struct batch *b = new_batch(to->s);
 
 	b->pkt[b->n++] = build(to->peer, to->host, hdr, payload);
+	to->s->flying += b->n;
 	arrive(to->s, b);
 }
 
@@ -640,6 +761,7 @@ void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
 	crc = icrc_of(p);
 	memcpy(p->bytes + p->len - CAIRN_ICRC_LEN, &crc, sizeof(crc));
 	b->pkt[b->n++] = p;
+	to->s->flying += b->n;
 	arrive(to->s, b);
 }
 

@@ -241,6 +241,9 @@ struct sim {
 	u32 budget;		/* packets of one turn; 0: random */
 	bool dead[SIM_HOSTS];	/* nothing reaches this host */
 	bool calm;		/* no faults any more */
+	u16 handed;		/* per mille of trains: given to a free receiver */
+	u32 handed_trains;	/* that were */
+	u32 flying;		/* packets on the network */
 
 	struct sim_event *event;	/* heap, earliest first */
 	u32 events;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include <net/xfrm.h>
+#include "lane/exec.h"
+#include "net/local.h"
+#include "net/netdev.h"
+#include "net/routing.h"
+
+/* IPsec would want to see what comes in. */
+static bool local_has_policy(const struct net *net, const struct dst_entry *dst)
+{
+#ifdef CONFIG_XFRM
+	return !(dst->flags & DST_NOPOLICY) &&
+	       (net->xfrm.policy_count[XFRM_POLICY_IN] ||
+		net->xfrm.policy_default[XFRM_POLICY_IN] !=
+			XFRM_USERPOLICY_ACCEPT);
+#else
+	return false;
+#endif
+}
+
+/* The same link-local address may be that of several netdevs. */
+static struct net_device *local_owner(struct net *net,
+				      const struct cairn_path *path)
+{
+	if (!path->ipv6)
+		return __ip_dev_find(net, path->daddr.s6_addr32[3], false);
+	return IS_ENABLED(CONFIG_IPV6) ?
+	       ipv6_dev_find(net, &path->daddr,
+			     dev_get_by_index_rcu(net, path->ifindex)) : NULL;
+}
+
+/* Do the administrators of both let packets pass between them? */
+static bool local_allowed(const struct cairn_nic *from,
+			  const struct cairn_nic *to)
+{
+	if (from == to)
+		return READ_ONCE(from->loopback) != CAIRN_LOOPBACK_OFF;
+	return READ_ONCE(from->loopback) == CAIRN_LOOPBACK_HOST &&
+	       READ_ONCE(to->loopback) == CAIRN_LOOPBACK_HOST;
+}
+
+static bool local_find(struct cairn_nic *nic, const struct cairn_path *path,
+		       struct cairn_local *to)
+{
+	struct net *net = dev_net(nic->ndev);
+	struct net_device *owner;
+
+	if (READ_ONCE(nic->loopback) == CAIRN_LOOPBACK_OFF ||
+	    local_has_policy(net, path->dst))
+		return false;
+	owner = local_owner(net, path);
+	to->nic = owner ? cairn_net_nic(net, owner) : NULL;
+	if (!to->nic || !local_allowed(nic, to->nic))
+		return false;
+	to->ifindex = owner->ifindex;
+	to->vlan = is_vlan_dev(owner) ? vlan_dev_vlan_id(owner) : CAIRN_NO_VLAN;
+	return true;
+}
+
+bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
+		      struct cairn_local *to)
+{
+	bool found;
+
+	if (!cairn_net_route(nic, path) || !path->local)
+		return false;
+	found = local_find(nic, path, to);
+	/* What is handed over waits in no queue of this CPU. */
+	path->queued = !found;
+	return found;
+}
+
+/* A payload that the receiver may have to keep has to be copied: that of requests
+ * which wait for something. The others are executed at once, or come again.
+ */
+static bool local_stays(const struct cairn_train *train)
+{
+	const struct cairn_opcode *first = &cairn_opcodes[train->first.opcode];
+	u16 hdrs = first->hdrs;
+
+	if (train->count > 1)
+		hdrs |= cairn_opcodes[train->last_opcode].hdrs;
+	return !(hdrs & (CAIRN_HDR_IETH | CAIRN_HDR_FETH | CAIRN_HDR_DETH));
+}
+
+bool cairn_local_hand(const struct cairn_local *to, struct cairn_parcel *parcel)
+{
+	const struct cairn_pkt *first = &parcel->train->first;
+	struct cairn_exec *exec;
+
+	if (!local_stays(parcel->train))
+		return false;
+	exec = xa_load(&to->nic->qps, first->qpn & CAIRN_24BIT_MASK);
+	return exec && cairn_exec_hand(exec, cairn_exec_side_of(first->opcode),
+				       parcel);
+}

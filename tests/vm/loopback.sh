@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: none
+# timeout: 600
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Both ends on this host, in one network namespace: one device, and two of which no
+# wire leads to the other. Contents, counters, the switch; nothing hangs or stays
+# behind when programs, devices and the module go meanwhile.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((120 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+# device N: cl$N on a veth with the addresses 10.79.0.$((N + 1)) and fd79::$((N + 1))
+device() {
+	ip link add "lv$1" mtu 9000 type veth peer name "lp$1" mtu 9000 || return
+	ip link set "lv$1" up && ip link set "lp$1" up
+	ip addr add "10.79.0.$(($1 + 1))/24" dev "lv$1"
+	ip addr add "fd79::$(($1 + 1))/64" dev "lv$1" nodad
+	rdma link add "cl$1" type cairn netdev "lv$1" && wait_for 20 port_is "cl$1" ACTIVE
+}
+
+# between A B: programs run between these devices from here on
+between() { export CAIRN_A=cl$1 CAIRN_B=cl$2; }
+has() { cat "/sys/class/infiniband/cl0/ports/1/hw_counters/$1"; }
+mode() { loopback mode "cl$1" "$2"; }
+
+# traffic OPTION...: until an error ends it; its pid is left in $traffic
+traffic() {
+	# shellcheck disable=SC2154
+	log=$lib_tmp/traffic.$((++traffics))
+	start a "$log" "verbs_verify -T 100000 -E -w 60 $*"
+	traffic=$started
+	wait_for 30 grep -q running "$log" && return
+	not_ok "traffic starts"
+	lib_show "$log"
+}
+
+ends() {
+	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		stop "$traffic"
+		lib_show "$log" 4
+	fi
+}
+
+modprobe cairn || bail "no module"
+device 0 && device 1 || bail "no devices"
+traffics=0
+
+# --- one device -------------------------------------------------------------
+
+between 0 0
+run_ok "one device: all operations" verbs_verify -n 100
+run_ok "... over IPv6, path MTU 4096" verbs_verify -n 100 -f 6 -m 4096
+run_ok "... of UC" verbs_verify -n 100 -c uc
+run_ok "... of UD" verbs_verify -n 100 -c ud -m 2048
+run_ok "... of up to 1 MB" verbs_verify -n 10 -s 1000000 -d 4 -m 4096
+run_ok "... with events, 4 QPs" verbs_verify -n 50 -q 4 -e
+run_ok "... with receives posted late" verbs_verify -n 50 -R
+expect "no packet went to the IP stack" "$(has tx_packets)" 0
+expect_that "all were handed over" "$(has loopback_packets) > 1000"
+expect_that "... some as copies, because their receiver was busy" \
+	"$(has loopback_queued) > 0 && $(has loopback_queued) < $(has loopback_packets)"
+
+# --- two, and the switch ----------------------------------------------------
+
+between 0 1
+run_ok "two devices over IPv4, by the IP stack" verbs_verify -n 50
+expect_that "... which had the packets" "$(has tx_packets) > 50"
+run_ok "... over IPv6" verbs_verify -n 50 -f 6
+points loopback
+mode 0 2 && mode 1 2
+run_ok "two devices that hand over" verbs_verify -n 100 -q 2
+run_ok "... datagrams" verbs_verify -n 50 -c ud -m 2048
+
+# The mode changes under traffic: what is on its way in the stack may come late.
+traffic -q 2
+between 0 0
+traffic -q 2 -d 16
+for _ in 1 2 3; do
+	mode 0 1
+	mode 0 0
+	mode 0 2
+done
+
+# --- others make progress, whoever posts without end ------------------------
+
+between 1 1
+run_ok "others go on meanwhile" verbs_verify -n 30
+
+# --- everything goes meanwhile ----------------------------------------------
+
+kill -KILL -- "-$traffic"
+wait "$traffic" 2>/dev/null
+between 0 0
+traffic -q 4
+rdma link delete cl0
+ends "a device goes under its own traffic"
+device_gone() { [ ! -e /sys/class/infiniband/cl0 ]; }
+run_ok "... and is gone" wait_for 30 device_gone
+rdma link add cl0 type cairn netdev lv0 && wait_for 20 port_is cl0 ACTIVE
+mode 0 2
+between 0 1
+traffic -q 2
+ip link del lv0
+ends "a netdev goes under traffic of two devices"
+run_ok "... its device is gone" wait_for 30 device_gone
+between 1 1
+traffic -q 2
+run_ok "the module goes under traffic" rmmod cairn
+ends "... which ends"
+ip link del lv1
+modprobe cairn

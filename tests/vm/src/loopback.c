@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Which packets a device keeps from the IP stack: cairndv_set_loopback(). Both ends are
+ * in this network namespace, where sysfs shows their counters.
+ *
+ *	loopback mode DEVICE MODE	sets it, for a script
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/cairndv.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(60000)
+#define SIZE	(256 * 1024)
+
+static struct vt_dev dev[2];
+
+static u32 mode_of(struct vt_dev *d)
+{
+	struct cairndv_device_attr attr;
+
+	must(!cairndv_query_device(d->ctx, &attr, sizeof(attr)));
+	return attr.loopback;
+}
+
+static void set_and_get(void)
+{
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
+	ktap_eq(cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_HOST), 0);
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_HOST);
+	ktap_eq(mode_of(&dev[1]), CAIRNDV_LOOPBACK_SELF);
+	ktap_eq(cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_OFF), 0);
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_OFF);
+	ktap_eq(cairndv_set_loopback(dev[0].ctx, 3), EINVAL);
+	ktap_eq(cairndv_set_loopback(dev[0].ctx, UINT32_MAX), EINVAL);
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_OFF);
+	ktap_eq(cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_SELF), 0);
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
+}
+
+/* With or without CAP_NET_ADMIN in effect. */
+static void net_admin(bool on)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2];
+
+	must(!syscall(SYS_capget, &h, d));
+	d[0].effective &= ~(1u << CAP_NET_ADMIN);
+	d[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
+	must(!syscall(SYS_capset, &h, d));
+}
+
+static void needs_a_right(void)
+{
+	int err;
+
+	net_admin(false);
+	err = cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_OFF);
+	net_admin(true);
+	ktap_eq(err, EPERM);
+	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
+}
+
+static u64 counter(struct vt_dev *d, const char *name)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", d->name,
+		 name);
+	fd = open(path, O_RDONLY);
+	must(fd >= 0);
+	must(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+/* The kernel reads counters anew after some milliseconds. */
+static bool reaches(struct vt_dev *d, const char *name, u64 value)
+{
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+
+	while (counter(d, name) < value && vt_now_ms() < end)
+		vt_relax(&idle);
+	return ktap_ok(counter(d, name) >= value);
+}
+
+/* A WRITE of SIZE bytes, and their comparison, between @from and @to. */
+static void write_between(struct vt_dev *from, struct vt_dev *to)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_wc wc;
+	u32 i;
+
+	o.timeout = 18;
+	must(!vt_end_create(&a, from, &o, SIZE));
+	must(!vt_end_create(&b, to, &o, SIZE));
+	must(!vt_connect(&a, &b));
+	for (i = 0; i < SIZE; i++)
+		a.buf[i] = i * 7 + (i >> 8);
+	struct ibv_sge sge = { (uintptr_t)a.buf, SIZE, a.mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)b.buf, b.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(a.qp, &wr, &bad));
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	must(wc.status == IBV_WC_SUCCESS);
+	ktap_ok(!memcmp(a.buf, b.buf, SIZE));
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* The packets of a message by the way that they should take, and by no other. */
+static void takes_the_way(struct vt_dev *from, struct vt_dev *to, bool handed)
+{
+	const char *yes = handed ? "loopback_packets" : "tx_packets";
+	const char *no = handed ? "tx_packets" : "loopback_packets";
+	u64 before = counter(from, yes), other = counter(from, no);
+
+	write_between(from, to);
+	reaches(from, yes, before + SIZE / 4096);
+	ktap_eq(counter(from, no), other);
+}
+
+static void self_is_handed_over(void)
+{
+	takes_the_way(&dev[0], &dev[0], true);
+}
+
+static void off_goes_to_the_stack(void)
+{
+	must(!cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_OFF));
+	takes_the_way(&dev[0], &dev[0], false);
+	must(!cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_SELF));
+}
+
+static void others_if_both_want_it(void)
+{
+	takes_the_way(&dev[0], &dev[1], false);
+	must(!cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_HOST));
+	takes_the_way(&dev[0], &dev[1], false);
+	must(!cairndv_set_loopback(dev[1].ctx, CAIRNDV_LOOPBACK_HOST));
+	takes_the_way(&dev[0], &dev[1], true);
+	takes_the_way(&dev[1], &dev[1], true);
+	must(!cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_SELF));
+	must(!cairndv_set_loopback(dev[1].ctx, CAIRNDV_LOOPBACK_SELF));
+	takes_the_way(&dev[1], &dev[0], false);
+}
+
+#define TESTS(X)							\
+	X(set_and_get) X(needs_a_right) X(self_is_handed_over)		\
+	X(off_goes_to_the_stack) X(others_if_both_want_it)
+
+VT_TESTS(TESTS)
+
+static int set_mode(const char *name, const char *mode)
+{
+	if (vt_open(&dev[0], name, VT_IPV4, -1))
+		return 1;
+	return cairndv_set_loopback(dev[0].ctx, atoi(mode)) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "mode"))
+		return set_mode(argv[2], argv[3]);
+	return vt_run_on(&dev[0], &dev[1], VT_IPV4, argc > 1 ? argv[1] : NULL);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Which packets do not go to the IP stack: cairndv_set_loopback(3). */
+#include <errno.h>
+
+#include "dv.h"
+#include "method.h"
+
+_Static_assert((int)CAIRNDV_LOOPBACK_SELF == CAIRN_LOOPBACK_SELF &&
+	       (int)CAIRNDV_LOOPBACK_OFF == CAIRN_LOOPBACK_OFF &&
+	       (int)CAIRNDV_LOOPBACK_HOST == CAIRN_LOOPBACK_HOST,
+	       "passed through");
+
+int cairndv_set_loopback(struct ibv_context *ctx, enum cairndv_loopback mode)
+{
+	struct cairn_set_loopback req = { .mode = mode };
+	int err;
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
+				  CAIRN_METHOD_SET_LOOPBACK,
+				  CAIRN_ATTR_SET_LOOPBACK, &req, sizeof(req));
+	return cairn_method_error(err);
+}
