@@ -50,7 +50,8 @@ ends() {
 }
 
 modprobe cairn || bail "no module"
-device 0 && device 1 || bail "no devices"
+device 0 || bail "no device"
+device 1 || bail "no second device"
 traffics=0
 
 # --- one device -------------------------------------------------------------
