@@ -16,6 +16,9 @@
 #include "engine/window.h"
 #include "engine/wqe.h"
 
+/* Ports that a peer may have, one after the other. */
+#define CAIRN_MAX_FLOWS		8
+
 static void comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			  u8 status, u32 vendor_err)
 {
@@ -280,8 +283,10 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 
 	if (req->rnr_until && now >= req->rnr_until)
 		req->rnr_until = 0;
-	if (req->probe_deadline && now >= req->probe_deadline)
+	if (req->probe_deadline && now >= req->probe_deadline) {
+		req->flow_known = false;
 		cairn_gap_probe(qpc);
+	}
 	if (!req->ack_deadline || now < req->ack_deadline)
 		return;
 	req->ack_deadline = 0;
@@ -289,6 +294,7 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 		return;
 	cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
+	req->flow_known = false;
 	comp_doubt_peer(qpc);
 	if (comp_spend_retry(qpc))
 		cairn_gap_timeout(qpc);
@@ -702,6 +708,34 @@ static bool comp_is_nak_of_next(const struct cairn_requester *req,
 	       pkt->psn == req->sent && req->una != req->sent;
 }
 
+/* Is something outstanding that an answer with @psn is about? */
+static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
+{
+	return cairn_psn_diff(psn, cairn_persist_first_psn(req)) >= 0 &&
+	       cairn_psn_diff(psn, req->sent) < 0;
+}
+
+/*
+ * Answers come from one UDP source port, and somebody who cannot see them has to
+ * guess it, beside a PSN (Documentation/security.rst). A peer may change its port:
+ * so when an answer is overdue the next one counts from wherever it comes. That
+ * would take long with a peer that has several ports at a time, so after some
+ * changes any port will do, and also where no timer runs.
+ */
+static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->flow_known)
+		return pkt->flow == req->flow || !qpc->attrs.timeout;
+	if (req->flows <= CAIRN_MAX_FLOWS && comp_is_awaited(req, pkt->psn)) {
+		req->flows += !req->flows || req->flow != pkt->flow;
+		req->flow = pkt->flow;
+		req->flow_known = req->flows <= CAIRN_MAX_FLOWS;
+	}
+	return true;
+}
+
 void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -716,6 +750,10 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD) ||
 	    (pkt->pkey ^ qpc->attrs.pkey) & 0x7fff) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		return;
+	}
+	if (!comp_port_fits(qpc, pkt)) {
+		cairn_port_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}
 	if (pkt->ce)

@@ -38,6 +38,8 @@
 	  "UC and UD messages longer than the posted receive")		\
 	X(DUPLICATE_REQUEST, duplicate_request, "duplicate requests received") \
 	X(OUT_OF_SEQUENCE, out_of_sequence, "requests ahead of the expected PSN") \
+	X(RX_OTHER_PORT, rx_other_port,					\
+	  "requests ahead of a gap and responses from another UDP port than those before") \
 	X(RX_HELD, rx_held, "requests ahead of a gap that were kept")	\
 	X(RX_HELD_REFUSED, rx_held_refused,				\
 	  "kept requests that were not used: two contents, or none that fits") \

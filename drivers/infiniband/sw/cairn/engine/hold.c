@@ -65,9 +65,7 @@ void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	s32 ahead = cairn_psn_diff(pkt->psn, resp->epsn);
 	int ret;
 
-	if (ahead >= (s32)cairn_window(qpc) ||
-	    (resp->flow_known && pkt->flow != resp->flow) ||
-	    hold_is_refused(resp, pkt->psn))
+	if (ahead >= (s32)cairn_window(qpc) || hold_is_refused(resp, pkt->psn))
 		return;
 	ret = cairn_port_hold(qpc, pkt);
 	if (ret == -EEXIST)

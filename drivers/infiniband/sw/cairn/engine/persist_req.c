@@ -46,6 +46,15 @@ static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
 	return NULL;
 }
 
+u32 cairn_persist_first_psn(struct cairn_requester *req)
+{
+	u32 n;
+	const struct cairn_swr *swr = persist_oldest(req, &n);
+
+	return swr && cairn_psn_diff(swr->psn, req->una) < 0 ? swr->psn :
+							       req->una;
+}
+
 /* The one to probe for: the oldest, if it is received. */
 static struct cairn_swr *persist_awaited(struct cairn_requester *req, u32 *at)
 {
@@ -247,6 +256,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 		return;
 	if (!cairn_req_outstanding(req)) {
 		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
+		req->flow_known = false;
 		if (!req->retries) {
 			cairn_port_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);

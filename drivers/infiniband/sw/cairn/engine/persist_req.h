@@ -7,6 +7,8 @@
 
 bool cairn_persist_unfinished(struct cairn_qpc *qpc);
 bool cairn_persist_far(struct cairn_qpc *qpc);
+/* The first PSN that an answer may be about. */
+u32 cairn_persist_first_psn(struct cairn_requester *req);
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_run(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,

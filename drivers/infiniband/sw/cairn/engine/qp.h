@@ -199,9 +199,12 @@ struct cairn_requester {
 	u32 ack_rec;		/* all before it are received; at least una_rec */
 	u32 nak_psn;		/* of nak */
 	u8 nak;			/* fatal, came before what precedes it; or 0 */
+	u8 flows;		/* UDP source ports, one after the other */
+	u16 flow;		/* the last of them, of an answer that counted */
 	u32 reaps_left;		/* completions before the next run */
 	u32 fail_rec;		/* that ended the connection, if failing */
 	bool failing;		/* its completion is to come */
+	bool flow_known;	/* answers from other ports do not count */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before wqe is cleared by a reset. */
 	union cairn_wqe_buf wqe;

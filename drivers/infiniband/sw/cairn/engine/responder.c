@@ -660,11 +660,19 @@ static bool resp_rnr_said(const struct cairn_responder *resp)
 	       (resp->nak & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK;
 }
 
+/* Ahead of the sequence. From another port than what is in sequence it may be
+ * anybody's, so it is not reported either: peers that have several ports send more
+ * from this one.
+ */
 static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
 	cairn_port_count(qpc, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
+	if (resp->flow_known && pkt->flow != resp->flow) {
+		cairn_port_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
+		return;
+	}
 	if (!resp_rnr_said(resp))
 		cairn_hold(qpc, pkt);
 	/* One NAK for each gap (IBTA 9.7.5.2.8). */

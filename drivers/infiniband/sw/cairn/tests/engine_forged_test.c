@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Packets that nobody sent, or that belong to another connection, ahead of the
- * sequence: they stall nothing, end nothing, and the real ones count.
+ * sequence: they stall nothing, end nothing, and the real ones count. Answers that
+ * nobody gave complete nothing and end nothing.
  */
 #include "persist.h"
 
@@ -75,6 +76,8 @@ static void from_another_port(void)
 
 	plant(&r, OTHER_PORT, 25);
 	ktap_ok(!r.b->held);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+	ktap_eq(r.b->count[CAIRN_CTR_SEQ_NAKS_SENT], 0);
 	sends(&r, 21, 40);
 	expect_undisturbed(&r, 40);
 	sim_end(r.s);
@@ -234,6 +237,183 @@ static void in_place_of_a_persist(void)
 	sim_end(r.s);
 }
 
+/* An answer of @opcode to the newest packet of a, from nobody. */
+static void answer(struct rig *r, u16 port, u8 opcode, u8 syndrome)
+{
+	struct cairn_pkt pkt = {
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->a->c.qpn,
+		.psn = cairn_psn_add(r->a->c.req.sent, CAIRN_24BIT_MASK),
+		.syndrome = syndrome,
+		.msn = r->b->c.resp.msn + 1,
+		.durability = CAIRN_DURABILITY_EMULATED,
+		.orig = 99,
+	};
+
+	if (cairn_opcodes[opcode].kind == CAIRN_KIND_READ_RESP)
+		pkt.payload_len = 8;
+	sim_inject_from(r->a, port, &pkt, "forgery");
+	sim_run(r->s, SIM_US);
+}
+
+/* From another port than the answers before it, none is believed. */
+static void answers_of_others(void)
+{
+	static const struct {
+		u8 request, opcode, syndrome;
+	} cases[] = {
+		{ CAIRN_WQE_SEND, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31 },
+		{ CAIRN_WQE_WRITE, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31 },
+		{ CAIRN_WQE_SEND, CAIRN_BTH_ACK,
+		  CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS },
+		{ CAIRN_WQE_SEND, CAIRN_BTH_ACK,
+		  CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ },
+		{ CAIRN_WQE_SEND, CAIRN_BTH_ACK, CAIRN_AETH_RNR_NAK | 1 },
+		{ CAIRN_WQE_READ, CAIRN_BTH_READ_RESP_ONLY,
+		  CAIRN_AETH_ACK | 31 },
+		{ CAIRN_WQE_FAA, CAIRN_BTH_ATOMIC_ACK,
+		  CAIRN_AETH_ACK | 31 },
+		{ CAIRN_WQE_WRITE_PERSIST, CAIRN_BTH_PERSIST_ACK,
+		  CAIRN_AETH_ACK | 31 },
+		{ CAIRN_WQE_WRITE_PERSIST, CAIRN_BTH_PERSIST_ACK,
+		  CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rig r = warm();
+
+		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
+					 CAIRN_PERSIST_NIC);
+		rig_recv(&r, 21, 100);
+		r.s->dead[1] = true;
+		rig_send(&r, 21, cases[i].request, 8);
+		sim_run(r.s, SIM_US);
+		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
+		answer(&r, OTHER_PORT, cases[i].opcode, cases[i].syndrome);
+		ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+		ktap_eq(send_cqes(&r), 20);
+		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
+		ktap_ok(memcmp(r.ma->mem, "forgery", 8));
+		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+		r.s->dead[1] = false;
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, 21, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], 0);
+		ktap_eq(r.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
+		sim_end(r.s);
+	}
+}
+
+/* Those of the right port are: the cases above can be seen. */
+static void answers_of_the_peer(void)
+{
+	struct rig r = warm();
+
+	rig_recv(&r, 21, 100);
+	r.s->dead[1] = true;
+	rig_send(&r, 21, CAIRN_WQE_SEND, 8);
+	sim_run(r.s, SIM_US);
+	answer(&r, SIM_SPORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	expect_cqe(r.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* What is not about anything that is outstanding says nothing of the port. */
+static void stale_answers_of_others(void)
+{
+	struct rig r = rig_new(1);
+
+	rig_recv(&r, 1, 100);
+	answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	ktap_ok(!r.a->c.req.flow_known);
+	sends(&r, 2, 10);
+	rig_send(&r, 11, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_eq(send_cqes(&r), 10);
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 0);
+	sim_end(r.s);
+}
+
+/* A peer may change its port: that costs one probe. */
+static void peer_changes_port(void)
+{
+	struct rig r = warm();
+
+	r.b->sport = OTHER_PORT;
+	sends(&r, 21, 60);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(r.s);
+}
+
+/* It waits for the host all the while. */
+static void port_changes_before_durable(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(r.b, 1, 2);
+	persist(&r, 1, 100);
+	sim_run(r.s, 10 * SIM_MS);
+	r.b->sport = OTHER_PORT;
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	persist(&r, 2, 100);
+	sim_run(r.s, 10 * SIM_MS);
+	ktap_eq(release(&r, 1, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+static enum sim_fate next_port(struct sim_qp *qp, enum cairn_side_id side,
+			       const struct cairn_pkt *pkt)
+{
+	qp->sport = OTHER_PORT + pkt->psn % 16;
+	return SIM_PASS;
+}
+
+/* Some peers have many ports at a time. */
+static void peer_has_many_ports(void)
+{
+	struct rig r = rig_new(1);
+	u64 id;
+
+	r.a->hooks.emit = next_port;
+	r.b->hooks.emit = next_port;
+	for (id = 1; id <= 400; id++) {
+		rig_recv(&r, id, 100);
+		rig_send(&r, id, CAIRN_WQE_SEND, 8);
+		sim_run(r.s, SIM_MS);
+	}
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
+	expect_cqes(r.b, CAIRN_RESP, 0, 1, 400, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] +
+		r.s->count[CAIRN_CTR_ACK_TIMEOUTS] <= 20);
+	sim_end(r.s);
+}
+
+/* Without a timer nothing would end the wait for the right port. */
+static void port_without_a_timer(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r;
+
+	attrs.timeout = 0;
+	r = rig_with(1, &sim_rc, &attrs);
+	sends(&r, 1, 20);
+	r.b->sport = OTHER_PORT;
+	sends(&r, 21, 40);
+	expect_undisturbed(&r, 40);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(from_another_port),
 	KTAP(before_the_first),
@@ -244,6 +424,13 @@ static const struct ktap_test tests[] = {
 	KTAP(one_content_twice),
 	KTAP(does_not_fit),
 	KTAP(in_place_of_a_persist),
+	KTAP(answers_of_others),
+	KTAP(answers_of_the_peer),
+	KTAP(stale_answers_of_others),
+	KTAP(peer_changes_port),
+	KTAP(port_changes_before_durable),
+	KTAP(peer_has_many_ports),
+	KTAP(port_without_a_timer),
 };
 
 KTAP_MAIN(tests)

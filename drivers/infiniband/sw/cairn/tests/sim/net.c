@@ -67,10 +67,22 @@ static __le32 icrc_of(const struct sim_packet *p)
 						     CAIRN_ICRC_LEN));
 }
 
+static void set_icrc(struct sim_packet *p)
+{
+	__le32 crc = icrc_of(p);
+
+	memcpy(p->bytes + p->len - CAIRN_ICRC_LEN, &crc, sizeof(crc));
+}
+
+static void set_sport(struct sim_packet *p, u16 sport)
+{
+	put16(p->bytes + 20, sport);
+	set_icrc(p);
+}
+
 struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len)
 {
 	struct sim_packet *p = malloc(sizeof(*p));
-	__le32 crc;
 
 	p->src = src;
 	p->dst = dst;
@@ -78,8 +90,7 @@ struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len)
 	p->bytes = malloc(p->len);
 	l3_headers(p);
 	memcpy(p->bytes + SIM_L3_LEN, bth, len);
-	crc = icrc_of(p);
-	memcpy(p->bytes + SIM_L3_LEN + len, &crc, sizeof(crc));
+	set_icrc(p);
 	return p;
 }
 
@@ -504,6 +515,8 @@ static void depart(struct departure *d, struct sim_qp *qp,
 
 	if (t->ect)
 		p->bytes[1] = 2;
+	if (qp->sport)
+		set_sport(p, qp->sport);
 	record(qp, side, t, &pkt);
 	sim_trace_pkt(qp, t->retransmit ? "repeats" : "sends", &pkt);
 	if (qp->hooks.emit)
@@ -755,11 +768,8 @@ void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
 {
 	struct sim_packet *p = build(to->peer, to->host, hdr, payload);
 	struct batch *b = new_batch(to->s);
-	__le32 crc;
 
-	put16(p->bytes + 20, sport);
-	crc = icrc_of(p);
-	memcpy(p->bytes + p->len - CAIRN_ICRC_LEN, &crc, sizeof(crc));
+	set_sport(p, sport);
 	b->pkt[b->n++] = p;
 	to->s->flying += b->n;
 	arrive(to->s, b);

@@ -201,6 +201,7 @@ struct sim_qp {
 	u32 hold_room;		/* packets still to be kept at most */
 	u32 stuck;		/* deadlines served without progress of time */
 	u32 psn;		/* first, as given to sim_connect() */
+	u16 sport;		/* UDP source port; 0: SIM_SPORT */
 	enum cairn_async async[SIM_ASYNCS];
 	u32 asyncs;
 	u64 count[CAIRN_CTR_COUNT];
@@ -354,9 +355,9 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 		      cairn_part_fn part);
 
-/* A packet from nobody we know: arrives now, and the QP gets its turn. */
 #define SIM_SPORT	0xc000
 
+/* A packet from nobody we know: arrives now, and the QP gets its turn. */
 void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 		const void *payload);
