@@ -26,7 +26,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test debugtest stress demo bench bench-programs $(addprefix module-,$(SERIES))
+	vmtest-mutants vmtest vm test debugtest racetest stress demo bench bench-programs $(addprefix module-,$(SERIES))
 
 all: modules userspace
 
@@ -43,6 +43,7 @@ help:
 	@echo 'make test           everything, on both kernels'
 	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, lockdep, kmemleak, faults:'
 	@echo '                    T=GLOB names them; builds that kernel once'
+	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
 	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|kernel|dereg|pacing|simulation,'
 	@echo '                    ENV=qemu|uml|icount, KVER=6.1|6.12; table, build/bench/*.json, plots'
@@ -131,6 +132,9 @@ test:
 
 debugtest: all vmtest-programs
 	@scripts/test/debugtest $(if $(filter-out *,$(T)),'$(T)')
+
+racetest: all vmtest-programs
+	@scripts/test/kcsan $(if $(filter-out *,$(T)),'$(T)')
 
 # what "make test" does a bounded run of, in full length
 stress: export CAIRN_SOAK := 1

@@ -23,6 +23,10 @@ if [[ " $CAIRN_SERIES " == *" $kernel "* ]]; then
 		exit 1
 	}
 	kdir=/usr/src/linux-headers-$release
+elif kernel_built "$kernel"; then
+	series=1
+	release=$(kernel_release "$kernel")
+	kdir=$(kernel_dir "$kernel")/build
 else
 	series=0
 	release=$kernel

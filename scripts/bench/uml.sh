@@ -17,6 +17,8 @@
 # The directory has linux (the kernel, an ordinary program), lib/modules and
 # build, the tree that modules are built against. CAIRN_UML=debug means another
 # kernel, with the checks of uml-debug.config: see scripts/test/debugtest.
+# CAIRN_UML=kcsan is no user-mode Linux, but an x86 kernel of the same source for
+# QEMU: see scripts/test/kcsan. What was interrupted goes on where it was.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +29,8 @@ PATH=$PATH:/sbin:/usr/sbin
 
 package=linux-source-6.12
 flavour=${CAIRN_UML:-}
-name=uml${flavour:+-$flavour}
+name=uml${flavour:+-$flavour} arch=um image=linux
+[ "$flavour" != kcsan ] || name=kcsan arch=x86_64 image=vmlinux
 
 say() { echo "uml: $*" >&2; }
 
@@ -70,7 +73,7 @@ configure() {
 	local line missing=0
 
 	options >"$1/../options"
-	make -s -C "$1" ARCH=um KCONFIG_ALLCONFIG="$1/../options" allnoconfig >"$1/../config.log" 2>&1
+	make -s -C "$1" ARCH=$arch KCONFIG_ALLCONFIG="$1/../options" allnoconfig >"$1/../config.log" 2>&1
 	while read -r line; do
 		grep -qxF -e "$line" "$1/.config" || {
 			say "not configured: $line"
@@ -81,25 +84,33 @@ configure() {
 }
 
 build() (
-	dest=$1
-	mkdir -p "$(dirname "$dest")"
-	tmp=$(mktemp -d "$dest.XXXXXX")
-	trap 'rm -rf "$tmp"' EXIT
-	chmod 755 "$tmp"
-	mkdir "$tmp/build"
-	say "unpacking $package"
-	unpack "$tmp/build" || exit 1
-	configure "$tmp/build" || exit 1
+	dest=$1 tmp=$1.part
+	if [ ! -e "$tmp/.configured" ]; then
+		rm -rf "$tmp"
+		mkdir -p "$tmp/build"
+		say "unpacking $package"
+		unpack "$tmp/build" || exit 1
+		configure "$tmp/build" || exit 1
+		: >"$tmp/.configured"
+	fi
 	say "building; log: $tmp/log"
-	make -C "$tmp/build" ARCH=um -j"$(nproc)" linux modules >"$tmp/log" 2>&1 || {
+	make -C "$tmp/build" ARCH=$arch -j"$(nproc)" $image modules >"$tmp/log" 2>&1 || {
 		tail -n 30 "$tmp/log" >&2
 		exit 1
 	}
-	make -s -C "$tmp/build" ARCH=um INSTALL_MOD_PATH="$tmp" modules_install >>"$tmp/log" 2>&1 || exit 1
-	cp "$tmp/build/linux" "$tmp/linux"
+	make -s -C "$tmp/build" ARCH=$arch INSTALL_MOD_PATH="$tmp" modules_install >>"$tmp/log" 2>&1 || exit 1
+	cp "$tmp/build/$image" "$tmp/$image"
+	[ "$flavour" != kcsan ] || for_qemu "$tmp" || exit 1
 	: >"$tmp/.complete"
 	mv -T "$tmp" "$dest"
 )
+
+# where scripts/vm/run looks for it
+for_qemu() {
+	make -s -C "$1/build" ARCH=$arch kernelrelease >"$1/release" || return
+	mkdir -p "$1/boot"
+	mv "$1/$image" "$1/boot/vmlinux-$(cat "$1/release")"
+}
 
 get() {
 	local dest

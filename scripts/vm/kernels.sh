@@ -47,9 +47,18 @@ kernel_headers() {
 	echo "$release ${BASH_REMATCH[2]}"
 }
 
+# one that we have built ourselves, in the directory $CAIRN_KCSAN (scripts/test/kcsan)
+kernel_built() {
+	[ "$1" = kcsan ] && [ -n "${CAIRN_KCSAN:-}" ]
+}
+
 kernel_release() {
 	local h
 
+	if kernel_built "$1"; then
+		cat "$CAIRN_KCSAN/release"
+		return
+	fi
 	h=$(kernel_headers "$1") || return 1
 	echo "${h% *}"
 }
@@ -58,6 +67,10 @@ kernel_release() {
 kernel_dir() {
 	local h
 
+	if kernel_built "$1"; then
+		echo "$CAIRN_KCSAN"
+		return
+	fi
 	h=$(kernel_headers "$1") || return 1
 	echo "$(cairn_cache)/kernel/${h% *}_${h#* }"
 }
