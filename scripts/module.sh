@@ -79,10 +79,14 @@ mirror() {
 		done
 }
 
+# for traces of injected faults (tests/vm/alloc_sites.py)
+lines=
+[ "$kernel" != uml-debug ] || lines=' -g'
+
 # KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
 kbuild() {
 	# how many jobs an outer make runs is its own business
-	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS=-Werror \
+	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$lines" \
 		-j"$(nproc)" "$@"
 }
 

@@ -6,17 +6,21 @@
 # boot: shared
 # dmesg-allow: Call Trace:
 #
-# Allocations fail, one after the other and at random. Only kernels with fault injection
-# do that ("make debugtest"). With each injected fault they print a call trace.
+# Allocations and copies from and to processes fail, one after the other and at random,
+# each allocation of the module at least once. Only kernels with fault injection do that
+# ("make debugtest"). With each injected fault they print a call trace.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=scripts/vm/topology
+. "$(dirname "$0")/../../scripts/vm/topology"
+here=$(cd "$(dirname "$0")" && pwd)
 
 debug=/sys/kernel/debug
 [ -d $debug/failslab ] || skip_all "no fault injection"
 RUN_TIMEOUT=$((120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
-# set KIND NAME=VALUE...
+# set_fault KIND NAME=VALUE...
 set_fault() {
 	local kind=$1 pair
 
@@ -26,9 +30,9 @@ set_fault() {
 	done
 }
 
-# the sites of ours at which an allocation failed, from the log
+# all traces, for alloc_sites.py
 log=$lib_tmp/kmsg
-cat /dev/kmsg >"$log" 2>/dev/null &
+dmesg --follow-new >"$log" 2>/dev/null &
 reader=$!
 
 for kind in failslab fail_page_alloc fail_usercopy; do
@@ -43,20 +47,47 @@ ip link set fa up
 points faults link fa
 ip link del fa
 
-# receiving and sending: below functions of the module, one in ten
+# receiving and sending: below functions of the module
 base=$(awk '$1 == "cairn" { print $6 }' /proc/modules)
 size=$(awk '$1 == "cairn" { print $2 }' /proc/modules)
-set_fault failslab task-filter=N require-start="$base" \
-	require-end="$(printf '0x%x' $((base + size)))" stacktrace-depth=32 probability=10
-run_ok "traffic survives it when allocations fail" in_a verbs_verify -n 300
-set_fault failslab probability=0
+for kind in failslab fail_page_alloc; do
+	set_fault $kind task-filter=N require-start="$base" \
+		require-end="$(printf '0x%x' $((base + size)))" stacktrace-depth=32
+done
+
+# survives NAME KIND PERCENT CMD...: with that many allocations of a kind failing
+survives() {
+	set_fault "$2" probability="$3"
+	run_ok "$1" in_a "${@:4}"
+	set_fault "$2" probability=0
+}
+
+survives "traffic survives it when memory is short" failslab 10 verbs_verify -n 300
+survives "... and pages are" fail_page_alloc 10 verbs_verify -n 300
+survives "... and a host that is to flush" failslab 20 persist host_order
+if modprobe sch_netem; then
+	in_b tc qdisc add dev "$IF_B" root netem loss 3%
+	in_a tc qdisc add dev "$IF_A" root netem loss 3%
+	survives "... over a bad network" failslab 20 verbs_verify -n 200 -t 14
+	in_b tc qdisc del dev "$IF_B" root
+	in_a tc qdisc del dev "$IF_A" root
+fi
 run_ok "all is well afterwards" in_a verbs_verify -n 100
+
+# the module's own start
+ko=$(modinfo -n cairn)
+gone() {
+	rdma link delete "$DEV_A"
+	rdma link delete "$DEV_B"
+	wait_for 30 module_gone
+}
+run_ok "the module goes" gone
+points faults load "$ko"
+back() {
+	modprobe cairn && device_up a "$DEV_A" cairn "$IF_A" && device_up b "$DEV_B" cairn "$IF_B"
+}
+run_ok "and comes back" back
 
 kill $reader
 diag "$(grep -c 'FAULT_INJECTION: forcing' "$log") faults"
-# the first function of ours in each trace
-sites=$(awk '/FAULT_INJECTION: forcing/ { want = 1 }
-	want && match($0, /[a-z0-9_.]+\+0x[0-9a-f]+\/0x[0-9a-f]+ \[cairn\]/) {
-		print substr($0, RSTART, RLENGTH); want = 0 }' "$log" | sort | uniq -c | sort -rn)
-diag "$sites"
-expect_that "many allocations of the module failed" "$(wc -l <<<"$sites") >= 20"
+points "$here/alloc_sites.py" "$ko" "$log"

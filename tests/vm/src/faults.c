@@ -4,6 +4,7 @@
  *
  *	faults verbs	each call with its first allocation failing, then its second...
  *	faults link NETDEV	the same for "rdma link add" and "delete"
+ *	faults load FILE	the same for loading the module
  *
  * /proc/thread-self/fail-nth makes the n-th allocation (or copy from or to a process)
  * of the next system call fail. When a call fails it leaves nothing behind; when it
@@ -19,11 +20,12 @@
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <infiniband/cairndv.h>
 #include "vt.h"
 #include "vt_test.h"
 
-#define MOST	400	/* allocations of one call */
+#define MOST	1500	/* allocations of one call */
 #define BUF	65536
 
 static struct vt_dev da, db;
@@ -36,7 +38,9 @@ static void set_nth(int n)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", n);
 
-	if (pwrite(nth_fd, text, len, 0) != len)
+	/* A fault that is still to come may be in this call. */
+	if (pwrite(nth_fd, text, len, 0) != len &&
+	    pwrite(nth_fd, text, len, 0) != len)
 		ktap_fail("fail-nth: %s", strerror(errno));
 }
 
@@ -44,11 +48,12 @@ static void set_nth(int n)
 static bool happened(void)
 {
 	char text[16] = "";
+	bool hit;
 
-	if (pread(nth_fd, text, sizeof(text) - 1, 0) < 0)
-		ktap_fail("fail-nth: %s", strerror(errno));
+	/* Here it would be too late. */
+	hit = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 	set_nth(0);
-	return !atoi(text);
+	return hit;
 }
 
 /* @call with each of its allocations failing in turn; @undo what it has made. */
@@ -121,6 +126,17 @@ static void *make_host_mr(void)
 	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 }
 
+/* So small that nothing of it has a second way to get memory. */
+static void *make_small_qp(void)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+		.send_cq = one.scq, .recv_cq = one.rcq,
+	};
+
+	return ibv_create_qp(da.pd, &init);
+}
+
 static void *make_qp(void)
 {
 	struct ibv_qp_init_attr init = {
@@ -158,7 +174,56 @@ static void qps(void)
 {
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
 	each("QP", make_qp, undo_qp);
+	each("small QP", make_small_qp, undo_qp);
 	vt_end_destroy(&one);
+}
+
+static const union ibv_gid group = {
+	.raw = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 },
+};
+
+static void *join_group(void)
+{
+	return ibv_attach_mcast(one.qp, &group, 0) ? NULL : one.qp;
+}
+
+static void leave_group(void *made)
+{
+	ktap_ok(!ibv_detach_mcast(made, &group, 0));
+}
+
+static void groups(void)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&one, &da, &o, BUF));
+	must(!vt_to_init(&one) && !vt_to_rtr(&one, &one) && !vt_to_rts(&one));
+	each("group", join_group, leave_group);
+	vt_end_destroy(&one);
+}
+
+/* What cannot be begun leaves the region as it was. */
+static void releases(void)
+{
+	struct ibv_mr *mr;
+	int n, err = 0;
+	u32 ticket;
+	bool hit;
+
+	for (n = 1; n < MOST; n++) {
+		mr = ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS);
+		must(mr);
+		set_nth(n);
+		err = cairndv_dereg_mr_async(mr, &ticket);
+		hit = happened();
+		if (err)
+			ktap_ok(!ibv_dereg_mr(mr));
+		if (!hit)
+			break;
+	}
+	ktap_diag("release: %d faults", n - 1);
+	ktap_eq(err, 0);
 }
 
 /* --- calls that change objects ------------------------------------------ */
@@ -184,6 +249,87 @@ static void *resize_qp(void)
 	depth ^= 512;
 	attr.cap = (struct ibv_qp_cap){ depth, depth, 4, 4, 64 };
 	return result(ibv_modify_qp(one.qp, &attr, IBV_QP_CAP));
+}
+
+static struct ibv_srq *srq;
+
+static void *modify_srq(void)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 5 };
+
+	return result(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+}
+
+/* Calls that ask, of all objects. */
+static void *ask_device(void)
+{
+	struct cairndv_device_attr attr;
+	struct ibv_device_attr_ex ex;
+
+	return result(ibv_query_device_ex(da.ctx, NULL, &ex) ||
+		      cairndv_query_device(da.ctx, &attr, sizeof(attr)));
+}
+
+static void *ask_port(void)
+{
+	struct ibv_gid_entry gids[64];
+	struct ibv_port_attr attr;
+
+	return result(ibv_query_port(da.ctx, 1, &attr) ||
+		      ibv_query_gid_table(da.ctx, gids, 64, 0) < 0);
+}
+
+static void *ask_qp(void)
+{
+	struct ibv_qp_init_attr init;
+	struct cairndv_qp_attr dv;
+	struct ibv_qp_attr attr;
+
+	return result(ibv_query_qp(one.qp, &attr, IBV_QP_STATE, &init) ||
+		      cairndv_query_qp(one.qp, &dv, sizeof(dv)));
+}
+
+static void *ask_srq(void)
+{
+	struct ibv_srq_attr attr;
+
+	return result(ibv_query_srq(srq, &attr));
+}
+
+static void *ask_peer(void)
+{
+	struct cairndv_peer_attr attr;
+
+	return result(cairndv_query_peer(one.qp, &attr, sizeof(attr),
+					 vt_ms(2000)));
+}
+
+static void *change_cc(void)
+{
+	struct cairndv_cc_attr attr;
+
+	return result(cairndv_query_cc(da.ctx, &attr, sizeof(attr)) ||
+		      cairndv_modify_cc(da.ctx, &attr, sizeof(attr)) ||
+		      cairndv_set_idle_time(da.ctx, CAIRNDV_IDLE_DEFAULT));
+}
+
+static void questions(void)
+{
+	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
+	must(!vt_end_create(&two, &db, &(struct vt_opts)VT_OPTS, BUF));
+	must(!vt_connect(&one, &two));
+	srq = make_srq();
+	must(srq);
+	each("modify SRQ", modify_srq, NULL);
+	each("query device", ask_device, NULL);
+	each("query port", ask_port, NULL);
+	each("query QP", ask_qp, NULL);
+	each("query SRQ", ask_srq, NULL);
+	each("query peer", ask_peer, NULL);
+	each("congestion control", change_cc, NULL);
+	undo_srq(srq);
+	vt_end_destroy(&one);
+	vt_end_destroy(&two);
 }
 
 /* Each step of a connection is tried until it is made without a fault. */
@@ -253,7 +399,7 @@ static int request(struct request *r, u16 command)
 	return err;
 }
 
-static const char *netdev;
+static const char *netdev;	/* or the module's file */
 static int link_number;
 
 static void *add_link(void)
@@ -314,9 +460,35 @@ static void links(void)
 	ktap_eq(link_index(), -1);
 }
 
+/* --- the module ---------------------------------------------------------- */
+
+static void *load_module(void)
+{
+	int fd = open(netdev, O_RDONLY | O_CLOEXEC), err;
+
+	err = syscall(SYS_finit_module, fd, "", 0);
+	close(fd);
+	return result(err);
+}
+
+static void unload_module(void *made)
+{
+	int tries = 1000;
+
+	while (syscall(SYS_delete_module, "cairn", O_NONBLOCK) && --tries)
+		usleep(10000);
+	ktap_ok(tries);
+}
+
+static void loads(void)
+{
+	each("module", load_module, unload_module);
+}
+
 #define VERBS(X)							\
 	X(devices) X(contexts) X(pds) X(channels) X(cqs) X(srqs) X(mws)	\
-	X(ahs) X(mrs) X(host_mrs) X(qps) X(changes) X(links)
+	X(ahs) X(mrs) X(host_mrs) X(qps) X(groups) X(releases)		\
+	X(questions) X(changes) X(links) X(loads)
 VT_TESTS(VERBS)
 
 int main(int argc, char **argv)
@@ -328,10 +500,11 @@ int main(int argc, char **argv)
 		puts("1..0 # SKIP no fault injection");
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "link")) {
+	if (argc == 3 && strcmp(argv[1], "verbs")) {
 		netdev = argv[2];
 		buf = (u8 *)argv[2];
-		return ktap_main(tests + n - 1, 1, NULL);
+		return ktap_main(tests + n - (strcmp(argv[1], "link") ? 1 : 2), 1,
+				 NULL);
 	}
 	buf = aligned_alloc(4096, BUF);
 	if (!buf || vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
@@ -339,5 +512,5 @@ int main(int argc, char **argv)
 		puts("KTAP version 1\nBail out! no devices");
 		return 1;
 	}
-	return ktap_main(tests, n - 1, argc > 2 ? argv[2] : NULL);
+	return ktap_main(tests, n - 2, argc > 2 ? argv[2] : NULL);
 }

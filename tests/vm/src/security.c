@@ -898,6 +898,61 @@ static void packets_forged(void)
 	disconnect();
 }
 
+#define AHEAD_QPS	6
+#define AHEAD_PACKETS	500	/* less than a window */
+#define AHEAD_BYTES	2048
+#define AHEAD_PEER	(8 << 20)	/* kept for one address (security.rst) */
+
+/* Packets ahead of the sequence for @to: nothing has come that tells their port. */
+static void send_ahead(const struct vt_end *to, int n)
+{
+	struct frame f;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		bth(&f, 0x04, to->qp->qp_num, to->psn + 2 + i);
+		send_frame(&f, 12 + AHEAD_BYTES + 4, true);
+	}
+}
+
+/* What is kept of one address has a bound, and room comes back with time. */
+static void packets_ahead_are_bounded(void)
+{
+	struct vt_end near[AHEAD_QPS], far[AHEAD_QPS];
+	u64 held = counter("rx_held"), full = counter("rx_held_full");
+	struct vt_opts o = VT_OPTS;
+	int i;
+
+	for (i = 0; i < AHEAD_QPS; i++) {
+		must(!vt_end_create(&near[i], &da, &o, BUF));
+		must(!vt_end_create(&far[i], &db, &o, BUF));
+		must(!vt_connect(&near[i], &far[i]));
+		send_ahead(&far[i], AHEAD_PACKETS);
+	}
+	for (i = 0; i < 500 && counter("rx_held") + counter("rx_held_full") <
+	     held + full + AHEAD_QPS * AHEAD_PACKETS; i++)
+		usleep(10000);
+	held = counter("rx_held") - held;
+	full = counter("rx_held_full") - full;
+	ktap_diag("%llu kept, %llu not", held, full);
+	ktap_eq(held + full, AHEAD_QPS * AHEAD_PACKETS);
+	ktap_ok(full > 0 && held * AHEAD_BYTES < AHEAD_PEER);
+	/* beyond what one queue pair may */
+	ktap_ok(held > AHEAD_PACKETS);
+	/* half a second later nothing of it is kept */
+	sleep(1);
+	full = counter("rx_held_full");
+	held = counter("rx_held");
+	send_ahead(&far[AHEAD_QPS - 1], 100);
+	rises("rx_held", held, 100);
+	ktap_eq(counter("rx_held_full"), full);
+	for (i = 0; i < AHEAD_QPS; i++) {
+		ktap_eq(vt_state(far[i].qp), IBV_QPS_RTS);
+		vt_end_destroy(&near[i]);
+		vt_end_destroy(&far[i]);
+	}
+}
+
 /* A process that sees its own keys must not be able to tell those of others. */
 static void keys_are_no_series(void)
 {
@@ -1075,6 +1130,7 @@ static void poisoned_memory(void)
 	X(resize_impossible) X(resize_race)				\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
+	X(packets_ahead_are_bounded)					\
 	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
 
 VT_TESTS(TESTS)
