@@ -5,7 +5,7 @@
 # kernels: 6.12
 # nvdimm: 256M
 #
-# Can the tests of durability fail? The driver is loaded with one defect at a time
+# Can the tests of durability, and some of security, fail? The driver is loaded with one defect at a time
 # (tests/vm/mutants/driver.mutants), and the test that is named there must find it.
 # First each of these tests runs with the good driver. A few defects by default, all of
 # them in "make stress".
@@ -65,6 +65,7 @@ kapi() {
 finds() {
 	case $1 in
 	kapi) kapi ;;
+	security) nsenter --net=/run/netns/a "$@" ;;
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;
 	esac
