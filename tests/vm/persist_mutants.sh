@@ -5,10 +5,10 @@
 # kernels: 6.12
 # nvdimm: 256M
 #
-# Can the tests of durability, and some of security, fail? The driver is loaded with one defect at a time
-# (tests/vm/mutants/driver.mutants), and the test that is named there must find it.
-# First each of these tests runs with the good driver. A few defects by default, all of
-# them in "make stress".
+# Can the tests of durability, and some of security, fail? The driver is loaded with one
+# defect at a time (tests/vm/mutants/driver.mutants), and the test that is named there
+# must find it. First each of these tests runs with the good driver. A few defects by
+# default, all of them in "make stress".
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
