@@ -351,6 +351,29 @@ static void peer_changes_port(void)
 	sim_end(r.s);
 }
 
+/* The first request from the new port is lost: those behind it are not reported. */
+static void port_changes_with_a_loss(void)
+{
+	struct rig r = warm();
+	u64 id;
+
+	for (id = 21; id <= 40; id++)
+		rig_recv(&r, id, 100);
+	r.a->sport = OTHER_PORT;
+	r.s->dead[1] = true;
+	rig_send(&r, 21, CAIRN_WQE_SEND, 8);
+	sim_run(r.s, 100 * SIM_US);
+	r.s->dead[1] = false;
+	for (id = 22; id <= 40; id++)
+		rig_send(&r, id, CAIRN_WQE_SEND, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	expect_cqes(r.b, CAIRN_RESP, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.b->count[CAIRN_CTR_RX_OTHER_PORT] > 0);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(r.s);
+}
+
 /* It waits for the host all the while. */
 static void port_changes_before_durable(void)
 {
@@ -428,6 +451,7 @@ static const struct ktap_test tests[] = {
 	KTAP(answers_of_the_peer),
 	KTAP(stale_answers_of_others),
 	KTAP(peer_changes_port),
+	KTAP(port_changes_with_a_loss),
 	KTAP(port_changes_before_durable),
 	KTAP(peer_has_many_ports),
 	KTAP(port_without_a_timer),
