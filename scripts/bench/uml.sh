@@ -143,6 +143,10 @@ run() {
 			echo "export $var=${!var@Q}"
 		done
 	} >"$out/job"
+	# Its processes give back all memory that they were made with. The C library has
+	# let the host's kernel write there when it takes the CPU away from them, and
+	# then they would end by SIGSEGV.
+	export GLIBC_TUNABLES=glibc.pthread.rseq=0
 	# No UML may outlive us; its console is our output. It and the processes in
 	# it hand over to each other: on one CPU that costs no interrupt.
 	setpriv --pdeathsig TERM timeout -s KILL "${CAIRN_UML_TIMEOUT:-1800}" \
