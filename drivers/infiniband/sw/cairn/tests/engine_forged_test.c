@@ -357,18 +357,15 @@ static void port_changes_with_a_loss(void)
 	struct rig r = warm();
 	u64 id;
 
-	for (id = 21; id <= 40; id++)
-		rig_recv(&r, id, 100);
 	r.a->sport = OTHER_PORT;
 	r.s->dead[1] = true;
-	rig_send(&r, 21, CAIRN_WQE_SEND, 8);
+	rig_send(&r, 21, CAIRN_WQE_WRITE, 8);
 	sim_run(r.s, 100 * SIM_US);
 	r.s->dead[1] = false;
 	for (id = 22; id <= 40; id++)
-		rig_send(&r, id, CAIRN_WQE_SEND, 8);
+		rig_send(&r, id, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
-	expect_cqes(r.b, CAIRN_RESP, 0, 1, 40, CAIRN_CQE_SUCCESS);
 	ktap_ok(r.b->count[CAIRN_CTR_RX_OTHER_PORT] > 0);
 	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
 	sim_end(r.s);
