@@ -342,6 +342,9 @@ static void responses_are_controlled(void)
 	send_four(&r, CAIRN_WQE_READ);
 	ktap_eq(packets(r.s, r.b, true), 256);
 	ktap_ok(r.a->count[CAIRN_CTR_CNPS_SENT] > 0);
+	/* the responder sends them: no turn of it for each mark */
+	ktap_eq(r.a->count[CAIRN_CTR_CE_RECEIVED], 256);
+	ktap_ok(r.a->kicks[CAIRN_RESP] < 32);
 	ktap_ok(r.b->count[CAIRN_CTR_RATE_MARKS] > 0);
 	ktap_eq(r.a->count[CAIRN_CTR_RATE_MARKS], 0);
 	sim_end(r.s);

@@ -476,6 +476,7 @@ void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim *s = qp->s;
 
+	qp->kicks[side]++;
 	if (qp->kicked[side])
 		return;
 	qp->kicked[side] = true;

@@ -192,6 +192,7 @@ struct sim_qp {
 	struct sim_rq own_rq;
 	bool rq_rings;		/* posting a receive wakes the responder */
 	bool kicked[CAIRN_SIDES];
+	u32 kicks[CAIRN_SIDES];	/* that the engine asked for */
 	bool mutate;		/* the host scribbles over the ring while read */
 	bool no_memory;		/* nothing can be allocated */
 	bool hostile;		/* the ring breaks the rules on purpose */
