@@ -27,6 +27,7 @@ shows() {
 shows "rdma dev" "$DEV_A: node_type ca .*node_guid" rdma dev show "$DEV_A"
 shows "rdma link" "link $DEV_A/1 state ACTIVE physical_state LINK_UP netdev $IF_A" \
 	in_a rdma link show "$DEV_A/1"
+expect "the netdev, as rdma_rxe says it" "$(cat "/sys/class/infiniband/$DEV_A/parent")" $IF_A
 shows "ibv_devices" "${DEV_A}[[:space:]]+[0-9a-f]{16}" ibv_devices
 shows "ibv_devinfo" "active_mtu:[[:space:]]+4096" ibv_devinfo -v -d "$DEV_A"
 shows "ibv_devinfo shows GIDs" "GID.*::ffff:$IP_A, RoCE v2" ibv_devinfo -v -d "$DEV_A"

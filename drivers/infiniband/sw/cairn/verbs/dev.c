@@ -119,6 +119,28 @@ static int dev_modify(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
+/* The netdev: scripts written for rdma_rxe find their device by it. */
+static ssize_t dev_parent_show(struct device *device,
+			       struct device_attribute *attr, char *buf)
+{
+	const struct cairn_dev *dev =
+		rdma_device_to_drv_device(device, struct cairn_dev, ibdev);
+
+	return sysfs_emit(buf, "%s\n", netdev_name(dev->nic.ndev));
+}
+
+static struct device_attribute dev_attr_parent =
+	__ATTR(parent, 0444, dev_parent_show, NULL);
+
+static struct attribute *dev_attrs[] = {
+	&dev_attr_parent.attr,
+	NULL,
+};
+
+static const struct attribute_group dev_attr_group = {
+	.attrs = dev_attrs,
+};
+
 /* There is no firmware: the number of the kernel/user contract. */
 static void dev_fw_string(struct ib_device *ibdev, char *str)
 {
@@ -158,6 +180,7 @@ static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)CAIRN_DRIVER_ID,
 	.uverbs_abi_ver = CAIRN_ABI_VERSION,
+	.device_group = &dev_attr_group,
 
 	.query_device = dev_query,
 	.modify_device = dev_modify,
