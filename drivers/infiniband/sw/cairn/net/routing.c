@@ -36,7 +36,14 @@ static struct dst_entry *route_lookup4(struct net *net,
 	};
 	struct rtable *rt = ip_route_output_flow(net, &fl, NULL);
 
-	return IS_ERR(rt) ? NULL : &rt->dst;
+	if (IS_ERR(rt))
+		return NULL;
+	/* A socket would need SO_BROADCAST. */
+	if (rt->rt_flags & RTCF_BROADCAST) {
+		ip_rt_put(rt);
+		return NULL;
+	}
+	return &rt->dst;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)

@@ -39,6 +39,16 @@ static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
 	return err;
 }
 
+/* As for a socket without SO_BROADCAST; and 0.0.0.0 would be this host. */
+static bool ah_is_nobody(const struct cairn_path *path)
+{
+	__be32 daddr = path->daddr.s6_addr32[3];
+
+	if (path->ipv6)
+		return ipv6_addr_any(&path->daddr);
+	return ipv4_is_zeronet(daddr) || ipv4_is_lbcast(daddr);
+}
+
 /* Both GIDs of the family that the source GID's network type says. */
 static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 			const union ib_gid *dgid)
@@ -55,9 +65,9 @@ static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 	default:
 		return -EINVAL;
 	}
-	if (ipv6_addr_any(&path->daddr) ||
-	    ipv6_addr_v4mapped(&path->daddr) == path->ipv6 ||
-	    ipv6_addr_v4mapped(&path->saddr) == path->ipv6)
+	if (ipv6_addr_v4mapped(&path->daddr) == path->ipv6 ||
+	    ipv6_addr_v4mapped(&path->saddr) == path->ipv6 ||
+	    ah_is_nobody(path))
 		return -EINVAL;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
 #include "compat/flush.h"
 #include "engine/completer.h"
 #include "engine/pace.h"
@@ -177,9 +178,15 @@ static u32 modify_flow(const struct cairn_qp *qp,
 	return siphash(&flow, sizeof(flow), &secret) & IB_GRH_FLOWLABEL_MASK;
 }
 
+/* A connection has one peer: no group. */
 static int modify_prepare_path(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
+	const struct ib_global_route *grh =
+		rdma_ah_read_grh(&change->attr->ah_attr);
+
+	if (rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw))
+		return -EINVAL;
 	return cairn_path_from_ah(to_cairn_dev(qp->ibqp.device),
 				  &change->attr->ah_attr,
 				  modify_flow(qp, change),

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 120
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Verbs with wrong attributes: refused with an errno, without a trace.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+points bad_input

@@ -1,0 +1,964 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Each verb with each of its attributes wrong: zero, too large, unknown, of another
+ * protection domain, destroyed, in the wrong state. It is refused with an errno
+ * that says why, changes nothing, and leaves no object behind.
+ *
+ * An object that is gone is one whose handle the kernel does not know: its number is
+ * replaced for the length of a call.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define BUF	8192
+#define LONG	vt_ms(20000)
+#define NOBODY	0x7fffff		/* as a handle */
+
+static struct vt_dev da, db;
+
+/* Refused, for the reason that the errno names. */
+#define REFUSED(call, err)						\
+	(errno = 0, refused_at(__FILE__, __LINE__, #call, call, err))
+
+static bool refused_at(const char *file, int line, const char *call,
+		       const void *made, int err)
+{
+	if (!made && errno == err)
+		return true;
+	ktap_fail_at(file, line, "%s: %s, not %s", call,
+		     made ? "made" : strerror(errno), strerror(err));
+	return false;
+}
+
+/* Some of the kernel's commands say ENOENT of an unknown handle, others EINVAL. */
+static bool is_gone(int err)
+{
+	return err == EINVAL || err == ENOENT;
+}
+
+#define GONE(made)							\
+	(errno = 0, ktap_ok(!(made)) && ktap_ok(is_gone(errno)))
+
+/* @call while @object's handle is unknown */
+#define WITHOUT(object, call)						\
+	do {								\
+		u32 handle_ = (object)->handle;				\
+									\
+		(object)->handle = NOBODY;				\
+		call;							\
+		(object)->handle = handle_;				\
+	} while (0)
+
+/* What the kernel counts of the objects of both devices. */
+static void count_objects(char *line, int size)
+{
+	FILE *f = popen("rdma resource show", "r");
+	int n = 0;
+
+	while (f && n < size - 1 && fgets(line + n, size - n, f))
+		if (strstr(line + n, da.name) || strstr(line + n, db.name))
+			n += strlen(line + n);
+	line[n] = 0;
+	if (f)
+		pclose(f);
+}
+
+static char before[1024];
+
+static void nothing_left(void)
+{
+	char now[sizeof(before)];
+
+	count_objects(now, sizeof(now));
+	if (!ktap_ok(!strcmp(before, now)))
+		vt_say("before: %safter: %s", before, now);
+}
+
+static struct ibv_cq *new_cq(struct vt_dev *d)
+{
+	return ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
+}
+
+/* Two ends in RESET, and that the connection works after all. */
+struct pair {
+	struct vt_end a, b;
+};
+
+static void pair_create(struct pair *p, enum ibv_qp_type type)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = type;
+	memset(p, 0, sizeof(*p));
+	must(!vt_end_create(&p->a, &da, &o, BUF));
+	must(!vt_end_create(&p->b, &db, &o, BUF));
+}
+
+static void pair_destroy(struct pair *p)
+{
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+}
+
+static struct ibv_sge sge_of(struct vt_end *e)
+{
+	return (struct ibv_sge) { (uintptr_t)e->buf, 8, e->mr->lkey };
+}
+
+static int post_recv(struct vt_end *e)
+{
+	struct ibv_sge sge = sge_of(e);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(e->qp, &wr, &bad);
+}
+
+static int post_send(struct vt_end *e)
+{
+	struct ibv_sge sge = sge_of(e);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static bool completes(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	return ktap_eq(vt_poll(cq, &wc, 1, LONG), 0) &&
+	       ktap_eq(wc.status, status);
+}
+
+static void still_works(struct pair *p)
+{
+	must(!post_recv(&p->b) && !post_send(&p->a));
+	ktap_ok(completes(p->a.scq, IBV_WC_SUCCESS));
+	ktap_ok(completes(p->b.rcq, IBV_WC_SUCCESS));
+}
+
+/* --- ports and protection domains ------------------------------------------- */
+
+static void ports_and_tables(void)
+{
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	__be16 pkey;
+
+	ktap_eq(ibv_query_port(da.ctx, 0, &port), EINVAL);
+	ktap_eq(ibv_query_port(da.ctx, 2, &port), EINVAL);
+	ktap_eq(ibv_query_port(da.ctx, 255, &port), EINVAL);
+	ktap_ok(ibv_query_gid(da.ctx, 1, da.port.gid_tbl_len, &gid));
+	ktap_ok(ibv_query_gid(da.ctx, 2, 0, &gid));
+	ktap_ok(ibv_query_gid(da.ctx, 1, -1, &gid));
+	ktap_ok(ibv_query_pkey(da.ctx, 1, 1, &pkey));
+	ktap_ok(ibv_query_pkey(da.ctx, 2, 0, &pkey));
+}
+
+/* A domain outlives all that is in it. */
+static void domain(void)
+{
+	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
+	struct ibv_pd *pd = ibv_alloc_pd(da.ctx);
+	struct ibv_qp_init_attr qp_init = {
+		.cap = { 1, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_ah_attr ah_attr = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = db.gid, .sgid_index = da.gid_index },
+	};
+	static u8 memory[64];
+	struct ibv_srq *srq;
+	struct ibv_ah *ah;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_qp *qp;
+
+	must(pd);
+	WITHOUT(pd, ktap_ok(is_gone(ibv_dealloc_pd(pd))));
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	must(mr);
+	ktap_eq(ibv_dealloc_pd(pd), EBUSY);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	must(mw);
+	ktap_eq(ibv_dealloc_pd(pd), EBUSY);
+	ktap_eq(ibv_dealloc_mw(mw), 0);
+	ah = ibv_create_ah(pd, &ah_attr);
+	must(ah);
+	ktap_eq(ibv_dealloc_pd(pd), EBUSY);
+	ktap_eq(ibv_destroy_ah(ah), 0);
+	srq = ibv_create_srq(pd, &srq_init);
+	must(srq);
+	ktap_eq(ibv_dealloc_pd(pd), EBUSY);
+	cq = new_cq(&da);
+	qp_init.send_cq = cq;
+	qp_init.recv_cq = cq;
+	qp_init.srq = srq;
+	qp = ibv_create_qp(pd, &qp_init);
+	must(qp);
+	ktap_eq(ibv_destroy_srq(srq), EBUSY);
+	ktap_eq(ibv_destroy_cq(cq), EBUSY);
+	WITHOUT(qp, ktap_ok(is_gone(ibv_destroy_qp(qp))));
+	ktap_eq(ibv_destroy_qp(qp), 0);
+	WITHOUT(srq, ktap_ok(is_gone(ibv_destroy_srq(srq))));
+	ktap_eq(ibv_destroy_srq(srq), 0);
+	WITHOUT(cq, ktap_ok(is_gone(ibv_destroy_cq(cq))));
+	ktap_eq(ibv_destroy_cq(cq), 0);
+	ktap_eq(ibv_dealloc_pd(pd), 0);
+}
+
+/* --- memory ----------------------------------------------------------------- */
+
+static void registration(void)
+{
+	u8 *hole, *mem = mmap(NULL, 3 * BUF, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int rw = IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_mr *mr;
+
+	must(mem != MAP_FAILED);
+	hole = mem + BUF;
+	must(!munmap(hole, BUF));
+	WITHOUT(da.pd, GONE(ibv_reg_mr(da.pd, mem, BUF, rw)));
+	REFUSED(ibv_reg_mr(da.pd, mem, 0, rw), EINVAL);
+	REFUSED(ibv_reg_mr(da.pd, mem, ~0UL, rw), EINVAL);
+	REFUSED(ibv_reg_mr(da.pd, hole, BUF, rw), EFAULT);
+	REFUSED(ibv_reg_mr(da.pd, mem, 2 * BUF, rw), EFAULT);
+	REFUSED(ibv_reg_mr(da.pd, mem + BUF - 1, 2, rw), EFAULT);
+	/* the address of peers lies elsewhere in its page, or wraps */
+	REFUSED(ibv_reg_mr_iova(da.pd, mem, BUF, 1, rw), EINVAL);
+	REFUSED(ibv_reg_mr_iova(da.pd, mem, BUF, 0ULL - 4096, rw), EINVAL);
+	/* writing by peers needs writing */
+	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
+	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | 1 << 15), EINVAL);
+	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | IBV_ACCESS_ON_DEMAND),
+		EOPNOTSUPP);
+	mr = ibv_reg_mr(da.pd, mem, BUF, rw);
+	must(mr);
+	WITHOUT(mr, ktap_ok(is_gone(ibv_dereg_mr(mr))));
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	ktap_ok(!ibv_reg_dmabuf_mr(da.pd, 0, BUF, 0, -1, rw));
+	ktap_ok(!ibv_reg_dmabuf_mr(da.pd, 0, BUF, 0, 0, rw));
+	REFUSED(ibv_alloc_null_mr(da.pd), EOPNOTSUPP);
+	munmap(mem, BUF);
+	munmap(mem + 2 * BUF, BUF);
+}
+
+/* A region keeps what it was when a change is refused. */
+static void registration_again(void)
+{
+	const int rw = IBV_ACCESS_LOCAL_WRITE, all = IBV_REREG_MR_CHANGE_ACCESS |
+		IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct ibv_pd *pd = ibv_alloc_pd(da.ctx);
+	struct pair p;
+	u32 lkey;
+
+	must(pd);
+	pair_create(&p, IBV_QPT_RC);
+	must(!vt_connect(&p.a, &p.b));
+	lkey = p.a.mr->lkey;
+	ktap_ok(ibv_rereg_mr(p.a.mr, all + 1, pd, p.a.buf, BUF, rw) < 0);
+	ktap_ok(ibv_rereg_mr(p.a.mr, all, pd, p.a.buf, 0, rw) < 0);
+	ktap_ok(ibv_rereg_mr(p.a.mr, all, pd, (void *)4096, BUF, rw) < 0);
+	ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     IBV_ACCESS_REMOTE_WRITE) < 0);
+	ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     rw | 1 << 15) < 0);
+	WITHOUT(pd, ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_PD, pd,
+					 NULL, 0, 0) < 0));
+	ktap_eq(p.a.mr->lkey, lkey);
+	still_works(&p);
+	pair_destroy(&p);
+	ktap_eq(ibv_dealloc_pd(pd), 0);
+}
+
+static void windows(void)
+{
+	struct ibv_mw *mw;
+
+	REFUSED(ibv_alloc_mw(da.pd, 0), EINVAL);
+	REFUSED(ibv_alloc_mw(da.pd, 3), EINVAL);
+	WITHOUT(da.pd, GONE(ibv_alloc_mw(da.pd, IBV_MW_TYPE_1)));
+	mw = ibv_alloc_mw(da.pd, IBV_MW_TYPE_1);
+	must(mw);
+	WITHOUT(mw, ktap_ok(is_gone(ibv_dealloc_mw(mw))));
+	ktap_eq(ibv_dealloc_mw(mw), 0);
+}
+
+/* --- queues ----------------------------------------------------------------- */
+
+static void completion_queues(void)
+{
+	struct ibv_comp_channel *chan = ibv_create_comp_channel(da.ctx);
+	struct ibv_cq_init_attr_ex ex = { .cqe = 16 };
+	struct ibv_modify_cq_attr modify = { .attr_mask = 1 << 7 };
+	struct ibv_device_attr attr;
+	struct ibv_cq *cq;
+	int fd;
+
+	must(chan && !ibv_query_device(da.ctx, &attr));
+	REFUSED(ibv_create_cq(da.ctx, 0, NULL, NULL, 0), EINVAL);
+	REFUSED(ibv_create_cq(da.ctx, -1, NULL, NULL, 0), EINVAL);
+	REFUSED(ibv_create_cq(da.ctx, attr.max_cqe + 1, NULL, NULL, 0), EINVAL);
+	REFUSED(ibv_create_cq(da.ctx, 16, NULL, NULL,
+			      da.ctx->num_comp_vectors), EINVAL);
+	REFUSED(ibv_create_cq(da.ctx, 16, NULL, NULL, -1), EINVAL);
+	fd = chan->fd;
+	chan->fd = 0;		/* a file, but no channel */
+	ktap_ok(!ibv_create_cq(da.ctx, 16, NULL, chan, 0));
+	chan->fd = NOBODY;
+	ktap_ok(!ibv_create_cq(da.ctx, 16, NULL, chan, 0));
+	chan->fd = fd;
+	ktap_eq(ibv_destroy_comp_channel(chan), 0);
+
+	ex.wc_flags = 1ULL << 40;
+	ktap_ok(!ibv_create_cq_ex(da.ctx, &ex));
+	ex.wc_flags = 0;
+	ex.comp_mask = 1 << 20;
+	ktap_ok(!ibv_create_cq_ex(da.ctx, &ex));
+	ex.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	ex.flags = 1 << 20;
+	ktap_ok(!ibv_create_cq_ex(da.ctx, &ex));
+
+	cq = new_cq(&da);
+	must(cq);
+	ktap_eq(ibv_resize_cq(cq, 0), EINVAL);
+	ktap_eq(ibv_resize_cq(cq, attr.max_cqe + 1), EINVAL);
+	WITHOUT(cq, ktap_ok(ibv_resize_cq(cq, 32)));
+	ktap_ok(ibv_modify_cq(cq, &modify));
+	ktap_ok(cq->cqe >= 16 && cq->cqe < 64);
+	ktap_eq(ibv_destroy_cq(cq), 0);
+}
+
+static struct ibv_srq *try_srq(u32 max_wr, u32 max_sge)
+{
+	struct ibv_srq_init_attr init = { .attr = { max_wr, max_sge, 0 } };
+
+	return ibv_create_srq(da.pd, &init);
+}
+
+static void shared_receive_queues(void)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.attr = { 4, 1, 0 }, .pd = da.pd, .srq_type = IBV_SRQT_TM,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+	};
+	struct ibv_recv_wr wr = { .num_sge = 33 }, *bad = NULL;
+	struct ibv_srq_attr attr = {};
+	struct ibv_device_attr dev;
+	struct ibv_srq *srq;
+
+	must(!ibv_query_device(da.ctx, &dev));
+	REFUSED(try_srq(0, 1), EINVAL);
+	REFUSED(try_srq(dev.max_srq_wr + 1, 1), EINVAL);
+	REFUSED(try_srq(~0u, 1), EINVAL);
+	REFUSED(try_srq(4, dev.max_srq_sge + 1), EINVAL);
+	WITHOUT(da.pd, GONE(try_srq(4, 1)));
+	ktap_ok(!ibv_create_srq_ex(da.ctx, &ex));
+	srq = try_srq(4, 2);
+	must(srq);
+	attr.srq_limit = dev.max_srq_wr;
+	ktap_eq(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
+	ktap_eq(ibv_modify_srq(srq, &attr, 1 << 5), EINVAL);
+	attr.max_wr = 0;
+	ktap_eq(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = dev.max_srq_wr + 1;
+	ktap_eq(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	WITHOUT(srq, ktap_ok(is_gone(ibv_query_srq(srq, &attr))));
+	ktap_eq(ibv_query_srq(srq, &attr), 0);
+	ktap_ok(attr.max_wr >= 4 && attr.max_wr < 64 && !attr.srq_limit);
+	ktap_eq(ibv_post_srq_recv(srq, &wr, &bad), EINVAL);
+	ktap_ok(bad == &wr);
+	wr.num_sge = -1;
+	ktap_eq(ibv_post_srq_recv(srq, &wr, &bad), EINVAL);
+	ktap_eq(ibv_destroy_srq(srq), 0);
+}
+
+/* --- queue pairs ------------------------------------------------------------ */
+
+static struct ibv_qp *try_qp(struct ibv_qp_init_attr init)
+{
+	return ibv_create_qp(da.pd, &init);
+}
+
+static struct ibv_qp *try_ex(struct ibv_qp_init_attr init, u32 mask, u64 ops)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = init.send_cq, .recv_cq = init.recv_cq,
+		.cap = init.cap, .qp_type = init.qp_type, .pd = da.pd,
+		.comp_mask = mask, .send_ops_flags = ops, .create_flags = 1,
+	};
+
+	return ibv_create_qp_ex(da.ctx, &ex);
+}
+
+static void creation(void)
+{
+	static const u8 no_types[] = {
+		0, IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER, 99,
+	};
+	const u32 ops = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct ibv_qp_init_attr init, good = {
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_srq *srq = try_srq(4, 1);
+	struct ibv_cq *cq = new_cq(&da);
+	struct ibv_device_attr dev;
+	unsigned int i;
+
+	must(srq && cq && !ibv_query_device(da.ctx, &dev));
+	good.send_cq = cq;
+	good.recv_cq = cq;
+	for (i = 0; i < sizeof(no_types); i++) {
+		init = good;
+		init.qp_type = no_types[i];
+		errno = 0;
+		ktap_ok(!try_qp(init));
+		ktap_ok(errno == EINVAL || errno == EOPNOTSUPP);
+	}
+	WITHOUT(da.pd, GONE(try_qp(good)));
+	WITHOUT(cq, GONE(try_qp(good)));
+	init = good;
+	init.srq = srq;
+	WITHOUT(srq, GONE(try_qp(init)));
+	init = good;
+	init.cap.max_send_wr = dev.max_qp_wr + 1;
+	REFUSED(try_qp(init), EINVAL);
+	init.cap.max_send_wr = ~0u;
+	REFUSED(try_qp(init), EINVAL);
+	init = good;
+	init.cap.max_recv_wr = dev.max_qp_wr + 1;
+	REFUSED(try_qp(init), EINVAL);
+	init = good;
+	init.cap.max_send_sge = dev.max_sge + 1;
+	REFUSED(try_qp(init), EINVAL);
+	init = good;
+	init.cap.max_recv_sge = dev.max_sge + 1;
+	REFUSED(try_qp(init), EINVAL);
+	init = good;
+	init.cap.max_inline_data = 1 << 20;
+	REFUSED(try_qp(init), EINVAL);
+
+	ktap_ok(!try_ex(good, 0, 0));
+	ktap_ok(!try_ex(good, IBV_QP_INIT_ATTR_PD | 1 << 30, 0));
+	ktap_ok(!try_ex(good, IBV_QP_INIT_ATTR_PD |
+			IBV_QP_INIT_ATTR_CREATE_FLAGS, 0));
+	ktap_ok(!try_ex(good, ops, 1ULL << 50));
+	init = good;
+	init.qp_type = IBV_QPT_UD;
+	ktap_ok(!try_ex(init, ops, IBV_QP_EX_WITH_RDMA_READ));
+	init.qp_type = IBV_QPT_UC;
+	ktap_ok(!try_ex(init, ops, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD));
+	ktap_eq(ibv_destroy_srq(srq), 0);
+	ktap_eq(ibv_destroy_cq(cq), 0);
+}
+
+/* All attributes that the way into a state asks for, with good values. */
+static struct ibv_qp_attr good_attr(const struct pair *p)
+{
+	return (struct ibv_qp_attr) {
+		.port_num = 1, .qp_access_flags = VT_ACCESS,
+		.path_mtu = IBV_MTU_1024, .dest_qp_num = p->b.qp->qp_num,
+		.rq_psn = p->b.psn, .sq_psn = p->a.psn,
+		.max_rd_atomic = 1, .max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12, .timeout = 14, .retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = db.gid, .sgid_index = da.gid_index,
+				 .hop_limit = 1 },
+		},
+	};
+}
+
+static const int needs[] = {
+	[IBV_QPS_RESET] = 0,
+	[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			 IBV_QP_ACCESS_FLAGS,
+	[IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			IBV_QP_MIN_RNR_TIMER,
+	[IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+	[IBV_QPS_SQD] = 0,
+	[IBV_QPS_SQE] = 0,
+	[IBV_QPS_ERR] = 0,
+};
+
+static int go(struct pair *p, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	struct ibv_qp_attr attr = good_attr(p);
+	/* attributes of RTR to RTS may not come with SQD to RTS */
+	int mask = to == IBV_QPS_RTS && from != IBV_QPS_RTR ? 0 : needs[to];
+
+	attr.qp_state = to;
+	return ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE | mask);
+}
+
+static bool bring_to(struct pair *p, enum ibv_qp_state state)
+{
+	static const enum ibv_qp_state way[] = {
+		IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD,
+	};
+	enum ibv_qp_state now = IBV_QPS_RESET;
+	unsigned int i;
+	int err;
+
+	err = vt_to_state(p->a.qp, IBV_QPS_RESET);
+	if (state == IBV_QPS_ERR)
+		return !err && !go(p, now, IBV_QPS_INIT) &&
+		       !go(p, IBV_QPS_INIT, state);
+	for (i = 0; i < 4 && now != state && !err; i++) {
+		err = go(p, now, way[i]);
+		now = way[i];
+	}
+	return !err && vt_state(p->a.qp) == state;
+}
+
+/* IBTA 10.3.1: to RESET from any state, to ERR from any but RESET, and these. */
+static bool allowed(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	if (to == IBV_QPS_RESET)
+		return true;
+	if (to == IBV_QPS_ERR)
+		return from != IBV_QPS_RESET;
+	switch (from) {
+	case IBV_QPS_RESET:
+		return to == IBV_QPS_INIT;
+	case IBV_QPS_INIT:
+		return to == IBV_QPS_INIT || to == IBV_QPS_RTR;
+	case IBV_QPS_RTR:
+		return to == IBV_QPS_RTS;
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+		return to == IBV_QPS_RTS || to == IBV_QPS_SQD;
+	default:
+		return false;
+	}
+}
+
+static void transitions(void)
+{
+	static const enum ibv_qp_state froms[] = {
+		IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
+		IBV_QPS_SQD, IBV_QPS_ERR,
+	};
+	unsigned int i, to;
+	struct pair p;
+
+	pair_create(&p, IBV_QPT_RC);
+	for (i = 0; i < 6; i++) {
+		enum ibv_qp_state from = froms[i];
+
+		for (to = IBV_QPS_RESET; to <= IBV_QPS_ERR + 1; to++) {
+			int err;
+
+			must(bring_to(&p, from));
+			err = to <= IBV_QPS_ERR ? go(&p, from, to) :
+			      ibv_modify_qp(p.a.qp, &(struct ibv_qp_attr)
+					    { .qp_state = to }, IBV_QP_STATE);
+			if (err == (allowed(from, to) ? 0 : EINVAL) &&
+			    vt_state(p.a.qp) == (err ? from : to))
+				continue;
+			ktap_fail("state %d to %d: %s, now %d", from, to,
+				  strerror(err), vt_state(p.a.qp));
+		}
+	}
+	pair_destroy(&p);
+}
+
+/* One attribute at a time gets a value that it cannot have. */
+static const struct bad_value {
+	const char *name;
+	enum ibv_qp_state to;
+	size_t offset, size;
+	u32 value;
+} bad_values[] = {
+#define BAD(state, field, bad) {					\
+	#field " " #bad, IBV_QPS_##state,				\
+	offsetof(struct ibv_qp_attr, field),				\
+	sizeof(((struct ibv_qp_attr *)0)->field), bad }
+	BAD(INIT, port_num, 0), BAD(INIT, port_num, 2),
+	BAD(INIT, pkey_index, 1), BAD(INIT, pkey_index, 0xffff),
+	BAD(INIT, qp_access_flags, 1 << 19),
+	BAD(RTR, path_mtu, 0), BAD(RTR, path_mtu, 6),
+	BAD(RTR, dest_qp_num, 1 << 24),
+	BAD(RTR, max_dest_rd_atomic, 129), BAD(RTR, min_rnr_timer, 32),
+	BAD(RTR, ah_attr.is_global, 0), BAD(RTR, ah_attr.port_num, 0),
+	BAD(RTR, ah_attr.port_num, 2), BAD(RTR, ah_attr.static_rate, 1),
+	BAD(RTR, ah_attr.static_rate, 255),
+	BAD(RTR, ah_attr.grh.sgid_index, 255),
+	BAD(RTS, timeout, 32),
+	BAD(RTS, retry_cnt, 8), BAD(RTS, rnr_retry, 8),
+	BAD(RTS, max_rd_atomic, 129),
+#undef BAD
+};
+
+static enum ibv_qp_state state_before(enum ibv_qp_state to)
+{
+	return to == IBV_QPS_INIT ? IBV_QPS_RESET :
+	       to == IBV_QPS_RTR ? IBV_QPS_INIT : IBV_QPS_RTR;
+}
+
+static void values(void)
+{
+	const struct bad_value *bad;
+	struct pair p;
+	unsigned int i;
+
+	pair_create(&p, IBV_QPT_RC);
+	for (i = 0; i < sizeof(bad_values) / sizeof(*bad_values); i++) {
+		struct ibv_qp_attr attr = good_attr(&p);
+		int err;
+
+		bad = &bad_values[i];
+		must(bring_to(&p, state_before(bad->to)));
+		attr.qp_state = bad->to;
+		memcpy((u8 *)&attr + bad->offset, &bad->value, bad->size);
+		err = ibv_modify_qp(p.a.qp, &attr,
+				    IBV_QP_STATE | needs[bad->to]);
+		/* ENODATA: a slot of the GID table that is empty */
+		if ((err == EINVAL || err == ENODATA) &&
+		    vt_state(p.a.qp) == state_before(bad->to))
+			continue;
+		ktap_fail("%s: %s, state %d", bad->name, strerror(err),
+			  vt_state(p.a.qp));
+	}
+	pair_destroy(&p);
+}
+
+/* Each attribute that a way needs is left out, and each that it does not know added. */
+static void masks(void)
+{
+	static const enum ibv_qp_state ways[] = {
+		IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
+	};
+	struct ibv_qp_attr attr;
+	unsigned int i, bit;
+	struct pair p;
+
+	pair_create(&p, IBV_QPT_RC);
+	for (i = 0; i < 3; i++) {
+		int all = needs[ways[i]];
+
+		must(bring_to(&p, state_before(ways[i])));
+		attr = good_attr(&p);
+		attr.qp_state = ways[i];
+		for (bit = 1; bit <= (unsigned int)all; bit <<= 1)
+			if (all & bit && ibv_modify_qp(p.a.qp, &attr,
+						       IBV_QP_STATE |
+						       (all & ~bit)) != EINVAL)
+				ktap_fail("to %d without %#x", ways[i], bit);
+		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+				      IBV_QP_QKEY));
+		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+				      1 << 30));
+		attr.cur_qp_state = IBV_QPS_SQD;
+		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+				      IBV_QP_CUR_STATE));
+		ktap_eq(vt_state(p.a.qp), state_before(ways[i]));
+	}
+	must(bring_to(&p, IBV_QPS_INIT));
+	attr = good_attr(&p);
+	attr.qp_state = IBV_QPS_RTR;
+	attr.alt_ah_attr = attr.ah_attr;
+	attr.alt_port_num = 1;
+	ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | IBV_QP_ALT_PATH |
+			      needs[IBV_QPS_RTR]));
+	WITHOUT(p.a.qp, ktap_ok(is_gone(go(&p, IBV_QPS_INIT, IBV_QPS_RTR))));
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_INIT);
+	pair_destroy(&p);
+}
+
+/* --- addresses -------------------------------------------------------------- */
+
+static union ibv_gid gid_v4(u32 address)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+	__be32 be = htobe32(address);
+
+	memcpy(gid.raw + 12, &be, sizeof(be));
+	return gid;
+}
+
+/* Where no connection can lead to; a datagram may go to a group. */
+static void peers_of_connections(void)
+{
+	const union ibv_gid nowhere[] = {
+		{ .raw = { 0 } }, { .raw = { 0xfd, 0x77, [15] = 2 } },
+		{ .raw = { 0xff, 0x0e, [15] = 1 } }, gid_v4(0),
+		gid_v4(0xe0000105), gid_v4(0xffffffff),
+	};
+	struct ibv_qp_attr attr;
+	struct pair p;
+	unsigned int i;
+	int err;
+
+	pair_create(&p, IBV_QPT_RC);
+	must(bring_to(&p, IBV_QPS_INIT));
+	for (i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++) {
+		attr = good_attr(&p);
+		attr.qp_state = IBV_QPS_RTR;
+		attr.ah_attr.grh.dgid = nowhere[i];
+		err = ibv_modify_qp(p.a.qp, &attr,
+				    IBV_QP_STATE | needs[IBV_QPS_RTR]);
+		if (!err || vt_state(p.a.qp) != IBV_QPS_INIT)
+			ktap_fail("address %u is taken", i);
+		must(bring_to(&p, IBV_QPS_INIT));
+	}
+	pair_destroy(&p);
+}
+
+static struct ibv_ah *try_ah(struct ibv_ah_attr attr)
+{
+	return ibv_create_ah(da.pd, &attr);
+}
+
+static void address_handles(void)
+{
+	struct ibv_ah_attr attr, good = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = db.gid, .sgid_index = da.gid_index },
+	};
+	struct ibv_ah *ah;
+
+	WITHOUT(da.pd, GONE(try_ah(good)));
+	attr = good;
+	attr.is_global = 0;
+	REFUSED(try_ah(attr), EINVAL);
+	attr = good;
+	attr.port_num = 2;
+	REFUSED(try_ah(attr), EINVAL);
+	attr = good;
+	attr.grh.sgid_index = 255;
+	REFUSED(try_ah(attr), ENODATA);
+	attr = good;
+	attr.static_rate = 255;
+	REFUSED(try_ah(attr), EINVAL);
+	attr = good;
+	memset(&attr.grh.dgid, 0, sizeof(attr.grh.dgid));
+	errno = 0;
+	ktap_ok(!try_ah(attr) && errno);
+	attr = good;
+	attr.grh.dgid = (union ibv_gid){ .raw = { 0xfd, 0x77, [15] = 2 } };
+	errno = 0;
+	ktap_ok(!try_ah(attr) && errno);
+	ah = try_ah(good);
+	must(ah);
+	WITHOUT(ah, ktap_ok(is_gone(ibv_destroy_ah(ah))));
+	ktap_eq(ibv_destroy_ah(ah), 0);
+}
+
+static void groups(void)
+{
+	union ibv_gid group = gid_v4(0xe0000105), single = gid_v4(0x0a4d0002);
+	struct pair rc, ud;
+
+	pair_create(&rc, IBV_QPT_RC);
+	pair_create(&ud, IBV_QPT_UD);
+	ktap_eq(ibv_attach_mcast(rc.a.qp, &group, 0), EINVAL);
+	must(!vt_to_init(&ud.a));
+	ktap_eq(ibv_attach_mcast(ud.a.qp, &single, 0), EINVAL);
+	ktap_eq(ibv_detach_mcast(ud.a.qp, &group, 0), EINVAL);
+	WITHOUT(ud.a.qp, ktap_ok(is_gone(ibv_attach_mcast(ud.a.qp, &group, 0))));
+	pair_destroy(&ud);
+	pair_destroy(&rc);
+}
+
+/* --- work requests ---------------------------------------------------------- */
+
+/* Bits of the opcodes that a transport has; of others nothing is posted. */
+#define BIT_OF(op)	(1u << IBV_WR_##op)
+#define SENDS		(BIT_OF(SEND) | BIT_OF(SEND_WITH_IMM))
+#define WRITES		(BIT_OF(RDMA_WRITE) | BIT_OF(RDMA_WRITE_WITH_IMM))
+#define ONLY_RC		(BIT_OF(RDMA_READ) | BIT_OF(ATOMIC_CMP_AND_SWP) |	\
+			 BIT_OF(ATOMIC_FETCH_AND_ADD) | BIT_OF(LOCAL_INV) | \
+			 BIT_OF(BIND_MW) | BIT_OF(SEND_WITH_INV) |	\
+			 BIT_OF(ATOMIC_WRITE))
+
+static void opcodes_of(enum ibv_qp_type type, u32 known)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_wc wc;
+	struct pair p;
+	int op;
+
+	pair_create(&p, type);
+	must(!vt_connect(&p.a, &p.b));
+	for (op = -1; op < 34; op++) {
+		struct ibv_sge sge = sge_of(&p.a);
+
+		if (op >= 0 && op < 32 && known & 1u << op)
+			continue;
+		wr = (struct ibv_send_wr) {
+			.opcode = op, .sg_list = &sge, .num_sge = 1,
+			.send_flags = IBV_SEND_SIGNALED,
+		};
+		bad = NULL;
+		if (ibv_post_send(p.a.qp, &wr, &bad) != EINVAL || bad != &wr)
+			ktap_fail("type %d, opcode %d", type, op);
+	}
+	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	if (type != IBV_QPT_UD)
+		still_works(&p);
+	pair_destroy(&p);
+}
+
+static void opcodes(void)
+{
+	opcodes_of(IBV_QPT_RC, SENDS | WRITES | ONLY_RC);
+	opcodes_of(IBV_QPT_UC, SENDS | WRITES | BIT_OF(LOCAL_INV) |
+		   BIT_OF(BIND_MW));
+	opcodes_of(IBV_QPT_UD, SENDS);
+}
+
+static int try_send(struct vt_end *e, struct ibv_send_wr wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err = ibv_post_send(e->qp, &wr, &bad);
+
+	return err && bad != &wr ? -1 : err;
+}
+
+static void requests(void)
+{
+	struct ibv_send_wr good, wr;
+	struct ibv_recv_wr recv = { .num_sge = -1 }, *bad;
+	struct ibv_sge sges[40], *sge = sges;
+	struct pair p, ud;
+
+	pair_create(&p, IBV_QPT_RC);
+	ktap_eq(post_send(&p.a), EINVAL);	/* RESET */
+	ktap_eq(post_recv(&p.a), EINVAL);
+	must(!vt_connect(&p.a, &p.b));
+	sges[0] = sge_of(&p.a);
+	good = (struct ibv_send_wr) {
+		.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+	};
+	wr = good;
+	wr.num_sge = -1;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr.num_sge = 33;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr.num_sge = INT32_MAX;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr = good;
+	wr.send_flags = 1 << 20;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr = good;
+	sge->length = BUF;
+	wr.send_flags = IBV_SEND_INLINE;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr.opcode = IBV_WR_RDMA_READ;
+	sge->length = 8;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	wr = good;
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.num_sge = 0;
+	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(ibv_post_recv(p.a.qp, &recv, &bad), EINVAL);
+	recv.num_sge = 33;
+	ktap_eq(ibv_post_recv(p.a.qp, &recv, &bad), EINVAL);
+	still_works(&p);
+	pair_destroy(&p);
+
+	pair_create(&ud, IBV_QPT_UD);
+	must(!vt_connect(&ud.a, &ud.b));
+	wr = good;
+	sges[0] = sge_of(&ud.a);
+	ktap_eq(try_send(&ud.a, wr), EINVAL);	/* no address handle */
+	pair_destroy(&ud);
+}
+
+/* --- another protection domain ---------------------------------------------- */
+
+/* Memory of another domain: the one end that names it gets the error. */
+static void foreign_memory(void)
+{
+	struct ibv_pd *pd_a = ibv_alloc_pd(da.ctx), *pd_b = ibv_alloc_pd(db.ctx);
+	struct ibv_mr *mine;
+	struct pair p;
+
+	must(pd_a && pd_b);
+	pair_create(&p, IBV_QPT_RC);
+	must(!vt_connect(&p.a, &p.b));
+	mine = p.a.mr;
+	p.a.mr = ibv_reg_mr(pd_a, p.a.buf, BUF, VT_ACCESS);
+	must(p.a.mr && !post_recv(&p.b) && !post_send(&p.a));
+	ktap_ok(completes(p.a.scq, IBV_WC_LOC_PROT_ERR));
+	ktap_eq(ibv_dereg_mr(p.a.mr), 0);
+	p.a.mr = mine;
+	pair_destroy(&p);
+
+	pair_create(&p, IBV_QPT_RC);
+	must(!vt_connect(&p.a, &p.b));
+	mine = p.b.mr;
+	p.b.mr = ibv_reg_mr(pd_b, p.b.buf, BUF, VT_ACCESS);
+	must(p.b.mr && !post_recv(&p.b) && !post_send(&p.a));
+	ktap_ok(completes(p.b.rcq, IBV_WC_LOC_PROT_ERR));
+	ktap_ok(completes(p.a.scq, IBV_WC_REM_OP_ERR));
+	ktap_eq(ibv_dereg_mr(p.b.mr), 0);
+	p.b.mr = mine;
+	pair_destroy(&p);
+	ktap_eq(ibv_dealloc_pd(pd_a), 0);
+	ktap_eq(ibv_dealloc_pd(pd_b), 0);
+}
+
+/* An address handle of another domain sends nothing. */
+static void foreign_address(void)
+{
+	struct ibv_pd *own = da.pd, *pd = ibv_alloc_pd(da.ctx);
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .remote_qkey = VT_QKEY }, .num_sge = 1,
+	};
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+	struct pair p;
+
+	must(pd);
+	pair_create(&p, IBV_QPT_UD);
+	must(!vt_connect(&p.a, &p.b));
+	da.pd = pd;
+	ah = vt_ah(&da, &db);
+	da.pd = own;
+	must(ah);
+	sge = sge_of(&p.a);
+	wr.sg_list = &sge;
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = p.b.qp->qp_num;
+	must(!try_send(&p.a, wr));
+	ktap_ok(completes(p.a.scq, IBV_WC_LOC_QP_OP_ERR));
+	ktap_eq(ibv_poll_cq(p.b.rcq, 1, &wc), 0);
+	ktap_eq(ibv_destroy_ah(ah), 0);
+	pair_destroy(&p);
+	ktap_eq(ibv_dealloc_pd(pd), 0);
+}
+
+#define TESTS(X)							\
+	X(ports_and_tables) X(domain) X(registration)			\
+	X(registration_again) X(windows) X(completion_queues)		\
+	X(shared_receive_queues) X(creation) X(transitions) X(values)	\
+	X(masks) X(peers_of_connections) X(address_handles) X(groups)	\
+	X(opcodes) X(requests) X(foreign_memory) X(foreign_address)	\
+	X(nothing_left)
+
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	if (!vt_open_both(&da, &db, VT_IPV4))
+		return vt_bail();
+	count_objects(before, sizeof(before));
+	return vt_run(argc > 1 ? argv[1] : NULL);
+}
