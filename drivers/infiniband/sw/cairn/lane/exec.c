@@ -425,23 +425,30 @@ static void exec_hand_on(struct cairn_exec_side *state)
 	handed->last = state;
 }
 
-/* RCU keeps them: they were found in the read section that this run is. */
+/* Together they may send what one run on the spot may. RCU keeps them: they were found
+ * in the read section that this run is.
+ */
 static void exec_run_handed(struct exec_handed *handed)
 {
+	struct cairn_budget tx = {
+		.packets = CAIRN_INLINE_BUDGET,
+		.bytes = CAIRN_INLINE_BYTES,
+	};
 	u32 left = CAIRN_MAX_HANDED;
 	struct cairn_exec_side *state;
 
 	while ((state = handed->first)) {
+		enum cairn_side_id side = state - state->exec->side;
+
 		handed->first = state->next_handed;
 		clear_bit(0, &state->handed);
 		smp_mb__after_atomic();		/* with exec_hand_on() */
-		if (left) {
+		if (left && cairn_budget_left(&tx)) {
 			left--;
-			exec_record_and_run(state->exec,
-					    state - state->exec->side);
+			cairn_exec_serve(state->exec, side, CAIRN_INLINE_BUDGET,
+					 &tx);
 		} else {
-			cairn_lane_ready(state->exec,
-					 state - state->exec->side);
+			cairn_lane_ready(state->exec, side);
 		}
 	}
 }
