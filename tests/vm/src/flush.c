@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/mman.h>
 #include <rdma/rdma_user_rxe.h>
 #include "vt_persist.h"
@@ -28,13 +29,15 @@ static struct vt_dev dev[2];
 static struct vt_end a, b;
 static struct ibv_mr *mr;
 static u8 *memory;
-static bool rxe;
+static bool rxe;		/* sends */
+static u8 retries = 7;
 
 static void open_ends(int mr_access, int qp_access)
 {
 	struct vt_opts o = VT_OPTS;
 
 	o.timeout = 18;
+	o.retry_cnt = retries;
 	must(!vt_end_create_ex(&a, &dev[0], &o, LEN, OPS));
 	must(!vt_end_create(&b, &dev[1], &o, 4096));
 	b.o.access |= qp_access;
@@ -159,26 +162,73 @@ static void queue_rxe_flush(u64 addr, u32 len, u8 type, u8 level)
 	wqe->dma.cur_sge = 0;
 }
 
-/* The connection is made with the FLUSH in its queue, if rxe is to send it. */
 static int flush_status(u64 addr, size_t len, u8 type, u8 level)
 {
-	struct ibv_send_wr wr = { .wr_id = 9, .opcode = IBV_WR_RDMA_WRITE }, *bad;
-	struct ibv_wc wc;
+	must(!vt_connect(&a, &b));
+	must(!post_flush(mr->rkey, addr, len, type, level));
+	return status(CAIRNDV_WC_FLUSH);
+}
 
-	if (!rxe) {
-		must(!vt_connect(&a, &b));
-		must(!post_flush(mr->rkey, addr, len, type, level));
-		return status(CAIRNDV_WC_FLUSH);
-	}
+/* The connection is made with the FLUSH in the queue of rxe. */
+static void rxe_sends_flush(void)
+{
+	struct ibv_send_wr wr = { .wr_id = 9, .opcode = IBV_WR_RDMA_WRITE }, *bad;
+
 	must(!vt_to_init(&a) && !vt_to_init(&b));
 	must(!vt_to_rtr(&a, &b) && !vt_to_rtr(&b, &a));
-	queue_rxe_flush(addr, (u32)len, type, level);
+	queue_rxe_flush((uintptr_t)memory, 4096, CAIRNDV_FLUSH_PERSISTENT, 0);
 	must(!vt_to_rts(&a) && !vt_to_rts(&b));
 	/* an empty WRITE behind it rings */
 	must(!ibv_post_send(a.qp, &wr, &bad));
-	must(!vt_poll(a.scq, &wc, 1, LONG));
-	ktap_eq(wc.wr_id, 1);
-	return wc.status;
+}
+
+static u64 icrc_errors(void)
+{
+	char path[128];
+	u64 value = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/rx_icrc_errors",
+		 dev[1].name);
+	file = fopen(path, "r");
+	must(file && fscanf(file, "%llu", &value) == 1);
+	fclose(file);
+	return value;
+}
+
+static bool peer_is_rxe(void)
+{
+	return rxe || !strncmp(dev[1].name, "rxe", 3);
+}
+
+/* rdma_rxe takes the headers of a FLUSH for its payload too when it computes the
+ * ICRC: neither end understands the other's. It ends as with any corrupt packet.
+ */
+static void other_checksum(void)
+{
+	u64 before, end;
+
+	if (!peer_is_rxe()) {
+		ktap_skip("between devices of cairn");
+		return;
+	}
+	retries = 1;
+	open_ends(BOTH, BOTH);
+	if (rxe) {
+		before = icrc_errors();
+		rxe_sends_flush();
+		end = vt_now_ms() + LONG;
+		while (icrc_errors() == before && vt_now_ms() < end)
+			usleep(20000);
+		ktap_ok(icrc_errors() > before);
+	} else {
+		ktap_eq(flush_status((uintptr_t)memory, 4096,
+				     CAIRNDV_FLUSH_PERSISTENT, 0),
+			IBV_WC_RETRY_EXC_ERR);
+	}
+	close_ends();
+	retries = 7;
 }
 
 /* Both types, both levels. */
@@ -190,6 +240,10 @@ static void flushes(void)
 		{ 1, 0 }, { 2, 0 }, { 3, 0 }, { 1, 1 }, { 2, 1 }, { 3, 1 },
 	};
 
+	if (peer_is_rxe()) {
+		ktap_skip("see other_checksum");
+		return;
+	}
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
 		open_ends(BOTH, BOTH);
 		ktap_eq(flush_status((uintptr_t)memory + 100, 300000,
@@ -215,8 +269,8 @@ static void words(void)
 /* A log: data, flush, the word that makes it count; all posted at once. */
 static void commits(void)
 {
-	if (rxe) {
-		ktap_skip("rdma_rxe: no way to post a FLUSH in a list");
+	if (peer_is_rxe()) {
+		ktap_skip("see other_checksum");
 		return;
 	}
 	open_ends(BOTH, BOTH);
@@ -247,6 +301,10 @@ static int refusal(int mr_access, int qp_access, s64 off, size_t len, u8 type,
 
 static void refused(void)
 {
+	if (peer_is_rxe()) {
+		ktap_skip("see other_checksum");
+		return;
+	}
 	ktap_eq(refusal(BOTH, 0, 0, 8, 1, 0), IBV_WC_REM_INV_REQ_ERR);
 	ktap_eq(refusal(BOTH, CAIRNDV_ACCESS_FLUSH_GLOBAL, 0, 8, 2, 0),
 		IBV_WC_REM_INV_REQ_ERR);
@@ -263,12 +321,8 @@ static void bad_calls(void)
 {
 	struct ibv_mr *bad;
 
-	if (rxe) {
+	if (peer_is_rxe()) {
 		ktap_skip("calls of cairn");
-		return;
-	}
-	if (!strncmp(dev[1].name, "rxe", 3)) {
-		ktap_skip("registration by cairn");
 		return;
 	}
 	open_ends(BOTH, BOTH);
@@ -293,7 +347,7 @@ static void bad_calls(void)
 	close_ends();
 }
 
-#define TESTS(X) X(flushes) X(words) X(commits) X(refused) X(bad_calls)
+#define TESTS(X) X(other_checksum) X(flushes) X(words) X(commits) X(refused) X(bad_calls)
 
 VT_TESTS(TESTS)
 
