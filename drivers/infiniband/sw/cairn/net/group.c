@@ -29,26 +29,18 @@ static void group_leave4(struct net_device *ndev, __be32 addr)
 		ip_mc_dec_group(in_dev, addr);
 }
 
-#if IS_ENABLED(CONFIG_IPV6)
 static int group_join6(struct net_device *ndev, const struct in6_addr *addr)
 {
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return -EAFNOSUPPORT;
 	return ipv6_dev_mc_inc(ndev, addr);
 }
 
 static void group_leave6(struct net_device *ndev, const struct in6_addr *addr)
 {
-	ipv6_dev_mc_dec(ndev, addr);
+	if (IS_ENABLED(CONFIG_IPV6))
+		ipv6_dev_mc_dec(ndev, addr);
 }
-#else
-static int group_join6(struct net_device *ndev, const struct in6_addr *addr)
-{
-	return -EAFNOSUPPORT;
-}
-
-static void group_leave6(struct net_device *ndev, const struct in6_addr *addr)
-{
-}
-#endif
 
 int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr)
 {

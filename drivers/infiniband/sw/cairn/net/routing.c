@@ -46,7 +46,6 @@ static struct dst_entry *route_lookup4(struct net *net,
 	return &rt->dst;
 }
 
-#if IS_ENABLED(CONFIG_IPV6)
 static struct dst_entry *route_lookup6(struct net *net,
 				       const struct cairn_path *path)
 {
@@ -59,28 +58,21 @@ static struct dst_entry *route_lookup6(struct net *net,
 		.fl6_sport = path->sport,
 		.fl6_dport = htons(CAIRN_UDP_PORT),
 	};
-	struct dst_entry *dst = ip6_dst_lookup_flow(net, NULL, &fl, NULL);
+	struct dst_entry *dst;
 
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return NULL;
+	dst = ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 	return IS_ERR(dst) ? NULL : dst;
 }
 
 /* What dst_check() needs to tell a changed table from an unchanged one. */
 static u32 route_cookie6(struct dst_entry *dst)
 {
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return 0;
 	return rt6_get_cookie(container_of(dst, struct rt6_info, dst));
 }
-#else
-static struct dst_entry *route_lookup6(struct net *net,
-				       const struct cairn_path *path)
-{
-	return NULL;
-}
-
-static u32 route_cookie6(struct dst_entry *dst)
-{
-	return 0;
-}
-#endif
 
 /* IPsec wants the packets of a transformed route. */
 static bool route_is_local(const struct dst_entry *dst)
