@@ -37,21 +37,6 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static long counter_of(const struct vt_dev *dev, const char *name)
-{
-	char path[200];
-	long value = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", dev->name,
-		 name);
-	f = fopen(path, "r");
-	must(f && fscanf(f, "%ld", &value) == 1);
-	fclose(f);
-	return value;
-}
-
 /* What @end is told equals what the other device says of itself. */
 static void expect_known(struct vt_end *end, const struct vt_dev *peer)
 {
@@ -72,13 +57,13 @@ static void expect_known(struct vt_end *end, const struct vt_dev *peer)
 
 static void both_ways(void)
 {
-	long asked = counter_of(&da, "peer_queries");
+	long asked = vt_counter(&da, "peer_queries");
 
 	open_ends();
 	must(!vt_connect(&a, &b));
 	expect_known(&a, &db);
 	expect_known(&b, &da);
-	ktap_eq(counter_of(&da, "peer_queries"), asked + 1);
+	ktap_eq(vt_counter(&da, "peer_queries"), asked + 1);
 	close_ends();
 }
 
@@ -257,7 +242,7 @@ static void by_hand(void)
 {
 	static const u8 unit_and_more[] = { 0, 0, 0, 8, 0, 0, 0, 64 };
 	static const u8 max_msg[] = { 0, 0, 0, 0, 0x80, 0, 0, 0 };
-	long asked = counter_of(&db, "peer_questions");
+	long asked = vt_counter(&db, "peer_questions");
 	u8 mad[MAD] = {};
 	struct hand hand;
 	const u8 *got;
@@ -270,20 +255,20 @@ static void by_hand(void)
 	ktap_ok(got[43] & 2);			/* host flush needs nothing */
 	ktap_ok(!memcmp(got + 44, unit_and_more, 8));
 	ktap_ok(!memcmp(got + 56, max_msg, 8));
-	ktap_eq(counter_of(&db, "peer_questions"), asked + 1);
+	ktap_eq(vt_counter(&db, "peer_questions"), asked + 1);
 	/* what a device without the class says, and a later version of it */
 	mad[2] = 2;
 	got = hand_ask(&hand, mad);
 	ktap_eq(got[3], 0x81);
 	ktap_eq(got[5] & 0x1c, 0x0c);
-	ktap_eq(counter_of(&db, "peer_questions"), asked + 1);
+	ktap_eq(vt_counter(&db, "peer_questions"), asked + 1);
 	hand_close(&hand);
 }
 
 /* Answers that nobody asked for, and noise. */
 static void hostile(void)
 {
-	long bad = counter_of(&db, "peer_bad_answers");
+	long bad = vt_counter(&db, "peer_bad_answers");
 	u8 mad[MAD] = {};
 	struct hand hand;
 	int i, k;
@@ -304,7 +289,7 @@ static void hostile(void)
 	hand_close(&hand);
 	/* all of it has been looked at when this is answered */
 	both_ways();
-	ktap_ok(counter_of(&db, "peer_bad_answers") >= bad + 50);
+	ktap_ok(vt_counter(&db, "peer_bad_answers") >= bad + 50);
 }
 
 /* The standard counters, which ib_core asks the device for. */

@@ -36,17 +36,7 @@ static void close_ends(void)
 
 static long poisoned_of(const struct vt_dev *dev)
 {
-	char path[200];
-	long value = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/poisoned_pages",
-		 dev->name);
-	f = fopen(path, "r");
-	must(f && fscanf(f, "%ld", &value) == 1);
-	fclose(f);
-	return value;
+	return vt_counter(dev, "poisoned_pages");
 }
 
 /* @n requests of @len bytes each, one behind the other in memory. */
