@@ -121,7 +121,7 @@ vmtest-mutants: vmtest-programs
 	@tests/vm/mutants/build.py 6.12 build/vmtests/mutants $(if $(CAIRN_SOAK),all)
 
 vmtest: all vmtest-programs
-	@case persist_mutants in $(T)) $(MAKE) --no-print-directory -s vmtest-mutants ;; esac
+	@case persist_mutants in $(firstword $(T))) $(MAKE) --no-print-directory -s vmtest-mutants ;; esac
 	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
 
 vm: all

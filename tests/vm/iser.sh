@@ -53,13 +53,9 @@ start - "$lib_tmp/iscsid" "exec iscsid -f"
 iscsid=$started
 run_ok "the initiator's daemon" wait_for 20 iscsiadm -m iface
 run_ok "a node over iSER" iscsiadm -m node -o new -T $IQN -p $ULP_IP:3260 -I iser
-run_ok "login" login
-expect "the session is iSER's" "$(iscsiadm -m session | grep -c '^iser:')" 1
-run_ok "data: written, read, compared" disk_verify "$(lio_disk)"
-disk_load "$(lio_disk)"
-run_ok "logout under load" logout
-load_ends "the load ends with an error"
+disk_session lio_disk login logout
 run_ok "login again" login
+expect "the session is iSER's" "$(iscsiadm -m session | grep -c '^iser:')" 1
 run_ok "data again" disk_verify "$(lio_disk)"
 run_ok "logout" logout
 stop "$iscsid"

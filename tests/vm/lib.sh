@@ -48,7 +48,7 @@ PATH=$PATH:$PROGS
 # kmod NAME: the file of a module of tests/vm/kmod
 kmod() { echo "$PROGS/kmod/$(uname -r)/$1.ko"; }
 
-lib_planned=0 lib_done=0 lib_failed=0
+lib_planned=0 lib_done=0 lib_failed=0 lib_traffics=0
 lib_tmp=$(mktemp -d /tmp/cairn-test.XXXXXX)
 lib_groups=()
 
@@ -381,6 +381,28 @@ pair_run() {
 	diag "server: $2 -> $(lib_status "$server_rc" "$PAIR_TIMEOUT")"
 	lib_show "$lib_tmp/server"
 	return 1
+}
+
+# traffic_start OPTION...: verified traffic from a, for as long as the options say; its
+# pid is left in $traffic, its log in $traffic_log
+traffic_start() {
+	traffic_log=$lib_tmp/traffic.$((++lib_traffics))
+	start a "$traffic_log" "verbs_verify $*"
+	traffic=$started
+	wait_for 30 grep -q running "$traffic_log" && return
+	not_ok "traffic starts: $*"
+	lib_show "$traffic_log"
+}
+
+# traffic_ends NAME: the traffic must end by itself, well
+traffic_ends() {
+	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		stop "$traffic"
+	fi
+	lib_show "$traffic_log" 4
 }
 
 # --- what the device says -------------------------------------------------

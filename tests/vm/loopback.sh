@@ -28,31 +28,12 @@ between() { export CAIRN_A=cl$1 CAIRN_B=cl$2; }
 has() { cat "/sys/class/infiniband/cl0/ports/1/hw_counters/$1"; }
 mode() { loopback mode "cl$1" "$2"; }
 
-# traffic OPTION...: until an error ends it; its pid is left in $traffic
-traffic() {
-	# shellcheck disable=SC2154
-	log=$lib_tmp/traffic.$((++traffics))
-	start a "$log" "verbs_verify -T 100000 -E -w 60 $*"
-	traffic=$started
-	wait_for 30 grep -q running "$log" && return
-	not_ok "traffic starts"
-	lib_show "$log"
-}
-
-ends() {
-	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
-		ok "$1"
-	else
-		not_ok "$1"
-		stop "$traffic"
-		lib_show "$log" 4
-	fi
-}
+# traffic OPTION...: until an error ends it
+traffic() { traffic_start -T 100000 -E -w 60 "$*"; }
 
 modprobe cairn || bail "no module"
 device 0 || bail "no device"
 device 1 || bail "no second device"
-traffics=0
 
 # --- one device -------------------------------------------------------------
 
@@ -102,7 +83,7 @@ wait "$traffic" 2>/dev/null
 between 0 0
 traffic -q 4
 rdma link delete cl0
-ends "a device goes under its own traffic"
+traffic_ends "a device goes under its own traffic"
 device_gone() { [ ! -e /sys/class/infiniband/cl0 ]; }
 run_ok "... and is gone" wait_for 30 device_gone
 rdma link add cl0 type cairn netdev lv0 && wait_for 20 port_is cl0 ACTIVE
@@ -110,11 +91,11 @@ mode 0 2
 between 0 1
 traffic -q 2
 ip link del lv0
-ends "a netdev goes under traffic of two devices"
+traffic_ends "a netdev goes under traffic of two devices"
 run_ok "... its device is gone" wait_for 30 device_gone
 between 1 1
 traffic -q 2
 run_ok "the module goes under traffic" rmmod cairn
-ends "... which ends"
+traffic_ends "... which ends"
 ip link del lv1
 modprobe cairn

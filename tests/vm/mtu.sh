@@ -21,26 +21,6 @@ set_mtu() {
 
 mtu_is() { [ "$(active_mtu "$DEV_A")" = "$1" ] && [ "$(active_mtu "$DEV_B")" = "$1" ]; }
 
-# background NAME OPTION...: verified traffic; its log is left in $log
-background() {
-	# shellcheck disable=SC2154
-	log=$lib_tmp/traffic
-	start a "$log" "verbs_verify $*"
-	traffic=$started
-	wait_for 30 grep -q running "$log"
-}
-
-# the traffic must end by itself, well
-ends_well() {
-	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
-		ok "$1"
-	else
-		not_ok "$1"
-		stop "$traffic"
-	fi
-	lib_show "$log" 4
-}
-
 # --- MTU ------------------------------------------------------------------
 
 for pair in 4200:4096 2200:2048 1500:1024 9000:4096; do
@@ -57,21 +37,21 @@ run_fail "a path MTU beyond the active one is refused" in_a verbs_verify -n 10 -
 run_ok "path MTU 1024 at MTU 1500" in_a verbs_verify -n 50 -m 1024
 set_mtu 9000
 
-background -T 6 -m 1024
+traffic_start -T 6 -m 1024
 for mtu in 1500 9000 4000 9000 1500 9000; do
 	set_mtu $mtu
 	usleep=$((SECONDS + 1))
 	wait_for 3 test "$SECONDS" -ge "$usleep"
 done
-ends_well "traffic of path MTU 1024 goes on while the MTU changes"
+traffic_ends "traffic of path MTU 1024 goes on while the MTU changes"
 
 # Packets that do not fit any more wait for better times: 8 tries, 2.1 s (2^19 * 4.096 us)
 # apart, outlive even what a slow emulated machine takes to change the MTU back
-background -T 5 -m 4096 -t 19 -w 60
+traffic_start -T 5 -m 4096 -t 19 -w 60
 set_mtu 1500
 wait_for 5 mtu_is 1024
 set_mtu 9000
-ends_well "traffic of path MTU 4096 survives a short MTU of 1500"
+traffic_ends "traffic of path MTU 4096 survives a short MTU of 1500"
 
 # --- link state -----------------------------------------------------------
 
@@ -102,11 +82,11 @@ wait_for 10 gid_index "$DEV_A" "$IP6_A"
 run_ok "traffic after that" in_a verbs_verify -n 50
 run_ok "... over IPv6" in_a verbs_verify -n 50 -f 6
 
-background -T 6 -t 19 -w 60
+traffic_start -T 6 -t 19 -w 60
 in_a ip link set "$IF_A" down
 wait_for 10 port_is "$DEV_B" DOWN
 in_a ip link set "$IF_A" up
-ends_well "traffic survives a short outage"
+traffic_ends "traffic survives a short outage"
 
 # a GID comes and goes with its address
 in_a ip addr add 10.77.0.77/24 dev "$IF_A"

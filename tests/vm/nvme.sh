@@ -55,14 +55,12 @@ connect() {
 	nvme connect -t rdma -n cairn -a $ULP_IP -s 4420 -i 2 -Q 32 && wait_for 20 disk
 }
 
+disconnect() { nvme disconnect -n cairn; }
+
 run_ok "a target on the device" target_up || bail "no target"
 run_ok "discover" nvme discover -t rdma -a $ULP_IP -s 4420
 expect "the discovery names the subsystem" "$(output | grep -c 'subnqn: *cairn')" 1
-run_ok "connect" connect
-run_ok "data: written, read, compared" disk_verify "$(disk)"
-disk_load "$(disk)"
-run_ok "disconnect under load" nvme disconnect -n cairn
-load_ends "the load ends with an error"
+disk_session disk connect disconnect
 run_ok "no queue pair is left" wait_for 30 ulp_idle
 run_ok "connect again" connect
 run_ok "data again" disk_verify "$(disk)"

@@ -40,15 +40,17 @@ target_down() {
 	lio_disk_down
 }
 
-login() {
+add_target() {
 	local id
 
 	id=$(cat /sys/module/ib_srpt/parameters/srpt_service_guid)
 	id=$(printf %016x "$id")
 	echo "id_ext=$id,ioc_guid=$id,dest=$ULP_IP:$PORT" \
-		>/sys/class/infiniband_srp/srp-$ULP_DEV-1/add_target &&
-		wait_for 20 lio_disk
+		>/sys/class/infiniband_srp/srp-$ULP_DEV-1/add_target
 }
+
+# EEXIST until the initiator has taken down a session before it, which it does later
+login() { wait_for 20 add_target && wait_for 20 lio_disk; }
 
 logout() {
 	local port
@@ -62,11 +64,7 @@ logout() {
 no_disk() { ! lio_disk; }
 
 run_ok "a target on the device" target_up || bail "no target"
-run_ok "login" login
-run_ok "data: written, read, compared" disk_verify "$(lio_disk)"
-disk_load "$(lio_disk)"
-run_ok "logout under load" logout
-load_ends "the load ends with an error"
+disk_session lio_disk login logout
 run_ok "login again" login
 run_ok "data again" disk_verify "$(lio_disk)"
 run_ok "logout" logout

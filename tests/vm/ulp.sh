@@ -75,3 +75,13 @@ load_ends() {
 	lib_wait "$RUN_TIMEOUT" "$ulp_load" || rc=$?
 	expect_that "$1" "$rc != 124"
 }
+
+# disk_session DISK CONNECT DISCONNECT: functions; DISK prints the name of the disk.
+# Connected, used, disconnected under load.
+disk_session() {
+	run_ok "$2" "$2" || return
+	run_ok "data: written, read, compared" disk_verify "$("$1")"
+	disk_load "$("$1")"
+	run_ok "$3 under load" "$3"
+	load_ends "the load ends with an error"
+}

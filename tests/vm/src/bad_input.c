@@ -881,34 +881,35 @@ static void requests(void)
 
 /* --- another protection domain ---------------------------------------------- */
 
+/* A message between the ends of @p while @end names memory of @pd, another domain. */
+static void send_foreign(struct pair *p, struct vt_end *end, struct ibv_pd *pd)
+{
+	struct ibv_mr *own = end->mr;
+
+	end->mr = ibv_reg_mr(pd, end->buf, BUF, VT_ACCESS);
+	must(end->mr && !post_recv(&p->b) && !post_send(&p->a));
+	if (end == &p->b)
+		ktap_ok(completes(p->b.rcq, IBV_WC_LOC_PROT_ERR));
+	ktap_ok(completes(p->a.scq, end == &p->b ? IBV_WC_REM_OP_ERR :
+						   IBV_WC_LOC_PROT_ERR));
+	ktap_eq(ibv_dereg_mr(end->mr), 0);
+	end->mr = own;
+}
+
 /* Memory of another domain: the one end that names it gets the error. */
 static void foreign_memory(void)
 {
 	struct ibv_pd *pd_a = ibv_alloc_pd(da.ctx), *pd_b = ibv_alloc_pd(db.ctx);
-	struct ibv_mr *mine;
 	struct pair p;
+	int receiver;
 
 	must(pd_a && pd_b);
-	pair_create(&p, IBV_QPT_RC);
-	must(!vt_connect(&p.a, &p.b));
-	mine = p.a.mr;
-	p.a.mr = ibv_reg_mr(pd_a, p.a.buf, BUF, VT_ACCESS);
-	must(p.a.mr && !post_recv(&p.b) && !post_send(&p.a));
-	ktap_ok(completes(p.a.scq, IBV_WC_LOC_PROT_ERR));
-	ktap_eq(ibv_dereg_mr(p.a.mr), 0);
-	p.a.mr = mine;
-	pair_destroy(&p);
-
-	pair_create(&p, IBV_QPT_RC);
-	must(!vt_connect(&p.a, &p.b));
-	mine = p.b.mr;
-	p.b.mr = ibv_reg_mr(pd_b, p.b.buf, BUF, VT_ACCESS);
-	must(p.b.mr && !post_recv(&p.b) && !post_send(&p.a));
-	ktap_ok(completes(p.b.rcq, IBV_WC_LOC_PROT_ERR));
-	ktap_ok(completes(p.a.scq, IBV_WC_REM_OP_ERR));
-	ktap_eq(ibv_dereg_mr(p.b.mr), 0);
-	p.b.mr = mine;
-	pair_destroy(&p);
+	for (receiver = 0; receiver < 2; receiver++) {
+		pair_create(&p, IBV_QPT_RC);
+		must(!vt_connect(&p.a, &p.b));
+		send_foreign(&p, receiver ? &p.b : &p.a, receiver ? pd_b : pd_a);
+		pair_destroy(&p);
+	}
 	ktap_eq(ibv_dealloc_pd(pd_a), 0);
 	ktap_eq(ibv_dealloc_pd(pd_b), 0);
 }

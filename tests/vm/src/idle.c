@@ -4,12 +4,9 @@
  * first device's counters.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/cairndv.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "vt.h"
 #include "vt_test.h"
@@ -45,54 +42,16 @@ static void set_and_get(void)
 	ktap_eq(idle_of(&dev[0]), module);
 }
 
-/* With or without CAP_NET_ADMIN in effect. */
-static void net_admin(bool on)
-{
-	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct d[2];
-
-	must(!syscall(SYS_capget, &h, d));
-	d[0].effective &= ~(1u << CAP_NET_ADMIN);
-	d[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
-	must(!syscall(SYS_capset, &h, d));
-}
-
 static void needs_a_right(void)
 {
 	u32 before = idle_of(&dev[0]);
 	int err;
 
-	net_admin(false);
+	must(!vt_net_admin(false));
 	err = cairndv_set_idle_time(dev[0].ctx, before + 1);
-	net_admin(true);
+	must(!vt_net_admin(true));
 	ktap_eq(err, EPERM);
 	ktap_eq(idle_of(&dev[0]), before);
-}
-
-static u64 counter(const char *name)
-{
-	char path[256], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 vt_name_a(), name);
-	fd = open(path, O_RDONLY);
-	must(fd >= 0);
-	must(read(fd, text, sizeof(text) - 1) > 0);
-	close(fd);
-	return strtoull(text, NULL, 10);
-}
-
-/* The kernel reads counters anew after some milliseconds. */
-static bool reaches(const char *name, u64 value)
-{
-	u64 end = vt_now_ms() + LONG;
-	unsigned int idle = 0;
-
-	while (counter(name) < value && vt_now_ms() < end)
-		vt_relax(&idle);
-	return ktap_eq(counter(name), value);
 }
 
 static void post_one(void)
@@ -131,12 +90,13 @@ static void zero_rings(void)
 	/* a lane that was awake sleeps after this */
 	for (i = 0; i < 20; i++)
 		post_one();
-	polled = counter("polled_posts");
-	rung = counter("doorbells");
+	polled = vt_counter(&dev[0], "polled_posts");
+	rung = vt_counter(&dev[0], "doorbells");
 	for (i = 0; i < 300; i++)
 		post_one();
-	reaches("doorbells", rung + 300);
-	ktap_eq(counter("polled_posts"), polled);
+	ktap_eq(vt_counter_reaches(&dev[0], "doorbells", rung + 300),
+		rung + 300);
+	ktap_eq(vt_counter(&dev[0], "polled_posts"), polled);
 	vt_end_destroy(&a);
 	vt_end_destroy(&b);
 }
@@ -144,13 +104,15 @@ static void zero_rings(void)
 /* The longest: the lane comes to poll, whatever the module's parameter says. */
 static void long_polls(void)
 {
-	u64 polled = counter("polled_posts"), end = vt_now_ms() + LONG;
+	u64 polled = vt_counter(&dev[0], "polled_posts");
+	u64 end = vt_now_ms() + LONG;
 
 	must(!cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_MAX));
 	connect_ends();
-	while (counter("polled_posts") == polled && vt_now_ms() < end)
+	while (vt_counter(&dev[0], "polled_posts") == polled &&
+	       vt_now_ms() < end)
 		post_one();
-	ktap_ok(counter("polled_posts") > polled);
+	ktap_ok(vt_counter(&dev[0], "polled_posts") > polled);
 	vt_end_destroy(&a);
 	vt_end_destroy(&b);
 	ktap_eq(cairndv_set_idle_time(dev[0].ctx, CAIRNDV_IDLE_DEFAULT), 0);

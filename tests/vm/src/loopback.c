@@ -6,12 +6,9 @@
  *	loopback mode DEVICE MODE	sets it, for a script
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/cairndv.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "vt.h"
 #include "vt_test.h"
@@ -44,53 +41,15 @@ static void set_and_get(void)
 	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
 }
 
-/* With or without CAP_NET_ADMIN in effect. */
-static void net_admin(bool on)
-{
-	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct d[2];
-
-	must(!syscall(SYS_capget, &h, d));
-	d[0].effective &= ~(1u << CAP_NET_ADMIN);
-	d[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
-	must(!syscall(SYS_capset, &h, d));
-}
-
 static void needs_a_right(void)
 {
 	int err;
 
-	net_admin(false);
+	must(!vt_net_admin(false));
 	err = cairndv_set_loopback(dev[0].ctx, CAIRNDV_LOOPBACK_OFF);
-	net_admin(true);
+	must(!vt_net_admin(true));
 	ktap_eq(err, EPERM);
 	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
-}
-
-static u64 counter(struct vt_dev *d, const char *name)
-{
-	char path[256], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", d->name,
-		 name);
-	fd = open(path, O_RDONLY);
-	must(fd >= 0);
-	must(read(fd, text, sizeof(text) - 1) > 0);
-	close(fd);
-	return strtoull(text, NULL, 10);
-}
-
-/* The kernel reads counters anew after some milliseconds. */
-static bool reaches(struct vt_dev *d, const char *name, u64 value)
-{
-	u64 end = vt_now_ms() + LONG;
-	unsigned int idle = 0;
-
-	while (counter(d, name) < value && vt_now_ms() < end)
-		vt_relax(&idle);
-	return ktap_ok(counter(d, name) >= value);
 }
 
 /* A WRITE of SIZE bytes, and their comparison, between @from and @to. */
@@ -127,11 +86,12 @@ static void takes_the_way(struct vt_dev *from, struct vt_dev *to, bool handed)
 {
 	const char *yes = handed ? "loopback_packets" : "tx_packets";
 	const char *no = handed ? "tx_packets" : "loopback_packets";
-	u64 before = counter(from, yes), other = counter(from, no);
+	u64 before = vt_counter(from, yes), other = vt_counter(from, no);
+	u64 all = before + SIZE / 4096;
 
 	write_between(from, to);
-	reaches(from, yes, before + SIZE / 4096);
-	ktap_eq(counter(from, no), other);
+	ktap_ok(vt_counter_reaches(from, yes, all) >= all);
+	ktap_eq(vt_counter(from, no), other);
 }
 
 static void self_is_handed_over(void)

@@ -57,7 +57,7 @@ static void expect_known(struct vt_end *end, const struct vt_dev *peer)
 
 static void both_ways(void)
 {
-	long asked = vt_counter(&da, "peer_queries");
+	u64 asked = vt_counter(&da, "peer_queries");
 
 	open_ends();
 	must(!vt_connect(&a, &b));
@@ -242,7 +242,7 @@ static void by_hand(void)
 {
 	static const u8 unit_and_more[] = { 0, 0, 0, 8, 0, 0, 0, 64 };
 	static const u8 max_msg[] = { 0, 0, 0, 0, 0x80, 0, 0, 0 };
-	long asked = vt_counter(&db, "peer_questions");
+	u64 asked = vt_counter(&db, "peer_questions");
 	u8 mad[MAD] = {};
 	struct hand hand;
 	const u8 *got;
@@ -268,7 +268,7 @@ static void by_hand(void)
 /* Answers that nobody asked for, and noise. */
 static void hostile(void)
 {
-	long bad = vt_counter(&db, "peer_bad_answers");
+	u64 bad = vt_counter(&db, "peer_bad_answers");
 	u8 mad[MAD] = {};
 	struct hand hand;
 	int i, k;

@@ -34,7 +34,7 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static long poisoned_of(const struct vt_dev *dev)
+static u64 poisoned_of(const struct vt_dev *dev)
 {
 	return vt_counter(dev, "poisoned_pages");
 }
@@ -84,7 +84,7 @@ static bool is_zero(const u8 *at, size_t len)
 /* The second packet of a message. */
 static void write_source(void)
 {
-	long before = poisoned_of(&da);
+	u64 before = poisoned_of(&da);
 
 	open_ends();
 	memcpy(a.buf + PMTU, poison, sizeof(poison));
@@ -114,7 +114,7 @@ static void one_of_many(void)
 /* The responder's memory: a NAK. */
 static void read_source(void)
 {
-	long before = poisoned_of(&db);
+	u64 before = poisoned_of(&db);
 
 	open_ends();
 	memcpy(b.buf + 2 * PMTU, poison, sizeof(poison));

@@ -453,24 +453,3 @@ long vt_own_memory(void)
 		fclose(f);
 	return kb;
 }
-
-/* hw_counters/lifespan, and a tick of jiffies */
-#define COUNTERS_ARE_OLD_US	20000
-
-long vt_counter(const struct vt_dev *dev, const char *name)
-{
-	char path[200];
-	long value = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", dev->name,
-		 name);
-	usleep(COUNTERS_ARE_OLD_US);
-	file = fopen(path, "r");
-	if (!file || fscanf(file, "%ld", &value) != 1)
-		value = -1;
-	if (file)
-		fclose(file);
-	return value;
-}

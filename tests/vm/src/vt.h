@@ -132,7 +132,4 @@ long vt_meminfo(const char *key);
 /* Anonymous memory and page tables of this process, kB */
 long vt_own_memory(void);
 
-/* A counter of the device, as it is now: ib_core shows values of the last 12 ms. */
-long vt_counter(const struct vt_dev *dev, const char *name);
-
 #endif

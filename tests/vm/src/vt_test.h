@@ -9,8 +9,13 @@
 #ifndef CAIRN_VM_VT_TEST_H
 #define CAIRN_VM_VT_TEST_H
 
+#include <linux/capability.h>
 #include <setjmp.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "ktap.h"
+#include "vt.h"
 
 static jmp_buf vt_leave;
 
@@ -42,6 +47,62 @@ static inline int vt_bail(void)
 {
 	puts("KTAP version 1\nBail out! setting up failed");
 	return 1;
+}
+
+/* hw_counters/lifespan, and a tick of jiffies */
+#define VT_COUNTERS_OLD_US	20000
+
+/* A counter of a device, as it is now: ib_core shows values of the last 12 ms. Without
+ * one the test in hand fails.
+ */
+static inline u64 vt_counter_of(const char *device, const char *name)
+{
+	unsigned long long value = 0;
+	char path[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", device,
+		 name);
+	usleep(VT_COUNTERS_OLD_US);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%llu", &value) != 1)
+		ktap_fail("no counter %s of %s", name, device);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static inline u64 vt_counter(const struct vt_dev *dev, const char *name)
+{
+	return vt_counter_of(dev->name, name);
+}
+
+/* Waits at most 20 s (x CAIRN_TIMEOUT_SCALE) for a counter to reach @value. Returns what
+ * it is then.
+ */
+static inline u64 vt_counter_reaches(const struct vt_dev *dev, const char *name,
+				     u64 value)
+{
+	u64 end = vt_now_ms() + vt_ms(20000), now;
+
+	do
+		now = vt_counter(dev, name);
+	while (now < value && vt_now_ms() < end);
+	return now;
+}
+
+/* With or without CAP_NET_ADMIN in effect. 0 or -1. */
+static inline int vt_net_admin(bool on)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		return -1;
+	data[0].effective &= ~(1u << CAP_NET_ADMIN);
+	data[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
+	return (int)syscall(SYS_capset, &head, data);
 }
 
 #endif

@@ -592,7 +592,9 @@ static void exec_rx_responses(struct cairn_exec *exec,
 			cairn_req_rx(exec->qpc, &pkt, now);
 }
 
-/* The run that answers may be on another CPU. Side lock held. */
+/* The run that answers may be on another CPU: scripts/check/fence.py looks for the barrier
+ * here, so this is no part of the function above. Side lock held.
+ */
 static void exec_rx_requests(struct cairn_exec *exec,
 			     struct cairn_parcel *parcel)
 {

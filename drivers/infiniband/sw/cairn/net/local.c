@@ -65,6 +65,9 @@ bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 {
 	bool found;
 
+	/* Most routes lead away. A stale one is seen when the next train begins. */
+	if (path->dst && !path->local)
+		return false;
 	if (!cairn_net_route(nic, path) || !path->local)
 		return false;
 	found = local_find(nic, path, to);

@@ -238,7 +238,7 @@ static void in_place_of_a_persist(void)
 }
 
 /* An answer of @opcode to the newest packet of a, from nobody. */
-static void answer(struct rig *r, u16 port, u8 opcode, u8 syndrome)
+static void forged_answer(struct rig *r, u16 port, u8 opcode, u8 syndrome)
 {
 	struct cairn_pkt pkt = {
 		.opcode = opcode,
@@ -291,7 +291,7 @@ static void answers_of_others(void)
 		rig_send(&r, 21, cases[i].request, 8);
 		sim_run(r.s, SIM_US);
 		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
-		answer(&r, OTHER_PORT, cases[i].opcode, cases[i].syndrome);
+		forged_answer(&r, OTHER_PORT, cases[i].opcode, cases[i].syndrome);
 		ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
 		ktap_eq(send_cqes(&r), 20);
 		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
@@ -315,7 +315,7 @@ static void answers_of_the_peer(void)
 	r.s->dead[1] = true;
 	rig_send(&r, 21, CAIRN_WQE_SEND, 8);
 	sim_run(r.s, SIM_US);
-	answer(&r, SIM_SPORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	forged_answer(&r, SIM_SPORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
 	expect_cqe(r.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
 	sim_end(r.s);
 }
@@ -326,7 +326,7 @@ static void stale_answers_of_others(void)
 	struct rig r = rig_new(1);
 
 	rig_recv(&r, 1, 100);
-	answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	forged_answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
 	ktap_ok(!r.a->c.req.flow_known);
 	sends(&r, 2, 10);
 	rig_send(&r, 11, CAIRN_WQE_WRITE, 8);

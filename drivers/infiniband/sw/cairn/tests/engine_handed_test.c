@@ -44,7 +44,7 @@ static void both_ways(void)
 	ktap_ok(trains > 500);
 }
 
-static void unreliable(void)
+static void unreliable_connection(void)
 {
 	trains = 0;
 	for_seeds(seed, 15) {
@@ -74,7 +74,7 @@ static void copies_get_lost(void)
 }
 
 /* The run that answers may be on another CPU than the one that placed. */
-static void durable(void)
+static void durable_when_handed(void)
 {
 	for_seeds(seed, 20) {
 		struct rig r = rig_new(seed);
@@ -149,8 +149,8 @@ static void reads_as_sent(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(reads_as_sent), KTAP(both_ways), KTAP(unreliable),
-	KTAP(copies_get_lost), KTAP(durable), KTAP(waits_behind),
+	KTAP(reads_as_sent), KTAP(both_ways), KTAP(unreliable_connection),
+	KTAP(copies_get_lost), KTAP(durable_when_handed), KTAP(waits_behind),
 };
 
 KTAP_MAIN(tests)

@@ -434,25 +434,13 @@ static void check_train(struct sim_qp *qp, const struct cairn_train *t)
 		sim_fail(s, "%s from the wrong side", op->name);
 }
 
-static u8 opcode_of(const struct cairn_train *t, u32 k)
-{
-	if (!k)
-		return t->first.opcode;
-	return k == t->count - 1u ? t->last_opcode : t->mid_opcode;
-}
-
 /* Packet @k of the train, its headers as they go on the wire. */
 static struct cairn_pkt header_of(const struct cairn_train *t, u32 k)
 {
-	bool last = k == t->count - 1u;
-	struct cairn_pkt pkt = t->first;
+	struct cairn_pkt pkt;
 
-	pkt.opcode = opcode_of(t, k);
+	cairn_train_packet(&pkt, t, k);
 	pkt.op = &cairn_opcodes[pkt.opcode];
-	pkt.psn = cairn_psn_add(t->first.psn, k);
-	pkt.payload_len = last ? t->length - k * t->seg : t->seg;
-	pkt.ack_req = t->first.ack_req && last;
-	pkt.solicited = t->first.solicited && last;
 	return pkt;
 }
 
