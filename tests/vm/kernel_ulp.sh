@@ -16,5 +16,7 @@ consumer() {
 	rmmod cairn_ulp_test
 }
 
+# one test takes the interface down
+in_a sysctl -qw net.ipv6.conf.$IF_A.keep_addr_on_down=1
 RUN_TIMEOUT=$((RUN_TIMEOUT * 3))
 points consumer

@@ -9,7 +9,9 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/preempt.h>
+#include <linux/rtnetlink.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -429,7 +431,8 @@ static int to_rtr(struct end *e, const struct end *peer, const struct setup *s)
 	fill_av(&attr.ah_attr, e, peer);
 	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV |
 			    IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-			    IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+			    (s->type == IB_QPT_UC ? 0 :
+			     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER));
 }
 
 static int to_rts(struct end *e, const struct setup *s)
@@ -440,7 +443,7 @@ static int to_rts(struct end *e, const struct setup *s)
 		.max_rd_atomic = 4,
 	};
 
-	if (s->type == IB_QPT_UD)
+	if (s->type == IB_QPT_UD || s->type == IB_QPT_UC)
 		return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
 	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
 			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
@@ -1432,21 +1435,19 @@ static bool polled(struct ib_cq *cq, struct ib_wc *wc)
 	return false;
 }
 
-/* ib_req_notify_cq(): once for each request, and missed events are reported. */
-static void notification(void)
+/* A connection whose receives of b complete into a CQ that nobody polls for us. */
+static struct ib_cq *notified_up(void)
 {
 	struct ib_cq_init_attr attr = { .cqe = DEPTH };
 	struct ib_cq *old, *cq;
-	struct op *send;
-	struct ib_wc wc;
 	int i;
 
 	if (!CHECK(!create_end(&ea, &plain)) ||
 	    !CHECK(!create_end(&eb, &plain)))
-		return;
+		return NULL;
 	cq = ib_create_cq(eb.dev, comp_handler, NULL, &eb, &attr);
 	if (!CHECK(!IS_ERR(cq)))
-		return;
+		return NULL;
 	ib_destroy_qp(eb.qp);
 	eb.qp = NULL;
 	old = eb.rcq;
@@ -1459,6 +1460,25 @@ static void notification(void)
 	for (i = 0; i < 5; i++)
 		CHECK(!post_recv(op_recv(&eb, 0, 100)));
 	atomic_set(&told, 0);
+	return cq;
+}
+
+static void notified_down(struct ib_cq *cq)
+{
+	ib_destroy_qp(eb.qp);
+	eb.qp = NULL;
+	ib_destroy_cq(cq);
+}
+
+/* ib_req_notify_cq(): once for each request, and missed events are reported. */
+static void notification(void)
+{
+	struct ib_cq *cq = notified_up();
+	struct op *send;
+	struct ib_wc wc;
+
+	if (!cq)
+		return;
 	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
 				IB_CQ_REPORT_MISSED_EVENTS));
 	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
@@ -1477,9 +1497,33 @@ static void notification(void)
 	send->send.send_flags |= IB_SEND_SOLICITED;
 	DO(send, IB_WC_SUCCESS);
 	CHECK(told_is(2));
-	ib_destroy_qp(eb.qp);
-	eb.qp = NULL;
-	ib_destroy_cq(cq);
+	notified_down(cq);
+}
+
+/* The handler is called for three completions at once, or when time is over. */
+static void moderation(void)
+{
+	struct ib_cq *cq = notified_up();
+	struct ib_wc wc;
+	ktime_t began;
+	int i;
+
+	if (!cq)
+		return;
+	CHECK(!rdma_set_cq_moderation(cq, 3, 50000));
+	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP));
+	began = ktime_get();
+	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(told_is(1));
+	CHECK(ktime_us_delta(ktime_get(), began) >= 49000);
+	CHECK(polled(cq, &wc));
+	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP));
+	for (i = 0; i < 3; i++)
+		DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+	CHECK(told_is(2));
+	for (i = 0; i < 3; i++)
+		CHECK(polled(cq, &wc));
+	notified_down(cq);
 }
 
 /* --- the end of a connection ---------------------------------------------- */
@@ -1541,6 +1585,31 @@ static void drain_rts(void)
 static void drain_sqd(void)
 {
 	drain_in(IB_QPS_SQD);
+}
+
+/* What stands behind the request that failed has not been flushed yet. */
+static void drain_sqe(void)
+{
+	struct setup s = plain;
+	struct op *recv, *send;
+	struct ib_qp_attr attr;
+	struct ib_qp_init_attr init;
+
+	s.type = IB_QPT_UC;
+	if (!set_up(&s))
+		return;
+	recv = op_recv(&ea, 0, 100);
+	CHECK(!post_recv(recv));
+	send = op_send(&ea, IB_WR_SEND, 0, 100);
+	send->sge.lkey = 0xdead00;
+	DO(send, IB_WC_LOC_PROT_ERR);
+	CHECK(!ib_query_qp(ea.qp, &attr, IB_QP_STATE, &init));
+	CHECK(attr.qp_state == IB_QPS_SQE);
+	send = op_send(&ea, IB_WR_SEND, 0, 100);
+	CHECK(!post(send));
+	ib_drain_qp(ea.qp);
+	CHECK(send->count == 1 && send->wc.status == IB_WC_WR_FLUSH_ERR);
+	CHECK(recv->count == 1 && recv->wc.status == IB_WC_WR_FLUSH_ERR);
 }
 
 static void drain_err(void)
@@ -1660,6 +1729,70 @@ static void event_access_error(void)
 	CHECK(event_comes(&eb, IB_EVENT_QP_ACCESS_ERR));
 }
 
+/* What clients of ib_core hear of a port. */
+struct port_watch {
+	struct ib_event_handler handler;
+	atomic_t down, up;
+};
+
+static void port_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	struct port_watch *watch = container_of(handler, struct port_watch,
+						handler);
+
+	if (event->element.port_num != 1)
+		return;
+	if (event->event == IB_EVENT_PORT_ERR)
+		atomic_inc(&watch->down);
+	if (event->event == IB_EVENT_PORT_ACTIVE)
+		atomic_inc(&watch->up);
+}
+
+static bool counted(atomic_t *count)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+
+	while (!atomic_read(count) && time_before(jiffies, end))
+		usleep_range(100, 500);
+	return atomic_read(count) == 1;
+}
+
+static struct net_device *netdev_of(struct end *e)
+{
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(e->gid);
+	if (IS_ERR(ndev))
+		ndev = NULL;
+	dev_hold(ndev);
+	rcu_read_unlock();
+	return ndev;
+}
+
+/* Last of all: addresses go with the interface. */
+static void event_port(void)
+{
+	struct net_device *ndev = netdev_of(&ea);
+	struct port_watch watch = {};
+	int err;
+
+	if (!CHECK(ndev))
+		return;
+	INIT_IB_EVENT_HANDLER(&watch.handler, ea.dev, port_event);
+	ib_register_event_handler(&watch.handler);
+	rtnl_lock();
+	dev_close(ndev);
+	rtnl_unlock();
+	CHECK(counted(&watch.down));
+	rtnl_lock();
+	err = dev_open(ndev, NULL);
+	rtnl_unlock();
+	CHECK(!err && counted(&watch.up));
+	ib_unregister_event_handler(&watch.handler);
+	dev_put(ndev);
+}
+
 /* --- datagrams ------------------------------------------------------------ */
 
 static void datagram(void)
@@ -1745,8 +1878,9 @@ static const struct {
 	T(immediate_and_entries), T(atomics),
 	T(cq_direct), T(cq_softirq), T(cq_workqueue), T(cq_unbound_workqueue),
 	T(handler_posts_softirq), T(handler_posts_workqueue),
-	T(cq_from_the_pool), T(notification),
-	T(drain_init), T(drain_rtr), T(drain_rts), T(drain_sqd), T(drain_err),
+	T(cq_from_the_pool), T(notification), T(moderation),
+	T(drain_init), T(drain_rtr), T(drain_rts), T(drain_sqd),
+	T(drain_sqe), T(drain_err),
 	T(drain_under_load), T(destroyed_with_work),
 	T(fast_registration), T(registration_of_a_list), T(gaps_end_a_mapping),
 	T(mapping_changes_nothing), T(mapping_disturbs_nobody),
@@ -1761,7 +1895,7 @@ static const struct {
 	T(unsafe_global_rkey), T(local_dma_lkey_is_local),
 	T(event_comm_est), T(event_sq_drained), T(event_last_wqe),
 	T(event_srq_limit), T(event_access_error), T(datagram),
-	T(rw_read), T(rw_write),
+	T(rw_read), T(rw_write), T(event_port),
 };
 
 static int __init ulp_init(void)
