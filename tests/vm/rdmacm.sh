@@ -35,11 +35,16 @@ for mode in b n; do
 done
 cm "riostream -b @ -C 20 -S 10000 -T v" "riostream -s @ -C 20 -S 10000 -T v"
 
+cm "rdma_server -s @" "rdma_client -s @"
+cm "rdma_xserver -c r" "rdma_xclient -s @ -c r"
+
 # its server never ends
-start b "$lib_tmp/cmtime" "cmtime -b $IP_B -c 20"
+connections=20
+[ "${CAIRN_SOAK:-0}" != 1 ] || connections=1000
+start b "$lib_tmp/cmtime" "cmtime -b $IP_B -c $connections"
 server=$started
 wait_for 20 cm_listens || diag "cmtime does not listen"
-run_ok "cmtime: 20 connections" in_a cmtime -s "$IP_B" -c 20
+run_ok "cmtime: $connections connections" in_a cmtime -s "$IP_B" -c $connections
 stop "$server"
 
 # a file through the library's own copy program
