@@ -22,6 +22,8 @@
 #define GROUP	"/sys/fs/cgroup/cairn_memcg"
 #define LIMIT	(16L << 20)
 #define MOST	(1 << 20)	/* of any resource */
+#define MOST_PDS 5000		/* which are not charged */
+#define UNREAD	4		/* events of an object */
 
 /* Between the process that fills and the one that looks. */
 static struct shared {
@@ -33,6 +35,7 @@ static struct shared {
 
 static struct vt_dev dev;
 static struct ibv_cq *cq;
+static struct ibv_comp_channel *channel;
 static struct ibv_ah_attr where;
 static u8 page[4096] __aligned(4096);
 
@@ -78,6 +81,56 @@ static void *make_ah(void)
 	return ibv_create_ah(dev.pd, &where);
 }
 
+static void *make_mw(void)
+{
+	return ibv_alloc_mw(dev.pd, IBV_MW_TYPE_1);
+}
+
+static void *make_pd(void)
+{
+	return ibv_alloc_pd(dev.ctx);
+}
+
+/* A CQ with completion events: of work requests that are flushed. */
+static void *make_cq_events(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_cq *own = ibv_create_cq(dev.ctx, 2, NULL, channel, 0);
+	struct ibv_qp_init_attr init = {
+		.cap = { 2, 2, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+		.send_cq = own, .recv_cq = own,
+	};
+	struct ibv_qp *qp = own ? ibv_create_qp(dev.pd, &init) : NULL;
+	struct ibv_wc wc;
+	int i;
+
+	if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
+	    vt_to_state(qp, IBV_QPS_ERR))
+		return NULL;
+	for (i = 0; i < UNREAD; i++)
+		if (ibv_req_notify_cq(own, 0) || ibv_post_send(qp, &wr, &bad) ||
+		    vt_poll(own, &wc, 1, 10000))
+			return NULL;
+	return qp;
+}
+
+/* An SRQ with asynchronous events: fewer receives are posted than each limit. */
+static void *make_async_events(void)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_srq *srq = make_srq();
+	int i;
+
+	for (i = 0; srq && i < UNREAD; i++)
+		if (ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT))
+			return NULL;
+	return srq;
+}
+
 static void *make_context(void)
 {
 	struct ibv_context *ctx = ibv_open_device(dev.ctx->device);
@@ -121,7 +174,7 @@ static void wait_seen(void)
 		usleep(1000);
 }
 
-static void fill(void *(*make)(void))
+static void fill(void *(*make)(void), u32 most)
 {
 	struct rlimit files = { 65536, 65536 };
 
@@ -130,12 +183,13 @@ static void fill(void *(*make)(void))
 	if (vt_open(&dev, vt_name_a(), VT_IPV4, -1))
 		_exit(1);
 	cq = ibv_create_cq(dev.ctx, 64, NULL, NULL, 0);
+	channel = ibv_create_comp_channel(dev.ctx);
 	where = (struct ibv_ah_attr) {
 		.is_global = 1, .port_num = 1,
 		.grh = { .dgid = dev.gid, .sgid_index = dev.gid_index,
 			 .hop_limit = 64 },
 	};
-	while (shared->made < MOST) {
+	while (shared->made < most) {
 		errno = 0;
 		if (!make()) {
 			shared->err = errno;
@@ -170,7 +224,7 @@ static bool wait_free(long kb, int ms)
 	return true;
 }
 
-static void fill_one(const char *name, void *(*make)(void), u32 least)
+static void fill_up_to(const char *name, void *(*make)(void), u32 least, u32 most)
 {
 	long before, grown;
 	int status = 0;
@@ -182,7 +236,7 @@ static void fill_one(const char *name, void *(*make)(void), u32 least)
 	pid = fork();
 	must(pid >= 0);
 	if (!pid)
-		fill(make);
+		fill(make, most);
 	while (!__atomic_load_n(&shared->full, __ATOMIC_ACQUIRE) &&
 	       !waitpid(pid, &status, WNOHANG))
 		usleep(1000);
@@ -193,11 +247,16 @@ static void fill_one(const char *name, void *(*make)(void), u32 least)
 		  name, shared->made, shared->err, status, LIMIT / 1024, grown);
 	ktap_ok(shared->made >= least);
 	/* ENOMEM, or the out-of-memory killer of its own group */
-	ktap_ok(shared->err == ENOMEM ||
+	ktap_ok(shared->err == ENOMEM || (most < MOST && shared->made == most) ||
 		(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 	/* the rest is ib_core's, and what a kernel under pressure does by itself */
 	ktap_ok(grown < 4 * LIMIT / 1024);
 	ktap_ok(wait_free(4096, vt_ms(30000)));
+}
+
+static void fill_one(const char *name, void *(*make)(void), u32 least)
+{
+	fill_up_to(name, make, least, MOST);
 }
 
 static void small_qps(void) { fill_one("small QPs", make_small_qp, 200); }
@@ -206,10 +265,15 @@ static void cqs(void) { fill_one("CQs", make_cq, 100); }
 static void srqs(void) { fill_one("SRQs", make_srq, 100); }
 static void mrs(void) { fill_one("MRs", make_mr, 1000); }
 static void ahs(void) { fill_one("AHs", make_ah, 1000); }
+static void mws(void) { fill_one("MWs", make_mw, 1000); }
+static void pds(void) { fill_up_to("PDs", make_pd, 1000, MOST_PDS); }
+static void cq_events(void) { fill_one("CQs with events", make_cq_events, 50); }
+static void async_events(void) { fill_one("SRQs with events", make_async_events, 50); }
 static void contexts(void) { fill_one("contexts", make_context, 50); }
 
 #define TESTS(X)							\
-	X(small_qps) X(large_qps) X(cqs) X(srqs) X(mrs) X(ahs) X(contexts)
+	X(small_qps) X(large_qps) X(cqs) X(srqs) X(mrs) X(mws) X(pds) X(ahs)	\
+	X(cq_events) X(async_events) X(contexts)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)

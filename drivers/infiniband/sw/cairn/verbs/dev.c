@@ -248,7 +248,7 @@ static const struct ib_device_ops dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, cairn_ib_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, cairn_cq, ibcq),
-	INIT_RDMA_OBJ_SIZE(ib_mw, cairn_mw, ibmw),
+	INIT_RDMA_OBJ_SIZE(ib_mw, cairn_mw_handle, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, cairn_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/slab.h>
 #include "verbs/inval.h"
 #include "verbs/key.h"
 #include "verbs/mr.h"
@@ -23,7 +24,7 @@
 int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
-	struct cairn_mr *mr = &to_cairn_mw(ibmw)->mr;
+	struct cairn_mw *mw;
 	int err;
 
 	err = cairn_udata_check(udata, 0);
@@ -31,12 +32,19 @@ int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		return err;
 	if (ibmw->type != IB_MW_TYPE_1 && ibmw->type != IB_MW_TYPE_2)
 		return -EINVAL;
-	cairn_mr_init(mr, ibmw->pd, CAIRN_MR_WINDOW);
-	err = cairn_key_alloc(dev, &mr->key);
-	if (err)
+	mw = kzalloc(sizeof(*mw), GFP_KERNEL_ACCOUNT);
+	if (!mw)
+		return -ENOMEM;
+	mw->type = ibmw->type;
+	cairn_mr_init(&mw->mr, ibmw->pd, CAIRN_MR_WINDOW);
+	err = cairn_key_alloc(dev, &mw->mr.key);
+	if (err) {
+		kfree(mw);
 		return err;
-	ibmw->rkey = mr->key;
-	cairn_key_publish(dev, mr);
+	}
+	container_of(ibmw, struct cairn_mw_handle, ibmw)->mw = mw;
+	ibmw->rkey = mw->mr.key;
+	cairn_key_publish(dev, &mw->mr);
 	return 0;
 }
 
@@ -77,6 +85,7 @@ int cairn_dealloc_mw(struct ib_mw *ibmw)
 	cairn_epoch_wait(&dev->nic.epoch);
 	/* Only now: a BIND_MW under way may have bound it once more. */
 	mw_put_region(mw_unbind(mw));
+	kfree(mw);
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	return 0;
 }
@@ -125,7 +134,7 @@ static bool mw_type_allows(const struct cairn_mw *mw,
 {
 	if (wqe->bind.access & ~WINDOW_ACCESS)
 		return false;
-	if (mw->ibmw.type == IB_MW_TYPE_1)
+	if (mw->type == IB_MW_TYPE_1)
 		return !(wqe->bind.access & IB_ZERO_BASED);
 	return wqe->bind.length;
 }
@@ -146,7 +155,7 @@ static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 	WRITE_ONCE(mw->region, region);
 	WRITE_ONCE(mw->region_va, wqe->remote_addr);
 	WRITE_ONCE(mw->qp_serial,
-		   mw->ibmw.type == IB_MW_TYPE_2 ? qp->serial : 0);
+		   mw->type == IB_MW_TYPE_2 ? qp->serial : 0);
 }
 
 /* Bind @mw to @region; returns 0 and the old one, or -EINVAL. */
@@ -158,7 +167,7 @@ static int mw_switch(struct cairn_mw *mw, struct cairn_mr *region,
 	int err = -EINVAL;
 
 	write_seqlock_irqsave(&mw->mr.seq, flags);
-	if (mw->ibmw.type == IB_MW_TYPE_1 || !mw->mr.valid) {
+	if (mw->type == IB_MW_TYPE_1 || !mw->mr.valid) {
 		*old = mw_unbind(mw);
 		mw_set(mw, region, qp, wqe);
 		err = 0;
@@ -201,7 +210,7 @@ int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
 	unsigned long flags;
 	int err = -EINVAL;
 
-	if (mw->ibmw.type != IB_MW_TYPE_2)
+	if (mw->type != IB_MW_TYPE_2)
 		return -EINVAL;
 	write_seqlock_irqsave(&mw->mr.seq, flags);
 	if (mw->mr.key == key &&

@@ -183,11 +183,17 @@ struct cairn_mr {
 
 /* A memory window: what its key finds, and below mr.seq what it is bound to. */
 struct cairn_mw {
-	struct ib_mw ibmw;
+	enum ib_mw_type type;
 	struct cairn_mr mr;		/* iova: of its first byte, for peers */
 	struct cairn_mr *region;	/* NULL: to nothing */
 	u64 region_va;			/* its first byte, in the region */
 	u64 qp_serial;			/* type 2: peers of this QP only; else 0 */
+};
+
+/* What ib_core allocates, and charges to nobody. */
+struct cairn_mw_handle {
+	struct ib_mw ibmw;
+	struct cairn_mw *mw;
 };
 
 struct cairn_qp {
@@ -238,7 +244,7 @@ static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
 
 static inline struct cairn_mw *to_cairn_mw(struct ib_mw *mw)
 {
-	return container_of(mw, struct cairn_mw, ibmw);
+	return container_of(mw, struct cairn_mw_handle, ibmw)->mw;
 }
 
 static inline struct cairn_mw *mr_to_cairn_mw(struct cairn_mr *mr)
