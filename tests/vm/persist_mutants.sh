@@ -61,10 +61,22 @@ kapi() {
 		END { exit bad }'
 }
 
+# rounds: a run has no more of them than it may, as in security.sh
+rounds() {
+	local rc=0 most
+
+	insmod "$(kmod cairn_rounds)" || return 125
+	in_a verbs_verify -n 50 || rc=$?
+	read -r most </sys/module/cairn_rounds/parameters/most
+	rmmod cairn_rounds
+	[ "$most" = 8 ] || rc=1
+	return $rc
+}
+
 # finds WORD...: 0 when the test passes
 finds() {
 	case $1 in
-	kapi) kapi ;;
+	kapi | rounds) "$1" ;;
 	security) nsenter --net=/run/netns/a "$@" ;;
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;

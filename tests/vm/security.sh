@@ -29,3 +29,19 @@ lib_show "$log" 3
 expect "other traffic goes on" $alive 1
 stop "$bystander"
 run_ok "the devices work as before" in_a verbs_verify -n 100
+
+# Rounds in one go are bounded, also where a side has to stay with its CPU. The module
+# changes code that must not run meanwhile.
+idle() { ! rdma resource show qp | grep -q 'type RC'; }
+rounds=$(kmod cairn_rounds)
+if [ -e "$rounds" ] && wait_for 30 idle && insmod "$rounds"; then
+	run_ok "traffic while more work comes in each round" in_a verbs_verify -n 100
+	wait_for 30 idle
+	read -r bound </sys/module/cairn_rounds/parameters/bound
+	read -r most </sys/module/cairn_rounds/parameters/most
+	rmmod cairn_rounds
+	expect_that "... for sides that are bound to a CPU" "$bound > 0"
+	expect "... and a run has no more than its rounds" "$most" 8
+else
+	skip "rounds of a run" "no module for this kernel"
+fi

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Brings work for a QP side of cairn in each round of each of its runs while the side
+ * is bound to this CPU (lane/drain.h), as other CPUs could. Counts the rounds of a run;
+ * where they have no bound, it ends them. Ftrace callbacks tell of runs and rounds.
+ */
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include "lane/exec.h"
+
+/* More than a run may have. */
+#define ROUNDS_LIMIT	1000
+
+static unsigned int most;
+module_param(most, uint, 0400);
+MODULE_PARM_DESC(most, "rounds of a run of a bound side");
+
+static unsigned int bound;
+module_param(bound, uint, 0400);
+MODULE_PARM_DESC(bound, "runs of a bound side with more than one round");
+
+static DEFINE_PER_CPU(unsigned int, rounds);
+
+static void rounds_begin(unsigned long ip, unsigned long parent_ip,
+			 struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	__this_cpu_write(rounds, 0);
+}
+
+/* A lane goes on until nothing comes; others once. */
+static bool rounds_wanted(unsigned int round)
+{
+	return round < ROUNDS_LIMIT &&
+	       (round > 1 || !(current->flags & PF_KTHREAD));
+}
+
+/* The end of a round: its side's lock is held, and BH are off. */
+static void rounds_end(unsigned long ip, unsigned long parent_ip,
+		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+	unsigned int round = __this_cpu_inc_return(rounds);
+	struct cairn_exec_side *state;
+	struct cairn_exec *exec;
+
+	if (!regs)
+		return;
+	exec = (void *)regs_get_kernel_argument(regs, 0);
+	state = &exec->side[regs_get_kernel_argument(regs, 1) % CAIRN_SIDES];
+	if (rounds_wanted(round))
+		set_bit(0, &state->events);
+	if (round == 1 || READ_ONCE(state->drain_cpu) == CAIRN_NOT_DRAINING)
+		return;
+	if (round == 2)
+		bound++;
+	most = max(most, round);
+}
+
+static struct ftrace_ops begin_ops = {
+	.func = rounds_begin,
+};
+
+static struct ftrace_ops end_ops = {
+	.func = rounds_end,
+	.flags = FTRACE_OPS_FL_SAVE_REGS,
+};
+
+static int __init rounds_watch(struct ftrace_ops *ops, const char *pattern)
+{
+	char name[32];
+	int err;
+
+	strscpy(name, pattern, sizeof(name));
+	err = ftrace_set_filter(ops, name, strlen(name), true);
+	return err ?: register_ftrace_function(ops);
+}
+
+static void rounds_unwatch(struct ftrace_ops *ops)
+{
+	unregister_ftrace_function(ops);
+	ftrace_free_filter(ops);
+}
+
+static int __init cairn_rounds_init(void)
+{
+	/* Whatever the compiler has made of it. */
+	int err = rounds_watch(&begin_ops, "exec_run*");
+
+	if (err)
+		return err;
+	err = rounds_watch(&end_ops, "cairn_lane_arm");
+	if (err)
+		rounds_unwatch(&begin_ops);
+	return err;
+}
+
+static void __exit cairn_rounds_exit(void)
+{
+	rounds_unwatch(&end_ops);
+	rounds_unwatch(&begin_ops);
+}
+
+module_init(cairn_rounds_init);
+module_exit(cairn_rounds_exit);
+MODULE_DESCRIPTION("test: work that comes while cairn runs");
+MODULE_LICENSE("Dual BSD/GPL");
