@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Makes what a process or a peer can make long as long as it gets, then has the kernel
- * work it off: longest WHAT. How long the kernel takes in one go is the caller's to see.
+ * work it off: longest WHAT [SECONDS]. How long the kernel takes in one go is the caller's
+ * to see. With SECONDS new processes do it again and again for so long; what others get
+ * done beside that is the caller's to see, too. Prints the number of times.
  *
  *	calibrate	prints the time of a fixed number of system calls, ns
  *	flush		a full send queue and a full receive queue are flushed
@@ -10,13 +12,16 @@
  *	contexts	many processes' ready maps are polled while one posts
  *	answer		one answer completes all that waited for it
  *	revoke		a region goes, and with it the host flushes of many connections
+ *	destroy		queue pairs are made and destroyed, each waits for all CPUs
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <infiniband/cairndv.h>
 #include "vt.h"
 
@@ -245,27 +250,77 @@ static void revoke_region(void)
 		take(from[i].scq, 1);
 }
 
+static void destroy(void)
+{
+	struct vt_opts o = VT_OPTS;
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		check(!vt_end_create(&one, &da, &o, 4096));
+		vt_end_destroy(&one);
+	}
+}
+
+static void once(void (*run)(void))
+{
+	check(!vt_open(&da, vt_name_a(), VT_IPV4, -1) && !vt_open(&db, vt_name_b(), VT_IPV4, -1));
+	run();
+}
+
+/* In a process of its own. False: the time is over, or it has failed. */
+static bool again(void (*run)(void), u64 end, int *status)
+{
+	pid_t pid = fork();
+
+	check(pid >= 0);
+	if (!pid) {
+		once(run);
+		exit(0);
+	}
+	while (!waitpid(pid, status, WNOHANG)) {
+		if (vt_now_ms() >= end) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return false;
+		}
+		usleep(2000);
+	}
+	return !*status;
+}
+
+static int again_until(void (*run)(void), u64 end)
+{
+	int status = 0, times = 0;
+
+	while (again(run, end, &status))
+		times++;
+	printf("%d times\n", times);
+	return !!status;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "flush", flush }, { "resize", resize }, { "timers", timers },
 		{ "contexts", contexts }, { "answer", answer },
-		{ "revoke", revoke_region },
+		{ "revoke", revoke_region }, { "destroy", destroy },
 	};
 	struct rlimit files = { 65536, 65536 };
 	unsigned int i;
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "calibrate")) {
 		calibrate();
 		return 0;
 	}
 	setrlimit(RLIMIT_NOFILE, &files);
-	check(!vt_open(&da, vt_name_a(), VT_IPV4, -1) && !vt_open(&db, vt_name_b(), VT_IPV4, -1));
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(argv[1], all[i].name)) {
-			all[i].run();
+			if (argc > 2)
+				return again_until(all[i].run,
+						   vt_now_ms() + 1000ULL * atoi(argv[2]));
+			once(all[i].run);
 			return 0;
 		}
 	return 2;

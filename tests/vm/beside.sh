@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 240
+# kernels: 6.1 6.12
+# once: 6.12
+# boot: shared
+#
+# Beside each process that makes the kernel's lists long, again and again, other traffic
+# gets on and is right.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+for what in flush resize timers contexts answer revoke destroy; do
+	start a "$lib_tmp/hostile" "longest $what 10000"
+	hostile=$started
+	run_ok "traffic beside $what" in_a verbs_verify -n 60 -m 1024 -q 2
+	kill -0 "$hostile" 2>/dev/null && alive=1 || alive=0
+	[ $alive = 1 ] || lib_show "$lib_tmp/hostile"
+	expect "... which goes on" $alive 1
+	stop "$hostile"
+done

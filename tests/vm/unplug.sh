@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 180
+# kernels: 6.1 6.12
+# once: 6.12
+# boot: shared
+#
+# Devices are unplugged under load, in each way that there is: the link is deleted, the
+# netdev, the network namespace. Their user gets errors and ends by itself, nothing stays
+# behind, and another pair of devices does not notice. Four times; CAIRN_SOAK=1: 1000.
+
+# shellcheck source=scripts/vm/topology
+. "$(dirname "$0")/../../scripts/vm/topology"
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+times=${CAIRN_UNPLUGS:-4}
+[ -z "${CAIRN_SOAK:-}" ] || times=${CAIRN_UNPLUGS:-1000}
+RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1} + 30 * times))
+patience=$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+plug() {
+	ip netns add u1 && ip netns add u2 || return
+	ip link add ua netns u1 mtu 9000 type veth peer ub netns u2 mtu 9000 || return
+	ip -n u1 addr add 10.79.0.1/24 dev ua
+	ip -n u2 addr add 10.79.0.2/24 dev ub
+	ip -n u1 link set ua up && ip -n u2 link set ub up || return
+	device_up u1 cairn_u cairn ua && device_up u2 cairn_v cairn ub
+}
+
+# one end, under load
+unplug() {
+	case $1 in
+	0) rdma link delete cairn_v ;;
+	1) ip -n u1 link del ua ;;
+	2) ip netns del u2 ;;
+	3) rdma link delete cairn_u ;;
+	esac
+}
+
+no_devices() { [ ! -e /sys/class/infiniband/cairn_u ] && [ ! -e /sys/class/infiniband/cairn_v ]; }
+
+# takes away what is left of the pair
+tidy() {
+	rdma link delete cairn_u
+	rdma link delete cairn_v
+	ip netns del u1
+	ip netns del u2
+	wait_for 30 no_devices
+} 2>/dev/null
+
+# Its user runs in the initial namespace, so that it holds none of these.
+round() {
+	local user log=$lib_tmp/load status=0
+
+	plug || return
+	# shellcheck disable=SC2154
+	CAIRN_A=cairn_u CAIRN_B=cairn_v timeout -s KILL "$patience" \
+		verbs_verify -T 100000 -E -w 600 -m 1024 -q 2 $2 >"$log" 2>&1 &
+	user=$!
+	wait_for 60 grep -q running "$log" && unplug "$1" && wait $user || status=$?
+	kill -KILL $user 2>/dev/null
+	[ $status = 0 ] || echo "unplugged by way $1${2:+, with events}: $status: $(tail -n 3 "$log")"
+	tidy || return
+	return $status
+}
+
+rounds() {
+	local i
+
+	for ((i = 0; i < times; i++)); do
+		round $((i % 4)) "$( ((i / 4 % 2)) && echo -e)" || return
+	done
+}
+
+start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -e -s 4000 -w 100"
+bystander=$started
+wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
+run_ok "$times times unplugged under load" rounds
+kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
+lib_show "$lib_tmp/bystander" 3
+expect "traffic of others goes on" $alive 1
+stop "$bystander"
