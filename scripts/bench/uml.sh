@@ -151,7 +151,7 @@ run() {
 	# it hand over to each other: on one CPU that costs no interrupt.
 	setpriv --pdeathsig TERM timeout -s KILL "${CAIRN_UML_TIMEOUT:-1800}" \
 		setpriv --pdeathsig KILL taskset -c "$(($(nproc --all) - 1))" "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
-		rootflags=/ ro quiet loglevel=4 init="$here/uml-init" "cairn_job=$out/job" \
+		rootflags=/ ro quiet loglevel=4 ${flavour:+log_buf_len=16M} init="$here/uml-init" "cairn_job=$out/job" \
 		con=null con0=null,fd:1 ssl=null </dev/null 2>&1 | sed -u 's/\r$//'
 	status=$(cat "$out/status" 2>/dev/null) || {
 		say "it ended by itself"

@@ -10,10 +10,10 @@
 # each allocation of the module at least once. Only kernels with fault injection do that
 # ("make debugtest"). With each injected fault they print a call trace.
 
-# shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
 debug=/sys/kernel/debug

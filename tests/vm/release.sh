@@ -22,15 +22,18 @@ counter() {
 	cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/$1"
 }
 
-insmod "$(kmod cairn_delay)" || bail "no probe"
+# user-mode Linux has no function tracer
+[ "${KVER:-}" = uml ] || insmod "$(kmod cairn_delay)" || bail "no probe"
 # in the network of a, but with the initial namespace's sysfs: parameters and
 # counters are there
 points nsenter --net=/run/netns/a release
-rmmod cairn_delay
-expect "one advance took long, and is counted" "$(counter epoch_stuck)" 1
-reported=$(dmesg | grep -c 'cairn: memory stays pinned')
-expect "... and reported once" "$reported" 1
-expect "... with who holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
+if [ "${KVER:-}" != uml ]; then
+	rmmod cairn_delay
+	expect "one advance took long, and is counted" "$(counter epoch_stuck)" 1
+	reported=$(dmesg | grep -c 'cairn: memory stays pinned')
+	expect "... and reported once" "$reported" 1
+	expect "... with who holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
+fi
 diag "$(counter mr_releases) releases, $(counter epoch_advances) advances, $(counter epoch_shared) found theirs done"
 expect_that "late operations are refused and counted" "$(counter stale_keys) > 0"
 
