@@ -65,12 +65,23 @@ static int take_ioctl_error(void)
 
 static void method_doorbell(const struct ib_uverbs_attr *attr)
 {
-	assert(attr->attr_id == CAIRN_ATTR_DOORBELL &&
-	       attr->len == sizeof(fake.doorbell));
+	const void *data = attr->len > sizeof(attr->data) ?
+				   (const void *)(uintptr_t)attr->data :
+				   &attr->data;
+	uint32_t count = attr->len / sizeof(fake.doorbell);
+
+	assert(attr->attr_id == CAIRN_ATTR_DOORBELL && count &&
+	       count <= CAIRN_MAX_DOORBELLS &&
+	       attr->len == count * sizeof(fake.doorbell));
 	fake.doorbells++;
-	memcpy(&fake.doorbell, &attr->data, sizeof(fake.doorbell));
-	if (fake.on_doorbell)
-		fake.on_doorbell(&fake.doorbell);
+	fake.rung += count;
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&fake.doorbell,
+		       (const char *)data + i * sizeof(fake.doorbell),
+		       sizeof(fake.doorbell));
+		if (fake.on_doorbell)
+			fake.on_doorbell(&fake.doorbell);
+	}
 }
 
 static void method_persist_done(const struct ib_uverbs_attr *attr)

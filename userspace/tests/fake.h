@@ -34,7 +34,8 @@ struct fake {
 	int maps;			/* not unmapped */
 	int maps_made;
 	int objects;			/* created, not destroyed */
-	int doorbells;
+	int doorbells;			/* calls */
+	uint32_t rung;			/* queues, by all of them */
 	struct cairn_doorbell doorbell;	/* the last */
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;

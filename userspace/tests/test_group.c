@@ -294,6 +294,54 @@ static void a_post_fails(void)
 	close_group();
 }
 
+/* All ready before the first doorbell, and one for all that sleep. */
+static bool all_ready;
+
+static void look(const struct cairn_doorbell *db)
+{
+	(void)db;
+	for (uint32_t i = 0; i < TARGETS; i++)
+		all_ready &= fake_sq(qp[i])->ready->summary != 0;
+}
+
+static void one_doorbell(void)
+{
+	open_group();
+	*fake_sq(qp[0])->asleep = 1;
+	*fake_sq(qp[2])->asleep = 1;
+	all_ready = true;
+	fake.on_doorbell = look;
+	ktap_eq(post(7, 3), 0);
+	ktap_ok(all_ready);
+	ktap_eq(fake.doorbells, 1);
+	ktap_eq(fake.rung, 2);
+	ktap_eq(fake.doorbell.index, fake.start_index + 1);
+	for (uint32_t i = 0; i < TARGETS; i++)
+		answer(i, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 7, 3);
+	close_group();
+}
+
+/* The call for all fails: each is rung alone, and those that fail again are lost. */
+static void doorbell_of_one_fails(void)
+{
+	open_group();
+	for (uint32_t i = 0; i < TARGETS; i++)
+		*fake_sq(qp[i])->asleep = 1;
+	fake.ioctl_errors[0] = EINVAL;
+	fake.ioctl_errors[1] = EIO;
+	ktap_eq(post(7, 2), 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 7, 0);
+	ktap_eq(wc[0].target, 0);
+	answer(1, 0);
+	answer(2, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 7, 2);
+	close_group();
+}
+
 /* A wr_id that the group has not given away, or that was answered. */
 static void answers_of_others(void)
 {
@@ -369,7 +417,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_slow_target_bounds_it),
 	KTAP(a_send_queue_is_full),
 	KTAP(one_does_not_take_it),
-	KTAP(a_post_fails),
+	KTAP(a_post_fails), KTAP(one_doorbell), KTAP(doorbell_of_one_fails),
 	KTAP(answers_of_others),
 	KTAP(answers_to_an_earlier_group),
 	KTAP(refused),

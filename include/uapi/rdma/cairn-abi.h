@@ -542,7 +542,11 @@ struct cairn_dereg_mr_resp {
 
 #define CAIRN_RELEASE_SLOTS	1024
 
-/* Input: struct cairn_doorbell, inlined in the attribute. */
+/*
+ * Input: 1 to CAIRN_MAX_DOORBELLS of struct cairn_doorbell; one alone lies in the
+ * attribute. All of them ring, whatever becomes of one; what their queues send together
+ * to one peer may leave together. The error is that of the first one that is wrong.
+ */
 enum cairn_doorbell_attrs {
 	CAIRN_ATTR_DOORBELL = (1U << 12),
 };
@@ -551,6 +555,8 @@ struct cairn_doorbell {
 	__u32 qid;
 	__u32 index;		/* write pointer, units */
 };
+
+#define CAIRN_MAX_DOORBELLS	64
 
 /*
  * Host flush: the range of one CAIRN_CQE_RECV_PERSIST is durable, or will not

@@ -740,7 +740,14 @@ static void scribble(void)
 				    .flags = UVERBS_ATTR_F_MANDATORY,
 				    .data = number() << 32 | below(64) } },
 		};
+		u64 list[9];
 
+		if (one_in(3)) {
+			for (u32 i = 0; i < 9; i++)
+				list[i] = number() << 32 | below(64);
+			c.attr[0].len = below(sizeof(list) + 1);
+			c.attr[0].data = (uintptr_t)list;
+		}
 		send_command(any_fd(), &c);
 	}
 }

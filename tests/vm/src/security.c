@@ -191,7 +191,8 @@ static void keep_mapping(void)
 
 /* --- doorbells ---------------------------------------------------------- */
 
-static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
+/* @data: what lies in the attribute, or the address of what is longer */
+static int ring(struct ibv_context *ctx, u64 data, u16 bytes)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -204,13 +205,49 @@ static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
 		},
 		.attr = {
 			.attr_id = CAIRN_ATTR_DOORBELL,
-			.len = sizeof(struct cairn_doorbell),
+			.len = bytes,
 			.flags = UVERBS_ATTR_F_MANDATORY,
-			.data = (u64)index << 32 | qid,
+			.data = data,
 		},
 	};
 
 	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+}
+
+static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
+{
+	return ring(ctx, (u64)index << 32 | qid, sizeof(struct cairn_doorbell));
+}
+
+/* Lists: those that are wrong do not keep the others from ringing. */
+static void doorbell_lists(void)
+{
+	struct cairn_doorbell list[CAIRN_MAX_DOORBELLS + 1];
+	u16 bytes = sizeof(list[0]);
+	u64 rung;
+	u32 qid;
+	int i;
+
+	connect_pair();
+	for (qid = 0; doorbell(da.ctx, qid, 0); qid++)
+		must(qid < 128);
+	for (i = 0; i <= CAIRN_MAX_DOORBELLS; i++)
+		list[i] = (struct cairn_doorbell){ .qid = qid };
+	/* those of other traffic count, too */
+	rung = vt_counter(&da, "doorbells");
+	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes), 0);
+	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS);
+	list[3].qid = ~0u;
+	rung = vt_counter(&da, "doorbells");
+	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes),
+		ENOENT);
+	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS - 1);
+	/* too long, not a whole number, nothing, unreadable */
+	ktap_ok(ring(da.ctx, (uintptr_t)list, sizeof(list)));
+	ktap_eq(ring(da.ctx, (uintptr_t)list, 2 * bytes - 1), EINVAL);
+	ktap_ok(ring(da.ctx, 0, 0));
+	ktap_eq(ring(da.ctx, 8, 2 * bytes), EFAULT);
+	disconnect();
 }
 
 static void doorbells(void)
@@ -731,18 +768,7 @@ static void send_frame(struct frame *f, size_t len, bool good)
 /* A counter of the second device. */
 static u64 counter(const char *name)
 {
-	char path[256], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 vt_name_b(), name);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		ktap_fail("no counter %s", name);
-	if (fd >= 0)
-		close(fd);
-	return strtoull(text, NULL, 10);
+	return vt_counter_of(vt_name_b(), name);
 }
 
 /* The counter rises by exactly @by. */
@@ -751,7 +777,7 @@ static void rises(const char *name, u64 from, u64 by)
 	u64 end = vt_now_ms() + vt_ms(5000);
 
 	while (counter(name) < from + by && vt_now_ms() < end)
-		usleep(20000);
+		;
 	if (counter(name) - from != by)
 		ktap_fail("%s rose by %llu, not %llu", name,
 			  counter(name) - from, by);
@@ -916,7 +942,6 @@ static struct vt_end near[AHEAD_QPS], far[AHEAD_QPS];
 /* Packets ahead of what far[@end] expects: nothing has come that tells their port. */
 static void send_ahead(int end, int n)
 {
-	u64 seen = counter("rx_held") + counter("rx_held_full"), end_ms;
 	struct frame f;
 	int i;
 
@@ -924,32 +949,34 @@ static void send_ahead(int end, int n)
 		bth(&f, 0x04, far[end].qp->qp_num, near[end].psn + 2 + i);
 		send_frame(&f, 12 + AHEAD_BYTES + 4, true);
 	}
-	end_ms = vt_now_ms() + vt_ms(5000);
-	while (counter("rx_held") + counter("rx_held_full") < seen + n &&
-	       vt_now_ms() < end_ms)
-		usleep(10000);
 }
 
-/* Returns how many were not kept. They are kept for half a second. */
-static u64 fill_ahead(void)
+/* From @from ends, counted. Returns how many were not kept. They are kept for half a
+ * second, so none is counted before all are sent.
+ */
+static u64 keep_ahead(int from, int packets)
 {
 	u64 full = counter("rx_held_full"), held = counter("rx_held");
+	u64 end_ms = vt_now_ms() + vt_ms(5000), n = 0;
+	u64 now_full, now_held;
 	int i;
 
-	for (i = 0; i < AHEAD_QPS; i++)
-		send_ahead(i, AHEAD_PACKETS);
-	held = counter("rx_held") - held;
-	full = counter("rx_held_full") - full;
-	ktap_diag("%llu kept, %llu not", held, full);
-	ktap_eq(held + full, AHEAD_QPS * AHEAD_PACKETS);
-	return full;
+	for (i = from; i < AHEAD_QPS; i++, n += packets)
+		send_ahead(i, packets);
+	do {
+		now_full = counter("rx_held_full") - full;
+		now_held = counter("rx_held") - held;
+	} while (now_full + now_held < n && vt_now_ms() < end_ms);
+	ktap_diag("%llu kept, %llu not", now_held, now_full);
+	ktap_eq(now_held + now_full, n);
+	return now_full;
 }
 
 /* What is kept of one address has a bound, and room comes back with time. */
 static void packets_ahead_are_bounded(void)
 {
 	struct vt_opts o = VT_OPTS;
-	u64 full = 0, held;
+	u64 full = 0;
 	int i;
 
 	for (i = 0; i < AHEAD_QPS; i++) {
@@ -959,15 +986,11 @@ static void packets_ahead_are_bounded(void)
 	}
 	/* a machine that is busy may take longer than that */
 	for (i = 0; i < 10 && !full; i++) {
-		full = fill_ahead();
+		full = keep_ahead(0, AHEAD_PACKETS);
 		sleep(1);
 	}
 	ktap_ok(full > 0);
-	held = counter("rx_held");
-	full = counter("rx_held_full");
-	send_ahead(AHEAD_QPS - 1, 50);
-	ktap_eq(counter("rx_held"), held + 50);
-	ktap_eq(counter("rx_held_full"), full);
+	ktap_eq(keep_ahead(AHEAD_QPS - 1, 50), 0);
 	for (i = 0; i < AHEAD_QPS; i++) {
 		ktap_eq(vt_state(far[i].qp), IBV_QPS_RTS);
 		vt_end_destroy(&near[i]);
@@ -1146,7 +1169,7 @@ static void poisoned_memory(void)
 
 #define TESTS(X)							\
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
-	X(store_read_only) X(keep_mapping) X(doorbells) X(scribble)	\
+	X(store_read_only) X(keep_mapping) X(doorbells) X(doorbell_lists) X(scribble)	\
 	X(every_byte) X(wqe_fuzz)					\
 	X(unread_events) X(cq_pointers)					\
 	X(resize_impossible) X(resize_race)				\

@@ -18,6 +18,8 @@
 
 _Static_assert(CAIRNDV_GROUP_MAX <= 1 << GROUP_TARGET_BITS &&
 	       CAIRNDV_GROUP_MAX <= 64, "a bit for each target");
+_Static_assert(CAIRNDV_GROUP_MAX <= CAIRN_MAX_DOORBELLS,
+	       "one doorbell call for a message");
 _Static_assert(sizeof(struct cairndv_group_wc) == 32,
 	       "programs have arrays of it");
 
@@ -216,6 +218,23 @@ static int group_may_post(const struct cairndv_persist_group *group,
 	return err;
 }
 
+/* Returns the targets of @alive that the message is on its way to. */
+static uint64_t group_put(const struct cairndv_persist_group *group,
+			  const struct cairndv_group_wr *wr, uint64_t alive)
+{
+	uint32_t index[CAIRNDV_GROUP_MAX];
+	uint64_t put = 0;
+
+	for (uint32_t i = 0; i < group->num; i++) {
+		struct ibv_send_wr send = group_send(group, wr, i);
+
+		if (alive & 1ULL << i &&
+		    !cairn_send_put(group->qp[i], &send, &index[i]))
+			put |= 1ULL << i;
+	}
+	return put & ~cairn_send_wake_all(group->qp, index, put);
+}
+
 int cairndv_persist_group_post(struct cairndv_persist_group *group,
 			       const struct cairndv_group_wr *wr)
 {
@@ -229,17 +248,11 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 		.wr_id = wr->wr_id,
 		.quorum = wr->quorum,
 	};
-	for (uint32_t i = 0; i < group->num; i++) {
-		struct ibv_send_wr send = group_send(group, wr, i), *bad;
-
-		if (!(alive & 1ULL << i))
-			continue;
-		/* what is left to go wrong is the device */
-		if (ibv_post_send(group->qp[i], &send, &bad))
+	slot->pending = group_put(group, wr, alive);
+	/* what is left to go wrong is the device */
+	for (uint32_t i = 0; i < group->num; i++)
+		if (alive & ~slot->pending & 1ULL << i)
 			group_lose(group, slot, i, IBV_WC_LOC_QP_OP_ERR, 0);
-		else
-			slot->pending |= 1ULL << i;
-	}
 	group->posted++;
 	group_settle(group, slot);
 	return 0;

@@ -21,6 +21,46 @@ int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 	return cairn_doorbell(qp->vqp.qp.context, qp->sq.ring.qid, index);
 }
 
+/* Which of them was it? A queue may be rung twice. */
+static uint64_t send_ring_each(struct ibv_qp *const *qp, const uint32_t *index,
+			       uint64_t which)
+{
+	uint64_t failed = 0;
+
+	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++)
+		if (which & 1ULL << i &&
+		    cairn_doorbell(qp[i]->context, to_cqp(qp[i])->sq.ring.qid,
+				   index[i]))
+			failed |= 1ULL << i;
+	return failed;
+}
+
+uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
+			     uint64_t which)
+{
+	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS];
+	uint64_t rung = 0;
+	uint32_t count = 0, last = 0;
+
+	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++)
+		if (which & 1ULL << i)
+			cairn_ready_mark(&to_cqp(qp[i])->ready);
+	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++) {
+		if (!(which & 1ULL << i) ||
+		    !cairn_ready_must_wake(&to_cqp(qp[i])->ready))
+			continue;
+		doorbell[count++] = (struct cairn_doorbell){
+			.qid = to_cqp(qp[i])->sq.ring.qid,
+			.index = index[i],
+		};
+		rung |= 1ULL << i;
+		last = i;
+	}
+	if (!count || !cairn_doorbells(qp[last]->context, doorbell, count))
+		return 0;
+	return count == 1 ? rung : send_ring_each(qp, index, rung);
+}
+
 /* enum ibv_wr_opcode to enum cairn_wqe_opcode, or CAIRN_WQE_OPCODES. */
 static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 {
@@ -221,6 +261,23 @@ int cairn_send_check(struct ibv_qp *ibqp, const struct ibv_send_wr *wr)
 	if (!err && !send_has_room(&qp->sq.ring, &plan, wr))
 		err = ENOMEM;
 	pthread_spin_unlock(&qp->sq.lock);
+	return err;
+}
+
+int cairn_send_put(struct ibv_qp *ibqp, const struct ibv_send_wr *wr,
+		   uint32_t *index)
+{
+	struct cairn_qp *qp = to_cqp(ibqp);
+	int err;
+
+	if (!cairn_send_ready(qp))
+		return EINVAL;
+	cairn_queue_lock(&qp->sq);
+	err = send_one(qp, wr, IBV_MW_TYPE_2);
+	if (!err)
+		cairn_ring_publish(&qp->sq.ring);
+	*index = qp->sq.ring.index;
+	cairn_queue_unlock(&qp->sq);
 	return err;
 }
 

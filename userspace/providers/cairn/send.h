@@ -22,4 +22,18 @@ bool cairn_send_ready(const struct cairn_qp *qp);
  */
 int cairn_send_wake(struct cairn_qp *qp, uint32_t index);
 
+/*
+ * Posts one request, of which the device is told later: up to *index. 0 or what
+ * posting it would return.
+ */
+int cairn_send_put(struct ibv_qp *qp, const struct ibv_send_wr *wr,
+		   uint32_t *index);
+/*
+ * Tells the device of what was put into qp[i] up to index[i], for each bit i of which,
+ * with one doorbell for all that need one. The QPs are of one context, 64 at most.
+ * Returns the bits of those that the device did not take (it is gone).
+ */
+uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
+			     uint64_t which);
+
 #endif /* CAIRN_SEND_H */

@@ -5,12 +5,16 @@
  * sleep, they have no doorbell.
  */
 #include <rdma/uverbs_ioctl.h>
+#include "engine/port.h"
 #include "lane/watch.h"
 #include "verbs/doorbell.h"
 #include "queue/host_index.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
+
+/* Doorbells of one call, before soft interrupts have their turn */
+#define DOORBELLS_TOGETHER	8u
 
 /* The queue behind a side, NULL when an SRQ takes its place. */
 static struct cairn_queue *doorbell_queue(struct cairn_qp *qp,
@@ -111,27 +115,69 @@ static int doorbell_ring(struct cairn_ucontext *uctx,
 	return sane ? 0 : -EINVAL;
 }
 
+/*
+ * Their queues run here, and what they send leaves together. Soft interrupts are off
+ * for it. RCU read section.
+ */
+static int doorbell_ring_some(struct cairn_ucontext *uctx,
+			      const struct cairn_doorbell *doorbell, u32 count)
+{
+	int err = 0, one;
+	u32 i;
+
+	local_bh_disable();
+	cairn_port_plug();
+	for (i = 0; i < count; i++) {
+		one = doorbell_ring(uctx, &doorbell[i]);
+		err = err ?: one;
+	}
+	cairn_port_unplug();
+	local_bh_enable();
+	return err;
+}
+
+/* RCU read section */
+static int doorbell_ring_all(struct cairn_ucontext *uctx,
+			     const struct cairn_doorbell *doorbell, u32 count)
+{
+	int err = 0, some;
+	u32 i;
+
+	if (count == 1)
+		return doorbell_ring(uctx, doorbell);
+	for (i = 0; i < count; i += DOORBELLS_TOGETHER) {
+		some = doorbell_ring_some(uctx, &doorbell[i],
+					  min(count - i, DOORBELLS_TOGETHER));
+		err = err ?: some;
+	}
+	return err;
+}
+
 /* Errors: -ENOENT no such queue, -EINVAL impossible write pointer. */
 static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
-	struct cairn_doorbell doorbell;
-	int err;
+	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS];
+	int count, err;
 
 	if (IS_ERR(ibuc))
 		return PTR_ERR(ibuc);
+	count = uverbs_attr_ptr_get_array_size(attrs, CAIRN_ATTR_DOORBELL,
+					       sizeof(doorbell[0]));
+	if (count < 0)
+		return count;
 	err = uverbs_copy_from(&doorbell, attrs, CAIRN_ATTR_DOORBELL);
 	if (err)
 		return err;
 	rcu_read_lock();
-	err = doorbell_ring(to_cairn_ucontext(ibuc), &doorbell);
+	err = doorbell_ring_all(to_cairn_ucontext(ibuc), doorbell, count);
 	rcu_read_unlock();
 	return err;
 }
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_DOORBELL,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_DOORBELL,
-					       UVERBS_ATTR_TYPE(struct cairn_doorbell),
+					       UVERBS_ATTR_MIN_SIZE(sizeof(struct cairn_doorbell)),
 					       UA_MANDATORY));
 
 DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_DEVICE,
