@@ -579,6 +579,33 @@ static void unread_events(void)
 	disconnect();
 }
 
+/* Each call is an event that nobody reads. The kernel keeps 64 of an object, and when
+ * they are read the next one comes.
+ */
+static void unread_async_events(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 16, 1, 0 } };
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_srq *srq = ibv_create_srq(da.pd, &init);
+	long before = vt_counter(&da, "async_events_withheld");
+	int i, n = 0;
+
+	must(srq);
+	for (i = 0; i < 10000; i++) {
+		must(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+		if (!(i % 100) && vt_counter(&da, "async_events_withheld") > before)
+			break;
+	}
+	ktap_diag("%d calls", i);
+	while (vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, n < 60 ? 10000 : 0))
+		n++;
+	ktap_eq(n, 64);
+	ktap_ok(vt_counter(&da, "async_events_withheld") > before);
+	must(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	ktap_ok(vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, 10000));
+	ibv_destroy_srq(srq);
+}
+
 /* The completion queue's read pointer and arming are the process's, too. */
 static void cq_pointers(void)
 {
@@ -1171,7 +1198,7 @@ static void poisoned_memory(void)
 	X(map_again) X(map_beyond) X(map_read_only) X(map_foreign)	\
 	X(store_read_only) X(keep_mapping) X(doorbells) X(doorbell_lists) X(scribble)	\
 	X(every_byte) X(wqe_fuzz)					\
-	X(unread_events) X(cq_pointers)					\
+	X(unread_events) X(unread_async_events) X(cq_pointers)					\
 	X(resize_impossible) X(resize_race)				\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\

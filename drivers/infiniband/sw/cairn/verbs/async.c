@@ -2,7 +2,14 @@
 /* Delivery of asynchronous events in process context. */
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include "compat/events.h"
+#include "nic.h"
 #include "verbs/async.h"
+
+/* Events of an object that a process may leave unread. They are not charged to its
+ * memcg, and one call can cause one.
+ */
+#define ASYNC_MAX_EVENTS	64
 
 /*
  * Not one of the system's queues: queue pairs are destroyed from reclaim
@@ -22,10 +29,13 @@ void cairn_async_stop(void)
 	destroy_workqueue(async_wq);
 }
 
-void cairn_async_init(struct cairn_async_work *async, work_func_t deliver)
+void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
+		      const void *uobject)
 {
 	INIT_WORK(&async->work, deliver);
 	async->pending = 0;
+	async->told = 0;
+	async->unread = cairn_async_unread(uobject);
 }
 
 void cairn_async_post(struct cairn_async_work *async, unsigned int event)
@@ -38,6 +48,19 @@ void cairn_async_post(struct cairn_async_work *async, unsigned int event)
 unsigned long cairn_async_take(struct cairn_async_work *async)
 {
 	return xchg(&async->pending, 0);
+}
+
+bool cairn_async_may_tell(struct cairn_async_work *async,
+			  struct cairn_nic *nic)
+{
+	if (!async->unread || list_empty(async->unread))
+		async->told = 0;
+	if (async->told == ASYNC_MAX_EVENTS) {
+		cairn_nic_count(nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);
+		return false;
+	}
+	async->told++;
+	return true;
 }
 
 void cairn_async_cancel(struct cairn_async_work *async)

@@ -9,18 +9,27 @@
 #ifndef CAIRN_VERBS_ASYNC_H
 #define CAIRN_VERBS_ASYNC_H
 
+#include <linux/list.h>
 #include <linux/workqueue.h>
+
+struct cairn_nic;
 
 struct cairn_async_work {
 	struct work_struct work;
 	unsigned long pending;		/* a bit per event, the owner's enum */
+	const struct list_head *unread;	/* compat/events.h */
+	u32 told;			/* since the process had read all */
 };
 
 /* Module start and stop: process context. 0 or -ENOMEM. */
 int cairn_async_start(void);
 void cairn_async_stop(void);
 
-void cairn_async_init(struct cairn_async_work *async, work_func_t deliver);
+/* @uobject: ib_core's handle of the QP or SRQ; NULL: of a kernel's, or it has but one
+ * event.
+ */
+void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
+		      const void *uobject);
 
 /* Have event number @event delivered; several of a kind may become one. Any
  * context.
@@ -29,6 +38,12 @@ void cairn_async_post(struct cairn_async_work *async, unsigned int event);
 
 /* Take the events that wait for delivery. */
 unsigned long cairn_async_take(struct cairn_async_work *async);
+
+/* May one more event be delivered? Not while the process has left too many of the object
+ * unread. In the work item.
+ */
+bool cairn_async_may_tell(struct cairn_async_work *async,
+			  struct cairn_nic *nic);
 
 /* Nothing is delivered any more after this. Nobody posts. Sleeps. */
 void cairn_async_cancel(struct cairn_async_work *async);

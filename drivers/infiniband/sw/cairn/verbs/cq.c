@@ -18,7 +18,7 @@
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
-#include "compat/cq_events.h"
+#include "compat/events.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -181,7 +181,7 @@ int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
-	cairn_async_init(&cq->async, cq_deliver);
+	cairn_async_init(&cq->async, cq_deliver, NULL);
 	cairn_moderate_init(cq);
 	ibcq->cqe = roundup_pow_of_two(attr->cqe);
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);

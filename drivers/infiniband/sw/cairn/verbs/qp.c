@@ -51,7 +51,8 @@ static void qp_deliver(struct work_struct *work)
 		return;
 	for_each_set_bit(i, &pending, ARRAY_SIZE(types)) {
 		event.event = types[i];
-		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+		if (cairn_async_may_tell(&qp->async, qp->exec.nic))
+			qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 	}
 }
 
@@ -235,7 +236,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
 	qp->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	spin_lock_init(&qp->sq_post_lock);
 	mutex_init(&qp->modify_lock);
-	cairn_async_init(&qp->async, qp_deliver);
+	cairn_async_init(&qp->async, qp_deliver, qp->ibqp.uobject);
 	cairn_invals_init(qp);
 }
 

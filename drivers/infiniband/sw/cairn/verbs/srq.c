@@ -30,7 +30,9 @@ static void srq_deliver(struct work_struct *work)
 		return;
 	for_each_set_bit(i, &pending, ARRAY_SIZE(types)) {
 		event.event = types[i];
-		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+		if (cairn_async_may_tell(&srq->async, srq->rq.nic))
+			srq->ibsrq.event_handler(&event,
+						 srq->ibsrq.srq_context);
 	}
 }
 
@@ -76,7 +78,7 @@ int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	if (!cairn_limit_get(&dev->num_srqs, CAIRN_MAX_SRQ))
 		return -ENOMEM;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
-	cairn_async_init(&srq->async, srq_deliver);
+	cairn_async_init(&srq->async, srq_deliver, ibsrq->uobject);
 	mutex_init(&srq->modify_lock);
 	srq->rq.shared = true;
 	err = cairn_rq_create(&dev->nic, &srq->rq, init->attr.max_wr,

@@ -98,7 +98,7 @@ struct cairn_cq {
 	struct cairn_queue queue;
 	u32 arm_seen;			/* last arm word answered */
 	u32 events;			/* since the process had read all */
-	const struct list_head *unread;	/* compat/cq_events.h */
+	const struct list_head *unread;	/* compat/events.h */
 	bool overflowed;
 	bool timestamps;
 	bool is_user;
