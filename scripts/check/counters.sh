@@ -33,6 +33,12 @@ Counters
 ``/sys/class/infiniband/DEVICE/ports/1/hw_counters``. Each is a sum over the
 CPUs since the device was made.
 
+``rdma statistic qp bind link DEVICE/1 lqpn NUMBER`` gives a queue pair a counter of its
+own, ``rdma statistic qp set link DEVICE/1 auto pid on`` each process one for its new
+queue pairs; ``rdma statistic qp show`` shows them. They have what the protocol counts
+for these queue pairs. Packets, trains and bytes of the network are counted for the
+device only, as a train can be of several.
+
 EOT
 	rows | while IFS=$'\t' read -r name doc; do
 		printf '``%s``\n    %s.\n\n' "$name" "${doc^}"

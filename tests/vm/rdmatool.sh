@@ -43,6 +43,26 @@ shows "rdma resource show qp" "link $DEV_A/1 lqpn [0-9]+ rqpn [0-9]+ type RC sta
 	rdma resource show qp link "$DEV_A/1" type RC
 shows "the GSI QP" "lqpn 1 type GSI state RTS.*comm (\[ib_core\]|ib_core)" \
 	rdma resource show qp link "$DEV_A/1" lqpn 1
+lqpn=$(rdma resource show qp link "$DEV_A/1" type RC | sed -n '1s/.* lqpn \([0-9]*\) .*/\1/p')
+run_ok "a counter of one queue pair" rdma statistic qp bind link "$DEV_A/1" lqpn "$lqpn"
+qp_counts() {
+	rdma statistic qp show link "$DEV_A/1" | tr '\n' ' ' |
+		grep -qiE "cntn 1 .*acks_received [1-9].*lqpn.*\<$lqpn\>"
+}
+run_ok "it counts" wait_for 20 qp_counts
+run_ok "it is given back" rdma statistic qp unbind link "$DEV_A/1" cntn 1 lqpn "$lqpn"
+expect "no counter is left" "$(rdma statistic qp show link "$DEV_A/1")" ""
+run_ok "a counter for each process" rdma statistic qp set link "$DEV_A/1" auto pid on
+log2=$lib_tmp/traffic2
+start a "$log2" "verbs_verify -T 100000"
+traffic2=$started
+process_counts() {
+	rdma statistic qp show link "$DEV_A/1" | tr '\n' ' ' |
+		grep -qE "comm verbs_verify .*acks_received [1-9]"
+}
+run_ok "it counts what a program does" wait_for 30 process_counts
+stop "$traffic2"
+run_ok "... and no more" rdma statistic qp set link "$DEV_A/1" auto off
 shows "rdma resource show cq" "dev $DEV_A .*cqe [0-9]+ .*pid $pid" rdma resource show cq dev "$DEV_A"
 shows "rdma resource show mr" "dev $DEV_A .*mrlen [0-9]+ .*pid $pid" rdma resource show mr dev "$DEV_A"
 shows "rdma resource show pd" "dev $DEV_A .*pid $pid" rdma resource show pd dev "$DEV_A"

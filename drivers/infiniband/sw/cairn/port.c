@@ -421,5 +421,10 @@ void cairn_port_kick(struct cairn_qpc *qpc, enum cairn_side_id side)
 
 void cairn_port_count(struct cairn_qpc *qpc, enum cairn_counter counter, u32 n)
 {
-	cairn_nic_count(qpc_to_cairn_qp(qpc)->exec.nic, counter, n);
+	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+
+	if (qp->stats)
+		this_cpu_add(qp->stats->value[counter], n);
+	else
+		cairn_nic_count(qp->exec.nic, counter, n);
 }

@@ -157,6 +157,7 @@ static void dev_dealloc(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
 	xa_destroy(&dev->ahs);
+	xa_destroy(&dev->counters);
 	cairn_keys_exit(dev);
 	cairn_mrcaches_stop(&dev->nic);
 	cairn_epoch_exit(&dev->nic.epoch);
@@ -193,6 +194,11 @@ static const struct ib_device_ops dev_ops = {
 	.query_pkey = cairn_query_pkey,
 	.alloc_hw_port_stats = cairn_alloc_hw_port_stats,
 	.get_hw_stats = cairn_get_hw_stats,
+	.counter_alloc_stats = cairn_counter_alloc_stats,
+	.counter_bind_qp = cairn_counter_bind_qp,
+	.counter_unbind_qp = cairn_counter_unbind_qp,
+	.counter_dealloc = cairn_counter_dealloc,
+	.counter_update_stats = cairn_counter_update_stats,
 	.process_mad = cairn_process_mad,
 
 	.alloc_ucontext = cairn_alloc_ucontext,
@@ -327,6 +333,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 
 	cairn_keys_init(dev);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
 	cairn_mcast_init(&dev->nic.mcast);
 	cairn_peers_init(&dev->peers);

@@ -59,7 +59,7 @@ enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
 int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 		     struct ib_port_attr *attr)
 {
-	const struct cairn_dev *dev = to_cairn_dev(ibdev);
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
 	attr->state = cairn_link_state(dev);
 	attr->phys_state = attr->state == IB_PORT_ACTIVE ? PORT_PHYS_LINK_UP :
@@ -71,8 +71,7 @@ int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = CAIRN_MAX_MSG;
-	attr->qkey_viol_cntr = cairn_nic_sum(&dev->nic,
-					     CAIRN_CTR_RX_QKEY_ERRORS);
+	attr->qkey_viol_cntr = cairn_dev_sum(dev, CAIRN_CTR_RX_QKEY_ERRORS);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 	if (ib_get_eth_speed(ibdev, port_num, &attr->active_speed,

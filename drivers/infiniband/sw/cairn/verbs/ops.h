@@ -84,6 +84,13 @@ int cairn_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		       u32 port_num, int index);
 
+/* qp_counter.c */
+struct rdma_hw_stats *cairn_counter_alloc_stats(struct rdma_counter *counter);
+int cairn_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp);
+int cairn_counter_unbind_qp(struct ib_qp *ibqp);
+int cairn_counter_dealloc(struct rdma_counter *counter);
+int cairn_counter_update_stats(struct rdma_counter *counter);
+
 /* restrack.c */
 int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);

@@ -18,13 +18,34 @@ struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
+u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
+		    enum cairn_counter counter)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(nic->stats, cpu)->value[counter]);
+		sum += READ_ONCE(per_cpu_ptr(stats, cpu)->value[counter]);
+	return sum;
+}
+
+u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
+{
+	return cairn_stats_sum(nic->stats, counter);
+}
+
+u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
+{
+	unsigned long id;
+	void *entry;
+	u64 sum;
+
+	xa_lock(&dev->counters);
+	sum = cairn_nic_sum(&dev->nic, counter) + dev->counted[counter];
+	xa_for_each(&dev->counters, id, entry)
+		sum += cairn_stats_sum((struct cairn_stats __percpu __force *)
+				       entry, counter);
+	xa_unlock(&dev->counters);
 	return sum;
 }
 

@@ -4,7 +4,16 @@
 
 #include "nic.h"
 
+struct cairn_dev;
+
 /* A counter's value over all CPUs. Any context. */
+u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
+		    enum cairn_counter counter);
 u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
+
+/* The same with what counters of queue pairs have (verbs/qp_counter.c). Process
+ * context.
+ */
+u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter);
 
 #endif

@@ -46,6 +46,8 @@ struct cairn_dev {
 	struct cairn_nic nic;
 	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
+	struct xarray counters;		/* number -> struct cairn_stats per CPU */
+	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
 	struct xarray key_variants;	/* verbs/key.c */
 	siphash_key_t key_secret;	/* verbs/key.c */
 	u32 key_half_bits;
@@ -201,6 +203,8 @@ struct cairn_qp {
 	struct cairn_qpc qpc;
 	struct cairn_exec exec;
 	struct cairn_path path[CAIRN_SIDES];
+	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
+	struct cairn_stats __percpu *stats;
 	struct cairn_queue sq;
 	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
 	struct cairn_rq rq;		/* unused with an SRQ */

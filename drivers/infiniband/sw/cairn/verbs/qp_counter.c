@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Counters of single queue pairs (`rdma statistic qp`). A QP that is bound to one is
+ * counted there and not with the device; ib_core adds both where it shows the device.
+ * What net/ counts stays with the device: its trains can be of several QPs.
+ */
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <rdma/rdma_counter.h>
+#include "verbs/ops.h"
+#include "verbs/stats.h"
+#include "verbs/verbs.h"
+
+/* The values of @counter; NULL before the first QP is bound. */
+static struct cairn_stats __percpu *
+qp_counter_stats(const struct rdma_counter *counter)
+{
+	struct cairn_dev *dev = to_cairn_dev(counter->device);
+
+	return counter->id ? (struct cairn_stats __percpu __force *)
+			     xa_load(&dev->counters, counter->id) : NULL;
+}
+
+/* ib_device_ops.counter_alloc_stats: the device's list, as ib_core adds both. */
+struct rdma_hw_stats *cairn_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return cairn_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+/* Give @counter a number and values. counter->lock held. */
+static int qp_counter_open(struct rdma_counter *counter)
+{
+	struct cairn_dev *dev = to_cairn_dev(counter->device);
+	struct cairn_stats __percpu *stats;
+	u32 id;
+	int err;
+
+	stats = alloc_percpu_gfp(struct cairn_stats, GFP_KERNEL_ACCOUNT);
+	if (!stats)
+		return -ENOMEM;
+	err = xa_alloc(&dev->counters, &id, (void __force *)stats,
+		       xa_limit_31b, GFP_KERNEL_ACCOUNT);
+	if (err)
+		free_percpu(stats);
+	else
+		counter->id = id;
+	return err;
+}
+
+static void qp_counter_set(struct ib_qp *ibqp, struct rdma_counter *counter,
+			   struct cairn_stats __percpu *stats)
+{
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+
+	cairn_exec_lock(&qp->exec);
+	qp->stats = stats;
+	cairn_exec_unlock(&qp->exec);
+	ibqp->counter = counter;
+}
+
+/**
+ * cairn_counter_bind_qp() - ib_device_ops.counter_bind_qp
+ * @counter: gets a number when it has none; its lock is held
+ * @ibqp: bound to none
+ *
+ * Return: 0 or -ENOMEM. Process context.
+ */
+int cairn_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp)
+{
+	int err = counter->id ? 0 : qp_counter_open(counter);
+
+	if (!err)
+		qp_counter_set(ibqp, counter, qp_counter_stats(counter));
+	return err;
+}
+
+/* ib_device_ops.counter_unbind_qp: the counter does not change after it. */
+int cairn_counter_unbind_qp(struct ib_qp *ibqp)
+{
+	qp_counter_set(ibqp, NULL, NULL);
+	return 0;
+}
+
+/* ib_device_ops.counter_dealloc: no QP is bound to it any more. */
+int cairn_counter_dealloc(struct rdma_counter *counter)
+{
+	struct cairn_dev *dev = to_cairn_dev(counter->device);
+	struct cairn_stats __percpu *stats;
+	unsigned int i;
+
+	if (!counter->id)
+		return 0;
+	xa_lock(&dev->counters);
+	stats = (struct cairn_stats __percpu __force *)
+		__xa_erase(&dev->counters, counter->id);
+	for (i = 0; i < CAIRN_CTR_COUNT; i++)
+		dev->counted[i] += cairn_stats_sum(stats, i);
+	xa_unlock(&dev->counters);
+	free_percpu(stats);
+	return 0;
+}
+
+/* ib_device_ops.counter_update_stats */
+int cairn_counter_update_stats(struct rdma_counter *counter)
+{
+	struct cairn_stats __percpu *stats = qp_counter_stats(counter);
+	unsigned int i;
+
+	for (i = 0; i < CAIRN_CTR_COUNT; i++)
+		counter->stats->value[i] = stats ? cairn_stats_sum(stats, i) : 0;
+	return 0;
+}
