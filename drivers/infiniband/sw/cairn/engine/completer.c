@@ -687,8 +687,10 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	u8 state = cairn_state(qpc);
 
 	if (qpc->transport == CAIRN_TRANSPORT_UD || state < CAIRN_QP_RTR ||
-	    state == CAIRN_QP_ERR || (pkt->pkey ^ qpc->attrs.pkey) & 0x7fff)
+	    state == CAIRN_QP_ERR)
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+	else if (!cairn_pkey_fits(qpc, pkt->pkey))
+		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 	else
 		cairn_cc_notified(qpc, now);
 }
@@ -747,9 +749,12 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	}
 	if (pkt->op->transport != CAIRN_TRANSPORT_RC ||
 	    qpc->transport != CAIRN_TRANSPORT_RC ||
-	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD) ||
-	    (pkt->pkey ^ qpc->attrs.pkey) & 0x7fff) {
+	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD)) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		return;
+	}
+	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
+		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
 	if (!comp_port_fits(qpc, pkt)) {

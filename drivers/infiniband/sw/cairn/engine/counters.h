@@ -27,7 +27,8 @@
 	  "packets, or trains of packets, refused by the IPsec policy")	\
 	X(RX_NO_QP, rx_no_qp, "packets for a QP that does not exist")	\
 	X(RX_WRONG_QP, rx_wrong_qp,					\
-	  "packets of another transport, state, source, netdev or P_Key")	\
+	  "packets of another transport, state, source or netdev")	\
+	X(RX_PKEY_ERRORS, rx_pkey_errors, "packets with a P_Key that does not fit") \
 	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
 	X(RX_OVERFLOW, rx_overflow,					\
 	  "packets dropped at a QP's receive bound")			\

@@ -23,6 +23,7 @@
 #include "engine/dcqcn.h"
 #include "engine/port.h"
 #include "engine/rate.h"
+#include "wire/hdr.h"
 #include "wire/psn.h"
 
 /* Values equal enum ib_qp_state. */
@@ -451,6 +452,13 @@ void cairn_qpc_fail(struct cairn_qpc *qpc);
 static inline u8 cairn_state(const struct cairn_qpc *qpc)
 {
 	return READ_ONCE(qpc->state);
+}
+
+/* Of one partition, and one end at least is a full member of it (IBTA 10.9.3). */
+static inline bool cairn_pkey_fits(const struct cairn_qpc *qpc, u16 pkey)
+{
+	return !((pkey ^ qpc->attrs.pkey) & CAIRN_PKEY_BASE) &&
+	       (pkey | qpc->attrs.pkey) & CAIRN_PKEY_FULL;
 }
 
 #endif

@@ -867,9 +867,12 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	u8 state = cairn_state(qpc);
 
 	if (pkt->op->transport != qpc->transport || state < CAIRN_QP_RTR ||
-	    state == CAIRN_QP_ERR || resp->fatal ||
-	    (pkt->pkey ^ qpc->attrs.pkey) & 0x7fff) {
+	    state == CAIRN_QP_ERR || resp->fatal) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		return;
+	}
+	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
+		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
 	if (state == CAIRN_QP_RTR && !resp->comm_est) {

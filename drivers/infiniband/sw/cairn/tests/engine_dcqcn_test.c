@@ -426,6 +426,11 @@ static void forged_notifications_are_few_cuts(void)
 	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 40);
 	ktap_ok(r.a->c.cc.cnps >= 1);
 	ktap_ok(r.a->c.cc.cnps <= 3);
+	/* nor is that of another partition */
+	cnp.pkey = 0x8001;
+	sim_inject(r.a, &cnp, zeros);
+	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 40);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
 	sim_end(r.s);
 }
 

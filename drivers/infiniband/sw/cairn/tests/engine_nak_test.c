@@ -422,8 +422,15 @@ static void wrong_pkey_is_dropped(void)
 	settle(&r);
 	sim_inject(r.a, &pkt, NULL);
 	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_WRONG_QP], 1);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
+	/* two limited members do not talk to each other */
+	r.a->c.attrs.pkey = 0x7fff;
 	pkt.pkey = 0x7fff;
+	sim_inject(r.a, &pkt, NULL);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 2);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_WRONG_QP], 0);
+	r.a->c.attrs.pkey = CAIRN_PKEY_DEFAULT;
 	sim_inject(r.a, &pkt, NULL);
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(r.s);

@@ -904,6 +904,25 @@ static void communication_established_once(void)
 	sim_end(s);
 }
 
+static void other_partitions_are_dropped(void)
+{
+	struct rig r = alone();
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_WRITE_ONLY,
+		.pkey = 0x8001,
+		.qpn = r.b->c.qpn,
+		.ack_req = true,
+	};
+
+	rig_recv(&r, 21, 1000);
+	sim_inject(r.b, &pkt, NULL);
+	ktap_eq(r.s->n_sent, 0);
+	ktap_eq(r.b->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
+	get(&r, 0, send_only);
+	expect_aeth(&r, 0, 0, ACKED);
+	sim_end(r.s);
+}
+
 static void other_transports_are_dropped(void)
 {
 	static const u8 ops[] = {
@@ -995,6 +1014,7 @@ static const struct ktap_test tests[] = {
 	KTAP(nak_after_the_responses),
 	KTAP(nothing_before_rtr),
 	KTAP(communication_established_once),
+	KTAP(other_partitions_are_dropped),
 	KTAP(other_transports_are_dropped),
 	KTAP(solicited_messages),
 	KTAP(an_old_read_answers_for_no_new_one),

@@ -65,7 +65,8 @@ static int dev_query(struct ib_device *ibdev,
 		.page_size_cap = PAGE_MASK,
 		.max_qp = CAIRN_MAX_QP,
 		.max_qp_wr = CAIRN_MAX_QP_WR,
-		.device_cap_flags = IB_DEVICE_BAD_QKEY_CNTR |
+		.device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
+				    IB_DEVICE_BAD_QKEY_CNTR |
 				    IB_DEVICE_CURR_QP_STATE_MOD |
 				    IB_DEVICE_PORT_ACTIVE_EVENT |
 				    IB_DEVICE_RESIZE_MAX_WR |

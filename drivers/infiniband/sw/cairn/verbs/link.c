@@ -72,6 +72,7 @@ int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = CAIRN_MAX_MSG;
 	attr->qkey_viol_cntr = cairn_dev_sum(dev, CAIRN_CTR_RX_QKEY_ERRORS);
+	attr->bad_pkey_cntr = cairn_dev_sum(dev, CAIRN_CTR_RX_PKEY_ERRORS);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 	if (ib_get_eth_speed(ibdev, port_num, &attr->active_speed,

@@ -15,6 +15,8 @@
 #define CAIRN_ICRC_LEN		4
 #define CAIRN_GRH_LEN		40
 #define CAIRN_PKEY_DEFAULT	0xffff
+#define CAIRN_PKEY_BASE		0x7fff
+#define CAIRN_PKEY_FULL		0x8000	/* else limited member */
 #define CAIRN_QPN_MULTICAST	0xffffff
 
 struct cairn_bth {
