@@ -91,6 +91,9 @@ struct verbs_device {
 	uint64_t core_support;
 };
 
+/* verbs_mr.mr_type */
+#define VERBS_MR_TYPE_NULL	1
+
 struct verbs_mr {
 	struct ibv_mr ibv_mr;
 	int mr_type;

@@ -501,6 +501,13 @@ static void memory_regions(void)
 	mr = fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x3);
 	ktap_eq(((struct verbs_mr *)mr)->access, 0x3);
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	/* of which the kernel knows nothing */
+	mr = fake.ops.alloc_null_mr(pd);
+	ktap_ok(mr->pd == pd && mr->context == ctx && !mr->rkey);
+	ktap_eq(mr->lkey, CAIRN_NULL_LKEY);
+	ktap_eq(((struct verbs_mr *)mr)->mr_type, VERBS_MR_TYPE_NULL);
+	fake.fail = "dereg_mr";
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	fake.fail = "reg_mr";
 	fake.fail_err = EINVAL;
 	ktap_ok(!fake.ops.reg_mr(pd, buf, 16, 0, 0));

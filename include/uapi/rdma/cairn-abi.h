@@ -32,6 +32,9 @@
 #define CAIRN_MAX_INLINE	512	/* bytes of inline data in one WQE */
 #define CAIRN_MAX_WQE_UNITS	9	/* a full inline WQE or a 32-SGE list */
 
+/* The lkey of every null region: zeros are sent, what is received is dropped. */
+#define CAIRN_NULL_LKEY		0xffU
+
 /* Queue-info arrays. */
 #define CAIRN_QINFO_PER_CHUNK	64
 

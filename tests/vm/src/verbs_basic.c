@@ -604,6 +604,100 @@ static void mr_iova(void)
 
 /* --- errors ------------------------------------------------------------- */
 
+/* @n bytes of @e at @off, 9000 bytes of nothing, and @n more. */
+static void around_nothing(struct vt_end *e, const struct ibv_mr *nothing,
+			   u32 n, struct ibv_sge *sge)
+{
+	sge[0] = sge_at(e, 0, n);
+	sge[1] = (struct ibv_sge){ 0x7fff0123, 9000, nothing->lkey };
+	sge[2] = sge_at(e, n, n);
+}
+
+/* Zeros come out of a null region, and what goes into it is gone. */
+static void null_region(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_sge ss[3], rs[3];
+	struct ibv_send_wr swr = {
+		.wr_id = 1, .sg_list = ss, .num_sge = 3,
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	}, *sbad;
+	struct ibv_recv_wr rwr = { .wr_id = 2, .sg_list = rs, .num_sge = 3 },
+			   *rbad;
+	struct ibv_mr *at_a, *at_b;
+	static const u8 zeros[9000];
+	struct ibv_wc wc;
+	struct pair p;
+
+	must(pair_up(&p, &o));
+	at_a = ibv_alloc_null_mr(da.pd);
+	at_b = ibv_alloc_null_mr(db.pd);
+	must(at_a && at_b);
+	vt_fill(p.a.buf, 20000, 3);
+	memset(p.b.buf, 0xff, 20000);
+	around_nothing(&p.a, at_a, 100, ss);
+	must(!recv_op(&p.b, 2, 0, 9300));
+	must(!ibv_post_send(p.a.qp, &swr, &sbad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, 9200);
+	ktap_mem_eq(p.b.buf, p.a.buf, 100);
+	ktap_mem_eq(p.b.buf + 100, zeros, 9000);
+	ktap_mem_eq(p.b.buf + 9100, p.a.buf + 100, 100);
+
+	memset(p.b.buf, 0xff, 20000);
+	around_nothing(&p.b, at_b, 50, rs);
+	must(!ibv_post_recv(p.b.qp, &rwr, &rbad));
+	ss[0] = sge_at(&p.a, 0, 9100);
+	swr.num_sge = 1;
+	must(!ibv_post_send(p.a.qp, &swr, &sbad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_eq(wc.byte_len, 9100);
+	ktap_mem_eq(p.b.buf, p.a.buf, 50);
+	ktap_mem_eq(p.b.buf + 50, p.a.buf + 9050, 50);
+	ktap_eq(p.b.buf[100], 0xff);
+	ktap_eq(ibv_dereg_mr(at_a) | ibv_dereg_mr(at_b), 0);
+	pair_down(&p);
+}
+
+/* It is no region for peers. */
+static void null_region_rdma(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_mr *nothing;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct pair p;
+	size_t i;
+
+	must(pair_up(&p, &o));
+	nothing = ibv_alloc_null_mr(da.pd);
+	must(nothing);
+	memset(p.b.buf, 0xff, BUF);
+	sge = (struct ibv_sge){ 5, 150000, nothing->lkey };
+	wr.wr.rdma.remote_addr = (uintptr_t)p.b.buf;
+	wr.wr.rdma.rkey = p.b.mr->rkey;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_eq(p.b.buf[0] & p.b.buf[149999], 0xff);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	must(got(p.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	for (i = 0; i < 150000 && !p.b.buf[i]; i++)
+		;
+	ktap_eq(i, 150000);
+	ktap_eq(p.b.buf[150000], 0xff);
+	wr.wr.rdma.rkey = nothing->lkey;
+	must(!ibv_post_send(p.a.qp, &wr, &bad));
+	ktap_ok(got(p.a.scq, 1, IBV_WC_REM_ACCESS_ERR, NULL));
+	ktap_eq(ibv_dereg_mr(nothing), 0);
+	pair_down(&p);
+}
+
 struct bad_access {
 	const char *name;
 	enum ibv_wr_opcode op;
@@ -1602,7 +1696,8 @@ static void exit_with_everything_open(void)
 	X(query_device) X(query_port) X(limits_refused) X(reg_mr_errors)	\
 	X(modify_errors) X(query_qp) X(inline_512) X(sge_32)		\
 	X(zero_length) X(large_messages) X(immediate) X(atomics)	\
-	X(atomic_contention) X(mr_iova) X(access_errors) X(foreign_pd)	\
+	X(atomic_contention) X(mr_iova) X(null_region)			\
+	X(null_region_rdma) X(access_errors) X(foreign_pd)		\
 	X(recv_too_small) X(rnr_exhaustion) X(rnr_patience)		\
 	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
 	X(reset_and_again) X(sqd) X(destroy_with_work) X(comm_est)	\

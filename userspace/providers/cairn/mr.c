@@ -102,6 +102,21 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return mr_finish(mr, err);
 }
 
+/* The device knows its key by itself: nothing is registered. */
+struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct cairn_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->vmr.mr_type = VERBS_MR_TYPE_NULL;
+	mr->vmr.ibv_mr = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .handle = UINT32_MAX,
+		.lkey = CAIRN_NULL_LKEY,
+	};
+	return &mr->vmr.ibv_mr;
+}
+
 /* What is persistent stays as it was registered. */
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access)
@@ -125,6 +140,10 @@ int cairn_dereg_mr(struct verbs_mr *vmr)
 	struct cairn_mr *mr = to_cmr(&vmr->ibv_mr);
 	int err;
 
+	if (vmr->mr_type == VERBS_MR_TYPE_NULL) {
+		free(mr);
+		return 0;
+	}
 	cairn_mr_forget(mr);
 	err = ibv_cmd_dereg_mr(vmr);
 	if (err)

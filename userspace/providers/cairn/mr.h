@@ -21,6 +21,7 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				   size_t length, uint64_t iova, int fd,
 				   int access);
+struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd);
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access);
 int cairn_dereg_mr(struct verbs_mr *vmr);

@@ -204,6 +204,27 @@ static u8 access_durability(const struct cairn_mr *mr)
 	return mr->durability ?: CAIRN_DURABILITY_ADR;
 }
 
+/* A null region: zeros, and a page that nobody reads. */
+static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
+			    enum cairn_access access,
+			    struct access_fragments *frags)
+{
+	struct page *page = access == CAIRN_ACCESS_LOCAL_READ ?
+			    ZERO_PAGE(0) : dev->null_page;
+	int err = 0;
+
+	if (access_is_remote(access))
+		return -EFAULT;
+	while (len && !err && frags->bv) {
+		u32 n = access_in_page(va, len);
+
+		err = access_add(frags, page, va, n);
+		va += n;
+		len -= n;
+	}
+	return err;
+}
+
 /* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
 static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			  enum cairn_access access,
@@ -221,6 +242,8 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			return -EFAULT;
 		return access_walk_kernel(va, len, false, frags);
 	}
+	if (key == CAIRN_NULL_LKEY)
+		return access_walk_null(dev, va, len, access, frags);
 	mr = cairn_mr_find(dev, key);
 	if (!mr || READ_ONCE(mr->key) != key) {
 		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);

@@ -163,6 +163,8 @@ static void dev_dealloc(struct ib_device *ibdev)
 	cairn_mrcaches_stop(&dev->nic);
 	cairn_epoch_exit(&dev->nic.epoch);
 	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
+	if (dev->null_page)
+		__free_page(dev->null_page);
 	free_percpu(dev->nic.stats);
 }
 
@@ -367,7 +369,8 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	int err;
 
 	dev->nic.stats = alloc_percpu(struct cairn_stats);
-	if (!dev->nic.stats)
+	dev->null_page = alloc_page(GFP_KERNEL);
+	if (!dev->nic.stats || !dev->null_page)
 		return -ENOMEM;
 	err = cairn_epoch_init(&dev->nic.epoch, &dev->nic);
 	if (err)

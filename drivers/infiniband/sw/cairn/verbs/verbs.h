@@ -47,6 +47,7 @@ struct cairn_dev {
 	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
 	struct xarray counters;		/* number -> struct cairn_stats per CPU */
+	struct page *null_page;		/* of null regions, verbs/access.c */
 	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
 	struct xarray key_variants;	/* verbs/key.c */
 	siphash_key_t key_secret;	/* verbs/key.c */
