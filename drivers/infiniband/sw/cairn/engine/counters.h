@@ -136,7 +136,8 @@
 	  "releases refused: token unknown, used, late or of another owner") \
 	X(PERSIST_RECV_WAITS, persist_recv_waits,			\
 	  "times a durable message waited for a posted receive")	\
-	X(DOORBELLS, doorbells, "doorbell calls")			\
+	X(DOORBELLS, doorbells,						\
+	  "send and receive queues that a doorbell call named")		\
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\
 	X(RATE_WRITEBACKS, rate_writebacks,				\
