@@ -45,7 +45,7 @@ help:
 	@echo '                    T=GLOB names them; builds that kernel once'
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
-	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|kernel|dereg|pacing|simulation,'
+	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|scale|kernel|dereg|pacing|neighbours|simulation,'
 	@echo '                    ENV=qemu|uml|icount, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
@@ -154,7 +154,7 @@ demo: all
 # what "make bench" runs inside the guest
 bench-programs: deps-quick modules
 	@mkdir -p build/bench/bin
-	@$(foreach p,$(wildcard scripts/bench/src/*.c),$(CC) -O2 -std=gnu11 -D_GNU_SOURCE -Wall \
+	@$(foreach p,$(wildcard scripts/bench/src/*.c) tests/vm/src/longest.c,$(CC) -O2 -std=gnu11 -D_GNU_SOURCE -Wall \
 		-Wextra -Werror -pthread -Itests/vm/src -Idrivers/infiniband/sw/cairn/tests/shim \
 		-Idrivers/infiniband/sw/cairn -Iinclude/uapi -Ibuild/userspace/include \
 		-o build/bench/bin/$(basename $(notdir $(p))) $(p) tests/vm/src/vt.c tests/vm/src/vt_persist.c \

@@ -7,7 +7,7 @@
 # boot: shared
 #
 # Beside each process that makes the kernel's lists long, again and again, other traffic
-# gets on and is right.
+# gets on and is right. How fast it is there: make bench B=neighbours.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
