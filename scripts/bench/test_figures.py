@@ -125,6 +125,17 @@ def durable_runs(stack, way, **values):
 
 
 class Report(unittest.TestCase):
+    def test_neighbours(self):
+        """The rates are parts of that beside a process that only computes."""
+        made = [{'stack': 'cairn', 'value': {'msgs_s': rate},
+                 'point': {'tool': 'neighbours_write', 'qps': 4, 'beside': beside}}
+                for beside, rate in (('computing', 1000), ('flush', 800), ('flush', 950),
+                                     ('flush', 990))]
+        points = [(dict(k), v) for k, v in figures.summarise(made).items()]
+        rows = report.neighbours_table(points)
+        self.assertEqual([row[2] for row in rows[1:]], ['1.00', '0.95'])
+        self.assertEqual(report.neighbours_table(points[1:])[1][2], '-')
+
     def test_simple_table(self):
         self.assertEqual(report.rst_table([['size', 'us'], ['64 B', '1.5'], ['4 KiB', '-']]),
                          '=====  ===\nsize   us\n=====  ===\n64 B   1.5\n4 KiB  -\n=====  ===\n')
