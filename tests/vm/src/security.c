@@ -587,7 +587,7 @@ static void unread_async_events(void)
 	struct ibv_srq_init_attr init = { .attr = { 16, 1, 0 } };
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
 	struct ibv_srq *srq = ibv_create_srq(da.pd, &init);
-	long before = vt_counter(&da, "async_events_withheld");
+	u64 before = vt_counter(&da, "async_events_withheld");
 	int i, n = 0;
 
 	must(srq);
