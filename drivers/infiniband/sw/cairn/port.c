@@ -186,10 +186,29 @@ void cairn_port_ask_peer(struct cairn_qpc *qpc)
 	cairn_peer_doubt(qpc_to_cairn_qp(qpc));
 }
 
+struct cairn_swr *cairn_port_more_records(struct cairn_qpc *qpc, u32 n)
+{
+	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx, n,
+				    sizeof(struct cairn_swr));
+}
+
+void cairn_port_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr)
+{
+	kvfree(swr);
+}
+
+struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *qpc)
+{
+	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx,
+				    qpc->resp.rd_mask + 1,
+				    sizeof(struct cairn_rdres));
+}
+
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
 {
-	return kcalloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending),
-		       GFP_ATOMIC | __GFP_NOWARN);
+	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx,
+				    CAIRN_MAX_PENDING,
+				    sizeof(struct cairn_pending));
 }
 
 u32 cairn_port_random(struct cairn_qpc *qpc)

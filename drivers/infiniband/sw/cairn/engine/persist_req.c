@@ -119,16 +119,16 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 		.psn = persist_last_psn(swr),
 		.durability = status ? 0 : req->durability,
 	};
-	int units = cairn_port_rq_take(qpc, &req->wqe);
+	union cairn_wqe_buf recv __uninitialized;
+	int units = cairn_port_rq_take(qpc, &recv);
 
-	req->wqe_valid = false;
 	if (units < 0) {
 		cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
 		cairn_qpc_fail(qpc);
 	}
 	if (units <= 0)
 		return false;
-	cqe.wr_id = req->wqe.recv.wr_id;
+	cqe.wr_id = recv.recv.wr_id;
 	if (swr->flags & CAIRN_WQE_SOLICITED)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
 	cairn_port_complete(qpc, CAIRN_RESP, &cqe);

@@ -84,7 +84,7 @@ static void persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_cqe cqe = {
-		.wr_id = resp->rwqe.recv.wr_id,
+		.wr_id = resp->rwqe->recv.wr_id,
 		.qpn = qpc->qpn,
 		.opcode = CAIRN_CQE_RECV_PERSIST,
 		.byte_len = pend->length,

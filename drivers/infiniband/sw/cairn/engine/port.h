@@ -45,6 +45,8 @@ enum cairn_persist {
 #define CAIRN_MAX_PENDING	64
 
 struct cairn_pending;
+struct cairn_rdres;
+struct cairn_swr;
 
 /* A place in registered memory: a gather/scatter list and where to start. */
 struct cairn_span {
@@ -200,6 +202,18 @@ int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 
 /* All that was placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
 void cairn_port_fence(struct cairn_qpc *qpc);
+
+/* Room for @n records of send WQEs, a power of two, any content, the owner's; NULL:
+ * no memory now. The requester moves there and gives the old ones back by
+ * cairn_port_drop_records().
+ */
+struct cairn_swr *cairn_port_more_records(struct cairn_qpc *qpc, u32 n);
+void cairn_port_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr);
+
+/* Room for resp.rd_mask + 1 requests that have responses, zeroed, the owner's; NULL:
+ * no memory now. Called while there is none.
+ */
+struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *qpc);
 
 /* Room for CAIRN_MAX_PENDING messages, zeroed, the owner's; NULL: no memory now.
  * Called once in the life of a QP, when it first needs it.

@@ -194,21 +194,23 @@ struct cairn_requester {
 	u32 undurable_rec;	/* no WRITE_PERSIST before it misses its ACK */
 	u8 durability;		/* the weakest that a PERSIST ACK named */
 	bool peer_doubted;	/* it was asked whether it knows them */
+	u8 nak;			/* fatal, came before what precedes it; or 0 */
+	bool failing;		/* the completion of fail_rec is to come */
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
 	u32 ack_rec;		/* all before it are received; at least una_rec */
 	u32 nak_psn;		/* of nak */
-	u8 nak;			/* fatal, came before what precedes it; or 0 */
 	u8 flows;		/* UDP source ports, one after the other */
+	bool flow_known;	/* answers from other ports do not count */
 	u16 flow;		/* the last of them, of an answer that counted */
 	u32 reaps_left;		/* completions before the next run */
 	u32 fail_rec;		/* that ended the connection, if failing */
-	bool failing;		/* its completion is to come */
-	bool flow_known;	/* answers from other ports do not count */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
-	/* Everything before wqe is cleared by a reset. */
-	union cairn_wqe_buf wqe;
+	/* Everything before wqe is cleared by a reset. It is the owner's memory,
+	 * max_units of it.
+	 */
+	union cairn_wqe_buf *wqe;
 } __aligned(CAIRN_LINE);
 
 /* A request that is answered by a response, kept for duplicates. */
@@ -312,7 +314,7 @@ struct cairn_responder {
 	/* Hot, line 1: READs, atomics, NAKs. */
 	u32 rd_psn;		/* last PSN of the latest READ or atomic */
 	u32 rd_mask;
-	struct cairn_rdres *rd;	/* rd_mask + 1, the owner's memory */
+	struct cairn_rdres *rd;	/* rd_mask + 1, the owner's; NULL: none yet */
 	u32 nak_psn;
 	u8 nak;			/* AETH syndrome */
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
@@ -331,20 +333,22 @@ struct cairn_responder {
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
 	u32 durable_msn;
 	u32 msg_psn;		/* first of the WRITE under way */
+	u32 inval_key;
 	struct cairn_words words;	/* of it, into a persistent region */
 	u32 pend_head;		/* pending messages: numbered without end */
 	u32 pend_tail;
 	u32 plain_pending;	/* plain ones among them */
+	u32 nak_msn;
 	u64 flush_deadline;	/* the first of theirs, 0: none */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
-	u32 inval_key;
-	u32 nak_msn;
 	struct cairn_flush flush;	/* of the expected packet */
 	/* Packets ahead of a gap (engine/hold.c). */
 	u64 hold_until;		/* then what is kept is forgotten; 0: begins */
 	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
-	/* Everything before rwqe is cleared by a reset. */
-	union cairn_wqe_buf rwqe;
+	/* Everything before rwqe is cleared by a reset. It is the owner's memory, as
+	 * long as a WQE of the receive queue.
+	 */
+	union cairn_wqe_buf *rwqe;
 } __aligned(CAIRN_LINE);
 
 /* Congestion control of a QP (origins.rst, S9). */
@@ -371,12 +375,14 @@ struct cairn_qpc {
 	u32 max_msg;		/* bytes */
 	struct cairn_qp_attrs attrs;
 	bool cnp_due;		/* the responder is to send a CNP */
+	u8 max_units;		/* of a send WQE, 1..CAIRN_MAX_WQE_UNITS */
+	u32 max_records;	/* of the requester; a power of two */
 	struct cairn_requester req;
 	struct cairn_responder resp;
 	struct cairn_cc_state cc;
 };
 
-static_assert(offsetofend(struct cairn_qpc, cnp_due) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_qpc, max_records) <= CAIRN_LINE);
 static_assert(offsetof(struct cairn_qpc, req) % CAIRN_LINE == 0);
 static_assert(offsetof(struct cairn_qpc, resp) % CAIRN_LINE == 0);
 static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
@@ -423,8 +429,9 @@ static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
  * @qpc: the QP
  *
  * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
- * max_msg, cc.params, cc.line_kbps, req.swr and swr_mask (at least as many
- * records as WQEs may be outstanding), resp.rd and rd_mask.
+ * max_msg, max_units, max_records, cc.params, cc.line_kbps, req.wqe, req.swr and
+ * swr_mask (more are asked for when they are needed), resp.rwqe, and resp.rd_mask with
+ * resp.rd, which may be NULL: it is asked for with the first READ or atomic.
  */
 void cairn_qpc_init(struct cairn_qpc *qpc);
 

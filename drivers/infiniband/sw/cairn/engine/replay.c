@@ -17,6 +17,16 @@
 #include "engine/responder.h"
 #include "engine/window.h"
 
+/* The table is made for the first of them: most connections have none. */
+bool cairn_replay_begin(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (!resp->rd && qpc->attrs.max_dest_rd_atomic)
+		resp->rd = cairn_port_rd_alloc(qpc);
+	return resp->rd || !qpc->attrs.max_dest_rd_atomic;
+}
+
 /* May one more be kept? A requester that sends it has the response of the one
  * whose place it takes, else it had more outstanding than was agreed; if that
  * is being answered again, nobody waits for it any more.

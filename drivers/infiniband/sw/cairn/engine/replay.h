@@ -5,6 +5,8 @@
 
 #include "engine/qp.h"
 
+/* Before the first is added: is there a table? False: no memory for it now. */
+bool cairn_replay_begin(struct cairn_qpc *qpc);
 bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig);
 bool cairn_replay_room(struct cairn_qpc *qpc);

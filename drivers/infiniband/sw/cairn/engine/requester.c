@@ -10,6 +10,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include "engine/ahead.h"
@@ -19,6 +20,7 @@
 #include "engine/pace.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
+#include "engine/sq_resize.h"
 #include "engine/window.h"
 #include "engine/wqe.h"
 
@@ -114,11 +116,12 @@ static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 	struct cairn_requester *req = &qpc->req;
 	u8 units;
 
-	cairn_ahead_take(qpc, idx, 1, avail, req->wqe.bytes);
-	units = req->wqe.send.units;
-	if (units > 1 && units <= CAIRN_MAX_WQE_UNITS && units <= avail)
+	cairn_ahead_take(qpc, idx, 1, avail, req->wqe->bytes);
+	/* What lies beyond is no part of a WQE that passes the check. */
+	units = min(req->wqe->send.units, qpc->max_units);
+	if (units > 1 && units <= avail)
 		cairn_ahead_take(qpc, idx + 1, units - 1, avail - 1,
-				 req->wqe.bytes + CAIRN_UNIT_SIZE);
+				 req->wqe->bytes + CAIRN_UNIT_SIZE);
 	req->wqe_idx = idx;
 	req->wqe_valid = true;
 }
@@ -126,7 +129,7 @@ static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe.send;
+	const struct cairn_send_wqe *wqe = &req->wqe->send;
 	u32 length;
 
 	if (req->wqe_valid && req->wqe_idx == swr->idx)
@@ -134,7 +137,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	req_copy_wqe(qpc, swr->idx, req->sq_next - swr->idx);
 	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
 	    wqe->units == swr->units &&
-	    !cairn_send_wqe_check(qpc, &req->wqe, &length) &&
+	    !cairn_send_wqe_check(qpc, req->wqe, &length) &&
 	    length == swr->length)
 		return true;
 	req->wqe_valid = false;
@@ -168,7 +171,7 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			 u8 status, u32 length)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe.send;
+	const struct cairn_send_wqe *wqe = &req->wqe->send;
 
 	*swr = (struct cairn_swr){
 		.wr_id = wqe->wr_id,
@@ -200,8 +203,8 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 /* The check of the copy in r->wqe, with what depends on the QP's attributes. */
 static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
-	u8 status = cairn_send_wqe_check(qpc, &qpc->req.wqe, length);
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
+	u8 status = cairn_send_wqe_check(qpc, qpc->req.wqe, length);
 
 	if (status)
 		return status;
@@ -215,28 +218,57 @@ static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 	return 0;
 }
 
-/* Take the next WQE from the ring. Returns false when there is none. */
-static bool req_start_wqe(struct cairn_qpc *qpc)
+/* Records for @posted more WQEs. A queue pair begins with few and gets more when it
+ * has use for them; without memory it goes on with those that it has. Nobody holds a
+ * pointer to a record.
+ */
+static void req_make_records(struct cairn_qpc *qpc, u32 posted)
+{
+	struct cairn_requester *req = &qpc->req;
+	u32 wanted = req->new_rec - req->kept_rec + posted;
+	struct cairn_swr *swr;
+	u32 n;
+
+	if (wanted <= req->swr_mask + 1)
+		return;
+	n = min_t(u32, roundup_pow_of_two(wanted), qpc->max_records);
+	if (n <= req->swr_mask + 1)
+		return;
+	swr = cairn_port_more_records(qpc, n);
+	if (!swr)
+		return;
+	cairn_req_resize(qpc, qpc->sq_depth, &swr, n - 1);
+	cairn_port_drop_records(qpc, swr);
+}
+
+/* Take the next WQE from the ring. Returns false when there is none, or no record
+ * for it; @first: more records may be made.
+ */
+static bool req_start_wqe(struct cairn_qpc *qpc, bool first)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 avail, length = 0;
 	u8 status;
 
-	if (req->new_rec - req->kept_rec > req->swr_mask)
+	if (!first && req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
 	avail = req_posted_units(qpc);
 	if (!avail)
 		return false;
+	if (first)
+		req_make_records(qpc, avail);
+	if (req->new_rec - req->kept_rec > req->swr_mask)
+		return false;
 	req_copy_wqe(qpc, req->sq_next, avail);
-	if (!req->wqe.send.units || req->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
-	    req->wqe.send.units > avail) {
+	if (!req->wqe->send.units || req->wqe->send.units > CAIRN_MAX_WQE_UNITS ||
+	    req->wqe->send.units > avail) {
 		req->wqe_valid = false;
 		req_bad_ring(qpc);
 		return false;
 	}
 	status = req_check_wqe(qpc, &length);
 	req_fill_swr(qpc, cairn_req_swr(req, req->new_rec), status, length);
-	req->sq_next += req->wqe.send.units;
+	req->sq_next += req->wqe->send.units;
 	req->new_rec++;
 	return true;
 }
@@ -336,7 +368,7 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			   struct cairn_train *train, u8 bth_op)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe.send;
+	const struct cairn_send_wqe *wqe = &req->wqe->send;
 
 	*train = (struct cairn_train){
 		.count = 1,
@@ -380,11 +412,11 @@ static void req_fill_atomic_write(struct cairn_requester *req,
 	train->first.payload_len = sizeof(u64);
 	train->length = sizeof(u64);
 	train->seg = sizeof(u64);
-	if (req->wqe.send.flags & CAIRN_WQE_INLINE)
-		train->inline_data = req->wqe.bytes + CAIRN_WQE_DATA_OFFSET;
+	if (req->wqe->send.flags & CAIRN_WQE_INLINE)
+		train->inline_data = req->wqe->bytes + CAIRN_WQE_DATA_OFFSET;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(&req->wqe),
-		.num_sge = req->wqe.send.num_sge,
+		.sge = cairn_wqe_sges(req->wqe),
+		.num_sge = req->wqe->send.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 }
@@ -394,7 +426,7 @@ static void req_fill_atomic_write(struct cairn_requester *req,
  */
 static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
 	struct cairn_train train;
 
 	req_train_init(qpc, swr, &train, cairn_wqe_ops[swr->opcode].only);
@@ -437,7 +469,7 @@ static u8 req_position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
 
 static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
 
 	train->ah = wqe->ud.ah;
 	train->first.qpn = wqe->ud.qpn & CAIRN_24BIT_MASK;
@@ -469,7 +501,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			    op->flags & (CAIRN_WOP_CREDIT |
 					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
-		train->first.rkey = req->wqe.send.imm_or_key;
+		train->first.rkey = req->wqe->send.imm_or_key;
 	if (qpc->transport == CAIRN_TRANSPORT_RC) {
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
@@ -484,10 +516,10 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	}
 	if (swr->flags & CAIRN_WQE_INLINE)
 		train->inline_data =
-			req->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+			req->wqe->bytes + CAIRN_WQE_DATA_OFFSET + off;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(&req->wqe),
-		.num_sge = req->wqe.send.num_sge,
+		.sge = cairn_wqe_sges(req->wqe),
+		.num_sge = req->wqe->send.num_sge,
 		.offset = off,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
@@ -549,7 +581,8 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		n = min(n, again);
 	for (; count < n; count++) {
 		if (req->send_rec + count == req->new_rec &&
-		    (cairn_state(qpc) != CAIRN_QP_RTS || !req_start_wqe(qpc)))
+		    (cairn_state(qpc) != CAIRN_QP_RTS ||
+		     !req_start_wqe(qpc, false)))
 			break;
 		if (!req_alike(qpc, swr,
 			       cairn_req_swr(req, req->send_rec + count)))
@@ -672,7 +705,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return false;
 	if (!swr->local_done && !swr->local_wait)
 		err = cairn_req_load(qpc, swr) ?
-			      cairn_port_local(qpc, &req->wqe.send) :
+			      cairn_port_local(qpc, &req->wqe->send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
 	if (swr->local_wait)
@@ -701,7 +734,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return true;
 	if (!cairn_req_load(qpc, swr))
 		return false;
-	ah = cairn_port_ah_rate(qpc, qpc->req.wqe.send.ud.ah);
+	ah = cairn_port_ah_rate(qpc, qpc->req.wqe->send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
 		limit->kbps = ah;
 	return true;
@@ -861,7 +894,8 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
 
 	while (req_may_send(qpc) && cairn_budget_left(budget)) {
 		if (req->send_rec == req->new_rec &&
-		    (cairn_state(qpc) == CAIRN_QP_SQD || !req_start_wqe(qpc)))
+		    (cairn_state(qpc) == CAIRN_QP_SQD ||
+		     !req_start_wqe(qpc, true)))
 			return;
 		if (!req_send_one(qpc, now, budget))
 			return;

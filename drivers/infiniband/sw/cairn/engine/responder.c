@@ -91,7 +91,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 static const struct cairn_sge *resp_recv_sges(struct cairn_responder *resp)
 {
-	return (void *)(resp->rwqe.bytes + CAIRN_RECV_SGE_OFFSET);
+	return (void *)(resp->rwqe->bytes + CAIRN_RECV_SGE_OFFSET);
 }
 
 /* Complete the receive in hand. @pkt: the last packet, NULL when flushed. What
@@ -102,7 +102,7 @@ static void resp_complete_recv(struct cairn_qpc *qpc,
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_cqe cqe = {
-		.wr_id = resp->rwqe.recv.wr_id,
+		.wr_id = resp->rwqe->recv.wr_id,
 		.qpn = qpc->qpn,
 		.opcode = CAIRN_CQE_RECV,
 		.status = status,
@@ -188,13 +188,13 @@ static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->rwqe_valid)
 		return true;
-	units = cairn_port_rq_take(qpc, &resp->rwqe);
+	units = cairn_port_rq_take(qpc, resp->rwqe);
 	if (!units)
 		return resp_not_ready(qpc, pkt);
 	if (units < 0)
 		return resp_bad_ring(qpc, pkt);
 	resp->rwqe_valid = true;
-	status = cairn_recv_wqe_check(qpc, &resp->rwqe, units, &resp->recv_len);
+	status = cairn_recv_wqe_check(qpc, resp->rwqe, units, &resp->recv_len);
 	if (!status)
 		return true;
 	cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
@@ -257,7 +257,7 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_span to = {
 		.sge = resp_recv_sges(resp),
-		.num_sge = resp->rwqe.recv.num_sge,
+		.num_sge = resp->rwqe->recv.num_sge,
 		.offset = resp->received,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
@@ -564,6 +564,8 @@ static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 static bool resp_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	if (pkt->op->flags & CAIRN_OP_ANSWERED && !cairn_replay_begin(qpc))
+		return resp_not_ready(qpc, pkt);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_SEND:
 		return resp_do_send(qpc, pkt);
@@ -847,7 +849,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 	to = (struct cairn_span){
 		.sge = resp_recv_sges(resp),
-		.num_sge = resp->rwqe.recv.num_sge,
+		.num_sge = resp->rwqe->recv.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
 	cairn_port_grh(pkt, grh);
@@ -989,7 +991,7 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	}
 	cairn_port_rq_ring_on_post(qpc);
 	while (cairn_budget_left(budget)) {
-		if (cairn_port_rq_take(qpc, &resp->rwqe) <= 0)
+		if (cairn_port_rq_take(qpc, resp->rwqe) <= 0)
 			return false;
 		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 		cairn_budget_use(budget, 1, 0);

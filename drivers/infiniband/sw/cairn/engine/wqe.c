@@ -138,7 +138,8 @@ static u8 wqe_check_data(const struct cairn_qpc *qpc,
 			 const union cairn_wqe_buf *buf, u32 *length)
 {
 	const struct cairn_send_wqe *wqe = &buf->send;
-	u32 room = wqe->units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
+	u32 room = min(wqe->units, qpc->max_units) * CAIRN_UNIT_SIZE -
+		   CAIRN_WQE_DATA_OFFSET;
 	u64 sum;
 
 	if (wqe->flags & CAIRN_WQE_INLINE) {

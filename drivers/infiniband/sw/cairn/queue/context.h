@@ -3,6 +3,9 @@
 #ifndef CAIRN_QUEUE_CONTEXT_H
 #define CAIRN_QUEUE_CONTEXT_H
 
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -16,11 +19,36 @@ struct cairn_ucontext {
 	struct cairn_ready *ready;	/* queue/ready.c */
 	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
 	struct cairn_dereg_async *dereg;	/* NULL: none yet */
+	struct mem_cgroup *memcg;	/* of the process; a reference */
 };
 
 static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)
 {
 	return container_of(uc, struct cairn_ucontext, ibuc);
+}
+
+/**
+ * cairn_context_zalloc() - memory for the owner of a queue, on the data path
+ * @uctx: whose process is charged; NULL: a kernel consumer
+ * @n: how many
+ * @size: bytes of each
+ *
+ * Context: any but hard interrupts.
+ * Return: zeroed memory for kfree(), or NULL.
+ */
+static inline void *cairn_context_zalloc(const struct cairn_ucontext *uctx,
+					 size_t n, size_t size)
+{
+	gfp_t flags = GFP_ATOMIC | __GFP_NOWARN;
+	struct mem_cgroup *old;
+	void *mem;
+
+	if (!uctx)
+		return kcalloc(n, size, flags);
+	old = set_active_memcg(uctx->memcg);
+	mem = kcalloc(n, size, flags | __GFP_ACCOUNT);
+	set_active_memcg(old);
+	return mem;
 }
 
 #endif

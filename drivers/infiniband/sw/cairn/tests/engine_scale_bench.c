@@ -44,6 +44,7 @@ struct bench_qp {
 	struct cairn_swr swr[DEPTH] __aligned(CAIRN_LINE);
 	struct cairn_rdres rd[1];
 	u32 tail;
+	u8 wqe[CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
 	u8 from[BYTES] __aligned(CAIRN_LINE);
 	u8 to[BYTES];
 };
@@ -239,6 +240,9 @@ int cairn_port_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 		     enum cairn_access access) { return 0; }
 void cairn_port_fence(struct cairn_qpc *c) {}
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *c) { abort(); }
+struct cairn_swr *cairn_port_more_records(struct cairn_qpc *c, u32 n) { return NULL; }
+void cairn_port_drop_records(struct cairn_qpc *c, struct cairn_swr *swr) { abort(); }
+struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *c) { abort(); }
 u64 cairn_port_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
 u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
@@ -419,6 +423,9 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->max_msg = 1u << 30;
 	c->cc.params = &params;
 	c->cc.line_kbps = 100000000;
+	c->max_units = 1;
+	c->max_records = DEPTH;
+	c->req.wqe = (void *)qp->wqe;
 	c->req.swr = qp->swr;
 	c->req.swr_mask = DEPTH - 1;
 	c->resp.rd = qp->rd;

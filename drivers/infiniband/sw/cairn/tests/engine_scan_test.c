@@ -16,6 +16,7 @@ static struct rig deep(void)
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
+	init.records = DEPTH;	/* they stay where they are */
 	r = rig_with(1, &init, &sim_attrs);
 	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
 	return r;

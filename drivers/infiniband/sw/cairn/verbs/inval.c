@@ -10,32 +10,32 @@ static struct cairn_epoch *inval_epoch(struct cairn_qp *qp)
 /* Below the lock of the notes; the lane's is taken below that. */
 static void inval_over_req(struct cairn_epoch_note *note)
 {
-	struct cairn_qp *qp = container_of(note, struct cairn_qp,
-					   inval[CAIRN_REQ]);
+	struct cairn_qp_cold *cold = container_of(note, struct cairn_qp_cold,
+						  inval[CAIRN_REQ]);
 
-	cairn_exec_defer(&qp->exec, CAIRN_REQ);
+	cairn_exec_defer(&cold->qp->exec, CAIRN_REQ);
 }
 
 static void inval_over_resp(struct cairn_epoch_note *note)
 {
-	struct cairn_qp *qp = container_of(note, struct cairn_qp,
-					   inval[CAIRN_RESP]);
+	struct cairn_qp_cold *cold = container_of(note, struct cairn_qp_cold,
+						  inval[CAIRN_RESP]);
 
-	cairn_exec_defer(&qp->exec, CAIRN_RESP);
+	cairn_exec_defer(&cold->qp->exec, CAIRN_RESP);
 }
 
 void cairn_invals_init(struct cairn_qp *qp)
 {
-	INIT_LIST_HEAD(&qp->inval[CAIRN_REQ].node);
-	INIT_LIST_HEAD(&qp->inval[CAIRN_RESP].node);
-	qp->inval[CAIRN_REQ].func = inval_over_req;
-	qp->inval[CAIRN_RESP].func = inval_over_resp;
+	INIT_LIST_HEAD(&qp->cold->inval[CAIRN_REQ].node);
+	INIT_LIST_HEAD(&qp->cold->inval[CAIRN_RESP].node);
+	qp->cold->inval[CAIRN_REQ].func = inval_over_req;
+	qp->cold->inval[CAIRN_RESP].func = inval_over_resp;
 }
 
 void cairn_invals_cancel(struct cairn_qp *qp)
 {
-	cairn_epoch_cancel(inval_epoch(qp), &qp->inval[CAIRN_REQ]);
-	cairn_epoch_cancel(inval_epoch(qp), &qp->inval[CAIRN_RESP]);
+	cairn_epoch_cancel(inval_epoch(qp), &qp->cold->inval[CAIRN_REQ]);
+	cairn_epoch_cancel(inval_epoch(qp), &qp->cold->inval[CAIRN_RESP]);
 }
 
 int cairn_inval_wait(struct cairn_qp *qp, enum cairn_side_id side)
@@ -43,7 +43,7 @@ int cairn_inval_wait(struct cairn_qp *qp, enum cairn_side_id side)
 	/* The caller's run is between two accesses: it does not count. */
 	if (cairn_epoch_alone(inval_epoch(qp)))
 		return 0;
-	cairn_epoch_notify(inval_epoch(qp), &qp->inval[side]);
+	cairn_epoch_notify(inval_epoch(qp), &qp->cold->inval[side]);
 	return -EINPROGRESS;
 }
 
@@ -57,5 +57,5 @@ int cairn_inval_begin(struct cairn_qp *qp, enum cairn_side_id side, u32 key)
 bool cairn_inval_over(struct cairn_qp *qp, enum cairn_side_id side)
 {
 	return cairn_epoch_passed(&inval_epoch(qp)->drained,
-				  qp->inval[side].ticket);
+				  qp->cold->inval[side].ticket);
 }

@@ -202,14 +202,14 @@ static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 
 	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
 	    (!qp->ibqp.srq && cap->max_recv_wr > CAIRN_MAX_QP_WR) ||
-	    cap->max_send_sge > qp->cap.max_send_sge ||
-	    cap->max_recv_sge > qp->cap.max_recv_sge ||
-	    cap->max_inline_data > qp->cap.max_inline_data)
+	    cap->max_send_sge > qp->cold->cap.max_send_sge ||
+	    cap->max_recv_sge > qp->cold->cap.max_recv_sge ||
+	    cap->max_inline_data > qp->cold->cap.max_inline_data)
 		return -EINVAL;
 	if (cap->max_send_wr) {
 		change->sq = cairn_next_ring_alloc(&qp->sq, CAIRN_QUEUE_SEND,
 						   cap->max_send_wr,
-						   cairn_send_units(&qp->cap));
+						   cairn_send_units(&qp->cold->cap));
 		if (!change->sq)
 			return -ENOMEM;
 	}
@@ -323,12 +323,12 @@ static int modify_switch_rings(struct cairn_qp *qp,
 		cairn_next_ring_swap(&qp->sq, change->sq);
 		cairn_req_resize(&qp->qpc, change->sq->depth, &change->sq->swr,
 				 change->sq->max_wr - 1);
-		qp->cap.max_send_wr = change->sq->max_wr;
+		qp->qpc.max_records = change->sq->max_wr;
+		qp->cold->cap.max_send_wr = change->sq->max_wr;
 	}
 	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
 	if (change->rq && !err)
-		qp->cap.max_recv_wr = change->rq->max_wr;
-	qp->init.cap = qp->cap;
+		qp->cold->cap.max_recv_wr = change->rq->max_wr;
 	return err;
 }
 
@@ -339,10 +339,10 @@ static u8 modify_flush_plt(int access)
 		CAIRN_FLUSH_PERSISTENT : 0);
 }
 
-/* The engine's view of qp->attr. Both side locks held. */
+/* The engine's view of qp->cold->attr. Both side locks held. */
 static void modify_apply_attrs(struct cairn_qp *qp)
 {
-	const struct ib_qp_attr *from = &qp->attr;
+	const struct ib_qp_attr *from = &qp->cold->attr;
 	struct cairn_qp_attrs *to = &qp->qpc.attrs;
 
 	to->dqpn = from->dest_qp_num;
@@ -400,7 +400,7 @@ static void modify_apply_rate(struct cairn_qp *qp,
 
 	if (change->mask & IB_QP_RATE_LIMIT) {
 		qp->rate = change->rate;
-		qp->attr.rate_limit = change->rate.kbps;
+		qp->cold->attr.rate_limit = change->rate.kbps;
 	}
 	qp->qpc.cc.line_kbps =
 		READ_ONCE(to_cairn_dev(qp->ibqp.device)->line_kbps);
@@ -417,9 +417,14 @@ static void modify_apply_rd(struct cairn_responder *resp,
 {
 	u32 i, slot;
 
-	if (resp->rd && resp->rd_mask >= change->rd_mask)
+	if (resp->rd_mask >= change->rd_mask)
 		return;
-	for (i = 0; resp->rd && i <= resp->rd_mask; i++) {
+	/* The engine asks for it when it needs it. */
+	if (!resp->rd) {
+		resp->rd_mask = change->rd_mask;
+		return;
+	}
+	for (i = 0; i <= resp->rd_mask; i++) {
 		slot = resp->rd_head - 1 - i;
 		change->rd[slot & change->rd_mask] =
 			resp->rd[slot & resp->rd_mask];
@@ -438,7 +443,7 @@ static void modify_reset(struct cairn_qp *qp)
 	sq->seen = sq->index;
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
-	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(&qp->cold->attr, 0, sizeof(qp->cold->attr));
 	memset(&qp->rate, 0, sizeof(qp->rate));
 	modify_apply_path(qp, &(struct cairn_path){});
 	cairn_queue_set_state(sq, CAIRN_QUEUE_READY);
@@ -454,8 +459,8 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 	struct cairn_qpc *qpc = &qp->qpc;
 
 	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
-		qp->attr.en_sqd_async_notify = 0;	/* unless asked again */
-	modify_remember(&qp->attr, change->attr, change->mask);
+		qp->cold->attr.en_sqd_async_notify = 0;	/* unless asked again */
+	modify_remember(&qp->cold->attr, change->attr, change->mask);
 	modify_apply_attrs(qp);
 	modify_apply_mtu(qp, change);
 	if (change->mask & IB_QP_AV)
@@ -581,9 +586,9 @@ int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	err = modify_read_rate(&change, udata);
 	if (err)
 		return err;
-	mutex_lock(&qp->modify_lock);
+	mutex_lock(&qp->cold->modify_lock);
 	err = modify_locked(qp, &change);
-	mutex_unlock(&qp->modify_lock);
+	mutex_unlock(&qp->cold->modify_lock);
 	if (err)
 		return err;
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
@@ -619,11 +624,21 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 
-	mutex_lock(&qp->modify_lock);
-	*attr = qp->attr;
+	mutex_lock(&qp->cold->modify_lock);
+	*attr = qp->cold->attr;
 	modify_read_live(qp, attr);
-	attr->cap = qp->cap;
-	*init = qp->init;
-	mutex_unlock(&qp->modify_lock);
+	attr->cap = qp->cold->cap;
+	*init = (struct ib_qp_init_attr){
+		.event_handler = ibqp->event_handler,
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
+		.cap = qp->cold->cap,
+		.sq_sig_type = qp->qpc.sq_sig_all ? IB_SIGNAL_ALL_WR :
+						    IB_SIGNAL_REQ_WR,
+		.qp_type = ibqp->qp_type,
+	};
+	mutex_unlock(&qp->cold->modify_lock);
 	return 0;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* User contexts and protection domains: who may use what. */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include "verbs/dereg_async.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
@@ -37,12 +39,14 @@ int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	if (err)
 		goto err_qinfo;
 	xa_init(&uc->doorbells);
+	uc->memcg = get_mem_cgroup_from_mm(current->mm);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_ready;
 	return 0;
 
 err_ready:
+	mem_cgroup_put(uc->memcg);
 	cairn_ready_destroy(uc->ready);
 err_qinfo:
 	cairn_qinfo_destroy(uc->qinfo);
@@ -56,6 +60,7 @@ void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
 
 	cairn_dereg_async_destroy(uc);
 	xa_destroy(&uc->doorbells);
+	mem_cgroup_put(uc->memcg);
 	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);
 }

@@ -173,9 +173,9 @@ static int peer_way(struct cairn_qp *qp, struct rdma_ah_attr *way)
 	if (qp->ibqp.qp_type != IB_QPT_RC ||
 	    (state != CAIRN_QP_RTR && state != CAIRN_QP_RTS))
 		return -EINVAL;
-	mutex_lock(&qp->modify_lock);
-	*way = qp->attr.ah_attr;
-	mutex_unlock(&qp->modify_lock);
+	mutex_lock(&qp->cold->modify_lock);
+	*way = qp->cold->attr.ah_attr;
+	mutex_unlock(&qp->cold->modify_lock);
 	return 0;
 }
 
@@ -349,7 +349,7 @@ static void peer_is_unable(const struct peer_doubt *doubt)
 	if (exec) {
 		qp = container_of(exec, struct cairn_qp, exec);
 		cairn_exec_lock(exec);
-		if (!memcmp(&qp->attr.ah_attr.grh.dgid, &doubt->way.grh.dgid,
+		if (!memcmp(&qp->cold->attr.ah_attr.grh.dgid, &doubt->way.grh.dgid,
 			    sizeof(doubt->way.grh.dgid)))
 			cairn_req_peer_unable(exec->qpc);
 		cairn_exec_unlock(exec);
@@ -389,7 +389,7 @@ void cairn_peer_doubt(struct cairn_qp *qp)
 	INIT_WORK(&doubt->work, peer_doubt_work);
 	doubt->dev = to_cairn_dev(qp->ibqp.device);
 	/* It changes below both side locks, of which the caller has one. */
-	doubt->way = qp->attr.ah_attr;
+	doubt->way = qp->cold->attr.ah_attr;
 	doubt->serial = qp->serial;
 	doubt->qpn = qp->ibqp.qp_num;
 	queue_work(peer_doubts, &doubt->work);

@@ -170,7 +170,7 @@ static int post_put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	for (i = 0; i < wr->num_sge; i++) {
 		const struct ib_sge *sge = &wr->sg_list[i];
 
-		if (sge->length > qp->cap.max_inline_data - len)
+		if (sge->length > qp->qpc.max_inline - len)
 			return -EINVAL;
 		memcpy(buf->bytes + CAIRN_WQE_DATA_OFFSET + len,
 		       (void *)(uintptr_t)sge->addr, sge->length);
@@ -187,7 +187,7 @@ static int post_put_data(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	u32 offset = op->fill == post_fill_atomic ?
 			     CAIRN_WQE_ATOMIC_SGE_OFFSET :
 			     CAIRN_WQE_DATA_OFFSET;
-	u32 max = op->fill == post_fill_atomic ? 1 : qp->cap.max_send_sge;
+	u32 max = op->fill == post_fill_atomic ? 1 : qp->qpc.max_send_sge;
 
 	if (op->no_data)
 		return CAIRN_UNIT_SIZE;

@@ -48,14 +48,14 @@ static int prepare_for_qp(struct ib_qp *ibqp,
 
 	if (req->max_wr > CAIRN_MAX_QP_WR)
 		return -EINVAL;
-	mutex_lock(&qp->modify_lock);
+	mutex_lock(&qp->cold->modify_lock);
 	if (req->which == CAIRN_RING_SEND)
 		err = prepare_next(&qp->sq, CAIRN_QUEUE_SEND, req->max_wr,
-				   cairn_send_units(&qp->cap), resp);
+				   cairn_send_units(&qp->cold->cap), resp);
 	else if (req->which == CAIRN_RING_RECV && !ibqp->srq)
 		err = prepare_next(&qp->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
 				   qp->rq.queue.stride, resp);
-	mutex_unlock(&qp->modify_lock);
+	mutex_unlock(&qp->cold->modify_lock);
 	return err;
 }
 

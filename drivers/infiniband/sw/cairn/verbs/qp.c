@@ -24,6 +24,12 @@
 #include "verbs/rq.h"
 #include "verbs/udata.h"
 
+/* Records of send WQEs to begin with: most queue pairs have few in flight, and the
+ * engine asks for more. As many as this it may find no memory for at once.
+ */
+#define QP_FIRST_RECORDS	4U
+#define QP_MANY_RECORDS		1024U
+
 /* 0 is the subnet manager's, 1 the GSI's, 0xffffff multicast. */
 #define QPN_GSI		1
 #define QPN_FIRST	2
@@ -97,13 +103,15 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 	return 0;
 }
 
-/* The ring and one engine record for each WQE that may be outstanding. */
+/* The ring, and engine records of WQEs. */
 static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 			struct cairn_ring_desc *desc)
 {
 	struct cairn_requester *req = &qp->qpc.req;
 	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 	u32 units = cairn_send_units(cap);
+	u32 records = wrs > QP_MANY_RECORDS ? wrs :
+					      min(wrs, QP_FIRST_RECORDS);
 	u32 depth = roundup_pow_of_two(wrs * units);
 	u32 room = units * CAIRN_UNIT_SIZE - CAIRN_WQE_DATA_OFFSET;
 	int err;
@@ -115,12 +123,14 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		err = cairn_queue_init_kernel(&qp->sq, depth, 0);
 	if (err)
 		return err;
-	req->swr = kvcalloc(wrs, sizeof(*req->swr), GFP_KERNEL_ACCOUNT);
+	req->swr = kvcalloc(records, sizeof(*req->swr), GFP_KERNEL_ACCOUNT);
 	if (!req->swr) {
 		cairn_queue_free(&qp->sq);
 		return -ENOMEM;
 	}
-	req->swr_mask = wrs - 1;
+	req->swr_mask = records - 1;
+	qp->qpc.max_records = wrs;
+	qp->qpc.max_units = units;
 	cap->max_send_wr = wrs;
 	cap->max_send_sge = min_t(u32, room / sizeof(struct cairn_sge),
 				  CAIRN_MAX_SGE);
@@ -154,6 +164,25 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
+/* Room for a receive WQE of the queue, and for a send WQE. */
+static int qp_create_cold(struct cairn_qp *qp)
+{
+	const struct cairn_rq *rq = qp->ibqp.srq ?
+				    &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
+	u32 send = qp->qpc.max_units * CAIRN_UNIT_SIZE;
+	u32 recv = rq->queue.stride * CAIRN_UNIT_SIZE;
+
+	qp->cold = kzalloc(sizeof(*qp->cold) + send + recv, GFP_KERNEL_ACCOUNT);
+	if (!qp->cold)
+		return -ENOMEM;
+	qp->cold->qp = qp;
+	mutex_init(&qp->cold->modify_lock);
+	cairn_invals_init(qp);
+	qp->qpc.req.wqe = (void *)qp->cold->wqes;
+	qp->qpc.resp.rwqe = (void *)(qp->cold->wqes + send);
+	return 0;
+}
+
 static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
 			    struct cairn_create_qp_resp *resp)
 {
@@ -164,12 +193,23 @@ static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		return err;
 	err = qp_create_rq(qp, cap, &resp->rq);
 	if (err)
-		qp_destroy_sq(qp);
+		goto err_sq;
+	err = qp_create_cold(qp);
+	if (err)
+		goto err_rq;
+	return 0;
+
+err_rq:
+	cairn_queue_free(&qp->rq.queue);
+err_sq:
+	qp_destroy_sq(qp);
 	return err;
 }
 
 static void qp_destroy_queues(struct cairn_qp *qp)
 {
+	mutex_destroy(&qp->cold->modify_lock);
+	kfree(qp->cold);
 	cairn_queue_free(&qp->rq.queue);
 	qp_destroy_sq(qp);
 }
@@ -235,9 +275,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
 	qp->is_user = qp->uctx;
 	qp->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	spin_lock_init(&qp->sq_post_lock);
-	mutex_init(&qp->modify_lock);
 	cairn_async_init(&qp->async, qp_deliver, qp->ibqp.uobject);
-	cairn_invals_init(qp);
 }
 
 /**
@@ -275,8 +313,7 @@ int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		goto err_queues;
 	qp_init_qpc(qp, init, qpn);
 	ibqp->qp_num = qpn;
-	qp->cap = init->cap;
-	qp->init = *init;
+	qp->cold->cap = init->cap;
 	err = qp_join_lane(qp, &resp);
 	if (err)
 		goto err_qpn;
@@ -339,7 +376,6 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	kvfree(qp->qpc.resp.rd);
 	kfree(qp->qpc.resp.pend);
 	qp_destroy_queues(qp);
-	mutex_destroy(&qp->modify_lock);
 	cairn_limit_put(&dev->num_qps);
 	return 0;
 }

@@ -36,14 +36,14 @@ void cairn_cc_init_qp(struct cairn_qp *qp)
 /* Process context. */
 static void rate_set_qp_cc(struct cairn_qp *qp, bool on)
 {
-	mutex_lock(&qp->modify_lock);
+	mutex_lock(&qp->cold->modify_lock);
 	qp->cc = on;
 	cairn_exec_lock(&qp->exec);
 	qp->qpc.attrs.cc = on;
 	memset(qp->qpc.cc.rp, 0, sizeof(qp->qpc.cc.rp));
 	qp->qpc.cc.cnps = 0;
 	cairn_exec_unlock(&qp->exec);
-	mutex_unlock(&qp->modify_lock);
+	mutex_unlock(&qp->cold->modify_lock);
 	/* They may be waiting for the rate that no longer holds. */
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
 	cairn_exec_kick(&qp->exec, CAIRN_RESP);
@@ -120,13 +120,13 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_RATE)(struct uverbs_attr_bundle *at
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	struct cairn_qp_rate rate = {};
 
-	mutex_lock(&qp->modify_lock);
+	mutex_lock(&qp->cold->modify_lock);
 	rate.rate_limit = qp->rate.kbps;
 	rate.max_burst_sz = qp->rate.burst;
 	rate.typical_pkt_sz = qp->rate.typical;
 	rate.static_rate = qp->path[CAIRN_REQ].kbps;
 	rate.cc_flags = qp->cc ? CAIRN_CC_ENABLED : 0;
-	mutex_unlock(&qp->modify_lock);
+	mutex_unlock(&qp->cold->modify_lock);
 	rate.cc_req_rate = READ_ONCE(qp->qpc.cc.rp[CAIRN_REQ].kbps);
 	rate.cc_resp_rate = READ_ONCE(qp->qpc.cc.rp[CAIRN_RESP].kbps);
 	return uverbs_copy_to_struct_or_zero(attrs, CAIRN_ATTR_QUERY_RATE_OUT,

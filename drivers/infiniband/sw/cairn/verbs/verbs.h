@@ -199,28 +199,43 @@ struct cairn_mw_handle {
 	struct cairn_mw *mw;
 };
 
+/* What the data path does without, in memory of its own: ib_core gives the object
+ * itself a power of two. Behind it are the engine's private copies of WQEs, as long
+ * as WQEs of this QP can be.
+ */
+struct cairn_qp_cold {
+	struct cairn_qp *qp;
+	struct ib_qp_cap cap;
+	struct ib_qp_attr attr;		/* as last modified, for query */
+	struct mutex modify_lock;	/* attr, path, rings */
+	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
+	u8 wqes[] __aligned(sizeof(u64));
+};
+
 struct cairn_qp {
 	struct ib_qp ibqp;
+	/* ib_qp ends in the middle of a cache line, and the next begins one. */
+	struct cairn_rate_limit rate;	/* as asked for */
+	bool cc;			/* congestion control, as asked for */
+	bool is_user;
+	struct cairn_qp_cold *cold;
+	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
+	u64 serial;			/* not 0, of no other QP ever */
 	struct cairn_qpc qpc;
 	struct cairn_exec exec;
 	struct cairn_path path[CAIRN_SIDES];
 	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
 	struct cairn_stats __percpu *stats;
 	struct cairn_queue sq;
-	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
 	struct cairn_rq rq;		/* unused with an SRQ */
-	struct ib_qp_cap cap;
-	struct ib_qp_attr attr;		/* as last modified, for query */
-	struct ib_qp_init_attr init;
-	struct cairn_rate_limit rate;	/* as asked for */
-	bool cc;			/* congestion control, as asked for */
-	struct mutex modify_lock;	/* attr, path, resp.rd, rings */
+	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
 	struct cairn_async_work async;
-	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
-	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
-	u64 serial;			/* not 0, of no other QP ever */
-	bool is_user;
 };
+
+/* Else the object of each of thousands takes 4 KiB. */
+#if BITS_PER_LONG == 64 && !defined(CONFIG_DEBUG_SPINLOCK)
+static_assert(sizeof(struct cairn_qp) <= 2048);
+#endif
 
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {

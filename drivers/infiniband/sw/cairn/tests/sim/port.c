@@ -104,6 +104,35 @@ void cairn_port_fence(struct cairn_qpc *q)
 	cairn_domain_fence();
 }
 
+struct cairn_swr *cairn_port_more_records(struct cairn_qpc *q, u32 n)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "more records");
+	if (n > q->max_records)
+		sim_fail(qp->s, "%u records, at most %u", n, q->max_records);
+	if (qp->no_memory || sim_alloc_fails(qp->s))
+		return NULL;
+	return malloc(n * sizeof(struct cairn_swr));
+}
+
+void cairn_port_drop_records(struct cairn_qpc *q, struct cairn_swr *swr)
+{
+	free(swr);
+}
+
+struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *q)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_RESP, "allocation");
+	if (q->resp.rd)
+		sim_fail(qp->s, "responder resources allocated twice");
+	if (qp->no_memory || sim_alloc_fails(qp->s))
+		return NULL;
+	return calloc(q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
+}
+
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);

@@ -73,8 +73,11 @@ void sim_rq_free(struct sim_rq *rq)
 	free(rq);
 }
 
-static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init)
+static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init,
+		     const struct sim_rq *rq)
 {
+	u32 records = min(init->records ?: 4, init->sq_depth);
+
 	c->transport = init->transport;
 	c->sq_sig_all = init->sig_all;
 	c->has_srq = init->srq;
@@ -83,10 +86,16 @@ static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init)
 	c->max_inline = init->max_inline;
 	c->sq_depth = init->sq_depth;
 	c->max_msg = init->max_msg;
-	c->req.swr_mask = init->sq_depth - 1;
-	c->req.swr = calloc(init->sq_depth, sizeof(*c->req.swr));
+	c->max_units = DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET +
+				    max(init->max_sge * (u32)sizeof(struct cairn_sge),
+					(u32)init->max_inline),
+				    CAIRN_UNIT_SIZE);
+	c->req.wqe = malloc(c->max_units * CAIRN_UNIT_SIZE);
+	c->req.swr_mask = records - 1;
+	c->max_records = init->sq_depth;
+	c->req.swr = malloc(records * sizeof(*c->req.swr));
+	c->resp.rwqe = malloc(rq->stride * CAIRN_UNIT_SIZE);
 	c->resp.rd_mask = init->rd_slots - 1;
-	c->resp.rd = calloc(init->rd_slots, sizeof(*c->resp.rd));
 }
 
 void *sim_zalloc(size_t bytes)
@@ -114,7 +123,7 @@ struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 	if (!init->srq)
 		rq_init(qp->rq, init->rq_depth, init->rq_stride,
 			init->rq_start);
-	fill_qpc(&qp->c, init);
+	fill_qpc(&qp->c, init, qp->rq);
 	qp->c.qpn = 0x10 + s->qps + (sim_below(&s->rand, 1 << 15) << 8);
 	qp->c.cc.params = &s->cc;
 	qp->c.cc.line_kbps = 100000000;
@@ -140,6 +149,7 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 	qp->sq = sq;
 	swr = calloc(records, sizeof(*swr));
 	cairn_req_resize(&qp->c, depth, &swr, records - 1);
+	qp->c.max_records = records;
 	free(swr);
 	return true;
 }

@@ -171,6 +171,7 @@ struct sim_qp_init {
 	u16 max_inline;
 	u32 max_msg;
 	u32 rd_slots;		/* READs and atomics kept as responder */
+	u32 records;		/* at first; 0: 4 */
 	struct sim_rq *srq;
 };
 
