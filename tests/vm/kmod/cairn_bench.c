@@ -67,6 +67,10 @@ static unsigned int *idle, idle_head, idle_count, flying;
 static u64 posted, messages, failures;
 static u32 samples[SAMPLES];
 static bool running, ending;
+/* What the first and the last quarter of the connections took, ns for each; bytes of
+ * each queue pair, rings included.
+ */
+static u64 setup_first, setup_last, qp_bytes;
 
 static DECLARE_COMPLETION(bench_over);
 static struct ib_cqe recv_cqe;
@@ -309,20 +313,47 @@ static int bench_connect(const struct bench_end *end,
 				   IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
 }
 
-static int bench_set_up(void)
+/* Connections @from to @to - 1; @ns: for each of them. */
+static int bench_make(unsigned int from, unsigned int to, u64 *ns)
 {
-	unsigned int i, k;
-	int err;
+	ktime_t start = ktime_get();
+	unsigned int i;
+	int err = 0;
 
-	recv_cqe.done = bench_received;
-	err = bench_open(&ends[0], a) ?: bench_open(&ends[1], b);
-	for (i = 0; !err && i < pairs; i++) {
+	for (i = from; !err && i < to; i++) {
 		err = bench_create_qp(&ends[0], i) ?:
 		      bench_create_qp(&ends[1], i) ?:
 		      bench_connect(&ends[0], &ends[1], i) ?:
 		      bench_connect(&ends[1], &ends[0], i);
 		cond_resched();
 	}
+	*ns = ktime_to_ns(ktime_sub(ktime_get(), start));
+	*ns = div_u64(*ns, max(to - from, 1U));
+	return err;
+}
+
+static int bench_make_all(void)
+{
+	long before = si_mem_available();
+	u64 ns;
+	int err;
+
+	err = bench_make(0, pairs / 4, &setup_first) ?:
+	      bench_make(pairs / 4, pairs - pairs / 4, &ns) ?:
+	      bench_make(pairs - pairs / 4, pairs, &setup_last);
+	before -= si_mem_available();
+	qp_bytes = div_u64((u64)max(before, 0L) << PAGE_SHIFT, 2 * pairs);
+	return err;
+}
+
+static int bench_set_up(void)
+{
+	unsigned int k;
+	int err;
+
+	recv_cqe.done = bench_received;
+	err = bench_open(&ends[0], a) ?: bench_open(&ends[1], b) ?:
+	      bench_make_all();
 	if (err)
 		return err;
 	for (k = 0; k < num_slots; k++) {
@@ -348,10 +379,11 @@ static void bench_report(u64 ns)
 	u32 n = min_t(u64, messages, SAMPLES);
 
 	sort(samples, n, sizeof(*samples), bench_compare, NULL);
-	pr_info("posted=%llu msgs=%llu msgs_s=%llu usec=%u usec_p99=%u failures=%llu\n",
+	pr_info("posted=%llu msgs=%llu msgs_s=%llu usec=%u usec_p99=%u setup_first=%llu setup_last=%llu qp_bytes=%llu failures=%llu\n",
 		posted, messages, div64_u64(messages * NSEC_PER_SEC, ns),
 		n ? samples[n / 2] / 1000 : 0,
-		n ? samples[n * 99 / 100] / 1000 : 0, failures);
+		n ? samples[n * 99 / 100] / 1000 : 0, setup_first, setup_last,
+		qp_bytes, failures);
 }
 
 static void bench_mark_dead(unsigned int i)
