@@ -49,3 +49,18 @@ void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to)
 		n -= units;
 	}
 }
+
+u32 cairn_ahead_purge(struct cairn_qpc *qpc, u32 idx)
+{
+	struct cairn_ahead *ahead = qpc->req.ahead;
+	u32 off = idx - ahead->idx, n = 0;
+
+	for (; off < ahead->units; n++) {
+		const struct cairn_send_wqe *wqe =
+			(void *)(ahead->bytes + off * CAIRN_UNIT_SIZE);
+
+		off += max_t(u32, wqe->units, 1);
+	}
+	ahead->units = 0;
+	return n;
+}

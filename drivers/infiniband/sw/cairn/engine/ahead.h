@@ -35,4 +35,15 @@ struct cairn_qpc;
  */
 void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to);
 
+/**
+ * cairn_ahead_purge() - the flow-control mark went up (origins.rst, F2)
+ * @qpc: the QP, in a run
+ * @idx: of the WQE that may not leave, or goes on later
+ *
+ * Forgets the batch: those WQEs are read from the ring again. Requester lock held.
+ *
+ * Return: WQEs that had been fetched and wait, that at @idx included.
+ */
+u32 cairn_ahead_purge(struct cairn_qpc *qpc, u32 idx);
+
 #endif

@@ -143,7 +143,7 @@
 	X(RATE_WRITEBACKS, rate_writebacks,				\
 	  "marks in mid-message: the packet count was kept with the WQE") \
 	X(RATE_PURGES, rate_purges,					\
-	  "WQEs removed from a lane's FIFO by a mark")			\
+	  "WQEs fetched or selected ahead that a mark removed")			\
 	X(RATE_TURNS, rate_turns, "finished waits for a rate")		\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\

@@ -7,19 +7,27 @@
  */
 #include "engine/pace.h"
 
+bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
+		      const struct cairn_rate_limit *limit, u64 now)
+{
+	if (!limit->kbps) {
+		rate->marked = false;
+		return false;
+	}
+	cairn_rate_set(rate, limit, cairn_packet_max(qpc), now);
+	cairn_pace_wake(qpc, rate, now);
+	return rate->marked;
+}
+
 u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now)
 {
 	u32 fit;
 
-	if (!limit->kbps) {
-		rate->marked = false;
-		return n;
-	}
-	cairn_rate_set(rate, limit, cairn_packet_max(qpc), now);
-	cairn_pace_wake(qpc, rate, now);
-	if (rate->marked)
+	if (cairn_pace_waits(qpc, rate, limit, now))
 		return 0;
+	if (!limit->kbps)
+		return n;
 	fit = cairn_rate_fit(rate, bytes, n, now);
 	if (!fit) {
 		cairn_rate_mark(rate, now);

@@ -19,6 +19,12 @@
 u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now);
 
+/* Does a packet have to wait, whatever its length? To be asked before anything is
+ * fetched or begun for it; the arguments are those of cairn_pace().
+ */
+bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
+		      const struct cairn_rate_limit *limit, u64 now);
+
 /* @n packets with @bytes in all have left, as cairn_pace() allowed. */
 void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
 		     const struct cairn_rate_limit *limit, u32 n, u32 bytes,

@@ -104,8 +104,8 @@ union cairn_wqe_buf {
  *		by its own side only, so that the two directions of a QP share no
  *		dirty line. In the requester the first line is what sending and
  *		acknowledging touch; the second is for limits, retries, timers.
- *   cold	private WQE copies, records, and verbs' struct cairn_qp around it
- *		all (attributes for query, rings, locks of posters).
+ *   cold	the rest of them, records, verbs' struct cairn_qp around it all, and
+ *		struct cairn_qp_cold (attributes for query, private WQE copies).
  *
  * Nothing is kept twice, so nothing can disagree: what modify_qp sets lies in
  * the shared line alone. It prepares everything that may sleep, then takes both

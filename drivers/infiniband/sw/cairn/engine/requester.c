@@ -770,7 +770,6 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	struct cairn_requester *req = &qpc->req;
-	bool waited = req->rate.marked;
 	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
@@ -781,7 +780,9 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	*pause = limit->kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;
-		if (req->pkt && !waited)
+		cairn_port_count(qpc, CAIRN_CTR_RATE_PURGES,
+				 cairn_ahead_purge(qpc, swr->idx));
+		if (req->pkt)
 			cairn_port_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
@@ -839,6 +840,14 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 			       min(req_allowed(qpc, swr), budget->packets));
 	if (!room)
 		return false;
+	if (!req_rate_limit(qpc, swr, &limit, now)) {
+		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		return true;
+	}
+	if (cairn_pace_waits(qpc, &req->rate, &limit, now)) {
+		req->wqe_valid = false;
+		return false;
+	}
 	reads = cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS;
 	if (reads)
 		want = 1;
@@ -846,10 +855,6 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 		want = req_count_alike(qpc, swr, room);
 	else
 		want = req_train_count(qpc, swr, room);
-	if (!req_rate_limit(qpc, swr, &limit, now)) {
-		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
-		return true;
-	}
 	may = req_pace(qpc, swr, &limit, want, now, &pause);
 	if (!may)
 		return false;

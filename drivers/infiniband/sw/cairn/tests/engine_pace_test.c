@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Back-pressure: limited QPs in the simulated world, by what is on the wire. */
+#include "engine/ahead.h"
 #include "engine.h"
 
 #define FULL	(1024 + 16)	/* MIDDLE of a QP with PMTU 1024 */
@@ -356,6 +357,41 @@ static void unlimited_are_unaffected(void)
 	ktap_eq(beside(6), beside(0));
 }
 
+/* WQEs that were fetched ahead go when the mark goes up, and nothing is fetched
+ * while it is up, whatever else makes the QP run.
+ */
+static void fetched_wqes_are_purged(void)
+{
+	const struct cairn_rate_limit two = { .kbps = 10000, .burst = 2500 };
+	struct rig r = limited_rig(11, &sim_rc, &two, NULL);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 1000);
+	u32 i, copied, purged;
+
+	for (i = 0; i < 30; i++) {
+		wr.wr_id = i;
+		ktap_ok(sim_queue_send(r.a, &wr));
+	}
+	sim_doorbell(r.a);
+	sim_run(r.s, SIM_US);
+	ktap_ok(r.a->c.req.rate.marked);
+	purged = r.a->count[CAIRN_CTR_RATE_PURGES];
+	/* a batch, less the two that have left */
+	ktap_eq(purged, CAIRN_AHEAD_UNITS - 2);
+	copied = r.a->copied;
+	for (i = 0; i < 5; i++) {
+		sim_doorbell(r.a);
+		sim_run(r.s, SIM_US);
+	}
+	ktap_eq(r.a->copied, copied);
+	ktap_eq(r.a->count[CAIRN_CTR_RATE_PURGES], purged);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 0, 29, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.a->count[CAIRN_CTR_RATE_PURGES] > purged);
+	judge(r.s, r.a, CAIRN_REQ, &two, 0);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(seed_example),
 	KTAP(everything_limited),
@@ -367,6 +403,7 @@ static const struct ktap_test tests[] = {
 	KTAP(waits_end_with_the_qp),
 	KTAP(datagrams),
 	KTAP(unlimited_are_unaffected),
+	KTAP(fetched_wqes_are_purged),
 };
 
 KTAP_MAIN(tests)
