@@ -26,6 +26,8 @@ static void post(struct rig *r, u32 n)
 			sim_fail(r->s, "send queue full");
 	}
 	sim_doorbell(r->a);
+	/* the doorbell, and nothing that comes back */
+	sim_run(r->s, SIM_US);
 }
 
 static void one_at_a_time_needs_no_more(void)

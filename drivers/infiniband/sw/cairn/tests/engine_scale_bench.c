@@ -11,7 +11,10 @@
  * For each number of QPs: nanoseconds for a message, with and without fetching
  * ahead. Built with -DCOUNT_LINES it counts cache lines instead, of the memory that
  * grows with the number of QPs: -fsanitize=thread has the compiler tell us of each
- * access of the engine. The bitmap of the scheduler is not among them.
+ * access of the engine. The bitmap of the scheduler is not among them. It does so for
+ * QPs without a limit and for QPs that are all limited: they get four messages at a
+ * time, of which two may leave; the others wait for a deadline, as in the lane's timer
+ * queue, and are read from the ring again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +24,7 @@
 #include <linux/kernel.h>
 #include "engine/completer.h"
 #include "engine/fifo.h"
+#include "engine/pace.h"
 #include "engine/port.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -37,6 +41,10 @@
 #define FIRST_QPN	16
 #define RUN_NS		20000000ULL
 #define ROUNDS		12
+/* Two messages in a millisecond, with at most two at once. */
+#define LIMIT_KBPS	1536
+#define LIMIT_BURST	292
+#define LIMIT_POSTS	4
 
 struct bench_qp {
 	struct cairn_qpc c;
@@ -44,6 +52,7 @@ struct bench_qp {
 	struct cairn_swr swr[DEPTH] __aligned(CAIRN_LINE);
 	struct cairn_rdres rd[1];
 	u32 tail;
+	bool waits;
 	u8 wqe[CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
 	u8 from[BYTES] __aligned(CAIRN_LINE);
 	u8 to[BYTES];
@@ -56,7 +65,7 @@ struct packet {
 
 struct train {
 	u32 count;
-	struct packet packet[2 * BATCH];
+	struct packet packet[8 * BATCH];
 };
 
 static struct bench_qp **table;		/* by QPN */
@@ -66,7 +75,14 @@ static struct cairn_fifo fifo;
 static struct train requests, answers;
 static struct sim_rand rnd = { 1 };
 static u64 completed, clock_now = 1;
-static bool fetch = true;
+static bool fetch = true, limited;
+
+/* QPs that wait for their rate, by deadline: a binary heap. */
+static struct wait {
+	u64 until;
+	u32 slot;
+} *waits;
+static u32 num_waits;
 
 static void *must(void *p)
 {
@@ -246,6 +262,11 @@ struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *c) { abort(); }
 u64 cairn_port_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
 u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
+void cairn_port_ask_peer(struct cairn_qpc *c) { abort(); }
+int cairn_port_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
+int cairn_port_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort(); }
+int cairn_port_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,
+		     enum cairn_access access) { abort(); }
 int cairn_port_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
 		      u64 *orig) { abort(); }
 int cairn_port_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
@@ -309,6 +330,52 @@ static void select_ahead(void)
 	}
 }
 
+static void wait_push(u32 slot, u64 until)
+{
+	u32 i = num_waits++;
+
+	for (; i && waits[(i - 1) / 2].until > until; i = (i - 1) / 2)
+		waits[i] = waits[(i - 1) / 2];
+	waits[i] = (struct wait){ until, slot };
+}
+
+static u32 wait_pop(void)
+{
+	struct wait last = waits[--num_waits];
+	u32 slot = waits[0].slot, i = 0, k;
+
+	while ((k = 2 * i + 1) < num_waits) {
+		k += k + 1 < num_waits && waits[k + 1].until < waits[k].until;
+		if (waits[k].until >= last.until)
+			break;
+		waits[i] = waits[k];
+		i = k;
+	}
+	waits[i] = last;
+	return slot;
+}
+
+/* The scheduler gets those whose time has come. */
+static void expire(void)
+{
+	while (num_waits && waits[0].until <= clock_now) {
+		u32 slot = wait_pop();
+
+		table[slot]->waits = false;
+		cairn_sched_set(&sched, slot);
+	}
+}
+
+static void look_whether_it_waits(struct bench_qp *qp, u32 slot)
+{
+	u64 until = cairn_paced_until(&qp->c, CAIRN_REQ);
+
+	if (!until || qp->waits)
+		return;
+	qp->waits = true;
+	wait_push(slot, until);
+}
+
 static void serve(void)
 {
 	struct cairn_fifo_entry entry;
@@ -324,6 +391,7 @@ static void serve(void)
 					   CAIRN_UNIT_SIZE);
 		}
 		cairn_req_run(&qp_at(entry.queue)->c, clock_now, &budget);
+		look_whether_it_waits(table[entry.queue], entry.queue);
 	}
 }
 
@@ -384,10 +452,14 @@ static void receive(struct train *train, enum cairn_side_id side)
 
 static void batch(void)
 {
-	u32 i;
+	u32 each = limited ? LIMIT_POSTS : 1, slot = 0, i;
 
-	for (i = 0; i < BATCH; i++)
-		post(sim_below(&rnd, qps));
+	for (i = 0; i < BATCH; i++) {
+		if (i % each == 0)
+			slot = sim_below(&rnd, qps);
+		post(slot);
+	}
+	expire();
 	serve();
 	clock_now += 10000;
 	receive(&requests, CAIRN_RESP);
@@ -434,7 +506,11 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->attrs = (struct cairn_qp_attrs){
 		.dqpn = c->qpn,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.pmtu = 4096,
+		.pmtu = limited ? 256 : 4096,
+		.rate = {
+			.kbps = limited ? LIMIT_KBPS : 0,
+			.burst = LIMIT_BURST,
+		},
 		.timeout = 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
@@ -456,6 +532,7 @@ static void set_up(u8 *memory, u32 n)
 	table = (void *)(qp + n);
 	cairn_sched_init(&sched, n, table + n);
 	memset(&fifo, 0, sizeof(fifo));
+	num_waits = 0;
 	for (i = 0; i < n; i++) {
 		table[i] = qp + i;
 		connect_qp(qp + i, i);
@@ -484,15 +561,42 @@ static double __attribute__((unused)) measure(bool ahead)
 	return best;
 }
 
-static double __attribute__((unused)) count_lines(void)
+static double __attribute__((unused)) count_lines(u32 batches)
 {
 	u64 before = completed;
 	u32 i;
 
 	lines = 0;
-	for (i = 0; i < 200; i++)
+	for (i = 0; i < batches; i++)
 		batch();
 	return (double)lines / (completed - before);
+}
+
+static double __attribute__((unused)) count_limited(u8 *memory, u32 n)
+{
+	double counted;
+
+	limited = true;
+	set_up(memory, n);
+	count_lines(200);	/* until as many wait as will */
+	counted = count_lines(200);
+	limited = false;
+	return counted;
+}
+
+/* @most: 0, or a bound that makes it a test. */
+static void __attribute__((unused)) report(u32 n, double free, double paced,
+					   u32 most)
+{
+	static u32 points;
+
+	if (!most) {
+		printf("%8u %8.1f %8.1f\n", n, free, paced);
+		return;
+	}
+	printf("%sok %u - %u QPs: %.1f cache lines a message, limited: %.1f\n",
+	       free > most || paced > most ? "not " : "", ++points, n, free,
+	       paced);
 }
 
 int main(int argc, char **argv)
@@ -501,22 +605,27 @@ int main(int argc, char **argv)
 	size_t bytes = most * (sizeof(struct bench_qp) + sizeof(*table)) +
 		       cairn_sched_bytes(most);
 	u8 *memory = must(aligned_alloc(4096, ALIGN(bytes, 4096)));
+	double counted __attribute__((unused));
 
+	waits = must(calloc(most, sizeof(*waits)));
+
+	if (argc > 2)	/* a point for each power of four */
+		printf("KTAP version 1\n1..%d\n", (31 - __builtin_clz(most)) / 2 - 1);
 	cairn_icrc_select(NULL);
 	arena = (uintptr_t)memory;
 	arena_end = arena + bytes;
-	if (argc > 2)
-		printf("%zu bytes a QP, %zu of them its context\n",
-		       sizeof(struct bench_qp), sizeof(struct cairn_qpc));
 	for (n = 16; n && n <= most; n *= 4) {
 		set_up(memory, n);
 #ifdef COUNT_LINES
-		printf("%8u %8.1f\n", n, count_lines());
+		counted = count_lines(200);
+		report(n, counted, count_limited(memory, n),
+		       argc > 2 ? atoi(argv[2]) : 0);
 #else
 		printf("%8u %8.1f %8.1f\n", n, measure(true), measure(false));
 #endif
 		fflush(stdout);
 	}
+	free(waits);
 	free(memory);
 	return 0;
 }

@@ -179,7 +179,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
 	qp->qpc.req.wqe = (void *)qp->cold->wqes;
-	qp->qpc.resp.rwqe = (void *)(qp->cold->wqes + send);
+	qp->qpc.resp.rwqe = (void *)qp->cold->wqes + send;
 	return 0;
 }
 

@@ -209,7 +209,7 @@ struct cairn_qp_cold {
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct mutex modify_lock;	/* attr, path, rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
-	u8 wqes[] __aligned(sizeof(u64));
+	u64 wqes[];
 };
 
 struct cairn_qp {
