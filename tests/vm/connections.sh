@@ -49,8 +49,8 @@ consumer $MANY 100
 expect_that "each of them sends" "posted > MANY"
 expect_that "trains: one for ten messages at most" "10 * trains < posted"
 expect_that "timers run the engine for one message in a hundred at most" "100 * timers <= posted"
-expect_that "with $MANY connections a message takes at most half as much again as with $FEW" \
-	"3 * $(word msgs_s) > 2 * $few"
+expect_that "with $MANY connections a message takes at most twice as much as with $FEW" \
+	"2 * $(word msgs_s) > $few"
 expect_that "the last connections are made as fast as the first" \
 	"2 * $(word setup_last) < 3 * $(word setup_first)"
 bytes=$(($(word qp_bytes) - 4096))

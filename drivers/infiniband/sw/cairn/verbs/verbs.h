@@ -235,7 +235,6 @@ struct cairn_qp {
 	struct cairn_async_work async;
 };
 
-
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {
 	return container_of(device, struct cairn_dev, ibdev);
