@@ -212,9 +212,7 @@ struct cairn_qp_cold {
 	u64 wqes[];
 };
 
-/* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB, which
- * tests/vm/connections.sh would see.
- */
+/* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB. */
 struct cairn_qp {
 	struct ib_qp ibqp;
 	/* ib_qp ends in the middle of a cache line, and the next begins one. */
