@@ -160,10 +160,13 @@ struct cairn_requester {
 	u32 sq_done;		/* ring unit of the oldest WQE in use */
 	u32 ssn;		/* of the next message */
 	u32 swr_mask;
-	bool lsn_valid;
-	bool implied_nak;	/* acted on; wait for progress */
-	bool credit_wait;	/* reported */
-	bool ring_bad;		/* the ring cannot be walked any more */
+	bool lsn_valid : 1;
+	bool implied_nak : 1;	/* acted on; wait for progress */
+	bool credit_wait : 1;	/* reported */
+	bool ring_bad : 1;	/* the ring cannot be walked any more */
+	bool flow_known : 1;	/* answers from other ports do not count */
+	u8 flows;		/* UDP source ports, one after the other */
+	u16 flow;		/* the last of them, of an answer that counted */
 	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
 	u64 ack_deadline;	/* 0: nothing to wait for */
 	/* Hot, line 1. */
@@ -201,9 +204,6 @@ struct cairn_requester {
 	u64 recv_at;		/* when to look for a receive; 0: never */
 	u32 ack_rec;		/* all before it are received; at least una_rec */
 	u32 nak_psn;		/* of nak */
-	u8 flows;		/* UDP source ports, one after the other */
-	bool flow_known;	/* answers from other ports do not count */
-	u16 flow;		/* the last of them, of an answer that counted */
 	u32 reaps_left;		/* completions before the next run */
 	u32 fail_rec;		/* that ended the connection, if failing */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
