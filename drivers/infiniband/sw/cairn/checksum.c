@@ -32,18 +32,24 @@ static const struct cairn_icrc_impl impl_kernel = {
 };
 
 /* The hash state of "crc32" is the running CRC itself. */
-static u32 checksum_crypto(u32 crc, const void *data, u32 len)
+static noinline u32 checksum_crypto_long(u32 crc, const void *data, u32 len)
 {
 	SHASH_DESC_ON_STACK(desc, checksum_tfm);
 
-	if (len < CRYPTO_MIN)
-		return cairn_icrc_portable.update(crc, data, len);
 	desc->tfm = checksum_tfm;
 	if (crypto_shash_import(desc, &crc) ||
 	    crypto_shash_update(desc, data, len) ||
 	    crypto_shash_export(desc, &crc))
 		return cairn_icrc_portable.update(crc, data, len);
 	return crc;
+}
+
+/* Apart, because the kernel clears the descriptor at the start of its function. */
+static u32 checksum_crypto(u32 crc, const void *data, u32 len)
+{
+	if (len < CRYPTO_MIN)
+		return cairn_icrc_portable.update(crc, data, len);
+	return checksum_crypto_long(crc, data, len);
 }
 
 static const struct cairn_icrc_impl impl_crypto = {
