@@ -51,7 +51,7 @@ static void drain_finish(struct cairn_exec_side *state)
 	else
 		cairn_exec_resume(exec, side);
 	/* The QP may be freed now; the waker needs but the address. */
-	if (atomic_dec_and_test(&exec->draining))
+	if (atomic_dec_return(&exec->draining) == CAIRN_DRAIN_AWAITED)
 		wake_up_var(&exec->draining);
 }
 

@@ -733,7 +733,10 @@ void cairn_exec_stop(struct cairn_exec *exec)
 	unsigned int side;
 
 	cairn_lane_leave(exec);
-	wait_var_event(&exec->draining, !atomic_read(&exec->draining));
+	/* Who comes to the end of a binding afterwards sees that it is awaited. */
+	atomic_add(CAIRN_DRAIN_AWAITED, &exec->draining);
+	wait_var_event(&exec->draining,
+		       atomic_read(&exec->draining) == CAIRN_DRAIN_AWAITED);
 	for (side = 0; side < CAIRN_SIDES; side++) {
 		skb_queue_purge(&exec->side[side].rxq);
 		exec->side[side].rxq_bytes = 0;

@@ -41,6 +41,8 @@ struct cairn_lane;
 #define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)
 
 #define CAIRN_NOT_DRAINING	(-1)
+/* Added to the number of bound sides when their end is awaited. */
+#define CAIRN_DRAIN_AWAITED	16
 
 struct cairn_exec_side {
 	spinlock_t lock;		/* the engine's side, see engine/qp.h */
