@@ -42,6 +42,12 @@
 /* The shortest packet: BTH and ICRC. */
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
 
+/* A QP that was looked up ahead. */
+struct rx_ahead {
+	struct cairn_exec *exec;	/* NULL: none, or not known */
+	u32 qpn;
+};
+
 /* An skb and what the checks of its packets need. */
 struct rx_arrival {
 	struct cairn_nic *nic;
@@ -57,14 +63,18 @@ struct rx_arrival {
 	u32 stride;		/* bytes of each packet but the last */
 	u16 id;			/* IPv4, of the first packet */
 	u16 vlan;
+	/* The ICRC up to the BTH of packets of that many bytes; 0: not known. */
+	u32 base_len;
+	u32 base;
 	int ifindex;
 	bool ipv6;
 	bool ce;		/* of the skb's header, hence of all packets */
 	bool train;		/* headers are to be made per packet */
-	__be32 ahead;		/* QPN that was looked up ahead, as it came */
 	bool fixed_id;
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
+	/* Of the packets from the one in hand on, in a ring. */
+	struct rx_ahead ahead[RX_AHEAD];
 };
 
 /* Packets in sequence for one QP side. */
@@ -75,18 +85,39 @@ struct rx_batch {
 	u32 len;
 };
 
-/* The headers that packet @k, of @len bytes from BTH on, had on the wire. */
-static void rx_wire_headers(struct rx_arrival *arrival, u32 k, u32 len)
+static void rx_wire_lengths(struct rx_arrival *arrival, u32 len)
 {
 	arrival->udp.len = htons(sizeof(arrival->udp) + len);
-	if (arrival->ipv6) {
+	if (arrival->ipv6)
 		arrival->ip.v6.payload_len = arrival->udp.len;
+	else
+		arrival->ip.v4.tot_len = htons(sizeof(arrival->ip.v4) +
+					       sizeof(arrival->udp) + len);
+}
+
+/* Packets of @len bytes from BTH on come next: the headers that they had on the
+ * wire, but for the id.
+ */
+static void rx_set_base(struct rx_arrival *arrival, u32 len)
+{
+	const u8 *udp = (const u8 *)&arrival->udp;
+
+	if (arrival->base_len == len)
 		return;
-	}
-	arrival->ip.v4.tot_len =
-		htons(sizeof(arrival->ip.v4) + sizeof(arrival->udp) + len);
-	arrival->ip.v4.id =
-		htons((u16)(arrival->id + (arrival->fixed_id ? 0 : k)));
+	if (arrival->train)
+		rx_wire_lengths(arrival, len);
+	arrival->base_len = len;
+	arrival->base = arrival->ipv6 ?
+			cairn_icrc_ip6(arrival->ip.bytes, udp) :
+			cairn_icrc_ip4(arrival->ip.bytes, udp);
+}
+
+/* The IPv4 id that packet @k had. */
+static u16 rx_id(const struct rx_arrival *arrival, u32 k)
+{
+	if (arrival->ipv6)
+		return 0;
+	return arrival->id + (arrival->fixed_id ? 0 : k);
 }
 
 /* Continue an ICRC over bytes of an skb wherever they lie. */
@@ -108,39 +139,49 @@ static u32 rx_icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 	return crc;
 }
 
-static bool rx_icrc_fits(struct rx_arrival *arrival, u32 offset, u32 len)
+/* A packet of @len bytes that lies in one piece. */
+static bool rx_icrc_fits_linear(u32 base, u16 id, const u8 *bth, u32 len)
 {
+	u32 covered = len - CAIRN_ICRC_LEN;
+	__le32 icrc;
+
+	memcpy(&icrc, bth + covered, sizeof(icrc));
+	return cairn_icrc_finish(cairn_icrc_bth(base, id, bth, covered)) ==
+	       icrc;
+}
+
+static bool rx_icrc_fits(struct rx_arrival *arrival, u16 id, u32 offset,
+			 u32 len)
+{
+	struct sk_buff *skb = arrival->skb;
 	u32 covered = len - CAIRN_ICRC_LEN;
 	u32 head = min_t(u32, covered, CAIRN_MAX_HDR);
 	u8 buf[CAIRN_MAX_HDR];
-	const u8 *bth = skb_header_pointer(arrival->skb, offset, head, buf);
+	const u8 *bth;
 	__le32 icrc;
 	u32 crc;
 
+	if (offset + len <= skb_headlen(skb))
+		return rx_icrc_fits_linear(arrival->base, id,
+					   skb->data + offset, len);
+	bth = skb_header_pointer(skb, offset, head, buf);
 	if (!bth ||
-	    skb_copy_bits(arrival->skb, offset + covered, &icrc, sizeof(icrc)))
+	    skb_copy_bits(skb, offset + covered, &icrc, sizeof(icrc)))
 		return false;
-	if (arrival->ipv6)
-		crc = cairn_icrc_headers6(arrival->ip.bytes,
-					  (u8 *)&arrival->udp, bth, head);
-	else
-		crc = cairn_icrc_headers4(arrival->ip.bytes,
-					  (u8 *)&arrival->udp, bth, head);
-	crc = rx_icrc_bytes(arrival->skb, offset + head, covered - head, crc);
+	crc = cairn_icrc_bth(arrival->base, id, bth, head);
+	crc = rx_icrc_bytes(skb, offset + head, covered - head, crc);
 	return cairn_icrc_finish(crc) == icrc;
 }
 
 static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 {
-	if (arrival->train)
-		rx_wire_headers(arrival, k, len);
-	if (rx_icrc_fits(arrival, offset, len))
+	rx_set_base(arrival, len);
+	if (rx_icrc_fits(arrival, rx_id(arrival, k), offset, len))
 		return true;
 	if (!arrival->train || arrival->ipv6 || !k || arrival->fixed_id)
 		return false;
 	arrival->fixed_id = true;
-	rx_wire_headers(arrival, k, len);
-	if (rx_icrc_fits(arrival, offset, len))
+	if (rx_icrc_fits(arrival, rx_id(arrival, k), offset, len))
 		return true;
 	arrival->fixed_id = false;
 	return false;
@@ -213,6 +254,19 @@ static void rx_fetch_region(struct cairn_nic *nic, const struct cairn_pkt *pkt)
 		cairn_mrcaches_ahead(caches, pkt->rkey);
 }
 
+/* The QP of packet @k. What was looked up ahead is good: all of this is one RCU
+ * read section.
+ */
+static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
+				     u32 qpn)
+{
+	const struct rx_ahead *ahead = &arrival->ahead[k % RX_AHEAD];
+
+	if (ahead->exec && ahead->qpn == qpn)
+		return ahead->exec;
+	return xa_load(&arrival->nic->qps, qpn);
+}
+
 /*
  * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
  * NULL when it is to be dropped, and when it was delivered: to a group.
@@ -245,7 +299,7 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 		rx_deliver_group(arrival, &pkt, offset, len);
 		return NULL;
 	}
-	exec = xa_load(&nic->qps, pkt.qpn);
+	exec = rx_find_qp(arrival, k, pkt.qpn);
 	if (exec)
 		rx_fetch_region(nic, &pkt);
 	else
@@ -254,27 +308,30 @@ static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 	return exec;
 }
 
-/* The packet some way behind that at @done may be of another QP, whose context
- * is fetched while those before it are checked and executed.
+/* The packet RX_AHEAD behind packet @k, at @done, may be of another QP, whose
+ * context is fetched while those before it are checked and executed.
  */
-static void rx_look_ahead(struct rx_arrival *arrival, u32 done)
+static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 {
-	u32 at = done + RX_AHEAD * arrival->stride;
+	struct rx_ahead *ahead = &arrival->ahead[k % RX_AHEAD];
+	u32 at = done + RX_AHEAD * arrival->stride, qpn;
 	const struct cairn_bth *bth;
 	struct cairn_bth buf;
-	struct cairn_exec *exec;
 
 	if (at + sizeof(buf) > arrival->len)
 		return;
 	bth = skb_header_pointer(arrival->skb, arrival->offset + at,
 				 sizeof(buf), &buf);
-	if (!bth || bth->qpn == arrival->ahead)
+	if (!bth)
 		return;
-	arrival->ahead = bth->qpn;
-	exec = xa_load(&arrival->nic->qps,
-		       be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK);
-	if (exec)
-		cairn_exec_prefetch(exec, cairn_exec_side_of(bth->opcode));
+	qpn = be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK;
+	if (ahead->exec && ahead->qpn == qpn)
+		return;
+	ahead->qpn = qpn;
+	ahead->exec = xa_load(&arrival->nic->qps, qpn);
+	if (ahead->exec)
+		cairn_exec_prefetch(ahead->exec,
+				    cairn_exec_side_of(bth->opcode));
 }
 
 /* Check and deliver all packets of an skb, which is consumed. */
@@ -288,9 +345,9 @@ static void rx_walk(struct rx_arrival *arrival)
 		enum cairn_side_id side = CAIRN_RESP;
 
 		len = min(arrival->stride, arrival->len - done);
-		rx_look_ahead(arrival, done);
 		exec = rx_check_packet(arrival, k, arrival->offset + done, len,
 				       &side);
+		rx_look_ahead(arrival, k, done);
 		if (!exec)
 			continue;
 		if (exec == batch.exec && side == batch.side &&

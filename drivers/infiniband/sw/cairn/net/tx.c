@@ -75,6 +75,9 @@ struct tx_frame {
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
 	bool local;		/* stays on this host: needs no ICRC */
+	/* The ICRC up to the BTH of packets of that many bytes; 0: not known. */
+	u32 base_len;
+	u32 base;
 	/* Where the body goes on. */
 	u8 *to;
 	u32 room;
@@ -363,6 +366,7 @@ static void tx_template(struct tx_frame *frame, const struct cairn_path *path,
 {
 	u8 ecn = ect ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT;
 
+	frame->base_len = 0;
 	frame->udp = (struct udphdr){
 		.source = path->sport,
 		.dest = htons(CAIRN_UDP_PORT),
@@ -387,16 +391,30 @@ static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 	}
 }
 
-/* The ICRC of a packet up to the end of its headers. */
-static u32 tx_begin_icrc(const struct tx_frame *frame, const u8 *hdr, u32 len)
+/* Packets of @body bytes from BTH on come next. */
+static void tx_set_base(struct tx_frame *frame, u32 body)
 {
 	const u8 *udp = (const u8 *)&frame->udp;
 
+	if (frame->local || frame->base_len == body)
+		return;
+	tx_set_lengths(frame, body, 0);
+	frame->base_len = body;
+	frame->base = frame->ip_len == sizeof(frame->ip.v6) ?
+		      cairn_icrc_ip6(frame->ip.bytes, udp) :
+		      cairn_icrc_ip4(frame->ip.bytes, udp);
+}
+
+/* The ICRC of the next packet up to the end of its headers. */
+static u32 tx_begin_icrc(struct tx_frame *frame, const u8 *hdr, u32 len)
+{
+	u16 id = frame->id++;
+
 	if (frame->local)
 		return 0;
-	return frame->ip_len == sizeof(frame->ip.v6) ?
-	       cairn_icrc_headers6(frame->ip.bytes, udp, hdr, len) :
-	       cairn_icrc_headers4(frame->ip.bytes, udp, hdr, len);
+	if (frame->ip_len == sizeof(frame->ip.v6))
+		id = 0;
+	return cairn_icrc_bth(frame->base, id, hdr, len);
 }
 
 /* One packet of the body: headers, payload, pad, ICRC. 0, or -EFAULT: the memory has
@@ -411,8 +429,7 @@ static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 	__le32 icrc;
 	u32 len, crc;
 
-	tx_set_lengths(frame, tx_packet_len(pkt->opcode, pkt->payload_len),
-		       frame->id++);
+	tx_set_base(frame, tx_packet_len(pkt->opcode, pkt->payload_len));
 	len = cairn_pkt_build(hdr, pkt);
 	crc = tx_begin_icrc(frame, hdr, len);
 	tx_put_bytes(frame, hdr, len);

@@ -31,6 +31,7 @@
 #include "engine/sched.h"
 #include "sim/rand.h"
 #include "wire/icrc.h"
+#include "icrc_headers.h"
 
 #define MAX_QPS		(1u << 20)
 #define BATCH		64
@@ -185,7 +186,7 @@ int cairn_port_emit(struct cairn_qpc *c, enum cairn_side_id side,
 	struct train *train = side == CAIRN_REQ ? &requests : &answers;
 	struct packet *packet = &train->packet[train->count++];
 	u32 len = cairn_pkt_build(packet->bytes, &t->first);
-	u32 crc = cairn_icrc_headers4(ip, udp, packet->bytes, len);
+	u32 crc = icrc_headers4(ip, udp, packet->bytes, len);
 	__le32 icrc;
 
 	if (t->length) {
@@ -405,7 +406,7 @@ static struct bench_qp *qp_of(const struct packet *packet)
 static bool right(const struct packet *packet, u32 head)
 {
 	u32 covered = packet->len - CAIRN_ICRC_LEN;
-	u32 crc = cairn_icrc_headers4(ip, udp, packet->bytes, head);
+	u32 crc = icrc_headers4(ip, udp, packet->bytes, head);
 	__le32 icrc;
 
 	crc = cairn_icrc_update(crc, packet->bytes + head, covered - head);

@@ -8,6 +8,7 @@
 #include <asm/byteorder.h>
 #include "wire/icrc.h"
 #include "wire/packet.h"
+#include "icrc_headers.h"
 #include "ktap.h"
 
 #define ETH_LEN		14
@@ -144,9 +145,9 @@ static u8 *put_icrc(u8 *p, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
 	u32 crc;
 
 	if (ip_len == 20)
-		crc = cairn_icrc_headers4(ip, udp, bth, hdr_len);
+		crc = icrc_headers4(ip, udp, bth, hdr_len);
 	else
-		crc = cairn_icrc_headers6(ip, udp, bth, hdr_len);
+		crc = icrc_headers6(ip, udp, bth, hdr_len);
 	crc = cairn_icrc_update(crc, bth + hdr_len, p - bth - hdr_len);
 	icrc = cairn_icrc_finish(crc);
 	memcpy(p, &icrc, CAIRN_ICRC_LEN);

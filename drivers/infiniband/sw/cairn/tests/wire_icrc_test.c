@@ -4,6 +4,7 @@
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "wire/icrc.h"
+#include "icrc_headers.h"
 #include "ktap.h"
 
 #define MAX_LEN		5000
@@ -157,9 +158,9 @@ static u32 ours(const struct frame *f, u32 bth_len)
 
 	memcpy(bth, f->bth, bth_len);
 	if (f->ip_len == 20)
-		crc = cairn_icrc_headers4(f->ip, f->udp, bth, bth_len);
+		crc = icrc_headers4(f->ip, f->udp, bth, bth_len);
 	else
-		crc = cairn_icrc_headers6(f->ip, f->udp, bth, bth_len);
+		crc = icrc_headers6(f->ip, f->udp, bth, bth_len);
 	free(bth);
 	return crc;
 }

@@ -16,6 +16,7 @@
 #define CRC32_POLY	0xedb88320u	/* reflected */
 #define STREAMS		4
 #define WORD		8		/* bytes */
+#define AFTER_ID	(14 + 8)	/* bytes of IPv4 and UDP header */
 
 /* The CRC of the eight bytes of ones that stand for the LRH. */
 #define SEED		0xdebb20e3u
@@ -25,6 +26,8 @@ struct tables {
 	u32 word[WORD][256];
 	/* ... and i zero bytes more than the words of the other streams. */
 	u32 block[WORD][256];
+	/* ... and i zero bytes more than from an IPv4 id to the end of UDP. */
+	u32 id[2][256];
 };
 
 static struct tables made __ro_after_init;
@@ -54,6 +57,8 @@ static void icrc_fill_tables(void)
 			crc = icrc_byte_to_crc(crc);
 			if (i < WORD)
 				made.word[i][byte] = crc;
+			if (i == AFTER_ID || i == AFTER_ID + 1)
+				made.id[i - AFTER_ID][byte] = crc;
 			if (i >= (STREAMS - 1) * WORD)
 				made.block[i - (STREAMS - 1) * WORD][byte] =
 					crc;
@@ -134,62 +139,46 @@ u32 cairn_icrc_update(u32 crc, const void *data, u32 len)
 	return icrc->update(crc, data, len);
 }
 
-/*
- * The headers as the ICRC sees them, in one piece: an update of its own for
- * each header would cost more in calls than in arithmetic.
- */
-struct icrc_image {
-	u8 bytes[40 + 8 + CAIRN_MAX_HDR];
-	u32 len;
-};
-
-static inline void icrc_image_add(struct icrc_image *img, const u8 *data,
-				  u32 len)
+/* @ip and @udp in one piece, as the ICRC sees them but for the IP fields. */
+static u32 icrc_ip_udp(u8 *image, u32 ip_len, const u8 *udp)
 {
-	memcpy(img->bytes + img->len, data, len);
-	img->len += len;
+	memcpy(image + ip_len, udp, 8);
+	memset(image + ip_len + 6, 0xff, 2);	/* UDP checksum */
+	return cairn_icrc_update(SEED, image, ip_len + 8);
 }
 
-static u32 icrc_image_crc(struct icrc_image *img, const u8 *udp, const u8 *bth,
-			  u32 bth_len)
+u32 cairn_icrc_ip4(const u8 *ip, const u8 *udp)
 {
-	u8 *pos = img->bytes + img->len;
-	u32 crc, n = bth_len < CAIRN_MAX_HDR ? bth_len : CAIRN_MAX_HDR;
+	u8 image[20 + 8];
 
-	icrc_image_add(img, udp, 8);
-	icrc_image_add(img, bth, n);
-	memset(pos + 6, 0xff, 2);		/* UDP checksum */
-	pos[8 + 4] = 0xff;		/* BTH byte 4: FECN, BECN, reserved */
-	crc = cairn_icrc_update(SEED, img->bytes, img->len);
-	if (n < bth_len)
-		crc = cairn_icrc_update(crc, bth + n, bth_len - n);
-	return crc;
+	memcpy(image, ip, 20);
+	image[1] = 0xff;			/* TOS */
+	memset(image + 4, 0, 2);		/* id */
+	image[8] = 0xff;			/* TTL */
+	memset(image + 10, 0xff, 2);		/* header checksum */
+	return icrc_ip_udp(image, 20, udp);
 }
 
-u32 cairn_icrc_headers4(const u8 *ip, const u8 *udp, const u8 *bth,
-			u32 bth_len)
+u32 cairn_icrc_ip6(const u8 *ip, const u8 *udp)
 {
-	struct icrc_image img;
+	u8 image[40 + 8];
 
-	img.len = 0;
-	icrc_image_add(&img, ip, 20);
-	img.bytes[1] = 0xff;		/* TOS */
-	img.bytes[8] = 0xff;		/* TTL */
-	memset(img.bytes + 10, 0xff, 2);	/* header checksum */
-	return icrc_image_crc(&img, udp, bth, bth_len);
+	memcpy(image, ip, 40);
+	image[0] |= 0x0f;			/* traffic class, flow label */
+	memset(image + 1, 0xff, 3);
+	image[7] = 0xff;			/* hop limit */
+	return icrc_ip_udp(image, 40, udp);
 }
 
-u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
-			u32 bth_len)
+/* A CRC is linear: what the id changes is the same whatever is around it. */
+u32 cairn_icrc_bth(u32 base, u16 id, const u8 *bth, u32 len)
 {
-	struct icrc_image img;
+	u32 crc = base ^ tables->id[1][id >> 8] ^ tables->id[0][id & 0xff];
 
-	img.len = 0;
-	icrc_image_add(&img, ip, 40);
-	img.bytes[0] |= 0x0f;		/* traffic class, flow label */
-	memset(img.bytes + 1, 0xff, 3);
-	img.bytes[7] = 0xff;		/* hop limit */
-	return icrc_image_crc(&img, udp, bth, bth_len);
+	/* BTH byte 4: FECN, BECN, reserved */
+	crc = icrc_advance(tables->word,
+			   (icrc_load(bth) | 0xffULL << 32) ^ crc);
+	return cairn_icrc_update(crc, bth + WORD, len - WORD);
 }
 
 __le32 cairn_icrc_finish(u32 crc)

@@ -41,34 +41,41 @@ extern const struct cairn_icrc_impl cairn_icrc_slicing;
 void cairn_icrc_select(const struct cairn_icrc_impl *impl);
 
 /**
- * cairn_icrc_headers4() - start the ICRC of an IPv4 packet
+ * cairn_icrc_ip4() - start the ICRC of IPv4 packets
  * @ip: the 20 bytes of IPv4 header (no options) as on the wire
  * @udp: the 8 bytes of UDP header
- * @bth: the headers from BTH on
- * @bth_len: bytes at @bth to cover, at least 12; payload may be among them
  *
  * The fields that routers may change are taken as ones whatever they hold, so
- * checksums need not be there yet; lengths, id and addresses must be. @ip, @udp
- * and @bth need no alignment. IBTA 7.8.1, Annex A17.3.3.
+ * checksums need not be there yet; lengths and addresses must be. The id is left
+ * out: packets of a train differ in nothing else before their BTH. @ip and @udp
+ * need no alignment. IBTA 7.8.1, Annex A17.3.3.
  *
  * Context: any.
- * Return: the raw CRC, for cairn_icrc_update() and cairn_icrc_finish().
+ * Return: for cairn_icrc_bth().
  */
-u32 cairn_icrc_headers4(const u8 *ip, const u8 *udp, const u8 *bth,
-			u32 bth_len);
+u32 cairn_icrc_ip4(const u8 *ip, const u8 *udp);
 
 /**
- * cairn_icrc_headers6() - start the ICRC of an IPv6 packet
+ * cairn_icrc_ip6() - start the ICRC of IPv6 packets
  * @ip: the 40 bytes of IPv6 header as on the wire, UDP following directly
- * @udp: as for cairn_icrc_headers4()
- * @bth: as for cairn_icrc_headers4()
- * @bth_len: as for cairn_icrc_headers4()
+ * @udp: as for cairn_icrc_ip4()
+ *
+ * Context: any.
+ * Return: for cairn_icrc_bth(), with an id of 0.
+ */
+u32 cairn_icrc_ip6(const u8 *ip, const u8 *udp);
+
+/**
+ * cairn_icrc_bth() - continue the ICRC of one packet over its headers
+ * @base: of cairn_icrc_ip4() or cairn_icrc_ip6()
+ * @id: IPv4 id of the packet; 0 for IPv6
+ * @bth: the headers from BTH on, any alignment
+ * @len: bytes at @bth to cover, at least 12; payload may be among them
  *
  * Context: any.
  * Return: the raw CRC, for cairn_icrc_update() and cairn_icrc_finish().
  */
-u32 cairn_icrc_headers6(const u8 *ip, const u8 *udp, const u8 *bth,
-			u32 bth_len);
+u32 cairn_icrc_bth(u32 base, u16 id, const u8 *bth, u32 len);
 
 /**
  * cairn_icrc_update() - continue over payload and pad

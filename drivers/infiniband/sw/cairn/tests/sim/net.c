@@ -12,6 +12,7 @@
 #include "engine/responder.h"
 #include "engine/train.h"
 #include "wire/icrc.h"
+#include "icrc_headers.h"
 #include "sim/sim.h"
 
 #define MAX_LOSSES	3
@@ -61,10 +62,10 @@ static void l3_headers(struct sim_packet *p)
 
 static __le32 icrc_of(const struct sim_packet *p)
 {
-	return cairn_icrc_finish(cairn_icrc_headers4(p->bytes, p->bytes + 20,
-						     p->bytes + SIM_L3_LEN,
-						     p->len - SIM_L3_LEN -
-						     CAIRN_ICRC_LEN));
+	return cairn_icrc_finish(icrc_headers4(p->bytes, p->bytes + 20,
+					       p->bytes + SIM_L3_LEN,
+					       p->len - SIM_L3_LEN -
+					       CAIRN_ICRC_LEN));
 }
 
 static void set_icrc(struct sim_packet *p)
