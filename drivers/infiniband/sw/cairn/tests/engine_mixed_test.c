@@ -10,7 +10,8 @@
 struct mixed {
 	struct rig r[PAIRS];
 	u32 seen;		/* packets of the requesters */
-	u32 victim;		/* the one that has the fate */
+	u32 victim;		/* the first that has the fate */
+	u32 victims;
 	enum sim_fate fate;
 	struct sim_qp *hit;	/* whose it was */
 };
@@ -20,7 +21,7 @@ static struct mixed *mixed;
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
-	if (side != CAIRN_REQ || mixed->seen++ != mixed->victim)
+	if (side != CAIRN_REQ || mixed->seen++ - mixed->victim >= mixed->victims)
 		return SIM_PASS;
 	mixed->hit = qp;
 	return mixed->fate;
@@ -30,7 +31,7 @@ static void mixed_begin(struct mixed *m, u32 victim, enum sim_fate fate)
 {
 	u32 i;
 
-	*m = (struct mixed){ .victim = victim, .fate = fate };
+	*m = (struct mixed){ .victim = victim, .victims = 1, .fate = fate };
 	mixed = m;
 	m->r[0] = rig_new(victim + 1);
 	m->r[0].s->faults.late_ns = 100 * SIM_US;
@@ -108,6 +109,69 @@ static void delay_is_its_own(void)
 	one_packet(SIM_LATE);
 }
 
+/* Round @lost, which is one train, has the fate. */
+static void one_train(enum sim_fate fate)
+{
+	u32 lost, k, i;
+
+	for (lost = 0; lost < ROUNDS; lost++) {
+		struct mixed m;
+
+		mixed_begin(&m, lost * PAIRS, fate);
+		m.victims = PAIRS;
+		for (k = 0; k < ROUNDS; k++) {
+			mixed_round(&m, k);
+			/* all are sent, none is answered */
+			sim_run(m.r[0].s, SIM_US);
+			ktap_eq(m.seen, (k + 1) * PAIRS);
+		}
+		ktap_ok(sim_run(m.r[0].s, SIM_SEC));
+		for (i = 0; i < PAIRS; i++) {
+			expect_cqes(m.r[i].a, CAIRN_REQ, 0, 0, ROUNDS - 1,
+				    CAIRN_CQE_SUCCESS);
+			ktap_eq(m.r[i].b->c.resp.msn, ROUNDS);
+		}
+		sim_end(m.r[0].s);
+	}
+}
+
+static void lost_train_comes_again(void)
+{
+	one_train(SIM_DROP);
+}
+
+static void double_train_counts_once(void)
+{
+	one_train(SIM_DUP);
+}
+
+static void late_train_is_in_order(void)
+{
+	one_train(SIM_LATE);
+}
+
+/* What is acknowledged leaves no deadline: no timer runs the engine for it. */
+static void nothing_is_left_behind(void)
+{
+	struct mixed m;
+	u32 i, k;
+
+	mixed_begin(&m, U32_MAX, SIM_PASS);
+	for (k = 0; k < ROUNDS; k++) {
+		mixed_round(&m, k);
+		sim_run(m.r[0].s, SIM_US);
+		ktap_ok(cairn_req_deadline(&m.r[0].a->c));
+		ktap_ok(sim_run(m.r[0].s, SIM_SEC));
+		for (i = 0; i < PAIRS; i++) {
+			ktap_eq(cairn_req_deadline(&m.r[i].a->c), 0);
+			ktap_eq(cairn_resp_deadline(&m.r[i].b->c), 0);
+			ktap_eq(m.r[i].b->count[CAIRN_CTR_ACKS_SENT], k + 1);
+		}
+	}
+	mixed_judge(&m, ROUNDS);
+	sim_end(m.r[0].s);
+}
+
 /* A WRITE with a key that is not there, among the others. */
 static void refusal_is_its_own(void)
 {
@@ -137,6 +201,10 @@ static const struct ktap_test tests[] = {
 	KTAP(loss_is_its_own),
 	KTAP(duplication_is_its_own),
 	KTAP(delay_is_its_own),
+	KTAP(lost_train_comes_again),
+	KTAP(double_train_counts_once),
+	KTAP(late_train_is_in_order),
+	KTAP(nothing_is_left_behind),
 	KTAP(refusal_is_its_own),
 };
 
