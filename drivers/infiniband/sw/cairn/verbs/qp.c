@@ -45,8 +45,10 @@ static void qp_deliver(struct work_struct *work)
 		[CAIRN_ASYNC_QP_ACCESS_ERR] = IB_EVENT_QP_ACCESS_ERR,
 		[CAIRN_ASYNC_LAST_WQE_REACHED] = IB_EVENT_QP_LAST_WQE_REACHED,
 	};
-	struct cairn_qp *qp = container_of(work, struct cairn_qp, async.work);
-	unsigned long pending = cairn_async_take(&qp->async);
+	struct cairn_qp_cold *cold = container_of(work, struct cairn_qp_cold,
+						  async.work);
+	unsigned long pending = cairn_async_take(&cold->async);
+	struct cairn_qp *qp = cold->qp;
 	struct ib_event event = {
 		.device = qp->ibqp.device,
 		.element.qp = &qp->ibqp,
@@ -57,14 +59,14 @@ static void qp_deliver(struct work_struct *work)
 		return;
 	for_each_set_bit(i, &pending, ARRAY_SIZE(types)) {
 		event.event = types[i];
-		if (cairn_async_may_tell(&qp->async, qp->exec.nic))
+		if (cairn_async_may_tell(&cold->async, qp->exec.nic))
 			qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 	}
 }
 
 void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event)
 {
-	cairn_async_post(&qp->async, event);
+	cairn_async_post(&qp->cold->async, event);
 }
 
 static enum cairn_transport qp_transport(enum ib_qp_type type)
@@ -178,6 +180,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	qp->cold->qp = qp;
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
+	cairn_async_init(&qp->cold->async, qp_deliver, qp->ibqp.uobject);
 	qp->qpc.req.wqe = (void *)qp->cold->wqes;
 	qp->qpc.resp.rwqe = (void *)qp->cold->wqes + send;
 	return 0;
@@ -275,7 +278,6 @@ static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
 	qp->is_user = qp->uctx;
 	qp->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	spin_lock_init(&qp->sq_post_lock);
-	cairn_async_init(&qp->async, qp_deliver, qp->ibqp.uobject);
 }
 
 /**
@@ -370,7 +372,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	cairn_exec_stop(&qp->exec);
 	cairn_invals_cancel(qp);
-	cairn_async_cancel(&qp->async);
+	cairn_async_cancel(&qp->cold->async);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		cairn_path_drop_route(&qp->path[side]);
 	kvfree(qp->qpc.resp.rd);

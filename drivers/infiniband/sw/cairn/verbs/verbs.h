@@ -209,6 +209,7 @@ struct cairn_qp_cold {
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct mutex modify_lock;	/* attr, path, rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
+	struct cairn_async_work async;
 	u64 wqes[];
 };
 
@@ -222,15 +223,14 @@ struct cairn_qp {
 	struct cairn_qp_cold *cold;
 	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
 	u64 serial;			/* not 0, of no other QP ever */
+	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
+	struct cairn_stats __percpu *stats;
 	struct cairn_qpc qpc;
 	struct cairn_exec exec;
 	struct cairn_path path[CAIRN_SIDES];
-	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
-	struct cairn_stats __percpu *stats;
 	struct cairn_queue sq;
 	struct cairn_rq rq;		/* unused with an SRQ */
 	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
-	struct cairn_async_work async;
 };
 
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
