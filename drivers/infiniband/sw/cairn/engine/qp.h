@@ -160,11 +160,11 @@ struct cairn_requester {
 	u32 sq_done;		/* ring unit of the oldest WQE in use */
 	u32 ssn;		/* of the next message */
 	u32 swr_mask;
-	bool lsn_valid : 1;
-	bool implied_nak : 1;	/* acted on; wait for progress */
-	bool credit_wait : 1;	/* reported */
-	bool ring_bad : 1;	/* the ring cannot be walked any more */
-	bool flow_known : 1;	/* answers from other ports do not count */
+	u8 lsn_valid : 1;
+	u8 implied_nak : 1;	/* acted on; wait for progress */
+	u8 credit_wait : 1;	/* reported */
+	u8 ring_bad : 1;	/* the ring cannot be walked any more */
+	u8 flow_known : 1;	/* answers from other ports do not count */
 	u8 flows;		/* UDP source ports, one after the other */
 	u16 flow;		/* the last of them, of an answer that counted */
 	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
