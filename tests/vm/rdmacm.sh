@@ -64,29 +64,5 @@ stop "$server"
 
 # programs that know nothing of RDMA: sockets by preloading rsocket
 preload=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
-cat >"$lib_tmp/echo.py" <<'PY'
-import hashlib, socket, sys
-role, address, port = sys.argv[1:4]
-size = 200000
-if role == 'server':
-    s = socket.socket(); s.bind((address, int(port))); s.listen(1)
-    print('ready', flush=True)
-    c, _ = s.accept(); total = 0; h = hashlib.sha256()
-    while total < size:
-        d = c.recv(65536)
-        if not d:
-            sys.exit('early end at %d' % total)
-        total += len(d); h.update(d)
-    c.sendall(h.hexdigest().encode())
-    c.recv(1)
-else:
-    data = bytes(i * 7 & 255 for i in range(size))
-    c = socket.create_connection((address, int(port)))
-    c.sendall(data); got = b''
-    while len(got) < 64:
-        got += c.recv(64)
-    sys.exit(got.decode() != hashlib.sha256(data).hexdigest())
-PY
-PAIR_READY=ready cm \
-	"LD_PRELOAD=$preload /usr/bin/python3 $lib_tmp/echo.py server @ 7471" \
-	"LD_PRELOAD=$preload /usr/bin/python3 $lib_tmp/echo.py client @ 7471"
+echo="LD_PRELOAD=$preload /usr/bin/python3 $(dirname "$0")/echo.py"
+PAIR_READY=ready cm "$echo server @ 7471 200000" "$echo client @ 7471 200000"

@@ -13,28 +13,6 @@
 
 modprobe smc || skip_all "this kernel has no module smc"
 smc=$(dirname "$0")/smc.py
-cat >"$lib_tmp/echo.py" <<'PY'
-import hashlib, socket, sys
-role, address, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-if role == 'server':
-    s = socket.socket(); s.bind((address, 7472)); s.listen(1)
-    print('ready', flush=True)
-    c, _ = s.accept(); total = 0; h = hashlib.sha256()
-    while total < size:
-        d = c.recv(65536)
-        if not d:
-            sys.exit('early end at %d' % total)
-        total += len(d); h.update(d)
-    c.sendall(h.hexdigest().encode())
-    c.recv(1)
-else:
-    data = bytes(i * 7 + (i >> 9) & 255 for i in range(size))
-    c = socket.create_connection((address, 7472))
-    c.sendall(data); got = b''
-    while len(got) < 64:
-        got += c.recv(64)
-    sys.exit(got.decode() != hashlib.sha256(data).hexdigest())
-PY
 
 run_ok "a common identity, and a network for each device" /usr/bin/python3 "$smc" \
 	ueid CAIRN.TEST pnet NETA ib "$DEV_A" pnet NETB ib "$DEV_B"
@@ -42,11 +20,11 @@ run_ok "a's interface is in its network" in_a /usr/bin/python3 "$smc" pnet NETA 
 run_ok "b's interface is in its network" in_b /usr/bin/python3 "$smc" pnet NETB eth $IF_B
 # a handshake that takes long on a busy machine ends in TCP: then once more
 bytes=0 size=500000
-echo="LD_PRELOAD=$PROGS/smc_preload.so /usr/bin/python3 $lib_tmp/echo.py"
+echo="LD_PRELOAD=$PROGS/smc_preload.so /usr/bin/python3 ${smc%/*}/echo.py"
 before=$(counter "$DEV_B" rx_bytes)
 for _ in 1 2 3 4 5 6 7 8; do
 	PAIR_READY=ready pair_run "a TCP program over SMC" \
-		"$echo server $IP_B $size" "$echo client $IP_B $size" || break
+		"$echo server $IP_B 7472 $size" "$echo client $IP_B 7472 $size" || break
 	bytes=$(($(counter "$DEV_B" rx_bytes) - before))
 	[ $bytes -lt $size ] || break
 done

@@ -21,17 +21,24 @@ int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 	return cairn_doorbell(qp->vqp.qp.context, qp->sq.ring.qid, index);
 }
 
+static uint32_t send_first(uint64_t bits)
+{
+	return (uint32_t)__builtin_ctzll(bits);
+}
+
 /* Which of them was it? A queue may be rung twice. */
 static uint64_t send_ring_each(struct ibv_qp *const *qp, const uint32_t *index,
 			       uint64_t which)
 {
 	uint64_t failed = 0;
 
-	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++)
-		if (which & 1ULL << i &&
-		    cairn_doorbell(qp[i]->context, to_cqp(qp[i])->sq.ring.qid,
+	for (; which; which &= which - 1) {
+		uint32_t i = send_first(which);
+
+		if (cairn_doorbell(qp[i]->context, to_cqp(qp[i])->sq.ring.qid,
 				   index[i]))
 			failed |= 1ULL << i;
+	}
 	return failed;
 }
 
@@ -39,24 +46,23 @@ uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 			     uint64_t which)
 {
 	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS];
-	uint64_t rung = 0;
-	uint32_t count = 0, last = 0;
+	uint64_t rest, rung = 0;
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++)
-		if (which & 1ULL << i)
-			cairn_ready_mark(&to_cqp(qp[i])->ready);
-	for (uint32_t i = 0; i < CAIRN_MAX_DOORBELLS; i++) {
-		if (!(which & 1ULL << i) ||
-		    !cairn_ready_must_wake(&to_cqp(qp[i])->ready))
+	for (rest = which; rest; rest &= rest - 1)
+		cairn_ready_mark(&to_cqp(qp[send_first(rest)])->ready);
+	for (rest = which; rest; rest &= rest - 1) {
+		uint32_t i = send_first(rest);
+
+		if (!cairn_ready_must_wake(&to_cqp(qp[i])->ready))
 			continue;
 		doorbell[count++] = (struct cairn_doorbell){
 			.qid = to_cqp(qp[i])->sq.ring.qid,
 			.index = index[i],
 		};
 		rung |= 1ULL << i;
-		last = i;
 	}
-	if (!count || !cairn_doorbells(qp[last]->context, doorbell, count))
+	if (!count || !cairn_doorbells(qp[0]->context, doorbell, count))
 		return 0;
 	return count == 1 ? rung : send_ring_each(qp, index, rung);
 }

@@ -19,13 +19,12 @@ bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	return rate->marked;
 }
 
-u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
-	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now)
+u32 cairn_pace_fit(struct cairn_qpc *qpc, struct cairn_rate *rate,
+		   const struct cairn_rate_limit *limit, u32 bytes, u32 n,
+		   u64 now)
 {
 	u32 fit;
 
-	if (cairn_pace_waits(qpc, rate, limit, now))
-		return 0;
 	if (!limit->kbps)
 		return n;
 	fit = cairn_rate_fit(rate, bytes, n, now);
@@ -34,6 +33,14 @@ u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
 		cairn_port_count(qpc, CAIRN_CTR_RATE_MARKS, 1);
 	}
 	return fit;
+}
+
+u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
+	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now)
+{
+	if (cairn_pace_waits(qpc, rate, limit, now))
+		return 0;
+	return cairn_pace_fit(qpc, rate, limit, bytes, n, now);
 }
 
 void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,

@@ -25,6 +25,11 @@ u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
 bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
 		      const struct cairn_rate_limit *limit, u64 now);
 
+/* cairn_pace() after cairn_pace_waits() has said no at the same time. */
+u32 cairn_pace_fit(struct cairn_qpc *qpc, struct cairn_rate *rate,
+		   const struct cairn_rate_limit *limit, u32 bytes, u32 n,
+		   u64 now);
+
 /* @n packets with @bytes in all have left, as cairn_pace() allowed. */
 void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
 		     const struct cairn_rate_limit *limit, u32 n, u32 bytes,

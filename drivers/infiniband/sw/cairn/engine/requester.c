@@ -776,7 +776,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		bytes = req_request_bytes(swr);
 	else
 		bytes = req_message_bytes(qpc, swr, 1);
-	fit = cairn_pace(qpc, &req->rate, limit, bytes, n + 1, now);
+	fit = cairn_pace_fit(qpc, &req->rate, limit, bytes, n + 1, now);
 	*pause = limit->kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;

@@ -12,7 +12,7 @@ static u32 records(const struct rig *r)
 }
 
 /* Post @n WRITEs of 64 bytes before the engine looks. */
-static void post(struct rig *r, u32 n)
+static void post_writes(struct rig *r, u32 n)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, 64);
@@ -49,7 +49,7 @@ static void many_get_records_at_once(void)
 {
 	struct rig r = rig_new(2);
 
-	post(&r, 40);
+	post_writes(&r, 40);
 	ktap_eq(records(&r), 64);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqes(r.a, CAIRN_REQ, 0, 0, 39, CAIRN_CQE_SUCCESS);
@@ -62,11 +62,11 @@ static void more_in_the_middle(void)
 {
 	struct rig r = rig_new(3);
 
-	post(&r, 3);
+	post_writes(&r, 3);
 	ktap_eq(records(&r), FIRST);
-	post(&r, 3);
+	post_writes(&r, 3);
 	ktap_eq(records(&r), 8);
-	post(&r, 100);
+	post_writes(&r, 100);
 	ktap_eq(records(&r), 128);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqes(r.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
@@ -80,7 +80,7 @@ static void few_will_do_without_memory(void)
 	struct rig r = rig_new(4);
 
 	r.a->no_memory = true;
-	post(&r, 40);
+	post_writes(&r, 40);
 	ktap_eq(records(&r), FIRST);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	ktap_eq(records(&r), FIRST);

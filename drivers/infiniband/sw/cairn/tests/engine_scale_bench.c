@@ -357,7 +357,7 @@ static u32 wait_pop(void)
 }
 
 /* The scheduler gets those whose time has come. */
-static void expire(void)
+static void expire_waits(void)
 {
 	while (num_waits && waits[0].until <= clock_now) {
 		u32 slot = wait_pop();
@@ -460,7 +460,7 @@ static void batch(void)
 			slot = sim_below(&rnd, qps);
 		post(slot);
 	}
-	expire();
+	expire_waits();
 	serve();
 	clock_now += 10000;
 	receive(&requests, CAIRN_RESP);

@@ -117,7 +117,7 @@ static int doorbell_ring(struct cairn_ucontext *uctx,
 
 /*
  * Their queues run here, and what they send leaves together. Soft interrupts are off
- * for it. RCU read section.
+ * for it.
  */
 static int doorbell_ring_some(struct cairn_ucontext *uctx,
 			      const struct cairn_doorbell *doorbell, u32 count)
@@ -125,6 +125,7 @@ static int doorbell_ring_some(struct cairn_ucontext *uctx,
 	int err = 0, one;
 	u32 i;
 
+	rcu_read_lock();
 	local_bh_disable();
 	cairn_port_plug();
 	for (i = 0; i < count; i++) {
@@ -133,18 +134,22 @@ static int doorbell_ring_some(struct cairn_ucontext *uctx,
 	}
 	cairn_port_unplug();
 	local_bh_enable();
+	rcu_read_unlock();
 	return err;
 }
 
-/* RCU read section */
 static int doorbell_ring_all(struct cairn_ucontext *uctx,
 			     const struct cairn_doorbell *doorbell, u32 count)
 {
 	int err = 0, some;
 	u32 i;
 
-	if (count == 1)
-		return doorbell_ring(uctx, doorbell);
+	if (count == 1) {
+		rcu_read_lock();
+		err = doorbell_ring(uctx, doorbell);
+		rcu_read_unlock();
+		return err;
+	}
 	for (i = 0; i < count; i += DOORBELLS_TOGETHER) {
 		some = doorbell_ring_some(uctx, &doorbell[i],
 					  min(count - i, DOORBELLS_TOGETHER));
@@ -157,7 +162,7 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
-	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS];
+	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS] __uninitialized;
 	int count, err;
 
 	if (IS_ERR(ibuc))
@@ -169,10 +174,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attr
 	err = uverbs_copy_from(&doorbell, attrs, CAIRN_ATTR_DOORBELL);
 	if (err)
 		return err;
-	rcu_read_lock();
-	err = doorbell_ring_all(to_cairn_ucontext(ibuc), doorbell, count);
-	rcu_read_unlock();
-	return err;
+	return doorbell_ring_all(to_cairn_ucontext(ibuc), doorbell, count);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_DOORBELL,

@@ -104,6 +104,14 @@ void cairn_port_fence(struct cairn_qpc *q)
 	cairn_domain_fence();
 }
 
+/* Zeroed; NULL when the scenario has no memory. */
+static void *port_zalloc(struct sim_qp *qp, u32 n, size_t size)
+{
+	if (qp->no_memory || sim_alloc_fails(qp->s))
+		return NULL;
+	return calloc(n, size);
+}
+
 struct cairn_swr *cairn_port_more_records(struct cairn_qpc *q, u32 n)
 {
 	struct sim_qp *qp = to_sim_qp(q);
@@ -128,9 +136,7 @@ struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *q)
 	check_turn(qp, CAIRN_RESP, "allocation");
 	if (q->resp.rd)
 		sim_fail(qp->s, "responder resources allocated twice");
-	if (qp->no_memory || sim_alloc_fails(qp->s))
-		return NULL;
-	return calloc(q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
+	return port_zalloc(qp, q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
 }
 
 struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
@@ -140,9 +146,8 @@ struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
 	check_turn(qp, CAIRN_RESP, "allocation");
 	if (q->resp.pend)
 		sim_fail(qp->s, "pending messages allocated twice");
-	if (qp->no_memory || sim_alloc_fails(qp->s))
-		return NULL;
-	return calloc(CAIRN_MAX_PENDING, sizeof(struct cairn_pending));
+	return port_zalloc(qp, CAIRN_MAX_PENDING,
+			   sizeof(struct cairn_pending));
 }
 
 void cairn_port_ask_peer(struct cairn_qpc *q)
