@@ -5,6 +5,8 @@
 
 TOP := $(CURDIR)
 SERIES := 6.1 6.12
+# those of Debian 13, see scripts/vm/fetch
+FETCHED := trixie 6.18 7.2 backports
 # what the VM targets take when none is named
 VM_KVER := $(firstword $(KVER) 6.12)
 KVERS := $(or $(KVER),$(SERIES))
@@ -26,7 +28,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test debugtest racetest stress demo bench bench-programs $(addprefix module-,$(SERIES))
+	vmtest-mutants vmtest vm test debugtest racetest stress demo bench deb debtest matrix intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -49,6 +51,11 @@ help:
 	@echo '                    ENV=qemu|uml|icount, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
+	@echo 'make deb            Debian packages, in build/deb'
+	@echo 'make debtest        those packages on Debian 13: installed, booted, upgraded, removed'
+	@echo 'make matrix         builds for each kernel (also those of Debian 13), boots it, runs chosen'
+	@echo '                    tests: table, build/matrix/*.json; KVER=trixie one kernel'
+	@echo 'make intree         the driver in trees of 6.12 and 7.x, with W=1 and sparse'
 	@echo 'make clean          remove build/'
 
 deps:
@@ -60,7 +67,7 @@ deps-quick:
 
 modules: $(addprefix module-,$(KVERS))
 
-$(addprefix module-,$(SERIES)): module-%: deps-quick
+$(addprefix module-,$(SERIES) $(FETCHED)): module-%: deps-quick
 	@scripts/module.sh build $*
 
 # staged as "make install" would put it: the VM takes it from there
@@ -147,6 +154,18 @@ stress: all vmtest-programs
 	@env -u BUILD $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests fuzz FUZZ_SECONDS=1800
 	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
+
+deb:
+	@scripts/deb
+
+debtest:
+	@scripts/test/deb
+
+matrix: deps-quick
+	@env -u MAKEFLAGS -u MAKELEVEL -u KVER scripts/test/matrix $(KVER)
+
+intree: deps-quick
+	@scripts/intree $(KVER)
 
 demo: all
 	@scripts/demo.sh

@@ -3,9 +3,9 @@
 #
 # Build cairn.ko for one kernel: scripts/module.sh build|sparse KERNEL
 #
-# KERNEL is a series (6.1, 6.12: the installed Debian headers) or a full
-# release (any /lib/modules/RELEASE/build), or any name with KDIR=DIRECTORY of
-# the kernel's build. kbuild writes beside the sources, so each kernel has its
+# KERNEL is a series (6.1, 6.12: the installed Debian headers), one of those that
+# scripts/vm/fetch has fetched (trixie, backports, 7.2), or a full release (any
+# /lib/modules/RELEASE/build), or any name with KDIR=DIRECTORY of the kernel's build. kbuild writes beside the sources, so each kernel has its
 # own tree of symbolic links, build/KERNEL. Warnings are errors.
 set -euo pipefail
 
@@ -22,11 +22,18 @@ if [[ " $CAIRN_SERIES " == *" $kernel "* ]]; then
 		echo "no headers for $kernel: run 'make deps'" >&2
 		exit 1
 	}
-	kdir=/usr/src/linux-headers-$release
+	kdir=$(kernel_headers_dir "$kernel")
+elif kernel_fetched "$kernel"; then
+	series=1
+	release=$(kernel_release "$kernel") || {
+		echo "no kernel $kernel: run 'scripts/vm/fetch $kernel'" >&2
+		exit 1
+	}
+	kdir=$(kernel_headers_dir "$kernel")
 elif kernel_built "$kernel"; then
 	series=1
 	release=$(kernel_release "$kernel")
-	kdir=$(kernel_dir "$kernel")/build
+	kdir=$(kernel_headers_dir "$kernel")
 else
 	series=0
 	release=$kernel
@@ -51,7 +58,7 @@ outdated() {
 		[ "$(cat "$stamp")" = "$release" ] || return 0
 	[ -n "$(find Kbuild include "$sources" scripts/module.sh \
 		-path "$sources/tests" -prune -o \
-		\( -type d -o -name '*.[ch]' -o -name 'K*' -o -name Makefile -o -name module.sh \) \
+		\( -type d -o -name '*.[ch]' -o -name probe.sh -o -name 'K*' -o -name Makefile -o -name module.sh \) \
 		-newer "$stamp" -print -quit)" ]
 }
 
@@ -70,7 +77,7 @@ mirror() {
 		[ -e "${f%.o}.c" ] || rm -f "$f"
 	done
 	find "$sources" -path "$sources/tests" -prune -o \
-		\( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) -type f -print |
+		\( -name '*.[chS]' -o -name probe.sh -o -name Kbuild -o -name Makefile \) -type f -print |
 		while read -r f; do
 			[ -L "$dir/$f" ] || {
 				mkdir -p "$dir/$(dirname "$f")"
@@ -83,11 +90,13 @@ mirror() {
 lines=
 [ "$kernel" != uml-debug ] || lines=' -g'
 
+mapfile -t make_args < <(kernel_make_args "$kernel")
+
 # KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
 kbuild() {
 	# how many jobs an outer make runs is its own business
 	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$lines" \
-		-j"$(nproc)" "$@"
+		-j"$(nproc)" "${make_args[@]}" "$@"
 }
 
 # what a warning of modpost looks like, which -Werror does not reach; that the
@@ -123,12 +132,14 @@ build)
 		echo "  MODULE  $kernel ($release)"
 		rc=0
 		kbuild modules >"$dir/log" 2>&1 || rc=$?
-		grep -vE '^  (CC|LD|AR|MODPOST|BTF) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' \
+		grep -vE '^  (CC|LD|AR|MODPOST|BTF|PROBE) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' \
 			"$dir/log" || :
 		[ $rc = 0 ] || exit 1
+		# where everybody looks for it
+		ln -sfn "$sources/cairn.ko" "$dir/cairn.ko"
 		if warnings "$dir/log" >/dev/null; then
 			echo "warnings are errors" >&2
-			rm -f "$dir/cairn.ko"
+			rm -f "$dir/cairn.ko" "$dir/$sources/cairn.ko"
 			exit 1
 		fi
 		mv "$dir/.new" "$stamp"

@@ -87,11 +87,12 @@ def icrc_choice(text):
 
 def limit(icrc, cpus):
     """
-    Bytes a second that copying and the ICRC alone allow. Each end copies and
-    checksums every byte once; with two CPUs or more the ends work side by side.
+    Bytes a second that copying and the ICRC alone allow. Each end copies every byte
+    once. The sender checksums it; the receiver, on the same host, does not. With two
+    CPUs or more the ends work side by side.
     """
-    page = icrc['ns']['copy'] + icrc['ns'][icrc['choice']]
-    return 4096e9 / page / (1 if cpus > 1 else 2)
+    copy, crc = icrc['ns']['copy'], icrc['ns'][icrc['choice']]
+    return 4096e9 / (copy + crc if cpus > 1 else 2 * copy + crc)
 
 
 def spread(values):

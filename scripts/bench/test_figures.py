@@ -86,9 +86,9 @@ class Parsers(unittest.TestCase):
 
 class Sums(unittest.TestCase):
     def test_limit(self):
-        """A copy and a checksum at each end, one after the other or side by side."""
+        """A copy at each end and one checksum, one after the other or side by side."""
         icrc = figures.icrc_choice(ICRC)
-        self.assertAlmostEqual(figures.limit(icrc, 1), 2.048e9)
+        self.assertAlmostEqual(figures.limit(icrc, 1), 4096e9 / 1100)
         self.assertAlmostEqual(figures.limit(icrc, 2), 4.096e9)
         self.assertAlmostEqual(figures.limit(icrc, 8), 4.096e9)
 

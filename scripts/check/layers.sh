@@ -48,7 +48,7 @@ includes() {
 floors() {
 	case $1 in
 	persist) echo 'wire|engine|persist' ;;
-	lane) echo 'wire|engine|lane' ;;
+	lane) echo 'wire|engine|lane|compat' ;;
 	queue) echo 'wire|engine|persist|lane|queue|compat' ;;
 	verbs) echo 'wire|engine|persist|lane|queue|verbs|compat' ;;
 	net) echo 'wire|engine|persist|lane|queue|net|compat' ;;
@@ -187,7 +187,7 @@ self_test() {
 			'#include "queue/qinfo.h"' '#include "compat/x.h"' >"$sub/verbs/good.c"
 		cp "$sub/verbs/good.c" "$sub/net/good.c"
 		printf '%s\n' '#include "engine/qp.h"' '#include "lane/exec.h"' \
-			'#include "path.h"' >"$sub/lane/good.h"
+			'#include "compat/x.h"' '#include "path.h"' >"$sub/lane/good.h"
 		printf '%s\n' '#include "engine/qp.h"' '#include "queue/qicache.h"' \
 			'#include <linux/bits.h>' >"$sub/queue/qicache.c"
 		echo '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)' >"$sub/compat/good.h"

@@ -4,15 +4,20 @@
 # scripts/vm/initramfs.sh SERIES: prepare what QEMU boots of a kernel, once per
 # kernel version, and print the paths of the two files: the kernel and a tiny
 # initramfs that mounts the host's root file system and goes on from there.
+# With --root DIR the kernel is the one that is installed in that root file system.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/vm/kernels.sh
 . "$here/kernels.sh"
 
-series=$1
-release=$(kernel_release "$series")
-dir=$(kernel_dir "$series")
+if [ "$1" = --root ]; then
+	dir=$2
+	release=$(ls "$dir/lib/modules")
+else
+	release=$(kernel_release "$1")
+	dir=$(kernel_dir "$1")
+fi
 key=$(cat "${BASH_SOURCE[0]}" "$here/initramfs-init" | sha256sum | cut -c1-12)
 initrd=$dir/boot/initrd-$key.img
 kernel=$dir/boot/vmlinux-$release
@@ -36,8 +41,11 @@ build_initrd() {
 	cp "$here/initramfs-init" "$tmp/init"
 	chmod +x "$tmp/init"
 	while read -r m; do
-		cp "$m" "$tmp/mod/"
-		echo "/mod/$(basename "$m")"
+		case $m in
+		*.xz) xz -dc "$m" >"$tmp/mod/$(basename "$m" .xz)" ;;
+		*) cp "$m" "$tmp/mod/" ;;
+		esac
+		echo "/mod/$(basename "$m" .xz)"
 	done < <(modules) >"$tmp/mod/order"
 	(cd "$tmp" && find . | cpio --quiet -o -H newc) >"$initrd.$$"
 	mv "$initrd.$$" "$initrd"

@@ -6,10 +6,17 @@
 # A kernel is named by its series (6.1, 6.12). Its release and package version
 # are those of the installed headers, so that the module and the kernel that
 # boots always match.
+#
+# Other kernels come from Debian 13's mirror, headers and all, into the cache
+# (scripts/vm/fetch): "trixie" is the kernel of Debian 13, "backports" the newest
+# one there, 6.18 the newest of that series.
 
 # every series that is built for and tested on
 # shellcheck disable=SC2034
 CAIRN_SERIES="6.1 6.12"
+# what "make matrix" builds for and boots
+# shellcheck disable=SC2034
+CAIRN_MATRIX="$CAIRN_SERIES trixie 6.18 7.2 backports"
 
 # the unpacked kernel images live outside the clone: they outlast it
 cairn_cache() {
@@ -52,8 +59,25 @@ kernel_built() {
 	[ "$1" = kcsan ] && [ -n "${CAIRN_KCSAN:-}" ]
 }
 
+# one of Debian 13's; $1 is a name and nothing else
+kernel_fetched() {
+	[[ $1 =~ ^(trixie|backports|[0-9]+\.[0-9]+)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
+}
+
+# where scripts/vm/fetch has put it: a link to a directory RELEASE_VERSION
+kernel_fetched_dir() {
+	readlink -e "$(cairn_cache)/debian13/$1"
+}
+
 kernel_release() {
 	local h
+
+	if kernel_fetched "$1"; then
+		h=$(kernel_fetched_dir "$1") || return 1
+		h=${h##*/}
+		echo "${h%_*}"
+		return
+	fi
 
 	if kernel_built "$1"; then
 		cat "$CAIRN_KCSAN/release"
@@ -71,6 +95,10 @@ kernel_dir() {
 		echo "$CAIRN_KCSAN"
 		return
 	fi
+	if kernel_fetched "$1"; then
+		kernel_fetched_dir "$1"
+		return
+	fi
 	h=$(kernel_headers "$1") || return 1
 	echo "$(cairn_cache)/kernel/${h% *}_${h#* }"
 }
@@ -80,4 +108,33 @@ kernel_present() {
 	local d
 
 	d=$(kernel_dir "$1") && [ -e "$d/.complete" ]
+}
+
+# the directory that modules are built against
+kernel_headers_dir() {
+	local release dir
+
+	if kernel_built "$1"; then
+		echo "$CAIRN_KCSAN/build"
+		return
+	fi
+	release=$(kernel_release "$1") || return 1
+	if kernel_fetched "$1"; then
+		dir=$(kernel_dir "$1") || return 1
+		echo "$dir/usr/src/linux-headers-$release"
+	else
+		echo "/usr/src/linux-headers-$release"
+	fi
+}
+
+# what make has to be told besides, a word a line: Debian 13's compiler and pahole
+kernel_make_args() {
+	local dir ccache=''
+
+	kernel_fetched "$1" && dir=$(kernel_dir "$1") && [ -e "$dir/.tools" ] || return 0
+	dir=$(cat "$dir/.tools")
+	# as it is for everybody else, if it is
+	[[ $(command -v gcc) != */ccache/* ]] || ccache='ccache '
+	echo "CC=$ccache$(echo "$dir"/usr/bin/x86_64-linux-gnu-gcc-[0-9][0-9])"
+	echo "PAHOLE=$dir/usr/bin/pahole"
 }

@@ -3,9 +3,11 @@
  * The slice of libibverbs' private provider interface that libcairn uses.
  *
  * No distribution packages a header for it, so the structures are declared
- * here from measured sizes and offsets of version 44 (IBVERBS_PRIVATE_34) and
- * every one of them is asserted. At run time, libcheck.c compares the one
- * layout that changed while that version name stayed.
+ * here from measured sizes and offsets, and every one of them is asserted. It
+ * differs between versions of rdma-core: those in the file "versions" are known.
+ * VERBS_CORE is the version, VERBS_PABI the number in the name of the interface
+ * (IBVERBS_PRIVATE_34). At run time, libcheck.c compares the one layout that
+ * changed while that name stayed.
  *
  * Requests and responses pass through the library untyped: it fills their
  * header and core, a provider only lays out the tail that its kernel driver
@@ -23,6 +25,19 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
 
+#if VERBS_CORE == 44 && VERBS_PABI == 34
+#define VERBS_VERSIONS	"44"
+#elif VERBS_CORE >= 45 && VERBS_CORE <= 56 && VERBS_PABI == 34
+#define VERBS_VERSIONS	"45 to 56"
+#elif VERBS_CORE == 65 && VERBS_PABI == 65
+#define VERBS_VERSIONS	"65"
+#else
+#error "the private interface of this rdma-core is not declared here"
+#endif
+
+#ifdef VERBS_IN_TREE
+#include "verbs_in_tree.h"
+#else
 struct verbs_device;
 struct verbs_device_ops;
 struct verbs_match_ent;
@@ -100,7 +115,11 @@ struct verbs_mr {
 	int access;
 };
 
-struct verbs_xrcd;
+struct verbs_xrcd {
+	struct ibv_xrcd xrcd;
+	uint32_t comp_mask;
+	uint32_t handle;
+};
 
 struct verbs_srq {
 	struct ibv_srq srq;
@@ -131,13 +150,22 @@ struct verbs_qp {
 	struct verbs_xrcd *xrcd;
 };
 
+/* A member that version 65 has, and that we leave empty. */
+#if VERBS_PABI >= 65
+#define VERBS_OP_65(member)	void (*member)(void);
+#else
+#define VERBS_OP_65(member)
+#endif
+
 /* In alphabetical order, which is the order in the library's table. */
 struct verbs_context_ops {
 	int (*advise_mr)(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 			 uint32_t flags, struct ibv_sge *sg_list,
 			 uint32_t num_sges);
+	VERBS_OP_65(alloc_buf)
 	struct ibv_dm *(*alloc_dm)(struct ibv_context *ctx,
 				   struct ibv_alloc_dm_attr *attr);
+	VERBS_OP_65(alloc_dmah)
 	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type);
 	struct ibv_mr *(*alloc_null_mr)(struct ibv_pd *pd);
 	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *ctx,
@@ -158,6 +186,7 @@ struct verbs_context_ops {
 	void (*cq_event)(struct ibv_cq *cq);
 	struct ibv_ah *(*create_ah)(struct ibv_pd *pd,
 				    struct ibv_ah_attr *attr);
+	VERBS_OP_65(create_comp_cntr)
 	struct ibv_counters *(*create_counters)(struct ibv_context *ctx,
 			struct ibv_counters_init_attr *attr);
 	struct ibv_cq *(*create_cq)(struct ibv_context *ctx, int cqe,
@@ -183,11 +212,13 @@ struct verbs_context_ops {
 					 struct ibv_srq_init_attr_ex *attr);
 	struct ibv_wq *(*create_wq)(struct ibv_context *ctx,
 				    struct ibv_wq_init_attr *attr);
+	VERBS_OP_65(dealloc_dmah)
 	int (*dealloc_mw)(struct ibv_mw *mw);
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	int (*dealloc_td)(struct ibv_td *td);
 	int (*dereg_mr)(struct verbs_mr *vmr);
 	int (*destroy_ah)(struct ibv_ah *ah);
+	VERBS_OP_65(destroy_comp_cntr)
 	int (*destroy_counters)(struct ibv_counters *counters);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	int (*destroy_flow)(struct ibv_flow *flow);
@@ -198,12 +229,16 @@ struct verbs_context_ops {
 	int (*destroy_wq)(struct ibv_wq *wq);
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid,
 			    uint16_t lid);
+	VERBS_OP_65(dm_export_dmabuf_fd)
+	VERBS_OP_65(free_buf)
 	void (*free_context)(struct ibv_context *ctx);
 	int (*free_dm)(struct ibv_dm *dm);
 	int (*get_srq_num)(struct ibv_srq *srq, uint32_t *srq_num);
 	struct ibv_dm *(*import_dm)(struct ibv_context *ctx, uint32_t handle);
 	struct ibv_mr *(*import_mr)(struct ibv_pd *pd, uint32_t handle);
 	struct ibv_pd *(*import_pd)(struct ibv_context *ctx, uint32_t handle);
+	VERBS_OP_65(inc_comp_cntr)
+	VERBS_OP_65(inc_err_comp_cntr)
 	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 	int (*modify_flow_action_esp)(struct ibv_flow_action *action,
 				      struct ibv_flow_action_esp_attr *attr);
@@ -226,12 +261,15 @@ struct verbs_context_ops {
 			    struct ibv_ops_wr **bad_op);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
+	VERBS_OP_65(qp_attach_comp_cntr)
+	VERBS_OP_65(query_comp_cntr_caps)
 	int (*query_device_ex)(struct ibv_context *ctx,
 			       const struct ibv_query_device_ex_input *input,
 			       struct ibv_device_attr_ex *attr, size_t size);
 	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
 	int (*query_port)(struct ibv_context *ctx, uint8_t port_num,
 			  struct ibv_port_attr *attr);
+	VERBS_OP_65(query_port_speed)
 	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr);
 	int (*query_qp_data_in_order)(struct ibv_qp *qp, enum ibv_wr_opcode op,
@@ -239,8 +277,10 @@ struct verbs_context_ops {
 	int (*query_rt_values)(struct ibv_context *ctx,
 			       struct ibv_values_ex *values);
 	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+	VERBS_OP_65(read_comp_cntr)
 	int (*read_counters)(struct ibv_counters *counters, uint64_t *values,
 			     uint32_t ncounters, uint32_t flags);
+	VERBS_OP_65(read_err_comp_cntr)
 	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm,
 				    uint64_t offset, size_t length,
 				    unsigned int access);
@@ -249,15 +289,20 @@ struct verbs_context_ops {
 					int access);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
 				 uint64_t hca_va, int access);
+	VERBS_OP_65(reg_mr_ex)
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
 	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access);
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
+	VERBS_OP_65(set_comp_cntr)
 	int (*set_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
+	VERBS_OP_65(set_err_comp_cntr)
 	void (*unimport_dm)(struct ibv_dm *dm);
 	void (*unimport_mr)(struct ibv_mr *mr);
 	void (*unimport_pd)(struct ibv_pd *pd);
 };
+
+#endif /* VERBS_IN_TREE */
 
 /* Request headers; the uapi struct of the command follows. */
 struct verbs_cmd_hdr {
@@ -296,8 +341,13 @@ union verbs_cmd_buf {
 	_Static_assert(offsetof(struct name, drv) == sizeof(uapi),	\
 		       "padding before the driver's tail")
 
+#ifndef VERBS_IN_TREE
 /* Life cycle. */
-void verbs_register_driver_34(const struct verbs_device_ops *ops);
+#define VERBS_PASTE(name, number)	name##number
+#define VERBS_NAME(name, number)	VERBS_PASTE(name, number)
+#define verbs_register_driver	VERBS_NAME(verbs_register_driver_, VERBS_PABI)
+
+void verbs_register_driver(const struct verbs_device_ops *ops);
 void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
 				    size_t alloc_size,
 				    struct verbs_context *context_offset,
@@ -305,8 +355,15 @@ void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
 void verbs_set_ops(struct verbs_context *vctx,
 		   const struct verbs_context_ops *ops);
 void verbs_uninit_context(struct verbs_context *vctx);
+#if VERBS_PABI >= 65
+int ibv_cmd_get_context(struct verbs_context *vctx, void *cmd, size_t cmd_size,
+			struct ibv_fd_arr *fds, void *resp, size_t resp_size);
+#define ibv_cmd_get_context(vctx, cmd, cmd_size, resp, resp_size) \
+	ibv_cmd_get_context(vctx, cmd, cmd_size, NULL, resp, resp_size)
+#else
 int ibv_cmd_get_context(struct verbs_context *vctx, void *cmd, size_t cmd_size,
 			void *resp, size_t resp_size);
+#endif
 
 /* Commands. All return 0 or a positive errno. */
 int ibv_cmd_query_device_any(struct ibv_context *ctx,
@@ -322,9 +379,10 @@ int ibv_cmd_dealloc_pd(struct ibv_pd *pd);
 int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		   uint64_t hca_va, int access, struct verbs_mr *vmr, void *cmd,
 		   size_t cmd_size, void *resp, size_t resp_size);
+/* Version 44 has no argument "driver" and does not see it. */
 int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 			  uint64_t iova, int fd, int access,
-			  struct verbs_mr *vmr);
+			  struct verbs_mr *vmr, void *driver);
 int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr,
 		     size_t length, uint64_t hca_va, int access,
 		     struct ibv_pd *pd, void *cmd, size_t cmd_size, void *resp,
@@ -341,10 +399,21 @@ int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
 		      struct ibv_comp_channel *channel, int comp_vector,
 		      struct ibv_cq *cq, void *cmd, size_t cmd_size, void *resp,
 		      size_t resp_size);
+#if VERBS_PABI >= 65
+struct verbs_create_cq_prov_attr;
+int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
+			 const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_create_cq_prov_attr *prov_attr,
+			 struct verbs_cq *cq, void *cmd, size_t cmd_size,
+			 void *resp, size_t resp_size, uint32_t cmd_flags);
+#define ibv_cmd_create_cq_ex(ctx, attr, cq, cmd, cmd_size, resp, resp_size, flags) \
+	ibv_cmd_create_cq_ex(ctx, attr, NULL, cq, cmd, cmd_size, resp, resp_size, flags)
+#else
 int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 			 const struct ibv_cq_init_attr_ex *attr,
 			 struct verbs_cq *cq, void *cmd, size_t cmd_size,
 			 void *resp, size_t resp_size, uint32_t cmd_flags);
+#endif
 int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, void *cmd, size_t cmd_size,
 		      void *resp, size_t resp_size);
 int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr,
@@ -353,6 +422,9 @@ int ibv_cmd_destroy_cq(struct ibv_cq *cq);
 int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
 		       struct ibv_srq_init_attr *attr, void *cmd,
 		       size_t cmd_size, void *resp, size_t resp_size);
+int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *vsrq,
+			  struct ibv_srq_init_attr_ex *attr, void *cmd,
+			  size_t cmd_size, void *resp, size_t resp_size);
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 		       void *cmd, size_t cmd_size);
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, void *cmd,
@@ -361,6 +433,13 @@ int ibv_cmd_destroy_srq(struct ibv_srq *srq);
 int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 			 struct ibv_qp_init_attr_ex *attr, void *cmd,
 			 size_t cmd_size, void *resp, size_t resp_size);
+int ibv_cmd_open_qp(struct ibv_context *ctx, struct verbs_qp *vqp, int vqp_size,
+		    struct ibv_qp_open_attr *attr, void *cmd, size_t cmd_size,
+		    void *resp, size_t resp_size);
+int ibv_cmd_open_xrcd(struct ibv_context *ctx, struct verbs_xrcd *xrcd,
+		      int xrcd_size, struct ibv_xrcd_init_attr *attr, void *cmd,
+		      size_t cmd_size, void *resp, size_t resp_size);
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd);
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		      void *cmd, size_t cmd_size);
 int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
@@ -374,6 +453,8 @@ int ibv_cmd_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 			 uint16_t lid);
 int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 			 uint16_t lid);
+
+#endif /* VERBS_IN_TREE */
 
 #include "verbs_private_assert.h"
 

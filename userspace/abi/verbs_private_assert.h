@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Sizes and offsets of version 44 on x86_64, public and private. A header that
+ * Sizes and offsets on 64-bit machines, public and private. A header that
  * disagrees with them belongs to another library and must not compile.
  */
 #ifndef CAIRN_VERBS_PRIVATE_ASSERT_H
@@ -11,11 +11,19 @@
 #define VERBS_OFFSET(type, member, offset) \
 	_Static_assert(offsetof(type, member) == (offset), #type "." #member)
 
+/* What grew, and by how much, since version 44. */
+#define VERBS_QP_EX_MORE	(VERBS_CORE >= 45 ? 8 : 0)
+#define VERBS_CONTEXT_MORE	(VERBS_PABI >= 65 ? 48 : 0)
+/* Members before this one that version 65 added. */
+#define VERBS_OP(member, offset, more) \
+	VERBS_OFFSET(struct verbs_context_ops, member, \
+		     (offset) + (VERBS_PABI >= 65 ? (more) * 8 : 0))
+
 /* Public types. */
 VERBS_SIZE(struct ibv_device, 664);
 VERBS_SIZE(struct ibv_context, 328);
 VERBS_SIZE(struct ibv_qp, 160);
-VERBS_SIZE(struct ibv_qp_ex, 352);
+VERBS_SIZE(struct ibv_qp_ex, 352 + VERBS_QP_EX_MORE);
 VERBS_SIZE(struct ibv_cq, 128);
 VERBS_SIZE(struct ibv_cq_ex, 288);
 VERBS_SIZE(struct ibv_srq, 128);
@@ -25,11 +33,11 @@ VERBS_SIZE(struct ibv_ah, 24);
 VERBS_SIZE(struct ibv_mw, 32);
 VERBS_SIZE(struct ibv_xrcd, 8);
 VERBS_SIZE(struct ibv_wc, 48);
-VERBS_SIZE(struct verbs_context, 648);
+VERBS_SIZE(struct verbs_context, 648 + VERBS_CONTEXT_MORE);
 
-VERBS_OFFSET(struct verbs_context, priv, 208);
-VERBS_OFFSET(struct verbs_context, sz, 312);
-VERBS_OFFSET(struct verbs_context, context, 320);
+VERBS_OFFSET(struct verbs_context, priv, 208 + VERBS_CONTEXT_MORE);
+VERBS_OFFSET(struct verbs_context, sz, 312 + VERBS_CONTEXT_MORE);
+VERBS_OFFSET(struct verbs_context, context, 320 + VERBS_CONTEXT_MORE);
 
 VERBS_OFFSET(struct ibv_qp_ex, comp_mask, 160);
 VERBS_OFFSET(struct ibv_qp_ex, wr_id, 168);
@@ -55,6 +63,9 @@ VERBS_OFFSET(struct ibv_qp_ex, wr_start, 320);
 VERBS_OFFSET(struct ibv_qp_ex, wr_complete, 328);
 VERBS_OFFSET(struct ibv_qp_ex, wr_abort, 336);
 VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_write, 344);
+#if VERBS_CORE >= 45
+VERBS_OFFSET(struct ibv_qp_ex, wr_flush, 352);
+#endif
 
 VERBS_OFFSET(struct ibv_cq_ex, status, 132);
 VERBS_OFFSET(struct ibv_cq_ex, wr_id, 136);
@@ -80,10 +91,11 @@ VERBS_SIZE(struct verbs_match_ent, 24);
 VERBS_SIZE(struct verbs_device, 712);
 VERBS_SIZE(struct verbs_sysfs_dev, 992);
 VERBS_SIZE(struct verbs_mr, 56);
+VERBS_SIZE(struct verbs_xrcd, 16);
 VERBS_SIZE(struct verbs_srq, 160);
 VERBS_SIZE(struct verbs_cq, 288);
-VERBS_SIZE(struct verbs_qp, 368);
-VERBS_SIZE(struct verbs_context_ops, 608);
+VERBS_SIZE(struct verbs_qp, 368 + VERBS_QP_EX_MORE);
+VERBS_SIZE(struct verbs_context_ops, VERBS_PABI >= 65 ? 744 : 608);
 
 VERBS_OFFSET(struct verbs_device_ops, name, 0);
 VERBS_OFFSET(struct verbs_device_ops, match_min_abi_version, 8);
@@ -130,6 +142,10 @@ VERBS_OFFSET(struct verbs_mr, ibv_mr, 0);
 VERBS_OFFSET(struct verbs_mr, mr_type, 48);
 VERBS_OFFSET(struct verbs_mr, access, 52);
 
+VERBS_OFFSET(struct verbs_xrcd, xrcd, 0);
+VERBS_OFFSET(struct verbs_xrcd, comp_mask, 8);
+VERBS_OFFSET(struct verbs_xrcd, handle, 12);
+
 VERBS_OFFSET(struct verbs_srq, srq, 0);
 VERBS_OFFSET(struct verbs_srq, srq_type, 128);
 VERBS_OFFSET(struct verbs_srq, xrcd, 136);
@@ -138,85 +154,85 @@ VERBS_OFFSET(struct verbs_srq, srq_num, 152);
 
 VERBS_OFFSET(struct verbs_qp, qp, 0);
 VERBS_OFFSET(struct verbs_qp, qp_ex, 0);
-VERBS_OFFSET(struct verbs_qp, comp_mask, 352);
-VERBS_OFFSET(struct verbs_qp, xrcd, 360);
+VERBS_OFFSET(struct verbs_qp, comp_mask, 352 + VERBS_QP_EX_MORE);
+VERBS_OFFSET(struct verbs_qp, xrcd, 360 + VERBS_QP_EX_MORE);
 
-VERBS_OFFSET(struct verbs_context_ops, advise_mr, 0);
-VERBS_OFFSET(struct verbs_context_ops, alloc_dm, 8);
-VERBS_OFFSET(struct verbs_context_ops, alloc_mw, 16);
-VERBS_OFFSET(struct verbs_context_ops, alloc_null_mr, 24);
-VERBS_OFFSET(struct verbs_context_ops, alloc_parent_domain, 32);
-VERBS_OFFSET(struct verbs_context_ops, alloc_pd, 40);
-VERBS_OFFSET(struct verbs_context_ops, alloc_td, 48);
-VERBS_OFFSET(struct verbs_context_ops, async_event, 56);
-VERBS_OFFSET(struct verbs_context_ops, attach_counters_point_flow, 64);
-VERBS_OFFSET(struct verbs_context_ops, attach_mcast, 72);
-VERBS_OFFSET(struct verbs_context_ops, bind_mw, 80);
-VERBS_OFFSET(struct verbs_context_ops, close_xrcd, 88);
-VERBS_OFFSET(struct verbs_context_ops, cq_event, 96);
-VERBS_OFFSET(struct verbs_context_ops, create_ah, 104);
-VERBS_OFFSET(struct verbs_context_ops, create_counters, 112);
-VERBS_OFFSET(struct verbs_context_ops, create_cq, 120);
-VERBS_OFFSET(struct verbs_context_ops, create_cq_ex, 128);
-VERBS_OFFSET(struct verbs_context_ops, create_flow, 136);
-VERBS_OFFSET(struct verbs_context_ops, create_flow_action_esp, 144);
-VERBS_OFFSET(struct verbs_context_ops, create_qp, 152);
-VERBS_OFFSET(struct verbs_context_ops, create_qp_ex, 160);
-VERBS_OFFSET(struct verbs_context_ops, create_rwq_ind_table, 168);
-VERBS_OFFSET(struct verbs_context_ops, create_srq, 176);
-VERBS_OFFSET(struct verbs_context_ops, create_srq_ex, 184);
-VERBS_OFFSET(struct verbs_context_ops, create_wq, 192);
-VERBS_OFFSET(struct verbs_context_ops, dealloc_mw, 200);
-VERBS_OFFSET(struct verbs_context_ops, dealloc_pd, 208);
-VERBS_OFFSET(struct verbs_context_ops, dealloc_td, 216);
-VERBS_OFFSET(struct verbs_context_ops, dereg_mr, 224);
-VERBS_OFFSET(struct verbs_context_ops, destroy_ah, 232);
-VERBS_OFFSET(struct verbs_context_ops, destroy_counters, 240);
-VERBS_OFFSET(struct verbs_context_ops, destroy_cq, 248);
-VERBS_OFFSET(struct verbs_context_ops, destroy_flow, 256);
-VERBS_OFFSET(struct verbs_context_ops, destroy_flow_action, 264);
-VERBS_OFFSET(struct verbs_context_ops, destroy_qp, 272);
-VERBS_OFFSET(struct verbs_context_ops, destroy_rwq_ind_table, 280);
-VERBS_OFFSET(struct verbs_context_ops, destroy_srq, 288);
-VERBS_OFFSET(struct verbs_context_ops, destroy_wq, 296);
-VERBS_OFFSET(struct verbs_context_ops, detach_mcast, 304);
-VERBS_OFFSET(struct verbs_context_ops, free_context, 312);
-VERBS_OFFSET(struct verbs_context_ops, free_dm, 320);
-VERBS_OFFSET(struct verbs_context_ops, get_srq_num, 328);
-VERBS_OFFSET(struct verbs_context_ops, import_dm, 336);
-VERBS_OFFSET(struct verbs_context_ops, import_mr, 344);
-VERBS_OFFSET(struct verbs_context_ops, import_pd, 352);
-VERBS_OFFSET(struct verbs_context_ops, modify_cq, 360);
-VERBS_OFFSET(struct verbs_context_ops, modify_flow_action_esp, 368);
-VERBS_OFFSET(struct verbs_context_ops, modify_qp, 376);
-VERBS_OFFSET(struct verbs_context_ops, modify_qp_rate_limit, 384);
-VERBS_OFFSET(struct verbs_context_ops, modify_srq, 392);
-VERBS_OFFSET(struct verbs_context_ops, modify_wq, 400);
-VERBS_OFFSET(struct verbs_context_ops, open_qp, 408);
-VERBS_OFFSET(struct verbs_context_ops, open_xrcd, 416);
-VERBS_OFFSET(struct verbs_context_ops, poll_cq, 424);
-VERBS_OFFSET(struct verbs_context_ops, post_recv, 432);
-VERBS_OFFSET(struct verbs_context_ops, post_send, 440);
-VERBS_OFFSET(struct verbs_context_ops, post_srq_ops, 448);
-VERBS_OFFSET(struct verbs_context_ops, post_srq_recv, 456);
-VERBS_OFFSET(struct verbs_context_ops, query_device_ex, 464);
-VERBS_OFFSET(struct verbs_context_ops, query_ece, 472);
-VERBS_OFFSET(struct verbs_context_ops, query_port, 480);
-VERBS_OFFSET(struct verbs_context_ops, query_qp, 488);
-VERBS_OFFSET(struct verbs_context_ops, query_qp_data_in_order, 496);
-VERBS_OFFSET(struct verbs_context_ops, query_rt_values, 504);
-VERBS_OFFSET(struct verbs_context_ops, query_srq, 512);
-VERBS_OFFSET(struct verbs_context_ops, read_counters, 520);
-VERBS_OFFSET(struct verbs_context_ops, reg_dm_mr, 528);
-VERBS_OFFSET(struct verbs_context_ops, reg_dmabuf_mr, 536);
-VERBS_OFFSET(struct verbs_context_ops, reg_mr, 544);
-VERBS_OFFSET(struct verbs_context_ops, req_notify_cq, 552);
-VERBS_OFFSET(struct verbs_context_ops, rereg_mr, 560);
-VERBS_OFFSET(struct verbs_context_ops, resize_cq, 568);
-VERBS_OFFSET(struct verbs_context_ops, set_ece, 576);
-VERBS_OFFSET(struct verbs_context_ops, unimport_dm, 584);
-VERBS_OFFSET(struct verbs_context_ops, unimport_mr, 592);
-VERBS_OFFSET(struct verbs_context_ops, unimport_pd, 600);
+VERBS_OP(advise_mr, 0, 0);
+VERBS_OP(alloc_dm, 8, 1);
+VERBS_OP(alloc_mw, 16, 2);
+VERBS_OP(alloc_null_mr, 24, 2);
+VERBS_OP(alloc_parent_domain, 32, 2);
+VERBS_OP(alloc_pd, 40, 2);
+VERBS_OP(alloc_td, 48, 2);
+VERBS_OP(async_event, 56, 2);
+VERBS_OP(attach_counters_point_flow, 64, 2);
+VERBS_OP(attach_mcast, 72, 2);
+VERBS_OP(bind_mw, 80, 2);
+VERBS_OP(close_xrcd, 88, 2);
+VERBS_OP(cq_event, 96, 2);
+VERBS_OP(create_ah, 104, 2);
+VERBS_OP(create_counters, 112, 3);
+VERBS_OP(create_cq, 120, 3);
+VERBS_OP(create_cq_ex, 128, 3);
+VERBS_OP(create_flow, 136, 3);
+VERBS_OP(create_flow_action_esp, 144, 3);
+VERBS_OP(create_qp, 152, 3);
+VERBS_OP(create_qp_ex, 160, 3);
+VERBS_OP(create_rwq_ind_table, 168, 3);
+VERBS_OP(create_srq, 176, 3);
+VERBS_OP(create_srq_ex, 184, 3);
+VERBS_OP(create_wq, 192, 3);
+VERBS_OP(dealloc_mw, 200, 4);
+VERBS_OP(dealloc_pd, 208, 4);
+VERBS_OP(dealloc_td, 216, 4);
+VERBS_OP(dereg_mr, 224, 4);
+VERBS_OP(destroy_ah, 232, 4);
+VERBS_OP(destroy_counters, 240, 5);
+VERBS_OP(destroy_cq, 248, 5);
+VERBS_OP(destroy_flow, 256, 5);
+VERBS_OP(destroy_flow_action, 264, 5);
+VERBS_OP(destroy_qp, 272, 5);
+VERBS_OP(destroy_rwq_ind_table, 280, 5);
+VERBS_OP(destroy_srq, 288, 5);
+VERBS_OP(destroy_wq, 296, 5);
+VERBS_OP(detach_mcast, 304, 5);
+VERBS_OP(free_context, 312, 7);
+VERBS_OP(free_dm, 320, 7);
+VERBS_OP(get_srq_num, 328, 7);
+VERBS_OP(import_dm, 336, 7);
+VERBS_OP(import_mr, 344, 7);
+VERBS_OP(import_pd, 352, 7);
+VERBS_OP(modify_cq, 360, 9);
+VERBS_OP(modify_flow_action_esp, 368, 9);
+VERBS_OP(modify_qp, 376, 9);
+VERBS_OP(modify_qp_rate_limit, 384, 9);
+VERBS_OP(modify_srq, 392, 9);
+VERBS_OP(modify_wq, 400, 9);
+VERBS_OP(open_qp, 408, 9);
+VERBS_OP(open_xrcd, 416, 9);
+VERBS_OP(poll_cq, 424, 9);
+VERBS_OP(post_recv, 432, 9);
+VERBS_OP(post_send, 440, 9);
+VERBS_OP(post_srq_ops, 448, 9);
+VERBS_OP(post_srq_recv, 456, 9);
+VERBS_OP(query_device_ex, 464, 11);
+VERBS_OP(query_ece, 472, 11);
+VERBS_OP(query_port, 480, 11);
+VERBS_OP(query_qp, 488, 12);
+VERBS_OP(query_qp_data_in_order, 496, 12);
+VERBS_OP(query_rt_values, 504, 12);
+VERBS_OP(query_srq, 512, 12);
+VERBS_OP(read_counters, 520, 13);
+VERBS_OP(reg_dm_mr, 528, 14);
+VERBS_OP(reg_dmabuf_mr, 536, 14);
+VERBS_OP(reg_mr, 544, 14);
+VERBS_OP(req_notify_cq, 552, 15);
+VERBS_OP(rereg_mr, 560, 15);
+VERBS_OP(resize_cq, 568, 15);
+VERBS_OP(set_ece, 576, 16);
+VERBS_OP(unimport_dm, 584, 17);
+VERBS_OP(unimport_mr, 592, 17);
+VERBS_OP(unimport_pd, 600, 17);
 
 /* Requests: header and core. */
 #define VERBS_REQUEST(cmd, size) \

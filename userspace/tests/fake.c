@@ -437,14 +437,15 @@ static int change_over_posts(struct fake_ring *ring)
 #define SIZED(cmd_size, resp_size, cmd, core, tail)			\
 	assert((cmd_size) == (cmd) && (resp_size) == sizeof(core) + sizeof(tail))
 
-void verbs_register_driver_34(const struct verbs_device_ops *ops)
+void verbs_register_driver(const struct verbs_device_ops *ops)
 {
 	fake.dev_ops = ops;
 }
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-	size_t offset = fake.later_library ? 360 : 352;
+	size_t offset = offsetof(struct verbs_qp, comp_mask) +
+			(fake.later_library ? 8 : 0);
 	uint32_t comp_mask;
 
 	memcpy(&comp_mask, (uint8_t *)qp + offset, sizeof(comp_mask));
@@ -580,8 +581,9 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 
 int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 			  uint64_t iova, int fd, int access,
-			  struct verbs_mr *vmr)
+			  struct verbs_mr *vmr, void *driver)
 {
+	(void)driver;
 	(void)pd;
 	(void)offset;
 	(void)length;
@@ -784,6 +786,63 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
 	srq->context = pd->context;
 	srq->handle = fake.last_qid;
 	return 0;
+}
+
+int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *vsrq,
+			  struct ibv_srq_init_attr_ex *attr, void *cmd,
+			  size_t cmd_size, void *resp, size_t resp_size)
+{
+	struct cairn_create_srq_resp *tail =
+		TAIL(resp, struct ib_uverbs_create_srq_resp);
+	uint32_t stride = recv_stride(attr->attr.max_sge);
+	int err = created("create_srq");
+
+	(void)cmd;
+	SIZED(cmd_size, resp_size, 56, struct ib_uverbs_create_srq_resp, *tail);
+	if (err)
+		return err;
+	ring_create(&tail->rq, pow2_at_least(attr->attr.max_wr * stride),
+		    stride);
+	vsrq->srq.context = ctx;
+	vsrq->srq.handle = fake.last_qid;
+	vsrq->srq_type = attr->srq_type;
+	vsrq->srq_num = FAKE_SRQN;
+	return 0;
+}
+
+int ibv_cmd_open_xrcd(struct ibv_context *ctx, struct verbs_xrcd *xrcd,
+		      int xrcd_size, struct ibv_xrcd_init_attr *attr, void *cmd,
+		      size_t cmd_size, void *resp, size_t resp_size)
+{
+	int err = created("open_xrcd");
+
+	(void)attr;
+	(void)cmd;
+	(void)resp;
+	assert(xrcd_size == 16 && cmd_size == 24 && resp_size == 4);
+	xrcd->xrcd.context = ctx;
+	return err;
+}
+
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
+{
+	(void)xrcd;
+	return destroyed("close_xrcd");
+}
+
+int ibv_cmd_open_qp(struct ibv_context *ctx, struct verbs_qp *vqp, int vqp_size,
+		    struct ibv_qp_open_attr *attr, void *cmd, size_t cmd_size,
+		    void *resp, size_t resp_size)
+{
+	int err = created("open_qp");
+
+	(void)cmd;
+	(void)resp;
+	assert(vqp_size >= 368 && cmd_size == 40 && resp_size == 32);
+	vqp->qp.context = ctx;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.qp_num = attr->qp_num;
+	return err;
 }
 
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,

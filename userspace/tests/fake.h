@@ -26,6 +26,9 @@ struct fake_ring {
 
 enum { FAKE_MAX_QUEUES = 4096 };
 
+/* Of every SRQ of XRC. */
+enum { FAKE_SRQN = 0xabcdef };
+
 struct fake {
 	/* Seen */
 	const struct verbs_device_ops *dev_ops;

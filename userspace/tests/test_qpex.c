@@ -11,7 +11,12 @@
 #include "ktap.h"
 #include "qp.h"
 
-#define RC_OPS	(IBV_QP_EX_WITH_RDMA_WRITE |				\
+#if VERBS_CORE >= 45
+#define FLUSH_OP	IBV_QP_EX_WITH_FLUSH
+#else
+#define FLUSH_OP	0
+#endif
+#define RC_OPS	(FLUSH_OP | IBV_QP_EX_WITH_RDMA_WRITE |		\
 		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |			\
 		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |	\
 		 IBV_QP_EX_WITH_RDMA_READ |				\
@@ -308,8 +313,13 @@ static void flush_and_word(void)
 	ibv_wr_start(qpx);
 	qpx->wr_id = 5;
 	qpx->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+#if VERBS_CORE >= 45
+	ibv_wr_flush(qpx, 0x31, 0x4000, 0xffffffff,
+		     IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+#else
 	ktap_eq(cairndv_wr_flush(qpx, 0x31, 0x4000, 0xffffffff,
 				 CAIRNDV_FLUSH_TYPES, CAIRNDV_FLUSH_MR), 0);
+#endif
 	qpx->wr_id = 6;
 	ibv_wr_atomic_write(qpx, 0x32, 0x5008, &word);
 	ktap_eq(ibv_wr_complete(qpx), 0);
@@ -599,7 +609,8 @@ static void supported_ops(void)
 		{ IBV_QPT_UC, UC_OPS },
 		{ IBV_QPT_UD, UD_OPS },
 		{ IBV_QPT_RAW_PACKET, 0 },
-		{ IBV_QPT_XRC_SEND, 0 },
+		{ IBV_QPT_XRC_SEND, RC_OPS & ~(IBV_QP_EX_WITH_LOCAL_INV |
+					       IBV_QP_EX_WITH_BIND_MW) },
 	};
 
 	open_qps(IBV_QPT_RC, RC_OPS);

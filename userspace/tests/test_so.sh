@@ -3,11 +3,12 @@
 #
 # The built library: names, exports, loading and refusing to load, installing.
 #
-#   test_so.sh LIBRARY-DIR HELPER-DIR
+#   test_so.sh LIBRARY-DIR HELPER-DIR [NUMBER-OF-THE-PRIVATE-INTERFACE]
 set -u
 
 dir=$1
 helpers=$2
+pabi=${3:-34}
 source=$(cd "$(dirname "$0")/.." && pwd)
 n=0
 failed=0
@@ -26,7 +27,7 @@ result() {
 one_file() {
 	local name
 
-	for name in libcairn.so libcairn.so.1 libcairn-rdmav34.so; do
+	for name in libcairn.so libcairn.so.1 "libcairn-rdmav$pabi.so"; do
 		[ -L "$dir/$name" ] || return 1
 		[ "$dir/$name" -ef "$dir/libcairn.so.1.0.0" ] || return 1
 	done
@@ -82,7 +83,7 @@ needed() {
 }
 
 private_version() {
-	nm -D "$dir/libcairn.so" | grep -q 'verbs_register_driver_34@IBVERBS_PRIVATE_34'
+	nm -D "$dir/libcairn.so" | grep -q "verbs_register_driver_$pabi@IBVERBS_PRIVATE_$pabi"
 }
 
 hardened() {
@@ -91,7 +92,7 @@ hardened() {
 }
 
 loads() {
-	"$helpers/so_load" "$dir/libcairn-rdmav34.so"
+	"$helpers/so_load" "$dir/libcairn-rdmav$pabi.so"
 }
 
 # under both names it is one library and registers once
@@ -99,17 +100,17 @@ registers_once() {
 	local out
 
 	out=$(LD_PRELOAD=$helpers/so_preload.so "$helpers/so_load" \
-		"$dir/libcairn-rdmav34.so" "$dir/libcairn.so.1")
+		"$dir/libcairn-rdmav$pabi.so" "$dir/libcairn.so.1")
 	[ "$out" = "registered cairn" ] || { echo "# $out"; return 1; }
 }
 
 refuses() {
 	local out
 
-	out=$(COMP_MASK_AT=$1 LD_PRELOAD=$helpers/so_preload.so \
-		"$helpers/so_load" "$dir/libcairn-rdmav34.so" 2>&1)
+	out=$(COMP_MASK_MOVED=$1 LD_PRELOAD=$helpers/so_preload.so \
+		"$helpers/so_load" "$dir/libcairn-rdmav$pabi.so" 2>&1)
 	# one line, and nothing registered
-	[[ $out == libcairn:*"version 44"* && $out != *$'\n'* ]] && return
+	[[ $out == libcairn:*"is not the libibverbs version "* && $out != *$'\n'* ]] && return
 	echo "# $out"
 	return 1
 }
@@ -137,7 +138,7 @@ finds_plugin() {
 	rm -rf "$root"
 	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" install >/dev/null || return 1
 	lib=$(dirname "$(find "$root" -name libcairn.so.1.0.0)")
-	[ "$lib/libibverbs/libcairn-rdmav34.so" -ef "$lib/libcairn.so.1.0.0" ] &&
+	[ "$lib/libibverbs/libcairn-rdmav$pabi.so" -ef "$lib/libcairn.so.1.0.0" ] &&
 		[ "$lib/libcairn.so" -ef "$lib/libcairn.so.1.0.0" ] &&
 		grep -qx 'driver cairn' "$root/etc/libibverbs.d/cairn.driver" &&
 		[ -f "$root/usr/include/rdma/cairn-abi.h" ] &&
@@ -159,8 +160,8 @@ private_version; result $? private_version
 hardened; result $? hardened
 loads; result $? loads
 registers_once; result $? registers_once
-refuses 360; result $? refuses_later_library
-refuses 344; result $? refuses_earlier_library
+refuses 8; result $? refuses_later_library
+refuses -8; result $? refuses_earlier_library
 finds_plugin; result $? install_and_uninstall
 echo "1..$n"
 exit $failed

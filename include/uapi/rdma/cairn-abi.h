@@ -145,6 +145,9 @@ struct cairn_sge {
  *
  * FLUSH has no data, ATOMIC_WRITE 8 bytes.
  *
+ * XRC: inline_len also has the number of the shared receive queue, as
+ * number << CAIRN_XRC_SRQN_SHIFT | bytes.
+ *
  * BIND_MW: imm_or_key is the window's new key, rkey the lkey of the region,
  * remote_addr the first byte; what is left is at 32.
  */
@@ -166,7 +169,7 @@ struct cairn_send_wqe {
 		__u32 rkey;
 		__u32 qkey;	/* UD */
 	};
-	__u32 inline_len;	/* bytes, 0..CAIRN_MAX_INLINE */
+	__u32 inline_len;	/* bytes, 0..CAIRN_MAX_INLINE; XRC: see above */
 	union {
 		struct cairn_sge sge[2];
 		__u8 inline_data[32];
@@ -189,6 +192,8 @@ struct cairn_send_wqe {
 };
 
 #define CAIRN_WQE_DATA_OFFSET		32
+#define CAIRN_XRC_SRQN_SHIFT		8
+#define CAIRN_XRC_INLINE_MASK		0xffu	/* and the limit: bytes */
 #define CAIRN_WQE_ATOMIC_SGE_OFFSET	48
 
 /*

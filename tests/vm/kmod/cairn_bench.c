@@ -21,6 +21,7 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
+#include "find_dev.h"
 
 #define WINDOW		64U	/* messages in flight */
 #define RECEIVES	256
@@ -213,7 +214,7 @@ static int bench_open(struct bench_end *end, const char *name)
 	};
 	int err;
 
-	end->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	end->dev = find_dev(name);
 	if (!end->dev)
 		return -ENODEV;
 	err = bench_find_gid(end);

@@ -13,6 +13,7 @@
 #include <net/ipv6.h>
 #include <rdma/cairn.h>
 #include <rdma/ib_cache.h>
+#include "find_dev.h"
 
 #define BUF_LEN		(4 * PAGE_SIZE)
 #define DEPTH		16
@@ -95,7 +96,7 @@ static int open_end(struct end *e, const char *name)
 {
 	struct ib_cq_init_attr cq = { .cqe = 4 * DEPTH };
 
-	e->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	e->dev = find_dev(name);
 	if (!e->dev)
 		return -ENODEV;
 	e->pd = ib_alloc_pd(e->dev, 0);

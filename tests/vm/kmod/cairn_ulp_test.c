@@ -18,6 +18,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rw.h>
+#include "find_dev.h"
 
 #define PAGES		8
 #define BUF_LEN		(PAGES * PAGE_SIZE)
@@ -289,7 +290,7 @@ static int find_gid(struct end *e)
 
 static int open_end(struct end *e, const char *name)
 {
-	e->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	e->dev = find_dev(name);
 	if (!e->dev)
 		return -ENODEV;
 	e->buf = kzalloc(BUF_LEN, GFP_KERNEL);

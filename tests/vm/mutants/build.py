@@ -51,14 +51,15 @@ def build(mutant, tree, headers, out):
     command = command.replace(old['object'], str(obj)).replace(old['source'], str(copy))
     shell(command + ' -Wno-error' if ';' not in command else
           command.replace(';', ' -Wno-error ;', 1), headers)
-    objects = (tree / 'cairn.mod').read_text().split()
+    made = tree / CAIRN
+    objects = (made / 'cairn.mod').read_text().split()
     objects = [str(obj) if os.path.join(headers, o) == old['object'] else o for o in objects]
     assert str(obj) in objects, old['object']
     (base / 'cairn.mod').write_text('\n'.join(objects) + '\n')
-    command = saved(tree / '.cairn.o.cmd').replace(f'{tree}/cairn.', f'{base}/cairn.')
+    command = saved(made / '.cairn.o.cmd').replace(f'{made}/cairn.', f'{base}/cairn.')
     shell(command, headers)
-    command = saved(tree / '.cairn.ko.cmd').replace(f'{tree}/cairn.ko', str(ko))
-    shell(command.replace(f'{tree}/cairn.o', f'{base}/cairn.o'), headers)
+    command = saved(made / '.cairn.ko.cmd').replace(f'{made}/cairn.ko', str(ko))
+    shell(command.replace(f'{made}/cairn.o', f'{base}/cairn.o'), headers)
     subprocess.run(['strip', '-g', ko], check=True)
     subprocess.run(['rm', '-rf', base], check=True)
 

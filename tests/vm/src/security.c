@@ -871,7 +871,7 @@ static void packets_malformed(void)
 	f.data[1] |= 1;
 	send_frame(&f, 32, true);
 	n++;
-	/* opcodes that nobody knows (RD, XRC and reserved) */
+	/* opcodes that nobody knows (RD and reserved) */
 	for (op = 0x18; op < 0x20; op++) {
 		if (op == 0x1c || op == 0x1d)
 			continue;

@@ -22,6 +22,7 @@
 #include "release.h"
 #include "send.h"
 #include "srq.h"
+#include "xrc.h"
 
 VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
 	   struct cairn_alloc_ucontext_resp);
@@ -67,6 +68,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.alloc_td = cairn_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = cairn_bind_mw,
+	.close_xrcd = cairn_close_xrcd,
 	.cq_event = cairn_cq_event,
 	.create_ah = cairn_create_ah,
 	.create_cq = cairn_create_cq,
@@ -74,6 +76,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.create_qp = cairn_create_qp,
 	.create_qp_ex = cairn_create_qp_ex,
 	.create_srq = cairn_create_srq,
+	.create_srq_ex = cairn_create_srq_ex,
 	.dealloc_mw = cairn_dealloc_mw,
 	.dealloc_pd = cairn_dealloc_pd,
 	.dealloc_td = cairn_dealloc_td,
@@ -84,10 +87,13 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.destroy_srq = cairn_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = cairn_free_context,
+	.get_srq_num = cairn_get_srq_num,
 	.modify_cq = cairn_modify_cq,
 	.modify_qp = cairn_modify_qp,
 	.modify_qp_rate_limit = cairn_modify_qp_rate_limit,
 	.modify_srq = cairn_modify_srq,
+	.open_qp = cairn_open_qp,
+	.open_xrcd = cairn_open_xrcd,
 	.poll_cq = cairn_poll_cq,
 	.post_recv = cairn_post_recv,
 	.post_send = cairn_post_send,
@@ -202,5 +208,5 @@ bool cairn_device_is(const struct ibv_device *device)
 __attribute__((constructor)) static void cairn_register(void)
 {
 	if (cairn_libcheck())
-		verbs_register_driver_34(&cairn_dev_ops);
+		verbs_register_driver(&cairn_dev_ops);
 }

@@ -2,8 +2,8 @@
 /*
  * Does the running libibverbs have the layouts that this library was built for?
  *
- * The dynamic linker checks the version name IBVERBS_PRIVATE_34, but libraries
- * after 44 kept that name while struct ibv_qp_ex grew and moved
+ * The dynamic linker checks the version name, as IBVERBS_PRIVATE_34, but libraries
+ * after 44 kept this one while struct ibv_qp_ex grew and moved
  * verbs_qp.comp_mask, which libibverbs reads in every QP we hand out. So ask
  * it: ibv_qp_to_qp_ex() says yes exactly if it finds VERBS_QP_EX where it
  * expects comp_mask.
@@ -36,7 +36,7 @@ static void libcheck_complain(void)
 	if (dladdr((void *)ibv_qp_to_qp_ex, &info) && info.dli_fname)
 		name = realpath(info.dli_fname, path) ? path : info.dli_fname;
 	fprintf(stderr,
-		"libcairn: %s is not the libibverbs version 44 that this library was built for; cairn devices will not be usable\n",
+		"libcairn: %s is not the libibverbs version " VERBS_VERSIONS " that this library was built for; cairn devices will not be usable\n",
 		name);
 }
 

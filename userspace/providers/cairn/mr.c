@@ -98,7 +98,7 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	if (!mr)
 		return NULL;
 	err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access,
-				    &mr->vmr);
+				    &mr->vmr, NULL);
 	return mr_finish(mr, err);
 }
 

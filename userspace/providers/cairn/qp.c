@@ -24,7 +24,7 @@ VERBS_RESP(cairn_qp_resp, struct ib_uverbs_create_qp_resp,
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "common part");
 
-static struct cairn_qp *qp_alloc(const struct ibv_qp_init_attr_ex *attr)
+struct cairn_qp *cairn_qp_alloc(enum ibv_qp_type type, bool signal_all)
 {
 	struct cairn_qp *qp = calloc(1, sizeof(*qp));
 
@@ -32,12 +32,12 @@ static struct cairn_qp *qp_alloc(const struct ibv_qp_init_attr_ex *attr)
 		return NULL;
 	cairn_queue_init(&qp->sq);
 	cairn_queue_init(&qp->rq.queue);
-	qp->type_bit = cairn_qp_type_bit(attr->qp_type);
-	qp->signal_all = attr->sq_sig_all ? CAIRN_WQE_SIGNALED : 0;
+	qp->type_bit = cairn_qp_type_bit(type);
+	qp->signal_all = signal_all ? CAIRN_WQE_SIGNALED : 0;
 	return qp;
 }
 
-static void qp_free(struct cairn_qp *qp)
+void cairn_qp_free(struct cairn_qp *qp)
 {
 	cairn_queue_fini(&qp->rq.queue);
 	cairn_queue_fini(&qp->sq);
@@ -94,8 +94,10 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 	qp->max_inline = attr->cap.max_inline_data;
 	if (qp->max_inline > CAIRN_MAX_INLINE)
 		qp->max_inline = CAIRN_MAX_INLINE;
-	qp->pd = cairn_pd_base(attr->pd);
-	qp->sq.single = cairn_pd_single(attr->pd);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD) {
+		qp->pd = cairn_pd_base(attr->pd);
+		qp->sq.single = cairn_pd_single(attr->pd);
+	}
 	qp->rq.queue.single = qp->sq.single;
 	cairn_inline_init(qp, asked);
 	qp->rq.max_sge = attr->cap.max_recv_sge;
@@ -108,7 +110,7 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 static struct cairn_qp *qp_create(struct ibv_context *ibctx,
 				  struct ibv_qp_init_attr_ex *attr)
 {
-	struct cairn_qp *qp = qp_alloc(attr);
+	struct cairn_qp *qp = cairn_qp_alloc(attr->qp_type, attr->sq_sig_all);
 	int err;
 
 	if (!qp)
@@ -116,7 +118,7 @@ static struct cairn_qp *qp_create(struct ibv_context *ibctx,
 	err = qp_open(ibctx, qp, attr);
 	if (!err)
 		return qp;
-	qp_free(qp);
+	cairn_qp_free(qp);
 	errno = err;
 	return NULL;
 }
@@ -142,11 +144,20 @@ struct ibv_qp *cairn_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return &qp->vqp.qp;
 }
 
+/* The target of XRC has a domain of its own kind; a protection domain says nothing. */
+static uint32_t qp_owner_mask(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD :
+					  IBV_QP_INIT_ATTR_PD;
+}
+
 static int qp_ex_check(const struct ibv_qp_init_attr_ex *attr)
 {
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+	uint32_t owner = qp_owner_mask(attr->qp_type);
+
+	if (!(attr->comp_mask & owner))
 		return EINVAL;
-	if (attr->comp_mask & ~QP_ATTR_MASK)
+	if (attr->comp_mask & ~(QP_ATTR_MASK | owner))
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
 	    attr->create_flags)
@@ -169,7 +180,7 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 		return NULL;
 	}
 	/* What is left of the rest concerns the provider only. */
-	plain.comp_mask = IBV_QP_INIT_ATTR_PD;
+	plain.comp_mask = qp_owner_mask(attr->qp_type);
 	qp = qp_create(ibctx, &plain);
 	if (!qp)
 		return NULL;
@@ -265,7 +276,7 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 	qp_forget(ibqp);
 	cairn_queue_unmap(ctx, &qp->rq.queue);
 	cairn_queue_unmap(ctx, &qp->sq);
-	qp_free(qp);
+	cairn_qp_free(qp);
 	return 0;
 }
 

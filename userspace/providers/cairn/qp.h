@@ -13,7 +13,8 @@ struct cairn_wr_batch {
 	struct cairn_send_wqe *wqe;	/* current, NULL: none or after error */
 	uint8_t form;			/* of the current, enum cairn_wqe_form */
 	bool need_data;			/* setters that it still lacks */
-	bool need_address;
+	bool need_address;		/* UD: of the peer; XRC: of the SRQ */
+	uint32_t srqn;			/* XRC */
 	int err;			/* first error, for wr_complete */
 };
 
@@ -43,6 +44,8 @@ static inline struct cairn_qp *to_cqp_ex(struct ibv_qp_ex *qp)
 	return cairn_container_of(qp, struct cairn_qp, vqp.qp_ex);
 }
 
+struct cairn_qp *cairn_qp_alloc(enum ibv_qp_type type, bool signal_all);
+void cairn_qp_free(struct cairn_qp *qp);
 struct ibv_qp *cairn_create_qp(struct ibv_pd *pd,
 			       struct ibv_qp_init_attr *attr);
 struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ctx,

@@ -14,6 +14,7 @@
 #include "qpex.h"
 #include "send.h"
 #include "wqe.h"
+#include "xrc.h"
 
 static const struct {
 	uint32_t send_op;	/* enum ibv_qp_create_send_ops_flags */
@@ -30,6 +31,9 @@ static const struct {
 	{ IBV_QP_EX_WITH_BIND_MW, CAIRN_WQE_BIND_MW },
 	{ IBV_QP_EX_WITH_SEND_WITH_INV, CAIRN_WQE_SEND_INV },
 	{ IBV_QP_EX_WITH_ATOMIC_WRITE, CAIRN_WQE_ATOMIC_WRITE },
+#if VERBS_CORE >= 45
+	{ IBV_QP_EX_WITH_FLUSH, CAIRN_WQE_FLUSH },
+#endif
 };
 
 bool cairn_qpex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
@@ -54,8 +58,12 @@ static void qpex_seal(struct cairn_qp *qp)
 {
 	struct cairn_wr_batch *batch = &qp->batch;
 
-	if (batch->wqe && (batch->need_data || batch->need_address))
+	if (!batch->wqe)
+		return;
+	if (batch->need_data || batch->need_address)
 		qpex_fail(qp, EINVAL);
+	else if (qp->type_bit == CAIRN_XRC)
+		cairn_xrc_set_srqn(batch->wqe, batch->srqn);
 }
 
 static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
@@ -79,7 +87,8 @@ static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
 	}
 	batch->form = op->form;
 	batch->need_data = op->form == CAIRN_FORM_ATOMIC;
-	batch->need_address = qp->type_bit == CAIRN_UD;
+	batch->need_address = qp->type_bit == CAIRN_UD ||
+			      qp->type_bit == CAIRN_XRC;
 	batch->at = ring->index;
 	batch->wqe = cairn_wqe_begin(qp, opcode, ibqp->wr_id, ibqp->wr_flags);
 	ring->index++;
@@ -242,6 +251,15 @@ int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	return 0;
 }
 
+#if VERBS_CORE >= 45
+static void qpex_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
+			  uint64_t remote_addr, size_t length, uint8_t type,
+			  uint8_t level)
+{
+	cairndv_wr_flush(ibqp, rkey, remote_addr, length, type, level);
+}
+#endif
+
 int cairndv_wr_write_persist(struct ibv_qp_ex *ibqp, uint32_t rkey,
 			     uint64_t remote_addr)
 {
@@ -266,6 +284,15 @@ static void qpex_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	wqe->ud.ah = to_cah(ah)->num;
 	wqe->ud.qpn = remote_qpn;
 	wqe->qkey = remote_qkey;
+	batch->need_address = false;
+}
+
+/* It shares a word with the length of what comes later (qpex_seal()). */
+static void qpex_wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, uint32_t remote_srqn)
+{
+	struct cairn_wr_batch *batch = &to_cqp_ex(ibqp)->batch;
+
+	batch->srqn = remote_srqn;
 	batch->need_address = false;
 }
 
@@ -424,10 +451,15 @@ void cairn_qpex_fill(struct cairn_qp *qp)
 	ibqp->wr_atomic_cmp_swp = qpex_wr_atomic_cmp_swp;
 	ibqp->wr_atomic_fetch_add = qpex_wr_atomic_fetch_add;
 	ibqp->wr_atomic_write = qpex_wr_atomic_write;
+#if VERBS_CORE >= 45
+	ibqp->wr_flush = qpex_wr_flush;
+#endif
 	ibqp->wr_set_sge = qpex_wr_set_sge;
 	ibqp->wr_set_sge_list = qpex_wr_set_sge_list;
 	ibqp->wr_set_inline_data = qpex_wr_set_inline_data;
 	ibqp->wr_set_inline_data_list = qpex_wr_set_inline_data_list;
 	if (qp->type_bit == CAIRN_UD)
 		ibqp->wr_set_ud_addr = qpex_wr_set_ud_addr;
+	if (qp->type_bit == CAIRN_XRC)
+		ibqp->wr_set_xrc_srqn = qpex_wr_set_xrc_srqn;
 }

@@ -7,6 +7,7 @@
 #include "mw.h"
 #include "send.h"
 #include "wqe.h"
+#include "xrc.h"
 
 bool cairn_send_ready(const struct cairn_qp *qp)
 {
@@ -250,6 +251,8 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
 		wqe->imm_or_key = wr->invalidate_rkey;
 	send_set_target(qp, plan.op, wqe, wr);
 	send_set_data(ring, plan.op, wqe, wr, plan.rule ? &plan.in : NULL);
+	if (qp->type_bit == CAIRN_XRC)
+		cairn_xrc_set_srqn(wqe, wr->qp_type.xrc.remote_srqn);
 	ring->index += wqe->units;
 	return 0;
 }

@@ -9,6 +9,15 @@
 VERBS_RESP(cairn_srq_resp, struct ib_uverbs_create_srq_resp,
 	   struct cairn_create_srq_resp);
 
+int cairn_srq_map(struct ibv_context *ctx, struct cairn_srq *srq,
+		  const struct cairn_ring_desc *desc)
+{
+	if (!desc->depth)
+		return EPROTO;
+	return cairn_queue_map(to_cctx(ctx), &srq->rq.queue, desc,
+			       PROT_READ | PROT_WRITE);
+}
+
 static int srq_open(struct ibv_pd *pd, struct cairn_srq *srq,
 		    struct ibv_srq_init_attr *attr)
 {
@@ -21,9 +30,7 @@ static int srq_open(struct ibv_pd *pd, struct cairn_srq *srq,
 				 &resp, sizeof(resp));
 	if (err)
 		return err;
-	err = resp.drv.rq.depth ?
-	      cairn_queue_map(to_cctx(pd->context), &srq->rq.queue,
-			      &resp.drv.rq, PROT_READ | PROT_WRITE) : EPROTO;
+	err = cairn_srq_map(pd->context, srq, &resp.drv.rq);
 	if (err) {
 		ibv_cmd_destroy_srq(&srq->vsrq.srq);
 		return err;

@@ -3,38 +3,38 @@
 
 static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 	[CAIRN_WQE_SEND] = {
-		.qp_types = CAIRN_RC | CAIRN_UC | CAIRN_UD,
+		.qp_types = CAIRN_RC | CAIRN_XRC | CAIRN_UC | CAIRN_UD,
 		.form = CAIRN_FORM_SEND,
 	},
 	[CAIRN_WQE_SEND_IMM] = {
-		.qp_types = CAIRN_RC | CAIRN_UC | CAIRN_UD,
+		.qp_types = CAIRN_RC | CAIRN_XRC | CAIRN_UC | CAIRN_UD,
 		.form = CAIRN_FORM_SEND,
 		.imm_or_key = true,
 	},
 	[CAIRN_WQE_SEND_INV] = {
-		.qp_types = CAIRN_RC,	/* the wire has no UC opcode for it */
+		.qp_types = CAIRN_RC | CAIRN_XRC,	/* the wire has no UC opcode for it */
 		.form = CAIRN_FORM_SEND,
 		.imm_or_key = true,
 	},
 	[CAIRN_WQE_WRITE] = {
-		.qp_types = CAIRN_RC | CAIRN_UC,
+		.qp_types = CAIRN_RC | CAIRN_XRC | CAIRN_UC,
 		.form = CAIRN_FORM_WRITE,
 	},
 	[CAIRN_WQE_WRITE_IMM] = {
-		.qp_types = CAIRN_RC | CAIRN_UC,
+		.qp_types = CAIRN_RC | CAIRN_XRC | CAIRN_UC,
 		.form = CAIRN_FORM_WRITE,
 		.imm_or_key = true,
 	},
 	[CAIRN_WQE_READ] = {
-		.qp_types = CAIRN_RC,
+		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_READ,
 	},
 	[CAIRN_WQE_CAS] = {
-		.qp_types = CAIRN_RC,
+		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_ATOMIC,
 	},
 	[CAIRN_WQE_FAA] = {
-		.qp_types = CAIRN_RC,
+		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_ATOMIC,
 	},
 	[CAIRN_WQE_LOCAL_INV] = {
@@ -52,11 +52,11 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.early = true,
 	},
 	[CAIRN_WQE_FLUSH] = {
-		.qp_types = CAIRN_RC,
+		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_FLUSH,
 	},
 	[CAIRN_WQE_ATOMIC_WRITE] = {
-		.qp_types = CAIRN_RC,
+		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_WORD,
 	},
 };

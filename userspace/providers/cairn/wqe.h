@@ -11,6 +11,7 @@ enum cairn_qp_types {
 	CAIRN_RC = 1 << 0,
 	CAIRN_UC = 1 << 1,
 	CAIRN_UD = 1 << 2,
+	CAIRN_XRC = 1 << 3,	/* that sends */
 };
 
 static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
@@ -22,6 +23,8 @@ static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
 		return CAIRN_UC;
 	case IBV_QPT_UD:
 		return CAIRN_UD;
+	case IBV_QPT_XRC_SEND:
+		return CAIRN_XRC;
 	default:
 		return 0;
 	}

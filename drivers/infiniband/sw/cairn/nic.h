@@ -2,7 +2,7 @@
 /*
  * What all kernel-side layers share of one device.
  *
- * QP table: qpn -> struct cairn_exec, read under RCU. An entry is erased and a
+ * qp_table: qpn -> struct cairn_exec, read under RCU. An entry is erased and a
  * grace period waited before the QP goes away, so that a receiver in an RCU
  * read section needs no reference.
  */
@@ -17,6 +17,7 @@
 #include "engine/counters.h"
 #include "engine/quota.h"
 #include "lane/epoch.h"
+#include "lane/table.h"
 
 struct cairn_mrcaches;
 
@@ -46,7 +47,8 @@ struct cairn_nic {
 	struct cairn_mrcaches *mrcaches;
 	struct cairn_mrcaches *mrcaches_counted;
 	atomic_t mrcaches_begun;
-	struct xarray qps;
+	struct cairn_table qp_table;
+	struct xarray qps;		/* whose numbers it has; for walks */
 	struct cairn_quota held;	/* lane/hold.h */
 	u32 held_seed;			/* which peers share a bound there */
 	struct cairn_mcast mcast;

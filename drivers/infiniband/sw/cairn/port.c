@@ -22,6 +22,7 @@
 #include "verbs/peer.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
+#include "verbs/xrc.h"
 
 /* A train of 64 KiB from 32 SGEs, each with two partial pages. The arrays are not
  * cleared (CONFIG_INIT_STACK_ALL_ZERO): what a caller reads has been filled, and an
@@ -303,7 +304,7 @@ int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 		return cairn_mw_bind(qp, wqe);
 	if (qp->is_user)
 		return -EINVAL;
-	return cairn_mr_reg(port_dev(qp), qp->ibqp.pd,
+	return cairn_mr_reg(port_dev(qp), qp->pd,
 			    (void *)(uintptr_t)wqe->remote_addr, wqe->rkey,
 			    wqe->imm_or_key);
 }
@@ -375,14 +376,14 @@ void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx)
 	cairn_queue_publish(sq);
 }
 
-static struct cairn_rq *port_rq(struct cairn_qp *qp)
-{
-	return qp->ibqp.srq ? &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
-}
-
 int cairn_port_rq_take(struct cairn_qpc *qpc, void *buf)
 {
-	return cairn_rq_take(port_rq(qpc_to_cairn_qp(qpc)), buf);
+	return cairn_rq_take(qpc_to_cairn_qp(qpc)->receives, buf);
+}
+
+int cairn_port_take_srq(struct cairn_qpc *qpc, u32 srqn)
+{
+	return cairn_xrc_take_srq(qpc_to_cairn_qp(qpc), srqn);
 }
 
 int cairn_port_rq_posted(struct cairn_qpc *qpc)
@@ -422,10 +423,9 @@ void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct ib_cq *cq = side == CAIRN_REQ ? qp->ibqp.send_cq :
-					       qp->ibqp.recv_cq;
 
-	cairn_cq_post(to_cairn_cq(cq), cqe);
+	cairn_cq_post(side == CAIRN_REQ ? to_cairn_cq(qp->ibqp.send_cq) :
+					  qp->recv_cq, cqe);
 }
 
 void cairn_port_async(struct cairn_qpc *qpc, enum cairn_async event)

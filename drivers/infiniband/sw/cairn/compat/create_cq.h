@@ -3,10 +3,10 @@
 #ifndef CAIRN_COMPAT_CREATE_CQ_H
 #define CAIRN_COMPAT_CREATE_CQ_H
 
-#include <linux/version.h>
 #include <rdma/uverbs_ioctl.h>
+#include "compat/found.h"
 
-#if KERNEL_VERSION(6, 11, 0) <= LINUX_VERSION_CODE
+#ifdef CAIRN_HAS_CREATE_CQ_ATTRS
 #define cairn_create_cq_arg	struct uverbs_attr_bundle
 
 /* NULL: a kernel CQ. */

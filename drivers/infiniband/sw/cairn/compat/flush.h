@@ -4,10 +4,10 @@
 #define CAIRN_COMPAT_FLUSH_H
 
 #include <linux/bits.h>
-#include <linux/version.h>
 #include <rdma/ib_verbs.h>
+#include "compat/found.h"
 
-#if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
+#ifndef CAIRN_HAS_IB_FLUSH
 #define IB_ACCESS_FLUSH_GLOBAL		BIT(8)
 #define IB_ACCESS_FLUSH_PERSISTENT	BIT(9)
 #define IB_DEVICE_FLUSH_GLOBAL		BIT_ULL(38)

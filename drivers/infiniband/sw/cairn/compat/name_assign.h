@@ -3,10 +3,10 @@
 #ifndef CAIRN_COMPAT_NAME_ASSIGN_H
 #define CAIRN_COMPAT_NAME_ASSIGN_H
 
-#include <linux/version.h>
 #include <rdma/ib_verbs.h>
+#include "compat/found.h"
 
-#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
+#ifndef CAIRN_HAS_IB_MARK_NAME
 static inline void ib_mark_name_assigned_by_user(struct ib_device *ibdev)
 {
 }

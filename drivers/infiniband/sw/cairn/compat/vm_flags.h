@@ -4,9 +4,9 @@
 #define CAIRN_COMPAT_VM_FLAGS_H
 
 #include <linux/mm.h>
-#include <linux/version.h>
+#include "compat/found.h"
 
-#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
+#ifndef CAIRN_HAS_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;

@@ -103,7 +103,7 @@ void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 	req->ack_deadline = 0;
 	req->rnr_until = 0;
 	cairn_gap_forget(req);
-	if (qpc->transport == CAIRN_TRANSPORT_RC)
+	if (cairn_reliable(qpc))
 		cairn_qpc_fail(qpc);
 	else if (cairn_state(qpc) == CAIRN_QP_RTS ||
 		 cairn_state(qpc) == CAIRN_QP_SQD)
@@ -747,8 +747,7 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		comp_rx_cnp(qpc, pkt, now);
 		return;
 	}
-	if (pkt->op->transport != CAIRN_TRANSPORT_RC ||
-	    qpc->transport != CAIRN_TRANSPORT_RC ||
+	if (pkt->op->transport != qpc->transport || !cairn_reliable(qpc) ||
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD)) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;

@@ -20,7 +20,8 @@
 	X(RX_TRAINS, rx_trains,						\
 	  "trains that segmentation or receive offload delivered whole") \
 	X(RX_BYTES, rx_bytes, "payload bytes accepted by the parser")	\
-	X(RX_ICRC_ERRORS, rx_icrc_errors, "packets with a wrong ICRC")	\
+	X(RX_ICRC_ERRORS, rx_icrc_errors,				\
+	  "packets with a wrong ICRC; not looked at if they never left this host's memory") \
 	X(RX_MALFORMED, rx_malformed,					\
 	  "packets with bad lengths, version or opcode")		\
 	X(RX_POLICY_DROPS, rx_policy_drops,				\
@@ -32,6 +33,8 @@
 	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
 	X(RX_OVERFLOW, rx_overflow,					\
 	  "packets dropped at a QP's receive bound")			\
+	X(RX_NO_SRQ, rx_no_srq,						\
+	  "XRC requests for an SRQ that does not exist or is of another domain") \
 	X(RX_NO_WQE, rx_no_wqe,						\
 	  "UC and UD messages dropped without a posted receive")	\
 	X(RX_UC_GAPS, rx_uc_gaps, "UC messages dropped at a PSN gap")	\

@@ -31,9 +31,11 @@ static u32 persist_first(const struct cairn_requester *req)
 /* The oldest WRITE_PERSIST that is not durable, or NULL. */
 static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
 {
-	u32 n = persist_first(req);
+	u32 n;
 
-	for (; req->persists && n != req->new_rec; n++) {
+	if (!req->persists)
+		return NULL;
+	for (n = persist_first(req); n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
 		if (!cairn_swr_persists(swr) || swr->durable)

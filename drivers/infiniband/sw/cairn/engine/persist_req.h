@@ -13,6 +13,15 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_run(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u64 now);
+/* Does cairn_persist_run() have anything to do? Without a WRITE_PERSIST records go
+ * as they complete.
+ */
+static inline bool cairn_persist_active(const struct cairn_requester *req)
+{
+	return req->persists || req->probe_at ||
+	       req->kept_rec != req->una_rec;
+}
+
 bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 #endif

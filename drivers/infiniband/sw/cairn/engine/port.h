@@ -337,6 +337,12 @@ void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx);
  */
 int cairn_port_rq_take(struct cairn_qpc *qpc, void *buf);
 
+/* XRC: until the next call, or the end of the run, receives are those of the SRQ with
+ * the number @srqn, their completions go to its queue, and keys are of its protection
+ * domain. 0, or -ENOENT: there is none, or it is of another XRC domain.
+ */
+int cairn_port_take_srq(struct cairn_qpc *qpc, u32 srqn);
+
 /* Posted receives, for credits; negative: shared, credits do not apply. */
 int cairn_port_rq_posted(struct cairn_qpc *qpc);
 

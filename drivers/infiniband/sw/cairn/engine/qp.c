@@ -7,6 +7,14 @@
 
 void cairn_qpc_init(struct cairn_qpc *qpc)
 {
+	static const u8 prefixes[] = {
+		[CAIRN_TRANSPORT_RC] = CAIRN_BTH_RC,
+		[CAIRN_TRANSPORT_XRC] = CAIRN_BTH_XRC,
+		[CAIRN_TRANSPORT_UC] = CAIRN_BTH_UC,
+		[CAIRN_TRANSPORT_UD] = CAIRN_BTH_UD,
+	};
+
+	qpc->prefix = prefixes[qpc->transport];
 	WRITE_ONCE(qpc->state, CAIRN_QP_RESET);
 	cairn_qpc_reset(qpc, 0);
 }

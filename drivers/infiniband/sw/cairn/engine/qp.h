@@ -223,6 +223,7 @@ struct cairn_rdres {
 	u32 msn;
 	u64 va;
 	u64 orig;		/* atomic result */
+	u32 srqn;		/* XRC */
 	u8 kind;		/* enum cairn_kind, 0: empty */
 	bool pending;		/* response (or a part of it) to be sent */
 	bool again;		/* it was sent before */
@@ -331,7 +332,10 @@ struct cairn_responder {
 	u8 msg_durability;	/* of the message in hand */
 	bool limited;		/* some pending message has a limit */
 	u32 durable_psn;	/* WRITE_PERSIST that none before misses */
-	u32 durable_msn;
+	union {
+		u32 durable_msn;
+		u32 srqn;	/* XRC: of the packet in hand, or the last */
+	};
 	u32 msg_psn;		/* first of the WRITE under way */
 	u32 inval_key;
 	struct cairn_words words;	/* of it, into a persistent region */
@@ -366,7 +370,7 @@ struct cairn_qpc {
 	u8 state;		/* enum cairn_state */
 	u8 transport;		/* enum cairn_transport */
 	bool sq_sig_all;
-	bool has_srq;
+	bool has_srq;		/* or none at all (XRC): no receives of its own */
 	u8 max_send_sge;
 	u8 max_recv_sge;
 	u16 max_inline;
@@ -376,6 +380,8 @@ struct cairn_qpc {
 	struct cairn_qp_attrs attrs;
 	bool cnp_due;		/* the responder is to send a CNP */
 	u8 max_units;		/* of a send WQE, 1..CAIRN_MAX_WQE_UNITS */
+	u8 prefix;		/* of BTH opcodes: CAIRN_BTH_* of transport */
+	u8 takes;		/* requests of that transport; NONE: none */
 	u32 max_records;	/* of the requester; a power of two */
 	struct cairn_requester req;
 	struct cairn_responder resp;
@@ -428,7 +434,7 @@ static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
  * cairn_qpc_init() - set up in RESET
  * @qpc: the QP
  *
- * The owner has filled transport, sq_sig_all, has_srq, limits, qpn, sq_depth,
+ * The owner has filled transport, takes, sq_sig_all, has_srq, limits, qpn, sq_depth,
  * max_msg, max_units, max_records, cc.params, cc.line_kbps, req.wqe, req.swr and
  * swr_mask (more are asked for when they are needed), resp.rwqe, and resp.rd_mask with
  * resp.rd, which may be NULL: it is asked for with the first READ or atomic.
@@ -455,6 +461,12 @@ void cairn_qpc_set_state(struct cairn_qpc *qpc, enum cairn_state state);
 
 /* A side failed: the QP goes to ERR and both sides flush. One lock held. */
 void cairn_qpc_fail(struct cairn_qpc *qpc);
+
+/* RC and XRC: acknowledged, in order, repeated. */
+static inline bool cairn_reliable(const struct cairn_qpc *qpc)
+{
+	return qpc->transport <= CAIRN_TRANSPORT_XRC;
+}
 
 static inline u8 cairn_state(const struct cairn_qpc *qpc)
 {

@@ -63,6 +63,7 @@ bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		.rkey = pkt->rkey,
 		.msn = cairn_psn_add(resp->msn, 1),
 		.va = pkt->va,
+		.srqn = pkt->srqn,
 		.orig = orig,
 		.kind = pkt->op->kind,
 		.pending = true,
@@ -130,9 +131,10 @@ static int replay_emit_done(struct cairn_qpc *qpc,
 	struct cairn_train train = {
 		.count = 1,
 		.first = {
-			.opcode = res->kind == CAIRN_KIND_ATOMIC_REQ ?
-				  CAIRN_BTH_ATOMIC_ACK :
-				  CAIRN_BTH_READ_RESP_ONLY,
+			.opcode = qpc->prefix |
+				  (res->kind == CAIRN_KIND_ATOMIC_REQ ?
+					   CAIRN_BTH_ATOMIC_ACK :
+					   CAIRN_BTH_READ_RESP_ONLY),
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = res->psn,
@@ -180,10 +182,10 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	struct cairn_train train = {
 		.count = n,
 		.ect = qpc->attrs.cc,
-		.mid_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
-		.last_opcode = CAIRN_BTH_READ_RESP_MIDDLE,
+		.mid_opcode = qpc->prefix | CAIRN_BTH_READ_RESP_MIDDLE,
+		.last_opcode = qpc->prefix | CAIRN_BTH_READ_RESP_MIDDLE,
 		.first = {
-			.opcode = replay_opcode(res),
+			.opcode = qpc->prefix | replay_opcode(res),
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = cairn_psn_add(res->psn, res->next),
@@ -236,7 +238,8 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 		n = replay_paced_count(qpc, res, &limit, budget, now);
 		if (!n)
 			return false;
-		err = replay_emit_read(qpc, res, n, &limit, now);
+		err = cairn_resp_srq(qpc, res->srqn) ?:
+		      replay_emit_read(qpc, res, n, &limit, now);
 	} else {
 		err = replay_emit_done(qpc, res);
 	}

@@ -74,10 +74,10 @@ void cairn_req_prefetch(const struct cairn_qpc *qpc)
 	prefetchw((const u8 *)&qpc->req + CAIRN_LINE);
 }
 
-/* Of two deadlines, 0 meaning none. */
+/* Of two deadlines, 0 meaning none: less one it is the latest of all. */
 static u64 req_earlier(u64 one, u64 other)
 {
-	return one && other ? min(one, other) : one ?: other;
+	return min(one - 1, other - 1) + 1;
 }
 
 u64 cairn_req_deadline(const struct cairn_qpc *qpc)
@@ -196,8 +196,11 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	req->psn = cairn_psn_add(req->psn, swr->npkts);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		swr->ah = wqe->ud.ah;
-	if (cairn_swr_persists(swr))
-		req->persists++;
+	if (!cairn_swr_persists(swr))
+		return;
+	/* While there was none nobody looked, and so moved this. */
+	if (!req->persists++)
+		req->undurable_rec = req->new_rec;
 }
 
 /* The check of the copy in r->wqe, with what depends on the QP's attributes. */
@@ -307,7 +310,7 @@ static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	u32 out = cairn_psn_diff(cairn_req_cursor(req), req->una);
 	u32 all = cairn_window(qpc);
 
-	if (qpc->transport != CAIRN_TRANSPORT_RC)
+	if (!cairn_reliable(qpc))
 		return CAIRN_TRAIN_MAX;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
 		return out + cairn_req_read_count(qpc, swr) <= all;
@@ -357,11 +360,7 @@ static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 
 static u8 req_bth_opcode(const struct cairn_qpc *qpc, u8 bth_op)
 {
-	u8 prefix = qpc->transport == CAIRN_TRANSPORT_UC ? CAIRN_BTH_UC :
-		    qpc->transport == CAIRN_TRANSPORT_UD ? CAIRN_BTH_UD :
-							 CAIRN_BTH_RC;
-
-	return prefix | bth_op;
+	return qpc->prefix | bth_op;
 }
 
 static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
@@ -381,6 +380,8 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			.rkey = wqe->rkey,
 			.dma_len = swr->length - req->pkt * qpc->attrs.pmtu,
 			.imm = (__force __be32)wqe->imm_or_key,
+			/* Means something to XRC only. */
+			.srqn = wqe->inline_len >> CAIRN_XRC_SRQN_SHIFT,
 		},
 	};
 	train->ect = qpc->attrs.cc;
@@ -487,13 +488,12 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	struct cairn_requester *req = &qpc->req;
 	u32 pmtu = qpc->attrs.pmtu, off = req->pkt * pmtu, end = req->pkt + n;
 	bool last = end == swr->npkts;
-	u8 prefix;
 
 	req_train_init(qpc, swr, train, req_position(op, req->pkt, swr->npkts));
-	prefix = train->first.opcode & 0xe0;
 	train->count = n;
-	train->mid_opcode = prefix | op->middle;
-	train->last_opcode = prefix | req_position(op, end - 1, swr->npkts);
+	train->mid_opcode = req_bth_opcode(qpc, op->middle);
+	train->last_opcode =
+		req_bth_opcode(qpc, req_position(op, end - 1, swr->npkts));
 	train->length = last ? swr->length - off : n * pmtu;
 	train->seg = min(train->length, pmtu);
 	train->first.payload_len = train->seg;
@@ -502,7 +502,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
 		train->first.rkey = req->wqe->send.imm_or_key;
-	if (qpc->transport == CAIRN_TRANSPORT_RC) {
+	if (cairn_reliable(qpc)) {
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
 		train->first.ack_req =
@@ -532,7 +532,7 @@ static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	struct cairn_train train;
 
 	req_fill_message(qpc, swr, n, &train);
-	if (pause && qpc->transport == CAIRN_TRANSPORT_RC)
+	if (pause && cairn_reliable(qpc))
 		train.first.ack_req = true;
 	return cairn_port_emit(qpc, CAIRN_REQ, &train);
 }
@@ -650,7 +650,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		cairn_port_count(qpc, CAIRN_CTR_RETRANSMITS, n);
 		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
 			cairn_gap_ask_again(req, psn, n);
-	} else if (qpc->transport == CAIRN_TRANSPORT_RC) {
+	} else if (cairn_reliable(qpc)) {
 		cairn_gap_left(req, psn, n, req->pkt + n >= swr->npkts, now);
 	}
 	if (cairn_psn_diff(end, req->sent) > 0)
@@ -663,7 +663,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		req->send_rec++;
 		req->pkt = 0;
 	}
-	if (qpc->transport != CAIRN_TRANSPORT_RC)
+	if (!cairn_reliable(qpc))
 		req->una = end;
 	else if (!req->ack_deadline)
 		cairn_req_rearm(qpc, now);
@@ -752,11 +752,14 @@ static u32 req_message_bytes(const struct cairn_qpc *qpc,
 }
 
 /* What a request that has a response counts for the rate. */
-static u32 req_request_bytes(const struct cairn_swr *swr)
+static u32 req_request_bytes(const struct cairn_qpc *qpc,
+			     const struct cairn_swr *swr)
 {
 	u32 payload = swr->opcode == CAIRN_WQE_ATOMIC_WRITE ? sizeof(u64) : 0;
 
-	return cairn_packet_bytes(cairn_wqe_ops[swr->opcode].only, 1, payload);
+	return cairn_packet_bytes(req_bth_opcode(qpc,
+						 cairn_wqe_ops[swr->opcode].only),
+				  1, payload);
 }
 
 /*
@@ -773,7 +776,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	u32 bytes, fit;
 
 	if (op->flags & CAIRN_WOP_READS)
-		bytes = req_request_bytes(swr);
+		bytes = req_request_bytes(qpc, swr);
 	else
 		bytes = req_message_bytes(qpc, swr, 1);
 	fit = cairn_pace_fit(qpc, &req->rate, limit, bytes, n + 1, now);
@@ -808,7 +811,7 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	if (!cairn_req_load(qpc, swr)) {
 		err = -EINVAL;
 	} else if (op->flags & CAIRN_WOP_READS) {
-		*bytes = req_request_bytes(swr);
+		*bytes = req_request_bytes(qpc, swr);
 		n = cairn_req_read_count(qpc, swr);
 		err = req_emit_read(qpc, swr, n);
 	} else {
@@ -904,7 +907,7 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
 			return;
 		if (!req_send_one(qpc, now, budget))
 			return;
-		if (qpc->transport != CAIRN_TRANSPORT_RC)
+		if (!cairn_reliable(qpc))
 			cairn_req_reap(qpc);
 	}
 }
@@ -919,8 +922,10 @@ static bool req_finish(struct cairn_qpc *qpc, u64 now)
 	struct cairn_requester *req = &qpc->req;
 	u32 una = req->una_rec, kept = req->kept_rec;
 
-	cairn_req_reap(qpc);
-	cairn_persist_run(qpc, now);
+	if (una != req->new_rec)
+		cairn_req_reap(qpc);
+	if (cairn_persist_active(req))
+		cairn_persist_run(qpc, now);
 	return req->una_rec != una || req->kept_rec != kept;
 }
 
@@ -935,8 +940,10 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	req->ahead = &ahead;
 	req->reaps_left = CAIRN_MAX_REAPS;
 	cairn_req_expire(qpc, now);
-	cairn_pace_wake(qpc, &req->rate, now);
-	cairn_persist_expire(qpc, now);
+	if (req->rate.marked)
+		cairn_pace_wake(qpc, &req->rate, now);
+	if (req->probe_at || req->recv_at)
+		cairn_persist_expire(qpc, now);
 	/* It gives records back, so before new WQEs start. */
 	req_finish(qpc, now);
 	do

@@ -58,18 +58,13 @@ void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 	qpc->resp.fatal_event = event + 1;
 }
 
-static bool resp_is_rc(const struct cairn_qpc *qpc)
-{
-	return qpc->transport == CAIRN_TRANSPORT_RC;
-}
-
 /* Not a message that may be here: RC ends, UC and UD forget the message. */
 static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
 		return false;
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (resp_is_rc(qpc))
+	if (cairn_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
 	else
@@ -83,7 +78,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	cairn_port_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (resp_is_rc(qpc))
+	if (cairn_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
 	return false;
@@ -144,7 +139,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	resp_complete_recv(qpc, NULL, status);
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (resp_is_rc(qpc)) {
+	if (cairn_reliable(qpc)) {
 		/* The CQE tells the host; there is no event for it. */
 		cairn_resp_fail(qpc, pkt->psn, code);
 	} else {
@@ -156,8 +151,8 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 /* No receive is posted: RNR NAK for RC, the message is lost for others. */
 static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	qpc->resp.msg = resp_is_rc(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
-	if (resp_is_rc(qpc))
+	qpc->resp.msg = cairn_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
+	if (cairn_reliable(qpc))
 		resp_set_nak(&qpc->resp, pkt->psn,
 			     CAIRN_AETH_RNR_NAK | qpc->attrs.min_rnr_timer);
 	else
@@ -169,7 +164,7 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
-	if (resp_is_rc(qpc)) {
+	if (cairn_reliable(qpc)) {
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_OP,
 				 CAIRN_ASYNC_QP_FATAL);
 	} else {
@@ -238,7 +233,7 @@ static bool resp_in_sequence(const struct cairn_responder *resp,
 
 static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (resp_is_rc(qpc))
+	if (cairn_reliable(qpc))
 		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_LEN_ERR,
 					CAIRN_NAK_INVALID_REQUEST);
 	cairn_port_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
@@ -331,6 +326,16 @@ static bool resp_names_memory(const struct cairn_pkt *pkt)
 	       (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->rkey);
 }
 
+/* UC has no acknowledgement that could wait: it would write bytes that nobody makes
+ * durable. The target of XRC belongs to no program that could be asked to.
+ */
+static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
+{
+	return qpc->transport == CAIRN_TRANSPORT_RC ||
+	       (cairn_reliable(qpc) &&
+		cairn_persist_way(durability) != CAIRN_PERSIST_HOST);
+}
+
 /* The RETH of a FIRST or ONLY: may all of it be written? */
 static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -347,10 +352,7 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && !durability))
 			return -EFAULT;
 	}
-	/* UC has no acknowledgement that could wait: it would write bytes that
-	 * nobody makes durable.
-	 */
-	if (durability && !resp_is_rc(qpc))
+	if (durability && !resp_may_persist(qpc, durability))
 		return -EFAULT;
 	resp->msg_durability = durability;
 	resp->persist = pkt->dma_len ? cairn_persist_way(durability) :
@@ -562,10 +564,40 @@ static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-static bool resp_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+/* XRC: each request names the shared receive queue that it is for, also those that
+ * take no receive. A message is for one of them (IBTA A14).
+ */
+static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (resp->srqn != pkt->srqn &&
+	    (resp->rwqe_valid || resp->msg != CAIRN_MSG_NONE))
+		return resp_invalid(qpc, pkt);
+	if (cairn_port_take_srq(qpc, pkt->srqn)) {
+		if (!resp->tentative)
+			cairn_port_count(qpc, CAIRN_CTR_RX_NO_SRQ, 1);
+		return resp_invalid(qpc, pkt);
+	}
+	resp->srqn = pkt->srqn;
+	return true;
+}
+
+/* What some requests need, to begin with. */
+static bool resp_prepare(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	if (pkt->op->flags & CAIRN_OP_TO_SRQ && !resp_take_srq(qpc, pkt))
+		return false;
 	if (pkt->op->flags & CAIRN_OP_ANSWERED && !cairn_replay_begin(qpc))
 		return resp_not_ready(qpc, pkt);
+	return true;
+}
+
+static bool resp_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	if (pkt->op->flags & (CAIRN_OP_ANSWERED | CAIRN_OP_TO_SRQ) &&
+	    !resp_prepare(qpc, pkt))
+		return false;
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_SEND:
 		return resp_do_send(qpc, pkt);
@@ -763,7 +795,8 @@ static int resp_wait_ends(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	int err;
 
 	if (resp->flush.left) {
-		err = cairn_flush_run(qpc, budget);
+		err = cairn_resp_srq(qpc, resp->srqn) ?:
+		      cairn_flush_run(qpc, budget);
 		if (err == -EFAULT)
 			resp_flush_failed(qpc);
 		return err;
@@ -868,7 +901,7 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	struct cairn_responder *resp = &qpc->resp;
 	u8 state = cairn_state(qpc);
 
-	if (pkt->op->transport != qpc->transport || state < CAIRN_QP_RTR ||
+	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR || resp->fatal) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
@@ -883,7 +916,7 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	}
 	if (pkt->ce)
 		cairn_cc_marked(qpc, CAIRN_RESP, now);
-	if (resp_is_rc(qpc))
+	if (cairn_reliable(qpc))
 		resp_rx_rc(qpc, pkt);
 	else if (qpc->transport == CAIRN_TRANSPORT_UC)
 		resp_rx_uc(qpc, pkt);
@@ -926,7 +959,7 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 						   CAIRN_CTR_SEQ_NAKS_SENT, 1);
 	resp_emit_aeth(qpc,
 		       resp->persist_nak ? CAIRN_BTH_PERSIST_ACK :
-					   CAIRN_BTH_ACK,
+					   qpc->prefix | CAIRN_BTH_ACK,
 		       psn, msn, resp->nak);
 	resp->nak_due = false;
 	resp->ack_due = false;
@@ -948,7 +981,7 @@ static void resp_send_ack(struct cairn_qpc *qpc)
 	if (!cairn_persist_may_ack(qpc, &psn, &msn))
 		return;
 	cairn_port_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
-	resp_emit_aeth(qpc, CAIRN_BTH_ACK, psn, msn,
+	resp_emit_aeth(qpc, qpc->prefix | CAIRN_BTH_ACK, psn, msn,
 		       cairn_resp_ack_syndrome(qpc));
 }
 
@@ -981,10 +1014,13 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	resp->rate.marked = false;
 	resp->msg = CAIRN_MSG_NONE;
 	cairn_persist_drop(resp);
+	/* If the SRQ is gone, its receives are, too. */
+	if (resp->rwqe_valid && cairn_resp_srq(qpc, resp->srqn))
+		resp->rwqe_valid = false;
 	if (resp->rwqe_valid)
 		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 	if (qpc->has_srq) {
-		if (!resp->last_wqe)
+		if (!resp->last_wqe && qpc->transport != CAIRN_TRANSPORT_XRC)
 			cairn_port_async(qpc, CAIRN_ASYNC_LAST_WQE_REACHED);
 		resp->last_wqe = true;
 		return false;
@@ -1004,6 +1040,13 @@ bool cairn_resp_in_step(const struct cairn_qpc *qpc, u32 psn)
 	const struct cairn_responder *resp = &qpc->resp;
 
 	return psn == resp->epsn && !resp->waits && !resp->holding;
+}
+
+int cairn_resp_srq(struct cairn_qpc *qpc, u32 srqn)
+{
+	if (qpc->transport != CAIRN_TRANSPORT_XRC)
+		return 0;
+	return cairn_port_take_srq(qpc, srqn) ? -EFAULT : 0;
 }
 
 void cairn_resp_settle(struct cairn_qpc *qpc)

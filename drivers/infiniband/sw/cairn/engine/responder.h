@@ -40,6 +40,10 @@ void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code);
 void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 		      enum cairn_async event);
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc);
+/* XRC: what follows is for the SRQ @srqn, as an earlier request was. -EFAULT: it is
+ * gone. 0 for others.
+ */
+int cairn_resp_srq(struct cairn_qpc *qpc, u32 srqn);
 /* An ACK is due for @psn, unless a later one is already. */
 void cairn_resp_owe_ack(struct cairn_responder *resp, u32 psn);
 

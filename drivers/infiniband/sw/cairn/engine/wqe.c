@@ -10,7 +10,7 @@
 
 const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 	[CAIRN_WQE_SEND] = {
-		.transports = T(RC) | T(UC) | T(UD),
+		.transports = T(RC) | T(XRC) | T(UC) | T(UD),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT,
 		.cqe_opcode = CAIRN_CQE_SEND,
 		MESSAGE(SEND),
@@ -18,7 +18,7 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.only = CAIRN_BTH_SEND_ONLY,
 	},
 	[CAIRN_WQE_SEND_IMM] = {
-		.transports = T(RC) | T(UC) | T(UD),
+		.transports = T(RC) | T(XRC) | T(UC) | T(UD),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT | CAIRN_WOP_EXTRA,
 		.cqe_opcode = CAIRN_CQE_SEND,
 		MESSAGE(SEND),
@@ -26,7 +26,7 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.only = CAIRN_BTH_SEND_ONLY_IMM,
 	},
 	[CAIRN_WQE_SEND_INV] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT | CAIRN_WOP_EXTRA,
 		.cqe_opcode = CAIRN_CQE_SEND,
 		MESSAGE(SEND),
@@ -34,7 +34,7 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.only = CAIRN_BTH_SEND_ONLY_INV,
 	},
 	[CAIRN_WQE_WRITE] = {
-		.transports = T(RC) | T(UC),
+		.transports = T(RC) | T(XRC) | T(UC),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_RETH,
 		.cqe_opcode = CAIRN_CQE_WRITE,
 		MESSAGE(WRITE),
@@ -42,7 +42,7 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.only = CAIRN_BTH_WRITE_ONLY,
 	},
 	[CAIRN_WQE_WRITE_IMM] = {
-		.transports = T(RC) | T(UC),
+		.transports = T(RC) | T(XRC) | T(UC),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT |
 			 CAIRN_WOP_RETH | CAIRN_WOP_EXTRA,
 		.cqe_opcode = CAIRN_CQE_WRITE,
@@ -59,31 +59,31 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.only = CAIRN_BTH_WRITE_PERSIST_ONLY,
 	},
 	[CAIRN_WQE_READ] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,
 		.cqe_opcode = CAIRN_CQE_READ,
 		.only = CAIRN_BTH_READ_REQUEST,
 	},
 	[CAIRN_WQE_CAS] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
 		.cqe_opcode = CAIRN_CQE_CAS,
 		.only = CAIRN_BTH_CMP_SWAP,
 	},
 	[CAIRN_WQE_FAA] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
 		.cqe_opcode = CAIRN_CQE_FAA,
 		.only = CAIRN_BTH_FETCH_ADD,
 	},
 	[CAIRN_WQE_ATOMIC_WRITE] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_READS | CAIRN_WOP_RETH,
 		.cqe_opcode = CAIRN_CQE_ATOMIC_WRITE,
 		.only = CAIRN_BTH_ATOMIC_WRITE,
 	},
 	[CAIRN_WQE_FLUSH] = {
-		.transports = T(RC),
+		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,
 		.cqe_opcode = CAIRN_CQE_FLUSH,
 		.only = CAIRN_BTH_FLUSH,
@@ -134,6 +134,15 @@ static u8 wqe_check_flush(const struct cairn_send_wqe *wqe)
 	return 0;
 }
 
+/* XRC: the SRQ's number shares a word with it. */
+static u32 wqe_inline_len(const struct cairn_qpc *qpc,
+			  const struct cairn_send_wqe *wqe)
+{
+	if (qpc->transport == CAIRN_TRANSPORT_XRC)
+		return wqe->inline_len & CAIRN_XRC_INLINE_MASK;
+	return wqe->inline_len;
+}
+
 static u8 wqe_check_data(const struct cairn_qpc *qpc,
 			 const union cairn_wqe_buf *buf, u32 *length)
 {
@@ -145,9 +154,9 @@ static u8 wqe_check_data(const struct cairn_qpc *qpc,
 	if (wqe->flags & CAIRN_WQE_INLINE) {
 		if (!(cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_INLINE))
 			return CAIRN_CQE_LOC_QP_OP_ERR;
-		if (wqe->inline_len > min_t(u32, room, CAIRN_MAX_INLINE))
+		sum = wqe_inline_len(qpc, wqe);
+		if (sum > min_t(u32, room, CAIRN_MAX_INLINE))
 			return CAIRN_CQE_LOC_LEN_ERR;
-		sum = wqe->inline_len;
 	} else {
 		if (wqe->num_sge > qpc->max_send_sge ||
 		    wqe->num_sge * sizeof(struct cairn_sge) > room)

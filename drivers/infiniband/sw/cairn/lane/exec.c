@@ -171,44 +171,52 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
-	pkt->ce = cairn_rx_cb(skb)->ce;
-	pkt->flow = cairn_rx_cb(skb)->flow;
-	pkt->cookie = skb;
-	pkt->base = offset;
-	pkt->handed = false;
+	cairn_pkt_lies(pkt, skb, offset);
 	return true;
 }
 
-/* One packet of @len bytes, BTH to ICRC, at @offset of the skb. */
 static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
-			   struct sk_buff *skb, u32 offset, u32 len, u64 now)
+			   const struct cairn_pkt *pkt, u64 now)
 {
+	if (side == CAIRN_REQ)
+		cairn_req_rx(exec->qpc, pkt, now);
+	else
+		cairn_resp_rx(exec->qpc, pkt, now);
+}
+
+/* From the packet at byte @done of those of @skb on. */
+static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
+			 struct sk_buff *skb, u32 done, u64 now)
+{
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	struct cairn_pkt pkt;
 
-	if (!cairn_exec_parse(exec, side, skb, offset, len, &pkt))
-		return;
-	if (side == CAIRN_REQ)
-		cairn_req_rx(exec->qpc, &pkt, now);
-	else
-		cairn_resp_rx(exec->qpc, &pkt, now);
+	for (; done < cb->len; done += cb->stride)
+		if (cairn_exec_parse(exec, side, skb, cb->offset + done,
+				     min(cb->stride, cb->len - done), &pkt))
+			exec_rx_packet(exec, side, &pkt, now);
 }
 
 /* All packets of an skb. Side lock held. Returns how many there are. */
 static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u64 now)
 {
-	struct cairn_rx_cb cb = *cairn_rx_cb(skb);
-	u32 n = DIV_ROUND_UP(cb.len, cb.stride);
-	u32 done;
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
+	u32 n = 1, done = 0;
 
+	if (cb->len > cb->stride)
+		n = DIV_ROUND_UP(cb->len, cb->stride);
 	if (!exec_from_peer(exec, side, skb)) {
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_WRONG_QP, n);
 		kfree_skb(skb);
 		return n;
 	}
-	for (done = 0; done < cb.len; done += cb.stride)
-		exec_rx_packet(exec, side, skb, cb.offset + done,
-			       min(cb.stride, cb.len - done), now);
+	if (cb->first) {
+		exec_rx_packet(exec, side, cb->first, now);
+		done = cb->stride;
+	}
+	if (done < cb->len)
+		exec_rx_rest(exec, side, skb, done, now);
 	consume_skb(skb);
 	return n;
 }
@@ -517,6 +525,7 @@ static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 	struct cairn_exec_side *state = &exec->side[side];
 
 	cairn_exec_disown(skb);
+	cairn_rx_cb(skb)->first = NULL;
 	if (exec_rxq_add(state, skb)) {
 		exec_record_and_run(exec, side);
 		return;

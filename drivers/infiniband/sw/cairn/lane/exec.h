@@ -108,6 +108,10 @@ struct cairn_rx_cb {
 	bool ce;	/* marked: congestion (RFC 3168) */
 	int ifindex;	/* of the netdev that received it or owns its address */
 	u16 flow;	/* UDP source port, as it came */
+	/* The first packet, as it was read when it was checked; NULL: it is to be
+	 * read. For the run in whose hands the skb is, not to be kept.
+	 */
+	struct cairn_pkt *first;
 };
 
 #define CAIRN_NO_VLAN	0xffff
@@ -232,6 +236,17 @@ void cairn_exec_unlock(struct cairn_exec *exec);
  */
 void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 		      struct cairn_budget *tx);
+
+/* The port's part of a packet at @offset of @skb. */
+static inline void cairn_pkt_lies(struct cairn_pkt *pkt, struct sk_buff *skb,
+				  u32 offset)
+{
+	pkt->ce = cairn_rx_cb(skb)->ce;
+	pkt->flow = cairn_rx_cb(skb)->flow;
+	pkt->cookie = skb;
+	pkt->base = offset;
+	pkt->handed = false;
+}
 
 /* Read and check the packet of @len bytes, BTH to ICRC, at @offset of an skb of
  * @side. False: counted, to be dropped.

@@ -119,6 +119,7 @@ static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
 		cairn_quota_put(&exec->nic->held, hold->peer, skb->truesize);
 		return false;
 	}
+	cairn_rx_cb(run)->first = NULL;
 	cairn_exec_disown(run);
 	hold->num++;
 	hold->bytes += run->truesize;

@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
+#include "compat/hrtimer.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/window.h"
@@ -95,15 +96,13 @@ static bool lane_set_timer(struct cairn_lane *lane,
 	return timerqueue_add(&lane->timers, &state->timer);
 }
 
-void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
-		    u64 deadline)
+void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
+			  u64 deadline)
 {
 	struct cairn_exec_side *state = &exec->side[side];
 	struct cairn_lane *lane = exec->lane;
 	unsigned long flags;
 
-	if (!cairn_alarm_move(&state->alarm, deadline))
-		return;
 	spin_lock_irqsave(&lane->lock, flags);
 	if (!exec->stopped) {
 		if (state->alarm.set)
@@ -302,10 +301,13 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 	return bytes - tx.bytes;
 }
 
-/* Returns false when there was nothing to do; @idle: nor was there last time.
- * @bytes: those sent are taken off. BH off.
+/* One turn. @done: the QP of the turn before, or NULL; @idle: there was nothing to
+ * do in the last round. @bytes: those sent are taken off. Returns the QP, which is
+ * running until the next turn; NULL: there was nothing to do. BH off.
  */
-static bool lane_turn(struct cairn_lane *lane, bool idle, s32 *bytes)
+static struct cairn_exec *lane_turn(struct cairn_lane *lane,
+				    struct cairn_exec *done, bool idle,
+				    s32 *bytes)
 {
 	struct cairn_exec *exec;
 	unsigned long sides;
@@ -313,21 +315,19 @@ static bool lane_turn(struct cairn_lane *lane, bool idle, s32 *bytes)
 	s32 sent = 0;
 
 	spin_lock_irq(&lane->lock);
+	if (done)
+		lane_put_running(lane, done);
 	cairn_watches_poll(lane, idle);
 	exec = lane_take_turn(lane, &sides);
 	spin_unlock_irq(&lane->lock);
 	if (!exec)
-		return false;
+		return NULL;
 
 	cairn_nic_count(exec->nic, CAIRN_CTR_LANE_TURNS, 1);
 	for_each_set_bit(side, &sides, CAIRN_SIDES)
 		sent += lane_serve_share(exec, side);
 	*bytes -= sent;
-
-	spin_lock_irq(&lane->lock);
-	lane_put_running(lane, exec);
-	spin_unlock_irq(&lane->lock);
-	return true;
+	return exec;
 }
 
 /*
@@ -337,14 +337,22 @@ static bool lane_turn(struct cairn_lane *lane, bool idle, s32 *bytes)
  */
 static bool lane_round(struct cairn_lane *lane, bool idle)
 {
+	struct cairn_exec *exec = NULL;
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 turns = 0;
 
 	local_bh_disable();
 	cairn_port_plug();
-	while (turns < CAIRN_ROUND_TURNS && bytes > 0 &&
-	       lane_turn(lane, idle && !turns, &bytes) && !need_resched())
-		turns++;
+	do {
+		exec = lane_turn(lane, exec, idle && !turns, &bytes);
+		turns += exec ? 1 : 0;
+	} while (exec && turns < CAIRN_ROUND_TURNS && bytes > 0 &&
+		 !need_resched());
+	if (exec) {
+		spin_lock_irq(&lane->lock);
+		lane_put_running(lane, exec);
+		spin_unlock_irq(&lane->lock);
+	}
 	cairn_port_unplug();
 	local_bh_enable();
 	return turns;
@@ -455,8 +463,8 @@ static void lane_init(struct cairn_lane *lane)
 	mutex_init(&lane->slots_lock);
 	INIT_LIST_HEAD(&lane->active);
 	timerqueue_init_head(&lane->timers);
-	hrtimer_init(&lane->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	lane->timer.function = lane_timer_expired;
+	hrtimer_setup(&lane->timer, lane_timer_expired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&lane->wake);
 	init_waitqueue_head(&lane->idle);
 }

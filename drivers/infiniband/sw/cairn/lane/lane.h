@@ -91,6 +91,10 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 /* Have the thread give @side of @exec a turn. Any context. */
 void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
 
+/* For cairn_lane_arm(). */
+void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
+			  u64 deadline);
+
 /**
  * cairn_lane_arm() - have a side run at @deadline or before
  * @exec: the QP
@@ -102,8 +106,12 @@ void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
  *
  * Context: any.
  */
-void cairn_lane_arm(struct cairn_exec *exec, enum cairn_side_id side,
-		    u64 deadline);
+static inline void cairn_lane_arm(struct cairn_exec *exec,
+				  enum cairn_side_id side, u64 deadline)
+{
+	if (cairn_alarm_move(&exec->side[side].alarm, deadline))
+		cairn_lane_set_timer(exec, side, deadline);
+}
 
 /**
  * cairn_lane_purge() - the flow-control mark of a QP went up (origins.rst, F2)

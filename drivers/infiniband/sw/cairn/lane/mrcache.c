@@ -47,7 +47,7 @@ static void mrcache_free(struct cairn_mrcaches *caches)
 }
 
 static struct cairn_mrcaches *mrcache_create(struct cairn_nic *nic,
-					     const struct xarray *table)
+					     const struct cairn_table *table)
 {
 	unsigned int count = cairn_lanes() + nr_cpu_ids;
 	struct cairn_mrcaches *caches;
@@ -70,7 +70,8 @@ static struct cairn_mrcaches *mrcache_create(struct cairn_nic *nic,
 	return caches;
 }
 
-void cairn_mrcaches_start(struct cairn_nic *nic, const struct xarray *table)
+void cairn_mrcaches_start(struct cairn_nic *nic,
+			  const struct cairn_table *table)
 {
 	struct cairn_mrcaches *caches;
 
@@ -103,7 +104,7 @@ static void *mrcache_ask(struct cairn_mrcaches *caches,
 
 	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
 		return NULL;
-	mr = xa_load((struct xarray *)caches->table, index);
+	mr = cairn_table_find(caches->table, index);
 	if (asked != CAIRN_MRCACHE_NO_LINE)
 		cairn_mrcache_fill(cache, index, mr);
 	if (asked == CAIRN_MRCACHE_EVICTED)
@@ -130,7 +131,7 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 	cache = cairn_mrcaches_own(caches);
 	/* A key that names nothing costs no line. */
 	if (cairn_mrcache_has(cache, index) ||
-	    !xa_load((struct xarray *)caches->table, index))
+	    !cairn_table_find(caches->table, index))
 		return;
 	mr = mrcache_ask(caches, cache, index, true);
 	if (mr)

@@ -26,7 +26,7 @@
 
 struct cairn_mrcaches {
 	struct cairn_nic *nic;
-	const struct xarray *table;	/* MR index -> region */
+	const struct cairn_table *table;	/* MR index -> region */
 	unsigned long *released;	/* by set */
 	spinlock_t lock;		/* writers of released */
 	u32 mask;
@@ -46,7 +46,8 @@ DECLARE_PER_CPU(unsigned int, cairn_lane_here);
  * Without memory the device goes on without caches. Context: process, sleeps;
  * the lanes run.
  */
-void cairn_mrcaches_start(struct cairn_nic *nic, const struct xarray *table);
+void cairn_mrcaches_start(struct cairn_nic *nic,
+			  const struct cairn_table *table);
 
 /* Nobody runs any more. */
 void cairn_mrcaches_stop(struct cairn_nic *nic);

@@ -121,7 +121,7 @@ const struct nf_hook_ops cairn_answer_hook = {
 
 int cairn_answer_start(void)
 {
-	answer_wq = alloc_workqueue("cairn_answer", 0, 0);
+	answer_wq = alloc_workqueue("cairn_answer", WQ_UNBOUND, 0);
 	return answer_wq ? 0 : -ENOMEM;
 }
 

@@ -96,7 +96,8 @@ bool cairn_local_hand(const struct cairn_local *to, struct cairn_parcel *parcel)
 
 	if (!local_stays(parcel->train))
 		return false;
-	exec = xa_load(&to->nic->qps, first->qpn & CAIRN_24BIT_MASK);
+	exec = cairn_table_find(&to->nic->qp_table,
+				first->qpn & CAIRN_24BIT_MASK);
 	return exec && cairn_exec_hand(exec, cairn_exec_side_of(first->opcode),
 				       parcel);
 }

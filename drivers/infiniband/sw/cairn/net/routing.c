@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* From a path to a route, cached in the path. */
 #include <linux/inetdevice.h>
-#include <net/inet_dscp.h>
 #include <net/ip6_fib.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include "compat/flow.h"
 #include "engine/port.h"
 #include "net/routing.h"
 
@@ -27,15 +27,16 @@ static struct dst_entry *route_lookup4(struct net *net,
 {
 	struct flowi4 fl = {
 		.flowi4_oif = route_oif4(net, path, path->daddr.s6_addr32[3]),
-		.flowi4_tos = path->tos & INET_DSCP_MASK,
 		.flowi4_proto = IPPROTO_UDP,
 		.saddr = path->saddr.s6_addr32[3],
 		.daddr = path->daddr.s6_addr32[3],
 		.fl4_sport = path->sport,
 		.fl4_dport = htons(CAIRN_UDP_PORT),
 	};
-	struct rtable *rt = ip_route_output_flow(net, &fl, NULL);
+	struct rtable *rt;
 
+	cairn_flow4_set_tos(&fl, path->tos);
+	rt = ip_route_output_flow(net, &fl, NULL);
 	if (IS_ERR(rt))
 		return NULL;
 	/* A socket would need SO_BROADCAST. */

@@ -10,7 +10,9 @@
  * what segmentation does) or stays the same (what some senders do). GRO puts no
  * others together. Consecutive packets of one QP side go to it together.
  *
- * The UDP checksum is not looked at: the ICRC covers all that it covers.
+ * The UDP checksum is not looked at: the ICRC covers all that it covers. Nor is the
+ * ICRC, where the sender is on this host and the packet has been in memory only
+ * (rx_never_left()).
  */
 #include <linux/bottom_half.h>
 #include <linux/if_vlan.h>
@@ -21,6 +23,7 @@
 #include <linux/netfilter_ipv6.h>
 #include <linux/udp.h>
 #include <net/addrconf.h>
+#include <net/busy_poll.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -73,6 +76,7 @@ struct rx_arrival {
 	bool fixed_id;
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
+	bool sure;		/* has been in memory only: no need for the ICRC */
 	/* Of the packets from the one in hand on, in a ring. */
 	struct rx_ahead ahead[RX_AHEAD];
 };
@@ -83,6 +87,7 @@ struct rx_batch {
 	enum cairn_side_id side;
 	u32 offset;
 	u32 len;
+	struct cairn_pkt *first;	/* NULL: it is to be read */
 };
 
 static void rx_wire_lengths(struct rx_arrival *arrival, u32 len)
@@ -204,7 +209,10 @@ static void rx_deliver(const struct rx_arrival *arrival,
 		.ipv6 = arrival->ipv6,
 		.ce = arrival->ce,
 		.flow = (__force u16)arrival->udp.source,
+		.first = arrival->local ? NULL : batch->first,
 	};
+	if (batch->first)
+		cairn_pkt_lies(batch->first, skb, batch->offset);
 	if (arrival->local)
 		cairn_exec_hand_copy(batch->exec, batch->side,
 				     last ? skb : skb_clone(skb, RX_CLONE_GFP));
@@ -264,47 +272,57 @@ static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
 
 	if (ahead->exec && ahead->qpn == qpn)
 		return ahead->exec;
-	return xa_load(&arrival->nic->qps, qpn);
+	return cairn_table_find(&arrival->nic->qp_table, qpn);
+}
+
+/* Read the packet of @len bytes at @offset, once: a sender on this host may still be
+ * writing it. False: it is malformed.
+ */
+static bool rx_read_packet(struct sk_buff *skb, u32 offset, u32 len,
+			   struct cairn_pkt *pkt)
+{
+	u32 n = min_t(u32, len, CAIRN_MAX_HDR);
+	u8 hdr[CAIRN_MAX_HDR];
+
+	if (offset + CAIRN_MAX_HDR <= skb_headlen(skb))
+		memcpy(hdr, skb->data + offset, sizeof(hdr));
+	else if (skb_copy_bits(skb, offset, hdr, n))
+		return false;
+	return !cairn_pkt_parse(pkt, hdr, len);
 }
 
 /*
- * Check packet @k, of @len bytes at @offset, and find whose it is. Returns
- * NULL when it is to be dropped, and when it was delivered: to a group.
+ * Check packet @k, of @len bytes at @offset, read it into @pkt and find whose it is.
+ * Returns NULL when it is to be dropped, and when it was delivered: to a group.
  */
 static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
 					  u32 offset, u32 len,
-					  enum cairn_side_id *side)
+					  struct cairn_pkt *pkt)
 {
 	struct cairn_nic *nic = arrival->nic;
 	struct cairn_exec *exec;
-	u8 buf[CAIRN_MAX_HDR];
-	struct cairn_pkt pkt;
-	const u8 *hdr;
 
-	hdr = skb_header_pointer(arrival->skb, offset,
-				 min_t(u32, len, sizeof(buf)), buf);
-	if (!hdr || cairn_pkt_parse(&pkt, hdr, len)) {
+	if (!rx_read_packet(arrival->skb, offset, len, pkt)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return NULL;
 	}
-	if (!arrival->local && !rx_verify(arrival, k, offset, len)) {
+	if (!arrival->sure && !rx_verify(arrival, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return NULL;
 	}
 	if (!arrival->local) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
-		cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt.payload_len);
+		cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt->payload_len);
 	}
 	if (arrival->group) {
-		rx_deliver_group(arrival, &pkt, offset, len);
+		rx_deliver_group(arrival, pkt, offset, len);
 		return NULL;
 	}
-	exec = rx_find_qp(arrival, k, pkt.qpn);
+	exec = rx_find_qp(arrival, k, pkt->qpn);
 	if (exec)
-		rx_fetch_region(nic, &pkt);
+		rx_fetch_region(nic, pkt);
 	else
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
-	*side = cairn_exec_side_of(pkt.opcode);
 	return exec;
 }
 
@@ -328,7 +346,7 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 	if (ahead->exec && ahead->qpn == qpn)
 		return;
 	ahead->qpn = qpn;
-	ahead->exec = xa_load(&arrival->nic->qps, qpn);
+	ahead->exec = cairn_table_find(&arrival->nic->qp_table, qpn);
 	if (ahead->exec)
 		cairn_exec_prefetch(ahead->exec,
 				    cairn_exec_side_of(bth->opcode));
@@ -337,19 +355,22 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 /* Check and deliver all packets of an skb, which is consumed. */
 static void rx_walk(struct rx_arrival *arrival)
 {
+	/* The first of the batch, and the one in hand. */
+	struct cairn_pkt pkts[2], *pkt = pkts;
 	struct rx_batch batch = {};
 	u32 k, done, len;
 
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
 		struct cairn_exec *exec;
-		enum cairn_side_id side = CAIRN_RESP;
+		enum cairn_side_id side;
 
 		len = min(arrival->stride, arrival->len - done);
 		exec = rx_check_packet(arrival, k, arrival->offset + done, len,
-				       &side);
+				       pkt);
 		rx_look_ahead(arrival, k, done);
 		if (!exec)
 			continue;
+		side = cairn_exec_side_of(pkt->opcode);
 		if (exec == batch.exec && side == batch.side &&
 		    batch.offset + batch.len == arrival->offset + done) {
 			batch.len += len;
@@ -362,7 +383,9 @@ static void rx_walk(struct rx_arrival *arrival)
 			.side = side,
 			.offset = arrival->offset + done,
 			.len = len,
+			.first = pkt,
 		};
+		pkt = pkts + (pkt == pkts);
 	}
 	if (batch.exec)
 		rx_deliver(arrival, &batch, true);
@@ -395,6 +418,7 @@ void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 		.ifindex = to->ifindex,
 		.ipv6 = skb->protocol == htons(ETH_P_IPV6),
 		.local = true,
+		.sure = true,
 	};
 
 	arrival.udp = *udp_hdr(skb);
@@ -408,6 +432,23 @@ static bool rx_is_train(const struct sk_buff *skb)
 	       skb_shinfo(skb)->gso_size >= CAIRN_MIN_PACKET;
 }
 
+/*
+ * Has the skb been in this host's memory only since its sender made it? Then its
+ * checksum is still to be written (CHECKSUM_PARTIAL), and TCP believes it, too. What
+ * damages packets on purpose, as netem does, writes it first. But GRO leaves the same
+ * state behind, so the skb must also have been sent by a CPU of this host, and no
+ * driver's NAPI have received it: both use the same word.
+ */
+static bool rx_never_left(const struct sk_buff *skb)
+{
+#if defined(CONFIG_XPS) && defined(CONFIG_NET_RX_BUSY_POLL)
+	return skb->ip_summed == CHECKSUM_PARTIAL && skb->sender_cpu &&
+	       skb->sender_cpu < MIN_NAPI_ID;
+#else
+	return false;
+#endif
+}
+
 /* Where the packets lie in the skb. False: nowhere. */
 static bool rx_find_packets(struct rx_arrival *arrival)
 {
@@ -415,6 +456,7 @@ static bool rx_find_packets(struct rx_arrival *arrival)
 
 	if (arrival->skb->len < arrival->offset + CAIRN_MIN_PACKET)
 		return false;
+	arrival->sure = rx_never_left(arrival->skb);
 	arrival->train = skb_is_gso(arrival->skb);
 	if (arrival->train) {
 		arrival->len = arrival->skb->len - arrival->offset;

@@ -41,7 +41,8 @@ int cairn_ring_alloc(struct cairn_ring *ring, struct cairn_ucontext *uc,
 
 	ring->entry = NULL;
 	if (!uc) {
-		ring->mem = kvcalloc(depth, CAIRN_UNIT_SIZE, GFP_KERNEL);
+		ring->mem = kvcalloc(depth, CAIRN_UNIT_SIZE,
+				     GFP_KERNEL_ACCOUNT);
 		return ring->mem ? 0 : -ENOMEM;
 	}
 	map = cairn_mmap_create(&uc->ibuc, (size_t)depth * CAIRN_UNIT_SIZE,
@@ -140,7 +141,8 @@ int cairn_queue_init_kernel(struct cairn_queue *queue, u32 depth, u32 stride)
 	err = queue_check_depth(depth, stride);
 	if (err)
 		return err;
-	info = kzalloc(sizeof(*info), GFP_KERNEL);
+	/* A process's target of XRC has such a queue, too. */
+	info = kzalloc(sizeof(*info), GFP_KERNEL_ACCOUNT);
 	if (!info)
 		return -ENOMEM;
 	err = cairn_host_index_init(queue);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What engine/mrcache.h buys: nanoseconds for the look-up of a region, through a
- * cache of LINES lines and in a table of the kernel's xarray's shape (a radix tree
- * with 64 slots a node), for more and more regions of which ever as many are in
+ * cache of LINES lines and in a table of lane/table.h's shape, for more and more regions of which ever as many are in
  * use. The memory of each region is touched after the look-up. "cold": other
  * data goes through the CPU's caches between the look-ups, as packets do.
  */
@@ -19,21 +18,25 @@
 #define LOOKUPS		(1 << 16)
 #define COLD_LOOKUPS	(1 << 9)
 #define PAYLOAD		(1 << 20)	/* bytes between two cold look-ups */
-#define SLOTS		64
+/* As in lane/table.h. */
+#define LEAF_BITS	7
+#define NODE_BITS	9
+#define TOP_BITS	8
 
-/* Slots of struct xa_node lie behind its counts, marks behind them. */
+struct leaf {
+	void *entry[1 << LEAF_BITS];
+	u64 rest[3];
+};
+
 struct node {
-	u64 head[5];
-	void *slot[SLOTS];
-	u64 marks[3];
+	struct leaf *leaf[1 << NODE_BITS];
 };
 
 struct region {
 	u64 hot[8];
 };
 
-static struct node *root;
-static unsigned int levels;
+static struct node *top[1 << TOP_BITS];
 static struct cairn_mrcache cache;
 static unsigned long *released;
 static u8 *payload;
@@ -46,30 +49,36 @@ static void *must(void *p)
 	exit(1);
 }
 
-static void **slot_of(u32 index)
+static u32 nth_node(u32 index)
 {
-	struct node *n = root;
-	unsigned int l;
-
-	for (l = levels - 1; l; l--) {
-		void **s = &n->slot[index >> 6 * l & (SLOTS - 1)];
-
-		if (!*s)
-			*s = must(calloc(1, sizeof(struct node)));
-		n = *s;
-	}
-	return &n->slot[index & (SLOTS - 1)];
+	return index >> (LEAF_BITS + NODE_BITS) & ((1 << TOP_BITS) - 1);
 }
 
-/* The height is in the node, as in the kernel's. */
+static u32 nth_leaf(u32 index)
+{
+	return index >> LEAF_BITS & ((1 << NODE_BITS) - 1);
+}
+
+static void **slot_of(u32 index)
+{
+	struct node **node = &top[nth_node(index)];
+	struct leaf **leaf;
+
+	if (!*node)
+		*node = must(calloc(1, sizeof(**node)));
+	leaf = &(*node)->leaf[nth_leaf(index)];
+	if (!*leaf)
+		*leaf = must(calloc(1, sizeof(**leaf)));
+	return &(*leaf)->entry[index & ((1 << LEAF_BITS) - 1)];
+}
+
 static noinline void *table_find(u32 index)
 {
-	struct node *n = root;
-	unsigned int shift = 6 * (levels - 1);
+	struct node *node = READ_ONCE(top[nth_node(index)]);
+	struct leaf *leaf = node ? READ_ONCE(node->leaf[nth_leaf(index)]) : NULL;
 
-	for (; shift; shift -= 6)
-		n = READ_ONCE(n->slot[index >> shift & (SLOTS - 1)]);
-	return READ_ONCE(n->slot[index & (SLOTS - 1)]);
+	return leaf ? READ_ONCE(leaf->entry[index & ((1 << LEAF_BITS) - 1)]) :
+		      NULL;
 }
 
 static noinline void *cache_find(u32 index)
@@ -163,9 +172,7 @@ static void one(u32 total, u32 active, double clock)
 	u32 i, cold;
 
 	memset(all, 1, (total + 1) * sizeof(*all));
-	for (levels = 1; total >> 6 * levels; levels++)
-		;
-	root = must(calloc(1, sizeof(*root)));
+	memset(top, 0, sizeof(top));
 	for (i = 1; i <= total; i++)
 		*slot_of(i) = &all[i];
 	memset(cache.set, 0, LINES / 4 * sizeof(*cache.set));

@@ -12,6 +12,7 @@
 
 static const u8 transports[] = {
 	CAIRN_TRANSPORT_RC, CAIRN_TRANSPORT_UC, CAIRN_TRANSPORT_UD,
+	CAIRN_TRANSPORT_XRC,
 };
 
 /* Regions of the victim, by what a peer may do with them. */
@@ -70,6 +71,7 @@ static struct victim *victim(u64 seed, u8 transport)
 	}
 	v->mr[OTHER_PD]->pd++;
 	v->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	v->s->host[0].xsrq[0] = (struct sim_xsrq){ &v->qp->own_rq, SIM_PD };
 	for (i = 0; i < REGIONS; i++)
 		memcpy(v->before[i], v->mr[i]->mem, LEN);
 	return v;
@@ -110,7 +112,9 @@ static void post_some(struct victim *v)
 		sge.length = sim_below(r, PMTU + 1);
 	}
 	wr.wr_id = v->next_send;
-	if (sim_queue_send(v->qp, &wr)) {
+	/* A target of XRC sends nothing. */
+	if (v->qp->c.transport != CAIRN_TRANSPORT_XRC &&
+	    sim_queue_send(v->qp, &wr)) {
 		v->next_send++;
 		sim_doorbell(v->qp);
 	}
@@ -206,6 +210,8 @@ static void inject_one(struct victim *v)
 	};
 	const struct cairn_opcode *op = &cairn_opcodes[pkt.opcode];
 
+	if (op->flags & CAIRN_OP_TO_SRQ)
+		pkt.srqn = sim_chance(r, 950) ? 1 : sim_below(r, 1 << 24);
 	pkt.psn = random_psn(v, op);
 	pkt.payload_len = random_len(r, op);
 	random_reth(v, &pkt);
@@ -288,7 +294,7 @@ static void attack(u64 seed, u8 transport, enum cairn_state state)
 static void attack_state(enum cairn_state state, u32 seeds)
 {
 	for_seeds(seed, seeds)
-		attack(seed, transports[seed % 3], state);
+		attack(seed, transports[seed % ARRAY_SIZE(transports)], state);
 }
 
 static void in_reset(void)

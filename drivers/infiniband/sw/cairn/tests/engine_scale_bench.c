@@ -283,6 +283,7 @@ int cairn_port_held(struct cairn_qpc *c, u32 psn,
 void cairn_port_drop_held(struct cairn_qpc *c) {}
 void cairn_port_sq_release(struct cairn_qpc *c, u32 idx) {}
 int cairn_port_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
+int cairn_port_take_srq(struct cairn_qpc *c, u32 srqn) { abort(); }
 int cairn_port_rq_posted(struct cairn_qpc *c) { return -1; }
 void cairn_port_rq_ring_on_post(struct cairn_qpc *c) {}
 void cairn_port_async(struct cairn_qpc *c, enum cairn_async event) {}
@@ -488,6 +489,7 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	static struct cairn_cc_params params;
 
 	c->transport = CAIRN_TRANSPORT_RC;
+	c->takes = CAIRN_TRANSPORT_RC;
 	c->max_send_sge = 1;
 	c->max_recv_sge = 1;
 	c->max_inline = 64;

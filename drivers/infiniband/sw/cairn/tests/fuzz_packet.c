@@ -28,6 +28,8 @@ static void mask_ignored(u8 *hdr, const struct cairn_opcode *op)
 		feth[3] &= CAIRN_FETH_SEL_MASK << CAIRN_FETH_SEL_SHIFT |
 			   CAIRN_FETH_PLT_MASK;
 	}
+	if (op->hdrs & CAIRN_HDR_XRCETH)
+		hdr[CAIRN_HDR_LEN_BELOW(op->hdrs, CAIRN_HDR_XRCETH)] = 0;
 	if (op->hdrs & CAIRN_HDR_DETH)
 		hdr[CAIRN_HDR_LEN_BELOW(op->hdrs, CAIRN_HDR_DETH) + 4] = 0;
 }

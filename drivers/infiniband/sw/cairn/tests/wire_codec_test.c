@@ -12,7 +12,7 @@
  */
 static const struct {
 	u8 opcode;
-	const char *hdrs;	/* D F R T(atomic) A K(atomic ack) I X(ieth) P(ayload) */
+	const char *hdrs;	/* D Q(xrceth) F R T(atomic) A K(atomic ack) I X(ieth) P(ayload) */
 } spec[] = {
 	/* RC */
 	{ 0x00, "P" }, { 0x01, "P" }, { 0x02, "P" }, { 0x03, "IP" },
@@ -25,6 +25,14 @@ static const struct {
 	/* RC, manufacturer-specific: WRITE_PERSIST and its acknowledgement */
 	{ 0xc0, "RP" }, { 0xc1, "P" }, { 0xc2, "P" }, { 0xc3, "RP" },
 	{ 0xc8, "A" },
+	/* XRC */
+	{ 0xa0, "QP" }, { 0xa1, "QP" }, { 0xa2, "QP" }, { 0xa3, "QIP" },
+	{ 0xa4, "QP" }, { 0xa5, "QIP" }, { 0xa6, "QRP" }, { 0xa7, "QP" },
+	{ 0xa8, "QP" }, { 0xa9, "QIP" }, { 0xaa, "QRP" }, { 0xab, "QRIP" },
+	{ 0xac, "QR" }, { 0xad, "AP" }, { 0xae, "P" }, { 0xaf, "AP" },
+	{ 0xb0, "AP" }, { 0xb1, "A" }, { 0xb2, "AK" }, { 0xb3, "QT" },
+	{ 0xb4, "QT" }, { 0xb6, "QXP" }, { 0xb7, "QXP" }, { 0xbc, "QFR" },
+	{ 0xbd, "QRP" },
 	/* UC */
 	{ 0x20, "P" }, { 0x21, "P" }, { 0x22, "P" }, { 0x23, "IP" },
 	{ 0x24, "P" }, { 0x25, "IP" }, { 0x26, "RP" }, { 0x27, "P" },
@@ -39,6 +47,7 @@ static u32 initial_len(char c)
 {
 	switch (c) {
 	case 'D': return 8;
+	case 'Q': return 4;
 	case 'F': return 4;
 	case 'R': return 16;
 	case 'T': return 28;
@@ -54,6 +63,7 @@ static u16 initial_bit(char c)
 {
 	switch (c) {
 	case 'D': return CAIRN_HDR_DETH;
+	case 'Q': return CAIRN_HDR_XRCETH;
 	case 'F': return CAIRN_HDR_FETH;
 	case 'R': return CAIRN_HDR_RETH;
 	case 'T': return CAIRN_HDR_ATOMICETH;
@@ -108,6 +118,7 @@ static enum cairn_transport transport_of(u32 opcode)
 	case 0: return CAIRN_TRANSPORT_RC;
 	case 1: return CAIRN_TRANSPORT_UC;
 	case 3: return CAIRN_TRANSPORT_UD;
+	case 5: return CAIRN_TRANSPORT_XRC;
 	case 6: return CAIRN_TRANSPORT_RC;
 	}
 	return CAIRN_TRANSPORT_NONE;
@@ -144,9 +155,11 @@ static enum cairn_kind kind_of(const char *name)
 
 static void table_classifies(void)
 {
-	static const u8 answered[] = { 0x0c, 0x13, 0x14, 0x1c, 0x1d };
+	static const u8 answered[] = { 0x0c, 0x13, 0x14, 0x1c, 0x1d,
+					0xac, 0xb3, 0xb4, 0xbc, 0xbd };
 	/* or what goes to the requester like one */
 	static const u8 responses[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12,
+					0xad, 0xae, 0xaf, 0xb0, 0xb1, 0xb2,
 					0xc8, 0x81 };
 	const struct cairn_opcode *op;
 	const char *name;
@@ -161,6 +174,9 @@ static void table_classifies(void)
 			!!memchr(responses, spec[i].opcode, sizeof(responses)));
 		ktap_eq(!!(op->flags & CAIRN_OP_ANSWERED),
 			!!memchr(answered, spec[i].opcode, sizeof(answered)));
+		ktap_eq(!!(op->flags & CAIRN_OP_TO_SRQ),
+			op->transport == CAIRN_TRANSPORT_XRC &&
+			!(op->flags & CAIRN_OP_RESPONSE));
 		if (strstr(name, "FIRST"))
 			ktap_eq(op->flags & 3, CAIRN_OP_FIRST);
 		else if (strstr(name, "MIDDLE"))
@@ -277,6 +293,8 @@ static void same_ext(const struct cairn_pkt *got, const struct cairn_pkt *want)
 		ktap_eq(got->orig, want->orig);
 	if (hdrs & CAIRN_HDR_IMMDT)
 		ktap_eq((__force u32)got->imm, (__force u32)want->imm);
+	if (hdrs & CAIRN_HDR_XRCETH)
+		ktap_eq(got->srqn, want->srqn & CAIRN_24BIT_MASK);
 	if (hdrs & CAIRN_HDR_DETH) {
 		ktap_eq(got->qkey, want->qkey);
 		ktap_eq(got->src_qpn, want->src_qpn & CAIRN_24BIT_MASK);

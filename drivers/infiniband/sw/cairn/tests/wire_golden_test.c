@@ -77,7 +77,8 @@ static struct cairn_pkt described(const struct vector *v)
 		.syndrome = number(v, "syndrome"),
 		.msn = number(v, "msn"),
 		.imm = cpu_to_be32(number(v, "imm")),
-		.qkey = number(v, "qkey"),
+		/* one or the other */
+		.qkey = number(v, "qkey") | number(v, "srqn"),
 		.src_qpn = number(v, "sqpn"),
 		.payload_len = number(v, "len"),
 	};

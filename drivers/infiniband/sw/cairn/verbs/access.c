@@ -133,7 +133,7 @@ static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
 	u64 serial = READ_ONCE(mr_to_cairn_mw(mr)->qp_serial);
 
 	return access_is_remote(access) && mr->valid &&
-	       (!serial || serial == qp->serial);
+	       (!serial || serial == qp->cold->serial);
 }
 
 static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
@@ -141,7 +141,7 @@ static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
 {
 	int need = access_needs[access];
 
-	if (mr->key != key || mr->pd != qp->ibqp.pd ||
+	if (mr->key != key || mr->pd != qp->pd ||
 	    (mr->access & need) != need)
 		return false;
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST &&
@@ -238,7 +238,7 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 	if (!len)
 		return 0;
 	if (key == LOCAL_DMA_LKEY) {
-		if (qp->ibqp.pd->uobject || access_is_remote(access))
+		if (qp->pd->uobject || access_is_remote(access))
 			return -EFAULT;
 		return access_walk_kernel(va, len, false, frags);
 	}
@@ -417,7 +417,7 @@ int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 
 	if (!word)
 		return -EFAULT;
-	if (pkt->opcode == (CAIRN_BTH_RC | CAIRN_BTH_CMP_SWAP))
+	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_CMP_SWAP)
 		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else
 		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);

@@ -35,6 +35,7 @@ void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
 	INIT_WORK(&async->work, deliver);
 	async->pending = 0;
 	async->told = 0;
+	async->for_life = false;
 	async->unread = cairn_async_unread(uobject);
 }
 
@@ -53,7 +54,7 @@ unsigned long cairn_async_take(struct cairn_async_work *async)
 bool cairn_async_may_tell(struct cairn_async_work *async,
 			  struct cairn_nic *nic)
 {
-	if (!async->unread || list_empty(async->unread))
+	if (async->unread ? list_empty(async->unread) : !async->for_life)
 		async->told = 0;
 	if (async->told == ASYNC_MAX_EVENTS) {
 		cairn_nic_count(nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);

@@ -19,6 +19,7 @@ struct cairn_async_work {
 	unsigned long pending;		/* a bit per event, the owner's enum */
 	const struct list_head *unread;	/* compat/events.h */
 	u32 told;			/* since the process had read all */
+	bool for_life;			/* nobody can tell what has been read */
 };
 
 /* Module start and stop: process context. 0 or -ENOMEM. */
@@ -26,7 +27,7 @@ int cairn_async_start(void);
 void cairn_async_stop(void);
 
 /* @uobject: ib_core's handle of the QP or SRQ; NULL: of a kernel's, or it has but one
- * event.
+ * event, or async->for_life is set afterwards.
  */
 void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
 		      const void *uobject);

@@ -12,6 +12,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "compat/flush.h"
 #include "compat/name_assign.h"
+#include "compat/ops.h"
 #include "lane/mcast.h"
 #include "lane/mrcache.h"
 #include "persist/domain.h"
@@ -30,6 +31,7 @@
 #include "verbs/rate.h"
 #include "verbs/tuning.h"
 #include "verbs/udata.h"
+#include "verbs/xrc.h"
 
 static const struct cairn_verbs_net *dev_net_layer;
 static struct workqueue_struct *dev_remove_wq;
@@ -74,7 +76,7 @@ static int dev_query(struct ib_device *ibdev,
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
-				    IB_DEVICE_MEM_WINDOW |
+				    IB_DEVICE_MEM_WINDOW | IB_DEVICE_XRC |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				    IB_DEVICE_ATOMIC_WRITE | dev_flush_caps(),
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY,
@@ -157,8 +159,10 @@ static void dev_dealloc(struct ib_device *ibdev)
 		dev_net_layer->detach(&dev->nic);
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
+	cairn_table_exit(&dev->nic.qp_table);
 	xa_destroy(&dev->ahs);
 	xa_destroy(&dev->counters);
+	cairn_xrc_exit(dev);
 	cairn_keys_exit(dev);
 	cairn_mrcaches_stop(&dev->nic);
 	cairn_epoch_exit(&dev->nic.epoch);
@@ -198,8 +202,8 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_hw_port_stats = cairn_alloc_hw_port_stats,
 	.get_hw_stats = cairn_get_hw_stats,
 	.counter_alloc_stats = cairn_counter_alloc_stats,
-	.counter_bind_qp = cairn_counter_bind_qp,
-	.counter_unbind_qp = cairn_counter_unbind_qp,
+	.counter_bind_qp = compat_counter_bind_qp,
+	.counter_unbind_qp = compat_counter_unbind_qp,
 	.counter_dealloc = cairn_counter_dealloc,
 	.counter_update_stats = cairn_counter_update_stats,
 	.process_mad = cairn_process_mad,
@@ -220,7 +224,7 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_ah = cairn_destroy_ah,
 
 	.get_dma_mr = cairn_get_dma_mr,
-	.reg_user_mr = cairn_reg_user_mr,
+	.reg_user_mr = compat_reg_user_mr,
 	.rereg_user_mr = cairn_rereg_user_mr,
 	.alloc_mr = cairn_alloc_mr,
 	.map_mr_sg = cairn_map_mr_sg,
@@ -231,7 +235,7 @@ static const struct ib_device_ops dev_ops = {
 	.create_cq = cairn_create_cq,
 	.destroy_cq = cairn_destroy_cq,
 	.modify_cq = cairn_modify_cq,
-	.resize_cq = cairn_resize_cq,
+	.resize_user_cq = compat_resize_user_cq,
 	.poll_cq = cairn_poll_cq,
 	.req_notify_cq = cairn_req_notify_cq,
 
@@ -244,6 +248,9 @@ static const struct ib_device_ops dev_ops = {
 
 	.attach_mcast = cairn_attach_mcast,
 	.detach_mcast = cairn_detach_mcast,
+
+	.alloc_xrcd = cairn_alloc_xrcd,
+	.dealloc_xrcd = cairn_dealloc_xrcd,
 
 	.create_srq = cairn_create_srq,
 	.modify_srq = cairn_modify_srq,
@@ -262,6 +269,7 @@ static const struct ib_device_ops dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, cairn_ucontext, ibuc),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, cairn_xrcd, ibxrcd),
 };
 
 /* Waits for a registration or a change of namespace that is under way. */
@@ -335,9 +343,11 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 		ibdev->driver_def = dev_uapi_defs;
 
 	cairn_keys_init(dev);
+	cairn_xrc_init(dev);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
+	cairn_table_init(&dev->nic.qp_table);
 	cairn_mcast_init(&dev->nic.mcast);
 	cairn_peers_init(&dev->peers);
 	/* A peer's old connection shall not meet a new QP of a next life. */

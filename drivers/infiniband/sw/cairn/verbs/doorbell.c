@@ -16,13 +16,13 @@
 /* Doorbells of one call, before soft interrupts have their turn */
 #define DOORBELLS_TOGETHER	8u
 
-/* The queue behind a side, NULL when an SRQ takes its place. */
+/* The queue behind a side, NULL when it has none of its own. */
 static struct cairn_queue *doorbell_queue(struct cairn_qp *qp,
 					  enum cairn_side_id side)
 {
 	if (side == CAIRN_REQ)
 		return &qp->sq;
-	return qp->ibqp.srq ? NULL : &qp->rq.queue;
+	return qp->qpc.has_srq ? NULL : &qp->rq.queue;
 }
 
 static void doorbell_remove(struct cairn_qp *qp, enum cairn_side_id side)

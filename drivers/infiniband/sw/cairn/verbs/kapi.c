@@ -109,7 +109,7 @@ int cairn_query_peer(struct ib_qp *ibqp, struct cairn_peer_caps *caps,
 {
 	if (!kapi_is_cairn(ibqp->device))
 		return -EOPNOTSUPP;
-	return cairn_peer_query(to_cairn_qp(ibqp), caps, timeout_ms);
+	return cairn_peer_query(to_cairn_qp(ibqp->real_qp), caps, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(cairn_query_peer);
 

@@ -18,6 +18,7 @@ struct key_variant_chunk {
 void cairn_keys_init(struct cairn_dev *dev)
 {
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	cairn_table_init(&dev->mr_table);
 	xa_init(&dev->key_variants);
 	dev->key_half_bits = CAIRN_KEY_MIN_HALF;
 	get_random_bytes(&dev->key_secret, sizeof(dev->key_secret));
@@ -32,6 +33,7 @@ void cairn_keys_exit(struct cairn_dev *dev)
 		kfree(variants);
 	xa_destroy(&dev->key_variants);
 	xa_destroy(&dev->mrs);
+	cairn_table_exit(&dev->mr_table);
 }
 
 static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
@@ -99,11 +101,20 @@ static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 	if (used > BIT(2 * half) / 2 && half < CAIRN_KEY_MAX_HALF)
 		WRITE_ONCE(dev->key_half_bits, half + 1);
 	if (used > CAIRN_MRCACHE_FROM)
-		cairn_mrcaches_start(&dev->nic, &dev->mrs);
+		cairn_mrcaches_start(&dev->nic, &dev->mr_table);
 	if (used <= CAIRN_MAX_MR)
 		err = key_reserve_index(dev, index);
 	if (err)
-		atomic_dec(&dev->num_mrs);
+		goto err_count;
+	err = cairn_table_reserve(&dev->mr_table, *index);
+	if (err)
+		goto err_index;
+	return 0;
+
+err_index:
+	xa_erase(&dev->mrs, *index);
+err_count:
+	atomic_dec(&dev->num_mrs);
 	return err;
 }
 
@@ -129,8 +140,7 @@ int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
 
 void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 {
-	/* Cannot fail, the slot is reserved. */
-	xa_store(&dev->mrs, mr->key >> CAIRN_KEY_VARIANT_BITS, mr, GFP_KERNEL);
+	cairn_table_set(&dev->mr_table, mr->key >> CAIRN_KEY_VARIANT_BITS, mr);
 }
 
 void cairn_key_free(struct cairn_dev *dev, u32 key)
@@ -143,6 +153,7 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 	if (variants)
 		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
 	rcu_read_lock();
+	cairn_table_release(&dev->mr_table, index);
 	xa_erase(&dev->mrs, index);
 	cairn_mrcaches_release(&dev->nic, index);
 	rcu_read_unlock();

@@ -25,7 +25,7 @@ static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 
 	if (caches)
 		return cairn_mrcaches_find(caches, index);
-	return xa_load(&dev->mrs, index);
+	return cairn_table_find(&dev->mr_table, index);
 }
 
 void cairn_keys_init(struct cairn_dev *dev);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/hrtimer.h>
 #include <linux/time64.h>
+#include "compat/hrtimer.h"
 #include "queue/queue.h"
 #include "verbs/cq.h"
 #include "verbs/moderate.h"
@@ -25,8 +26,8 @@ static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 
 void cairn_moderate_init(struct cairn_cq *cq)
 {
-	hrtimer_init(&cq->hold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	cq->hold_timer.function = moderate_expire;
+	hrtimer_setup(&cq->hold_timer, moderate_expire, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 }
 
 void cairn_moderate_stop(struct cairn_cq *cq)

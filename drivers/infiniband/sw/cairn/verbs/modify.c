@@ -28,6 +28,7 @@
 #include "verbs/ops.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
+#include "verbs/xrc.h"
 
 static_assert((int)CAIRN_QP_RESET == (int)IB_QPS_RESET);
 static_assert((int)CAIRN_QP_INIT == (int)IB_QPS_INIT);
@@ -201,7 +202,7 @@ static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 	const struct ib_qp_cap *cap = &change->attr->cap;
 
 	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
-	    (!qp->ibqp.srq && cap->max_recv_wr > CAIRN_MAX_QP_WR) ||
+	    (!qp->qpc.has_srq && cap->max_recv_wr > CAIRN_MAX_QP_WR) ||
 	    cap->max_send_sge > qp->cold->cap.max_send_sge ||
 	    cap->max_recv_sge > qp->cold->cap.max_recv_sge ||
 	    cap->max_inline_data > qp->cold->cap.max_inline_data)
@@ -213,7 +214,7 @@ static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 		if (!change->sq)
 			return -ENOMEM;
 	}
-	if (cap->max_recv_wr && !qp->ibqp.srq) {
+	if (cap->max_recv_wr && !qp->qpc.has_srq) {
 		change->rq = cairn_next_ring_alloc(&qp->rq.queue,
 						   CAIRN_QUEUE_RECV,
 						   cap->max_recv_wr,
@@ -399,12 +400,12 @@ static void modify_apply_rate(struct cairn_qp *qp,
 	u32 fixed = qp->path[CAIRN_REQ].kbps;
 
 	if (change->mask & IB_QP_RATE_LIMIT) {
-		qp->rate = change->rate;
+		qp->cold->rate = change->rate;
 		qp->cold->attr.rate_limit = change->rate.kbps;
 	}
 	qp->qpc.cc.line_kbps =
 		READ_ONCE(to_cairn_dev(qp->ibqp.device)->line_kbps);
-	*to = qp->rate;
+	*to = qp->cold->rate;
 	if (fixed && (!to->kbps || fixed < to->kbps))
 		to->kbps = fixed;
 }
@@ -412,11 +413,17 @@ static void modify_apply_rate(struct cairn_qp *qp,
 /* Responder resources only grow: their records answer duplicates. The array
  * that is not needed stays in @change.
  */
-static void modify_apply_rd(struct cairn_responder *resp,
-			    struct modify_change *change)
+static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 {
+	struct cairn_responder *resp = &qp->qpc.resp;
 	u32 i, slot;
 
+	/* What the data path allocated for a target would be charged to nobody. */
+	if (!resp->rd && cairn_is_xrc_target(qp)) {
+		resp->rd_mask = change->rd_mask;
+		swap(resp->rd, change->rd);
+		return;
+	}
 	if (resp->rd_mask >= change->rd_mask)
 		return;
 	/* The engine asks for it when it needs it. */
@@ -444,11 +451,11 @@ static void modify_reset(struct cairn_qp *qp)
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
 	memset(&qp->cold->attr, 0, sizeof(qp->cold->attr));
-	memset(&qp->rate, 0, sizeof(qp->rate));
+	memset(&qp->cold->rate, 0, sizeof(qp->cold->rate));
 	modify_apply_path(qp, &(struct cairn_path){});
 	cairn_queue_set_state(sq, CAIRN_QUEUE_READY);
 	cairn_queue_publish(sq);
-	if (!qp->ibqp.srq)
+	if (!qp->qpc.has_srq)
 		cairn_rq_reset(&qp->rq);
 }
 
@@ -467,7 +474,7 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 		modify_apply_path(qp, &change->path);
 	modify_apply_rate(qp, change);
 	if (change->rd)
-		modify_apply_rd(&qpc->resp, change);
+		modify_apply_rd(qp, change);
 	if (change->mask & IB_QP_RQ_PSN)
 		cairn_resp_set_psn(qpc, change->attr->rq_psn);
 	if (change->mask & IB_QP_SQ_PSN)

@@ -18,6 +18,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "compat/flush.h"
+#include "compat/umem.h"
 #include "persist/domain.h"
 #include "verbs/dereg_async.h"
 #include "verbs/host_flush.h"
@@ -181,7 +182,7 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 	mr->iova = iova;
 	mr->length = length;
 	mr->persist = persist;
-	mr->umem = ib_umem_get(ibpd->device, start, length, access);
+	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		err = PTR_ERR(mr->umem);
 		mr->umem = NULL;
@@ -507,7 +508,7 @@ int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
 	int err = -EINVAL;
 
 	/* A wrong key must not disturb users of the right one. */
-	if (!mr || mr->pd != qp->ibqp.pd || READ_ONCE(mr->key) != key)
+	if (!mr || mr->pd != qp->pd || READ_ONCE(mr->key) != key)
 		return -EINVAL;
 	if (mr->kind == CAIRN_MR_FAST)
 		err = mr_end_fast(mr, key, remote);

@@ -100,7 +100,7 @@ static bool mw_region_allows(const struct cairn_qp *qp,
 {
 	u64 offset = wqe->remote_addr - region->iova;
 
-	if (region->key != wqe->rkey || region->pd != qp->ibqp.pd ||
+	if (region->key != wqe->rkey || region->pd != qp->pd ||
 	    !(region->access & IB_ACCESS_MW_BIND) ||
 	    region->persist & CAIRN_MR_PERSIST_HOST)
 		return false;
@@ -155,7 +155,7 @@ static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 	WRITE_ONCE(mw->region, region);
 	WRITE_ONCE(mw->region_va, wqe->remote_addr);
 	WRITE_ONCE(mw->qp_serial,
-		   mw->type == IB_MW_TYPE_2 ? qp->serial : 0);
+		   mw->type == IB_MW_TYPE_2 ? qp->cold->serial : 0);
 }
 
 /* Bind @mw to @region; returns 0 and the old one, or -EINVAL. */
@@ -184,7 +184,7 @@ int cairn_mw_bind(struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
 	struct cairn_mw *mw;
 	int err;
 
-	if (!mr || mr->kind != CAIRN_MR_WINDOW || mr->pd != qp->ibqp.pd)
+	if (!mr || mr->kind != CAIRN_MR_WINDOW || mr->pd != qp->pd)
 		return -EINVAL;
 	mw = mr_to_cairn_mw(mr);
 	if (!mw_type_allows(mw, wqe))
@@ -214,7 +214,7 @@ int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
 		return -EINVAL;
 	write_seqlock_irqsave(&mw->mr.seq, flags);
 	if (mw->mr.key == key &&
-	    (!remote || (mw->mr.valid && mw->qp_serial == qp->serial))) {
+	    (!remote || (mw->mr.valid && mw->qp_serial == qp->cold->serial))) {
 		region = mw_unbind(mw);
 		err = 0;
 	}

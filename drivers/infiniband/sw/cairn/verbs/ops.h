@@ -69,6 +69,10 @@ int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 int cairn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 
+/* xrc.c */
+int cairn_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int cairn_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+
 /* post.c */
 int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad);

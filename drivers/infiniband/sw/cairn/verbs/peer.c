@@ -21,6 +21,7 @@
 #include "verbs/caps.h"
 #include "verbs/peer.h"
 #include "verbs/pma.h"
+#include "verbs/xrc.h"
 #include "wire/mad.h"
 
 #define UVERBS_MODULE_NAME cairn_peer
@@ -333,9 +334,11 @@ struct peer_doubt {
 /* RCU read section. The queue pair may be another one now, or go elsewhere. */
 static struct cairn_exec *peer_find_exec(const struct peer_doubt *doubt)
 {
-	struct cairn_exec *exec = xa_load(&doubt->dev->nic.qps, doubt->qpn);
+	struct cairn_exec *exec = cairn_table_find(&doubt->dev->nic.qp_table,
+						   doubt->qpn);
 
-	return exec && container_of(exec, struct cairn_qp, exec)->serial ==
+	return exec && container_of(exec, struct cairn_qp,
+				    exec)->cold->serial ==
 		       doubt->serial ? exec : NULL;
 }
 
@@ -390,7 +393,7 @@ void cairn_peer_doubt(struct cairn_qp *qp)
 	doubt->dev = to_cairn_dev(qp->ibqp.device);
 	/* It changes below both side locks, of which the caller has one. */
 	doubt->way = qp->cold->attr.ah_attr;
-	doubt->serial = qp->serial;
+	doubt->serial = qp->cold->serial;
 	doubt->qpn = qp->ibqp.qp_num;
 	queue_work(peer_doubts, &doubt->work);
 }
@@ -457,8 +460,7 @@ void cairn_peers_stop(void)
 /* Errors: those of cairn_peer_query(); -EINVAL reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_PEER)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs,
-						 CAIRN_ATTR_QUERY_PEER_QP);
+	struct ib_qp *ibqp = cairn_attr_qp(attrs, CAIRN_ATTR_QUERY_PEER_QP);
 	struct cairn_peer_caps caps = {};
 	struct cairn_query_peer req;
 	int err;

@@ -63,7 +63,7 @@ static void poll_fill(struct ib_wc *wc, const struct cairn_cqe *cqe,
 /* Only its address: the consumer knows whether the queue pair lives. */
 static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
 {
-	struct cairn_exec *found = xa_load(&nic->qps, qpn);
+	struct cairn_exec *found = cairn_table_find(&nic->qp_table, qpn);
 
 	return found ? &container_of(found, struct cairn_qp, exec)->ibqp : NULL;
 }

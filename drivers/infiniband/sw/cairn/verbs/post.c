@@ -334,7 +334,7 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
 
-	if (ibqp->srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET) {
+	if (qp->qpc.has_srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}

@@ -6,6 +6,7 @@
 #include "verbs/limits.h"
 #include "verbs/prepare_ring.h"
 #include "verbs/verbs.h"
+#include "verbs/xrc.h"
 
 #define UVERBS_MODULE_NAME cairn_next_ring
 #include <rdma/uverbs_named_ioctl.h>
@@ -46,13 +47,14 @@ static int prepare_for_qp(struct ib_qp *ibqp,
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err = -EINVAL;
 
-	if (req->max_wr > CAIRN_MAX_QP_WR)
+	/* The rings of an XRC target are none of a process. */
+	if (req->max_wr > CAIRN_MAX_QP_WR || !qp->uctx)
 		return -EINVAL;
 	mutex_lock(&qp->cold->modify_lock);
 	if (req->which == CAIRN_RING_SEND)
 		err = prepare_next(&qp->sq, CAIRN_QUEUE_SEND, req->max_wr,
 				   cairn_send_units(&qp->cold->cap), resp);
-	else if (req->which == CAIRN_RING_RECV && !ibqp->srq)
+	else if (req->which == CAIRN_RING_RECV && !qp->qpc.has_srq)
 		err = prepare_next(&qp->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
 				   qp->rq.queue.stride, resp);
 	mutex_unlock(&qp->cold->modify_lock);
@@ -102,8 +104,7 @@ static int prepare_object(struct uverbs_attr_bundle *attrs,
 	if (qp + srq + cq != 1)
 		return -EINVAL;
 	if (qp)
-		return prepare_for_qp(uverbs_attr_get_obj(attrs,
-							  CAIRN_ATTR_RING_QP),
+		return prepare_for_qp(cairn_attr_qp(attrs, CAIRN_ATTR_RING_QP),
 				      req, resp);
 	if (srq)
 		return prepare_for_srq(uverbs_attr_get_obj(attrs,

@@ -3,7 +3,7 @@
  * Queue pairs: creation, destruction, events. Their life between the two is
  * verbs/modify.c.
  *
- * The data path finds a QP by its number (nic.qps) or, for doorbells, by the
+ * The data path finds a QP by its number (nic.qp_table) or, for doorbells, by the
  * id of one of its queues, both under RCU. Creation publishes both last;
  * destruction takes both away first, lets a grace period pass and only then
  * stops what still runs.
@@ -23,6 +23,7 @@
 #include "verbs/rate.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
+#include "verbs/xrc.h"
 
 /* Records of send WQEs to begin with: most queue pairs have few in flight, and the
  * engine asks for more. As many as this it may find no memory for at once.
@@ -76,6 +77,9 @@ static enum cairn_transport qp_transport(enum ib_qp_type type)
 		return CAIRN_TRANSPORT_RC;
 	case IB_QPT_UC:
 		return CAIRN_TRANSPORT_UC;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return CAIRN_TRANSPORT_XRC;
 	case IB_QPT_UD:
 	case IB_QPT_GSI:
 		return CAIRN_TRANSPORT_UD;
@@ -93,7 +97,13 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI && (user || init->srq))
 		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		return init->xrcd && !init->srq ? 0 : -EINVAL;
+	if (!init->send_cq ||
+	    (!init->recv_cq && init->qp_type != IB_QPT_XRC_INI))
+		return -EINVAL;
+	if (init->qp_type == IB_QPT_XRC_INI &&
+	    (init->srq || cap->max_inline_data > CAIRN_XRC_INLINE_MASK))
 		return -EINVAL;
 	if (cap->max_send_wr > CAIRN_MAX_QP_WR ||
 	    cap->max_send_sge > CAIRN_MAX_SGE ||
@@ -136,7 +146,10 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	cap->max_send_wr = wrs;
 	cap->max_send_sge = min_t(u32, room / sizeof(struct cairn_sge),
 				  CAIRN_MAX_SGE);
-	cap->max_inline_data = min_t(u32, room, CAIRN_MAX_INLINE);
+	cap->max_inline_data = min_t(u32, room,
+				     qp->ibqp.qp_type == IB_QPT_XRC_INI ?
+					     CAIRN_XRC_INLINE_MASK :
+					     CAIRN_MAX_INLINE);
 	return 0;
 }
 
@@ -151,7 +164,7 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 {
 	int err;
 
-	if (qp->ibqp.srq) {
+	if (qp->qpc.has_srq) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 		return 0;
@@ -166,21 +179,31 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
+/* Units of the largest receive WQE that it may get: any SRQ's with XRC. */
+static u32 qp_recv_units(const struct cairn_qp *qp)
+{
+	if (cairn_is_xrc_target(qp))
+		return CAIRN_MAX_WQE_UNITS;
+	return qp->receives ? qp->receives->queue.stride : 0;
+}
+
 /* Room for a receive WQE of the queue, and for a send WQE. */
 static int qp_create_cold(struct cairn_qp *qp)
 {
-	const struct cairn_rq *rq = qp->ibqp.srq ?
-				    &to_cairn_srq(qp->ibqp.srq)->rq : &qp->rq;
 	u32 send = qp->qpc.max_units * CAIRN_UNIT_SIZE;
-	u32 recv = rq->queue.stride * CAIRN_UNIT_SIZE;
+	u32 recv = qp_recv_units(qp) * CAIRN_UNIT_SIZE;
 
 	qp->cold = kzalloc(sizeof(*qp->cold) + send + recv, GFP_KERNEL_ACCOUNT);
 	if (!qp->cold)
 		return -ENOMEM;
 	qp->cold->qp = qp;
+	qp->cold->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
-	cairn_async_init(&qp->cold->async, qp_deliver, qp->ibqp.uobject);
+	/* What the target of XRC was made by may be gone before it. */
+	cairn_async_init(&qp->cold->async, qp_deliver,
+			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
+	qp->cold->async.for_life = cairn_is_xrc_target(qp);
 	qp->qpc.req.wqe = (void *)qp->cold->wqes;
 	qp->qpc.resp.rwqe = (void *)qp->cold->wqes + send;
 	return 0;
@@ -217,9 +240,7 @@ static void qp_destroy_queues(struct cairn_qp *qp)
 	qp_destroy_sq(qp);
 }
 
-/* Reserve a number: readers of the table see nothing there yet. */
-static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
-			     u32 *qpn)
+static int qp_pick_number(struct cairn_dev *dev, enum ib_qp_type type, u32 *qpn)
 {
 	int err;
 
@@ -233,14 +254,36 @@ static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
 	return min(err, 0);
 }
 
+/* Readers of the table see nothing there yet. */
+static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
+			     u32 *qpn)
+{
+	int err = qp_pick_number(dev, type, qpn);
+
+	if (err)
+		return err;
+	err = cairn_table_reserve(&dev->nic.qp_table, *qpn);
+	if (err)
+		xa_erase(&dev->nic.qps, *qpn);
+	return err;
+}
+
+/* The next user of the number finds it free in the table. */
+static void qp_release_number(struct cairn_dev *dev, u32 qpn)
+{
+	cairn_table_release(&dev->nic.qp_table, qpn);
+	xa_erase(&dev->nic.qps, qpn);
+}
+
 static void qp_init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 			u32 qpn)
 {
 	struct cairn_qpc *qpc = &qp->qpc;
 
 	qpc->transport = qp_transport(init->qp_type);
+	if (init->qp_type != IB_QPT_XRC_INI)
+		qpc->takes = qpc->transport;
 	qpc->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qpc->has_srq = init->srq;
 	qpc->max_send_sge = init->cap.max_send_sge;
 	qpc->max_recv_sge = init->cap.max_recv_sge;
 	qpc->max_inline = init->cap.max_inline_data;
@@ -266,17 +309,36 @@ static int qp_join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 	if (err)
 		return err;
 	cairn_host_index_join(&qp->sq, &qp->exec);
-	if (!qp->ibqp.srq)
+	if (!qp->qpc.has_srq)
 		cairn_host_index_join(&qp->rq.queue, &qp->exec);
 	return 0;
 }
 
-static void qp_init(struct cairn_qp *qp, struct ib_udata *udata)
+static void qp_init_receives(struct cairn_qp *qp,
+			     const struct ib_qp_init_attr *init)
 {
-	qp->uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext,
-					     ibuc);
-	qp->is_user = qp->uctx;
-	qp->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
+	bool xrc = qp_transport(init->qp_type) == CAIRN_TRANSPORT_XRC;
+
+	qp->qpc.has_srq = init->srq || xrc;
+	qp->pd = qp->ibqp.pd;
+	if (xrc)
+		return;
+	qp->receives = init->srq ? &to_cairn_srq(init->srq)->rq : &qp->rq;
+	qp->recv_cq = to_cairn_cq(init->recv_cq);
+}
+
+static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
+		    struct ib_udata *udata)
+{
+	struct cairn_ucontext *uctx =
+		rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
+
+	qp->is_user = uctx;
+	if (cairn_is_xrc_target(qp))
+		init->cap = (struct ib_qp_cap){};
+	else
+		qp->uctx = uctx;
+	qp_init_receives(qp, init);
 	spin_lock_init(&qp->sq_post_lock);
 }
 
@@ -306,7 +368,7 @@ int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		return err;
 	if (!cairn_limit_get(&dev->num_qps, CAIRN_MAX_QP))
 		return -ENOMEM;
-	qp_init(qp, udata);
+	qp_init(qp, init, udata);
 	err = qp_create_queues(qp, &init->cap, &resp);
 	if (err)
 		goto err_limit;
@@ -327,12 +389,13 @@ int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		goto err_lane;
 	/* Cannot fail, the slot is reserved. */
 	xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
+	cairn_table_set(&dev->nic.qp_table, qpn, &qp->exec);
 	return 0;
 
 err_lane:
 	cairn_exec_stop(&qp->exec);
 err_qpn:
-	xa_erase(&dev->nic.qps, qpn);
+	qp_release_number(dev, qpn);
 err_queues:
 	qp_destroy_queues(qp);
 err_limit:
@@ -363,7 +426,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int side;
 
-	xa_erase(&dev->nic.qps, ibqp->qp_num);
+	qp_release_number(dev, ibqp->qp_num);
 	cairn_doorbells_remove(qp);
 	qp_silence(qp);
 	/* Applications tear down by thousands, one after the other: an

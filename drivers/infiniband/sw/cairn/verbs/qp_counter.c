@@ -6,6 +6,7 @@
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
 #include "verbs/ops.h"
 #include "verbs/stats.h"
@@ -17,8 +18,8 @@ qp_counter_stats(const struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
 
-	return counter->id ? (struct cairn_stats __percpu __force *)
-			     xa_load(&dev->counters, counter->id) : NULL;
+	return cairn_entry_stats(counter->id ?
+				 xa_load(&dev->counters, counter->id) : NULL);
 }
 
 /* ib_device_ops.counter_alloc_stats: the device's list, as ib_core adds both. */
@@ -38,7 +39,7 @@ static int qp_counter_open(struct rdma_counter *counter)
 	stats = alloc_percpu_gfp(struct cairn_stats, GFP_KERNEL_ACCOUNT);
 	if (!stats)
 		return -ENOMEM;
-	err = xa_alloc(&dev->counters, &id, (void __force *)stats,
+	err = xa_alloc(&dev->counters, &id, cairn_stats_entry(stats),
 		       xa_limit_31b, GFP_KERNEL_ACCOUNT);
 	if (err)
 		free_percpu(stats);
@@ -91,8 +92,7 @@ int cairn_counter_dealloc(struct rdma_counter *counter)
 	if (!counter->id)
 		return 0;
 	xa_lock(&dev->counters);
-	stats = (struct cairn_stats __percpu __force *)
-		__xa_erase(&dev->counters, counter->id);
+	stats = cairn_entry_stats(__xa_erase(&dev->counters, counter->id));
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
 		dev->counted[i] += cairn_stats_sum(stats, i);
 	xa_unlock(&dev->counters);

@@ -7,6 +7,7 @@
 #include <linux/moduleparam.h>
 #include <rdma/uverbs_ioctl.h>
 #include "verbs/rate.h"
+#include "verbs/xrc.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
@@ -94,7 +95,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *att
 		return err;
 	if (cc.flags & ~CAIRN_CC_FLAGS || cc.reserved)
 		return -EINVAL;
-	qp = uverbs_attr_get_obj(attrs, CAIRN_ATTR_MODIFY_CC_QP);
+	qp = cairn_attr_qp(attrs, CAIRN_ATTR_MODIFY_CC_QP);
 	if (IS_ERR(qp))
 		return rate_modify_dev_cc(dev, &cc);
 	return rate_modify_qp_cc(qp, &cc);
@@ -115,15 +116,14 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_CC)(struct uverbs_attr_bundle *attr
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_RATE)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs,
-						 CAIRN_ATTR_QUERY_RATE_QP);
+	struct ib_qp *ibqp = cairn_attr_qp(attrs, CAIRN_ATTR_QUERY_RATE_QP);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	struct cairn_qp_rate rate = {};
 
 	mutex_lock(&qp->cold->modify_lock);
-	rate.rate_limit = qp->rate.kbps;
-	rate.max_burst_sz = qp->rate.burst;
-	rate.typical_pkt_sz = qp->rate.typical;
+	rate.rate_limit = qp->cold->rate.kbps;
+	rate.max_burst_sz = qp->cold->rate.burst;
+	rate.typical_pkt_sz = qp->cold->rate.typical;
 	rate.static_rate = qp->path[CAIRN_REQ].kbps;
 	rate.cc_flags = qp->cc ? CAIRN_CC_ENABLED : 0;
 	mutex_unlock(&qp->cold->modify_lock);

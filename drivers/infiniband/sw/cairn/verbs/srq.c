@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Shared receive queues. The queue pairs that use one take from it under
- * rq.lock; ib_core destroys it after all of them, so it needs no grace period.
+ * rq.lock; ib_core destroys it after all of them, so it needs no grace period. Those of
+ * XRC are found by their number.
  */
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -10,6 +11,7 @@
 #include "verbs/rq.h"
 #include "verbs/srq.h"
 #include "verbs/udata.h"
+#include "verbs/xrc.h"
 
 static void srq_deliver(struct work_struct *work)
 {
@@ -43,8 +45,11 @@ void cairn_srq_event(struct cairn_srq *srq, enum cairn_srq_event event)
 
 static int srq_check_init(const struct ib_srq_init_attr *init)
 {
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC && init->srq_type != IB_SRQT_XRC)
 		return -EOPNOTSUPP;
+	if (init->srq_type == IB_SRQT_XRC &&
+	    (!init->ext.cq || !init->ext.xrc.xrcd))
+		return -EINVAL;
 	if (!init->attr.max_wr || init->attr.max_wr > CAIRN_MAX_SRQ_WR ||
 	    init->attr.max_sge > CAIRN_MAX_SGE)
 		return -EINVAL;
@@ -57,8 +62,8 @@ static int srq_check_init(const struct ib_srq_init_attr *init)
  * @init: max_wr and max_sge become what the ring holds
  * @udata: reply struct cairn_create_srq_resp
  *
- * Return: 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size), -ENOMEM or
- * -EFAULT.
+ * Return: 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size; XRC: no domain or
+ * completion queue), -EBUSY (XRC: no number is left), -ENOMEM or -EFAULT.
  */
 int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		     struct ib_udata *udata)
@@ -86,6 +91,8 @@ int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	if (err)
 		goto err_limit;
 	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (!err && ibsrq->srq_type == IB_SRQT_XRC)
+		err = cairn_xrc_add_srq(srq);
 	if (err)
 		goto err_rq;
 	init->attr.max_wr = srq->rq.max_wr;
@@ -195,6 +202,8 @@ int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
 
+	if (ibsrq->srq_type == IB_SRQT_XRC)
+		cairn_xrc_remove_srq(srq);
 	cairn_async_cancel(&srq->async);
 	cairn_queue_free(&srq->rq.queue);
 	mutex_destroy(&srq->modify_lock);

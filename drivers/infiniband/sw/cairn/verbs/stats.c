@@ -43,8 +43,7 @@ u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
 	xa_lock(&dev->counters);
 	sum = cairn_nic_sum(&dev->nic, counter) + dev->counted[counter];
 	xa_for_each(&dev->counters, id, entry)
-		sum += cairn_stats_sum((struct cairn_stats __percpu __force *)
-				       entry, counter);
+		sum += cairn_stats_sum(cairn_entry_stats(entry), counter);
 	xa_unlock(&dev->counters);
 	return sum;
 }

@@ -16,4 +16,17 @@ u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
  */
 u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter);
 
+/* As an entry of dev->counters. The compiler may know per-CPU memory as another
+ * address space, hence the detour by a number.
+ */
+static inline void *cairn_stats_entry(struct cairn_stats __percpu *stats)
+{
+	return (void *)(__force unsigned long)stats;
+}
+
+static inline struct cairn_stats __percpu *cairn_entry_stats(void *entry)
+{
+	return (struct cairn_stats __percpu *)(__force unsigned long)entry;
+}
+
 #endif

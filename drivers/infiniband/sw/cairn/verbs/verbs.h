@@ -44,8 +44,10 @@ struct cairn_peers {
 struct cairn_dev {
 	struct ib_device ibdev;
 	struct cairn_nic nic;
-	struct xarray mrs;		/* key >> 8 -> struct cairn_mr */
+	struct xarray mrs;		/* indices of keys that are in use */
+	struct cairn_table mr_table;	/* key >> 8 -> struct cairn_mr */
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
+	struct xarray xrc_srqs;		/* number -> struct cairn_srq */
 	struct xarray counters;		/* number -> struct cairn_stats per CPU */
 	struct page *null_page;		/* of null regions, verbs/access.c */
 	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
@@ -55,6 +57,7 @@ struct cairn_dev {
 	atomic_t next_mr;
 	u32 next_qpn;			/* cyclic allocation cursors */
 	u32 next_ah;
+	u32 next_srqn;
 	u8 port_state;			/* enum ib_port_state, as last reported */
 	u32 line_kbps;			/* speed of the netdev, as last seen */
 	bool cc_enabled;		/* of new QPs */
@@ -74,6 +77,10 @@ struct cairn_dev {
 
 struct cairn_pd {
 	struct ib_pd ibpd;
+};
+
+struct cairn_xrcd {
+	struct ib_xrcd ibxrcd;
 };
 
 /*
@@ -205,6 +212,8 @@ struct cairn_mw_handle {
  */
 struct cairn_qp_cold {
 	struct cairn_qp *qp;
+	u64 serial;			/* not 0, of no other QP ever */
+	struct cairn_rate_limit rate;	/* as asked for */
 	struct ib_qp_cap cap;
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct mutex modify_lock;	/* attr, path, rings */
@@ -216,20 +225,25 @@ struct cairn_qp_cold {
 /* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB. */
 struct cairn_qp {
 	struct ib_qp ibqp;
-	/* ib_qp ends in the middle of a cache line, and the next begins one. */
-	struct cairn_rate_limit rate;	/* as asked for */
+	/* ib_qp ends in the middle of a cache line, and qpc begins one. */
 	bool cc;			/* congestion control, as asked for */
 	bool is_user;
 	struct cairn_qp_cold *cold;
-	struct cairn_ucontext *uctx;	/* NULL: kernel QP */
-	u64 serial;			/* not 0, of no other QP ever */
-	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
-	struct cairn_stats __percpu *stats;
+	/* NULL: kernel QP, or one that may outlive who made it (XRC target) */
+	struct cairn_ucontext *uctx;
+	/* Whose memory peers reach, what their messages consume and complete to.
+	 * XRC target: as verbs/xrc.h says.
+	 */
+	struct ib_pd *pd;
+	struct cairn_rq *receives;
+	struct cairn_cq *recv_cq;
 	struct cairn_qpc qpc;
 	struct cairn_exec exec;
 	struct cairn_path path[CAIRN_SIDES];
 	struct cairn_queue sq;
-	struct cairn_rq rq;		/* unused with an SRQ */
+	struct cairn_rq rq;		/* unused if qpc.has_srq */
+	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
+	struct cairn_stats __percpu *stats;
 	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
 };
 

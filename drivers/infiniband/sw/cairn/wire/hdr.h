@@ -44,6 +44,11 @@ struct cairn_deth {
 	__be32 sqpn;
 } __packed;
 
+/* IBTA Annex A14: the shared receive queue that a request is for. */
+struct cairn_xrceth {
+	__be32 srqn;		/* 8 reserved, SRQ number */
+} __packed;
+
 struct cairn_reth {
 	__be64 va;
 	__be32 rkey;
@@ -98,8 +103,8 @@ struct cairn_ieth {
 /* Payload of a CNP (Annex A17.9.3): reserved, zero. */
 #define CAIRN_CNP_PAYLOAD	16
 
-/* The longest header chain: BTH + AtomicETH. */
-#define CAIRN_MAX_HDR		40
+/* The longest header chain: BTH + XRCETH + AtomicETH. */
+#define CAIRN_MAX_HDR		44
 
 /* AETH syndromes (IBTA 9.7.5.2.1). */
 #define CAIRN_AETH_TYPE_MASK	0xe0
@@ -119,6 +124,7 @@ enum cairn_nak {
 
 static_assert(sizeof(struct cairn_bth) == 12);
 static_assert(sizeof(struct cairn_deth) == 8);
+static_assert(sizeof(struct cairn_xrceth) == 4);
 static_assert(sizeof(struct cairn_reth) == 16);
 static_assert(sizeof(struct cairn_feth) == 4);
 static_assert(sizeof(struct cairn_atomiceth) == 28);
@@ -126,7 +132,7 @@ static_assert(sizeof(struct cairn_aeth) == 4);
 static_assert(sizeof(struct cairn_atomicacketh) == 8);
 static_assert(sizeof(struct cairn_immdt) == 4);
 static_assert(sizeof(struct cairn_ieth) == 4);
-static_assert(sizeof(struct cairn_bth) + sizeof(struct cairn_atomiceth) ==
-	      CAIRN_MAX_HDR);
+static_assert(sizeof(struct cairn_bth) + sizeof(struct cairn_xrceth) +
+	      sizeof(struct cairn_atomiceth) == CAIRN_MAX_HDR);
 
 #endif

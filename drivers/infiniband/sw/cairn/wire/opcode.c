@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The opcode table (IBTA vol. 1 table 38, Annex A17 for the CNP, A19 for FLUSH and
- * ATOMIC WRITE, and ours in the manufacturer-specific range).
+/* The opcode table (IBTA vol. 1 table 38, Annex A14 for XRC, A17 for the CNP, A19 for
+ * FLUSH and ATOMIC WRITE, and ours in the manufacturer-specific range).
  */
 #include <linux/build_bug.h>
 #include "wire/opcode.h"
@@ -10,7 +10,9 @@
 #define P	CAIRN_OP_PAYLOAD
 #define R	CAIRN_OP_RESPONSE
 #define A	CAIRN_OP_ANSWERED
+#define S	CAIRN_OP_TO_SRQ
 #define BTH	CAIRN_HDR_BTH
+#define SRQN	CAIRN_HDR_XRCETH
 #define RETH	CAIRN_HDR_RETH
 #define FETH	CAIRN_HDR_FETH
 #define AETH	CAIRN_HDR_AETH
@@ -23,8 +25,8 @@
 #define ENTRY(nm, t, k, fl, hdr)					\
 	{								\
 		.name = nm,						\
-		.transport = CAIRN_TRANSPORT_##t,			\
-		.kind = CAIRN_KIND_##k,					\
+		.transport = (t),					\
+		.kind = (k),						\
 		.flags = (fl),						\
 		.hdrs = (hdr),						\
 		.hdr_len = CAIRN_HDR_LEN(hdr) +				\
@@ -32,9 +34,11 @@
 					     CAIRN_MAX_HDR),		\
 	}
 
+/* Linux has macros READ and WRITE: @k may not be passed on. */
 #define OP(t, op, k, fl, ext)						\
 	[CAIRN_BTH_##t | CAIRN_BTH_##op] =				\
-		ENTRY(#t " " #op, t, k, fl, BTH | (ext))
+		ENTRY(#t " " #op, CAIRN_TRANSPORT_##t, CAIRN_KIND_##k,	\
+		      fl, BTH | (ext))
 
 const struct cairn_opcode cairn_opcodes[256] = {
 	OP(RC, SEND_FIRST, SEND, F | P, 0),
@@ -69,6 +73,32 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(RC, WRITE_PERSIST_ONLY, WRITE_PERSIST, F | L | P, RETH),
 	OP(RC, PERSIST_ACK, PERSIST_ACK, F | L | R, AETH),
 
+	OP(XRC, SEND_FIRST, SEND, F | P | S, SRQN),
+	OP(XRC, SEND_MIDDLE, SEND, P | S, SRQN),
+	OP(XRC, SEND_LAST, SEND, L | P | S, SRQN),
+	OP(XRC, SEND_LAST_IMM, SEND, L | P | S, SRQN | IMM),
+	OP(XRC, SEND_ONLY, SEND, F | L | P | S, SRQN),
+	OP(XRC, SEND_ONLY_IMM, SEND, F | L | P | S, SRQN | IMM),
+	OP(XRC, WRITE_FIRST, WRITE, F | P | S, SRQN | RETH),
+	OP(XRC, WRITE_MIDDLE, WRITE, P | S, SRQN),
+	OP(XRC, WRITE_LAST, WRITE, L | P | S, SRQN),
+	OP(XRC, WRITE_LAST_IMM, WRITE, L | P | S, SRQN | IMM),
+	OP(XRC, WRITE_ONLY, WRITE, F | L | P | S, SRQN | RETH),
+	OP(XRC, WRITE_ONLY_IMM, WRITE, F | L | P | S, SRQN | RETH | IMM),
+	OP(XRC, READ_REQUEST, READ_REQ, F | L | A | S, SRQN | RETH),
+	OP(XRC, READ_RESP_FIRST, READ_RESP, F | P | R, AETH),
+	OP(XRC, READ_RESP_MIDDLE, READ_RESP, P | R, 0),
+	OP(XRC, READ_RESP_LAST, READ_RESP, L | P | R, AETH),
+	OP(XRC, READ_RESP_ONLY, READ_RESP, F | L | P | R, AETH),
+	OP(XRC, ACK, ACK, F | L | R, AETH),
+	OP(XRC, ATOMIC_ACK, ATOMIC_ACK, F | L | R, AETH | ATOMACK),
+	OP(XRC, CMP_SWAP, ATOMIC_REQ, F | L | A | S, SRQN | ATOM),
+	OP(XRC, FETCH_ADD, ATOMIC_REQ, F | L | A | S, SRQN | ATOM),
+	OP(XRC, SEND_LAST_INV, SEND, L | P | S, SRQN | INV),
+	OP(XRC, SEND_ONLY_INV, SEND, F | L | P | S, SRQN | INV),
+	OP(XRC, FLUSH, FLUSH, F | L | A | S, SRQN | FETH | RETH),
+	OP(XRC, ATOMIC_WRITE, ATOMIC_WRITE, F | L | P | A | S, SRQN | RETH),
+
 	OP(UC, SEND_FIRST, SEND, F | P, 0),
 	OP(UC, SEND_MIDDLE, SEND, P, 0),
 	OP(UC, SEND_LAST, SEND, L | P, 0),
@@ -85,5 +115,6 @@ const struct cairn_opcode cairn_opcodes[256] = {
 	OP(UD, SEND_ONLY, SEND, F | L | P, DETH),
 	OP(UD, SEND_ONLY_IMM, SEND, F | L | P, DETH | IMM),
 
-	[CAIRN_BTH_CNP] = ENTRY("CNP", CNP, CNP, F | L | P | R, BTH),
+	[CAIRN_BTH_CNP] = ENTRY("CNP", CAIRN_TRANSPORT_CNP, CAIRN_KIND_CNP,
+				F | L | P | R, BTH),
 };

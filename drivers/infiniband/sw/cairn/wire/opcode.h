@@ -13,13 +13,14 @@
 enum cairn_hdr {
 	CAIRN_HDR_BTH = 1 << 0,
 	CAIRN_HDR_DETH = 1 << 1,
-	CAIRN_HDR_FETH = 1 << 2,
-	CAIRN_HDR_RETH = 1 << 3,
-	CAIRN_HDR_ATOMICETH = 1 << 4,
-	CAIRN_HDR_AETH = 1 << 5,
-	CAIRN_HDR_ATOMICACKETH = 1 << 6,
-	CAIRN_HDR_IMMDT = 1 << 7,
-	CAIRN_HDR_IETH = 1 << 8,
+	CAIRN_HDR_XRCETH = 1 << 2,
+	CAIRN_HDR_FETH = 1 << 3,
+	CAIRN_HDR_RETH = 1 << 4,
+	CAIRN_HDR_ATOMICETH = 1 << 5,
+	CAIRN_HDR_AETH = 1 << 6,
+	CAIRN_HDR_ATOMICACKETH = 1 << 7,
+	CAIRN_HDR_IMMDT = 1 << 8,
+	CAIRN_HDR_IETH = 1 << 9,
 };
 
 #define CAIRN_HDR_LEN_IF(mask, bit, hdr)				\
@@ -29,6 +30,7 @@ enum cairn_hdr {
 #define CAIRN_HDR_LEN(mask)						\
 	(CAIRN_HDR_LEN_IF(mask, BTH, bth) +				\
 	 CAIRN_HDR_LEN_IF(mask, DETH, deth) +				\
+	 CAIRN_HDR_LEN_IF(mask, XRCETH, xrceth) +			\
 	 CAIRN_HDR_LEN_IF(mask, FETH, feth) +				\
 	 CAIRN_HDR_LEN_IF(mask, RETH, reth) +				\
 	 CAIRN_HDR_LEN_IF(mask, ATOMICETH, atomiceth) +			\
@@ -40,9 +42,11 @@ enum cairn_hdr {
 /* Offset of header @bit in a list that has it, bytes from the BTH. */
 #define CAIRN_HDR_LEN_BELOW(mask, bit)	CAIRN_HDR_LEN((mask) & ((bit) - 1))
 
+/* The reliable ones come first (cairn_reliable()). */
 enum cairn_transport {
 	CAIRN_TRANSPORT_NONE,	/* not a packet that anybody may send */
 	CAIRN_TRANSPORT_RC,
+	CAIRN_TRANSPORT_XRC,
 	CAIRN_TRANSPORT_UC,
 	CAIRN_TRANSPORT_UD,
 	CAIRN_TRANSPORT_CNP,
@@ -70,6 +74,7 @@ enum cairn_op_flags {
 	CAIRN_OP_PAYLOAD = 1 << 2,	/* may carry payload */
 	CAIRN_OP_RESPONSE = 1 << 3,	/* goes to the requester */
 	CAIRN_OP_ANSWERED = 1 << 4,	/* by a response, not by an ACK */
+	CAIRN_OP_TO_SRQ = 1 << 5,	/* an XRCETH names it */
 };
 
 struct cairn_opcode {
@@ -85,7 +90,9 @@ struct cairn_opcode {
 #define CAIRN_BTH_RC		0x00
 #define CAIRN_BTH_UC		0x20
 #define CAIRN_BTH_UD		0x60
+#define CAIRN_BTH_XRC		0xa0
 #define CAIRN_BTH_CNP		0x81
+#define CAIRN_BTH_OP_MASK	0x1f
 
 enum cairn_bth_op {
 	CAIRN_BTH_SEND_FIRST = 0x00,

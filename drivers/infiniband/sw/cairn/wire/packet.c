@@ -14,6 +14,17 @@ static const void *packet_parse_deth(struct cairn_pkt *pkt,
 	return ext + 1;
 }
 
+/* What comes first, if there is any of them: a DETH or an XRCETH. */
+static const void *packet_parse_target(struct cairn_pkt *pkt, const void *ext)
+{
+	const struct cairn_xrceth *xrceth = ext;
+
+	if (pkt->op->hdrs & CAIRN_HDR_DETH)
+		return packet_parse_deth(pkt, ext);
+	pkt->srqn = be32_to_cpu(xrceth->srqn) & CAIRN_24BIT_MASK;
+	return xrceth + 1;
+}
+
 static const void *packet_parse_feth(struct cairn_pkt *pkt,
 				     const struct cairn_feth *ext)
 {
@@ -72,8 +83,8 @@ static void packet_parse_ext(struct cairn_pkt *pkt, const void *ext)
 {
 	u16 hdrs = pkt->op->hdrs;
 
-	if (hdrs & CAIRN_HDR_DETH)
-		ext = packet_parse_deth(pkt, ext);
+	if (hdrs & (CAIRN_HDR_DETH | CAIRN_HDR_XRCETH))
+		ext = packet_parse_target(pkt, ext);
 	if (hdrs & CAIRN_HDR_FETH)
 		ext = packet_parse_feth(pkt, ext);
 	if (hdrs & CAIRN_HDR_RETH)
@@ -180,6 +191,16 @@ static void *packet_build_deth(struct cairn_deth *ext,
 	return ext + 1;
 }
 
+static void *packet_build_target(void *ext, const struct cairn_pkt *pkt)
+{
+	struct cairn_xrceth *xrceth = ext;
+
+	if (cairn_opcodes[pkt->opcode].hdrs & CAIRN_HDR_DETH)
+		return packet_build_deth(ext, pkt);
+	xrceth->srqn = cpu_to_be32(pkt->srqn & CAIRN_24BIT_MASK);
+	return xrceth + 1;
+}
+
 static void *packet_build_feth(struct cairn_feth *ext,
 			       const struct cairn_pkt *pkt)
 {
@@ -238,8 +259,8 @@ u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt)
 	if (!op->name)
 		return 0;
 	ext = packet_build_bth((void *)hdr, pkt);
-	if (op->hdrs & CAIRN_HDR_DETH)
-		ext = packet_build_deth(ext, pkt);
+	if (op->hdrs & (CAIRN_HDR_DETH | CAIRN_HDR_XRCETH))
+		ext = packet_build_target(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_FETH)
 		ext = packet_build_feth(ext, pkt);
 	if (op->hdrs & CAIRN_HDR_RETH)

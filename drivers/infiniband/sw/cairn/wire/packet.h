@@ -32,8 +32,11 @@ struct cairn_pkt {
 	u8 durability;		/* PERSIST ACK: enum cairn_durability or any */
 	u32 msn;
 	__be32 imm;
-	u32 qkey;		/* DETH */
-	u32 src_qpn;
+	union {
+		u32 qkey;	/* DETH */
+		u32 srqn;	/* XRCETH */
+	};
+	u32 src_qpn;		/* DETH */
 
 	u32 payload_off;	/* from the first BTH byte */
 	u32 payload_len;	/* bytes, pad and ICRC excluded */

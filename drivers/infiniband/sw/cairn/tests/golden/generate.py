@@ -3,7 +3,7 @@
 """Golden RoCEv2 frames, made without any of cairn's code.
 
 Written from the layouts in the InfiniBand Architecture Specification (vol. 1
-chapter 9, 7.8.1, Annexes A17 and A19) and the IP and UDP RFCs; the CRC is zlib's. The
+chapter 9, 7.8.1, Annexes A14, A17 and A19) and the IP and UDP RFCs; the CRC is zlib's. The
 values are pseudo-random but always the same.
 
     generate.py > vectors.txt      the vectors
@@ -71,6 +71,10 @@ def opcodes():
     table = {}
     for code, (name, ext, lens) in {**SENDS, **RESPONDING, **PERSIST}.items():
         table[code] = ("RC_" + name, ext, lens)
+    # a request of XRC names a shared receive queue; a response does not
+    for code, (name, ext, lens) in {**SENDS, **RESPONDING}.items():
+        answer = "RESP" in name or "ACK" in name
+        table[0xa0 | code] = ("XRC_" + name, ext if answer else "Q" + ext, lens)
     for code, (name, ext, lens) in SENDS.items():
         table[0x20 | code] = ("UC_" + name, ext, lens)
     for code in (0x04, 0x05):
@@ -116,6 +120,11 @@ def deth(f, rnd):
     return struct.pack(">II", f["qkey"], f["sqpn"])
 
 
+def xrceth(f, rnd):
+    f["srqn"] = rnd.bits(24)
+    return struct.pack(">I", f["srqn"])
+
+
 def feth(f, rnd):
     f["plt"] = 1 + rnd.bits(8) % 3
     f["sel"] = rnd.bits(1)
@@ -139,7 +148,7 @@ def atomiceth(f, rnd):
     return struct.pack(">QIQQ", f["va"], f["rkey"], f["swapadd"], f["compare"])
 
 
-ACKS = ("RC_ACK", "RC_PERSIST_ACK")
+ACKS = ("RC_ACK", "RC_PERSIST_ACK", "XRC_ACK")
 SYNDROMES = [0x00, 0x1f, 0x0a, 0x20, 0x2e, 0x3f, 0x60, 0x61, 0x62, 0x63, 0x64]
 
 
@@ -168,7 +177,7 @@ def ieth(f, rnd):
     return struct.pack(">I", f["rkey"])
 
 
-EXTENSIONS = {"D": deth, "F": feth, "R": reth, "T": atomiceth, "A": aeth,
+EXTENSIONS = {"D": deth, "Q": xrceth, "F": feth, "R": reth, "T": atomiceth, "A": aeth,
               "K": atomicacketh, "I": immdt, "X": ieth}
 
 

@@ -101,19 +101,22 @@ def same(n, v, shown, field, key):
 
 
 def is_raw(v):
-    """Wireshark 4.0 knows only BTH and ICRC of the manufacturer's opcodes, and of
-    FLUSH and ATOMIC WRITE."""
+    """Wireshark 4.0 knows only BTH and ICRC of the manufacturer's opcodes, of XRC, and
+    of FLUSH and ATOMIC WRITE."""
     opcode = int(v["opcode"], 16)
-    return opcode >= 0xc0 or opcode in (0x1c, 0x1d)
+    return opcode >= 0xa0 or opcode in (0x1c, 0x1d)
 
 
 def raw_extensions(v):
     """The headers that Wireshark shows as a part of the payload, as hex."""
     if not is_raw(v):
         return ""
-    widths = {"va": 16, "rkey": 8, "dmalen": 8, "syndrome": 2, "msn": 6}
-    feth = "000000" + v["sel"] + v["plt"] if "plt" in v else ""
-    return feth + "".join(v[key].zfill(w) for key, w in widths.items()
+    widths = {"va": 16, "rkey": 8, "dmalen": 8, "swapadd": 16, "compare": 16,
+              "syndrome": 2, "msn": 6, "orig": 16, "imm": 8}
+    first = v["srqn"].zfill(8) if "srqn" in v else ""
+    if "plt" in v:
+        first += "000000" + v["sel"] + v["plt"]
+    return first + "".join(v[key].zfill(w) for key, w in widths.items()
                           if key in v)
 
 

@@ -178,7 +178,7 @@ int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		return -EFAULT;
 	memcpy(&v, p, sizeof(v));
 	*orig = v;
-	if (pkt->opcode == CAIRN_BTH_FETCH_ADD)
+	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_FETCH_ADD)
 		v += pkt->swap_add;
 	else if (v == pkt->compare)
 		v = pkt->swap_add;
@@ -434,11 +434,27 @@ int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
 	return rq->stride;
 }
 
+int cairn_port_take_srq(struct cairn_qpc *q, u32 srqn)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_xsrq *xsrq;
+
+	check_turn(qp, CAIRN_RESP, "SRQ");
+	if (!srqn || srqn > SIM_XSRQS)
+		return -ENOENT;
+	xsrq = &qp->s->host[qp->host].xsrq[srqn - 1];
+	if (!xsrq->rq)
+		return -ENOENT;
+	qp->rq = xsrq->rq;
+	qp->pd = xsrq->pd;
+	return 0;
+}
+
 int cairn_port_rq_posted(struct cairn_qpc *q)
 {
 	struct sim_rq *rq = to_sim_qp(q)->rq;
 
-	if (rq->shared)
+	if (q->has_srq)
 		return -1;
 	return rq->tail - rq->head > rq->depth ? 0 :
 	       (rq->tail - rq->head) / rq->stride;

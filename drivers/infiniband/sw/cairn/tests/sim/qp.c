@@ -27,6 +27,17 @@ const struct sim_qp_init sim_ud = {
 	COMMON
 };
 
+const struct sim_qp_init sim_xrc_ini = {
+	.transport = CAIRN_TRANSPORT_XRC,
+	.initiator = true,
+	COMMON
+};
+
+const struct sim_qp_init sim_xrc_tgt = {
+	.transport = CAIRN_TRANSPORT_XRC,
+	COMMON
+};
+
 const struct cairn_qp_attrs sim_attrs = {
 	.qkey = 0x11111111,
 	.pkey = CAIRN_PKEY_DEFAULT,
@@ -80,7 +91,8 @@ static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init,
 
 	c->transport = init->transport;
 	c->sq_sig_all = init->sig_all;
-	c->has_srq = init->srq;
+	c->has_srq = init->srq || init->transport == CAIRN_TRANSPORT_XRC;
+	c->takes = init->initiator ? CAIRN_TRANSPORT_NONE : init->transport;
 	c->max_send_sge = init->max_sge;
 	c->max_recv_sge = init->max_sge;
 	c->max_inline = init->max_inline;
@@ -271,6 +283,7 @@ static void fill_wqe(union cairn_wqe_buf *b, const struct sim_wr *wr)
 		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
 		       wr->num_sge * sizeof(*wr->sge));
 	}
+	w->inline_len |= wr->srqn << CAIRN_XRC_SRQN_SHIFT;
 }
 
 static void ring_write(u8 *ring, u32 depth, u32 idx, const void *buf, u32 units)

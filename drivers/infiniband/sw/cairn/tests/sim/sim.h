@@ -43,6 +43,7 @@
 #define SIM_CPUS	3	/* of a host */
 #define SIM_AHS		8	/* of a host */
 #define SIM_ASYNCS	32	/* remembered of a QP */
+#define SIM_XSRQS	4	/* of a host */
 
 #define SIM_PD		1	/* protection domain of everything by default */
 
@@ -85,6 +86,12 @@ struct sim_ah {
 	u32 kbps;		/* its static rate; 0: none */
 };
 
+/* An SRQ of XRC; its number is its place plus one. */
+struct sim_xsrq {
+	struct sim_rq *rq;	/* NULL: there is none */
+	u32 pd;
+};
+
 /* A cache line that a CPU has written back and not fenced. */
 struct sim_line {
 	struct sim_mr *mr;
@@ -104,6 +111,7 @@ struct sim_host {
 	u32 mrs;
 	struct sim_cpu cpu[SIM_CPUS];
 	struct sim_ah ah[SIM_AHS];
+	struct sim_xsrq xsrq[SIM_XSRQS];
 	u64 link_free;		/* when the transmitter is idle again */
 };
 
@@ -167,6 +175,7 @@ struct sim_qp_init {
 	u32 sq_start;		/* first ring index */
 	u32 rq_start;
 	bool sig_all;
+	bool initiator;		/* XRC: takes no requests */
 	u8 max_sge;
 	u16 max_inline;
 	u32 max_msg;
@@ -176,12 +185,13 @@ struct sim_qp_init {
 };
 
 extern const struct sim_qp_init sim_rc, sim_uc, sim_ud;
+extern const struct sim_qp_init sim_xrc_ini, sim_xrc_tgt;
 
 struct sim_qp {
 	struct sim *s;
 	u32 host;
 	u32 peer;		/* host number of the other end */
-	u32 pd;
+	u32 pd;			/* XRC target: of the SRQ that was taken, or 0 */
 	struct sim_cq cq[CAIRN_SIDES];
 	u8 *sq;
 	u32 sq_head;		/* oldest unit in use, as released */
@@ -438,6 +448,7 @@ struct sim_wr {
 	u32 flush_len;		/* FLUSH */
 	u8 plt, sel;
 	u32 ah, qpn, qkey;	/* UD */
+	u32 srqn;		/* XRC */
 	const void *inl;	/* with CAIRN_WQE_INLINE */
 	u32 inline_len;
 };

@@ -269,7 +269,7 @@ static void check_state(struct sim *s, const struct sim_qp *qp)
 		return;
 	if (is == CAIRN_QP_SQE && s->run_side == CAIRN_REQ &&
 	    (was == CAIRN_QP_RTS || was == CAIRN_QP_SQD) &&
-	    qp->c.transport != CAIRN_TRANSPORT_RC)
+	    !cairn_reliable(&qp->c))
 		return;
 	sim_fail(s, "side %u moved the state from %u to %u", s->run_side, was,
 		 is);
@@ -293,6 +293,11 @@ void sim_leave(struct sim_qp *qp)
 		sim_fail(s, "a side touched the other's congestion control");
 	if (memcmp(&qp->c.attrs, &was->attrs, sizeof(was->attrs)))
 		sim_fail(s, "a side touched the attributes");
+	/* What an XRC request was for is for the turn only. */
+	if (s->run_side == CAIRN_RESP && qp->c.takes == CAIRN_TRANSPORT_XRC) {
+		qp->pd = 0;
+		qp->rq = &qp->own_rq;
+	}
 }
 
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* flowi4_tos became flowi4_dscp, which has a type. */
+#ifndef CAIRN_COMPAT_FLOW_H
+#define CAIRN_COMPAT_FLOW_H
+
+#include <net/flow.h>
+#include <net/inet_dscp.h>
+#include "compat/found.h"
+
+/* @tos: with the ECN field, which does not count. */
+static inline void cairn_flow4_set_tos(struct flowi4 *flow, u8 tos)
+{
+#ifdef CAIRN_HAS_FLOWI4_DSCP
+	flow->flowi4_dscp = inet_dsfield_to_dscp(tos);
+#else
+	flow->flowi4_tos = tos & INET_DSCP_MASK;
+#endif
+}
+
+#endif

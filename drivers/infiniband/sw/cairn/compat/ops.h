@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Calls of struct ib_device_ops that take more in newer kernels, in front of ours. For
+ * verbs/dev.c, which has the table.
+ */
+#ifndef CAIRN_COMPAT_OPS_H
+#define CAIRN_COMPAT_OPS_H
+
+#include <linux/err.h>
+#include <rdma/ib_verbs.h>
+#include "compat/found.h"
+#include "verbs/ops.h"
+
+/* Since 6.17 with steering hints. We make no such objects, so there is none. */
+#ifdef CAIRN_HAS_DMAH
+static struct ib_mr *compat_reg_user_mr(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 iova, int access,
+					struct ib_dmah *dmah,
+					struct ib_udata *udata)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return cairn_reg_user_mr(ibpd, start, length, iova, access, udata);
+}
+#else
+#define compat_reg_user_mr	cairn_reg_user_mr
+#endif
+
+/* Later with the port; we have one. */
+#ifdef CAIRN_HAS_COUNTER_PORT
+static int compat_counter_bind_qp(struct rdma_counter *counter,
+				  struct ib_qp *ibqp, u32 port)
+{
+	return cairn_counter_bind_qp(counter, ibqp);
+}
+
+static int compat_counter_unbind_qp(struct ib_qp *ibqp, u32 port)
+{
+	return cairn_counter_unbind_qp(ibqp);
+}
+#else
+#define compat_counter_bind_qp		cairn_counter_bind_qp
+#define compat_counter_unbind_qp	cairn_counter_unbind_qp
+#endif
+
+/* The name says later that CQs of processes are meant. */
+#ifndef CAIRN_HAS_RESIZE_USER_CQ
+#define resize_user_cq		resize_cq
+#define compat_resize_user_cq	cairn_resize_cq
+#else
+static int compat_resize_user_cq(struct ib_cq *ibcq, unsigned int cqe,
+				 struct ib_udata *udata)
+{
+	return cairn_resize_cq(ibcq, cqe, udata);
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What the kernel has that we build for. probe.sh compiles this file once; the compiler
+ * names each mistake by the line marker above it, so each marker without a mistake is a
+ * feature, and becomes a macro in found.h. No part of the module.
+ */
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/ib_umem.h>
+#include <rdma/rdma_counter.h>
+#include <rdma/uverbs_ioctl.h>
+#include <net/flow.h>
+#include <net/inet_dscp.h>
+
+/* 6.2: FLUSH and ATOMIC WRITE. */
+# 1 "CAIRN_HAS_IB_FLUSH"
+static int probe_ib_flush = IB_ACCESS_FLUSH_GLOBAL;
+
+/* 6.3: udev is told to leave a name alone that the user gave. */
+# 1 "CAIRN_HAS_IB_MARK_NAME"
+static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
+
+/* 6.3: flags of a mapping are changed through functions. */
+# 1 "CAIRN_HAS_VM_FLAGS_SET"
+static void *probe_vm_flags_set = vm_flags_set;
+
+/* 6.11: create_cq() takes the bundle of attributes. */
+# 1 "CAIRN_HAS_CREATE_CQ_ATTRS"
+static void probe_create_cq_attrs(const struct ib_device_ops *ops,
+				  struct uverbs_attr_bundle *attrs)
+{
+	ops->create_cq(NULL, NULL, attrs);
+}
+
+/* 6.13: one call sets a timer up. */
+# 1 "CAIRN_HAS_HRTIMER_SETUP"
+static void *probe_hrtimer_setup = hrtimer_setup;
+
+/* After 6.12: counters of QPs are told the port. */
+# 1 "CAIRN_HAS_COUNTER_PORT"
+static void probe_counter_port(const struct ib_device_ops *ops)
+{
+	ops->counter_unbind_qp(NULL, 1);
+}
+
+/* After 6.12: the DSCP of a flow has a type. */
+# 1 "CAIRN_HAS_FLOWI4_DSCP"
+static void probe_flow4_dscp(struct flowi4 *flow)
+{
+	flow->flowi4_dscp = inet_dsfield_to_dscp(0);
+}
+
+/* 6.17: regions are registered with steering hints. */
+# 1 "CAIRN_HAS_DMAH"
+static void probe_reg_user_mr_dmah(const struct ib_device_ops *ops,
+				   struct ib_dmah *dmah)
+{
+	ops->reg_user_mr(NULL, 0, 0, 0, 0, dmah, NULL);
+}
+
+/* After 6.12: the name says that memory is given by its address. */
+# 1 "CAIRN_HAS_UMEM_GET_VA"
+static void *probe_umem_get_va = ib_umem_get_va;
+
+/* After 6.12: the name says that CQs of processes are resized. */
+# 1 "CAIRN_HAS_RESIZE_USER_CQ"
+static void probe_resize_user_cq(const struct ib_device_ops *ops)
+{
+	ops->resize_user_cq(NULL, 1, NULL);
+}
+
+/* A mistake, to see that mistakes are seen. */
+# 1 "CAIRN_HAS_NOTHING"
+static int probe_nothing = cairn_no_kernel_has_this;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* XRC domains and the numbers of their shared receive queues. */
+#include <linux/random.h>
+#include "verbs/ops.h"
+#include "verbs/udata.h"
+#include "verbs/xrc.h"
+
+void cairn_xrc_init(struct cairn_dev *dev)
+{
+	xa_init_flags(&dev->xrc_srqs, XA_FLAGS_ALLOC1);
+	/* What comes late for an SRQ shall not meet one of a next life. */
+	dev->next_srqn = get_random_u32() & CAIRN_24BIT_MASK;
+}
+
+void cairn_xrc_exit(struct cairn_dev *dev)
+{
+	xa_destroy(&dev->xrc_srqs);
+}
+
+/* A domain is its object: whatever belongs to it points there. */
+int cairn_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	return cairn_udata_check(udata, 0);
+}
+
+int cairn_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int cairn_xrc_add_srq(struct cairn_srq *srq)
+{
+	struct cairn_dev *dev = to_cairn_dev(srq->ibsrq.device);
+	u32 *srqn = &srq->ibsrq.ext.xrc.srq_num;
+	int err;
+
+	err = xa_alloc_cyclic(&dev->xrc_srqs, srqn, srq,
+			      XA_LIMIT(1, CAIRN_24BIT_MASK), &dev->next_srqn,
+			      GFP_KERNEL);
+	return min(err, 0);
+}
+
+void cairn_xrc_remove_srq(struct cairn_srq *srq)
+{
+	struct cairn_dev *dev = to_cairn_dev(srq->ibsrq.device);
+
+	xa_erase(&dev->xrc_srqs, srq->ibsrq.ext.xrc.srq_num);
+	cairn_epoch_wait(&dev->nic.epoch);
+}
+
+int cairn_xrc_take_srq(struct cairn_qp *qp, u32 srqn)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_srq *srq = xa_load(&dev->xrc_srqs, srqn);
+
+	if (!srq || srq->ibsrq.ext.xrc.xrcd != qp->ibqp.xrcd)
+		return -ENOENT;
+	qp->pd = srq->ibsrq.pd;
+	qp->receives = &srq->rq;
+	qp->recv_cq = to_cairn_cq(srq->ibsrq.ext.cq);
+	return 0;
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * XRC: one connection from a to b reaches the shared receive queues of two processes
+ * on b, which share its target and a domain. Then what is refused, and what goes while
+ * others still use it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(20000)
+#define LEN	65536
+#define WRS	64
+
+/* An SRQ and its memory: what a process on b has. */
+struct box {
+	struct vt_dev *dev;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	u8 *buf;
+	u32 srqn;
+};
+
+/* Where it is, for the process that sends. */
+struct address {
+	u32 srqn;
+	u32 rkey;
+	u64 va;
+};
+
+/* The initiator, on a. */
+struct source {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	u8 *buf;
+};
+
+static struct vt_dev a, b;
+static char path[] = "/tmp/xrc.XXXXXX";
+
+static struct ibv_xrcd *domain(struct vt_dev *d, int fd, int oflags)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = fd, .oflags = oflags,
+	};
+
+	return ibv_open_xrcd(d->ctx, &attr);
+}
+
+static struct ibv_srq *xsrq(struct vt_dev *d, struct ibv_xrcd *xrcd,
+			    struct ibv_cq *cq)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = WRS, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = d->pd, .xrcd = xrcd, .cq = cq,
+	};
+
+	return ibv_create_srq_ex(d->ctx, &attr);
+}
+
+static void box_open(struct box *x, struct vt_dev *d, struct ibv_xrcd *xrcd)
+{
+	x->dev = d;
+	x->buf = aligned_alloc(4096, LEN);
+	must(x->buf);
+	x->mr = ibv_reg_mr(d->pd, x->buf, LEN, VT_ACCESS);
+	x->cq = ibv_create_cq(d->ctx, 256, NULL, NULL, 0);
+	must(x->mr && x->cq);
+	x->srq = xsrq(d, xrcd, x->cq);
+	must(x->srq && !ibv_get_srq_num(x->srq, &x->srqn));
+}
+
+static void box_close(struct box *x)
+{
+	must(!x->srq || !ibv_destroy_srq(x->srq));
+	must(!ibv_destroy_cq(x->cq));
+	must(!ibv_dereg_mr(x->mr));
+	free(x->buf);
+}
+
+static struct address box_address(const struct box *x)
+{
+	return (struct address){ x->srqn, x->mr->rkey, (uintptr_t)x->buf };
+}
+
+static void box_recv(struct box *x, u64 wr_id, u32 off, u32 len)
+{
+	struct ibv_sge sge = { (uintptr_t)x->buf + off, len, x->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge,
+				  .num_sge = 1 }, *bad;
+
+	must(!ibv_post_srq_recv(x->srq, &wr, &bad));
+}
+
+/* The next message is @wr_id and has @len bytes of pattern @seed at @off. */
+static void box_got(struct box *x, u64 wr_id, u32 off, u32 len, u64 seed)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(x->cq, &wc, 1, LONG));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_eq(wc.wr_id, wr_id);
+	if (wc.opcode == IBV_WC_RECV)
+		ktap_eq(wc.byte_len, len);
+	ktap_eq(vt_check(x->buf + off, len, seed), -1);
+}
+
+static struct ibv_qp *target(struct vt_dev *d, struct ibv_xrcd *xrcd)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	return ibv_create_qp_ex(d->ctx, &attr);
+}
+
+static struct ibv_qp *target_again(struct vt_dev *d, struct ibv_xrcd *xrcd,
+				   u32 qpn)
+{
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = qpn, .xrcd = xrcd, .qp_type = IBV_QPT_XRC_RECV,
+	};
+
+	return ibv_open_qp(d->ctx, &attr);
+}
+
+static void source_open(struct source *s)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_SEND, .pd = a.pd,
+		.cap = { .max_send_wr = WRS, .max_send_sge = 2,
+			 .max_inline_data = 100 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+
+	s->buf = aligned_alloc(4096, LEN);
+	must(s->buf);
+	s->mr = ibv_reg_mr(a.pd, s->buf, LEN, VT_ACCESS);
+	s->cq = ibv_create_cq(a.ctx, 256, NULL, NULL, 0);
+	attr.send_cq = s->cq;
+	must(s->mr && s->cq);
+	s->qp = ibv_create_qp_ex(a.ctx, &attr);
+	must(s->qp);
+}
+
+static void source_close(struct source *s)
+{
+	must(!ibv_destroy_qp(s->qp) && !ibv_destroy_cq(s->cq));
+	must(!ibv_dereg_mr(s->mr));
+	free(s->buf);
+}
+
+static void to_init(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1,
+		.qp_access_flags = VT_ACCESS,
+	};
+
+	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+}
+
+static void to_rts(struct ibv_qp *qp, struct vt_dev *d, struct vt_dev *peer,
+		   u32 dqpn, bool sends)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dqpn, .rq_psn = 0xfffff0, .sq_psn = 0xfffff0,
+		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
+		.max_rd_atomic = 4, .timeout = 17, .retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = peer->gid, .hop_limit = 64,
+				 .sgid_index = d->gid_index },
+		},
+	};
+
+	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
+			    IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			    (sends ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC |
+					 IBV_QP_MIN_RNR_TIMER)));
+	attr.qp_state = IBV_QPS_RTS;
+	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
+			    IBV_QP_TIMEOUT |
+			    (sends ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_MAX_QP_RD_ATOMIC : 0)));
+}
+
+static void join(struct source *s, struct ibv_qp *tgt)
+{
+	to_init(s->qp);
+	to_init(tgt);
+	to_rts(tgt, &b, &a, s->qp->qp_num, false);
+	to_rts(s->qp, &a, &b, tgt->qp_num, true);
+}
+
+static void post(struct source *s, const struct address *to,
+		 enum ibv_wr_opcode opcode, u32 off, u32 len, int flags)
+{
+	struct ibv_sge sge = { (uintptr_t)s->buf + off, len, s->mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = opcode, .opcode = opcode, .sg_list = &sge,
+		.num_sge = 1, .send_flags = IBV_SEND_SIGNALED | flags,
+		.imm_data = htobe32(77),
+		.qp_type.xrc.remote_srqn = to->srqn,
+	}, *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = to->va + off;
+		wr.wr.atomic.rkey = to->rkey;
+		wr.wr.atomic.compare_add = 3;
+	} else {
+		wr.wr.rdma.remote_addr = to->va + off;
+		wr.wr.rdma.rkey = to->rkey;
+	}
+	must(!ibv_post_send(s->qp, &wr, &bad));
+}
+
+static void ended(struct source *s, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(s->cq, &wc, 1, LONG));
+	ktap_eq(wc.status, status);
+}
+
+/* Each operation, to a box of this process. */
+static void all_operations(struct source *s, struct box *x)
+{
+	struct address to = box_address(x);
+	u64 word = 0x1122334455667788, before;
+
+	vt_fill(s->buf, LEN, 5);
+	memset(x->buf, 0, LEN);
+	box_recv(x, 1, 0, 10000);
+	post(s, &to, IBV_WR_SEND, 0, 9000, 0);
+	ended(s, IBV_WC_SUCCESS);
+	box_got(x, 1, 0, 9000, 5);
+	box_recv(x, 2, 16384, 100);
+	vt_fill(s->buf, LEN, 6);
+	post(s, &to, IBV_WR_SEND_WITH_IMM, 0, 100, IBV_SEND_INLINE);
+	ended(s, IBV_WC_SUCCESS);
+	box_got(x, 2, 16384, 100, 6);
+	box_recv(x, 3, 0, 0);
+	vt_fill(s->buf + 32768, 20000, 7);
+	post(s, &to, IBV_WR_RDMA_WRITE_WITH_IMM, 32768, 20000, 0);
+	ended(s, IBV_WC_SUCCESS);
+	box_got(x, 3, 32768, 20000, 7);
+	vt_fill(x->buf, 30000, 8);
+	post(s, &to, IBV_WR_RDMA_READ, 0, 30000, 0);
+	ended(s, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(s->buf, 30000, 8), -1);
+	memcpy(x->buf + 65000, &word, 8);
+	post(s, &to, IBV_WR_ATOMIC_FETCH_AND_ADD, 65000, 8, 0);
+	ended(s, IBV_WC_SUCCESS);
+	memcpy(&before, s->buf + 65000, 8);
+	ktap_eq(before, word);
+	memcpy(&before, x->buf + 65000, 8);
+	ktap_eq(before, word + 3);
+}
+
+static bool becomes(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+
+	while (vt_state(qp) != state && vt_now_ms() < end)
+		vt_relax(&idle);
+	return vt_state(qp) == state;
+}
+
+/* A second process: a box of its own, behind the target of the first one. */
+static int second(int in, int out, u32 qpn)
+{
+	struct ibv_xrcd *xrcd;
+	struct address addr;
+	struct ibv_qp *tgt;
+	struct box x = {};
+	char byte;
+	int fd = open(path, O_RDONLY);
+
+	must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
+	xrcd = domain(&b, fd, 0);
+	must(xrcd);
+	box_open(&x, &b, xrcd);
+	ktap_ok(!target_again(&b, xrcd, qpn + 1));
+	tgt = target_again(&b, xrcd, qpn);
+	must(tgt);
+	box_recv(&x, 1, 0, 1000);
+	box_recv(&x, 2, 1000, 1000);
+	vt_fill(x.buf + 32768, 5000, 9);
+	addr = box_address(&x);
+	must(write(out, &addr, sizeof(addr)) == sizeof(addr));
+	box_got(&x, 1, 0, 500, 5);
+	/* The first process has let go of all when the second message comes. */
+	box_got(&x, 2, 1000, 600, 6);
+	ktap_eq(vt_state(tgt), IBV_QPS_RTS);
+	must(!ibv_destroy_srq(x.srq));
+	x.srq = NULL;
+	must(write(out, "x", 1) == 1);
+	/* The kernel gives events of a target to who made it only. */
+	must(becomes(tgt, IBV_QPS_ERR));
+	must(write(out, "x", 1) == 1 && read(in, &byte, 1) == 1);
+	must(!ibv_destroy_qp(tgt));
+	box_close(&x);
+	must(!ibv_close_xrcd(xrcd));
+	vt_close(&b);
+	return ktap.failures ? 1 : 0;
+}
+
+static void two_processes(void)
+{
+	int up[2], down[2], fd = open(path, O_RDONLY), status;
+	struct ibv_xrcd *xrcd;
+	struct source s = {};
+	struct address addr;
+	struct ibv_qp *tgt;
+	struct box x = {};
+	pid_t child;
+	char byte;
+
+	must(fd >= 0 && !pipe(up) && !pipe(down));
+	must(vt_open_both(&a, &b, VT_IPV4));
+	xrcd = domain(&b, fd, O_CREAT);
+	must(xrcd);
+	box_open(&x, &b, xrcd);
+	tgt = target(&b, xrcd);
+	must(tgt);
+	source_open(&s);
+	join(&s, tgt);
+	all_operations(&s, &x);
+	child = fork();
+	must(child >= 0);
+	if (!child)
+		_exit(second(down[0], up[1], tgt->qp_num));
+	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
+	ktap_ok(addr.srqn != x.srqn);
+	vt_fill(s.buf, 500, 5);
+	post(&s, &addr, IBV_WR_SEND, 0, 500, 0);
+	ended(&s, IBV_WC_SUCCESS);
+	all_operations(&s, &x);
+	post(&s, &addr, IBV_WR_RDMA_READ, 32768, 5000, 0);
+	ended(&s, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(s.buf + 32768, 5000, 9), -1);
+	ktap_eq(ibv_close_xrcd(xrcd), EBUSY);
+	must(!ibv_destroy_qp(tgt));
+	box_close(&x);
+	must(!ibv_close_xrcd(xrcd));
+	vt_fill(s.buf, 600, 6);
+	post(&s, &addr, IBV_WR_SEND, 0, 600, 0);
+	ended(&s, IBV_WC_SUCCESS);
+	must(read(up[0], &byte, 1) == 1);
+	post(&s, &addr, IBV_WR_SEND, 0, 600, 0);
+	ended(&s, IBV_WC_REM_INV_REQ_ERR);
+	must(read(up[0], &byte, 1) == 1 && write(down[1], "x", 1) == 1);
+	must(waitpid(child, &status, 0) == child);
+	ktap_eq(status, 0);
+	source_close(&s);
+	vt_close(&a);
+	vt_close(&b);
+	close(fd);
+}
+
+/* One request on a connection of its own, and how it ends. */
+static void refused(struct ibv_xrcd *xrcd, const struct address *to,
+		    enum ibv_wr_opcode opcode, enum ibv_wc_status status)
+{
+	struct ibv_qp *tgt = target(&b, xrcd);
+	struct source s = {};
+
+	must(tgt);
+	source_open(&s);
+	join(&s, tgt);
+	post(&s, to, opcode, 0, 8, 0);
+	ended(&s, status);
+	if (status == IBV_WC_REM_INV_REQ_ERR)
+		ktap_ok(vt_async(&b, IBV_EVENT_QP_REQ_ERR, LONG));
+	else if (status == IBV_WC_REM_ACCESS_ERR)
+		ktap_ok(vt_async(&b, IBV_EVENT_QP_ACCESS_ERR, LONG));
+	must(!ibv_destroy_qp(tgt));
+	source_close(&s);
+}
+
+static void refusals(void)
+{
+	struct ibv_pd *pd, *first;
+	struct ibv_xrcd *xrcd, *other;
+	struct address to, to_other, mixed;
+	struct box x = {}, y = {}, z = {};
+
+	must(vt_open_both(&a, &b, VT_IPV4));
+	/* Without a file: nobody else's */
+	xrcd = domain(&b, -1, O_CREAT);
+	other = domain(&b, -1, O_CREAT);
+	must(xrcd && other);
+	box_open(&x, &b, xrcd);
+	box_open(&y, &b, other);
+	first = b.pd;
+	pd = ibv_alloc_pd(b.ctx);
+	must(pd);
+	b.pd = pd;
+	box_open(&z, &b, xrcd);
+	box_recv(&x, 1, 0, 100);
+	to = box_address(&x);
+	to_other = box_address(&y);
+	refused(xrcd, &to, IBV_WR_SEND, IBV_WC_SUCCESS);
+	refused(xrcd, &to_other, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
+	refused(xrcd, &to_other, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
+	to_other.srqn = (to.srqn + 12345) & 0xffffff;
+	refused(xrcd, &to_other, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR);
+	/* The key is of another protection domain than the SRQ. */
+	mixed = box_address(&z);
+	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	mixed.srqn = to.srqn;
+	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	refused(xrcd, &mixed, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+	refused(xrcd, &mixed, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WC_REM_ACCESS_ERR);
+	ktap_ok(!target_again(&b, other, 5));
+	box_close(&z);
+	must(!ibv_dealloc_pd(pd));
+	b.pd = first;
+	box_close(&y);
+	box_close(&x);
+	must(!ibv_close_xrcd(other) && !ibv_close_xrcd(xrcd));
+	vt_close(&a);
+	vt_close(&b);
+}
+
+/* The SRQ, or the process with it, goes while messages arrive. */
+static void goes_under_load(bool killed)
+{
+	int up[2], fd = open(path, O_RDONLY), i, good = 0, status;
+	struct ibv_xrcd *xrcd;
+	struct source s = {};
+	struct address addr;
+	struct ibv_qp *tgt;
+	struct ibv_wc wc;
+	pid_t child;
+
+	must(fd >= 0 && !pipe(up));
+	must(vt_open_both(&a, &b, VT_IPV4));
+	xrcd = domain(&b, fd, O_CREAT);
+	must(xrcd);
+	tgt = target(&b, xrcd);
+	must(tgt);
+	source_open(&s);
+	join(&s, tgt);
+	child = fork();
+	must(child >= 0);
+	if (!child) {
+		struct box x = {};
+
+		must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
+		xrcd = domain(&b, fd, 0);
+		must(xrcd);
+		box_open(&x, &b, xrcd);
+		addr = box_address(&x);
+		for (i = 0; i < WRS; i++)
+			box_recv(&x, i, 0, LEN);
+		must(write(up[1], &addr, sizeof(addr)) == sizeof(addr));
+		must(!vt_poll(x.cq, &wc, 1, LONG));
+		if (killed)
+			kill(getpid(), SIGKILL);
+		must(!ibv_destroy_srq(x.srq));
+		_exit(0);
+	}
+	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
+	/* More than there are receives: it ends by the error alone. */
+	for (i = 0; i < WRS; i++)
+		post(&s, &addr, IBV_WR_SEND, 0, 30000, 0);
+	for (i = 0; ; i++) {
+		must(!vt_poll(s.cq, &wc, 1, LONG));
+		if (wc.status)
+			break;
+		good++;
+		post(&s, &addr, IBV_WR_SEND, 0, 30000, 0);
+	}
+	ktap_ok(good > 0);
+	ktap_eq(wc.status, IBV_WC_REM_INV_REQ_ERR);
+	for (i = 0; i < WRS - 1; i++)
+		ended(&s, IBV_WC_WR_FLUSH_ERR);
+	must(waitpid(child, &status, 0) == child);
+	ktap_eq(status, killed ? SIGKILL : 0);
+	must(!ibv_destroy_qp(tgt) && !ibv_close_xrcd(xrcd));
+	source_close(&s);
+	vt_close(&a);
+	vt_close(&b);
+	close(fd);
+}
+
+static void srq_goes(void)
+{
+	goes_under_load(false);
+}
+
+static void process_is_killed(void)
+{
+	goes_under_load(true);
+}
+
+static void wrong_attributes(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_SEND,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1,
+			 .max_inline_data = 256 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+	struct ibv_device_attr dev_attr;
+	struct ibv_xrcd *xrcd;
+	struct ibv_cq *cq;
+
+	must(vt_open_both(&a, &b, VT_IPV4));
+	must(!ibv_query_device(b.ctx, &dev_attr));
+	ktap_ok(dev_attr.device_cap_flags & IBV_DEVICE_XRC);
+	cq = ibv_create_cq(b.ctx, 1, NULL, NULL, 0);
+	xrcd = domain(&b, -1, O_CREAT);
+	must(cq && xrcd);
+	ktap_ok(!xsrq(&b, xrcd, NULL));
+	ktap_eq(errno, EINVAL);
+	attr.pd = b.pd;
+	attr.send_cq = cq;
+	ktap_ok(!ibv_create_qp_ex(b.ctx, &attr));
+	ktap_eq(errno, EINVAL);
+	attr.qp_type = IBV_QPT_XRC_RECV;
+	ktap_ok(!ibv_create_qp_ex(b.ctx, &attr));
+	ktap_eq(errno, EINVAL);
+	must(!ibv_close_xrcd(xrcd) && !ibv_destroy_cq(cq));
+	vt_close(&a);
+	vt_close(&b);
+}
+
+#define TESTS(X) X(wrong_attributes) X(two_processes) X(refusals) X(srq_goes) \
+	X(process_is_killed)
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	int fd = mkstemp(path), ret;
+
+	if (fd < 0)
+		return 1;
+	ret = vt_run(argc > 1 ? argv[1] : NULL);
+	unlink(path);
+	return ret;
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# cairn_top with a program "rdma" that only does as if.
+#
+#   test_top.sh HELPER-DIR
+set -u
+
+source=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d "$1/top.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+failed=0
+
+mkdir "$work/bin"
+export PATH=$work/bin:$PATH WORK=$work
+# an idle QP, one whose PSN and MSN wrap between two calls, one with all waits, others' QPs
+cat >"$work/bin/rdma" <<'END'
+#!/bin/bash
+echo "$*" >>"$WORK/calls"
+[ ! -e "$WORK/fail" ] || exit 1
+i=$(wc -l <"$WORK/calls")
+psn=$(((16777000 + (i - 1) * 1000) % 16777216))
+msn=$(((i - 1) * 500))
+echo "link c/1 lqpn 1 type GSI state RTS sq-psn 0 comm [ib_core] drv_state 3 drv_una-psn 0 drv_next-psn 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 0 drv_rnr-retries-left 0 drv_rate-kbps 0 drv_cc-enabled 0 drv_cc-kbps 0 "
+echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_una-psn 16776990 drv_next-psn $psn drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 "
+echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm slow drv_una-psn 5 drv_next-psn 5 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 "
+echo "link mlx/1 lqpn 3 type RC state RTS comm other"
+END
+chmod +x "$work/bin/rdma"
+
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/out"
+		failed=1
+	fi
+}
+
+top() {
+	: >"$work/calls"
+	"$source/tools/cairn_top" "$@" >"$work/out" 2>&1
+}
+
+# column NUMBER of the line of queue pair $2
+column() { awk -v c="$1" -v q="$2" '$2 == q { print $c }' "$work/out"; }
+
+table() {
+	top -n 0.5 -c 1 && [ "$(wc -l <"$work/out")" = 4 ] && [ "$(column 1 17)" = c/1 ] &&
+		[ "$(column 5 17)" = 18 ] && [ "$(column 5 1)" = - ] &&
+		[ "$(column 8 17)" = 1010 ] && [ "$(column 9 17)" = 3 ] && [ "$(column 10 17)" = 6 ] &&
+		[ "$(column 14 17)" = busy ] && [ "$(column 15 17)" = bee/5 ] && [ "$(column 14 1)" = '[ib_core]' ]
+}
+
+# of times that are longer than asked for on a busy machine
+rates() {
+	local sent taken
+
+	sent=$(column 6 17) taken=$(column 7 17)
+	[ "$sent" -gt 0 ] && [ "$sent" -le 2100 ] && [ $((sent - 2 * taken)) -le 2 ] &&
+		[ $((2 * taken - sent)) -le 2 ] && [ "$(column 6 1)" = 0 ] && [ "$(column 7 19)" = 0 ]
+}
+
+waits() {
+	[ "$(column 13 19)" = rate,durable,flush,error ] && [ "$(column 12 19)" = 900 ] &&
+		[ "$(column 13 17)" = - ] && [ "$(column 12 17)" = - ]
+}
+
+device() { top -n 0 -c 2 c && [ "$(grep -c 'resource show qp link c -dd' "$work/calls")" = 3 ] && [ "$(grep -c QPN "$work/out")" = 2 ]; }
+
+fails() {
+	: >"$work/fail"
+	top -c 1
+	[ $? = 1 ] && rm "$work/fail"
+}
+
+wrong_commands() {
+	local args
+
+	for args in '-n x' '-n .' '-n 1.2.3' '-c' '-c 1.5' 'a b' '-z'; do
+		# shellcheck disable=SC2086
+		top $args
+		[ $? = 2 ] || { echo "# $args"; return 1; }
+	done
+}
+
+echo "KTAP version 1"
+for t in table rates waits device fails wrong_commands; do
+	$t
+	result $? $t
+done
+echo "1..$n"
+exit $failed

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Change the settings of a cairn device, and show them:
+ *
+ *   cairn_set DEVICE [SETTING=VALUE]...
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/cairndv.h>
+
+static const char * const loopback_names[] = {
+	[CAIRNDV_LOOPBACK_SELF] = "self",
+	[CAIRNDV_LOOPBACK_OFF] = "off",
+	[CAIRNDV_LOOPBACK_HOST] = "host",
+};
+
+#define LOOPBACK_NAMES	(sizeof(loopback_names) / sizeof(loopback_names[0]))
+
+static int set_idle_time(struct ibv_context *ctx, const char *value)
+{
+	unsigned long us;
+	char *end;
+
+	if (!strcmp(value, "default"))
+		return cairndv_set_idle_time(ctx, CAIRNDV_IDLE_DEFAULT);
+	if (*value < '0' || *value > '9')
+		return EINVAL;
+	us = strtoul(value, &end, 10);
+	if (*end || us > CAIRNDV_IDLE_MAX)
+		return EINVAL;
+	return cairndv_set_idle_time(ctx, (uint32_t)us);
+}
+
+static int set_loopback(struct ibv_context *ctx, const char *value)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOOPBACK_NAMES; i++) {
+		if (!strcmp(value, loopback_names[i]))
+			return cairndv_set_loopback(ctx, i);
+	}
+	return EINVAL;
+}
+
+static int set_cc(struct ibv_context *ctx, const char *value)
+{
+	struct cairndv_cc_attr attr = {};
+	int err;
+
+	if (strcmp(value, "on") && strcmp(value, "off"))
+		return EINVAL;
+	err = cairndv_query_cc(ctx, &attr, sizeof(attr));
+	if (err)
+		return err;
+	attr.enabled = !strcmp(value, "on");
+	return cairndv_modify_cc(ctx, &attr, sizeof(attr));
+}
+
+static const struct setting {
+	const char *name;
+	int (*set)(struct ibv_context *ctx, const char *value);
+} settings[] = {
+	{ "idle-time=", set_idle_time },
+	{ "loopback=", set_loopback },
+	{ "congestion-control=", set_cc },
+};
+
+#define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
+
+static int set_one(struct ibv_context *ctx, const char *arg)
+{
+	size_t length;
+	unsigned int i;
+
+	for (i = 0; i < SETTINGS; i++) {
+		length = strlen(settings[i].name);
+		if (!strncmp(arg, settings[i].name, length))
+			return settings[i].set(ctx, arg + length);
+	}
+	return EINVAL;
+}
+
+static int set_all(struct ibv_context *ctx, char **args)
+{
+	int err, failed = 0;
+
+	for (; *args; args++) {
+		err = set_one(ctx, *args);
+		if (!err)
+			continue;
+		fprintf(stderr, "cairn_set: %s: %s\n", *args, strerror(err));
+		failed = 1;
+	}
+	return failed;
+}
+
+static int show(struct ibv_context *ctx)
+{
+	struct cairndv_device_attr dev = {};
+	struct cairndv_cc_attr cc = {};
+	int err;
+
+	err = cairndv_query_device(ctx, &dev, sizeof(dev));
+	if (!err)
+		err = cairndv_query_cc(ctx, &cc, sizeof(cc));
+	if (err) {
+		fprintf(stderr, "cairn_set: %s\n", strerror(err));
+		return 1;
+	}
+	printf("idle-time=%u\nloopback=%s\ncongestion-control=%s\n", dev.idle_us,
+	       dev.loopback < LOOPBACK_NAMES ? loopback_names[dev.loopback] : "?",
+	       cc.enabled ? "on" : "off");
+	return 0;
+}
+
+static struct ibv_context *open_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = NULL;
+	unsigned int i;
+
+	for (i = 0; list && list[i]; i++) {
+		if (strcmp(ibv_get_device_name(list[i]), name))
+			continue;
+		if (!cairndv_is_supported(list[i])) {
+			fprintf(stderr, "cairn_set: %s is no cairn device\n", name);
+			goto out;
+		}
+		ctx = ibv_open_device(list[i]);
+		if (!ctx)
+			fprintf(stderr, "cairn_set: cannot open %s: %s\n", name,
+				strerror(errno));
+		goto out;
+	}
+	fprintf(stderr, "cairn_set: there is no device %s\n", name);
+out:
+	if (list)
+		ibv_free_device_list(list);
+	return ctx;
+}
+
+int main(int argc, char **argv)
+{
+	struct ibv_context *ctx;
+	int failed;
+
+	if (argc < 2 || argv[1][0] == '-') {
+		fprintf(stderr,
+			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [congestion-control=on|off]\n");
+		return 2;
+	}
+	ctx = open_device(argv[1]);
+	if (!ctx)
+		return 1;
+	failed = set_all(ctx, argv + 2);
+	failed |= show(ctx);
+	ibv_close_device(ctx);
+	return failed;
+}
