@@ -75,7 +75,9 @@ userspace: deps-quick
 	@mkdir -p build
 ifneq ($(USERSPACE),)
 	@flock build $(userspace-make)
-	@flock build $(userspace-make) install DESTDIR=$(TOP)/build/stage >build/stage.log
+	@flock build sh -c 'rm -rf build/stage.new && \
+		$(userspace-make) install DESTDIR=$(TOP)/build/stage.new >build/stage.log && \
+		rm -rf build/stage && mv build/stage.new build/stage'
 endif
 
 install: install-module
