@@ -148,9 +148,13 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return false;
 }
 
-/* No receive is posted: RNR NAK for RC, the message is lost for others. */
+/* No receive is posted: RNR NAK for RC, the message is lost for others. It ends the
+ * connection of a peer that does not repeat: so not where a kept packet chose the SRQ.
+ */
 static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	if (qpc->resp.tentative && pkt->op->flags & CAIRN_OP_TO_SRQ)
+		return false;
 	qpc->resp.msg = cairn_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
 	if (cairn_reliable(qpc))
 		resp_set_nak(&qpc->resp, pkt->psn,
@@ -172,6 +176,17 @@ static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_qpc_fail(qpc);
 	}
 	return false;
+}
+
+/* The receive in hand is flushed. If its SRQ is gone, its receives are, too. */
+static void resp_flush_recv(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (resp->rwqe_valid && cairn_resp_srq(qpc, resp->srqn))
+		resp->rwqe_valid = false;
+	if (resp->rwqe_valid)
+		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
 }
 
 /* Have a receive in hand for this message. */
@@ -571,9 +586,13 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (resp->srqn != pkt->srqn &&
-	    (resp->rwqe_valid || resp->msg != CAIRN_MSG_NONE))
-		return resp_invalid(qpc, pkt);
+	if (resp->srqn != pkt->srqn) {
+		if (resp->msg != CAIRN_MSG_NONE ||
+		    (resp->rwqe_valid && resp->tentative))
+			return resp_invalid(qpc, pkt);
+		/* What was refused had taken it: that says nothing of this one. */
+		resp_flush_recv(qpc);
+	}
 	if (cairn_port_take_srq(qpc, pkt->srqn)) {
 		if (!resp->tentative)
 			cairn_port_count(qpc, CAIRN_CTR_RX_NO_SRQ, 1);
@@ -1014,11 +1033,7 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	resp->rate.marked = false;
 	resp->msg = CAIRN_MSG_NONE;
 	cairn_persist_drop(resp);
-	/* If the SRQ is gone, its receives are, too. */
-	if (resp->rwqe_valid && cairn_resp_srq(qpc, resp->srqn))
-		resp->rwqe_valid = false;
-	if (resp->rwqe_valid)
-		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
+	resp_flush_recv(qpc);
 	if (qpc->has_srq) {
 		if (!resp->last_wqe && qpc->transport != CAIRN_TRANSPORT_XRC)
 			cairn_port_async(qpc, CAIRN_ASYNC_LAST_WQE_REACHED);

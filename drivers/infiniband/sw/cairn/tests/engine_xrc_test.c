@@ -335,6 +335,65 @@ static void message_keeps_its_srq(void)
 	xrc_end(&x);
 }
 
+/*
+ * A request from nobody is kept ahead of the sequence, and does not fit when it is
+ * its turn. Whatever SRQ it names, and whatever that has, the connection goes on.
+ */
+static void refused_ahead(u32 srqn, u8 opcode, u32 len, u32 recvs)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct xrc x = xrc_new(1);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_XRC | opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = x.b->c.qpn,
+		.srqn = srqn,
+		.payload_len = len,
+		.dma_len = len,
+		.ack_req = true,
+	};
+	u8 payload[1024] = { 0 };
+	u64 id;
+
+	attrs.rnr_retry = 0;
+	sim_connect(x.a, x.b, &attrs);
+	pkt.psn = cairn_psn_add(x.a->psn, 2);
+	for (id = 10; id < 15; id++)
+		xrc_recv(&x, 0, id, 0, 100);
+	for (id = 0; id < recvs; id++)
+		xrc_recv(&x, 1, 20 + id, 0, 8);
+	xrc_send(&x, 0, 0, CAIRN_WQE_SEND, 0, 0, 8);
+	sim_run(x.s, SIM_MS);
+	sim_inject_from(x.b, SIM_SPORT, &pkt, payload);
+	sim_run(x.s, 100 * SIM_US);
+	ktap_ok(x.b->held);
+	for (id = 1; id < 5; id++) {
+		xrc_send(&x, 0, id, CAIRN_WQE_SEND, 0, 0, 8);
+		sim_run(x.s, SIM_MS);
+	}
+	xrc_run(&x);
+	expect_cqes(x.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
+	ktap_eq(x.b->c.state, CAIRN_QP_RTS);
+	ktap_eq(x.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
+	ktap_eq(x.b->count[CAIRN_CTR_RX_NO_SRQ], 0);
+	ktap_eq(sim_async_count(x.b, CAIRN_ASYNC_QP_REQ_ERR), 0);
+	ktap_eq(x.rq[0]->head, 5);
+	ktap_eq(x.b->cq[CAIRN_RESP].n, 5 + x.rq[1]->head);
+	xrc_end(&x);
+}
+
+static void refused_ahead_ends_nothing(void)
+{
+	refused_ahead(99, CAIRN_BTH_SEND_ONLY, 8, 1);	/* of no SRQ */
+	refused_ahead(99, CAIRN_BTH_READ_REQUEST, 0, 1);
+	refused_ahead(2, CAIRN_BTH_SEND_ONLY, 8, 0);	/* has no receive */
+	refused_ahead(2, CAIRN_BTH_SEND_LAST, 8, 1);	/* of no message */
+	refused_ahead(2, CAIRN_BTH_SEND_ONLY, 512, 1);	/* too long */
+	refused_ahead(2, CAIRN_BTH_SEND_FIRST, 1024, 1);
+	refused_ahead(2, CAIRN_BTH_WRITE_ONLY, 8, 1);	/* no key */
+	refused_ahead(1, CAIRN_BTH_SEND_ONLY, 512, 1);
+}
+
 /* The first response is lost, then the SRQ goes. */
 static enum sim_fate drop_response(struct sim_qp *qp, enum cairn_side_id side,
 				   const struct cairn_pkt *pkt)
@@ -433,6 +492,7 @@ static const struct ktap_test tests[] = {
 	KTAP(srq_goes_within_a_message),
 	KTAP(receive_in_hand_is_flushed),
 	KTAP(message_keeps_its_srq),
+	KTAP(refused_ahead_ends_nothing),
 	KTAP(repeated_read_after_the_srq),
 	KTAP(not_for_this_queue_pair),
 	KTAP(persistence),
