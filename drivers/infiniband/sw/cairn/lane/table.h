@@ -10,6 +10,7 @@
 #ifndef CAIRN_LANE_TABLE_H
 #define CAIRN_LANE_TABLE_H
 
+#include <linux/bits.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>

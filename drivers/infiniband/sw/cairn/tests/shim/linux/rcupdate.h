@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Who reads, and when what was removed may go, is the test's. */
+#ifndef CAIRN_SHIM_LINUX_RCUPDATE_H
+#define CAIRN_SHIM_LINUX_RCUPDATE_H
+
+#include <linux/compiler.h>
+
+struct rcu_head {
+	struct rcu_head *next;
+	void (*func)(struct rcu_head *head);
+};
+
+#define rcu_dereference_raw(p)	__atomic_load_n(&(p), __ATOMIC_CONSUME)
+#define rcu_access_pointer(p)	__atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define rcu_assign_pointer(p, v) __atomic_store_n(&(p), v, __ATOMIC_RELEASE)
+#define RCU_INIT_POINTER(p, v)	__atomic_store_n(&(p), v, __ATOMIC_RELAXED)
+
+/* free() after a grace period */
+void shim_free_rcu(void *p);
+
+#define kfree_rcu(p, head)	shim_free_rcu(p)
+
+#endif

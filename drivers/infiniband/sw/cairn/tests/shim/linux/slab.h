@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef CAIRN_SHIM_LINUX_SLAB_H
+#define CAIRN_SHIM_LINUX_SLAB_H
+
+#include <stdlib.h>
+
+#define GFP_KERNEL		0
+#define GFP_KERNEL_ACCOUNT	1
+
+/* The test's: memory may be short. */
+void *shim_zalloc(size_t size);
+void shim_free(void *p);
+
+#define kzalloc(size, flags)	shim_zalloc(size)
+#define kfree(p)		shim_free(p)
+
+#endif

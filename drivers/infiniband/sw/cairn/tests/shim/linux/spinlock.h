@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef CAIRN_SHIM_LINUX_SPINLOCK_H
+#define CAIRN_SHIM_LINUX_SPINLOCK_H
+
+#include <pthread.h>
+
+typedef struct {
+	pthread_mutex_t mutex;
+} spinlock_t;
+
+#define spin_lock_init(lock)	pthread_mutex_init(&(lock)->mutex, NULL)
+#define spin_lock(lock)		pthread_mutex_lock(&(lock)->mutex)
+#define spin_unlock(lock)	pthread_mutex_unlock(&(lock)->mutex)
+
+#endif
