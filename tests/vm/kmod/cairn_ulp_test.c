@@ -1868,6 +1868,19 @@ static void rw_write(void)
 	rw_context(DMA_TO_DEVICE);
 }
 
+/* A kernel work request cannot name a shared receive queue of the peer. */
+static void xrc_initiator(void)
+{
+	static const struct setup s = {
+		.mode = IB_POLL_DIRECT,
+		.sig = IB_SIGNAL_REQ_WR,
+		.type = IB_QPT_XRC_INI,
+	};
+
+	CHECK(create_end(&ea, &s) == -EOPNOTSUPP);
+	CHECK(!ea.qp);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -1896,7 +1909,7 @@ static const struct {
 	T(unsafe_global_rkey), T(local_dma_lkey_is_local),
 	T(event_comm_est), T(event_sq_drained), T(event_last_wqe),
 	T(event_srq_limit), T(event_access_error), T(datagram),
-	T(rw_read), T(rw_write), T(event_port),
+	T(rw_read), T(rw_write), T(xrc_initiator), T(event_port),
 };
 
 static int __init ulp_init(void)

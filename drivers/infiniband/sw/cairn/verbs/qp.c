@@ -97,6 +97,9 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI && (user || init->srq))
 		return -EOPNOTSUPP;
+	/* ib_send_wr has no room for the number of an SRQ. */
+	if (init->qp_type == IB_QPT_XRC_INI && !user)
+		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_XRC_TGT)
 		return init->xrcd && !init->srq ? 0 : -EINVAL;
 	if (!init->send_cq ||
