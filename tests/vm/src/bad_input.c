@@ -8,7 +8,9 @@
  * replaced for the length of a call.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "vt.h"
@@ -884,6 +886,174 @@ static void requests(void)
 	pair_destroy(&ud);
 }
 
+/* --- XRC -------------------------------------------------------------------- */
+
+/* What libibverbs hides behind an ibv_xrcd. */
+struct xrc_domain {
+	struct ibv_xrcd xrcd;
+	u32 comp_mask;
+	u32 handle;
+};
+
+static struct ibv_xrcd *try_xrcd(int fd, int oflags)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = fd, .oflags = oflags,
+	};
+
+	return ibv_open_xrcd(da.ctx, &attr);
+}
+
+static struct xrc_domain *new_xrcd(void)
+{
+	return (struct xrc_domain *)try_xrcd(-1, O_CREAT);
+}
+
+static void xrc_domains(void)
+{
+	FILE *f = tmpfile();
+	struct xrc_domain *x;
+	int fd;
+
+	must(f);
+	fd = fileno(f);
+	REFUSED(try_xrcd(NOBODY, O_CREAT), EBADF);
+	REFUSED(try_xrcd(fd, 0), EAGAIN);	/* no such domain yet */
+	x = (struct xrc_domain *)try_xrcd(fd, O_CREAT);
+	must(x);
+	REFUSED(try_xrcd(fd, O_CREAT | O_EXCL), EINVAL);
+	WITHOUT(x, ktap_ok(is_gone(ibv_close_xrcd(&x->xrcd))));
+	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	REFUSED(try_xrcd(fd, 0), EAGAIN);
+	fclose(f);
+}
+
+static struct ibv_srq *try_xsrq(struct xrc_domain *x, struct ibv_cq *cq,
+				u32 max_wr, u32 max_sge)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { max_wr, max_sge, 0 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = da.pd, .xrcd = &x->xrcd, .cq = cq,
+	};
+
+	return ibv_create_srq_ex(da.ctx, &attr);
+}
+
+static void xrc_receive_queues(void)
+{
+	struct xrc_domain *x = new_xrcd();
+	struct ibv_cq *cq = new_cq(&da);
+	struct ibv_device_attr dev;
+	struct ibv_srq *srq;
+
+	must(x && cq && !ibv_query_device(da.ctx, &dev));
+	REFUSED(try_xsrq(x, cq, 0, 1), EINVAL);
+	REFUSED(try_xsrq(x, cq, dev.max_srq_wr + 1, 1), EINVAL);
+	REFUSED(try_xsrq(x, cq, ~0u, 1), EINVAL);
+	REFUSED(try_xsrq(x, cq, 4, dev.max_srq_sge + 1), EINVAL);
+	WITHOUT(x, GONE(try_xsrq(x, cq, 4, 1)));
+	WITHOUT(cq, GONE(try_xsrq(x, cq, 4, 1)));
+	WITHOUT(da.pd, GONE(try_xsrq(x, cq, 4, 1)));
+	srq = try_xsrq(x, cq, 4, 1);
+	must(srq);
+	/* what it needs outlives it */
+	ktap_eq(ibv_close_xrcd(&x->xrcd), EBUSY);
+	ktap_eq(ibv_destroy_cq(cq), EBUSY);
+	WITHOUT(srq, ktap_ok(is_gone(ibv_destroy_srq(srq))));
+	ktap_eq(ibv_destroy_srq(srq), 0);
+	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	ktap_eq(ibv_destroy_cq(cq), 0);
+}
+
+static struct ibv_qp *try_initiator(struct ibv_cq *cq, u32 wr, u32 sge,
+				    u32 inline_data)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_SEND, .pd = da.pd, .send_cq = cq,
+		.cap = { .max_send_wr = wr, .max_send_sge = sge,
+			 .max_inline_data = inline_data },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+
+	return ibv_create_qp_ex(da.ctx, &attr);
+}
+
+static struct ibv_qp *try_target(struct xrc_domain *x)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV, .xrcd = &x->xrcd,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	return ibv_create_qp_ex(da.ctx, &attr);
+}
+
+static struct ibv_qp *try_open(struct xrc_domain *x, u32 qpn,
+			       enum ibv_qp_type type)
+{
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = qpn, .xrcd = &x->xrcd, .qp_type = type,
+	};
+
+	return ibv_open_qp(da.ctx, &attr);
+}
+
+static void xrc_initiators(void)
+{
+	struct ibv_cq *cq = new_cq(&da);
+	struct ibv_device_attr dev;
+
+	must(cq && !ibv_query_device(da.ctx, &dev));
+	REFUSED(try_initiator(cq, dev.max_qp_wr + 1, 1, 0), EINVAL);
+	REFUSED(try_initiator(cq, ~0u, 1, 0), EINVAL);
+	REFUSED(try_initiator(cq, 4, dev.max_sge + 1, 0), EINVAL);
+	REFUSED(try_initiator(cq, 4, 1, 1 << 20), EINVAL);
+	WITHOUT(cq, GONE(try_initiator(cq, 4, 1, 0)));
+	WITHOUT(da.pd, GONE(try_initiator(cq, 4, 1, 0)));
+	ktap_eq(ibv_destroy_cq(cq), 0);
+}
+
+/* The number of a target is known in its domain alone, and as long as it is. */
+static void xrc_targets(void)
+{
+	struct xrc_domain *x = new_xrcd(), *other = new_xrcd();
+	struct ibv_cq *cq = new_cq(&da);
+	struct ibv_qp *qp, *ini;
+	struct pair p;
+	u32 qpn;
+
+	must(x && other && cq);
+	WITHOUT(x, GONE(try_target(x)));
+	qp = try_target(x);
+	ini = try_initiator(cq, 4, 1, 0);
+	must(qp && ini);
+	pair_create(&p, IBV_QPT_RC);
+	qpn = qp->qp_num;
+	REFUSED(try_open(x, p.a.qp->qp_num, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(x, ini->qp_num, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(x, ini->qp_num, IBV_QPT_XRC_SEND), EINVAL);
+	REFUSED(try_open(x, 0, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(x, ~0u, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(x, qpn, IBV_QPT_RC), EINVAL);
+	REFUSED(try_open(other, qpn, IBV_QPT_XRC_RECV), EINVAL);
+	WITHOUT(x, GONE(try_open(x, qpn, IBV_QPT_XRC_RECV)));
+	pair_destroy(&p);
+	ktap_eq(ibv_close_xrcd(&x->xrcd), EBUSY);
+	WITHOUT(qp, ktap_ok(is_gone(ibv_destroy_qp(qp))));
+	ktap_eq(ibv_destroy_qp(qp), 0);
+	REFUSED(try_open(x, qpn, IBV_QPT_XRC_RECV), EINVAL);
+	ktap_eq(ibv_destroy_qp(ini), 0);
+	ktap_eq(ibv_destroy_cq(cq), 0);
+	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	ktap_eq(ibv_close_xrcd(&other->xrcd), 0);
+}
+
 /* --- another protection domain ---------------------------------------------- */
 
 /* A message between the ends of @p while @end names memory of @pd, another domain. */
@@ -956,8 +1126,9 @@ static void foreign_address(void)
 	X(registration_again) X(windows) X(completion_queues)		\
 	X(shared_receive_queues) X(creation) X(transitions) X(values)	\
 	X(masks) X(peers_of_connections) X(address_handles) X(groups)	\
-	X(opcodes) X(requests) X(foreign_memory) X(foreign_address)	\
-	X(nothing_left)
+	X(opcodes) X(requests) X(xrc_domains) X(xrc_receive_queues)	\
+	X(xrc_initiators) X(xrc_targets) X(foreign_memory)		\
+	X(foreign_address) X(nothing_left)
 
 VT_TESTS(TESTS)
 
