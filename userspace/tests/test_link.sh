@@ -29,6 +29,11 @@ case "$1 $2" in
 	[ -e "$IB/$name" ] || exit 1
 	echo "link $name/1 state ACTIVE physical_state LINK_UP netdev $(cat "$IB/$name") " ;;
 'link add')
+	[ "$7" != twice0 ] || {
+		# while it is made no other may look
+		flock -n "$CAIRN_LINK_ROOT/run/cairn-link.lock" true && echo 'not locked' >>"$LOG"
+		[ ! -e "$IB/$name" ] || { echo 'made twice' >>"$LOG"; exit 1; }
+	}
 	[ "$7" != broken0 ] || { echo 'error: No such device' >&2; exit 1; }
 	[ "$7" != slow0 ] || { echo "$7" >"$IB/$name"; echo 'error: File exists' >&2; exit 1; }
 	echo "$7" >"$IB/$name" ;;
@@ -187,6 +192,22 @@ somebody_was_faster() {
 	run 0 up && silent && links cairn0:slow0
 }
 
+one_at_a_time() {
+	local pids='' i
+
+	machine twice0 <<<'cairn0 twice0'
+	: >"$LOG"
+	: >"$work/out"
+	for i in 1 2 3 4; do
+		"$source/boot/cairn-link" up --netdev twice0 >>"$work/out" 2>&1 &
+		pids+=" $!"
+	done
+	for i in $pids; do
+		wait "$i" || return 1
+	done
+	silent && links cairn0:twice0 && [ "$(grep -c 'link add' "$LOG")" = 1 ] && ! did 'not locked'
+}
+
 no_file() {
 	machine eth0 <<<''
 	run 0 up && silent && rm "$conf" && run 0 up && silent && run 0 down && silent && links
@@ -201,7 +222,7 @@ wrong_commands() {
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev bad_lines \
 	checks_only no_words_become_commands failure_stops_no_other other_netdev \
-	somebody_was_faster no_file wrong_commands; do
+	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
 done
