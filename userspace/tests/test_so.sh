@@ -10,6 +10,7 @@ dir=$1
 helpers=$2
 pabi=${3:-34}
 source=$(cd "$(dirname "$0")/.." && pwd)
+version=$(cat "$source/../VERSION")
 n=0
 failed=0
 export LC_ALL=C
@@ -29,9 +30,9 @@ one_file() {
 
 	for name in libcairn.so libcairn.so.1 "libcairn-rdmav$pabi.so"; do
 		[ -L "$dir/$name" ] || return 1
-		[ "$dir/$name" -ef "$dir/libcairn.so.1.0.0" ] || return 1
+		[ "$dir/$name" -ef "$dir/libcairn.so.$version" ] || return 1
 	done
-	[ -f "$dir/libcairn.so.1.0.0" ] && [ ! -L "$dir/libcairn.so.1.0.0" ]
+	[ -f "$dir/libcairn.so.$version" ] && [ ! -L "$dir/libcairn.so.$version" ]
 }
 
 # the calls that cairndv.h declares
@@ -137,9 +138,9 @@ finds_plugin() {
 
 	rm -rf "$root"
 	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" install >/dev/null || return 1
-	lib=$(dirname "$(find "$root" -name libcairn.so.1.0.0)")
-	[ "$lib/libibverbs/libcairn-rdmav$pabi.so" -ef "$lib/libcairn.so.1.0.0" ] &&
-		[ "$lib/libcairn.so" -ef "$lib/libcairn.so.1.0.0" ] &&
+	lib=$(dirname "$(find "$root" -name "libcairn.so.$version")")
+	[ "$lib/libibverbs/libcairn-rdmav$pabi.so" -ef "$lib/libcairn.so.$version" ] &&
+		[ "$lib/libcairn.so" -ef "$lib/libcairn.so.$version" ] &&
 		grep -qx 'driver cairn' "$root/etc/libibverbs.d/cairn.driver" &&
 		[ -f "$root/usr/include/rdma/cairn-abi.h" ] &&
 		[ -f "$root/usr/share/man/man3/cairndv_query_qp.3" ] || return 1
@@ -148,6 +149,21 @@ finds_plugin() {
 	! find "$root" -lname '/*' | grep -q . || return 1
 	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" uninstall >/dev/null || return 1
 	! find "$root" ! -type d | grep -q .
+}
+
+# what starts at boot starts what was installed
+elsewhere() {
+	local root=$helpers/elsewhere units
+
+	rm -rf "$root"
+	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" PREFIX=/opt/cairn \
+		SYSCONFDIR=/opt/etc install >/dev/null || return 1
+	units=$root/opt/cairn/lib/systemd/system
+	[ -x "$root/opt/cairn/sbin/cairn-link" ] && [ -f "$root/opt/etc/cairn.conf" ] &&
+		[ "$(grep -c '^Exec.*=/opt/cairn/sbin/cairn-link ' "$units/cairn-link.service")" = 3 ] &&
+		grep -qx 'ExecStart=/opt/cairn/sbin/cairn-link up --netdev %i' "$units/cairn-link@.service" &&
+		! grep -rE '/usr/sbin|[^t]/etc/cairn.conf' "$root/opt/cairn/lib" "$root/opt/cairn/sbin" &&
+		rm -r "$root"
 }
 
 echo "KTAP version 1"
@@ -163,5 +179,6 @@ registers_once; result $? registers_once
 refuses 8; result $? refuses_later_library
 refuses -8; result $? refuses_earlier_library
 finds_plugin; result $? install_and_uninstall
+elsewhere; result $? install_elsewhere
 echo "1..$n"
 exit $failed
