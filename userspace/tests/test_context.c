@@ -501,6 +501,8 @@ static void memory_regions(void)
 	mr = fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x3);
 	ktap_eq(((struct verbs_mr *)mr)->access, 0x3);
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_ok(!fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x1 | 1 << 16));
+	ktap_eq(errno, EOPNOTSUPP);
 	/* of which the kernel knows nothing */
 	mr = fake.ops.alloc_null_mr(pd);
 	ktap_ok(mr->pd == pd && mr->context == ctx && !mr->rkey);

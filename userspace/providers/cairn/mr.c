@@ -92,9 +92,15 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				   size_t length, uint64_t iova, int fd,
 				   int access)
 {
-	struct cairn_mr *mr = calloc(1, sizeof(*mr));
+	struct cairn_mr *mr;
 	int err;
 
+	/* It is no NVDIMM. */
+	if ((unsigned int)access & CAIRN_ACCESS_PERSIST) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
 	err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access,

@@ -13,6 +13,8 @@
 MODULE_DESCRIPTION("cairn: RoCEv2 over any Ethernet device");
 MODULE_AUTHOR("the cairn developers");
 MODULE_LICENSE("Dual BSD/GPL");
+/* What MODULE_IMPORT_NS() makes; its argument became a string in 6.13. */
+MODULE_INFO(import_ns, "DMA_BUF");
 
 static const struct cairn_verbs_net verbs_net = {
 	.attach = cairn_net_attach,

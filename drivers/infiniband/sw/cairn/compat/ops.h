@@ -22,8 +22,33 @@ static struct ib_mr *compat_reg_user_mr(struct ib_pd *ibpd, u64 start,
 		return ERR_PTR(-EOPNOTSUPP);
 	return cairn_reg_user_mr(ibpd, start, length, iova, access, udata);
 }
+
+static struct ib_mr *compat_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+					       u64 length, u64 iova, int fd,
+					       int access, struct ib_dmah *dmah,
+					       struct uverbs_attr_bundle *attrs)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return cairn_reg_user_mr_dmabuf(ibpd, offset, length, iova, fd, access);
+}
 #else
 #define compat_reg_user_mr	cairn_reg_user_mr
+
+/* Since 6.12 the attribute bundle replaces udata; there is nothing of ours in it. */
+#ifdef CAIRN_HAS_DMABUF_ATTRS
+#define compat_dmabuf_arg	uverbs_attr_bundle
+#else
+#define compat_dmabuf_arg	ib_udata
+#endif
+
+static struct ib_mr *compat_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+					       u64 length, u64 iova, int fd,
+					       int access,
+					       struct compat_dmabuf_arg *arg)
+{
+	return cairn_reg_user_mr_dmabuf(ibpd, offset, length, iova, fd, access);
+}
 #endif
 
 /* Later with the port; we have one. */

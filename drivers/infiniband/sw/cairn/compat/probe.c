@@ -4,6 +4,7 @@
  * names each mistake by the line marker above it, so each marker without a mistake is a
  * feature, and becomes a macro in found.h. No part of the module.
  */
+#include <linux/dma-buf.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <rdma/ib_verbs.h>
@@ -25,12 +26,24 @@ static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
 # 1 "CAIRN_HAS_VM_FLAGS_SET"
 static void *probe_vm_flags_set = vm_flags_set;
 
+/* 6.2: the plain names are for those who hold the buffer's lock. */
+# 1 "CAIRN_HAS_DMA_BUF_VMAP_UNLOCKED"
+static void *probe_dma_buf_vmap_unlocked = dma_buf_vmap_unlocked;
+
 /* 6.11: create_cq() takes the bundle of attributes. */
 # 1 "CAIRN_HAS_CREATE_CQ_ATTRS"
 static void probe_create_cq_attrs(const struct ib_device_ops *ops,
 				  struct uverbs_attr_bundle *attrs)
 {
 	ops->create_cq(NULL, NULL, attrs);
+}
+
+/* 6.12: reg_user_mr_dmabuf() takes it, too. */
+# 1 "CAIRN_HAS_DMABUF_ATTRS"
+static void probe_dmabuf_attrs(const struct ib_device_ops *ops,
+			       struct uverbs_attr_bundle *attrs)
+{
+	ops->reg_user_mr_dmabuf(NULL, 0, 0, 0, 0, 0, attrs);
 }
 
 /* 6.13: one call sets a timer up. */

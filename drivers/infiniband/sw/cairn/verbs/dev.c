@@ -225,6 +225,7 @@ static const struct ib_device_ops dev_ops = {
 
 	.get_dma_mr = cairn_get_dma_mr,
 	.reg_user_mr = compat_reg_user_mr,
+	.reg_user_mr_dmabuf = compat_reg_user_mr_dmabuf,
 	.rereg_user_mr = cairn_rereg_user_mr,
 	.alloc_mr = cairn_alloc_mr,
 	.map_mr_sg = cairn_map_mr_sg,

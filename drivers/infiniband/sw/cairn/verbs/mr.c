@@ -21,6 +21,7 @@
 #include "compat/umem.h"
 #include "persist/domain.h"
 #include "verbs/dereg_async.h"
+#include "verbs/dmabuf.h"
 #include "verbs/host_flush.h"
 #include "verbs/limits.h"
 #include "verbs/media.h"
@@ -64,6 +65,7 @@ static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
 void cairn_mr_free(struct cairn_mr *mr)
 {
 	ib_umem_release(mr->umem);
+	cairn_dmabuf_put(mr->dmabuf);
 	kvfree(mr->blocks);
 	kvfree(mr->map.blocks);
 	kfree(mr);
@@ -205,6 +207,74 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/* Every page of the buffer is a block. */
+static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
+{
+	u64 num = PAGE_ALIGN(offset_in_page(offset) + mr->length) >> PAGE_SHIFT;
+
+	if (num > U32_MAX)
+		return -EINVAL;
+	mr->blocks = kvmalloc_array(num, sizeof(*mr->blocks),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!mr->blocks)
+		return -ENOMEM;
+	mr->num_blocks = num;
+	return cairn_dmabuf_pages(mr->dmabuf, offset, mr->blocks, num);
+}
+
+/**
+ * cairn_reg_user_mr_dmabuf() - ib_device_ops.reg_user_mr_dmabuf
+ * @ibpd: who may use it
+ * @offset: first byte in the buffer
+ * @length: bytes, not 0
+ * @iova: address that work requests and peers use; same offset in its page
+ * @fd: a dma-buf of the calling process
+ * @access: IB_ACCESS_*; none that is about persistence
+ *
+ * Return: the MR, -EINVAL (range), -EOPNOTSUPP (access) or an error of
+ * cairn_dmabuf_get() and cairn_dmabuf_pages().
+ */
+struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+				       u64 length, u64 iova, int fd, int access)
+{
+	struct cairn_mr *mr;
+	int err;
+
+	if (!length || length - 1 > U64_MAX - iova ||
+	    offset_in_page(offset ^ iova))
+		return ERR_PTR(-EINVAL);
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->iova = iova;
+	mr->length = length;
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
+	mr->dmabuf = cairn_dmabuf_get(&ibpd->device->dev, fd,
+				      ib_access_writable(access));
+	if (IS_ERR(mr->dmabuf)) {
+		err = PTR_ERR(mr->dmabuf);
+		mr->dmabuf = NULL;
+		goto err_free;
+	}
+	err = -EINVAL;
+	if (!cairn_dmabuf_has(mr->dmabuf, offset, length))
+		goto err_free;
+	err = mr_fill_dmabuf(mr, offset);
+	if (err)
+		goto err_free;
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
 static int mr_flush_access(u32 flags)
 {
 	return (flags & CAIRN_MR_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0) |
@@ -289,7 +359,7 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
  *
  * Other pages, or writing to pages that were pinned for reading, need a new MR,
  * with a new key. How it becomes durable does not change; other pages must be
- * as fit for it.
+ * as fit for it. Regions of dma-bufs stay as they are: libibverbs does not ask.
  *
  * Return: NULL when changed in place, the new MR or an error as
  * cairn_reg_user_mr(); -EBUSY: a memory window is bound to it.

@@ -27,6 +27,9 @@ int cairn_destroy_ah(struct ib_ah *ibah, u32 flags);
 struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+				       u64 length, u64 iova, int fd,
+				       int access);
 struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				  u64 length, u64 iova, int access,
 				  struct ib_pd *ibpd, struct ib_udata *udata);

@@ -182,7 +182,8 @@ struct cairn_mr {
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
 	struct cairn_mr_map map;	/* FAST: for the next registration */
-	struct ib_umem *umem;		/* USER */
+	struct ib_umem *umem;		/* USER: one of the two */
+	struct cairn_dmabuf *dmabuf;
 	atomic_t windows;		/* USER: bound to it, verbs/mw.h */
 	/* verbs/dereg_async.h; NULL: the caller of dereg_mr waits */
 	struct cairn_dereg_async *dereg;

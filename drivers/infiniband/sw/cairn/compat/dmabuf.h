@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Since 6.2 the plain names of mapping a dma-buf are for those who hold its lock. */
+#ifndef CAIRN_COMPAT_DMABUF_H
+#define CAIRN_COMPAT_DMABUF_H
+
+#include <linux/dma-buf.h>
+#include "compat/found.h"
+
+#ifndef CAIRN_HAS_DMA_BUF_VMAP_UNLOCKED
+#define dma_buf_vmap_unlocked	dma_buf_vmap
+#define dma_buf_vunmap_unlocked	dma_buf_vunmap
+#endif
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 400
+# kernels: 6.1 6.12
+# boot: own
+#
+# Memory regions of dma-bufs, with each exporter that the kernel has and that needs no
+# hardware: udmabuf and the system heap (6.12 only), vgem.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+modprobe -q vgem
+for _ in 1 2 3; do
+	[ -e /dev/dri/card0 ] || nap
+done
+
+# how many dma-bufs there are
+buffers() {
+	sed -n 's/^Total \([0-9]*\) objects.*/\1/p' /sys/kernel/debug/dma_buf/bufinfo
+}
+buffers_are() { [ "$(buffers)" = "$1" ]; }
+
+# exporter NAME DEVICE
+exporter() {
+	local before log=$lib_tmp/hold
+
+	if [ ! -e "$2" ]; then
+		skip "$1" "this kernel has no $2"
+		return
+	fi
+	before=$(buffers)
+	points dmabuf "$1"
+	run_ok "$1: no buffer is left" wait_for 20 buffers_are "$before"
+	start a "$log" "dmabuf $1 hold"
+	if wait_for 60 grep -q holds "$log"; then
+		expect "$1: regions keep a buffer that nobody else has" "$(buffers)" $((before + 1))
+		expect "... and are shown" "$(rdma resource show mr | grep -c 'mrlen 1048576 .*comm dmabuf')" 3
+	else
+		not_ok "$1: regions that are kept"
+		lib_show "$log"
+	fi
+	kill -KILL "$started"
+	wait "$started" 2>/dev/null
+	run_ok "$1: nothing is left of a killed process" wait_for 30 buffers_are "$before"
+	if [ "$1" = udmabuf ] || [ "$1" = vgem ]; then
+		start a "$log" "dmabuf $1 hold"
+		wait_for 60 grep -q holds "$log" || not_ok "it holds"
+		run_ok "$1: the module is unloaded meanwhile" rmmod cairn
+		run_ok "$1: ... and nothing is left" wait_for 30 buffers_are "$before"
+		stop "$started"
+		modprobe cairn
+		in_a rdma link add cairn_a type cairn netdev va
+		in_b rdma link add cairn_b type cairn netdev vb
+		wait_for 20 port_active cairn_a && wait_for 20 port_active cairn_b
+	fi
+}
+
+exporter udmabuf /dev/udmabuf
+exporter heap /dev/dma_heap/system
+exporter vgem /dev/dri/card0
+expect_that "something was tried" "lib_done > 3"

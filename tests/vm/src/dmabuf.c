@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Regions of dma-bufs. The buffers are of the exporter EXPORTER:
+ *
+ *	dmabuf EXPORTER [TEST]	the tests below
+ *	dmabuf EXPORTER hold	registers, says "holds" and waits to be killed
+ *
+ *	udmabuf	pages of a memfd; contents are seen through the memfd's own mapping
+ *	heap	/dev/dma_heap/system
+ *	vgem	the DRM device without hardware
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(20000)
+#define SIZE	(1u << 20)
+#define PAGE	4096u
+/* where transfers take place, at an odd place of both */
+#define AT	(5 * PAGE + 123)
+#define LEN	100001u
+
+/* As <drm/drm.h> has them, which need not be installed. */
+struct drm_dumb_create {
+	u32 height, width, bpp, flags;
+	u32 handle, pitch;
+	u64 size;
+};
+
+struct drm_prime {
+	u32 handle, flags;
+	s32 fd;
+};
+
+#define DRM_CREATE_DUMB	_IOWR('d', 0xb2, struct drm_dumb_create)
+#define DRM_HANDLE_FD	_IOWR('d', 0x2d, struct drm_prime)
+
+struct buffer {
+	int fd;
+	u8 *mem;
+};
+
+static struct vt_dev a, b;
+static const char *exporter;
+
+static int udmabuf_export(u8 **mem)
+{
+	int memfd = memfd_create("cairn-dmabuf", MFD_ALLOW_SEALING);
+	int dev = open("/dev/udmabuf", O_RDWR);
+	struct udmabuf_create create = { .memfd = memfd, .size = SIZE };
+	int fd = -1;
+
+	if (!ftruncate(memfd, SIZE) && !fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		fd = ioctl(dev, UDMABUF_CREATE, &create);
+	*mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	close(dev);
+	close(memfd);
+	return fd;
+}
+
+static int heap_export(bool writable)
+{
+	struct dma_heap_allocation_data data = {
+		.len = SIZE, .fd_flags = writable ? O_RDWR : O_RDONLY,
+	};
+	int dev = open("/dev/dma_heap/system", O_RDONLY);
+	int err = ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
+
+	close(dev);
+	return err ? -1 : (int)data.fd;
+}
+
+static int vgem_export(bool writable)
+{
+	struct drm_dumb_create create = {
+		.width = SIZE / PAGE, .height = PAGE, .bpp = 8,
+	};
+	struct drm_prime prime = { .flags = writable ? O_RDWR : 0 };
+	int dev = open("/dev/dri/card0", O_RDWR);
+	int err = ioctl(dev, DRM_CREATE_DUMB, &create);
+
+	prime.handle = create.handle;
+	if (!err)
+		err = ioctl(dev, DRM_HANDLE_FD, &prime);
+	close(dev);
+	return err ? -1 : prime.fd;
+}
+
+/* A buffer of SIZE bytes, mapped to be looked at. */
+static void buffer_open(struct buffer *x)
+{
+	if (!strcmp(exporter, "udmabuf")) {
+		x->fd = udmabuf_export(&x->mem);
+	} else {
+		x->fd = !strcmp(exporter, "heap") ? heap_export(true) :
+						   vgem_export(true);
+		x->mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      x->fd, 0);
+	}
+	must(x->fd >= 0 && x->mem != MAP_FAILED);
+	memset(x->mem, 0, SIZE);
+}
+
+static void buffer_close(struct buffer *x)
+{
+	if (x->fd >= 0)
+		close(x->fd);
+	munmap(x->mem, SIZE);
+}
+
+static struct ibv_mr *reg(struct vt_dev *d, struct buffer *x, u64 offset,
+			  u64 length, u64 iova, int access)
+{
+	return ibv_reg_dmabuf_mr(d->pd, offset, length, iova, x->fd, access);
+}
+
+/* Two ends; all that is sent lies in ordinary memory or in the buffer at 0. */
+struct pair {
+	struct vt_end a, b;
+	struct buffer x;
+	struct ibv_mr *at_a, *at_b;	/* of the one buffer */
+};
+
+#define IOVA	0x700000000000ULL
+
+static void pair_open(struct pair *p)
+{
+	struct vt_opts o = VT_OPTS;
+
+	must(!vt_end_create(&p->a, &a, &o, SIZE));
+	must(!vt_end_create(&p->b, &b, &o, SIZE));
+	must(!vt_connect(&p->a, &p->b));
+	buffer_open(&p->x);
+	p->at_a = reg(&a, &p->x, 0, SIZE, 0, VT_ACCESS);
+	p->at_b = reg(&b, &p->x, PAGE, SIZE - PAGE, IOVA + PAGE, VT_ACCESS);
+	must(p->at_a && p->at_b);
+}
+
+static void pair_close(struct pair *p)
+{
+	ktap_eq(p->at_a ? ibv_dereg_mr(p->at_a) : 0, 0);
+	ktap_eq(p->at_b ? ibv_dereg_mr(p->at_b) : 0, 0);
+	buffer_close(&p->x);
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+}
+
+static void post(struct vt_end *e, enum ibv_wr_opcode opcode, u64 addr,
+		 u32 len, u32 lkey, u64 to, u32 rkey)
+{
+	struct ibv_sge sge = { addr, len, lkey };
+	struct ibv_send_wr wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = to;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 5;
+	} else {
+		wr.wr.rdma.remote_addr = to;
+		wr.wr.rdma.rkey = rkey;
+	}
+	must(!ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(cq, &wc, 1, LONG));
+	ktap_eq(wc.status, status);
+}
+
+static u64 mem_of(struct vt_end *e)
+{
+	return (uintptr_t)e->buf + AT;
+}
+
+/* A peer writes and reads the buffer. */
+static void target(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	vt_fill(p.a.buf + AT, LEN, 1);
+	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), LEN, p.a.mr->lkey, IOVA + AT,
+	     p.at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.x.mem + AT, LEN, 1), -1);
+	ktap_eq(p.x.mem[AT - 1] | p.x.mem[AT + LEN], 0);
+	vt_fill(p.x.mem + AT, LEN, 2);
+	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), LEN, p.a.mr->lkey, IOVA + AT,
+	     p.at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.a.buf + AT, LEN, 2), -1);
+	pair_close(&p);
+}
+
+/* The buffer is where WRITEs come from and what READs return goes. */
+static void source(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	vt_fill(p.x.mem + AT, LEN, 3);
+	post(&p.a, IBV_WR_RDMA_WRITE, AT, LEN, p.at_a->lkey, mem_of(&p.b),
+	     p.b.mr->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.b.buf + AT, LEN, 3), -1);
+	vt_fill(p.b.buf + AT, LEN, 4);
+	post(&p.a, IBV_WR_RDMA_READ, AT, LEN, p.at_a->lkey, mem_of(&p.b),
+	     p.b.mr->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.x.mem + AT, LEN, 4), -1);
+	pair_close(&p);
+}
+
+/* From the buffer to the buffer, by messages. */
+static void messages(void)
+{
+	const u32 to = AT + 2 * LEN;
+	struct pair p = {};
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	pair_open(&p);
+	sge = (struct ibv_sge){ IOVA + to, LEN, p.at_b->lkey };
+	vt_fill(p.x.mem + AT, LEN, 5);
+	must(!ibv_post_recv(p.b.qp, &wr, &bad));
+	post(&p.a, IBV_WR_SEND, AT, LEN, p.at_a->lkey, 0, 0);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	done(p.b.rcq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.x.mem + to, LEN, 5), -1);
+	pair_close(&p);
+}
+
+static void atomics(void)
+{
+	struct pair p = {};
+	u64 *word, *got;
+
+	pair_open(&p);
+	word = (u64 *)(p.x.mem + 3 * PAGE);
+	got = (u64 *)(p.x.mem + PAGE);
+	*word = 37;
+	post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, PAGE, 8, p.at_a->lkey,
+	     IOVA + 3 * PAGE, p.at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(*word, 42);
+	ktap_eq(*got, 37);
+	pair_close(&p);
+}
+
+/* Rights, and the ends of a region inside the buffer, hold as for other memory. */
+static void rights(void)
+{
+	struct pair p = {};
+	struct ibv_mr *mr;
+
+	pair_open(&p);
+	mr = reg(&b, &p.x, PAGE + 8, 64, IOVA + 8,
+		 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	must(mr);
+	memset(p.x.mem + PAGE + 8, 7, 64);
+	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), 64, p.a.mr->lkey, IOVA + 8,
+	     mr->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(p.a.buf[AT], 7);
+	ktap_eq(p.a.buf[AT + 63], 7);
+	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), 8, p.a.mr->lkey, IOVA + 8,
+	     mr->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	vt_to_state(p.a.qp, IBV_QPS_RESET);
+	vt_to_state(p.b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&p.a, &p.b));
+	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), 64, p.a.mr->lkey, IOVA + 9,
+	     mr->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	pair_close(&p);
+}
+
+static void refused_at(int line, struct ibv_mr *mr, int err)
+{
+	if (mr || errno != err)
+		ktap_fail_at(__FILE__, line, "%s, not %s",
+			     mr ? "made" : strerror(errno), strerror(err));
+	if (mr)
+		ibv_dereg_mr(mr);
+}
+
+#define REFUSED(call, err)	(errno = 0, refused_at(__LINE__, call, err))
+
+static void wrong(void)
+{
+	const int rw = VT_ACCESS;
+	struct buffer x, none = { .fd = -1 }, file;
+
+	buffer_open(&x);
+	file.fd = open("/dev/zero", O_RDWR);
+	REFUSED(reg(&a, &none, 0, PAGE, 0, rw), EBADF);
+	REFUSED(reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0, 0, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0, SIZE + 1, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, PAGE, SIZE, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, SIZE, 1, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, SIZE + PAGE, 1, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, PAGE, ~0ULL, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
+	REFUSED(reg(&a, &x, 1, 8, 0, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0, 8, 1, rw), EINVAL);
+	REFUSED(reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
+	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 15), EINVAL);
+	/* to be flushed, and persistent: it is no NVDIMM */
+	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
+	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
+	close(file.fd);
+	buffer_close(&x);
+}
+
+/* Who may only read a buffer cannot have it written; reading is fine. */
+static void read_only(void)
+{
+	struct buffer x;
+	struct ibv_mr *mr;
+
+	if (!strcmp(exporter, "udmabuf"))
+		return;
+	x.fd = !strcmp(exporter, "heap") ? heap_export(false) :
+					   vgem_export(false);
+	must(x.fd >= 0);
+	REFUSED(reg(&a, &x, 0, PAGE, 0, VT_ACCESS), EACCES);
+	mr = reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
+	must(mr);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	close(x.fd);
+}
+
+/* Such a region cannot be changed. The library says so before it asks; so what it asks
+ * of another region names this one.
+ */
+static void again(void)
+{
+	static const int flags[] = {
+		IBV_REREG_MR_CHANGE_ACCESS, IBV_REREG_MR_CHANGE_PD,
+		IBV_REREG_MR_CHANGE_TRANSLATION,
+	};
+	struct pair p = {};
+	u32 i, handle;
+
+	pair_open(&p);
+	handle = p.b.mr->handle;
+	for (i = 0; i < 3; i++) {
+		ktap_eq(ibv_rereg_mr(p.at_b, flags[i], b.pd, p.b.buf, PAGE,
+				     IBV_ACCESS_REMOTE_READ),
+			IBV_REREG_MR_ERR_INPUT);
+		p.b.mr->handle = p.at_b->handle;
+		ktap_ok(ibv_rereg_mr(p.b.mr, flags[i], b.pd, p.b.buf, PAGE,
+				     IBV_ACCESS_REMOTE_READ) < 0);
+		p.b.mr->handle = handle;
+		ktap_eq(errno, EINVAL);
+	}
+	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), 64, p.a.mr->lkey,
+	     IOVA + PAGE, p.at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+static void write_often(struct pair *p, int n)
+{
+	while (n--)
+		post(&p->a, IBV_WR_RDMA_WRITE, mem_of(&p->a), LEN, p->a.mr->lkey,
+		     IOVA + AT, p->at_b->rkey);
+}
+
+/* The region outlives the descriptor. */
+static void closed(void)
+{
+	struct pair p = {};
+	int i;
+
+	pair_open(&p);
+	close(p.x.fd);
+	p.x.fd = -1;
+	vt_fill(p.a.buf + AT, LEN, 8);
+	write_often(&p, 8);
+	for (i = 0; i < 8; i++)
+		done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.x.mem + AT, LEN, 8), -1);
+	pair_close(&p);
+}
+
+/* Was one of the @n WRITEs refused? */
+static bool was_cut(struct pair *p, int n)
+{
+	struct ibv_wc wc;
+
+	while (n--) {
+		must(!vt_poll(p->a.scq, &wc, 1, LONG));
+		if (wc.status)
+			return true;
+	}
+	return false;
+}
+
+/* When deregistration returns, nothing of what is under way is written any more. */
+static void released(void)
+{
+	int round, i, cut = 0;
+
+	for (round = 0; round < 60 && cut < 5; round++) {
+		struct pair p = {};
+
+		pair_open(&p);
+		memset(p.a.buf, 0x3a, SIZE);
+		write_often(&p, 60);
+		must(!ibv_dereg_mr(p.at_b));
+		p.at_b = NULL;
+		memset(p.x.mem, 0xc5, SIZE);
+		cut += was_cut(&p, 60);
+		for (i = 0; i < (int)SIZE && p.x.mem[i] == 0xc5; i++)
+			;
+		ktap_eq(i, SIZE);
+		pair_close(&p);
+	}
+	ktap_ok(cut);
+}
+
+/* Many times, also of the same buffer at once. */
+static void often(void)
+{
+	struct ibv_mr *mr[16];
+	struct buffer x;
+	int round, i;
+
+	buffer_open(&x);
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 16; i++) {
+			mr[i] = reg(&a, &x, i * PAGE, PAGE * 3, 0, VT_ACCESS);
+			must(mr[i]);
+		}
+		for (i = 0; i < 16; i++)
+			ktap_eq(ibv_dereg_mr(mr[i]), 0);
+	}
+	buffer_close(&x);
+}
+
+#define TESTS(X)							\
+	X(target) X(source) X(messages) X(atomics) X(rights) X(wrong)	\
+	X(read_only) X(again) X(closed) X(released) X(often)
+VT_TESTS(TESTS)
+
+static int hold(void)
+{
+	struct pair p = {};
+
+	if (!vt_open_both(&a, &b, VT_IPV4) || setjmp(vt_leave))
+		return 1;
+	pair_open(&p);
+	close(p.x.fd);
+	munmap(p.x.mem, SIZE);
+	puts("holds");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 2 ? argv[2] : NULL;
+
+	if (argc < 2)
+		return 2;
+	exporter = argv[1];
+	if (only && !strcmp(only, "hold"))
+		return hold();
+	return vt_run_on(&a, &b, VT_IPV4, only);
+}
