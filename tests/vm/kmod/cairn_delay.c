@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Holds one received packet of cairn between the look-up of its memory and the
- * copy: an ftrace callback on the function that copies payloads. It is no kprobe,
- * because on 6.1 the handler of a kprobe may run with interrupts off, and time
- * stands still for the rest of the kernel. Write milliseconds to the parameter; it
- * is 0 again when a packet was held.
+ * copy: an ftrace callback on the functions that copy payloads, from the wire and from
+ * a sender on this host. It is no kprobe, because on 6.1 the handler of a kprobe may
+ * run with interrupts off, and time stands still for the rest of the kernel. Write
+ * milliseconds to the parameter; it is 0 again when a packet was held.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>
@@ -32,10 +32,14 @@ static struct ftrace_ops delay_ops = {
 
 static int __init cairn_delay_init(void)
 {
-	char name[] = "cairn_net_copy_payload";
+	char from_wire[] = "cairn_net_copy_payload";
+	char from_host[] = "cairn_parcel_copy";
 	int err;
 
-	err = ftrace_set_filter(&delay_ops, name, strlen(name), true);
+	err = ftrace_set_filter(&delay_ops, from_wire, strlen(from_wire), true);
+	if (!err)
+		err = ftrace_set_filter(&delay_ops, from_host, strlen(from_host),
+					false);
 	if (err)
 		return err;
 	return register_ftrace_function(&delay_ops);

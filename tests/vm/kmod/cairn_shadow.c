@@ -10,7 +10,8 @@
  *   a full cache			a line that was written back before is in
  *					the image as it is now, or some words of it
  *   an acknowledgement leaves		it is noted; at the chosen one the power
- *					fails: the image does not change any more
+ *	by the IP stack, or is handed	fails: the image does not change any more
+ *	to a queue pair of this host
  *
  * The instruction is looked for in the code of cairn_domain_fence(). A fence that the
  * compiler alone can see is none.
@@ -33,6 +34,7 @@
 #include <net/ip.h>
 #include <net/net_namespace.h>
 #include "cairn_shadow.h"
+#include "lane/parcel.h"
 
 #define LINE		64
 #define WORD		8	/* durable as a whole */
@@ -289,6 +291,24 @@ static void look(struct sk_buff *skb, unsigned int off)
 			     bth[9] << 16 | bth[10] << 8 | bth[11]);
 }
 
+/* Before its receiver can have it, whether it takes it now or later. */
+static int on_handed(struct kprobe *kp, struct pt_regs *regs)
+{
+	const struct cairn_parcel *parcel =
+		(void *)regs_get_kernel_argument(regs, 1);
+	const struct cairn_pkt *pkt = &parcel->train->first;
+
+	if ((pkt->opcode == BTH_ACK || pkt->opcode == BTH_PERSIST_ACK ||
+	     pkt->opcode == BTH_RESPONSE) && !(pkt->syndrome & 0xe0))
+		acknowledged(pkt->opcode, pkt->qpn, pkt->psn);
+	return 0;
+}
+
+static struct kprobe hand = {
+	.symbol_name = "cairn_local_hand",
+	.pre_handler = on_handed,
+};
+
 static unsigned int on_output(void *priv, struct sk_buff *skb,
 			      const struct nf_hook_state *hook)
 {
@@ -335,6 +355,7 @@ static void arm(u32 nth)
 	recents = 0;
 	writeback.nmissed = 0;
 	fence.nmissed = 0;
+	hand.nmissed = 0;
 	memcpy(image, __va(base), size);
 	countdown = nth;
 	spin_unlock_irqrestore(&lock, flags);
@@ -357,7 +378,8 @@ static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case SHADOW_STATE:
 		spin_lock_irqsave(&lock, flags);
 		copy = state;
-		copy.missed += writeback.nmissed + fence.nmissed;
+		copy.missed += writeback.nmissed + fence.nmissed +
+			       hand.nmissed;
 		spin_unlock_irqrestore(&lock, flags);
 		return copy_to_user((void __user *)arg, &copy, sizeof(copy)) ?
 		       -EFAULT : 0;
@@ -414,9 +436,12 @@ static int __init shadow_init(void)
 	err = probe_fence();
 	if (err)
 		goto err_writeback;
-	err = register_pernet_subsys(&nets);
+	err = register_kprobe(&hand);
 	if (err)
 		goto err_fence;
+	err = register_pernet_subsys(&nets);
+	if (err)
+		goto err_hand;
 	err = misc_register(&device);
 	if (err)
 		goto err_nets;
@@ -424,6 +449,8 @@ static int __init shadow_init(void)
 
 err_nets:
 	unregister_pernet_subsys(&nets);
+err_hand:
+	unregister_kprobe(&hand);
 err_fence:
 	unprobe_fence();
 err_writeback:
@@ -437,6 +464,7 @@ static void __exit shadow_exit(void)
 {
 	misc_deregister(&device);
 	unregister_pernet_subsys(&nets);
+	unregister_kprobe(&hand);
 	unprobe_fence();
 	unregister_kprobe(&writeback);
 	free_all();
