@@ -30,8 +30,8 @@ packages=(
 	infiniband-diags perftest python3 python3-pyverbs
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl nvme-cli iperf3
-	# consumers of verbs: NFS, iSCSI (iSER), UCX, MPI
-	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils
+	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI
+	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils libfabric-bin
 	openmpi-bin libopenmpi-dev
 	# documentation and graphs
 	gnuplot-nox python3-docutils man-db

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 240
+# kernels: 6.1 6.12
+# once: 6.12
+#
+# libfabric of the distribution over verbs: its connected endpoints, and its reliable
+# datagrams on top of them. fi_pingpong has a TCP connection of its own beside.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+command -v fi_pingpong >/dev/null || skip_all "no fi_pingpong: run 'make deps'"
+PAIR_TIMEOUT=$((PAIR_TIMEOUT * 2))
+
+knows() { fi_info -p verbs -d "$1" | grep -qE "^ +domain: $1\$"; }
+both_known() { knows "$DEV_A" && knows "$DEV_B"; }
+
+run_ok "fi_info knows both devices" both_known
+
+# sizes of 64 bytes to 1 MiB
+pair_run "connected endpoints" "exec fi_pingpong -p verbs -e msg -d $DEV_B -I 20 -c" \
+	"exec fi_pingpong -p verbs -e msg -d $DEV_A -I 20 -c $IP_B"
+# The server of reliable datagrams was once seen to wait without end for its last
+# message, for a reason not known; the client, which has compared all sizes, had ended.
+pair_run "reliable datagrams" \
+	"timeout $PAIR_TIMEOUT fi_pingpong -p 'verbs;ofi_rxm' -e rdm -d $DEV_B -I 20 -c || [ \$? = 124 ]" \
+	"exec fi_pingpong -p 'verbs;ofi_rxm' -e rdm -d $DEV_A -I 20 -c $IP_B"
+# each time a connection is made and ended: both ends must notice
+for i in 1 2 3; do
+	pair_run "connected endpoints, again $i" \
+		"exec fi_pingpong -p verbs -e msg -d $DEV_B -I 2 -S 64" \
+		"exec fi_pingpong -p verbs -e msg -d $DEV_A -I 2 -S 64 $IP_B"
+done
