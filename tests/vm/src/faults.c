@@ -27,6 +27,7 @@
 
 #define MOST	1500	/* allocations of one call */
 #define BUF	65536
+#define PEER_MS	10000	/* the most that cairndv_query_peer() takes */
 
 static struct vt_dev da, db;
 static struct vt_end one, two;
@@ -300,8 +301,7 @@ static void *ask_peer(void)
 {
 	struct cairndv_peer_attr attr;
 
-	return result(cairndv_query_peer(one.qp, &attr, sizeof(attr),
-					 vt_ms(2000)));
+	return result(cairndv_query_peer(one.qp, &attr, sizeof(attr), PEER_MS));
 }
 
 static void *change_cc(void)
