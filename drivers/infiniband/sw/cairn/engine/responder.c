@@ -149,11 +149,12 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 }
 
 /* No receive is posted: RNR NAK for RC, the message is lost for others. It ends the
- * connection of a peer that does not repeat: so not where a kept packet chose the SRQ.
+ * connection of a peer that does not repeat: so not for a kept packet, which anybody
+ * may have sent.
  */
 static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (qpc->resp.tentative && pkt->op->flags & CAIRN_OP_TO_SRQ)
+	if (qpc->resp.tentative)
 		return false;
 	qpc->resp.msg = cairn_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
 	if (cairn_reliable(qpc))
