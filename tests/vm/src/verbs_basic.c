@@ -1084,6 +1084,38 @@ static void destroy_with_work(void)
 	}
 }
 
+/* Who ends a connection behind a message does not mean to keep it back: a device that is
+ * told of each request has sent it by then. The first message leaves a lane that waits
+ * for more, so that nobody is told of the others.
+ */
+static void last_messages(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc[20];
+	struct pair p;
+	int round, i;
+
+	for (round = 0; round < 12; round++) {
+		must(pair_up(&p, &o));
+		for (i = 0; i < 20; i++)
+			must(!recv_op(&p.b, i, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, 3, 0, 50,
+			      IBV_SEND_SIGNALED));
+		must(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
+		for (i = 0; i < 19; i++)
+			must(!send_op(&p.a, &p.b, IBV_WR_SEND, 4, 0, 50,
+				      IBV_SEND_INLINE));
+		if (round % 3 == 2)
+			vt_end_destroy(&p.a);
+		else
+			must(!vt_to_state(p.a.qp, round % 3 ? IBV_QPS_RESET :
+							      IBV_QPS_ERR));
+		must(!vt_poll(p.b.rcq, wc, 20, LONG));
+		ktap_eq(wc[19].status, IBV_WC_SUCCESS);
+		pair_down(&p);
+	}
+}
+
 /* A connection is established by its first packet, too. */
 static void comm_est(void)
 {
@@ -1700,7 +1732,8 @@ static void exit_with_everything_open(void)
 	X(null_region_rdma) X(access_errors) X(foreign_pd)		\
 	X(recv_too_small) X(rnr_exhaustion) X(rnr_patience)		\
 	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
-	X(reset_and_again) X(sqd) X(destroy_with_work) X(comm_est)	\
+	X(reset_and_again) X(sqd) X(destroy_with_work) X(last_messages)	\
+	X(comm_est)							\
 	X(cq_overflow) X(resize_under_load) X(cq_events)		\
 	X(cq_moderation) X(solicited)					\
 	X(unsignaled) X(extended_cq) X(extended_qp) X(datagrams)	\
