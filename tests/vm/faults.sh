@@ -55,20 +55,21 @@ for kind in failslab fail_page_alloc; do
 		require-end="$(printf '0x%x' $((base + size)))" stacktrace-depth=32
 done
 
-# survives NAME KIND PERCENT CMD...: with that many allocations of a kind failing
+# survives NAME KIND PERCENT OPTION...: traffic whose connections are there already, with
+# that many allocations of a kind failing
 survives() {
+	traffic_start -T $((5 * ${CAIRN_TIMEOUT_SCALE:-1})) "${@:4}"
 	set_fault "$2" probability="$3"
-	run_ok "$1" in_a "${@:4}"
+	traffic_ends "$1"
 	set_fault "$2" probability=0
 }
 
-survives "traffic survives it when memory is short" failslab 10 verbs_verify -n 300
-survives "... and pages are" fail_page_alloc 10 verbs_verify -n 300
-survives "... and a host that is to flush" failslab 20 persist host_order
+survives "traffic survives it when memory is short" failslab 10
+survives "... and pages are" fail_page_alloc 10
 if modprobe sch_netem; then
 	in_b tc qdisc add dev "$IF_B" root netem loss 3%
 	in_a tc qdisc add dev "$IF_A" root netem loss 3%
-	survives "... over a bad network" failslab 20 verbs_verify -n 200 -t 14
+	survives "... over a bad network" failslab 20 -t 14
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi
