@@ -425,7 +425,10 @@ def main(args):
     if args == ['--self-test']:
         return self_test()
     wrong = 0
-    for path in args or sorted(glob.glob(f'{TOP}/build/*/cairn.ko')):
+    # those of kernels with checks have calls of theirs in between
+    built = [path for path in sorted(glob.glob(f'{TOP}/build/*/cairn.ko'))
+             if not re.search('/(uml-debug|kcsan)/', path)]
+    for path in args or built:
         machine = subprocess.run(['objdump', '-f', path], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout
         if 'x86-64' not in machine:
