@@ -125,7 +125,9 @@ get() {
 }
 
 module() {
-	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build "$name"
+	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build "$name" || return
+	"$top/tests/vm/kmod/build" "$top/build/vmtests/kmod" --for "$1/build" \
+		"$top/build/$name/Module.symvers" cairn_bench -- ARCH=um
 }
 
 run() {
