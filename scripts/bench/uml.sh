@@ -150,8 +150,11 @@ run() {
 	# then they would end by SIGSEGV.
 	export GLIBC_TUNABLES=glibc.pthread.rseq=0
 	# No UML may outlive us; its console is our output. It and the processes in
-	# it hand over to each other: on one CPU that costs no interrupt.
+	# it hand over to each other: on one CPU that costs no interrupt. Its memory is a
+	# file: large pages, of which a kernel's own map of its memory consists, if there are any.
+	# shellcheck disable=SC2016
 	setpriv --pdeathsig TERM timeout -s KILL "${CAIRN_UML_TIMEOUT:-1800}" \
+		unshare -m sh -c 'mount -t tmpfs -o huge=always tmpfs /dev/shm; exec "$@"' - \
 		setpriv --pdeathsig KILL taskset -c "$(($(nproc --all) - 1))" "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
 		rootflags=/ ro quiet loglevel=4 ${flavour:+log_buf_len=16M} init="$here/uml-init" "cairn_job=$out/job" \
 		con=null con0=null,fd:1 ssl=null </dev/null 2>&1 | sed -u 's/\r$//'
