@@ -27,6 +27,7 @@
 #define RECEIVES	256
 #define SAMPLES		8192
 #define PATIENCE	(60 * HZ)
+#define COPY_MSECS	20
 
 static char *a = "cairn_a", *b = "cairn_b", *op = "write";
 static unsigned int pairs = 1, bytes = 64, msecs = 1000, victims;
@@ -375,16 +376,31 @@ static int bench_compare(const void *one, const void *other)
 	return x < y ? -1 : x > y;
 }
 
+/* Bytes a second that memcpy() moves between the same two buffers. */
+static u64 bench_copy(void)
+{
+	ktime_t start = ktime_get();
+	u64 ns, copied = 0;
+
+	do {
+		memcpy(ends[1].buf, ends[0].buf, bytes);
+		barrier_data(ends[1].buf);
+		copied += bytes;
+		ns = ktime_to_ns(ktime_sub(ktime_get(), start));
+	} while (ns < COPY_MSECS * NSEC_PER_MSEC);
+	return mul_u64_u64_div_u64(copied, NSEC_PER_SEC, ns);
+}
+
 static void bench_report(u64 ns)
 {
 	u32 n = min_t(u64, messages, SAMPLES);
 
 	sort(samples, n, sizeof(*samples), bench_compare, NULL);
-	pr_info("posted=%llu msgs=%llu msgs_s=%llu usec=%u usec_p99=%u setup_first=%llu setup_last=%llu qp_bytes=%llu failures=%llu\n",
+	pr_info("posted=%llu msgs=%llu msgs_s=%llu usec=%u usec_p99=%u setup_first=%llu setup_last=%llu qp_bytes=%llu copy_s=%llu failures=%llu\n",
 		posted, messages, div64_u64(messages * NSEC_PER_SEC, ns),
 		n ? samples[n / 2] / 1000 : 0,
 		n ? samples[n * 99 / 100] / 1000 : 0, setup_first, setup_last,
-		qp_bytes, failures);
+		qp_bytes, bench_copy(), failures);
 }
 
 static void bench_mark_dead(unsigned int i)
