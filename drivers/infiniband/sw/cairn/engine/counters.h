@@ -103,6 +103,8 @@
 	  "look-ups that the MR cache did not answer")			\
 	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
 	  "lines of the MR cache that were replaced")			\
+	X(MR_CACHE_RESTS, mr_cache_rests,				\
+	  "times that an MR cache did not pay and rested for 2^20 look-ups") \
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(CQ_EVENTS_WITHHELD, cq_events_withheld,			\
 	  "completion events not raised: 64 of the CQ are not read")	\

@@ -29,6 +29,9 @@
  *		other lines, of this set too, answer meanwhile
  *	PRESENT	the table's answer is there
  *	LOCKED	fetched ahead of use and not used yet: not to be replaced
+ *
+ * A miss costs more than the table alone. So a cache that was asked for more
+ * regions than it can hold rests for a while: its owner uses the table alone.
  */
 #ifndef CAIRN_ENGINE_MRCACHE_H
 #define CAIRN_ENGINE_MRCACHE_H
@@ -59,7 +62,15 @@ struct cairn_mrcache {
 	struct cairn_mrcache_set *set;
 	const unsigned long *released;	/* of the device, one for each set */
 	u32 mask;			/* sets - 1, a power of two less one */
+	u32 resting;			/* look-ups that are left to the table */
+	u32 misses;			/* since it was judged last */
+	u64 hits;
 };
+
+/* For so many look-ups. */
+#define CAIRN_MRCACHE_REST	(1U << 20)
+/* What is found in the cache for each miss, at least, or it does not pay. */
+#define CAIRN_MRCACHE_PAYS	3
 
 /* What a miss found. */
 enum cairn_mrcache_asked {
@@ -97,9 +108,49 @@ static inline void *cairn_mrcache_find(struct cairn_mrcache *cache, u32 index)
 			continue;
 		if (set->state[way] & CAIRN_MRCACHE_LOCKED)
 			set->state[way] &= ~CAIRN_MRCACHE_LOCKED;
+		cache->hits++;
 		return set->mr[way];
 	}
 	return NULL;
+}
+
+/**
+ * cairn_mrcache_rests() - is this look-up the table's alone?
+ * @cache: the caller's own cache
+ *
+ * Asked before each cairn_mrcache_find().
+ */
+static inline bool cairn_mrcache_rests(struct cairn_mrcache *cache)
+{
+	if (likely(!cache->resting))
+		return false;
+	cache->resting--;
+	return true;
+}
+
+/**
+ * cairn_mrcache_missed() - a region was not there, when it was looked up or
+ * fetched ahead
+ * @cache: the caller's own cache
+ *
+ * Judged after twice as many misses as there are lines: the first use of each
+ * region says nothing.
+ *
+ * Return: true when the cache begins to rest.
+ */
+static inline bool cairn_mrcache_missed(struct cairn_mrcache *cache)
+{
+	u32 lines = (cache->mask + 1) * CAIRN_MRCACHE_WAYS;
+	bool pays;
+
+	if (++cache->misses < 2 * lines)
+		return false;
+	pays = cache->hits >= (u64)CAIRN_MRCACHE_PAYS * cache->misses;
+	cache->hits = 0;
+	cache->misses = 0;
+	if (!pays)
+		cache->resting = CAIRN_MRCACHE_REST;
+	return !pays;
 }
 
 /**

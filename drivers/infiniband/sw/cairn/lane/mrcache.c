@@ -102,6 +102,8 @@ static void *mrcache_ask(struct cairn_mrcaches *caches,
 	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 	void *mr;
 
+	if (cairn_mrcache_missed(cache))
+		cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_RESTS, 1);
 	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
 		return NULL;
 	mr = cairn_table_find(caches->table, index);
@@ -129,11 +131,12 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 	void *mr;
 
 	cache = cairn_mrcaches_own(caches);
-	/* A key that names nothing costs no line. */
-	if (cairn_mrcache_has(cache, index) ||
-	    !cairn_table_find(caches->table, index))
+	if (!cache->resting && cairn_mrcache_has(cache, index))
 		return;
-	mr = mrcache_ask(caches, cache, index, true);
+	mr = cairn_table_find(caches->table, index);
+	/* A key that names nothing costs no line. */
+	if (mr && !cache->resting)
+		mr = mrcache_ask(caches, cache, index, true);
 	if (mr)
 		prefetch(mr);
 }

@@ -78,8 +78,11 @@ static inline void *cairn_mrcaches_find(struct cairn_mrcaches *caches,
 					u32 index)
 {
 	struct cairn_mrcache *cache = cairn_mrcaches_own(caches);
-	void *mr = cairn_mrcache_find(cache, index);
+	void *mr;
 
+	if (cairn_mrcache_rests(cache))
+		return cairn_table_find(caches->table, index);
+	mr = cairn_mrcache_find(cache, index);
 	if (unlikely(!mr))
 		return cairn_mrcaches_miss(caches, cache, index);
 	cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_HITS, 1);

@@ -83,10 +83,14 @@ static noinline void *table_find(u32 index)
 
 static noinline void *cache_find(u32 index)
 {
-	void *mr = cairn_mrcache_find(&cache, index);
+	void *mr;
 
+	if (cairn_mrcache_rests(&cache))
+		return table_find(index);
+	mr = cairn_mrcache_find(&cache, index);
 	if (mr)
 		return mr;
+	cairn_mrcache_missed(&cache);
 	if (cairn_mrcache_ask(&cache, index, false) == CAIRN_MRCACHE_NO_LINE)
 		return table_find(index);
 	mr = table_find(index);

@@ -485,7 +485,61 @@ static void what_is_fetched_ahead_stays_until_used(void)
 	ktap_ok(cairn_mrcache_find(c, 8) == REGION(8));
 }
 
+/* Looks @n regions up in turn, until the cache rests; returns how many look-ups. */
+static u32 until_rest(struct cairn_mrcache *c, u32 n, u32 most)
+{
+	u32 i;
+
+	for (i = 0; i < most && !cairn_mrcache_rests(c); i++) {
+		if (cairn_mrcache_find(c, i % n))
+			continue;
+		cairn_mrcache_missed(c);
+		fill(c, i % n, false);
+	}
+	return i;
+}
+
+static void a_cache_that_does_not_pay_rests(void)
+{
+	const u32 lines = SETS * WAYS;
+	struct cairn_mrcache *c = one_cache();
+	u32 i;
+
+	/* as many as it holds: all of them stay */
+	ktap_eq(until_rest(c, lines, 1000), 1000);
+	ktap_eq(c->misses, lines);
+	/* one more in each set: in turn, each pushes the next one out */
+	c = one_cache();
+	ktap_eq(until_rest(c, lines + 2, 1000), 2 * lines);
+	ktap_eq(c->resting, CAIRN_MRCACHE_REST - 1);
+	for (i = 1; i < CAIRN_MRCACHE_REST; i++)
+		if (!cairn_mrcache_rests(c))
+			break;
+	ktap_eq(i, CAIRN_MRCACHE_REST);
+	/* then it has another trial, and pays now */
+	ktap_ok(!cairn_mrcache_rests(c));
+	ktap_eq(until_rest(c, lines, 1000), 1000);
+}
+
+/* What is fetched ahead hits when it is used: that alone does not pay. */
+static void what_is_fetched_ahead_is_a_miss(void)
+{
+	struct cairn_mrcache *c = one_cache();
+	u32 i;
+
+	for (i = 0; i < 1000 && !cairn_mrcache_rests(c); i++) {
+		if (!cairn_mrcache_has(c, i)) {
+			cairn_mrcache_missed(c);
+			fill(c, i, true);
+		}
+		ktap_ok(cairn_mrcache_find(c, i) == REGION(i));
+	}
+	ktap_eq(i, 2 * SETS * WAYS);
+}
+
 static const struct ktap_test tests[] = {
+	KTAP(a_cache_that_does_not_pay_rests),
+	KTAP(what_is_fetched_ahead_is_a_miss),
 	KTAP(four_of_a_set_stay),
 	KTAP(a_release_empties_its_set_alone),
 	KTAP(a_miss_blocks_no_other_line),
