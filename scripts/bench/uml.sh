@@ -18,7 +18,9 @@
 # build, the tree that modules are built against. CAIRN_UML=debug means another
 # kernel, with the checks of uml-debug.config: see scripts/test/debugtest.
 # CAIRN_UML=kcsan is no user-mode Linux, but an x86 kernel of the same source for
-# QEMU: see scripts/test/kcsan. What was interrupted goes on where it was.
+# QEMU: see scripts/test/kcsan. CAIRN_UML=seccomp is that of linux-source-7.2, Debian 13's
+# backports, where processes run under seccomp and not under ptrace: a system call costs a
+# tenth. What was interrupted goes on where it was.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,17 +32,31 @@ PATH=$PATH:/sbin:/usr/sbin
 package=linux-source-6.12
 flavour=${CAIRN_UML:-}
 name=uml${flavour:+-$flavour} arch=um image=linux
-[ "$flavour" != kcsan ] || name=kcsan arch=x86_64 image=vmlinux
+extra=() unpack=unpack
+case $flavour in
+kcsan) name=kcsan arch=x86_64 image=vmlinux ;;
+seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer ;;
+esac
 
 say() { echo "uml: $*" >&2; }
+
+# the source of another Debian
+archive() {
+	"$top/scripts/vm/fetch" --source "${package#linux-source-}"
+}
 
 uml_dir() {
 	local version recipe
 
-	version=$(dpkg-query -W -f '${Version}' $package) || exit 1
+	if [ "$flavour" = seccomp ]; then
+		version=$(basename "$(archive)" .tar.xz) || exit 1
+		version=${version##*_}
+	else
+		version=$(dpkg-query -W -f '${Version}' $package) || exit 1
+	fi
 	recipe=$({
 		options
-		declare -f unpack configure
+		declare -f "$unpack" configure
 	} | sha256sum)
 	echo "$(cairn_cache)/$name-$version-${recipe:0:8}"
 }
@@ -68,6 +84,11 @@ unpack() {
 	grep -q 12288 "$1/arch/x86/um/user-offsets.c"
 }
 
+# one that needs no change
+unpack_newer() {
+	tar -C "$1" -xf "$(archive)" --strip-components=1
+}
+
 # every option of ours must have been taken as it is
 configure() {
 	local line missing=0
@@ -89,7 +110,7 @@ build() (
 		rm -rf "$tmp"
 		mkdir -p "$tmp/build"
 		say "unpacking $package"
-		unpack "$tmp/build" || exit 1
+		"$unpack" "$tmp/build" || exit 1
 		configure "$tmp/build" || exit 1
 		: >"$tmp/.configured"
 	fi
@@ -157,7 +178,7 @@ run() {
 		unshare -m sh -c 'mount -t tmpfs -o huge=always tmpfs /dev/shm; exec "$@"' - \
 		setpriv --pdeathsig KILL taskset -c "$(($(nproc --all) - 1))" "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
 		rootflags=/ ro quiet loglevel=4 ${flavour:+log_buf_len=16M} init="$here/uml-init" "cairn_job=$out/job" \
-		con=null con0=null,fd:1 ssl=null </dev/null 2>&1 | sed -u 's/\r$//'
+		con=null con0=null,fd:1 ssl=null "${extra[@]}" </dev/null 2>&1 | sed -u 's/\r$//'
 	status=$(cat "$out/status" 2>/dev/null) || {
 		say "it ended by itself"
 		return 98
