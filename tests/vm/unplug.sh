@@ -7,15 +7,16 @@
 # boot: shared
 #
 # Devices are unplugged under load, in each way that there is: the link is deleted, the
-# netdev, the network namespace. Their user gets errors and ends by itself, nothing stays
-# behind, and another pair of devices does not notice. Four times; CAIRN_SOAK=1: 1000.
+# netdev, the network namespace, or the netdev moves away. Their user gets errors and ends
+# by itself, nothing stays behind, and another pair of devices does not notice. Five times;
+# CAIRN_SOAK=1: 1000.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-times=${CAIRN_UNPLUGS:-4}
+times=${CAIRN_UNPLUGS:-5}
 [ -z "${CAIRN_SOAK:-}" ] || times=${CAIRN_UNPLUGS:-1000}
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1} + 30 * times))
 patience=$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))
@@ -25,8 +26,20 @@ plug() {
 	ip link add ua netns u1 mtu 9000 type veth peer ub netns u2 mtu 9000 || return
 	ip -n u1 addr add 10.79.0.1/24 dev ua
 	ip -n u2 addr add 10.79.0.2/24 dev ub
+	ip -n u1 addr add fd79::1/64 dev ua nodad
+	ip -n u2 addr add fd79::2/64 dev ub nodad
 	ip -n u1 link set ua up && ip -n u2 link set ub up || return
 	device_up u1 cairn_u cairn ua && device_up u2 cairn_v cairn ub
+}
+
+# To where there is a route to the peer, too, and back; that namespace goes at once.
+move_away() {
+	ip netns add u3
+	ip -n u1 link set ua netns u3
+	ip -n u3 link set ua up
+	ip -n u3 addr add fd79::3/64 dev ua nodad
+	ip -n u3 link set ua netns u1
+	ip netns del u3
 }
 
 # one end, under load
@@ -36,6 +49,7 @@ unplug() {
 	1) ip -n u1 link del ua ;;
 	2) ip netns del u2 ;;
 	3) rdma link delete cairn_u ;;
+	4) move_away ;;
 	esac
 }
 
@@ -61,16 +75,19 @@ round() {
 	user=$!
 	wait_for 60 grep -q running "$log" && unplug "$1" && wait $user || status=$?
 	kill -KILL $user 2>/dev/null
-	[ $status = 0 ] || echo "unplugged by way $1${2:+, with events}: $status: $(tail -n 3 "$log")"
+	[ $status = 0 ] || echo "unplugged by way $1${2:+, $2}: $status: $(tail -n 3 "$log")"
 	tidy || return
 	return $status
 }
 
 rounds() {
-	local i
+	local i way options
 
 	for ((i = 0; i < times; i++)); do
-		round $((i % 4)) "$( ((i / 4 % 2)) && echo -e)" || return
+		way=$((i % 5)) options=
+		((i / 5 % 2 == 0)) || options=-e
+		((way != 4)) || options+=" -f 6"
+		round $way "$options" || return
 	done
 }
 

@@ -56,7 +56,11 @@ struct cairn_nic {
 	u32 loopback;	/* enum cairn_loopback_modes */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */
-	struct net *net;		/* where attached; NULL: not attached */
+	/* Where attached, all the time that there are queue pairs: the netdev may
+	 * be elsewhere by then, and that namespace does not wait for us. NULL: not
+	 * attached.
+	 */
+	struct net *net;
 	bool removed;			/* the netdev is gone, owner was told */
 };
 

@@ -126,7 +126,7 @@ static bool exec_to_group(struct sk_buff *skb)
  */
 static bool exec_to_netdev(const struct cairn_exec *exec, struct sk_buff *skb)
 {
-	struct net *net = dev_net(exec->nic->ndev);
+	struct net *net = exec->nic->net;
 	struct net_device *dev =
 		dev_get_by_index_rcu(net, cairn_rx_cb(skb)->ifindex);
 

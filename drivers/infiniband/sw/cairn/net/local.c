@@ -45,7 +45,7 @@ static bool local_allowed(const struct cairn_nic *from,
 static bool local_find(struct cairn_nic *nic, const struct cairn_path *path,
 		       struct cairn_local *to)
 {
-	struct net *net = dev_net(nic->ndev);
+	struct net *net = nic->net;
 	struct net_device *owner;
 
 	if (READ_ONCE(nic->loopback) == CAIRN_LOOPBACK_OFF ||

@@ -84,7 +84,7 @@ static bool route_is_local(const struct dst_entry *dst)
 struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 				  struct cairn_path *path)
 {
-	struct net *net = dev_net(nic->ndev);
+	struct net *net = nic->net;
 
 	if (path->dst && dst_check(path->dst, path->dst_cookie))
 		return path->dst;

@@ -531,7 +531,7 @@ static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 static bool tx_frame_send(struct cairn_nic *nic, struct tx_frame *frame,
 			  const struct cairn_path *path, struct dst_entry *dst)
 {
-	struct net *net = dev_net(nic->ndev);
+	struct net *net = nic->net;
 	struct sk_buff *skb = frame->skb;
 	int err;
 

@@ -31,7 +31,7 @@ static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
 
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(sgid);
-	if (!IS_ERR(ndev) && net_eq(dev_net(ndev), dev_net(dev->nic.ndev))) {
+	if (!IS_ERR(ndev) && net_eq(dev_net(ndev), dev->nic.net)) {
 		*ifindex = ndev->ifindex;
 		err = 0;
 	}

@@ -63,7 +63,7 @@ static int rate_modify_qp_cc(struct ib_qp *ibqp, const struct cairn_cc *cc)
 
 static int rate_modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
 {
-	if (!ns_capable(dev_net(dev->nic.ndev)->user_ns, CAP_NET_ADMIN))
+	if (!ns_capable(dev->nic.net->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
 	if (memchr_inv(cc->params.reserved, 0, sizeof(cc->params.reserved)) ||
 	    !cairn_dcqcn_check(&cc->params))
