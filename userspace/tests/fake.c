@@ -579,6 +579,17 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return created("reg_mr");
 }
 
+int ibv_cmd_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		      uint32_t flags, struct ibv_sge *sg_list,
+		      uint32_t num_sge)
+{
+	(void)pd;
+	assert(advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+	assert(flags == IBV_ADVISE_MR_FLAG_FLUSH);
+	assert(num_sge == 2 && sg_list[1].length == 7);
+	return command("advise_mr");
+}
+
 int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 			  uint64_t iova, int fd, int access,
 			  struct verbs_mr *vmr, void *driver)

@@ -521,6 +521,20 @@ static void memory_regions(void)
 	close_ctx();
 }
 
+static void advice(void)
+{
+	struct ibv_sge sge[] = { { 0, 8, 1 }, { 0, 7, 1 } };
+
+	open_ctx();
+	ktap_eq(fake.ops.advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+				   IBV_ADVISE_MR_FLAG_FLUSH, sge, 2), 0);
+	fake.fail = "advise_mr";
+	fake.fail_err = ENOENT;
+	ktap_eq(fake.ops.advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+				   IBV_ADVISE_MR_FLAG_FLUSH, sge, 2), ENOENT);
+	close_ctx();
+}
+
 static void address_handles(void)
 {
 	struct ibv_ah_attr attr = {};
@@ -577,6 +591,7 @@ static const struct ktap_test tests[] = {
 	KTAP(device_attributes),
 	KTAP(clock_value),
 	KTAP(memory_regions),
+	KTAP(advice),
 	KTAP(address_handles),
 	KTAP(room_behind_verbs_qp),
 };

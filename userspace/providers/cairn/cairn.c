@@ -61,6 +61,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops cairn_ctx_ops = {
+	.advise_mr = ibv_cmd_advise_mr,
 	.alloc_mw = cairn_alloc_mw,
 	.alloc_null_mr = cairn_alloc_null_mr,
 	.alloc_parent_domain = cairn_alloc_parent_domain,

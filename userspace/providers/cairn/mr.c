@@ -80,7 +80,8 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				     access & ~(int)persist, mr);
 	else
 		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
-	if (!err) {
+	/* What is on demand may be unmapped: then only the device may notice. */
+	if (!err && !(access & IBV_ACCESS_ON_DEMAND)) {
 		mr->region = (struct cairn_region){ cairn_pd_base(pd), addr,
 						    hca_va, length };
 		cairn_mr_remember(mr);

@@ -19,6 +19,7 @@
 #include "verbs/inval.h"
 #include "verbs/mr.h"
 #include "verbs/mw.h"
+#include "verbs/odp_wait.h"
 #include "verbs/peer.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
@@ -57,16 +58,26 @@ u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah)
 	return handle ? READ_ONCE(handle->path.kbps) : 0;
 }
 
+/* Room for PORT_MAX_FRAGMENTS. Returns how many; -EAGAIN (absent) or -EFAULT. */
+static int port_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		    struct bio_vec *bv)
+{
+	int n = cairn_mr_map(qp, span, len, bv, PORT_MAX_FRAGMENTS);
+
+	return n < 0 && n != -EAGAIN ? -EFAULT : n;
+}
+
 int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		    const struct cairn_train *train)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	int n = 0;
 
-	if (train->length && !train->inline_data &&
-	    cairn_mr_map(qp, &train->span, train->length, bv,
-			 PORT_MAX_FRAGMENTS) < 0)
-		return -EFAULT;
+	if (train->length && !train->inline_data)
+		n = port_map(qp, &train->span, train->length, bv);
+	if (n < 0)
+		return n;
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return port_emit_ud(qp, train, bv);
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
@@ -139,9 +150,9 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 	u32 off = 0;
 	int i, n;
 
-	n = cairn_mr_map(qp, to, len, bv, PORT_MAX_FRAGMENTS);
+	n = port_map(qp, to, len, bv);
 	if (n < 0)
-		return -EFAULT;
+		return n;
 	for (i = 0; i < n; i++) {
 		if (cairn_net_copy_payload(pkt, off, bvec_virt(&bv[i]),
 					   bv[i].bv_len))
@@ -224,14 +235,19 @@ int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
-	n = cairn_mr_map(qp, to, len, bv, PORT_MAX_FRAGMENTS);
+	n = port_map(qp, to, len, bv);
 	if (n < 0)
-		return -EFAULT;
+		return n;
 	for (i = 0; i < n; i++) {
 		memcpy(bvec_virt(&bv[i]), buf, bv[i].bv_len);
 		buf += bv[i].bv_len;
 	}
 	return 0;
+}
+
+bool cairn_port_brings(struct cairn_qpc *qpc, enum cairn_side_id side)
+{
+	return cairn_odp_waits(qpc_to_cairn_qp(qpc), side);
 }
 
 int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,

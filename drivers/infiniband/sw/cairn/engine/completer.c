@@ -217,6 +217,8 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->probe_at = 0;
 	req->recv_at = 0;
 	req->rate.marked = false;
+	req->absent = false;
+	req->ask_again = false;
 	cairn_gap_forget(req);
 	comp_flush_records(qpc, budget);
 	if (req->una_rec != req->new_rec)
@@ -292,6 +294,11 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 	req->ack_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
+	/* What is late is our own memory. */
+	if (req->absent) {
+		cairn_req_rearm(qpc, now);
+		return;
+	}
 	cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
 	req->flow_known = false;
@@ -307,6 +314,10 @@ static void comp_implied_nak(struct cairn_qpc *qpc)
 
 	if (req->implied_nak || cairn_gap_read(qpc))
 		return;
+	if (req->absent) {
+		req->ask_again = true;
+		return;
+	}
 	req->implied_nak = true;
 	cairn_port_count(qpc, CAIRN_CTR_IMPLIED_NAKS, 1);
 	if (comp_spend_retry(qpc))
@@ -593,6 +604,39 @@ static bool comp_ends_request(struct cairn_qpc *qpc,
 	return pkt + 1 == swr->npkts || !((pkt + 1) % cairn_read_chunk(qpc));
 }
 
+/* Where the response goes is absent: it counts as lost, but not for the retries. */
+static void comp_place_later(struct cairn_requester *req)
+{
+	req->absent = true;
+	req->ask_again = true;
+}
+
+void cairn_req_brought(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	bool ask = req->ask_again;
+
+	if (cairn_port_brings(qpc, CAIRN_REQ))
+		return;
+	req->absent = false;
+	req->ask_again = false;
+	/* After an RNR NAK everything is repeated anyway. */
+	if (ask && !req->rnr_until && cairn_req_outstanding(req) &&
+	    (comp_record_of(req, req->una, CAIRN_WOP_READS) ||
+	     comp_record_of(req, req->una,
+			    CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)))
+		cairn_gap_repeat_read(qpc);
+}
+
+/* A response could not be placed: -EAGAIN, or another error, which is for good. */
+static void comp_not_placed(struct cairn_qpc *qpc, u32 psn, int err)
+{
+	if (err == -EAGAIN)
+		comp_place_later(&qpc->req);
+	else
+		comp_place_failed(qpc, psn);
+}
+
 static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			 u64 now)
 {
@@ -601,6 +645,7 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		comp_find_awaited(qpc, pkt, CAIRN_WOP_READS, now);
 	struct cairn_span to;
 	u32 off, want;
+	int err = 0;
 
 	if (!swr)
 		return;
@@ -623,10 +668,13 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		.sge = cairn_wqe_sges(req->wqe),
 		.num_sge = req->wqe->send.num_sge,
 		.offset = off,
+		.more = swr->length - off - want,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
-	if (want && cairn_port_place(qpc, &to, pkt, want)) {
-		comp_place_failed(qpc, pkt->psn);
+	if (want)
+		err = cairn_port_place(qpc, &to, pkt, want);
+	if (err) {
+		comp_not_placed(qpc, pkt->psn, err);
 		return;
 	}
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
@@ -646,6 +694,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 		.num_sge = 1,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
+	int err;
 
 	if (!swr)
 		return;
@@ -654,8 +703,9 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 				     EINVAL);
 		return;
 	}
-	if (cairn_port_place_bytes(qpc, &to, &pkt->orig, sizeof(pkt->orig))) {
-		comp_place_failed(qpc, pkt->psn);
+	err = cairn_port_place_bytes(qpc, &to, &pkt->orig, sizeof(pkt->orig));
+	if (err) {
+		comp_not_placed(qpc, pkt->psn, err);
 		return;
 	}
 	cairn_req_take_credits(&qpc->req, pkt);

@@ -29,6 +29,8 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget);
  */
 void cairn_req_peer_unable(struct cairn_qpc *qpc);
 void cairn_req_expire(struct cairn_qpc *qpc, u64 now);
+/* Memory was absent: if it is brought go on, and ask again for what had no place. */
+void cairn_req_brought(struct cairn_qpc *qpc);
 /* Record @n fails, those before it are flushed. */
 void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err);
 /* How far the peer's receives reach, as an AETH says. Never less than before. */

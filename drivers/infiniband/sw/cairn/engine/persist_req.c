@@ -233,7 +233,8 @@ static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 		err = persist_probe_early(qpc, swr);
 	else
 		err = cairn_req_repeat_last(qpc, swr);
-	if (err)
+	/* Absent memory: as if the probe had been lost. */
+	if (err && err != -EAGAIN)
 		persist_fail(qpc, n, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
 					    CAIRN_CQE_LOC_QP_OP_ERR, -err);
 }

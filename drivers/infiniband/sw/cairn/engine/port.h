@@ -53,8 +53,17 @@ struct cairn_span {
 	const struct cairn_sge *sge;	/* kernel copy, checked by the engine */
 	u32 num_sge;
 	u32 offset;			/* bytes to skip */
+	u32 more;			/* behind them the message has so many */
 	u8 access;			/* enum cairn_access */
+	u8 side;			/* enum cairn_side_id that asks */
 };
+
+/*
+ * Memory of a region on demand may be absent. Then a function that touches it does
+ * nothing but have it brought, and returns -EAGAIN; the side gets a turn when that
+ * is over (cairn_port_brings()). If it could not be brought the next attempt
+ * returns -EFAULT.
+ */
 
 /*
  * Train: 1..CAIRN_TRAIN_MAX consecutive packets of one QP and one direction
@@ -131,8 +140,9 @@ u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah);
  *
  * Resolves the payload's keys, copies, adds ICRCs and sends. Returns 0 when
  * the packets left or were lost on the way (a full qdisc, no route yet: loss),
- * -EFAULT when a key or range was refused (nothing was sent), -EINVAL when the
- * address handle does not exist or belongs to somebody else.
+ * -EFAULT when a key or range was refused (nothing was sent), -EAGAIN when memory
+ * is absent (the same), -EINVAL when the address handle does not exist or belongs
+ * to somebody else.
  */
 int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		    const struct cairn_train *train);
@@ -144,8 +154,8 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
  *	in common: opcode and size
  * @part: says the rest of each
  *
- * Returns the number of packets that @part or their memory did not refuse: when
- * that is not t->count, nothing was sent.
+ * Returns the number of packets that @part or their memory did not refuse, absent
+ * memory included: when that is not t->count, nothing was sent.
  */
 u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
 			     const struct cairn_train *train,
@@ -167,8 +177,8 @@ void cairn_port_unplug(void);
 /* A number that changes when a train has to wait for cairn_port_unplug(). */
 u32 cairn_port_waiting(void);
 
-/* Copy @len payload bytes of @pkt to @to. Returns 0 or -EFAULT (nothing or a
- * part was copied).
+/* Copy @len payload bytes of @pkt to @to. Returns 0, -EFAULT (nothing or a
+ * part was copied) or -EAGAIN (nothing was).
  */
 int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		     const struct cairn_pkt *pkt, u32 len);
@@ -189,9 +199,12 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const struct cairn_pkt *pkt, u32 len,
 			   struct cairn_words *words, bool last);
 
-/* Copy @len bytes of @buf to @to (atomic results, GRH). 0 or -EFAULT. */
+/* Copy @len bytes of @buf to @to (atomic results, GRH). 0, -EFAULT or -EAGAIN. */
 int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			   const void *buf, u32 len);
+
+/* Is memory that was absent for @side still being brought? */
+bool cairn_port_brings(struct cairn_qpc *qpc, enum cairn_side_id side);
 
 /* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0. For
  * CAIRN_ACCESS_REMOTE_WRITE: how what is written there becomes durable, enum
@@ -234,13 +247,13 @@ void cairn_port_ask_peer(struct cairn_qpc *qpc);
 u32 cairn_port_random(struct cairn_qpc *qpc);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host
- * order. @pkt->va is aligned. 0 or -EFAULT.
+ * order. @pkt->va is aligned. 0, -EFAULT or -EAGAIN.
  */
 int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u64 *orig);
 
 /* Store the 8 bytes of payload of the ATOMIC WRITE @pkt at once. @access:
- * REMOTE_WRITE or REMOTE_PERSIST. @pkt->va is aligned. 0 or -EFAULT.
+ * REMOTE_WRITE or REMOTE_PERSIST. @pkt->va is aligned. 0, -EFAULT or -EAGAIN.
  */
 int cairn_port_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		     enum cairn_access access);

@@ -165,6 +165,8 @@ struct cairn_requester {
 	u8 credit_wait : 1;	/* reported */
 	u8 ring_bad : 1;	/* the ring cannot be walked any more */
 	u8 flow_known : 1;	/* answers from other ports do not count */
+	u8 absent : 1;		/* memory is being brought: nothing is sent */
+	u8 ask_again : 1;	/* then, for responses that had no place */
 	u8 flows;		/* UDP source ports, one after the other */
 	u16 flow;		/* the last of them, of an answer that counted */
 	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
@@ -346,6 +348,8 @@ struct cairn_responder {
 	u64 flush_deadline;	/* the first of theirs, 0: none */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
 	struct cairn_flush flush;	/* of the expected packet */
+	u8 absent_tries;	/* RNR NAKs while memory is brought */
+	bool absent;		/* responses wait for memory */
 	/* Packets ahead of a gap (engine/hold.c). */
 	u64 hold_until;		/* then what is kept is forgotten; 0: begins */
 	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */

@@ -8,6 +8,7 @@
  * from memory; the others are never executed twice: the result of an atomic is
  * kept, ATOMIC WRITE and FLUSH have none.
  */
+#include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include "engine/congestion.h"
@@ -198,15 +199,21 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			.num_sge = 1,
 			.offset = off,
 			.access = CAIRN_ACCESS_REMOTE_READ,
+			.side = CAIRN_RESP,
 		},
 	};
+	int err;
 
 	train.seg = min(train.length, pmtu);
 	train.first.payload_len = train.seg;
+	train.span.more = res->length - off - train.length;
+	err = cairn_port_emit(qpc, CAIRN_RESP, &train);
+	if (err == -EAGAIN)
+		return err;
 	bytes = cairn_packet_bytes(train.first.opcode, n, train.length);
 	cairn_pace_sent(qpc, &qpc->resp.rate, limit, n, bytes, now);
 	cairn_cc_sent(qpc, CAIRN_RESP, bytes);
-	return cairn_port_emit(qpc, CAIRN_RESP, &train);
+	return err;
 }
 
 /* As many packets of a READ response as fit budget and rate, one train. */
@@ -223,7 +230,7 @@ static u32 replay_paced_count(struct cairn_qpc *qpc,
 			  replay_count(qpc, res, budget->packets), now);
 }
 
-/* Returns false when the rate allows no packet now. */
+/* Returns false when the rate allows no packet now, or memory is absent. */
 static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			     struct cairn_budget *budget, u64 now)
 {
@@ -243,6 +250,9 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	} else {
 		err = replay_emit_done(qpc, res);
 	}
+	resp->absent = err == -EAGAIN;
+	if (resp->absent)
+		return false;
 	if (err) {
 		/* The memory went away while it was being read. */
 		cairn_resp_fatal(qpc, cairn_psn_add(res->psn, res->next),
@@ -265,7 +275,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 
 /* Send pending responses, oldest first. Returns true when all are out, but for
  * those that a WRITE which the host has not released holds back; if not, the
- * budget is used up or the rate's mark is up.
+ * budget is used up, the rate's mark is up, or memory is absent.
  */
 bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
 		      u64 now)
@@ -273,6 +283,7 @@ bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
 	struct cairn_responder *resp = &qpc->resp;
 	u32 i = resp->rd_head - resp->rd_mask - 1;
 
+	resp->absent = false;
 	while (resp->rd_pending) {
 		struct cairn_rdres *res = &resp->rd[i & resp->rd_mask];
 

@@ -521,6 +521,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		.sge = cairn_wqe_sges(req->wqe),
 		.num_sge = req->wqe->send.num_sge,
 		.offset = off,
+		.more = swr->length - off - train->length,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 }
@@ -792,8 +793,8 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 }
 
 /* Send @n packets (READ: one request; single-packet messages: at most) as one
- * train. Returns their PSNs, 0 when the record was refused. @bytes: what counts
- * for the rate.
+ * train. Returns their PSNs, 0 when the record was refused or waits for memory that
+ * is absent. @bytes: what counts for the rate.
  */
 static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		    bool pause, u32 *bytes)
@@ -820,8 +821,10 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	}
 	if (!err)
 		return n;
-	req_refuse(qpc, swr, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
-				      CAIRN_CQE_LOC_QP_OP_ERR, err);
+	qpc->req.absent = err == -EAGAIN;
+	if (!qpc->req.absent)
+		req_refuse(qpc, swr, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
+					      CAIRN_CQE_LOC_QP_OP_ERR, err);
 	return 0;
 }
 
@@ -863,7 +866,7 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 		return false;
 	psns = req_emit(qpc, swr, may, pause, &bytes);
 	if (!psns)
-		return true;
+		return !req->absent;
 	/* The PSNs of a READ are its responses'; it is one packet. */
 	sent = reads ? 1 : psns;
 	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
@@ -878,7 +881,7 @@ static bool req_may_send(struct cairn_qpc *qpc)
 	u8 state = cairn_state(qpc);
 
 	return (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
-	       !qpc->req.rnr_until;
+	       !qpc->req.rnr_until && !qpc->req.absent;
 }
 
 /* SQD (IBTA 10.3.1.5): started messages finish, then the event is due. */
@@ -939,6 +942,8 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	ahead.units = 0;
 	req->ahead = &ahead;
 	req->reaps_left = CAIRN_MAX_REAPS;
+	if (req->absent)
+		cairn_req_brought(qpc);
 	cairn_req_expire(qpc, now);
 	if (req->rate.marked)
 		cairn_pace_wake(qpc, &req->rate, now);

@@ -21,6 +21,10 @@
 #include "engine/window.h"
 #include "engine/wqe.h"
 
+/* RNR timers while memory is brought: 0.16 ms to 164 ms (IBTA table 45). */
+#define RESP_ABSENT_TIMER	8
+#define RESP_ABSENT_TRIES	5
+
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 {
 	int posted = cairn_port_rq_posted(qpc);
@@ -165,6 +169,28 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
+/* Memory is absent and being brought: RNR NAK, so the peer repeats. As long as that
+ * takes each is for four times as long as the last: the peer's retries shall do for a
+ * page on a slow disk, too. Others lose the message.
+ */
+static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (resp->tentative)
+		return false;
+	if (!cairn_reliable(qpc)) {
+		resp->msg = CAIRN_MSG_NONE;
+		cairn_port_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
+		return false;
+	}
+	resp_set_nak(resp, pkt->psn, CAIRN_AETH_RNR_NAK |
+		     (RESP_ABSENT_TIMER + 4 * resp->absent_tries));
+	if (resp->absent_tries < RESP_ABSENT_TRIES)
+		resp->absent_tries++;
+	return false;
+}
+
 /* The write pointer of the receive ring is impossible. One event for it. */
 static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -271,12 +297,17 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.num_sge = resp->rwqe->recv.num_sge,
 		.offset = resp->received,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
+		.side = CAIRN_RESP,
 	};
+	int err = 0;
 
 	if (pkt->payload_len > resp->recv_len - resp->received)
 		return !resp->tentative && resp_too_long(qpc, pkt);
-	if (pkt->payload_len &&
-	    cairn_port_place(qpc, &to, pkt, pkt->payload_len))
+	if (pkt->payload_len)
+		err = cairn_port_place(qpc, &to, pkt, pkt->payload_len);
+	if (err == -EAGAIN)
+		return resp_absent(qpc, pkt);
+	if (err)
 		return !resp->tentative &&
 		       resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
 					CAIRN_NAK_REMOTE_OP);
@@ -411,9 +442,11 @@ static int resp_place_payload(struct cairn_qpc *qpc,
 	struct cairn_span to = {
 		.sge = &sge,
 		.num_sge = 1,
+		.more = resp->remaining - pkt->payload_len,
 		.access = resp->persist == CAIRN_PERSIST_NIC ?
 			  CAIRN_ACCESS_REMOTE_PERSIST :
 			  CAIRN_ACCESS_REMOTE_WRITE,
+		.side = CAIRN_RESP,
 	};
 
 	if (resp->persist != CAIRN_PERSIST_NONE)
@@ -424,9 +457,12 @@ static int resp_place_payload(struct cairn_qpc *qpc,
 static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	int err = 0;
 
-	if (pkt->payload_len && resp_place_payload(qpc, pkt))
-		return -EFAULT;
+	if (pkt->payload_len)
+		err = resp_place_payload(qpc, pkt);
+	if (err)
+		return err;
 	if (resp->persist == CAIRN_PERSIST_NIC)
 		resp->fence_due = true;
 	resp->va += pkt->payload_len;
@@ -463,12 +499,12 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	bool last = pkt->op->flags & CAIRN_OP_LAST;
 	struct cairn_responder *resp = &qpc->resp;
+	int err;
 
 	if (!qpc->attrs.remote_write)
 		return resp_invalid(qpc, pkt);
 	if (pkt->op->flags & CAIRN_OP_FIRST) {
-		int err = resp_start_write(qpc, pkt);
-
+		err = resp_start_write(qpc, pkt);
 		if (err)
 			return err == -EFAULT ? resp_no_access(qpc, pkt) :
 						resp_invalid(qpc, pkt);
@@ -478,8 +514,10 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_invalid(qpc, pkt);
 	if (last && !resp_ready_for_last(qpc, pkt))
 		return false;
-	if (resp_place_write(qpc, pkt))
-		return resp_no_access(qpc, pkt);
+	err = resp_place_write(qpc, pkt);
+	if (err)
+		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+					resp_no_access(qpc, pkt);
 	resp->msg = resp_message_of(pkt);
 	if (last)
 		resp_write_done(qpc, pkt);
@@ -510,6 +548,7 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u64 orig;
+	int err;
 
 	if (!qpc->attrs.remote_atomic)
 		return resp_invalid(qpc, pkt);
@@ -518,8 +557,10 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	/* Before the side effect: is there a place to keep the result? */
 	if (!cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
-	if (cairn_port_atomic(qpc, pkt, &orig))
-		return resp_no_access(qpc, pkt);
+	err = cairn_port_atomic(qpc, pkt, &orig);
+	if (err)
+		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+					resp_no_access(qpc, pkt);
 	cairn_replay_add(qpc, pkt, 1, orig);
 	resp_message_done(resp);
 	return true;
@@ -534,7 +575,7 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 	struct cairn_responder *resp = &qpc->resp;
 	enum cairn_access access = CAIRN_ACCESS_REMOTE_WRITE;
 	enum cairn_persist way;
-	int durability;
+	int durability, err;
 
 	if (!qpc->attrs.remote_write || pkt->va % sizeof(u64) ||
 	    pkt->dma_len != sizeof(u64) || pkt->payload_len != sizeof(u64) ||
@@ -547,8 +588,11 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 	way = cairn_persist_way(durability);
 	if (way == CAIRN_PERSIST_NIC)
 		access = CAIRN_ACCESS_REMOTE_PERSIST;
-	if (way == CAIRN_PERSIST_HOST || cairn_port_store(qpc, pkt, access))
-		return resp_no_access(qpc, pkt);
+	err = way == CAIRN_PERSIST_HOST ? -EFAULT :
+					  cairn_port_store(qpc, pkt, access);
+	if (err)
+		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+					resp_no_access(qpc, pkt);
 	if (way == CAIRN_PERSIST_NIC)
 		resp->fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, 0);
@@ -743,6 +787,9 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 
 	resp->nak_sent = false;
 	resp->nak_due = false;
+	/* What was absent came, and has perhaps gone again: no reason to be slow. */
+	if (resp->absent_tries && !cairn_port_brings(qpc, CAIRN_RESP))
+		resp->absent_tries = 0;
 	if (!resp_in_sequence(resp, pkt) || !resp_size_fits(qpc, pkt))
 		return resp_invalid(qpc, pkt);
 	if (!resp_execute(qpc, pkt))
@@ -885,6 +932,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 	u8 grh[CAIRN_GRH_LEN];
 	struct cairn_span to;
+	int err;
 
 	if (pkt->qkey != qpc->attrs.qkey) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_QKEY_ERRORS, 1);
@@ -903,11 +951,17 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	to = (struct cairn_span){
 		.sge = resp_recv_sges(resp),
 		.num_sge = resp->rwqe->recv.num_sge,
+		.more = pkt->payload_len,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
+		.side = CAIRN_RESP,
 	};
 	cairn_port_grh(pkt, grh);
-	if (cairn_port_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN)) {
-		resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
+	err = cairn_port_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN);
+	if (err) {
+		if (err == -EAGAIN)
+			resp_absent(qpc, pkt);
+		else
+			resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;
 	}
 	resp->received = CAIRN_GRH_LEN;
@@ -1089,8 +1143,9 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		cairn_persist_fence(qpc);
 		/* No ACK or NAK overtakes a response, also one that waits. */
 		if (resp->rd_pending && !cairn_replay_run(qpc, budget, now))
-			return more || !cairn_budget_left(budget) ||
-			       !resp->rate.marked;
+			return more || (!resp->absent &&
+					(!cairn_budget_left(budget) ||
+					 !resp->rate.marked));
 		if (resp->persist_ack_due)
 			resp_send_persist_ack(qpc);
 		if (resp->nak_due)

@@ -263,6 +263,7 @@ struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *c) { abort(); }
 u64 cairn_port_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
 u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
+bool cairn_port_brings(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
 void cairn_port_ask_peer(struct cairn_qpc *c) { abort(); }
 int cairn_port_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
 int cairn_port_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort(); }

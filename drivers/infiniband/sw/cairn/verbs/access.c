@@ -8,6 +8,7 @@
  * the access is refused.
  */
 #include <linux/atomic.h>
+#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 #include <linux/vmalloc.h>
@@ -15,6 +16,7 @@
 #include "persist/flush.h"
 #include "verbs/access.h"
 #include "verbs/mr.h"
+#include "verbs/odp_wait.h"
 
 /* Key 0 names all of kernel memory, to kernel consumers, locally. */
 #define LOCAL_DMA_LKEY	0
@@ -24,6 +26,8 @@ struct access_fragments {
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
+	u32 more;		/* bytes that are needed behind these */
+	u8 side;		/* that needs them */
 	u8 durability;		/* check only: enum cairn_durability, or 0 */
 };
 
@@ -176,7 +180,57 @@ static int access_walk_window(struct cairn_mr *mr, u64 va, u64 len,
 				  len, frags);
 }
 
-static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
+static bool access_writes(enum cairn_access access)
+{
+	return access_needs[access] & (IB_ACCESS_LOCAL_WRITE |
+				       IB_ACCESS_REMOTE_WRITE |
+				       IB_ACCESS_REMOTE_ATOMIC);
+}
+
+/* The page at @addr of the process is absent: have it brought, and what is needed
+ * behind it.
+ */
+static int access_bring(struct cairn_qp *qp, struct cairn_mr *mr, u64 addr,
+			u64 len, enum cairn_access access,
+			const struct access_fragments *frags)
+{
+	u64 end = round_down(addr, PAGE_SIZE) + (CAIRN_ODP_BATCH << PAGE_SHIFT);
+	const struct cairn_odp_want want = {
+		.odp = mr->odp,
+		.key = mr->key,
+		.write = access_writes(access),
+		.addr = addr,
+		.len = min3(len + frags->more, mr->start + mr->length - addr,
+			    end - addr),
+	};
+
+	return cairn_odp_wait(qp, frags->side, &want);
+}
+
+/* Memory on demand. All of it is there, or nothing is touched. */
+static int access_walk_odp(struct cairn_qp *qp, struct cairn_mr *mr, u64 va,
+			   u64 len, enum cairn_access access,
+			   struct access_fragments *frags)
+{
+	u64 addr = va - mr->iova + mr->start;
+	int err = 0;
+
+	while (len && !err) {
+		struct page *page = cairn_odp_page(mr->odp, addr,
+						   access_writes(access));
+		u32 n = access_in_page(addr, len);
+
+		if (!page)
+			return access_bring(qp, mr, addr, len, access, frags);
+		err = access_add(frags, page, addr, n);
+		addr += n;
+		len -= n;
+	}
+	return err;
+}
+
+static int access_walk(struct cairn_qp *qp, struct cairn_mr *mr,
+		       unsigned int seq, u64 va, u64 len,
 		       enum cairn_access access, struct access_fragments *frags)
 {
 	if (mr->kind == CAIRN_MR_DMA)
@@ -184,6 +238,8 @@ static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 					  frags);
 	if (!frags->bv)
 		return 0;
+	if (mr->on_demand)
+		return access_walk_odp(qp, mr, va, len, access, frags);
 	return mr->kind == CAIRN_MR_WINDOW ?
 	       access_walk_window(mr, va, len, frags) :
 	       access_walk_blocks(mr, seq, va, len, frags);
@@ -254,7 +310,7 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		return -EFAULT;
 	if (!frags->bv)
 		frags->durability = access_durability(mr);
-	err = access_walk(mr, seq, va, len, access, frags);
+	err = access_walk(qp, mr, seq, va, len, access, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
 
@@ -267,14 +323,14 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
  * @max: number of fragments
  *
  * Return: the number of fragments; -EFAULT when a key or range is refused or
- * the list is shorter than @len; -E2BIG. In a run, which also bounds the use of
- * @bv.
+ * the list is shorter than @len; -EAGAIN when memory on demand is absent; -E2BIG. In
+ * a run, which also bounds the use of @bv.
  */
 int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		 struct bio_vec *bv, int max)
 {
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .bv = bv, .max = max,
+		.nic = qp->exec.nic, .bv = bv, .max = max, .side = span->side,
 	};
 	u32 i, n, skip = span->offset;
 	int err;
@@ -287,6 +343,7 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 			continue;
 		}
 		n = min(len, sge->length - skip);
+		frags.more = min(span->more, sge->length - skip - n);
 		err = access_resolve(qp, sge->lkey, sge->addr + skip, n,
 				     span->access, &frags);
 		if (err)
@@ -363,20 +420,24 @@ int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
 }
 
-/* The aligned word that @pkt names, or NULL. */
+/* The aligned word that @pkt names, or an error. */
 static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 			enum cairn_access access)
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .bv = &bv, .max = 1,
+		.nic = qp->exec.nic, .bv = &bv, .max = 1, .side = CAIRN_RESP,
 	};
 	void *word;
+	int err;
 
-	if (access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64), access, &frags))
-		return NULL;
+	err = access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64), access,
+			     &frags);
+	if (err)
+		return ERR_PTR(err == -EAGAIN ? err : -EFAULT);
 	word = bvec_virt(&bv);
-	return IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
+	return IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word :
+							  ERR_PTR(-EFAULT);
 }
 
 /**
@@ -386,15 +447,15 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * @access: CAIRN_ACCESS_REMOTE_PERSIST: and start its way into the domain
  * @word: as it is in memory
  *
- * Return: 0 or -EFAULT (key, range, alignment). In a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
  */
 int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		   enum cairn_access access, u64 word)
 {
 	u64 *to = access_word(qp, pkt, access);
 
-	if (!to)
-		return -EFAULT;
+	if (IS_ERR(to))
+		return PTR_ERR(to);
 	WRITE_ONCE(*to, word);
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
 		cairn_domain_writeback(to, sizeof(*to));
@@ -409,14 +470,14 @@ int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  *
  * Atomic also against the CPUs' own 64-bit operations.
  *
- * Return: 0 or -EFAULT (key, range, alignment). In a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
  */
 int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {
 	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
 
-	if (!word)
-		return -EFAULT;
+	if (IS_ERR(word))
+		return PTR_ERR(word);
 	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_CMP_SWAP)
 		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else

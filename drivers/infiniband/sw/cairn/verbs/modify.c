@@ -25,6 +25,7 @@
 #include "verbs/ah.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
+#include "verbs/odp_wait.h"
 #include "verbs/ops.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
@@ -449,6 +450,7 @@ static void modify_reset(struct cairn_qp *qp)
 	sq->index = cairn_queue_host_index(sq);
 	sq->seen = sq->index;
 	cairn_qpc_reset(&qp->qpc, sq->index);
+	cairn_odp_waits_reset(qp);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };
 	memset(&qp->cold->attr, 0, sizeof(qp->cold->attr));
 	memset(&qp->cold->rate, 0, sizeof(qp->cold->rate));

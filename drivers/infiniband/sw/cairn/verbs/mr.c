@@ -28,6 +28,7 @@
 #include "verbs/mr.h"
 #include "verbs/mr_domain.h"
 #include "verbs/mw.h"
+#include "verbs/odp.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
@@ -66,6 +67,7 @@ void cairn_mr_free(struct cairn_mr *mr)
 {
 	ib_umem_release(mr->umem);
 	cairn_dmabuf_put(mr->dmabuf);
+	cairn_odp_destroy(mr->odp);
 	kvfree(mr->blocks);
 	kvfree(mr->map.blocks);
 	kfree(mr);
@@ -207,6 +209,52 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/* What registration on demand may ask for. What is there now and gone the next moment
+ * is not persistent, and no window shows it.
+ */
+#define ACCESS_ON_DEMAND						\
+	(ACCESS_SUPPORTED & ~(IB_ACCESS_MW_BIND | CAIRN_IB_ACCESS_FLUSH))
+
+/* The same without pinning; all of the process's memory when @start is 0 and @length
+ * U64_MAX.
+ */
+static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_mr *mr;
+	int err;
+
+	access &= ~IB_ACCESS_ON_DEMAND;
+	if (access & ~ACCESS_ON_DEMAND)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!length || length - 1 > U64_MAX - iova ||
+	    offset_in_page(start ^ iova))
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->iova = iova;
+	mr->length = length;
+	mr->start = start;
+	mr->on_demand = true;
+	mr->odp = cairn_odp_create(dev, start, length,
+				   ib_access_writable(access));
+	if (IS_ERR(mr->odp)) {
+		err = PTR_ERR(mr->odp);
+		mr->odp = NULL;
+		goto err_free;
+	}
+	err = mr_publish(dev, mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
 /* Every page of the buffer is a block. */
 static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 {
@@ -306,6 +354,9 @@ struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	err = cairn_mr_domain_flags(ibpd->device, udata, &flags);
 	if (err)
 		return ERR_PTR(err);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return flags ? ERR_PTR(-EOPNOTSUPP) :
+			       mr_reg_odp(ibpd, start, length, iova, access);
 	ibmr = mr_reg(ibpd, start, length, iova,
 		      access | mr_flush_access(flags),
 		      flags & CAIRN_MR_PERSIST_FLAGS);
@@ -359,7 +410,8 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
  *
  * Other pages, or writing to pages that were pinned for reading, need a new MR,
  * with a new key. How it becomes durable does not change; other pages must be
- * as fit for it. Regions of dma-bufs stay as they are: libibverbs does not ask.
+ * as fit for it. Regions of dma-bufs stay as they are: libibverbs does not ask. So do
+ * those on demand, and none becomes one.
  *
  * Return: NULL when changed in place, the new MR or an error as
  * cairn_reg_user_mr(); -EBUSY: a memory window is bound to it.
@@ -374,6 +426,8 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 
 	if (err)
 		return ERR_PTR(err);
+	if (mr->odp)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (!mr->umem)
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_ACCESS))

@@ -39,6 +39,11 @@ int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		    unsigned int *offset);
 int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
+/* advise.c */
+int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
+		    u32 flags, struct ib_sge *sges, u32 num,
+		    struct uverbs_attr_bundle *attrs);
+
 /* mw.c */
 int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int cairn_dealloc_mw(struct ib_mw *ibmw);

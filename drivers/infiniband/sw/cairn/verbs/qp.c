@@ -18,6 +18,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/inval.h"
 #include "verbs/limits.h"
+#include "verbs/odp_wait.h"
 #include "verbs/ops.h"
 #include "verbs/qp.h"
 #include "verbs/rate.h"
@@ -203,6 +204,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	qp->cold->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
+	cairn_odp_waits_init(qp);
 	/* What the target of XRC was made by may be gone before it. */
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
@@ -438,6 +440,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	cairn_exec_stop(&qp->exec);
 	cairn_invals_cancel(qp);
+	cairn_odp_waits_cancel(qp);
 	cairn_async_cancel(&qp->cold->async);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		cairn_path_drop_route(&qp->path[side]);

@@ -106,6 +106,7 @@ int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 		{ "epoch", READ_ONCE(epoch->advances) },
 		{ "epoch-busy", cairn_epoch_busy(epoch) },
 		{ "epoch-stuck", READ_ONCE(epoch->stuck) },
+		{ "on-demand", mr->on_demand },
 		{ "valid", mr->kind != CAIRN_MR_FAST || READ_ONCE(mr->valid) },
 	};
 

@@ -174,6 +174,7 @@ struct cairn_mr {
 	u8 durability;			/* USER, NIC flush: enum cairn_durability */
 	u8 block_shift;
 	bool valid;			/* FAST: registered; WINDOW: bound */
+	bool on_demand;			/* USER: odp, not blocks */
 	u32 flush_limit;		/* host flush: ms, 0: none */
 	struct ib_pd *pd;
 	u64 iova;
@@ -182,8 +183,10 @@ struct cairn_mr {
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
 	struct cairn_mr_map map;	/* FAST: for the next registration */
-	struct ib_umem *umem;		/* USER: one of the two */
+	struct ib_umem *umem;		/* USER: one of the three */
 	struct cairn_dmabuf *dmabuf;
+	struct cairn_odp *odp;
+	u64 start;			/* odp: address in the process of iova */
 	atomic_t windows;		/* USER: bound to it, verbs/mw.h */
 	/* verbs/dereg_async.h; NULL: the caller of dereg_mr waits */
 	struct cairn_dereg_async *dereg;
@@ -207,6 +210,19 @@ struct cairn_mw_handle {
 	struct cairn_mw *mw;
 };
 
+/* Absent memory that a side of a QP needs (verbs/odp_wait.h). */
+struct cairn_odp_slot {
+	struct work_struct work;
+	struct cairn_qp *qp;
+	struct cairn_odp *odp;		/* held while it is brought */
+	u64 addr;
+	u64 len;
+	u32 key;
+	u32 state;
+	u8 side;
+	bool write;
+};
+
 /* What the data path does without, in memory of its own: ib_core gives the object
  * itself a power of two. Behind it are the engine's private copies of WQEs, as long
  * as WQEs of this QP can be.
@@ -219,6 +235,7 @@ struct cairn_qp_cold {
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct mutex modify_lock;	/* attr, path, rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
+	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_async_work async;
 	u64 wqes[];
 };

@@ -35,6 +35,8 @@ struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
 	mr->valid = true;
 	sim_fill(&s->rand, mr->mem, len);
 	h->mr[n] = mr;
+	if (s->on_demand)
+		sim_odp(mr);
 	return mr;
 }
 
@@ -218,7 +220,10 @@ static int copy_span(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 		     u32 len, bool to_span)
 {
 	u32 i, skip = span->offset;
+	int err = sim_odp_find_span(qp, span, len);
 
+	if (err)
+		return err;
 	if (span->num_sge > CAIRN_MAX_SGE)
 		sim_fail(qp->s, "span with %u entries", span->num_sge);
 	for (i = 0; i < span->num_sge && len; i++) {

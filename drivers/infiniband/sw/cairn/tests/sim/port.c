@@ -76,6 +76,14 @@ int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(to_sim_qp(q), to, buf, len);
 }
 
+bool cairn_port_brings(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, side, "absent memory");
+	return qp->odp[side].busy;
+}
+
 int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 		     enum cairn_access access)
 {
@@ -171,11 +179,15 @@ int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
 			  CAIRN_ACCESS_REMOTE_ATOMIC);
 	u64 v;
+	int err;
 
 	if (pkt->va & 7)
 		sim_fail(qp->s, "atomic at a misaligned address");
 	if (!p)
 		return -EFAULT;
+	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(v));
+	if (err)
+		return err;
 	memcpy(&v, p, sizeof(v));
 	*orig = v;
 	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_FETCH_ADD)
@@ -193,6 +205,7 @@ int cairn_port_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	struct sim_qp *qp = to_sim_qp(q);
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64), access);
 	struct sim_mr *mr;
+	int err;
 
 	check_turn(qp, CAIRN_RESP, "store");
 	if (pkt->va & 7 || pkt->payload_len != sizeof(u64))
@@ -200,6 +213,9 @@ int cairn_port_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 			 pkt->va);
 	if (!p)
 		return -EFAULT;
+	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(u64));
+	if (err)
+		return err;
 	memcpy(p, sim_pkt_payload(pkt), sizeof(u64));
 	qp->atomics++;
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);

@@ -69,6 +69,8 @@ struct sim_mr {
 	u32 placed;		/* the last place that was written */
 	bool valid;
 	bool remote_inv;	/* a peer may invalidate it */
+	bool *here;		/* on demand: which pages are; NULL: all, always */
+	bool unmapped;		/* none comes any more */
 };
 
 #define SIM_LOCAL	(1 << CAIRN_ACCESS_LOCAL_READ |		\
@@ -113,6 +115,16 @@ struct sim_host {
 	struct sim_ah ah[SIM_AHS];
 	struct sim_xsrq xsrq[SIM_XSRQS];
 	u64 link_free;		/* when the transmitter is idle again */
+};
+
+/* Absent memory that a side needs. */
+struct sim_odp {
+	struct sim_qp *qp;
+	struct sim_mr *mr;
+	u32 first, last;	/* pages */
+	bool busy;
+	bool failed;
+	u32 asked;		/* in all */
 };
 
 /* A completion and when it appeared. */
@@ -221,6 +233,7 @@ struct sim_qp {
 	u32 peer_asked;		/* whether it knows WRITE_PERSIST */
 	u64 inval_end[CAIRN_SIDES];	/* of the last invalidation that waits */
 	u32 invals;		/* that waited */
+	struct sim_odp odp[CAIRN_SIDES];
 	struct sim_hooks hooks;
 	void *flow[CAIRN_SIDES];	/* what this side takes part in */
 	struct cairn_qpc c;	/* last: an overrun leaves the allocation */
@@ -288,6 +301,13 @@ struct sim {
 	/* After every step, NULL: nobody wants to look. */
 	void (*stepped)(struct sim *s, void *arg);
 	void *stepped_arg;
+
+	/* Regions that are registered from now on are on demand; per mille of
+	 * accesses that find that a page has gone; how long bringing takes.
+	 */
+	bool on_demand;
+	u16 taken;
+	u32 bring_ns;
 
 	u32 drops;		/* packets that never arrive */
 	bool trace;		/* SIM_TRACE in the environment: print packets */
@@ -423,6 +443,18 @@ void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len);
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len,
 		    struct cairn_words *words, bool last);
+
+/*
+ * odp.c
+ */
+
+/* From now on it is on demand, and nothing of it is there. */
+void sim_odp(struct sim_mr *mr);
+/* Is all of it there, for @side? 0, -EAGAIN or -EFAULT: as engine/port.h says. */
+int sim_odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
+		 u64 len);
+int sim_odp_find_span(struct sim_qp *qp, const struct cairn_span *span,
+		      u32 len);
 
 static inline struct cairn_sge sim_sge(const struct sim_mr *mr, u32 off,
 				       u32 len)

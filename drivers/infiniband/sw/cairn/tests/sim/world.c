@@ -127,6 +127,7 @@ void sim_free(struct sim *s)
 			free(s->host[h].mr[i]->mem);
 			free(s->host[h].mr[i]->shadow);
 			free(s->host[h].mr[i]->newest);
+			free(s->host[h].mr[i]->here);
 			free(s->host[h].mr[i]);
 		}
 	}

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 500
+# kernels: 6.1 6.12
+# boot: own
+#
+# Memory regions on demand.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
+points odp
+
+log=$lib_tmp/hold
+no_regions() { ! rdma resource show mr | grep -q 'comm odp'; }
+
+for how in KILL TERM; do
+	start a "$log" "odp hold"
+	wait_for 60 grep -q holds "$log" || { not_ok "it works until it is ended"; lib_show "$log"; }
+	expect "regions on demand are shown" "$(rdma resource show mr | grep -c 'comm odp')" 5
+	kill -$how "$started"
+	wait "$started" 2>/dev/null
+	run_ok "nothing is left of a process that got $how" wait_for 30 no_regions
+done
+start a "$log" "odp hold"
+wait_for 60 grep -q holds "$log" || not_ok "it works until the module goes"
+run_ok "the module is unloaded meanwhile" rmmod cairn
+stop "$started"
+modprobe cairn
+in_a rdma link add cairn_a type cairn netdev va
+in_b rdma link add cairn_b type cairn netdev vb
+wait_for 20 port_active cairn_a && wait_for 20 port_active cairn_b
+points odp transfers

@@ -1,0 +1,796 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Regions on demand: nothing is pinned, and what is absent is brought.
+ *
+ *	odp [TEST]	the tests below
+ *	odp hold	transfers without end, says "holds" and waits to be killed
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(30000)
+#define SIZE	(1u << 20)
+#define PAGE	4096u
+#define AT	(5 * PAGE + 123)
+#define LEN	100001u
+#define ODP	IBV_ACCESS_ON_DEMAND
+#define ODP_RW	(ODP | VT_ACCESS)
+
+static struct vt_dev a, b;
+
+static u8 *map(size_t len)
+{
+	u8 *mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(mem != MAP_FAILED);
+	return mem;
+}
+
+/* Two ends with ordinary buffers, and memory on demand at each. */
+struct pair {
+	struct vt_end a, b;
+	u8 *at_a, *at_b;
+	struct ibv_mr *mr_a, *mr_b;
+};
+
+static void pair_open_as(struct pair *p, enum ibv_qp_type type)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = type;
+	must(!vt_end_create(&p->a, &a, &o, SIZE));
+	must(!vt_end_create(&p->b, &b, &o, SIZE));
+	must(!vt_connect(&p->a, &p->b));
+	p->at_a = map(SIZE);
+	p->at_b = map(SIZE);
+	p->mr_a = ibv_reg_mr(a.pd, p->at_a, SIZE, ODP_RW);
+	p->mr_b = ibv_reg_mr(b.pd, p->at_b, SIZE, ODP_RW);
+	must(p->mr_a && p->mr_b);
+}
+
+static void pair_open(struct pair *p)
+{
+	pair_open_as(p, IBV_QPT_RC);
+}
+
+static void pair_close(struct pair *p)
+{
+	ktap_eq(p->mr_a ? ibv_dereg_mr(p->mr_a) : 0, 0);
+	ktap_eq(p->mr_b ? ibv_dereg_mr(p->mr_b) : 0, 0);
+	munmap(p->at_a, SIZE);
+	munmap(p->at_b, SIZE);
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+}
+
+static void pair_again(struct pair *p)
+{
+	vt_to_state(p->a.qp, IBV_QPS_RESET);
+	vt_to_state(p->b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&p->a, &p->b));
+}
+
+static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
+		 u32 len, u32 lkey, const void *to, u32 rkey)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
+	struct ibv_send_wr wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)to;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 5;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)to;
+		wr.wr.rdma.rkey = rkey;
+	}
+	must(!ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void post_recv(struct vt_end *e, void *addr, u32 len, u32 lkey)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(cq, &wc, 1, LONG));
+	ktap_eq(wc.status, status);
+}
+
+/* A value of /proc/self/status, kB. */
+static long status_of(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	size_t len = strlen(name);
+	char line[200];
+	long value = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = atol(line + len + 1);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static void offers(void)
+{
+	const u32 rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+		       IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+		       IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	struct ibv_device_attr_ex attr;
+
+	must(!ibv_query_device_ex(a.ctx, NULL, &attr));
+	ktap_eq(attr.odp_caps.general_caps,
+		IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
+	ktap_eq(attr.odp_caps.per_transport_caps.rc_odp_caps, rc);
+	ktap_eq(attr.odp_caps.per_transport_caps.uc_odp_caps, 0);
+	ktap_eq(attr.odp_caps.per_transport_caps.ud_odp_caps,
+		IBV_ODP_SUPPORT_SEND);
+	ktap_eq(attr.xrc_odp_caps,
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV);
+}
+
+/* Registering touches nothing and pins nothing, nor does a transfer. */
+static void not_pinned(void)
+{
+	const size_t len = 256u << 20;
+	struct pair p = {};
+	struct ibv_mr *mr;
+	u64 pages;
+	long rss;
+	u8 *mem;
+
+	pair_open(&p);
+	pages = vt_counter(&b, "odp_pages");
+	mem = map(len);
+	rss = status_of("VmRSS");
+	mr = ibv_reg_mr(b.pd, mem, len, ODP_RW);
+	must(mr);
+	ktap_ok(status_of("VmRSS") < rss + 1024);
+	ktap_eq(vt_counter(&b, "odp_pages"), pages);
+	vt_fill(p.a.buf, 3 * PAGE, 1);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, 3 * PAGE, p.a.mr->lkey,
+	     mem + len / 2, mr->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(mem + len / 2, 3 * PAGE, 1), -1);
+	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
+	ktap_ok(status_of("VmRSS") < rss + 4096);
+	ktap_eq(status_of("VmLck"), 0);
+	/* the buffers of the ends are the only ones */
+	ktap_ok(status_of("VmPin") <= 2 * (long)SIZE / 1024);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	munmap(mem, len);
+	pair_close(&p);
+}
+
+/* All that one side does with absent memory, and then with what is there. */
+static void transfers(void)
+{
+	struct pair p = {};
+	u32 round;
+
+	pair_open(&p);
+	for (round = 0; round < 4; round++) {
+		u8 *from = p.at_a + AT, *to = p.at_b + AT;
+		u8 *back = p.at_a + AT + 2 * LEN;
+
+		if (round == 2) {
+			must(!madvise(p.at_a, SIZE, MADV_DONTNEED));
+			must(!madvise(p.at_b, SIZE, MADV_DONTNEED));
+		}
+		vt_fill(from, LEN, round);
+		post(&p.a, IBV_WR_RDMA_WRITE, from, LEN, p.mr_a->lkey, to,
+		     p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		ktap_eq(vt_check(to, LEN, round), -1);
+		ktap_eq(to[-1] | to[LEN], 0);
+		post(&p.a, IBV_WR_RDMA_READ, back, LEN, p.mr_a->lkey, to,
+		     p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		ktap_eq(vt_check(back, LEN, round), -1);
+		vt_fill(from, LEN, round + 10);
+		post_recv(&p.b, to + 2 * LEN, LEN, p.mr_b->lkey);
+		post(&p.a, IBV_WR_SEND, from, LEN, p.mr_a->lkey, NULL, 0);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		done(p.b.rcq, IBV_WC_SUCCESS);
+		ktap_eq(vt_check(to + 2 * LEN, LEN, round + 10), -1);
+	}
+	ktap_ok(vt_counter(&a, "odp_faults") && vt_counter(&b, "odp_faults"));
+	ktap_ok(vt_counter(&a, "odp_invalidations"));
+	pair_close(&p);
+}
+
+/* Pages that are never touched by the CPU before. */
+static void untouched(void)
+{
+	struct pair p = {};
+	u64 *word, *got;
+	u32 i;
+
+	pair_open(&p);
+	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	for (i = 0; i < LEN && !p.a.buf[i]; i++)
+		;
+	ktap_eq(i, LEN);
+	word = (u64 *)(p.at_b + 200 * PAGE);
+	got = (u64 *)(p.at_a + 200 * PAGE);
+	for (i = 0; i < 3; i++) {
+		post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, got, 8, p.mr_a->lkey,
+		     word, p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		ktap_eq(*word, 5 * (i + 1));
+		ktap_eq(*got, 5 * i);
+	}
+	pair_close(&p);
+}
+
+/* Also when pages are only read at first: what is written later is not in a page that
+ * others share.
+ */
+static void read_then_written(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	vt_fill(p.a.buf, LEN, 3);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.at_b + AT, LEN, 3), -1);
+	pair_close(&p);
+}
+
+struct thief {
+	u8 *mem;
+	size_t len;
+	atomic_bool stop;
+	u32 rounds;
+};
+
+static void *steal(void *arg)
+{
+	struct thief *thief = arg;
+	u32 i = 0;
+
+	while (!thief->stop) {
+		size_t off = (i * 7 * PAGE) % thief->len;
+
+		madvise(thief->mem + off, 4 * PAGE, MADV_DONTNEED);
+		i++;
+		sched_yield();
+	}
+	thief->rounds = i;
+	return NULL;
+}
+
+/* A thread takes pages away while they are written and read. Those beside them, in the
+ * same messages, are right, and in the end all are.
+ */
+static void taken_away(void)
+{
+	const u32 quiet = SIZE / 2, len = SIZE / 4;
+	struct thief thief = {};
+	struct pair p = {};
+	pthread_t thread;
+	u32 i;
+
+	pair_open(&p);
+	thief.mem = p.at_b;
+	thief.len = quiet - 4 * PAGE;
+	must(!pthread_create(&thread, NULL, steal, &thief));
+	for (i = 0; i < 40 && !ktap.failures; i++) {
+		u8 *to = p.at_b + quiet - len / 2;
+
+		vt_fill(p.a.buf, len, i);
+		post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, len, p.a.mr->lkey, to,
+		     p.mr_b->rkey);
+		post(&p.a, IBV_WR_RDMA_READ, p.a.buf + SIZE / 2, len,
+		     p.a.mr->lkey, to, p.mr_b->rkey);
+		post_recv(&p.b, p.at_b + quiet - 3 * PAGE, 6 * PAGE,
+			  p.mr_b->lkey);
+		post(&p.a, IBV_WR_SEND, p.a.buf, 100, p.a.mr->lkey, NULL, 0);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		done(p.b.rcq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(p.a.buf + len / 2, p.at_b + quiet, len / 2));
+		ktap_ok(!memcmp(p.a.buf + len / 2, p.a.buf + SIZE / 2 + len / 2,
+				len / 2));
+	}
+	thief.stop = true;
+	pthread_join(thread, NULL);
+	ktap_ok(thief.rounds);
+	vt_fill(p.a.buf, SIZE, 99);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, SIZE, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.at_b, SIZE, 99), -1);
+	pair_close(&p);
+}
+
+/* The same with memory of the requester's: sources and places of READs. */
+static void taken_away_here(void)
+{
+	struct thief thief = {};
+	struct pair p = {};
+	pthread_t thread;
+	u32 i;
+
+	pair_open(&p);
+	thief.mem = p.at_a;
+	thief.len = SIZE / 2 - 4 * PAGE;
+	vt_fill(p.b.buf, SIZE, 5);
+	must(!pthread_create(&thread, NULL, steal, &thief));
+	for (i = 0; i < 40 && !ktap.failures; i++) {
+		post(&p.a, IBV_WR_RDMA_READ, p.at_a, SIZE, p.mr_a->lkey,
+		     p.b.buf, p.b.mr->rkey);
+		post(&p.a, IBV_WR_RDMA_WRITE, p.at_a + SIZE / 4, SIZE / 2,
+		     p.mr_a->lkey, p.at_b, p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(p.at_a + SIZE / 2, p.b.buf + SIZE / 2,
+				SIZE / 2));
+		ktap_ok(!memcmp(p.at_b + SIZE / 4, p.b.buf + SIZE / 2,
+				SIZE / 4));
+	}
+	thief.stop = true;
+	pthread_join(thread, NULL);
+	pair_close(&p);
+}
+
+/* What is not there is an error of whoever named it; the memory beside it is used. */
+static void unmapped(void)
+{
+	struct pair p = {};
+	u8 *gone_a, *gone_b;
+
+	pair_open(&p);
+	gone_a = p.at_a + SIZE / 2;
+	gone_b = p.at_b + SIZE / 2;
+	post(&p.a, IBV_WR_RDMA_WRITE, gone_a, LEN, p.mr_a->lkey, gone_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	must(!munmap(gone_a, SIZE / 2));
+	must(!munmap(gone_b, SIZE / 2));
+	post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, LEN, p.mr_a->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, LEN, p.mr_a->lkey, gone_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_RDMA_READ, p.at_a, LEN, p.mr_a->lkey,
+	     gone_b - PAGE, p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, p.at_a, 8, p.mr_a->lkey,
+	     gone_b, p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_RDMA_WRITE, gone_a, 8, p.mr_a->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_RDMA_READ, gone_a, LEN, p.mr_a->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
+	pair_again(&p);
+	post_recv(&p.b, gone_b, LEN, p.mr_b->lkey);
+	post(&p.a, IBV_WR_SEND, p.at_a, LEN, p.mr_a->lkey, NULL, 0);
+	done(p.a.scq, IBV_WC_REM_OP_ERR);
+	done(p.b.rcq, IBV_WC_LOC_PROT_ERR);
+	ktap_ok(vt_counter(&b, "odp_fault_errors") >= 3);
+	pair_close(&p);
+}
+
+/* Rights of the mapping count beside those of the region. */
+static void mapped_for_reading(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	vt_fill(p.at_b, SIZE, 6);
+	must(!mprotect(p.at_b, SIZE, PROT_READ));
+	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.a.buf, LEN, 6), -1);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_close(&p);
+}
+
+/* Other memory at the same address is the region's. */
+static void mapped_anew(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	memset(p.at_b, 1, SIZE);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	must(mmap(p.at_b, SIZE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p.at_b);
+	vt_fill(p.a.buf, LEN, 7);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.at_b, LEN, 7), -1);
+	ktap_eq(p.at_b[LEN], 0);
+	pair_close(&p);
+}
+
+/* A child has the memory as it was; the parent's is the region's. */
+static void forked(void)
+{
+	struct pair p = {};
+	int go[2], status;
+	pid_t child;
+	char c;
+
+	pair_open(&p);
+	vt_fill(p.a.buf, LEN, 8);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	must(!pipe(go));
+	child = fork();
+	if (!child) {
+		if (read(go[0], &c, 1) != 1)
+			_exit(2);
+		_exit(vt_check(p.at_b, LEN, 8) != -1);
+	}
+	vt_fill(p.a.buf, LEN, 9);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
+	     p.mr_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(p.at_b, LEN, 9), -1);
+	ktap_eq(write(go[1], "", 1), 1);
+	ktap_eq(waitpid(child, &status, 0), child);
+	ktap_ok(WIFEXITED(status) && !WEXITSTATUS(status));
+	close(go[0]);
+	close(go[1]);
+	pair_close(&p);
+}
+
+/* What is written to a mapped file is in the file. */
+static void file(void)
+{
+	int fd = memfd_create("cairn-odp", 0);
+	struct pair p = {};
+	struct ibv_mr *mr;
+	u8 *mem, *copy;
+
+	pair_open(&p);
+	copy = malloc(LEN);
+	must(fd >= 0 && !ftruncate(fd, SIZE));
+	mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(mem != MAP_FAILED);
+	mr = ibv_reg_mr(b.pd, mem, SIZE, ODP_RW);
+	must(mr);
+	vt_fill(p.a.buf, LEN, 11);
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, mem + AT,
+	     mr->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(pread(fd, copy, LEN, AT), LEN);
+	ktap_eq(vt_check(copy, LEN, 11), -1);
+	/* behind the end of the file there is nothing */
+	must(!ftruncate(fd, PAGE));
+	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, mem + AT,
+	     mr->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	munmap(mem, SIZE);
+	close(fd);
+	free(copy);
+	pair_close(&p);
+}
+
+/* One region for all of the memory, also what is mapped later. */
+static void implicit(void)
+{
+	struct ibv_mr *at_a, *at_b;
+	struct pair p = {};
+	u8 *mem, *late;
+
+	pair_open(&p);
+	at_a = ibv_reg_mr(a.pd, NULL, SIZE_MAX, ODP_RW);
+	at_b = ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW);
+	must(at_a && at_b);
+	mem = map(SIZE);
+	late = malloc(SIZE);
+	vt_fill(mem, SIZE, 12);
+	post(&p.a, IBV_WR_RDMA_WRITE, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+	     at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
+	memset(mem, 0, SIZE);
+	post(&p.a, IBV_WR_RDMA_READ, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+	     at_b->rkey);
+	done(p.a.scq, IBV_WC_SUCCESS);
+	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
+	munmap(mem, SIZE);
+	free(late);
+	/* neither page 0 nor the kernel's memory is the process's */
+	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, 8, p.a.mr->lkey, (void *)64,
+	     at_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, 8, p.a.mr->lkey,
+	     (void *)0xffff888000100000, at_b->rkey);
+	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&p);
+	post(&p.a, IBV_WR_RDMA_WRITE, (void *)-4096L, 8, at_a->lkey, p.b.buf,
+	     p.b.mr->rkey);
+	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
+	ktap_eq(ibv_dereg_mr(at_a), 0);
+	ktap_eq(ibv_dereg_mr(at_b), 0);
+	pair_close(&p);
+}
+
+static int advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice,
+		  u32 flags, const void *at, u32 len)
+{
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)at, len, mr->lkey },
+		{ (uintptr_t)at, 1, mr->lkey },
+	};
+
+	return ibv_advise_mr(mr->pd, advice, flags, sge, 2);
+}
+
+/* What was asked for is there when a message comes. */
+static void advised(void)
+{
+	static const struct {
+		enum ibv_advise_mr_advice advice;
+		u32 flags;
+	} forms[] = {
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH },
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH },
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		  IBV_ADVISE_MR_FLAG_FLUSH },
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0 },
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH, 0 },
+		{ IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0 },
+	};
+	struct pair p = {};
+	u32 i;
+
+	for (i = 0; i < 6; i++) {
+		bool writes = forms[i].advice ==
+			      IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+		u64 faults, pages;
+
+		p = (struct pair){};
+		pair_open(&p);
+		if (!writes)
+			vt_fill(p.at_b, SIZE, i);
+		faults = vt_counter(&b, "odp_faults");
+		pages = vt_counter(&b, "odp_pages");
+		ktap_eq(advise(p.mr_b, forms[i].advice, forms[i].flags,
+			       p.at_b, SIZE), 0);
+		if (!forms[i].flags)
+			vt_counter_reaches(&b, "odp_pages",
+					   pages + SIZE / PAGE);
+		ktap_ok(vt_counter(&b, "odp_pages") >= pages + SIZE / PAGE);
+		post(&p.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		     p.a.buf, SIZE, p.a.mr->lkey, p.at_b, p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(p.a.buf, p.at_b, SIZE));
+		ktap_eq(vt_counter(&b, "odp_faults"), faults);
+		pair_close(&p);
+	}
+}
+
+/* Advice that takes nothing is none. */
+static void advised_not_to_fault(void)
+{
+	struct pair p = {};
+	u64 pages;
+
+	pair_open(&p);
+	pages = vt_counter(&b, "odp_pages");
+	ktap_eq(advise(p.mr_b, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		       IBV_ADVISE_MR_FLAG_FLUSH, p.at_b, SIZE), 0);
+	ktap_eq(vt_counter(&b, "odp_pages"), pages);
+	pair_close(&p);
+}
+
+static void advised_badly(void)
+{
+	const u32 flush = IBV_ADVISE_MR_FLAG_FLUSH;
+	struct ibv_mr *mr;
+	struct pair p = {};
+	struct ibv_sge sge;
+
+	pair_open(&p);
+	sge = (struct ibv_sge){ (uintptr_t)p.at_b, 8, p.mr_b->lkey ^ 1 };
+	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
+	sge.lkey = 0;
+	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
+	ktap_eq(advise(p.b.mr, 0, flush, p.b.buf, 8), EINVAL);
+	ktap_eq(advise(p.mr_b, 0, flush, p.at_b + SIZE, 8), EFAULT);
+	ktap_eq(advise(p.mr_b, 0, 0, p.at_b - 1, 8), EFAULT);
+	ktap_ok(advise(p.mr_b, 17, flush, p.at_b, 8));
+	ktap_ok(advise(p.mr_b, 0, 6, p.at_b, 8));
+	must(!munmap(p.at_b, PAGE));
+	ktap_eq(advise(p.mr_b, 0, flush, p.at_b, 8), EFAULT);
+	ktap_eq(advise(p.mr_b, 0, 0, p.at_b, 8), 0);
+	mr = ibv_reg_mr(b.pd, p.at_b, SIZE, ODP | IBV_ACCESS_REMOTE_READ);
+	must(mr);
+	ktap_eq(advise(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, flush,
+		       p.at_b + PAGE, 8), EPERM);
+	ktap_eq(advise(mr, 0, flush, p.at_b + PAGE, 8), 0);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	pair_close(&p);
+}
+
+static void refused_at(int line, struct ibv_mr *mr, int err)
+{
+	if (mr || errno != err)
+		ktap_fail_at(__FILE__, line, "%s, not %s",
+			     mr ? "made" : strerror(errno), strerror(err));
+	if (mr)
+		ibv_dereg_mr(mr);
+}
+
+#define REFUSED(call, err)	(errno = 0, refused_at(__LINE__, call, err))
+
+static void refused(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
+		EOPNOTSUPP);
+	/* persistent by NIC flush, by host flush; for FLUSH */
+	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
+	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
+	REFUSED(ibv_reg_mr(a.pd, p.at_a, 0, ODP_RW), EINVAL);
+	REFUSED(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);
+	REFUSED(ibv_reg_mr(a.pd, p.at_a, 1L << 62, ODP_RW), EOVERFLOW);
+	ktap_ok(ibv_rereg_mr(p.mr_a, IBV_REREG_MR_CHANGE_ACCESS, a.pd, NULL, 0,
+			     IBV_ACCESS_REMOTE_READ));
+	pair_close(&p);
+}
+
+/* Is one of the @n requests refused? */
+static bool was_cut(struct pair *p, int n)
+{
+	struct ibv_wc wc;
+
+	while (n--) {
+		must(!vt_poll(p->a.scq, &wc, 1, LONG));
+		if (wc.status)
+			return true;
+	}
+	return false;
+}
+
+/* When deregistration returns nothing is written any more, nor when munmap() does. */
+static void released(void)
+{
+	int round, i, n, cut = 0;
+
+	for (round = 0; round < 40 && cut < 5; round++) {
+		struct pair p = {};
+
+		pair_open(&p);
+		memset(p.a.buf, 0x3a, SIZE);
+		for (n = 0; n < 60; n++)
+			post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN,
+			     p.a.mr->lkey, p.at_b, p.mr_b->rkey);
+		if (round % 2) {
+			must(!ibv_dereg_mr(p.mr_b));
+			p.mr_b = NULL;
+		} else {
+			must(!munmap(p.at_b, SIZE));
+			must(mmap(p.at_b, SIZE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+				  0) == p.at_b);
+			must(!ibv_dereg_mr(p.mr_b));
+			p.mr_b = NULL;
+		}
+		memset(p.at_b, 0xc5, SIZE);
+		cut += was_cut(&p, 60);
+		for (i = 0; i < (int)SIZE && p.at_b[i] == 0xc5; i++)
+			;
+		ktap_eq(i, SIZE);
+		pair_close(&p);
+	}
+	ktap_ok(cut);
+}
+
+/* Not promised: messages may be lost. But nothing hangs, and what arrives is right. */
+static void unreliable(void)
+{
+	struct pair p = {};
+	struct ibv_wc wc;
+	u32 i, came = 0;
+
+	pair_open_as(&p, IBV_QPT_UC);
+	for (i = 0; i < 20; i++) {
+		vt_fill(p.at_a + i * PAGE, 3000, i);
+		post_recv(&p.b, p.at_b + i * PAGE, 3000, p.mr_b->lkey);
+		post(&p.a, IBV_WR_SEND, p.at_a + i * PAGE, 3000, p.mr_a->lkey,
+		     NULL, 0);
+		done(p.a.scq, IBV_WC_SUCCESS);
+		if (vt_poll(p.b.rcq, &wc, 1, vt_ms(100)))
+			continue;
+		came++;
+		ktap_eq(wc.status, IBV_WC_SUCCESS);
+		ktap_eq(wc.byte_len, 3000);
+	}
+	ktap_ok(came);
+	pair_close(&p);
+}
+
+#define TESTS(X)							\
+	X(offers) X(not_pinned) X(transfers) X(untouched)		\
+	X(read_then_written) X(taken_away) X(taken_away_here)		\
+	X(unmapped) X(mapped_for_reading) X(mapped_anew) X(forked)	\
+	X(file) X(implicit) X(advised) X(advised_not_to_fault)		\
+	X(advised_badly) X(refused) X(released) X(unreliable)
+VT_TESTS(TESTS)
+
+/* Traffic and a thief, until somebody ends it. */
+static int hold(void)
+{
+	struct thief thief = {};
+	struct pair p = {};
+	pthread_t thread;
+	struct ibv_wc wc;
+
+	if (!vt_open_both(&a, &b, VT_IPV4) || setjmp(vt_leave))
+		return 1;
+	pair_open(&p);
+	thief.mem = p.at_b;
+	thief.len = SIZE - 4 * PAGE;
+	must(!pthread_create(&thread, NULL, steal, &thief));
+	must(ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW));
+	puts("holds");
+	fflush(stdout);
+	for (;;) {
+		post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, SIZE, p.mr_a->lkey,
+		     p.at_b, p.mr_b->rkey);
+		if (vt_poll(p.a.scq, &wc, 1, LONG) || wc.status)
+			pause();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 1 ? argv[1] : NULL;
+
+	if (only && !strcmp(only, "hold"))
+		return hold();
+	return vt_run_on(&a, &b, VT_IPV4, only);
+}
