@@ -127,6 +127,7 @@ done
 lib_wait $((300 * ${CAIRN_TIMEOUT_SCALE:-1})) "$verify" && rc=0 || rc=$?
 lib_show "$lib_tmp/verify" 3
 expect "compared traffic lasted for $seconds s" "$rc" 0
+diag "packets sent: $(counter "$DEV_A" tx_packets) and $(counter "$DEV_B" tx_packets)"
 for name in "${!pids[@]}"; do
 	wait "${pids[$name]}"
 	read -r n failed <"$lib_tmp/$name.count"
