@@ -86,17 +86,22 @@ mirror() {
 		done
 }
 
-# for traces of injected faults (tests/vm/alloc_sites.py)
-lines=
-[ "$kernel" != uml-debug ] || lines=' -g'
+# For traces of injected faults (tests/vm/alloc_sites.py), and for KASAN: the kernel leaves
+# the shadow of a module's variables when it goes, and complains of who has the memory next.
+debug='' sanitizer=()
+if [ "$kernel" = uml-debug ]; then
+	debug=" -g -include $here/bench/uml-debug.h"
+	# shellcheck disable=SC2016
+	sanitizer=('CFLAGS_KASAN=-fsanitize=kernel-address -fasan-shadow-offset=$(CONFIG_KASAN_SHADOW_OFFSET) --param asan-instrumentation-with-call-threshold=0 --param asan-stack=1 --param asan-globals=0')
+fi
 
 mapfile -t make_args < <(kernel_make_args "$kernel")
 
 # KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
 kbuild() {
 	# how many jobs an outer make runs is its own business
-	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$lines" \
-		-j"$(nproc)" "${make_args[@]}" "$@"
+	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$debug" \
+		-j"$(nproc)" "${make_args[@]}" "${sanitizer[@]}" "$@"
 }
 
 # what a warning of modpost looks like, which -Werror does not reach; that the

@@ -177,7 +177,7 @@ run() {
 	setpriv --pdeathsig TERM timeout -s KILL "${CAIRN_UML_TIMEOUT:-1800}" \
 		unshare -m sh -c 'mount -t tmpfs -o huge=always tmpfs /dev/shm; exec "$@"' - \
 		setpriv --pdeathsig KILL taskset -c "$(($(nproc --all) - 1))" "$dir/linux" mem=2G root=/dev/root rootfstype=hostfs \
-		rootflags=/ ro quiet loglevel=4 ${flavour:+log_buf_len=16M} init="$here/uml-init" "cairn_job=$out/job" \
+		rootflags=/ ro quiet loglevel=4 ${flavour:+log_buf_len=16M kasan_multi_shot} init="$here/uml-init" "cairn_job=$out/job" \
 		con=null con0=null,fd:1 ssl=null "${extra[@]}" </dev/null 2>&1 | sed -u 's/\r$//'
 	status=$(cat "$out/status" 2>/dev/null) || {
 		say "it ended by itself"

@@ -1,14 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 400
+# timeout: 600
 # kernels: 6.12
 # boot: shared
 # dmesg-allow: Call Trace:
+# dmesg-allow: kmemleak: Cannot allocate a scan area
+# dmesg-allow: Huh VM_FAULT_OOM leaked out to the #PF handler
+# dmesg-allow: ref_tracker: memory allocation failure, unreliable refcount tracker
 #
 # Allocations and copies from and to processes fail, one after the other and at random,
 # each allocation of the module at least once. Only kernels with fault injection do that
-# ("make debugtest"). With each injected fault they print a call trace.
+# ("make debugtest"). With each injected fault they print a call trace; for that, the
+# module is built without __GFP_NOWARN (scripts/bench/uml-debug.h).
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -32,8 +36,9 @@ set_fault() {
 
 # all traces, for alloc_sites.py
 log=$lib_tmp/kmsg
-dmesg --follow-new >"$log" 2>/dev/null &
+faults log "$log" &
 reader=$!
+wait_for 10 test -e "$log" || bail "no log"
 
 for kind in failslab fail_page_alloc fail_usercopy; do
 	set_fault $kind probability=0 times=-1 verbose=2
@@ -41,19 +46,46 @@ done
 set_fault failslab ignore-gfp-wait=N
 set_fault fail_page_alloc ignore-gfp-wait=N ignore-gfp-highmem=N min-order=0
 
+# allocations NAME=VALUE...: the same for allocations of all kinds
+allocations() {
+	set_fault failslab "$@"
+	set_fault fail_page_alloc "$@"
+}
+
+# within DEPTH: only where a function of the module is one of the innermost
+within() {
+	local base size
+
+	read -r base size < <(awk '$1 == "cairn" { print $6, $2 }' /proc/modules)
+	allocations require-start="$base" stacktrace-depth="$1" \
+		require-end="$(printf '0x%x' $((base + size)))"
+}
+anywhere() { allocations require-start=0 require-end=0xffffffffffffffff; }
+
+# thrice COMMAND: three faults in a row, where one has allocators try in another way
+thrice() {
+	allocations task-filter=Y probability=100
+	FAULTS_TIMES=3 points "$@"
+	allocations probability=0 task-filter=N times=-1
+}
+
+# queue pairs get counters
+rdma statistic qp set link "$DEV_A/1" auto pid on
 points nsenter --net=/run/netns/a faults verbs
+thrice nsenter --net=/run/netns/a faults verbs
+rdma statistic qp set link "$DEV_A/1" auto off
+
+# ib_core makes thousands of files for a link: it takes seconds
 ip link add fa type veth peer fb
 ip link set fa up
-points faults link fa
+within 12
+thrice faults link fa
+anywhere
+points faults link fa 1009
 ip link del fa
 
-# receiving and sending: below functions of the module
-base=$(awk '$1 == "cairn" { print $6 }' /proc/modules)
-size=$(awk '$1 == "cairn" { print $2 }' /proc/modules)
-for kind in failslab fail_page_alloc; do
-	set_fault $kind task-filter=N require-start="$base" \
-		require-end="$(printf '0x%x' $((base + size)))" stacktrace-depth=32
-done
+# receiving and sending
+within 32
 
 # survives NAME KIND PERCENT OPTION...: traffic whose connections are there already, with
 # that many allocations of a kind failing
@@ -73,6 +105,7 @@ if modprobe sch_netem; then
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi
+anywhere
 run_ok "all is well afterwards" in_a verbs_verify -n 100
 
 # the module's own start
@@ -84,11 +117,14 @@ gone() {
 }
 run_ok "the module goes" gone
 points faults load "$ko"
+thrice faults load "$ko"
 back() {
 	modprobe cairn && device_up a "$DEV_A" cairn "$IF_A" && device_up b "$DEV_B" cairn "$IF_B"
 }
 run_ok "and comes back" back
 
 kill $reader
+wait $reader
+expect "the log is complete" "$(grep -c '^faults: lost' "$log")" 0
 diag "$(grep -c 'FAULT_INJECTION: forcing' "$log") faults"
 points "$here/alloc_sites.py" "$ko" "$log"

@@ -3,16 +3,25 @@
  * Allocations that fail, where the kernel can inject faults (CONFIG_FAULT_INJECTION).
  *
  *	faults verbs	each call with its first allocation failing, then its second...
- *	faults link NETDEV	the same for "rdma link add" and "delete"
+ *	faults link NETDEV [STEP]	the same for "rdma link add" and "delete", each
+ *			STEPth allocation
  *	faults load FILE	the same for loading the module
+ *	faults log FILE	what the kernel says from now on, until SIGTERM
  *
  * /proc/thread-self/fail-nth makes the n-th allocation (or copy from or to a process)
  * of the next system call fail. When a call fails it leaves nothing behind; when it
  * does not although one allocation did, its object must be as good as any other. The
  * kernel's log and what is left are judged by the caller.
+ *
+ * Some allocators try twice in different ways (xarrays, IDs, kvmalloc()). With
+ * FAULTS_TIMES=N the n-th allocation and the next N - 1 fail. Then failslab and
+ * fail_page_alloc have the probability 100 and the filter by task.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,17 +41,29 @@
 static struct vt_dev da, db;
 static struct vt_end one, two;
 static int nth_fd = -1;
+static int task_fd, slab_fd, page_fd;	/* for FAULTS_TIMES */
+static int times = 1, step = 1;
 static u8 *buf;
 
-static void set_nth(int n)
+static void put_number(int fd, int n)
 {
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", n);
 
-	/* A fault that is still to come may be in this call. */
-	if (pwrite(nth_fd, text, len, 0) != len &&
-	    pwrite(nth_fd, text, len, 0) != len)
-		ktap_fail("fail-nth: %s", strerror(errno));
+	/* A fault that is still to come may be in this call. debugfs has no positions. */
+	if (write(fd, text, len) != len && write(fd, text, len) != len)
+		ktap_fail("to set a fault: %s", strerror(errno));
+}
+
+/* Until the n-th has failed, others do not. */
+static void set_nth(int n)
+{
+	if (times > 1 && n) {
+		put_number(slab_fd, times);
+		put_number(page_fd, times);
+		put_number(task_fd, 1);
+	}
+	put_number(nth_fd, n);
 }
 
 /* Did the fault happen? */
@@ -53,8 +74,20 @@ static bool happened(void)
 
 	/* Here it would be too late. */
 	hit = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
-	set_nth(0);
+	if (times > 1)
+		put_number(task_fd, 0);
+	put_number(nth_fd, 0);
 	return hit;
+}
+
+/* Several faults in a row are wanted. */
+static bool open_times(const char *text)
+{
+	times = atoi(text);
+	task_fd = open("/proc/self/make-it-fail", O_RDWR);
+	slab_fd = open("/sys/kernel/debug/failslab/times", O_RDWR);
+	page_fd = open("/sys/kernel/debug/fail_page_alloc/times", O_RDWR);
+	return times > 1 && task_fd >= 0 && slab_fd >= 0 && page_fd >= 0;
 }
 
 /* @call with each of its allocations failing in turn; @undo what it has made. */
@@ -64,8 +97,8 @@ static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 	void *made;
 	bool hit;
 
-	for (n = 1; n < MOST; n++) {
-		set_nth(n);
+	for (n = 0; n < MOST; n++) {
+		set_nth(1 + n * step);
 		made = call();
 		hit = happened();
 		failed += hit && !made;
@@ -74,7 +107,7 @@ static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 		if (!hit)
 			break;
 	}
-	ktap_diag("%s: %d faults, %d of them made it fail", name, n - 1, failed);
+	ktap_diag("%s: %d faults, %d of them made it fail", name, n, failed);
 	ktap_ok(n < MOST);
 	/* without a fault it works */
 	ktap_ok(made);
@@ -117,6 +150,31 @@ static void *make_srq(void)
 	return ibv_create_srq(da.pd, &init);
 }
 
+static struct ibv_xrcd *xrcd;
+
+static void *make_xrcd(void)
+{
+	struct ibv_xrcd_init_attr init = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, .oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(da.ctx, &init);
+}
+
+static void *make_xrc_srq(void)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { 100, 1, 0 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = da.pd, .xrcd = xrcd, .cq = one.rcq,
+	};
+
+	return ibv_create_srq_ex(da.ctx, &init);
+}
+
 static void *make_mr(void)
 {
 	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS);
@@ -157,6 +215,7 @@ UNDO(cq, ibv_cq, ktap_ok(!ibv_destroy_cq(it)))
 UNDO(mw, ibv_mw, ktap_ok(!ibv_dealloc_mw(it)))
 UNDO(ah, ibv_ah, ktap_ok(!ibv_destroy_ah(it)))
 UNDO(srq, ibv_srq, ktap_ok(!ibv_destroy_srq(it)))
+UNDO(xrcd, ibv_xrcd, ktap_ok(!ibv_close_xrcd(it)))
 UNDO(mr, ibv_mr, ktap_ok(!ibv_dereg_mr(it)))
 UNDO(qp, ibv_qp, ktap_ok(!ibv_destroy_qp(it)))
 
@@ -176,6 +235,51 @@ static void qps(void)
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
 	each("QP", make_qp, undo_qp);
 	each("small QP", make_small_qp, undo_qp);
+	vt_end_destroy(&one);
+}
+
+static void xrc(void)
+{
+	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
+	each("XRC domain", make_xrcd, undo_xrcd);
+	xrcd = make_xrcd();
+	must(xrcd);
+	each("XRC SRQ", make_xrc_srq, undo_srq);
+	undo_xrcd(xrcd);
+	vt_end_destroy(&one);
+}
+
+/* IDs need memory for the 64th only: @to objects, the last of them with faults. */
+static void crowd(void *(*call)(void), void (*undo)(void *), int from, int to)
+{
+	void *held[80] = { NULL };
+	int i, n;
+
+	for (i = 0; i < to; i++)
+		for (n = 1; n < MOST; n++) {
+			if (i >= from)
+				set_nth(n);
+			held[i] = call();
+			if (i < from || !happened())
+				break;
+			if (held[i])
+				undo(held[i]);
+		}
+	for (i = 0; i < to; i++) {
+		ktap_ok(held[i]);
+		if (held[i])
+			undo(held[i]);
+	}
+}
+
+static void crowds(void)
+{
+	/* one fault makes none of them fail */
+	if (times == 1)
+		return;
+	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
+	crowd(make_cq, undo_cq, 52, 62);
+	crowd(make_small_qp, undo_qp, 61, 65);
 	vt_end_destroy(&one);
 }
 
@@ -453,7 +557,8 @@ static void links(void)
 	int n;
 
 	each("link", add_link, undo_link);
-	for (n = 1; n < MOST; n++) {
+	/* deleting has fewer */
+	for (n = 1; n < MOST; n += step > 16 ? 16 : step) {
 		link_number = link_index();
 		if (link_number < 0) {
 			must(add_link());
@@ -464,7 +569,7 @@ static void links(void)
 		if (!happened())
 			break;
 	}
-	ktap_diag("delete: %d faults", n - 1);
+	ktap_diag("delete: one of the first %d", n - 1);
 	ktap_eq(link_index(), -1);
 }
 
@@ -493,23 +598,66 @@ static void loads(void)
 	each("module", load_module, unload_module);
 }
 
+/* --- the kernel's log ------------------------------------------------------ */
+
+static volatile sig_atomic_t ended;
+
+static void end(int sig)
+{
+	ended = 1;
+}
+
+/* Before all others, for the kernel's buffer is small. */
+static int read_log(const char *file)
+{
+	struct sched_param param = { .sched_priority = 1 };
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	FILE *out = fopen(file, "w");
+	char record[8192];
+	ssize_t len;
+
+	if (fd < 0 || !out || lseek(fd, 0, SEEK_END) < 0 ||
+	    sched_setscheduler(0, SCHED_FIFO, &param))
+		return 1;
+	signal(SIGTERM, end);
+	for (;;) {
+		len = read(fd, record, sizeof(record));
+		if (len > 0)
+			fwrite(record, 1, len, out);
+		else if (len < 0 && errno == EPIPE)
+			fputs("faults: lost\n", out);
+		else if (ended)
+			return fclose(out) ? 1 : 0;
+		else
+			poll(&ready, 1, 100);
+	}
+}
+
 #define VERBS(X)							\
 	X(devices) X(contexts) X(pds) X(channels) X(cqs) X(srqs) X(mws)	\
-	X(ahs) X(mrs) X(host_mrs) X(qps) X(groups) X(releases)		\
-	X(questions) X(changes) X(links) X(loads)
+	X(ahs) X(mrs) X(host_mrs) X(qps) X(xrc) X(crowds) X(groups)	\
+	X(releases) X(questions) X(changes) X(links) X(loads)
 VT_TESTS(VERBS)
 
 int main(int argc, char **argv)
 {
 	int n = sizeof(tests) / sizeof(tests[0]);
 
+	if (argc == 3 && !strcmp(argv[1], "log"))
+		return read_log(argv[2]);
+	if (getenv("FAULTS_TIMES") && !open_times(getenv("FAULTS_TIMES"))) {
+		puts("KTAP version 1\nBail out! no repeated faults");
+		return 1;
+	}
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (nth_fd < 0) {
 		puts("1..0 # SKIP no fault injection");
 		return 0;
 	}
-	if (argc == 3 && strcmp(argv[1], "verbs")) {
+	if (argc >= 3 && strcmp(argv[1], "verbs")) {
 		netdev = argv[2];
+		step = argc > 3 ? atoi(argv[3]) : 1;
 		buf = (u8 *)argv[2];
 		return ktap_main(tests + n - (strcmp(argv[1], "link") ? 1 : 2), 1,
 				 NULL);
