@@ -84,9 +84,13 @@ unpack() {
 	grep -q 12288 "$1/arch/x86/um/user-offsets.c"
 }
 
-# one that needs no change
+# one of 7.2. Modules cannot see which soft interrupts are pending there, as they can
+# elsewhere.
 unpack_newer() {
 	tar -C "$1" -xf "$(archive)" --strip-components=1
+	sed -i 's/^DEFINE_PER_CPU.*(irq_cpustat_t, irq_stat);/&\nEXPORT_PER_CPU_SYMBOL(irq_stat);/' \
+		"$1/arch/um/kernel/irq.c"
+	grep -q 'EXPORT_PER_CPU_SYMBOL(irq_stat)' "$1/arch/um/kernel/irq.c"
 }
 
 # every option of ours must have been taken as it is
