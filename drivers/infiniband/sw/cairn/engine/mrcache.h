@@ -36,6 +36,7 @@
 #ifndef CAIRN_ENGINE_MRCACHE_H
 #define CAIRN_ENGINE_MRCACHE_H
 
+#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/types.h>
 #include "engine/epoch.h"
@@ -68,7 +69,7 @@ struct cairn_mrcache {
 };
 
 /* For so many look-ups. */
-#define CAIRN_MRCACHE_REST	(1U << 20)
+#define CAIRN_MRCACHE_REST	BIT(20)
 /* What is found in the cache for each miss, at least, or it does not pay. */
 #define CAIRN_MRCACHE_PAYS	3
 
