@@ -20,6 +20,8 @@ serve() {
 	local log=$1 memory=$2
 
 	shift 2
+	# an earlier one listened, too
+	rm -f "$log"
 	start b "$log" "cairn_log serve -m $memory -s $size $*"
 	wait_for 30 grep -q listening "$log" || lib_show "$log"
 }

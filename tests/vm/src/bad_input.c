@@ -242,8 +242,15 @@ static void registration(void)
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_WRITE), EINVAL);
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | 1 << 15), EINVAL);
-	/* EINVAL or EOPNOTSUPP, by the version of ib_core */
-	ktap_ok(!ibv_reg_mr(da.pd, mem, BUF, rw | IBV_ACCESS_ON_DEMAND));
+	/* on demand: no windows; where nothing is mapped it is refused when it is used */
+	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | IBV_ACCESS_ON_DEMAND |
+			   IBV_ACCESS_MW_BIND), EOPNOTSUPP);
+	REFUSED(ibv_reg_mr(da.pd, mem, 0, rw | IBV_ACCESS_ON_DEMAND), EINVAL);
+	mr = ibv_reg_mr(da.pd, mem, BUF, rw | IBV_ACCESS_ON_DEMAND);
+	must(mr);
+	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     rw));
+	ktap_eq(ibv_dereg_mr(mr), 0);
 	mr = ibv_reg_mr(da.pd, mem, BUF, rw);
 	must(mr);
 	WITHOUT(mr, ktap_ok(is_gone(ibv_dereg_mr(mr))));
