@@ -291,17 +291,6 @@ static void rights(void)
 	pair_close(&p);
 }
 
-static void refused_at(int line, struct ibv_mr *mr, int err)
-{
-	if (mr || errno != err)
-		ktap_fail_at(__FILE__, line, "%s, not %s",
-			     mr ? "made" : strerror(errno), strerror(err));
-	if (mr)
-		ibv_dereg_mr(mr);
-}
-
-#define REFUSED(call, err)	(errno = 0, refused_at(__LINE__, call, err))
-
 static void wrong(void)
 {
 	const int rw = VT_ACCESS;
@@ -309,24 +298,24 @@ static void wrong(void)
 
 	buffer_open(&x);
 	file.fd = open("/dev/zero", O_RDWR);
-	REFUSED(reg(&a, &none, 0, PAGE, 0, rw), EBADF);
-	REFUSED(reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0, 0, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0, SIZE + 1, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, PAGE, SIZE, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, SIZE, 1, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, SIZE + PAGE, 1, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, PAGE, ~0ULL, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
-	REFUSED(reg(&a, &x, 1, 8, 0, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0, 8, 1, rw), EINVAL);
-	REFUSED(reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
-	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
-	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 15), EINVAL);
+	REFUSED_MR(reg(&a, &none, 0, PAGE, 0, rw), EBADF);
+	REFUSED_MR(reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, 0, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, SIZE + 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, PAGE, SIZE, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, SIZE, 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, SIZE + PAGE, 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, PAGE, ~0ULL, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 1, 8, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, 8, 1, rw), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 15), EINVAL);
 	/* to be flushed, and persistent: it is no NVDIMM */
-	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
-	REFUSED(reg(&a, &x, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
 	close(file.fd);
 	buffer_close(&x);
 }
@@ -342,7 +331,7 @@ static void read_only(void)
 	x.fd = !strcmp(exporter, "heap") ? heap_export(false) :
 					   vgem_export(false);
 	must(x.fd >= 0);
-	REFUSED(reg(&a, &x, 0, PAGE, 0, VT_ACCESS), EACCES);
+	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, VT_ACCESS), EACCES);
 	mr = reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
 	must(mr);
 	ktap_eq(ibv_dereg_mr(mr), 0);
@@ -403,19 +392,6 @@ static void closed(void)
 	pair_close(&p);
 }
 
-/* Was one of the @n WRITEs refused? */
-static bool was_cut(struct pair *p, int n)
-{
-	struct ibv_wc wc;
-
-	while (n--) {
-		must(!vt_poll(p->a.scq, &wc, 1, LONG));
-		if (wc.status)
-			return true;
-	}
-	return false;
-}
-
 /* When deregistration returns, nothing of what is under way is written any more. */
 static void released(void)
 {
@@ -430,7 +406,7 @@ static void released(void)
 		must(!ibv_dereg_mr(p.at_b));
 		p.at_b = NULL;
 		memset(p.x.mem, 0xc5, SIZE);
-		cut += was_cut(&p, 60);
+		cut += vt_any_failed(p.a.scq, 60, LONG);
 		for (i = 0; i < (int)SIZE && p.x.mem[i] == 0xc5; i++)
 			;
 		ktap_eq(i, SIZE);

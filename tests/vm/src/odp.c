@@ -116,22 +116,6 @@ static void done(struct ibv_cq *cq, enum ibv_wc_status status)
 	ktap_eq(wc.status, status);
 }
 
-/* A value of /proc/self/status, kB. */
-static long status_of(const char *name)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	size_t len = strlen(name);
-	char line[200];
-	long value = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, len) && line[len] == ':')
-			value = atol(line + len + 1);
-	if (file)
-		fclose(file);
-	return value;
-}
-
 static void offers(void)
 {
 	const u32 rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
@@ -163,10 +147,10 @@ static void not_pinned(void)
 	pair_open(&p);
 	pages = vt_counter(&b, "odp_pages");
 	mem = map(len);
-	rss = status_of("VmRSS");
+	rss = vt_own_status("VmRSS");
 	mr = ibv_reg_mr(b.pd, mem, len, ODP_RW);
 	must(mr);
-	ktap_ok(status_of("VmRSS") < rss + 1024);
+	ktap_ok(vt_own_status("VmRSS") < rss + 1024);
 	ktap_eq(vt_counter(&b, "odp_pages"), pages);
 	vt_fill(p.a.buf, 3 * PAGE, 1);
 	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, 3 * PAGE, p.a.mr->lkey,
@@ -174,10 +158,10 @@ static void not_pinned(void)
 	done(p.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(mem + len / 2, 3 * PAGE, 1), -1);
 	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
-	ktap_ok(status_of("VmRSS") < rss + 4096);
-	ktap_eq(status_of("VmLck"), 0);
+	ktap_ok(vt_own_status("VmRSS") < rss + 4096);
+	ktap_eq(vt_own_status("VmLck"), 0);
 	/* the buffers of the ends are the only ones */
-	ktap_ok(status_of("VmPin") <= 2 * (long)SIZE / 1024);
+	ktap_ok(vt_own_status("VmPin") <= 2 * (long)SIZE / 1024);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap(mem, len);
 	pair_close(&p);
@@ -653,46 +637,22 @@ static void advised_badly(void)
 	pair_close(&p);
 }
 
-static void refused_at(int line, struct ibv_mr *mr, int err)
-{
-	if (mr || errno != err)
-		ktap_fail_at(__FILE__, line, "%s, not %s",
-			     mr ? "made" : strerror(errno), strerror(err));
-	if (mr)
-		ibv_dereg_mr(mr);
-}
-
-#define REFUSED(call, err)	(errno = 0, refused_at(__LINE__, call, err))
-
 static void refused(void)
 {
 	struct pair p = {};
 
 	pair_open(&p);
-	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
+	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
 	/* persistent by NIC flush, by host flush; for FLUSH */
-	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
-	REFUSED(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
-	REFUSED(ibv_reg_mr(a.pd, p.at_a, 0, ODP_RW), EINVAL);
-	REFUSED(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);
-	REFUSED(ibv_reg_mr(a.pd, p.at_a, 1L << 62, ODP_RW), EOVERFLOW);
+	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
+	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
+	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, 0, ODP_RW), EINVAL);
+	REFUSED_MR(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);
+	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, 1L << 62, ODP_RW), EOVERFLOW);
 	ktap_ok(ibv_rereg_mr(p.mr_a, IBV_REREG_MR_CHANGE_ACCESS, a.pd, NULL, 0,
 			     IBV_ACCESS_REMOTE_READ));
 	pair_close(&p);
-}
-
-/* Is one of the @n requests refused? */
-static bool was_cut(struct pair *p, int n)
-{
-	struct ibv_wc wc;
-
-	while (n--) {
-		must(!vt_poll(p->a.scq, &wc, 1, LONG));
-		if (wc.status)
-			return true;
-	}
-	return false;
 }
 
 /* When deregistration returns nothing is written any more, nor when munmap() does. */
@@ -720,7 +680,7 @@ static void released(void)
 			p.mr_b = NULL;
 		}
 		memset(p.at_b, 0xc5, SIZE);
-		cut += was_cut(&p, 60);
+		cut += vt_any_failed(p.a.scq, 60, LONG);
 		for (i = 0; i < (int)SIZE && p.at_b[i] == 0xc5; i++)
 			;
 		ktap_eq(i, SIZE);

@@ -425,11 +425,12 @@ ssize_t vt_check(const void *buf, size_t len, u64 seed)
 	return -1;
 }
 
-long vt_meminfo(const char *key)
+/* The value of "KEY: N kB" in a file, -1: none */
+static long vt_value_of(const char *path, const char *key)
 {
-	FILE *f = fopen("/proc/meminfo", "r");
+	FILE *f = fopen(path, "r");
 	size_t n = strlen(key);
-	char line[128];
+	char line[200];
 	long kb = -1;
 
 	while (f && fgets(line, sizeof(line), f))
@@ -440,16 +441,17 @@ long vt_meminfo(const char *key)
 	return kb;
 }
 
+long vt_meminfo(const char *key)
+{
+	return vt_value_of("/proc/meminfo", key);
+}
+
+long vt_own_status(const char *key)
+{
+	return vt_value_of("/proc/self/status", key);
+}
+
 long vt_own_memory(void)
 {
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "VmPTE:", 6))
-			kb += atol(strchr(line, ':') + 1);
-	if (f)
-		fclose(f);
-	return kb;
+	return vt_own_status("RssAnon") + vt_own_status("VmPTE");
 }

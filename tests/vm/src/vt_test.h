@@ -9,9 +9,11 @@
 #ifndef CAIRN_VM_VT_TEST_H
 #define CAIRN_VM_VT_TEST_H
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "ktap.h"
@@ -76,6 +78,33 @@ static inline u64 vt_counter_of(const char *device, const char *name)
 static inline u64 vt_counter(const struct vt_dev *dev, const char *name)
 {
 	return vt_counter_of(dev->name, name);
+}
+
+/* Has one of the next @n completions an error? It stops there. Each comes within @ms. */
+static inline bool vt_any_failed(struct ibv_cq *cq, int n, int ms)
+{
+	struct ibv_wc wc;
+
+	while (n--) {
+		must(!vt_poll(cq, &wc, 1, ms));
+		if (wc.status)
+			return true;
+	}
+	return false;
+}
+
+/* A registration is refused, for the reason that the errno names. */
+#define REFUSED_MR(call, err)						\
+	(errno = 0, vt_refused_mr(__FILE__, __LINE__, call, err))
+
+static inline void vt_refused_mr(const char *file, int line, struct ibv_mr *mr,
+				 int err)
+{
+	if (mr || errno != err)
+		ktap_fail_at(file, line, "%s, not %s",
+			     mr ? "made" : strerror(errno), strerror(err));
+	if (mr)
+		ibv_dereg_mr(mr);
 }
 
 /* Waits at most 20 s (x CAIRN_TIMEOUT_SCALE) for a counter to reach @value. Returns what

@@ -522,9 +522,8 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cairn_gap_nak(qpc);
 }
 
-/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
-static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
-					u8 op_flag)
+/* The record that @psn belongs to, or NULL. */
+static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
 {
 	u32 n;
 
@@ -535,11 +534,25 @@ static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
 		if (off < 0)
 			break;
 		if (off < (s32)swr->npkts)
-			return (cairn_wqe_ops[swr->opcode].flags &
-				(CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)) ==
-			       op_flag ? swr : NULL;
+			return swr;
 	}
 	return NULL;
+}
+
+/* What of CAIRN_WOP_READS and CAIRN_WOP_ATOMIC a record is: it has responses. */
+static u8 comp_responses(const struct cairn_swr *swr)
+{
+	return cairn_wqe_ops[swr->opcode].flags &
+	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
+}
+
+/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
+static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
+					u8 op_flag)
+{
+	struct cairn_swr *swr = comp_record_at(req, psn);
+
+	return swr && comp_responses(swr) == op_flag ? swr : NULL;
 }
 
 /*
@@ -615,16 +628,17 @@ void cairn_req_brought(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	bool ask = req->ask_again;
+	struct cairn_swr *swr;
 
 	if (cairn_port_brings(qpc, CAIRN_REQ))
 		return;
 	req->absent = false;
 	req->ask_again = false;
 	/* After an RNR NAK everything is repeated anyway. */
-	if (ask && !req->rnr_until && cairn_req_outstanding(req) &&
-	    (comp_record_of(req, req->una, CAIRN_WOP_READS) ||
-	     comp_record_of(req, req->una,
-			    CAIRN_WOP_READS | CAIRN_WOP_ATOMIC)))
+	if (!ask || req->rnr_until || !cairn_req_outstanding(req))
+		return;
+	swr = comp_record_at(req, req->una);
+	if (swr && comp_responses(swr))
 		cairn_gap_repeat_read(qpc);
 }
 

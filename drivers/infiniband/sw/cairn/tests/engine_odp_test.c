@@ -129,7 +129,7 @@ static void patience_of_the_peer(void)
 }
 
 /* The memory is not there any more: an error, of the one who named it. */
-static void unmapped(u8 op, bool local, u8 status)
+static void memory_unmapped(u8 op, bool local, u8 status)
 {
 	struct rig r = rig_new(1);
 	struct sim_mr *mr = local ? r.ma : r.mb;
@@ -155,15 +155,15 @@ static void memory_that_is_gone(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		unmapped(ops[i], true, CAIRN_CQE_LOC_PROT_ERR);
-		unmapped(ops[i], false, CAIRN_CQE_REM_ACCESS_ERR);
+		memory_unmapped(ops[i], true, CAIRN_CQE_LOC_PROT_ERR);
+		memory_unmapped(ops[i], false, CAIRN_CQE_REM_ACCESS_ERR);
 	}
-	unmapped(CAIRN_WQE_SEND, true, CAIRN_CQE_LOC_PROT_ERR);
-	unmapped(CAIRN_WQE_SEND, false, CAIRN_CQE_REM_OP_ERR);
+	memory_unmapped(CAIRN_WQE_SEND, true, CAIRN_CQE_LOC_PROT_ERR);
+	memory_unmapped(CAIRN_WQE_SEND, false, CAIRN_CQE_REM_OP_ERR);
 }
 
 /* UC cannot ask the peer to repeat: the message is lost, the next one arrives. */
-static void unreliable(void)
+static void unreliable_loses_it(void)
 {
 	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
 
@@ -209,7 +209,7 @@ static const struct ktap_test tests[] = {
 	KTAP(own_memory_costs_no_retry),
 	KTAP(patience_of_the_peer),
 	KTAP(memory_that_is_gone),
-	KTAP(unreliable),
+	KTAP(unreliable_loses_it),
 	KTAP(end_in_between),
 };
 

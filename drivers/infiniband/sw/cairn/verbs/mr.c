@@ -169,6 +169,25 @@ static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 	return cairn_media_check(ibdev, mr->umem, &mr->durability);
 }
 
+/* A region of @length bytes at @start of a process or buffer, named by @iova on. Not
+ * published.
+ */
+static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
+				    u64 iova, int access)
+{
+	struct cairn_mr *mr;
+
+	if (!length || length - 1 > U64_MAX - iova ||
+	    offset_in_page(start ^ iova))
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	if (IS_ERR(mr))
+		return mr;
+	mr->iova = iova;
+	mr->length = length;
+	return mr;
+}
+
 /* Pin @length bytes at @start, named by @iova on, and publish. */
 static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 			    u64 iova, int access, u32 persist)
@@ -177,14 +196,9 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 	struct cairn_mr *mr;
 	int err;
 
-	if (!length || length - 1 > U64_MAX - iova ||
-	    offset_in_page(start ^ iova))
-		return ERR_PTR(-EINVAL);
-	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	mr = mr_new_user(ibpd, start, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->iova = iova;
-	mr->length = length;
 	mr->persist = persist;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
@@ -228,14 +242,9 @@ static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
 	access &= ~IB_ACCESS_ON_DEMAND;
 	if (access & ~ACCESS_ON_DEMAND)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!length || length - 1 > U64_MAX - iova ||
-	    offset_in_page(start ^ iova))
-		return ERR_PTR(-EINVAL);
-	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	mr = mr_new_user(ibpd, start, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->iova = iova;
-	mr->length = length;
 	mr->start = start;
 	mr->on_demand = true;
 	mr->odp = cairn_odp_create(dev, start, length,
@@ -288,16 +297,11 @@ struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 	struct cairn_mr *mr;
 	int err;
 
-	if (!length || length - 1 > U64_MAX - iova ||
-	    offset_in_page(offset ^ iova))
-		return ERR_PTR(-EINVAL);
 	if (access & IB_ACCESS_FLUSH_PERSISTENT)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	mr = mr_new_user(ibpd, offset, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->iova = iova;
-	mr->length = length;
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
 	mr->dmabuf = cairn_dmabuf_get(&ibpd->device->dev, fd,

@@ -13,7 +13,7 @@ void sim_odp(struct sim_mr *mr)
 	mr->here = calloc(mr->len / PAGE + 1, sizeof(*mr->here));
 }
 
-static void brought(struct sim *s, void *arg)
+static void odp_brought(struct sim *s, void *arg)
 {
 	struct sim_odp *odp = arg;
 	u32 page;
@@ -25,8 +25,8 @@ static void brought(struct sim *s, void *arg)
 	cairn_port_kick(&odp->qp->c, odp - odp->qp->odp);
 }
 
-static int bring(struct sim_qp *qp, enum cairn_side_id side, struct sim_mr *mr,
-		 u32 page, u32 last)
+static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
+		     struct sim_mr *mr, u32 page, u32 last)
 {
 	struct sim_odp *odp = &qp->odp[side];
 	struct sim *s = qp->s;
@@ -46,13 +46,13 @@ static int bring(struct sim_qp *qp, enum cairn_side_id side, struct sim_mr *mr,
 	odp->busy = true;
 	odp->asked++;
 	sim_at(s, s->now + 1 + sim_below(&s->rand, s->bring_ns ?: 50 * SIM_US),
-	       brought, odp);
+	       odp_brought, odp);
 	return -EAGAIN;
 }
 
 /* @more: bytes behind, that are wanted too. */
-static int find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
-		u64 len, u32 more)
+static int odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
+		    u64 len, u32 more)
 {
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
 	u32 page, last, wanted;
@@ -67,7 +67,7 @@ static int find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 		    sim_chance(&qp->s->rand, qp->s->taken))
 			mr->here[page] = false;
 		if (!mr->here[page] || mr->unmapped)
-			return bring(qp, side, mr, page, wanted);
+			return odp_bring(qp, side, mr, page, wanted);
 	}
 	return 0;
 }
@@ -75,7 +75,7 @@ static int find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 int sim_odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 		 u64 len)
 {
-	return find(qp, side, key, va, len, 0);
+	return odp_find(qp, side, key, va, len, 0);
 }
 
 int sim_odp_find_span(struct sim_qp *qp, const struct cairn_span *span, u32 len)
@@ -91,8 +91,8 @@ int sim_odp_find_span(struct sim_qp *qp, const struct cairn_span *span, u32 len)
 			continue;
 		}
 		n = min(len, sge->length - skip);
-		err = find(qp, span->side, sge->lkey, sge->addr + skip, n,
-			   min(span->more, sge->length - skip - n));
+		err = odp_find(qp, span->side, sge->lkey, sge->addr + skip, n,
+			       min(span->more, sge->length - skip - n));
 		len -= n;
 		skip = 0;
 	}
