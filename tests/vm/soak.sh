@@ -22,6 +22,19 @@ modprobe sch_netem
 # kB of the kernel that nobody can reclaim
 kernel_memory() { awk '/^(SUnreclaim|VmallocUsed|Percpu|KernelStack):/ { n += $2 } END { print n }' /proc/meminfo; }
 
+# within SECONDS COMMAND...: a program or a function
+within() {
+	local pid rc=0
+
+	set -m
+	(set +m && "${@:2}") </dev/null &
+	pid=$!
+	set +m
+	lib_wait "$1" $pid || rc=$?
+	[ $rc != 124 ] || stop $pid
+	return $rc
+}
+
 # again and again NAME COMMAND...: until the end; what fails is counted
 declare -A pids
 again() {
@@ -33,7 +46,7 @@ again() {
 		n=0 failed=0
 		while [ ! -e "$stop_file" ]; do
 			n=$((n + 1))
-			timeout 300 "$@" >"$lib_tmp/$name.out" 2>&1 </dev/null || {
+			within $((300 * ${CAIRN_TIMEOUT_SCALE:-1})) "$@" >"$lib_tmp/$name.out" 2>&1 || {
 				failed=$((failed + 1))
 				cp "$lib_tmp/$name.out" "$lib_tmp/$name.failed"
 			}
@@ -54,6 +67,11 @@ tool_pair() {
 	wait $server
 	return $rc
 }
+
+packets() (
+	set -o pipefail
+	in_a fuzz_packets -t 20 | tee -a "$lib_tmp/packets"
+)
 
 loss() {
 	tc -n b qdisc replace dev vb root netem loss 0.5% delay 50us 20us reorder 1%
@@ -102,7 +120,7 @@ ip -n b link set wb up
 start a "$lib_tmp/verify" "verbs_verify -T $seconds -m 1024 -q 4 -s 9000 -w 200"
 verify=$started
 again fuzz_verbs in_a fuzz_verbs -t 20
-again fuzz_packets in_a fuzz_packets -t 20
+again fuzz_packets packets
 again resize in_a resize 5
 again release nsenter --net=/run/netns/a env -u CAIRN_SOAK release
 again rate in_a rate -r 5000 -b 40960 -s 100000
@@ -128,6 +146,7 @@ lib_wait $((300 * ${CAIRN_TIMEOUT_SCALE:-1})) "$verify" && rc=0 || rc=$?
 lib_show "$lib_tmp/verify" 3
 expect "compared traffic lasted for $seconds s" "$rc" 0
 diag "packets sent: $(counter "$DEV_A" tx_packets) and $(counter "$DEV_B" tx_packets)"
+diag "packets forged: $(awk '/ packets in / { n += $1 } END { print n + 0 }' "$lib_tmp/packets")"
 for name in "${!pids[@]}"; do
 	wait "${pids[$name]}"
 	read -r n failed <"$lib_tmp/$name.count"

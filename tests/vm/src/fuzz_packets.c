@@ -2,7 +2,7 @@
 /*
  * Packets that nobody should send, to queue pairs of the second device.
  *
- *	fuzz_packets [-s SEED] [-t SECONDS] [-n PACKETS]
+ *	fuzz_packets [-s SEED] [-t SECONDS] [-n FRAMES]
  *
  * They enter the wire by a raw socket on the first device's netdev: single packets and
  * trains, IPv4 and IPv6, mostly with lengths, ICRC, keys and PSNs that fit, so that
@@ -46,7 +46,7 @@ static u8 guard[2][GUARD] __aligned(4096);
 static u8 host_buf[BUF] __aligned(4096);
 static int raw_fd;
 static u32 crc_table[256];
-static u64 sent, refused, trains, renewed;
+static u64 sent, packets, refused, trains, renewed;
 
 static u32 below(u32 n)
 {
@@ -406,19 +406,22 @@ static void send_frame(struct frame *f, u32 gso)
 		{ &hdr, sizeof(hdr) }, { f->bytes, f->len },
 	};
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	u32 headers = f->ip_at + f->ip_len + 8;
 
 	if (gso) {
 		hdr.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 		hdr.gso_type = GSO_UDP_L4;
 		hdr.gso_size = gso;
-		hdr.hdr_len = f->ip_at + f->ip_len + 8;
+		hdr.hdr_len = headers;
 		hdr.csum_start = f->ip_at + f->ip_len;
 		hdr.csum_offset = 6;
 	}
-	if (sendmsg(raw_fd, &msg, 0) < 0)
+	if (sendmsg(raw_fd, &msg, 0) < 0) {
 		refused++;
-	else
-		sent++;
+		return;
+	}
+	sent++;
+	packets += gso ? (f->len - headers + gso - 1) / gso : 1;
 }
 
 static void one_packet(struct frame *f, u32 v)
@@ -624,13 +627,13 @@ static bool open_socket(void)
 	       !setsockopt(raw_fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on));
 }
 
-static int run(u64 seconds, u64 packets)
+static int run(u64 seconds, u64 most)
 {
 	static struct frame f;
 	u64 end = vt_now_ms() + seconds * 1000;
 	u32 v = 0, n;
 
-	while (vt_now_ms() < end && sent + refused < packets) {
+	while (vt_now_ms() < end && sent + refused < most) {
 		v = (v + 1) % VICTIMS;
 		if (!tend(v)) {
 			printf("victim %u cannot be connected again\n", v);
@@ -659,14 +662,14 @@ static int run(u64 seconds, u64 packets)
 
 int main(int argc, char **argv)
 {
-	u64 seed = time(NULL), seconds = 10, packets = ~0ULL;
+	u64 seed = time(NULL), seconds = 10, most = ~0ULL;
 	int c, rc;
 
 	while ((c = getopt(argc, argv, "s:t:n:")) != -1) {
 		switch (c) {
 		case 's': seed = strtoull(optarg, NULL, 0); break;
 		case 't': seconds = strtoull(optarg, NULL, 0); break;
-		case 'n': packets = strtoull(optarg, NULL, 0); break;
+		case 'n': most = strtoull(optarg, NULL, 0); break;
 		default: return 2;
 		}
 	}
@@ -680,8 +683,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("seed %llu\n", seed);
-	rc = run(seconds, packets);
-	printf("%llu frames, %llu of them trains; %llu refused by the socket; "
-	       "%llu connections made again\n", sent, trains, refused, renewed);
+	rc = run(seconds, most);
+	printf("%llu packets in %llu frames, %llu of them trains; %llu refused by the socket; "
+	       "%llu connections made again\n", packets, sent, trains, refused, renewed);
 	return rc;
 }
