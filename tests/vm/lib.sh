@@ -383,11 +383,11 @@ pair_run() {
 	return 1
 }
 
-# traffic_start OPTION...: verified traffic from a, for as long as the options say; its
-# pid is left in $traffic, its log in $traffic_log
+# traffic_start OPTION...: verified traffic from a, for as long as the options say, of
+# TRAFFIC=PROGRAM; its pid is left in $traffic, its log in $traffic_log
 traffic_start() {
 	traffic_log=$lib_tmp/traffic.$((++lib_traffics))
-	start a "$traffic_log" "verbs_verify $*"
+	start a "$traffic_log" "${TRAFFIC:-verbs_verify} $*"
 	traffic=$started
 	wait_for 30 grep -q running "$traffic_log" && return
 	not_ok "traffic starts: $*"

@@ -7,7 +7,7 @@
  *
  *   persist_traffic [-T SECONDS] [-q PAIRS] [-s MAX-SIZE] [-d DEPTH] [-w] [-m MTU]
  *
- * Every second connection has host flush. -w: plain RDMA WRITEs and SENDs only, for
+ * It says "running" once it is connected. Every second connection has host flush. -w: plain RDMA WRITEs and SENDs only, for
  * an initiator that knows no more than that. CAIRN_DAX: devdax for NIC flush,
  * otherwise it is emulated.
  */
@@ -364,6 +364,8 @@ int main(int argc, char **argv)
 		return 1;
 	for (i = 0; i < num_conns && !err; i++)
 		err = conn_create(&conns[i], &o, i & 1);
+	if (!err)
+		vt_say("running");
 	err = err ?: run(seconds);
 	printf("%llu WRITE_PERSIST, %llu early, %llu WRITE, %llu SEND; %llu bytes; %llu host flushes\n",
 	       (unsigned long long)counts[OP_PERSIST],
