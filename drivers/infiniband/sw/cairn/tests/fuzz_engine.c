@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include "sim/sim.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+/* Of all inputs, for who counts what ran. */
+static u64 packets;
 
 #define LEN		4096
 #define STEPS		200
@@ -241,6 +245,7 @@ static void packet(struct fuzz *z)
 		sim_inject_part(qp, &pkt, payload);
 	else
 		sim_inject(qp, &pkt, payload);
+	packets++;
 }
 
 static void raw_packet(struct fuzz *z)
@@ -256,6 +261,7 @@ static void raw_packet(struct fuzz *z)
 		buf[7] = qp->c.qpn;
 	}
 	sim_inject_raw(z->s, !qp->host, qp->host, buf, len);
+	packets++;
 }
 
 static void release(struct fuzz *z)
@@ -385,6 +391,16 @@ static void end(struct fuzz *z)
 		fprintf(stderr, "%s\n", z->s->why);
 	BUG_ON(z->s->failures);
 	sim_free(z->s);
+}
+
+static void report(void)
+{
+	fprintf(stderr, "packets: %llu\n", (unsigned long long)packets);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	return atexit(report);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

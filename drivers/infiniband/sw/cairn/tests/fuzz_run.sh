@@ -21,7 +21,7 @@ log=$("$program" -max_total_time="$seconds" -max_len=4400 -len_control=0 \
 	-timeout=20 -artifact_prefix="$corpus-failed-" -print_final_stats=1 "$corpus" 2>&1)
 status=$?
 if [ $status = 0 ]; then
-	grep -E 'number_of_executed_units|new_units_added' <<<"$log" |
+	grep -E 'number_of_executed_units|new_units_added|^packets:' <<<"$log" |
 		sed 's/^/# /'
 	echo "ok 1 $name"
 else
