@@ -5,8 +5,8 @@
 
 TOP := $(CURDIR)
 SERIES := 6.1 6.12
-# those of Debian 13, see scripts/vm/fetch
-FETCHED := trixie 6.18 7.2 backports
+# those that scripts/vm/fetch fetches
+FETCHED := trixie 6.18 7.2 backports arm64
 # what the VM targets take when none is named
 VM_KVER := $(firstword $(KVER) 6.12)
 KVERS := $(or $(KVER),$(SERIES))
@@ -28,7 +28,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test debugtest racetest stress demo bench deb debtest matrix intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test debugtest racetest stress demo bench deb debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -53,8 +53,9 @@ help:
 	@echo 'make demo           what cairn can do, shown in a VM'
 	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make debtest        those packages on Debian 13: installed, booted, upgraded, removed'
-	@echo 'make matrix         builds for each kernel (also those of Debian 13), boots it, runs chosen'
+	@echo 'make matrix         builds for each kernel (also those of Debian 13, and arm64), boots it, runs chosen'
 	@echo '                    tests: table, build/matrix/*.json; KVER=trixie one kernel'
+	@echo 'make arm64          module, provider and tests for arm64; host tests of it in an emulator'
 	@echo 'make intree         the driver in trees of 6.12 and 7.x, with W=1 and sparse'
 	@echo 'make clean          remove build/'
 
@@ -124,6 +125,9 @@ vmtest-programs: modules userspace
 ifneq ($(wildcard tests/vm/Makefile),)
 	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
 endif
+ifneq ($(filter arm64,$(KVERS)),)
+	@scripts/arm64 programs
+endif
 
 # the module with one deliberate defect each, all of them for a soak
 vmtest-mutants: vmtest-programs
@@ -162,6 +166,13 @@ deb:
 
 debtest:
 	@scripts/test/deb
+
+# what can be tried of it without booting it
+arm64: deps-quick
+	@scripts/vm/fetch arm64
+	@scripts/module.sh build arm64
+	@scripts/arm64 programs
+	@scripts/arm64 hosttest
 
 matrix: deps-quick
 	@env -u MAKEFLAGS -u MAKELEVEL -u KVER scripts/test/matrix $(KVER)

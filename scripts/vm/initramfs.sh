@@ -18,9 +18,18 @@ else
 	release=$(kernel_release "$1")
 	dir=$(kernel_dir "$1")
 fi
+busybox=$(command -v busybox)
+other=''
+[ "$1" = --root ] || other=$(kernel_root "$1") || {
+	echo "no root file system for $1" >&2
+	exit 1
+}
+[ -z "$other" ] || busybox=$other/usr/bin/busybox
 key=$(cat "${BASH_SOURCE[0]}" "$here/initramfs-init" | sha256sum | cut -c1-12)
 initrd=$dir/boot/initrd-$key.img
 kernel=$dir/boot/vmlinux-$release
+# arm64's are what they are
+[ "$1" != arm64 ] || kernel=$dir/boot/vmlinuz-$release
 
 modules() {
 	local m
@@ -37,7 +46,7 @@ build_initrd() {
 	# shellcheck disable=SC2064
 	trap "rm -rf '$tmp'" EXIT
 	mkdir -p "$tmp"/{bin,dev,proc,sys,ro,rw,root,mod}
-	cp "$(command -v busybox)" "$tmp/bin/busybox"
+	cp "$busybox" "$tmp/bin/busybox"
 	cp "$here/initramfs-init" "$tmp/init"
 	chmod +x "$tmp/init"
 	while read -r m; do

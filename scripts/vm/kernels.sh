@@ -9,14 +9,15 @@
 #
 # Other kernels come from Debian 13's mirror, headers and all, into the cache
 # (scripts/vm/fetch): "trixie" is the kernel of Debian 13, "backports" the newest
-# one there, 6.18 the newest of that series.
+# one there, 6.18 the newest of that series. "arm64" is Debian 12's 6.12 for arm64, with
+# a root file system for the programs.
 
 # every series that is built for and tested on
 # shellcheck disable=SC2034
 CAIRN_SERIES="6.1 6.12"
 # what "make matrix" builds for and boots
 # shellcheck disable=SC2034
-CAIRN_MATRIX="$CAIRN_SERIES trixie 6.18 7.2 backports"
+CAIRN_MATRIX="$CAIRN_SERIES trixie 6.18 7.2 backports arm64"
 
 # the unpacked kernel images live outside the clone: they outlast it
 cairn_cache() {
@@ -59,14 +60,19 @@ kernel_built() {
 	[ "$1" = kcsan ] && [ -n "${CAIRN_KCSAN:-}" ]
 }
 
-# one of Debian 13's; $1 is a name and nothing else
+# one from the mirror; $1 is a name and nothing else
 kernel_fetched() {
-	[[ $1 =~ ^(trixie|backports|[0-9]+\.[0-9]+)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
+	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
+}
+
+# what fetched ones have besides lies there, too
+kernel_fetched_top() {
+	echo "$(cairn_cache)/$([ "$1" = arm64 ] && echo arm64 || echo debian13)"
 }
 
 # where scripts/vm/fetch has put it: a link to a directory RELEASE_VERSION
 kernel_fetched_dir() {
-	readlink -e "$(cairn_cache)/debian13/$1"
+	readlink -e "$(kernel_fetched_top "$1")/$1"
 }
 
 kernel_release() {
@@ -127,10 +133,16 @@ kernel_headers_dir() {
 	fi
 }
 
+# the root file system that a VM boots with a kernel of another architecture
+kernel_root() {
+	[ "$1" != arm64 ] || readlink -e "$(kernel_fetched_top "$1")/root"
+}
+
 # what make has to be told besides, a word a line: Debian 13's compiler and pahole
 kernel_make_args() {
 	local dir ccache=''
 
+	[ "$1" != arm64 ] || echo CC=aarch64-linux-gnu-gcc-12
 	kernel_fetched "$1" && dir=$(kernel_dir "$1") && [ -e "$dir/.tools" ] || return 0
 	dir=$(cat "$dir/.tools")
 	# as it is for everybody else, if it is

@@ -43,7 +43,7 @@ fi
 export IP_A IP_B IP6_A IP6_B IF_A IF_B DEV_A DEV_B
 # what the programs of tests/vm/src take, and where they are
 export CAIRN_A=$DEV_A CAIRN_B=$DEV_B
-PROGS=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)/build/vmtests
+PROGS=${CAIRN_BUILD:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)/build}/vmtests
 PATH=$PATH:$PROGS
 # kmod NAME: the file of a module of tests/vm/kmod
 kmod() { echo "$PROGS/kmod/$(uname -r)/$1.ko"; }

@@ -14,6 +14,8 @@
 /* What grew, and by how much, since version 44. */
 #define VERBS_QP_EX_MORE	(VERBS_CORE >= 45 ? 8 : 0)
 #define VERBS_CONTEXT_MORE	(VERBS_PABI >= 65 ? 48 : 0)
+/* A mutex of the C library has 40 bytes on x86_64, and 48 on arm64. */
+#define VERBS_MUTEX_MORE	(sizeof(pthread_mutex_t) - 40)
 /* Members before this one that version 65 added. */
 #define VERBS_OP(member, offset, more) \
 	VERBS_OFFSET(struct verbs_context_ops, member, \
@@ -21,69 +23,69 @@
 
 /* Public types. */
 VERBS_SIZE(struct ibv_device, 664);
-VERBS_SIZE(struct ibv_context, 328);
-VERBS_SIZE(struct ibv_qp, 160);
-VERBS_SIZE(struct ibv_qp_ex, 352 + VERBS_QP_EX_MORE);
-VERBS_SIZE(struct ibv_cq, 128);
-VERBS_SIZE(struct ibv_cq_ex, 288);
-VERBS_SIZE(struct ibv_srq, 128);
+VERBS_SIZE(struct ibv_context, 328 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct ibv_qp, 160 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct ibv_qp_ex, 352 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct ibv_cq, 128 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct ibv_cq_ex, 288 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct ibv_srq, 128 + VERBS_MUTEX_MORE);
 VERBS_SIZE(struct ibv_mr, 48);
 VERBS_SIZE(struct ibv_pd, 16);
 VERBS_SIZE(struct ibv_ah, 24);
 VERBS_SIZE(struct ibv_mw, 32);
 VERBS_SIZE(struct ibv_xrcd, 8);
 VERBS_SIZE(struct ibv_wc, 48);
-VERBS_SIZE(struct verbs_context, 648 + VERBS_CONTEXT_MORE);
+VERBS_SIZE(struct verbs_context, 648 + VERBS_CONTEXT_MORE + VERBS_MUTEX_MORE);
 
 VERBS_OFFSET(struct verbs_context, priv, 208 + VERBS_CONTEXT_MORE);
 VERBS_OFFSET(struct verbs_context, sz, 312 + VERBS_CONTEXT_MORE);
 VERBS_OFFSET(struct verbs_context, context, 320 + VERBS_CONTEXT_MORE);
 
-VERBS_OFFSET(struct ibv_qp_ex, comp_mask, 160);
-VERBS_OFFSET(struct ibv_qp_ex, wr_id, 168);
-VERBS_OFFSET(struct ibv_qp_ex, wr_flags, 176);
-VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 184);
-VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_fetch_add, 192);
-VERBS_OFFSET(struct ibv_qp_ex, wr_bind_mw, 200);
-VERBS_OFFSET(struct ibv_qp_ex, wr_local_inv, 208);
-VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_read, 216);
-VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write, 224);
-VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write_imm, 232);
-VERBS_OFFSET(struct ibv_qp_ex, wr_send, 240);
-VERBS_OFFSET(struct ibv_qp_ex, wr_send_imm, 248);
-VERBS_OFFSET(struct ibv_qp_ex, wr_send_inv, 256);
-VERBS_OFFSET(struct ibv_qp_ex, wr_send_tso, 264);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_ud_addr, 272);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_xrc_srqn, 280);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data, 288);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data_list, 296);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge, 304);
-VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge_list, 312);
-VERBS_OFFSET(struct ibv_qp_ex, wr_start, 320);
-VERBS_OFFSET(struct ibv_qp_ex, wr_complete, 328);
-VERBS_OFFSET(struct ibv_qp_ex, wr_abort, 336);
-VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_write, 344);
+VERBS_OFFSET(struct ibv_qp_ex, comp_mask, 160 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_id, 168 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_flags, 176 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 184 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_fetch_add, 192 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_bind_mw, 200 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_local_inv, 208 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_read, 216 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write, 224 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_rdma_write_imm, 232 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send, 240 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_imm, 248 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_inv, 256 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_send_tso, 264 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_ud_addr, 272 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_xrc_srqn, 280 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data, 288 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_inline_data_list, 296 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge, 304 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge_list, 312 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_start, 320 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_complete, 328 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_abort, 336 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_write, 344 + VERBS_MUTEX_MORE);
 #if VERBS_CORE >= 45
-VERBS_OFFSET(struct ibv_qp_ex, wr_flush, 352);
+VERBS_OFFSET(struct ibv_qp_ex, wr_flush, 352 + VERBS_MUTEX_MORE);
 #endif
 
-VERBS_OFFSET(struct ibv_cq_ex, status, 132);
-VERBS_OFFSET(struct ibv_cq_ex, wr_id, 136);
-VERBS_OFFSET(struct ibv_cq_ex, start_poll, 144);
-VERBS_OFFSET(struct ibv_cq_ex, next_poll, 152);
-VERBS_OFFSET(struct ibv_cq_ex, end_poll, 160);
-VERBS_OFFSET(struct ibv_cq_ex, read_opcode, 168);
-VERBS_OFFSET(struct ibv_cq_ex, read_vendor_err, 176);
-VERBS_OFFSET(struct ibv_cq_ex, read_byte_len, 184);
-VERBS_OFFSET(struct ibv_cq_ex, read_imm_data, 192);
-VERBS_OFFSET(struct ibv_cq_ex, read_qp_num, 200);
-VERBS_OFFSET(struct ibv_cq_ex, read_src_qp, 208);
-VERBS_OFFSET(struct ibv_cq_ex, read_wc_flags, 216);
-VERBS_OFFSET(struct ibv_cq_ex, read_slid, 224);
-VERBS_OFFSET(struct ibv_cq_ex, read_sl, 232);
-VERBS_OFFSET(struct ibv_cq_ex, read_dlid_path_bits, 240);
-VERBS_OFFSET(struct ibv_cq_ex, read_completion_ts, 248);
-VERBS_OFFSET(struct ibv_cq_ex, read_completion_wallclock_ns, 280);
+VERBS_OFFSET(struct ibv_cq_ex, status, 132 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, wr_id, 136 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, start_poll, 144 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, next_poll, 152 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, end_poll, 160 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_opcode, 168 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_vendor_err, 176 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_byte_len, 184 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_imm_data, 192 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_qp_num, 200 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_src_qp, 208 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_wc_flags, 216 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_slid, 224 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_sl, 232 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_dlid_path_bits, 240 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_completion_ts, 248 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct ibv_cq_ex, read_completion_wallclock_ns, 280 + VERBS_MUTEX_MORE);
 
 /* Private types. */
 VERBS_SIZE(struct verbs_device_ops, 72);
@@ -92,9 +94,9 @@ VERBS_SIZE(struct verbs_device, 712);
 VERBS_SIZE(struct verbs_sysfs_dev, 992);
 VERBS_SIZE(struct verbs_mr, 56);
 VERBS_SIZE(struct verbs_xrcd, 16);
-VERBS_SIZE(struct verbs_srq, 160);
-VERBS_SIZE(struct verbs_cq, 288);
-VERBS_SIZE(struct verbs_qp, 368 + VERBS_QP_EX_MORE);
+VERBS_SIZE(struct verbs_srq, 160 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct verbs_cq, 288 + VERBS_MUTEX_MORE);
+VERBS_SIZE(struct verbs_qp, 368 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
 VERBS_SIZE(struct verbs_context_ops, VERBS_PABI >= 65 ? 744 : 608);
 
 VERBS_OFFSET(struct verbs_device_ops, name, 0);
@@ -147,15 +149,15 @@ VERBS_OFFSET(struct verbs_xrcd, comp_mask, 8);
 VERBS_OFFSET(struct verbs_xrcd, handle, 12);
 
 VERBS_OFFSET(struct verbs_srq, srq, 0);
-VERBS_OFFSET(struct verbs_srq, srq_type, 128);
-VERBS_OFFSET(struct verbs_srq, xrcd, 136);
-VERBS_OFFSET(struct verbs_srq, cq, 144);
-VERBS_OFFSET(struct verbs_srq, srq_num, 152);
+VERBS_OFFSET(struct verbs_srq, srq_type, 128 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct verbs_srq, xrcd, 136 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct verbs_srq, cq, 144 + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct verbs_srq, srq_num, 152 + VERBS_MUTEX_MORE);
 
 VERBS_OFFSET(struct verbs_qp, qp, 0);
 VERBS_OFFSET(struct verbs_qp, qp_ex, 0);
-VERBS_OFFSET(struct verbs_qp, comp_mask, 352 + VERBS_QP_EX_MORE);
-VERBS_OFFSET(struct verbs_qp, xrcd, 360 + VERBS_QP_EX_MORE);
+VERBS_OFFSET(struct verbs_qp, comp_mask, 352 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
+VERBS_OFFSET(struct verbs_qp, xrcd, 360 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
 
 VERBS_OP(advise_mr, 0, 0);
 VERBS_OP(alloc_dm, 8, 1);

@@ -14,10 +14,10 @@
 
 #include "log_format.h"
 #include "log_medium.h"
+#include "write_back.h"
 
 #define DEFAULT_SIZE	(16u << 20)
 #define PMEM_ALIGN	(2u << 20)	/* of mappings of device-DAX */
-#define CACHE_LINE	64
 
 bool log_medium_parse_size(const char *text, uint64_t *size)
 {
@@ -142,10 +142,6 @@ static int log_medium_device(struct log_medium *medium, uint64_t device_size,
 	uint64_t wanted = medium->size;
 	struct log_header header;
 
-#ifndef __x86_64__
-	if (write)
-		return EOPNOTSUPP;	/* log_medium_write_back() */
-#endif
 	medium->kind = LOG_MEDIUM_PMEM;
 	for (;;) {
 		medium->size = wanted ? wanted : DEFAULT_SIZE;
@@ -226,21 +222,6 @@ static int log_medium_write(const struct log_medium *medium, uint64_t offset,
 	return fdatasync(medium->fd) ? errno : 0;
 }
 
-static void log_medium_write_back(const void *bytes, uint64_t length)
-{
-#ifdef __x86_64__
-	uintptr_t at = (uintptr_t)bytes & -(uintptr_t)CACHE_LINE;
-	uintptr_t end = (uintptr_t)bytes + length;
-
-	for (; at < end; at += CACHE_LINE)
-		__builtin_ia32_clflush((const void *)at);
-	__builtin_ia32_mfence();
-#else
-	(void)bytes;
-	(void)length;
-#endif
-}
-
 int log_medium_persist(const struct log_medium *medium, uint64_t offset,
 		       uint64_t length)
 {
@@ -250,8 +231,7 @@ int log_medium_persist(const struct log_medium *medium, uint64_t offset,
 	case LOG_MEDIUM_FILE:
 		return log_medium_write(medium, offset, length);
 	case LOG_MEDIUM_PMEM:
-		log_medium_write_back((const uint8_t *)medium->log + offset,
-				      length);
+		write_back((const uint8_t *)medium->log + offset, length);
 		return 0;
 	default:
 		return 0;

@@ -17,7 +17,6 @@
  * meet over TCP.
  */
 #include <arpa/inet.h>
-#include <emmintrin.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -34,8 +33,9 @@
 
 #include <infiniband/cairndv.h>
 
+#include "write_back.h"
+
 #define MAX_DEPTH	512
-#define LINE		64
 #define MAPPED		(64ul << 20)
 
 enum mode { MODE_PERSIST, MODE_EARLY, MODE_WRITE, MODE_READ, MODE_SEND, MODES };
@@ -313,16 +313,6 @@ static int persist_post_receive(struct end *self)
 	return ibv_post_recv(self->qp, &wr, &bad);
 }
 
-/* What a program does without the NIC's help. */
-static void persist_flush_lines(const uint8_t *line, uint64_t length)
-{
-	const uint8_t *behind = line + length;
-
-	for (line -= (uintptr_t)line % LINE; line < behind; line += LINE)
-		_mm_clflush(line);
-	_mm_sfence();
-}
-
 static int persist_answer(struct end *self, uint64_t n)
 {
 	struct ibv_send_wr wr = {
@@ -331,8 +321,8 @@ static int persist_answer(struct end *self, uint64_t n)
 	}, *bad;
 	uint64_t slots = MAPPED / self->peer.size;
 
-	persist_flush_lines(self->buf + n % slots * self->peer.size,
-			    self->peer.size);
+	/* what a program does without the NIC's help */
+	write_back(self->buf + n % slots * self->peer.size, self->peer.size);
 	return ibv_post_send(self->qp, &wr, &bad);
 }
 
@@ -376,8 +366,7 @@ static int persist_serve(struct end *self)
 			return n < 0 ? EIO : 0;	/* the initiator is gone */
 		err = persist_post_receive(self);
 		if (info.kind == CAIRNDV_PERSIST_FLUSH) {
-			persist_flush_lines((void *)(uintptr_t)info.va,
-					    info.length);
+			write_back((void *)(uintptr_t)info.va, info.length);
 			err = cairndv_persist_done(self->ctx, info.token, 0);
 		} else if (self->peer.mode == MODE_SEND && !err) {
 			err = persist_answer(self, served++);

@@ -107,13 +107,13 @@ static unsigned long media_copy_none(void *to, const void *from, unsigned int le
 
 static int media_copy(struct kprobe *probe, struct pt_regs *regs)
 {
-	const void *from = (const void *)regs->si;
-	unsigned int len = regs->dx;
+	const void *from = (const void *)regs_get_kernel_argument(regs, 1);
+	unsigned int len = regs_get_kernel_argument(regs, 2);
 
 	if (len < sizeof(media_poison) ||
 	    memcmp(from, media_poison, sizeof(media_poison)))
 		return 0;
-	regs->ip = (unsigned long)media_copy_none;
+	instruction_pointer_set(regs, (unsigned long)media_copy_none);
 	return 1;
 }
 
@@ -136,7 +136,7 @@ static unsigned long media_return_zero(void)
 
 static int media_zero(struct kprobe *probe, struct pt_regs *regs)
 {
-	regs->ip = (unsigned long)media_return_zero;
+	instruction_pointer_set(regs, (unsigned long)media_return_zero);
 	return 1;
 }
 

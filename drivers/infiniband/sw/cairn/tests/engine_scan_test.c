@@ -24,14 +24,14 @@ static struct rig deep(void)
 
 static void poison(const struct rig *r, u32 first, u32 n)
 {
-	__asan_poison_memory_region(&r->a->c.req.swr[first],
-				    n * sizeof(struct cairn_swr));
+	ASAN_POISON_MEMORY_REGION(&r->a->c.req.swr[first],
+				  n * sizeof(struct cairn_swr));
 }
 
 static void unpoison(const struct rig *r)
 {
-	__asan_unpoison_memory_region(r->a->c.req.swr,
-				      DEPTH * sizeof(struct cairn_swr));
+	ASAN_UNPOISON_MEMORY_REGION(r->a->c.req.swr,
+				    DEPTH * sizeof(struct cairn_swr));
 }
 
 /* Received, and behind a WRITE_PERSIST that is not durable. */
