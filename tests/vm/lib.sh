@@ -268,6 +268,8 @@ start() {
 	# plain words need no shell, which takes long to start in emulation
 	[[ $3 == *[^a-zA-Z0-9_./:=,%@+\ -]* ]] || read -ra plain <<<"${3#exec }"
 	! type -P "${plain[0]-}" >/dev/null || words=("${plain[@]}")
+	# what an earlier one said there is not this one's
+	: >"$2"
 	set -m
 	"${in[@]}" "${words[@]}" >"$2" 2>&1 </dev/null &
 	started=$!

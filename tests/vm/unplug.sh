@@ -69,6 +69,8 @@ round() {
 	local user log=$lib_tmp/load status=0
 
 	plug || return
+	# what the last one said is not this one's
+	: >"$log"
 	# shellcheck disable=SC2154
 	CAIRN_A=cairn_u CAIRN_B=cairn_v timeout -s KILL "$patience" \
 		verbs_verify -T 100000 -E -w 600 -m 1024 -q 2 $2 >"$log" 2>&1 &
