@@ -60,6 +60,11 @@ lanes_sleep() {
 	done
 }
 
+# awake NAME ARITHMETIC: on one CPU no lane looks for posts by itself
+awake() {
+	if [ "$(nproc)" = 1 ]; then skip "$1" "one CPU"; else expect_that "$@"; fi
+}
+
 echo 200 >$idle
 polled=$(counter "$DEV_A" polled_posts)
 slept=$(counter "$DEV_A" lane_sleeps)
@@ -68,9 +73,9 @@ points doorbell race $edge
 reads=$(($(counter "$DEV_A" qinfo_misses) - reads))
 # posts come in lists of 4.5 on average; a look when it is told, and no other
 expect_that "$reads reads of queue info for $edge posts" "3 * reads < 2 * edge"
-expect_that "lanes were awake for posts" \
+awake "lanes were awake for posts" \
 	"$(counter "$DEV_A" polled_posts) > polled"
-expect_that "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
+awake "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
 
 echo 1000000 >$idle
 # shellcheck disable=SC2154
@@ -79,7 +84,7 @@ expect "its beginning and end were traced" "$(grep -c 'ioctl(-1,' "$lib_tmp/trac
 calls=$(awk '/ioctl\(-1,/ { on = !on; next } on' "$lib_tmp/trace" | wc -l)
 diag "$calls system calls"
 # posts come in lists of 8; who shares the CPUs makes the lane give way
-expect_that "most lists need no system call" "calls < busy / 16"
+awake "most lists need no system call" "calls < busy / 16"
 points doorbell share
 
 # with an idle time, after it: nobody wakes them, they do not run

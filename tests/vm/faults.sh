@@ -98,11 +98,11 @@ survives() {
 
 survives "traffic survives it when memory is short" failslab 10
 survives "... and pages are" fail_page_alloc 10
-TRAFFIC=persist_traffic survives "... and hosts that are to flush" failslab 20 -s 4000
+TRAFFIC=persist_traffic survives "... and hosts that are to flush" failslab 20 -s 4000 -H -t 18
 if modprobe sch_netem; then
 	in_b tc qdisc add dev "$IF_B" root netem loss 3%
 	in_a tc qdisc add dev "$IF_A" root netem loss 3%
-	survives "... over a bad network" failslab 20 -t 14
+	survives "... over a bad network" failslab 20 -t 18
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi

@@ -11,7 +11,8 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-seconds=${CAIRN_FUZZ_SECONDS:-10}
+# where all goes slowly, ten seconds are too short for every end
+seconds=${CAIRN_FUZZ_SECONDS:-$((10 * ${CAIRN_TIMEOUT_SCALE:-1}))}
 [ "${CAIRN_SOAK:-0}" = 0 ] || seconds=${CAIRN_FUZZ_SECONDS:-600}
 RUN_TIMEOUT=$((seconds + 120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 

@@ -5,11 +5,13 @@
  * in place, and with host flush the target must have released it before. The
  * network in between may be as bad as it likes.
  *
- *   persist_traffic [-T SECONDS] [-q PAIRS] [-s MAX-SIZE] [-d DEPTH] [-w] [-m MTU]
+ *   persist_traffic [-T SECONDS] [-q PAIRS] [-s MAX-SIZE] [-d DEPTH] [-w] [-H] [-m MTU]
+ *	[-t TIMEOUT]
  *
- * It says "running" once it is connected. Every second connection has host flush. -w: plain RDMA WRITEs and SENDs only, for
- * an initiator that knows no more than that. CAIRN_DAX: devdax for NIC flush,
- * otherwise it is emulated.
+ * It says "running" once it is connected. Every second connection has host flush, with
+ * -H each: user-mode Linux has no other. -w: plain RDMA WRITEs and SENDs only, for an
+ * initiator that knows no more than that. CAIRN_DAX: devdax for NIC flush, otherwise it
+ * is emulated.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +52,7 @@ static struct vt_dev da, db;
 static struct conn *conns;
 static int num_conns = 4, depth = 16;
 static u32 max_size = 20000;
-static bool plain_only;
+static bool plain_only, host_only;
 static u64 rand_state = 1, counts[OP_KINDS], bytes, flushes;
 
 static u32 below(u32 n)
@@ -340,14 +342,17 @@ int main(int argc, char **argv)
 	struct vt_opts o = VT_OPTS;
 	int c, i, seconds = 5, err = 0;
 
-	while ((c = getopt(argc, argv, "T:q:s:d:m:w")) != -1)
+	o.timeout = 14;
+	while ((c = getopt(argc, argv, "T:q:s:d:m:t:wH")) != -1)
 		switch (c) {
 		case 'T': seconds = atoi(optarg); break;
 		case 'q': num_conns = atoi(optarg); break;
 		case 's': max_size = (atoi(optarg) + 63) & ~63; break;
 		case 'd': depth = atoi(optarg); break;
 		case 'm': o.mtu = mtu_of(atoi(optarg)); break;
+		case 't': o.timeout = atoi(optarg); break;
 		case 'w': plain_only = true; break;
+		case 'H': host_only = true; break;
 		default: return 2;
 		}
 	if (depth < 1 || depth > MAX_DEPTH || num_conns < 1)
@@ -356,14 +361,13 @@ int main(int argc, char **argv)
 	o.cap.max_send_wr = depth;
 	o.cap.max_recv_wr = 2 * depth;
 	o.cqe = 4 * depth;
-	o.timeout = 14;
 	conns = calloc(num_conns, sizeof(*conns));
 	if (!conns || vt_dax_open() ||
 	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
 		return 1;
 	for (i = 0; i < num_conns && !err; i++)
-		err = conn_create(&conns[i], &o, i & 1);
+		err = conn_create(&conns[i], &o, host_only || i & 1);
 	if (!err)
 		vt_say("running");
 	err = err ?: run(seconds);
