@@ -774,6 +774,25 @@ static bool comp_is_nak_of_next(const struct cairn_requester *req,
 	       pkt->psn == req->sent && req->una != req->sent;
 }
 
+/* A READ that was asked for again while its responses were on their way: what of it
+ * the peer refuses then may have come, and the peer says it once. The rest of it
+ * will not come.
+ */
+static bool comp_refuses_read(struct cairn_requester *req,
+			      const struct cairn_pkt *pkt)
+{
+	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
+	struct cairn_swr *swr;
+
+	if (pkt->op->kind != CAIRN_KIND_ACK ||
+	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_NAK ||
+	    code == CAIRN_NAK_PSN_SEQ || code > CAIRN_NAK_INVALID_RD_REQUEST ||
+	    cairn_psn_diff(pkt->psn, req->una) >= 0)
+		return false;
+	swr = comp_record_of(req, req->una, CAIRN_WOP_READS);
+	return swr && cairn_psn_diff(pkt->psn, swr->psn) >= 0;
+}
+
 /* Is something outstanding that an answer with @psn is about? */
 static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
 {
@@ -834,6 +853,11 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 		cairn_req_ack_before(qpc, pkt->psn, now);
 		cairn_gap_answer(qpc, false, now);
+		return;
+	}
+	if (comp_refuses_read(req, pkt)) {
+		cairn_port_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+		comp_refused(qpc, pkt->syndrome);
 		return;
 	}
 	if (cairn_psn_diff(pkt->psn, req->una) < 0 ||

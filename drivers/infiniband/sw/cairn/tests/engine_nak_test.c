@@ -130,6 +130,34 @@ static void a_fatal_nak_that_responses_belie(void)
 	sim_end(r.s);
 }
 
+/* A READ is asked for again while it is answered, and its memory goes: what is
+ * refused has come, of the answers that were on their way.
+ */
+static void a_fatal_nak_of_what_came(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	rig_send(&r, 3, CAIRN_WQE_SEND, 1);
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
+	/* of a READ that is over: nothing can be refused of it */
+	ack(&r, 0, nak);
+	ack(&r, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ack(&r, 1, nak);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
 /* Reserved AETH types and NAK codes mean nothing and change nothing. */
 static void reserved_syndromes_are_ignored(void)
 {
@@ -440,6 +468,7 @@ static const struct ktap_test tests[] = {
 	KTAP(fatal_naks_end_the_connection),
 	KTAP(a_fatal_nak_that_overtakes_responses),
 	KTAP(a_fatal_nak_that_responses_belie),
+	KTAP(a_fatal_nak_of_what_came),
 	KTAP(reserved_syndromes_are_ignored),
 	KTAP(sequence_nak_goes_back_exactly),
 	KTAP(sequence_naks_without_progress_end),
