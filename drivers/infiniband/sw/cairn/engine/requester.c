@@ -8,6 +8,8 @@
  * copied from the ring again only for its scatter/gather list or inline bytes,
  * and refused when it no longer agrees with the record.
  */
+#include <linux/align.h>
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/log2.h>
@@ -23,6 +25,13 @@
 #include "engine/sq_resize.h"
 #include "engine/window.h"
 #include "engine/wqe.h"
+
+/* Deadlines nearer than this are not rounded, ns. */
+#define CAIRN_MIN_PATIENCE	1000
+/* Probes that are due within this are due together, ns: with connections that take
+ * turns, as those of a busy host do, a lane's timer expires that often.
+ */
+#define CAIRN_PROBE_ROUND	BIT_ULL(21)
 
 struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n)
 {
@@ -90,6 +99,18 @@ u64 cairn_req_deadline(const struct cairn_qpc *qpc)
 					cairn_rate_deadline(&req->rate)));
 
 	return req_earlier(deadline, req_earlier(req->probe_at, req->recv_at));
+}
+
+u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now)
+{
+	u64 deadline = cairn_req_deadline(qpc);
+
+	if (deadline <= now + CAIRN_MIN_PATIENCE ||
+	    deadline == cairn_rate_deadline(&qpc->req.rate))
+		return deadline;
+	if (deadline == qpc->req.probe_deadline)
+		deadline = ALIGN(deadline, CAIRN_PROBE_ROUND);
+	return ALIGN(deadline, BIT_ULL(fls64(deadline - now) - 3));
 }
 
 /* Continue sending from @psn, which lies in a record not yet completed. */

@@ -22,6 +22,19 @@ void cairn_req_prefetch(const struct cairn_qpc *qpc);
 /* When cairn_req_run() must be called again at the latest; 0: never. */
 u64 cairn_req_deadline(const struct cairn_qpc *qpc);
 
+/**
+ * cairn_req_expiry() - when a timer is to look whether the deadline has come
+ * @qpc: requester lock held
+ * @now: CLOCK_MONOTONIC, ns
+ *
+ * But for a rate's, deadlines are patience, of which a quarter more does no harm
+ * (IBTA 9.7.6.1.3 allows four times as much), and of a probe's 2 ms: rounded up,
+ * those of many QPs are one expiry of the timer.
+ *
+ * Return: the deadline or later, CLOCK_MONOTONIC, ns; 0: never.
+ */
+u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now);
+
 /* For the files that share the requester (completer, gap, persist_req). */
 
 /* Record @n. */

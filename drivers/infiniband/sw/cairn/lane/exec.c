@@ -46,8 +46,6 @@
  */
 #define CAIRN_INLINE_BUDGET	32
 #define CAIRN_INLINE_BYTES	65536
-/* Deadlines nearer than this are not rounded, ns. */
-#define CAIRN_MIN_PATIENCE	1000
 /* Rounds in one go, so that others' events keep nobody busy without end. */
 #define CAIRN_MAX_ROUNDS	8
 /* Runs of sides that were given packets by runs on this CPU, for the same reason. */
@@ -261,22 +259,6 @@ static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
 }
 
 /*
- * When the requester is to look at the time. But for a rate's, its deadlines are
- * patience, of which a quarter more does no harm (IBTA 9.7.6.1.3 allows four
- * times as much): rounded up, those of many QPs are one expiry of the timer.
- * Side lock held.
- */
-static u64 exec_req_deadline(const struct cairn_qpc *qpc, u64 now)
-{
-	u64 deadline = cairn_req_deadline(qpc);
-
-	if (deadline <= now + CAIRN_MIN_PATIENCE ||
-	    deadline == cairn_rate_deadline(&qpc->req.rate))
-		return deadline;
-	return ALIGN(deadline, BIT_ULL(fls64(deadline - now) - 3));
-}
-
-/*
  * Take what arrived, then send what is due. Receiving and sending have budgets
  * of their own, else a flood of requests would keep its ACK from leaving.
  * Side lock held. Returns true when work is left.
@@ -301,7 +283,7 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_lane_arm(exec, side, cairn_resp_deadline(exec->qpc));
 	} else {
 		more = cairn_req_run(exec->qpc, now, tx);
-		cairn_lane_arm(exec, side, exec_req_deadline(exec->qpc, now));
+		cairn_lane_arm(exec, side, cairn_req_expiry(exec->qpc, now));
 		WRITE_ONCE(exec->next_wqe, exec->qpc->req.sq_next);
 	}
 	if (cairn_paced_until(exec->qpc, side) != waited)

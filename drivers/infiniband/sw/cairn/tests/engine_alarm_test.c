@@ -55,11 +55,9 @@ static void alarm_stepped(struct sim *s, void *arg)
 	}
 }
 
-static void acknowledged_messages_leave_nothing(void)
+static void timer_rigs(struct rig *r)
 {
-	struct timer timer = {};
-	struct rig r[PAIRS];
-	u32 i, k;
+	u32 i;
 
 	r[0] = rig_new(1);
 	for (i = 1; i < PAIRS; i++) {
@@ -68,6 +66,15 @@ static void acknowledged_messages_leave_nothing(void)
 		r[i].b = sim_qp(r[0].s, 1, &sim_rc);
 		sim_connect(r[i].a, r[i].b, &sim_attrs);
 	}
+}
+
+static void acknowledged_messages_leave_nothing(void)
+{
+	struct timer timer = {};
+	struct rig r[PAIRS];
+	u32 i, k;
+
+	timer_rigs(r);
 	r[0].s->stepped = alarm_stepped;
 	r[0].s->stepped_arg = &timer;
 	for (k = 0; k < MESSAGES; k++) {
@@ -84,6 +91,39 @@ static void acknowledged_messages_leave_nothing(void)
 	ktap_eq(timer.turns, 0);
 	for (i = 0; i < PAIRS; i++)
 		ktap_eq(r[i].a->c.req.una, r[i].a->c.req.psn);
+	sim_end(r[0].s);
+}
+
+/* Connections that take turns: each has something on its way for a moment, and the
+ * timer would have to look at it a millisecond later, for nothing.
+ */
+static void deadlines_of_many_come_together(void)
+{
+	u32 i, looks = 0, steps = 1000;
+	struct rig r[PAIRS];
+	u64 expiry, last = 0;
+
+	timer_rigs(r);
+	for (i = 0; i < PAIRS; i++)
+		rig_send(&r[i], 0, CAIRN_WQE_WRITE, 64);
+	ktap_ok(sim_run(r[0].s, SIM_SEC));	/* round trips are known */
+	for (i = 0; i < steps; i++) {
+		struct sim_qp *a = r[i % PAIRS].a;
+		u64 due;
+
+		r[0].s->now += 50 * SIM_US;
+		rig_send(&r[i % PAIRS], 1 + i, CAIRN_WQE_WRITE, 64);
+		sim_run(r[0].s, SIM_US);
+		due = cairn_req_deadline(&a->c);
+		expiry = cairn_req_expiry(&a->c, r[0].s->now);
+		ktap_ok(due && expiry >= due && expiry <= due + 4 * SIM_MS);
+		looks += expiry != last;
+		last = expiry;
+		ktap_ok(sim_run(r[0].s, SIM_SEC));
+	}
+	ktap_diag("%u messages: %u looks", steps, looks);
+	/* 50 ms in pieces of 2 ms, and the time of the messages */
+	ktap_ok(looks > 10 && looks < 60);
 	sim_end(r[0].s);
 }
 
@@ -119,6 +159,7 @@ static void no_deadline_is_missed(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(acknowledged_messages_leave_nothing),
+	KTAP(deadlines_of_many_come_together),
 	KTAP(no_deadline_is_missed),
 };
 
