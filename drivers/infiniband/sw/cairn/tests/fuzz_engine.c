@@ -393,14 +393,14 @@ static void end(struct fuzz *z)
 	sim_free(z->s);
 }
 
-static void report(void)
+static void fuzz_report(void)
 {
 	fprintf(stderr, "packets: %llu\n", (unsigned long long)packets);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	return atexit(report);
+	return atexit(fuzz_report);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
