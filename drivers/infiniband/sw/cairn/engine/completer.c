@@ -774,25 +774,6 @@ static bool comp_is_nak_of_next(const struct cairn_requester *req,
 	       pkt->psn == req->sent && req->una != req->sent;
 }
 
-/* A READ that was asked for again while its responses were on their way: what of it
- * the peer refuses then may have come, and the peer says it once. The rest of it
- * will not come.
- */
-static bool comp_refuses_read(struct cairn_requester *req,
-			      const struct cairn_pkt *pkt)
-{
-	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
-	struct cairn_swr *swr;
-
-	if (pkt->op->kind != CAIRN_KIND_ACK ||
-	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_NAK ||
-	    code == CAIRN_NAK_PSN_SEQ || code > CAIRN_NAK_INVALID_RD_REQUEST ||
-	    cairn_psn_diff(pkt->psn, req->una) >= 0)
-		return false;
-	swr = comp_record_of(req, req->una, CAIRN_WOP_READS);
-	return swr && cairn_psn_diff(pkt->psn, swr->psn) >= 0;
-}
-
 /* Is something outstanding that an answer with @psn is about? */
 static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
 {
@@ -819,6 +800,39 @@ static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		req->flow_known = req->flows <= CAIRN_MAX_FLOWS;
 	}
 	return true;
+}
+
+/* A READ that was asked for again while its responses were on their way: what of it
+ * the peer refuses then may have come, and the peer says it once. The rest of it
+ * will not come. No more than a window was on its way, so a forged one has no more
+ * PSNs to hit however long the READ is.
+ */
+static bool comp_refuses_read(struct cairn_qpc *qpc,
+			      const struct cairn_pkt *pkt)
+{
+	struct cairn_requester *req = &qpc->req;
+	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
+	s32 behind = cairn_psn_diff(req->una, pkt->psn);
+	struct cairn_swr *swr;
+
+	if (pkt->op->kind != CAIRN_KIND_ACK ||
+	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_NAK ||
+	    code == CAIRN_NAK_PSN_SEQ || code > CAIRN_NAK_INVALID_RD_REQUEST ||
+	    behind <= 0 || behind > (s32)cairn_window(qpc))
+		return false;
+	swr = comp_record_of(req, req->una, CAIRN_WOP_READS);
+	return swr && cairn_psn_diff(pkt->psn, swr->psn) >= 0;
+}
+
+/* An answer about nothing that is outstanding. */
+static void comp_rx_stale(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	if (comp_refuses_read(qpc, pkt)) {
+		cairn_port_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+		comp_refused(qpc, pkt->syndrome);
+	} else if (!cairn_persist_alive(qpc, pkt)) {
+		cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+	}
 }
 
 void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
@@ -855,15 +869,9 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_gap_answer(qpc, false, now);
 		return;
 	}
-	if (comp_refuses_read(req, pkt)) {
-		cairn_port_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
-		comp_refused(qpc, pkt->syndrome);
-		return;
-	}
 	if (cairn_psn_diff(pkt->psn, req->una) < 0 ||
 	    cairn_psn_diff(pkt->psn, req->sent) >= 0) {
-		if (!cairn_persist_alive(qpc, pkt))
-			cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+		comp_rx_stale(qpc, pkt);
 		return;
 	}
 	switch (pkt->op->kind) {

@@ -4,6 +4,7 @@
  * status of the completion, state of the QP, flush of everything else.
  */
 #include "engine.h"
+#include "engine/window.h"
 
 /* A QP whose peer is this test: requests go nowhere, answers are injected. */
 static struct rig alone(const struct cairn_qp_attrs *attrs)
@@ -155,6 +156,38 @@ static void a_fatal_nak_of_what_came(void)
 	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* However long the READ is, who guesses PSNs has no more than a window to hit. */
+static void a_fatal_nak_of_what_came_long_ago(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u32 n, window, chunk;
+	struct rig r;
+
+	attrs.pmtu = 4096;
+	r = alone(&attrs);
+	window = cairn_window(&r.a->c);
+	chunk = cairn_read_chunk(&r.a->c);
+	r.ma = sim_mr(r.s, 0, 4 * window * attrs.pmtu, SIM_ALL);
+	r.mb = sim_mr(r.s, 1, 4 * window * attrs.pmtu, SIM_ALL);
+	rig_send(&r, 1, CAIRN_WQE_READ, 4 * window * attrs.pmtu);
+	settle(&r);
+	for (n = 0; n < 3 * window; n++)
+		answer(&r, n % chunk == 0 ? CAIRN_BTH_READ_RESP_FIRST :
+		       n % chunk == chunk - 1 ? CAIRN_BTH_READ_RESP_LAST :
+						CAIRN_BTH_READ_RESP_MIDDLE,
+		       n, 0, 1, attrs.pmtu);
+	ktap_eq(cairn_psn_diff(r.a->c.req.una, r.a->psn), 3 * window);
+	for (n = 0; n < 2 * window; n++)
+		ack(&r, n, nak);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(r.a->count[CAIRN_CTR_STALE_RESPONSES], 2 * window);
+	ack(&r, 2 * window, nak);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	sim_end(r.s);
 }
 
@@ -469,6 +502,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_fatal_nak_that_overtakes_responses),
 	KTAP(a_fatal_nak_that_responses_belie),
 	KTAP(a_fatal_nak_of_what_came),
+	KTAP(a_fatal_nak_of_what_came_long_ago),
 	KTAP(reserved_syndromes_are_ignored),
 	KTAP(sequence_nak_goes_back_exactly),
 	KTAP(sequence_naks_without_progress_end),
