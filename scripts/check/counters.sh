@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Documentation/counters.rst comes from the list in engine/counters.h.
+# Documentation/counters.rst comes from the list in engine/counters.h, and that list fits
+# into a message of "rdma statistic".
 #   counters.sh          check that it does
 #   counters.sh --write  make it so
 set -euo pipefail
@@ -31,7 +32,10 @@ Counters
 
 ``rdma statistic show link DEVICE/1`` shows them, as does
 ``/sys/class/infiniband/DEVICE/ports/1/hw_counters``. Each is a sum over the
-CPUs since the device was made.
+CPUs since the device was made. ib_core has one page for its answer to ``rdma statistic``.
+Where 64-bit values in messages must be aligned (user-mode Linux, and some architectures;
+not x86 and not arm64) all counters are too many for it, and the tool says "Message too
+long"; sysfs has them.
 
 ``rdma statistic qp bind link DEVICE/1 lqpn NUMBER`` gives a queue pair a counter of its
 own, ``rdma statistic qp set link DEVICE/1 auto pid on`` each process one for its new
@@ -45,6 +49,18 @@ EOT
 	done | sed '$d'
 }
 
+# ib_core answers for all counters in one page, or not at all: headers and the longest
+# name of a device, and for each counter its name and 64 bits, where those need not be
+# aligned (they must in user-mode Linux, and there the page is too small).
+message_size() {
+	rows | awk -F '\t' '{ size += 4 + 4 + int((length($1) + 4) / 4) * 4 + 12 }
+		END { print size + 104 }'
+}
+if [ "$(message_size)" -gt 3776 ]; then
+	echo "engine/counters.h: $(message_size) bytes are too many for a message of" \
+		"\"rdma statistic\", which has 3776: take one away, or shorten names"
+	exit 1
+fi
 if [ "${1:-}" = --write ]; then
 	generate >"$page"
 elif ! generate | cmp -s - "$page"; then

@@ -24,8 +24,8 @@ psn=$(((16777000 + (i - 1) * 1000) % 16777216))
 msn=$(((i - 1) * 500))
 {
 echo "link c/1 lqpn 1 type GSI state RTS sq-psn 0 comm [ib_core] drv_state 3 drv_una-psn 0 drv_next-psn 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 0 drv_rnr-retries-left 0 drv_rate-kbps 0 drv_cc-enabled 0 drv_cc-kbps 0 "
-echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_una-psn 16776990 drv_next-psn $psn drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 "
-echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm slow drv_una-psn 5 drv_next-psn 5 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 "
+echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_una-psn 16776990 drv_next-psn $psn drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 drv_send-ns 999 drv_answer-ns 1234567 drv_durable-ns 0 "
+echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm slow drv_una-psn 5 drv_next-psn 5 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 drv_send-ns 0 drv_answer-ns 0 drv_durable-ns 4000000000 "
 echo "link mlx/1 lqpn 3 type RC state RTS comm other"
 } | if [ -e "$WORK/broken-lines" ]; then sed 's/ drv_/\n    drv_/g'; else cat; fi
 END
@@ -54,7 +54,7 @@ table() {
 	top -n 0.5 -c 1 && [ "$(wc -l <"$work/out")" = 4 ] && [ "$(column 1 17)" = c/1 ] &&
 		[ "$(column 5 17)" = 18 ] && [ "$(column 5 1)" = - ] &&
 		[ "$(column 8 17)" = 1010 ] && [ "$(column 9 17)" = 3 ] && [ "$(column 10 17)" = 6 ] &&
-		[ "$(column 14 17)" = busy ] && [ "$(column 15 17)" = bee/5 ] && [ "$(column 14 1)" = '[ib_core]' ]
+		[ "$(column 17 17)" = busy ] && [ "$(column 18 17)" = bee/5 ] && [ "$(column 17 1)" = '[ib_core]' ]
 }
 
 # of times that are longer than asked for on a busy machine
@@ -67,14 +67,20 @@ rates() {
 }
 
 waits() {
-	[ "$(column 13 19)" = rate,durable,flush,error ] && [ "$(column 12 19)" = 900 ] &&
-		[ "$(column 13 17)" = - ] && [ "$(column 12 17)" = - ]
+	[ "$(column 16 19)" = rate,durable,flush,error ] && [ "$(column 12 19)" = 900 ] &&
+		[ "$(column 16 17)" = - ] && [ "$(column 12 17)" = - ]
+}
+
+# in us; a device of another version says nothing of them
+legs() {
+	[ "$(column 13 17)" = 1.0 ] && [ "$(column 14 17)" = 1234.6 ] && [ "$(column 15 17)" = - ] &&
+		[ "$(column 13 19)" = - ] && [ "$(column 15 19)" = 4000000.0 ] && [ "$(column 13 1)" = - ]
 }
 
 # as rdma of iproute2 6.15 prints it
 broken_lines() {
 	: >"$work/broken-lines"
-	table && waits
+	table && waits && legs
 	[ $? = 0 ] && rm "$work/broken-lines"
 }
 
@@ -97,7 +103,7 @@ wrong_commands() {
 }
 
 echo "KTAP version 1"
-for t in table rates waits broken_lines device fails wrong_commands; do
+for t in table rates waits legs broken_lines device fails wrong_commands; do
 	$t
 	result $? $t
 done

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include "engine/port.h"
 #include "lane/exec.h"
+#include "lane/trace.h"
 #include "net/net.h"
 #include "persist/flush.h"
 #include "queue/host_index.h"
@@ -78,6 +79,8 @@ int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		n = port_map(qp, &train->span, train->length, bv);
 	if (n < 0)
 		return n;
+	/* Before: what is handed over inside this host is received meanwhile. */
+	trace_cairn_send(&qp->exec, side, train);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return port_emit_ud(qp, train, bv);
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
@@ -133,6 +136,7 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct port_messages messages __uninitialized;
 
+	trace_cairn_send(&qp->exec, CAIRN_REQ, train);
 	messages.q = qpc;
 	messages.t = train;
 	messages.part = part;
@@ -365,9 +369,11 @@ int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 		qp->exec.look = false;
 	err = cairn_host_index_newest(sq, qp->exec.nic, qpc->req.sq_done,
 				      qpc->req.sq_next, tail);
-	if (!err)
-		sq->seen = *tail;
-	return err;
+	if (err)
+		return err;
+	trace_cairn_posted(&qp->exec, *tail, *tail - sq->seen);
+	sq->seen = *tail;
+	return 0;
 }
 
 void cairn_port_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
@@ -435,11 +441,17 @@ u32 cairn_port_waiting(void)
 	return this_cpu_read(cairn_plug_state.added);
 }
 
+void cairn_port_started(struct cairn_qpc *qpc, const struct cairn_swr *swr)
+{
+	trace_cairn_request(&qpc_to_cairn_qp(qpc)->exec, swr);
+}
+
 void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
+	trace_cairn_completed(&qp->exec, side, cqe);
 	cairn_cq_post(side == CAIRN_REQ ? to_cairn_cq(qp->ibqp.send_cq) :
 					  qp->recv_cq, cqe);
 }
@@ -458,6 +470,7 @@ void cairn_port_count(struct cairn_qpc *qpc, enum cairn_counter counter, u32 n)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
+	trace_cairn_counted(&qp->exec, counter, n);
 	if (qp->stats)
 		this_cpu_add(qp->stats->value[counter], n);
 	else

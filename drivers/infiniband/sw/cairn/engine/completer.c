@@ -11,6 +11,7 @@
 #include "engine/completer.h"
 #include "engine/congestion.h"
 #include "engine/gap.h"
+#include "engine/legs.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
 #include "engine/window.h"
@@ -220,6 +221,7 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->absent = false;
 	req->ask_again = false;
 	cairn_gap_forget(req);
+	cairn_legs_forget(req);
 	comp_flush_records(qpc, budget);
 	if (req->una_rec != req->new_rec)
 		return false;
@@ -421,6 +423,8 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	req->retries = qpc->attrs.retry_cnt;
 	req->rnr_retries = qpc->attrs.rnr_retry;
 	req->implied_nak = false;
+	if (req->timed)
+		cairn_legs_answered(req, now);
 	cairn_req_reap(qpc);
 	comp_late_refusal(qpc);
 	cairn_gap_progress(req, now);

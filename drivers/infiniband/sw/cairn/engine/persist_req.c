@@ -12,6 +12,7 @@
 #include <linux/minmax.h>
 #include "engine/completer.h"
 #include "engine/gap.h"
+#include "engine/legs.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
 #include "engine/window.h"
@@ -296,7 +297,8 @@ bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 }
 
 /* Every WRITE_PERSIST that ends before @psn is durable. */
-static void persist_mark_durable(struct cairn_requester *req, u32 psn)
+static void persist_mark_durable(struct cairn_requester *req, u32 psn,
+				 u64 now)
 {
 	u32 n = persist_first(req);
 
@@ -312,6 +314,8 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn)
 			req->persists--;
 	}
 	req->undurable_rec = n;
+	if (req->timed)
+		cairn_legs_durable(req, now);
 }
 
 /* One ACK may speak for messages into several regions: it names the weakest. */
@@ -329,7 +333,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	u32 n;
 
 	cairn_port_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
-	persist_mark_durable(req, pkt->psn);
+	persist_mark_durable(req, pkt->psn, now);
 	cairn_req_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
@@ -379,7 +383,7 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	}
 	cairn_port_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
 	persist_note_durability(req, pkt->durability);
-	persist_mark_durable(req, end);
+	persist_mark_durable(req, end, now);
 	cairn_req_take_credits(req, pkt);
 	persist_peer_alive(qpc);
 	if (cairn_psn_diff(end, req->una) > 0)

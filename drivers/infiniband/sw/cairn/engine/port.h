@@ -359,6 +359,9 @@ int cairn_port_take_srq(struct cairn_qpc *qpc, u32 srqn);
 /* Posted receives, for credits; negative: shared, credits do not apply. */
 int cairn_port_rq_posted(struct cairn_qpc *qpc);
 
+/* For tracing: @swr, the newest record, has begun. Every one that begins. */
+void cairn_port_started(struct cairn_qpc *qpc, const struct cairn_swr *swr);
+
 /* Post a completion to the send (CAIRN_REQ) or receive CQ; the requester posts
  * CAIRN_CQE_RECV_DURABLE to the latter.
  */

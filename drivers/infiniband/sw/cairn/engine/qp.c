@@ -25,6 +25,7 @@ static void qp_reset_requester(struct cairn_requester *req, u32 sq_idx)
 	u32 mask = req->swr_mask;
 
 	memset(req, 0, offsetof(struct cairn_requester, wqe));
+	req->legs = (struct cairn_legs){};
 	req->swr = swr;
 	req->swr_mask = mask;
 	req->sq_next = sq_idx;

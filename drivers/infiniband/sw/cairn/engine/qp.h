@@ -143,6 +143,21 @@ struct cairn_gap {
 	u64 got[CAIRN_GAP_WORDS];	/* response placed ahead of a missing one */
 };
 
+/* From one to the next a request is on its way (engine/legs.c). */
+enum cairn_leg {
+	CAIRN_LEG_SEND,		/* from its start until its last packet has left */
+	CAIRN_LEG_ANSWER,	/* ... until all of it is answered */
+	CAIRN_LEG_DURABLE,	/* ... until it is durable: WRITE_PERSIST */
+	CAIRN_LEGS
+};
+
+struct cairn_legs {
+	u64 since;		/* the leg under way */
+	u32 rec;
+	u32 ns[CAIRN_LEGS];	/* smoothed; 0: none of that kind has ended */
+	u8 leg;			/* enum cairn_leg */
+};
+
 struct cairn_ahead;
 
 struct cairn_requester {
@@ -182,6 +197,7 @@ struct cairn_requester {
 	u8 gap_kind;		/* enum cairn_gap_kind: being repeated */
 	bool gap_sent;		/* its answer is awaited */
 	u8 probes;		/* without progress */
+	bool timed;		/* legs.rec is */
 	struct cairn_rate rate;
 	/* Line 2, used by RC: time. */
 	u64 probe_deadline;	/* 0: none */
@@ -213,6 +229,8 @@ struct cairn_requester {
 	 * max_units of it.
 	 */
 	union cairn_wqe_buf *wqe;
+	/* In a line that other requests do not touch; cleared, too. */
+	struct cairn_legs legs;
 } __aligned(CAIRN_LINE);
 
 /* A request that is answered by a response, kept for duplicates. */

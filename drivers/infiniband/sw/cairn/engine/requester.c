@@ -19,6 +19,7 @@
 #include "engine/completer.h"
 #include "engine/congestion.h"
 #include "engine/gap.h"
+#include "engine/legs.h"
 #include "engine/pace.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
@@ -268,9 +269,10 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 /* Take the next WQE from the ring. Returns false when there is none, or no record
  * for it; @first: more records may be made.
  */
-static bool req_start_wqe(struct cairn_qpc *qpc, bool first)
+static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr;
 	u32 avail, length = 0;
 	u8 status;
 
@@ -291,7 +293,10 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first)
 		return false;
 	}
 	status = req_check_wqe(qpc, &length);
-	req_fill_swr(qpc, cairn_req_swr(req, req->new_rec), status, length);
+	swr = cairn_req_swr(req, req->new_rec);
+	req_fill_swr(qpc, swr, status, length);
+	cairn_legs_start(req, swr, now);
+	cairn_port_started(qpc, swr);
 	req->sq_next += req->wqe->send.units;
 	req->new_rec++;
 	return true;
@@ -591,7 +596,7 @@ static bool req_alike(const struct cairn_qpc *qpc,
  * most @n. Those that are posted and not yet started are started for it.
  */
 static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
-			   u32 n)
+			   u32 n, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 again = cairn_psn_diff(req->sent, swr->psn), count = 1;
@@ -604,7 +609,7 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	for (; count < n; count++) {
 		if (req->send_rec + count == req->new_rec &&
 		    (cairn_state(qpc) != CAIRN_QP_RTS ||
-		     !req_start_wqe(qpc, false)))
+		     !req_start_wqe(qpc, false, now)))
 			break;
 		if (!req_alike(qpc, swr,
 			       cairn_req_swr(req, req->send_rec + count)))
@@ -685,6 +690,8 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		req->send_rec++;
 		req->pkt = 0;
 	}
+	if (req->timed)
+		cairn_legs_sent(qpc, now);
 	if (!cairn_reliable(qpc))
 		req->una = end;
 	else if (!req->ack_deadline)
@@ -879,7 +886,7 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 	if (reads)
 		want = 1;
 	else if (swr->npkts == 1)
-		want = req_count_alike(qpc, swr, room);
+		want = req_count_alike(qpc, swr, room, now);
 	else
 		want = req_train_count(qpc, swr, room);
 	may = req_pace(qpc, swr, &limit, want, now, &pause);
@@ -927,7 +934,7 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
 	while (req_may_send(qpc) && cairn_budget_left(budget)) {
 		if (req->send_rec == req->new_rec &&
 		    (cairn_state(qpc) == CAIRN_QP_SQD ||
-		     !req_start_wqe(qpc, true)))
+		     !req_start_wqe(qpc, true, now)))
 			return;
 		if (!req_send_one(qpc, now, budget))
 			return;

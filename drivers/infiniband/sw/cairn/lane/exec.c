@@ -176,6 +176,7 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
 			   const struct cairn_pkt *pkt, u64 now)
 {
+	trace_cairn_received(exec, side, pkt);
 	if (side == CAIRN_REQ)
 		cairn_req_rx(exec->qpc, pkt, now);
 	else

@@ -265,6 +265,7 @@ u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
 bool cairn_port_brings(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
 void cairn_port_ask_peer(struct cairn_qpc *c) { abort(); }
+void cairn_port_started(struct cairn_qpc *c, const struct cairn_swr *swr) { }
 int cairn_port_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
 int cairn_port_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort(); }
 int cairn_port_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,

@@ -6,6 +6,7 @@
  */
 #include <rdma/uverbs_ioctl.h>
 #include "engine/port.h"
+#include "lane/trace.h"
 #include "lane/watch.h"
 #include "verbs/doorbell.h"
 #include "queue/host_index.h"
@@ -106,6 +107,7 @@ static int doorbell_ring(struct cairn_ucontext *uctx,
 	side = xa_pointer_tag(entry);
 	queue = doorbell_queue(qp, side);
 	sane = doorbell_index_ok(queue, doorbell->index);
+	trace_cairn_doorbell(&qp->exec, side, doorbell->index);
 	/* If it is not, the next reader puts the queue in error. */
 	cairn_host_index_rung(queue, doorbell->index);
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_DOORBELLS, 1);

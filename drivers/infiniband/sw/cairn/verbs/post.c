@@ -8,6 +8,7 @@
 #include <linux/bits.h>
 #include <rdma/cairn.h>
 #include "compat/flush.h"
+#include "lane/trace.h"
 #include "queue/queue.h"
 #include "verbs/ops.h"
 #include "verbs/verbs.h"
@@ -277,6 +278,7 @@ int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	post_publish(&qp->sq, idx);
 	spin_unlock_irqrestore(&qp->sq_post_lock, flags);
+	trace_cairn_doorbell(&qp->exec, CAIRN_REQ, idx);
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
 	return min(ret, 0);
 }

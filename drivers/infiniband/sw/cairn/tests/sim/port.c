@@ -476,6 +476,14 @@ int cairn_port_rq_posted(struct cairn_qpc *q)
 	       (rq->tail - rq->head) / rq->stride;
 }
 
+void cairn_port_started(struct cairn_qpc *q, const struct cairn_swr *swr)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	check_turn(qp, CAIRN_REQ, "start");
+	qp->started++;
+}
+
 void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {

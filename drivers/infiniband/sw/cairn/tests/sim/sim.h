@@ -231,6 +231,7 @@ struct sim_qp {
 	u64 count[CAIRN_CTR_COUNT];
 	u32 atomics;		/* executed on behalf of this QP */
 	u32 peer_asked;		/* whether it knows WRITE_PERSIST */
+	u32 started;		/* work requests, as the engine says */
 	u64 inval_end[CAIRN_SIDES];	/* of the last invalidation that waits */
 	u32 invals;		/* that waited */
 	struct sim_odp odp[CAIRN_SIDES];

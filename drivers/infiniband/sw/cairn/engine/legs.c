@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include "engine/legs.h"
+#include "engine/requester.h"
+#include "engine/wqe.h"
+
+/* The leg under way ends, and the next one begins. Smoothed like a round trip. */
+static void legs_end(struct cairn_legs *legs, u64 now)
+{
+	u32 *mean = &legs->ns[legs->leg];
+	u32 took = min_t(u64, now - legs->since, U32_MAX);
+
+	if (*mean)
+		took = *mean - *mean / 8 + took / 8;
+	*mean = max(took, 1U);
+	legs->leg++;
+	legs->since = now;
+}
+
+void cairn_legs_begin(struct cairn_requester *req, u64 now)
+{
+	req->timed = true;
+	req->legs.rec = req->new_rec;
+	req->legs.leg = CAIRN_LEG_SEND;
+	req->legs.since = now;
+}
+
+/* The cursor has moved. What cannot be answered is at its end now. */
+void cairn_legs_sent(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->legs.leg != CAIRN_LEG_SEND ||
+	    (s32)(req->send_rec - req->legs.rec) <= 0)
+		return;
+	legs_end(&req->legs, now);
+	req->timed = cairn_reliable(qpc);
+}
+
+/* More is answered. */
+void cairn_legs_answered(struct cairn_requester *req, u64 now)
+{
+	const struct cairn_swr *swr = cairn_req_swr(req, req->legs.rec);
+
+	if (req->legs.leg != CAIRN_LEG_ANSWER)
+		return;
+	/* Nobody was told when: responses came in another order. */
+	if ((s32)(req->una_rec - req->legs.rec) > 0) {
+		cairn_legs_forget(req);
+		return;
+	}
+	if (!cairn_swr_received(req, swr))
+		return;
+	legs_end(&req->legs, now);
+	req->timed = cairn_swr_persists(swr);
+	if (req->timed)
+		cairn_legs_durable(req, now);
+}
+
+/* More is durable, or known to be: one answer may say both. */
+void cairn_legs_durable(struct cairn_requester *req, u64 now)
+{
+	if (req->legs.leg != CAIRN_LEG_DURABLE ||
+	    !cairn_req_swr(req, req->legs.rec)->durable)
+		return;
+	legs_end(&req->legs, now);
+	req->timed = false;
+}

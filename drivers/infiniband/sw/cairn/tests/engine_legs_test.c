@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Where the time of a request went, as the requester tells it (engine/legs.c). */
+#include "engine/legs.h"
+#include "persist.h"
+
+#define LEG_WAY		(5 * SIM_MS)	/* of a packet, one way */
+#define LEG_SLACK	SIM_MS		/* what a simulated host takes itself */
+
+static struct rig far_rig(const struct sim_qp_init *init)
+{
+	struct rig r = rig_with(1, init, &sim_attrs);
+
+	r.s->latency_ns = LEG_WAY;
+	return r;
+}
+
+#define expect_leg(r, leg, from, to)					\
+	expect_leg_at(__FILE__, __LINE__, r, leg, from, to)
+
+static void expect_leg_at(const char *file, int line, const struct rig *r,
+			  enum cairn_leg leg, u64 from, u64 to)
+{
+	u32 ns = r->a->c.req.legs.ns[leg];
+
+	if (ns < from || ns > to)
+		ktap_fail_at(file, line, "leg %d: %u ns, not %llu to %llu",
+			     leg, ns, from, to);
+}
+
+/* The first request of a connection says it, whatever it is. */
+static void an_answer_takes_a_round_trip(void)
+{
+	static const u8 opcodes[] = {
+		CAIRN_WQE_WRITE, CAIRN_WQE_READ, CAIRN_WQE_FAA,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct rig r = far_rig(&sim_rc);
+
+		rig_send(&r, 1, opcodes[i], 8);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
+		expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY,
+			   2 * LEG_WAY + LEG_SLACK);
+		expect_leg(&r, CAIRN_LEG_DURABLE, 0, 0);
+		ktap_ok(!r.a->c.req.timed);
+		sim_end(r.s);
+	}
+}
+
+/* 8000 kbit/s are 1 byte/us. The last response or ACK ends the second leg. */
+static void a_limit_makes_sending_long(void)
+{
+	struct cairn_rate_limit slow = { .kbps = 8000, .burst = 1100 };
+	struct rig r = far_rig(&sim_rc);
+
+	r.a->c.attrs.rate = slow;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 50 * 1024);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_leg(&r, CAIRN_LEG_SEND, 49 * SIM_MS, 53 * SIM_MS);
+	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
+	sim_end(r.s);
+}
+
+static void loss_counts_as_waiting_for_the_answer(void)
+{
+	struct rig r = far_rig(&sim_rc);
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	sim_run(r.s, 20 * SIM_MS);
+	r.s->dead[1] = false;
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
+	expect_leg(&r, CAIRN_LEG_ANSWER, 20 * SIM_MS + 2 * LEG_WAY, SIM_SEC);
+	sim_end(r.s);
+}
+
+/* The peer's host takes its time; the ACK does not. */
+static void durability_is_a_leg_of_its_own(u8 flags)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+
+	r.s->latency_ns = LEG_WAY;
+	empty_recvs(r.a, 1, 1);
+	empty_recvs(r.b, 1, 1);
+	persist_at(&r, 1, 0, 100, flags);
+	ktap_ok(!sim_run(r.s, 4 * LEG_WAY));
+	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
+	ktap_ok(r.a->c.req.timed);
+	sim_run(r.s, 60 * SIM_MS);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_leg(&r, CAIRN_LEG_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
+	ktap_ok(!r.a->c.req.timed);
+	sim_end(r.s);
+}
+
+static void both_modes_of_completion(void)
+{
+	durability_is_a_leg_of_its_own(0);
+	durability_is_a_leg_of_its_own(CAIRN_WQE_EARLY);
+}
+
+/* One answer says that it came and that it is durable. */
+static void a_device_that_flushes_answers_once(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	r.s->latency_ns = LEG_WAY;
+	persist(&r, 1, 100);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
+	expect_leg(&r, CAIRN_LEG_DURABLE, 1, LEG_SLACK);
+	ktap_ok(!r.a->c.req.timed);
+	sim_end(r.s);
+}
+
+/* One in so many is timed, and its time counts an eighth. */
+static void some_are_timed(void)
+{
+	struct rig r = far_rig(&sim_rc);
+	u32 i;
+
+	for (i = 0; i < 2 * CAIRN_LEGS_EVERY; i++) {
+		if (i == 1)
+			r.s->latency_ns = 3 * LEG_WAY;
+		rig_send(&r, i, CAIRN_WQE_WRITE, 8);
+		ktap_ok(sim_run(r.s, SIM_SEC));
+		if (i == CAIRN_LEGS_EVERY - 1)
+			expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY,
+				   2 * LEG_WAY + LEG_SLACK);
+	}
+	/* 7/8 of 10 ms and 1/8 of 30 ms */
+	expect_leg(&r, CAIRN_LEG_ANSWER, 12 * SIM_MS, 13 * SIM_MS);
+	ktap_eq(r.a->started, 2 * CAIRN_LEGS_EVERY);
+	sim_end(r.s);
+}
+
+static void nobody_answers_uc(void)
+{
+	struct rig r = far_rig(&sim_uc);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
+	expect_leg(&r, CAIRN_LEG_ANSWER, 0, 0);
+	ktap_ok(!r.a->c.req.timed);
+	sim_end(r.s);
+}
+
+/* A request that ends without an answer was not measured, and a reset forgets. */
+static void what_is_flushed_has_no_end(void)
+{
+	struct rig r = far_rig(&sim_rc);
+
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
+	sim_run(r.s, LEG_WAY);
+	ktap_ok(r.a->c.req.timed);
+	sim_modify(r.a, CAIRN_QP_ERR);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_ok(!r.a->c.req.timed);
+	expect_leg(&r, CAIRN_LEG_ANSWER, 0, 0);
+	sim_reset(r.a);
+	expect_leg(&r, CAIRN_LEG_SEND, 0, 0);
+	sim_end(r.s);
+}
+
+/* Work that no packet carries, and work that is refused, is not timed. */
+static void only_what_travels(void)
+{
+	struct rig r = far_rig(&sim_rc);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_LOCAL_INV, 0);
+
+	wr.num_sge = 0;
+	wr.remote_addr = 0;
+	wr.rkey = 0;
+	wr.compare_add = 0;
+	wr.imm_or_key = r.ma->key;
+	sim_post_send(r.a, &wr);
+	sim_run(r.s, SIM_SEC);
+	ktap_eq(r.a->started, 1);
+	ktap_ok(!r.a->c.req.timed);
+	expect_leg(&r, CAIRN_LEG_SEND, 0, 0);
+	sim_end(r.s);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(an_answer_takes_a_round_trip),
+	KTAP(a_limit_makes_sending_long),
+	KTAP(loss_counts_as_waiting_for_the_answer),
+	KTAP(both_modes_of_completion),
+	KTAP(a_device_that_flushes_answers_once),
+	KTAP(some_are_timed),
+	KTAP(nobody_answers_uc),
+	KTAP(what_is_flushed_has_no_end),
+	KTAP(only_what_travels),
+};
+
+KTAP_MAIN(tests)

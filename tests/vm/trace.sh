@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# boot: shared
+#
+# What can be seen of a request while it is on its way: the tracepoints, and where its
+# time goes (rdma resource, cairn_top).
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/tools.sh
+. "$(dirname "$0")/tools.sh"
+
+tracing=/sys/kernel/tracing
+[ -e $tracing/events ] || mount -t tracefs tracefs $tracing
+[ -e $tracing/events/cairn ] || skip_all "this kernel traces nothing"
+
+# buffers of our own: nobody else's events, and we disturb nobody
+trace=$tracing/instances/cairn_test
+mkdir $trace
+# one order for all CPUs
+echo mono >$trace/trace_clock
+echo 16384 >$trace/buffer_size_kb
+
+# record EVENT...: from now on, these alone
+record() {
+	local event
+
+	echo 0 >$trace/events/enable
+	: >$trace/trace
+	for event; do
+		echo 1 >"$trace/events/cairn/cairn_$event/enable"
+	done
+}
+
+# what was recorded, into $lib_tmp/trace; nothing may be lost
+read_trace() {
+	echo 0 >$trace/events/enable
+	cat $trace/trace >"$lib_tmp/trace"
+	expect "$1: no event is lost" \
+		"$(cat $trace/per_cpu/cpu*/stats | awk '/overrun/ { n += $NF } END { print n }')" 0
+}
+
+# Each request: taken, sent, received by the other end, acknowledged, completed. Prints how
+# many came all of that way, in that order, and how many began.
+ways() {
+	awk '
+	function word(name,	text) {
+		if (!match($0, " " name "=[^ ]*"))
+			return ""
+		text = substr($0, RSTART + 1, RLENGTH - 1)
+		return substr(text, length(name) + 2)
+	}
+	{ qpn = word("qpn"); psn = word("psn") }
+	/ cairn_request: / {
+		begun++
+		at = qpn " " psn
+		wr[at] = word("wr_id")
+		way[at] = 1
+		place[psn] = place[psn] " " qpn
+	}
+	/ cairn_send: .* requests / {
+		for (k = 0; k < word("packets"); k++) {
+			at = qpn " " (psn + k) % 16777216
+			if (way[at] == 1)
+				way[at] = 2
+		}
+	}
+	# by the other end, whose number it has
+	/ cairn_received: .* requests / {
+		n = split(place[psn], from, " ")
+		for (k = 1; k <= n; k++)
+			if (from[k] != qpn && way[from[k] " " psn] == 2)
+				way[from[k] " " psn] = 3
+	}
+	/ cairn_received: .* responses ACK / {
+		for (at in way) {
+			split(at, part, " ")
+			if (part[1] == qpn && way[at] == 3 &&
+			    (psn - part[2] + 16777216) % 16777216 < 8388608)
+				way[at] = 4
+		}
+	}
+	/ cairn_completed: .* send .* status=0 / {
+		for (at in way) {
+			split(at, part, " ")
+			if (part[1] == qpn && way[at] == 4 && wr[at] == word("wr_id")) {
+				way[at] = 5
+				whole++
+				break
+			}
+		}
+	}
+	END { print whole + 0, begun + 0 }' "$lib_tmp/trace"
+}
+
+record doorbell posted request send received completed
+find_gids
+pingpong rc 4 -n 20 -s 1000
+read_trace "ping-pong"
+read -r whole begun < <(ways)
+expect "each of 40 messages is traced" "$begun" 40
+expect "each is seen taken, sent, received, acknowledged and completed, in this order" "$whole" 40
+expect_that "write pointers are seen" "$(grep -c ' cairn_posted: ' "$lib_tmp/trace") > 0"
+expect_that "a doorbell rings, for the first message at least" \
+	"$(grep -c ' cairn_doorbell: .* send ' "$lib_tmp/trace") > 0"
+
+# sum NAME: by how much the events say that it went up
+sum() { awk -v name="$1" '/ cairn_counted: / && $(NF - 1) == name { n += substr($NF, 4) } END { print n + 0 }' "$lib_tmp/trace"; }
+
+if modprobe sch_netem; then
+	in_a tc qdisc add dev "$IF_A" root netem loss 5%
+	in_b tc qdisc add dev "$IF_B" root netem loss 5%
+	again=$(counter_of_both retransmits) acks=$(counter_of_both acks_received)
+	record counted send
+	run_ok "traffic with loss" in_a verbs_verify -T 2 -t 14 -w 60 -m 4096
+	read_trace "loss"
+	expect_that "what is sent again is traced" "$(grep -c ' cairn_send: .* again$' "$lib_tmp/trace") > 0"
+	expect "traced retransmits are those that are counted" "$(sum retransmits)" \
+		$(($(counter_of_both retransmits) - again))
+	expect "and so are acknowledgements" "$(sum acks_received)" $(($(counter_of_both acks_received) - acks))
+
+	# the answer takes twice that; sending does not
+	in_a tc qdisc replace dev "$IF_A" root netem delay 30ms
+	in_b tc qdisc replace dev "$IF_B" root netem delay 30ms
+	# leg NAME: of the queue pairs that have one, the longest, in ms
+	leg() {
+		rdma resource show qp link "$DEV_A" -dd | grep -o "drv_$1-ns [0-9]*" |
+			awk '{ if ($2 > n) n = $2 } END { print int(n / 1000000) }'
+	}
+	delayed() { [ "$(leg answer)" -ge 60 ]; }
+	start a "$lib_tmp/verify" "exec verbs_verify -T 60 -t 18 -w 120 -o write"
+	traffic=$started
+	if wait_for 60 delayed; then
+		ok "rdma resource tells how long an answer takes: $(leg answer) ms of 60"
+	else
+		not_ok "rdma resource tells how long an answer takes"
+		rdma resource show qp link "$DEV_A" -dd | sed 's/^/# /'
+	fi
+	run_ok "cairn_top runs" cairn_top -n 1 -c 1 "$DEV_A"
+	expect_that "and shows it" \
+		"$(output | awk '$3 == "RC" && $14 >= 60000 { n++ } END { print n + 0 }') > 0"
+	stop "$traffic"
+	in_a tc qdisc del dev "$IF_A" root
+	in_b tc qdisc del dev "$IF_B" root
+else
+	skip "loss and delay" "no sch_netem"
+fi
+echo 0 >$trace/events/enable
+rmdir $trace
