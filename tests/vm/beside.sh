@@ -12,7 +12,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-for what in flush resize timers contexts answer revoke destroy; do
+for what in flush resize timers rnr contexts answer revoke destroy; do
 	start a "$lib_tmp/hostile" "longest $what 10000"
 	hostile=$started
 	run_ok "traffic beside $what" in_a verbs_verify -n 60 -m 1024 -q 2
@@ -21,3 +21,12 @@ for what in flush resize timers contexts answer revoke destroy; do
 	expect "... which goes on" $alive 1
 	stop "$hostile"
 done
+
+# what they make a timer do on one CPU is mostly for the lane's thread, which shares it
+cpu=/sys/devices/system/cpu/cpu1/online
+[ ! -e $cpu ] || echo 0 >$cpu
+timer=$(counter "$DEV_A" timer_turns) lane=$(counter "$DEV_A" lane_turns)
+run_ok "queue pairs that ask again each 10 us, on one CPU" in_a longest rnr 5
+timer=$(($(counter "$DEV_A" timer_turns) - timer)) lane=$(($(counter "$DEV_A" lane_turns) - lane))
+expect_that "... of $timer expiries $lane are served by the thread" "2 * lane > timer"
+[ ! -e $cpu ] || echo 1 >$cpu

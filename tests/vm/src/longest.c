@@ -9,6 +9,7 @@
  *	flush		a full send queue and a full receive queue are flushed
  *	resize		a receive queue that is full moves into another ring
  *	timers		many connections of a dead peer run out of time at once
+ *	rnr		many connections whose peers have no receive, and who ask again at once
  *	contexts	many processes' ready maps are polled while one posts
  *	answer		one answer completes all that waited for it
  *	revoke		a region goes, and with it the host flushes of many connections
@@ -161,6 +162,40 @@ static void timers(void)
 		take(e[i].scq, 1);
 }
 
+static void no_receives(void)
+{
+	static struct vt_end near[WAITING], far[WAITING];
+	struct vt_opts o = VT_OPTS;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_wc wc;
+	u64 end;
+	int i;
+
+	o.rnr_retry = 7;	/* for ever */
+	o.rnr_timer = 1;	/* 10 us */
+	o.cqe = 16;
+	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	for (i = 0; i < WAITING; i++) {
+		check(!vt_end_create(&near[i], &da, &o, 4096));
+		check(!vt_end_create(&far[i], &db, &o, 4096));
+		check(!vt_connect(&near[i], &far[i]));
+		sge = (struct ibv_sge){ (uintptr_t)near[i].buf, 8, near[i].mr->lkey };
+		check(!ibv_post_send(near[i].qp, &wr, &bad));
+	}
+	for (end = vt_now_ms() + 1000; vt_now_ms() < end; )
+		usleep(10000);
+	for (i = 0; i < WAITING; i++)
+		check(!ibv_poll_cq(near[i].scq, 1, &wc));
+	for (i = 0; i < WAITING; i++)
+		post_recvs(&far[i], 1);
+	for (i = 0; i < WAITING; i++)
+		take(near[i].scq, 1);
+}
+
 static void contexts(void)
 {
 	static struct vt_dev d[MANY];
@@ -302,7 +337,7 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "flush", flush }, { "resize", resize }, { "timers", timers },
-		{ "contexts", contexts }, { "answer", answer },
+		{ "rnr", no_receives }, { "contexts", contexts }, { "answer", answer },
 		{ "revoke", revoke_region }, { "destroy", destroy },
 	};
 	struct rlimit files = { 65536, 65536 };

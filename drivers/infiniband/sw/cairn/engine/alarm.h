@@ -17,6 +17,7 @@
 
 #include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 struct cairn_alarm {
@@ -55,6 +56,38 @@ static inline u64 cairn_alarm_expire(struct cairn_alarm *alarm)
 	WRITE_ONCE(alarm->set, 0);
 	smp_mb();		/* with the one in cairn_alarm_move() */
 	return READ_ONCE(alarm->due);
+}
+
+/*
+ * What a timer may take of its CPU for those that ask again, as the peer had no receive.
+ * It does that in soft-interrupt context, before all processes, and each packet sent
+ * costs a host that has both ends several times as much. Many queue pairs that ask each
+ * 10 us would leave nothing to others. So that is one part of the time, and so much at
+ * once; what is more is for a thread, which shares the CPU as processes do.
+ */
+#define CAIRN_TIMER_PART	32
+#define CAIRN_TIMER_BURST_NS	1000000
+
+struct cairn_timer_share {
+	s64 left;	/* ns; below 0: that was too much */
+	u64 seen;	/* when that was true */
+};
+
+/* May the timer ask again itself @now (ns)? All that it does counts. */
+static inline bool cairn_timer_share_begin(struct cairn_timer_share *share,
+					   u64 now)
+{
+	s64 more = (now - share->seen) / CAIRN_TIMER_PART;
+
+	share->seen = now;
+	share->left = min_t(s64, share->left + more, CAIRN_TIMER_BURST_NS);
+	return share->left > 0;
+}
+
+static inline void cairn_timer_share_end(struct cairn_timer_share *share,
+					 u64 took_ns)
+{
+	share->left -= took_ns;
 }
 
 #endif

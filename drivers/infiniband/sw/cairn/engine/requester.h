@@ -52,6 +52,13 @@ int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr);
 
 /* PSNs that an answer is due for? */
 bool cairn_req_outstanding(struct cairn_requester *req);
+
+/* Is it to ask a peer again that had no receive? A hint for who holds no lock. */
+static inline bool cairn_req_asks_again(const struct cairn_qpc *qpc)
+{
+	return READ_ONCE(qpc->req.rnr_until);
+}
+
 /* PSNs of the next READ request: to the end of the chunk. */
 u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr);
 

@@ -170,10 +170,11 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	u64 now = ktime_get_ns();
 	struct cairn_exec_side *state;
 	unsigned long flags;
-	bool wake = false;
+	bool wake = false, share;
 
 	cairn_port_plug();
 	spin_lock_irqsave(&lane->lock, flags);
+	share = cairn_timer_share_begin(&lane->timer_share, now);
 	while (expiries-- && (state = lane_take_expired(lane, now))) {
 		struct cairn_exec *exec = state->exec;
 		enum cairn_side_id side = state - exec->side;
@@ -182,7 +183,8 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 			continue;
 		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
 		/* Responses may be long: they are the thread's. */
-		if (!left || !senders || side == CAIRN_RESP) {
+		if (!left || !senders || side == CAIRN_RESP ||
+		    (!share && cairn_req_asks_again(exec->qpc))) {
 			lane_mark(exec, side);
 			wake = true;
 			continue;
@@ -206,6 +208,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 			      HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
 	cairn_port_unplug();
+	cairn_timer_share_end(&lane->timer_share, ktime_get_ns() - now);
 	if (wake)
 		cairn_lane_wake(lane);
 	return HRTIMER_NORESTART;

@@ -42,6 +42,7 @@ struct cairn_lane {
 	u32 round;			/* of looking at them */
 	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
 	struct hrtimer timer;		/* for the first of timers */
+	struct cairn_timer_share timer_share;	/* the timer's own */
 	wait_queue_head_t wake;		/* the thread: lane_has_work() */
 	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */

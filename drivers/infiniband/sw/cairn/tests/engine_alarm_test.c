@@ -157,10 +157,48 @@ static void no_deadline_is_missed(void)
 	}
 }
 
+/* A timer that always finds work has its part of the time, and no more, however long
+ * one go of it takes. After a pause it has the burst at once.
+ */
+static void a_timer_has_a_part_of_the_time(void)
+{
+	static const u64 takes[] = { 500, 20 * SIM_US, 40 * SIM_MS };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(takes); i++) {
+		struct cairn_timer_share share = {};
+		u64 now = SIM_SEC, end = now + 30 * SIM_SEC, used = 0, burst = 0;
+
+		ktap_ok(cairn_timer_share_begin(&share, now));
+		while (now < end) {
+			u64 took = 0;		/* all is the thread's */
+
+			if (cairn_timer_share_begin(&share, now)) {
+				took = takes[i];
+				used += took;
+			}
+			cairn_timer_share_end(&share, took);
+			now += took + 3 * SIM_US;
+		}
+		ktap_diag("%llu ns at a time: 1/%llu", takes[i], 30 * SIM_SEC / used);
+		ktap_ok(used <= 30 * SIM_SEC / CAIRN_TIMER_PART + CAIRN_TIMER_BURST_NS +
+				takes[i]);
+		ktap_ok(used >= 30 * SIM_SEC / (CAIRN_TIMER_PART + 2));
+		now += 10 * SIM_SEC;
+		while (cairn_timer_share_begin(&share, now) && burst < SIM_SEC) {
+			burst += takes[i];
+			cairn_timer_share_end(&share, takes[i]);
+		}
+		ktap_ok(burst >= CAIRN_TIMER_BURST_NS);
+		ktap_ok(burst < CAIRN_TIMER_BURST_NS + takes[i]);
+	}
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(acknowledged_messages_leave_nothing),
 	KTAP(deadlines_of_many_come_together),
 	KTAP(no_deadline_is_missed),
+	KTAP(a_timer_has_a_part_of_the_time),
 };
 
 KTAP_MAIN(tests)
