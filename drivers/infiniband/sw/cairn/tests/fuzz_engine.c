@@ -8,13 +8,10 @@
  * opens for writing stays as it is.
  */
 #include <stdlib.h>
+#include "fuzz.h"
 #include "sim/sim.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-/* Of all inputs, for who counts what ran. */
-static u64 packets;
+struct fuzz_count fuzz_count;
 
 #define LEN		4096
 #define STEPS		200
@@ -136,6 +133,7 @@ static void good_send(struct fuzz *z)
 		.imm_or_key = opcode == CAIRN_WQE_SEND_INV ?
 			      z->mr[!qp->host][RECV]->key : b,
 		.compare_add = b, .swap = 1,
+		.flush_len = b * 8, .plt = b & 3, .sel = b >> 5 & 1,
 		.ah = 1, .qpn = z->qp[!qp->host]->c.qpn, .qkey = sim_attrs.qkey,
 	};
 
@@ -197,6 +195,8 @@ static u8 some_opcode(struct fuzz *z, const struct sim_qp *qp)
 {
 	u8 opcode = byte(z), n;
 
+	if (opcode == CAIRN_BTH_CNP)
+		return opcode;
 	for (n = byte(z) & 7 ? 255 : 0; n; n--, opcode++)
 		if (cairn_opcodes[opcode].name &&
 		    cairn_opcodes[opcode].transport == qp->c.transport)
@@ -207,6 +207,8 @@ static u8 some_opcode(struct fuzz *z, const struct sim_qp *qp)
 /* Headers as the input wants them; number and place made to fit if asked. */
 static void packet(struct fuzz *z)
 {
+	/* an ACK without and with credits, RNR NAKs, the NAKs that there are */
+	static const u8 syndromes[] = { 0x1f, 0x05, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64 };
 	struct sim_qp *qp = some_qp(z);
 	struct cairn_pkt pkt = {
 		.opcode = some_opcode(z, qp),
@@ -227,6 +229,12 @@ static void packet(struct fuzz *z)
 
 	if (!op->name)
 		return;
+	if (how & 32) {
+		pkt.syndrome = syndromes[pkt.syndrome & 7];
+		pkt.durability = byte(z) & 3;
+	}
+	pkt.plt = how >> 6;
+	pkt.sel = pkt.msn & 1;
 	if (!(op->flags & CAIRN_OP_LAST) || how & 1)
 		pkt.payload_len = 256;
 	if (!(op->flags & CAIRN_OP_PAYLOAD))
@@ -241,11 +249,13 @@ static void packet(struct fuzz *z)
 		pkt.psn = cairn_psn_add(pkt.psn, (s8)byte(z));
 	pkt.ack_req = how & 8;
 	some_place(z, qp->host, &pkt.va, &pkt.rkey);
+	if (cairn_state(&qp->c) != CAIRN_QP_ERR)
+		fuzz_count.heard++;
 	if (how & 16)
 		sim_inject_part(qp, &pkt, payload);
 	else
 		sim_inject(qp, &pkt, payload);
-	packets++;
+	fuzz_count.packets++;
 }
 
 static void raw_packet(struct fuzz *z)
@@ -261,7 +271,7 @@ static void raw_packet(struct fuzz *z)
 		buf[7] = qp->c.qpn;
 	}
 	sim_inject_raw(z->s, !qp->host, qp->host, buf, len);
-	packets++;
+	fuzz_count.packets++;
 }
 
 static void release(struct fuzz *z)
@@ -301,6 +311,23 @@ static void connect_again(struct fuzz *z)
 	sim_connect(z->qp[0], z->qp[1], &attrs);
 }
 
+/* Many packets to queue pairs that work, with requests for them to answer. */
+static void packet_burst(struct fuzz *z)
+{
+	u8 n = byte(z) & 63;
+
+	while (n-- && z->in.left) {
+		if (cairn_state(&z->qp[0]->c) == CAIRN_QP_ERR ||
+		    cairn_state(&z->qp[1]->c) == CAIRN_QP_ERR)
+			connect_again(z);
+		if (!(n & 7)) {
+			good_send(z);
+			good_recv(z);
+		}
+		packet(z);
+	}
+}
+
 static void state(struct fuzz *z)
 {
 	static const u8 states[] = { CAIRN_QP_RTR, CAIRN_QP_RTS, CAIRN_QP_SQD,
@@ -332,13 +359,13 @@ static void wait(struct fuzz *z)
 static void (*const steps[])(struct fuzz *z) = {
 	send_wqe, recv_wqe, packet, packet, raw_packet, wait, wait, release,
 	sq_pointer, rq_pointer, state, network, token,
-	good_send, good_send, good_send, good_recv, good_recv, wait,
+	good_send, good_send, good_send, good_recv, good_recv, wait, packet_burst,
 };
 
 static void begin(struct fuzz *z)
 {
 	static const u32 access[REGIONS] = {
-		SIM_ALL, SIM_LOCAL,
+		SIM_ALL | 1 << CAIRN_ACCESS_FLUSH_GLOBAL, SIM_LOCAL,
 		1 << CAIRN_ACCESS_LOCAL_READ | 1 << CAIRN_ACCESS_REMOTE_READ,
 		SIM_ALL,
 	};
@@ -352,14 +379,15 @@ static void begin(struct fuzz *z)
 	init.sq_depth = 16;
 	init.rq_depth = 16;
 	init.rd_slots = 4;
-	z->s = sim_new_at("fuzz_engine", 1);
+	z->s = sim_new_at("fuzz_engine", &fuzz_seed ? fuzz_seed : 1);
 	z->s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
 	for (h = 0; h < 2; h++) {
 		z->qp[h] = sim_qp(z->s, h, &init);
 		z->qp[h]->hostile = true;
 		for (i = 0; i < REGIONS; i++) {
 			z->mr[h][i] = i == OPEN && byte(z) & 1 ?
-				sim_mr_persistent(z->s, h, LEN, access[i],
+				sim_mr_persistent(z->s, h, LEN,
+						  access[i] | (h ? 0 : SIM_FLUSH),
 						  h ? CAIRN_PERSIST_HOST :
 						      CAIRN_PERSIST_NIC) :
 				sim_mr(z->s, h, LEN, access[i]);
@@ -395,7 +423,9 @@ static void end(struct fuzz *z)
 
 static void fuzz_report(void)
 {
-	fprintf(stderr, "packets: %llu\n", (unsigned long long)packets);
+	fprintf(stderr, "packets: %llu, %llu of them for a queue pair that listens\n",
+		(unsigned long long)fuzz_count.packets,
+		(unsigned long long)fuzz_count.heard);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -4,9 +4,7 @@
  * --coverage sees what a corpus reaches.
  */
 #include <stdio.h>
-#include <linux/types.h>
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+#include "fuzz.h"
 
 int main(int argc, char **argv)
 {

@@ -189,6 +189,9 @@ void sim_reset(struct sim_qp *qp)
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
 	cairn_qicache_drop(&qp->s->qicache, qp->c.qpn);
 	qp->rung.valid = false;
+	/* as for the driver: what waits for the old connection is forgotten */
+	qp->peer_asked = 0;
+	memset(qp->inval_end, 0, sizeof(qp->inval_end));
 	qp->sq_head = qp->sq_tail;
 	qp->rq_rings = false;
 	if (qp->rq == &qp->own_rq)
