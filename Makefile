@@ -21,6 +21,9 @@ MODDIR = $(INSTALL_MOD_PATH)/lib/modules/$(KVER_FULL)
 depmod = [ ! -e $(MODDIR)/modules.order ] || PATH=$$PATH:/sbin:/usr/sbin \
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER_FULL)
 T ?= *
+# the tests that are named, or else those of the script
+globs = $(foreach t,$(filter-out *,$(T)),'$(t)')
+space := $(subst ,, )
 SHELL := /bin/bash
 
 USERSPACE := $(wildcard userspace/Makefile)
@@ -28,7 +31,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test debugtest racetest stress demo bench deb debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -43,10 +46,12 @@ help:
 	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
+	@echo 'make umltest        VM tests on user-mode Linux, at native speed: T=GLOB names them'
 	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, lockdep, kmemleak, faults:'
 	@echo '                    T=GLOB names them; builds that kernel once'
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
-	@echo 'make stress         soaks in full length: hours; T=GLOB names the VM tests'
+	@echo 'make stress         soaks in full length: hours; T=GLOB only these VM tests,'
+	@echo '                    ENV=uml on user-mode Linux, at native speed'
 	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|persist|loopback|scale|kernel|dereg|pacing|neighbours|simulation,'
 	@echo '                    ENV=qemu|uml|icount, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
@@ -133,9 +138,12 @@ endif
 vmtest-mutants: vmtest-programs
 	@tests/vm/mutants/build.py 6.12 build/vmtests/mutants $(if $(CAIRN_SOAK),all)
 
+with-mutants = case persist_mutants in $(subst $(space),|,$(strip $(T)))) \
+	$(MAKE) --no-print-directory -s vmtest-mutants ;; esac
+
 vmtest: all vmtest-programs
-	@case persist_mutants in $(firstword $(T))) $(MAKE) --no-print-directory -s vmtest-mutants ;; esac
-	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
+	@$(with-mutants)
+	@scripts/test/vmtest --kernels "$(KVERS)" $(or $(globs),'*')
 
 vm: all
 	@scripts/vm/run --kernel $(VM_KVER) --topology pair --timeout 86400 --shell
@@ -144,22 +152,33 @@ test:
 	@scripts/test/all
 
 debugtest: all vmtest-programs
-	@scripts/test/debugtest $(if $(filter-out *,$(T)),'$(T)')
+	@scripts/test/umltest --debug $(globs)
+
+umltest: all vmtest-programs
+	@scripts/test/umltest $(globs)
 
 racetest: all vmtest-programs
-	@scripts/test/kcsan $(if $(filter-out *,$(T)),'$(T)')
+	@scripts/test/kcsan $(globs)
 
 # what "make test" does a bounded run of, in full length
 stress: export CAIRN_SOAK := 1
 stress: export CAIRN_TIMEOUT_SCALE := 20
 stress: all vmtest-programs
-	@$(MAKE) --no-print-directory -s vmtest-mutants
+ifeq ($(T),*)
 	@$(userspace-make) stress
 	@env -u BUILD SEEDS=20000 $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests test ONLY=engine_sim
 	@env -u BUILD $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests fuzz FUZZ_SECONDS=1800
-	@scripts/test/vmtest --kernels "$(KVERS)" '$(T)'
+	@env -u BUILD $(MAKE) --no-print-directory \
+		-C drivers/infiniband/sw/cairn/tests flood FLOOD_PACKETS=1000000000
+endif
+ifeq ($(ENV),uml)
+	@scripts/test/umltest $(globs)
+else
+	@$(with-mutants)
+	@scripts/test/vmtest --kernels "$(KVERS)" $(or $(globs),'*')
+endif
 
 deb:
 	@scripts/deb

@@ -16,7 +16,7 @@
 # CAIRN_UML_TOPOLOGY, CAIRN_UML_ARGS parameters of the module, CAIRN_UML_TIMEOUT.
 # The directory has linux (the kernel, an ordinary program), lib/modules and
 # build, the tree that modules are built against. CAIRN_UML=debug means another
-# kernel, with the checks of uml-debug.config: see scripts/test/debugtest.
+# kernel, with the checks of uml-debug.config: see scripts/test/umltest.
 # CAIRN_UML=kcsan is no user-mode Linux, but an x86 kernel of the same source for
 # QEMU: see scripts/test/kcsan. CAIRN_UML=seccomp is that of linux-source-7.2, Debian 13's
 # backports, where processes run under seccomp and not under ptrace: a system call costs a

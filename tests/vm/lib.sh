@@ -48,7 +48,7 @@ PATH=$PATH:$PROGS
 # kmod NAME: the file of a module of tests/vm/kmod
 kmod() { echo "$PROGS/kmod/$(uname -r)/$1.ko"; }
 
-lib_planned=0 lib_done=0 lib_failed=0 lib_traffics=0
+lib_planned=0 lib_done=0 lib_failed=0 lib_traffics=0 lib_last=$SECONDS
 lib_tmp=$(mktemp -d /tmp/cairn-test.XXXXXX)
 lib_groups=()
 
@@ -69,15 +69,23 @@ diag() {
 	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
+# where a slow test was slow
+lib_took() {
+	[ $((SECONDS - lib_last)) -lt 30 ] || diag "that took $((SECONDS - lib_last)) s"
+	lib_last=$SECONDS
+}
+
 ok() {
 	lib_done=$((lib_done + 1))
 	echo "ok $lib_done - $*"
+	lib_took
 }
 
 not_ok() {
 	lib_done=$((lib_done + 1))
 	lib_failed=$((lib_failed + 1))
 	echo "not ok $lib_done - $*"
+	lib_took
 }
 
 # skip NAME REASON: one point that could not be tried
@@ -252,10 +260,18 @@ wait_for() {
 	local end=$((SECONDS + $1 * ${CAIRN_TIMEOUT_SCALE:-1} + 1))
 
 	shift
+	type "$1" >/dev/null 2>&1 || bail "wait_for: there is no $1"
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
 		nap
 	done
+}
+
+# links of the topology "pair", when the module has been away
+links_again() {
+	in_a rdma link add "$DEV_A" type cairn netdev "$IF_A" &&
+		in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" &&
+		wait_for 20 port_is "$DEV_A" ACTIVE && wait_for 20 port_is "$DEV_B" ACTIVE
 }
 
 # start a|b LOG 'COMMAND LINE': in the background, as a process group of its
@@ -413,6 +429,9 @@ traffic_ends() {
 counter() {
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
+
+# counter_of_both NAME: its sum over the two devices
+counter_of_both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
 
 # gid_of ADDRESS: the GID of an IPv4 or IPv6 address as sysfs prints it, in $gid
 gid_of() {

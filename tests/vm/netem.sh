@@ -24,9 +24,6 @@ repair() {
 	in_b tc qdisc del dev "$IF_B" root
 }
 
-# both NAME: the counter's sum over the two devices
-both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
-
 # over NAME SECONDS 'QDISC...' [OPTION]...
 over() {
 	local name=$1 secs=$2 qdisc=$3
@@ -41,41 +38,41 @@ over() {
 	repair
 }
 
-before=$(both retransmits)
+before=$(counter_of_both retransmits)
 over "1 % loss" 5 "netem loss 1%"
 over "5 % loss" 3 "netem loss 5%" -s 8000
 over "5 % loss, path MTU 4096, events" 3 "netem loss 5%" -m 4096 -e
-expect_that "lost packets were sent again" "$(both retransmits) > $before"
+expect_that "lost packets were sent again" "$(counter_of_both retransmits) > $before"
 
 # what arrives behind a gap is kept, so what is sent again is little
-before=$(both retransmits) sent=$(both tx_packets) held=$(both rx_held)
+before=$(counter_of_both retransmits) sent=$(counter_of_both tx_packets) held=$(counter_of_both rx_held)
 over "1 % loss, WRITEs" 5 "netem loss 1%" -o write -d 16
-expect_that "packets behind a gap were kept" "$(both rx_held) > $held"
+expect_that "packets behind a gap were kept" "$(counter_of_both rx_held) > $held"
 expect_that "less than a tenth was sent again" \
-	"($(both retransmits) - $before) * 10 < $(both tx_packets) - $sent"
-diag "$(($(both retransmits) - before)) of $(($(both tx_packets) - sent)) packets," \
-	"$(both ack_timeouts) ACK timeouts and $(both tail_probes) probes so far"
+	"($(counter_of_both retransmits) - $before) * 10 < $(counter_of_both tx_packets) - $sent"
+diag "$(($(counter_of_both retransmits) - before)) of $(($(counter_of_both tx_packets) - sent)) packets," \
+	"$(counter_of_both ack_timeouts) ACK timeouts and $(counter_of_both tail_probes) probes so far"
 
-before=$(both duplicate_request)
+before=$(counter_of_both duplicate_request)
 over "5 % duplicates" 3 "netem duplicate 5%"
-expect_that "duplicates were seen" "$(both duplicate_request) > $before"
+expect_that "duplicates were seen" "$(counter_of_both duplicate_request) > $before"
 
-before=$(both out_of_sequence)
+before=$(counter_of_both out_of_sequence)
 over "packets overtake each other" 3 "netem delay 2ms 1ms reorder 75% 50%"
 over "long and jittery" 3 "netem delay 10ms 8ms" -d 16
-expect_that "packets out of sequence were seen" "$(both out_of_sequence) > $before"
+expect_that "packets out of sequence were seen" "$(counter_of_both out_of_sequence) > $before"
 
-before=$(($(both rx_icrc_errors) + $(both rx_malformed)))
+before=$(($(counter_of_both rx_icrc_errors) + $(counter_of_both rx_malformed)))
 over "3 % corrupted" 3 "netem corrupt 3%"
 expect_that "wrong packets were counted" \
-	"$(both rx_icrc_errors) + $(both rx_malformed) > $before"
+	"$(counter_of_both rx_icrc_errors) + $(counter_of_both rx_malformed) > $before"
 
 over "all of it" 3 "netem delay 1ms 1ms loss 1% duplicate 2% corrupt 1% reorder 50%" -q 2 -s 6000
 
 # a queue that refuses packets: that is loss, and no error of the QP
-before=$(both tx_dropped)
+before=$(counter_of_both tx_dropped)
 over "a queue of four packets" 3 "netem delay 3ms limit 4" -d 32
-expect_that "refused packets were counted" "$(both tx_dropped) > $before"
+expect_that "refused packets were counted" "$(counter_of_both tx_dropped) > $before"
 over "a narrow, short queue" 3 "tbf rate 50mbit burst 10kb limit 20kb" -d 16 -s 10000
 
 run_ok "all is well afterwards" in_a verbs_verify -n 100

@@ -81,13 +81,21 @@ if wait_for 10 rises; then
 else
 	not_ok "the counters move"
 fi
-shows "rdma statistic" "link $DEV_A/1 .*tx_packets [1-9][0-9]*.* rx_packets [1-9]" \
-	rdma statistic show link "$DEV_A/1"
-diag "$(rdma statistic show link "$DEV_A/1")"
-expect_that "rdma statistic as JSON" \
-	"$(rdma -j statistic show link "$DEV_A/1" | /usr/bin/python3 -c '
+statistic() {
+	shows "rdma statistic" "link $DEV_A/1 .*tx_packets [1-9][0-9]*.* rx_packets [1-9]" \
+		rdma statistic show link "$DEV_A/1"
+	diag "$(rdma statistic show link "$DEV_A/1")"
+	expect_that "rdma statistic as JSON" \
+		"$(rdma -j statistic show link "$DEV_A/1" | /usr/bin/python3 -c '
 import json, sys
 print(json.load(sys.stdin)[0]["tx_packets"])') > 0"
+}
+# ib_core has one page for its answer; see scripts/check/counters.sh
+if [ "${KVER:-}" = uml ]; then
+	skip "rdma statistic" "64-bit values are padded here, and the message is too long"
+else
+	statistic
+fi
 stop "$traffic"
 none_left() { ! rdma resource show qp link "$DEV_A/1" type RC | grep -q lqpn; }
 if wait_for 10 none_left; then

@@ -15,9 +15,6 @@
 WIRE=${BASH_SOURCE[0]%/*}/wire.py
 PAIRS=64
 
-# both NAME: the counter's sum over the two devices
-both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
-
 # consumer OP BYTES MSECS [PARAMETER]: sets posted, failures
 consumer() {
 	local line
@@ -35,11 +32,11 @@ consumer() {
 together() {
 	local trains turns reads
 
-	trains=$(both tx_trains) turns=$(both timer_turns)
-	reads=$(both qinfo_misses)
+	trains=$(counter_of_both tx_trains) turns=$(counter_of_both timer_turns)
+	reads=$(counter_of_both qinfo_misses)
 	consumer "$1" "$2" 300
-	trains=$(($(both tx_trains) - trains)) turns=$(($(both timer_turns) - turns))
-	reads=$(($(both qinfo_misses) - reads))
+	trains=$(($(counter_of_both tx_trains) - trains)) turns=$(($(counter_of_both timer_turns) - turns))
+	reads=$(($(counter_of_both qinfo_misses) - reads))
 	expect "$1 of $2 bytes, $PAIRS connections" "$failures" 0
 	expect_that "... $trains trains for $posted messages and their answers" \
 		"posted > $PAIRS && 2 * trains < posted"
@@ -54,11 +51,11 @@ together write 1024
 together write 4096
 
 # connections end in mid-train; the others notice nothing
-lost=$(both rx_no_qp)
+lost=$(counter_of_both rx_no_qp)
 consumer write 64 200 victims=$((PAIRS / 2))
 expect "half of the connections end under way" "$failures" 0
 expect_that "... the others go on" "posted > $PAIRS"
-diag "$(($(both rx_no_qp) - lost)) packets found no queue pair"
+diag "$(($(counter_of_both rx_no_qp) - lost)) packets found no queue pair"
 
 # the stack cuts the trains, the checker sees every packet
 ethtools() {
@@ -85,11 +82,11 @@ expect "... all of them right" "$(value bad)" 0
 if modprobe sch_netem; then
 	in_a tc qdisc replace dev "$IF_A" root netem loss 1% duplicate 1%
 	in_b tc qdisc replace dev "$IF_B" root netem loss 1% delay 1ms reorder 99%
-	before=$(both retransmits)
+	before=$(counter_of_both retransmits)
 	consumer send 64 500
 	expect "loss, duplication, reordering" "$failures" 0
-	expect_that "... $(($(both retransmits) - before)) packets were sent again" \
-		"$(both retransmits) > before"
+	expect_that "... $(($(counter_of_both retransmits) - before)) packets were sent again" \
+		"$(counter_of_both retransmits) > before"
 	in_a tc qdisc del dev "$IF_A" root
 	in_b tc qdisc del dev "$IF_B" root
 else

@@ -487,6 +487,10 @@ static void add_attr(struct request *r, u16 type, const void *data, u16 len)
 	r->hdr.nlmsg_len = NLMSG_ALIGN(r->hdr.nlmsg_len) + NLMSG_ALIGN(attr->nla_len);
 }
 
+/*
+ * Only a failure has an answer: one that is lost by a fault, when it is copied, says no
+ * less.
+ */
 static int request(struct request *r, u16 command)
 {
 	struct {
@@ -498,13 +502,13 @@ static int request(struct request *r, u16 command)
 	int err = 0;
 
 	r->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
-	r->hdr.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	r->hdr.nlmsg_flags = NLM_F_REQUEST;
 	if (fd < 0)
 		return errno;
 	if (send(fd, r, r->hdr.nlmsg_len, 0) < 0)
 		err = errno;
 	else if (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < 0)
-		err = errno;
+		err = errno == EAGAIN ? 0 : errno;
 	else
 		err = -answer.err.error;
 	close(fd);

@@ -966,6 +966,9 @@ static void packets_forged(void)
 
 static struct vt_end near[AHEAD_QPS], far[AHEAD_QPS];
 
+/* What the packets of one try took to send. They are kept for half a second. */
+static u64 ahead_ms;
+
 /* Packets ahead of what far[@end] expects: nothing has come that tells their port. */
 static void send_ahead(int end, int n)
 {
@@ -984,12 +987,13 @@ static void send_ahead(int end, int n)
 static u64 keep_ahead(int from, int packets)
 {
 	u64 full = counter("rx_held_full"), held = counter("rx_held");
-	u64 end_ms = vt_now_ms() + vt_ms(5000), n = 0;
+	u64 begin_ms = vt_now_ms(), end_ms = begin_ms + vt_ms(5000), n = 0;
 	u64 now_full, now_held;
 	int i;
 
 	for (i = from; i < AHEAD_QPS; i++, n += packets)
 		send_ahead(i, packets);
+	ahead_ms = vt_now_ms() - begin_ms;
 	do {
 		now_full = counter("rx_held_full") - full;
 		now_held = counter("rx_held") - held;
@@ -1003,7 +1007,7 @@ static u64 keep_ahead(int from, int packets)
 static void packets_ahead_are_bounded(void)
 {
 	struct vt_opts o = VT_OPTS;
-	u64 full = 0;
+	u64 full = 0, quickest_ms = ~0ull;
 	int i;
 
 	for (i = 0; i < AHEAD_QPS; i++) {
@@ -1014,9 +1018,14 @@ static void packets_ahead_are_bounded(void)
 	/* a machine that is busy may take longer than that */
 	for (i = 0; i < 10 && !full; i++) {
 		full = keep_ahead(0, AHEAD_PACKETS);
+		if (ahead_ms < quickest_ms)
+			quickest_ms = ahead_ms;
 		sleep(1);
 	}
-	ktap_ok(full > 0);
+	if (!full && quickest_ms > 300)
+		ktap_skip("too slow: what is kept goes again");
+	else
+		ktap_ok(full > 0);
 	ktap_eq(keep_ahead(AHEAD_QPS - 1, 50), 0);
 	for (i = 0; i < AHEAD_QPS; i++) {
 		ktap_eq(vt_state(far[i].qp), IBV_QPS_RTS);
@@ -1154,8 +1163,7 @@ static void on_poison(int sig)
 
 static void poisoned_memory(void)
 {
-	/* The kernel tells who maps a bad page, and some kernels also here. */
-	void (*old)(int) = signal(SIGBUS, on_poison);
+	void (*old)(int);
 	u64 before = counter("poisoned_pages");
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
@@ -1166,6 +1174,12 @@ static void poisoned_memory(void)
 	struct ibv_mr *mr;
 	u8 *page;
 
+	if (access("/proc/sys/vm/memory_failure_recovery", F_OK)) {
+		ktap_skip("this kernel has no memory failures");
+		return;
+	}
+	/* The kernel tells who maps a bad page, and some kernels also here. */
+	old = signal(SIGBUS, on_poison);
 	connect_pair();
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
