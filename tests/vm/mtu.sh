@@ -37,11 +37,11 @@ run_fail "a path MTU beyond the active one is refused" in_a verbs_verify -n 10 -
 run_ok "path MTU 1024 at MTU 1500" in_a verbs_verify -n 50 -m 1024
 set_mtu 9000
 
-traffic_start -T 6 -m 1024
+it_is() { [ $SECONDS -ge "$1" ]; }
+traffic_start -T 10 -m 1024
 for mtu in 1500 9000 4000 9000 1500 9000; do
 	set_mtu $mtu
-	usleep=$((SECONDS + 1))
-	wait_for 3 test "$SECONDS" -ge "$usleep"
+	wait_for 3 it_is $((SECONDS + 1))
 done
 traffic_ends "traffic of path MTU 1024 goes on while the MTU changes"
 
