@@ -30,6 +30,10 @@
 		       resp_size) \
 	ibv_cmd_reg_mr(pd, addr, length, va, access, vmr, (void *)(cmd), size, \
 		       (void *)(resp), resp_size)
+#if VERBS_CORE < 54
+#define ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr, driver) \
+	ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr)
+#endif
 #define ibv_cmd_rereg_mr(vmr, flags, addr, length, va, access, pd, cmd, size, \
 			 resp, resp_size) \
 	ibv_cmd_rereg_mr(vmr, flags, addr, length, va, access, pd, (void *)(cmd), \
