@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 900
 # kernels: 6.1 6.12
+# full: 6.12 (6.1: verbs, released memory, durability)
 # nvdimm: 256M
 #
 # What other tests show of two devices holds where both ends are on one, and no packet
@@ -28,11 +29,12 @@ stayed() {
 
 insmod "$(kmod cairn_delay)" || bail "no probe"
 # Replays and forged packets need a wire; all else that two devices are put through:
-for program in verbs_basic mw "resize 8" \
-	"release released" "release flip" "release stuck" \
-	"security map" "security store" "security keep_mapping" "security doorbell" \
-	"security scribble" "security every_byte" "security wqe" "security unread" \
-	"security cq_pointers" flush persist; do
+programs=(verbs_basic "release released" "release stuck" flush persist)
+! full || programs+=(mw "resize 8" "release flip"
+	"security map" "security store" "security keep_mapping" "security doorbell"
+	"security scribble" "security every_byte" "security wqe" "security unread"
+	"security cq_pointers")
+for program in "${programs[@]}"; do
 	# shellcheck disable=SC2086
 	points one $program
 	diag "$program"

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# full: 6.12 (6.1: 200 connections)
 # boot: shared
 #
 # A thousand connections, each with verified data; what a QP costs the kernel.
@@ -14,6 +15,7 @@
 RUN_TIMEOUT=$((170 * ${CAIRN_TIMEOUT_SCALE:-1}))
 echo 3 >/proc/sys/vm/drop_caches
 pairs=1000
+full || pairs=200
 if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	pairs=8192
 	RUN_TIMEOUT=3600
