@@ -4,7 +4,7 @@
 # timeout: 200
 # kernels: 6.1 6.12
 # once: 6.12
-# boot: shared
+# nvdimm: 256M
 #
 # Congestion control of cairn's queue pairs, with a peer that knows nothing of it.
 

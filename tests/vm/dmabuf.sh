@@ -3,7 +3,7 @@
 # topology: pair
 # timeout: 400
 # kernels: 6.1 6.12
-# boot: own
+# boot: reload
 #
 # Memory regions of dma-bufs, with each exporter that the kernel has and that needs no
 # hardware: udmabuf and the system heap (6.12 only), vgem.

@@ -4,7 +4,7 @@
 # timeout: 1200
 # kernels: 6.1 6.12
 # full: 6.12 (6.1: tools from rxe to cairn only, two path MTUs)
-# boot: shared
+# nvdimm: 256M
 #
 # cairn and the kernel's own rdma_rxe at the two ends of a wire: every
 # operation in both directions, with the data compared.

@@ -11,8 +11,9 @@
 #                        WHAT the others leave out. Default: all on each
 #   # once: 6.12         nothing of it depends on the kernel: "make test" runs it on
 #                        this one only
-#   # boot: shared       shared (several tests in one boot) | own | soak (only when
-#                        it is asked for by name)
+#   # boot: shared       shared (several tests in one boot) | own | reload (with
+#                        others that unload the module) | soak (only when it is asked
+#                        for by name)
 #   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
 #   # mem: 3G            the guest's memory
 #   # module-args: ...   parameters for cairn.ko

@@ -4,7 +4,7 @@
 # timeout: 540
 # kernels: 6.1 6.12
 # once: 6.12
-# boot: own
+# boot: reload
 #
 # The netdev's MTU and link state, and what becomes of traffic meanwhile.
 

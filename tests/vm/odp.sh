@@ -3,7 +3,7 @@
 # topology: pair
 # timeout: 500
 # kernels: 6.1 6.12
-# boot: own
+# boot: reload
 #
 # Memory regions on demand.
 

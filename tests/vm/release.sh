@@ -3,7 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
-# boot: own
+# boot: reload
 # dmesg-allow: cairn: memory stays pinned
 #
 # Memory is released while everything works with it: nothing of it is read or
