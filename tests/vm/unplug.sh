@@ -29,7 +29,17 @@ plug() {
 	ip -n u1 addr add fd79::1/64 dev ua nodad
 	ip -n u2 addr add fd79::2/64 dev ub nodad
 	ip -n u1 link set ua up && ip -n u2 link set ub up || return
-	device_up u1 cairn_u cairn ua && device_up u2 cairn_v cairn ub
+	device_up u1 cairn_u cairn ua && device_up u2 cairn_v cairn ub || return
+	# ib_core waits for a neighbour one second, and its first answer may be lost while
+	# the links come up
+	wait_for 30 knows u1 10.79.0.2 && wait_for 30 knows u1 fd79::2 &&
+		wait_for 30 knows u2 10.79.0.1 && wait_for 30 knows u2 fd79::1
+}
+
+# knows NAMESPACE ADDRESS: its MAC address; asks for it
+knows() {
+	ip netns exec "$1" bash -c "echo >/dev/udp/$2/9"
+	ip -n "$1" neigh show "$2" | grep -q lladdr
 }
 
 # To where there is a route to the peer, too, and back; that namespace goes at once.
@@ -64,6 +74,9 @@ tidy() {
 	wait_for 30 no_devices
 } 2>/dev/null
 
+# shellcheck disable=SC2317
+under_way() { grep -q running "$log" || ! kill -0 "$user" 2>/dev/null; }
+
 # Its user runs in the initial namespace, so that it holds none of these.
 round() {
 	local user log=$lib_tmp/load status=0
@@ -75,7 +88,7 @@ round() {
 	CAIRN_A=cairn_u CAIRN_B=cairn_v timeout -s KILL "$patience" \
 		verbs_verify -T 100000 -E -w 600 -m 1024 -q 2 $2 >"$log" 2>&1 &
 	user=$!
-	wait_for 60 grep -q running "$log" && unplug "$1" && wait $user || status=$?
+	wait_for 60 under_way && grep -q running "$log" && unplug "$1" && wait $user || status=$?
 	kill -KILL $user 2>/dev/null
 	[ $status = 0 ] || echo "unplugged by way $1${2:+, $2}: $status: $(tail -n 3 "$log")"
 	tidy || return
