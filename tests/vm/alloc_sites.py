@@ -31,7 +31,15 @@ EXCEPT = {
     'doorbell_publish': 'stores where doorbell_reserve() has reserved',
     'cairn_dmabuf_get': 'nothing in user-mode Linux exports dma-bufs',
     'mr_fill_dmabuf': 'nothing in user-mode Linux exports dma-bufs',
+    'cairn_advise_mr': 'user-mode Linux has no memory on demand',
+    'cairn_odp_create': 'user-mode Linux has no memory on demand',
+    'odp_keep': 'user-mode Linux has no memory on demand',
+    'key_get_variants': 'by chance: for the first of 4096 keys, and they have no order',
+    'ready_new_page': 'the first page of the first CPU needs no memory of the array',
     'answer_give': 'needs two devices in one namespace',
+    'rx_deliver': 'needs two devices in one namespace',
+    'cairn_exec_rx_part': 'needs a second CPU',
+    'qp_counter_open': 'one counter takes no slab: it lies in what per-CPU memory has left',
     'cairn_peer_doubt': 'the peer knows WRITE_PERSIST',
     'mrcache_create': 'needs 16384 regions',
     'mrcache_alloc_sets': 'needs 16384 regions',
@@ -73,7 +81,7 @@ def traces(log):
     for line in open(log, errors='replace'):
         if 'FAULT_INJECTION: forcing' in line:
             wanted = True
-        frame = re.search(r'(\? )?(\w+)(?:\.\w+)*\+0x([0-9a-f]+)/0x[0-9a-f]+ \[cairn\]', line)
+        frame = re.search(r'(\? )?(\w+(?:\.\w+)*)\+0x([0-9a-f]+)/0x[0-9a-f]+ \[cairn\]', line)
         if wanted and frame and not frame[1]:
             wanted = False
             yield frame[2], int(frame[3], 16)
@@ -117,7 +125,8 @@ def main(module, log):
     for name in missing:
         print(f'# never failed: {name}')
     for name, why in EXCEPT.items():
-        print(f'# not tried: {name}, {why}')
+        if not failed[name]:
+            print(f'# not tried: {name}, {why}')
     print(f'# {sum(bool(failed[name]) for name in allocating)} of {len(allocating)} functions')
     print('not ' * bool(missing or stale) + 'ok 1 each allocation of the module has failed')
     return bool(missing or stale)

@@ -8,11 +8,15 @@
 # dmesg-allow: kmemleak: Cannot allocate a scan area
 # dmesg-allow: Huh VM_FAULT_OOM leaked out to the #PF handler
 # dmesg-allow: ref_tracker: memory allocation failure, unreliable refcount tracker
+# dmesg-allow: cairn: Unknown symbol [a-z_]+ \(err -12\)
+# dmesg-allow: at kernel/trace/trace_events.c:[0-9]+ event_
+# dmesg-allow: cut here
 #
 # Allocations and copies from and to processes fail, one after the other and at random,
 # each allocation of the module at least once. Only kernels with fault injection do that
 # ("make debugtest"). With each injected fault they print a call trace; for that, the
-# module is built without __GFP_NOWARN (scripts/bench/uml-debug.h).
+# module is built without __GFP_NOWARN (scripts/bench/uml-debug.h). The kernel warns, too,
+# when it has no memory for the tracepoints of a module.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -60,6 +64,15 @@ within() {
 	allocations require-start="$base" stacktrace-depth="$1" \
 		require-end="$(printf '0x%x' $((base + size)))"
 }
+# ... a function of the module, which is not inlined, calls in any depth
+beneath() {
+	local range
+
+	range=$(awk '$4 == "[cairn]" && $2 ~ /[tT]/ { print $1, $3 }' /proc/kallsyms |
+		sort | awk -v name="$1" 'begin { print begin, $1; exit } $2 == name { begin = $1 }')
+	[ -n "$range" ] || bail "the module has no $1"
+	allocations require-start="0x${range% *}" require-end="0x${range#* }" stacktrace-depth=32
+}
 anywhere() { allocations require-start=0 require-end=0xffffffffffffffff; }
 
 # thrice COMMAND: three faults in a row, where one has allocators try in another way
@@ -80,6 +93,9 @@ ip link add fa type veth peer fb
 ip link set fa up
 # further out are the allocations of ib_core's clients, hundreds for the receives of QP1
 within 10
+thrice faults link fa
+# the hooks of a namespace
+beneath cairn_net_attach
 thrice faults link fa
 anywhere
 points faults link fa 1009
@@ -108,6 +124,13 @@ if modprobe sch_netem; then
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi
+# what a queue pair gets with its first requests
+for f in cairn_port_more_records cairn_port_rd_alloc cairn_port_pending_alloc; do
+	beneath $f
+	set_fault failslab probability=50
+	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
+	set_fault failslab probability=0
+done
 anywhere
 run_ok "all is well afterwards" in_a verbs_verify -n 100
 

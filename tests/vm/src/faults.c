@@ -279,8 +279,36 @@ static void crowds(void)
 		return;
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
 	crowd(make_cq, undo_cq, 52, 62);
-	crowd(make_small_qp, undo_qp, 61, 65);
+	crowd(make_small_qp, undo_qp, 0, 66);
 	vt_end_destroy(&one);
+}
+
+/* With the first queue pair of a context begins what its others use, too. */
+static void firsts(void)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = NULL;
+	bool hit = true;
+	struct vt_dev d;
+	int n;
+
+	for (n = 1; n < MOST && hit; n++) {
+		must(!vt_open(&d, vt_name_a(), VT_IPV4, -1));
+		init.send_cq = ibv_create_cq(d.ctx, 16, NULL, NULL, 0);
+		init.recv_cq = init.send_cq;
+		must(init.send_cq);
+		set_nth(n);
+		qp = ibv_create_qp(d.pd, &init);
+		hit = happened();
+		if (qp)
+			ktap_ok(!ibv_destroy_qp(qp));
+		ktap_ok(!ibv_destroy_cq(init.send_cq));
+		vt_close(&d);
+	}
+	ktap_diag("first QP: %d faults", n - 2);
+	ktap_ok(!hit && qp);
 }
 
 static const union ibv_gid group = {
@@ -640,8 +668,8 @@ static int read_log(const char *file)
 
 #define VERBS(X)							\
 	X(devices) X(contexts) X(pds) X(channels) X(cqs) X(srqs) X(mws)	\
-	X(ahs) X(mrs) X(host_mrs) X(qps) X(xrc) X(crowds) X(groups)	\
-	X(releases) X(questions) X(changes) X(links) X(loads)
+	X(ahs) X(mrs) X(host_mrs) X(qps) X(xrc) X(crowds) X(firsts)	\
+	X(groups) X(releases) X(questions) X(changes) X(links) X(loads)
 VT_TESTS(VERBS)
 
 int main(int argc, char **argv)
