@@ -27,7 +27,6 @@ ALLOCATES = re.compile(
 EXCEPT = {
     'cairn_alloc_mr': 'fast registration is for kernel consumers',
     'cairn_create_qp': 'stores where qp_reserve_number() has reserved',
-    'cairn_key_publish': 'stores where key_reserve_index() has reserved',
     'doorbell_publish': 'stores where doorbell_reserve() has reserved',
     'cairn_dmabuf_get': 'nothing in user-mode Linux exports dma-bufs',
     'mr_fill_dmabuf': 'nothing in user-mode Linux exports dma-bufs',

@@ -69,7 +69,8 @@ beneath() {
 	local range
 
 	range=$(awk '$4 == "[cairn]" && $2 ~ /[tT]/ { print $1, $3 }' /proc/kallsyms |
-		sort | awk -v name="$1" 'begin { print begin, $1; exit } $2 == name { begin = $1 }')
+		sort | awk -v name="$1" 'found { print begin, $1; exit }
+			$2 == name { begin = $1; found = 1 }')
 	[ -n "$range" ] || bail "the module has no $1"
 	allocations require-start="0x${range% *}" require-end="0x${range#* }" stacktrace-depth=32
 }
@@ -115,11 +116,11 @@ survives() {
 
 survives "traffic survives it when memory is short" failslab 10
 survives "... and pages are" fail_page_alloc 10
-TRAFFIC=persist_traffic survives "... and hosts that are to flush" failslab 20 -s 4000 -H -t 18
+# a way there and back has some eight allocations, and seven retries must do
+TRAFFIC=persist_traffic survives "... and hosts that are to flush" failslab 8 -s 4000 -H -t 18
 if modprobe sch_netem; then
 	in_b tc qdisc add dev "$IF_B" root netem loss 3%
 	in_a tc qdisc add dev "$IF_A" root netem loss 3%
-	# a way there and back has some eight allocations, and seven retries must do
 	survives "... over a bad network" failslab 3 -t 18
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
