@@ -287,14 +287,10 @@ void cairn_gap_progress(struct cairn_requester *req, u64 now)
 		return;
 	rtt = min_t(u64, now - req->rtt_start, CAIRN_RTT_MAX);
 	req->rtt_start = 0;
-	if (!req->srtt) {
-		req->srtt = max(rtt, 1U);
-		req->rttvar = rtt / 2;
-		return;
-	}
 	delta = rtt > req->srtt ? rtt - req->srtt : req->srtt - rtt;
-	req->rttvar = req->rttvar - req->rttvar / 4 + delta / 4;
-	req->srtt = max(req->srtt - req->srtt / 8 + rtt / 8, 1U);
+	req->rttvar = req->srtt ? req->rttvar - req->rttvar / 4 + delta / 4 :
+				  rtt / 2;
+	req->srtt = cairn_gap_smooth(req->srtt, rtt);
 }
 
 void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)

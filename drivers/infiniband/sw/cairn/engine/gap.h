@@ -3,7 +3,14 @@
 #ifndef CAIRN_ENGINE_GAP_H
 #define CAIRN_ENGINE_GAP_H
 
+#include <linux/minmax.h>
 #include "engine/qp.h"
+
+/* The smoothed mean of times, with one more (RFC 6298, 2.2 and 2.3); 0: none yet. */
+static inline u32 cairn_gap_smooth(u32 mean, u32 took)
+{
+	return max(mean ? mean - mean / 8 + took / 8 : took, 1U);
+}
 
 /* How many of @n packets may leave: those of the gap, none while waiting. */
 u32 cairn_gap_limit(struct cairn_requester *req, u32 n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/limits.h>
 #include <linux/minmax.h>
+#include "engine/gap.h"
 #include "engine/legs.h"
 #include "engine/requester.h"
 #include "engine/wqe.h"
@@ -9,11 +10,8 @@
 static void legs_end(struct cairn_legs *legs, u64 now)
 {
 	u32 *mean = &legs->ns[legs->leg];
-	u32 took = min_t(u64, now - legs->since, U32_MAX);
 
-	if (*mean)
-		took = *mean - *mean / 8 + took / 8;
-	*mean = max(took, 1U);
+	*mean = cairn_gap_smooth(*mean, min_t(u64, now - legs->since, U32_MAX));
 	legs->leg++;
 	legs->since = now;
 }
