@@ -398,6 +398,54 @@ static void comp_refused(struct cairn_qpc *qpc, u8 syndrome)
 	cairn_req_fail(qpc, status[syndrome & CAIRN_AETH_VALUE_MASK], syndrome);
 }
 
+/* The record that @psn belongs to, or NULL. */
+static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
+{
+	u32 n;
+
+	for (n = req->ack_rec; n != req->new_rec; n++) {
+		struct cairn_swr *swr = cairn_req_swr(req, n);
+		s32 off = cairn_psn_diff(psn, swr->psn);
+
+		if (off < 0)
+			break;
+		if (off < (s32)swr->npkts)
+			return swr;
+	}
+	return NULL;
+}
+
+/* What of CAIRN_WOP_READS and CAIRN_WOP_ATOMIC a record is: it has responses. */
+static u8 comp_responses(const struct cairn_swr *swr)
+{
+	return cairn_wqe_ops[swr->opcode].flags &
+	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
+}
+
+/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
+static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
+					u8 op_flag)
+{
+	struct cairn_swr *swr = comp_record_at(req, psn);
+
+	return swr && comp_responses(swr) == op_flag ? swr : NULL;
+}
+
+/*
+ * READs that are asked for again while their responses are on their way: what the
+ * peer refuses then may have come, READs as a whole too, and it says so once. What
+ * READs are still owed will not come. No more than a window was on its way, so a
+ * forged NAK has no more PSNs to hit however long the READs are.
+ */
+static bool comp_refuses_reads(struct cairn_qpc *qpc, u32 nak_psn)
+{
+	struct cairn_requester *req = &qpc->req;
+	s32 behind = cairn_psn_diff(req->una, nak_psn);
+
+	return behind > 0 && behind <= (s32)cairn_window(qpc) &&
+	       comp_record_of(req, req->una, CAIRN_WOP_READS);
+}
+
 /*
  * A NAK that ends the connection may overtake the READ responses before it. The
  * peer says it once: in its error state it answers nothing.
@@ -411,7 +459,8 @@ static void comp_late_refusal(struct cairn_qpc *qpc)
 	if (!syndrome || ahead > 0)
 		return;
 	req->nak = 0;
-	if (!ahead && cairn_state(qpc) != CAIRN_QP_ERR)
+	if (cairn_state(qpc) != CAIRN_QP_ERR &&
+	    (!ahead || comp_refuses_reads(qpc, req->nak_psn)))
 		comp_refused(qpc, syndrome);
 }
 
@@ -524,39 +573,6 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		comp_refused(qpc, pkt->syndrome);
 	else if (comp_spend_retry(qpc))
 		cairn_gap_nak(qpc);
-}
-
-/* The record that @psn belongs to, or NULL. */
-static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
-{
-	u32 n;
-
-	for (n = req->ack_rec; n != req->new_rec; n++) {
-		struct cairn_swr *swr = cairn_req_swr(req, n);
-		s32 off = cairn_psn_diff(psn, swr->psn);
-
-		if (off < 0)
-			break;
-		if (off < (s32)swr->npkts)
-			return swr;
-	}
-	return NULL;
-}
-
-/* What of CAIRN_WOP_READS and CAIRN_WOP_ATOMIC a record is: it has responses. */
-static u8 comp_responses(const struct cairn_swr *swr)
-{
-	return cairn_wqe_ops[swr->opcode].flags &
-	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
-}
-
-/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
-static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
-					u8 op_flag)
-{
-	struct cairn_swr *swr = comp_record_at(req, psn);
-
-	return swr && comp_responses(swr) == op_flag ? swr : NULL;
 }
 
 /*
@@ -806,32 +822,19 @@ static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* A READ that was asked for again while its responses were on their way: what of it
- * the peer refuses then may have come, and the peer says it once. The rest of it
- * will not come. No more than a window was on its way, so a forged one has no more
- * PSNs to hit however long the READ is.
- */
-static bool comp_refuses_read(struct cairn_qpc *qpc,
-			      const struct cairn_pkt *pkt)
+static bool comp_is_fatal_nak(const struct cairn_pkt *pkt)
 {
-	struct cairn_requester *req = &qpc->req;
 	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
-	s32 behind = cairn_psn_diff(req->una, pkt->psn);
-	struct cairn_swr *swr;
 
-	if (pkt->op->kind != CAIRN_KIND_ACK ||
-	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_NAK ||
-	    code == CAIRN_NAK_PSN_SEQ || code > CAIRN_NAK_INVALID_RD_REQUEST ||
-	    behind <= 0 || behind > (s32)cairn_window(qpc))
-		return false;
-	swr = comp_record_of(req, req->una, CAIRN_WOP_READS);
-	return swr && cairn_psn_diff(pkt->psn, swr->psn) >= 0;
+	return pkt->op->kind == CAIRN_KIND_ACK &&
+	       (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_NAK &&
+	       code != CAIRN_NAK_PSN_SEQ && code <= CAIRN_NAK_INVALID_RD_REQUEST;
 }
 
 /* An answer about nothing that is outstanding. */
 static void comp_rx_stale(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (comp_refuses_read(qpc, pkt)) {
+	if (comp_is_fatal_nak(pkt) && comp_refuses_reads(qpc, pkt->psn)) {
 		cairn_port_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
 		comp_refused(qpc, pkt->syndrome);
 	} else if (!cairn_persist_alive(qpc, pkt)) {

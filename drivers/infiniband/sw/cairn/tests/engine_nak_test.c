@@ -146,8 +146,6 @@ static void a_fatal_nak_of_what_came(void)
 	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
 	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
 	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
-	/* of a READ that is over: nothing can be refused of it */
-	ack(&r, 0, nak);
 	ack(&r, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
 	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
@@ -155,6 +153,62 @@ static void a_fatal_nak_of_what_came(void)
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* As before, and it is a READ before that was refused: that one has come whole. */
+static void a_fatal_nak_of_a_read_that_is_over(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	ack(&r, 0, nak);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* What is owed is no READ: its answer can be on its way, the old NAK is not its. */
+static void a_fatal_nak_of_a_read_before_a_send(void)
+{
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_SEND, 1);
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	ack(&r, 0, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(r.a->count[CAIRN_CTR_STALE_RESPONSES], 1);
+	ack(&r, 1, CAIRN_AETH_ACK);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* The refusal came before answers that were sent before it, and what has come
+ * reaches beyond its PSN when the gap closes.
+ */
+static void a_fatal_nak_that_answers_pass(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct rig r = alone(&sim_attrs);
+
+	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	settle(&r);
+	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	ack(&r, 1, nak);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
 	sim_end(r.s);
 }
@@ -502,6 +556,9 @@ static const struct ktap_test tests[] = {
 	KTAP(a_fatal_nak_that_overtakes_responses),
 	KTAP(a_fatal_nak_that_responses_belie),
 	KTAP(a_fatal_nak_of_what_came),
+	KTAP(a_fatal_nak_of_a_read_that_is_over),
+	KTAP(a_fatal_nak_of_a_read_before_a_send),
+	KTAP(a_fatal_nak_that_answers_pass),
 	KTAP(a_fatal_nak_of_what_came_long_ago),
 	KTAP(reserved_syndromes_are_ignored),
 	KTAP(sequence_nak_goes_back_exactly),
