@@ -4,20 +4,34 @@
  * copy: an ftrace callback on the functions that copy payloads, from the wire and from
  * a sender on this host. It is no kprobe, because on 6.1 the handler of a kprobe may
  * run with interrupts off, and time stands still for the rest of the kernel. Write
- * milliseconds to the parameter; it is 0 again when a packet was held.
+ * milliseconds to the parameter ms; it is 0 again when a packet was held.
+ *
+ * Or holds the lanes that poll, as a host that has other things to do with the CPU,
+ * while hold_lanes is 1, but each no longer than a tenth of a second. lanes_held counts
+ * them.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/string.h>
 
 /* Longer, and the kernel complains of a CPU that does nothing else. */
 #define DELAY_MAX_MS	6000u
+#define DELAY_LANE_MS	100
 
 static unsigned int ms;
 module_param(ms, uint, 0600);
 MODULE_PARM_DESC(ms, "milliseconds, 6000 at most, for the next packet");
+
+static unsigned int hold_lanes;
+module_param(hold_lanes, uint, 0600);
+MODULE_PARM_DESC(hold_lanes, "1: lanes that poll are held");
+
+static unsigned int lanes_held;
+module_param(lanes_held, uint, 0400);
+MODULE_PARM_DESC(lanes_held, "lanes that were held so far");
 
 static void delay_copy(unsigned long ip, unsigned long parent_ip,
 		       struct ftrace_ops *ops, struct ftrace_regs *regs)
@@ -30,8 +44,26 @@ static struct ftrace_ops delay_ops = {
 	.func = delay_copy,
 };
 
+static void delay_lane(unsigned long ip, unsigned long parent_ip,
+		       struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	ktime_t end;
+
+	if (!READ_ONCE(hold_lanes))
+		return;
+	WRITE_ONCE(lanes_held, lanes_held + 1);
+	end = ktime_add_ms(ktime_get(), DELAY_LANE_MS);
+	while (READ_ONCE(hold_lanes) && ktime_before(ktime_get(), end))
+		cpu_relax();
+}
+
+static struct ftrace_ops delay_lane_ops = {
+	.func = delay_lane,
+};
+
 static int __init cairn_delay_init(void)
 {
+	char poll[] = "cairn_watches_poll";
 	char from_wire[] = "cairn_net_copy_payload";
 	char from_host[] = "cairn_parcel_copy";
 	int err;
@@ -40,13 +72,23 @@ static int __init cairn_delay_init(void)
 	if (!err)
 		err = ftrace_set_filter(&delay_ops, from_host, strlen(from_host),
 					false);
+	if (!err)
+		err = ftrace_set_filter(&delay_lane_ops, poll, strlen(poll),
+					true);
+	if (!err)
+		err = register_ftrace_function(&delay_ops);
 	if (err)
 		return err;
-	return register_ftrace_function(&delay_ops);
+	err = register_ftrace_function(&delay_lane_ops);
+	if (err)
+		unregister_ftrace_function(&delay_ops);
+	return err;
 }
 
 static void __exit cairn_delay_exit(void)
 {
+	unregister_ftrace_function(&delay_lane_ops);
+	ftrace_free_filter(&delay_lane_ops);
 	unregister_ftrace_function(&delay_ops);
 	ftrace_free_filter(&delay_ops);
 }

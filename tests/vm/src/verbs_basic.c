@@ -1084,35 +1084,86 @@ static void destroy_with_work(void)
 	}
 }
 
+#define DELAY	"/sys/module/cairn_delay/parameters/"
+#define IDLE	"/sys/module/cairn/parameters/idle_us"
+
+/* Returns the number in the file @path, -1 if there is none. */
+static int number_in(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	int value = -1;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &value) != 1)
+		value = -1;
+	fclose(f);
+	return value;
+}
+
+static bool number_to(const char *path, int value)
+{
+	FILE *f = fopen(path, "w");
+	bool ok = f && fprintf(f, "%d\n", value) > 0;
+
+	return f && !fclose(f) && ok;
+}
+
+/* Holds the lane that has just been told of a post and polls for more. Returns false
+ * when none does.
+ */
+static bool lane_hold(void)
+{
+	u64 end = vt_now_ms() + 50;
+	int held = number_in(DELAY "lanes_held");
+
+	if (!number_to(DELAY "hold_lanes", 1))
+		return false;
+	while (number_in(DELAY "lanes_held") == held)
+		if (vt_now_ms() > end)
+			return false;
+	return true;
+}
+
 /* Who ends a connection behind a message does not mean to keep it back: a device that is
  * told of each request has sent it by then. The first message leaves a lane that waits
- * for more, so that nobody is told of the others.
+ * for more, so that nobody is told of the others, and then the host does not run it.
  */
 static void last_messages(void)
 {
+	int idle = number_in(IDLE), round, i, err, held = 0;
+	bool can_hold = number_in(DELAY "lanes_held") >= 0;
 	struct vt_opts o = VT_OPTS;
 	struct ibv_wc wc[20];
 	struct pair p;
-	int round, i;
 
+	must(!can_hold || number_to(IDLE, 20000));
 	for (round = 0; round < 12; round++) {
 		must(pair_up(&p, &o));
-		for (i = 0; i < 20; i++)
+		/* more than enough, credits are rounded down */
+		for (i = 0; i < 40; i++)
 			must(!recv_op(&p.b, i, 0, 100));
 		must(!send_op(&p.a, &p.b, IBV_WR_SEND, 3, 0, 50,
 			      IBV_SEND_SIGNALED));
 		must(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
-		for (i = 0; i < 19; i++)
-			must(!send_op(&p.a, &p.b, IBV_WR_SEND, 4, 0, 50,
-				      IBV_SEND_INLINE));
+		held += can_hold && lane_hold();
+		for (i = 0, err = 0; i < 19; i++)
+			err |= send_op(&p.a, &p.b, IBV_WR_SEND, 4, 0, 50,
+				       IBV_SEND_INLINE);
 		if (round % 3 == 2)
 			vt_end_destroy(&p.a);
 		else
-			must(!vt_to_state(p.a.qp, round % 3 ? IBV_QPS_RESET :
-							      IBV_QPS_ERR));
+			err |= vt_to_state(p.a.qp, round % 3 ? IBV_QPS_RESET :
+							       IBV_QPS_ERR);
+		must(!can_hold || number_to(DELAY "hold_lanes", 0));
+		must(!err);
 		must(!vt_poll(p.b.rcq, wc, 20, LONG));
 		ktap_eq(wc[19].status, IBV_WC_SUCCESS);
 		pair_down(&p);
+	}
+	if (can_hold) {
+		ktap_diag("the lane was held in %d rounds of 12", held);
+		must(number_to(IDLE, idle));
 	}
 }
 

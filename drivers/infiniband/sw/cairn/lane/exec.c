@@ -22,6 +22,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
+#include <linux/delay.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -50,6 +51,9 @@
 #define CAIRN_MAX_ROUNDS	8
 /* Runs of sides that were given packets by runs on this CPU, for the same reason. */
 #define CAIRN_MAX_HANDED	16
+/* Runs on the spot before a QP ends, and waits of 50 to 100 us for another CPU. */
+#define CAIRN_SETTLE_RUNS	32
+#define CAIRN_SETTLE_WAITS	1000
 
 /* Sides to be run when the run of this CPU ends. Used with BH off on that CPU only. */
 struct exec_handed {
@@ -450,6 +454,43 @@ void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side)
 
 	if (READ_ONCE(state->events) && spin_trylock(&state->lock))
 		exec_run_inline(exec, side, NULL);
+}
+
+/* Returns false when the side is bound to another CPU, and did not run. */
+static bool exec_settle_some(struct cairn_exec *exec, struct cairn_budget *tx)
+{
+	struct cairn_exec_side *state = &exec->side[CAIRN_REQ];
+	bool here;
+
+	local_bh_disable();
+	exec_record(state);
+	spin_lock(&state->lock);
+	here = !cairn_drain_elsewhere(state);
+	exec_run(exec, CAIRN_REQ, NULL, CAIRN_INLINE_BUDGET, tx);
+	local_bh_enable();
+	return here;
+}
+
+void cairn_exec_settle(struct cairn_exec *exec)
+{
+	u32 runs = CAIRN_SETTLE_RUNS, waits = CAIRN_SETTLE_WAITS;
+
+	while (!exec->kernel && runs && waits) {
+		struct cairn_budget tx = {
+			.packets = CAIRN_INLINE_BUDGET,
+			.bytes = CAIRN_INLINE_BYTES,
+		};
+
+		if (!exec_settle_some(exec, &tx)) {
+			usleep_range(50, 100);
+			waits--;
+			continue;
+		}
+		if (cairn_budget_left(&tx))
+			break;
+		cond_resched();
+		runs--;
+	}
 }
 
 void cairn_exec_defer(struct cairn_exec *exec, enum cairn_side_id side)

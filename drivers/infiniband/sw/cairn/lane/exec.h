@@ -167,6 +167,18 @@ void cairn_exec_stop(struct cairn_exec *exec);
 void cairn_exec_kick(struct cairn_exec *exec, enum cairn_side_id side);
 
 /**
+ * cairn_exec_settle() - send what a process has posted, before the QP ends
+ * @exec: kept alive by the caller; of a kernel QP nothing is done here
+ *
+ * A lane finds posts by itself, and nobody tells it of them: who ends the QP behind
+ * his last message must not be faster than the lane. What the window, credits or a
+ * rate keep back stays, and of very much some may.
+ *
+ * Context: process, sleeps while the requester is bound to another CPU.
+ */
+void cairn_exec_settle(struct cairn_exec *exec);
+
+/**
  * cairn_exec_defer() - work appeared that the lane is to do
  * @exec: kept alive by the caller
  * @side: whose work

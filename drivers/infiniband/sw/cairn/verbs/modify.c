@@ -507,6 +507,15 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 	} while (!done && --left);
 }
 
+/* What there is ends or is sent, before @next is tried. */
+static void modify_leave_state(struct cairn_qp *qp, enum ib_qp_state next)
+{
+	if (next == IB_QPS_RTS)
+		modify_flush_sqe(qp);
+	else if (next == IB_QPS_ERR || next == IB_QPS_RESET)
+		cairn_exec_settle(&qp->exec);
+}
+
 static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 {
 	int tries = CAIRN_NEXT_RING_TRIES;
@@ -515,9 +524,8 @@ static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 	err = modify_prepare(qp, change);
 	if (err)
 		goto out;
-	if (change->mask & IB_QP_STATE &&
-	    change->attr->qp_state == IB_QPS_RTS)
-		modify_flush_sqe(qp);
+	if (change->mask & IB_QP_STATE)
+		modify_leave_state(qp, change->attr->qp_state);
 	do {
 		err = modify_copy_rings(qp, change);
 		if (err)
@@ -573,6 +581,9 @@ static int modify_read_rate(struct modify_change *change,
  * IB_QP_CAP changes max_send_wr and max_recv_wr, in every state but ERR: a
  * process has prepared the rings, for a kernel consumer attr->cap counts and 0
  * leaves a queue alone.
+ *
+ * What a process has posted leaves before ERR or RESET, as far as it may
+ * (cairn_exec_settle()).
  *
  * Return: 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
  * more outstanding than fits), -EBUSY (work is posted too fast to be moved, or

@@ -431,6 +431,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int side;
 
+	cairn_exec_settle(&qp->exec);
 	qp_release_number(dev, ibqp->qp_num);
 	cairn_doorbells_remove(qp);
 	qp_silence(qp);
