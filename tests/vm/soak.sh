@@ -122,7 +122,7 @@ verify=$started
 again fuzz_verbs in_a fuzz_verbs -t 20
 again fuzz_packets packets
 again resize in_a resize 5
-again release nsenter --net=/run/netns/a env -u CAIRN_SOAK release
+again release nsenter --net=/run/netns/a env -u CAIRN_SOAK CAIRN_LOSS=1 release
 again rate in_a rate -r 5000 -b 40960 -s 100000
 again rping tool_pair "rping -s -C 200 -V -a $IP_B" "rping -c -C 200 -V -a $IP_B"
 again perftest tool_pair "ib_write_bw -d $DEV_B -F -n 500 -p 19000" \
@@ -151,7 +151,11 @@ for name in "${!pids[@]}"; do
 	wait "${pids[$name]}"
 	read -r n failed <"$lib_tmp/$name.count"
 	diag "$name: $n times, $failed failed"
-	[ ! -e "$lib_tmp/$name.failed" ] || lib_show "$lib_tmp/$name.failed" 5
+	[ ! -e "$lib_tmp/$name.failed" ] || {
+		grep -B 6 '^not ok' "$lib_tmp/$name.failed" >"$lib_tmp/why"
+		lib_show "$lib_tmp/why" 20
+		lib_show "$lib_tmp/$name.failed" 5
+	}
 	case $name in
 	rate | rping | perftest) ;; # a tool gives up when the network is bad enough
 	*) expect "$name" "$failed" 0 ;;

@@ -457,6 +457,16 @@ static void only(const u8 *p, u32 len, u8 x, u8 y)
 	}
 }
 
+/* A peer says once what it refuses, and where packets get lost (CAIRN_LOSS) so may that:
+ * it is silent then, for it is in error.
+ */
+static bool read_may_end(enum ibv_wc_status status)
+{
+	return status == IBV_WC_SUCCESS || status == IBV_WC_REM_ACCESS_ERR ||
+	       status == IBV_WC_WR_FLUSH_ERR ||
+	       (status == IBV_WC_RETRY_EXC_ERR && getenv("CAIRN_LOSS"));
+}
+
 /* READs of a region: data or an error, never what came after. */
 static void released_under_reads(void)
 {
@@ -496,9 +506,7 @@ static void released_under_reads(void)
 		must(!vt_poll(a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++) {
 			good += wc[i].status == IBV_WC_SUCCESS;
-			if (!ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
-				     wc[i].status == IBV_WC_REM_ACCESS_ERR ||
-				     wc[i].status == IBV_WC_WR_FLUSH_ERR))
+			if (!ktap_ok(read_may_end(wc[i].status)))
 				ktap_diag("status %s",
 					  ibv_wc_status_str(wc[i].status));
 		}
