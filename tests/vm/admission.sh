@@ -53,8 +53,26 @@ rises() {
 	fi
 }
 
+# policy add|delete SOURCE: for what b receives from there
 policy() {
-	in_b ip xfrm policy "$1" dir in src "$IP_A/32" dst "$IP_B/32" proto udp dport 4791 "${@:2}"
+	local to=$IP_B
+
+	[[ $2 != *:* ]] || to=$IP6_B
+	in_b ip xfrm policy "$1" dir in src "$2" dst "$to" proto udp dport 4791 "${@:3}"
+}
+
+# refused NAME SOURCE COMMAND...: it works, but not where the policy wants IPsec
+refused() {
+	local before name=$1 source=$2
+
+	shift 2
+	before=$(counter "$DEV_B" rx_policy_drops)
+	policy add "$source" tmpl proto esp mode transport level required
+	run_fail "$name does not work without IPsec where that is required" "$@"
+	expect_that "... and its packets are counted" \
+		"$(counter "$DEV_B" rx_policy_drops) > $before"
+	policy delete "$source"
+	run_ok "... and works without the policy" "$@"
 }
 
 modprobe 8021q || skip_all "no 802.1Q"
@@ -77,12 +95,16 @@ kill -0 "$traffic" && alive=1 || alive=0
 expect "the connection goes on" $alive 1
 stop "$traffic"
 
-if policy add tmpl proto esp mode transport level required; then
+if policy add "$IP_A" tmpl proto esp mode transport level required; then
 	rises "IPsec is required: a plain packet is refused" rx_policy_drops va "$nobody"
-	run_fail "and no connection works without it" in_a verbs_verify -n 10
-	policy delete
+	policy delete "$IP_A"
 	rises "without the policy it comes in" rx_no_qp va "$nobody"
-	run_ok "and connections work again" in_a verbs_verify -n 50
+	refused "a connection" "$IP_A" in_a verbs_verify -n 10
+	refused "a connection over IPv6" "$IP6_A" in_a verbs_verify -n 10 -f 6
+	# the kernel excepts lo, unless it is told otherwise
+	in_b sysctl -qw net.ipv4.conf.lo.disable_policy=0
+	refused "a connection of a device with itself" "$IP_B" \
+		in_b env CAIRN_A="$DEV_B" CAIRN_B="$DEV_B" verbs_verify -n 10
 else
 	skip "IPsec policy" "no xfrm"
 fi
