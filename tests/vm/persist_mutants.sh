@@ -73,10 +73,33 @@ rounds() {
 	return $rc
 }
 
+# polls: a lane gives way among many contexts that have posted, as in doorbell.sh
+polls() {
+	local rc=0 idle=/sys/module/cairn/parameters/idle_us limits
+
+	echo 1000000 >$idle
+	limits=$(counter "$DEV_A" lane_poll_limits)
+	nsenter --net=/run/netns/a longest contexts || rc=$?
+	[ "$(counter "$DEV_A" lane_poll_limits)" -gt "$limits" ] || rc=1
+	echo 50 >$idle
+	return $rc
+}
+
+# with lanes that can be held
+held() {
+	local rc=0
+
+	insmod "$(kmod cairn_delay)" || return 125
+	nsenter --net=/run/netns/a "$@" || rc=$?
+	rmmod cairn_delay
+	return $rc
+}
+
 # finds WORD...: 0 when the test passes
 finds() {
 	case $1 in
-	kapi | rounds) "$1" ;;
+	kapi | rounds | polls) "$1" ;;
+	verbs_basic) held "$@" ;;
 	security) nsenter --net=/run/netns/a "$@" ;;
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;

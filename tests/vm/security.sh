@@ -34,7 +34,9 @@ run_ok "the devices work as before" in_a verbs_verify -n 100
 # changes code that must not run meanwhile.
 idle() { ! rdma resource show qp | grep -q 'type RC'; }
 rounds=$(kmod cairn_rounds)
-if [ -e "$rounds" ] && wait_for 30 idle && insmod "$rounds"; then
+if [ -e "$rounds" ]; then
+	wait_for 30 idle
+	insmod "$rounds" || bail "cairn_rounds finds no functions of cairn"
 	run_ok "traffic while more work comes in each round" in_a verbs_verify -n 100
 	wait_for 30 idle
 	read -r bound </sys/module/cairn_rounds/parameters/bound

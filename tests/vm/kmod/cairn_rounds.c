@@ -9,7 +9,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include "lane/exec.h"
+#include "verbs/verbs.h"
 
 /* More than a run may have. */
 #define ROUNDS_LIMIT	1000
@@ -37,19 +37,18 @@ static bool rounds_wanted(unsigned int round)
 	       (round > 1 || !(current->flags & PF_KTHREAD));
 }
 
-/* The end of a round: its side's lock is held, and BH are off. */
-static void rounds_end(unsigned long ip, unsigned long parent_ip,
-		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+/* A round's engine begins: its side's lock is held, and BH are off. */
+static void rounds_count(struct ftrace_regs *fregs, enum cairn_side_id side)
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 	unsigned int round = __this_cpu_inc_return(rounds);
 	struct cairn_exec_side *state;
-	struct cairn_exec *exec;
+	struct cairn_qpc *qpc;
 
 	if (!regs)
 		return;
-	exec = (void *)regs_get_kernel_argument(regs, 0);
-	state = &exec->side[regs_get_kernel_argument(regs, 1) % CAIRN_SIDES];
+	qpc = (void *)regs_get_kernel_argument(regs, 0);
+	state = &container_of(qpc, struct cairn_qp, qpc)->exec.side[side];
 	if (rounds_wanted(round))
 		set_bit(0, &state->events);
 	if (round == 1 || READ_ONCE(state->drain_cpu) == CAIRN_NOT_DRAINING)
@@ -59,12 +58,29 @@ static void rounds_end(unsigned long ip, unsigned long parent_ip,
 	most = max(most, round);
 }
 
+static void rounds_req(unsigned long ip, unsigned long parent_ip,
+		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	rounds_count(fregs, CAIRN_REQ);
+}
+
+static void rounds_resp(unsigned long ip, unsigned long parent_ip,
+			struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	rounds_count(fregs, CAIRN_RESP);
+}
+
 static struct ftrace_ops begin_ops = {
 	.func = rounds_begin,
 };
 
-static struct ftrace_ops end_ops = {
-	.func = rounds_end,
+static struct ftrace_ops req_ops = {
+	.func = rounds_req,
+	.flags = FTRACE_OPS_FL_SAVE_REGS,
+};
+
+static struct ftrace_ops resp_ops = {
+	.func = rounds_resp,
 	.flags = FTRACE_OPS_FL_SAVE_REGS,
 };
 
@@ -91,15 +107,25 @@ static int __init cairn_rounds_init(void)
 
 	if (err)
 		return err;
-	err = rounds_watch(&end_ops, "cairn_lane_arm");
+	err = rounds_watch(&req_ops, "cairn_req_run");
 	if (err)
-		rounds_unwatch(&begin_ops);
+		goto err_req;
+	err = rounds_watch(&resp_ops, "cairn_resp_run");
+	if (err)
+		goto err_resp;
+	return 0;
+
+err_resp:
+	rounds_unwatch(&req_ops);
+err_req:
+	rounds_unwatch(&begin_ops);
 	return err;
 }
 
 static void __exit cairn_rounds_exit(void)
 {
-	rounds_unwatch(&end_ops);
+	rounds_unwatch(&resp_ops);
+	rounds_unwatch(&req_ops);
 	rounds_unwatch(&begin_ops);
 }
 

@@ -1034,6 +1034,65 @@ static void packets_ahead_are_bounded(void)
 	}
 }
 
+/* One message from near[0] to far[0]. */
+static void send_near(u32 tag)
+{
+	struct ibv_sge to = { (uintptr_t)far[0].buf, 64, far[0].mr->lkey };
+	struct ibv_sge from = { (uintptr_t)near[0].buf, 64, near[0].mr->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &to, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = {
+		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad_send;
+	struct ibv_wc wc;
+
+	memset(near[0].buf, tag, 64);
+	memset(far[0].buf, ~tag, 64);
+	must(!ibv_post_recv(far[0].qp, &recv, &bad_recv));
+	must(!ibv_post_send(near[0].qp, &send, &bad_send));
+	must(!vt_poll(far[0].rcq, &wc, 1, vt_ms(20000)));
+	must(wc.status == IBV_WC_SUCCESS && wc.byte_len == 64);
+	must(!vt_poll(near[0].scq, &wc, 1, vt_ms(20000)));
+	must(wc.status == IBV_WC_SUCCESS);
+	must(!memcmp(near[0].buf, far[0].buf, 64));
+}
+
+#define SWEPT	4096		/* PSNs, and a message for each 64 of them */
+
+/* Who sees nothing of a connection guesses its PSNs, not its port as well. */
+static void packets_from_another_port(void)
+{
+	struct vt_opts o = VT_OPTS;
+	u64 other, held;
+	struct frame f;
+	int i;
+
+	must(!vt_end_create(&near[0], &da, &o, BUF));
+	must(!vt_end_create(&far[0], &db, &o, BUF));
+	must(!vt_connect(&near[0], &far[0]));
+	send_near(1);
+	other = counter("rx_other_port");
+	held = counter("rx_held");
+	for (i = 0; i < 20; i++) {
+		bth(&f, 0x04, far[0].qp->qp_num, near[0].psn + 6 + i);
+		send_frame(&f, 12 + 64 + 4, true);
+	}
+	rises("rx_other_port", other, 20);
+	ktap_eq(counter("rx_held"), held);
+	for (i = 0; i < SWEPT; i++) {
+		/* ahead of all that is sent here */
+		bth(&f, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
+		send_frame(&f, 12 + 64 + 4, true);
+		if (!(i % 64))
+			send_near(2 + i / 64);
+	}
+	ktap_eq(counter("rx_held"), held);
+	ktap_eq(vt_state(near[0].qp), IBV_QPS_RTS);
+	ktap_eq(vt_state(far[0].qp), IBV_QPS_RTS);
+	vt_end_destroy(&near[0]);
+	vt_end_destroy(&far[0]);
+}
+
 /* A process that sees its own keys must not be able to tell those of others. */
 static void keys_are_no_series(void)
 {
@@ -1216,7 +1275,7 @@ static void poisoned_memory(void)
 	X(resize_impossible) X(resize_race)				\
 	X(packets_wrong_icrc) X(packets_for_nobody)	\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
-	X(packets_ahead_are_bounded)					\
+	X(packets_ahead_are_bounded) X(packets_from_another_port)		\
 	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
 
 VT_TESTS(TESTS)
