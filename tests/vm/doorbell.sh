@@ -105,4 +105,10 @@ polled=$(counter "$DEV_A" polled_posts)
 points doorbell race 500
 expect "idle time 0: every post rings" "$(counter "$DEV_A" polled_posts)" "$polled"
 points idle
+
+# more than a lane looks at in one go
+echo 1000000 >$idle
+limits=$(counter "$DEV_A" lane_poll_limits)
+run_ok "one of 300 contexts that are polled posts on" nsenter --net=/run/netns/a longest contexts
+awake "... and a lane gives way among them" "$(counter "$DEV_A" lane_poll_limits) > limits"
 echo "$before" >$idle

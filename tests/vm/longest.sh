@@ -19,7 +19,8 @@ trace=/sys/kernel/tracing
 [ -e $trace/set_graph_function ] || skip_all "no function_graph tracer"
 functions="exec_run lane_timer_expired drain_softirq rx_hook4 cairn_watches_poll
 	cairn_watches_rest cairn_req_resize cairn_req_fits cairn_req_flush cairn_req_reap
-	cairn_req_flush_sqe cairn_resp_release cairn_resp_revoke"
+	cairn_req_flush_sqe cairn_resp_release cairn_resp_revoke cairn_next_ring_move
+	cairn_rq_resize"
 
 calibrated=$(longest calibrate)
 budget=$((calibrated * 1000 / 33000))
@@ -30,6 +31,8 @@ for f in $functions; do
 	echo "$f" >>$trace/set_ftrace_filter
 done 2>/dev/null
 echo 16384 >$trace/buffer_size_kb
+# the end of a function that calls others says which it was
+echo 1 >$trace/options/funcgraph-tail
 echo function_graph >$trace/current_tracer
 
 # the longest time of each function in the trace, us
@@ -51,9 +54,16 @@ longest_times() {
 	END { for (f in max) print f, int(max[f]) }' $trace/trace | sort
 }
 
-# one scenario; leaves the functions that were too long in $too_long
+# what each makes long, so that nothing measured is no success
+declare -A made_long=(
+	[flush]="cairn_req_flush exec_run" [resize]="cairn_rq_resize cairn_next_ring_move"
+	[timers]="lane_timer_expired exec_run" [contexts]="exec_run rx_hook4"
+	[answer]="cairn_req_reap exec_run" [revoke]="cairn_resp_revoke rx_hook4"
+)
+
+# one scenario; leaves the functions that were too long, or not seen, in $too_long
 measure() {
-	local name us
+	local name us seen=" "
 
 	echo >$trace/trace
 	lib_run nsenter --net=/run/netns/a longest "$1" || {
@@ -64,7 +74,11 @@ measure() {
 	while read -r name us; do
 		diag "$1: $name $us us"
 		[ "$us" -le "$budget" ] || too_long+=" $name"
+		seen+="$name "
 	done < <(longest_times)
+	for name in ${made_long[$1]}; do
+		[[ $seen == *" $name "* ]] || too_long+=" $name(not seen)"
+	done
 }
 
 for what in flush resize timers contexts answer revoke; do
@@ -74,5 +88,9 @@ for what in flush resize timers contexts answer revoke; do
 		not_ok "$what"
 	fi
 done
+# Is too much noticed? A budget of nothing is exceeded by all.
+budget=-1
+measure flush && expect_that "a time beyond its budget is seen" "${#too_long} > 0"
+echo 0 >$trace/options/funcgraph-tail
 echo nop >$trace/current_tracer
 echo >$trace/set_ftrace_filter

@@ -10,7 +10,8 @@
  *	resize		a receive queue that is full moves into another ring
  *	timers		many connections of a dead peer run out of time at once
  *	rnr		many connections whose peers have no receive, and who ask again at once
- *	contexts	many processes' ready maps are polled while one posts
+ *	contexts	many contexts have posted, and their ready maps are polled while one
+ *			posts on
  *	answer		one answer completes all that waited for it
  *	revoke		a region goes, and with it the host flushes of many connections
  *	destroy		queue pairs are made and destroyed, each waits for all CPUs
@@ -28,6 +29,7 @@
 
 #define DEEP	16384
 #define MANY	300
+#define CROWD	2000	/* more than a run of the timer may take within its budget */
 #define WAITING	64
 #define BUF	65536
 #define LONG	vt_ms(60000)
@@ -143,7 +145,7 @@ static void resize(void)
 
 static void timers(void)
 {
-	static struct vt_end e[MANY];
+	static struct vt_end e[CROWD];
 	struct vt_opts o = VT_OPTS;
 	int i;
 
@@ -152,13 +154,13 @@ static void timers(void)
 	o.cqe = 16;
 	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
 	check(!vt_end_create(&two, &db, &o, BUF));
-	for (i = 0; i < MANY; i++) {
+	for (i = 0; i < CROWD; i++) {
 		check(!vt_end_create(&e[i], &da, &o, 4096));
 		check(!vt_to_init(&e[i]) && !vt_to_rtr(&e[i], &two) && !vt_to_rts(&e[i]));
 	}
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < CROWD; i++)
 		post_writes(&e[i], 1, &two);
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < CROWD; i++)
 		take(e[i].scq, 1);
 }
 
@@ -201,15 +203,22 @@ static void contexts(void)
 	static struct vt_dev d[MANY];
 	static struct vt_end e[MANY];
 	struct vt_opts o = VT_OPTS;
+	struct vt_end nobody;
 	int i;
 
+	o.timeout = 20;
 	o.cqe = 16;
 	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	connect_ends(&o, &o);
+	check(!vt_end_create(&nobody, &db, &o, 4096));
 	for (i = 0; i < MANY; i++) {
 		check(!vt_open(&d[i], vt_name_a(), VT_IPV4, -1));
 		check(!vt_end_create(&e[i], &d[i], &o, 4096));
+		check(!vt_to_init(&e[i]) && !vt_to_rtr(&e[i], &nobody) &&
+		      !vt_to_rts(&e[i]));
 	}
-	connect_ends(&o, &o);
+	for (i = 0; i < MANY; i++)
+		post_writes(&e[i], 1, &nobody);
 	for (i = 0; i < 500; i++) {
 		post_writes(&one, 1, &two);
 		take(one.scq, 1);
