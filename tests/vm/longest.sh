@@ -61,6 +61,10 @@ declare -A made_long=(
 	[answer]="cairn_req_reap exec_run" [revoke]="cairn_resp_revoke rx_hook4"
 )
 
+# Deadlines never come all at once, so a timer without a bound stays below the budget: it
+# may have a quarter.
+declare -A share=([timers]=4)
+
 # one scenario; leaves the functions that were too long, or not seen, in $too_long
 measure() {
 	local name us seen=" "
@@ -73,7 +77,7 @@ measure() {
 	too_long=
 	while read -r name us; do
 		diag "$1: $name $us us"
-		[ "$us" -le "$budget" ] || too_long+=" $name"
+		[ $((us * ${share[$1]:-1})) -le "$budget" ] || too_long+=" $name"
 		seen+="$name "
 	done < <(longest_times)
 	for name in ${made_long[$1]}; do
