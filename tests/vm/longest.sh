@@ -59,6 +59,7 @@ declare -A made_long=(
 	[flush]="cairn_req_flush exec_run" [resize]="cairn_rq_resize cairn_next_ring_move"
 	[timers]="lane_timer_expired exec_run" [contexts]="exec_run rx_hook4"
 	[answer]="cairn_req_reap exec_run" [revoke]="cairn_resp_revoke rx_hook4"
+	[crowd]="drain_softirq rx_hook4" [group]="rx_hook4" [sqe]="cairn_req_flush exec_run"
 )
 
 # Deadlines never come all at once, so a timer without a bound stays below the budget: it
@@ -85,7 +86,7 @@ measure() {
 	done
 }
 
-for what in flush resize timers contexts answer revoke; do
+for what in flush resize timers contexts answer revoke crowd group sqe; do
 	if measure "$what"; then
 		expect "$what: nothing takes longer than its budget" "$too_long" ""
 	else

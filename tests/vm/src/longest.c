@@ -14,8 +14,12 @@
  *			posts on
  *	answer		one answer completes all that waited for it
  *	revoke		a region goes, and with it the host flushes of many connections
+ *	crowd		many connections send at once, and are all answered
+ *	group		a datagram to a group of as many members as one may have
+ *	sqe		a full send queue of datagrams, of which the first has failed
  *	destroy		queue pairs are made and destroyed, each waits for all CPUs
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +35,7 @@
 #define MANY	300
 #define CROWD	2000	/* more than a run of the timer may take within its budget */
 #define WAITING	64
+#define MEMBERS	1024	/* of a group, at most */
 #define BUF	65536
 #define LONG	vt_ms(60000)
 
@@ -99,13 +104,29 @@ static void post_writes(struct vt_end *e, int n, struct vt_end *to)
 		check(!ibv_post_send(e->qp, &wr, &bad));
 }
 
-static void post_recvs(struct vt_end *e, int n)
+static void post_recvs_of(struct vt_end *e, int n, u32 len)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, 8, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)e->buf, len, e->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	while (n--)
 		check(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void post_recvs(struct vt_end *e, int n)
+{
+	post_recvs_of(e, n, 8);
+}
+
+/* Completions that are there. Returns how many. */
+static int drop(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	int n = 0;
+
+	while (ibv_poll_cq(cq, 1, &wc) > 0)
+		n++;
+	return n;
 }
 
 static void take(struct ibv_cq *cq, int n)
@@ -294,6 +315,107 @@ static void revoke_region(void)
 		take(from[i].scq, 1);
 }
 
+/* All post before the CPU has time for anything else. */
+static void crowd(void)
+{
+	static struct vt_end near[CROWD], far[CROWD];
+	struct vt_opts o = VT_OPTS;
+	int i, k;
+
+	o.cqe = 16;
+	o.cap = (struct ibv_qp_cap){ 16, 4, 1, 1, 0 };
+	o.timeout = 20;
+	for (i = 0; i < CROWD; i++) {
+		check(!vt_end_create(&near[i], &da, &o, 4096));
+		check(!vt_end_create(&far[i], &db, &o, 4096));
+		check(!vt_connect(&near[i], &far[i]));
+	}
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < CROWD; i++)
+			post_writes(&near[i], 4, &far[i]);
+		for (i = 0; i < CROWD; i++)
+			take(near[i].scq, 4);
+	}
+}
+
+/* Over a UD queue pair, @n with the key @lkey. */
+static void post_datagrams(struct vt_end *e, struct ibv_ah *ah, u32 qpn, u32 lkey, int n)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, 1024, lkey };
+	struct ibv_send_wr wr[WAITING] = {}, *bad;
+	int i;
+
+	for (i = 0; i < n; i++)
+		wr[i] = (struct ibv_send_wr){
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.ud = { ah, qpn, VT_QKEY },
+		};
+	check(!ibv_post_send(e->qp, wr, &bad));
+}
+
+static void ud_end(struct vt_end *e, struct vt_dev *d, struct vt_opts *o)
+{
+	o->type = IBV_QPT_UD;
+	check(!vt_end_create(e, d, o, BUF));
+	check(!vt_to_init(e) && !vt_to_rtr(e, e) && !vt_to_rts(e));
+}
+
+static void group(void)
+{
+	static struct vt_end member[MEMBERS];
+	struct vt_dev net = { .gid.raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
+	struct vt_opts o = VT_OPTS;
+	struct ibv_device_attr attr;
+	struct ibv_ah *ah;
+	int i, k, num;
+
+	check(!ibv_query_device(db.ctx, &attr));
+	num = attr.max_mcast_qp_attach;
+	check(num <= MEMBERS);
+	ud_end(&one, &da, &o);
+	for (i = 0; i < num; i++) {
+		ud_end(&member[i], &db, &o);
+		check(!ibv_attach_mcast(member[i].qp, &net.gid, 0));
+		post_recvs_of(&member[i], WAITING, 2048);
+	}
+	/* and no more */
+	ud_end(&two, &db, &o);
+	check(ibv_attach_mcast(two.qp, &net.gid, 0) == ENOMEM);
+	ah = vt_ah(&da, &net);
+	check(ah);
+	post_datagrams(&one, ah, 0xffffff, one.mr->lkey, WAITING);
+	take(one.scq, WAITING);
+	/* a member may lose some, its queue has a limit */
+	for (i = 0; i < num; i++)
+		take(member[i].rcq, 1);
+	for (i = 0, k = num; i < num; i++)
+		k += drop(member[i].rcq);
+	printf("group: %d of %d\n", k, num * WAITING);
+}
+
+/* What was posted behind a request that fails. */
+static void sqe(void)
+{
+	struct vt_opts o = deep(DEEP, 16);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_ah *ah;
+	int i;
+
+	ud_end(&one, &da, &o);
+	ah = vt_ah(&da, &db);
+	check(ah);
+	post_datagrams(&one, ah, 1, ~one.mr->lkey, 1);
+	for (i = 1; i < DEEP; i += WAITING)
+		post_datagrams(&one, ah, 1, one.mr->lkey,
+			       DEEP - i < WAITING ? DEEP - i : WAITING);
+	while (vt_state(one.qp) != IBV_QPS_SQE)
+		;
+	check(!ibv_modify_qp(one.qp, &attr, IBV_QP_STATE));
+	take(one.scq, DEEP);
+}
+
 static void destroy(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -347,7 +469,8 @@ int main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "flush", flush }, { "resize", resize }, { "timers", timers },
 		{ "rnr", no_receives }, { "contexts", contexts }, { "answer", answer },
-		{ "revoke", revoke_region }, { "destroy", destroy },
+		{ "revoke", revoke_region }, { "crowd", crowd }, { "group", group }, { "sqe", sqe },
+		{ "destroy", destroy },
 	};
 	struct rlimit files = { 65536, 65536 };
 	unsigned int i;

@@ -15,6 +15,8 @@
 
 #define LONG	vt_ms(20000)
 #define QPN	0xffffff
+#define MEMBERS	40
+#define IN_A_ROW	8
 
 static bool v6;
 static struct vt_dev dev[2], net;	/* net.gid: of the group */
@@ -88,6 +90,34 @@ static void send_to(struct vt_end *e, const struct vt_dev *to, u32 qpn, u32 imm,
 		must(!vt_poll(e->scq, &wc, 1, LONG) && !wc.status);
 	}
 	must(!ibv_destroy_ah(wr.wr.ud.ah));
+}
+
+/* The same in one list, so that they can leave as a train. */
+static void post_row(struct vt_end *e, const struct vt_dev *to, u32 imm, int n)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + 8192, 100, e->mr->lkey };
+	struct ibv_send_wr wr[IN_A_ROW] = {}, *bad;
+	struct ibv_ah *ah = vt_ah(e->dev, to);
+	struct ibv_wc wc[IN_A_ROW];
+	int i;
+
+	must(ah && n <= IN_A_ROW);
+	vt_fill(e->buf + 8192, 100, 9);
+	for (i = 0; i < n; i++) {
+		wr[i] = (struct ibv_send_wr){
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_SEND_WITH_IMM,
+			.send_flags = IBV_SEND_SIGNALED,
+			.imm_data = htobe32(imm + i),
+			.wr.ud = { ah, QPN, VT_QKEY },
+		};
+	}
+	must(!ibv_post_send(e->qp, wr, &bad));
+	must(!vt_poll(e->scq, wc, n, LONG));
+	for (i = 0; i < n; i++)
+		must(!wc[i].status);
+	must(!ibv_destroy_ah(ah));
 }
 
 /* The next that @e gets is number @imm, from @from to the group. */
@@ -272,7 +302,40 @@ static void limit(void)
 	close_ends();
 }
 
-#define TESTS(X) X(members) X(own_messages) X(not_for_us) X(membership)	\
+/* More members than take a datagram where it arrives: the lanes do it for the others, and
+ * each has all of them, those of a train, too.
+ */
+static void many_members(void)
+{
+	static struct vt_end e[MEMBERS];
+	int i, k;
+
+	open_ends();
+	for (i = 0; i < MEMBERS; i++) {
+		open_end(&e[i], &dev[1]);
+		for (k = 0; k < IN_A_ROW + 1; k++)
+			post_recv(&e[i]);
+		must(!ibv_attach_mcast(e[i].qp, &net.gid, 0));
+	}
+	post_row(&a, &net, 1, IN_A_ROW);
+	for (i = 0; i < MEMBERS; i++)
+		for (k = 1; k <= IN_A_ROW; k++)
+			got(&e[i], &a, k);
+	/* One who leaves has no share in what comes then, the others still have. */
+	must(!ibv_detach_mcast(e[0].qp, &net.gid, 0));
+	send_to(&a, &net, QPN, 99, 1);
+	for (i = 1; i < MEMBERS; i++)
+		got(&e[i], &a, 99);
+	ktap_ok(quiet(&e[0]));
+	for (i = 0; i < MEMBERS; i++) {
+		if (i)
+			must(!ibv_detach_mcast(e[i].qp, &net.gid, 0));
+		vt_end_destroy(&e[i]);
+	}
+	close_ends();
+}
+
+#define TESTS(X) X(members) X(many_members) X(own_messages) X(not_for_us) X(membership)	\
 	X(mcast_refused) X(limit)
 VT_TESTS(TESTS)
 

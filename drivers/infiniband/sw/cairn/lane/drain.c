@@ -9,6 +9,8 @@
  * that, but only so often: others may keep it busy.
  */
 #define CAIRN_DRAIN_PASSES	4
+/* Sides in one go; each may run (cairn_exec_resume()). */
+#define CAIRN_DRAIN_SIDES	64
 
 /* Of one CPU; used with BH off on that CPU only, so it needs no lock. */
 struct drain_queue {
@@ -55,6 +57,23 @@ static void drain_finish(struct cairn_exec_side *state)
 		wake_up_var(&exec->draining);
 }
 
+/* The first of @drain to @sides. What is left has its turn when others had theirs. */
+static void drain_take(struct drain_queue *drain, struct list_head *sides)
+{
+	u32 left = CAIRN_DRAIN_SIDES;
+	struct list_head *last;
+
+	list_for_each(last, &drain->sides)
+		if (!--left)
+			break;
+	if (left || list_is_last(last, &drain->sides)) {
+		list_splice_init(&drain->sides, sides);
+		return;
+	}
+	list_cut_position(sides, &drain->sides, last);
+	tasklet_schedule(&drain->tasklet);
+}
+
 static void drain_softirq(struct tasklet_struct *softirq)
 {
 	struct drain_queue *drain =
@@ -68,7 +87,7 @@ static void drain_softirq(struct tasklet_struct *softirq)
 		return;
 	}
 	/* Sides that send again from here on wait for the next time. */
-	list_splice_init(&drain->sides, &sides);
+	drain_take(drain, &sides);
 	cairn_port_plug();
 	list_for_each_entry_safe(state, next, &sides, drain)
 		drain_finish(state);

@@ -22,6 +22,8 @@
 
 #define CAIRN_EPOCH_SPIN	(20 * NSEC_PER_USEC)
 #define CAIRN_EPOCH_MAX_SLEEP	(10 * USEC_PER_MSEC)
+/* Notes in one go, with interrupts off. */
+#define CAIRN_EPOCH_NOTES	64
 /* An advance that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
 
@@ -144,27 +146,27 @@ void cairn_epoch_cancel(struct cairn_epoch *epoch,
 	spin_unlock_irqrestore(&epoch->lock, flags);
 }
 
-/* Tell those whose advance is over. Returns false when nobody is left, else the
- * ticket that the first of them waits for.
+/* Tell the first of those whose advance is over. Returns false when nobody is left,
+ * else the ticket that the next one waits for.
  */
 static bool epoch_tell(struct cairn_epoch *epoch, u32 *ticket)
 {
 	struct cairn_epoch_note *note;
-	bool left;
+	u32 told = 0;
 
 	spin_lock_irq(&epoch->lock);
 	while ((note = list_first_entry_or_null(&epoch->notes,
 						struct cairn_epoch_note,
 						node))) {
 		*ticket = note->ticket;
-		if (!cairn_epoch_passed(&epoch->drained, *ticket))
+		if (!cairn_epoch_passed(&epoch->drained, *ticket) ||
+		    told++ == CAIRN_EPOCH_NOTES)
 			break;
 		list_del_init(&note->node);
 		note->func(note);
 	}
-	left = note;
 	spin_unlock_irq(&epoch->lock);
-	return left;
+	return note;
 }
 
 static void epoch_work(struct work_struct *work)
@@ -173,8 +175,11 @@ static void epoch_work(struct work_struct *work)
 		container_of(work, struct cairn_epoch, work);
 	u32 ticket;
 
-	while (epoch_tell(epoch, &ticket))
-		epoch_advance(epoch, ticket);
+	while (epoch_tell(epoch, &ticket)) {
+		if (!cairn_epoch_passed(&epoch->drained, ticket))
+			epoch_advance(epoch, ticket);
+		cond_resched();
+	}
 }
 
 int cairn_epoch_init(struct cairn_epoch *epoch, struct cairn_nic *nic)

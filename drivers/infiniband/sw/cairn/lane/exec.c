@@ -703,6 +703,17 @@ void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
 	exec_hand_on(state);
 }
 
+void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
+			struct sk_buff *skb)
+{
+	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (clone)
+		cairn_exec_hand_copy(exec, side, clone);
+	else
+		exec_count_overflow(exec, skb);
+}
+
 void cairn_exec_prefetch(const struct cairn_exec *exec,
 			 enum cairn_side_id side)
 {

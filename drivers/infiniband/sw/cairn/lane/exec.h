@@ -227,6 +227,13 @@ bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
 void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb);
 
+/* The same with packets of an skb that stays the caller's; they are queued, and run by
+ * the lane. The skb belongs to nobody else (cairn_exec_disown()), and no packet of it has
+ * been read (struct cairn_rx_cb).
+ */
+void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
+			struct sk_buff *skb);
+
 /* A packet for @side comes soon: have its context fetched. Any context. */
 void cairn_exec_prefetch(const struct cairn_exec *exec,
 			 enum cairn_side_id side);

@@ -11,7 +11,7 @@
 #include "lane/exec.h"
 
 #define CAIRN_MAX_MCAST_GROUPS	512	/* of a device */
-#define CAIRN_MAX_MCAST_QPS	1024	/* of a group */
+#define CAIRN_MAX_MCAST_QPS	512	/* of a group: packets are copied for all at once */
 
 struct cairn_mcast_members {
 	struct rcu_head rcu;

@@ -41,6 +41,11 @@
 
 /* Packets between looking a QP up and executing for it. */
 #define RX_AHEAD		4
+/* Of a group, who receive packets where they arrive; and who are given copies, of all
+ * that one skb has for groups.
+ */
+#define RX_GROUP_NOW		4
+#define RX_GROUP_COPIES		CAIRN_MAX_MCAST_QPS
 #define RX_CLONE_GFP		(GFP_ATOMIC | __GFP_NOWARN)
 /* The shortest packet: BTH and ICRC. */
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
@@ -77,13 +82,15 @@ struct rx_arrival {
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
 	bool sure;		/* has been in memory only: no need for the ICRC */
+	u32 copies;		/* made for members of a group */
 	/* Of the packets from the one in hand on, in a ring. */
 	struct rx_ahead ahead[RX_AHEAD];
 };
 
-/* Packets in sequence for one QP side. */
+/* Packets in sequence for one QP side, or for a group. */
 struct rx_batch {
-	struct cairn_exec *exec;	/* NULL: empty */
+	struct cairn_exec *exec;	/* NULL: empty, or for @members */
+	const struct cairn_mcast_members *members;
 	enum cairn_side_id side;
 	u32 offset;
 	u32 len;
@@ -192,10 +199,56 @@ static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 	return false;
 }
 
+/* Members @i and those after it are given copies. */
+static void rx_copy_to_group(struct rx_arrival *arrival,
+			     const struct cairn_mcast_members *members, u32 i)
+{
+	const struct cairn_rx_cb *cb = cairn_rx_cb(arrival->skb);
+	struct cairn_exec *exec;
+
+	for (; i < members->num; i++) {
+		exec = READ_ONCE(members->exec[i]);
+		if (!exec)
+			continue;
+		if (arrival->copies++ == RX_GROUP_COPIES)
+			break;
+		cairn_exec_rx_copy(exec, CAIRN_RESP, arrival->skb);
+	}
+	/* Only a train with gaps, which nobody sends, can come here. */
+	if (i < members->num)
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_OVERFLOW,
+				DIV_ROUND_UP(cb->len, cb->stride) *
+				(members->num - i));
+}
+
+/* Give the packets of @batch to all of a group: to the first of them now, to the others
+ * by their lanes. A train to a large group would take too long here.
+ */
+static void rx_deliver_group(struct rx_arrival *arrival,
+			     const struct rx_batch *batch)
+{
+	const struct cairn_mcast_members *members = batch->members;
+	u32 i, now = RX_GROUP_NOW;
+
+	for (i = 0; i < members->num && now; i++) {
+		struct cairn_exec *exec = READ_ONCE(members->exec[i]);
+
+		if (!exec)
+			continue;
+		cairn_exec_rx_part(exec, CAIRN_RESP, arrival->skb);
+		now--;
+	}
+	if (i == members->num)
+		return;
+	cairn_exec_disown(arrival->skb);
+	cairn_rx_cb(arrival->skb)->first = NULL;
+	rx_copy_to_group(arrival, members, i);
+}
+
 /* Give the packets of @batch to their QP. Consumes the skb if they are the @last
  * in it.
  */
-static void rx_deliver(const struct rx_arrival *arrival,
+static void rx_deliver(struct rx_arrival *arrival,
 		       const struct rx_batch *batch, bool last)
 {
 	struct sk_buff *skb = arrival->skb;
@@ -213,42 +266,34 @@ static void rx_deliver(const struct rx_arrival *arrival,
 	};
 	if (batch->first)
 		cairn_pkt_lies(batch->first, skb, batch->offset);
-	if (arrival->local)
+	if (batch->members) {
+		rx_deliver_group(arrival, batch);
+		if (last)
+			consume_skb(skb);
+	} else if (arrival->local) {
 		cairn_exec_hand_copy(batch->exec, batch->side,
 				     last ? skb : skb_clone(skb, RX_CLONE_GFP));
-	else if (last)
+	} else if (last) {
 		cairn_exec_rx(batch->exec, batch->side, skb);
-	else
+	} else {
 		cairn_exec_rx_part(batch->exec, batch->side, skb);
+	}
 }
 
 /* A multicast address is for the multicast QP number, and that for these alone. */
-static void rx_deliver_group(const struct rx_arrival *arrival,
-			     const struct cairn_pkt *pkt, u32 offset, u32 len)
+static const struct cairn_mcast_members *
+rx_find_group(const struct rx_arrival *arrival, const struct cairn_pkt *pkt)
 {
-	struct rx_batch batch = {
-		.side = CAIRN_RESP, .offset = offset, .len = len,
-	};
-	const struct cairn_mcast_members *members = NULL;
 	struct in6_addr addr;
-	u32 i;
 
+	if (pkt->qpn != CAIRN_QPN_MULTICAST ||
+	    pkt->op->transport != CAIRN_TRANSPORT_UD)
+		return NULL;
 	if (arrival->ipv6)
 		addr = arrival->ip.v6.daddr;
 	else
 		ipv6_addr_set_v4mapped(arrival->ip.v4.daddr, &addr);
-	if (pkt->qpn == CAIRN_QPN_MULTICAST &&
-	    pkt->op->transport == CAIRN_TRANSPORT_UD)
-		members = cairn_mcast_find(&arrival->nic->mcast, &addr);
-	if (!members) {
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_NO_QP, 1);
-		return;
-	}
-	for (i = 0; i < members->num; i++) {
-		batch.exec = READ_ONCE(members->exec[i]);
-		if (batch.exec)
-			rx_deliver(arrival, &batch, false);
-	}
+	return cairn_mcast_find(&arrival->nic->mcast, &addr);
 }
 
 /* The packet's memory is fetched while the packets behind it are checked. For
@@ -292,38 +337,40 @@ static bool rx_read_packet(struct sk_buff *skb, u32 offset, u32 len,
 }
 
 /*
- * Check packet @k, of @len bytes at @offset, read it into @pkt and find whose it is.
- * Returns NULL when it is to be dropped, and when it was delivered: to a group.
+ * Check packet @k, of @batch->len bytes at its offset, read it into @batch->first and find
+ * whose it is. Returns false when it is to be dropped.
  */
-static struct cairn_exec *rx_check_packet(struct rx_arrival *arrival, u32 k,
-					  u32 offset, u32 len,
-					  struct cairn_pkt *pkt)
+static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
+			    struct rx_batch *batch)
 {
 	struct cairn_nic *nic = arrival->nic;
-	struct cairn_exec *exec;
+	struct cairn_pkt *pkt = batch->first;
 
-	if (!rx_read_packet(arrival->skb, offset, len, pkt)) {
+	if (!rx_read_packet(arrival->skb, batch->offset, batch->len, pkt)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
-		return NULL;
+		return false;
 	}
-	if (!arrival->sure && !rx_verify(arrival, k, offset, len)) {
+	if (!arrival->sure &&
+	    !rx_verify(arrival, k, batch->offset, batch->len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
-		return NULL;
+		return false;
 	}
 	if (!arrival->local) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 		cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt->payload_len);
 	}
-	if (arrival->group) {
-		rx_deliver_group(arrival, pkt, offset, len);
-		return NULL;
-	}
-	exec = rx_find_qp(arrival, k, pkt->qpn);
-	if (exec)
-		rx_fetch_region(nic, pkt);
+	batch->side = cairn_exec_side_of(pkt->opcode);
+	if (arrival->group)
+		batch->members = rx_find_group(arrival, pkt);
 	else
+		batch->exec = rx_find_qp(arrival, k, pkt->qpn);
+	if (!batch->exec && !batch->members) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
-	return exec;
+		return false;
+	}
+	if (batch->exec)
+		rx_fetch_region(nic, pkt);
+	return true;
 }
 
 /* The packet RX_AHEAD behind packet @k, at @done, may be of another QP, whose
@@ -352,6 +399,15 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 				    cairn_exec_side_of(bth->opcode));
 }
 
+/* Are the packets of @next for the same, right behind those of @batch? */
+static bool rx_continues(const struct rx_batch *batch,
+			 const struct rx_batch *next)
+{
+	return next->exec == batch->exec && next->members == batch->members &&
+	       next->side == batch->side &&
+	       next->offset == batch->offset + batch->len;
+}
+
 /* Check and deliver all packets of an skb, which is consumed. */
 static void rx_walk(struct rx_arrival *arrival)
 {
@@ -361,33 +417,26 @@ static void rx_walk(struct rx_arrival *arrival)
 	u32 k, done, len;
 
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
-		struct cairn_exec *exec;
-		enum cairn_side_id side;
+		struct rx_batch next = {
+			.offset = arrival->offset + done,
+			.len = len = min(arrival->stride, arrival->len - done),
+			.first = pkt,
+		};
+		bool good = rx_check_packet(arrival, k, &next);
 
-		len = min(arrival->stride, arrival->len - done);
-		exec = rx_check_packet(arrival, k, arrival->offset + done, len,
-				       pkt);
 		rx_look_ahead(arrival, k, done);
-		if (!exec)
+		if (!good)
 			continue;
-		side = cairn_exec_side_of(pkt->opcode);
-		if (exec == batch.exec && side == batch.side &&
-		    batch.offset + batch.len == arrival->offset + done) {
+		if (rx_continues(&batch, &next)) {
 			batch.len += len;
 			continue;
 		}
-		if (batch.exec)
+		if (batch.len)
 			rx_deliver(arrival, &batch, false);
-		batch = (struct rx_batch){
-			.exec = exec,
-			.side = side,
-			.offset = arrival->offset + done,
-			.len = len,
-			.first = pkt,
-		};
+		batch = next;
 		pkt = pkts + (pkt == pkts);
 	}
-	if (batch.exec)
+	if (batch.len)
 		rx_deliver(arrival, &batch, true);
 	else
 		kfree_skb(arrival->skb);
