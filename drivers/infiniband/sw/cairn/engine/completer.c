@@ -85,8 +85,8 @@ static void comp_flush_records(struct cairn_qpc *qpc,
 /* What a probe and the durable completion need; the WQE is the host's again. */
 static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 {
-	swr->va = req->wqe->send.remote_addr;
-	swr->rkey = req->wqe->send.rkey;
+	swr->va = req->apart->wqe.send.remote_addr;
+	swr->rkey = req->apart->wqe.send.rkey;
 }
 
 /* RC goes to ERR, the others to SQE (IBTA 10.3.1). The completions come with the
@@ -173,10 +173,10 @@ static void comp_flush_units(struct cairn_qpc *qpc, u32 left,
 
 	req->wqe_valid = false;
 	while (left && cairn_budget_left(budget)) {
-		const struct cairn_send_wqe *wqe = &req->wqe->send;
+		const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
 		struct cairn_swr swr;
 
-		cairn_ahead_take(qpc, req->sq_next, 1, left, req->wqe->bytes);
+		cairn_ahead_take(qpc, req->sq_next, 1, left, req->apart->wqe.bytes);
 		if (!wqe->units || wqe->units > CAIRN_MAX_WQE_UNITS ||
 		    wqe->units > left) {
 			req->ring_bad = true;
@@ -699,8 +699,8 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	}
 	to = (struct cairn_span){
-		.sge = cairn_wqe_sges(req->wqe),
-		.num_sge = req->wqe->send.num_sge,
+		.sge = cairn_wqe_sges(&req->apart->wqe),
+		.num_sge = req->apart->wqe.send.num_sge,
 		.offset = off,
 		.more = swr->length - off - want,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
@@ -724,7 +724,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 		comp_find_awaited(qpc, pkt, CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
 				  now);
 	struct cairn_span to = {
-		.sge = (void *)(req->wqe->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET),
+		.sge = (void *)(req->apart->wqe.bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET),
 		.num_sge = 1,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};

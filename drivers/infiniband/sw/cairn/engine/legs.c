@@ -19,9 +19,9 @@ static void legs_end(struct cairn_legs *legs, u64 now)
 void cairn_legs_begin(struct cairn_requester *req, u64 now)
 {
 	req->timed = true;
-	req->legs.rec = req->new_rec;
-	req->legs.leg = CAIRN_LEG_SEND;
-	req->legs.since = now;
+	req->apart->legs.rec = req->new_rec;
+	req->apart->legs.leg = CAIRN_LEG_SEND;
+	req->apart->legs.since = now;
 }
 
 /* The cursor has moved. What cannot be answered is at its end now. */
@@ -29,28 +29,28 @@ void cairn_legs_sent(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->legs.leg != CAIRN_LEG_SEND ||
-	    (s32)(req->send_rec - req->legs.rec) <= 0)
+	if (req->apart->legs.leg != CAIRN_LEG_SEND ||
+	    (s32)(req->send_rec - req->apart->legs.rec) <= 0)
 		return;
-	legs_end(&req->legs, now);
+	legs_end(&req->apart->legs, now);
 	req->timed = cairn_reliable(qpc);
 }
 
 /* More is answered. */
 void cairn_legs_answered(struct cairn_requester *req, u64 now)
 {
-	const struct cairn_swr *swr = cairn_req_swr(req, req->legs.rec);
+	const struct cairn_swr *swr = cairn_req_swr(req, req->apart->legs.rec);
 
-	if (req->legs.leg != CAIRN_LEG_ANSWER)
+	if (req->apart->legs.leg != CAIRN_LEG_ANSWER)
 		return;
 	/* Nobody was told when: responses came in another order. */
-	if ((s32)(req->una_rec - req->legs.rec) > 0) {
+	if ((s32)(req->una_rec - req->apart->legs.rec) > 0) {
 		cairn_legs_forget(req);
 		return;
 	}
 	if (!cairn_swr_received(req, swr))
 		return;
-	legs_end(&req->legs, now);
+	legs_end(&req->apart->legs, now);
 	req->timed = cairn_swr_persists(swr);
 	if (req->timed)
 		cairn_legs_durable(req, now);
@@ -59,9 +59,9 @@ void cairn_legs_answered(struct cairn_requester *req, u64 now)
 /* More is durable, or known to be: one answer may say both. */
 void cairn_legs_durable(struct cairn_requester *req, u64 now)
 {
-	if (req->legs.leg != CAIRN_LEG_DURABLE ||
-	    !cairn_req_swr(req, req->legs.rec)->durable)
+	if (req->apart->legs.leg != CAIRN_LEG_DURABLE ||
+	    !cairn_req_swr(req, req->apart->legs.rec)->durable)
 		return;
-	legs_end(&req->legs, now);
+	legs_end(&req->apart->legs, now);
 	req->timed = false;
 }

@@ -158,6 +158,22 @@ struct cairn_legs {
 	u8 leg;			/* enum cairn_leg */
 };
 
+/* What lies in other memory of the owner, so that both sides together have the size
+ * that they have (verbs/verbs.h).
+ */
+struct cairn_requester_apart {
+	struct cairn_legs legs;		/* cleared by a reset */
+	/* max_units of it, in lines that a request touches. */
+	union cairn_wqe_buf wqe __aligned(CAIRN_LINE);
+};
+
+/* Bytes of it for send WQEs of @units. */
+static inline u32 cairn_requester_apart_size(u32 units)
+{
+	return offsetof(struct cairn_requester_apart, wqe) +
+	       units * CAIRN_UNIT_SIZE;
+}
+
 struct cairn_ahead;
 
 struct cairn_requester {
@@ -189,7 +205,7 @@ struct cairn_requester {
 	/* Hot, line 1. */
 	u64 rnr_until;		/* 0: not waiting */
 	u32 lsn;		/* last SSN that credits allow */
-	u32 wqe_idx;		/* what wqe holds, if wqe_valid */
+	u32 wqe_idx;		/* what apart->wqe holds, if wqe_valid */
 	bool wqe_valid;
 	bool drained;		/* SQ_DRAINED reported */
 	u8 retries;		/* left */
@@ -197,7 +213,7 @@ struct cairn_requester {
 	u8 gap_kind;		/* enum cairn_gap_kind: being repeated */
 	bool gap_sent;		/* its answer is awaited */
 	u8 probes;		/* without progress */
-	bool timed;		/* legs.rec is */
+	bool timed;		/* apart->legs.rec is */
 	struct cairn_rate rate;
 	/* Line 2, used by RC: time. */
 	u64 probe_deadline;	/* 0: none */
@@ -225,12 +241,8 @@ struct cairn_requester {
 	u32 reaps_left;		/* completions before the next run */
 	u32 fail_rec;		/* that ended the connection, if failing */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
-	/* Everything before wqe is cleared by a reset. It is the owner's memory,
-	 * max_units of it.
-	 */
-	union cairn_wqe_buf *wqe;
-	/* In a line that other requests do not touch; cleared, too. */
-	struct cairn_legs legs;
+	/* Everything before it is cleared by a reset. */
+	struct cairn_requester_apart *apart;
 } __aligned(CAIRN_LINE);
 
 /* A request that is answered by a response, kept for duplicates. */
@@ -329,8 +341,10 @@ struct cairn_responder {
 				 */
 	bool inval_over;	/* of inval_key; the packet comes again */
 	bool flow_known;	/* flow below says something */
-	bool tentative;		/* what is being executed was kept */
-	bool any_refused;	/* a bit of refused is set */
+	u8 tentative : 1;	/* what is being executed was kept */
+	u8 any_refused : 1;	/* a bit of refused is set */
+	u8 absent : 1;		/* responses wait for memory */
+	u8 absent_tries;	/* RNR NAKs while memory is brought */
 	u16 flow;		/* of the last packet that came in sequence */
 	/* Hot, line 1: READs, atomics, NAKs. */
 	u32 rd_psn;		/* last PSN of the latest READ or atomic */
@@ -366,8 +380,6 @@ struct cairn_responder {
 	u64 flush_deadline;	/* the first of theirs, 0: none */
 	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
 	struct cairn_flush flush;	/* of the expected packet */
-	u8 absent_tries;	/* RNR NAKs while memory is brought */
-	bool absent;		/* responses wait for memory */
 	/* Packets ahead of a gap (engine/hold.c). */
 	u64 hold_until;		/* then what is kept is forgotten; 0: begins */
 	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
@@ -413,6 +425,9 @@ struct cairn_qpc {
 static_assert(offsetofend(struct cairn_qpc, max_records) <= CAIRN_LINE);
 static_assert(offsetof(struct cairn_qpc, req) % CAIRN_LINE == 0);
 static_assert(offsetof(struct cairn_qpc, resp) % CAIRN_LINE == 0);
+/* A byte more and each takes another line. */
+static_assert(sizeof(struct cairn_requester) <= 6 * CAIRN_LINE);
+static_assert(sizeof(struct cairn_responder) <= 5 * CAIRN_LINE);
 static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
 	      CAIRN_LINE);
 static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
@@ -457,7 +472,7 @@ static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
  * @qpc: the QP
  *
  * The owner has filled transport, takes, sq_sig_all, has_srq, limits, qpn, sq_depth,
- * max_msg, max_units, max_records, cc.params, cc.line_kbps, req.wqe, req.swr and
+ * max_msg, max_units, max_records, cc.params, cc.line_kbps, req.apart, req.swr and
  * swr_mask (more are asked for when they are needed), resp.rwqe, and resp.rd_mask with
  * resp.rd, which may be NULL: it is asked for with the first READ or atomic.
  */

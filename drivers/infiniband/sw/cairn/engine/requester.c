@@ -138,12 +138,12 @@ static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 	struct cairn_requester *req = &qpc->req;
 	u8 units;
 
-	cairn_ahead_take(qpc, idx, 1, avail, req->wqe->bytes);
+	cairn_ahead_take(qpc, idx, 1, avail, req->apart->wqe.bytes);
 	/* What lies beyond is no part of a WQE that passes the check. */
-	units = min(req->wqe->send.units, qpc->max_units);
+	units = min(req->apart->wqe.send.units, qpc->max_units);
 	if (units > 1 && units <= avail)
 		cairn_ahead_take(qpc, idx + 1, units - 1, avail - 1,
-				 req->wqe->bytes + CAIRN_UNIT_SIZE);
+				 req->apart->wqe.bytes + CAIRN_UNIT_SIZE);
 	req->wqe_idx = idx;
 	req->wqe_valid = true;
 }
@@ -151,7 +151,7 @@ static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe->send;
+	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
 	u32 length;
 
 	if (req->wqe_valid && req->wqe_idx == swr->idx)
@@ -159,7 +159,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	req_copy_wqe(qpc, swr->idx, req->sq_next - swr->idx);
 	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
 	    wqe->units == swr->units &&
-	    !cairn_send_wqe_check(qpc, req->wqe, &length) &&
+	    !cairn_send_wqe_check(qpc, &req->apart->wqe, &length) &&
 	    length == swr->length)
 		return true;
 	req->wqe_valid = false;
@@ -193,7 +193,7 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			 u8 status, u32 length)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe->send;
+	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
 
 	*swr = (struct cairn_swr){
 		.wr_id = wqe->wr_id,
@@ -225,11 +225,11 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		req->undurable_rec = req->new_rec;
 }
 
-/* The check of the copy in r->wqe, with what depends on the QP's attributes. */
+/* The check of the copy in apart->wqe, with what depends on the QP's attributes. */
 static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
-	u8 status = cairn_send_wqe_check(qpc, qpc->req.wqe, length);
+	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
+	u8 status = cairn_send_wqe_check(qpc, &qpc->req.apart->wqe, length);
 
 	if (status)
 		return status;
@@ -286,8 +286,8 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 	if (req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
 	req_copy_wqe(qpc, req->sq_next, avail);
-	if (!req->wqe->send.units || req->wqe->send.units > CAIRN_MAX_WQE_UNITS ||
-	    req->wqe->send.units > avail) {
+	if (!req->apart->wqe.send.units || req->apart->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
+	    req->apart->wqe.send.units > avail) {
 		req->wqe_valid = false;
 		req_bad_ring(qpc);
 		return false;
@@ -297,7 +297,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 	req_fill_swr(qpc, swr, status, length);
 	cairn_legs_start(req, swr, now);
 	cairn_port_started(qpc, swr);
-	req->sq_next += req->wqe->send.units;
+	req->sq_next += req->apart->wqe.send.units;
 	req->new_rec++;
 	return true;
 }
@@ -393,7 +393,7 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			   struct cairn_train *train, u8 bth_op)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->wqe->send;
+	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
 
 	*train = (struct cairn_train){
 		.count = 1,
@@ -439,11 +439,11 @@ static void req_fill_atomic_write(struct cairn_requester *req,
 	train->first.payload_len = sizeof(u64);
 	train->length = sizeof(u64);
 	train->seg = sizeof(u64);
-	if (req->wqe->send.flags & CAIRN_WQE_INLINE)
-		train->inline_data = req->wqe->bytes + CAIRN_WQE_DATA_OFFSET;
+	if (req->apart->wqe.send.flags & CAIRN_WQE_INLINE)
+		train->inline_data = req->apart->wqe.bytes + CAIRN_WQE_DATA_OFFSET;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(req->wqe),
-		.num_sge = req->wqe->send.num_sge,
+		.sge = cairn_wqe_sges(&req->apart->wqe),
+		.num_sge = req->apart->wqe.send.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 }
@@ -453,7 +453,7 @@ static void req_fill_atomic_write(struct cairn_requester *req,
  */
 static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
+	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
 	struct cairn_train train;
 
 	req_train_init(qpc, swr, &train, cairn_wqe_ops[swr->opcode].only);
@@ -496,7 +496,7 @@ static u8 req_position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
 
 static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.wqe->send;
+	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
 
 	train->ah = wqe->ud.ah;
 	train->first.qpn = wqe->ud.qpn & CAIRN_24BIT_MASK;
@@ -527,7 +527,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			    op->flags & (CAIRN_WOP_CREDIT |
 					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
-		train->first.rkey = req->wqe->send.imm_or_key;
+		train->first.rkey = req->apart->wqe.send.imm_or_key;
 	if (cairn_reliable(qpc)) {
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
@@ -542,10 +542,10 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	}
 	if (swr->flags & CAIRN_WQE_INLINE)
 		train->inline_data =
-			req->wqe->bytes + CAIRN_WQE_DATA_OFFSET + off;
+			req->apart->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(req->wqe),
-		.num_sge = req->wqe->send.num_sge,
+		.sge = cairn_wqe_sges(&req->apart->wqe),
+		.num_sge = req->apart->wqe.send.num_sge,
 		.offset = off,
 		.more = swr->length - off - train->length,
 		.access = CAIRN_ACCESS_LOCAL_READ,
@@ -734,7 +734,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return false;
 	if (!swr->local_done && !swr->local_wait)
 		err = cairn_req_load(qpc, swr) ?
-			      cairn_port_local(qpc, &req->wqe->send) :
+			      cairn_port_local(qpc, &req->apart->wqe.send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
 	if (swr->local_wait)
@@ -763,7 +763,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return true;
 	if (!cairn_req_load(qpc, swr))
 		return false;
-	ah = cairn_port_ah_rate(qpc, qpc->req.wqe->send.ud.ah);
+	ah = cairn_port_ah_rate(qpc, qpc->req.apart->wqe.send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
 		limit->kbps = ah;
 	return true;

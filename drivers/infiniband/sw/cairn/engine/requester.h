@@ -39,7 +39,7 @@ u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now);
 
 /* Record @n. */
 struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n);
-/* Bring the WQE of @swr into r->wqe; false when it changed under us. */
+/* Bring the WQE of @swr into apart->wqe; false when it changed under us. */
 bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr);
 /* PSN that would be sent next. */
 u32 cairn_req_cursor(struct cairn_requester *req);

@@ -20,7 +20,7 @@ static struct rig far_rig(const struct sim_qp_init *init)
 static void expect_leg_at(const char *file, int line, const struct rig *r,
 			  enum cairn_leg leg, u64 from, u64 to)
 {
-	u32 ns = r->a->c.req.legs.ns[leg];
+	u32 ns = r->a->c.req.apart->legs.ns[leg];
 
 	if (ns < from || ns > to)
 		ktap_fail_at(file, line, "leg %d: %u ns, not %llu to %llu",

@@ -54,7 +54,7 @@ struct bench_qp {
 	struct cairn_rdres rd[1];
 	u32 tail;
 	bool waits;
-	u8 wqe[CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
+	u8 apart[CAIRN_LINE + CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
 	u8 from[BYTES] __aligned(CAIRN_LINE);
 	u8 to[BYTES];
 };
@@ -502,7 +502,7 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->cc.line_kbps = 100000000;
 	c->max_units = 1;
 	c->max_records = DEPTH;
-	c->req.wqe = (void *)qp->wqe;
+	c->req.apart = (void *)qp->apart;
 	c->req.swr = qp->swr;
 	c->req.swr_mask = DEPTH - 1;
 	c->resp.rd = qp->rd;

@@ -194,7 +194,7 @@ static u32 qp_recv_units(const struct cairn_qp *qp)
 /* Room for a receive WQE of the queue, and for a send WQE. */
 static int qp_create_cold(struct cairn_qp *qp)
 {
-	u32 send = qp->qpc.max_units * CAIRN_UNIT_SIZE;
+	u32 send = cairn_requester_apart_size(qp->qpc.max_units);
 	u32 recv = qp_recv_units(qp) * CAIRN_UNIT_SIZE;
 
 	qp->cold = kzalloc(sizeof(*qp->cold) + send + recv, GFP_KERNEL_ACCOUNT);
@@ -209,8 +209,8 @@ static int qp_create_cold(struct cairn_qp *qp)
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
 	qp->cold->async.for_life = cairn_is_xrc_target(qp);
-	qp->qpc.req.wqe = (void *)qp->cold->wqes;
-	qp->qpc.resp.rwqe = (void *)qp->cold->wqes + send;
+	qp->qpc.req.apart = (void *)qp->cold->apart;
+	qp->qpc.resp.rwqe = (void *)qp->cold->apart + send;
 	return 0;
 }
 

@@ -69,9 +69,9 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 				  READ_ONCE(qpc->resp.rate.marked) << 1 },
 		{ "cc-enabled", READ_ONCE(qpc->attrs.cc) },
 		{ "cc-kbps", READ_ONCE(qpc->cc.rp[CAIRN_REQ].kbps) },
-		{ "send-ns", READ_ONCE(req->legs.ns[CAIRN_LEG_SEND]) },
-		{ "answer-ns", READ_ONCE(req->legs.ns[CAIRN_LEG_ANSWER]) },
-		{ "durable-ns", READ_ONCE(req->legs.ns[CAIRN_LEG_DURABLE]) },
+		{ "send-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_SEND]) },
+		{ "answer-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_ANSWER]) },
+		{ "durable-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_DURABLE]) },
 	};
 
 	return restrack_put(msg, details, ARRAY_SIZE(details));

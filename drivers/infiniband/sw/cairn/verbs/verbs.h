@@ -18,6 +18,7 @@
 #include <linux/rwsem.h>
 #include <linux/seqlock.h>
 #include <linux/siphash.h>
+#include <linux/version.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
@@ -224,8 +225,8 @@ struct cairn_odp_slot {
 };
 
 /* What the data path does without, in memory of its own: ib_core gives the object
- * itself a power of two. Behind it are the engine's private copies of WQEs, as long
- * as WQEs of this QP can be.
+ * itself a power of two. Behind it are struct cairn_requester_apart and the responder's
+ * private copy of a WQE, as long as WQEs of this QP can be.
  */
 struct cairn_qp_cold {
 	struct cairn_qp *qp;
@@ -237,7 +238,7 @@ struct cairn_qp_cold {
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_async_work async;
-	u64 wqes[];
+	u8 apart[] __aligned(CAIRN_LINE);
 };
 
 /* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB. */
@@ -264,6 +265,12 @@ struct cairn_qp {
 	struct cairn_stats __percpu *stats;
 	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
 };
+
+/* Locks of debug kernels are larger, and later kernels may have a larger struct ib_qp. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && \
+	!defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_DEBUG_LOCK_ALLOC)
+static_assert(sizeof(struct cairn_qp) <= 2048);
+#endif
 
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {

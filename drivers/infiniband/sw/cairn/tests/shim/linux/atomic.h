@@ -9,6 +9,12 @@
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 /* Fully ordered, as the kernel's read-modify-write operations are. */
+#define xchg(p, v)		__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
 typedef struct {
 	s64 counter;
 } atomic64_t;
