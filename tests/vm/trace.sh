@@ -107,6 +107,16 @@ expect_that "write pointers are seen" "$(grep -c ' cairn_posted: ' "$lib_tmp/tra
 expect_that "a doorbell rings, for the first message at least" \
 	"$(grep -c ' cairn_doorbell: .* send ' "$lib_tmp/trace") > 0"
 
+# A device to itself: the same, and packets are handed over.
+record request received completed
+run_ok "messages of a device to itself" env CAIRN_A="$DEV_A" CAIRN_B="$DEV_A" \
+	nsenter --net=/run/netns/a verbs_verify -n 20
+read_trace "a device to itself"
+expect_that "requests that are handed over are seen" \
+	"$(grep -c ' cairn_received: .* requests .* handed' "$lib_tmp/trace") >= 20"
+expect_that "and their answers" \
+	"$(grep -c ' cairn_received: .* responses .* handed' "$lib_tmp/trace") > 0"
+
 # sum NAME: by how much the events say that it went up
 sum() { awk -v name="$1" '/ cairn_counted: / && $(NF - 1) == name { n += substr($NF, 4) } END { print n + 0 }' "$lib_tmp/trace"; }
 

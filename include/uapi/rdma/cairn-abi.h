@@ -466,7 +466,7 @@ enum cairn_query_cc_attrs {
 /*
  * In: struct cairn_cc. With a QP: flags switch its congestion control, params
  * must be zero. Without: the device's flags and parameters; EPERM unless the
- * caller has CAP_NET_ADMIN. Congestion control is for RC and UC (EINVAL).
+ * caller has CAP_NET_ADMIN. Datagrams have none (EINVAL).
  */
 enum cairn_modify_cc_attrs {
 	CAIRN_ATTR_MODIFY_CC_IN = (1U << 12),

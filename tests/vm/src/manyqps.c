@@ -13,7 +13,7 @@
 #include "vt_test.h"
 
 #define BYTES	1500		/* of a message */
-#define LIMIT	16		/* KiB of kernel memory per QP, beyond the rings */
+#define LIMIT		7		/* KiB of kernel memory per QP, beyond the rings */
 #define LONG	vt_ms(60000)
 
 static unsigned int pairs = 1000;

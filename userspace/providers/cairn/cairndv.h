@@ -4,8 +4,9 @@
  * that library is the same file that libibverbs loads as the provider.
  *
  * Every call has a manual page of its name. Calls that return int return 0 or
- * a positive errno, EOPNOTSUPP when the object is not one of a cairn device or
- * the loaded kernel module is older than the call.
+ * a positive errno; those that poll return a count or a negative value. EOPNOTSUPP:
+ * the object is not one of a cairn device, or the loaded kernel module is older than
+ * the call.
  *
  * Structures that a call fills grow at their end: the caller passes the size
  * that it was compiled with, the library fills that much, with zeroes beyond
@@ -75,7 +76,8 @@ int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
 		     size_t size);
 
 /*
- * Deregister without waiting for what the device has under way. On success @mr
+ * Deregister without waiting for what the device has under way (with host flush it
+ * waits for that, never for a peer). On success @mr
  * is gone, and its memory may be reused once cairndv_query_release() returns 0
  * for @ticket. EAGAIN: too many are under way, nothing has happened.
  */
@@ -85,7 +87,7 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket);
 int cairndv_query_release(struct ibv_context *context, uint32_t ticket);
 
 /*
- * Congestion control (DCQCN), for RC and UC: see Documentation/rate-limit.rst.
+ * Congestion control (DCQCN), for all but datagrams: see Documentation/rate-limit.rst.
  */
 
 struct cairndv_cc_attr {

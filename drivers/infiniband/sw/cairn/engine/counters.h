@@ -9,7 +9,7 @@
 #define CAIRN_COUNTERS(X)						\
 	X(TX_PACKETS, tx_packets, "packets handed to the IP stack")	\
 	X(TX_TRAINS, tx_trains,						\
-	  "trains that left; a packet by itself is one, too")		\
+	  "trains made, also those that were dropped; a packet by itself is one")		\
 	X(TX_JOINED, tx_joined,						\
 	  "packets that joined a train which had been begun for others")	\
 	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\
@@ -86,7 +86,7 @@
 	X(LOOPBACK_PACKETS, loopback_packets,				\
 	  "packets handed to a device of this host without the IP stack") \
 	X(LOOPBACK_QUEUED, loopback_queued,				\
-	  "those of them that were copied, because the receiver was busy") \
+	  "those of them that were copied: the receiver was busy, or their kind") \
 	X(POISONED_PAGES, poisoned_pages,				\
 	  "accesses refused: the memory has a hardware error")		\
 	X(MR_RELEASES, mr_releases,					\

@@ -156,15 +156,15 @@ struct cairn_legs {
 	u32 rec;
 	u32 ns[CAIRN_LEGS];	/* smoothed; 0: none of that kind has ended */
 	u8 leg;			/* enum cairn_leg */
-};
+} __aligned(CAIRN_LINE);
 
 /* What lies in other memory of the owner, so that both sides together have the size
  * that they have (verbs/verbs.h).
  */
 struct cairn_requester_apart {
 	struct cairn_legs legs;		/* cleared by a reset */
-	/* max_units of it, in lines that a request touches. */
-	union cairn_wqe_buf wqe __aligned(CAIRN_LINE);
+	/* max_units of it, in lines of its own. */
+	union cairn_wqe_buf wqe;
 };
 
 /* Bytes of it for send WQEs of @units. */

@@ -621,8 +621,10 @@ static void exec_rx_responses(struct cairn_exec *exec,
 	u32 k;
 
 	for (k = 0; k < parcel->train->count; k++)
-		if (exec_read_parcel(exec, parcel, k, &pkt))
+		if (exec_read_parcel(exec, parcel, k, &pkt)) {
+			trace_cairn_received(exec, CAIRN_REQ, &pkt);
 			cairn_req_rx(exec->qpc, &pkt, now);
+		}
 }
 
 /* The run that answers may be on another CPU: scripts/check/fence.py looks for the barrier
@@ -636,8 +638,10 @@ static void exec_rx_requests(struct cairn_exec *exec,
 	u32 k;
 
 	for (k = 0; k < parcel->train->count; k++)
-		if (exec_read_parcel(exec, parcel, k, &pkt))
+		if (exec_read_parcel(exec, parcel, k, &pkt)) {
+			trace_cairn_received(exec, CAIRN_RESP, &pkt);
 			cairn_resp_rx(exec->qpc, &pkt, now);
+		}
 	cairn_resp_settle(exec->qpc);
 }
 

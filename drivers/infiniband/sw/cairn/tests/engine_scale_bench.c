@@ -54,7 +54,7 @@ struct bench_qp {
 	struct cairn_rdres rd[1];
 	u32 tail;
 	bool waits;
-	u8 apart[CAIRN_LINE + CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
+	u8 apart[sizeof(struct cairn_legs) + CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
 	u8 from[BYTES] __aligned(CAIRN_LINE);
 	u8 to[BYTES];
 };

@@ -209,7 +209,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
 	qp->cold->async.for_life = cairn_is_xrc_target(qp);
-	qp->qpc.req.apart = (void *)qp->cold->apart;
+	qp->qpc.req.apart = qp->cold->apart;
 	qp->qpc.resp.rwqe = (void *)qp->cold->apart + send;
 	return 0;
 }

@@ -18,7 +18,6 @@
 #include <linux/rwsem.h>
 #include <linux/seqlock.h>
 #include <linux/siphash.h>
-#include <linux/version.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
@@ -238,7 +237,7 @@ struct cairn_qp_cold {
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_async_work async;
-	u8 apart[] __aligned(CAIRN_LINE);
+	struct cairn_requester_apart apart[];	/* as much of it as is needed */
 };
 
 /* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB. */
@@ -267,10 +266,8 @@ struct cairn_qp {
 };
 
 /* Locks of debug kernels are larger, and later kernels may have a larger struct ib_qp. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && \
-	!defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_DEBUG_LOCK_ALLOC)
-static_assert(sizeof(struct cairn_qp) <= 2048);
-#endif
+static_assert(sizeof(struct cairn_qp) <= 2048 ||
+	      sizeof(spinlock_t) > 4 || sizeof(struct ib_qp) > 336);
 
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {
