@@ -62,7 +62,40 @@ rounds() {
 	done
 }
 
+slow=/sys/module/cairn_slow_add/parameters
+one_waits() { [ "$(<$slow/held)" = 1 ]; }
+none_waits() { [ "$(<$slow/held)" = 0 ]; }
+
+# The netdev moves at the worst time: the device knows it, and is not registered yet.
+move_while_adding() {
+	local adder rc=0
+
+	ip netns add m1 && ip netns add m2 || return
+	ip link add mv1 type veth peer mv0 netns m1 || return
+	echo 1 >$slow/hold
+	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 &
+	adder=$!
+	wait_for 30 one_waits && ip -n m1 link set mv0 netns m2 || rc=1
+	[ "$1" != back ] || ip -n m2 link set mv0 netns m1 || rc=1
+	echo 0 >$slow/hold
+	wait $adder
+	wait_for 30 none_waits && wait_for 30 no_device || rc=1
+	ip netns del m1 && ip netns del m2 || return
+	wait_for 30 no_peer || rc=1
+	return $rc
+}
+
 modprobe cairn
+# user-mode Linux has no function tracer, nor has the kernel with KCSAN
+case ${KVER:-} in
+uml | kcsan) skip "a netdev that moves while its device is added" "no function tracer" ;;
+*)
+	insmod "$(kmod cairn_slow_add)" || bail "no way to hold who adds a device"
+	run_ok "a netdev moves away while its device is added" move_while_adding away
+	run_ok "a netdev moves away and back while its device is added" move_while_adding back
+	rmmod cairn_slow_add
+	;;
+esac
 run_ok "both namespaces go, whatever the netdev did" rounds
 ip link add mv1 type dummy
 run_ok "a device can be added" rdma link add cairn_m type cairn netdev mv1
