@@ -450,8 +450,3 @@ long vt_own_status(const char *key)
 {
 	return vt_value_of("/proc/self/status", key);
 }
-
-long vt_own_memory(void)
-{
-	return vt_own_status("RssAnon") + vt_own_status("VmPTE");
-}

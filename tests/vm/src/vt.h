@@ -131,7 +131,5 @@ ssize_t vt_check(const void *buf, size_t len, u64 seed);
 long vt_meminfo(const char *key);
 /* The same of /proc/self/status */
 long vt_own_status(const char *key);
-/* Anonymous memory and page tables of this process, kB */
-long vt_own_memory(void);
 
 #endif
