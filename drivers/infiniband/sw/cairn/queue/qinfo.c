@@ -33,7 +33,7 @@ struct cairn_qinfo_table *cairn_qinfo_create(struct ib_ucontext *ibuc)
 	table->ibuc = ibuc;
 	mutex_init(&table->lock);
 	ida_init(&table->ids);
-	xa_init(&table->chunks);
+	xa_init_flags(&table->chunks, XA_FLAGS_ACCOUNT);
 	return table;
 }
 

@@ -46,7 +46,7 @@ struct cairn_ready *cairn_ready_create(struct ib_ucontext *ibuc,
 		return NULL;
 	}
 	mutex_init(&ready->lock);
-	xa_init(&ready->pages);
+	xa_init_flags(&ready->pages, XA_FLAGS_ACCOUNT);
 	return ready;
 }
 

@@ -38,7 +38,7 @@ int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	err = uc->ready ? 0 : -ENOMEM;
 	if (err)
 		goto err_qinfo;
-	xa_init(&uc->doorbells);
+	xa_init_flags(&uc->doorbells, XA_FLAGS_ACCOUNT);
 	uc->memcg = get_mem_cgroup_from_mm(current->mm);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
