@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
 # timeout: 540
-# kernels: 6.12
+# kernels: 6.1 6.12
 # boot: shared
 # dmesg-allow: memcg invoked oom-killer
-# dmesg-allow: Memory cgroup out of memory
+# dmesg-allow: [Oo]ut of memory
 # dmesg-allow: Call Trace:
 #
-# A process with a memory limit takes all it can of each resource. The out-of-memory
-# killer of its group prints a call trace.
+# Is all charged that a process makes the kernel hold? A process with a memory limit
+# takes all it can of each resource. The out-of-memory killer of its group prints a call
+# trace, also when it finds nobody to kill.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
