@@ -45,6 +45,7 @@
 #define MOST	100000		/* of any kind */
 #define HEAP	(24u << 20)	/* of the process, from before */
 #define KEYS	2500		/* in 512 leaves: few of these have none */
+#define PRESENT	64		/* as many wait for a work item */
 #define UNREAD	4		/* events of an object */
 #define READS	16		/* that are posted at once */
 #define PAGE	4096
@@ -576,6 +577,31 @@ static const struct part odp_mr[] = {
 	{ NODES, 576, 1, 1 },		/* verbs/odp.c: its pages */
 	{}
 };
+
+/* What is there already, found by the kernel in its own time. */
+static void *make_present_mr(u32 i)
+{
+	struct ibv_sge sge = { (uintptr_t)area, AREA * PAGE, 0 };
+	static u64 pages;
+	struct ibv_mr *mr;
+
+	if (!i) {
+		memset(area, 1, AREA * PAGE);
+		pages = vt_counter(&dev, "odp_pages");
+	}
+	mr = ibv_reg_mr(dev.pd, area, AREA * PAGE,
+			VT_ACCESS | IBV_ACCESS_ON_DEMAND);
+	if (!mr)
+		return NULL;
+	sge.lkey = mr->lkey;
+	errno = ibv_advise_mr(dev.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0,
+			      &sge, 1);
+	pages += AREA;
+	if (!errno && i + 1 == PRESENT &&
+	    vt_counter_reaches(&dev, "odp_pages", pages) < pages)
+		errno = ETIMEDOUT;
+	return errno ? NULL : mr;
+}
 
 static int buffer;
 
@@ -1269,6 +1295,7 @@ KIND(pds, make_pd, undo_pd, 500, 2000, .part = nothing)
 KIND(mrs, make_mr, undo_mr, 256, .part = small_mr)
 KIND(mrs_of_pages, make_area_mr, undo_mr, 512, .keys = true, .part = area_mr)
 KIND(odp_mrs, make_odp_mr, undo_mr, 512, .keys = true, .part = odp_mr)
+KIND(present_mrs, make_present_mr, undo_mr, PRESENT, PRESENT, .keys = true, .part = odp_mr)
 KIND(dmabuf_mrs, make_dmabuf_mr, undo_mr, 512, .keys = true, .ready = ready_buffer,
 	.part = dmabuf_mr)
 KIND(mws, make_mw, undo_mw, 512, .keys = true, .part = one_mw)
@@ -1285,6 +1312,7 @@ KIND(killed, make_small_qp, undo_qp, 128, .killed = true, .part = idle_qp)
 	X(connected_qps) X(late_reads) X(host_flushes) X(xrc_targets)	\
 	X(cqs) X(resized_cqs) X(srqs) X(resized_srqs) X(xrc_srqs)	\
 	X(xrc_domains) X(pds) X(mrs) X(mrs_of_pages) X(odp_mrs)		\
+	X(present_mrs)							\
 	X(dmabuf_mrs) X(mws) X(ahs) X(groups) X(counters)		\
 	X(cqs_with_events) X(srqs_with_events) X(contexts) X(killed)
 VT_TESTS(TESTS)

@@ -217,6 +217,8 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 {
 	unsigned long i, first = range->start >> PAGE_SHIFT;
 	unsigned long n = (range->end - range->start) >> PAGE_SHIFT;
+	/* Without room made before, nodes are allocated here. */
+	struct mem_cgroup *old_memcg = set_active_memcg(odp->memcg);
 	int err = 0;
 	u32 added = 0;
 
@@ -238,6 +240,7 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 		added += !old;
 	}
 	xa_unlock(&odp->pages);
+	set_active_memcg(old_memcg);
 	cairn_nic_count(odp->nic, CAIRN_CTR_ODP_PAGES, added);
 	return err;
 }
