@@ -9,7 +9,7 @@
 #define CAIRN_COUNTERS(X)						\
 	X(TX_PACKETS, tx_packets, "packets handed to the IP stack")	\
 	X(TX_TRAINS, tx_trains,						\
-	  "trains made, also those that were dropped; a packet by itself is one")		\
+	  "trains made, also those that were dropped; a packet by itself is one") \
 	X(TX_JOINED, tx_joined,						\
 	  "packets that joined a train which had been begun for others")	\
 	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\

@@ -210,8 +210,9 @@ static void rx_copy_to_group(struct rx_arrival *arrival,
 		exec = READ_ONCE(members->exec[i]);
 		if (!exec)
 			continue;
-		if (arrival->copies++ == RX_GROUP_COPIES)
+		if (arrival->copies == RX_GROUP_COPIES)
 			break;
+		arrival->copies++;
 		cairn_exec_rx_copy(exec, CAIRN_RESP, arrival->skb);
 	}
 	/* Only a train with gaps, which nobody sends, can come here. */
