@@ -288,7 +288,7 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 	if (req->rnr_until && now >= req->rnr_until)
 		req->rnr_until = 0;
 	if (req->probe_deadline && now >= req->probe_deadline) {
-		req->flow_known = false;
+		cairn_req_doubt_port(req);
 		cairn_gap_probe(qpc);
 	}
 	if (!req->ack_deadline || now < req->ack_deadline)
@@ -303,7 +303,7 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 	}
 	cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
-	req->flow_known = false;
+	cairn_req_doubt_port(req);
 	comp_doubt_peer(qpc);
 	if (comp_spend_retry(qpc))
 		cairn_gap_timeout(qpc);
@@ -801,24 +801,84 @@ static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
 	       cairn_psn_diff(psn, req->sent) < 0;
 }
 
+/* The PSN of the response that is due next; without one, of what comes next. */
+static u32 comp_next_response(struct cairn_requester *req)
+{
+	u32 n;
+
+	for (n = req->ack_rec; n != req->new_rec; n++) {
+		const struct cairn_swr *swr = cairn_req_swr(req, n);
+
+		if (swr->npkts && comp_responses(swr))
+			return cairn_psn_diff(swr->psn, req->una) > 0 ?
+				       swr->psn :
+				       req->una;
+	}
+	return req->sent;
+}
+
+/*
+ * Has @pkt the one PSN of its kind that is believed from a port that is not known?
+ * For acknowledgements it is that of all there is, for NAKs that of the oldest
+ * packet, for responses the next one. Anything that is repeated comes to these.
+ */
+static bool comp_tells_port(struct cairn_requester *req,
+			    const struct cairn_pkt *pkt)
+{
+	u32 newest = cairn_psn_add(req->sent, CAIRN_24BIT_MASK);
+
+	if (comp_is_nak_of_next(req, pkt))
+		return true;
+	if (!comp_is_awaited(req, pkt->psn))
+		return false;
+	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK)
+		return cairn_persist_tells_most(req, pkt);
+	if (pkt->op->kind != CAIRN_KIND_ACK)
+		return pkt->psn == comp_next_response(req);
+	return pkt->psn == ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) ==
+			    CAIRN_AETH_ACK ? newest : req->una);
+}
+
+/* An acknowledgement from another port is no news, but the peer may have changed
+ * its port: once everything was repeated it acknowledges all there is.
+ */
+static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (!req->flows || req->flow_known || req->flow_asked ||
+	    pkt->op->kind != CAIRN_KIND_ACK ||
+	    !comp_is_awaited(req, pkt->psn) || !cairn_req_outstanding(req))
+		return;
+	req->flow_asked = true;
+	cairn_gap_repeat_all(qpc);
+}
+
 /*
  * Answers come from one UDP source port, and somebody who cannot see them has to
  * guess it, beside a PSN (Documentation/security.rst). A peer may change its port:
- * so when an answer is overdue the next one counts from wherever it comes. That
- * would take long with a peer that has several ports at a time, so after some
- * changes any port will do, and also where no timer runs.
+ * so when an answer is overdue, and before the first one, an answer may come from
+ * anywhere, but there is one right PSN for it. That would take long with a peer that
+ * has several ports at a time, so after some changes any port will do, and also
+ * where no timer runs.
  */
 static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->flow_known)
-		return pkt->flow == req->flow || !qpc->attrs.timeout;
-	if (req->flows <= CAIRN_MAX_FLOWS && comp_is_awaited(req, pkt->psn)) {
-		req->flows += !req->flows || req->flow != pkt->flow;
-		req->flow = pkt->flow;
-		req->flow_known = req->flows <= CAIRN_MAX_FLOWS;
+	if (!qpc->attrs.timeout || req->flows > CAIRN_MAX_FLOWS)
+		return true;
+	if (req->flows && pkt->flow == req->flow) {
+		req->flow_known |= comp_is_awaited(req, pkt->psn);
+		return true;
 	}
+	if (req->flow_known || !comp_tells_port(req, pkt)) {
+		comp_ask_port(qpc, pkt);
+		return false;
+	}
+	req->flow = pkt->flow;
+	req->flow_known = true;
+	req->flows++;
 	return true;
 }
 

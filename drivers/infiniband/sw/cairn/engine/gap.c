@@ -121,6 +121,12 @@ static void gap_go_back(struct cairn_qpc *qpc)
 	cairn_req_rewind(qpc, qpc->req.una);
 }
 
+void cairn_gap_repeat_all(struct cairn_qpc *qpc)
+{
+	qpc->req.rtt_start = 0;
+	gap_go_back(qpc);
+}
+
 /* Repeat @n packets from the oldest on. */
 static void gap_begin(struct cairn_qpc *qpc, u32 n, enum cairn_gap_kind kind)
 {
@@ -196,7 +202,7 @@ void cairn_gap_nak(struct cairn_qpc *qpc)
 
 	if (longer) {
 		gap->plain = 0;
-		n = max_t(u32, n, min(2 * gap->run, (u32)CAIRN_TRAIN_MAX));
+		n = max_t(u32, n, min_t(u32, 2 * gap->run, CAIRN_TRAIN_MAX));
 	}
 	if (!gap->plain) {
 		gap_begin(qpc, n, CAIRN_GAP_NAK);
@@ -244,7 +250,7 @@ static void gap_answered(struct cairn_qpc *qpc, bool right_behind)
 		break;
 	case CAIRN_GAP_PROBE:
 		if (right_behind)
-			gap_begin(qpc, max(n, 2 * gap->run), CAIRN_GAP_PROBE);
+			gap_begin(qpc, max_t(u32, n, 2 * gap->run), CAIRN_GAP_PROBE);
 		else
 			gap_finish(req);
 		break;

@@ -29,6 +29,8 @@ void cairn_gap_arm(struct cairn_qpc *qpc, u64 now);
 void cairn_gap_nak(struct cairn_qpc *qpc);
 /* A NAK of @psn, before which responses are missing. */
 void cairn_gap_later_nak(struct cairn_requester *req, u32 psn);
+/* Everything that is outstanding goes again. */
+void cairn_gap_repeat_all(struct cairn_qpc *qpc);
 /* Is the oldest packet a missing response that is asked for? */
 bool cairn_gap_read(struct cairn_qpc *qpc);
 void cairn_gap_repeat_read(struct cairn_qpc *qpc);

@@ -260,7 +260,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 		return;
 	if (!cairn_req_outstanding(req)) {
 		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
-		req->flow_known = false;
+		cairn_req_doubt_port(req);
 		if (!req->retries) {
 			cairn_port_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);
@@ -355,6 +355,17 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 static bool persist_is_failure(u8 syndrome)
 {
 	return syndrome == (CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP);
+}
+
+bool cairn_persist_tells_most(struct cairn_requester *req,
+			      const struct cairn_pkt *pkt)
+{
+	u32 n;
+	const struct cairn_swr *swr = persist_oldest(req, &n);
+
+	if (swr && persist_is_failure(pkt->syndrome))
+		return pkt->psn == persist_last_psn(swr);
+	return swr && pkt->psn == req->persist_psn;
 }
 
 /* A PERSIST ACKNOWLEDGE arrived. It may say nothing new of durability and yet

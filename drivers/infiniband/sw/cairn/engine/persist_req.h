@@ -22,6 +22,11 @@ static inline bool cairn_persist_active(const struct cairn_requester *req)
 	       req->kept_rec != req->una_rec;
 }
 
+/* Is the PERSIST ACKNOWLEDGE @pkt about the newest WRITE_PERSIST, or a failure of the
+ * oldest?
+ */
+bool cairn_persist_tells_most(struct cairn_requester *req,
+			      const struct cairn_pkt *pkt);
 bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 #endif

@@ -135,8 +135,8 @@ struct cairn_gap {
 	u32 rec, pkt;		/* send cursor to go on from afterwards */
 	u32 high;		/* PSN there */
 	u32 end;		/* one past what is repeated */
-	u32 run;		/* packets that are repeated */
 	u32 nak_psn;		/* reported while responses are missing */
+	u16 run;		/* packets that are repeated, of a window */
 	bool nak;
 	u8 plain;		/* gaps for which to expect that nothing is kept */
 	u64 starts[CAIRN_GAP_WORDS];	/* a train began with that packet */
@@ -196,6 +196,7 @@ struct cairn_requester {
 	u8 credit_wait : 1;	/* reported */
 	u8 ring_bad : 1;	/* the ring cannot be walked any more */
 	u8 flow_known : 1;	/* answers from other ports do not count */
+	u8 flow_asked : 1;	/* all was repeated since it is not known */
 	u8 absent : 1;		/* memory is being brought: nothing is sent */
 	u8 ask_again : 1;	/* then, for responses that had no place */
 	u8 flows;		/* UDP source ports, one after the other */
@@ -240,10 +241,18 @@ struct cairn_requester {
 	u32 nak_psn;		/* of nak */
 	u32 reaps_left;		/* completions before the next run */
 	u32 fail_rec;		/* that ended the connection, if failing */
+	u32 persist_psn;	/* newest of a WRITE_PERSIST that has left */
 	struct cairn_ahead *ahead;	/* of the run under way, engine/ahead.h */
 	/* Everything before it is cleared by a reset. */
 	struct cairn_requester_apart *apart;
 } __aligned(CAIRN_LINE);
+
+/* An answer is overdue: the peer may answer from another UDP port now. */
+static inline void cairn_req_doubt_port(struct cairn_requester *req)
+{
+	req->flow_known = false;
+	req->flow_asked = false;
+}
 
 /* A request that is answered by a response, kept for duplicates. */
 struct cairn_rdres {

@@ -329,17 +329,25 @@ u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	return min(swr->npkts - pkt, chunk - pkt % chunk);
 }
 
+/* How many packets may be on the way. One until the first answer shows from which
+ * port the peer answers: who does not see it has one PSN to guess till then.
+ */
+static u32 req_most_out(const struct cairn_qpc *qpc)
+{
+	return qpc->req.flows || !qpc->attrs.timeout ? cairn_window(qpc) : 1;
+}
+
 /* Room in the window, in packets, or 0 to wait for acknowledgements. */
 static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 out = cairn_psn_diff(cairn_req_cursor(req), req->una);
-	u32 all = cairn_window(qpc);
+	u32 all = req_most_out(qpc);
 
 	if (!cairn_reliable(qpc))
 		return CAIRN_TRAIN_MAX;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
-		return out + cairn_req_read_count(qpc, swr) <= all;
+		return !out || out + cairn_req_read_count(qpc, swr) <= all;
 	return out < all ? all - out : 0;
 }
 
@@ -532,7 +540,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
 		train->first.ack_req =
-			last || out >= cairn_window(qpc) || req->credit_wait ||
+			last || out >= req_most_out(qpc) || req->credit_wait ||
 			cairn_gap_ends(req,
 				       cairn_psn_add(train->first.psn, n)) ||
 			(train->first.psn ^ (train->first.psn + n)) &
@@ -680,8 +688,11 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	} else if (cairn_reliable(qpc)) {
 		cairn_gap_left(req, psn, n, req->pkt + n >= swr->npkts, now);
 	}
-	if (cairn_psn_diff(end, req->sent) > 0)
+	if (cairn_psn_diff(end, req->sent) > 0) {
 		req->sent = end;
+		if (cairn_swr_persists(swr))
+			req->persist_psn = cairn_psn_add(end, CAIRN_24BIT_MASK);
+	}
 	req->pkt += n;
 	if (swr->npkts == 1) {
 		req->send_rec += n;

@@ -40,12 +40,13 @@ struct pair {
 /* The PSNs wrap within @wrap packets, or begin anywhere (0). */
 static inline struct pair pair_near(u64 seed, const struct sim_qp_init *init,
 				    const struct cairn_qp_attrs *attrs,
-				    u32 wrap)
+				    u32 wrap, bool strangers)
 {
 	struct pair p;
 
 	p.s = sim_new(seed);
 	p.s->wrap_within = wrap;
+	p.s->strangers = strangers;
 	p.a = sim_qp(p.s, 0, init);
 	p.b = sim_qp(p.s, 1, init);
 	sim_connect(p.a, p.b, attrs);
@@ -55,7 +56,14 @@ static inline struct pair pair_near(u64 seed, const struct sim_qp_init *init,
 static inline struct pair pair_with(u64 seed, const struct sim_qp_init *init,
 				    const struct cairn_qp_attrs *attrs)
 {
-	return pair_near(seed, init, attrs, 0);
+	return pair_near(seed, init, attrs, 0, false);
+}
+
+/* Every other seed begins as a connection does: no port is known. */
+static inline struct pair pair_fresh(u64 seed, const struct sim_qp_init *init,
+				     const struct cairn_qp_attrs *attrs)
+{
+	return pair_near(seed, init, attrs, 0, seed % 2);
 }
 
 static inline struct pair pair_new(u64 seed, const struct sim_qp_init *init,

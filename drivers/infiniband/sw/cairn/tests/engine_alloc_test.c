@@ -10,7 +10,7 @@
 static u32 lossy_run(u64 seed, u32 bad)
 {
 	struct flow_cfg cfg = flow_default;
-	struct pair p = pair_with(seed, &sim_rc, &sim_attrs);
+	struct pair p = pair_fresh(seed, &sim_rc, &sim_attrs);
 	struct flow *f[2];
 	u32 allocs;
 

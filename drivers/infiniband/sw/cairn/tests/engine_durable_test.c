@@ -345,7 +345,7 @@ static void set_up(struct program *p, u64 seed, const struct sim_faults *faults)
 	/* plain WRITEs with host flush get no answer for long */
 	attrs.timeout = 12 + seed % 4;
 	/* they wrap somewhere in the program */
-	pair = pair_near(seed, &init, &attrs, MAX_WRS);
+	pair = pair_near(seed, &init, &attrs, MAX_WRS, seed % 2);
 	p->s = pair.s;
 	p->a = pair.a;
 	p->b = pair.b;

@@ -4,6 +4,7 @@
  * sequence: they stall nothing, end nothing, and the real ones count. Answers that
  * nobody gave complete nothing and end nothing.
  */
+#include "engine/window.h"
 #include "persist.h"
 
 #define OTHER_PORT	0xd000
@@ -320,10 +321,19 @@ static void answers_of_the_peer(void)
 	sim_end(r.s);
 }
 
+/* A connection of which no answer has come. */
+static struct rig strangers(void)
+{
+	struct rig r = rig_of(pair_near(1, &sim_rc, &sim_attrs, 0, true));
+
+	ktap_eq(r.a->c.req.flows, 0);
+	return r;
+}
+
 /* What is not about anything that is outstanding says nothing of the port. */
 static void stale_answers_of_others(void)
 {
-	struct rig r = rig_new(1);
+	struct rig r = strangers();
 
 	rig_recv(&r, 1, 100);
 	forged_answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
@@ -333,7 +343,183 @@ static void stale_answers_of_others(void)
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	ktap_eq(send_cqes(&r), 10);
 	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+	sim_end(r.s);
+}
+
+/* One packet is on the way until the first answer has come, whatever is posted. */
+static void one_packet_for_strangers(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
+				  CAIRN_WQE_READ, CAIRN_WQE_FAA,
+				  CAIRN_WQE_WRITE_PERSIST };
+	u32 i;
+	u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		u32 len = ops[i] == CAIRN_WQE_FAA ? 8 : 20000;
+		struct rig r = strangers();
+		u32 first = r.a->c.req.una;
+
+		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
+					 CAIRN_PERSIST_NIC);
+		r.s->dead[0] = true;
+		for (id = 1; id <= 20; id++) {
+			rig_recv(&r, id, 20000);
+			rig_send(&r, id, ops[i], len);
+		}
+		sim_run(r.s, SIM_MS);
+		ktap_eq(r.a->c.req.una, first);
+		ktap_eq(r.a->c.req.sent, cairn_psn_add(first,
+				ops[i] == CAIRN_WQE_READ ? cairn_npkts(&r.a->c, len) : 1));
+		r.s->dead[0] = false;
+		ktap_ok(sim_run(r.s, LONG_TIME));
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.a->c.req.flows, 1);
+		sim_end(r.s);
+	}
+}
+
+/* A NAK for any packet of a first message counts: nothing else is on the way. */
+static void refusals_of_strangers(void)
+{
+	struct rig r = strangers();
+
+	rig_recv(&r, 1, 8);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 20000);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_INV_REQ_ERR);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(r.s);
+}
+
+/* Answers of all kinds with the PSNs from the oldest packet on, but for those that
+ * are the only ones of their kind.
+ */
+static void forge_all_but_one(struct rig *r, u32 n)
+{
+	static const struct {
+		u8 opcode, syndrome;
+		bool oldest;	/* is the PSN that is left out, else the newest */
+	} kinds[] = {
+		{ CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31, false },
+		{ CAIRN_BTH_ACK, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ, true },
+		{ CAIRN_BTH_ACK, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS, true },
+		{ CAIRN_BTH_ACK, CAIRN_AETH_RNR_NAK | 1, true },
+		{ CAIRN_BTH_PERSIST_ACK, CAIRN_AETH_ACK | 31, false },
+		{ CAIRN_BTH_PERSIST_ACK, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP, true },
+		{ CAIRN_BTH_READ_RESP_MIDDLE, 0, true },
+		{ CAIRN_BTH_ATOMIC_ACK, CAIRN_AETH_ACK | 31, true },
+	};
+	static const char data[4096] = "forgery";
+	u32 una = r->a->c.req.una, i, k;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		for (k = 0; k < n; k++) {
+			struct cairn_pkt pkt = {
+				.opcode = kinds[i].opcode,
+				.pkey = CAIRN_PKEY_DEFAULT,
+				.qpn = r->a->c.qpn,
+				.psn = cairn_psn_add(una, k),
+				.syndrome = kinds[i].syndrome,
+				.msn = r->b->c.resp.msn + 1 + k,
+				.durability = CAIRN_DURABILITY_EMULATED,
+				.orig = 99,
+			};
+
+			if (k == (kinds[i].oldest ? 0 : n - 1))
+				continue;
+			if (kinds[i].opcode == CAIRN_BTH_READ_RESP_MIDDLE)
+				pkt.payload_len = r->a->c.attrs.pmtu;
+			sim_inject_from(r->a, OTHER_PORT, &pkt, data);
+		}
+	}
+}
+
+/* Until an answer is overdue. */
+static void await_doubt(struct rig *r)
+{
+	u32 ms;
+
+	for (ms = 0; ms < 1000 && r->a->c.req.flow_known; ms++)
+		sim_run(r->s, SIM_MS);
+	ktap_ok(!r->a->c.req.flow_known);
+}
+
+/* An answer is overdue, and it can come from another port now. But not with any PSN. */
+static void overdue_answers_of_others(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_SEND, CAIRN_WQE_READ,
+				  CAIRN_WQE_WRITE_PERSIST };
+	static u8 before[RIG_LEN];
+	u32 i, una, sent;
+	u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		u32 len = ops[i] == CAIRN_WQE_READ ? 20000 : 8;
+		u64 last = ops[i] == CAIRN_WQE_READ ? 21 : 60;
+		struct rig r = warm();
+
+		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
+					 CAIRN_PERSIST_NIC);
+		r.s->dead[1] = true;
+		for (id = 21; id <= last; id++) {
+			rig_recv(&r, id, 100);
+			rig_send(&r, id, ops[i], len);
+		}
+		await_doubt(&r);
+		una = r.a->c.req.una;
+		sent = r.a->c.req.sent;
+		memcpy(before, r.ma->mem, RIG_LEN);
+		forge_all_but_one(&r, cairn_psn_diff(sent, una));
+		ktap_eq(r.a->c.req.una, una);
+		ktap_eq(r.a->c.req.rnr_until, 0);
+		ktap_eq(r.a->c.req.nak, 0);
+		ktap_eq(send_cqes(&r), 20);
+		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+		ktap_eq(r.a->c.req.flows, 1);
+		ktap_mem_eq(r.ma->mem, before, RIG_LEN);
+		r.s->dead[1] = false;
+		ktap_ok(sim_run(r.s, LONG_TIME));
+		expect_cqes(r.a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
+		sim_end(r.s);
+	}
+}
+
+/* The same when all is received and waits for the host. */
+static void overdue_durability_of_others(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	u32 first = r.a->c.req.una, k;
+
+	empty_recvs(r.b, 1, 4);
+	for (k = 1; k <= 4; k++)
+		persist(&r, k, 100);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->c.req.una, r.a->c.req.sent);
+	for (k = 0; k < 3; k++) {
+		struct cairn_pkt pkt = {
+			.opcode = CAIRN_BTH_PERSIST_ACK,
+			.pkey = CAIRN_PKEY_DEFAULT,
+			.qpn = r.a->c.qpn,
+			.psn = cairn_psn_add(first, k),
+			.syndrome = CAIRN_AETH_ACK | 31,
+			.msn = k + 1,
+			.durability = CAIRN_DURABILITY_EMULATED,
+		};
+
+		/* as when the timer of its probe has expired */
+		r.a->c.req.flow_known = false;
+		sim_inject_from(r.a, OTHER_PORT, &pkt, NULL);
+		pkt.syndrome = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP;
+		pkt.psn = cairn_psn_add(first, k + 1);
+		sim_inject_from(r.a, OTHER_PORT, &pkt, NULL);
+	}
+	ktap_eq(send_cqes(&r), 0);
+	for (k = 0; k < 4; k++)
+		ktap_eq(release(&r, k, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 	sim_end(r.s);
 }
 
@@ -348,6 +534,40 @@ static void peer_changes_port(void)
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
 	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
 	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(r.s);
+}
+
+static enum sim_fate lose_one(struct sim_qp *qp, enum cairn_side_id side,
+			      const struct cairn_pkt *pkt)
+{
+	bool *lost = qp->hooks.arg;
+
+	if (*lost || pkt->psn != cairn_psn_add(qp->psn, 40))
+		return SIM_PASS;
+	*lost = true;
+	return SIM_DROP;
+}
+
+/* ... with a packet missing in the middle: what the peer says of that, and of the
+ * oldest one, has not the PSN that is believed.
+ */
+static void port_changes_at_a_gap(void)
+{
+	struct rig r = warm();
+	bool lost = false;
+	u64 id;
+
+	r.b->plain = true;
+	r.b->sport = OTHER_PORT;
+	r.a->hooks.emit = lose_one;
+	r.a->hooks.arg = &lost;
+	for (id = 21; id <= 60; id++)
+		rig_send(&r, id, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	ktap_ok(lost);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_eq(r.a->c.req.flows, 2);
 	sim_end(r.s);
 }
 
@@ -447,7 +667,12 @@ static const struct ktap_test tests[] = {
 	KTAP(answers_of_others),
 	KTAP(answers_of_the_peer),
 	KTAP(stale_answers_of_others),
+	KTAP(one_packet_for_strangers),
+	KTAP(refusals_of_strangers),
+	KTAP(overdue_answers_of_others),
+	KTAP(overdue_durability_of_others),
 	KTAP(peer_changes_port),
+	KTAP(port_changes_at_a_gap),
 	KTAP(port_changes_with_a_loss),
 	KTAP(port_changes_before_durable),
 	KTAP(peer_has_many_ports),

@@ -25,7 +25,7 @@ static struct pair random_pair(u64 seed)
 	init.sq_start = (u32)sim_rand(&r);
 	init.rq_start = (u32)sim_rand(&r);
 	init.sig_all = sim_chance(&r, 100);
-	p = pair_with(seed, &init, &attrs);
+	p = pair_fresh(seed, &init, &attrs);
 	p.s->budget = sim_chance(&r, 300) ? 0 : 64;
 	p.s->latency_ns = sim_between(&r, 100, 20000);
 	/* peers that keep nothing, little, or all that is ahead of a gap */

@@ -21,7 +21,7 @@ static void run_seed(u64 seed, const struct sim_faults *faults, u16 taken)
 	attrs.timeout = sim_between(&rand, 10, 16);
 	attrs.max_rd_atomic = 1 << sim_below(&rand, 5);
 	attrs.max_dest_rd_atomic = attrs.max_rd_atomic;
-	p = pair_with(seed, &sim_rc, &attrs);
+	p = pair_fresh(seed, &sim_rc, &attrs);
 	p.s->faults = *faults;
 	p.s->on_demand = true;
 	p.s->taken = taken;

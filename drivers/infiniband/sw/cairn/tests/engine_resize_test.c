@@ -43,7 +43,7 @@ static struct storm run_seed(u64 seed, const struct sim_qp_init *from,
 	struct pair p;
 
 	init.sq_start = (u32)0 - 40;
-	p = pair_with(seed, &init, &sim_attrs);
+	p = pair_fresh(seed, &init, &sim_attrs);
 	p.s->faults = *faults;
 	f = flow_new(p.a, p.b, cfg);
 	flow_random(f);

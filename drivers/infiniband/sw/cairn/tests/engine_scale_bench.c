@@ -37,6 +37,7 @@
 #define BATCH		64
 #define BYTES		64
 #define DEPTH		8	/* units of a send ring, and records */
+#define FLOW		1
 #define AHEAD		4	/* packets that the receiver looks ahead */
 #define PACKET		128
 #define FIRST_QPN	16
@@ -441,7 +442,7 @@ static void receive(struct train *train, enum cairn_side_id side)
 		}
 		pkt.cookie = packet->bytes;
 		pkt.ce = false;
-		pkt.flow = 1;
+		pkt.flow = FLOW;
 		c = &qp_of(packet)->c;
 		if (side == CAIRN_REQ) {
 			cairn_req_rx(c, &pkt, clock_now);
@@ -524,6 +525,10 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->has_srq = true;
 	cairn_resp_set_psn(c, 0);
 	cairn_req_set_psn(c, 0);
+	/* as after the first answer */
+	c->req.flow = FLOW;
+	c->req.flow_known = true;
+	c->req.flows = 1;
 	c->state = CAIRN_QP_RTS;
 }
 

@@ -16,7 +16,7 @@ static inline struct rig persist_rig_with(enum cairn_persist how,
 				   const struct cairn_qp_attrs *attrs)
 {
 	static u64 rigs;
-	struct rig r = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP));
+	struct rig r = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP, false));
 
 	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how);
 	return r;

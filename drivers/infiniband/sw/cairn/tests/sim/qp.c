@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What the host side of a QP does: create, connect, post. */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include "sim/sim.h"
 
@@ -209,6 +210,11 @@ void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
 	cairn_resp_set_psn(&qp->c, rq_psn);
 	sim_modify(qp, CAIRN_QP_RTR);
 	cairn_req_set_psn(&qp->c, sq_psn);
+	if (!qp->s->strangers) {
+		qp->c.req.flow = htons(SIM_SPORT);
+		qp->c.req.flow_known = true;
+		qp->c.req.flows = 1;
+	}
 	sim_modify(qp, CAIRN_QP_RTS);
 }
 

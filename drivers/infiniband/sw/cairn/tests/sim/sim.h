@@ -257,6 +257,7 @@ struct sim {
 	u64 seed;
 	struct sim_rand rand;
 	u32 wrap_within;	/* packets; 0: PSNs begin anywhere */
+	bool strangers;		/* no answer has shown a peer's port yet */
 	u64 now;
 	struct sim_host host[SIM_HOSTS];
 	struct sim_qp *qp[SIM_QPS];
@@ -498,7 +499,8 @@ struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
 void sim_rq_free(struct sim_rq *rq);
 
 /* Both ends to RTS with @attrs (dqpn is filled in) and random PSNs, or some that
- * are at most s->wrap_within packets before they wrap.
+ * are at most s->wrap_within packets before they wrap. Both know the other's port,
+ * as after a first answer, if they are not to be strangers.
  */
 void sim_connect(struct sim_qp *a, struct sim_qp *b,
 		 const struct cairn_qp_attrs *attrs);
