@@ -37,6 +37,13 @@ if wait_for 20 no_spaces; then
 	up || bail "no device"
 	expect "exclusive: its own namespace opens a device" "$(user n1 10.78.0.1)" "rtr 0 ah 0"
 	expect "exclusive: another namespace cannot" "$(user n2 10.78.0.1)" "no device"
+	# the netdev stays, and with it the address
+	run_ok "the device is given to that namespace" \
+		ip netns exec n1 rdma dev set cairn_n netns n2
+	expect "... which opens it" "$(user n2 10.78.0.1)" "rtr 0 ah 0"
+	expect "... and the first cannot" "$(user n1 10.78.0.1)" "no device"
+	run_ok "... and back" ip netns exec n2 rdma dev set cairn_n netns n1
+	expect "... where it is opened" "$(user n1 10.78.0.1)" "rtr 0 ah 0"
 	down
 	run_ok "back to shared" wait_for 20 gone
 else
