@@ -10,6 +10,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 
@@ -23,8 +24,11 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
 	static bool seen;
 
-	/* it stays with the kernel: one that was taken must be acknowledged */
-	if (!seen && poll(&fd, 1, 0) == 1) {
+	/*
+	 * It stays with the kernel: one that was taken must be acknowledged. Who waits
+	 * for an event gets it: rdma_resolve_addr(), in this way.
+	 */
+	if (fcntl(fd.fd, F_GETFL) & O_NONBLOCK && !seen && poll(&fd, 1, 0) == 1) {
 		seen = true;
 		errno = EAGAIN;
 		return -1;
