@@ -6,7 +6,8 @@
 # boot: shared
 #
 # A netdev moves from one network namespace to another and back while a device is
-# added to it and deleted. The namespaces can be deleted all the same.
+# added to it and deleted. The namespaces can be deleted all the same. Routes of
+# a namespace are given back before the device has left it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -85,6 +86,28 @@ move_while_adding() {
 	return $rc
 }
 
+late=/sys/module/cairn_late_free/parameters
+all_freed() { [ "$(<$late/freed)" = 300 ]; }
+
+# The CPU that RCU calls back on is busy, so it takes long.
+late_frees() {
+	local busy rc=0
+
+	ip link add mv1 type dummy && ip link set mv1 up || return
+	rdma link add cairn_m type cairn netdev mv1 && insmod "$(kmod cairn_late_free)" || return
+	taskset -c 1 bash -c 'while :; do :; done' &
+	busy=$!
+	taskset -c 0 rdma link delete cairn_m || rc=1
+	wait_for 60 all_freed || rc=1
+	kill $busy
+	wait $busy
+	echo "$(<$late/freed) handles are gone, $(<$late/late) of them too late"
+	[ "$(<$late/late)" = 0 ] || rc=1
+	rmmod cairn_late_free
+	ip link del mv1
+	return $rc
+}
+
 modprobe cairn
 # user-mode Linux has no function tracer, nor has the kernel with KCSAN
 case ${KVER:-} in
@@ -94,6 +117,11 @@ uml | kcsan) skip "a netdev that moves while its device is added" "no function t
 	run_ok "a netdev moves away while its device is added" move_while_adding away
 	run_ok "a netdev moves away and back while its device is added" move_while_adding back
 	rmmod cairn_slow_add
+	if [ "$(nproc)" -gt 1 ]; then
+		run_ok "routes are given back before the device has left" late_frees
+	else
+		skip "routes that are given back late" "one CPU"
+	fi
 	;;
 esac
 run_ok "both namespaces go, whatever the netdev did" rounds

@@ -7,6 +7,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/uverbs_ioctl.h>
@@ -178,8 +179,11 @@ static void dev_dealloc(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
-	if (dev->attached)
+	if (dev->attached) {
+		/* Address handles that are gone give their routes back by RCU. */
+		rcu_barrier();
 		dev_net_layer->detach(&dev->nic);
+	}
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
 	cairn_table_exit(&dev->nic.qp_table);
