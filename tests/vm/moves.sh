@@ -86,6 +86,36 @@ move_while_adding() {
 	return $rc
 }
 
+exclusive() { rdma system set netns exclusive; }
+shared() { rdma system set netns shared; }
+no_spaces() { [ -z "$(ip netns list)" ] && exclusive; }
+device_in() { ip netns exec "$1" rdma link show cairn_m/1 | grep -q cairn_m; }
+
+begin_exclusive() {
+	ip netns add m1 && ip netns add m2 || return
+	ip link add mv1 type veth peer mv0 netns m1 || return
+}
+
+end_exclusive() {
+	ip netns exec m2 rdma link delete cairn_m
+	ip netns del m1 && ip netns del m2 && wait_for 30 no_peer && wait_for 30 no_device
+}
+
+# The netdev moves before the device knows it: the device is where the netdev is.
+move_before_adding() {
+	local adder rc=0
+
+	begin_exclusive || return
+	echo 2 >$slow/hold
+	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 &
+	adder=$!
+	wait_for 30 one_waits && ip -n m1 link set mv0 netns m2 || rc=1
+	echo 0 >$slow/hold
+	wait $adder || rc=1
+	device_in m2 || rc=1
+	end_exclusive && return $rc
+}
+
 late=/sys/module/cairn_late_free/parameters
 all_freed() { [ "$(<$late/freed)" = 300 ]; }
 
@@ -114,6 +144,12 @@ case ${KVER:-} in
 uml | kcsan) skip "a netdev that moves while its device is added" "no function tracer" ;;
 *)
 	insmod "$(kmod cairn_slow_add)" || bail "no way to hold who adds a device"
+	if wait_for 20 no_spaces; then
+		run_ok "a netdev moves before its device is added" move_before_adding
+		run_ok "back to shared" wait_for 20 shared
+	else
+		skip "exclusive namespaces" "namespaces are left"
+	fi
 	run_ok "a netdev moves away while its device is added" move_while_adding away
 	run_ok "a netdev moves away and back while its device is added" move_while_adding back
 	rmmod cairn_slow_add

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Holds who adds an RDMA device where its netdev is known to the driver and the device is
- * not registered yet, as a kernel does that has thousands of files to make: an ftrace
- * callback leads each call of ib_register_device() to a function that sleeps first. While
- * the parameter hold is 1; held says how many wait there.
+ * Holds who adds or moves an RDMA device, as a kernel does that has thousands of files to
+ * make: ftrace callbacks lead calls of some functions to ours, which sleep first. While the
+ * parameter hold is not 0; held says how many wait.
+ *
+ * 1: the netdev is known to the driver, and the device is not registered yet;
+ * 2: the netdev is not known yet;
+ * 3: the device moves to another network namespace, and nobody can use it.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/ftrace.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
 
+enum slow_point {
+	SLOW_REGISTER = 1,
+	SLOW_NETDEV,
+	SLOW_MOVE,
+};
+
 static unsigned int hold;
 module_param(hold, uint, 0600);
-MODULE_PARM_DESC(hold, "1: who adds a device waits");
+MODULE_PARM_DESC(hold, "1 to 3: who adds or moves a device waits there");
 
 static atomic_t waiting = ATOMIC_INIT(0);
 
@@ -30,50 +40,116 @@ static const struct kernel_param_ops held_ops = {
 module_param_cb(held, &held_ops, NULL, 0400);
 MODULE_PARM_DESC(held, "how many wait now");
 
+static void slow_begin(enum slow_point point)
+{
+	atomic_inc(&waiting);
+	while (READ_ONCE(hold) == point)
+		usleep_range(500, 1000);
+}
+
 static int slow_register(struct ib_device *device, const char *name,
 			 struct device *dma_device)
 {
 	int err;
 
-	atomic_inc(&waiting);
-	while (READ_ONCE(hold))
-		usleep_range(500, 1000);
+	slow_begin(SLOW_REGISTER);
 	err = ib_register_device(device, name, dma_device);
 	atomic_dec(&waiting);
 	return err;
 }
 
+static int slow_set_netdev(struct ib_device *device, struct net_device *ndev,
+			   u32 port)
+{
+	int err;
+
+	slow_begin(SLOW_NETDEV);
+	err = ib_device_set_netdev(device, ndev, port);
+	atomic_dec(&waiting);
+	return err;
+}
+
+static int slow_rename(struct device *device, const char *name)
+{
+	int err;
+
+	slow_begin(SLOW_MOVE);
+	err = device_rename(device, name);
+	atomic_dec(&waiting);
+	return err;
+}
+
+struct slow_call {
+	char *name;
+	void *instead;
+	enum slow_point point;
+	struct ftrace_ops ops;
+};
+
 static void slow_divert(unsigned long ip, unsigned long parent_ip,
 			struct ftrace_ops *ops, struct ftrace_regs *regs)
 {
+	struct slow_call *call = container_of(ops, struct slow_call, ops);
+
 	/* Our own call goes to the function itself. */
-	if (READ_ONCE(hold) && !within_module(parent_ip, THIS_MODULE))
+	if (READ_ONCE(hold) == call->point &&
+	    !within_module(parent_ip, THIS_MODULE))
 		instruction_pointer_set(ftrace_get_regs(regs),
-					(unsigned long)slow_register);
+					(unsigned long)call->instead);
 }
 
-static struct ftrace_ops slow_ops = {
-	.func = slow_divert,
-	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+#define SLOW_OPS							\
+	{ .func = slow_divert,						\
+	  .flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY }
+
+static struct slow_call slow_calls[] = {
+	{ "ib_register_device", slow_register, SLOW_REGISTER, SLOW_OPS },
+	{ "ib_device_set_netdev", slow_set_netdev, SLOW_NETDEV, SLOW_OPS },
+	{ "device_rename", slow_rename, SLOW_MOVE, SLOW_OPS },
 };
+
+static int slow_start(struct slow_call *call)
+{
+	int err = ftrace_set_filter(&call->ops, call->name,
+				    strlen(call->name), true);
+
+	return err ?: register_ftrace_function(&call->ops);
+}
+
+static void slow_stop(struct slow_call *call)
+{
+	unregister_ftrace_function(&call->ops);
+	ftrace_free_filter(&call->ops);
+}
 
 static int __init cairn_slow_add_init(void)
 {
-	char name[] = "ib_register_device";
+	unsigned int i;
 	int err;
 
-	err = ftrace_set_filter(&slow_ops, name, strlen(name), true);
-	return err ?: register_ftrace_function(&slow_ops);
+	for (i = 0; i < ARRAY_SIZE(slow_calls); i++) {
+		err = slow_start(&slow_calls[i]);
+		if (err)
+			goto err_stop;
+	}
+	return 0;
+
+err_stop:
+	while (i)
+		slow_stop(&slow_calls[--i]);
+	return err;
 }
 
 /* Nobody waits in here any more: the caller has seen to it. */
 static void __exit cairn_slow_add_exit(void)
 {
-	unregister_ftrace_function(&slow_ops);
-	ftrace_free_filter(&slow_ops);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slow_calls); i++)
+		slow_stop(&slow_calls[i]);
 }
 
 module_init(cairn_slow_add_init);
 module_exit(cairn_slow_add_exit);
-MODULE_DESCRIPTION("test: devices take long to be added");
+MODULE_DESCRIPTION("test: devices take long to be added and moved");
 MODULE_LICENSE("Dual BSD/GPL");

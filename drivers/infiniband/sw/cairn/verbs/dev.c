@@ -393,11 +393,12 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 
 /*
  * A new device is visible in every namespace, or (rdma system set netns
- * exclusive) in the initial one only: then it belongs to its netdev's.
+ * exclusive) in the initial one only: then it belongs to its netdev's. That is the
+ * one where it is attached, which does not go before us: the netdev can move.
  */
 static void dev_set_netns(struct cairn_dev *dev)
 {
-	struct net *net = dev_net(dev->nic.ndev);
+	struct net *net = dev->nic.net;
 
 	if (!rdma_dev_access_netns(&dev->ibdev, net))
 		write_pnet(&dev->ibdev.coredev.rdma_net, net);
@@ -414,7 +415,6 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	err = cairn_epoch_init(&dev->nic.epoch, &dev->nic);
 	if (err)
 		return err;
-	dev_set_netns(dev);
 	err = ib_device_set_netdev(&dev->ibdev, dev->nic.ndev, 1);
 	if (err)
 		return err;
@@ -422,6 +422,7 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	if (err)
 		return err;
 	dev->attached = true;
+	dev_set_netns(dev);
 	ib_mark_name_assigned_by_user(&dev->ibdev);
 	return ib_register_device(&dev->ibdev, name, NULL);
 }
