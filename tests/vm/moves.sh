@@ -6,8 +6,8 @@
 # boot: shared
 #
 # A netdev moves from one network namespace to another and back while a device is
-# added to it and deleted. The namespaces can be deleted all the same. Routes of
-# a namespace are given back before the device has left it.
+# added to it and deleted. The namespaces can be deleted all the same. A device moves
+# itself. Routes of a namespace are given back before the device has left it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -90,6 +90,7 @@ exclusive() { rdma system set netns exclusive; }
 shared() { rdma system set netns shared; }
 no_spaces() { [ -z "$(ip netns list)" ] && exclusive; }
 device_in() { ip netns exec "$1" rdma link show cairn_m/1 | grep -q cairn_m; }
+link_has() { ip -n m1 link show mv0 | grep -q "[<,]$1[,>]"; }
 
 begin_exclusive() {
 	ip netns add m1 && ip netns add m2 || return
@@ -113,6 +114,31 @@ move_before_adding() {
 	echo 0 >$slow/hold
 	wait $adder || rc=1
 	device_in m2 || rc=1
+	end_exclusive && return $rc
+}
+
+# A device moves, and meanwhile its link goes: who uses it afterwards hears when the link
+# is back.
+link_while_moving() {
+	local mover watcher rc=0 events=$lib_tmp/events
+
+	begin_exclusive || return
+	ip link set mv1 up && ip -n m1 link set mv0 up && wait_for 30 link_has LOWER_UP || return
+	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 || return
+	echo 3 >$slow/hold
+	ip netns exec m1 rdma dev set cairn_m netns m2 &
+	mover=$!
+	wait_for 30 one_waits && ip link set mv1 down && wait_for 30 link_has NO-CARRIER || rc=1
+	echo 0 >$slow/hold
+	wait $mover && device_in m2 || rc=1
+	ip netns exec m2 stdbuf -oL ibv_asyncwatch -d cairn_m >"$events" 2>&1 &
+	watcher=$!
+	wait_for 20 grep -q 'async event FD' "$events" || rc=1
+	ip link set mv1 up
+	wait_for 20 grep -qi 'port active\|PORT_ACTIVE' "$events" || rc=1
+	cat "$events"
+	kill $watcher
+	wait $watcher
 	end_exclusive && return $rc
 }
 
@@ -146,6 +172,7 @@ uml | kcsan) skip "a netdev that moves while its device is added" "no function t
 	insmod "$(kmod cairn_slow_add)" || bail "no way to hold who adds a device"
 	if wait_for 20 no_spaces; then
 		run_ok "a netdev moves before its device is added" move_before_adding
+		run_ok "a link that goes while its device moves" link_while_moving
 		run_ok "back to shared" wait_for 20 shared
 	else
 		skip "exclusive namespaces" "namespaces are left"

@@ -331,13 +331,18 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	};
 
 	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
-	/* Not registered yet, or no longer: nobody listens. */
-	if (!ib_device_try_get(&dev->ibdev))
+	if (state == dev->port_state)
 		return;
-	if (state != dev->port_state) {
-		dev->port_state = state;
-		ib_dispatch_event(&event);
+	/* Not registered yet, no longer, or on its way to another namespace: nobody
+	 * listens. Who comes next may have seen this state, and hears of the next one,
+	 * whatever it is.
+	 */
+	if (!ib_device_try_get(&dev->ibdev)) {
+		dev->port_state = IB_PORT_NOP;
+		return;
 	}
+	dev->port_state = state;
+	ib_dispatch_event(&event);
 	ib_device_put(&dev->ibdev);
 }
 

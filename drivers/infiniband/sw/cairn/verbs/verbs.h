@@ -58,7 +58,7 @@ struct cairn_dev {
 	u32 next_qpn;			/* cyclic allocation cursors */
 	u32 next_ah;
 	u32 next_srqn;
-	u8 port_state;			/* enum ib_port_state, as last reported */
+	u8 port_state;			/* enum ib_port_state, as last reported; or NOP */
 	u32 line_kbps;			/* speed of the netdev, as last seen */
 	bool cc_enabled;		/* of new QPs */
 	/* Read without a lock: each value is a good one by itself. */
