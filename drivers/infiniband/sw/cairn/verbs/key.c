@@ -154,8 +154,9 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
 	rcu_read_lock();
 	cairn_table_release(&dev->mr_table, index);
-	xa_erase(&dev->mrs, index);
 	cairn_mrcaches_release(&dev->nic, index);
 	rcu_read_unlock();
+	/* Last: a line of a cache would hide the next region of this index. */
+	xa_erase(&dev->mrs, index);
 	atomic_dec(&dev->num_mrs);
 }
