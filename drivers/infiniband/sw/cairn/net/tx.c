@@ -615,7 +615,7 @@ static struct tx_open *tx_open_find(struct tx_plug *plug,
 	return NULL;
 }
 
-/* A place for an open train of another flow. */
+/* A place for an open train of another flow, or NULL. */
 static struct tx_open *tx_open_place(struct tx_plug *plug)
 {
 	struct tx_open *open;
@@ -625,7 +625,8 @@ static struct tx_open *tx_open_place(struct tx_plug *plug)
 			return open;
 	open = &plug->open[plug->victim++ % TX_FLOWS];
 	tx_open_leave(open);
-	return open;
+	/* Where the stack has brought us here again, that may have taken it. */
+	return open->join.count ? NULL : open;
 }
 
 /* Where the body of an open train begins. */
@@ -680,6 +681,8 @@ static struct tx_open *tx_open_begin(struct tx_plug *plug,
 	if (!dst || !tx_frame_fits(frame, dst))
 		return NULL;
 	open = tx_open_place(plug);
+	if (!open)
+		return NULL;
 	open->frame = *frame;
 	open->frame.id = train->first.psn;
 	open->dst = dst;
