@@ -267,6 +267,21 @@ static void registration(void)
 	munmap(mem + 2 * BUF, BUF);
 }
 
+/* Does the kernel show a region of @len bytes? */
+static bool region_is_shown(int len)
+{
+	FILE *f = popen("rdma resource show mr", "r");
+	char line[256], want[32];
+	bool found = false;
+
+	snprintf(want, sizeof(want), " mrlen %d ", len);
+	while (f && fgets(line, sizeof(line), f))
+		found |= strstr(line, da.name) && strstr(line, want);
+	if (f)
+		pclose(f);
+	return found;
+}
+
 /* A region keeps what it was when a change is refused. */
 static void registration_again(void)
 {
@@ -291,6 +306,10 @@ static void registration_again(void)
 					 NULL, 0, 0) < 0));
 	ktap_eq(p.a.mr->lkey, lkey);
 	still_works(&p);
+	/* and shows what it is when one is not */
+	ktap_eq(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			     p.a.buf, BUF - 8, 0), 0);
+	ktap_ok(region_is_shown(BUF - 8));
 	pair_destroy(&p);
 	ktap_eq(ibv_dealloc_pd(pd), 0);
 }

@@ -185,6 +185,9 @@ static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 		return mr;
 	mr->iova = iova;
 	mr->length = length;
+	/* What is shown: ib_core fills it in for a new region only. */
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
 	return mr;
 }
 
@@ -302,8 +305,6 @@ struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 	mr = mr_new_user(ibpd, offset, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->ibmr.iova = iova;
-	mr->ibmr.length = length;
 	mr->dmabuf = cairn_dmabuf_get(&ibpd->device->dev, fd,
 				      ib_access_writable(access));
 	if (IS_ERR(mr->dmabuf)) {
