@@ -14,8 +14,8 @@
  * trains, so a gap that begins like a train did is taken for that train, any
  * other for one packet, doubled while the peer says that it is longer.
  *
- * When an answer is overdue by what was measured of the round trip, the oldest
- * packet goes again, as a probe: if the last packets of a burst were lost nobody
+ * When an answer is overdue by what was measured of the round trip, or after
+ * CAIRN_PROBE_FIRST when nothing was, the oldest packet goes again, as a probe: if the last packets of a burst were lost nobody
  * would report it, and the ACK timer is long. A probe is a duplicate or fills
  * a gap, and is answered in either case. It costs no retry; after CAIRN_PROBES of
  * them without progress the ACK timer decides. That repeats the oldest packet
@@ -36,6 +36,8 @@
 #define CAIRN_PROBES		3
 /* No probe is earlier, ns: hosts pause for other reasons, too. */
 #define CAIRN_PROBE_MIN		1000000U
+/* The first probe of a peer whose round trip is not known yet, ns. */
+#define CAIRN_PROBE_FIRST	50000000U
 /* A round trip is this at most, ns: a probe later than that is of no use. */
 #define CAIRN_RTT_MAX		1000000000U
 
@@ -305,10 +307,11 @@ void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 	u64 after;
 
 	req->probe_deadline = 0;
-	if (!req->srtt || !qpc->attrs.timeout || req->probes >= CAIRN_PROBES)
+	if (!qpc->attrs.timeout || req->probes >= CAIRN_PROBES)
 		return;
-	after = max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
-		      CAIRN_PROBE_MIN) << req->probes;
+	after = req->srtt ? max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
+				  CAIRN_PROBE_MIN) : CAIRN_PROBE_FIRST;
+	after <<= req->probes;
 	/* A peer that slow is left to the ACK timer. */
 	if (after < 2048ULL << qpc->attrs.timeout)
 		req->probe_deadline = now + after;

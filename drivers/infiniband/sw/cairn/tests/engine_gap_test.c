@@ -177,6 +177,29 @@ static void lost_tails_are_probed(void)
 	}
 }
 
+/* The first packet of a connection goes alone, and nothing behind it reports its loss:
+ * it does not wait for a long ACK timer.
+ */
+static void a_lost_first_packet_is_probed(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct loss l = { .first = 0, .last = 0 };
+	struct rig r;
+	u64 start;
+
+	attrs.timeout = 18;
+	r = rig_of(pair_near(1, &sim_rc, &attrs, 0, true));
+	start = r.s->now;
+	lossy(&r, &l);
+	rig_send(&r, 0, CAIRN_WQE_WRITE, LONG);
+	ktap_ok(sim_run_until(r.s, 200 * SIM_MS, &r.s->failures));
+	expect_recovered(&r, 0);
+	ktap_ok(r.a->cq[CAIRN_REQ].log[0].when - start < 60 * SIM_MS);
+	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 1);
+	sim_end(r.s);
+}
+
 /* A lost ACK costs one packet. */
 static void lost_acks_are_probed(void)
 {
@@ -340,6 +363,7 @@ static const struct ktap_test tests[] = {
 	KTAP(plain_peers_get_everything),
 	KTAP(plain_peers_are_remembered),
 	KTAP(lost_tails_are_probed),
+	KTAP(a_lost_first_packet_is_probed),
 	KTAP(lost_acks_are_probed),
 	KTAP(lost_reports_are_probed),
 	KTAP(probes_end),
