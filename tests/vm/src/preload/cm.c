@@ -25,11 +25,12 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 	static bool seen;
 
 	/*
-	 * It stays with the kernel: one that was taken must be acknowledged. Who waits
-	 * for an event gets it: rdma_resolve_addr(), in this way.
+	 * It stays with the kernel: one that was taken must be acknowledged. Nor is one
+	 * taken that came after the look. Who waits for an event gets it:
+	 * rdma_resolve_addr(), in this way.
 	 */
-	if (fcntl(fd.fd, F_GETFL) & O_NONBLOCK && !seen && poll(&fd, 1, 0) == 1) {
-		seen = true;
+	if (!seen && fcntl(fd.fd, F_GETFL) & O_NONBLOCK) {
+		seen = poll(&fd, 1, 0) == 1;
 		errno = EAGAIN;
 		return -1;
 	}
