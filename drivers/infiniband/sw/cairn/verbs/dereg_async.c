@@ -24,6 +24,10 @@ struct cairn_dereg_async {
 };
 
 static struct workqueue_struct *dereg_wq;
+/* For regions on demand: who brings their pages may wait for a file system that lies
+ * in a process, and that one decides how long.
+ */
+static struct workqueue_struct *dereg_slow_wq;
 static DEFINE_MUTEX(dereg_create_lock);	/* a context's first release */
 
 static struct cairn_dereg_async *dereg_create(struct cairn_ucontext *uctx)
@@ -112,7 +116,7 @@ static void dereg_epoch_advanced(struct cairn_epoch_note *note)
 {
 	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
 
-	queue_work(dereg_wq, &mr->free_work);
+	queue_work(mr->on_demand ? dereg_slow_wq : dereg_wq, &mr->free_work);
 }
 
 int cairn_dereg_async_ask(struct cairn_mr *mr, struct ib_udata *udata)
@@ -159,11 +163,18 @@ void cairn_dereg_async_begin(struct cairn_dev *dev, struct cairn_mr *mr)
 int cairn_dereg_async_start(void)
 {
 	dereg_wq = alloc_workqueue("cairn_release", WQ_UNBOUND, 0);
-	return dereg_wq ? 0 : -ENOMEM;
+	if (!dereg_wq)
+		return -ENOMEM;
+	dereg_slow_wq = alloc_workqueue("cairn_odp_release", WQ_UNBOUND, 0);
+	if (dereg_slow_wq)
+		return 0;
+	destroy_workqueue(dereg_wq);
+	return -ENOMEM;
 }
 
 void cairn_dereg_async_stop(void)
 {
+	destroy_workqueue(dereg_slow_wq);
 	destroy_workqueue(dereg_wq);
 }
 
