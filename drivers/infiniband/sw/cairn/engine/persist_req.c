@@ -241,7 +241,8 @@ static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 }
 
 /* While other packets are on the way, their timer watches over the peer, and
- * spends the retries.
+ * spends the retries. It stops where they are to be repeated and cannot be: a
+ * request that is refused waits for what is not durable.
  */
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 {
@@ -258,7 +259,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	swr = persist_awaited(req, &n);
 	if (!swr)
 		return;
-	if (!cairn_req_outstanding(req)) {
+	if (!req->ack_deadline) {
 		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		cairn_req_doubt_port(req);
 		if (!req->retries) {

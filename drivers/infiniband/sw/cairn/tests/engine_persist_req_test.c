@@ -103,6 +103,29 @@ static void silence_ends_it(void)
 	sim_end(r.s);
 }
 
+/* What is behind it is lost, and cannot be repeated, as its memory is gone: it waits
+ * for the silent one, which ends all the same.
+ */
+static void silence_ends_what_another_waits_for(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct sim_mr *mr = sim_mr(r.s, 0, RIG_LEN, SIM_ALL);
+	struct rig gone = r;
+
+	gone.ma = mr;
+	rig_recv(&r, 1, 0);
+	persist(&r, 1, 100);
+	sim_run(r.s, SIM_MS);
+	r.s->dead[1] = true;
+	rig_send(&gone, 2, CAIRN_WQE_WRITE, 3 * PMTU);
+	sim_run(r.s, 10 * SIM_US);
+	mr->valid = false;
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(r.s);
+}
+
 static void failure_is_told(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
@@ -758,6 +781,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_slow_host_is_waited_for),
 	KTAP(a_lost_persist_ack_is_asked_for),
 	KTAP(silence_ends_it),
+	KTAP(silence_ends_what_another_waits_for),
 	KTAP(failure_is_told),
 	KTAP(others_overtake_but_complete_in_order),
 	KTAP(a_fence_waits_for_durability),
