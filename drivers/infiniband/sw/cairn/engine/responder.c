@@ -707,6 +707,8 @@ static void resp_note_executed(struct cairn_responder *resp,
 			       const struct cairn_pkt *pkt)
 {
 	resp->epsn = cairn_psn_add(resp->epsn, 1);
+	/* Was it for another packet with this PSN? It is for none behind. */
+	resp->inval_over = false;
 	if (!(pkt->op->flags & CAIRN_OP_ANSWERED)) {
 		resp->done_psn = pkt->psn;
 		if (pkt->ack_req)

@@ -468,6 +468,55 @@ static void invalidated_key_is_gone(void)
 	sim_end(r.s);
 }
 
+static void inval_get(const struct rig *r, u32 n, u8 opcode, u32 key)
+{
+	sim_inject(r->b, &(struct cairn_pkt){
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r->b->c.qpn,
+		.psn = cairn_psn_add(r->a->psn, n),
+		.rkey = key,
+		.ack_req = true,
+	}, NULL);
+	sim_run(r->s, SIM_US);
+}
+
+/* The peer sends something else in place of a SEND that waited for its invalidation,
+ * and was not kept. When the key is in use again a later SEND ends it again.
+ */
+static void over_for_its_send_only(void)
+{
+	bool waited = false;
+
+	for_seeds(seed, 20) {
+		struct rig r = rig_new(seed);
+		struct sim_mr *mr = sim_mr(r.s, 1, 4096, SIM_ALL);
+
+		mr->remote_inv = true;
+		r.s->dead[0] = true;
+		r.b->hold_room = 0;
+		rig_recv(&r, 21, 100);
+		rig_recv(&r, 22, 100);
+		inval_get(&r, 0, CAIRN_BTH_SEND_ONLY_INV, mr->key);
+		if (r.b->c.resp.waits) {
+			waited = true;
+			sim_run(r.s, SIM_MS);
+			ktap_eq(last_sent(r.b)->syndrome,
+				CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+			inval_get(&r, 0, CAIRN_BTH_SEND_ONLY, 0);
+			ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+			r.b->hold_room = 1;
+			mr->valid = true;
+			inval_get(&r, 1, CAIRN_BTH_SEND_ONLY_INV, mr->key);
+			sim_run(r.s, SIM_MS);
+			ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
+			ktap_ok(!mr->valid);
+		}
+		sim_end(r.s);
+	}
+	ktap_ok(waited);
+}
+
 /*
  * Requests behind a SEND with invalidate, some of which find somebody at work:
  * the order stays, nothing is lost, and nothing waits for a retry.
@@ -632,6 +681,7 @@ static const struct ktap_test tests[] = {
 	KTAP(receive_with_a_bad_key),
 	KTAP(invalidate_what_may_not_be),
 	KTAP(invalidated_key_is_gone),
+	KTAP(over_for_its_send_only),
 	KTAP(requests_behind_an_invalidation),
 	KTAP(local_invalidate),
 	KTAP(local_invalidate_alone),
