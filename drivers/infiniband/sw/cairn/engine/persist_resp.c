@@ -141,7 +141,9 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	persist_ask_host(qpc, pkt, pend);
 }
 
-/* A WRITE_PERSIST came again: is it durable, and all before it? */
+/* A WRITE_PERSIST came again: is it durable, and all before it? A watermark that is
+ * not before what is not durable is of a former lap of the PSNs.
+ */
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 {
 	u32 end = resp->epsn;
@@ -150,7 +152,8 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 		end = resp->msg_psn;
 	if (resp->pend_head != resp->pend_tail)
 		end = persist_pending(resp, resp->pend_head)->first;
-	return resp->durable && cairn_psn_diff(psn, end) < 0;
+	return resp->durable && cairn_psn_diff(psn, end) < 0 &&
+	       cairn_psn_diff(resp->durable_psn, end) < 0;
 }
 
 /* Who has not got @pend has not got its MSN. */

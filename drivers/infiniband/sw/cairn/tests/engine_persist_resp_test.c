@@ -619,6 +619,33 @@ static void duplicates_follow_the_watermark(void)
 	sim_end(r.s);
 }
 
+/* The PSNs have been all around since then: the watermark lies between what waits now
+ * and what is expected, and says nothing of it.
+ */
+static void watermark_of_a_former_lap(void)
+{
+	struct rig r = scripted(CAIRN_PERSIST_HOST);
+	u32 acks;
+
+	empty_recvs(r.b, 1, 3);
+	get(&r, 0, WP_ONLY(10));
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_MS);
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, 0);
+	acks = persist_acks(&r);
+	r.b->c.resp.epsn = psn_of(&r, -1);
+	get(&r, -1, WP_ONLY(10));
+	get(&r, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+	expect_answer(&r, CAIRN_BTH_ACK, 0);
+	get(&r, -1, WP_ONLY(10));
+	get(&r, -9, WP_ONLY(10));
+	ktap_eq(persist_acks(&r), acks);
+	ktap_eq(release(&r, 1, 0), 0);
+	sim_run(r.s, SIM_MS);
+	expect_answer(&r, CAIRN_BTH_PERSIST_ACK, -1);
+	sim_end(r.s);
+}
+
 static void duplicate_of_a_message_under_way(void)
 {
 	struct rig r = scripted(CAIRN_PERSIST_NIC);
@@ -963,6 +990,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_failed_plain_write_is_naked),
 	KTAP(write_with_immediate_and_host_flush),
 	KTAP(duplicates_follow_the_watermark),
+	KTAP(watermark_of_a_former_lap),
 	KTAP(duplicate_of_a_message_under_way),
 	KTAP(opcodes_do_not_mix),
 	KTAP(msn_counts_what_is_acknowledged),
