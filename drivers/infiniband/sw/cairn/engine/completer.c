@@ -332,7 +332,7 @@ void cairn_req_clip(struct cairn_requester *req)
 		struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
 		s32 off = cairn_psn_diff(req->una, swr->psn);
 
-		if (off <= (s32)req->pkt)
+		if (off < 0 || (off <= (s32)req->pkt && !swr->local_done))
 			break;
 		if (off < (s32)swr->npkts) {
 			req->pkt = off;
@@ -369,7 +369,8 @@ static bool comp_advance_una(struct cairn_requester *req, u32 psn)
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		u32 end = cairn_psn_add(swr->psn, swr->npkts);
 
-		if (cairn_psn_diff(req->acked, req->una) <= 0)
+		if (cairn_psn_diff(req->acked, req->una) <= 0 &&
+		    !swr->local_done)
 			break;
 		if (cairn_psn_diff(end, req->una) <= 0)
 			continue;

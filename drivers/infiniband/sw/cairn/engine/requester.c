@@ -723,12 +723,17 @@ static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 
 /* An invalidation waits until nothing earlier can need the key again. With a
  * fence any local operation waits for READs and atomics: a window may show what
- * they bring.
+ * they bring. No window bounds local operations, and an answer is looked for among
+ * them: so many may be behind what is not received.
  */
 static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
+	struct cairn_requester *req = &qpc->req;
+
 	if (swr->opcode == CAIRN_WQE_LOCAL_INV)
-		return qpc->req.send_rec != qpc->req.una_rec;
+		return req->send_rec != req->una_rec;
+	if (req->send_rec - req->ack_rec >= CAIRN_WINDOW_PACKETS)
+		return true;
 	return swr->flags & CAIRN_WQE_FENCE && req_reads_out(qpc);
 }
 
@@ -757,6 +762,8 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return true;
 	}
 	swr->local_done = true;
+	if (req->ack_rec == req->send_rec)
+		req->ack_rec++;
 	req->send_rec++;
 	cairn_budget_use(budget, 1, 0);
 	return true;

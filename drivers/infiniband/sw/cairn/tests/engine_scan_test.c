@@ -5,6 +5,7 @@
  * a look at them ends the program.
  */
 #include <sanitizer/asan_interface.h>
+#include "engine/window.h"
 #include "persist.h"
 
 #define DEPTH		1024
@@ -87,9 +88,62 @@ static void durable_records_rest(void)
 	sim_end(r.s);
 }
 
+static void bind(const struct rig *r, u32 first, u32 n)
+{
+	struct sim_wr wr = {
+		.opcode = CAIRN_WQE_BIND_MW,
+		.flags = CAIRN_WQE_SIGNALED,
+		.imm_or_key = r->ma->key,
+	};
+
+	for (; n--; first++) {
+		wr.wr_id = first;
+		sim_post_send(r->a, &wr);
+	}
+	sim_run(r->s, SIM_MS);
+}
+
+/* Local operations take no PSN. Those behind a packet without an answer are bounded;
+ * behind what is received they are not, and are not looked at either.
+ */
+static void local_operations_rest(void)
+{
+	struct rig r = deep();
+	struct rig o = r;
+
+	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	r.ma->rebind = true;
+	empty_recvs(r.b, 1, 1);
+	persist(&r, 1, 100);
+	rig_send(&o, 2, CAIRN_WQE_WRITE, 8);
+	sim_run(r.s, SIM_MS);
+	bind(&r, 3, 600);
+	ktap_eq(r.a->c.req.send_rec, 602);
+	poison(&r, 1, 600);
+	rig_send(&o, 603, CAIRN_WQE_READ, 3000);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
+	unpoison(&r);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, SIM_MS);
+	r.s->dead[1] = true;
+	rig_send(&o, 604, CAIRN_WQE_READ, 8);
+	bind(&r, 605, 600);
+	rig_send(&o, 1205, CAIRN_WQE_WRITE, 8);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->c.req.una_rec, 603);
+	ktap_ok(r.a->c.req.send_rec - r.a->c.req.una_rec <=
+		CAIRN_WINDOW_PACKETS);
+	r.s->dead[1] = false;
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 1205, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(received_records_rest),
 	KTAP(durable_records_rest),
+	KTAP(local_operations_rest),
 };
 
 KTAP_MAIN(tests)

@@ -305,7 +305,7 @@ int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 
 	check_turn(qp, CAIRN_REQ, "local operation");
 	if (n >= h->mrs || h->mr[n]->key != w->imm_or_key ||
-	    h->mr[n]->valid == valid)
+	    (h->mr[n]->valid == valid && !h->mr[n]->rebind))
 		return -EINVAL;
 	h->mr[n]->valid = valid;
 	return valid ? 0 : begin_inval(qp, CAIRN_REQ);

@@ -69,6 +69,7 @@ struct sim_mr {
 	u32 placed;		/* the last place that was written */
 	bool valid;
 	bool remote_inv;	/* a peer may invalidate it */
+	bool rebind;		/* a window that may be bound again as it is */
 	bool *here;		/* on demand: which pages are; NULL: all, always */
 	bool unmapped;		/* none comes any more */
 };
