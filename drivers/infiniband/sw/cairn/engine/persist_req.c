@@ -138,18 +138,38 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* Tell what early ones have become durable, in order; forget their records. */
+/* Record @n will not become durable, as far as we shall know. */
+static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
+			 u32 vendor_err)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if ((s32)(n - req->una_rec) >= 0) {
+		cairn_req_fail_at(qpc, n, status, vendor_err);
+		return;
+	}
+	persist_complete_early(qpc, cairn_req_swr(req, n), status, vendor_err);
+	cairn_qpc_fail(qpc);
+}
+
+/* Tell what early ones have become durable, in order, and forget their records. One
+ * that has failed ends it.
+ */
 static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
 	if (req->recv_at)
 		return;
-	for (; req->kept_rec != req->una_rec; req->kept_rec++) {
+	for (; req->kept_rec != req->una_rec && req->reaps_left;
+	     req->kept_rec++) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
 
 		if (!cairn_swr_early(swr))
 			continue;
+		if (!swr->durable && swr->status)
+			persist_fail(qpc, req->kept_rec, swr->status,
+				     swr->vendor_err);
 		if (!swr->durable)
 			return;
 		if (!persist_complete_early(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
@@ -157,6 +177,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 			req->recv_at = now + RECV_RETRY_NS;
 			return;
 		}
+		req->reaps_left--;
 		req->persists--;
 	}
 }
@@ -208,20 +229,6 @@ static int persist_probe_early(struct cairn_qpc *qpc,
 	};
 
 	return cairn_port_emit(qpc, CAIRN_REQ, &train);
-}
-
-/* Record @n will not become durable, as far as we shall know. */
-static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
-			 u32 vendor_err)
-{
-	struct cairn_requester *req = &qpc->req;
-
-	if ((s32)(n - req->una_rec) >= 0) {
-		cairn_req_fail_at(qpc, n, status, vendor_err);
-		return;
-	}
-	persist_complete_early(qpc, cairn_req_swr(req, n), status, vendor_err);
-	cairn_qpc_fail(qpc);
 }
 
 /* Ask for the answer of record @n, which is @swr. */

@@ -67,6 +67,54 @@ static void failure_behind_many(void)
 	sim_end(r.s);
 }
 
+/* Early mode: many are durable at once, as the first of them was, and are told of by
+ * receives; the last one failed, perhaps.
+ */
+static void early_ones_at_once(u32 status)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r, o;
+	u32 i;
+
+	init.sq_depth = DEPTH;
+	init.rq_depth = DEPTH;
+	r = rig_with(1, &init, &sim_attrs);
+	r.s->record = false;
+	o = r;
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	o.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	empty_recvs(r.a, 1, MANY + 2);
+	empty_recvs(r.b, 1, 2);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	for (i = 2; i <= MANY + 1; i++) {
+		persist_at(&o, i, 0, 8, CAIRN_WQE_EARLY);
+		if (!(i % 50))
+			sim_run(r.s, 500 * SIM_US);
+	}
+	persist_at(&r, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(release(&r, 1, status), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_RESP, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_RESP, MANY + 1, MANY + 2,
+		   status ? CAIRN_CQE_REM_OP_ERR : CAIRN_CQE_SUCCESS);
+	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(r.s);
+}
+
+static void many_durable_early_ones(void)
+{
+	early_ones_at_once(0);
+}
+
+static void failure_behind_early_ones(void)
+{
+	early_ones_at_once(EINVAL);
+}
+
 /* The peer is gone while many wait: one fails, those before it are flushed. */
 static void flush_before_a_failure(void)
 {
@@ -141,6 +189,8 @@ static void resize_waits(void)
 static const struct ktap_test tests[] = {
 	KTAP(one_answer_for_all),
 	KTAP(failure_behind_many),
+	KTAP(many_durable_early_ones),
+	KTAP(failure_behind_early_ones),
 	KTAP(flush_before_a_failure),
 	KTAP(many_after_an_error),
 	KTAP(resize_waits),
