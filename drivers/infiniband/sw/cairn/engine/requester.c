@@ -384,8 +384,9 @@ static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 		return 0;
 	if (cairn_persist_far(qpc))
 		return 0;
+	/* One that has begun goes on, also when none is allowed since. */
 	if (flags & CAIRN_WOP_READS &&
-	    req_reads_out(qpc) >= qpc->attrs.max_rd_atomic)
+	    req_reads_out(qpc) >= max_t(u8, qpc->attrs.max_rd_atomic, 1))
 		return 0;
 	if (flags & CAIRN_WOP_CREDIT)
 		n = req_credit_limit(qpc, swr, n);

@@ -166,6 +166,26 @@ static void expect_flushed(const struct sim_qp *qp, enum cairn_side_id side,
 	}
 }
 
+/* In SQD the host may say that no READ is to be under way any more. One that has begun
+ * is asked for again all the same.
+ */
+static void no_reads_from_now_on(void)
+{
+	struct rig r = rig_new(1);
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
+	sim_run(r.s, 10 * SIM_US);
+	sim_modify(r.a, CAIRN_QP_SQD);
+	r.a->c.attrs.max_rd_atomic = 0;
+	sim_run(r.s, 10 * SIM_US);
+	r.s->dead[1] = false;
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	sim_end(r.s);
+}
+
 /* A turn flushes no more than it may send. */
 static void flush_keeps_to_the_budget(void)
 {
@@ -423,6 +443,7 @@ static const struct ktap_test tests[] = {
 	KTAP(running_message_is_finished),
 	KTAP(responder_works_in_sqd),
 	KTAP(drain_under_traffic),
+	KTAP(no_reads_from_now_on),
 	KTAP(flush_keeps_to_the_budget),
 	KTAP(error_under_traffic),
 	KTAP(units_of_every_size_are_flushed),
