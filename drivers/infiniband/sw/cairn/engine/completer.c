@@ -330,7 +330,7 @@ void cairn_req_clip(struct cairn_requester *req)
 {
 	while (req->send_rec != req->new_rec) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
-		s32 off = cairn_psn_diff(req->una, swr->psn);
+		s32 off = cairn_swr_offset(swr, req->una);
 
 		if (off < 0 || (off <= (s32)req->pkt && !swr->local_done))
 			break;
@@ -406,7 +406,7 @@ static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
 
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
-		s32 off = cairn_psn_diff(psn, swr->psn);
+		s32 off = cairn_swr_offset(swr, psn);
 
 		if (off < 0)
 			break;

@@ -122,7 +122,7 @@ void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
-		s32 off = cairn_psn_diff(psn, swr->psn);
+		s32 off = cairn_swr_offset(swr, psn);
 
 		if (off >= 0 && off < (s32)swr->npkts) {
 			req->send_rec = n;
@@ -311,7 +311,7 @@ static u32 req_reads_out(struct cairn_qpc *qpc)
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		u32 end = n == req->send_rec ? req->pkt : swr->npkts;
-		u32 done = max(cairn_psn_diff(req->una, swr->psn), 0);
+		u32 done = max(cairn_swr_offset(swr, req->una), 0);
 
 		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS &&
 		    done < end)

@@ -3,6 +3,7 @@
 #ifndef CAIRN_ENGINE_REQUESTER_H
 #define CAIRN_ENGINE_REQUESTER_H
 
+#include "engine/window.h"
 #include "engine/wqe.h"
 
 /**
@@ -82,11 +83,22 @@ static inline bool cairn_swr_held(const struct cairn_swr *swr)
 	       !swr->durable;
 }
 
+/* How far @psn is behind the first packet of @swr; negative: before it. The longest
+ * message has half of all PSNs, and what follows it may be answered before its end
+ * is looked at. Before the first packet there is a window at most.
+ */
+static inline s32 cairn_swr_offset(const struct cairn_swr *swr, u32 psn)
+{
+	s32 off = cairn_psn_diff(psn, swr->psn);
+
+	return off < -(s32)(CAIRN_PSN_SPAN / 2) ? off + (1 << 24) : off;
+}
+
 /* Is every packet of @swr acknowledged? */
 static inline bool cairn_swr_received(const struct cairn_requester *req,
 				      const struct cairn_swr *swr)
 {
-	return cairn_psn_diff(req->una, swr->psn) >= (s32)swr->npkts;
+	return cairn_swr_offset(swr, req->una) >= (s32)swr->npkts;
 }
 
 #endif
