@@ -42,8 +42,10 @@ static int flush_step(struct cairn_qpc *qpc, u32 *len)
 	struct cairn_flush *flush = &qpc->resp.flush;
 
 	*len = min_t(u64, flush->left, CAIRN_FLUSH_STEP);
-	if (cairn_port_writeback(qpc, flush->key, flush->va, *len))
+	if (cairn_port_writeback(qpc, flush->key, flush->va, *len)) {
+		flush->left = 0;
 		return -EFAULT;
+	}
 	/* The next step may be on another CPU. */
 	qpc->resp.fence_due = true;
 	cairn_persist_fence(qpc);
@@ -105,10 +107,8 @@ int cairn_flush_run(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	while (flush->left) {
 		if (!cairn_budget_left(budget))
 			return -EAGAIN;
-		if (flush_step(qpc, &done)) {
-			flush->left = 0;
+		if (flush_step(qpc, &done))
 			return -EFAULT;
-		}
 		cairn_budget_use(budget, 1, done);
 	}
 	flush->over = true;

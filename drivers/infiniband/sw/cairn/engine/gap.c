@@ -15,11 +15,11 @@
  * other for one packet, doubled while the peer says that it is longer.
  *
  * When an answer is overdue by what was measured of the round trip, or after
- * CAIRN_PROBE_FIRST when nothing was, the oldest packet goes again, as a probe: if the last packets of a burst were lost nobody
- * would report it, and the ACK timer is long. A probe is a duplicate or fills
- * a gap, and is answered in either case. It costs no retry; after CAIRN_PROBES of
- * them without progress the ACK timer decides. That repeats the oldest packet
- * too, and then twice as many with each ACK: a slow start.
+ * CAIRN_PROBE_FIRST when nothing was, the oldest packet goes again, as a probe: if the
+ * last packets of a burst were lost nobody would report it, and the ACK timer is long.
+ * A probe is a duplicate or fills a gap, and is answered in either case. It costs no
+ * retry; after CAIRN_PROBES of them without progress the ACK timer decides. That repeats
+ * the oldest packet too, and then twice as many with each ACK: a slow start.
  *
  * READ and atomic responses behind a missing one are placed when they come and
  * remembered; the request is repeated from the missing one on. What is asked for
