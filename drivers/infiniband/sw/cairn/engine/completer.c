@@ -133,6 +133,17 @@ void cairn_req_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err)
 	cairn_req_fail_at(qpc, comp_awaited_rec(&qpc->req), status, vendor_err);
 }
 
+/* Are early ones to be told of that are durable? What fails behind them waits: in
+ * the error state nobody hears of them. Not for a receive that nobody has posted.
+ */
+static bool comp_owes_durable(struct cairn_requester *req)
+{
+	const struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
+
+	return req->kept_rec != req->una_rec && !req->recv_at &&
+	       (!cairn_swr_early(swr) || swr->durable || swr->status);
+}
+
 void cairn_req_reap(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -142,6 +153,8 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 	       cairn_state(qpc) != CAIRN_QP_SQE) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->una_rec);
 
+		if (swr->status && comp_owes_durable(req))
+			return;
 		if (swr->status) {
 			cairn_req_fail_at(qpc, req->una_rec, swr->status,
 					  swr->vendor_err);
@@ -522,14 +535,11 @@ static void comp_rx_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_gap_answer(qpc, true, now);
 }
 
-static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-			    u64 now)
+static void comp_wait_for_receive(struct cairn_qpc *qpc,
+				  const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	cairn_port_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
-	if (!cairn_req_ack_before(qpc, pkt->psn, now))
-		return;
 	/* A second NAK for what already waits. */
 	if (req->rnr_until)
 		return;
@@ -546,6 +556,14 @@ static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_req_rewind(qpc, req->una);
 	req->ack_deadline = 0;
 	req->rnr_until = now + cairn_rnr_timer_ns(pkt->syndrome);
+}
+
+static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			    u64 now)
+{
+	cairn_port_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
+	if (cairn_req_ack_before(qpc, pkt->psn, now))
+		comp_wait_for_receive(qpc, pkt, now);
 }
 
 static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
@@ -836,8 +854,26 @@ static bool comp_tells_port(struct cairn_requester *req,
 		return cairn_persist_tells_most(req, pkt);
 	if (pkt->op->kind != CAIRN_KIND_ACK)
 		return pkt->psn == comp_next_response(req);
-	return pkt->psn == ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) ==
-			    CAIRN_AETH_ACK ? newest : req->una);
+	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
+		return pkt->psn == req->una;
+	/* No ACK names a READ: where one is the newest this is all that comes. */
+	return pkt->psn == newest || cairn_persist_probed(req, pkt->psn);
+}
+
+/* All was repeated, and the peer has no receive for a later packet than the oldest:
+ * that acknowledges nothing, but there is no hurry to repeat it.
+ */
+static void comp_heed_rnr(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			  u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->retries < qpc->attrs.retry_cnt &&
+	    pkt->op->kind == CAIRN_KIND_ACK &&
+	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK &&
+	    cairn_psn_diff(pkt->psn, req->una) >= 0 &&
+	    cairn_psn_diff(pkt->psn, req->sent) < 0)
+		comp_wait_for_receive(qpc, pkt, now);
 }
 
 /* An acknowledgement from another port is no news, but the peer may have changed
@@ -847,7 +883,7 @@ static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (!req->flows || req->flow_known || req->flow_asked ||
+	if (req->flow_known || req->flow_asked ||
 	    pkt->op->kind != CAIRN_KIND_ACK ||
 	    !comp_is_awaited(req, pkt->psn) || !cairn_req_outstanding(req))
 		return;
@@ -863,7 +899,8 @@ static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
  * has several ports at a time, so after some changes any port will do, and also
  * where no timer runs.
  */
-static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			   u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -874,7 +911,10 @@ static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return true;
 	}
 	if (req->flow_known || !comp_tells_port(req, pkt)) {
-		comp_ask_port(qpc, pkt);
+		if (req->flow_asked && !req->flow_known)
+			comp_heed_rnr(qpc, pkt, now);
+		else
+			comp_ask_port(qpc, pkt);
 		return false;
 	}
 	req->flow = pkt->flow;
@@ -921,7 +961,7 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
-	if (!comp_port_fits(qpc, pkt)) {
+	if (!comp_port_fits(qpc, pkt, now)) {
 		cairn_port_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}

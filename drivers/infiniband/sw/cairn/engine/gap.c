@@ -14,8 +14,8 @@
  * trains, so a gap that begins like a train did is taken for that train, any
  * other for one packet, doubled while the peer says that it is longer.
  *
- * When an answer is overdue by what was measured of the round trip, or after
- * CAIRN_PROBE_FIRST when nothing was, the oldest packet goes again, as a probe: if the
+ * When an answer is overdue by what was measured of the round trip, or the first one
+ * of a connection by CAIRN_PROBE_FIRST, the oldest packet goes again, as a probe: if the
  * last packets of a burst were lost nobody would report it, and the ACK timer is long.
  * A probe is a duplicate or fills a gap, and is answered in either case. It costs no
  * retry; after CAIRN_PROBES of them without progress the ACK timer decides. That repeats
@@ -36,7 +36,7 @@
 #define CAIRN_PROBES		3
 /* No probe is earlier, ns: hosts pause for other reasons, too. */
 #define CAIRN_PROBE_MIN		1000000U
-/* The first probe of a peer whose round trip is not known yet, ns. */
+/* The first answer of a connection is late after that, ns. */
 #define CAIRN_PROBE_FIRST	50000000U
 /* A round trip is this at most, ns: a probe later than that is of no use. */
 #define CAIRN_RTT_MAX		1000000000U
@@ -189,7 +189,10 @@ void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
 	for (k = 1; k < n; k++)
 		*gap_word(req->gap.starts, psn + k) &= ~gap_bit(psn + k);
 	*gap_word(req->gap.starts, psn) |= gap_bit(psn);
-	if (asks && !req->rtt_start) {
+	/* What goes alone before the first answer meets no queue of our own: the next
+	 * one would be taken for late.
+	 */
+	if (asks && !req->rtt_start && req->flows) {
 		req->rtt_start = now;
 		req->rtt_psn = cairn_psn_add(psn, n - 1);
 	}
@@ -307,7 +310,8 @@ void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 	u64 after;
 
 	req->probe_deadline = 0;
-	if (!qpc->attrs.timeout || req->probes >= CAIRN_PROBES)
+	if (!qpc->attrs.timeout || req->probes >= CAIRN_PROBES ||
+	    (!req->srtt && req->flows))
 		return;
 	after = req->srtt ? max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
 				  CAIRN_PROBE_MIN) : CAIRN_PROBE_FIRST;

@@ -190,8 +190,12 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
-	if (req->kept_rec != req->una_rec)
+	if (req->kept_rec != req->una_rec) {
 		persist_deliver(qpc, now);
+		/* What fails does not wait for a receive. */
+		if (req->recv_at)
+			cairn_req_reap(qpc);
+	}
 	if (!qpc->attrs.timeout || !persist_awaited(req, &n))
 		req->probe_at = 0;
 	else if (!req->probe_at)
@@ -247,6 +251,13 @@ static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 					    CAIRN_CQE_LOC_QP_OP_ERR, -err);
 }
 
+/* Is what is to be repeated refused? */
+static bool persist_stuck(struct cairn_requester *req)
+{
+	return req->send_rec != req->new_rec &&
+	       cairn_req_swr(req, req->send_rec)->status && !req->ack_deadline;
+}
+
 /* While other packets are on the way, their timer watches over the peer, and
  * spends the retries. It stops where they are to be repeated and cannot be: a
  * request that is refused waits for what is not durable.
@@ -266,7 +277,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	swr = persist_awaited(req, &n);
 	if (!swr)
 		return;
-	if (!req->ack_deadline) {
+	if (!cairn_req_outstanding(req) || persist_stuck(req)) {
 		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		cairn_req_doubt_port(req);
 		if (!req->retries) {
@@ -374,6 +385,14 @@ bool cairn_persist_tells_most(struct cairn_requester *req,
 	if (swr && persist_is_failure(pkt->syndrome))
 		return pkt->psn == persist_last_psn(swr);
 	return swr && pkt->psn == req->persist_psn;
+}
+
+bool cairn_persist_probed(struct cairn_requester *req, u32 psn)
+{
+	u32 n;
+	const struct cairn_swr *swr = persist_awaited(req, &n);
+
+	return swr && psn == persist_last_psn(swr);
 }
 
 /* A PERSIST ACKNOWLEDGE arrived. It may say nothing new of durability and yet

@@ -27,6 +27,8 @@ static inline bool cairn_persist_active(const struct cairn_requester *req)
  */
 bool cairn_persist_tells_most(struct cairn_requester *req,
 			      const struct cairn_pkt *pkt);
+/* Is @psn that of the packet that asks whether the peer is alive? */
+bool cairn_persist_probed(struct cairn_requester *req, u32 psn);
 bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 #endif

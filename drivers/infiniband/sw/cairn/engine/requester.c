@@ -330,11 +330,17 @@ u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 }
 
 /* How many packets may be on the way. One until the first answer shows from which
- * port the peer answers: who does not see it has one PSN to guess till then.
+ * port the peer answers: who does not see it has one PSN to guess till then. Does
+ * none come, because the host there waits for what is behind, all may be.
  */
 static u32 req_most_out(const struct cairn_qpc *qpc)
 {
-	return qpc->req.flows || !qpc->attrs.timeout ? cairn_window(qpc) : 1;
+	const struct cairn_requester *req = &qpc->req;
+
+	return req->flows || req->retries < qpc->attrs.retry_cnt ||
+			       !qpc->attrs.timeout ?
+		       cairn_window(qpc) :
+		       1;
 }
 
 /* Room in the window, in packets, or 0 to wait for acknowledgements. */

@@ -115,6 +115,44 @@ static void failure_behind_early_ones(void)
 	early_ones_at_once(EINVAL);
 }
 
+/* ... all of which waited for one in default mode: it and they complete before what
+ * fails does.
+ */
+static void failure_behind_all_kinds(void)
+{
+	struct sim_qp_init init = sim_rc;
+	struct rig r, nic;
+	u32 i, durable = 0;
+
+	init.sq_depth = DEPTH;
+	init.rq_depth = DEPTH;
+	r = rig_with(1, &init, &sim_attrs);
+	r.s->record = false;
+	nic = r;
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	nic.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	empty_recvs(r.a, 1, MANY + 1);
+	empty_recvs(r.b, 1, 2);
+	persist_at(&r, 1, 0, 100, 0);
+	for (i = 0; i < MANY; i++) {
+		persist_at(&nic, 2 + i, 0, 8, CAIRN_WQE_EARLY);
+		if (!(i % 50))
+			sim_run(r.s, SIM_MS / 2);
+	}
+	persist_at(&r, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 1, EINVAL), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, LONG_TIME);
+	for (i = 0; i < r.a->cq[CAIRN_RESP].n; i++)
+		durable += !r.a->cq[CAIRN_RESP].log[i].cqe.status;
+	ktap_eq(durable, MANY);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(r.s);
+}
+
 /* The peer is gone while many wait: one fails, those before it are flushed. */
 static void flush_before_a_failure(void)
 {
@@ -191,6 +229,7 @@ static const struct ktap_test tests[] = {
 	KTAP(failure_behind_many),
 	KTAP(many_durable_early_ones),
 	KTAP(failure_behind_early_ones),
+	KTAP(failure_behind_all_kinds),
 	KTAP(flush_before_a_failure),
 	KTAP(many_after_an_error),
 	KTAP(resize_waits),

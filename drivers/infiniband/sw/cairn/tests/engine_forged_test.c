@@ -571,6 +571,84 @@ static void port_changes_at_a_gap(void)
 	sim_end(r.s);
 }
 
+/* ... with a peer that gives no credits and has no receive for a packet behind the
+ * oldest: what it says has no PSN that is believed, but it is not silent.
+ */
+static void port_changes_without_receives(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct sim_qp_init init = sim_rc;
+	struct sim_rq *srq = sim_rq(1024, 4, 0);
+	struct pair p = { .s = sim_new(1) };
+	struct rig r;
+	u64 id;
+
+	p.a = sim_qp(p.s, 0, &init);
+	init.srq = srq;
+	p.b = sim_qp(p.s, 1, &init);
+	attrs.min_rnr_timer = 20;	/* 10 ms */
+	sim_connect(p.a, p.b, &attrs);
+	r = rig_of(p);
+	for (id = 1; id <= 20; id++)
+		rig_recv(&r, id, 100);
+	r.b->sport = OTHER_PORT;
+	for (id = 1; id <= 40; id++)
+		rig_send(&r, id, CAIRN_WQE_SEND, 8);
+	sim_run(r.s, 8 * SIM_SEC);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	for (id = 21; id <= 40; id++)
+		rig_recv(&r, id, 100);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+	sim_rq_free(srq);
+}
+
+/* A host takes its time, and no ACK can name what was received last. */
+static void port_changes_behind_a_read(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig plain = r;
+
+	plain.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(r.b, 1, 1);
+	persist(&r, 1, 100);
+	rig_send(&plain, 2, CAIRN_WQE_READ, 100);
+	sim_run(r.s, 10 * SIM_MS);
+	ktap_eq(r.a->c.req.una, r.a->c.req.sent);
+	r.b->sport = OTHER_PORT;
+	sim_run(r.s, 30 * SIM_SEC);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* The host of the peer flushes what came when it gets a message behind it: more than
+ * one packet leaves in the end.
+ */
+static void strangers_wait_for_a_commit(void)
+{
+	struct rig r = strangers(), plain = r;
+	u32 i;
+
+	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	empty_recvs(r.b, 1, 3);
+	rig_recv(&plain, 9, 64);
+	for (i = 1; i <= 3; i++)
+		rig_send(&r, i, CAIRN_WQE_WRITE, 100);
+	rig_send(&plain, 4, CAIRN_WQE_SEND, 8);
+	for (i = 0; i < 1000 && r.b->cq[CAIRN_RESP].n < 4; i++)
+		sim_run(r.s, 20 * SIM_MS);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 4);
+	for (i = 0; i < 3; i++)
+		ktap_eq(release(&r, i, 0), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
 /* The first request from the new port is lost: those behind it are not reported. */
 static void port_changes_with_a_loss(void)
 {
@@ -673,6 +751,9 @@ static const struct ktap_test tests[] = {
 	KTAP(overdue_durability_of_others),
 	KTAP(peer_changes_port),
 	KTAP(port_changes_at_a_gap),
+	KTAP(port_changes_without_receives),
+	KTAP(port_changes_behind_a_read),
+	KTAP(strangers_wait_for_a_commit),
 	KTAP(port_changes_with_a_loss),
 	KTAP(port_changes_before_durable),
 	KTAP(peer_has_many_ports),

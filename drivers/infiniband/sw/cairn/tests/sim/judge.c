@@ -239,13 +239,15 @@ static void check_fence(struct flow *f, const struct flow_wr *wr)
 			check_result(f, i);
 }
 
-/* End-to-end credits (IBTA 9.7.7.2): beyond them one packet may probe. */
+/* End-to-end credits (IBTA 9.7.7.2): beyond them one packet may probe. What the
+ * requester did not believe, from a port that is not known, gives and limits nothing.
+ */
 static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 {
 	s32 n = wr->ssn;
 
 	if (wr->recv == FLOW_NONE || !f->lsn_known || n <= f->lsn ||
-	    f->probe == rel)
+	    f->probe == rel || !f->from->c.req.lsn_valid)
 		return;
 	if (f->probe != FLOW_NONE)
 		sim_fail(f->s, "PSNs %u and %u of the flow probe beyond credits",
