@@ -67,10 +67,10 @@ static void failure_behind_many(void)
 	sim_end(r.s);
 }
 
-/* Early mode: many are durable at once, as the first of them was, and are told of by
- * receives; the last one failed, perhaps.
+/* A WRITE_PERSIST with @flags that the host flushes, MANY early ones that the device
+ * does, and another one for the host.
  */
-static void early_ones_at_once(u32 status)
+static struct rig early_ones(u32 flags)
 {
 	struct sim_qp_init init = sim_rc;
 	struct rig r, o;
@@ -85,7 +85,7 @@ static void early_ones_at_once(u32 status)
 	o.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
 	empty_recvs(r.a, 1, MANY + 2);
 	empty_recvs(r.b, 1, 2);
-	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	persist_at(&r, 1, 0, 100, flags);
 	for (i = 2; i <= MANY + 1; i++) {
 		persist_at(&o, i, 0, 8, CAIRN_WQE_EARLY);
 		if (!(i % 50))
@@ -93,6 +93,16 @@ static void early_ones_at_once(u32 status)
 	}
 	persist_at(&r, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
 	sim_run(r.s, SIM_MS);
+	return r;
+}
+
+/* Early mode: many are durable at once, as the first of them was, and are told of by
+ * receives; the last one failed, perhaps.
+ */
+static void early_ones_at_once(u32 status)
+{
+	struct rig r = early_ones(CAIRN_WQE_EARLY);
+
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 2, CAIRN_CQE_SUCCESS);
 	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
 	ktap_eq(release(&r, 1, status), 0);
@@ -120,27 +130,9 @@ static void failure_behind_early_ones(void)
  */
 static void failure_behind_all_kinds(void)
 {
-	struct sim_qp_init init = sim_rc;
-	struct rig r, nic;
+	struct rig r = early_ones(0);
 	u32 i, durable = 0;
 
-	init.sq_depth = DEPTH;
-	init.rq_depth = DEPTH;
-	r = rig_with(1, &init, &sim_attrs);
-	r.s->record = false;
-	nic = r;
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	nic.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
-	empty_recvs(r.a, 1, MANY + 1);
-	empty_recvs(r.b, 1, 2);
-	persist_at(&r, 1, 0, 100, 0);
-	for (i = 0; i < MANY; i++) {
-		persist_at(&nic, 2 + i, 0, 8, CAIRN_WQE_EARLY);
-		if (!(i % 50))
-			sim_run(r.s, SIM_MS / 2);
-	}
-	persist_at(&r, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
-	sim_run(r.s, SIM_MS);
 	ktap_eq(send_cqes(&r), 0);
 	ktap_eq(release(&r, 1, EINVAL), 0);
 	ktap_eq(release(&r, 0, 0), 0);
