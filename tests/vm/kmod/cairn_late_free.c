@@ -82,7 +82,12 @@ static int late_add(struct ib_device *device)
 		return PTR_ERR(late_pd);
 	for (i = 0; i < LATE_AHS; i++)
 		late_ah[i] = late_make_ah(device);
-	return PTR_ERR_OR_ZERO(late_ah[0]);
+	if (!IS_ERR(late_ah[0]))
+		return 0;
+	/* Nobody calls late_remove() then. */
+	late_destroy(NULL);
+	ib_dealloc_pd(late_pd);
+	return PTR_ERR(late_ah[0]);
 }
 
 static void late_remove(struct ib_device *device, void *client_data)

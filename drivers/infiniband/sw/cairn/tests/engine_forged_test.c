@@ -322,7 +322,7 @@ static void answers_of_the_peer(void)
 }
 
 /* A connection of which no answer has come. */
-static struct rig strangers(void)
+static struct rig rig_of_strangers(void)
 {
 	struct rig r = rig_of(pair_near(1, &sim_rc, &sim_attrs, 0, true));
 
@@ -333,7 +333,7 @@ static struct rig strangers(void)
 /* What is not about anything that is outstanding says nothing of the port. */
 static void stale_answers_of_others(void)
 {
-	struct rig r = strangers();
+	struct rig r = rig_of_strangers();
 
 	rig_recv(&r, 1, 100);
 	forged_answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
@@ -358,7 +358,7 @@ static void one_packet_for_strangers(void)
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		u32 len = ops[i] == CAIRN_WQE_FAA ? 8 : 20000;
-		struct rig r = strangers();
+		struct rig r = rig_of_strangers();
 		u32 first = r.a->c.req.una;
 
 		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
@@ -383,7 +383,7 @@ static void one_packet_for_strangers(void)
 /* A NAK for any packet of a first message counts: nothing else is on the way. */
 static void refusals_of_strangers(void)
 {
-	struct rig r = strangers();
+	struct rig r = rig_of_strangers();
 
 	rig_recv(&r, 1, 8);
 	rig_send(&r, 1, CAIRN_WQE_SEND, 20000);
@@ -630,7 +630,7 @@ static void port_changes_behind_a_read(void)
  */
 static void strangers_wait_for_a_commit(void)
 {
-	struct rig r = strangers(), plain = r;
+	struct rig r = rig_of_strangers(), plain = r;
 	u32 i;
 
 	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);

@@ -88,7 +88,7 @@ static void durable_records_rest(void)
 	sim_end(r.s);
 }
 
-static void bind(const struct rig *r, u32 first, u32 n)
+static void rig_bind(const struct rig *r, u32 first, u32 n)
 {
 	struct sim_wr wr = {
 		.opcode = CAIRN_WQE_BIND_MW,
@@ -117,7 +117,7 @@ static void local_operations_rest(void)
 	persist(&r, 1, 100);
 	rig_send(&o, 2, CAIRN_WQE_WRITE, 8);
 	sim_run(r.s, SIM_MS);
-	bind(&r, 3, 600);
+	rig_bind(&r, 3, 600);
 	ktap_eq(r.a->c.req.send_rec, 602);
 	poison(&r, 1, 600);
 	rig_send(&o, 603, CAIRN_WQE_READ, 3000);
@@ -128,7 +128,7 @@ static void local_operations_rest(void)
 	sim_run(r.s, SIM_MS);
 	r.s->dead[1] = true;
 	rig_send(&o, 604, CAIRN_WQE_READ, 8);
-	bind(&r, 605, 600);
+	rig_bind(&r, 605, 600);
 	rig_send(&o, 1205, CAIRN_WQE_WRITE, 8);
 	sim_run(r.s, SIM_MS);
 	ktap_eq(r.a->c.req.una_rec, 603);

@@ -88,7 +88,7 @@ static void everything_wraps(void)
 #define LONGEST		((1u << 31) - 256)
 #define NEAR		(256 * 1024)
 
-static struct rig longest(struct sim_mr **mr)
+static struct rig rig_longest(struct sim_mr **mr)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct cairn_requester *req;
@@ -141,7 +141,7 @@ static void longest_and_more_acked_at_once(void)
 
 	for (wait = 0; wait < 2; wait++) {
 		struct sim_mr *mr;
-		struct rig r = longest(&mr);
+		struct rig r = rig_longest(&mr);
 
 		rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
 		rig_send(&r, 3, CAIRN_WQE_SEND, 8);
@@ -160,7 +160,7 @@ static void longest_and_more_acked_at_once(void)
 static void response_behind_the_longest(void)
 {
 	struct sim_mr *mr;
-	struct rig r = longest(&mr);
+	struct rig r = rig_longest(&mr);
 
 	rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
 	rig_send(&r, 3, CAIRN_WQE_READ, 0);
