@@ -106,7 +106,7 @@ end_exclusive() {
 move_before_adding() {
 	local adder rc=0
 
-	begin_exclusive || return
+	begin_exclusive || { end_exclusive; return 1; }
 	echo 2 >$slow/hold
 	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 &
 	adder=$!
@@ -122,9 +122,12 @@ move_before_adding() {
 link_while_moving() {
 	local mover watcher rc=0 events=$lib_tmp/events
 
-	begin_exclusive || return
-	ip link set mv1 up && ip -n m1 link set mv0 up && wait_for 30 link_has LOWER_UP || return
-	ip netns exec m1 rdma link add cairn_m type cairn netdev mv0 || return
+	begin_exclusive || { end_exclusive; return 1; }
+	if ! { ip link set mv1 up && ip -n m1 link set mv0 up && wait_for 30 link_has LOWER_UP &&
+		ip netns exec m1 rdma link add cairn_m type cairn netdev mv0; }; then
+		end_exclusive
+		return 1
+	fi
 	echo 3 >$slow/hold
 	ip netns exec m1 rdma dev set cairn_m netns m2 &
 	mover=$!
