@@ -24,6 +24,17 @@ for how in KILL TERM; do
 	wait "$started" 2>/dev/null
 	run_ok "nothing is left of a process that got $how" wait_for 30 no_regions
 done
+
+# Pages that do not come while a file system is frozen.
+frozen=$lib_tmp/frozen
+modprobe -a loop ext4 && mkdir "$frozen"
+truncate -s 16M "$lib_tmp/image"
+mkfs.ext4 -q "$lib_tmp/image" || bail "no file system"
+mount -o loop "$lib_tmp/image" "$frozen" || bail "no file system that can be frozen"
+points odp_stuck "$frozen"
+umount "$frozen"
+run_ok "nothing is left of them" wait_for 30 no_regions
+
 start a "$log" "odp hold"
 wait_for 60 grep -q holds "$log" || not_ok "it works until the module goes"
 run_ok "the module is unloaded meanwhile" rmmod cairn

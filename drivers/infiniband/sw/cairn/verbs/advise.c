@@ -20,7 +20,7 @@ struct advise_range {
 };
 
 struct advise_work {
-	struct work_struct work;
+	struct cairn_odp_job job;
 	enum cairn_odp_how how;
 	u32 n;
 	struct advise_range range[];
@@ -84,10 +84,10 @@ static int advise_run(struct advise_work *advise)
 	return err;
 }
 
-static void advise_do_work(struct work_struct *work)
+static void advise_do_job(struct cairn_odp_job *job)
 {
-	struct advise_work *advise = container_of(work, struct advise_work,
-						  work);
+	struct advise_work *advise = container_of(job, struct advise_work,
+						  job);
 
 	/* The regions, and their device, may be gone then. */
 	advise_run(advise);
@@ -100,8 +100,8 @@ static bool advise_start(struct advise_work *advise)
 {
 	if (!atomic_add_unless(&advise_works, 1, ADVISE_MAX_WORKS))
 		return false;
-	INIT_WORK(&advise->work, advise_do_work);
-	cairn_odp_queue(&advise->work);
+	cairn_odp_job_init(&advise->job, advise_do_job);
+	cairn_odp_queue(advise->range[0].odp, &advise->job);
 	return true;
 }
 

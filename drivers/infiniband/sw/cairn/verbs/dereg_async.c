@@ -8,8 +8,9 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "queue/mmap.h"
-#include "verbs/mr.h"
 #include "verbs/dereg_async.h"
+#include "verbs/mr.h"
+#include "verbs/odp.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
@@ -24,10 +25,6 @@ struct cairn_dereg_async {
 };
 
 static struct workqueue_struct *dereg_wq;
-/* For regions on demand: who brings their pages may wait for a file system that lies
- * in a process, and that one decides how long.
- */
-static struct workqueue_struct *dereg_slow_wq;
 static DEFINE_MUTEX(dereg_create_lock);	/* a context's first release */
 
 static struct cairn_dereg_async *dereg_create(struct cairn_ucontext *uctx)
@@ -116,7 +113,10 @@ static void dereg_epoch_advanced(struct cairn_epoch_note *note)
 {
 	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
 
-	queue_work(mr->on_demand ? dereg_slow_wq : dereg_wq, &mr->free_work);
+	if (mr->on_demand)
+		cairn_odp_end(mr->odp, dereg_wq, &mr->free_work);
+	else
+		queue_work(dereg_wq, &mr->free_work);
 }
 
 int cairn_dereg_async_ask(struct cairn_mr *mr, struct ib_udata *udata)
@@ -163,18 +163,11 @@ void cairn_dereg_async_begin(struct cairn_dev *dev, struct cairn_mr *mr)
 int cairn_dereg_async_start(void)
 {
 	dereg_wq = alloc_workqueue("cairn_release", WQ_UNBOUND, 0);
-	if (!dereg_wq)
-		return -ENOMEM;
-	dereg_slow_wq = alloc_workqueue("cairn_odp_release", WQ_UNBOUND, 0);
-	if (dereg_slow_wq)
-		return 0;
-	destroy_workqueue(dereg_wq);
-	return -ENOMEM;
+	return dereg_wq ? 0 : -ENOMEM;
 }
 
 void cairn_dereg_async_stop(void)
 {
-	destroy_workqueue(dereg_slow_wq);
 	destroy_workqueue(dereg_wq);
 }
 

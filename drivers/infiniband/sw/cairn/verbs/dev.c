@@ -482,7 +482,7 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = cairn_dereg_async_start();
 	if (err)
 		goto err_async;
-	err = cairn_odp_start();
+	err = cairn_odp_jobs_start();
 	if (err)
 		goto err_dereg;
 	err = cairn_peers_start();
@@ -494,7 +494,7 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = -ENOMEM;
 	cairn_peers_stop();
 err_odp:
-	cairn_odp_stop();
+	cairn_odp_jobs_stop();
 err_dereg:
 	cairn_dereg_async_stop();
 err_async:
@@ -507,7 +507,7 @@ void cairn_verbs_exit(void)
 {
 	destroy_workqueue(dev_remove_wq);
 	cairn_peers_stop();
-	cairn_odp_stop();
+	cairn_odp_jobs_stop();
 	cairn_dereg_async_stop();
 	cairn_async_stop();
 }

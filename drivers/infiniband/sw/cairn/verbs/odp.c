@@ -29,24 +29,6 @@
 #include <linux/slab.h>
 #include "verbs/odp.h"
 
-static struct workqueue_struct *odp_wq;
-
-void cairn_odp_queue(struct work_struct *work)
-{
-	queue_work(odp_wq, work);
-}
-
-int cairn_odp_start(void)
-{
-	odp_wq = alloc_workqueue("cairn_odp", WQ_UNBOUND, 0);
-	return odp_wq ? 0 : -ENOMEM;
-}
-
-void cairn_odp_stop(void)
-{
-	destroy_workqueue(odp_wq);
-}
-
 #if CAIRN_HAS_ODP
 
 /* How long pages may come and go before it is left to the next attempt. */
@@ -58,6 +40,7 @@ struct cairn_odp {
 	struct mmu_interval_notifier notifier;	/* with the process's memory */
 	struct cairn_nic *nic;
 	struct mem_cgroup *memcg;	/* pays for the table; a reference */
+	struct cairn_odp_process *process;	/* pays with its time; a reference */
 	/* Number of a page -> its frame << 1 | it may be written. Written below
 	 * its lock, process context; read under RCU.
 	 */
@@ -67,6 +50,9 @@ struct cairn_odp {
 	bool writable;
 	bool ends;			/* whoever brings pages stops */
 	refcount_t users;		/* the region, and who brings pages */
+	/* When there are no more: this is queued, or completed if there is none. */
+	struct workqueue_struct *end_wq;
+	struct work_struct *end_work;
 	struct completion unused;
 };
 
@@ -164,6 +150,11 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 	if (!odp)
 		return ERR_PTR(-ENOMEM);
+	odp->process = cairn_odp_process_get();
+	if (!odp->process) {
+		kfree(odp);
+		return ERR_PTR(-ENOMEM);
+	}
 	odp->nic = &dev->nic;
 	odp->first = start >> PAGE_SHIFT;
 	odp->end = DIV_ROUND_UP(start + length, PAGE_SIZE);
@@ -177,6 +168,7 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 					   (odp->end - odp->first) << PAGE_SHIFT,
 					   &odp_notifier_ops);
 	if (err) {
+		cairn_odp_process_put(odp->process);
 		kfree(odp);
 		return ERR_PTR(err);
 	}
@@ -188,16 +180,34 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 {
 	if (!odp)
 		return;
-	WRITE_ONCE(odp->ends, true);
-	cairn_odp_put(odp);
-	wait_for_completion(&odp->unused);
+	if (!odp->end_work) {
+		WRITE_ONCE(odp->ends, true);
+		cairn_odp_put(odp);
+		wait_for_completion(&odp->unused);
+	}
 	/* For what was written; the notifier keeps the pages where they are. */
 	odp_take_all(odp, odp->first, odp->end - 1);
 	mmu_interval_notifier_remove(&odp->notifier);
 	xa_destroy(&odp->pages);
 	mutex_destroy(&odp->taking);
 	mem_cgroup_put(odp->memcg);
+	cairn_odp_process_put(odp->process);
 	kfree(odp);
+}
+
+void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
+		   struct work_struct *work)
+{
+	odp->end_wq = wq;
+	odp->end_work = work;
+	WRITE_ONCE(odp->ends, true);
+	cairn_odp_put(odp);
+}
+
+void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
+{
+	if (cairn_odp_job_queue(job, odp->process))
+		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_SHARE_WAITS, 1);
 }
 
 void cairn_odp_get(struct cairn_odp *odp)
@@ -207,7 +217,11 @@ void cairn_odp_get(struct cairn_odp *odp)
 
 void cairn_odp_put(struct cairn_odp *odp)
 {
-	if (refcount_dec_and_test(&odp->users))
+	if (!refcount_dec_and_test(&odp->users))
+		return;
+	if (odp->end_work)
+		queue_work(odp->end_wq, odp->end_work);
+	else
 		complete(&odp->unused);
 }
 
@@ -367,6 +381,15 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 }
 
 void cairn_odp_destroy(struct cairn_odp *odp)
+{
+}
+
+void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
+		   struct work_struct *work)
+{
+}
+
+void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
 {
 }
 

@@ -40,6 +40,12 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
  */
 void cairn_odp_destroy(struct cairn_odp *odp);
 
+/* The same without waiting: when nobody brings pages any more @work is queued to @wq, and
+ * calls cairn_odp_destroy(). Any context.
+ */
+void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
+		   struct work_struct *work);
+
 /* In a run that has found the region: cairn_odp_destroy() waits for the other. */
 void cairn_odp_get(struct cairn_odp *odp);
 void cairn_odp_put(struct cairn_odp *odp);
@@ -65,11 +71,7 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 /* Also pages around, that are in memory already. */
 int cairn_odp_bring_near(struct cairn_odp *odp, u64 addr, u64 len, bool write);
 
-/* Work that brings pages. Any context. */
-void cairn_odp_queue(struct work_struct *work);
-
-/* Module start and stop; no device is left at the stop. */
-int cairn_odp_start(void);
-void cairn_odp_stop(void);
+/* Work that brings pages of @odp, which is held. Any context. */
+void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job);
 
 #endif

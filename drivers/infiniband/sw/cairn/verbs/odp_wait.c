@@ -11,10 +11,10 @@ enum odp_wait_state {
 	ODP_WAIT_FAILED,
 };
 
-static void odp_wait_work(struct work_struct *work)
+static void odp_wait_run(struct cairn_odp_job *job)
 {
-	struct cairn_odp_slot *slot = container_of(work, struct cairn_odp_slot,
-						   work);
+	struct cairn_odp_slot *slot = container_of(job, struct cairn_odp_slot,
+						   job);
 	struct cairn_qp *qp = slot->qp;
 	enum cairn_side_id side = slot->side;
 	int err;
@@ -36,7 +36,7 @@ void cairn_odp_waits_init(struct cairn_qp *qp)
 	for (side = 0; side < CAIRN_SIDES; side++) {
 		struct cairn_odp_slot *slot = &qp->cold->odp[side];
 
-		INIT_WORK(&slot->work, odp_wait_work);
+		cairn_odp_job_init(&slot->job, odp_wait_run);
 		slot->qp = qp;
 		slot->side = side;
 	}
@@ -47,7 +47,7 @@ void cairn_odp_waits_cancel(struct cairn_qp *qp)
 	enum cairn_side_id side;
 
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (cancel_work_sync(&qp->cold->odp[side].work))
+		if (cairn_odp_job_cancel(&qp->cold->odp[side].job))
 			cairn_odp_put(qp->cold->odp[side].odp);
 }
 
@@ -89,7 +89,7 @@ int cairn_odp_wait(struct cairn_qp *qp, enum cairn_side_id side,
 	slot->len = want->len;
 	slot->state = ODP_WAIT_BUSY;
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_ODP_FAULTS, 1);
-	cairn_odp_queue(&slot->work);
+	cairn_odp_queue(slot->odp, &slot->job);
 	return -EAGAIN;
 }
 

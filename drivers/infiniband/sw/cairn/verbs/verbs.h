@@ -29,6 +29,7 @@
 #include "queue/context.h"
 #include "queue/queue.h"
 #include "verbs/async.h"
+#include "verbs/odp_job.h"
 
 struct ib_mad_agent;
 
@@ -212,7 +213,7 @@ struct cairn_mw_handle {
 
 /* Absent memory that a side of a QP needs (verbs/odp_wait.h). */
 struct cairn_odp_slot {
-	struct work_struct work;
+	struct cairn_odp_job job;
 	struct cairn_qp *qp;
 	struct cairn_odp *odp;		/* held while it is brought */
 	u64 addr;

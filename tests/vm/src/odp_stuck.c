@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Regions on demand whose pages do not come: the file system is frozen, and a page of a
+ * file cannot be made writable. What can others do meanwhile?
+ *
+ *	odp_stuck DIR [TEST]	DIR: of a file system of its own, which is frozen
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG		vt_ms(30000)
+#define PAGE		4096u
+#define ODP_RW		(IBV_ACCESS_ON_DEMAND | VT_ACCESS)
+#define NOBODY		65534
+/* What the driver gives to one process, and to one user (verbs/odp_job.h) */
+#define PROCESS_JOBS	16
+#define USER_JOBS	128
+/* more than all had before there were shares, by one process and by many */
+#define MANY		300u
+#define PROCESSES	9u
+#define EACH		40u
+
+static struct vt_dev dev;
+static const char *dir;
+static int dir_fd = -1;
+
+static int (*dereg_async)(struct ibv_mr *mr, u32 *ticket);
+static int (*query_release)(struct ibv_context *ctx, u32 ticket);
+
+/*
+ * A process whose pages do not come. One queue pair a page, connected to itself.
+ */
+
+struct stuck {
+	pid_t pid;
+	int tell, hear;		/* pipes, as the parent sees them */
+	u32 first, n;		/* pages of the file */
+};
+
+struct stuck_qp {
+	struct vt_end end;
+	struct ibv_mr *mr;
+	u32 ticket;
+};
+
+static int stuck_qp_open(struct stuck_qp *s, u8 *page)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.cap.max_send_wr = 4;
+	o.cap.max_recv_wr = 4;
+	o.cqe = 8;
+	if (vt_end_create(&s->end, &dev, &o, PAGE) || vt_to_init(&s->end) ||
+	    vt_to_rtr(&s->end, &s->end) || vt_to_rts(&s->end))
+		return -1;
+	s->mr = ibv_reg_mr(dev.pd, page, PAGE, ODP_RW);
+	return s->mr ? 0 : -1;
+}
+
+static void stuck_qp_write(struct stuck_qp *s, const u8 *page, u32 number)
+{
+	struct ibv_sge sge = { (uintptr_t)s->end.buf, PAGE, s->end.mr->lkey };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (uintptr_t)page, s->mr->rkey },
+	}, *bad;
+
+	vt_fill(s->end.buf, PAGE, number);
+	if (ibv_post_send(s->end.qp, &wr, &bad))
+		_exit(3);
+}
+
+static int released(u32 ticket)
+{
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+	int err;
+
+	while ((err = query_release(dev.ctx, ticket)) == EBUSY &&
+	       vt_now_ms() < end)
+		vt_relax(&idle);
+	return err;
+}
+
+/* 'w' write to all pages, 'e' end all regions, 'c' wait for what it was; 'q' quits */
+static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *s,
+		       char what)
+{
+	struct ibv_wc wc;
+	u32 i;
+
+	for (i = 0; i < s->n; i++) {
+		struct stuck_qp *q = &qps[i];
+
+		switch (what) {
+		case 'w':
+			stuck_qp_write(q, mem + i * PAGE, s->first + i);
+			break;
+		case 'e':
+			if (dereg_async(q->mr, &q->ticket))
+				_exit(4);
+			break;
+		case 'c':
+			if (q->ticket ? released(q->ticket) :
+			    vt_poll(q->end.scq, &wc, 1, LONG) || wc.status)
+				_exit(5);
+			break;
+		}
+	}
+}
+
+static u8 *stuck_map(const struct stuck *s)
+{
+	char path[200];
+	int fd;
+	u8 *mem;
+	u32 i;
+
+	snprintf(path, sizeof(path), "%s/file", dir);
+	fd = open(path, O_RDWR);
+	mem = mmap(NULL, s->n * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)s->first * PAGE);
+	if (fd < 0 || mem == MAP_FAILED)
+		_exit(1);
+	/* The test is of pages that are there, and may not be written yet. */
+	for (i = 0; i < s->n; i++)
+		if (*(volatile u8 *)(mem + i * PAGE))
+			_exit(1);
+	return mem;
+}
+
+static void stuck_main(const struct stuck *s, int hear, int tell, uid_t uid)
+{
+	struct stuck_qp *qps = calloc(s->n, sizeof(*qps));
+	u8 *mem = stuck_map(s);
+	u32 i;
+	char c;
+
+	if (!qps || (uid && setuid(uid)) ||
+	    vt_open(&dev, vt_name_b(), VT_IPV4, -1))
+		_exit(2);
+	for (i = 0; i < s->n; i++)
+		if (stuck_qp_open(&qps[i], mem + i * PAGE))
+			_exit(2);
+	while (write(tell, "", 1) == 1 && read(hear, &c, 1) == 1 && c != 'q')
+		stuck_obey(qps, mem, s, c);
+	_exit(0);
+}
+
+static void stuck_start(struct stuck *s, u32 first, u32 n, uid_t uid)
+{
+	int to[2], from[2];
+
+	s->first = first;
+	s->n = n;
+	must(!pipe(to) && !pipe(from));
+	fflush(stdout);
+	signal(SIGPIPE, SIG_IGN);
+	s->pid = fork();
+	must(s->pid >= 0);
+	if (!s->pid) {
+		close(to[1]);
+		close(from[0]);
+		stuck_main(s, to[0], from[1], uid);
+	}
+	close(to[0]);
+	close(from[1]);
+	s->tell = to[1];
+	s->hear = from[0];
+}
+
+/* Has a process done what it was told to? */
+static bool heard(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char c;
+
+	return poll(&pfd, 1, ms) == 1 && read(fd, &c, 1) == 1;
+}
+
+static void stuck_tell(const struct stuck *s, char what)
+{
+	must(write(s->tell, &what, 1) == 1);
+	must(heard(s->hear, 2 * LONG));
+}
+
+/* Others have its pipes as well: it does not see that one is closed. */
+static int stuck_end(struct stuck *s)
+{
+	int status = -1;
+
+	if (write(s->tell, "q", 1) != 1)
+		kill(s->pid, SIGKILL);
+	close(s->tell);
+	waitpid(s->pid, &status, 0);
+	close(s->hear);
+	return status;
+}
+
+/*
+ * The others.
+ */
+
+/* A transfer into memory on demand, and the asynchronous end of such a region. */
+static void other_main(int tell)
+{
+	u8 *mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stuck_qp q = {};
+	struct ibv_wc wc;
+
+	if (mem == MAP_FAILED || vt_open(&dev, vt_name_b(), VT_IPV4, -1) ||
+	    stuck_qp_open(&q, mem))
+		_exit(1);
+	stuck_qp_write(&q, mem, 77);
+	if (vt_poll(q.end.scq, &wc, 1, LONG) || wc.status ||
+	    vt_check(mem, PAGE, 77) != -1)
+		_exit(1);
+	if (write(tell, "", 1) != 1 || dereg_async(q.mr, &q.ticket) ||
+	    released(q.ticket) || write(tell, "", 1) != 1)
+		_exit(1);
+	_exit(0);
+}
+
+/* How much of that another process got done, of two. It may be there for long then, as
+ * what it waits for ends when the file system goes on.
+ */
+static int other_tries(pid_t *pid)
+{
+	int from[2], n = 0;
+
+	if (pipe(from))
+		return -1;
+	fflush(stdout);
+	*pid = fork();
+	if (!*pid)
+		other_main(from[1]);
+	close(from[1]);
+	while (n < 2 && heard(from[0], 2 * LONG))
+		n++;
+	close(from[0]);
+	return n;
+}
+
+static void file_make(u32 pages)
+{
+	char path[200], zeros[PAGE] = {};
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+	must(fd >= 0 && !fchmod(fd, 0666));
+	while (pages--)
+		must(write(fd, zeros, PAGE) == (ssize_t)PAGE);
+	must(!fsync(fd));
+	close(fd);
+}
+
+static u32 file_check(u32 pages)
+{
+	char path[200];
+	u8 page[PAGE];
+	u32 i, right = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", dir);
+	fd = open(path, O_RDONLY);
+	must(fd >= 0);
+	for (i = 0; i < pages; i++)
+		right += pread(fd, page, PAGE, (off_t)i * PAGE) ==
+				 (ssize_t)PAGE &&
+			 vt_check(page, PAGE, i) == -1;
+	close(fd);
+	return right;
+}
+
+static u32 smaller(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+/* @processes of a user, @n pages each, in turn: they write, they end their regions (if
+ * @ends), they are killed (if @kills). Without the last two all is written in the end.
+ */
+static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
+{
+	u64 faults = vt_counter(&dev, "odp_faults");
+	u64 waits = vt_counter(&dev, "odp_share_waits");
+	u32 i, busy = smaller(processes * PROCESS_JOBS, USER_JOBS);
+	struct stuck s[PROCESSES] = {};
+	u64 faulted, waited;
+	pid_t other = 0;
+	int done = 0;
+
+	file_make(processes * n);
+	for (i = 0; i < processes; i++)
+		stuck_start(&s[i], i * n, n, uid);
+	for (i = 0; i < processes; i++)
+		must(heard(s[i].hear, 4 * LONG));
+	must(!ioctl(dir_fd, FIFREEZE, 0));
+	for (i = 0; i < processes; i++)
+		stuck_tell(&s[i], 'w');
+	faulted = vt_counter_reaches(&dev, "odp_faults",
+				     faults + processes * n) - faults;
+	waited = vt_counter(&dev, "odp_share_waits") - waits;
+	if (ends)
+		stuck_tell(&s[0], 'e');
+	if (kills)
+		kill(s[0].pid, SIGKILL);
+	done = other_tries(&other);
+	must(!ioctl(dir_fd, FITHAW, 0));
+	ktap_eq(faulted, processes * n);
+	ktap_eq(waited, processes * n - busy);
+	ktap_eq(done, 2);
+	if (done != 2)
+		kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	for (i = 0; i < processes; i++) {
+		if (!kills)
+			stuck_tell(&s[i], 'c');
+		ktap_eq(stuck_end(&s[i]), kills ? SIGKILL : 0);
+	}
+	if (!ends && !kills)
+		ktap_eq(file_check(processes * n), processes * n);
+}
+
+static void one_process(void)
+{
+	try_stuck(1, MANY, 0, false, false);
+}
+
+static void one_user(void)
+{
+	try_stuck(PROCESSES, EACH, NOBODY, false, false);
+}
+
+static void its_regions_end(void)
+{
+	try_stuck(1, MANY, 0, true, false);
+}
+
+static void it_is_killed(void)
+{
+	try_stuck(1, MANY, 0, false, true);
+}
+
+#define TESTS(X)							\
+	X(one_process) X(one_user) X(its_regions_end) X(it_is_killed)
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	void *lib = dlopen("libcairn.so.1", RTLD_NOW);
+
+	dir = argc > 1 ? argv[1] : ".";
+	dir_fd = open(dir, O_RDONLY);
+	if (!lib || dir_fd < 0 || vt_open(&dev, vt_name_b(), VT_IPV4, -1))
+		return vt_bail();
+	dereg_async = dlsym(lib, "cairndv_dereg_mr_async");
+	query_release = dlsym(lib, "cairndv_query_release");
+	if (!dereg_async || !query_release)
+		return vt_bail();
+	return vt_run(argc > 2 ? argv[2] : NULL);
+}
