@@ -300,7 +300,7 @@ static u32 smaller(u32 a, u32 b)
 static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 {
 	u64 faults = vt_counter(&dev, "odp_faults");
-	u64 waits = vt_counter(&dev, "odp_share_waits");
+	u64 waits = vt_counter(&dev, "odp_waits");
 	u32 i, busy = smaller(processes * PROCESS_JOBS, USER_JOBS);
 	struct stuck s[PROCESSES] = {};
 	u64 faulted, waited;
@@ -317,7 +317,7 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 		stuck_tell(&s[i], 'w');
 	faulted = vt_counter_reaches(&dev, "odp_faults",
 				     faults + processes * n) - faults;
-	waited = vt_counter(&dev, "odp_share_waits") - waits;
+	waited = vt_counter(&dev, "odp_waits") - waits;
 	if (ends)
 		stuck_tell(&s[0], 'e');
 	if (kills)

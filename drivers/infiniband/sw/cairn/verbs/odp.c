@@ -207,7 +207,7 @@ void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
 void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
 {
 	if (cairn_odp_job_queue(job, odp->process))
-		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_SHARE_WAITS, 1);
+		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_WAITS, 1);
 }
 
 void cairn_odp_get(struct cairn_odp *odp)
