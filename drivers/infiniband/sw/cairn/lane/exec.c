@@ -436,7 +436,8 @@ static void exec_run_handed(struct exec_handed *handed)
 		enum cairn_side_id side = state - state->exec->side;
 
 		handed->first = state->next_handed;
-		clear_bit(0, &state->handed);
+		/* The next is known before another list may have the side. */
+		clear_bit_unlock(0, &state->handed);
 		smp_mb__after_atomic();		/* with exec_hand_on() */
 		if (left && cairn_budget_left(&tx)) {
 			left--;
@@ -550,12 +551,12 @@ static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 
 	cairn_exec_disown(skb);
 	cairn_rx_cb(skb)->first = NULL;
-	if (exec_rxq_add(state, skb)) {
-		exec_record_and_run(exec, side);
-		return;
+	if (!exec_rxq_add(state, skb)) {
+		exec_count_overflow(exec, skb);
+		kfree_skb(skb);
 	}
-	exec_count_overflow(exec, skb);
-	kfree_skb(skb);
+	/* Also if it was full: who found us at the lock, in exec_rx_now(), relies on us. */
+	exec_record_and_run(exec, side);
 }
 
 void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,

@@ -34,6 +34,7 @@
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
+#include "net/tx.h"
 #include "wire/icrc.h"
 
 /* After all filters; before connection tracking confirms, which is last. */
@@ -321,6 +322,14 @@ static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
 	return cairn_table_find(&arrival->nic->qp_table, qpn);
 }
 
+/* Responses are for who is connected. Of others none runs the requester: its address
+ * handle may be locked on this CPU, by who sends the packet.
+ */
+static bool rx_may_run(const struct cairn_exec *exec, enum cairn_side_id side)
+{
+	return side == CAIRN_RESP || exec->path;
+}
+
 /* Read the packet of @len bytes at @offset, once: a sender on this host may still be
  * writing it. False: it is malformed.
  */
@@ -367,6 +376,10 @@ static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
 		batch->exec = rx_find_qp(arrival, k, pkt->qpn);
 	if (!batch->exec && !batch->members) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_NO_QP, 1);
+		return false;
+	}
+	if (batch->exec && !rx_may_run(batch->exec, batch->side)) {
+		cairn_nic_count(nic, CAIRN_CTR_RX_WRONG_QP, 1);
 		return false;
 	}
 	if (batch->exec)
@@ -483,17 +496,26 @@ static bool rx_is_train(const struct sk_buff *skb)
 }
 
 /*
- * Has the skb been in this host's memory only since its sender made it? Then its
+ * Has the skb been in this host's memory only since a device of ours made it? Then its
  * checksum is still to be written (CHECKSUM_PARTIAL), and TCP believes it, too. What
  * damages packets on purpose, as netem does, writes it first. But GRO leaves the same
  * state behind, so the skb must also have been sent by a CPU of this host, and no
- * driver's NAPI have received it: both use the same word.
+ * driver's NAPI have received it: both use the same word. Who forwards what came by a wire
+ * writes that word anew, so the hash must be the one that we give, which nobody knows.
  */
-static bool rx_never_left(const struct sk_buff *skb)
+static bool rx_never_left(const struct rx_arrival *arrival)
 {
 #if defined(CONFIG_XPS) && defined(CONFIG_NET_RX_BUSY_POLL)
+	const struct sk_buff *skb = arrival->skb;
+	__be32 saddr = arrival->ipv6 ? arrival->ip.v6.saddr.s6_addr32[3] :
+				       arrival->ip.v4.saddr;
+	__be32 daddr = arrival->ipv6 ? arrival->ip.v6.daddr.s6_addr32[3] :
+				       arrival->ip.v4.daddr;
+
 	return skb->ip_summed == CHECKSUM_PARTIAL && skb->sender_cpu &&
-	       skb->sender_cpu < MIN_NAPI_ID;
+	       skb->sender_cpu < MIN_NAPI_ID && skb->sw_hash &&
+	       skb->hash == cairn_net_flow_hash(saddr, daddr,
+						arrival->udp.source);
 #else
 	return false;
 #endif
@@ -506,7 +528,7 @@ static bool rx_find_packets(struct rx_arrival *arrival)
 
 	if (arrival->skb->len < arrival->offset + CAIRN_MIN_PACKET)
 		return false;
-	arrival->sure = rx_never_left(arrival->skb);
+	arrival->sure = rx_never_left(arrival);
 	arrival->train = skb_is_gso(arrival->skb);
 	if (arrival->train) {
 		arrival->len = arrival->skb->len - arrival->offset;
@@ -584,6 +606,7 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
 		return rx_refuse(&arrival);
+	ip = ip_hdr(skb);	/* may have moved */
 	arrival.ip.v4 = *ip;
 	arrival.id = ntohs(ip->id);
 	arrival.ce = INET_ECN_is_ce(ip->tos);
@@ -609,6 +632,7 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
 		return rx_refuse(&arrival);
+	ip = ipv6_hdr(skb);	/* may have moved */
 	arrival.ip.v6 = *ip;
 	arrival.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
 	arrival.group = ipv6_addr_is_multicast(&ip->daddr);

@@ -28,6 +28,7 @@
 #include <linux/ip.h>
 #include <linux/jhash.h>
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/uaccess.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
@@ -114,6 +115,7 @@ struct tx_plug {
 };
 
 static DEFINE_PER_CPU(struct tx_plug, tx_plugs);
+static u32 tx_flow_seed __read_mostly;	/* since the module's start */
 DEFINE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 
 /* Bytes of a packet from BTH to ICRC. */
@@ -239,9 +241,12 @@ static void tx_frame_cut(struct tx_frame *frame, u32 len)
 	pskb_trim_unique(frame->skb,
 			 frame->ip_len + sizeof(frame->udp) + len);
 	frame->frag = skb_shinfo(frame->skb)->nr_frags - 1;
+	frame->room = 0;
+	/* What is left may be small enough for the head: then it was moved there. */
+	if (frame->frag < 0)
+		return;
 	last = &skb_shinfo(frame->skb)->frags[frame->frag];
 	frame->to = skb_frag_address(last) + skb_frag_size(last);
-	frame->room = 0;
 }
 
 /* Up to @len bytes of contiguous room for the body. */
@@ -511,15 +516,21 @@ static void tx_frame_finish(struct tx_frame *frame, u32 count,
 	       sizeof(frame->udp));
 }
 
+u32 cairn_net_flow_hash(__be32 saddr, __be32 daddr, __be16 sport)
+{
+	return jhash_3words((__force u32)daddr, (__force u32)saddr,
+			    (__force u32)sport, tx_flow_seed);
+}
+
 /*
  * One transmit queue of the netdev for the flow, whichever CPU runs it: from
- * two queues its packets would overtake each other.
+ * two queues its packets would overtake each other. The receiver on this host sees by
+ * the hash whose the packets are (rx_never_left()).
  */
 static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 {
-	u32 hash = jhash_3words((__force u32)path->daddr.s6_addr32[3],
-				(__force u32)path->saddr.s6_addr32[3],
-				(__force u32)path->sport, 0);
+	u32 hash = cairn_net_flow_hash(path->saddr.s6_addr32[3],
+				       path->daddr.s6_addr32[3], path->sport);
 
 	__skb_set_sw_hash(skb, hash, true);
 #ifdef CONFIG_XPS
@@ -1018,6 +1029,7 @@ int cairn_net_tx_start(void)
 	struct tx_plug *plug;
 	int cpu;
 
+	tx_flow_seed = get_random_u32();
 	for_each_possible_cpu(cpu) {
 		plug = per_cpu_ptr(&tx_plugs, cpu);
 		plug->memory = kvmalloc_node(TX_FLOWS * TX_OPEN_BYTES,

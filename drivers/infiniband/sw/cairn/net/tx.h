@@ -6,4 +6,9 @@
 int cairn_net_tx_start(void);
 void cairn_net_tx_stop(void);
 
+/* The software hash of packets that devices of this module send: @saddr and @daddr of IPv4,
+ * or the last words of IPv6. Nobody knows it. Any context.
+ */
+u32 cairn_net_flow_hash(__be32 saddr, __be32 daddr, __be16 sport);
+
 #endif
