@@ -920,14 +920,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 	return 0;
 }
 
-int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		      void *cmd, size_t cmd_size)
+static int modify_qp(struct ibv_qp *qp, int mask, int err)
 {
-	int err = command("modify_qp");
-
-	(void)attr;
-	(void)cmd;
-	assert(cmd_size == 120);
 	fake.modify_mask = mask;
 	if (err || !(mask & IBV_QP_CAP))
 		return err;
@@ -938,17 +932,31 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return err;
 }
 
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		      void *cmd, size_t cmd_size)
+{
+	(void)attr;
+	(void)cmd;
+	assert(cmd_size == 120);
+	/* as libibverbs: the rest has the extended command */
+	if (mask & ~(2 * IBV_QP_DEST_QPN - 1))
+		return EOPNOTSUPP;
+	return modify_qp(qp, mask, command("modify_qp"));
+}
+
 int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			 void *cmd, size_t cmd_size, void *resp,
 			 size_t resp_size)
 {
-	(void)qp;
 	(void)resp;
-	assert(mask == IBV_QP_RATE_LIMIT && resp_size == 8);
-	assert(cmd_size == 144 + sizeof(fake.rate));
+	assert(mask & IBV_QP_RATE_LIMIT && resp_size == 8);
+	memset(&fake.rate, 0, sizeof(fake.rate));
+	if (cmd_size != 144) {
+		assert(cmd_size == 144 + sizeof(fake.rate));
+		memcpy(&fake.rate, (uint8_t *)cmd + 144, sizeof(fake.rate));
+	}
 	fake.rate_limit = attr->rate_limit;
-	memcpy(&fake.rate, (uint8_t *)cmd + 144, sizeof(fake.rate));
-	return command("modify_qp_ex");
+	return modify_qp(qp, mask, command("modify_qp_ex"));
 }
 
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

@@ -208,15 +208,27 @@ static void qp_reset_queue(struct cairn_queue *queue)
 	cairn_queue_unlock(queue);
 }
 
+/* The library takes a rate limit in the extended command only. */
+int cairn_modify_qp_cmd(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+
+	if (mask & IBV_QP_RATE_LIMIT)
+		return ibv_cmd_modify_qp_ex(ibqp, attr, mask, &cmd,
+					    VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_qp),
+					    &resp, sizeof(resp));
+	return ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
+				 VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+}
+
 int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct cairn_qp *qp = to_cqp(ibqp);
-	union verbs_cmd_buf cmd = {};
 	int err;
 
 	err = mask & IBV_QP_CAP ? cairn_resize_qp(ibqp, attr, mask) :
-	      ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
-				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+				  cairn_modify_qp_cmd(ibqp, attr, mask);
 	if (err)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */

@@ -121,15 +121,13 @@ static int resize_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 			    struct cairn_resize *rq)
 {
 	struct cairn_qp *qp = to_cqp(ibqp);
-	union verbs_cmd_buf cmd = {};
 	int err;
 
 	if (!cairn_resize_wanted(sq) && !cairn_resize_wanted(rq))
 		mask &= ~IBV_QP_CAP;
 	cairn_queue_lock(&qp->sq);
 	cairn_queue_lock(&qp->rq.queue);
-	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
-				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+	err = cairn_modify_qp_cmd(ibqp, attr, mask);
 	if (!err) {
 		cairn_resize_commit(sq);
 		cairn_resize_commit(rq);
