@@ -436,7 +436,8 @@ static void forgotten_qps_extended(void)
 	ktap_eq(cqx->wr_id, 3);
 	ktap_eq(ibv_next_poll(cqx), ENOENT);
 	ktap_eq(cqx->wr_id, 3);
-	ktap_eq(ring->host->index, start);
+	/* the first was free when it was forgotten */
+	ktap_eq(ring->host->index, start + 1);
 	ibv_end_poll(cqx);
 	ktap_eq(ring->host->index, start + 6);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
@@ -457,6 +458,58 @@ static void forgotten_qps_extended(void)
 	cairn_cq_forget_qp(cq, 1);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
 	ktap_eq(ring->host->index, ring->dev->index);
+	close_cq();
+}
+
+static bool cq_is_full(void)
+{
+	return ring->dev->index - ring->host->index == ring->desc.depth;
+}
+
+/* What nobody is shown takes no room, even before anybody polls. */
+static void forgotten_qps_make_room(void)
+{
+	static const uint32_t same[] = { 1, 1, 1, 1 }, mixed[] = { 1, 2, 1, 1 };
+	static const uint64_t live[] = { 1 };
+	uint32_t start;
+
+	open_cq(4, 0xfffffffd);
+	fill_of(same, 4);
+	ktap_ok(cq_is_full());
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ring->host->index, ring->dev->index);
+	/* behind one that is to be shown they have to stay */
+	start = ring->dev->index;
+	fill_of(mixed, 4);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ring->host->index, start + 1);
+	expect_only(live, 1);
+	close_cq();
+}
+
+/* The entries of a poll that is under way are not the device's yet. */
+static void forgotten_inside_poll(void)
+{
+	static const uint32_t qpns[] = { 2, 1, 1, 3 };
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t start;
+
+	open_cq_ex(4, 0, true);
+	start = ring->dev->index;
+	fill_of(qpns, 4);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	cairn_cq_forget_qp(cq, 1);
+	cairn_cq_forget_qp(cq, 2);
+	ktap_eq(ring->host->index, start);
+	ktap_eq(cqx->wr_id, 0);
+	ibv_end_poll(cqx);
+	ktap_eq(ring->host->index, start + 1);
+	cairn_cq_forget_qp(cq, 9);
+	ktap_eq(ring->host->index, start + 3);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(cqx->wr_id, 3);
+	ibv_end_poll(cqx);
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
 	close_cq();
 }
 
@@ -482,6 +535,8 @@ static void reset_and_destroy_forget(void)
 		fake_complete(recv_ring, &cqe);
 		ktap_eq(destroy ? fake.ops.destroy_qp(qp) :
 			fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		ktap_eq(ring->host->index, ring->dev->index);
+		ktap_eq(recv_ring->host->index, recv_ring->dev->index);
 		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
 		ktap_eq(fake.ops.poll_cq(recv_cq, 1, &wc), 0);
 	}
@@ -679,6 +734,8 @@ static const struct ktap_test tests[] = {
 	KTAP(resize_not_mapped),
 	KTAP(forgotten_qps),
 	KTAP(forgotten_qps_extended),
+	KTAP(forgotten_qps_make_room),
+	KTAP(forgotten_inside_poll),
 	KTAP(reset_and_destroy_forget),
 	KTAP(extended_fields),
 	KTAP(extended_batches),

@@ -258,23 +258,43 @@ static bool cq_holds_qp(const struct cairn_ring *ring, uint32_t qpn)
 }
 
 /* Without memory the completions are shown after all: that is allowed too. */
+static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
+{
+	struct cairn_cq_discard *discard = calloc(1, sizeof(*discard));
+
+	if (!discard)
+		return;
+	discard->qpn = qpn;
+	discard->end = cq->queue.ring.dev_index;
+	discard->next = cq->discards;
+	cq->discards = discard;
+}
+
+/*
+ * The device gets their room at once: nobody may poll before it is needed, and
+ * a full queue is final. Those behind a completion that is to be shown have to
+ * wait for it.
+ */
+static void cq_free_discarded(struct cairn_cq *cq)
+{
+	struct cairn_ring *ring = &cq->queue.ring;
+	uint32_t start = ring->index;
+
+	cairn_cq_ready(cq);	/* skips */
+	if (ring->index != start)
+		cairn_ring_publish(ring);
+}
+
 void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
-	struct cairn_ring *ring = &cq->queue.ring;
-	struct cairn_cq_discard *discard;
 
 	cairn_cq_lock(cq);
-	cairn_ring_reload(ring);
-	if (cq_holds_qp(ring, qpn)) {
-		discard = calloc(1, sizeof(*discard));
-		if (discard) {
-			discard->qpn = qpn;
-			discard->end = ring->dev_index;
-			discard->next = cq->discards;
-			cq->discards = discard;
-		}
-	}
+	cairn_ring_reload(&cq->queue.ring);
+	if (cq_holds_qp(&cq->queue.ring, qpn))
+		cq_discard(cq, qpn);
+	if (!cq->polling)
+		cq_free_discarded(cq);
 	cairn_cq_unlock(cq);
 }
 

@@ -8,8 +8,8 @@ struct cairndv_persist_info;
 
 /*
  * Completions of a QP that was reset or destroyed: those before @end are not
- * shown any more. The ring is the device's, so they are skipped when their turn
- * comes.
+ * shown any more. The ring is the device's, so they are skipped: at once where they
+ * are the oldest, else when their turn comes.
  */
 struct cairn_cq_discard {
 	struct cairn_cq_discard *next;
@@ -26,6 +26,8 @@ struct cairn_cq {
 	uint32_t arm_seq;
 	bool next_armed;		/* CAIRN_ARM_NEXT, no event seen yet */
 	const struct cairn_cqe *cur;	/* extended poll: current completion */
+	/* ... and whether one is under way: its entries are not to be published. */
+	bool polling;
 };
 
 static inline struct cairn_cq *to_ccq(struct ibv_cq *cq)
