@@ -513,6 +513,37 @@ static void forgotten_inside_poll(void)
 	close_cq();
 }
 
+static size_t count_discards(void)
+{
+	const struct cairn_cq_discard *discard = to_ccq(cq)->discards;
+	size_t n = 0;
+
+	for (; discard; discard = discard->next)
+		n++;
+	return n;
+}
+
+/* One entry of the list for a queue pair, however often it is reset. */
+static void forgotten_again(void)
+{
+	static const uint32_t qpns[] = { 2, 1, 3 };
+	static const uint64_t live[] = { 0 };
+
+	open_cq(8, 0);
+	fill_of(qpns, 3);
+	for (int i = 0; i < 10; i++) {
+		cairn_cq_forget_qp(cq, 1);
+		cairn_cq_forget_qp(cq, 3);
+	}
+	ktap_eq(count_discards(), 2);
+	/* what it completed since is forgotten, too */
+	fill_of(qpns + 1, 1);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(count_discards(), 2);
+	expect_only(live, 1);
+	close_cq();
+}
+
 static void reset_and_destroy_forget(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -736,6 +767,7 @@ static const struct ktap_test tests[] = {
 	KTAP(forgotten_qps_extended),
 	KTAP(forgotten_qps_make_room),
 	KTAP(forgotten_inside_poll),
+	KTAP(forgotten_again),
 	KTAP(reset_and_destroy_forget),
 	KTAP(extended_fields),
 	KTAP(extended_batches),

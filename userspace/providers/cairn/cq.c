@@ -257,17 +257,32 @@ static bool cq_holds_qp(const struct cairn_ring *ring, uint32_t qpn)
 	return false;
 }
 
-/* Without memory the completions are shown after all: that is allowed too. */
+static struct cairn_cq_discard *cq_find_discard(struct cairn_cq *cq, uint32_t qpn)
+{
+	struct cairn_cq_discard *discard = cq->discards;
+
+	while (discard && discard->qpn != qpn)
+		discard = discard->next;
+	return discard;
+}
+
+/*
+ * One for each number: nobody may poll while a QP is reset again and again.
+ * Without memory the completions are shown after all: that is allowed too.
+ */
 static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
 {
-	struct cairn_cq_discard *discard = calloc(1, sizeof(*discard));
+	struct cairn_cq_discard *discard = cq_find_discard(cq, qpn);
 
-	if (!discard)
-		return;
-	discard->qpn = qpn;
+	if (!discard) {
+		discard = calloc(1, sizeof(*discard));
+		if (!discard)
+			return;
+		discard->qpn = qpn;
+		discard->next = cq->discards;
+		cq->discards = discard;
+	}
 	discard->end = cq->queue.ring.dev_index;
-	discard->next = cq->discards;
-	cq->discards = discard;
 }
 
 /*
