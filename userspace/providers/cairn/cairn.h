@@ -47,5 +47,7 @@ bool cairn_device_is(const struct ibv_device *device);
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);
+/* Not so in a child of the process that opened the device. A system call. */
+bool cairn_has_maps(const struct cairn_context *ctx);
 
 #endif /* CAIRN_H */

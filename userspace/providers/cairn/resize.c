@@ -48,6 +48,9 @@ int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 	memset(resize, 0, sizeof(*resize));
 	if (!max_wr || resize_same_size(max_wr, queue->max_wr))
 		return 0;
+	/* A child's ring: the parent, whose queue it is, would not see it. */
+	if (!cairn_has_maps(to_cctx(owner->ctx)))
+		return EPERM;
 	err = resize_prepare(owner, max_wr, &resp);
 	if (err)
 		return err;
