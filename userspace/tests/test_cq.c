@@ -257,12 +257,43 @@ static void arming(void)
 	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
 	/* stays: no event was seen */
 	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	/* which may have answered the first */
 	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
+	/* two events: the second answered the second, or a later one */
 	ktap_eq(arm(1), 5 << 2 | CAIRN_ARM_SOLICITED);
 	ktap_eq(arm(0), 6 << 2 | CAIRN_ARM_NEXT);
+	for (int i = 3; i <= 6; i++)
+		fake.ops.cq_event(cq);
+	ktap_eq(arm(1), 7 << 2 | CAIRN_ARM_SOLICITED);
+	close_cq();
+}
+
+/* The event that is read answered a request, but not the one that still waits. */
+static void arm_behind_event(void)
+{
+	open_cq(4, 0);
+	ktap_eq(arm(0), 1 << 2 | CAIRN_ARM_NEXT);
+	/* the device answers; before that is read, somebody asks for one more */
+	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
-	ktap_eq(arm(0), 7 << 2 | CAIRN_ARM_NEXT);
+	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_SOLICITED);
+	close_cq();
+}
+
+/* As most programs do: an event, and the next request. */
+static void arm_in_turns(void)
+{
+	open_cq(4, 0);
+	for (uint32_t seq = 1; seq < 100; seq += 2) {
+		ktap_eq(arm(0), seq << 2 | CAIRN_ARM_NEXT);
+		fake.ops.cq_event(cq);
+		ktap_eq(arm(1), (seq + 1) << 2 | CAIRN_ARM_SOLICITED);
+		fake.ops.cq_event(cq);
+	}
 	close_cq();
 }
 
@@ -758,6 +789,8 @@ static const struct ktap_test tests[] = {
 	KTAP(batches),
 	KTAP(overflow),
 	KTAP(arming),
+	KTAP(arm_behind_event),
+	KTAP(arm_in_turns),
 	KTAP(arm_sequence_wraps),
 	KTAP(arm_inside_poll),
 	KTAP(resize),

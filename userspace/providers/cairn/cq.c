@@ -55,6 +55,8 @@ static int cq_open(struct cairn_context *ctx, struct cairn_cq *cq,
 		return err;
 	}
 	cq->arm_seq = cq->queue.ring.host->arm >> 2;
+	cq->next_seq = cq->arm_seq;
+	cq->event_seq = cq->arm_seq;
 	return 0;
 }
 
@@ -316,8 +318,8 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 /*
  * Every call asks for one more event, so that none is lost to an event that is
  * already on its way. A request for solicited completions must not replace one
- * for any completion; we learn that the latter was answered when the event is
- * read (cairn_cq_event()).
+ * for any completion that may still wait (cairn_cq_event()). In doubt there is an
+ * event too many, which is allowed.
  *
  * Not under the CQ lock: the extended poll holds that between calls.
  */
@@ -327,21 +329,26 @@ int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t kind = CAIRN_ARM_SOLICITED;
 
 	pthread_spin_lock(&cq->arm_lock);
-	if (!solicited_only || cq->next_armed) {
-		kind = CAIRN_ARM_NEXT;
-		cq->next_armed = true;
-	}
 	cq->arm_seq++;
-	cairn_ring_arm(&cq->queue.ring, (cq->arm_seq << 2) | kind);
+	if (!solicited_only)
+		cq->next_seq = cq->arm_seq;
+	if (cq->next_seq > cq->event_seq)
+		kind = CAIRN_ARM_NEXT;
+	cairn_ring_arm(&cq->queue.ring, (uint32_t)(cq->arm_seq << 2) | kind);
 	pthread_spin_unlock(&cq->arm_lock);
 	return 0;
 }
 
+/*
+ * An event was read. It does not say which request it answered, and a later one may
+ * have been made since. But the device answers a request once, and none before an
+ * earlier one: after n events the n-th request is answered.
+ */
 void cairn_cq_event(struct ibv_cq *ibcq)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
 
 	pthread_spin_lock(&cq->arm_lock);
-	cq->next_armed = false;
+	cq->event_seq++;
 	pthread_spin_unlock(&cq->arm_lock);
 }
