@@ -308,6 +308,8 @@ int cairndv_persist_done(struct ibv_context *context, uint64_t token,
  */
 
 #define CAIRNDV_GROUP_MAX	64	/* targets */
+/* Messages on the way: what the largest send queue holds. */
+#define CAIRNDV_GROUP_MAX_DEPTH	131072
 
 struct cairndv_persist_group;
 
