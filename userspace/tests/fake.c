@@ -253,6 +253,7 @@ void fake_reset(void)
 	fake.abi_version = CAIRN_ABI_VERSION;
 	fake.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	fake.sq_depth = 64;
+	fake.release_slots = CAIRN_RELEASE_SLOTS;
 	fake.next_offset = RING_BASE;
 	fake.fd = memfd_create("cairn", MFD_CLOEXEC);
 	assert(fake.fd >= 0 && !ftruncate(fake.fd, MEMORY));
@@ -671,7 +672,7 @@ static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr)
 	*resp = (struct cairn_dereg_mr_resp){
 		.offset = RELEASE_BASE,
 		.ticket = fake.next_ticket++,
-		.slots = CAIRN_RELEASE_SLOTS,
+		.slots = fake.release_slots,
 	};
 	return 0;
 }

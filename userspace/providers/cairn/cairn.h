@@ -29,7 +29,7 @@ struct cairn_context {
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */
 	struct cairn_shared_page *pages;	/* list of ready.c */
-	bool has_releases;		/* release.c; under qinfo_lock, too */
+	uint32_t release_slots;		/* release.c, 0: none; under qinfo_lock, too */
 	uint64_t release_offset;
 	const uint32_t *releases;	/* NULL: not mapped yet */
 };
