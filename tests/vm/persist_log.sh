@@ -170,3 +170,24 @@ done
 expect_that "request packets of WRITE_PERSIST are counted" \
 	"$(grep -o '"request_packets": [0-9]*' <<<"$persist_line" | cut -d ' ' -f 2) == 1"
 measure "persist, host flush" "-k host" "-m persist"
+
+# A target with less memory than a message has bytes: everything else is right.
+cat >"$lib_tmp/card.py" <<'END'
+import socket
+import struct
+import sys
+
+gid = bytes(10) + b'\xff\xff' + socket.inet_aton(sys.argv[1])
+listener = socket.create_server((sys.argv[1], 18516))
+print('listening', flush=True)
+end, _ = listener.accept()
+end.recv(72, socket.MSG_WAITALL)
+end.sendall(gid + struct.pack('=4I2Q2IQ2I', 17, 0x1000, 1, 0, 4096, 63, 0, 0, 0, 3, 0))
+end.sendall(b'\0')
+end.recv(1)
+END
+start b "$lib_tmp/card" "exec /usr/bin/python3 $lib_tmp/card.py $IP_B"
+wait_for 30 grep -q listening "$lib_tmp/card" || lib_show "$lib_tmp/card"
+run_fail "a target without room is refused" in_a cairn_persist -d "$DEV_A" -s 64 -n 4 "$IP_B"
+expect "and why" "$(output | grep -c 'the other end: Protocol error')" 1
+stop "$started"

@@ -17,6 +17,7 @@
  * Where the decisions are: log_format.c (what is on the medium), log_target.c (who
  * may write), log_session.c (what a writer does with several targets). These know
  * nothing of connections, and userspace/tests/test_log_crash.c tries crashes on them.
+ * log_text.c has what is in the records.
  * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
  * log_link.c connect all this to the world.
  */
@@ -34,6 +35,7 @@
 #include "log_link.h"
 #include "log_medium.h"
 #include "log_server.h"
+#include "log_text.h"
 
 #define PORT		"7471"
 #define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
@@ -108,8 +110,7 @@ static int writer_post(struct writer *w)
 	char data[LOG_MAX_RECORD];
 	int err;
 
-	memset(data, 'a' + (int)(number % 26), w->length);
-	snprintf(data, w->length, "record %" PRIu64, number);
+	log_text_fill(data, w->length, number);
 	err = log_session_append(&w->session, record, number, data, w->length);
 	w->posted += !err;
 	return err;
@@ -231,16 +232,6 @@ static int append(struct writer *w, const char *port)
 
 /* ---- verify, wipe ---- */
 
-static bool verify_contents(const struct log_record *record)
-{
-	char want[32];
-
-	snprintf(want, sizeof(want), "record %" PRIu64, record->number);
-	return !strncmp((const char *)(record + 1), want,
-			record->length < sizeof(want) ? record->length :
-							sizeof(want));
-}
-
 static int verify(const struct log_medium *medium, uint64_t at_least)
 {
 	const struct log_record *record;
@@ -253,7 +244,8 @@ static int verify(const struct log_medium *medium, uint64_t at_least)
 		return cairn_log_fail(err == EINVAL ? "there is no log" :
 						      "the log", err);
 	while ((record = log_reader_next(&reader))) {
-		bad += !verify_contents(record);
+		bad += !log_text_matches(record + 1, record->length,
+					 record->number);
 		bytes += record->length;
 	}
 	err = reader.error;

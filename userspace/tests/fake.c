@@ -41,6 +41,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	if (fd == fake.fd)
 		assert(flags == MAP_SHARED);
 	if (fd == fake.fd && map != MAP_FAILED) {
+		/* as the kernel has it: VM_DONTCOPY */
+		assert(!madvise(map, len, MADV_DONTFORK));
 		fake.maps++;
 		fake.maps_made++;
 	}
@@ -251,6 +253,7 @@ void fake_reset(void)
 	fake.abi_version = CAIRN_ABI_VERSION;
 	fake.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	fake.sq_depth = 64;
+	fake.release_slots = CAIRN_RELEASE_SLOTS;
 	fake.next_offset = RING_BASE;
 	fake.fd = memfd_create("cairn", MFD_CLOEXEC);
 	assert(fake.fd >= 0 && !ftruncate(fake.fd, MEMORY));
@@ -669,7 +672,7 @@ static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr)
 	*resp = (struct cairn_dereg_mr_resp){
 		.offset = RELEASE_BASE,
 		.ticket = fake.next_ticket++,
-		.slots = CAIRN_RELEASE_SLOTS,
+		.slots = fake.release_slots,
 	};
 	return 0;
 }
@@ -920,14 +923,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 	return 0;
 }
 
-int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		      void *cmd, size_t cmd_size)
+static int modify_qp(struct ibv_qp *qp, int mask, int err)
 {
-	int err = command("modify_qp");
-
-	(void)attr;
-	(void)cmd;
-	assert(cmd_size == 120);
 	fake.modify_mask = mask;
 	if (err || !(mask & IBV_QP_CAP))
 		return err;
@@ -938,17 +935,31 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return err;
 }
 
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		      void *cmd, size_t cmd_size)
+{
+	(void)attr;
+	(void)cmd;
+	assert(cmd_size == 120);
+	/* as libibverbs: the rest has the extended command */
+	if (mask & ~(2 * IBV_QP_DEST_QPN - 1))
+		return EOPNOTSUPP;
+	return modify_qp(qp, mask, command("modify_qp"));
+}
+
 int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			 void *cmd, size_t cmd_size, void *resp,
 			 size_t resp_size)
 {
-	(void)qp;
 	(void)resp;
-	assert(mask == IBV_QP_RATE_LIMIT && resp_size == 8);
-	assert(cmd_size == 144 + sizeof(fake.rate));
+	assert(mask & IBV_QP_RATE_LIMIT && resp_size == 8);
+	memset(&fake.rate, 0, sizeof(fake.rate));
+	if (cmd_size != 144) {
+		assert(cmd_size == 144 + sizeof(fake.rate));
+		memcpy(&fake.rate, (uint8_t *)cmd + 144, sizeof(fake.rate));
+	}
 	fake.rate_limit = attr->rate_limit;
-	memcpy(&fake.rate, (uint8_t *)cmd + 144, sizeof(fake.rate));
-	return command("modify_qp_ex");
+	return modify_qp(qp, mask, command("modify_qp_ex"));
 }
 
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

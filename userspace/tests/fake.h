@@ -74,6 +74,7 @@ struct fake {
 	uint32_t sq_depth;
 	uint32_t next_qid;
 	uint32_t next_ticket;		/* of DEREG_MR */
+	uint32_t release_slots;		/* the same */
 	uint32_t mr_key;		/* of the next region */
 	uint32_t mr_echo_lacks;		/* flags that REG_MR's answer forgets */
 	struct cairn_device_caps caps;

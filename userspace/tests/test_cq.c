@@ -257,12 +257,43 @@ static void arming(void)
 	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
 	/* stays: no event was seen */
 	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	/* which may have answered the first */
 	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
+	/* two events: the second answered the second, or a later one */
 	ktap_eq(arm(1), 5 << 2 | CAIRN_ARM_SOLICITED);
 	ktap_eq(arm(0), 6 << 2 | CAIRN_ARM_NEXT);
+	for (int i = 3; i <= 6; i++)
+		fake.ops.cq_event(cq);
+	ktap_eq(arm(1), 7 << 2 | CAIRN_ARM_SOLICITED);
+	close_cq();
+}
+
+/* The event that is read answered a request, but not the one that still waits. */
+static void arm_behind_event(void)
+{
+	open_cq(4, 0);
+	ktap_eq(arm(0), 1 << 2 | CAIRN_ARM_NEXT);
+	/* the device answers; before that is read, somebody asks for one more */
+	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
-	ktap_eq(arm(0), 7 << 2 | CAIRN_ARM_NEXT);
+	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
+	fake.ops.cq_event(cq);
+	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_SOLICITED);
+	close_cq();
+}
+
+/* As most programs do: an event, and the next request. */
+static void arm_in_turns(void)
+{
+	open_cq(4, 0);
+	for (uint32_t seq = 1; seq < 100; seq += 2) {
+		ktap_eq(arm(0), seq << 2 | CAIRN_ARM_NEXT);
+		fake.ops.cq_event(cq);
+		ktap_eq(arm(1), (seq + 1) << 2 | CAIRN_ARM_SOLICITED);
+		fake.ops.cq_event(cq);
+	}
 	close_cq();
 }
 
@@ -436,7 +467,8 @@ static void forgotten_qps_extended(void)
 	ktap_eq(cqx->wr_id, 3);
 	ktap_eq(ibv_next_poll(cqx), ENOENT);
 	ktap_eq(cqx->wr_id, 3);
-	ktap_eq(ring->host->index, start);
+	/* the first was free when it was forgotten */
+	ktap_eq(ring->host->index, start + 1);
 	ibv_end_poll(cqx);
 	ktap_eq(ring->host->index, start + 6);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
@@ -457,6 +489,89 @@ static void forgotten_qps_extended(void)
 	cairn_cq_forget_qp(cq, 1);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
 	ktap_eq(ring->host->index, ring->dev->index);
+	close_cq();
+}
+
+static bool cq_is_full(void)
+{
+	return ring->dev->index - ring->host->index == ring->desc.depth;
+}
+
+/* What nobody is shown takes no room, even before anybody polls. */
+static void forgotten_qps_make_room(void)
+{
+	static const uint32_t same[] = { 1, 1, 1, 1 }, mixed[] = { 1, 2, 1, 1 };
+	static const uint64_t live[] = { 1 };
+	uint32_t start;
+
+	open_cq(4, 0xfffffffd);
+	fill_of(same, 4);
+	ktap_ok(cq_is_full());
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ring->host->index, ring->dev->index);
+	/* behind one that is to be shown they have to stay */
+	start = ring->dev->index;
+	fill_of(mixed, 4);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(ring->host->index, start + 1);
+	expect_only(live, 1);
+	close_cq();
+}
+
+/* The entries of a poll that is under way are not the device's yet. */
+static void forgotten_inside_poll(void)
+{
+	static const uint32_t qpns[] = { 2, 1, 1, 3 };
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t start;
+
+	open_cq_ex(4, 0, true);
+	start = ring->dev->index;
+	fill_of(qpns, 4);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	cairn_cq_forget_qp(cq, 1);
+	cairn_cq_forget_qp(cq, 2);
+	ktap_eq(ring->host->index, start);
+	ktap_eq(cqx->wr_id, 0);
+	ibv_end_poll(cqx);
+	ktap_eq(ring->host->index, start + 1);
+	cairn_cq_forget_qp(cq, 9);
+	ktap_eq(ring->host->index, start + 3);
+	ktap_eq(ibv_start_poll(cqx, &attr), 0);
+	ktap_eq(cqx->wr_id, 3);
+	ibv_end_poll(cqx);
+	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
+	close_cq();
+}
+
+static size_t count_discards(void)
+{
+	const struct cairn_cq_discard *discard = to_ccq(cq)->discards;
+	size_t n = 0;
+
+	for (; discard; discard = discard->next)
+		n++;
+	return n;
+}
+
+/* One entry of the list for a queue pair, however often it is reset. */
+static void forgotten_again(void)
+{
+	static const uint32_t qpns[] = { 2, 1, 3 };
+	static const uint64_t live[] = { 0 };
+
+	open_cq(8, 0);
+	fill_of(qpns, 3);
+	for (int i = 0; i < 10; i++) {
+		cairn_cq_forget_qp(cq, 1);
+		cairn_cq_forget_qp(cq, 3);
+	}
+	ktap_eq(count_discards(), 2);
+	/* what it completed since is forgotten, too */
+	fill_of(qpns + 1, 1);
+	cairn_cq_forget_qp(cq, 1);
+	ktap_eq(count_discards(), 2);
+	expect_only(live, 1);
 	close_cq();
 }
 
@@ -482,6 +597,8 @@ static void reset_and_destroy_forget(void)
 		fake_complete(recv_ring, &cqe);
 		ktap_eq(destroy ? fake.ops.destroy_qp(qp) :
 			fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		ktap_eq(ring->host->index, ring->dev->index);
+		ktap_eq(recv_ring->host->index, recv_ring->dev->index);
 		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
 		ktap_eq(fake.ops.poll_cq(recv_cq, 1, &wc), 0);
 	}
@@ -672,6 +789,8 @@ static const struct ktap_test tests[] = {
 	KTAP(batches),
 	KTAP(overflow),
 	KTAP(arming),
+	KTAP(arm_behind_event),
+	KTAP(arm_in_turns),
 	KTAP(arm_sequence_wraps),
 	KTAP(arm_inside_poll),
 	KTAP(resize),
@@ -679,6 +798,9 @@ static const struct ktap_test tests[] = {
 	KTAP(resize_not_mapped),
 	KTAP(forgotten_qps),
 	KTAP(forgotten_qps_extended),
+	KTAP(forgotten_qps_make_room),
+	KTAP(forgotten_inside_poll),
+	KTAP(forgotten_again),
 	KTAP(reset_and_destroy_forget),
 	KTAP(extended_fields),
 	KTAP(extended_batches),

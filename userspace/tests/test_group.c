@@ -398,6 +398,13 @@ static void refused(void)
 	ktap_ok(!cairndv_persist_group_create(qp, 0, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(qp, 65, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(qp, 1, 0) && errno == EINVAL);
+	/* where the room for events would wrap, and the first that is too much */
+	ktap_ok(!cairndv_persist_group_create(qp, 1, UINT32_MAX) &&
+		errno == EINVAL);
+	ktap_ok(!cairndv_persist_group_create(qp, 1, (128 << 10) + 1) &&
+		errno == EINVAL);
+	cairndv_persist_group_destroy(cairndv_persist_group_create(qp, 1,
+								   128 << 10));
 	ktap_ok(!cairndv_persist_group_create(twice, 2, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(mixed, 2, 1) &&
 		errno == EOPNOTSUPP);

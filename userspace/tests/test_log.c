@@ -9,6 +9,7 @@
 
 #include "ktap.h"
 #include "log_sim.h"
+#include "log_text.h"
 
 #define SIZE	65536
 
@@ -776,6 +777,29 @@ static void full_log(void)
 	ktap_eq(durable_at(0), n);
 }
 
+/* What is written is recognised, however short; a byte that is wrong is noticed. */
+static void text_of_any_length(void)
+{
+	static const uint64_t numbers[] = { 1, 9, 10, 12345, UINT64_MAX };
+	const uint32_t longest = LOG_MAX_RECORD - sizeof(struct log_record);
+	uint8_t *data = malloc(longest);
+
+	for (int i = 0; i < 5; i++) {
+		for (uint32_t length = 1; length < 100; length++) {
+			memset(data, 0xee, 100);
+			log_text_fill(data, length, numbers[i]);
+			ktap_eq(data[length], 0xee);
+			ktap_ok(log_text_matches(data, length, numbers[i]));
+			data[ktap_below(length)] ^= 0x40;
+			ktap_ok(!log_text_matches(data, length, numbers[i]));
+		}
+		log_text_fill(data, longest, numbers[i]);
+		ktap_ok(log_text_matches(data, longest, numbers[i]));
+		ktap_ok(!log_text_matches(data, longest, numbers[i] - 1));
+	}
+	free(data);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(fills_up),
 	KTAP(flipped_bits),
@@ -800,6 +824,7 @@ static const struct ktap_test tests[] = {
 	KTAP(waits_for_room),
 	KTAP(failed_header),
 	KTAP(full_log),
+	KTAP(text_of_any_length),
 };
 
 KTAP_MAIN(tests)

@@ -314,10 +314,10 @@ static void flush_and_word(void)
 	qpx->wr_id = 5;
 	qpx->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
 #if VERBS_CORE >= 45
-	ibv_wr_flush(qpx, 0x31, 0x4000, 0xffffffff,
+	ibv_wr_flush(qpx, 0x31, 0x4000, 8ull << 30,
 		     IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
 #else
-	ktap_eq(cairndv_wr_flush(qpx, 0x31, 0x4000, 0xffffffff,
+	ktap_eq(cairndv_wr_flush(qpx, 0x31, 0x4000, 8ull << 30,
 				 CAIRNDV_FLUSH_TYPES, CAIRNDV_FLUSH_MR), 0);
 #endif
 	qpx->wr_id = 6;
@@ -330,7 +330,7 @@ static void flush_and_word(void)
 	ktap_eq(wqe->num_sge, 0);
 	ktap_eq(wqe->rkey, 0x31);
 	ktap_eq(wqe->remote_addr, 0x4000);
-	ktap_eq(wqe->flush.length, 0xffffffff);
+	ktap_eq(wqe->flush.length, 0);	/* all of the region, whatever was asked */
 	ktap_eq(wqe->flush.plt, 3);
 	ktap_eq(wqe->flush.sel, 1);
 	ktap_eq(wqe->flush.reserved, 0);
@@ -351,6 +351,25 @@ static void flush_and_word(void)
 	ktap_eq(wqe->remote_addr, 0x5008);
 	ktap_eq(wqe->rkey, 0x32);
 	ktap_eq(wqe->sge[0].length, 8);
+	close_qps();
+}
+
+/* A range is as long as the wire can say. */
+static void flush_range(void)
+{
+	const struct cairn_send_wqe *wqe;
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	wqe = (const void *)sq->units;
+	qpx->wr_flags = 0;
+	ibv_wr_start(qpx);
+	ktap_eq(cairndv_wr_flush(qpx, 0x31, 0x4000, UINT32_MAX,
+				 CAIRNDV_FLUSH_GLOBAL, CAIRNDV_FLUSH_RANGE), 0);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(wqe->remote_addr, 0x4000);
+	ktap_eq(wqe->flush.length, UINT32_MAX);
+	ktap_eq(wqe->flush.plt, 1);
+	ktap_eq(wqe->flush.sel, 0);
 	close_qps();
 }
 
@@ -667,6 +686,7 @@ static const struct ktap_test tests[] = {
 	KTAP(same_ud),
 	KTAP(persist_refused),
 	KTAP(flush_and_word),
+	KTAP(flush_range),
 	KTAP(flush_refused),
 	KTAP(abort_discards),
 	KTAP(inline_sizes),

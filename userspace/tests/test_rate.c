@@ -27,6 +27,37 @@ static void limits(void)
 	close_qp();
 }
 
+/* The plain verb has the rate only, alone or together with anything else. */
+static void by_modify_qp(void)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .rate_limit = 4000,
+		.cap = { .max_send_wr = 256 },
+	};
+
+	open_qp();
+	fake.rate.max_burst_sz = 77;
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_RATE_LIMIT), 0);
+	ktap_eq(fake.modify_mask, IBV_QP_RATE_LIMIT);
+	ktap_eq(fake.rate_limit, 4000);
+	ktap_eq(fake.rate.max_burst_sz, 0);
+	attr.rate_limit = 5000;
+	ktap_eq(fake.ops.modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_RATE_LIMIT), 0);
+	ktap_eq(fake.modify_mask, IBV_QP_STATE | IBV_QP_RATE_LIMIT);
+	ktap_eq(fake.rate_limit, 5000);
+	attr.rate_limit = 6000;
+	ktap_eq(fake.ops.modify_qp(qp, &attr,
+				   IBV_QP_CAP | IBV_QP_RATE_LIMIT), 0);
+	ktap_eq(fake.modify_mask, IBV_QP_CAP | IBV_QP_RATE_LIMIT);
+	ktap_eq(fake.rate_limit, 6000);
+	ktap_eq(to_cqp(qp)->sq.max_wr, 256);
+	fake.fail = "modify_qp_ex";
+	fake.fail_err = EINVAL;
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_RATE_LIMIT), EINVAL);
+	close_qp();
+}
+
 static void errors(void)
 {
 	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1 };
@@ -134,6 +165,7 @@ static void congestion_control(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(limits),
+	KTAP(by_modify_qp),
 	KTAP(errors),
 	KTAP(caps),
 	KTAP(read_back),

@@ -95,6 +95,43 @@ static void later_tickets(void)
 	close_pd();
 }
 
+/* Another module may have another number of words. */
+static void as_many_words_as_told(void)
+{
+	uint32_t ticket;
+
+	open_pd();
+	fake.release_slots = 2 * CAIRN_RELEASE_SLOTS;
+	fake.next_ticket = 3 * CAIRN_RELEASE_SLOTS + 5;
+	ktap_eq(cairndv_dereg_mr_async(reg(1), &ticket), 0);
+	ktap_eq(cairndv_query_release(ctx, ticket), EBUSY);
+	fake_release_words()[CAIRN_RELEASE_SLOTS + 5] = ticket;
+	ktap_eq(cairndv_query_release(ctx, ticket), 0);
+	close_pd();
+	/* none: nothing to look at */
+	open_pd();
+	fake.release_slots = 0;
+	ktap_eq(cairndv_dereg_mr_async(reg(1), &ticket), 0);
+	ktap_eq(cairndv_query_release(ctx, ticket), EINVAL);
+	close_pd();
+}
+
+/* The device has nothing of it that could end. */
+static void null_region(void)
+{
+	struct ibv_mr *mr;
+	uint32_t ticket = 77;
+
+	open_pd();
+	mr = fake.ops.alloc_null_mr(pd);
+	fake.released_mr = 0x4711;
+	ktap_eq(cairndv_dereg_mr_async(mr, &ticket), EINVAL);
+	ktap_eq(fake.released_mr, 0x4711);
+	ktap_eq(ticket, 77);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	close_pd();
+}
+
 /* An error: the region is as it was. */
 static void errors(void)
 {
@@ -142,6 +179,8 @@ static void of_another_driver(void)
 static const struct ktap_test tests[] = {
 	KTAP(busy_until_the_word),
 	KTAP(later_tickets),
+	KTAP(as_many_words_as_told),
+	KTAP(null_region),
 	KTAP(errors),
 	KTAP(of_another_driver),
 };

@@ -229,6 +229,13 @@ static int persist_exchange(struct end *self)
 	return 0;
 }
 
+/* What the other end says of itself cannot be used. */
+static int persist_bad_card(void)
+{
+	errno = EPROTO;
+	return persist_fail("the other end");
+}
+
 /* Both are here. */
 static int persist_barrier(struct end *self)
 {
@@ -392,7 +399,7 @@ static int persist_target(struct end *self)
 		return persist_fail("accept");
 	err = persist_exchange(self);
 	if (!err && (!self->peer.size || self->peer.size > MAPPED))
-		err = EPROTO;
+		err = persist_bad_card();
 	if (!err)
 		err = persist_connect_qp(self);
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)
@@ -629,6 +636,9 @@ static int persist_initiator(struct end *self)
 		return persist_fail(opts.address);
 	if (!err)
 		err = persist_exchange(self);
+	/* room for one message at least: they go round */
+	if (!err && self->peer.length < opts.size)
+		err = persist_bad_card();
 	if (!err)
 		err = persist_connect_qp(self);
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)

@@ -3,8 +3,9 @@
  * The contract between cairn.ko and libcairn.
  *
  * Everything here is shared memory or a verbs command tail. Sizes and offsets
- * are asserted below; reserved fields are written as zero and refused by the
- * reader when they are not.
+ * are asserted below. Reserved fields are written as zero. The device refuses
+ * send WQEs and command inputs in which they are not, and the host such a
+ * struct cairn_ring_desc; nobody looks at the others.
  *
  * Queues (send, receive, shared receive, completion) are rings of 64-byte
  * units. Indices are free-running 32-bit counters of units; the slot is

@@ -244,6 +244,39 @@ static void rc_write(void)
 	}
 }
 
+static int modify_limit(struct ibv_qp *qp, u32 kbps, int mask)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .rate_limit = kbps,
+		.cap = { .max_send_wr = 200 },
+	};
+
+	return ibv_modify_qp(qp, &attr, mask | IBV_QP_RATE_LIMIT);
+}
+
+/* The plain verb: the rate with the burst that follows from it, one packet here. */
+static void by_modify_qp(void)
+{
+	u32 len = amount(5000);
+
+	pair_up(IBV_QPT_RC, 16);
+	ktap_eq(modify_limit(p.a.qp, 400000001, 0), EINVAL);
+	ktap_eq(modify_limit(p.a.qp, 5000, 0), 0);
+	vt_fill(p.a.buf, len, 3);
+	expect_time("by ibv_modify_qp()", 5000,
+		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    least_ms(5000, len, PMTU + 36));
+	ktap_eq(vt_check(p.b.buf, len, 3), -1);
+	/* with another size of the queue, and with a state */
+	ktap_eq(modify_limit(p.a.qp, 1000, IBV_QP_CAP), 0);
+	ktap_eq(modify_limit(p.a.qp, 5000, IBV_QP_STATE), 0);
+	expect_time("with a state", 5000,
+		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    least_ms(5000, len, PMTU + 36));
+	ktap_eq(modify_limit(p.a.qp, 0, 0), 0);
+	pair_down();
+}
+
 static void rc_send_small(void)
 {
 	u64 ms;
@@ -532,10 +565,11 @@ static void thousand(void)
 }
 
 #define TESTS(X)							\
-	X(caps) X(values) X(static_rate) X(rc_write) X(rc_send_small)	\
-	X(rc_read) X(uc_write) X(ud_send) X(change_mid_message)		\
-	X(error_while_waiting) X(reset_while_waiting)			\
-	X(destroy_while_waiting) X(sleep_and_wake) X(hundred) X(thousand)
+	X(caps) X(values) X(static_rate) X(rc_write) X(by_modify_qp)	\
+	X(rc_send_small) X(rc_read) X(uc_write) X(ud_send)		\
+	X(change_mid_message) X(error_while_waiting)			\
+	X(reset_while_waiting) X(destroy_while_waiting)			\
+	X(sleep_and_wake) X(hundred) X(thousand)
 
 VT_TESTS(TESTS)
 

@@ -1216,6 +1216,38 @@ static void cq_overflow(void)
 	pair_down(&p);
 }
 
+/* What a queue pair completed before it went leaves room for another one's. */
+static void cq_room_of_the_gone(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair gone, p;
+	struct ibv_wc wc;
+	int i;
+
+	o.cqe = 16;
+	must(pair_up(&gone, &o));
+	ktap_eq(gone.a.scq->cqe, 16);
+	must(!vt_to_state(gone.a.qp, IBV_QPS_ERR));
+	for (i = 0; i < 16; i++)
+		must(!send_op(&gone.a, &gone.b, IBV_WR_RDMA_WRITE, i, 0, 8,
+			      IBV_SEND_SIGNALED));
+	usleep(200000);		/* full; nobody has polled */
+	must(!ibv_destroy_qp(gone.a.qp));
+	gone.a.qp = NULL;
+	o.send_cq = gone.a.scq;
+	must(!vt_end_create(&p.a, &da, &o, BUF));
+	o.send_cq = NULL;
+	must(!vt_end_create(&p.b, &db, &o, BUF));
+	must(!vt_connect(&p.a, &p.b));
+	must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, 77, 0, 8,
+		      IBV_SEND_SIGNALED));
+	ktap_ok(got(gone.a.scq, 77, IBV_WC_SUCCESS, NULL));
+	ktap_eq(ibv_poll_cq(gone.a.scq, 1, &wc), 0);
+	ktap_ok(!vt_async(&da, IBV_EVENT_CQ_ERR, 100));
+	pair_down(&p);
+	pair_down(&gone);
+}
+
 /* All completions of a stream, in order, while the CQ changes its size. */
 static void resize_under_load(void)
 {
@@ -1796,7 +1828,8 @@ static void exit_with_everything_open(void)
 	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
 	X(reset_and_again) X(sqd) X(destroy_with_work) X(last_messages)	\
 	X(comm_est)							\
-	X(cq_overflow) X(resize_under_load) X(cq_events)		\
+	X(cq_overflow) X(cq_room_of_the_gone)				\
+	X(resize_under_load) X(cq_events)				\
 	X(cq_moderation) X(solicited)					\
 	X(unsignaled) X(extended_cq) X(extended_qp) X(datagrams)	\
 	X(unreliable) X(fork_and_go_on) X(threads_on_one_qp)		\

@@ -38,11 +38,16 @@ void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 
 /*
  * The kernel keeps these mappings out of children (VM_DONTCOPY). A child that
- * cleans up must not unmap whatever it has at the same address.
+ * cleans up must not touch or unmap whatever it has at the same address.
  */
+bool cairn_has_maps(const struct cairn_context *ctx)
+{
+	return ctx->pid == getpid();
+}
+
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes)
 {
-	if (ctx->pid == getpid())
+	if (cairn_has_maps(ctx))
 		munmap(addr, bytes);
 }
 

@@ -29,7 +29,7 @@ struct cairn_context {
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */
 	struct cairn_shared_page *pages;	/* list of ready.c */
-	bool has_releases;		/* release.c; under qinfo_lock, too */
+	uint32_t release_slots;		/* release.c, 0: none; under qinfo_lock, too */
 	uint64_t release_offset;
 	const uint32_t *releases;	/* NULL: not mapped yet */
 };
@@ -47,5 +47,7 @@ bool cairn_device_is(const struct ibv_device *device);
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);
+/* Not so in a child of the process that opened the device. A system call. */
+bool cairn_has_maps(const struct cairn_context *ctx);
 
 #endif /* CAIRN_H */

@@ -83,7 +83,10 @@ int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
  */
 int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket);
 
-/* 0: the memory may be reused; EBUSY: not yet. No system call. */
+/*
+ * 0: the memory may be reused; EBUSY: not yet. No system call but in the first one of
+ * a context, which maps a page and may return ENOMEM.
+ */
 int cairndv_query_release(struct ibv_context *context, uint32_t ticket);
 
 /*
@@ -308,6 +311,8 @@ int cairndv_persist_done(struct ibv_context *context, uint64_t token,
  */
 
 #define CAIRNDV_GROUP_MAX	64	/* targets */
+/* Messages on the way: what the largest send queue holds. */
+#define CAIRNDV_GROUP_MAX_DEPTH	131072
 
 struct cairndv_persist_group;
 

@@ -55,6 +55,8 @@ static int cq_open(struct cairn_context *ctx, struct cairn_cq *cq,
 		return err;
 	}
 	cq->arm_seq = cq->queue.ring.host->arm >> 2;
+	cq->next_seq = cq->arm_seq;
+	cq->event_seq = cq->arm_seq;
 	return 0;
 }
 
@@ -257,32 +259,67 @@ static bool cq_holds_qp(const struct cairn_ring *ring, uint32_t qpn)
 	return false;
 }
 
-/* Without memory the completions are shown after all: that is allowed too. */
+static struct cairn_cq_discard *cq_find_discard(struct cairn_cq *cq, uint32_t qpn)
+{
+	struct cairn_cq_discard *discard = cq->discards;
+
+	while (discard && discard->qpn != qpn)
+		discard = discard->next;
+	return discard;
+}
+
+/*
+ * One for each number: nobody may poll while a QP is reset again and again.
+ * Without memory the completions are shown after all: that is allowed too.
+ */
+static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
+{
+	struct cairn_cq_discard *discard = cq_find_discard(cq, qpn);
+
+	if (!discard) {
+		discard = calloc(1, sizeof(*discard));
+		if (!discard)
+			return;
+		discard->qpn = qpn;
+		discard->next = cq->discards;
+		cq->discards = discard;
+	}
+	discard->end = cq->queue.ring.dev_index;
+}
+
+/*
+ * The device gets their room at once: nobody may poll before it is needed, and
+ * a full queue is final. Those behind a completion that is to be shown have to
+ * wait for it.
+ */
+static void cq_free_discarded(struct cairn_cq *cq)
+{
+	struct cairn_ring *ring = &cq->queue.ring;
+	uint32_t start = ring->index;
+
+	cairn_cq_ready(cq);	/* skips */
+	if (ring->index != start)
+		cairn_ring_publish(ring);
+}
+
 void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
-	struct cairn_ring *ring = &cq->queue.ring;
-	struct cairn_cq_discard *discard;
 
 	cairn_cq_lock(cq);
-	cairn_ring_reload(ring);
-	if (cq_holds_qp(ring, qpn)) {
-		discard = calloc(1, sizeof(*discard));
-		if (discard) {
-			discard->qpn = qpn;
-			discard->end = ring->dev_index;
-			discard->next = cq->discards;
-			cq->discards = discard;
-		}
-	}
+	cairn_ring_reload(&cq->queue.ring);
+	if (cq_holds_qp(&cq->queue.ring, qpn))
+		cq_discard(cq, qpn);
+	if (!cq->polling)
+		cq_free_discarded(cq);
 	cairn_cq_unlock(cq);
 }
 
 /*
  * Every call asks for one more event, so that none is lost to an event that is
  * already on its way. A request for solicited completions must not replace one
- * for any completion; we learn that the latter was answered when the event is
- * read (cairn_cq_event()).
+ * for any completion that may still wait (cairn_cq_event()). In doubt there is an
+ * event too many, which is allowed.
  *
  * Not under the CQ lock: the extended poll holds that between calls.
  */
@@ -292,21 +329,26 @@ int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t kind = CAIRN_ARM_SOLICITED;
 
 	pthread_spin_lock(&cq->arm_lock);
-	if (!solicited_only || cq->next_armed) {
-		kind = CAIRN_ARM_NEXT;
-		cq->next_armed = true;
-	}
 	cq->arm_seq++;
-	cairn_ring_arm(&cq->queue.ring, (cq->arm_seq << 2) | kind);
+	if (!solicited_only)
+		cq->next_seq = cq->arm_seq;
+	if (cq->next_seq > cq->event_seq)
+		kind = CAIRN_ARM_NEXT;
+	cairn_ring_arm(&cq->queue.ring, (uint32_t)(cq->arm_seq << 2) | kind);
 	pthread_spin_unlock(&cq->arm_lock);
 	return 0;
 }
 
+/*
+ * An event was read. It does not say which request it answered, and a later one may
+ * have been made since. But the device answers a request once, and none before an
+ * earlier one: after n events the n-th request is answered.
+ */
 void cairn_cq_event(struct ibv_cq *ibcq)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
 
 	pthread_spin_lock(&cq->arm_lock);
-	cq->next_armed = false;
+	cq->event_seq++;
 	pthread_spin_unlock(&cq->arm_lock);
 }

@@ -8,8 +8,8 @@ struct cairndv_persist_info;
 
 /*
  * Completions of a QP that was reset or destroyed: those before @end are not
- * shown any more. The ring is the device's, so they are skipped when their turn
- * comes.
+ * shown any more. The ring is the device's, so they are skipped: at once where they
+ * are the oldest, else when their turn comes.
  */
 struct cairn_cq_discard {
 	struct cairn_cq_discard *next;
@@ -22,10 +22,13 @@ struct cairn_cq {
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
 	struct cairn_cq_discard *discards;	/* list, usually empty */
-	pthread_spinlock_t arm_lock;	/* protects the two below */
-	uint32_t arm_seq;
-	bool next_armed;		/* CAIRN_ARM_NEXT, no event seen yet */
+	pthread_spinlock_t arm_lock;	/* protects the three below */
+	uint64_t arm_seq;		/* of the last request */
+	uint64_t next_seq;		/* of the last one for any completion */
+	uint64_t event_seq;		/* requests up to it are answered, at least */
 	const struct cairn_cqe *cur;	/* extended poll: current completion */
+	/* ... and whether one is under way: its entries are not to be published. */
+	bool polling;
 };
 
 static inline struct cairn_cq *to_ccq(struct ibv_cq *cq)

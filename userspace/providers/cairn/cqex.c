@@ -31,6 +31,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	cairn_cq_lock(cq);
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
+		cq->polling = true;
 		return 0;
 	}
 	cairn_ring_publish(&cq->queue.ring);	/* what was skipped */
@@ -53,6 +54,7 @@ static void cqex_end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 
+	cq->polling = false;
 	cairn_ring_publish(&cq->queue.ring);
 	cairn_cq_unlock(cq);
 }

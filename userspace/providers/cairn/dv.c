@@ -19,9 +19,7 @@ static void dv_query_queue(const struct cairn_queue *queue,
 
 	if (!ring->units)
 		return;
-	/* The device never passes us, so in this order used is not negative. */
-	attr->used = cairn_ring_load(&ring->dev->index);
-	attr->used = cairn_ring_load(&ring->host->index) - attr->used;
+	attr->used = cairn_ring_used(ring);
 	attr->state = cairn_ring_load(&ring->dev->state);
 	attr->depth = cairn_ring_load(&ring->dev->depth);
 	attr->generation = cairn_ring_load(&ring->dev->generation);

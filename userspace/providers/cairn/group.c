@@ -64,7 +64,8 @@ static uint64_t group_all(const struct cairndv_persist_group *group)
 /* 0, or why these queue pairs are no group. */
 static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
 {
-	if (!num || num > CAIRNDV_GROUP_MAX || !depth)
+	if (!num || num > CAIRNDV_GROUP_MAX ||
+	    !depth || depth > CAIRNDV_GROUP_MAX_DEPTH)
 		return EINVAL;
 	for (uint32_t i = 0; i < num; i++) {
 		if (!cairn_dv_owns(qp[i]->context))

@@ -195,35 +195,52 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 /* Nobody waits for what a QP completed before it was reset or destroyed. */
 static void qp_forget(const struct ibv_qp *ibqp)
 {
+	if (!cairn_has_maps(to_cctx(ibqp->context)))
+		return;
 	if (ibqp->send_cq)
 		cairn_cq_forget_qp(ibqp->send_cq, ibqp->qp_num);
 	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
 		cairn_cq_forget_qp(ibqp->recv_cq, ibqp->qp_num);
 }
 
-static void qp_reset_queue(struct cairn_queue *queue)
+static void qp_reset_queue(struct cairn_context *ctx, struct cairn_queue *queue)
 {
+	if (!cairn_has_maps(ctx))
+		return;
 	cairn_queue_lock(queue);
 	cairn_queue_reset(queue);
 	cairn_queue_unlock(queue);
 }
 
+/* The library takes a rate limit in the extended command only. */
+int cairn_modify_qp_cmd(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
+	union verbs_cmd_buf cmd = {};
+
+	if (mask & IBV_QP_RATE_LIMIT)
+		return ibv_cmd_modify_qp_ex(ibqp, attr, mask, &cmd,
+					    VERBS_EX_CMD_SIZE(struct ib_uverbs_ex_modify_qp),
+					    &resp, sizeof(resp));
+	return ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
+				 VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+}
+
 int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
+	struct cairn_context *ctx = to_cctx(ibqp->context);
 	struct cairn_qp *qp = to_cqp(ibqp);
-	union verbs_cmd_buf cmd = {};
 	int err;
 
 	err = mask & IBV_QP_CAP ? cairn_resize_qp(ibqp, attr, mask) :
-	      ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
-				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+				  cairn_modify_qp_cmd(ibqp, attr, mask);
 	if (err)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
 		qp_forget(ibqp);
-		qp_reset_queue(&qp->sq);
-		qp_reset_queue(&qp->rq.queue);
+		qp_reset_queue(ctx, &qp->sq);
+		qp_reset_queue(ctx, &qp->rq.queue);
 	}
 	return 0;
 }

@@ -241,6 +241,9 @@ int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	wqe = qpex_begin_remote(ibqp, CAIRN_WQE_FLUSH, rkey, remote_addr);
 	if (!wqe)
 		return 0;
+	/* a region is as long as it is */
+	if (level == CAIRNDV_FLUSH_MR)
+		length = 0;
 	if (!type || type & ~CAIRNDV_FLUSH_TYPES || level > CAIRNDV_FLUSH_MR ||
 	    length > UINT32_MAX)
 		qpex_fail(to_cqp_ex(ibqp), EINVAL);

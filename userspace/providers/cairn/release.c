@@ -9,35 +9,42 @@
 #include "mr.h"
 #include "release.h"
 
-#define RELEASE_BYTES	(CAIRN_RELEASE_SLOTS * sizeof(uint32_t))
+static size_t release_bytes(const struct cairn_context *ctx)
+{
+	return ctx->release_slots * sizeof(*ctx->releases);
+}
 
 /* The words are the same ones for the life of the context; NULL with errno. */
-static const uint32_t *release_words(struct cairn_context *ctx)
+static const uint32_t *release_word(struct cairn_context *ctx, uint32_t ticket)
 {
-	const uint32_t *words;
+	const uint32_t *word = NULL;
 
 	pthread_mutex_lock(&ctx->qinfo_lock);
-	if (!ctx->releases && ctx->has_releases)
+	if (!ctx->releases && ctx->release_slots)
 		ctx->releases = cairn_map(ctx, ctx->release_offset,
-					  RELEASE_BYTES, PROT_READ);
-	words = ctx->releases;
-	if (!ctx->has_releases)
+					  release_bytes(ctx), PROT_READ);
+	if (ctx->releases)
+		word = &ctx->releases[ticket % ctx->release_slots];
+	else if (!ctx->release_slots)
 		errno = EINVAL;
 	pthread_mutex_unlock(&ctx->qinfo_lock);
-	return words;
+	return word;
 }
 
 void cairn_release_free(struct cairn_context *ctx)
 {
 	if (ctx->releases)
-		cairn_unmap(ctx, (void *)ctx->releases, RELEASE_BYTES);
+		cairn_unmap(ctx, (void *)ctx->releases, release_bytes(ctx));
 }
 
-static void release_set_offset(struct cairn_context *ctx, uint64_t offset)
+static void release_set_words(struct cairn_context *ctx,
+			      const struct cairn_dereg_mr_resp *resp)
 {
 	pthread_mutex_lock(&ctx->qinfo_lock);
-	ctx->has_releases = true;
-	ctx->release_offset = offset;
+	if (!ctx->releases) {
+		ctx->release_offset = resp->offset;
+		ctx->release_slots = resp->slots;
+	}
 	pthread_mutex_unlock(&ctx->qinfo_lock);
 }
 
@@ -63,6 +70,9 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 
 	if (!cairn_dv_owns(mr->context))
 		return EOPNOTSUPP;
+	/* the device has none to release */
+	if (to_cmr(mr)->vmr.mr_type == VERBS_MR_TYPE_NULL)
+		return EINVAL;
 	cairn_mr_forget(to_cmr(mr));
 	err = release_dereg(mr, &resp);
 	if (err) {
@@ -70,25 +80,24 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 		return err;
 	}
 	*ticket = resp.ticket;
-	release_set_offset(to_cctx(mr->context), resp.offset);
+	release_set_words(to_cctx(mr->context), &resp);
 	free(to_cmr(mr));
 	return 0;
 }
 
 int cairndv_query_release(struct ibv_context *ibctx, uint32_t ticket)
 {
-	const uint32_t *words;
-	uint32_t word;
+	const uint32_t *word;
+	uint32_t last;
 
 	if (!cairn_dv_owns(ibctx))
 		return EOPNOTSUPP;
-	words = release_words(to_cctx(ibctx));
-	if (!words)
+	word = release_word(to_cctx(ibctx), ticket);
+	if (!word)
 		return errno;
 	/* Acquire: what is written to the memory now comes after. Pairs with
 	 * the device's release.
 	 */
-	word = __atomic_load_n(&words[ticket % CAIRN_RELEASE_SLOTS],
-			       __ATOMIC_ACQUIRE);
-	return (int32_t)(word - ticket) >= 0 ? 0 : EBUSY;
+	last = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+	return (int32_t)(last - ticket) >= 0 ? 0 : EBUSY;
 }

@@ -48,6 +48,9 @@ int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 	memset(resize, 0, sizeof(*resize));
 	if (!max_wr || resize_same_size(max_wr, queue->max_wr))
 		return 0;
+	/* A child's ring: the parent, whose queue it is, would not see it. */
+	if (!cairn_has_maps(to_cctx(owner->ctx)))
+		return EPERM;
 	err = resize_prepare(owner, max_wr, &resp);
 	if (err)
 		return err;
@@ -121,15 +124,13 @@ static int resize_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 			    struct cairn_resize *rq)
 {
 	struct cairn_qp *qp = to_cqp(ibqp);
-	union verbs_cmd_buf cmd = {};
 	int err;
 
 	if (!cairn_resize_wanted(sq) && !cairn_resize_wanted(rq))
 		mask &= ~IBV_QP_CAP;
 	cairn_queue_lock(&qp->sq);
 	cairn_queue_lock(&qp->rq.queue);
-	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd,
-				VERBS_CMD_SIZE(struct ib_uverbs_modify_qp));
+	err = cairn_modify_qp_cmd(ibqp, attr, mask);
 	if (!err) {
 		cairn_resize_commit(sq);
 		cairn_resize_commit(rq);

@@ -30,6 +30,12 @@
  *     full barrier, load of host.arm. Either the poll sees the completion or
  *     the device sees the request.
  *
+ * (i) cairn_ring_used(): dev.index with acquire, then host.index is loaded. Pairs
+ *     with the device's store-release of dev.index, before which it has loaded a
+ *     host.index that is not behind it: the difference is not negative.
+ *
+ * (g) and (h) are in ready.h.
+ *
  * Indices are free-running and wrap at 2^32; only differences mean anything.
  */
 #ifndef CAIRN_RING_H
@@ -118,6 +124,14 @@ static inline bool cairn_ring_ready(struct cairn_ring *ring)
 		return true;
 	cairn_ring_reload(ring);
 	return ring->index != ring->dev_index;
+}
+
+/* Barrier (i): units that the device has not finished, by any thread. */
+static inline uint32_t cairn_ring_used(const struct cairn_ring *ring)
+{
+	uint32_t done = __atomic_load_n(&ring->dev->index, __ATOMIC_ACQUIRE);
+
+	return cairn_ring_load(&ring->host->index) - done;
 }
 
 /* Barrier (f). */
