@@ -33,6 +33,8 @@ EXCEPT = {
     'cairn_advise_mr': 'user-mode Linux has no memory on demand',
     'cairn_odp_create': 'user-mode Linux has no memory on demand',
     'odp_keep': 'user-mode Linux has no memory on demand',
+    'odp_user_get': 'user-mode Linux has no memory on demand',
+    'odp_process_new': 'user-mode Linux has no memory on demand',
     'key_get_variants': 'by chance: for the first of 4096 keys, and they have no order',
     'ready_new_page': 'the first page of the first CPU needs no memory of the array',
     'answer_give': 'needs two devices in one namespace',

@@ -104,9 +104,9 @@ disconnect() {
 	in_a ip link del va 2>/dev/null
 	in_b ip link del vb 2>/dev/null
 	ip link del br0 2>/dev/null
+	ip netns del r 2>/dev/null
 	ip netns del a
 	ip netns del b
-	ip netns del r 2>/dev/null
 }
 
 # --- watching ---------------------------------------------------------------

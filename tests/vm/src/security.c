@@ -597,7 +597,7 @@ static void unread_async_events(void)
 			break;
 	}
 	ktap_diag("%d calls", i);
-	while (vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, n < 60 ? 10000 : 0))
+	while (vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, n < 64 ? 10000 : 0))
 		n++;
 	ktap_eq(n, 64);
 	ktap_ok(vt_counter(&da, "async_events_withheld") > before);
