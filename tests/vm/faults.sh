@@ -132,6 +132,11 @@ for f in cairn_port_more_records cairn_port_rd_alloc cairn_port_pending_alloc; d
 	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
 	set_fault failslab probability=0
 done
+# of a datagram, for the members of a group
+beneath cairn_exec_rx_copy
+set_fault failslab probability=50
+points mcast copies_counted
+set_fault failslab probability=0
 anywhere
 run_ok "all is well afterwards" in_a verbs_verify -n 100
 

@@ -16,6 +16,8 @@
 #define LONG	vt_ms(20000)
 #define QPN	0xffffff
 #define MEMBERS	40
+#define COPIED	12
+#define COPIES	32
 #define IN_A_ROW	8
 
 static bool v6;
@@ -335,8 +337,41 @@ static void many_members(void)
 	close_ends();
 }
 
-#define TESTS(X) X(members) X(many_members) X(own_messages) X(not_for_us) X(membership)	\
-	X(mcast_refused) X(limit)
+/* Most members get copies. One that cannot be made, as faults.sh has it, is counted. */
+static void copies_counted(void)
+{
+	const u64 overflows = vt_counter(&dev[1], "rx_overflow");
+	static struct vt_end e[COPIED];
+	u64 end = vt_now_ms() + LONG, n = 0;
+	struct ibv_wc wc;
+	int i, k;
+
+	open_ends();
+	for (i = 0; i < COPIED; i++) {
+		open_end(&e[i], &dev[1]);
+		for (k = 0; k < COPIES; k++)
+			post_recv(&e[i]);
+		must(!ibv_attach_mcast(e[i].qp, &net.gid, 0));
+	}
+	send_to(&a, &net, QPN, 1, COPIES);
+	while (n + vt_counter(&dev[1], "rx_overflow") - overflows <
+	       (u64)COPIED * COPIES && vt_now_ms() < end)
+		for (i = 0; i < COPIED; i++)
+			while (ibv_poll_cq(e[i].rcq, 1, &wc)) {
+				must(!wc.status);
+				n++;
+			}
+	ktap_eq(n + vt_counter(&dev[1], "rx_overflow") - overflows,
+		COPIED * COPIES);
+	for (i = 0; i < COPIED; i++) {
+		must(!ibv_detach_mcast(e[i].qp, &net.gid, 0));
+		vt_end_destroy(&e[i]);
+	}
+	close_ends();
+}
+
+#define TESTS(X) X(members) X(many_members) X(copies_counted) X(own_messages)	\
+	X(not_for_us) X(membership) X(mcast_refused) X(limit)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
