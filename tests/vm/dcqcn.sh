@@ -4,7 +4,8 @@
 # timeout: 300
 # kernels: 6.1 6.12
 # once: 6.1
-# boot: shared
+# boot: own
+# icount: yes
 #
 # Congestion control behind a queue that marks: tbf with red on the sender's
 # netdev. What is not RoCE passes by: it cannot be marked, so red would drop it.
