@@ -475,6 +475,33 @@ static void fork_child_resizes(void)
 	close_ctx();
 }
 
+static int child_makes(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
+	int wrong = 0;
+
+	errno = 0;
+	wrong += fake.ops.create_cq(ctx, 4, NULL, 0) || errno != EPERM;
+	errno = 0;
+	wrong += fake.ops.create_srq(pd, &attr) || errno != EPERM;
+	return wrong;
+}
+
+static void fork_child_makes_no_queue(void)
+{
+	struct ibv_cq *cq;
+	pid_t pid;
+
+	open_ctx();
+	cq = fake_cq(ctx, 4);
+	pid = fork();
+	if (!pid)
+		_exit(child_makes());
+	ktap_eq(child_status(pid), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
 /* ---- the rest ---- */
 
 static void device_attributes(void)
@@ -623,6 +650,7 @@ static const struct ktap_test tests[] = {
 	KTAP(protection),
 	KTAP(fork_child_closes),
 	KTAP(fork_child_resizes),
+	KTAP(fork_child_makes_no_queue),
 	KTAP(device_attributes),
 	KTAP(clock_value),
 	KTAP(memory_regions),

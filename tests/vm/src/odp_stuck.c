@@ -29,9 +29,9 @@
 /* What the driver gives to one process, and to one user (verbs/odp_job.h) */
 #define PROCESS_JOBS	16
 #define USER_JOBS	128
-/* more than all had before there were shares, by one process and by many */
-#define MANY		300u
-#define PROCESSES	9u
+/* more than there are threads for all, by one process and by many */
+#define MANY		560u
+#define PROCESSES	14u
 #define EACH		40u
 
 static struct vt_dev dev;
@@ -237,10 +237,38 @@ static void other_main(int tell)
 	_exit(0);
 }
 
+/* A process of the same user, whose page has to wait. Its regions and its queue pair end
+ * nevertheless, in that order.
+ */
+static void kin_main(int tell)
+{
+	u8 *mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stuck_qp q[2] = {};
+	u64 waits;
+	u32 i;
+
+	if (mem == MAP_FAILED || setuid(NOBODY) ||
+	    vt_open(&dev, vt_name_b(), VT_IPV4, -1))
+		_exit(1);
+	for (i = 0; i < 2; i++) {
+		if (stuck_qp_open(&q[i], mem))
+			_exit(1);
+		waits = vt_counter(&dev, "odp_waits");
+		stuck_qp_write(&q[i], mem, 77);
+		if (vt_counter_reaches(&dev, "odp_waits", waits + 1) <= waits)
+			_exit(1);
+	}
+	if (ibv_dereg_mr(q[0].mr) || write(tell, "", 1) != 1 ||
+	    ibv_destroy_qp(q[1].end.qp) || write(tell, "", 1) != 1)
+		_exit(1);
+	_exit(0);
+}
+
 /* How much of that another process got done, of two. It may be there for long then, as
  * what it waits for ends when the file system goes on.
  */
-static int other_tries(pid_t *pid)
+static int other_tries(pid_t *pid, void (*what)(int tell))
 {
 	int from[2], n = 0;
 
@@ -249,12 +277,19 @@ static int other_tries(pid_t *pid)
 	fflush(stdout);
 	*pid = fork();
 	if (!*pid)
-		other_main(from[1]);
+		what(from[1]);
 	close(from[1]);
 	while (n < 2 && heard(from[0], 2 * LONG))
 		n++;
 	close(from[0]);
 	return n;
+}
+
+static void other_end(pid_t pid, int done)
+{
+	if (done != 2)
+		kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 static void file_make(u32 pages)
@@ -303,9 +338,9 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 	u64 waits = vt_counter(&dev, "odp_waits");
 	u32 i, busy = smaller(processes * PROCESS_JOBS, USER_JOBS);
 	struct stuck s[PROCESSES] = {};
+	int done = 0, kin_done = 2;
+	pid_t other = 0, kin = 0;
 	u64 faulted, waited;
-	pid_t other = 0;
-	int done = 0;
 
 	file_make(processes * n);
 	for (i = 0; i < processes; i++)
@@ -322,14 +357,17 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 		stuck_tell(&s[0], 'e');
 	if (kills)
 		kill(s[0].pid, SIGKILL);
-	done = other_tries(&other);
+	done = other_tries(&other, other_main);
+	if (uid)
+		kin_done = other_tries(&kin, kin_main);
 	must(!ioctl(dir_fd, FITHAW, 0));
 	ktap_eq(faulted, processes * n);
 	ktap_eq(waited, processes * n - busy);
 	ktap_eq(done, 2);
-	if (done != 2)
-		kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
+	ktap_eq(kin_done, 2);
+	other_end(other, done);
+	if (kin)
+		other_end(kin, kin_done);
 	for (i = 0; i < processes; i++) {
 		if (!kills)
 			stuck_tell(&s[i], 'c');

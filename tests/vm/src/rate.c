@@ -255,6 +255,21 @@ static int modify_limit(struct ibv_qp *qp, u32 kbps, int mask)
 }
 
 /* The plain verb: the rate with the burst that follows from it, one packet here. */
+static int to_rts_with_limit(struct vt_end *e, u32 kbps)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .sq_psn = e->psn,
+		.timeout = e->o.timeout, .retry_cnt = e->o.retry_cnt,
+		.rnr_retry = e->o.rnr_retry, .max_rd_atomic = e->o.rd_atomic,
+		.rate_limit = kbps,
+	};
+
+	return ibv_modify_qp(e->qp, &attr,
+			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			     IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RATE_LIMIT);
+}
+
 static void by_modify_qp(void)
 {
 	u32 len = amount(5000);
@@ -274,6 +289,15 @@ static void by_modify_qp(void)
 		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
 		    least_ms(5000, len, PMTU + 36));
 	ktap_eq(modify_limit(p.a.qp, 0, 0), 0);
+	/* and on the way to RTS */
+	must(!vt_to_state(p.a.qp, IBV_QPS_RESET) &&
+	     !vt_to_state(p.b.qp, IBV_QPS_RESET));
+	must(!vt_to_init(&p.a) && !vt_to_init(&p.b) && !vt_to_rtr(&p.a, &p.b) &&
+	     !vt_to_rtr(&p.b, &p.a) && !vt_to_rts(&p.b));
+	ktap_eq(to_rts_with_limit(&p.a, 5000), 0);
+	expect_time("with RTS", 5000,
+		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    least_ms(5000, len, PMTU + 36));
 	pair_down();
 }
 

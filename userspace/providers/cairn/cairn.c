@@ -27,15 +27,6 @@
 VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
 	   struct cairn_alloc_ucontext_resp);
 
-void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
-		int prot)
-{
-	void *addr = mmap(NULL, bytes, prot, MAP_SHARED,
-			  ctx->vctx.context.cmd_fd, (off_t)offset);
-
-	return addr == MAP_FAILED ? NULL : addr;
-}
-
 /*
  * The kernel keeps these mappings out of children (VM_DONTCOPY). A child that
  * cleans up must not touch or unmap whatever it has at the same address.
@@ -43,6 +34,21 @@ void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 bool cairn_has_maps(const struct cairn_context *ctx)
 {
 	return ctx->pid == getpid();
+}
+
+/* A child gets none of its own, whose queues would lie in pages that it has not. */
+void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
+		int prot)
+{
+	void *addr;
+
+	if (!cairn_has_maps(ctx)) {
+		errno = EPERM;
+		return NULL;
+	}
+	addr = mmap(NULL, bytes, prot, MAP_SHARED, ctx->vctx.context.cmd_fd,
+		    (off_t)offset);
+	return addr == MAP_FAILED ? NULL : addr;
 }
 
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes)

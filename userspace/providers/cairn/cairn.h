@@ -43,7 +43,9 @@ static inline struct cairn_context *to_cctx(struct ibv_context *ctx)
 }
 
 bool cairn_device_is(const struct ibv_device *device);
-/* Maps device memory; NULL with errno set on failure. */
+/* Maps device memory; NULL with errno set on failure: EPERM in a child of the process that
+ * opened the device, or what mmap() says.
+ */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);

@@ -318,8 +318,8 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 /*
  * Every call asks for one more event, so that none is lost to an event that is
  * already on its way. A request for solicited completions must not replace one
- * for any completion that may still wait (cairn_cq_event()). In doubt there is an
- * event too many, which is allowed.
+ * for any completion that may still wait (cairn_cq_event()). In doubt, which is after
+ * requests that were replaced unanswered, there are as many events too many.
  *
  * Not under the CQ lock: the extended poll holds that between calls.
  */

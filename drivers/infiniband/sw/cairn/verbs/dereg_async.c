@@ -157,6 +157,8 @@ void cairn_dereg_async_begin(struct cairn_dev *dev, struct cairn_mr *mr)
 	INIT_WORK(&mr->free_work, dereg_free_work);
 	INIT_LIST_HEAD(&mr->note.node);
 	mr->note.func = dereg_epoch_advanced;
+	if (mr->on_demand)
+		cairn_odp_stop(mr->odp);
 	cairn_epoch_notify(&dev->nic.epoch, &mr->note);
 }
 

@@ -40,7 +40,7 @@ struct cairn_odp {
 	struct mmu_interval_notifier notifier;	/* with the process's memory */
 	struct cairn_nic *nic;
 	struct mem_cgroup *memcg;	/* pays for the table; a reference */
-	struct cairn_odp_process *process;	/* pays with its time; a reference */
+	struct cairn_odp_line line;	/* of who brings pages */
 	/* Number of a page -> its frame << 1 | it may be written. Written below
 	 * its lock, process context; read under RCU.
 	 */
@@ -150,10 +150,10 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 	if (!odp)
 		return ERR_PTR(-ENOMEM);
-	odp->process = cairn_odp_process_get();
-	if (!odp->process) {
+	err = cairn_odp_line_init(&odp->line);
+	if (err) {
 		kfree(odp);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(err);
 	}
 	odp->nic = &dev->nic;
 	odp->first = start >> PAGE_SHIFT;
@@ -168,7 +168,7 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 					   (odp->end - odp->first) << PAGE_SHIFT,
 					   &odp_notifier_ops);
 	if (err) {
-		cairn_odp_process_put(odp->process);
+		cairn_odp_line_free(&odp->line);
 		kfree(odp);
 		return ERR_PTR(err);
 	}
@@ -176,12 +176,18 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	return odp;
 }
 
+void cairn_odp_stop(struct cairn_odp *odp)
+{
+	WRITE_ONCE(odp->ends, true);
+	cairn_odp_line_end(&odp->line);
+}
+
 void cairn_odp_destroy(struct cairn_odp *odp)
 {
 	if (!odp)
 		return;
 	if (!odp->end_work) {
-		WRITE_ONCE(odp->ends, true);
+		cairn_odp_stop(odp);
 		cairn_odp_put(odp);
 		wait_for_completion(&odp->unused);
 	}
@@ -191,7 +197,7 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 	xa_destroy(&odp->pages);
 	mutex_destroy(&odp->taking);
 	mem_cgroup_put(odp->memcg);
-	cairn_odp_process_put(odp->process);
+	cairn_odp_line_free(&odp->line);
 	kfree(odp);
 }
 
@@ -200,14 +206,16 @@ void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
 {
 	odp->end_wq = wq;
 	odp->end_work = work;
-	WRITE_ONCE(odp->ends, true);
 	cairn_odp_put(odp);
 }
 
 void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
 {
-	if (cairn_odp_job_queue(job, odp->process))
-		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_WAITS, 1);
+	struct cairn_nic *nic = odp->nic;
+
+	/* The job has the reference, and may let it go. */
+	if (cairn_odp_job_queue(job, &odp->line))
+		cairn_nic_count(nic, CAIRN_CTR_ODP_WAITS, 1);
 }
 
 void cairn_odp_get(struct cairn_odp *odp)
@@ -333,6 +341,8 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 	struct mm_struct *mm = odp->notifier.mm;
 	int err = 0;
 
+	if (READ_ONCE(odp->ends))
+		return -EINTR;
 	if (!len)
 		return 0;
 	if (first < odp->first || first >= odp->end ||
@@ -381,6 +391,10 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 }
 
 void cairn_odp_destroy(struct cairn_odp *odp)
+{
+}
+
+void cairn_odp_stop(struct cairn_odp *odp)
 {
 }
 

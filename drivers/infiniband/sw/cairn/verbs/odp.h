@@ -40,8 +40,13 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
  */
 void cairn_odp_destroy(struct cairn_odp *odp);
 
-/* The same without waiting: when nobody brings pages any more @work is queued to @wq, and
- * calls cairn_odp_destroy(). Any context.
+/* Whoever brings pages stops soon, also who waits for a thread. Runs that have found the
+ * region may still ask. Sleeps.
+ */
+void cairn_odp_stop(struct cairn_odp *odp);
+
+/* cairn_odp_destroy() without waiting, after cairn_odp_stop(): when nobody brings pages any
+ * more @work is queued to @wq, and calls that. No run finds the region any more. Any context.
  */
 void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
 		   struct work_struct *work);
