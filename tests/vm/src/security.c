@@ -841,6 +841,48 @@ static void packets_wrong_icrc(void)
 	disconnect();
 }
 
+/* The port shows it as well, as programs ask for it. */
+static void packets_wrong_pkey(void)
+{
+	u64 before = counter("rx_pkey_errors");
+	struct ibv_port_attr then, now;
+	struct frame f;
+	int i;
+
+	connect_pair();
+	must(!ibv_query_port(db.ctx, 1, &then));
+	for (i = 0; i < 20; i++) {
+		bth(&f, 0x04, two.qp->qp_num, two.psn);
+		put16(f.data + 2, 0x1234);
+		send_frame(&f, 12 + 16 + 4, true);
+	}
+	rises("rx_pkey_errors", before, 20);
+	must(!ibv_query_port(db.ctx, 1, &now));
+	ktap_eq(now.bad_pkey_cntr - then.bad_pkey_cntr, 20);
+	ktap_eq(vt_state(two.qp), IBV_QPS_RTS);
+	disconnect();
+}
+
+/* An ACK and a CNP for a queue pair that has no connection. */
+static void responses_for_datagrams(void)
+{
+	u64 before = counter("rx_wrong_qp");
+	struct vt_opts o = VT_OPTS;
+	struct vt_end ud;
+	struct frame f;
+	int i;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&ud, &db, &o, 4096));
+	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud) && !vt_to_rts(&ud));
+	for (i = 0; i < 20; i++) {
+		bth(&f, i & 1 ? 0x11 : 0x81, ud.qp->qp_num, 0);
+		send_frame(&f, i & 1 ? 12 + 4 + 4 : 12 + 16 + 4, true);
+	}
+	rises("rx_wrong_qp", before, 20);
+	vt_end_destroy(&ud);
+}
+
 static void packets_for_nobody(void)
 {
 	u64 before = counter("rx_no_qp");
@@ -1273,7 +1315,8 @@ static void poisoned_memory(void)
 	X(every_byte) X(wqe_fuzz)					\
 	X(unread_events) X(unread_async_events) X(cq_pointers)					\
 	X(resize_impossible) X(resize_race)				\
-	X(packets_wrong_icrc) X(packets_for_nobody)	\
+	X(packets_wrong_icrc) X(packets_wrong_pkey)			\
+	X(responses_for_datagrams) X(packets_for_nobody)		\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
 	X(packets_ahead_are_bounded) X(packets_from_another_port)		\
 	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
