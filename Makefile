@@ -47,7 +47,7 @@ help:
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make umltest        VM tests on user-mode Linux, at native speed: T=GLOB names them'
-	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, lockdep, kmemleak, faults:'
+	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, UBSAN, lockdep, faults:'
 	@echo '                    T=GLOB names them; builds that kernel once'
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB only these VM tests,'

@@ -3,7 +3,7 @@
 # topology: pair
 # timeout: 600
 # kernels: 6.12
-# boot: shared
+# boot: own
 # dmesg-allow: Call Trace:
 # dmesg-allow: kmemleak: Cannot allocate a scan area
 # dmesg-allow: Huh VM_FAULT_OOM leaked out to the #PF handler
