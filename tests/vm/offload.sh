@@ -193,7 +193,7 @@ if connect forward && lib_in r tc qdisc add dev pa clsact; then
 	lib_in r tc filter add dev pa ingress protocol ip u32 \
 		match ip protocol 17 0xff match u8 0x07 0xff at 28 match u8 0 0x07 at 39 \
 		action pedit munge offset 128 u8 invert pipe csum udp
-	run_fail "damaged ones do not arrive" in_a verbs_verify -n 30 -m $PMTU -s 20000 -d 4 -t 12
+	run_fail "damaged ones do not arrive" in_a verbs_verify -n 300 -m $PMTU -s 20000 -d 4 -t 12
 	expect_that "... and are counted" "$(counter "$DEV_B" rx_icrc_errors) > 0"
 	expect "... none was believed" "$(output | grep -cE '(remote|local) data')" 0
 else
