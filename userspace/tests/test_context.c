@@ -390,14 +390,21 @@ static void protection(void)
 	close_ctx();
 }
 
+/* What a child finds that its parent has made. */
+struct inherited {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_srq *srq;
+};
+
 /*
  * As the kernel has it, a child lacks the mappings. Something else of the
  * child's may lie there when it cleans up, and must survive.
  */
-static int child_cleans_up(struct ibv_cq *cq, struct ibv_qp *qp)
+static int child_cleans_up(const struct inherited *it)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	uint8_t *units = to_ccq(cq)->queue.ring.units;
+	uint8_t *units = to_ccq(it->cq)->queue.ring.units;
 	size_t page = fake.page_size;
 	uint8_t *mine = mmap(units, page, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -405,101 +412,76 @@ static int child_cleans_up(struct ibv_cq *cq, struct ibv_qp *qp)
 	if (mine != units)
 		return 1;
 	mine[0] = 42;
-	if (fake.ops.modify_qp(qp, &attr, IBV_QP_STATE) ||
-	    fake.ops.destroy_qp(qp) || fake.ops.destroy_cq(cq) ||
-	    fake.ops.dealloc_pd(pd))
+	if (fake.ops.modify_qp(it->qp, &attr, IBV_QP_STATE) ||
+	    fake.ops.destroy_qp(it->qp) || fake.ops.destroy_srq(it->srq) ||
+	    fake.ops.destroy_cq(it->cq) || fake.ops.dealloc_pd(pd))
 		return 2;
 	fake_close(ctx);
 	return mine[0] == 42 ? 0 : 3;
 }
 
 /* Another ring would be the child's alone, and the parent goes on with the old one. */
-static int child_resizes(struct ibv_cq *cq, struct ibv_qp *qp,
-			 struct ibv_srq *srq)
+static int child_resizes(const struct inherited *it)
 {
 	struct ibv_qp_attr attr = { .cap = { .max_send_wr = 512 } };
 	struct ibv_srq_attr srq_attr = { .max_wr = 512 };
 
-	if (fake.ops.modify_qp(qp, &attr, IBV_QP_CAP) != EPERM ||
-	    fake.ops.modify_srq(srq, &srq_attr, IBV_SRQ_MAX_WR) != EPERM ||
-	    fake.ops.resize_cq(cq, 512) != EPERM)
+	if (fake.ops.modify_qp(it->qp, &attr, IBV_QP_CAP) != EPERM ||
+	    fake.ops.modify_srq(it->srq, &srq_attr, IBV_SRQ_MAX_WR) != EPERM ||
+	    fake.ops.resize_cq(it->cq, 512) != EPERM)
 		return 1;
 	return fake.prepared ? 2 : 0;
 }
 
-static int child_status(pid_t pid)
+static int child_makes_queues(const struct inherited *it)
 {
-	int status = -1;
+	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
 
+	(void)it;
+	errno = 0;
+	if (fake.ops.create_cq(ctx, 4, NULL, 0) || errno != EPERM)
+		return 1;
+	errno = 0;
+	return fake.ops.create_srq(pd, &attr) || errno != EPERM ? 2 : 0;
+}
+
+/* The child finds all as it has to be, and the parent goes on. */
+static void fork_child(int (*child)(const struct inherited *it))
+{
+	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
+	struct inherited it;
+	int status = -1;
+	pid_t pid;
+
+	open_ctx();
+	it.cq = fake_cq(ctx, 4);
+	it.qp = fake_qp(pd, it.cq, IBV_QPT_RC, 0);
+	it.srq = fake.ops.create_srq(pd, &attr);
+	pid = fork();
+	if (!pid)
+		_exit(child(&it));
 	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	ktap_ok(WIFEXITED(status));
+	ktap_eq(WEXITSTATUS(status), 0);
+	ktap_eq(fake.ops.destroy_srq(it.srq), 0);
+	ktap_eq(fake.ops.destroy_qp(it.qp), 0);
+	ktap_eq(fake.ops.destroy_cq(it.cq), 0);
+	close_ctx();
 }
 
 static void fork_child_closes(void)
 {
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	pid_t pid;
-
-	open_ctx();
-	cq = fake_cq(ctx, 4);
-	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
-	pid = fork();
-	if (!pid)
-		_exit(child_cleans_up(cq, qp));
-	ktap_eq(child_status(pid), 0);
-	ktap_eq(fake.ops.destroy_qp(qp), 0);
-	ktap_eq(fake.ops.destroy_cq(cq), 0);
-	close_ctx();
+	fork_child(child_cleans_up);
 }
 
 static void fork_child_resizes(void)
 {
-	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
-	struct ibv_srq *srq;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	pid_t pid;
-
-	open_ctx();
-	cq = fake_cq(ctx, 4);
-	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
-	srq = fake.ops.create_srq(pd, &attr);
-	pid = fork();
-	if (!pid)
-		_exit(child_resizes(cq, qp, srq));
-	ktap_eq(child_status(pid), 0);
-	ktap_eq(fake.ops.destroy_srq(srq), 0);
-	ktap_eq(fake.ops.destroy_qp(qp), 0);
-	ktap_eq(fake.ops.destroy_cq(cq), 0);
-	close_ctx();
-}
-
-static int child_makes(void)
-{
-	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
-	int wrong = 0;
-
-	errno = 0;
-	wrong += fake.ops.create_cq(ctx, 4, NULL, 0) || errno != EPERM;
-	errno = 0;
-	wrong += fake.ops.create_srq(pd, &attr) || errno != EPERM;
-	return wrong;
+	fork_child(child_resizes);
 }
 
 static void fork_child_makes_no_queue(void)
 {
-	struct ibv_cq *cq;
-	pid_t pid;
-
-	open_ctx();
-	cq = fake_cq(ctx, 4);
-	pid = fork();
-	if (!pid)
-		_exit(child_makes());
-	ktap_eq(child_status(pid), 0);
-	ktap_eq(fake.ops.destroy_cq(cq), 0);
-	close_ctx();
+	fork_child(child_makes_queues);
 }
 
 /* ---- the rest ---- */

@@ -5,9 +5,9 @@
  *
  *	odp_stuck DIR [TEST]	DIR: of a file system of its own, which is frozen
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/cairndv.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,9 +37,6 @@
 static struct vt_dev dev;
 static const char *dir;
 static int dir_fd = -1;
-
-static int (*dereg_async)(struct ibv_mr *mr, u32 *ticket);
-static int (*query_release)(struct ibv_context *ctx, u32 ticket);
 
 /*
  * A process whose pages do not come. One queue pair a page, connected to itself.
@@ -91,7 +88,7 @@ static int released(u32 ticket)
 	unsigned int idle = 0;
 	int err;
 
-	while ((err = query_release(dev.ctx, ticket)) == EBUSY &&
+	while ((err = cairndv_query_release(dev.ctx, ticket)) == EBUSY &&
 	       vt_now_ms() < end)
 		vt_relax(&idle);
 	return err;
@@ -112,7 +109,7 @@ static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *s,
 			stuck_qp_write(q, mem + i * PAGE, s->first + i);
 			break;
 		case 'e':
-			if (dereg_async(q->mr, &q->ticket))
+			if (cairndv_dereg_mr_async(q->mr, &q->ticket))
 				_exit(4);
 			break;
 		case 'c':
@@ -231,8 +228,9 @@ static void other_main(int tell)
 	if (vt_poll(q.end.scq, &wc, 1, LONG) || wc.status ||
 	    vt_check(mem, PAGE, 77) != -1)
 		_exit(1);
-	if (write(tell, "", 1) != 1 || dereg_async(q.mr, &q.ticket) ||
-	    released(q.ticket) || write(tell, "", 1) != 1)
+	if (write(tell, "", 1) != 1 ||
+	    cairndv_dereg_mr_async(q.mr, &q.ticket) || released(q.ticket) ||
+	    write(tell, "", 1) != 1)
 		_exit(1);
 	_exit(0);
 }
@@ -403,15 +401,9 @@ VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
-	void *lib = dlopen("libcairn.so.1", RTLD_NOW);
-
 	dir = argc > 1 ? argv[1] : ".";
 	dir_fd = open(dir, O_RDONLY);
-	if (!lib || dir_fd < 0 || vt_open(&dev, vt_name_b(), VT_IPV4, -1))
-		return vt_bail();
-	dereg_async = dlsym(lib, "cairndv_dereg_mr_async");
-	query_release = dlsym(lib, "cairndv_query_release");
-	if (!dereg_async || !query_release)
+	if (dir_fd < 0 || vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		return vt_bail();
 	return vt_run(argc > 2 ? argv[2] : NULL);
 }

@@ -254,7 +254,6 @@ static int modify_limit(struct ibv_qp *qp, u32 kbps, int mask)
 	return ibv_modify_qp(qp, &attr, mask | IBV_QP_RATE_LIMIT);
 }
 
-/* The plain verb: the rate with the burst that follows from it, one packet here. */
 static int to_rts_with_limit(struct vt_end *e, u32 kbps)
 {
 	struct ibv_qp_attr attr = {
@@ -270,6 +269,7 @@ static int to_rts_with_limit(struct vt_end *e, u32 kbps)
 			     IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RATE_LIMIT);
 }
 
+/* The plain verb: the rate with the burst that follows from it, one packet here. */
 static void by_modify_qp(void)
 {
 	u32 len = amount(5000);

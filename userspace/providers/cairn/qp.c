@@ -195,18 +195,14 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 /* Nobody waits for what a QP completed before it was reset or destroyed. */
 static void qp_forget(const struct ibv_qp *ibqp)
 {
-	if (!cairn_has_maps(to_cctx(ibqp->context)))
-		return;
 	if (ibqp->send_cq)
 		cairn_cq_forget_qp(ibqp->send_cq, ibqp->qp_num);
 	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
 		cairn_cq_forget_qp(ibqp->recv_cq, ibqp->qp_num);
 }
 
-static void qp_reset_queue(struct cairn_context *ctx, struct cairn_queue *queue)
+static void qp_reset_queue(struct cairn_queue *queue)
 {
-	if (!cairn_has_maps(ctx))
-		return;
 	cairn_queue_lock(queue);
 	cairn_queue_reset(queue);
 	cairn_queue_unlock(queue);
@@ -228,7 +224,6 @@ int cairn_modify_qp_cmd(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 
 int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
-	struct cairn_context *ctx = to_cctx(ibqp->context);
 	struct cairn_qp *qp = to_cqp(ibqp);
 	int err;
 
@@ -237,10 +232,11 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */
-	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
+	    cairn_has_maps(to_cctx(ibqp->context))) {
 		qp_forget(ibqp);
-		qp_reset_queue(ctx, &qp->sq);
-		qp_reset_queue(ctx, &qp->rq.queue);
+		qp_reset_queue(&qp->sq);
+		qp_reset_queue(&qp->rq.queue);
 	}
 	return 0;
 }
@@ -290,7 +286,8 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 		cairn_queue_revive(ctx, &qp->sq);
 		return err;
 	}
-	qp_forget(ibqp);
+	if (cairn_has_maps(ctx))
+		qp_forget(ibqp);
 	cairn_queue_unmap(ctx, &qp->rq.queue);
 	cairn_queue_unmap(ctx, &qp->sq);
 	cairn_qp_free(qp);

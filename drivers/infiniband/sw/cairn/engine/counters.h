@@ -109,7 +109,7 @@
 	  "times a queue pair waited for absent memory of a region on demand") \
 	X(ODP_FAULT_ERRORS, odp_fault_errors,				\
 	  "those of them after which the memory could not be used")	\
-	X(ODP_WAITS, odp_waits,				\
+	X(ODP_WAITS, odp_waits,						\
 	  "work for absent memory that waited as its process or user had much") \
 	X(ODP_PAGES, odp_pages, "pages that regions on demand were given") \
 	X(ODP_INVALIDATIONS, odp_invalidations,				\

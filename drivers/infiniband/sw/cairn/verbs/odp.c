@@ -48,7 +48,6 @@ struct cairn_odp {
 	struct mutex taking;		/* one at a time; outside of that lock */
 	unsigned long first, end;	/* numbers of pages */
 	bool writable;
-	bool ends;			/* whoever brings pages stops */
 	refcount_t users;		/* the region, and who brings pages */
 	/* When there are no more: this is queued, or completed if there is none. */
 	struct workqueue_struct *end_wq;
@@ -178,7 +177,6 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 
 void cairn_odp_stop(struct cairn_odp *odp)
 {
-	WRITE_ONCE(odp->ends, true);
 	cairn_odp_line_end(&odp->line);
 }
 
@@ -328,7 +326,7 @@ static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
 		err = odp_fault(odp, first, end, flags);
 		if (err != -EBUSY || time_after(jiffies, until))
 			break;
-		err = READ_ONCE(odp->ends) ? -EINTR : 0;
+		err = READ_ONCE(odp->line.ended) ? -EINTR : 0;
 	}
 	odp_release(odp, first, end);
 	return err == -EBUSY ? 0 : err;
@@ -341,7 +339,7 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 	struct mm_struct *mm = odp->notifier.mm;
 	int err = 0;
 
-	if (READ_ONCE(odp->ends))
+	if (READ_ONCE(odp->line.ended))
 		return -EINTR;
 	if (!len)
 		return 0;
@@ -358,7 +356,7 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 
 		err = odp_bring_batch(odp, first, first + n, how);
 		first += n;
-		if (READ_ONCE(odp->ends) || fatal_signal_pending(current))
+		if (READ_ONCE(odp->line.ended) || fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
 	}

@@ -212,7 +212,7 @@ void cairn_odp_line_end(struct cairn_odp_line *line)
 
 	while (more) {
 		spin_lock_irq(&odp_jobs_lock);
-		line->ended = true;
+		WRITE_ONCE(line->ended, true);
 		for (n = 0; n < ODP_END_JOBS && !list_empty(&line->waiting); n++)
 			odp_line_run(line);
 		more = !list_empty(&line->waiting);

@@ -24,7 +24,7 @@ struct cairn_odp_line {
 	struct cairn_odp_process *process;	/* held */
 	struct list_head turn;			/* in the process's list */
 	struct list_head waiting;		/* of jobs */
-	bool ended;
+	bool ended;				/* also read without the lock */
 };
 
 struct cairn_odp_job {
