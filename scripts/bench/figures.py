@@ -8,6 +8,16 @@ import statistics
 MIB = 1 << 20
 
 
+def result_text(result):
+    """A result as JSON: a line for each member, and one for each run, so that diffs are short."""
+    def member(name, value):
+        if name == 'runs' and value:
+            rows = ',\n'.join(f'  {json.dumps(run)}' for run in value)
+            return f' "runs": [\n{rows}\n ]'
+        return f' {json.dumps(name)}: {json.dumps(value)}'
+    return '{\n' + ',\n'.join(member(*item) for item in result.items()) + '\n}\n'
+
+
 class Unreadable(Exception):
     """A tool did not print what it should have."""
 

@@ -4,6 +4,7 @@
 
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 import unittest
@@ -122,6 +123,15 @@ def durable_runs(stack, way, **values):
     return [{'stack': stack, 'value': {name: value},
              'point': {'tool': 'durable', 'way': way, 'size': 4096, 'depth': 32}}
             for name, many in values.items() for value in many]
+
+
+class Results(unittest.TestCase):
+    def test_a_run_takes_one_line(self):
+        result = {'env': 'qemu', 'icrc': {'ns': {'folding': 1}}, 'runs': [{'rep': 0}, {'rep': 1}]}
+        text = figures.result_text(result)
+        self.assertEqual(json.loads(text), result)
+        self.assertEqual(len(text.splitlines()), len(result) + len(result['runs']) + 3)
+        self.assertEqual(json.loads(figures.result_text({'runs': []})), {'runs': []})
 
 
 class Report(unittest.TestCase):
