@@ -30,7 +30,7 @@ USERSPACE := $(wildcard userspace/Makefile)
 userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build/userspace
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
-	uninstall clean check checkpatch sparse layers names kernel-doc shellcheck hosttest vmtest-programs \
+	uninstall clean check checkpatch sparse language layers names kernel-doc shellcheck hosttest vmtest-programs \
 	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
@@ -42,7 +42,7 @@ help:
 	@echo 'make install        module into KVER_FULL (default: the running kernel), provider, tools;'
 	@echo '                    DESTDIR and INSTALL_MOD_PATH as usual'
 	@echo 'make uninstall      take that away again'
-	@echo 'make check          checkpatch, sparse, layers, names, shellcheck'
+	@echo 'make check          checkpatch, sparse, layers, names, language, shellcheck'
 	@echo 'make hosttest       protocol code and provider as host programs, under sanitizers'
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
@@ -109,8 +109,8 @@ clean:
 check: modules
 	@scripts/check/all $(KVERS)
 
-names: deps-quick
-	@scripts/check/names.py
+names language: deps-quick
+	@scripts/check/$@.py
 
 checkpatch layers kernel-doc shellcheck: deps-quick
 	@scripts/check/$@.sh
