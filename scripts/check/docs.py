@@ -3,7 +3,7 @@
 """
 References that lead somewhere.
 
-- A file that README.md or a page of Documentation names is in the tree.
+- A file that README.md, CONTRIBUTING.md or a page of Documentation names is in the tree.
 - A label of Documentation/origins.rst that code or a page refers to is there.
 
   scripts/check/docs.py [--self-test]
@@ -23,7 +23,7 @@ ROOTS = ('', MODULE, f'{MODULE}/engine', 'include', 'include/uapi/rdma', 'usersp
          f'{MODULE}/tests', f'{MODULE}/tests/mutants')
 NAMED = re.compile(r'`([\w./*-]+(?:\.(?:c|h|rst|sh|py|lua|json|map|mutants)|/))`')
 # installed, made by the build, or a pattern for the reader
-ELSEWHERE = re.compile(r'^(?:/|\.\./|build/|infiniband/|rdma/cairn-abi\.h$)|NAME|^X\.')
+ELSEWHERE = re.compile(r'^(?:/|\.\./|build/|infiniband/|rdma/cairn-abi\.h$)|NAME|NOUN|\bhello|_hello_|^X\.')
 REFERRED = re.compile(r'origins\.rst[`,\s*]+((?:[PQSEF]\d+(?:(?:,| and| to)\s+)?)+)')
 LABEL = re.compile(r'_`([PQSEF]\d+)`')
 
@@ -53,7 +53,7 @@ def read(path):
 
 def check():
     bad = []
-    pages = ['README.md'] + [os.path.relpath(p, TOP) for p in
+    pages = ['README.md', 'CONTRIBUTING.md'] + [os.path.relpath(p, TOP) for p in
                              sorted(glob.glob(os.path.join(TOP, 'Documentation', '*.rst')))]
     for page in pages:
         bad += [f'{page}:{number}: {name} is not there'
