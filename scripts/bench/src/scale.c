@@ -217,9 +217,15 @@ static double percentile(unsigned int percent)
 	return latency[(unsigned long)samples * percent / 100];
 }
 
+/* KiB of this process that are not shared, and its page tables */
+static long own_memory(void)
+{
+	return vt_own_status("RssAnon") + vt_own_status("VmPTE");
+}
+
 static void build(double *create_us, double *connect_us, double *bytes)
 {
-	long memory = vt_meminfo("MemAvailable") + vt_own_memory();
+	long memory = vt_meminfo("MemAvailable") + own_memory();
 	double start = usec();
 	unsigned int i;
 
@@ -232,7 +238,7 @@ static void build(double *create_us, double *connect_us, double *bytes)
 	for (i = 0; i < pairs; i++)
 		must(!vt_connect(&ends[0][i], &ends[1][i]), "connect");
 	*connect_us = (usec() - start) / (2 * pairs);
-	memory -= vt_meminfo("MemAvailable") + vt_own_memory();
+	memory -= vt_meminfo("MemAvailable") + own_memory();
 	*bytes = memory > 0 ? memory * 1024.0 / (2 * pairs) : 0;
 }
 
