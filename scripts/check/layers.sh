@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# The direction of the layers: wire <- engine <- {persist, lane} <- queue <- {verbs, net}.
+# The direction of the layers:
+# wire <- engine <- {persist, queue, mem, device} <- lane <- {verbs, net}.
 #
 # - wire/, engine/ and queue/qicache.[ch] are plain C: they include each other's
 #   headers in that direction, the kernel/user ABI, and headers of the kernel that
 #   are only about C itself; they name nothing of sk_buffs or ib_core.
 # - Their objects need nothing but each other, cairn_port_*() of engine/port.h, and
 #   what the compiler itself calls.
-# - The other rooms include their own headers and those of rooms below them:
-#   persist/ and lane/ not each other's, verbs/ and net/ not each other's. nic.h and
-#   path.h, beside the rooms, are for all of them. What only joins rooms (main.c,
-#   port.c) lies beside them, too.
+# - The other rooms include their own headers and those of rooms below them; verbs/
+#   and net/ do not include each other's. headers() has what is allowed besides.
+#   Files that only join rooms (main.c, port.c) lie beside the rooms.
 # - Kernel versions are compared in compat/ only.
 #
 # Sources are always checked, objects when there are any in build/.
@@ -44,20 +44,23 @@ includes() {
 		sed -E "s|^([0-9]+):[^<\"]*[<\"]([^>\"]*)[>\"].*|$1:\1: \2|"
 }
 
-# floors ROOM: what it may include of ours, besides nic.h and path.h
-floors() {
+# headers ROOM: what it may include of ours
+headers() {
+	local below='wire|engine' above='wire|engine|persist|queue|mem|device|lane|compat'
+
 	case $1 in
-	persist) echo 'wire|engine|persist' ;;
-	lane) echo 'wire|engine|lane|compat' ;;
-	queue) echo 'wire|engine|persist|lane|queue|compat' ;;
-	verbs) echo 'wire|engine|persist|lane|queue|verbs|compat' ;;
-	net) echo 'wire|engine|persist|lane|queue|net|compat' ;;
+	persist) echo "($below|persist)/[a-z0-9_]+" ;;
+	device) echo "($below|device|compat)/[a-z0-9_]+|lane/(exec|lane)" ;;
+	queue) echo "($below|persist|device|queue|compat)/[a-z0-9_]+|lane/(exec|lane)" ;;
+	mem) echo "($below|persist|device|queue|mem|compat)/[a-z0-9_]+|verbs/(host_flush|limits|udata|verbs)" ;;
+	lane) echo "($below|device|lane|compat)/[a-z0-9_]+" ;;
+	verbs | net) echo "($above|$1)/[a-z0-9_]+" ;;
 	esac
 }
 
 # own_includes FILE: those that are ours; there are kernel headers <net/...>, too
 own_includes() {
-	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(wire|engine|persist|lane|queue|verbs)/)' "$1" |
+	grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(wire|engine|persist|queue|mem|device|lane|verbs)/)' "$1" |
 		sed -E "s|^([0-9]+):[^<\"]*[<\"]([^>\"]*)[>\"].*|$1:\1: \2|"
 }
 
@@ -102,10 +105,10 @@ check_sources() {
 		code "$f" | grep -E '\b(struct sk_buff|sk_buff|skb_[a-z_]+|ib_[a-z_]+|IB_[A-Z_]+|rdma_[a-z_]+|jiffies|k[mzc]*alloc|kfree|spin_lock[a-z_]*|mutex_[a-z]+|rcu_[a-z_]+|printk|pr_[a-z]+)\b' |
 			complain 'not for plain C' || rc=1
 	done
-	for room in persist lane queue verbs net; do
+	for room in persist queue mem device lane verbs net; do
 		for f in $(sources $room); do
 			own_includes "$f" |
-				grep -vE ": (($(floors $room))/[a-z0-9_]+\.h|(nic|path)\.h)$" |
+				grep -vE ": ($(headers $room))\.h$" |
 				complain "$room may not include it" || rc=1
 		done
 	done
@@ -169,7 +172,7 @@ self_test() {
 	# bad NAME FILE TEXT: a tree of good sources, and this one
 	bad() {
 		rm -rf "$sub"
-		mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,persist,compat,tests}
+		mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,mem,device,persist,compat,tests}
 		good
 		printf '%s\n' "$3" >"$sub/$2"
 		if check >"$tmp/out"; then
@@ -183,11 +186,11 @@ self_test() {
 		printf '%s\n' '#include <rdma/cairn-abi.h>' '#include "wire/hdr.h"' \
 			'#include "engine/port.h"' >"$sub/engine/good.h"
 		printf '%s\n' '#include <net/ip.h>' '#include <rdma/ib_verbs.h>' \
-			'#include "engine/port.h"' '#include "nic.h"' \
+			'#include "engine/port.h"' '#include "device/nic.h"' \
 			'#include "queue/qinfo.h"' '#include "compat/x.h"' >"$sub/verbs/good.c"
 		cp "$sub/verbs/good.c" "$sub/net/good.c"
 		printf '%s\n' '#include "engine/qp.h"' '#include "lane/exec.h"' \
-			'#include "compat/x.h"' '#include "path.h"' >"$sub/lane/good.h"
+			'#include "compat/x.h"' '#include "device/path.h"' >"$sub/lane/good.h"
 		printf '%s\n' '#include "engine/qp.h"' '#include "queue/qicache.h"' \
 			'#include <linux/bits.h>' >"$sub/queue/qicache.c"
 		echo '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)' >"$sub/compat/good.h"
@@ -209,7 +212,7 @@ self_test() {
 		}
 	}
 
-	mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,persist,compat}
+	mkdir -p "$sub"/{wire,engine,verbs,net,lane,queue,mem,device,persist,compat}
 	good
 	check || {
 		echo "layers.sh: complains of good sources"
@@ -230,6 +233,11 @@ self_test() {
 	bad 'lane includes queue' lane/x.c '#include "queue/qinfo.h"'
 	bad 'lane includes persist' lane/x.c '#include "persist/domain.h"'
 	bad 'persist includes lane' persist/x.c '#include "lane/exec.h"'
+	bad 'device includes queue' device/x.c '#include "queue/qinfo.h"'
+	bad 'device includes mem' device/x.h '#include "mem/mr.h"'
+	bad 'mem includes lane' mem/x.c '#include "lane/exec.h"'
+	bad 'mem includes net' mem/x.h '#include "net/net.h"'
+	bad 'queue includes mem' queue/x.c '#include "mem/mr.h"'
 	bad 'queue includes verbs' queue/x.c '#include "verbs/verbs.h"'
 	bad 'queue includes net' queue/x.h '#include "net/net.h"'
 	bad 'a header beside the rooms' net/x.c '#include "checksum.h"'

@@ -35,6 +35,7 @@ LOOP_LOCALS = 'ijkn'
 ROOM_HEADERS = {
     'net/net.h': 'all that other rooms see of net',
     'verbs/ops.h': 'what ib_core calls: one verb a line',
+    'mem/ops.h': 'the same of memory',
     'cairn/cairndv.h': 'the interface of the library, as it is installed',
 }
 # Headers that declare what other directories define, and why.

@@ -16,7 +16,7 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2] / 'drivers/infiniband/sw/cairn'
 # engine/ and wire/ allocate nothing
-PARTS = ('verbs', 'queue', 'net', 'lane', 'persist', 'compat', '.')
+PARTS = ('verbs', 'queue', 'mem', 'device', 'net', 'lane', 'persist', 'compat', '.')
 ALLOCATES = re.compile(
     r'\b(kv?[mzc]alloc(_\w+)?|kmemdup|vmalloc_user|vzalloc|alloc_skb(_with_frags)?|skb_clone|'
     r'(__)?xa_(alloc|alloc_cyclic|insert|store|cmpxchg)|ida_alloc(_max)?|alloc_percpu(_gfp)?|'

@@ -34,7 +34,7 @@
 #include <net/ip.h>
 #include <net/net_namespace.h>
 #include "cairn_shadow.h"
-#include "lane/parcel.h"
+#include "device/parcel.h"
 
 #define LINE		64
 #define WORD		8	/* durable as a whole */

@@ -69,7 +69,7 @@ static const char *const class_name[CLASSES] = {
 /*
  * One allocation of the driver for an object. Together the tables name all that it
  * charges, but for what a context has (see there) and the list of one call in
- * verbs/advise.c. Sizes of structures are as pahole shows them, those of arrays as the
+ * mem/advise.c. Sizes of structures are as pahole shows them, those of arrays as the
  * code has them. If one gets smaller for good reason, the table does, too.
  */
 struct part {
@@ -401,7 +401,7 @@ static const struct part xrc_target[] = {
 	{ SLAB, 1300, 1, 1 },		/* verbs/qp.c: qp_create_cold() */
 	{ SLAB, 128 * 48, 1, 1 },		/* verbs/modify.c: responder resources */
 	{ SLAB, 528, 1, 64 },		/* lane/watch.c: word */
-	{ SLAB, 1048, 1, 128 },		/* lane/table.c: leaf */
+	{ SLAB, 1048, 1, 128 },		/* device/table.c: leaf */
 	{}
 };
 
@@ -532,8 +532,8 @@ static int undo_mr(void *mr)
  * of 128: of 256 indices 201, if nobody has any.
  */
 static const struct part small_mr[] = {
-	{ SLAB, 368, 1, 1 },		/* verbs/mr.c: struct cairn_mr */
-	{ SLAB, 1048, 195, 256 },	/* lane/table.c: leaf */
+	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
+	{ SLAB, 1048, 195, 256 },	/* device/table.c: leaf */
 	{}
 };
 
@@ -543,8 +543,8 @@ static void *make_area_mr(u32 i)
 }
 
 static const struct part area_mr[] = {
-	{ SLAB, 368, 1, 1 },		/* verbs/mr.c: struct cairn_mr */
-	{ SLAB, AREA * 8, 1, 1 },		/* verbs/mr.c: blocks */
+	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
+	{ SLAB, AREA * 8, 1, 1 },		/* mem/mr.c: blocks */
 	{}
 };
 
@@ -572,9 +572,9 @@ static void *make_odp_mr(u32 i)
 }
 
 static const struct part odp_mr[] = {
-	{ SLAB, 368, 1, 1 },		/* verbs/mr.c: struct cairn_mr */
-	{ SLAB, 208, 1, 1 },		/* verbs/odp.c: struct cairn_odp */
-	{ NODES, 576, 1, 1 },		/* verbs/odp.c: its pages */
+	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
+	{ SLAB, 208, 1, 1 },		/* mem/odp.c: struct cairn_odp */
+	{ NODES, 576, 1, 1 },		/* mem/odp.c: its pages */
 	{}
 };
 
@@ -625,9 +625,9 @@ static void *make_dmabuf_mr(u32 i)
 }
 
 static const struct part dmabuf_mr[] = {
-	{ SLAB, 368, 1, 1 },		/* verbs/mr.c: struct cairn_mr */
-	{ SLAB, 40, 1, 1 },		/* verbs/dmabuf.c: struct cairn_dmabuf */
-	{ SLAB, AREA * 8, 1, 1 },	/* verbs/mr.c: blocks */
+	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
+	{ SLAB, 40, 1, 1 },		/* mem/dmabuf.c: struct cairn_dmabuf */
+	{ SLAB, AREA * 8, 1, 1 },	/* mem/mr.c: blocks */
 	{}
 };
 
@@ -642,7 +642,7 @@ static int undo_mw(void *mw)
 }
 
 static const struct part one_mw[] = {
-	{ SLAB, 400, 1, 1 },		/* verbs/mw.c: struct cairn_mw */
+	{ SLAB, 400, 1, 1 },		/* mem/mw.c: struct cairn_mw */
 	{}
 };
 
@@ -687,8 +687,8 @@ static int undo_group(void *which)
 }
 
 static const struct part one_group[] = {
-	{ SLAB, 64, 1, 1 },		/* lane/mcast.c: struct cairn_mcast_group */
-	{ SLAB, 32, 1, 1 },		/* lane/mcast.c: its members */
+	{ SLAB, 64, 1, 1 },		/* device/mcast.c: struct cairn_mcast_group */
+	{ SLAB, 32, 1, 1 },		/* device/mcast.c: its members */
 	{}
 };
 
@@ -808,7 +808,7 @@ static void *make_async_events(u32 i)
 /*
  * The context, and what it has with its first queue pair and deregistration. Each of
  * these is there once, and less than what the process's own open files cost, so it is
- * not measured: verbs/dereg_async.c, queue/qinfo.c and queue/ready.c: tables, with
+ * not measured: mem/dereg_async.c, queue/qinfo.c and queue/ready.c: tables, with
  * their XArrays; lane/watch.c: the watch, its page. What they hold is in pages, below.
  */
 static void *make_context(u32 i)

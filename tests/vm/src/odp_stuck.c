@@ -26,7 +26,7 @@
 #define PAGE		4096u
 #define ODP_RW		(IBV_ACCESS_ON_DEMAND | VT_ACCESS)
 #define NOBODY		65534
-/* What the driver gives to one process, and to one user (verbs/odp_job.h) */
+/* What the driver gives to one process, and to one user (mem/odp_job.h) */
 #define PROCESS_JOBS	16
 #define USER_JOBS	128
 /* more than there are threads for all, by one process and by many */

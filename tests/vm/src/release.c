@@ -801,7 +801,7 @@ static int run_load(void)
 	return 4;
 }
 
-/* More regions than a device looks up without a cache (lane/mrcache.h). */
+/* More regions than a device looks up without a cache (device/mrcache.h). */
 #define CACHED_FROM	16384
 
 static int run_fill(void)

@@ -4,7 +4,7 @@
 #include <net/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
 #include "checksum.h"
-#include "lane/epoch.h"
+#include "device/epoch.h"
 #include "lane/lane.h"
 #include "net/net.h"
 #include "queue/cache.h"

@@ -32,6 +32,7 @@
 #include <net/addrconf.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
+#include "device/trace.h"
 #include "engine/completer.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
@@ -40,7 +41,6 @@
 #include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"
-#include "lane/trace.h"
 
 /* What a post or a receive may run on the spot, in packets of each direction:
  * enough for small messages, little for those who wait behind.

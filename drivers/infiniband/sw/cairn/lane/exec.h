@@ -25,12 +25,12 @@
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/timerqueue.h>
+#include "device/hold.h"
+#include "device/nic.h"
+#include "device/parcel.h"
+#include "device/path.h"
 #include "engine/alarm.h"
 #include "engine/qp.h"
-#include "lane/hold.h"
-#include "lane/parcel.h"
-#include "nic.h"
-#include "path.h"
 
 struct cairn_lane;
 
@@ -102,7 +102,7 @@ struct cairn_rx_cb {
 	u32 offset;	/* of the first BTH, from skb->data */
 	u32 len;	/* bytes from there to the end of the last ICRC */
 	u32 stride;	/* bytes of each packet but the last */
-	u32 psn;	/* lane/hold.c: of the first */
+	u32 psn;	/* device/hold.c: of the first */
 	u16 vlan;	/* id, or CAIRN_NO_VLAN */
 	bool ipv6;
 	bool ce;	/* marked: congestion (RFC 3168) */

@@ -17,12 +17,12 @@
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "compat/hrtimer.h"
+#include "device/mrcache.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/window.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
-#include "lane/mrcache.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)

@@ -8,9 +8,9 @@
 #define CAIRN_NET_LOCAL_H
 
 #include <linux/skbuff.h>
-#include "lane/parcel.h"
-#include "nic.h"
-#include "path.h"
+#include "device/nic.h"
+#include "device/parcel.h"
+#include "device/path.h"
 
 /* Who has the destination. */
 struct cairn_local {

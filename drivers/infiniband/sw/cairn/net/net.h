@@ -5,9 +5,9 @@
 
 #include <linux/bvec.h>
 #include <linux/percpu.h>
+#include "device/nic.h"
+#include "device/path.h"
 #include "engine/port.h"
-#include "nic.h"
-#include "path.h"
 
 /* Callbacks into the part that knows ib_core; set once before attach. */
 struct cairn_net_ops {

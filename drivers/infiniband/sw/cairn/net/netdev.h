@@ -3,7 +3,7 @@
 #define CAIRN_NET_NETDEV_H
 
 #include <linux/netdevice.h>
-#include "nic.h"
+#include "device/nic.h"
 
 /* The device to which packets of @dev belong: that of @dev itself,
  * or of a netdev below it (VLAN, bond). NULL: none. RCU read section.

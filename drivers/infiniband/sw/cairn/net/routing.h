@@ -2,8 +2,8 @@
 #ifndef CAIRN_NET_ROUTING_H
 #define CAIRN_NET_ROUTING_H
 
-#include "nic.h"
-#include "path.h"
+#include "device/nic.h"
+#include "device/path.h"
 
 /**
  * cairn_net_route() - the route of a path, from its cache if still valid

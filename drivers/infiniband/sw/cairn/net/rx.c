@@ -28,9 +28,9 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/xfrm.h>
+#include "device/mcast.h"
+#include "device/mrcache.h"
 #include "lane/exec.h"
-#include "lane/mcast.h"
-#include "lane/mrcache.h"
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"

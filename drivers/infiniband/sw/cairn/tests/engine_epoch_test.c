@@ -7,7 +7,7 @@
  * works with it when it is freed.
  *
  * Some CPUs run the engine (enter, look up, touch, leave), others release regions
- * and register new ones in their place, in the way of lane/epoch.c.
+ * and register new ones in their place, in the way of device/epoch.c.
  *
  * Negative controls: the same with one thing left out of the scheme must be
  * caught within the seeds of a normal run.
@@ -103,7 +103,7 @@ static void cpus_epoch_mb(const char *where)
 }
 
 /*
- * Runs. lane/epoch.h without the per-CPU allocator.
+ * Runs. device/epoch.h without the per-CPU allocator.
  */
 
 static void touch(u32 region)
@@ -140,7 +140,7 @@ static void runner(void)
 }
 
 /*
- * Releases. lane/epoch.c without mutex and clock.
+ * Releases. device/epoch.c without mutex and clock.
  */
 
 static void lock_turning(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What engine/mrcache.h buys: nanoseconds for the look-up of a region, through a
- * cache of LINES lines and in a table of lane/table.h's shape, for more and more regions of which ever as many are in
+ * cache of LINES lines and in a table of device/table.h's shape, for more and more regions of which ever as many are in
  * use. The memory of each region is touched after the look-up. "cold": other
  * data goes through the CPU's caches between the look-ups, as packets do.
  */
@@ -18,7 +18,7 @@
 #define LOOKUPS		(1 << 16)
 #define COLD_LOOKUPS	(1 << 9)
 #define PAYLOAD		(1 << 20)	/* bytes between two cold look-ups */
-/* As in lane/table.h. */
+/* As in device/table.h. */
 #define LEAF_BITS	7
 #define NODE_BITS	9
 #define TOP_BITS	8

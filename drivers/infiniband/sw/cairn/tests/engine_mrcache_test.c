@@ -94,7 +94,7 @@ static void cpus_epoch_mb(const char *where)
 }
 
 /*
- * Runs. lane/mrcache.c without the per-CPU allocator.
+ * Runs. device/mrcache.c without the per-CPU allocator.
  */
 
 static u32 region_of(void *mr)

@@ -3,7 +3,7 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include "compat/events.h"
-#include "nic.h"
+#include "device/nic.h"
 #include "verbs/async.h"
 
 /* Events of an object that a process may leave unread. They are not charged to its

@@ -5,11 +5,11 @@
  * sleep, they have no doorbell.
  */
 #include <rdma/uverbs_ioctl.h>
+#include "device/trace.h"
 #include "engine/port.h"
-#include "lane/trace.h"
 #include "lane/watch.h"
-#include "verbs/doorbell.h"
 #include "queue/host_index.h"
+#include "verbs/doorbell.h"
 
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>

@@ -10,12 +10,12 @@
 #include <linux/etherdevice.h>
 #include <linux/module.h>
 #include <rdma/cairn.h>
+#include "mem/mr.h"
+#include "mem/mr_domain.h"
 #include "persist/domain.h"
 #include "verbs/caps.h"
 #include "verbs/host_flush.h"
 #include "verbs/kapi.h"
-#include "verbs/mr.h"
-#include "verbs/mr_domain.h"
 #include "verbs/peer.h"
 
 #define KIND_SHIFT	24

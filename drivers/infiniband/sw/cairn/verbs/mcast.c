@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Multicast: queue pairs in groups, and the device in the network's groups. */
-#include "lane/mcast.h"
+#include "device/mcast.h"
 #include "verbs/dev.h"
 #include "verbs/ops.h"
 

@@ -2,11 +2,11 @@
 /* User contexts and protection domains: who may use what. */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
-#include "verbs/dereg_async.h"
-#include "verbs/limits.h"
-#include "verbs/ops.h"
+#include "mem/dereg_async.h"
 #include "queue/qinfo.h"
 #include "queue/ready.h"
+#include "verbs/limits.h"
+#include "verbs/ops.h"
 #include "verbs/udata.h"
 #include "verbs/verbs.h"
 

@@ -8,7 +8,7 @@
 #include <linux/bits.h>
 #include <rdma/cairn.h>
 #include "compat/flush.h"
-#include "lane/trace.h"
+#include "device/trace.h"
 #include "queue/queue.h"
 #include "verbs/ops.h"
 #include "verbs/verbs.h"

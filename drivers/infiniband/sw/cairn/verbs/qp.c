@@ -11,14 +11,14 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include "lane/watch.h"
+#include "mem/inval.h"
+#include "mem/odp_wait.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
 #include "queue/ready.h"
 #include "verbs/doorbell.h"
-#include "verbs/inval.h"
 #include "verbs/limits.h"
-#include "verbs/odp_wait.h"
 #include "verbs/ops.h"
 #include "verbs/qp.h"
 #include "verbs/rate.h"

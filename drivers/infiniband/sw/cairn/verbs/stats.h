@@ -2,7 +2,7 @@
 #ifndef CAIRN_VERBS_STATS_H
 #define CAIRN_VERBS_STATS_H
 
-#include "nic.h"
+#include "device/nic.h"
 
 struct cairn_dev;
 

@@ -4,7 +4,7 @@
  *
  * Lifetime: ib_core frees an object after its destroy op returned; each destroy
  * op first makes the object unreachable for the data path and waits: a memory
- * region until the epoch has advanced (verbs/mr.h), others a grace period.
+ * region until the epoch has advanced (mem/mr.h), others a grace period.
  * So the data path works on raw pointers inside a run of the engine, which is
  * counted in the epoch and an RCU read section (receive softirq, lane turns and
  * posts all are).
@@ -22,14 +22,14 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/cairn-abi.h>
+#include "device/nic.h"
+#include "device/path.h"
 #include "engine/qp.h"
 #include "lane/exec.h"
-#include "nic.h"
-#include "path.h"
+#include "mem/odp_job.h"
 #include "queue/context.h"
 #include "queue/queue.h"
 #include "verbs/async.h"
-#include "verbs/odp_job.h"
 
 struct ib_mad_agent;
 
@@ -50,10 +50,10 @@ struct cairn_dev {
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
 	struct xarray xrc_srqs;		/* number -> struct cairn_srq */
 	struct xarray counters;		/* number -> struct cairn_stats per CPU */
-	struct page *null_page;		/* of null regions, verbs/access.c */
+	struct page *null_page;		/* of null regions, mem/access.c */
 	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
-	struct xarray key_variants;	/* verbs/key.c */
-	siphash_key_t key_secret;	/* verbs/key.c */
+	struct xarray key_variants;	/* mem/key.c */
+	siphash_key_t key_secret;	/* mem/key.c */
 	u32 key_half_bits;
 	atomic_t next_mr;
 	u32 next_qpn;			/* cyclic allocation cursors */
@@ -188,8 +188,8 @@ struct cairn_mr {
 	struct cairn_dmabuf *dmabuf;
 	struct cairn_odp *odp;
 	u64 start;			/* odp: address in the process of iova */
-	atomic_t windows;		/* USER: bound to it, verbs/mw.h */
-	/* verbs/dereg_async.h; NULL: the caller of dereg_mr waits */
+	atomic_t windows;		/* USER: bound to it, mem/mw.h */
+	/* mem/dereg_async.h; NULL: the caller of dereg_mr waits */
 	struct cairn_dereg_async *dereg;
 	u32 dereg_ticket;
 	struct cairn_epoch_note note;
@@ -211,7 +211,7 @@ struct cairn_mw_handle {
 	struct cairn_mw *mw;
 };
 
-/* Absent memory that a side of a QP needs (verbs/odp_wait.h). */
+/* Absent memory that a side of a QP needs (mem/odp_wait.h). */
 struct cairn_odp_slot {
 	struct cairn_odp_job job;
 	struct cairn_qp *qp;
@@ -235,7 +235,7 @@ struct cairn_qp_cold {
 	struct ib_qp_cap cap;
 	struct ib_qp_attr attr;		/* as last modified, for query */
 	struct mutex modify_lock;	/* attr, path, rings */
-	struct cairn_epoch_note inval[CAIRN_SIDES];	/* verbs/inval.h */
+	struct cairn_epoch_note inval[CAIRN_SIDES];	/* mem/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_async_work async;
 	struct cairn_requester_apart apart[];	/* as much of it as is needed */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * How packets of one QP side (or address handle) reach the peer: filled from
+ * the address vector by verbs/, used and cached by net/.
+ */
+#ifndef CAIRN_DEVICE_PATH_H
+#define CAIRN_DEVICE_PATH_H
+
+#include <linux/in6.h>
+#include <net/dst.h>
+
+struct cairn_path {
+	/* Constant once the path is set; a change replaces the whole. */
+	bool ipv6;
+	u8 tos;			/* traffic class without ECN */
+	u8 ttl;			/* hop limit */
+	__be16 sport;		/* UDP source port */
+	__be32 flow_label;	/* IPv6, 20 bits */
+	int ifindex;		/* netdev of the source GID (a VLAN, perhaps) */
+	struct in6_addr saddr;	/* IPv4 mapped when !ipv6 */
+	struct in6_addr daddr;
+	u32 kbps;		/* static rate, kbit/s; 0: the port's */
+
+	/* Route cache; the user of the path holds its lock. */
+	struct dst_entry *dst;
+	u32 dst_cookie;
+	bool queued;		/* packets wait in a queue of the sender's CPU */
+	bool local;		/* the route does not leave this host */
+};
+
+/* Forget the cached route. The user's lock, or no user left. */
+static inline void cairn_path_drop_route(struct cairn_path *path)
+{
+	dst_release(path->dst);
+	path->dst = NULL;
+}
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * From keys to memory: what the data path asks of memory regions, inside its
+ * run (device/epoch.h). Nothing found here outlives the run, unless it is held.
+ *
+ * An MR is read without a lock: what was read counts only if the MR's sequence
+ * has not changed. A change means that the key was not valid all the time, and
+ * the access is refused.
+ */
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/page-flags.h>
+#include <linux/vmalloc.h>
+#include "compat/flush.h"
+#include "mem/access.h"
+#include "mem/mr.h"
+#include "mem/odp_wait.h"
+#include "persist/flush.h"
+
+/* Key 0 names all of kernel memory, to kernel consumers, locally. */
+#define LOCAL_DMA_LKEY	0
+
+struct access_fragments {
+	struct cairn_nic *nic;
+	struct bio_vec *bv;	/* NULL: check only */
+	int n;
+	int max;
+	u32 more;		/* bytes that are needed behind these */
+	u8 side;		/* that needs them */
+	u8 durability;		/* check only: enum cairn_durability, or 0 */
+};
+
+static const int access_needs[] = {
+	[CAIRN_ACCESS_LOCAL_READ] = 0,
+	[CAIRN_ACCESS_LOCAL_WRITE] = IB_ACCESS_LOCAL_WRITE,
+	[CAIRN_ACCESS_REMOTE_READ] = IB_ACCESS_REMOTE_READ,
+	[CAIRN_ACCESS_REMOTE_WRITE] = IB_ACCESS_REMOTE_WRITE,
+	[CAIRN_ACCESS_REMOTE_ATOMIC] = IB_ACCESS_REMOTE_ATOMIC,
+	[CAIRN_ACCESS_REMOTE_PERSIST] = IB_ACCESS_REMOTE_WRITE,
+	[CAIRN_ACCESS_FLUSH_GLOBAL] = IB_ACCESS_FLUSH_GLOBAL,
+	[CAIRN_ACCESS_FLUSH_PERSISTENT] = IB_ACCESS_FLUSH_PERSISTENT,
+};
+
+static bool access_is_remote(enum cairn_access access)
+{
+	return access >= CAIRN_ACCESS_REMOTE_READ;
+}
+
+static int access_add(struct access_fragments *frags, struct page *page,
+		      u64 addr, u32 len)
+{
+	if (frags->n == frags->max)
+		return -E2BIG;
+	/* memory_failure() was here: an access could be a machine check. */
+	if (unlikely(PageHWPoison(page))) {
+		cairn_nic_count(frags->nic, CAIRN_CTR_POISONED_PAGES, 1);
+		return -EFAULT;
+	}
+	bvec_set_page(&frags->bv[frags->n++], page, len, offset_in_page(addr));
+	return 0;
+}
+
+/* Bytes from @addr to the end of its page, @len at most. */
+static u32 access_in_page(u64 addr, u64 len)
+{
+	return min_t(u64, len, PAGE_SIZE - offset_in_page(addr));
+}
+
+/* A page of kernel memory. A peer does not get at what can vanish. */
+static struct page *access_kernel_page(const void *va, bool remote)
+{
+	if (virt_addr_valid(va))
+		return virt_to_page(va);
+	if (!remote && is_vmalloc_addr(va))
+		return vmalloc_to_page(va);
+	return NULL;
+}
+
+static int access_walk_kernel(u64 addr, u64 len, bool remote,
+			      struct access_fragments *frags)
+{
+	int err = 0;
+
+	if (addr > ULONG_MAX || len > ULONG_MAX - addr)
+		return -EFAULT;
+	while (len && !err) {
+		struct page *page = access_kernel_page((void *)(uintptr_t)addr,
+						       remote);
+		u32 n = access_in_page(addr, len);
+
+		if (!page)
+			return -EFAULT;
+		if (frags->bv)
+			err = access_add(frags, page, addr, n);
+		addr += n;
+		len -= n;
+	}
+	return err;
+}
+
+/*
+ * The range lies in the MR, but the fields may be of two times: an index is
+ * checked by itself, and an address used only if nothing had changed by then.
+ * Both lists of a fast registration have room for every index (mr_adopt()).
+ */
+static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
+			      u64 len, struct access_fragments *frags)
+{
+	u64 mask = BIT_ULL(mr->block_shift) - 1;
+	u64 off = va - mr->iova + (mr->iova & mask);
+	int err = 0;
+
+	while (len && !err) {
+		u64 i = off >> mr->block_shift, addr;
+		u32 n;
+
+		if (i >= READ_ONCE(mr->num_blocks))
+			return -EFAULT;
+		addr = READ_ONCE(READ_ONCE(mr->blocks)[i]) + (off & mask);
+		if (read_seqretry(&mr->seq, seq))
+			return -EFAULT;
+		n = min_t(u64, access_in_page(addr, len),
+			  mask + 1 - (off & mask));
+		err = access_add(frags, virt_to_page((void *)(uintptr_t)addr),
+				 addr, n);
+		off += n;
+		len -= n;
+	}
+	return err;
+}
+
+/* A window is for peers, that of type 2 for one queue pair's. */
+static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
+			     enum cairn_access access)
+{
+	u64 serial = READ_ONCE(mr_to_cairn_mw(mr)->qp_serial);
+
+	return access_is_remote(access) && mr->valid &&
+	       (!serial || serial == qp->cold->serial);
+}
+
+static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
+			   u32 key, u64 va, u64 len, enum cairn_access access)
+{
+	int need = access_needs[access];
+
+	if (mr->key != key || mr->pd != qp->pd ||
+	    (mr->access & need) != need)
+		return false;
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST &&
+	    !(mr->persist & CAIRN_MR_PERSIST_NIC))
+		return false;
+	if (mr->kind == CAIRN_MR_DMA)
+		return true;
+	if (mr->kind == CAIRN_MR_FAST && !mr->valid)
+		return false;
+	if (mr->kind == CAIRN_MR_WINDOW && !access_in_window(mr, qp, access))
+		return false;
+	/* A va below iova gives an offset beyond every length. */
+	va -= mr->iova;
+	return va <= mr->length && len <= mr->length - va;
+}
+
+/*
+ * The region's own rights and blocks do not change while a window is bound to it.
+ * When the window is bound elsewhere meanwhile, its old region lives on until
+ * this run is over, and the caller notices the change.
+ */
+static int access_walk_window(struct cairn_mr *mr, u64 va, u64 len,
+			      struct access_fragments *frags)
+{
+	struct cairn_mw *mw = mr_to_cairn_mw(mr);
+	struct cairn_mr *region = READ_ONCE(mw->region);
+
+	if (!region)
+		return -EFAULT;
+	return access_walk_blocks(region, read_seqbegin(&region->seq),
+				  va - mr->iova + READ_ONCE(mw->region_va),
+				  len, frags);
+}
+
+static bool access_writes(enum cairn_access access)
+{
+	return access_needs[access] & (IB_ACCESS_LOCAL_WRITE |
+				       IB_ACCESS_REMOTE_WRITE |
+				       IB_ACCESS_REMOTE_ATOMIC);
+}
+
+/* The page at @addr of the process is absent: have it brought, and what is needed
+ * behind it.
+ */
+static int access_bring(struct cairn_qp *qp, struct cairn_mr *mr, u64 addr,
+			u64 len, enum cairn_access access,
+			const struct access_fragments *frags)
+{
+	u64 end = round_down(addr, PAGE_SIZE) + (CAIRN_ODP_BATCH << PAGE_SHIFT);
+	const struct cairn_odp_want want = {
+		.odp = mr->odp,
+		.key = mr->key,
+		.write = access_writes(access),
+		.addr = addr,
+		.len = min3(len + frags->more, mr->start + mr->length - addr,
+			    end - addr),
+	};
+
+	return cairn_odp_wait(qp, frags->side, &want);
+}
+
+/* Memory on demand. All of it is there, or nothing is touched. */
+static int access_walk_odp(struct cairn_qp *qp, struct cairn_mr *mr, u64 va,
+			   u64 len, enum cairn_access access,
+			   struct access_fragments *frags)
+{
+	u64 addr = va - mr->iova + mr->start;
+	int err = 0;
+
+	while (len && !err) {
+		struct page *page = cairn_odp_page(mr->odp, addr,
+						   access_writes(access));
+		u32 n = access_in_page(addr, len);
+
+		if (!page)
+			return access_bring(qp, mr, addr, len, access, frags);
+		err = access_add(frags, page, addr, n);
+		addr += n;
+		len -= n;
+	}
+	return err;
+}
+
+static int access_walk(struct cairn_qp *qp, struct cairn_mr *mr,
+		       unsigned int seq, u64 va, u64 len,
+		       enum cairn_access access, struct access_fragments *frags)
+{
+	if (mr->kind == CAIRN_MR_DMA)
+		return access_walk_kernel(va, len, access_is_remote(access),
+					  frags);
+	if (!frags->bv)
+		return 0;
+	if (mr->on_demand)
+		return access_walk_odp(qp, mr, va, len, access, frags);
+	return mr->kind == CAIRN_MR_WINDOW ?
+	       access_walk_window(mr, va, len, frags) :
+	       access_walk_blocks(mr, seq, va, len, frags);
+}
+
+/* How what a peer writes there becomes durable, 0: it does not. */
+static u8 access_durability(const struct cairn_mr *mr)
+{
+	u8 persist = mr->persist;
+
+	if (!(persist & (CAIRN_MR_PERSIST_NIC | CAIRN_MR_PERSIST_HOST)))
+		return CAIRN_DURABILITY_UNKNOWN;
+	if (persist & CAIRN_MR_PERSIST_HOST)
+		return CAIRN_DURABILITY_HOST;
+	if (persist & CAIRN_MR_PERSIST_EMULATED)
+		return CAIRN_DURABILITY_EMULATED;
+	/* Nobody looked at a kernel consumer's memory: the weaker of the two. */
+	return mr->durability ?: CAIRN_DURABILITY_ADR;
+}
+
+/* A null region: zeros, and a page that nobody reads. */
+static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
+			    enum cairn_access access,
+			    struct access_fragments *frags)
+{
+	struct page *page = access == CAIRN_ACCESS_LOCAL_READ ?
+			    ZERO_PAGE(0) : dev->null_page;
+	int err = 0;
+
+	if (access_is_remote(access))
+		return -EFAULT;
+	while (len && !err && frags->bv) {
+		u32 n = access_in_page(va, len);
+
+		err = access_add(frags, page, va, n);
+		va += n;
+		len -= n;
+	}
+	return err;
+}
+
+/* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
+static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+			  enum cairn_access access,
+			  struct access_fragments *frags)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_mr *mr;
+	unsigned int seq;
+	int err;
+
+	if (!len)
+		return 0;
+	if (key == LOCAL_DMA_LKEY) {
+		if (qp->pd->uobject || access_is_remote(access))
+			return -EFAULT;
+		return access_walk_kernel(va, len, false, frags);
+	}
+	if (key == CAIRN_NULL_LKEY)
+		return access_walk_null(dev, va, len, access, frags);
+	mr = cairn_mr_find(dev, key);
+	if (!mr || READ_ONCE(mr->key) != key) {
+		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
+		return -EFAULT;
+	}
+	seq = read_seqbegin(&mr->seq);
+	if (!access_allowed(mr, qp, key, va, len, access))
+		return -EFAULT;
+	if (!frags->bv)
+		frags->durability = access_durability(mr);
+	err = access_walk(qp, mr, seq, va, len, access, frags);
+	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
+}
+
+/**
+ * cairn_mr_map() - find the memory behind a list of SGEs
+ * @qp: the queue pair
+ * @span: the list, how far to skip into it, and what access is wanted
+ * @len: bytes
+ * @bv: room for @max fragments, each within a page
+ * @max: number of fragments
+ *
+ * Return: the number of fragments; -EFAULT when a key or range is refused or
+ * the list is shorter than @len; -EAGAIN when memory on demand is absent; -E2BIG. In
+ * a run, which also bounds the use of @bv.
+ */
+int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		 struct bio_vec *bv, int max)
+{
+	struct access_fragments frags = {
+		.nic = qp->exec.nic, .bv = bv, .max = max, .side = span->side,
+	};
+	u32 i, n, skip = span->offset;
+	int err;
+
+	for (i = 0; i < span->num_sge && len; i++) {
+		const struct cairn_sge *sge = &span->sge[i];
+
+		if (skip >= sge->length) {
+			skip -= sge->length;
+			continue;
+		}
+		n = min(len, sge->length - skip);
+		frags.more = min(span->more, sge->length - skip - n);
+		err = access_resolve(qp, sge->lkey, sge->addr + skip, n,
+				     span->access, &frags);
+		if (err)
+			return err;
+		len -= n;
+		skip = 0;
+	}
+	return len ? -EFAULT : frags.n;
+}
+
+/**
+ * cairn_mr_check() - may this be accessed now?
+ * @qp: the queue pair
+ * @key: lkey or rkey
+ * @va: first byte
+ * @len: bytes; 0 is always allowed
+ * @access: how
+ *
+ * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
+ * cairn_durability of the region. In a run.
+ */
+int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+		   enum cairn_access access)
+{
+	struct access_fragments frags = {};
+	int err = access_resolve(qp, key, va, len, access, &frags);
+
+	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
+		return err;
+	return frags.durability;
+}
+
+/**
+ * cairn_mr_flush_limit() - how long may the host take to answer?
+ * @dev: the device
+ * @key: rkey, of a region with host flush
+ *
+ * Return: ns, 0 for no limit. In a run.
+ */
+u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
+{
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+
+	return mr ? (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
+}
+
+/**
+ * cairn_mr_bounds() - where does a region lie?
+ * @qp: the queue pair
+ * @key: rkey
+ * @va: gets its first byte, as peers name it
+ * @len: gets its bytes
+ *
+ * What it allows is another question (cairn_mr_check()).
+ *
+ * Return: 0, or -EFAULT: there is none, or it is all of the kernel's memory. In a
+ * run.
+ */
+int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_mr *mr = key ? cairn_mr_find(dev, key) : NULL;
+	unsigned int seq;
+
+	if (!mr || READ_ONCE(mr->key) != key) {
+		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
+		return -EFAULT;
+	}
+	if (mr->kind == CAIRN_MR_DMA)
+		return -EFAULT;
+	seq = read_seqbegin(&mr->seq);
+	*va = mr->iova;
+	*len = mr->length;
+	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
+}
+
+/* The aligned word that @pkt names, or an error. */
+static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+			enum cairn_access access)
+{
+	struct bio_vec bv;
+	struct access_fragments frags = {
+		.nic = qp->exec.nic, .bv = &bv, .max = 1, .side = CAIRN_RESP,
+	};
+	void *word;
+	int err;
+
+	err = access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64), access,
+			     &frags);
+	if (err)
+		return ERR_PTR(err == -EAGAIN ? err : -EFAULT);
+	word = bvec_virt(&bv);
+	return IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word :
+							  ERR_PTR(-EFAULT);
+}
+
+/**
+ * cairn_mr_store() - perform an ATOMIC WRITE
+ * @qp: the queue pair
+ * @pkt: the request
+ * @access: CAIRN_ACCESS_REMOTE_PERSIST: and start its way into the domain
+ * @word: as it is in memory
+ *
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
+ */
+int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		   enum cairn_access access, u64 word)
+{
+	u64 *to = access_word(qp, pkt, access);
+
+	if (IS_ERR(to))
+		return PTR_ERR(to);
+	WRITE_ONCE(*to, word);
+	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
+		cairn_domain_writeback(to, sizeof(*to));
+	return 0;
+}
+
+/**
+ * cairn_mr_atomic() - perform an atomic request
+ * @qp: the queue pair
+ * @pkt: COMPARE SWAP or FETCH ADD
+ * @orig: gets the old value
+ *
+ * Atomic also against the CPUs' own 64-bit operations.
+ *
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
+ */
+int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
+{
+	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
+
+	if (IS_ERR(word))
+		return PTR_ERR(word);
+	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_CMP_SWAP)
+		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
+	else
+		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	return 0;
+}

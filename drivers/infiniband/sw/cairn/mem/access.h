@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* From keys to memory. The functions are called in a run (device/epoch.h). */
+#ifndef CAIRN_MEM_ACCESS_H
+#define CAIRN_MEM_ACCESS_H
+
+#include "verbs/verbs.h"
+
+int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		 struct bio_vec *bv, int max);
+int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+		   enum cairn_access access);
+u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key);
+int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
+int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		   enum cairn_access access, u64 word);
+int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		    u64 *orig);
+
+#endif

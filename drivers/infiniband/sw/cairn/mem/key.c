@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "mem/key.h"
+#include "verbs/limits.h"
+
+/* An index has twice as many bits: at first, at most. */
+#define CAIRN_KEY_MIN_HALF	8
+#define CAIRN_KEY_MAX_HALF	12
+#define CAIRN_KEY_TRIES		128
+/* Variants lie in chunks of so many indices, which stay. */
+#define CAIRN_VARIANT_CHUNK	4096
+
+struct key_variant_chunk {
+	u8 next[CAIRN_VARIANT_CHUNK];
+};
+
+void cairn_keys_init(struct cairn_dev *dev)
+{
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	cairn_table_init(&dev->mr_table);
+	xa_init(&dev->key_variants);
+	dev->key_half_bits = CAIRN_KEY_MIN_HALF;
+	get_random_bytes(&dev->key_secret, sizeof(dev->key_secret));
+}
+
+void cairn_keys_exit(struct cairn_dev *dev)
+{
+	struct key_variant_chunk *variants;
+	unsigned long i;
+
+	xa_for_each(&dev->key_variants, i, variants)
+		kfree(variants);
+	xa_destroy(&dev->key_variants);
+	xa_destroy(&dev->mrs);
+	cairn_table_exit(&dev->mr_table);
+}
+
+static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
+						  u32 index)
+{
+	unsigned long i = index / CAIRN_VARIANT_CHUNK;
+	struct key_variant_chunk *variants = xa_load(&dev->key_variants, i),
+				 *other;
+
+	if (variants)
+		return variants;
+	variants = kmalloc(sizeof(*variants), GFP_KERNEL);
+	if (!variants)
+		return NULL;
+	get_random_bytes(variants->next, sizeof(variants->next));
+	other = xa_cmpxchg(&dev->key_variants, i, NULL, variants, GFP_KERNEL);
+	if (!other)
+		return variants;
+	kfree(variants);
+	return xa_is_err(other) ? NULL : other;
+}
+
+/*
+ * A permutation of the numbers of twice @half bits that only the device knows: a
+ * Feistel network.
+ */
+static u32 key_permute(const struct cairn_dev *dev, u32 number, u32 half)
+{
+	u32 mask = BIT(half) - 1;
+	u32 left = number >> half & mask, right = number & mask;
+	u32 round, next;
+
+	for (round = 0; round < 4; round++) {
+		next = left ^ siphash_2u32(right, round, &dev->key_secret);
+		left = right;
+		right = next & mask;
+	}
+	return left << half | right;
+}
+
+/*
+ * The next free index: at least half of them are free, so that many busy ones in
+ * a row do not happen.
+ */
+static int key_reserve_index(struct cairn_dev *dev, u32 *index)
+{
+	int tries, err = -EBUSY;
+
+	for (tries = 0; tries < CAIRN_KEY_TRIES && err == -EBUSY; tries++) {
+		*index = key_permute(dev, atomic_inc_return(&dev->next_mr),
+				     READ_ONCE(dev->key_half_bits));
+		if (*index)
+			err = xa_insert(&dev->mrs, *index, NULL, GFP_KERNEL);
+	}
+	return err;
+}
+
+static int key_alloc_index(struct cairn_dev *dev, u32 *index)
+{
+	u32 used = atomic_inc_return(&dev->num_mrs);
+	u32 half = READ_ONCE(dev->key_half_bits);
+	int err = -EBUSY;
+
+	/* A race may leave it too small until the next time. */
+	if (used > BIT(2 * half) / 2 && half < CAIRN_KEY_MAX_HALF)
+		WRITE_ONCE(dev->key_half_bits, half + 1);
+	if (used > CAIRN_MRCACHE_FROM)
+		cairn_mrcaches_start(&dev->nic, &dev->mr_table);
+	if (used <= CAIRN_MAX_MR)
+		err = key_reserve_index(dev, index);
+	if (err)
+		goto err_count;
+	err = cairn_table_reserve(&dev->mr_table, *index);
+	if (err)
+		goto err_index;
+	return 0;
+
+err_index:
+	xa_erase(&dev->mrs, *index);
+err_count:
+	atomic_dec(&dev->num_mrs);
+	return err;
+}
+
+int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
+{
+	struct key_variant_chunk *variants;
+	u32 index;
+	int err;
+
+	err = key_alloc_index(dev, &index);
+	if (err)
+		return err;
+	*key = index << CAIRN_KEY_VARIANT_BITS;
+	variants = key_get_variants(dev, index);
+	if (!variants) {
+		cairn_key_free(dev, *key);
+		return -ENOMEM;
+	}
+	/* The index is ours, so nobody else is at its variant. */
+	*key |= variants->next[index % CAIRN_VARIANT_CHUNK]++;
+	return 0;
+}
+
+void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	cairn_table_set(&dev->mr_table, mr->key >> CAIRN_KEY_VARIANT_BITS, mr);
+}
+
+void cairn_key_free(struct cairn_dev *dev, u32 key)
+{
+	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
+	struct key_variant_chunk *variants =
+		xa_load(&dev->key_variants, index / CAIRN_VARIANT_CHUNK);
+
+	/* Consumers of fast registration choose the variant themselves. */
+	if (variants)
+		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
+	rcu_read_lock();
+	cairn_table_release(&dev->mr_table, index);
+	cairn_mrcaches_release(&dev->nic, index);
+	rcu_read_unlock();
+	/* Last: a line of a cache would hide the next region of this index. */
+	xa_erase(&dev->mrs, index);
+	atomic_dec(&dev->num_mrs);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A process registers a mapping of a device-DAX device. Its file leads to the
+ * device, and the device's ancestors to the region of libnvdimm, which knows how
+ * bytes become durable there and which blocks are bad.
+ *
+ * libnvdimm is a module that need not be loaded: its functions are looked up.
+ * The pages are pinned, so the device cannot go away; its region neither.
+ */
+#include <linux/cdev.h>
+#include <linux/dax.h>
+#include <linux/device/bus.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/sched/mm.h>
+#include "compat/nvdimm.h"
+#include "mem/media.h"
+
+static bool media_is_region(const struct device *dev)
+{
+	return dev->bus && !strcmp(dev->bus->name, "nd") &&
+	       str_has_prefix(dev_name(dev), "region");
+}
+
+/* The region of the device that is mapped at @vma, or NULL. mmap lock held. */
+static struct device *media_region_of(struct vm_area_struct *vma)
+{
+	struct device *dev;
+	struct cdev *cdev;
+
+	if (!vma->vm_file || !S_ISCHR(file_inode(vma->vm_file)->i_mode) ||
+	    !IS_DAX(vma->vm_file->f_mapping->host))
+		return NULL;
+	cdev = file_inode(vma->vm_file)->i_cdev;
+	if (!cdev || !cdev->kobj.parent)
+		return NULL;
+	for (dev = kobj_to_dev(cdev->kobj.parent); dev; dev = dev->parent)
+		if (media_is_region(dev))
+			return dev;
+	return NULL;
+}
+
+/* Weaker than what was found before? Larger values are weaker. */
+static void media_weaken(u8 *durability, enum cairn_durability other)
+{
+	*durability = max_t(u8, *durability, other);
+}
+
+/* Does a write-back and a fence suffice, and is a write-back needed at all? */
+static int media_region_kind(struct device *dev, u8 *durability)
+{
+	typeof(to_nd_region) *to_region = symbol_get(to_nd_region);
+	typeof(is_nvdimm_sync) *is_sync = symbol_get(is_nvdimm_sync);
+	typeof(nvdimm_has_cache) *has_cache = symbol_get(nvdimm_has_cache);
+	int err = -EINVAL;
+
+	if (to_region && is_sync && has_cache && is_sync(to_region(dev))) {
+		media_weaken(durability, has_cache(to_region(dev)) ?
+			     CAIRN_DURABILITY_ADR : CAIRN_DURABILITY_EADR);
+		err = 0;
+	}
+	if (has_cache)
+		symbol_put(nvdimm_has_cache);
+	if (is_sync)
+		symbol_put(is_nvdimm_sync);
+	if (to_region)
+		symbol_put(to_nd_region);
+	return err;
+}
+
+/* Are there bad blocks in the part that @range is of the region @dev? */
+static int media_bad_blocks(struct device *dev, const struct range *range)
+{
+	typeof(to_nd_region) *to_region = symbol_get(to_nd_region);
+	nvdimm_populate_fn *populate =
+		symbol_get(nvdimm_badblocks_populate);
+	struct badblocks bb = {};
+	int err = -EINVAL;
+
+	if (!to_region || !populate)
+		goto out;
+	err = badblocks_init(&bb, 1);
+	if (err)
+		goto out;
+	populate(to_region(dev), &bb, range);
+	err = bb.count ? -EINVAL : 0;
+	badblocks_exit(&bb);
+out:
+	if (populate)
+		symbol_put(nvdimm_badblocks_populate);
+	if (to_region)
+		symbol_put(to_nd_region);
+	return err;
+}
+
+/* The bad blocks of a bus are one list: any region of it will do. */
+static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
+			struct device *dev)
+{
+	struct scatterlist *sg;
+	struct range range;
+	unsigned int i;
+	int err;
+
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i) {
+		range.start = sg_phys(sg);
+		range.end = range.start + sg->length - 1;
+		err = media_bad_blocks(dev, &range);
+		if (err) {
+			ibdev_dbg(ibdev, "reg_mr: bad blocks in %#llx to %#llx\n",
+				  range.start, range.end);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* All mappings of the range. mmap lock held. */
+static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
+			  u8 *durability)
+{
+	unsigned long at = umem->address, end = at + umem->length;
+	struct device *region = NULL;
+	int err = 0;
+
+	while (at < end && !err) {
+		struct vm_area_struct *vma = vma_lookup(current->mm, at);
+		struct device *dev = vma ? media_region_of(vma) : NULL;
+
+		if (!dev) {
+			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region at %#lx\n",
+				  at);
+			return -EINVAL;
+		}
+		at = vma->vm_end;
+		if (dev == region)
+			continue;
+		region = dev;
+		err = media_region_kind(dev, durability);
+		if (err)
+			ibdev_dbg(ibdev, "reg_mr: %s needs more than a write-back\n",
+				  dev_name(dev));
+		else
+			err = media_blocks(ibdev, umem, dev);
+	}
+	return err;
+}
+
+int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
+		      u8 *durability)
+{
+	int err;
+
+	mmap_read_lock(current->mm);
+	err = media_mappings(ibdev, umem, durability);
+	mmap_read_unlock(current->mm);
+	return err;
+}

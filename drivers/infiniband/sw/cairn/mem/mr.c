@@ -1,0 +1,686 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory regions: registration and its end. What a key allows: access.c.
+ *
+ * Index 0 of keys is never used: key 0 is the local DMA key of kernel
+ * consumers.
+ *
+ * Life: an MR is complete before it enters the table (mem/key.h).
+ * Deregistration takes it out. Nobody touches it any more when the epoch has
+ * advanced, because then every run of the engine that may have found it is over
+ * (device/epoch.h). Only then it is freed: by the caller, after a wait, or by a work
+ * item (mem/dereg_async.h).
+ *
+ * What depends on an application must not delay this: tokens of host flush are
+ * revoked (verbs/host_flush.h).
+ */
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include "compat/flush.h"
+#include "compat/umem.h"
+#include "mem/dereg_async.h"
+#include "mem/dmabuf.h"
+#include "mem/media.h"
+#include "mem/mr.h"
+#include "mem/mr_domain.h"
+#include "mem/mw.h"
+#include "mem/odp.h"
+#include "mem/ops.h"
+#include "persist/domain.h"
+#include "verbs/host_flush.h"
+#include "verbs/limits.h"
+#include "verbs/udata.h"
+
+/* What registration may ask for; optional bits are hints and taken. */
+#define ACCESS_SUPPORTED						\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
+	 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | CAIRN_IB_ACCESS_FLUSH | \
+	 IB_ACCESS_OPTIONAL)
+
+void cairn_mr_init(struct cairn_mr *mr, struct ib_pd *ibpd,
+		   enum cairn_mr_kind kind)
+{
+	seqlock_init(&mr->seq);
+	mr->kind = kind;
+	mr->pd = ibpd;
+}
+
+static struct cairn_mr *mr_new(struct ib_pd *ibpd, enum cairn_mr_kind kind,
+			       int access)
+{
+	struct cairn_mr *mr;
+
+	if (access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	cairn_mr_init(mr, ibpd, kind);
+	mr->access = access;
+	mr->block_shift = PAGE_SHIFT;
+	return mr;
+}
+
+void cairn_mr_free(struct cairn_mr *mr)
+{
+	ib_umem_release(mr->umem);
+	cairn_dmabuf_put(mr->dmabuf);
+	cairn_odp_destroy(mr->odp);
+	kvfree(mr->blocks);
+	kvfree(mr->map.blocks);
+	kfree(mr);
+}
+
+/* Wait until every run that found @mr as it was is over. Sleeps. */
+static void mr_wait(struct cairn_dev *dev)
+{
+	cairn_epoch_wait(&dev->nic.epoch);
+	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
+}
+
+/* @mr is unreachable: wait for the end of all accesses and free. Sleeps. */
+static void mr_release(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	mr_wait(dev);
+	cairn_mr_free(mr);
+}
+
+static void mr_set_key(struct cairn_mr *mr, u32 key)
+{
+	mr->key = key;
+	mr->ibmr.lkey = key;
+	mr->ibmr.rkey = key;
+}
+
+static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	u32 key;
+	int err;
+
+	err = cairn_key_alloc(dev, &key);
+	if (err)
+		return err;
+	mr_set_key(mr, key);
+	cairn_key_publish(dev, mr);
+	return 0;
+}
+
+/* The block table of mr->umem: every page that starts a block, or the MR. */
+static void mr_fill_blocks(struct cairn_mr *mr)
+{
+	u64 mask = BIT_ULL(mr->block_shift) - 1;
+	u64 pos = mr->iova & PAGE_MASK;
+	struct sg_page_iter iter;
+	unsigned long va;
+
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0) {
+		va = (unsigned long)page_address(sg_page_iter_page(&iter));
+		if (!(pos & mask) || !mr->num_blocks)
+			mr->blocks[mr->num_blocks++] = va & ~mask;
+		pos += PAGE_SIZE;
+	}
+}
+
+/* As few blocks as the memory allows: a huge page may be one. */
+static int mr_alloc_blocks(struct cairn_mr *mr)
+{
+	unsigned long size;
+	size_t num;
+
+	size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, mr->iova);
+	if (!size)
+		return -EINVAL;
+	mr->block_shift = __ffs(size);
+	num = ib_umem_num_dma_blocks(mr->umem, size);
+	if (num > U32_MAX)
+		return -EINVAL;
+	/* A terabyte of small pages is more than kvmalloc takes in silence. */
+	mr->blocks = kvmalloc_array(num, sizeof(*mr->blocks),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return mr->blocks ? 0 : -ENOMEM;
+}
+
+/* Can this memory be made durable the way that @mr->persist and @access say? */
+static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
+			   int access)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (access & IB_ACCESS_FLUSH_PERSISTENT) {
+		int err = cairn_mr_domain_check_flush(ibdev, mr->persist);
+
+		if (err)
+			return err;
+	} else if (!(mr->persist & CAIRN_MR_PERSIST_NIC)) {
+		return 0;
+	}
+	if (mr->persist & CAIRN_MR_PERSIST_EMULATED)
+		return 0;
+	for_each_sgtable_sg(&mr->umem->sgt_append.sgt, sg, i) {
+		if (cairn_domain_is_pmem(sg_phys(sg), sg->length))
+			continue;
+		ibdev_dbg(ibdev, "reg_mr: %u bytes at %pap (part %u) are not persistent memory\n",
+			  sg->length, &(phys_addr_t){ sg_phys(sg) }, i);
+		return -EINVAL;
+	}
+	return cairn_media_check(ibdev, mr->umem, &mr->durability);
+}
+
+/* A region of @length bytes at @start of a process or buffer, named by @iova on. Not
+ * published.
+ */
+static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
+				    u64 iova, int access)
+{
+	struct cairn_mr *mr;
+
+	if (!length || length - 1 > U64_MAX - iova ||
+	    offset_in_page(start ^ iova))
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	if (IS_ERR(mr))
+		return mr;
+	mr->iova = iova;
+	mr->length = length;
+	/* What is shown: ib_core fills it in for a new region only. */
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
+	return mr;
+}
+
+/* Pin @length bytes at @start, named by @iova on, and publish. */
+static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
+			    u64 iova, int access, u32 persist)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_mr *mr;
+	int err;
+
+	mr = mr_new_user(ibpd, start, length, iova, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->persist = persist;
+	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_free;
+	}
+	err = mr_check_domain(ibpd->device, mr, access);
+	if (err)
+		goto err_free;
+	err = mr_alloc_blocks(mr);
+	if (err)
+		goto err_free;
+	mr_fill_blocks(mr);
+	err = mr_publish(dev, mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* What registration on demand may ask for. What is there now and gone the next moment
+ * is not persistent, and no window shows it.
+ */
+#define ACCESS_ON_DEMAND						\
+	(ACCESS_SUPPORTED & ~(IB_ACCESS_MW_BIND | CAIRN_IB_ACCESS_FLUSH))
+
+/* The same without pinning; all of the process's memory when @start is 0 and @length
+ * U64_MAX.
+ */
+static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_mr *mr;
+	int err;
+
+	access &= ~IB_ACCESS_ON_DEMAND;
+	if (access & ~ACCESS_ON_DEMAND)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_new_user(ibpd, start, length, iova, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->start = start;
+	mr->on_demand = true;
+	mr->odp = cairn_odp_create(dev, start, length,
+				   ib_access_writable(access));
+	if (IS_ERR(mr->odp)) {
+		err = PTR_ERR(mr->odp);
+		mr->odp = NULL;
+		goto err_free;
+	}
+	err = mr_publish(dev, mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* Every page of the buffer is a block. */
+static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
+{
+	u64 num = PAGE_ALIGN(offset_in_page(offset) + mr->length) >> PAGE_SHIFT;
+
+	if (num > U32_MAX)
+		return -EINVAL;
+	mr->blocks = kvmalloc_array(num, sizeof(*mr->blocks),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!mr->blocks)
+		return -ENOMEM;
+	mr->num_blocks = num;
+	return cairn_dmabuf_pages(mr->dmabuf, offset, mr->blocks, num);
+}
+
+/**
+ * cairn_reg_user_mr_dmabuf() - ib_device_ops.reg_user_mr_dmabuf
+ * @ibpd: who may use it
+ * @offset: first byte in the buffer
+ * @length: bytes, not 0
+ * @iova: address that work requests and peers use; same offset in its page
+ * @fd: a dma-buf of the calling process
+ * @access: IB_ACCESS_*; none that is about persistence
+ *
+ * Return: the MR, -EINVAL (range), -EOPNOTSUPP (access) or an error of
+ * cairn_dmabuf_get() and cairn_dmabuf_pages().
+ */
+struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+				       u64 length, u64 iova, int fd, int access)
+{
+	struct cairn_mr *mr;
+	int err;
+
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_new_user(ibpd, offset, length, iova, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->dmabuf = cairn_dmabuf_get(&ibpd->device->dev, fd,
+				      ib_access_writable(access));
+	if (IS_ERR(mr->dmabuf)) {
+		err = PTR_ERR(mr->dmabuf);
+		mr->dmabuf = NULL;
+		goto err_free;
+	}
+	err = -EINVAL;
+	if (!cairn_dmabuf_has(mr->dmabuf, offset, length))
+		goto err_free;
+	err = mr_fill_dmabuf(mr, offset);
+	if (err)
+		goto err_free;
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+static int mr_flush_access(u32 flags)
+{
+	return (flags & CAIRN_MR_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0) |
+	       (flags & CAIRN_MR_FLUSH_PERSISTENT ?
+		IB_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/**
+ * cairn_reg_user_mr() - ib_device_ops.reg_user_mr
+ * @ibpd: who may use it
+ * @start: address in the caller's memory
+ * @length: bytes, not 0
+ * @iova: address that work requests and peers use; same offset in its page
+ * @access: IB_ACCESS_*
+ * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
+ *
+ * Return: the MR, or -EINVAL (range, tail, memory that is not as persistent as
+ * asked; the reason is an ibdev_dbg() line), -EOPNOTSUPP (access), -ENOMEM,
+ * -EPERM or what pinning returns.
+ */
+struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access, struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct ib_mr *ibmr;
+	u32 flags;
+	int err;
+
+	err = cairn_mr_domain_flags(ibpd->device, udata, &flags);
+	if (err)
+		return ERR_PTR(err);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return flags ? ERR_PTR(-EOPNOTSUPP) :
+			       mr_reg_odp(ibpd, start, length, iova, access);
+	ibmr = mr_reg(ibpd, start, length, iova,
+		      access | mr_flush_access(flags),
+		      flags & CAIRN_MR_PERSIST_FLAGS);
+	if (IS_ERR(ibmr))
+		return ibmr;
+	err = cairn_mr_domain_reply(udata, flags);
+	if (err) {
+		cairn_key_free(dev, to_cairn_mr(ibmr)->key);
+		mr_release(dev, to_cairn_mr(ibmr));
+		return ERR_PTR(err);
+	}
+	return ibmr;
+}
+
+/* New rights on the same pages: in place, when they are pinned for that. */
+static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
+			       struct ib_pd *ibpd)
+{
+	unsigned long flags;
+	int err;
+
+	err = mr_check_domain(ibpd->device, mr, access);
+	if (err)
+		return ERR_PTR(err);
+	if (ib_access_writable(access) && !mr->umem->writable) {
+		/* The same address is other memory in another process. */
+		if (mr->umem->owning_mm != current->mm)
+			return ERR_PTR(-EPERM);
+		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
+			      access, mr->persist);
+	}
+	write_seqlock_irqsave(&mr->seq, flags);
+	mr->access = access;
+	mr->pd = ibpd;
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	/* No access with the old rights goes on when the caller returns. */
+	mr_wait(to_cairn_dev(mr->ibmr.device));
+	return NULL;
+}
+
+/**
+ * cairn_rereg_user_mr() - ib_device_ops.rereg_user_mr
+ * @ibmr: the MR; nobody else changes or destroys it now
+ * @flags: IB_MR_REREG_*, what of the following counts
+ * @start: new address in the caller's memory
+ * @length: bytes
+ * @iova: as in cairn_reg_user_mr()
+ * @access: new IB_ACCESS_*
+ * @ibpd: new protection domain; the old one without IB_MR_REREG_PD
+ * @udata: no tail
+ *
+ * Other pages, or writing to pages that were pinned for reading, need a new MR,
+ * with a new key. How it becomes durable does not change; other pages must be
+ * as fit for it. Regions of dma-bufs stay as they are: libibverbs does not ask. So do
+ * those on demand, and none becomes one.
+ *
+ * Return: NULL when changed in place, the new MR or an error as
+ * cairn_reg_user_mr(); -EBUSY: a memory window is bound to it.
+ */
+struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct ib_mr *new_ibmr;
+	int err = cairn_udata_check(udata, 0);
+
+	if (err)
+		return ERR_PTR(err);
+	if (mr->odp)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!mr->umem)
+		return ERR_PTR(-EINVAL);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!cairn_mw_close(mr))
+		return ERR_PTR(-EBUSY);
+	if (flags & IB_MR_REREG_TRANS)
+		new_ibmr = mr_reg(ibpd, start, length, iova, access,
+				  mr->persist);
+	else
+		new_ibmr = mr_change(mr, access, ibpd);
+	/* Else ib_core deregisters the old one next. */
+	if (IS_ERR_OR_NULL(new_ibmr))
+		cairn_mw_open(mr);
+	return new_ibmr;
+}
+
+/**
+ * cairn_get_dma_mr() - ib_device_ops.get_dma_mr
+ * @ibpd: of a kernel consumer
+ * @access: IB_ACCESS_*
+ *
+ * An MR over all of kernel memory, by kernel virtual address.
+ *
+ * Return: the MR, -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
+ */
+struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct cairn_mr *mr;
+	int err;
+
+	if (ibpd->uobject)
+		return ERR_PTR(-EPERM);
+	/* Who would say that all of it is persistent? */
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_new(ibpd, CAIRN_MR_DMA, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err) {
+		cairn_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ibmr;
+}
+
+/**
+ * cairn_alloc_mr() - ib_device_ops.alloc_mr
+ * @ibpd: who may use it
+ * @type: IB_MR_TYPE_MEM_REG
+ * @max_num_sg: blocks of memory, 1..CAIRN_MAX_FAST_REG
+ *
+ * Return: the MR, -EOPNOTSUPP (type), -EINVAL (size) or -ENOMEM.
+ */
+struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+			     u32 max_num_sg)
+{
+	struct cairn_mr *mr;
+	int err = -ENOMEM;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > CAIRN_MAX_FAST_REG)
+		return ERR_PTR(-EINVAL);
+	mr = mr_new(ibpd, CAIRN_MR_FAST, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->max_blocks = max_num_sg;
+	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
+	mr->map.blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
+	if (!mr->blocks || !mr->map.blocks)
+		goto err_free;
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (err)
+		goto err_free;
+	return &mr->ibmr;
+
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+static int mr_set_block(struct ib_mr *ibmr, u64 addr)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct cairn_mr_map *map = &mr->map;
+
+	if (map->num_blocks == mr->max_blocks)
+		return -ENOMEM;
+	map->blocks[map->num_blocks++] = addr;
+	return 0;
+}
+
+/**
+ * cairn_map_mr_sg() - ib_device_ops.map_mr_sg
+ * @ibmr: of cairn_alloc_mr()
+ * @sg: mapped memory
+ * @nents: entries of @sg
+ * @offset: into the first entry; may be NULL
+ *
+ * What is registered now stays so until the next REG_MR takes effect: a
+ * consumer maps again while its LOCAL_INV is still in the queue. This takes the
+ * lock but leaves the sequence: readers of the registration go on.
+ *
+ * Return: the number of entries taken, or -EINVAL. Any context.
+ */
+int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+		    unsigned int *offset)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct cairn_mr_map *map = &mr->map;
+	unsigned long flags;
+	int taken;
+
+	if (mr->kind != CAIRN_MR_FAST || !is_power_of_2(ibmr->page_size))
+		return -EINVAL;
+	read_seqlock_excl_irqsave(&mr->seq, flags);
+	/* Other memory: its owner says again what it is. */
+	map->persist = 0;
+	map->num_blocks = 0;
+	map->block_shift = __ffs(ibmr->page_size);
+	taken = ib_sg_to_pages(ibmr, sg, nents, offset, mr_set_block);
+	map->fresh = true;
+	read_sequnlock_excl_irqrestore(&mr->seq, flags);
+	return taken;
+}
+
+/* What was mapped last is what is registered; the other list is filled next. A
+ * consumer may also register again what it did not map anew. mr->seq held.
+ */
+static void mr_adopt(struct cairn_mr *mr)
+{
+	struct cairn_mr_map *map = &mr->map;
+
+	if (!map->fresh)
+		return;
+	swap(mr->blocks, map->blocks);
+	WRITE_ONCE(mr->num_blocks, map->num_blocks);
+	mr->block_shift = map->block_shift;
+	mr->persist = map->persist;
+	map->fresh = false;
+}
+
+/* A FLUSH for durability: of memory whose owner says that it is persistent. */
+static bool mr_may_flush(const struct cairn_mr *mr, int access)
+{
+	u8 persist = mr->map.fresh ? mr->map.persist : mr->persist;
+
+	return !(access & IB_ACCESS_FLUSH_PERSISTENT) ||
+	       persist & CAIRN_MR_PERSIST_NIC;
+}
+
+int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
+		 u32 key, int access)
+{
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	unsigned long flags;
+	int err = -EINVAL;
+
+	if (mr->kind != CAIRN_MR_FAST || ibmr->device != &dev->ibdev ||
+	    mr->pd != pd || READ_ONCE(mr->valid) ||
+	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK ||
+	    access & ~ACCESS_SUPPORTED)
+		return -EINVAL;
+	write_seqlock_irqsave(&mr->seq, flags);
+	if (!mr->valid && mr_may_flush(mr, access)) {
+		mr_adopt(mr);
+		/* xprtrdma gives another iova than ib_map_mr_sg() did. */
+		mr->iova = ibmr->iova;
+		mr->length = ibmr->length;
+		mr->key = key;
+		mr->access = access;
+		mr->valid = true;
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	return err;
+}
+
+/* The key @key of a fast registration ends. */
+static int mr_end_fast(struct cairn_mr *mr, u32 key, bool remote)
+{
+	unsigned long flags;
+	int err = -EINVAL;
+
+	write_seqlock_irqsave(&mr->seq, flags);
+	if (mr->key == key && (mr->valid || !remote)) {
+		mr->valid = false;
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mr->seq, flags);
+	return err;
+}
+
+int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	int err = -EINVAL;
+
+	/* A wrong key must not disturb users of the right one. */
+	if (!mr || mr->pd != qp->pd || READ_ONCE(mr->key) != key)
+		return -EINVAL;
+	if (mr->kind == CAIRN_MR_FAST)
+		err = mr_end_fast(mr, key, remote);
+	else if (mr->kind == CAIRN_MR_WINDOW)
+		err = cairn_mw_invalidate(qp, mr_to_cairn_mw(mr), key, remote);
+	if (!err)
+		cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
+	return err;
+}
+
+/**
+ * cairn_dereg_mr() - ib_device_ops.dereg_mr
+ * @ibmr: the MR
+ * @udata: of the system call
+ *
+ * When it returns 0 nobody touches the memory any more, or the caller will be
+ * told (cairn_dereg_async_ask(), also for errors). -EBUSY: a memory window is
+ * bound to it. Process context.
+ */
+int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
+	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	u32 persist = mr->persist, key = mr->key;
+	int later;
+
+	if (!cairn_mw_close(mr))
+		return -EBUSY;
+	later = cairn_dereg_async_ask(mr, udata);
+	if (later < 0) {
+		cairn_mw_open(mr);
+		return later;
+	}
+	cairn_key_free(dev, key);
+	if (later)
+		cairn_dereg_async_begin(dev, mr);
+	else
+		mr_release(dev, mr);
+	if (!(persist & CAIRN_MR_PERSIST_HOST))
+		return 0;
+	/* No token is added by runs of the old epoch any more. */
+	if (later)
+		cairn_epoch_wait(&dev->nic.epoch);
+	cairn_host_flush_revoke(dev, key);
+	return 0;
+}

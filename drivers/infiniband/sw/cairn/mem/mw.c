@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/slab.h>
+#include "mem/inval.h"
+#include "mem/key.h"
+#include "mem/mr.h"
+#include "mem/mw.h"
+#include "mem/ops.h"
+#include "verbs/udata.h"
+
+/* What a binding may ask for: rights of peers. LOCAL_WRITE means nothing here, but
+ * programs give it together with REMOTE_WRITE, as regions want it.
+ */
+#define WINDOW_ACCESS							\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
+
+/**
+ * cairn_alloc_mw() - ib_device_ops.alloc_mw
+ * @ibmw: type and pd are set, the rest is zero
+ * @udata: no tail
+ *
+ * Return: 0, -EINVAL (type, tail), -EBUSY (too many keys) or -ENOMEM.
+ */
+int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
+	struct cairn_mw *mw;
+	int err;
+
+	err = cairn_udata_check(udata, 0);
+	if (err)
+		return err;
+	if (ibmw->type != IB_MW_TYPE_1 && ibmw->type != IB_MW_TYPE_2)
+		return -EINVAL;
+	mw = kzalloc(sizeof(*mw), GFP_KERNEL_ACCOUNT);
+	if (!mw)
+		return -ENOMEM;
+	mw->type = ibmw->type;
+	cairn_mr_init(&mw->mr, ibmw->pd, CAIRN_MR_WINDOW);
+	err = cairn_key_alloc(dev, &mw->mr.key);
+	if (err) {
+		kfree(mw);
+		return err;
+	}
+	container_of(ibmw, struct cairn_mw_handle, ibmw)->mw = mw;
+	ibmw->rkey = mw->mr.key;
+	cairn_key_publish(dev, &mw->mr);
+	return 0;
+}
+
+/* Bound to nothing from now on. Returns the old region. mr.seq held, or nobody
+ * finds it.
+ */
+static struct cairn_mr *mw_unbind(struct cairn_mw *mw)
+{
+	struct cairn_mr *old = mw->region;
+
+	mw->mr.valid = false;
+	mw->mr.persist = 0;
+	WRITE_ONCE(mw->region, NULL);
+	WRITE_ONCE(mw->qp_serial, 0);
+	return old;
+}
+
+/* Runs that found it may still be in it: its end waits for them. */
+static void mw_put_region(struct cairn_mr *region)
+{
+	if (region)
+		atomic_dec(&region->windows);
+}
+
+/**
+ * cairn_dealloc_mw() - ib_device_ops.dealloc_mw
+ * @ibmw: bound or not
+ *
+ * Nobody accesses memory by it any more when it returns. Always 0. Process
+ * context.
+ */
+int cairn_dealloc_mw(struct ib_mw *ibmw)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
+	struct cairn_mw *mw = to_cairn_mw(ibmw);
+
+	cairn_key_free(dev, READ_ONCE(mw->mr.key));
+	cairn_epoch_wait(&dev->nic.epoch);
+	/* Only now: a BIND_MW under way may have bound it once more. */
+	mw_put_region(mw_unbind(mw));
+	kfree(mw);
+	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
+	return 0;
+}
+
+/*
+ * May a window be bound to @region as @wqe asks? A message that the host makes
+ * durable is released by the region's key (verbs/host_flush.h).
+ */
+static bool mw_region_allows(const struct cairn_qp *qp,
+			     const struct cairn_mr *region,
+			     const struct cairn_send_wqe *wqe)
+{
+	u64 offset = wqe->remote_addr - region->iova;
+
+	if (region->key != wqe->rkey || region->pd != qp->pd ||
+	    !(region->access & IB_ACCESS_MW_BIND) ||
+	    region->persist & CAIRN_MR_PERSIST_HOST)
+		return false;
+	if (wqe->bind.access &
+	    (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
+	    !(region->access & IB_ACCESS_LOCAL_WRITE))
+		return false;
+	return offset <= region->length &&
+	       wqe->bind.length <= region->length - offset;
+}
+
+/* The region, counted: it stays as it is. NULL: it is refused. */
+static struct cairn_mr *mw_get_region(struct cairn_qp *qp,
+				      const struct cairn_send_wqe *wqe)
+{
+	struct cairn_mr *region = cairn_mr_find(to_cairn_dev(qp->ibqp.device),
+						wqe->rkey);
+
+	if (!region || region->kind != CAIRN_MR_USER ||
+	    !atomic_inc_unless_negative(&region->windows))
+		return NULL;
+	if (mw_region_allows(qp, region, wqe))
+		return region;
+	mw_put_region(region);
+	return NULL;
+}
+
+/* IBTA 10.6.7.2: what the type of @mw allows. */
+static bool mw_type_allows(const struct cairn_mw *mw,
+			   const struct cairn_send_wqe *wqe)
+{
+	if (wqe->bind.access & ~WINDOW_ACCESS)
+		return false;
+	if (mw->type == IB_MW_TYPE_1)
+		return !(wqe->bind.access & IB_ZERO_BASED);
+	return wqe->bind.length;
+}
+
+/* The new binding. mr.seq held. */
+static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
+		   const struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
+{
+	struct cairn_mr *mr = &mw->mr;
+
+	mr->key = wqe->imm_or_key;
+	mr->valid = region;
+	mr->access = wqe->bind.access & ~IB_ZERO_BASED;
+	mr->persist = region ? region->persist : 0;
+	mr->durability = region ? region->durability : 0;
+	mr->iova = wqe->bind.access & IB_ZERO_BASED ? 0 : wqe->remote_addr;
+	mr->length = wqe->bind.length;
+	WRITE_ONCE(mw->region, region);
+	WRITE_ONCE(mw->region_va, wqe->remote_addr);
+	WRITE_ONCE(mw->qp_serial,
+		   mw->type == IB_MW_TYPE_2 ? qp->cold->serial : 0);
+}
+
+/* Bind @mw to @region; returns 0 and the old one, or -EINVAL. */
+static int mw_switch(struct cairn_mw *mw, struct cairn_mr *region,
+		     const struct cairn_qp *qp,
+		     const struct cairn_send_wqe *wqe, struct cairn_mr **old)
+{
+	unsigned long flags;
+	int err = -EINVAL;
+
+	write_seqlock_irqsave(&mw->mr.seq, flags);
+	if (mw->type == IB_MW_TYPE_1 || !mw->mr.valid) {
+		*old = mw_unbind(mw);
+		mw_set(mw, region, qp, wqe);
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mw->mr.seq, flags);
+	return err;
+}
+
+int cairn_mw_bind(struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
+{
+	struct cairn_mr *mr = cairn_mr_find(to_cairn_dev(qp->ibqp.device),
+					    wqe->imm_or_key);
+	struct cairn_mr *region = NULL, *old;
+	struct cairn_mw *mw;
+	int err;
+
+	if (!mr || mr->kind != CAIRN_MR_WINDOW || mr->pd != qp->pd)
+		return -EINVAL;
+	mw = mr_to_cairn_mw(mr);
+	if (!mw_type_allows(mw, wqe))
+		return -EINVAL;
+	if (wqe->bind.length) {
+		region = mw_get_region(qp, wqe);
+		if (!region)
+			return -EINVAL;
+	}
+	err = mw_switch(mw, region, qp, wqe, &old);
+	if (err) {
+		mw_put_region(region);
+		return err;
+	}
+	mw_put_region(old);
+	return old ? cairn_inval_wait(qp, CAIRN_REQ) : 0;
+}
+
+int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
+			bool remote)
+{
+	struct cairn_mr *region = NULL;
+	unsigned long flags;
+	int err = -EINVAL;
+
+	if (mw->type != IB_MW_TYPE_2)
+		return -EINVAL;
+	write_seqlock_irqsave(&mw->mr.seq, flags);
+	if (mw->mr.key == key &&
+	    (!remote || (mw->mr.valid && mw->qp_serial == qp->cold->serial))) {
+		region = mw_unbind(mw);
+		err = 0;
+	}
+	write_sequnlock_irqrestore(&mw->mr.seq, flags);
+	mw_put_region(region);
+	return err;
+}

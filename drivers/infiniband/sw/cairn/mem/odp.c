@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory on demand. Nothing is pinned: the table holds pages that the process has
+ * mapped now, and the kernel says before it takes one away. Explicit and implicit
+ * regions differ in their range only: the table has entries for pages that were used,
+ * whatever the range is. That is why ib_umem_odp is not used, which has arrays as
+ * long as the range.
+ *
+ * To touch a page: find it in the table, in a run (device/epoch.h).
+ *
+ * To take pages away (odp_invalidate(), called by the kernel): out of the table, then
+ * an advance of the epoch. Who found one is in a run that the advance waits for. The
+ * mutex is held meanwhile: who takes the same pages a moment later, and finds none,
+ * must not go on before nobody uses them.
+ *
+ * To bring pages (process context): fault them in, and put them into the table unless
+ * one was taken away meanwhile, which the notifier's number tells, read below the lock
+ * of the table as it is changed there.
+ */
+#include <linux/completion.h>
+#include <linux/hmm.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/mmu_notifier.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "mem/odp.h"
+
+#if CAIRN_HAS_ODP
+
+/* How long pages may come and go before it is left to the next attempt. */
+#define ODP_PATIENCE_MS		100
+/* Pages that are taken out at a time, with the lock held. */
+#define ODP_TAKE		1024
+
+struct cairn_odp {
+	struct mmu_interval_notifier notifier;	/* with the process's memory */
+	struct cairn_nic *nic;
+	struct mem_cgroup *memcg;	/* pays for the table; a reference */
+	struct cairn_odp_line line;	/* of who brings pages */
+	/* Number of a page -> its frame << 1 | it may be written. Written below
+	 * its lock, process context; read under RCU.
+	 */
+	struct xarray pages;
+	struct mutex taking;		/* one at a time; outside of that lock */
+	unsigned long first, end;	/* numbers of pages */
+	bool writable;
+	refcount_t users;		/* the region, and who brings pages */
+	/* When there are no more: this is queued, or completed if there is none. */
+	struct workqueue_struct *end_wq;
+	struct work_struct *end_work;
+	struct completion unused;
+};
+
+static struct page *odp_entry_page(const void *entry)
+{
+	return pfn_to_page(xa_to_value(entry) >> 1);
+}
+
+struct page *cairn_odp_page(const struct cairn_odp *odp, u64 addr, bool write)
+{
+	void *entry = xa_load((struct xarray *)&odp->pages, addr >> PAGE_SHIFT);
+
+	if (!entry || (write && !(xa_to_value(entry) & 1)))
+		return NULL;
+	return odp_entry_page(entry);
+}
+
+/* Take out up to ODP_TAKE pages from @first to @last. What runs still write to them is
+ * written before the caller is through, so they are dirty from now on. Lock held.
+ */
+static u32 odp_take(struct cairn_odp *odp, unsigned long first,
+		    unsigned long last)
+{
+	unsigned long i;
+	void *entry;
+	u32 n = 0;
+
+	xa_for_each_range(&odp->pages, i, entry, first, last) {
+		if (xa_to_value(entry) & 1)
+			folio_mark_dirty(page_folio(odp_entry_page(entry)));
+		__xa_erase(&odp->pages, i);
+		if (++n == ODP_TAKE)
+			break;
+	}
+	return n;
+}
+
+static u64 odp_take_all(struct cairn_odp *odp, unsigned long first,
+			unsigned long last)
+{
+	u64 all = 0;
+	u32 n;
+
+	do {
+		xa_lock(&odp->pages);
+		n = odp_take(odp, first, last);
+		xa_unlock(&odp->pages);
+		all += n;
+		cond_resched();
+	} while (n == ODP_TAKE);
+	return all;
+}
+
+/* Nothing in this range comes back before the kernel is through with it:
+ * mmu_interval_read_begin() waits.
+ */
+static bool odp_invalidate(struct mmu_interval_notifier *notifier,
+			   const struct mmu_notifier_range *range,
+			   unsigned long seq)
+{
+	struct cairn_odp *odp = container_of(notifier, struct cairn_odp,
+					     notifier);
+	u64 n;
+
+	if (!mmu_notifier_range_blockable(range))
+		return false;
+	mutex_lock(&odp->taking);
+	xa_lock(&odp->pages);
+	mmu_interval_set_seq(notifier, seq);
+	xa_unlock(&odp->pages);
+	n = odp_take_all(odp, range->start >> PAGE_SHIFT,
+			 (range->end - 1) >> PAGE_SHIFT);
+	if (n) {
+		cairn_epoch_wait(&odp->nic->epoch);
+		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_INVALIDATIONS, n);
+	}
+	mutex_unlock(&odp->taking);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops odp_notifier_ops = {
+	.invalidate = odp_invalidate,
+};
+
+struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
+				   bool writable)
+{
+	struct cairn_odp *odp;
+	int err;
+
+	if (!start && length == U64_MAX)
+		length = TASK_SIZE;
+	if (!length || start >= TASK_SIZE || length > TASK_SIZE - start)
+		return ERR_PTR(-EOVERFLOW);
+	odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
+	if (!odp)
+		return ERR_PTR(-ENOMEM);
+	err = cairn_odp_line_init(&odp->line);
+	if (err) {
+		kfree(odp);
+		return ERR_PTR(err);
+	}
+	odp->nic = &dev->nic;
+	odp->first = start >> PAGE_SHIFT;
+	odp->end = DIV_ROUND_UP(start + length, PAGE_SIZE);
+	odp->writable = writable;
+	xa_init_flags(&odp->pages, XA_FLAGS_ACCOUNT);
+	mutex_init(&odp->taking);
+	refcount_set(&odp->users, 1);
+	init_completion(&odp->unused);
+	err = mmu_interval_notifier_insert(&odp->notifier, current->mm,
+					   odp->first << PAGE_SHIFT,
+					   (odp->end - odp->first) << PAGE_SHIFT,
+					   &odp_notifier_ops);
+	if (err) {
+		cairn_odp_line_free(&odp->line);
+		kfree(odp);
+		return ERR_PTR(err);
+	}
+	odp->memcg = get_mem_cgroup_from_mm(current->mm);
+	return odp;
+}
+
+void cairn_odp_stop(struct cairn_odp *odp)
+{
+	cairn_odp_line_end(&odp->line);
+}
+
+void cairn_odp_destroy(struct cairn_odp *odp)
+{
+	if (!odp)
+		return;
+	if (!odp->end_work) {
+		cairn_odp_stop(odp);
+		cairn_odp_put(odp);
+		wait_for_completion(&odp->unused);
+	}
+	/* For what was written; the notifier keeps the pages where they are. */
+	odp_take_all(odp, odp->first, odp->end - 1);
+	mmu_interval_notifier_remove(&odp->notifier);
+	xa_destroy(&odp->pages);
+	mutex_destroy(&odp->taking);
+	mem_cgroup_put(odp->memcg);
+	cairn_odp_line_free(&odp->line);
+	kfree(odp);
+}
+
+void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
+		   struct work_struct *work)
+{
+	odp->end_wq = wq;
+	odp->end_work = work;
+	cairn_odp_put(odp);
+}
+
+void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
+{
+	struct cairn_nic *nic = odp->nic;
+
+	/* The job has the reference, and may let it go. */
+	if (cairn_odp_job_queue(job, &odp->line))
+		cairn_nic_count(nic, CAIRN_CTR_ODP_WAITS, 1);
+}
+
+void cairn_odp_get(struct cairn_odp *odp)
+{
+	refcount_inc(&odp->users);
+}
+
+void cairn_odp_put(struct cairn_odp *odp)
+{
+	if (!refcount_dec_and_test(&odp->users))
+		return;
+	if (odp->end_work)
+		queue_work(odp->end_wq, odp->end_work);
+	else
+		complete(&odp->unused);
+}
+
+/* What hmm_range_fault() has found. @must: there is room for all of it. */
+static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
+		    bool must)
+{
+	unsigned long i, first = range->start >> PAGE_SHIFT;
+	unsigned long n = (range->end - range->start) >> PAGE_SHIFT;
+	/* Without room made before, nodes are allocated here. */
+	struct mem_cgroup *old_memcg = set_active_memcg(odp->memcg);
+	int err = 0;
+	u32 added = 0;
+
+	xa_lock(&odp->pages);
+	if (mmu_interval_read_retry(&odp->notifier, range->notifier_seq))
+		err = -EBUSY;
+	for (i = 0; i < n && !err; i++) {
+		unsigned long found = range->hmm_pfns[i];
+		void *old;
+
+		if (!(found & HMM_PFN_VALID) || found & HMM_PFN_ERROR)
+			continue;
+		old = __xa_store(&odp->pages, first + i,
+				 xa_mk_value(page_to_pfn(hmm_pfn_to_page(found)) << 1 |
+					     (odp->writable && found & HMM_PFN_WRITE)),
+				 GFP_NOWAIT | __GFP_NOWARN);
+		if (xa_is_err(old) && must)
+			err = -EBUSY;
+		added += !old;
+	}
+	xa_unlock(&odp->pages);
+	set_active_memcg(old_memcg);
+	cairn_nic_count(odp->nic, CAIRN_CTR_ODP_PAGES, added);
+	return err;
+}
+
+/* Once. -EBUSY: something was taken away meanwhile. */
+static int odp_fault(struct cairn_odp *odp, unsigned long first,
+		     unsigned long end, unsigned long flags)
+{
+	unsigned long pfns[CAIRN_ODP_BATCH] = {};
+	struct mm_struct *mm = odp->notifier.mm;
+	struct hmm_range range = {
+		.notifier = &odp->notifier,
+		.start = first << PAGE_SHIFT,
+		.end = end << PAGE_SHIFT,
+		.hmm_pfns = pfns,
+		.default_flags = flags,
+	};
+	int err;
+
+	range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
+	mmap_read_lock(mm);
+	err = hmm_range_fault(&range);
+	mmap_read_unlock(mm);
+	return err ?: odp_keep(odp, &range, flags);
+}
+
+/* Room in the table, which is made before the lock is taken. */
+static int odp_reserve(struct cairn_odp *odp, unsigned long first,
+		       unsigned long end)
+{
+	struct mem_cgroup *old = set_active_memcg(odp->memcg);
+	int err = 0;
+
+	for (; first < end && !err; first++)
+		err = xa_reserve(&odp->pages, first, GFP_KERNEL_ACCOUNT);
+	set_active_memcg(old);
+	return err;
+}
+
+static void odp_release(struct cairn_odp *odp, unsigned long first,
+			unsigned long end)
+{
+	for (; first < end; first++)
+		xa_release(&odp->pages, first);
+}
+
+/* At most CAIRN_ODP_BATCH pages. If they come and go all the time, whoever needs them
+ * will ask again.
+ */
+static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
+			   unsigned long end, enum cairn_odp_how how)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(ODP_PATIENCE_MS);
+	unsigned long flags = HMM_PFN_REQ_FAULT;
+	int err;
+
+	if (how == CAIRN_ODP_PRESENT)
+		flags = 0;
+	else if (how == CAIRN_ODP_WRITE)
+		flags |= HMM_PFN_REQ_WRITE;
+	err = flags ? odp_reserve(odp, first, end) : 0;
+	while (!err) {
+		err = odp_fault(odp, first, end, flags);
+		if (err != -EBUSY || time_after(jiffies, until))
+			break;
+		err = READ_ONCE(odp->line.ended) ? -EINTR : 0;
+	}
+	odp_release(odp, first, end);
+	return err == -EBUSY ? 0 : err;
+}
+
+int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
+		    enum cairn_odp_how how)
+{
+	unsigned long first = addr >> PAGE_SHIFT, end;
+	struct mm_struct *mm = odp->notifier.mm;
+	int err = 0;
+
+	if (READ_ONCE(odp->line.ended))
+		return -EINTR;
+	if (!len)
+		return 0;
+	if (first < odp->first || first >= odp->end ||
+	    len > ((u64)odp->end << PAGE_SHIFT) - addr)
+		return -EFAULT;
+	end = DIV_ROUND_UP(addr + len, PAGE_SIZE);
+	/* The process is gone. */
+	if (!mmget_not_zero(mm))
+		return -EFAULT;
+	while (first < end && !err) {
+		unsigned long n = min_t(unsigned long, end - first,
+					CAIRN_ODP_BATCH);
+
+		err = odp_bring_batch(odp, first, first + n, how);
+		first += n;
+		if (READ_ONCE(odp->line.ended) || fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	mmput_async(mm);
+	return err;
+}
+
+int cairn_odp_bring_near(struct cairn_odp *odp, u64 addr, u64 len, bool write)
+{
+	u64 from = round_down(addr, CAIRN_ODP_BATCH << PAGE_SHIFT);
+	u64 to = from + (CAIRN_ODP_BATCH << PAGE_SHIFT);
+	int err;
+
+	err = cairn_odp_bring(odp, addr, len,
+			      write ? CAIRN_ODP_WRITE : CAIRN_ODP_READ);
+	if (err)
+		return err;
+	from = max(from, (u64)odp->first << PAGE_SHIFT);
+	to = min(to, (u64)odp->end << PAGE_SHIFT);
+	cairn_odp_bring(odp, from, to - from, CAIRN_ODP_PRESENT);
+	return 0;
+}
+
+#else
+
+struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
+				   bool writable)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+void cairn_odp_destroy(struct cairn_odp *odp)
+{
+}
+
+void cairn_odp_stop(struct cairn_odp *odp)
+{
+}
+
+void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
+		   struct work_struct *work)
+{
+}
+
+void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
+{
+}
+
+void cairn_odp_get(struct cairn_odp *odp)
+{
+}
+
+void cairn_odp_put(struct cairn_odp *odp)
+{
+}
+
+struct page *cairn_odp_page(const struct cairn_odp *odp, u64 addr, bool write)
+{
+	return NULL;
+}
+
+int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
+		    enum cairn_odp_how how)
+{
+	return -EFAULT;
+}
+
+int cairn_odp_bring_near(struct cairn_odp *odp, u64 addr, u64 len, bool write)
+{
+	return -EFAULT;
+}
+
+#endif

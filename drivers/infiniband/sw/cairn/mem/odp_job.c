@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A job waits in the line of its region. A line is in the list of its process while it
+ * has jobs, a process in that of its user while it has such lines and not its share at
+ * work. Lines of a process take turns, and processes of a user.
+ */
+#include <linux/cred.h>
+#include <linux/hashtable.h>
+#include <linux/mutex.h>
+#include <linux/nodemask.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include "mem/odp_job.h"
+
+/* Of a line that ends, in one go. */
+#define ODP_END_JOBS	32
+
+struct odp_user {
+	struct hlist_node node;
+	kuid_t uid;
+	u32 processes;			/* below the mutex */
+	u32 busy;			/* jobs that were given to the workqueue */
+	struct list_head ready;		/* of processes */
+};
+
+struct cairn_odp_process {
+	struct hlist_node node;
+	const struct mm_struct *mm;	/* compared, not used */
+	struct odp_user *user;
+	refcount_t refs;		/* lines, and jobs */
+	u32 busy;
+	struct list_head turn;		/* in the user's list */
+	struct list_head lines;		/* that have jobs */
+};
+
+/* Those that have regions or jobs. */
+static DEFINE_HASHTABLE(odp_users, 6);
+static DEFINE_HASHTABLE(odp_processes, 8);
+static DEFINE_MUTEX(odp_jobs_mutex);	/* both tables */
+static DEFINE_SPINLOCK(odp_jobs_lock);	/* what is at work, and what waits */
+static struct workqueue_struct *odp_wq;
+static u32 odp_user_jobs;
+
+/* Who is responsible: who may make user namespaces can be many users in them. */
+static kuid_t odp_current_user(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+
+	if (ns == &init_user_ns)
+		return current_uid();
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return ns->owner;
+}
+
+static struct odp_user *odp_user_find(kuid_t uid)
+{
+	struct odp_user *user;
+
+	hash_for_each_possible(odp_users, user, node, __kuid_val(uid))
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+static void odp_user_put(struct odp_user *user)
+{
+	if (--user->processes)
+		return;
+	hash_del(&user->node);
+	kfree(user);
+}
+
+static struct cairn_odp_process *odp_process_find(const struct mm_struct *mm,
+						  kuid_t uid)
+{
+	struct cairn_odp_process *process;
+
+	hash_for_each_possible(odp_processes, process, node, (unsigned long)mm)
+		if (process->mm == mm && uid_eq(process->user->uid, uid))
+			return process;
+	return NULL;
+}
+
+/* @process is new, and so is @user if it is not in the table. */
+static void odp_process_add(struct cairn_odp_process *process,
+			    struct odp_user *user, kuid_t uid)
+{
+	if (!user->processes++) {
+		user->uid = uid;
+		INIT_LIST_HEAD(&user->ready);
+		hash_add(odp_users, &user->node, __kuid_val(uid));
+	}
+	process->user = user;
+	process->mm = current->mm;
+	refcount_set(&process->refs, 1);
+	INIT_LIST_HEAD(&process->turn);
+	INIT_LIST_HEAD(&process->lines);
+	hash_add(odp_processes, &process->node, (unsigned long)current->mm);
+}
+
+/* Memory comes first: who waits for it must not hold up others at the mutex. */
+static struct cairn_odp_process *odp_process_get(void)
+{
+	struct cairn_odp_process *process, *fresh;
+	struct odp_user *user, *fresh_user;
+	kuid_t uid = odp_current_user();
+
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	fresh_user = kzalloc(sizeof(*fresh_user), GFP_KERNEL_ACCOUNT);
+	mutex_lock(&odp_jobs_mutex);
+	process = odp_process_find(current->mm, uid);
+	if (process) {
+		refcount_inc(&process->refs);
+	} else if (fresh && fresh_user) {
+		user = odp_user_find(uid);
+		if (!user)
+			swap(user, fresh_user);
+		swap(process, fresh);
+		odp_process_add(process, user, uid);
+	}
+	mutex_unlock(&odp_jobs_mutex);
+	kfree(fresh_user);
+	kfree(fresh);
+	return process;
+}
+
+static void odp_process_put(struct cairn_odp_process *process)
+{
+	if (!refcount_dec_and_mutex_lock(&process->refs, &odp_jobs_mutex))
+		return;
+	hash_del(&process->node);
+	odp_user_put(process->user);
+	mutex_unlock(&odp_jobs_mutex);
+	kfree(process);
+}
+
+int cairn_odp_line_init(struct cairn_odp_line *line)
+{
+	INIT_LIST_HEAD(&line->turn);
+	INIT_LIST_HEAD(&line->waiting);
+	line->process = odp_process_get();
+	return line->process ? 0 : -ENOMEM;
+}
+
+void cairn_odp_line_free(struct cairn_odp_line *line)
+{
+	odp_process_put(line->process);
+}
+
+/* May it have its turn? */
+static void odp_process_ready(struct cairn_odp_process *process)
+{
+	if (list_empty(&process->turn) && !list_empty(&process->lines) &&
+	    process->busy < CAIRN_ODP_PROCESS_JOBS)
+		list_add_tail(&process->turn, &process->user->ready);
+}
+
+/* The first of the line leaves it. Returns which that is. */
+static const struct cairn_odp_job *odp_line_run(struct cairn_odp_line *line)
+{
+	struct cairn_odp_process *process = line->process;
+	struct cairn_odp_job *job = list_first_entry(&line->waiting,
+						     struct cairn_odp_job, node);
+
+	list_del_init(&job->node);
+	list_del_init(&line->turn);
+	if (!list_empty(&line->waiting))
+		list_add_tail(&line->turn, &process->lines);
+	process->busy++;
+	process->user->busy++;
+	queue_work(odp_wq, &job->work);
+	return job;
+}
+
+/* Give threads to who waits for them: to one job mostly, when another is over. Returns if
+ * @job was among them; it may be gone then.
+ */
+static bool odp_user_run(struct odp_user *user, const struct cairn_odp_job *job)
+{
+	bool begun = false;
+
+	while (user->busy < odp_user_jobs && !list_empty(&user->ready)) {
+		struct cairn_odp_process *process =
+			list_first_entry(&user->ready, struct cairn_odp_process,
+					 turn);
+
+		list_del_init(&process->turn);
+		begun |= job == odp_line_run(list_first_entry(&process->lines,
+							      struct cairn_odp_line,
+							      turn));
+		odp_process_ready(process);
+	}
+	return begun;
+}
+
+/* Without lines that have jobs it has no turn. */
+static void odp_process_left(struct cairn_odp_process *process)
+{
+	if (list_empty(&process->lines))
+		list_del_init(&process->turn);
+}
+
+void cairn_odp_line_end(struct cairn_odp_line *line)
+{
+	bool more = true;
+	u32 n;
+
+	while (more) {
+		spin_lock_irq(&odp_jobs_lock);
+		WRITE_ONCE(line->ended, true);
+		for (n = 0; n < ODP_END_JOBS && !list_empty(&line->waiting); n++)
+			odp_line_run(line);
+		more = !list_empty(&line->waiting);
+		odp_process_left(line->process);
+		spin_unlock_irq(&odp_jobs_lock);
+		cond_resched();
+	}
+}
+
+static void odp_job_over(struct cairn_odp_process *process)
+{
+	spin_lock_irq(&odp_jobs_lock);
+	process->busy--;
+	process->user->busy--;
+	odp_process_ready(process);
+	odp_user_run(process->user, NULL);
+	spin_unlock_irq(&odp_jobs_lock);
+	odp_process_put(process);
+}
+
+static void odp_job_work(struct work_struct *work)
+{
+	struct cairn_odp_job *job = container_of(work, struct cairn_odp_job,
+						 work);
+	/* The job may be gone, or queued again, when it returns. */
+	struct cairn_odp_process *process = job->process;
+
+	job->func(job);
+	odp_job_over(process);
+}
+
+void cairn_odp_job_init(struct cairn_odp_job *job,
+			void (*func)(struct cairn_odp_job *job))
+{
+	INIT_WORK(&job->work, odp_job_work);
+	INIT_LIST_HEAD(&job->node);
+	job->func = func;
+}
+
+bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line)
+{
+	struct cairn_odp_process *process = line->process;
+	unsigned long flags;
+	bool begun = true;
+
+	refcount_inc(&process->refs);
+	job->process = process;
+	job->line = line;
+	spin_lock_irqsave(&odp_jobs_lock, flags);
+	if (list_empty(&line->waiting))
+		list_add_tail(&line->turn, &process->lines);
+	list_add_tail(&job->node, &line->waiting);
+	if (line->ended) {
+		odp_line_run(line);
+		odp_process_left(process);
+	} else {
+		odp_process_ready(process);
+		begun = odp_user_run(process->user, job);
+	}
+	spin_unlock_irqrestore(&odp_jobs_lock, flags);
+	return !begun;
+}
+
+/* Take it out of its line, if it is in one. */
+static bool odp_job_leave(struct cairn_odp_job *job)
+{
+	bool waits;
+
+	spin_lock_irq(&odp_jobs_lock);
+	waits = !list_empty(&job->node);
+	if (waits) {
+		list_del_init(&job->node);
+		if (list_empty(&job->line->waiting))
+			list_del_init(&job->line->turn);
+		odp_process_left(job->process);
+	}
+	spin_unlock_irq(&odp_jobs_lock);
+	return waits;
+}
+
+bool cairn_odp_job_cancel(struct cairn_odp_job *job)
+{
+	bool waited = odp_job_leave(job);
+	/* Also then: its run before this one may not be over. */
+	bool queued = cancel_work_sync(&job->work);
+
+	if (waited)
+		odp_process_put(job->process);
+	else if (queued)
+		odp_job_over(job->process);
+	return waited || queued;
+}
+
+int cairn_odp_jobs_start(void)
+{
+	/* Each node has a part of the workqueue's threads. */
+	odp_user_jobs = max_t(u32, CAIRN_ODP_USER_JOBS / num_online_nodes(),
+			      CAIRN_ODP_PROCESS_JOBS);
+	odp_wq = alloc_workqueue("cairn_odp", WQ_UNBOUND, CAIRN_ODP_JOBS);
+	return odp_wq ? 0 : -ENOMEM;
+}
+
+void cairn_odp_jobs_stop(void)
+{
+	destroy_workqueue(odp_wq);
+}
