@@ -2,15 +2,14 @@
 /*
  * CRC-32 without tables, for long data.
  *
- * The polynomial P(x) divides x^300 + x^155 + x^117 + x^89 + 1, of its multiples
- * with five terms the one of lowest degree. Over GF(2) the square of a sum is the
+ * The polynomial P(x) divides x^300 + x^155 + x^117 + x^89 + 1, its multiple of
+ * lowest degree with five terms. Over GF(2) the square of a sum is the
  * sum of the squares, so P(x) also divides that multiple with x^8 in place of x.
  * Hence a byte of a message may be replaced by zero when it is added (xor) to the
  * bytes 145, 183, 211 and 300 places behind it: the remainder stays the same. So
  * all of the data is moved into its last bytes, and tables do the rest. Moving
- * takes neither shifts nor look-ups, and the nearest of these places is so far
- * off that eight bytes can be moved at a time and the processor has many of these
- * moves in hand at once.
+ * takes neither shifts nor look-ups. The nearest of these places is far enough away
+ * to move eight bytes at a time and to have many of these moves in flight at once.
  */
 #include <linux/align.h>
 #include <linux/build_bug.h>
@@ -26,17 +25,17 @@
 
 #define WORD		8	/* bytes */
 #define STEP		(4 * WORD)
-/* Bytes moved in a turn, and what stays in sight of the next turn. */
+/* Bytes moved in one turn, and bytes of it that the next turn still reads. */
 #define TURN		1024
 #define SIGHT		ALIGN(FARTHEST, WORD)
-/* What is left for the tables. */
+/* Bytes left for the tables. */
 #define REST		320
 /* Shorter data is faster with tables alone. */
 #define MIN_LEN		768
 
 static_assert(REST >= FARTHEST && MIN_LEN >= REST + STEP);
 
-/* What a word gets from those before it, which have been moved. */
+/* The sum of the moved words that this word takes up. */
 static __always_inline u64 fold_moved(const u8 *word)
 {
 	return cairn_word_get(word - NEAREST) ^ cairn_word_get(word - 183) ^
@@ -48,7 +47,7 @@ static __always_inline void fold_move(u8 *to, const u8 *data)
 	cairn_word_put(to, cairn_word_get(data) ^ fold_moved(to));
 }
 
-/* @len bytes of @data, a multiple of STEP. */
+/* Move @len bytes of @data, a multiple of STEP. */
 static void fold_block(u8 *to, const u8 *data, u32 len)
 {
 	for (; len; len -= STEP, to += STEP, data += STEP) {
@@ -59,8 +58,8 @@ static void fold_block(u8 *to, const u8 *data, u32 len)
 	}
 }
 
-/* The REST bytes at @data with all that was moved. @to: after what is in sight,
- * room for zeros, which stand for what is not moved any more, and the result.
+/* Add everything that was moved to the last REST bytes, at @data. @to is behind the
+ * bytes in sight; it has room for zeros (nothing more is moved) and for the result.
  */
 static const u8 *fold_rest(u8 *to, const u8 *data)
 {
@@ -86,7 +85,7 @@ static u32 fold_update(u32 crc, const void *data, u32 len)
 	if (len < MIN_LEN)
 		return cairn_icrc_portable.update(crc, data, len);
 	memset(window, 0, SIGHT);
-	/* From there it gets to the first bytes, and nowhere else. */
+	/* At this distance the seed is added to the first bytes only. */
 	memcpy(to - FARTHEST, &first, sizeof(first));
 	for (; len >= REST + STEP; len -= n, pos += n) {
 		n = min_t(u32, TURN, (len - REST) / STEP * STEP);

@@ -35,7 +35,7 @@ struct cairn_bth {
 #define CAIRN_BTH_BECN		0x40000000u
 #define CAIRN_BTH_ACKREQ	0x80000000u
 #define CAIRN_24BIT_MASK	0x00ffffffu
-/* PERSIST ACK: the reserved bits before the PSN say how it is durable. */
+/* PERSIST ACK: the reserved bits before the PSN give the durability. */
 #define CAIRN_BTH_DURABILITY_SHIFT	24
 #define CAIRN_BTH_DURABILITY_MASK	0x7fu
 
@@ -64,14 +64,14 @@ struct cairn_feth {
 #define CAIRN_FETH_SEL_SHIFT	4
 #define CAIRN_FETH_SEL_MASK	0x03u
 
-/* PLT: where what was written has to be. */
+/* PLT: how far the written data has to get. */
 enum cairn_flush_plt {
-	CAIRN_FLUSH_GLOBAL = 1 << 0,	/* visible to all who use the memory */
+	CAIRN_FLUSH_GLOBAL = 1 << 0,	/* visible to every user of the memory */
 	CAIRN_FLUSH_PERSISTENT = 1 << 1,	/* durable */
 	CAIRN_FLUSH_PLT = (1 << 2) - 1
 };
 
-/* SEL: what is meant. */
+/* SEL: which memory is flushed. */
 enum cairn_flush_sel {
 	CAIRN_FLUSH_RANGE = 0,
 	CAIRN_FLUSH_REGION = 1,		/* all of the memory region */

@@ -31,8 +31,8 @@ struct tables {
 };
 
 static struct tables made __ro_after_init;
-/* Through one pointer: an absolute address for each of the look-ups costs more
- * than they do where code is compiled for any address (-mcmodel=large).
+/* One pointer: with -mcmodel=large the absolute address of a table costs more than
+ * the look-up itself.
  */
 static const struct tables *tables __ro_after_init;
 
@@ -139,7 +139,9 @@ u32 cairn_icrc_update(u32 crc, const void *data, u32 len)
 	return icrc->update(crc, data, len);
 }
 
-/* @ip and @udp in one piece, as the ICRC sees them but for the IP fields. */
+/* The ICRC of the IP header in @image and of @udp. The caller has masked the IP
+ * fields.
+ */
 static u32 icrc_ip_udp(u8 *image, u32 ip_len, const u8 *udp)
 {
 	memcpy(image + ip_len, udp, 8);
@@ -170,7 +172,7 @@ u32 cairn_icrc_ip6(const u8 *ip, const u8 *udp)
 	return icrc_ip_udp(image, 40, udp);
 }
 
-/* A CRC is linear: what the id changes is the same whatever is around it. */
+/* A CRC is linear: the id contributes the same bits whatever surrounds it. */
 u32 cairn_icrc_bth(u32 base, u16 id, const u8 *bth, u32 len)
 {
 	u32 crc = base ^ tables->id[1][id >> 8] ^ tables->id[0][id & 0xff];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What may travel together. Segmentation cuts the body of a train at one stride:
- * every packet has that length, BTH to ICRC, and only the last may be shorter.
- * Nothing else has to agree but the headers before the BTH, so the packets may
- * be of several queue pairs.
+ * Packets that may form one train. Segmentation cuts the body of a train at one
+ * stride: every packet has that length, BTH to ICRC, and only the last may be
+ * shorter. Apart from that only the headers before the BTH must be equal, so the
+ * packets may belong to several queue pairs.
  */
 #ifndef CAIRN_WIRE_JOIN_H
 #define CAIRN_WIRE_JOIN_H
@@ -12,21 +12,21 @@
 
 #define CAIRN_JOIN_MAX		64	/* packets */
 
-/* A train that is open: packets may be added at its end. */
+/* An open train: packets may be added at its end. */
 struct cairn_join {
 	u32 stride;		/* bytes of each packet but the last */
 	u32 len;		/* bytes of all */
-	u16 count;		/* packets; 0: nothing yet, any stride will do */
+	u16 count;		/* packets; 0: empty, any stride fits */
 	bool closed;		/* the last packet is shorter */
 };
 
 /**
  * cairn_join_fits() - may these packets be added?
  * @join: the open train
- * @room: bytes that it may have
+ * @room: bytes that the train may have
  * @count: packets to be added, not 0
- * @stride: bytes of each of them but the last; if @count is 1, of that one
- * @len: bytes of them all
+ * @stride: bytes of each packet but the last; if @count is 1, bytes of that packet
+ * @len: bytes of all packets
  *
  * Return: true if cairn_join_add() may follow.
  */
@@ -41,7 +41,7 @@ static inline bool cairn_join_fits(const struct cairn_join *join, u32 room,
 				 (count == 1 && stride < join->stride));
 }
 
-/* Add them: cairn_join_fits() said so. */
+/* Add packets after cairn_join_fits() returned true for them. */
 static inline void cairn_join_add(struct cairn_join *join, u32 count,
 				  u32 stride, u32 len)
 {

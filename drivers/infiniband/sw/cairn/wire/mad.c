@@ -27,7 +27,7 @@ enum cairn_mad_kind cairn_mad_kind(const struct cairn_mad *mad)
 		return CAIRN_MAD_OTHER;
 	if (mad->method == CAIRN_MAD_GET_RESP)
 		return CAIRN_MAD_ANSWER;
-	/* Of what we do not know ib_mad says that it is not supported. */
+	/* ib_mad answers "not supported" to all other questions. */
 	return mad->method == CAIRN_MAD_GET &&
 	       mad->class_version == CAIRN_MAD_VERSION &&
 	       mad->attr_id == cpu_to_be16(CAIRN_MAD_ATTR) ?
@@ -80,7 +80,7 @@ int cairn_mad_read(const struct cairn_mad *mad, struct cairn_peer_caps *caps)
 	    !max_msg || max_msg > 1ull << 31)
 		return -EPROTO;
 	caps->known = 1;
-	/* A later peer may have more of them. */
+	/* A later version of the peer may know more domains. */
 	caps->persist_domains = be32_to_cpu(mad->domains) & MAD_DOMAINS;
 	caps->persist_atomic_unit = atomic_unit;
 	caps->max_persist_outstanding = be32_to_cpu(mad->max_outstanding);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The question to a peer's device, what it can make durable, and the answer:
- * management datagrams of a vendor class (Documentation/wire.rst). A peer that does
- * not know the class answers "unsupported", as every agent does.
+ * Management datagrams of a vendor class that ask the peer's device what it can make
+ * durable, and the answers (Documentation/wire.rst). A peer that does not know the
+ * class answers "unsupported", as every agent does.
  *
  * Source: InfiniBand Architecture Specification vol. 1, 13.4 (MAD header) and 16.5
  * (vendor-specific classes).
@@ -21,7 +21,7 @@
 #define CAIRN_MAD_GET		0x01
 #define CAIRN_MAD_GET_RESP	0x81
 
-/* Status: what stands for "I do not know that" (IBTA table 111). */
+/* Status codes that mean "the peer does not know the question" (IBTA table 111). */
 #define CAIRN_MAD_CODE_MASK	0x001c
 #define CAIRN_MAD_BAD_VERSION	0x0004
 #define CAIRN_MAD_BAD_METHOD	0x0008
@@ -53,12 +53,12 @@ struct cairn_mad {
 static_assert(sizeof(struct cairn_mad) == CAIRN_MAD_LEN);
 
 enum cairn_mad_kind {
-	CAIRN_MAD_OTHER,	/* of another class, or nothing that we know */
+	CAIRN_MAD_OTHER,	/* another class, method or attribute */
 	CAIRN_MAD_QUESTION,
 	CAIRN_MAD_ANSWER,
 };
 
-/* What is it? @mad: any 256 bytes. */
+/* The kind of @mad, which is any 256 bytes. */
 enum cairn_mad_kind cairn_mad_kind(const struct cairn_mad *mad);
 
 /* Write a question. */
@@ -69,11 +69,11 @@ void cairn_mad_answer(struct cairn_mad *mad, const struct cairn_mad *question,
 		      const struct cairn_peer_caps *caps);
 
 /**
- * cairn_mad_read() - what does an answer say?
+ * cairn_mad_read() - read and check an answer
  * @mad: CAIRN_MAD_ANSWER
  * @caps: filled in; all zero: the peer does not know the question
  *
- * Return: 0, or -EPROTO: values that cannot be, or an error.
+ * Return: 0; -EPROTO: the answer has values out of range, or reports an error.
  */
 int cairn_mad_read(const struct cairn_mad *mad, struct cairn_peer_caps *caps);
 

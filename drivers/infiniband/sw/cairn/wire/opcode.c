@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The opcode table (IBTA vol. 1 table 38, Annex A14 for XRC, A17 for the CNP, A19 for
- * FLUSH and ATOMIC WRITE, and ours in the manufacturer-specific range).
+/* The opcode table: IBTA vol. 1 table 38, Annex A14 for XRC, A17 for the CNP, A19 for
+ * FLUSH and ATOMIC WRITE; WRITE_PERSIST is in the manufacturer-specific range.
  */
 #include <linux/build_bug.h>
 #include "wire/opcode.h"
@@ -34,7 +34,7 @@
 					     CAIRN_MAX_HDR),		\
 	}
 
-/* Linux has macros READ and WRITE: @k may not be passed on. */
+/* Linux has macros READ and WRITE, so @k must not be expanded by a further macro. */
 #define OP(t, op, k, fl, ext)						\
 	[CAIRN_BTH_##t | CAIRN_BTH_##op] =				\
 		ENTRY(#t " " #op, CAIRN_TRANSPORT_##t, CAIRN_KIND_##k,	\

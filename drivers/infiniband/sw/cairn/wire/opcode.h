@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * BTH opcodes: one const table that says for each of the 256 codes which
- * headers follow and what the packet is. Header offsets are derived from the
- * header list, never written down.
+ * BTH opcodes: one const table with the headers and the kind of each of the 256
+ * codes. Header offsets are derived from the header list, never written down.
  */
 #ifndef CAIRN_WIRE_OPCODE_H
 #define CAIRN_WIRE_OPCODE_H
@@ -42,9 +41,9 @@ enum cairn_hdr {
 /* Offset of header @bit in a list that has it, bytes from the BTH. */
 #define CAIRN_HDR_LEN_BELOW(mask, bit)	CAIRN_HDR_LEN((mask) & ((bit) - 1))
 
-/* The reliable ones come first (cairn_reliable()). */
+/* cairn_reliable() relies on the order: reliable transports come first. */
 enum cairn_transport {
-	CAIRN_TRANSPORT_NONE,	/* not a packet that anybody may send */
+	CAIRN_TRANSPORT_NONE,	/* no packet has it: opcode not defined */
 	CAIRN_TRANSPORT_RC,
 	CAIRN_TRANSPORT_XRC,
 	CAIRN_TRANSPORT_UC,
@@ -73,8 +72,8 @@ enum cairn_op_flags {
 	CAIRN_OP_LAST = 1 << 1,		/* ends a message (LAST, ONLY) */
 	CAIRN_OP_PAYLOAD = 1 << 2,	/* may carry payload */
 	CAIRN_OP_RESPONSE = 1 << 3,	/* goes to the requester */
-	CAIRN_OP_ANSWERED = 1 << 4,	/* by a response, not by an ACK */
-	CAIRN_OP_TO_SRQ = 1 << 5,	/* an XRCETH names it */
+	CAIRN_OP_ANSWERED = 1 << 4,	/* a response acknowledges it, not an ACK */
+	CAIRN_OP_TO_SRQ = 1 << 5,	/* an XRCETH names the receive queue */
 };
 
 struct cairn_opcode {
@@ -128,7 +127,7 @@ enum cairn_bth_op {
 	CAIRN_BTH_PERSIST_ACK = 0xc8,
 };
 
-/* Indexed by the BTH opcode; a code that is not defined has no name. */
+/* Indexed by the BTH opcode. A code that is not defined has no name. */
 extern const struct cairn_opcode cairn_opcodes[256];
 
 #endif

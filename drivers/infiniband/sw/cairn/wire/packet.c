@@ -14,7 +14,7 @@ static const void *packet_parse_deth(struct cairn_pkt *pkt,
 	return ext + 1;
 }
 
-/* What comes first, if there is any of them: a DETH or an XRCETH. */
+/* The header behind the BTH that names the destination: a DETH or an XRCETH. */
 static const void *packet_parse_target(struct cairn_pkt *pkt, const void *ext)
 {
 	const struct cairn_xrceth *xrceth = ext;
@@ -118,8 +118,8 @@ static void packet_parse_bth(struct cairn_pkt *pkt, const struct cairn_bth *bth)
 }
 
 /*
- * How much payload an opcode asks of FIRST, MIDDLE and LAST depends on the path
- * MTU and is answered with a NAK: that is the engine's.
+ * The payload that FIRST, MIDDLE and LAST must have depends on the path MTU. The
+ * engine checks it and answers with a NAK.
  */
 static enum cairn_parse_error packet_parse_lengths(struct cairn_pkt *pkt,
 						   u32 len)
@@ -131,7 +131,7 @@ static enum cairn_parse_error packet_parse_lengths(struct cairn_pkt *pkt,
 		return CAIRN_PARSE_SHORT;
 	pkt->payload_off = op->hdr_len;
 	pkt->payload_len = len - overhead;
-	/* headers are multiples of four: then payload and pad are one too */
+	/* Headers are multiples of four, so payload plus pad must be one, too. */
 	if (len & 3)
 		return CAIRN_PARSE_LENGTH;
 	if (!(op->flags & CAIRN_OP_PAYLOAD) && pkt->payload_len)

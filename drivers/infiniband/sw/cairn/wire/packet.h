@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * One received packet with its headers in host order, and the two functions
- * that turn bytes into it and a description into bytes.
+ * The description of one packet, with its headers in host order, and the functions
+ * that parse bytes into it and build bytes from it.
  */
 #ifndef CAIRN_WIRE_PACKET_H
 #define CAIRN_WIRE_PACKET_H
@@ -19,7 +19,7 @@ struct cairn_pkt {
 	u32 qpn;		/* destination */
 	u32 psn;
 
-	/* Valid as op->hdrs says. */
+	/* Each is valid if op->hdrs has its header. */
 	u64 va;			/* RETH, AtomicETH */
 	u32 rkey;		/* RETH, AtomicETH, IETH (to invalidate) */
 	u32 dma_len;		/* RETH, bytes */
@@ -41,15 +41,17 @@ struct cairn_pkt {
 	u32 payload_off;	/* from the first BTH byte */
 	u32 payload_len;	/* bytes, pad and ICRC excluded */
 
-	bool ce;		/* the port's: ECN says congestion */
-	u16 flow;		/* the port's: UDP source port, any byte order */
-	/* The port's: what the payload lies in. The engine never looks. */
+	bool ce;		/* set by the port: ECN reports congestion */
+	u16 flow;		/* set by the port: UDP source port, any byte order */
+	/* Set by the port: the object that holds the payload. The engine passes it
+	 * back, but never reads it.
+	 */
 	const void *cookie;
 	u32 base;		/* offset of the BTH in cookie */
 	bool handed;		/* cookie is the sender's memory, on this host */
 };
 
-/* Why a packet was not taken. */
+/* Why a packet is dropped. */
 enum cairn_parse_error {
 	CAIRN_PARSE_OK = 0,
 	CAIRN_PARSE_SHORT,	/* shorter than its headers, pad and ICRC */
@@ -60,19 +62,19 @@ enum cairn_parse_error {
 
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
- * @pkt: filled in; ce, flow, cookie, base and handed are left alone
+ * @pkt: filled in; ce, flow, cookie, base and handed are not changed
  * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
  *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC
  *
- * Every length is checked against @len, nothing past it is read. Not checked,
- * because they need state: the ICRC (wire/icrc.h), whether the opcode suits the
- * QP, and payload against path MTU and DMA length. FECN, MigReq and the
- * contents of the pad are ignored. IBTA 9.2, 9.3, 9.6; Annex A17.9.3 (CNP).
+ * Every length is checked against @len; no byte behind it is read. These checks
+ * need state and are the caller's: the ICRC (wire/icrc.h), the opcode against the
+ * QP, the payload against path MTU and DMA length. FECN, MigReq and the pad's
+ * contents are ignored. IBTA 9.2, 9.3, 9.6; Annex A17.9.3 (CNP).
  *
  * Context: any.
- * Return: CAIRN_PARSE_OK, or why the packet is to be dropped: @pkt is then
- * partly undefined.
+ * Return: CAIRN_PARSE_OK, or why the packet is dropped; @pkt is then partly
+ * undefined.
  */
 enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
 				       u32 len);
@@ -81,20 +83,20 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
  * cairn_pkt_build() - write the headers of one packet
  * @hdr: room for op->hdr_len bytes (CAIRN_MAX_HDR is enough), any alignment
  * @pkt: opcode, solicited, ack_req, becn, pkey, qpn, psn, payload_len and the
- *	extension fields that the opcode has; op and pad are derived. Numbers
- *	of 24 bits are cut to that, durability to 7 bits.
+ *	extension fields that the opcode has; op and pad are derived. 24-bit
+ *	numbers are truncated to 24 bits, durability to 7.
  *
  * MigReq is set in all but a CNP, as hardware does. The payload is followed by
  * cairn_pad() zero bytes and the ICRC. IBTA 9.2, 9.3.
  *
  * Context: any.
- * Return: the header length in bytes; 0 when the opcode is not defined, with
- * nothing written.
+ * Return: the header length in bytes; 0 when the opcode is not defined: nothing
+ * is written.
  */
 u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt);
 
 /**
- * cairn_pad() - zero bytes between payload and ICRC (IBTA 9.2.4)
+ * cairn_pad() - length of the pad between payload and ICRC (IBTA 9.2.4)
  * @payload_len: bytes
  *
  * Return: 0..3 bytes.

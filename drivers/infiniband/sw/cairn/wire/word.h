@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Eight bytes at any address, in one instruction also where memcpy() is a call. */
+/* Load or store eight bytes at any address in one instruction, even where memcpy() is
+ * a call.
+ */
 #ifndef CAIRN_WIRE_WORD_H
 #define CAIRN_WIRE_WORD_H
 
