@@ -9,11 +9,11 @@ bool cairn_domain_can_writeback(void)
 	return IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API);
 }
 
-/* Memory becomes a device's, or System RAM, in units of this size. */
+/* Memory is given to a device, or to System RAM, in units of this size. */
 #define DOMAIN_STEP	((u64)SZ_2M)
 
-/* The resources tell of the outermost range only: System RAM on persistent memory
- * looks persistent. Its pages do not.
+/* region_intersects() sees the outermost resource only, so System RAM on persistent
+ * memory looks persistent to it. The struct pages tell the two apart.
  */
 static bool domain_is_device(phys_addr_t start, size_t len)
 {

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The persistence domain: which memory is in it. flush.h: how bytes get there. */
+/* Which memory belongs to the persistence domain. flush.h moves bytes into it. */
 #ifndef CAIRN_PERSIST_DOMAIN_H
 #define CAIRN_PERSIST_DOMAIN_H
 
 #include <linux/types.h>
 
-/* Can this kernel write lines back at all? Constant. */
+/* Can this kernel write cache lines back? Constant. */
 bool cairn_domain_can_writeback(void);
 
 /**
- * cairn_domain_is_pmem() - is physical memory persistent, all of it?
+ * cairn_domain_is_pmem() - is all of a physical range persistent memory?
  * @start: physical address, of memory that has a struct page
  * @len: bytes, not 0
  *
- * As the kernel's resource tree describes it (IORES_DESC_PERSISTENT_MEMORY), and
- * used as a device's memory (ZONE_DEVICE), not as System RAM. origins.rst, P3.
+ * The kernel's resource tree must describe it as IORES_DESC_PERSISTENT_MEMORY, and
+ * its pages must be a device's (ZONE_DEVICE), not System RAM. origins.rst, P3.
+ *
  * Context: process.
+ * Return: true if it is.
  */
 bool cairn_domain_is_pmem(phys_addr_t start, size_t len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How bytes get into the persistence domain. The host tests compile this file, too:
- * there the write-back and the barrier are those of simulated CPUs.
+ * Copies bytes into the persistence domain. The host tests compile this file with
+ * the write-back and the barrier of simulated CPUs.
  */
 #include <linux/bvec.h>
 #include <linux/compiler.h>
@@ -16,7 +16,7 @@ void cairn_domain_writeback(void *va, size_t len)
 	arch_wb_cache_pmem(va, len);
 }
 
-/* A function of its own, so that whoever watches the domain can probe it. */
+/* Not inlined: persistence tests set a kprobe on it. */
 noinline void cairn_domain_fence(void)
 {
 	/* Completes the write-backs of this CPU before any later store. */
@@ -30,7 +30,9 @@ int cairn_domain_place(const struct cairn_placement *place, struct bio_vec *bv,
 
 	for (i = 0; i < num; i++) {
 		u8 *end = bvec_virt(&bv[i]) + bv[i].bv_len;
-		/* What is held lies in the first piece: no page ends in a word. */
+		/* The held bytes are in the first piece, as no page ends within a
+		 * word.
+		 */
 		u8 *at = bvec_virt(&bv[i]) + held;
 
 		if (place->copy(place->pkt, off, place->words, at, end - at))

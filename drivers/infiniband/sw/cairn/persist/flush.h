@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * How bytes get into the persistence domain.
+ * Copies bytes into the persistence domain.
  *
  * Write-back and fence are two steps, so that one fence serves the lines of
  * many packets: cairn_domain_writeback() for each piece, then
- * cairn_domain_fence() on the same CPU. In between nothing is promised.
+ * cairn_domain_fence() on the same CPU. No byte is durable before the fence.
  */
 #ifndef CAIRN_PERSIST_FLUSH_H
 #define CAIRN_PERSIST_FLUSH_H
@@ -16,30 +16,31 @@ struct cairn_pkt;
 struct cairn_words;
 
 /**
- * cairn_domain_writeback() - start the way of bytes into the domain
+ * cairn_domain_writeback() - start the write-back of bytes into the domain
  * @va: kernel address, of memory that is mapped write-back
  * @len: bytes
  *
- * Writes back the cache lines that hold the bytes, and no others.
- * origins.rst, P4. Context: any; the fence follows on the same CPU without a
- * sleep between.
+ * Writes back the cache lines that hold the bytes, and no others. The fence
+ * follows on the same CPU without a sleep in between. origins.rst, P4.
+ *
+ * Context: any.
  */
 void cairn_domain_writeback(void *va, size_t len);
 
-/* What this CPU has written back is durable on return. origins.rst, P4, P8. Any
+/* All write-backs of this CPU are durable on return. origins.rst, P4, P8. Any
  * context.
  */
 void cairn_domain_fence(void);
 
-/* Copies @len payload bytes of @pkt, from byte @off on, through @words (that is
- * cairn_words_put()). 0 or a negative errno.
+/* Copies @len payload bytes of @pkt, from byte @off on, to @to with
+ * cairn_words_put(@words). Return: 0 or a negative errno.
  */
 typedef int (*cairn_copy_fn)(const struct cairn_pkt *pkt, u32 off,
 			     struct cairn_words *words, u8 *to, u32 len);
 
 struct cairn_placement {
 	const struct cairn_pkt *pkt;
-	struct cairn_words *words;	/* what is held of the message */
+	struct cairn_words *words;	/* held bytes of the message */
 	cairn_copy_fn copy;
 	bool last;			/* the message ends here */
 	bool writeback;			/* a fence follows on the same CPU */
@@ -47,13 +48,13 @@ struct cairn_placement {
 
 /**
  * cairn_domain_place() - copy a packet's payload to persistent memory
- * @place: what to do
+ * @place: the packet, and how to copy it
  * @bv: pieces of memory that the kernel has mapped, in order; the first begins
- *	with what is held
- * @num: how many
+ *	with the held bytes
+ * @num: pieces
  *
  * Context: any, without a sleep before the fence.
- * Return: 0, or -EFAULT when a part was not copied.
+ * Return: 0; -EFAULT: not all bytes were copied.
  */
 int cairn_domain_place(const struct cairn_placement *place, struct bio_vec *bv,
 		       u32 num);
