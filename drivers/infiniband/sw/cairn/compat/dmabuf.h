@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.2 the plain names of mapping a dma-buf are for those who hold its lock. */
+/* Since 6.2 dma_buf_vmap() and dma_buf_vunmap() require the buffer's lock. */
 #ifndef CAIRN_COMPAT_DMABUF_H
 #define CAIRN_COMPAT_DMABUF_H
 

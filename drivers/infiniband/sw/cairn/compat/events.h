@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Events of an object that its process has not read. ib_uverbs keeps lists of them
- * beside the object's handle; its layout is not exported, and is the same in all
- * kernels from 6.1 on. When an object is created these lists are empty, so a look at
- * them tells whether they are where we expect them.
+ * beside the object's handle. The layout is not exported, but it is the same in all
+ * kernels from 6.1 on. The lists are empty when the object is created; a pair of
+ * pointers that is no empty list then means that the layout has changed.
  *
- * A list may be tested with list_empty() while the object exists, not walked.
+ * A list may be tested with list_empty() while the object exists. It may not be
+ * walked.
  */
 #ifndef CAIRN_COMPAT_EVENTS_H
 #define CAIRN_COMPAT_EVENTS_H
@@ -13,7 +14,7 @@
 #include <linux/list.h>
 #include <rdma/ib_verbs.h>
 
-/* How struct ib_uevent_object begins, and so those of QPs, SRQs and CQs. */
+/* The beginning of struct ib_uevent_object, and so of a QP's, SRQ's and CQ's handle. */
 struct cairn_async_handle {
 	struct ib_uobject uobject;
 	void *event_file;
@@ -21,7 +22,7 @@ struct cairn_async_handle {
 	u32 async_reported;
 };
 
-/* How struct ib_ucq_object begins. */
+/* The beginning of struct ib_ucq_object. */
 struct cairn_cq_handle {
 	struct cairn_async_handle async;
 	struct list_head comp_list;
@@ -33,8 +34,8 @@ cairn_events_found(const struct list_head *list)
 	return list->next == list && list->prev == list ? list : NULL;
 }
 
-/* The asynchronous events of a QP or an SRQ that is being created. NULL: not known,
- * or an object of the kernel's.
+/* The unread asynchronous events of a QP or SRQ that is being created. NULL: the
+ * layout is not known, or the object belongs to a kernel consumer.
  */
 static inline const struct list_head *cairn_async_unread(const void *uobject)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* flowi4_tos became flowi4_dscp, which has a type. */
+/* Later kernels replace flowi4_tos by flowi4_dscp, which has a type of its own. */
 #ifndef CAIRN_COMPAT_FLOW_H
 #define CAIRN_COMPAT_FLOW_H
 
@@ -7,7 +7,7 @@
 #include <net/inet_dscp.h>
 #include "compat/found.h"
 
-/* @tos: with the ECN field, which does not count. */
+/* @tos: the whole byte; its ECN bits are ignored. */
 static inline void cairn_flow4_set_tos(struct flowi4 *flow, u8 tos)
 {
 #ifdef CAIRN_HAS_FLOWI4_DSCP

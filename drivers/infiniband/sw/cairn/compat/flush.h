@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.2 verbs have FLUSH and ATOMIC WRITE. The values are theirs. */
+/* Since 6.2 verbs have FLUSH and ATOMIC WRITE. These are the values of 6.2. */
 #ifndef CAIRN_COMPAT_FLUSH_H
 #define CAIRN_COMPAT_FLUSH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.13 one call sets a timer up. */
+/* Since 6.13 hrtimer_setup() replaces hrtimer_init(). */
 #ifndef CAIRN_COMPAT_HRTIMER_H
 #define CAIRN_COMPAT_HRTIMER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.3 udev is told to leave a name alone that the user gave. */
+/* Since 6.3 a driver can mark a device name as the user's, so that udev keeps it. */
 #ifndef CAIRN_COMPAT_NAME_ASSIGN_H
 #define CAIRN_COMPAT_NAME_ASSIGN_H
 

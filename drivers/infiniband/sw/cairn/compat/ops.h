@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Calls of struct ib_device_ops that take more in newer kernels, in front of ours. For
- * verbs/dev.c, which has the table.
+ * Wrappers of our verbs for members of struct ib_device_ops that have more arguments
+ * in newer kernels. verbs/dev.c, which has the table, includes this file.
  */
 #ifndef CAIRN_COMPAT_OPS_H
 #define CAIRN_COMPAT_OPS_H
@@ -11,7 +11,7 @@
 #include "compat/found.h"
 #include "verbs/ops.h"
 
-/* Since 6.17 with steering hints. We make no such objects, so there is none. */
+/* Since 6.17 with steering hints. cairn creates no DMAH objects: @dmah is NULL. */
 #ifdef CAIRN_HAS_DMAH
 static struct ib_mr *compat_reg_user_mr(struct ib_pd *ibpd, u64 start,
 					u64 length, u64 iova, int access,
@@ -35,7 +35,7 @@ static struct ib_mr *compat_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 #else
 #define compat_reg_user_mr	cairn_reg_user_mr
 
-/* Since 6.12 the attribute bundle replaces udata; there is nothing of ours in it. */
+/* Since 6.12 the attribute bundle replaces udata. cairn uses neither. */
 #ifdef CAIRN_HAS_DMABUF_ATTRS
 #define compat_dmabuf_arg	uverbs_attr_bundle
 #else
@@ -51,7 +51,7 @@ static struct ib_mr *compat_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 }
 #endif
 
-/* Later with the port; we have one. */
+/* Later kernels pass the port. A cairn device has one. */
 #ifdef CAIRN_HAS_COUNTER_PORT
 static int compat_counter_bind_qp(struct rdma_counter *counter,
 				  struct ib_qp *ibqp, u32 port)
@@ -68,7 +68,7 @@ static int compat_counter_unbind_qp(struct ib_qp *ibqp, u32 port)
 #define compat_counter_unbind_qp	cairn_counter_unbind_qp
 #endif
 
-/* The name says later that CQs of processes are meant. */
+/* Later kernels name the member after user CQs. */
 #ifndef CAIRN_HAS_RESIZE_USER_CQ
 #define resize_user_cq		resize_cq
 #define compat_resize_user_cq	cairn_resize_cq

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What the kernel has that we build for. probe.sh compiles this file once; the compiler
- * names each mistake by the line marker above it, so each marker without a mistake is a
- * feature, and becomes a macro in found.h. No part of the module.
+ * Features of the kernel that the module is built for. probe.sh compiles this file
+ * once. The compiler reports each error under the line marker above it. A marker
+ * without an error is a feature and becomes a macro in found.h. This file is not part
+ * of the module.
  */
 #include <linux/dma-buf.h>
 #include <linux/hrtimer.h>
@@ -18,7 +19,7 @@
 # 1 "CAIRN_HAS_IB_FLUSH"
 static int probe_ib_flush = IB_ACCESS_FLUSH_GLOBAL;
 
-/* 6.3: udev is told to leave a name alone that the user gave. */
+/* 6.3: a device name can be marked as the user's. */
 # 1 "CAIRN_HAS_IB_MARK_NAME"
 static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
 
@@ -26,7 +27,7 @@ static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
 # 1 "CAIRN_HAS_VM_FLAGS_SET"
 static void *probe_vm_flags_set = vm_flags_set;
 
-/* 6.2: the plain names are for those who hold the buffer's lock. */
+/* 6.2: dma_buf_vmap() requires the buffer's lock. */
 # 1 "CAIRN_HAS_DMA_BUF_VMAP_UNLOCKED"
 static void *probe_dma_buf_vmap_unlocked = dma_buf_vmap_unlocked;
 
@@ -38,7 +39,7 @@ static void probe_create_cq_attrs(const struct ib_device_ops *ops,
 	ops->create_cq(NULL, NULL, attrs);
 }
 
-/* 6.12: reg_user_mr_dmabuf() takes it, too. */
+/* 6.12: reg_user_mr_dmabuf() takes the bundle, too. */
 # 1 "CAIRN_HAS_DMABUF_ATTRS"
 static void probe_dmabuf_attrs(const struct ib_device_ops *ops,
 			       struct uverbs_attr_bundle *attrs)
@@ -46,11 +47,11 @@ static void probe_dmabuf_attrs(const struct ib_device_ops *ops,
 	ops->reg_user_mr_dmabuf(NULL, 0, 0, 0, 0, 0, attrs);
 }
 
-/* 6.13: one call sets a timer up. */
+/* 6.13: hrtimer_setup() replaces hrtimer_init(). */
 # 1 "CAIRN_HAS_HRTIMER_SETUP"
 static void *probe_hrtimer_setup = hrtimer_setup;
 
-/* After 6.12: counters of QPs are told the port. */
+/* After 6.12: counter_unbind_qp() takes the port. */
 # 1 "CAIRN_HAS_COUNTER_PORT"
 static void probe_counter_port(const struct ib_device_ops *ops)
 {
@@ -64,7 +65,7 @@ static void probe_flow4_dscp(struct flowi4 *flow)
 	flow->flowi4_dscp = inet_dsfield_to_dscp(0);
 }
 
-/* 6.17: regions are registered with steering hints. */
+/* 6.17: reg_user_mr() takes steering hints. */
 # 1 "CAIRN_HAS_DMAH"
 static void probe_reg_user_mr_dmah(const struct ib_device_ops *ops,
 				   struct ib_dmah *dmah)
@@ -72,17 +73,17 @@ static void probe_reg_user_mr_dmah(const struct ib_device_ops *ops,
 	ops->reg_user_mr(NULL, 0, 0, 0, 0, dmah, NULL);
 }
 
-/* After 6.12: the name says that memory is given by its address. */
+/* After 6.12: ib_umem_get() is ib_umem_get_va(). */
 # 1 "CAIRN_HAS_UMEM_GET_VA"
 static void *probe_umem_get_va = ib_umem_get_va;
 
-/* After 6.12: the name says that CQs of processes are resized. */
+/* After 6.12: resize_cq is resize_user_cq. */
 # 1 "CAIRN_HAS_RESIZE_USER_CQ"
 static void probe_resize_user_cq(const struct ib_device_ops *ops)
 {
 	ops->resize_user_cq(NULL, 1, NULL);
 }
 
-/* A mistake, to see that mistakes are seen. */
+/* Always an error, so that probe.sh can tell that errors are reported. */
 # 1 "CAIRN_HAS_NOTHING"
 static int probe_nothing = cairn_no_kernel_has_this;

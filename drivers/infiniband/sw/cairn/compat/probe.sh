@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Which features of probe.c has the kernel? Kbuild calls it:
+# Finds out which features of probe.c the kernel has. Kbuild calls it:
 #
 #	probe.sh PROBE.C FOUND.H COMPILER [FLAG]...
 #
-# FOUND.H is left alone when it would not change.
+# FOUND.H is written only when it changes.
 set -eu
 
 probe=$1 found=$2
@@ -13,12 +13,12 @@ shift 2
 mkdir -p "$(dirname "$found")"
 trap 'rm -f "$found.tmp" "$found.log"' EXIT
 
-# warnings that other kernels make mistakes of are mistakes here
+# these warnings are errors in newer kernels
 LC_ALL=C "$@" -Wno-error -Werror=implicit-function-declaration \
 	-Werror=incompatible-pointer-types -Werror=int-conversion \
 	-fsyntax-only "$probe" 2>"$found.log" || :
 
-# without it all features would seem to be there
+# no error at all would mean that the kernel has every feature
 if ! grep -q '^CAIRN_HAS_NOTHING:.*error:' "$found.log" ||
 	grep -v '^CAIRN_HAS_' "$found.log" | grep -qE ':.*(fatal )?error:'; then
 	cat "$found.log" >&2

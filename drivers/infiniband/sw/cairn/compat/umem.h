@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Later the name says that memory is given by its address. */
+/* Later kernels rename ib_umem_get() to ib_umem_get_va(). */
 #ifndef CAIRN_COMPAT_UMEM_H
 #define CAIRN_COMPAT_UMEM_H
 
