@@ -40,6 +40,10 @@ LONGEST = 30
 # rewritten; none leaves.
 CLEAN = [
     'Makefile',
+    f'{MODULE}/compat',
+    f'{MODULE}/persist',
+    f'{MODULE}/queue',
+    f'{MODULE}/wire',
     'scripts/demo',
     'scripts/demo.sh',
     'userspace/boot',

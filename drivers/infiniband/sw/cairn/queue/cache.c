@@ -4,9 +4,7 @@
 #include "lane/lane.h"
 #include "queue/cache.h"
 
-/* Queues in each cache. 8 KiB: room in the first-level cache beside everything
- * else.
- */
+/* Queues in each cache: 8 KiB, so that it leaves room in the first-level cache. */
 #define CAIRN_QUEUE_CACHE_QUEUES	1024
 
 static struct cairn_qicache *cache_of_lane;

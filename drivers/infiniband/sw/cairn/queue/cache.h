@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The queue-info caches (queue/qicache.h): one for each lane, so that the cache
- * lines stay with the CPU that uses them.
+ * The queue-info caches (queue/qicache.h): one for each lane, so that its cache
+ * lines stay with one CPU.
  */
 #ifndef CAIRN_QUEUE_CACHE_H
 #define CAIRN_QUEUE_CACHE_H
@@ -11,7 +11,9 @@
 /**
  * cairn_queue_caches_start() - allocate the caches, at module load
  *
- * After cairn_lanes_start(). Context: process.
+ * cairn_lanes_start() comes first.
+ *
+ * Context: process.
  * Return: 0 or -ENOMEM.
  */
 int cairn_queue_caches_start(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a process that opened the device has: the owner of its queues. */
+/* The context of a process that opened the device. It owns the queues. */
 #ifndef CAIRN_QUEUE_CONTEXT_H
 #define CAIRN_QUEUE_CONTEXT_H
 
@@ -19,7 +19,7 @@ struct cairn_ucontext {
 	struct cairn_ready *ready;	/* queue/ready.c */
 	struct xarray doorbells;	/* verbs/doorbell.c: qid -> QP side */
 	struct cairn_dereg_async *dereg;	/* NULL: none yet */
-	struct mem_cgroup *memcg;	/* of the process; a reference */
+	struct mem_cgroup *memcg;	/* of the process; holds a reference */
 };
 
 static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)
@@ -29,9 +29,9 @@ static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)
 
 /**
  * cairn_context_zalloc() - memory for the owner of a queue, on the data path
- * @uctx: whose process is charged; NULL: a kernel consumer
- * @n: how many
- * @size: bytes of each
+ * @uctx: its process is charged; NULL: a kernel consumer
+ * @n: elements
+ * @size: bytes of each element
  *
  * Context: any but hard interrupts.
  * Return: zeroed memory for kfree(), or NULL.

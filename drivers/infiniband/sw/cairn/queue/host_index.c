@@ -7,7 +7,7 @@
 
 #define RUNG	BIT_ULL(32)	/* in rung: the low half is a pointer */
 
-/* Of all queues of all devices. */
+/* One key for each queue of all devices. */
 static DEFINE_IDA(keys);
 
 int cairn_host_index_init(struct cairn_queue *queue)
@@ -42,7 +42,9 @@ void cairn_host_index_reset(struct cairn_queue *queue)
 
 void cairn_host_index_rung(struct cairn_queue *queue, u32 ptr)
 {
-	/* After what the host stored before it rang; pairs with host_index_take_rung(). */
+	/* Orders the host's stores before the doorbell. Pairs with
+	 * host_index_take_rung().
+	 */
 	atomic64_set_release(&queue->rung, RUNG | ptr);
 }
 
@@ -50,8 +52,8 @@ static struct cairn_qi_rung host_index_take_rung(struct cairn_queue *queue)
 {
 	u64 rung = 0;
 
-	/* A full barrier: space 3 is read afterwards, so it is not older than
-	 * the doorbell of a host that writes it first.
+	/* atomic64_xchg() is a full barrier, so that space 3 is read afterwards. A
+	 * host that writes space 3 before its doorbell is then seen whole.
 	 */
 	if (atomic64_read(&queue->rung))
 		rung = atomic64_xchg(&queue->rung, 0);
@@ -72,7 +74,7 @@ static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
 	return min(ret, 0);
 }
 
-/* A kernel queue has no space 3: its pointer is at hand. */
+/* A kernel queue has no mapped space 3: its pointer is read without the cache. */
 static int host_index_kernel(const struct cairn_queue *queue, u32 read,
 			     u32 known, u32 *ptr)
 {

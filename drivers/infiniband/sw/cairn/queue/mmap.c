@@ -2,9 +2,9 @@
 /*
  * Memory shared with processes.
  *
- * A mapping holds the pages, not the entry: after a queue is gone its memory
- * stays mapped, harmless, until the process unmaps it, and the kernel's own
- * mapping goes at once.
+ * A mapping holds references to the pages, not to the entry. After a queue is
+ * destroyed its pages stay mapped, unused, until the process unmaps them. The
+ * kernel's own mapping is freed at once.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -35,7 +35,7 @@ err_free:
 	return NULL;
 }
 
-/* ib_device_ops.mmap_free: the last reference is gone. */
+/* ib_device_ops.mmap_free: the last reference was dropped. */
 void cairn_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct cairn_mmap *map = to_cairn_mmap(entry);
@@ -44,7 +44,7 @@ void cairn_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(map);
 }
 
-/* A failure half way is cleaned up by the caller of the mmap op. */
+/* After a failure the mmap op's caller removes the pages inserted so far. */
 static int mmap_insert_pages(struct vm_area_struct *vma,
 			     const struct cairn_mmap *map)
 {
@@ -59,13 +59,14 @@ static int mmap_insert_pages(struct vm_area_struct *vma,
 
 /**
  * cairn_mmap() - ib_device_ops.mmap
- * @ibuc: the context whose offsets count
- * @vma: shared, exactly the length of what lies at the offset
+ * @ibuc: the context that owns the offset
+ * @vma: shared, exactly as long as the entry at the offset
  *
- * What the device alone writes cannot be mapped for writing, nor made
- * writable later. A child process does not inherit the mapping: two writers
- * of one ring would be one too many. Returns 0, -EINVAL (offset, length,
- * private), -EPERM (writing) or -ENOMEM.
+ * Memory that only the device writes cannot be mapped for writing, nor made
+ * writable later. A child process does not inherit the mapping, since a ring has
+ * one writer.
+ *
+ * Return: 0, -EINVAL (offset, length, private), -EPERM (writing) or -ENOMEM.
  */
 int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {

@@ -17,9 +17,12 @@ struct cairn_mmap {
  * @bytes: rounded up to pages
  * @writable: the process may map it for writing
  *
- * The pages are charged to the caller's memory cgroup. Given back with
- * rdma_user_mmap_entry_remove(); the pages themselves live on where they are
- * still mapped. NULL: no memory. Process context.
+ * The pages are charged to the caller's memory cgroup.
+ * rdma_user_mmap_entry_remove() frees the memory; pages that are still mapped live
+ * until they are unmapped.
+ *
+ * Context: process.
+ * Return: the memory, or NULL.
  */
 struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
 				     bool writable);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The ring that is to replace that of a queue: allocation, and moving. */
+/* The next ring of a queue: allocation, and moving units into it. */
 #include <linux/log2.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -52,7 +52,7 @@ struct cairn_next_ring *cairn_next_ring_take(struct cairn_queue *queue)
 	return n;
 }
 
-/* Outstanding: from the consumer's pointer to the producer's. */
+/* Outstanding units: from the consumer's pointer to the producer's. */
 static void next_ring_outstanding(const struct cairn_queue *queue,
 				  enum cairn_queue_kind kind, u32 *first,
 				  u32 *end)
@@ -65,7 +65,7 @@ static void next_ring_outstanding(const struct cairn_queue *queue,
 	*end = kind == CAIRN_QUEUE_COMP ? dev : host;
 }
 
-/* Units from @idx on that lie in one piece in a ring of @depth. */
+/* Units from @idx to the end of a ring of @depth units. */
 static u32 next_ring_contiguous(u32 idx, u32 depth)
 {
 	return depth - (idx & (depth - 1));
@@ -78,7 +78,9 @@ int cairn_next_ring_move(const struct cairn_queue *queue,
 	u32 first, end;
 
 	next_ring_outstanding(queue, kind, &first, &end);
-	/* A kernel consumer goes on: without a lock the two may be of two moments. */
+	/* A kernel consumer keeps running: without a lock the two pointers may have
+	 * been read at different times.
+	 */
 	if (end - first > min(queue->depth, n->depth))
 		return limit == U32_MAX && !queue->entry ? 0 : -EINVAL;
 	if (!n->begun || end - n->moved > end - first)

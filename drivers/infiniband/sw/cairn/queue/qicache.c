@@ -4,7 +4,7 @@
 #include <linux/minmax.h>
 #include "queue/qicache.h"
 
-/* A word: queue + 1 (0: free), the mark, and the pointer. */
+/* A word: queue + 1 (0: free), the used mark, and the pointer. */
 #define QUEUE_SHIFT	33
 #define USED		BIT_ULL(32)
 
@@ -26,7 +26,7 @@ void cairn_qicache_init(struct cairn_qicache *cache, u32 sets, atomic64_t *mem)
 
 static atomic64_t *qicache_set(const struct cairn_qicache *cache, u32 key)
 {
-	/* Numbers are dense, so neighbours are in different sets. */
+	/* Keys are dense, so neighbours are in different sets. */
 	return &cache->word[(key & (cache->sets - 1)) * CAIRN_QI_WAYS];
 }
 
@@ -63,13 +63,13 @@ void cairn_qicache_drop(struct cairn_qicache *cache, u32 key)
 	atomic64_t *slot;
 	u64 word;
 
-	/* Once more when the marks were just being removed. */
+	/* The exchange fails, and is repeated, while qicache_victim() clears marks. */
 	while ((slot = qicache_find(cache, key, &word)) &&
 	       !qicache_change(slot, word, 0))
 		;
 }
 
-/* The way that a new entry takes, and what is in it. */
+/* The way that a new entry takes; *@word is its present content. */
 static atomic64_t *qicache_victim(atomic64_t *set, u64 *word)
 {
 	u32 i;
@@ -92,7 +92,7 @@ static atomic64_t *qicache_victim(atomic64_t *set, u64 *word)
 	return &set[0];
 }
 
-/* Returns the queues that were evicted. */
+/* Return: queues that were evicted, 0 or 1. */
 static int qicache_put(struct cairn_qicache *cache, u32 key, u32 ptr)
 {
 	u64 word, mine = (u64)(key + 1) << QUEUE_SHIFT | USED | ptr;
@@ -100,7 +100,7 @@ static int qicache_put(struct cairn_qicache *cache, u32 key, u32 ptr)
 
 	if (!cache->sets)
 		return 0;
-	/* An entry of this queue must not fall behind. */
+	/* Replace an entry of this queue, so that no older one stays. */
 	while ((slot = qicache_find(cache, key, &word)))
 		if (word == mine || qicache_change(slot, word, mine))
 			return 0;
@@ -113,7 +113,7 @@ static bool qicache_possible(const struct cairn_qi_range *range, u32 ptr)
 	return ptr - range->read <= range->depth;
 }
 
-/* Is @a, in the range, newer than @b, in the range? */
+/* Is @a newer than @b? Both are in the range. */
 static bool qicache_newer(const struct cairn_qi_range *range, u32 a, u32 b)
 {
 	return a - range->read > b - range->read;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the device last knew of queues' host pointers (origins.rst, Q4): a bounded
- * cache, four-way set-associative, from a queue's number to its pointer in
- * space 3 (rdma/cairn-abi.h).
+ * A cache of the queues' host pointers (origins.rst, Q4): bounded, four-way
+ * set-associative, from a queue's key to its pointer in space 3 (rdma/cairn-abi.h).
  *
- * The host writes its pointer on another CPU, so each look at it is likely to
- * fetch a cache line from there. As long as the cached pointer is ahead of what
- * the device has done there is no need to look.
+ * The host writes its pointer on another CPU, so reading space 3 is likely to fetch
+ * a cache line from there. The device needs no read while the cached pointer is
+ * ahead of its own.
  *
  * Replacement: not recently used. An entry is marked used when it is put in and
  * when it is found. A new entry takes the first way of its set that is free, else
- * the first that is not marked. If all are marked the marks are removed first.
+ * the first that is not marked. If all are marked, the marks are cleared first.
  *
- * Each queue is looked up and put in by one caller at a time, the holder of its
- * lock. Queues of different locks share a set: an entry is one 64-bit word that is
- * only changed by compare-and-exchange, so others can evict it and nothing else. A
- * change that loses such a race is not made: the cache knows less, never wrong.
+ * The holder of a queue's lock is the only one to look the queue up and to put it in.
+ * Queues of different locks share a set, so an entry is one 64-bit word and changes
+ * by compare-and-exchange only: another queue can evict the entry, but not change it.
+ * A change that loses such a race is not made; the cache then lacks an entry, but
+ * never has a wrong one.
  */
 #ifndef CAIRN_QUEUE_QICACHE_H
 #define CAIRN_QUEUE_QICACHE_H
@@ -38,14 +38,14 @@ u32 cairn_qicache_sets(u32 entries);
 /* @mem: CAIRN_QI_WAYS zeroed words for each set; NULL with 0 sets. */
 void cairn_qicache_init(struct cairn_qicache *cache, u32 sets, atomic64_t *mem);
 
-/* The queue @key is no more, or starts from another pointer. Its lock held, or
- * nobody uses it.
+/* Drop the entry of queue @key, which is destroyed or starts from another pointer.
+ * Its lock held, or the queue is not in use.
  */
 void cairn_qicache_drop(struct cairn_qicache *cache, u32 key);
 
 /*
- * Where the host's pointer can be: at @read or up to @depth units ahead of it,
- * on the ring of 32-bit indices. Everything up to @known has been acted on.
+ * Possible values of the host's pointer: from @read to @depth units ahead of it, on
+ * the ring of 32-bit indices. Units before @known have been handled.
  */
 struct cairn_qi_range {
 	u32 read;
@@ -54,35 +54,35 @@ struct cairn_qi_range {
 };
 
 /**
- * cairn_qi_cached() - is a pointer ahead of what is known in the cache?
+ * cairn_qi_cached() - look for a cached pointer that is ahead of the known one
  * @cache: the cache
  * @key: the queue, 0..CAIRN_QI_MAX_KEY; its lock held
- * @range: where the pointer can be
+ * @range: possible pointers
  * @ptr: the pointer
  *
- * Return: true if so. Otherwise the host's own pointer has to be looked at.
+ * Return: true if found; otherwise the caller has to read the host's pointer.
  */
 bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
 		     const struct cairn_qi_range *range, u32 *ptr);
 
-/* A pointer that came with a doorbell, if any. */
+/* The pointer of the last doorbell, if any. */
 struct cairn_qi_rung {
 	u32 ptr;
 	bool valid;
 };
 
 /**
- * cairn_qi_newest() - the newest pointer, which the cache then has
+ * cairn_qi_newest() - find the newest pointer, and cache it
  * @cache: the cache
  * @key: the queue; its lock held
- * @range: where the pointer can be
- * @host: as read from space 3, once
- * @rung: as a doorbell said; it may have come late
+ * @range: possible pointers
+ * @host: read once from space 3
+ * @rung: from the last doorbell, which may be late
  * @ptr: the newest of @host, @rung and @range->known: that with the greatest
  *	distance from @range->read
  *
- * Return: queues that were evicted for it, 0 or 1; -EINVAL when @host is not in
- * the range or @rung is beyond it: nobody who keeps the rules writes that.
+ * Return: queues that were evicted, 0 or 1; -EINVAL: @host is not in the range or
+ * @rung is beyond it, which a correct host never writes.
  */
 int cairn_qi_newest(struct cairn_qicache *cache, u32 key,
 		    const struct cairn_qi_range *range, u32 host,

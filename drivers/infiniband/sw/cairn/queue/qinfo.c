@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Queue info comes in chunks of CAIRN_QINFO_PER_CHUNK queues: memory of each
- * mapped space. A chunk is allocated with the first queue id in it and stays
- * until the context goes away, so that a process may keep it mapped.
+ * Queue info is allocated in chunks of CAIRN_QINFO_PER_CHUNK queues, each with
+ * memory for both mapped spaces. A chunk is allocated with its first queue id and
+ * lives as long as the context, so that a process may keep it mapped.
  */
 #include <linux/idr.h>
 #include <linux/mutex.h>
@@ -80,7 +80,7 @@ err_free:
 	return NULL;
 }
 
-/* The chunk of @qid, a new one if need be. t->lock held. */
+/* The chunk of @qid, allocated if needed. table->lock held. */
 static struct qinfo_chunk *qinfo_get_chunk(struct cairn_qinfo_table *table,
 					   u32 qid)
 {

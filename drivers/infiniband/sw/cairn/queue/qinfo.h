@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Queue info of one user context: the arrays of space 1 and space 3, found
- * from a queue id alone (rdma/cairn-abi.h).
+ * Queue info of one user context: the arrays of space 1 and space 3, indexed by
+ * queue id (rdma/cairn-abi.h).
  */
 #ifndef CAIRN_QUEUE_QINFO_H
 #define CAIRN_QUEUE_QINFO_H
@@ -15,7 +15,7 @@ struct cairn_qinfo_table;
 /* Queues of one context. */
 #define CAIRN_QINFO_MAX		BIT(22)
 
-/* Where one queue's info lies. */
+/* The place of one queue's info. */
 struct cairn_qinfo_slot {
 	u32 qid;
 	struct cairn_qinfo_dev *dev;
@@ -27,7 +27,7 @@ struct cairn_qinfo_slot {
 /* An empty table, or NULL without memory. Process context. */
 struct cairn_qinfo_table *cairn_qinfo_create(struct ib_ucontext *ibuc);
 
-/* No queue is left; while @ibuc can still give back mmap entries. */
+/* Free the table. No queue is left, and @ibuc still has its mmap entries. */
 void cairn_qinfo_destroy(struct cairn_qinfo_table *table);
 
 /**
@@ -35,16 +35,17 @@ void cairn_qinfo_destroy(struct cairn_qinfo_table *table);
  * @table: the table, grown by a chunk when needed
  * @slot: filled in; both entries are zeroed
  *
- * Returns 0, -ENOSPC (CAIRN_QINFO_MAX) or -ENOMEM. Process context.
+ * Context: process.
+ * Return: 0, -ENOSPC (CAIRN_QINFO_MAX) or -ENOMEM.
  */
 int cairn_qinfo_get(struct cairn_qinfo_table *table,
 		    struct cairn_qinfo_slot *slot);
 
-/* @slot of a queue id that is taken. Process context. */
+/* Fill in @slot of a queue id that is in use. Process context. */
 void cairn_qinfo_find(struct cairn_qinfo_table *table, u32 qid,
 		      struct cairn_qinfo_slot *slot);
 
-/* Give a queue id back: its space 1 entry says INVALID. */
+/* Give a queue id back. The state in its space 1 becomes INVALID. */
 void cairn_qinfo_put(struct cairn_qinfo_table *table, u32 qid);
 
 #endif

@@ -9,7 +9,7 @@
 #include "queue/qinfo.h"
 #include "queue/queue.h"
 
-/* Queue info of a kernel queue: nobody else's page. */
+/* Queue info of a kernel queue: not shared with a process. */
 struct queue_private_info {
 	struct cairn_qinfo_dev dev;
 	struct cairn_qinfo_host host;
@@ -111,7 +111,7 @@ err_qid:
 	return err;
 }
 
-/* The owner of a user queue: outlives it. */
+/* The owner of a user queue; it outlives the queue. */
 static struct cairn_ucontext *queue_owner(const struct cairn_queue *queue)
 {
 	return to_cairn_ucontext(queue->entry->ucontext);
@@ -141,7 +141,7 @@ int cairn_queue_init_kernel(struct cairn_queue *queue, u32 depth, u32 stride)
 	err = queue_check_depth(depth, stride);
 	if (err)
 		return err;
-	/* A process's target of XRC has such a queue, too. */
+	/* Charged: an XRC target of a process has a kernel queue, too. */
 	info = kzalloc(sizeof(*info), GFP_KERNEL_ACCOUNT);
 	if (!info)
 		return -ENOMEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Ready pages are allocated with the first queue in them and stay until the
- * context goes away, so that a process may keep them mapped.
+ * A ready page is allocated with its first queue and lives as long as the context, so
+ * that a process may keep it mapped.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@ struct cairn_ready {
 	struct xarray pages;		/* ready_page_key() -> struct cairn_mmap */
 };
 
-/* A page that is about to be needed. */
+/* Argument of ready_new_page(). */
 struct ready_want {
 	struct cairn_ready *r;
 	unsigned int lane;
@@ -67,7 +67,7 @@ void cairn_ready_destroy(struct cairn_ready *ready)
 	kfree(ready);
 }
 
-/* Called by cairn_watch_join(); r->lock held. */
+/* Callback of cairn_watch_join(). ready->lock held. */
 static struct cairn_ready_page *ready_new_page(void *arg, u32 n)
 {
 	struct ready_want *want = arg;
@@ -120,7 +120,7 @@ int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 	int err;
 
 	mutex_lock(&ready->lock);
-	/* Who fills a lane leaves room in the others. */
+	/* When this context has filled a lane, try the others. */
 	while ((err = ready_join(ready, lane, exec)) == -ENOSPC && --tries)
 		lane = (lane + 1) % cairn_lanes();
 	if (!err)
