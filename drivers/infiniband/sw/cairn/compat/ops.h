@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <rdma/ib_verbs.h>
 #include "compat/found.h"
+#include "mem/ops.h"
 #include "verbs/ops.h"
 
 /* Since 6.17 with steering hints. cairn creates no DMAH objects: @dmah is NULL. */
