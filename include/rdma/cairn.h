@@ -35,7 +35,7 @@
  */
 #define CAIRN_SEND_EARLY	IB_SEND_RESERVED_START
 
-/* What a completion says about durability. */
+/* The durability that a completion reports. */
 enum cairn_persist_kind {
 	CAIRN_PERSIST_KIND_NONE,	/* nothing, or an error */
 	/* Initiator: a WRITE_PERSIST is durable; with CAIRN_SEND_EARLY: it is

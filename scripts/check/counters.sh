@@ -38,8 +38,8 @@ not x86 and not arm64) all counters are too many for it, and the tool says "Mess
 long"; sysfs has them.
 
 ``rdma statistic qp bind link DEVICE/1 lqpn NUMBER`` gives a queue pair a counter of its
-own, ``rdma statistic qp set link DEVICE/1 auto pid on`` each process one for its new
-queue pairs; ``rdma statistic qp show`` shows them. They have what the protocol counts
+own. ``rdma statistic qp set link DEVICE/1 auto pid on`` gives each process one for its new
+queue pairs. ``rdma statistic qp show`` shows them. They have what the protocol counts
 for these queue pairs. Packets, trains and bytes of the network are counted for the
 device only, as a train can be of several.
 

@@ -48,6 +48,25 @@ CLEAN = [
     'scripts/demo.sh',
     'userspace/boot',
     'scripts/check/language.py',
+    'README.md',
+    'CONTRIBUTING.md',
+    'Documentation/performance',
+    'Documentation/architecture.rst',
+    'Documentation/counters.rst',
+    'Documentation/features.rst',
+    'Documentation/install.rst',
+    'Documentation/memory-release.rst',
+    'Documentation/origins.rst',
+    'Documentation/performance.rst',
+    'Documentation/persistence.rst',
+    'Documentation/queue-info.rst',
+    'Documentation/rate-limit.rst',
+    'Documentation/results.rst',
+    'Documentation/systems.rst',
+    'Documentation/testing.rst',
+    'Documentation/tracing.rst',
+    'Documentation/wire.rst',
+    'include',
 ]
 # A rule, the end of a path ('' is every file), what the sentence contains, and
 # why it is right there.
@@ -261,6 +280,8 @@ def document_parts(text):
             continue
         if part[-1].rstrip().endswith('::'):
             literal = indent
+        elif part[-1].rstrip().endswith(':'):
+            literal = indent + 3    # code of Markdown
         if part[0].startswith(('|', '#')) or \
                 any(re.match(r'\s*[=+|~^-][=+|~^ -]{2,}', p) for p in part):
             continue

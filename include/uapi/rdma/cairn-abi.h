@@ -5,7 +5,7 @@
  * Everything here is shared memory or a verbs command tail. Sizes and offsets
  * are asserted below. Reserved fields are written as zero. The device refuses
  * send WQEs and command inputs in which they are not, and the host such a
- * struct cairn_ring_desc; nobody looks at the others.
+ * struct cairn_ring_desc; the driver ignores the others.
  *
  * Queues (send, receive, shared receive, completion) are rings of 64-byte
  * units. Indices are free-running 32-bit counters of units; the slot is
@@ -83,10 +83,10 @@ struct cairn_qinfo_host {
  * ready pages of its own for each lane (a thread of the device); a send queue has
  * one bit in one of them. The host writes them, so they belong to space 3.
  *
- * A post: WQEs, release of the write pointer, full barrier, the queue's bit in
- * words[], then the word's bit in summary (each by an atomic OR, or not at all
- * when it is seen set), full barrier, and last the lane's wake-up flag is read:
- * not 0 means that the lane sleeps and the post has to ring the doorbell.
+ * A post writes WQEs, releases the write pointer and makes a full barrier. Then it
+ * sets the queue's bit in words[] and the word's bit in summary, each by an atomic
+ * OR, or not at all when it is seen set. After another full barrier it reads the
+ * lane's wake-up flag: not 0 means that the lane sleeps and needs a doorbell.
  */
 #define CAIRN_READY_WORDS	64
 #define CAIRN_READY_QUEUES	(CAIRN_READY_WORDS * 64)	/* of one page */
@@ -370,7 +370,7 @@ enum cairn_cc_flags {
 	CAIRN_CC_FLAGS = (1 << 1) - 1
 };
 
-/* What limits a QP now, rates in kbit/s, 0: none. */
+/* The limits of a QP now, rates in kbit/s, 0: none. */
 struct cairn_qp_rate {
 	__u32 rate_limit;	/* as asked for */
 	__u32 max_burst_sz;
@@ -391,7 +391,7 @@ enum cairn_mr_flags {
 	CAIRN_MR_PERSIST_NIC = 1 << 0,		/* the device writes back */
 	CAIRN_MR_PERSIST_HOST = 1 << 1,		/* the application does */
 	CAIRN_MR_PERSIST_EMULATED = 1 << 2,
-	/* What a FLUSH of a peer may ask for, which kernels before 6.2 do not know
+	/* The kinds of FLUSH that a peer may ask for; kernels before 6.2 do not know them
 	 * as an access flag. EMULATED goes with the second one, too.
 	 */
 	CAIRN_MR_FLUSH_GLOBAL = 1 << 3,
@@ -629,7 +629,7 @@ struct cairn_query_peer {
 
 #define CAIRN_MAX_PEER_TIMEOUT	10000
 
-/* What a peer's device says of itself; all zero: it does not know WRITE_PERSIST. */
+/* A peer's device describes itself; all zero: it does not know WRITE_PERSIST. */
 struct cairn_peer_caps {
 	__u32 known;			/* 1 */
 	__u32 persist_domains;		/* enum cairn_persist_domains */

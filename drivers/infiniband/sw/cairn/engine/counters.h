@@ -147,7 +147,7 @@
 	X(PEER_QUESTIONS, peer_questions,				\
 	  "questions of peers what this device can make durable")	\
 	X(PEER_BAD_ANSWERS, peer_bad_answers,				\
-	  "answers of peers refused: malformed, late, or nobody asked")	\
+	  "answers of peers refused: malformed, late, or without a question")	\
 	X(PERSIST_FULL, persist_full,					\
 	  "messages put off because too many wait for the host")	\
 	X(PERSIST_BAD_TOKENS, persist_bad_tokens,			\
