@@ -81,7 +81,7 @@ mirror() {
 		while read -r f; do
 			[ -L "$dir/$f" ] || {
 				mkdir -p "$dir/$(dirname "$f")"
-				ln -sn "$top/$f" "$dir/$f"
+				ln -snr "$f" "$dir/$f"
 			}
 		done
 }
