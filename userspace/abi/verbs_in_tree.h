@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * verbs_private.h where the provider is built in the tree of rdma-core: the tree's
- * own headers, by our names. What the asserts say is then compared with them.
+ * own headers, by our names. The asserts are then compared with them.
  */
 #ifndef CAIRN_VERBS_IN_TREE_H
 #define CAIRN_VERBS_IN_TREE_H

@@ -11,7 +11,7 @@
 #define VERBS_OFFSET(type, member, offset) \
 	_Static_assert(offsetof(type, member) == (offset), #type "." #member)
 
-/* What grew, and by how much, since version 44. */
+/* Growth of structures since version 44, in bytes. */
 #define VERBS_QP_EX_MORE	(VERBS_CORE >= 45 ? 8 : 0)
 #define VERBS_CONTEXT_MORE	(VERBS_PABI >= 65 ? 48 : 0)
 /* A mutex of the C library has 40 bytes on x86_64, and 48 on arm64. */

@@ -8,8 +8,8 @@
  * Modes:
  *   persist, early	WRITE_PERSIST in its two completion modes
  *   write		RDMA WRITE
- *   write+read		RDMA WRITE and a READ behind it, which is how one asks a
- *			NIC today
+ *   write+read		RDMA WRITE and a READ behind it, as programs ask NICs
+ *			today
  *   write+send		RDMA WRITE and SEND; the target's program flushes and
  *			answers
  *
@@ -56,7 +56,7 @@ static struct options {
 	.size = 4096, .messages = 5000, .depth = 32,
 };
 
-/* What each end tells the other, in the byte order of both. */
+/* Each end sends this to the other, in the byte order of both. */
 struct card {
 	union ibv_gid gid;
 	uint32_t qpn, psn, rkey, mode;
@@ -229,7 +229,7 @@ static int persist_exchange(struct end *self)
 	return 0;
 }
 
-/* What the other end says of itself cannot be used. */
+/* The card of the other end cannot be used. */
 static int persist_bad_card(void)
 {
 	errno = EPROTO;
@@ -370,7 +370,7 @@ static int persist_serve(struct end *self)
 		if (!n)
 			continue;
 		if (n < 0 || wc.status)
-			return n < 0 ? EIO : 0;	/* the initiator is gone */
+			return n < 0 ? EIO : 0;	/* the initiator ended */
 		err = persist_post_receive(self);
 		if (info.kind == CAIRNDV_PERSIST_FLUSH) {
 			write_back((void *)(uintptr_t)info.va, info.length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a program does with its own stores to persistent memory: cache lines are written
- * back, to where a power failure finds them, and all before what follows.
+ * A program makes its own stores to persistent memory durable: their cache lines are
+ * written back before any later store.
  */
 #ifndef CAIRN_WRITE_BACK_H
 #define CAIRN_WRITE_BACK_H

@@ -6,7 +6,7 @@
 
 struct cairn_ah {
 	struct ibv_ah ah;
-	uint32_t num;		/* what a UD send WQE carries */
+	uint32_t num;		/* names it in a UD send WQE */
 };
 
 static inline struct cairn_ah *to_cah(struct ibv_ah *ah)

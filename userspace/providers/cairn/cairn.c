@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Device and context: how libibverbs finds the provider and what it calls. */
+/* Device and context: libibverbs finds the provider here, and its operations. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@ VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
 
 /*
  * The kernel keeps these mappings out of children (VM_DONTCOPY). A child that
- * cleans up must not touch or unmap whatever it has at the same address.
+ * cleans up must neither touch nor unmap its own memory at the same address.
  */
 bool cairn_has_maps(const struct cairn_context *ctx)
 {
 	return ctx->pid == getpid();
 }
 
-/* A child gets none of its own, whose queues would lie in pages that it has not. */
+/* A child gets no mapping of its own: the other pages of its queues are not there. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot)
 {

@@ -19,7 +19,7 @@ struct cairn_device {
 
 struct cairn_context {
 	struct verbs_context vctx;	/* must be first */
-	pid_t pid;			/* whose address space holds the maps */
+	pid_t pid;			/* process that has the maps */
 	size_t page_size;
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
@@ -28,8 +28,8 @@ struct cairn_context {
 	pthread_mutex_t qinfo_lock;	/* protects the two lists */
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */
-	struct cairn_shared_page *pages;	/* list of ready.c */
-	uint32_t release_slots;		/* release.c, 0: none; under qinfo_lock, too */
+	struct cairn_shared_page *pages;	/* list; see ready.c */
+	uint32_t release_slots;		/* see release.c; 0: none; under qinfo_lock, too */
 	uint64_t release_offset;
 	const uint32_t *releases;	/* NULL: not mapped yet */
 };
@@ -44,12 +44,12 @@ static inline struct cairn_context *to_cctx(struct ibv_context *ctx)
 
 bool cairn_device_is(const struct ibv_device *device);
 /* Maps device memory; NULL with errno set on failure: EPERM in a child of the process that
- * opened the device, or what mmap() says.
+ * opened the device, or the errno of mmap().
  */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
 void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);
-/* Not so in a child of the process that opened the device. A system call. */
+/* False in a child of the process that opened the device. Makes a system call. */
 bool cairn_has_maps(const struct cairn_context *ctx);
 
 #endif /* CAIRN_H */

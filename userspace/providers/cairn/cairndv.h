@@ -12,8 +12,8 @@
  * that it was compiled with, the library fills that much, with zeroes beyond
  * what it knows.
  *
- * Adding a call: declare it here, name it in libcairn.map, describe it in
- * userspace/man, define it in a file of its subject in this directory (see dv.h)
+ * To add a call, declare it here, name it in libcairn.map and describe it in
+ * userspace/man. Define it in a file of its subject in this directory (see dv.h)
  * and test it in userspace/tests. test_so.sh compares these lists.
  */
 #ifndef INFINIBAND_CAIRNDV_H
@@ -40,11 +40,11 @@ enum cairndv_queue_state {
 	CAIRNDV_QUEUE_ERROR = 2,
 };
 
-/* A send or receive queue at a moment; it consists of units of 64 bytes. */
+/* The state of a send or receive queue, which consists of units of 64 bytes. */
 struct cairndv_queue_attr {
 	uint32_t state;		/* enum cairndv_queue_state */
 	uint32_t depth;		/* units */
-	uint32_t used;		/* units posted and not yet given back */
+	uint32_t used;		/* units posted and not yet released */
 	uint32_t generation;	/* changes when the device replaced the ring */
 };
 
@@ -58,34 +58,34 @@ struct cairndv_qp_attr {
 	uint32_t typical_pkt_sz;
 	uint32_t static_rate;	/* of the address vector */
 	uint32_t cc_enabled;	/* congestion control: 0 or 1 */
-	uint32_t cc_rate;	/* what it allows now: requests */
+	uint32_t cc_rate;	/* allowed now: requests */
 	uint32_t cc_response_rate;	/* READ responses */
 	uint32_t reserved;
 };
 
 /*
- * SENDs and WRITEs up to that many bytes travel inside the work request, as if the
+ * SENDs and WRITEs of at most @bytes travel inside the work request, as if the
  * program had asked for IBV_SEND_INLINE. 0: only when it asks.
  */
 int cairndv_set_inline_threshold(struct ibv_qp *qp, uint32_t bytes);
 
-/* The queues from memory shared with the device, the rates (if @size reaches
- * them) with one system call.
+/* Reads the queues from memory shared with the device. Reads the rates, if @size
+ * reaches them, by one system call.
  */
 int cairndv_query_qp(struct ibv_qp *qp, struct cairndv_qp_attr *attr,
 		     size_t size);
 
 /*
- * Deregister without waiting for what the device has under way (with host flush it
- * waits for that, never for a peer). On success @mr
- * is gone, and its memory may be reused once cairndv_query_release() returns 0
- * for @ticket. EAGAIN: too many are under way, nothing has happened.
+ * Deregisters without waiting for the device's running operations. (With host flush
+ * it waits for them, never for a peer.) On success @mr is freed, and its memory may
+ * be reused once cairndv_query_release() returns 0 for @ticket. EAGAIN: too many
+ * deregistrations are pending; @mr is unchanged.
  */
 int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket);
 
 /*
- * 0: the memory may be reused; EBUSY: not yet. No system call but in the first one of
- * a context, which maps a page and may return ENOMEM.
+ * 0: the memory may be reused; EBUSY: not yet. Only the first call of a context makes
+ * a system call: it maps a page and may return ENOMEM.
  */
 int cairndv_query_release(struct ibv_context *context, uint32_t ticket);
 
@@ -108,7 +108,7 @@ struct cairndv_cc_attr {
 	uint32_t reserved;
 };
 
-/* Of the whole device. To modify it takes CAP_NET_ADMIN, and all values. */
+/* For the whole device. A change needs CAP_NET_ADMIN and sets all values. */
 int cairndv_query_cc(struct ibv_context *context, struct cairndv_cc_attr *attr,
 		     size_t size);
 int cairndv_modify_cc(struct ibv_context *context,
@@ -120,11 +120,11 @@ int cairndv_modify_qp_cc(struct ibv_qp *qp, bool enabled);
  * Persistence: see cairndv_persist(7) and Documentation/persistence.rst.
  */
 
-/* Where bytes have to be in order to be durable. */
+/* The place that makes bytes durable. */
 enum cairndv_persist_domain {
 	CAIRNDV_DOMAIN_PMEM = 1 << 0,	/* persistent memory; the device flushes */
-	CAIRNDV_DOMAIN_HOST = 1 << 1,	/* wherever the target's program puts them */
-	CAIRNDV_DOMAIN_EMULATED = 1 << 2, /* as PMEM, but on memory that forgets */
+	CAIRNDV_DOMAIN_HOST = 1 << 1,	/* chosen by the target's program */
+	CAIRNDV_DOMAIN_EMULATED = 1 << 2, /* as PMEM, but on volatile memory */
 };
 
 enum cairndv_persist_mode {
@@ -136,7 +136,7 @@ struct cairndv_device_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	uint32_t persist_domains;	/* enum cairndv_persist_domain */
 	uint32_t persist_modes;		/* enum cairndv_persist_mode */
-	/* Aligned bytes that never are half old, half new (persistence.rst). */
+	/* Aligned bytes that change as one (persistence.rst, 4a). */
 	uint32_t persist_atomic_unit;
 	uint32_t max_persist_outstanding;	/* host flushes of one QP */
 	uint64_t max_persist_msg;	/* bytes */
@@ -147,7 +147,7 @@ struct cairndv_device_attr {
 int cairndv_query_device(struct ibv_context *context,
 			 struct cairndv_device_attr *attr, size_t size);
 
-/* What the device at the other end of a connection says of itself. */
+/* The device at the other end of a connection, as it describes itself. */
 struct cairndv_peer_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
 	uint32_t known;		/* 0: it does not know WRITE_PERSIST */
@@ -159,27 +159,27 @@ struct cairndv_peer_attr {
 
 #define CAIRNDV_PEER_TIMEOUT_MAX	10000	/* milliseconds */
 
-/* Asks it, without the connection; a peer of another kind answers at once, too. */
+/* Asks it beside the connection; a peer of another kind answers at once, too. */
 int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
 		       size_t size, uint32_t timeout_ms);
 
 /*
- * How long the device polls for posts before it sleeps, for all who use it; needs
- * CAP_NET_ADMIN. 0: not at all, every post makes a system call.
+ * Sets how long the device polls for posts before it sleeps, for all programs that
+ * use it. Needs CAP_NET_ADMIN. 0: not at all, and every post makes a system call.
  */
 #define CAIRNDV_IDLE_MAX	1000000		/* microseconds */
-#define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* what the module says */
+#define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* the value of the module */
 
 int cairndv_set_idle_time(struct ibv_context *context, uint32_t us);
 
 /*
- * Which packets to addresses of this host the device hands over itself, not by way of
- * the IP stack, for all who use it; needs CAP_NET_ADMIN.
+ * The packets to addresses of this host that the device hands over itself, without
+ * the IP stack, for all programs that use it. A change needs CAP_NET_ADMIN.
  */
 enum cairndv_loopback {
-	CAIRNDV_LOOPBACK_SELF,	/* those to its own addresses: the default */
+	CAIRNDV_LOOPBACK_SELF,	/* to its own addresses: the default */
 	CAIRNDV_LOOPBACK_OFF,	/* none */
-	/* Also those to other devices of the network namespace with this mode. */
+	/* Also to other devices of the network namespace with this mode. */
 	CAIRNDV_LOOPBACK_HOST,
 };
 
@@ -193,9 +193,9 @@ int cairndv_set_loopback(struct ibv_context *context,
 enum cairndv_access_flags {
 	/* The device makes remote writes durable (NIC flush). */
 	CAIRNDV_ACCESS_PERSISTENT = 1 << 16,
-	/* The program does, for each message (host flush). */
+	/* The program makes each message durable (host flush). */
 	CAIRNDV_ACCESS_PERSISTENT_HOST = 1 << 17,
-	/* With the first: on ordinary memory, for development. Nothing lasts. */
+	/* With the first: on ordinary memory, for development. Nothing is durable. */
 	CAIRNDV_ACCESS_PERSISTENT_EMULATED = 1 << 18,
 };
 
@@ -213,7 +213,7 @@ enum cairndv_flush_access {
 };
 
 enum cairndv_flush_type {
-	CAIRNDV_FLUSH_GLOBAL = 1 << 0,		/* visible to all */
+	CAIRNDV_FLUSH_GLOBAL = 1 << 0,		/* globally visible */
 	CAIRNDV_FLUSH_PERSISTENT = 1 << 1,	/* durable */
 	CAIRNDV_FLUSH_TYPES = (1 << 2) - 1,
 };
@@ -225,7 +225,7 @@ enum cairndv_flush_level {
 
 #define CAIRNDV_WC_FLUSH	((enum ibv_wc_opcode)8)
 
-/* Complete when all that was written before is visible or durable. */
+/* Completes when all earlier writes are visible or durable. */
 int cairndv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 		     size_t length, uint8_t type, uint8_t level);
 
@@ -251,7 +251,7 @@ int cairndv_set_flush_limit(struct ibv_mr *mr, uint32_t ms);
 
 /* ibv_send_wr.send_flags and ibv_qp_ex.wr_flags, for WRITE_PERSIST only. */
 enum cairndv_send_flags {
-	/* Complete when received; a receive completes when durable. */
+	/* Completes when received; a receive completes when durable. */
 	CAIRNDV_SEND_EARLY = 1 << 16,
 };
 
@@ -267,24 +267,24 @@ enum cairndv_persist_kind {
 	CAIRNDV_PERSIST_WRITE = 1,
 	/* Target: make the range durable, then cairndv_persist_done(). */
 	CAIRNDV_PERSIST_FLUSH = 2,
-	/* Initiator, CAIRNDV_SEND_EARLY: now it is durable. */
+	/* Initiator, CAIRNDV_SEND_EARLY: the message is durable. */
 	CAIRNDV_PERSIST_DURABLE = 3,
 };
 
-/* How the target says that it is durable. Larger is weaker. */
+/* The kind of durability that the target reports. Larger is weaker. */
 enum cairndv_durability {
-	CAIRNDV_DURABILITY_UNKNOWN,	/* it does not say */
+	CAIRNDV_DURABILITY_UNKNOWN,	/* not reported */
 	CAIRNDV_DURABILITY_EADR,	/* NIC flush; CPU caches survive, too */
 	CAIRNDV_DURABILITY_ADR,		/* NIC flush into the memory controller */
-	CAIRNDV_DURABILITY_HOST,	/* host flush: its program says so */
-	CAIRNDV_DURABILITY_EMULATED,	/* for development: not at all */
+	CAIRNDV_DURABILITY_HOST,	/* host flush: by its program */
+	CAIRNDV_DURABILITY_EMULATED,	/* for development: not durable */
 };
 
 struct cairndv_persist_info {
 	uint32_t kind;		/* enum cairndv_persist_kind */
 	uint32_t qp_num;	/* the local QP */
 	uint32_t psn;		/* of the message's last packet */
-	/* enum cairndv_durability: this or stronger; when it is durable */
+	/* enum cairndv_durability: this or stronger; of a durable message */
 	uint32_t durability;
 	uint64_t va;		/* target's address; not for ..._WRITE */
 	uint64_t length;	/* bytes; ..._FLUSH only */
@@ -295,7 +295,7 @@ struct cairndv_persist_info {
 /* ibv_poll_cq() with an info for each wc; takes any CQ. */
 int cairndv_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc,
 		    struct cairndv_persist_info *info);
-/* Of the current completion, between ibv_start_poll() and ibv_end_poll(). */
+/* For the current completion, between ibv_start_poll() and ibv_end_poll(). */
 int cairndv_wc_read_persist(struct ibv_cq_ex *cq,
 			    struct cairndv_persist_info *info);
 
@@ -311,12 +311,12 @@ int cairndv_persist_done(struct ibv_context *context, uint64_t token,
  */
 
 #define CAIRNDV_GROUP_MAX	64	/* targets */
-/* Messages on the way: what the largest send queue holds. */
+/* Messages in flight: as many as the largest send queue holds. */
 #define CAIRNDV_GROUP_MAX_DEPTH	131072
 
 struct cairndv_persist_group;
 
-/* RC queue pairs with one send CQ, for the group alone; @depth: messages on the way */
+/* RC queue pairs with one send CQ, for the group alone; @depth: messages in flight */
 struct cairndv_persist_group *
 cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 			     uint32_t depth);
@@ -342,25 +342,25 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 			       const struct cairndv_group_wr *wr);
 
 enum cairndv_group_kind {
-	CAIRNDV_GROUP_DURABLE = 1,	/* enough targets have it */
-	CAIRNDV_GROUP_FAILED = 2,	/* so many will not have it */
-	CAIRNDV_GROUP_TARGET = 3,	/* a target has failed, for good */
+	CAIRNDV_GROUP_DURABLE = 1,	/* on enough targets */
+	CAIRNDV_GROUP_FAILED = 2,	/* on too few targets */
+	CAIRNDV_GROUP_TARGET = 3,	/* a target failed permanently */
 };
 
 struct cairndv_group_wc {
 	uint32_t kind;		/* enum cairndv_group_kind */
 	uint32_t durable;	/* targets that have the message */
-	uint64_t wr_id;		/* ..._TARGET: the first one that it lacks */
+	uint64_t wr_id;		/* ..._TARGET: its first missing message */
 	uint32_t target;	/* ..._TARGET only, like the following */
 	uint32_t status;	/* enum ibv_wc_status */
 	uint32_t vendor_err;
 	uint32_t reserved;
 };
 
-/* Completions of messages, and failures of targets: how many, or a negative errno */
+/* Return: the number of completions and failures in @wc, or a negative errno. */
 int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 			       struct cairndv_group_wc *wc);
-/* How many messages every target has answered: their memory is free again. */
+/* Return: how many messages every target has answered; their memory is free. */
 uint64_t cairndv_persist_group_released(const struct cairndv_persist_group *group);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a completion queue entry means in verbs terms. */
+/* Completion queue entries in verbs terms. */
 #ifndef CAIRN_CQE_H
 #define CAIRN_CQE_H
 
@@ -69,9 +69,9 @@ static inline unsigned int cairn_cqe_wc_flags(const struct cairn_cqe *cqe)
 }
 
 /*
- * RoCE has no service levels in packets, and for datagrams verbs have no field
- * that says whether the 40 bytes before the payload are an IPv6 or an IPv4
- * header (IBTA annex A17.4.5.1 wants one). mlx5 puts this into the SL: bit 3 for
+ * RoCE packets have no service level. Verbs have no field that says whether the 40
+ * bytes before a datagram's payload are an IPv6 or an IPv4 header (IBTA annex
+ * A17.4.5.1 wants one). mlx5 puts this into the SL: bit 3 for
  * UDP, below it 1 for IPv6 and 2 for IPv4. UCX before 1.17 relies on that.
  */
 static inline uint8_t cairn_cqe_sl(const struct cairn_cqe *cqe)
@@ -89,7 +89,7 @@ static inline void cairn_cqe_to_wc(const struct cairn_cqe *cqe,
 	wc->opcode = cairn_cqe_opcode(cqe);
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
-	/* A union with imm_data; both are passed on as they are. */
+	/* A union with imm_data; both are copied unchanged. */
 	wc->invalidated_rkey = cqe->imm_or_key;
 	wc->qp_num = cqe->qpn;
 	wc->src_qp = cqe->src_qp;

@@ -16,7 +16,7 @@ static void device_format_fw_ver(struct ibv_device_attr *attr, uint64_t ver)
 		 (unsigned int)ver & 0xffff);
 }
 
-/* The caller's structure may be of an older, shorter version. */
+/* The caller's structure may be an older, shorter version. */
 #define ATTR_HAS(size, field)						\
 	((size) >= offsetof(struct ibv_device_attr_ex, field) +		\
 		   sizeof(((struct ibv_device_attr_ex *)0)->field))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a device and its port can do. */
+/* Attributes of a device and its port. */
 #ifndef CAIRN_DEVICE_H
 #define CAIRN_DEVICE_H
 

@@ -6,9 +6,9 @@
 
 #include "cairn.h"
 
-/* Wakes the device: 0 or errno. May execute sends before it returns. */
+/* Wakes the device. May execute sends before it returns. Return: 0 or errno. */
 int cairn_doorbell(struct ibv_context *ctx, uint32_t qid, uint32_t index);
-/* The same of count queues, CAIRN_MAX_DOORBELLS at most, with one call. */
+/* The same for @count queues, at most CAIRN_MAX_DOORBELLS, with one call. */
 int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 		    uint32_t count);
 

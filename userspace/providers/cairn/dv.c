@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Direct verbs that look at objects; see cairndv.h for how to add one. */
+/* Direct verbs that query objects; cairndv.h says how to add one. */
 #include <errno.h>
 #include <string.h>
 

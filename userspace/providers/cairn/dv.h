@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the direct verbs share. */
+/* Shared by the direct verbs. */
 #ifndef CAIRN_DV_H
 #define CAIRN_DV_H
 

@@ -3,9 +3,9 @@
  * One message to several targets: a WRITE_PERSIST on each queue pair of a group, and
  * one completion when enough of them are durable.
  *
- * A slot is kept for each message until every target has answered. The wr_id of a work
- * request is the number of its message and that of the target. Each group has numbers
- * of its own: what was posted by an earlier one may still complete.
+ * A message keeps a slot until every target has answered. The wr_id of a work request
+ * is the number of its message and that of the target. Each group has numbers of its
+ * own, because requests of an earlier group may still complete.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,11 +34,11 @@ struct group_slot {
 struct cairndv_persist_group {
 	struct ibv_cq *cq;
 	uint32_t num, depth;
-	uint64_t failed;		/* targets, for good */
+	uint64_t failed;		/* targets */
 	uint64_t first;			/* number of its first message */
 	uint64_t posted, released;	/* numbers of messages */
 	struct group_slot *slot;
-	/* What is to be polled: one for each slot and each target at most. */
+	/* Events to be polled: at most one for each slot and each target. */
 	struct cairndv_group_wc *event;
 	uint32_t event_room;
 	uint64_t events, told;
@@ -61,7 +61,7 @@ static uint64_t group_all(const struct cairndv_persist_group *group)
 	return ~0ULL >> (64 - group->num);
 }
 
-/* 0, or why these queue pairs are no group. */
+/* Return: 0, or the errno if these queue pairs cannot form a group. */
 static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
 {
 	if (!num || num > CAIRNDV_GROUP_MAX ||
@@ -85,7 +85,7 @@ static uint64_t group_first_number(void)
 	static uint32_t groups;
 	uint64_t nth = __atomic_fetch_add(&groups, 1, __ATOMIC_RELAXED);
 
-	/* of the 24 bits that a wr_id has left */
+	/* the 24 bits of a wr_id that remain */
 	return (nth & 0xffffff) << GROUP_NUMBER_BITS;
 }
 
@@ -132,7 +132,7 @@ static void group_tell(struct cairndv_persist_group *group,
 	group->event[group->events++ % group->event_room] = *event;
 }
 
-/* What is known of a message now is enough to tell of it, or not. */
+/* Reports a message once its outcome is certain. */
 static void group_settle(struct cairndv_persist_group *group,
 			 struct group_slot *slot)
 {
@@ -153,7 +153,7 @@ static void group_settle(struct cairndv_persist_group *group,
 	group_tell(group, &event);
 }
 
-/* @target does not make @slot durable, nor anything behind it. */
+/* @target makes neither @slot nor a later message durable. */
 static void group_lose(struct cairndv_persist_group *group,
 		       struct group_slot *slot, uint32_t target,
 		       enum ibv_wc_status status, uint32_t vendor_err)
@@ -172,7 +172,7 @@ static void group_lose(struct cairndv_persist_group *group,
 	group->failed |= 1ULL << target;
 }
 
-/* What target @i gets of the next message. */
+/* The work request of the next message for target @i. */
 static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
 				     const struct cairndv_group_wr *wr,
 				     uint32_t i)
@@ -191,7 +191,7 @@ static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
 }
 
 /*
- * 0 when all of @alive can take the message. A target whose send queue is full, or
+ * Return: 0 if all of @alive can take the message. A target with a full send queue, or
  * whose queue pair does not take such a message, has not failed.
  */
 static int group_may_post(const struct cairndv_persist_group *group,
@@ -219,7 +219,7 @@ static int group_may_post(const struct cairndv_persist_group *group,
 	return err;
 }
 
-/* Returns the targets of @alive that the message is on its way to. */
+/* Return: the targets of @alive to which the message was posted. */
 static uint64_t group_put(const struct cairndv_persist_group *group,
 			  const struct cairndv_group_wr *wr, uint64_t alive)
 {
@@ -250,7 +250,7 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 		.quorum = wr->quorum,
 	};
 	slot->pending = group_put(group, wr, alive);
-	/* what is left to go wrong is the device */
+	/* only the device can still fail */
 	for (uint32_t i = 0; i < group->num; i++)
 		if (alive & ~slot->pending & 1ULL << i)
 			group_lose(group, slot, i, IBV_WC_LOC_QP_OP_ERR, 0);
@@ -259,7 +259,7 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 	return 0;
 }
 
-/* Messages that all targets have answered, up to one that they have not. */
+/* Releases messages in order, up to the first that a target has not answered. */
 static void group_release(struct cairndv_persist_group *group)
 {
 	while (group->released != group->posted &&
@@ -274,7 +274,7 @@ static void group_answered(struct cairndv_persist_group *group,
 	uint32_t target = wc->wr_id & ((1 << GROUP_TARGET_BITS) - 1);
 	struct group_slot *slot = group_slot(group, number);
 
-	/* somebody else's */
+	/* not posted by this group */
 	if (number - group->released >= group->posted - group->released ||
 	    target >= group->num || !(slot->pending & 1ULL << target))
 		return;

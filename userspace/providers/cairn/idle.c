@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How long the device polls: cairndv_set_idle_time(3). */
+/* The time that the device polls: cairndv_set_idle_time(3). */
 #include <errno.h>
 
 #include "dv.h"

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The inline rule (Documentation/origins.rst, Q6): a short SEND or WRITE carries
- * its data in the WQE although the program gave a scatter/gather list, so that the
- * device need not look up keys and memory. cairndv_set_inline_threshold(3) has the
- * terms.
+ * its data in the WQE although the program gave a scatter/gather list. The device then
+ * looks up no key and no memory. cairndv_set_inline_threshold(3) has the conditions.
  */
 #ifndef CAIRN_INLINE_H
 #define CAIRN_INLINE_H
 
 #include "wqe.h"
 
-/* Bytes, when nothing else is said. */
+/* The threshold in bytes that a program has not set. */
 #define CAIRN_INLINE_DEFAULT	64
-/* More pieces than this are worth a list. */
+/* With more pieces than this a scatter/gather list is cheaper. */
 #define CAIRN_INLINE_PIECES	4
 
-/* What is to be put into a WQE. */
+/* The pieces to copy into a WQE. */
 struct cairn_inline {
 	size_t n;
 	size_t bytes;
@@ -25,18 +24,18 @@ struct cairn_inline {
 /* CAIRN_INLINE_THRESHOLD in the environment: bytes, or UINT32_MAX: not set. */
 uint32_t cairn_inline_env(void);
 
-/* Of a new QP, whose max_inline is known. @asked: cap.max_inline_data. */
+/* Sets the threshold of a new QP with a max_inline. @asked: cap.max_inline_data. */
 void cairn_inline_init(struct cairn_qp *qp, uint32_t asked);
 
 /*
- * Does the rule say inline? Then @in is filled. @op may carry inline data; @fenced:
- * by IBV_SEND_FENCE. The caller has checked the list against the QP's limits.
+ * Return: whether the rule says inline; then @in is filled. @op may carry inline data;
+ * @fenced: IBV_SEND_FENCE. The caller has checked the list against the QP's limits.
  */
 bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       bool fenced, const struct ibv_sge *sges,
 		       size_t num_sge, struct cairn_inline *in);
 
-/* Puts it into the WQE at @index, for which there is room. */
+/* Copies @in into the WQE at @index, for which there is room. */
 void cairn_inline_put(struct cairn_ring *ring, uint32_t index,
 		      struct cairn_send_wqe *wqe,
 		      const struct cairn_inline *in);

@@ -9,7 +9,7 @@
 #define LEAF_SLOTS	(1u << LEAF_BITS)
 #define LEAVES		(1u << (24 - LEAF_BITS))
 
-/* Every field by atomic loads and stores. */
+/* Every field is read and written by atomic loads and stores. */
 struct keys_slot {
 	uint32_t seq;
 	uint32_t key;
@@ -57,7 +57,7 @@ static struct keys_slot *keys_find_slot(const struct cairn_keys *keys,
 	return leaf ? &leaf[KEY_INDEX(key) % LEAF_SLOTS] : NULL;
 }
 
-/* keys->lock held. */
+/* Needs cairn_keys.lock. */
 static struct keys_slot *keys_get_slot(struct cairn_keys *keys, uint32_t key)
 {
 	struct keys_slot **leaf = &keys->leaf[KEY_INDEX(key) >> LEAF_BITS];
@@ -72,7 +72,7 @@ static struct keys_slot *keys_get_slot(struct cairn_keys *keys, uint32_t key)
 	return keys_find_slot(keys, key);
 }
 
-/* keys->lock held. The two fences pair with those of cairn_keys_find(). */
+/* Needs cairn_keys.lock. The two fences pair with those of cairn_keys_find(). */
 static void keys_set_slot(struct keys_slot *slot, uint32_t key,
 			  const struct cairn_region *region)
 {

@@ -2,11 +2,11 @@
 /*
  * Does the running libibverbs have the layouts that this library was built for?
  *
- * The dynamic linker checks the version name, as IBVERBS_PRIVATE_34, but libraries
- * after 44 kept this one while struct ibv_qp_ex grew and moved
- * verbs_qp.comp_mask, which libibverbs reads in every QP we hand out. So ask
- * it: ibv_qp_to_qp_ex() says yes exactly if it finds VERBS_QP_EX where it
- * expects comp_mask.
+ * The dynamic linker checks the version name, as IBVERBS_PRIVATE_34. But libraries
+ * after 44 kept this name while struct ibv_qp_ex grew and moved verbs_qp.comp_mask,
+ * which libibverbs reads in every QP of the provider. So this test calls
+ * ibv_qp_to_qp_ex(): it succeeds if and only if VERBS_QP_EX is at the place where the
+ * library expects comp_mask.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether this libibverbs is the one we are built for; complains if not. */
+/* Return: whether this libibverbs has the expected layouts; prints a message if not. */
 bool cairn_libcheck(void);
 
 #endif /* CAIRN_LIBCHECK_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Which packets do not go to the IP stack: cairndv_set_loopback(3). */
+/* Packets that bypass the IP stack: cairndv_set_loopback(3). */
 #include <errno.h>
 
 #include "dv.h"

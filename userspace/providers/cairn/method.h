@@ -10,31 +10,31 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 /*
- * Calls a method of CAIRN_OBJECT_DEVICE that has one attribute, read or filled
- * by the kernel. 0 or errno (EPROTONOSUPPORT: the module does not have the
- * method); errno itself stays as it was.
+ * Calls a method of CAIRN_OBJECT_DEVICE that has one attribute, which the kernel reads
+ * or fills. errno itself stays unchanged.
+ * Return: 0 or an errno; EPROTONOSUPPORT: the module does not have the method.
  */
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size);
-/* The same of another object. */
+/* The same for another object. */
 int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 			uint16_t method, uint16_t attr_id, void *data,
 			uint16_t size);
 /* The same with a second attribute that names a QP. */
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		    uint16_t attr_id, void *data, uint16_t size);
-/* The same with any attributes, three at most. */
+/* The same with at most three attributes of any kind. */
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
 		       uint16_t method, const struct ib_uverbs_attr *attrs,
 		       unsigned int n);
 
-/* Attributes: data that the kernel reads or fills, an object by its handle. */
+/* Attributes: data that the kernel reads or fills, or an object by its handle. */
 struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
 					uint16_t size);
 struct ib_uverbs_attr cairn_method_object_attr(uint16_t attr_id,
 					       uint32_t handle);
 
-/* For calls of cairndv.h: an older module is one without the feature. */
+/* For calls of cairndv.h: an older module counts as one without the feature. */
 static inline int cairn_method_error(int err)
 {
 	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err;

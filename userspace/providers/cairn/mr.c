@@ -44,8 +44,8 @@ static int mr_reg_plain(struct ibv_pd *pd, void *addr, size_t length,
 }
 
 /*
- * An older module refuses the tail that it does not know. Should one ignore it,
- * the echo is missing: memory that nobody persists must not pass for persistent.
+ * An older module refuses the unknown tail. If one ignored it, the echo would be
+ * missing: memory that no device persists must not be taken for persistent.
  */
 static int mr_reg_persist(struct ibv_pd *pd, void *addr, size_t length,
 			  uint64_t hca_va, int access, struct cairn_mr *mr)
@@ -80,7 +80,7 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				     access & ~(int)persist, mr);
 	else
 		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
-	/* What is on demand may be unmapped: then only the device may notice. */
+	/* Memory on demand may be unmapped, and only the device can handle that. */
 	if (!err && !(access & IBV_ACCESS_ON_DEMAND)) {
 		mr->region = (struct cairn_region){ cairn_pd_base(pd), addr,
 						    hca_va, length };
@@ -96,7 +96,7 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	struct cairn_mr *mr;
 	int err;
 
-	/* It is no NVDIMM. */
+	/* A dma-buf is no NVDIMM. */
 	if ((unsigned int)access & CAIRN_ACCESS_PERSIST) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -109,7 +109,7 @@ struct ibv_mr *cairn_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return mr_finish(mr, err);
 }
 
-/* The device knows its key by itself: nothing is registered. */
+/* The key of the null MR is constant; nothing is registered. */
 struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct cairn_mr *mr = calloc(1, sizeof(*mr));
@@ -124,7 +124,7 @@ struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd)
 	return &mr->vmr.ibv_mr;
 }
 
-/* What is persistent stays as it was registered. */
+/* A persistent region cannot be registered again. */
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access)
 {
@@ -133,7 +133,7 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 
 	if (to_cmr(&vmr->ibv_mr)->persist & CAIRN_MR_PERSIST_FLAGS)
 		return EOPNOTSUPP;
-	/* What it is afterwards depends on how far a failure got. */
+	/* The region's state after a failure depends on the step that failed. */
 	cairn_mr_forget(to_cmr(&vmr->ibv_mr));
 	to_cmr(&vmr->ibv_mr)->region.addr = NULL;
 	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,

@@ -26,7 +26,7 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access);
 int cairn_dereg_mr(struct verbs_mr *vmr);
 
-/* The end of a region: forget it first, remember it when that fails. */
+/* Before a region ends: forget it; remember it again if the call fails. */
 void cairn_mr_forget(struct cairn_mr *mr);
 void cairn_mr_remember(struct cairn_mr *mr);
 

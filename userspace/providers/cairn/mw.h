@@ -11,7 +11,7 @@ int cairn_dealloc_mw(struct ibv_mw *mw);
 int cairn_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		  struct ibv_mw_bind *bind);
 
-/* What BIND_MW has beyond the header. */
+/* Fills the part of a BIND_MW beyond the header. */
 void cairn_mw_fill(struct cairn_send_wqe *wqe, uint32_t rkey,
 		   const struct ibv_mw_bind_info *info);
 

@@ -38,7 +38,7 @@ struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx)
 	return NULL;
 }
 
-/* Rings are the kernel's memory: a program's allocator would not be asked. */
+/* A program's allocator is refused: the kernel allocates the rings. */
 struct ibv_pd *cairn_alloc_parent_domain(struct ibv_context *ctx,
 					 struct ibv_parent_domain_init_attr *attr)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Protection domains, thread domains, and parent domains, which join one of each.
+ * Protection domains, thread domains, and parent domains, each of which joins both.
  *
- * A parent domain stands for its protection domain wherever one is taken: it has the
- * same handle. Queue pairs that are made with one that has a thread domain take no
- * locks when they post: the program uses them from one thread at a time.
+ * A parent domain has the handle of its protection domain and stands for it in every
+ * call. If it has a thread domain, its queue pairs take no locks when they post: the
+ * program uses them from one thread at a time.
  */
 #ifndef CAIRN_PD_H
 #define CAIRN_PD_H
@@ -18,7 +18,7 @@ struct cairn_td {
 
 struct cairn_pd {
 	struct ibv_pd pd;	/* must be first */
-	struct cairn_pd *base;	/* of a parent domain; NULL: is none */
+	struct cairn_pd *base;	/* of a parent domain; else NULL */
 	struct cairn_td *td;	/* or NULL */
 	unsigned int users;	/* parent domains; atomic */
 };
@@ -34,7 +34,7 @@ static inline const struct ibv_pd *cairn_pd_base(struct ibv_pd *pd)
 	return to_cpd(pd)->base ? &to_cpd(pd)->base->pd : pd;
 }
 
-/* Whether what is made with it is for one thread. */
+/* Return: whether objects of @pd are used from one thread at a time. */
 static inline bool cairn_pd_single(struct ibv_pd *pd)
 {
 	return to_cpd(pd)->td;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the device at the other end can make durable: cairndv_query_peer(3). */
+/* Persistence of the device at the other end: cairndv_query_peer(3). */
 #include <errno.h>
 
 #include "dv.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Direct verbs of persistence, but for posting (qpex.c, send.c). */
+/* Direct verbs of persistence; posting is in qpex.c and send.c. */
 #include <errno.h>
 
 #include "cq.h"
@@ -116,7 +116,7 @@ int cairndv_set_flush_limit(struct ibv_mr *ibmr, uint32_t ms)
 
 static uint32_t persist_kind(const struct cairn_cqe *cqe)
 {
-	/* The other fields of an error say nothing but which request it was. */
+	/* The other fields of an error only name the request. */
 	if (cqe->status != CAIRN_CQE_SUCCESS)
 		return CAIRNDV_PERSIST_NONE;
 	switch (cqe->opcode) {

@@ -4,7 +4,7 @@
 
 #include "dv.h"
 
-/* The bits of ibv_reg_mr()'s access argument that are ours. */
+/* cairn's bits of ibv_reg_mr()'s access argument. */
 #define CAIRN_ACCESS_PERSIST						\
 	((unsigned int)(CAIRNDV_ACCESS_PERSISTENT |			\
 			CAIRNDV_ACCESS_PERSISTENT_HOST |		\
@@ -12,10 +12,10 @@
 			CAIRNDV_ACCESS_FLUSH_GLOBAL |			\
 			CAIRNDV_ACCESS_FLUSH_PERSISTENT))
 
-/* As enum cairn_mr_flags. */
+/* Return: @access as enum cairn_mr_flags. */
 uint32_t cairn_persist_mr_flags(unsigned int access);
 
-/* What a completion says about persistence. */
+/* Fills @info from a completion. */
 void cairn_persist_info(const struct cairn_cqe *cqe,
 			struct cairndv_persist_info *info);
 

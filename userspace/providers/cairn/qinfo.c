@@ -90,7 +90,7 @@ void cairn_qinfo_retire(struct cairn_context *ctx, struct cairn_qinfo *chunk)
 	pthread_mutex_unlock(&ctx->qinfo_lock);
 }
 
-/* A chunk that was unlisted stays so: a second mapping of it does no harm. */
+/* An unlisted chunk stays unlisted: a second mapping of it does no harm. */
 void cairn_qinfo_revive(struct cairn_context *ctx, struct cairn_qinfo *chunk)
 {
 	pthread_mutex_lock(&ctx->qinfo_lock);

@@ -7,12 +7,12 @@
 
 struct cairn_qinfo {
 	struct cairn_qinfo *next;
-	uint64_t dev_offset;	/* the kernel's name of the chunk */
+	uint64_t dev_offset;	/* names the chunk in mmap() */
 	uint64_t host_offset;
 	const struct cairn_qinfo_dev *dev;	/* CAIRN_QINFO_PER_CHUNK */
 	struct cairn_qinfo_host *host;
 	unsigned int refs;	/* queues that point into the pages */
-	unsigned int live;	/* of them, those not being destroyed */
+	unsigned int live;	/* of refs: not being destroyed */
 	bool listed;
 };
 
@@ -22,9 +22,9 @@ struct cairn_qinfo *cairn_qinfo_get(struct cairn_context *ctx,
 void cairn_qinfo_put(struct cairn_context *ctx, struct cairn_qinfo *chunk);
 
 /*
- * Around the destroy command of a queue. Once the kernel has destroyed the last
- * queue of a chunk the offset may name a new chunk, so this one must not be
- * found any more before the command is sent.
+ * These go around the destroy command of a queue. Once the kernel has destroyed the
+ * last queue of a chunk, the offset may name a new chunk. So the old one leaves the
+ * list before the command is sent.
  */
 void cairn_qinfo_retire(struct cairn_context *ctx, struct cairn_qinfo *chunk);
 void cairn_qinfo_revive(struct cairn_context *ctx, struct cairn_qinfo *chunk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Direct verbs for what limits a queue pair, and congestion control. */
+/* Direct verbs for rate limits and congestion control. */
 #include <errno.h>
 
 #include "dv.h"

@@ -5,14 +5,14 @@
 
 #include "ready.h"
 
-/* A page of the kernel's, by the offset that names it. */
+/* A mapped page of the kernel and its mmap() offset. */
 struct cairn_shared_page {
 	struct cairn_shared_page *next;
 	uint64_t offset;
 	void *addr;
 };
 
-/* ctx->qinfo_lock held. NULL with errno set. */
+/* Needs cairn_context.qinfo_lock. Return: NULL with errno set on failure. */
 static void *ready_get_page(struct cairn_context *ctx, uint64_t offset,
 			    int prot)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The ready map: how the device learns of a post without a system call. All of
- * it happens after the write pointer was released (ring.h, barrier (a)).
+ * The ready map tells the device of a post without a system call. All steps follow
+ * the release of the write pointer (ring.h, barrier (a)).
  *
  * (g) cairn_ready_mark() begins with a full barrier: the write pointer is stored
- *     before the queue's bit is looked at. Pairs with the device, which takes
- *     the bit (an atomic exchange, a full barrier) before it reads the write
- *     pointer. So a bit that is seen set need not be set again: the device takes
- *     it later than we looked, and then it sees the pointer. The bit may be
- *     another post's, even one that has not come to the summary yet; therefore
- *     the summary is looked at, too.
+ *     before the queue's bit is read. Pairs with the device, which takes the bit
+ *     (an atomic exchange, a full barrier) before it reads the write pointer. So a
+ *     bit that is seen set need not be set again: the device takes it after this
+ *     read and then sees the pointer. An earlier post may have set the bit and not
+ *     the summary yet, so the summary is read, too.
  *
  * (h) cairn_ready_must_wake() has a full barrier between the mark and the
  *     wake-up flag. Pairs with the device, which raises the flag, full barrier,
- *     and looks at the map again before it sleeps. One of the two sees the
- *     other: either the device finds the mark or we see the flag and ring.
+ *     and looks at the map again before it sleeps. Either the device
+ *     finds the mark, or this function sees the flag and the caller rings.
  */
 #ifndef CAIRN_READY_H
 #define CAIRN_READY_H
 
 #include "cairn.h"
 
-/* Where one send queue is in the map. */
+/* The place of one send queue in the map. */
 struct cairn_ready {
 	uint64_t *word;
 	uint64_t *summary;
@@ -44,7 +43,7 @@ static inline void cairn_ready_mark(const struct cairn_ready *ready)
 	cairn_ready_set(ready->summary, ready->summary_bit);
 }
 
-/* Barrier (h): whether the device sleeps and has to be told of the post. */
+/* Barrier (h). Return: whether the device sleeps and needs a doorbell. */
 static inline bool cairn_ready_must_wake(const struct cairn_ready *ready)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -52,8 +51,8 @@ static inline bool cairn_ready_must_wake(const struct cairn_ready *ready)
 }
 
 /*
- * Maps what desc names, for a send queue: 0 or errno. Pages stay mapped until
- * the context is freed: the kernel keeps them, too.
+ * Maps the pages that @desc names, for a send queue. They stay mapped until the
+ * context is freed, as the kernel keeps them, too. Return: 0 or errno.
  */
 int cairn_ready_map(struct cairn_context *ctx, struct cairn_ready *ready,
 		    const struct cairn_ring_desc *desc);

@@ -14,7 +14,7 @@ static size_t release_bytes(const struct cairn_context *ctx)
 	return ctx->release_slots * sizeof(*ctx->releases);
 }
 
-/* The words are the same ones for the life of the context; NULL with errno. */
+/* The words stay the same while the context lives. Return: NULL with errno set. */
 static const uint32_t *release_word(struct cairn_context *ctx, uint32_t ticket)
 {
 	const uint32_t *word = NULL;
@@ -70,7 +70,7 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 
 	if (!cairn_dv_owns(mr->context))
 		return EOPNOTSUPP;
-	/* the device has none to release */
+	/* the device has no region to release */
 	if (to_cmr(mr)->vmr.mr_type == VERBS_MR_TYPE_NULL)
 		return EINVAL;
 	cairn_mr_forget(to_cmr(mr));
@@ -95,7 +95,7 @@ int cairndv_query_release(struct ibv_context *ibctx, uint32_t ticket)
 	word = release_word(to_cctx(ibctx), ticket);
 	if (!word)
 		return errno;
-	/* Acquire: what is written to the memory now comes after. Pairs with
+	/* Acquire: later writes to the memory stay behind this load. Pairs with
 	 * the device's release.
 	 */
 	last = __atomic_load_n(word, __ATOMIC_ACQUIRE);

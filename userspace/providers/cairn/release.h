@@ -4,7 +4,7 @@
 
 #include "cairn.h"
 
-/* Unmaps the release words of a context that is going away. */
+/* Unmaps the release words of a context that is being freed. */
 void cairn_release_free(struct cairn_context *ctx);
 
 #endif /* CAIRN_RELEASE_H */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Another ring for a queue in use: the device prepares it, we map it, and the
- * standard command makes the device change over. Nobody posts (CQ: polls)
- * during that command, because we hold the queue's lock; on its success we
- * change over as well, and nothing is left that could fail.
+ * Another ring for a queue in use. The device prepares it, the provider maps it, and
+ * the standard command makes the device change over. The provider holds the queue's
+ * lock meanwhile, so no thread posts (CQ: polls). After success it changes over as
+ * well, and no later step can fail.
  */
 #ifndef CAIRN_RESIZE_H
 #define CAIRN_RESIZE_H
 
 #include "queue.h"
 
-/* The object that has the queue, as the device's method names it. */
+/* The owner of the queue, as the device's method names it. */
 struct cairn_ring_owner {
 	struct ibv_context *ctx;
 	uint16_t attr;		/* CAIRN_ATTR_RING_QP, _SRQ or _CQ */
@@ -18,7 +18,7 @@ struct cairn_ring_owner {
 	uint32_t handle;
 };
 
-/* All zero: this queue stays as it is. */
+/* All zero: the queue keeps its ring. */
 struct cairn_resize {
 	struct cairn_ring_owner owner;
 	struct cairn_queue *queue;
@@ -29,8 +29,8 @@ struct cairn_resize {
 };
 
 /*
- * 0 or errno. max_wr 0, or one that makes no difference, leaves *r all zero.
- * ctx->resize_lock is held from here to cairn_resize_end().
+ * Prepares a ring. A @max_wr that is 0 or changes nothing leaves *@resize all zero.
+ * Holds cairn_context.resize_lock until cairn_resize_end(). Return: 0 or errno.
  */
 int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 		       const struct cairn_ring_owner *owner, uint32_t max_wr);
@@ -43,7 +43,7 @@ static inline bool cairn_resize_wanted(const struct cairn_resize *resize)
 /* The device has changed over; the queue's lock is held. */
 void cairn_resize_commit(struct cairn_resize *resize);
 
-/* err: what the command returned, or why it was not sent. */
+/* @err: the result of the command, or the reason why it was not sent. */
 void cairn_resize_end(struct cairn_resize *resize, int err);
 
 /* ibv_modify_qp() with IBV_QP_CAP and anything else: all of it or nothing. */

@@ -14,7 +14,7 @@ static inline struct cairn_srq *to_csrq(struct ibv_srq *srq)
 	return cairn_container_of(srq, struct cairn_srq, vsrq.srq);
 }
 
-/* Maps the ring; 0 or a positive errno. */
+/* Maps the ring. Return: 0 or a positive errno. */
 int cairn_srq_map(struct ibv_context *ctx, struct cairn_srq *srq,
 		  const struct cairn_ring_desc *desc);
 struct ibv_srq *cairn_create_srq(struct ibv_pd *pd,

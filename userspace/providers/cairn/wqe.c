@@ -12,7 +12,7 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.imm_or_key = true,
 	},
 	[CAIRN_WQE_SEND_INV] = {
-		.qp_types = CAIRN_RC | CAIRN_XRC,	/* the wire has no UC opcode for it */
+		.qp_types = CAIRN_RC | CAIRN_XRC,	/* UC has no such opcode */
 		.form = CAIRN_FORM_SEND,
 		.imm_or_key = true,
 	},

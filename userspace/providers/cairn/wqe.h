@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a send WQE looks like and which QP may carry it. */
+/* The forms of a send WQE, and the QP types that may carry each. */
 #ifndef CAIRN_WQE_H
 #define CAIRN_WQE_H
 
@@ -11,7 +11,7 @@ enum cairn_qp_types {
 	CAIRN_RC = 1 << 0,
 	CAIRN_UC = 1 << 1,
 	CAIRN_UD = 1 << 2,
-	CAIRN_XRC = 1 << 3,	/* that sends */
+	CAIRN_XRC = 1 << 3,	/* initiator */
 };
 
 static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
@@ -30,7 +30,7 @@ static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
 	}
 }
 
-/* How the parts beyond the header are filled. */
+/* The parts of a WQE beyond the header. */
 enum cairn_wqe_form {
 	CAIRN_FORM_SEND,	/* UD: address; data */
 	CAIRN_FORM_WRITE,	/* remote address; data */
@@ -49,7 +49,7 @@ struct cairn_wqe_op {
 	bool early;		/* takes CAIRNDV_SEND_EARLY */
 };
 
-/* NULL if the QP cannot carry the opcode (enum cairn_wqe_opcode). */
+/* Return: NULL if the QP cannot carry the opcode (enum cairn_wqe_opcode). */
 const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
 					unsigned int opcode);
 
@@ -59,20 +59,20 @@ static inline bool cairn_form_inlines(const struct cairn_wqe_op *op)
 	       op->form == CAIRN_FORM_WORD;
 }
 
-/* Units of a WQE with that many bytes of SGEs or inline data. */
+/* Return: the units of a WQE with @data_bytes of SGEs or inline data. */
 static inline uint32_t cairn_wqe_units(size_t data_bytes)
 {
 	return (uint32_t)((CAIRN_WQE_DATA_OFFSET + data_bytes +
 			   CAIRN_UNIT_SIZE - 1) / CAIRN_UNIT_SIZE);
 }
 
-/* Starts the WQE at ring->index: all of its header, no data, one unit. */
+/* Begins the WQE at the ring's index: header, no data, one unit. */
 struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
 				       uint64_t wr_id, unsigned int send_flags);
 
 /*
- * Data of the WQE at index, for which the ring has room; the caller has checked
- * the limits. They set num_sge or inline_len, and units.
+ * Both write the data of the WQE at @index and set num_sge or inline_len, and units.
+ * The ring has room, and the caller has checked the limits.
  */
 void cairn_wqe_set_sges(struct cairn_ring *ring, uint32_t index,
 			struct cairn_send_wqe *wqe, size_t offset,
@@ -82,7 +82,7 @@ void cairn_wqe_add_inline(struct cairn_ring *ring, uint32_t index,
 			  struct cairn_send_wqe *wqe, const void *data,
 			  size_t bytes);
 
-/* Whether the operation takes these flags. */
+/* Return: whether the operation takes these flags. */
 static inline bool cairn_send_flags_valid(const struct cairn_wqe_op *op,
 					  unsigned int flags)
 {

@@ -40,7 +40,7 @@ int cairn_close_xrcd(struct ibv_xrcd *ibxrcd)
 	return err;
 }
 
-/* Another handle of a target that some process has made: it has no queues. */
+/* Another handle of an existing target, which has no queues. */
 struct ibv_qp *cairn_open_qp(struct ibv_context *ctx,
 			     struct ibv_qp_open_attr *attr)
 {
@@ -62,7 +62,7 @@ struct ibv_qp *cairn_open_qp(struct ibv_context *ctx,
 	return NULL;
 }
 
-/* 0 or a positive errno; the library looks at nothing before it uses it. */
+/* The library does not check @attr. Return: 0 or a positive errno. */
 static int xrc_check_srq(const struct ibv_srq_init_attr_ex *attr)
 {
 	enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ?
@@ -91,7 +91,7 @@ static int xrc_open_srq(struct ibv_context *ctx, struct cairn_srq *srq,
 				    &resp, sizeof(resp));
 	if (err)
 		return err;
-	/* Version 44 of the library leaves it out. */
+	/* Version 44 of the library does not set it. */
 	srq->vsrq.srq.pd = attr->pd;
 	err = cairn_srq_map(ctx, srq, &resp.drv.rq);
 	if (err) {

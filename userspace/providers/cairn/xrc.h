@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* XRC domains, the SRQs and the target queue pairs that they share. */
+/* XRC domains with their SRQs and target queue pairs. */
 #ifndef CAIRN_XRC_H
 #define CAIRN_XRC_H
 
@@ -15,7 +15,7 @@ struct ibv_srq *cairn_create_srq_ex(struct ibv_context *ctx,
 				    struct ibv_srq_init_attr_ex *attr);
 int cairn_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 
-/* Names the SRQ that the WQE is for. The WQE has all of its data. */
+/* Sets the destination SRQ of a WQE that has all of its data. */
 static inline void cairn_xrc_set_srqn(struct cairn_send_wqe *wqe, uint32_t srqn)
 {
 	wqe->inline_len |= srqn << CAIRN_XRC_SRQN_SHIFT;
