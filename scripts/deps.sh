@@ -84,7 +84,7 @@ apt_install() {
 install_packages() {
 	say "installing: $*"
 	# a machine that was never updated knows no packages at all, one with
-	# old lists may be told of versions that are gone
+	# old lists may name versions that the mirror no longer has
 	if ! apt-cache show "$@" >/dev/null 2>&1; then
 		apt_update_once
 	fi

@@ -71,7 +71,7 @@ mirror() {
 	fi
 	ln -sfn ../../Kbuild "$dir/Kbuild"
 	ln -sfn ../../include "$dir/include"
-	# sources that are gone, and what was built of them
+	# removed sources, and their objects
 	find "$dir/drivers" -xtype l -delete
 	find "$dir/drivers" -name '*.o' | while read -r f; do
 		[ -e "${f%.o}.c" ] || rm -f "$f"
@@ -87,7 +87,7 @@ mirror() {
 }
 
 # For traces of injected faults (tests/vm/alloc_sites.py), and for KASAN: the kernel leaves
-# the shadow of a module's variables when it goes, and complains of who has the memory next.
+# the shadow of a module's variables when it goes, and complains of the next owner of the memory.
 debug='' sanitizer=()
 if [ "$kernel" = uml-debug ]; then
 	debug=" -g -include $here/bench/uml-debug.h"

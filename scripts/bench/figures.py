@@ -112,7 +112,7 @@ def spread(values):
 
 
 def key(run):
-    """What is measured, the same for every stack."""
+    """The measured point, the same for every stack."""
     return tuple(sorted((k, v) for k, v in run['point'].items()))
 
 

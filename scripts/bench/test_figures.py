@@ -110,7 +110,7 @@ class Sums(unittest.TestCase):
         self.assertIsNone(figures.ratio(small, 'bytes_s', 'cairn', 'siw'))
 
     def test_deviations(self):
-        """Of what the program prints: percentiles of the gaps and what they should be."""
+        """The program prints percentiles of the gaps, and the gap that they should have."""
         text = 'gap=100.5 ' + ' '.join(f'gap_{i:02}={i + 50}' for i in range(100))
         run = {'stack': 'cairn', 'point': {'tool': 'pacing'}, 'value': figures.pairs(text)}
         (stacks,) = figures.summarise([run, run]).values()

@@ -22,7 +22,7 @@ if [ ! -e "$dir/checkpatch.pl" ]; then
 	mv -T "$tmp" "$dir" || [ -e "$dir/checkpatch.pl" ]
 fi
 
-# What does not fit a module outside the tree, or this project:
+# Rules that do not fit a module outside the tree, or this project:
 # - FILE_PATH_CHANGES: there is no MAINTAINERS
 # - SPDX_LICENSE_TAG: checkpatch looks for a kernel tree
 # - MACRO_ARG_REUSE, MACRO_ARG_UNUSED: lists as macros (X-macros) do just that

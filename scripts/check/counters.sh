@@ -49,9 +49,9 @@ EOT
 	done | sed '$d'
 }
 
-# ib_core answers for all counters in one page, or not at all: headers and the longest
-# name of a device, and for each counter its name and 64 bits, where those need not be
-# aligned (they must in user-mode Linux, and there the page is too small).
+# ib_core answers for all counters in one page, or not at all. The page has headers, the
+# longest name of a device, and for each counter its name and 64 bits. The 64 bits need no
+# alignment here; in user-mode Linux they do, and there the page is too small.
 message_size() {
 	rows | awk -F '\t' '{ size += 4 + 4 + int((length($1) + 4) / 4) * 4 + 12 }
 		END { print size + 104 }'

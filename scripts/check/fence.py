@@ -19,7 +19,7 @@ answers     cairn_resp_run() calls nothing that can send an answer before
 host        the host is asked (cairn_port_complete()) after cairn_persist_fence()
 run         lane/exec.c: what was received is followed by cairn_resp_run() or
             cairn_req_run() before the side is unlocked, on the same CPU therefore
-handed      what a sender on this host handed over is followed by cairn_resp_settle()
+handed      a packet handed over on this host is followed by cairn_resp_settle()
             before that, which fences
 """
 import glob
@@ -105,7 +105,7 @@ class Module:
                 self.insns[insn.key] = last = insn
 
     def after(self, insn):
-        """What may run after it, within the function; the symbol it calls; ends?"""
+        """The instructions that may run next within the function; the called symbol; ends?"""
         falls, jumps, symbol, ends = insn.decode()
         found = [self.insns[key] for key in jumps if key in self.insns]
         ends = ends or len(found) < len(jumps)
@@ -247,7 +247,7 @@ def unlocks(insn):
 
 
 def settling(m):
-    """Who receives what is handed over: a sender's run gets there, too."""
+    """Functions that settle handed-over packets: a sender's run gets there, too."""
     return {n for n, calls in m.calls.items() if 'cairn_resp_settle' in calls}
 
 

@@ -332,6 +332,8 @@ def sentences(part):
     """(line, sentence) of a part, without line breaks."""
     # kernel-doc parameters, items and headings are sentences of their own
     text = re.sub(r'(?=\n\s*(?:@\w+|[-*]\s|\w+:\s|Return:|Context:|\(\w\)))', '\f', part.text)
+    # and so are the rows of a list of terms or commands
+    text = re.sub(r'(?=\n(?:[ *]*\S+|[ *]{3,}\S.*?\S)(?: {2,}|\t)\S)', '\f', text)
     at = 0
     for match in list(SENTENCE.finditer(text)) + [None]:
         end = match.start() if match else len(text)

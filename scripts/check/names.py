@@ -71,7 +71,7 @@ def read_tags(files):
 
 
 def nouns(path):
-    """What functions of the file may begin with."""
+    """Words that functions of the file may begin with."""
     stem = os.path.splitext(os.path.basename(path))[0]
     words = {stem, os.path.basename(os.path.dirname(path)), *stem.split('_')}
     return {w[:-1] if len(w) > 3 and w.endswith('s') else w for w in words if len(w) > 1}

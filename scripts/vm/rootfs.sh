@@ -43,7 +43,7 @@ rootfs_base() {
 			rm -rf "$tmp"
 			return 1
 		}
-		# that was for making it: who installs something there gets what apt recommends
+		# that was for making it: later installations get what apt recommends
 		rm -f "$tmp/etc/apt/apt.conf.d/99mmdebstrap"
 		[ -z "${CAIRN_APT_OPTION:-}" ] || echo "$CAIRN_APT_OPTION;" >"$tmp/etc/apt/apt.conf.d/99cairn"
 		chmod 755 "$tmp"
@@ -63,7 +63,7 @@ rootfs_mount() {
 	mkdir -p "$dir" "$upper" "$upper.work" "$archives/partial"
 	mount -t overlay overlay -o "lowerdir=$lower,upperdir=$upper,workdir=$upper.work" "$dir"
 	mount -t proc proc "$dir/proc"
-	# nobody there should see the host's module or change its devices
+	# programs there must neither see the host's module nor change its devices
 	mount -t tmpfs tmpfs "$dir/sys"
 	mount -t tmpfs tmpfs "$dir/run"
 	mount -t tmpfs -o mode=755 tmpfs "$dir/dev"

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
-/* Both clocks at one moment: that of the quickest of many tries. Returns ns. */
+/* Reads both clocks at one moment, the quickest of many tries. Return: ns. */
 static long long tsc_and_clock(unsigned long long *tsc)
 {
 	unsigned long long first, last, best = ~0ull;

@@ -153,7 +153,7 @@ def mad(method=1, status=0, data=b"", group=0x3c, oui=b"\xc6\x1a\x7d"):
 
 
 def questions():
-    """The question to a peer, an answer, and that of who does not know."""
+    """The question to a peer, an answer, and the answer of a plain peer."""
     answer = struct.pack(">IIIIQ", 7, 8, 64, 0, 1 << 31)
     shown = tshark([mad(), mad(0x81, 0, answer), mad(0x81, 0x0c),
                     mad(group=0x3d), mad(oui=b"\0\0\1")])

@@ -11,15 +11,14 @@
  * record counts when all targets have it, or with -q so many of them. The targets need
  * not do anything for that: with a devdax device as MEMORY their NICs write the bytes
  * back (NIC flush). With an ordinary file the target is asked for each record and uses
- * pwrite() and fdatasync() (host flush). "anonymous" is the emulated domain: to try
- * things, gone at the end.
+ * pwrite() and fdatasync() (host flush). "anonymous" is the emulated domain, for
+ * experiments; its records are lost at the end.
  *
- * Where the decisions are: log_format.c (what is on the medium), log_target.c (who
- * may write), log_session.c (what a writer does with several targets). These know
- * nothing of connections, and userspace/tests/test_log_crash.c tries crashes on them.
- * log_text.c has what is in the records.
- * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
- * log_link.c connect all this to the world.
+ * The decisions are in log_format.c (the bytes on the medium), log_target.c (the writer
+ * that a target grants) and log_session.c (a writer with several targets). These files
+ * know nothing of connections, and userspace/tests/test_log_crash.c tries crashes on
+ * them. log_text.c has the contents of records. log_group.c posts records to all targets
+ * at once. log_medium.c, log_server.c and log_link.c connect them to devices.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,7 +115,7 @@ static int writer_post(struct writer *w)
 	return err;
 }
 
-/* For whoever checks after a crash. */
+/* Notes the number of durable records, for a check after a crash. */
 static void writer_note(const struct writer *w, uint64_t durable)
 {
 	char text[32];
@@ -149,8 +148,8 @@ static void writer_greet(const struct writer *w)
 }
 
 /*
- * As many as may be in flight. Those that are durable at enough targets are still read by
- * the others.
+ * Posts as many records as may be in flight. The slower targets still read records that
+ * are durable at enough others.
  * @before: acknowledged when the session began
  */
 static int writer_post_all(struct writer *w, uint64_t before)
@@ -181,7 +180,7 @@ static int writer_session(struct writer *w)
 	if (err)
 		return err;
 	writer_greet(w);
-	/* What was posted and not reported may be there, and is posted again. */
+	/* Unreported records may be there; they are posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
 		err = writer_post_all(w, before);
@@ -198,7 +197,7 @@ static int writer_session(struct writer *w)
 	return err;
 }
 
-/* What another attempt may mend; a refusal it does not. */
+/* Return: whether another attempt can succeed; after a refusal it cannot. */
 static bool writer_may_retry(int err)
 {
 	return err != EINVAL && err != ENOENT && err != ENOSPC && err != EBUSY;

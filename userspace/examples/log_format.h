@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a log looks like on its medium. Three blocks come first: two slots for the
+ * The layout of a log on its medium. Three blocks come first: two slots for the
  * header and the mark. A header is written into the slot that the current one does
  * not use, so a crash leaves one of them whole. Records follow, one behind the
  * other, each on an 8-byte boundary.
@@ -59,7 +59,7 @@ struct log_record {
 	uint64_t seq;		/* from 1 */
 	uint64_t epoch;		/* of its writer */
 	uint64_t previous;	/* crc of the record before */
-	uint64_t client;	/* who wrote it; with ... */
+	uint64_t client;	/* its writer's client; with ... */
 	uint64_t number;	/* ... the client's own number of it, from 1 */
 	uint64_t crc;		/* of the fields above and the data */
 };

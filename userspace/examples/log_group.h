@@ -33,7 +33,7 @@ struct log_group {
  * completion queue, and nothing of theirs is in flight.
  */
 int log_group_open(struct log_group *group, uint32_t depth);
-/* What is in flight may become durable nevertheless. */
+/* Records in flight may become durable nevertheless. */
 void log_group_close(struct log_group *group);
 
 /*

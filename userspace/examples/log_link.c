@@ -205,7 +205,7 @@ static int log_link_claim(void *ctx, const struct log_ask *ask,
 		log_link_close(link);
 		return err;
 	}
-	/* from now on nobody waits for events */
+	/* from now on no call waits for events */
 	flags = fcntl(link->events->fd, F_GETFL);
 	return fcntl(link->events->fd, F_SETFL, flags | O_NONBLOCK) ?
 	       log_link_errno() : 0;

@@ -9,10 +9,10 @@
 
 #define LOG_LINK_WINDOW	32	/* writes in flight */
 
-/* What the links of a session share: a group of queue pairs has one CQ. */
+/* Shared by the links of a session: a group of queue pairs has one CQ. */
 struct log_nic {
 	/* the caller's */
-	void *buffers;		/* all that is read into and written from */
+	void *buffers;		/* memory of all reads and writes */
 	size_t length;
 	/* the links' */
 	struct ibv_context *verbs;
@@ -38,7 +38,7 @@ struct log_link {
 
 extern const struct log_link_ops log_link_ops;
 
-/* What is in flight may become durable nevertheless. */
+/* Requests in flight may become durable nevertheless. */
 void log_link_close(struct log_link *link);
 /* When all links are closed. The next session gets a CQ with nothing in it. */
 void log_nic_close(struct log_nic *nic);

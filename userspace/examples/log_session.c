@@ -283,8 +283,8 @@ static int log_session_copy(struct log_session *session, struct log_peer *peer,
 }
 
 /*
- * @peer may have parts of an abandoned record at its end, and whole ones behind. What
- * is written there could complete the first one with the few bytes that it lacks. So
+ * @peer may have parts of an abandoned record at its end, and whole ones behind. New
+ * bytes there could complete the first one with the few bytes that it lacks. So
  * its header is cleared before. The first record that is missing is written last: it
  * is the link to those behind it.
  */

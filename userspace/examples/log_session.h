@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a writer decides. A session is one epoch: it begins by asking all targets,
+ * The decisions of a writer. A session is one epoch: it begins by asking all targets,
  * claims them all, makes them equal, and then appends to all at once. A target that
  * fails is left out while enough others are left. After an error the session is over;
  * the next one finds out what has become of its records, and brings the targets that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a target decides: whom it lets write, and what it says is durable. How
- * bytes become durable and how a writer is kept out is for the caller to do.
+ * The decisions of a target: the writer that it grants, and the records that it reports
+ * as durable. The caller makes bytes durable and keeps other writers out.
  */
 #ifndef LOG_TARGET_H
 #define LOG_TARGET_H
@@ -33,8 +33,8 @@ struct log_target {
 };
 
 /*
- * Looks at memory that holds what the medium holds. What it finds is made durable
- * first: an earlier process may have died, or failed, before it was.
+ * Reads the memory of the medium. All records found are made durable first, because an
+ * earlier process may have died or failed before they were.
  * EFBIG: the log is larger than @size.
  */
 int log_target_open(struct log_target *target,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What "cairn_log append" writes into its records, so that "verify" can tell. */
+/* The contents that "cairn_log append" writes and "cairn_log verify" checks. */
 #ifndef LOG_TEXT_H
 #define LOG_TEXT_H
 

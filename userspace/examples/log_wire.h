@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a writer and a target say to each other when a connection is made. The
- * writer's half goes into the connection request, the target's into the acceptance
- * or the refusal. After that nothing but RDMA passes: the target takes no part.
+ * The messages of a writer and a target when a connection is made. The writer's half
+ * goes into the connection request, the target's into the acceptance or the refusal.
+ * After that only RDMA operations pass, and the target takes no part.
  */
 #ifndef LOG_WIRE_H
 #define LOG_WIRE_H
@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct log_ask) <= 56, "fits a connection request");
 
 enum log_verdict {
 	LOG_GRANTED,
-	LOG_TOLD,	/* an answer to who only wants to know */
+	LOG_TOLD,	/* the answer to a query */
 	LOG_NOT_UNDERSTOOD,
 	LOG_IS_BUSY,
 	LOG_IS_STALE,
@@ -52,7 +52,7 @@ struct log_answer {
 	uint64_t epoch;
 	uint64_t size;
 	struct log_tail tail;	/* durable, if granted */
-	/* filled in by those who know */
+	/* filled in by the target's caller */
 	uint64_t addr;
 	uint32_t rkey;
 	uint32_t domain;	/* enum cairndv_persist_domain */

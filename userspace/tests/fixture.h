@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What tests of the provider begin and end with, on the fake kernel: a context with
- * a protection domain. At the end nothing may be left. For programs of one source
+ * Begin and end of a test of the provider on the fake kernel: a context with a
+ * protection domain. At the end no object may be left. For programs of one source
  * file, after all other headers.
  */
 #ifndef CAIRN_TESTS_FIXTURE_H

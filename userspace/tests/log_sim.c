@@ -301,7 +301,7 @@ void sim_target_crash(struct sim_target *target)
 void sim_target_replace(struct sim_target *target)
 {
 	sim_target_kill(target);
-	/* What it has reported and nobody has read is lost with it. */
+	/* Reports that were not read yet are lost with it. */
 	memset(target->conns, 0, sizeof(target->conns));
 	memset(target->cache, 0, SIM_USED);
 	memset(target->medium, 0, SIM_USED);
@@ -539,7 +539,7 @@ int cairn_send_check(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	return link->sent - link->answered == SIM_QUEUE ? ENOMEM : 0;
 }
 
-/* What is posted to a queue pair in error is answered, too: with an error. */
+/* A post to a queue pair in error completes with an error. */
 int cairn_send_put(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   uint32_t *index)
 {

@@ -68,7 +68,7 @@ struct sim_link {
 	uint64_t lost;		/* targets that were given up: 0 or 1 */
 };
 
-/* What a writer's links share. */
+/* Shared by a writer's links. */
 struct sim_nic {
 	struct ibv_cq cq;
 	struct sim_link links[SIM_TARGETS];

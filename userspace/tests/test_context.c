@@ -144,7 +144,7 @@ static void destroy_refused_qp(void)
 	close_ctx();
 }
 
-/* Once the last queue is gone, the same offset may mean other pages. */
+/* Once the last queue is destroyed, the same offset may mean other pages. */
 static void chunk_not_found_stale(void)
 {
 	struct ibv_cq *cq;
@@ -265,7 +265,7 @@ static void bad_descriptor_cq(void)
 	close_ctx();
 }
 
-/* Of send queues only. */
+/* For send queues only. */
 static void (*const map_edits[])(struct cairn_ring_desc *) = {
 	edit_ready_bit, edit_wake_index, edit_same_page,
 };
@@ -357,7 +357,7 @@ static void bad_descriptor_srq(void)
 
 /* ---- protection and fork ---- */
 
-/* By way of the kernel, which says so where a store would fault. */
+/* Asks the kernel, whose read() fails where a store would fault. */
 static bool is_writable(const void *addr)
 {
 	int zeros = open("/dev/zero", O_RDONLY);
@@ -390,7 +390,7 @@ static void protection(void)
 	close_ctx();
 }
 
-/* What a child finds that its parent has made. */
+/* Objects of the parent that a child finds. */
 struct inherited {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -596,7 +596,7 @@ static void address_handles(void)
 	close_ctx();
 }
 
-/* What a later libibverbs reads behind our verbs_qp must be zero. */
+/* The bytes that a later libibverbs reads behind our verbs_qp must be zero. */
 static void room_behind_verbs_qp(void)
 {
 	struct ibv_cq *cq;

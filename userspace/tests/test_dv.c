@@ -8,7 +8,7 @@
 #include "qp.h"
 #include "fixture_qp.h"
 
-/* A device of somebody else, and one that its driver has not claimed. */
+/* A device of another provider, and one that no driver has claimed. */
 static void other_devices(void)
 {
 	static const struct verbs_device_ops other;

@@ -257,7 +257,7 @@ static void a_send_queue_is_full(void)
 	}
 }
 
-/* What one queue pair does not take is posted to none. */
+/* A message that one queue pair does not take is posted to none. */
 static void one_does_not_take_it(void)
 {
 	struct ibv_sge pieces[64] = {};
@@ -280,7 +280,7 @@ static void one_does_not_take_it(void)
 	close_group();
 }
 
-/* The doorbell of one target fails: the device is gone. */
+/* The doorbell of one target fails: its device was unplugged. */
 static void a_post_fails(void)
 {
 	open_group();

@@ -266,7 +266,7 @@ static void lists(void)
 	close_all();
 }
 
-/* As soon as a region begins to end, and for good when it has changed. */
+/* A region is unknown as soon as it begins to end, and stays so once it changed. */
 static void regions_end(void)
 {
 	struct verbs_mr *vmr;

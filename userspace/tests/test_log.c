@@ -107,7 +107,7 @@ static void hostile(void)
 	}
 }
 
-/* Of each header one slot is whole, whatever part of the next was written. */
+/* One slot of each header is whole, whatever part of the next was written. */
 static void header_slots(void)
 {
 	struct log_header header = { .id = some_id, .size = SIZE }, found;
@@ -137,7 +137,7 @@ static void header_slots(void)
 	ktap_eq(log_header_find(log_words, &found), LOG_DAMAGED);
 }
 
-/* What many clients wrote again is read once. */
+/* Records that many clients wrote again are read once. */
 static void reads_once(void)
 {
 	struct log_header header = { .id = some_id, .size = SIZE };
@@ -282,7 +282,7 @@ static void restart(int target)
 	sim_target_start(&quiet.targets[target]);
 }
 
-/* What is in memory only is made durable before a target counts on it. */
+/* Records in memory only are made durable before a target counts on them. */
 static void persists_on_accept(void)
 {
 	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
@@ -777,7 +777,7 @@ static void full_log(void)
 	ktap_eq(durable_at(0), n);
 }
 
-/* What is written is recognised, however short; a byte that is wrong is noticed. */
+/* A text of any length is recognised; a wrong byte is noticed. */
 static void text_of_any_length(void)
 {
 	static const uint64_t numbers[] = { 1, 9, 10, 12345, UINT64_MAX };

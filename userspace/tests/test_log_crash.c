@@ -34,7 +34,7 @@ struct writer {
 	_Alignas(8) uint8_t buffer[SIM_WRITE];
 };
 
-/* What is known to be true. */
+/* The facts that the test knows. */
 struct world {
 	struct sim sim;
 	struct writer writers[WRITERS];
@@ -84,7 +84,7 @@ static bool judge_records(struct log_reader *reader, struct sim_target *target)
 
 	while ((record = log_reader_next(reader))) {
 		if (record->seq >= MAX_SEQ || !find_made(record->seq, record->crc))
-			return violated("nobody wrote it", record->seq);
+			return violated("it was never written", record->seq);
 		if (record->seq >= world.barrier_seq &&
 		    record->epoch < world.barrier_epoch)
 			return violated("it had been abandoned", record->seq);

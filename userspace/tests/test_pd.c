@@ -99,7 +99,7 @@ static void locks(void)
 	ktap_ok(to_cqp(qp[0])->pd == pd && to_cqp(qp[1])->pd == pd);
 	ktap_ok(!to_cqp(qp[0])->sq.single && !to_cqp(qp[0])->rq.queue.single);
 	ktap_ok(to_cqp(qp[1])->sq.single && to_cqp(qp[1])->rq.queue.single);
-	/* somebody holds the lock: with the lock, this would not return */
+	/* the lock is held: a post that takes it would not return */
 	pthread_spin_lock(&to_cqp(qp[1])->sq.lock);
 	ktap_eq(fake.ops.post_send(qp[1], &wr, &bad), 0);
 	ktap_eq(fake_sq(qp[1])->host->index, 1);

@@ -270,7 +270,7 @@ static void same_ud(void)
 	same_as_post_send(IBV_QPT_UD, UD_OPS);
 }
 
-/* What the QP or the operation does not have fails the batch. */
+/* A feature that the QP or the operation lacks fails the batch. */
 static void persist_refused(void)
 {
 	static const struct verbs_device_ops other;
@@ -296,7 +296,7 @@ static void persist_refused(void)
 	close_qps();
 }
 
-/* What the wire needs of them is in the WQE, and nothing else. */
+/* The WQE has the fields of the wire, and no others. */
 static void flush_and_word(void)
 {
 	const struct cairn_send_wqe *wqe;

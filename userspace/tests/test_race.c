@@ -74,7 +74,7 @@ static bool device_nap(void)
 	return true;
 }
 
-/* Each poster numbers its posts: high half who, low half which. */
+/* Each poster numbers its posts: high half poster, low half number. */
 static void device_check(const struct cairn_send_wqe *wqe)
 {
 	static uint32_t next[POSTERS];

@@ -36,7 +36,7 @@ static struct ibv_mr *reg(uint32_t handle)
 	return mr;
 }
 
-/* What the device does when the memory is free. */
+/* Acts as the device does when the memory is free. */
 static void free_now(uint32_t ticket)
 {
 	uint32_t *word = &fake_release_words()[ticket % CAIRN_RELEASE_SLOTS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Send and receive rings of another size: what is posted survives, everything
- * or nothing changes, and nobody posts while the device changes over.
+ * Send and receive rings of another size. Posted requests survive, everything or
+ * nothing changes, and no thread posts while the device changes over.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -152,7 +152,7 @@ static void grow_and_shrink(void)
 	close_qp();
 }
 
-/* 0, and what the ring has already, change nothing and ask nobody. */
+/* 0 and the present size change nothing and make no system call. */
 static void only_what_differs(void)
 {
 	struct ibv_qp_attr attr = {
@@ -280,7 +280,7 @@ static void shared(void)
 	close_qp();
 }
 
-/* A poster and somebody who resizes: the device sees every request once. */
+/* A poster beside a resizing thread: the device sees every request once. */
 #define POSTS	20000
 
 static atomic_bool posted_all;

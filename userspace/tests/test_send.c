@@ -653,7 +653,7 @@ static void full_queue(void)
 	close_qp();
 }
 
-/* What comes before the bad WR is posted, what follows is not. */
+/* Requests before the bad one are posted, later ones are not. */
 static void bad_in_the_middle(void)
 {
 	struct ibv_send_wr wr[4] = {

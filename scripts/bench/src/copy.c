@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What memcpy() moves between two buffers: no transfer on one host can be faster.
+ * The rate of memcpy() between two buffers: no transfer on one host can be faster.
  *
  *	copy BYTES SECONDS
  *

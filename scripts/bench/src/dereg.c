@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What it takes to give memory back: dereg others|itself CONNECTIONS SECONDS.
+ * The cost of giving memory back: dereg others|itself CONNECTIONS SECONDS.
  *
  * A region of 64 KiB is registered and deregistered again and again, first while
  * the device is idle, then while another thread keeps messages in flight over all
  * connections: "others", READs and WRITEs of 4 KiB over RC, to other memory;
  * "itself", WRITEs of 16 KiB over UC (which survives keys that are refused) to the
  * very region, which is released when something has arrived in it. Both ends live in this process, on the devices
- * CAIRN_A and CAIRN_B; the region is the target's. Printed: latency of
+ * CAIRN_A and CAIRN_B; the region is the target's. It prints the latency of
  * ibv_dereg_mr() in both parts (median, 99 %, greatest; microseconds), pairs of
- * registration and release a second, the messages a second of the load while it
- * was disturbed, and what counting one run of the engine in and out of its epoch
- * takes (nanoseconds, engine/epoch.h) beside a WRITE of 64 bytes (microseconds).
+ * registration and release a second, and the messages a second of the disturbed load.
+ * It also prints the time that one run of the engine takes to enter and leave its epoch
+ * (nanoseconds, engine/epoch.h), and that of a WRITE of 64 bytes (microseconds).
  */
 #include <errno.h>
 #include <pthread.h>

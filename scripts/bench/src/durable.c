@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What durable writes cost: durable BYTES DEPTH SECONDS.
+ * The cost of durable writes: durable BYTES DEPTH SECONDS.
  *
  * All ways of writing take turns, a few messages each, in one process and one thread
  * that has both ends, on the devices CAIRN_A and CAIRN_B. So the machine's other work
@@ -52,7 +52,7 @@ static const char * const names[WAYS] = {
 	"write+send", "two posts", "group", "group, 1 of 2", "chain",
 };
 
-/* What the time of a message is divided by. */
+/* The time of a message is divided by that of these. */
 static const enum way beside[] = { WRITE, READ, SEND, PERSIST };
 
 #define BESIDE		((int)(sizeof(beside) / sizeof(beside[0])))
@@ -106,7 +106,7 @@ static void flush_lines(const u8 *at, u32 length)
 	_mm_sfence();
 }
 
-/* By the name of cairn's counter, or rxe's. */
+/* Reads cairn's counter, or rxe's, by name. */
 static unsigned long packets(void)
 {
 	static const char * const counters[] = { "tx_packets", "sent_pkts" };
@@ -453,7 +453,7 @@ static void size_turn(enum way way)
 static void one_round(bool counts)
 {
 	for (unsigned int i = 0; i < WAYS; i++) {
-		/* nobody is always the first, or behind the same one */
+		/* no way is always the first, or behind the same one */
 		enum way way = (i * 3 + rounds) % WAYS;
 		struct figures *f = &figures[way];
 		double each;

@@ -244,7 +244,7 @@ static void windows(const char *what, double length)
 	free(off);
 }
 
-/* What @n gaps are off by; @off is overwritten. */
+/* Prints the deviation of @n gaps; @off is overwritten. */
 static void jitter(const char *what, double *off, unsigned int n)
 {
 	unsigned int i;
