@@ -23,7 +23,7 @@ ALLOCATES = re.compile(
     r'ib_umem_get|ib_alloc_device|ib_register_device|alloc_workqueue|kthread_create_on_node|'
     r'rdma_user_mmap_entry_insert|rdma_alloc_hw_stats_struct|nf_register_net_hooks|'
     r'register_pernet_subsys|dma_alloc_coherent)\s*\(')
-# What this test does not come to, and why.
+# Sites that this test does not reach, and why.
 EXCEPT = {
     'cairn_alloc_mr': 'fast registration is for kernel consumers',
     'cairn_create_qp': 'stores where qp_reserve_number() has reserved',

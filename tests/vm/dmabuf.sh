@@ -36,7 +36,7 @@ exporter() {
 	run_ok "$1: no buffer is left" wait_for 20 buffers_are "$before"
 	start a "$log" "dmabuf $1 hold"
 	if wait_for 60 grep -q holds "$log"; then
-		expect "$1: regions keep a buffer that nobody else has" "$(buffers)" $((before + 1))
+		expect "$1: regions keep a buffer that has no other user" "$(buffers)" $((before + 1))
 		expect "... and are shown" "$(rdma resource show mr | grep -c 'mrlen 1048576 .*comm dmabuf')" 3
 	else
 		not_ok "$1: regions that are kept"

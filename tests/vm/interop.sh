@@ -58,11 +58,11 @@ if full; then
 	unset PAIR_SERVER
 fi
 
-# No READs here, rxe does not survive their loss. As requester it takes an ACK that
-# was overtaken by the first response packet of the READ behind it (which a packet
-# scheduler on two CPUs brings about) for the end of that READ, without data and with a
+# No READs here, rxe does not survive their loss. A packet scheduler on two CPUs can let
+# the first response packet of a READ overtake the ACK of the request before it. As
+# requester rxe takes that ACK for the end of the READ, without data and with a
 # WARN. As responder it forgets the MR of a repeated READ when one of length zero
-# came after it, and drops repeated ones for good.
+# came after it, and drops repeated ones from then on.
 if modprobe sch_netem; then
 	in_a tc qdisc replace dev "$IF_A" root netem loss 1%
 	in_b tc qdisc replace dev "$IF_B" root netem loss 1%

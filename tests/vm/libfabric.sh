@@ -23,8 +23,8 @@ run_ok "fi_info knows both devices" both_known
 # sizes of 64 bytes to 1 MiB
 pair_run "connected endpoints" "exec fi_pingpong -p verbs -e msg -d $DEV_B -I 20 -c" \
 	"exec fi_pingpong -p verbs -e msg -d $DEV_A -I 20 -c $IP_B"
-# Reliable datagrams are connections of libfabric's own. Whoever hears of their end before
-# it has read the last message never gets it: tests/vm/src/preload/cm.c.
+# Reliable datagrams are connections of libfabric's own. A program that sees the
+# end event before the last message never gets the message: tests/vm/src/preload/cm.c.
 rdm() {
 	local rxm="exec env LD_PRELOAD=$PROGS/cm_preload.so fi_pingpong -p 'verbs;ofi_rxm' -e rdm"
 

@@ -27,7 +27,7 @@ server_up() {
 		rpc.nfsd 4 || return 1
 	echo "rdma 20049" >/proc/fs/nfsd/portlist || return 1
 	rpc.mountd || return 1
-	# nobody has state to reclaim
+	# no client has state to reclaim
 	echo Y >/proc/fs/nfsd/v4_end_grace
 	grep rdma /proc/fs/nfsd/portlist && grep -x 4 /proc/fs/nfsd/threads
 }

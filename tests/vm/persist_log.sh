@@ -142,7 +142,7 @@ expect "the first one can not write any more" $rc 1
 verify "the records of both are there" "$one" $(($(cat "$acked")))
 expect_that "those of the second are the last" "$(cat "$acked") >= $(cat "$lib_tmp/acked8") + 10"
 
-# a writer that dies with its network: nobody tells the target
+# a writer dies with its network: the target is not told
 modprobe sch_netem
 start a "$lib_tmp/w9" "exec cairn_log append ${target[*]} -n 1000000 -l 100 -o $lib_tmp/acked9"
 writer=$started

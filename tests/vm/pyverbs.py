@@ -5,7 +5,7 @@
 pyverbs.py SUITE MUST SKIPPED all|quick IP MAC --dev DEVICE --gid INDEX
 
 SUITE is the directory of the unpacked suite. The tests in the file MUST must pass.
-Those in SKIPPED skip themselves for the reason in their line; "quick" leaves them
+The tests in SKIPPED skip themselves for the reason in their line; "quick" leaves them
 out. No other test may fail or skip itself, and no line of either file may name a test
 that the suite has not. IP and MAC are those of the device's interface: the suite asks
 the programs ls and ip for them before each test, and looks below the device's parent,

@@ -38,8 +38,8 @@ watched() {
 	expect "$name: all was seen" "$(value missed)" 0
 }
 
-# Over any time, from the first packet on and over all of it. What the limit
-# promises is a burst and a half above the rate. A turn that stalls after it has
+# Over any time, from the first packet on and over all of it. The limit
+# promises at most a burst and a half above the rate. A turn that stalls after it has
 # looked at the clock sends late, the next one does not: that is one more.
 # $2 kbit/s, $3 burst, $4 packets at least
 never_above() {
@@ -83,7 +83,7 @@ watched a "$IF_A" $IP_B 16000 $((4 * PACKET)) "-s 400000 -n 2 -o read"
 never_above "$name" 16000 $((4 * PACKET)) 782
 uninterrupted "$name"
 
-# What is lost is lost after it has been seen, so all that is sent counts.
+# A packet is lost after it has been captured, so all sent packets count.
 # lossy NAME ONE-IN KBPS BURST 'OPTIONS' PACKETS
 lossy() {
 	if ! in_b tc qdisc add dev "$IF_B" clsact ||

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What smc-tools set (Debian 12 has none of them), by generic netlink. Any number of:
+"""Settings of smc-tools, which Debian 12 does not have, by generic netlink. Any number of:
 
 pnet NAME eth IFACE     the interface of this namespace is in this network
 pnet NAME ib DEVICE     the RDMA device, from the initial namespace

@@ -19,7 +19,7 @@ seconds=${CAIRN_SOAK_SECONDS:-3600}
 stop_file=$lib_tmp/stop
 modprobe sch_netem
 
-# kB of the kernel that nobody can reclaim
+# kB of the kernel that cannot be reclaimed
 kernel_memory() { awk '/^(SUnreclaim|VmallocUsed|Percpu|KernelStack):/ { n += $2 } END { print n }' /proc/meminfo; }
 
 # within SECONDS COMMAND...: a program or a function

@@ -17,7 +17,7 @@ tracing=/sys/kernel/tracing
 [ -e $tracing/events ] || mount -t tracefs tracefs $tracing
 [ -e $tracing/events/cairn ] || skip_all "this kernel traces nothing"
 
-# buffers of our own: nobody else's events, and we disturb nobody
+# separate buffers: no events of other users, and no disturbance of them
 trace=$tracing/instances/cairn_test
 mkdir $trace
 # one order for all CPUs

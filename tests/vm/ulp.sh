@@ -44,7 +44,7 @@ ulp_down() {
 	ip link delete $ULP_IF
 }
 
-# No queue pair but those that ib_core itself has: all that was connected is gone.
+# No queue pair but those that ib_core itself has: all connections have ended.
 ulp_idle() {
 	[ "$(rdma resource show qp link $ULP_DEV 2>/dev/null | grep -vc 'type GSI')" = 0 ]
 }

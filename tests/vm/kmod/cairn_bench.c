@@ -69,7 +69,7 @@ static unsigned int *idle, idle_head, idle_count, flying;
 static u64 posted, messages, failures;
 static u32 samples[SAMPLES];
 static bool running, ending;
-/* What the first and the last quarter of the connections took, ns for each; bytes of
+/* Time of the first and the last quarter of the connections, ns for each; bytes of
  * each queue pair, rings included.
  */
 static u64 setup_first, setup_last, qp_bytes;

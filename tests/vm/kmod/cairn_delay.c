@@ -6,8 +6,8 @@
  * run with interrupts off, and time stands still for the rest of the kernel. Write
  * milliseconds to the parameter ms; it is 0 again when a packet was held.
  *
- * Or holds the lanes that poll, as a host that has other things to do with the CPU,
- * while hold_lanes is 1, but each no longer than a tenth of a second. lanes_held counts
+ * While hold_lanes is 1 it holds the lanes that poll, as a host with other work for the
+ * CPU does, each for at most a tenth of a second. lanes_held counts
  * them.
  */
 #include <linux/delay.h>

@@ -161,7 +161,7 @@ static int connect_to(struct end *e, const struct end *peer)
 			    IB_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* The completions of a queue pair that is gone are dropped. */
+/* The completions of a destroyed queue pair are dropped. */
 static void disconnect(void)
 {
 	if (ea.qp)

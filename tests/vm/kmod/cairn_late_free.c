@@ -44,7 +44,7 @@ static void late_see_leave(unsigned long ip, unsigned long parent_ip,
 static struct ftrace_ops late_free_ops = { .func = late_see_free };
 static struct ftrace_ops late_leave_ops = { .func = late_see_leave };
 
-/* To its own address. */
+/* Makes a handle for the device's own address. */
 static struct ib_ah *late_make_ah(struct ib_device *device)
 {
 	const struct ib_gid_attr *sgid = rdma_get_gid_attr(device, 1, 0);
@@ -84,7 +84,7 @@ static int late_add(struct ib_device *device)
 		late_ah[i] = late_make_ah(device);
 	if (!IS_ERR(late_ah[0]))
 		return 0;
-	/* Nobody calls late_remove() then. */
+	/* late_remove() is not called then. */
 	late_destroy(NULL);
 	ib_dealloc_pd(late_pd);
 	return PTR_ERR(late_ah[0]);

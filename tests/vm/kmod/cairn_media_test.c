@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Makes memory look as it seldom does, as long as it is loaded or for good:
+ * Makes memory look as it seldom does, while it is loaded or permanently:
  *
  *	ram=1		all System RAM lies on persistent memory, as that of
  *			dax/kmem does
@@ -117,7 +117,7 @@ static int media_copy(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* Who changes the way of execution must not be optimised. */
+/* A probe that changes the way of execution must not be optimised. */
 static void media_copied(struct kprobe *probe, struct pt_regs *regs,
 			 unsigned long flags)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Brings work for a QP side of cairn in each round of each of its runs while the side
- * is bound to this CPU (lane/drain.h), as other CPUs could. Counts the rounds of a run;
+ * Adds work for a QP side of cairn in each round of its runs while the side is bound to
+ * this CPU (lane/drain.h), as other CPUs could. Counts the rounds of a run;
  * where they have no bound, it ends them. Ftrace callbacks tell of runs and rounds.
  */
 #include <linux/ftrace.h>

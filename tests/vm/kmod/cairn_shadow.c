@@ -317,7 +317,7 @@ static unsigned int on_output(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* Before anybody can lose it. */
+/* Sees each packet before any hook that can drop it. */
 static const struct nf_hook_ops output = {
 	.hook = on_output,
 	.pf = NFPROTO_IPV4,

@@ -19,7 +19,7 @@ struct shadow_state {
 	__u32 failed;		/* the power */
 	__u32 lines;		/* that were written back since SHADOW_ARM */
 	__u32 fences;
-	__u32 evictions;	/* lines that nobody asked for, or parts of them */
+	__u32 evictions;	/* lines, or parts of them, without a write-back */
 	__u32 missed;		/* probes that did not fire, lines without room */
 	struct shadow_qp qp[SHADOW_QPS];
 };

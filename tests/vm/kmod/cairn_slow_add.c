@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Holds who adds or moves an RDMA device, as a kernel does that has thousands of files to
- * make: ftrace callbacks lead calls of some functions to ours, which sleep first. While the
- * parameter hold is not 0; held says how many wait.
+ * Holds calls that add or move an RDMA device, as a kernel does that has thousands of files
+ * to make. Ftrace callbacks lead calls of some functions to ours, which sleep first while
+ * the parameter hold is not 0. held says how many wait.
  *
  * 1: the netdev is known to the driver, and the device is not registered yet;
  * 2: the netdev is not known yet;
- * 3: the device moves to another network namespace, and nobody can use it.
+ * 3: the device moves to another network namespace, and no program can use it.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -24,7 +24,7 @@ enum slow_point {
 
 static unsigned int hold;
 module_param(hold, uint, 0600);
-MODULE_PARM_DESC(hold, "1 to 3: who adds or moves a device waits there");
+MODULE_PARM_DESC(hold, "1 to 3: calls that add or move a device wait there");
 
 static atomic_t waiting = ATOMIC_INIT(0);
 
@@ -140,7 +140,7 @@ err_stop:
 	return err;
 }
 
-/* Nobody waits in here any more: the caller has seen to it. */
+/* No call waits in here any more: the caller has made sure. */
 static void __exit cairn_slow_add_exit(void)
 {
 	unsigned int i;

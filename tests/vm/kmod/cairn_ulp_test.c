@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What consumers in the kernel rely on, from <rdma/ib_verbs.h>, between device
+ * The promises to consumers in the kernel, from <rdma/ib_verbs.h>, between device
  * a and device b. Loading it runs the tests; the kernel log has a KTAP line for
  * each, after "cairn_ulp: ".
  */
@@ -495,7 +495,7 @@ static void destroy_end(struct end *e)
 
 static void tear_down(void)
 {
-	/* Completions that nobody waited for have their ops still. */
+	/* Completions that were not waited for have their ops still. */
 	if (ea.qp)
 		ib_destroy_qp(ea.qp);
 	ea.qp = NULL;
@@ -533,7 +533,7 @@ static struct ib_mr *mr_new(struct end *e, int i)
 	return mr;
 }
 
-/* Map @len bytes of the buffer at @off. Returns what ib_map_mr_sg() does. */
+/* Map @len bytes of the buffer at @off. Return: as ib_map_mr_sg(). */
 static int map(struct end *e, struct ib_mr *mr, u32 off, u32 len)
 {
 	struct scatterlist sg;
@@ -1436,7 +1436,7 @@ static bool polled(struct ib_cq *cq, struct ib_wc *wc)
 	return false;
 }
 
-/* A connection whose receives of b complete into a CQ that nobody polls for us. */
+/* A connection whose receives of b complete into a CQ that ib_core does not poll. */
 static struct ib_cq *notified_up(void)
 {
 	struct ib_cq_init_attr attr = { .cqe = DEPTH };
@@ -1588,7 +1588,7 @@ static void drain_sqd(void)
 	drain_in(IB_QPS_SQD);
 }
 
-/* What stands behind the request that failed has not been flushed yet. */
+/* Requests behind the failed one have not been flushed yet. */
 static void drain_sqe(void)
 {
 	struct setup s = plain;
@@ -1730,7 +1730,7 @@ static void event_access_error(void)
 	CHECK(event_comes(&eb, IB_EVENT_QP_ACCESS_ERR));
 }
 
-/* What clients of ib_core hear of a port. */
+/* Port events that clients of ib_core get. */
 struct port_watch {
 	struct ib_event_handler handler;
 	atomic_t down, up;

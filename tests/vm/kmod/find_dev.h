@@ -27,7 +27,7 @@ static struct ib_client find_dev_client = {
 	.add = find_dev_look,
 };
 
-/* The device @name, held, or NULL. Who calls it is alone. */
+/* Return: the device @name, held, or NULL. Not for concurrent callers. */
 static struct ib_device *find_dev(const char *name)
 {
 	find_dev_name = name;

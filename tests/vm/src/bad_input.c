@@ -4,8 +4,8 @@
  * protection domain, destroyed, in the wrong state. It is refused with an errno
  * that says why, changes nothing, and leaves no object behind.
  *
- * An object that is gone is one whose handle the kernel does not know: its number is
- * replaced for the length of a call.
+ * A destroyed object is one whose handle the kernel does not know: its number is replaced
+ * during a call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static bool is_gone(int err)
 		(object)->handle = handle_;				\
 	} while (0)
 
-/* What the kernel counts of the objects of both devices. */
+/* The kernel's counts of objects of both devices. */
 static void count_objects(char *line, int size)
 {
 	FILE *f = popen("rdma resource show", "r");
@@ -914,7 +914,7 @@ static void requests(void)
 
 /* --- XRC -------------------------------------------------------------------- */
 
-/* What libibverbs hides behind an ibv_xrcd. */
+/* The library's private part behind an ibv_xrcd. */
 struct xrc_domain {
 	struct ibv_xrcd xrcd;
 	u32 comp_mask;

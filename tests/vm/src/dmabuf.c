@@ -320,7 +320,7 @@ static void wrong(void)
 	buffer_close(&x);
 }
 
-/* Who may only read a buffer cannot have it written; reading is fine. */
+/* A file open for reading gives no writable region; a readable one is fine. */
 static void read_only(void)
 {
 	struct buffer x;

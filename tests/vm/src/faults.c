@@ -336,7 +336,7 @@ static void groups(void)
 	vt_end_destroy(&one);
 }
 
-/* What cannot be begun leaves the region as it was. */
+/* A release that cannot be begun leaves the region unchanged. */
 static void releases(void)
 {
 	struct ibv_mr *mr;

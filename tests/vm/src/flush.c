@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RDMA FLUSH and ATOMIC WRITE between two devices: end a asks, end b is asked. What is
- * durable when, persist_shadow.c judges.
+ * RDMA FLUSH and ATOMIC WRITE between two devices: end a asks, end b is asked.
+ * persist_shadow.c judges durability.
  *
  *   flush [rxe]	rxe: end a is one of rdma_rxe
  *
@@ -299,7 +299,7 @@ static void refused(void)
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-/* What the library and the registration say at once. */
+/* Errors that the library and the registration return at once. */
 static void bad_calls(void)
 {
 	struct ibv_mr *bad;

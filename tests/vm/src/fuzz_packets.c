@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets that nobody should send, to queue pairs of the second device.
+ * Invalid packets to queue pairs of the second device.
  *
  *	fuzz_packets [-s SEED] [-t SECONDS] [-n FRAMES]
  *
@@ -104,7 +104,7 @@ static struct message {
 
 #define ONE_OF(list)	((list)[below(sizeof(list))])
 
-/* What may come next, for RC. */
+/* Return: an opcode that may come next, for RC. */
 static u8 next_opcode(struct message *m)
 {
 	static const u8 begin[] = { 0, 4, 5, 6, 0xa, 0xb, 0xc, 0x13, 0x14, 0x17, 0xc0, 0xc3 };
@@ -241,7 +241,7 @@ static void put_ext(u8 *p, u8 op, u32 v, u32 len)
 	}
 }
 
-/* Returns its length without the ICRC. */
+/* Return: its length without the ICRC. */
 static u32 make_packet(u8 *p, u32 v)
 {
 	u8 op = any_opcode(v);
@@ -490,7 +490,7 @@ static bool make_ends(u32 v)
 	       !vt_end_create(&victim[v], &db, &o, BUF);
 }
 
-/* Nobody answers the first victim, so that its requests stay outstanding. */
+/* The first victim gets no answers, so that its requests stay outstanding. */
 static bool connect_victim(u32 v)
 {
 	if (v != RC)
@@ -640,7 +640,7 @@ static int run(u64 seconds, u64 most)
 			return 1;
 		}
 		for (n = 0; n < 50; n++) {
-			/* the QP has gone its own way, or is gone */
+			/* the QP has moved on, or was destroyed */
 			if (!(n % 10)) {
 				post_send(v);
 				if (!learn_psns(v))

@@ -67,8 +67,8 @@ static void post_recv(void)
 }
 
 /*
- * The message cannot arrive before there is a receive. What the buffer holds by
- * then is sent again, unless the message carries what it held when posted.
+ * The message cannot arrive before there is a receive. The contents of the buffer by
+ * then are sent again, unless the message carries those at the time of the post.
  */
 static bool taken_when_posted(u32 len)
 {
@@ -126,7 +126,7 @@ static void sizes(void)
 	disconnect();
 }
 
-/* What is wrong with memory is reported as ever. */
+/* Errors of memory are reported as usual. */
 static void errors(void)
 {
 	struct ibv_mr *gone;
@@ -176,7 +176,7 @@ static void other_addresses(void)
 	disconnect();
 }
 
-/* What a READ brings is sent by the fenced SEND behind it. */
+/* A fenced SEND sends the data of the READ before it. */
 static void fence(void)
 {
 	struct ibv_sge sge;

@@ -118,7 +118,7 @@ static void post_recvs(struct vt_end *e, int n)
 	post_recvs_of(e, n, 8);
 }
 
-/* Completions that are there. Returns how many. */
+/* Drops completions. Return: their number. */
 static int drop(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
@@ -141,7 +141,7 @@ static void flush(void)
 	struct vt_opts o = deep(DEEP, DEEP), small = VT_OPTS;
 
 	connect_ends(&o, &small);
-	/* nobody answers */
+	/* no answer comes */
 	check(!vt_to_state(two.qp, IBV_QPS_RESET));
 	post_recvs(&one, DEEP);
 	post_writes(&one, DEEP, &two);
@@ -395,7 +395,7 @@ static void group(void)
 	printf("group: %d of %d\n", k, num * WAITING);
 }
 
-/* What was posted behind a request that fails. */
+/* Flushes requests behind one that fails. */
 static void sqe(void)
 {
 	struct vt_opts o = deep(DEEP, 16);

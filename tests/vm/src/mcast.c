@@ -177,7 +177,7 @@ static void members(void)
 	close_ends();
 }
 
-/* Who is in the group gets what it sends itself, like the others of its host. */
+/* A sender in the group gets its own messages, like the other members of its host. */
 static void own_messages(void)
 {
 	open_ends();
@@ -323,7 +323,7 @@ static void many_members(void)
 	for (i = 0; i < MEMBERS; i++)
 		for (k = 1; k <= IN_A_ROW; k++)
 			got(&e[i], &a, k);
-	/* One who leaves has no share in what comes then, the others still have. */
+	/* A member that left gets no later message; the others do. */
 	must(!ibv_detach_mcast(e[0].qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 99, 1);
 	for (i = 1; i < MEMBERS; i++)

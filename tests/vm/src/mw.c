@@ -109,7 +109,7 @@ static int bind_to(struct ibv_mw_bind_info info)
 	return 0;
 }
 
-/* What a's access to b's @va comes to. */
+/* Return: the status of a's access to b's @va. */
 static int use(enum ibv_wr_opcode opcode, u32 rkey, u64 va, u32 len)
 {
 	struct ibv_sge sge = { (uintptr_t)a.buf, len, a.mr->lkey };
@@ -154,7 +154,7 @@ static int local_inv(u32 rkey)
 	return status(b.scq);
 }
 
-/* By the peer. */
+/* The peer invalidates @rkey. */
 static int remote_inv(u32 rkey)
 {
 	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad;
@@ -388,7 +388,7 @@ static void mw_refused(void)
 	refused_of(IBV_MW_TYPE_2);
 }
 
-/* What the owner itself sends or receives needs the region's key. */
+/* The owner's own sends and receives need the region's key. */
 static void not_for_local_use(void)
 {
 	struct ibv_sge sge;
@@ -451,7 +451,7 @@ static void invalidated_is_over(void)
 		must(!ibv_post_send(a.qp, &wr, &bad));
 		while (!round && b.buf[0] != 1)
 			usleep(100);
-		/* What finds the window closed ends the connection, and may do so first. */
+		/* An access to the closed window ends the connection, and may do so first. */
 		result = local_inv(mw->rkey);
 		must(!result || result == IBV_WC_WR_FLUSH_ERR);
 		judged += !result;
@@ -477,7 +477,7 @@ static void invalidated_is_over(void)
 	close_ends();
 }
 
-/* Nobody tidies up; the kernel does, whatever depends on what. */
+/* The process frees nothing; the kernel does, in any order. */
 static void killed(void)
 {
 	pid_t child = fork();

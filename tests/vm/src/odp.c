@@ -272,8 +272,8 @@ static void *steal(void *arg)
 	return NULL;
 }
 
-/* A thread takes pages away while they are written and read. Those beside them, in the
- * same messages, are right, and in the end all are.
+/* A thread takes pages away while they are written and read. Their neighbours in the
+ * same messages are right, and in the end all are.
  */
 static void taken_away(void)
 {
@@ -347,7 +347,7 @@ static void taken_away_here(void)
 	pair_close(&p);
 }
 
-/* What is not there is an error of whoever named it; the memory beside it is used. */
+/* An unmapped page is an error of the request that named it; its neighbours work. */
 static void unmapped(void)
 {
 	struct pair p = {};
@@ -464,7 +464,7 @@ static void forked(void)
 	pair_close(&p);
 }
 
-/* What is written to a mapped file is in the file. */
+/* Data written to a mapped file is in the file. */
 static void file(void)
 {
 	int fd = memfd_create("cairn-odp", 0);
@@ -550,7 +550,7 @@ static int advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice,
 	return ibv_advise_mr(mr->pd, advice, flags, sge, 2);
 }
 
-/* What was asked for is there when a message comes. */
+/* Advised pages are present when a message comes. */
 static void advised(void)
 {
 	static const struct {
@@ -721,7 +721,7 @@ static void unreliable(void)
 	X(advised_badly) X(refused) X(released) X(unreliable)
 VT_TESTS(TESTS)
 
-/* Traffic and a thief, until somebody ends it. */
+/* Traffic beside a thread that takes pages, until the test ends it. */
 static int hold(void)
 {
 	struct thief thief = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What can the device at the other end make durable? Device a asks device b, both
- * cairn's; by hand, with bytes that this program made; and with bytes that nobody
- * should send. With the argument "plain" device b asks device a, which does not know
+ * cairn's; by hand, with bytes that this program made; and with invalid
+ * bytes. With the argument "plain" device b asks device a, which does not know
  * the question.
  */
 #include <errno.h>
@@ -37,7 +37,7 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-/* What @end is told equals what the other device says of itself. */
+/* The answer to @end equals the attributes of the other device. */
 static void expect_known(struct vt_end *end, const struct vt_dev *peer)
 {
 	struct cairndv_device_attr want;
@@ -110,7 +110,7 @@ static void refused(void)
 	vt_end_destroy(&ud);
 }
 
-/* --- nobody answers --------------------------------------------------------- */
+/* --- no answer -------------------------------------------------------------- */
 
 /* 10.77.0.99 is not there; its Ethernet address is b's (persist.sh). */
 static void connect_to_nobody(void)
@@ -136,7 +136,7 @@ static void *asker(void *arg)
 	return (void *)(intptr_t)ask(a.qp, vt_ms(1500));
 }
 
-/* Those who ask are bounded; the others are told at once. */
+/* Pending questions are bounded; further ones fail at once. */
 static void many(void)
 {
 	pthread_t thread[ASKERS];
@@ -226,7 +226,7 @@ static void hand_send(struct hand *hand, const void *mad, u32 len)
 	must(!vt_poll(hand->end.scq, &wc, 1, vt_ms(20000)));
 }
 
-/* Returns the answer to @mad. */
+/* Return: the answer to @mad. */
 static const u8 *hand_ask(struct hand *hand, const u8 *mad)
 {
 	struct ibv_wc wc;
@@ -265,7 +265,7 @@ static void by_hand(void)
 	hand_close(&hand);
 }
 
-/* Answers that nobody asked for, and noise. */
+/* Answers without a question, and noise. */
 static void hostile(void)
 {
 	u64 bad = vt_counter(&db, "peer_bad_answers");
@@ -351,8 +351,8 @@ static void plain_unknown(void)
 	close_ends();
 }
 
-/* Who does not ask is told that the peer refuses, and not by running out of
- * retries, of which each takes the ACK timeout. What is behind it is flushed.
+/* A program that does not ask learns at once that the peer refuses, not after all
+ * retries, each of which takes the ACK timeout. Later requests are flushed.
  */
 static void plain_refuses(void)
 {

@@ -334,7 +334,7 @@ static void nic_flush(void)
 		ktap_eq(memcmp(p.to.buf + writes[i].at,
 			       p.a.buf + writes[i].at, writes[i].len), 0);
 	}
-	/* nobody at the target noticed */
+	/* the target has no completion */
 	ktap_ok(nothing(p.b.rcq));
 	pair_destroy(&p);
 }
@@ -375,8 +375,8 @@ static void ask_first(void)
 	pair_destroy(&p);
 }
 
-/* What libnvdimm says of the region of the devdax. CAIRN_REGION names what it was made
- * to say: eadr, or async, which needs more than a write-back.
+/* The attribute of libnvdimm for the region of the devdax. CAIRN_REGION names a forced
+ * value: eadr, or async, which needs more than a write-back.
  */
 static void region_kind(void)
 {
@@ -598,7 +598,7 @@ static void host_order(void)
 		post_write(&p, i, i * 1000, 900, 0);
 	for (i = 0; i < 5; i++)
 		f[i] = next_flush(&p, i);
-	/* half of a token is what nobody guesses */
+	/* half of a token is random */
 	must(f[0].token >> 32 != f[1].token >> 32);
 	must(!done(f[4].token, 0));
 	must(!done(f[2].token, 0));
@@ -991,7 +991,7 @@ static void fence(void)
 
 /* --- tokens --------------------------------------------------------------- */
 
-/* What another process gets for this token. */
+/* Return: the errno that another process gets for @token. */
 static int done_elsewhere(u64 token)
 {
 	int status = -1;
@@ -1165,7 +1165,7 @@ static void doomed_target(const struct card *peer, int out)
 	pause();
 }
 
-/* What goes first with the target's process decides which error it is: its MR
+/* The error depends on the object of the target's process that ends first: its MR
  * (a NAK) or its QP (silence).
  */
 static void next_lost(struct pair *p, u64 id)

@@ -224,7 +224,7 @@ static int judge_gap(u32 from, u32 to)
 
 	for (i = (from + LINE - 1) & -LINE; i < (to & -LINE); i++)
 		if (image[i] != OLD) {
-			vt_say("byte %u was written back and is nobody's", i);
+			vt_say("byte %u was written back and belongs to no message", i);
 			return EBADMSG;
 		}
 	return 0;

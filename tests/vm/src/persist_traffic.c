@@ -222,7 +222,7 @@ static int flush_wanted(struct conn *c, const struct ibv_wc *wc,
 	op = op_of(c, n);
 	if (n == c->head || op->asked || op->kind == OP_SEND ||
 	    op->len != info->length)
-		return bad_wc("a flush that nobody wants, or twice", wc);
+		return bad_wc("a flush without a message, or twice", wc);
 	op->asked = true;
 	if (vt_check(target(c, n), op->len, op->seed) >= 0)
 		return bad_wc("a flush of bytes that are not there", wc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory with an error that nobody has met yet, as the source of what is sent. The
+ * Sends from memory with an error that the kernel does not know yet. The
  * module cairn_media_test (poison=1) has the copy of certain bytes fail.
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Rate limits of queue pairs. What is judged is what holds on any machine: the
+ * Rate limits of queue pairs. The tests judge what holds on any machine: the
  * time from the post to the completion is never shorter than the rate allows,
  * data is right, and what should end ends.
  *
@@ -322,7 +322,7 @@ static void rc_send_small(void)
 	pair_down();
 }
 
-/* The limit of who answers, not of who asks. */
+/* The limit of the responder, not of the requester. */
 static void rc_read(void)
 {
 	u32 len = amount(5000);

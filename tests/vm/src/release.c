@@ -11,7 +11,7 @@
  * they are posted without end to a region that another thread registers,
  * deregisters and fills with canaries, again and again. With readers there are as
  * many RC queue pairs that READ the region or have its owner send from it, and are
- * connected anew when the region was gone; they look at what they get.
+ * connected anew when the region was freed; they check what they get.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -176,7 +176,7 @@ static int connect_anew(struct vt_end *a, struct vt_end *b)
 	       vt_to_state(b->qp, IBV_QPS_RESET) ?: vt_connect(a, b);
 }
 
-/* Returns false when the queue pair is of no use any more. */
+/* Return: false when the queue pair cannot be used any more. */
 static bool read_on(struct reader *r)
 {
 	struct target t = get_target();
@@ -603,8 +603,8 @@ static int capture(int fd, u8 frame[FRAMES][2048], int *len)
 	return n;
 }
 
-/* Written packets that come again when their region is gone, and its index is
- * another's: refused, and the other region stays as it is.
+/* Repeated WRITE packets, when their region is freed and another one has its index, are
+ * refused, and the other region does not change.
  */
 static void replayed_after_release(void)
 {

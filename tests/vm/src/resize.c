@@ -290,7 +290,7 @@ struct conn {
 	struct ibv_srq *srq;
 	u64 key;
 	_Atomic u64 sent, received;
-	/* Of receive buffers, under the lock. */
+	/* Free receive buffers, under the lock. */
 	pthread_mutex_t lock;
 	unsigned int num_free;
 	u16 free[SLOTS];
@@ -306,7 +306,7 @@ static unsigned int below(unsigned int *state, unsigned int n)
 	return rand_r(state) / 7 % n;
 }
 
-/* What message @n of a connection is: both ends know. */
+/* Return: the length of message @n of a connection, which both ends know. */
 static u32 message_len(const struct conn *c, u64 n)
 {
 	u64 z = (c->key + n) * 0x9e3779b97f4a7c15ULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a process may do to its own rings and mappings, and what anybody may
- * send to UDP port 4791, must harm nobody else. Runs as root where the first
+ * A process may write anything to its own rings and mappings, and any sender may send to
+ * UDP port 4791. Neither may harm another process. Runs as root where the first
  * device's netdev is; the kernel log and other traffic are judged by the caller.
  */
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@
 
 static struct vt_dev da, db;
 
-/* What the provider mapped, in order. */
+/* The mappings of the provider, in order. */
 static struct map {
 	u8 *addr;
 	size_t len;
@@ -169,7 +169,7 @@ static void map_foreign(void)
 	disconnect();
 }
 
-/* What stays mapped after its queue is gone is harmless. */
+/* A mapping that outlives its queue is harmless. */
 static void keep_mapping(void)
 {
 	u8 *kept[MAX_MAPS];
@@ -331,7 +331,7 @@ static void connect_anew(void)
 	connect_pair();
 }
 
-/* What has become of the queue pair of the process that misbehaves. */
+/* Polls the queue pair of the misbehaving process, or makes another. */
 static void poll_or_renew(void)
 {
 	struct ibv_wc wc;
@@ -579,7 +579,7 @@ static void unread_events(void)
 	disconnect();
 }
 
-/* Each call is an event that nobody reads. The kernel keeps 64 of an object, and when
+/* Each call makes an event that is not read. The kernel keeps 64 of an object, and when
  * they are read the next one comes.
  */
 static void unread_async_events(void)
@@ -665,7 +665,7 @@ static int resize_qp(u32 send_wr, u32 recv_wr)
 	return ibv_modify_qp(one.qp, &attr, IBV_QP_CAP);
 }
 
-/* What is outstanding cannot be: nothing is copied, nothing changes. */
+/* The number of outstanding requests is impossible: nothing is copied or changed. */
 static void resize_impossible(void)
 {
 	static const u32 bits[] = { 1u << 31, 1u << 20, 1u << 12 };
@@ -756,7 +756,7 @@ static void put16(u8 *p, u32 v)
 	p[1] = v;
 }
 
-/* Send @len bytes of @f->data, the last four of which become the ICRC. */
+/* Sends @len bytes of the frame, the last four of which become the ICRC. */
 static void send_frame(struct frame *f, size_t len, bool good)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
@@ -913,7 +913,7 @@ static void packets_malformed(void)
 	f.data[1] |= 1;
 	send_frame(&f, 32, true);
 	n++;
-	/* opcodes that nobody knows (RD and reserved) */
+	/* unknown opcodes (RD and reserved) */
 	for (op = 0x18; op < 0x20; op++) {
 		if (op == 0x1c || op == 0x1d)
 			continue;
@@ -1008,7 +1008,7 @@ static void packets_forged(void)
 
 static struct vt_end near[AHEAD_QPS], far[AHEAD_QPS];
 
-/* What the packets of one try took to send. They are kept for half a second. */
+/* Time to send the packets of one try. They are kept for half a second. */
 static u64 ahead_ms;
 
 /* Packets ahead of what far[@end] expects: nothing has come that tells their port. */
@@ -1023,7 +1023,7 @@ static void send_ahead(int end, int n)
 	}
 }
 
-/* From @from ends, counted. Returns how many were not kept. They are kept for half a
+/* Sends from @from ends. Return: the number of packets not kept. Others are kept for half a
  * second, so none is counted before all are sent.
  */
 static u64 keep_ahead(int from, int packets)
@@ -1045,7 +1045,7 @@ static u64 keep_ahead(int from, int packets)
 	return now_full;
 }
 
-/* What is kept of one address has a bound, and room comes back with time. */
+/* Kept packets of one address have a bound, and room comes back with time. */
 static void packets_ahead_are_bounded(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1101,7 +1101,7 @@ static void send_near(u32 tag)
 
 #define SWEPT	4096		/* PSNs, and a message for each 64 of them */
 
-/* Who sees nothing of a connection guesses its PSNs, not its port as well. */
+/* An off-path attacker can guess a PSN, but not the UDP port as well. */
 static void packets_from_another_port(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1171,8 +1171,8 @@ static void run_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A WRITE for each of these regions, ten times. Returns how many lines of the MR
- * cache were replaced. Each CPU has a cache of its own, and takes what it sends.
+/* A WRITE for each of these regions, ten times. Return: the number of lines of the MR
+ * cache that were replaced. Each CPU has a cache of its own, and takes what it sends.
  */
 static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 {
@@ -1226,7 +1226,7 @@ static void use_all(struct ibv_mr **mr, int n)
 	}
 }
 
-/* Packets that are for nobody leave the MR cache alone. */
+/* Packets without a receiver leave the MR cache alone. */
 static void packets_and_mr_cache(void)
 {
 	static struct ibv_mr *mr[CACHE_FROM + 10];
@@ -1279,7 +1279,7 @@ static void poisoned_memory(void)
 		ktap_skip("this kernel has no memory failures");
 		return;
 	}
-	/* The kernel tells who maps a bad page, and some kernels also here. */
+	/* The kernel signals the processes that map a bad page, some kernels also here. */
 	old = signal(SIGBUS, on_poison);
 	connect_pair();
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,

@@ -560,7 +560,7 @@ static int make_ends(void)
 	return make_flows();
 }
 
-/* Objects of a device that is gone must go without a hang, too. */
+/* Objects of an unplugged device must be destroyed without a hang, too. */
 static void tear_down(void)
 {
 	unsigned int q;

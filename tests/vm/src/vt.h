@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the verbs test programs share: both ends of a connection live in one
+ * Shared by the verbs test programs: both ends of a connection live in one
  * process, each on a device of its own, so that a test sees both sides.
  *
  * Devices: CAIRN_A and CAIRN_B in the environment, else cairn_a and cairn_b.
@@ -31,7 +31,7 @@ struct vt_dev {
 	int gid_index;
 };
 
-/* What a QP is made with; start from VT_OPTS. */
+/* Attributes of a new QP; start from VT_OPTS. */
 struct vt_opts {
 	enum ibv_qp_type type;
 	struct ibv_qp_cap cap;

@@ -316,7 +316,7 @@ static int second(int in, int out, u32 qpn)
 	must(!ibv_destroy_srq(x.srq));
 	x.srq = NULL;
 	must(write(out, "x", 1) == 1);
-	/* The kernel gives events of a target to who made it only. */
+	/* The kernel gives events of a target only to the process that made it. */
 	must(becomes(tgt, IBV_QPS_ERR));
 	must(write(out, "x", 1) == 1 && read(in, &byte, 1) == 1);
 	must(!ibv_destroy_qp(tgt));
@@ -407,7 +407,7 @@ static void refusals(void)
 	struct box x = {}, y = {}, z = {};
 
 	must(vt_open_both(&a, &b, VT_IPV4));
-	/* Without a file: nobody else's */
+	/* without a file: shared with no process */
 	xrcd = domain(&b, -1, O_CREAT);
 	other = domain(&b, -1, O_CREAT);
 	must(xrcd && other);

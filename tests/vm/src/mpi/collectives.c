@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What MPI programs do with a network: messages of many sizes with tags, any source,
+ * The traffic of MPI programs: messages of many sizes with tags, any source,
  * collectives, and one-sided access. Everything that arrives is compared.
  */
 #include <mpi.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * For LD_PRELOAD, into a program of libfabric with one thread: it hears of an event of
+ * For LD_PRELOAD, into a program of libfabric with one thread: it gets an event of
  * rdma_cm one look later.
  *
  * libfabric reads completions, then looks for events. When a connection has ended, it
- * destroys the queue pair before it reads completions again, and those of a queue pair
- * that is destroyed are gone. So a message that comes between the two, with the peer's
+ * destroys the queue pair before it reads completions again, and completions of a
+ * destroyed queue pair are dropped. So a message that comes between the two, with the peer's
  * end behind it, is lost. Here it is read in between.
  */
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 
 	/*
 	 * It stays with the kernel: one that was taken must be acknowledged. Nor is one
-	 * taken that came after the look. Who waits for an event gets it:
+	 * taken that came after the look. A caller that waits for an event gets it:
 	 * rdma_resolve_addr(), in this way.
 	 */
 	if (!seen && fcntl(fd.fd, F_GETFL) & O_NONBLOCK) {
