@@ -314,7 +314,7 @@ lib_listeners() {
 	for f in /proc/"$1"/net/tcp{,6}; do
 		while read -r _ _ _ state _; do
 			[ "$state" != 0A ] || listeners=$((listeners + 1))
-		done <"$f" 2>/dev/null
+		done 2>/dev/null <"$f"
 	done
 	if [ $listeners = 0 ] && [ -n "$2" ]; then
 		listeners=$(rdma resource show cm_id 2>/dev/null | grep -c 'state LISTEN')
@@ -344,7 +344,7 @@ lib_listeners_before() {
 	listeners=0
 	for pid in "${lib_groups[@]}"; do
 		if ! lib_gone "$pid"; then
-			listeners=$(lib_in "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ')
+			listeners=$(lib_in "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -c ' 0A ')
 			return
 		fi
 	done

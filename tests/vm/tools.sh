@@ -7,11 +7,11 @@
 declare -A gid_a gid_b
 declare -A ip_a=([4]=$IP_A [6]=$IP6_A) ip_b=([4]=$IP_B [6]=$IP6_B)
 
-# find the RoCE v2 GID of each end and each address family
+# find_gids [FAMILIES]: the RoCE v2 GID of each end and each address family
 find_gids() {
 	local f
 
-	for f in 4 6; do
+	for f in ${1:-4 6}; do
 		gid_a[$f]=$(gid_index "$DEV_A" "${ip_a[$f]}") || bail "$DEV_A: no IPv$f GID"
 		gid_b[$f]=$(gid_index "$DEV_B" "${ip_b[$f]}") || bail "$DEV_B: no IPv$f GID"
 	done

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 400
+# kernels: 6.1 6.12
+# boot: soak
+# append: ipv6.disable=1
+#
+# A host whose administrator has turned IPv6 off.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/tools.sh
+. "$(dirname "$0")/tools.sh"
+# shellcheck source=tests/vm/host.sh
+. "$(dirname "$0")/host.sh"
+
+host_is "no IPv6" test ! -e /proc/sys/net/ipv6
+host_works
