@@ -5,9 +5,10 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Random calls from several processes, next to traffic that must stay right. The seed
-# is printed; CAIRN_SEED=N make vmtest T=fuzz_verbs begins with the same lives, and
-# fuzz_verbs -s N -p 1 -n 1 repeats a single one.
+# Random calls from several processes, next to traffic that must stay right, to a bystander
+# whose memory must stay as it is, to readers of netlink, and to a third device whose netdev
+# moves between namespaces. The seed is printed; CAIRN_SEED=N make vmtest T=fuzz_verbs begins
+# with the same lives, and fuzz_verbs -s N -p 1 -n 1 repeats a single one.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -21,6 +22,33 @@ log=$lib_tmp/bystander
 start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
 bystander=$started
 wait_for 30 grep -q running "$log" || bail "no traffic to disturb"
+# A device that lives use while it moves away, comes back, and is made anew.
+export CAIRN_C=cairn_c
+ip netns add c
+ip -n a link add vc mtu 9000 type veth peer vd
+ip -n a link set vd up
+# shellcheck disable=SC2016
+move_again='
+	arrive() {
+		ip -n "$1" link set vc up
+		ip -n "$1" addr add 10.78.0.1/24 dev vc
+		[ ! -e /proc/sys/net/ipv6 ] || ip -n "$1" addr add fd78::1/64 dev vc nodad
+	}
+	ns=a
+	arrive a
+	while :; do
+		ip netns exec $ns rdma link add cairn_c type cairn netdev vc
+		for other in c a c a; do
+			sleep 0.5
+			ip -n $ns link set vc netns $other || exit 1
+			ns=$other
+			arrive $ns
+			echo "$((++moves)) moves" >&3
+		done
+		rdma link delete cairn_c
+	done 2>/dev/null'
+start - "$lib_tmp/moves" "exec 3>&1; $move_again"
+mover=$started
 # a seed of its own, unless one is to be repeated
 seed=()
 [ -z "${CAIRN_SEED:-}" ] || seed=(-s "$CAIRN_SEED")
@@ -30,6 +58,13 @@ kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$log" 3
 expect "other traffic goes on" "$alive" 1
 stop "$bystander"
+kill -0 "$mover" 2>/dev/null && alive=1 || alive=0
+expect "a netdev moves all the time" "$alive" 1
+diag "$(tail -n 1 "$lib_tmp/moves")"
+stop "$mover"
+rdma link delete cairn_c 2>/dev/null
+ip -n a link delete vd
+ip netns del c
 none_left() { ! rdma resource show qp | grep -qE 'type (RC|UC|UD).*comm'; }
 run_ok "no object is left" wait_for 30 none_left
 run_ok "the devices work as before" in_a verbs_verify -n 100

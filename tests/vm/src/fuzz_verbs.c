@@ -2,15 +2,20 @@
 /*
  * Random calls of verbs from several processes.
  *
- *	fuzz_verbs [-s SEED] [-t SECONDS] [-p PROCESSES] [-n LIVES]
+ *	fuzz_verbs [-s SEED] [-t SECONDS] [-p PROCESSES] [-n LIVES] [-r READERS]
  *
  * A process of its own is a life. It opens devices and makes random calls with objects
  * that are valid, gone, of another context, or nonsense. A part of the commands that
  * libibverbs sends to the kernel is sent in a broken copy first; others are made up.
  * The life writes garbage into what it has mapped, has children and threads that use
- * the same contexts, and ends in one of several ways: in order, at once, killed.
- * That it crashes itself is its own business. The caller judges the kernel's log and
- * what others see; here a life must end when it is killed.
+ * the same contexts, and ends in one of several ways: in order, at once, killed, by
+ * execve(), or with its first thread alone. Half of the lives have no privileges. Lives
+ * hand descriptors of contexts to each other, which outlive their owners so. Pointers of
+ * commands lead to memory where the kernel's copy fails or waits (fuzz_trap.c).
+ *
+ * That a life crashes itself is its own business. The caller judges the kernel's log and
+ * what others see. Here a life must end when it is killed, and a bystander's memory and
+ * connection must be what they were, although lives know its keys (fuzz_beside.c).
  *
  * Life k of process p has the seed SEED + 1000 * k + p. "-s SEED -n 1 -p 1" repeats
  * the calls of one life, if not the times at which its threads and children run.
@@ -34,26 +39,25 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <infiniband/cairndv.h>
-#include "vt.h"
+#include "fuzz.h"
 
 #define MAX_PROCESSES	16
-#define SLOTS		12	/* objects of a kind that a life knows */
-#define CONTEXTS	3
 #define STEPS		400	/* of a life, at most */
-#define ARENA		(1 << 20)
 #define MAX_MAPS	512
+#define MAX_ASIDE	6	/* commands that wait in threads of their own */
 
-static struct counts {
-	u64 lives, calls, broken, raw, ended, killed, crashed;
-} *counts;
-
-#define count(what)	__atomic_fetch_add(&counts->what, 1, __ATOMIC_RELAXED)
+struct fuzz_counts *counts;
 
 /* --- random ------------------------------------------------------------- */
 
 static __thread u64 rand_state;
 
-static u64 rnd(void)
+void rnd_seed(u64 seed)
+{
+	rand_state = seed;
+}
+
+u64 rnd(void)
 {
 	u64 z = rand_state += 0x9e3779b97f4a7c15ULL;
 
@@ -62,18 +66,18 @@ static u64 rnd(void)
 	return z ^ z >> 31;
 }
 
-static u32 below(u32 n)
+u32 below(u32 n)
 {
 	return rnd() % n;
 }
 
-static bool one_in(u32 n)
+bool one_in(u32 n)
 {
 	return !below(n);
 }
 
 /* Numbers that are worth a try. */
-static u64 number(void)
+u64 number(void)
 {
 	static const u64 edges[] = {
 		0, 1, 2, 3, 4, 7, 8, 16, 63, 64, 255, 256, 4095, 4096, 65535,
@@ -91,18 +95,20 @@ static u64 number(void)
 
 /* --- the life's own ----------------------------------------------------- */
 
-static struct ibv_context *ctx[CONTEXTS];
-static struct ibv_pd *pd[SLOTS];
+struct ibv_context *ctx[CONTEXTS];
+struct ibv_pd *pd[SLOTS];
 static struct ibv_comp_channel *channel[SLOTS];
-static struct ibv_cq *cq[SLOTS];
-static struct ibv_srq *srq[SLOTS];
-static struct ibv_qp *qp[SLOTS];
-static struct ibv_mr *mr[SLOTS];
-static struct ibv_mw *mw[SLOTS];
+struct ibv_cq *cq[SLOTS];
+struct ibv_srq *srq[SLOTS];
+struct ibv_qp *qp[SLOTS];
+struct ibv_mr *mr[SLOTS];
+struct ibv_mw *mw[SLOTS];
 static struct ibv_ah *ah[SLOTS];
-static u8 *arena, *scratch;
-
-#define slot(kind)	(&kind[below(SLOTS)])
+u8 *arena;
+static u8 *scratch;
+/* contexts of other lives */
+static int foreign[SLOTS];
+static u32 last_key;
 
 static struct map {
 	u8 *addr;
@@ -123,10 +129,31 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return p;
 }
 
+static struct fuzz_hint *any_hint(void)
+{
+	return &hints[below(FUZZ_HINTS)];
+}
+
+/* The index of a key is its upper 24 bits. */
+u32 guess_key(void)
+{
+	struct ibv_mr *of = *slot(mr);
+
+	if (of)
+		last_key = of->rkey;
+	switch (below(6)) {
+	case 0: return any_hint()->rkey;
+	case 1: return any_hint()->lkey;
+	case 2: return last_key + below(5) - 2;
+	case 3: return last_key + (below(5) << 8);
+	case 4: return (last_key & ~0xffu) | below(256);
+	default: return rnd();
+	}
+}
+
 /* --- commands ----------------------------------------------------------- */
 
 #define MAX_ATTRS	16
-#define SCRATCH		(1 << 18)
 
 struct command {
 	struct ib_uverbs_ioctl_hdr hdr;
@@ -196,17 +223,42 @@ static void break_command(struct command *c)
 	}
 }
 
-/* Pointers of the copy lead to copies, so that nothing breaks the library. */
+/* Is it the address of a reply? Others of this length lie in the attribute itself. */
+static bool short_pointer(const struct ib_uverbs_attr *attr)
+{
+	return attr->len && attr->len <= 8 && attr->data > 0x10000 &&
+	       attr->data < 1ULL << 47;
+}
+
+/* Pointers of the copy lead to copies, so that nothing breaks the library; some into
+ * memory where the kernel's copy fails or waits.
+ */
 static void redirect(struct command *c)
 {
+	bool traps = one_in(2);
 	u32 i, at = 0;
 
 	for (i = 0; i < c->hdr.num_attrs; i++) {
 		struct ib_uverbs_attr *attr = &c->attr[i];
 		u8 *copy = scratch + at;
+		void *trap;
 
+		if (traps && short_pointer(attr) && one_in(2)) {
+			u64 zero = 0;
+
+			trap = trap_place(&zero, attr->len);
+			attr->data = trap ? (uintptr_t)trap : attr->data;
+			continue;
+		}
 		if (attr->len <= 8 || at + attr->len > SCRATCH / 2)
 			continue;
+		if (traps && one_in(2)) {
+			trap = trap_place((void *)(uintptr_t)attr->data, attr->len);
+			if (trap) {
+				attr->data = (uintptr_t)trap;
+				continue;
+			}
+		}
 		memcpy(copy, (void *)(uintptr_t)attr->data, attr->len);
 		attr->data = (uintptr_t)copy;
 		at += (attr->len + 63) & ~63;
@@ -220,22 +272,66 @@ static int send_command(int fd, struct command *c)
 	return syscall(SYS_ioctl, fd, RDMA_VERBS_IOCTL, c);
 }
 
+struct aside {
+	int fd;
+	struct command command;
+};
+
+static u32 asides;
+
+static void *aside_thread(void *arg)
+{
+	struct aside *a = arg;
+
+	send_command(a->fd, &a->command);
+	free(a);
+	__atomic_fetch_sub(&asides, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* It may wait for long: meanwhile the life goes on. */
+static void send_aside(int fd, const struct command *c)
+{
+	struct aside *a = malloc(sizeof(*a));
+	pthread_t thread;
+
+	if (!a)
+		return;
+	a->fd = fd;
+	a->command = *c;
+	__atomic_fetch_add(&asides, 1, __ATOMIC_RELAXED);
+	if (pthread_create(&thread, NULL, aside_thread, a)) {
+		__atomic_fetch_sub(&asides, 1, __ATOMIC_RELAXED);
+		free(a);
+		return;
+	}
+	pthread_detach(thread);
+}
+
 static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 {
+	bool whole = one_in(3), aside = one_in(3);
 	struct command c;
 
 	if (hdr->num_attrs > MAX_ATTRS || hdr->length > sizeof(c))
 		return;
 	memcpy(&c, hdr, hdr->length);
 	redirect(&c);
-	do
+	/* one that is right fails or waits at its copies alone */
+	while (!whole) {
 		break_command(&c);
-	while (one_in(2));
+		whole = one_in(2);
+	}
 	/* handles of one context mean something else in another */
 	if (one_in(8) && ctx[0] && ctx[1])
 		fd = ctx[below(2)]->cmd_fd;
+	else if (one_in(16) && foreign[0])
+		fd = foreign[below(SLOTS)];
 	count(broken);
-	send_command(fd, &c);
+	if (aside && __atomic_load_n(&asides, __ATOMIC_RELAXED) < MAX_ASIDE)
+		send_aside(fd, &c);
+	else
+		send_command(fd, &c);
 }
 
 static bool playing;
@@ -307,15 +403,29 @@ static void raw_write(int fd)
 		memcpy(cmd.words, &out, 8);
 	}
 	count(raw);
-	/* a result of -1 is as good as any other */
-	if (write(fd, &cmd, sizeof(cmd.hdr) + 4 * n) < 0)
+	if (one_in(4)) {
+		void *trap = trap_place(&cmd, sizeof(cmd.hdr) + 4 * n);
+		u64 out = (uintptr_t)trap_place(cmd.words, 4 * n);
+
+		if (trap && out && n > 1 && one_in(2)) {
+			/* the reply waits, and the command lies where it can be read */
+			memcpy(cmd.words, &out, 8);
+			trap = NULL;
+		}
+		/* a result of -1 is as good as any other */
+		if (write(fd, trap ? trap : &cmd, sizeof(cmd.hdr) + 4 * n) < 0)
+			return;
+	} else if (write(fd, &cmd, sizeof(cmd.hdr) + 4 * n) < 0) {
 		return;
+	}
 }
 
 static int any_fd(void)
 {
 	struct ibv_context *c = ctx[below(CONTEXTS)];
 
+	if (one_in(6) && foreign[0])
+		return foreign[below(SLOTS)];
 	return c ? c->cmd_fd : -1;
 }
 
@@ -338,9 +448,13 @@ static void open_context(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context **c = &ctx[below(CONTEXTS)];
+	/* one whose netdev comes and goes */
+	const char *moving = getenv("CAIRN_C");
 	const char *want = below(2) ? vt_name_a() : vt_name_b();
 	u32 i;
 
+	if (moving && one_in(4))
+		want = moving;
 	for (i = 0; list && list[i] && !*c; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), want))
 			*c = ibv_open_device(list[i]);
@@ -350,7 +464,7 @@ static void open_context(void)
 		fcntl((*c)->async_fd, F_SETFL, O_NONBLOCK);
 }
 
-static struct ibv_context *any_ctx(void)
+struct ibv_context *any_ctx(void)
 {
 	struct ibv_context *c = ctx[below(CONTEXTS)];
 
@@ -455,7 +569,11 @@ static void make_mr(void)
 
 	if (one_in(3))
 		access |= CAIRNDV_ACCESS_PERSISTENT_HOST;
-	if (!*p && of)
+	if (!one_in(4))
+		access |= IBV_ACCESS_MW_BIND;
+	if (!*p && of && one_in(3))
+		*p = more_region(of, addr, len);
+	else if (!*p && of)
 		*p = ibv_reg_mr_iova2(of, addr, len, one_in(3) ? number() :
 				      (uintptr_t)addr, access);
 	else if (*p && one_in(3) && !ibv_dereg_mr(*p))
@@ -475,7 +593,7 @@ static void make_mw(void)
 		*p = NULL;
 }
 
-static struct ibv_ah_attr any_ah(void)
+struct ibv_ah_attr any_ah(void)
 {
 	struct ibv_ah_attr a = {
 		.is_global = !one_in(10), .port_num = one_in(10) ? below(4) : 1,
@@ -523,6 +641,12 @@ static struct ibv_qp_attr any_attr(enum ibv_qp_state state)
 		.rate_limit = one_in(2) ? number() : 0,
 	};
 
+	if (one_in(12)) {
+		/* only the PSN is not known */
+		a.dest_qp_num = any_hint()->qpn;
+		a.rq_psn = rnd() & 0xffffff;
+		a.sq_psn = rnd() & 0xffffff;
+	}
 	return a;
 }
 
@@ -576,8 +700,14 @@ static void fill_sge(struct ibv_sge *sge, u32 n)
 			.addr = one_in(8) ? number() :
 				of ? (uintptr_t)of->addr + below(64) : (uintptr_t)arena,
 			.length = one_in(12) ? number() : below(5000),
-			.lkey = one_in(8) || !of ? number() : of->lkey,
+			.lkey = one_in(8) || !of ? guess_key() : of->lkey,
 		};
+		if (one_in(12)) {
+			struct fuzz_hint *hint = any_hint();
+
+			sge[n].addr = hint->va + below(1000);
+			sge[n].lkey = one_in(2) ? hint->lkey : hint->rkey;
+		}
 	}
 }
 
@@ -592,6 +722,7 @@ static void post_send(void)
 		.send_flags = one_in(12) ? number() : IBV_SEND_SIGNALED * below(2),
 		.imm_data = rnd(),
 	}, *bad;
+	struct ibv_mr guessed;
 
 	if (!of)
 		return;
@@ -604,8 +735,14 @@ static void post_send(void)
 			return;
 	} else {
 		u64 va = far ? (uintptr_t)far->addr + below(256) : number();
-		u32 key = far && !one_in(8) ? far->rkey : number();
+		u32 key = far && !one_in(8) ? far->rkey : guess_key();
 
+		if (one_in(8)) {
+			struct fuzz_hint *hint = any_hint();
+
+			va = hint->va + below(1000);
+			key = hint->rkey;
+		}
 		wr.wr.rdma.remote_addr = va;
 		wr.wr.rdma.rkey = key;
 		if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -620,8 +757,11 @@ static void post_send(void)
 				return;
 			wr.bind_mw.mw = win;
 			wr.bind_mw.rkey = win->rkey + below(3);
+			guessed = *far;
+			if (one_in(3))
+				guessed.lkey = guessed.rkey = key;
 			wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
-				far, va, below(9000), VT_ACCESS };
+				&guessed, va, one_in(6) ? 0 : below(9000), VT_ACCESS };
 		}
 	}
 	ibv_post_send(of, &wr, &bad);
@@ -752,6 +892,24 @@ static void scribble(void)
 	}
 }
 
+/* Contexts come from other lives and go to them. */
+static void pass_descriptors(void)
+{
+	struct ibv_context *c = any_ctx();
+	int *place = slot(foreign), fd;
+
+	if (c)
+		beside_give(c->cmd_fd);
+	fd = beside_take();
+	if (fd < 0)
+		return;
+	if (*place > 0)
+		close(*place);
+	*place = fd;
+	if (foreign[0] <= 0)
+		foreign[0] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 /* A child has the same contexts and mappings, and other memory. */
 static void have_child(void)
 {
@@ -796,15 +954,78 @@ static void (*const steps[])(void) = {
 	make_pd, make_channel, make_cq, make_cq, make_srq, make_qp, make_qp, make_mr,
 	make_mr, make_mw, make_ah, modify_qp, modify_qp, modify_qp, modify_qp,
 	modify_qp, post_send, post_send, post_send, post_recv, post_recv, poll_cqs,
-	queries, move_memory, raw, scribble, open_context,
+	queries, move_memory, raw, scribble, open_context, more_calls, more_calls,
+	more_calls, more_calls, more_calls, more_calls, pass_descriptors,
 };
+
+static void step(void)
+{
+	steps[below(sizeof(steps) / sizeof(steps[0]))]();
+	if (one_in(100))
+		have_child();
+}
+
+/* The same descriptors in another program, whose contexts stay until they are closed. */
+static void __attribute__((noreturn)) become_other(void)
+{
+	char fd[16], seed[32];
+	struct ibv_context *c = any_ctx();
+
+	fcntl(c->cmd_fd, F_SETFD, 0);
+	snprintf(fd, sizeof(fd), "%d", c->cmd_fd);
+	snprintf(seed, sizeof(seed), "%llu", rnd());
+	execl("/proc/self/exe", "fuzz_verbs", "-x", fd, "-s", seed, NULL);
+	_exit(0);
+}
+
+/* The other program. */
+static int other_program(int fd, u64 seed)
+{
+	static struct fuzz_counts own;
+	u32 n;
+
+	counts = &own;
+	hints = calloc(FUZZ_HINTS, sizeof(*hints));
+	rand_state = seed;
+	arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	scratch = mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (n = below(100); n; n--) {
+		foreign[n % SLOTS] = fd;
+		raw();
+	}
+	return 0;
+}
+
+/* The leader goes, and a thread goes on. */
+static void *last_thread(void *arg)
+{
+	other_thread(arg);
+	_exit(0);
+}
+
+static void __attribute__((noreturn)) leave_thread(void)
+{
+	pthread_t thread;
+
+	thread_seed = rnd();
+	if (!pthread_create(&thread, NULL, last_thread, &thread_seed))
+		pthread_exit(NULL);
+	_exit(0);
+}
 
 /* Close contexts with all that is open in them, or not even that. */
 static void end_life(void)
 {
 	u32 i;
 
-	switch (below(4)) {
+	beside_scan(arena, ARENA);
+	switch (below(6)) {
+	case 4:
+		become_other();
+	case 5:
+		leave_thread();
 	case 0:
 		for (i = 0; i < SLOTS; i++)
 			if (qp[i] && !ibv_destroy_qp(qp[i]))
@@ -830,6 +1051,10 @@ static void live(u64 seed)
 	u32 n, used;
 
 	rand_state = seed;
+	beside_scan_setup();
+	trap_setup(seed + 500);
+	if (one_in(2) && setresuid(65534, 65534, 65534))
+		_exit(3);
 	arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	scratch = mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE,
@@ -850,13 +1075,13 @@ static void live(u64 seed)
 	playing = true;
 	used = below(STEPS);
 	for (n = 0; n < used; n++)
-		steps[below(sizeof(steps) / sizeof(steps[0]))]();
+		step();
 	if (one_in(4))
 		have_child();
 	if (one_in(4))
 		have_thread();
 	for (n = 0; n < used / 4; n++)
-		steps[below(sizeof(steps) / sizeof(steps[0]))]();
+		step();
 	end_life();
 }
 
@@ -912,29 +1137,54 @@ static int look(struct process *p)
 	return 0;
 }
 
+static void print_counts(void)
+{
+	printf("%llu lives: %llu ended, %llu were killed, %llu crashed themselves; "
+	       "%llu calls, %llu broken, %llu made up, %llu of rare kinds\n",
+	       counts->lives, counts->ended, counts->killed, counts->crashed,
+	       counts->calls, counts->broken, counts->raw, counts->more);
+	printf("%llu commands with a pointer into a trap, %llu page faults answered, "
+	       "%llu descriptors from other lives, %llu questions by netlink\n",
+	       counts->trapped, counts->waited, counts->passed, counts->netlink);
+	printf("the bystander: %llu transfers compared, %llu regions made anew, "
+	       "%llu bytes changed, %llu connections broken; %llu lives had its data\n",
+	       counts->checks, counts->churned, counts->damage, counts->broken_off,
+	       counts->leaks);
+	printf("%llu calls in all\n", counts->calls + counts->broken + counts->raw);
+}
+
 int main(int argc, char **argv)
 {
 	struct process p[MAX_PROCESSES] = { 0 };
 	u64 seed = time(NULL) * 1000000ULL, lives = ~0ULL, begun = 0;
-	u32 i, processes = 3, running = 0;
+	u32 i, processes = 3, readers = 1, running = 0;
 	u64 seconds = 10, end;
-	int c, rc = 0;
+	int c, rc = 0, other = -1;
 
-	while ((c = getopt(argc, argv, "s:t:p:n:")) != -1) {
+	while ((c = getopt(argc, argv, "s:t:p:n:r:x:")) != -1) {
 		switch (c) {
 		case 's': seed = strtoull(optarg, NULL, 0); break;
 		case 't': seconds = strtoull(optarg, NULL, 0); break;
 		case 'p': processes = strtoul(optarg, NULL, 0); break;
 		case 'n': lives = strtoull(optarg, NULL, 0); break;
+		case 'r': readers = strtoul(optarg, NULL, 0); break;
+		case 'x': other = atoi(optarg); break;
 		default: return 2;
 		}
 	}
+	if (other >= 0)
+		return other_program(other, seed);
 	if (!processes || processes > MAX_PROCESSES)
 		return 2;
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	end = vt_now_ms() + seconds * 1000;
 	printf("seed %llu\n", seed);
+	fflush(stdout);
+	if (!beside_start(readers, seed + 700)) {
+		puts("the bystander does not start");
+		return 1;
+	}
+	end = vt_now_ms() + seconds * 1000;
 	do {
 		bool more = vt_now_ms() < end && begun < lives;
 
@@ -954,10 +1204,12 @@ int main(int argc, char **argv)
 		usleep(2000);
 		if (!more && !running)
 			break;
+		if (!beside_alive()) {
+			puts("the bystander or a reader has ended");
+			rc = -1;
+		}
 	} while (rc >= 0);
-	printf("%llu lives: %llu ended, %llu were killed, %llu crashed themselves; "
-	       "%llu calls, %llu broken, %llu made up\n",
-	       counts->lives, counts->ended, counts->killed, counts->crashed,
-	       counts->calls, counts->broken, counts->raw);
-	return rc < 0;
+	beside_stop();
+	print_counts();
+	return rc < 0 || counts->leaks || counts->damage || counts->broken_off;
 }
