@@ -4,15 +4,15 @@
 #include "mem/key.h"
 #include "verbs/limits.h"
 
-/* An index has twice as many bits: at first, at most. */
-#define CAIRN_KEY_MIN_HALF	8
-#define CAIRN_KEY_MAX_HALF	12
+/* An index has as many bits: at first, at most. */
+#define CAIRN_KEY_MIN_BITS	16
+#define CAIRN_KEY_MAX_BITS	24
 #define CAIRN_KEY_TRIES		128
 /* Variants lie in chunks of so many indices, which stay. */
 #define CAIRN_VARIANT_CHUNK	4096
 
 struct key_variant_chunk {
-	u8 next[CAIRN_VARIANT_CHUNK];
+	u8 last[CAIRN_VARIANT_CHUNK];
 };
 
 void cairn_keys_init(struct cairn_dev *dev)
@@ -20,8 +20,7 @@ void cairn_keys_init(struct cairn_dev *dev)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
 	cairn_table_init(&dev->mr_table);
 	xa_init(&dev->key_variants);
-	dev->key_half_bits = CAIRN_KEY_MIN_HALF;
-	get_random_bytes(&dev->key_secret, sizeof(dev->key_secret));
+	dev->key_bits = CAIRN_KEY_MIN_BITS;
 }
 
 void cairn_keys_exit(struct cairn_dev *dev)
@@ -48,7 +47,7 @@ static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
 	variants = kmalloc(sizeof(*variants), GFP_KERNEL);
 	if (!variants)
 		return NULL;
-	get_random_bytes(variants->next, sizeof(variants->next));
+	get_random_bytes(variants->last, sizeof(variants->last));
 	other = xa_cmpxchg(&dev->key_variants, i, NULL, variants, GFP_KERNEL);
 	if (!other)
 		return variants;
@@ -57,34 +56,15 @@ static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
 }
 
 /*
- * A permutation of the numbers of twice @half bits that only the device knows: a
- * Feistel network.
- */
-static u32 key_permute(const struct cairn_dev *dev, u32 number, u32 half)
-{
-	u32 mask = BIT(half) - 1;
-	u32 left = number >> half & mask, right = number & mask;
-	u32 round, next;
-
-	for (round = 0; round < 4; round++) {
-		next = left ^ siphash_2u32(right, round, &dev->key_secret);
-		left = right;
-		right = next & mask;
-	}
-	return left << half | right;
-}
-
-/*
- * The next free index: at least half of them are free, so that many busy ones in
- * a row do not happen.
+ * A free index, drawn at random. At least half of them are free, so
+ * CAIRN_KEY_TRIES busy ones in a row do not happen.
  */
 static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 {
 	int tries, err = -EBUSY;
 
 	for (tries = 0; tries < CAIRN_KEY_TRIES && err == -EBUSY; tries++) {
-		*index = key_permute(dev, atomic_inc_return(&dev->next_mr),
-				     READ_ONCE(dev->key_half_bits));
+		*index = get_random_u32() & (BIT(READ_ONCE(dev->key_bits)) - 1);
 		if (*index)
 			err = xa_insert(&dev->mrs, *index, NULL, GFP_KERNEL);
 	}
@@ -94,12 +74,12 @@ static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 {
 	u32 used = atomic_inc_return(&dev->num_mrs);
-	u32 half = READ_ONCE(dev->key_half_bits);
+	u32 bits = READ_ONCE(dev->key_bits);
 	int err = -EBUSY;
 
 	/* A race may leave it too small until the next time. */
-	if (used > BIT(2 * half) / 2 && half < CAIRN_KEY_MAX_HALF)
-		WRITE_ONCE(dev->key_half_bits, half + 1);
+	if (used > BIT(bits) / 2 && bits < CAIRN_KEY_MAX_BITS)
+		WRITE_ONCE(dev->key_bits, bits + 1);
 	if (used > CAIRN_MRCACHE_FROM)
 		cairn_mrcaches_start(&dev->nic, &dev->mr_table);
 	if (used <= CAIRN_MAX_MR)
@@ -118,6 +98,17 @@ err_count:
 	return err;
 }
 
+/* At random, but not @last: the key that was released stays dead. */
+static u8 key_draw_variant(u8 last)
+{
+	u8 variant;
+
+	do
+		variant = get_random_u8();
+	while (variant == last);
+	return variant;
+}
+
 int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
 {
 	struct key_variant_chunk *variants;
@@ -133,8 +124,8 @@ int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
 		cairn_key_free(dev, *key);
 		return -ENOMEM;
 	}
-	/* The index is ours, so nobody else is at its variant. */
-	*key |= variants->next[index % CAIRN_VARIANT_CHUNK]++;
+	/* Stored by cairn_key_free(). The index is reserved: no concurrent access. */
+	*key |= key_draw_variant(variants->last[index % CAIRN_VARIANT_CHUNK]);
 	return 0;
 }
 
@@ -151,7 +142,7 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 
 	/* Consumers of fast registration choose the variant themselves. */
 	if (variants)
-		variants->next[index % CAIRN_VARIANT_CHUNK] = key + 1;
+		variants->last[index % CAIRN_VARIANT_CHUNK] = key;
 	rcu_read_lock();
 	cairn_table_release(&dev->mr_table, index);
 	cairn_mrcaches_release(&dev->nic, index);

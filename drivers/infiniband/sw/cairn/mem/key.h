@@ -2,14 +2,12 @@
 /*
  * Keys of memory: (index << 8) | variant.
  *
- * A key that was released must not name the next user of its index
- * (origins.rst, E6). So the variant of an index is a counter, seeded at random,
- * and every index of a range is given out once before the first comes again. The
- * range is at least twice as large as the number of regions: a key comes back
- * after 256 times that many registrations.
+ * Both parts are random at each allocation: keys that a process has seen tell
+ * nothing of others. The range of the indices is at least twice as large as the
+ * number of regions.
  *
- * The order of the indices is a secret permutation: from one key nobody can tell
- * the next one.
+ * A key that was released must not name the next user of its index
+ * (origins.rst, E6). So the variant differs from the last one of the index.
  */
 #ifndef CAIRN_MEM_KEY_H
 #define CAIRN_MEM_KEY_H
@@ -17,7 +15,9 @@
 #include "device/mrcache.h"
 #include "verbs/verbs.h"
 
-/* The MR with the index of @key; the caller compares the key. In a run. */
+/*
+ * The MR with the index of @key; the caller asks cairn_mr_is() next. In a run.
+ */
 static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 {
 	struct cairn_mrcaches *caches = READ_ONCE(dev->nic.mrcaches);
@@ -26,6 +26,16 @@ static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
 	if (caches)
 		return cairn_mrcaches_find(caches, index);
 	return cairn_table_find(&dev->mr_table, index);
+}
+
+/*
+ * Does @key name @mr to users of @pd? A key of another protection domain and one
+ * that names nothing are the same to its user: one answer, one counter.
+ */
+static inline bool cairn_mr_is(const struct cairn_mr *mr, u32 key,
+			       const struct ib_pd *pd)
+{
+	return !((READ_ONCE(mr->key) ^ key) | (READ_ONCE(mr->pd) != pd));
 }
 
 void cairn_keys_init(struct cairn_dev *dev);

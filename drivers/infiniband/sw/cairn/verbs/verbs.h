@@ -17,7 +17,6 @@
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/seqlock.h>
-#include <linux/siphash.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
@@ -53,9 +52,7 @@ struct cairn_dev {
 	struct page *null_page;		/* of null regions, mem/access.c */
 	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
 	struct xarray key_variants;	/* mem/key.c */
-	siphash_key_t key_secret;	/* mem/key.c */
-	u32 key_half_bits;
-	atomic_t next_mr;
+	u32 key_bits;			/* of an index */
 	u32 next_qpn;			/* cyclic allocation cursors */
 	u32 next_ah;
 	u32 next_srqn;
@@ -176,6 +173,7 @@ struct cairn_mr {
 	u8 block_shift;
 	bool valid;			/* FAST: registered; WINDOW: bound */
 	bool on_demand;			/* USER: odp, not blocks */
+	bool replaces;			/* USER: registered by rereg_user_mr */
 	u32 flush_limit;		/* host flush: ms, 0: none */
 	struct ib_pd *pd;
 	u64 iova;
