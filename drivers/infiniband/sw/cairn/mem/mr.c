@@ -94,17 +94,25 @@ static void mr_set_key(struct cairn_mr *mr, u32 key)
 	mr->ibmr.rkey = key;
 }
 
-static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+static int mr_alloc_key(struct cairn_dev *dev, struct cairn_mr *mr)
 {
 	u32 key;
 	int err;
 
 	err = cairn_key_alloc(dev, &key);
-	if (err)
-		return err;
-	mr_set_key(mr, key);
-	cairn_key_publish(dev, mr);
-	return 0;
+	if (!err)
+		mr_set_key(mr, key);
+	return err;
+}
+
+/* The last step, as nothing may fail for a region that is reachable. */
+static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	int err = mr_alloc_key(dev, mr);
+
+	if (!err)
+		cairn_key_publish(dev, mr);
+	return err;
 }
 
 /* The block table of mr->umem: every page that starts a block, or the MR. */
@@ -191,17 +199,16 @@ static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 	return mr;
 }
 
-/* Pin @length bytes at @start, named by @iova on, and publish. */
-static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
-			    u64 iova, int access, u32 persist)
+/* Pin @length bytes at @start, named by @iova on. Not published. */
+static struct cairn_mr *mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
+			       u64 iova, int access, u32 persist)
 {
-	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	struct cairn_mr *mr;
 	int err;
 
 	mr = mr_new_user(ibpd, start, length, iova, access);
 	if (IS_ERR(mr))
-		return ERR_CAST(mr);
+		return mr;
 	mr->persist = persist;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
@@ -216,12 +223,52 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, u64 start, u64 length,
 	if (err)
 		goto err_free;
 	mr_fill_blocks(mr);
-	err = mr_publish(dev, mr);
-	if (err)
-		goto err_free;
-	return &mr->ibmr;
+	return mr;
 
 err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* For cairn_reg_user_mr(). The process has its reply before anything is reachable:
+ * the copy may fail, and take as long as the process likes.
+ */
+static struct ib_mr *mr_reg(struct ib_pd *ibpd, struct cairn_mr *mr,
+			    struct ib_udata *udata, u32 flags)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	int err;
+
+	err = mr_alloc_key(dev, mr);
+	if (err)
+		goto err_free;
+	err = cairn_mr_domain_reply(udata, flags);
+	if (err)
+		goto err_key;
+	cairn_key_publish(dev, mr);
+	return &mr->ibmr;
+
+err_key:
+	cairn_key_free(dev, mr->key);
+err_free:
+	cairn_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* For cairn_rereg_user_mr(): a region in place of another. */
+static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access, u32 persist)
+{
+	struct cairn_mr *mr;
+	int err;
+
+	mr = mr_pin(ibpd, start, length, iova, access, persist);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->replaces = true;
+	err = mr_publish(to_cairn_dev(ibpd->device), mr);
+	if (!err)
+		return &mr->ibmr;
 	cairn_mr_free(mr);
 	return ERR_PTR(err);
 }
@@ -351,8 +398,7 @@ static int mr_flush_access(u32 flags)
 struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
 {
-	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
-	struct ib_mr *ibmr;
+	struct cairn_mr *mr;
 	u32 flags;
 	int err;
 
@@ -362,18 +408,9 @@ struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (access & IB_ACCESS_ON_DEMAND)
 		return flags ? ERR_PTR(-EOPNOTSUPP) :
 			       mr_reg_odp(ibpd, start, length, iova, access);
-	ibmr = mr_reg(ibpd, start, length, iova,
-		      access | mr_flush_access(flags),
-		      flags & CAIRN_MR_PERSIST_FLAGS);
-	if (IS_ERR(ibmr))
-		return ibmr;
-	err = cairn_mr_domain_reply(udata, flags);
-	if (err) {
-		cairn_key_free(dev, to_cairn_mr(ibmr)->key);
-		mr_release(dev, to_cairn_mr(ibmr));
-		return ERR_PTR(err);
-	}
-	return ibmr;
+	mr = mr_pin(ibpd, start, length, iova, access | mr_flush_access(flags),
+		    flags & CAIRN_MR_PERSIST_FLAGS);
+	return IS_ERR(mr) ? ERR_CAST(mr) : mr_reg(ibpd, mr, udata, flags);
 }
 
 /* New rights on the same pages: in place, when they are pinned for that. */
@@ -390,8 +427,8 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 		/* The same address is other memory in another process. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
-		return mr_reg(ibpd, mr->umem->address, mr->length, mr->iova,
-			      access, mr->persist);
+		return mr_replace(ibpd, mr->umem->address, mr->length, mr->iova,
+				  access, mr->persist);
 	}
 	write_seqlock_irqsave(&mr->seq, flags);
 	mr->access = access;
@@ -442,8 +479,8 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	if (!cairn_mw_close(mr))
 		return ERR_PTR(-EBUSY);
 	if (flags & IB_MR_REREG_TRANS)
-		new_ibmr = mr_reg(ibpd, start, length, iova, access,
-				  mr->persist);
+		new_ibmr = mr_replace(ibpd, start, length, iova, access,
+				      mr->persist);
 	else
 		new_ibmr = mr_change(mr, access, ibpd);
 	/* Else ib_core deregisters the old one next. */
@@ -637,7 +674,7 @@ int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
 	int err = -EINVAL;
 
 	/* A wrong key must not disturb users of the right one. */
-	if (!mr || mr->pd != qp->pd || READ_ONCE(mr->key) != key)
+	if (!mr || !cairn_mr_is(mr, key, qp->pd))
 		return -EINVAL;
 	if (mr->kind == CAIRN_MR_FAST)
 		err = mr_end_fast(mr, key, remote);

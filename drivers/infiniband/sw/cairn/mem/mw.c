@@ -100,7 +100,7 @@ static bool mw_region_allows(const struct cairn_qp *qp,
 {
 	u64 offset = wqe->remote_addr - region->iova;
 
-	if (region->key != wqe->rkey || region->pd != qp->pd ||
+	if (!cairn_mr_is(region, wqe->rkey, qp->pd) ||
 	    !(region->access & IB_ACCESS_MW_BIND) ||
 	    region->persist & CAIRN_MR_PERSIST_HOST)
 		return false;
@@ -112,17 +112,37 @@ static bool mw_region_allows(const struct cairn_qp *qp,
 	       wqe->bind.length <= region->length - offset;
 }
 
-/* The region, counted: it stays as it is. NULL: it is refused. */
+/*
+ * Has the registration of @region returned? ib_uverbs lists the object then. Before, it
+ * may still fail to write its reply, and deregisters @region, which a window would
+ * prevent. rereg_user_mr replaces an object that is listed, and cannot fail any more.
+ *
+ * @region is counted in region->windows, so it has its object.
+ */
+static bool mw_region_registered(const struct cairn_mr *region)
+{
+	const struct ib_uobject *uobject = READ_ONCE(region->ibmr.uobject);
+
+	return region->replaces ||
+	       (uobject && !list_empty_careful(&uobject->list));
+}
+
+/*
+ * The region, counted: it stays as it is. NULL: it is refused. One of another
+ * protection domain is not counted for a moment: its owner would meet -EBUSY.
+ */
 static struct cairn_mr *mw_get_region(struct cairn_qp *qp,
 				      const struct cairn_send_wqe *wqe)
 {
 	struct cairn_mr *region = cairn_mr_find(to_cairn_dev(qp->ibqp.device),
 						wqe->rkey);
 
-	if (!region || region->kind != CAIRN_MR_USER ||
+	if (!region || !cairn_mr_is(region, wqe->rkey, qp->pd) ||
+	    region->kind != CAIRN_MR_USER ||
 	    !atomic_inc_unless_negative(&region->windows))
 		return NULL;
-	if (mw_region_allows(qp, region, wqe))
+	/* Once more: rereg_user_mr may have changed it before it was counted. */
+	if (mw_region_registered(region) && mw_region_allows(qp, region, wqe))
 		return region;
 	mw_put_region(region);
 	return NULL;
