@@ -194,7 +194,7 @@ void cairn_port_fence(struct cairn_qpc *qpc)
 
 u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
-	return cairn_mr_flush_limit(port_dev(qpc_to_cairn_qp(qpc)), key);
+	return cairn_mr_flush_limit(qpc_to_cairn_qp(qpc), key);
 }
 
 void cairn_port_ask_peer(struct cairn_qpc *qpc)

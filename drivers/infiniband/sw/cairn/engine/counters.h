@@ -82,7 +82,7 @@
 	X(REMOTE_ACCESS_ERRORS, remote_access_errors,			\
 	  "remote keys, ranges or rights refused")			\
 	X(STALE_KEYS, stale_keys,					\
-	  "keys refused: memory released, or never registered")		\
+	  "keys refused: released, never registered, or of another PD")		\
 	X(LOOPBACK_PACKETS, loopback_packets,				\
 	  "packets handed to a device of this host without the IP stack") \
 	X(LOOPBACK_QUEUED, loopback_queued,				\

@@ -23,6 +23,7 @@
 
 struct access_fragments {
 	struct cairn_nic *nic;
+	struct ib_pd *pd;	/* whose keys count */
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
@@ -140,13 +141,13 @@ static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
 	       (!serial || serial == qp->cold->serial);
 }
 
+/* @mr is what the key names: may it be accessed so? */
 static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
-			   u32 key, u64 va, u64 len, enum cairn_access access)
+			   u64 va, u64 len, enum cairn_access access)
 {
 	int need = access_needs[access];
 
-	if (mr->key != key || mr->pd != qp->pd ||
-	    (mr->access & need) != need)
+	if ((mr->access & need) != need)
 		return false;
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST &&
 	    !(mr->persist & CAIRN_MR_PERSIST_NIC))
@@ -281,6 +282,23 @@ static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
 	return err;
 }
 
+/* The region that @key names to users of @pd, and its sequence; or NULL, counted. In a
+ * run.
+ */
+static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
+				    const struct ib_pd *pd, unsigned int *seq)
+{
+	struct cairn_mr *mr = cairn_mr_find(dev, key);
+
+	if (likely(mr)) {
+		*seq = read_seqbegin(&mr->seq);
+		if (likely(cairn_mr_is(mr, key, pd)))
+			return mr;
+	}
+	cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
+	return NULL;
+}
+
 /* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
 static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			  enum cairn_access access,
@@ -294,24 +312,33 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 	if (!len)
 		return 0;
 	if (key == LOCAL_DMA_LKEY) {
-		if (qp->pd->uobject || access_is_remote(access))
+		if (frags->pd->uobject || access_is_remote(access))
 			return -EFAULT;
 		return access_walk_kernel(va, len, false, frags);
 	}
 	if (key == CAIRN_NULL_LKEY)
 		return access_walk_null(dev, va, len, access, frags);
-	mr = cairn_mr_find(dev, key);
-	if (!mr || READ_ONCE(mr->key) != key) {
-		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
-		return -EFAULT;
-	}
-	seq = read_seqbegin(&mr->seq);
-	if (!access_allowed(mr, qp, key, va, len, access))
+	mr = access_find(dev, key, frags->pd, &seq);
+	if (!mr || !access_allowed(mr, qp, va, len, access))
 		return -EFAULT;
 	if (!frags->bv)
 		frags->durability = access_durability(mr);
 	err = access_walk(qp, mr, seq, va, len, access, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
+}
+
+/* The work requests of a shared receive queue name memory of its own protection
+ * domain; all others, and peers, that of the queue pair.
+ */
+static struct ib_pd *access_pd(const struct cairn_qp *qp,
+			       const struct cairn_span *span)
+{
+	const struct cairn_rq *rq = qp->receives;
+
+	if (span->access != CAIRN_ACCESS_LOCAL_WRITE ||
+	    span->side != CAIRN_RESP || !rq->shared)
+		return qp->pd;
+	return container_of_const(rq, struct cairn_srq, rq)->ibsrq.pd;
 }
 
 /**
@@ -330,7 +357,8 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		 struct bio_vec *bv, int max)
 {
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .bv = bv, .max = max, .side = span->side,
+		.nic = qp->exec.nic, .pd = access_pd(qp, span), .bv = bv,
+		.max = max, .side = span->side,
 	};
 	u32 i, n, skip = span->offset;
 	int err;
@@ -368,7 +396,7 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		   enum cairn_access access)
 {
-	struct access_fragments frags = {};
+	struct access_fragments frags = { .pd = qp->pd };
 	int err = access_resolve(qp, key, va, len, access, &frags);
 
 	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
@@ -378,16 +406,17 @@ int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 
 /**
  * cairn_mr_flush_limit() - how long may the host take to answer?
- * @dev: the device
+ * @qp: the queue pair
  * @key: rkey, of a region with host flush
  *
  * Return: ns, 0 for no limit. In a run.
  */
-u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
+u64 cairn_mr_flush_limit(struct cairn_qp *qp, u32 key)
 {
-	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	struct cairn_mr *mr = cairn_mr_find(to_cairn_dev(qp->ibqp.device), key);
 
-	return mr ? (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
+	return mr && cairn_mr_is(mr, key, qp->pd) ?
+	       (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
 }
 
 /**
@@ -399,22 +428,18 @@ u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key)
  *
  * What it allows is another question (cairn_mr_check()).
  *
- * Return: 0, or -EFAULT: there is none, or it is all of the kernel's memory. In a
- * run.
+ * Return: 0, or -EFAULT: there is none in @qp's protection domain, or it is all of
+ * the kernel's memory. In a run.
  */
 int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 {
 	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
-	struct cairn_mr *mr = key ? cairn_mr_find(dev, key) : NULL;
+	struct cairn_mr *mr;
 	unsigned int seq;
 
-	if (!mr || READ_ONCE(mr->key) != key) {
-		cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
+	mr = access_find(dev, key, qp->pd, &seq);
+	if (!mr || mr->kind == CAIRN_MR_DMA)
 		return -EFAULT;
-	}
-	if (mr->kind == CAIRN_MR_DMA)
-		return -EFAULT;
-	seq = read_seqbegin(&mr->seq);
 	*va = mr->iova;
 	*len = mr->length;
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
@@ -426,7 +451,8 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .bv = &bv, .max = 1, .side = CAIRN_RESP,
+		.nic = qp->exec.nic, .pd = qp->pd, .bv = &bv, .max = 1,
+		.side = CAIRN_RESP,
 	};
 	void *word;
 	int err;

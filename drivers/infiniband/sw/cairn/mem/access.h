@@ -9,7 +9,7 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		 struct bio_vec *bv, int max);
 int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		   enum cairn_access access);
-u64 cairn_mr_flush_limit(struct cairn_dev *dev, u32 key);
+u64 cairn_mr_flush_limit(struct cairn_qp *qp, u32 key);
 int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
 int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		   enum cairn_access access, u64 word);

@@ -34,11 +34,11 @@ static int advise_find(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
 					    sge->lkey);
 	u64 off;
 
-	if (!sge->lkey || !mr || READ_ONCE(mr->key) != sge->lkey)
+	if (!sge->lkey || !mr || !cairn_mr_is(mr, sge->lkey, ibpd))
 		return -ENOENT;
 	if (!mr->odp)
 		return -EINVAL;
-	if (mr->pd != ibpd || (write && !(mr->access & IB_ACCESS_LOCAL_WRITE)))
+	if (write && !(mr->access & IB_ACCESS_LOCAL_WRITE))
 		return -EPERM;
 	off = sge->addr - mr->iova;
 	if (off > mr->length || sge->length > mr->length - off)
@@ -127,8 +127,8 @@ static int advise_how(enum ib_uverbs_advise_mr_advice advice)
  * @num: how many
  * @attrs: not used
  *
- * Return: 0; -EOPNOTSUPP (advice), -ENOENT (key), -EINVAL (not on demand), -EPERM
- * (protection domain, rights), -EFAULT (range; with the flag also no memory there),
+ * Return: 0; -EOPNOTSUPP (advice), -ENOENT (no such key in @ibpd), -EINVAL (not on
+ * demand), -EPERM (rights), -EFAULT (range; with the flag also no memory there),
  * -ENOMEM or -EINTR.
  */
 int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
