@@ -23,7 +23,6 @@ if ! wait_for 30 grep -q running "$log"; then
 fi
 # in the network of a, but with the initial namespace's sysfs: counters are there
 points nsenter --net=/run/netns/a security
-[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 points nsenter --net=/run/netns/a keys
 # still there, still good: it stops at the first wrong byte or completion
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0

@@ -17,6 +17,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include "vt.h"
 #include "vt_test.h"
 
@@ -339,6 +340,8 @@ static void published_before_reply(void)
 	struct registration reg;
 	long before;
 
+	if (access(TRACING "events", F_OK))
+		mount("tracefs", TRACING, "tracefs", 0, NULL);
 	if (!write_file(TRACING "kprobe_events",
 			"p:cairn_keys/cairn_test_publish cairn:cairn_key_publish\n")) {
 		ktap_skip("no probes");

@@ -133,18 +133,28 @@ static void ah_keep(struct cairn_ib_ah *ibah, const struct rdma_ah_attr *attr)
 	ibah->attr.grh.sgid_attr = NULL;
 }
 
-/* Makes the handle findable. Callers may hold irqsave locks. */
-static int ah_publish(struct cairn_dev *dev, struct cairn_ah *ah)
+/* A number that names nothing yet. Callers may hold irqsave locks. */
+static int ah_reserve(struct cairn_dev *dev, struct cairn_ah *ah)
 {
 	unsigned long flags;
 	int err;
 
 	xa_lock_irqsave(&dev->ahs, flags);
-	err = __xa_alloc_cyclic(&dev->ahs, &ah->num, ah,
+	err = __xa_alloc_cyclic(&dev->ahs, &ah->num, NULL,
 				XA_LIMIT(1, CAIRN_MAX_AH), &dev->next_ah,
 				GFP_ATOMIC);
 	xa_unlock_irqrestore(&dev->ahs, flags);
 	return min(err, 0);
+}
+
+/* Makes the handle findable. Cannot fail, the slot is reserved. */
+static void ah_publish(struct cairn_dev *dev, struct cairn_ah *ah)
+{
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_store(&dev->ahs, ah->num, ah, GFP_ATOMIC);
+	xa_unlock_irqrestore(&dev->ahs, flags);
 }
 
 static void ah_unpublish(struct cairn_dev *dev, struct cairn_ah *ah)
@@ -201,20 +211,19 @@ int cairn_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	err = ah_path(dev, init->ah_attr, &ah->path);
 	if (err)
 		goto err_free;
-	err = ah_publish(dev, ah);
+	err = ah_reserve(dev, ah);
 	if (err)
 		goto err_free;
 	err = ah_reply(ah, udata);
 	if (err)
-		goto err_unpublish;
+		goto err_reserved;
 	self->ah = ah;
 	ah_keep(self, init->ah_attr);
+	ah_publish(dev, ah);
 	return 0;
 
-err_unpublish:
+err_reserved:
 	ah_unpublish(dev, ah);
-	call_rcu(&ah->rcu, ah_free_rcu);
-	return err;
 err_free:
 	kfree(ah);
 	return err;

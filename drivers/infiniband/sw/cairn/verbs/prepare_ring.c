@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The method by which a process asks for a ring of another size. */
+#include <linux/lockdep.h>
 #include <linux/log2.h>
+#include <linux/mutex.h>
 #include <rdma/uverbs_ioctl.h>
 #include "queue/next_ring.h"
 #include "verbs/limits.h"
@@ -18,84 +20,100 @@ static_assert(CAIRN_MAX_SRQ_WR * roundup_pow_of_two(CAIRN_MAX_WQE_UNITS) <=
 	      CAIRN_QUEUE_MAX_UNITS);
 static_assert(CAIRN_MAX_CQE <= CAIRN_QUEUE_MAX_UNITS);
 
-/* The owner's mutex held. @max_wr 0 drops what was prepared. */
-static int prepare_next(struct cairn_queue *queue, enum cairn_queue_kind kind,
-			u32 max_wr, u32 units,
-			struct cairn_prepare_ring_resp *resp)
-{
-	struct cairn_queue described = *queue;
+/* The ring that a call prepares, and the queue that it is for. */
+struct prepare {
+	struct mutex *lock;		/* of the owner of @queue */
+	struct cairn_queue *queue;
+	enum cairn_queue_kind kind;
+	u32 max_wr;			/* 0 drops what was prepared */
+	u32 units;			/* of a WQE */
 	struct cairn_next_ring *next;
+};
 
-	cairn_next_ring_free(cairn_next_ring_take(queue));
-	if (!max_wr)
+static int prepare_alloc(struct prepare *prepare,
+			 struct cairn_prepare_ring_resp *resp)
+{
+	struct cairn_queue described;
+
+	lockdep_assert_held(prepare->lock);
+	cairn_next_ring_free(cairn_next_ring_take(prepare->queue));
+	if (!prepare->max_wr)
 		return 0;
-	next = cairn_next_ring_alloc(queue, kind, max_wr, units);
-	if (!next)
+	prepare->next = cairn_next_ring_alloc(prepare->queue, prepare->kind,
+					      prepare->max_wr, prepare->units);
+	if (!prepare->next)
 		return -ENOMEM;
-	described.entry = next->ring.entry;
-	described.depth = next->depth;
+	described = *prepare->queue;
+	described.entry = prepare->next->ring.entry;
+	described.depth = prepare->next->depth;
 	cairn_queue_describe(&described, &resp->ring);
-	resp->max_wr = next->max_wr;
-	queue->next = next;
+	resp->max_wr = prepare->next->max_wr;
 	return 0;
 }
 
-static int prepare_for_qp(struct ib_qp *ibqp,
-			  const struct cairn_prepare_ring *req,
-			  struct cairn_prepare_ring_resp *resp)
+/* The reply is written: a change of the size may take the ring. */
+static void prepare_publish(struct prepare *prepare)
+{
+	mutex_lock(prepare->lock);
+	cairn_next_ring_free(cairn_next_ring_take(prepare->queue));
+	prepare->queue->next = prepare->next;
+	mutex_unlock(prepare->lock);
+}
+
+static int prepare_for_qp(struct ib_qp *ibqp, u32 which,
+			  struct prepare *prepare)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
-	int err = -EINVAL;
 
 	/* The rings of an XRC target are none of a process. */
-	if (req->max_wr > CAIRN_MAX_QP_WR || !qp->uctx)
+	if (prepare->max_wr > CAIRN_MAX_QP_WR || !qp->uctx)
 		return -EINVAL;
-	mutex_lock(&qp->cold->modify_lock);
-	if (req->which == CAIRN_RING_SEND)
-		err = prepare_next(&qp->sq, CAIRN_QUEUE_SEND, req->max_wr,
-				   cairn_send_units(&qp->cold->cap), resp);
-	else if (req->which == CAIRN_RING_RECV && !qp->qpc.has_srq)
-		err = prepare_next(&qp->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
-				   qp->rq.queue.stride, resp);
-	mutex_unlock(&qp->cold->modify_lock);
-	return err;
+	prepare->lock = &qp->cold->modify_lock;
+	if (which == CAIRN_RING_SEND) {
+		prepare->queue = &qp->sq;
+		prepare->kind = CAIRN_QUEUE_SEND;
+		prepare->units = cairn_send_units(&qp->cold->cap);
+		return 0;
+	}
+	if (which != CAIRN_RING_RECV || qp->qpc.has_srq)
+		return -EINVAL;
+	prepare->queue = &qp->rq.queue;
+	prepare->kind = CAIRN_QUEUE_RECV;
+	prepare->units = qp->rq.queue.stride;
+	return 0;
 }
 
-static int prepare_for_srq(struct ib_srq *ibsrq,
-			   const struct cairn_prepare_ring *req,
-			   struct cairn_prepare_ring_resp *resp)
+static int prepare_for_srq(struct ib_srq *ibsrq, u32 which,
+			   struct prepare *prepare)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
-	int err;
 
-	if (req->max_wr > CAIRN_MAX_SRQ_WR || req->which)
+	if (prepare->max_wr > CAIRN_MAX_SRQ_WR || which)
 		return -EINVAL;
-	mutex_lock(&srq->modify_lock);
-	err = prepare_next(&srq->rq.queue, CAIRN_QUEUE_RECV, req->max_wr,
-			   srq->rq.queue.stride, resp);
-	mutex_unlock(&srq->modify_lock);
-	return err;
+	prepare->lock = &srq->modify_lock;
+	prepare->queue = &srq->rq.queue;
+	prepare->kind = CAIRN_QUEUE_RECV;
+	prepare->units = srq->rq.queue.stride;
+	return 0;
 }
 
-static int prepare_for_cq(struct ib_cq *ibcq,
-			  const struct cairn_prepare_ring *req,
-			  struct cairn_prepare_ring_resp *resp)
+static int prepare_for_cq(struct ib_cq *ibcq, u32 which,
+			  struct prepare *prepare)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
-	int err;
 
-	if (req->max_wr > CAIRN_MAX_CQE || req->which)
+	if (prepare->max_wr > CAIRN_MAX_CQE || which)
 		return -EINVAL;
-	mutex_lock(&cq->resize_lock);
-	err = prepare_next(&cq->queue, CAIRN_QUEUE_COMP, req->max_wr, 1, resp);
-	mutex_unlock(&cq->resize_lock);
-	return err;
+	prepare->lock = &cq->resize_lock;
+	prepare->queue = &cq->queue;
+	prepare->kind = CAIRN_QUEUE_COMP;
+	prepare->units = 1;
+	return 0;
 }
 
 /* The one object that is named; ib_core keeps it from being destroyed. */
-static int prepare_object(struct uverbs_attr_bundle *attrs,
-			  const struct cairn_prepare_ring *req,
-			  struct cairn_prepare_ring_resp *resp)
+static int prepare_object(struct uverbs_attr_bundle *attrs, u32 which,
+			  struct prepare *prepare)
 {
 	bool qp = uverbs_attr_is_valid(attrs, CAIRN_ATTR_RING_QP);
 	bool srq = uverbs_attr_is_valid(attrs, CAIRN_ATTR_RING_SRQ);
@@ -105,29 +123,43 @@ static int prepare_object(struct uverbs_attr_bundle *attrs,
 		return -EINVAL;
 	if (qp)
 		return prepare_for_qp(cairn_attr_qp(attrs, CAIRN_ATTR_RING_QP),
-				      req, resp);
+				      which, prepare);
 	if (srq)
 		return prepare_for_srq(uverbs_attr_get_obj(attrs,
 							   CAIRN_ATTR_RING_SRQ),
-				       req, resp);
+				       which, prepare);
 	return prepare_for_cq(uverbs_attr_get_obj(attrs, CAIRN_ATTR_RING_CQ),
-			      req, resp);
+			      which, prepare);
 }
 
-/* Errors: -EINVAL (size, object), -ENOMEM, -ENOENT no such object. */
+/* Errors: -EINVAL (size, object), -ENOMEM, -EFAULT (nothing is prepared then), -ENOENT
+ * no such object.
+ */
 static int UVERBS_HANDLER(CAIRN_METHOD_PREPARE_RING)(struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_prepare_ring_resp resp = {};
+	struct prepare prepare = {};
 	struct cairn_prepare_ring req;
 	int err;
 
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_RING_REQUEST);
 	if (err)
 		return err;
-	err = prepare_object(attrs, &req, &resp);
+	prepare.max_wr = req.max_wr;
+	err = prepare_object(attrs, req.which, &prepare);
 	if (err)
 		return err;
-	return uverbs_copy_to(attrs, CAIRN_ATTR_RING_DESC, &resp, sizeof(resp));
+	mutex_lock(prepare.lock);
+	err = prepare_alloc(&prepare, &resp);
+	mutex_unlock(prepare.lock);
+	if (err)
+		return err;
+	err = uverbs_copy_to(attrs, CAIRN_ATTR_RING_DESC, &resp, sizeof(resp));
+	if (err)
+		cairn_next_ring_free(prepare.next);
+	else
+		prepare_publish(&prepare);
+	return err;
 }
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PREPARE_RING,
