@@ -16,7 +16,7 @@ static struct ibv_send_wr *bad;
 static struct ibv_ah *ah;
 
 static struct ibv_mr region = { .lkey = 0x3141 };
-static struct ibv_mw window = { .type = IBV_MW_TYPE_2 };
+static struct ibv_mw window = { .type = IBV_MW_TYPE_2, .rkey = 0xabcdef00 };
 static uint8_t text[2048];
 
 static void open_qp_at(enum ibv_qp_type type, uint32_t depth, uint32_t start)
@@ -122,7 +122,9 @@ static void expect_target(struct expected *e, const struct ibv_send_wr *wr)
 		e->used = 48;
 		break;
 	case IBV_WR_BIND_MW:
-		put(e, 12, wr->bind_mw.rkey, 4);
+		/* the index is the window's */
+		put(e, 12, (wr->bind_mw.mw->rkey & ~0xffu) |
+			   (wr->bind_mw.rkey & 0xff), 4);
 		put(e, 16, wr->bind_mw.bind_info.addr, 8);
 		put(e, 24, wr->bind_mw.bind_info.mr->lkey, 4);
 		put(e, 32, wr->bind_mw.bind_info.length, 8);

@@ -104,8 +104,7 @@ static int bind_to(struct ibv_mw_bind_info info)
 	if (wc.status)
 		return wc.status;
 	ktap_eq(wc.opcode, IBV_WC_BIND_MW);
-	ktap_eq(ibv_inc_rkey(mw->rkey) == rkey, mw->type == IBV_MW_TYPE_2);
-	mw->rkey = rkey;
+	ktap_eq(mw->rkey, rkey);
 	return 0;
 }
 
@@ -268,6 +267,22 @@ static void unreliable(void)
 	close_ends();
 }
 
+/* The consumer chooses the low byte of the key; the rest is the window's. */
+static void low_byte(void)
+{
+	u32 key;
+
+	open_ends(IBV_MW_TYPE_2);
+	key = mw->rkey;
+	post_bind(b.qp, mw, ~key, part(0, BUF, REMOTE));
+	must(!status(b.scq));
+	ktap_eq(mw->rkey, (key & ~0xffu) | (~key & 0xff));
+	ktap_eq(write_at(mw->rkey, 0, 8), 0);
+	ktap_eq(write_at(~key, 0, 8), IBV_WC_REM_ACCESS_ERR);
+	must(!local_inv(mw->rkey));
+	close_ends();
+}
+
 /* A window of type 2 is for peers of its queue pair. */
 static void other_queue_pair(void)
 {
@@ -283,7 +298,7 @@ static void other_queue_pair(void)
 	post_bind(b1.qp, mw, mw->rkey + 1, (struct ibv_mw_bind_info){
 		region, (uintptr_t)b1.buf, BUF, REMOTE });
 	must(!status(b1.scq));
-	key = mw->rkey + 1;
+	key = mw->rkey;
 	ktap_eq(use(IBV_WR_RDMA_WRITE, key, (uintptr_t)b1.buf, 8),
 		IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(remote_inv(key), IBV_WC_REM_ACCESS_ERR);
@@ -310,8 +325,7 @@ static void refuse(const struct refusal *row)
 		return;
 	if (!ktap_eq(bind_to(row->info), IBV_WC_MW_BIND_ERR))
 		ktap_diag("%s, type %d", row->name, mw->type);
-	if (mw->type == IBV_MW_TYPE_1)
-		mw->rkey = old;
+	mw->rkey = old;
 	reconnect();
 }
 
@@ -499,8 +513,8 @@ static void killed(void)
 	ktap_eq(result, 0);
 }
 
-#define TESTS(X) X(type_1) X(type_2) X(unreliable) X(other_queue_pair)	\
-	X(mw_refused) X(not_for_local_use) X(regions) X(invalidated_is_over)	\
+#define TESTS(X) X(type_1) X(type_2) X(unreliable) X(low_byte)		\
+	X(other_queue_pair) X(mw_refused) X(not_for_local_use) X(regions) X(invalidated_is_over)	\
 	X(killed)
 VT_TESTS(TESTS)
 

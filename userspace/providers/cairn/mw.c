@@ -47,17 +47,16 @@ int cairn_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 			.bind_info = bind->bind_info,
 		},
 	};
-	int err = cairn_send_bind(qp, &wr);
 
-	if (!err)
-		mw->rkey = wr.bind_mw.rkey;
-	return err;
+	return cairn_send_bind(qp, &wr);
 }
 
-void cairn_mw_fill(struct cairn_send_wqe *wqe, uint32_t rkey,
-		   const struct ibv_mw_bind_info *info)
+void cairn_mw_fill(struct cairn_send_wqe *wqe, struct ibv_mw *mw,
+		   uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	wqe->imm_or_key = rkey;
+	wqe->imm_or_key = (mw->rkey & ~CAIRN_MW_KEY_MASK) |
+			  (rkey & CAIRN_MW_KEY_MASK);
+	mw->rkey = wqe->imm_or_key;
 	wqe->remote_addr = info->addr;
 	wqe->rkey = info->mr ? info->mr->lkey : 0;
 	wqe->bind.length = info->length;

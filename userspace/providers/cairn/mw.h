@@ -11,8 +11,13 @@ int cairn_dealloc_mw(struct ibv_mw *mw);
 int cairn_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		  struct ibv_mw_bind *bind);
 
-/* Fills the part of a BIND_MW beyond the header. */
-void cairn_mw_fill(struct cairn_send_wqe *wqe, uint32_t rkey,
-		   const struct ibv_mw_bind_info *info);
+/* The part of an R_Key that the consumer chooses (IBTA 10.6.7.2). */
+#define CAIRN_MW_KEY_MASK	0xffu
+
+/* Fills the part of a BIND_MW beyond the header. @mw gives the upper bits of its new key,
+ * @rkey the low ones. The new key is in mw->rkey on return, where programs read it.
+ */
+void cairn_mw_fill(struct cairn_send_wqe *wqe, struct ibv_mw *mw,
+		   uint32_t rkey, const struct ibv_mw_bind_info *info);
 
 #endif /* CAIRN_MW_H */

@@ -149,7 +149,7 @@ static void qpex_wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw,
 	if (!wqe)
 		return;
 	if (mw->type == IBV_MW_TYPE_2)
-		cairn_mw_fill(wqe, rkey, info);
+		cairn_mw_fill(wqe, mw, rkey, info);
 	else
 		qpex_fail(to_cqp_ex(ibqp), EINVAL);
 }

@@ -165,7 +165,8 @@ static void send_set_target(const struct cairn_qp *qp,
 		wqe->atomic.swap = wr->wr.atomic.swap;
 		break;
 	case CAIRN_FORM_BIND:
-		cairn_mw_fill(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		cairn_mw_fill(wqe, wr->bind_mw.mw, wr->bind_mw.rkey,
+			      &wr->bind_mw.bind_info);
 		break;
 	}
 }
