@@ -430,6 +430,34 @@ static void keys_are_no_series(void)
 		must(!ibv_dealloc_mw(mw[i]));
 }
 
+/* A region of no bytes can be registered, and allows nothing. */
+static void empty_region(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	};
+	struct ibv_mr *mr;
+	u64 va;
+
+	open_ends_of(IBV_QPT_RC);
+	va = (uintptr_t)b.buf;
+	mr = ibv_reg_mr(dev[1].pd, b.buf, 0, VT_ACCESS);
+	must(mr);
+	ktap_eq(mr->length, 0);
+	ktap_eq(peer_reads(mr->rkey, va), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(peer_reads(b.mr->rkey, va), IBV_WC_SUCCESS);
+	/* an empty message asks nothing of a key */
+	sge = (struct ibv_sge){ va, 0, mr->lkey };
+	wr.wr.rdma.remote_addr = (uintptr_t)a.buf;
+	wr.wr.rdma.rkey = a.mr->rkey;
+	ktap_eq(request(&b, wr).status, IBV_WC_SUCCESS);
+	sge.length = 1;
+	ktap_eq(request(&b, wr).status, IBV_WC_LOC_PROT_ERR);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	close_ends();
+}
+
 /* --- keys of another protection domain ------------------------------------- */
 
 /* All that a process sees of a key that it uses. */
@@ -783,7 +811,7 @@ static void requests_beside_srq(void)
 #define TESTS(X)							\
 	X(reply_fails_type_1) X(reply_fails_type_2) X(reply_comes_late)	\
 	X(published_before_reply)					\
-	X(keys_are_random) X(keys_are_no_series)			\
+	X(keys_are_random) X(keys_are_no_series) X(empty_region)	\
 	X(foreign_keys) X(foreign_keys_without_connection)		\
 	X(advice_on_foreign_keys)					\
 	X(receives_of_srq) X(requests_beside_srq)

@@ -185,7 +185,7 @@ static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 {
 	struct cairn_mr *mr;
 
-	if (!length || length - 1 > U64_MAX - iova ||
+	if ((length && length - 1 > U64_MAX - iova) ||
 	    offset_in_page(start ^ iova))
 		return ERR_PTR(-EINVAL);
 	mr = mr_new(ibpd, CAIRN_MR_USER, access);
@@ -210,6 +210,9 @@ static struct cairn_mr *mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
 	if (IS_ERR(mr))
 		return mr;
 	mr->persist = persist;
+	/* No byte to pin. The key names a region that allows no access. */
+	if (!length)
+		return mr;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		err = PTR_ERR(mr->umem);
@@ -292,6 +295,8 @@ static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
 	access &= ~IB_ACCESS_ON_DEMAND;
 	if (access & ~ACCESS_ON_DEMAND)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (!length)
+		return ERR_PTR(-EINVAL);
 	mr = mr_new_user(ibpd, start, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -349,6 +354,8 @@ struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 
 	if (access & IB_ACCESS_FLUSH_PERSISTENT)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (!length)
+		return ERR_PTR(-EINVAL);
 	mr = mr_new_user(ibpd, offset, length, iova, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -386,7 +393,7 @@ static int mr_flush_access(u32 flags)
  * cairn_reg_user_mr() - ib_device_ops.reg_user_mr
  * @ibpd: who may use it
  * @start: address in the caller's memory
- * @length: bytes, not 0
+ * @length: bytes; with 0 it allows no access, and stays as it is
  * @iova: address that work requests and peers use; same offset in its page
  * @access: IB_ACCESS_*
  * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
