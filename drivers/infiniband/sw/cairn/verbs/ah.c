@@ -5,7 +5,8 @@
  * A send WQE names its handle by number: the number is all that a process
  * gives, so the data path looks it up and compares protection domains.
  */
-#include <linux/jhash.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <net/inet_ecn.h>
 #include <net/ipv6.h>
@@ -115,13 +116,16 @@ int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 	return ah_ifindex(dev, grh->sgid_attr, &path->ifindex);
 }
 
-/* Handles have no queue pair: the peer's address spreads their ports. */
+/* Handles have no queue pair: the peer's address spreads their ports, with a secret. */
 static int ah_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		   struct cairn_path *path)
 {
 	const u8 *gid = rdma_ah_read_grh(attr)->dgid.raw;
-	u32 hash = jhash(gid, sizeof(union ib_gid), 0);
+	static siphash_key_t secret;
+	u32 hash;
 
+	get_random_once(&secret, sizeof(secret));
+	hash = siphash(gid, sizeof(union ib_gid), &secret);
 	return cairn_path_from_ah(dev, attr, hash & IB_GRH_FLOWLABEL_MASK,
 				  path);
 }
