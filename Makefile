@@ -195,6 +195,9 @@ arm64: deps-quick
 
 matrix: deps-quick
 	@env -u MAKEFLAGS -u MAKELEVEL -u KVER scripts/test/matrix $(KVER)
+ifeq ($(KVER),)
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/test/configs
+endif
 
 intree: deps-quick
 	@scripts/intree $(KVER)

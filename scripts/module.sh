@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Build cairn.ko for one kernel: scripts/module.sh build|sparse KERNEL
+# Build cairn.ko for one kernel: scripts/module.sh build|sparse|objects KERNEL
+# or objects KERNEL [FILE.o]: compiled and not linked, for a tree where no kernel was built.
 #
 # KERNEL is a series (6.1, 6.12: the installed Debian headers), one of those that
 # scripts/vm/fetch has fetched (trixie, backports, 7.2), or a full release (any
@@ -160,8 +161,15 @@ sparse)
 	}
 	! grep -E "^($dir|$top)/.*(warning|error):" "$dir/sparse"
 	;;
+objects)
+	mirror
+	kbuild "$sources/${3:-}" >"$dir/log" 2>&1 || {
+		grep -E 'error' "$dir/log" >&2
+		exit 1
+	}
+	;;
 *)
-	echo "usage: $0 build|sparse KERNEL" >&2
+	echo "usage: $0 build|sparse KERNEL | objects KERNEL [FILE.o]" >&2
 	exit 2
 	;;
 esac

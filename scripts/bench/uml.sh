@@ -7,6 +7,9 @@
 #   scripts/bench/uml.sh           build it if it is not there; print its directory
 #   scripts/bench/uml.sh present   is it in the cache?
 #   scripts/bench/uml.sh module    build cairn.ko for it into build/uml
+#   scripts/bench/uml.sh tree OPTION...
+#                                  configure a source tree without these options, enough
+#                                  to compile modules; print its directory
 #   scripts/bench/uml.sh run COMMAND [ARG]...
 #                                  boot it on the host's root file system, with
 #                                  the topology "pair", and run COMMAND there
@@ -137,6 +140,31 @@ for_qemu() {
 	mv "$1/$image" "$1/boot/vmlinux-$(cat "$1/release")"
 }
 
+# One tree serves all configurations, one after the other.
+tree() {
+	local dir option without=''
+
+	dir=$(cairn_cache)/uml-tree-$(dpkg-query -W -f '${Version}' $package)
+	mkdir -p "$dir/build"
+	if [ ! -e "$dir/.unpacked" ]; then
+		"$unpack" "$dir/build" && : >"$dir/.unpacked" || exit 1
+	fi
+	for option; do
+		without+="|CONFIG_$option(_[A-Z0-9_]*)?="
+	done
+	options | grep -vE "^(${without#|})" >"$dir/options"
+	make -s -C "$dir/build" ARCH=$arch KCONFIG_ALLCONFIG="$dir/options" \
+		allnoconfig >"$dir/log" 2>&1 || exit 1
+	for option; do
+		! grep -q "^CONFIG_$option=" "$dir/build/.config" || {
+			say "still configured: $option"
+			exit 1
+		}
+	done
+	make -s -C "$dir/build" ARCH=$arch modules_prepare >>"$dir/log" 2>&1 || exit 1
+	echo "$dir/build"
+}
+
 get() {
 	local dest
 
@@ -194,6 +222,7 @@ action=${1:-}
 [ $# = 0 ] || shift
 case $action in
 "") get ;;
+tree) tree "$@" ;;
 present) [ -e "$(uml_dir)/.complete" ] ;;
 module)
 	dir=$(get)
@@ -205,7 +234,7 @@ run)
 	run "$dir" "$@"
 	;;
 *)
-	echo "usage: $0 [present | module | run COMMAND [ARG]...]" >&2
+	echo "usage: $0 [present | module | tree OPTION... | run COMMAND [ARG]...]" >&2
 	exit 2
 	;;
 esac

@@ -6,6 +6,10 @@
 #include <linux/skbuff.h>
 #include "net/local.h"
 
+#ifndef CONFIG_NETFILTER
+#error "Packets are received by netfilter hooks: this needs CONFIG_NETFILTER."
+#endif
+
 /* The receive hooks of a network namespace. */
 #define CAIRN_NET_HOOKS		(1 + IS_ENABLED(CONFIG_IPV6))
 extern const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS];
