@@ -6,7 +6,7 @@
 TOP := $(CURDIR)
 SERIES := 6.1 6.12
 # those that scripts/vm/fetch fetches
-FETCHED := trixie 6.18 7.2 backports arm64
+FETCHED := 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64
 # what the VM targets take when none is named
 VM_KVER := $(firstword $(KVER) 6.12)
 KVERS := $(or $(KVER),$(SERIES))

@@ -10,14 +10,15 @@
 # Other kernels come from Debian 13's mirror, headers and all, into the cache
 # (scripts/vm/fetch): "trixie" is the kernel of Debian 13, "backports" the newest
 # one there, 6.18 the newest of that series. "arm64" is Debian 12's 6.12 for arm64, with
-# a root file system for the programs.
+# a root file system for the programs. "6.1-rt" and "6.12-rt" are Debian 12's kernels with
+# PREEMPT_RT.
 
 # every series that is built for and tested on
 # shellcheck disable=SC2034
 CAIRN_SERIES="6.1 6.12"
 # what "make matrix" builds for and boots
 # shellcheck disable=SC2034
-CAIRN_MATRIX="$CAIRN_SERIES trixie 6.18 7.2 backports arm64"
+CAIRN_MATRIX="$CAIRN_SERIES 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64"
 
 # the unpacked kernel images live outside the clone: they outlast it
 cairn_cache() {
@@ -55,19 +56,31 @@ kernel_headers() {
 	echo "$release ${BASH_REMATCH[2]}"
 }
 
-# one that we have built ourselves, in the directory $CAIRN_KCSAN (scripts/test/kcsan)
+# one that we have built ourselves, in the directory $CAIRN_KCSAN or $CAIRN_RT
+# (scripts/test/kcsan, scripts/test/rt)
 kernel_built() {
-	[ "$1" = kcsan ] && [ -n "${CAIRN_KCSAN:-}" ]
+	[ -n "$(kernel_built_dir "$1")" ]
+}
+
+kernel_built_dir() {
+	case $1 in
+	kcsan) echo "${CAIRN_KCSAN:-}" ;;
+	rt) echo "${CAIRN_RT:-}" ;;
+	esac
 }
 
 # one from the mirror; $1 is a name and nothing else
 kernel_fetched() {
-	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
+	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+(-rt)?)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
 }
 
 # what fetched ones have besides lies there, too
 kernel_fetched_top() {
-	echo "$(cairn_cache)/$([ "$1" = arm64 ] && echo arm64 || echo debian13)"
+	case $1 in
+	arm64) echo "$(cairn_cache)/arm64" ;;
+	*-rt) echo "$(cairn_cache)/debian12" ;;
+	*) echo "$(cairn_cache)/debian13" ;;
+	esac
 }
 
 # where scripts/vm/fetch has put it: a link to a directory RELEASE_VERSION
@@ -86,7 +99,7 @@ kernel_release() {
 	fi
 
 	if kernel_built "$1"; then
-		cat "$CAIRN_KCSAN/release"
+		cat "$(kernel_built_dir "$1")/release"
 		return
 	fi
 	h=$(kernel_headers "$1") || return 1
@@ -98,7 +111,7 @@ kernel_dir() {
 	local h
 
 	if kernel_built "$1"; then
-		echo "$CAIRN_KCSAN"
+		kernel_built_dir "$1"
 		return
 	fi
 	if kernel_fetched "$1"; then
@@ -121,7 +134,7 @@ kernel_headers_dir() {
 	local release dir
 
 	if kernel_built "$1"; then
-		echo "$CAIRN_KCSAN/build"
+		echo "$(kernel_built_dir "$1")/build"
 		return
 	fi
 	release=$(kernel_release "$1") || return 1
