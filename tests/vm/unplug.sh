@@ -9,7 +9,7 @@
 # Devices are unplugged under load, in each way that there is: the link is deleted, the
 # netdev, the network namespace, or the netdev moves away. Their user gets errors and ends
 # by itself, nothing stays behind, and another pair of devices does not notice. Five times;
-# CAIRN_SOAK=1: 1000.
+# CAIRN_SOAK=1: 1000. Then a CPU, which others have to stand in for.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -106,6 +106,23 @@ rounds() {
 	done
 }
 
+# A CPU goes, under load, and comes back at once, when another one may still have what was
+# bound to it. Traffic goes on, and without a loss there is nothing to send again.
+cpu=/sys/devices/system/cpu/cpu1/online
+cycles=${CAIRN_CPU_CYCLES:-10}
+[ -z "${CAIRN_SOAK:-}" ] || cycles=${CAIRN_CPU_CYCLES:-1000}
+
+cycle_cpu() {
+	local i
+
+	for ((i = 0; i < cycles; i++)); do
+		echo 0 >$cpu && echo 1 >$cpu || return
+	done
+}
+
+messages() { counter "$DEV_A" rx_packets; }
+more_messages() { [ "$(messages)" -gt "$((before + 100))" ]; }
+
 start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -e -s 4000 -w 100"
 bystander=$started
 wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
@@ -113,4 +130,13 @@ run_ok "$times times unplugged under load" rounds
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$lib_tmp/bystander" 3
 expect "traffic of others goes on" $alive 1
+if [ -w $cpu ]; then
+	run_ok "$cycles times a CPU goes and comes back" cycle_cpu
+	before=$(messages)
+	wait_for 30 more_messages && kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
+	expect "... and traffic goes on" $alive 1
+	lib_show "$lib_tmp/bystander" 3
+else
+	skip "a CPU goes and comes back" "no other CPU"
+fi
 stop "$bystander"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <linux/interrupt.h>
+#include <linux/cpuhotplug.h>
+#include <linux/delay.h>
 #include <linux/percpu.h>
 #include <linux/wait_bit.h>
+#include "compat/after_rx.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
 
@@ -12,14 +14,17 @@
 /* Sides in one go; each may run (cairn_exec_resume()). */
 #define CAIRN_DRAIN_SIDES	64
 
-/* Of one CPU; used with BH off on that CPU only, so it needs no lock. */
+/* Of one CPU; used with BH off on that CPU only, so it needs no lock. While the
+ * CPU is offline the call after reception is made on another one, alone.
+ */
 struct drain_queue {
 	struct list_head sides;
-	struct tasklet_struct tasklet;
+	struct cairn_after_rx after_rx;
 	unsigned int passes;
 };
 
 static DEFINE_PER_CPU(struct drain_queue, drain_queues);
+static int drain_cpu_state;		/* of CPU hotplug */
 
 void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 {
@@ -32,7 +37,7 @@ void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 	WRITE_ONCE(state->drain_cpu, smp_processor_id());
 	if (list_empty(&drain->sides)) {
 		drain->passes = 0;
-		tasklet_schedule(&drain->tasklet);
+		cairn_after_rx_schedule(&drain->after_rx);
 	}
 	list_add_tail(&state->drain, &drain->sides);
 }
@@ -71,19 +76,16 @@ static void drain_take(struct drain_queue *drain, struct list_head *sides)
 		return;
 	}
 	list_cut_position(sides, &drain->sides, last);
-	tasklet_schedule(&drain->tasklet);
+	cairn_after_rx_schedule(&drain->after_rx);
 }
 
-static void drain_softirq(struct tasklet_struct *softirq)
+static void drain_run(struct drain_queue *drain)
 {
-	struct drain_queue *drain =
-		container_of(softirq, struct drain_queue, tasklet);
 	struct cairn_exec_side *state, *next;
 	LIST_HEAD(sides);
 
-	if (local_softirq_pending() & BIT(NET_RX_SOFTIRQ) &&
-	    ++drain->passes < CAIRN_DRAIN_PASSES) {
-		tasklet_schedule(softirq);
+	if (cairn_after_rx_pending() && ++drain->passes < CAIRN_DRAIN_PASSES) {
+		cairn_after_rx_again(&drain->after_rx);
 		return;
 	}
 	/* Sides that send again from here on wait for the next time. */
@@ -94,7 +96,23 @@ static void drain_softirq(struct tasklet_struct *softirq)
 	cairn_port_unplug();
 }
 
-void cairn_drain_start(void)
+static void drain_after_rx(struct tasklet_struct *tasklet)
+{
+	drain_run(container_of(tasklet, struct drain_queue, after_rx.tasklet));
+}
+
+/* @cpu comes back. Another one may still have the sides that were bound to it. */
+static int drain_cpu_prepare(unsigned int cpu)
+{
+	struct drain_queue *drain = per_cpu_ptr(&drain_queues, cpu);
+
+	while (!list_empty_careful(&drain->sides))
+		usleep_range(50, 100);
+	cairn_after_rx_stop(&drain->after_rx);
+	return 0;
+}
+
+int cairn_drain_start(void)
 {
 	int cpu;
 
@@ -102,14 +120,19 @@ void cairn_drain_start(void)
 		struct drain_queue *drain = per_cpu_ptr(&drain_queues, cpu);
 
 		INIT_LIST_HEAD(&drain->sides);
-		tasklet_setup(&drain->tasklet, drain_softirq);
+		cairn_after_rx_init(&drain->after_rx, drain_after_rx);
 	}
+	drain_cpu_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
+						    "rdma/cairn:prepare",
+						    drain_cpu_prepare, NULL);
+	return min(drain_cpu_state, 0);
 }
 
 void cairn_drain_stop(void)
 {
 	int cpu;
 
+	cpuhp_remove_state_nocalls(drain_cpu_state);
 	for_each_possible_cpu(cpu)
-		tasklet_kill(&per_cpu_ptr(&drain_queues, cpu)->tasklet);
+		cairn_after_rx_stop(&per_cpu_ptr(&drain_queues, cpu)->after_rx);
 }

@@ -6,11 +6,11 @@
  * that sent it. A QP side that goes on sending from another CPU is overtaken
  * there by its own packets, and each time the peer has the requests sent again.
  * So a side that has sent stays with its CPU until that CPU's soft interrupts
- * have emptied the queue: a tasklet, because those run after packet reception.
- * Others meanwhile only record their events; the tasklet sees to them.
+ * have emptied the queue, which compat/after_rx.h tells. Others meanwhile only record
+ * their events; the call after reception sees to them.
  *
  * So does a side whose packets wait to leave together with those of others
- * (cairn_port_plug()), whatever the netdev: they leave before the tasklet runs,
+ * (cairn_port_plug()), whatever the netdev: they leave before that call,
  * because soft interrupts are off until then.
  */
 #ifndef CAIRN_LANE_DRAIN_H
@@ -18,8 +18,10 @@
 
 #include "lane/exec.h"
 
-/* Module start and stop; no QP is left at the stop. Process context. */
-void cairn_drain_start(void);
+/* Module start and stop; no QP is left at the stop. Process context. The start
+ * returns 0 or an errno.
+ */
+int cairn_drain_start(void);
 void cairn_drain_stop(void);
 
 /**

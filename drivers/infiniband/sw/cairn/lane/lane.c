@@ -518,8 +518,10 @@ void cairn_lanes_stop(void)
 int cairn_lanes_start(void)
 {
 	unsigned int cpu, skip = 0;
+	int err = cairn_drain_start();
 
-	cairn_drain_start();
+	if (err)
+		return err;
 	num_lanes = min(DIV_ROUND_UP(num_online_cpus(), 2), CAIRN_MAX_LANES);
 	lane_words = CAIRN_LANES_SLOTS / 64 / num_lanes;
 	for_each_online_cpu(cpu) {
