@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "ktap.h"
 #include "vt.h"
@@ -132,6 +133,14 @@ static inline int vt_net_admin(bool on)
 	data[0].effective &= ~(1u << CAP_NET_ADMIN);
 	data[0].effective |= on ? 1u << CAP_NET_ADMIN : 0;
 	return (int)syscall(SYS_capset, &head, data);
+}
+
+/* Is this a kernel with PREEMPT_RT? */
+static inline bool vt_is_rt(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
 }
 
 #endif

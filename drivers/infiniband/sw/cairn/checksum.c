@@ -107,7 +107,9 @@ DEFINE_SHOW_ATTRIBUTE(checksum_icrc);
 /* A clock may tick in hundreds of nanoseconds: time that many pages. */
 #define PAGES		64
 
-/* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. */
+/* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. A run that is
+ * preempted is not the best.
+ */
 static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 {
 	u64 best = U64_MAX;
@@ -117,7 +119,6 @@ static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 	for (i = 0; i < 8; i++) {
 		u64 took;
 
-		preempt_disable();
 		took = ktime_get_ns();
 		for (j = 0; j < PAGES; j++) {
 			if (impl)
@@ -129,7 +130,6 @@ static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 			barrier_data(buf);
 		}
 		took = ktime_get_ns() - took;
-		preempt_enable();
 		best = min(best, took);
 	}
 	return max(div_u64(best, PAGES), 1ULL);

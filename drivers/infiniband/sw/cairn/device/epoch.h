@@ -26,6 +26,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <asm/barrier.h>
+#include "device/cpu.h"
 #include "engine/epoch.h"
 
 struct cairn_nic;
@@ -78,13 +79,14 @@ void cairn_epoch_exit(struct cairn_epoch *epoch);
  *
  * A few nanoseconds: one counter of this CPU and a barrier. Runs may nest.
  *
- * Context: BH off, until cairn_epoch_leave() on the same CPU.
+ * Context: below cairn_cpu_lock(), until cairn_epoch_leave().
  * Return: the tag for cairn_epoch_leave().
  */
 static inline u32 cairn_epoch_enter(struct cairn_epoch *epoch, u32 who)
 {
 	struct cairn_epoch_cpu *counts = this_cpu_ptr(epoch->pcpu);
 
+	cairn_cpu_assert_locked();
 	WRITE_ONCE(counts->who, who);
 	return cairn_epoch_begin(&epoch->advances, counts);
 }

@@ -35,7 +35,9 @@ struct cairn_mrcaches {
 	struct cairn_mrcache cache[];
 };
 
-/* Number of the lane whose turn runs on this CPU and one, 0: none. BH off. */
+/* Number of the lane whose turn runs on this CPU and one, 0: none. Below
+ * cairn_cpu_lock().
+ */
 DECLARE_PER_CPU(unsigned int, cairn_lane_here);
 
 /**
@@ -56,7 +58,9 @@ void cairn_mrcaches_stop(struct cairn_nic *nic);
 void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
 			  struct cairn_mrcache *cache, u32 index);
 
-/* @key will be looked up soon on this CPU. BH off, in an RCU read section. */
+/* @key will be looked up soon on this CPU. Below cairn_cpu_lock(), in an RCU read
+ * section.
+ */
 void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key);
 
 /* @index is out of the table, and the epoch is to be advanced. In the RCU read

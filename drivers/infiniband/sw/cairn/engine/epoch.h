@@ -5,7 +5,7 @@
  *
  * advances	number of the current epoch; only the last bit selects counters
  * in, out	runs of the engine that began and ended, by epoch, of one CPU;
- *		written there with soft interrupts off, so without atomics
+ *		written there by one run at a time, so without atomics
  *
  * The counters only grow (and wrap); an epoch is drained when the sums over
  * all CPUs of what began and what ended are equal. The caller never begins a
@@ -63,7 +63,7 @@ struct cairn_epoch_cpu {
  * @advances: of the device
  * @c: counters of this CPU
  *
- * Context: soft interrupts off until cairn_epoch_end().
+ * Context: the counters are the caller's until cairn_epoch_end().
  * Return: the epoch, for cairn_epoch_end().
  */
 static inline u32 cairn_epoch_begin(const u32 *advances,

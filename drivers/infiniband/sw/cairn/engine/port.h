@@ -169,7 +169,7 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
  * latest. A side whose packets wait stays with this CPU until then
  * (lane/drain.h), so they keep their order. Calls nest.
  *
- * Context: BH off until cairn_port_unplug().
+ * Context: the CPU is the caller's until cairn_port_unplug().
  */
 void cairn_port_plug(void);
 void cairn_port_unplug(void);

@@ -4,6 +4,7 @@
 #include <linux/percpu.h>
 #include <linux/wait_bit.h>
 #include "compat/after_rx.h"
+#include "device/cpu.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
 
@@ -14,7 +15,7 @@
 /* Sides in one go; each may run (cairn_exec_resume()). */
 #define CAIRN_DRAIN_SIDES	64
 
-/* Of one CPU; used with BH off on that CPU only, so it needs no lock. While the
+/* Of one CPU; used below cairn_cpu_lock() of that CPU only, so it needs no lock. While the
  * CPU is offline the call after reception is made on another one, alone.
  */
 struct drain_queue {
@@ -31,6 +32,7 @@ void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 	struct cairn_exec_side *state = &exec->side[side];
 	struct drain_queue *drain = this_cpu_ptr(&drain_queues);
 
+	cairn_cpu_assert_locked();
 	if (cairn_draining(state))
 		return;
 	atomic_inc(&exec->draining);
@@ -98,7 +100,9 @@ static void drain_run(struct drain_queue *drain)
 
 static void drain_after_rx(struct tasklet_struct *tasklet)
 {
+	cairn_cpu_enter();
 	drain_run(container_of(tasklet, struct drain_queue, after_rx.tasklet));
+	cairn_cpu_leave();
 }
 
 /* @cpu comes back. Another one may still have the sides that were bound to it. */

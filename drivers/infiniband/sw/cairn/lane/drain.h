@@ -11,7 +11,8 @@
  *
  * So does a side whose packets wait to leave together with those of others
  * (cairn_port_plug()), whatever the netdev: they leave before that call,
- * because soft interrupts are off until then.
+ * because soft interrupts are off until then. With PREEMPT_RT, too: the call
+ * waits for cairn_cpu_lock().
  */
 #ifndef CAIRN_LANE_DRAIN_H
 #define CAIRN_LANE_DRAIN_H
@@ -29,7 +30,7 @@ void cairn_drain_stop(void);
  * @exec: the QP; its stop waits for the end
  * @side: its lock is held, and it is not bound to another CPU
  *
- * Context: BH off.
+ * Context: below cairn_cpu_lock().
  */
 void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side);
 

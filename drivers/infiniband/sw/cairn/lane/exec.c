@@ -21,7 +21,6 @@
  * look at the events pair with B and a second look at the binding.
  */
 #include <linux/bitops.h>
-#include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
@@ -32,6 +31,7 @@
 #include <net/addrconf.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
+#include "device/cpu.h"
 #include "device/trace.h"
 #include "engine/completer.h"
 #include "engine/pace.h"
@@ -55,7 +55,7 @@
 #define CAIRN_SETTLE_RUNS	32
 #define CAIRN_SETTLE_WAITS	1000
 
-/* Sides to be run when the run of this CPU ends. Used with BH off on that CPU only. */
+/* Sides to be run when the run of this CPU ends. Used below cairn_cpu_lock() only. */
 struct exec_handed {
 	struct cairn_exec_side *first, *last;
 	unsigned int depth;		/* of runs */
@@ -297,7 +297,7 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
-/* After a round. Side lock held, BH off. @sent: packets. @waiting: something
+/* After a round. Side lock held. @sent: packets. @waiting: something
  * waits to leave this CPU with packets of others. @more: the lane is to go on.
  * Returns true when the caller is to tell it: a side that is bound to this CPU
  * goes to the lane when the binding ends.
@@ -316,7 +316,7 @@ static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 }
 
 /* Run until nothing is left, or leave the rest to the lane. Side lock held,
- * released here. BH off. @skb: NULL, or the side is not bound elsewhere.
+ * released here. @skb: NULL, or the side is not bound elsewhere.
  */
 static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
@@ -463,12 +463,12 @@ static bool exec_settle_some(struct cairn_exec *exec, struct cairn_budget *tx)
 	struct cairn_exec_side *state = &exec->side[CAIRN_REQ];
 	bool here;
 
-	local_bh_disable();
+	cairn_cpu_lock();
 	exec_record(state);
 	spin_lock(&state->lock);
 	here = !cairn_drain_elsewhere(state);
 	exec_run(exec, CAIRN_REQ, NULL, CAIRN_INLINE_BUDGET, tx);
-	local_bh_enable();
+	cairn_cpu_unlock();
 	return here;
 }
 
@@ -505,9 +505,9 @@ void cairn_exec_kick(struct cairn_exec *exec, enum cairn_side_id side)
 		cairn_lane_ready(exec, side);
 		return;
 	}
-	local_bh_disable();
+	cairn_cpu_lock();
 	exec_record_and_run(exec, side);
-	local_bh_enable();
+	cairn_cpu_unlock();
 }
 
 void cairn_exec_disown(struct sk_buff *skb)
@@ -734,7 +734,7 @@ void cairn_exec_lock(struct cairn_exec *exec)
 	__acquires(&exec->side[CAIRN_REQ].lock)
 	__acquires(&exec->side[CAIRN_RESP].lock)
 {
-	local_bh_disable();
+	cairn_cpu_lock();
 	rcu_read_lock();
 	spin_lock(&exec->side[CAIRN_REQ].lock);
 	spin_lock(&exec->side[CAIRN_RESP].lock);
@@ -753,7 +753,7 @@ void cairn_exec_unlock(struct cairn_exec *exec)
 		if (READ_ONCE(exec->side[side].events))
 			cairn_lane_ready(exec, side);
 	rcu_read_unlock();
-	local_bh_enable();
+	cairn_cpu_unlock();
 }
 
 void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,

@@ -195,7 +195,7 @@ void cairn_exec_defer(struct cairn_exec *exec, enum cairn_side_id side);
  *	consumed. Its contents may change any time: a sender on this host may
  *	still share them.
  *
- * Context: BH off, RCU read section.
+ * Context: below cairn_cpu_lock(), RCU read section.
  */
 void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 		   struct sk_buff *skb);
@@ -214,7 +214,7 @@ void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
  *
  * What they cause is run when the caller's run ends.
  *
- * Context: BH off, RCU read section; below a lock of the sender's side.
+ * Context: below cairn_cpu_lock(), RCU read section; below a lock of the sender's side.
  * Return: false when the side cannot take them now, or not like this: then
  * cairn_exec_hand_copy().
  */
@@ -245,13 +245,13 @@ void cairn_exec_prefetch(const struct cairn_exec *exec,
  * Also an RCU read section, as the engine needs one. Nothing may sleep until
  * cairn_exec_unlock(), which has the lane do what came meanwhile.
  *
- * Context: process; returns with BH off.
+ * Context: process; returns below cairn_cpu_lock().
  */
 void cairn_exec_lock(struct cairn_exec *exec);
 void cairn_exec_unlock(struct cairn_exec *exec);
 
 /* Run a side that is due, up to @rx packets received; @tx is what may be sent,
- * and decreased. BH off.
+ * and decreased. Below cairn_cpu_lock().
  */
 void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 		      struct cairn_budget *tx);
@@ -277,7 +277,9 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 /* Before an skb is kept, let go of all in it that belongs to others. */
 void cairn_exec_disown(struct sk_buff *skb);
 
-/* Run a side if it has events, as its binding to this CPU ends. BH off. */
+/* Run a side if it has events, as its binding to this CPU ends. Below
+ * cairn_cpu_lock().
+ */
 void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side);
 
 #endif

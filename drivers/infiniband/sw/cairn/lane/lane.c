@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "compat/hrtimer.h"
+#include "device/cpu.h"
 #include "device/mrcache.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
@@ -172,6 +173,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	unsigned long flags;
 	bool wake = false, share;
 
+	cairn_cpu_enter();
 	cairn_port_plug();
 	spin_lock_irqsave(&lane->lock, flags);
 	share = cairn_timer_share_begin(&lane->timer_share, now);
@@ -208,6 +210,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 			      HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
 	cairn_port_unplug();
+	cairn_cpu_leave();
 	cairn_timer_share_end(&lane->timer_share, ktime_get_ns() - now);
 	if (wake)
 		cairn_lane_wake(lane);
@@ -344,7 +347,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 turns = 0;
 
-	local_bh_disable();
+	cairn_cpu_lock();
 	cairn_port_plug();
 	do {
 		exec = lane_turn(lane, exec, idle && !turns, &bytes);
@@ -357,7 +360,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 		spin_unlock_irq(&lane->lock);
 	}
 	cairn_port_unplug();
-	local_bh_enable();
+	cairn_cpu_unlock();
 	return turns;
 }
 
@@ -382,7 +385,8 @@ static void lane_rest(struct cairn_lane *lane)
 /*
  * Work while there is some, and poll for a while longer. Preemption is off, so
  * that flags are low only while the thread has its CPU or has left work behind:
- * who would wait for it otherwise rings. Each turn is short.
+ * who would wait for it otherwise rings. Each turn is short. With PREEMPT_RT the
+ * thread may be preempted, and no flag is low (cairn_watch_ring()).
  */
 static void lane_run(struct cairn_lane *lane)
 {
@@ -405,9 +409,11 @@ static int lane_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		wait_event_idle(lane->wake, lane_has_work(lane));
-		preempt_disable();
+		if (!CAIRN_CPU_PREEMPTED)
+			preempt_disable();
 		lane_run(lane);
-		preempt_enable();
+		if (!CAIRN_CPU_PREEMPTED)
+			preempt_enable();
 		cond_resched();
 	}
 	return 0;

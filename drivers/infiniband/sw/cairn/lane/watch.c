@@ -569,9 +569,12 @@ void cairn_watch_ring(struct cairn_exec *exec)
 	/* A full barrier: the write pointer is read after it. */
 	atomic64_fetch_andnot(BIT_ULL(exec->id % 64),
 			      (atomic64_t *)exec->ready);
-	/* With one CPU a lane that polls keeps the poster from posting. */
+	/* With one CPU a lane that polls keeps the poster from posting. With
+	 * PREEMPT_RT a lane that is preempted while its flag is low does not
+	 * see a post.
+	 */
 	if (!list_empty_careful(&watch->active) || num_online_cpus() == 1 ||
-	    !cairn_idle_ns(watch->nic) ||
+	    IS_ENABLED(CONFIG_PREEMPT_RT) || !cairn_idle_ns(watch->nic) ||
 	    ktime_get_ns() < READ_ONCE(watch->quiet_until))
 		return;
 	watch_activate(watch);

@@ -5,6 +5,7 @@
  * there are few, and when there are the caller does it.
  */
 #include <linux/slab.h>
+#include "device/cpu.h"
 #include "mem/key.h"
 #include "mem/odp.h"
 #include "mem/ops.h"
@@ -57,13 +58,13 @@ static int advise_get(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
 	u32 tag;
 	int err;
 
-	local_bh_disable();
+	cairn_cpu_lock();
 	rcu_read_lock();
 	tag = cairn_epoch_enter(epoch, 0);
 	err = advise_find(ibpd, sge, write, range);
 	cairn_epoch_leave(epoch, tag);
 	rcu_read_unlock();
-	local_bh_enable();
+	cairn_cpu_unlock();
 	return err;
 }
 

@@ -83,7 +83,7 @@ void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
  * stack in the netdev's namespace. A packet that the stack refuses is loss and
  * counted, never an error.
  *
- * Context: BH off, RCU read section.
+ * Context: below cairn_cpu_lock(), RCU read section.
  * Return: 0, or -EFAULT: the memory of the payload has an error (counted), and
  * nothing left.
  */
@@ -110,7 +110,7 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
  * @part: called for each, in order
  * @arg: for @part
  *
- * Context: BH off, RCU read section.
+ * Context: below cairn_cpu_lock(), RCU read section.
  * Return: packets that neither @part nor an error of their memory refused; nothing
  * left unless that is t->count.
  */
@@ -118,7 +118,7 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,
 			    cairn_net_part_fn part, void *arg);
 
-/* Of one CPU; used with BH off. */
+/* Of one CPU; used below cairn_cpu_lock(). */
 struct cairn_plug_state {
 	unsigned int depth;	/* cairn_net_plug() without cairn_net_unplug() */
 	unsigned int added;	/* trains that had to wait for the latter, ever */
@@ -131,7 +131,7 @@ DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
  *
  * What cairn_port_plug() says. An RCU read section.
  *
- * Context: BH off until cairn_net_unplug().
+ * Context: below cairn_cpu_lock() until cairn_net_unplug().
  */
 void cairn_net_plug(void);
 void cairn_net_unplug(void);

@@ -14,7 +14,6 @@
  * ICRC, where the sender is on this host and the packet has been in memory only
  * (rx_never_left()).
  */
-#include <linux/bottom_half.h>
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
@@ -28,6 +27,7 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/xfrm.h>
+#include "device/cpu.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
 #include "lane/exec.h"
@@ -549,9 +549,9 @@ static unsigned int rx_take(struct rx_arrival *arrival, u32 ip_len, bool plain)
 	arrival->offset = skb_network_offset(arrival->skb) + ip_len +
 			  sizeof(arrival->udp);
 	if (plain && rx_find_packets(arrival)) {
-		local_bh_disable();	/* a re-injecting queue may run us */
+		cairn_cpu_lock();	/* a re-injecting queue may run us */
 		rx_receive(arrival);
-		local_bh_enable();
+		cairn_cpu_unlock();
 	} else {
 		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		kfree_skb(arrival->skb);

@@ -21,7 +21,7 @@ extern const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS];
  *	with any ICRC; skb->protocol says which IP. Consumed.
  * @stride: bytes
  *
- * Context: BH off, RCU read section; below a lock of the sender's side.
+ * Context: below cairn_cpu_lock(), RCU read section; below a lock of the sender's side.
  */
 void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 			u32 stride);

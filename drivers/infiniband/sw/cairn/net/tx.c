@@ -106,7 +106,7 @@ struct tx_open {
 	u8 *body;		/* TX_OPEN_BYTES */
 };
 
-/* Of one CPU; used with BH off on that CPU only, so it needs no lock. */
+/* Of one CPU; used below cairn_cpu_lock() of that CPU only, so it needs no lock. */
 struct tx_plug {
 	struct tx_open open[TX_FLOWS];
 	unsigned int victim;
@@ -775,6 +775,7 @@ static int tx_open_fill(struct tx_open *open, const struct cairn_train *train,
 void cairn_net_plug(void)
 	__acquires(RCU)
 {
+	cairn_cpu_assert_locked();
 	rcu_read_lock();
 	this_cpu_inc(cairn_plug_state.depth);
 }

@@ -5,6 +5,7 @@
  * sleep, they have no doorbell.
  */
 #include <rdma/uverbs_ioctl.h>
+#include "device/cpu.h"
 #include "device/trace.h"
 #include "engine/port.h"
 #include "lane/watch.h"
@@ -128,14 +129,14 @@ static int doorbell_ring_some(struct cairn_ucontext *uctx,
 	u32 i;
 
 	rcu_read_lock();
-	local_bh_disable();
+	cairn_cpu_lock();
 	cairn_port_plug();
 	for (i = 0; i < count; i++) {
 		one = doorbell_ring(uctx, &doorbell[i]);
 		err = err ?: one;
 	}
 	cairn_port_unplug();
-	local_bh_enable();
+	cairn_cpu_unlock();
 	rcu_read_unlock();
 	return err;
 }

@@ -18,6 +18,9 @@
 #undef fallthrough
 #define fallthrough		__attribute__((__fallthrough__))
 
+/* of kconfig.h, which the kernel's build includes by itself; no option is set */
+#define IS_ENABLED(option)	0
+
 /* sparse annotations */
 #define __force
 #define __user
