@@ -47,8 +47,8 @@ help:
 	@echo 'make vmtest         tests in the VM: T=GLOB names them, KVER=6.1 one kernel'
 	@echo 'make test           everything, on both kernels'
 	@echo 'make umltest        VM tests on user-mode Linux, at native speed: T=GLOB names them'
-	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, UBSAN, lockdep, faults:'
-	@echo '                    T=GLOB names them; builds that kernel once'
+	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, UBSAN, lockdep, faults, and on'
+	@echo '                    PREEMPT_RT with lockdep: T=GLOB names them; builds those kernels once'
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB only these VM tests,'
 	@echo '                    ENV=uml on user-mode Linux, at native speed'
@@ -152,7 +152,7 @@ test:
 	@scripts/test/all
 
 debugtest: all vmtest-programs
-	@scripts/test/umltest --debug $(globs)
+	@rc=0; scripts/test/umltest --debug $(globs) || rc=$$?; scripts/test/rt $(globs) || rc=$$?; exit $$rc
 
 umltest: all vmtest-programs
 	@scripts/test/umltest $(globs)

@@ -20,8 +20,8 @@
 # The directory has linux (the kernel, an ordinary program), lib/modules and
 # build, the tree that modules are built against. CAIRN_UML=debug means another
 # kernel, with the checks of uml-debug.config: see scripts/test/umltest.
-# CAIRN_UML=kcsan is no user-mode Linux, but an x86 kernel of the same source for
-# QEMU: see scripts/test/kcsan. CAIRN_UML=seccomp is that of linux-source-7.2, Debian 13's
+# CAIRN_UML=kcsan and CAIRN_UML=rt are no user-mode Linux, but x86 kernels of the same
+# source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=seccomp is that of linux-source-7.2, Debian 13's
 # backports, where processes run under seccomp and not under ptrace: a system call costs a
 # tenth. What was interrupted goes on where it was.
 set -euo pipefail
@@ -37,7 +37,7 @@ flavour=${CAIRN_UML:-}
 name=uml${flavour:+-$flavour} arch=um image=linux
 extra=() unpack=unpack
 case $flavour in
-kcsan) name=kcsan arch=x86_64 image=vmlinux ;;
+kcsan | rt) name=$flavour arch=x86_64 image=vmlinux ;;
 seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer ;;
 esac
 
@@ -128,7 +128,7 @@ build() (
 	}
 	make -s -C "$tmp/build" ARCH=$arch INSTALL_MOD_PATH="$tmp" modules_install >>"$tmp/log" 2>&1 || exit 1
 	cp "$tmp/build/$image" "$tmp/$image"
-	[ "$flavour" != kcsan ] || for_qemu "$tmp" || exit 1
+	[ $arch = um ] || for_qemu "$tmp" || exit 1
 	: >"$tmp/.complete"
 	mv -T "$tmp" "$dest"
 )

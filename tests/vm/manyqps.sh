@@ -20,5 +20,5 @@ if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	pairs=8192
 	RUN_TIMEOUT=3600
 fi
-case ${KVER:-} in uml | kcsan) export CAIRN_DEBUG_KERNEL=1 ;; esac
+case ${KVER:-} in uml | kcsan | rt) export CAIRN_DEBUG_KERNEL=1 ;; esac
 points manyqps $pairs

@@ -170,7 +170,7 @@ late_frees() {
 modprobe cairn
 # user-mode Linux has no function tracer, nor has the kernel with KCSAN
 case ${KVER:-} in
-uml | kcsan) skip "a netdev that moves while its device is added" "no function tracer" ;;
+uml | kcsan | rt) skip "a netdev that moves while its device is added" "no function tracer" ;;
 *)
 	insmod "$(kmod cairn_slow_add)" || bail "no way to hold who adds a device"
 	if wait_for 20 no_spaces; then

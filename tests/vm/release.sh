@@ -24,7 +24,7 @@ counter() {
 
 # user-mode Linux has no function tracer, nor has the kernel with KCSAN
 probe=1
-case ${KVER:-} in uml | kcsan) probe=0 ;; esac
+case ${KVER:-} in uml | kcsan | rt) probe=0 ;; esac
 [ $probe = 0 ] || insmod "$(kmod cairn_delay)" || bail "no probe"
 # in the network of a, but with the initial namespace's sysfs: parameters and
 # counters are there

@@ -13,7 +13,7 @@
 RUN_TIMEOUT=$((180 * ${CAIRN_TIMEOUT_SCALE:-1}))
 # user-mode Linux has no function tracer, nor has the kernel with KCSAN
 probe=1
-case ${KVER:-} in uml | kcsan) probe=0 ;; esac
+case ${KVER:-} in uml | kcsan | rt) probe=0 ;; esac
 [ $probe = 0 ] || insmod "$(kmod cairn_delay)" || bail "no probe"
 points verbs_basic
 [ $probe = 0 ] || rmmod cairn_delay
