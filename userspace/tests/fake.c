@@ -155,6 +155,15 @@ static void method_peer(const struct ib_uverbs_ioctl_hdr *hdr)
 	fake_answer(&attrs[2], &fake.peer_caps, sizeof(fake.peer_caps));
 }
 
+static void method_cq(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	assert(hdr->method_id == CAIRN_METHOD_LOOK_CQ && hdr->num_attrs == 1);
+	assert(hdr->attrs[0].attr_id == CAIRN_ATTR_LOOK_CQ &&
+	       !hdr->attrs[0].len);
+	fake.looked_at = hdr->attrs[0].data;
+	fake.looks++;
+}
+
 static void method_query_device(const struct ib_uverbs_attr *attr)
 {
 	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
@@ -202,6 +211,10 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->object_id == CAIRN_OBJECT_PEER) {
 		method_peer(hdr);
+		return 0;
+	}
+	if (hdr->object_id == CAIRN_OBJECT_CQ) {
+		method_cq(hdr);
 		return 0;
 	}
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);

@@ -38,6 +38,8 @@ struct fake {
 	int maps_made;
 	int objects;			/* created, not destroyed */
 	int doorbells;			/* calls */
+	int looks;			/* at completion queues */
+	uint64_t looked_at;		/* the handle of the last */
 	uint32_t rung;			/* queues, by all of them */
 	struct cairn_doorbell doorbell;	/* the last */
 	struct cairn_persist_done persist_done;	/* the last */

@@ -269,8 +269,7 @@ static void poll_with_info(void)
 	/* without infos it is the ordinary poll */
 	fake_complete(ring, &cqe[0]);
 	ktap_eq(cairndv_poll_cq(cq, 4, wc, NULL), 1);
-	ring->dev->state = CAIRN_QUEUE_ERROR;
-	ktap_eq(cairndv_poll_cq(cq, 4, wc, info), -EOVERFLOW);
+	ktap_eq(cairndv_poll_cq(cq, 4, wc, info), 0);
 	ktap_eq(fake.ops.destroy_cq(cq), 0);
 	close_ctx();
 }

@@ -47,7 +47,8 @@ struct cairn_qinfo_dev {
 	__u32 index;
 	__u32 state;		/* enum cairn_queue_state */
 	/* RQ: not 0: posts have to ring the doorbell. A send queue's flag is in
-	 * struct cairn_wake.
+	 * struct cairn_wake. CQ: not 0: completions wait for room, so the host
+	 * calls CAIRN_METHOD_LOOK_CQ when it has polled.
 	 */
 	__u32 wakeup;
 	__u32 depth;		/* current depth, units */
@@ -429,6 +430,7 @@ enum cairn_objects {
 	CAIRN_OBJECT_DEVICE = (1U << 12),
 	CAIRN_OBJECT_TUNING,
 	CAIRN_OBJECT_PEER,
+	CAIRN_OBJECT_CQ,
 };
 
 /* The kernel takes eight methods of a driver for one object, not more. */
@@ -451,6 +453,10 @@ enum cairn_tuning_methods {
 
 enum cairn_peer_methods {
 	CAIRN_METHOD_QUERY_PEER = (1U << 12),
+};
+
+enum cairn_cq_methods {
+	CAIRN_METHOD_LOOK_CQ = (1U << 12),
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
@@ -671,6 +677,16 @@ struct cairn_prepare_ring_resp {
 	struct cairn_ring_desc ring;	/* all zero when it was dropped */
 	__u32 max_wr;		/* what it holds, at least what was asked */
 	__u32 reserved;
+};
+
+/*
+ * Look at what the host wrote of a completion queue: completions that wait for room
+ * go on, and an armed queue with completions that are not polled raises its event. The
+ * host polls (arms), full barrier, then reads cairn_qinfo_dev.wakeup (index). In: the
+ * queue.
+ */
+enum cairn_look_cq_attrs {
+	CAIRN_ATTR_LOOK_CQ = (1U << 12),
 };
 
 #ifndef __cplusplus

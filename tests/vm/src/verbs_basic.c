@@ -1213,7 +1213,114 @@ static void cq_overflow(void)
 		must(!send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0, 8,
 				      IBV_SEND_SIGNALED));
 	ktap_ok(vt_async(&da, IBV_EVENT_CQ_ERR, LONG));
+	ktap_ok(vt_async(&da, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
 	pair_down(&p);
+}
+
+/* A message whose completion has no room is not acknowledged. */
+static void cq_overflow_of_receives(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_wc wc[8], more;
+	struct pair p;
+	int i;
+
+	o.cqe = 8;
+	must(pair_up(&p, &o));
+	must(!ibv_resize_cq(p.b.rcq, 2));
+	for (i = 0; i < 8; i++)
+		must(!recv_op(&p.b, i, 0, 100));
+	for (i = 0; i < 8; i++)
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10,
+			      IBV_SEND_SIGNALED));
+	must(!vt_poll(p.a.scq, wc, 8, LONG));
+	for (i = 0; i < 8; i++) {
+		ktap_eq(wc[i].wr_id, i);
+		ktap_eq(wc[i].status, i < 2 ? IBV_WC_SUCCESS :
+			i == 2 ? IBV_WC_REM_OP_ERR : IBV_WC_WR_FLUSH_ERR);
+	}
+	ktap_ok(vt_async(&db, IBV_EVENT_CQ_ERR, LONG));
+	ktap_ok(vt_async(&db, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(vt_state(p.b.qp), IBV_QPS_ERR);
+	for (i = 0; i < 8; i++)
+		must(got(p.b.rcq, i, i < 2 ? IBV_WC_SUCCESS :
+					     IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_eq(ibv_poll_cq(p.b.rcq, 1, &more), 0);
+	pair_down(&p);
+}
+
+static bool drained(struct ibv_cq *cq, int n, int batch)
+{
+	u64 end = vt_now_ms() + LONG;
+	unsigned int idle = 0;
+	struct ibv_wc wc[8];
+	int i, ne, next = 0;
+
+	while (next < n && vt_now_ms() < end) {
+		ne = ibv_poll_cq(cq, batch, wc);
+		for (i = 0; i < ne; i++) {
+			if (!ktap_eq(wc[i].wr_id, next++) ||
+			    !ktap_eq(wc[i].status, IBV_WC_WR_FLUSH_ERR))
+				return false;
+		}
+		if (ne > 0)
+			idle = 0;
+		else
+			vt_relax(&idle);
+	}
+	return ktap_eq(next, n) && ktap_eq(ibv_poll_cq(cq, 1, wc), 0);
+}
+
+/* What is flushed waits for room, for as long as it takes. */
+static void flush_beyond_the_cq(void)
+{
+	static const int batches[] = { 1, 3, 8 };
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	size_t b;
+	int i;
+
+	o.cqe = 8;
+	o.cap.max_send_wr = 240;
+	o.cap.max_recv_wr = 240;
+	for (b = 0; b < 3; b++) {
+		must(pair_up(&p, &o));
+		for (i = 0; i < 240; i++)
+			must(!recv_op(&p.a, i, 0, 8));
+		for (i = 0; i < 240; i++)
+			must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 8,
+				      IBV_SEND_SIGNALED));
+		must(!vt_to_state(p.a.qp, IBV_QPS_ERR));
+		usleep(20000);
+		ktap_ok(drained(p.a.scq, 240, batches[b]));
+		ktap_ok(drained(p.a.rcq, 240, batches[b]));
+		ktap_ok(!vt_async(&da, IBV_EVENT_CQ_ERR, 10));
+		pair_down(&p);
+	}
+}
+
+/* A larger queue has room, too; nothing hangs that goes with completions to come. */
+static void flush_and_resize_or_destroy(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	int i, round;
+
+	o.cqe = 8;
+	for (round = 0; round < 3; round++) {
+		must(pair_up(&p, &o));
+		for (i = 0; i < 60; i++)
+			must(!recv_op(&p.a, i, 0, 8));
+		must(!vt_to_state(p.a.qp, IBV_QPS_ERR));
+		if (round == 0) {
+			must(!ibv_resize_cq(p.a.rcq, 64));
+			ktap_ok(drained(p.a.rcq, 60, 8));
+		} else if (round == 1) {
+			must(!vt_to_state(p.a.qp, IBV_QPS_RESET));
+		}
+		pair_down(&p);
+	}
 }
 
 /* What a queue pair completed before it went leaves room for another one's. */
@@ -1373,6 +1480,39 @@ static void cq_events(void)
 	}
 	must(!vt_poll(p.b.rcq, wc, 2, LONG));
 	ktap_ok(vt_event(p.b.rchan, LONG));
+	ktap_ok(!vt_event(p.b.rchan, 100));
+	pair_down(&p);
+}
+
+/* Armed while completions are there that were not polled: an event at once. */
+static void armed_too_late(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct pair p;
+	int i;
+
+	o.channel = true;
+	must(pair_up(&p, &o));
+	for (i = 0; i < 3; i++) {
+		must(!recv_op(&p.b, i, 0, 100));
+		must(!send_op(&p.a, &p.b, IBV_WR_SEND, i, 0, 10,
+			      i == 1 ? IBV_SEND_SIGNALED | IBV_SEND_SOLICITED :
+				       IBV_SEND_SIGNALED));
+		must(got(p.a.scq, i, IBV_WC_SUCCESS, NULL));
+	}
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	must(got(p.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+	must(!ibv_req_notify_cq(p.b.rcq, 1));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	/* The one that is left is not solicited. */
+	must(!ibv_req_notify_cq(p.b.rcq, 1));
+	ktap_ok(!vt_event(p.b.rchan, 100));
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
+	ktap_ok(vt_event(p.b.rchan, LONG));
+	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(!ibv_req_notify_cq(p.b.rcq, 0));
 	ktap_ok(!vt_event(p.b.rchan, 100));
 	pair_down(&p);
 }
@@ -1872,8 +2012,10 @@ static void exit_with_everything_open(void)
 	X(retry_exhaustion) X(sq_overflow) X(bad_wr_in_list) X(flush)	\
 	X(reset_and_again) X(sqd) X(destroy_with_work) X(last_messages)	\
 	X(comm_est)							\
-	X(cq_overflow) X(cq_room_of_the_gone)				\
-	X(resize_under_load) X(cq_events)				\
+	X(cq_overflow) X(cq_overflow_of_receives)			\
+	X(flush_beyond_the_cq) X(flush_and_resize_or_destroy)		\
+	X(cq_room_of_the_gone)						\
+	X(resize_under_load) X(cq_events) X(armed_too_late)		\
 	X(cq_moderation) X(solicited)					\
 	X(unsignaled) X(extended_cq) X(extended_qp) X(datagrams)	\
 	X(unreliable) X(bad_message_of_a_train) X(fork_and_go_on)	\

@@ -6,6 +6,7 @@
 #include "cq.h"
 #include "cqe.h"
 #include "cqex.h"
+#include "method.h"
 #include "persist.h"
 #include "resize.h"
 
@@ -200,6 +201,7 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	const struct cairn_cqe *cqe;
+	bool look = false;
 	uint32_t start;
 	int n = 0;
 
@@ -212,11 +214,22 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		cairn_cqe_to_wc(cqe, &wc[n++]);
 	}
 	if (ring->index != start)
-		cairn_ring_publish(ring);
-	if (!n && num_entries > 0)
-		n = -cairn_cq_error(cq);
+		look = cairn_ring_polled(ring);
 	cairn_cq_unlock(cq);
+	if (__builtin_expect(look, 0))
+		cairn_cq_look(cq);
 	return n;
+}
+
+/* Should it fail the queue is about to be destroyed. */
+void cairn_cq_look(struct cairn_cq *cq)
+{
+	struct ibv_cq *ibcq = &cq->vcq.cq;
+	struct ib_uverbs_attr attr =
+		cairn_method_object_attr(CAIRN_ATTR_LOOK_CQ, ibcq->handle);
+
+	cairn_method_attrs(ibcq->context, CAIRN_OBJECT_CQ,
+			   CAIRN_METHOD_LOOK_CQ, &attr, 1);
 }
 
 int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
@@ -288,31 +301,33 @@ static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
 }
 
 /*
- * The device gets their room at once: nobody may poll before it is needed, and
- * a full queue is final. Those behind a completion that is to be shown have to
- * wait for it.
+ * The device gets their room at once, as there may be no poll before it is needed.
+ * Those behind a completion that is to be shown have to wait for it. Returns whether
+ * the device is to look.
  */
-static void cq_free_discarded(struct cairn_cq *cq)
+static bool cq_free_discarded(struct cairn_cq *cq)
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	uint32_t start = ring->index;
 
 	cairn_cq_ready(cq);	/* skips */
-	if (ring->index != start)
-		cairn_ring_publish(ring);
+	return ring->index != start && cairn_ring_polled(ring);
 }
 
 void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
+	bool look = false;
 
 	cairn_cq_lock(cq);
 	cairn_ring_reload(&cq->queue.ring);
 	if (cq_holds_qp(&cq->queue.ring, qpn))
 		cq_discard(cq, qpn);
 	if (!cq->polling)
-		cq_free_discarded(cq);
+		look = cq_free_discarded(cq);
 	cairn_cq_unlock(cq);
+	if (look)
+		cairn_cq_look(cq);
 }
 
 /*
@@ -321,12 +336,16 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
  * for any completion that may still wait (cairn_cq_event()). In doubt, which is after
  * requests that were replaced unanswered, there are as many events too many.
  *
+ * Completions that are not polled raise the event at once, as with mlx4 and mlx5:
+ * programs that arm and then poll a part of them wait for it.
+ *
  * Not under the CQ lock: the extended poll holds that between calls.
  */
 int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct cairn_cq *cq = to_ccq(ibcq);
 	uint32_t kind = CAIRN_ARM_SOLICITED;
+	bool look;
 
 	pthread_spin_lock(&cq->arm_lock);
 	cq->arm_seq++;
@@ -335,7 +354,10 @@ int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	if (cq->next_seq > cq->event_seq)
 		kind = CAIRN_ARM_NEXT;
 	cairn_ring_arm(&cq->queue.ring, (uint32_t)(cq->arm_seq << 2) | kind);
+	look = cairn_ring_holds(&cq->queue.ring);
 	pthread_spin_unlock(&cq->arm_lock);
+	if (look)
+		cairn_cq_look(cq);
 	return 0;
 }
 

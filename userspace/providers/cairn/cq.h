@@ -66,13 +66,8 @@ static inline bool cairn_cq_ready(struct cairn_cq *cq)
 	return true;
 }
 
-/* errno that says why an empty CQ will stay empty, or 0. */
-static inline int cairn_cq_error(const struct cairn_cq *cq)
-{
-	if (cairn_ring_load(&cq->queue.ring.dev->state) == CAIRN_QUEUE_ERROR)
-		return EOVERFLOW;
-	return 0;
-}
+/* The device looks at what was polled or armed. Not locked: it is a system call. */
+void cairn_cq_look(struct cairn_cq *cq);
 
 struct ibv_cq *cairn_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel,

@@ -8,6 +8,12 @@
 
 #define NSEC_PER_SEC	1000000000LL
 
+/* Attempts to read both clocks at once. */
+#define CQEX_CLOCK_TRIES	8
+
+/* CLOCK_REALTIME less CLOCK_MONOTONIC, of the process; 0: not known yet. */
+static int64_t cqex_clocks_apart;
+
 /* The entry stays ours until end_poll publishes the index. */
 static void cqex_take(struct cairn_cq *cq)
 {
@@ -24,7 +30,8 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 			   struct ibv_poll_cq_attr *attr)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
-	int err;
+	struct cairn_ring *ring = &cq->queue.ring;
+	bool look = false;
 
 	if (attr->comp_mask)
 		return EINVAL;
@@ -34,10 +41,13 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 		cq->polling = true;
 		return 0;
 	}
-	cairn_ring_publish(&cq->queue.ring);	/* what was skipped */
-	err = cairn_cq_error(cq);
+	/* What was skipped. */
+	if (ring->index != cairn_ring_load(&ring->host->index))
+		look = cairn_ring_polled(ring);
 	cairn_cq_unlock(cq);
-	return err ? err : ENOENT;
+	if (look)
+		cairn_cq_look(cq);
+	return ENOENT;
 }
 
 static int cqex_next_poll(struct ibv_cq_ex *ibcq)
@@ -53,10 +63,13 @@ static int cqex_next_poll(struct ibv_cq_ex *ibcq)
 static void cqex_end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
+	bool look;
 
 	cq->polling = false;
-	cairn_ring_publish(&cq->queue.ring);
+	look = cairn_ring_polled(&cq->queue.ring);
 	cairn_cq_unlock(cq);
+	if (__builtin_expect(look, 0))
+		cairn_cq_look(cq);
 }
 
 static enum ibv_wc_opcode cqex_read_opcode(struct ibv_cq_ex *ibcq)
@@ -125,13 +138,38 @@ static int64_t cqex_clock_ns(clockid_t clock)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
+/*
+ * How far the clocks are apart changes only when the wall clock is set: both are
+ * adjusted alike. It cannot be read exactly, as time passes between two readings. So
+ * the value is kept as long as the readings allow it, and completion times do not go
+ * back. Otherwise the readings that are closest together tell the new one.
+ */
+static int64_t cqex_read_clocks_apart(void)
+{
+	int64_t kept = __atomic_load_n(&cqex_clocks_apart, __ATOMIC_RELAXED);
+	int64_t best = 0, width = INT64_MAX;
+
+	for (int i = 0; i < CQEX_CLOCK_TRIES; i++) {
+		int64_t before = cqex_clock_ns(CLOCK_MONOTONIC);
+		int64_t wall = cqex_clock_ns(CLOCK_REALTIME);
+		int64_t after = cqex_clock_ns(CLOCK_MONOTONIC);
+
+		if (kept && kept >= wall - after && kept <= wall - before)
+			return kept;
+		if (after - before >= width)
+			continue;
+		width = after - before;
+		best = wall - before - width / 2;
+	}
+	__atomic_store_n(&cqex_clocks_apart, best, __ATOMIC_RELAXED);
+	return best;
+}
+
 /* By today's distance of the clocks: a step since the completion shifts it. */
 static uint64_t cqex_read_wallclock(struct ibv_cq_ex *ibcq)
 {
-	int64_t delta = cqex_clock_ns(CLOCK_REALTIME) -
-			cqex_clock_ns(CLOCK_MONOTONIC);
-
-	return to_ccq_ex(ibcq)->cur->timestamp + (uint64_t)delta;
+	return to_ccq_ex(ibcq)->cur->timestamp +
+	       (uint64_t)cqex_read_clocks_apart();
 }
 
 void cairn_cqex_fill(struct cairn_cq *cq, uint64_t wc_flags)

@@ -34,6 +34,10 @@
  *     with the device's store-release of dev.index, before which it has loaded a
  *     host.index that is not behind it: the difference is not negative.
  *
+ * (j) cairn_ring_polled(): host.index is stored, full barrier, then dev.wakeup is
+ *     loaded. Pairs with the device, which found the queue full: it stores dev.wakeup,
+ *     full barrier, then re-reads host.index.
+ *
  * (g) and (h) are in ready.h.
  *
  * Indices are free-running and wrap at 2^32; only differences mean anything.
@@ -132,6 +136,25 @@ static inline uint32_t cairn_ring_used(const struct cairn_ring *ring)
 	uint32_t done = __atomic_load_n(&ring->dev->index, __ATOMIC_ACQUIRE);
 
 	return cairn_ring_load(&ring->host->index) - done;
+}
+
+/* Barriers (e) and (j): whether completions wait for the room that is made. Full as
+ * it was when they came, the ring has been polled to its end since, at the latest.
+ */
+static inline bool cairn_ring_polled(struct cairn_ring *ring)
+{
+	cairn_ring_publish(ring);
+	if (ring->index == ring->dev_index)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return cairn_ring_load(&ring->dev->wakeup) != 0;
+}
+
+/* Whether the device has to look after arming: by any thread. */
+static inline bool cairn_ring_holds(const struct cairn_ring *ring)
+{
+	return cairn_ring_load(&ring->dev->index) !=
+		       cairn_ring_load(&ring->host->index) ||
+	       cairn_ring_load(&ring->dev->wakeup) != 0;
 }
 
 /* Barrier (f). */

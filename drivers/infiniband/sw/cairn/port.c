@@ -446,14 +446,17 @@ void cairn_port_started(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	trace_cairn_request(&qpc_to_cairn_qp(qpc)->exec, swr);
 }
 
-void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+bool cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+	u8 state = cairn_state(qpc);
 
 	trace_cairn_completed(&qp->exec, side, cqe);
-	cairn_cq_post(side == CAIRN_REQ ? to_cairn_cq(qp->ibqp.send_cq) :
-					  qp->recv_cq, cqe);
+	return cairn_cq_post(side == CAIRN_REQ ? to_cairn_cq(qp->ibqp.send_cq) :
+						 qp->recv_cq, cqe,
+			     &qp->cold->cq_wait[side],
+			     state == CAIRN_QP_ERR || state == CAIRN_QP_SQE);
 }
 
 void cairn_port_async(struct cairn_qpc *qpc, enum cairn_async event)

@@ -20,7 +20,39 @@
 /* Ports that a peer may have, one after the other. */
 #define CAIRN_MAX_FLOWS		8
 
-static void comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
+/* Post @cqe, or keep it until the CQ has room. Then no other may be posted before it:
+ * the QP flushes or is to fail, and the private copy of a WQE is of no use any more.
+ */
+bool cairn_req_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+			const struct cairn_cqe *cqe)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (likely(cairn_port_complete(qpc, side, cqe)))
+		return true;
+	req->unreported = true;
+	req->wqe_valid = false;
+	req->apart->wqe.cqe = *cqe;
+	return false;
+}
+
+/* Post what was kept. Returns false when there is still no room. */
+static bool comp_post_kept(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+	const struct cairn_cqe *cqe = &req->apart->wqe.cqe;
+
+	if (!req->unreported)
+		return true;
+	if (!cairn_port_complete(qpc, cqe->opcode == CAIRN_CQE_RECV_DURABLE ?
+				 CAIRN_RESP : CAIRN_REQ, cqe))
+		return false;
+	req->unreported = false;
+	return true;
+}
+
+/* Returns false when the CQ is full, as cairn_req_complete() does. */
+static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			  u8 status, u32 vendor_err)
 {
 	struct cairn_cqe cqe = {
@@ -32,14 +64,14 @@ static void comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	};
 
 	if (!status && !(swr->flags & CAIRN_WQE_SIGNALED) && !qpc->sq_sig_all)
-		return;
+		return true;
 	if (swr->opcode < CAIRN_WQE_OPCODES)
 		cqe.opcode = cairn_wqe_ops[swr->opcode].cqe_opcode;
 	if (cairn_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
 	if (cairn_swr_persists(swr) && !status && !cairn_swr_early(swr))
 		cqe.durability = qpc->req.durability;
-	cairn_port_complete(qpc, CAIRN_REQ, &cqe);
+	return cairn_req_complete(qpc, CAIRN_REQ, &cqe);
 }
 
 /* Take the oldest record off the queue. Before its completion appears: whoever
@@ -62,8 +94,10 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	cairn_port_sq_release(qpc, req->sq_done);
 }
 
-/* Records end without an answer, but for the one that failed. */
-static void comp_flush_records(struct cairn_qpc *qpc,
+/* Records end without an answer, but for the one that failed. Returns false when the
+ * CQ is full.
+ */
+static bool comp_flush_records(struct cairn_qpc *qpc,
 			       struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -73,13 +107,15 @@ static void comp_flush_records(struct cairn_qpc *qpc,
 		bool failed = req->failing && req->fail_rec == req->una_rec;
 
 		comp_retire(qpc, swr);
-		comp_post_cqe(qpc, swr,
-			      failed ? swr->status : CAIRN_CQE_WR_FLUSH_ERR,
-			      failed ? swr->vendor_err : 0);
 		if (failed)
 			req->failing = false;
+		if (!comp_post_cqe(qpc, swr,
+				   failed ? swr->status : CAIRN_CQE_WR_FLUSH_ERR,
+				   failed ? swr->vendor_err : 0))
+			return false;
 		cairn_budget_use(budget, 1, 0);
 	}
+	return true;
 }
 
 /* What a probe and the durable completion need; the WQE is the host's again. */
@@ -172,14 +208,19 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 		}
 		req->reaps_left--;
 		comp_retire(qpc, swr);
-		comp_post_cqe(qpc, swr, CAIRN_CQE_SUCCESS, 0);
+		if (!comp_post_cqe(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
+			cairn_qpc_fatal(qpc);
+			return;
+		}
 		if (cairn_swr_early(swr))
 			comp_keep_target(req, swr);
 	}
 }
 
-/* WQEs that never started. The ring is walked by copies of first units. */
-static void comp_flush_units(struct cairn_qpc *qpc, u32 left,
+/* WQEs that never started. The ring is walked by copies of first units. Returns false
+ * when the CQ is full or the ring ends.
+ */
+static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 			     struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -193,7 +234,7 @@ static void comp_flush_units(struct cairn_qpc *qpc, u32 left,
 		if (!wqe->units || wqe->units > CAIRN_MAX_WQE_UNITS ||
 		    wqe->units > left) {
 			req->ring_bad = true;
-			return;
+			return false;
 		}
 		swr = (struct cairn_swr){
 			.wr_id = wqe->wr_id,
@@ -203,9 +244,11 @@ static void comp_flush_units(struct cairn_qpc *qpc, u32 left,
 		req->sq_next += wqe->units;
 		req->sq_done = req->sq_next;
 		cairn_port_sq_release(qpc, req->sq_done);
-		comp_post_cqe(qpc, &swr, CAIRN_CQE_WR_FLUSH_ERR, 0);
+		if (!comp_post_cqe(qpc, &swr, CAIRN_CQE_WR_FLUSH_ERR, 0))
+			return false;
 		cairn_budget_use(budget, 1, 0);
 	}
+	return true;
 }
 
 /* What was known to be posted, then what is. Later posts ring. */
@@ -217,8 +260,8 @@ static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	while (rounds-- && !req->ring_bad) {
 		if (cairn_port_sq_tail(qpc, &tail))
 			req->ring_bad = true;
-		else
-			comp_flush_units(qpc, tail - req->sq_next, budget);
+		else if (!comp_flush_units(qpc, tail - req->sq_next, budget))
+			return;
 	}
 }
 
@@ -235,7 +278,9 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->ask_again = false;
 	cairn_gap_forget(req);
 	cairn_legs_forget(req);
-	comp_flush_records(qpc, budget);
+	/* What is kept goes on when the CQ has room. */
+	if (!comp_post_kept(qpc) || !comp_flush_records(qpc, budget))
+		return true;
 	if (req->una_rec != req->new_rec)
 		return false;
 	req->kept_rec = req->new_rec;
@@ -251,7 +296,8 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 
 bool cairn_req_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
-	return cairn_state(qpc) != CAIRN_QP_SQE || cairn_req_flush(qpc, budget);
+	return cairn_state(qpc) != CAIRN_QP_SQE ||
+	       (cairn_req_flush(qpc, budget) && !qpc->req.unreported);
 }
 
 /* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a

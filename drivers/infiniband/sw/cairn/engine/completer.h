@@ -11,11 +11,18 @@
 void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
 
 /* SQE is about to become RTS: what was posted before is flushed, also if no run
- * has come to it. False: there may be more. Both side locks held.
+ * has come to it. False: there may be more, or the CQ has no room for it
+ * (req.unreported). Both side locks held.
  */
 bool cairn_req_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget);
 
 /* For the other files of the requester. */
+
+/* Post a completion to the CQ of @side. False: it is full. The completion is kept
+ * (req.unreported) and flushing goes on with it; the caller fails the QP.
+ */
+bool cairn_req_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+			const struct cairn_cqe *cqe);
 
 /* Complete what is done, CAIRN_MAX_REAPS from one run to the next. */
 void cairn_req_reap(struct cairn_qpc *qpc);

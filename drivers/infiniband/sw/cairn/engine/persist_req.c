@@ -125,16 +125,15 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 	union cairn_wqe_buf recv __uninitialized;
 	int units = cairn_port_rq_take(qpc, &recv);
 
-	if (units < 0) {
-		cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
-		cairn_qpc_fail(qpc);
-	}
+	if (units < 0)
+		cairn_qpc_fatal(qpc);
 	if (units <= 0)
 		return false;
 	cqe.wr_id = recv.recv.wr_id;
 	if (swr->flags & CAIRN_WQE_SOLICITED)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
-	cairn_port_complete(qpc, CAIRN_RESP, &cqe);
+	if (!cairn_req_complete(qpc, CAIRN_RESP, &cqe))
+		cairn_qpc_fatal(qpc);
 	return true;
 }
 
@@ -161,8 +160,8 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 
 	if (req->recv_at)
 		return;
-	for (; req->kept_rec != req->una_rec && req->reaps_left;
-	     req->kept_rec++) {
+	for (; req->kept_rec != req->una_rec && req->reaps_left &&
+	     cairn_state(qpc) != CAIRN_QP_ERR; req->kept_rec++) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
 
 		if (!cairn_swr_early(swr))

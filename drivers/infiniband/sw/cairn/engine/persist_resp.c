@@ -78,8 +78,10 @@ static u64 persist_token(struct cairn_qpc *qpc)
 	       qpc->resp.pend_tail % CAIRN_MAX_PENDING;
 }
 
-/* The receive in hand asks the host to make the message durable. */
-static void persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+/* The receive in hand asks the host to make the message durable. False: the CQ is
+ * full.
+ */
+static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			     const struct cairn_pending *pend)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -99,14 +101,18 @@ static void persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	}
 	if (pkt->solicited)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
+	cairn_persist_fence(qpc);
+	if (!cairn_port_complete(qpc, CAIRN_RESP, &cqe))
+		return false;
 	resp->rwqe_valid = false;
 	cairn_port_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
-	cairn_persist_fence(qpc);
-	cairn_port_complete(qpc, CAIRN_RESP, &cqe);
+	return true;
 }
 
-/* The last packet of a WRITE or WRITE_PERSIST was placed, its MSN counted. */
-void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+/* The last packet of a WRITE or WRITE_PERSIST was placed, its MSN counted. Returns
+ * false when the host cannot be asked to make it durable: it is not received.
+ */
+bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	bool plain = pkt->op->kind == CAIRN_KIND_WRITE;
@@ -120,7 +126,7 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (resp->persist != CAIRN_PERSIST_HOST) {
 		if (!plain)
 			persist_nic_durable(resp, pkt->psn, resp->msn);
-		return;
+		return true;
 	}
 	pend = persist_pending(resp, resp->pend_tail);
 	*pend = (struct cairn_pending){
@@ -135,10 +141,12 @@ void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.limit = cairn_port_flush_limit(qpc, resp->rkey),
 		.plain = plain,
 	};
+	if (!persist_ask_host(qpc, pkt, pend))
+		return false;
 	resp->limited |= pend->limit;
 	resp->pend_tail++;
 	resp->plain_pending += plain;
-	persist_ask_host(qpc, pkt, pend);
+	return true;
 }
 
 /* A WRITE_PERSIST came again: is it durable, and all before it? A watermark that is

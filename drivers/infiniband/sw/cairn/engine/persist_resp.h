@@ -39,7 +39,7 @@ cairn_persist_way(enum cairn_durability durability)
 }
 
 bool cairn_persist_room(struct cairn_qpc *qpc);
-void cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
 /* Fail what the host has not answered in time. */
 void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now);

@@ -362,10 +362,17 @@ int cairn_port_rq_posted(struct cairn_qpc *qpc);
 /* For tracing: @swr, the newest record, has begun. Every one that begins. */
 void cairn_port_started(struct cairn_qpc *qpc, const struct cairn_swr *swr);
 
-/* Post a completion to the send (CAIRN_REQ) or receive CQ; the requester posts
- * CAIRN_CQE_RECV_DURABLE to the latter.
+/**
+ * cairn_port_complete() - post a completion
+ * @qpc: the QP
+ * @side: to the send (CAIRN_REQ) or receive CQ; the requester posts
+ *	CAIRN_CQE_RECV_DURABLE to the latter
+ * @cqe: the completion
+ *
+ * Return: false when the CQ is full. Nothing is posted then, and the QP gets a turn
+ * when the CQ has room. In another state than ERR and SQE the CQ reports an error.
  */
-void cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+bool cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe);
 
 /* The QP entered ERR: further posts of the RQ must ring (to be flushed). */

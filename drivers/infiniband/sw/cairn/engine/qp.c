@@ -91,3 +91,9 @@ void cairn_qpc_fail(struct cairn_qpc *qpc)
 	cairn_port_kick(qpc, CAIRN_REQ);
 	cairn_port_kick(qpc, CAIRN_RESP);
 }
+
+void cairn_qpc_fatal(struct cairn_qpc *qpc)
+{
+	cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
+	cairn_qpc_fail(qpc);
+}

@@ -90,6 +90,7 @@ struct cairn_swr {
 union cairn_wqe_buf {
 	struct cairn_send_wqe send;
 	struct cairn_recv_wqe recv;
+	struct cairn_cqe cqe;	/* with req.unreported */
 	u8 bytes[CAIRN_MAX_WQE_UNITS * CAIRN_UNIT_SIZE];
 };
 
@@ -233,7 +234,8 @@ struct cairn_requester {
 	u8 durability;		/* the weakest that a PERSIST ACK named */
 	bool peer_doubted;	/* it was asked whether it knows them */
 	u8 nak;			/* fatal, came before what precedes it; or 0 */
-	bool failing;		/* the completion of fail_rec is to come */
+	u8 failing : 1;		/* the completion of fail_rec is to come */
+	u8 unreported : 1;	/* apart->wqe.cqe found the CQ full */
 	u32 persists;		/* WRITE_PERSISTs begun and not at their end */
 	u64 probe_at;		/* when to ask for the persistence ACK; 0: never */
 	u64 recv_at;		/* when to look for a receive; 0: never */
@@ -363,6 +365,7 @@ struct cairn_responder {
 	u8 nak;			/* AETH syndrome */
 	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
 	bool rd_any;		/* there was a READ or atomic */
+	u8 recv_status;		/* of the receive in hand, if the CQ was full */
 	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. */
 	/* Persistence (engine/persist_resp.c). */
@@ -507,6 +510,9 @@ void cairn_qpc_set_state(struct cairn_qpc *qpc, enum cairn_state state);
 
 /* A side failed: the QP goes to ERR and both sides flush. One lock held. */
 void cairn_qpc_fail(struct cairn_qpc *qpc);
+
+/* The same, and QP_FATAL tells the host. */
+void cairn_qpc_fatal(struct cairn_qpc *qpc);
 
 /* RC and XRC: acknowledged, in order, repeated. */
 static inline bool cairn_reliable(const struct cairn_qpc *qpc)

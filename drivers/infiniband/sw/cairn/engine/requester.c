@@ -172,8 +172,7 @@ static void req_bad_ring(struct cairn_qpc *qpc)
 {
 	qpc->req.ring_bad = true;
 	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
-	cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
-	cairn_qpc_fail(qpc);
+	cairn_qpc_fatal(qpc);
 }
 
 /* Units known to be posted and not yet started; 0: there are none. */

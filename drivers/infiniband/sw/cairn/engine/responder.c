@@ -94,9 +94,10 @@ static const struct cairn_sge *resp_recv_sges(struct cairn_responder *resp)
 }
 
 /* Complete the receive in hand. @pkt: the last packet, NULL when flushed. What
- * peers wrote before is durable then.
+ * peers wrote before is durable then. Returns false when the CQ is full: the receive
+ * stays in hand.
  */
-static void resp_complete_recv(struct cairn_qpc *qpc,
+static bool resp_complete_recv(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt, u8 status)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -107,7 +108,6 @@ static void resp_complete_recv(struct cairn_qpc *qpc,
 		.status = status,
 	};
 
-	resp->rwqe_valid = false;
 	if (pkt && !status) {
 		cairn_persist_fence(qpc);
 		cqe.byte_len = resp->received;
@@ -132,7 +132,17 @@ static void resp_complete_recv(struct cairn_qpc *qpc,
 		if (pkt->solicited)
 			cqe.flags |= CAIRN_CQE_SOLICITED;
 	}
-	cairn_port_complete(qpc, CAIRN_RESP, &cqe);
+	if (!cairn_port_complete(qpc, CAIRN_RESP, &cqe))
+		return false;
+	resp->rwqe_valid = false;
+	return true;
+}
+
+/* The receive in hand ends with an error: now, or when the CQ has room. */
+static void resp_fail_recv(struct cairn_qpc *qpc, u8 status)
+{
+	if (!resp_complete_recv(qpc, NULL, status))
+		qpc->resp.recv_status = status;
 }
 
 /* The receive in hand fails because of what the host posted: QP to ERR. */
@@ -141,7 +151,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	if (status == CAIRN_CQE_LOC_PROT_ERR)
 		cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
-	resp_complete_recv(qpc, NULL, status);
+	resp_fail_recv(qpc, status);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (cairn_reliable(qpc)) {
 		/* The CQE tells the host; there is no event for it. */
@@ -191,29 +201,48 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
+/* The host's queues do not allow the request to be executed. QP_FATAL tells why. */
+static bool resp_local_error(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	if (cairn_reliable(qpc))
+		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_OP,
+				 CAIRN_ASYNC_QP_FATAL);
+	else
+		cairn_qpc_fatal(qpc);
+	return false;
+}
+
 /* The write pointer of the receive ring is impossible. One event for it. */
 static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
-	if (cairn_reliable(qpc)) {
-		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_OP,
-				 CAIRN_ASYNC_QP_FATAL);
-	} else {
-		cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
-		cairn_qpc_fail(qpc);
-	}
-	return false;
+	return resp_local_error(qpc, pkt);
 }
 
-/* The receive in hand is flushed. If its SRQ is gone, its receives are, too. */
-static void resp_flush_recv(struct cairn_qpc *qpc)
+/* The CQ has no room for the message: it is not acknowledged (IBTA 9.9.3, local QP
+ * error), and its receive is flushed. Also for a kept packet: the fault is the host's.
+ */
+static bool resp_overrun(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	qpc->resp.msg = CAIRN_MSG_NONE;
+	return resp_local_error(qpc, pkt);
+}
+
+/* The receive in hand is flushed. If its SRQ is gone, its receives are, too. Returns
+ * false when it waits for room in the CQ.
+ */
+static bool resp_flush_recv(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (resp->rwqe_valid && cairn_resp_srq(qpc, resp->srqn))
 		resp->rwqe_valid = false;
-	if (resp->rwqe_valid)
-		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
+	if (resp->rwqe_valid &&
+	    !resp_complete_recv(qpc, NULL, resp->recv_status ?:
+				CAIRN_CQE_WR_FLUSH_ERR))
+		return false;
+	resp->recv_status = 0;
+	return true;
 }
 
 /* Have a receive in hand for this message. */
@@ -341,7 +370,7 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp->received -= pkt->payload_len;
 		return false;
 	}
-	resp_complete_recv(qpc, NULL, CAIRN_CQE_LOC_ACCESS_ERR);
+	resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
 	return resp_no_access(qpc, pkt);
 }
 
@@ -358,7 +387,8 @@ static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	resp->msg = CAIRN_MSG_SEND;
 	if (!(pkt->op->flags & CAIRN_OP_LAST))
 		return true;
-	resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS);
+	if (!resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
+		return resp_overrun(qpc, pkt);
 	resp_message_done(resp);
 	return true;
 }
@@ -484,15 +514,21 @@ static bool resp_ready_for_last(struct cairn_qpc *qpc,
 	return true;
 }
 
-static void resp_write_done(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+static bool resp_write_done(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	u32 msn = resp->msn;
 
-	resp_message_done(resp);
 	if (resp->persist != CAIRN_PERSIST_HOST &&
-	    pkt->op->hdrs & CAIRN_HDR_IMMDT)
-		resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS);
-	cairn_persist_placed(qpc, pkt);
+	    pkt->op->hdrs & CAIRN_HDR_IMMDT &&
+	    !resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
+		return resp_overrun(qpc, pkt);
+	resp_message_done(resp);
+	if (cairn_persist_placed(qpc, pkt))
+		return true;
+	/* The NAK does not count the message. */
+	resp->msn = msn;
+	return resp_overrun(qpc, pkt);
 }
 
 static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -519,9 +555,7 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return err == -EAGAIN ? resp_absent(qpc, pkt) :
 					resp_no_access(qpc, pkt);
 	resp->msg = resp_message_of(pkt);
-	if (last)
-		resp_write_done(qpc, pkt);
-	return true;
+	return !last || resp_write_done(qpc, pkt);
 }
 
 static bool resp_do_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -636,7 +670,8 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		    (resp->rwqe_valid && resp->tentative))
 			return resp_invalid(qpc, pkt);
 		/* What was refused had taken it: that says nothing of this one. */
-		resp_flush_recv(qpc);
+		if (!resp_flush_recv(qpc))
+			return resp_overrun(qpc, pkt);
 	}
 	if (cairn_port_take_srq(qpc, pkt->srqn)) {
 		if (!resp->tentative)
@@ -969,7 +1004,8 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	resp->received = CAIRN_GRH_LEN;
 	if (!resp_place_recv(qpc, pkt))
 		return;
-	resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS);
+	if (!resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
+		resp_overrun(qpc, pkt);
 }
 
 void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
@@ -1076,7 +1112,7 @@ static void resp_send_persist_ack(struct cairn_qpc *qpc)
 }
 
 /* ERR: every receive that is or will be posted is flushed, each for a packet of
- * the budget. Returns true when there may be more.
+ * the budget, as long as the CQ has room. Returns true when there may be more now.
  */
 static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
@@ -1090,7 +1126,8 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	resp->rate.marked = false;
 	resp->msg = CAIRN_MSG_NONE;
 	cairn_persist_drop(resp);
-	resp_flush_recv(qpc);
+	if (!resp_flush_recv(qpc))
+		return false;
 	if (qpc->has_srq) {
 		if (!resp->last_wqe && qpc->transport != CAIRN_TRANSPORT_XRC)
 			cairn_port_async(qpc, CAIRN_ASYNC_LAST_WQE_REACHED);
@@ -1101,7 +1138,9 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	while (cairn_budget_left(budget)) {
 		if (cairn_port_rq_take(qpc, resp->rwqe) <= 0)
 			return false;
-		resp_complete_recv(qpc, NULL, CAIRN_CQE_WR_FLUSH_ERR);
+		resp->rwqe_valid = true;
+		if (!resp_flush_recv(qpc))
+			return false;
 		cairn_budget_use(budget, 1, 0);
 	}
 	return true;

@@ -237,7 +237,7 @@ void cairn_port_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
 	}
 }
 
-void cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
+bool cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
 	if (cqe->status) {
@@ -245,6 +245,7 @@ void cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
 		exit(1);
 	}
 	completed++;
+	return true;
 }
 
 /* Nothing of this happens to WRITEs that nothing disturbs, or it is no work. */

@@ -13,8 +13,10 @@
  *   then arm               look for entries: one of the two sees the other,
  *                          so no event is lost.
  *
- * A full queue is final: the entry that does not fit is lost, so the queue is
- * in error, nothing is overwritten and the consumer is told once.
+ * An entry that does not fit stays with its queue pair until there is room
+ * (verbs/cq_wait.h). A queue pair that works ends then, as IBTA wants it (10.2.3,
+ * 11.6.3.1: CQ error and QP_FATAL), and the consumer is told once. The queue itself
+ * goes on: what has room is never lost.
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
@@ -23,6 +25,7 @@
 #include "queue/next_ring.h"
 #include "queue/queue.h"
 #include "verbs/cq.h"
+#include "verbs/cq_wait.h"
 #include "verbs/limits.h"
 #include "verbs/moderate.h"
 #include "verbs/ops.h"
@@ -36,7 +39,7 @@
 enum cq_verdict {
 	CQ_QUIET,
 	CQ_NOTIFY,
-	CQ_OVERFLOW,
+	CQ_FULL,
 };
 
 /* While there are that many, the consumer has something to read and then polls:
@@ -94,21 +97,34 @@ static bool cq_is_full(struct cairn_cq *cq)
 	       polled == oldest;
 }
 
+/* The queue is full: @wait waits for room, unless the consumer makes it meanwhile.
+ * Returns true then. cq->lock held.
+ */
+static bool cq_finds_room(struct cairn_cq *cq, struct cairn_cq_wait *wait)
+{
+	lockdep_assert_held(&cq->lock);
+	cairn_cq_wait_begin(cq, wait);
+	/* The flag before the consumer's index is read again; verbs/cq_wait.c. */
+	smp_mb();
+	if (cq_is_full(cq))
+		return false;
+	cairn_cq_wait_end(cq, wait);
+	return true;
+}
+
 /* cq->lock held. */
-static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			       struct cairn_cq_wait *wait)
 {
 	struct cairn_queue *queue = &cq->queue;
 	struct cairn_cqe *slot;
 
-	if (unlikely(cq->overflowed))
-		return CQ_QUIET;
-	if (unlikely(cq_is_full(cq))) {
-		cq->overflowed = true;
-		cairn_queue_set_state(queue, CAIRN_QUEUE_ERROR);
-		return CQ_OVERFLOW;
-	}
+	if (unlikely(cq_is_full(cq)) && !cq_finds_room(cq, wait))
+		return CQ_FULL;
 	slot = cairn_queue_unit(queue, queue->index++);
 	*slot = *cqe;
+	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)
+		cq->solicited = queue->index;
 	if (cq->timestamps)
 		slot->timestamp = ktime_get_ns();
 	cairn_queue_publish(queue);
@@ -117,21 +133,75 @@ static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	return cq_is_armed(cq, cqe) ? CQ_NOTIFY : CQ_QUIET;
 }
 
-void cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+/* The first completion of a QP that works finds no room. */
+static void cq_overflow(struct cairn_cq *cq)
+{
+	bool first;
+
+	spin_lock_irq(&cq->lock);
+	first = !cq->overflowed;
+	cq->overflowed = true;
+	spin_unlock_irq(&cq->lock);
+	if (!first)
+		return;
+	cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
+			CAIRN_CTR_CQ_OVERFLOWS, 1);
+	cairn_async_post(&cq->async, 0);
+}
+
+static void cq_notify(struct cairn_cq *cq)
+{
+	if (cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+		   struct cairn_cq_wait *wait, bool flush)
 {
 	enum cq_verdict verdict;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	verdict = cq_push(cq, cqe);
+	verdict = cq_push(cq, cqe, wait);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (verdict == CQ_NOTIFY && cq->ibcq.comp_handler) {
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	} else if (unlikely(verdict == CQ_OVERFLOW)) {
-		cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
-				CAIRN_CTR_CQ_OVERFLOWS, 1);
-		cairn_async_post(&cq->async, 0);
-	}
+	if (verdict == CQ_NOTIFY)
+		cq_notify(cq);
+	if (likely(verdict != CQ_FULL))
+		return true;
+	if (!flush)
+		cq_overflow(cq);
+	return false;
+}
+
+/* Does the queue hold what the arm word @arm asks for? Moderation holds events that
+ * are due back. cq->lock held.
+ */
+static bool cq_holds_asked(const struct cairn_cq *cq, u32 arm)
+{
+	const struct cairn_queue *queue = &cq->queue;
+	u32 unpolled = queue->index - READ_ONCE(queue->host->index);
+
+	lockdep_assert_held(&cq->lock);
+	if (!unpolled || unpolled > queue->depth || cq->held)
+		return false;
+	return arm & CAIRN_ARM_NEXT ||
+	       (arm & CAIRN_ARM_SOLICITED &&
+		queue->index - cq->solicited < unpolled);
+}
+
+void cairn_cq_look(struct cairn_cq *cq)
+{
+	bool notify = false;
+	u32 arm;
+
+	spin_lock_irq(&cq->lock);
+	arm = READ_ONCE(cq->queue.host->arm);
+	if (arm != cq->arm_seen && cq_holds_asked(cq, arm))
+		cairn_cq_answer(cq, arm, &notify);
+	spin_unlock_irq(&cq->lock);
+	if (notify)
+		cq_notify(cq);
+	cairn_cq_resume(cq);
 }
 
 /* The only event of a CQ. */
@@ -180,10 +250,12 @@ int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!cairn_limit_get(&dev->num_cqs, CAIRN_MAX_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->waits);
 	mutex_init(&cq->resize_lock);
 	cairn_async_init(&cq->async, cq_deliver, NULL);
 	cairn_moderate_init(cq);
 	ibcq->cqe = roundup_pow_of_two(attr->cqe);
+	cq->solicited = -(u32)ibcq->cqe;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cq->is_user = uctx;
 	cq->unread = cairn_cq_unread(ibcq);
@@ -212,6 +284,8 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
+	/* Of XRC: their SRQ is gone, so they do not come again. */
+	cairn_cq_resume(cq);
 	cairn_moderate_stop(cq);
 	cairn_async_cancel(&cq->async);
 	cairn_queue_free(&cq->queue);
@@ -237,8 +311,7 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 		if (err)
 			return err;
 		spin_lock_irq(&cq->lock);
-		err = cq->overflowed ? -EINVAL :
-		      cairn_next_ring_move(queue, CAIRN_QUEUE_COMP, next,
+		err = cairn_next_ring_move(queue, CAIRN_QUEUE_COMP, next,
 					   CAIRN_NEXT_RING_LOCKED);
 		if (!err) {
 			cairn_next_ring_swap(queue, next);
@@ -258,8 +331,8 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
  * Entries that are not polled keep their indices; a process holds its polling
  * back during the call.
  *
- * Return: 0, -EINVAL (size, tail, not prepared, more entries than fit,
- * overflowed), -EBUSY (completions come too fast) or -ENOMEM.
+ * Return: 0, -EINVAL (size, tail, not prepared, more entries than fit),
+ * -EBUSY (completions come too fast) or -ENOMEM.
  */
 int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
@@ -281,6 +354,8 @@ int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		err = -EINVAL;
 	else
 		err = cq_switch_ring(cq, next);
+	if (!err)
+		cairn_cq_resume(cq);
 	/* The old ring, or the new one that was not taken. */
 	cairn_next_ring_free(next);
 	mutex_unlock(&cq->resize_lock);

@@ -23,6 +23,7 @@
 #include "persist/domain.h"
 #include "queue/mmap.h"
 #include "verbs/caps.h"
+#include "verbs/cq_wait.h"
 #include "verbs/dev.h"
 #include "verbs/doorbell.h"
 #include "verbs/host_flush.h"
@@ -209,6 +210,7 @@ static const struct uapi_definition dev_uapi_defs[] = {
 	UAPI_DEF_CHAIN(cairn_dereg_async_defs),
 	UAPI_DEF_CHAIN(cairn_rate_defs),
 	UAPI_DEF_CHAIN(cairn_peer_defs),
+	UAPI_DEF_CHAIN(cairn_cq_wait_defs),
 	{},
 };
 
@@ -379,6 +381,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 
 	cairn_keys_init(dev);
 	cairn_xrc_init(dev);
+	spin_lock_init(&dev->cq_wait_lock);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);

@@ -464,7 +464,6 @@ static void modify_reset(struct cairn_qp *qp)
 /* Checked; both side locks held. */
 static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 {
-	struct cairn_budget flush = { CAIRN_MAX_REAPS, S32_MAX };
 	struct cairn_qpc *qpc = &qp->qpc;
 
 	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
@@ -483,8 +482,6 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 		cairn_req_set_psn(qpc, change->attr->sq_psn);
 	if (change->next == IB_QPS_RESET)
 		modify_reset(qp);
-	if (change->next == IB_QPS_RTS)
-		cairn_req_flush_sqe(qpc, &flush);
 	if (change->next != change->cur)
 		cairn_qpc_set_state(qpc, (enum cairn_state)change->next);
 }
@@ -505,6 +502,15 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 		cairn_exec_unlock(&qp->exec);
 		cond_resched();
 	} while (!done && --left);
+}
+
+/* Both side locks held. 0, or -EBUSY: the CQ has no room for all of it. */
+static int modify_end_sqe(struct cairn_qp *qp)
+{
+	struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
+
+	cairn_req_flush_sqe(&qp->qpc, &budget);
+	return qp->qpc.req.unreported ? -EBUSY : 0;
 }
 
 /* What there is ends or is sent, before @next is tried. */
@@ -532,6 +538,8 @@ static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 			break;
 		cairn_exec_lock(&qp->exec);
 		err = modify_check_transition(qp, change);
+		if (!err && change->next == IB_QPS_RTS)
+			err = modify_end_sqe(qp);
 		if (!err && change->mask & IB_QP_CAP)
 			err = modify_switch_rings(qp, change);
 		if (!err)
@@ -586,8 +594,9 @@ static int modify_read_rate(struct modify_change *change,
  * (cairn_exec_settle()).
  *
  * Return: 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
- * more outstanding than fits), -EBUSY (work is posted too fast to be moved, or
- * more than CAIRN_MAX_MOVED requests have started), -EFAULT or -ENOMEM; on error
+ * more outstanding than fits), -EBUSY (work is posted too fast to be moved,
+ * more than CAIRN_MAX_MOVED requests have started, or the CQ has no room for what
+ * ends when SQE does), -EFAULT or -ENOMEM; on error
  * nothing has changed. Process context.
  */
 int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,

@@ -2,6 +2,7 @@
 /* Kernel consumers of completion queues: polling and arming. */
 #include "compat/flush.h"
 #include "queue/queue.h"
+#include "verbs/cq_wait.h"
 #include "verbs/kapi.h"
 #include "verbs/ops.h"
 #include "verbs/verbs.h"
@@ -85,6 +86,7 @@ int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct cairn_queue *queue = &cq->queue;
 	unsigned long flags;
+	bool waits;
 	int n = 0;
 	u32 i;
 
@@ -100,7 +102,10 @@ int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	rcu_read_unlock();
 	/* push() runs under the same lock: no barrier. */
 	queue->host->index = i;
+	waits = !list_empty(&cq->waits);
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (unlikely(waits))
+		cairn_cq_resume(cq);
 	return n;
 }
 

@@ -17,6 +17,7 @@
 #include "queue/next_ring.h"
 #include "queue/queue.h"
 #include "queue/ready.h"
+#include "verbs/cq_wait.h"
 #include "verbs/doorbell.h"
 #include "verbs/limits.h"
 #include "verbs/ops.h"
@@ -205,6 +206,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
 	cairn_odp_waits_init(qp);
+	cairn_cq_waits_init(qp);
 	/* What the target of XRC was made by may be gone before it. */
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
@@ -435,6 +437,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	qp_release_number(dev, ibqp->qp_num);
 	cairn_doorbells_remove(qp);
 	qp_silence(qp);
+	cairn_cq_waits_cancel(qp);
 	/* Applications tear down by thousands, one after the other: an
 	 * ordinary grace period each would take minutes.
 	 */

@@ -82,7 +82,7 @@ int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct restrack_detail details[] = {
 		{ "depth" }, { "index" }, { "unpolled" }, { "arm-pending" },
-		{ "overflowed" },
+		{ "overflowed" }, { "completions-wait" },
 	};
 	unsigned long flags;
 
@@ -92,6 +92,7 @@ int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	details[2].value = cq->queue.index - READ_ONCE(cq->queue.host->index);
 	details[3].value = READ_ONCE(cq->queue.host->arm) != cq->arm_seen;
 	details[4].value = cq->overflowed;
+	details[5].value = READ_ONCE(cq->queue.dev->wakeup);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return restrack_put(msg, details, ARRAY_SIZE(details));
 }

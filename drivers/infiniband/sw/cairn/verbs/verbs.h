@@ -68,6 +68,7 @@ struct cairn_dev {
 	atomic_t num_qps;
 	atomic64_t qp_serials;
 	atomic_t num_srqs;
+	spinlock_t cq_wait_lock;	/* verbs/cq_wait.c; below cq->lock */
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* the netdev went away */
 	struct cairn_peers peers;
@@ -106,8 +107,10 @@ struct cairn_cq {
 	struct cairn_queue queue;
 	u32 arm_seen;			/* last arm word answered */
 	u32 events;			/* since the process had read all */
+	u32 solicited;			/* one past the last that is, or an error */
 	const struct list_head *unread;	/* compat/events.h */
-	bool overflowed;
+	struct list_head waits;		/* verbs/cq_wait.h */
+	bool overflowed;		/* reported */
 	bool timestamps;
 	bool is_user;
 	struct mutex resize_lock;	/* one at a time; outside of lock */
@@ -222,6 +225,12 @@ struct cairn_odp_slot {
 	bool write;
 };
 
+/* A completion that waits for room in a CQ (verbs/cq_wait.h). */
+struct cairn_cq_wait {
+	struct list_head entry;		/* of cq->waits; dev->cq_wait_lock */
+	struct cairn_qp *qp;
+};
+
 /* What the data path does without, in memory of its own: ib_core gives the object
  * itself a power of two. Behind it are struct cairn_requester_apart and the responder's
  * private copy of a WQE, as long as WQEs of this QP can be.
@@ -235,6 +244,7 @@ struct cairn_qp_cold {
 	struct mutex modify_lock;	/* attr, path, rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* mem/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
+	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* by CQ */
 	struct cairn_async_work async;
 	struct cairn_requester_apart apart[];	/* as much of it as is needed */
 };

@@ -484,7 +484,31 @@ void cairn_port_started(struct cairn_qpc *q, const struct cairn_swr *swr)
 	qp->started++;
 }
 
-void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
+static bool cq_is_full(struct sim_qp *qp, struct sim_cq *cq)
+{
+	u8 state = READ_ONCE(qp->c.state);
+
+	if (!cq->depth || cq->n - cq->polled < cq->depth)
+		return false;
+	cq->wanted = true;
+	if (state != CAIRN_QP_ERR && state != CAIRN_QP_SQE)
+		cq->overruns++;
+	return true;
+}
+
+void sim_poll(struct sim_qp *qp, enum cairn_side_id side, u32 n)
+{
+	struct sim_cq *cq = &qp->cq[side];
+
+	cq->polled += min(n, cq->n - cq->polled);
+	if (!cq->wanted || cq->n - cq->polled == cq->depth)
+		return;
+	cq->wanted = false;
+	cairn_port_kick(&qp->c, CAIRN_REQ);
+	cairn_port_kick(&qp->c, CAIRN_RESP);
+}
+
+bool cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
 {
 	struct sim_qp *qp = to_sim_qp(q);
@@ -492,6 +516,8 @@ void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 
 	check_turn(qp, cqe->opcode == CAIRN_CQE_RECV_DURABLE ? CAIRN_REQ : side,
 		   "completion");
+	if (cq_is_full(qp, cq))
+		return false;
 	qp->s->most_cqes = max(qp->s->most_cqes, ++qp->s->run_cqes);
 	if (cq->n == cq->room) {
 		cq->room = cq->room ? 2 * cq->room : 64;
@@ -510,6 +536,7 @@ void cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 			 q->qpn);
 	if (qp->hooks.cqe)
 		qp->hooks.cqe(qp, side, cqe);
+	return true;
 }
 
 void cairn_port_rq_ring_on_post(struct cairn_qpc *q)

@@ -175,7 +175,8 @@ void sim_modify(struct sim_qp *qp, enum cairn_state state)
 	while (!done) {
 		flush = (struct cairn_budget){ CAIRN_MAX_REAPS, S32_MAX };
 		sim_enter(qp, CAIRN_REQ);
-		done = cairn_req_flush_sqe(&qp->c, &flush);
+		done = cairn_req_flush_sqe(&qp->c, &flush) ||
+		       qp->c.req.unreported;
 		sim_leave(qp);
 	}
 	cairn_qpc_set_state(&qp->c, state);

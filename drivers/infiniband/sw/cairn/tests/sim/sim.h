@@ -137,7 +137,11 @@ struct sim_cqe {
 struct sim_cq {
 	struct sim_cqe *log;
 	u32 n;
-	u32 room;
+	u32 room;		/* of the log */
+	u32 depth;		/* 0: there is always room */
+	u32 polled;
+	bool wanted;		/* a completion found no room since */
+	u32 overruns;		/* of a QP that works */
 };
 
 struct sim_rq {
@@ -527,6 +531,9 @@ void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
 		   u32 num_sge);
 /* What a ring slot holds. */
 u8 *sim_unit(u8 *ring, u32 depth, u32 idx);
+
+/* Take up to @n completions off a CQ; whoever waits for room goes on. */
+void sim_poll(struct sim_qp *qp, enum cairn_side_id side, u32 n);
 
 /* The host releases a token, or a region with its tokens ends. */
 int sim_release(struct sim_qp *qp, u64 token, u32 status);
