@@ -31,7 +31,7 @@ static void group_leave4(struct net_device *ndev, __be32 addr)
 
 static int group_join6(struct net_device *ndev, const struct in6_addr *addr)
 {
-	if (!IS_ENABLED(CONFIG_IPV6))
+	if (!ipv6_mod_enabled())
 		return -EAFNOSUPPORT;
 	return ipv6_dev_mc_inc(ndev, addr);
 }

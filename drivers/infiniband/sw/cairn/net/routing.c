@@ -61,7 +61,8 @@ static struct dst_entry *route_lookup6(struct net *net,
 	};
 	struct dst_entry *dst;
 
-	if (!IS_ENABLED(CONFIG_IPV6))
+	/* Also with ipv6.disable=1: there are no tables to look into. */
+	if (!ipv6_mod_enabled())
 		return NULL;
 	dst = ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 	return IS_ERR(dst) ? NULL : dst;

@@ -61,6 +61,9 @@ static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 		path->ipv6 = false;
 		break;
 	case RDMA_NETWORK_IPV6:
+		/* ib_core has a link-local GID also where IPv6 is off. */
+		if (!ipv6_mod_enabled())
+			return -EAFNOSUPPORT;
 		path->ipv6 = true;
 		break;
 	default:
@@ -191,8 +194,8 @@ static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
  * @init: attributes; flags say whether sleeping is allowed
  * @udata: reply struct cairn_create_ah_resp
  *
- * Return: 0, -EINVAL (address, tail), -ENOMEM, -EBUSY (all numbers in use) or
- * -EFAULT.
+ * Return: 0, -EINVAL (address, tail), -EAFNOSUPPORT (IPv6 is off), -ENOMEM, -EBUSY
+ * (all numbers in use) or -EFAULT.
  */
 int cairn_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		    struct ib_udata *udata)
