@@ -142,7 +142,8 @@ int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 
 	if (how < 0)
 		return how;
-	advise = kvzalloc(struct_size(advise, range, num), GFP_KERNEL_ACCOUNT);
+	advise = kvzalloc(struct_size(advise, range, num),
+			  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!advise)
 		return -ENOMEM;
 	advise->how = how;

@@ -20,8 +20,8 @@ struct cairn_mmap *cairn_mmap_create(struct ib_ucontext *ibuc, size_t bytes,
 	if (!map)
 		return NULL;
 	map->writable = writable;
-	map->mem =
-		__vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	map->mem = __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT |
+			     __GFP_ZERO | __GFP_NOWARN);
 	if (!map->mem)
 		goto err_free;
 	if (rdma_user_mmap_entry_insert(ibuc, &map->entry, bytes))

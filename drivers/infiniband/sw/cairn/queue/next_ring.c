@@ -20,7 +20,7 @@ cairn_next_ring_alloc(struct cairn_queue *queue, enum cairn_queue_kind kind,
 	n->depth = roundup_pow_of_two(n->max_wr * units);
 	if (kind == CAIRN_QUEUE_SEND) {
 		n->swr = kvcalloc(n->max_wr, sizeof(*n->swr),
-				  GFP_KERNEL_ACCOUNT);
+				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!n->swr)
 			goto err_free;
 	}

@@ -42,7 +42,7 @@ int cairn_ring_alloc(struct cairn_ring *ring, struct cairn_ucontext *uc,
 	ring->entry = NULL;
 	if (!uc) {
 		ring->mem = kvcalloc(depth, CAIRN_UNIT_SIZE,
-				     GFP_KERNEL_ACCOUNT);
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		return ring->mem ? 0 : -ENOMEM;
 	}
 	map = cairn_mmap_create(&uc->ibuc, (size_t)depth * CAIRN_UNIT_SIZE,
