@@ -288,6 +288,10 @@ int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	cairn_cq_resume(cq);
 	cairn_moderate_stop(cq);
 	cairn_async_cancel(&cq->async);
+	/* Netlink may read it still. */
+	spin_lock_irq(&cq->lock);
+	cq->destroyed = true;
+	spin_unlock_irq(&cq->lock);
 	cairn_queue_free(&cq->queue);
 	mutex_destroy(&cq->resize_lock);
 	cairn_limit_put(&to_cairn_dev(ibcq->device)->num_cqs);

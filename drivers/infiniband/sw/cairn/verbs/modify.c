@@ -27,6 +27,7 @@
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
+#include "verbs/qp.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
 #include "verbs/xrc.h"
@@ -147,7 +148,8 @@ static int modify_prepare_rd(struct modify_change *change)
 	u32 wanted = change->attr->max_dest_rd_atomic;
 	u32 entries = roundup_pow_of_two(max(wanted, 1U));
 
-	change->rd = kvcalloc(entries, sizeof(*change->rd), GFP_KERNEL_ACCOUNT);
+	change->rd = kvcalloc(entries, sizeof(*change->rd),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	change->rd_mask = entries - 1;
 	return change->rd ? 0 : -ENOMEM;
 }
@@ -646,13 +648,16 @@ static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
  * @mask: not used
  * @init: filled in
  *
- * Always 0. Process context.
+ * Return: 0, or -EAGAIN: it is being destroyed, and netlink goes on to the next.
+ * Process context.
  */
 int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 
+	if (!cairn_qp_read_begin(qp))
+		return -EAGAIN;
 	mutex_lock(&qp->cold->modify_lock);
 	*attr = qp->cold->attr;
 	modify_read_live(qp, attr);
@@ -669,5 +674,6 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		.qp_type = ibqp->qp_type,
 	};
 	mutex_unlock(&qp->cold->modify_lock);
+	cairn_qp_read_end(qp);
 	return 0;
 }

@@ -10,6 +10,7 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include "lane/watch.h"
 #include "mem/inval.h"
 #include "mem/odp_wait.h"
@@ -140,7 +141,8 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		err = cairn_queue_init_kernel(&qp->sq, depth, 0);
 	if (err)
 		return err;
-	req->swr = kvcalloc(records, sizeof(*req->swr), GFP_KERNEL_ACCOUNT);
+	req->swr = kvcalloc(records, sizeof(*req->swr),
+			    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!req->swr) {
 		cairn_queue_free(&qp->sq);
 		return -ENOMEM;
@@ -237,6 +239,26 @@ err_rq:
 err_sq:
 	qp_destroy_sq(qp);
 	return err;
+}
+
+bool cairn_qp_read_begin(struct cairn_qp *qp)
+{
+	return refcount_inc_not_zero(&qp->readers);
+}
+
+void cairn_qp_read_end(struct cairn_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->readers))
+		wake_up_var(&qp->readers);
+}
+
+/* Netlink may find the QP until ib_core forgets it, which kernels before 6.1.192 and
+ * 6.12.117 do after the destroy op only.
+ */
+static void qp_end_reads(struct cairn_qp *qp)
+{
+	cairn_qp_read_end(qp);
+	wait_var_event(&qp->readers, !refcount_read(&qp->readers));
 }
 
 static void qp_destroy_queues(struct cairn_qp *qp)
@@ -347,6 +369,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 		qp->uctx = uctx;
 	qp_init_receives(qp, init);
 	spin_lock_init(&qp->sq_post_lock);
+	refcount_set(&qp->readers, 1);
 }
 
 /**
@@ -433,6 +456,7 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int side;
 
+	qp_end_reads(qp);
 	cairn_exec_settle(&qp->exec);
 	qp_release_number(dev, ibqp->qp_num);
 	cairn_doorbells_remove(qp);

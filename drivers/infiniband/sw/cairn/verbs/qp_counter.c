@@ -95,6 +95,8 @@ int cairn_counter_dealloc(struct rdma_counter *counter)
 	stats = cairn_entry_stats(__xa_erase(&dev->counters, counter->id));
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
 		dev->counted[i] += cairn_stats_sum(stats, i);
+	/* Netlink may find the counter still, and its number has another one soon. */
+	counter->id = 0;
 	xa_unlock(&dev->counters);
 	free_percpu(stats);
 	return 0;
@@ -103,10 +105,15 @@ int cairn_counter_dealloc(struct rdma_counter *counter)
 /* ib_device_ops.counter_update_stats */
 int cairn_counter_update_stats(struct rdma_counter *counter)
 {
-	struct cairn_stats __percpu *stats = qp_counter_stats(counter);
+	struct cairn_dev *dev = to_cairn_dev(counter->device);
+	struct cairn_stats __percpu *stats;
 	unsigned int i;
 
+	/* Keeps the values, see cairn_counter_dealloc(). */
+	xa_lock(&dev->counters);
+	stats = qp_counter_stats(counter);
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
 		counter->stats->value[i] = stats ? cairn_stats_sum(stats, i) : 0;
+	xa_unlock(&dev->counters);
 	return 0;
 }

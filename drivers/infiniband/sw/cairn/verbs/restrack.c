@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What `rdma resource show ... -dd` tells of an object. Snapshots: the fields
- * are read while the data path changes them.
+ * are read while the data path changes them. Objects other than regions may be found
+ * while they are destroyed: -EAGAIN leaves them out.
  */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 #include "engine/persist_resp.h"
 #include "verbs/ops.h"
+#include "verbs/qp.h"
 #include "verbs/verbs.h"
 
 struct restrack_detail {
@@ -38,9 +40,9 @@ static int restrack_put(struct sk_buff *msg,
 	return 0;
 }
 
-int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+/* A reader of @qp. */
+static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 {
-	const struct cairn_qp *qp = to_cairn_qp(ibqp);
 	const struct cairn_qpc *qpc = &qp->qpc;
 	const struct cairn_requester *req = &qpc->req;
 	const struct restrack_detail details[] = {
@@ -77,6 +79,18 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
 
+int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	int err;
+
+	if (!cairn_qp_read_begin(qp))
+		return -EAGAIN;
+	err = restrack_fill_qp(msg, qp);
+	cairn_qp_read_end(qp);
+	return err;
+}
+
 int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
@@ -87,6 +101,10 @@ int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->destroyed) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		return -EAGAIN;
+	}
 	details[0].value = cq->queue.depth;
 	details[1].value = cq->queue.index;
 	details[2].value = cq->queue.index - READ_ONCE(cq->queue.host->index);

@@ -15,6 +15,7 @@
 #include <linux/bvec.h>
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/seqlock.h>
 #include <linux/workqueue.h>
@@ -111,6 +112,7 @@ struct cairn_cq {
 	const struct list_head *unread;	/* compat/events.h */
 	struct list_head waits;		/* verbs/cq_wait.h */
 	bool overflowed;		/* reported */
+	bool destroyed;			/* the queue is gone, for netlink */
 	bool timestamps;
 	bool is_user;
 	struct mutex resize_lock;	/* one at a time; outside of lock */
@@ -255,6 +257,7 @@ struct cairn_qp {
 	/* ib_qp ends in the middle of a cache line, and qpc begins one. */
 	bool cc;			/* congestion control, as asked for */
 	bool is_user;
+	refcount_t readers;		/* of cold by netlink, and 1 until destroyed */
 	struct cairn_qp_cold *cold;
 	/* NULL: kernel QP, or one that may outlive who made it (XRC target) */
 	struct cairn_ucontext *uctx;
