@@ -920,6 +920,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 	fake.qp_attr = *attr;
 	if (err)
 		return err;
+	if (attr->cap.max_send_wr && fake.max_send_wr)
+		attr->cap.max_send_wr = fake.max_send_wr;
 	if (attr->cap.max_send_wr)
 		ring_create(&tail->sq, fake.sq_depth, 0);
 	if (!attr->srq && attr->cap.max_recv_wr)

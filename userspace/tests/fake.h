@@ -38,6 +38,7 @@ struct fake {
 	int maps_made;
 	int objects;			/* created, not destroyed */
 	int doorbells;			/* calls */
+	uint32_t max_send_wr;		/* answered; 0: what was asked for */
 	int looks;			/* at completion queues */
 	uint64_t looked_at;		/* the handle of the last */
 	uint32_t rung;			/* queues, by all of them */

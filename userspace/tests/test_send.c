@@ -29,6 +29,7 @@ static void open_qp_at(enum ibv_qp_type type, uint32_t depth, uint32_t start)
 	cq = fake_cq(ctx, 16);
 	ah = fake.ops.create_ah(pd, &ah_attr);
 	fake.sq_depth = depth;
+	fake.max_send_wr = depth;
 	fake.start_index = start;
 	qp = fake_qp(pd, cq, type, 0);
 	sq = fake_sq(qp);

@@ -9,6 +9,7 @@
 /* Between wr_start and wr_complete or wr_abort; the SQ lock is held. */
 struct cairn_wr_batch {
 	uint32_t start;			/* where the batch began */
+	uint32_t posted;		/* WQEs then */
 	uint32_t at;			/* where the current WQE begins */
 	struct cairn_send_wqe *wqe;	/* current, NULL: none or after error */
 	uint8_t form;			/* of the current, enum cairn_wqe_form */

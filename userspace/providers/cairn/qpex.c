@@ -81,7 +81,7 @@ static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
 		qpex_fail(qp, EINVAL);
 		return NULL;
 	}
-	if (!cairn_ring_room(ring, 1)) {
+	if (!cairn_queue_has_room(&qp->sq, 1)) {
 		qpex_fail(qp, ENOMEM);
 		return NULL;
 	}
@@ -92,6 +92,7 @@ static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
 	batch->at = ring->index;
 	batch->wqe = cairn_wqe_begin(qp, opcode, ibqp->wr_id, ibqp->wr_flags);
 	ring->index++;
+	qp->sq.posted++;
 	return batch->wqe;
 }
 
@@ -404,6 +405,7 @@ static void qpex_wr_start(struct ibv_qp_ex *ibqp)
 
 	cairn_queue_lock(&qp->sq);
 	batch->start = qp->sq.ring.index;
+	batch->posted = qp->sq.posted;
 	batch->wqe = NULL;
 	batch->err = cairn_send_ready(qp) ? 0 : EINVAL;
 }
@@ -414,6 +416,7 @@ static void qpex_wr_abort(struct ibv_qp_ex *ibqp)
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
 
 	qp->sq.ring.index = qp->batch.start;
+	qp->sq.posted = qp->batch.posted;
 	cairn_queue_unlock(&qp->sq);
 }
 

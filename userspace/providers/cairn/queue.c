@@ -93,4 +93,43 @@ void cairn_queue_reset(struct cairn_queue *queue)
 	cairn_ring_reload(ring);
 	ring->index = ring->dev_index;
 	cairn_ring_publish(ring);
+	queue->posted = 0;
+	queue->done = 0;
+	queue->done_index = ring->index;
+}
+
+/* WQEs from *@index up to @end, where *@index is afterwards. */
+static uint32_t queue_count(const struct cairn_ring *ring, uint32_t *index,
+			    uint32_t end)
+{
+	uint32_t count = 0;
+
+	while ((int32_t)(end - *index) > 0) {
+		const struct cairn_send_wqe *wqe = cairn_ring_unit(ring, *index);
+
+		/* Never 0, but for a program that writes into the ring. */
+		*index += wqe->units ? wqe->units : 1;
+		count++;
+	}
+	return count;
+}
+
+void cairn_queue_count_done(struct cairn_queue *queue)
+{
+	struct cairn_ring *ring = &queue->ring;
+
+	cairn_ring_reload(ring);
+	queue->done += queue_count(ring, &queue->done_index, ring->dev_index);
+}
+
+void cairn_queue_count(struct cairn_queue *queue)
+{
+	struct cairn_ring *ring = &queue->ring;
+	uint32_t index;
+
+	cairn_ring_reload(ring);
+	index = ring->dev_index;
+	queue->posted = queue_count(ring, &index, ring->index);
+	queue->done = 0;
+	queue->done_index = ring->dev_index;
 }

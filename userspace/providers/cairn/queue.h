@@ -12,6 +12,10 @@ struct cairn_queue {
 	struct cairn_qinfo *qinfo;
 	size_t bytes;			/* of the ring's mapping */
 	uint32_t max_wr;		/* what its owner was promised */
+	/* Send queues: WQEs may be shorter than the ring has room for. */
+	uint32_t posted;		/* WQEs */
+	uint32_t done;			/* of them, as last counted */
+	uint32_t done_index;		/* unit behind those */
 	pthread_spinlock_t lock;	/* protects ring */
 	bool single;			/* one thread: no lock is needed */
 };
@@ -43,6 +47,37 @@ bool cairn_queue_fits(const struct cairn_queue *queue,
 /* Around the destroy command; see cairn_qinfo_retire(). */
 void cairn_queue_retire(struct cairn_context *ctx, struct cairn_queue *queue);
 void cairn_queue_revive(struct cairn_context *ctx, struct cairn_queue *queue);
+
+/* Counts the WQEs of a send queue that the device has finished. Locked. */
+void cairn_queue_count_done(struct cairn_queue *queue);
+
+/* Counts those that are outstanding, afresh. Locked. */
+void cairn_queue_count(struct cairn_queue *queue);
+
+/* Whether a WQE with @units may be posted, as far as the device was asked. Locked. */
+static inline bool cairn_queue_fits_one(const struct cairn_queue *queue,
+					uint32_t units)
+{
+	const struct cairn_ring *ring = &queue->ring;
+
+	return ring->index + units - ring->dev_index <= ring->depth &&
+	       queue->posted - queue->done < queue->max_wr;
+}
+
+/* Whether one more WQE of a send queue, with @units, may be posted: not more than
+ * max_wr, by which completion queues are made. The caller adds it to posted. Locked.
+ */
+static inline bool cairn_queue_has_room(struct cairn_queue *queue,
+					uint32_t units)
+{
+	if (cairn_queue_fits_one(queue, units))
+		return true;
+	if (!queue->ring.units)
+		return false;
+	/* Before WQEs that are not counted yet are overwritten. */
+	cairn_queue_count_done(queue);
+	return cairn_queue_fits_one(queue, units);
+}
 
 /* Forgets what was posted: the write pointer returns to the read pointer. */
 void cairn_queue_reset(struct cairn_queue *queue);

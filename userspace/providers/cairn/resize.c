@@ -88,6 +88,9 @@ void cairn_resize_commit(struct cairn_resize *resize)
 	queue->ring.depth = old.depth;
 	queue->bytes = old.bytes;
 	queue->max_wr = old.max_wr;
+	/* The new ring has what is outstanding only. */
+	if (!queue->ring.stride)
+		cairn_queue_count(queue);
 }
 
 void cairn_resize_end(struct cairn_resize *resize, int err)

@@ -224,13 +224,13 @@ static int send_plan(const struct cairn_qp *qp, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-static bool send_has_room(struct cairn_ring *ring, const struct send_plan *plan,
+static bool send_has_room(struct cairn_queue *sq, const struct send_plan *plan,
 			  const struct ibv_send_wr *wr)
 {
 	size_t bytes = plan->rule ? plan->in.bytes :
 				    send_data_bytes(plan->op, wr);
 
-	return cairn_ring_room(ring, cairn_wqe_units(bytes));
+	return cairn_queue_has_room(sq, cairn_wqe_units(bytes));
 }
 
 static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
@@ -244,7 +244,7 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
 	err = send_plan(qp, wr, windows, &plan);
 	if (err)
 		return err;
-	if (!send_has_room(ring, &plan, wr))
+	if (!send_has_room(&qp->sq, &plan, wr))
 		return ENOMEM;
 	wqe = cairn_wqe_begin(qp, (uint8_t)plan.opcode, wr->wr_id,
 			      wr->send_flags);
@@ -255,6 +255,7 @@ static int send_one(struct cairn_qp *qp, const struct ibv_send_wr *wr,
 	if (qp->type_bit == CAIRN_XRC)
 		cairn_xrc_set_srqn(wqe, wr->qp_type.xrc.remote_srqn);
 	ring->index += wqe->units;
+	qp->sq.posted++;
 	return 0;
 }
 
@@ -268,7 +269,7 @@ int cairn_send_check(struct ibv_qp *ibqp, const struct ibv_send_wr *wr)
 		return EINVAL;
 	pthread_spin_lock(&qp->sq.lock);
 	err = send_plan(qp, wr, IBV_MW_TYPE_2, &plan);
-	if (!err && !send_has_room(&qp->sq.ring, &plan, wr))
+	if (!err && !send_has_room(&qp->sq, &plan, wr))
 		err = ENOMEM;
 	pthread_spin_unlock(&qp->sq.lock);
 	return err;
