@@ -330,7 +330,52 @@ static void bad_calls(void)
 	close_ends();
 }
 
-#define TESTS(X) X(other_checksum) X(flushes) X(words) X(commits) X(refused) X(bad_calls)
+/* A FLUSH with this key is refused, and its key counted as a dead one. */
+static void refuse_key(u32 key, u8 level)
+{
+	u64 stale = vt_counter(&dev[1], "stale_keys");
+
+	must(!vt_connect(&a, &b));
+	must(!post_flush(key, (uintptr_t)memory, 4096, CAIRNDV_FLUSH_TYPES,
+			 level));
+	ktap_eq(status(CAIRNDV_WC_FLUSH), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(vt_counter_reaches(&dev[1], "stale_keys", stale + 1), stale + 1);
+	must(!vt_to_state(a.qp, IBV_QPS_RESET));
+	must(!vt_to_state(b.qp, IBV_QPS_RESET));
+}
+
+/* A key of another protection domain tells nothing: neither that it is alive, nor where
+ * its region lies.
+ */
+static void foreign_keys(void)
+{
+	struct ibv_mr *other, *gone;
+	struct ibv_pd *pd;
+	u32 dead;
+	u8 level;
+
+	if (peer_is_rxe()) {
+		ktap_skip("see other_checksum");
+		return;
+	}
+	open_ends(BOTH, BOTH);
+	pd = ibv_alloc_pd(dev[1].ctx);
+	must(pd);
+	other = ibv_reg_mr(pd, memory, LEN, VT_ACCESS | BOTH);
+	gone = ibv_reg_mr(dev[1].pd, memory, LEN, VT_ACCESS | BOTH);
+	must(other && gone);
+	dead = gone->rkey;
+	must(!ibv_dereg_mr(gone));
+	for (level = 0; level < 2; level++) {
+		refuse_key(dead, level);
+		refuse_key(other->rkey, level);
+	}
+	must(!ibv_dereg_mr(other) && !ibv_dealloc_pd(pd));
+	close_ends();
+}
+
+#define TESTS(X) X(other_checksum) X(flushes) X(words) X(commits) X(refused) X(bad_calls) \
+	X(foreign_keys)
 
 VT_TESTS(TESTS)
 
