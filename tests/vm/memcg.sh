@@ -32,3 +32,5 @@ no_qps() { ! rdma resource show qp link "$DEV_A" | grep -q 'type RC'; }
 wait_for 30 no_qps && gone=1 || gone=0
 expect "no queue pair is left" $gone 1
 rmdir "$group"
+# what a process at its limit asks for is refused without a line in the log
+expect "no allocation is reported to the log" "$(dmesg | grep -c 'vmalloc error')" 0

@@ -97,6 +97,33 @@ else
 	statistic
 fi
 stop "$traffic"
+# Netlink may find what is being destroyed, so readers are beside objects that come and go:
+# queue pairs, CQs, regions and, with a counter for each process, counters.
+read_all() {
+	while :; do
+		rdma resource show qp -dd
+		rdma resource show cq -dd
+		rdma resource show mr -dd
+		rdma statistic qp show link "$DEV_A/1"
+	done
+}
+come_and_go() {
+	local reader rc=0
+
+	rdma statistic qp set link "$DEV_A/1" auto pid on || return
+	set -m
+	read_all >/dev/null 2>&1 &
+	reader=$!
+	set +m
+	for _ in {1..6}; do
+		in_a verbs_verify -n 3 -q 8 || rc=1
+	done
+	kill -TERM -- -$reader
+	wait $reader 2>/dev/null
+	rdma statistic qp set link "$DEV_A/1" auto off || rc=1
+	return $rc
+}
+run_ok "objects come and go beside readers of netlink" come_and_go
 none_left() { ! rdma resource show qp link "$DEV_A/1" type RC | grep -q lqpn; }
 if wait_for 10 none_left; then
 	ok "no QP is left of a killed process"
