@@ -62,7 +62,7 @@ lanes_sleep() {
 
 # awake NAME ARITHMETIC: on one CPU no lane looks for posts by itself, nor with PREEMPT_RT
 awake() {
-	if [ "$(nproc)" = 1 ] || [[ $(uname -v) == *PREEMPT_RT* ]]; then
+	if [ "$(nproc)" = 1 ] || realtime; then
 		skip "$1" "one CPU or PREEMPT_RT"
 	else
 		expect_that "$@"

@@ -102,6 +102,16 @@ skip_all() {
 	exit 0
 }
 
+# a kernel with PREEMPT_RT?
+realtime() { [[ $(uname -v) == *PREEMPT_RT* ]]; }
+
+# /dev/dax0.0, before the first point; no kernel with PREEMPT_RT has one
+need_devdax() {
+	[ -c /dev/dax0.0 ] && return
+	realtime && skip_all "no devdax with PREEMPT_RT"
+	bail "no devdax"
+}
+
 # bail REASON: nothing that follows makes sense
 bail() {
 	echo "Bail out! $*"

@@ -15,7 +15,7 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 export CAIRN_DAX=/dev/dax0.0
 
 has() { counter "$DEV_A" "$1"; }

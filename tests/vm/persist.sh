@@ -12,7 +12,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 export CAIRN_DAX=/dev/dax0.0
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 

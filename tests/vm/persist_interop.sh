@@ -11,7 +11,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 export CAIRN_DAX=/dev/dax0.0
 fences=$(counter "$DEV_B" persist_fences) flushes=$(counter "$DEV_B" persist_host_flushes)
 run_ok "WRITE and SEND of rxe into persistent memory" persist_traffic -w -T 5 &&

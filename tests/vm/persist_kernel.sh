@@ -12,7 +12,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 pmem=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
 
 consumer() {

@@ -11,7 +11,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 size=4M
 acked=$lib_tmp/acked
 

@@ -17,7 +17,7 @@
 
 mutants=$PROGS/mutants/$(uname -r)
 [ -s "$mutants/list" ] || bail "no mutants were built"
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 export CAIRN_DAX=/dev/dax0.0
 base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
 declare -A seen=()

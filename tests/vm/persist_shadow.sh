@@ -14,7 +14,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ -c /dev/dax0.0 ] || bail "no devdax"
+need_devdax
 export CAIRN_DAX=/dev/dax0.0
 base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
 insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || bail "no shadow"
