@@ -12,6 +12,8 @@
 
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 points odp
+# From 6.5 on they are there unless they were turned off, before that the other way round.
+points odp_pages
 
 log=$lib_tmp/hold
 no_regions() { ! rdma resource show mr | grep -q 'comm odp'; }

@@ -31,6 +31,17 @@ static void *probe_vm_flags_set = vm_flags_set;
 # 1 "CAIRN_HAS_DMA_BUF_VMAP_UNLOCKED"
 static void *probe_dma_buf_vmap_unlocked = dma_buf_vmap_unlocked;
 
+/* 5.16: pages are looked up without faulting them in. */
+# 1 "CAIRN_HAS_FOLL_NOFAULT"
+static int probe_foll_nofault = FOLL_NOFAULT;
+
+/* 6.5: get_user_pages_remote() does not return mappings. */
+# 1 "CAIRN_HAS_GUP_WITHOUT_VMAS"
+static void probe_gup_without_vmas(struct mm_struct *mm)
+{
+	get_user_pages_remote(mm, 0, 0, 0, NULL, NULL);
+}
+
 /* 6.11: create_cq() takes the bundle of attributes. */
 # 1 "CAIRN_HAS_CREATE_CQ_ATTRS"
 static void probe_create_cq_attrs(const struct ib_device_ops *ops,

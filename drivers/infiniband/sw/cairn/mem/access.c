@@ -16,6 +16,7 @@
 #include "mem/access.h"
 #include "mem/mr.h"
 #include "mem/odp_wait.h"
+#include "mem/page.h"
 #include "persist/flush.h"
 
 /* Key 0 names all of kernel memory, to kernel consumers, locally. */
@@ -68,11 +69,21 @@ static u32 access_in_page(u64 addr, u64 len)
 	return min_t(u64, len, PAGE_SIZE - offset_in_page(addr));
 }
 
+/* A page of kernel memory at an address that a peer chose. access_add() looks for errors
+ * of the memory.
+ */
+static struct page *access_chosen_page(const void *va)
+{
+	struct page *page = virt_to_page(va);
+
+	return PageHWPoison(page) || cairn_page_touchable(page) ? page : NULL;
+}
+
 /* A page of kernel memory. A peer does not get at what can vanish. */
 static struct page *access_kernel_page(const void *va, bool remote)
 {
 	if (virt_addr_valid(va))
-		return virt_to_page(va);
+		return remote ? access_chosen_page(va) : virt_to_page(va);
 	if (!remote && is_vmalloc_addr(va))
 		return vmalloc_to_page(va);
 	return NULL;

@@ -14,6 +14,7 @@
 #include <linux/vmalloc.h>
 #include "compat/dmabuf.h"
 #include "mem/dmabuf.h"
+#include "mem/page.h"
 
 struct cairn_dmabuf {
 	struct dma_buf *buf;
@@ -111,15 +112,16 @@ bool cairn_dmabuf_has(const struct cairn_dmabuf *dmabuf, u64 offset, u64 length)
 	       length <= dmabuf->buf->size - offset;
 }
 
-/* The page mapped at @va, or NULL. */
+/* The page mapped at @va, or NULL: it is none that the data path may touch. */
 static struct page *dmabuf_page(const void *va)
 {
 	struct page *page;
 
-	if (!is_vmalloc_addr(va))
-		return virt_addr_valid(va) ? virt_to_page(va) : NULL;
-	page = vmalloc_to_page(va);
-	return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
+	if (is_vmalloc_addr(va))
+		page = vmalloc_to_page(va);
+	else
+		page = virt_addr_valid(va) ? virt_to_page(va) : NULL;
+	return page && cairn_page_touchable(page) ? page : NULL;
 }
 
 int cairn_dmabuf_pages(const struct cairn_dmabuf *dmabuf, u64 offset,

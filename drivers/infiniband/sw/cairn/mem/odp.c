@@ -27,7 +27,9 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include "compat/gup.h"
 #include "mem/odp.h"
+#include "mem/page.h"
 
 #if CAIRN_HAS_ODP
 
@@ -35,6 +37,8 @@
 #define ODP_PATIENCE_MS		100
 /* Pages that are taken out at a time, with the lock held. */
 #define ODP_TAKE		1024
+/* Pages that are checked at a time, on the stack. */
+#define ODP_CHECK		16
 
 struct cairn_odp {
 	struct mmu_interval_notifier notifier;	/* with the process's memory */
@@ -231,7 +235,72 @@ void cairn_odp_put(struct cairn_odp *odp)
 		complete(&odp->unused);
 }
 
-/* What hmm_range_fault() has found. @must: there is room for all of it. */
+static bool odp_found(unsigned long pfn)
+{
+	return (pfn & (HMM_PFN_VALID | HMM_PFN_ERROR)) == HMM_PFN_VALID;
+}
+
+/* How many pages from @pfns[0] on were found alike, @max at most? */
+static unsigned long odp_found_alike(const unsigned long *pfns,
+				     unsigned long max)
+{
+	unsigned long n = 0;
+
+	while (n < max && odp_found(pfns[n]) &&
+	       !((pfns[n] ^ pfns[0]) & HMM_PFN_WRITE))
+		n++;
+	return n;
+}
+
+/* Check up to @n pages from @addr on. Return: how many, at least one. Refused ones become
+ * errors.
+ */
+static unsigned long odp_check(struct cairn_odp *odp, unsigned long addr,
+			       unsigned long *pfns, unsigned long n)
+{
+	bool write = odp->writable && pfns[0] & HMM_PFN_WRITE;
+	struct page *pages[ODP_CHECK];
+	long i, got;
+
+	got = compat_get_user_pages_remote(odp->notifier.mm, addr, n,
+					   FOLL_NOFAULT |
+					   (write ? FOLL_WRITE : 0), pages);
+	if (got <= 0) {
+		pfns[0] |= HMM_PFN_ERROR;
+		return 1;
+	}
+	for (i = 0; i < got; i++) {
+		if (pages[i] != hmm_pfn_to_page(pfns[i]) ||
+		    !cairn_page_touchable(pages[i]))
+			pfns[i] |= HMM_PFN_ERROR;
+		put_page(pages[i]);
+	}
+	return got;
+}
+
+/* hmm_range_fault() finds pages that get_user_pages() refuses, as a device would reach
+ * them by DMA: secret memory, and shadow stacks for writing. The mappings do not change
+ * meanwhile. A page may: the notifier tells, and what was found does not count.
+ */
+static void odp_check_all(struct cairn_odp *odp, const struct hmm_range *range)
+{
+	unsigned long n, addr = range->start;
+	unsigned long *pfns = range->hmm_pfns;
+
+	mmap_assert_locked(odp->notifier.mm);
+	while (addr < range->end) {
+		n = min_t(unsigned long, (range->end - addr) >> PAGE_SHIFT,
+			  ODP_CHECK);
+		n = odp_found_alike(pfns, n);
+		n = n ? odp_check(odp, addr, pfns, n) : 1;
+		addr += n << PAGE_SHIFT;
+		pfns += n;
+	}
+}
+
+/* Put the pages that were found into the table. @must: there is room for all, and all are
+ * needed.
+ */
 static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 		    bool must)
 {
@@ -249,8 +318,10 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 		unsigned long found = range->hmm_pfns[i];
 		void *old;
 
-		if (!(found & HMM_PFN_VALID) || found & HMM_PFN_ERROR)
+		if (!odp_found(found)) {
+			err = must ? -EFAULT : 0;
 			continue;
+		}
 		old = __xa_store(&odp->pages, first + i,
 				 xa_mk_value(page_to_pfn(hmm_pfn_to_page(found)) << 1 |
 					     (odp->writable && found & HMM_PFN_WRITE)),
@@ -283,6 +354,8 @@ static int odp_fault(struct cairn_odp *odp, unsigned long first,
 	range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
 	mmap_read_lock(mm);
 	err = hmm_range_fault(&range);
+	if (!err)
+		odp_check_all(odp, &range);
 	mmap_read_unlock(mm);
 	return err ?: odp_keep(odp, &range, flags);
 }

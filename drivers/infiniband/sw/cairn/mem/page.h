@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Pages that the CPU may touch by the kernel's direct map. */
+#ifndef CAIRN_MEM_PAGE_H
+#define CAIRN_MEM_PAGE_H
+
+#include <linux/types.h>
+
+struct page;
+
+/**
+ * cairn_page_touchable() - may the data path use this page?
+ * @page: referenced by the caller, or mapped so that it does not change its use
+ *
+ * Pages outside the direct map are refused (memfd_secret(), guest memory of KVM), and
+ * pages of devices, offline pages and pages with a hardware error.
+ *
+ * Return: true if it can be read by the direct map. Any context.
+ */
+bool cairn_page_touchable(struct page *page);
+
+#endif

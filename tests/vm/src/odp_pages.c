@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Regions on demand of an unprivileged process, over pages that the kernel must not touch:
+ * memory of memfd_secret() has left the kernel's direct map. Each way that leads to
+ * such a page ends with an error.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret	447
+#endif
+#ifndef SYS_map_shadow_stack
+#define SYS_map_shadow_stack	453
+#endif
+
+#define LONG	vt_ms(30000)
+#define PAGE	4096u
+#define LEN	64u
+#define NOBODY	65534
+#define ODP_RW	(IBV_ACCESS_ON_DEMAND | VT_ACCESS)
+#define FLUSH	IBV_ADVISE_MR_FLAG_FLUSH
+
+static struct vt_dev a, b;
+
+/* Two ends with ordinary buffers. The page between two ordinary ones of each is secret. */
+struct pair {
+	struct vt_end a, b;
+	u8 *area_a, *area_b;
+	u8 *at_a, *at_b;		/* the secret pages */
+	struct ibv_mr *mr_a, *mr_b;	/* of the areas */
+};
+
+static u8 *ordinary(void *at, u32 pages)
+{
+	u8 *mem = mmap(at, pages * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1,
+		       0);
+
+	must(mem != MAP_FAILED);
+	return mem;
+}
+
+/* A secret page, mapped at @at if that is not NULL. */
+static u8 *secret(void *at)
+{
+	int fd = (int)syscall(SYS_memfd_secret, 0);
+	u8 *mem;
+
+	must(fd >= 0 && !ftruncate(fd, PAGE));
+	mem = mmap(at, PAGE, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+	close(fd);
+	must(mem != MAP_FAILED);
+	return mem;
+}
+
+static u8 *area(void)
+{
+	u8 *mem = ordinary(NULL, 3);
+
+	memset(mem, 1, PAGE);
+	secret(mem + PAGE);
+	strcpy((char *)mem + PAGE, "secret");
+	memset(mem + 2 * PAGE, 1, PAGE);
+	return mem;
+}
+
+static void pair_open(struct pair *p)
+{
+	struct vt_opts o = VT_OPTS;
+
+	must(!vt_end_create(&p->a, &a, &o, PAGE));
+	must(!vt_end_create(&p->b, &b, &o, PAGE));
+	must(!vt_connect(&p->a, &p->b));
+	p->area_a = area();
+	p->area_b = area();
+	p->at_a = p->area_a + PAGE;
+	p->at_b = p->area_b + PAGE;
+	p->mr_a = ibv_reg_mr(a.pd, p->area_a, 3 * PAGE, ODP_RW);
+	p->mr_b = ibv_reg_mr(b.pd, p->area_b, 3 * PAGE, ODP_RW);
+	must(p->mr_a && p->mr_b);
+}
+
+static void pair_close(struct pair *p)
+{
+	ktap_eq(ibv_dereg_mr(p->mr_a), 0);
+	ktap_eq(ibv_dereg_mr(p->mr_b), 0);
+	munmap(p->area_a, 3 * PAGE);
+	munmap(p->area_b, 3 * PAGE);
+	vt_end_destroy(&p->a);
+	vt_end_destroy(&p->b);
+}
+
+static void pair_again(struct pair *p)
+{
+	vt_to_state(p->a.qp, IBV_QPS_RESET);
+	vt_to_state(p->b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&p->a, &p->b));
+}
+
+static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
+		 u32 lkey, const void *to, u32 rkey)
+{
+	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		      opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+	struct ibv_sge sge = { (uintptr_t)addr, atomic ? 8 : LEN, lkey };
+	struct ibv_send_wr wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	if (atomic) {
+		wr.wr.atomic.remote_addr = (uintptr_t)to;
+		wr.wr.atomic.rkey = rkey;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)to;
+		wr.wr.rdma.rkey = rkey;
+	}
+	must(!ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void post_recv(struct vt_end *e, void *addr, u32 lkey)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, LEN, lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	must(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(cq, &wc, 1, LONG));
+	ktap_eq(wc.status, status);
+}
+
+/* A WRITE from an ordinary page of a to @to of b. */
+static void write_to(struct pair *p, void *to, u32 rkey,
+		     enum ibv_wc_status status)
+{
+	post(&p->a, IBV_WR_RDMA_WRITE, p->a.buf, p->a.mr->lkey, to, rkey);
+	done(p->a.scq, status);
+	if (status)
+		pair_again(p);
+}
+
+static void pinned(void)
+{
+	u8 *mem = area();
+
+	REFUSED_MR(ibv_reg_mr(a.pd, mem + PAGE, PAGE, VT_ACCESS), EFAULT);
+	REFUSED_MR(ibv_reg_mr(a.pd, mem, 3 * PAGE, VT_ACCESS), EFAULT);
+	munmap(mem, 3 * PAGE);
+}
+
+/* A peer names the page. */
+static void named_by_peers(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+	};
+	struct pair p = {};
+	u64 errors;
+	u32 i;
+
+	pair_open(&p);
+	errors = vt_counter(&b, "odp_fault_errors");
+	for (i = 0; i < 4; i++) {
+		post(&p.a, opcodes[i], p.a.buf, p.a.mr->lkey, p.at_b,
+		     p.mr_b->rkey);
+		done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+		pair_again(&p);
+	}
+	ktap_eq(vt_counter(&b, "odp_fault_errors"), errors + 4);
+	ktap_ok(!strcmp((char *)p.at_b, "secret"));
+	pair_close(&p);
+}
+
+/* A work request of the process names the page. */
+static void named_here(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+	struct pair p = {};
+	u32 i;
+
+	pair_open(&p);
+	for (i = 0; i < 4; i++) {
+		post_recv(&p.b, p.b.buf, p.b.mr->lkey);
+		post(&p.a, opcodes[i], p.at_a, p.mr_a->lkey, p.b.buf,
+		     p.b.mr->rkey);
+		done(p.a.scq, IBV_WC_LOC_PROT_ERR);
+		pair_again(&p);
+	}
+	post_recv(&p.b, p.at_b, p.mr_b->lkey);
+	post(&p.a, IBV_WR_SEND, p.a.buf, p.a.mr->lkey, NULL, 0);
+	done(p.a.scq, IBV_WC_REM_OP_ERR);
+	done(p.b.rcq, IBV_WC_LOC_PROT_ERR);
+	ktap_ok(!strcmp((char *)p.at_a, "secret"));
+	ktap_ok(!strcmp((char *)p.at_b, "secret"));
+	pair_close(&p);
+}
+
+/* Pages around are brought along, but not such ones. */
+static void neighbours(void)
+{
+	struct pair p = {};
+
+	pair_open(&p);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
+	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_SUCCESS);
+	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&p, p.at_b - LEN / 2, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+static void advised(void)
+{
+	struct pair p = {};
+	struct ibv_sge sge;
+
+	pair_open(&p);
+	sge = (struct ibv_sge){ (uintptr_t)p.area_b, 3 * PAGE, p.mr_b->lkey };
+	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, FLUSH, &sge,
+			      1), EFAULT);
+	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, FLUSH,
+			      &sge, 1), EFAULT);
+	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+			      FLUSH, &sge, 1), 0);
+	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+static void implicit(void)
+{
+	struct pair p = {};
+	struct ibv_mr *all;
+
+	pair_open(&p);
+	all = ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW);
+	must(all);
+	write_to(&p, p.at_b, all->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&p, p.area_b, all->rkey, IBV_WC_SUCCESS);
+	ktap_eq(ibv_dereg_mr(all), 0);
+	pair_close(&p);
+}
+
+/* Ordinary memory is used first, and something secret comes to its place. */
+static void replaced(void)
+{
+	struct pair p = {};
+	u8 *other;
+
+	pair_open(&p);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
+	secret(p.area_b);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	p.area_b[0] = 1;
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_SUCCESS);
+	other = secret(NULL);
+	other[0] = 1;
+	must(mremap(other, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    p.area_b + 2 * PAGE) == p.area_b + 2 * PAGE);
+	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	/* and back */
+	ordinary(p.area_b, 1);
+	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+/* Here the page is in no page table before the device asks for it. */
+static void faulted_in_by_a_child(void)
+{
+	struct pair p = {};
+	int status = -1;
+	pid_t child;
+
+	pair_open(&p);
+	secret(p.at_b);
+	child = fork();
+	if (!child) {
+		p.at_b[0] = 1;
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ktap_eq(status, 0);
+	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	/* nor in the file */
+	secret(p.at_b);
+	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	pair_close(&p);
+}
+
+/* A shadow stack is writable for the CPU's calls only. */
+static void shadow_stack(void)
+{
+	long at = syscall(SYS_map_shadow_stack, 0, PAGE, 0);
+	struct pair p = {};
+	struct ibv_mr *mr;
+
+	if (at == -1) {
+		printf("# no shadow stacks: %s\n", strerror(errno));
+		return;
+	}
+	pair_open(&p);
+	mr = ibv_reg_mr(b.pd, (void *)at, PAGE, ODP_RW);
+	must(mr);
+	write_to(&p, (void *)at, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	munmap((void *)at, PAGE);
+	pair_close(&p);
+}
+
+#define TESTS(X)							\
+	X(pinned) X(named_by_peers) X(named_here) X(neighbours)		\
+	X(advised) X(implicit) X(replaced) X(faulted_in_by_a_child)	\
+	X(shadow_stack)
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	int fd = (int)syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0) {
+		puts("KTAP version 1\n1..1\nok 1 - secret memory # SKIP the kernel has none");
+		return 0;
+	}
+	close(fd);
+	if (setuid(NOBODY))
+		return vt_bail();
+	return vt_run_on(&a, &b, VT_IPV4, argc > 1 ? argv[1] : NULL);
+}
