@@ -510,6 +510,11 @@ static void *make_pd(u32 i)
 	return ibv_alloc_pd(dev.ctx);
 }
 
+static const struct part pd_part[] = {
+	{ SLAB, 256, 1, 1 },		/* verbs/pd.c: in place of ib_core's */
+	{}
+};
+
 static int undo_pd(void *pd)
 {
 	return ibv_dealloc_pd(pd);
@@ -1291,7 +1296,7 @@ KIND(srqs, make_srq, undo_srq, 32, .part = large_srq)
 KIND(resized_srqs, make_resized_srq, undo_srq, 32, .part = large_srq)
 KIND(xrc_srqs, make_xrc_srq, undo_srq, 32, .part = large_srq)
 KIND(xrc_domains, make_xrcd, undo_xrcd, 500, 500, .part = nothing)
-KIND(pds, make_pd, undo_pd, 500, 2000, .part = nothing)
+KIND(pds, make_pd, undo_pd, 500, 2000, .part = pd_part)
 KIND(mrs, make_mr, undo_mr, 256, .part = small_mr)
 KIND(mrs_of_pages, make_area_mr, undo_mr, 512, .keys = true, .part = area_mr)
 KIND(odp_mrs, make_odp_mr, undo_mr, 512, .keys = true, .part = odp_mr)

@@ -2,6 +2,7 @@
 /* User contexts and protection domains: who may use what. */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include "mem/dereg_async.h"
 #include "queue/qinfo.h"
 #include "queue/ready.h"
@@ -76,16 +77,24 @@ void cairn_disassociate_ucontext(struct ib_ucontext *ibuc)
 int cairn_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_pd *pd = to_cairn_pd(ibpd);
 	int err;
 
 	err = cairn_udata_check(udata, 0);
 	if (err)
 		return err;
-	return cairn_limit_get(&dev->num_pds, CAIRN_MAX_PD) ? 0 : -ENOMEM;
+	if (!cairn_limit_get(&dev->num_pds, CAIRN_MAX_PD))
+		return -ENOMEM;
+	pd->charge = kmalloc(CAIRN_PD_CHARGE, GFP_KERNEL_ACCOUNT);
+	if (pd->charge)
+		return 0;
+	cairn_limit_put(&dev->num_pds);
+	return -ENOMEM;
 }
 
 int cairn_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
+	kfree(to_cairn_pd(ibpd)->charge);
 	cairn_limit_put(&to_cairn_dev(ibpd->device)->num_pds);
 	return 0;
 }

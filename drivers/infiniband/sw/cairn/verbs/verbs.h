@@ -75,8 +75,12 @@ struct cairn_dev {
 	struct cairn_peers peers;
 };
 
+/* ib_core allocates about as much for a PD of a process, and charges it to no cgroup. */
+#define CAIRN_PD_CHARGE		256
+
 struct cairn_pd {
 	struct ib_pd ibpd;
+	void *charge;			/* memory that is charged in its place */
 };
 
 struct cairn_xrcd {
@@ -299,6 +303,11 @@ static inline struct cairn_cq *to_cairn_cq(struct ib_cq *cq)
 static inline struct cairn_srq *to_cairn_srq(struct ib_srq *srq)
 {
 	return container_of(srq, struct cairn_srq, ibsrq);
+}
+
+static inline struct cairn_pd *to_cairn_pd(struct ib_pd *pd)
+{
+	return container_of(pd, struct cairn_pd, ibpd);
 }
 
 static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)
