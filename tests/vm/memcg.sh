@@ -21,6 +21,8 @@ RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
 group=/sys/fs/cgroup/cairn_memcg
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null && mkdir "$group" ||
 	skip_all "no memory cgroups"
+mkdir "${group%/*}/cairn_gone" && points odp_gone
+rmdir "${group%/*}/cairn_gone"
 start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -q 1 -s 4000 -w 100"
 bystander=$started
 wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"

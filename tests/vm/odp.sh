@@ -34,6 +34,62 @@ truncate -s 16M "$lib_tmp/image"
 mkfs.ext4 -q "$lib_tmp/image" || bail "no file system"
 mount -o loop "$lib_tmp/image" "$frozen" || bail "no file system that can be frozen"
 points odp_stuck "$frozen"
+
+# stuck DEVICE: a process waits for such pages, by advice and as a peer asks for them
+stuck() {
+	start host "$log" "env CAIRN_B=$1 odp_stuck $frozen hold"
+	wait_for 60 grep -q ready "$log" || bail "no regions on $1"
+	fsfreeze -f "$frozen" && kill -USR1 "$started"
+	wait_for 60 grep -q stuck "$log" || not_ok "pages of $1 do not come"
+}
+unstuck() {
+	fsfreeze -u "$frozen"
+	stop "$started"
+	wait_for 30 no_regions
+}
+# soon NAME CMD...: CMD ends well, within a second on a machine that is not emulated
+soon() {
+	local from=${EPOCHREALTIME/./} name=$1 rc=0
+
+	shift
+	lib_run "$@" || rc=$?
+	took=$(((${EPOCHREALTIME/./} - from) / 1000))
+	diag "$*: $took ms"
+	expect_that "$name" "$rc == 0 && $took < 5000 * ${CAIRN_TIMEOUT_SCALE:-1}"
+}
+
+stuck "$DEV_B"
+soon "a link is deleted meanwhile" rdma link delete "$DEV_B"
+run_ok "... and advice that waits fails" wait_for 10 grep -q 'advised: Input/output' "$log"
+soon "the module stays, and rmmod says so" eval '! rmmod cairn'
+unstuck
+in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" &&
+	wait_for 20 port_is "$DEV_B" ACTIVE || bail "no device"
+
+# namespace NAME: with one end of a veth pair that has a name like its own
+namespace() {
+	ip -batch - <<-END
+	netns add $1
+	link add h_$1 type veth peer name n_$1 netns $1
+	link set h_$1 up
+	END
+	ip -n "$1" addr add 10.78.0.2/24 dev "n_$1"
+	ip -n "$1" link set "n_$1" up
+}
+# Namespaces end in turn: when the next one has, so has this one.
+namespace_ends() {
+	ip netns delete "$1"
+	namespace next
+	ip netns delete next
+	wait_for 60 eval "! ip link show h_next 2>/dev/null"
+}
+namespace stuck
+ip netns exec stuck rdma link add cairn_s type cairn netdev n_stuck &&
+	wait_for 20 port_is cairn_s ACTIVE || bail "no device in a namespace"
+stuck cairn_s
+soon "a network namespace ends meanwhile" namespace_ends stuck
+run_ok "... and its device" eval '! rdma link show cairn_s/1'
+unstuck
 umount "$frozen"
 run_ok "nothing is left of them" wait_for 30 no_regions
 

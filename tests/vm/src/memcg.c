@@ -578,7 +578,7 @@ static void *make_odp_mr(u32 i)
 
 static const struct part odp_mr[] = {
 	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
-	{ SLAB, 208, 1, 1 },		/* mem/odp.c: struct cairn_odp */
+	{ SLAB, 232, 1, 1 },		/* mem/odp.c: struct cairn_odp */
 	{ NODES, 576, 1, 1 },		/* mem/odp.c: its pages */
 	{}
 };

@@ -4,12 +4,17 @@
  * file cannot be made writable. What can others do meanwhile?
  *
  *	odp_stuck DIR [TEST]	DIR: of a file system of its own, which is frozen
+ *	odp_stuck DIR hold	says "ready"; told by SIGUSR1 that DIR is frozen it has pages
+ *				faulted in that do not come, says "stuck" and waits to be
+ *				killed
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/cairndv.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -395,6 +400,65 @@ static void it_is_killed(void)
 	try_stuck(1, MANY, 0, false, true);
 }
 
+/* A process has requests of peers under way, and advice that it waits for. */
+#define HOLD	3u
+
+static sem_t hold_go;
+
+static void *hold_advise(void *arg)
+{
+	struct ibv_sge *sge = arg;
+	int err;
+
+	sem_wait(&hold_go);
+	err = ibv_advise_mr(dev.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+			    IBV_ADVISE_MR_FLAG_FLUSH, sge, 1);
+	printf("advised: %s\n", strerror(err));
+	return NULL;
+}
+
+static int hold(void)
+{
+	const struct stuck s = { .n = HOLD + 1 };
+	struct stuck_qp qps[HOLD] = {};
+	struct ibv_sge sge;
+	pthread_t thread;
+	sigset_t told;
+	u64 faults;
+	u8 *mem;
+	u32 i;
+	int sig;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (setjmp(vt_leave))
+		return 1;
+	sigemptyset(&told);
+	sigaddset(&told, SIGUSR1);
+	must(!sigprocmask(SIG_BLOCK, &told, NULL));
+	file_make(HOLD + 1);
+	mem = stuck_map(&s);
+	for (i = 0; i < HOLD; i++)
+		must(!stuck_qp_open(&qps[i], mem + i * PAGE));
+	sge.addr = (uintptr_t)mem + HOLD * PAGE;
+	sge.length = PAGE;
+	sge.lkey = ibv_reg_mr(dev.pd, mem + HOLD * PAGE, PAGE, ODP_RW)->lkey;
+	/* A fault that does not end keeps mappings from changing: no thread begins later. */
+	must(!sem_init(&hold_go, 0, 0) &&
+	     !pthread_create(&thread, NULL, hold_advise, &sge));
+	faults = vt_counter(&dev, "odp_faults");
+	puts("ready");
+	sigwait(&told, &sig);
+	for (i = 0; i < HOLD; i++)
+		stuck_qp_write(&qps[i], mem + i * PAGE, i);
+	sem_post(&hold_go);
+	must(vt_counter_reaches(&dev, "odp_faults", faults + HOLD) >=
+	     faults + HOLD);
+	usleep(300000);
+	puts("stuck");
+	for (;;)
+		pause();
+}
+
 #define TESTS(X)							\
 	X(one_process) X(one_user) X(its_regions_end) X(it_is_killed)
 VT_TESTS(TESTS)
@@ -405,5 +469,7 @@ int main(int argc, char **argv)
 	dir_fd = open(dir, O_RDONLY);
 	if (dir_fd < 0 || vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		return vt_bail();
+	if (argc > 2 && !strcmp(argv[2], "hold"))
+		return hold();
 	return vt_run(argc > 2 ? argv[2] : NULL);
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Advice of a program on its regions on demand: which pages it will need. A range at a
- * time, in the caller's time, or in that of a work item if it need not wait: of these
- * there are few, and when there are the caller does it.
+ * Advice of a program on its regions on demand: which pages it will need. A job brings
+ * them. A file system decides how long that takes, and the device cannot be
+ * unregistered during a system call. So a caller that waits for the job stops waiting when
+ * its process is killed, and when the device leaves, of which an ib_client is told first.
  */
+#include <linux/completion.h>
 #include <linux/slab.h>
 #include "device/cpu.h"
+#include "mem/advise.h"
 #include "mem/key.h"
 #include "mem/odp.h"
 #include "mem/ops.h"
 
+/* Jobs without a caller that waits. */
 #define ADVISE_MAX_WORKS	64
 
 static atomic_t advise_works;
@@ -22,6 +26,12 @@ struct advise_range {
 
 struct advise_work {
 	struct cairn_odp_job job;
+	refcount_t users;		/* the job, and a caller that waits */
+	struct completion done;		/* or the device leaves */
+	struct list_head node;		/* of the device, while a caller waits */
+	bool counted;			/* in advise_works */
+	bool ended;
+	int err;			/* valid when it has ended */
 	enum cairn_odp_how how;
 	u32 n;
 	struct advise_range range[];
@@ -85,25 +95,122 @@ static int advise_run(struct advise_work *advise)
 	return err;
 }
 
+static void advise_put(struct advise_work *advise)
+{
+	if (refcount_dec_and_test(&advise->users))
+		kvfree(advise);
+}
+
+/* The regions, and their device, may be gone when it ends. */
 static void advise_do_job(struct cairn_odp_job *job)
 {
 	struct advise_work *advise = container_of(job, struct advise_work,
 						  job);
 
-	/* The regions, and their device, may be gone then. */
-	advise_run(advise);
-	kvfree(advise);
-	atomic_dec(&advise_works);
+	advise->err = advise_run(advise);
+	/* Pairs with the load in advise_result(). */
+	smp_store_release(&advise->ended, true);
+	complete(&advise->done);
+	if (advise->counted)
+		atomic_dec(&advise_works);
+	advise_put(advise);
 }
 
-/* Nobody is told how it ends. Returns false when there are too many. */
-static bool advise_start(struct advise_work *advise)
+static int advise_result(const struct advise_work *advise, bool killed)
 {
-	if (!atomic_add_unless(&advise_works, 1, ADVISE_MAX_WORKS))
-		return false;
+	/* Pairs with the store in advise_do_job(). */
+	if (smp_load_acquire(&advise->ended))
+		return advise->err;
+	return killed ? -EINTR : -EIO;
+}
+
+/* Until the job ends, the process is killed or the device leaves. */
+static int advise_wait(struct cairn_dev *dev, struct advise_work *advise)
+{
+	bool killed;
+
+	spin_lock(&dev->advise_lock);
+	list_add(&advise->node, &dev->advises);
+	if (dev->leaving)
+		complete(&advise->done);
+	spin_unlock(&dev->advise_lock);
+	killed = wait_for_completion_killable(&advise->done);
+	spin_lock(&dev->advise_lock);
+	list_del(&advise->node);
+	spin_unlock(&dev->advise_lock);
+	return advise_result(advise, killed);
+}
+
+/* A client's callbacks: the device was registered, or will be unregistered. */
+static int advise_device_comes(struct ib_device *ibdev)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
+
+	if (ibdev->ops.driver_id != (enum rdma_driver_id)CAIRN_DRIVER_ID)
+		return -EOPNOTSUPP;
+	spin_lock(&dev->advise_lock);
+	dev->leaving = false;
+	spin_unlock(&dev->advise_lock);
+	return 0;
+}
+
+static void advise_device_leaves(struct ib_device *ibdev, void *data)
+{
+	struct cairn_dev *dev = to_cairn_dev(ibdev);
+	struct advise_work *advise;
+
+	spin_lock(&dev->advise_lock);
+	dev->leaving = true;
+	list_for_each_entry(advise, &dev->advises, node)
+		complete(&advise->done);
+	spin_unlock(&dev->advise_lock);
+}
+
+/* Clients are told in the reverse order of their registration: uverbs, which waits for
+ * system calls, was there before.
+ */
+static struct ib_client advise_client = {
+	.name = "cairn",
+	.add = advise_device_comes,
+	.remove = advise_device_leaves,
+};
+
+int cairn_advise_start(void)
+{
+	return ib_register_client(&advise_client);
+}
+
+void cairn_advise_stop(void)
+{
+	ib_unregister_client(&advise_client);
+}
+
+void cairn_advise_init(struct cairn_dev *dev)
+{
+	spin_lock_init(&dev->advise_lock);
+	INIT_LIST_HEAD(&dev->advises);
+}
+
+/* Have a job do it. The caller waits if it wants to know, or if too many jobs have no
+ * caller that waits.
+ */
+static int advise_start(struct cairn_dev *dev, struct advise_work *advise,
+			bool flush)
+{
+	bool waits = flush || !atomic_add_unless(&advise_works, 1,
+						 ADVISE_MAX_WORKS);
+	int err;
+
+	advise->counted = !waits;
+	refcount_set(&advise->users, waits ? 2 : 1);
+	init_completion(&advise->done);
 	cairn_odp_job_init(&advise->job, advise_do_job);
 	cairn_odp_queue(advise->range[0].odp, &advise->job);
-	return true;
+	if (!waits)
+		return 0;
+	err = advise_wait(dev, advise);
+	advise_put(advise);
+	return flush ? err : 0;
 }
 
 static int advise_how(enum ib_uverbs_advise_mr_advice advice)
@@ -130,7 +237,7 @@ static int advise_how(enum ib_uverbs_advise_mr_advice advice)
  *
  * Return: 0; -EOPNOTSUPP (advice), -ENOENT (no such key in @ibpd), -EINVAL (not on
  * demand), -EPERM (rights), -EFAULT (range; with the flag also no memory there),
- * -ENOMEM or -EINTR.
+ * -ENOMEM, -EINTR or -EIO (the device leaves).
  */
 int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 		    u32 flags, struct ib_sge *sges, u32 num,
@@ -150,18 +257,15 @@ int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 	for (; advise->n < num && !err; advise->n += !err)
 		err = advise_get(ibpd, &sges[advise->n], how == CAIRN_ODP_WRITE,
 				 &advise->range[advise->n]);
-	if (err) {
-		while (advise->n)
-			cairn_odp_put(advise->range[--advise->n].odp);
-	} else {
-		cairn_nic_count(&dev->nic, CAIRN_CTR_ODP_PREFETCHES, num);
-		if (!(flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH) &&
-		    advise_start(advise))
-			return 0;
-		err = advise_run(advise);
-		if (!(flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH))
-			err = 0;
-	}
+	if (err)
+		goto err_put;
+	cairn_nic_count(&dev->nic, CAIRN_CTR_ODP_PREFETCHES, num);
+	return advise_start(dev, advise,
+			    flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+
+err_put:
+	while (advise->n)
+		cairn_odp_put(advise->range[--advise->n].odp);
 	kvfree(advise);
 	return err;
 }

@@ -113,10 +113,7 @@ static void dereg_epoch_advanced(struct cairn_epoch_note *note)
 {
 	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
 
-	if (mr->on_demand)
-		cairn_odp_end(mr->odp, dereg_wq, &mr->free_work);
-	else
-		queue_work(dereg_wq, &mr->free_work);
+	queue_work(dereg_wq, &mr->free_work);
 }
 
 int cairn_dereg_async_ask(struct cairn_mr *mr, struct ib_udata *udata)

@@ -17,13 +17,13 @@
  * one was taken away meanwhile, which the notifier's number tells, read below the lock
  * of the table as it is changed there.
  */
-#include <linux/completion.h>
 #include <linux/hmm.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/mmu_notifier.h>
 #include <linux/pagemap.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -43,7 +43,8 @@
 struct cairn_odp {
 	struct mmu_interval_notifier notifier;	/* with the process's memory */
 	struct cairn_nic *nic;
-	struct mem_cgroup *memcg;	/* pays for the table; a reference */
+	struct mem_cgroup *memcg;	/* pays for the tables; a reference */
+	struct pid *tgid;		/* finds the process without cgroups */
 	struct cairn_odp_line line;	/* of who brings pages */
 	/* Number of a page -> its frame << 1 | it may be written. Written below
 	 * its lock, process context; read under RCU.
@@ -52,11 +53,10 @@ struct cairn_odp {
 	struct mutex taking;		/* one at a time; outside of that lock */
 	unsigned long first, end;	/* numbers of pages */
 	bool writable;
-	refcount_t users;		/* the region, and who brings pages */
-	/* When there are no more: this is queued, or completed if there is none. */
-	struct workqueue_struct *end_wq;
-	struct work_struct *end_work;
-	struct completion unused;
+	/* The region, and each fault under way. A fault may take as long as a file
+	 * system likes, so it outlives the region and then has this memory alone.
+	 */
+	refcount_t users;
 };
 
 static struct page *odp_entry_page(const void *entry)
@@ -165,7 +165,6 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	xa_init_flags(&odp->pages, XA_FLAGS_ACCOUNT);
 	mutex_init(&odp->taking);
 	refcount_set(&odp->users, 1);
-	init_completion(&odp->unused);
 	err = mmu_interval_notifier_insert(&odp->notifier, current->mm,
 					   odp->first << PAGE_SHIFT,
 					   (odp->end - odp->first) << PAGE_SHIFT,
@@ -176,7 +175,20 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 		return ERR_PTR(err);
 	}
 	odp->memcg = get_mem_cgroup_from_mm(current->mm);
+	odp->tgid = get_pid(task_tgid(current));
+	mmgrab(odp->notifier.mm);
 	return odp;
+}
+
+static void odp_free(struct cairn_odp *odp)
+{
+	xa_destroy(&odp->pages);
+	mutex_destroy(&odp->taking);
+	mem_cgroup_put(odp->memcg);
+	put_pid(odp->tgid);
+	mmdrop(odp->notifier.mm);
+	cairn_odp_line_free(&odp->line);
+	kfree(odp);
 }
 
 void cairn_odp_stop(struct cairn_odp *odp)
@@ -188,26 +200,12 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 {
 	if (!odp)
 		return;
-	if (!odp->end_work) {
-		cairn_odp_stop(odp);
-		cairn_odp_put(odp);
-		wait_for_completion(&odp->unused);
-	}
-	/* For what was written; the notifier keeps the pages where they are. */
+	cairn_odp_stop(odp);
+	/* Faults add no page from now on: odp_keep() sees the end below the lock. Pages
+	 * that were written become dirty here, while the notifier keeps them in place.
+	 */
 	odp_take_all(odp, odp->first, odp->end - 1);
 	mmu_interval_notifier_remove(&odp->notifier);
-	xa_destroy(&odp->pages);
-	mutex_destroy(&odp->taking);
-	mem_cgroup_put(odp->memcg);
-	cairn_odp_line_free(&odp->line);
-	kfree(odp);
-}
-
-void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
-		   struct work_struct *work)
-{
-	odp->end_wq = wq;
-	odp->end_work = work;
 	cairn_odp_put(odp);
 }
 
@@ -227,12 +225,8 @@ void cairn_odp_get(struct cairn_odp *odp)
 
 void cairn_odp_put(struct cairn_odp *odp)
 {
-	if (!refcount_dec_and_test(&odp->users))
-		return;
-	if (odp->end_work)
-		queue_work(odp->end_wq, odp->end_work);
-	else
-		complete(&odp->unused);
+	if (refcount_dec_and_test(&odp->users))
+		odp_free(odp);
 }
 
 static bool odp_found(unsigned long pfn)
@@ -312,7 +306,10 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 	u32 added = 0;
 
 	xa_lock(&odp->pages);
-	if (mmu_interval_read_retry(&odp->notifier, range->notifier_seq))
+	/* After the region's end its device may be freed. */
+	if (READ_ONCE(odp->line.ended))
+		err = -EINTR;
+	else if (mmu_interval_read_retry(&odp->notifier, range->notifier_seq))
 		err = -EBUSY;
 	for (i = 0; i < n && !err; i++) {
 		unsigned long found = range->hmm_pfns[i];
@@ -330,9 +327,10 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 			err = -EBUSY;
 		added += !old;
 	}
+	if (added)
+		cairn_nic_count(odp->nic, CAIRN_CTR_ODP_PAGES, added);
 	xa_unlock(&odp->pages);
 	set_active_memcg(old_memcg);
-	cairn_nic_count(odp->nic, CAIRN_CTR_ODP_PAGES, added);
 	return err;
 }
 
@@ -342,6 +340,7 @@ static int odp_fault(struct cairn_odp *odp, unsigned long first,
 {
 	unsigned long pfns[CAIRN_ODP_BATCH] = {};
 	struct mm_struct *mm = odp->notifier.mm;
+	struct mem_cgroup *old_memcg;
 	struct hmm_range range = {
 		.notifier = &odp->notifier,
 		.start = first << PAGE_SHIFT,
@@ -352,11 +351,14 @@ static int odp_fault(struct cairn_odp *odp, unsigned long first,
 	int err;
 
 	range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
+	/* Page tables and the page cache would be charged to this thread. */
+	old_memcg = set_active_memcg(odp->memcg);
 	mmap_read_lock(mm);
 	err = hmm_range_fault(&range);
 	if (!err)
 		odp_check_all(odp, &range);
 	mmap_read_unlock(mm);
+	set_active_memcg(old_memcg);
 	return err ?: odp_keep(odp, &range, flags);
 }
 
@@ -405,11 +407,60 @@ static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
 	return err == -EBUSY ? 0 : err;
 }
 
+/* Does a process use the memory, that is not being killed? Pages are charged to the
+ * cgroup of mm->owner, or to the root cgroup without one. execve(), and the end of the last
+ * thread, clear it.
+ */
+#ifdef CONFIG_MEMCG
+static bool odp_has_process(struct cairn_odp *odp)
+{
+	struct task_struct *owner;
+	bool lives;
+
+	rcu_read_lock();
+	owner = rcu_dereference(odp->notifier.mm->owner);
+	lives = owner &&
+		!(READ_ONCE(owner->signal->flags) & SIGNAL_GROUP_EXIT);
+	rcu_read_unlock();
+	return lives;
+}
+#else
+static bool odp_has_process(struct cairn_odp *odp)
+{
+	struct task_struct *leader, *thread;
+	bool lives = false;
+
+	rcu_read_lock();
+	leader = pid_task(odp->tgid, PIDTYPE_TGID);
+	if (leader && !(READ_ONCE(leader->signal->flags) & SIGNAL_GROUP_EXIT))
+		for_each_thread(leader, thread)
+			lives |= READ_ONCE(thread->mm) == odp->notifier.mm;
+	rcu_read_unlock();
+	return lives;
+}
+#endif
+
+/* The process's memory is kept no longer than this takes: faults that follow each other
+ * without a gap would keep the memory of a process that has ended.
+ */
+static int odp_bring_of_process(struct cairn_odp *odp, unsigned long first,
+				unsigned long end, enum cairn_odp_how how)
+{
+	struct mm_struct *mm = odp->notifier.mm;
+	int err = -EFAULT;
+
+	if (!mmget_not_zero(mm))
+		return -EFAULT;
+	if (odp_has_process(odp))
+		err = odp_bring_batch(odp, first, end, how);
+	mmput_async(mm);
+	return err;
+}
+
 int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 		    enum cairn_odp_how how)
 {
 	unsigned long first = addr >> PAGE_SHIFT, end;
-	struct mm_struct *mm = odp->notifier.mm;
 	int err = 0;
 
 	if (READ_ONCE(odp->line.ended))
@@ -420,20 +471,16 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 	    len > ((u64)odp->end << PAGE_SHIFT) - addr)
 		return -EFAULT;
 	end = DIV_ROUND_UP(addr + len, PAGE_SIZE);
-	/* The process is gone. */
-	if (!mmget_not_zero(mm))
-		return -EFAULT;
 	while (first < end && !err) {
 		unsigned long n = min_t(unsigned long, end - first,
 					CAIRN_ODP_BATCH);
 
-		err = odp_bring_batch(odp, first, first + n, how);
+		err = odp_bring_of_process(odp, first, first + n, how);
 		first += n;
 		if (READ_ONCE(odp->line.ended) || fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
 	}
-	mmput_async(mm);
 	return err;
 }
 
@@ -466,11 +513,6 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 }
 
 void cairn_odp_stop(struct cairn_odp *odp)
-{
-}
-
-void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
-		   struct work_struct *work)
 {
 }
 

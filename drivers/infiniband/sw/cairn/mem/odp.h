@@ -35,24 +35,19 @@ enum cairn_odp_how {
 struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 				   bool writable);
 
-/* No run finds it any more. Waits for those who bring pages, which end soon. NULL is
- * nothing. Sleeps.
+/* No run finds it any more. Faults under way outlive it, and keep nothing. NULL is nothing.
+ * Sleeps, not as long as a page takes.
  */
 void cairn_odp_destroy(struct cairn_odp *odp);
 
-/* Whoever brings pages stops soon, also who waits for a thread. Runs that have found the
- * region may still ask. Sleeps.
+/* Faults stop soon, also those that wait for a thread. Runs that have found the region may
+ * still ask. Sleeps.
  */
 void cairn_odp_stop(struct cairn_odp *odp);
 
-/* cairn_odp_destroy() without waiting, after cairn_odp_stop(): when nobody brings pages any
- * more @work is queued to @wq, and calls that. No run finds the region any more. Any context.
- */
-void cairn_odp_end(struct cairn_odp *odp, struct workqueue_struct *wq,
-		   struct work_struct *work);
-
-/* In a run that has found the region: cairn_odp_destroy() waits for the other. */
+/* In a run that has found the region. */
 void cairn_odp_get(struct cairn_odp *odp);
+/* Sleeps. */
 void cairn_odp_put(struct cairn_odp *odp);
 
 /* The page at @addr of the process, or NULL: it is absent, or may not be written. In

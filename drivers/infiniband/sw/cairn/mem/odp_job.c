@@ -6,6 +6,9 @@
  */
 #include <linux/cred.h>
 #include <linux/hashtable.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
 #include <linux/refcount.h>
@@ -18,6 +21,15 @@
 
 /* Of a line that ends, in one go. */
 #define ODP_END_JOBS	32
+/* A job that takes longer may take for ever. */
+#define ODP_LONG_MS	100
+
+/* A job that runs, on the stack of its thread. */
+struct odp_run {
+	struct list_head node;
+	unsigned long since;		/* jiffies */
+	bool holds_module;
+};
 
 struct odp_user {
 	struct hlist_node node;
@@ -42,6 +54,7 @@ static DEFINE_HASHTABLE(odp_users, 6);
 static DEFINE_HASHTABLE(odp_processes, 8);
 static DEFINE_MUTEX(odp_jobs_mutex);	/* both tables */
 static DEFINE_SPINLOCK(odp_jobs_lock);	/* what is at work, and what waits */
+static LIST_HEAD(odp_runs);		/* the oldest first; below the lock */
 static struct workqueue_struct *odp_wq;
 static u32 odp_user_jobs;
 
@@ -222,6 +235,52 @@ void cairn_odp_line_end(struct cairn_odp_line *line)
 	}
 }
 
+/* Unloading the module waits for its threads, so without this it would hang as long as a
+ * file system does. With it rmmod says that the module is in use.
+ */
+static void odp_runs_watch(struct work_struct *work);
+static DECLARE_DELAYED_WORK(odp_runs_work, odp_runs_watch);
+
+static void odp_runs_watch(struct work_struct *work)
+{
+	unsigned long old = jiffies - msecs_to_jiffies(ODP_LONG_MS);
+	struct odp_run *run;
+	bool any;
+
+	spin_lock_irq(&odp_jobs_lock);
+	list_for_each_entry(run, &odp_runs, node) {
+		if (time_after(run->since, old))
+			break;
+		if (!run->holds_module)
+			run->holds_module = try_module_get(THIS_MODULE);
+	}
+	any = !list_empty(&odp_runs);
+	spin_unlock_irq(&odp_jobs_lock);
+	if (any)
+		schedule_delayed_work(&odp_runs_work,
+				      msecs_to_jiffies(ODP_LONG_MS));
+}
+
+static void odp_run_begin(struct odp_run *run)
+{
+	run->since = jiffies;
+	run->holds_module = false;
+	spin_lock_irq(&odp_jobs_lock);
+	list_add_tail(&run->node, &odp_runs);
+	spin_unlock_irq(&odp_jobs_lock);
+	schedule_delayed_work(&odp_runs_work, msecs_to_jiffies(ODP_LONG_MS));
+}
+
+static void odp_run_end(struct odp_run *run)
+{
+	spin_lock_irq(&odp_jobs_lock);
+	list_del(&run->node);
+	spin_unlock_irq(&odp_jobs_lock);
+	/* The workqueue's end waits for this thread all the same. */
+	if (run->holds_module)
+		module_put(THIS_MODULE);
+}
+
 static void odp_job_over(struct cairn_odp_process *process)
 {
 	spin_lock_irq(&odp_jobs_lock);
@@ -237,11 +296,14 @@ static void odp_job_work(struct work_struct *work)
 {
 	struct cairn_odp_job *job = container_of(work, struct cairn_odp_job,
 						 work);
-	/* The job may be gone, or queued again, when it returns. */
+	/* The job may be freed, or queued again, when it returns. */
 	struct cairn_odp_process *process = job->process;
+	struct odp_run run;
 
+	odp_run_begin(&run);
 	job->func(job);
 	odp_job_over(process);
+	odp_run_end(&run);
 }
 
 void cairn_odp_job_init(struct cairn_odp_job *job,
@@ -295,15 +357,13 @@ static bool odp_job_leave(struct cairn_odp_job *job)
 
 bool cairn_odp_job_cancel(struct cairn_odp_job *job)
 {
-	bool waited = odp_job_leave(job);
-	/* Also then: its run before this one may not be over. */
-	bool queued = cancel_work_sync(&job->work);
-
-	if (waited)
+	if (odp_job_leave(job))
 		odp_process_put(job->process);
-	else if (queued)
+	else if (cancel_work(&job->work))
 		odp_job_over(job->process);
-	return waited || queued;
+	else
+		return false;
+	return true;
 }
 
 int cairn_odp_jobs_start(void)
@@ -318,4 +378,5 @@ int cairn_odp_jobs_start(void)
 void cairn_odp_jobs_stop(void)
 {
 	destroy_workqueue(odp_wq);
+	cancel_delayed_work_sync(&odp_runs_work);
 }

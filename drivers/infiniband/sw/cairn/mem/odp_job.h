@@ -58,8 +58,8 @@ void cairn_odp_job_init(struct cairn_odp_job *job,
  */
 bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line);
 
-/* Nobody queues it any more. Waits for its end if it is at work. Return: true if it
- * was queued, and did not and will not run. Sleeps.
+/* No caller queues it any more. Return: true if it was queued and will not run; else it runs
+ * now, or has run. Process context.
  */
 bool cairn_odp_job_cancel(struct cairn_odp_job *job);
 

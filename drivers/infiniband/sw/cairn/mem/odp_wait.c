@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The request is the side's until its state says BUSY, then the work's until that says
- * otherwise.
+ * otherwise. A fault may take as long as a file system likes: destroying the QP does not
+ * wait for it, but cuts the request off. The request then holds its memory and the
+ * region, and nothing of the device.
  */
+#include <linux/slab.h>
 #include "mem/odp_wait.h"
 
 enum odp_wait_state {
@@ -11,35 +14,67 @@ enum odp_wait_state {
 	ODP_WAIT_FAILED,
 };
 
+void cairn_odp_waits_put(struct cairn_qp_cold *cold)
+{
+	if (refcount_dec_and_test(&cold->users))
+		kfree(cold);
+}
+
+/* Tell the side, if the QP is not destroyed. */
+static void odp_wait_tell(struct cairn_odp_slot *slot, int err)
+{
+	struct cairn_qp *qp = slot->qp;
+
+	lockdep_assert_held(&slot->cold->odp_lock);
+	if (!qp)
+		return;
+	if (err)
+		cairn_nic_count(qp->exec.nic, CAIRN_CTR_ODP_FAULT_ERRORS, 1);
+	/* Pairs with the look at it in a run, which may queue the job again. */
+	smp_store_release(&slot->state, err ? ODP_WAIT_FAILED : ODP_WAIT_IDLE);
+	cairn_exec_defer(&qp->exec, slot->side);
+}
+
 static void odp_wait_run(struct cairn_odp_job *job)
 {
 	struct cairn_odp_slot *slot = container_of(job, struct cairn_odp_slot,
 						   job);
-	struct cairn_qp *qp = slot->qp;
-	enum cairn_side_id side = slot->side;
+	struct cairn_qp_cold *cold = slot->cold;
 	int err;
 
 	err = cairn_odp_bring_near(slot->odp, slot->addr, slot->len,
 				   slot->write);
-	if (err)
-		cairn_nic_count(qp->exec.nic, CAIRN_CTR_ODP_FAULT_ERRORS, 1);
 	cairn_odp_put(slot->odp);
-	/* Pairs with the look at it in a run. */
-	smp_store_release(&slot->state, err ? ODP_WAIT_FAILED : ODP_WAIT_IDLE);
-	cairn_exec_defer(&qp->exec, side);
+	spin_lock(&cold->odp_lock);
+	odp_wait_tell(slot, err);
+	spin_unlock(&cold->odp_lock);
+	cairn_odp_waits_put(cold);
 }
 
 void cairn_odp_waits_init(struct cairn_qp *qp)
 {
 	enum cairn_side_id side;
 
+	spin_lock_init(&qp->cold->odp_lock);
 	for (side = 0; side < CAIRN_SIDES; side++) {
 		struct cairn_odp_slot *slot = &qp->cold->odp[side];
 
 		cairn_odp_job_init(&slot->job, odp_wait_run);
 		slot->qp = qp;
+		slot->cold = qp->cold;
 		slot->side = side;
 	}
+}
+
+static void odp_wait_cut_off(struct cairn_odp_slot *slot)
+{
+	spin_lock(&slot->cold->odp_lock);
+	slot->qp = NULL;
+	spin_unlock(&slot->cold->odp_lock);
+	if (!cairn_odp_job_cancel(&slot->job))
+		return;
+	cairn_odp_put(slot->odp);
+	cairn_odp_waits_put(slot->cold);
 }
 
 void cairn_odp_waits_cancel(struct cairn_qp *qp)
@@ -47,8 +82,7 @@ void cairn_odp_waits_cancel(struct cairn_qp *qp)
 	enum cairn_side_id side;
 
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (cairn_odp_job_cancel(&qp->cold->odp[side].job))
-			cairn_odp_put(qp->cold->odp[side].odp);
+		odp_wait_cut_off(&qp->cold->odp[side]);
 }
 
 void cairn_odp_waits_reset(struct cairn_qp *qp)
@@ -82,6 +116,7 @@ int cairn_odp_wait(struct cairn_qp *qp, enum cairn_side_id side,
 			return -EFAULT;
 	}
 	cairn_odp_get(want->odp);
+	refcount_inc(&slot->cold->users);
 	slot->odp = want->odp;
 	slot->key = want->key;
 	slot->write = want->write;

@@ -10,8 +10,11 @@
 
 void cairn_odp_waits_init(struct cairn_qp *qp);
 
-/* Nobody runs the QP any more. Process context, sleeps as long as a page takes. */
+/* No run of the QP is left. Faults under way end by themselves. Process context. */
 void cairn_odp_waits_cancel(struct cairn_qp *qp);
+
+/* The last user frees @cold: the QP, or a fault that ends after it. Process context. */
+void cairn_odp_waits_put(struct cairn_qp_cold *cold);
 
 /* The QP is reset: what failed is forgotten. Both side locks held. */
 void cairn_odp_waits_reset(struct cairn_qp *qp);

@@ -16,6 +16,7 @@
 #include "compat/ops.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
+#include "mem/advise.h"
 #include "mem/dereg_async.h"
 #include "mem/key.h"
 #include "mem/odp.h"
@@ -388,6 +389,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	cairn_table_init(&dev->nic.qp_table);
 	cairn_mcast_init(&dev->nic.mcast);
 	cairn_peers_init(&dev->peers);
+	cairn_advise_init(dev);
 	/* A peer's old connection shall not meet a new QP of a next life. */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);
@@ -492,10 +494,15 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = cairn_peers_start();
 	if (err)
 		goto err_odp;
+	err = cairn_advise_start();
+	if (err)
+		goto err_peers;
 	dev_remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
 	if (dev_remove_wq)
 		return 0;
 	err = -ENOMEM;
+	cairn_advise_stop();
+err_peers:
 	cairn_peers_stop();
 err_odp:
 	cairn_odp_jobs_stop();
@@ -510,6 +517,7 @@ err_async:
 void cairn_verbs_exit(void)
 {
 	destroy_workqueue(dev_remove_wq);
+	cairn_advise_stop();
 	cairn_peers_stop();
 	cairn_odp_jobs_stop();
 	cairn_dereg_async_stop();

@@ -205,6 +205,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 		return -ENOMEM;
 	qp->cold->qp = qp;
 	qp->cold->serial = atomic64_inc_return(&to_cairn_dev(qp->ibqp.device)->qp_serials);
+	refcount_set(&qp->cold->users, 1);
 	mutex_init(&qp->cold->modify_lock);
 	cairn_invals_init(qp);
 	cairn_odp_waits_init(qp);
@@ -264,7 +265,7 @@ static void qp_end_reads(struct cairn_qp *qp)
 static void qp_destroy_queues(struct cairn_qp *qp)
 {
 	mutex_destroy(&qp->cold->modify_lock);
-	kfree(qp->cold);
+	cairn_odp_waits_put(qp->cold);
 	cairn_queue_free(&qp->rq.queue);
 	qp_destroy_sq(qp);
 }

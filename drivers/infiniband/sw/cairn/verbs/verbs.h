@@ -73,6 +73,9 @@ struct cairn_dev {
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* the netdev went away */
 	struct cairn_peers peers;
+	spinlock_t advise_lock;		/* process context; the next two */
+	struct list_head advises;	/* whose callers wait, mem/advise.c */
+	bool leaving;
 };
 
 /* ib_core allocates about as much for a PD of a process, and charges it to no cgroup. */
@@ -221,7 +224,8 @@ struct cairn_mw_handle {
 /* Absent memory that a side of a QP needs (mem/odp_wait.h). */
 struct cairn_odp_slot {
 	struct cairn_odp_job job;
-	struct cairn_qp *qp;
+	struct cairn_qp *qp;		/* NULL: destroyed; below odp_lock */
+	struct cairn_qp_cold *cold;	/* held while it is brought */
 	struct cairn_odp *odp;		/* held while it is brought */
 	u64 addr;
 	u64 len;
@@ -243,6 +247,8 @@ struct cairn_cq_wait {
  */
 struct cairn_qp_cold {
 	struct cairn_qp *qp;
+	refcount_t users;		/* the QP, and its faults under way */
+	spinlock_t odp_lock;		/* process context */
 	u64 serial;			/* not 0, of no other QP ever */
 	struct cairn_rate_limit rate;	/* as asked for */
 	struct ib_qp_cap cap;

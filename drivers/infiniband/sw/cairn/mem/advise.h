@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Advice on regions on demand, and its callers when a device leaves. */
+#ifndef CAIRN_MEM_ADVISE_H
+#define CAIRN_MEM_ADVISE_H
+
+#include "verbs/verbs.h"
+
+void cairn_advise_init(struct cairn_dev *dev);
+
+/* Module start and stop. No device is registered. */
+int cairn_advise_start(void);
+void cairn_advise_stop(void);
+
+#endif
