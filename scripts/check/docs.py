@@ -69,7 +69,7 @@ def check():
 
 
 def self_test():
-    assert missing_files('see ``engine/port.h`` and `README.md`') == []
+    assert missing_files('see ``engine/env.h`` and `README.md`') == []
     assert missing_files('a\nsee ``engine/gone.c``') == [(2, 'engine/gone.c')]
     assert missing_files('``tests/vm/NAME.sh``, ``infiniband/cairndv.h``') == []
     assert missing_labels('origins.rst, Q4) and (origins.rst,\n * E1, E2)', {'Q4', 'E1', 'E2'}) == []

@@ -11,12 +11,12 @@ condition may be true or false anywhere: a path that the source excludes counts.
 write-back  arch_wb_cache_pmem() is called in persist/flush.c alone, and always by
             cairn_domain_writeback()
 fence       cairn_domain_fence() has an sfence on every path, and so has all that
-            calls it without a condition, cairn_port_fence() above all
+            calls it without a condition, cairn_env_fence() above all
 due         cairn_persist_fence() returns without a fence only when its flag is not
             set, and clears the flag only where a fence follows
 answers     cairn_resp_run() calls nothing that can send an answer before
             cairn_persist_fence()
-host        the host is asked (cairn_port_complete()) after cairn_persist_fence()
+host        the host is asked (cairn_env_complete()) after cairn_persist_fence()
 run         lane/exec.c: what was received is followed by cairn_resp_run() or
             cairn_req_run() before the side is unlocked, on the same CPU therefore
 handed      a packet handed over on this host is followed by cairn_resp_settle()
@@ -186,7 +186,7 @@ def check_writeback(m):
 
 def check_fence(m):
     always = m.fencing()
-    for name in 'cairn_domain_fence', 'cairn_port_fence':
+    for name in 'cairn_domain_fence', 'cairn_env_fence':
         if name not in always:
             yield f'{name}() may not fence'
 
@@ -215,7 +215,7 @@ def check_due(m):
 
 
 def check_answers(m):
-    senders = m.reaching('cairn_port_emit') - NO_ANSWER
+    senders = m.reaching('cairn_env_emit') - NO_ANSWER
     calls = m.calls['cairn_resp_run']
     if not calls & senders:
         yield 'cairn_resp_run() sends nothing'
@@ -233,10 +233,10 @@ def check_host(m):
             continue
         if m.avoids(m.entry(name), lambda i, s: test.match(i.text) or
                     s in ('cairn_persist_fence', 'persist_ask_host'),
-                    lambda i, s, ends: s == 'cairn_port_complete'):
+                    lambda i, s, ends: s == 'cairn_env_complete'):
             yield f'{name}() may ask the host before it fences'
         if m.avoids([i for i in m.body(name) if clear.match(i.text)],
-                    lambda i, s: s in always, lambda i, s, ends: s == 'cairn_port_complete'):
+                    lambda i, s: s in always, lambda i, s, ends: s == 'cairn_env_complete'):
             yield f'{name}() may clear the flag and not fence'
 
 
@@ -282,7 +282,7 @@ def check_handed(m):
             yield f'{name}() may give up the lock between receiving and cairn_resp_settle()'
 
 
-NEEDED = ['cairn_domain_writeback', 'cairn_domain_fence', 'cairn_port_fence',
+NEEDED = ['cairn_domain_writeback', 'cairn_domain_fence', 'cairn_env_fence',
           'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle']
 CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run,
           check_handed]
@@ -298,36 +298,36 @@ GOOD = '''
 #define noinline __attribute__((__noinline__))
 struct qp { char before[300]; char due, ack, idle; };
 void arch_wb_cache_pmem(void *, long);
-void cairn_port_count(struct qp *);
-noinline void cairn_port_emit(struct qp *q) { asm volatile("" : : "r"(q)); }
-noinline void cairn_port_complete(struct qp *q) { asm volatile("" : : "r"(q)); }
+void cairn_env_count(struct qp *);
+noinline void cairn_env_emit(struct qp *q) { asm volatile("" : : "r"(q)); }
+noinline void cairn_env_complete(struct qp *q) { asm volatile("" : : "r"(q)); }
 void _raw_spin_unlock(struct qp *);
 noinline void cairn_domain_writeback(void *p, long n) { arch_wb_cache_pmem(p, n); }
 noinline void cairn_domain_fence(void) { asm volatile("sfence" : : : "memory"); }
-noinline void cairn_port_fence(struct qp *q) { cairn_domain_fence(); }
+noinline void cairn_env_fence(struct qp *q) { cairn_domain_fence(); }
 noinline void cairn_persist_fence(struct qp *q)
 {
 	if (!q->due)
 		return;
 	q->due = 0;
-	cairn_port_count(q);
-	cairn_port_fence(q);
+	cairn_env_count(q);
+	cairn_env_fence(q);
 }
 noinline void cairn_persist_placed(struct qp *q)
 {
 	if (q->idle)
 		return;
 	cairn_persist_fence(q);
-	cairn_port_complete(q);
+	cairn_env_complete(q);
 }
 noinline void cairn_resp_rx(struct qp *q) { cairn_persist_placed(q); }
-noinline void cairn_req_run(struct qp *q) { cairn_port_emit(q); }
+noinline void cairn_req_run(struct qp *q) { cairn_env_emit(q); }
 noinline int cairn_resp_run(struct qp *q)
 {
 	if (!q->idle) {
 		cairn_persist_fence(q);
 		if (q->ack)
-			cairn_port_emit(q);
+			cairn_env_emit(q);
 	}
 	return q->idle;
 }
@@ -367,14 +367,14 @@ WRONG = [
      '{ arch_wb_cache_pmem(q, 8); cairn_persist_placed(q); }'),
     ('long ones are written back', '{ arch_wb_cache_pmem(p, n); }',
      '{ if (n > 64) arch_wb_cache_pmem(p, n); }'),
-    ('the flag is cleared, no fence', '\tcairn_port_count(q);\n\tcairn_port_fence(q);',
-     '\tcairn_port_count(q);'),
+    ('the flag is cleared, no fence', '\tcairn_env_count(q);\n\tcairn_env_fence(q);',
+     '\tcairn_env_count(q);'),
     ('a second condition', 'if (!q->due)', 'if (!q->due || !q->ack)'),
     ('the answer first', '''		cairn_persist_fence(q);
 		if (q->ack)
-			cairn_port_emit(q);
+			cairn_env_emit(q);
 ''', '''		if (q->ack)
-			cairn_port_emit(q);
+			cairn_env_emit(q);
 		cairn_persist_fence(q);
 '''),
     ('no fence before the answer', '''		cairn_persist_fence(q);
@@ -384,7 +384,7 @@ WRONG = [
 			cairn_persist_fence(q);
 		if (q->ack)'''),
     ('the host is asked first', '''	cairn_persist_fence(q);
-	cairn_port_complete(q);''', '''	cairn_port_complete(q);
+	cairn_env_complete(q);''', '''	cairn_env_complete(q);
 	cairn_persist_fence(q);'''),
     ('unlocked in between', '			cairn_resp_rx(q);\n', '''			cairn_resp_rx(q);
 		if (q->before[5])

@@ -7,11 +7,11 @@
 # - wire/, engine/ and queue/qicache.[ch] are plain C: they include each other's
 #   headers in that direction, the kernel/user ABI, and headers of the kernel that
 #   are only about C itself; they name nothing of sk_buffs or ib_core.
-# - Their objects need nothing but each other, cairn_port_*() of engine/port.h, and
+# - Their objects need nothing but each other, cairn_env_*() of engine/env.h, and
 #   what the compiler itself calls.
 # - The other rooms include their own headers and those of rooms below them; verbs/
 #   and net/ do not include each other's. headers() has what is allowed besides.
-#   Files that only join rooms (main.c, port.c) lie beside the rooms.
+#   Files that only join rooms (main.c, env.c) lie beside the rooms.
 # - Kernel versions are compared in compat/ only.
 #
 # Sources are always checked, objects when there are any in build/.
@@ -144,7 +144,7 @@ check_objects() {
 		[ -e "$o" ] || continue
 		needs "$o" "$wire
 $engine" |
-			grep -vE ": ($compiler|cairn_port_[a-z0-9_]+)$" |
+			grep -vE ": ($compiler|cairn_env_[a-z0-9_]+)$" |
 			complain 'plain C may not need it' || rc=1
 	done
 	return $rc
@@ -184,9 +184,9 @@ self_test() {
 		printf '%s\n' '#include <linux/types.h>' '#include "wire/hdr.h"' \
 			'/* no sk_buff, ib_qp or KERNEL_VERSION here */' >"$sub/wire/good.c"
 		printf '%s\n' '#include <rdma/cairn-abi.h>' '#include "wire/hdr.h"' \
-			'#include "engine/port.h"' >"$sub/engine/good.h"
+			'#include "engine/env.h"' >"$sub/engine/good.h"
 		printf '%s\n' '#include <net/ip.h>' '#include <rdma/ib_verbs.h>' \
-			'#include "engine/port.h"' '#include "device/nic.h"' \
+			'#include "engine/env.h"' '#include "device/nic.h"' \
 			'#include "queue/qinfo.h"' '#include "compat/x.h"' >"$sub/verbs/good.c"
 		cp "$sub/verbs/good.c" "$sub/net/good.c"
 		printf '%s\n' '#include "engine/qp.h"' '#include "lane/exec.h"' \
@@ -247,7 +247,7 @@ self_test() {
 	bad 'persist includes net' persist/x.c '#include "net/net.h"'
 	bad 'a version outside compat' net/x.c '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'
 	objects 'known symbols' good \
-		'extern int wire_x; void e(void) { cairn_port_emit(wire_x); __fentry__(); }'
+		'extern int wire_x; void e(void) { cairn_env_emit(wire_x); __fentry__(); }'
 	objects 'kmalloc' bad 'void e(void) { __kmalloc(3); }'
 	objects 'engine needs queue' bad 'extern int queue_x; int e(void) { return queue_x; }'
 	objects 'wire needs engine' bad 'extern int engine_x; int e(void) { return engine_x; }' wire/x

@@ -40,7 +40,7 @@ ROOM_HEADERS = {
 }
 # Headers that declare what other directories define, and why.
 WINDOWS = {
-    'engine/port.h': 'the window of the engine: its user defines the functions',
+    'engine/env.h': 'the window of the engine: its user defines the functions',
 }
 
 # made so that they do not find themselves
@@ -184,8 +184,8 @@ GOOD = {
     'engine/gap.h': 'int cairn_gap(void);\nstatic inline int gap_of(int x) { return x; }\n',
     'engine/requester.c': 'static int req_run(void)\n{\n\treturn 0;\n}\n'
                           'static int engine_stop(void)\n{\n\treturn req_run();\n}\n',
-    'engine/port.h': 'void cairn_port_emit(void);\n',
-    'lane/port.c': 'void cairn_port_emit(void)\n{\n}\n',
+    'engine/env.h': 'void cairn_env_emit(void);\n',
+    'lane/env.c': 'void cairn_env_emit(void)\n{\n}\n',
     'verbs/ops.h': 'int cairn_create_qp(void);\n',
     'verbs/qp.c': 'int cairn_create_qp(void)\n{\n\treturn 0;\n}\n'
                   'static int UVERBS_HANDLER(X)(int a)\n{\n\treturn a;\n}\n'
@@ -203,9 +203,9 @@ BROKEN = [
     ('twice', 'verbs/gap.c', 'int cairn_gap(void)\n{\n\treturn 0;\n}\n'),
     ('header', 'engine/gap.h', 'int cairn_qp(void);\n'),
     ('header', 'engine/requester.h', 'int cairn_gap(void);\n'),
-    ('header', 'verbs/port.h', 'int cairn_gap(void);\n'),
+    ('header', 'verbs/env.h', 'int cairn_gap(void);\n'),
     ('header', 'verbs/ops.h', 'int cairn_gap(void);\n'),
-    ('header', 'engine/port.h', 'int cairn_port_nowhere(void);\n'),
+    ('header', 'engine/env.h', 'int cairn_env_nowhere(void);\n'),
     ('tree', 'engine/gap.h', f'/* because of {FOREIGN} */\n'),
     ('tree', 'notes.rst', FOREIGN.replace(' ', '\n * ')),
     ('length', 'engine/gap.c', 'int cairn_long(void)\n{\n' + '\tf();\n' * 58 + '}\n'),

@@ -126,7 +126,7 @@ if modprobe sch_netem; then
 	in_a tc qdisc del dev "$IF_A" root
 fi
 # what a queue pair gets with its first requests
-for f in cairn_port_more_records cairn_port_rd_alloc cairn_port_pending_alloc; do
+for f in cairn_env_more_records cairn_env_rd_alloc cairn_env_pending_alloc; do
 	beneath $f
 	set_fault failslab probability=50
 	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16

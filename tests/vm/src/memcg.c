@@ -317,8 +317,8 @@ static void *make_connected_qp(u32 i)
 static const struct part with_reads[] = {
 	{ PAGES, PAGE, 2, 1 },		/* queue/mmap.c: the rings */
 	{ SLAB, 800, 1, 1 },		/* verbs/qp.c: qp_create_cold() */
-	{ SLAB, READS * 40, 1, 1 },	/* port.c: the records */
-	{ SLAB, 128 * 48, 1, 1 },		/* port.c: responder resources */
+	{ SLAB, READS * 40, 1, 1 },	/* env.c: the records */
+	{ SLAB, 128 * 48, 1, 1 },		/* env.c: responder resources */
 	{}
 };
 
@@ -347,8 +347,8 @@ static const struct part idle_qp[] = {
 };
 
 static const struct part late_part[] = {
-	{ SLAB, READS * 40, 1, 1 },	/* port.c: the records */
-	{ SLAB, 128 * 48, 1, 1 },	/* port.c: responder resources */
+	{ SLAB, READS * 40, 1, 1 },	/* env.c: the records */
+	{ SLAB, 128 * 48, 1, 1 },	/* env.c: responder resources */
 	{}
 };
 
@@ -376,7 +376,7 @@ static void *make_host_flush(u32 i)
 static const struct part host_flush[] = {
 	{ PAGES, PAGE, 2, 1 },		/* queue/mmap.c: the rings */
 	{ SLAB, 800, 1, 1 },		/* verbs/qp.c: qp_create_cold() */
-	{ SLAB, 64 * 80, 1, 1 },		/* port.c: messages that wait */
+	{ SLAB, 64 * 80, 1, 1 },		/* env.c: messages that wait */
 	{}
 };
 

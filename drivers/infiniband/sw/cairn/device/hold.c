@@ -131,7 +131,7 @@ static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
 	return true;
 }
 
-/* @pkt is @off packets behind the begin of @run. Returns as cairn_port_hold(),
+/* @pkt is @off packets behind the begin of @run. Returns as cairn_env_hold(),
  * or 1: it is not part of it.
  */
 static int hold_add_to(struct sk_buff *run, s32 off, struct sk_buff *skb,

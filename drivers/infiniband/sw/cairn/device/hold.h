@@ -11,7 +11,7 @@
 
 #include <linux/rbtree.h>
 #include <linux/skbuff.h>
-#include "engine/port.h"
+#include "engine/env.h"
 
 struct cairn_exec;
 
@@ -28,7 +28,7 @@ static inline void cairn_hold_init(struct cairn_hold *hold)
 	hold->runs = RB_ROOT;
 }
 
-/* These do what cairn_port_hold(), cairn_port_held() and cairn_port_drop_held()
+/* These do what cairn_env_hold(), cairn_env_held() and cairn_env_drop_held()
  * promise.
  */
 int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt);

@@ -9,7 +9,7 @@
 
 #include <linux/bvec.h>
 #include "device/path.h"
-#include "engine/port.h"
+#include "engine/env.h"
 
 struct cairn_parcel {
 	const struct cairn_train *train;	/* of one connection */

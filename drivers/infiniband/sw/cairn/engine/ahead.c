@@ -21,8 +21,8 @@ static void ahead_fill(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		kept * CAIRN_UNIT_SIZE);
 	ahead->idx = idx - kept;
 	ahead->units = kept + min(avail, CAIRN_AHEAD_UNITS - kept);
-	cairn_port_sq_copy(qpc, idx, ahead->units - kept,
-			   ahead->bytes + kept * CAIRN_UNIT_SIZE);
+	cairn_env_sq_copy(qpc, idx, ahead->units - kept,
+			  ahead->bytes + kept * CAIRN_UNIT_SIZE);
 }
 
 void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to)
@@ -30,7 +30,7 @@ void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to)
 	struct cairn_ahead *ahead = qpc->req.ahead;
 
 	if (!ahead && n) {
-		cairn_port_sq_copy(qpc, idx, n, to);
+		cairn_env_sq_copy(qpc, idx, n, to);
 		return;
 	}
 	while (n) {

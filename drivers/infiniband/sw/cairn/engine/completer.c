@@ -28,7 +28,7 @@ bool cairn_req_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (likely(cairn_port_complete(qpc, side, cqe)))
+	if (likely(cairn_env_complete(qpc, side, cqe)))
 		return true;
 	req->unreported = true;
 	req->wqe_valid = false;
@@ -44,8 +44,8 @@ static bool comp_post_kept(struct cairn_qpc *qpc)
 
 	if (!req->unreported)
 		return true;
-	if (!cairn_port_complete(qpc, cqe->opcode == CAIRN_CQE_RECV_DURABLE ?
-				 CAIRN_RESP : CAIRN_REQ, cqe))
+	if (!cairn_env_complete(qpc, cqe->opcode == CAIRN_CQE_RECV_DURABLE ?
+				CAIRN_RESP : CAIRN_REQ, cqe))
 		return false;
 	req->unreported = false;
 	return true;
@@ -91,7 +91,7 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	if ((s32)(req->ack_rec - req->una_rec) < 0)
 		req->ack_rec = req->una_rec;
 	req->sq_done = swr->idx + swr->units;
-	cairn_port_sq_release(qpc, req->sq_done);
+	cairn_env_sq_release(qpc, req->sq_done);
 }
 
 /* Records end without an answer, but for the one that failed. Returns false when the
@@ -243,7 +243,7 @@ static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 		left -= wqe->units;
 		req->sq_next += wqe->units;
 		req->sq_done = req->sq_next;
-		cairn_port_sq_release(qpc, req->sq_done);
+		cairn_env_sq_release(qpc, req->sq_done);
 		if (!comp_post_cqe(qpc, &swr, CAIRN_CQE_WR_FLUSH_ERR, 0))
 			return false;
 		cairn_budget_use(budget, 1, 0);
@@ -258,7 +258,7 @@ static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	u32 tail, rounds = 2;
 
 	while (rounds-- && !req->ring_bad) {
-		if (cairn_port_sq_tail(qpc, &tail))
+		if (cairn_env_sq_tail(qpc, &tail))
 			req->ring_bad = true;
 		else if (!comp_flush_units(qpc, tail - req->sq_next, budget))
 			return;
@@ -308,7 +308,7 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 	struct cairn_requester *req = &qpc->req;
 
 	if (!req->retries) {
-		cairn_port_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 		cairn_req_fail(qpc, CAIRN_CQE_RETRY_EXC_ERR, 0);
 		return false;
 	}
@@ -326,7 +326,7 @@ static void comp_doubt_peer(struct cairn_qpc *qpc)
 	    !cairn_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
 		return;
 	req->peer_doubted = true;
-	cairn_port_ask_peer(qpc);
+	cairn_env_ask_peer(qpc);
 }
 
 void cairn_req_peer_unable(struct cairn_qpc *qpc)
@@ -360,7 +360,7 @@ void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
 		cairn_req_rearm(qpc, now);
 		return;
 	}
-	cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
 	cairn_req_doubt_port(req);
 	comp_doubt_peer(qpc);
@@ -380,7 +380,7 @@ static void comp_implied_nak(struct cairn_qpc *qpc)
 		return;
 	}
 	req->implied_nak = true;
-	cairn_port_count(qpc, CAIRN_CTR_IMPLIED_NAKS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_IMPLIED_NAKS, 1);
 	if (comp_spend_retry(qpc))
 		cairn_gap_repeat_read(qpc);
 }
@@ -575,7 +575,7 @@ void cairn_req_take_credits(struct cairn_requester *req,
 static void comp_rx_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			u64 now)
 {
-	cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 	cairn_req_take_credits(&qpc->req, pkt);
 	cairn_req_ack_before(qpc, cairn_psn_add(pkt->psn, 1), now);
 	cairn_gap_answer(qpc, true, now);
@@ -591,7 +591,7 @@ static void comp_wait_for_receive(struct cairn_qpc *qpc,
 		return;
 	if (qpc->attrs.rnr_retry != 7) {
 		if (!req->rnr_retries) {
-			cairn_port_count(qpc, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
+			cairn_env_count(qpc, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
 			cairn_req_fail(qpc, CAIRN_CQE_RNR_RETRY_EXC_ERR,
 				       pkt->syndrome);
 			return;
@@ -607,7 +607,7 @@ static void comp_wait_for_receive(struct cairn_qpc *qpc,
 static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			    u64 now)
 {
-	cairn_port_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
 	if (cairn_req_ack_before(qpc, pkt->psn, now))
 		comp_wait_for_receive(qpc, pkt, now);
 }
@@ -619,12 +619,12 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	u8 code = pkt->syndrome & CAIRN_AETH_VALUE_MASK;
 
 	if (code > CAIRN_NAK_INVALID_RD_REQUEST) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
 		return;
 	}
-	cairn_port_count(qpc, code == CAIRN_NAK_PSN_SEQ ?
-			 CAIRN_CTR_SEQ_NAKS_RECEIVED :
-			 CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+	cairn_env_count(qpc, code == CAIRN_NAK_PSN_SEQ ?
+			CAIRN_CTR_SEQ_NAKS_RECEIVED :
+			CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
 	if (!cairn_req_ack_before(qpc, pkt->psn, now)) {
 		if (code == CAIRN_NAK_PSN_SEQ) {
 			cairn_gap_later_nak(req, pkt->psn);
@@ -657,7 +657,7 @@ static struct cairn_swr *comp_find_awaited(struct cairn_qpc *qpc,
 	if (swr && cairn_psn_diff(pkt->psn, req->una) >= 0 &&
 	    !cairn_gap_got(req, pkt->psn))
 		return swr;
-	cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
 	return NULL;
 }
 
@@ -668,7 +668,7 @@ static void comp_response_done(struct cairn_qpc *qpc, u32 psn, u64 now)
 
 	cairn_gap_set_got(req, psn, true);
 	if (psn != req->una) {
-		cairn_port_count(qpc, CAIRN_CTR_RESPONSES_AHEAD, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RESPONSES_AHEAD, 1);
 		comp_advance_una(req, req->una);
 		if (cairn_psn_diff(psn, req->acked) >= 0)
 			req->acked = cairn_psn_add(psn, 1);
@@ -689,7 +689,7 @@ static void comp_response_failed(struct cairn_qpc *qpc, u32 psn, u8 status,
 
 static void comp_place_failed(struct cairn_qpc *qpc, u32 psn)
 {
-	cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	comp_response_failed(qpc, psn, CAIRN_CQE_LOC_PROT_ERR, EFAULT);
 }
 
@@ -715,7 +715,7 @@ void cairn_req_brought(struct cairn_qpc *qpc)
 	bool ask = req->ask_again;
 	struct cairn_swr *swr;
 
-	if (cairn_port_brings(qpc, CAIRN_REQ))
+	if (cairn_env_brings(qpc, CAIRN_REQ))
 		return;
 	req->absent = false;
 	req->ask_again = false;
@@ -771,7 +771,7 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};
 	if (want)
-		err = cairn_port_place(qpc, &to, pkt, want);
+		err = cairn_env_place(qpc, &to, pkt, want);
 	if (err) {
 		comp_not_placed(qpc, pkt->psn, err);
 		return;
@@ -802,7 +802,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 				     EINVAL);
 		return;
 	}
-	err = cairn_port_place_bytes(qpc, &to, &pkt->orig, sizeof(pkt->orig));
+	err = cairn_env_place_bytes(qpc, &to, &pkt->orig, sizeof(pkt->orig));
 	if (err) {
 		comp_not_placed(qpc, pkt->psn, err);
 		return;
@@ -825,7 +825,7 @@ static void comp_rx_aeth(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		comp_rx_nak(qpc, pkt, now);
 		break;
 	default:
-		cairn_port_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
 	}
 }
 
@@ -837,9 +837,9 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	if (qpc->transport == CAIRN_TRANSPORT_UD || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR)
-		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 	else if (!cairn_pkey_fits(qpc, pkt->pkey))
-		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 	else
 		cairn_cc_notified(qpc, now);
 }
@@ -982,10 +982,10 @@ static bool comp_is_fatal_nak(const struct cairn_pkt *pkt)
 static void comp_rx_stale(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (comp_is_fatal_nak(pkt) && comp_refuses_reads(qpc, pkt->psn)) {
-		cairn_port_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
 		comp_refused(qpc, pkt->syndrome);
 	} else if (!cairn_persist_alive(qpc, pkt)) {
-		cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+		cairn_env_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
 	}
 }
 
@@ -1000,15 +1000,15 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	}
 	if (pkt->op->transport != qpc->transport || !cairn_reliable(qpc) ||
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD)) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
 	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
 	if (!comp_port_fits(qpc, pkt, now)) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}
 	if (pkt->ce)
@@ -1018,7 +1018,7 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		return;
 	}
 	if (comp_is_nak_of_next(req, pkt)) {
-		cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 		cairn_req_ack_before(qpc, pkt->psn, now);
 		cairn_gap_answer(qpc, false, now);
 		return;

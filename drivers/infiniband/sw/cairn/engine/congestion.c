@@ -82,8 +82,8 @@ static void cong_send_cnp(struct cairn_qpc *qpc)
 		.inline_data = payload,
 	};
 
-	cairn_port_count(qpc, CAIRN_CTR_CNPS_SENT, 1);
-	cairn_port_emit(qpc, CAIRN_RESP, &train);
+	cairn_env_count(qpc, CAIRN_CTR_CNPS_SENT, 1);
+	cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
 void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
@@ -98,7 +98,7 @@ void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
 
 void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 {
-	cairn_port_count(qpc, CAIRN_CTR_CE_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_CE_RECEIVED, 1);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return;
 	if (side == CAIRN_RESP) {
@@ -109,7 +109,7 @@ void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 	if (READ_ONCE(qpc->cnp_due) || now < READ_ONCE(qpc->cc.cnp_at))
 		return;
 	WRITE_ONCE(qpc->cnp_due, true);
-	cairn_port_kick(qpc, CAIRN_RESP);
+	cairn_env_kick(qpc, CAIRN_RESP);
 }
 
 /* A peer sends one in an interval, as measured there: what comes in less than
@@ -117,7 +117,7 @@ void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
  */
 void cairn_cc_notified(struct cairn_qpc *qpc, u64 now)
 {
-	cairn_port_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
 	if (!qpc->attrs.cc || now < qpc->cc.heard_at)
 		return;
 	qpc->cc.heard_at = now + qpc->cc.params->cnp_interval_us * 500ULL;

@@ -29,10 +29,10 @@ bool cairn_flush_valid(const struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 static int flush_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len, u8 plt)
 {
 	if (plt & CAIRN_FLUSH_GLOBAL &&
-	    cairn_port_check(qpc, key, va, len, CAIRN_ACCESS_FLUSH_GLOBAL))
+	    cairn_env_check(qpc, key, va, len, CAIRN_ACCESS_FLUSH_GLOBAL))
 		return -EFAULT;
 	if (plt & CAIRN_FLUSH_PERSISTENT &&
-	    cairn_port_check(qpc, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT))
+	    cairn_env_check(qpc, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT))
 		return -EFAULT;
 	return 0;
 }
@@ -42,14 +42,14 @@ static int flush_step(struct cairn_qpc *qpc, u32 *len)
 	struct cairn_flush *flush = &qpc->resp.flush;
 
 	*len = min_t(u64, flush->left, CAIRN_FLUSH_STEP);
-	if (cairn_port_writeback(qpc, flush->key, flush->va, *len)) {
+	if (cairn_env_writeback(qpc, flush->key, flush->va, *len)) {
 		flush->left = 0;
 		return -EFAULT;
 	}
 	/* The next step may be on another CPU. */
 	qpc->resp.fence_due = true;
 	cairn_persist_fence(qpc);
-	cairn_port_count(qpc, CAIRN_CTR_FLUSH_BYTES, *len);
+	cairn_env_count(qpc, CAIRN_CTR_FLUSH_BYTES, *len);
 	flush->va += *len;
 	flush->left -= *len;
 	return 0;
@@ -77,7 +77,7 @@ int cairn_flush_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return 0;
 	}
 	if (pkt->sel == CAIRN_FLUSH_REGION &&
-	    cairn_port_region(qpc, pkt->rkey, &va, &len))
+	    cairn_env_region(qpc, pkt->rkey, &va, &len))
 		return -EFAULT;
 	if (flush_check(qpc, pkt->rkey, va, len, pkt->plt))
 		return -EFAULT;

@@ -329,7 +329,7 @@ void cairn_gap_probe(struct cairn_qpc *qpc)
 	if (!cairn_req_outstanding(req))
 		return;
 	req->probes++;
-	cairn_port_count(qpc, CAIRN_CTR_TAIL_PROBES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_TAIL_PROBES, 1);
 	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }
 

@@ -43,7 +43,7 @@ void cairn_hold_refuse(struct cairn_qpc *qpc, u32 psn)
 
 	*hold_word(resp, psn) |= 1ULL << psn % 64;
 	resp->any_refused = true;
-	cairn_port_count(qpc, CAIRN_CTR_RX_HELD_REFUSED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_RX_HELD_REFUSED, 1);
 }
 
 void cairn_hold_passed(struct cairn_responder *resp, u32 psn, u32 n)
@@ -67,17 +67,17 @@ void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (ahead >= (s32)cairn_window(qpc) || hold_is_refused(resp, pkt->psn))
 		return;
-	ret = cairn_port_hold(qpc, pkt);
+	ret = cairn_env_hold(qpc, pkt);
 	if (ret == -EEXIST)
 		cairn_hold_refuse(qpc, pkt->psn);
 	else if (ret)
-		cairn_port_count(qpc, CAIRN_CTR_RX_HELD_FULL, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_HELD_FULL, 1);
 	if (ret)
 		return;
 	if (!resp->holding)
 		resp->hold_until = 0;
 	resp->holding = true;
-	cairn_port_count(qpc, CAIRN_CTR_RX_HELD, 1);
+	cairn_env_count(qpc, CAIRN_CTR_RX_HELD, 1);
 }
 
 bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt)
@@ -87,7 +87,7 @@ bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt)
 
 	if (!resp->holding || hold_is_refused(resp, resp->epsn))
 		return false;
-	ret = cairn_port_held(qpc, resp->epsn, pkt);
+	ret = cairn_env_held(qpc, resp->epsn, pkt);
 	if (ret < 0)
 		resp->holding = false;
 	if (ret <= 0)
@@ -116,7 +116,7 @@ void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
 void cairn_hold_drop(struct cairn_qpc *qpc)
 {
 	if (qpc->resp.holding)
-		cairn_port_drop_held(qpc);
+		cairn_env_drop_held(qpc);
 	qpc->resp.holding = false;
 	qpc->resp.hold_until = 0;
 }

@@ -30,7 +30,7 @@ u32 cairn_pace_fit(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	fit = cairn_rate_fit(rate, bytes, n, now);
 	if (!fit) {
 		cairn_rate_mark(rate, now);
-		cairn_port_count(qpc, CAIRN_CTR_RATE_MARKS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RATE_MARKS, 1);
 	}
 	return fit;
 }
@@ -50,7 +50,7 @@ void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	if (!limit->kbps)
 		return;
 	cairn_rate_charge(rate, n, bytes, now);
-	cairn_port_count(qpc, CAIRN_CTR_RATE_BYTES, bytes);
+	cairn_env_count(qpc, CAIRN_CTR_RATE_BYTES, bytes);
 }
 
 void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now)
@@ -59,5 +59,5 @@ void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now)
 		return;
 	cairn_rate_open(rate, now);
 	if (!rate->marked)
-		cairn_port_count(qpc, CAIRN_CTR_RATE_TURNS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RATE_TURNS, 1);
 }

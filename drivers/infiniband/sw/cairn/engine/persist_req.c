@@ -123,7 +123,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 		.durability = status ? 0 : req->durability,
 	};
 	union cairn_wqe_buf recv __uninitialized;
-	int units = cairn_port_rq_take(qpc, &recv);
+	int units = cairn_env_rq_take(qpc, &recv);
 
 	if (units < 0)
 		cairn_qpc_fatal(qpc);
@@ -172,7 +172,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 		if (!swr->durable)
 			return;
 		if (!persist_complete_early(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
-			cairn_port_count(qpc, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
+			cairn_env_count(qpc, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
 			req->recv_at = now + RECV_RETRY_NS;
 			return;
 		}
@@ -231,7 +231,7 @@ static int persist_probe_early(struct cairn_qpc *qpc,
 		},
 	};
 
-	return cairn_port_emit(qpc, CAIRN_REQ, &train);
+	return cairn_env_emit(qpc, CAIRN_REQ, &train);
 }
 
 /* Ask for the answer of record @n, which is @swr. */
@@ -239,7 +239,7 @@ static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 {
 	int err;
 
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_PROBES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_PROBES, 1);
 	if ((s32)(n - qpc->req.una_rec) < 0)
 		err = persist_probe_early(qpc, swr);
 	else
@@ -277,10 +277,10 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	if (!swr)
 		return;
 	if (!cairn_req_outstanding(req) || persist_stuck(req)) {
-		cairn_port_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		cairn_req_doubt_port(req);
 		if (!req->retries) {
-			cairn_port_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
+			cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);
 			return;
 		}
@@ -309,7 +309,7 @@ bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	    !persist_reaches(swr, pkt->psn) ||
 	    cairn_psn_diff(pkt->psn, req->una) >= 0)
 		return false;
-	cairn_port_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 	persist_peer_alive(qpc);
 	return true;
 }
@@ -350,7 +350,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	struct cairn_swr *swr;
 	u32 n;
 
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
 	persist_mark_durable(req, pkt->psn, now);
 	cairn_req_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
@@ -407,7 +407,7 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	if ((!news && cairn_psn_diff(pkt->psn, req->una) < 0) ||
 	    cairn_psn_diff(pkt->psn, req->sent) >= 0) {
-		cairn_port_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
+		cairn_env_count(qpc, CAIRN_CTR_STALE_RESPONSES, 1);
 		return;
 	}
 	if (news && persist_is_failure(pkt->syndrome)) {
@@ -415,10 +415,10 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	}
 	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
 		return;
 	}
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
 	persist_note_durability(req, pkt->durability);
 	persist_mark_durable(req, end, now);
 	cairn_req_take_credits(req, pkt);

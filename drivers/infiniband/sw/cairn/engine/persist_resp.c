@@ -26,8 +26,8 @@ void cairn_persist_fence(struct cairn_qpc *qpc)
 	if (!qpc->resp.fence_due)
 		return;
 	qpc->resp.fence_due = false;
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_FENCES, 1);
-	cairn_port_fence(qpc);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_FENCES, 1);
+	cairn_env_fence(qpc);
 }
 
 /* Host flush: is there room for one more message that waits? */
@@ -36,10 +36,10 @@ bool cairn_persist_room(struct cairn_qpc *qpc)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (!resp->pend)
-		resp->pend = cairn_port_pending_alloc(qpc);
+		resp->pend = cairn_env_pending_alloc(qpc);
 	if (resp->pend && resp->pend_tail - resp->pend_head < CAIRN_MAX_PENDING)
 		return true;
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_FULL, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_FULL, 1);
 	return false;
 }
 
@@ -74,7 +74,7 @@ static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
  */
 static u64 persist_token(struct cairn_qpc *qpc)
 {
-	return (u64)cairn_port_random(qpc) << 32 | (u64)qpc->qpn << 8 |
+	return (u64)cairn_env_random(qpc) << 32 | (u64)qpc->qpn << 8 |
 	       qpc->resp.pend_tail % CAIRN_MAX_PENDING;
 }
 
@@ -102,10 +102,10 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (pkt->solicited)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
 	cairn_persist_fence(qpc);
-	if (!cairn_port_complete(qpc, CAIRN_RESP, &cqe))
+	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
 		return false;
 	resp->rwqe_valid = false;
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
 	return true;
 }
 
@@ -138,7 +138,7 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.last = pkt->psn,
 		.msn = resp->msn,
 		.before = resp->done_psn,
-		.limit = cairn_port_flush_limit(qpc, resp->rkey),
+		.limit = cairn_env_flush_limit(qpc, resp->rkey),
 		.plain = plain,
 	};
 	if (!persist_ask_host(qpc, pkt, pend))
@@ -272,8 +272,8 @@ int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 
 		if (pend->token != token || pend->state != CAIRN_PENDING_WAITS)
 			continue;
-		gone = cairn_port_check(qpc, pend->rkey, pend->va, pend->length,
-					CAIRN_ACCESS_REMOTE_WRITE) !=
+		gone = cairn_env_check(qpc, pend->rkey, pend->va, pend->length,
+				       CAIRN_ACCESS_REMOTE_WRITE) !=
 		       CAIRN_DURABILITY_HOST;
 		pend->state = status || gone ? CAIRN_PENDING_FAILED :
 					    CAIRN_PENDING_DURABLE;
@@ -315,7 +315,7 @@ void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 		if (!pend->deadline)
 			pend->deadline = now + pend->limit;
 		if (now >= pend->deadline) {
-			cairn_port_count(qpc, CAIRN_CTR_PERSIST_LATE, 1);
+			cairn_env_count(qpc, CAIRN_CTR_PERSIST_LATE, 1);
 			pend->state = CAIRN_PENDING_FAILED;
 			late = true;
 			continue;

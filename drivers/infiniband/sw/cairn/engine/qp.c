@@ -88,12 +88,12 @@ void cairn_qpc_set_state(struct cairn_qpc *qpc, enum cairn_state state)
 void cairn_qpc_fail(struct cairn_qpc *qpc)
 {
 	WRITE_ONCE(qpc->state, CAIRN_QP_ERR);
-	cairn_port_kick(qpc, CAIRN_REQ);
-	cairn_port_kick(qpc, CAIRN_RESP);
+	cairn_env_kick(qpc, CAIRN_REQ);
+	cairn_env_kick(qpc, CAIRN_RESP);
 }
 
 void cairn_qpc_fatal(struct cairn_qpc *qpc)
 {
-	cairn_port_async(qpc, CAIRN_ASYNC_QP_FATAL);
+	cairn_env_async(qpc, CAIRN_ASYNC_QP_FATAL);
 	cairn_qpc_fail(qpc);
 }

@@ -21,7 +21,7 @@
 #include <linux/minmax.h>
 #include <linux/stddef.h>
 #include "engine/dcqcn.h"
-#include "engine/port.h"
+#include "engine/env.h"
 #include "engine/rate.h"
 #include "wire/hdr.h"
 #include "wire/psn.h"

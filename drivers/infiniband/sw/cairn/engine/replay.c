@@ -24,7 +24,7 @@ bool cairn_replay_begin(struct cairn_qpc *qpc)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (!resp->rd && qpc->attrs.max_dest_rd_atomic)
-		resp->rd = cairn_port_rd_alloc(qpc);
+		resp->rd = cairn_env_rd_alloc(qpc);
 	return resp->rd || !qpc->attrs.max_dest_rd_atomic;
 }
 
@@ -145,7 +145,7 @@ static int replay_emit_done(struct cairn_qpc *qpc,
 		},
 	};
 
-	return cairn_port_emit(qpc, CAIRN_RESP, &train);
+	return cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
 /* FIRST and LAST carry an AETH, so they travel alone; MIDDLEs are trains. */
@@ -207,7 +207,7 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	train.seg = min(train.length, pmtu);
 	train.first.payload_len = train.seg;
 	train.span.more = res->length - off - train.length;
-	err = cairn_port_emit(qpc, CAIRN_RESP, &train);
+	err = cairn_env_emit(qpc, CAIRN_RESP, &train);
 	if (err == -EAGAIN)
 		return err;
 	bytes = cairn_packet_bytes(train.first.opcode, n, train.length);

@@ -163,7 +163,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	    length == swr->length)
 		return true;
 	req->wqe_valid = false;
-	cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_BAD_WQES, 1);
 	return false;
 }
 
@@ -171,7 +171,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 static void req_bad_ring(struct cairn_qpc *qpc)
 {
 	qpc->req.ring_bad = true;
-	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
 	cairn_qpc_fatal(qpc);
 }
 
@@ -181,7 +181,7 @@ static u32 req_posted_units(struct cairn_qpc *qpc)
 	struct cairn_requester *req = &qpc->req;
 	u32 tail;
 
-	if (cairn_port_sq_tail(qpc, &tail)) {
+	if (cairn_env_sq_tail(qpc, &tail)) {
 		req_bad_ring(qpc);
 		return 0;
 	}
@@ -205,7 +205,7 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		.status = status,
 	};
 	if (status) {
-		cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
+		cairn_env_count(qpc, CAIRN_CTR_BAD_WQES, 1);
 		return;
 	}
 	if (cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_LOCAL)
@@ -258,11 +258,11 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 	n = min_t(u32, roundup_pow_of_two(wanted), qpc->max_records);
 	if (n <= req->swr_mask + 1)
 		return;
-	swr = cairn_port_more_records(qpc, n);
+	swr = cairn_env_more_records(qpc, n);
 	if (!swr)
 		return;
 	cairn_req_resize(qpc, qpc->sq_depth, &swr, n - 1);
-	cairn_port_drop_records(qpc, swr);
+	cairn_env_drop_records(qpc, swr);
 }
 
 /* Take the next WQE from the ring. Returns false when there is none, or no record
@@ -295,7 +295,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 	swr = cairn_req_swr(req, req->new_rec);
 	req_fill_swr(qpc, swr, status, length);
 	cairn_legs_start(req, swr, now);
-	cairn_port_started(qpc, swr);
+	cairn_env_started(qpc, swr);
 	req->sq_next += req->apart->wqe.send.units;
 	req->new_rec++;
 	return true;
@@ -369,7 +369,7 @@ static u32 req_credit_limit(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		return n;
 	}
 	if (!req->credit_wait)
-		cairn_port_count(qpc, CAIRN_CTR_CREDIT_WAITS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_CREDIT_WAITS, 1);
 	req->credit_wait = true;
 	return req_in_flight(req) ? 0 : 1;
 }
@@ -479,7 +479,7 @@ static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 		req_fill_flush(wqe, &train);
 	else if (swr->opcode == CAIRN_WQE_ATOMIC_WRITE)
 		req_fill_atomic_write(&qpc->req, &train);
-	return cairn_port_emit(qpc, CAIRN_REQ, &train);
+	return cairn_env_emit(qpc, CAIRN_REQ, &train);
 }
 
 /* Packets of one train from the cursor on, at most @n. */
@@ -575,7 +575,7 @@ static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	req_fill_message(qpc, swr, n, &train);
 	if (pause && cairn_reliable(qpc))
 		train.first.ack_req = true;
-	return cairn_port_emit(qpc, CAIRN_REQ, &train);
+	return cairn_env_emit(qpc, CAIRN_REQ, &train);
 }
 
 int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr)
@@ -669,7 +669,7 @@ static u32 req_emit_messages(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		train.mid_opcode = train.first.opcode;
 		train.last_opcode = train.first.opcode;
 		train.length = count * train.seg;
-		good = cairn_port_emit_messages(qpc, &train, req_message_part);
+		good = cairn_env_emit_messages(qpc, &train, req_message_part);
 		if (good == count)
 			return count;
 		count = min(good, count / 2);
@@ -688,7 +688,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	u32 end = cairn_psn_add(psn, n);
 
 	if (cairn_psn_diff(req->sent, psn) > 0) {
-		cairn_port_count(qpc, CAIRN_CTR_RETRANSMITS, n);
+		cairn_env_count(qpc, CAIRN_CTR_RETRANSMITS, n);
 		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
 			cairn_gap_ask_again(req, psn, n);
 	} else if (cairn_reliable(qpc)) {
@@ -722,7 +722,7 @@ static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 		       int err)
 {
 	if (err == -EFAULT)
-		cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	swr->status = status;
 	swr->vendor_err = -err;
 }
@@ -752,11 +752,11 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 
 	if (req_local_waits(qpc, swr))
 		return false;
-	if (swr->local_wait && !cairn_port_invalidated(qpc, CAIRN_REQ))
+	if (swr->local_wait && !cairn_env_invalidated(qpc, CAIRN_REQ))
 		return false;
 	if (!swr->local_done && !swr->local_wait)
 		err = cairn_req_load(qpc, swr) ?
-			      cairn_port_local(qpc, &req->apart->wqe.send) :
+			      cairn_env_local(qpc, &req->apart->wqe.send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
 	if (swr->local_wait)
@@ -787,7 +787,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return true;
 	if (!cairn_req_load(qpc, swr))
 		return false;
-	ah = cairn_port_ah_rate(qpc, qpc->req.apart->wqe.send.ud.ah);
+	ah = cairn_env_ah_rate(qpc, qpc->req.apart->wqe.send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
 		limit->kbps = ah;
 	return true;
@@ -836,10 +836,10 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	*pause = limit->kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;
-		cairn_port_count(qpc, CAIRN_CTR_RATE_PURGES,
-				 cairn_ahead_purge(qpc, swr->idx));
+		cairn_env_count(qpc, CAIRN_CTR_RATE_PURGES,
+				cairn_ahead_purge(qpc, swr->idx));
 		if (req->pkt)
-			cairn_port_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
+			cairn_env_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
 }
@@ -946,7 +946,7 @@ static void req_check_drained(struct cairn_qpc *qpc)
 		return;
 	req->drained = true;
 	if (qpc->attrs.sqd_notify)
-		cairn_port_async(qpc, CAIRN_ASYNC_SQ_DRAINED);
+		cairn_env_async(qpc, CAIRN_ASYNC_SQ_DRAINED);
 }
 
 /* From the cursor on, as long as something may leave. */

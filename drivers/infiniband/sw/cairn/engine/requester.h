@@ -47,7 +47,7 @@ u32 cairn_req_cursor(struct cairn_requester *req);
 void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn);
 void cairn_req_rearm(struct cairn_qpc *qpc, u64 now);
 /* Send the last packet of @swr again, wherever the cursor is. 0, or the error of
- * cairn_port_emit(), or -EINVAL when the WQE changed under us.
+ * cairn_env_emit(), or -EINVAL when the WQE changed under us.
  */
 int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr);
 

@@ -27,7 +27,7 @@
 
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 {
-	int posted = cairn_port_rq_posted(qpc);
+	int posted = cairn_env_rq_posted(qpc);
 
 	/* Credits are relative to the MSN: a receive in use still counts. */
 	if (posted >= 0 && qpc->resp.rwqe_valid)
@@ -72,7 +72,7 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
 	else
-		cairn_port_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_MALFORMED, 1);
 	return false;
 }
 
@@ -80,7 +80,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
 		return false;
-	cairn_port_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (cairn_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
@@ -126,13 +126,13 @@ static bool resp_complete_recv(struct cairn_qpc *qpc,
 			u16 vlan = 0;
 
 			cqe.src_qp = pkt->src_qpn;
-			cqe.flags |= cairn_port_grh_flags(pkt, &vlan);
+			cqe.flags |= cairn_env_grh_flags(pkt, &vlan);
 			cqe.vlan = vlan;
 		}
 		if (pkt->solicited)
 			cqe.flags |= CAIRN_CQE_SOLICITED;
 	}
-	if (!cairn_port_complete(qpc, CAIRN_RESP, &cqe))
+	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
 		return false;
 	resp->rwqe_valid = false;
 	return true;
@@ -150,7 +150,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			     u8 status, enum cairn_nak code)
 {
 	if (status == CAIRN_CQE_LOC_PROT_ERR)
-		cairn_port_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	resp_fail_recv(qpc, status);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (cairn_reliable(qpc)) {
@@ -175,7 +175,7 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp_set_nak(&qpc->resp, pkt->psn,
 			     CAIRN_AETH_RNR_NAK | qpc->attrs.min_rnr_timer);
 	else
-		cairn_port_count(qpc, CAIRN_CTR_RX_NO_WQE, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_NO_WQE, 1);
 	return false;
 }
 
@@ -191,7 +191,7 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	if (!cairn_reliable(qpc)) {
 		resp->msg = CAIRN_MSG_NONE;
-		cairn_port_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
 		return false;
 	}
 	resp_set_nak(resp, pkt->psn, CAIRN_AETH_RNR_NAK |
@@ -215,7 +215,7 @@ static bool resp_local_error(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 /* The write pointer of the receive ring is impossible. One event for it. */
 static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	cairn_port_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
 	return resp_local_error(qpc, pkt);
 }
 
@@ -254,7 +254,7 @@ static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->rwqe_valid)
 		return true;
-	units = cairn_port_rq_take(qpc, resp->rwqe);
+	units = cairn_env_rq_take(qpc, resp->rwqe);
 	if (!units)
 		return resp_not_ready(qpc, pkt);
 	if (units < 0)
@@ -263,7 +263,7 @@ static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	status = cairn_recv_wqe_check(qpc, resp->rwqe, units, &resp->recv_len);
 	if (!status)
 		return true;
-	cairn_port_count(qpc, CAIRN_CTR_BAD_WQES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_BAD_WQES, 1);
 	return resp_recv_failed(qpc, pkt, status, CAIRN_NAK_REMOTE_OP);
 }
 
@@ -307,7 +307,7 @@ static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (cairn_reliable(qpc))
 		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_LEN_ERR,
 					CAIRN_NAK_INVALID_REQUEST);
-	cairn_port_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
+	cairn_env_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	return false;
 }
@@ -333,7 +333,7 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->payload_len > resp->recv_len - resp->received)
 		return !resp->tentative && resp_too_long(qpc, pkt);
 	if (pkt->payload_len)
-		err = cairn_port_place(qpc, &to, pkt, pkt->payload_len);
+		err = cairn_env_place(qpc, &to, pkt, pkt->payload_len);
 	if (err == -EAGAIN)
 		return resp_absent(qpc, pkt);
 	if (err)
@@ -355,7 +355,7 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	int err = 0;
 
 	if (!resp->inval_over || resp->inval_key != pkt->rkey)
-		err = cairn_port_invalidate(qpc, pkt->rkey);
+		err = cairn_env_invalidate(qpc, pkt->rkey);
 	resp->inval_over = false;
 	if (!err)
 		return true;
@@ -422,9 +422,9 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->dma_len > qpc->max_msg)
 		return -EINVAL;
 	if (resp_names_memory(pkt)) {
-		durability = cairn_port_check(qpc, pkt->rkey, pkt->va,
-					      max(pkt->dma_len, 1u),
-					      CAIRN_ACCESS_REMOTE_WRITE);
+		durability = cairn_env_check(qpc, pkt->rkey, pkt->va,
+					     max(pkt->dma_len, 1u),
+					     CAIRN_ACCESS_REMOTE_WRITE);
 		if (durability < 0 ||
 		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && !durability))
 			return -EFAULT;
@@ -453,8 +453,8 @@ static int resp_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	sge->addr -= words.len;
 	sge->length += words.len;
-	if (cairn_port_place_words(qpc, to, pkt, pkt->payload_len, &words,
-				   pkt->op->flags & CAIRN_OP_LAST))
+	if (cairn_env_place_words(qpc, to, pkt, pkt->payload_len, &words,
+				  pkt->op->flags & CAIRN_OP_LAST))
 		return -EFAULT;
 	resp->words = words;
 	return 0;
@@ -481,7 +481,7 @@ static int resp_place_payload(struct cairn_qpc *qpc,
 
 	if (resp->persist != CAIRN_PERSIST_NONE)
 		return resp_place_words(qpc, pkt, &sge, &to);
-	return cairn_port_place(qpc, &to, pkt, pkt->payload_len);
+	return cairn_env_place(qpc, &to, pkt, pkt->payload_len);
 }
 
 static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -567,8 +567,8 @@ static bool resp_do_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->dma_len > qpc->max_msg || npkts > CAIRN_PSN_SPAN)
 		return resp_invalid(qpc, pkt);
 	if (pkt->dma_len &&
-	    cairn_port_check(qpc, pkt->rkey, pkt->va, pkt->dma_len,
-			     CAIRN_ACCESS_REMOTE_READ))
+	    cairn_env_check(qpc, pkt->rkey, pkt->va, pkt->dma_len,
+			    CAIRN_ACCESS_REMOTE_READ))
 		return resp_no_access(qpc, pkt);
 	if (!cairn_replay_add(qpc, pkt, npkts, 0))
 		return resp_invalid(qpc, pkt);
@@ -591,7 +591,7 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	/* Before the side effect: is there a place to keep the result? */
 	if (!cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
-	err = cairn_port_atomic(qpc, pkt, &orig);
+	err = cairn_env_atomic(qpc, pkt, &orig);
 	if (err)
 		return err == -EAGAIN ? resp_absent(qpc, pkt) :
 					resp_no_access(qpc, pkt);
@@ -615,15 +615,15 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 	    pkt->dma_len != sizeof(u64) || pkt->payload_len != sizeof(u64) ||
 	    !cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
-	durability = cairn_port_check(qpc, pkt->rkey, pkt->va, sizeof(u64),
-				      access);
+	durability = cairn_env_check(qpc, pkt->rkey, pkt->va, sizeof(u64),
+				     access);
 	if (durability < 0)
 		return resp_no_access(qpc, pkt);
 	way = cairn_persist_way(durability);
 	if (way == CAIRN_PERSIST_NIC)
 		access = CAIRN_ACCESS_REMOTE_PERSIST;
 	err = way == CAIRN_PERSIST_HOST ? -EFAULT :
-					  cairn_port_store(qpc, pkt, access);
+					  cairn_env_store(qpc, pkt, access);
 	if (err)
 		return err == -EAGAIN ? resp_absent(qpc, pkt) :
 					resp_no_access(qpc, pkt);
@@ -652,7 +652,7 @@ static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 	if (err)
 		return resp_no_access(qpc, pkt);
-	cairn_port_count(qpc, CAIRN_CTR_FLUSHES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_FLUSHES, 1);
 	cairn_replay_add(qpc, pkt, 1, 0);
 	resp_message_done(resp);
 	return true;
@@ -673,9 +673,9 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		if (!resp_flush_recv(qpc))
 			return resp_overrun(qpc, pkt);
 	}
-	if (cairn_port_take_srq(qpc, pkt->srqn)) {
+	if (cairn_env_take_srq(qpc, pkt->srqn)) {
 		if (!resp->tentative)
-			cairn_port_count(qpc, CAIRN_CTR_RX_NO_SRQ, 1);
+			cairn_env_count(qpc, CAIRN_CTR_RX_NO_SRQ, 1);
 		return resp_invalid(qpc, pkt);
 	}
 	resp->srqn = pkt->srqn;
@@ -757,7 +757,7 @@ static void resp_note_executed(struct cairn_responder *resp,
 
 static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	cairn_port_count(qpc, CAIRN_CTR_DUPLICATE_REQUEST, 1);
+	cairn_env_count(qpc, CAIRN_CTR_DUPLICATE_REQUEST, 1);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_WRITE_PERSIST:
 		if (cairn_persist_covers(&qpc->resp, pkt->psn)) {
@@ -803,9 +803,9 @@ static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	cairn_port_count(qpc, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
+	cairn_env_count(qpc, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
 	if (resp->flow_known && pkt->flow != resp->flow) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}
 	if (!resp_rnr_said(resp))
@@ -825,7 +825,7 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	resp->nak_sent = false;
 	resp->nak_due = false;
 	/* What was absent came, and has perhaps gone again: no reason to be slow. */
-	if (resp->absent_tries && !cairn_port_brings(qpc, CAIRN_RESP))
+	if (resp->absent_tries && !cairn_env_brings(qpc, CAIRN_RESP))
 		resp->absent_tries = 0;
 	if (!resp_in_sequence(resp, pkt) || !resp_size_fits(qpc, pkt))
 		return resp_invalid(qpc, pkt);
@@ -885,7 +885,7 @@ static void resp_flush_failed(struct cairn_qpc *qpc)
 
 	resp->waits = false;
 	cairn_hold_drop(qpc);
-	cairn_port_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	cairn_resp_fatal(qpc, resp->epsn, CAIRN_NAK_REMOTE_ACCESS,
 			 CAIRN_ASYNC_QP_ACCESS_ERR);
 }
@@ -905,7 +905,7 @@ static int resp_wait_ends(struct cairn_qpc *qpc, struct cairn_budget *budget)
 			resp_flush_failed(qpc);
 		return err;
 	}
-	if (!cairn_port_invalidated(qpc, CAIRN_RESP))
+	if (!cairn_env_invalidated(qpc, CAIRN_RESP))
 		return -EINPROGRESS;
 	resp->inval_over = true;
 	return 0;
@@ -951,7 +951,7 @@ static void resp_rx_uc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	resp->epsn = cairn_psn_add(pkt->psn, 1);
 	if ((gap || pkt->op->flags & CAIRN_OP_FIRST) &&
 	    resp->msg != CAIRN_MSG_NONE) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_UC_GAPS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_UC_GAPS, 1);
 		resp->msg = CAIRN_MSG_NONE;
 	}
 	/* What is left of a message that was given up. */
@@ -972,7 +972,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	int err;
 
 	if (pkt->qkey != qpc->attrs.qkey) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_QKEY_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_QKEY_ERRORS, 1);
 		return;
 	}
 	if (pkt->payload_len > qpc->attrs.pmtu) {
@@ -992,8 +992,8 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 		.side = CAIRN_RESP,
 	};
-	cairn_port_grh(pkt, grh);
-	err = cairn_port_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN);
+	cairn_env_grh(pkt, grh);
+	err = cairn_env_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN);
 	if (err) {
 		if (err == -EAGAIN)
 			resp_absent(qpc, pkt);
@@ -1015,16 +1015,16 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 
 	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR || resp->fatal) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
 	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
-		cairn_port_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
+		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
 	if (state == CAIRN_QP_RTR && !resp->comm_est) {
 		resp->comm_est = true;
-		cairn_port_async(qpc, CAIRN_ASYNC_COMM_EST);
+		cairn_env_async(qpc, CAIRN_ASYNC_COMM_EST);
 	}
 	if (pkt->ce)
 		cairn_cc_marked(qpc, CAIRN_RESP, now);
@@ -1052,7 +1052,7 @@ static void resp_emit_aeth(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 		},
 	};
 
-	cairn_port_emit(qpc, CAIRN_RESP, &train);
+	cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
 static void resp_send_nak(struct cairn_qpc *qpc)
@@ -1065,10 +1065,10 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 	if (cairn_persist_limit(resp, &psn, &msn) && !resp->fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
 		return;
-	cairn_port_count(qpc, resp->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
+	cairn_env_count(qpc, resp->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
 		      resp->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
-						   CAIRN_CTR_SEQ_NAKS_SENT, 1);
+						  CAIRN_CTR_SEQ_NAKS_SENT, 1);
 	resp_emit_aeth(qpc,
 		       resp->persist_nak ? CAIRN_BTH_PERSIST_ACK :
 					   qpc->prefix | CAIRN_BTH_ACK,
@@ -1080,7 +1080,7 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 		return;
 	resp->fatal = false;
 	if (resp->fatal_event)
-		cairn_port_async(qpc, resp->fatal_event - 1);
+		cairn_env_async(qpc, resp->fatal_event - 1);
 	cairn_qpc_fail(qpc);
 }
 
@@ -1092,7 +1092,7 @@ static void resp_send_ack(struct cairn_qpc *qpc)
 	resp->ack_due = false;
 	if (!cairn_persist_may_ack(qpc, &psn, &msn))
 		return;
-	cairn_port_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
+	cairn_env_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
 	resp_emit_aeth(qpc, qpc->prefix | CAIRN_BTH_ACK, psn, msn,
 		       cairn_resp_ack_syndrome(qpc));
 }
@@ -1106,7 +1106,7 @@ static void resp_send_persist_ack(struct cairn_qpc *qpc)
 	if (resp->ack_due &&
 	    cairn_psn_diff(resp->ack_psn, resp->durable_psn) <= 0)
 		resp->ack_due = false;
-	cairn_port_count(qpc, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
+	cairn_env_count(qpc, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
 	resp_emit_aeth(qpc, CAIRN_BTH_PERSIST_ACK, resp->durable_psn,
 		       resp->durable_msn, cairn_resp_ack_syndrome(qpc));
 }
@@ -1130,13 +1130,13 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 		return false;
 	if (qpc->has_srq) {
 		if (!resp->last_wqe && qpc->transport != CAIRN_TRANSPORT_XRC)
-			cairn_port_async(qpc, CAIRN_ASYNC_LAST_WQE_REACHED);
+			cairn_env_async(qpc, CAIRN_ASYNC_LAST_WQE_REACHED);
 		resp->last_wqe = true;
 		return false;
 	}
-	cairn_port_rq_ring_on_post(qpc);
+	cairn_env_rq_ring_on_post(qpc);
 	while (cairn_budget_left(budget)) {
-		if (cairn_port_rq_take(qpc, resp->rwqe) <= 0)
+		if (cairn_env_rq_take(qpc, resp->rwqe) <= 0)
 			return false;
 		resp->rwqe_valid = true;
 		if (!resp_flush_recv(qpc))
@@ -1157,7 +1157,7 @@ int cairn_resp_srq(struct cairn_qpc *qpc, u32 srqn)
 {
 	if (qpc->transport != CAIRN_TRANSPORT_XRC)
 		return 0;
-	return cairn_port_take_srq(qpc, srqn) ? -EFAULT : 0;
+	return cairn_env_take_srq(qpc, srqn) ? -EFAULT : 0;
 }
 
 void cairn_resp_settle(struct cairn_qpc *qpc)

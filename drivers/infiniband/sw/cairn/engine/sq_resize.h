@@ -24,7 +24,7 @@ int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask);
 /**
  * cairn_req_resize() - the send ring has changed
  * @qpc: the QP; cairn_req_fits() in the same critical section
- * @depth: units of the ring that cairn_port_sq_copy() reads from now on; it
+ * @depth: units of the ring that cairn_env_sq_copy() reads from now on; it
  *	holds what is outstanding, at the same indices
  * @swr: mask + 1 records; becomes the old ones, which are the owner's again
  * @mask: a power of two minus one

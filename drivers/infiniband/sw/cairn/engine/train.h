@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The packets of a train (engine/port.h), one by one. */
+/* The packets of a train (engine/env.h), one by one. */
 #ifndef CAIRN_ENGINE_TRAIN_H
 #define CAIRN_ENGINE_TRAIN_H
 
-#include "engine/port.h"
+#include "engine/env.h"
 
 /**
  * cairn_train_packet() - describe packet @k of a train for cairn_pkt_build()

@@ -92,10 +92,10 @@ static void drain_run(struct drain_queue *drain)
 	}
 	/* Sides that send again from here on wait for the next time. */
 	drain_take(drain, &sides);
-	cairn_port_plug();
+	cairn_env_plug();
 	list_for_each_entry_safe(state, next, &sides, drain)
 		drain_finish(state);
-	cairn_port_unplug();
+	cairn_env_unplug();
 }
 
 static void drain_after_rx(struct tasklet_struct *tasklet)

@@ -10,7 +10,7 @@
  * their events; the call after reception sees to them.
  *
  * So does a side whose packets wait to leave together with those of others
- * (cairn_port_plug()), whatever the netdev: they leave before that call,
+ * (cairn_env_plug()), whatever the netdev: they leave before that call,
  * because soft interrupts are off until then. With PREEMPT_RT, too: the call
  * waits for cairn_cpu_lock().
  */

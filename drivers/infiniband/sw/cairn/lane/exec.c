@@ -330,14 +330,14 @@ static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(state)) {
-			u32 waiting = cairn_port_waiting();
+			u32 waiting = cairn_env_waiting();
 			u32 before = tx->packets;
 
 			exec_take_events(exec, side);
 			more = exec_round(exec, side, skb, &rx, tx);
 			more |= ++rounds >= CAIRN_MAX_ROUNDS;
 			tell = exec_end_round(exec, side, before - tx->packets,
-					      waiting != cairn_port_waiting(),
+					      waiting != cairn_env_waiting(),
 					      more);
 			skb = NULL;
 		}

@@ -256,7 +256,7 @@ void cairn_exec_unlock(struct cairn_exec *exec);
 void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 		      struct cairn_budget *tx);
 
-/* The port's part of a packet at @offset of @skb. */
+/* The environment's part of a packet at @offset of @skb. */
 static inline void cairn_pkt_lies(struct cairn_pkt *pkt, struct sk_buff *skb,
 				  u32 offset)
 {

@@ -174,7 +174,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	bool wake = false, share;
 
 	cairn_cpu_enter();
-	cairn_port_plug();
+	cairn_env_plug();
 	spin_lock_irqsave(&lane->lock, flags);
 	share = cairn_timer_share_begin(&lane->timer_share, now);
 	while (expiries-- && (state = lane_take_expired(lane, now))) {
@@ -209,7 +209,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		hrtimer_start(timer, max_t(u64, node->expires, ktime_get_ns()),
 			      HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&lane->lock, flags);
-	cairn_port_unplug();
+	cairn_env_unplug();
 	cairn_cpu_leave();
 	cairn_timer_share_end(&lane->timer_share, ktime_get_ns() - now);
 	if (wake)
@@ -253,8 +253,8 @@ static void lane_prefetch_wqe(struct cairn_lane *lane)
 	if (!cairn_fifo_len(&lane->fifo))
 		return;
 	entry = cairn_fifo_peek(&lane->fifo, 0);
-	cairn_port_sq_prefetch(cairn_lane_qp(lane, entry->queue)->qpc,
-			       entry->wqe);
+	cairn_env_sq_prefetch(cairn_lane_qp(lane, entry->queue)->qpc,
+			      entry->wqe);
 }
 
 /* The QP whose turn it is, counted in its running, and the sides that want it;
@@ -348,7 +348,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	u32 turns = 0;
 
 	cairn_cpu_lock();
-	cairn_port_plug();
+	cairn_env_plug();
 	do {
 		exec = lane_turn(lane, exec, idle && !turns, &bytes);
 		turns += exec ? 1 : 0;
@@ -359,7 +359,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 		lane_put_running(lane, exec);
 		spin_unlock_irq(&lane->lock);
 	}
-	cairn_port_unplug();
+	cairn_env_unplug();
 	cairn_cpu_unlock();
 	return turns;
 }

@@ -7,7 +7,7 @@
 #include <linux/percpu.h>
 #include "device/nic.h"
 #include "device/path.h"
-#include "engine/port.h"
+#include "engine/env.h"
 
 /* Callbacks into the part that knows ib_core; set once before attach. */
 struct cairn_net_ops {
@@ -129,7 +129,7 @@ DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 /**
  * cairn_net_plug() - what this CPU sends from here on may leave together
  *
- * What cairn_port_plug() says. An RCU read section.
+ * What cairn_env_plug() says. An RCU read section.
  *
  * Context: below cairn_cpu_lock() until cairn_net_unplug().
  */

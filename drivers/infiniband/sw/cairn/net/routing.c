@@ -6,7 +6,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include "compat/flow.h"
-#include "engine/port.h"
+#include "engine/env.h"
 #include "net/routing.h"
 
 /*

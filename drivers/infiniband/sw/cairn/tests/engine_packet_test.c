@@ -122,7 +122,7 @@ static void post_some(struct victim *v)
 	if (sim_queue_recv(v->qp->rq, v->next_recv, &sge, 1))
 		v->next_recv++;
 	if (v->qp->rq_rings)
-		cairn_port_kick(&v->qp->c, CAIRN_RESP);
+		cairn_env_kick(&v->qp->c, CAIRN_RESP);
 }
 
 /* Mostly a number that means something now. */

@@ -704,7 +704,7 @@ static void unable(struct sim_qp *qp)
 	sim_enter(qp, CAIRN_REQ);
 	cairn_req_peer_unable(&qp->c);
 	sim_leave(qp);
-	cairn_port_kick(&qp->c, CAIRN_REQ);
+	cairn_env_kick(&qp->c, CAIRN_REQ);
 }
 
 static void a_peer_that_does_not_know_it(void)

@@ -23,9 +23,9 @@
 #include <time.h>
 #include <linux/kernel.h>
 #include "engine/completer.h"
+#include "engine/env.h"
 #include "engine/fifo.h"
 #include "engine/pace.h"
-#include "engine/port.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/sched.h"
@@ -174,15 +174,15 @@ static void forget_lines(void)
 #endif
 
 /*
- * engine/port.h
+ * engine/env.h
  */
 
 /* As net/tx.c: headers, payload, ICRC. */
 static const u8 ip[20] = { 0x45, [8] = 64, [9] = 17 };
 static const u8 udp[8] = { 0xc0, 0, 0x12, 0xb7 };
 
-int cairn_port_emit(struct cairn_qpc *c, enum cairn_side_id side,
-		    const struct cairn_train *t)
+int cairn_env_emit(struct cairn_qpc *c, enum cairn_side_id side,
+		   const struct cairn_train *t)
 {
 	struct train *train = side == CAIRN_REQ ? &requests : &answers;
 	struct packet *packet = &train->packet[train->count++];
@@ -203,27 +203,27 @@ int cairn_port_emit(struct cairn_qpc *c, enum cairn_side_id side,
 }
 
 /* One by one will do: random QPs rarely have two messages at a time. */
-u32 cairn_port_emit_messages(struct cairn_qpc *c, const struct cairn_train *t,
-			     cairn_part_fn part)
+u32 cairn_env_emit_messages(struct cairn_qpc *c, const struct cairn_train *t,
+			    cairn_part_fn part)
 {
 	return 0;
 }
 
-int cairn_port_place(struct cairn_qpc *c, const struct cairn_span *to,
-		     const struct cairn_pkt *pkt, u32 len)
+int cairn_env_place(struct cairn_qpc *c, const struct cairn_span *to,
+		    const struct cairn_pkt *pkt, u32 len)
 {
 	memcpy(to_qp(c)->to, (const u8 *)pkt->cookie + pkt->payload_off, len);
 	touch(to_qp(c)->to, len);
 	return 0;
 }
 
-int cairn_port_sq_tail(struct cairn_qpc *c, u32 *tail)
+int cairn_env_sq_tail(struct cairn_qpc *c, u32 *tail)
 {
 	*tail = to_qp(c)->tail;
 	return 0;
 }
 
-void cairn_port_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
+void cairn_env_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
 {
 	u8 *to = buf;
 	u32 i;
@@ -237,8 +237,8 @@ void cairn_port_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
 	}
 }
 
-bool cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
-			 const struct cairn_cqe *cqe)
+bool cairn_env_complete(struct cairn_qpc *c, enum cairn_side_id side,
+			const struct cairn_cqe *cqe)
 {
 	if (cqe->status) {
 		fprintf(stderr, "status %u\n", cqe->status);
@@ -249,50 +249,50 @@ bool cairn_port_complete(struct cairn_qpc *c, enum cairn_side_id side,
 }
 
 /* Nothing of this happens to WRITEs that nothing disturbs, or it is no work. */
-u32 cairn_port_ah_rate(struct cairn_qpc *c, u32 ah) { return 0; }
-int cairn_port_place_words(struct cairn_qpc *c, const struct cairn_span *to,
-			   const struct cairn_pkt *pkt, u32 len,
-			   struct cairn_words *words, bool last) { abort(); }
-int cairn_port_place_bytes(struct cairn_qpc *c, const struct cairn_span *to,
-			   const void *buf, u32 len) { abort(); }
-int cairn_port_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
-		     enum cairn_access access) { return 0; }
-void cairn_port_fence(struct cairn_qpc *c) {}
-struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *c) { abort(); }
-struct cairn_swr *cairn_port_more_records(struct cairn_qpc *c, u32 n) { return NULL; }
-void cairn_port_drop_records(struct cairn_qpc *c, struct cairn_swr *swr) { abort(); }
-struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *c) { abort(); }
-u64 cairn_port_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
-u8 cairn_port_durability(struct cairn_qpc *c, u32 key) { abort(); }
-u32 cairn_port_random(struct cairn_qpc *c) { return 0; }
-bool cairn_port_brings(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
-void cairn_port_ask_peer(struct cairn_qpc *c) { abort(); }
-void cairn_port_started(struct cairn_qpc *c, const struct cairn_swr *swr) { }
-int cairn_port_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
-int cairn_port_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort(); }
-int cairn_port_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,
-		     enum cairn_access access) { abort(); }
-int cairn_port_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
-		      u64 *orig) { abort(); }
-int cairn_port_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
-int cairn_port_local(struct cairn_qpc *c,
-		     const struct cairn_send_wqe *wqe) { abort(); }
-bool cairn_port_invalidated(struct cairn_qpc *c,
-			    enum cairn_side_id side) { abort(); }
-void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh) { abort(); }
-u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan) { abort(); }
-int cairn_port_hold(struct cairn_qpc *c, const struct cairn_pkt *pkt) { abort(); }
-int cairn_port_held(struct cairn_qpc *c, u32 psn,
-		    struct cairn_pkt *pkt) { return -ENOENT; }
-void cairn_port_drop_held(struct cairn_qpc *c) {}
-void cairn_port_sq_release(struct cairn_qpc *c, u32 idx) {}
-int cairn_port_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
-int cairn_port_take_srq(struct cairn_qpc *c, u32 srqn) { abort(); }
-int cairn_port_rq_posted(struct cairn_qpc *c) { return -1; }
-void cairn_port_rq_ring_on_post(struct cairn_qpc *c) {}
-void cairn_port_async(struct cairn_qpc *c, enum cairn_async event) {}
-void cairn_port_kick(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
-void cairn_port_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
+u32 cairn_env_ah_rate(struct cairn_qpc *c, u32 ah) { return 0; }
+int cairn_env_place_words(struct cairn_qpc *c, const struct cairn_span *to,
+			  const struct cairn_pkt *pkt, u32 len,
+			  struct cairn_words *words, bool last) { abort(); }
+int cairn_env_place_bytes(struct cairn_qpc *c, const struct cairn_span *to,
+			  const void *buf, u32 len) { abort(); }
+int cairn_env_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
+		    enum cairn_access access) { return 0; }
+void cairn_env_fence(struct cairn_qpc *c) {}
+struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *c) { abort(); }
+struct cairn_swr *cairn_env_more_records(struct cairn_qpc *c, u32 n) { return NULL; }
+void cairn_env_drop_records(struct cairn_qpc *c, struct cairn_swr *swr) { abort(); }
+struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *c) { abort(); }
+u64 cairn_env_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
+u8 cairn_env_durability(struct cairn_qpc *c, u32 key) { abort(); }
+u32 cairn_env_random(struct cairn_qpc *c) { return 0; }
+bool cairn_env_brings(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
+void cairn_env_ask_peer(struct cairn_qpc *c) { abort(); }
+void cairn_env_started(struct cairn_qpc *c, const struct cairn_swr *swr) { }
+int cairn_env_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
+int cairn_env_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort(); }
+int cairn_env_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,
+		    enum cairn_access access) { abort(); }
+int cairn_env_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
+		     u64 *orig) { abort(); }
+int cairn_env_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
+int cairn_env_local(struct cairn_qpc *c,
+		    const struct cairn_send_wqe *wqe) { abort(); }
+bool cairn_env_invalidated(struct cairn_qpc *c,
+			   enum cairn_side_id side) { abort(); }
+void cairn_env_grh(const struct cairn_pkt *pkt, u8 *grh) { abort(); }
+u16 cairn_env_grh_flags(const struct cairn_pkt *pkt, u16 *vlan) { abort(); }
+int cairn_env_hold(struct cairn_qpc *c, const struct cairn_pkt *pkt) { abort(); }
+int cairn_env_held(struct cairn_qpc *c, u32 psn,
+		   struct cairn_pkt *pkt) { return -ENOENT; }
+void cairn_env_drop_held(struct cairn_qpc *c) {}
+void cairn_env_sq_release(struct cairn_qpc *c, u32 idx) {}
+int cairn_env_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
+int cairn_env_take_srq(struct cairn_qpc *c, u32 srqn) { abort(); }
+int cairn_env_rq_posted(struct cairn_qpc *c) { return -1; }
+void cairn_env_rq_ring_on_post(struct cairn_qpc *c) {}
+void cairn_env_async(struct cairn_qpc *c, enum cairn_async event) {}
+void cairn_env_kick(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
+void cairn_env_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
 
 /*
  * One batch, as lane/lane.c and net/rx.c would have it.

@@ -113,7 +113,7 @@ static void byte_by_byte(void)
 	ktap_ok(place_done(&p));
 }
 
-/* Two fragments of one packet, then the next packet: as port.c does it. */
+/* Two fragments of one packet, then the next packet: as env.c does it. */
 static noinline void place_words(const struct place *p)
 {
 	static const u32 ends[] = { 45, 92, 149 };

@@ -151,7 +151,7 @@ static void good_recv(struct fuzz *z)
 	struct cairn_sge sge = good_sge(z, qp->host, 1024);
 
 	if (sim_queue_recv(qp->rq, byte(z), &sge, 1) && qp->rq_rings)
-		cairn_port_kick(&qp->c, CAIRN_RESP);
+		cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
 static void recv_wqe(struct fuzz *z)
@@ -172,7 +172,7 @@ static void recv_wqe(struct fuzz *z)
 	memcpy(sim_unit(rq->ring, rq->depth, rq->tail), &w, sizeof(w));
 	rq->tail += rq->stride;
 	if (qp->rq_rings)
-		cairn_port_kick(&qp->c, CAIRN_RESP);
+		cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
 static void sq_pointer(struct fuzz *z)

@@ -7,7 +7,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "device/cpu.h"
 #include "device/trace.h"
-#include "engine/port.h"
+#include "engine/env.h"
 #include "lane/watch.h"
 #include "queue/host_index.h"
 #include "verbs/doorbell.h"
@@ -130,12 +130,12 @@ static int doorbell_ring_some(struct cairn_ucontext *uctx,
 
 	rcu_read_lock();
 	cairn_cpu_lock();
-	cairn_port_plug();
+	cairn_env_plug();
 	for (i = 0; i < count; i++) {
 		one = doorbell_ring(uctx, &doorbell[i]);
 		err = err ?: one;
 	}
-	cairn_port_unplug();
+	cairn_env_unplug();
 	cairn_cpu_unlock();
 	rcu_read_unlock();
 	return err;

@@ -341,7 +341,7 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	err = post_recvs(&qp->rq, wr, bad);
-	/* Pairs with cairn_port_rq_ring_on_post(): the flush sees the receives
+	/* Pairs with cairn_env_rq_ring_on_post(): the flush sees the receives
 	 * or we see the flag.
 	 */
 	smp_mb();

@@ -22,7 +22,7 @@ static void odp_brought(struct sim *s, void *arg)
 	odp->failed = odp->mr->unmapped;
 	for (page = odp->first; page <= odp->last && !odp->failed; page++)
 		odp->mr->here[page] = true;
-	cairn_port_kick(&odp->qp->c, odp - odp->qp->odp);
+	cairn_env_kick(&odp->qp->c, odp - odp->qp->odp);
 }
 
 static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,

@@ -180,8 +180,8 @@ void sim_modify(struct sim_qp *qp, enum cairn_state state)
 		sim_leave(qp);
 	}
 	cairn_qpc_set_state(&qp->c, state);
-	cairn_port_kick(&qp->c, CAIRN_REQ);
-	cairn_port_kick(&qp->c, CAIRN_RESP);
+	cairn_env_kick(&qp->c, CAIRN_REQ);
+	cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
 /* As modify_qp(RESET) does: both rings are empty afterwards. */
@@ -321,7 +321,7 @@ bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr)
 void sim_ring(struct sim_qp *qp, u32 tail)
 {
 	qp->rung = (struct cairn_qi_rung){ .ptr = tail, .valid = true };
-	cairn_port_kick(&qp->c, CAIRN_REQ);
+	cairn_env_kick(&qp->c, CAIRN_REQ);
 }
 
 void sim_doorbell(struct sim_qp *qp)
@@ -362,7 +362,7 @@ void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
 	if (!sim_queue_recv(qp->rq, wr_id, sge, num_sge))
 		sim_fail(qp->s, "QP %u: receive queue full", qp->c.qpn);
 	if (qp->rq_rings)
-		cairn_port_kick(&qp->c, CAIRN_RESP);
+		cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
 int sim_release(struct sim_qp *qp, u64 token, u32 status)
@@ -374,7 +374,7 @@ int sim_release(struct sim_qp *qp, u64 token, u32 status)
 	sim_leave(qp);
 	sim_trace(qp, "release of %llx with %u: %d",
 		  (unsigned long long)token, status, err);
-	cairn_port_kick(&qp->c, CAIRN_RESP);
+	cairn_env_kick(&qp->c, CAIRN_RESP);
 	return err;
 }
 
@@ -383,7 +383,7 @@ void sim_revoke(struct sim_qp *qp, u32 rkey)
 	sim_enter(qp, CAIRN_RESP);
 	cairn_resp_revoke(&qp->c, rkey);
 	sim_leave(qp);
-	cairn_port_kick(&qp->c, CAIRN_RESP);
+	cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
 u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event)

@@ -12,7 +12,7 @@
  *	sim_run(s, SIM_SEC);
  *	sim_free(s);
  *
- * The world checks what must hold in any run (a port function is called by the
+ * The world checks what must hold in any run (a function of engine/env.h is called by the
  * side that may, trains are well formed, the send ring is released before the
  * completion appears ...) and remembers the first thing that did not.
  * Every buffer is an allocation of its own with its exact size, so that ASan
@@ -226,7 +226,7 @@ struct sim_qp {
 	bool hostile;		/* the ring breaks the rules on purpose */
 	bool plain;		/* keeps nothing ahead of a gap, as others do */
 	struct sim_held *held;	/* by PSN */
-	struct sim_held *in_hand;	/* that cairn_port_held() gave last */
+	struct sim_held *in_hand;	/* that cairn_env_held() gave last */
 	u32 hold_room;		/* packets still to be kept at most */
 	u32 stuck;		/* deadlines served without progress of time */
 	u32 psn;		/* first, as given to sim_connect() */
@@ -407,7 +407,7 @@ void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
 void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 		     const void *payload);
 
-/* Copies of received packets; net.c has what port.h wants of them. */
+/* Copies of received packets; net.c has what env.h wants of them. */
 int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
 
 /* Does the allocation that is due now fail? */
@@ -444,9 +444,9 @@ int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	       u32 len);
 int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len);
-/* What cairn_port_writeback() does, from @off on. */
+/* What cairn_env_writeback() does, from @off on. */
 void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len);
-/* What cairn_port_place_words() does. */
+/* What cairn_env_place_words() does. */
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len,
 		    struct cairn_words *words, bool last);
@@ -457,7 +457,7 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 
 /* From now on it is on demand, and nothing of it is there. */
 void sim_odp(struct sim_mr *mr);
-/* Is all of it there, for @side? 0, -EAGAIN or -EFAULT: as engine/port.h says. */
+/* Is all of it there, for @side? 0, -EAGAIN or -EFAULT: as engine/env.h says. */
 int sim_odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 		 u64 len);
 int sim_odp_find_span(struct sim_qp *qp, const struct cairn_span *span,

@@ -320,7 +320,7 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 	if (s->turn_acks > 1)
 		sim_fail(s, "%u ACKs or NAKs in one turn", s->turn_acks);
 	if (more)
-		cairn_port_kick(&qp->c, side);
+		cairn_env_kick(&qp->c, side);
 }
 
 static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)

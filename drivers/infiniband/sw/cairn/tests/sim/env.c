@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The engine's port on the simulated hosts. Each function checks what its
- * contract in engine/port.h promises, above all that the side that calls is
+ * The engine's environment on the simulated hosts. Each function checks what its
+ * contract in engine/env.h promises, above all that the side that calls is
  * the side that runs.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@ static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
 			 qp->c.qpn, what);
 }
 
-u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah)
+u32 cairn_env_ah_rate(struct cairn_qpc *q, u32 ah)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -26,8 +26,8 @@ u32 cairn_port_ah_rate(struct cairn_qpc *q, u32 ah)
 	return ah < SIM_AHS ? qp->s->host[qp->host].ah[ah].kbps : 0;
 }
 
-int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
-		    const struct cairn_train *t)
+int cairn_env_emit(struct cairn_qpc *q, enum cairn_side_id side,
+		   const struct cairn_train *t)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -35,8 +35,8 @@ int cairn_port_emit(struct cairn_qpc *q, enum cairn_side_id side,
 	return sim_emit(qp, side, t);
 }
 
-u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
-			     cairn_part_fn part)
+u32 cairn_env_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+			    cairn_part_fn part)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -44,8 +44,8 @@ u32 cairn_port_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
 	return sim_emit_messages(qp, t, part);
 }
 
-int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
-		     const struct cairn_pkt *pkt, u32 len)
+int cairn_env_place(struct cairn_qpc *q, const struct cairn_span *to,
+		    const struct cairn_pkt *pkt, u32 len)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -57,9 +57,9 @@ int cairn_port_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(qp, to, sim_pkt_payload(pkt), len);
 }
 
-int cairn_port_place_words(struct cairn_qpc *q, const struct cairn_span *to,
-			   const struct cairn_pkt *pkt, u32 len,
-			   struct cairn_words *words, bool last)
+int cairn_env_place_words(struct cairn_qpc *q, const struct cairn_span *to,
+			  const struct cairn_pkt *pkt, u32 len,
+			  struct cairn_words *words, bool last)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -70,13 +70,13 @@ int cairn_port_place_words(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_place_words(qp, to, pkt, len, words, last);
 }
 
-int cairn_port_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
-			   const void *buf, u32 len)
+int cairn_env_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+			  const void *buf, u32 len)
 {
 	return sim_scatter(to_sim_qp(q), to, buf, len);
 }
 
-bool cairn_port_brings(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_env_brings(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -84,8 +84,8 @@ bool cairn_port_brings(struct cairn_qpc *q, enum cairn_side_id side)
 	return qp->odp[side].busy;
 }
 
-int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
-		     enum cairn_access access)
+int cairn_env_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+		    enum cairn_access access)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -96,14 +96,14 @@ int cairn_port_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	return sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
 }
 
-u64 cairn_port_flush_limit(struct cairn_qpc *q, u32 key)
+u64 cairn_env_flush_limit(struct cairn_qpc *q, u32 key)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
 	return sim_mr_find(qp->s, qp->host, qp->pd, key)->flush_limit;
 }
 
-void cairn_port_fence(struct cairn_qpc *q)
+void cairn_env_fence(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -113,14 +113,14 @@ void cairn_port_fence(struct cairn_qpc *q)
 }
 
 /* Zeroed; NULL when the scenario has no memory. */
-static void *port_zalloc(struct sim_qp *qp, u32 n, size_t size)
+static void *env_zalloc(struct sim_qp *qp, u32 n, size_t size)
 {
 	if (qp->no_memory || sim_alloc_fails(qp->s))
 		return NULL;
 	return calloc(n, size);
 }
 
-struct cairn_swr *cairn_port_more_records(struct cairn_qpc *q, u32 n)
+struct cairn_swr *cairn_env_more_records(struct cairn_qpc *q, u32 n)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -132,33 +132,33 @@ struct cairn_swr *cairn_port_more_records(struct cairn_qpc *q, u32 n)
 	return malloc(n * sizeof(struct cairn_swr));
 }
 
-void cairn_port_drop_records(struct cairn_qpc *q, struct cairn_swr *swr)
+void cairn_env_drop_records(struct cairn_qpc *q, struct cairn_swr *swr)
 {
 	free(swr);
 }
 
-struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *q)
+struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
 	if (q->resp.rd)
 		sim_fail(qp->s, "responder resources allocated twice");
-	return port_zalloc(qp, q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
+	return env_zalloc(qp, q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
 }
 
-struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *q)
+struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
 	if (q->resp.pend)
 		sim_fail(qp->s, "pending messages allocated twice");
-	return port_zalloc(qp, CAIRN_MAX_PENDING,
-			   sizeof(struct cairn_pending));
+	return env_zalloc(qp, CAIRN_MAX_PENDING,
+			  sizeof(struct cairn_pending));
 }
 
-void cairn_port_ask_peer(struct cairn_qpc *q)
+void cairn_env_ask_peer(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -167,13 +167,13 @@ void cairn_port_ask_peer(struct cairn_qpc *q)
 		sim_fail(qp->s, "the peer is asked twice");
 }
 
-u32 cairn_port_random(struct cairn_qpc *q)
+u32 cairn_env_random(struct cairn_qpc *q)
 {
 	return (u32)sim_rand(&to_sim_qp(q)->s->rand);
 }
 
-int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
-		      u64 *orig)
+int cairn_env_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		     u64 *orig)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
@@ -199,8 +199,8 @@ int cairn_port_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	return 0;
 }
 
-int cairn_port_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
-		     enum cairn_access access)
+int cairn_env_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+		    enum cairn_access access)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64), access);
@@ -224,7 +224,7 @@ int cairn_port_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	return 0;
 }
 
-int cairn_port_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
+int cairn_env_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
@@ -236,7 +236,7 @@ int cairn_port_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
 	return 0;
 }
 
-int cairn_port_writeback(struct cairn_qpc *q, u32 key, u64 va, u32 len)
+int cairn_env_writeback(struct cairn_qpc *q, u32 key, u64 va, u32 len)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u8 *p = sim_mr_at(qp, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT);
@@ -258,7 +258,7 @@ static void inval_ends(struct sim *s, void *arg)
 
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (qp->inval_end[side] == s->now)
-			cairn_port_kick(&qp->c, side);
+			cairn_env_kick(&qp->c, side);
 }
 
 /* Every second one finds somebody else at work. */
@@ -276,7 +276,7 @@ static int begin_inval(struct sim_qp *qp, enum cairn_side_id side)
 	return -EINPROGRESS;
 }
 
-int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey)
+int cairn_env_invalidate(struct cairn_qpc *q, u32 rkey)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, rkey);
@@ -287,7 +287,7 @@ int cairn_port_invalidate(struct cairn_qpc *q, u32 rkey)
 	return begin_inval(qp, CAIRN_RESP);
 }
 
-bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_env_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -296,7 +296,7 @@ bool cairn_port_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 }
 
 /* LOCAL_INV ends a key; REG_MR and BIND_MW bring one back that was ended. */
-int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+int cairn_env_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_host *h = &qp->s->host[qp->host];
@@ -311,18 +311,18 @@ int cairn_port_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 	return valid ? 0 : begin_inval(qp, CAIRN_REQ);
 }
 
-void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh)
+void cairn_env_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
 	memset(grh, 0xee, 20);
 	memcpy(grh + 20, sim_pkt_ip(pkt), 20);
 }
 
-u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
+u16 cairn_env_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
 {
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 
-int cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+int cairn_env_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -330,7 +330,7 @@ int cairn_port_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
 	return sim_hold(qp, pkt);
 }
 
-int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+int cairn_env_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -338,12 +338,12 @@ int cairn_port_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
 	return sim_held(qp, psn, pkt);
 }
 
-void cairn_port_drop_held(struct cairn_qpc *q)
+void cairn_env_drop_held(struct cairn_qpc *q)
 {
 	sim_drop_held(to_sim_qp(q));
 }
 
-int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail)
+int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim *s = qp->s;
@@ -360,15 +360,15 @@ int cairn_port_sq_tail(struct cairn_qpc *q, u32 *tail)
 	if (!(++s->qi_looks % 7))
 		cairn_qicache_drop(&s->qicache, q->qpn);
 	if (cairn_qi_cached(&s->qicache, q->qpn, &range, tail)) {
-		cairn_port_count(q, CAIRN_CTR_QINFO_HITS, 1);
+		cairn_env_count(q, CAIRN_CTR_QINFO_HITS, 1);
 		return 0;
 	}
-	cairn_port_count(q, CAIRN_CTR_QINFO_MISSES, 1);
+	cairn_env_count(q, CAIRN_CTR_QINFO_MISSES, 1);
 	qp->rung.valid = false;
 	ret = cairn_qi_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
 			      tail);
 	if (ret > 0)
-		cairn_port_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
+		cairn_env_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
 }
 
@@ -382,7 +382,7 @@ static void scribble(struct sim_qp *qp)
 			(u8)sim_rand(&s->rand);
 }
 
-void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+void cairn_env_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u32 i;
@@ -406,11 +406,11 @@ void cairn_port_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 }
 
 /* No lock is needed, and nothing shows. */
-void cairn_port_sq_prefetch(struct cairn_qpc *q, u32 idx)
+void cairn_env_sq_prefetch(struct cairn_qpc *q, u32 idx)
 {
 }
 
-void cairn_port_sq_release(struct cairn_qpc *q, u32 idx)
+void cairn_env_sq_release(struct cairn_qpc *q, u32 idx)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	u32 n = idx - qp->sq_head, i;
@@ -428,7 +428,7 @@ void cairn_port_sq_release(struct cairn_qpc *q, u32 idx)
 	qp->sq_head = idx;
 }
 
-int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
+int cairn_env_rq_take(struct cairn_qpc *q, void *buf)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_rq *rq = qp->rq;
@@ -450,7 +450,7 @@ int cairn_port_rq_take(struct cairn_qpc *q, void *buf)
 	return rq->stride;
 }
 
-int cairn_port_take_srq(struct cairn_qpc *q, u32 srqn)
+int cairn_env_take_srq(struct cairn_qpc *q, u32 srqn)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_xsrq *xsrq;
@@ -466,7 +466,7 @@ int cairn_port_take_srq(struct cairn_qpc *q, u32 srqn)
 	return 0;
 }
 
-int cairn_port_rq_posted(struct cairn_qpc *q)
+int cairn_env_rq_posted(struct cairn_qpc *q)
 {
 	struct sim_rq *rq = to_sim_qp(q)->rq;
 
@@ -476,7 +476,7 @@ int cairn_port_rq_posted(struct cairn_qpc *q)
 	       (rq->tail - rq->head) / rq->stride;
 }
 
-void cairn_port_started(struct cairn_qpc *q, const struct cairn_swr *swr)
+void cairn_env_started(struct cairn_qpc *q, const struct cairn_swr *swr)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -504,12 +504,12 @@ void sim_poll(struct sim_qp *qp, enum cairn_side_id side, u32 n)
 	if (!cq->wanted || cq->n - cq->polled == cq->depth)
 		return;
 	cq->wanted = false;
-	cairn_port_kick(&qp->c, CAIRN_REQ);
-	cairn_port_kick(&qp->c, CAIRN_RESP);
+	cairn_env_kick(&qp->c, CAIRN_REQ);
+	cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
-bool cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
-			 const struct cairn_cqe *cqe)
+bool cairn_env_complete(struct cairn_qpc *q, enum cairn_side_id side,
+			const struct cairn_cqe *cqe)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim_cq *cq = &qp->cq[side];
@@ -539,7 +539,7 @@ bool cairn_port_complete(struct cairn_qpc *q, enum cairn_side_id side,
 	return true;
 }
 
-void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
+void cairn_env_rq_ring_on_post(struct cairn_qpc *q)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -548,7 +548,7 @@ void cairn_port_rq_ring_on_post(struct cairn_qpc *q)
 	qp->rq_rings = true;
 }
 
-void cairn_port_async(struct cairn_qpc *q, enum cairn_async event)
+void cairn_env_async(struct cairn_qpc *q, enum cairn_async event)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
@@ -572,7 +572,7 @@ static void kick_resp(struct sim *s, void *qp)
 	run_kick(qp, CAIRN_RESP);
 }
 
-void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_env_kick(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 	struct sim *s = qp->s;
@@ -585,7 +585,7 @@ void cairn_port_kick(struct cairn_qpc *q, enum cairn_side_id side)
 	       side == CAIRN_REQ ? kick_req : kick_resp, qp);
 }
 
-void cairn_port_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+void cairn_env_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 

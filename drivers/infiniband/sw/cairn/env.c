@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * engine/port.h on the kernel: what the engine asks for, done by verbs/ (rings,
+ * engine/env.h on the kernel: what the engine asks for, done by verbs/ (rings,
  * memory, completions), net/ (packets) and lane/ (turns).
  */
 #include <linux/prefetch.h>
@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "device/trace.h"
-#include "engine/port.h"
+#include "engine/env.h"
 #include "lane/exec.h"
 #include "mem/access.h"
 #include "mem/inval.h"
@@ -32,14 +32,14 @@
  */
 #define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
-static struct cairn_dev *port_dev(struct cairn_qp *qp)
+static struct cairn_dev *env_dev(struct cairn_qp *qp)
 {
 	return to_cairn_dev(qp->ibqp.device);
 }
 
 /* The route cache of an AH is shared by all QPs that use it. */
-static int port_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
-			const struct bio_vec *bv)
+static int env_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
+		       const struct bio_vec *bv)
 {
 	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
 	int err;
@@ -52,7 +52,7 @@ static int port_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
 	return err;
 }
 
-u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah)
+u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 {
 	const struct cairn_ah *handle = cairn_ah_find(qpc_to_cairn_qp(qpc), ah);
 
@@ -60,29 +60,29 @@ u32 cairn_port_ah_rate(struct cairn_qpc *qpc, u32 ah)
 }
 
 /* Room for PORT_MAX_FRAGMENTS. Returns how many; -EAGAIN (absent) or -EFAULT. */
-static int port_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
-		    struct bio_vec *bv)
+static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		   struct bio_vec *bv)
 {
 	int n = cairn_mr_map(qp, span, len, bv, PORT_MAX_FRAGMENTS);
 
 	return n < 0 && n != -EAGAIN ? -EFAULT : n;
 }
 
-int cairn_port_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
-		    const struct cairn_train *train)
+int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
+		   const struct cairn_train *train)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int n = 0;
 
 	if (train->length && !train->inline_data)
-		n = port_map(qp, &train->span, train->length, bv);
+		n = env_map(qp, &train->span, train->length, bv);
 	if (n < 0)
 		return n;
 	/* Before: what is handed over inside this host is received meanwhile. */
 	trace_cairn_send(&qp->exec, side, train);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
-		return port_emit_ud(qp, train, bv);
+		return env_emit_ud(qp, train, bv);
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
 }
 
@@ -95,7 +95,7 @@ struct port_messages {
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 };
 
-static int port_next_message(void *arg, u32 k, struct cairn_net_part *out)
+static int env_next_message(void *arg, u32 k, struct cairn_net_part *out)
 {
 	struct port_messages *messages = arg;
 	struct cairn_qp *qp = qpc_to_cairn_qp(messages->q);
@@ -113,9 +113,9 @@ static int port_next_message(void *arg, u32 k, struct cairn_net_part *out)
 	return 0;
 }
 
-static u32 port_emit_datagrams(struct cairn_qp *qp,
-			       const struct cairn_train *train,
-			       struct port_messages *messages)
+static u32 env_emit_datagrams(struct cairn_qp *qp,
+			      const struct cairn_train *train,
+			      struct port_messages *messages)
 {
 	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
 	u32 n;
@@ -124,14 +124,14 @@ static u32 port_emit_datagrams(struct cairn_qp *qp,
 		return 0;
 	spin_lock(&ah->lock);
 	n = cairn_net_xmit_messages(qp->exec.nic, &ah->path, train,
-				    port_next_message, messages);
+				    env_next_message, messages);
 	spin_unlock(&ah->lock);
 	return n;
 }
 
-u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
-			     const struct cairn_train *train,
-			     cairn_part_fn part)
+u32 cairn_env_emit_messages(struct cairn_qpc *qpc,
+			    const struct cairn_train *train,
+			    cairn_part_fn part)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct port_messages messages __uninitialized;
@@ -141,20 +141,20 @@ u32 cairn_port_emit_messages(struct cairn_qpc *qpc,
 	messages.t = train;
 	messages.part = part;
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
-		return port_emit_datagrams(qp, train, &messages);
+		return env_emit_datagrams(qp, train, &messages);
 	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ],
-				       train, port_next_message, &messages);
+				       train, env_next_message, &messages);
 }
 
-int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
-		     const struct cairn_pkt *pkt, u32 len)
+int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
+		    const struct cairn_pkt *pkt, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	u32 off = 0;
 	int i, n;
 
-	n = port_map(qp, to, len, bv);
+	n = env_map(qp, to, len, bv);
 	if (n < 0)
 		return n;
 	for (i = 0; i < n; i++) {
@@ -166,9 +166,9 @@ int cairn_port_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 	return 0;
 }
 
-int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
-			   const struct cairn_pkt *pkt, u32 len,
-			   struct cairn_words *words, bool last)
+int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
+			  const struct cairn_pkt *pkt, u32 len,
+			  struct cairn_words *words, bool last)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
@@ -187,59 +187,59 @@ int cairn_port_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	return cairn_domain_place(&place, bv, n);
 }
 
-void cairn_port_fence(struct cairn_qpc *qpc)
+void cairn_env_fence(struct cairn_qpc *qpc)
 {
 	cairn_domain_fence();
 }
 
-u64 cairn_port_flush_limit(struct cairn_qpc *qpc, u32 key)
+u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
 	return cairn_mr_flush_limit(qpc_to_cairn_qp(qpc), key);
 }
 
-void cairn_port_ask_peer(struct cairn_qpc *qpc)
+void cairn_env_ask_peer(struct cairn_qpc *qpc)
 {
 	cairn_peer_doubt(qpc_to_cairn_qp(qpc));
 }
 
-struct cairn_swr *cairn_port_more_records(struct cairn_qpc *qpc, u32 n)
+struct cairn_swr *cairn_env_more_records(struct cairn_qpc *qpc, u32 n)
 {
 	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx, n,
 				    sizeof(struct cairn_swr));
 }
 
-void cairn_port_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr)
+void cairn_env_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
 	kvfree(swr);
 }
 
-struct cairn_rdres *cairn_port_rd_alloc(struct cairn_qpc *qpc)
+struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *qpc)
 {
 	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx,
 				    qpc->resp.rd_mask + 1,
 				    sizeof(struct cairn_rdres));
 }
 
-struct cairn_pending *cairn_port_pending_alloc(struct cairn_qpc *qpc)
+struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *qpc)
 {
 	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx,
 				    CAIRN_MAX_PENDING,
 				    sizeof(struct cairn_pending));
 }
 
-u32 cairn_port_random(struct cairn_qpc *qpc)
+u32 cairn_env_random(struct cairn_qpc *qpc)
 {
 	return get_random_u32();
 }
 
-int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
-			   const void *buf, u32 len)
+int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
+			  const void *buf, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
-	n = port_map(qp, to, len, bv);
+	n = env_map(qp, to, len, bv);
 	if (n < 0)
 		return n;
 	for (i = 0; i < n; i++) {
@@ -249,25 +249,25 @@ int cairn_port_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 	return 0;
 }
 
-bool cairn_port_brings(struct cairn_qpc *qpc, enum cairn_side_id side)
+bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
 	return cairn_odp_waits(qpc_to_cairn_qp(qpc), side);
 }
 
-int cairn_port_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
-		     enum cairn_access access)
+int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
+		    enum cairn_access access)
 {
 	return cairn_mr_check(qpc_to_cairn_qp(qpc), key, va, len, access);
 }
 
-int cairn_port_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		      u64 *orig)
+int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		     u64 *orig)
 {
 	return cairn_mr_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
 }
 
-int cairn_port_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     enum cairn_access access)
+int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		    enum cairn_access access)
 {
 	u64 word;
 
@@ -276,12 +276,12 @@ int cairn_port_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return cairn_mr_store(qpc_to_cairn_qp(qpc), pkt, access, word);
 }
 
-int cairn_port_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len)
+int cairn_env_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len)
 {
 	return cairn_mr_bounds(qpc_to_cairn_qp(qpc), key, va, len);
 }
 
-int cairn_port_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
+int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 {
 	const struct cairn_sge sge = { .addr = va, .length = len, .lkey = key };
 	const struct cairn_span span = {
@@ -301,20 +301,20 @@ int cairn_port_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 	return 0;
 }
 
-int cairn_port_invalidate(struct cairn_qpc *qpc, u32 rkey)
+int cairn_env_invalidate(struct cairn_qpc *qpc, u32 rkey)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
 	return cairn_inval_begin(qp, CAIRN_RESP, rkey);
 }
 
-bool cairn_port_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side)
+bool cairn_env_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
 	return cairn_inval_over(qpc_to_cairn_qp(qpc), side);
 }
 
 /* REG_MR carries a kernel pointer (verbs/post.c), so it is for kernel rings. */
-int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
+int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
@@ -324,37 +324,37 @@ int cairn_port_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 		return cairn_mw_bind(qp, wqe);
 	if (qp->is_user)
 		return -EINVAL;
-	return cairn_mr_reg(port_dev(qp), qp->pd,
+	return cairn_mr_reg(env_dev(qp), qp->pd,
 			    (void *)(uintptr_t)wqe->remote_addr, wqe->rkey,
 			    wqe->imm_or_key);
 }
 
-void cairn_port_grh(const struct cairn_pkt *pkt, u8 *grh)
+void cairn_env_grh(const struct cairn_pkt *pkt, u8 *grh)
 {
 	cairn_net_grh(pkt, grh);
 }
 
-u16 cairn_port_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
+u16 cairn_env_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
 {
 	return cairn_net_grh_flags(pkt, vlan);
 }
 
-int cairn_port_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+int cairn_env_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	return cairn_hold_add(&qpc_to_cairn_qp(qpc)->exec, pkt);
 }
 
-int cairn_port_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
+int cairn_env_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
 {
 	return cairn_hold_take(&qpc_to_cairn_qp(qpc)->exec, psn, pkt);
 }
 
-void cairn_port_drop_held(struct cairn_qpc *qpc)
+void cairn_env_drop_held(struct cairn_qpc *qpc)
 {
 	cairn_hold_purge(&qpc_to_cairn_qp(qpc)->exec);
 }
 
-int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)
+int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct cairn_queue *sq = &qp->sq;
@@ -376,13 +376,13 @@ int cairn_port_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	return 0;
 }
 
-void cairn_port_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
+void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 {
 	cairn_queue_copy(&qpc_to_cairn_qp(qpc)->sq, idx, units, buf);
 }
 
 /* A prefetch faults nowhere, whatever the address. */
-void cairn_port_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
+void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 {
 	const struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
 
@@ -390,7 +390,7 @@ void cairn_port_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 		 (size_t)(idx & (READ_ONCE(sq->depth) - 1)) * CAIRN_UNIT_SIZE);
 }
 
-void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx)
+void cairn_env_sq_release(struct cairn_qpc *qpc, u32 idx)
 {
 	struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
 
@@ -398,24 +398,24 @@ void cairn_port_sq_release(struct cairn_qpc *qpc, u32 idx)
 	cairn_queue_publish(sq);
 }
 
-int cairn_port_rq_take(struct cairn_qpc *qpc, void *buf)
+int cairn_env_rq_take(struct cairn_qpc *qpc, void *buf)
 {
 	return cairn_rq_take(qpc_to_cairn_qp(qpc)->receives, buf);
 }
 
-int cairn_port_take_srq(struct cairn_qpc *qpc, u32 srqn)
+int cairn_env_take_srq(struct cairn_qpc *qpc, u32 srqn)
 {
 	return cairn_xrc_take_srq(qpc_to_cairn_qp(qpc), srqn);
 }
 
-int cairn_port_rq_posted(struct cairn_qpc *qpc)
+int cairn_env_rq_posted(struct cairn_qpc *qpc)
 {
 	if (qpc->has_srq)
 		return -1;
 	return cairn_rq_posted(&qpc_to_cairn_qp(qpc)->rq);
 }
 
-void cairn_port_rq_ring_on_post(struct cairn_qpc *qpc)
+void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 {
 	struct cairn_queue *rq = &qpc_to_cairn_qp(qpc)->rq.queue;
 
@@ -426,28 +426,28 @@ void cairn_port_rq_ring_on_post(struct cairn_qpc *qpc)
 	smp_mb();
 }
 
-void cairn_port_plug(void)
+void cairn_env_plug(void)
 {
 	cairn_net_plug();
 }
 
-void cairn_port_unplug(void)
+void cairn_env_unplug(void)
 {
 	cairn_net_unplug();
 }
 
-u32 cairn_port_waiting(void)
+u32 cairn_env_waiting(void)
 {
 	return this_cpu_read(cairn_plug_state.added);
 }
 
-void cairn_port_started(struct cairn_qpc *qpc, const struct cairn_swr *swr)
+void cairn_env_started(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
 	trace_cairn_request(&qpc_to_cairn_qp(qpc)->exec, swr);
 }
 
-bool cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
-			 const struct cairn_cqe *cqe)
+bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+			const struct cairn_cqe *cqe)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	u8 state = cairn_state(qpc);
@@ -459,17 +459,17 @@ bool cairn_port_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			     state == CAIRN_QP_ERR || state == CAIRN_QP_SQE);
 }
 
-void cairn_port_async(struct cairn_qpc *qpc, enum cairn_async event)
+void cairn_env_async(struct cairn_qpc *qpc, enum cairn_async event)
 {
 	cairn_qp_async(qpc_to_cairn_qp(qpc), event);
 }
 
-void cairn_port_kick(struct cairn_qpc *qpc, enum cairn_side_id side)
+void cairn_env_kick(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
 	cairn_exec_defer(&qpc_to_cairn_qp(qpc)->exec, side);
 }
 
-void cairn_port_count(struct cairn_qpc *qpc, enum cairn_counter counter, u32 n)
+void cairn_env_count(struct cairn_qpc *qpc, enum cairn_counter counter, u32 n)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 
