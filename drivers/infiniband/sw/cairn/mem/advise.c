@@ -227,7 +227,7 @@ static int advise_how(enum ib_uverbs_advise_mr_advice advice)
 }
 
 /**
- * cairn_advise_mr() - ib_device_ops.advise_mr
+ * advise_mr() - ib_device_ops.advise_mr
  * @ibpd: of the regions
  * @advice: IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH...
  * @flags: IB_UVERBS_ADVISE_MR_FLAG_FLUSH: return when it is done
@@ -239,9 +239,9 @@ static int advise_how(enum ib_uverbs_advise_mr_advice advice)
  * demand), -EPERM (rights), -EFAULT (range; with the flag also no memory there),
  * -ENOMEM, -EINTR or -EIO (the device leaves).
  */
-int cairn_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
-		    u32 flags, struct ib_sge *sges, u32 num,
-		    struct uverbs_attr_bundle *attrs)
+static int advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
+		     u32 flags, struct ib_sge *sges, u32 num,
+		     struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	int how = advise_how(advice), err = 0;
@@ -269,3 +269,7 @@ err_put:
 	kvfree(advise);
 	return err;
 }
+
+const struct ib_device_ops cairn_advise_ops = {
+	.advise_mr = advise_mr,
+};

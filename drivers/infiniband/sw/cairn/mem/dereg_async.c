@@ -170,7 +170,7 @@ void cairn_dereg_async_stop(void)
 	destroy_workqueue(dereg_wq);
 }
 
-/* Nothing is left to do: the object is destroyed, by cairn_dereg_mr(). */
+/* Nothing is left to do: the object is destroyed, by mr_dereg(). */
 static int
 UVERBS_HANDLER(CAIRN_METHOD_DEREG_MR)(struct uverbs_attr_bundle *attrs)
 {

@@ -18,6 +18,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "compat/flush.h"
+#include "compat/ops.h"
 #include "compat/umem.h"
 #include "mem/dereg_async.h"
 #include "mem/dmabuf.h"
@@ -233,7 +234,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* For cairn_reg_user_mr(). The process has its reply before anything is reachable:
+/* For cairn_mr_reg_user(). The process has its reply before anything is reachable:
  * the copy may fail, and take as long as the process likes.
  */
 static struct ib_mr *mr_reg(struct ib_pd *ibpd, struct cairn_mr *mr,
@@ -258,7 +259,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* For cairn_rereg_user_mr(): a region in place of another. */
+/* For mr_rereg_user(): a region in place of another. */
 static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, u32 persist)
 {
@@ -335,7 +336,7 @@ static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 }
 
 /**
- * cairn_reg_user_mr_dmabuf() - ib_device_ops.reg_user_mr_dmabuf
+ * cairn_mr_reg_dmabuf() - ib_device_ops.reg_user_mr_dmabuf
  * @ibpd: who may use it
  * @offset: first byte in the buffer
  * @length: bytes, not 0
@@ -346,8 +347,8 @@ static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
  * Return: the MR, -EINVAL (range), -EOPNOTSUPP (access) or an error of
  * cairn_dmabuf_get() and cairn_dmabuf_pages().
  */
-struct ib_mr *cairn_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
-				       u64 length, u64 iova, int fd, int access)
+struct ib_mr *cairn_mr_reg_dmabuf(struct ib_pd *ibpd, u64 offset,
+				  u64 length, u64 iova, int fd, int access)
 {
 	struct cairn_mr *mr;
 	int err;
@@ -390,7 +391,7 @@ static int mr_flush_access(u32 flags)
 }
 
 /**
- * cairn_reg_user_mr() - ib_device_ops.reg_user_mr
+ * cairn_mr_reg_user() - ib_device_ops.reg_user_mr
  * @ibpd: who may use it
  * @start: address in the caller's memory
  * @length: bytes; with 0 it allows no access, and stays as it is
@@ -402,7 +403,7 @@ static int mr_flush_access(u32 flags)
  * asked; the reason is an ibdev_dbg() line), -EOPNOTSUPP (access), -ENOMEM,
  * -EPERM or what pinning returns.
  */
-struct ib_mr *cairn_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
 {
 	struct cairn_mr *mr;
@@ -447,12 +448,12 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 }
 
 /**
- * cairn_rereg_user_mr() - ib_device_ops.rereg_user_mr
+ * mr_rereg_user() - ib_device_ops.rereg_user_mr
  * @ibmr: the MR; nobody else changes or destroys it now
  * @flags: IB_MR_REREG_*, what of the following counts
  * @start: new address in the caller's memory
  * @length: bytes
- * @iova: as in cairn_reg_user_mr()
+ * @iova: as in cairn_mr_reg_user()
  * @access: new IB_ACCESS_*
  * @ibpd: new protection domain; the old one without IB_MR_REREG_PD
  * @udata: no tail
@@ -463,11 +464,11 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
  * those on demand, and none becomes one.
  *
  * Return: NULL when changed in place, the new MR or an error as
- * cairn_reg_user_mr(); -EBUSY: a memory window is bound to it.
+ * cairn_mr_reg_user(); -EBUSY: a memory window is bound to it.
  */
-struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
-				  u64 length, u64 iova, int access,
-				  struct ib_pd *ibpd, struct ib_udata *udata)
+static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
+				   u64 length, u64 iova, int access,
+				   struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	struct ib_mr *new_ibmr;
@@ -497,7 +498,7 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 }
 
 /**
- * cairn_get_dma_mr() - ib_device_ops.get_dma_mr
+ * mr_get_dma() - ib_device_ops.get_dma_mr
  * @ibpd: of a kernel consumer
  * @access: IB_ACCESS_*
  *
@@ -505,7 +506,7 @@ struct ib_mr *cairn_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
  *
  * Return: the MR, -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
  */
-struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
+static struct ib_mr *mr_get_dma(struct ib_pd *ibpd, int access)
 {
 	struct cairn_mr *mr;
 	int err;
@@ -527,15 +528,15 @@ struct ib_mr *cairn_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 /**
- * cairn_alloc_mr() - ib_device_ops.alloc_mr
+ * mr_alloc_fast() - ib_device_ops.alloc_mr
  * @ibpd: who may use it
  * @type: IB_MR_TYPE_MEM_REG
  * @max_num_sg: blocks of memory, 1..CAIRN_MAX_FAST_REG
  *
  * Return: the MR, -EOPNOTSUPP (type), -EINVAL (size) or -ENOMEM.
  */
-struct ib_mr *cairn_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
-			     u32 max_num_sg)
+static struct ib_mr *mr_alloc_fast(struct ib_pd *ibpd, enum ib_mr_type type,
+				   u32 max_num_sg)
 {
 	struct cairn_mr *mr;
 	int err = -ENOMEM;
@@ -574,8 +575,8 @@ static int mr_set_block(struct ib_mr *ibmr, u64 addr)
 }
 
 /**
- * cairn_map_mr_sg() - ib_device_ops.map_mr_sg
- * @ibmr: of cairn_alloc_mr()
+ * mr_map_sg() - ib_device_ops.map_mr_sg
+ * @ibmr: of mr_alloc_fast()
  * @sg: mapped memory
  * @nents: entries of @sg
  * @offset: into the first entry; may be NULL
@@ -586,8 +587,8 @@ static int mr_set_block(struct ib_mr *ibmr, u64 addr)
  *
  * Return: the number of entries taken, or -EINVAL. Any context.
  */
-int cairn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
-		    unsigned int *offset)
+static int mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+		     unsigned int *offset)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
 	struct cairn_mr_map *map = &mr->map;
@@ -693,7 +694,7 @@ int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
 }
 
 /**
- * cairn_dereg_mr() - ib_device_ops.dereg_mr
+ * mr_dereg() - ib_device_ops.dereg_mr
  * @ibmr: the MR
  * @udata: of the system call
  *
@@ -701,7 +702,7 @@ int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
  * told (cairn_dereg_async_ask(), also for errors). -EBUSY: a memory window is
  * bound to it. Process context.
  */
-int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmr->device);
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
@@ -728,3 +729,13 @@ int cairn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	cairn_host_flush_revoke(dev, key);
 	return 0;
 }
+
+const struct ib_device_ops cairn_mr_ops = {
+	.get_dma_mr = mr_get_dma,
+	.reg_user_mr = compat_reg_user_mr,
+	.reg_user_mr_dmabuf = compat_reg_user_mr_dmabuf,
+	.rereg_user_mr = mr_rereg_user,
+	.alloc_mr = mr_alloc_fast,
+	.map_mr_sg = mr_map_sg,
+	.dereg_mr = mr_dereg,
+};

@@ -15,13 +15,13 @@
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
 
 /**
- * cairn_alloc_mw() - ib_device_ops.alloc_mw
+ * mw_alloc() - ib_device_ops.alloc_mw
  * @ibmw: type and pd are set, the rest is zero
  * @udata: no tail
  *
  * Return: 0, -EINVAL (type, tail), -EBUSY (too many keys) or -ENOMEM.
  */
-int cairn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+static int mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
 	struct cairn_mw *mw;
@@ -70,13 +70,13 @@ static void mw_put_region(struct cairn_mr *region)
 }
 
 /**
- * cairn_dealloc_mw() - ib_device_ops.dealloc_mw
+ * mw_dealloc() - ib_device_ops.dealloc_mw
  * @ibmw: bound or not
  *
  * Nobody accesses memory by it any more when it returns. Always 0. Process
  * context.
  */
-int cairn_dealloc_mw(struct ib_mw *ibmw)
+static int mw_dealloc(struct ib_mw *ibmw)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
 	struct cairn_mw *mw = to_cairn_mw(ibmw);
@@ -242,3 +242,9 @@ int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
 	mw_put_region(region);
 	return err;
 }
+
+const struct ib_device_ops cairn_mw_ops = {
+	.alloc_mw = mw_alloc,
+	.dealloc_mw = mw_dealloc,
+	INIT_RDMA_OBJ_SIZE(ib_mw, cairn_mw_handle, ibmw),
+};

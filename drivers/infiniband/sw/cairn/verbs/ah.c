@@ -189,7 +189,7 @@ static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
 }
 
 /**
- * cairn_create_ah() - ib_device_ops.create_ah and create_user_ah
+ * ah_create() - ib_device_ops.create_ah and create_user_ah
  * @ibah: the new handle
  * @init: attributes; flags say whether sleeping is allowed
  * @udata: reply struct cairn_create_ah_resp
@@ -197,8 +197,8 @@ static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
  * Return: 0, -EINVAL (address, tail), -EAFNOSUPPORT (IPv6 is off), -ENOMEM, -EBUSY
  * (all numbers in use) or -EFAULT.
  */
-int cairn_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
-		    struct ib_udata *udata)
+static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		     struct ib_udata *udata)
 {
 	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
 							     GFP_ATOMIC;
@@ -237,7 +237,7 @@ err_free:
 }
 
 /**
- * cairn_modify_ah() - ib_device_ops.modify_ah
+ * ah_modify() - ib_device_ops.modify_ah
  * @ibah: the handle
  * @attr: all attributes anew
  *
@@ -245,7 +245,7 @@ err_free:
  *
  * Return: 0 or -EINVAL. Process context.
  */
-int cairn_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+static int ah_modify(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
 	struct cairn_ib_ah *self = container_of(ibah, struct cairn_ib_ah, ibah);
 	struct cairn_ah *ah = self->ah;
@@ -263,14 +263,14 @@ int cairn_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	return 0;
 }
 
-int cairn_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
 	*attr = container_of(ibah, struct cairn_ib_ah, ibah)->attr;
 	return 0;
 }
 
 /* May be called where sleeping is forbidden, whatever @flags say. */
-int cairn_destroy_ah(struct ib_ah *ibah, u32 flags)
+static int ah_destroy(struct ib_ah *ibah, u32 flags)
 {
 	struct cairn_ah *ah = to_cairn_ah(ibah);
 
@@ -286,3 +286,12 @@ struct cairn_ah *cairn_ah_find(struct cairn_qp *qp, u32 num)
 
 	return ah && ah->pd == qp->ibqp.pd ? ah : NULL;
 }
+
+const struct ib_device_ops cairn_ah_ops = {
+	.create_ah = ah_create,
+	.create_user_ah = ah_create,
+	.modify_ah = ah_modify,
+	.query_ah = ah_query,
+	.destroy_ah = ah_destroy,
+	INIT_RDMA_OBJ_SIZE(ib_ah, cairn_ib_ah, ibah),
+};

@@ -20,7 +20,9 @@
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
+#include "compat/create_cq.h"
 #include "compat/events.h"
+#include "compat/ops.h"
 #include "queue/host_index.h"
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -226,7 +228,7 @@ static int cq_check_init(const struct ib_cq_init_attr *attr)
 }
 
 /**
- * cairn_create_cq() - ib_device_ops.create_cq
+ * cq_create() - ib_device_ops.create_cq
  * @ibcq: the new queue; cqe becomes what the ring holds
  * @attr: cqe 1..CAIRN_MAX_CQE; the vector does not matter
  * @arg: reply struct cairn_create_cq_resp
@@ -234,8 +236,8 @@ static int cq_check_init(const struct ib_cq_init_attr *attr)
  * Return: 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
  * -EFAULT.
  */
-int cairn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		    cairn_create_cq_arg *arg)
+static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		     cairn_create_cq_arg *arg)
 {
 	struct ib_udata *udata = cairn_create_cq_udata(arg);
 	struct cairn_dev *dev = to_cairn_dev(ibcq->device);
@@ -280,7 +282,7 @@ err_limit:
 }
 
 /* ib_device_ops.destroy_cq: no queue pair uses it any more. */
-int cairn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+static int cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
@@ -327,7 +329,7 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 }
 
 /**
- * cairn_resize_cq() - ib_device_ops.resize_cq
+ * cairn_cq_resize() - ib_device_ops.resize_cq
  * @ibcq: the queue, in use
  * @cqe: new size, 1..CAIRN_MAX_CQE; a process has prepared it
  * @udata: no tail
@@ -338,7 +340,7 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
  * Return: 0, -EINVAL (size, tail, not prepared, more entries than fit),
  * -EBUSY (completions come too fast) or -ENOMEM.
  */
-int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+int cairn_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct cairn_next_ring *next;
@@ -365,3 +367,10 @@ int cairn_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	mutex_unlock(&cq->resize_lock);
 	return err;
 }
+
+const struct ib_device_ops cairn_cq_ops = {
+	.create_cq = cq_create,
+	.destroy_cq = cq_destroy,
+	.resize_user_cq = compat_resize_user_cq,
+	INIT_RDMA_OBJ_SIZE(ib_cq, cairn_cq, ibcq),
+};

@@ -13,7 +13,6 @@
 #include <rdma/uverbs_ioctl.h>
 #include "compat/flush.h"
 #include "compat/name_assign.h"
-#include "compat/ops.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
 #include "mem/advise.h"
@@ -225,84 +224,32 @@ static const struct ib_device_ops dev_ops = {
 	.modify_device = dev_modify,
 	.get_dev_fw_str = dev_fw_string,
 	.dealloc_driver = dev_dealloc,
-
-	.query_port = cairn_query_port,
-	.get_port_immutable = cairn_get_port_immutable,
-	.get_link_layer = cairn_get_link_layer,
-	.query_pkey = cairn_query_pkey,
-	.alloc_hw_port_stats = cairn_alloc_hw_port_stats,
-	.get_hw_stats = cairn_get_hw_stats,
-	.counter_alloc_stats = cairn_counter_alloc_stats,
-	.counter_bind_qp = compat_counter_bind_qp,
-	.counter_unbind_qp = compat_counter_unbind_qp,
-	.counter_dealloc = cairn_counter_dealloc,
-	.counter_update_stats = cairn_counter_update_stats,
-	.process_mad = cairn_process_mad,
-
-	.alloc_ucontext = cairn_alloc_ucontext,
-	.dealloc_ucontext = cairn_dealloc_ucontext,
-	.disassociate_ucontext = cairn_disassociate_ucontext,
 	.mmap = cairn_mmap,
 	.mmap_free = cairn_mmap_free,
+};
 
-	.alloc_pd = cairn_alloc_pd,
-	.dealloc_pd = cairn_dealloc_pd,
-
-	.create_ah = cairn_create_ah,
-	.create_user_ah = cairn_create_ah,
-	.modify_ah = cairn_modify_ah,
-	.query_ah = cairn_query_ah,
-	.destroy_ah = cairn_destroy_ah,
-
-	.get_dma_mr = cairn_get_dma_mr,
-	.reg_user_mr = compat_reg_user_mr,
-	.reg_user_mr_dmabuf = compat_reg_user_mr_dmabuf,
-	.rereg_user_mr = cairn_rereg_user_mr,
-	.alloc_mr = cairn_alloc_mr,
-	.map_mr_sg = cairn_map_mr_sg,
-	.dereg_mr = cairn_dereg_mr,
-	.advise_mr = cairn_advise_mr,
-	.alloc_mw = cairn_alloc_mw,
-	.dealloc_mw = cairn_dealloc_mw,
-
-	.create_cq = cairn_create_cq,
-	.destroy_cq = cairn_destroy_cq,
-	.modify_cq = cairn_modify_cq,
-	.resize_user_cq = compat_resize_user_cq,
-	.poll_cq = cairn_poll_cq,
-	.req_notify_cq = cairn_req_notify_cq,
-
-	.create_qp = cairn_create_qp,
-	.modify_qp = cairn_modify_qp,
-	.query_qp = cairn_query_qp,
-	.destroy_qp = cairn_destroy_qp,
-	.post_send = cairn_post_send,
-	.post_recv = cairn_post_recv,
-
-	.attach_mcast = cairn_attach_mcast,
-	.detach_mcast = cairn_detach_mcast,
-
-	.alloc_xrcd = cairn_alloc_xrcd,
-	.dealloc_xrcd = cairn_dealloc_xrcd,
-
-	.create_srq = cairn_create_srq,
-	.modify_srq = cairn_modify_srq,
-	.query_srq = cairn_query_srq,
-	.destroy_srq = cairn_destroy_srq,
-	.post_srq_recv = cairn_post_srq_recv,
-
-	.fill_res_qp_entry = cairn_fill_res_qp_entry,
-	.fill_res_cq_entry = cairn_fill_res_cq_entry,
-	.fill_res_mr_entry = cairn_fill_res_mr_entry,
-
-	INIT_RDMA_OBJ_SIZE(ib_ah, cairn_ib_ah, ibah),
-	INIT_RDMA_OBJ_SIZE(ib_cq, cairn_cq, ibcq),
-	INIT_RDMA_OBJ_SIZE(ib_mw, cairn_mw_handle, ibmw),
-	INIT_RDMA_OBJ_SIZE(ib_pd, cairn_pd, ibpd),
-	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
-	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),
-	INIT_RDMA_OBJ_SIZE(ib_ucontext, cairn_ucontext, ibuc),
-	INIT_RDMA_OBJ_SIZE(ib_xrcd, cairn_xrcd, ibxrcd),
+/* Each file has the calls to its own objects. */
+static const struct ib_device_ops *const dev_op_sets[] = {
+	&dev_ops,
+	&cairn_advise_ops,
+	&cairn_ah_ops,
+	&cairn_cq_ops,
+	&cairn_link_ops,
+	&cairn_mcast_ops,
+	&cairn_moderate_ops,
+	&cairn_modify_ops,
+	&cairn_mr_ops,
+	&cairn_mw_ops,
+	&cairn_pd_ops,
+	&cairn_peer_ops,
+	&cairn_poll_ops,
+	&cairn_post_ops,
+	&cairn_qp_counter_ops,
+	&cairn_qp_ops,
+	&cairn_restrack_ops,
+	&cairn_srq_ops,
+	&cairn_stats_ops,
+	&cairn_xrc_ops,
 };
 
 /* Waits for a registration or a change of namespace that is under way. */
@@ -369,6 +316,7 @@ static int dev_check_netdev(struct net_device *ndev)
 static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
+	unsigned int i;
 
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->phys_port_cnt = 1;
@@ -376,7 +324,8 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	ibdev->local_dma_lkey = 0;
 	strscpy(ibdev->node_desc, "cairn", sizeof(ibdev->node_desc));
 	addrconf_addr_eui48((u8 *)&ibdev->node_guid, ndev->dev_addr);
-	ib_set_device_ops(ibdev, &dev_ops);
+	for (i = 0; i < ARRAY_SIZE(dev_op_sets); i++)
+		ib_set_device_ops(ibdev, dev_op_sets[i]);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = dev_uapi_defs;
 

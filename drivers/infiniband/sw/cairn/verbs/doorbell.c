@@ -92,7 +92,7 @@ static bool doorbell_index_ok(const struct cairn_queue *queue, u32 index)
 	return ahead <= (s32)queue->depth;
 }
 
-/* RCU read section: keeps the QP, see cairn_destroy_qp(). */
+/* RCU read section: keeps the QP, see qp_destroy(). */
 static int doorbell_ring(struct cairn_ucontext *uctx,
 			 const struct cairn_doorbell *doorbell)
 {

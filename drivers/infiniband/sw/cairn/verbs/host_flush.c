@@ -15,7 +15,7 @@
 #define UVERBS_MODULE_NAME cairn_host_flush
 #include <rdma/uverbs_named_ioctl.h>
 
-/* RCU read section: keeps the QP, see cairn_destroy_qp(). */
+/* RCU read section: keeps the QP, see qp_destroy(). */
 static int host_flush_end(struct cairn_exec *exec, u64 token, u32 status)
 {
 	struct cairn_epoch *epoch = &exec->nic->epoch;

@@ -5,6 +5,7 @@
 #include <rdma/ib_mad.h>
 #include "verbs/limits.h"
 #include "verbs/link.h"
+#include "verbs/ops.h"
 #include "verbs/stats.h"
 #include "verbs/verbs.h"
 #include "wire/hdr.h"
@@ -48,7 +49,7 @@ enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
 }
 
 /**
- * cairn_query_port() - ib_device_ops.query_port
+ * link_query_port() - ib_device_ops.query_port
  * @ibdev: the device
  * @port_num: 1
  * @attr: zeroed by ib_core
@@ -56,8 +57,8 @@ enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
  * Process context, never under RTNL: asking the netdev for its speed takes it.
  * A netdev on its way out has none to tell; that is no error.
  */
-int cairn_query_port(struct ib_device *ibdev, u32 port_num,
-		     struct ib_port_attr *attr)
+static int link_query_port(struct ib_device *ibdev, u32 port_num,
+			   struct ib_port_attr *attr)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
@@ -84,8 +85,8 @@ int cairn_query_port(struct ib_device *ibdev, u32 port_num,
 }
 
 /* Called once, at registration. */
-int cairn_get_port_immutable(struct ib_device *ibdev, u32 port_num,
-			     struct ib_port_immutable *immutable)
+static int link_get_immutable(struct ib_device *ibdev, u32 port_num,
+			      struct ib_port_immutable *immutable)
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
 	immutable->gid_tbl_len = CAIRN_GID_TBL_LEN;
@@ -94,8 +95,8 @@ int cairn_get_port_immutable(struct ib_device *ibdev, u32 port_num,
 	return 0;
 }
 
-int cairn_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
-		     u16 *pkey)
+static int link_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
+			   u16 *pkey)
 {
 	if (index)
 		return -EINVAL;
@@ -103,8 +104,15 @@ int cairn_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
 	return 0;
 }
 
-enum rdma_link_layer cairn_get_link_layer(struct ib_device *ibdev,
-					  u32 port_num)
+static enum rdma_link_layer link_get_layer(struct ib_device *ibdev,
+					   u32 port_num)
 {
 	return IB_LINK_LAYER_ETHERNET;
 }
+
+const struct ib_device_ops cairn_link_ops = {
+	.query_port = link_query_port,
+	.get_port_immutable = link_get_immutable,
+	.get_link_layer = link_get_layer,
+	.query_pkey = link_query_pkey,
+};

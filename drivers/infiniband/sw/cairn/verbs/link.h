@@ -18,14 +18,4 @@ u32 cairn_link_kbps(const struct cairn_dev *dev);
 /* The largest IB MTU that fits into the netdev's now. Any context. */
 enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);
 
-/* ib_device_ops */
-int cairn_query_port(struct ib_device *ibdev, u32 port_num,
-		     struct ib_port_attr *attr);
-int cairn_get_port_immutable(struct ib_device *ibdev, u32 port_num,
-			     struct ib_port_immutable *immutable);
-int cairn_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index,
-		     u16 *pkey);
-enum rdma_link_layer cairn_get_link_layer(struct ib_device *ibdev,
-					  u32 port_num);
-
 #endif

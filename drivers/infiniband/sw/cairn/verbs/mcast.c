@@ -10,7 +10,7 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
 }
 
 /**
- * cairn_attach_mcast() - ib_device_ops.attach_mcast
+ * mcast_attach() - ib_device_ops.attach_mcast
  * @ibqp: a UD queue pair (ib_core checks that)
  * @gid: of the group, IPv4 mapped for IPv4 (ib_core checks that it is one)
  * @lid: not used by RoCE
@@ -21,7 +21,7 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
  * Return: 0, -ENOMEM (also at a limit), or what joining returns. Process
  * context, not under RTNL.
  */
-int cairn_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+static int mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
 	struct cairn_exec *exec = &to_cairn_qp(ibqp)->exec;
@@ -41,14 +41,14 @@ int cairn_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 }
 
 /**
- * cairn_detach_mcast() - ib_device_ops.detach_mcast
- * @ibqp: of cairn_attach_mcast()
- * @gid: of cairn_attach_mcast()
+ * mcast_detach() - ib_device_ops.detach_mcast
+ * @ibqp: of mcast_attach()
+ * @gid: of mcast_attach()
  * @lid: not used by RoCE
  *
  * Return: 0 or -EINVAL (it is not attached). Process context, not under RTNL.
  */
-int cairn_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+static int mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
 	bool last;
@@ -62,3 +62,8 @@ int cairn_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	mutex_unlock(&nic->mcast.lock);
 	return err;
 }
+
+const struct ib_device_ops cairn_mcast_ops = {
+	.attach_mcast = mcast_attach,
+	.detach_mcast = mcast_detach,
+};

@@ -53,7 +53,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 }
 
 /**
- * cairn_modify_cq() - ib_device_ops.modify_cq
+ * moderate_cq() - ib_device_ops.modify_cq
  * @ibcq: the queue, in use
  * @count: entries that an event waits for
  * @period: microseconds that it waits at most
@@ -63,7 +63,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
  *
  * Return: 0. Process context.
  */
-int cairn_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+static int moderate_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
@@ -73,3 +73,7 @@ int cairn_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 	spin_unlock_irq(&cq->lock);
 	return 0;
 }
+
+const struct ib_device_ops cairn_moderate_ops = {
+	.modify_cq = moderate_cq,
+};

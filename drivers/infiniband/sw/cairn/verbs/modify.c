@@ -579,7 +579,7 @@ static int modify_read_rate(struct modify_change *change,
 }
 
 /**
- * cairn_modify_qp() - ib_device_ops.modify_qp
+ * modify_qp() - ib_device_ops.modify_qp
  * @ibqp: the QP
  * @attr: new values of what @mask names
  * @mask: enum ib_qp_attr_mask
@@ -601,8 +601,8 @@ static int modify_read_rate(struct modify_change *change,
  * ends when SQE does), -EFAULT or -ENOMEM; on error
  * nothing has changed. Process context.
  */
-int cairn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		    struct ib_udata *udata)
+static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
 {
 	struct modify_change change = { .attr = attr, .mask = mask };
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
@@ -642,7 +642,7 @@ static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
 }
 
 /**
- * cairn_query_qp() - ib_device_ops.query_qp
+ * modify_query_qp() - ib_device_ops.query_qp
  * @ibqp: the QP
  * @attr: filled in completely: as last set, or live
  * @mask: not used
@@ -651,8 +651,8 @@ static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
  * Return: 0, or -EAGAIN: it is being destroyed, and netlink goes on to the next.
  * Process context.
  */
-int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		   struct ib_qp_init_attr *init)
+static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+			   struct ib_qp_init_attr *init)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 
@@ -677,3 +677,8 @@ int cairn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	cairn_qp_read_end(qp);
 	return 0;
 }
+
+const struct ib_device_ops cairn_modify_ops = {
+	.modify_qp = modify_qp,
+	.query_qp = modify_query_qp,
+};

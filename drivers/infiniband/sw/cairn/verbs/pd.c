@@ -12,13 +12,13 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_alloc_ucontext() - ib_device_ops.alloc_ucontext
+ * pd_alloc_ucontext() - ib_device_ops.alloc_ucontext
  * @ibuc: of a process that opened the device
  * @udata: reply struct cairn_alloc_ucontext_resp
  *
  * Return: 0, -EINVAL (tail), -ENOMEM or -EFAULT.
  */
-int cairn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+static int pd_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 	struct cairn_alloc_ucontext_resp resp = {
@@ -55,7 +55,7 @@ err_qinfo:
 }
 
 /* Every queue of the context is destroyed by now. */
-void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
+static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 
@@ -70,11 +70,11 @@ void cairn_dealloc_ucontext(struct ib_ucontext *ibuc)
  * The device goes while the process has it open. What the process has mapped
  * is memory of its own by then and needs no revocation.
  */
-void cairn_disassociate_ucontext(struct ib_ucontext *ibuc)
+static void pd_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 }
 
-int cairn_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+static int pd_alloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	struct cairn_pd *pd = to_cairn_pd(ibpd);
@@ -92,9 +92,19 @@ int cairn_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return -ENOMEM;
 }
 
-int cairn_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+static int pd_dealloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	kfree(to_cairn_pd(ibpd)->charge);
 	cairn_limit_put(&to_cairn_dev(ibpd->device)->num_pds);
 	return 0;
 }
+
+const struct ib_device_ops cairn_pd_ops = {
+	.alloc_ucontext = pd_alloc_ucontext,
+	.dealloc_ucontext = pd_dealloc_ucontext,
+	.disassociate_ucontext = pd_disassociate_ucontext,
+	.alloc_pd = pd_alloc,
+	.dealloc_pd = pd_dealloc,
+	INIT_RDMA_OBJ_SIZE(ib_pd, cairn_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, cairn_ucontext, ibuc),
+};

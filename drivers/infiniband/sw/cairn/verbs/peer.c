@@ -19,6 +19,7 @@
 #include <rdma/ib_cache.h>
 #include "engine/completer.h"
 #include "verbs/caps.h"
+#include "verbs/ops.h"
 #include "verbs/peer.h"
 #include "verbs/pma.h"
 #include "verbs/xrc.h"
@@ -117,10 +118,10 @@ static void peer_caps(struct cairn_peer_caps *caps)
 	};
 }
 
-int cairn_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
-		      const struct ib_wc *wc, const struct ib_grh *grh,
-		      const struct ib_mad *in, struct ib_mad *out,
-		      size_t *out_len, u16 *out_pkey_index)
+static int peer_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
+			    const struct ib_wc *wc, const struct ib_grh *grh,
+			    const struct ib_mad *in, struct ib_mad *out,
+			    size_t *out_len, u16 *out_pkey_index)
 {
 	const struct cairn_mad *mad = (const struct cairn_mad *)in;
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
@@ -496,4 +497,8 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_PEER,
 const struct uapi_definition cairn_peer_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_PEER),
 	{},
+};
+
+const struct ib_device_ops cairn_peer_ops = {
+	.process_mad = peer_process_mad,
 };

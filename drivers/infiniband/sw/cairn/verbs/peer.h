@@ -32,12 +32,6 @@ int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
  */
 void cairn_peer_doubt(struct cairn_qp *qp);
 
-/* ib_device_ops.process_mad: what came to QP 1, before others see it. */
-int cairn_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
-		      const struct ib_wc *wc, const struct ib_grh *grh,
-		      const struct ib_mad *in, struct ib_mad *out,
-		      size_t *out_len, u16 *out_pkey_index);
-
 /* The driver method, to be chained to the device's. */
 extern const struct uapi_definition cairn_peer_defs[];
 

@@ -70,7 +70,7 @@ static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
 }
 
 /**
- * cairn_poll_cq() - ib_device_ops.poll_cq
+ * poll_cq() - ib_device_ops.poll_cq
  * @ibcq: of a kernel consumer
  * @num: room in @wc
  * @wc: filled in
@@ -80,7 +80,7 @@ static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
  *
  * Return: the number of entries. Any context.
  */
-int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+static int poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibcq->device)->nic;
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
@@ -110,7 +110,7 @@ int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
- * cairn_req_notify_cq() - ib_device_ops.req_notify_cq
+ * poll_req_notify() - ib_device_ops.req_notify_cq
  * @ibcq: of a kernel consumer
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, IB_CQ_REPORT_MISSED_EVENTS
  *
@@ -119,7 +119,7 @@ int cairn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  *
  * Return: 1 when entries wait and that was asked, else 0. Any context.
  */
-int cairn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+static int poll_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct cairn_qinfo_host *host = cq->queue.host;
@@ -138,3 +138,8 @@ int cairn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	spin_unlock_irqrestore(&cq->lock, irqflags);
 	return ret;
 }
+
+const struct ib_device_ops cairn_poll_ops = {
+	.poll_cq = poll_cq,
+	.req_notify_cq = poll_req_notify,
+};

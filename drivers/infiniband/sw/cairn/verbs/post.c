@@ -248,7 +248,7 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 }
 
 /**
- * cairn_post_send() - ib_device_ops.post_send
+ * post_send() - ib_device_ops.post_send
  * @ibqp: a kernel QP
  * @wr: a list
  * @bad: the first that was not posted, on error; untouched on success
@@ -256,8 +256,8 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
  * Return: 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
  * error state everything is taken and flushed. Any context.
  */
-int cairn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		    const struct ib_send_wr **bad)
+static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	unsigned long flags;
@@ -322,7 +322,7 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
 }
 
 /**
- * cairn_post_recv() - ib_device_ops.post_recv
+ * post_recv() - ib_device_ops.post_recv
  * @ibqp: a kernel QP without SRQ
  * @wr: a list
  * @bad: the first that was not posted, on error; untouched on success
@@ -330,8 +330,8 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
  * Return: 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
  * state everything is taken and flushed. Any context.
  */
-int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		    const struct ib_recv_wr **bad)
+static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
@@ -350,9 +350,15 @@ int cairn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	return err;
 }
 
-/* ib_device_ops.post_srq_recv: as cairn_post_recv(). */
-int cairn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-			const struct ib_recv_wr **bad)
+/* ib_device_ops.post_srq_recv: as post_recv(). */
+static int post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			 const struct ib_recv_wr **bad)
 {
 	return post_recvs(&to_cairn_srq(ibsrq)->rq, wr, bad);
 }
+
+const struct ib_device_ops cairn_post_ops = {
+	.post_send = post_send,
+	.post_recv = post_recv,
+	.post_srq_recv = post_srq_recv,
+};

@@ -374,7 +374,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 }
 
 /**
- * cairn_create_qp() - ib_device_ops.create_qp
+ * qp_create() - ib_device_ops.create_qp
  * @ibqp: zeroed but for what ib_core filled in
  * @init: cap becomes what the queues hold
  * @udata: reply struct cairn_create_qp_resp
@@ -382,8 +382,8 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
  * Return: 0, -EOPNOTSUPP (type, flags), -EINVAL (limits, reply size), -EBUSY
  * (a second GSI QP), -ENOMEM or -EFAULT. Process context.
  */
-int cairn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
-		    struct ib_udata *udata)
+static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		     struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
@@ -444,14 +444,14 @@ static void qp_silence(struct cairn_qp *qp)
 }
 
 /**
- * cairn_destroy_qp() - ib_device_ops.destroy_qp
+ * qp_destroy() - ib_device_ops.destroy_qp
  * @ibqp: no consumer posts to it any more; packets and doorbells may come
  * @udata: not used
  *
  * Completions of the QP that wait in a kernel CQ are dropped when polled: its
  * number is gone from the table. Always 0. Process context.
  */
-int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
@@ -479,3 +479,9 @@ int cairn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	cairn_limit_put(&dev->num_qps);
 	return 0;
 }
+
+const struct ib_device_ops cairn_qp_ops = {
+	.create_qp = qp_create,
+	.destroy_qp = qp_destroy,
+	INIT_RDMA_OBJ_SIZE(ib_qp, cairn_qp, ibqp),
+};

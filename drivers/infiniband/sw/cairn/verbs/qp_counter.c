@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
+#include "compat/ops.h"
 #include "verbs/ops.h"
 #include "verbs/stats.h"
 #include "verbs/verbs.h"
@@ -23,9 +24,9 @@ qp_counter_stats(const struct rdma_counter *counter)
 }
 
 /* ib_device_ops.counter_alloc_stats: the device's list, as ib_core adds both. */
-struct rdma_hw_stats *cairn_counter_alloc_stats(struct rdma_counter *counter)
+static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)
 {
-	return cairn_alloc_hw_port_stats(counter->device, counter->port);
+	return cairn_stats_alloc_port(counter->device, counter->port);
 }
 
 /* Give @counter a number and values. counter->lock held. */
@@ -83,7 +84,7 @@ int cairn_counter_unbind_qp(struct ib_qp *ibqp)
 }
 
 /* ib_device_ops.counter_dealloc: no QP is bound to it any more. */
-int cairn_counter_dealloc(struct rdma_counter *counter)
+static int counter_dealloc(struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
 	struct cairn_stats __percpu *stats;
@@ -103,13 +104,13 @@ int cairn_counter_dealloc(struct rdma_counter *counter)
 }
 
 /* ib_device_ops.counter_update_stats */
-int cairn_counter_update_stats(struct rdma_counter *counter)
+static int counter_update_stats(struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
 	struct cairn_stats __percpu *stats;
 	unsigned int i;
 
-	/* Keeps the values, see cairn_counter_dealloc(). */
+	/* Keeps the values, see counter_dealloc(). */
 	xa_lock(&dev->counters);
 	stats = qp_counter_stats(counter);
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
@@ -117,3 +118,11 @@ int cairn_counter_update_stats(struct rdma_counter *counter)
 	xa_unlock(&dev->counters);
 	return 0;
 }
+
+const struct ib_device_ops cairn_qp_counter_ops = {
+	.counter_alloc_stats = counter_alloc_stats,
+	.counter_bind_qp = compat_counter_bind_qp,
+	.counter_unbind_qp = compat_counter_unbind_qp,
+	.counter_dealloc = counter_dealloc,
+	.counter_update_stats = counter_update_stats,
+};

@@ -79,7 +79,7 @@ static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
 
-int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+static int res_fill_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
@@ -91,7 +91,7 @@ int cairn_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	return err;
 }
 
-int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+static int res_fill_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 	struct restrack_detail details[] = {
@@ -115,7 +115,7 @@ int cairn_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
 
-int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+static int res_fill_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct cairn_mr *mr = to_cairn_mr(ibmr);
 	struct cairn_epoch *epoch = &to_cairn_dev(ibmr->device)->nic.epoch;
@@ -134,3 +134,9 @@ int cairn_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 
 	return restrack_put(msg, details, ARRAY_SIZE(details));
 }
+
+const struct ib_device_ops cairn_restrack_ops = {
+	.fill_res_qp_entry = res_fill_qp,
+	.fill_res_cq_entry = res_fill_cq,
+	.fill_res_mr_entry = res_fill_mr,
+};

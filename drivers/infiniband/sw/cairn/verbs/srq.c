@@ -57,7 +57,7 @@ static int srq_check_init(const struct ib_srq_init_attr *init)
 }
 
 /**
- * cairn_create_srq() - ib_device_ops.create_srq
+ * srq_create() - ib_device_ops.create_srq
  * @ibsrq: zeroed but for what ib_core filled in
  * @init: max_wr and max_sge become what the ring holds
  * @udata: reply struct cairn_create_srq_resp
@@ -65,8 +65,8 @@ static int srq_check_init(const struct ib_srq_init_attr *init)
  * Return: 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size; XRC: no domain or
  * completion queue), -EBUSY (XRC: no number is left), -ENOMEM or -EFAULT.
  */
-int cairn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
-		     struct ib_udata *udata)
+static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		      struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibsrq->device);
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
@@ -154,7 +154,7 @@ static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 }
 
 /**
- * cairn_modify_srq() - ib_device_ops.modify_srq
+ * srq_modify() - ib_device_ops.modify_srq
  * @ibsrq: the queue
  * @attr: srq_limit; max_wr, for which a process has prepared a ring
  * @mask: IB_SRQ_LIMIT, IB_SRQ_MAX_WR
@@ -166,8 +166,8 @@ static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
  * error), -EBUSY (receives are posted too fast) or -ENOMEM; on error nothing
  * has changed. Process context.
  */
-int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
-		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
+static int srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		      enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
 	struct cairn_next_ring *next;
@@ -188,7 +188,7 @@ int cairn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	return err;
 }
 
-int cairn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+static int srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	const struct cairn_rq *rq = &to_cairn_srq(ibsrq)->rq;
 
@@ -198,7 +198,7 @@ int cairn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 	return 0;
 }
 
-int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+static int srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct cairn_srq *srq = to_cairn_srq(ibsrq);
 
@@ -210,3 +210,11 @@ int cairn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	cairn_limit_put(&to_cairn_dev(ibsrq->device)->num_srqs);
 	return 0;
 }
+
+const struct ib_device_ops cairn_srq_ops = {
+	.create_srq = srq_create,
+	.modify_srq = srq_modify,
+	.query_srq = srq_query,
+	.destroy_srq = srq_destroy,
+	INIT_RDMA_OBJ_SIZE(ib_srq, cairn_srq, ibsrq),
+};

@@ -11,8 +11,8 @@ static const struct rdma_stat_desc stats_descs[] = {
 #undef X
 };
 
-struct rdma_hw_stats *cairn_alloc_hw_port_stats(struct ib_device *ibdev,
-						u32 port_num)
+struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
+					     u32 port_num)
 {
 	return rdma_alloc_hw_stats_struct(stats_descs, ARRAY_SIZE(stats_descs),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
@@ -49,8 +49,8 @@ u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
 }
 
 /* ib_device_ops.get_hw_stats: all of them, whatever @index. */
-int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
-		       u32 port_num, int index)
+static int stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		     u32 port_num, int index)
 {
 	const struct cairn_nic *nic = &to_cairn_dev(ibdev)->nic;
 	int counter;
@@ -61,3 +61,8 @@ int cairn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		stats->value[counter] = cairn_nic_sum(nic, counter);
 	return CAIRN_CTR_COUNT;
 }
+
+const struct ib_device_ops cairn_stats_ops = {
+	.alloc_hw_port_stats = cairn_stats_alloc_port,
+	.get_hw_stats = stats_get,
+};

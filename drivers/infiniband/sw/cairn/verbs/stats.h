@@ -11,6 +11,10 @@ u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
 		    enum cairn_counter counter);
 u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
 
+/* ib_device_ops.alloc_hw_port_stats: all counters of the device. */
+struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
+					     u32 port_num);
+
 /* The same with what counters of queue pairs have (verbs/qp_counter.c). Process
  * context.
  */

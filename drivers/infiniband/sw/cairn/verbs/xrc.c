@@ -18,12 +18,12 @@ void cairn_xrc_exit(struct cairn_dev *dev)
 }
 
 /* A domain is its object: whatever belongs to it points there. */
-int cairn_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+static int xrc_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	return cairn_udata_check(udata, 0);
 }
 
-int cairn_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+static int xrc_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	return 0;
 }
@@ -60,3 +60,9 @@ int cairn_xrc_take_srq(struct cairn_qp *qp, u32 srqn)
 	qp->recv_cq = to_cairn_cq(srq->ibsrq.ext.cq);
 	return 0;
 }
+
+const struct ib_device_ops cairn_xrc_ops = {
+	.alloc_xrcd = xrc_alloc_xrcd,
+	.dealloc_xrcd = xrc_dealloc_xrcd,
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, cairn_xrcd, ibxrcd),
+};
