@@ -9,8 +9,8 @@ Reads what objdump -dr shows, x86-64 only, and follows all jumps of a function. 
 condition may be true or false anywhere: a path that the source excludes counts.
 
 write-back  arch_wb_cache_pmem() is called in persist/flush.c alone, and always by
-            cairn_domain_writeback()
-fence       cairn_domain_fence() has an sfence on every path, and so has all that
+            cairn_flush_writeback()
+fence       cairn_flush_fence() has an sfence on every path, and so has all that
             calls it without a condition, cairn_env_fence() above all
 due         cairn_persist_fence() returns without a fence only when its flag is not
             set, and clears the flag only where a fence follows
@@ -38,7 +38,7 @@ RELOC = re.compile(r'^\s+[0-9a-f]+: R_X86_64_(?:PLT32|PC32)\s+([^-+\s]+)([-+]0x[
 TARGET = re.compile(r'^(?:bnd |notrack )?(j\w+|call)q?\s+(?:([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>|(\*.*))$')
 RETURN = '__x86_return_thunk'
 # sends a packet that acknowledges nothing
-NO_ANSWER = {'cairn_cc_answer'}
+NO_ANSWER = {'cairn_congestion_answer'}
 
 
 class Insn:
@@ -177,16 +177,16 @@ def check_writeback(m):
     for name, calls in m.calls.items():
         # the compiler may put the one in line in the other
         if 'arch_wb_cache_pmem' in calls and name not in (
-                'cairn_domain_writeback', 'cairn_domain_place'):
+                'cairn_flush_writeback', 'cairn_flush_place'):
             yield f'{name}() writes back by itself'
-    if m.avoids(m.entry('cairn_domain_writeback'), lambda i, s: s == 'arch_wb_cache_pmem',
+    if m.avoids(m.entry('cairn_flush_writeback'), lambda i, s: s == 'arch_wb_cache_pmem',
                 lambda i, s, ends: ends):
-        yield 'cairn_domain_writeback() may not write back'
+        yield 'cairn_flush_writeback() may not write back'
 
 
 def check_fence(m):
     always = m.fencing()
-    for name in 'cairn_domain_fence', 'cairn_env_fence':
+    for name in 'cairn_flush_fence', 'cairn_env_fence':
         if name not in always:
             yield f'{name}() may not fence'
 
@@ -282,7 +282,7 @@ def check_handed(m):
             yield f'{name}() may give up the lock between receiving and cairn_resp_settle()'
 
 
-NEEDED = ['cairn_domain_writeback', 'cairn_domain_fence', 'cairn_env_fence',
+NEEDED = ['cairn_flush_writeback', 'cairn_flush_fence', 'cairn_env_fence',
           'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle']
 CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run,
           check_handed]
@@ -302,9 +302,9 @@ void cairn_env_count(struct qp *);
 noinline void cairn_env_emit(struct qp *q) { asm volatile("" : : "r"(q)); }
 noinline void cairn_env_complete(struct qp *q) { asm volatile("" : : "r"(q)); }
 void _raw_spin_unlock(struct qp *);
-noinline void cairn_domain_writeback(void *p, long n) { arch_wb_cache_pmem(p, n); }
-noinline void cairn_domain_fence(void) { asm volatile("sfence" : : : "memory"); }
-noinline void cairn_env_fence(struct qp *q) { cairn_domain_fence(); }
+noinline void cairn_flush_writeback(void *p, long n) { arch_wb_cache_pmem(p, n); }
+noinline void cairn_flush_fence(void) { asm volatile("sfence" : : : "memory"); }
+noinline void cairn_env_fence(struct qp *q) { cairn_flush_fence(); }
 noinline void cairn_persist_fence(struct qp *q)
 {
 	if (!q->due)
@@ -359,9 +359,9 @@ WRONG = [
     ('no fence', 'asm volatile("sfence" : : : "memory")', 'asm volatile("" : : : "memory")'),
     ('a fence now and then', '{ asm volatile("sfence" : : : "memory"); }',
      '{ extern int x; if (x) asm volatile("sfence" : : : "memory"); }'),
-    ('the port does not fence', '{ cairn_domain_fence(); }', '{ }'),
-    ('the port fences now and then', '{ cairn_domain_fence(); }',
-     '{ if (q->ack) cairn_domain_fence(); }'),
+    ('the port does not fence', '{ cairn_flush_fence(); }', '{ }'),
+    ('the port fences now and then', '{ cairn_flush_fence(); }',
+     '{ if (q->ack) cairn_flush_fence(); }'),
     ('no write-back', '{ arch_wb_cache_pmem(p, n); }', '{ }'),
     ('a write-back of its own', '{ cairn_persist_placed(q); }',
      '{ arch_wb_cache_pmem(q, 8); cairn_persist_placed(q); }'),

@@ -13,7 +13,7 @@
  *	by the IP stack, or is handed	fails: the image does not change any more
  *	to a queue pair of this host
  *
- * The instruction is looked for in the code of cairn_domain_fence(). A fence that the
+ * The instruction is looked for in the code of cairn_flush_fence(). A fence that the
  * compiler alone can see is none.
  *
  * @defect makes the image what it would be with a driver that has one. A test
@@ -42,7 +42,7 @@
 #define ROOM		16384	/* lines of a CPU between two fences */
 #define RECENT		64	/* lines that may be evicted */
 #define EVICT		8	/* a line for so many write-backs */
-#define CODE		32	/* bytes of cairn_domain_fence() */
+#define CODE		32	/* bytes of cairn_flush_fence() */
 #define ROCE_PORT	4791
 #define BTH_RESPONSE	0x10	/* to a FLUSH, when there are no READs */
 #define BTH_ACK		0x11
@@ -211,7 +211,7 @@ static bool is_fence(const u8 *code)
 
 static int probe_fence(void)
 {
-	struct kprobe function = { .symbol_name = "cairn_domain_fence" };
+	struct kprobe function = { .symbol_name = "cairn_flush_fence" };
 	const u8 *code;
 	int i, err;
 
@@ -226,7 +226,7 @@ static int probe_fence(void)
 		fence.addr = (kprobe_opcode_t *)(code + i);
 		return register_kprobe(&fence);
 	}
-	pr_info("cairn_shadow: there is no fence in cairn_domain_fence()\n");
+	pr_info("cairn_shadow: there is no fence in cairn_flush_fence()\n");
 	return 0;
 }
 

@@ -43,7 +43,7 @@ bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 					__ATOMIC_RELAXED);
 
 	/* Behind a fence, an earlier READ may still bring the data. */
-	if (!most || !cairn_form_inlines(op) || fenced ||
+	if (!most || !cairn_wqe_form_inlines(op) || fenced ||
 	    !num_sge || num_sge > CAIRN_INLINE_PIECES)
 		return false;
 	in->n = num_sge;

@@ -32,7 +32,7 @@ struct cairn_qp *cairn_qp_alloc(enum ibv_qp_type type, bool signal_all)
 		return NULL;
 	cairn_queue_init(&qp->sq);
 	cairn_queue_init(&qp->rq.queue);
-	qp->type_bit = cairn_qp_type_bit(type);
+	qp->type_bit = cairn_wqe_qp_type_bit(type);
 	qp->signal_all = signal_all ? CAIRN_WQE_SIGNALED : 0;
 	return qp;
 }
@@ -209,7 +209,7 @@ static void qp_reset_queue(struct cairn_queue *queue)
 }
 
 /* The library takes a rate limit in the extended command only. */
-int cairn_modify_qp_cmd(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+int cairn_qp_modify_cmd(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ib_uverbs_ex_modify_qp_resp resp = {};
 	union verbs_cmd_buf cmd = {};
@@ -228,7 +228,7 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	err = mask & IBV_QP_CAP ? cairn_resize_qp(ibqp, attr, mask) :
-				  cairn_modify_qp_cmd(ibqp, attr, mask);
+				  cairn_qp_modify_cmd(ibqp, attr, mask);
 	if (err)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */

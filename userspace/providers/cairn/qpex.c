@@ -38,7 +38,7 @@ static const struct {
 
 bool cairn_qpex_supported(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
-	const struct cairn_qp qp = { .type_bit = cairn_qp_type_bit(type) };
+	const struct cairn_qp qp = { .type_bit = cairn_wqe_qp_type_bit(type) };
 
 	for (size_t i = 0; i < sizeof(send_ops) / sizeof(send_ops[0]); i++)
 		if (cairn_wqe_op(&qp, send_ops[i].opcode))
@@ -77,7 +77,7 @@ static struct cairn_send_wqe *qpex_begin(struct ibv_qp_ex *ibqp,
 	qpex_seal(qp);
 	if (batch->err)
 		return NULL;
-	if (!op || !cairn_send_flags_valid(op, ibqp->wr_flags)) {
+	if (!op || !cairn_wqe_send_flags_valid(op, ibqp->wr_flags)) {
 		qpex_fail(qp, EINVAL);
 		return NULL;
 	}

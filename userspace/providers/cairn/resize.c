@@ -133,7 +133,7 @@ static int resize_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		mask &= ~IBV_QP_CAP;
 	cairn_queue_lock(&qp->sq);
 	cairn_queue_lock(&qp->rq.queue);
-	err = cairn_modify_qp_cmd(ibqp, attr, mask);
+	err = cairn_qp_modify_cmd(ibqp, attr, mask);
 	if (!err) {
 		cairn_resize_commit(sq);
 		cairn_resize_commit(rq);

@@ -106,7 +106,7 @@ static uint64_t send_sges_length(const struct ibv_send_wr *wr)
 static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       const struct ibv_send_wr *wr, enum ibv_mw_type windows)
 {
-	if (!cairn_send_flags_valid(op, wr->send_flags))
+	if (!cairn_wqe_send_flags_valid(op, wr->send_flags))
 		return false;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
 		return false;
@@ -123,7 +123,7 @@ static bool send_valid(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		return false;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return true;
-	return cairn_form_inlines(op) && send_sges_length(wr) <= qp->max_inline;
+	return cairn_wqe_form_inlines(op) && send_sges_length(wr) <= qp->max_inline;
 }
 
 /* Bytes from CAIRN_WQE_DATA_OFFSET on, of a valid request. */

@@ -14,7 +14,7 @@ enum cairn_qp_types {
 	CAIRN_XRC = 1 << 3,	/* initiator */
 };
 
-static inline uint8_t cairn_qp_type_bit(enum ibv_qp_type type)
+static inline uint8_t cairn_wqe_qp_type_bit(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
@@ -53,7 +53,7 @@ struct cairn_wqe_op {
 const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
 					unsigned int opcode);
 
-static inline bool cairn_form_inlines(const struct cairn_wqe_op *op)
+static inline bool cairn_wqe_form_inlines(const struct cairn_wqe_op *op)
 {
 	return op->form == CAIRN_FORM_SEND || op->form == CAIRN_FORM_WRITE ||
 	       op->form == CAIRN_FORM_WORD;
@@ -83,8 +83,8 @@ void cairn_wqe_add_inline(struct cairn_ring *ring, uint32_t index,
 			  size_t bytes);
 
 /* Return: whether the operation takes these flags. */
-static inline bool cairn_send_flags_valid(const struct cairn_wqe_op *op,
-					  unsigned int flags)
+static inline bool cairn_wqe_send_flags_valid(const struct cairn_wqe_op *op,
+					      unsigned int flags)
 {
 	unsigned int valid = IBV_SEND_FENCE | IBV_SEND_SIGNALED |
 			     IBV_SEND_SOLICITED | IBV_SEND_INLINE;

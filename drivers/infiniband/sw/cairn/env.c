@@ -63,7 +63,7 @@ u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		   struct bio_vec *bv)
 {
-	int n = cairn_mr_map(qp, span, len, bv, PORT_MAX_FRAGMENTS);
+	int n = cairn_access_map(qp, span, len, bv, PORT_MAX_FRAGMENTS);
 
 	return n < 0 && n != -EAGAIN ? -EFAULT : n;
 }
@@ -104,8 +104,8 @@ static int env_next_message(void *arg, u32 k, struct cairn_net_part *out)
 	if (messages->part(messages->q, messages->t, k, one))
 		return -EINVAL;
 	if (one->length && !one->inline_data &&
-	    cairn_mr_map(qp, &one->span, one->length, messages->bv,
-			 PORT_MAX_FRAGMENTS) < 0)
+	    cairn_access_map(qp, &one->span, one->length, messages->bv,
+			     PORT_MAX_FRAGMENTS) < 0)
 		return -EFAULT;
 	out->pkt = &one->first;
 	out->bytes = one->inline_data;
@@ -181,20 +181,20 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	};
 	int n;
 
-	n = cairn_mr_map(qp, to, words->len + len, bv, PORT_MAX_FRAGMENTS);
+	n = cairn_access_map(qp, to, words->len + len, bv, PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
-	return cairn_domain_place(&place, bv, n);
+	return cairn_flush_place(&place, bv, n);
 }
 
 void cairn_env_fence(struct cairn_qpc *qpc)
 {
-	cairn_domain_fence();
+	cairn_flush_fence();
 }
 
 u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
-	return cairn_mr_flush_limit(qpc_to_cairn_qp(qpc), key);
+	return cairn_access_flush_limit(qpc_to_cairn_qp(qpc), key);
 }
 
 void cairn_env_ask_peer(struct cairn_qpc *qpc)
@@ -257,13 +257,13 @@ bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side)
 int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		    enum cairn_access access)
 {
-	return cairn_mr_check(qpc_to_cairn_qp(qpc), key, va, len, access);
+	return cairn_access_check(qpc_to_cairn_qp(qpc), key, va, len, access);
 }
 
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		     u64 *orig)
 {
-	return cairn_mr_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
+	return cairn_access_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
 }
 
 int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
@@ -273,12 +273,12 @@ int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	if (cairn_net_copy_payload(pkt, 0, &word, sizeof(word)))
 		return -EFAULT;
-	return cairn_mr_store(qpc_to_cairn_qp(qpc), pkt, access, word);
+	return cairn_access_store(qpc_to_cairn_qp(qpc), pkt, access, word);
 }
 
 int cairn_env_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len)
 {
-	return cairn_mr_bounds(qpc_to_cairn_qp(qpc), key, va, len);
+	return cairn_access_bounds(qpc_to_cairn_qp(qpc), key, va, len);
 }
 
 int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
@@ -292,12 +292,12 @@ int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
-	n = cairn_mr_map(qpc_to_cairn_qp(qpc), &span, len, bv,
-			 PORT_MAX_FRAGMENTS);
+	n = cairn_access_map(qpc_to_cairn_qp(qpc), &span, len, bv,
+			     PORT_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	for (i = 0; i < n; i++)
-		cairn_domain_writeback(bvec_virt(&bv[i]), bv[i].bv_len);
+		cairn_flush_writeback(bvec_virt(&bv[i]), bv[i].bv_len);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ cairn_events_found(const struct list_head *list)
 /* The unread asynchronous events of a QP or SRQ that is being created. NULL: the
  * layout is not known, or the object belongs to a kernel consumer.
  */
-static inline const struct list_head *cairn_async_unread(const void *uobject)
+static inline const struct list_head *cairn_events_async_unread(const void *uobject)
 {
 	const struct cairn_async_handle *handle = uobject;
 
@@ -45,7 +45,7 @@ static inline const struct list_head *cairn_async_unread(const void *uobject)
 }
 
 /* The same for the completion events of a CQ. */
-static inline const struct list_head *cairn_cq_unread(const struct ib_cq *cq)
+static inline const struct list_head *cairn_events_cq_unread(const struct ib_cq *cq)
 {
 	const struct cairn_cq_handle *handle = (const void *)cq->uobject;
 

@@ -52,7 +52,7 @@ struct cairn_nic {
 	struct cairn_quota held;	/* device/hold.h */
 	u32 held_seed;			/* which peers share a bound there */
 	struct cairn_mcast mcast;
-	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_idle_us() */
+	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_watch_idle_us() */
 	u32 loopback;	/* enum cairn_loopback_modes */
 	/* net/: under RTNL */
 	struct list_head netif;		/* devices of a namespace, read by RCU */

@@ -270,7 +270,7 @@ TRACE_EVENT(cairn_rate_turn,
 			     ),
 	    TP_fast_assign(CAIRN_TRACE_QP_SET(x);
 			   __entry->responder = side == CAIRN_RESP;
-			   __entry->kbps = cairn_rate_of(x->qpc, side)->kbps;
+			   __entry->kbps = cairn_pace_rate_of(x->qpc, side)->kbps;
 			   __entry->packets = packets;
 			   __entry->count = side == CAIRN_REQ ?
 					    x->qpc->req.pkt : 0;

@@ -19,7 +19,7 @@ static const u16 rnr_timer[32] = {
 	24576, 32768, 49152,
 };
 
-u8 cairn_credits_encode(int posted)
+u8 cairn_aeth_encode_credits(int posted)
 {
 	u32 lo = 0, hi = ARRAY_SIZE(credits) - 1;
 
@@ -36,14 +36,14 @@ u8 cairn_credits_encode(int posted)
 	return lo;
 }
 
-int cairn_credits_decode(u8 syndrome)
+int cairn_aeth_decode_credits(u8 syndrome)
 {
 	u8 code = syndrome & CAIRN_AETH_VALUE_MASK;
 
 	return code < ARRAY_SIZE(credits) ? credits[code] : -1;
 }
 
-u64 cairn_rnr_timer_ns(u8 code)
+u64 cairn_aeth_rnr_ns(u8 code)
 {
 	code &= CAIRN_AETH_VALUE_MASK;
 	return (code ? rnr_timer[code] : 65536) * 10000ULL;

@@ -5,8 +5,8 @@
 
 #include <linux/types.h>
 
-u8 cairn_credits_encode(int posted);	/* negative: credits do not apply */
-int cairn_credits_decode(u8 syndrome);	/* -1: credits do not apply */
-u64 cairn_rnr_timer_ns(u8 code);
+u8 cairn_aeth_encode_credits(int posted);	/* negative: credits do not apply */
+int cairn_aeth_decode_credits(u8 syndrome);	/* -1: credits do not apply */
+u64 cairn_aeth_rnr_ns(u8 code);
 
 #endif

@@ -74,7 +74,7 @@ struct cairn_timer_share {
 };
 
 /* May the timer ask again itself @now (ns)? All that it does counts. */
-static inline bool cairn_timer_share_begin(struct cairn_timer_share *share,
+static inline bool cairn_alarm_share_begin(struct cairn_timer_share *share,
 					   u64 now)
 {
 	s64 more = (now - share->seen) / CAIRN_TIMER_PART;
@@ -84,7 +84,7 @@ static inline bool cairn_timer_share_begin(struct cairn_timer_share *share,
 	return share->left > 0;
 }
 
-static inline void cairn_timer_share_end(struct cairn_timer_share *share,
+static inline void cairn_alarm_share_end(struct cairn_timer_share *share,
 					 u64 took_ns)
 {
 	share->left -= took_ns;

@@ -23,8 +23,8 @@
 /* Post @cqe, or keep it until the CQ has room. Then no other may be posted before it:
  * the QP flushes or is to fail, and the private copy of a WQE is of no use any more.
  */
-bool cairn_req_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
-			const struct cairn_cqe *cqe)
+bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
+			 const struct cairn_cqe *cqe)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -51,7 +51,7 @@ static bool comp_post_kept(struct cairn_qpc *qpc)
 	return true;
 }
 
-/* Returns false when the CQ is full, as cairn_req_complete() does. */
+/* Returns false when the CQ is full, as cairn_comp_complete() does. */
 static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			  u8 status, u32 vendor_err)
 {
@@ -67,11 +67,11 @@ static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		return true;
 	if (swr->opcode < CAIRN_WQE_OPCODES)
 		cqe.opcode = cairn_wqe_ops[swr->opcode].cqe_opcode;
-	if (cairn_swr_persists(swr))
+	if (cairn_req_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
-	if (cairn_swr_persists(swr) && !status && !cairn_swr_early(swr))
+	if (cairn_req_swr_persists(swr) && !status && !cairn_req_swr_early(swr))
 		cqe.durability = qpc->req.durability;
-	return cairn_req_complete(qpc, CAIRN_REQ, &cqe);
+	return cairn_comp_complete(qpc, CAIRN_REQ, &cqe);
 }
 
 /* Take the oldest record off the queue. Before its completion appears: whoever
@@ -85,7 +85,7 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 		req->send_rec++;
 		req->pkt = 0;
 	}
-	if (req->kept_rec == req->una_rec && !cairn_swr_early(swr))
+	if (req->kept_rec == req->una_rec && !cairn_req_swr_early(swr))
 		req->kept_rec++;
 	req->una_rec++;
 	if ((s32)(req->ack_rec - req->una_rec) < 0)
@@ -128,7 +128,7 @@ static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 /* RC goes to ERR, the others to SQE (IBTA 10.3.1). The completions come with the
  * flush, in order: as many as there are records may be before this one.
  */
-void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
+void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, n);
@@ -140,7 +140,7 @@ void cairn_req_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 	req->ack_deadline = 0;
 	req->rnr_until = 0;
 	cairn_gap_forget(req);
-	if (cairn_reliable(qpc))
+	if (cairn_qp_reliable(qpc))
 		cairn_qpc_fail(qpc);
 	else if (cairn_state(qpc) == CAIRN_QP_RTS ||
 		 cairn_state(qpc) == CAIRN_QP_SQD)
@@ -158,15 +158,15 @@ static u32 comp_awaited_rec(struct cairn_requester *req)
 	if (n == req->new_rec && n != req->una_rec)
 		return n - 1;
 	while (n + 1 != req->new_rec && n != req->send_rec &&
-	       cairn_swr_received(req, cairn_req_swr(req, n)))
+	       cairn_req_swr_received(req, cairn_req_swr(req, n)))
 		n++;
 	return n;
 }
 
 /* The oldest WQE that is not received fails. */
-void cairn_req_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err)
+void cairn_comp_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err)
 {
-	cairn_req_fail_at(qpc, comp_awaited_rec(&qpc->req), status, vendor_err);
+	cairn_comp_fail_at(qpc, comp_awaited_rec(&qpc->req), status, vendor_err);
 }
 
 /* Are early ones to be told of that are durable? What fails behind them waits: in
@@ -177,10 +177,10 @@ static bool comp_owes_durable(struct cairn_requester *req)
 	const struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
 
 	return req->kept_rec != req->una_rec && !req->recv_at &&
-	       (!cairn_swr_early(swr) || swr->durable || swr->status);
+	       (!cairn_req_swr_early(swr) || swr->durable || swr->status);
 }
 
-void cairn_req_reap(struct cairn_qpc *qpc)
+void cairn_comp_reap(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -192,18 +192,18 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 		if (swr->status && comp_owes_durable(req))
 			return;
 		if (swr->status) {
-			cairn_req_fail_at(qpc, req->una_rec, swr->status,
-					  swr->vendor_err);
+			cairn_comp_fail_at(qpc, req->una_rec, swr->status,
+					   swr->vendor_err);
 			return;
 		}
-		if (swr->npkts ? !cairn_swr_received(req, swr) :
+		if (swr->npkts ? !cairn_req_swr_received(req, swr) :
 			       req->send_rec == req->una_rec)
 			return;
-		if (cairn_swr_held(swr))
+		if (cairn_req_swr_held(swr))
 			return;
-		if (cairn_swr_early(swr) && !cairn_req_load(qpc, swr)) {
-			cairn_req_fail_at(qpc, req->una_rec,
-					  CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
+		if (cairn_req_swr_early(swr) && !cairn_req_load(qpc, swr)) {
+			cairn_comp_fail_at(qpc, req->una_rec,
+					   CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 			return;
 		}
 		req->reaps_left--;
@@ -212,7 +212,7 @@ void cairn_req_reap(struct cairn_qpc *qpc)
 			cairn_qpc_fatal(qpc);
 			return;
 		}
-		if (cairn_swr_early(swr))
+		if (cairn_req_swr_early(swr))
 			comp_keep_target(req, swr);
 	}
 }
@@ -265,7 +265,7 @@ static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	}
 }
 
-bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
+bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -294,10 +294,10 @@ bool cairn_req_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	return cairn_budget_left(budget);
 }
 
-bool cairn_req_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
+bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	return cairn_state(qpc) != CAIRN_QP_SQE ||
-	       (cairn_req_flush(qpc, budget) && !qpc->req.unreported);
+	       (cairn_comp_flush(qpc, budget) && !qpc->req.unreported);
 }
 
 /* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a
@@ -309,7 +309,7 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 
 	if (!req->retries) {
 		cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
-		cairn_req_fail(qpc, CAIRN_CQE_RETRY_EXC_ERR, 0);
+		cairn_comp_fail(qpc, CAIRN_CQE_RETRY_EXC_ERR, 0);
 		return false;
 	}
 	req->retries--;
@@ -323,24 +323,24 @@ static void comp_doubt_peer(struct cairn_qpc *qpc)
 	struct cairn_requester *req = &qpc->req;
 
 	if (req->peer_doubted || req->durability ||
-	    !cairn_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
+	    !cairn_req_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
 		return;
 	req->peer_doubted = true;
 	cairn_env_ask_peer(qpc);
 }
 
-void cairn_req_peer_unable(struct cairn_qpc *qpc)
+void cairn_comp_peer_unable(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	u8 state = cairn_state(qpc);
 
 	if (req->peer_doubted && cairn_req_outstanding(req) &&
 	    (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
-	    cairn_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
-		cairn_req_fail(qpc, CAIRN_CQE_REM_INV_REQ_ERR, 0);
+	    cairn_req_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
+		cairn_comp_fail(qpc, CAIRN_CQE_REM_INV_REQ_ERR, 0);
 }
 
-void cairn_req_expire(struct cairn_qpc *qpc, u64 now)
+void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -385,11 +385,11 @@ static void comp_implied_nak(struct cairn_qpc *qpc)
 		cairn_gap_repeat_read(qpc);
 }
 
-void cairn_req_clip(struct cairn_requester *req)
+void cairn_comp_clip(struct cairn_requester *req)
 {
 	while (req->send_rec != req->new_rec) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
-		s32 off = cairn_swr_offset(swr, req->una);
+		s32 off = cairn_req_swr_offset(swr, req->una);
 
 		if (off < 0 || (off <= (s32)req->pkt && !swr->local_done))
 			break;
@@ -455,7 +455,7 @@ static void comp_refused(struct cairn_qpc *qpc, u8 syndrome)
 		[CAIRN_NAK_INVALID_RD_REQUEST] = CAIRN_CQE_REM_INV_REQ_ERR,
 	};
 
-	cairn_req_fail(qpc, status[syndrome & CAIRN_AETH_VALUE_MASK], syndrome);
+	cairn_comp_fail(qpc, status[syndrome & CAIRN_AETH_VALUE_MASK], syndrome);
 }
 
 /* The record that @psn belongs to, or NULL. */
@@ -465,7 +465,7 @@ static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
 
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
-		s32 off = cairn_swr_offset(swr, psn);
+		s32 off = cairn_req_swr_offset(swr, psn);
 
 		if (off < 0)
 			break;
@@ -534,17 +534,17 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	req->implied_nak = false;
 	if (req->timed)
 		cairn_legs_answered(req, now);
-	cairn_req_reap(qpc);
+	cairn_comp_reap(qpc);
 	comp_late_refusal(qpc);
 	cairn_gap_progress(req, now);
-	cairn_req_clip(req);
+	cairn_comp_clip(req);
 	cairn_req_rearm(qpc, now);
 }
 
 /* Everything before @psn is acknowledged by a response with @psn. Returns true
  * when so it is and the QP is still alive: what @psn itself says comes next.
  */
-bool cairn_req_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now)
+bool cairn_comp_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 una = req->una;
@@ -560,10 +560,10 @@ bool cairn_req_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now)
 /* What was granted stays granted: the code rounds down, and a persistence ACK
  * counts from the MSN of a message that may be old (IBTA 9.7.7.2).
  */
-void cairn_req_take_credits(struct cairn_requester *req,
-			    const struct cairn_pkt *pkt)
+void cairn_comp_take_credits(struct cairn_requester *req,
+			     const struct cairn_pkt *pkt)
 {
-	int credits = cairn_credits_decode(pkt->syndrome);
+	int credits = cairn_aeth_decode_credits(pkt->syndrome);
 	u32 lsn = cairn_psn_add(pkt->msn, max(credits, 0));
 
 	if (credits >= 0 &&
@@ -576,8 +576,8 @@ static void comp_rx_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
-	cairn_req_take_credits(&qpc->req, pkt);
-	cairn_req_ack_before(qpc, cairn_psn_add(pkt->psn, 1), now);
+	cairn_comp_take_credits(&qpc->req, pkt);
+	cairn_comp_ack_before(qpc, cairn_psn_add(pkt->psn, 1), now);
 	cairn_gap_answer(qpc, true, now);
 }
 
@@ -592,8 +592,8 @@ static void comp_wait_for_receive(struct cairn_qpc *qpc,
 	if (qpc->attrs.rnr_retry != 7) {
 		if (!req->rnr_retries) {
 			cairn_env_count(qpc, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
-			cairn_req_fail(qpc, CAIRN_CQE_RNR_RETRY_EXC_ERR,
-				       pkt->syndrome);
+			cairn_comp_fail(qpc, CAIRN_CQE_RNR_RETRY_EXC_ERR,
+					pkt->syndrome);
 			return;
 		}
 		req->rnr_retries--;
@@ -601,14 +601,14 @@ static void comp_wait_for_receive(struct cairn_qpc *qpc,
 	cairn_gap_forget(req);
 	cairn_req_rewind(qpc, req->una);
 	req->ack_deadline = 0;
-	req->rnr_until = now + cairn_rnr_timer_ns(pkt->syndrome);
+	req->rnr_until = now + cairn_aeth_rnr_ns(pkt->syndrome);
 }
 
 static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			    u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
-	if (cairn_req_ack_before(qpc, pkt->psn, now))
+	if (cairn_comp_ack_before(qpc, pkt->psn, now))
 		comp_wait_for_receive(qpc, pkt, now);
 }
 
@@ -625,7 +625,7 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_env_count(qpc, code == CAIRN_NAK_PSN_SEQ ?
 			CAIRN_CTR_SEQ_NAKS_RECEIVED :
 			CAIRN_CTR_FATAL_NAKS_RECEIVED, 1);
-	if (!cairn_req_ack_before(qpc, pkt->psn, now)) {
+	if (!cairn_comp_ack_before(qpc, pkt->psn, now)) {
 		if (code == CAIRN_NAK_PSN_SEQ) {
 			cairn_gap_later_nak(req, pkt->psn);
 		} else if (cairn_state(qpc) != CAIRN_QP_ERR) {
@@ -651,7 +651,7 @@ static struct cairn_swr *comp_find_awaited(struct cairn_qpc *qpc,
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = comp_record_of(req, pkt->psn, op_flag);
 
-	cairn_req_ack_before(qpc, pkt->psn, now);
+	cairn_comp_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return NULL;
 	if (swr && cairn_psn_diff(pkt->psn, req->una) >= 0 &&
@@ -684,7 +684,7 @@ static void comp_response_failed(struct cairn_qpc *qpc, u32 psn, u8 status,
 				 u32 vendor_err)
 {
 	if (psn == qpc->req.una)
-		cairn_req_fail(qpc, status, vendor_err);
+		cairn_comp_fail(qpc, status, vendor_err);
 }
 
 static void comp_place_failed(struct cairn_qpc *qpc, u32 psn)
@@ -699,7 +699,7 @@ static bool comp_ends_request(struct cairn_qpc *qpc,
 {
 	u32 pkt = cairn_psn_diff(psn, swr->psn);
 
-	return pkt + 1 == swr->npkts || !((pkt + 1) % cairn_read_chunk(qpc));
+	return pkt + 1 == swr->npkts || !((pkt + 1) % cairn_window_read_chunk(qpc));
 }
 
 /* Where the response goes is absent: it counts as lost, but not for the retries. */
@@ -709,7 +709,7 @@ static void comp_place_later(struct cairn_requester *req)
 	req->ask_again = true;
 }
 
-void cairn_req_brought(struct cairn_qpc *qpc)
+void cairn_comp_brought(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	bool ask = req->ask_again;
@@ -777,7 +777,7 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	}
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
-		cairn_req_take_credits(&qpc->req, pkt);
+		cairn_comp_take_credits(&qpc->req, pkt);
 	comp_response_done(qpc, pkt->psn, now);
 }
 
@@ -807,7 +807,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 		comp_not_placed(qpc, pkt->psn, err);
 		return;
 	}
-	cairn_req_take_credits(&qpc->req, pkt);
+	cairn_comp_take_credits(&qpc->req, pkt);
 	comp_response_done(qpc, pkt->psn, now);
 }
 
@@ -838,10 +838,10 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (qpc->transport == CAIRN_TRANSPORT_UD || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR)
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
-	else if (!cairn_pkey_fits(qpc, pkt->pkey))
+	else if (!cairn_qp_pkey_fits(qpc, pkt->pkey))
 		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 	else
-		cairn_cc_notified(qpc, now);
+		cairn_congestion_notified(qpc, now);
 }
 
 /* A peer that got something ahead of what was ever sent reports a gap where
@@ -989,7 +989,7 @@ static void comp_rx_stale(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 }
 
-void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
+void cairn_comp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 	u8 state = cairn_state(qpc);
@@ -998,12 +998,12 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		comp_rx_cnp(qpc, pkt, now);
 		return;
 	}
-	if (pkt->op->transport != qpc->transport || !cairn_reliable(qpc) ||
+	if (pkt->op->transport != qpc->transport || !cairn_qp_reliable(qpc) ||
 	    (state != CAIRN_QP_RTS && state != CAIRN_QP_SQD)) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
-	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
+	if (!cairn_qp_pkey_fits(qpc, pkt->pkey)) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
@@ -1012,14 +1012,14 @@ void cairn_req_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		return;
 	}
 	if (pkt->ce)
-		cairn_cc_marked(qpc, CAIRN_REQ, now);
+		cairn_congestion_marked(qpc, CAIRN_REQ, now);
 	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK) {
 		cairn_persist_ack(qpc, pkt, now);
 		return;
 	}
 	if (comp_is_nak_of_next(req, pkt)) {
 		cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
-		cairn_req_ack_before(qpc, pkt->psn, now);
+		cairn_comp_ack_before(qpc, pkt->psn, now);
 		cairn_gap_answer(qpc, false, now);
 		return;
 	}

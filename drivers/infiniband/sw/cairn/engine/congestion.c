@@ -36,8 +36,8 @@ static void cong_take_cnps(struct cairn_qpc *qpc, struct cairn_dcqcn *rp,
 		cairn_dcqcn_cut(rp, qpc->cc.params, top, now);
 }
 
-void cairn_cc_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
-		    struct cairn_rate_limit *limit, u64 now)
+void cairn_congestion_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
+			    struct cairn_rate_limit *limit, u64 now)
 {
 	struct cairn_dcqcn *rp = &qpc->cc.rp[side];
 	u32 top, burst;
@@ -53,12 +53,12 @@ void cairn_cc_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	/* A long burst would be a long wait, and many packets in the queue
 	 * that has marked.
 	 */
-	burst = cairn_rate_default_burst(rp->kbps, cairn_packet_max(qpc));
+	burst = cairn_rate_default_burst(rp->kbps, cairn_pace_packet_max(qpc));
 	if (limit->burst > burst)
 		limit->burst = burst;
 }
 
-void cairn_cc_sent(struct cairn_qpc *qpc, enum cairn_side_id side, u32 bytes)
+void cairn_congestion_sent(struct cairn_qpc *qpc, enum cairn_side_id side, u32 bytes)
 {
 	if (qpc->attrs.cc)
 		cairn_dcqcn_sent(&qpc->cc.rp[side], qpc->cc.params,
@@ -86,7 +86,7 @@ static void cong_send_cnp(struct cairn_qpc *qpc)
 	cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
-void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
+void cairn_congestion_answer(struct cairn_qpc *qpc, u64 now)
 {
 	WRITE_ONCE(qpc->cnp_due, false);
 	if (now < qpc->cc.cnp_at)
@@ -96,13 +96,13 @@ void cairn_cc_answer(struct cairn_qpc *qpc, u64 now)
 	cong_send_cnp(qpc);
 }
 
-void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
+void cairn_congestion_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_CE_RECEIVED, 1);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return;
 	if (side == CAIRN_RESP) {
-		cairn_cc_answer(qpc, now);
+		cairn_congestion_answer(qpc, now);
 		return;
 	}
 	/* One turn of the responder for each CNP, not for each mark. */
@@ -115,7 +115,7 @@ void cairn_cc_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now)
 /* A peer sends one in an interval, as measured there: what comes in less than
  * half of it is somebody else's.
  */
-void cairn_cc_notified(struct cairn_qpc *qpc, u64 now)
+void cairn_congestion_notified(struct cairn_qpc *qpc, u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
 	if (!qpc->attrs.cc || now < qpc->cc.heard_at)

@@ -239,7 +239,7 @@ struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *qpc);
 u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key);
 
 /* Find out whether the peer's device knows WRITE_PERSIST. If it does not,
- * cairn_req_peer_unable() follows. Once for a connection, of the requester.
+ * cairn_comp_peer_unable() follows. Once for a connection, of the requester.
  */
 void cairn_env_ask_peer(struct cairn_qpc *qpc);
 

@@ -99,7 +99,7 @@ static void gap_restore_cursor(struct cairn_requester *req)
 		req->send_rec = req->una_rec;
 		req->pkt = 0;
 	}
-	cairn_req_clip(req);
+	cairn_comp_clip(req);
 }
 
 static void gap_finish(struct cairn_requester *req)

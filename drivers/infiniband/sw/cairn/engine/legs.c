@@ -33,7 +33,7 @@ void cairn_legs_sent(struct cairn_qpc *qpc, u64 now)
 	    (s32)(req->send_rec - req->apart->legs.rec) <= 0)
 		return;
 	legs_end(&req->apart->legs, now);
-	req->timed = cairn_reliable(qpc);
+	req->timed = cairn_qp_reliable(qpc);
 }
 
 /* More is answered. */
@@ -48,10 +48,10 @@ void cairn_legs_answered(struct cairn_requester *req, u64 now)
 		cairn_legs_forget(req);
 		return;
 	}
-	if (!cairn_swr_received(req, swr))
+	if (!cairn_req_swr_received(req, swr))
 		return;
 	legs_end(&req->apart->legs, now);
-	req->timed = cairn_swr_persists(swr);
+	req->timed = cairn_req_swr_persists(swr);
 	if (req->timed)
 		cairn_legs_durable(req, now);
 }

@@ -14,7 +14,7 @@ bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
 		rate->marked = false;
 		return false;
 	}
-	cairn_rate_set(rate, limit, cairn_packet_max(qpc), now);
+	cairn_rate_set(rate, limit, cairn_pace_packet_max(qpc), now);
 	cairn_pace_wake(qpc, rate, now);
 	return rate->marked;
 }

@@ -10,7 +10,7 @@
  * @qpc: the QP, for its counters
  * @rate: of the side
  * @limit: the limit that holds for these packets; kbps 0: none
- * @bytes: of each packet, see cairn_packet_bytes()
+ * @bytes: of each packet, see cairn_window_packet_bytes()
  * @n: how many want to, 1 or more
  * @now: ns
  *
@@ -39,13 +39,13 @@ void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
 void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now);
 
 /* The longest packet that counts for a rate, bytes from BTH to ICRC. */
-static inline u32 cairn_packet_max(const struct cairn_qpc *qpc)
+static inline u32 cairn_pace_packet_max(const struct cairn_qpc *qpc)
 {
 	return qpc->attrs.pmtu + CAIRN_MAX_OVERHEAD;
 }
 
 static inline const struct cairn_rate *
-cairn_rate_of(const struct cairn_qpc *qpc, enum cairn_side_id side)
+cairn_pace_rate_of(const struct cairn_qpc *qpc, enum cairn_side_id side)
 {
 	return side == CAIRN_REQ ? &qpc->req.rate : &qpc->resp.rate;
 }
@@ -56,7 +56,7 @@ cairn_rate_of(const struct cairn_qpc *qpc, enum cairn_side_id side)
 static inline u64 cairn_paced_until(const struct cairn_qpc *qpc,
 				    enum cairn_side_id side)
 {
-	const struct cairn_rate *rate = cairn_rate_of(qpc, side);
+	const struct cairn_rate *rate = cairn_pace_rate_of(qpc, side);
 
 	return READ_ONCE(rate->marked) ? READ_ONCE(rate->next) : 0;
 }

@@ -39,7 +39,7 @@ static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
 	for (n = persist_first(req); n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
-		if (!cairn_swr_persists(swr) || swr->durable)
+		if (!cairn_req_swr_persists(swr) || swr->durable)
 			continue;
 		req->undurable_rec = n;
 		*at = n;
@@ -63,7 +63,7 @@ static struct cairn_swr *persist_awaited(struct cairn_requester *req, u32 *at)
 {
 	struct cairn_swr *swr = persist_oldest(req, at);
 
-	return swr && cairn_swr_received(req, swr) ? swr : NULL;
+	return swr && cairn_req_swr_received(req, swr) ? swr : NULL;
 }
 
 static u32 persist_last_psn(const struct cairn_swr *swr)
@@ -132,7 +132,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 	cqe.wr_id = recv.recv.wr_id;
 	if (swr->flags & CAIRN_WQE_SOLICITED)
 		cqe.flags |= CAIRN_CQE_SOLICITED;
-	if (!cairn_req_complete(qpc, CAIRN_RESP, &cqe))
+	if (!cairn_comp_complete(qpc, CAIRN_RESP, &cqe))
 		cairn_qpc_fatal(qpc);
 	return true;
 }
@@ -144,7 +144,7 @@ static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
 	struct cairn_requester *req = &qpc->req;
 
 	if ((s32)(n - req->una_rec) >= 0) {
-		cairn_req_fail_at(qpc, n, status, vendor_err);
+		cairn_comp_fail_at(qpc, n, status, vendor_err);
 		return;
 	}
 	persist_complete_early(qpc, cairn_req_swr(req, n), status, vendor_err);
@@ -164,7 +164,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 	     cairn_state(qpc) != CAIRN_QP_ERR; req->kept_rec++) {
 		struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
 
-		if (!cairn_swr_early(swr))
+		if (!cairn_req_swr_early(swr))
 			continue;
 		if (!swr->durable && swr->status)
 			persist_fail(qpc, req->kept_rec, swr->status,
@@ -193,7 +193,7 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 		persist_deliver(qpc, now);
 		/* What fails does not wait for a receive. */
 		if (req->recv_at)
-			cairn_req_reap(qpc);
+			cairn_comp_reap(qpc);
 	}
 	if (!qpc->attrs.timeout || !persist_awaited(req, &n))
 		req->probe_at = 0;
@@ -325,7 +325,7 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 
 		if (!persist_reaches(swr, cairn_psn_add(psn, CAIRN_24BIT_MASK)))
 			break;
-		if (!cairn_swr_persists(swr) || swr->durable)
+		if (!cairn_req_swr_persists(swr) || swr->durable)
 			continue;
 		swr->durable = true;
 		if (!(swr->flags & CAIRN_WQE_EARLY))
@@ -352,11 +352,11 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
 	persist_mark_durable(req, pkt->psn, now);
-	cairn_req_ack_before(qpc, pkt->psn, now);
+	cairn_comp_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
 	/* What was marked may complete; then it is this one's turn. */
-	cairn_req_reap(qpc);
+	cairn_comp_reap(qpc);
 	persist_deliver(qpc, now);
 	swr = persist_oldest(req, &n);
 	if (!swr || cairn_state(qpc) == CAIRN_QP_ERR)
@@ -421,9 +421,9 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_ACKS_RECEIVED, 1);
 	persist_note_durability(req, pkt->durability);
 	persist_mark_durable(req, end, now);
-	cairn_req_take_credits(req, pkt);
+	cairn_comp_take_credits(req, pkt);
 	persist_peer_alive(qpc);
 	if (cairn_psn_diff(end, req->una) > 0)
-		cairn_req_ack_before(qpc, end, now);
+		cairn_comp_ack_before(qpc, end, now);
 	cairn_gap_answer(qpc, false, now);
 }

@@ -515,7 +515,7 @@ void cairn_qpc_fail(struct cairn_qpc *qpc);
 void cairn_qpc_fatal(struct cairn_qpc *qpc);
 
 /* RC and XRC: acknowledged, in order, repeated. */
-static inline bool cairn_reliable(const struct cairn_qpc *qpc)
+static inline bool cairn_qp_reliable(const struct cairn_qpc *qpc)
 {
 	return qpc->transport <= CAIRN_TRANSPORT_XRC;
 }
@@ -526,7 +526,7 @@ static inline u8 cairn_state(const struct cairn_qpc *qpc)
 }
 
 /* Of one partition, and one end at least is a full member of it (IBTA 10.9.3). */
-static inline bool cairn_pkey_fits(const struct cairn_qpc *qpc, u16 pkey)
+static inline bool cairn_qp_pkey_fits(const struct cairn_qpc *qpc, u16 pkey)
 {
 	return !((pkey ^ qpc->attrs.pkey) & CAIRN_PKEY_BASE) &&
 	       (pkey | qpc->attrs.pkey) & CAIRN_PKEY_FULL;

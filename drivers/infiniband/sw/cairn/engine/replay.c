@@ -210,9 +210,9 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	err = cairn_env_emit(qpc, CAIRN_RESP, &train);
 	if (err == -EAGAIN)
 		return err;
-	bytes = cairn_packet_bytes(train.first.opcode, n, train.length);
+	bytes = cairn_window_packet_bytes(train.first.opcode, n, train.length);
 	cairn_pace_sent(qpc, &qpc->resp.rate, limit, n, bytes, now);
-	cairn_cc_sent(qpc, CAIRN_RESP, bytes);
+	cairn_congestion_sent(qpc, CAIRN_RESP, bytes);
 	return err;
 }
 
@@ -225,8 +225,8 @@ static u32 replay_paced_count(struct cairn_qpc *qpc,
 	u32 left = res->length - res->next * qpc->attrs.pmtu;
 
 	return cairn_pace(qpc, &qpc->resp.rate, limit,
-			  cairn_packet_bytes(replay_opcode(res), 1,
-					     min_t(u32, left, qpc->attrs.pmtu)),
+			  cairn_window_packet_bytes(replay_opcode(res), 1,
+						    min_t(u32, left, qpc->attrs.pmtu)),
 			  replay_count(qpc, res, budget->packets), now);
 }
 
@@ -241,7 +241,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 
 	if (res->kind == CAIRN_KIND_READ_REQ) {
 		limit = qpc->attrs.rate;
-		cairn_cc_limit(qpc, CAIRN_RESP, &limit, now);
+		cairn_congestion_limit(qpc, CAIRN_RESP, &limit, now);
 		n = replay_paced_count(qpc, res, &limit, budget, now);
 		if (!n)
 			return false;

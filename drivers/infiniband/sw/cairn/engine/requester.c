@@ -122,7 +122,7 @@ void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
-		s32 off = cairn_swr_offset(swr, psn);
+		s32 off = cairn_req_swr_offset(swr, psn);
 
 		if (off >= 0 && off < (s32)swr->npkts) {
 			req->send_rec = n;
@@ -159,7 +159,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	req_copy_wqe(qpc, swr->idx, req->sq_next - swr->idx);
 	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
 	    wqe->units == swr->units &&
-	    !cairn_send_wqe_check(qpc, &req->apart->wqe, &length) &&
+	    !cairn_wqe_check_send(qpc, &req->apart->wqe, &length) &&
 	    length == swr->length)
 		return true;
 	req->wqe_valid = false;
@@ -210,14 +210,14 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	}
 	if (cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_LOCAL)
 		return;
-	swr->npkts = cairn_npkts(qpc, length);
+	swr->npkts = cairn_window_npkts(qpc, length);
 	swr->ssn = req->ssn;
 	req->ssn = cairn_psn_add(req->ssn, wqe->opcode == CAIRN_WQE_READ ?
-				 cairn_read_requests(qpc, swr->npkts) : 1);
+				 cairn_window_read_requests(qpc, swr->npkts) : 1);
 	req->psn = cairn_psn_add(req->psn, swr->npkts);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		swr->ah = wqe->ud.ah;
-	if (!cairn_swr_persists(swr))
+	if (!cairn_req_swr_persists(swr))
 		return;
 	/* While there was none nobody looked, and so moved this. */
 	if (!req->persists++)
@@ -228,13 +228,13 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
 	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
-	u8 status = cairn_send_wqe_check(qpc, &qpc->req.apart->wqe, length);
+	u8 status = cairn_wqe_check_send(qpc, &qpc->req.apart->wqe, length);
 
 	if (status)
 		return status;
 	if (qpc->transport == CAIRN_TRANSPORT_UD && *length > qpc->attrs.pmtu)
 		return CAIRN_CQE_LOC_LEN_ERR;
-	if (cairn_npkts(qpc, *length) > CAIRN_PSN_SPAN)
+	if (cairn_window_npkts(qpc, *length) > CAIRN_PSN_SPAN)
 		return CAIRN_CQE_LOC_LEN_ERR;
 	if (cairn_wqe_ops[wqe->opcode].flags & CAIRN_WOP_READS &&
 	    !qpc->attrs.max_rd_atomic)
@@ -261,7 +261,7 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 	swr = cairn_env_more_records(qpc, n);
 	if (!swr)
 		return;
-	cairn_req_resize(qpc, qpc->sq_depth, &swr, n - 1);
+	cairn_sq_resize(qpc, qpc->sq_depth, &swr, n - 1);
 	cairn_env_drop_records(qpc, swr);
 }
 
@@ -305,12 +305,12 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 static u32 req_reads_out(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
-	u32 chunk = cairn_read_chunk(qpc), out = 0, n;
+	u32 chunk = cairn_window_read_chunk(qpc), out = 0, n;
 
 	for (n = req->ack_rec; n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 		u32 end = n == req->send_rec ? req->pkt : swr->npkts;
-		u32 done = max(cairn_swr_offset(swr, req->una), 0);
+		u32 done = max(cairn_req_swr_offset(swr, req->una), 0);
 
 		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS &&
 		    done < end)
@@ -323,7 +323,7 @@ static u32 req_reads_out(struct cairn_qpc *qpc)
 
 u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
-	u32 chunk = cairn_read_chunk(qpc), pkt = qpc->req.pkt;
+	u32 chunk = cairn_window_read_chunk(qpc), pkt = qpc->req.pkt;
 
 	return min(swr->npkts - pkt, chunk - pkt % chunk);
 }
@@ -349,7 +349,7 @@ static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	u32 out = cairn_psn_diff(cairn_req_cursor(req), req->una);
 	u32 all = req_most_out(qpc);
 
-	if (!cairn_reliable(qpc))
+	if (!cairn_qp_reliable(qpc))
 		return CAIRN_TRAIN_MAX;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
 		return !out || out + cairn_req_read_count(qpc, swr) <= all;
@@ -542,7 +542,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
 		train->first.rkey = req->apart->wqe.send.imm_or_key;
-	if (cairn_reliable(qpc)) {
+	if (cairn_qp_reliable(qpc)) {
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
 		train->first.ack_req =
@@ -573,7 +573,7 @@ static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	struct cairn_train train;
 
 	req_fill_message(qpc, swr, n, &train);
-	if (pause && cairn_reliable(qpc))
+	if (pause && cairn_qp_reliable(qpc))
 		train.first.ack_req = true;
 	return cairn_env_emit(qpc, CAIRN_REQ, &train);
 }
@@ -691,12 +691,12 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		cairn_env_count(qpc, CAIRN_CTR_RETRANSMITS, n);
 		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
 			cairn_gap_ask_again(req, psn, n);
-	} else if (cairn_reliable(qpc)) {
+	} else if (cairn_qp_reliable(qpc)) {
 		cairn_gap_left(req, psn, n, req->pkt + n >= swr->npkts, now);
 	}
 	if (cairn_psn_diff(end, req->sent) > 0) {
 		req->sent = end;
-		if (cairn_swr_persists(swr))
+		if (cairn_req_swr_persists(swr))
 			req->persist_psn = cairn_psn_add(end, CAIRN_24BIT_MASK);
 	}
 	req->pkt += n;
@@ -709,7 +709,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	}
 	if (req->timed)
 		cairn_legs_sent(qpc, now);
-	if (!cairn_reliable(qpc))
+	if (!cairn_qp_reliable(qpc))
 		req->una = end;
 	else if (!req->ack_deadline)
 		cairn_req_rearm(qpc, now);
@@ -782,7 +782,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	u32 ah;
 
 	*limit = qpc->attrs.rate;
-	cairn_cc_limit(qpc, CAIRN_REQ, limit, now);
+	cairn_congestion_limit(qpc, CAIRN_REQ, limit, now);
 	if (qpc->transport != CAIRN_TRANSPORT_UD)
 		return true;
 	if (!cairn_req_load(qpc, swr))
@@ -800,8 +800,8 @@ static u32 req_message_bytes(const struct cairn_qpc *qpc,
 	u32 pkt = qpc->req.pkt, left = swr->length - pkt * qpc->attrs.pmtu;
 	u8 op = req_position(&cairn_wqe_ops[swr->opcode], pkt, swr->npkts);
 
-	return cairn_packet_bytes(req_bth_opcode(qpc, op), n,
-				  min(left, n * qpc->attrs.pmtu));
+	return cairn_window_packet_bytes(req_bth_opcode(qpc, op), n,
+					 min(left, n * qpc->attrs.pmtu));
 }
 
 /* What a request that has a response counts for the rate. */
@@ -810,9 +810,9 @@ static u32 req_request_bytes(const struct cairn_qpc *qpc,
 {
 	u32 payload = swr->opcode == CAIRN_WQE_ATOMIC_WRITE ? sizeof(u64) : 0;
 
-	return cairn_packet_bytes(req_bth_opcode(qpc,
-						 cairn_wqe_ops[swr->opcode].only),
-				  1, payload);
+	return cairn_window_packet_bytes(req_bth_opcode(qpc,
+							cairn_wqe_ops[swr->opcode].only),
+					 1, payload);
 }
 
 /*
@@ -922,7 +922,7 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 	/* The PSNs of a READ are its responses'; it is one packet. */
 	sent = reads ? 1 : psns;
 	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
-	cairn_cc_sent(qpc, CAIRN_REQ, bytes);
+	cairn_congestion_sent(qpc, CAIRN_REQ, bytes);
 	cairn_budget_use(budget, sent, bytes);
 	req_advance(qpc, swr, psns, now);
 	return true;
@@ -962,8 +962,8 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
 			return;
 		if (!req_send_one(qpc, now, budget))
 			return;
-		if (!cairn_reliable(qpc))
-			cairn_req_reap(qpc);
+		if (!cairn_qp_reliable(qpc))
+			cairn_comp_reap(qpc);
 	}
 }
 
@@ -978,7 +978,7 @@ static bool req_finish(struct cairn_qpc *qpc, u64 now)
 	u32 una = req->una_rec, kept = req->kept_rec;
 
 	if (una != req->new_rec)
-		cairn_req_reap(qpc);
+		cairn_comp_reap(qpc);
 	if (cairn_persist_active(req))
 		cairn_persist_run(qpc, now);
 	return req->una_rec != una || req->kept_rec != kept;
@@ -995,8 +995,8 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	req->ahead = &ahead;
 	req->reaps_left = CAIRN_MAX_REAPS;
 	if (req->absent)
-		cairn_req_brought(qpc);
-	cairn_req_expire(qpc, now);
+		cairn_comp_brought(qpc);
+	cairn_comp_expire(qpc, now);
 	if (req->rate.marked)
 		cairn_pace_wake(qpc, &req->rate, now);
 	if (req->probe_at || req->recv_at)
@@ -1008,7 +1008,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	while (req_finish(qpc, now));
 	if (cairn_state(qpc) == CAIRN_QP_ERR ||
 	    cairn_state(qpc) == CAIRN_QP_SQE)
-		more = !cairn_req_flush(qpc, budget);
+		more = !cairn_comp_flush(qpc, budget);
 	else
 		req_check_drained(qpc);
 	req->ahead = NULL;

@@ -64,22 +64,22 @@ static inline bool cairn_req_asks_again(const struct cairn_qpc *qpc)
 u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr);
 
 /* A WRITE_PERSIST that was sent, not one that was refused. */
-static inline bool cairn_swr_persists(const struct cairn_swr *swr)
+static inline bool cairn_req_swr_persists(const struct cairn_swr *swr)
 {
 	return swr->npkts &&
 	       cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_PERSIST;
 }
 
 /* ... whose WQE completes when received. */
-static inline bool cairn_swr_early(const struct cairn_swr *swr)
+static inline bool cairn_req_swr_early(const struct cairn_swr *swr)
 {
-	return cairn_swr_persists(swr) && swr->flags & CAIRN_WQE_EARLY;
+	return cairn_req_swr_persists(swr) && swr->flags & CAIRN_WQE_EARLY;
 }
 
 /* ... whose WQE completes when durable, and that is not yet. */
-static inline bool cairn_swr_held(const struct cairn_swr *swr)
+static inline bool cairn_req_swr_held(const struct cairn_swr *swr)
 {
-	return cairn_swr_persists(swr) && !(swr->flags & CAIRN_WQE_EARLY) &&
+	return cairn_req_swr_persists(swr) && !(swr->flags & CAIRN_WQE_EARLY) &&
 	       !swr->durable;
 }
 
@@ -87,7 +87,7 @@ static inline bool cairn_swr_held(const struct cairn_swr *swr)
  * message has half of all PSNs, and what follows it may be answered before its end
  * is looked at. Before the first packet there is a window at most.
  */
-static inline s32 cairn_swr_offset(const struct cairn_swr *swr, u32 psn)
+static inline s32 cairn_req_swr_offset(const struct cairn_swr *swr, u32 psn)
 {
 	s32 off = cairn_psn_diff(psn, swr->psn);
 
@@ -95,10 +95,10 @@ static inline s32 cairn_swr_offset(const struct cairn_swr *swr, u32 psn)
 }
 
 /* Is every packet of @swr acknowledged? */
-static inline bool cairn_swr_received(const struct cairn_requester *req,
-				      const struct cairn_swr *swr)
+static inline bool cairn_req_swr_received(const struct cairn_requester *req,
+					  const struct cairn_swr *swr)
 {
-	return cairn_swr_offset(swr, req->una) >= (s32)swr->npkts;
+	return cairn_req_swr_offset(swr, req->una) >= (s32)swr->npkts;
 }
 
 #endif

@@ -32,7 +32,7 @@ u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 	/* Credits are relative to the MSN: a receive in use still counts. */
 	if (posted >= 0 && qpc->resp.rwqe_valid)
 		posted++;
-	return CAIRN_AETH_ACK | cairn_credits_encode(posted);
+	return CAIRN_AETH_ACK | cairn_aeth_encode_credits(posted);
 }
 
 static void resp_set_nak(struct cairn_responder *resp, u32 psn, u8 syndrome)
@@ -68,7 +68,7 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (qpc->resp.tentative)
 		return false;
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (cairn_reliable(qpc))
+	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
 	else
@@ -82,7 +82,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (cairn_reliable(qpc))
+	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
 	return false;
@@ -153,7 +153,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	resp_fail_recv(qpc, status);
 	qpc->resp.msg = CAIRN_MSG_NONE;
-	if (cairn_reliable(qpc)) {
+	if (cairn_qp_reliable(qpc)) {
 		/* The CQE tells the host; there is no event for it. */
 		cairn_resp_fail(qpc, pkt->psn, code);
 	} else {
@@ -170,8 +170,8 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
 		return false;
-	qpc->resp.msg = cairn_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
-	if (cairn_reliable(qpc))
+	qpc->resp.msg = cairn_qp_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
+	if (cairn_qp_reliable(qpc))
 		resp_set_nak(&qpc->resp, pkt->psn,
 			     CAIRN_AETH_RNR_NAK | qpc->attrs.min_rnr_timer);
 	else
@@ -189,7 +189,7 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->tentative)
 		return false;
-	if (!cairn_reliable(qpc)) {
+	if (!cairn_qp_reliable(qpc)) {
 		resp->msg = CAIRN_MSG_NONE;
 		cairn_env_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
 		return false;
@@ -204,7 +204,7 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 /* The host's queues do not allow the request to be executed. QP_FATAL tells why. */
 static bool resp_local_error(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (cairn_reliable(qpc))
+	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_OP,
 				 CAIRN_ASYNC_QP_FATAL);
 	else
@@ -260,7 +260,7 @@ static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (units < 0)
 		return resp_bad_ring(qpc, pkt);
 	resp->rwqe_valid = true;
-	status = cairn_recv_wqe_check(qpc, resp->rwqe, units, &resp->recv_len);
+	status = cairn_wqe_check_recv(qpc, resp->rwqe, units, &resp->recv_len);
 	if (!status)
 		return true;
 	cairn_env_count(qpc, CAIRN_CTR_BAD_WQES, 1);
@@ -304,7 +304,7 @@ static bool resp_in_sequence(const struct cairn_responder *resp,
 
 static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (cairn_reliable(qpc))
+	if (cairn_qp_reliable(qpc))
 		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_LEN_ERR,
 					CAIRN_NAK_INVALID_REQUEST);
 	cairn_env_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
@@ -409,7 +409,7 @@ static bool resp_names_memory(const struct cairn_pkt *pkt)
 static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
 {
 	return qpc->transport == CAIRN_TRANSPORT_RC ||
-	       (cairn_reliable(qpc) &&
+	       (cairn_qp_reliable(qpc) &&
 		cairn_persist_way(durability) != CAIRN_PERSIST_HOST);
 }
 
@@ -560,7 +560,7 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 static bool resp_do_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	u32 npkts = cairn_npkts(qpc, pkt->dma_len);
+	u32 npkts = cairn_window_npkts(qpc, pkt->dma_len);
 
 	if (!qpc->attrs.remote_read)
 		return resp_invalid(qpc, pkt);
@@ -1018,7 +1018,7 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
-	if (!cairn_pkey_fits(qpc, pkt->pkey)) {
+	if (!cairn_qp_pkey_fits(qpc, pkt->pkey)) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
@@ -1027,8 +1027,8 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_env_async(qpc, CAIRN_ASYNC_COMM_EST);
 	}
 	if (pkt->ce)
-		cairn_cc_marked(qpc, CAIRN_RESP, now);
-	if (cairn_reliable(qpc))
+		cairn_congestion_marked(qpc, CAIRN_RESP, now);
+	if (cairn_qp_reliable(qpc))
 		resp_rx_rc(qpc, pkt);
 	else if (qpc->transport == CAIRN_TRANSPORT_UC)
 		resp_rx_uc(qpc, pkt);
@@ -1172,7 +1172,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 
 	if (cairn_state(qpc) != CAIRN_QP_ERR) {
 		if (READ_ONCE(qpc->cnp_due))
-			cairn_cc_answer(qpc, now);
+			cairn_congestion_answer(qpc, now);
 		cairn_pace_wake(qpc, &resp->rate, now);
 		if (resp->waits && !resp->fatal)
 			more = resp_resume(qpc, budget);

@@ -74,7 +74,7 @@ static inline bool cairn_sched_any(const struct cairn_sched *sched)
 /* What the queue may send in this turn, in bytes; not positive: it sits out.
  * @debt: of the queue, kept between turns, not positive.
  */
-static inline s32 cairn_share_begin(s32 *debt)
+static inline s32 cairn_sched_share_begin(s32 *debt)
 {
 	s32 bytes = *debt + CAIRN_QUANTUM;
 
@@ -85,7 +85,7 @@ static inline s32 cairn_share_begin(s32 *debt)
 /* After a turn that left @left of what it was given, negative: beyond. An
  * unused rest is not kept: who has nothing to send saves nothing up.
  */
-static inline void cairn_share_end(s32 *debt, s32 left)
+static inline void cairn_sched_share_end(s32 *debt, s32 left)
 {
 	*debt = min(left, 0);
 }

@@ -3,7 +3,7 @@
 #include <linux/errno.h>
 #include "engine/sq_resize.h"
 
-int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
+int cairn_sq_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
 {
 	const struct cairn_requester *req = &qpc->req;
 
@@ -13,8 +13,8 @@ int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask)
 	return req->new_rec - req->kept_rec > CAIRN_MAX_MOVED ? -EAGAIN : 0;
 }
 
-void cairn_req_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
-		      u32 mask)
+void cairn_sq_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
+		     u32 mask)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *old = req->swr;

@@ -11,7 +11,7 @@
 #define CAIRN_MAX_MOVED		4096
 
 /**
- * cairn_req_fits() - can what has started be moved to another ring?
+ * cairn_sq_fits() - can what has started be moved to another ring?
  * @qpc: the QP
  * @depth: units of that ring
  * @mask: it has mask + 1 records
@@ -19,11 +19,11 @@
  * Requester lock held. Return: 0, -EINVAL when it does not fit or the ring cannot
  * be walked any more, -EAGAIN when it is more than CAIRN_MAX_MOVED now.
  */
-int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask);
+int cairn_sq_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask);
 
 /**
- * cairn_req_resize() - the send ring has changed
- * @qpc: the QP; cairn_req_fits() in the same critical section
+ * cairn_sq_resize() - the send ring has changed
+ * @qpc: the QP; cairn_sq_fits() in the same critical section
  * @depth: units of the ring that cairn_env_sq_copy() reads from now on; it
  *	holds what is outstanding, at the same indices
  * @swr: mask + 1 records; becomes the old ones, which are the owner's again
@@ -32,7 +32,7 @@ int cairn_req_fits(const struct cairn_qpc *qpc, u32 depth, u32 mask);
  * Messages that are half sent, retries and records go on as if nothing had
  * happened (origins.rst, Q5). Requester lock held.
  */
-void cairn_req_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
-		      u32 mask);
+void cairn_sq_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
+		     u32 mask);
 
 #endif

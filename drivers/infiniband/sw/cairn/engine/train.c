@@ -29,5 +29,5 @@ enum cairn_parse_error cairn_train_read(struct cairn_pkt *pkt,
 		return CAIRN_PARSE_OPCODE;
 	return cairn_pkt_parse(pkt, hdr,
 			       len + sent.payload_len +
-			       cairn_pad(sent.payload_len) + CAIRN_ICRC_LEN);
+			       cairn_pkt_pad(sent.payload_len) + CAIRN_ICRC_LEN);
 }

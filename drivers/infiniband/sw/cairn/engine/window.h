@@ -20,7 +20,7 @@
 #define CAIRN_PSN_SPAN		((1u << 23) - 1)
 
 /* Packets (PSNs) that @length bytes take; an empty message takes one. */
-static inline u32 cairn_npkts(const struct cairn_qpc *qpc, u32 length)
+static inline u32 cairn_window_npkts(const struct cairn_qpc *qpc, u32 length)
 {
 	u32 pmtu = qpc->attrs.pmtu;
 
@@ -28,10 +28,10 @@ static inline u32 cairn_npkts(const struct cairn_qpc *qpc, u32 length)
 }
 
 /* Bytes that count for the rate: @n packets of an opcode, @payload in all. */
-static inline u32 cairn_packet_bytes(u8 opcode, u32 n, u32 payload)
+static inline u32 cairn_window_packet_bytes(u8 opcode, u32 n, u32 payload)
 {
 	return n * (cairn_opcodes[opcode].hdr_len + CAIRN_ICRC_LEN) + payload +
-	       cairn_pad(payload);
+	       cairn_pkt_pad(payload);
 }
 
 /* The window in packets. */
@@ -44,15 +44,15 @@ static inline u32 cairn_window(const struct cairn_qpc *qpc)
 /* Response packets of one READ request. A longer READ takes several requests,
  * each of which starts at a multiple of this number.
  */
-static inline u32 cairn_read_chunk(const struct cairn_qpc *qpc)
+static inline u32 cairn_window_read_chunk(const struct cairn_qpc *qpc)
 {
 	return cairn_window(qpc) / 2;
 }
 
 /* Request messages (SSNs) that a READ of @npkts packets takes. */
-static inline u32 cairn_read_requests(const struct cairn_qpc *qpc, u32 npkts)
+static inline u32 cairn_window_read_requests(const struct cairn_qpc *qpc, u32 npkts)
 {
-	return (npkts - 1) / cairn_read_chunk(qpc) + 1;
+	return (npkts - 1) / cairn_window_read_chunk(qpc) + 1;
 }
 
 #endif

@@ -181,7 +181,7 @@ static u8 wqe_check_atomic_write(const struct cairn_qpc *qpc,
 	return status;
 }
 
-u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
+u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *buf, u32 *length)
 {
 	const struct cairn_send_wqe *wqe = &buf->send;
@@ -211,7 +211,7 @@ u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
 	return wqe_check_data(qpc, buf, length);
 }
 
-u8 cairn_recv_wqe_check(const struct cairn_qpc *qpc,
+u8 cairn_wqe_check_recv(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *buf, u32 units, u32 *length)
 {
 	const struct cairn_recv_wqe *wqe = &buf->recv;

@@ -27,18 +27,18 @@ struct cairn_wqe_op {
 extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
 
 /**
- * cairn_send_wqe_check() - is a private copy of a send WQE acceptable?
+ * cairn_wqe_check_send() - is a private copy of a send WQE acceptable?
  * @qpc: the QP, for its limits
  * @wqe: the copy, all of its units
  * @length: the message length in bytes
  *
  * Returns 0 or an enum cairn_cqe_status.
  */
-u8 cairn_send_wqe_check(const struct cairn_qpc *qpc,
+u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *wqe, u32 *length);
 
 /* The same for a receive WQE of @units units. */
-u8 cairn_recv_wqe_check(const struct cairn_qpc *qpc,
+u8 cairn_wqe_check_recv(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *wqe, u32 units, u32 *length);
 
 static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *wqe)

@@ -173,7 +173,7 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
-	cairn_pkt_lies(pkt, skb, offset);
+	cairn_exec_locate_pkt(pkt, skb, offset);
 	return true;
 }
 
@@ -182,7 +182,7 @@ static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	trace_cairn_received(exec, side, pkt);
 	if (side == CAIRN_REQ)
-		cairn_req_rx(exec->qpc, pkt, now);
+		cairn_comp_rx(exec->qpc, pkt, now);
 	else
 		cairn_resp_rx(exec->qpc, pkt, now);
 }
@@ -624,7 +624,7 @@ static void exec_rx_responses(struct cairn_exec *exec,
 	for (k = 0; k < parcel->train->count; k++)
 		if (exec_read_parcel(exec, parcel, k, &pkt)) {
 			trace_cairn_received(exec, CAIRN_REQ, &pkt);
-			cairn_req_rx(exec->qpc, &pkt, now);
+			cairn_comp_rx(exec->qpc, &pkt, now);
 		}
 }
 

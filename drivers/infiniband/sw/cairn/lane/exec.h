@@ -257,8 +257,8 @@ void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 		      struct cairn_budget *tx);
 
 /* The environment's part of a packet at @offset of @skb. */
-static inline void cairn_pkt_lies(struct cairn_pkt *pkt, struct sk_buff *skb,
-				  u32 offset)
+static inline void cairn_exec_locate_pkt(struct cairn_pkt *pkt, struct sk_buff *skb,
+					 u32 offset)
 {
 	pkt->ce = cairn_rx_cb(skb)->ce;
 	pkt->flow = cairn_rx_cb(skb)->flow;

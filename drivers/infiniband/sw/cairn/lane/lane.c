@@ -176,7 +176,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	cairn_cpu_enter();
 	cairn_env_plug();
 	spin_lock_irqsave(&lane->lock, flags);
-	share = cairn_timer_share_begin(&lane->timer_share, now);
+	share = cairn_alarm_share_begin(&lane->timer_share, now);
 	while (expiries-- && (state = lane_take_expired(lane, now))) {
 		struct cairn_exec *exec = state->exec;
 		enum cairn_side_id side = state - exec->side;
@@ -211,7 +211,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	spin_unlock_irqrestore(&lane->lock, flags);
 	cairn_env_unplug();
 	cairn_cpu_leave();
-	cairn_timer_share_end(&lane->timer_share, ktime_get_ns() - now);
+	cairn_alarm_share_end(&lane->timer_share, ktime_get_ns() - now);
 	if (wake)
 		cairn_lane_wake(lane);
 	return HRTIMER_NORESTART;
@@ -292,7 +292,7 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	struct cairn_budget tx = {
 		.packets = CAIRN_LANE_BUDGET,
-		.bytes = cairn_share_begin(&exec->debt[side]),
+		.bytes = cairn_sched_share_begin(&exec->debt[side]),
 	};
 	s32 bytes = tx.bytes;
 
@@ -303,7 +303,7 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 	__this_cpu_write(cairn_lane_here, exec->lane->number + 1);
 	cairn_exec_serve(exec, side, CAIRN_LANE_BUDGET, &tx);
 	__this_cpu_write(cairn_lane_here, 0);
-	cairn_share_end(&exec->debt[side], tx.bytes);
+	cairn_sched_share_end(&exec->debt[side], tx.bytes);
 	return bytes - tx.bytes;
 }
 

@@ -60,7 +60,7 @@ module_param(idle_us, uint, 0644);
 MODULE_PARM_DESC(idle_us,
 		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings; for devices without a time of their own (default 50)");
 
-u32 cairn_idle_us(const struct cairn_nic *nic)
+u32 cairn_watch_idle_us(const struct cairn_nic *nic)
 {
 	u32 us = READ_ONCE(nic->idle_us);
 
@@ -509,7 +509,7 @@ static bool watch_poll_one(struct cairn_watch *watch, bool idle, u32 *left)
 	}
 	if (!watch_poll(watch, left))
 		return false;
-	if (idle && ktime_get_ns() >= watch->last + cairn_idle_ns(watch->nic))
+	if (idle && ktime_get_ns() >= watch->last + cairn_watch_idle_ns(watch->nic))
 		watch_fall_asleep(watch);
 	return true;
 }
@@ -574,7 +574,7 @@ void cairn_watch_ring(struct cairn_exec *exec)
 	 * see a post.
 	 */
 	if (!list_empty_careful(&watch->active) || num_online_cpus() == 1 ||
-	    IS_ENABLED(CONFIG_PREEMPT_RT) || !cairn_idle_ns(watch->nic) ||
+	    IS_ENABLED(CONFIG_PREEMPT_RT) || !cairn_watch_idle_ns(watch->nic) ||
 	    ktime_get_ns() < READ_ONCE(watch->quiet_until))
 		return;
 	watch_activate(watch);

@@ -299,11 +299,11 @@ static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
 static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
 				    const struct ib_pd *pd, unsigned int *seq)
 {
-	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	struct cairn_mr *mr = cairn_key_find(dev, key);
 
 	if (likely(mr)) {
 		*seq = read_seqbegin(&mr->seq);
-		if (likely(cairn_mr_is(mr, key, pd)))
+		if (likely(cairn_key_is(mr, key, pd)))
 			return mr;
 	}
 	cairn_nic_count(&dev->nic, CAIRN_CTR_STALE_KEYS, 1);
@@ -353,7 +353,7 @@ static struct ib_pd *access_pd(const struct cairn_qp *qp,
 }
 
 /**
- * cairn_mr_map() - find the memory behind a list of SGEs
+ * cairn_access_map() - find the memory behind a list of SGEs
  * @qp: the queue pair
  * @span: the list, how far to skip into it, and what access is wanted
  * @len: bytes
@@ -364,8 +364,8 @@ static struct ib_pd *access_pd(const struct cairn_qp *qp,
  * the list is shorter than @len; -EAGAIN when memory on demand is absent; -E2BIG. In
  * a run, which also bounds the use of @bv.
  */
-int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
-		 struct bio_vec *bv, int max)
+int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		     struct bio_vec *bv, int max)
 {
 	struct access_fragments frags = {
 		.nic = qp->exec.nic, .pd = access_pd(qp, span), .bv = bv,
@@ -394,7 +394,7 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 }
 
 /**
- * cairn_mr_check() - may this be accessed now?
+ * cairn_access_check() - may this be accessed now?
  * @qp: the queue pair
  * @key: lkey or rkey
  * @va: first byte
@@ -404,8 +404,8 @@ int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
  * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
  * cairn_durability of the region. In a run.
  */
-int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
-		   enum cairn_access access)
+int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+		       enum cairn_access access)
 {
 	struct access_fragments frags = { .pd = qp->pd };
 	int err = access_resolve(qp, key, va, len, access, &frags);
@@ -416,33 +416,33 @@ int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 }
 
 /**
- * cairn_mr_flush_limit() - how long may the host take to answer?
+ * cairn_access_flush_limit() - how long may the host take to answer?
  * @qp: the queue pair
  * @key: rkey, of a region with host flush
  *
  * Return: ns, 0 for no limit. In a run.
  */
-u64 cairn_mr_flush_limit(struct cairn_qp *qp, u32 key)
+u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
 {
-	struct cairn_mr *mr = cairn_mr_find(to_cairn_dev(qp->ibqp.device), key);
+	struct cairn_mr *mr = cairn_key_find(to_cairn_dev(qp->ibqp.device), key);
 
-	return mr && cairn_mr_is(mr, key, qp->pd) ?
+	return mr && cairn_key_is(mr, key, qp->pd) ?
 	       (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
 }
 
 /**
- * cairn_mr_bounds() - where does a region lie?
+ * cairn_access_bounds() - where does a region lie?
  * @qp: the queue pair
  * @key: rkey
  * @va: gets its first byte, as peers name it
  * @len: gets its bytes
  *
- * What it allows is another question (cairn_mr_check()).
+ * What it allows is another question (cairn_access_check()).
  *
  * Return: 0, or -EFAULT: there is none in @qp's protection domain, or it is all of
  * the kernel's memory. In a run.
  */
-int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
+int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 {
 	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
 	struct cairn_mr *mr;
@@ -478,7 +478,7 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 }
 
 /**
- * cairn_mr_store() - perform an ATOMIC WRITE
+ * cairn_access_store() - perform an ATOMIC WRITE
  * @qp: the queue pair
  * @pkt: the request
  * @access: CAIRN_ACCESS_REMOTE_PERSIST: and start its way into the domain
@@ -486,8 +486,8 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  *
  * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
  */
-int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-		   enum cairn_access access, u64 word)
+int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		       enum cairn_access access, u64 word)
 {
 	u64 *to = access_word(qp, pkt, access);
 
@@ -495,12 +495,12 @@ int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		return PTR_ERR(to);
 	WRITE_ONCE(*to, word);
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
-		cairn_domain_writeback(to, sizeof(*to));
+		cairn_flush_writeback(to, sizeof(*to));
 	return 0;
 }
 
 /**
- * cairn_mr_atomic() - perform an atomic request
+ * cairn_access_atomic() - perform an atomic request
  * @qp: the queue pair
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
@@ -509,7 +509,7 @@ int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  *
  * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
  */
-int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
+int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {
 	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
 

@@ -5,15 +5,15 @@
 
 #include "verbs/verbs.h"
 
-int cairn_mr_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
-		 struct bio_vec *bv, int max);
-int cairn_mr_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
-		   enum cairn_access access);
-u64 cairn_mr_flush_limit(struct cairn_qp *qp, u32 key);
-int cairn_mr_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
-int cairn_mr_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-		   enum cairn_access access, u64 word);
-int cairn_mr_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-		    u64 *orig);
+int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
+		     struct bio_vec *bv, int max);
+int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+		       enum cairn_access access);
+u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key);
+int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
+int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+		       enum cairn_access access, u64 word);
+int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+			u64 *orig);
 
 #endif

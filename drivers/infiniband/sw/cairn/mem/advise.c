@@ -41,11 +41,11 @@ struct advise_work {
 static int advise_find(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
 		       struct advise_range *range)
 {
-	struct cairn_mr *mr = cairn_mr_find(to_cairn_dev(ibpd->device),
-					    sge->lkey);
+	struct cairn_mr *mr = cairn_key_find(to_cairn_dev(ibpd->device),
+					     sge->lkey);
 	u64 off;
 
-	if (!sge->lkey || !mr || !cairn_mr_is(mr, sge->lkey, ibpd))
+	if (!sge->lkey || !mr || !cairn_key_is(mr, sge->lkey, ibpd))
 		return -ENOENT;
 	if (!mr->odp)
 		return -EINVAL;

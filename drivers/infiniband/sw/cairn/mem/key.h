@@ -16,9 +16,9 @@
 #include "verbs/verbs.h"
 
 /*
- * The MR with the index of @key; the caller asks cairn_mr_is() next. In a run.
+ * The MR with the index of @key; the caller asks cairn_key_is() next. In a run.
  */
-static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
+static inline struct cairn_mr *cairn_key_find(struct cairn_dev *dev, u32 key)
 {
 	struct cairn_mrcaches *caches = READ_ONCE(dev->nic.mrcaches);
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
@@ -32,8 +32,8 @@ static inline struct cairn_mr *cairn_mr_find(struct cairn_dev *dev, u32 key)
  * Does @key name @mr to users of @pd? A key of another protection domain and one
  * that names nothing are the same to its user: one answer, one counter.
  */
-static inline bool cairn_mr_is(const struct cairn_mr *mr, u32 key,
-			       const struct ib_pd *pd)
+static inline bool cairn_key_is(const struct cairn_mr *mr, u32 key,
+				const struct ib_pd *pd)
 {
 	return !((READ_ONCE(mr->key) ^ key) | (READ_ONCE(mr->pd) != pd));
 }

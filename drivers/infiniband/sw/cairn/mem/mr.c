@@ -678,11 +678,11 @@ static int mr_end_fast(struct cairn_mr *mr, u32 key, bool remote)
 int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
 {
 	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
-	struct cairn_mr *mr = cairn_mr_find(dev, key);
+	struct cairn_mr *mr = cairn_key_find(dev, key);
 	int err = -EINVAL;
 
 	/* A wrong key must not disturb users of the right one. */
-	if (!mr || !cairn_mr_is(mr, key, qp->pd))
+	if (!mr || !cairn_key_is(mr, key, qp->pd))
 		return -EINVAL;
 	if (mr->kind == CAIRN_MR_FAST)
 		err = mr_end_fast(mr, key, remote);

@@ -100,7 +100,7 @@ static bool mw_region_allows(const struct cairn_qp *qp,
 {
 	u64 offset = wqe->remote_addr - region->iova;
 
-	if (!cairn_mr_is(region, wqe->rkey, qp->pd) ||
+	if (!cairn_key_is(region, wqe->rkey, qp->pd) ||
 	    !(region->access & IB_ACCESS_MW_BIND) ||
 	    region->persist & CAIRN_MR_PERSIST_HOST)
 		return false;
@@ -134,10 +134,10 @@ static bool mw_region_registered(const struct cairn_mr *region)
 static struct cairn_mr *mw_get_region(struct cairn_qp *qp,
 				      const struct cairn_send_wqe *wqe)
 {
-	struct cairn_mr *region = cairn_mr_find(to_cairn_dev(qp->ibqp.device),
-						wqe->rkey);
+	struct cairn_mr *region = cairn_key_find(to_cairn_dev(qp->ibqp.device),
+						 wqe->rkey);
 
-	if (!region || !cairn_mr_is(region, wqe->rkey, qp->pd) ||
+	if (!region || !cairn_key_is(region, wqe->rkey, qp->pd) ||
 	    region->kind != CAIRN_MR_USER ||
 	    !atomic_inc_unless_negative(&region->windows))
 		return NULL;
@@ -198,8 +198,8 @@ static int mw_switch(struct cairn_mw *mw, struct cairn_mr *region,
 
 int cairn_mw_bind(struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
 {
-	struct cairn_mr *mr = cairn_mr_find(to_cairn_dev(qp->ibqp.device),
-					    wqe->imm_or_key);
+	struct cairn_mr *mr = cairn_key_find(to_cairn_dev(qp->ibqp.device),
+					     wqe->imm_or_key);
 	struct cairn_mr *region = NULL, *old;
 	struct cairn_mw *mw;
 	int err;

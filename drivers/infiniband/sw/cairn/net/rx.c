@@ -267,7 +267,7 @@ static void rx_deliver(struct rx_arrival *arrival,
 		.first = arrival->local ? NULL : batch->first,
 	};
 	if (batch->first)
-		cairn_pkt_lies(batch->first, skb, batch->offset);
+		cairn_exec_locate_pkt(batch->first, skb, batch->offset);
 	if (batch->members) {
 		rx_deliver_group(arrival, batch);
 		if (last)

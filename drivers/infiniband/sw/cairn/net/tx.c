@@ -122,7 +122,7 @@ DEFINE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 static u32 tx_packet_len(u8 opcode, u32 payload_len)
 {
 	return cairn_opcodes[opcode].hdr_len + payload_len +
-	       cairn_pad(payload_len) + CAIRN_ICRC_LEN;
+	       cairn_pkt_pad(payload_len) + CAIRN_ICRC_LEN;
 }
 
 static void tx_frame_measure(struct tx_frame *frame,
@@ -429,7 +429,7 @@ static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 			 struct tx_source *source)
 {
 	static const u8 zeros[4];
-	u32 pad = cairn_pad(pkt->payload_len);
+	u32 pad = cairn_pkt_pad(pkt->payload_len);
 	u8 hdr[CAIRN_MAX_HDR];
 	__le32 icrc;
 	u32 len, crc;

@@ -11,20 +11,20 @@
 #include "engine/words.h"
 #include "persist/flush.h"
 
-void cairn_domain_writeback(void *va, size_t len)
+void cairn_flush_writeback(void *va, size_t len)
 {
 	arch_wb_cache_pmem(va, len);
 }
 
 /* Not inlined: persistence tests set a kprobe on it. */
-noinline void cairn_domain_fence(void)
+noinline void cairn_flush_fence(void)
 {
 	/* Completes the write-backs of this CPU before any later store. */
 	pmem_wmb();
 }
 
-int cairn_domain_place(const struct cairn_placement *place, struct bio_vec *bv,
-		       u32 num)
+int cairn_flush_place(const struct cairn_placement *place, struct bio_vec *bv,
+		      u32 num)
 {
 	u32 i, off = 0, held = place->words->len;
 
@@ -40,8 +40,8 @@ int cairn_domain_place(const struct cairn_placement *place, struct bio_vec *bv,
 		if (place->last && i == num - 1)
 			cairn_words_end(place->words, end);
 		if (place->writeback)
-			cairn_domain_writeback(bvec_virt(&bv[i]),
-					       bv[i].bv_len);
+			cairn_flush_writeback(bvec_virt(&bv[i]),
+					      bv[i].bv_len);
 		off += end - at;
 		held = 0;
 	}

@@ -3,8 +3,8 @@
  * Copies bytes into the persistence domain.
  *
  * Write-back and fence are two steps, so that one fence serves the lines of
- * many packets: cairn_domain_writeback() for each piece, then
- * cairn_domain_fence() on the same CPU. No byte is durable before the fence.
+ * many packets: cairn_flush_writeback() for each piece, then
+ * cairn_flush_fence() on the same CPU. No byte is durable before the fence.
  */
 #ifndef CAIRN_PERSIST_FLUSH_H
 #define CAIRN_PERSIST_FLUSH_H
@@ -16,7 +16,7 @@ struct cairn_pkt;
 struct cairn_words;
 
 /**
- * cairn_domain_writeback() - start the write-back of bytes into the domain
+ * cairn_flush_writeback() - start the write-back of bytes into the domain
  * @va: kernel address, of memory that is mapped write-back
  * @len: bytes
  *
@@ -25,12 +25,12 @@ struct cairn_words;
  *
  * Context: any.
  */
-void cairn_domain_writeback(void *va, size_t len);
+void cairn_flush_writeback(void *va, size_t len);
 
 /* All write-backs of this CPU are durable on return. origins.rst, P4, P8. Any
  * context.
  */
-void cairn_domain_fence(void);
+void cairn_flush_fence(void);
 
 /* Copies @len payload bytes of @pkt, from byte @off on, to @to with
  * cairn_words_put(@words). Return: 0 or a negative errno.
@@ -47,7 +47,7 @@ struct cairn_placement {
 };
 
 /**
- * cairn_domain_place() - copy a packet's payload to persistent memory
+ * cairn_flush_place() - copy a packet's payload to persistent memory
  * @place: the packet, and how to copy it
  * @bv: pieces of memory that the kernel has mapped, in order; the first begins
  *	with the held bytes
@@ -56,7 +56,7 @@ struct cairn_placement {
  * Context: any, without a sleep before the fence.
  * Return: 0; -EFAULT: not all bytes were copied.
  */
-int cairn_domain_place(const struct cairn_placement *place, struct bio_vec *bv,
-		       u32 num);
+int cairn_flush_place(const struct cairn_placement *place, struct bio_vec *bv,
+		      u32 num);
 
 #endif

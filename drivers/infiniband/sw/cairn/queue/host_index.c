@@ -67,8 +67,8 @@ static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
 	int ret;
 
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_MISSES, 1);
-	ret = cairn_qi_newest(queue->cache, queue->key, range,
-			      cairn_queue_host_index(queue), rung, ptr);
+	ret = cairn_qicache_newest(queue->cache, queue->key, range,
+				   cairn_queue_host_index(queue), rung, ptr);
 	if (ret > 0)
 		cairn_nic_count(nic, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
@@ -107,7 +107,7 @@ int cairn_host_index_newest(struct cairn_queue *queue, struct cairn_nic *nic,
 
 	if (!queue->entry)
 		return host_index_kernel(queue, read, known, ptr);
-	if (!cairn_qi_cached(queue->cache, queue->key, &range, ptr))
+	if (!cairn_qicache_seen(queue->cache, queue->key, &range, ptr))
 		return host_index_look(queue, nic, &range, ptr);
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_HITS, 1);
 	return 0;

@@ -32,7 +32,7 @@ struct cairn_next_ring {
 #define CAIRN_NEXT_RING_LOCKED	4096
 
 /* Units of the largest send WQE with @cap's entries or inline bytes. */
-static inline u32 cairn_send_units(const struct ib_qp_cap *cap)
+static inline u32 cairn_next_ring_send_units(const struct ib_qp_cap *cap)
 {
 	u32 data = max_t(u32, cap->max_send_sge * sizeof(struct cairn_sge),
 			 cap->max_inline_data);

@@ -119,8 +119,8 @@ static bool qicache_newer(const struct cairn_qi_range *range, u32 a, u32 b)
 	return a - range->read > b - range->read;
 }
 
-bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
-		     const struct cairn_qi_range *range, u32 *ptr)
+bool cairn_qicache_seen(struct cairn_qicache *cache, u32 key,
+			const struct cairn_qi_range *range, u32 *ptr)
 {
 	atomic64_t *slot;
 	u64 word;
@@ -135,9 +135,9 @@ bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
 	return true;
 }
 
-int cairn_qi_newest(struct cairn_qicache *cache, u32 key,
-		    const struct cairn_qi_range *range, u32 host,
-		    struct cairn_qi_rung rung, u32 *ptr)
+int cairn_qicache_newest(struct cairn_qicache *cache, u32 key,
+			 const struct cairn_qi_range *range, u32 host,
+			 struct cairn_qi_rung rung, u32 *ptr)
 {
 	u32 best = range->known;
 

@@ -54,7 +54,7 @@ struct cairn_qi_range {
 };
 
 /**
- * cairn_qi_cached() - look for a cached pointer that is ahead of the known one
+ * cairn_qicache_seen() - look for a cached pointer that is ahead of the known one
  * @cache: the cache
  * @key: the queue, 0..CAIRN_QI_MAX_KEY; its lock held
  * @range: possible pointers
@@ -62,8 +62,8 @@ struct cairn_qi_range {
  *
  * Return: true if found; otherwise the caller has to read the host's pointer.
  */
-bool cairn_qi_cached(struct cairn_qicache *cache, u32 key,
-		     const struct cairn_qi_range *range, u32 *ptr);
+bool cairn_qicache_seen(struct cairn_qicache *cache, u32 key,
+			const struct cairn_qi_range *range, u32 *ptr);
 
 /* The pointer of the last doorbell, if any. */
 struct cairn_qi_rung {
@@ -72,7 +72,7 @@ struct cairn_qi_rung {
 };
 
 /**
- * cairn_qi_newest() - find the newest pointer, and cache it
+ * cairn_qicache_newest() - find the newest pointer, and cache it
  * @cache: the cache
  * @key: the queue; its lock held
  * @range: possible pointers
@@ -84,8 +84,8 @@ struct cairn_qi_rung {
  * Return: queues that were evicted, 0 or 1; -EINVAL: @host is not in the range or
  * @rung is beyond it, which a correct host never writes.
  */
-int cairn_qi_newest(struct cairn_qicache *cache, u32 key,
-		    const struct cairn_qi_range *range, u32 host,
-		    struct cairn_qi_rung rung, u32 *ptr);
+int cairn_qicache_newest(struct cairn_qicache *cache, u32 key,
+			 const struct cairn_qi_range *range, u32 host,
+			 struct cairn_qi_rung rung, u32 *ptr);
 
 #endif

@@ -169,15 +169,15 @@ static void a_timer_has_a_part_of_the_time(void)
 		struct cairn_timer_share share = {};
 		u64 now = SIM_SEC, end = now + 30 * SIM_SEC, used = 0, burst = 0;
 
-		ktap_ok(cairn_timer_share_begin(&share, now));
+		ktap_ok(cairn_alarm_share_begin(&share, now));
 		while (now < end) {
 			u64 took = 0;		/* all is the thread's */
 
-			if (cairn_timer_share_begin(&share, now)) {
+			if (cairn_alarm_share_begin(&share, now)) {
 				took = takes[i];
 				used += took;
 			}
-			cairn_timer_share_end(&share, took);
+			cairn_alarm_share_end(&share, took);
 			now += took + 3 * SIM_US;
 		}
 		ktap_diag("%llu ns at a time: 1/%llu", takes[i], 30 * SIM_SEC / used);
@@ -185,9 +185,9 @@ static void a_timer_has_a_part_of_the_time(void)
 				takes[i]);
 		ktap_ok(used >= 30 * SIM_SEC / (CAIRN_TIMER_PART + 2));
 		now += 10 * SIM_SEC;
-		while (cairn_timer_share_begin(&share, now) && burst < SIM_SEC) {
+		while (cairn_alarm_share_begin(&share, now) && burst < SIM_SEC) {
 			burst += takes[i];
-			cairn_timer_share_end(&share, takes[i]);
+			cairn_alarm_share_end(&share, takes[i]);
 		}
 		ktap_ok(burst >= CAIRN_TIMER_BURST_NS);
 		ktap_ok(burst < CAIRN_TIMER_BURST_NS + takes[i]);

@@ -208,8 +208,8 @@ static void resize_waits(void)
 {
 	struct rig r = bounds_waiting(MANY);
 
-	ktap_eq(cairn_req_fits(&r.a->c, DEPTH, DEPTH - 1), -EAGAIN);
-	ktap_eq(cairn_req_fits(&r.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
+	ktap_eq(cairn_sq_fits(&r.a->c, DEPTH, DEPTH - 1), -EAGAIN);
+	ktap_eq(cairn_sq_fits(&r.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
 	ktap_eq(release(&r, 0, 0), 0);
 	ktap_ok(sim_run(r.s, LONG_TIME));
 	ktap_ok(sim_resize_sq(r.a, DEPTH, DEPTH));

@@ -371,7 +371,7 @@ static void one_packet_for_strangers(void)
 		sim_run(r.s, SIM_MS);
 		ktap_eq(r.a->c.req.una, first);
 		ktap_eq(r.a->c.req.sent, cairn_psn_add(first,
-				ops[i] == CAIRN_WQE_READ ? cairn_npkts(&r.a->c, len) : 1));
+				ops[i] == CAIRN_WQE_READ ? cairn_window_npkts(&r.a->c, len) : 1));
 		r.s->dead[0] = false;
 		ktap_ok(sim_run(r.s, LONG_TIME));
 		expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);

@@ -224,7 +224,7 @@ static void a_fatal_nak_of_what_came_long_ago(void)
 	attrs.pmtu = 4096;
 	r = alone(&attrs);
 	window = cairn_window(&r.a->c);
-	chunk = cairn_read_chunk(&r.a->c);
+	chunk = cairn_window_read_chunk(&r.a->c);
 	r.ma = sim_mr(r.s, 0, 4 * window * attrs.pmtu, SIM_ALL);
 	r.mb = sim_mr(r.s, 1, 4 * window * attrs.pmtu, SIM_ALL);
 	rig_send(&r, 1, CAIRN_WQE_READ, 4 * window * attrs.pmtu);

@@ -29,7 +29,7 @@ static struct rig limited_rig(u64 seed, const struct sim_qp_init *init,
 
 static u32 wire_bytes(const struct cairn_pkt *p)
 {
-	return p->op->hdr_len + p->payload_len + cairn_pad(p->payload_len) +
+	return p->op->hdr_len + p->payload_len + cairn_pkt_pad(p->payload_len) +
 	       CAIRN_ICRC_LEN;
 }
 

@@ -702,7 +702,7 @@ static enum sim_fate lose_requests(struct sim_qp *qp, enum cairn_side_id side,
 static void unable(struct sim_qp *qp)
 {
 	sim_enter(qp, CAIRN_REQ);
-	cairn_req_peer_unable(&qp->c);
+	cairn_comp_peer_unable(&qp->c);
 	sim_leave(qp);
 	cairn_env_kick(&qp->c, CAIRN_REQ);
 }

@@ -446,7 +446,7 @@ static void receive(struct train *train, enum cairn_side_id side)
 		pkt.flow = FLOW;
 		c = &qp_of(packet)->c;
 		if (side == CAIRN_REQ) {
-			cairn_req_rx(c, &pkt, clock_now);
+			cairn_comp_rx(c, &pkt, clock_now);
 			cairn_req_run(c, clock_now, &budget);
 		} else {
 			cairn_resp_rx(c, &pkt, clock_now);

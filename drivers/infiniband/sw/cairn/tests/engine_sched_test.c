@@ -194,7 +194,7 @@ struct queue {
 
 static void one_turn(struct queue *q)
 {
-	s32 left = cairn_share_begin(&q->debt);
+	s32 left = cairn_sched_share_begin(&q->debt);
 
 	if (left <= 0)
 		return;
@@ -203,7 +203,7 @@ static void one_turn(struct queue *q)
 		left -= q->size;
 		q->sent += q->size;
 	}
-	cairn_share_end(&q->debt, left);
+	cairn_sched_share_end(&q->debt, left);
 }
 
 /* No queue gets more than a quantum and a train ahead of another. */
@@ -232,15 +232,15 @@ static void debts(void)
 {
 	s32 debt = 0, left;
 
-	left = cairn_share_begin(&debt);
+	left = cairn_sched_share_begin(&debt);
 	ktap_eq(left, CAIRN_QUANTUM);
-	cairn_share_end(&debt, left - 3 * CAIRN_QUANTUM);
+	cairn_sched_share_end(&debt, left - 3 * CAIRN_QUANTUM);
 	ktap_eq(debt, -2 * CAIRN_QUANTUM);
-	ktap_ok(cairn_share_begin(&debt) <= 0);
-	ktap_ok(cairn_share_begin(&debt) <= 0);
-	ktap_eq(cairn_share_begin(&debt), CAIRN_QUANTUM);
-	cairn_share_end(&debt, 5000);
-	ktap_eq(cairn_share_begin(&debt), CAIRN_QUANTUM);
+	ktap_ok(cairn_sched_share_begin(&debt) <= 0);
+	ktap_ok(cairn_sched_share_begin(&debt) <= 0);
+	ktap_eq(cairn_sched_share_begin(&debt), CAIRN_QUANTUM);
+	cairn_sched_share_end(&debt, 5000);
+	ktap_eq(cairn_sched_share_begin(&debt), CAIRN_QUANTUM);
 }
 
 static const struct ktap_test tests[] = {

@@ -41,7 +41,7 @@ static void check_accepted(const struct cairn_pkt *pkt, const u8 *hdr, u32 len)
 	must(pkt->opcode == hdr[0]);
 	must(pkt->op == &cairn_opcodes[pkt->opcode] && pkt->op->name);
 	must(pkt->payload_off == pkt->op->hdr_len);
-	must(pkt->pad == cairn_pad(pkt->payload_len));
+	must(pkt->pad == cairn_pkt_pad(pkt->payload_len));
 	must(pkt->payload_len < len);
 	must(pkt->payload_len ==
 	     len - pkt->payload_off - pkt->pad - CAIRN_ICRC_LEN);

@@ -2,7 +2,7 @@
 /*
  * Test programs that print KTAP. A program is a table of named functions:
  *
- *	static void empty(void) { ktap_eq(cairn_pad(0), 0); }
+ *	static void empty(void) { ktap_eq(cairn_pkt_pad(0), 0); }
  *
  *	static const struct ktap_test tests[] = { KTAP(empty), };
  *

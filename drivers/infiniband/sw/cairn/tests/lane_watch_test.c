@@ -1031,8 +1031,8 @@ static void idle_time_of_all_kinds(void)
 		begin_test();
 		test_nic.idle_us = kinds[i].of_device;
 		*shim_param_idle_us = kinds[i].parameter;
-		ktap_eq(cairn_idle_us(&test_nic), kinds[i].us);
-		ktap_eq(cairn_idle_ns(&test_nic), kinds[i].us * US);
+		ktap_eq(cairn_watch_idle_us(&test_nic), kinds[i].us);
+		ktap_eq(cairn_watch_idle_ns(&test_nic), kinds[i].us * US);
 		open_owner(&all_owners[0]);
 		join_queue(&all_owners[0], q, 0);
 		ktap_ok(post_one(q));

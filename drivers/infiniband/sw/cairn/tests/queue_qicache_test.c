@@ -82,7 +82,7 @@ static bool look_agrees(struct world *w, u32 key, u32 known)
 	bool want = m && m->ptr != known && m->ptr - known <= 64;
 	u32 ptr = 0;
 
-	if (!ktap_eq(cairn_qi_cached(&w->c, key, &g, &ptr), want))
+	if (!ktap_eq(cairn_qicache_seen(&w->c, key, &g, &ptr), want))
 		return false;
 	w->hits += want;
 	w->misses += !want;
@@ -100,7 +100,7 @@ static bool put_agrees(struct world *w, u32 key, u32 host)
 
 	g.known = g.read;
 	w->evicted += evicted;
-	return ktap_eq(cairn_qi_newest(&w->c, key, &g, host, no_rung, &ptr),
+	return ktap_eq(cairn_qicache_newest(&w->c, key, &g, host, no_rung, &ptr),
 		       evicted) && ktap_eq(ptr, host);
 }
 
@@ -171,9 +171,9 @@ static void sizes(void)
 	ktap_eq(cairn_qicache_sets(65536), 16384);
 	ktap_eq(cairn_qicache_sets(~0u), 16384);
 	/* without memory it caches nothing */
-	ktap_eq(cairn_qi_newest(&none, 3, &g, 5, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&none, 3, &g, 5, no_rung, &ptr), 0);
 	ktap_eq(ptr, 5);
-	ktap_ok(!cairn_qi_cached(&none, 3, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&none, 3, &g, &ptr));
 	cairn_qicache_drop(&none, 3);
 }
 
@@ -184,12 +184,12 @@ static void largest_key(void)
 	struct world w = world(2);
 	u32 ptr = 0;
 
-	ktap_eq(cairn_qi_newest(&w.c, CAIRN_QI_MAX_KEY, &g, 20, no_rung, &ptr),
+	ktap_eq(cairn_qicache_newest(&w.c, CAIRN_QI_MAX_KEY, &g, 20, no_rung, &ptr),
 		0);
-	ktap_ok(cairn_qi_cached(&w.c, CAIRN_QI_MAX_KEY, &g, &ptr));
+	ktap_ok(cairn_qicache_seen(&w.c, CAIRN_QI_MAX_KEY, &g, &ptr));
 	ktap_eq(ptr, 20);
-	ktap_ok(!cairn_qi_cached(&w.c, CAIRN_QI_MAX_KEY - 2, &g, &ptr));
-	ktap_ok(!cairn_qi_cached(&w.c, 0, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&w.c, CAIRN_QI_MAX_KEY - 2, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&w.c, 0, &g, &ptr));
 	end(&w);
 }
 
@@ -229,10 +229,10 @@ static bool look(struct queue *q, struct world *w)
 
 	if (q->cached > q->known) {
 		newest = q->cached;
-		if (!ktap_ok(cairn_qi_cached(&w->c, 1, &g, &ptr)))
+		if (!ktap_ok(cairn_qicache_seen(&w->c, 1, &g, &ptr)))
 			return false;
 	} else {
-		if (!ktap_ok(!cairn_qi_cached(&w->c, 1, &g, &ptr)))
+		if (!ktap_ok(!cairn_qicache_seen(&w->c, 1, &g, &ptr)))
 			return false;
 		newest = max64(q->known, q->host);
 		if (ktap_rand_below(2)) {
@@ -240,7 +240,7 @@ static bool look(struct queue *q, struct world *w)
 			rung = (struct cairn_qi_rung){ p, true };
 			newest = max64(newest, p);
 		}
-		if (!ktap_eq(cairn_qi_newest(&w->c, 1, &g, q->host, rung, &ptr),
+		if (!ktap_eq(cairn_qicache_newest(&w->c, 1, &g, q->host, rung, &ptr),
 			     0))
 			return false;
 		q->cached = newest;
@@ -287,8 +287,8 @@ static void impossible(void)
 		struct world w = world(1);
 		u32 ptr;
 
-		ktap_eq(cairn_qi_newest(&w.c, 1, &g, g.read + 200, no_rung,
-					&ptr), 0);
+		ktap_eq(cairn_qicache_newest(&w.c, 1, &g, g.read + 200, no_rung,
+					     &ptr), 0);
 		for (n = 0; n < 2000; n++) {
 			u32 off = n < 50 ? n - 25 : n < 100 ? 206 + n :
 				  ktap_rand();
@@ -296,17 +296,17 @@ static void impossible(void)
 			bool in = off <= 256, late = (s32)off < 0;
 			int ret;
 
-			ret = cairn_qi_newest(&w.c, 1, &g, g.read + off,
-					      no_rung, &ptr);
+			ret = cairn_qicache_newest(&w.c, 1, &g, g.read + off,
+						   no_rung, &ptr);
 			ktap_eq(ret, in ? 0 : -EINVAL);
-			ret = cairn_qi_newest(&w.c, 1, &g, g.read + 120, rung,
-					      &ptr);
+			ret = cairn_qicache_newest(&w.c, 1, &g, g.read + 120, rung,
+						   &ptr);
 			ktap_eq(ret, in || late ? 0 : -EINVAL);
 			if (!ret)
 				ktap_eq(ptr, g.read + (in && off > 120 ? off :
 						       120));
 			/* the cache knows a pointer of the ring or none */
-			if (cairn_qi_cached(&w.c, 1, &g, &ptr))
+			if (cairn_qicache_seen(&w.c, 1, &g, &ptr))
 				ktap_ok(ptr - g.read <= 256 &&
 					ptr - g.read > 100);
 			if (ktap.failures)
@@ -323,18 +323,18 @@ static void after_a_round(void)
 	struct world w = world(1);
 	u32 ptr;
 
-	ktap_eq(cairn_qi_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
 	g = (struct cairn_qi_range){ 30, 64, 30 };
-	ktap_ok(!cairn_qi_cached(&w.c, 1, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&w.c, 1, &g, &ptr));
 	/* nothing new: what is cached is what is known */
-	ktap_eq(cairn_qi_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
 	g = (struct cairn_qi_range){ 60, 64, 60 };
-	ktap_eq(cairn_qi_newest(&w.c, 1, &g, 60, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 60, no_rung, &ptr), 0);
 	g = (struct cairn_qi_range){ 20, 64, 20 };
-	ktap_ok(cairn_qi_cached(&w.c, 1, &g, &ptr));
+	ktap_ok(cairn_qicache_seen(&w.c, 1, &g, &ptr));
 	ktap_eq(ptr, 60);
 	cairn_qicache_drop(&w.c, 1);
-	ktap_ok(!cairn_qi_cached(&w.c, 1, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&w.c, 1, &g, &ptr));
 	end(&w);
 }
 

@@ -224,7 +224,7 @@ static struct image build(const struct cairn_pkt *pkt)
 	struct image img;
 	u8 *hdr = malloc(op->hdr_len);
 
-	img.len = op->hdr_len + pkt->payload_len + cairn_pad(pkt->payload_len) +
+	img.len = op->hdr_len + pkt->payload_len + cairn_pkt_pad(pkt->payload_len) +
 		  CAIRN_ICRC_LEN;
 	img.bytes = malloc(img.len);
 	ktap_rand_fill(img.bytes, img.len);
@@ -254,7 +254,7 @@ static void same_bth(const struct cairn_pkt *got, const struct cairn_pkt *want)
 {
 	ktap_ok(got->op == &cairn_opcodes[want->opcode]);
 	ktap_eq(got->opcode, want->opcode);
-	ktap_eq(got->pad, cairn_pad(want->payload_len));
+	ktap_eq(got->pad, cairn_pkt_pad(want->payload_len));
 	ktap_eq(got->solicited, want->solicited);
 	ktap_eq(got->ack_req, want->ack_req);
 	ktap_eq(got->becn, want->becn);
@@ -347,7 +347,7 @@ static enum cairn_parse_error expected(const struct cairn_opcode *op, u8 pad,
 static void truncate_at_every_byte(const struct cairn_pkt *pkt)
 {
 	const struct cairn_opcode *op = &cairn_opcodes[pkt->opcode];
-	u8 pad = cairn_pad(pkt->payload_len);
+	u8 pad = cairn_pkt_pad(pkt->payload_len);
 	struct image img = build(pkt);
 	struct cairn_pkt got;
 	u32 len;
@@ -391,7 +391,7 @@ static void trailing_bytes(void)
 		for (n = 1; n <= 8; n++)
 			ktap_eq(parse(&got, img.bytes, img.len + n),
 				expected(&cairn_opcodes[pkt.opcode],
-					 cairn_pad(pkt.payload_len),
+					 cairn_pkt_pad(pkt.payload_len),
 					 img.len + n));
 		free(img.bytes);
 	}
@@ -406,7 +406,7 @@ static void pad_follows_length(void)
 
 	for (len = 0; len < 5000; len++) {
 		pkt.payload_len = len;
-		ktap_eq(cairn_pad(len), pads[len % 4]);
+		ktap_eq(cairn_pkt_pad(len), pads[len % 4]);
 		cairn_pkt_build(hdr, &pkt);
 		ktap_eq(hdr[1] >> 4 & 3, pads[len % 4]);
 	}

@@ -158,7 +158,7 @@ static u8 *put_icrc(u8 *p, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
 static u32 build_frame(u8 *frame, const struct vector *v)
 {
 	struct cairn_pkt pkt = described(v);
-	u32 pad = cairn_pad(pkt.payload_len), udp_len, hdr_len, ip_len;
+	u32 pad = cairn_pkt_pad(pkt.payload_len), udp_len, hdr_len, ip_len;
 	u8 *p = frame, *ip, *bth;
 
 	udp_len = UDP_LEN + cairn_opcodes[pkt.opcode].hdr_len +

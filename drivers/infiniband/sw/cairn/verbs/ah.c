@@ -93,8 +93,8 @@ static int ah_static_rate(const struct rdma_ah_attr *attr, u32 *kbps)
 	return 0;
 }
 
-int cairn_path_from_ah(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
-		       u32 flow_label, struct cairn_path *path)
+int cairn_ah_to_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
+		     u32 flow_label, struct cairn_path *path)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	u32 label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
@@ -129,8 +129,8 @@ static int ah_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 
 	get_random_once(&secret, sizeof(secret));
 	hash = siphash(gid, sizeof(union ib_gid), &secret);
-	return cairn_path_from_ah(dev, attr, hash & IB_GRH_FLOWLABEL_MASK,
-				  path);
+	return cairn_ah_to_path(dev, attr, hash & IB_GRH_FLOWLABEL_MASK,
+				path);
 }
 
 /* query_ah gives the attributes back; the reference on the GID is ib_core's. */

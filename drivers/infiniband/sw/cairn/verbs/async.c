@@ -36,7 +36,7 @@ void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
 	async->pending = 0;
 	async->told = 0;
 	async->for_life = false;
-	async->unread = cairn_async_unread(uobject);
+	async->unread = cairn_events_async_unread(uobject);
 }
 
 void cairn_async_post(struct cairn_async_work *async, unsigned int event)

@@ -260,7 +260,7 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->solicited = -(u32)ibcq->cqe;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cq->is_user = uctx;
-	cq->unread = cairn_cq_unread(ibcq);
+	cq->unread = cairn_events_cq_unread(ibcq);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	if (uctx)
 		err = cairn_queue_init_user(uctx, &cq->queue, ibcq->cqe, 1,

@@ -343,7 +343,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);
 	dev->line_kbps = CAIRN_LINE_KBPS;
-	cairn_cc_init(dev);
+	cairn_rate_cc_init(dev);
 	dev->nic.ndev = ndev;
 	dev->nic.idle_us = CAIRN_IDLE_DEFAULT;
 	dev->nic.held_seed = get_random_u32();

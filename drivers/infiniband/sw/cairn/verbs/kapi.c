@@ -27,7 +27,7 @@ static const u8 kapi_kinds[] = {
 	[CAIRN_CQE_RECV_DURABLE] = CAIRN_PERSIST_KIND_DURABLE,
 };
 
-void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
+void cairn_kapi_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
 {
 	u8 kind = cqe->opcode < ARRAY_SIZE(kapi_kinds) ?
 			  kapi_kinds[cqe->opcode] :

@@ -8,6 +8,6 @@
 /* Put what cairn_wc_persist() finds into a completion of a kernel consumer. Any
  * context.
  */
-void cairn_wc_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe);
+void cairn_kapi_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe);
 
 #endif

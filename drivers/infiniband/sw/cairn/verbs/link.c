@@ -37,7 +37,7 @@ u32 cairn_link_kbps(const struct cairn_dev *dev)
 	return link.base.speed * 1000;
 }
 
-enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev)
+enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev)
 {
 	unsigned int room = READ_ONCE(dev->nic.ndev->mtu);
 	enum ib_mtu mtu = IB_MTU_4096;
@@ -66,14 +66,14 @@ static int link_query_port(struct ib_device *ibdev, u32 port_num,
 	attr->phys_state = attr->state == IB_PORT_ACTIVE ? PORT_PHYS_LINK_UP :
 							   PORT_PHYS_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
-	attr->active_mtu = cairn_active_mtu(dev);
+	attr->active_mtu = cairn_link_active_mtu(dev);
 	attr->phys_mtu = READ_ONCE(dev->nic.ndev->mtu);
 	attr->gid_tbl_len = CAIRN_GID_TBL_LEN;
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = CAIRN_MAX_MSG;
-	attr->qkey_viol_cntr = cairn_dev_sum(dev, CAIRN_CTR_RX_QKEY_ERRORS);
-	attr->bad_pkey_cntr = cairn_dev_sum(dev, CAIRN_CTR_RX_PKEY_ERRORS);
+	attr->qkey_viol_cntr = cairn_stats_dev_sum(dev, CAIRN_CTR_RX_QKEY_ERRORS);
+	attr->bad_pkey_cntr = cairn_stats_dev_sum(dev, CAIRN_CTR_RX_PKEY_ERRORS);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 	if (ib_get_eth_speed(ibdev, port_num, &attr->active_speed,

@@ -16,6 +16,6 @@ enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
 u32 cairn_link_kbps(const struct cairn_dev *dev);
 
 /* The largest IB MTU that fits into the netdev's now. Any context. */
-enum ib_mtu cairn_active_mtu(const struct cairn_dev *dev);
+enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev);
 
 #endif

@@ -191,10 +191,10 @@ static int modify_prepare_path(struct cairn_qp *qp,
 
 	if (rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw))
 		return -EINVAL;
-	return cairn_path_from_ah(to_cairn_dev(qp->ibqp.device),
-				  &change->attr->ah_attr,
-				  modify_flow(qp, change),
-				  &change->path);
+	return cairn_ah_to_path(to_cairn_dev(qp->ibqp.device),
+				&change->attr->ah_attr,
+				modify_flow(qp, change),
+				&change->path);
 }
 
 /* A kernel consumer's rings; 0 leaves a queue as it is, and one that an SRQ
@@ -213,7 +213,7 @@ static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 	if (cap->max_send_wr) {
 		change->sq = cairn_next_ring_alloc(&qp->sq, CAIRN_QUEUE_SEND,
 						   cap->max_send_wr,
-						   cairn_send_units(&qp->cold->cap));
+						   cairn_next_ring_send_units(&qp->cold->cap));
 		if (!change->sq)
 			return -ENOMEM;
 	}
@@ -245,7 +245,7 @@ static int modify_prepare(struct cairn_qp *qp, struct modify_change *change)
 	int err = 0;
 
 	if (change->mask & IB_QP_PATH_MTU && change->attr->path_mtu >
-	    cairn_active_mtu(to_cairn_dev(qp->ibqp.device)))
+	    cairn_link_active_mtu(to_cairn_dev(qp->ibqp.device)))
 		return -EINVAL;
 	if (change->mask & IB_QP_AV)
 		err = modify_prepare_path(qp, change);
@@ -278,7 +278,7 @@ static int modify_check_transition(struct cairn_qp *qp,
 		return -EINVAL;
 	if (change->mask & IB_QP_RATE_LIMIT &&
 	    (change->next != IB_QPS_RTS || qp->ibqp.qp_type == IB_QPT_GSI ||
-	     !cairn_rate_check(&change->rate, cairn_packet_max(&qp->qpc))))
+	     !cairn_rate_check(&change->rate, cairn_pace_packet_max(&qp->qpc))))
 		return -EINVAL;
 	return 0;
 }
@@ -300,8 +300,8 @@ static int modify_copy_rings(struct cairn_qp *qp, struct modify_change *change)
 /* Both side locks and sq_post_lock held. */
 static int modify_check_sq(struct cairn_qp *qp, struct modify_change *change)
 {
-	int err = cairn_req_fits(&qp->qpc, change->sq->depth,
-				 change->sq->max_wr - 1);
+	int err = cairn_sq_fits(&qp->qpc, change->sq->depth,
+				change->sq->max_wr - 1);
 
 	if (err)
 		return err;
@@ -325,8 +325,8 @@ static int modify_switch_rings(struct cairn_qp *qp,
 		err = cairn_rq_resize(&qp->rq, change->rq);
 	if (change->sq && !err) {
 		cairn_next_ring_swap(&qp->sq, change->sq);
-		cairn_req_resize(&qp->qpc, change->sq->depth, &change->sq->swr,
-				 change->sq->max_wr - 1);
+		cairn_sq_resize(&qp->qpc, change->sq->depth, &change->sq->swr,
+				change->sq->max_wr - 1);
 		qp->qpc.max_records = change->sq->max_wr;
 		qp->cold->cap.max_send_wr = change->sq->max_wr;
 	}
@@ -377,7 +377,7 @@ static void modify_apply_mtu(struct cairn_qp *qp,
 		qpc->attrs.pmtu = ib_mtu_enum_to_int(change->attr->path_mtu);
 	if (qpc->transport == CAIRN_TRANSPORT_UD &&
 	    change->next == IB_QPS_RTR) {
-		mtu = cairn_active_mtu(to_cairn_dev(qp->ibqp.device));
+		mtu = cairn_link_active_mtu(to_cairn_dev(qp->ibqp.device));
 		qpc->attrs.pmtu = max(ib_mtu_enum_to_int(mtu), CAIRN_MIN_PMTU);
 		qpc->max_msg = qpc->attrs.pmtu;
 	}
@@ -422,7 +422,7 @@ static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 	u32 i, slot;
 
 	/* What the data path allocated for a target would be charged to nobody. */
-	if (!resp->rd && cairn_is_xrc_target(qp)) {
+	if (!resp->rd && cairn_xrc_is_target(qp)) {
 		resp->rd_mask = change->rd_mask;
 		swap(resp->rd, change->rd);
 		return;
@@ -500,7 +500,7 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 		struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
 
 		cairn_exec_lock(&qp->exec);
-		done = cairn_req_flush_sqe(&qp->qpc, &budget);
+		done = cairn_comp_flush_sqe(&qp->qpc, &budget);
 		cairn_exec_unlock(&qp->exec);
 		cond_resched();
 	} while (!done && --left);
@@ -511,7 +511,7 @@ static int modify_end_sqe(struct cairn_qp *qp)
 {
 	struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
 
-	cairn_req_flush_sqe(&qp->qpc, &budget);
+	cairn_comp_flush_sqe(&qp->qpc, &budget);
 	return qp->qpc.req.unreported ? -EBUSY : 0;
 }
 

@@ -355,7 +355,7 @@ static void peer_is_unable(const struct peer_doubt *doubt)
 		cairn_exec_lock(exec);
 		if (!memcmp(&qp->cold->attr.ah_attr.grh.dgid, &doubt->way.grh.dgid,
 			    sizeof(doubt->way.grh.dgid)))
-			cairn_req_peer_unable(exec->qpc);
+			cairn_comp_peer_unable(exec->qpc);
 		cairn_exec_unlock(exec);
 		cairn_exec_defer(exec, CAIRN_REQ);
 	}
@@ -461,7 +461,7 @@ void cairn_peers_stop(void)
 /* Errors: those of cairn_peer_query(); -EINVAL reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_PEER)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_qp *ibqp = cairn_attr_qp(attrs, CAIRN_ATTR_QUERY_PEER_QP);
+	struct ib_qp *ibqp = cairn_xrc_attr_qp(attrs, CAIRN_ATTR_QUERY_PEER_QP);
 	struct cairn_peer_caps caps = {};
 	struct cairn_query_peer req;
 	int err;

@@ -12,7 +12,7 @@
 
 static u64 pma_sum(struct cairn_dev *dev, enum cairn_counter counter)
 {
-	return cairn_dev_sum(dev, counter);
+	return cairn_stats_dev_sum(dev, counter);
 }
 
 /* Counters of 32 and 16 bits stay at their largest value. */

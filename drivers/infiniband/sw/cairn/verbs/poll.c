@@ -58,7 +58,7 @@ static void poll_fill(struct ib_wc *wc, const struct cairn_cqe *cqe,
 	wc->sl = cqe->sl;
 	wc->port_num = 1;
 	poll_fill_flags(wc, cqe);
-	cairn_wc_put_persist(wc, cqe);
+	cairn_kapi_put_persist(wc, cqe);
 }
 
 /* Only its address: the consumer knows whether the queue pair lives. */

@@ -72,7 +72,7 @@ static int prepare_for_qp(struct ib_qp *ibqp, u32 which,
 	if (which == CAIRN_RING_SEND) {
 		prepare->queue = &qp->sq;
 		prepare->kind = CAIRN_QUEUE_SEND;
-		prepare->units = cairn_send_units(&qp->cold->cap);
+		prepare->units = cairn_next_ring_send_units(&qp->cold->cap);
 		return 0;
 	}
 	if (which != CAIRN_RING_RECV || qp->qpc.has_srq)
@@ -122,7 +122,7 @@ static int prepare_object(struct uverbs_attr_bundle *attrs, u32 which,
 	if (qp + srq + cq != 1)
 		return -EINVAL;
 	if (qp)
-		return prepare_for_qp(cairn_attr_qp(attrs, CAIRN_ATTR_RING_QP),
+		return prepare_for_qp(cairn_xrc_attr_qp(attrs, CAIRN_ATTR_RING_QP),
 				      which, prepare);
 	if (srq)
 		return prepare_for_srq(uverbs_attr_get_obj(attrs,

@@ -127,7 +127,7 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 {
 	struct cairn_requester *req = &qp->qpc.req;
 	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
-	u32 units = cairn_send_units(cap);
+	u32 units = cairn_next_ring_send_units(cap);
 	u32 records = wrs > QP_MANY_RECORDS ? wrs :
 					      min(wrs, QP_FIRST_RECORDS);
 	u32 depth = roundup_pow_of_two(wrs * units);
@@ -189,7 +189,7 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 /* Units of the largest receive WQE that it may get: any SRQ's with XRC. */
 static u32 qp_recv_units(const struct cairn_qp *qp)
 {
-	if (cairn_is_xrc_target(qp))
+	if (cairn_xrc_is_target(qp))
 		return CAIRN_MAX_WQE_UNITS;
 	return qp->receives ? qp->receives->queue.stride : 0;
 }
@@ -212,8 +212,8 @@ static int qp_create_cold(struct cairn_qp *qp)
 	cairn_cq_waits_init(qp);
 	/* What the target of XRC was made by may be gone before it. */
 	cairn_async_init(&qp->cold->async, qp_deliver,
-			 cairn_is_xrc_target(qp) ? NULL : qp->ibqp.uobject);
-	qp->cold->async.for_life = cairn_is_xrc_target(qp);
+			 cairn_xrc_is_target(qp) ? NULL : qp->ibqp.uobject);
+	qp->cold->async.for_life = cairn_xrc_is_target(qp);
 	qp->qpc.req.apart = qp->cold->apart;
 	qp->qpc.resp.rwqe = (void *)qp->cold->apart + send;
 	return 0;
@@ -321,7 +321,7 @@ static void qp_init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 	qpc->sq_depth = qp->sq.depth;
 	qpc->max_msg = CAIRN_MAX_MSG;
 	qpc->attrs.pmtu = CAIRN_MIN_PMTU;
-	cairn_cc_init_qp(qp);
+	cairn_rate_cc_init_qp(qp);
 	cairn_qpc_init(qpc);
 	cairn_exec_init(&qp->exec, qpc,
 			&to_cairn_dev(qp->ibqp.device)->nic);
@@ -364,7 +364,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 		rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 
 	qp->is_user = uctx;
-	if (cairn_is_xrc_target(qp))
+	if (cairn_xrc_is_target(qp))
 		init->cap = (struct ib_qp_cap){};
 	else
 		qp->uctx = uctx;

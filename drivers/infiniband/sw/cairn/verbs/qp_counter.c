@@ -19,8 +19,8 @@ qp_counter_stats(const struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
 
-	return cairn_entry_stats(counter->id ?
-				 xa_load(&dev->counters, counter->id) : NULL);
+	return cairn_stats_of_entry(counter->id ?
+				    xa_load(&dev->counters, counter->id) : NULL);
 }
 
 /* ib_device_ops.counter_alloc_stats: the device's list, as ib_core adds both. */
@@ -93,7 +93,7 @@ static int counter_dealloc(struct rdma_counter *counter)
 	if (!counter->id)
 		return 0;
 	xa_lock(&dev->counters);
-	stats = cairn_entry_stats(__xa_erase(&dev->counters, counter->id));
+	stats = cairn_stats_of_entry(__xa_erase(&dev->counters, counter->id));
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
 		dev->counted[i] += cairn_stats_sum(stats, i);
 	/* Netlink may find the counter still, and its number has another one soon. */

@@ -17,13 +17,13 @@ module_param(congestion_control, bool, 0644);
 MODULE_PARM_DESC(congestion_control,
 		 "new devices have DCQCN switched on (default: off)");
 
-void cairn_cc_init(struct cairn_dev *dev)
+void cairn_rate_cc_init(struct cairn_dev *dev)
 {
 	dev->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
 	dev->cc_enabled = READ_ONCE(congestion_control);
 }
 
-void cairn_cc_init_qp(struct cairn_qp *qp)
+void cairn_rate_cc_init_qp(struct cairn_qp *qp)
 {
 	const struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
 	struct cairn_qpc *qpc = &qp->qpc;
@@ -95,7 +95,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *att
 		return err;
 	if (cc.flags & ~CAIRN_CC_FLAGS || cc.reserved)
 		return -EINVAL;
-	qp = cairn_attr_qp(attrs, CAIRN_ATTR_MODIFY_CC_QP);
+	qp = cairn_xrc_attr_qp(attrs, CAIRN_ATTR_MODIFY_CC_QP);
 	if (IS_ERR(qp))
 		return rate_modify_dev_cc(dev, &cc);
 	return rate_modify_qp_cc(qp, &cc);
@@ -116,7 +116,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_CC)(struct uverbs_attr_bundle *attr
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_RATE)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_qp *ibqp = cairn_attr_qp(attrs, CAIRN_ATTR_QUERY_RATE_QP);
+	struct ib_qp *ibqp = cairn_xrc_attr_qp(attrs, CAIRN_ATTR_QUERY_RATE_QP);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	struct cairn_qp_rate rate = {};
 

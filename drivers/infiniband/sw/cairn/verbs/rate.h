@@ -7,8 +7,8 @@
 #include "verbs/verbs.h"
 
 /* A new device, a new queue pair: congestion control as the defaults say. */
-void cairn_cc_init(struct cairn_dev *dev);
-void cairn_cc_init_qp(struct cairn_qp *qp);
+void cairn_rate_cc_init(struct cairn_dev *dev);
+void cairn_rate_cc_init_qp(struct cairn_qp *qp);
 
 /* The driver methods, to be chained to the device's. */
 extern const struct uapi_definition cairn_rate_defs[];

@@ -17,7 +17,7 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 		    u32 max_sge, struct cairn_ucontext *uctx,
 		    struct cairn_ring_desc *desc)
 {
-	u32 stride = roundup_pow_of_two(cairn_recv_units(max_sge));
+	u32 stride = roundup_pow_of_two(cairn_rq_units(max_sge));
 	u32 slots = roundup_pow_of_two(max(max_wr, 1U));
 	int err;
 
@@ -89,7 +89,7 @@ static u32 rq_copy(const struct cairn_queue *queue, union cairn_wqe_buf *to)
 	memcpy(to->bytes, from, CAIRN_UNIT_SIZE);
 	/* num_sge from the copy, not from the ring again. */
 	barrier();
-	units = min3(cairn_recv_units(to->recv.num_sge), queue->stride,
+	units = min3(cairn_rq_units(to->recv.num_sge), queue->stride,
 		     (u32)CAIRN_MAX_WQE_UNITS);
 	memcpy(to->bytes + CAIRN_UNIT_SIZE, from + CAIRN_UNIT_SIZE,
 	       (units - 1) * CAIRN_UNIT_SIZE);

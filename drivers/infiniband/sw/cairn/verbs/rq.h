@@ -6,7 +6,7 @@
 #include "verbs/verbs.h"
 
 /* Units of a receive WQE with @sges entries; the ring's stride rounds it up. */
-static inline u32 cairn_recv_units(u32 sges)
+static inline u32 cairn_rq_units(u32 sges)
 {
 	return DIV_ROUND_UP(CAIRN_RECV_SGE_OFFSET +
 			    sges * sizeof(struct cairn_sge), CAIRN_UNIT_SIZE);

@@ -29,21 +29,21 @@ u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
 	return sum;
 }
 
-u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
+u64 cairn_stats_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
 {
 	return cairn_stats_sum(nic->stats, counter);
 }
 
-u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
+u64 cairn_stats_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
 {
 	unsigned long id;
 	void *entry;
 	u64 sum;
 
 	xa_lock(&dev->counters);
-	sum = cairn_nic_sum(&dev->nic, counter) + dev->counted[counter];
+	sum = cairn_stats_nic_sum(&dev->nic, counter) + dev->counted[counter];
 	xa_for_each(&dev->counters, id, entry)
-		sum += cairn_stats_sum(cairn_entry_stats(entry), counter);
+		sum += cairn_stats_sum(cairn_stats_of_entry(entry), counter);
 	xa_unlock(&dev->counters);
 	return sum;
 }
@@ -58,7 +58,7 @@ static int stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	if (!port_num)
 		return -EINVAL;
 	for (counter = 0; counter < CAIRN_CTR_COUNT; counter++)
-		stats->value[counter] = cairn_nic_sum(nic, counter);
+		stats->value[counter] = cairn_stats_nic_sum(nic, counter);
 	return CAIRN_CTR_COUNT;
 }
 

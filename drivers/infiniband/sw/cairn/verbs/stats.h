@@ -9,7 +9,7 @@ struct cairn_dev;
 /* A counter's value over all CPUs. Any context. */
 u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
 		    enum cairn_counter counter);
-u64 cairn_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
+u64 cairn_stats_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
 
 /* ib_device_ops.alloc_hw_port_stats: all counters of the device. */
 struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
@@ -18,7 +18,7 @@ struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
 /* The same with what counters of queue pairs have (verbs/qp_counter.c). Process
  * context.
  */
-u64 cairn_dev_sum(struct cairn_dev *dev, enum cairn_counter counter);
+u64 cairn_stats_dev_sum(struct cairn_dev *dev, enum cairn_counter counter);
 
 /* As an entry of dev->counters. The compiler may know per-CPU memory as another
  * address space, hence the detour by a number.
@@ -28,7 +28,7 @@ static inline void *cairn_stats_entry(struct cairn_stats __percpu *stats)
 	return (void *)(__force unsigned long)stats;
 }
 
-static inline struct cairn_stats __percpu *cairn_entry_stats(void *entry)
+static inline struct cairn_stats __percpu *cairn_stats_of_entry(void *entry)
 {
 	return (struct cairn_stats __percpu *)(__force unsigned long)entry;
 }

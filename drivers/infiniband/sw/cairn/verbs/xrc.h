@@ -14,7 +14,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "verbs/verbs.h"
 
-static inline bool cairn_is_xrc_target(const struct cairn_qp *qp)
+static inline bool cairn_xrc_is_target(const struct cairn_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_XRC_TGT;
 }
@@ -22,8 +22,8 @@ static inline bool cairn_is_xrc_target(const struct cairn_qp *qp)
 /* The QP that a process names in attribute @id of a method, or ERR_PTR(-ENOENT). With
  * XRC several handles may stand for one QP, and only that is ours.
  */
-static inline struct ib_qp *cairn_attr_qp(struct uverbs_attr_bundle *attrs,
-					  u16 id)
+static inline struct ib_qp *cairn_xrc_attr_qp(struct uverbs_attr_bundle *attrs,
+					      u16 id)
 {
 	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs, id);
 

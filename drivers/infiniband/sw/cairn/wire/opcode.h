@@ -41,7 +41,7 @@ enum cairn_hdr {
 /* Offset of header @bit in a list that has it, bytes from the BTH. */
 #define CAIRN_HDR_LEN_BELOW(mask, bit)	CAIRN_HDR_LEN((mask) & ((bit) - 1))
 
-/* cairn_reliable() relies on the order: reliable transports come first. */
+/* cairn_qp_reliable() relies on the order: reliable transports come first. */
 enum cairn_transport {
 	CAIRN_TRANSPORT_NONE,	/* no packet has it: opcode not defined */
 	CAIRN_TRANSPORT_RC,

@@ -176,7 +176,7 @@ static void *packet_build_bth(struct cairn_bth *bth,
 	bth->opcode = pkt->opcode;
 	bth->flags = (pkt->solicited ? CAIRN_BTH_SE : 0) |
 		     (pkt->opcode != CAIRN_BTH_CNP ? CAIRN_BTH_MIG : 0) |
-		     cairn_pad(pkt->payload_len) << CAIRN_BTH_PAD_SHIFT;
+		     cairn_pkt_pad(pkt->payload_len) << CAIRN_BTH_PAD_SHIFT;
 	bth->pkey = cpu_to_be16(pkt->pkey);
 	bth->qpn = cpu_to_be32((pkt->becn ? CAIRN_BTH_BECN : 0) | qpn);
 	bth->psn = cpu_to_be32((pkt->ack_req ? CAIRN_BTH_ACKREQ : 0) | psn);

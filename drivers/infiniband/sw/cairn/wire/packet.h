@@ -87,7 +87,7 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
  *	numbers are truncated to 24 bits, durability to 7.
  *
  * MigReq is set in all but a CNP, as hardware does. The payload is followed by
- * cairn_pad() zero bytes and the ICRC. IBTA 9.2, 9.3.
+ * cairn_pkt_pad() zero bytes and the ICRC. IBTA 9.2, 9.3.
  *
  * Context: any.
  * Return: the header length in bytes; 0 when the opcode is not defined: nothing
@@ -96,12 +96,12 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
 u32 cairn_pkt_build(u8 *hdr, const struct cairn_pkt *pkt);
 
 /**
- * cairn_pad() - length of the pad between payload and ICRC (IBTA 9.2.4)
+ * cairn_pkt_pad() - length of the pad between payload and ICRC (IBTA 9.2.4)
  * @payload_len: bytes
  *
  * Return: 0..3 bytes.
  */
-static inline u32 cairn_pad(u32 payload_len)
+static inline u32 cairn_pkt_pad(u32 payload_len)
 {
 	return -payload_len & 3;
 }

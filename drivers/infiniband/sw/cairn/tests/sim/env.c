@@ -109,7 +109,7 @@ void cairn_env_fence(struct cairn_qpc *q)
 
 	check_turn(qp, CAIRN_RESP, "fence");
 	sim_on_cpu_of(qp);
-	cairn_domain_fence();
+	cairn_flush_fence();
 }
 
 /* Zeroed; NULL when the scenario has no memory. */
@@ -359,14 +359,14 @@ int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 	/* somebody else's queue takes the place */
 	if (!(++s->qi_looks % 7))
 		cairn_qicache_drop(&s->qicache, q->qpn);
-	if (cairn_qi_cached(&s->qicache, q->qpn, &range, tail)) {
+	if (cairn_qicache_seen(&s->qicache, q->qpn, &range, tail)) {
 		cairn_env_count(q, CAIRN_CTR_QINFO_HITS, 1);
 		return 0;
 	}
 	cairn_env_count(q, CAIRN_CTR_QINFO_MISSES, 1);
 	qp->rung.valid = false;
-	ret = cairn_qi_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
-			      tail);
+	ret = cairn_qicache_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
+				   tail);
 	if (ret > 0)
 		cairn_env_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);

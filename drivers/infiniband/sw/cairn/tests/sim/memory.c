@@ -270,7 +270,7 @@ void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len)
 {
 	mr->placed = off;
 	sim_on_cpu_of(qp);
-	cairn_domain_writeback(mr->mem + off, len);
+	cairn_flush_writeback(mr->mem + off, len);
 }
 
 /* The bytes at @p, up to the end of their page. */
@@ -279,7 +279,7 @@ static u32 to_page_end(const u8 *p, u32 len)
 	return min(len, (u32)(PAGE - (uintptr_t)p % PAGE));
 }
 
-/* What cairn_mr_map() does: pieces of memory, -EFAULT when it is refused. */
+/* What cairn_access_map() does: pieces of memory, -EFAULT when it is refused. */
 static int map_span(struct sim_qp *qp, const struct cairn_span *span, u32 len,
 		    struct bio_vec *bv)
 {
@@ -348,5 +348,5 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, to->sge->lkey);
 	mr->placed = to->sge->addr - mr->va;
 	sim_on_cpu_of(qp);
-	return cairn_domain_place(&place, bv, n);
+	return cairn_flush_place(&place, bv, n);
 }

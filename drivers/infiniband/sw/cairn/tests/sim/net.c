@@ -267,7 +267,7 @@ static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
 	sim_enter(qp, *side);
 	if (*side == CAIRN_REQ)
-		cairn_req_rx(&qp->c, &pkt, s->now);
+		cairn_comp_rx(&qp->c, &pkt, s->now);
 	else
 		cairn_resp_rx(&qp->c, &pkt, s->now);
 	sim_leave(qp);
@@ -481,8 +481,8 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 	if (pkt->payload_len)
 		memcpy(buf + len, payload, pkt->payload_len);
 	len += pkt->payload_len;
-	memset(buf + len, 0, cairn_pad(pkt->payload_len));
-	len += cairn_pad(pkt->payload_len);
+	memset(buf + len, 0, cairn_pkt_pad(pkt->payload_len));
+	len += cairn_pkt_pad(pkt->payload_len);
 	return sim_packet(src, dst, buf, len);
 }
 
@@ -591,7 +591,7 @@ static void hand_packets(const struct hand *hand, const struct cairn_train *t,
 		if (hand->to->hooks.rx)
 			hand->to->hooks.rx(hand->to, &pkt);
 		if (hand->side == CAIRN_REQ)
-			cairn_req_rx(&hand->to->c, &pkt, s->now);
+			cairn_comp_rx(&hand->to->c, &pkt, s->now);
 		else
 			cairn_resp_rx(&hand->to->c, &pkt, s->now);
 	}

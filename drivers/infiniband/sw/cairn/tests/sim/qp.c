@@ -152,7 +152,7 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 	u32 i;
 
 	if (qp->sq_tail - qp->sq_head > depth ||
-	    cairn_req_fits(&qp->c, depth, records - 1))
+	    cairn_sq_fits(&qp->c, depth, records - 1))
 		return false;
 	sq = calloc(depth, CAIRN_UNIT_SIZE);
 	for (i = qp->sq_head; i != qp->sq_tail; i++)
@@ -161,7 +161,7 @@ bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records)
 	free(qp->sq);
 	qp->sq = sq;
 	swr = calloc(records, sizeof(*swr));
-	cairn_req_resize(&qp->c, depth, &swr, records - 1);
+	cairn_sq_resize(&qp->c, depth, &swr, records - 1);
 	qp->c.max_records = records;
 	free(swr);
 	return true;
@@ -175,7 +175,7 @@ void sim_modify(struct sim_qp *qp, enum cairn_state state)
 	while (!done) {
 		flush = (struct cairn_budget){ CAIRN_MAX_REAPS, S32_MAX };
 		sim_enter(qp, CAIRN_REQ);
-		done = cairn_req_flush_sqe(&qp->c, &flush) ||
+		done = cairn_comp_flush_sqe(&qp->c, &flush) ||
 		       qp->c.req.unreported;
 		sim_leave(qp);
 	}

@@ -270,7 +270,7 @@ static void check_state(struct sim *s, const struct sim_qp *qp)
 		return;
 	if (is == CAIRN_QP_SQE && s->run_side == CAIRN_REQ &&
 	    (was == CAIRN_QP_RTS || was == CAIRN_QP_SQD) &&
-	    !cairn_reliable(&qp->c))
+	    !cairn_qp_reliable(&qp->c))
 		return;
 	sim_fail(s, "side %u moved the state from %u to %u", s->run_side, was,
 		 is);
