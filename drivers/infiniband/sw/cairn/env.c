@@ -3,6 +3,7 @@
  * engine/env.h on the kernel: what the engine asks for, done by verbs/ (rings,
  * memory, completions), net/ (packets) and lane/ (turns).
  */
+#include <linux/lockdep.h>
 #include <linux/prefetch.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -51,6 +52,13 @@ static int env_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
 	spin_unlock(&ah->lock);
 	return err;
 }
+
+#ifdef CONFIG_LOCKDEP
+void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side)
+{
+	lockdep_assert_held(&qpc_to_cairn_qp(qpc)->exec.side[side].lock);
+}
+#endif
 
 u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 {

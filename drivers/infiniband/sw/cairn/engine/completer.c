@@ -296,6 +296,7 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 
 bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
+	cairn_env_assert_held(qpc, CAIRN_REQ);
 	return cairn_state(qpc) != CAIRN_QP_SQE ||
 	       (cairn_comp_flush(qpc, budget) && !qpc->req.unreported);
 }
@@ -994,6 +995,7 @@ void cairn_comp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	struct cairn_requester *req = &qpc->req;
 	u8 state = cairn_state(qpc);
 
+	cairn_env_assert_held(qpc, CAIRN_REQ);
 	if (pkt->op->kind == CAIRN_KIND_CNP) {
 		comp_rx_cnp(qpc, pkt, now);
 		return;

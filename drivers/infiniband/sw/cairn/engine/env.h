@@ -385,4 +385,13 @@ void cairn_env_kick(struct cairn_qpc *qpc, enum cairn_side_id side);
 
 void cairn_env_count(struct cairn_qpc *qpc, enum cairn_counter c, u32 n);
 
+/* The caller holds the lock of @side. In the module only lockdep tells, in host programs
+ * the simulation does.
+ */
+#if !defined(__KERNEL__) || defined(CONFIG_LOCKDEP)
+void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side);
+#else
+#define cairn_env_assert_held(qpc, side)	do { } while (0)
+#endif
+
 #endif

@@ -990,6 +990,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	struct cairn_ahead ahead __uninitialized;
 	bool more = false;
 
+	cairn_env_assert_held(qpc, CAIRN_REQ);
 	ahead.idx = 0;
 	ahead.units = 0;
 	req->ahead = &ahead;

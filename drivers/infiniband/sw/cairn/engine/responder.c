@@ -1013,6 +1013,7 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	struct cairn_responder *resp = &qpc->resp;
 	u8 state = cairn_state(qpc);
 
+	cairn_env_assert_held(qpc, CAIRN_RESP);
 	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
 	    state == CAIRN_QP_ERR || resp->fatal) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
@@ -1162,6 +1163,7 @@ int cairn_resp_srq(struct cairn_qpc *qpc, u32 srqn)
 
 void cairn_resp_settle(struct cairn_qpc *qpc)
 {
+	cairn_env_assert_held(qpc, CAIRN_RESP);
 	cairn_persist_fence(qpc);
 }
 
@@ -1170,6 +1172,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	struct cairn_responder *resp = &qpc->resp;
 	bool more = false;
 
+	cairn_env_assert_held(qpc, CAIRN_RESP);
 	if (cairn_state(qpc) != CAIRN_QP_ERR) {
 		if (READ_ONCE(qpc->cnp_due))
 			cairn_congestion_answer(qpc, now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/cpuhotplug.h>
 #include <linux/delay.h>
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/wait_bit.h>
 #include "compat/after_rx.h"
@@ -32,6 +33,7 @@ void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 	struct cairn_exec_side *state = &exec->side[side];
 	struct drain_queue *drain = this_cpu_ptr(&drain_queues);
 
+	lockdep_assert_held(&exec->side[side].lock);
 	cairn_cpu_assert_locked();
 	if (cairn_draining(state))
 		return;

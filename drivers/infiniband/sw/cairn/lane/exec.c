@@ -25,6 +25,7 @@
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/lockdep.h>
 #include <linux/netfilter.h>
 #include <linux/prefetch.h>
 #include <linux/wait_bit.h>
@@ -77,14 +78,15 @@ static void exec_unlock_side(struct cairn_exec_side *state)
 	smp_mb();			/* B */
 }
 
-/* Take the events. All that posts records one, so without any a requester that
- * has nothing on its way need not look for posts. Side lock held.
+/* Take the events. All that posts records one, so without any a requester that has
+ * nothing on its way need not look for posts.
  */
 static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	const struct cairn_requester *req = &exec->qpc->req;
 	bool told = xchg(&exec->side[side].events, 0);	/* C */
 
+	lockdep_assert_held(&exec->side[side].lock);
 	if (side == CAIRN_REQ)
 		exec->look |= told || req->una_rec != req->new_rec;
 }
@@ -200,13 +202,14 @@ static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 			exec_rx_packet(exec, side, &pkt, now);
 }
 
-/* All packets of an skb. Side lock held. Returns how many there are. */
+/* All packets of an skb. Returns how many there are. */
 static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u64 now)
 {
 	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
 	u32 n = 1, done = 0;
 
+	lockdep_assert_held(&exec->side[side].lock);
 	if (cb->len > cb->stride)
 		n = DIV_ROUND_UP(cb->len, cb->stride);
 	if (!exec_from_peer(exec, side, skb)) {
@@ -254,19 +257,20 @@ static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 	return room;
 }
 
-/* A wait for the rate ended, began, or both. Side lock held. */
+/* A wait for the rate ended, began, or both. */
 static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
 			      u64 waited, u64 now, u32 packets)
 {
+	lockdep_assert_held(&exec->side[side].lock);
 	trace_cairn_rate_turn(exec, side, waited, now, packets);
 	if (cairn_paced_until(exec->qpc, side))
 		cairn_lane_purge(exec);
 }
 
 /*
- * Take what arrived, then send what is due. Receiving and sending have budgets
- * of their own, else a flood of requests would keep its ACK from leaving.
- * Side lock held. Returns true when work is left.
+ * Take what arrived, then send what is due. Receiving and sending have budgets of
+ * their own, else a flood of requests would keep its ACK from leaving. Returns
+ * true when work is left.
  */
 static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		       struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
@@ -277,6 +281,7 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	u32 before = tx->packets;
 	bool more;
 
+	lockdep_assert_held(&exec->side[side].lock);
 	if (!skb)
 		skb = exec_rxq_take(state);
 	while (skb) {
@@ -297,16 +302,16 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
-/* After a round. Side lock held. @sent: packets. @waiting: something
- * waits to leave this CPU with packets of others. @more: the lane is to go on.
- * Returns true when the caller is to tell it: a side that is bound to this CPU
- * goes to the lane when the binding ends.
+/* After a round. @sent: packets. @waiting: something waits to leave this CPU with
+ * packets of others. @more: the lane is to go on. Returns true when the caller is to
+ * tell it: a side that is bound to this CPU goes to the lane when the binding ends.
  */
 static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 			   u32 sent, bool waiting, bool more)
 {
 	struct cairn_exec_side *state = &exec->side[side];
 
+	lockdep_assert_held(&exec->side[side].lock);
 	if (waiting || (sent && exec->path && exec->path[side].queued))
 		cairn_drain_begin(exec, side);
 	if (!more || !cairn_draining(state))
@@ -613,7 +618,6 @@ static bool exec_read_parcel(struct cairn_exec *exec,
 	return true;
 }
 
-/* Side lock held. */
 static void exec_rx_responses(struct cairn_exec *exec,
 			      struct cairn_parcel *parcel)
 {
@@ -621,6 +625,7 @@ static void exec_rx_responses(struct cairn_exec *exec,
 	struct cairn_pkt pkt;
 	u32 k;
 
+	lockdep_assert_held(&exec->side[CAIRN_REQ].lock);
 	for (k = 0; k < parcel->train->count; k++)
 		if (exec_read_parcel(exec, parcel, k, &pkt)) {
 			trace_cairn_received(exec, CAIRN_REQ, &pkt);
@@ -628,8 +633,8 @@ static void exec_rx_responses(struct cairn_exec *exec,
 		}
 }
 
-/* The run that answers may be on another CPU: scripts/check/fence.py looks for the barrier
- * here, so this is no part of the function above. Side lock held.
+/* The run that answers may be on another CPU: scripts/check/fence.py looks for the
+ * barrier here, so this is no part of the function above.
  */
 static void exec_rx_requests(struct cairn_exec *exec,
 			     struct cairn_parcel *parcel)
@@ -638,6 +643,7 @@ static void exec_rx_requests(struct cairn_exec *exec,
 	struct cairn_pkt pkt;
 	u32 k;
 
+	lockdep_assert_held(&exec->side[CAIRN_RESP].lock);
 	for (k = 0; k < parcel->train->count; k++)
 		if (exec_read_parcel(exec, parcel, k, &pkt)) {
 			trace_cairn_received(exec, CAIRN_RESP, &pkt);
@@ -646,13 +652,14 @@ static void exec_rx_requests(struct cairn_exec *exec,
 	cairn_resp_settle(exec->qpc);
 }
 
-/* In an epoch of its own device. Side lock held. */
+/* In an epoch of its own device. */
 static void exec_rx_parcel(struct cairn_exec *exec, enum cairn_side_id side,
 			   struct cairn_parcel *parcel)
 {
 	struct cairn_epoch *epoch = &exec->nic->epoch;
 	u32 tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 
+	lockdep_assert_held(&exec->side[side].lock);
 	if (side == CAIRN_REQ)
 		exec_rx_responses(exec, parcel);
 	else
@@ -660,12 +667,11 @@ static void exec_rx_parcel(struct cairn_exec *exec, enum cairn_side_id side,
 	cairn_epoch_leave(epoch, tag);
 }
 
-/* Can the packets be received where they lie? What may have to be kept cannot. Side
- * lock held.
- */
+/* Can the packets be received where they lie? What may have to be kept cannot. */
 static bool exec_takes(const struct cairn_exec *exec, enum cairn_side_id side,
 		       const struct cairn_parcel *parcel)
 {
+	lockdep_assert_held(&exec->side[side].lock);
 	if (cairn_drain_elsewhere(&exec->side[side]) ||
 	    !skb_queue_empty_lockless(&exec->side[side].rxq))
 		return false;

@@ -11,6 +11,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
@@ -81,17 +82,18 @@ void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side)
 	cairn_lane_wake(exec->lane);
 }
 
-/* lane->lock held. */
 static void lane_disarm(struct cairn_lane *lane, struct cairn_exec_side *state)
 {
+	lockdep_assert_held(&lane->lock);
 	timerqueue_del(&lane->timers, &state->timer);
 	WRITE_ONCE(state->alarm.set, 0);
 }
 
-/* Returns true when it is the first entry now. Not armed; lane->lock held. */
+/* Returns true when it is the first entry now. Not armed. */
 static bool lane_set_timer(struct cairn_lane *lane,
 			   struct cairn_exec_side *state, u64 deadline)
 {
+	lockdep_assert_held(&lane->lock);
 	WRITE_ONCE(state->alarm.set, deadline);
 	state->timer.expires = deadline;
 	return timerqueue_add(&lane->timers, &state->timer);
@@ -129,19 +131,21 @@ void cairn_lane_purge(struct cairn_exec *exec)
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-/* Undo running++. lane->lock held. */
+/* Undo running++. */
 static void lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
 {
+	lockdep_assert_held(&lane->lock);
 	if (!--exec->running && exec->stopped)
 		wake_up_all(&lane->idle);
 }
 
-/* The first entry whose time has come, off the queue. lane->lock held. */
+/* The first entry whose time has come, off the queue. */
 static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
 						 u64 now)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&lane->timers);
 
+	lockdep_assert_held(&lane->lock);
 	if (!node || node->expires > now)
 		return NULL;
 	timerqueue_del(&lane->timers, node);
@@ -149,13 +153,14 @@ static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
 }
 
 /* Is the side of an expired entry due? If its deadline moved, the entry is set
- * again; if the deadline is gone, so is the entry. lane->lock held.
+ * again; if the deadline is gone, so is the entry.
  */
 static bool lane_is_due(struct cairn_lane *lane, struct cairn_exec_side *state,
 			u64 now)
 {
 	u64 due = cairn_alarm_expire(&state->alarm);
 
+	lockdep_assert_held(&lane->lock);
 	if (due > now)
 		lane_set_timer(lane, state, due);
 	return due && due <= now;
@@ -217,14 +222,13 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Select QPs ahead, in the scheduler's order. They stay marked until their turn.
- * lane->lock held.
- */
+/* Select QPs ahead, in the scheduler's order. They stay marked until their turn. */
 static void lane_select(struct cairn_lane *lane)
 {
 	u32 slot, tries = CAIRN_LANE_TRIES;
 	struct cairn_exec *exec;
 
+	lockdep_assert_held(&lane->lock);
 	while (!cairn_fifo_full(&lane->fifo) && tries--) {
 		slot = cairn_sched_next(&lane->sched);
 		if (slot == CAIRN_SCHED_NONE)
@@ -243,13 +247,14 @@ static void lane_select(struct cairn_lane *lane)
 	}
 }
 
-/* Those behind the one that is served now: their contexts have come, so the
- * WQEs can be found. lane->lock held.
+/* Those behind the one that is served now: their contexts have come, so the WQEs can
+ * be found.
  */
 static void lane_prefetch_wqe(struct cairn_lane *lane)
 {
 	const struct cairn_fifo_entry *entry;
 
+	lockdep_assert_held(&lane->lock);
 	if (!cairn_fifo_len(&lane->fifo))
 		return;
 	entry = cairn_fifo_peek(&lane->fifo, 0);
@@ -257,8 +262,8 @@ static void lane_prefetch_wqe(struct cairn_lane *lane)
 			      entry->wqe);
 }
 
-/* The QP whose turn it is, counted in its running, and the sides that want it;
- * NULL: none. lane->lock held.
+/* The QP whose turn it is, counted in its running, and the sides that want it; NULL:
+ * none.
  */
 static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
 					 unsigned long *sides)
@@ -267,6 +272,7 @@ static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
 	struct cairn_lane_word *word;
 	struct cairn_exec *exec;
 
+	lockdep_assert_held(&lane->lock);
 	lane_select(lane);
 	if (!cairn_fifo_pop(&lane->fifo, &entry))
 		return NULL;

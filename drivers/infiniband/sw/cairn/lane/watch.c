@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/bitops.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -89,11 +90,11 @@ struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 	return watch;
 }
 
-/* lane->slots_lock held. */
 static void watch_drop_word(struct cairn_lane *lane, u32 number)
 {
 	struct cairn_lane_word *word;
 
+	lockdep_assert_held(&lane->slots_lock);
 	spin_lock_irq(&lane->lock);
 	word = lane->words[number];
 	lane->words[number] = NULL;
@@ -101,12 +102,12 @@ static void watch_drop_word(struct cairn_lane *lane, u32 number)
 	kfree(word);
 }
 
-/* lane->slots_lock held. */
 static int watch_make_word(struct cairn_lane *lane, u32 number)
 {
 	struct cairn_lane_word *word = kzalloc(sizeof(*word),
 					       GFP_KERNEL_ACCOUNT);
 
+	lockdep_assert_held(&lane->slots_lock);
 	if (!word)
 		return -ENOMEM;
 	spin_lock_irq(&lane->lock);
@@ -130,11 +131,11 @@ void cairn_watch_destroy(struct cairn_watch *watch)
 	kfree(watch);
 }
 
-/* w->lock held. */
 static struct watch_page *watch_find_page(struct cairn_watch *watch, u32 n)
 {
 	struct watch_page *page;
 
+	lockdep_assert_held(&watch->lock);
 	list_for_each_entry(page, &watch->pages, list)
 		if (!n--)
 			return page;
@@ -147,6 +148,7 @@ static int watch_add_page(struct cairn_watch *watch,
 {
 	struct watch_page *page = kmalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
 
+	lockdep_assert_held(&watch->lock);
 	if (!page)
 		return -ENOMEM;
 	page->used = 0;
@@ -163,9 +165,9 @@ static int watch_add_page(struct cairn_watch *watch,
 	return 0;
 }
 
-/* lane->slots_lock held. */
 static int watch_make_loose(struct cairn_lane *lane, u32 *slot)
 {
+	lockdep_assert_held(&lane->slots_lock);
 	*slot = cairn_slots_take(&lane->slots);
 	if (*slot == CAIRN_SCHED_NONE)
 		return -ENOSPC;
@@ -201,7 +203,7 @@ static void watch_put_loose(struct cairn_watch *watch, u32 id)
 	mutex_unlock(&lane->slots_lock);
 }
 
-/* 64 slots for the word at @number, unless it has some. w->lock held. */
+/* 64 slots for the word at @number, unless it has some. watch->lock held. */
 static int watch_get_word(struct cairn_lane *lane, u32 *number)
 {
 	int err = -ENOSPC;
@@ -221,7 +223,7 @@ static int watch_get_word(struct cairn_lane *lane, u32 *number)
 	return err;
 }
 
-/* The last QP of word @i has left. w->lock held. */
+/* The last QP of word @i has left. watch->lock held. */
 static void watch_put_word(struct cairn_lane *lane, struct watch_page *page,
 			   u32 i)
 {
@@ -257,7 +259,6 @@ static void watch_enter(struct cairn_watch *watch, struct watch_page *page,
 	spin_unlock_irq(&lane->lock);
 }
 
-/* w->lock held. */
 static int watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		      u32 id, struct cairn_ready_page *(*new_page)(void *, u32),
 		      void *arg)
@@ -266,6 +267,7 @@ static int watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 	struct watch_page *page;
 	int err = 0;
 
+	lockdep_assert_held(&watch->lock);
 	if (n == watch->num_pages)
 		err = watch_add_page(watch, new_page, arg);
 	if (err)
@@ -305,13 +307,13 @@ int cairn_watch_join_kernel(struct cairn_exec *exec)
 				NULL, NULL);
 }
 
-/* w->lock held. */
 static void watch_leave(struct cairn_watch *watch, u32 id)
 {
 	u32 i = id % CAIRN_READY_QUEUES / 64;
 	struct cairn_lane *lane = watch->lane;
 	struct watch_page *page;
 
+	lockdep_assert_held(&watch->lock);
 	if (id < WATCH_LOOSE) {
 		watch_put_loose(watch, id);
 		return;
@@ -336,6 +338,7 @@ static bool watch_mark(struct cairn_lane *lane, u32 number, u64 bits)
 {
 	struct cairn_lane_word *word = lane->words[number];
 
+	lockdep_assert_held(&lane->lock);
 	/* The host may set bits of queues that it does not have. */
 	bits &= word->used;
 	if (!bits)
@@ -519,6 +522,7 @@ void cairn_watches_poll(struct cairn_lane *lane, bool idle)
 	u32 left = WATCH_LINES;
 	struct cairn_watch *watch;
 
+	lockdep_assert_held(&lane->lock);
 	lane->round++;
 	while ((watch = watch_next(lane))) {
 		if (!left || !watch_poll_one(watch, idle, &left)) {
@@ -535,6 +539,7 @@ bool cairn_watches_rest(struct cairn_lane *lane, bool first)
 	u32 left = WATCH_LINES;
 	struct cairn_watch *watch;
 
+	lockdep_assert_held(&lane->lock);
 	if (first)
 		lane->round++;
 	while (left && (watch = watch_next(lane))) {

@@ -116,7 +116,7 @@ static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 	return 0;
 }
 
-/* All mappings of the range. mmap lock held. */
+/* All mappings of the range. */
 static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 			  u8 *durability)
 {
@@ -124,6 +124,7 @@ static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 	struct device *region = NULL;
 	int err = 0;
 
+	mmap_assert_locked(current->mm);
 	while (at < end && !err) {
 		struct vm_area_struct *vma = vma_lookup(current->mm, at);
 		struct device *dev = vma ? media_region_of(vma) : NULL;

@@ -14,6 +14,7 @@
  * What depends on an application must not delay this: tokens of host flush are
  * revoked (verbs/host_flush.h).
  */
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -609,12 +610,13 @@ static int mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 }
 
 /* What was mapped last is what is registered; the other list is filled next. A
- * consumer may also register again what it did not map anew. mr->seq held.
+ * consumer may also register again what it did not map anew.
  */
 static void mr_adopt(struct cairn_mr *mr)
 {
 	struct cairn_mr_map *map = &mr->map;
 
+	lockdep_assert_held(&mr->seq.lock);
 	if (!map->fresh)
 		return;
 	swap(mr->blocks, map->blocks);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/lockdep.h>
 #include <linux/slab.h>
 #include "mem/inval.h"
 #include "mem/key.h"
@@ -159,12 +160,13 @@ static bool mw_type_allows(const struct cairn_mw *mw,
 	return wqe->bind.length;
 }
 
-/* The new binding. mr.seq held. */
+/* The new binding. */
 static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 		   const struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
 {
 	struct cairn_mr *mr = &mw->mr;
 
+	lockdep_assert_held(&mw->mr.seq.lock);
 	mr->key = wqe->imm_or_key;
 	mr->valid = region;
 	mr->access = wqe->bind.access & ~IB_ZERO_BASED;

@@ -18,6 +18,7 @@
  * of the table as it is changed there.
  */
 #include <linux/hmm.h>
+#include <linux/lockdep.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
@@ -73,8 +74,8 @@ struct page *cairn_odp_page(const struct cairn_odp *odp, u64 addr, bool write)
 	return odp_entry_page(entry);
 }
 
-/* Take out up to ODP_TAKE pages from @first to @last. What runs still write to them is
- * written before the caller is through, so they are dirty from now on. Lock held.
+/* Take out up to ODP_TAKE pages from @first to @last. What runs still write to them
+ * is written before the caller is through, so they are dirty from now on.
  */
 static u32 odp_take(struct cairn_odp *odp, unsigned long first,
 		    unsigned long last)
@@ -83,6 +84,7 @@ static u32 odp_take(struct cairn_odp *odp, unsigned long first,
 	void *entry;
 	u32 n = 0;
 
+	lockdep_assert_held(&odp->pages.xa_lock);
 	xa_for_each_range(&odp->pages, i, entry, first, last) {
 		if (xa_to_value(entry) & 1)
 			folio_mark_dirty(page_folio(odp_entry_page(entry)));

@@ -5,6 +5,7 @@
  * lives as long as the context, so that a process may keep it mapped.
  */
 #include <linux/idr.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -80,13 +81,14 @@ err_free:
 	return NULL;
 }
 
-/* The chunk of @qid, allocated if needed. table->lock held. */
+/* The chunk of @qid, allocated if needed. */
 static struct qinfo_chunk *qinfo_get_chunk(struct cairn_qinfo_table *table,
 					   u32 qid)
 {
 	u32 i = qid / CAIRN_QINFO_PER_CHUNK;
 	struct qinfo_chunk *chunk = xa_load(&table->chunks, i);
 
+	lockdep_assert_held(&table->lock);
 	if (chunk)
 		return chunk;
 	chunk = qinfo_alloc_chunk(table->ibuc);

@@ -3,6 +3,7 @@
  * A ready page is allocated with its first queue and lives as long as the context, so
  * that a process may keep it mapped.
  */
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -67,13 +68,14 @@ void cairn_ready_destroy(struct cairn_ready *ready)
 	kfree(ready);
 }
 
-/* Callback of cairn_watch_join(). ready->lock held. */
+/* Callback of cairn_watch_join(). */
 static struct cairn_ready_page *ready_new_page(void *arg, u32 n)
 {
 	struct ready_want *want = arg;
 	struct cairn_ready *ready = want->r;
 	struct cairn_mmap *map;
 
+	lockdep_assert_held(&ready->lock);
 	map = cairn_mmap_create(ready->ibuc, sizeof(struct cairn_ready_page),
 				true);
 	if (!map)

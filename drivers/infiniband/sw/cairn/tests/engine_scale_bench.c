@@ -181,6 +181,10 @@ static void forget_lines(void)
 static const u8 ip[20] = { 0x45, [8] = 64, [9] = 17 };
 static const u8 udp[8] = { 0xc0, 0, 0x12, 0xb7 };
 
+void cairn_env_assert_held(struct cairn_qpc *c, enum cairn_side_id side)
+{
+}
+
 int cairn_env_emit(struct cairn_qpc *c, enum cairn_side_id side,
 		   const struct cairn_train *t)
 {

@@ -171,6 +171,16 @@ static void lane_poll(bool idle)
 	spin_unlock(&test_lane.lock);
 }
 
+static bool lane_rest(bool first)
+{
+	bool more;
+
+	spin_lock(&test_lane.lock);
+	more = cairn_watches_rest(&test_lane, first);
+	spin_unlock(&test_lane.lock);
+	return more;
+}
+
 static void lane_go(bool idle)
 {
 	lane_poll(idle);
@@ -1107,23 +1117,23 @@ static void rest_of_the_quiet(void)
 	post_one(&all_queues[1]);
 	post_one(&all_queues[3]);
 	lane_go(false);
-	ktap_ok(!cairn_watches_rest(&test_lane, true));
+	ktap_ok(!lane_rest(true));
 	for (i = 0; i < 4; i++)
 		ktap_eq(all_owners[i].wake, i % 2 == 0);
 	post_one(&all_queues[3]);
 	lane_go(false);
-	ktap_ok(!cairn_watches_rest(&test_lane, true));
+	ktap_ok(!lane_rest(true));
 	ktap_eq(all_owners[1].wake, 1);
 	ktap_eq(all_owners[3].wake, 0);
 	/* A post that was not found yet counts as well. */
 	ktap_ok(!post_one(&all_queues[3]));
-	ktap_ok(!cairn_watches_rest(&test_lane, true));
+	ktap_ok(!lane_rest(true));
 	ktap_eq(all_owners[3].wake, 0);
 	lane_go(false);
 	ktap_eq(all_queues[3].seen, all_queues[3].written);
-	ktap_ok(!cairn_watches_rest(&test_lane, true));
+	ktap_ok(!lane_rest(true));
 	ktap_eq(all_owners[3].wake, 0);
-	ktap_ok(!cairn_watches_rest(&test_lane, true));
+	ktap_ok(!lane_rest(true));
 	ktap_eq(all_owners[3].wake, 1);
 	ktap_ok(!is_active());
 	/* They posted while they were awake: the next doorbell counts. */
@@ -1148,12 +1158,12 @@ static void rest_of_many(void)
 	for (i = 0; i < 10; i++)
 		lane_go(false);
 	for (calls = 0; more && calls < 10; calls++)
-		more = cairn_watches_rest(&test_lane, !calls);
+		more = lane_rest(!calls);
 	ktap_eq(calls, 3);
 	for (i = 0; i < OWNERS; i++)
 		ktap_eq(all_owners[i].wake, 0);
 	for (calls = before = 0, more = true; more && calls < 10; calls++) {
-		more = cairn_watches_rest(&test_lane, !calls);
+		more = lane_rest(!calls);
 		for (i = asleep = 0; i < OWNERS; i++)
 			asleep += all_owners[i].wake;
 		ktap_eq(asleep - before, min(OWNERS - before, LINES + 0U));
@@ -1475,11 +1485,8 @@ static void *poll_all_the_time(void *arg)
 	while (!__atomic_load_n(&stop_lane, __ATOMIC_RELAXED)) {
 		__atomic_add_fetch(&clock_ns, MS, __ATOMIC_RELAXED);
 		lane_go(true);
-		if (polls_done % 8 == 7) {
-			spin_lock(&test_lane.lock);
-			cairn_watches_rest(&test_lane, true);
-			spin_unlock(&test_lane.lock);
-		}
+		if (polls_done % 8 == 7)
+			lane_rest(true);
 		__atomic_add_fetch(&polls_done, 1, __ATOMIC_RELAXED);
 		sched_yield();
 	}

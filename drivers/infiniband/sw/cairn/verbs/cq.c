@@ -20,6 +20,7 @@
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
+#include <linux/lockdep.h>
 #include "compat/create_cq.h"
 #include "compat/events.h"
 #include "compat/ops.h"
@@ -44,11 +45,12 @@ enum cq_verdict {
 	CQ_FULL,
 };
 
-/* While there are that many, the consumer has something to read and then polls:
- * one more event would tell it nothing. cq->lock held.
+/* While there are that many, the consumer has something to read and then polls: one
+ * more event would tell it nothing.
  */
 static bool cq_may_notify(struct cairn_cq *cq)
 {
+	lockdep_assert_held(&cq->lock);
 	if (!cq->unread || list_empty(cq->unread))
 		cq->events = 0;
 	if (cq->events == CQ_MAX_EVENTS) {
@@ -62,17 +64,19 @@ static bool cq_may_notify(struct cairn_cq *cq)
 
 void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify)
 {
+	lockdep_assert_held(&cq->lock);
 	*notify = arm != cq->arm_seen && cq_may_notify(cq);
 	if (*notify)
 		cq->arm_seen = arm;
 }
 
-/* Does what the consumer armed ask for an event now? cq->lock held. */
+/* Does what the consumer armed ask for an event now? */
 static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	bool notify;
 	u32 arm = READ_ONCE(cq->queue.host->arm);
 
+	lockdep_assert_held(&cq->lock);
 	if (arm == cq->arm_seen)
 		return false;
 	if (!(arm & CAIRN_ARM_NEXT) &&
@@ -85,8 +89,8 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	return notify;
 }
 
-/* Is no entry free, as far as the consumer's index tells? Also true when the
- * process set its index to an impossible value. cq->lock held.
+/* Is no entry free, as far as the consumer's index tells? Also true when the process
+ * set its index to an impossible value.
  */
 static bool cq_is_full(struct cairn_cq *cq)
 {
@@ -94,6 +98,7 @@ static bool cq_is_full(struct cairn_cq *cq)
 	struct cairn_queue *queue = &cq->queue;
 	u32 oldest = queue->index - queue->depth, polled;
 
+	lockdep_assert_held(&cq->lock);
 	/* The oldest that it can be is where the queue is full. */
 	return cairn_host_index_newest(queue, nic, oldest, oldest, &polled) ||
 	       polled == oldest;
@@ -114,13 +119,13 @@ static bool cq_finds_room(struct cairn_cq *cq, struct cairn_cq_wait *wait)
 	return true;
 }
 
-/* cq->lock held. */
 static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 			       struct cairn_cq_wait *wait)
 {
 	struct cairn_queue *queue = &cq->queue;
 	struct cairn_cqe *slot;
 
+	lockdep_assert_held(&cq->lock);
 	if (unlikely(cq_is_full(cq)) && !cq_finds_room(cq, wait))
 		return CQ_FULL;
 	slot = cairn_queue_unit(queue, queue->index++);
@@ -301,9 +306,8 @@ static int cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * Most entries are copied without the lock, so that completions go on. The
- * entries that are added during that copy follow under the lock.
- * cq->resize_lock held.
+ * Most entries are copied without the lock, so that completions go on. The entries
+ * that are added during that copy follow under the lock.
  */
 static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 {
@@ -311,6 +315,7 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 	int tries = CAIRN_NEXT_RING_TRIES;
 	int err;
 
+	lockdep_assert_held(&cq->resize_lock);
 	do {
 		err = cairn_next_ring_move(queue, CAIRN_QUEUE_COMP, next,
 					   U32_MAX);

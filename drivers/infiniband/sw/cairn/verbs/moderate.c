@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/hrtimer.h>
+#include <linux/lockdep.h>
 #include <linux/time64.h>
 #include "compat/hrtimer.h"
 #include "queue/queue.h"
@@ -39,6 +40,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	u64 ns = (u64)cq->hold_us * NSEC_PER_USEC;
 
+	lockdep_assert_held(&cq->lock);
 	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED ||
 	    ++cq->held >= cq->hold_count) {
 		/* Should the timer run now, it finds nothing held. */

@@ -8,6 +8,7 @@
  * applied at once.
  */
 #include <linux/hash.h>
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/once.h>
 #include <linux/sched.h>
@@ -256,10 +257,11 @@ static int modify_prepare(struct cairn_qp *qp, struct modify_change *change)
 	return err;
 }
 
-/* Both side locks held. */
 static int modify_check_transition(struct cairn_qp *qp,
 				   struct modify_change *change)
 {
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	change->cur = qp->qpc.state;
 	change->next = change->mask & IB_QP_STATE ? change->attr->qp_state :
 						    change->cur;
@@ -297,27 +299,29 @@ static int modify_copy_rings(struct cairn_qp *qp, struct modify_change *change)
 	return err;
 }
 
-/* Both side locks and sq_post_lock held. */
 static int modify_check_sq(struct cairn_qp *qp, struct modify_change *change)
 {
 	int err = cairn_sq_fits(&qp->qpc, change->sq->depth,
 				change->sq->max_wr - 1);
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
+	lockdep_assert_held(&qp->sq_post_lock);
 	if (err)
 		return err;
 	return cairn_next_ring_move(&qp->sq, CAIRN_QUEUE_SEND, change->sq,
 				    CAIRN_NEXT_RING_LOCKED);
 }
 
-/* sq_post_lock is kept while the other queue is tried: both change, or none.
- * Both side locks held.
- */
+/* sq_post_lock is kept while the other queue is tried: both change, or none. */
 static int modify_switch_rings(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
 	unsigned long flags;
 	int err = 0;
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	spin_lock_irqsave(&qp->sq_post_lock, flags);
 	if (change->sq)
 		err = modify_check_sq(qp, change);
@@ -343,12 +347,14 @@ static u8 modify_flush_plt(int access)
 		CAIRN_FLUSH_PERSISTENT : 0);
 }
 
-/* The engine's view of qp->cold->attr. Both side locks held. */
+/* The engine's view of qp->cold->attr. */
 static void modify_apply_attrs(struct cairn_qp *qp)
 {
 	const struct ib_qp_attr *from = &qp->cold->attr;
 	struct cairn_qp_attrs *to = &qp->qpc.attrs;
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	to->dqpn = from->dest_qp_num;
 	to->qkey = from->qkey;
 	to->pkey = CAIRN_PKEY_DEFAULT;
@@ -443,11 +449,13 @@ static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 	swap(resp->rd_mask, change->rd_mask);
 }
 
-/* Back to RESET: what was posted is dropped. Both side locks held. */
+/* Back to RESET: what was posted is dropped. */
 static void modify_reset(struct cairn_qp *qp)
 {
 	struct cairn_queue *sq = &qp->sq;
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	cairn_host_index_reset(sq);
 	sq->index = cairn_queue_host_index(sq);
 	sq->seen = sq->index;
@@ -463,11 +471,13 @@ static void modify_reset(struct cairn_qp *qp)
 		cairn_rq_reset(&qp->rq);
 }
 
-/* Checked; both side locks held. */
+/* Checked. */
 static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 {
 	struct cairn_qpc *qpc = &qp->qpc;
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
+	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
 		qp->cold->attr.en_sqd_async_notify = 0;	/* unless asked again */
 	modify_remember(&qp->cold->attr, change->attr, change->mask);

@@ -15,6 +15,7 @@
  * ib_mad itself repeats the question. It cannot find the question that an answer
  * belongs to: with IPv4 it compares what is not the address. So process_mad does.
  */
+#include <linux/lockdep.h>
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
 #include "engine/completer.h"
@@ -383,6 +384,7 @@ void cairn_peer_doubt(struct cairn_qp *qp)
 {
 	struct peer_doubt *doubt;
 
+	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
 	if (!ib_device_try_get(qp->ibqp.device))
 		return;
 	doubt = kzalloc(sizeof(*doubt), GFP_ATOMIC | __GFP_NOWARN);

@@ -6,6 +6,7 @@
  * host->index is the posters' pointer and changes under their lock.
  */
 #include <linux/bits.h>
+#include <linux/lockdep.h>
 #include <rdma/cairn.h>
 #include "compat/flush.h"
 #include "device/trace.h"
@@ -230,10 +231,10 @@ static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	return wqe->units;
 }
 
-/* sq_post_lock held. */
 static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
+	lockdep_assert_held(&qp->sq_post_lock);
 	/* What is not written is not read. */
 	union cairn_wqe_buf buf __uninitialized;
 	int units;
@@ -283,13 +284,14 @@ static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return min(ret, 0);
 }
 
-/* post_lock held. Returns 0, -EINVAL or -ENOMEM. */
+/* Returns 0, -EINVAL or -ENOMEM. */
 static int post_one_recv(struct cairn_rq *rq, const struct ib_recv_wr *wr)
 {
 	struct cairn_queue *queue = &rq->queue;
 	u32 idx = queue->host->index;
 	struct cairn_recv_wqe *wqe = cairn_queue_unit(queue, idx);
 
+	lockdep_assert_held(&rq->post_lock);
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
 	if (post_room(queue) < queue->stride)

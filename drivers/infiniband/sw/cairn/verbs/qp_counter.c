@@ -4,6 +4,7 @@
  * counted there and not with the device; ib_core adds both where it shows the device.
  * What net/ counts stays with the device: its trains can be of several QPs.
  */
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
@@ -29,7 +30,7 @@ static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)
 	return cairn_stats_alloc_port(counter->device, counter->port);
 }
 
-/* Give @counter a number and values. counter->lock held. */
+/* Give @counter a number and values. */
 static int qp_counter_open(struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
@@ -37,6 +38,7 @@ static int qp_counter_open(struct rdma_counter *counter)
 	u32 id;
 	int err;
 
+	lockdep_assert_held(&counter->lock);
 	stats = alloc_percpu_gfp(struct cairn_stats, GFP_KERNEL_ACCOUNT);
 	if (!stats)
 		return -ENOMEM;

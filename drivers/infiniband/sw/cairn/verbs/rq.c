@@ -6,6 +6,7 @@
  * within the ring (queue/host_index.h). A WQE is copied once. An impossible
  * pointer is final: the queue fails until it is reset.
  */
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include "queue/host_index.h"
 #include "queue/queue.h"
@@ -50,15 +51,14 @@ static int rq_level_at(const struct cairn_queue *queue, u32 ptr)
 	return units / queue->stride;
 }
 
-/* Receives known to be posted; all of them when there is a limit. rq->lock
- * held.
- */
+/* Receives known to be posted; all of them when there is a limit. */
 static int rq_level(struct cairn_rq *rq)
 {
 	struct cairn_queue *queue = &rq->queue;
 	u32 ptr;
 	int err;
 
+	lockdep_assert_held(&rq->lock);
 	err = rq->limit ? cairn_host_index_fresh(queue, rq->nic, queue->index,
 						 queue->index, &ptr) :
 			  cairn_host_index_newest(queue, rq->nic, queue->index,
@@ -66,9 +66,9 @@ static int rq_level(struct cairn_rq *rq)
 	return err ?: rq_level_at(queue, ptr);
 }
 
-/* rq->lock held. */
 static int rq_fail(struct cairn_rq *rq)
 {
+	lockdep_assert_held(&rq->lock);
 	if (!rq->bad) {
 		rq->bad = true;
 		cairn_queue_set_state(&rq->queue, CAIRN_QUEUE_ERROR);
@@ -97,9 +97,10 @@ static u32 rq_copy(const struct cairn_queue *queue, union cairn_wqe_buf *to)
 	return units;
 }
 
-/* rq->lock held; @level receives are left. */
+/* @level receives are left. */
 static void rq_check_limit(struct cairn_rq *rq, u32 level)
 {
+	lockdep_assert_held(&rq->lock);
 	if (likely(level >= rq->limit))
 		return;
 	WRITE_ONCE(rq->limit, 0);
@@ -150,6 +151,7 @@ void cairn_rq_reset(struct cairn_rq *rq)
 
 void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit)
 {
+	lockdep_assert_held(&rq->lock);
 	WRITE_ONCE(rq->limit, limit);
 	rq_check_limit(rq, cairn_rq_posted(rq));
 }

@@ -106,12 +106,13 @@ err_limit:
 	return err;
 }
 
-/* The next ring, if one is asked for. srq->modify_lock held. */
+/* The next ring, if one is asked for. */
 static int srq_next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 			 int mask, struct cairn_next_ring **next)
 {
 	struct cairn_queue *queue = &srq->rq.queue;
 
+	lockdep_assert_held(&srq->modify_lock);
 	*next = NULL;
 	if (!(mask & IB_SRQ_MAX_WR))
 		return 0;
@@ -126,7 +127,7 @@ static int srq_next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 	return *next ? 0 : -ENOMEM;
 }
 
-/* All or nothing. srq->modify_lock held. */
+/* All or nothing. */
 static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 		      int mask, struct cairn_next_ring *next)
 {
@@ -136,6 +137,7 @@ static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 	int tries = CAIRN_NEXT_RING_TRIES;
 	int err = 0;
 
+	lockdep_assert_held(&srq->modify_lock);
 	if (limit > (next ? next->max_wr : rq->max_wr))
 		return -EINVAL;
 	do {

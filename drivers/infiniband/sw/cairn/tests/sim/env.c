@@ -18,6 +18,11 @@ static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
 			 qp->c.qpn, what);
 }
 
+void cairn_env_assert_held(struct cairn_qpc *q, enum cairn_side_id side)
+{
+	check_turn(to_sim_qp(q), side, "a call of the engine");
+}
+
 u32 cairn_env_ah_rate(struct cairn_qpc *q, u32 ah)
 {
 	struct sim_qp *qp = to_sim_qp(q);
