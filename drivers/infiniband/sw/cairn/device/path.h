@@ -9,6 +9,9 @@
 #include <linux/in6.h>
 #include <net/dst.h>
 
+struct cairn_nic;
+struct sk_buff;
+
 struct cairn_path {
 	/* Constant once the path is set; a change replaces the whole. */
 	bool ipv6;
@@ -34,5 +37,32 @@ static inline void cairn_path_drop_route(struct cairn_path *path)
 	dst_release(path->dst);
 	path->dst = NULL;
 }
+
+/**
+ * cairn_path_to_netdev() - was a packet sent to an address of its netdev?
+ * @nic: the device
+ * @skb: the packet, with its IP header
+ * @ifindex: the netdev that received it; a VLAN or another upper netdev is a
+ *	network of its own
+ * @ipv6: which header it has
+ *
+ * Groups are those of the device's netdev. Context: RCU read section.
+ */
+bool cairn_path_to_netdev(const struct cairn_nic *nic,
+			  const struct sk_buff *skb, int ifindex, bool ipv6);
+
+/**
+ * cairn_path_from_peer() - was a packet sent by the peer of a path to its source?
+ * @path: of a connection; the user's lock
+ * @skb: the packet, with its IP header
+ * @ifindex: the netdev that received it
+ * @ipv6: which header it has
+ */
+bool cairn_path_from_peer(const struct cairn_path *path,
+			  const struct sk_buff *skb, int ifindex, bool ipv6);
+
+/* Does @other lead from the peer of @path to the source of @path, the netdev @ifindex? */
+bool cairn_path_is_reverse(const struct cairn_path *path,
+			   const struct cairn_path *other, int ifindex);
 
 #endif

@@ -22,16 +22,11 @@
  */
 #include <linux/bitops.h>
 #include <linux/delay.h>
-#include <linux/inetdevice.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/lockdep.h>
 #include <linux/netfilter.h>
 #include <linux/prefetch.h>
 #include <linux/wait_bit.h>
-#include <net/addrconf.h>
 #include <net/dst.h>
-#include <net/ipv6.h>
 #include "device/cpu.h"
 #include "device/trace.h"
 #include "engine/completer.h"
@@ -91,72 +86,19 @@ static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 		exec->look |= told || req->una_rec != req->new_rec;
 }
 
-static bool exec_from_peer4(const struct cairn_path *path,
-			    const struct iphdr *ip)
-{
-	return !path->ipv6 && ip->saddr == path->daddr.s6_addr32[3] &&
-	       ip->daddr == path->saddr.s6_addr32[3];
-}
-
-static bool exec_from_peer6(const struct cairn_path *path,
-			    const struct ipv6hdr *ip)
-{
-	return path->ipv6 && ipv6_addr_equal(&ip->saddr, &path->daddr) &&
-	       ipv6_addr_equal(&ip->daddr, &path->saddr);
-}
-
-static bool exec_has_address4(const struct net_device *dev, __be32 addr)
-{
-	const struct in_device *in_dev = __in_dev_get_rcu(dev);
-	const struct in_ifaddr *ifa;
-
-	if (!in_dev)
-		return false;
-	in_dev_for_each_ifa_rcu(ifa, in_dev)
-		if (ifa->ifa_local == addr)
-			return true;
-	return false;
-}
-
-static bool exec_to_group(struct sk_buff *skb)
-{
-	return cairn_rx_cb(skb)->ipv6 ?
-	       ipv6_addr_is_multicast(&ipv6_hdr(skb)->daddr) :
-	       ipv4_is_multicast(ip_hdr(skb)->daddr);
-}
-
-/* Was this sent to an address of the netdev that received it? A VLAN or another
- * upper netdev is a network of its own. Groups are those of the device's netdev.
- */
-static bool exec_to_netdev(const struct cairn_exec *exec, struct sk_buff *skb)
-{
-	struct net *net = exec->nic->net;
-	struct net_device *dev =
-		dev_get_by_index_rcu(net, cairn_rx_cb(skb)->ifindex);
-
-	if (exec_to_group(skb))
-		return dev == exec->nic->ndev;
-	if (!dev)
-		return false;
-	if (!cairn_rx_cb(skb)->ipv6)
-		return exec_has_address4(dev, ip_hdr(skb)->daddr);
-	return IS_ENABLED(CONFIG_IPV6) &&
-	       ipv6_chk_addr(net, &ipv6_hdr(skb)->daddr, dev, 0);
-}
-
-/* Did the peer of the connection send this, to the address that it knows and
- * over the netdev of that address? A datagram may come from anybody.
+/* Did the peer of the connection send this, to the address that it knows and over
+ * the netdev of that address? A datagram may come from any address.
  */
 static bool exec_from_peer(const struct cairn_exec *exec,
 			   enum cairn_side_id side, struct sk_buff *skb)
 {
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
+
 	if (!exec->path)
-		return exec_to_netdev(exec, skb);
-	if (cairn_rx_cb(skb)->ifindex != exec->path[side].ifindex)
-		return false;
-	return cairn_rx_cb(skb)->ipv6 ?
-		exec_from_peer6(&exec->path[side], ipv6_hdr(skb)) :
-		exec_from_peer4(&exec->path[side], ip_hdr(skb));
+		return cairn_path_to_netdev(exec->nic, skb, cb->ifindex,
+					    cb->ipv6);
+	return cairn_path_from_peer(&exec->path[side], skb, cb->ifindex,
+				    cb->ipv6);
 }
 
 bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
@@ -591,14 +533,12 @@ void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 		exec_record_and_run(exec, side);
 }
 
-/* Does a connection know the sender of @parcel by this way? */
-static bool exec_knows(const struct cairn_path *path,
-		       const struct cairn_parcel *parcel)
+/* Did the peer of the connection send @parcel? */
+static bool exec_is_from(const struct cairn_exec *exec, enum cairn_side_id side,
+			 const struct cairn_parcel *parcel)
 {
-	return parcel->ifindex == path->ifindex &&
-	       parcel->path->ipv6 == path->ipv6 &&
-	       ipv6_addr_equal(&parcel->path->saddr, &path->daddr) &&
-	       ipv6_addr_equal(&parcel->path->daddr, &path->saddr);
+	return cairn_path_is_reverse(&exec->path[side], parcel->path,
+				     parcel->ifindex);
 }
 
 /* Packet @k. False: it is dropped, and counted. */
@@ -689,7 +629,7 @@ bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
 	    !spin_trylock(&state->lock))
 		return false;
 	taken = exec_takes(exec, side, parcel);
-	if (taken && exec_knows(&exec->path[side], parcel))
+	if (taken && exec_is_from(exec, side, parcel))
 		exec_rx_parcel(exec, side, parcel);
 	else if (taken)
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_WRONG_QP,
