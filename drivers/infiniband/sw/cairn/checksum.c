@@ -77,7 +77,6 @@ static struct checksum_candidate {
 } checksum_candidates[] = {
 	{ &cairn_icrc_folding },
 	{ &cairn_icrc_portable },
-	{ &cairn_icrc_slicing },
 	{ &impl_kernel },
 	{ &impl_crypto },
 };

@@ -268,6 +268,13 @@ int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 	return cairn_access_check(qpc_to_cairn_qp(qpc), key, va, len, access);
 }
 
+int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
+			  u8 *durability)
+{
+	return cairn_access_check_write(qpc_to_cairn_qp(qpc), key, va, len,
+					durability);
+}
+
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		     u64 *orig)
 {

@@ -6,7 +6,6 @@
  */
 #include <linux/jhash.h>
 #include "lane/exec.h"
-#include "lane/lane.h"
 #include "wire/psn.h"
 
 /* Where the AckReq is, from the BTH on. */

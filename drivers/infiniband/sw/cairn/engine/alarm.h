@@ -25,6 +25,12 @@ struct cairn_alarm {
 	u64 set;	/* the timer looks then, ns; 0: it has no entry */
 };
 
+/* The earlier of two deadlines; 0 (none) minus one wraps to the maximum. */
+static inline u64 cairn_alarm_earlier(u64 one, u64 other)
+{
+	return min(one - 1, other - 1) + 1;
+}
+
 /**
  * cairn_alarm_move() - the side's deadline is @due from now on
  * @alarm: the alarm; the caller holds the side's lock

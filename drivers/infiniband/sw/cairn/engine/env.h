@@ -94,7 +94,7 @@ struct cairn_train {
  * typedef cairn_part_fn - describe one message of a train of messages
  * @qpc: the QP
  * @train: the train
- * @k: which packet, 0..t->count - 1, each once and in order
+ * @k: which packet, 0..train->count - 1, each once and in order
  * @one: filled in as a train of that packet alone; what it points to is good
  *	until the next call
  *
@@ -155,7 +155,7 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
  * @part: says the rest of each
  *
  * Returns the number of packets that @part or their memory did not refuse, absent
- * memory included: when that is not t->count, nothing was sent.
+ * memory included: when that is not train->count, nothing was sent.
  */
 u32 cairn_env_emit_messages(struct cairn_qpc *qpc,
 			    const struct cairn_train *train,
@@ -206,12 +206,15 @@ int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 /* Is memory that was absent for @side still being brought? */
 bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side);
 
-/* May @len bytes at @va be accessed through @key now? -EFAULT if not; else 0. For
- * CAIRN_ACCESS_REMOTE_WRITE: how what is written there becomes durable, enum
- * cairn_durability, 0: it does not.
- */
+/* May @len bytes at @va be accessed through @key now? 0 or -EFAULT. */
 int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		    enum cairn_access access);
+
+/* The same for CAIRN_ACCESS_REMOTE_WRITE. @durability: enum cairn_durability of what is
+ * written there, 0: it does not become durable.
+ */
+int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
+			  u8 *durability);
 
 /* All that was placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
 void cairn_env_fence(struct cairn_qpc *qpc);

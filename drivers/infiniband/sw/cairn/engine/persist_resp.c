@@ -11,6 +11,7 @@
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include "engine/alarm.h"
 #include "engine/persist_resp.h"
 #include "engine/responder.h"
 
@@ -268,13 +269,14 @@ int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 
 	for (n = resp->pend_head; n != resp->pend_tail; n++) {
 		struct cairn_pending *pend = persist_pending(resp, n);
+		u8 durability;
 		bool gone;
 
 		if (pend->token != token || pend->state != CAIRN_PENDING_WAITS)
 			continue;
-		gone = cairn_env_check(qpc, pend->rkey, pend->va, pend->length,
-				       CAIRN_ACCESS_REMOTE_WRITE) !=
-		       CAIRN_DURABILITY_HOST;
+		gone = cairn_env_check_write(qpc, pend->rkey, pend->va,
+					     pend->length, &durability) ||
+		       durability != CAIRN_DURABILITY_HOST;
 		pend->state = status || gone ? CAIRN_PENDING_FAILED :
 					    CAIRN_PENDING_DURABLE;
 		persist_settle(qpc);
@@ -321,9 +323,8 @@ void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 			continue;
 		}
 		resp->limited = true;
-		if (!resp->flush_deadline ||
-		    pend->deadline < resp->flush_deadline)
-			resp->flush_deadline = pend->deadline;
+		resp->flush_deadline = cairn_alarm_earlier(resp->flush_deadline,
+							   pend->deadline);
 	}
 	if (late)
 		persist_settle(qpc);

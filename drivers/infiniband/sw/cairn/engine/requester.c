@@ -16,6 +16,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include "engine/ahead.h"
+#include "engine/alarm.h"
 #include "engine/completer.h"
 #include "engine/congestion.h"
 #include "engine/gap.h"
@@ -84,22 +85,15 @@ void cairn_req_prefetch(const struct cairn_qpc *qpc)
 	prefetchw((const u8 *)&qpc->req + CAIRN_LINE);
 }
 
-/* Of two deadlines, 0 meaning none: less one it is the latest of all. */
-static u64 req_earlier(u64 one, u64 other)
-{
-	return min(one - 1, other - 1) + 1;
-}
-
 u64 cairn_req_deadline(const struct cairn_qpc *qpc)
 {
 	const struct cairn_requester *req = &qpc->req;
+	u64 first = cairn_alarm_earlier(req->rnr_until, req->ack_deadline);
 
-	u64 deadline =
-		req_earlier(req_earlier(req->rnr_until, req->ack_deadline),
-			    req_earlier(req->probe_deadline,
-					cairn_rate_deadline(&req->rate)));
-
-	return req_earlier(deadline, req_earlier(req->probe_at, req->recv_at));
+	first = cairn_alarm_earlier(first, req->probe_deadline);
+	first = cairn_alarm_earlier(first, cairn_rate_deadline(&req->rate));
+	first = cairn_alarm_earlier(first, req->probe_at);
+	return cairn_alarm_earlier(first, req->recv_at);
 }
 
 u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now)

@@ -11,6 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include "engine/aeth.h"
+#include "engine/alarm.h"
 #include "engine/congestion.h"
 #include "engine/flush_resp.h"
 #include "engine/hold.h"
@@ -417,15 +418,13 @@ static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
 static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	int durability = CAIRN_DURABILITY_UNKNOWN;
+	u8 durability = CAIRN_DURABILITY_UNKNOWN;
 
 	if (pkt->dma_len > qpc->max_msg)
 		return -EINVAL;
 	if (resp_names_memory(pkt)) {
-		durability = cairn_env_check(qpc, pkt->rkey, pkt->va,
-					     max(pkt->dma_len, 1u),
-					     CAIRN_ACCESS_REMOTE_WRITE);
-		if (durability < 0 ||
+		if (cairn_env_check_write(qpc, pkt->rkey, pkt->va,
+					  max(pkt->dma_len, 1u), &durability) ||
 		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && !durability))
 			return -EFAULT;
 	}
@@ -609,15 +608,15 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 	struct cairn_responder *resp = &qpc->resp;
 	enum cairn_access access = CAIRN_ACCESS_REMOTE_WRITE;
 	enum cairn_persist way;
-	int durability, err;
+	u8 durability;
+	int err;
 
 	if (!qpc->attrs.remote_write || pkt->va % sizeof(u64) ||
 	    pkt->dma_len != sizeof(u64) || pkt->payload_len != sizeof(u64) ||
 	    !cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
-	durability = cairn_env_check(qpc, pkt->rkey, pkt->va, sizeof(u64),
-				     access);
-	if (durability < 0)
+	if (cairn_env_check_write(qpc, pkt->rkey, pkt->va, sizeof(u64),
+				  &durability))
 		return resp_no_access(qpc, pkt);
 	way = cairn_persist_way(durability);
 	if (way == CAIRN_PERSIST_NIC)
@@ -1205,9 +1204,8 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 	const struct cairn_responder *resp = &qpc->resp;
 	u64 first = cairn_rate_deadline(&resp->rate);
 
-	/* 0 is no deadline: the largest value there is when 1 is taken off. */
-	first = min(first - 1, resp->hold_until - 1);
-	return min(first, resp->flush_deadline - 1) + 1;
+	first = cairn_alarm_earlier(first, resp->hold_until);
+	return cairn_alarm_earlier(first, resp->flush_deadline);
 }
 
 void cairn_resp_prefetch(const struct cairn_qpc *qpc)

@@ -20,7 +20,6 @@
 #include "compat/hrtimer.h"
 #include "device/cpu.h"
 #include "device/mrcache.h"
-#include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/window.h"
 #include "lane/drain.h"

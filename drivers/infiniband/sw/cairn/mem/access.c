@@ -401,18 +401,35 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
  * @len: bytes; 0 is always allowed
  * @access: how
  *
- * Return: -EFAULT if not; else 0, or for CAIRN_ACCESS_REMOTE_WRITE the enum
- * cairn_durability of the region. In a run.
+ * Return: 0 or -EFAULT. In a run.
  */
 int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		       enum cairn_access access)
 {
-	struct access_fragments frags = { .pd = qp->pd };
-	int err = access_resolve(qp, key, va, len, access, &frags);
+	struct access_fragments frags = {};
 
-	if (err || access != CAIRN_ACCESS_REMOTE_WRITE)
-		return err;
-	return frags.durability;
+	return access_resolve(qp, key, va, len, access, &frags);
+}
+
+/**
+ * cairn_access_check_write() - may a peer write this now?
+ * @qp: the queue pair
+ * @key: rkey
+ * @va: first byte
+ * @len: bytes; 0 is always allowed
+ * @durability: enum cairn_durability of the region
+ *
+ * Return: 0 or -EFAULT. In a run.
+ */
+int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+			     u8 *durability)
+{
+	struct access_fragments frags = {};
+	int err = access_resolve(qp, key, va, len, CAIRN_ACCESS_REMOTE_WRITE,
+				 &frags);
+
+	*durability = frags.durability;
+	return err;
 }
 
 /**

@@ -9,6 +9,8 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 		     struct bio_vec *bv, int max);
 int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		       enum cairn_access access);
+int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
+			     u8 *durability);
 u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key);
 int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,

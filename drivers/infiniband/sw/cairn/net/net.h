@@ -77,7 +77,7 @@ void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
  * @nic: for its netdev's namespace and its counters
  * @path: where to; the caller holds its lock
  * @train: headers and sizes
- * @bv: the payload, t->length bytes in all (unused when t->inline_data is set)
+ * @bv: the payload, train->length bytes in all (unused when train->inline_data is set)
  *
  * Computes lengths, ids and ICRCs of each packet and hands them to the IP
  * stack in the netdev's namespace. A packet that the stack refuses is loss and
@@ -112,7 +112,7 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
  *
  * Context: below cairn_cpu_lock(), RCU read section.
  * Return: packets that neither @part nor an error of their memory refused; nothing
- * left unless that is t->count.
+ * left unless that is train->count.
  */
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,

@@ -6,8 +6,8 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include "compat/flow.h"
-#include "engine/env.h"
 #include "net/routing.h"
+#include "wire/hdr.h"
 
 /*
  * The path is bound to the netdev of its source GID. An address that another

@@ -47,7 +47,6 @@
 #include "net/tx.h"
 #include "wire/icrc.h"
 #include "wire/join.h"
-#include "wire/psn.h"
 
 /* Trains that are open on a CPU, each of another flow. */
 #define TX_FLOWS	4

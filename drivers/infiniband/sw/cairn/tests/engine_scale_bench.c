@@ -261,6 +261,8 @@ int cairn_env_place_bytes(struct cairn_qpc *c, const struct cairn_span *to,
 			  const void *buf, u32 len) { abort(); }
 int cairn_env_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 		    enum cairn_access access) { return 0; }
+int cairn_env_check_write(struct cairn_qpc *c, u32 key, u64 va, u64 len,
+			  u8 *durability) { *durability = 0; return 0; }
 void cairn_env_fence(struct cairn_qpc *c) {}
 struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *c) { abort(); }
 struct cairn_swr *cairn_env_more_records(struct cairn_qpc *c, u32 n) { return NULL; }

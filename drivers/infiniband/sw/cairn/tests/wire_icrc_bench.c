@@ -15,7 +15,6 @@
 #define ROUND_BYTES	(64u << 20)
 
 static const struct cairn_icrc_impl *const impls[] = {
-	&cairn_icrc_slicing,
 	&cairn_icrc_portable,
 	&cairn_icrc_folding,
 };

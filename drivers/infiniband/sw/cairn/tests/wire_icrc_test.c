@@ -13,7 +13,6 @@
 static const struct cairn_icrc_impl *const impls[] = {
 	&cairn_icrc_portable,
 	&cairn_icrc_folding,
-	&cairn_icrc_slicing,
 };
 
 /* Most significant bit first, as the specification draws it. */

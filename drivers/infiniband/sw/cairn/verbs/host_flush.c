@@ -9,7 +9,6 @@
  */
 #include <linux/sched.h>
 #include "engine/persist_resp.h"
-#include "lane/watch.h"
 #include "verbs/host_flush.h"
 
 #define UVERBS_MODULE_NAME cairn_host_flush

@@ -117,11 +117,6 @@ static u32 icrc_update_interleaved(u32 crc, const void *data, u32 len)
 	return icrc_update_slicing(crc, pos + block, len - block);
 }
 
-const struct cairn_icrc_impl cairn_icrc_slicing = {
-	.name = "slicing",
-	.update = icrc_update_slicing,
-};
-
 const struct cairn_icrc_impl cairn_icrc_portable = {
 	.name = "interleaved",
 	.update = icrc_update_interleaved,

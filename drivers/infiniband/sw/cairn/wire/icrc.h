@@ -25,8 +25,6 @@ struct cairn_icrc_impl {
 extern const struct cairn_icrc_impl cairn_icrc_portable;
 /* fold.c: tables only for the last 320 bytes and for short data. */
 extern const struct cairn_icrc_impl cairn_icrc_folding;
-/* One stream, 8 KiB of tables: for processors that gain nothing from four. */
-extern const struct cairn_icrc_impl cairn_icrc_slicing;
 
 /**
  * cairn_icrc_select() - set the implementation of the running system

@@ -94,11 +94,18 @@ int cairn_env_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
-	if (!sim_mr_at(qp, key, va, len, access))
+	return sim_mr_at(qp, key, va, len, access) ? 0 : -EFAULT;
+}
+
+int cairn_env_check_write(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+			  u8 *durability)
+{
+	struct sim_qp *qp = to_sim_qp(q);
+
+	if (!sim_mr_at(qp, key, va, len, CAIRN_ACCESS_REMOTE_WRITE))
 		return -EFAULT;
-	if (access != CAIRN_ACCESS_REMOTE_WRITE)
-		return 0;
-	return sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
+	*durability = sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
+	return 0;
 }
 
 u64 cairn_env_flush_limit(struct cairn_qpc *q, u32 key)
