@@ -14,7 +14,7 @@ failed=0
 
 mkdir "$work/bin"
 export PATH=$work/bin:$PATH WORK=$work
-# an idle QP, one whose PSN and MSN wrap between two calls, one with all waits, others' QPs
+# an idle QP, one whose packets and MSN wrap between two calls, one with all waits, others' QPs
 cat >"$work/bin/rdma" <<'END'
 #!/bin/bash
 echo "$*" >>"$WORK/calls"
@@ -23,9 +23,9 @@ i=$(wc -l <"$WORK/calls")
 psn=$(((16777000 + (i - 1) * 1000) % 16777216))
 msn=$(((i - 1) * 500))
 {
-echo "link c/1 lqpn 1 type GSI state RTS sq-psn 0 comm [ib_core] drv_state 3 drv_una-psn 0 drv_next-psn 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 0 drv_rnr-retries-left 0 drv_rate-kbps 0 drv_cc-enabled 0 drv_cc-kbps 0 "
-echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_una-psn 16776990 drv_next-psn $psn drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 drv_send-ns 999 drv_answer-ns 1234567 drv_durable-ns 0 "
-echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm slow drv_una-psn 5 drv_next-psn 5 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 drv_send-ns 0 drv_answer-ns 0 drv_durable-ns 4000000000 "
+echo "link c/1 lqpn 1 type GSI state RTS sq-psn 0 comm [ib_core] drv_state 3 drv_packets-sent 0 drv_packets-unacked 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 0 drv_rnr-retries-left 0 drv_rate-kbps 0 drv_cc-enabled 0 drv_cc-kbps 0 "
+echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_packets-sent $psn drv_packets-unacked 1010 drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 drv_send-ns 999 drv_answer-ns 1234567 drv_durable-ns 0 "
+echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm slow drv_packets-sent 5 drv_packets-unacked 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 drv_send-ns 0 drv_answer-ns 0 drv_durable-ns 4000000000 "
 echo "link mlx/1 lqpn 3 type RC state RTS comm other"
 } | if [ -e "$WORK/broken-lines" ]; then sed 's/ drv_/\n    drv_/g'; else cat; fi
 END

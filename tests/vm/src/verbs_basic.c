@@ -294,7 +294,8 @@ static void query_qp(void)
 	o.rnr_retry = 6;
 	must(pair_up(&p, &o));
 	must(!ibv_query_qp(p.a.qp, &attr, IBV_QP_STATE | IBV_QP_CAP |
-				   IBV_QP_AV | IBV_QP_TIMEOUT, &init));
+				   IBV_QP_AV | IBV_QP_TIMEOUT |
+				   IBV_QP_RQ_PSN | IBV_QP_SQ_PSN, &init));
 	ktap_eq(attr.qp_state, IBV_QPS_RTS);
 	ktap_eq(attr.path_mtu, IBV_MTU_1024);
 	ktap_eq(attr.dest_qp_num, p.b.qp->qp_num);

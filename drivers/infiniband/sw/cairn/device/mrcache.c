@@ -102,8 +102,7 @@ static void *mrcache_ask(struct cairn_mrcaches *caches,
 	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 	void *mr;
 
-	if (cairn_mrcache_missed(cache))
-		cairn_nic_count(caches->nic, CAIRN_CTR_MR_CACHE_RESTS, 1);
+	cairn_mrcache_missed(cache);
 	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
 		return NULL;
 	mr = cairn_table_find(caches->table, index);

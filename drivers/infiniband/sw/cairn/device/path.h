@@ -7,6 +7,7 @@
 #define CAIRN_DEVICE_PATH_H
 
 #include <linux/in6.h>
+#include <linux/uidgid.h>
 #include <net/dst.h>
 
 struct cairn_nic;
@@ -17,18 +18,23 @@ struct cairn_path {
 	bool ipv6;
 	u8 tos;			/* traffic class without ECN */
 	u8 ttl;			/* hop limit */
+	bool queued;		/* of the route cache, below */
 	__be16 sport;		/* UDP source port */
+	bool local;		/* the same */
 	__be32 flow_label;	/* IPv6, 20 bits */
 	int ifindex;		/* netdev of the source GID (a VLAN, perhaps) */
 	struct in6_addr saddr;	/* IPv4 mapped when !ipv6 */
 	struct in6_addr daddr;
 	u32 kbps;		/* static rate, kbit/s; 0: the port's */
+	u32 qpn;		/* of the connected QP that sends; 0: datagrams */
+	kuid_t uid;		/* for routing rules; the kernel's own paths: 0 */
 
-	/* Route cache; the user of the path holds its lock. */
-	struct dst_entry *dst;
+	/*
+	 * Route cache; the user of the path holds its lock. @queued: packets wait in a
+	 * queue of the sender's CPU. @local: the route does not leave this host.
+	 */
 	u32 dst_cookie;
-	bool queued;		/* packets wait in a queue of the sender's CPU */
-	bool local;		/* the route does not leave this host */
+	struct dst_entry *dst;
 };
 
 /* Forget the cached route. The user's lock, or no user left. */

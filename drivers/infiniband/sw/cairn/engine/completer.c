@@ -996,6 +996,10 @@ void cairn_comp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 	u8 state = cairn_state(qpc);
 
 	cairn_env_assert_held(qpc, CAIRN_REQ);
+	if (!cairn_qp_sender_fits(qpc, pkt)) {
+		cairn_env_count(qpc, CAIRN_CTR_RX_SPOOFED, 1);
+		return;
+	}
 	if (pkt->op->kind == CAIRN_KIND_CNP) {
 		comp_rx_cnp(qpc, pkt, now);
 		return;

@@ -16,6 +16,8 @@
 	X(TX_DROPPED, tx_dropped,					\
 	  "packets lost before the wire: no memory, too long, or refused by the stack")	\
 	X(TX_NOROUTE, tx_noroute, "packets without a route")		\
+	X(TX_SPOOFED, tx_spoofed,					\
+	  "datagrams to the RoCE port not sent: of a socket without CAP_NET_RAW, or translated to the address of a device") \
 	X(RX_PACKETS, rx_packets, "packets accepted by the parser")	\
 	X(RX_TRAINS, rx_trains,						\
 	  "trains that segmentation or receive offload delivered whole") \
@@ -29,6 +31,8 @@
 	X(RX_NO_QP, rx_no_qp, "packets for a QP that does not exist")	\
 	X(RX_WRONG_QP, rx_wrong_qp,					\
 	  "packets of another transport, state, source or netdev")	\
+	X(RX_SPOOFED, rx_spoofed,					\
+	  "packets refused: the sender on this host is not the peer of the connection") \
 	X(RX_PKEY_ERRORS, rx_pkey_errors, "packets with a P_Key that does not fit") \
 	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
 	X(RX_OVERFLOW, rx_overflow,					\
@@ -103,8 +107,6 @@
 	  "look-ups that the MR cache did not answer")			\
 	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
 	  "lines of the MR cache that were replaced")			\
-	X(MR_CACHE_RESTS, mr_cache_rests,				\
-	  "times that an MR cache did not pay and rested for 2^20 look-ups") \
 	X(ODP_FAULTS, odp_faults,					\
 	  "times a queue pair waited for absent memory of a region on demand") \
 	X(ODP_FAULT_ERRORS, odp_fault_errors,				\
@@ -171,8 +173,6 @@
 	  "times the cached write pointer of a queue was new enough")	\
 	X(QINFO_MISSES, qinfo_misses,					\
 	  "times the write pointer of a queue was read from space 3")	\
-	X(QINFO_EVICTIONS, qinfo_evictions,				\
-	  "entries of the queue-info cache that were replaced")		\
 	X(LANE_WAKEUPS, lane_wakeups,					\
 	  "times a lane began to poll a process's ready map")		\
 	X(LANE_SLEEPS, lane_sleeps,					\

@@ -525,6 +525,13 @@ static inline u8 cairn_state(const struct cairn_qpc *qpc)
 	return READ_ONCE(qpc->state);
 }
 
+/* Does the connection name the QP that sent @pkt? Only a sender on this host is known. */
+static inline bool cairn_qp_sender_fits(const struct cairn_qpc *qpc,
+					const struct cairn_pkt *pkt)
+{
+	return !pkt->sender || pkt->sender == qpc->attrs.dqpn;
+}
+
 /* Of one partition, and one end at least is a full member of it (IBTA 10.9.3). */
 static inline bool cairn_qp_pkey_fits(const struct cairn_qpc *qpc, u16 pkey)
 {

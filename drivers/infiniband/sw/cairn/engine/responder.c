@@ -1018,6 +1018,10 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
+	if (!cairn_qp_sender_fits(qpc, pkt)) {
+		cairn_env_count(qpc, CAIRN_CTR_RX_SPOOFED, 1);
+		return;
+	}
 	if (!cairn_qp_pkey_fits(qpc, pkt->pkey)) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;

@@ -555,6 +555,7 @@ static bool exec_read_parcel(struct cairn_exec *exec,
 	pkt->cookie = parcel;
 	pkt->base = k * parcel->train->seg;
 	pkt->handed = true;
+	pkt->sender = parcel->path->qpn;
 	return true;
 }
 

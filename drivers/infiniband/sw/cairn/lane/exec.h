@@ -108,6 +108,7 @@ struct cairn_rx_cb {
 	bool ce;	/* marked: congestion (RFC 3168) */
 	int ifindex;	/* of the netdev that received it or owns its address */
 	u16 flow;	/* UDP source port, as it came */
+	u32 sender;	/* connected QP on this host; 0: unknown */
 	/* The first packet, as it was read when it was checked; NULL: it is to be
 	 * read. For the run in whose hands the skb is, not to be kept.
 	 */
@@ -265,6 +266,7 @@ static inline void cairn_exec_locate_pkt(struct cairn_pkt *pkt, struct sk_buff *
 	pkt->cookie = skb;
 	pkt->base = offset;
 	pkt->handed = false;
+	pkt->sender = cairn_rx_cb(skb)->sender;
 }
 
 /* Read and check the packet of @len bytes, BTH to ICRC, at @offset of an skb of

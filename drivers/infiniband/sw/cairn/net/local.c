@@ -76,6 +76,34 @@ bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 	return found;
 }
 
+/* The destination is read without its lock: it may change until the train arrives
+ * there, where the rest is checked.
+ */
+static bool local_expects(const struct cairn_nic *to, u32 dqpn, u32 sender)
+{
+	const struct cairn_exec *exec =
+		cairn_table_find(&to->qp_table, dqpn & CAIRN_24BIT_MASK);
+
+	return !exec || !exec->path ||
+	       READ_ONCE(exec->qpc->attrs.dqpn) == sender;
+}
+
+bool cairn_local_admits(struct cairn_nic *nic, const struct cairn_path *path,
+			const struct cairn_train *train)
+{
+	struct net_device *owner;
+	struct cairn_nic *to;
+
+	if (!path->local || !path->qpn)
+		return true;
+	owner = local_owner(nic->net, path);
+	to = owner ? cairn_net_nic(nic->net, owner) : NULL;
+	if (!to || local_expects(to, train->first.qpn, path->qpn))
+		return true;
+	cairn_nic_count(to, CAIRN_CTR_RX_SPOOFED, train->count);
+	return false;
+}
+
 /* A payload that the receiver may have to keep has to be copied: that of requests
  * which wait for something. The others are executed at once, or come again.
  */

@@ -31,6 +31,22 @@ bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 		      struct cairn_local *to);
 
 /**
+ * cairn_local_admits() - may a train leave by the IP stack?
+ * @nic: the sender's device
+ * @path: the caller holds its lock; not handed over
+ * @train: the train
+ *
+ * Packets to another device of this host carry no number of their sender, so the
+ * receiver cannot tell it. If the destination is connected to another queue pair
+ * than the one of @path, the train is dropped and counted there.
+ *
+ * Context: BH off, RCU read section.
+ * Return: true if the train may leave.
+ */
+bool cairn_local_admits(struct cairn_nic *nic, const struct cairn_path *path,
+			const struct cairn_train *train);
+
+/**
  * cairn_local_hand() - hand a train over where its payload lies
  * @to: who has the destination
  * @parcel: the train, of a connection

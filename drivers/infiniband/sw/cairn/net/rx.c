@@ -83,6 +83,7 @@ struct rx_arrival {
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
 	bool sure;		/* has been in memory only: no need for the ICRC */
+	u32 sender;		/* that handed it over; 0: unknown */
 	u32 copies;		/* made for members of a group */
 	/* Of the packets from the one in hand on, in a ring. */
 	struct rx_ahead ahead[RX_AHEAD];
@@ -264,6 +265,7 @@ static void rx_deliver(struct rx_arrival *arrival,
 		.ipv6 = arrival->ipv6,
 		.ce = arrival->ce,
 		.flow = (__force u16)arrival->udp.source,
+		.sender = arrival->sender,
 		.first = arrival->local ? NULL : batch->first,
 	};
 	if (batch->first)
@@ -470,7 +472,7 @@ static void rx_receive(struct rx_arrival *arrival)
 }
 
 void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
-			u32 stride)
+			u32 stride, u32 sender)
 {
 	struct rx_arrival arrival = {
 		.nic = to->nic,
@@ -482,6 +484,7 @@ void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 		.ipv6 = skb->protocol == htons(ETH_P_IPV6),
 		.local = true,
 		.sure = true,
+		.sender = sender,
 	};
 
 	arrival.udp = *udp_hdr(skb);
@@ -489,10 +492,16 @@ void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 	rx_walk(&arrival);
 }
 
-static bool rx_is_train(const struct sk_buff *skb)
+/* Neither a sender nor GRO puts more packets together, but a guest may. */
+#define RX_TRAIN_MAX		128
+
+static bool rx_is_train(const struct rx_arrival *arrival)
 {
-	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4 &&
-	       skb_shinfo(skb)->gso_size >= CAIRN_MIN_PACKET;
+	const struct skb_shared_info *info = skb_shinfo(arrival->skb);
+
+	return info->gso_type & SKB_GSO_UDP_L4 &&
+	       info->gso_size >= CAIRN_MIN_PACKET &&
+	       arrival->len <= RX_TRAIN_MAX * info->gso_size;
 }
 
 /*
@@ -533,7 +542,7 @@ static bool rx_find_packets(struct rx_arrival *arrival)
 	if (arrival->train) {
 		arrival->len = arrival->skb->len - arrival->offset;
 		arrival->stride = skb_shinfo(arrival->skb)->gso_size;
-		return rx_is_train(arrival->skb);
+		return rx_is_train(arrival);
 	}
 	/* Bytes after the datagram are none of it. */
 	if (udp_len < sizeof(arrival->udp) + CAIRN_MIN_PACKET)

@@ -20,10 +20,11 @@ extern const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS];
  * @skb: IP and UDP header, then packets of @stride bytes, the last may be shorter,
  *	with any ICRC; skb->protocol says which IP. Consumed.
  * @stride: bytes
+ * @sender: number of the connected queue pair that sends; 0: datagrams
  *
  * Context: below cairn_cpu_lock(), RCU read section; below a lock of the sender's side.
  */
 void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
-			u32 stride);
+			u32 stride, u32 sender);
 
 #endif

@@ -608,6 +608,7 @@ static bool tx_same_flow(const struct cairn_path *one,
 	       one->tos == other->tos && one->ttl == other->ttl &&
 	       one->flow_label == other->flow_label &&
 	       one->ifindex == other->ifindex &&
+	       uid_eq(one->uid, other->uid) &&
 	       ipv6_addr_equal(&one->daddr, &other->daddr) &&
 	       ipv6_addr_equal(&one->saddr, &other->saddr);
 }
@@ -869,7 +870,7 @@ static void tx_local_leave(struct cairn_nic *nic, struct tx_frame *frame,
 		ip_send_check(ip_hdr(frame->skb));
 	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
 	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_QUEUED, count);
-	cairn_net_rx_local(to, frame->skb, frame->stride);
+	cairn_net_rx_local(to, frame->skb, frame->stride, path->qpn);
 }
 
 /* To a receiver on this host. Returns as cairn_net_xmit(). */
@@ -914,6 +915,8 @@ int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 
 	if (cairn_local_find(nic, path, &to))
 		return tx_local_send(nic, path, train, bv, &to);
+	if (!cairn_local_admits(nic, path, train))
+		return 0;
 	tx_frame_measure(&frame, path, train);
 	open = tx_open_join(nic, path, train, &frame);
 	err = open ? tx_open_fill(open, train, &frame, &source) :
@@ -998,6 +1001,8 @@ u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 
 	if (cairn_local_find(nic, path, &to))
 		return tx_local_messages(nic, path, train, part, arg, &to);
+	if (!cairn_local_admits(nic, path, train))
+		return train->count;
 	tx_frame_measure(&frame, path, train);
 	open = tx_open_join(nic, path, train, &frame);
 	if (open)

@@ -69,8 +69,6 @@ static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_MISSES, 1);
 	ret = cairn_qicache_newest(queue->cache, queue->key, range,
 				   cairn_queue_host_index(queue), rung, ptr);
-	if (ret > 0)
-		cairn_nic_count(nic, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
 }
 

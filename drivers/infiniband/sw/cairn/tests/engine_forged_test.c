@@ -732,6 +732,157 @@ static void port_without_a_timer(void)
 	sim_end(r.s);
 }
 
+/*
+ * Packets of another connection of this host. The sender is known: with all else right,
+ * a request and every kind of answer counts from the peer only.
+ */
+#define STRANGER	0x777777
+
+/* A SEND of 8 bytes, the next in order. */
+static void send8(struct rig *r, u8 opcode, u32 n, u32 sender)
+{
+	struct cairn_pkt pkt = request(r, n, opcode, 8);
+
+	pkt.sender = sender;
+	sim_inject(r->b, &pkt, "12345678");
+}
+
+static void request_of_a_stranger(void)
+{
+	static const struct {
+		const struct sim_qp_init *init;
+		u8 opcode;
+	} kinds[] = {
+		{ &sim_rc, CAIRN_BTH_SEND_ONLY },
+		{ &sim_uc, CAIRN_BTH_UC | CAIRN_BTH_SEND_ONLY },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct rig r = rig_with(1, kinds[i].init, &sim_attrs);
+
+		rig_recv(&r, 1, 100);
+		rig_recv(&r, 2, 100);
+		send8(&r, kinds[i].opcode, 0, STRANGER);
+		ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+		ktap_eq(r.b->count[CAIRN_CTR_RX_SPOOFED], 1);
+		ktap_eq(r.b->c.resp.epsn, r.a->psn);
+		send8(&r, kinds[i].opcode, 0, r.a->c.qpn);
+		send8(&r, kinds[i].opcode, 1, 0);
+		expect_cqes(r.b, CAIRN_RESP, 0, 1, 2, CAIRN_CQE_SUCCESS);
+		ktap_eq(r.b->count[CAIRN_CTR_RX_SPOOFED], 1);
+		sim_end(r.s);
+	}
+}
+
+/* Kept ahead of a gap: a stranger's is not, and the peer's is not disturbed by it. */
+static void ahead_of_a_stranger(void)
+{
+	struct rig r = warm();
+
+	send8(&r, CAIRN_BTH_SEND_ONLY, 25, STRANGER);
+	ktap_ok(!r.b->held);
+	send8(&r, CAIRN_BTH_SEND_ONLY, 25, r.a->c.qpn);
+	ktap_ok(r.b->held);
+	sim_end(r.s);
+}
+
+static void xrc_request_of_a_stranger(void)
+{
+	struct sim *s = sim_new(1);
+	struct sim_qp *a = sim_qp(s, 0, &sim_xrc_ini);
+	struct sim_qp *b = sim_qp(s, 1, &sim_xrc_tgt);
+	struct sim_rq *rq = sim_rq(64, 1, 0);
+	struct cairn_pkt pkt;
+
+	s->host[1].xsrq[0] = (struct sim_xsrq){ rq, SIM_PD };
+	sim_connect(a, b, &sim_attrs);
+	ktap_ok(sim_queue_recv(rq, 1, NULL, 0));
+	pkt = (struct cairn_pkt){
+		.opcode = CAIRN_BTH_XRC | CAIRN_BTH_SEND_ONLY,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = b->c.qpn,
+		.psn = a->psn,
+		.srqn = 1,
+		.sender = STRANGER,
+	};
+	sim_inject(b, &pkt, NULL);
+	ktap_eq(b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(b->count[CAIRN_CTR_RX_SPOOFED], 1);
+	pkt.sender = a->c.qpn;
+	sim_inject(b, &pkt, NULL);
+	ktap_eq(b->cq[CAIRN_RESP].n, 1);
+	sim_end(s);
+	sim_rq_free(rq);
+}
+
+/* What ends request @opcode, as somebody says who is not asked. */
+static void answer_of_a_stranger(u8 opcode, struct cairn_pkt answer, u8 status)
+{
+	struct rig r = rig_new(1);
+
+	r.s->dead[1] = true;
+	rig_send(&r, 1, opcode, 8);
+	sim_run(r.s, 10 * SIM_US);
+	answer.pkey = CAIRN_PKEY_DEFAULT;
+	answer.qpn = r.a->c.qpn;
+	answer.psn = r.a->psn;
+	answer.msn = 1;
+	answer.sender = STRANGER;
+	sim_inject(r.a, &answer, "whatever");
+	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_SPOOFED], 1);
+	answer.sender = r.b->c.qpn;
+	sim_inject(r.a, &answer, "whatever");
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, status);
+	sim_end(r.s);
+}
+
+static void answers_of_a_stranger(void)
+{
+	answer_of_a_stranger(CAIRN_WQE_SEND, (struct cairn_pkt){
+		.opcode = CAIRN_BTH_ACK,
+		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_VALUE_MASK,
+	}, CAIRN_CQE_SUCCESS);
+	answer_of_a_stranger(CAIRN_WQE_SEND, (struct cairn_pkt){
+		.opcode = CAIRN_BTH_ACK,
+		.syndrome = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP,
+	}, CAIRN_CQE_REM_OP_ERR);
+	answer_of_a_stranger(CAIRN_WQE_READ, (struct cairn_pkt){
+		.opcode = CAIRN_BTH_READ_RESP_ONLY,
+		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_VALUE_MASK,
+		.payload_len = 8,
+	}, CAIRN_CQE_SUCCESS);
+	answer_of_a_stranger(CAIRN_WQE_FAA, (struct cairn_pkt){
+		.opcode = CAIRN_BTH_ATOMIC_ACK,
+		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_VALUE_MASK,
+	}, CAIRN_CQE_SUCCESS);
+}
+
+/* A connection of UC has them, too. */
+static void notification_of_a_stranger(void)
+{
+	static const u8 payload[CAIRN_CNP_PAYLOAD];
+	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_CNP,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.a->c.qpn,
+		.becn = true,
+		.payload_len = sizeof(payload),
+		.sender = STRANGER,
+	};
+
+	sim_inject(r.a, &pkt, payload);
+	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 0);
+	ktap_eq(r.a->count[CAIRN_CTR_RX_SPOOFED], 1);
+	pkt.sender = r.b->c.qpn;
+	sim_inject(r.a, &pkt, payload);
+	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 1);
+	sim_end(r.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(from_another_port),
 	KTAP(before_the_first),
@@ -758,6 +909,11 @@ static const struct ktap_test tests[] = {
 	KTAP(port_changes_before_durable),
 	KTAP(peer_has_many_ports),
 	KTAP(port_without_a_timer),
+	KTAP(request_of_a_stranger),
+	KTAP(ahead_of_a_stranger),
+	KTAP(xrc_request_of_a_stranger),
+	KTAP(answers_of_a_stranger),
+	KTAP(notification_of_a_stranger),
 };
 
 KTAP_MAIN(tests)

@@ -5,6 +5,7 @@
  * A send WQE names its handle by number: the number is all that a process
  * gives, so the data path looks it up and compares protection domains.
  */
+#include <linux/cred.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
@@ -218,6 +219,8 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	err = ah_path(dev, init->ah_attr, &ah->path);
 	if (err)
 		goto err_free;
+	if (udata)
+		ah->path.uid = current_uid();
 	err = ah_reserve(dev, ah);
 	if (err)
 		goto err_free;
@@ -255,6 +258,7 @@ static int ah_modify(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	err = ah_path(to_cairn_dev(ibah->device), attr, &path);
 	if (err)
 		return err;
+	path.uid = ah->path.uid;
 	spin_lock_bh(&ah->lock);
 	cairn_path_drop_route(&ah->path);
 	ah->path = path;

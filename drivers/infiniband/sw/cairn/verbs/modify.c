@@ -7,10 +7,12 @@
  * against the state, which the engine may have changed, and everything is
  * applied at once.
  */
+#include <linux/cred.h>
 #include <linux/hash.h>
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/once.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
@@ -189,13 +191,17 @@ static int modify_prepare_path(struct cairn_qp *qp,
 {
 	const struct ib_global_route *grh =
 		rdma_ah_read_grh(&change->attr->ah_attr);
+	int err;
 
 	if (rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw))
 		return -EINVAL;
-	return cairn_ah_to_path(to_cairn_dev(qp->ibqp.device),
-				&change->attr->ah_attr,
-				modify_flow(qp, change),
-				&change->path);
+	err = cairn_ah_to_path(to_cairn_dev(qp->ibqp.device),
+			       &change->attr->ah_attr,
+			       modify_flow(qp, change), &change->path);
+	change->path.qpn = qp->qpc.qpn;
+	if (qp->is_user)
+		change->path.uid = current_uid();
+	return err;
 }
 
 /* A kernel consumer's rings; 0 leaves a queue as it is, and one that an SRQ
@@ -488,10 +494,14 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 	modify_apply_rate(qp, change);
 	if (change->rd)
 		modify_apply_rd(qp, change);
-	if (change->mask & IB_QP_RQ_PSN)
+	if (change->mask & IB_QP_RQ_PSN) {
 		cairn_resp_set_psn(qpc, change->attr->rq_psn);
-	if (change->mask & IB_QP_SQ_PSN)
+		qp->cold->counts_from[CAIRN_RESP] = get_random_u32();
+	}
+	if (change->mask & IB_QP_SQ_PSN) {
 		cairn_req_set_psn(qpc, change->attr->sq_psn);
+		qp->cold->counts_from[CAIRN_REQ] = get_random_u32();
+	}
 	if (change->next == IB_QPS_RESET)
 		modify_reset(qp);
 	if (change->next != change->cur)
@@ -672,6 +682,11 @@ static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask
 	*attr = qp->cold->attr;
 	modify_read_live(qp, attr);
 	attr->cap = qp->cold->cap;
+	/* Netlink shows these to every process, and asks with an empty mask. */
+	if (!(mask & IB_QP_SQ_PSN))
+		attr->sq_psn = 0;
+	if (!(mask & IB_QP_RQ_PSN))
+		attr->rq_psn = 0;
 	*init = (struct ib_qp_init_attr){
 		.event_handler = ibqp->event_handler,
 		.qp_context = ibqp->qp_context,

@@ -3,6 +3,9 @@
  * What `rdma resource show ... -dd` tells of an object. Snapshots: the fields
  * are read while the data path changes them. Objects other than regions may be found
  * while they are destroyed: -EAGAIN leaves them out.
+ *
+ * Every process may ask. So PSNs are not told, nor keys, ports and addresses, which
+ * would help to forge a packet: packets are counted from a random number.
  */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -11,6 +14,7 @@
 #include "verbs/ops.h"
 #include "verbs/qp.h"
 #include "verbs/verbs.h"
+#include "wire/psn.h"
 
 struct restrack_detail {
 	const char *name;
@@ -40,16 +44,25 @@ static int restrack_put(struct sk_buff *msg,
 	return 0;
 }
 
+static u32 restrack_count(const struct cairn_qp *qp, enum cairn_side_id side,
+			  u32 psn)
+{
+	return cairn_psn_add(psn, qp->cold->counts_from[side]);
+}
+
 /* A reader of @qp. */
 static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 {
 	const struct cairn_qpc *qpc = &qp->qpc;
 	const struct cairn_requester *req = &qpc->req;
+	u32 psn = READ_ONCE(req->psn);
 	const struct restrack_detail details[] = {
 		{ "state", READ_ONCE(qpc->state) },
-		{ "una-psn", READ_ONCE(req->una) },
-		{ "next-psn", READ_ONCE(req->psn) },
-		{ "epsn", READ_ONCE(qpc->resp.epsn) },
+		{ "packets-sent", restrack_count(qp, CAIRN_REQ, psn) },
+		{ "packets-unacked",
+		  cairn_psn_add(psn, -READ_ONCE(req->una)) },
+		{ "packets-taken",
+		  restrack_count(qp, CAIRN_RESP, READ_ONCE(qpc->resp.epsn)) },
 		{ "msn", READ_ONCE(qpc->resp.msn) },
 		{ "wr-outstanding",
 		  READ_ONCE(req->new_rec) - READ_ONCE(req->una_rec) },
@@ -60,7 +73,6 @@ static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 		{ "sq-depth", qp->sq.depth },
 		{ "sq-index", READ_ONCE(qp->sq.index) },
 		{ "persists-outstanding", READ_ONCE(req->persists) },
-		{ "durable-psn", READ_ONCE(qpc->resp.durable_psn) },
 		{ "host-flushes-pending", cairn_resp_pending(qpc) },
 		{ "rq-depth", qp->rq.queue.depth },
 		{ "rq-index", READ_ONCE(qp->rq.queue.index) },

@@ -258,6 +258,7 @@ struct cairn_qp_cold {
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* by CQ */
 	struct cairn_async_work async;
+	u32 counts_from[CAIRN_SIDES];	/* PSNs are told as differences to these */
 	struct cairn_requester_apart apart[];	/* as much of it as is needed */
 };
 

@@ -49,6 +49,7 @@ struct cairn_pkt {
 	const void *cookie;
 	u32 base;		/* offset of the BTH in cookie */
 	bool handed;		/* cookie is the sender's memory, on this host */
+	u32 sender;		/* the port's: connected QP on this host; 0: unknown */
 };
 
 /* Why a packet is dropped. */
@@ -62,7 +63,7 @@ enum cairn_parse_error {
 
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
- * @pkt: filled in; ce, flow, cookie, base and handed are not changed
+ * @pkt: filled in; ce, flow, cookie, base, handed and sender are not changed
  * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
  *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC

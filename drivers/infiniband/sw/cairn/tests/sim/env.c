@@ -379,8 +379,6 @@ int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 	qp->rung.valid = false;
 	ret = cairn_qicache_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
 				   tail);
-	if (ret > 0)
-		cairn_env_count(q, CAIRN_CTR_QINFO_EVICTIONS, ret);
 	return min(ret, 0);
 }
 

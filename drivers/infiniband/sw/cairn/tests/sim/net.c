@@ -19,6 +19,7 @@
 
 struct sim_packet {
 	u8 src, dst;		/* host numbers */
+	u32 sender;		/* QP number, if it is on the receiver's host; or 0 */
 	u32 len;		/* IP header to ICRC */
 	u8 *bytes;		/* an allocation of exactly len */
 };
@@ -148,6 +149,7 @@ static struct sim_qp *accept(struct sim *s, const struct sim_packet *p,
 	memset(pkt, 0, sizeof(*pkt));
 	pkt->cookie = p;
 	pkt->base = SIM_L3_LEN;
+	pkt->sender = p->sender;
 	memcpy(&pkt->flow, p->bytes + 20, sizeof(pkt->flow));
 	if (cairn_pkt_parse(pkt, p->bytes + SIM_L3_LEN, p->len - SIM_L3_LEN)) {
 		s->count[CAIRN_CTR_RX_MALFORMED]++;
@@ -474,6 +476,7 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 				const u8 *payload)
 {
 	u8 buf[CAIRN_MAX_HDR + 4096 + 4];
+	struct sim_packet *p;
 	u32 len;
 
 	BUG_ON(pkt->payload_len > 4096);
@@ -483,7 +486,9 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 	len += pkt->payload_len;
 	memset(buf + len, 0, cairn_pkt_pad(pkt->payload_len));
 	len += cairn_pkt_pad(pkt->payload_len);
-	return sim_packet(src, dst, buf, len);
+	p = sim_packet(src, dst, buf, len);
+	p->sender = pkt->sender;
+	return p;
 }
 
 /* When the last bit of @bytes has left the link of @host. */
@@ -503,8 +508,11 @@ static void depart(struct departure *d, struct sim_qp *qp,
 {
 	struct cairn_pkt pkt = header_of(t, k);
 	struct sim_packet *p = build(qp->host, dst, &pkt, payload);
+	bool known = d->s->handed && qp->c.transport != CAIRN_TRANSPORT_UD;
 	enum sim_fate fate = SIM_PASS;
 
+	if (known)
+		p->sender = qp->c.qpn;
 	if (t->ect)
 		p->bytes[1] = 2;
 	if (qp->sport)
@@ -567,8 +575,8 @@ static bool hand_fits(struct sim_qp *qp, const struct cairn_train *t,
 		cairn_resp_in_step(&hand->to->c, t->first.psn));
 }
 
-static void hand_packets(const struct hand *hand, const struct cairn_train *t,
-			 const u8 *payload)
+static void hand_packets(const struct hand *hand, u32 sender,
+			 const struct cairn_train *t, const u8 *payload)
 {
 	struct sim *s = hand->to->s;
 	u8 *bytes = malloc(CAIRN_MAX_HDR + t->length);
@@ -584,6 +592,7 @@ static void hand_packets(const struct hand *hand, const struct cairn_train *t,
 			break;
 		}
 		pkt.handed = true;
+		pkt.sender = sender;
 		pkt.cookie = &p;
 		pkt.base = CAIRN_MAX_HDR + k * t->seg - pkt.payload_off;
 		put16((u8 *)&pkt.flow, SIM_SPORT);
@@ -631,7 +640,7 @@ static bool hand_over(struct sim_qp *qp, enum cairn_side_id side,
 	}
 	hand_record(qp, side, t);
 	sim_enter(hand->to, hand->side);
-	hand_packets(hand, t, payload);
+	hand_packets(hand, qp->c.qpn, t, payload);
 	sim_leave(hand->to);
 	s->run_qp = qp;
 	s->run_side = side;
