@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include "net/answer.h"
+#include "net/guard.h"
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
@@ -53,15 +54,32 @@ struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev)
 	return NULL;
 }
 
+struct cairn_nic *cairn_net_any(struct net *net)
+{
+	return list_first_or_null_rcu(&netns_of(net)->nics, struct cairn_nic,
+				      netif);
+}
+
 static int netns_hook(struct net *net)
 {
-	int err = nf_register_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+	int err = nf_register_net_hooks(net, cairn_guard_hooks,
+					CAIRN_GUARD_HOOKS);
 
-	if (err || !CAIRN_ANSWER_HOOKS)
-		return err;
-	err = nf_register_net_hook(net, &cairn_answer_hook);
 	if (err)
-		nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+		return err;
+	err = nf_register_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+	if (err)
+		goto err_receive;
+	if (CAIRN_ANSWER_HOOKS)
+		err = nf_register_net_hook(net, &cairn_answer_hook);
+	if (err)
+		goto err_answer;
+	return 0;
+
+err_answer:
+	nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+err_receive:
+	nf_unregister_net_hooks(net, cairn_guard_hooks, CAIRN_GUARD_HOOKS);
 	return err;
 }
 
@@ -70,6 +88,7 @@ static void netns_unhook(struct net *net)
 	if (CAIRN_ANSWER_HOOKS)
 		nf_unregister_net_hook(net, &cairn_answer_hook);
 	nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
+	nf_unregister_net_hooks(net, cairn_guard_hooks, CAIRN_GUARD_HOOKS);
 }
 
 int cairn_net_attach(struct cairn_nic *nic)

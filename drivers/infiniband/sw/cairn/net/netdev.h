@@ -10,4 +10,7 @@
  */
 struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev);
 
+/* Any device of a namespace. NULL: it has none. RCU read section. */
+struct cairn_nic *cairn_net_any(struct net *net);
+
 #endif
