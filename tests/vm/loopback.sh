@@ -53,6 +53,23 @@ expect_that "all were handed over" "$(has loopback_packets) > 1000"
 expect_that "... some as copies, because their receiver was busy" \
 	"$(has loopback_queued) > 0 && $(has loopback_queued) < $(has loopback_packets)"
 
+# --- the sender is known ----------------------------------------------------------------
+
+points strangers
+mode 0 1
+points strangers on_
+mode 0 0
+between 0 1
+points strangers on_
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+start a "$lib_tmp/quiet" "verbs_verify -T 100000 -m 1024 -q 1 -w 100"
+wait_for 30 grep -q running "$lib_tmp/quiet"
+run_ok "anybody may list queue pairs" as_nobody rdma resource show qp -dd
+output >"$lib_tmp/qps"
+stop "$started"
+run_ok "... of connections" grep -q 'type RC' "$lib_tmp/qps"
+run_fail "... but learns no PSN" grep -E '(sq|rq)-psn [1-9]|drv_[a-z]*-?psn' "$lib_tmp/qps"
+
 # --- two, and the switch ----------------------------------------------------
 
 between 0 1
@@ -61,6 +78,7 @@ expect_that "... which had the packets" "$(has tx_packets) > 50"
 run_ok "... over IPv6" verbs_verify -n 50 -f 6
 points loopback
 mode 0 2 && mode 1 2
+points strangers on_
 run_ok "two devices that hand over" verbs_verify -n 100 -q 2
 run_ok "... datagrams" verbs_verify -n 50 -c ud -m 2048
 

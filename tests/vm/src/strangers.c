@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A friend on CAIRN_A is connected to a victim on CAIRN_B, both in this network
+ * namespace. A stranger on CAIRN_A knows all numbers of the connection, and connects
+ * queue pairs of its own to one end of it. Another stranger has a UDP socket.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define SIZE		4096
+#define MSG		64
+#define LONG		vt_ms(20000)
+#define SOON		vt_ms(300)
+#define NOBODY		65534
+#define ROCE_PORT	4791
+#define ACK		0x11
+#define UC_SEND_ONLY	0x24
+#define RC_SEND_ONLY	0x04
+#define UD_SEND_ONLY	0x64
+
+static struct vt_dev da, db;
+static struct vt_end friend, victim;
+
+static void post_recv(struct vt_end *e, u64 id)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + SIZE / 2, 2 * MSG, e->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	must(!ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void post_send(struct vt_end *e, const char *text)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, MSG, e->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+
+	strcpy((char *)e->buf, text);
+	must(!ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void connection(enum ibv_qp_type type)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = type;
+	must(!vt_end_create(&friend, &da, &o, SIZE));
+	must(!vt_end_create(&victim, &db, &o, SIZE));
+	must(!vt_connect(&friend, &victim));
+}
+
+static void disconnect(void)
+{
+	vt_end_destroy(&friend);
+	vt_end_destroy(&victim);
+}
+
+/* A stranger on @dev connects to @to: PSNs as if it were @as. */
+static void pretend(struct vt_end *e, struct vt_dev *dev, enum ibv_qp_type type,
+		    const struct vt_end *as, const struct vt_end *to)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.type = type;
+	o.retry_cnt = 0;
+	o.timeout = 14;
+	must(!vt_end_create(e, dev, &o, SIZE));
+	e->psn = as->psn;
+	must(!vt_to_init(e) && !vt_to_rtr(e, to) && !vt_to_rts(e));
+}
+
+static void received(const char *text)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(victim.rcq, &wc, 1, LONG));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_ok(!strcmp((char *)victim.buf + SIZE / 2, text));
+}
+
+/* The stranger's message is not delivered, and the friend's is not lost. */
+static void send_of_a_stranger(enum ibv_qp_type type)
+{
+	u64 refused = vt_counter(&db, "rx_spoofed");
+	struct vt_end evil;
+	struct ibv_wc wc;
+
+	connection(type);
+	post_recv(&victim, 1);
+	post_recv(&victim, 2);
+	pretend(&evil, &da, type, &friend, &victim);
+	post_send(&evil, "the stranger's");
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
+	post_send(&friend, "the friend's");
+	received("the friend's");
+	must(!vt_poll(friend.scq, &wc, 1, LONG));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_ok(vt_counter(&db, "rx_spoofed") > refused);
+	vt_end_destroy(&evil);
+	disconnect();
+}
+
+static void request_on_rc(void)
+{
+	send_of_a_stranger(IBV_QPT_RC);
+}
+
+static void request_on_uc(void)
+{
+	send_of_a_stranger(IBV_QPT_UC);
+}
+
+/*
+ * The stranger has two queue pairs: one that is connected to the friend, so it answers
+ * there, and one that sends to the first, so there is something to answer.
+ */
+static void answer_on_rc(void)
+{
+	struct vt_end asks, answers, as;
+	struct ibv_wc wc;
+
+	connection(IBV_QPT_RC);
+	/* The first requests what the friend has requested; the PSNs must agree. */
+	pretend(&answers, &db, IBV_QPT_RC, &victim, &friend);
+	as = friend;
+	pretend(&asks, &da, IBV_QPT_RC, &as, &answers);
+	post_recv(&answers, 1);
+	post_recv(&answers, 2);
+	/* The victim has no receive: this is repeated until it has one. */
+	post_send(&friend, "the friend's");
+	post_send(&asks, "the stranger's");
+	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
+	post_recv(&victim, 1);
+	received("the friend's");
+	must(!vt_poll(friend.scq, &wc, 1, LONG));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	vt_end_destroy(&asks);
+	vt_end_destroy(&answers);
+	disconnect();
+}
+
+/*
+ * Packets by an ordinary socket, with ICRCs that are right.
+ */
+struct datagram {
+	struct iphdr ip;
+	struct udphdr udp;
+	u8 data[256];
+} __attribute__((packed));
+
+static u32 crc32_le(u32 crc, const u8 *p, size_t len)
+{
+	int i;
+
+	while (len--)
+		for (crc ^= *p++, i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	return crc;
+}
+
+/* The ICRC covers the headers that the stack will write (IBTA annex A17.3.3). */
+static void seal(struct datagram *d, u32 len)
+{
+	static const u8 ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+	struct datagram m = *d;
+	u32 crc;
+
+	m.ip.tos = 0xff;
+	m.ip.ttl = 0xff;
+	m.ip.check = 0xffff;
+	m.udp.check = 0xffff;
+	m.data[4] = 0xff;
+	crc = ~crc32_le(crc32_le(~0u, ones, 8), (u8 *)&m, 28 + len);
+	memcpy(d->data + len, &crc, 4);
+}
+
+static void put24(u8 *p, u32 v)
+{
+	p[0] = v >> 16;
+	p[1] = v >> 8;
+	p[2] = v;
+}
+
+/* A packet of @len bytes behind the BTH, from @from to @to. */
+static void packet(struct datagram *d, u16 sport, u8 opcode, u32 qpn, u32 psn,
+		   u32 len)
+{
+	u32 addr;
+
+	memset(d, 0, sizeof(*d));
+	memcpy(&addr, da.gid.raw + 12, 4);
+	d->ip = (struct iphdr){
+		.version = 4, .ihl = 5, .frag_off = htons(0x4000),
+		.protocol = IPPROTO_UDP, .saddr = addr, .daddr = addr,
+		.tot_len = htons(28 + 12 + len + 4),
+	};
+	d->udp = (struct udphdr){
+		.source = htons(sport), .dest = htons(ROCE_PORT),
+		.len = htons(8 + 12 + len + 4),
+	};
+	d->data[0] = opcode;
+	d->data[1] = 0x40;
+	d->data[2] = d->data[3] = 0xff;
+	put24(d->data + 5, qpn);
+	put24(d->data + 9, psn);
+}
+
+/* From a socket that a child opens as @uid. Returns its exit status, an errno. */
+static int send_as(uid_t uid, struct datagram *d, u32 len)
+{
+	int pid, status, on = IP_PMTUDISC_DO, fd;
+	struct sockaddr_in from = {
+		.sin_family = AF_INET, .sin_port = d->udp.source,
+		.sin_addr.s_addr = d->ip.saddr,
+	}, to = {
+		.sin_family = AF_INET, .sin_port = d->udp.dest,
+		.sin_addr.s_addr = d->ip.daddr,
+	};
+
+	seal(d, 12 + len);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (uid && (setgid(uid) || setuid(uid)))
+			_exit(100);
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		if (fd < 0 || bind(fd, (void *)&from, sizeof(from)) ||
+		    setsockopt(fd, SOL_IP, IP_MTU_DISCOVER, &on, sizeof(on)))
+			_exit(101);
+		if (sendto(fd, d->data, 12 + len + 4, 0, (void *)&to,
+			   sizeof(to)) < 0)
+			_exit(errno);
+		_exit(0);
+	}
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* What @uid sends arrives, or it is told so, and that is counted. */
+static void is_taken(uid_t uid, struct datagram *d, u32 len)
+{
+	u64 refused = vt_counter(&da, "tx_spoofed");
+	u64 packets = vt_counter(&da, "rx_packets");
+
+	ktap_eq(send_as(uid, d, len), uid ? EPERM : 0);
+	ktap_eq(vt_counter(&da, "tx_spoofed"), refused + !!uid);
+	ktap_eq(vt_counter(&da, "rx_packets"), packets + !uid);
+}
+
+static void socket_to_uc(void)
+{
+	struct datagram d;
+	struct ibv_wc wc;
+
+	connection(IBV_QPT_UC);
+	post_recv(&victim, 1);
+	packet(&d, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
+	is_taken(NOBODY, &d, MSG);
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
+	/* The forgery is good: from a socket that may, it counts. */
+	is_taken(0, &d, MSG);
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
+	disconnect();
+}
+
+static void socket_to_rc(void)
+{
+	struct datagram d;
+	struct ibv_wc wc;
+
+	connection(IBV_QPT_RC);
+	post_recv(&victim, 1);
+	packet(&d, 0xc001, RC_SEND_ONLY, victim.qp->qp_num, friend.psn, MSG);
+	is_taken(NOBODY, &d, MSG);
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
+	disconnect();
+	/* An ACK of what the victim has no receive for. */
+	connection(IBV_QPT_RC);
+	post_send(&friend, "the friend's");
+	packet(&d, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);
+	d.data[12] = 0x1f;
+	d.data[15] = 1;
+	is_taken(NOBODY, &d, 4);
+	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
+	disconnect();
+}
+
+static void socket_to_datagrams(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct datagram d;
+	struct ibv_wc wc;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&victim, &db, &o, SIZE));
+	must(!vt_to_init(&victim) && !vt_to_rtr(&victim, &victim) &&
+	     !vt_to_rts(&victim));
+	post_recv(&victim, 1);
+	packet(&d, 0xc001, UD_SEND_ONLY, victim.qp->qp_num, 0, 8 + MSG);
+	memset(d.data + 12, 0x11, 4);
+	put24(d.data + 17, 0x123456);
+	is_taken(NOBODY, &d, 8 + MSG);
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
+	is_taken(0, &d, 8 + MSG);
+	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
+	vt_end_destroy(&victim);
+	/* Management: QP 1 and its privileged Q_Key. */
+	packet(&d, 0xc001, UD_SEND_ONLY, 1, 0, 8 + 128);
+	d.data[12] = 0x80;
+	d.data[13] = 1;
+	is_taken(NOBODY, &d, 8 + 128);
+}
+
+#define TESTS(X)							\
+	X(request_on_rc) X(request_on_uc) X(answer_on_rc)		\
+	X(socket_to_uc) X(socket_to_rc) X(socket_to_datagrams)
+
+VT_TESTS(TESTS)
+
+/* "strangers on_" or "strangers socket" */
+int main(int argc, char **argv)
+{
+	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
+}
