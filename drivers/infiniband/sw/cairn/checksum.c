@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Which CRC-32 does the ICRC use: our portable ones, the kernel's crc32_le() or
- * what the crypto layer offers (PCLMUL on x86). The fastest over a typical
- * payload wins. The debugfs file cairn/icrc tells which one, and why.
+ * Chooses the CRC-32 implementation for the ICRC: one of wire/, the kernel's crc32_le(),
+ * or that of the crypto layer (PCLMUL on x86). The fastest over a typical payload is
+ * used. The debugfs file cairn/icrc shows the choice and the measurements.
  */
 #include <crypto/hash.h>
 #include <linux/crc32.h>
@@ -44,7 +44,9 @@ static noinline u32 checksum_crypto_long(u32 crc, const void *data, u32 len)
 	return crc;
 }
 
-/* Apart, because the kernel clears the descriptor at the start of its function. */
+/* A separate function, because the kernel clears the descriptor at the start of the
+ * function that has it.
+ */
 static u32 checksum_crypto(u32 crc, const void *data, u32 len)
 {
 	if (len < CRYPTO_MIN)
@@ -57,7 +59,7 @@ static const struct cairn_icrc_impl impl_crypto = {
 	.update = checksum_crypto,
 };
 
-/* The hash must agree with ours before it is believed. */
+/* Use the crypto layer's hash only if it agrees with the portable implementation. */
 static bool checksum_crypto_usable(const u8 *buf)
 {
 	checksum_tfm = crypto_alloc_shash("crc32", 0, 0);
@@ -85,8 +87,8 @@ static const struct cairn_icrc_impl *chosen;
 static u64 copy_ns;
 static struct dentry *debug_dir;
 
-/* The choice, and the nanoseconds of all for 4 KiB; for comparison a plain copy,
- * which the payload costs at least.
+/* Show the choice and the nanoseconds of all candidates for 4 KiB, and for comparison
+ * those of a plain copy, the minimum cost of a payload.
  */
 static int checksum_icrc_show(struct seq_file *file, void *unused)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * engine/env.h on the kernel: what the engine asks for, done by verbs/ (rings,
- * memory, completions), net/ (packets) and lane/ (turns).
+ * Implements engine/env.h in the kernel, with verbs/ (rings, completions), mem/
+ * (memory), net/ (packets) and lane/ (turns).
  */
 #include <linux/lockdep.h>
 #include <linux/prefetch.h>
@@ -27,9 +27,9 @@
 #include "verbs/rq.h"
 #include "verbs/xrc.h"
 
-/* A train of 64 KiB from 32 SGEs, each with two partial pages. The arrays are not
- * cleared (CONFIG_INIT_STACK_ALL_ZERO): what a caller reads has been filled, and an
- * ACK needs none of it.
+/* Fragments of a train of 64 KiB from 32 SGEs, each with two partial pages. The arrays
+ * are not cleared (CONFIG_INIT_STACK_ALL_ZERO), as only filled entries are read and an
+ * ACK uses none.
  */
 #define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
@@ -38,7 +38,7 @@ static struct cairn_dev *env_dev(struct cairn_qp *qp)
 	return to_cairn_dev(qp->ibqp.device);
 }
 
-/* The route cache of an AH is shared by all QPs that use it. */
+/* The lock protects the AH's route cache, which all QPs that use the AH share. */
 static int env_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
 		       const struct bio_vec *bv)
 {
@@ -67,7 +67,9 @@ u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 	return handle ? READ_ONCE(handle->path.kbps) : 0;
 }
 
-/* Room for PORT_MAX_FRAGMENTS. Returns how many; -EAGAIN (absent) or -EFAULT. */
+/* @bv: room for PORT_MAX_FRAGMENTS. Return: number of fragments; -EAGAIN (memory is not
+ * present) or -EFAULT.
+ */
 static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		   struct bio_vec *bv)
 {
@@ -87,14 +89,14 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		n = env_map(qp, &train->span, train->length, bv);
 	if (n < 0)
 		return n;
-	/* Before: what is handed over inside this host is received meanwhile. */
+	/* Trace first, as a loopback train is received within the call. */
 	trace_cairn_send(&qp->exec, side, train);
 	if (qpc->transport == CAIRN_TRANSPORT_UD)
 		return env_emit_ud(qp, train, bv);
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
 }
 
-/* A train of messages on its way to net/. */
+/* State of port_next_message() for one train of messages. */
 struct port_messages {
 	struct cairn_qpc *q;
 	const struct cairn_train *t;
@@ -379,7 +381,7 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	*tail = sq->seen;
 	if (all && !qp->exec.look)
 		return 0;
-	/* Nothing that is known is left, so this is a look. */
+	/* All known units have started, so the pointer is read again now. */
 	if (all)
 		qp->exec.look = false;
 	err = cairn_host_index_newest(sq, qp->exec.nic, qpc->req.sq_done,
@@ -396,7 +398,7 @@ void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 	cairn_queue_copy(&qpc_to_cairn_qp(qpc)->sq, idx, units, buf);
 }
 
-/* A prefetch faults nowhere, whatever the address. */
+/* A prefetch does not fault at any address. */
 void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 {
 	const struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
@@ -435,7 +437,7 @@ void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 	struct cairn_queue *rq = &qpc_to_cairn_qp(qpc)->rq.queue;
 
 	WRITE_ONCE(rq->dev->wakeup, 1);
-	/* The flag before the write pointer is read again; pairs with the
+	/* Set the flag before reading the write pointer again. Pairs with the
 	 * poster's full barrier between its pointer and the flag.
 	 */
 	smp_mb();

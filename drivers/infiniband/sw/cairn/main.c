@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The module: starts the layers, introduces them to each other. */
+/* Module initialisation: starts the layers and passes each the others' functions. */
 #include <linux/module.h>
 #include <net/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
@@ -13,7 +13,7 @@
 MODULE_DESCRIPTION("cairn: RoCEv2 over any Ethernet device");
 MODULE_AUTHOR("the cairn developers");
 MODULE_LICENSE("Dual BSD/GPL");
-/* What MODULE_IMPORT_NS() makes; its argument became a string in 6.13. */
+/* The expansion of MODULE_IMPORT_NS(), whose argument became a string in 6.13. */
 MODULE_INFO(import_ns, "DMA_BUF");
 
 static const struct cairn_verbs_net verbs_net = {
@@ -79,7 +79,7 @@ static void __exit cairn_exit(void)
 	cairn_lanes_stop();
 	cairn_epochs_stop();
 	cairn_checksum_exit();
-	/* Callbacks that free objects of ours. */
+	/* Wait for RCU callbacks, whose code is in this module. */
 	rcu_barrier();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What an AETH says in codes. */
+/* Codes in an AETH. */
 #ifndef CAIRN_ENGINE_AETH_H
 #define CAIRN_ENGINE_AETH_H
 

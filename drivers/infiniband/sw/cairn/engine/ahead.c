@@ -5,9 +5,9 @@
 #include "engine/qp.h"
 
 /*
- * Units from @idx on. When they follow what is there, half of the batch stays:
- * WQEs are started in order, but one that was started may be looked at again
- * when the next is found to be of another kind.
+ * Copy units from @idx on. If they follow the present batch, half of that is kept:
+ * WQEs start in order, but the last one that was started may be read again when the
+ * next one cannot join its train.
  */
 static void ahead_fill(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		       u32 idx, u32 avail)

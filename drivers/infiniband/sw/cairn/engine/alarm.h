@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The alarm of a QP side: when it is due, and when a timer looks at it.
+ * The alarm of a QP side: when the side has to run, and when a timer checks that.
  *
- * A deadline moves with every packet, and most are gone long before they come.
- * So the timer's entry stays where it is when the deadline moves later or goes.
- * When the entry expires, one word says what to do: nothing, look again later,
- * or run the side.
+ * A deadline moves with every packet, and most deadlines are cancelled before they
+ * expire. So the timer's entry stays in place when the deadline moves to a later time
+ * or is cancelled. When the entry expires, cairn_alarm_expire() says what to do:
+ * nothing, set the timer again, or run the side.
  *
- * @due belongs to the holder of the side's lock, @set to the owner of the timer
- * queue. Each writes its own word, has a full barrier and reads the other's. So
- * either the side sees that the entry is gone and sets it again, or the timer
- * sees the new deadline.
+ * The holder of the side's lock writes due; the owner of the timer queue writes set.
+ * Each writes its own word, executes a full barrier and reads the other's word. So
+ * either the side sees that the entry has expired and sets the timer again, or the
+ * timer sees the new deadline.
  */
 #ifndef CAIRN_ENGINE_ALARM_H
 #define CAIRN_ENGINE_ALARM_H
@@ -21,8 +21,8 @@
 #include <linux/types.h>
 
 struct cairn_alarm {
-	u64 due;	/* the side is to run then, ns; 0: it need not */
-	u64 set;	/* the timer looks then, ns; 0: it has no entry */
+	u64 due;	/* when the side has to run, ns; 0: never */
+	u64 set;	/* when the timer's entry expires, ns; 0: no entry */
 };
 
 /* The earlier of two deadlines; 0 (none) minus one wraps to the maximum. */
@@ -32,11 +32,12 @@ static inline u64 cairn_alarm_earlier(u64 one, u64 other)
 }
 
 /**
- * cairn_alarm_move() - the side's deadline is @due from now on
+ * cairn_alarm_move() - change the side's deadline
  * @alarm: the alarm; the caller holds the side's lock
  * @due: CLOCK_MONOTONIC, ns; 0: none
  *
- * Return: true when the timer would look too late, or never: it is to be set.
+ * Return: true if the timer's entry would expire after @due, or there is none: the
+ * caller sets the timer.
  */
 static inline bool cairn_alarm_move(struct cairn_alarm *alarm, u64 due)
 {
@@ -44,42 +45,43 @@ static inline bool cairn_alarm_move(struct cairn_alarm *alarm, u64 due)
 
 	if (READ_ONCE(alarm->due) != due) {
 		WRITE_ONCE(alarm->due, due);
-		smp_mb();	/* with the one in cairn_alarm_expire() */
+		smp_mb();	/* pairs with smp_mb() in cairn_alarm_expire() */
 	}
 	set = READ_ONCE(alarm->set);
 	return due && (!set || set > due);
 }
 
 /**
- * cairn_alarm_expire() - the timer's entry has expired and is off the queue
+ * cairn_alarm_expire() - handle an entry that has expired and left the queue
  * @alarm: the alarm; the caller owns the timer queue
  *
- * Return: when the side is due. 0: nothing is to be done; later than now: set
- * the timer again.
+ * Return: the side's deadline. 0: there is none; later than now: the caller sets the
+ * timer again.
  */
 static inline u64 cairn_alarm_expire(struct cairn_alarm *alarm)
 {
 	WRITE_ONCE(alarm->set, 0);
-	smp_mb();		/* with the one in cairn_alarm_move() */
+	smp_mb();		/* pairs with smp_mb() in cairn_alarm_move() */
 	return READ_ONCE(alarm->due);
 }
 
 /*
- * What a timer may take of its CPU for those that ask again, as the peer had no receive.
- * It does that in soft-interrupt context, before all processes, and each packet sent
- * costs a host that has both ends several times as much. Many queue pairs that ask each
- * 10 us would leave nothing to others. So that is one part of the time, and so much at
- * once; what is more is for a thread, which shares the CPU as processes do.
+ * The timer's share of its CPU for QPs that retry after an RNR NAK. The timer runs
+ * in soft-interrupt context, before all processes, and on a host that has both ends
+ * each packet costs several times as much. Many QPs that retry every 10 us would
+ * leave no time for processes. So the timer has one part in CAIRN_TIMER_PART of the
+ * time and CAIRN_TIMER_BURST_NS in one piece. A thread, which the kernel schedules
+ * fairly, does the rest.
  */
 #define CAIRN_TIMER_PART	32
 #define CAIRN_TIMER_BURST_NS	1000000
 
 struct cairn_timer_share {
-	s64 left;	/* ns; below 0: that was too much */
-	u64 seen;	/* when that was true */
+	s64 left;	/* ns; negative: overdrawn */
+	u64 seen;	/* when left was updated, ns */
 };
 
-/* May the timer ask again itself @now (ns)? All that it does counts. */
+/* May the timer itself retry @now (ns)? cairn_timer_share_end() charges the time. */
 static inline bool cairn_alarm_share_begin(struct cairn_timer_share *share,
 					   u64 now)
 {

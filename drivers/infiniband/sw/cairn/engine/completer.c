@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The completer: takes responses, completes the send queue in posting order,
- * and decides on retries (IBTA 9.7.5, 9.9.2).
+ * The completer handles responses, completes the send queue in posting order, and
+ * decides on retries (IBTA 9.7.5, 9.9.2).
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -17,11 +17,11 @@
 #include "engine/window.h"
 #include "engine/wqe.h"
 
-/* Ports that a peer may have, one after the other. */
+/* UDP source ports that a peer may use, one after the other. */
 #define CAIRN_MAX_FLOWS		8
 
-/* Post @cqe, or keep it until the CQ has room. Then no other may be posted before it:
- * the QP flushes or is to fail, and the private copy of a WQE is of no use any more.
+/* Post @cqe, or keep it until the CQ has room. A kept one must be posted first. The QP
+ * then flushes or fails, so the private copy of a WQE is not needed any more.
  */
 bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe)
@@ -36,7 +36,7 @@ bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 	return false;
 }
 
-/* Post what was kept. Returns false when there is still no room. */
+/* Post the kept completion. Return: false if the CQ has still no room. */
 static bool comp_post_kept(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -74,8 +74,8 @@ static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	return cairn_comp_complete(qpc, CAIRN_REQ, &cqe);
 }
 
-/* Take the oldest record off the queue. Before its completion appears: whoever
- * polled that may post into the units at once.
+/* Take the oldest record off the queue. Do it before the completion is posted, as a
+ * program that polls the completion may reuse the units at once.
  */
 static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
@@ -94,8 +94,8 @@ static void comp_retire(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	cairn_env_sq_release(qpc, req->sq_done);
 }
 
-/* Records end without an answer, but for the one that failed. Returns false when the
- * CQ is full.
+/* Flush started records. The failed record gets its own status. Return: false if the CQ
+ * is full.
  */
 static bool comp_flush_records(struct cairn_qpc *qpc,
 			       struct cairn_budget *budget)
@@ -118,15 +118,15 @@ static bool comp_flush_records(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* What a probe and the durable completion need; the WQE is the host's again. */
+/* Keep the destination for a probe and the durable completion, as the WQE is released. */
 static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 {
 	swr->va = req->apart->wqe.send.remote_addr;
 	swr->rkey = req->apart->wqe.send.rkey;
 }
 
-/* RC goes to ERR, the others to SQE (IBTA 10.3.1). The completions come with the
- * flush, in order: as many as there are records may be before this one.
+/* RC goes to ERR, other transports to SQE (IBTA 10.3.1). The flush posts the
+ * completions in order, since many records may be before this one.
  */
 void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 {
@@ -147,14 +147,14 @@ void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 		WRITE_ONCE(qpc->state, CAIRN_QP_SQE);
 }
 
-/* The record that an answer about una is about: the oldest that is not
- * received. Before it there may be some that wait for durability.
+/* The oldest record that is not received, to which an answer for una belongs. Records
+ * before it may wait for durability.
  */
 static u32 comp_awaited_rec(struct cairn_requester *req)
 {
 	u32 n = req->ack_rec;
 
-	/* All are received: the last one is asked about again. */
+	/* All are received: the last one is probed again. */
 	if (n == req->new_rec && n != req->una_rec)
 		return n - 1;
 	while (n + 1 != req->new_rec && n != req->send_rec &&
@@ -163,14 +163,14 @@ static u32 comp_awaited_rec(struct cairn_requester *req)
 	return n;
 }
 
-/* The oldest WQE that is not received fails. */
+/* Fail the oldest WQE that is not received. */
 void cairn_comp_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err)
 {
 	cairn_comp_fail_at(qpc, comp_awaited_rec(&qpc->req), status, vendor_err);
 }
 
-/* Are early ones to be told of that are durable? What fails behind them waits: in
- * the error state nobody hears of them. Not for a receive that nobody has posted.
+/* Are durable completions still undelivered? A later failure must wait, as ERR would
+ * drop them. It does not wait for a receive that is not posted.
  */
 static bool comp_owes_durable(struct cairn_requester *req)
 {
@@ -217,8 +217,8 @@ void cairn_comp_reap(struct cairn_qpc *qpc)
 	}
 }
 
-/* WQEs that never started. The ring is walked by copies of first units. Returns false
- * when the CQ is full or the ring ends.
+/* Flush WQEs that have not started. The walk copies the first unit of each. Return: false
+ * if the CQ is full or the ring ends.
  */
 static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 			     struct cairn_budget *budget)
@@ -251,7 +251,9 @@ static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 	return true;
 }
 
-/* What was known to be posted, then what is. Later posts ring. */
+/* Flush the WQEs that were known to be posted, then those posted since. A later post
+ * rings a doorbell.
+ */
 static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -278,7 +280,7 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->ask_again = false;
 	cairn_gap_forget(req);
 	cairn_legs_forget(req);
-	/* What is kept goes on when the CQ has room. */
+	/* The kept completion is posted when the CQ has room. */
 	if (!comp_post_kept(qpc) || !comp_flush_records(qpc, budget))
 		return true;
 	if (req->una_rec != req->new_rec)
@@ -301,8 +303,8 @@ bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	       (cairn_comp_flush(qpc, budget) && !qpc->req.unreported);
 }
 
-/* Spend one retry, or fail the oldest WQE when none is left. retry_cnt 7 is a
- * number like others.
+/* Spend one retry, or fail the oldest WQE when none is left. A retry_cnt of 7 is not
+ * infinite.
  */
 static bool comp_spend_retry(struct cairn_qpc *qpc)
 {
@@ -318,7 +320,7 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 	return true;
 }
 
-/* The first WRITE_PERSIST has no answer in time: the peer may not know it. */
+/* The first WRITE_PERSIST is unanswered: the peer may not support it, so ask. */
 static void comp_doubt_peer(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -356,7 +358,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 	req->ack_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
-	/* What is late is our own memory. */
+	/* Our own memory is late, not the peer. */
 	if (req->absent) {
 		cairn_req_rearm(qpc, now);
 		return;
@@ -369,7 +371,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 		cairn_gap_timeout(qpc);
 }
 
-/* A later answer shows that a READ or atomic response was lost. */
+/* A later answer implies that a READ or atomic response was lost. */
 static void comp_implied_nak(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -403,8 +405,8 @@ void cairn_comp_clip(struct cairn_requester *req)
 	}
 }
 
-/* Advance una over the responses of @swr (which end before @end) that came
- * already. Returns false when the next one is missing.
+/* Advance una to @end over responses that have been placed. Return: false if one is
+ * missing.
  */
 static bool comp_skip_responses(struct cairn_requester *req, u32 end)
 {
@@ -415,9 +417,8 @@ static bool comp_skip_responses(struct cairn_requester *req, u32 end)
 	return req->una == end;
 }
 
-/* Everything before @psn was answered: advance una. READs and atomics are
- * acknowledged by their own responses only: returns false when one of them
- * stands in the way.
+/* All packets before @psn were answered: advance una. READs and atomics are
+ * acknowledged by their own responses only. Return: false if one of them is missing.
  */
 static bool comp_advance_una(struct cairn_requester *req, u32 psn)
 {
@@ -476,14 +477,14 @@ static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
 	return NULL;
 }
 
-/* What of CAIRN_WOP_READS and CAIRN_WOP_ATOMIC a record is: it has responses. */
+/* The record's flags CAIRN_WOP_READS and CAIRN_WOP_ATOMIC: the kind of its responses. */
 static u8 comp_responses(const struct cairn_swr *swr)
 {
 	return cairn_wqe_ops[swr->opcode].flags &
 	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
 }
 
-/* The READ or atomic (as @op_flag says) that the response @psn belongs to. */
+/* The READ or atomic, by @op_flag, that the response @psn belongs to, or NULL. */
 static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
 					u8 op_flag)
 {
@@ -493,10 +494,10 @@ static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
 }
 
 /*
- * READs that are asked for again while their responses are on their way: what the
- * peer refuses then may have come, READs as a whole too, and it says so once. What
- * READs are still owed will not come. No more than a window was on its way, so a
- * forged NAK has no more PSNs to hit however long the READs are.
+ * A READ may be requested again while its responses are in flight. The peer may then
+ * refuse a request whose responses have arrived, and it sends that NAK once. The READ
+ * responses that are still missing will not come. No more than a window was in flight,
+ * so the length of the READs does not help a forged NAK.
  */
 static bool comp_refuses_reads(struct cairn_qpc *qpc, u32 nak_psn)
 {
@@ -508,8 +509,8 @@ static bool comp_refuses_reads(struct cairn_qpc *qpc, u32 nak_psn)
 }
 
 /*
- * A NAK that ends the connection may overtake the READ responses before it. The
- * peer says it once: in its error state it answers nothing.
+ * A NAK that ends the connection may overtake the READ responses before it. It is
+ * kept, as the peer does not repeat it: in its error state it does not answer.
  */
 static void comp_late_refusal(struct cairn_qpc *qpc)
 {
@@ -525,7 +526,7 @@ static void comp_late_refusal(struct cairn_qpc *qpc)
 		comp_refused(qpc, syndrome);
 }
 
-/* Something new was acknowledged: complete, count retries afresh. */
+/* Progress was acknowledged: complete records and reset the retry counters. */
 static void comp_progress(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -542,8 +543,8 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	cairn_req_rearm(qpc, now);
 }
 
-/* Everything before @psn is acknowledged by a response with @psn. Returns true
- * when so it is and the QP is still alive: what @psn itself says comes next.
+/* A response with @psn acknowledges all packets before it. Return: true if none of
+ * them is missing and the QP is not in ERR: the caller handles @psn itself.
  */
 bool cairn_comp_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now)
 {
@@ -558,8 +559,8 @@ bool cairn_comp_ack_before(struct cairn_qpc *qpc, u32 psn, u64 now)
 	return clear && cairn_state(qpc) != CAIRN_QP_ERR;
 }
 
-/* What was granted stays granted: the code rounds down, and a persistence ACK
- * counts from the MSN of a message that may be old (IBTA 9.7.7.2).
+/* Credits are never taken back: the code rounds down, and a persistence ACK counts
+ * from the MSN of a message that may be old (IBTA 9.7.7.2).
  */
 void cairn_comp_take_credits(struct cairn_requester *req,
 			     const struct cairn_pkt *pkt)
@@ -587,7 +588,7 @@ static void comp_wait_for_receive(struct cairn_qpc *qpc,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	/* A second NAK for what already waits. */
+	/* A second NAK of a request that waits already. */
 	if (req->rnr_until)
 		return;
 	if (qpc->attrs.rnr_retry != 7) {
@@ -642,8 +643,8 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 }
 
 /*
- * A response acknowledges everything before it. Returns what it belongs to, or
- * NULL when it is of no use. It may be ahead of missing ones.
+ * A response acknowledges all packets before it. It may be ahead of missing responses.
+ * Return: its record, or NULL if it is stale.
  */
 static struct cairn_swr *comp_find_awaited(struct cairn_qpc *qpc,
 					   const struct cairn_pkt *pkt,
@@ -680,7 +681,7 @@ static void comp_response_done(struct cairn_qpc *qpc, u32 psn, u64 now)
 	cairn_gap_answer(qpc, false, now);
 }
 
-/* The oldest WQE fails when its turn comes, not before. */
+/* Only a response for the oldest PSN fails its WQE, as earlier WQEs come first. */
 static void comp_response_failed(struct cairn_qpc *qpc, u32 psn, u8 status,
 				 u32 vendor_err)
 {
@@ -703,7 +704,7 @@ static bool comp_ends_request(struct cairn_qpc *qpc,
 	return pkt + 1 == swr->npkts || !((pkt + 1) % cairn_window_read_chunk(qpc));
 }
 
-/* Where the response goes is absent: it counts as lost, but not for the retries. */
+/* The destination is not present: drop the response. It costs no retry. */
 static void comp_place_later(struct cairn_requester *req)
 {
 	req->absent = true;
@@ -720,7 +721,7 @@ void cairn_comp_brought(struct cairn_qpc *qpc)
 		return;
 	req->absent = false;
 	req->ask_again = false;
-	/* After an RNR NAK everything is repeated anyway. */
+	/* After an RNR NAK all packets are sent again in any case. */
 	if (!ask || req->rnr_until || !cairn_req_outstanding(req))
 		return;
 	swr = comp_record_at(req, req->una);
@@ -728,7 +729,7 @@ void cairn_comp_brought(struct cairn_qpc *qpc)
 		cairn_gap_repeat_read(qpc);
 }
 
-/* A response could not be placed: -EAGAIN, or another error, which is for good. */
+/* A response could not be placed. -EAGAIN is temporary, other errors are permanent. */
 static void comp_not_placed(struct cairn_qpc *qpc, u32 psn, int err)
 {
 	if (err == -EAGAIN)
@@ -751,7 +752,9 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	off = cairn_psn_diff(pkt->psn, swr->psn) * qpc->attrs.pmtu;
 	want = min_t(u32, swr->length - off, qpc->attrs.pmtu);
-	/* FIRST and MIDDLE may both be right, from different attempts. */
+	/* FIRST and MIDDLE may both be valid, as they depend on where the request
+	 * began.
+	 */
 	if (pkt->payload_len != want ||
 	    !(pkt->op->flags & CAIRN_OP_LAST) ==
 		    comp_ends_request(qpc, swr, pkt->psn)) {
@@ -830,7 +833,7 @@ static void comp_rx_aeth(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	}
 }
 
-/* Any state in which the QP may be sending, responses included. */
+/* A CNP is valid in every state in which the QP may send, responses included. */
 static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			u64 now)
 {
@@ -845,9 +848,8 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cairn_congestion_notified(qpc, now);
 }
 
-/* A peer that got something ahead of what was ever sent reports a gap where
- * nothing is missing (engine/hold.c), or has no receive for it: an ACK of all
- * there is.
+/* A peer that received a forged packet ahead of all packets sent reports a gap where
+ * none is (engine/hold.c), or has no receive for it. Its NAK acknowledges all packets.
  */
 static bool comp_is_nak_of_next(const struct cairn_requester *req,
 				const struct cairn_pkt *pkt)
@@ -860,14 +862,14 @@ static bool comp_is_nak_of_next(const struct cairn_requester *req,
 	       pkt->psn == req->sent && req->una != req->sent;
 }
 
-/* Is something outstanding that an answer with @psn is about? */
+/* Is @psn that of an outstanding packet? */
 static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
 {
 	return cairn_psn_diff(psn, cairn_persist_first_psn(req)) >= 0 &&
 	       cairn_psn_diff(psn, req->sent) < 0;
 }
 
-/* The PSN of the response that is due next; without one, of what comes next. */
+/* The PSN of the next response; without one, the next PSN to be sent. */
 static u32 comp_next_response(struct cairn_requester *req)
 {
 	u32 n;
@@ -884,9 +886,9 @@ static u32 comp_next_response(struct cairn_requester *req)
 }
 
 /*
- * Has @pkt the one PSN of its kind that is believed from a port that is not known?
- * For acknowledgements it is that of all there is, for NAKs that of the oldest
- * packet, for responses the next one. Anything that is repeated comes to these.
+ * Does @pkt have the one PSN that is accepted from an unknown port? For an ACK that is
+ * the newest packet, for a NAK the oldest packet, for a response the next one. Every
+ * retransmission ends in one of these answers.
  */
 static bool comp_tells_port(struct cairn_requester *req,
 			    const struct cairn_pkt *pkt)
@@ -903,12 +905,14 @@ static bool comp_tells_port(struct cairn_requester *req,
 		return pkt->psn == comp_next_response(req);
 	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
 		return pkt->psn == req->una;
-	/* No ACK names a READ: where one is the newest this is all that comes. */
+	/* An ACK never has the PSN of a READ. If a READ is the newest packet, its
+	 * response identifies the port.
+	 */
 	return pkt->psn == newest || cairn_persist_probed(req, pkt->psn);
 }
 
-/* All was repeated, and the peer has no receive for a later packet than the oldest:
- * that acknowledges nothing, but there is no hurry to repeat it.
+/* All packets were sent again, and the peer has no receive for one behind the oldest.
+ * From an unknown port that acknowledges nothing, but it delays the next attempt.
  */
 static void comp_heed_rnr(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			  u64 now)
@@ -923,8 +927,8 @@ static void comp_heed_rnr(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		comp_wait_for_receive(qpc, pkt, now);
 }
 
-/* An acknowledgement from another port is no news, but the peer may have changed
- * its port: once everything was repeated it acknowledges all there is.
+/* Ignore an acknowledgement from another port, but send all packets again once: if the
+ * peer has changed its port, it acknowledges the newest packet from there.
  */
 static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -939,12 +943,11 @@ static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 }
 
 /*
- * Answers come from one UDP source port, and somebody who cannot see them has to
- * guess it, beside a PSN (Documentation/security.rst). A peer may change its port:
- * so when an answer is overdue, and before the first one, an answer may come from
- * anywhere, but there is one right PSN for it. That would take long with a peer that
- * has several ports at a time, so after some changes any port will do, and also
- * where no timer runs.
+ * Answers come from one UDP source port. An off-path attacker has to guess the port
+ * and a PSN (Documentation/security.rst). A peer may change its port. So before the
+ * first answer, and when an answer is overdue, an answer from any port is accepted if
+ * it has the one right PSN. A peer with several ports would be slow that way, so after
+ * CAIRN_MAX_FLOWS changes any port is accepted, and also if no timer runs.
  */
 static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			   u64 now)
@@ -979,7 +982,7 @@ static bool comp_is_fatal_nak(const struct cairn_pkt *pkt)
 	       code != CAIRN_NAK_PSN_SEQ && code <= CAIRN_NAK_INVALID_RD_REQUEST;
 }
 
-/* An answer about nothing that is outstanding. */
+/* Handle an answer to a packet that is not outstanding. */
 static void comp_rx_stale(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (comp_is_fatal_nak(pkt) && comp_refuses_reads(qpc, pkt->psn)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Congestion control of a QP: who answers marks, and what notifications do
+ * Congestion control of a QP: answers to marks, and the effect of notifications
  * (Annex A17.9, DCQCN).
  *
  * A side that receives a marked packet sends a CNP, at most one for the QP in an
- * interval. It does so whether or not the QP is controlled itself: the mark says
- * that the sender asked for it. The responder sends for both sides, so that there
- * is one clock for the interval. A CNP names no direction, so it slows both sides
- * of the QP; each applies it, on its own state, when it sends.
+ * interval. It does so even if the QP is not controlled itself: a packet can be
+ * marked only if its sender is ECN-capable. The responder sends the CNPs of both
+ * sides, so that one clock keeps the interval. A CNP names no direction, so it slows
+ * both sides of the QP; each side applies it to its own state when it sends.
  */
 #include <linux/compiler.h>
 #include <linux/minmax.h>
@@ -16,7 +16,7 @@
 
 #define MAX_CUTS	64u
 
-/* Where an uncontrolled side is: at its limit, or the speed of the link. */
+/* The rate of an uncontrolled side: its limit, or the speed of the link. */
 static u32 cong_top_rate(const struct cairn_qpc *qpc)
 {
 	u32 kbps = qpc->attrs.rate.kbps;
@@ -24,7 +24,7 @@ static u32 cong_top_rate(const struct cairn_qpc *qpc)
 	return kbps ? min(kbps, qpc->cc.line_kbps) : qpc->cc.line_kbps;
 }
 
-/* Each CNP is a cut; after so many the rate is the least anyway. */
+/* Each CNP is one cut. MAX_CUTS of them reach the minimum rate. */
 static void cong_take_cnps(struct cairn_qpc *qpc, struct cairn_dcqcn *rp,
 			   u32 top, u64 now)
 {
@@ -50,8 +50,8 @@ void cairn_congestion_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	if (!rp->kbps || (limit->kbps && limit->kbps <= rp->kbps))
 		return;
 	limit->kbps = rp->kbps;
-	/* A long burst would be a long wait, and many packets in the queue
-	 * that has marked.
+	/* A longer burst would mean a longer wait after it, and more packets in
+	 * the congested queue.
 	 */
 	burst = cairn_rate_default_burst(rp->kbps, cairn_pace_packet_max(qpc));
 	if (limit->burst > burst)
@@ -105,15 +105,15 @@ void cairn_congestion_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64
 		cairn_congestion_answer(qpc, now);
 		return;
 	}
-	/* One turn of the responder for each CNP, not for each mark. */
+	/* Kick the responder once for each CNP, not for each mark. */
 	if (READ_ONCE(qpc->cnp_due) || now < READ_ONCE(qpc->cc.cnp_at))
 		return;
 	WRITE_ONCE(qpc->cnp_due, true);
 	cairn_env_kick(qpc, CAIRN_RESP);
 }
 
-/* A peer sends one in an interval, as measured there: what comes in less than
- * half of it is somebody else's.
+/* A peer sends one CNP in an interval of its own clock. CNPs that arrive within half an
+ * interval are forged or duplicated and are ignored.
  */
 void cairn_congestion_notified(struct cairn_qpc *qpc, u64 now)
 {

@@ -5,16 +5,16 @@
 
 #include "engine/qp.h"
 
-/* Lower the limit to what congestion control allows now. */
+/* Lower @limit to the rate that congestion control allows now. */
 void cairn_congestion_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
 			    struct cairn_rate_limit *limit, u64 now);
-/* @bytes of data packets have left. */
+/* Account for @bytes of data packets that were sent. */
 void cairn_congestion_sent(struct cairn_qpc *qpc, enum cairn_side_id side, u32 bytes);
-/* @pkt, which belongs to the QP, was marked: answer with a CNP. */
+/* A packet for the QP was marked: answer with a CNP. */
 void cairn_congestion_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64 now);
-/* Responder: send a CNP unless one was sent lately. */
+/* Responder: send a CNP unless one was sent in this interval. */
 void cairn_congestion_answer(struct cairn_qpc *qpc, u64 now);
-/* A CNP arrived. Requester's side. */
+/* A CNP arrived. Requester lock held. */
 void cairn_congestion_notified(struct cairn_qpc *qpc, u64 now);
 
 #endif

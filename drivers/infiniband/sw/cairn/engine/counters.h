@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Every counter of a device, once: enum, the name that `rdma statistic` shows,
- * and what it means (Documentation/counters.rst is generated from this list).
+ * The counters of a device: enum, the name that `rdma statistic` shows, and the
+ * meaning (Documentation/counters.rst is generated from this list).
  */
 #ifndef CAIRN_ENGINE_COUNTERS_H
 #define CAIRN_ENGINE_COUNTERS_H

@@ -5,8 +5,8 @@
 #include <linux/minmax.h>
 #include "engine/dcqcn.h"
 
-/* Catching up takes so many steps at most; the rate is back long before, or
- * increases are so small that the rest does not matter.
+/* Bounds the steps of one catch-up. The rate has recovered long before, or its
+ * increases are too small to matter.
  */
 #define MAX_STEPS	4096
 
@@ -64,7 +64,7 @@ static void dcqcn_increase(struct cairn_dcqcn *rp,
 	else if (high > params->recovery_steps)
 		target += params->additive_kbps;
 	rp->target = min_t(u64, target, line);
-	/* up, or the last kbit/s would never be reached */
+	/* Round up, or the last kbit/s would never be reached. */
 	rp->kbps = ((u64)rp->kbps + rp->target + 1) / 2;
 	if (rp->kbps >= line)
 		rp->kbps = 0;

@@ -3,11 +3,11 @@
  * DCQCN, the congestion control of RoCEv2 (Zhu et al., SIGCOMM 2015): the
  * reaction point as state and arithmetic. A switch marks packets (ECN CE), the
  * receiver answers with CNPs, the sender of the packets lowers its rate at each
- * CNP and raises it again by and by. How the rate is kept is engine/rate.h's.
+ * CNP and raises it step by step. engine/rate.h enforces the rate.
  *
- * There are no timers: what time would have done is made up for when the side
- * sends. Rates are in kbit/s, times in nanoseconds of CLOCK_MONOTONIC, alpha is
- * a fraction of CAIRN_DCQCN_ONE.
+ * There are no timers: a side makes up for elapsed time when it sends. Rates are in
+ * kbit/s, times in nanoseconds of CLOCK_MONOTONIC, alpha is a fraction of
+ * CAIRN_DCQCN_ONE.
  */
 #ifndef CAIRN_ENGINE_DCQCN_H
 #define CAIRN_ENGINE_DCQCN_H
@@ -38,13 +38,13 @@ struct cairn_dcqcn {
 	u32 kbps;		/* current rate (R_C); 0: not controlled */
 	u32 target;		/* R_T */
 	u32 alpha;
-	u32 cnps;		/* of the QP's, seen */
+	u32 cnps;		/* CNPs of the QP that this side has applied */
 	u16 by_timer;		/* increases since the last cut */
 	u16 by_bytes;
 };
 
 /**
- * cairn_dcqcn_check() - do parameters make sense?
+ * cairn_dcqcn_check() - are the parameters valid?
  * @params: all of them
  *
  * Return: false when one is out of the range that cairn-abi.h gives for it.
@@ -52,28 +52,27 @@ struct cairn_dcqcn {
 bool cairn_dcqcn_check(const struct cairn_cc_params *params);
 
 /**
- * cairn_dcqcn_cut() - CNPs arrived
+ * cairn_dcqcn_cut() - cut the rate for one CNP
  * @rp: zeroed, or in use
  * @params: checked
- * @line: kbit/s of the link or of a limit, not 0: where an uncontrolled side
- *	starts
+ * @line: kbit/s of the link or of a limit, not 0: the rate before the first cut
  * @now: ns
  */
 void cairn_dcqcn_cut(struct cairn_dcqcn *rp,
 		     const struct cairn_cc_params *params, u32 line, u64 now);
 
 /**
- * cairn_dcqcn_advance() - what time has done since the last call
+ * cairn_dcqcn_advance() - apply the time that passed since the last call
  * @rp: any
  * @params: checked
- * @line: as above: control ends when it is reached
+ * @line: as above; control ends when the rate reaches it
  * @now: ns
  */
 void cairn_dcqcn_advance(struct cairn_dcqcn *rp,
 			 const struct cairn_cc_params *params, u32 line,
 			 u64 now);
 
-/* @bytes have left: the byte counter. */
+/* Advance the byte counter by @bytes that were sent. */
 void cairn_dcqcn_sent(struct cairn_dcqcn *rp,
 		      const struct cairn_cc_params *params, u32 line,
 		      u32 bytes);

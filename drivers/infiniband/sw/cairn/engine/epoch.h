@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Epochs: who may still touch memory that is being released, by counting
+ * Epochs count the runs that may still access memory that is being released
  * (origins.rst, E1, E2). Documentation/memory-release.rst explains the scheme.
  *
  * advances	number of the current epoch; only the last bit selects counters
  * in, out	runs of the engine that began and ended, by epoch, of one CPU;
  *		written there by one run at a time, so without atomics
  *
- * The counters only grow (and wrap); an epoch is drained when the sums over
- * all CPUs of what began and what ended are equal. The caller never begins a
- * advance before the last one has drained, so that two sets of counters suffice.
+ * The counters only grow (and wrap around). An epoch is drained when its sums over
+ * all CPUs, of runs that began and of runs that ended, are equal. The caller begins
+ * no advance before the last one has drained, so that two sets of counters suffice.
  *
- * A run:	read advances, count in, full barrier (A), read advances again: if it
- *		has changed count out and start afresh; look up memory, touch
- *		it, count out with release (B)
+ * A run:	read advances, count in, full barrier (A), read advances again and,
+ *		if it has changed, count out and start again; look up memory,
+ *		access it, count out with release (B)
  * A release:	make the memory unreachable, full barrier (C), write advances, full
- *		barrier (D), sum what ended, full barrier (E), sum what began
+ *		barrier (D), sum ended runs, full barrier (E), sum begun runs
  *
- * A and D: either the run sees the new number, in one of its two reads, or the
- * sum of what began sees the run. So the release waits for a run that goes on
- * with the old number. The second read is for the straggler: it read the number
- * before an advance, and would count into that epoch long after it drained. The advance
- * after next does not look there.
- * A and C: a run that goes on with the new number finds the memory unreachable.
- * B and E: if the sum shows that a run ended, its accesses are over, and the
- * other sum shows that it began. So the sums are equal only if everything that
+ * A and D: either the run sees the new number, in one of its two reads, or the sum
+ * of begun runs includes it. So the release waits for a run that continues with the
+ * old number. The second read is for a late run: it read the number before an
+ * advance, and would count into that epoch long after it drained, where the advance
+ * after next does not look.
+ * A and C: a run that continues with the new number finds the memory unreachable.
+ * B and E: if the sum of ended runs includes a run, its accesses are over, and the
+ * sum of begun runs includes it, too. So the sums are equal only if every run that
  * began has ended.
  *
  * A release takes a ticket: the number of the first advance that begins after the
  * release has read advances. A run of the current epoch may have found the memory.
- * If the release still reads n while an advance to n + 1 is being made, runs of
- * n + 1 have counted in after that read. By A, and F between the store of the
- * release and its read, they do not find the memory. So advance n + 1 is enough.
+ * If the release still reads n during an advance to n + 1, runs of n + 1 count in
+ * after that read. A, and F between the store of the release and its read, keep
+ * them from finding the memory. So advance n + 1 is enough.
  *
  * The memory operations have names of their own so that the model test
  * (tests/engine_epoch_test.c) can put a step of its schedule before each.
@@ -51,7 +51,7 @@
 #define cairn_epoch_mb()		smp_mb()		/* see above */
 #endif
 
-/* Of one CPU. */
+/* The counters of one CPU. */
 struct cairn_epoch_cpu {
 	unsigned long in[2];
 	unsigned long out[2];
@@ -93,12 +93,11 @@ static inline void cairn_epoch_end(struct cairn_epoch_cpu *c, u32 epoch)
 
 /**
  * cairn_epoch_advance() - begin the next epoch
- * @advances: of the device; the caller has its advances to itself, and the last one
- *	has drained
+ * @advances: of the device; advances are serialised, and the last one has drained
  *
- * What was made unreachable before is not found in the new epoch.
+ * A run of the new epoch does not find memory that was made unreachable before.
  *
- * Return: the epoch that is over, to be drained.
+ * Return: the old epoch, which has to drain.
  */
 static inline u32 cairn_epoch_advance(u32 *advances)
 {
@@ -111,10 +110,10 @@ static inline u32 cairn_epoch_advance(u32 *advances)
 }
 
 /**
- * cairn_epoch_ticket() - which advance ends all that may still touch memory
+ * cairn_epoch_ticket() - the advance after which no run accesses the memory
  * @advances: of the device; the memory has been made unreachable
  *
- * Return: for cairn_epoch_passed().
+ * Return: the ticket for cairn_epoch_passed().
  */
 static inline u32 cairn_epoch_ticket(const u32 *advances)
 {
@@ -123,11 +122,11 @@ static inline u32 cairn_epoch_ticket(const u32 *advances)
 }
 
 /**
- * cairn_epoch_passed() - is that advance complete?
+ * cairn_epoch_passed() - is a ticket's advance complete?
  * @drained: number of complete advances, written with release
- * @ticket: of cairn_epoch_ticket()
+ * @ticket: from cairn_epoch_ticket()
  *
- * If so, what was done in the runs before is visible.
+ * If so, all stores of earlier runs are visible.
  */
 static inline bool cairn_epoch_passed(const u32 *drained, u32 ticket)
 {
@@ -135,13 +134,12 @@ static inline bool cairn_epoch_passed(const u32 *drained, u32 ticket)
 }
 
 /**
- * cairn_epoch_inflight() - runs that are in
+ * cairn_epoch_inflight() - count the runs of an epoch
  * @cpu: counters of all CPUs
- * @n: how many CPUs
- * @epoch: which
+ * @n: number of CPUs
+ * @epoch: the epoch
  *
- * Return: 0 when all that began before has ended. More may have ended than the
- * number says, but never less.
+ * Return: an upper bound; 0: all runs that began before the call have ended.
  */
 static inline unsigned long
 cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
@@ -163,14 +161,14 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
  * @advances: of the device
  * @drained: of the device
  * @cpu: counters of all CPUs
- * @n: how many CPUs
- * @ticket: of cairn_epoch_ticket()
- * @pause: called between two looks at an epoch that has not drained; how often and
- *	for how long is the caller's business, when it ends is not
+ * @n: number of CPUs
+ * @ticket: from cairn_epoch_ticket()
+ * @pause: called between two checks of an epoch that has not drained; it chooses how
+ *	long it waits, and returns
  * @arg: for @pause
  *
- * Context: one at a time.
- * Return: number of advances, 0 when others had made them.
+ * Context: calls are serialised.
+ * Return: number of advances; 0: earlier calls had made them.
  */
 static inline u32 cairn_epoch_pass(u32 *advances, u32 *drained,
 				   struct cairn_epoch_cpu *const *cpu,
@@ -185,7 +183,9 @@ static inline u32 cairn_epoch_pass(u32 *advances, u32 *drained,
 
 		while (cairn_epoch_inflight(cpu, n, old))
 			pause(arg, old);
-		/* What the runs did is visible to who sees it. */
+		/* Publishes the stores of the runs. Pairs with the acquire in
+		 * cairn_epoch_passed().
+		 */
 		cairn_epoch_release(drained, cairn_epoch_read(drained) + 1);
 		made++;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The WQE FIFO of a lane: what the scheduler has selected and the lane has not
- * executed yet. While one queue is served, context and WQE of those behind it
- * are on their way into the CPU's cache.
+ * The WQE FIFO of a lane: queues that the scheduler has selected and the lane has
+ * not served yet. While the lane serves one queue, it prefetches contexts and WQEs of
+ * the queues behind it.
  *
- * An entry names a queue and the WQE that it goes on with. It is a hint for
- * fetching ahead and an order of execution, no copy: dropping it loses nothing,
- * the queue is marked in the scheduler until its turn begins.
+ * An entry names a queue and its next WQE. It is a prefetch hint and an order of
+ * execution, not a copy. Dropping an entry loses nothing, as the queue stays marked
+ * in the scheduler until its turn begins.
  *
- * Not atomic: the owner's lock.
+ * Not atomic: the owner holds its lock.
  */
 #ifndef CAIRN_ENGINE_FIFO_H
 #define CAIRN_ENGINE_FIFO_H
@@ -38,10 +38,10 @@ static inline bool cairn_fifo_full(const struct cairn_fifo *fifo)
 	return cairn_fifo_len(fifo) == CAIRN_FIFO_SIZE;
 }
 
-/* Append. False when full. */
+/* Append. Return: false when full. */
 bool cairn_fifo_push(struct cairn_fifo *fifo, u32 queue, u32 wqe);
 
-/* Take the oldest. False when empty. */
+/* Take the oldest. Return: false when empty. */
 bool cairn_fifo_pop(struct cairn_fifo *fifo, struct cairn_fifo_entry *entry);
 
 /* Entry @n from the oldest, 0..len - 1. */
@@ -54,9 +54,11 @@ cairn_fifo_peek(const struct cairn_fifo *fifo, u32 n)
 /**
  * cairn_fifo_purge() - drop all entries of one queue
  * @fifo: the FIFO
- * @queue: whose entries
+ * @queue: the queue
  *
- * The others stay in their order. Returns how many were dropped.
+ * The other entries keep their order.
+ *
+ * Return: number of dropped entries.
  */
 u32 cairn_fifo_purge(struct cairn_fifo *fifo, u32 queue);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * FLUSH at the responder (IBTA Annex A19): what was written before it is visible,
- * or durable, before it is answered.
+ * FLUSH at the responder (IBTA Annex A19): data that was written earlier becomes
+ * visible, or durable, before the response leaves.
  *
- * All memory that was written is visible, for CPUs wrote it. To make a range
- * durable takes time in proportion to its length, which the peer chooses. So it
- * is done in steps, as many in one turn as the budget allows. Until the last one
- * the packet waits like one that invalidates, and nothing behind it is executed:
- * an ATOMIC WRITE behind a FLUSH must not become visible before (A19.4.5), and
- * a SEND that reports to an application should not.
+ * CPUs write all data, so it is visible at once. Making a range durable takes time
+ * in proportion to its length, which the peer chooses. So it is done in steps, as
+ * many in one turn as the budget allows. Until the last step the packet waits like a
+ * SEND with invalidate, and no packet behind it is executed: an ATOMIC WRITE behind
+ * a FLUSH must not become visible before the FLUSH is done (A19.4.5), and neither
+ * should a SEND that notifies an application.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -18,14 +18,14 @@
 /* Bytes of one step. */
 #define CAIRN_FLUSH_STEP	65536u
 
-/* Is it one that exists, and that the queue pair allows? */
+/* Is the FLUSH well-formed, and does the QP allow it? */
 bool cairn_flush_valid(const struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	return pkt->plt && !(pkt->plt & ~qpc->attrs.flush) &&
 	       pkt->sel <= CAIRN_FLUSH_REGION && qpc->attrs.max_dest_rd_atomic;
 }
 
-/* The rights that it needs over the range. 0 or -EFAULT. */
+/* Check the key's rights for the range. Return: 0 or -EFAULT. */
 static int flush_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len, u8 plt)
 {
 	if (plt & CAIRN_FLUSH_GLOBAL &&
@@ -46,7 +46,7 @@ static int flush_step(struct cairn_qpc *qpc, u32 *len)
 		flush->left = 0;
 		return -EFAULT;
 	}
-	/* The next step may be on another CPU. */
+	/* Fence now, as the next step may run on another CPU. */
 	qpc->resp.fence_due = true;
 	cairn_persist_fence(qpc);
 	cairn_env_count(qpc, CAIRN_CTR_FLUSH_BYTES, *len);
@@ -63,8 +63,8 @@ static bool flush_is_of(const struct cairn_flush *flush,
 	       flush->plt == pkt->plt && flush->sel == pkt->sel;
 }
 
-/* The expected packet, which is valid. Returns 0 when all is done, -EINPROGRESS
- * when cairn_flush_run() has to go on, or -EFAULT: the key does not allow it.
+/* Execute @pkt, the expected packet, which is valid. Return: 0 when done;
+ * -EINPROGRESS: cairn_flush_run() continues; -EFAULT: the key does not allow it.
  */
 int cairn_flush_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -96,8 +96,8 @@ int cairn_flush_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return flush->left ? -EINPROGRESS : 0;
 }
 
-/* Go on with what is left. Returns 0 when all is done, -EAGAIN when it needs
- * another turn, or -EFAULT: the region is gone.
+/* Continue with the remaining bytes. Return: 0 when done; -EAGAIN: another turn is
+ * needed; -EFAULT: the region has been released.
  */
 int cairn_flush_run(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {

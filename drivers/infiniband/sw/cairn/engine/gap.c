@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Loss, as the requester sees it: repeat what is missing, not all that is on
- * the way. The wire and the peer are standard (IBTA 9.7.5.1, 9.9.2): a gap is
- * repeated with an AckReq at its end, sending pauses, and the answer tells
- * whether the peer keeps what it gets behind a gap, as engine/hold.c does:
+ * Loss recovery of the requester: retransmit the missing packets only, not all packets
+ * in flight. The wire and the peer are standard (IBTA 9.7.5.1, 9.9.2): the requester
+ * retransmits the gap with an AckReq at its end and pauses. The answer tells whether
+ * the peer keeps packets behind a gap, as engine/hold.c does:
  *
- *   ACK far ahead	it had the rest: go on where sending stopped
- *   NAK right behind	it keeps things, and the gap is longer
- *   ACK right behind	it has nothing: go back and send everything again, at
- *			once for the next CAIRN_PLAIN gaps
+ *   ACK far ahead	the peer has the rest: continue where sending stopped
+ *   NAK right behind	the peer keeps packets, and the gap is longer
+ *   ACK right behind	the peer has dropped the rest: go back and send all of it
+ *			again, without a pause for the next CAIRN_PLAIN gaps
  *
- * How long a gap is, nobody tells. Networks and hosts drop packets or whole
- * trains, so a gap that begins like a train did is taken for that train, any
- * other for one packet, doubled while the peer says that it is longer.
+ * No answer gives the length of a gap. Networks and hosts drop single packets or whole
+ * trains. So a gap that begins where a train began is taken for that train, any other
+ * gap for one packet; the length doubles while the peer reports a longer gap.
  *
- * When an answer is overdue by what was measured of the round trip, or the first one
- * of a connection by CAIRN_PROBE_FIRST, the oldest packet goes again, as a probe: if the
- * last packets of a burst were lost nobody would report it, and the ACK timer is long.
- * A probe is a duplicate or fills a gap, and is answered in either case. It costs no
- * retry; after CAIRN_PROBES of them without progress the ACK timer decides. That repeats
- * the oldest packet too, and then twice as many with each ACK: a slow start.
+ * When an answer is overdue, by the measured round trip or, for the first answer of a
+ * connection, by CAIRN_PROBE_FIRST, the oldest packet is sent again as a probe. Without
+ * probes the loss of a burst's last packets would last until the ACK timer, which is
+ * long. A probe is a duplicate or fills a gap, and is answered in either case. It
+ * costs no retry; after CAIRN_PROBES of them without progress the ACK timer decides.
+ * The ACK timer repeats the oldest packet, too, and then twice as many with each ACK: a
+ * slow start.
  *
- * READ and atomic responses behind a missing one are placed when they come and
- * remembered; the request is repeated from the missing one on. What is asked for
- * again is awaited again: as long as the peer may be busy with it, it counts as
- * outstanding.
+ * READ and atomic responses behind a missing one are placed and remembered. The request
+ * is repeated from the missing response on. Responses that are requested again count
+ * as outstanding, since the peer may still be sending them.
  */
 #include <linux/minmax.h>
 #include "engine/completer.h"
@@ -34,11 +34,11 @@
 
 #define CAIRN_PLAIN		8
 #define CAIRN_PROBES		3
-/* No probe is earlier, ns: hosts pause for other reasons, too. */
+/* Minimum delay of a probe, ns: hosts pause for other reasons, too. */
 #define CAIRN_PROBE_MIN		1000000U
-/* The first answer of a connection is late after that, ns. */
+/* Delay of the probe for the first answer of a connection, ns. */
 #define CAIRN_PROBE_FIRST	50000000U
-/* A round trip is this at most, ns: a probe later than that is of no use. */
+/* Upper bound of a measured round trip, ns; a later probe would be useless. */
 #define CAIRN_RTT_MAX		1000000000U
 
 static u64 gap_bit(u32 psn)
@@ -90,7 +90,7 @@ static u32 gap_train_at_una(struct cairn_requester *req)
 	return n;
 }
 
-/* The send cursor to where it was before the gap, or to what is newer. */
+/* Move the send cursor back to its place before the gap, or to una if that is newer. */
 static void gap_restore_cursor(struct cairn_requester *req)
 {
 	req->send_rec = req->gap.rec;
@@ -116,7 +116,7 @@ void cairn_gap_forget(struct cairn_requester *req)
 	req->rtt_start = 0;
 }
 
-/* Everything from the oldest packet on goes again. */
+/* Retransmit all packets from the oldest on. */
 static void gap_go_back(struct cairn_qpc *qpc)
 {
 	qpc->req.gap_kind = CAIRN_GAP_NONE;
@@ -129,7 +129,7 @@ void cairn_gap_repeat_all(struct cairn_qpc *qpc)
 	gap_go_back(qpc);
 }
 
-/* Repeat @n packets from the oldest on. */
+/* Retransmit @n packets from the oldest on, then pause. */
 static void gap_begin(struct cairn_qpc *qpc, u32 n, enum cairn_gap_kind kind)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -141,8 +141,9 @@ static void gap_begin(struct cairn_qpc *qpc, u32 n, enum cairn_gap_kind kind)
 		gap->pkt = req->pkt;
 		gap->high = cairn_req_cursor(req);
 	}
-	/* Which one would be answered? After a probe the first is assumed, else
-	 * the round trip of a peer that became slow would never be learnt.
+	/* The answer may be to either transmission, so do not time it. After a
+	 * probe take it as the first one's: otherwise the round trip of a peer that
+	 * has become slower would never be measured.
 	 */
 	if (kind != CAIRN_GAP_PROBE)
 		req->rtt_start = 0;
@@ -189,8 +190,8 @@ void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
 	for (k = 1; k < n; k++)
 		*gap_word(req->gap.starts, psn + k) &= ~gap_bit(psn + k);
 	*gap_word(req->gap.starts, psn) |= gap_bit(psn);
-	/* What goes alone before the first answer meets no queue of our own: the next
-	 * one would be taken for late.
+	/* Do not time a packet before the first answer: it is sent alone, sees no
+	 * queueing, and the RTT would be too short.
 	 */
 	if (asks && !req->rtt_start && req->flows) {
 		req->rtt_start = now;
@@ -237,7 +238,7 @@ void cairn_gap_repeat_read(struct cairn_qpc *qpc)
 	gap_begin(qpc, 1, CAIRN_GAP_READ);
 }
 
-/* All of the gap is answered, what does that say of the rest? */
+/* All packets of the gap are answered: decide about the packets behind it. */
 static void gap_answered(struct cairn_qpc *qpc, bool right_behind)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -316,7 +317,7 @@ void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 	after = req->srtt ? max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
 				  CAIRN_PROBE_MIN) : CAIRN_PROBE_FIRST;
 	after <<= req->probes;
-	/* A peer that slow is left to the ACK timer. */
+	/* With a slower peer only the ACK timer applies. */
 	if (after < 2048ULL << qpc->attrs.timeout)
 		req->probe_deadline = now + after;
 }

@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Loss, as the requester sees it, see engine/gap.c. */
+/* Loss recovery of the requester, see engine/gap.c. */
 #ifndef CAIRN_ENGINE_GAP_H
 #define CAIRN_ENGINE_GAP_H
 
 #include <linux/minmax.h>
 #include "engine/qp.h"
 
-/* The smoothed mean of times, with one more (RFC 6298, 2.2 and 2.3); 0: none yet. */
+/* Add one time to a smoothed mean (RFC 6298, 2.2 and 2.3). @mean 0: none yet. */
 static inline u32 cairn_gap_smooth(u32 mean, u32 took)
 {
 	return max(mean ? mean - mean / 8 + took / 8 : took, 1U);
 }
 
-/* How many of @n packets may leave: those of the gap, none while waiting. */
+/* How many of @n packets may be sent: those of the gap, none while its answer is
+ * awaited.
+ */
 u32 cairn_gap_limit(struct cairn_requester *req, u32 n);
-/* Does the repeated part end before @psn? */
+/* Does the retransmitted gap end before @psn? */
 bool cairn_gap_ends(const struct cairn_requester *req, u32 psn);
-/* @n packets left as one train for the first time; @asks: for an answer. */
+/* Note that @n packets were sent as one train, for the first time. @asks: the last one
+ * requests an answer.
+ */
 void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
 		    u64 now);
-/* The @n responses from @psn on are asked for again. */
+/* Note that the @n responses from @psn on are requested again. */
 void cairn_gap_ask_again(struct cairn_requester *req, u32 psn, u32 n);
-/* Set the probe's deadline afresh; something is outstanding. */
+/* Restart the probe's deadline. Packets are outstanding. */
 void cairn_gap_arm(struct cairn_qpc *qpc, u64 now);
 
 /* gap.c, used by completer.c */
-/* A sequence NAK of the oldest packet. */
+/* Handle a sequence NAK of the oldest packet. */
 void cairn_gap_nak(struct cairn_qpc *qpc);
-/* A NAK of @psn, before which responses are missing. */
+/* Remember a sequence NAK of @psn, before which responses are missing. */
 void cairn_gap_later_nak(struct cairn_requester *req, u32 psn);
-/* Everything that is outstanding goes again. */
+/* Retransmit all outstanding packets. */
 void cairn_gap_repeat_all(struct cairn_qpc *qpc);
-/* Is the oldest packet a missing response that is asked for? */
+/* Is the oldest packet a missing response that has been requested again? */
 bool cairn_gap_read(struct cairn_qpc *qpc);
 void cairn_gap_repeat_read(struct cairn_qpc *qpc);
-/* Something was acknowledged, by an ACK or by a response. */
+/* Handle an acknowledgement, by an ACK (@ack) or by a response. */
 void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now);
 void cairn_gap_progress(struct cairn_requester *req, u64 now);
 void cairn_gap_probe(struct cairn_qpc *qpc);

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Requests ahead of a gap are kept and executed when the gap is filled, so that
- * the requester need not repeat them. Execution stays in PSN order (IBTA
- * 9.7.4.1.1): to the rest of the responder a kept packet is one that arrives
- * later. What goes over the wire is standard: one NAK for each gap. A requester
- * that repeats everything all the same sends duplicates.
+ * Requests ahead of a gap are kept and executed when the gap is filled, so that the
+ * requester need not retransmit them. Execution stays in PSN order (IBTA 9.7.4.1.1):
+ * the rest of the responder sees a kept packet as one that arrives later. The wire is
+ * standard: one NAK for each gap. A requester that retransmits everything sends
+ * duplicates.
  *
- * While something is kept, a request for acknowledgement is answered with a NAK
- * of the gap instead of an ACK. So an ACK says that nothing is kept, and a NAK
- * right behind what was repeated says that the gap is longer (engine/gap.c makes
- * use of both). A requester that has sent nothing there takes it for an ACK.
+ * While packets are kept, an AckReq is answered with a NAK of the gap instead of an
+ * ACK. So an ACK means that no packet is kept, and a NAK right behind the
+ * retransmitted packets means that the gap is longer (engine/gap.c uses both). A
+ * requester that has sent no packet with the NAK's PSN treats the NAK as an ACK.
  *
- * The network may lie (Documentation/security.rst). A packet in sequence proves
- * that its sender knows the PSN; one ahead of it proves less. So it is kept only
- * where the peer's window can reach, and only if it comes from the UDP source
- * port that packets in sequence came from. A PSN that came with two contents is
- * refused: both are dropped, and the packet counts once it comes in sequence. A
- * kept packet that cannot be executed ends no connection, it is refused too. All
- * that is kept goes when none of it was of use for CAIRN_HOLD_NS.
+ * Packets may be forged (Documentation/security.rst). A packet in sequence proves that
+ * its sender knows the PSN; a packet ahead of it proves less. So it is kept only
+ * within the peer's window, and only if it comes from the UDP source port of the
+ * packets in sequence. If two different packets have the same PSN, both are dropped
+ * and the PSN is refused until it arrives in sequence. A kept packet that cannot be
+ * executed is refused, too, and does not end the connection. All kept packets are
+ * dropped after CAIRN_HOLD_NS in which none was executed.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include "engine/hold.h"
 #include "engine/window.h"
 
-/* Longer than a requester takes to repeat something, in ns. */
+/* Longer than a requester takes to retransmit, ns. */
 #define CAIRN_HOLD_NS		500000000ULL
 
 static u64 *hold_word(struct cairn_responder *resp, u32 psn)
@@ -104,7 +104,9 @@ void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	/* What waits for an invalidation waits for the host. */
+	/* A packet that waits for its invalidation waits for this host, not for
+	 * the peer.
+	 */
 	if (!resp->holding || resp->waits)
 		resp->hold_until = 0;
 	else if (!resp->hold_until)

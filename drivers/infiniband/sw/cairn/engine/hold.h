@@ -7,15 +7,13 @@
 
 /* Keep @pkt, which is ahead of the expected PSN. */
 void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
-/* The kept packet with the expected PSN, if there is one. */
+/* Get the kept packet with the expected PSN. Return: false if there is none. */
 bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt);
-/* What was kept with @psn is not to be used; it counts when it comes in
- * sequence.
- */
+/* Never use a kept packet with @psn: it must arrive in sequence. */
 void cairn_hold_refuse(struct cairn_qpc *qpc, u32 psn);
-/* The @n PSNs from @psn on were executed. */
+/* Note that the @n PSNs from @psn on were executed. */
 void cairn_hold_passed(struct cairn_responder *resp, u32 psn, u32 n);
-/* Forget what nobody fills the gap for. At the end of each run. */
+/* Drop kept packets whose gap stays open for too long. Called once in each run. */
 void cairn_hold_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_hold_drop(struct cairn_qpc *qpc);
 

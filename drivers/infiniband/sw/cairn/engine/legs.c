@@ -6,7 +6,7 @@
 #include "engine/requester.h"
 #include "engine/wqe.h"
 
-/* The leg under way ends, and the next one begins. Smoothed like a round trip. */
+/* End the current stage and begin the next. The mean is smoothed like a round trip. */
 static void legs_end(struct cairn_legs *legs, u64 now)
 {
 	u32 *mean = &legs->ns[legs->leg];
@@ -24,7 +24,7 @@ void cairn_legs_begin(struct cairn_requester *req, u64 now)
 	req->apart->legs.since = now;
 }
 
-/* The cursor has moved. What cannot be answered is at its end now. */
+/* The cursor has moved. A request of an unreliable QP ends here, as no answer comes. */
 void cairn_legs_sent(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -36,14 +36,14 @@ void cairn_legs_sent(struct cairn_qpc *qpc, u64 now)
 	req->timed = cairn_qp_reliable(qpc);
 }
 
-/* More is answered. */
+/* More packets are acknowledged. */
 void cairn_legs_answered(struct cairn_requester *req, u64 now)
 {
 	const struct cairn_swr *swr = cairn_req_swr(req, req->apart->legs.rec);
 
 	if (req->apart->legs.leg != CAIRN_LEG_ANSWER)
 		return;
-	/* Nobody was told when: responses came in another order. */
+	/* Responses came out of order, so the time of the answer is not known. */
 	if ((s32)(req->una_rec - req->apart->legs.rec) > 0) {
 		cairn_legs_forget(req);
 		return;
@@ -56,7 +56,7 @@ void cairn_legs_answered(struct cairn_requester *req, u64 now)
 		cairn_legs_durable(req, now);
 }
 
-/* More is durable, or known to be: one answer may say both. */
+/* More is known to be durable. One answer may acknowledge and report durability. */
 void cairn_legs_durable(struct cairn_requester *req, u64 now)
 {
 	if (req->apart->legs.leg != CAIRN_LEG_DURABLE ||

@@ -12,7 +12,7 @@ void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released)
 	set->released = released;
 }
 
-/* The way of @index in whatever state, or -1. */
+/* The way of @index in any state, or -1. */
 static int mrcache_way_of(const struct cairn_mrcache_set *set, u32 index)
 {
 	int way;
@@ -36,7 +36,7 @@ bool cairn_mrcache_has(struct cairn_mrcache *cache, u32 index)
 	return mrcache_way_of(set, index) >= 0;
 }
 
-/* Who fetched ahead without need keeps others out no longer. */
+/* Unlock lines that were fetched ahead and never used, so that they can be replaced. */
 static void mrcache_unlock_all(struct cairn_mrcache_set *set)
 {
 	u32 way;
@@ -45,7 +45,7 @@ static void mrcache_unlock_all(struct cairn_mrcache_set *set)
 		set->state[way] &= ~CAIRN_MRCACHE_LOCKED;
 }
 
-/* An empty way, or the next that may be replaced, or -1. */
+/* An empty way, or the next one that may be replaced, or -1. */
 static int mrcache_choose(struct cairn_mrcache_set *set)
 {
 	u32 n, way;

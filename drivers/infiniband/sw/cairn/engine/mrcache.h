@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * MR cache: memory regions by index in front of the table (origins.rst, S2), four
- * ways, the set chosen by the low bits of the index. Read-only: a line has the
- * table's answer, never a change.
+ * MR cache: memory regions by index, in front of the table (origins.rst, S2). It has
+ * four ways; the low bits of the index choose the set. It is read-only: a line holds
+ * the table's answer, never a change.
  *
- * Each lane and each receiving CPU has a cache of its own, so its lines are
- * written by one owner at a time. All caches of a device share one array of
- * counters, one counter for each set: how many regions of that set were released.
- * A set remembers the counter that its lines were filled under, and is empty
- * when that has changed. So nobody writes to another CPU's cache, and a release
- * costs the other lines nothing but those of its own set.
+ * Each lane and each receiving CPU has its own cache, so that one owner at a time
+ * writes a line. All caches of a device share one array of counters, one for each set:
+ * the number of released regions of that set. A set remembers the counter under which
+ * its lines were filled, and is empty when the counter has changed. So no CPU writes
+ * to another CPU's cache, and a release empties only the lines of its own set.
  *
  * A release:	take the region out of the table, full barrier (G), count, then
  *		advance the epoch (engine/epoch.h, C and D or F)
- * A look-up:	read the counter with acquire (H), then the line; on a miss the
- *		table, and the line is filled under the counter that was read
+ * A look-up:	read the counter with acquire (H), then the line; on a miss read
+ *		the table, and fill the line under the counter that was read
  *		before the table
  *
- * A and C of engine/epoch.h: a run of the new epoch reads the new counter, so
- * what was filled under the old one is no hit after the advance. Runs of the old
- * epoch may hit, the release waits for them. G and H: what was filled under the
- * new counter was read from the table when the region was gone already. This
- * holds also for a line that is filled outside of a run, ahead of one.
+ * A and C of engine/epoch.h: a run of the new epoch reads the new counter, so a line
+ * that was filled under the old one is no hit after the advance. Runs of the old epoch
+ * may hit; the release waits for them. G and H: a line that was filled under the new
+ * counter was read from the table after the region had been removed. This also holds
+ * for a line that is filled ahead of a run.
  *
  * Line states
- *	VALID	the tag counts
- *	PENDING	the table is being asked; a look-up of this index misses, and all
- *		other lines, of this set too, answer meanwhile
- *	PRESENT	the table's answer is there
- *	LOCKED	fetched ahead of use and not used yet: not to be replaced
+ *	VALID	the tag is valid
+ *	PENDING	the table is being read; a look-up of this index misses, and all
+ *		other lines, even of this set, answer meanwhile.
+ *	PRESENT	the line holds the table's answer.
+ *	LOCKED	fetched ahead and not used yet: may not be replaced.
  *
- * A miss costs more than the table alone. So a cache that was asked for more
- * regions than it can hold rests for a while: its owner uses the table alone.
+ * A miss costs more than reading the table alone. So a cache that is asked for more
+ * regions than it can hold rests for a while: its owner reads the table directly.
  */
 #ifndef CAIRN_ENGINE_MRCACHE_H
 #define CAIRN_ENGINE_MRCACHE_H
@@ -52,35 +51,35 @@ enum cairn_mrcache_state {
 
 /* One cache line of the CPU (64 bit). */
 struct cairn_mrcache_set {
-	unsigned long released;		/* as the lines were filled */
+	unsigned long released;		/* counter when the lines were filled */
 	void *mr[CAIRN_MRCACHE_WAYS];
 	u32 tag[CAIRN_MRCACHE_WAYS];	/* MR index */
 	u8 state[CAIRN_MRCACHE_WAYS];	/* enum cairn_mrcache_state */
-	u32 victim;			/* the way to replace next, or one behind */
+	u32 victim;			/* next way to try to replace */
 } ____cacheline_aligned;
 
 struct cairn_mrcache {
 	struct cairn_mrcache_set *set;
 	const unsigned long *released;	/* of the device, one for each set */
 	u32 mask;			/* sets - 1, a power of two less one */
-	u32 resting;			/* look-ups that are left to the table */
-	u32 misses;			/* since it was judged last */
+	u32 resting;			/* look-ups until the rest ends */
+	u32 misses;			/* since the last judgement */
 	u64 hits;
 };
 
-/* For so many look-ups. */
+/* Length of a rest, look-ups. */
 #define CAIRN_MRCACHE_REST	BIT(20)
-/* What is found in the cache for each miss, at least, or it does not pay. */
+/* Hits for each miss that make the cache worthwhile. */
 #define CAIRN_MRCACHE_PAYS	3
 
-/* What a miss found. */
+/* The place that cairn_mrcache_ask() found for a region. */
 enum cairn_mrcache_asked {
-	CAIRN_MRCACHE_NO_LINE,	/* none may be replaced: use the table alone */
-	CAIRN_MRCACHE_FREE,	/* pending, in a line that was empty */
-	CAIRN_MRCACHE_EVICTED,	/* pending, in the line of another region */
+	CAIRN_MRCACHE_NO_LINE,	/* no line may be replaced: use the table alone */
+	CAIRN_MRCACHE_FREE,	/* a line that was empty; now pending */
+	CAIRN_MRCACHE_EVICTED,	/* the line of another region; now pending */
 };
 
-/* The four lines were filled before a release of their set. */
+/* Empty a set whose lines were filled before a release. */
 void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released);
 
 /**
@@ -88,10 +87,10 @@ void cairn_mrcache_renew(struct cairn_mrcache_set *set, unsigned long released);
  * @cache: the caller's own cache
  * @index: of the MR table
  *
- * A line that was fetched ahead is used now: it is not locked any more.
+ * A line that was fetched ahead is unlocked.
  *
  * Context: in a run.
- * Return: what the table said, or NULL: a miss.
+ * Return: the table's answer; NULL: a miss.
  */
 static inline void *cairn_mrcache_find(struct cairn_mrcache *cache, u32 index)
 {
@@ -116,10 +115,10 @@ static inline void *cairn_mrcache_find(struct cairn_mrcache *cache, u32 index)
 }
 
 /**
- * cairn_mrcache_rests() - is this look-up the table's alone?
+ * cairn_mrcache_rests() - does the cache rest for this look-up?
  * @cache: the caller's own cache
  *
- * Asked before each cairn_mrcache_find().
+ * Called before each cairn_mrcache_find().
  */
 static inline bool cairn_mrcache_rests(struct cairn_mrcache *cache)
 {
@@ -130,12 +129,11 @@ static inline bool cairn_mrcache_rests(struct cairn_mrcache *cache)
 }
 
 /**
- * cairn_mrcache_missed() - a region was not there, when it was looked up or
- * fetched ahead
+ * cairn_mrcache_missed() - count a miss of a look-up or of a fetch ahead
  * @cache: the caller's own cache
  *
- * Judged after twice as many misses as there are lines: the first use of each
- * region says nothing.
+ * The cache is judged after twice as many misses as it has lines, since the first
+ * use of a region always misses.
  *
  * Return: true when the cache begins to rest.
  */
@@ -155,45 +153,46 @@ static inline bool cairn_mrcache_missed(struct cairn_mrcache *cache)
 }
 
 /**
- * cairn_mrcache_has() - is it there already, or pending?
+ * cairn_mrcache_has() - is a region present or pending?
  * @cache: the caller's own cache
  * @index: of the MR table
  *
- * Context: also outside of a run; nothing is used by this.
+ * Context: any, also outside of a run, as the line is not used.
  */
 bool cairn_mrcache_has(struct cairn_mrcache *cache, u32 index);
 
 /**
  * cairn_mrcache_ask() - begin to fill a line
  * @cache: the caller's own cache
- * @index: just missed, or not there
- * @ahead: the region is to be used soon, not now: the line is locked
+ * @index: of a region that is not in the cache
+ * @ahead: the region will be used later: the line is locked
  *
- * Next the caller asks the table, and tells cairn_mrcache_fill() if the result is
- * one of the last two. An empty line is taken first, else the ways of a set in
- * turn, locked and pending ones passed over. A set full of them lets its locks
- * go (what was fetched ahead was not needed), unless @ahead, and takes nothing.
+ * If the result is one of the last two, the caller then reads the table and calls
+ * cairn_mrcache_fill(). An empty line is taken first, else the ways of the set in
+ * turn; locked and pending ones are skipped. If all four are locked or pending, no
+ * line is taken and, unless @ahead, all are unlocked, as the lines that were fetched
+ * ahead were not needed.
  */
 enum cairn_mrcache_asked cairn_mrcache_ask(struct cairn_mrcache *cache,
 					   u32 index, bool ahead);
 
 /**
- * cairn_mrcache_fill() - the table has answered
+ * cairn_mrcache_fill() - fill a line with the table's answer
  * @cache: the caller's own cache
  * @index: of cairn_mrcache_ask()
- * @mr: what the table said; NULL: nothing, the line is empty again
+ * @mr: the table's answer; NULL: no region, the line becomes empty
  *
- * Nothing happens when the set was renewed meanwhile.
+ * Does nothing if the set was renewed meanwhile.
  */
 void cairn_mrcache_fill(struct cairn_mrcache *cache, u32 index, void *mr);
 
 /**
- * cairn_mrcache_release() - a region left the table
+ * cairn_mrcache_release() - count a region that was removed from the table
  * @released: the device's counters
  * @mask: of its caches
- * @index: of the region; counters of a set are written by one at a time
+ * @index: of the region; the caller serialises releases
  *
- * After this, the advance of the epoch.
+ * The advance of the epoch follows.
  */
 static inline void cairn_mrcache_release(unsigned long *released, u32 mask,
 					 u32 index)

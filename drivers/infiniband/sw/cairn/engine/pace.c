@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Back-pressure: where a side of a QP meets its rate (origins.rst, F2). What may not
- * leave stays in the ring, the count of packets that are out stays in the
- * record of the WQE, and the side has a deadline. When it comes the WQE is read
- * again and goes on with the next packet.
+ * Back-pressure of a rate limit on one side of a QP (origins.rst, F2). Packets that
+ * may not be sent yet stay in the ring, the number of sent packets stays in the WQE's
+ * record, and the side sets a deadline. When it expires, the WQE is read again and
+ * continues with the next packet.
  */
 #include "engine/pace.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Write persistence (Documentation/wire.rst): what the requester does between
- * "received" and "durable".
+ * Write persistence (Documentation/wire.rst) at the requester, between "received" and
+ * "durable".
  *
  * Only a persistence ACK makes a WRITE_PERSIST durable. In default mode its
- * completion, and with it all later ones, waits for that. In early mode the WQE
- * completes when received; its record is kept, because then the oldest posted
- * receive completes when durable.
+ * completion, and with it all later ones, waits for that ACK. In early mode the WQE
+ * completes when received. Its record is kept, because the oldest posted receive
+ * completes when the data is durable.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -17,11 +17,11 @@
 #include "engine/requester.h"
 #include "engine/window.h"
 
-/* How long a durable message waits to look again for a posted receive. */
+/* Interval at which a durable message looks for a posted receive. */
 #define RECV_RETRY_NS	1000000ULL
 
-/* Where to look for what is not durable. What was looked at once is not looked
- * at again: durability does not go back.
+/* The record from which to search for one that is not durable. Records before it need
+ * no second look, as a durable record stays durable.
  */
 static u32 persist_first(const struct cairn_requester *req)
 {
@@ -58,7 +58,7 @@ u32 cairn_persist_first_psn(struct cairn_requester *req)
 							       req->una;
 }
 
-/* The one to probe for: the oldest, if it is received. */
+/* The record to probe for: the oldest that is not durable, if it is received. */
 static struct cairn_swr *persist_awaited(struct cairn_requester *req, u32 *at)
 {
 	struct cairn_swr *swr = persist_oldest(req, at);
@@ -71,18 +71,15 @@ static u32 persist_last_psn(const struct cairn_swr *swr)
 	return cairn_psn_add(swr->psn, swr->npkts - 1);
 }
 
-/* Does an answer with @psn cover all of @swr? Its start is compared: that is
- * near una, while the end of a long message may be half the ring away from an
- * old answer.
+/* Does an answer with @psn cover all of @swr? Compare with the start, which is near
+ * una. The end of a long message may be half the PSN space away from an old answer.
  */
 static bool persist_reaches(const struct cairn_swr *swr, u32 psn)
 {
 	return cairn_psn_diff(psn, swr->psn) >= (s32)swr->npkts - 1;
 }
 
-/* For a fence: is an earlier WRITE_PERSIST than the one at the cursor not
- * durable?
- */
+/* Does a fence at the cursor have to wait for an earlier WRITE_PERSIST? */
 bool cairn_persist_unfinished(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -91,7 +88,7 @@ bool cairn_persist_unfinished(struct cairn_qpc *qpc)
 	return persist_oldest(req, &n) && (s32)(n - req->send_rec) < 0;
 }
 
-/* Is the cursor so far ahead of what waits that PSNs would not compare? */
+/* Is the cursor too far ahead of the oldest undurable record for PSNs to compare? */
 bool cairn_persist_far(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -105,8 +102,8 @@ bool cairn_persist_far(struct cairn_qpc *qpc)
 	       (s32)(CAIRN_PSN_SPAN - CAIRN_WINDOW_PACKETS);
 }
 
-/* Early mode: consume a receive for @swr, which is durable or has failed. False:
- * none is posted, or the QP has failed.
+/* Early mode: complete a receive for @swr, which is durable or has failed. Return:
+ * false if none is posted, or the QP has failed.
  */
 static bool persist_complete_early(struct cairn_qpc *qpc,
 				   const struct cairn_swr *swr, u8 status,
@@ -137,7 +134,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* Record @n will not become durable, as far as we shall know. */
+/* Fail record @n: no answer will report it durable. */
 static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
 			 u32 vendor_err)
 {
@@ -151,8 +148,8 @@ static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
 	cairn_qpc_fail(qpc);
 }
 
-/* Tell what early ones have become durable, in order, and forget their records. One
- * that has failed ends it.
+/* Post the durable completions of early records, in order, and drop the records. A
+ * failed record ends it.
  */
 static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 {
@@ -181,7 +178,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 	}
 }
 
-/* At the end of a turn: completions that are due, and the probe's timer. */
+/* At the end of a turn: post due completions, and set the probe's timer. */
 void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -191,7 +188,7 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 		return;
 	if (req->kept_rec != req->una_rec) {
 		persist_deliver(qpc, now);
-		/* What fails does not wait for a receive. */
+		/* A failure does not wait for a receive. */
 		if (req->recv_at)
 			cairn_comp_reap(qpc);
 	}
@@ -202,10 +199,10 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 				       min(tries, 2u));
 }
 
-/* The WQE and its memory are the host's again: the last packet, which is a
- * duplicate and not placed, goes out with zeros. As a LAST, also where the
- * message was an ONLY: a peer that was set up afresh and expects this very PSN
- * refuses it instead of placing the zeros.
+/* The WQE and its memory have been released to the host, so the last packet is sent
+ * again with zeros. The peer does not place it, as it is a duplicate. It is always a
+ * LAST, even if the message was an ONLY: a peer that was reset and expects this very
+ * PSN refuses a LAST instead of placing the zeros.
  */
 static int persist_probe_early(struct cairn_qpc *qpc,
 			       const struct cairn_swr *swr)
@@ -234,7 +231,7 @@ static int persist_probe_early(struct cairn_qpc *qpc,
 	return cairn_env_emit(qpc, CAIRN_REQ, &train);
 }
 
-/* Ask for the answer of record @n, which is @swr. */
+/* Probe for the persistence ACK of record @n, which is @swr. */
 static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 {
 	int err;
@@ -244,22 +241,22 @@ static void persist_probe(struct cairn_qpc *qpc, u32 n, struct cairn_swr *swr)
 		err = persist_probe_early(qpc, swr);
 	else
 		err = cairn_req_repeat_last(qpc, swr);
-	/* Absent memory: as if the probe had been lost. */
+	/* If memory is not present, the probe counts as lost. */
 	if (err && err != -EAGAIN)
 		persist_fail(qpc, n, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
 					    CAIRN_CQE_LOC_QP_OP_ERR, -err);
 }
 
-/* Is what is to be repeated refused? */
+/* Is the packet to retransmit refused? */
 static bool persist_stuck(struct cairn_requester *req)
 {
 	return req->send_rec != req->new_rec &&
 	       cairn_req_swr(req, req->send_rec)->status && !req->ack_deadline;
 }
 
-/* While other packets are on the way, their timer watches over the peer, and
- * spends the retries. It stops where they are to be repeated and cannot be: a
- * request that is refused waits for what is not durable.
+/* While other packets are in flight, their ACK timer detects a dead peer and spends the
+ * retries. That timer stops when a packet has to be retransmitted and is refused, as
+ * its failure waits for the undurable record. Then the probe spends the retries.
  */
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 {
@@ -289,14 +286,14 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	persist_probe(qpc, n, swr);
 }
 
-/* The peer lives, its host may take as long as it likes. */
+/* The peer is alive. Its host has no time limit. */
 static void persist_peer_alive(struct cairn_qpc *qpc)
 {
 	qpc->req.retries = qpc->attrs.retry_cnt;
 	qpc->req.probe_at = 0;
 }
 
-/* An answer to what is acknowledged already: is it one to a probe? */
+/* An ACK of a packet that is acknowledged already: is it the answer to a probe? */
 bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -336,7 +333,7 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 		cairn_legs_durable(req, now);
 }
 
-/* One ACK may speak for messages into several regions: it names the weakest. */
+/* One ACK may cover messages into several regions: it names the weakest durability. */
 static void persist_note_durability(struct cairn_requester *req, u8 durability)
 {
 	if (durability <= CAIRN_DURABILITY_EMULATED)
@@ -355,7 +352,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	cairn_comp_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
-	/* What was marked may complete; then it is this one's turn. */
+	/* Complete the records before it first; then this one fails. */
 	cairn_comp_reap(qpc);
 	persist_deliver(qpc, now);
 	swr = persist_oldest(req, &n);
@@ -365,7 +362,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 		persist_fail(qpc, n, CAIRN_CQE_REM_OP_ERR, pkt->syndrome);
 		return;
 	}
-	/* So many come before it. */
+	/* This run may post no more completions: fail it in a later run. */
 	swr->status = CAIRN_CQE_REM_OP_ERR;
 	swr->vendor_err = pkt->syndrome;
 }
@@ -394,8 +391,8 @@ bool cairn_persist_probed(struct cairn_requester *req, u32 psn)
 	return swr && psn == persist_last_psn(swr);
 }
 
-/* A PERSIST ACKNOWLEDGE arrived. It may say nothing new of durability and yet
- * acknowledge the receipt of what was repeated.
+/* Handle a PERSIST ACKNOWLEDGE. Even if it reports no new durable message, it may
+ * acknowledge retransmitted packets.
  */
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u64 now)

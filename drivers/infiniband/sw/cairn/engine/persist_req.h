@@ -7,14 +7,14 @@
 
 bool cairn_persist_unfinished(struct cairn_qpc *qpc);
 bool cairn_persist_far(struct cairn_qpc *qpc);
-/* The first PSN that an answer may be about. */
+/* The oldest PSN that an answer may have. */
 u32 cairn_persist_first_psn(struct cairn_requester *req);
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_run(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u64 now);
-/* Does cairn_persist_run() have anything to do? Without a WRITE_PERSIST records go
- * as they complete.
+/* Does cairn_persist_run() have work? Without a WRITE_PERSIST each record is dropped
+ * when it completes.
  */
 static inline bool cairn_persist_active(const struct cairn_requester *req)
 {
@@ -22,12 +22,12 @@ static inline bool cairn_persist_active(const struct cairn_requester *req)
 	       req->kept_rec != req->una_rec;
 }
 
-/* Is the PERSIST ACKNOWLEDGE @pkt about the newest WRITE_PERSIST, or a failure of the
+/* Does the PERSIST ACKNOWLEDGE @pkt acknowledge the newest WRITE_PERSIST, or fail the
  * oldest?
  */
 bool cairn_persist_tells_most(struct cairn_requester *req,
 			      const struct cairn_pkt *pkt);
-/* Is @psn that of the packet that asks whether the peer is alive? */
+/* Is @psn that of the probe? */
 bool cairn_persist_probed(struct cairn_requester *req, u32 psn);
 bool cairn_persist_alive(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Write persistence (Documentation/wire.rst): what the responder must not say
- * before a message is durable.
+ * Write persistence (Documentation/wire.rst) at the responder: answers that must not
+ * be sent before a message is durable.
  *
- * With NIC flush a message is durable after the fence that follows its last
- * packet, and every answer leaves after that fence. With host flush it becomes
- * pending. The watermark advances over pending messages in PSN order only; a
- * pending plain RDMA WRITE also holds back every answer that would acknowledge
- * it.
+ * With NIC flush a message is durable after the fence that follows its last packet,
+ * and every answer is sent after that fence. With host flush the message becomes
+ * pending. The watermark advances over pending messages in PSN order only. A pending
+ * plain RDMA WRITE also holds back every answer that would acknowledge it.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -21,7 +20,7 @@ static struct cairn_pending *persist_pending(const struct cairn_responder *resp,
 	return &resp->pend[n % CAIRN_MAX_PENDING];
 }
 
-/* Everything that peers wrote with NIC flush is durable afterwards. */
+/* Make everything durable that peers wrote with NIC flush. */
 void cairn_persist_fence(struct cairn_qpc *qpc)
 {
 	if (!qpc->resp.fence_due)
@@ -31,7 +30,7 @@ void cairn_persist_fence(struct cairn_qpc *qpc)
 	cairn_env_fence(qpc);
 }
 
-/* Host flush: is there room for one more message that waits? */
+/* Host flush: is there room for one more pending message? */
 bool cairn_persist_room(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -53,8 +52,8 @@ static void persist_set_watermark(struct cairn_responder *resp, u32 psn,
 	resp->persist_ack_due = true;
 }
 
-/* WRITE_PERSIST @psn, message @msn, is durable; the watermark gets there when
- * all before it are.
+/* WRITE_PERSIST @psn, message @msn, is durable. The watermark reaches it when all
+ * messages before it are durable.
  */
 static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
 {
@@ -70,8 +69,8 @@ static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
 	pend->next_msn = msn;
 }
 
-/* Names the next place of the QP (verbs/host_flush.c finds the QP by it); the rest
- * is what nobody guesses.
+/* A token for the next pending message. verbs/host_flush.c finds the QP by its low half;
+ * the high half is random, so that it cannot be guessed.
  */
 static u64 persist_token(struct cairn_qpc *qpc)
 {
@@ -79,8 +78,8 @@ static u64 persist_token(struct cairn_qpc *qpc)
 	       qpc->resp.pend_tail % CAIRN_MAX_PENDING;
 }
 
-/* The receive in hand asks the host to make the message durable. False: the CQ is
- * full.
+/* Complete the current receive, which asks the host to make the message durable. Return:
+ * false if the CQ is full.
  */
 static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			     const struct cairn_pending *pend)
@@ -110,8 +109,8 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return true;
 }
 
-/* The last packet of a WRITE or WRITE_PERSIST was placed, its MSN counted. Returns
- * false when the host cannot be asked to make it durable: it is not received.
+/* The last packet of a WRITE or WRITE_PERSIST was placed and its MSN counted. Return:
+ * false if the host cannot be asked to make it durable: it does not count as received.
  */
 bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -119,8 +118,8 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	bool plain = pkt->op->kind == CAIRN_KIND_WRITE;
 	struct cairn_pending *pend;
 
-	/* An ACK may be lost, and a later one stands for it: what it says is true
-	 * of all messages before.
+	/* A later ACK replaces a lost one, so each reports the weakest durability
+	 * of all messages so far.
 	 */
 	if (!plain)
 		resp->durability = max(resp->durability, resp->msg_durability);
@@ -150,8 +149,8 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* A WRITE_PERSIST came again: is it durable, and all before it? A watermark that is
- * not before what is not durable is of a former lap of the PSNs.
+/* A duplicate WRITE_PERSIST: are it and all messages before it durable? If the watermark
+ * is not older than the first undurable PSN, it is left over from before the PSN wrap.
  */
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 {
@@ -165,7 +164,7 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 	       cairn_psn_diff(resp->durable_psn, end) < 0;
 }
 
-/* Who has not got @pend has not got its MSN. */
+/* The MSN of an answer that must not acknowledge @pend. */
 static u32 persist_msn_before(const struct cairn_pending *pend)
 {
 	return cairn_psn_add(pend->msn, CAIRN_24BIT_MASK);
@@ -188,8 +187,8 @@ static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
 	return NULL;
 }
 
-/* A response or NAK acknowledges what is before it: may one with @psn leave? If
- * not, true, and @psn becomes the latest that a NAK may have.
+/* A response or NAK with @psn acknowledges all packets before it. Return: true if a
+ * pending WRITE forbids that; @psn then becomes the latest PSN that a NAK may have.
  */
 bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn, u32 *msn)
 {
@@ -202,8 +201,9 @@ bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn, u32 *msn)
 	return pend;
 }
 
-/* May an ACK of @psn leave? Otherwise the WRITE in its way owes it; what can be
- * acknowledged is in @psn, if anything.
+/* May an ACK of @psn be sent? If a pending WRITE forbids it, the WRITE owes the ACK,
+ * and @psn becomes the latest PSN that may be acknowledged. Return: false if there is
+ * none.
  */
 bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 {
@@ -217,14 +217,14 @@ bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 	pend->owed = true;
 	*psn = pend->before;
 	*msn = persist_msn_before(pend);
-	/* The very first packet: there is nothing before. */
+	/* The very first packet: there is no earlier one to acknowledge. */
 	if (pend->msn == 1 && pend->first == pend->last)
 		return false;
-	/* No ACK names a READ, nor does one go back before it. */
+	/* An ACK has no PSN of a READ, nor one before it. */
 	return !resp->rd_any || cairn_psn_diff(pend->before, resp->rd_psn) > 0;
 }
 
-/* The host failed to make @pend durable, and all before it are. */
+/* The host failed to make @pend durable. All messages before it are durable. */
 static void persist_report_failure(struct cairn_qpc *qpc,
 				   const struct cairn_pending *pend)
 {
@@ -237,7 +237,7 @@ static void persist_report_failure(struct cairn_qpc *qpc,
 	resp->persist_nak = !pend->plain;
 }
 
-/* Go over the messages that are released, in order, up to one that is not. */
+/* Retire released messages in order, up to the first that is not released. */
 static void persist_settle(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -330,7 +330,7 @@ void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 		persist_settle(qpc);
 }
 
-/* ERR: tokens die, nothing is said any more. */
+/* ERR: invalidate all tokens. No answers are sent any more. */
 void cairn_persist_drop(struct cairn_responder *resp)
 {
 	resp->pend_head = resp->pend_tail;

@@ -6,22 +6,24 @@
 #include "engine/qp.h"
 
 /**
- * cairn_resp_release() - the host has made a message durable, or failed to
+ * cairn_resp_release() - the host made a message durable, or failed to
  * @qpc: the QP
- * @token: as its completion named it
- * @status: 0, or not: it failed
+ * @token: from its completion
+ * @status: 0, or not 0: it failed
  *
- * Responder lock held; run cairn_resp_run() afterwards. Returns 0, or -ENOENT:
- * no such token is outstanding, or the memory is no longer registered.
+ * Responder lock held. The caller runs cairn_resp_run() afterwards.
+ *
+ * Return: 0; -ENOENT: no such token is outstanding, or the memory is no longer
+ * registered.
  */
 int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status);
 
-/* The region @rkey ends: what waits for its release has failed. Responder lock
- * held; run cairn_resp_run() afterwards.
+/* The region @rkey ends: fail its pending messages. Responder lock held. The caller
+ * runs cairn_resp_run() afterwards.
  */
 void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey);
 
-/* Messages that wait for the host's release. */
+/* Number of messages that wait for the host's release. */
 static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
 {
 	return READ_ONCE(qpc->resp.pend_tail) - READ_ONCE(qpc->resp.pend_head);
@@ -41,7 +43,7 @@ cairn_persist_way(enum cairn_durability durability)
 bool cairn_persist_room(struct cairn_qpc *qpc);
 bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
-/* Fail what the host has not answered in time. */
+/* Fail messages that the host has not released in time. */
 void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now);
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);
 bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn,

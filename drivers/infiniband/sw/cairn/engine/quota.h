@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What packets ahead of the sequence may hold of a device's memory: a bound for
- * all, and one for each peer, so that a peer with many queue pairs leaves room for
- * others. Peers are told apart by a hash of the address; those that share a hash
- * share the bound, and nothing is allocated.
+ * Bounds of the memory for packets that a device keeps ahead of a gap: one for all
+ * peers, and one for each peer, so that a peer with many queue pairs leaves room for
+ * others. A hash of the address identifies the peer; peers with the same hash share
+ * a bound. No memory is allocated.
  *
  * Atomic; any context.
  */
@@ -23,12 +23,12 @@ struct cairn_quota {
 };
 
 /**
- * cairn_quota_take() - room for @bytes
- * @quota: of the device; zeroed at first
+ * cairn_quota_take() - take room for @bytes
+ * @quota: of the device; initially zeroed
  * @peer: hash of the peer's address
- * @bytes: as many
+ * @bytes: bytes of memory
  *
- * Returns false, and takes nothing, beyond one of the bounds.
+ * Return: false, and no room is taken, beyond one of the bounds.
  */
 bool cairn_quota_take(struct cairn_quota *quota, u32 peer, u32 bytes);
 void cairn_quota_put(struct cairn_quota *quota, u32 peer, u32 bytes);

@@ -32,14 +32,14 @@ u32 cairn_rate_default_burst(u32 kbps, u32 packet)
 	return max(packet, min_t(u32, bytes, CAIRN_RATE_MAX_DEFAULT_BURST));
 }
 
-/* What is still to be paid for takes as many bytes as before. */
+/* Convert unpaid time to the new rate; the unpaid bytes stay the same. */
 static void rate_convert_debt(struct cairn_rate *rate, u32 kbps, u64 now)
 {
 	u64 debt;
 
 	if (rate->next <= now)
 		return;
-	/* A burst at the old rate at most: the product fits. */
+	/* The debt is at most a burst at the old rate, so the product fits. */
 	debt = min(rate->next - now,
 		   cairn_rate_ns(rate->kbps, rate->burst) + 1);
 	rate->next = now + div_u64(debt * rate->kbps, kbps);
@@ -63,7 +63,7 @@ void cairn_rate_set(struct cairn_rate *rate,
 	rate->rem = 0;
 	rate->kbps = limit->kbps;
 	rate->burst = burst;
-	/* A burst that has begun does not begin again. */
+	/* Do not restart a burst that has begun. */
 	rate->left = rate->packets ? min_t(u32, rate->left, packets) : packets;
 	rate->packets = packets;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A rate limit as arithmetic: how much one side of a QP may send now, and when
- * it may go on (origins.rst, F1 to F5). No packet is held back by it: a side that
- * may not send leaves its WQE in the ring and a deadline with the lane.
+ * Arithmetic of a rate limit: how much one side of a QP may send now, and when it may
+ * continue (origins.rst, F1 to F5). No built packet is held back: a side that may not
+ * send leaves its WQE in the ring and its deadline with the lane.
  *
- * What is sent is paid for at the rate: next is the time at which all of it is.
- * As much as a burst may be unpaid, so that much leaves back to back. When no
- * more fits the mark is raised: the side waits until all is paid for, then the
- * next burst begins. Nothing is saved up beyond a burst.
+ * Sent bytes are paid for at the rate; next is the time at which all of them are paid.
+ * Up to a burst may be unpaid, so a burst is sent back to back. When no more packets
+ * fit, the mark is set: the side waits until everything is paid for, then the next
+ * burst begins. No credit beyond a burst accumulates.
  *
  * Bytes are those of the UDP payload: BTH, extended headers, payload, pad and
  * ICRC. Time is CLOCK_MONOTONIC in nanoseconds. Fractions of a nanosecond are
@@ -25,7 +25,7 @@
 #define CAIRN_RATE_MAX_DEFAULT_BURST	(64 * 1024)
 #define CAIRN_RATE_MAX_BURST	0x40000000	/* 1 GiB */
 
-/* A limit as it is asked for. */
+/* A limit as requested. */
 struct cairn_rate_limit {
 	u32 kbps;		/* 0: none */
 	u32 burst;		/* bytes back to back; 0: default */
@@ -33,20 +33,20 @@ struct cairn_rate_limit {
 };
 
 struct cairn_rate {
-	u64 next;		/* when all that was sent is paid for */
-	u64 late;		/* ns that waits were too long, to be made up for */
+	u64 next;		/* when all sent bytes are paid for */
+	u64 late;		/* ns that waits were too long, not made up for yet */
 	u32 kbps;		/* 0: never set */
 	u32 burst;		/* bytes of a full burst */
 	u32 rem;		/* of a nanosecond, in 1/kbps */
 	u16 packets;		/* of a full burst; 0: bytes decide */
 	u16 left;		/* packets of the burst that has begun */
-	bool marked;		/* work waits for next */
+	bool marked;		/* work waits for the time next */
 };
 
 /**
- * cairn_rate_check() - does a limit make sense?
+ * cairn_rate_check() - is a limit valid?
  * @limit: the limit
- * @packet: bytes of the longest packet that will be sent
+ * @packet: bytes of the longest packet
  *
  * Return: false for a rate above CAIRN_MAX_RATE_LIMIT, sizes without a rate, a
  * burst above CAIRN_RATE_MAX_BURST or shorter than @packet or a typical packet.
@@ -56,24 +56,24 @@ bool cairn_rate_check(const struct cairn_rate_limit *limit, u32 packet);
 /**
  * cairn_rate_set() - set or change the limit
  * @rate: zeroed, or in use
- * @limit: what holds from now on, checked; kbps is not 0
- * @packet: bytes of the longest packet, at least a default burst
+ * @limit: the new limit, checked; kbps is not 0
+ * @packet: bytes of the longest packet, a lower bound of the default burst
  * @now: ns
  *
- * What was sent and is not paid for yet is paid for at the new rate. Cheap when
- * nothing changes. The caller looks at the deadline afterwards.
+ * Unpaid bytes are paid for at the new rate. Cheap if the limit does not change. The
+ * caller reads the deadline afterwards.
  */
 void cairn_rate_set(struct cairn_rate *rate,
 		    const struct cairn_rate_limit *limit, u32 packet, u64 now);
 
 /**
- * cairn_rate_open() - end of a wait, if its time has come
+ * cairn_rate_open() - clear the mark if the wait is over
  * @rate: set
  * @now: ns
  *
- * Takes the mark down. A wait that took too long makes the next one shorter, by
- * half of it at most, and half a burst is the most that is remembered: timers
- * that are late do not lower the rate, yet bursts never join.
+ * A wait that took too long shortens the next one, by at most half of it. At most
+ * half a burst is remembered. So late timers do not lower the rate, yet two bursts
+ * never merge.
  */
 void cairn_rate_open(struct cairn_rate *rate, u64 now);
 
@@ -81,26 +81,26 @@ void cairn_rate_open(struct cairn_rate *rate, u64 now);
  * cairn_rate_fit() - how many packets may leave now
  * @rate: not marked
  * @bytes: of each packet, not 0
- * @n: packets that want to
+ * @n: packets to send
  * @now: ns
  *
  * Return: 0..@n, at least 1 when all is paid for.
  */
 u32 cairn_rate_fit(const struct cairn_rate *rate, u32 bytes, u32 n, u64 now);
 
-/* @n packets, as many as fit, have left, with @bytes in all. */
+/* Charge @n sent packets, which fit, with @bytes in all. */
 void cairn_rate_charge(struct cairn_rate *rate, u32 n, u32 bytes, u64 now);
 
-/* No packet fits: raise the mark, which was down. */
+/* No packet fits: set the mark, which was clear. */
 void cairn_rate_mark(struct cairn_rate *rate, u64 now);
 
-/* Bytes of a burst when none was asked for; @packet: bytes of the longest. */
+/* Bytes of the default burst. @packet: bytes of the longest packet. */
 u32 cairn_rate_default_burst(u32 kbps, u32 packet);
 
 /* ns that @bytes take at @kbps, rounded down. */
 u64 cairn_rate_ns(u32 kbps, u32 bytes);
 
-/* When to look again; 0: no work waits for it. */
+/* When to continue; 0: no work waits for the rate. */
 static inline u64 cairn_rate_deadline(const struct cairn_rate *rate)
 {
 	return rate->marked ? rate->next : 0;

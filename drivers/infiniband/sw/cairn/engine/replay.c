@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Requests that are answered by responses (READ, atomics, FLUSH), at the responder:
- * their responses, sent in PSN order, and what is kept to answer duplicates (IBTA
- * 9.4.4, 9.4.5, 9.7.5.1, A19.4.4).
+ * Requests that have responses (READ, atomics, FLUSH) at the responder: sends the
+ * responses in PSN order, and keeps the requests to answer duplicates (IBTA 9.4.4,
+ * 9.4.5, 9.7.5.1, A19.4.4).
  *
- * The table holds the last max_dest_rd_atomic of them. A READ is executed again
- * from memory; the others are never executed twice: the result of an atomic is
- * kept, ATOMIC WRITE and FLUSH have none.
+ * The table holds the last max_dest_rd_atomic of them. A duplicate READ reads memory
+ * again; the others are never executed twice: the result of an atomic is kept, ATOMIC
+ * WRITE and FLUSH have none.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -18,7 +18,7 @@
 #include "engine/responder.h"
 #include "engine/window.h"
 
-/* The table is made for the first of them: most connections have none. */
+/* Allocate the table with the first request, as most connections have none. */
 bool cairn_replay_begin(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -28,9 +28,9 @@ bool cairn_replay_begin(struct cairn_qpc *qpc)
 	return resp->rd || !qpc->attrs.max_dest_rd_atomic;
 }
 
-/* May one more be kept? A requester that sends it has the response of the one
- * whose place it takes, else it had more outstanding than was agreed; if that
- * is being answered again, nobody waits for it any more.
+/* Is there an entry for one more request? It replaces the oldest one, whose response the
+ * requester must have received, or it has more outstanding than agreed. An old response
+ * that is being sent again is stale then, so its entry is free, too.
  */
 bool cairn_replay_room(struct cairn_qpc *qpc)
 {
@@ -43,8 +43,8 @@ bool cairn_replay_room(struct cairn_qpc *qpc)
 	return !res->pending || res->again;
 }
 
-/* Remember a request that was just accepted. False: the requester has more
- * outstanding than was agreed.
+/* Add a request that was just accepted. Return: false if the requester has more
+ * outstanding than agreed.
  */
 bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig)
@@ -80,7 +80,7 @@ static struct cairn_rdres *replay_find(struct cairn_responder *resp, u32 psn,
 {
 	u32 i;
 
-	/* The newest first: an old one may lie a turn of the ring behind. */
+	/* Newest first: an old entry's PSNs may be from before the wrap. */
 	for (i = 1; resp->rd && i <= resp->rd_mask + 1; i++) {
 		struct cairn_rdres *res =
 			&resp->rd[(resp->rd_head - i) & resp->rd_mask];
@@ -92,7 +92,7 @@ static struct cairn_rdres *replay_find(struct cairn_responder *resp, u32 psn,
 	return NULL;
 }
 
-/* A duplicate READ may ask for the tail of the original, nothing else. */
+/* A duplicate READ must ask for a tail of the original. */
 static bool replay_same_read(struct cairn_qpc *qpc,
 			     const struct cairn_rdres *res,
 			     const struct cairn_pkt *pkt)
@@ -103,7 +103,7 @@ static bool replay_same_read(struct cairn_qpc *qpc,
 	       off <= res->length && pkt->dma_len == res->length - off;
 }
 
-/* Answer a duplicate READ or atomic again. False: not known any more. */
+/* Answer a duplicate READ or atomic again. Return: false if its entry was replaced. */
 bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -125,7 +125,7 @@ bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* The answer to all but READ: one packet, without payload. */
+/* Send the response of any request but a READ: one packet without payload. */
 static int replay_emit_done(struct cairn_qpc *qpc,
 			    const struct cairn_rdres *res)
 {
@@ -148,7 +148,7 @@ static int replay_emit_done(struct cairn_qpc *qpc,
 	return cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
-/* FIRST and LAST carry an AETH, so they travel alone; MIDDLEs are trains. */
+/* FIRST and LAST carry an AETH, so they are sent alone; MIDDLEs form trains. */
 static u32 replay_count(struct cairn_qpc *qpc, const struct cairn_rdres *res,
 			u32 n)
 {
@@ -230,7 +230,7 @@ static u32 replay_paced_count(struct cairn_qpc *qpc,
 			  replay_count(qpc, res, budget->packets), now);
 }
 
-/* Returns false when the rate allows no packet now, or memory is absent. */
+/* Return: false if the rate allows no packet now, or memory is not present. */
 static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			     struct cairn_budget *budget, u64 now)
 {
@@ -254,7 +254,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	if (resp->absent)
 		return false;
 	if (err) {
-		/* The memory went away while it was being read. */
+		/* The region was released while it was being read. */
 		cairn_resp_fatal(qpc, cairn_psn_add(res->psn, res->next),
 				 CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
@@ -273,9 +273,9 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	return true;
 }
 
-/* Send pending responses, oldest first. Returns true when all are out, but for
- * those that a WRITE which the host has not released holds back; if not, the
- * budget is used up, the rate's mark is up, or memory is absent.
+/* Send pending responses, oldest first. Return: true if all were sent, except those that
+ * a pending WRITE holds back; false if the budget is used up, the rate's mark is set, or
+ * memory is not present.
  */
 bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
 		      u64 now)

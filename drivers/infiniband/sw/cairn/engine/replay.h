@@ -5,7 +5,7 @@
 
 #include "engine/qp.h"
 
-/* Before the first is added: is there a table? False: no memory for it now. */
+/* Called before a request is added. Return: false without memory for the table. */
 bool cairn_replay_begin(struct cairn_qpc *qpc);
 bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		      u32 npkts, u64 orig);

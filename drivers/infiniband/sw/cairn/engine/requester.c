@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The requester: starts WQEs from the send ring, cuts messages into trains and
- * goes back when the completer says so (IBTA 9.7, 10.7).
+ * The requester starts WQEs from the send ring, cuts messages into trains, and goes
+ * back when the completer requests a retransmission (IBTA 9.7, 10.7).
  *
- * A WQE becomes a record (struct cairn_swr) when it starts. Everything that
- * the protocol decides later is decided from the record; the WQE itself is
- * copied from the ring again only for its scatter/gather list or inline bytes,
- * and refused when it no longer agrees with the record.
+ * A WQE becomes a record (struct cairn_swr) when it starts. All later decisions of the
+ * protocol use the record. The WQE itself is copied from the ring again only for its
+ * scatter/gather list or inline bytes, and is refused if it no longer matches the
+ * record.
  */
 #include <linux/align.h>
 #include <linux/bitops.h>
@@ -30,8 +30,8 @@
 
 /* Deadlines nearer than this are not rounded, ns. */
 #define CAIRN_MIN_PATIENCE	1000
-/* Probes that are due within this are due together, ns: with connections that take
- * turns, as those of a busy host do, a lane's timer expires that often.
+/* Probe deadlines are rounded up to a multiple of this, ns. With many busy connections
+ * it bounds how often a lane's timer expires.
  */
 #define CAIRN_PROBE_ROUND	BIT_ULL(21)
 
@@ -47,7 +47,7 @@ u32 cairn_req_cursor(struct cairn_requester *req)
 	return cairn_psn_add(cairn_req_swr(req, req->send_rec)->psn, req->pkt);
 }
 
-/* Is anything on the way, as seen from the cursor? */
+/* Is a packet before the cursor not acknowledged? */
 static bool req_in_flight(struct cairn_requester *req)
 {
 	return cairn_psn_diff(cairn_req_cursor(req), req->una) > 0;
@@ -58,7 +58,7 @@ bool cairn_req_outstanding(struct cairn_requester *req)
 	return req_in_flight(req) || req->gap_kind;
 }
 
-/* Start the ACK timer afresh (progress was made) or stop it. */
+/* Restart the ACK timer, as progress was made, or stop it. */
 void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -70,8 +70,8 @@ void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 	if (!cairn_req_outstanding(req))
 		return;
 	cairn_gap_arm(qpc, now);
-	/* IBTA allows up to four times the timeout: more patience with each
-	 * try, in case the peer is slow rather than the packet lost.
+	/* IBTA allows up to four times the timeout: each try waits longer, in case
+	 * the peer is slow and no packet was lost.
 	 */
 	if (qpc->attrs.timeout)
 		req->ack_deadline = now + (4096ULL << qpc->attrs.timeout <<
@@ -108,7 +108,7 @@ u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now)
 	return ALIGN(deadline, BIT_ULL(fls64(deadline - now) - 3));
 }
 
-/* Continue sending from @psn, which lies in a record not yet completed. */
+/* Continue sending from @psn, which is in a record that has not completed. */
 void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -133,7 +133,7 @@ static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
 	u8 units;
 
 	cairn_ahead_take(qpc, idx, 1, avail, req->apart->wqe.bytes);
-	/* What lies beyond is no part of a WQE that passes the check. */
+	/* A longer WQE does not pass the check, so its rest is not needed. */
 	units = min(req->apart->wqe.send.units, qpc->max_units);
 	if (units > 1 && units <= avail)
 		cairn_ahead_take(qpc, idx + 1, units - 1, avail - 1,
@@ -161,7 +161,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 	return false;
 }
 
-/* The write pointer is impossible or units cannot be walked: give up the ring. */
+/* Give up the ring: the write pointer is out of range, or units cannot be walked. */
 static void req_bad_ring(struct cairn_qpc *qpc)
 {
 	qpc->req.ring_bad = true;
@@ -169,7 +169,7 @@ static void req_bad_ring(struct cairn_qpc *qpc)
 	cairn_qpc_fatal(qpc);
 }
 
-/* Units known to be posted and not yet started; 0: there are none. */
+/* Posted units that have not started; 0: none. */
 static u32 req_posted_units(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -213,12 +213,12 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		swr->ah = wqe->ud.ah;
 	if (!cairn_req_swr_persists(swr))
 		return;
-	/* While there was none nobody looked, and so moved this. */
+	/* undurable_rec does not advance while no WRITE_PERSIST is outstanding. */
 	if (!req->persists++)
 		req->undurable_rec = req->new_rec;
 }
 
-/* The check of the copy in apart->wqe, with what depends on the QP's attributes. */
+/* Check the copy in apart->wqe, including limits from the QP's attributes. */
 static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
 	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
@@ -236,9 +236,9 @@ static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 	return 0;
 }
 
-/* Records for @posted more WQEs. A queue pair begins with few and gets more when it
- * has use for them; without memory it goes on with those that it has. Nobody holds a
- * pointer to a record.
+/* Allocate records for @posted more WQEs. A QP begins with few and gets more when it
+ * needs them. Without memory it continues with the old ones. The records move, so no
+ * pointer to one may be held across the call.
  */
 static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 {
@@ -259,8 +259,8 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 	cairn_env_drop_records(qpc, swr);
 }
 
-/* Take the next WQE from the ring. Returns false when there is none, or no record
- * for it; @first: more records may be made.
+/* Start the next WQE of the ring. @first: more records may be allocated. Return: false
+ * if no WQE is posted, or there is no record for it.
  */
 static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 {
@@ -295,7 +295,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 	return true;
 }
 
-/* READ requests and atomics on the way. The window bounds the records. */
+/* Outstanding READ requests and atomics. The window bounds the loop. */
 static u32 req_reads_out(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -322,9 +322,9 @@ u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	return min(swr->npkts - pkt, chunk - pkt % chunk);
 }
 
-/* How many packets may be on the way. One until the first answer shows from which
- * port the peer answers: who does not see it has one PSN to guess till then. Does
- * none come, because the host there waits for what is behind, all may be.
+/* Limit of packets in flight. One until the first answer shows the peer's UDP port: an
+ * off-path attacker then has a single PSN to guess. After a timeout the whole window,
+ * since the peer may be waiting for later packets.
  */
 static u32 req_most_out(const struct cairn_qpc *qpc)
 {
@@ -336,7 +336,7 @@ static u32 req_most_out(const struct cairn_qpc *qpc)
 		       1;
 }
 
-/* Room in the window, in packets, or 0 to wait for acknowledgements. */
+/* Room in the window, packets; 0: wait for acknowledgements. */
 static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -350,8 +350,8 @@ static u32 req_window(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	return out < all ? all - out : 0;
 }
 
-/* End-to-end credits (IBTA 9.7.7.2): beyond the limit a single packet may
- * probe, and only when nothing else is on the way.
+/* End-to-end credits (IBTA 9.7.7.2). Beyond the limit a single packet may be sent as a
+ * probe, while no other packet is in flight.
  */
 static u32 req_credit_limit(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			    u32 n)
@@ -368,7 +368,7 @@ static u32 req_credit_limit(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	return req_in_flight(req) ? 0 : 1;
 }
 
-/* How many packets of @swr may leave now. */
+/* How many packets of @swr may be sent now. */
 static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -383,7 +383,7 @@ static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 		return 0;
 	if (cairn_persist_far(qpc))
 		return 0;
-	/* One that has begun goes on, also when none is allowed since. */
+	/* A READ that has begun continues even if max_rd_atomic is 0 now. */
 	if (flags & CAIRN_WOP_READS &&
 	    req_reads_out(qpc) >= max_t(u8, qpc->attrs.max_rd_atomic, 1))
 		return 0;
@@ -414,7 +414,7 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			.rkey = wqe->rkey,
 			.dma_len = swr->length - req->pkt * qpc->attrs.pmtu,
 			.imm = (__force __be32)wqe->imm_or_key,
-			/* Means something to XRC only. */
+			/* Used by XRC only. */
 			.srqn = wqe->inline_len >> CAIRN_XRC_SRQN_SHIFT,
 		},
 	};
@@ -456,8 +456,8 @@ static void req_fill_atomic_write(struct cairn_requester *req,
 	};
 }
 
-/* READ request for @n packets (from where it broke off) or another that has a
- * response.
+/* Send a READ request for @n response packets from the cursor on, or another request
+ * that has a response.
  */
 static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
@@ -514,7 +514,7 @@ static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 	train->first.src_qpn = qpc->qpn;
 }
 
-/* @n packets of a SEND or WRITE from the cursor on. */
+/* Describe @n packets of a SEND or WRITE from the cursor on. */
 static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			     u32 n, struct cairn_train *train)
 {
@@ -560,7 +560,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	};
 }
 
-/* Send them. @pause: a wait for the rate comes after them. */
+/* Send @n packets. @pause: a wait for the rate follows, so request an ACK. */
 static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 			    bool pause)
 {
@@ -600,8 +600,8 @@ static bool req_alike(const struct cairn_qpc *qpc,
 		!req->lsn_valid || cairn_psn_diff(swr->ssn, req->lsn) <= 0);
 }
 
-/* How many messages from that at the cursor, @swr, can leave as one train, at
- * most @n. Those that are posted and not yet started are started for it.
+/* How many messages, at most @n, can be sent as one train, beginning with @swr at the
+ * cursor. Posted WQEs are started for it.
  */
 static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			   u32 n, u64 now)
@@ -611,7 +611,7 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 
 	n = min3(n, (u32)CAIRN_TRAIN_MAX,
 		 CAIRN_TRAIN_BYTES / (swr->length + 64u));
-	/* What leaves again and what is new are kept apart. */
+	/* A train has either retransmitted or new packets. */
 	if ((s32)again > 0)
 		n = min(n, again);
 	for (; count < n; count++) {
@@ -626,7 +626,7 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	return count;
 }
 
-/* Message @k of the train. One ACK will do for all. */
+/* Describe message @k of the train. Only the last one requests an ACK. */
 static int req_message_part(struct cairn_qpc *qpc,
 			    const struct cairn_train *train, u32 k,
 			    struct cairn_train *one)
@@ -637,7 +637,7 @@ static int req_message_part(struct cairn_qpc *qpc,
 	if (!cairn_req_load(qpc, swr))
 		return -EINVAL;
 	req_fill_message(qpc, swr, 1, one);
-	/* It may have another address handle than when it was started. */
+	/* The host may have changed the address handle since the WQE started. */
 	if (one->ah != train->ah)
 		return -EINVAL;
 	one->first.ack_req &= k + 1 == train->count;
@@ -645,9 +645,9 @@ static int req_message_part(struct cairn_qpc *qpc,
 }
 
 /*
- * Send @count messages that are alike. When one of them is refused those before it
- * leave, and it fails when its turn comes. Returns how many left; 0: none, the
- * first is to be sent alone.
+ * Send @count messages that are alike. If one of them is refused, the messages before
+ * it are sent, and it fails later in its turn. Return: messages sent; 0: the caller
+ * sends the first one alone.
  */
 static u32 req_emit_messages(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			     u32 count)
@@ -671,9 +671,7 @@ static u32 req_emit_messages(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	return 0;
 }
 
-/* Move the cursor over @n packets (PSNs), or messages of one each, that have
- * left.
- */
+/* Move the cursor over @n sent packets (PSNs), or sent messages of one packet each. */
 static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 			u64 now)
 {
@@ -711,7 +709,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		cairn_gap_arm(qpc, now);
 }
 
-/* Errors found here wait until all earlier WQEs have completed. */
+/* Note an error. The WQE fails when all earlier WQEs have completed. */
 static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 		       int err)
 {
@@ -721,10 +719,10 @@ static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 	swr->vendor_err = -err;
 }
 
-/* An invalidation waits until nothing earlier can need the key again. With a
- * fence any local operation waits for READs and atomics: a window may show what
- * they bring. No window bounds local operations, and an answer is looked for among
- * them: so many may be behind what is not received.
+/* An invalidation waits until no earlier WQE can need the key again. With a fence any
+ * local operation waits for READs and atomics, as a memory window may expose their
+ * data. The window does not bound local operations. Their number behind the oldest
+ * unreceived record is limited, because the search for an answer's record passes them.
  */
 static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
@@ -737,7 +735,7 @@ static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	return swr->flags & CAIRN_WQE_FENCE && req_reads_out(qpc);
 }
 
-/* Whoever goes back over a local operation does not perform it twice. */
+/* Run a local operation. After a retransmission it is not performed again. */
 static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			  struct cairn_budget *budget)
 {
@@ -769,7 +767,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	return true;
 }
 
-/* The limit for what the record @swr sends. False: its WQE cannot be read. */
+/* Get the rate limit of record @swr. Return: false if its WQE cannot be loaded. */
 static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			   struct cairn_rate_limit *limit, u64 now)
 {
@@ -787,7 +785,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	return true;
 }
 
-/* What @n packets of a SEND or WRITE from the cursor on count for the rate. */
+/* Bytes that @n packets of a SEND or WRITE from the cursor on count for the rate. */
 static u32 req_message_bytes(const struct cairn_qpc *qpc,
 			     const struct cairn_swr *swr, u32 n)
 {
@@ -798,7 +796,7 @@ static u32 req_message_bytes(const struct cairn_qpc *qpc,
 					 min(left, n * qpc->attrs.pmtu));
 }
 
-/* What a request that has a response counts for the rate. */
+/* Bytes that a request with a response counts for the rate. */
 static u32 req_request_bytes(const struct cairn_qpc *qpc,
 			     const struct cairn_swr *swr)
 {
@@ -810,9 +808,9 @@ static u32 req_request_bytes(const struct cairn_qpc *qpc,
 }
 
 /*
- * How many of @n packets from the cursor on the rate allows; @pause: no more
- * will be allowed after them. 0: the mark is up. The cursor stays, the copy of
- * the WQE goes: it will be read from the ring again.
+ * How many of @n packets from the cursor on the rate allows. @pause: none is allowed
+ * after them. 0: the mark is set; the cursor stays, and the copy of the WQE is dropped
+ * and read from the ring again later.
  */
 static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		    const struct cairn_rate_limit *limit, u32 n, u64 now,
@@ -838,9 +836,9 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	return min(fit, n);
 }
 
-/* Send @n packets (READ: one request; single-packet messages: at most) as one
- * train. Returns their PSNs, 0 when the record was refused or waits for memory that
- * is absent. @bytes: what counts for the rate.
+/* Send @n packets (READ: one request; single-packet messages: at most @n) as one train.
+ * @bytes gets the bytes that count for the rate. Return: PSNs sent; 0: the record was
+ * refused, or its memory is not present.
  */
 static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		    bool pause, u32 *bytes)
@@ -874,7 +872,7 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	return 0;
 }
 
-/* Send one train of the record at the cursor. Returns false when it waits. */
+/* Send one train of the record at the cursor. Return: false if it has to wait. */
 static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 			 struct cairn_budget *budget)
 {
@@ -913,7 +911,7 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 	psns = req_emit(qpc, swr, may, pause, &bytes);
 	if (!psns)
 		return !req->absent;
-	/* The PSNs of a READ are its responses'; it is one packet. */
+	/* A READ request is one packet; its PSNs are those of the responses. */
 	sent = reads ? 1 : psns;
 	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
 	cairn_congestion_sent(qpc, CAIRN_REQ, bytes);
@@ -930,7 +928,7 @@ static bool req_may_send(struct cairn_qpc *qpc)
 	       !qpc->req.rnr_until && !qpc->req.absent;
 }
 
-/* SQD (IBTA 10.3.1.5): started messages finish, then the event is due. */
+/* SQD (IBTA 10.3.1.5): report the event when all started messages have finished. */
 static void req_check_drained(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -943,7 +941,7 @@ static void req_check_drained(struct cairn_qpc *qpc)
 		cairn_env_async(qpc, CAIRN_ASYNC_SQ_DRAINED);
 }
 
-/* From the cursor on, as long as something may leave. */
+/* Send from the cursor on, as long as packets may be sent. */
 static void req_send_all(struct cairn_qpc *qpc, u64 now,
 			 struct cairn_budget *budget)
 {
@@ -962,9 +960,9 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
 }
 
 /*
- * Complete what is done. Returns true when records came free or ended: what
- * waited for that at the cursor (a new WQE for a record, an invalidation or a
- * fence for those before it) may go on, and no event will say so.
+ * Complete finished records. Return: true if records were freed or completed. The WQE
+ * at the cursor may have waited for that: a new one for a record, an invalidation or a
+ * fence for earlier WQEs. No later event makes it continue.
  */
 static bool req_finish(struct cairn_qpc *qpc, u64 now)
 {
@@ -996,7 +994,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		cairn_pace_wake(qpc, &req->rate, now);
 	if (req->probe_at || req->recv_at)
 		cairn_persist_expire(qpc, now);
-	/* It gives records back, so before new WQEs start. */
+	/* It frees records, so do it before new WQEs start. */
 	req_finish(qpc, now);
 	do
 		req_send_all(qpc, now, budget);

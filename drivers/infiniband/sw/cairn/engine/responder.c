@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The responder: checks, places and executes requests, in PSN order for RC,
- * and says what is due: responses, ACK or NAK (IBTA 9.7.4, 9.7.5, 9.8, 9.9.3).
+ * The responder checks, places and executes requests, in PSN order for RC, and sends
+ * responses, ACKs and NAKs (IBTA 9.7.4, 9.7.5, 9.8, 9.9.3).
  *
- * Handlers return true when the request counts as received: only then does the
- * expected PSN advance. Otherwise they have left a NAK, or nothing at all.
+ * Handlers return true if the request counts as received: only then does the expected
+ * PSN advance. Otherwise they may have set a NAK.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -22,7 +22,7 @@
 #include "engine/window.h"
 #include "engine/wqe.h"
 
-/* RNR timers while memory is brought: 0.16 ms to 164 ms (IBTA table 45). */
+/* RNR timers while memory is being faulted in: 0.16 to 164 ms (IBTA table 45). */
 #define RESP_ABSENT_TIMER	8
 #define RESP_ABSENT_TRIES	5
 
@@ -30,7 +30,7 @@ u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 {
 	int posted = cairn_env_rq_posted(qpc);
 
-	/* Credits are relative to the MSN: a receive in use still counts. */
+	/* Credits are relative to the MSN, so count the current receive, too. */
 	if (posted >= 0 && qpc->resp.rwqe_valid)
 		posted++;
 	return CAIRN_AETH_ACK | cairn_aeth_encode_credits(posted);
@@ -45,7 +45,7 @@ static void resp_set_nak(struct cairn_responder *resp, u32 psn, u8 syndrome)
 	resp->nak_sent = true;
 }
 
-/* The connection ends with a NAK, after the responses that are still due. */
+/* End the connection with a NAK, after the responses that are still pending. */
 void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -55,7 +55,7 @@ void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code)
 	resp->fatal_event = 0;
 }
 
-/* The same, and an event tells the host. */
+/* The same, and report an event to the host. */
 void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 		      enum cairn_async event)
 {
@@ -63,7 +63,7 @@ void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 	qpc->resp.fatal_event = event + 1;
 }
 
-/* Not a message that may be here: RC ends, UC and UD forget the message. */
+/* The request is not valid here: RC ends the connection, UC and UD drop the message. */
 static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
@@ -94,9 +94,9 @@ static const struct cairn_sge *resp_recv_sges(struct cairn_responder *resp)
 	return (void *)(resp->rwqe->bytes + CAIRN_RECV_SGE_OFFSET);
 }
 
-/* Complete the receive in hand. @pkt: the last packet, NULL when flushed. What
- * peers wrote before is durable then. Returns false when the CQ is full: the receive
- * stays in hand.
+/* Complete the current receive. @pkt: the last packet; NULL: flushed. Data that peers
+ * wrote before it is made durable first. Return: false if the CQ is full: the receive
+ * stays the current one.
  */
 static bool resp_complete_recv(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt, u8 status)
@@ -139,14 +139,14 @@ static bool resp_complete_recv(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* The receive in hand ends with an error: now, or when the CQ has room. */
+/* Complete the current receive with an error, now or when the CQ has room. */
 static void resp_fail_recv(struct cairn_qpc *qpc, u8 status)
 {
 	if (!resp_complete_recv(qpc, NULL, status))
 		qpc->resp.recv_status = status;
 }
 
-/* The receive in hand fails because of what the host posted: QP to ERR. */
+/* The current receive fails for an error of the host's WQE: move to ERR. */
 static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			     u8 status, enum cairn_nak code)
 {
@@ -155,7 +155,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	resp_fail_recv(qpc, status);
 	qpc->resp.msg = CAIRN_MSG_NONE;
 	if (cairn_qp_reliable(qpc)) {
-		/* The CQE tells the host; there is no event for it. */
+		/* No event: the CQE reports the error to the host. */
 		cairn_resp_fail(qpc, pkt->psn, code);
 	} else {
 		cairn_qpc_fail(qpc);
@@ -163,9 +163,9 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return false;
 }
 
-/* No receive is posted: RNR NAK for RC, the message is lost for others. It ends the
- * connection of a peer that does not repeat: so not for a kept packet, which anybody
- * may have sent.
+/* No receive is posted: RC sends an RNR NAK, the others drop the message. A kept packet
+ * gets no RNR NAK, as it may be forged and the NAK ends the connection of a peer that
+ * does not retry.
  */
 static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -180,9 +180,9 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
-/* Memory is absent and being brought: RNR NAK, so the peer repeats. As long as that
- * takes each is for four times as long as the last: the peer's retries shall do for a
- * page on a slow disk, too. Others lose the message.
+/* Memory is being faulted in: RC sends an RNR NAK, so that the peer retries; the others
+ * drop the message. Each RNR NAK asks for four times the delay of the last, so that the
+ * peer's retries last even for a page on a slow disk.
  */
 static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -202,7 +202,7 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
-/* The host's queues do not allow the request to be executed. QP_FATAL tells why. */
+/* The host's queues do not allow the request to be executed: report QP_FATAL. */
 static bool resp_local_error(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (cairn_qp_reliable(qpc))
@@ -213,15 +213,15 @@ static bool resp_local_error(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
-/* The write pointer of the receive ring is impossible. One event for it. */
+/* The write pointer of the receive ring is out of range. Report one event. */
 static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	cairn_env_count(qpc, CAIRN_CTR_BAD_RINGS, 1);
 	return resp_local_error(qpc, pkt);
 }
 
-/* The CQ has no room for the message: it is not acknowledged (IBTA 9.9.3, local QP
- * error), and its receive is flushed. Also for a kept packet: the fault is the host's.
+/* The CQ has no room: the message is not acknowledged (IBTA 9.9.3, local QP error), and
+ * its receive is flushed. Even for a kept packet, as the error is the host's.
  */
 static bool resp_overrun(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -229,8 +229,8 @@ static bool resp_overrun(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return resp_local_error(qpc, pkt);
 }
 
-/* The receive in hand is flushed. If its SRQ is gone, its receives are, too. Returns
- * false when it waits for room in the CQ.
+/* Flush the current receive. If its SRQ was destroyed, the receive went with it. Return:
+ * false if it waits for room in the CQ.
  */
 static bool resp_flush_recv(struct cairn_qpc *qpc)
 {
@@ -246,7 +246,7 @@ static bool resp_flush_recv(struct cairn_qpc *qpc)
 	return true;
 }
 
-/* Have a receive in hand for this message. */
+/* Take a receive for this message, unless it has one. */
 static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -294,7 +294,7 @@ static u8 resp_message_of(const struct cairn_pkt *pkt)
 	return CAIRN_MSG_NONE;
 }
 
-/* Does the packet fit where the message stands (IBTA 9.7.4.1.2)? */
+/* Does the packet continue the current message (IBTA 9.7.4.1.2)? */
 static bool resp_in_sequence(const struct cairn_responder *resp,
 			     const struct cairn_pkt *pkt)
 {
@@ -346,9 +346,9 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 }
 
 /*
- * SEND with invalidate: the receive completes when nobody touches the memory any
- * more. Until then the packet waits among those that are ahead of a gap, and is
- * executed again; its receive and its payload are in place.
+ * SEND with invalidate: the receive completes when no access to the memory is left.
+ * Until then the packet is kept among those that are ahead of a gap, and is executed
+ * again later. Its receive and its payload are in place.
  */
 static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -394,9 +394,9 @@ static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* Does the RETH name memory? An empty WRITE_PERSIST may: then its answer tells how
- * that becomes durable. Wrong keys are not to be found out in this way: they end
- * the connection, as with data.
+/* Does the RETH name memory? An empty WRITE_PERSIST may: its answer then reports the
+ * durability of that memory. A wrong key ends the connection, as with data, so that a
+ * peer cannot probe keys.
  */
 static bool resp_names_memory(const struct cairn_pkt *pkt)
 {
@@ -404,8 +404,8 @@ static bool resp_names_memory(const struct cairn_pkt *pkt)
 	       (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->rkey);
 }
 
-/* UC has no acknowledgement that could wait: it would write bytes that nobody makes
- * durable. The target of XRC belongs to no program that could be asked to.
+/* UC has no acknowledgement that could wait for durability, so it may not write to
+ * such memory. The XRC target QP has no program to ask for a host flush.
  */
 static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
 {
@@ -414,7 +414,7 @@ static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
 		cairn_persist_way(durability) != CAIRN_PERSIST_HOST);
 }
 
-/* The RETH of a FIRST or ONLY: may all of it be written? */
+/* Check the RETH of a FIRST or ONLY: all of its range must be writable. */
 static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -441,8 +441,8 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return 0;
 }
 
-/* The word in which the last packet ended is still to be stored: the place begins
- * there. A packet that is refused changes nothing of it.
+/* The last packet may have ended within a word. Its held bytes are stored with this
+ * packet, so the destination begins with them. A refused packet leaves them held.
  */
 static int resp_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			    struct cairn_sge *sge, const struct cairn_span *to)
@@ -500,7 +500,7 @@ static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return 0;
 }
 
-/* What the last packet of a WRITE consumes is there, or it is put off. */
+/* Get the resources that the last packet of a WRITE consumes, or send an RNR NAK. */
 static bool resp_ready_for_last(struct cairn_qpc *qpc,
 				const struct cairn_pkt *pkt)
 {
@@ -587,7 +587,7 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_invalid(qpc, pkt);
 	if (pkt->va & 7)
 		return resp_invalid(qpc, pkt);
-	/* Before the side effect: is there a place to keep the result? */
+	/* Check for room for the result before the side effect. */
 	if (!cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
 	err = cairn_env_atomic(qpc, pkt, &orig);
@@ -599,8 +599,8 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* A single word of data: visible at once, and durable as a WRITE would be. Where
- * the application makes it durable there is no message that it could be asked for.
+/* ATOMIC WRITE: one word, stored atomically, and durable as a WRITE would be. It is
+ * refused in a region with host flush, as no receive could ask the application.
  */
 static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 				 const struct cairn_pkt *pkt)
@@ -640,7 +640,7 @@ static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (!cairn_flush_valid(qpc, pkt))
 		return resp_invalid(qpc, pkt);
-	/* Not every requester counts it with its READs: that is no error. */
+	/* Not an error, as not every requester counts FLUSH with its READs. */
 	if (!cairn_replay_room(qpc))
 		return resp_not_ready(qpc, pkt);
 	err = cairn_flush_begin(qpc, pkt);
@@ -657,8 +657,8 @@ static bool resp_do_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* XRC: each request names the shared receive queue that it is for, also those that
- * take no receive. A message is for one of them (IBTA A14).
+/* XRC: each request names its SRQ, even if it takes no receive. All packets of a
+ * message name the same SRQ (IBTA A14).
  */
 static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -668,7 +668,7 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		if (resp->msg != CAIRN_MSG_NONE ||
 		    (resp->rwqe_valid && resp->tentative))
 			return resp_invalid(qpc, pkt);
-		/* What was refused had taken it: that says nothing of this one. */
+		/* A refused request for another SRQ had taken the receive. */
 		if (!resp_flush_recv(qpc))
 			return resp_overrun(qpc, pkt);
 	}
@@ -681,7 +681,7 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
-/* What some requests need, to begin with. */
+/* Get the SRQ and the response table if the request needs them. */
 static bool resp_prepare(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (pkt->op->flags & CAIRN_OP_TO_SRQ && !resp_take_srq(qpc, pkt))
@@ -722,9 +722,9 @@ void cairn_resp_owe_ack(struct cairn_responder *resp, u32 psn)
 }
 
 /*
- * A duplicate SEND or WRITE is answered with the latest SEND or WRITE, but not
- * past a READ or atomic whose response may be lost: an ACK with their PSN, or
- * for them, must not exist (requesters take it for the response).
+ * Acknowledge a duplicate SEND or WRITE with the PSN of the latest SEND or WRITE, but
+ * not past a READ or atomic whose response may be lost. A requester would take an ACK
+ * of those for the response.
  */
 static void resp_ack_duplicate(struct cairn_responder *resp, u32 psn)
 {
@@ -734,14 +734,14 @@ static void resp_ack_duplicate(struct cairn_responder *resp, u32 psn)
 		cairn_resp_owe_ack(resp, resp->done_psn);
 }
 
-/* Note what was executed; a READ's or atomic's response acknowledges all
+/* Note an executed request. The response of a READ or atomic acknowledges all requests
  * before it.
  */
 static void resp_note_executed(struct cairn_responder *resp,
 			       const struct cairn_pkt *pkt)
 {
 	resp->epsn = cairn_psn_add(resp->epsn, 1);
-	/* Was it for another packet with this PSN? It is for none behind. */
+	/* It does not apply to later packets. */
 	resp->inval_over = false;
 	if (!(pkt->op->flags & CAIRN_OP_ANSWERED)) {
 		resp->done_psn = pkt->psn;
@@ -766,7 +766,7 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		fallthrough;
 	case CAIRN_KIND_SEND:
 	case CAIRN_KIND_WRITE:
-		/* Whoever misses an ACK asks for one. */
+		/* A requester that misses an ACK sets AckReq. */
 		if (pkt->ack_req)
 			resp_ack_duplicate(&qpc->resp, pkt->psn);
 		break;
@@ -774,8 +774,8 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	case CAIRN_KIND_ATOMIC_REQ:
 	case CAIRN_KIND_ATOMIC_WRITE:
 	case CAIRN_KIND_FLUSH:
-		/* Unknown ones are dropped; the requester retries from the
-		 * oldest that it misses.
+		/* An unknown one is dropped; the requester retries from its oldest
+		 * unanswered request.
 		 */
 		cairn_replay_duplicate(qpc, pkt);
 		break;
@@ -787,16 +787,16 @@ static void resp_nak_gap(struct cairn_responder *resp)
 	resp_set_nak(resp, resp->epsn, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
 }
 
-/* After an RNR NAK everything comes again (IBTA 9.7.5.2.8). */
+/* After an RNR NAK the requester sends all packets again (IBTA 9.7.5.2.8). */
 static bool resp_rnr_said(const struct cairn_responder *resp)
 {
 	return resp->nak_sent &&
 	       (resp->nak & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK;
 }
 
-/* Ahead of the sequence. From another port than what is in sequence it may be
- * anybody's, so it is not reported either: peers that have several ports send more
- * from this one.
+/* A request ahead of the expected PSN. From another UDP port than that of the packets in
+ * sequence it may be forged, so it is neither kept nor reported with a NAK. A peer with
+ * several ports sends more packets from the known one.
  */
 static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -814,7 +814,7 @@ static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp_nak_gap(resp);
 }
 
-/* The expected packet. Returns true when it counts as received. */
+/* Handle the expected packet. Return: true if it counts as received. */
 static bool resp_take_expected(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt)
 {
@@ -823,7 +823,9 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 
 	resp->nak_sent = false;
 	resp->nak_due = false;
-	/* What was absent came, and has perhaps gone again: no reason to be slow. */
+	/* The fault is over: start again with short RNR timers, even if the page has
+	 * been evicted since.
+	 */
 	if (resp->absent_tries && !cairn_env_brings(qpc, CAIRN_RESP))
 		resp->absent_tries = 0;
 	if (!resp_in_sequence(resp, pkt) || !resp_size_fits(qpc, pkt))
@@ -835,7 +837,7 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* What was kept behind the expected packet. @asked: an answer is wanted. */
+/* Execute kept packets from the expected PSN on. @asked: an answer was requested. */
 static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -867,7 +869,7 @@ static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (resp->waits)
-		return;			/* it is known, and waits */
+		return;			/* a duplicate of the waiting packet */
 	resp->flow = pkt->flow;
 	resp->flow_known = true;
 	if (resp_take_expected(qpc, pkt))
@@ -877,7 +879,7 @@ static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_hold_drop(qpc);	/* everything is repeated */
 }
 
-/* The region of a FLUSH ended while it was under way. */
+/* The region of a FLUSH ended while the FLUSH was in progress. */
 static void resp_flush_failed(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -889,8 +891,8 @@ static void resp_flush_failed(struct cairn_qpc *qpc)
 			 CAIRN_ASYNC_QP_ACCESS_ERR);
 }
 
-/* Is what the expected packet waits for over? 0, or -EAGAIN: not yet, it needs
- * another turn; other errors: not yet, or never.
+/* Can the waiting packet be executed? Return: 0 if so; -EAGAIN: it needs another turn;
+ * other errors: not yet, or never.
  */
 static int resp_wait_ends(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
@@ -910,9 +912,7 @@ static int resp_wait_ends(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	return 0;
 }
 
-/* The expected packet may be executed again. Returns true when that needs another
- * turn.
- */
+/* Execute the waiting packet again if it can be. Return: true if that needs another turn. */
 static bool resp_resume(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -923,7 +923,7 @@ static bool resp_resume(struct cairn_qpc *qpc, struct cairn_budget *budget)
 		return err == -EAGAIN;
 	resp->waits = false;
 	resp_run_held(qpc, true);
-	/* There was no room to keep it. */
+	/* The packet was not kept for lack of room, so request it again. */
 	if (resp->epsn == epsn && !resp->waits && !resp->nak_due)
 		resp_nak_gap(resp);
 	return resp->waits && resp->flush.left;
@@ -941,7 +941,7 @@ static void resp_rx_rc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp_rx_expected(qpc, pkt);
 }
 
-/* UC (IBTA 9.8.2): a gap costs the message, the next FIRST starts afresh. */
+/* UC (IBTA 9.8.2): a gap drops the message; the next FIRST starts a new one. */
 static void resp_rx_uc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -953,7 +953,7 @@ static void resp_rx_uc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_env_count(qpc, CAIRN_CTR_RX_UC_GAPS, 1);
 		resp->msg = CAIRN_MSG_NONE;
 	}
-	/* What is left of a message that was given up. */
+	/* The rest of a dropped message. */
 	if (!resp_in_sequence(resp, pkt))
 		return;
 	if (!resp_size_fits(qpc, pkt)) {
@@ -1065,7 +1065,7 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 	u8 type = resp->nak & CAIRN_AETH_TYPE_MASK;
 	u32 psn = resp->nak_psn, msn = resp->nak_msn;
 
-	/* A NAK of a gap is put off: one for less would cost retries. */
+	/* Delay a NAK of a gap: with an earlier PSN it would cost a retry. */
 	if (cairn_persist_limit(resp, &psn, &msn) && !resp->fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
 		return;
@@ -1101,7 +1101,7 @@ static void resp_send_ack(struct cairn_qpc *qpc)
 		       cairn_resp_ack_syndrome(qpc));
 }
 
-/* For the watermark; acknowledges the receipt of all before it, too. */
+/* Send a PERSIST ACK of the watermark. It also acknowledges all packets before it. */
 static void resp_send_persist_ack(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -1115,8 +1115,8 @@ static void resp_send_persist_ack(struct cairn_qpc *qpc)
 		       resp->durable_msn, cairn_resp_ack_syndrome(qpc));
 }
 
-/* ERR: every receive that is or will be posted is flushed, each for a packet of
- * the budget, as long as the CQ has room. Returns true when there may be more now.
+/* ERR: flush posted receives, one for each packet of the budget, while the CQ has room.
+ * A later post rings a doorbell. Return: true if more may be posted now.
  */
 static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
@@ -1184,11 +1184,11 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 			more = resp_resume(qpc, budget);
 		cairn_hold_expire(qpc, now);
 		cairn_persist_overdue(qpc, now);
-		/* On the CPU that wrote back, hence before the side is unlocked:
-		 * an answer may leave from another.
+		/* The fence must run on the CPU that wrote back, so before the side
+		 * is unlocked: another CPU may send the answer.
 		 */
 		cairn_persist_fence(qpc);
-		/* No ACK or NAK overtakes a response, also one that waits. */
+		/* No ACK or NAK overtakes a response, even one that has to wait. */
 		if (resp->rd_pending && !cairn_replay_run(qpc, budget, now))
 			return more || (!resp->absent &&
 					(!cairn_budget_left(budget) ||

@@ -37,8 +37,8 @@ void cairn_sched_mark(struct cairn_sched *sched, u32 word, u64 mask)
 	u32 level;
 
 	atomic64_fetch_or(mask, &sched->level[0][word]);
-	/* To the top each time: whoever set a bit here first may not have come
-	 * to the levels above yet.
+	/* Always go to the top: another CPU may have set this bit, but not those of
+	 * the levels above yet.
 	 */
 	for (level = 1; level < sched->levels; level++) {
 		s64 bit = 1ULL << word % WORD;
@@ -49,7 +49,7 @@ void cairn_sched_mark(struct cairn_sched *sched, u32 word, u64 mask)
 	}
 }
 
-/* Clear bit @i of level @level, then those above that have nothing below. */
+/* Clear bit @i of level @level, then the bits above that have no bit below. */
 static void sched_clear_up(struct cairn_sched *sched, u32 level, u32 i)
 {
 	for (;; level++) {
@@ -57,7 +57,9 @@ static void sched_clear_up(struct cairn_sched *sched, u32 level, u32 i)
 		s64 bit = 1ULL << i % WORD;
 
 		atomic64_fetch_andnot(bit, word);
-		/* Marked below meanwhile? Pairs with cairn_sched_mark(). */
+		/* Set it again if the word below was marked meanwhile. Pairs with
+		 * cairn_sched_mark().
+		 */
 		if (level && atomic64_read(&sched->level[level - 1][i])) {
 			atomic64_fetch_or(bit, word);
 			return;
@@ -73,7 +75,7 @@ void cairn_sched_clear(struct cairn_sched *sched, u32 slot)
 	sched_clear_up(sched, 0, slot);
 }
 
-/* First bit of level @level from bit @i on that is set, within the word of @i. */
+/* Find the first set bit of level @level from bit @i on, within the word of @i. */
 static bool sched_first_in_word(const struct cairn_sched *sched, u32 level,
 				u32 i, u32 *found)
 {
@@ -86,7 +88,7 @@ static bool sched_first_in_word(const struct cairn_sched *sched, u32 level,
 	return true;
 }
 
-/* The level and the bit where something is marked at or after @slot. */
+/* Find the lowest level with a set bit at or after @slot. */
 static bool sched_climb(const struct cairn_sched *sched, u32 slot, u32 *level,
 			u32 *i)
 {
@@ -110,7 +112,7 @@ again:
 		return CAIRN_SCHED_NONE;
 	while (level) {
 		if (!sched_first_in_word(sched, level - 1, i * WORD, &i)) {
-			sched_clear_up(sched, level, i);	/* left over */
+			sched_clear_up(sched, level, i);	/* stale */
 			goto again;
 		}
 		level--;

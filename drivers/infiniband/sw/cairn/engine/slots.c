@@ -19,8 +19,8 @@ void cairn_slots_init(struct cairn_slots *slots, u32 words, void *mem)
 		cairn_sched_set(&slots->whole, i);
 }
 
-/* The first that is marked; it is no longer. The lowest, so that few words are
- * in use.
+/* Take the lowest marked bit and clear it. The lowest keeps the number of words in use
+ * small.
  */
 static u32 slots_take_first(struct cairn_sched *sched)
 {

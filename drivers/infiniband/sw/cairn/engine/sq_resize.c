@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A send ring of another depth, in the middle of the traffic. */
+/* Gives a QP in use a send ring of another depth. */
 #include <linux/errno.h>
 #include "engine/sq_resize.h"
 

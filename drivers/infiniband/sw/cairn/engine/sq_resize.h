@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A send ring of another depth, see engine/sq_resize.c. */
+/* Resizing the send ring, see engine/sq_resize.c. */
 #ifndef CAIRN_ENGINE_SQ_RESIZE_H
 #define CAIRN_ENGINE_SQ_RESIZE_H
 
 #include "engine/qp.h"
 
-/* Records that may be moved, as interrupts are off meanwhile: 160 KiB. More have
- * started only where a WRITE_PERSIST has waited long.
+/* Records that may be moved with interrupts off: 160 KiB. Only a WRITE_PERSIST that
+ * has been waiting for long lets more of them start.
  */
 #define CAIRN_MAX_MOVED		4096
 

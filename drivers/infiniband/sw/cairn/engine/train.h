@@ -15,12 +15,12 @@ void cairn_train_packet(struct cairn_pkt *pkt, const struct cairn_train *train,
 			u32 k);
 
 /**
- * cairn_train_read() - packet @k of a train as its receiver reads it
+ * cairn_train_read() - parse packet @k of a train as its receiver would
  * @pkt: filled in as cairn_pkt_parse() does
  * @train: the train; not one of messages
  * @k: 0..@train->count - 1
  *
- * By way of the bytes: what a packet cannot say, this cannot either.
+ * The headers are built and parsed, so the result is the same as over the wire.
  *
  * Return: CAIRN_PARSE_OK, or why the receiver would drop it.
  */

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* How much may be on the way, and how a message is cut. */
+/* Limits of packets in flight, and how a message is cut into packets. */
 #ifndef CAIRN_ENGINE_WINDOW_H
 #define CAIRN_ENGINE_WINDOW_H
 
 #include <linux/minmax.h>
 #include "engine/qp.h"
 
-/* What one QP may have on the way without acknowledgement, requested READ
- * responses included: a receiver that is busy must be able to keep it
- * (lane/exec.c bounds its queue).
+/* Limit of unacknowledged data of one QP, requested READ responses included. A busy
+ * receiver must be able to queue all of it (lane/exec.c bounds its queue).
  */
 #define CAIRN_WINDOW_BYTES	(512 * 1024)
 #define CAIRN_WINDOW_PACKETS	512
-/* An acknowledgement is asked for at least every so many packets. */
+/* Packets after which an acknowledgement is requested at the latest. */
 #define CAIRN_ACK_INTERVAL	64
 /* A train fits an IP packet of 64 KiB with all its headers. */
 #define CAIRN_TRAIN_BYTES	64000
 /* Outstanding PSNs stay comparable (IBTA 9.7.2). */
 #define CAIRN_PSN_SPAN		((1u << 23) - 1)
 
-/* Packets (PSNs) that @length bytes take; an empty message takes one. */
+/* Packets (PSNs) of @length bytes; an empty message has one. */
 static inline u32 cairn_window_npkts(const struct cairn_qpc *qpc, u32 length)
 {
 	u32 pmtu = qpc->attrs.pmtu;

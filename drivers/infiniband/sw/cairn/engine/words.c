@@ -10,13 +10,13 @@ static u32 words_phase(const u8 *to)
 	return (uintptr_t)to & (CAIRN_WORD - 1);
 }
 
-/* One instruction: the compiler may not split or repeat it. */
+/* WRITE_ONCE(): the compiler may not split or repeat the store. */
 static void words_store(u8 *to, u64 word)
 {
 	WRITE_ONCE(*(u64 *)to, word);
 }
 
-/* Bytes up to the end of the word at most. Returns how many. */
+/* Store or hold bytes up to the end of the word at most. Return: number of bytes. */
 static u32 words_put_part(struct cairn_words *words, u8 *to, const u8 *from,
 			  u32 len)
 {
@@ -36,7 +36,7 @@ static u32 words_put_part(struct cairn_words *words, u8 *to, const u8 *from,
 	return n;
 }
 
-/* Four at a time: a byte costs as much as that of an ordinary copy. */
+/* Four words at a time, which makes it as fast as an ordinary copy. */
 static void words_copy(u8 *to, const u8 *from, u32 num)
 {
 	for (; num >= 4; num -= 4) {

@@ -134,7 +134,7 @@ static u8 wqe_check_flush(const struct cairn_send_wqe *wqe)
 	return 0;
 }
 
-/* XRC: the SRQ's number shares a word with it. */
+/* XRC: the SRQ's number shares a word with the inline length. */
 static u32 wqe_inline_len(const struct cairn_qpc *qpc,
 			  const struct cairn_send_wqe *wqe)
 {
@@ -169,7 +169,7 @@ static u8 wqe_check_data(const struct cairn_qpc *qpc,
 	return 0;
 }
 
-/* Its response has no payload: as a READ it is empty. */
+/* The length of the record is 0, as the response has no payload. */
 static u8 wqe_check_atomic_write(const struct cairn_qpc *qpc,
 				 const union cairn_wqe_buf *buf, u32 *length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a send opcode is, and the check of a private WQE copy. */
+/* Properties of send opcodes, and the check of a private WQE copy. */
 #ifndef CAIRN_ENGINE_WQE_H
 #define CAIRN_ENGINE_WQE_H
 
@@ -8,12 +8,12 @@
 enum cairn_wqe_op_flags {
 	CAIRN_WOP_INLINE = 1 << 0,	/* may carry inline data */
 	CAIRN_WOP_CREDIT = 1 << 1,	/* consumes a receive at the peer */
-	CAIRN_WOP_READS = 1 << 2,	/* answered by a response: bounded, replayed */
+	CAIRN_WOP_READS = 1 << 2,	/* has a response: bounded, replayed */
 	CAIRN_WOP_ATOMIC = 1 << 3,
 	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
 	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */
 	CAIRN_WOP_EXTRA = 1 << 6,	/* last packet has an IMM or IETH */
-	CAIRN_WOP_PERSIST = 1 << 7,	/* durable before it is at its end */
+	CAIRN_WOP_PERSIST = 1 << 7,	/* done when durable */
 };
 
 struct cairn_wqe_op {

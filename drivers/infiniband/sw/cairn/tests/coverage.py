@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the fuzzers' corpora reach of the protocol code: coverage.py OBJECTS SOURCES
+"""Coverage of the protocol code by the fuzzers' corpora: coverage.py OBJECTS SOURCES
 
-OBJECTS has the .gcda files of a run of programs built with --coverage. For each
-directory of SOURCES: lines reached, and the functions that were not.
+OBJECTS has the .gcda files of a run of programs built with --coverage. Prints for each
+directory of SOURCES the lines that were reached and the functions that were not.
 """
 import collections
 import gzip

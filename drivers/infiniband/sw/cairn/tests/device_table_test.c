@@ -100,7 +100,7 @@ static int nodes(void)
 	return n;
 }
 
-/* All leaves have gone. */
+/* All leaves have been freed. */
 static void end(void)
 {
 	grace_period();
@@ -222,7 +222,7 @@ static void reserved_at_once(void)
 	end();
 }
 
-/* Who has the leaf in hand may look into it until its section ends. */
+/* A reader may use the leaf that it found until its RCU section ends. */
 static void removed_beside_a_reader(void)
 {
 	struct cairn_table_leaf *leaf;

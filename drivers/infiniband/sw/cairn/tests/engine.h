@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the engine's test programs have in common. */
+/* Set-up that the engine's test programs share. */
 #ifndef CAIRN_TESTS_ENGINE_H
 #define CAIRN_TESTS_ENGINE_H
 

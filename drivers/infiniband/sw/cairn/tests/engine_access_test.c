@@ -7,7 +7,7 @@
 
 #define LEN	3000
 
-/* What the request that must fail looks like, and what it meets. */
+/* The request that must fail, and the state in which it arrives. */
 struct refusal {
 	const char *name;
 	u8 opcode;
@@ -353,7 +353,7 @@ static void released_under_its_own_send(void)
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_PROT_ERR);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	/* the receive in hand is flushed with the rest */
+	/* the current receive is flushed with the rest */
 	sim_modify(r.b, CAIRN_QP_ERR);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_WR_FLUSH_ERR);
@@ -445,7 +445,7 @@ static void invalidate_what_may_not_be(void)
 	sim_end(r.s);
 }
 
-/* A key that was invalidated is gone for what comes after. */
+/* A later request finds an invalidated key invalid. */
 static void invalidated_key_is_gone(void)
 {
 	struct rig r = rig_new(1);
@@ -518,8 +518,8 @@ static void over_for_its_send_only(void)
 }
 
 /*
- * Requests behind a SEND with invalidate, some of which find somebody at work:
- * the order stays, nothing is lost, and nothing waits for a retry.
+ * Requests behind a SEND with invalidate, which sometimes has to wait for accesses that
+ * are in progress: the order stays, no request is lost, and none waits for a retry.
  */
 static void requests_behind_an_invalidation(void)
 {
@@ -616,7 +616,7 @@ static enum sim_fate drop_three(struct sim_qp *qp, enum cairn_side_id side,
 	return (*n)++ < 3 ? SIM_DROP : SIM_PASS;
 }
 
-/* What is sent again may be used again; a local operation is not. */
+/* A request that is sent again may use the key; a REG_MR is not performed again. */
 static void registered_once(void)
 {
 	struct rig r = rig_new(1);

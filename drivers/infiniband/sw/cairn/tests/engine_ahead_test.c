@@ -51,8 +51,8 @@ static void one_copy_for_many(void)
 	}
 }
 
-/* WQEs of one to nine units across the ends of batches, and of the ring. Of up
- * to four no unit is read twice.
+/* WQEs of one to nine units across the ends of batches and of the ring. With up to four
+ * units no unit is read twice.
  */
 static void of_sizes_up_to(u32 max)
 {
@@ -133,7 +133,7 @@ static void the_copy_counts(void)
 	sim_end(r.s);
 }
 
-/* What is not posted yet is not copied: the host may still be writing it. */
+/* Units that are not posted yet are not copied, as the host may still write them. */
 static void not_beyond_the_pointer(void)
 {
 	struct rig r = rig_new(1);

@@ -6,7 +6,7 @@
  */
 #include "persist.h"
 
-/* Returns how many allocations there were. */
+/* Return: number of allocations. */
 static u32 lossy_run(u64 seed, u32 bad)
 {
 	struct flow_cfg cfg = flow_default;

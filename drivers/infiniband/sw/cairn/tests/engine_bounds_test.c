@@ -145,7 +145,7 @@ static void failure_behind_all_kinds(void)
 	sim_end(r.s);
 }
 
-/* The peer is gone while many wait: one fails, those before it are flushed. */
+/* The peer dies while many requests wait: one fails, those before it are flushed. */
 static void flush_before_a_failure(void)
 {
 	struct rig r = bounds_waiting(MANY);

@@ -104,7 +104,7 @@ static void one_packet_probes(void)
 	sim_end(r.s);
 }
 
-/* What takes no receive needs no credit, but it does not overtake. */
+/* A request that takes no receive needs no credit, but it does not overtake. */
 static void writes_and_reads_need_none(void)
 {
 	struct rig r = limited(0);
@@ -137,7 +137,7 @@ static void no_limit(void)
 	sim_end(r.s);
 }
 
-/* Every AETH that acknowledges tells credits, not only that of an ACK. */
+/* Every AETH that acknowledges carries credits, not only that of an ACK. */
 static void responses_tell_credits(void)
 {
 	static const u8 ops[] = { CAIRN_WQE_READ, CAIRN_WQE_FAA };

@@ -178,7 +178,7 @@ static double rate_of(const struct flow_state *f)
 	return f->active ? (f->d.kbps ?: LINE) : 0;
 }
 
-/* Returns the longest the queue has been, in bytes. */
+/* Return: the maximum length of the queue, bytes. */
 static double share(struct flow_state *f, u32 n, u64 *now, u64 ns,
 		    struct sim_rand *rand)
 {
@@ -361,7 +361,7 @@ static void off_means_off(void)
 
 	rig_send(&r, 1, CAIRN_WQE_WRITE, RIG_LEN);
 	sim_run(r.s, 3 * SIM_US);
-	/* somebody sends a CNP all the same */
+	/* a CNP arrives although congestion control is off */
 	sim_inject(r.a, &cnp, zeros);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, 0);
@@ -372,7 +372,7 @@ static void off_means_off(void)
 	sim_end(r.s);
 }
 
-/* A limit that somebody set still caps it. */
+/* A configured limit still caps the rate. */
 static void limit_caps(void)
 {
 	struct rig r = controlled(1, true, true, 0);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Durability as an invariant: random programs into memory of every kind, on bad
- * networks, with a host that takes its time. Each request has a range of its
- * own, so that at any moment the shadow image tells whether it is durable. The
- * oracle knows PSNs and ranges and asks the engine nothing:
+ * Durability as an invariant: random programs write to memory of every kind, on bad
+ * networks, with a slow host. Each request has a private range, so that the shadow image
+ * always tells whether it is durable. The oracle knows PSNs and ranges and does not ask
+ * the engine:
  *
- *   what leaves the target		all that it acknowledges is durable
- *   what completes at the initiator	its persistence ACK has arrived
- *   a crash after any step		leaves all that was acknowledged
+ *   an answer of the target: all data that it acknowledges is durable.
+ *   a completion at the initiator: its persistence ACK has arrived.
+ *   a crash after any step: all acknowledged data is kept.
  *
- * Runs change from CPU to CPU, PSNs wrap, and lines and single words leave the
- * caches before anybody writes them back.
+ * Runs move from CPU to CPU, PSNs wrap, and caches evict lines and single words before
+ * they are written back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -236,7 +236,7 @@ static void on_asked(struct program *p, const struct cairn_cqe *c)
 	if (i == p->posted || p->wr[i].kind != HOST ||
 	    c->persist_va != p->dst[HOST]->va + p->wr[i].off ||
 	    c->byte_len != p->wr[i].len)
-		sim_fail(p->s, "the host is asked for what nobody wrote");
+		sim_fail(p->s, "the host is asked to flush a range that was not written");
 	else if (p->wr[i].told && !early(&p->wr[i]))
 		sim_fail(p->s, "the host is asked twice");
 	*j = (struct job){ p, *c };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * engine/epoch.h, explored: simulated CPUs run it step by step, one memory
- * operation each, in an order that a seed chooses, and stores reach memory late
- * (a store buffer for each CPU, emptied in order, at any time, and by a full
- * barrier). After every step it is checked that nobody who found a region still
- * works with it when it is freed.
+ * Explores engine/epoch.h: simulated CPUs run it step by step, one memory operation
+ * each, in an order that a seed chooses. Stores reach memory late: each CPU has a store
+ * buffer, emptied in order, at any time, and by a full barrier. After every step the
+ * test checks that no run still uses a region that has been freed.
  *
  * Some CPUs run the engine (enter, look up, touch, leave), others release regions
  * and register new ones in their place, in the way of device/epoch.c.
@@ -42,7 +41,7 @@ static struct {
 	struct cairn_epoch_cpu *counts[CPUS];
 	u32 advances, drained;
 	u32 table[SLOTS];
-	int advancing;		/* who has the mutex, -1: nobody */
+	int advancing;		/* the CPU that has the mutex, -1: none */
 	/* known to the judge only */
 	bool freed[REGIONS];
 	u32 regions;
@@ -233,7 +232,7 @@ static void start(enum mutant mutant, u64 seed)
 	}
 }
 
-/* What began has ended, by the counters as they are in memory at the end. */
+/* At the end the counters in memory show that every run that began has ended. */
 static void finish(void)
 {
 	u64 sum = 0;
@@ -245,10 +244,10 @@ static void finish(void)
 		for (i = 0; i < 2; i++)
 			sum += m.count[k].in[i] - m.count[k].out[i];
 	if (sum)
-		broken("somebody was not counted out");
+		broken("a run was not counted out");
 }
 
-/* Returns what went wrong, or NULL. */
+/* Return: a description of the failure, or NULL. */
 static const char *explore(enum mutant mutant, u64 seed)
 {
 	start(mutant, seed);

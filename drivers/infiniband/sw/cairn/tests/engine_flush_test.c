@@ -457,7 +457,7 @@ static void more_than_agreed(void)
 	sim_end(b.r.s);
 }
 
-/* What the host may not post. */
+/* Work requests that the host may not post. */
 static void bad_requests(void)
 {
 	static const struct sim_wr bad[] = {

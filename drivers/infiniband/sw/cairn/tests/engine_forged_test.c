@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets that nobody sent, or that belong to another connection, ahead of the
- * sequence: they stall nothing, end nothing, and the real ones count. Answers that
- * nobody gave complete nothing and end nothing.
+ * Forged packets, and packets of another connection, ahead of the expected PSN: they
+ * neither stall nor end the connection, and the real packets are executed. Forged
+ * answers complete no request and do not end the connection.
  */
 #include "engine/window.h"
 #include "persist.h"
@@ -84,7 +84,7 @@ static void from_another_port(void)
 	sim_end(r.s);
 }
 
-/* Before anything came in sequence nobody knows the port. */
+/* Before the first packet in sequence the responder does not know the port. */
 static void before_the_first(void)
 {
 	struct rig r = rig_new(1);
@@ -180,7 +180,7 @@ static void one_content_twice(void)
 	sim_end(r.s);
 }
 
-/* What cannot be executed is no reason to end the connection. */
+/* A kept packet that cannot be executed does not end the connection. */
 static void does_not_fit(void)
 {
 	static const u8 opcodes[] = {
@@ -238,7 +238,7 @@ static void in_place_of_a_persist(void)
 	sim_end(r.s);
 }
 
-/* An answer of @opcode to the newest packet of a, from nobody. */
+/* Inject a forged answer of @opcode to the newest packet of a. */
 static void forged_answer(struct rig *r, u16 port, u8 opcode, u8 syndrome)
 {
 	struct cairn_pkt pkt = {
@@ -307,7 +307,7 @@ static void answers_of_others(void)
 	}
 }
 
-/* Those of the right port are: the cases above can be seen. */
+/* The same answers from the right port count, so the cases above can fail. */
 static void answers_of_the_peer(void)
 {
 	struct rig r = warm();
@@ -330,7 +330,7 @@ static struct rig rig_of_strangers(void)
 	return r;
 }
 
-/* What is not about anything that is outstanding says nothing of the port. */
+/* An answer to a packet that is not outstanding does not identify the port. */
 static void stale_answers_of_others(void)
 {
 	struct rig r = rig_of_strangers();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a requester repeats after a loss, and when: with peers that keep what
- * they get behind a gap, and with plain ones.
+ * Retransmission after a loss: which packets, and when. With peers that keep packets
+ * behind a gap, and with peers that do not.
  */
 #include "engine.h"
 
@@ -151,7 +151,7 @@ static void plain_peers_are_remembered(void)
 	sim_end(r.s);
 }
 
-/* The end of a burst is missed by nobody but the requester. */
+/* Only the requester can notice that the end of a burst was lost. */
 static void lost_tails_are_probed(void)
 {
 	u32 plain, first;
@@ -318,7 +318,7 @@ static void responses_behind_a_gap_are_kept(void)
 	sim_end(r.s);
 }
 
-/* What is repeated is in proportion to what was lost. */
+/* Retransmissions are in proportion to losses. */
 static u64 repeated_per_loss(u64 seed, u32 ops)
 {
 	struct flow_cfg cfg = flow_default;

@@ -112,7 +112,7 @@ static void waits_behind(void)
 	ktap_ok(trains > 50);
 }
 
-/* What the bytes of a packet cannot say does not arrive. */
+/* A field that the bytes of a packet cannot hold does not arrive. */
 static void reads_as_sent(void)
 {
 	struct cairn_train t = {

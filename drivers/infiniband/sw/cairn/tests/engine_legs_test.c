@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Where the time of a request went, as the requester tells it (engine/legs.c). */
+/* The latency of a request by stage, as the requester measures it (engine/legs.c). */
 #include "engine/legs.h"
 #include "persist.h"
 

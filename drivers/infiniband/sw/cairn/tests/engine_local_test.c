@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Chains of local operations. They bring no answer from a peer that would give
- * the queue its next turn: everything that can happen has to happen in the turn
- * of the post, or of the epoch that an invalidation waited for.
+ * Chains of local operations. No answer of a peer causes another turn of the queue. So
+ * all work has to be done in the turn of the post, or in the turn after the epoch that
+ * an invalidation waited for.
  */
 #include "engine.h"
 
@@ -99,7 +99,7 @@ static void signals(u64 seed, struct chain c)
 		lengths(seed, c);
 }
 
-/* What xprtrdma posts: invalidations one behind the other. */
+/* A list of invalidations, as xprtrdma posts it. */
 static void invalidations(void)
 {
 	for_seeds(seed, 4)
@@ -183,8 +183,8 @@ static void post_one(const struct rig *r, u8 opcode, u32 key, u8 flags, u64 id)
 	ktap_ok(sim_queue_send(r->a, &wr));
 }
 
-/* What a READ brings may be shown by a window behind it: the fence holds back a
- * local operation until it is there; without one it goes ahead.
+/* A window behind a READ may expose the data of the READ: with a fence the local
+ * operation waits for the data, without one it does not.
  */
 static void fence_before_window(void)
 {

@@ -150,7 +150,7 @@ static void late_train_is_in_order(void)
 	one_train(SIM_LATE);
 }
 
-/* What is acknowledged leaves no deadline: no timer runs the engine for it. */
+/* An acknowledged request leaves no deadline, so no timer runs the engine for it. */
 static void nothing_is_left_behind(void)
 {
 	struct mixed m;

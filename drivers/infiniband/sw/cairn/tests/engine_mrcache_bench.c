@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What engine/mrcache.h buys: nanoseconds for the look-up of a region, through a
- * cache of LINES lines and in a table of device/table.h's shape, for more and more regions of which ever as many are in
- * use. The memory of each region is touched after the look-up. "cold": other
- * data goes through the CPU's caches between the look-ups, as packets do.
+ * The benefit of engine/mrcache.h: nanoseconds for the look-up of a region, through a
+ * cache of LINES lines and in a table of device/table.h's shape. The number of regions
+ * in use increases. The memory of each region is accessed after the look-up.
+ * "cold": other data passes through the CPU's caches between the look-ups, as packets
+ * do.
  */
 #include <stdio.h>
 #include <stdlib.h>

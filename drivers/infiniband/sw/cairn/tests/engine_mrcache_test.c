@@ -2,11 +2,11 @@
 /*
  * engine/mrcache.h: its lines one by one, then explored together with
  * engine/epoch.h: simulated CPUs run the very code, one access to shared memory
- * at a time in a random order, with stores that reach memory late. Runs look
- * regions up through the cache of their CPU or fetch them ahead outside of a
- * run, releases take them out of the table, count, advance and free. After every
- * step: nobody finds or works with what is freed, which it is after the advance, and
- * a hit is the region of the index that was asked for.
+ * at a time in a random order, with stores that reach memory late. Runs look regions up
+ * through the cache of their CPU, or fetch them ahead outside of a run. Releases remove
+ * them from the table, count, advance and free. After every step the test checks that
+ * no run finds or uses a region that has been freed after the advance. It also checks
+ * that a hit is the region of the requested index.
  *
  * Negative controls: the same with one thing left out must be caught.
  */
@@ -43,7 +43,7 @@ static struct {
 	u32 advances, drained;
 	unsigned long released[SETS];
 	u32 table[INDICES];
-	int advancing;		/* who has the mutex, -1: nobody */
+	int advancing;		/* the CPU that has the mutex, -1: none */
 	/* of each CPU */
 	struct cairn_mrcache cache[CPUS];
 	struct cairn_mrcache_set sets[CPUS][SETS];
@@ -320,7 +320,7 @@ static bool lines_agree(void)
 	return true;
 }
 
-/* Returns what went wrong, or NULL. */
+/* Return: a description of the failure, or NULL. */
 static const char *explore(enum mutant mutant, u64 seed)
 {
 	start(mutant, seed);
@@ -521,7 +521,9 @@ static void a_cache_that_does_not_pay_rests(void)
 	ktap_eq(until_rest(c, lines, 1000), 1000);
 }
 
-/* What is fetched ahead hits when it is used: that alone does not pay. */
+/* A region that was fetched ahead hits when it is used. These hits alone do not keep the
+ * cache from resting.
+ */
 static void what_is_fetched_ahead_is_a_miss(void)
 {
 	struct cairn_mrcache *c = one_cache();

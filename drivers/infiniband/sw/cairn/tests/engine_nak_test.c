@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a requester makes of answers, good and bad, that a scripted peer gives:
- * status of the completion, state of the QP, flush of everything else.
+ * A scripted peer gives good and bad answers to a requester: status of the completion,
+ * state of the QP, flush of all other requests.
  */
 #include "engine.h"
 #include "engine/window.h"
@@ -175,7 +175,9 @@ static void a_fatal_nak_of_a_read_that_is_over(void)
 	sim_end(r.s);
 }
 
-/* What is owed is no READ: its answer can be on its way, the old NAK is not its. */
+/* The oldest unanswered request is no READ: its answer may be in flight, and the old NAK
+ * does not belong to it.
+ */
 static void a_fatal_nak_of_a_read_before_a_send(void)
 {
 	struct rig r = alone(&sim_attrs);
@@ -213,7 +215,7 @@ static void a_fatal_nak_that_answers_pass(void)
 	sim_end(r.s);
 }
 
-/* However long the READ is, who guesses PSNs has no more than a window to hit. */
+/* A long READ does not help to guess a PSN: no more than a window of PSNs is accepted. */
 static void a_fatal_nak_of_what_came_long_ago(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;

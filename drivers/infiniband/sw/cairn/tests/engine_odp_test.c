@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory on demand: what is absent is waited for, and nothing is lost or early. */
+/* Memory on demand: requests wait for pages that are not present; no data is lost or
+ * completed early.
+ */
 #include "engine.h"
 
 static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
@@ -65,7 +67,7 @@ static void on_demand_and_reordering(void)
 			.late = 200, .split = 500, .late_ns = 30000 }, 30);
 }
 
-/* As long as our own memory is brought no retry is spent, whatever the ACK timer says. */
+/* While our own memory is being faulted in, an expired ACK timer spends no retry. */
 static void own_memory_costs_no_retry(void)
 {
 	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
@@ -128,7 +130,7 @@ static void patience_of_the_peer(void)
 	}
 }
 
-/* The memory is not there any more: an error, of the one who named it. */
+/* The memory was unmapped: an error at the side that named it. */
 static void memory_unmapped(u8 op, bool local, u8 status)
 {
 	struct rig r = rig_new(1);
@@ -181,7 +183,7 @@ static void unreliable_loses_it(void)
 	sim_end(r.s);
 }
 
-/* The connection ends, or is reset, while memory is brought. */
+/* The connection ends, or is reset, while memory is being faulted in. */
 static void end_in_between(void)
 {
 	u32 i;

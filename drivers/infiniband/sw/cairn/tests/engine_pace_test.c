@@ -42,9 +42,9 @@ static bool counts(const struct sim_sent *t, const struct sim_qp *qp,
 }
 
 /*
- * What a side sent, against its limit: from each packet on, no window of time
- * has more than the rate gives and a burst and a half; never more than a burst
- * at one instant. @slack: bytes more.
+ * Compare the packets that a side sent with its limit: from each packet on, no interval
+ * has more bytes than the rate allows plus a burst and a half; no instant has more than
+ * a burst. @slack: bytes of tolerance.
  */
 static void judge(const struct sim *s, const struct sim_qp *qp,
 		  enum cairn_side_id side, const struct cairn_rate_limit *l,

@@ -103,8 +103,8 @@ static void silence_ends_it(void)
 	sim_end(r.s);
 }
 
-/* What is behind it is lost, and cannot be repeated, as its memory is gone: it waits
- * for the silent one, which ends all the same.
+/* The request behind it is lost and cannot be retransmitted, as its region was released.
+ * Its failure waits for the unanswered one, which still runs out of retries.
  */
 static void silence_ends_what_another_waits_for(void)
 {

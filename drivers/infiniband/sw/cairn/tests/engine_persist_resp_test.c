@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * WRITE_PERSIST at the responder, rule by rule (Documentation/wire.rst): what is
- * written back, and who may say what before a message is durable; host flush and
- * its tokens, duplicates.
+ * WRITE_PERSIST at the responder, rule by rule (Documentation/wire.rst): write-back,
+ * answers that may be sent before a message is durable, host flush and its tokens,
+ * duplicates.
  */
 #include <errno.h>
 #include "persist.h"
@@ -71,7 +71,7 @@ static void plain_write_is_persisted_too(void)
 	sim_end(r.s);
 }
 
-/* A receive that completes tells of durable memory, as a READ response does. */
+/* A completed receive implies that earlier data is durable, as a READ response does. */
 static void look_at_shadow(struct sim_qp *qp, enum cairn_side_id side,
 			   const struct cairn_cqe *cqe)
 {
@@ -698,7 +698,7 @@ static void opcodes_do_not_mix(void)
 	}
 }
 
-/* Who completes by MSN must not complete what is not durable. */
+/* A requester that completes by MSN must not complete an undurable message. */
 static void msn_counts_what_is_acknowledged(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
@@ -721,7 +721,7 @@ static void msn_counts_what_is_acknowledged(void)
 	sim_end(r.s);
 }
 
-/* A failure is told, also when an invalidation ends in the same turn. */
+/* A failure is reported even if an invalidation ends in the same turn. */
 static void failure_while_an_invalidation_waits(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
@@ -851,7 +851,7 @@ static void a_held_word_dies_with_its_message(void)
 	sim_end(r.s);
 }
 
-/* What the @n-th completion of the writer says. */
+/* Check the durability in the @n-th completion of the writer. */
 static void expect_durability(const struct rig *r, u32 n, u8 durability)
 {
 	if (ktap_ok(send_cqes(r) > n))
@@ -924,7 +924,7 @@ static void empty_messages_ask(void)
 
 	persist_ask(&r, NULL, 1);
 	expect_durability(&r, 0, CAIRN_DURABILITY_UNKNOWN);
-	/* nobody is asked to flush nothing */
+	/* no host flush is requested for an empty message */
 	persist_ask(&r, r.mb, 2);
 	expect_durability(&r, 1, CAIRN_DURABILITY_HOST);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);

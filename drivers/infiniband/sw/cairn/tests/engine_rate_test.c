@@ -79,7 +79,7 @@ static void seed_example(void)
 	ktap_eq(packets, 10240);
 }
 
-/* Nobody is late: after any number of packets the time is exact. */
+/* Without late timers the time is exact after any number of packets. */
 static void exact_run(struct sim_rand *rand, u32 kbps)
 {
 	u64 begin = SIM_SEC, now = begin;
@@ -191,10 +191,9 @@ static void extremes(void)
 }
 
 /*
- * Demand comes and goes, timers are late: what leaves at one instant is a burst
- * at most, what leaves in any window of time is no more than a burst and a half
- * above the rate (the window that begins at each wait is tried), and after a
- * full burst there is silence for half of its time at least.
+ * Demand varies and timers are late. The packets of one instant are a burst at most. An
+ * interval has at most a burst and a half above the rate (tried from each wait on).
+ * After a full burst there is a pause of at least half its time.
  */
 static void bounded_run(struct sim_rand *rand, u32 kbps)
 {
@@ -324,7 +323,7 @@ static void giant(void)
 	ktap_eq(r.next, SIM_SEC + 40000000);
 }
 
-/* What is owed is owed in bytes, whatever the rate becomes. */
+/* A debt is kept in bytes when the rate changes. */
 static void changes(void)
 {
 	struct sim_rand rand = { .state = sim_first_seed() };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory of a queue pair: it begins with little and gets more when it has use for it.
- * The sanitizer sees to it that nothing is used that is not there or is gone.
+/* Memory of a QP: it begins with few records and gets more on demand. The sanitizer
+ * detects the use of memory that is not allocated or was freed.
  */
 #include "engine.h"
 
@@ -114,7 +114,7 @@ static void reads_bring_their_table(void)
 	}
 }
 
-/* What a WQE may be is what the queue pair was made for. */
+/* A WQE may be as long as the limits with which the QP was created. */
 static void longer_wqes_are_refused(void)
 {
 	struct sim_qp_init init = sim_rc;

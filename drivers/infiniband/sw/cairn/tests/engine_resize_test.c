@@ -107,7 +107,7 @@ static void long_messages(void)
 	run_seeds(&(struct sim_faults){ .loss = 20, .split = 100 }, &cfg, 20);
 }
 
-/* What is outstanding must fit, to the unit and to the record. */
+/* Outstanding work must fit, to the unit and to the record. */
 static void limits(void)
 {
 	struct rig r = rig_new(1);

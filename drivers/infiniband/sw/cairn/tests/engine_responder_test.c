@@ -7,7 +7,7 @@
 
 #define PMTU	1024
 
-/* b is the engine under test; what it answers is in s->sent. */
+/* b is the engine under test; its answers are in sent[] of the world. */
 static struct rig alone_with(const struct cairn_qp_attrs *attrs,
 			     const struct sim_qp_init *init)
 {
@@ -282,7 +282,7 @@ static void gap_closed_in_time(void)
 	}
 }
 
-/* What comes after a hole waits for it, and is executed in order. */
+/* Packets behind a gap are kept until it is filled, and are executed in order. */
 static void kept_behind_a_gap(void)
 {
 	struct rig r = alone();
@@ -318,7 +318,7 @@ static void kept_behind_a_gap(void)
 	sim_end(r.s);
 }
 
-/* Of the next hole the requester hears when it asks, not with each packet. */
+/* The next gap is reported when the requester asks, not with each packet. */
 static void next_gap_is_reported_on_request(void)
 {
 	struct rig r = alone();
@@ -357,7 +357,7 @@ static void nothing_kept_when_not_ready(void)
 	get(&r, 1, send_only);
 	from = r.s->n_sent;
 	get(&r, 0, write_only);
-	/* Anybody may have sent what was kept: only the real one ends a connection. */
+	/* A kept packet may be forged: only the real one may end the connection. */
 	expect_aeth(&r, from, 1, SEQ_ERR);
 	get(&r, 1, send_only);
 	ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, 1));
@@ -584,7 +584,7 @@ static void credits_are_told(void)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct rig r = alone_with(&sim_attrs, &init);
 
-		/* nobody looks at what is posted */
+		/* the responder does not see these posts yet */
 		r.b->rq->tail += cases[i].posted;
 		get(&r, 0, write_only);
 		ktap_eq(last_sent(r.b)->syndrome, cases[i].code);
@@ -754,7 +754,9 @@ static void compare_and_swap(void)
 }
 
 /* One more READ than agreed, while none has been answered. */
-/* Whoever sends the next has its answer: what is being repeated gives way. */
+/* A requester that sends the next READ has the answer of the oldest one: the repeated
+ * response of that one is dropped.
+ */
 static void repeated_reads_give_way(void)
 {
 	struct rig r = alone();

@@ -23,7 +23,7 @@ static struct bystander begin(u64 seed)
 	y.f = flow_new(c, d, &cfg);
 	flow_random(y.f);
 	y.r.a->hostile = true;
-	/* nonsense may be a SEND that nobody has posted a receive for */
+	/* a random WQE may be a SEND without a posted receive */
 	y.r.a->c.attrs.rnr_retry = 3;
 	y.r.s->record = false;
 	return y;

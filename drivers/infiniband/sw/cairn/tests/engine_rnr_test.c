@@ -14,7 +14,7 @@ static u64 timer_ns(u32 code)
 	return timer_10us[code] * 10 * SIM_US;
 }
 
-/* When the first RNR NAK that nobody has looked at yet reached @to. */
+/* When the first RNR NAK that the test has not handled yet reached @to. */
 struct wait {
 	u64 nak_at;
 	u64 next_at;		/* first request after it */

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * More queue pairs than the machine can have: the module's engine, scheduler and
- * packet code with up to 2^20 QPs and messages of 64 bytes at random QPs.
+ * More QPs than the module could create here: the module's engine, scheduler and packet
+ * code with up to 2^20 QPs and messages of 64 bytes at random QPs.
  *
- * A QP is connected to itself, so it is both ends. As in the module, 64 messages
- * are posted, the lane selects QPs ahead and serves them, what they send is one
- * train, the receiver looks QPs up four packets ahead, and the answers are a train
- * again. Missing are the stack, locks, completion queues and the table of regions.
+ * A QP is connected to itself, so it is both ends. As in the module, 64 messages are
+ * posted, the lane selects QPs ahead and serves them, and their packets are one train.
+ * The receiver looks QPs up four packets ahead, and the answers are one train again. The
+ * stack, locks, completion queues and the table of regions are missing.
  *
- * For each number of QPs: nanoseconds for a message, with and without fetching
- * ahead. Built with -DCOUNT_LINES it counts cache lines instead, of the memory that
- * grows with the number of QPs: -fsanitize=thread has the compiler tell us of each
- * access of the engine. The bitmap of the scheduler is not among them. It does so for
- * QPs without a limit and for QPs that are all limited: they get four messages at a
- * time, of which two may leave; the others wait for a deadline, as in the lane's timer
- * queue, and are read from the ring again.
+ * For each number of QPs it prints the nanoseconds for a message, with and without
+ * prefetching. Built with -DCOUNT_LINES it counts cache lines instead, of the memory
+ * that grows with the number of QPs: -fsanitize=thread makes the compiler report each
+ * access of the engine. The scheduler's bitmap does not count. It does so for QPs
+ * without a limit and for limited QPs. These get four messages at a time, of which two
+ * may be sent; the others wait for a deadline, as in the lane's timer queue, and are
+ * read from the ring again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void touch(const void *p, unsigned long n)
 		touch_line(at);
 }
 
-/* What the compiler calls, see -fsanitize=thread. */
+/* Functions that the compiler calls, see -fsanitize=thread. */
 #define HOOK(name, n) \
 	void name(void *p); \
 	void name(void *p) { touch(p, n); }
@@ -304,7 +304,7 @@ void cairn_env_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
  * One batch, as lane/lane.c and net/rx.c would have it.
  */
 
-/* Returns false when the ring is full. */
+/* Return: false when the ring is full. */
 static bool post(u32 slot)
 {
 	struct bench_qp *qp = qp_at(slot);
@@ -480,7 +480,7 @@ static void batch(void)
 	forget_lines();
 }
 
-/* Of this process: others have the machine as well. */
+/* CPU time of this process, as other processes run, too. */
 static u64 cpu_time(void)
 {
 	struct timespec t;

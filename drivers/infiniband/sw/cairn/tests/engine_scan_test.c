@@ -103,8 +103,8 @@ static void rig_bind(const struct rig *r, u32 first, u32 n)
 	sim_run(r->s, SIM_MS);
 }
 
-/* Local operations take no PSN. Those behind a packet without an answer are bounded;
- * behind what is received they are not, and are not looked at either.
+/* Local operations take no PSN. Their number behind an unanswered packet is bounded.
+ * Behind received packets it is not, and the search for a record skips them.
  */
 static void local_operations_rest(void)
 {

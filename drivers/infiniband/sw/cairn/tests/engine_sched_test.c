@@ -42,7 +42,7 @@ static void clear(struct world *w, u32 slot)
 	cairn_sched_clear(&w->s, slot);
 }
 
-/* What must come next. */
+/* The slot that must come next. */
 static u32 expected(const struct world *w)
 {
 	u32 i;

@@ -74,7 +74,7 @@ static void small_owners(void)
 	free(mem);
 }
 
-/* A word whose slots have come back is anybody's. */
+/* A word whose slots have all been returned may go to any owner. */
 static void words_come_back(void)
 {
 	u32 n, freed = 0;

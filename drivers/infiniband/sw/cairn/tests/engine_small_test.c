@@ -128,7 +128,7 @@ static void a_lone_message_leaves_at_once(void)
 	sim_end(r.s);
 }
 
-/* Those before a bad one succeed, without waiting for a timer. */
+/* Messages before a bad one succeed, without waiting for a timer. */
 static void a_bad_one_fails_in_its_turn(void)
 {
 	u32 bad;
@@ -209,7 +209,7 @@ static void one_of_them_is_lost(void)
 	}
 }
 
-/* UC: nobody acknowledges, all are complete when they have left. */
+/* UC: there are no acknowledgements; messages complete when they have been sent. */
 static void unreliable_ones(void)
 {
 	struct rig r = rig_with(1, &sim_uc, &sim_attrs);

@@ -403,7 +403,7 @@ static void last_wqe_reached(void)
 	sim_run(r.s, 5 * SIM_US);
 	sim_modify(r.b, CAIRN_QP_ERR);
 	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-	/* the one in hand belongs to the QP */
+	/* the current receive belongs to the QP */
 	expect_cqe(r.b, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
 	ktap_eq(r.b->rq->tail - r.b->rq->head, 1);

@@ -235,7 +235,7 @@ static void message_without_a_receive(void)
 	get(&r, 0, send_first);
 	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 1);
 	rig_recv(&r, 21, 5000);
-	get(&r, 1, send_last);		/* its head is gone */
+	get(&r, 1, send_last);		/* its first packet was lost */
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
 	get(&r, 2, send_only);
 	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
@@ -343,7 +343,7 @@ static u32 msg_len(u32 k)
 	return 1 + k * 37 % 5000;
 }
 
-/* Returns the number of the message that completion @n received. */
+/* Return: the number of the message that completion @n received. */
 static u32 check_message(struct sim_qp *qp, u32 n, struct sim_mr *buf)
 {
 	const struct cairn_cqe *c = &qp->cq[CAIRN_RESP].log[n].cqe;

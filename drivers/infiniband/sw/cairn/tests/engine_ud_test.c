@@ -121,7 +121,7 @@ static void datagrams_alike(void)
 		recv(&w, i, 200);
 		sge.addr += 100 * i;
 		wr.ah = ahs[i];
-		wr.qpn += i == 1;	/* nobody's */
+		wr.qpn += i == 1;	/* no such QP */
 		ktap_ok(sim_queue_send(w.a, &wr));
 	}
 	sim_doorbell(w.a);

@@ -127,7 +127,7 @@ static void bytes_are_bounded(void)
 	}
 }
 
-/* The last packet under way asks, or nobody would ever answer. */
+/* The last packet of the window sets AckReq, or no answer would ever come. */
 static void end_of_the_window_asks(void)
 {
 	u32 i;

@@ -128,7 +128,7 @@ static noinline void place_words(const struct place *p)
 	cairn_words_end(&words, p->area + from);
 }
 
-/* What must be found: stores of four bytes. */
+/* The fault that must be found: stores of four bytes. */
 static noinline void place_halves(const struct place *p)
 {
 	u32 i = p->from;
@@ -139,8 +139,8 @@ static noinline void place_halves(const struct place *p)
 		*(volatile u8 *)(p->area + i) = p->bytes[i];
 }
 
-/* Run @fn one instruction at a time. Returns after how many a word was seen
- * torn, 0: never, -1: it cannot be observed here.
+/* Run @fn one instruction at a time. Return: instructions until a torn word was seen; 0:
+ * none was; -1: it cannot be observed on this machine.
  */
 static long place_stepwise(const struct place *p,
 			   void (*fn)(const struct place *p))

@@ -156,7 +156,7 @@ static void longest_and_more_acked_at_once(void)
 	}
 }
 
-/* What follows it has a response, which is the first answer of all. */
+/* The request behind it has a response, which is the first answer of all. */
 static void response_behind_the_longest(void)
 {
 	struct sim_mr *mr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * XRC: an initiator at host 0, its target at host 1, which has SRQs in protection
- * domains of their own. What a request may reach is what its SRQ's domain has.
+ * XRC: an initiator at host 0, its target at host 1, which has SRQs in different
+ * protection domains. A request may access the memory of its SRQ's domain only.
  */
 #include "engine.h"
 
@@ -336,8 +336,8 @@ static void message_keeps_its_srq(void)
 }
 
 /*
- * A request from nobody is kept ahead of the sequence, and does not fit when it is
- * its turn. Whatever SRQ it names, and whatever that has, the connection goes on.
+ * A forged request is kept ahead of the expected PSN and is not valid when its turn
+ * comes. The connection continues whatever SRQ it names and whatever that SRQ has.
  */
 static void refused_ahead(u32 srqn, u8 opcode, u32 len, u32 recvs)
 {

@@ -113,7 +113,7 @@ static struct cairn_sge good_sge(struct fuzz *z, u32 host, u32 len)
 	};
 }
 
-/* What a program would post. */
+/* A valid work request. */
 static void good_send(struct fuzz *z)
 {
 	struct sim_qp *qp = some_qp(z);
@@ -282,8 +282,8 @@ static void release(struct fuzz *z)
 	mr->valid = !mr->valid;
 }
 
-/* The host answers the latest receive that asks it for something, or a token
- * that nobody gave it.
+/* The host releases the token of the latest receive that asks for a flush, or an invented
+ * token.
  */
 static void token(struct fuzz *z)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a lane finds of posts that nobody rings for. A process here has a watch, ready
- * pages and a wake-up flag, and posts as the provider does; the lane polls, and takes
- * turns as lane/lane.c does. Time is the test's. Write pointers are not looked at by
- * lane/watch.c: a turn reads the one of its queue, whatever it is.
+ * How a lane finds posts without a doorbell. A simulated process has a watch, ready
+ * pages and a wake-up flag, and posts as the provider does. The lane polls, and takes
+ * turns as lane/lane.c does. The test sets the time. lane/watch.c does not read write
+ * pointers: a turn reads that of its queue.
  */
 #include <errno.h>
 #include <linux/array_size.h>
@@ -39,7 +39,7 @@ struct queue {
 	struct owner *owner;
 	u64 written;		/* the write pointer, the process's */
 	u64 seen;		/* by the last turn */
-	u32 turns;		/* that a ready bit brought about */
+	u32 turns;		/* caused by a ready bit */
 };
 
 static struct cairn_lane test_lane;
@@ -53,7 +53,7 @@ static unsigned int cpus_online;
 static int allocs_left;			/* < 0: any number */
 static int live_allocs;			/* not freed yet */
 static int idle_turns;			/* of marks that no ready bit left */
-/* What happens when the clock has been read so many times more. */
+/* Called when the clock has been read that many times more. */
 static void (*do_meanwhile)(void);
 static int reads_before;
 
@@ -136,7 +136,7 @@ static void lane_leave(struct queue *q)
 	spin_unlock(&test_lane.lock);
 }
 
-/* As lane_select() and lane_take_turn() do. Returns false when nothing is marked. */
+/* The same as lane_select() and lane_take_turn(). Return: false if no slot is marked. */
 static bool lane_turn(void)
 {
 	u32 slot = cairn_sched_next(&test_lane.sched);
@@ -276,7 +276,7 @@ static void ring_bell(struct queue *q)
 			 __ATOMIC_RELEASE);
 }
 
-/* Returns true when it had to ring. */
+/* Return: true if it had to ring the doorbell. */
 static bool post_one(struct queue *q)
 {
 	__atomic_store_n(&q->written, q->written + 1, __ATOMIC_RELEASE);
@@ -333,7 +333,7 @@ static u32 free_words(u32 words)
 	return n;
 }
 
-/* All slots and all memory came back, and nobody is polled. */
+/* All slots and all memory were returned, and no owner is polled. */
 static void end_with(u32 words)
 {
 	u32 i;
@@ -643,8 +643,8 @@ static void bits_of_nobody(void)
 	end_test();
 }
 
-/* Bits without a queue are no posts: they keep nobody awake, and the map of who
- * writes nothing but them is found empty.
+/* Bits without a queue are no posts: they keep no owner awake, and a map with no other
+ * bits counts as empty.
  */
 static void nonsense_is_no_post(void)
 {
@@ -853,7 +853,7 @@ static void many_are_served_alike(void)
 	end_test();
 }
 
-/* Those that cannot be awake cost one each, and leave. */
+/* Owners that cannot be kept awake cost one poll each, and leave. */
 static void many_that_stay_asleep(void)
 {
 	u32 i, polls;
@@ -877,7 +877,7 @@ static void many_that_stay_asleep(void)
 	end_test();
 }
 
-/* The number of the round passes 0; who is met then is not passed over for long. */
+/* The number of the round wraps to 0; an owner that is met then is not skipped for long. */
 static void rounds_wrap(void)
 {
 	int i, k;
@@ -1106,7 +1106,7 @@ static void thread_is_woken_once(void)
 	end_test();
 }
 
-/* The CPU is wanted: who has not posted since the last time goes to sleep. */
+/* Other tasks need the CPU: an owner without a post since the last time goes to sleep. */
 static void rest_of_the_quiet(void)
 {
 	int i;
@@ -1214,7 +1214,7 @@ static void post_while_it_falls_asleep(void)
 	ktap_ok(at >= 2);
 }
 
-/* --- who goes --- */
+/* --- owners that leave --- */
 
 /* It was found, and leaves before its turn; another has its slot then. */
 static void gone_before_its_turn(void)
@@ -1235,7 +1235,7 @@ static void gone_before_its_turn(void)
 	lane_go(false);
 	ktap_eq(q->turns, 0);
 	ktap_eq(next->turns, 0);
-	/* The one that has gone goes on posting. */
+	/* The process that left continues to post. */
 	mark_ready(owner, 0);
 	lane_go(false);
 	ktap_eq(next->turns, 0);
@@ -1399,7 +1399,7 @@ static void no_room(void)
 	leave_queue(q);
 	join_queue(&all_owners[0], &some[5], 5);
 	ktap_eq(try_join(&all_owners[0], &some[192]), -ENOSPC);
-	/* A word of its own goes to who wants single slots. */
+	/* A private word becomes a word of single slots. */
 	for (i = 128; i < 192; i++)
 		leave_queue(&some[i]);
 	join_queue(&all_owners[1], q, 0);
@@ -1515,12 +1515,12 @@ static void posts_beside_the_lane(void)
 		pthread_join(poster[i], NULL);
 	for (i = 0; i < 2 * THREADS; i++)
 		ktap_ok(is_seen(&all_queues[i]));
-	/* In this order: who comes and goes waits for polls. */
+	/* In this order: a thread that joins and leaves waits for polls. */
 	__atomic_store_n(&stop_others, true, __ATOMIC_RELAXED);
 	pthread_join(other, NULL);
 	__atomic_store_n(&stop_lane, true, __ATOMIC_RELAXED);
 	pthread_join(poller, NULL);
-	/* Both ways were gone. */
+	/* Both paths were taken. */
 	ktap_ok(count_of(CAIRN_CTR_LANE_WAKEUPS) > 10);
 	for (i = 0; i < 2 * THREADS; i++)
 		ktap_ok(all_queues[i].turns > 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the tests of WRITE_PERSIST have in common. */
+/* Set-up that the tests of WRITE_PERSIST share. */
 #ifndef CAIRN_TESTS_PERSIST_H
 #define CAIRN_TESTS_PERSIST_H
 
@@ -62,7 +62,7 @@ static inline const struct cairn_cqe *recv_cqe(const struct sim_qp *qp, u32 n)
 	return &none;
 }
 
-/* What the host at b does: make the range durable, then say so. */
+/* The host at b makes the range durable, then releases the token. */
 static inline int release(const struct rig *r, u32 n, u32 status)
 {
 	const struct cairn_cqe *c = recv_cqe(r->b, n);

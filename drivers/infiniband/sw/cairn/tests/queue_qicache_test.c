@@ -50,7 +50,7 @@ static struct model_way *model_find(struct world *w, u32 key)
 	return NULL;
 }
 
-/* Returns the queues evicted. */
+/* Return: number of evicted queues. */
 static int model_put(struct world *w, u32 key, u32 ptr)
 {
 	struct model_way *way = w->way[key % w->c.sets], *v;
@@ -138,7 +138,7 @@ static void random_steps(void)
 	}
 }
 
-/* What is in use stays, what is not goes. */
+/* A used entry stays, an unused one is evicted. */
 static void recently_used_stay(void)
 {
 	struct world w = world(1);

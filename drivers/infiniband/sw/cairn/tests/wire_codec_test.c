@@ -124,7 +124,7 @@ static enum cairn_transport transport_of(u32 opcode)
 	return CAIRN_TRANSPORT_NONE;
 }
 
-/* By the operation's name; the first that fits, so the longer come first. */
+/* The kind by the operation's name. The first match wins, so longer names come first. */
 static enum cairn_kind kind_of(const char *name)
 {
 	static const struct {
@@ -325,9 +325,8 @@ static void round_trip(void)
 }
 
 /*
- * What may be left of a packet for the parser to take it: where payload is
- * allowed, a shorter packet is a packet with less payload, and only the ICRC
- * tells.
+ * The result of parsing a truncated packet. Where payload is allowed, a shorter packet
+ * is a packet with less payload, and only the ICRC detects that.
  */
 static enum cairn_parse_error expected(const struct cairn_opcode *op, u8 pad,
 				       u32 len)

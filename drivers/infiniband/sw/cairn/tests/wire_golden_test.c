@@ -41,7 +41,7 @@ static u64 number(const struct vector *v, const char *key)
 	return p ? strtoull(p, NULL, 16) : 0;
 }
 
-/* Returns the number of bytes, 0 when the line has no such key. */
+/* Return: number of bytes; 0: the line has no such key. */
 static u32 bytes(const struct vector *v, const char *key, u8 *out)
 {
 	const char *p = find(v, key);

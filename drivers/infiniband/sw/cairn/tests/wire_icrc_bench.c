@@ -48,7 +48,7 @@ static double gb_per_s(const struct cairn_icrc_impl *impl, const u8 *data,
 	return (double)n * len / (double)best;
 }
 
-/* What is done with the payload of one packet. */
+/* The work on the payload of one packet. */
 #define PAYLOAD		4096
 #define COLD_BYTES	(256u << 20)	/* of source and destination each */
 

@@ -25,7 +25,7 @@ struct road {
 	u32 lost;		/* the number of the packet that is dropped */
 };
 
-/* As segmentation does: @join->stride bytes each, the rest is the last one. */
+/* Cut as segmentation does: stride bytes each, the rest is the last packet. */
 static void leave(struct road *road)
 {
 	u32 done, len, k = 0;

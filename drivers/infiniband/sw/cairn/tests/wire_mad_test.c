@@ -72,7 +72,7 @@ static void answer_and_question(void)
 	ktap_ok(!memcmp(&got, &caps, sizeof(caps)));
 }
 
-/* What ib_mad makes of a question that nobody takes: the same, as an answer. */
+/* ib_mad answers a question without an agent with the same MAD as a response. */
 static void others_do_not_know(void)
 {
 	static const u16 statuses[] = { CAIRN_MAD_BAD_VERSION,

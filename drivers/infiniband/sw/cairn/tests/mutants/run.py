@@ -83,7 +83,7 @@ def command(line, *more):
 
 
 def find(program):
-    """The first test that fails, or None; a crash and no end are failures too."""
+    """The first test that fails, or None; a crash or a timeout is a failure, too."""
     # CPU time, not the clock: other work on the host is no defect
     child = subprocess.Popen(['prlimit', f'--cpu={LIMIT}:{LIMIT + 1}', program], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -102,12 +102,12 @@ def find(program):
     status = child.wait()
     if status and not found:
         late = status in (-signal.SIGXCPU, -signal.SIGKILL)
-        found = ('no end' if late else 'crash') + ' after ' + passed
+        found = ('timeout' if late else 'crash') + ' after ' + passed
     return found
 
 
 def judge(m, programs, args):
-    """What finds the mutant, or None."""
+    """The test that finds the mutant, or None."""
     dir = pathlib.Path(args.build) / 'mutants' / m.name
     dir.mkdir(parents=True, exist_ok=True)
     copy, object = dir / pathlib.Path(m.file).name, dir / 'mutant.o'

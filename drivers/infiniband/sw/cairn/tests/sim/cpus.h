@@ -4,10 +4,10 @@
  * in an order that a seed chooses. Stores reach memory late: each CPU has a store
  * buffer, emptied in order, at any time, and by a full barrier.
  *
- * A test includes this before engine/epoch.h, and supplies cpus_main(), what a
- * CPU runs, and the three functions cpus_epoch_*() behind the accesses of
- * engine/epoch.h, most simply by cpus_read(), cpus_write() and cpus_mb(), to leave
- * something out on purpose. It boots the CPUs and calls cpus_turn().
+ * A test includes this before engine/epoch.h. It supplies cpus_main(), the program of a
+ * CPU, and the three functions cpus_epoch_*() for the accesses of engine/epoch.h. These
+ * call cpus_read(), cpus_write() and cpus_mb(), or leave one out on purpose. The test
+ * boots the CPUs and calls cpus_turn().
  */
 #ifndef CAIRN_SIM_CPUS_H
 #define CAIRN_SIM_CPUS_H
@@ -30,7 +30,7 @@ static void cpus_epoch_mb(const char *where);
 static void cpus_main(int n);
 
 #define CPUS		5
-#define CPUS_BUFFER	32	/* stores of a CPU on the way */
+#define CPUS_BUFFER	32	/* stores of a CPU in flight */
 #define CPUS_STACK	(64 * 1024)
 
 struct cpus_store {
@@ -44,16 +44,16 @@ struct cpu {
 	struct cpus_store buf[CPUS_BUFFER];
 	u32 first, stores;
 	bool done;
-	bool waits;		/* polled in vain; let others go on */
+	bool waits;		/* polled in vain; let others run */
 	u32 prio;
-	u32 ref;		/* the region that a run works with, 0: none */
+	u32 ref;		/* the region that a run uses, 0: none */
 };
 
 static struct {
 	struct sim_rand rand;
 	ucontext_t main;
 	struct cpu cpu[CPUS];
-	struct cpu *me;		/* NULL: none of them runs */
+	struct cpu *me;		/* NULL: no CPU runs */
 	bool by_prio;
 } cpus;
 
@@ -82,7 +82,7 @@ static inline void cpus_step(void)
 	swapcontext(&cpus.me->ctx, &cpus.main);
 }
 
-/* The newest own store that is still on the way, or memory. */
+/* The newest own store that is still in flight, or memory. */
 static inline u64 cpus_read(const void *p, size_t size)
 {
 	struct cpu *c = cpus.me;
@@ -129,8 +129,8 @@ static inline void cpus_boot(u32 n)
 	makecontext(&c->ctx, (void (*)(void))cpus_enter, 1, (int)n);
 }
 
-/* Whose step is next: by chance, or the one of highest priority, which changes
- * now and then (so that some are left behind for long).
+/* Choose the CPU of the next step: at random, or by priority. Priorities change at times,
+ * so that some CPUs stay behind for long.
  */
 static inline struct cpu *cpus_pick(void)
 {
@@ -163,7 +163,7 @@ static inline bool cpus_all_done(void)
 	return true;
 }
 
-/* One step of one CPU (true), or a store that reaches memory, or nothing. */
+/* One step of one CPU (returns true), or a store reaches memory, or no step. */
 static inline bool cpus_turn(void)
 {
 	struct cpu *c;

@@ -124,7 +124,7 @@ void cairn_env_fence(struct cairn_qpc *q)
 	cairn_flush_fence();
 }
 
-/* Zeroed; NULL when the scenario has no memory. */
+/* Zeroed memory; NULL if the scenario has none. */
 static void *env_zalloc(struct sim_qp *qp, u32 n, size_t size)
 {
 	if (qp->no_memory || sim_alloc_fails(qp->s))
@@ -273,7 +273,7 @@ static void inval_ends(struct sim *s, void *arg)
 			cairn_env_kick(&qp->c, side);
 }
 
-/* Every second one finds somebody else at work. */
+/* Every second invalidation has to wait for an access that is in progress. */
 static int begin_inval(struct sim_qp *qp, enum cairn_side_id side)
 {
 	struct sim *s = qp->s;
@@ -307,7 +307,7 @@ bool cairn_env_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
 	return qp->s->now >= qp->inval_end[side];
 }
 
-/* LOCAL_INV ends a key; REG_MR and BIND_MW bring one back that was ended. */
+/* LOCAL_INV invalidates a key; REG_MR and BIND_MW make an invalidated one valid again. */
 int cairn_env_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
 {
 	struct sim_qp *qp = to_sim_qp(q);
@@ -368,7 +368,7 @@ int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 	int ret;
 
 	check_turn(qp, CAIRN_REQ, "write pointer");
-	/* somebody else's queue takes the place */
+	/* another queue evicts the entry */
 	if (!(++s->qi_looks % 7))
 		cairn_qicache_drop(&s->qicache, q->qpn);
 	if (cairn_qicache_seen(&s->qicache, q->qpn, &range, tail)) {
@@ -382,7 +382,7 @@ int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 	return min(ret, 0);
 }
 
-/* A host that writes while the device reads: some byte of the ring changes. */
+/* A host that writes while the device reads: change a random byte of the ring. */
 static void scribble(struct sim_qp *qp)
 {
 	struct sim *s = qp->s;
@@ -415,7 +415,7 @@ void cairn_env_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 		scribble(qp);
 }
 
-/* No lock is needed, and nothing shows. */
+/* No lock is needed, and the call has no visible effect. */
 void cairn_env_sq_prefetch(struct cairn_qpc *q, u32 idx)
 {
 }
@@ -431,7 +431,7 @@ void cairn_env_sq_release(struct cairn_qpc *q, u32 idx)
 			 q->qpn, idx, qp->sq_head, qp->sq_tail);
 		return;
 	}
-	/* nobody may look at what is free */
+	/* free units must not be read */
 	for (i = 0; !qp->hostile && i < n; i++)
 		memset(sim_unit(qp->sq, q->sq_depth, qp->sq_head + i), 0xdb,
 		       CAIRN_UNIT_SIZE);

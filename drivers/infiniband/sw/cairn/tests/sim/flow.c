@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Making a program of work requests and posting it. */
+/* Makes a program of work requests and posts it. */
 #include <stdlib.h>
 #include "sim/flow.h"
 
-#define SRC_LEN		8192	/* sources may overlap: nobody writes there */
+#define SRC_LEN		8192	/* sources may overlap, as they are only read */
 #define RUN_LIMIT	(3600 * SIM_SEC)
 
 const struct flow_cfg flow_default = {
@@ -76,7 +76,7 @@ static void cut(struct flow *f, struct flow_list *l, u32 len)
 		l->piece[l->n++].len = len;
 }
 
-/* Give each piece a place of its own in a region that grows. */
+/* Give each piece a separate place in a region that grows. */
 static void place_apart(struct flow *f, struct flow_list *l, u32 *region)
 {
 	u32 i;
@@ -141,7 +141,7 @@ static u8 random_flags(struct flow *f, u8 opcode, u32 len)
 	return flags;
 }
 
-/* Those that model.c knows come first. */
+/* Opcodes that model.c knows come first. */
 #define FLOW_OPCODES	(CAIRN_WQE_WRITE_PERSIST + 1)
 
 static void random_atomic(struct flow *f, struct flow_wr *wr)
@@ -260,7 +260,7 @@ static bool post_send(struct flow *f, u32 i)
 		.inline_len = wr->len,
 	};
 
-	/* nothing is checked when there is nothing to access */
+	/* the key of an empty request is not checked */
 	if (!wr->len && sim_chance(&f->s->rand, 500)) {
 		w.rkey = (u32)sim_rand(&f->s->rand);
 		w.remote_addr = sim_rand(&f->s->rand);
@@ -279,7 +279,7 @@ static bool post_recv(struct flow *f, u32 i)
 	return sim_queue_recv(f->to->rq, i, sge, n);
 }
 
-/* Nobody repeats what finds no receive on an unreliable connection. */
+/* An unreliable connection does not retransmit a message that finds no receive. */
 static bool receiver_ready(const struct flow *f, u32 i)
 {
 	const struct flow_wr *wr = &f->wr[i];
@@ -288,7 +288,7 @@ static bool receiver_ready(const struct flow *f, u32 i)
 	       wr->recv == FLOW_NONE || wr->recv < f->recv_posted;
 }
 
-/* One round of the host: post what the queues and the mood allow. */
+/* One round of the host: post a random number of requests that fit. */
 static void pump(struct sim *s, void *arg)
 {
 	struct flow *f = arg;
@@ -308,7 +308,7 @@ static void pump(struct sim *s, void *arg)
 	}
 	if (any)
 		sim_doorbell(f->from);
-	/* whoever runs the engine may do so without a reason */
+	/* the engine may be run without a reason */
 	if (sim_chance(&s->rand, 200))
 		sim_turn(sim_chance(&s->rand, 500) ? f->from : f->to,
 			 sim_below(&s->rand, CAIRN_SIDES));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The judge of a flow: looks at every completion, packet and byte. */
+/* The judge of a flow checks every completion, packet and byte. */
 #include <stdlib.h>
 #include "sim/flow.h"
 
@@ -29,7 +29,7 @@ static bool from_later(const struct flow *f, u32 i, u32 end, u32 off, u8 value)
 	return false;
 }
 
-/* The first request after READ @i that can not have run before it ended. */
+/* The first request after READ @i that cannot have run before the READ ended. */
 static u32 fenced_off(const struct flow *f, u32 i)
 {
 	u32 j;
@@ -40,7 +40,7 @@ static u32 fenced_off(const struct flow *f, u32 i)
 	return j;
 }
 
-/* What request @i stored is in the target, or later requests' bytes are. */
+/* The target has the data of request @i, or data of later requests. */
 static void check_stored(struct flow *f, u32 i)
 {
 	const struct flow_wr *wr = &f->wr[i];
@@ -81,7 +81,7 @@ static void check_result(struct flow *f, u32 i)
 	}
 }
 
-/* Everything that a completed request promises, right now. */
+/* Check everything that the completion of request @i promises. */
 static void check_done(struct flow *f, u32 i)
 {
 	const struct flow_wr *wr = &f->wr[i];
@@ -89,7 +89,7 @@ static void check_done(struct flow *f, u32 i)
 	if ((s32)(f->from->sq_head - wr->end) < 0)
 		sim_fail(f->s, "WR %u complete, its units still in use", i);
 	if (f->from->c.transport != CAIRN_TRANSPORT_RC)
-		return;		/* it has left, that is all */
+		return;		/* only sent, which is all it promises */
 	if (reads(wr))
 		check_result(f, i);
 	check_stored(f, i);
@@ -239,8 +239,8 @@ static void check_fence(struct flow *f, const struct flow_wr *wr)
 			check_result(f, i);
 }
 
-/* End-to-end credits (IBTA 9.7.7.2): beyond them one packet may probe. What the
- * requester did not believe, from a port that is not known, gives and limits nothing.
+/* End-to-end credits (IBTA 9.7.7.2): one packet beyond the limit may be sent as a probe.
+ * AETHs that the requester ignored, from an unknown port, do not count.
  */
 static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 {
@@ -275,7 +275,7 @@ static void forget_reads(struct flow *f, u32 first, u32 last)
 	f->rd_out = n;
 }
 
-/* One that is asked for again is under way once. */
+/* A READ that is requested again counts once. */
 static void count_read(struct flow *f, u32 rel, u32 n)
 {
 	u32 max = f->from->c.attrs.max_rd_atomic;
@@ -289,7 +289,7 @@ static void count_read(struct flow *f, u32 rel, u32 n)
 	}
 }
 
-/* Something that was never on the wire before. */
+/* Check a packet that was never sent before. */
 static void on_new(struct flow *f, struct flow_wr *wr,
 		   const struct cairn_pkt *pkt)
 {
@@ -326,7 +326,7 @@ static void on_request(struct flow *f, const struct cairn_pkt *pkt)
 		sim_fail(f->s, "PSN %u leaves again, acknowledged", rel);
 }
 
-/* An ACK that names a READ or atomic would pass for its response. */
+/* An ACK with the PSN of a READ or atomic would be taken for its response. */
 static void check_ack(struct flow *f, const struct cairn_pkt *pkt)
 {
 	struct flow_wr *wr;
@@ -373,13 +373,13 @@ static void learn_credits(struct flow *f, const struct cairn_pkt *pkt)
 
 	f->probe = FLOW_NONE;
 	if (rel >= 1 << 23)
-		return;		/* before the first: from an earlier life */
+		return;		/* before the first: from before the flow */
 	if (ack && n >= 0) {
 		/* the MSN of request number 1 is its SSN */
 		n += cairn_psn_diff(pkt->msn, f->ssn0) + 1;
 		f->lsn = max(f->lsn, n);
 	}
-	/* what is out of date, or a response out of order, may be ignored */
+	/* an old answer, or a response out of order, may be ignored */
 	if (pkt->op->kind == CAIRN_KIND_ACK && ack && rel >= f->una)
 		f->lsn_known = credits(pkt->syndrome) >= 0;
 	f->una = max(f->una, rel + ack);
@@ -412,7 +412,7 @@ void flow_watch(struct flow *f)
 	f->to->hooks = hooks;
 }
 
-/* Put what must have arrived into the image of a region. */
+/* Copy the data that must have arrived into the image of a region. */
 static void apply(u8 *image, const struct flow_list *l, const u8 *data, u32 len)
 {
 	u32 p, at = 0;
@@ -437,7 +437,7 @@ static void check_region(struct flow *f, const char *what,
 	sim_fail(f->s, "%s differs at byte %u of %u", what, i, mr->len);
 }
 
-/* Results of READs are judged one by one: take them as they are. */
+/* Results of READs have been checked one by one, so accept them here. */
 static void check_dst(struct flow *f)
 {
 	u32 i, p;

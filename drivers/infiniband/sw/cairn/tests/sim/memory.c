@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Registered memory. Addresses in it are numbers that mean nothing to the
- * host's CPU, so that nobody gets at the bytes but through a key; each region
- * is an allocation of exactly its length.
+ * Registered memory. Its addresses are not addresses of the host's CPU, so that the
+ * bytes can be accessed through a key only. Each region is an allocation of exactly its
+ * length.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "persist/flush.h"
 #include "sim/sim.h"
 
-#define WORD		8		/* is durable as a whole */
+#define WORD		8		/* becomes durable as a whole */
 #define ALL_WORDS	((1 << CAIRN_LINE / WORD) - 1)
-/* Memory comes in pages, and a page is a piece of a placement. */
+/* Memory consists of pages; a placement has one piece for each page. */
 #define PAGE		512
 #define PIECES		(4096 / PAGE + 2 * CAIRN_MAX_SGE + 2)
 
@@ -29,7 +29,7 @@ struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
 	mr->pd = SIM_PD;
 	mr->len = len;
 	mr->access = access;
-	/* far apart, and aligned as the memory behind is */
+	/* far away from each other, and aligned as the real memory */
 	mr->va = (u64)(sim_below(&s->rand, 1 << 20) + 1) << 40 | n << 28;
 	BUG_ON(posix_memalign((void **)&mr->mem, CAIRN_LINE, len ?: 1));
 	mr->valid = true;
@@ -57,12 +57,12 @@ struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 }
 
 /*
- * Persistent memory. A CPU writes lines back, its fence makes those durable, and no
- * other CPU's fence does. A line may become durable at any other time, too, as a
- * whole or in words: caches are small.
+ * Persistent memory. A CPU writes lines back. Its fence makes them durable, but no other
+ * CPU's fence does. A line may become durable at any other time, too, as a whole or in
+ * words, when the cache evicts it.
  */
 
-/* @bytes were memory at @when. Memory does not go back. */
+/* Make @bytes durable, the contents at time @when. Newer contents are kept. */
 static void take_word(struct sim_mr *mr, u32 off, u32 len, const u8 *bytes,
 		      u64 when)
 {
@@ -122,7 +122,7 @@ static void stage_line(struct sim_mr *mr, u32 off)
 	memcpy(line->bytes, mr->mem + off, line->len);
 }
 
-/* The simulated CPU's instructions, by the kernel's names. */
+/* Instructions of the simulated CPU, under the kernel's names. */
 void arch_wb_cache_pmem(void *addr, size_t size)
 {
 	const u8 *p = addr;
@@ -159,7 +159,7 @@ void pmem_wmb(void)
 	here.s->images++;
 }
 
-/* Some words of the line that was written last, or all of them. */
+/* Evict some or all words of the line that was written last. */
 static void evict(struct sim *s, struct sim_mr *mr)
 {
 	u32 off = mr->placed & -CAIRN_LINE;
@@ -213,8 +213,8 @@ u8 *sim_mr_at(struct sim_qp *qp, u32 key, u64 va, u64 len,
 	return mr->mem + (va - mr->va);
 }
 
-/* Copy @len bytes between @span and @buf. A list too short is the engine's
- * mistake: it knows the lengths.
+/* Copy @len bytes between @span and @buf. A list that is too short is an error of the
+ * engine, which knows the lengths.
  */
 static int copy_span(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 		     u32 len, bool to_span)
@@ -314,7 +314,7 @@ static int map_span(struct sim_qp *qp, const struct cairn_span *span, u32 len,
 	return len ? -EFAULT : (int)n;
 }
 
-/* A packet arrives in fragments of any size. */
+/* Copy in fragments of random size, as a packet may be stored in fragments. */
 static int copy_words(const struct cairn_pkt *pkt, u32 off,
 		      struct cairn_words *words, u8 *to, u32 len)
 {

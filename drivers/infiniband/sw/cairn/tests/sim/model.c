@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What each work request does, by definition: executed one after the other on
- * a copy of the target's memory. Nothing here comes from the engine.
+ * The definition of each work request: requests are executed one after the other on a
+ * copy of the target's memory. No code here is the engine's.
  */
 #include <stdlib.h>
 #include "sim/flow.h"

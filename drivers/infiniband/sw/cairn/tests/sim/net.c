@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The network: real bytes with IPv4 and UDP headers and ICRC. A train travels
- * as one batch; what the faults do to single packets, and random cuts, break
- * it up. A packet is lost three times at most, a request and its answer together
- * less often than a requester tries, so that a run out of retries is the engine's
- * fault and not bad luck.
+ * The network: real bytes with IPv4 and UDP headers and ICRC. A train arrives as one
+ * batch; faults of single packets and random cuts split it. A packet is lost three times
+ * at most, and a request and its answer together less often than a requester tries. So a
+ * requester that runs out of retries is an error of the engine.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +60,9 @@ static void l3_headers(struct sim_packet *p)
 	put16(udp + 4, p->len - 20);
 }
 
-/* There is none of less than a BTH: any will do, so that the parser sees it. */
+/* A packet shorter than a BTH has no ICRC. Any value will do, so that the parser sees the
+ * packet.
+ */
 static __le32 icrc_of(const struct sim_packet *p)
 {
 	u32 len = p->len - SIM_L3_LEN - CAIRN_ICRC_LEN;
@@ -135,7 +136,7 @@ static struct sim_qp *find_qp(struct sim *s, u32 host, u32 qpn)
 	return NULL;
 }
 
-/* From bytes to a packet for a QP; NULL: dropped and counted. */
+/* Parse the bytes into a packet for a QP. Return: the QP; NULL: dropped and counted. */
 static struct sim_qp *accept(struct sim *s, const struct sim_packet *p,
 			     struct cairn_pkt *pkt)
 {
@@ -183,7 +184,7 @@ static void held_free(struct sim_qp *qp, struct sim_held *h)
 	qp->hold_room++;
 }
 
-/* The same request, but for the AckReq and so for the ICRC? */
+/* Are the requests equal, except for AckReq and ICRC? */
 static bool held_same(const struct sim_packet *kept,
 		      const struct sim_packet *came)
 {
@@ -253,7 +254,7 @@ void sim_drop_held(struct sim_qp *qp)
 	}
 }
 
-/* Returns the QP when its side in *@side now needs a turn. */
+/* Return: the QP if its side *@side now needs a turn. */
 static struct sim_qp *receive(struct sim *s, const struct sim_packet *p,
 			      enum cairn_side_id *side)
 {
@@ -315,7 +316,7 @@ static u8 *losses_of(struct sim_qp *qp, enum cairn_side_id side, u32 psn)
 	return &qp->s->lost[h];
 }
 
-/* Break one covered bit. The receiver's ICRC check is the only defence. */
+/* Flip one covered bit. Only the receiver's ICRC check can detect it. */
 static void corrupt(struct sim *s, struct sim_packet *p)
 {
 	u32 bit = sim_below(&s->rand, (p->len - SIM_L3_LEN - 12) * 8);
@@ -336,7 +337,7 @@ static bool hurt(struct sim_qp *qp, enum cairn_side_id side,
 struct departure {
 	struct sim *s;
 	struct batch *open;	/* packets that arrive together */
-	u64 when;		/* arrival of the packet at hand */
+	u64 when;		/* arrival of the current packet */
 };
 
 static void flush_batch(struct departure *d)
@@ -372,7 +373,7 @@ static void arrive_next(struct departure *d, struct sim_packet *p)
 	d->open->pkt[d->open->n++] = p;
 }
 
-/* Let chance and the test decide what becomes of one packet. */
+/* Send one packet with the faults that chance and the test choose. */
 static void send_packet(struct departure *d, struct sim_qp *qp,
 			enum cairn_side_id side, const struct cairn_pkt *pkt,
 			struct sim_packet *p, enum sim_fate fate)
@@ -390,7 +391,7 @@ static void send_packet(struct departure *d, struct sim_qp *qp,
 	}
 	if (faults && hurt(qp, side, pkt, f->corrupt))
 		corrupt(s, p);
-	/* a queue on the way: only what asks for it is marked */
+	/* a congested queue marks only ECN-capable packets */
 	if (p->bytes[1] && faults && sim_chance(&s->rand, f->mark))
 		p->bytes[1] = 3;
 	if (fate == SIM_DUP || (faults && sim_chance(&s->rand, f->dup)))
@@ -440,7 +441,7 @@ static void check_train(struct sim_qp *qp, const struct cairn_train *t)
 		sim_fail(s, "%s from the wrong side", op->name);
 }
 
-/* Packet @k of the train, its headers as they go on the wire. */
+/* The headers of packet @k of the train, as sent. */
 static struct cairn_pkt header_of(const struct cairn_train *t, u32 k)
 {
 	struct cairn_pkt pkt;
@@ -491,7 +492,7 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 	return p;
 }
 
-/* When the last bit of @bytes has left the link of @host. */
+/* The time at which the link of @host has sent the last bit of @bytes. */
 static u64 transmit(struct sim *s, u32 host, u32 bytes)
 {
 	struct sim_host *h = &s->host[host];
@@ -501,7 +502,7 @@ static u64 transmit(struct sim *s, u32 host, u32 bytes)
 	return h->link_free;
 }
 
-/* Packet @k of @t leaves. */
+/* Send packet @k of @t. */
 static void depart(struct departure *d, struct sim_qp *qp,
 		   enum cairn_side_id side, const struct cairn_train *t, u32 k,
 		   const u8 *payload, u32 dst)
@@ -538,9 +539,9 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /*
- * Between two ends of one host, as net/local.c and lane/exec.c do it: the receiver
- * reads the packets in the sender's run, where they lie. Those that it cannot take
- * travel; then the next must not be faster.
+ * Loopback between two ends of one host, as in net/local.c and lane/exec.c: the receiver
+ * reads the packets in the sender's run, in the sender's memory. Packets that it cannot
+ * take go through the network; later ones must not overtake them.
  */
 
 struct hand {
@@ -609,7 +610,7 @@ static void hand_packets(const struct hand *hand, u32 sender,
 	free(bytes);
 }
 
-/* What leaves is told to those who watch. */
+/* Call the watchers for a train that is handed over. */
 static void hand_record(struct sim_qp *qp, enum cairn_side_id side,
 			const struct cairn_train *t)
 {
@@ -625,7 +626,7 @@ static void hand_record(struct sim_qp *qp, enum cairn_side_id side,
 	qp->s->trains++;
 }
 
-/* False: the train travels. */
+/* Return: false: the train goes through the network. */
 static bool hand_over(struct sim_qp *qp, enum cairn_side_id side,
 		      const struct cairn_train *t, const u8 *payload)
 {
@@ -651,7 +652,9 @@ static bool hand_over(struct sim_qp *qp, enum cairn_side_id side,
 	return true;
 }
 
-/* Where the datagrams of @t go, or the peer. False: no such address handle. */
+/* The destination of the datagrams of @t, or the peer. Return: false: no such address
+ * handle.
+ */
 static bool find_destination(const struct sim_qp *qp,
 			     const struct cairn_train *t, u32 *dst)
 {
@@ -666,7 +669,7 @@ static bool find_destination(const struct sim_qp *qp,
 	return true;
 }
 
-/* Describe message @k; false when it or its memory is refused. */
+/* Describe message @k. Return: false if it or its memory is refused. */
 static bool take_part(struct sim_qp *qp, const struct cairn_train *t,
 		      cairn_part_fn part, u32 k, struct cairn_train *one,
 		      u8 *payload)
@@ -742,7 +745,7 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /*
- * Packets that no engine made.
+ * Injected packets, not built by the engine.
  */
 
 void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len)

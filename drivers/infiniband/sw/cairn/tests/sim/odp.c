@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory on demand: pages that are absent, come, and are taken away again. */
+/* Memory on demand: pages are not present, are faulted in, and are evicted again. */
 #include <errno.h>
 #include <stdlib.h>
 #include "sim/sim.h"
 
 #define PAGE		512
-/* Brought at a time. */
+/* Pages that are faulted in at a time. */
 #define BATCH		8
 
 void sim_odp(struct sim_mr *mr)
@@ -50,7 +50,7 @@ static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
 	return -EAGAIN;
 }
 
-/* @more: bytes behind, that are wanted too. */
+/* @more: bytes behind the range that are needed, too. */
 static int odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 		    u64 len, u32 more)
 {

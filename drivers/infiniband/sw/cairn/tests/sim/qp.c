@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the host side of a QP does: create, connect, post. */
+/* The host side of a QP: create, connect, post. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include "sim/sim.h"
@@ -184,14 +184,14 @@ void sim_modify(struct sim_qp *qp, enum cairn_state state)
 	cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
-/* As modify_qp(RESET) does: both rings are empty afterwards. */
+/* The same as modify_qp(RESET): both rings are empty afterwards. */
 void sim_reset(struct sim_qp *qp)
 {
 	cairn_qpc_set_state(&qp->c, CAIRN_QP_RESET);
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
 	cairn_qicache_drop(&qp->s->qicache, qp->c.qpn);
 	qp->rung.valid = false;
-	/* as for the driver: what waits for the old connection is forgotten */
+	/* as in the driver: the question of the old connection is dropped */
 	qp->peer_asked = 0;
 	memset(qp->inval_end, 0, sizeof(qp->inval_end));
 	qp->sq_head = qp->sq_tail;

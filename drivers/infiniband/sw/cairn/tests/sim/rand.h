@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Random numbers that depend on nothing but their seed (splitmix64). */
+/* Random numbers that depend on their seed only (splitmix64). */
 #ifndef CAIRN_SIM_RAND_H
 #define CAIRN_SIM_RAND_H
 

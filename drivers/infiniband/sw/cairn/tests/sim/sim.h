@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A world for the engine: hosts with registered memory and rings, a network
- * that loses, repeats, delays and damages packets, and a clock that only
- * events move. One seed determines everything that happens.
+ * A world for the engine: hosts with registered memory and rings, a network that loses,
+ * duplicates, delays and corrupts packets, and a clock that only events move. One seed
+ * determines all events.
  *
  *	struct sim *s = sim_new_at("test", seed);
  *	struct sim_qp *a = sim_qp(s, 0, &sim_rc), *b = sim_qp(s, 1, &sim_rc);
@@ -45,7 +45,7 @@
 #define SIM_ASYNCS	32	/* remembered of a QP */
 #define SIM_XSRQS	4	/* of a host */
 
-#define SIM_PD		1	/* protection domain of everything by default */
+#define SIM_PD		1	/* default protection domain */
 
 /* Bytes before the BTH of a simulated packet: IPv4 and UDP. */
 #define SIM_L3_LEN	28
@@ -64,14 +64,14 @@ struct sim_mr {
 	u8 persist;		/* enum cairn_persist */
 	u64 flush_limit;	/* host flush: ns, 0: none */
 	u8 durability;		/* enum cairn_durability */
-	u8 *shadow;		/* persistent: what a power failure leaves */
-	u64 *newest;		/* when each word of the shadow was taken */
+	u8 *shadow;		/* persistent: contents after a power failure */
+	u64 *newest;		/* when each word of the shadow was written */
 	u32 placed;		/* the last place that was written */
 	bool valid;
 	bool remote_inv;	/* a peer may invalidate it */
-	bool rebind;		/* a window that may be bound again as it is */
-	bool *here;		/* on demand: which pages are; NULL: all, always */
-	bool unmapped;		/* none comes any more */
+	bool rebind;		/* a window that may be bound again unchanged */
+	bool *here;		/* on demand: present pages; NULL: all, always */
+	bool unmapped;		/* faults fail */
 };
 
 #define SIM_LOCAL	(1 << CAIRN_ACCESS_LOCAL_READ |		\
@@ -89,7 +89,7 @@ struct sim_ah {
 	u32 kbps;		/* its static rate; 0: none */
 };
 
-/* An SRQ of XRC; its number is its place plus one. */
+/* An SRQ of XRC; its number is its index plus one. */
 struct sim_xsrq {
 	struct sim_rq *rq;	/* NULL: there is none */
 	u32 pd;
@@ -118,14 +118,14 @@ struct sim_host {
 	u64 link_free;		/* when the transmitter is idle again */
 };
 
-/* Absent memory that a side needs. */
+/* Memory that a side needs and that is not present. */
 struct sim_odp {
 	struct sim_qp *qp;
 	struct sim_mr *mr;
 	u32 first, last;	/* pages */
 	bool busy;
 	bool failed;
-	u32 asked;		/* in all */
+	u32 asked;		/* pages, in all */
 };
 
 /* A completion and when it appeared. */
@@ -153,7 +153,7 @@ struct sim_rq {
 	bool shared;
 };
 
-/* What a packet looked like when it left. */
+/* A packet as it was sent. */
 struct sim_sent {
 	struct sim_qp *qp;
 	enum cairn_side_id side;
@@ -165,22 +165,22 @@ struct sim_sent {
 };
 
 enum sim_fate {
-	SIM_PASS,		/* as the fault rates say */
+	SIM_PASS,		/* subject to the fault rates */
 	SIM_DROP,
 	SIM_DUP,
 	SIM_LATE,		/* delayed by faults.late_ns */
-	SIM_SURE,		/* arrives whatever the rates say */
+	SIM_SURE,		/* arrives regardless of the rates */
 };
 
 struct sim_hooks {
 	void *arg;
-	/* A completion was added. Runs below the engine: only look. */
+	/* A completion was added. Called within the engine: must not change anything. */
 	void (*cqe)(struct sim_qp *qp, enum cairn_side_id side,
 		    const struct cairn_cqe *cqe);
-	/* A packet leaves. Decides what the network does to it. */
+	/* A packet is sent. Return: its fate. */
 	enum sim_fate (*emit)(struct sim_qp *qp, enum cairn_side_id side,
 			      const struct cairn_pkt *pkt);
-	/* A good packet arrived and is about to go to the engine. */
+	/* A good packet arrived and is passed to the engine next. */
 	void (*rx)(struct sim_qp *qp, const struct cairn_pkt *pkt);
 };
 
@@ -197,7 +197,7 @@ struct sim_qp_init {
 	u16 max_inline;
 	u32 max_msg;
 	u32 rd_slots;		/* READs and atomics kept as responder */
-	u32 records;		/* at first; 0: 4 */
+	u32 records;		/* initially; 0: 4 */
 	struct sim_rq *srq;
 };
 
@@ -215,19 +215,19 @@ struct sim_qp {
 	u32 sq_tail;
 	u32 copies;		/* of the send ring */
 	u32 copied;		/* units */
-	struct cairn_qi_rung rung;	/* by a doorbell, not yet looked at */
+	struct cairn_qi_rung rung;	/* pointer of a doorbell, not handled yet */
 	struct sim_rq *rq;
 	struct sim_rq own_rq;
 	bool rq_rings;		/* posting a receive wakes the responder */
 	bool kicked[CAIRN_SIDES];
-	u32 kicks[CAIRN_SIDES];	/* that the engine asked for */
-	bool mutate;		/* the host scribbles over the ring while read */
-	bool no_memory;		/* nothing can be allocated */
-	bool hostile;		/* the ring breaks the rules on purpose */
-	bool plain;		/* keeps nothing ahead of a gap, as others do */
+	u32 kicks[CAIRN_SIDES];	/* by the engine */
+	bool mutate;		/* the host overwrites the ring while it is read */
+	bool no_memory;		/* allocations fail */
+	bool hostile;		/* the ring violates the rules on purpose */
+	bool plain;		/* keeps no packets ahead of a gap, as other devices */
 	struct sim_held *held;	/* by PSN */
-	struct sim_held *in_hand;	/* that cairn_env_held() gave last */
-	u32 hold_room;		/* packets still to be kept at most */
+	struct sim_held *in_hand;	/* last result of cairn_env_held() */
+	u32 hold_room;		/* packets that may still be kept */
 	u32 stuck;		/* deadlines served without progress of time */
 	u32 psn;		/* first, as given to sim_connect() */
 	u16 sport;		/* UDP source port; 0: SIM_SPORT */
@@ -235,14 +235,14 @@ struct sim_qp {
 	u32 asyncs;
 	u64 count[CAIRN_CTR_COUNT];
 	u32 atomics;		/* executed on behalf of this QP */
-	u32 peer_asked;		/* whether it knows WRITE_PERSIST */
-	u32 started;		/* work requests, as the engine says */
-	u64 inval_end[CAIRN_SIDES];	/* of the last invalidation that waits */
-	u32 invals;		/* that waited */
+	u32 peer_asked;		/* questions whether the peer supports WRITE_PERSIST */
+	u32 started;		/* work requests, reported by the engine */
+	u64 inval_end[CAIRN_SIDES];	/* when the last invalidation that waits ends */
+	u32 invals;		/* invalidations that waited */
 	struct sim_odp odp[CAIRN_SIDES];
 	struct sim_hooks hooks;
-	void *flow[CAIRN_SIDES];	/* what this side takes part in */
-	struct cairn_qpc c;	/* last: an overrun leaves the allocation */
+	void *flow[CAIRN_SIDES];	/* flow of this side */
+	struct cairn_qpc c;	/* last, so that ASan detects an overrun */
 };
 
 /* Rates are per mille. */
@@ -262,7 +262,7 @@ struct sim {
 	u64 seed;
 	struct sim_rand rand;
 	u32 wrap_within;	/* packets; 0: PSNs begin anywhere */
-	bool strangers;		/* no answer has shown a peer's port yet */
+	bool strangers;		/* sim_connect() leaves the peer's port unknown */
 	u64 now;
 	struct sim_host host[SIM_HOSTS];
 	struct sim_qp *qp[SIM_QPS];
@@ -272,10 +272,10 @@ struct sim {
 	u32 latency_ns;
 	u32 byte_ps;		/* picoseconds to transmit a byte */
 	u32 budget;		/* packets of one turn; 0: random */
-	bool dead[SIM_HOSTS];	/* nothing reaches this host */
+	bool dead[SIM_HOSTS];	/* no packet reaches this host */
 	bool calm;		/* no faults any more */
-	u16 handed;		/* per mille of trains: given to a free receiver */
-	u32 handed_trains;	/* that were */
+	u16 handed;		/* per mille of trains: handed to an idle receiver */
+	u32 handed_trains;	/* trains that were handed over */
 	u32 flying;		/* packets on the network */
 
 	struct sim_event *event;	/* heap, earliest first */
@@ -283,34 +283,34 @@ struct sim {
 	u32 event_room;
 	u64 event_seq;
 
-	/* Who runs the engine now; NULL: nobody. What it may not touch. */
+	/* The side that runs now; NULL: none. Copies of the parts it may not change. */
 	struct sim_qp *run_qp;
 	enum cairn_side_id run_side;
 	u32 run_cqes, most_cqes;	/* completions of one run */
-	u32 allocs;		/* that the engine has asked for */
-	u32 bad_alloc;		/* the one that fails; 0: none */
+	u32 allocs;		/* of the engine so far */
+	u32 bad_alloc;		/* number of the one that fails; 0: none */
 	struct cairn_qpc before;
 	u32 turn_acks;		/* ACKs and NAKs of this turn */
 
-	/* Queue info: so small that queues evict each other. */
+	/* The queue-info cache: so small that queues evict each other. */
 	struct cairn_qicache qicache;
 	atomic64_t qi_words[CAIRN_QI_WAYS];
 	u32 qi_looks;
 
-	/* The CPU of a host that its runs are on; each run has another one.
-	 * Chosen by numbers of its own: it changes nothing that happens.
+	/* The CPU on which a host's run is; it changes with each run. It has a separate
+	 * random generator, so that it does not influence the events.
 	 */
 	struct sim_rand cpu_rand;
 	u32 cpu;
-	u16 evict;		/* per mille of runs: a line leaves the cache */
+	u16 evict;		/* per mille of runs: the cache evicts a line */
 	u64 line_clock;		/* counts lines that were written back */
-	u32 images;		/* changes of what a power failure leaves */
-	/* After every step, NULL: nobody wants to look. */
+	u32 images;		/* changes of shadows */
+	/* Called after every step, or NULL. */
 	void (*stepped)(struct sim *s, void *arg);
 	void *stepped_arg;
 
-	/* Regions that are registered from now on are on demand; per mille of
-	 * accesses that find that a page has gone; how long bringing takes.
+	/* Regions that are registered from now on are on demand; per mille of accesses
+	 * that find a page evicted; duration of a fault.
 	 */
 	bool on_demand;
 	u16 taken;
@@ -323,7 +323,7 @@ struct sim {
 	u32 n_sent;
 	u32 sent_room;
 	u32 trains;
-	u8 lost[4096];		/* losses per packet, so that each ends */
+	u8 lost[4096];		/* losses of each packet, to bound them */
 	u64 count[CAIRN_CTR_COUNT];
 
 	u32 failures;
@@ -334,19 +334,19 @@ struct sim {
  * world.c
  */
 
-/* The test's name and the seed are what a failure report needs. */
+/* A failure report prints the test's name and the seed. */
 struct sim *sim_new_at(const char *test, u64 seed);
 void sim_free(struct sim *s);
 
-/* Something that must hold did not. The first one is remembered. */
+/* Report a violation. The first one is remembered. */
 void sim_fail(struct sim *s, const char *fmt, ...) __printf(2, 3);
 
-/* Print a line of the story, if SIM_TRACE is set in the environment. */
+/* Print a trace line, if SIM_TRACE is set in the environment. */
 void sim_trace(const struct sim_qp *qp, const char *fmt, ...) __printf(2, 3);
 void sim_trace_pkt(const struct sim_qp *qp, const char *what,
 		   const struct cairn_pkt *pkt);
 
-/* Have @fn run at @when. */
+/* Call @fn at time @when. */
 void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
 	    void *arg);
 /* The same; @drop is called with @arg if the world ends before. */
@@ -354,27 +354,26 @@ void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
 		 void (*drop)(void *arg), void *arg);
 
 /**
- * sim_run() - let events happen
+ * sim_run() - process events
  * @ns: virtual time that may pass from now
  *
- * Returns true when nothing is left that would ever happen, false when the
- * time was up first (now is then exactly the end of it).
+ * Return: true: no events are left; false: the time has passed (now is exactly its end).
  */
 bool sim_run(struct sim *s, u64 ns);
 
-/* As above, but also stops, with true, as soon as *@flag is not 0. */
+/* The same, but also stops, with true, as soon as *@flag is not 0. */
 bool sim_run_until(struct sim *s, u64 ns, const u32 *flag);
 
-/* Around every call into the engine on behalf of one side: the other side's
- * part and the attributes stay as they are (engine/qp.h).
+/* Around every call into the engine on behalf of one side: checks that the other side's
+ * part and the attributes do not change (engine/qp.h).
  */
 void sim_enter(struct sim_qp *qp, enum cairn_side_id side);
 void sim_leave(struct sim_qp *qp);
 
-/* Give the engine of one side a turn, now. */
+/* Run the engine of one side now. */
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side);
 
-/* The first seed and how many: CAIRN_SEED and SEEDS in the environment. */
+/* The first seed, and the number of seeds: CAIRN_SEED and SEEDS in the environment. */
 u64 sim_first_seed(void);
 u32 sim_seeds(u32 normally);
 
@@ -396,7 +395,7 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
 
 #define SIM_SPORT	0xc000
 
-/* A packet from nobody we know: arrives now, and the QP gets its turn. */
+/* Inject a forged packet: it arrives now, and the QP gets its turn. */
 void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 		const void *payload);
@@ -410,7 +409,7 @@ void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 /* Copies of received packets; net.c has what env.h wants of them. */
 int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
 
-/* Does the allocation that is due now fail? */
+/* Does the next allocation fail? */
 static inline bool sim_alloc_fails(struct sim *s)
 {
 	return ++s->allocs == s->bad_alloc;
@@ -426,14 +425,14 @@ const u8 *sim_pkt_ip(const struct cairn_pkt *pkt);
  */
 
 struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access);
-/* The same, persistent: with a shadow image that holds what is durable. */
+/* The same, persistent: with a shadow image of the durable contents. */
 struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
 				 enum cairn_persist persist);
-/* Durable at once: what the program of a host does that is asked to flush. */
+/* Make a range durable at once, as a program does that is asked for a host flush. */
 void sim_make_durable(struct sim *s, struct sim_mr *mr, u32 off, u32 len);
-/* The write-backs and fences that follow are those of this QP's host. */
+/* Execute the following write-backs and fences on this QP's host. */
 void sim_on_cpu_of(struct sim_qp *qp);
-/* The run is over: the next one is on another CPU, and caches may lose lines. */
+/* End of a run: the next one is on another CPU, and caches may evict lines. */
 void sim_run_over(struct sim *s);
 
 struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key);
@@ -444,9 +443,9 @@ int sim_gather(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	       u32 len);
 int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 		const u8 *buf, u32 len);
-/* What cairn_env_writeback() does, from @off on. */
+/* The same as cairn_env_writeback(), from @off on. */
 void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len);
-/* What cairn_env_place_words() does. */
+/* The same as cairn_env_place_words(). */
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len,
 		    struct cairn_words *words, bool last);
@@ -455,9 +454,9 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
  * odp.c
  */
 
-/* From now on it is on demand, and nothing of it is there. */
+/* Make the region on demand; no page is present. */
 void sim_odp(struct sim_mr *mr);
-/* Is all of it there, for @side? 0, -EAGAIN or -EFAULT: as engine/env.h says. */
+/* Is all of it present for @side? Return: 0, -EAGAIN or -EFAULT, see engine/env.h. */
 int sim_odp_find(struct sim_qp *qp, enum cairn_side_id side, u32 key, u64 va,
 		 u64 len);
 int sim_odp_find_span(struct sim_qp *qp, const struct cairn_span *span,
@@ -494,33 +493,33 @@ struct sim_wr {
 
 extern const struct cairn_qp_attrs sim_attrs;
 
-/* Zeroed, aligned as the QP context is. */
+/* Zeroed memory, aligned as the QP context is. */
 void *sim_zalloc(size_t bytes);
 
 struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init);
-/* Another send ring, as modify_qp(CAP) does it; false when it is too small. */
+/* Change the send ring as modify_qp(CAP) does. Return: false if it is too small. */
 bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records);
 struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
 void sim_rq_free(struct sim_rq *rq);
 
-/* Both ends to RTS with @attrs (dqpn is filled in) and random PSNs, or some that
- * are at most s->wrap_within packets before they wrap. Both know the other's port,
- * as after a first answer, if they are not to be strangers.
+/* Move both ends to RTS with @attrs (dqpn is filled in) and random PSNs, or PSNs that are
+ * at most wrap_within packets before the wrap. Both know the other's port, as after a
+ * first answer, unless strangers is set.
  */
 void sim_connect(struct sim_qp *a, struct sim_qp *b,
 		 const struct cairn_qp_attrs *attrs);
-/* One end to RTS; its peer is @dqpn on @peer. */
+/* Move one end to RTS; its peer is @dqpn on @peer. */
 void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
 		const struct cairn_qp_attrs *attrs, u32 rq_psn, u32 sq_psn);
 void sim_modify(struct sim_qp *qp, enum cairn_state state);
 void sim_reset(struct sim_qp *qp);
 
 u32 sim_wqe_units(const struct sim_wr *wr);
-/* Write a WQE at the tail and move it; false: the ring is full. Does not ring
- * the doorbell.
+/* Write a WQE at the tail and advance it, without a doorbell. Return: false: the ring is
+ * full.
  */
 bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr);
-/* As above and ring; a full ring is a failure. */
+/* The same, and ring the doorbell; a full ring is a failure. */
 void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr);
 void sim_doorbell(struct sim_qp *qp);
 /* A doorbell with any write pointer. */
@@ -529,10 +528,10 @@ bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
 		    u32 num_sge);
 void sim_post_recv(struct sim_qp *qp, u64 wr_id, const struct cairn_sge *sge,
 		   u32 num_sge);
-/* What a ring slot holds. */
+/* The unit of a ring at @idx. */
 u8 *sim_unit(u8 *ring, u32 depth, u32 idx);
 
-/* Take up to @n completions off a CQ; whoever waits for room goes on. */
+/* Take up to @n completions off a CQ; QPs that wait for room continue. */
 void sim_poll(struct sim_qp *qp, enum cairn_side_id side, u32 n);
 
 /* The host releases a token, or a region with its tokens ends. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The clock, the event queue, and whose turn it is. */
+/* The clock, the event queue, and the turns of the engine. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ struct sim_event {
 	void *arg;
 };
 
-/* A deadline served this often at one instant will never be satisfied. */
+/* A deadline that was served this often at one instant is an endless loop. */
 #define STUCK_LIMIT	100
 
 void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
@@ -294,7 +294,7 @@ void sim_leave(struct sim_qp *qp)
 		sim_fail(s, "a side touched the other's congestion control");
 	if (memcmp(&qp->c.attrs, &was->attrs, sizeof(was->attrs)))
 		sim_fail(s, "a side touched the attributes");
-	/* What an XRC request was for is for the turn only. */
+	/* An XRC target's SRQ is valid for the turn only. */
 	if (s->run_side == CAIRN_RESP && qp->c.takes == CAIRN_TRANSPORT_XRC) {
 		qp->pd = 0;
 		qp->rq = &qp->own_rq;
@@ -329,7 +329,7 @@ static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
 				   cairn_resp_deadline(&qp->c);
 }
 
-/* The QP whose deadline comes first, or NULL. */
+/* The QP with the earliest deadline, or NULL. */
 static struct sim_qp *first_deadline(struct sim *s, u64 *when,
 				     enum cairn_side_id *side)
 {
@@ -363,7 +363,7 @@ static void serve_deadline(struct sim *s, struct sim_qp *qp,
 	sim_turn(qp, side);
 }
 
-/* One step; false: nothing will ever happen, or not before @end. */
+/* One step. Return: false: no event is left, or none before @end. */
 static bool step(struct sim *s, u64 end)
 {
 	u64 when = 0;

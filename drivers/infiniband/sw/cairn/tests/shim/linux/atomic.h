@@ -24,7 +24,7 @@ static inline s64 atomic64_read(const atomic64_t *v)
 	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
 }
 
-/* Returns what was there; it is changed if that is @old. */
+/* Return: the old value; it is replaced if it equals @old. */
 static inline s64 atomic64_cmpxchg(atomic64_t *v, s64 old, s64 new)
 {
 	__atomic_compare_exchange_n(&v->counter, &old, new, false,

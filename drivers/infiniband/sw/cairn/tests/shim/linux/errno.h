@@ -2,7 +2,7 @@
 #ifndef CAIRN_SHIM_LINUX_ERRNO_H
 #define CAIRN_SHIM_LINUX_ERRNO_H
 
-/* glibc's <errno.h> comes here too. */
+/* glibc's <errno.h> includes this file, too. */
 #include_next <linux/errno.h>
 
 #define ENOTSUPP	524

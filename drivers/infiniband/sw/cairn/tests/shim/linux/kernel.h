@@ -2,7 +2,7 @@
 #ifndef CAIRN_SHIM_LINUX_KERNEL_H
 #define CAIRN_SHIM_LINUX_KERNEL_H
 
-/* Host stand-in for what the kernel's omnibus header brings. */
+/* Host stand-in for the kernel's omnibus header. */
 #include <stdio.h>
 #include <linux/align.h>
 #include <linux/array_size.h>

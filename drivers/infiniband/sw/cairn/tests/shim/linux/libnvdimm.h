@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Of the simulated CPU (sim/memory.c). */
+/* The write-back of the simulated CPU (sim/memory.c). */
 void arch_wb_cache_pmem(void *addr, size_t size);
 
 #endif

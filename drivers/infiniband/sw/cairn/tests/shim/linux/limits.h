@@ -2,7 +2,7 @@
 #ifndef CAIRN_SHIM_LINUX_LIMITS_H
 #define CAIRN_SHIM_LINUX_LIMITS_H
 
-/* glibc's <limits.h> comes here too. */
+/* glibc's <limits.h> includes this file, too. */
 #include_next <linux/limits.h>
 
 #define U8_MAX		((__u8)~0U)

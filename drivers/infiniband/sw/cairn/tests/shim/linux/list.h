@@ -56,7 +56,7 @@ static inline bool list_empty(const struct list_head *head)
 	return READ_ONCE(head->next) == head;
 }
 
-/* Without the lock of those who change it. */
+/* May be called without the lock that protects changes. */
 static inline bool list_empty_careful(const struct list_head *head)
 {
 	const struct list_head *next = READ_ONCE(head->next);

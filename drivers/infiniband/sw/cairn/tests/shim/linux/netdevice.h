@@ -2,7 +2,7 @@
 #ifndef CAIRN_SHIM_LINUX_NETDEVICE_H
 #define CAIRN_SHIM_LINUX_NETDEVICE_H
 
-/* What sources have by way of it in the kernel. */
+/* Headers that the kernel's netdevice.h includes. */
 #include <linux/idr.h>
 #include <linux/list.h>
 

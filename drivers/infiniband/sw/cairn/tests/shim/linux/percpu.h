@@ -7,7 +7,7 @@
 #define this_cpu_ptr(p)		(p)
 #define this_cpu_add(x, n)	((void)((x) += (n)))
 
-/* The test's. */
+/* Defined by the test. */
 unsigned int num_online_cpus(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Who reads, and when what was removed may go, is the test's. */
+/* The test decides which readers there are, and when removed objects are freed. */
 #ifndef CAIRN_SHIM_LINUX_RCUPDATE_H
 #define CAIRN_SHIM_LINUX_RCUPDATE_H
 

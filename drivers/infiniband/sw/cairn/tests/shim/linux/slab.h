@@ -7,7 +7,7 @@
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	1
 
-/* The test's: memory may be short. */
+/* Defined by the test, which may let it fail. */
 void *shim_alloc(size_t size);
 void *shim_zalloc(size_t size);
 void shim_free(void *p);

@@ -5,7 +5,7 @@
 #include <linux/atomic.h>
 #include <linux/types.h>
 
-/* Nobody waits on the host: the test says whether, and sees who was woken. */
+/* No thread waits on the host: the test sets whether one does, and sees wake-ups. */
 typedef struct {
 	bool sleeper;
 	u32 woken;

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* The test's: has this CPU nothing else to run? */
+/* Defined by the test: has this CPU no other task to run? */
 bool single_task_running(void);
 
 #endif
