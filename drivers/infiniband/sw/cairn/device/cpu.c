@@ -8,9 +8,9 @@
 #include <linux/spinlock.h>
 
 struct cpu_owner {
-	spinlock_t lock;
-	struct task_struct *task;	/* that has the lock */
-	unsigned int depth;
+	spinlock_t lock;	/* held by the task that owns the CPU's state */
+	struct task_struct *task;	/* holder of the lock */
+	unsigned int depth;	/* nested calls of the holder */
 };
 
 static DEFINE_PER_CPU(struct cpu_owner, cpu_owners) = {
@@ -23,7 +23,7 @@ void cairn_cpu_take(void)
 
 	migrate_disable();
 	owner = this_cpu_ptr(&cpu_owners);
-	/* Another task's name may come and go here, ours does not. */
+	/* Other tasks may be set and cleared here meanwhile, never current. */
 	if (READ_ONCE(owner->task) != current) {
 		spin_lock(&owner->lock);
 		WRITE_ONCE(owner->task, current);

@@ -17,7 +17,8 @@
 	  "packets lost before the wire: no memory, too long, or refused by the stack")	\
 	X(TX_NOROUTE, tx_noroute, "packets without a route")		\
 	X(TX_SPOOFED, tx_spoofed,					\
-	  "datagrams to the RoCE port not sent: of a socket without CAP_NET_RAW, or translated to the address of a device") \
+	  "datagrams to the RoCE port refused: the socket lacks CAP_NET_RAW, "	\
+	  "or NAT gave them the address of a device")			\
 	X(RX_PACKETS, rx_packets, "packets accepted by the parser")	\
 	X(RX_TRAINS, rx_trains,						\
 	  "trains that segmentation or receive offload delivered whole") \
