@@ -406,7 +406,7 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		       enum cairn_access access)
 {
-	struct access_fragments frags = {};
+	struct access_fragments frags = { .pd = qp->pd };
 
 	return access_resolve(qp, key, va, len, access, &frags);
 }
@@ -424,7 +424,7 @@ int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			     u8 *durability)
 {
-	struct access_fragments frags = {};
+	struct access_fragments frags = { .pd = qp->pd };
 	int err = access_resolve(qp, key, va, len, CAIRN_ACCESS_REMOTE_WRITE,
 				 &frags);
 
