@@ -77,18 +77,19 @@ refused() {
 
 # Routing rules know the user of a process, as with a socket.
 as_nobody() { in_a setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-# UC: packets without a route are lost, and nobody waits for answers
-for kind in '' '-f 6'; do
-	in_a ip ${kind:+-6} rule add pref 100 uidrange 65534-65534 prohibit
-	before=$(counter "$DEV_A" tx_noroute)
-	# shellcheck disable=SC2086
-	run_fail "a rule keeps a user's packets back $kind" \
-		as_nobody timeout 5 verbs_verify -n 1 -c uc $kind
-	expect_that "... and they have no route" "$(counter "$DEV_A" tx_noroute) > $before"
-	# shellcheck disable=SC2086
-	run_ok "... but not those of others" in_a verbs_verify -n 20 $kind
-	in_a ip ${kind:+-6} rule del pref 100
-done
+# UC: a sender does not wait for answers to packets without a route. IPv4 takes the
+# destination for on-link where the lookup names a netdev and a rule refuses it, as for a
+# socket that is bound to a netdev.
+in_a ip -6 rule add pref 100 uidrange 65534-65534 prohibit
+before=$(counter "$DEV_A" tx_noroute)
+if as_nobody timeout -k 1 5 verbs_verify -n 1 -c uc -f 6 >/dev/null 2>&1; then
+	not_ok "a rule keeps a user's packets back"
+else
+	ok "a rule keeps a user's packets back"
+fi
+expect_that "... and they have no route" "$(counter "$DEV_A" tx_noroute) > $before"
+run_ok "... but not those of others" in_a verbs_verify -n 20 -f 6
+in_a ip -6 rule del pref 100
 run_ok "without the rule the user's packets leave" as_nobody verbs_verify -n 20
 
 modprobe 8021q || skip_all "no 802.1Q"
