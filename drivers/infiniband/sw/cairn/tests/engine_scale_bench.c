@@ -448,6 +448,7 @@ static void receive(struct train *train, enum cairn_side_id side)
 			exit(1);
 		}
 		pkt.cookie = packet->bytes;
+		pkt.sender = 0;
 		pkt.ce = false;
 		pkt.flow = FLOW;
 		c = &qp_of(packet)->c;
