@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * From keys to memory: what the data path asks of memory regions, inside its
- * run (device/epoch.h). Nothing found here outlives the run, unless it is held.
+ * Look-up of memory by key, for the data path, in a run (device/epoch.h).
+ * Memory that is found here stays valid until the run ends, unless a reference
+ * is taken.
  *
- * An MR is read without a lock: what was read counts only if the MR's sequence
- * has not changed. A change means that the key was not valid all the time, and
- * the access is refused.
+ * An MR is read without a lock. The values that were read are used only if the
+ * sequence of the MR has not changed. After a change the access is refused, as
+ * the key was not valid all the time.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -19,17 +20,17 @@
 #include "mem/page.h"
 #include "persist/flush.h"
 
-/* Key 0 names all of kernel memory, to kernel consumers, locally. */
+/* Key 0: all of kernel memory, for local access by kernel consumers. */
 #define LOCAL_DMA_LKEY	0
 
 struct access_fragments {
 	struct cairn_nic *nic;
-	struct ib_pd *pd;	/* whose keys count */
+	struct ib_pd *pd;	/* only its keys are accepted */
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
-	u32 more;		/* bytes that are needed behind these */
-	u8 side;		/* that needs them */
+	u32 more;		/* bytes that are needed after these */
+	u8 side;		/* enum cairn_side_id that needs the memory */
 	u8 durability;		/* check only: enum cairn_durability, or 0 */
 };
 
@@ -54,7 +55,9 @@ static int access_add(struct access_fragments *frags, struct page *page,
 {
 	if (frags->n == frags->max)
 		return -E2BIG;
-	/* memory_failure() was here: an access could be a machine check. */
+	/* memory_failure() marked the page: an access could raise a machine
+	 * check.
+	 */
 	if (unlikely(PageHWPoison(page))) {
 		cairn_nic_count(frags->nic, CAIRN_CTR_POISONED_PAGES, 1);
 		return -EFAULT;
@@ -63,14 +66,14 @@ static int access_add(struct access_fragments *frags, struct page *page,
 	return 0;
 }
 
-/* Bytes from @addr to the end of its page, @len at most. */
+/* Bytes from @addr to the end of its page, at most @len. */
 static u32 access_in_page(u64 addr, u64 len)
 {
 	return min_t(u64, len, PAGE_SIZE - offset_in_page(addr));
 }
 
-/* A page of kernel memory at an address that a peer chose. access_add() looks for errors
- * of the memory.
+/* The page of kernel memory at an address that a peer chose. Poisoned pages are
+ * returned, as access_add() refuses and counts them.
  */
 static struct page *access_chosen_page(const void *va)
 {
@@ -79,7 +82,9 @@ static struct page *access_chosen_page(const void *va)
 	return PageHWPoison(page) || cairn_page_touchable(page) ? page : NULL;
 }
 
-/* A page of kernel memory. A peer does not get at what can vanish. */
+/* The page of kernel memory at @va. A peer may not use vmalloc memory, as it
+ * can be unmapped at any time.
+ */
 static struct page *access_kernel_page(const void *va, bool remote)
 {
 	if (virt_addr_valid(va))
@@ -112,9 +117,10 @@ static int access_walk_kernel(u64 addr, u64 len, bool remote,
 }
 
 /*
- * The range lies in the MR, but the fields may be of two times: an index is
- * checked by itself, and an address used only if nothing had changed by then.
- * Both lists of a fast registration have room for every index (mr_adopt()).
+ * The range lies in the MR, but some fields may have been read before a change
+ * and others after it. So each index is checked against num_blocks, and an
+ * address is used only if the sequence has not changed. Both block lists of a
+ * fast registration have room for every index (mr_adopt()).
  */
 static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
 			      u64 len, struct access_fragments *frags)
@@ -142,7 +148,9 @@ static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
 	return err;
 }
 
-/* A window is for peers, that of type 2 for one queue pair's. */
+/* Only peers may access memory by a window. For type 2 this is the peer of the
+ * QP that bound it.
+ */
 static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
 			     enum cairn_access access)
 {
@@ -152,7 +160,7 @@ static bool access_in_window(struct cairn_mr *mr, const struct cairn_qp *qp,
 	       (!serial || serial == qp->cold->serial);
 }
 
-/* @mr is what the key names: may it be accessed so? */
+/* Does @mr, which the key names, allow this access? */
 static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
 			   u64 va, u64 len, enum cairn_access access)
 {
@@ -169,15 +177,16 @@ static bool access_allowed(struct cairn_mr *mr, const struct cairn_qp *qp,
 		return false;
 	if (mr->kind == CAIRN_MR_WINDOW && !access_in_window(mr, qp, access))
 		return false;
-	/* A va below iova gives an offset beyond every length. */
+	/* An address below iova wraps to an offset beyond any length. */
 	va -= mr->iova;
 	return va <= mr->length && len <= mr->length - va;
 }
 
 /*
- * The region's own rights and blocks do not change while a window is bound to it.
- * When the window is bound elsewhere meanwhile, its old region lives on until
- * this run is over, and the caller notices the change.
+ * The rights and blocks of a region do not change while a window is bound to
+ * it. If the window is bound to another region meanwhile, the old one stays
+ * valid until this run ends. The caller then sees that the sequence has
+ * changed.
  */
 static int access_walk_window(struct cairn_mr *mr, u64 va, u64 len,
 			      struct access_fragments *frags)
@@ -199,8 +208,8 @@ static bool access_writes(enum cairn_access access)
 				       IB_ACCESS_REMOTE_ATOMIC);
 }
 
-/* The page at @addr of the process is absent: have it brought, and what is needed
- * behind it.
+/* The page at @addr of the process is not present: fault it in, together with
+ * the pages that are needed after it.
  */
 static int access_bring(struct cairn_qp *qp, struct cairn_mr *mr, u64 addr,
 			u64 len, enum cairn_access access,
@@ -219,7 +228,7 @@ static int access_bring(struct cairn_qp *qp, struct cairn_mr *mr, u64 addr,
 	return cairn_odp_wait(qp, frags->side, &want);
 }
 
-/* Memory on demand. All of it is there, or nothing is touched. */
+/* On-demand memory is not touched unless all its pages are present. */
 static int access_walk_odp(struct cairn_qp *qp, struct cairn_mr *mr, u64 va,
 			   u64 len, enum cairn_access access,
 			   struct access_fragments *frags)
@@ -257,7 +266,7 @@ static int access_walk(struct cairn_qp *qp, struct cairn_mr *mr,
 	       access_walk_blocks(mr, seq, va, len, frags);
 }
 
-/* How what a peer writes there becomes durable, 0: it does not. */
+/* How writes of a peer to @mr become durable: enum cairn_durability. */
 static u8 access_durability(const struct cairn_mr *mr)
 {
 	u8 persist = mr->persist;
@@ -268,11 +277,13 @@ static u8 access_durability(const struct cairn_mr *mr)
 		return CAIRN_DURABILITY_HOST;
 	if (persist & CAIRN_MR_PERSIST_EMULATED)
 		return CAIRN_DURABILITY_EMULATED;
-	/* Nobody looked at a kernel consumer's memory: the weaker of the two. */
+	/* Memory of a kernel consumer was not checked: assume the weaker
+	 * domain.
+	 */
 	return mr->durability ?: CAIRN_DURABILITY_ADR;
 }
 
-/* A null region: zeros, and a page that nobody reads. */
+/* The null region: reads get zeros, writes go to a page that is never read. */
 static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
 			    enum cairn_access access,
 			    struct access_fragments *frags)
@@ -293,8 +304,8 @@ static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
 	return err;
 }
 
-/* The region that @key names to users of @pd, and its sequence; or NULL, counted. In a
- * run.
+/* Find the region that @key names in @pd, and its sequence. A failure is
+ * counted. In a run.
  */
 static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
 				    const struct ib_pd *pd, unsigned int *seq)
@@ -310,7 +321,7 @@ static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
 	return NULL;
 }
 
-/* Nothing is asked of the key when nothing is accessed (IBTA 9.7.4.1.3). */
+/* An access of 0 bytes does not check the key (IBTA 9.7.4.1.3). */
 static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			  enum cairn_access access,
 			  struct access_fragments *frags)
@@ -338,8 +349,8 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
 
-/* The work requests of a shared receive queue name memory of its own protection
- * domain; all others, and peers, that of the queue pair.
+/* Work requests of a shared receive queue use keys of the queue's protection
+ * domain. All others, and peers, use keys of the QP's protection domain.
  */
 static struct ib_pd *access_pd(const struct cairn_qp *qp,
 			       const struct cairn_span *span)
@@ -361,8 +372,8 @@ static struct ib_pd *access_pd(const struct cairn_qp *qp,
  * @max: number of fragments
  *
  * Return: the number of fragments; -EFAULT when a key or range is refused or
- * the list is shorter than @len; -EAGAIN when memory on demand is absent; -E2BIG. In
- * a run, which also bounds the use of @bv.
+ * the list is shorter than @len; -EAGAIN when on-demand memory is not present;
+ * -E2BIG. In a run; @bv is valid until the run ends.
  */
 int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		     struct bio_vec *bv, int max)
@@ -394,12 +405,12 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 }
 
 /**
- * cairn_access_check() - may this be accessed now?
+ * cairn_access_check() - check an access
  * @qp: the queue pair
  * @key: lkey or rkey
  * @va: first byte
  * @len: bytes; 0 is always allowed
- * @access: how
+ * @access: kind of access
  *
  * Return: 0 or -EFAULT. In a run.
  */
@@ -412,12 +423,12 @@ int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 }
 
 /**
- * cairn_access_check_write() - may a peer write this now?
+ * cairn_access_check_write() - check a write by a peer
  * @qp: the queue pair
  * @key: rkey
  * @va: first byte
  * @len: bytes; 0 is always allowed
- * @durability: enum cairn_durability of the region
+ * @durability: gets the enum cairn_durability of the region
  *
  * Return: 0 or -EFAULT. In a run.
  */
@@ -433,7 +444,7 @@ int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 }
 
 /**
- * cairn_access_flush_limit() - how long may the host take to answer?
+ * cairn_access_flush_limit() - time that the host may take to answer
  * @qp: the queue pair
  * @key: rkey, of a region with host flush
  *
@@ -448,16 +459,16 @@ u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
 }
 
 /**
- * cairn_access_bounds() - where does a region lie?
+ * cairn_access_bounds() - get the range of a region
  * @qp: the queue pair
  * @key: rkey
- * @va: gets its first byte, as peers name it
- * @len: gets its bytes
+ * @va: gets the address of its first byte, as peers use it
+ * @len: gets its length in bytes
  *
- * What it allows is another question (cairn_access_check()).
+ * Rights are not checked: see cairn_access_check().
  *
- * Return: 0, or -EFAULT: there is none in @qp's protection domain, or it is all of
- * the kernel's memory. In a run.
+ * Return: 0, or -EFAULT if @key is no key of @qp's protection domain or names
+ * all of kernel memory. In a run.
  */
 int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 {
@@ -473,7 +484,7 @@ int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
 }
 
-/* The aligned word that @pkt names, or an error. */
+/* The aligned word at the address in @pkt, or an error. */
 static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 			enum cairn_access access)
 {
@@ -498,10 +509,11 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * cairn_access_store() - perform an ATOMIC WRITE
  * @qp: the queue pair
  * @pkt: the request
- * @access: CAIRN_ACCESS_REMOTE_PERSIST: and start its way into the domain
- * @word: as it is in memory
+ * @access: with CAIRN_ACCESS_REMOTE_PERSIST also start the write-back
+ * @word: in the byte order of memory
  *
- * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present). In a
+ * run.
  */
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		       enum cairn_access access, u64 word)
@@ -522,9 +534,10 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
  *
- * Atomic also against the CPUs' own 64-bit operations.
+ * The operation is atomic also against 64-bit operations of the CPUs.
  *
- * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (absent). In a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present). In a
+ * run.
  */
 int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* From keys to memory. The functions are called in a run (device/epoch.h). */
+/* Look-up of memory by key. All functions are called in a run (device/epoch.h).
+ */
 #ifndef CAIRN_MEM_ACCESS_H
 #define CAIRN_MEM_ACCESS_H
 

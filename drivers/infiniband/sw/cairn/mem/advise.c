@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Advice of a program on its regions on demand: which pages it will need. A job brings
- * them. A file system decides how long that takes, and the device cannot be
- * unregistered during a system call. So a caller that waits for the job stops waiting when
- * its process is killed, and when the device leaves, of which an ib_client is told first.
+ * Advice (ib_device_ops.advise_mr): a program says which pages of its on-demand
+ * regions it will need, and a job faults them in. A file system decides how
+ * long that takes, and unregistering the device waits for system calls. So a
+ * caller stops waiting when its process is killed, and when the device leaves.
+ * An ib_client is notified of that before ib_uverbs begins to wait.
  */
 #include <linux/completion.h>
 #include <linux/slab.h>
@@ -13,25 +14,25 @@
 #include "mem/odp.h"
 #include "mem/ops.h"
 
-/* Jobs without a caller that waits. */
+/* Jobs that may run without a waiting caller. */
 #define ADVISE_MAX_WORKS	64
 
 static atomic_t advise_works;
 
 struct advise_range {
-	struct cairn_odp *odp;		/* held */
+	struct cairn_odp *odp;		/* a reference */
 	u64 addr;
 	u64 len;
 };
 
 struct advise_work {
 	struct cairn_odp_job job;
-	refcount_t users;		/* the job, and a caller that waits */
-	struct completion done;		/* or the device leaves */
-	struct list_head node;		/* of the device, while a caller waits */
+	refcount_t users;		/* the job, and a waiting caller */
+	struct completion done;		/* or the device is leaving */
+	struct list_head node;		/* in the device, while a caller waits */
 	bool counted;			/* in advise_works */
 	bool ended;
-	int err;			/* valid when it has ended */
+	int err;			/* valid once the job has ended */
 	enum cairn_odp_how how;
 	u32 n;
 	struct advise_range range[];
@@ -78,7 +79,7 @@ static int advise_get(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
 	return err;
 }
 
-/* All ranges, and they are let go. */
+/* Handle all ranges, and drop their references. */
 static int advise_run(struct advise_work *advise)
 {
 	int err = 0;
@@ -101,7 +102,7 @@ static void advise_put(struct advise_work *advise)
 		kvfree(advise);
 }
 
-/* The regions, and their device, may be gone when it ends. */
+/* The regions and their device may be freed before the job ends. */
 static void advise_do_job(struct cairn_odp_job *job)
 {
 	struct advise_work *advise = container_of(job, struct advise_work,
@@ -124,7 +125,7 @@ static int advise_result(const struct advise_work *advise, bool killed)
 	return killed ? -EINTR : -EIO;
 }
 
-/* Until the job ends, the process is killed or the device leaves. */
+/* Wait until the job ends, the process is killed or the device leaves. */
 static int advise_wait(struct cairn_dev *dev, struct advise_work *advise)
 {
 	bool killed;
@@ -141,7 +142,7 @@ static int advise_wait(struct cairn_dev *dev, struct advise_work *advise)
 	return advise_result(advise, killed);
 }
 
-/* A client's callbacks: the device was registered, or will be unregistered. */
+/* Callbacks of the client: a device was registered, or will be unregistered. */
 static int advise_device_comes(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
@@ -166,8 +167,8 @@ static void advise_device_leaves(struct ib_device *ibdev, void *data)
 	spin_unlock(&dev->advise_lock);
 }
 
-/* Clients are told in the reverse order of their registration: uverbs, which waits for
- * system calls, was there before.
+/* Clients are removed in the reverse order of their registration. ib_uverbs,
+ * whose removal waits for system calls, was registered before this one.
  */
 static struct ib_client advise_client = {
 	.name = "cairn",
@@ -191,8 +192,8 @@ void cairn_advise_init(struct cairn_dev *dev)
 	INIT_LIST_HEAD(&dev->advises);
 }
 
-/* Have a job do it. The caller waits if it wants to know, or if too many jobs have no
- * caller that waits.
+/* Queue the job. The caller waits with @flush, or if too many jobs run without
+ * a waiting caller.
  */
 static int advise_start(struct cairn_dev *dev, struct advise_work *advise,
 			bool flush)
@@ -228,16 +229,16 @@ static int advise_how(enum ib_uverbs_advise_mr_advice advice)
 
 /**
  * advise_mr() - ib_device_ops.advise_mr
- * @ibpd: of the regions
+ * @ibpd: protection domain of the regions
  * @advice: IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH...
- * @flags: IB_UVERBS_ADVISE_MR_FLAG_FLUSH: return when it is done
- * @sges: ranges of regions on demand
- * @num: how many
+ * @flags: with IB_UVERBS_ADVISE_MR_FLAG_FLUSH wait for the job
+ * @sges: ranges of on-demand regions
+ * @num: number of @sges
  * @attrs: not used
  *
- * Return: 0; -EOPNOTSUPP (advice), -ENOENT (no such key in @ibpd), -EINVAL (not on
- * demand), -EPERM (rights), -EFAULT (range; with the flag also no memory there),
- * -ENOMEM, -EINTR or -EIO (the device leaves).
+ * Return: 0; -EOPNOTSUPP (advice), -ENOENT (no such key in @ibpd), -EINVAL (not
+ * on demand), -EPERM (rights), -EFAULT (range; with the flag also unmapped
+ * memory), -ENOMEM, -EINTR or -EIO (the device is leaving).
  */
 static int advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 		     u32 flags, struct ib_sge *sges, u32 num,

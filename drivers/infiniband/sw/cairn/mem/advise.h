@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Advice on regions on demand, and its callers when a device leaves. */
+/* Advice on on-demand regions. Its callers stop waiting when a device leaves.
+ */
 #ifndef CAIRN_MEM_ADVISE_H
 #define CAIRN_MEM_ADVISE_H
 
@@ -7,7 +8,7 @@
 
 void cairn_advise_init(struct cairn_dev *dev);
 
-/* Module start and stop. No device is registered. */
+/* Module start and stop, while no device is registered. */
 int cairn_advise_start(void);
 void cairn_advise_stop(void);
 

@@ -2,7 +2,8 @@
 /*
  * Each context has a page of words in space 1: the device writes them, the
  * process reads them. Ticket n belongs to word n modulo the number of words.
- * The word becomes n when the memory is free. Each word stands for itself.
+ * The word becomes n when the memory is free. Words are independent of each
+ * other.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -17,10 +18,10 @@
 
 struct cairn_dereg_async {
 	struct cairn_mmap *page;
-	spinlock_t lock;	/* all below; process context */
-	u32 next;		/* ticket */
+	spinlock_t lock;	/* protects all below; process context */
+	u32 next;		/* next ticket to give out */
 	u32 pending;
-	wait_queue_head_t idle;	/* pending is 0 */
+	wait_queue_head_t idle;	/* woken when pending becomes 0 */
 	DECLARE_BITMAP(busy, CAIRN_RELEASE_SLOTS);
 };
 
@@ -41,7 +42,8 @@ static struct cairn_dereg_async *dereg_create(struct cairn_ucontext *uctx)
 		kfree(table);
 		return NULL;
 	}
-	/* A word that is still zero is far from every ticket. */
+	/* Do not begin at ticket 0: a word that is still zero would equal it.
+	 */
 	table->next = CAIRN_RELEASE_SLOTS;
 	spin_lock_init(&table->lock);
 	init_waitqueue_head(&table->idle);
@@ -70,7 +72,7 @@ void cairn_dereg_async_destroy(struct cairn_ucontext *uctx)
 	kfree(table);
 }
 
-/* The next ticket; -EAGAIN while the last ticket of its word is pending. */
+/* Take the next ticket. -EAGAIN: the last ticket of its word is pending. */
 static int dereg_take_ticket(struct cairn_dereg_async *table, u32 *ticket)
 {
 	int err = -EAGAIN;
@@ -103,12 +105,14 @@ static void dereg_free_work(struct work_struct *work)
 	u32 *words = table->page->mem;
 
 	cairn_mr_free(mr);
-	/* Release: a process that sees it may reuse the memory. */
+	/* Free the memory before the store: a process that reads the ticket may
+	 * reuse the memory.
+	 */
 	smp_store_release(&words[ticket % CAIRN_RELEASE_SLOTS], ticket);
 	dereg_drop_ticket(table, ticket);
 }
 
-/* The lock of the notes is held. */
+/* Called with the lock of the notes held. */
 static void dereg_epoch_advanced(struct cairn_epoch_note *note)
 {
 	struct cairn_mr *mr = container_of(note, struct cairn_mr, note);
@@ -170,7 +174,7 @@ void cairn_dereg_async_stop(void)
 	destroy_workqueue(dereg_wq);
 }
 
-/* Nothing is left to do: the object is destroyed, by mr_dereg(). */
+/* Nothing is left to do: ib_uverbs destroyed the object, by mr_dereg(). */
 static int
 UVERBS_HANDLER(CAIRN_METHOD_DEREG_MR)(struct uverbs_attr_bundle *attrs)
 {

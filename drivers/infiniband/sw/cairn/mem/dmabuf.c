@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The CPU moves the data, so a buffer is never mapped for DMA: its exporter maps it
- * for the CPU, and the pages of this mapping are the region's. ib_umem_dmabuf_get()
- * would map it for the device's DMA, which a device without hardware does not have.
+ * The CPU moves the data, so a buffer is never mapped for DMA. Its exporter
+ * maps it for the CPU, and the region consists of the pages of this mapping.
+ * ib_umem_dmabuf_get() would map it for DMA, which a device without hardware
+ * does not have.
  *
- * Three things keep the pages until cairn_dmabuf_put(): the reference to the file, the
- * attachment, at which some exporters pin, and the mapping, at which others do. What an
- * exporter may move in spite of them (it has a pin operation) is refused.
+ * Three things keep the pages until cairn_dmabuf_put(): the reference to the
+ * file, the attachment and the mapping. Some exporters pin pages at the
+ * attachment, others at the mapping. Exporters that may move pages in spite of
+ * both (they have a pin operation) are refused.
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -25,7 +27,7 @@ struct cairn_dmabuf {
 
 static int dmabuf_check(const struct dma_buf *buf, bool writable)
 {
-	/* As for mmap(): who was given a buffer to read does not write to it. */
+	/* As for mmap(): writes need a file that is open for writing. */
 	if (writable && !(buf->file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	if (!buf->ops->vmap || buf->ops->pin)
@@ -43,7 +45,7 @@ static void dmabuf_unmap(struct cairn_dmabuf *dmabuf)
 	dma_buf_vunmap_unlocked(dmabuf->buf, &dmabuf->map);
 }
 
-/* Map it, and wait for what other devices still do to it. */
+/* Map the buffer, and wait for pending accesses of other devices. */
 static int dmabuf_map(struct cairn_dmabuf *dmabuf)
 {
 	int err = dma_buf_vmap_unlocked(dmabuf->buf, &dmabuf->map);
@@ -112,7 +114,7 @@ bool cairn_dmabuf_has(const struct cairn_dmabuf *dmabuf, u64 offset, u64 length)
 	       length <= dmabuf->buf->size - offset;
 }
 
-/* The page mapped at @va, or NULL: it is none that the data path may touch. */
+/* The page mapped at @va, or NULL if the data path may not touch it. */
 static struct page *dmabuf_page(const void *va)
 {
 	struct page *page;

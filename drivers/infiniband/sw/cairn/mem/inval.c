@@ -7,7 +7,7 @@ static struct cairn_epoch *inval_epoch(struct cairn_qp *qp)
 	return &qp->exec.nic->epoch;
 }
 
-/* Below the lock of the notes; the lane's is taken below that. */
+/* Called under the lock of the notes; the lock of the lane nests inside. */
 static void inval_over_req(struct cairn_epoch_note *note)
 {
 	struct cairn_qp_cold *cold = container_of(note, struct cairn_qp_cold,
@@ -40,7 +40,7 @@ void cairn_invals_cancel(struct cairn_qp *qp)
 
 int cairn_inval_wait(struct cairn_qp *qp, enum cairn_side_id side)
 {
-	/* The caller's run is between two accesses: it does not count. */
+	/* The caller's run is between two accesses, so it needs no wait. */
 	if (cairn_epoch_alone(inval_epoch(qp)))
 		return 0;
 	cairn_epoch_notify(inval_epoch(qp), &qp->cold->inval[side]);

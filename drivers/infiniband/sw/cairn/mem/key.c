@@ -4,11 +4,11 @@
 #include "mem/key.h"
 #include "verbs/limits.h"
 
-/* An index has as many bits: at first, at most. */
+/* Bits of an index: initially, and at most. */
 #define CAIRN_KEY_MIN_BITS	16
 #define CAIRN_KEY_MAX_BITS	24
 #define CAIRN_KEY_TRIES		128
-/* Variants lie in chunks of so many indices, which stay. */
+/* Indices in a chunk of variants. Chunks stay until the device is freed. */
 #define CAIRN_VARIANT_CHUNK	4096
 
 struct key_variant_chunk {
@@ -56,8 +56,8 @@ static struct key_variant_chunk *key_get_variants(struct cairn_dev *dev,
 }
 
 /*
- * A free index, drawn at random. At least half of them are free, so
- * CAIRN_KEY_TRIES busy ones in a row do not happen.
+ * Reserve a free index, drawn at random. At least half of all indices are free,
+ * so CAIRN_KEY_TRIES busy ones in a row do not happen.
  */
 static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 {
@@ -77,7 +77,7 @@ static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 	u32 bits = READ_ONCE(dev->key_bits);
 	int err = -EBUSY;
 
-	/* A race may leave it too small until the next time. */
+	/* A race may leave key_bits too small until the next allocation. */
 	if (used > BIT(bits) / 2 && bits < CAIRN_KEY_MAX_BITS)
 		WRITE_ONCE(dev->key_bits, bits + 1);
 	if (used > CAIRN_MRCACHE_FROM)
@@ -98,7 +98,7 @@ err_count:
 	return err;
 }
 
-/* At random, but not @last: the key that was released stays dead. */
+/* A random variant other than @last, so that the released key stays invalid. */
 static u8 key_draw_variant(u8 last)
 {
 	u8 variant;
@@ -124,7 +124,8 @@ int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
 		cairn_key_free(dev, *key);
 		return -ENOMEM;
 	}
-	/* Stored by cairn_key_free(). The index is reserved: no concurrent access. */
+	/* The index is reserved, so cairn_key_free() does not write this now.
+	 */
 	*key |= key_draw_variant(variants->last[index % CAIRN_VARIANT_CHUNK]);
 	return 0;
 }
@@ -140,14 +141,16 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 	struct key_variant_chunk *variants =
 		xa_load(&dev->key_variants, index / CAIRN_VARIANT_CHUNK);
 
-	/* Consumers of fast registration choose the variant themselves. */
+	/* Store it now: consumers of fast registration choose the variant. */
 	if (variants)
 		variants->last[index % CAIRN_VARIANT_CHUNK] = key;
 	rcu_read_lock();
 	cairn_table_release(&dev->mr_table, index);
 	cairn_mrcaches_release(&dev->nic, index);
 	rcu_read_unlock();
-	/* Last: a line of a cache would hide the next region of this index. */
+	/* Free the index last: a stale line of an MR cache would hide the next
+	 * region with this index.
+	 */
 	xa_erase(&dev->mrs, index);
 	atomic_dec(&dev->num_mrs);
 }

@@ -2,12 +2,12 @@
 /*
  * Keys of memory: (index << 8) | variant.
  *
- * Both parts are random at each allocation: keys that a process has seen tell
- * nothing of others. The range of the indices is at least twice as large as the
- * number of regions.
+ * Both parts are random at each allocation, so a process cannot derive other
+ * keys from those that it has seen. The range of indices is at least twice as
+ * large as the number of regions.
  *
- * A key that was released must not name the next user of its index
- * (origins.rst, E6). So the variant differs from the last one of the index.
+ * A released key must not name the next user of its index (origins.rst, E6). So
+ * each variant differs from the previous one of its index.
  */
 #ifndef CAIRN_MEM_KEY_H
 #define CAIRN_MEM_KEY_H
@@ -16,7 +16,8 @@
 #include "verbs/verbs.h"
 
 /*
- * The MR with the index of @key; the caller asks cairn_key_is() next. In a run.
+ * Find the MR by the index of @key. The caller then checks it with
+ * cairn_key_is(). In a run.
  */
 static inline struct cairn_mr *cairn_key_find(struct cairn_dev *dev, u32 key)
 {
@@ -29,8 +30,8 @@ static inline struct cairn_mr *cairn_key_find(struct cairn_dev *dev, u32 key)
 }
 
 /*
- * Does @key name @mr to users of @pd? A key of another protection domain and one
- * that names nothing are the same to its user: one answer, one counter.
+ * Does @key name @mr in @pd? A key of another protection domain is treated like
+ * one that names nothing: same result, same counter.
  */
 static inline bool cairn_key_is(const struct cairn_mr *mr, u32 key,
 				const struct ib_pd *pd)
@@ -42,19 +43,19 @@ void cairn_keys_init(struct cairn_dev *dev);
 void cairn_keys_exit(struct cairn_dev *dev);
 
 /**
- * cairn_key_alloc() - a key that nothing is found by yet
+ * cairn_key_alloc() - allocate a key, which names no region yet
  * @dev: the device
- * @key: gets it
+ * @key: gets the key
  *
  * Context: process.
- * Return: 0, -EBUSY (CAIRN_MAX_MR are in use) or -ENOMEM.
+ * Return: 0, -EBUSY (CAIRN_MAX_MR keys are in use) or -ENOMEM.
  */
 int cairn_key_alloc(struct cairn_dev *dev, u32 *key);
 
-/* From now on @mr is found by its key. Process context. */
+/* Make @mr reachable by its key. Process context. */
 void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr);
 
-/* Nothing is found by @key from now on; its index may be given out again. */
+/* Make @key name nothing. Its index may be allocated again. */
 void cairn_key_free(struct cairn_dev *dev, u32 key);
 
 #endif

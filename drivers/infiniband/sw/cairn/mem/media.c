@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A process registers a mapping of a device-DAX device. Its file leads to the
- * device, and the device's ancestors to the region of libnvdimm, which knows how
- * bytes become durable there and which blocks are bad.
+ * A process registers a mapping of a device-DAX device. An ancestor of the
+ * device is the region of libnvdimm, which knows how bytes become durable there
+ * and which blocks are bad.
  *
- * libnvdimm is a module that need not be loaded: its functions are looked up.
- * The pages are pinned, so the device cannot go away; its region neither.
+ * libnvdimm is a module that need not be loaded, so its functions are looked
+ * up. The pages are pinned, so the device and its region cannot be removed.
  */
 #include <linux/cdev.h>
 #include <linux/dax.h>
@@ -23,7 +23,7 @@ static bool media_is_region(const struct device *dev)
 	       str_has_prefix(dev_name(dev), "region");
 }
 
-/* The region of the device that is mapped at @vma, or NULL. mmap lock held. */
+/* The region of the device that @vma maps, or NULL. mmap lock held. */
 static struct device *media_region_of(struct vm_area_struct *vma)
 {
 	struct device *dev;
@@ -41,13 +41,13 @@ static struct device *media_region_of(struct vm_area_struct *vma)
 	return NULL;
 }
 
-/* Weaker than what was found before? Larger values are weaker. */
+/* Keep the weaker of the two. Larger values are weaker. */
 static void media_weaken(u8 *durability, enum cairn_durability other)
 {
 	*durability = max_t(u8, *durability, other);
 }
 
-/* Does a write-back and a fence suffice, and is a write-back needed at all? */
+/* Check that a write-back and a fence suffice, or a fence alone (eADR). */
 static int media_region_kind(struct device *dev, u8 *durability)
 {
 	typeof(to_nd_region) *to_region = symbol_get(to_nd_region);
@@ -69,7 +69,7 @@ static int media_region_kind(struct device *dev, u8 *durability)
 	return err;
 }
 
-/* Are there bad blocks in the part that @range is of the region @dev? */
+/* Check @range of the region @dev for bad blocks. */
 static int media_bad_blocks(struct device *dev, const struct range *range)
 {
 	typeof(to_nd_region) *to_region = symbol_get(to_nd_region);
@@ -94,7 +94,7 @@ out:
 	return err;
 }
 
-/* The bad blocks of a bus are one list: any region of it will do. */
+/* All regions of a bus share one list of bad blocks, so any of them will do. */
 static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 			struct device *dev)
 {
@@ -116,7 +116,7 @@ static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 	return 0;
 }
 
-/* All mappings of the range. */
+/* Check all mappings of the range. */
 static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 			  u8 *durability)
 {
