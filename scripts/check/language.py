@@ -41,6 +41,7 @@ LONGEST = 30
 CLEAN = [
     'Makefile',
     f'{MODULE}/compat',
+    f'{MODULE}/mem',
     f'{MODULE}/persist',
     f'{MODULE}/queue',
     f'{MODULE}/wire',

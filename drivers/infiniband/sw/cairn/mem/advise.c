@@ -29,7 +29,7 @@ struct advise_work {
 	struct cairn_odp_job job;
 	refcount_t users;		/* the job, and a waiting caller */
 	struct completion done;		/* or the device is leaving */
-	struct list_head node;		/* in the device, while a caller waits */
+	struct list_head node;		/* in the device, if a caller waits */
 	bool counted;			/* in advise_works */
 	bool ended;
 	int err;			/* valid once the job has ended */

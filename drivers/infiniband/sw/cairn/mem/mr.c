@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory regions: registration and its end. What a key allows: access.c.
+ * Memory regions: registration and deregistration. mem/access.c checks what a
+ * key allows.
  *
  * Index 0 of keys is never used: key 0 is the local DMA key of kernel
  * consumers.
  *
- * Life: an MR is complete before it enters the table (mem/key.h).
- * Deregistration takes it out. Nobody touches it any more when the epoch has
- * advanced, because then every run of the engine that may have found it is over
- * (device/epoch.h). Only then it is freed: by the caller, after a wait, or by a work
- * item (mem/dereg_async.h).
+ * Life cycle: an MR is complete before it enters the table (mem/key.h).
+ * Deregistration removes it. When the epoch has advanced, every run that may
+ * have found it has ended (device/epoch.h). Then it is freed: by the caller,
+ * after a wait, or by a work item (mem/dereg_async.h).
  *
- * What depends on an application must not delay this: tokens of host flush are
- * revoked (verbs/host_flush.h).
+ * An application must not delay this, so tokens of host flush are revoked
+ * (verbs/host_flush.h).
  */
 #include <linux/lockdep.h>
 #include <linux/mm.h>
@@ -34,7 +34,7 @@
 #include "verbs/limits.h"
 #include "verbs/udata.h"
 
-/* What registration may ask for; optional bits are hints and taken. */
+/* Rights that registration supports. Optional bits are hints and accepted. */
 #define ACCESS_SUPPORTED						\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
@@ -75,14 +75,14 @@ void cairn_mr_free(struct cairn_mr *mr)
 	kfree(mr);
 }
 
-/* Wait until every run that found @mr as it was is over. Sleeps. */
+/* Wait until every run that found the MR in its old state has ended. Sleeps. */
 static void mr_wait(struct cairn_dev *dev)
 {
 	cairn_epoch_wait(&dev->nic.epoch);
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 }
 
-/* @mr is unreachable: wait for the end of all accesses and free. Sleeps. */
+/* Wait for all accesses to @mr, which is unreachable, and free it. Sleeps. */
 static void mr_release(struct cairn_dev *dev, struct cairn_mr *mr)
 {
 	mr_wait(dev);
@@ -107,7 +107,7 @@ static int mr_alloc_key(struct cairn_dev *dev, struct cairn_mr *mr)
 	return err;
 }
 
-/* The last step, as nothing may fail for a region that is reachable. */
+/* The last step of a registration: once @mr is reachable nothing may fail. */
 static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 {
 	int err = mr_alloc_key(dev, mr);
@@ -117,7 +117,8 @@ static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 	return err;
 }
 
-/* The block table of mr->umem: every page that starts a block, or the MR. */
+/* Fill the block table from mr->umem: each page that starts a block or the MR.
+ */
 static void mr_fill_blocks(struct cairn_mr *mr)
 {
 	u64 mask = BIT_ULL(mr->block_shift) - 1;
@@ -133,7 +134,7 @@ static void mr_fill_blocks(struct cairn_mr *mr)
 	}
 }
 
-/* As few blocks as the memory allows: a huge page may be one. */
+/* Use the largest blocks that the memory allows, such as huge pages. */
 static int mr_alloc_blocks(struct cairn_mr *mr)
 {
 	unsigned long size;
@@ -146,13 +147,13 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 	num = ib_umem_num_dma_blocks(mr->umem, size);
 	if (num > U32_MAX)
 		return -EINVAL;
-	/* A terabyte of small pages is more than kvmalloc takes in silence. */
+	/* kvmalloc would warn about the table for a terabyte of small pages. */
 	mr->blocks = kvmalloc_array(num, sizeof(*mr->blocks),
 				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return mr->blocks ? 0 : -ENOMEM;
 }
 
-/* Can this memory be made durable the way that @mr->persist and @access say? */
+/* Check that the memory can become durable as mr->persist and @access say. */
 static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 			   int access)
 {
@@ -179,8 +180,8 @@ static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 	return cairn_media_check(ibdev, mr->umem, &mr->durability);
 }
 
-/* A region of @length bytes at @start of a process or buffer, named by @iova on. Not
- * published.
+/* A new region of @length bytes at @start of a process or buffer. Users address
+ * it from @iova on. It is not published.
  */
 static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 				    u64 iova, int access)
@@ -195,13 +196,13 @@ static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 		return mr;
 	mr->iova = iova;
 	mr->length = length;
-	/* What is shown: ib_core fills it in for a new region only. */
+	/* For display: ib_core sets these for a new region only. */
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
 	return mr;
 }
 
-/* Pin @length bytes at @start, named by @iova on. Not published. */
+/* A new region of pinned memory. It is not published. */
 static struct cairn_mr *mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, u32 persist)
 {
@@ -212,7 +213,7 @@ static struct cairn_mr *mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
 	if (IS_ERR(mr))
 		return mr;
 	mr->persist = persist;
-	/* No byte to pin. The key names a region that allows no access. */
+	/* There is nothing to pin. The region allows no access. */
 	if (!length)
 		return mr;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
@@ -235,8 +236,8 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* For cairn_mr_reg_user(). The process has its reply before anything is reachable:
- * the copy may fail, and take as long as the process likes.
+/* Finish cairn_mr_reg_user(). The reply is copied before the region is
+ * reachable: the copy may fail, and the process may delay it for any time.
  */
 static struct ib_mr *mr_reg(struct ib_pd *ibpd, struct cairn_mr *mr,
 			    struct ib_udata *udata, u32 flags)
@@ -260,7 +261,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* For mr_rereg_user(): a region in place of another. */
+/* For mr_rereg_user(): create a region that replaces another. */
 static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, u32 persist)
 {
@@ -278,14 +279,14 @@ static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
 	return ERR_PTR(err);
 }
 
-/* What registration on demand may ask for. What is there now and gone the next moment
- * is not persistent, and no window shows it.
+/* Rights of on-demand registration. Its pages may be replaced at any time, so
+ * they are not persistent, and no window can be bound to them.
  */
 #define ACCESS_ON_DEMAND						\
 	(ACCESS_SUPPORTED & ~(IB_ACCESS_MW_BIND | CAIRN_IB_ACCESS_FLUSH))
 
-/* The same without pinning; all of the process's memory when @start is 0 and @length
- * U64_MAX.
+/* Register without pinning. With @start 0 and @length U64_MAX the region is all
+ * memory of the process.
  */
 static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access)
@@ -321,7 +322,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Every page of the buffer is a block. */
+/* Fill the block table, with one block for each page. */
 static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 {
 	u64 num = PAGE_ALIGN(offset_in_page(offset) + mr->length) >> PAGE_SHIFT;
@@ -338,12 +339,12 @@ static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 
 /**
  * cairn_mr_reg_dmabuf() - ib_device_ops.reg_user_mr_dmabuf
- * @ibpd: who may use it
- * @offset: first byte in the buffer
+ * @ibpd: protection domain of the region
+ * @offset: offset of the first byte in the buffer
  * @length: bytes, not 0
- * @iova: address that work requests and peers use; same offset in its page
+ * @iova: address for work requests and peers; same offset in its page
  * @fd: a dma-buf of the calling process
- * @access: IB_ACCESS_*; none that is about persistence
+ * @access: IB_ACCESS_*, without IB_ACCESS_FLUSH_PERSISTENT
  *
  * Return: the MR, -EINVAL (range), -EOPNOTSUPP (access) or an error of
  * cairn_dmabuf_get() and cairn_dmabuf_pages().
@@ -393,16 +394,16 @@ static int mr_flush_access(u32 flags)
 
 /**
  * cairn_mr_reg_user() - ib_device_ops.reg_user_mr
- * @ibpd: who may use it
+ * @ibpd: protection domain of the region
  * @start: address in the caller's memory
- * @length: bytes; with 0 it allows no access, and stays as it is
- * @iova: address that work requests and peers use; same offset in its page
+ * @length: bytes; a region of 0 bytes allows no access and cannot be changed
+ * @iova: address for work requests and peers; same offset in its page
  * @access: IB_ACCESS_*
  * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
  *
- * Return: the MR, or -EINVAL (range, tail, memory that is not as persistent as
- * asked; the reason is an ibdev_dbg() line), -EOPNOTSUPP (access), -ENOMEM,
- * -EPERM or what pinning returns.
+ * Return: the MR, -EINVAL (range, tail, or memory that cannot become durable as
+ * requested; ibdev_dbg() has the reason), -EOPNOTSUPP (access), -ENOMEM, -EPERM
+ * or an error of pinning.
  */
 struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
@@ -422,7 +423,7 @@ struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 	return IS_ERR(mr) ? ERR_CAST(mr) : mr_reg(ibpd, mr, udata, flags);
 }
 
-/* New rights on the same pages: in place, when they are pinned for that. */
+/* Change the rights: in place, if the pages are pinned for the new ones. */
 static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 			       struct ib_pd *ibpd)
 {
@@ -433,7 +434,7 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 	if (err)
 		return ERR_PTR(err);
 	if (ib_access_writable(access) && !mr->umem->writable) {
-		/* The same address is other memory in another process. */
+		/* In another process the address names other memory. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
 		return mr_replace(ibpd, mr->umem->address, mr->length, mr->iova,
@@ -443,15 +444,15 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 	mr->access = access;
 	mr->pd = ibpd;
 	write_sequnlock_irqrestore(&mr->seq, flags);
-	/* No access with the old rights goes on when the caller returns. */
+	/* After this no run has access by the old rights. */
 	mr_wait(to_cairn_dev(mr->ibmr.device));
 	return NULL;
 }
 
 /**
  * mr_rereg_user() - ib_device_ops.rereg_user_mr
- * @ibmr: the MR; nobody else changes or destroys it now
- * @flags: IB_MR_REREG_*, what of the following counts
+ * @ibmr: the MR; the caller excludes other changes and its destruction
+ * @flags: IB_MR_REREG_*: which of the following are used
  * @start: new address in the caller's memory
  * @length: bytes
  * @iova: as in cairn_mr_reg_user()
@@ -459,13 +460,14 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
  * @ibpd: new protection domain; the old one without IB_MR_REREG_PD
  * @udata: no tail
  *
- * Other pages, or writing to pages that were pinned for reading, need a new MR,
- * with a new key. How it becomes durable does not change; other pages must be
- * as fit for it. Regions of dma-bufs stay as they are: libibverbs does not ask. So do
- * those on demand, and none becomes one.
+ * Other pages, or write access to pages that were pinned for reading, need a
+ * new MR with a new key. The method of durability does not change, so other
+ * pages must support it. Regions of dma-bufs cannot be changed, as libibverbs
+ * does not offer it. On-demand regions cannot be changed either, and no region
+ * becomes one.
  *
- * Return: NULL when changed in place, the new MR or an error as
- * cairn_mr_reg_user(); -EBUSY: a memory window is bound to it.
+ * Return: NULL when changed in place, the new MR, -EBUSY (a memory window is
+ * bound to the MR) or an error of cairn_mr_reg_user().
  */
 static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 				   u64 length, u64 iova, int access,
@@ -492,7 +494,7 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 				      mr->persist);
 	else
 		new_ibmr = mr_change(mr, access, ibpd);
-	/* Else ib_core deregisters the old one next. */
+	/* Otherwise ib_core deregisters the old MR next. */
 	if (IS_ERR_OR_NULL(new_ibmr))
 		cairn_mw_open(mr);
 	return new_ibmr;
@@ -503,7 +505,7 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
  * @ibpd: of a kernel consumer
  * @access: IB_ACCESS_*
  *
- * An MR over all of kernel memory, by kernel virtual address.
+ * The MR covers all of kernel memory, by kernel virtual address.
  *
  * Return: the MR, -EPERM (a process asked), -EOPNOTSUPP or -ENOMEM.
  */
@@ -514,7 +516,7 @@ static struct ib_mr *mr_get_dma(struct ib_pd *ibpd, int access)
 
 	if (ibpd->uobject)
 		return ERR_PTR(-EPERM);
-	/* Who would say that all of it is persistent? */
+	/* Not all of kernel memory is persistent. */
 	if (access & IB_ACCESS_FLUSH_PERSISTENT)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = mr_new(ibpd, CAIRN_MR_DMA, access);
@@ -530,7 +532,7 @@ static struct ib_mr *mr_get_dma(struct ib_pd *ibpd, int access)
 
 /**
  * mr_alloc_fast() - ib_device_ops.alloc_mr
- * @ibpd: who may use it
+ * @ibpd: protection domain of the region
  * @type: IB_MR_TYPE_MEM_REG
  * @max_num_sg: blocks of memory, 1..CAIRN_MAX_FAST_REG
  *
@@ -582,9 +584,10 @@ static int mr_set_block(struct ib_mr *ibmr, u64 addr)
  * @nents: entries of @sg
  * @offset: into the first entry; may be NULL
  *
- * What is registered now stays so until the next REG_MR takes effect: a
+ * The current registration stays valid until the next REG_MR takes effect, as a
  * consumer maps again while its LOCAL_INV is still in the queue. This takes the
- * lock but leaves the sequence: readers of the registration go on.
+ * lock but leaves the sequence, so that readers of the registration do not
+ * fail.
  *
  * Return: the number of entries taken, or -EINVAL. Any context.
  */
@@ -599,7 +602,7 @@ static int mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	if (mr->kind != CAIRN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
 	read_seqlock_excl_irqsave(&mr->seq, flags);
-	/* Other memory: its owner says again what it is. */
+	/* The owner declares the persistence of the new memory again. */
 	map->persist = 0;
 	map->num_blocks = 0;
 	map->block_shift = __ffs(ibmr->page_size);
@@ -609,8 +612,8 @@ static int mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	return taken;
 }
 
-/* What was mapped last is what is registered; the other list is filled next. A
- * consumer may also register again what it did not map anew.
+/* Register the blocks that were mapped last; the next mapping fills the other
+ * list. A consumer may also register again without a new mapping.
  */
 static void mr_adopt(struct cairn_mr *mr)
 {
@@ -626,7 +629,7 @@ static void mr_adopt(struct cairn_mr *mr)
 	map->fresh = false;
 }
 
-/* A FLUSH for durability: of memory whose owner says that it is persistent. */
+/* FLUSH for durability needs memory that its owner declared persistent. */
 static bool mr_may_flush(const struct cairn_mr *mr, int access)
 {
 	u8 persist = mr->map.fresh ? mr->map.persist : mr->persist;
@@ -650,7 +653,7 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid && mr_may_flush(mr, access)) {
 		mr_adopt(mr);
-		/* xprtrdma gives another iova than ib_map_mr_sg() did. */
+		/* xprtrdma changes iova after ib_map_mr_sg(). */
 		mr->iova = ibmr->iova;
 		mr->length = ibmr->length;
 		mr->key = key;
@@ -662,7 +665,7 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	return err;
 }
 
-/* The key @key of a fast registration ends. */
+/* End the fast registration of @key. */
 static int mr_end_fast(struct cairn_mr *mr, u32 key, bool remote)
 {
 	unsigned long flags;
@@ -700,9 +703,9 @@ int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote)
  * @ibmr: the MR
  * @udata: of the system call
  *
- * When it returns 0 nobody touches the memory any more, or the caller will be
- * told (cairn_dereg_async_ask(), also for errors). -EBUSY: a memory window is
- * bound to it. Process context.
+ * When this returns 0 no run accesses the memory any more, or the caller has a
+ * ticket. -EBUSY: a memory window is bound to it. For other errors see
+ * cairn_dereg_async_ask(). Process context.
  */
 static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 {
@@ -725,7 +728,7 @@ static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 		mr_release(dev, mr);
 	if (!(persist & CAIRN_MR_PERSIST_HOST))
 		return 0;
-	/* No token is added by runs of the old epoch any more. */
+	/* After this no run of the old epoch can add a token. */
 	if (later)
 		cairn_epoch_wait(&dev->nic.epoch);
 	cairn_host_flush_revoke(dev, key);

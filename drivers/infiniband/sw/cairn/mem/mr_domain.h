@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* How what peers write into a memory region becomes durable. */
+/* How writes of peers to a memory region become durable. */
 #ifndef CAIRN_MEM_MR_DOMAIN_H
 #define CAIRN_MEM_MR_DOMAIN_H
 
@@ -7,23 +7,24 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_mr_domain_check() - is that a way to become durable?
- * @ibdev: for the reason, in the debug log
+ * cairn_mr_domain_check() - check the flags of a registration
+ * @ibdev: for the reason of a refusal, in the debug log
  * @flags: enum cairn_mr_flags
  *
  * Context: any.
- * Return: 0, -EINVAL (combination) or -EOPNOTSUPP (no write-back here).
+ * Return: 0, -EINVAL (combination) or -EOPNOTSUPP (the CPU cannot write lines
+ * back).
  */
 int cairn_mr_domain_check(struct ib_device *ibdev, u32 flags);
 
-/* May a FLUSH ask for durability where messages become durable as @flags say? 0,
- * -EINVAL or -EOPNOTSUPP, as above.
+/* Check that regions with @flags may allow FLUSH for durability. Return: as
+ * above.
  */
 int cairn_mr_domain_check_flush(struct ib_device *ibdev, u32 flags);
 
 /**
- * cairn_mr_domain_flags() - the tail of a registration
- * @ibdev: for the reason, in the debug log
+ * cairn_mr_domain_flags() - read the tail of a registration
+ * @ibdev: for the reason of a refusal, in the debug log
  * @udata: struct cairn_reg_mr_req or nothing
  * @flags: gets enum cairn_mr_flags, 0 without a tail
  *
@@ -33,7 +34,7 @@ int cairn_mr_domain_check_flush(struct ib_device *ibdev, u32 flags);
 int cairn_mr_domain_flags(struct ib_device *ibdev, struct ib_udata *udata,
 			  u32 *flags);
 
-/* Tell the process what was accepted. 0 or -EFAULT. */
+/* Tell the process which flags were accepted. Return: 0 or -EFAULT. */
 int cairn_mr_domain_reply(struct ib_udata *udata, u32 flags);
 
 #endif

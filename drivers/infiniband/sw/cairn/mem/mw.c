@@ -8,8 +8,8 @@
 #include "mem/ops.h"
 #include "verbs/udata.h"
 
-/* What a binding may ask for: rights of peers. LOCAL_WRITE means nothing here, but
- * programs give it together with REMOTE_WRITE, as regions want it.
+/* Rights of peers that a binding may request. LOCAL_WRITE has no effect, but
+ * programs set it together with REMOTE_WRITE, as regions require it.
  */
 #define WINDOW_ACCESS							\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
@@ -49,8 +49,7 @@ static int mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 	return 0;
 }
 
-/* Bound to nothing from now on. Returns the old region. mr.seq held, or nobody
- * finds it.
+/* End the binding. Return: the old region. Under mr.seq, or @mw is unreachable.
  */
 static struct cairn_mr *mw_unbind(struct cairn_mw *mw)
 {
@@ -63,7 +62,7 @@ static struct cairn_mr *mw_unbind(struct cairn_mw *mw)
 	return old;
 }
 
-/* Runs that found it may still be in it: its end waits for them. */
+/* Runs may still use the region; its deregistration waits for them. */
 static void mw_put_region(struct cairn_mr *region)
 {
 	if (region)
@@ -74,8 +73,8 @@ static void mw_put_region(struct cairn_mr *region)
  * mw_dealloc() - ib_device_ops.dealloc_mw
  * @ibmw: bound or not
  *
- * Nobody accesses memory by it any more when it returns. Always 0. Process
- * context.
+ * When this returns no run accesses memory by the window any more. Always 0.
+ * Process context.
  */
 static int mw_dealloc(struct ib_mw *ibmw)
 {
@@ -84,7 +83,7 @@ static int mw_dealloc(struct ib_mw *ibmw)
 
 	cairn_key_free(dev, READ_ONCE(mw->mr.key));
 	cairn_epoch_wait(&dev->nic.epoch);
-	/* Only now: a BIND_MW under way may have bound it once more. */
+	/* After the wait, as a running BIND_MW may have bound it once more. */
 	mw_put_region(mw_unbind(mw));
 	kfree(mw);
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
@@ -92,8 +91,8 @@ static int mw_dealloc(struct ib_mw *ibmw)
 }
 
 /*
- * May a window be bound to @region as @wqe asks? A message that the host makes
- * durable is released by the region's key (verbs/host_flush.h).
+ * Does @region allow the binding that @wqe requests? Not with host flush: the
+ * host releases a message by the key of the region (verbs/host_flush.h).
  */
 static bool mw_region_allows(const struct cairn_qp *qp,
 			     const struct cairn_mr *region,
@@ -114,11 +113,12 @@ static bool mw_region_allows(const struct cairn_qp *qp,
 }
 
 /*
- * Has the registration of @region returned? ib_uverbs lists the object then. Before, it
- * may still fail to write its reply, and deregisters @region, which a window would
- * prevent. rereg_user_mr replaces an object that is listed, and cannot fail any more.
+ * Has the registration of @region returned? Then ib_uverbs has listed the
+ * object. Before that, copying the reply may fail, and ib_uverbs deregisters
+ * @region, which a window would prevent. A region of rereg_user_mr replaces a
+ * listed object, and its call cannot fail any more.
  *
- * @region is counted in region->windows, so it has its object.
+ * The caller is counted in region->windows, so the object is not freed.
  */
 static bool mw_region_registered(const struct cairn_mr *region)
 {
@@ -129,8 +129,9 @@ static bool mw_region_registered(const struct cairn_mr *region)
 }
 
 /*
- * The region, counted: it stays as it is. NULL: it is refused. One of another
- * protection domain is not counted for a moment: its owner would meet -EBUSY.
+ * Find the region and count the window, so that the region does not change.
+ * NULL: refused. A region of another protection domain is never counted, not
+ * even briefly: its owner could get -EBUSY.
  */
 static struct cairn_mr *mw_get_region(struct cairn_qp *qp,
 				      const struct cairn_send_wqe *wqe)
@@ -142,14 +143,15 @@ static struct cairn_mr *mw_get_region(struct cairn_qp *qp,
 	    region->kind != CAIRN_MR_USER ||
 	    !atomic_inc_unless_negative(&region->windows))
 		return NULL;
-	/* Once more: rereg_user_mr may have changed it before it was counted. */
+	/* Check again: rereg_user_mr may have changed it before it was counted.
+	 */
 	if (mw_region_registered(region) && mw_region_allows(qp, region, wqe))
 		return region;
 	mw_put_region(region);
 	return NULL;
 }
 
-/* IBTA 10.6.7.2: what the type of @mw allows. */
+/* Does the type of @mw allow this binding (IBTA 10.6.7.2)? */
 static bool mw_type_allows(const struct cairn_mw *mw,
 			   const struct cairn_send_wqe *wqe)
 {
@@ -160,7 +162,7 @@ static bool mw_type_allows(const struct cairn_mw *mw,
 	return wqe->bind.length;
 }
 
-/* The new binding. */
+/* Set the new binding. @region is NULL if the length is 0. */
 static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 		   const struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
 {
@@ -180,7 +182,8 @@ static void mw_set(struct cairn_mw *mw, struct cairn_mr *region,
 		   mw->type == IB_MW_TYPE_2 ? qp->cold->serial : 0);
 }
 
-/* Bind @mw to @region; returns 0 and the old one, or -EINVAL. */
+/* Bind @mw to @region. @old gets the previous region. -EINVAL: type 2 is bound.
+ */
 static int mw_switch(struct cairn_mw *mw, struct cairn_mr *region,
 		     const struct cairn_qp *qp,
 		     const struct cairn_send_wqe *wqe, struct cairn_mr **old)

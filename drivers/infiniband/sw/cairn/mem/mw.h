@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Memory windows (IBTA 10.6.7): keys for a part of a region, that queue pairs
- * give out and take back without a system call.
+ * Memory windows (IBTA 10.6.7): keys for a part of a region, which queue pairs
+ * bind and invalidate without a system call.
  *
- * Type 1 is bound again and again, each time with a new key; the old key ends
- * then. It is for peers of all queue pairs of its PD. Type 2 is bound once, for
- * peers of that queue pair (2B: and its PD), until it is invalidated.
+ * Type 1 can be bound repeatedly. Each binding has a new key and ends the old
+ * one. Peers of all queue pairs of its PD may use it. Type 2 is bound once,
+ * until it is invalidated. Only the peer of the queue pair that bound it may
+ * use it (2B: the PD is checked too).
  *
- * A region counts the windows that are bound to it. While there are any it is
- * neither deregistered nor changed; while it is, none can be bound.
+ * A region counts the windows that are bound to it. While there are any, it is
+ * neither deregistered nor changed. During deregistration and changes no window
+ * can be bound.
  */
 #ifndef CAIRN_MEM_MW_H
 #define CAIRN_MEM_MW_H
 
 #include "verbs/verbs.h"
 
-/* @mr is to end or to change. False: windows are bound to it. Any context. */
+/* Refuse bindings, as @mr ends or changes. False: it has windows. Any context.
+ */
 static inline bool cairn_mw_close(struct cairn_mr *mr)
 {
 	return atomic_cmpxchg(&mr->windows, 0, -1) <= 0;
 }
 
-/* Windows may be bound to @mr again. */
+/* Allow bindings to @mr again. */
 static inline void cairn_mw_open(struct cairn_mr *mr)
 {
 	atomic_set_release(&mr->windows, 0);
@@ -33,8 +36,8 @@ static inline void cairn_mw_open(struct cairn_mr *mr)
  * @wqe: checked by the engine
  *
  * Context: in a run of the requester.
- * Return: 0; -EINPROGRESS when accesses by the key that ended are not over
- * (cairn_inval_over()); -EINVAL when it is not allowed: nothing has changed.
+ * Return: 0; -EINPROGRESS while runs may use the old key (cairn_inval_over());
+ * -EINVAL if the binding is not allowed, and nothing has changed.
  */
 int cairn_mw_bind(struct cairn_qp *qp, const struct cairn_send_wqe *wqe);
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory on demand. Nothing is pinned: the table holds pages that the process has
- * mapped now, and the kernel says before it takes one away. Explicit and implicit
- * regions differ in their range only: the table has entries for pages that were used,
- * whatever the range is. That is why ib_umem_odp is not used, which has arrays as
- * long as the range.
+ * On-demand memory. Nothing is pinned: the table holds pages that the process
+ * has mapped now, and a notifier runs before the kernel removes one. Explicit
+ * and implicit regions differ only in their range: the table has entries only
+ * for pages that were used. ib_umem_odp is not used, as its arrays are as long
+ * as the range.
  *
- * To touch a page: find it in the table, in a run (device/epoch.h).
+ * Access: a run finds the page in the table (device/epoch.h).
  *
- * To take pages away (odp_invalidate(), called by the kernel): out of the table, then
- * an advance of the epoch. Who found one is in a run that the advance waits for. The
- * mutex is held meanwhile: who takes the same pages a moment later, and finds none,
- * must not go on before nobody uses them.
+ * Invalidation (odp_invalidate(), called by the kernel): remove pages from the
+ * table, then advance the epoch, which waits for the runs that found one. The
+ * mutex is held meanwhile. A second invalidation of the same pages finds none,
+ * but must not return before those runs have ended.
  *
- * To bring pages (process context): fault them in, and put them into the table unless
- * one was taken away meanwhile, which the notifier's number tells, read below the lock
- * of the table as it is changed there.
+ * Faulting in (process context): fault the pages in, and add them to the table
+ * unless one was invalidated meanwhile. The sequence number of the notifier
+ * tells that. It is read under the lock of the table, as it is changed there.
  */
 #include <linux/hmm.h>
 #include <linux/lockdep.h>
@@ -34,28 +34,29 @@
 
 #if CAIRN_HAS_ODP
 
-/* How long pages may come and go before it is left to the next attempt. */
+/* How long a fault is retried while pages are being invalidated. */
 #define ODP_PATIENCE_MS		100
-/* Pages that are taken out at a time, with the lock held. */
+/* Pages that are removed from the table at a time, under its lock. */
 #define ODP_TAKE		1024
-/* Pages that are checked at a time, on the stack. */
+/* Pages that are checked at a time; their array is on the stack. */
 #define ODP_CHECK		16
 
 struct cairn_odp {
-	struct mmu_interval_notifier notifier;	/* with the process's memory */
+	struct mmu_interval_notifier notifier;	/* on the process's memory */
 	struct cairn_nic *nic;
-	struct mem_cgroup *memcg;	/* pays for the tables; a reference */
-	struct pid *tgid;		/* finds the process without cgroups */
-	struct cairn_odp_line line;	/* of who brings pages */
-	/* Number of a page -> its frame << 1 | it may be written. Written below
-	 * its lock, process context; read under RCU.
+	struct mem_cgroup *memcg;	/* charged for tables; a reference */
+	struct pid *tgid;		/* finds the process without MEMCG */
+	struct cairn_odp_line line;	/* jobs that fault in pages */
+	/* Page number -> PFN << 1 | writable. Written under its lock in process
+	 * context; read under RCU.
 	 */
 	struct xarray pages;
-	struct mutex taking;		/* one at a time; outside of that lock */
-	unsigned long first, end;	/* numbers of pages */
+	struct mutex taking;		/* one at a time; outside xa_lock */
+	unsigned long first, end;	/* page numbers */
 	bool writable;
-	/* The region, and each fault under way. A fault may take as long as a file
-	 * system likes, so it outlives the region and then has this memory alone.
+	/* The region, and each pending fault. A file system may delay a fault
+	 * for any time, so it may outlive the region. It then holds only this
+	 * memory.
 	 */
 	refcount_t users;
 };
@@ -74,8 +75,8 @@ struct page *cairn_odp_page(const struct cairn_odp *odp, u64 addr, bool write)
 	return odp_entry_page(entry);
 }
 
-/* Take out up to ODP_TAKE pages from @first to @last. What runs still write to them
- * is written before the caller is through, so they are dirty from now on.
+/* Remove up to ODP_TAKE pages from @first to @last. Runs may still write to
+ * them until the caller has waited, so the pages are marked dirty here.
  */
 static u32 odp_take(struct cairn_odp *odp, unsigned long first,
 		    unsigned long last)
@@ -111,8 +112,8 @@ static u64 odp_take_all(struct cairn_odp *odp, unsigned long first,
 	return all;
 }
 
-/* Nothing in this range comes back before the kernel is through with it:
- * mmu_interval_read_begin() waits.
+/* mmu_interval_read_begin() waits until the kernel has finished, so no page of
+ * this range is added to the table before.
  */
 static bool odp_invalidate(struct mmu_interval_notifier *notifier,
 			   const struct mmu_notifier_range *range,
@@ -203,8 +204,9 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 	if (!odp)
 		return;
 	cairn_odp_stop(odp);
-	/* Faults add no page from now on: odp_keep() sees the end below the lock. Pages
-	 * that were written become dirty here, while the notifier keeps them in place.
+	/* Faults add no pages from now on: odp_keep() checks line.ended under
+	 * the lock. Written pages become dirty here, while the notifier keeps
+	 * them in place.
 	 */
 	odp_take_all(odp, odp->first, odp->end - 1);
 	mmu_interval_notifier_remove(&odp->notifier);
@@ -215,7 +217,7 @@ void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
 {
 	struct cairn_nic *nic = odp->nic;
 
-	/* The job has the reference, and may let it go. */
+	/* The job owns the reference to @odp and may drop it. */
 	if (cairn_odp_job_queue(job, &odp->line))
 		cairn_nic_count(nic, CAIRN_CTR_ODP_WAITS, 1);
 }
@@ -236,7 +238,7 @@ static bool odp_found(unsigned long pfn)
 	return (pfn & (HMM_PFN_VALID | HMM_PFN_ERROR)) == HMM_PFN_VALID;
 }
 
-/* How many pages from @pfns[0] on were found alike, @max at most? */
+/* Number of pages from @pfns on with equal write access, at most @max. */
 static unsigned long odp_found_alike(const unsigned long *pfns,
 				     unsigned long max)
 {
@@ -248,8 +250,8 @@ static unsigned long odp_found_alike(const unsigned long *pfns,
 	return n;
 }
 
-/* Check up to @n pages from @addr on. Return: how many, at least one. Refused ones become
- * errors.
+/* Check up to @n pages from @addr on. Refused ones become errors. Return: the
+ * number of pages that were checked, at least one.
  */
 static unsigned long odp_check(struct cairn_odp *odp, unsigned long addr,
 			       unsigned long *pfns, unsigned long n)
@@ -274,9 +276,9 @@ static unsigned long odp_check(struct cairn_odp *odp, unsigned long addr,
 	return got;
 }
 
-/* hmm_range_fault() finds pages that get_user_pages() refuses, as a device would reach
- * them by DMA: secret memory, and shadow stacks for writing. The mappings do not change
- * meanwhile. A page may: the notifier tells, and what was found does not count.
+/* hmm_range_fault() finds pages that get_user_pages() refuses: secret memory,
+ * and shadow stacks for writing. The mappings do not change meanwhile. A page
+ * may change: then the notifier invalidates the result.
  */
 static void odp_check_all(struct cairn_odp *odp, const struct hmm_range *range)
 {
@@ -294,21 +296,21 @@ static void odp_check_all(struct cairn_odp *odp, const struct hmm_range *range)
 	}
 }
 
-/* Put the pages that were found into the table. @must: there is room for all, and all are
- * needed.
+/* Add the pages that were found to the table. @must: all are needed, and
+ * entries are reserved for them.
  */
 static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 		    bool must)
 {
 	unsigned long i, first = range->start >> PAGE_SHIFT;
 	unsigned long n = (range->end - range->start) >> PAGE_SHIFT;
-	/* Without room made before, nodes are allocated here. */
+	/* Without reserved entries, nodes are allocated here. */
 	struct mem_cgroup *old_memcg = set_active_memcg(odp->memcg);
 	int err = 0;
 	u32 added = 0;
 
 	xa_lock(&odp->pages);
-	/* After the region's end its device may be freed. */
+	/* The device may be freed after the region has ended. */
 	if (READ_ONCE(odp->line.ended))
 		err = -EINTR;
 	else if (mmu_interval_read_retry(&odp->notifier, range->notifier_seq))
@@ -336,7 +338,7 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 	return err;
 }
 
-/* Once. -EBUSY: something was taken away meanwhile. */
+/* One attempt. -EBUSY: a page was invalidated meanwhile. */
 static int odp_fault(struct cairn_odp *odp, unsigned long first,
 		     unsigned long end, unsigned long flags)
 {
@@ -353,7 +355,7 @@ static int odp_fault(struct cairn_odp *odp, unsigned long first,
 	int err;
 
 	range.notifier_seq = mmu_interval_read_begin(&odp->notifier);
-	/* Page tables and the page cache would be charged to this thread. */
+	/* Charge page tables and page cache to the process, not this thread. */
 	old_memcg = set_active_memcg(odp->memcg);
 	mmap_read_lock(mm);
 	err = hmm_range_fault(&range);
@@ -364,7 +366,7 @@ static int odp_fault(struct cairn_odp *odp, unsigned long first,
 	return err ?: odp_keep(odp, &range, flags);
 }
 
-/* Room in the table, which is made before the lock is taken. */
+/* Reserve entries in the table, before its lock is taken. */
 static int odp_reserve(struct cairn_odp *odp, unsigned long first,
 		       unsigned long end)
 {
@@ -384,8 +386,8 @@ static void odp_release(struct cairn_odp *odp, unsigned long first,
 		xa_release(&odp->pages, first);
 }
 
-/* At most CAIRN_ODP_BATCH pages. If they come and go all the time, whoever needs them
- * will ask again.
+/* Fault in at most CAIRN_ODP_BATCH pages. This gives up if they are invalidated
+ * all the time; the access then asks again.
  */
 static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
 			   unsigned long end, enum cairn_odp_how how)
@@ -409,9 +411,9 @@ static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
 	return err == -EBUSY ? 0 : err;
 }
 
-/* Does a process use the memory, that is not being killed? Pages are charged to the
- * cgroup of mm->owner, or to the root cgroup without one. execve(), and the end of the last
- * thread, clear it.
+/* Is the memory used by a process that is not being killed? execve() and the
+ * end of the last thread clear mm->owner. Without it pages would be charged to
+ * the root cgroup.
  */
 #ifdef CONFIG_MEMCG
 static bool odp_has_process(struct cairn_odp *odp)
@@ -442,8 +444,8 @@ static bool odp_has_process(struct cairn_odp *odp)
 }
 #endif
 
-/* The process's memory is kept no longer than this takes: faults that follow each other
- * without a gap would keep the memory of a process that has ended.
+/* Hold the process's memory for one batch only: back-to-back faults would keep
+ * the memory of a process that has ended.
  */
 static int odp_bring_of_process(struct cairn_odp *odp, unsigned long first,
 				unsigned long end, enum cairn_odp_how how)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Memory of a process that is not pinned: what of it the device may touch now. */
+/* Memory of a process that is not pinned, and its pages that may be touched
+ * now.
+ */
 #ifndef CAIRN_MEM_ODP_H
 #define CAIRN_MEM_ODP_H
 
@@ -13,65 +15,70 @@ struct cairn_odp;
 #define CAIRN_HAS_ODP	0
 #endif
 
-/* Pages that are brought at a time: what one request of a peer can ask for. */
+/* Pages faulted in at a time, and the most for one request of a peer. */
 #define CAIRN_ODP_BATCH	64
 
 enum cairn_odp_how {
 	CAIRN_ODP_READ,
 	CAIRN_ODP_WRITE,
-	CAIRN_ODP_PRESENT,	/* what is in memory already; nothing is faulted */
+	CAIRN_ODP_PRESENT,	/* only pages that are in memory already */
 };
 
 /**
  * cairn_odp_create() - watch memory of the calling process
  * @dev: the device
  * @start: first byte
- * @length: bytes; U64_MAX with @start 0: all there is
- * @writable: the region allows to write
+ * @length: bytes; U64_MAX with @start 0: all memory
+ * @writable: the region allows writes
  *
- * No page is touched. Return: it, -EINVAL, -EOVERFLOW (range), -EOPNOTSUPP (not with
- * this kernel), -ENOMEM or -EINTR. Process context.
+ * No page is touched. Process context.
+ *
+ * Return: the object, -EINVAL, -EOVERFLOW (range), -EOPNOTSUPP (not with this
+ * kernel), -ENOMEM or -EINTR.
  */
 struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 				   bool writable);
 
-/* No run finds it any more. Faults under way outlive it, and keep nothing. NULL is nothing.
- * Sleeps, not as long as a page takes.
+/* Destroy @odp, which no run finds any more. Pending faults may outlive it, and
+ * add no pages. NULL is allowed. Sleeps, but not for these faults.
  */
 void cairn_odp_destroy(struct cairn_odp *odp);
 
-/* Faults stop soon, also those that wait for a thread. Runs that have found the region may
- * still ask. Sleeps.
+/* End pending faults early, also those that wait for a thread. Runs that have
+ * found the region may still request faults. Sleeps.
  */
 void cairn_odp_stop(struct cairn_odp *odp);
 
-/* In a run that has found the region. */
+/* Take a reference, in a run that has found the region. */
 void cairn_odp_get(struct cairn_odp *odp);
-/* Sleeps. */
+/* Drop a reference. Sleeps. */
 void cairn_odp_put(struct cairn_odp *odp);
 
-/* The page at @addr of the process, or NULL: it is absent, or may not be written. In
- * a run, which bounds its use.
+/* The page at @addr of the process, or NULL if it is not present or not
+ * writable. In a run; the page is valid until the run ends.
  */
 struct page *cairn_odp_page(const struct cairn_odp *odp, u64 addr, bool write);
 
 /**
- * cairn_odp_bring() - have pages for the device
- * @odp: held
- * @addr: of the process
+ * cairn_odp_bring() - fault in pages
+ * @odp: the caller has a reference
+ * @addr: address in the process
  * @len: bytes
- * @how: what for
+ * @how: which access is needed
  *
- * Pages may go again at any time. Return: 0; -EFAULT when there is no such memory or
- * the process may not use it so, -ENOMEM, -EINTR. Sleeps.
+ * Pages may be invalidated again at any time. Sleeps.
+ *
+ * Return: 0, -EFAULT (no such memory, or no right of the process), -ENOMEM or
+ * -EINTR.
  */
 int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 		    enum cairn_odp_how how);
 
-/* Also pages around, that are in memory already. */
+/* The same, and add pages around these that are in memory already. */
 int cairn_odp_bring_near(struct cairn_odp *odp, u64 addr, u64 len, bool write);
 
-/* Work that brings pages of @odp, which is held. Any context. */
+/* Queue a job that faults in pages. It gets a reference to @odp. Any context.
+ */
 void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A job waits in the line of its region. A line is in the list of its process while it
- * has jobs, a process in that of its user while it has such lines and not its share at
- * work. Lines of a process take turns, and processes of a user.
+ * A job waits in the line of its region. A line with jobs is in the list of its
+ * process. A process with such lines is in the list of its user, unless it runs
+ * its full share of jobs. The lines of a process take turns, and so do the
+ * processes of a user.
  */
 #include <linux/cred.h>
 #include <linux/hashtable.h>
@@ -19,9 +20,9 @@
 #include <linux/user_namespace.h>
 #include "mem/odp_job.h"
 
-/* Of a line that ends, in one go. */
+/* Jobs that are started at a time, under the lock, when a line ends. */
 #define ODP_END_JOBS	32
-/* A job that takes longer may take for ever. */
+/* A job that runs longer may never end. */
 #define ODP_LONG_MS	100
 
 /* A job that runs, on the stack of its thread. */
@@ -34,31 +35,33 @@ struct odp_run {
 struct odp_user {
 	struct hlist_node node;
 	kuid_t uid;
-	u32 processes;			/* below the mutex */
+	u32 processes;			/* under the mutex */
 	u32 busy;			/* jobs that were given to the workqueue */
-	struct list_head ready;		/* of processes */
+	struct list_head ready;		/* processes with jobs to start */
 };
 
 struct cairn_odp_process {
 	struct hlist_node node;
-	const struct mm_struct *mm;	/* compared, not used */
+	const struct mm_struct *mm;	/* only compared */
 	struct odp_user *user;
 	refcount_t refs;		/* lines, and jobs */
 	u32 busy;
 	struct list_head turn;		/* in the user's list */
-	struct list_head lines;		/* that have jobs */
+	struct list_head lines;		/* lines that have jobs */
 };
 
-/* Those that have regions or jobs. */
+/* Users and processes that have regions or jobs. */
 static DEFINE_HASHTABLE(odp_users, 6);
 static DEFINE_HASHTABLE(odp_processes, 8);
 static DEFINE_MUTEX(odp_jobs_mutex);	/* both tables */
-static DEFINE_SPINLOCK(odp_jobs_lock);	/* what is at work, and what waits */
-static LIST_HEAD(odp_runs);		/* the oldest first; below the lock */
+static DEFINE_SPINLOCK(odp_jobs_lock);	/* running and waiting jobs */
+static LIST_HEAD(odp_runs);		/* oldest first; under the lock */
 static struct workqueue_struct *odp_wq;
 static u32 odp_user_jobs;
 
-/* Who is responsible: who may make user namespaces can be many users in them. */
+/* The user whose share counts. A user that may create user namespaces can have
+ * many UIDs in them, so the owner of the outermost one counts.
+ */
 static kuid_t odp_current_user(void)
 {
 	const struct user_namespace *ns = current_user_ns();
@@ -99,7 +102,7 @@ static struct cairn_odp_process *odp_process_find(const struct mm_struct *mm,
 	return NULL;
 }
 
-/* @process is new, and so is @user if it is not in the table. */
+/* @process is new, and so is @user if it has no processes. */
 static void odp_process_add(struct cairn_odp_process *process,
 			    struct odp_user *user, kuid_t uid)
 {
@@ -116,7 +119,9 @@ static void odp_process_add(struct cairn_odp_process *process,
 	hash_add(odp_processes, &process->node, (unsigned long)current->mm);
 }
 
-/* Memory comes first: who waits for it must not hold up others at the mutex. */
+/* Allocate before taking the mutex: an allocation that sleeps must not delay
+ * others.
+ */
 static struct cairn_odp_process *odp_process_get(void)
 {
 	struct cairn_odp_process *process, *fresh;
@@ -165,7 +170,7 @@ void cairn_odp_line_free(struct cairn_odp_line *line)
 	odp_process_put(line->process);
 }
 
-/* May it have its turn? */
+/* Give @process a turn if it has waiting jobs and its share allows one. */
 static void odp_process_ready(struct cairn_odp_process *process)
 {
 	if (list_empty(&process->turn) && !list_empty(&process->lines) &&
@@ -173,7 +178,7 @@ static void odp_process_ready(struct cairn_odp_process *process)
 		list_add_tail(&process->turn, &process->user->ready);
 }
 
-/* The first of the line leaves it. Returns which that is. */
+/* Start the first job of @line. Return: that job, only to be compared. */
 static const struct cairn_odp_job *odp_line_run(struct cairn_odp_line *line)
 {
 	struct cairn_odp_process *process = line->process;
@@ -190,8 +195,8 @@ static const struct cairn_odp_job *odp_line_run(struct cairn_odp_line *line)
 	return job;
 }
 
-/* Give threads to who waits for them: to one job mostly, when another is over. Returns if
- * @job was among them; it may be gone then.
+/* Start waiting jobs of @user: mostly one, when another has ended. Return: true
+ * if @job was among them; it may be freed then.
  */
 static bool odp_user_run(struct odp_user *user, const struct cairn_odp_job *job)
 {
@@ -211,7 +216,7 @@ static bool odp_user_run(struct odp_user *user, const struct cairn_odp_job *job)
 	return begun;
 }
 
-/* Without lines that have jobs it has no turn. */
+/* A process without waiting jobs has no turn. */
 static void odp_process_left(struct cairn_odp_process *process)
 {
 	if (list_empty(&process->lines))
@@ -235,8 +240,9 @@ void cairn_odp_line_end(struct cairn_odp_line *line)
 	}
 }
 
-/* Unloading the module waits for its threads, so without this it would hang as long as a
- * file system does. With it rmmod says that the module is in use.
+/* Hold a reference to the module for jobs that run long, so that rmmod fails.
+ * Otherwise unloading waits for its threads, and hangs as long as a file system
+ * does.
  */
 static void odp_runs_watch(struct work_struct *work);
 static DECLARE_DELAYED_WORK(odp_runs_work, odp_runs_watch);
@@ -276,7 +282,7 @@ static void odp_run_end(struct odp_run *run)
 	spin_lock_irq(&odp_jobs_lock);
 	list_del(&run->node);
 	spin_unlock_irq(&odp_jobs_lock);
-	/* The workqueue's end waits for this thread all the same. */
+	/* Destroying the workqueue still waits for this thread. */
 	if (run->holds_module)
 		module_put(THIS_MODULE);
 }
@@ -296,7 +302,7 @@ static void odp_job_work(struct work_struct *work)
 {
 	struct cairn_odp_job *job = container_of(work, struct cairn_odp_job,
 						 work);
-	/* The job may be freed, or queued again, when it returns. */
+	/* job->func() may free the job, or queue it again. */
 	struct cairn_odp_process *process = job->process;
 	struct odp_run run;
 
@@ -338,7 +344,7 @@ bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line)
 	return !begun;
 }
 
-/* Take it out of its line, if it is in one. */
+/* Remove @job from its line, if it is in one. */
 static bool odp_job_leave(struct cairn_odp_job *job)
 {
 	bool waits;
@@ -368,7 +374,7 @@ bool cairn_odp_job_cancel(struct cairn_odp_job *job)
 
 int cairn_odp_jobs_start(void)
 {
-	/* Each node has a part of the workqueue's threads. */
+	/* The threads of the workqueue are divided among the nodes. */
 	odp_user_jobs = max_t(u32, CAIRN_ODP_USER_JOBS / num_online_nodes(),
 			      CAIRN_ODP_PROCESS_JOBS);
 	odp_wq = alloc_workqueue("cairn_odp", WQ_UNBOUND, CAIRN_ODP_JOBS);

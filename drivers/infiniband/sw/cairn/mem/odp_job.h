@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Work that brings pages of regions on demand, and shares of the threads that do it.
- * How long a page takes may be up to a process (FUSE), or to a file system that is
- * frozen. So each process has a few threads at a time and each user some more, and the
- * rest of their work waits for those: nobody else waits for it.
+ * Jobs that fault in pages of on-demand regions, and shares of the threads for
+ * them. A process (FUSE) or a frozen file system may delay a page for any time.
+ * So each process and each user has a limited number of threads at a time. Its
+ * other jobs wait, without delaying jobs of others.
  */
 #ifndef CAIRN_MEM_ODP_JOB_H
 #define CAIRN_MEM_ODP_JOB_H
@@ -14,16 +14,16 @@
 
 struct cairn_odp_process;
 
-/* At work at a time. */
+/* Jobs that run at a time. */
 #define CAIRN_ODP_PROCESS_JOBS	16
 #define CAIRN_ODP_USER_JOBS	128	/* divided by the number of NUMA nodes */
-#define CAIRN_ODP_JOBS		512	/* of all: the most a workqueue has */
+#define CAIRN_ODP_JOBS		512	/* in total: the workqueue's limit */
 
-/* What waits for a share, of one region. */
+/* Jobs of one region that wait for a share. */
 struct cairn_odp_line {
-	struct cairn_odp_process *process;	/* held */
+	struct cairn_odp_process *process;	/* a reference */
 	struct list_head turn;			/* in the process's list */
-	struct list_head waiting;		/* of jobs */
+	struct list_head waiting;		/* jobs */
 	bool ended;				/* also read without the lock */
 };
 
@@ -31,35 +31,37 @@ struct cairn_odp_job {
 	struct work_struct work;
 	void (*func)(struct cairn_odp_job *job);
 	struct list_head node;			/* while it waits */
-	struct cairn_odp_line *line;		/* held by the user while it waits */
-	struct cairn_odp_process *process;	/* held until func has returned */
+	struct cairn_odp_line *line;		/* valid while it waits */
+	struct cairn_odp_process *process;	/* until func has returned */
 };
 
-/* @line is for the calling process and user. Return: 0 or -ENOMEM. Both sleep. */
+/* Initialise @line for the calling process and user. Sleeps. Return: 0 or
+ *	-ENOMEM.
+ */
 int cairn_odp_line_init(struct cairn_odp_line *line);
-/* Nothing waits there any more. */
+/* Free @line, which has no waiting jobs. Sleeps. */
 void cairn_odp_line_free(struct cairn_odp_line *line);
 
-/* What waits, or is queued later, goes to work at once, whatever is at work: it is soon
- * through. Sleeps.
+/* Start all waiting jobs of @line, and later ones when they are queued,
+ * regardless of shares: they end quickly. Sleeps.
  */
 void cairn_odp_line_end(struct cairn_odp_line *line);
 
-/* @func sleeps, and may free the job or queue it again. */
+/* @func may sleep, free the job or queue it again. */
 void cairn_odp_job_init(struct cairn_odp_job *job,
 			void (*func)(struct cairn_odp_job *job));
 
 /**
- * cairn_odp_job_queue() - do it when there is a thread
- * @job: neither waiting nor about to run; may be gone when this returns
- * @line: for which; held until the job has begun
+ * cairn_odp_job_queue() - run a job when there is a thread
+ * @job: neither waiting nor about to run; may be freed when this returns
+ * @line: its line; must stay valid until the job has begun
  *
  * Any context. Return: true if it waits for a share.
  */
 bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line);
 
-/* No caller queues it any more. Return: true if it was queued and will not run; else it runs
- * now, or has run. Process context.
+/* Cancel @job, which no caller queues any more. Return: true if it was queued
+ * and will not run; false if it runs now or has run. Process context.
  */
 bool cairn_odp_job_cancel(struct cairn_odp_job *job);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The request is the side's until its state says BUSY, then the work's until that says
- * otherwise. A fault may take as long as a file system likes: destroying the QP does not
- * wait for it, but cuts the request off. The request then holds its memory and the
- * region, and nothing of the device.
+ * A slot belongs to the job while its state is BUSY, and to the side otherwise.
+ * A file system may delay a fault for any time, so destroying the QP does not
+ * wait for it, but detaches the slot. The slot then holds only its own memory
+ * and the region.
  */
 #include <linux/slab.h>
 #include "mem/odp_wait.h"
@@ -20,7 +20,7 @@ void cairn_odp_waits_put(struct cairn_qp_cold *cold)
 		kfree(cold);
 }
 
-/* Tell the side, if the QP is not destroyed. */
+/* Give the side a turn, if the QP is not destroyed. */
 static void odp_wait_tell(struct cairn_odp_slot *slot, int err)
 {
 	struct cairn_qp *qp = slot->qp;
@@ -30,7 +30,7 @@ static void odp_wait_tell(struct cairn_odp_slot *slot, int err)
 		return;
 	if (err)
 		cairn_nic_count(qp->exec.nic, CAIRN_CTR_ODP_FAULT_ERRORS, 1);
-	/* Pairs with the look at it in a run, which may queue the job again. */
+	/* Pairs with the loads in runs, which may queue the job again. */
 	smp_store_release(&slot->state, err ? ODP_WAIT_FAILED : ODP_WAIT_IDLE);
 	cairn_exec_defer(&qp->exec, slot->side);
 }
@@ -94,7 +94,7 @@ void cairn_odp_waits_reset(struct cairn_qp *qp)
 			ODP_WAIT_IDLE);
 }
 
-/* Did the last attempt, which failed, include what is wanted? */
+/* Did the last attempt, which failed, include @want? */
 static bool odp_wait_failed(const struct cairn_odp_slot *slot,
 			    const struct cairn_odp_want *want)
 {
@@ -106,7 +106,7 @@ int cairn_odp_wait(struct cairn_qp *qp, enum cairn_side_id side,
 		   const struct cairn_odp_want *want)
 {
 	struct cairn_odp_slot *slot = &qp->cold->odp[side];
-	u32 state = smp_load_acquire(&slot->state);	/* the work's end */
+	u32 state = smp_load_acquire(&slot->state);	/* odp_wait_tell() */
 
 	if (state == ODP_WAIT_BUSY)
 		return -EAGAIN;
@@ -130,6 +130,7 @@ int cairn_odp_wait(struct cairn_qp *qp, enum cairn_side_id side,
 
 bool cairn_odp_waits(struct cairn_qp *qp, enum cairn_side_id side)
 {
-	/* What the work did is seen if it is over. */
+	/* Pairs with odp_wait_tell(): the effects of an ended job are visible.
+	 */
 	return smp_load_acquire(&qp->cold->odp[side].state) == ODP_WAIT_BUSY;
 }

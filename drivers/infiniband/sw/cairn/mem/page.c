@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The data path copies by the direct map, in contexts where a fault is a panic. The
- * kernel exports neither secretmem's nor guest_memfd's test, so the page is read once in
- * a way that may fail. A page leaves or enters the direct map only while no process has
- * it mapped, so the result holds until the notifier or the pin says otherwise.
+ * The data path copies by the direct map, in contexts where a fault is a panic.
+ * The kernel exports neither secretmem's nor guest_memfd's test, so a byte is
+ * read in a way that may fail. A page leaves or enters the direct map only
+ * while no process has it mapped. So the result is valid until the notifier
+ * runs or the page is unpinned.
  */
 #include <linux/memremap.h>
 #include <linux/mm.h>

@@ -9,7 +9,7 @@ struct page;
 
 /**
  * cairn_page_touchable() - may the data path use this page?
- * @page: referenced by the caller, or mapped so that it does not change its use
+ * @page: referenced, or mapped so that its use does not change
  *
  * Pages outside the direct map are refused (memfd_secret(), guest memory of KVM), and
  * pages of devices, offline pages and pages with a hardware error.
