@@ -42,6 +42,7 @@ CLEAN = [
     'Makefile',
     f'{MODULE}/compat',
     f'{MODULE}/mem',
+    f'{MODULE}/net',
     f'{MODULE}/persist',
     f'{MODULE}/queue',
     f'{MODULE}/wire',

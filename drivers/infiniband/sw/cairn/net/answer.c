@@ -2,15 +2,17 @@
 /*
  * ARP between two devices of one network namespace.
  *
- * Before a queue pair gets its peer's address, ib_core resolves it over the netdev
- * of the source GID. If another netdev of this namespace owns the address, nobody
- * answers: the owner sees a request from an address of its own host, a martian.
- * So cairn gives the answer, where the request leaves. Nothing is sent to the MAC
- * address: the routing tables know that the destination is local (routing.c).
+ * Before a queue pair gets its peer's address, ib_core resolves it over the
+ * netdev of the source GID. If another netdev of this namespace owns the
+ * address, that request is never answered: its sender address is one of the
+ * owner's own host, so the owner drops it as a martian. cairn answers instead,
+ * in the hook that sees the request leave. The MAC address is not used for
+ * sending: the routing tables know that the destination is local (routing.c).
  *
- * The request still leaves. The answer comes from a work item, because ib_core
- * begins to wait for the neighbour after it has asked, and would miss an answer
- * that is there at once until its time is over, a second later.
+ * The request still leaves. A work item gives the answer, because ib_core
+ * begins to wait for the neighbour only after it has sent the request. An
+ * immediate answer would be missed, and noticed only when the wait times out
+ * after a second.
  */
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
@@ -22,7 +24,7 @@
 #include "net/answer.h"
 #include "net/netdev.h"
 
-/* What follows the header for Ethernet and IPv4. */
+/* An ARP request for Ethernet and IPv4, with its header. */
 struct answer_request {
 	struct arphdr hdr;
 	u8 sender_mac[ETH_ALEN];
@@ -33,7 +35,7 @@ struct answer_request {
 
 struct answer {
 	struct work_struct work;
-	struct net_device *dev;		/* that asked */
+	struct net_device *dev;		/* that sent the request */
 	netdevice_tracker tracker;
 	__be32 addr;
 	u8 mac[ETH_ALEN];
@@ -83,8 +85,9 @@ static bool answer_read(const struct sk_buff *skb, struct answer_request *reques
 	       request->hdr.ar_pln == sizeof(request->target);
 }
 
-/* Does a request from @dev ask for an address of another device of ours? Who looks
- * for a duplicate has no address yet, and who announces one asks for it.
+/* The netdev of another device of ours that has the requested address, or NULL.
+ * NULL also for a probe for duplicates, which has no sender address yet, and
+ * for an announcement, which asks for its own address.
  */
 static struct net_device *answer_owner(struct net *net, struct net_device *dev,
 				       const struct answer_request *request)

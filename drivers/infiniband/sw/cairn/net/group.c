@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Multicast groups of the netdev. The stack reports them to the network (IGMP,
- * MLD), has the netdev receive their MAC addresses, and lets their packets pass
- * to the receive hooks.
+ * MLD), makes the netdev receive their MAC addresses, and delivers their
+ * packets to the receive hooks.
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
@@ -20,7 +20,7 @@ static int group_join4(struct net_device *ndev, __be32 addr)
 	return 0;
 }
 
-/* Without in_device the membership has ended with it. */
+/* If the in_device was freed, the membership ended with it. */
 static void group_leave4(struct net_device *ndev, __be32 addr)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
@@ -47,7 +47,7 @@ int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr)
 	int err;
 
 	rtnl_lock();
-	/* The memberships of a netdev that is going away have ended. */
+	/* A netdev that is being unregistered has left its groups already. */
 	if (nic->removed)
 		err = -ENODEV;
 	else if (ipv6_addr_v4mapped(addr))

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Datagrams to the RoCE port that no device made.
+ * Drops datagrams to the RoCE port that no device made.
  *
- * A socket of a process could name any queue pair and PSN, and would speak from an
- * address that belongs to a device. Raw packets take CAP_NET_RAW in the namespace, so
- * this does as well: the credentials are those with which the socket was opened.
- * Sockets of the kernel, rdma_rxe's among them, and packets without a socket pass.
+ * A process could use an ordinary socket to send to any queue pair with any
+ * PSN, from an address that belongs to a device. Sending raw packets needs
+ * CAP_NET_RAW in the namespace, so sending to the RoCE port needs it too. The
+ * credentials checked are those with which the socket was opened. Sockets of
+ * the kernel (rdma_rxe has some) and packets without a socket pass.
  *
- * A datagram that is forwarded has the address of a device of this namespace only if it
- * was translated to it (NAT).
+ * A forwarded datagram has the address of a device of this namespace only if
+ * NAT translated it to that address. Such a datagram is dropped as well.
  *
- * The hooks come after address translation. A datagram is whole there: fragments are
- * made later, and only raw sockets send their own.
+ * The hooks run after address translation. They see whole datagrams: the stack
+ * fragments later, and only raw sockets send fragments of their own.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -30,7 +31,7 @@
 #include "net/net.h"
 #include "net/netdev.h"
 
-/* After all filters; before connection tracking confirms, which is last. */
+/* After all filters, but before connection tracking confirms, which is last. */
 #define GUARD_PRIORITY	(NF_IP_PRI_LAST - 1)
 
 /* Is there a UDP header at @offset, to the RoCE port? */
@@ -52,7 +53,7 @@ static bool guard_is_roce4(const struct sk_buff *skb)
 	       guard_is_roce(skb, skb_network_offset(skb) + ip->ihl * 4);
 }
 
-/* Was the socket opened with the right to send raw packets in @net? */
+/* Was the socket opened with CAP_NET_RAW in @net? */
 static bool guard_socket_may(struct sock *sk, const struct net *net)
 {
 	bool may = false;
@@ -67,7 +68,8 @@ static bool guard_socket_may(struct sock *sk, const struct net *net)
 	return may;
 }
 
-/* The device of @owner counts, or any of the namespace. */
+/* Drop, and count it at the device of @owner or else at any of the namespace.
+ */
 static unsigned int guard_drop(struct net *net, struct net_device *owner)
 {
 	struct cairn_nic *nic = owner ? cairn_net_nic(net, owner) : NULL;
@@ -102,7 +104,7 @@ static unsigned int guard_forwarded4(void *priv, struct sk_buff *skb,
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-/* Extension headers, a routing header for one, need no right. */
+/* A process can add extension headers without any capability: skip them. */
 static bool guard_is_roce6(const struct sk_buff *skb)
 {
 	int at = skb_network_offset(skb) + sizeof(struct ipv6hdr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What leaves a namespace that has a device, and is no packet of a device: a receiver
- * takes any UDP datagram to the RoCE port for one.
+ * Drops UDP datagrams to the RoCE port that leave a namespace with a device but
+ * were not made by one. A receiver could not tell them from real packets.
  */
 #ifndef CAIRN_NET_GUARD_H
 #define CAIRN_NET_GUARD_H

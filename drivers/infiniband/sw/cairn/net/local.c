@@ -8,7 +8,7 @@
 #include "net/netdev.h"
 #include "net/routing.h"
 
-/* IPsec would want to see what comes in. */
+/* With an IPsec policy for input, packets must pass through the IP stack. */
 static bool local_has_policy(const struct net *net, const struct dst_entry *dst)
 {
 #ifdef CONFIG_XFRM
@@ -21,7 +21,9 @@ static bool local_has_policy(const struct net *net, const struct dst_entry *dst)
 #endif
 }
 
-/* The same link-local address may be that of several netdevs. */
+/* Several netdevs may have the same link-local address: the path's netdev says
+ * which one is meant.
+ */
 static struct net_device *local_owner(struct net *net,
 				      const struct cairn_path *path)
 {
@@ -32,7 +34,7 @@ static struct net_device *local_owner(struct net *net,
 			     dev_get_by_index_rcu(net, path->ifindex)) : NULL;
 }
 
-/* Do the administrators of both let packets pass between them? */
+/* Do the loopback settings of both devices let packets pass between them? */
 static bool local_allowed(const struct cairn_nic *from,
 			  const struct cairn_nic *to)
 {
@@ -65,19 +67,21 @@ bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 {
 	bool found;
 
-	/* Most routes lead away. A stale one is seen when the next train begins. */
+	/* Most routes leave this host. The send path checks whether the route
+	 * is stale, so the next train sees a new one.
+	 */
 	if (path->dst && !path->local)
 		return false;
 	if (!cairn_net_route(nic, path) || !path->local)
 		return false;
 	found = local_find(nic, path, to);
-	/* What is handed over waits in no queue of this CPU. */
+	/* Packets handed over do not wait in a queue of this CPU. */
 	path->queued = !found;
 	return found;
 }
 
-/* The destination is read without its lock: it may change until the train arrives
- * there, where the rest is checked.
+/* The destination's peer is read without a lock, so it may change until the
+ * train arrives. The receiver checks the rest.
  */
 static bool local_expects(const struct cairn_nic *to, u32 dqpn, u32 sender)
 {
@@ -104,8 +108,9 @@ bool cairn_local_admits(struct cairn_nic *nic, const struct cairn_path *path,
 	return false;
 }
 
-/* A payload that the receiver may have to keep has to be copied: that of requests
- * which wait for something. The others are executed at once, or come again.
+/* Can the payload stay in the sender's memory? Requests that may have to wait
+ * at the receiver are copied, because it keeps their payload. All others are
+ * executed at once or retransmitted.
  */
 static bool local_stays(const struct cairn_train *train)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Packets to an address of this host. Where the route of a path ends at a device of
- * ours in the same network namespace, and the administrator has not switched it off,
- * they are handed to that device and the IP stack does not see them.
+ * Packets to an address of this host. If the route of a path ends at a cairn
+ * device in the same network namespace, its packets are handed to that device.
+ * The IP stack does not see them. The administrator can switch this off.
  */
 #ifndef CAIRN_NET_LOCAL_H
 #define CAIRN_NET_LOCAL_H
@@ -12,7 +12,7 @@
 #include "device/parcel.h"
 #include "device/path.h"
 
-/* Who has the destination. */
+/* The device that has the destination. */
 struct cairn_local {
 	struct cairn_nic *nic;
 	int ifindex;		/* of the netdev that has the address */
@@ -20,25 +20,27 @@ struct cairn_local {
 };
 
 /**
- * cairn_local_find() - is what goes by a path handed over?
+ * cairn_local_find() - find the device that packets of a path are handed to
  * @nic: the sender's device
  * @path: the caller holds its lock
- * @to: filled in if so
+ * @to: filled in if there is one; valid in the caller's RCU read section
  *
- * Context: BH off, RCU read section, for which @to is valid.
+ * Context: BH off, RCU read section.
+ * Return: false when the packets leave through the IP stack.
  */
 bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 		      struct cairn_local *to);
 
 /**
- * cairn_local_admits() - may a train leave by the IP stack?
+ * cairn_local_admits() - may a train leave through the IP stack?
  * @nic: the sender's device
- * @path: the caller holds its lock; not handed over
+ * @path: the caller holds its lock; its packets are not handed over
  * @train: the train
  *
- * Packets to another device of this host carry no number of their sender, so the
- * receiver cannot tell it. If the destination is connected to another queue pair
- * than the one of @path, the train is dropped and counted there.
+ * Packets do not carry the number of the sending queue pair, so a receiver on
+ * this host cannot check it. If the destination is connected to another queue
+ * pair than that of @path, the train must be dropped. It is counted at the
+ * destination.
  *
  * Context: BH off, RCU read section.
  * Return: true if the train may leave.
@@ -47,11 +49,11 @@ bool cairn_local_admits(struct cairn_nic *nic, const struct cairn_path *path,
 			const struct cairn_train *train);
 
 /**
- * cairn_local_hand() - hand a train over where its payload lies
- * @to: who has the destination
+ * cairn_local_hand() - hand a train over without copying its payload
+ * @to: the device that has the destination
  * @parcel: the train, of a connection
  *
- * Return: false when it has to be copied first (cairn_net_rx_local()).
+ * Return: false when the caller has to copy it first (cairn_net_rx_local()).
  */
 bool cairn_local_hand(const struct cairn_local *to,
 		      struct cairn_parcel *parcel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the sk_buff world offers to the rest of the module. */
+/* Sending, receiving and netdevs, as the rest of the module uses them. */
 #ifndef CAIRN_NET_NET_H
 #define CAIRN_NET_NET_H
 
@@ -9,15 +9,15 @@
 #include "device/path.h"
 #include "engine/env.h"
 
-/* Callbacks into the part that knows ib_core; set once before attach. */
+/* Callbacks into verbs/, which knows ib_core. Set once, before any attach. */
 struct cairn_net_ops {
 	/*
-	 * The netdev goes away: unregister the device, asynchronously, which
-	 * ends in cairn_net_detach(). Called once for each attach, under RTNL,
-	 * perhaps for a device that is being unregistered already.
+	 * The netdev is being unregistered: unregister the device
+	 * asynchronously, which ends in cairn_net_detach(). Called at most once
+	 * for each attach, under RTNL. The device may be unregistering already.
 	 */
 	void (*remove)(struct cairn_nic *nic);
-	/* Carrier, up/down or MTU may have changed. RTNL. */
+	/* Carrier, up/down, MTU or MAC address may have changed. Under RTNL. */
 	void (*changed)(struct cairn_nic *nic);
 };
 
@@ -30,75 +30,77 @@ struct cairn_net_ops {
  */
 int cairn_net_init(const struct cairn_net_ops *ops);
 
-/* The opposite; every device is detached. Process context. */
+/* Undo cairn_net_init(). Every device is detached. Process context. */
 void cairn_net_exit(void);
 
 /**
  * cairn_net_attach() - start receiving for nic->ndev
  * @nic: ndev, stats and qps are set up
  *
- * A netdev has one device at most, else nobody could tell whose packet it is.
+ * A netdev has at most one device, as the netdev alone says which device a
+ * packet belongs to.
  *
  * Context: process, not under RTNL.
- * Return: 0, -EEXIST when the netdev has a device, -ENODEV when it is going
- * away, or the error of the hooks' registration.
+ * Return: 0, -EEXIST when the netdev has a device, -ENODEV when the netdev is
+ * being unregistered, or the error of the hooks' registration.
  */
 int cairn_net_attach(struct cairn_nic *nic);
 
 /**
  * cairn_net_detach() - stop receiving
- * @nic: attached, or attached in vain
+ * @nic: attached, or its attach failed
  *
- * After it returns no receive is in progress for the device and ops are not
- * called for it any more. To be called when no QP or address handle is left:
- * the network namespace does not die before, so that their cached routes do
- * not outlive it.
+ * After it returns, no receive is in progress for the device and the callbacks
+ * are not called for it any more. The caller has destroyed all QPs and address
+ * handles: the network namespace may end after this, and cached routes must not
+ * outlive it.
  *
  * Context: process, not under RTNL.
  */
 void cairn_net_detach(struct cairn_nic *nic);
 
 /**
- * cairn_net_join() - the netdev receives packets to a multicast group
+ * cairn_net_join() - make the netdev receive packets to a multicast group
  * @nic: attached
- * @addr: group, IPv4 mapped for IPv4
+ * @addr: group; an IPv4-mapped address for IPv4
  *
  * Context: process, not under RTNL.
- * Return: 0, -ENODEV (the netdev is going away), -EADDRNOTAVAIL (it has no IPv4
- * at all), or what IPv6 returns.
+ * Return: 0, -ENODEV (the netdev is being unregistered), -EADDRNOTAVAIL (it has
+ * no IPv4), or the error of IPv6.
  */
 int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr);
 
-/* The opposite, once for each join. Process context, not under RTNL. */
+/* Undo one cairn_net_join(). Process context, not under RTNL. */
 void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
 
 /**
  * cairn_net_xmit() - send a train
  * @nic: for its netdev's namespace and its counters
- * @path: where to; the caller holds its lock
+ * @path: to the peer; the caller holds its lock
  * @train: headers and sizes
- * @bv: the payload, train->length bytes in all (unused when train->inline_data is set)
+ * @bv: the payload, train->length bytes in all (unused when train->inline_data
+ *	is set)
  *
- * Computes lengths, ids and ICRCs of each packet and hands them to the IP
- * stack in the netdev's namespace. A packet that the stack refuses is loss and
- * counted, never an error.
+ * Computes length, id and ICRC of each packet and gives the packets to the IP
+ * stack in the netdev's namespace. A packet that the stack refuses is counted
+ * as loss. It is not an error.
  *
  * Context: below cairn_cpu_lock(), RCU read section.
- * Return: 0, or -EFAULT: the memory of the payload has an error (counted), and
- * nothing left.
+ * Return: 0, or -EFAULT: the payload's memory has an error (counted), and
+ * nothing was sent.
  */
 int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		   const struct cairn_train *train, const struct bio_vec *bv);
 
-/* A packet of cairn_net_xmit_messages(); the payload is at bytes, or in bv. */
+/* A packet of cairn_net_xmit_messages(). */
 struct cairn_net_part {
-	const struct cairn_pkt *pkt;	/* its opcode and size are the train's */
-	const u8 *bytes;
+	const struct cairn_pkt *pkt;	/* opcode and size: the train's */
+	const u8 *bytes;		/* the payload, or NULL: it is in bv */
 	const struct bio_vec *bv;
 };
 
-/* Describe packet @k; what @part points to is good until the next call. 0, or
- * negative to stop.
+/* Describe packet @k in @part. The memory that @part points to must stay valid
+ * until the next call. Return: 0, or negative to stop.
  */
 typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
 
@@ -106,30 +108,33 @@ typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
  * cairn_net_xmit_messages() - send single-packet messages as one train
  * @nic: as for cairn_net_xmit()
  * @path: as for cairn_net_xmit()
- * @train: opcode and size of each, and how many
- * @part: called for each, in order
+ * @train: opcode and size of each message, and their number
+ * @part: called for each message, in order
  * @arg: for @part
  *
+ * If @part stops or the memory of a message has an error, nothing is sent.
+ *
  * Context: below cairn_cpu_lock(), RCU read section.
- * Return: packets that neither @part nor an error of their memory refused; nothing
- * left unless that is train->count.
+ * Return: the number of messages before the first that failed; train->count
+ * when none did.
  */
 u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
 			    const struct cairn_train *train,
 			    cairn_net_part_fn part, void *arg);
 
-/* Of one CPU; used below cairn_cpu_lock(). */
+/* Each CPU has one, and uses it below cairn_cpu_lock(). */
 struct cairn_plug_state {
-	unsigned int depth;	/* cairn_net_plug() without cairn_net_unplug() */
-	unsigned int added;	/* trains that had to wait for the latter, ever */
+	unsigned int depth;	/* cairn_net_plug() calls not yet undone */
+	unsigned int added;	/* trains that ever waited for unplug */
 };
 
 DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 
 /**
- * cairn_net_plug() - what this CPU sends from here on may leave together
+ * cairn_net_plug() - let trains of this CPU wait and leave together
  *
- * What cairn_env_plug() says. An RCU read section.
+ * Implements cairn_env_plug(). Begins an RCU read section, which
+ * cairn_net_unplug() ends.
  *
  * Context: below cairn_cpu_lock() until cairn_net_unplug().
  */
@@ -144,11 +149,11 @@ void cairn_net_unplug(void);
 void cairn_net_grh(const struct cairn_pkt *pkt, u8 *grh);
 
 /**
- * cairn_net_grh_flags() - by which way a UD packet came
- * @pkt: a received packet, its cookie an sk_buff
- * @vlan: set to the id of the VLAN that the packet came by, if it did
+ * cairn_net_grh_flags() - completion flags for IP version and VLAN
+ * @pkt: a received UD packet, its cookie an sk_buff
+ * @vlan: set to the VLAN id when the packet came over a VLAN
  *
- * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4, CAIRN_CQE_VLAN for a
+ * Return: CAIRN_CQE_GRH, with CAIRN_CQE_IPV4 for IPv4 and CAIRN_CQE_VLAN for a
  * VLAN.
  */
 u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan);
@@ -160,21 +165,21 @@ u16 cairn_net_grh_flags(const struct cairn_pkt *pkt, u16 *vlan);
  * @to: kernel memory
  * @len: bytes; @offset + @len is at most pkt->payload_len
  *
- * Return: 0 or -EFAULT: the bytes cannot be read, and what is at @to is
+ * Return: 0, or -EFAULT: the bytes cannot be read, and the content of @to is
  * undefined.
  */
 int cairn_net_copy_payload(const struct cairn_pkt *pkt, u32 offset, void *to,
 			   u32 len);
 
 /**
- * cairn_net_copy_words() - the same, to persistent memory
+ * cairn_net_copy_words() - copy payload to persistent memory, in whole words
  * @pkt: its cookie is an sk_buff
  * @offset: bytes of payload to skip
  * @words: of the message
- * @to: kernel memory, behind what @words holds
+ * @to: kernel memory, right behind the bytes that @words holds
  * @len: bytes; @offset + @len is at most pkt->payload_len
  *
- * Return: 0 or -EFAULT: a part was copied.
+ * Return: 0, or -EFAULT: only a part was copied.
  */
 int cairn_net_copy_words(const struct cairn_pkt *pkt, u32 offset,
 			 struct cairn_words *words, u8 *to, u32 len);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Which netdevs have a device, by network namespace, and what happens to them.
+ * A list of devices for each network namespace, and the events of their
+ * netdevs.
  *
- * The lists change under RTNL, where netdevs change too, and are read under
- * RCU by the receive hooks.
+ * The lists change under RTNL, as netdevs do. The receive hooks read them under
+ * RCU.
  */
 #include <linux/rtnetlink.h>
 #include <linux/wait_bit.h>
@@ -18,7 +19,7 @@
 
 struct cairn_netns {
 	struct list_head nics;
-	atomic_t attached;	/* detach has not finished */
+	atomic_t attached;	/* devices whose detach has not finished */
 };
 
 static unsigned int netns_id;
@@ -120,7 +121,8 @@ void cairn_net_detach(struct cairn_nic *nic)
 {
 	struct cairn_netns *ns;
 
-	/* Nobody else changes it: attaching and detaching are ordered. */
+	/* No lock is needed: attach and detach of a device never run at once.
+	 */
 	if (!nic->net)
 		return;
 	ns = netns_of(nic->net);
@@ -131,7 +133,8 @@ void cairn_net_detach(struct cairn_nic *nic)
 	nic->net = NULL;
 	rtnl_unlock();
 	synchronize_net();
-	/* The namespace may be freed at once; the waker needs but the address. */
+	/* The namespace may be freed now. wake_up_var() uses only the address.
+	 */
 	if (atomic_dec_and_test(&ns->attached))
 		wake_up_var(&ns->attached);
 }
@@ -146,7 +149,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UNREGISTER:
-		/* Repeated while references are left. */
+		/* The event repeats while references to the netdev are left. */
 		nic->removed = true;
 		net_ops->remove(nic);
 		break;
@@ -175,8 +178,9 @@ static int __net_init netns_init(struct net *net)
 }
 
 /*
- * A netdev that was moved here and back takes its device with it, but that is
- * done asynchronously: hooks and cached routes point into this namespace still.
+ * A netdev leaves the namespace before it ends, and its device is detached
+ * asynchronously. Until then hooks and cached routes still point into this
+ * namespace.
  */
 static void __net_exit netns_exit(struct net *net)
 {

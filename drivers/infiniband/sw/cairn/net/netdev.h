@@ -5,8 +5,8 @@
 #include <linux/netdevice.h>
 #include "device/nic.h"
 
-/* The device to which packets of @dev belong: that of @dev itself,
- * or of a netdev below it (VLAN, bond). NULL: none. RCU read section.
+/* The device that packets of @dev belong to: that of @dev itself, or of a
+ * netdev below it (VLAN, bond). NULL: none. RCU read section.
  */
 struct cairn_nic *cairn_net_nic(struct net *net, struct net_device *dev);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the engine's port reads of a received packet. */
+/* Headers and payload of a received packet, for env.c. */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
@@ -9,15 +9,15 @@
 #include "lane/exec.h"
 #include "net/net.h"
 
-/* The packet's sk_buff lies in a queue of ours or in our hands: the control
- * block is ours too.
- */
+/* The module owns the packet's sk_buff, so it may use the control block. */
 static struct sk_buff *payload_skb(const struct cairn_pkt *pkt)
 {
 	return (struct sk_buff *)pkt->cookie;
 }
 
-/* The header as it was on the wire: in a train it has the length of them all. */
+/* Restore the header of the single packet: in a train it has the train's
+ * length.
+ */
 static void payload_set_length(u8 *ip, bool ipv6, const struct cairn_pkt *pkt)
 {
 	__be16 len = htons(sizeof(struct udphdr) + pkt->payload_off +

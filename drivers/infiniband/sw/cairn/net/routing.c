@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* From a path to a route, cached in the path. */
+/* Finds the route of a path and caches it in the path. */
 #include <linux/inetdevice.h>
 #include <net/ip6_fib.h>
 #include <net/ip6_route.h>
@@ -10,9 +10,9 @@
 #include "wire/hdr.h"
 
 /*
- * The path is bound to the netdev of its source GID. An address that another
- * netdev of this host owns would then be sent out, and dropped as a martian
- * when it comes back: let the routing tables find the loopback instead.
+ * The path is bound to the netdev of its source GID. Packets to an address of
+ * another netdev of this host would leave there, come back and be dropped as
+ * martians. Without the binding the routing tables find the loopback route.
  */
 static int route_oif4(struct net *net, const struct cairn_path *path,
 		      __be32 daddr)
@@ -40,7 +40,7 @@ static struct dst_entry *route_lookup4(struct net *net,
 	rt = ip_route_output_flow(net, &fl, NULL);
 	if (IS_ERR(rt))
 		return NULL;
-	/* A socket would need SO_BROADCAST. */
+	/* Refused, as for a socket without SO_BROADCAST. */
 	if (rt->rt_flags & RTCF_BROADCAST) {
 		ip_rt_put(rt);
 		return NULL;
@@ -63,14 +63,14 @@ static struct dst_entry *route_lookup6(struct net *net,
 	};
 	struct dst_entry *dst;
 
-	/* Also with ipv6.disable=1: there are no tables to look into. */
+	/* With ipv6.disable=1 there are no routing tables either. */
 	if (!ipv6_mod_enabled())
 		return NULL;
 	dst = ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 	return IS_ERR(dst) ? NULL : dst;
 }
 
-/* What dst_check() needs to tell a changed table from an unchanged one. */
+/* dst_check() compares this cookie to notice that the table changed. */
 static u32 route_cookie6(struct dst_entry *dst)
 {
 	if (!IS_ENABLED(CONFIG_IPV6))
@@ -78,7 +78,8 @@ static u32 route_cookie6(struct dst_entry *dst)
 	return rt6_get_cookie(container_of(dst, struct rt6_info, dst));
 }
 
-/* IPsec wants the packets of a transformed route. */
+/* A route with an IPsec transformation does not count: IPsec needs its packets.
+ */
 static bool route_is_local(const struct dst_entry *dst)
 {
 	return dst->dev->flags & IFF_LOOPBACK && !dst_xfrm(dst);
@@ -98,7 +99,7 @@ struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 		return NULL;
 	if (path->ipv6)
 		path->dst_cookie = route_cookie6(path->dst);
-	/* No hardware behind it: veth, lo, and what may be stacked on them. */
+	/* Netdevs without hardware: veth, lo, and netdevs stacked on them. */
 	path->queued = !path->dst->dev->dev.parent;
 	path->local = route_is_local(path->dst);
 	return path->dst;

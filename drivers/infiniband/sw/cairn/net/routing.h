@@ -10,8 +10,8 @@
  * @nic: for the netdev's namespace
  * @path: the caller holds its lock
  *
- * Context: BH off, RCU read section, for which the result is valid.
- * Return: the route, NULL when there is none.
+ * Context: BH off, RCU read section.
+ * Return: the route, valid in the RCU read section, or NULL: there is none.
  */
 struct dst_entry *cairn_net_route(struct cairn_nic *nic,
 				  struct cairn_path *path);

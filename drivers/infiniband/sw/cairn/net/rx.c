@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Receiving: a netfilter hook in each namespace that has a device takes the
- * packets that are ours where the stack delivers them to this host: trains
- * arrive whole there, and the administrator's filter rules have been applied.
+ * Receiving. A netfilter hook at LOCAL_IN, in each namespace with a device,
+ * takes RoCE packets from the stack. Trains arrive whole there, and the
+ * administrator's filter rules have been applied.
  *
- * The packets of a train, an skb that was never segmented or that GRO made of
- * several, are checked as they looked or would have looked on the wire: with
- * their own lengths and, for IPv4, an id that rises by one per packet (that is
- * what segmentation does) or stays the same (what some senders do). GRO puts no
- * others together. Consecutive packets of one QP side go to it together.
+ * A train is an skb that was never segmented, or that GRO merged. Each of its
+ * packets is checked with the headers that it has on the wire: its own length
+ * and, for IPv4, its own id. The id rises by one per packet (segmentation does
+ * that) or stays the same (some senders do that). GRO merges no other packets.
+ * Consecutive packets of one QP side are delivered together.
  *
- * The UDP checksum is not looked at: the ICRC covers all that it covers. Nor is the
- * ICRC, where the sender is on this host and the packet has been in memory only
- * (rx_never_left()).
+ * The UDP checksum is not checked, as the ICRC covers everything that it
+ * covers. The ICRC is not checked for packets that never left this host's
+ * memory (rx_never_left()).
  */
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
@@ -37,15 +37,15 @@
 #include "net/tx.h"
 #include "wire/icrc.h"
 
-/* After all filters; before connection tracking confirms, which is last. */
+/* After all filters, but before connection tracking confirms, which is last. */
 #define CAIRN_HOOK_PRIORITY	(NF_IP_PRI_LAST - 1)
 
-/* Packets between looking a QP up and executing for it. */
+/* A QP is looked up this many packets before its own. */
 #define RX_AHEAD		4
-/* Of a group, who receive packets where they arrive; and who are given copies, of all
- * that one skb has for groups.
+/* Group members that are served in the soft interrupt; the others get clones.
  */
 #define RX_GROUP_NOW		4
+/* Clones of one skb, in all its batches together. */
 #define RX_GROUP_COPIES		CAIRN_MAX_MCAST_QPS
 #define RX_CLONE_GFP		(GFP_ATOMIC | __GFP_NOWARN)
 /* The shortest packet: BTH and ICRC. */
@@ -57,7 +57,7 @@ struct rx_ahead {
 	u32 qpn;
 };
 
-/* An skb and what the checks of its packets need. */
+/* An skb, and the state of checking its packets. */
 struct rx_arrival {
 	struct cairn_nic *nic;
 	struct sk_buff *skb;
@@ -72,20 +72,22 @@ struct rx_arrival {
 	u32 stride;		/* bytes of each packet but the last */
 	u16 id;			/* IPv4, of the first packet */
 	u16 vlan;
-	/* The ICRC up to the BTH of packets of that many bytes; 0: not known. */
+	/* base is the ICRC of the headers before the BTH, for packets of
+	 * base_len bytes. 0: not computed yet.
+	 */
 	u32 base_len;
 	u32 base;
 	int ifindex;
 	bool ipv6;
 	bool ce;		/* of the skb's header, hence of all packets */
-	bool train;		/* headers are to be made per packet */
-	bool fixed_id;
+	bool train;		/* several packets: headers are made for each */
+	bool fixed_id;		/* all packets have the same IPv4 id */
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
-	bool sure;		/* has been in memory only: no need for the ICRC */
-	u32 sender;		/* that handed it over; 0: unknown */
+	bool sure;		/* never left memory: ICRC is not checked */
+	u32 sender;		/* QP that handed it over; 0: unknown */
 	u32 copies;		/* made for members of a group */
-	/* Of the packets from the one in hand on, in a ring. */
+	/* A ring: the QPs of the current packet and those behind it. */
 	struct rx_ahead ahead[RX_AHEAD];
 };
 
@@ -96,7 +98,7 @@ struct rx_batch {
 	enum cairn_side_id side;
 	u32 offset;
 	u32 len;
-	struct cairn_pkt *first;	/* NULL: it is to be read */
+	struct cairn_pkt *first;	/* as parsed; NULL: not parsed */
 };
 
 static void rx_wire_lengths(struct rx_arrival *arrival, u32 len)
@@ -109,8 +111,8 @@ static void rx_wire_lengths(struct rx_arrival *arrival, u32 len)
 					       sizeof(arrival->udp) + len);
 }
 
-/* Packets of @len bytes from BTH on come next: the headers that they had on the
- * wire, but for the id.
+/* Compute the ICRC of the headers, without the id, for the next packets. They
+ * have @len bytes from BTH to ICRC.
  */
 static void rx_set_base(struct rx_arrival *arrival, u32 len)
 {
@@ -134,7 +136,7 @@ static u16 rx_id(const struct rx_arrival *arrival, u32 k)
 	return arrival->id + (arrival->fixed_id ? 0 : k);
 }
 
-/* Continue an ICRC over bytes of an skb wherever they lie. */
+/* Continue an ICRC over bytes of an skb, linear or in fragments. */
 static u32 rx_icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 {
 	struct skb_seq_state st;
@@ -153,7 +155,7 @@ static u32 rx_icrc_bytes(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 	return crc;
 }
 
-/* A packet of @len bytes that lies in one piece. */
+/* Check the ICRC of a packet of @len contiguous bytes. */
 static bool rx_icrc_fits_linear(u32 base, u16 id, const u8 *bth, u32 len)
 {
 	u32 covered = len - CAIRN_ICRC_LEN;
@@ -201,7 +203,7 @@ static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
 	return false;
 }
 
-/* Members @i and those after it are given copies. */
+/* Give clones to member @i and all after it. */
 static void rx_copy_to_group(struct rx_arrival *arrival,
 			     const struct cairn_mcast_members *members, u32 i)
 {
@@ -217,15 +219,18 @@ static void rx_copy_to_group(struct rx_arrival *arrival,
 		arrival->copies++;
 		cairn_exec_rx_copy(exec, CAIRN_RESP, arrival->skb);
 	}
-	/* Only a train with gaps, which nobody sends, can come here. */
+	/* Only a train with bad packets between good ones gets here, because
+	 * it has several batches. No regular sender makes one.
+	 */
 	if (i < members->num)
 		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_OVERFLOW,
 				DIV_ROUND_UP(cb->len, cb->stride) *
 				(members->num - i));
 }
 
-/* Give the packets of @batch to all of a group: to the first of them now, to the others
- * by their lanes. A train to a large group would take too long here.
+/* Give the packets of @batch to all members of a group. Only the first few run
+ * here, the lanes serve the others. A train to a large group would take too
+ * long here.
  */
 static void rx_deliver_group(struct rx_arrival *arrival,
 			     const struct rx_batch *batch)
@@ -248,8 +253,8 @@ static void rx_deliver_group(struct rx_arrival *arrival,
 	rx_copy_to_group(arrival, members, i);
 }
 
-/* Give the packets of @batch to their QP. Consumes the skb if they are the @last
- * in it.
+/* Give the packets of @batch to their QP or group. Consumes the skb if they are
+ * the @last packets in it.
  */
 static void rx_deliver(struct rx_arrival *arrival,
 		       const struct rx_batch *batch, bool last)
@@ -284,7 +289,8 @@ static void rx_deliver(struct rx_arrival *arrival,
 	}
 }
 
-/* A multicast address is for the multicast QP number, and that for these alone. */
+/* Packets to a multicast address are UD, and to the multicast QP number only.
+ */
 static const struct cairn_mcast_members *
 rx_find_group(const struct rx_arrival *arrival, const struct cairn_pkt *pkt)
 {
@@ -300,8 +306,9 @@ rx_find_group(const struct rx_arrival *arrival, const struct cairn_pkt *pkt)
 	return cairn_mcast_find(&arrival->nic->mcast, &addr);
 }
 
-/* The packet's memory is fetched while the packets behind it are checked. For
- * packets of nobody it is not, they would push what others use out of the cache.
+/* Prefetch the packet's memory region while the packets behind it are checked.
+ * The caller has found its QP: packets without one must not displace cached
+ * data.
  */
 static void rx_fetch_region(struct cairn_nic *nic, const struct cairn_pkt *pkt)
 {
@@ -311,8 +318,8 @@ static void rx_fetch_region(struct cairn_nic *nic, const struct cairn_pkt *pkt)
 		cairn_mrcaches_ahead(caches, pkt->rkey);
 }
 
-/* The QP of packet @k. What was looked up ahead is good: all of this is one RCU
- * read section.
+/* The QP of packet @k. A QP looked up ahead is still valid, because the whole
+ * receive is one RCU read section.
  */
 static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
 				     u32 qpn)
@@ -324,16 +331,17 @@ static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
 	return cairn_table_find(&arrival->nic->qp_table, qpn);
 }
 
-/* Responses are for who is connected. Of others none runs the requester: its address
- * handle may be locked on this CPU, by who sends the packet.
+/* Only connected QPs get responses. A UD requester must not run here: the
+ * sender of this packet may hold the lock of the same address handle on this
+ * CPU.
  */
 static bool rx_may_run(const struct cairn_exec *exec, enum cairn_side_id side)
 {
 	return side == CAIRN_RESP || exec->path;
 }
 
-/* Read the packet of @len bytes at @offset, once: a sender on this host may still be
- * writing it. False: it is malformed.
+/* Parse the packet of @len bytes at @offset. It is read once, because a sender
+ * on this host may still write to it. Return: false when it is malformed.
  */
 static bool rx_read_packet(struct sk_buff *skb, u32 offset, u32 len,
 			   struct cairn_pkt *pkt)
@@ -349,8 +357,8 @@ static bool rx_read_packet(struct sk_buff *skb, u32 offset, u32 len,
 }
 
 /*
- * Check packet @k, of @batch->len bytes at its offset, read it into @batch->first and find
- * whose it is. Returns false when it is to be dropped.
+ * Parse packet @k, the only one of @batch, into its @first, check it and find
+ * its QP or group. Return: false when it must be dropped.
  */
 static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
 			    struct rx_batch *batch)
@@ -389,8 +397,9 @@ static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
 	return true;
 }
 
-/* The packet RX_AHEAD behind packet @k, at @done, may be of another QP, whose
- * context is fetched while those before it are checked and executed.
+/* Look up the QP of the packet RX_AHEAD behind packet @k, which is at byte
+ * @done. Its context is prefetched while the packets before it are checked and
+ * executed.
  */
 static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 {
@@ -415,7 +424,8 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 				    cairn_exec_side_of(bth->opcode));
 }
 
-/* Are the packets of @next for the same, right behind those of @batch? */
+/* Do the packets of @next directly follow those of @batch, for the same target?
+ */
 static bool rx_continues(const struct rx_batch *batch,
 			 const struct rx_batch *next)
 {
@@ -424,10 +434,10 @@ static bool rx_continues(const struct rx_batch *batch,
 	       next->offset == batch->offset + batch->len;
 }
 
-/* Check and deliver all packets of an skb, which is consumed. */
+/* Check and deliver all packets of an skb. Consumes the skb. */
 static void rx_walk(struct rx_arrival *arrival)
 {
-	/* The first of the batch, and the one in hand. */
+	/* The first packet of the batch, and the current one. */
 	struct cairn_pkt pkts[2], *pkt = pkts;
 	struct rx_batch batch = {};
 	u32 k, done, len;
@@ -458,7 +468,7 @@ static void rx_walk(struct rx_arrival *arrival)
 		kfree_skb(arrival->skb);
 }
 
-/* The answers to a train are a train. */
+/* Plugged for a train, so that its answers leave as a train too. */
 static void rx_receive(struct rx_arrival *arrival)
 {
 	if (!arrival->train) {
@@ -492,7 +502,8 @@ void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 	rx_walk(&arrival);
 }
 
-/* Neither a sender nor GRO puts more packets together, but a guest may. */
+/* Local senders and GRO do not put more packets into an skb, but a guest may.
+ */
 #define RX_TRAIN_MAX		128
 
 static bool rx_is_train(const struct rx_arrival *arrival)
@@ -505,12 +516,15 @@ static bool rx_is_train(const struct rx_arrival *arrival)
 }
 
 /*
- * Has the skb been in this host's memory only since a device of ours made it? Then its
- * checksum is still to be written (CHECKSUM_PARTIAL), and TCP believes it, too. What
- * damages packets on purpose, as netem does, writes it first. But GRO leaves the same
- * state behind, so the skb must also have been sent by a CPU of this host, and no
- * driver's NAPI have received it: both use the same word. Who forwards what came by a wire
- * writes that word anew, so the hash must be the one that we give, which nobody knows.
+ * Has the skb stayed in this host's memory since a cairn device made it? Then
+ * its checksum is not written yet (CHECKSUM_PARTIAL), and TCP trusts that state
+ * too. A qdisc that damages packets on purpose (netem) writes the checksum
+ * first.
+ *
+ * GRO leaves the same state behind. So sender_cpu must say that a CPU of this
+ * host sent the skb, not that a driver's NAPI received it: both share that
+ * word. Forwarding overwrites sender_cpu, so the hash is checked too. Its seed
+ * is secret.
  */
 static bool rx_never_left(const struct rx_arrival *arrival)
 {
@@ -530,7 +544,7 @@ static bool rx_never_left(const struct rx_arrival *arrival)
 #endif
 }
 
-/* Where the packets lie in the skb. False: nowhere. */
+/* Find the packets in the skb. Return: false when it is malformed. */
 static bool rx_find_packets(struct rx_arrival *arrival)
 {
 	u32 udp_len = ntohs(arrival->udp.len);
@@ -544,7 +558,7 @@ static bool rx_find_packets(struct rx_arrival *arrival)
 		arrival->stride = skb_shinfo(arrival->skb)->gso_size;
 		return rx_is_train(arrival);
 	}
-	/* Bytes after the datagram are none of it. */
+	/* The skb may have bytes behind the datagram: they are ignored. */
 	if (udp_len < sizeof(arrival->udp) + CAIRN_MIN_PACKET)
 		return false;
 	arrival->len = udp_len - sizeof(arrival->udp);
@@ -552,13 +566,15 @@ static bool rx_find_packets(struct rx_arrival *arrival)
 	return arrival->len <= arrival->skb->len - arrival->offset;
 }
 
-/* The skb is ours from here on. @ip_len: with options. */
+/* Take over the skb. @ip_len: IP header with options. @plain: without options,
+ * not a fragment.
+ */
 static unsigned int rx_take(struct rx_arrival *arrival, u32 ip_len, bool plain)
 {
 	arrival->offset = skb_network_offset(arrival->skb) + ip_len +
 			  sizeof(arrival->udp);
 	if (plain && rx_find_packets(arrival)) {
-		cairn_cpu_lock();	/* a re-injecting queue may run us */
+		cairn_cpu_lock();	/* nfqueue may reinject with BH on */
 		rx_receive(arrival);
 		cairn_cpu_unlock();
 	} else {
@@ -568,7 +584,7 @@ static unsigned int rx_take(struct rx_arrival *arrival, u32 ip_len, bool plain)
 	return NF_STOLEN;
 }
 
-/* The IPsec policy of this host does not let the packet in. */
+/* Drop a packet that the IPsec policy of this host does not accept. */
 static unsigned int rx_refuse(const struct rx_arrival *arrival)
 {
 	cairn_nic_count(arrival->nic, CAIRN_CTR_RX_POLICY_DROPS, 1);
@@ -576,8 +592,8 @@ static unsigned int rx_refuse(const struct rx_arrival *arrival)
 }
 
 /* Find the device of @owner, the netdev that received the packets or that has
- * their destination. @slave: the ifindex of what received them, if @owner is a
- * VRF. False: no device of ours.
+ * their destination address. @slave: the ifindex of the receiving netdev if
+ * @owner is a VRF, else 0. Return: false when there is no device.
  */
 static bool rx_find_nic(struct rx_arrival *arrival, struct net *net,
 			struct net_device *owner, int slave)
@@ -608,14 +624,14 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 
 	if (ip->protocol != IPPROTO_UDP || !rx_is_roce(&arrival, ip->ihl * 4))
 		return NF_ACCEPT;
-	/* From this host: it belongs to who owns the destination. */
+	/* From this host: it is for the netdev that has the destination. */
 	if (owner->flags & IFF_LOOPBACK)
 		owner = __ip_dev_find(state->net, ip->daddr, false);
 	if (!rx_find_nic(&arrival, state->net, owner, inet_sdif(skb)))
 		return NF_ACCEPT;
 	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
 		return rx_refuse(&arrival);
-	ip = ip_hdr(skb);	/* may have moved */
+	ip = ip_hdr(skb);	/* the policy check may have moved it */
 	arrival.ip.v4 = *ip;
 	arrival.id = ntohs(ip->id);
 	arrival.ce = INET_ECN_is_ce(ip->tos);
@@ -641,7 +657,7 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
 		return rx_refuse(&arrival);
-	ip = ipv6_hdr(skb);	/* may have moved */
+	ip = ipv6_hdr(skb);	/* the policy check may have moved it */
 	arrival.ip.v6 = *ip;
 	arrival.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip));
 	arrival.group = ipv6_addr_is_multicast(&ip->daddr);

@@ -16,13 +16,15 @@ extern const struct nf_hook_ops cairn_net_hooks[CAIRN_NET_HOOKS];
 
 /**
  * cairn_net_rx_local() - receive a copy of packets that did not leave this host
- * @to: who has the destination
- * @skb: IP and UDP header, then packets of @stride bytes, the last may be shorter,
- *	with any ICRC; skb->protocol says which IP. Consumed.
+ * @to: the device that has the destination
+ * @skb: IP and UDP header, then packets of @stride bytes, the last may be
+ *	shorter. The ICRCs are not checked. skb->protocol gives the IP version.
+ *	Consumed.
  * @stride: bytes
  * @sender: number of the connected queue pair that sends; 0: datagrams
  *
- * Context: below cairn_cpu_lock(), RCU read section; below a lock of the sender's side.
+ * Context: below cairn_cpu_lock() and a side lock of the sender, RCU read
+ * section.
  */
 void cairn_net_rx_local(const struct cairn_local *to, struct sk_buff *skb,
 			u32 stride, u32 sender);

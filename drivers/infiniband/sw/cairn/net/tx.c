@@ -3,26 +3,27 @@
  * Sending trains.
  *
  * The IP header is complete before the ICRC is computed, because the ICRC
- * covers it. What the stack writes again afterwards (total length, IPv4 header
- * checksum) it writes with the same value or is not covered.
+ * covers it. The stack later writes the total length again, with the same
+ * value, and the IPv4 header checksum, which the ICRC does not cover.
  *
  * A train of several packets is one skb with UDP segmentation offload
  * (SKB_GSO_UDP_L4): one trip through the stack. Each packet in its body has the
  * ICRC for the headers that segmentation will give it.
  *
- * Between cairn_net_plug() and cairn_net_unplug(), short trains to the same peer
- * that have one flow stay open and become one, whatever their queue pairs. Small
- * packets are written to memory of the CPU and copied into an skb of the right
- * size when they leave: only then is known how many they are. Larger ones are
- * written into page fragments of an skb that grows, and are not copied again.
+ * Between cairn_net_plug() and cairn_net_unplug(), short trains of one flow
+ * stay open and are joined to one train, also from different queue pairs. Small
+ * packets are written to memory of the CPU. They are copied into an skb when
+ * they leave, because its size is known only then. Larger packets are written
+ * into page fragments of an skb that grows, and are not copied again.
  *
- * The IPv4 id of a train's first packet is its PSN: packets are never fragmented
- * (DF), so the id need not be unique (RFC 6864), but it rises by one within a
- * train, as segmentation in the stack would have it. The ICRC protects more than a UDP
- * checksum, so single packets have one only if the device computes it; else it
- * is zero, for IPv6 too (RFC 6935, 6936), as hardware and rdma_rxe send it. With
- * it they keep their place among the trains where the receiver has GRO, which
- * lets packets without a checksum pass at once.
+ * The IPv4 id of a train's first packet is its PSN. Packets are never
+ * fragmented (DF), so the id need not be unique (RFC 6864). It rises by one
+ * within a train, as segmentation in the stack does it.
+ *
+ * The ICRC protects more than a UDP checksum. So a single packet has a UDP
+ * checksum only if the device computes it. Otherwise it is zero, for IPv6 too
+ * (RFC 6935, 6936), as hardware and rdma_rxe send it. A receiver with GRO
+ * delivers packets without a checksum at once, so they may overtake trains.
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>
@@ -48,14 +49,15 @@
 #include "wire/icrc.h"
 #include "wire/join.h"
 
-/* Trains that are open on a CPU, each of another flow. */
+/* Open trains of a CPU, each of a different flow. */
 #define TX_FLOWS	4
-/* Memory of the CPU for each, and packets that are small enough for it. */
+/* Memory of the CPU for each, and the size of packets that are written to it.
+ */
 #define TX_OPEN_BYTES	16384
 #define TX_SMALL	(TX_OPEN_BYTES / CAIRN_JOIN_MAX)
-/* Longer ones gain nothing by company. */
+/* Longer trains do not gain from being joined. */
 #define TX_JOIN_BYTES	(CAIRN_TRAIN_BYTES / 2)
-/* Bodies up to this are linear: kmalloc has them in stock. */
+/* Bodies up to this size are linear: kmalloc has caches of that size. */
 #define TX_LINEAR_BYTES	7168
 
 /* The payload of a train and how far it is consumed. */
@@ -65,8 +67,8 @@ struct tx_source {
 	u32 off;		/* in *bv */
 };
 
-/* A train in the making: one skb, whose body (all that follows the UDP header)
- * is written from front to back.
+/* A train that is being written: one skb, whose body (everything behind the UDP
+ * header) is written from front to back.
  */
 struct tx_frame {
 	struct sk_buff *skb;
@@ -75,10 +77,12 @@ struct tx_frame {
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
 	bool local;		/* stays on this host: needs no ICRC */
-	/* The ICRC up to the BTH of packets of that many bytes; 0: not known. */
+	/* base is the ICRC of the headers before the BTH, for packets of
+	 * base_len bytes. 0: not computed yet.
+	 */
 	u32 base_len;
 	u32 base;
-	/* Where the body goes on. */
+	/* The next byte of the body, the room there, and its fragment. */
 	u8 *to;
 	u32 room;
 	int frag;
@@ -91,21 +95,22 @@ struct tx_frame {
 	struct udphdr udp;
 };
 
-/* A train that others may join. Its frame has an skb, or none yet: then it lies
- * in memory of the CPU.
+/* A train that others may join. While its frame has no skb, its body is in
+ * memory of the CPU.
  */
 struct tx_open {
 	struct tx_frame frame;
 	struct cairn_join join;
 	struct cairn_nic *nic;
-	struct cairn_path path;	/* of the first; holds no reference */
+	struct cairn_path path;	/* of the first train; holds no reference */
 	struct dst_entry *dst;
 	u32 bytes;		/* payload of all */
 	bool ect;
 	u8 *body;		/* TX_OPEN_BYTES */
 };
 
-/* Of one CPU; used below cairn_cpu_lock() of that CPU only, so it needs no lock. */
+/* Each CPU has one, and uses it below cairn_cpu_lock(): it needs no other lock.
+ */
 struct tx_plug {
 	struct tx_open open[TX_FLOWS];
 	unsigned int victim;
@@ -114,7 +119,7 @@ struct tx_plug {
 };
 
 static DEFINE_PER_CPU(struct tx_plug, tx_plugs);
-static u32 tx_flow_seed __read_mostly;	/* since the module's start */
+static u32 tx_flow_seed __read_mostly;	/* random, set at module start */
 DEFINE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
 
 /* Bytes of a packet from BTH to ICRC. */
@@ -157,7 +162,7 @@ static u32 tx_frame_head(const struct tx_frame *frame,
 	       sizeof(frame->udp);
 }
 
-/* An skb that has room for @head bytes and nothing in it: its headers. */
+/* Reserve the headers in an empty skb that has @head bytes of room for them. */
 static void tx_frame_put_head(struct tx_frame *frame, u32 head)
 {
 	skb_reserve(frame->skb, head - frame->ip_len - sizeof(frame->udp));
@@ -170,8 +175,8 @@ static void tx_frame_put_head(struct tx_frame *frame, u32 head)
 }
 
 /*
- * A short body is linear; a longer one lies in page fragments, which are to be
- * had when large contiguous memory is not.
+ * A short body is linear. A longer one is in page fragments, which are
+ * available when large contiguous memory is not.
  */
 static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 {
@@ -199,8 +204,9 @@ static bool tx_frame_alloc(struct tx_frame *frame, const struct dst_entry *dst)
 	return true;
 }
 
-/* @len more bytes of the body, in page fragments. What there was is written.
- * False: no memory, or too many fragments; some may have been added.
+/* Add @len bytes of room to a body whose bytes so far are written. Return:
+ * false without memory or with too many fragments; some room may have been
+ * added.
  */
 static bool tx_frame_grow(struct tx_frame *frame, struct page_frag *pages,
 			  u32 len)
@@ -232,7 +238,7 @@ static bool tx_frame_grow(struct tx_frame *frame, struct page_frag *pages,
 	return true;
 }
 
-/* Only @len bytes of the body, which grew, are to stay. */
+/* Undo tx_frame_grow(): only @len bytes of the body stay. */
 static void tx_frame_cut(struct tx_frame *frame, u32 len)
 {
 	const skb_frag_t *last;
@@ -241,14 +247,14 @@ static void tx_frame_cut(struct tx_frame *frame, u32 len)
 			 frame->ip_len + sizeof(frame->udp) + len);
 	frame->frag = skb_shinfo(frame->skb)->nr_frags - 1;
 	frame->room = 0;
-	/* What is left may be small enough for the head: then it was moved there. */
+	/* Trimming moves the rest to the head if it fits there. */
 	if (frame->frag < 0)
 		return;
 	last = &skb_shinfo(frame->skb)->frags[frame->frag];
 	frame->to = skb_frag_address(last) + skb_frag_size(last);
 }
 
-/* Up to @len bytes of contiguous room for the body. */
+/* Take up to @len bytes of contiguous room of the body. */
 static u8 *tx_frame_room(struct tx_frame *frame, u32 *len)
 {
 	u8 *to;
@@ -280,7 +286,7 @@ static void tx_put_bytes(struct tx_frame *frame, const void *from, u32 len)
 	}
 }
 
-/* Up to @len bytes of contiguous payload. */
+/* Take up to @len bytes of contiguous payload. */
 static const u8 *tx_source_bytes(struct tx_source *source, u32 *len)
 {
 	const u8 *from = source->bytes;
@@ -300,8 +306,8 @@ static const u8 *tx_source_bytes(struct tx_source *source, u32 *len)
 	return from;
 }
 
-/* Registered memory may have an error that nobody has met yet: then a copy ends
- * early instead of the kernel.
+/* Registered memory may have an error that is not detected yet. Then the copy
+ * fails instead of crashing the kernel.
  */
 static int tx_copy(const struct tx_source *source, u8 *to, const u8 *from,
 		   u32 len)
@@ -313,8 +319,9 @@ static int tx_copy(const struct tx_source *source, u8 *to, const u8 *from,
 }
 
 /*
- * Copy @len bytes of payload. The ICRC runs over the copy, a piece at a time
- * while it is in the cache: the original may change meanwhile.
+ * Copy @len bytes of payload. The ICRC is computed over the copy, because the
+ * original may change meanwhile. This goes in pieces that are still in the
+ * cache.
  */
 static int tx_put_payload(struct tx_frame *frame, struct tx_source *source,
 			  u32 len, u32 *crc)
@@ -381,7 +388,7 @@ static void tx_template(struct tx_frame *frame, const struct cairn_path *path,
 		tx_ip4_template(frame, path, ecn);
 }
 
-/* Lengths and id for @body bytes after the UDP header. */
+/* Set lengths and id for @body bytes after the UDP header. */
 static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 {
 	u32 udp_len = sizeof(frame->udp) + body;
@@ -395,7 +402,8 @@ static void tx_set_lengths(struct tx_frame *frame, u32 body, u16 id)
 	}
 }
 
-/* Packets of @body bytes from BTH on come next. */
+/* Compute the ICRC of the headers for packets of @body bytes from BTH to ICRC.
+ */
 static void tx_set_base(struct tx_frame *frame, u32 body)
 {
 	const u8 *udp = (const u8 *)&frame->udp;
@@ -421,8 +429,8 @@ static u32 tx_begin_icrc(struct tx_frame *frame, const u8 *hdr, u32 len)
 	return cairn_icrc_bth(frame->base, id, hdr, len);
 }
 
-/* One packet of the body: headers, payload, pad, ICRC. 0, or -EFAULT: the memory has
- * an error.
+/* Write one packet of the body: headers, payload, pad, ICRC. Return: 0, or
+ * -EFAULT when the memory has an error.
  */
 static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 			 struct tx_source *source)
@@ -448,7 +456,7 @@ static int tx_put_packet(struct tx_frame *frame, const struct cairn_pkt *pkt,
 	return 0;
 }
 
-/* The device, or the stack in its place, writes the UDP checksum. */
+/* Leave the UDP checksum to the device, or to the stack in its place. */
 static void tx_leave_checksum(struct tx_frame *frame)
 {
 	u32 len = sizeof(frame->udp) + frame->body_len;
@@ -467,7 +475,7 @@ static void tx_leave_checksum(struct tx_frame *frame)
 
 /*
  * Segmentation, in the device or just above it, cuts the body at the stride and
- * fixes lengths, ids and checksums. It insists on a UDP checksum.
+ * sets lengths, ids and checksums. It requires a UDP checksum.
  */
 static void tx_make_train(struct tx_frame *frame, u32 count)
 {
@@ -501,7 +509,7 @@ static int tx_frame_fill(struct tx_frame *frame,
 	return 0;
 }
 
-/* The body, of @count packets, is complete: the headers before it. */
+/* Write the headers when the body of @count packets is complete. */
 static void tx_frame_finish(struct tx_frame *frame, u32 count,
 			    const struct dst_entry *dst)
 {
@@ -522,9 +530,9 @@ u32 cairn_net_flow_hash(__be32 saddr, __be32 daddr, __be16 sport)
 }
 
 /*
- * One transmit queue of the netdev for the flow, whichever CPU runs it: from
- * two queues its packets would overtake each other. The receiver on this host sees by
- * the hash whose the packets are (rx_never_left()).
+ * Use one transmit queue of the netdev for the flow, on every CPU. From two
+ * queues its packets could overtake each other. A receiver on this host
+ * recognizes packets of a cairn device by the hash (rx_never_left()).
  */
 static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 {
@@ -537,7 +545,7 @@ static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 #endif
 }
 
-/* Hand over. Returns false when the train was lost on the way. */
+/* Give a train to the IP stack. Return: false when the stack dropped it. */
 static bool tx_frame_send(struct cairn_nic *nic, struct tx_frame *frame,
 			  const struct cairn_path *path, struct dst_entry *dst)
 {
@@ -559,7 +567,7 @@ static bool tx_frame_send(struct cairn_nic *nic, struct tx_frame *frame,
 	return !net_xmit_eval(err);
 }
 
-/* Count what became of a train. */
+/* Count a train as sent if it @left, or else as lost with counter @why. */
 static void tx_count(struct cairn_nic *nic, u32 packets, u32 bytes, bool left,
 		     enum cairn_counter why)
 {
@@ -572,7 +580,7 @@ static void tx_count(struct cairn_nic *nic, u32 packets, u32 bytes, bool left,
 	cairn_nic_count(nic, CAIRN_CTR_TX_BYTES, bytes);
 }
 
-/* From memory of the CPU into an skb. */
+/* Copy the body from memory of the CPU into an skb. */
 static bool tx_open_copy(struct tx_open *open)
 {
 	if (!tx_frame_alloc(&open->frame, open->dst))
@@ -581,8 +589,8 @@ static bool tx_open_copy(struct tx_open *open)
 	return true;
 }
 
-/* An open train leaves. Its place is free again before the stack has the skb,
- * which may bring us here again.
+/* Send an open train. Its place is freed first: the stack may call back into
+ * this file while it sends the skb.
  */
 static void tx_open_leave(struct tx_open *open)
 {
@@ -626,7 +634,7 @@ static struct tx_open *tx_open_find(struct tx_plug *plug,
 	return NULL;
 }
 
-/* A place for an open train of another flow, or NULL. */
+/* Find a place for another open train, or NULL. May have to send one first. */
 static struct tx_open *tx_open_place(struct tx_plug *plug)
 {
 	struct tx_open *open;
@@ -636,11 +644,11 @@ static struct tx_open *tx_open_place(struct tx_plug *plug)
 			return open;
 	open = &plug->open[plug->victim++ % TX_FLOWS];
 	tx_open_leave(open);
-	/* Where the stack has brought us here again, that may have taken it. */
+	/* The stack may have called back and taken the place again. */
 	return open->join.count ? NULL : open;
 }
 
-/* Where the body of an open train begins. */
+/* Get the memory for the body of an open train. */
 static bool tx_open_alloc(struct tx_open *open)
 {
 	struct tx_frame *frame = &open->frame;
@@ -657,13 +665,14 @@ static bool tx_open_alloc(struct tx_open *open)
 	return frame->skb;
 }
 
-/* Bytes that it may have. */
+/* The largest body that the open train may have, in bytes. */
 static u32 tx_open_room(const struct tx_open *open)
 {
 	return open->frame.skb ? CAIRN_TRAIN_BYTES : TX_OPEN_BYTES;
 }
 
-/* The body as it was before what did not come about. */
+/* Cut the body behind the last complete train, when adding another one failed.
+ */
 static void tx_open_revert(struct tx_open *open)
 {
 	struct tx_frame *frame = &open->frame;
@@ -679,7 +688,7 @@ static void tx_open_revert(struct tx_open *open)
 	}
 }
 
-/* Begin one with the train that @frame measures. NULL: it cannot. */
+/* Begin an open train for @train, measured by @frame. NULL: not possible. */
 static struct tx_open *tx_open_begin(struct tx_plug *plug,
 				     struct cairn_nic *nic,
 				     struct cairn_path *path,
@@ -707,8 +716,8 @@ static struct tx_open *tx_open_begin(struct tx_plug *plug,
 	return open;
 }
 
-/* The open train that @train, measured by @frame, is to be added to. NULL: it
- * leaves alone, and all before it in its flow have left.
+/* Find or begin the open train for @train, measured by @frame. NULL: the train
+ * is sent alone. Then all trains before it in its flow have been sent.
  */
 static struct tx_open *tx_open_join(struct cairn_nic *nic,
 				    struct cairn_path *path,
@@ -738,7 +747,7 @@ static struct tx_open *tx_open_join(struct cairn_nic *nic,
 	return NULL;
 }
 
-/* The packets of @train have been written. */
+/* Account for @train, whose packets have been written to @open. */
 static void tx_open_add(struct tx_open *open, const struct cairn_train *train,
 			const struct tx_frame *frame)
 {
@@ -750,8 +759,8 @@ static void tx_open_add(struct tx_open *open, const struct cairn_train *train,
 	this_cpu_inc(cairn_plug_state.added);
 }
 
-/* What was written behind the last packet of @open does not count; @id is that of the
- * packet after it.
+/* Discard bytes written behind the last complete train of @open. @id: the IPv4
+ * id of the next packet.
  */
 static void tx_open_undo(struct tx_open *open, u16 id)
 {
@@ -786,7 +795,7 @@ void cairn_net_unplug(void)
 	struct tx_plug *plug = this_cpu_ptr(&tx_plugs);
 	u32 i;
 
-	/* The stack may bring us here again, and open others. */
+	/* The stack may call back and open others: begin again after each. */
 	for (i = 0; this_cpu_read(cairn_plug_state.depth) == 1 && i < TX_FLOWS;
 	     i++) {
 		if (!plug->open[i].join.count)
@@ -798,8 +807,8 @@ void cairn_net_unplug(void)
 	rcu_read_unlock();
 }
 
-/* Make room for a train that @frame measures. Returns its route, or NULL: it is
- * lost, @why says which counter is its.
+/* Allocate the skb for a train that @frame measures. Return: the route, or NULL
+ * when the train is lost; then @why is the counter for it.
  */
 static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 					struct tx_frame *frame,
@@ -820,7 +829,7 @@ static struct dst_entry *tx_frame_begin(struct cairn_nic *nic,
 	return dst;
 }
 
-/* A train that is not to be joined. */
+/* Send a train that is not joined to others. */
 static int tx_send_alone(struct cairn_nic *nic, struct cairn_path *path,
 			 const struct cairn_train *train,
 			 struct tx_frame *frame, struct tx_source *source)
@@ -842,7 +851,9 @@ static int tx_send_alone(struct cairn_nic *nic, struct cairn_path *path,
 	return 0;
 }
 
-/* Begin a copy for a receiver on this host. False: no memory, it is lost. */
+/* Begin a copy for a receiver on this host. Return: false without memory. The
+ * train is lost then.
+ */
 static bool tx_local_begin(struct cairn_nic *nic, struct tx_frame *frame,
 			   struct cairn_path *path,
 			   const struct cairn_train *train)
@@ -865,7 +876,7 @@ static void tx_local_leave(struct cairn_nic *nic, struct tx_frame *frame,
 {
 	tx_frame_finish(frame, count, path->dst);
 	frame->skb->protocol = htons(path->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
-	/* A datagram's receiver is shown the header. */
+	/* The receiver of a datagram gets the header, too. */
 	if (!path->ipv6)
 		ip_send_check(ip_hdr(frame->skb));
 	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
@@ -873,7 +884,7 @@ static void tx_local_leave(struct cairn_nic *nic, struct tx_frame *frame,
 	cairn_net_rx_local(to, frame->skb, frame->stride, path->qpn);
 }
 
-/* To a receiver on this host. Returns as cairn_net_xmit(). */
+/* Send to a receiver on this host. The result is that of cairn_net_xmit(). */
 static int tx_local_send(struct cairn_nic *nic, struct cairn_path *path,
 			 const struct cairn_train *train,
 			 const struct bio_vec *bv, const struct cairn_local *to)
@@ -926,8 +937,8 @@ int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 	return err;
 }
 
-/* Write the messages of @train. Returns how many neither @part nor their memory
- * refused.
+/* Write the messages of @train. Return: the number of messages before the first
+ * that failed, by @part or an error of its memory.
  */
 static u32 tx_fill_messages(struct cairn_nic *nic, struct tx_frame *frame,
 			    const struct cairn_train *train,
@@ -951,7 +962,8 @@ static u32 tx_fill_messages(struct cairn_nic *nic, struct tx_frame *frame,
 	return k;
 }
 
-/* The same in an open train, which stays as it was when one is refused. */
+/* Add the messages to an open train. If one fails, the open train is unchanged.
+ */
 static u32 tx_open_messages(struct tx_open *open,
 			    const struct cairn_train *train,
 			    const struct tx_frame *frame,
@@ -968,7 +980,9 @@ static u32 tx_open_messages(struct tx_open *open,
 	return k;
 }
 
-/* The messages may be refused, so they are copied first: they are short. */
+/* Send messages to a receiver on this host. They are copied, because a later
+ * one may fail after the first ones were received. They are short.
+ */
 static u32 tx_local_messages(struct cairn_nic *nic, struct cairn_path *path,
 			     const struct cairn_train *train,
 			     cairn_net_part_fn part, void *arg,

@@ -2,12 +2,13 @@
 #ifndef CAIRN_NET_TX_H
 #define CAIRN_NET_TX_H
 
-/* Module start, 0 or -ENOMEM, and stop. Process context. */
+/* Module start (0 or -ENOMEM) and stop. Process context. */
 int cairn_net_tx_start(void);
 void cairn_net_tx_stop(void);
 
-/* The software hash of packets that devices of this module send: @saddr and @daddr of IPv4,
- * or the last words of IPv6. Nobody knows it. Any context.
+/* The software hash of packets that cairn devices send. @saddr and @daddr are
+ * IPv4 addresses, or the last words of IPv6 addresses. The seed is secret, so
+ * no other sender can give a packet this hash. Any context.
  */
 u32 cairn_net_flow_hash(__be32 saddr, __be32 daddr, __be16 sport);
 
