@@ -17,7 +17,7 @@
 RUN_TIMEOUT=$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))
 trace=/sys/kernel/tracing
 [ -e $trace/set_graph_function ] || skip_all "no function_graph tracer"
-functions="exec_run lane_timer_expired drain_softirq rx_hook4 cairn_watches_poll
+functions="exec_run lane_timer_expired drain_after_rx rx_hook4 cairn_watches_poll
 	cairn_watches_rest cairn_sq_resize cairn_sq_fits cairn_comp_flush cairn_comp_reap
 	cairn_comp_flush_sqe cairn_resp_release cairn_resp_revoke cairn_next_ring_move
 	cairn_rq_resize"
@@ -59,7 +59,7 @@ declare -A made_long=(
 	[flush]="cairn_comp_flush exec_run" [resize]="cairn_rq_resize cairn_next_ring_move"
 	[timers]="lane_timer_expired exec_run" [contexts]="exec_run rx_hook4"
 	[answer]="cairn_comp_reap exec_run" [revoke]="cairn_resp_revoke rx_hook4"
-	[crowd]="drain_softirq rx_hook4" [group]="rx_hook4" [sqe]="cairn_comp_flush exec_run"
+	[crowd]="drain_after_rx rx_hook4" [group]="rx_hook4" [sqe]="cairn_comp_flush exec_run"
 )
 
 # Deadlines never come all at once, so a timer without a bound stays below the budget: it
