@@ -64,6 +64,7 @@ CLEAN = [
     'Documentation/queue-info.rst',
     'Documentation/rate-limit.rst',
     'Documentation/results.rst',
+    'Documentation/security.rst',
     'Documentation/systems.rst',
     'Documentation/testing.rst',
     'Documentation/tracing.rst',
