@@ -9,24 +9,26 @@
 #include "lane/drain.h"
 #include "lane/lane.h"
 
-/* Reception may end early with packets left, and come again at once. Wait for
- * that, but only so often: others may keep it busy.
+/* The network stack may stop receiving with packets left, and continue soon. The call
+ * after reception then waits, but only this many times, because other traffic may
+ * never let the queue become empty.
  */
 #define CAIRN_DRAIN_PASSES	4
-/* Sides in one go; each may run (cairn_exec_resume()). */
+/* Bindings that one call ends; each side may run (cairn_exec_resume()). */
 #define CAIRN_DRAIN_SIDES	64
 
-/* Of one CPU; used below cairn_cpu_lock() of that CPU only, so it needs no lock. While the
- * CPU is offline the call after reception is made on another one, alone.
+/* The sides that are bound to a CPU. Used below the CPU's cairn_cpu_lock(), so it needs
+ * no lock of its own. When the CPU goes offline, the call is made on another CPU, which
+ * is then the only user.
  */
 struct drain_queue {
 	struct list_head sides;
 	struct cairn_after_rx after_rx;
-	unsigned int passes;
+	unsigned int passes;		/* calls that found packets left */
 };
 
 static DEFINE_PER_CPU(struct drain_queue, drain_queues);
-static int drain_cpu_state;		/* of CPU hotplug */
+static int drain_cpu_state;		/* CPU hotplug state */
 
 void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 {
@@ -54,19 +56,23 @@ static void drain_finish(struct cairn_exec_side *state)
 
 	state->to_lane = false;
 	list_del_init(&state->drain);
-	/* Release: the list entry is free. Pairs with the lock of who binds. */
+	/* Release, after the list entry was removed. Pairs with the read of drain_cpu
+	 * in cairn_drain_begin(), which adds the entry again.
+	 */
 	smp_store_release(&state->drain_cpu, CAIRN_NOT_DRAINING);
-	smp_mb();	/* before events; with the one in serve() */
+	smp_mb();	/* before events are read; pairs with B in lane/exec.c */
 	if (to_lane)
 		cairn_lane_ready(exec, side);
 	else
 		cairn_exec_resume(exec, side);
-	/* The QP may be freed now; the waker needs but the address. */
+	/* The QP may be freed after this. wake_up_var() uses the address only. */
 	if (atomic_dec_return(&exec->draining) == CAIRN_DRAIN_AWAITED)
 		wake_up_var(&exec->draining);
 }
 
-/* The first of @drain to @sides. What is left has its turn when others had theirs. */
+/* Move the first sides of @drain to @sides. Another call handles the rest, after other
+ * soft interrupts.
+ */
 static void drain_take(struct drain_queue *drain, struct list_head *sides)
 {
 	u32 left = CAIRN_DRAIN_SIDES;
@@ -92,7 +98,7 @@ static void drain_run(struct drain_queue *drain)
 		cairn_after_rx_again(&drain->after_rx);
 		return;
 	}
-	/* Sides that send again from here on wait for the next time. */
+	/* Sides that send again from here on are bound until the next call. */
 	drain_take(drain, &sides);
 	cairn_env_plug();
 	list_for_each_entry_safe(state, next, &sides, drain)
@@ -107,7 +113,9 @@ static void drain_after_rx(struct tasklet_struct *tasklet)
 	cairn_cpu_leave();
 }
 
-/* @cpu comes back. Another one may still have the sides that were bound to it. */
+/* @cpu comes online. The call for sides that were bound to it may still be pending on
+ * another CPU.
+ */
 static int drain_cpu_prepare(unsigned int cpu)
 {
 	struct drain_queue *drain = per_cpu_ptr(&drain_queues, cpu);

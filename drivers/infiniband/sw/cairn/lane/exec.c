@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Running the engine.
+ * Runs the engine.
  *
- * To bring work:	record the event (or queue the skb and record it)
+ * A caller with work:	queue the skb, if any
+ *			record the event
  *			full barrier				(A)
  *			try the lock
- * With the lock:	take the events, full barrier (xchg)	(C)
- *			run
+ * The lock's holder:	take the events, full barrier (xchg)	(C)
+ *			run the engine
  *			unlock
  *			full barrier				(B)
- *			read the events; again if there are any
+ *			read the events; try the lock again if there are any
  *
- * A pairs with B: either the bringer's attempt comes after the unlock and gets
- * the lock, or the holder's look at the events comes after they were recorded.
- * An attempt also fails while somebody waits for the lock, who will hold it next
- * and look. C pairs with A: what the bringer wrote before is seen by the run
- * that its event causes. So no event is lost, and none is left behind unless
- * the lane has the QP on its list (the budget was used up), or the side is
- * bound to another CPU (lane/drain.h): its release there, a full barrier and a
- * look at the events pair with B and a second look at the binding.
+ * A pairs with B: either the caller's try comes after the unlock and gets the lock,
+ * or the holder reads the events after they were recorded. A try also fails while
+ * the control path waits for the lock; the control path reads the events when it
+ * unlocks. C pairs with A: the run that takes an event sees everything that its
+ * caller wrote before.
+ *
+ * So no event is lost. An event stays behind in two cases only. The budget was used
+ * up: the lane has the QP marked. Or the side is bound to another CPU (lane/drain.h):
+ * the end of the binding, a full barrier and a read of the events there pair with B
+ * and the second check of the binding here.
  */
 #include <linux/bitops.h>
 #include <linux/delay.h>
@@ -38,30 +41,33 @@
 #include "lane/exec.h"
 #include "lane/lane.h"
 
-/* What a post or a receive may run on the spot, in packets of each direction:
- * enough for small messages, little for those who wait behind.
+/* Budget of an inline run, in the context of a post or a receive; packets of each
+ * direction. Enough for small messages, and so short that it delays the context
+ * little.
  */
 #define CAIRN_INLINE_BUDGET	32
 #define CAIRN_INLINE_BYTES	65536
-/* Rounds in one go, so that others' events keep nobody busy without end. */
+/* Rounds of one run: events that other CPUs record must not prolong it forever. */
 #define CAIRN_MAX_ROUNDS	8
-/* Runs of sides that were given packets by runs on this CPU, for the same reason. */
+/* Loopback receivers that run after one run, for the same reason. */
 #define CAIRN_MAX_HANDED	16
-/* Runs on the spot before a QP ends, and waits of 50 to 100 us for another CPU. */
+/* Limits of cairn_exec_settle(): inline runs, and waits of 50 to 100 us each while the
+ * requester is bound to another CPU.
+ */
 #define CAIRN_SETTLE_RUNS	32
 #define CAIRN_SETTLE_WAITS	1000
 
-/* Sides to be run when the run of this CPU ends. Used below cairn_cpu_lock() only. */
+/* Sides that runs of this CPU have handed packets to. Used below cairn_cpu_lock(). */
 struct exec_handed {
 	struct cairn_exec_side *first, *last;
-	unsigned int depth;		/* of runs */
+	unsigned int depth;		/* nested runs */
 };
 
 static DEFINE_PER_CPU(struct exec_handed, exec_handed);
 
 static void exec_record(struct cairn_exec_side *state)
 {
-	smp_mb__before_atomic();	/* with xchg() in exec_run_side(): C */
+	smp_mb__before_atomic();	/* pairs with C in exec_take_events() */
 	set_bit(0, &state->events);
 	smp_mb__after_atomic();		/* A */
 }
@@ -73,8 +79,8 @@ static void exec_unlock_side(struct cairn_exec_side *state)
 	smp_mb();			/* B */
 }
 
-/* Take the events. All that posts records one, so without any a requester that has
- * nothing on its way need not look for posts.
+/* Take the events. Every post records one. So a requester without an event and
+ * without outstanding requests need not read the write pointer.
  */
 static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 {
@@ -86,8 +92,9 @@ static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 		exec->look |= told || req->una_rec != req->new_rec;
 }
 
-/* Did the peer of the connection send this, to the address that it knows and over
- * the netdev of that address? A datagram may come from any address.
+/* Was the packet sent by the peer of the connection, to the address that it is
+ * connected to, and received by the netdev of that address? A datagram may come from
+ * any address.
  */
 static bool exec_from_peer(const struct cairn_exec *exec,
 			   enum cairn_side_id side, struct sk_buff *skb)
@@ -107,9 +114,8 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	u8 hdr[CAIRN_MAX_HDR];
 
-	/*
-	 * Checked when it arrived, but a sender on this host may have changed
-	 * it since: so one copy is taken, and it is checked again.
+	/* The packet was checked when it arrived, but a sender on this host may have
+	 * changed it since. So the header is copied once and checked again.
 	 */
 	if (skb_copy_bits(skb, offset, hdr, min_t(u32, len, sizeof(hdr))) ||
 	    cairn_pkt_parse(pkt, hdr, len) ||
@@ -131,7 +137,7 @@ static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_resp_rx(exec->qpc, pkt, now);
 }
 
-/* From the packet at byte @done of those of @skb on. */
+/* The packets of @skb from byte @done on. */
 static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u32 done, u64 now)
 {
@@ -144,7 +150,7 @@ static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 			exec_rx_packet(exec, side, &pkt, now);
 }
 
-/* All packets of an skb. Returns how many there are. */
+/* Receive all packets of an skb. Return: number of packets. */
 static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u64 now)
 {
@@ -183,7 +189,7 @@ static struct sk_buff *exec_rxq_take(struct cairn_exec_side *state)
 	return skb;
 }
 
-/* Returns false when the queue is full. */
+/* Return: false when the queue is full. */
 static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 {
 	bool room;
@@ -199,7 +205,7 @@ static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 	return room;
 }
 
-/* A wait for the rate ended, began, or both. */
+/* A wait for the rate limit has ended, begun, or both. */
 static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
 			      u64 waited, u64 now, u32 packets)
 {
@@ -210,9 +216,9 @@ static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
 }
 
 /*
- * Take what arrived, then send what is due. Receiving and sending have budgets of
- * their own, else a flood of requests would keep its ACK from leaving. Returns
- * true when work is left.
+ * Receive what has arrived, then send what is due. Each has its own budget:
+ * otherwise a flood of requests would delay their ACK. Return: true when work is
+ * left.
  */
 static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		       struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
@@ -244,9 +250,10 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
-/* After a round. @sent: packets. @waiting: something waits to leave this CPU with
- * packets of others. @more: the lane is to go on. Returns true when the caller is to
- * tell it: a side that is bound to this CPU goes to the lane when the binding ends.
+/* After a round. @sent: number of packets. @waiting: packets wait in a train that
+ * this CPU has not sent yet (cairn_env_plug()). @more: work is left for the lane.
+ * Return: true if the caller has to mark the side for the lane. A bound side is
+ * marked when the binding ends.
  */
 static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 			   u32 sent, bool waiting, bool more)
@@ -262,8 +269,8 @@ static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return false;
 }
 
-/* Run until nothing is left, or leave the rest to the lane. Side lock held,
- * released here. @skb: NULL, or the side is not bound elsewhere.
+/* Run until nothing is left, or leave the rest to the lane. Releases the side's
+ * lock. @skb: NULL if the side is bound to another CPU.
  */
 static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
@@ -288,7 +295,7 @@ static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 					      more);
 			skb = NULL;
 		}
-		exec_unlock_side(state);			/* and B */
+		exec_unlock_side(state);			/* B */
 	} while (!more && READ_ONCE(state->events) &&
 		 !cairn_drain_elsewhere(state) && spin_trylock(&state->lock));
 	if (tell)
@@ -298,7 +305,7 @@ static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 
 static void exec_run_handed(struct exec_handed *handed);
 
-/* The same, and then those who were given packets. */
+/* The same, and then the sides that this run handed packets to. */
 static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 		     struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
 	__releases(&exec->side[side].lock)
@@ -314,7 +321,7 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 	rcu_read_unlock();
 }
 
-/* What is run on the spot. */
+/* A run in the context of a post or a receive. */
 static void exec_run_inline(struct cairn_exec *exec, enum cairn_side_id side,
 			    struct sk_buff *skb)
 	__releases(&exec->side[side].lock)
@@ -347,7 +354,7 @@ static void exec_record_and_run(struct cairn_exec *exec,
 		exec_run_inline(exec, side, NULL);
 }
 
-/* A side has work from the run of this CPU, recorded before. */
+/* Run a side after the current run of this CPU. Its event has been recorded. */
 static void exec_hand_on(struct cairn_exec_side *state)
 {
 	struct exec_handed *handed = this_cpu_ptr(&exec_handed);
@@ -356,7 +363,9 @@ static void exec_hand_on(struct cairn_exec_side *state)
 		cairn_lane_ready(state->exec, state - state->exec->side);
 		return;
 	}
-	/* A full barrier: on a list already, it is taken off before it runs. */
+	/* A full barrier; pairs with the one in exec_run_handed(). A side that is on
+	 * a list already runs after it is taken off, so that run sees the event.
+	 */
 	if (test_and_set_bit(0, &state->handed))
 		return;
 	state->next_handed = NULL;
@@ -367,8 +376,8 @@ static void exec_hand_on(struct cairn_exec_side *state)
 	handed->last = state;
 }
 
-/* Together they may send what one run on the spot may. RCU keeps them: they were found
- * in the read section that this run is.
+/* All of them share the budget of one inline run. The sides stay valid, as they were
+ * found in the same RCU read section, which exec_run() has begun.
  */
 static void exec_run_handed(struct exec_handed *handed)
 {
@@ -383,9 +392,11 @@ static void exec_run_handed(struct exec_handed *handed)
 		enum cairn_side_id side = state - state->exec->side;
 
 		handed->first = state->next_handed;
-		/* The next is known before another list may have the side. */
+		/* The release orders the read of next_handed before the bit is clear:
+		 * then another CPU may put the side on its list.
+		 */
 		clear_bit_unlock(0, &state->handed);
-		smp_mb__after_atomic();		/* with exec_hand_on() */
+		smp_mb__after_atomic();		/* pairs with exec_hand_on() */
 		if (left && cairn_budget_left(&tx)) {
 			left--;
 			cairn_exec_serve(state->exec, side, CAIRN_INLINE_BUDGET,
@@ -404,7 +415,7 @@ void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side)
 		exec_run_inline(exec, side, NULL);
 }
 
-/* Returns false when the side is bound to another CPU, and did not run. */
+/* Return: false when the side is bound to another CPU and did not run. */
 static bool exec_settle_some(struct cairn_exec *exec, struct cairn_budget *tx)
 {
 	struct cairn_exec_side *state = &exec->side[CAIRN_REQ];
@@ -464,8 +475,8 @@ void cairn_exec_disown(struct sk_buff *skb)
 	nf_reset_ct(skb);
 }
 
-/* The short way: nothing is ahead of it and nobody runs. Returns false if it is
- * not open; then the caller looks at the events.
+/* Run with @skb now, if nothing is queued before it and the lock is free. Return:
+ * false if not; then the caller runs the side for events of the meantime.
  */
 static bool exec_rx_now(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb)
@@ -490,7 +501,7 @@ static void exec_count_overflow(struct cairn_exec *exec, struct sk_buff *skb)
 				     cairn_rx_cb(skb)->stride));
 }
 
-/* What is queued to be run later. */
+/* Queue @skb, and run the side if it is free by now. */
 static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb)
 {
@@ -502,7 +513,9 @@ static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 		exec_count_overflow(exec, skb);
 		kfree_skb(skb);
 	}
-	/* Also if it was full: who found us at the lock, in exec_rx_now(), relies on us. */
+	/* Also if the queue was full: while exec_rx_now() had the lock, another CPU may
+	 * have recorded an event and failed to get it.
+	 */
 	exec_record_and_run(exec, side);
 }
 
@@ -525,15 +538,15 @@ void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 		exec_rx_later(exec, side, clone);
 	else
 		exec_count_overflow(exec, skb);
-	/* The reference for the run that was not to be. If the clone failed an
-	 * event may have been missed.
+	/* Drop the reference that exec_rx_now() did not consume. Without a clone,
+	 * events that were recorded while it had the lock still need a run.
 	 */
 	consume_skb(skb);
 	if (!clone)
 		exec_record_and_run(exec, side);
 }
 
-/* Did the peer of the connection send @parcel? */
+/* Was @parcel sent by the peer of the connection? */
 static bool exec_is_from(const struct cairn_exec *exec, enum cairn_side_id side,
 			 const struct cairn_parcel *parcel)
 {
@@ -541,7 +554,7 @@ static bool exec_is_from(const struct cairn_exec *exec, enum cairn_side_id side,
 				     parcel->ifindex);
 }
 
-/* Packet @k. False: it is dropped, and counted. */
+/* Read packet @k. Return: false if it is malformed and counted: it is dropped. */
 static bool exec_read_parcel(struct cairn_exec *exec,
 			     struct cairn_parcel *parcel, u32 k,
 			     struct cairn_pkt *pkt)
@@ -574,8 +587,8 @@ static void exec_rx_responses(struct cairn_exec *exec,
 		}
 }
 
-/* The run that answers may be on another CPU: scripts/check/fence.py looks for the
- * barrier here, so this is no part of the function above.
+/* Receives and fences, because the run that answers may be on another CPU. It is a
+ * function of its own so that scripts/check/fence.py can check that it fences.
  */
 static void exec_rx_requests(struct cairn_exec *exec,
 			     struct cairn_parcel *parcel)
@@ -593,7 +606,7 @@ static void exec_rx_requests(struct cairn_exec *exec,
 	cairn_resp_settle(exec->qpc);
 }
 
-/* In an epoch of its own device. */
+/* Count as a run of the receiver's device too, whose memory is accessed. */
 static void exec_rx_parcel(struct cairn_exec *exec, enum cairn_side_id side,
 			   struct cairn_parcel *parcel)
 {
@@ -608,7 +621,9 @@ static void exec_rx_parcel(struct cairn_exec *exec, enum cairn_side_id side,
 	cairn_epoch_leave(epoch, tag);
 }
 
-/* Can the packets be received where they lie? What may have to be kept cannot. */
+/* Can the packets be received from the sender's memory? Not if other packets are
+ * queued before them, or if they may have to be kept.
+ */
 static bool exec_takes(const struct cairn_exec *exec, enum cairn_side_id side,
 		       const struct cairn_parcel *parcel)
 {
@@ -637,7 +652,9 @@ bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
 				parcel->train->count);
 	exec_record(state);
 	exec_unlock_side(state);
-	/* Also if not taken: who recorded events meanwhile relies on us. */
+	/* Also if not taken: another CPU may have recorded an event while the lock was
+	 * held here, and failed to get it.
+	 */
 	exec_hand_on(state);
 	return taken;
 }
@@ -695,7 +712,7 @@ void cairn_exec_unlock(struct cairn_exec *exec)
 	unsigned int side;
 
 	spin_unlock(&exec->side[CAIRN_RESP].lock);
-	exec_unlock_side(&exec->side[CAIRN_REQ]);	/* its barrier serves both */
+	exec_unlock_side(&exec->side[CAIRN_REQ]);	/* B, for both sides */
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (READ_ONCE(exec->side[side].events))
 			cairn_lane_ready(exec, side);
@@ -710,7 +727,7 @@ void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 
 	exec->qpc = qpc;
 	exec->nic = nic;
-	/* Two calls, so that lockdep knows two kinds of locks. */
+	/* Two calls, so that each lock has its own lockdep class. */
 	spin_lock_init(&exec->side[CAIRN_REQ].lock);
 	spin_lock_init(&exec->side[CAIRN_RESP].lock);
 	for (i = 0; i < CAIRN_SIDES; i++) {
@@ -729,7 +746,7 @@ void cairn_exec_stop(struct cairn_exec *exec)
 	unsigned int side;
 
 	cairn_lane_leave(exec);
-	/* Who comes to the end of a binding afterwards sees that it is awaited. */
+	/* The side whose binding ends last now wakes this function. */
 	atomic_add(CAIRN_DRAIN_AWAITED, &exec->draining);
 	wait_var_event(&exec->draining,
 		       atomic_read(&exec->draining) == CAIRN_DRAIN_AWAITED);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Threads and timers.
+ * Threads and timers of the lanes.
  *
- * The timer expires in soft-interrupt context (HRTIMER_MODE_ABS_SOFT), because
- * there the requester can run where it is: an RNR wait or a timeout costs no
- * hop to a thread, and no lock of the engine needs interrupts off.
+ * The timer expires in soft-interrupt context (HRTIMER_MODE_ABS_SOFT), where the
+ * requester can run. So an RNR wait or a timeout needs no switch to a thread, and no
+ * lock of the engine needs interrupts off.
  *
- * A QP that is run outside the lock (by the thread or the timer) is counted in
- * its running, for cairn_lane_leave() to wait on.
+ * Thread and timer run a QP without lane->lock. They count it in exec->running, and
+ * cairn_lane_leave() waits until that is 0.
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
@@ -29,26 +29,27 @@
 #define CAIRN_LANES_SLOTS	BIT(21)
 /* One turn of a QP, in packets of each direction. */
 #define CAIRN_LANE_BUDGET	64
-/* Marks looked at in one go; those of QPs that are gone are left over. */
+/* Scheduler marks that one lane_select() examines: slots may still be marked whose QPs
+ * have been destroyed.
+ */
 #define CAIRN_LANE_TRIES	128
-/* One round of the thread, with soft interrupts off: about one train, whose last
- * packet must fit, too.
+/* Limits of one round, during which soft interrupts are off. The bytes are those of
+ * one train, less room for the packet that exceeds the limit.
  */
 #define CAIRN_ROUND_TURNS	64
 #define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
-/* Expired requesters run by the timer itself, and those that may turn out to have
- * something to send, as who waited for its rate has; the thread, which has to wait
- * for its CPU where others are busy, runs the rest when the scheduler selects them.
+/* Expired requesters that the timer itself runs, and how many of them may send. The
+ * thread runs the rest in the scheduler's order; on a busy CPU that takes longer.
  */
 #define CAIRN_TIMER_BATCH	64
 #define CAIRN_TIMER_SENDERS	8
-/* Expiries in one go, with the lane's lock held between runs. */
+/* Entries that one expiry of the timer handles, and the packets of each of its runs. */
 #define CAIRN_TIMER_EXPIRIES	128
 #define CAIRN_TIMER_BUDGET	16
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
-static unsigned int num_lanes;		/* constant once they run */
-static u32 lane_words;			/* of 64 slots, of each */
+static unsigned int num_lanes;		/* constant after cairn_lanes_start() */
+static u32 lane_words;			/* words of 64 slots in each lane */
 static unsigned int started;
 static atomic_t next_lane;
 
@@ -67,11 +68,11 @@ unsigned int cairn_lane_pick(void)
 	return (u32)atomic_inc_return(&next_lane) % num_lanes;
 }
 
-/* The thread is not woken. Any context. */
+/* Mark a side for a turn, without waking the thread. Any context. */
 static void lane_mark(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	set_bit(side, &exec->wanted);
-	/* A full barrier: a turn takes the mark first, then what is wanted. */
+	/* A full barrier: a turn clears the mark first and reads wanted afterwards. */
 	cairn_sched_set(&exec->lane->sched, exec->slot);
 }
 
@@ -88,7 +89,9 @@ static void lane_disarm(struct cairn_lane *lane, struct cairn_exec_side *state)
 	WRITE_ONCE(state->alarm.set, 0);
 }
 
-/* Returns true when it is the first entry now. Not armed. */
+/* Add a timer entry. Return: true when it is the first one now, so that the caller has
+ * to start the hrtimer.
+ */
 static bool lane_set_timer(struct cairn_lane *lane,
 			   struct cairn_exec_side *state, u64 deadline)
 {
@@ -138,7 +141,7 @@ static void lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
 		wake_up_all(&lane->idle);
 }
 
-/* The first entry whose time has come, off the queue. */
+/* Take the first entry off the queue if it has expired. */
 static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
 						 u64 now)
 {
@@ -151,8 +154,8 @@ static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
 	return container_of(node, struct cairn_exec_side, timer);
 }
 
-/* Is the side of an expired entry due? If its deadline moved, the entry is set
- * again; if the deadline is gone, so is the entry.
+/* Is the side of an expired entry due? If its deadline has moved, the entry is added
+ * again. If it was cancelled, nothing happens.
  */
 static bool lane_is_due(struct cairn_lane *lane, struct cairn_exec_side *state,
 			u64 now)
@@ -188,7 +191,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		if (!lane_is_due(lane, state, now))
 			continue;
 		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		/* Responses may be long: they are the thread's. */
+		/* Responses may be long, so the thread sends them. */
 		if (!left || !senders || side == CAIRN_RESP ||
 		    (!share && cairn_req_asks_again(exec->qpc))) {
 			lane_mark(exec, side);
@@ -208,7 +211,7 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 		lane_put_running(lane, exec);
 	}
 	node = timerqueue_getnext(&lane->timers);
-	/* Not in the past: other timers of this CPU come in between. */
+	/* Not in the past, so that other timers of this CPU expire in between. */
 	if (node)
 		hrtimer_start(timer, max_t(u64, node->expires, ktime_get_ns()),
 			      HRTIMER_MODE_ABS_SOFT);
@@ -221,7 +224,9 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Select QPs ahead, in the scheduler's order. They stay marked until their turn. */
+/* Select QPs ahead into the FIFO, in the scheduler's order. They stay marked until their
+ * turn begins.
+ */
 static void lane_select(struct cairn_lane *lane)
 {
 	u32 slot, tries = CAIRN_LANE_TRIES;
@@ -237,7 +242,7 @@ static void lane_select(struct cairn_lane *lane)
 			cairn_sched_clear(&lane->sched, slot);
 			continue;
 		}
-		/* Once round: the marked ones are all selected. */
+		/* The search has come round: all marked QPs are selected. */
 		if (exec->queued)
 			return;
 		exec->queued = true;
@@ -246,8 +251,8 @@ static void lane_select(struct cairn_lane *lane)
 	}
 }
 
-/* Those behind the one that is served now: their contexts have come, so the WQEs can
- * be found.
+/* Prefetch the WQE of the QP whose turn is next. Its context was prefetched when it was
+ * selected, so the WQE's address is read without a miss.
  */
 static void lane_prefetch_wqe(struct cairn_lane *lane)
 {
@@ -261,8 +266,8 @@ static void lane_prefetch_wqe(struct cairn_lane *lane)
 			      entry->wqe);
 }
 
-/* The QP whose turn it is, counted in its running, and the sides that want it; NULL:
- * none.
+/* Begin the next turn. @sides: the sides that want it. Return: the QP, counted in its
+ * running; NULL: no QP is marked.
  */
 static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
 					 unsigned long *sides)
@@ -290,9 +295,7 @@ static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
 	return exec;
 }
 
-/* One side's turn, in bytes that it has a right to. Returns those that it used.
- * BH off.
- */
+/* The turn of one side, within its share in bytes. BH off. Return: bytes sent. */
 static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 {
 	struct cairn_budget tx = {
@@ -312,9 +315,9 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 	return bytes - tx.bytes;
 }
 
-/* One turn. @done: the QP of the turn before, or NULL; @idle: there was nothing to
- * do in the last round. @bytes: those sent are taken off. Returns the QP, which is
- * running until the next turn; NULL: there was nothing to do. BH off.
+/* One turn. @done: QP of the previous turn, or NULL. @idle: the last round had no work.
+ * @bytes: decreased by the bytes sent. BH off. Return: the QP, which counts as running
+ * until the next turn; NULL: there was no work.
  */
 static struct cairn_exec *lane_turn(struct cairn_lane *lane,
 				    struct cairn_exec *done, bool idle,
@@ -342,9 +345,9 @@ static struct cairn_exec *lane_turn(struct cairn_lane *lane,
 }
 
 /*
- * Turns of the QPs that are ready: what they send leaves together. Short, because
- * what comes in meanwhile waits. Returns false when there was nothing to do;
- * @idle: nor was there last time.
+ * Give turns to marked QPs; packets of several QPs may leave in one train. A round is
+ * short, because soft interrupts wait for its end. @idle: the last round had no work.
+ * Return: false if this round had none.
  */
 static bool lane_round(struct cairn_lane *lane, bool idle)
 {
@@ -388,10 +391,11 @@ static void lane_rest(struct cairn_lane *lane)
 }
 
 /*
- * Work while there is some, and poll for a while longer. Preemption is off, so
- * that flags are low only while the thread has its CPU or has left work behind:
- * who would wait for it otherwise rings. Each turn is short. With PREEMPT_RT the
- * thread may be preempted, and no flag is low (cairn_watch_ring()).
+ * Run while there is work, and poll for a while longer. A process whose wake-up flag is
+ * low does not ring, so it would wait for a thread that does not run. Therefore
+ * preemption is off, and lane_rest() raises the flags of idle watches before the thread
+ * yields its CPU. With PREEMPT_RT the thread may be preempted at any time, and no flag
+ * is ever low (cairn_watch_ring()).
  */
 static void lane_run(struct cairn_lane *lane)
 {
@@ -523,8 +527,8 @@ void cairn_lanes_stop(void)
 	cairn_drain_stop();
 }
 
-/* One for every two CPUs: a lane that polls wants one for itself, and who posts
- * another.
+/* One lane for every two CPUs: a lane that polls keeps one CPU busy, and the process
+ * that posts another.
  */
 int cairn_lanes_start(void)
 {
@@ -549,7 +553,7 @@ int cairn_lanes_start(void)
 		}
 		lanes[started++] = lane;
 	}
-	/* A CPU may have gone meanwhile. */
+	/* Fewer if CPUs went offline in the loop. */
 	num_lanes = started;
 	return 0;
 }

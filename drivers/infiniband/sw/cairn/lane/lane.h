@@ -3,13 +3,12 @@
  * A lane: one thread that serves its QPs, and one timer for the deadlines of
  * their sides. Lanes belong to the module, not to a device.
  *
- * A QP has a slot in the lane's scheduler; whoever has work for the thread marks
- * it there (any context, no lock). The thread selects some QPs ahead into its
- * FIFO, so that their contexts and WQEs are fetched while others are served.
+ * A QP has a slot in the lane's scheduler. Any context marks the slot, without a
+ * lock, when the thread has to run the QP. The thread selects some QPs ahead into its
+ * FIFO, so that their contexts and WQEs are prefetched while others are served.
  *
- * The lane's lock is the innermost one: it is taken below side locks, with any
- * context's interrupts off, and nothing but the timer's and the scheduler's
- * locks is taken below it.
+ * The lane's lock is the innermost one: it is taken below side locks, with interrupts
+ * off. Below it only locks of the kernel are taken: those of hrtimers and of wake-ups.
  */
 #ifndef CAIRN_LANE_LANE_H
 #define CAIRN_LANE_LANE_H
@@ -24,27 +23,27 @@
 #include "lane/exec.h"
 #include "lane/watch.h"
 
-/* 64 slots of the scheduler, of one watch or shared. Under lane->lock. */
+/* 64 slots of the scheduler: of one watch, or shared by several. Under lane->lock. */
 struct cairn_lane_word {
-	u64 used;			/* bit per x that is not NULL */
-	u64 posted;			/* found in the ready map, turn to come */
+	u64 used;			/* a bit for each x that is not NULL */
+	u64 posted;			/* ready bits taken; the turn has not begun */
 	struct cairn_exec *x[64];
 };
 
 struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
-	struct cairn_sched sched;	/* the lock's holder is its owner */
+	struct cairn_sched sched;	/* its owner is the lock's holder */
 	struct cairn_fifo fifo;
 	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
-	struct mutex slots_lock;	/* slots; making and dropping words */
+	struct mutex slots_lock;	/* slots; allocating and freeing words */
 	struct cairn_slots slots;
-	struct list_head active;	/* watches that are polled, or are to be */
-	u32 round;			/* of looking at them */
+	struct list_head active;	/* active watches (lane/watch.h) */
+	u32 round;			/* number of the round that polls them */
 	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
-	struct hrtimer timer;		/* for the first of timers */
-	struct cairn_timer_share timer_share;	/* the timer's own */
-	wait_queue_head_t wake;		/* the thread: lane_has_work() */
-	wait_queue_head_t idle;		/* cairn_lane_leave(): running is 0 */
+	struct hrtimer timer;		/* expires with the first of timers */
+	struct cairn_timer_share timer_share;	/* used by the timer only */
+	wait_queue_head_t wake;		/* the thread waits for lane_has_work() */
+	wait_queue_head_t idle;		/* cairn_lane_leave() waits for running == 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
 	void *sched_mem;
@@ -60,13 +59,13 @@ struct cairn_lane {
  */
 int cairn_lanes_start(void);
 
-/* End them. Every QP has been stopped. Process context. */
+/* End the threads. Every QP has been stopped. Process context. */
 void cairn_lanes_stop(void);
 
-/* Lanes of the module, 1..CAIRN_MAX_LANES. */
+/* Number of lanes, 1..CAIRN_MAX_LANES. */
 unsigned int cairn_lanes(void);
 
-/* A lane for a new QP: each in turn. Any context. */
+/* Number of a lane for a new QP, round-robin. Any context. */
 unsigned int cairn_lane_pick(void);
 
 struct cairn_lane *cairn_lane(unsigned int number);
@@ -80,8 +79,8 @@ static inline struct cairn_exec *cairn_lane_qp(const struct cairn_lane *lane,
 	return word ? word->x[slot % 64] : NULL;
 }
 
-/* Have the thread run, if it sleeps. After a full barrier behind what it is to
- * see. Any context, lane->lock not held.
+/* Wake the thread if it sleeps. The caller has executed a full barrier after the store
+ * that lane_has_work() checks. Any context, without lane->lock.
  */
 static inline void cairn_lane_wake(struct cairn_lane *lane)
 {
@@ -89,21 +88,21 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 		wake_up(&lane->wake);
 }
 
-/* Have the thread give @side of @exec a turn. Any context. */
+/* Mark @exec so that the thread gives @side a turn, and wake the thread. Any context. */
 void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
 
-/* For cairn_lane_arm(). */
+/* The part of cairn_lane_arm() that takes lane->lock. */
 void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
 			  u64 deadline);
 
 /**
- * cairn_lane_arm() - have a side run at @deadline or before
+ * cairn_lane_arm() - set the deadline of a side
  * @exec: the QP
  * @side: the caller holds its lock
- * @deadline: CLOCK_MONOTONIC, ns; 0: no need any more
+ * @deadline: when the side has to run, CLOCK_MONOTONIC, ns; 0: never
  *
- * Lazy: a timer that would expire too early stays, and looks at the alarm then
- * (engine/alarm.h): a deadline that moved or went costs no run.
+ * A timer entry that expires before @deadline stays, and the alarm is checked then
+ * (engine/alarm.h). So a deadline that moves or is cancelled costs no run.
  *
  * Context: any.
  */
@@ -115,17 +114,17 @@ static inline void cairn_lane_arm(struct cairn_exec *exec,
 }
 
 /**
- * cairn_lane_purge() - the flow-control mark of a QP went up (origins.rst, F2)
- * @exec: the QP; the caller holds the lock of the side that waits
+ * cairn_lane_purge() - drop the WQEs of a QP from the FIFO (origins.rst, F2)
+ * @exec: the QP; the caller holds the lock of the side that waits for its rate
  *
- * Drops its WQEs from the FIFO; those of others keep their order. Nothing is lost:
- * if something else wants the QP it is still marked in the scheduler.
+ * Entries of other QPs keep their order. No work is lost: if the QP has other work,
+ * it is still marked in the scheduler.
  *
  * Context: any.
  */
 void cairn_lane_purge(struct cairn_exec *exec);
 
-/* Take @exec off the lane for good and wait until it is not run. Sleeps. */
+/* Remove @exec from the lane and wait until thread and timer do not run it. Sleeps. */
 void cairn_lane_leave(struct cairn_exec *exec);
 
 #endif

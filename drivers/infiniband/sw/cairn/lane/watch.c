@@ -10,26 +10,28 @@
 #include "lane/lane.h"
 
 #define NO_WORD		0xffffffffu
-/* After activity without a post: 1 ms, doubled each time up to 128 ms; where
- * the lane has no CPU for itself, up to 8 ms.
+/* How long doorbells do not activate a watch after activity without a post: 1 ms,
+ * doubled each time up to 128 ms, or up to 8 ms if other tasks wanted the CPU.
  */
 #define QUIET_NS	1000000ULL
 #define QUIET_MAX_SHIFT	7
 #define QUIET_CPU_SHIFT	3
 
-/* Ids of a watch that have slots of their own; those beyond have words. */
+/* The first ids of a watch have single slots in the scheduler; the others have slots
+ * by words of 64.
+ */
 #define WATCH_LOOSE	64
-/* Cache lines of ready maps that the lane looks at in one go. */
+/* Cache lines of ready maps that one poll or rest reads. */
 #define WATCH_LINES	128
 
-/* A ready page, and where its words lie in the lane's scheduler: word 0 of the
- * first page in single slots, see struct cairn_watch.
+/* A ready page, and the words of the lane's scheduler that belong to its words. Word 0
+ * of the first page has single slots instead (cairn_watch.slot).
  */
 struct watch_page {
 	struct list_head list;
 	struct cairn_ready_page *shared;	/* NULL: kernel QPs */
-	u64 used;			/* words of QPs; lane->lock */
-	u32 word[CAIRN_READY_WORDS];
+	u64 used;			/* words that have QPs; lane->lock */
+	u32 word[CAIRN_READY_WORDS];	/* number in the scheduler, or NO_WORD */
 };
 
 struct cairn_watch {
@@ -42,19 +44,19 @@ struct cairn_watch {
 	u32 num_pages;			/* also changed under lock, like pages */
 	u32 slot[WATCH_LOOSE];		/* of the first ids, or CAIRN_SCHED_NONE */
 	struct list_head pages;		/* in order; also changed under lock */
-	struct watch_page *seen;	/* the last that was polled; NULL: all */
-	u32 round;			/* the lane's, when it was polled */
-	struct list_head active;	/* empty: the flag is raised */
-	bool awake;			/* the flag is lowered */
-	bool posted;			/* since it became awake */
-	bool busy;			/* since the lane yielded */
-	u8 quiet_shift;
-	u64 last;			/* post found, CLOCK_MONOTONIC ns */
-	u64 quiet_until;		/* also read without lock */
+	struct watch_page *seen;	/* page polled last; NULL: start with the first */
+	u32 round;			/* the lane's round that polled it last */
+	struct list_head active;	/* empty: inactive */
+	bool awake;			/* the flag is low; only while active */
+	bool posted;			/* a post was found since it became awake */
+	bool busy;			/* a post was found since the last rest */
+	u8 quiet_shift;			/* of QUIET_NS */
+	u64 last;			/* when a post was found, CLOCK_MONOTONIC ns */
+	u64 quiet_until;		/* no activation before; also read without lock */
 };
 
-/* Long enough for the next post of a process that is at it, short against what
- * waking a thread costs.
+/* Longer than the time between two posts of a busy process, and short compared with the
+ * cost of waking a thread.
  */
 static unsigned int idle_us = 50;
 module_param(idle_us, uint, 0644);
@@ -178,7 +180,7 @@ static int watch_make_loose(struct cairn_lane *lane, u32 *slot)
 	return 0;
 }
 
-/* A slot for one of the first ids. */
+/* Allocate the slot of one of the first ids. */
 static int watch_get_loose(struct cairn_lane *lane, u32 *slot)
 {
 	int err;
@@ -203,7 +205,9 @@ static void watch_put_loose(struct cairn_watch *watch, u32 id)
 	mutex_unlock(&lane->slots_lock);
 }
 
-/* 64 slots for the word at @number, unless it has some. watch->lock held. */
+/* Allocate 64 slots for a word of a ready page, unless it has them. Under the watch's
+ * lock.
+ */
 static int watch_get_word(struct cairn_lane *lane, u32 *number)
 {
 	int err = -ENOSPC;
@@ -223,7 +227,7 @@ static int watch_get_word(struct cairn_lane *lane, u32 *number)
 	return err;
 }
 
-/* The last QP of word @i has left. watch->lock held. */
+/* Free the slots of word @i, whose last QP has left. Under the watch's lock. */
 static void watch_put_word(struct cairn_lane *lane, struct watch_page *page,
 			   u32 i)
 {
@@ -319,7 +323,7 @@ static void watch_leave(struct cairn_watch *watch, u32 id)
 		return;
 	}
 	page = watch_find_page(watch, id / CAIRN_READY_QUEUES);
-	/* Nobody joins meanwhile. Others that leave may have freed it. */
+	/* No QP joins under watch->lock. Another QP that left may have freed the word. */
 	if (page->word[i] != NO_WORD &&
 	    !READ_ONCE(lane->words[page->word[i]]->used))
 		watch_put_word(lane, page, i);
@@ -333,13 +337,13 @@ void cairn_watch_put(struct cairn_watch *watch, u32 id)
 	mutex_unlock(&watch->lock);
 }
 
-/* @bits of lane word @number were posted to. */
+/* Mark the QPs @bits of the lane's word @number: a process has posted to them. */
 static bool watch_mark(struct cairn_lane *lane, u32 number, u64 bits)
 {
 	struct cairn_lane_word *word = lane->words[number];
 
 	lockdep_assert_held(&lane->lock);
-	/* The host may set bits of queues that it does not have. */
+	/* A process may set bits that belong to no QP. */
 	bits &= word->used;
 	if (!bits)
 		return false;
@@ -348,7 +352,7 @@ static bool watch_mark(struct cairn_lane *lane, u32 number, u64 bits)
 	return true;
 }
 
-/* @bits of the first ids. */
+/* The same for the first ids, which have single slots. */
 static bool watch_mark_loose(struct cairn_watch *watch, u64 bits)
 {
 	bool found = false;
@@ -364,8 +368,8 @@ static bool watch_mark_loose(struct cairn_watch *watch, u64 bits)
 	return found;
 }
 
-/* A page that the host writes: each word is read once, by xchg. Bits of words
- * that have no queues count for nothing.
+/* Poll a page that a process writes: each word is read once, by xchg(). Bits of words
+ * without QPs are ignored.
  */
 static bool watch_poll_page(struct cairn_watch *watch, struct watch_page *page,
 			    u32 *left)
@@ -391,8 +395,8 @@ static bool watch_poll_page(struct cairn_watch *watch, struct watch_page *page,
 	return found;
 }
 
-/* Go on where it ended last time, for about @left lines. Returns false if not
- * all pages were looked at.
+/* Poll pages from where the last call stopped, about @left cache lines. Return: false
+ * if pages are left.
  */
 static bool watch_poll_pages(struct cairn_watch *watch, u32 *left, bool *found)
 {
@@ -422,7 +426,7 @@ static bool watch_poll(struct cairn_watch *watch, u32 *left)
 	return all;
 }
 
-/* Is there anything to poll? */
+/* May there be ready bits that the lane has not taken? */
 static bool watch_any(const struct cairn_watch *watch)
 {
 	const struct watch_page *page;
@@ -455,7 +459,7 @@ static void watch_deactivate(struct cairn_watch *watch, int max_shift)
 	watch->awake = false;
 }
 
-/* Raise the flag and look again; stay awake if there is something. */
+/* Raise the flag and check the ready map again; stay awake if there are ready bits. */
 static void watch_fall_asleep(struct cairn_watch *watch)
 {
 	WRITE_ONCE(*watch->wake, 1);
@@ -469,8 +473,8 @@ static void watch_fall_asleep(struct cairn_watch *watch)
 	cairn_nic_count(watch->nic, CAIRN_CTR_LANE_SLEEPS, 1);
 }
 
-/* The next active watch of this round, or NULL. It goes to the end of the list
- * when it is done.
+/* The next active watch that this round has not polled, or NULL. watch_done() moves it
+ * to the end of the list.
  */
 static struct cairn_watch *watch_next(struct cairn_lane *lane)
 {
@@ -490,7 +494,9 @@ static void watch_done(struct cairn_watch *watch)
 		list_move_tail(&watch->active, &lane->active);
 }
 
-/* An active watch gets its flag lowered, or leaves. */
+/* A newly active watch becomes awake, or inactive if other tasks want the CPU. Return:
+ * true if it is awake.
+ */
 static bool watch_is_awake(struct cairn_watch *watch)
 {
 	if (watch->awake)
@@ -503,7 +509,7 @@ static bool watch_is_awake(struct cairn_watch *watch)
 	return true;
 }
 
-/* Returns false if it is to be gone on with. */
+/* Return: false if pages are left. */
 static bool watch_poll_one(struct cairn_watch *watch, bool idle, u32 *left)
 {
 	if (!watch_is_awake(watch)) {
@@ -574,8 +580,8 @@ void cairn_watch_ring(struct cairn_exec *exec)
 	/* A full barrier: the write pointer is read after it. */
 	atomic64_fetch_andnot(BIT_ULL(exec->id % 64),
 			      (atomic64_t *)exec->ready);
-	/* With one CPU a lane that polls keeps the poster from posting. With
-	 * PREEMPT_RT a lane that is preempted while its flag is low does not
+	/* With one CPU, a lane that polls keeps the process from posting. With
+	 * PREEMPT_RT, the lane may be preempted while the flag is low, and would not
 	 * see a post.
 	 */
 	if (!list_empty_careful(&watch->active) || num_online_cpus() == 1 ||

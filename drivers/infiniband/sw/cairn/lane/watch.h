@@ -4,26 +4,28 @@
  * shares a ready map with the device (rdma/cairn-abi.h), or the kernel.
  *
  * An active watch is polled: the lane takes ready bits and marks the QPs in its
- * scheduler. It becomes active by a doorbell, unless the lane's CPU is not the
- * lane's alone, and inactive when its idle time has passed without a post or the
- * CPU is wanted by others. While it is inactive its wake-up flag is raised and
- * every post rings; a doorbell runs the post in the caller's system call.
- * Activity that brought no post makes the next one wait, up to 128 ms (8 ms where
- * the CPU was not the lane's alone), so that nothing is burnt for a process that
- * posts rarely.
+ * scheduler. A doorbell makes a watch active. It becomes inactive when its idle time
+ * has passed without a post, or when other tasks want the lane's CPU. While it is
+ * inactive, its wake-up flag is raised and every post rings the doorbell, which runs
+ * the post in the caller's system call.
  *
- * Going to sleep		Posting (provider)
- *   raise the flag		  release the write pointer
- *   full barrier		  full barrier
- *   look at the ready map	  mark the queue ready
- *   sleep if it is empty	  full barrier
- *				  read the flag, ring if it is raised
- * One of the two sees the other: no post is left behind.
+ * After activity without a post, doorbells do not activate the watch for 1 ms. This
+ * time doubles with each such activity, up to 128 ms (8 ms if other tasks wanted the
+ * CPU). So no CPU time is wasted on a process that posts rarely.
  *
- * Taking ready bits: first the summary by xchg, then the words by xchg, then
- * (cairn_req_run()) the write pointers. A poster that finds its bits set has
- * released its write pointer before it looked, so it is seen by whoever takes
- * them later; it needs no store of its own.
+ * Going to sleep (lane)           Posting (provider)
+ *   raise the flag                  release the write pointer
+ *   full barrier                    full barrier
+ *   read the ready map              mark the queue ready
+ *   sleep if it is empty            full barrier
+ *                                   read the flag, ring if it is raised
+ *
+ * Either the lane sees the mark or the provider sees the flag, so no post is lost.
+ *
+ * The lane takes the summary by xchg, then the words by xchg, then cairn_req_run()
+ * reads the write pointers. If the provider finds its bits already set, it stores
+ * nothing: it released its write pointer before it read the bits, so the run after the
+ * lane takes them sees that pointer.
  */
 #ifndef CAIRN_LANE_WATCH_H
 #define CAIRN_LANE_WATCH_H
@@ -37,10 +39,10 @@ struct cairn_nic;
 struct cairn_watch;
 
 /**
- * cairn_watch_create() - for QPs of one owner on one lane
+ * cairn_watch_create() - create a watch for the QPs of one owner on one lane
  * @lane: the lane
- * @nic: the device of the owner, NULL: kernel QPs of any device
- * @wake: the owner's wake-up flag, raised now; NULL: kernel QPs
+ * @nic: the owner's device; NULL: kernel QPs of any device
+ * @wake: the owner's wake-up flag, which is raised; NULL: kernel QPs
  *
  * Context: process.
  * Return: the watch or NULL (no memory).
@@ -48,64 +50,69 @@ struct cairn_watch;
 struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 				       struct cairn_nic *nic, __u32 *wake);
 
-/* Every QP of it has been stopped. The ready pages are not used afterwards. */
+/* Free the watch. Its QPs have been stopped. It does not use the ready pages any more. */
 void cairn_watch_destroy(struct cairn_watch *watch);
 
 /**
  * cairn_watch_join() - give a QP an id in @watch and a slot of its lane
  * @watch: the watch
  * @exec: initialised; cairn_exec_stop() undoes this
- * @new_page: memory for ready page @n, when the id is the first there; NULL: no
- *	memory
- * @arg: for @new_page
+ * @new_page: allocates ready page @n when the id is the first in it; returns NULL if
+ *	there is no memory. NULL: kernel QPs, without ready pages
+ * @arg: argument of @new_page
  *
- * The id is the lowest that is free: dense. Id n is bit n %
- * CAIRN_READY_QUEUES of ready page n / CAIRN_READY_QUEUES. Context: process.
+ * The id is the lowest free one. Id n is bit n % CAIRN_READY_QUEUES of ready page
+ * n / CAIRN_READY_QUEUES.
+ *
+ * Context: process.
  * Return: 0, -ENOMEM or -ENOSPC (the lane is full).
  */
 int cairn_watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		     struct cairn_ready_page *(*new_page)(void *arg, u32 n),
 		     void *arg);
 
-/* The same for a kernel QP, on the next lane. */
+/* The same for a kernel QP; cairn_lane_pick() chooses the lane. */
 int cairn_watch_join_kernel(struct cairn_exec *exec);
 
-/* exec.c, lane.c: the id is free again. Process context. */
+/* Give an id back when its QP has left the lane. Process context. */
 void cairn_watch_put(struct cairn_watch *watch, u32 id);
 
 /**
- * cairn_watch_ring() - a doorbell of @exec came
- * @exec: joined a user's watch; before it is kicked
+ * cairn_watch_ring() - handle a doorbell, before cairn_exec_kick()
+ * @exec: has joined the watch of a user context
  *
- * Takes the QP's ready bit and may activate the watch. Context: process or
- * RCU read section.
+ * Takes the QP's ready bit and may activate the watch.
+ *
+ * Context: process or RCU read section.
  */
 void cairn_watch_ring(struct cairn_exec *exec);
 
-/* The lane's thread; lane->lock held, preemption off. */
+/* The next two are for the lane's thread, under lane->lock and with preemption off. */
 
 /**
  * cairn_watches_poll() - poll the active watches
  * @lane: the lane
- * @idle: it had no work the last time: watches whose idle time is over go to sleep
+ * @idle: the lane had no work in its last round: watches whose idle time is over
+ *	become inactive
  *
- * Those that were rung first become awake. However many there are and whatever
- * is in their ready maps: in one call a bounded number of cache lines, the next
- * one goes on there.
+ * Lowers the flag of newly active watches. One call reads a limited number of cache
+ * lines, whatever the processes write to their ready maps; the next call continues
+ * there.
  */
 void cairn_watches_poll(struct cairn_lane *lane, bool idle);
 
 /**
- * cairn_watches_rest() - the CPU is wanted: let watches go to sleep
+ * cairn_watches_rest() - deactivate idle watches before the thread yields its CPU
  * @lane: the lane
  * @first: the first call of this rest
  *
- * All that did not post since the last rest. Returns true when there are more:
- * to be called again, after the lock was free for a moment.
+ * Deactivates all watches without a post since the last rest.
+ *
+ * Return: true when there are more: the caller releases the lock and calls again.
  */
 bool cairn_watches_rest(struct cairn_lane *lane, bool first);
 
-/* How long @nic's lanes poll without a post; 0: not at all. */
+/* How long lanes poll for @nic after its last post, microseconds; 0: not at all. */
 u32 cairn_watch_idle_us(const struct cairn_nic *nic);
 
 static inline u64 cairn_watch_idle_ns(const struct cairn_nic *nic)
