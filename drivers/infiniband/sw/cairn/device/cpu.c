@@ -23,7 +23,7 @@ void cairn_cpu_take(void)
 
 	migrate_disable();
 	owner = this_cpu_ptr(&cpu_owners);
-	/* Other tasks may be set and cleared here meanwhile, never current. */
+	/* Another task may change it meanwhile, but never to or from current. */
 	if (READ_ONCE(owner->task) != current) {
 		spin_lock(&owner->lock);
 		WRITE_ONCE(owner->task, current);

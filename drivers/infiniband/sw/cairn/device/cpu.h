@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The per-CPU state of the data path: counts of the epoch, what is plugged, sides to
- * be run or bound to the CPU, MR caches, the lane whose turn runs. It belongs to one
- * task of the CPU at a time, from cairn_cpu_lock() to cairn_cpu_unlock().
+ * The per-CPU state of the data path: epoch counters, open trains (cairn_env_plug()),
+ * sides that wait for their run or are bound to the CPU, MR caches, and the lane whose
+ * turn runs. One task of the CPU at a time owns it, from cairn_cpu_lock() to
+ * cairn_cpu_unlock().
  *
- * Soft interrupts that are off are enough for that, except with PREEMPT_RT. There they
- * are threads, local_bh_disable() keeps a task on its CPU but need not keep others
- * from running there (from 6.18 on it does not), and preemption must not be off: the
- * locks below are sleeping ones. So each CPU has a lock for its state, which
- * nests: what is sent may come back to us in the same task.
+ * Without PREEMPT_RT it is enough that soft interrupts are off. With PREEMPT_RT,
+ * local_bh_disable() keeps the task on its CPU, but from 6.18 on other tasks with BH
+ * off may run there, too. Preemption must stay on, because the locks of the data path
+ * are sleeping locks. So each CPU has a lock for its state. It nests, because a packet
+ * that is sent may be received in the same task.
  *
- * Order: the lock of the CPU is the outermost of the data path. Its holder waits for a
- * side lock on the control path alone (cairn_exec_lock()), whose holder has its own
- * CPU's lock already. No lock that the stack or a consumer may want in a call of ours is
- * held where the CPU's is taken.
+ * Lock order: the CPU's lock is the outermost one of the data path. Its holder waits for
+ * a side lock only on the control path (cairn_exec_lock()); the holder of that lock
+ * already has the lock of its own CPU. The CPU's lock is not taken below a lock that
+ * the IP stack or a consumer may take when cairn calls them.
  */
 #ifndef CAIRN_DEVICE_CPU_H
 #define CAIRN_DEVICE_CPU_H
@@ -25,12 +26,12 @@
 /* May the task that has the state of its CPU be preempted? */
 #define CAIRN_CPU_PREEMPTED	IS_ENABLED(CONFIG_PREEMPT_RT)
 
-/* With PREEMPT_RT only: the lock of this CPU, which nests. BH off. */
+/* PREEMPT_RT only: take and release the lock of this CPU; calls nest. BH off. */
 void cairn_cpu_take(void);
 void cairn_cpu_put(void);
 void cairn_cpu_assert_taken(void);
 
-/* cairn_cpu_lock() in a soft interrupt. */
+/* The same as cairn_cpu_lock(), for a soft interrupt, where BH are off. */
 static inline void cairn_cpu_enter(void)
 {
 	if (CAIRN_CPU_PREEMPTED)
@@ -52,9 +53,9 @@ static inline void cairn_cpu_assert_locked(void)
 }
 
 /**
- * cairn_cpu_lock() - the state of this CPU is the caller's
+ * cairn_cpu_lock() - own the state of this CPU
  *
- * Nests. Context: process or softirq; returns with BH off.
+ * Calls nest. Context: process or softirq; returns with BH off.
  */
 static inline void cairn_cpu_lock(void)
 {

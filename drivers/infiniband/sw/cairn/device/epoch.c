@@ -2,14 +2,15 @@
 /*
  * Advances of the epoch.
  *
- * One advance at a time, under the mutex, and the caller stays until the old epoch
- * has drained. So two sets of counters are enough. A caller that waited for the
- * mutex meanwhile often finds that the advance it needs is over (origins.rst, E5).
+ * The caller that begins an advance holds the mutex until the old epoch has drained.
+ * So there is one advance at a time, and two sets of counters are enough. A caller that
+ * waited for the mutex often finds that the advance it needs is complete (origins.rst,
+ * E5).
  *
- * Runs do not wake anybody when they end: that would cost each of them a
- * barrier and a shared cache line. The caller that advances looks again, first in a
- * short loop (a run is over in microseconds), then with sleeps that grow with
- * the time already spent. So it is late by that time again at most.
+ * A run does not wake the caller when it ends, because that would cost each run a
+ * barrier and a shared cache line. The caller polls instead: first in a short loop,
+ * as a run takes microseconds, then with sleeps that grow with the time spent. So an
+ * advance takes at most twice as long as its runs.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -22,7 +23,7 @@
 
 #define CAIRN_EPOCH_SPIN	(20 * NSEC_PER_USEC)
 #define CAIRN_EPOCH_MAX_SLEEP	(10 * USEC_PER_MSEC)
-/* Notes in one go, with interrupts off. */
+/* Notes that are called in one piece, with interrupts off. */
 #define CAIRN_EPOCH_NOTES	64
 /* An advance that takes longer is reported, once. */
 #define CAIRN_EPOCH_STUCK	NSEC_PER_SEC
@@ -44,7 +45,7 @@ bool cairn_epoch_alone(struct cairn_epoch *epoch)
 	return cairn_epoch_busy(epoch) == 1;
 }
 
-/* What keeps @number: the runs, by CPU and QP. Once for an advance. */
+/* Report the runs that keep epoch @number from draining, by CPU and QP. */
 static void epoch_report(struct cairn_epoch *epoch, u32 number)
 {
 	struct net_device *ndev = epoch->nic->ndev;
@@ -62,14 +63,14 @@ static void epoch_report(struct cairn_epoch *epoch, u32 number)
 	}
 }
 
-/* Somebody who advances. */
+/* The state of a caller that waits for an epoch to drain. */
 struct epoch_waiter {
 	struct cairn_epoch *of;
-	u32 number;		/* of the epoch that is to drain */
-	u64 start;		/* since when; 0: not yet */
+	u32 number;		/* epoch that has to drain */
+	u64 start;		/* when the wait began, ns; 0: it has not */
 };
 
-/* On a machine with one CPU nobody else runs while we spin. */
+/* With one CPU no run can end while this task spins. */
 static bool epoch_may_spin(u64 spent)
 {
 	return num_online_cpus() > 1 && !need_resched() &&
@@ -129,7 +130,7 @@ void cairn_epoch_notify(struct cairn_epoch *epoch,
 	unsigned long flags;
 
 	spin_lock_irqsave(&epoch->lock, flags);
-	/* Below the lock, so that the list is in the order of tickets. */
+	/* Under the lock, so that the list is in the order of tickets. */
 	note->ticket = cairn_epoch_ticket(&epoch->advances);
 	list_move_tail(&note->node, &epoch->notes);
 	spin_unlock_irqrestore(&epoch->lock, flags);
@@ -146,8 +147,8 @@ void cairn_epoch_cancel(struct cairn_epoch *epoch,
 	spin_unlock_irqrestore(&epoch->lock, flags);
 }
 
-/* Tell the first of those whose advance is over. Returns false when nobody is left,
- * else the ticket that the next one waits for.
+/* Call the first notes, as far as their advances are complete. Return: false when none
+ * is left; true: @ticket is that of the next one.
  */
 static bool epoch_tell(struct cairn_epoch *epoch, u32 *ticket)
 {
@@ -217,7 +218,7 @@ void cairn_epoch_exit(struct cairn_epoch *epoch)
 	kfree(epoch->cpu);
 }
 
-/* Memory reclaim may wait for a storage driver's LOCAL_INV. */
+/* WQ_MEM_RECLAIM: memory reclaim may wait for a storage driver's LOCAL_INV. */
 int cairn_epochs_start(void)
 {
 	epoch_wq = alloc_workqueue("cairn_epoch", WQ_UNBOUND | WQ_MEM_RECLAIM |

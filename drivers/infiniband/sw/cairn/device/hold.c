@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A run is a clone of the skb that brought its packets, which follow each other
- * there and in PSN. Packets that were executed are skipped, and the clone goes
- * when the packet after its last is asked for.
+ * In this file a run is a clone of a received skb, with packets that have consecutive
+ * PSNs and follow each other in the skb. Packets that have been executed are skipped.
+ * The clone is freed when the packet behind its last one is taken.
  */
 #include <linux/jhash.h>
 #include "lane/exec.h"
 #include "wire/psn.h"
 
-/* Where the AckReq is, from the BTH on. */
+/* Byte of the BTH that has AckReq in its top bit. */
 #define HOLD_ACKREQ_BYTE	8
 
 static u32 hold_wire_len(const struct cairn_pkt *pkt)
@@ -32,7 +32,7 @@ static void hold_drop(struct cairn_exec *exec, struct sk_buff *run)
 	consume_skb(run);
 }
 
-/* Does @pkt lie in the same skb, right behind @run? */
+/* Is @pkt in the same skb, right behind the packets of @run? */
 static bool hold_extends(struct sk_buff *run, const struct sk_buff *skb,
 			 const struct cairn_pkt *pkt)
 {
@@ -42,7 +42,7 @@ static bool hold_extends(struct sk_buff *run, const struct sk_buff *skb,
 	       !(cb->len % cb->stride) && hold_wire_len(pkt) <= cb->stride;
 }
 
-/* The same request, but for the AckReq and so for the ICRC? */
+/* Are the packets the same? They may differ in AckReq, and so in the ICRC. */
 static bool hold_same(const struct sk_buff *run, u32 offset, u32 len,
 		      const struct sk_buff *skb, const struct cairn_pkt *pkt)
 {
@@ -67,9 +67,9 @@ static bool hold_same(const struct sk_buff *run, u32 offset, u32 len,
 	return true;
 }
 
-/* Where a packet belongs. */
+/* The place of a packet in the tree. */
 struct hold_place {
-	struct sk_buff *run;	/* the last that begins at it or before; NULL */
+	struct sk_buff *run;	/* the last one that begins at the packet or before */
 	struct rb_node *parent, **link;
 };
 
@@ -98,7 +98,7 @@ static bool hold_has_room(struct cairn_exec *exec, u32 bytes)
 	if (hold->num >= CAIRN_RXQ_SKBS ||
 	    hold->bytes + bytes > CAIRN_RXQ_BYTES)
 		return false;
-	/* The path may change while something is kept. */
+	/* The path may change while packets are kept, so the hash is stored. */
 	if (!hold->num)
 		hold->peer = jhash2((__force const u32 *)peer->s6_addr32, 4,
 				    exec->nic->held_seed);
@@ -130,8 +130,8 @@ static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
 	return true;
 }
 
-/* @pkt is @off packets behind the begin of @run. Returns as cairn_env_hold(),
- * or 1: it is not part of it.
+/* Add @pkt, which is @off packets behind the first one of @run. Return: as
+ * cairn_env_hold(), or 1 if @pkt cannot be part of @run.
  */
 static int hold_add_to(struct sk_buff *run, s32 off, struct sk_buff *skb,
 		       const struct cairn_pkt *pkt)
@@ -155,7 +155,9 @@ int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt)
 	struct hold_place place;
 	int ret = 1;
 
-	/* The sender's memory is not to be kept; it sends that again. */
+	/* The payload is in the memory of a sender on this host, which may be released
+	 * after its run. The sender retransmits it.
+	 */
 	if (pkt->handed)
 		return -ENOMEM;
 	hold_find(&exec->hold, pkt->psn, &place);
@@ -186,7 +188,9 @@ int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 				     min(cb->stride, cb->len - skip), pkt) &&
 		    pkt->psn == psn)
 			return 1;
-		/* Executed, or changed by a sender on this host. */
+		/* All its packets have been executed, or a sender on this host has
+		 * changed the next one.
+		 */
 		hold_drop(exec, run);
 	}
 	return -ENOENT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Received request packets that wait for one before them (engine/hold.c).
+ * Keeps request packets that were received behind a gap (engine/hold.c).
  *
- * A QP may keep as much as one of its receive queues. What is kept waits for the
- * peer and so may stay long: all QPs of a device have a bound, and those of a peer
- * (engine/quota.h).
+ * A QP may keep as much as one of its receive queues. Kept packets wait for the peer,
+ * possibly for long. So there are also bounds for all QPs of a device and for all QPs
+ * that are connected to one peer (engine/quota.h).
  */
 #ifndef CAIRN_DEVICE_HOLD_H
 #define CAIRN_DEVICE_HOLD_H
@@ -15,12 +15,12 @@
 
 struct cairn_exec;
 
-/* Runs of packets by PSN. The responder's lock, or nobody else left. */
+/* Under the responder's lock, or without other users. */
 struct cairn_hold {
-	struct rb_root runs;		/* sk_buff.rbnode */
-	u32 num;
-	u32 bytes;			/* truesize */
-	u32 peer;			/* of the quota, when there are any */
+	struct rb_root runs;		/* clones of skbs by PSN; sk_buff.rbnode */
+	u32 num;			/* of clones */
+	u32 bytes;			/* their truesize */
+	u32 peer;			/* hash for the quota; valid if num is not 0 */
 };
 
 static inline void cairn_hold_init(struct cairn_hold *hold)
@@ -28,8 +28,8 @@ static inline void cairn_hold_init(struct cairn_hold *hold)
 	hold->runs = RB_ROOT;
 }
 
-/* These do what cairn_env_hold(), cairn_env_held() and cairn_env_drop_held()
- * promise.
+/* Implement cairn_env_hold(), cairn_env_held() and cairn_env_drop_held(), where they are
+ * documented.
  */
 int cairn_hold_add(struct cairn_exec *exec, const struct cairn_pkt *pkt);
 int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt);

@@ -17,7 +17,7 @@ static struct hlist_head *mcast_bucket(struct cairn_mcast *mcast,
 			     CAIRN_MCAST_BUCKETS];
 }
 
-/* RCU read section or mcast->lock. */
+/* Find a group. RCU read section, or under mcast->lock. */
 static struct cairn_mcast_group *mcast_group(struct cairn_mcast *mcast,
 					     const struct in6_addr *addr)
 {
@@ -45,7 +45,7 @@ static struct cairn_mcast_members *mcast_members(struct cairn_mcast *mcast,
 					 lockdep_is_held(&mcast->lock));
 }
 
-/* Where @exec stands; members->num: nowhere. */
+/* Index of @exec; members->num if it is not a member. */
 static u32 mcast_index(const struct cairn_mcast_members *members,
 		       const struct cairn_exec *exec)
 {
@@ -68,7 +68,7 @@ static struct cairn_mcast_members *mcast_alloc(u32 num)
 	return members;
 }
 
-/* A group of one. */
+/* Create a group with one member. */
 static int mcast_create(struct cairn_mcast *mcast, const struct in6_addr *addr,
 			struct cairn_exec *exec)
 {
@@ -94,7 +94,7 @@ static int mcast_create(struct cairn_mcast *mcast, const struct in6_addr *addr,
 	return 0;
 }
 
-/* What is in the group, and @exec. */
+/* Replace the members by a copy with @exec; QPs that have left are not copied. */
 static int mcast_grow(struct cairn_mcast *mcast,
 		      struct cairn_mcast_group *group, struct cairn_exec *exec)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Multicast groups of a device: which queue pairs take the datagrams to an
- * address. Changes are serialised by the caller; the receive hooks read under
- * RCU. A queue pair leaves its groups before the grace period of its end.
+ * Multicast groups of a device: the QPs that receive datagrams to an address. Changes
+ * are made under cairn_mcast.lock; the receive hooks read under RCU. A QP leaves its
+ * groups before the grace period of its destruction.
  */
 #ifndef CAIRN_DEVICE_MCAST_H
 #define CAIRN_DEVICE_MCAST_H
@@ -11,18 +11,18 @@
 #include "lane/exec.h"
 
 #define CAIRN_MAX_MCAST_GROUPS	512	/* of a device */
-#define CAIRN_MAX_MCAST_QPS	512	/* of a group: packets are copied for all at once */
+#define CAIRN_MAX_MCAST_QPS	512	/* of a group; each packet is copied for all */
 
 struct cairn_mcast_members {
 	struct rcu_head rcu;
 	u32 num;
-	struct cairn_exec *exec[];	/* NULL: one that has left */
+	struct cairn_exec *exec[];	/* NULL: the QP has left */
 };
 
 struct cairn_mcast_group {
 	struct hlist_node node;
 	struct in6_addr addr;		/* IPv4 mapped for IPv4 */
-	u32 num;			/* queue pairs, not 0 */
+	u32 num;			/* QPs in the group, not 0 */
 	struct cairn_mcast_members __rcu *members;
 	struct rcu_head rcu;
 };
@@ -30,34 +30,34 @@ struct cairn_mcast_group {
 void cairn_mcast_init(struct cairn_mcast *mcast);
 
 /**
- * cairn_mcast_add() - @exec takes datagrams to @addr
+ * cairn_mcast_add() - add a QP to a group
  * @mcast: of the device
- * @addr: group
- * @exec: of a UD queue pair
- * @first: true when it is the group's only one
+ * @addr: address of the group
+ * @exec: of a UD QP
+ * @first: set to true if the group did not exist
  *
- * Context: process.
- * Return: 0, also when it does that already, or -ENOMEM (also at a limit).
+ * Context: process, under the lock of @mcast.
+ * Return: 0, also if the QP is in the group already; -ENOMEM, also at a limit.
  */
 int cairn_mcast_add(struct cairn_mcast *mcast, const struct in6_addr *addr,
 		    struct cairn_exec *exec, bool *first);
 
 /**
- * cairn_mcast_del() - the opposite
+ * cairn_mcast_del() - remove a QP from a group
  * @mcast: of the device
- * @addr: group
- * @exec: of cairn_mcast_add()
- * @last: true when the group has nobody left
+ * @addr: address of the group
+ * @exec: of the QP
+ * @last: set to true if the group has no QP any more
  *
- * A receiver that found it before may still be at it, for a grace period.
+ * The receive hooks may still use @exec for an RCU grace period.
  *
- * Context: process.
- * Return: 0, or -EINVAL: it does not take them.
+ * Context: process, under the lock of @mcast.
+ * Return: 0; -EINVAL: the QP is not in the group.
  */
 int cairn_mcast_del(struct cairn_mcast *mcast, const struct in6_addr *addr,
 		    struct cairn_exec *exec, bool *last);
 
-/* Who takes datagrams to @addr? NULL: nobody. RCU read section. */
+/* The members of group @addr, or NULL. RCU read section. */
 const struct cairn_mcast_members *
 cairn_mcast_find(struct cairn_mcast *mcast, const struct in6_addr *addr);
 

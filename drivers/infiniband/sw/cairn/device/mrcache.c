@@ -82,8 +82,8 @@ void cairn_mrcaches_start(struct cairn_nic *nic,
 		return;
 	/* Pairs with the dependent loads of cairn_mrcaches_release(). */
 	smp_store_release(&nic->mrcaches_counted, caches);
-	/* A release that did not count has taken its region out of the table by
-	 * the end of this: no cache will be told of that region.
+	/* A release that has not counted removed its region from the table before the
+	 * grace period ends. So no cache reads that region from the table.
 	 */
 	synchronize_rcu();
 	/* Pairs with the dependent loads of the look-ups. */
@@ -120,8 +120,8 @@ void *cairn_mrcaches_miss(struct cairn_mrcaches *caches,
 	return mrcache_ask(caches, cache, index, false);
 }
 
-/* The region may be gone before it is looked up: its address is fetched from,
- * not followed.
+/* The region may be released before it is looked up, so its memory is prefetched, but
+ * not read.
  */
 void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 {
@@ -133,7 +133,7 @@ void cairn_mrcaches_ahead(struct cairn_mrcaches *caches, u32 key)
 	if (!cache->resting && cairn_mrcache_has(cache, index))
 		return;
 	mr = cairn_table_find(caches->table, index);
-	/* A key that names nothing costs no line. */
+	/* A key without a region uses no line. */
 	if (mr && !cache->resting)
 		mr = mrcache_ask(caches, cache, index, true);
 	if (mr)

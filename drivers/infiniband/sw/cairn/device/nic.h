@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What all kernel-side layers share of one device.
+ * The state of a device that all directories of the module share.
  *
- * qp_table: qpn -> struct cairn_exec, read under RCU. An entry is erased and a
- * grace period waited before the QP goes away, so that a receiver in an RCU
- * read section needs no reference.
+ * qp_table: QP number -> struct cairn_exec, read under RCU. An entry is removed and a
+ * grace period passes before the QP is freed, so a receiver in an RCU read section
+ * needs no reference.
  */
 #ifndef CAIRN_DEVICE_NIC_H
 #define CAIRN_DEVICE_NIC_H
@@ -27,41 +27,41 @@ struct cairn_stats {
 
 #define CAIRN_MCAST_BUCKETS	64
 
-/* Multicast groups, device/mcast.h; written under lock, read under RCU. */
+/* Multicast groups (device/mcast.h), read under RCU. */
 struct cairn_mcast {
-	struct mutex lock;		/* writers; outside of RTNL */
+	struct mutex lock;		/* for changes; RTNL is taken below it */
 	u32 num_groups;
 	struct hlist_head group[CAIRN_MCAST_BUCKETS];
 };
 
-/* Microseconds that lanes poll for posts; the default is the module parameter. */
+/* Longest time that lanes poll for posts, microseconds. */
 #define CAIRN_IDLE_MAX_US	1000000
 
 struct cairn_nic {
-	struct net_device *ndev;	/* reference held by the device */
+	struct net_device *ndev;	/* the device has a reference */
 	struct cairn_stats __percpu *stats;
-	struct cairn_epoch epoch;	/* of its runs, for memory release */
-	/* device/mrcache.h; NULL: none. Look-ups use the first, releases count in
-	 * the second, which comes earlier.
+	struct cairn_epoch epoch;	/* counts the runs of its QPs */
+	/* MR caches (device/mrcache.h), or NULL. Look-ups use mrcaches. Releases count
+	 * in mrcaches_counted, which is set first.
 	 */
 	struct cairn_mrcaches *mrcaches;
 	struct cairn_mrcaches *mrcaches_counted;
-	atomic_t mrcaches_begun;
+	atomic_t mrcaches_begun;	/* not 0: creation has been tried */
 	struct cairn_table qp_table;
-	struct xarray qps;		/* whose numbers it has; for walks */
+	struct xarray qps;		/* allocates QP numbers; walks go through it */
 	struct cairn_quota held;	/* device/hold.h */
-	u32 held_seed;			/* which peers share a bound there */
+	u32 held_seed;			/* of the hash of peers' addresses in held */
 	struct cairn_mcast mcast;
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_watch_idle_us() */
 	u32 loopback;	/* enum cairn_loopback_modes */
-	/* net/: under RTNL */
-	struct list_head netif;		/* devices of a namespace, read by RCU */
-	/* Where attached, all the time that there are queue pairs: the netdev may
-	 * be elsewhere by then, and that namespace does not wait for us. NULL: not
-	 * attached.
+	/* For net/, under RTNL: */
+	struct list_head netif;		/* devices of a namespace, read under RCU */
+	/* The namespace that the device was attached in, as long as it has QPs. The
+	 * netdev may have moved to another one since, which does not wait for the
+	 * device when it ends. NULL: not attached.
 	 */
 	struct net *net;
-	bool removed;			/* the netdev is gone, owner was told */
+	bool removed;			/* cairn_net_ops.remove was called */
 };
 
 static inline void cairn_nic_count(struct cairn_nic *nic,

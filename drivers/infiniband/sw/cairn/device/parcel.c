@@ -7,7 +7,7 @@
 #include "device/parcel.h"
 #include "engine/words.h"
 
-/* The payload from byte @off on: at most *len contiguous bytes. */
+/* The payload from byte @off on. Reduces @len to the bytes that are contiguous. */
 static const u8 *parcel_bytes(struct cairn_parcel *parcel, u32 off, u32 *len)
 {
 	u32 skip;

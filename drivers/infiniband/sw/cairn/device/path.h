@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * How packets of one QP side (or address handle) reach the peer: filled from
- * the address vector by verbs/, used and cached by net/.
+ * The path of packets from a QP side or address handle to the peer. verbs/ fills it in
+ * from the address vector; net/ uses it and caches the route in it.
  */
 #ifndef CAIRN_DEVICE_PATH_H
 #define CAIRN_DEVICE_PATH_H
@@ -14,30 +14,27 @@ struct cairn_nic;
 struct sk_buff;
 
 struct cairn_path {
-	/* Constant once the path is set; a change replaces the whole. */
+	/* All but the route cache is constant; a change replaces the whole path. */
 	bool ipv6;
 	u8 tos;			/* traffic class without ECN */
 	u8 ttl;			/* hop limit */
-	bool queued;		/* of the route cache, below */
+	bool queued;		/* route cache: packets wait in a queue of the sending CPU */
 	__be16 sport;		/* UDP source port */
-	bool local;		/* the same */
+	bool local;		/* route cache: the route does not leave this host */
 	__be32 flow_label;	/* IPv6, 20 bits */
-	int ifindex;		/* netdev of the source GID (a VLAN, perhaps) */
-	struct in6_addr saddr;	/* IPv4 mapped when !ipv6 */
+	int ifindex;		/* netdev of the source GID; may be a VLAN */
+	struct in6_addr saddr;	/* IPv4-mapped if !ipv6 */
 	struct in6_addr daddr;
 	u32 kbps;		/* static rate, kbit/s; 0: the port's */
-	u32 qpn;		/* of the connected QP that sends; 0: datagrams */
-	kuid_t uid;		/* for routing rules; the kernel's own paths: 0 */
+	u32 qpn;		/* the connected QP that sends; 0: datagrams */
+	kuid_t uid;		/* for routing rules; 0: a path of the kernel */
 
-	/*
-	 * Route cache; the user of the path holds its lock. @queued: packets wait in a
-	 * queue of the sender's CPU. @local: the route does not leave this host.
-	 */
+	/* Route cache, under the lock of the QP side or address handle: */
 	u32 dst_cookie;
 	struct dst_entry *dst;
 };
 
-/* Forget the cached route. The user's lock, or no user left. */
+/* Drop the cached route. Under the lock of the path's user, or without users. */
 static inline void cairn_path_drop_route(struct cairn_path *path)
 {
 	dst_release(path->dst);
@@ -48,26 +45,28 @@ static inline void cairn_path_drop_route(struct cairn_path *path)
  * cairn_path_to_netdev() - was a packet sent to an address of its netdev?
  * @nic: the device
  * @skb: the packet, with its IP header
- * @ifindex: the netdev that received it; a VLAN or another upper netdev is a
- *	network of its own
- * @ipv6: which header it has
+ * @ifindex: the netdev that received it; a VLAN or another upper netdev counts as a
+ *	separate network
+ * @ipv6: the packet is IPv6, otherwise IPv4
  *
- * Groups are those of the device's netdev. Context: RCU read section.
+ * Packets to a multicast group are accepted from the device's own netdev only.
+ *
+ * Context: RCU read section.
  */
 bool cairn_path_to_netdev(const struct cairn_nic *nic,
 			  const struct sk_buff *skb, int ifindex, bool ipv6);
 
 /**
  * cairn_path_from_peer() - was a packet sent by the peer of a path to its source?
- * @path: of a connection; the user's lock
+ * @path: of a connection; the caller holds its lock
  * @skb: the packet, with its IP header
  * @ifindex: the netdev that received it
- * @ipv6: which header it has
+ * @ipv6: the packet is IPv6, otherwise IPv4
  */
 bool cairn_path_from_peer(const struct cairn_path *path,
 			  const struct sk_buff *skb, int ifindex, bool ipv6);
 
-/* Does @other lead from the peer of @path to the source of @path, the netdev @ifindex? */
+/* Is @other a path from the peer of @path to the source of @path, on netdev @ifindex? */
 bool cairn_path_is_reverse(const struct cairn_path *path,
 			   const struct cairn_path *other, int ifindex);
 

@@ -18,7 +18,7 @@ void cairn_table_exit(struct cairn_table *table)
 		kfree(rcu_dereference_raw(table->node[i]));
 }
 
-/* The node of @number; NULL: no memory. */
+/* The node of @number, allocated if needed. Return: the node; NULL: no memory. */
 static struct cairn_table_node *table_get_node(struct cairn_table *table,
 					       u32 number)
 {
@@ -67,7 +67,7 @@ int cairn_table_reserve(struct cairn_table *table, u32 number)
 		leaf->used++;
 	spin_unlock(&table->lock);
 	kfree(fresh);
-	/* It went while we looked: the next try brings one along. */
+	/* The leaf was freed after the check above: the next try allocates one. */
 	return leaf ? 0 : cairn_table_reserve(table, number);
 }
 
@@ -90,7 +90,7 @@ void cairn_table_set(struct cairn_table *table, u32 number, void *entry)
 	struct cairn_table_leaf *leaf =
 		rcu_dereference_raw(*table_leaf(table, number));
 
-	/* What it points to is complete; pairs with cairn_table_find(). */
+	/* Orders the contents of @entry before it. Pairs with cairn_table_find(). */
 	smp_store_release(table_entry(leaf, number), entry);
 }
 

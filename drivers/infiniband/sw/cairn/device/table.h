@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What a number of 24 bits stands for: QPs by their QPN, regions by the index of
- * their key. Each packet asks several times, so a look-up is three loads: an xarray
- * of the same size takes 150 instructions, this 15.
+ * A table of pointers by numbers of 24 bits: QPs by QP number, regions by the index of
+ * their key. Each packet needs several look-ups. So a look-up is three loads and takes
+ * 15 instructions; in an xarray of the same size it takes 150.
  *
- * Numbers are given out by an xarray of the owner. Leaves come with their first
- * number and go with their last, after a grace period.
+ * The table's owner allocates the numbers. A leaf is allocated when its first number is
+ * reserved, and freed a grace period after its last number was released.
  */
 #ifndef CAIRN_DEVICE_TABLE_H
 #define CAIRN_DEVICE_TABLE_H
@@ -23,7 +23,7 @@
 
 struct cairn_table_leaf {
 	void *entry[BIT(CAIRN_TABLE_LEAF_BITS)];
-	u32 used;		/* reserved entries, under the table's lock */
+	u32 used;		/* reserved numbers; under the table's lock */
 	struct rcu_head rcu;
 };
 
@@ -32,8 +32,8 @@ struct cairn_table_node {
 };
 
 struct cairn_table {
-	spinlock_t lock;	/* of those who reserve and release */
-	/* What is there once stays until cairn_table_exit(). */
+	spinlock_t lock;	/* for reserving and releasing */
+	/* A node stays until cairn_table_exit(). */
 	struct cairn_table_node __rcu *node[BIT(CAIRN_TABLE_TOP_BITS)];
 };
 
@@ -50,12 +50,12 @@ static inline u32 cairn_table_nth_node(u32 number)
 }
 
 /**
- * cairn_table_find() - what @number stands for
+ * cairn_table_find() - look a number up
  * @table: the table
  * @number: less than 2^24; higher bits are ignored
  *
- * Context: an RCU read section, also one that is soft interrupts off.
- * Return: NULL: nothing.
+ * Context: RCU read section, or soft interrupts off.
+ * Return: the entry or NULL.
  */
 static inline void *cairn_table_find(const struct cairn_table *table,
 				     u32 number)
@@ -69,7 +69,9 @@ static inline void *cairn_table_find(const struct cairn_table *table,
 	leaf = rcu_dereference_raw(node->leaf[cairn_table_nth_leaf(number)]);
 	if (!leaf)
 		return NULL;
-	/* Its contents were written before: a data dependency follows. */
+	/* Data dependency: what the entry points to was written before it. Pairs with
+	 * smp_store_release() in cairn_table_set().
+	 */
 	return READ_ONCE(leaf->entry[number &
 				     (BIT(CAIRN_TABLE_LEAF_BITS) - 1)]);
 }
@@ -77,23 +79,23 @@ static inline void *cairn_table_find(const struct cairn_table *table,
 /* @table is zeroed. */
 void cairn_table_init(struct cairn_table *table);
 
-/* Nothing is reserved any more and nobody looks. */
+/* Free the table. No number is reserved, and look-ups have ended. */
 void cairn_table_exit(struct cairn_table *table);
 
 /**
- * cairn_table_reserve() - have room for what @number will stand for
+ * cairn_table_reserve() - allocate memory for the entry of a number
  * @table: the table
- * @number: the caller's, see cairn_table_find()
+ * @number: allocated by the caller; see cairn_table_find()
  *
  * Context: process, sleeps.
  * Return: 0 or -ENOMEM.
  */
 int cairn_table_reserve(struct cairn_table *table, u32 number);
 
-/* From now on @number, which is reserved, stands for @entry. Any context. */
+/* Set the entry of a reserved number, which look-ups find from now on. Any context. */
 void cairn_table_set(struct cairn_table *table, u32 number, void *entry);
 
-/* Nothing is found by @number any more, nor is it reserved. Process context. */
+/* Remove the entry of @number and end its reservation. Process context. */
 void cairn_table_release(struct cairn_table *table, u32 number);
 
 #endif

@@ -3,7 +3,9 @@
 #include "device/nic.h"
 #include "lane/lane.h"
 
-/* For cairn_counted, by enum cairn_counter; a kernel may have no tracepoints. */
+/* Counter names for the event cairn_counted, by enum cairn_counter. Unused in a kernel
+ * without tracepoints.
+ */
 static const struct {
 	const char *name;
 } trace_counters[] __maybe_unused = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Tracepoints: /sys/kernel/tracing/events/cairn, see Documentation/tracing.rst. Fields
- * are in host order; times are those of the trace.
+ * are in host byte order. Times of events are the time stamps of the trace.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM cairn
@@ -16,7 +16,7 @@
 
 #define CAIRN_TRACE_COUNTER_LEN	24
 
-/* Which device, by its netdev, and which QP: every event begins with that. */
+/* The first fields of each event: netdev of the device, and QP. */
 #define CAIRN_TRACE_QP	__field(int, ifindex) __field(u32, qpn)
 #define CAIRN_TRACE_QP_SET(exec)					\
 	do {								\
@@ -26,7 +26,7 @@
 #define CAIRN_TRACE_QP_FMT "ifindex=%d qpn=%u "
 #define CAIRN_TRACE_QP_ARGS __entry->ifindex, __entry->qpn
 
-/* Texts for numbers. Readers outside of the kernel get the values of the enums, too. */
+/* Names of enum values. TRACE_DEFINE_ENUM() exports the values to user space tools. */
 #define CAIRN_TRACE_WQES(each, last)					\
 	each(WQE, SEND) each(WQE, SEND_IMM) each(WQE, SEND_INV)		\
 	each(WQE, WRITE) each(WQE, WRITE_IMM) each(WQE, READ)		\
@@ -80,8 +80,8 @@ TRACE_EVENT(cairn_doorbell,
 		      __entry->index)
 );
 
-/* The device looked at a send queue's write pointer, in host memory: it has moved by so
- * many units since the last look.
+/* The device has read a send queue's write pointer, and it has moved since the last
+ * read.
  */
 TRACE_EVENT_CONDITION(cairn_posted,
 		      TP_PROTO(const struct cairn_exec *exec, u32 index,
@@ -90,7 +90,7 @@ TRACE_EVENT_CONDITION(cairn_posted,
 		      TP_CONDITION(units),
 		      TP_STRUCT__entry(CAIRN_TRACE_QP
 				       __field(u32, index) /* write pointer */
-				       __field(u32, units) /* since then */
+				       __field(u32, units) /* since the last read */
 				       ),
 		      TP_fast_assign(CAIRN_TRACE_QP_SET(exec);
 				     __entry->index = index;
@@ -101,7 +101,7 @@ TRACE_EVENT_CONDITION(cairn_posted,
 				__entry->index, __entry->units)
 );
 
-/* A work request was taken from the send queue: its turn has come. */
+/* A work request was taken from the send queue and starts. */
 TRACE_EVENT(cairn_request,
 	    TP_PROTO(const struct cairn_exec *exec, const struct cairn_swr *swr),
 	    TP_ARGS(exec, swr),
@@ -111,7 +111,7 @@ TRACE_EVENT(cairn_request,
 			     __field(u8, status) /* not 0: refused */
 			     __field(u32, length)
 			     __field(u32, psn) /* the first */
-			     __field(u32, psns) /* that it takes */
+			     __field(u32, psns) /* number of PSNs */
 			     ),
 	    TP_fast_assign(CAIRN_TRACE_QP_SET(exec);
 			   __entry->wr_id = swr->wr_id;
@@ -128,8 +128,8 @@ TRACE_EVENT(cairn_request,
 		      __entry->psn, __entry->psns, __entry->status)
 );
 
-/* Packets of a QP leave, with consecutive PSNs. Those of a train of messages do not if
- * the memory of one is refused; then some leave by another event.
+/* Packets of a QP leave, with consecutive PSNs. A train of messages does not leave if the
+ * memory of one message is refused; messages before it then leave with another event.
  */
 TRACE_EVENT(cairn_send,
 	    TP_PROTO(const struct cairn_exec *exec, enum cairn_side_id side,
@@ -140,7 +140,7 @@ TRACE_EVENT(cairn_send,
 			     __field(u8, opcode) /* BTH, of the first */
 			     __field(u8, kind) /* enum cairn_kind */
 			     __field(u8, syndrome) /* AETH */
-			     __field(bool, again) /* they left before */
+			     __field(bool, again) /* retransmission */
 			     __field(u32, psn) /* the first */
 			     __field(u32, packets)
 			     __field(u32, length) /* bytes of payload */
@@ -165,7 +165,9 @@ TRACE_EVENT(cairn_send,
 		      __entry->syndrome, __entry->again ? " again" : "")
 );
 
-/* A packet came to a QP; lengths and ICRC are right, nothing else is known of it. */
+/* A packet for a QP was received. Its lengths and ICRC are right; the rest has not been
+ * checked.
+ */
 TRACE_EVENT(cairn_received,
 	    TP_PROTO(const struct cairn_exec *exec, enum cairn_side_id side,
 		     const struct cairn_pkt *pkt),
@@ -202,8 +204,8 @@ TRACE_EVENT(cairn_received,
 		      __entry->handed ? " handed" : "")
 );
 
-/* A completion enters the CQ of a queue, if that has room (cq_overflows). Unsignaled
- * requests have none.
+/* A completion is written to the CQ, if that has room (cq_overflows). Unsignaled
+ * requests have no completion.
  */
 TRACE_EVENT(cairn_completed,
 	    TP_PROTO(const struct cairn_exec *exec, enum cairn_side_id side,
@@ -233,7 +235,7 @@ TRACE_EVENT(cairn_completed,
 		      __entry->vendor_err)
 );
 
-/* A counter of Documentation/counters.rst went up because of a QP. */
+/* A counter of Documentation/counters.rst was increased for a QP. */
 TRACE_EVENT(cairn_counted,
 	    TP_PROTO(const struct cairn_exec *exec, enum cairn_counter counter,
 		     u32 by),
@@ -253,8 +255,8 @@ TRACE_EVENT(cairn_counted,
 );
 
 /*
- * A side of a rate-limited QP had a turn that ended a wait, began one, or both.
- * @waited: when the wait was to end, 0: there was none; @now: when it ended.
+ * A run of a rate-limited side has ended a wait for the rate, begun one, or both.
+ * @waited: when the wait was due to end, ns; 0: there was none. @now: when it ended, ns.
  */
 TRACE_EVENT(cairn_rate_turn,
 	    TP_PROTO(const struct cairn_exec *x, enum cairn_side_id side,
@@ -263,10 +265,10 @@ TRACE_EVENT(cairn_rate_turn,
 	    TP_STRUCT__entry(CAIRN_TRACE_QP
 			     __field(bool, responder)
 			     __field(u32, kbps)
-			     __field(u32, packets) /* sent in the turn */
-			     __field(u32, count) /* m of the current WQE */
-			     __field(u64, late) /* ns, the wait that ended */
-			     __field(u64, wait) /* ns until the next turn */
+			     __field(u32, packets) /* sent in the run */
+			     __field(u32, count) /* packets sent of the current WQE */
+			     __field(u64, late) /* ns, delay of the end of the wait */
+			     __field(u64, wait) /* ns until the next run */
 			     ),
 	    TP_fast_assign(CAIRN_TRACE_QP_SET(x);
 			   __entry->responder = side == CAIRN_RESP;
@@ -288,7 +290,7 @@ TRACE_EVENT(cairn_rate_turn,
 
 #endif
 
-/* Outside of the guard: it reads this file again. */
+/* Outside of the guard, because define_trace.h includes this file again. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH device
 #undef TRACE_INCLUDE_FILE
