@@ -109,10 +109,10 @@ clean:
 check: modules
 	@scripts/check/all $(KVERS)
 
-names language: deps-quick
+names language layers: deps-quick
 	@scripts/check/$@.py
 
-checkpatch layers kernel-doc shellcheck: deps-quick
+checkpatch kernel-doc shellcheck: deps-quick
 	@scripts/check/$@.sh
 
 sparse: deps-quick

@@ -27,7 +27,7 @@ fi
 # - SPDX_LICENSE_TAG: checkpatch looks for a kernel tree
 # - MACRO_ARG_REUSE, MACRO_ARG_UNUSED: lists as macros (X-macros) do just that
 # - CAMELCASE: of _Static_assert, which is what headers for both sides have
-# LINUX_VERSION_CODE is for layers.sh to judge, which knows compat/.
+# LINUX_VERSION_CODE is for layers.py to judge, which knows compat/.
 ignore=FILE_PATH_CHANGES,SPDX_LICENSE_TAG,MACRO_ARG_REUSE,MACRO_ARG_UNUSED
 ignore+=,CAMELCASE,LINUX_VERSION_CODE
 # single findings that are wrong: "FILE: TYPE" or a spelling
