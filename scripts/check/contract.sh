@@ -29,7 +29,7 @@ done < <(sed -n '/^Tests of the contract/,$s/``/\n/gp' "$page" |
 labels_of() {
 	awk -v title="$1" '
 		index($0, title) == 1 { inside = 1; rules = 0 }
-		inside && /^======  / { rules++; next }
+		inside && /^======+  / { rules++; next }
 		inside && rules == 2 && /^[0-9]/ {
 			column = $0
 			sub(/^([0-9][a-z],? ?)+/, "&\n", column)

@@ -329,7 +329,9 @@ PARTS = {'c': c_parts, 'python': python_parts, 'shell': shell_parts,
 
 def parts_of(path):
     kind = kind_of(path)
-    return [p for p in PARTS[kind](read(path)) if 'SPDX-License' not in p.text] if kind else []
+    parts = PARTS[kind](read(path)) if kind else []
+    # the license is no English; the comment below it is
+    return [p._replace(text=re.sub(r'[^\n]*SPDX-License[^\n]*', '', p.text)) for p in parts]
 
 
 def sentences(part):

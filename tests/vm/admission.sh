@@ -6,15 +6,15 @@
 # once: 6.12
 # boot: shared
 #
-# Which packets reach a queue pair: those of its own network, if the host's IPsec
-# policy lets them in.
+# A queue pair receives packets of its own network only, and only if the host's IPsec
+# policy admits them.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
-# inject INTERFACE QPN: a SEND from a to that QP of b, over the interface; to the
-# GSI QP a datagram, else RC
+# inject INTERFACE QPN: send a SEND from a to that QP of b over the interface; a datagram
+# to the GSI QP, RC to others
 inject() {
 	in_a /usr/bin/python3 - "$here" "$1" "$2" "$(in_b cat "/sys/class/net/$IF_B/address")" \
 		"$IP_A" "$IP_B" <<-'PY'
@@ -38,7 +38,7 @@ inject() {
 	PY
 }
 
-# rises NAME COUNTER INTERFACE QPN: by one, for one packet
+# rises NAME COUNTER INTERFACE QPN: one packet raises the counter by one
 rises() {
 	local before
 
@@ -53,7 +53,7 @@ rises() {
 	fi
 }
 
-# policy add|delete SOURCE: for what b receives from there
+# policy add|delete SOURCE: for packets that b receives from there
 policy() {
 	local to=$IP_B
 
@@ -61,7 +61,7 @@ policy() {
 	in_b ip xfrm policy "$1" dir in src "$2" dst "$to" proto udp dport 4791 "${@:3}"
 }
 
-# refused NAME SOURCE COMMAND...: it works, but not where the policy wants IPsec
+# refused NAME SOURCE COMMAND...: it works, but not while the policy requires IPsec
 refused() {
 	local before name=$1 source=$2
 
@@ -83,9 +83,9 @@ as_nobody() { in_a setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 in_a ip -6 rule add pref 100 uidrange 65534-65534 prohibit
 before=$(counter "$DEV_A" tx_noroute)
 if as_nobody timeout -k 1 5 verbs_verify -n 1 -c uc -f 6 >/dev/null 2>&1; then
-	not_ok "a rule keeps a user's packets back"
+	not_ok "a rule stops a user's packets"
 else
-	ok "a rule keeps a user's packets back"
+	ok "a rule stops a user's packets"
 fi
 expect_that "... and they have no route" "$(counter "$DEV_A" tx_noroute) > $before"
 run_ok "... but not those of others" in_a verbs_verify -n 20 -f 6

@@ -5,7 +5,7 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Verbs with wrong attributes: refused with an errno, without a trace.
+# Verbs with wrong attributes: each is refused with an errno and changes nothing.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -6,8 +6,8 @@
 # once: 6.12
 # boot: shared
 #
-# Beside each process that makes the kernel's lists long, again and again, other traffic
-# gets on and is right. How fast it is there: make bench B=neighbours.
+# Processes make the kernel's lists long, again and again. Other traffic makes progress
+# and is right meanwhile. Its speed: make bench B=neighbours.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,11 +22,11 @@ for what in flush resize timers rnr contexts answer revoke destroy; do
 	stop "$hostile"
 done
 
-# what they make a timer do on one CPU is mostly for the lane's thread, which shares it
+# on one CPU most retries are left to the lane's thread, which shares the CPU
 cpu=/sys/devices/system/cpu/cpu1/online
 [ ! -e $cpu ] || echo 0 >$cpu
 timer=$(counter "$DEV_A" timer_turns) lane=$(counter "$DEV_A" lane_turns)
-run_ok "queue pairs that ask again each 10 us, on one CPU" in_a longest rnr 5
+run_ok "queue pairs that retry each 10 us, on one CPU" in_a longest rnr 5
 timer=$(($(counter "$DEV_A" timer_turns) - timer)) lane=$(($(counter "$DEV_A" lane_turns) - lane))
 expect_that "... of $timer expiries $lane are served by the thread" "2 * lane > timer"
 [ ! -e $cpu ] || echo 1 >$cpu

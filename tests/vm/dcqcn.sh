@@ -8,7 +8,7 @@
 # icount: yes
 #
 # Congestion control behind a queue that marks: tbf with red on the sender's
-# netdev. What is not RoCE passes by: it cannot be marked, so red would drop it.
+# netdev. Other packets bypass red, which would drop packets that it cannot mark.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -29,11 +29,11 @@ bottleneck() {
 			probability 0.2 ecn
 }
 
-# of the whole tree: what red and tbf refused
+# packets that red and tbf refused, of the whole tree
 refused() { in_a tc -s qdisc show dev "$IF_A" | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | sort -n | tail -n 1; }
 value() { output | sed -n "s/^# $1 //p"; }
 
-# the backlogs of tbf (with all below it), of many looks, in bytes
+# the sampled backlogs of tbf (with all below it), in bytes
 in_bytes() {
 	awk '/^qdisc/ { tbf = $2 == "tbf" }
 		tbf && / backlog / {
@@ -80,8 +80,8 @@ flows "two flows, one ends" -c -e -n 2 -T 6
 expect "nothing is lost either" "$lost" 0
 expect_that "the queue is short" "${backlog:-0} < 60000"
 expect_that "they share" "$(value jain) > 90"
-# half of it would be its old share
-expect_that "the other gets what is left" "$(value alone) * 10 > $(value messages) * 6"
+# half of the rate would be its old share
+expect_that "the other gets the rest" "$(value alone) * 10 > $(value messages) * 6"
 
 flows "sixteen flows" -c -n 16 -T "$([ -n "${CAIRN_SOAK:-}" ] && echo 60 || echo 12)"
 expect "nothing of sixteen is lost" "$lost" 0

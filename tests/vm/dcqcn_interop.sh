@@ -6,7 +6,7 @@
 # once: 6.12
 # nvdimm: 256M
 #
-# Congestion control of cairn's queue pairs, with a peer that knows nothing of it.
+# Congestion control of cairn's queue pairs, with a peer that does not support it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@
 CAPTURE=${BASH_SOURCE[0]%/*}/capture.py
 SWITCH=/sys/module/cairn/parameters/congestion_control
 
-# devices that are added control their queue pairs, if so told
+# add the devices again; they control their queue pairs if $1 says so
 cairn_again() {
 	echo "$1" >$SWITCH
 	in_b rdma link del "$DEV_B"
@@ -54,7 +54,7 @@ expect_that "acknowledgements are not" \
 	"$(seen $IP_B ack 0) > 10 && $(seen $IP_B ack '[1-3]') == 0"
 expect "nothing was cut" "$(counter "$DEV_B" cnps_received)" "$before"
 
-# all that can be marked is
+# mark every packet that can be marked
 if in_b nft -f - <<-END; then
 	table ip cairn {
 		chain c {

@@ -44,12 +44,12 @@ exporter() {
 	fi
 	kill -KILL "$started"
 	wait "$started" 2>/dev/null
-	run_ok "$1: nothing is left of a killed process" wait_for 30 buffers_are "$before"
+	run_ok "$1: a killed process leaves no buffer" wait_for 30 buffers_are "$before"
 	if [ "$1" = udmabuf ] || [ "$1" = vgem ]; then
 		start a "$log" "dmabuf $1 hold"
 		wait_for 60 grep -q holds "$log" || not_ok "it holds"
 		run_ok "$1: the module is unloaded meanwhile" rmmod cairn
-		run_ok "$1: ... and nothing is left" wait_for 30 buffers_are "$before"
+		run_ok "$1: ... and no buffer is left" wait_for 30 buffers_are "$before"
 		stop "$started"
 		modprobe cairn && links_again || bail "no devices"
 	fi

@@ -6,8 +6,8 @@
 # once: 6.12
 # boot: shared
 #
-# Posts without system calls: the edge of sleep, a busy queue under strace, a
-# fair share beside large messages, no CPU time afterwards, the classic way, and
+# Posts without system calls: the edge of sleep, a busy queue under strace, a fair
+# share beside large messages, no CPU time afterwards, doorbells for every post, and
 # the idle time of a device. CAIRN_SOAK=1: a million posts at the edge of sleep.
 
 # shellcheck source=tests/vm/lib.sh
@@ -75,7 +75,7 @@ slept=$(counter "$DEV_A" lane_sleeps)
 reads=$(counter "$DEV_A" qinfo_misses)
 points doorbell race $edge
 reads=$(($(counter "$DEV_A" qinfo_misses) - reads))
-# posts come in lists of 4.5 on average; a look when it is told, and no other
+# posts come in lists of 4.5 on average; the lane looks after a report, and never else
 expect_that "$reads reads of queue info for $edge posts" "3 * reads < 2 * edge"
 awake "lanes were awake for posts" \
 	"$(counter "$DEV_A" polled_posts) > polled"
@@ -87,11 +87,11 @@ run_ok "a busy queue" strace -f -e trace=ioctl -o "$lib_tmp/trace" doorbell busy
 expect "its beginning and end were traced" "$(grep -c 'ioctl(-1,' "$lib_tmp/trace")" 2
 calls=$(awk '/ioctl\(-1,/ { on = !on; next } on' "$lib_tmp/trace" | wc -l)
 diag "$calls system calls"
-# posts come in lists of 8; who shares the CPUs makes the lane give way
+# posts come in lists of 8; other tasks on these CPUs make the lane yield
 awake "most lists need no system call" "calls < busy / 16"
 points doorbell share
 
-# with an idle time, after it: nobody wakes them, they do not run
+# after the idle time lanes sleep, and nothing wakes them
 echo 1000 >$idle
 points doorbell race 500
 wait_for 30 lanes_sleep
@@ -114,5 +114,5 @@ points idle
 echo 1000000 >$idle
 limits=$(counter "$DEV_A" lane_poll_limits)
 run_ok "one of 300 contexts that are polled posts on" nsenter --net=/run/netns/a longest contexts
-awake "... and a lane gives way among them" "$(counter "$DEV_A" lane_poll_limits) > limits"
+awake "... and a lane yields among them" "$(counter "$DEV_A" lane_poll_limits) > limits"
 echo "$before" >$idle

@@ -13,9 +13,9 @@
 # dmesg-allow: cut here
 #
 # Allocations and copies from and to processes fail, one after the other and at random,
-# each allocation of the module at least once. Only kernels with fault injection do that
-# ("make debugtest"). With each injected fault they print a call trace; for that, the
-# module is built without __GFP_NOWARN (scripts/bench/uml-debug.h). The kernel warns, too,
+# each allocation of the module at least once. This needs a kernel with fault injection
+# ("make debugtest"), which prints a call trace for each injected fault. For that, the
+# module is built without __GFP_NOWARN (scripts/bench/uml-debug.h). The kernel also warns
 # when it has no memory for the tracepoints of a module.
 
 # shellcheck source=scripts/vm/topology
@@ -56,7 +56,7 @@ allocations() {
 	set_fault fail_page_alloc "$@"
 }
 
-# within DEPTH: only where a function of the module is one of the innermost
+# within DEPTH: only if one of the DEPTH innermost functions is the module's
 within() {
 	local base size
 
@@ -76,7 +76,7 @@ beneath() {
 }
 anywhere() { allocations require-start=0 require-end=0xffffffffffffffff; }
 
-# thrice COMMAND: three faults in a row, where one has allocators try in another way
+# thrice COMMAND: also three faults in a row, as allocators try another way after one
 thrice() {
 	allocations task-filter=Y probability=100
 	FAULTS_TIMES=3 points "$@"
@@ -92,7 +92,7 @@ rdma statistic qp set link "$DEV_A/1" auto off
 # ib_core makes thousands of files for a link: it takes seconds
 ip link add fa type veth peer fb
 ip link set fa up
-# further out are the allocations of ib_core's clients, hundreds for the receives of QP1
+# deeper calls would include ib_core's clients, with hundreds of receives of QP1
 within 10
 thrice faults link fa
 # the hooks of a namespace
@@ -105,8 +105,8 @@ ip link del fa
 # receiving and sending
 within 32
 
-# survives NAME KIND PERCENT OPTION...: traffic whose connections are there already, with
-# that many allocations of a kind failing
+# survives NAME KIND PERCENT OPTION...: traffic over existing connections, while that
+# many allocations of a kind fail
 survives() {
 	traffic_start -T $((5 * ${CAIRN_TIMEOUT_SCALE:-1})) "${@:4}"
 	set_fault "$2" probability="$3"
@@ -116,7 +116,7 @@ survives() {
 
 survives "traffic survives it when memory is short" failslab 10
 survives "... and pages are" fail_page_alloc 10
-# a way there and back has some eight allocations, and seven retries must do
+# a round trip has some eight allocations, and seven retries must suffice
 TRAFFIC=persist_traffic survives "... and hosts that are to flush" failslab 8 -s 4000 -H -t 18
 if modprobe sch_netem; then
 	in_b tc qdisc add dev "$IF_B" root netem loss 3%
@@ -125,14 +125,14 @@ if modprobe sch_netem; then
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi
-# what a queue pair gets with its first requests
+# memory that a queue pair allocates with its first requests
 for f in cairn_env_more_records cairn_env_rd_alloc cairn_env_pending_alloc; do
 	beneath $f
 	set_fault failslab probability=50
 	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
 	set_fault failslab probability=0
 done
-# of a datagram, for the members of a group
+# copies of a datagram for the members of a group
 beneath cairn_exec_rx_copy
 set_fault failslab probability=50
 points mcast copies_counted
@@ -147,15 +147,15 @@ gone() {
 	rdma link delete "$DEV_B"
 	wait_for 30 module_gone
 }
-run_ok "the module goes" gone
+run_ok "the module is unloaded" gone
 points faults load "$ko"
-# twice: what the loader allocates before is not the same each time, so the n-th is not either
+# twice: the loader's own allocations differ each time, and so does the n-th
 thrice faults load "$ko"
 thrice faults load "$ko"
 back() {
 	modprobe cairn && device_up a "$DEV_A" cairn "$IF_A" && device_up b "$DEV_B" cairn "$IF_B"
 }
-run_ok "and comes back" back
+run_ok "and loaded again" back
 
 kill $reader
 wait $reader

@@ -11,16 +11,16 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# where all goes slowly, ten seconds are too short for every end
+# on a slow machine ten seconds are too short to reach every end
 seconds=${CAIRN_FUZZ_SECONDS:-$((10 * ${CAIRN_TIMEOUT_SCALE:-1}))}
 [ "${CAIRN_SOAK:-0}" = 0 ] || seconds=${CAIRN_FUZZ_SECONDS:-600}
 RUN_TIMEOUT=$((seconds + 120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
-# counters of what packets can come to; each must be reached
+# counters of the ways in which packets can end; each must be reached
 reached="rx_packets rx_icrc_errors rx_malformed rx_wrong_qp rx_no_wqe rx_qkey_errors
 	duplicate_request out_of_sequence remote_access_errors fatal_naks_sent
 	acks_received stale_responses cnps_received"
-# ... and those for which a request must happen to be outstanding
+# ... and those that need an outstanding request at that moment
 by_chance="seq_naks_received rnr_naks_received fatal_naks_received responses_ahead
 	implied_naks persist_acks_received persist_host_flushes"
 before=()

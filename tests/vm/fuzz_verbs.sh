@@ -5,10 +5,10 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Random calls from several processes, next to traffic that must stay right, to a bystander
-# whose memory must stay as it is, to readers of netlink, and to a third device whose netdev
-# moves between namespaces. The seed is printed; CAIRN_SEED=N make vmtest T=fuzz_verbs begins
-# with the same lives, and fuzz_verbs -s N -p 1 -n 1 repeats a single one.
+# Random calls from several processes. Beside them run traffic that must stay right, a
+# bystander whose memory must stay as it is, and readers of netlink. A third device's
+# netdev moves between namespaces. The seed is printed; CAIRN_SEED=N make vmtest
+# T=fuzz_verbs begins with the same lives, and fuzz_verbs -s N -p 1 -n 1 repeats one.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +22,7 @@ log=$lib_tmp/bystander
 start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
 bystander=$started
 wait_for 30 grep -q running "$log" || bail "no traffic to disturb"
-# A device that lives use while it moves away, comes back, and is made anew.
+# Lives use this device while it moves away, comes back, and is added anew.
 export CAIRN_C=cairn_c
 ip netns add c
 ip -n a link add vc mtu 9000 type veth peer vd
@@ -49,7 +49,7 @@ move_again='
 	done 2>/dev/null'
 start - "$lib_tmp/moves" "exec 3>&1; $move_again"
 mover=$started
-# a seed of its own, unless one is to be repeated
+# a new seed, unless CAIRN_SEED names one to repeat
 seed=()
 [ -z "${CAIRN_SEED:-}" ] || seed=(-s "$CAIRN_SEED")
 run_ok "every process ends" in_a fuzz_verbs -t "$seconds" "${seed[@]}"

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
 #
-# What works on every host, however its kernel was configured or booted: source it after
-# lib.sh and tools.sh. The module is loaded and has devices by then; at the end it is
-# unloaded and loaded again.
+# Points for every host, however its kernel was configured or booted. Source this file
+# after lib.sh and tools.sh. The module is loaded and has devices by then; at the end it
+# is unloaded and loaded again.
 
-# a host without IPv6 has no file of it
+# a host without IPv6 does not have this file
 host_families=4
 [ ! -e /proc/sys/net/ipv6 ] || host_families='4 6'
 
 # host_is NAME COMMAND...: is the host set up as the test's header lines say?
 host_is() {
-	run_ok "the host: $1" "${@:2}" || bail "the host is another one"
+	run_ok "the host: $1" "${@:2}" || bail "the host is not set up for this test"
 }
 
 host_works() {
@@ -24,7 +24,7 @@ host_works() {
 		rping_pair "$f" -C 10
 	done
 	run_ok "verbs of each kind" in_a verbs_verify -n 60 -q 2
-	# what waits for a process that never ends needs a second CPU or a module of its own
+	# tests with a process that never ends need a second CPU or a module of their own
 	points nsenter --net=/run/netns/a release released_under_its_own_writes
 	points nsenter --net=/run/netns/a release released_under_writes
 	for t in not_pinned transfers implicit refused unreliable; do

@@ -6,7 +6,7 @@
 # boot: soak
 # append: maxcpus=1
 #
-# A host of which one CPU is used.
+# A host that uses one CPU.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -6,7 +6,7 @@
 # boot: soak
 # append: init_on_alloc=1 slub_debug=FZPU
 #
-# A host that zeroes memory when it is allocated, and poisons what is free.
+# A host that zeroes memory when it is allocated, and poisons free memory.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -6,7 +6,7 @@
 # boot: soak
 # append: transparent_hugepage=never
 #
-# A host without huge pages that come by themselves.
+# A host without transparent huge pages.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

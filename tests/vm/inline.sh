@@ -5,7 +5,7 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Short messages inside the work request: what the rule takes, what it leaves.
+# Short messages inside the work request: which messages the threshold includes.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

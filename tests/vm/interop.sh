@@ -47,7 +47,7 @@ perftest atomic_lat -n 50
 perftest send_bw -c UD -s 1024 -n 50
 perftest write_bw -s 8192 -n 50 -R
 
-# verbs_verify went both ways; of the tools, one of each kind
+# verbs_verify ran in both directions; here one tool of each kind is enough
 if full; then
 	PAIR_SERVER=a
 	pingpong rc 4 -n 100 -s 1024
@@ -58,7 +58,7 @@ if full; then
 	unset PAIR_SERVER
 fi
 
-# No READs here, rxe does not survive their loss. A packet scheduler on two CPUs can let
+# No READs here: rxe does not survive their loss. A packet scheduler on two CPUs can let
 # the first response packet of a READ overtake the ACK of the request before it. As
 # requester rxe takes that ACK for the end of the READ, without data and with a
 # WARN. As responder it forgets the MR of a repeated READ when one of length zero

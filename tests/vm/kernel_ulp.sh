@@ -4,8 +4,8 @@
 # timeout: 180
 # kernels: 6.1 6.12
 #
-# What storage drivers and file systems in the kernel rely on: one point for
-# each rule of ib_verbs.h.
+# The rules of ib_verbs.h that storage drivers and file systems in the kernel rely on,
+# one point for each.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
 #
-# What the tests in the VM have in common. A test is an executable
+# Functions for all tests in the VM. A test is an executable
 # tests/vm/NAME.sh that begins with
 #
 #   # topology: pair     pair | interop | none (default pair)
 #   # timeout: 60        seconds for the whole script
 #   # kernels: 6.1 6.12  default both
-#   # full: 6.12 (WHAT)  what does not depend on the kernel runs on this one only;
-#                        WHAT the others leave out. Default: all on each
-#   # once: 6.12         nothing of it depends on the kernel: "make test" runs it on
+#   # full: 6.12 (WHAT)  parts that do not depend on the kernel run on this one only;
+#                        WHAT names the parts. Default: all on each
+#   # once: 6.12         no part depends on the kernel: "make test" runs the test on
 #                        this one only
 #   # boot: shared       shared (several tests in one boot) | own | reload (with
 #                        others that unload the module) | soak (only when it is asked
@@ -22,12 +22,12 @@
 #   # dmesg-allow: REGEX expected kernel log lines (one per header line)
 #
 # sources this file, says "plan N" (optional) and prints its points with the
-# functions below. It runs as root; what it leaves running is killed. In a
+# functions below. It runs as root; processes that it leaves running are killed. In a
 # shared boot it must leave devices and addresses as it found them.
 
 set -u
 
-# what a command may take, unless its caller says otherwise
+# time limits of a command, in seconds; the caller may set others
 RUN_TIMEOUT=${RUN_TIMEOUT:-$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))}
 PAIR_TIMEOUT=${PAIR_TIMEOUT:-$((60 * ${CAIRN_TIMEOUT_SCALE:-1}))}
 
@@ -42,7 +42,7 @@ if [ "${CAIRN_LINK_TYPE:-cairn}:${CAIRN_TOPOLOGY:-pair}" = rxe:pair ]; then
 	DEV_B=$DEV_A IP_B=$IP_A IP6_B=$IP6_A IF_B=$IF_A
 fi
 export IP_A IP_B IP6_A IP6_B IF_A IF_B DEV_A DEV_B
-# what the programs of tests/vm/src take, and where they are
+# the devices for the programs of tests/vm/src, and the directory of these
 export CAIRN_A=$DEV_A CAIRN_B=$DEV_B
 PROGS=${CAIRN_BUILD:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)/build}/vmtests
 PATH=$PATH:$PROGS
@@ -55,7 +55,8 @@ lib_groups=()
 
 echo "KTAP version 1"
 
-# full || return: where the header line "full:" names another kernel, but for soaks
+# full || return: leave a part out if the header line "full:" names another kernel,
+# except in soaks
 full() { [ "${CAIRN_FULL:-1}" = 1 ] || [ "${CAIRN_SOAK:-0}" = 1 ]; }
 
 # --- points ---------------------------------------------------------------
@@ -65,12 +66,12 @@ plan() {
 	echo "1..$1"
 }
 
-# everything in the output that is no point is a diagnostic
+# every line of output that is not a point is a diagnostic
 diag() {
 	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
-# where a slow test was slow
+# print the time of a slow point
 lib_took() {
 	[ $((SECONDS - lib_last)) -lt 30 ] || diag "that took $((SECONDS - lib_last)) s"
 	lib_last=$SECONDS
@@ -89,7 +90,7 @@ not_ok() {
 	lib_took
 }
 
-# skip NAME REASON: one point that could not be tried
+# skip NAME REASON: this point cannot be tried here
 skip() {
 	lib_done=$((lib_done + 1))
 	echo "ok $lib_done - $1 # SKIP ${2:-}"
@@ -112,7 +113,7 @@ need_devdax() {
 	bail "no devdax"
 }
 
-# bail REASON: nothing that follows makes sense
+# bail REASON: the rest of the test would make no sense
 bail() {
 	echo "Bail out! $*"
 	exit 1
@@ -140,7 +141,7 @@ expect_that() {
 
 # --- commands -------------------------------------------------------------
 
-# run a program in the namespace of the one end or the other
+# run a program in the namespace of end a or b
 lib_in() {
 	local ns=$1
 
@@ -247,9 +248,9 @@ points() {
 	return $rc
 }
 
-# what the last run_ok, run_fail or pair_run (the client) printed
+# the output of the last run_ok, run_fail or pair_run (the client)
 output() { cat "$lib_tmp/out"; }
-# what the server of the last pair_run printed
+# the output of the server of the last pair_run
 server_output() { cat "$lib_tmp/server"; }
 
 lib_status() {
@@ -262,7 +263,7 @@ lib_status() {
 	esac
 }
 
-# between two looks; a program of its own for that costs more in emulation
+# the wait between two polls; starting "sleep" would cost more in emulation
 exec {lib_never}<> <(:)
 nap() { read -rt 0.05 -u "$lib_never" || :; }
 
@@ -278,7 +279,7 @@ wait_for() {
 	done
 }
 
-# links of the topology "pair", when the module has been away
+# add the links of the topology "pair" after the module was loaded again
 links_again() {
 	in_a rdma link add "$DEV_A" type cairn netdev "$IF_A" &&
 		in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" &&
@@ -295,7 +296,7 @@ start() {
 	# plain words need no shell, which takes long to start in emulation
 	[[ $3 == *[^a-zA-Z0-9_./:=,%@+\ -]* ]] || read -ra plain <<<"${3#exec }"
 	! type -P "${plain[0]-}" >/dev/null || words=("${plain[@]}")
-	# what an earlier one said there is not this one's
+	# remove the output of an earlier command
 	: >"$2"
 	set -m
 	"${in[@]}" "${words[@]}" >"$2" 2>&1 </dev/null &
@@ -331,8 +332,8 @@ lib_listeners() {
 	fi
 }
 
-# Is the server $1 ready, or gone? $2 its log, $3 the listeners before it. Who does
-# not say by PAIR_CM=1 that rdma_cm is to be asked has it asked now and then.
+# Is the server $1 ready, or has it ended? $2: its log, $3: the listeners before it.
+# Without PAIR_CM=1 rdma_cm's listeners are counted at some polls only.
 lib_listens() {
 	local cm=${PAIR_CM:-}
 
@@ -347,7 +348,7 @@ lib_listens() {
 	fi
 }
 
-# Those that listen before a server is started; none, if nothing of ours runs.
+# Count the listeners before a server is started; 0 if no started command runs.
 lib_listeners_before() {
 	local pid
 
@@ -371,7 +372,7 @@ pair_run() {
 
 	server_rc=0 client_rc=0
 	: >"$lib_tmp/out"
-	# the last server's word that it listens is not this one's
+	# remove the last server's line that it listens
 	: >"$lib_tmp/server"
 	lib_listeners_before "${PAIR_SERVER:-b}"
 	before=$listeners
@@ -380,7 +381,7 @@ pair_run() {
 	if ! wait_for "$PAIR_TIMEOUT" lib_listens "$server" "$lib_tmp/server" "$before"; then
 		stop "$server"
 		not_ok "$name"
-		diag "the server never listened: $2"
+		diag "the server does not listen: $2"
 		lib_show "$lib_tmp/server"
 		return 1
 	fi
@@ -391,7 +392,7 @@ pair_run() {
 	fi
 	client=$started
 	lib_wait "$PAIR_TIMEOUT" "$client" || client_rc=$?
-	# a server whose client failed has nothing to wait for
+	# do not wait for a server whose client failed
 	if [ $client_rc = 0 ]; then
 		lib_wait "$PAIR_TIMEOUT" "$server" || server_rc=$?
 	else
@@ -412,8 +413,8 @@ pair_run() {
 	return 1
 }
 
-# traffic_start OPTION...: verified traffic from a, for as long as the options say, of
-# TRAFFIC=PROGRAM; its pid is left in $traffic, its log in $traffic_log
+# traffic_start OPTION...: start verified traffic from a, with TRAFFIC=PROGRAM, until the
+# time of its options. Its pid is left in $traffic, its log in $traffic_log
 traffic_start() {
 	traffic_log=$lib_tmp/traffic.$((++lib_traffics))
 	start a "$traffic_log" "${TRAFFIC:-verbs_verify} $*"
@@ -423,7 +424,7 @@ traffic_start() {
 	lib_show "$traffic_log"
 }
 
-# traffic_ends NAME: the traffic must end by itself, well
+# traffic_ends NAME: the traffic must end by itself and succeed
 traffic_ends() {
 	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
 		ok "$1"
@@ -434,7 +435,7 @@ traffic_ends() {
 	lib_show "$traffic_log" 4
 }
 
-# --- what the device says -------------------------------------------------
+# --- state of the device --------------------------------------------------
 
 # counter DEV NAME: a hardware counter of port 1
 counter() {
@@ -496,7 +497,7 @@ port_is() { [ "$(port_state "$1")" = "$2" ]; }
 lib_exit() {
 	local rc=$? g
 
-	# a child that is killed before it becomes another program comes here too
+	# a child that is killed before its exec comes here too
 	[ "$BASHPID" = $$ ] || exit $rc
 	for g in "${lib_groups[@]}"; do
 		kill -KILL -- "-$g" 2>/dev/null

@@ -6,7 +6,7 @@
 # once: 6.12
 #
 # libfabric of the distribution over verbs: its connected endpoints, and its reliable
-# datagrams on top of them. fi_pingpong has a TCP connection of its own beside.
+# datagrams on top of them. fi_pingpong also has a TCP connection of its own.
 # CAIRN_SOAK=1: a hundred short runs of reliable datagrams.
 
 # shellcheck source=tests/vm/lib.sh
@@ -36,7 +36,7 @@ times=2
 for ((i = 0; i < times; i++)); do
 	rdm "-I 2 -S 64"
 done
-# each time a connection is made and ended: both ends must notice
+# each run makes and ends a connection: both ends must notice
 for i in 1 2 3; do
 	pair_run "connected endpoints, again $i" \
 		"exec fi_pingpong -p verbs -e msg -d $DEV_B -I 2 -S 64" \

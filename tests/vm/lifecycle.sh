@@ -5,8 +5,8 @@
 # kernels: 6.1 6.12
 # boot: own
 #
-# Devices, netdevs, namespaces and the module come and go, also while programs
-# use them: the programs get errors, nothing hangs, nothing stays behind.
+# Devices, netdevs, namespaces and the module are added and removed, also while programs
+# use them. The programs get errors, no call hangs, and no object stays behind.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=scripts/vm/topology
@@ -21,7 +21,7 @@ no_device() { [ ! -e "/sys/class/infiniband/$1" ]; }
 add_a() { in_a rdma link add cairn_a type cairn netdev va && wait_for 10 port_active cairn_a; }
 add_b() { in_b rdma link add cairn_b type cairn netdev vb && wait_for 10 port_active cairn_b; }
 
-# new veths and namespaces, whatever was left of the old ones
+# make veths and namespaces anew, after removing the old ones
 rebuild() {
 	topology_down pair && topology_up pair
 }
@@ -40,8 +40,8 @@ fails() {
 	fi
 }
 
-# traffic [OPTION]...: until an error ends it, in the initial namespace, so that
-# no namespace is held by it
+# traffic [OPTION]...: until an error ends it. In the initial namespace, so that it
+# holds no other namespace
 traffic() {
 	# shellcheck disable=SC2154
 	log=$lib_tmp/traffic
@@ -57,7 +57,7 @@ traffic() {
 	fi
 }
 
-# the program noticed and left by itself
+# the program noticed the error and ended by itself
 traffic_ends() {
 	if lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$traffic"; then
 		ok "$1"
@@ -139,7 +139,7 @@ for dev in cairn_a cairn_b; do
 		# shellcheck disable=SC2086
 		traffic $how || continue
 		run_ok "$dev is deleted under traffic${how:+ with events}" rdma link delete $dev
-		expect "... and is gone" "$(no_device $dev && echo gone)" gone
+		expect "... and is removed" "$(no_device $dev && echo gone)" gone
 		traffic_ends "... and its user ends"
 		"add_${dev#cairn_}" || diag "adding $dev failed"
 	done
@@ -153,9 +153,9 @@ for _ in 1 2 3; do
 done
 only_gsi() { ! rdma resource show qp | grep -q 'type RC'; }
 if wait_for 10 only_gsi; then
-	ok "nothing is left of killed processes"
+	ok "killed processes leave no queue pair"
 else
-	not_ok "nothing is left of killed processes"
+	not_ok "killed processes leave no queue pair"
 	diag "$(rdma resource show qp)"
 fi
 
@@ -165,7 +165,7 @@ traffic
 run_ok "the netdev is deleted under traffic" in_a ip link del va
 wait_for 20 no_device cairn_a
 wait_for 20 no_device cairn_b
-expect "... and both devices go with the pair" "$(devices)" 0
+expect "... and so are both devices" "$(devices)" 0
 traffic_ends "... and their user ends"
 run_ok "all is set up again" rebuild
 works
@@ -174,21 +174,21 @@ traffic
 run_ok "a namespace with a device is deleted under traffic" ip netns del a
 wait_for 30 no_device cairn_a
 wait_for 30 no_device cairn_b
-expect "... and the devices are gone" "$(devices)" 0
+expect "... and so are the devices" "$(devices)" 0
 traffic_ends "... and their user ends"
 run_ok "all is set up again" rebuild
 works
 
 run_ok "a namespace with an idle device is deleted" ip netns del b
 wait_for 30 no_device cairn_b
-expect "... and the device is gone" "$(no_device cairn_b && echo gone)" gone
+expect "... and so is the device" "$(no_device cairn_b && echo gone)" gone
 run_ok "all is set up again" rebuild
 
 # --- unloading under traffic ----------------------------------------------
 
 traffic -q 2
 run_ok "the module is unloaded under traffic" rmmod cairn
-expect "... and is gone" "$(modules)" 0
+expect "... and is removed" "$(modules)" 0
 traffic_ends "... and its user ends"
 run_ok "the module is loaded again" modprobe cairn
 add_a && add_b

@@ -24,7 +24,7 @@ lio_lun_down() {
 	rmdir "$1/lun/lun_0"
 }
 
-# what the initiator sees of it
+# the name of the disk at the initiator
 lio_disk() {
 	local d
 

@@ -6,10 +6,10 @@
 # once: 6.12
 # icount: yes
 #
-# What a process or a peer can make long is worked off in bounded parts. The tracer
-# measures how long functions take that run with interrupts or soft interrupts off.
-# Time is the number of instructions here, 1 ns each, so that it does not matter what
-# else the host does. The budget is 1 ms where 100 system calls take 33 us.
+# Work that a process or a peer can make long is done in bounded parts. The tracer
+# measures functions that run with interrupts or soft interrupts off. Time is the number
+# of instructions here, 1 ns each, so the load of the host does not matter. The budget is
+# 1 ms where 100 system calls take 33 us.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -26,12 +26,12 @@ calibrated=$(longest calibrate)
 budget=$((calibrated * 1000 / 33000))
 diag "100 system calls take $((calibrated / 1000)) us, so the budget is $budget us"
 
-# a function that the compiler has put into another is not there
+# a function that the compiler has inlined is not traced
 for f in $functions; do
 	echo "$f" >>$trace/set_ftrace_filter
 done 2>/dev/null
 echo 16384 >$trace/buffer_size_kb
-# the end of a function that calls others says which it was
+# the end of a function that calls others prints its name
 echo 1 >$trace/options/funcgraph-tail
 echo function_graph >$trace/current_tracer
 
@@ -54,7 +54,7 @@ longest_times() {
 	END { for (f in max) print f, int(max[f]) }' $trace/trace | sort
 }
 
-# what each makes long, so that nothing measured is no success
+# the functions that each scenario makes long: they have to be among the measured ones
 declare -A made_long=(
 	[flush]="cairn_comp_flush exec_run" [resize]="cairn_rq_resize cairn_next_ring_move"
 	[timers]="lane_timer_expired exec_run" [contexts]="exec_run rx_hook4"
@@ -66,7 +66,7 @@ declare -A made_long=(
 # may have a quarter.
 declare -A share=([timers]=4)
 
-# one scenario; leaves the functions that were too long, or not seen, in $too_long
+# measure one scenario; leaves functions that were too long, or not seen, in $too_long
 measure() {
 	local name us seen=" "
 
@@ -88,12 +88,12 @@ measure() {
 
 for what in flush resize timers contexts answer revoke crowd group sqe; do
 	if measure "$what"; then
-		expect "$what: nothing takes longer than its budget" "$too_long" ""
+		expect "$what: no function takes longer than its budget" "$too_long" ""
 	else
 		not_ok "$what"
 	fi
 done
-# Is too much noticed? A budget of nothing is exceeded by all.
+# Does the test notice a long function? Every function exceeds a negative budget.
 budget=-1
 measure flush && expect_that "a time beyond its budget is seen" "${#too_long} > 0"
 echo 0 >$trace/options/funcgraph-tail

@@ -5,9 +5,9 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Both ends on this host, in one network namespace: one device, and two of which no
-# wire leads to the other. Contents, counters, the switch; nothing hangs or stays
-# behind when programs, devices and the module go meanwhile.
+# Both ends on this host, in one network namespace: one device, and two devices that no
+# wire connects. Contents, counters, the mode. No call hangs and no object stays behind
+# when programs, devices and the module are removed meanwhile.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,7 +20,7 @@ device() {
 	ip link set "lv$1" up && ip link set "lp$1" up
 	ip addr add "10.79.0.$(($1 + 1))/24" dev "lv$1"
 	ip addr add "fd79::$(($1 + 1))/64" dev "lv$1" nodad
-	# this kernel has no hook for ARP, where cairn would answer
+	# this kernel has no hook for ARP, in which cairn would answer
 	[ "${KVER:-}" != uml ] ||
 		ip neigh replace "10.79.0.$((2 - $1))" lladdr 02:00:00:79:00:00 dev "lv$1" nud permanent
 	rdma link add "cl$1" type cairn netdev "lv$1" && wait_for 20 port_is "cl$1" ACTIVE
@@ -64,13 +64,13 @@ points strangers on_
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 start a "$lib_tmp/quiet" "verbs_verify -T 100000 -m 1024 -q 1 -w 100"
 wait_for 30 grep -q running "$lib_tmp/quiet"
-run_ok "anybody may list queue pairs" as_nobody rdma resource show qp -dd
+run_ok "every user may list queue pairs" as_nobody rdma resource show qp -dd
 output >"$lib_tmp/qps"
 stop "$started"
 run_ok "... of connections" grep -q 'type RC' "$lib_tmp/qps"
-run_fail "... but learns no PSN" grep -E '(sq|rq)-psn [1-9]|drv_[a-z]*-?psn' "$lib_tmp/qps"
+run_fail "... but sees no PSN" grep -E '(sq|rq)-psn [1-9]|drv_[a-z]*-?psn' "$lib_tmp/qps"
 
-# --- two, and the switch ----------------------------------------------------
+# --- two devices, and the mode ----------------------------------------------
 
 between 0 1
 run_ok "two devices over IPv4, by the IP stack" verbs_verify -n 50
@@ -82,7 +82,7 @@ points strangers on_
 run_ok "two devices that hand over" verbs_verify -n 100 -q 2
 run_ok "... datagrams" verbs_verify -n 50 -c ud -m 2048
 
-# The mode changes under traffic: what is on its way in the stack may come late.
+# The mode changes under traffic: packets that are still in the stack may come late.
 traffic -q 2
 between 0 0
 traffic -q 2 -d 16
@@ -92,31 +92,31 @@ for _ in 1 2 3; do
 	mode 0 2
 done
 
-# --- others make progress, whoever posts without end ------------------------
+# --- progress beside a process that posts without end -----------------------
 
 between 1 1
 run_ok "others go on meanwhile" verbs_verify -n 30
 
-# --- everything goes meanwhile ----------------------------------------------
+# --- removal under traffic --------------------------------------------------
 
 kill -KILL -- "-$traffic"
 wait "$traffic" 2>/dev/null
 between 0 0
 traffic -q 4
 rdma link delete cl0
-traffic_ends "a device goes under its own traffic"
+traffic_ends "a device is deleted under its own traffic"
 device_gone() { [ ! -e /sys/class/infiniband/cl0 ]; }
-run_ok "... and is gone" wait_for 30 device_gone
+run_ok "... and is removed" wait_for 30 device_gone
 rdma link add cl0 type cairn netdev lv0 && wait_for 20 port_is cl0 ACTIVE
 mode 0 2
 between 0 1
 traffic -q 2
 ip link del lv0
-traffic_ends "a netdev goes under traffic of two devices"
-run_ok "... its device is gone" wait_for 30 device_gone
+traffic_ends "a netdev is deleted under traffic of two devices"
+run_ok "... and so is its device" wait_for 30 device_gone
 between 1 1
 traffic -q 2
-run_ok "the module goes under traffic" rmmod cairn
+run_ok "the module is unloaded under traffic" rmmod cairn
 traffic_ends "... which ends"
 ip link del lv1
 modprobe cairn

@@ -6,10 +6,9 @@
 # full: 6.12 (6.1: verbs, released memory, durability)
 # nvdimm: 256M
 #
-# What other tests show of two devices holds where both ends are on one, and no packet
-# leaves it: verbs, new sizes of queues, release of memory, processes that write
-# nonsense into their rings, durability, and the copy of what was written back; then
-# sixteen processes at once.
+# The points of other tests hold where both ends are on one device and no packet leaves
+# it: verbs, resizes, release of memory, processes that write nonsense into their rings,
+# durability, and the copy of written-back memory. Then sixteen processes run at once.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -28,7 +27,7 @@ stayed() {
 }
 
 insmod "$(kmod cairn_delay)" || bail "no probe"
-# Replays and forged packets need a wire; all else that two devices are put through:
+# Replays and forged packets need a wire; these programs do not:
 programs=(verbs_basic "release released" "release stuck" flush persist)
 ! full || programs+=(mw "resize 8" "release flip"
 	"security map" "security store" "security keep_mapping" "security doorbell"
@@ -54,10 +53,10 @@ sixteen() {
 	done
 	return $rc
 }
-run_ok "sixteen processes compare what they got" sixteen
+run_ok "sixteen processes compare their data" sixteen
 stayed
 
-base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "the devdax has no address"
 insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || bail "no shadow"
 run_ok "what was acknowledged survives" one persist_shadow -n 10 -s 1
 run_ok "what a FLUSH was answered for survives" one persist_shadow -n 6 -f -s 6

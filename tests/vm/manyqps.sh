@@ -6,7 +6,7 @@
 # full: 6.12 (6.1: 200 connections)
 # boot: shared
 #
-# A thousand connections, each with verified data; what a QP costs the kernel.
+# A thousand connections, each with verified data, and the kernel's memory for each.
 # CAIRN_SOAK=1: 16384 queue pairs in one process.
 
 # shellcheck source=tests/vm/lib.sh

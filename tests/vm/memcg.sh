@@ -8,9 +8,9 @@
 # dmesg-allow: [Oo]ut of memory
 # dmesg-allow: Call Trace:
 #
-# Is all charged that a process makes the kernel hold? A process with a memory limit
-# takes all it can of each resource. The out-of-memory killer of its group prints a call
-# trace, also when it finds nobody to kill.
+# Is all memory charged that a process makes the kernel hold? A process with a memory
+# limit takes as much as it can of each resource. The out-of-memory killer of its group
+# prints a call trace, also when it finds no process to kill.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -34,5 +34,5 @@ no_qps() { ! rdma resource show qp link "$DEV_A" | grep -q 'type RC'; }
 wait_for 30 no_qps && gone=1 || gone=0
 expect "no queue pair is left" $gone 1
 rmdir "$group"
-# what a process at its limit asks for is refused without a line in the log
+# a refused allocation of a process at its limit writes no line into the log
 expect "no allocation is reported to the log" "$(dmesg | grep -c 'vmalloc error')" 0

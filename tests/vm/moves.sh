@@ -6,13 +6,13 @@
 # boot: shared
 #
 # A netdev moves from one network namespace to another and back while a device is
-# added to it and deleted. The namespaces can be deleted all the same. A device moves
-# itself. Routes of a namespace are given back before the device has left it.
+# added to it and deleted. The namespaces can be deleted afterwards. A device moves
+# itself. Routes of a namespace are released before the device has left it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# To add a device makes thousands of files: seconds, in a kernel with all its checks.
+# Adding a device makes thousands of files: seconds in a kernel with all its checks.
 times=4
 [ "${KVER:-}" != uml ] || times=3
 [ -z "${CAIRN_SOAK:-}" ] || times=20
@@ -38,8 +38,8 @@ add() {
 	done 2>/dev/null
 }
 
-# The peer of the moving netdev goes when its namespace is cleaned up. Where that
-# never ends, no other is cleaned up.
+# The peer of the moving netdev is removed when its namespace is cleaned up. If that
+# never ends, no other namespace is cleaned up.
 round() {
 	local mover
 
@@ -102,7 +102,7 @@ end_exclusive() {
 	ip netns del m1 && ip netns del m2 && wait_for 30 no_peer && wait_for 30 no_device
 }
 
-# The netdev moves before the device knows it: the device is where the netdev is.
+# The netdev moves before the device knows it: the device is added in the new namespace.
 move_before_adding() {
 	local adder rc=0
 
@@ -117,8 +117,8 @@ move_before_adding() {
 	end_exclusive && return $rc
 }
 
-# A device moves, and meanwhile its link goes: who uses it afterwards hears when the link
-# is back.
+# A device moves, and its link goes down meanwhile: later users get the event when the
+# link is up again.
 link_while_moving() {
 	local mover watcher rc=0 events=$lib_tmp/events
 
@@ -148,7 +148,7 @@ link_while_moving() {
 late=/sys/module/cairn_late_free/parameters
 all_freed() { [ "$(<$late/freed)" = 300 ]; }
 
-# The CPU that RCU calls back on is busy, so it takes long.
+# The CPU that runs RCU's callbacks is busy, so they are late.
 late_frees() {
 	local busy rc=0
 
@@ -160,7 +160,7 @@ late_frees() {
 	wait_for 60 all_freed || rc=1
 	kill $busy
 	wait $busy
-	echo "$(<$late/freed) handles are gone, $(<$late/late) of them too late"
+	echo "$(<$late/freed) handles were freed, $(<$late/late) of them too late"
 	[ "$(<$late/late)" = 0 ] || rc=1
 	rmmod cairn_late_free
 	ip link del mv1
@@ -172,10 +172,10 @@ modprobe cairn
 case ${KVER:-} in
 uml | kcsan | rt) skip "a netdev that moves while its device is added" "no function tracer" ;;
 *)
-	insmod "$(kmod cairn_slow_add)" || bail "no way to hold who adds a device"
+	insmod "$(kmod cairn_slow_add)" || bail "no way to hold the adding of a device"
 	if wait_for 20 no_spaces; then
 		run_ok "a netdev moves before its device is added" move_before_adding
-		run_ok "a link that goes while its device moves" link_while_moving
+		run_ok "a link that goes down while its device moves" link_while_moving
 		run_ok "back to shared" wait_for 20 shared
 	else
 		skip "exclusive namespaces" "namespaces are left"
@@ -184,13 +184,13 @@ uml | kcsan | rt) skip "a netdev that moves while its device is added" "no funct
 	run_ok "a netdev moves away and back while its device is added" move_while_adding back
 	rmmod cairn_slow_add
 	if [ "$(nproc)" -gt 1 ]; then
-		run_ok "routes are given back before the device has left" late_frees
+		run_ok "routes are released before the device has left" late_frees
 	else
-		skip "routes that are given back late" "one CPU"
+		skip "routes that are released late" "one CPU"
 	fi
 	;;
 esac
-run_ok "both namespaces go, whatever the netdev did" rounds
+run_ok "both namespaces are removed after moves of the netdev" rounds
 ip link add mv1 type dummy
 run_ok "a device can be added" rdma link add cairn_m type cairn netdev mv1
 run_ok "... and deleted" rdma link delete cairn_m

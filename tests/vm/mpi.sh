@@ -16,7 +16,7 @@
 ulp_programs mpirun
 ulp_up
 
-# mpi TRANSPORTS: nothing but UCX may carry messages and one-sided access
+# mpi TRANSPORTS: only UCX may carry messages and one-sided access
 mpi() {
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 		mpirun -np 2 --oversubscribe --bind-to none \

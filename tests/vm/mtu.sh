@@ -6,7 +6,7 @@
 # once: 6.12
 # boot: reload
 #
-# The netdev's MTU and link state, and what becomes of traffic meanwhile.
+# The netdev's MTU and link state, and traffic while they change.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -45,8 +45,8 @@ for mtu in 1500 9000 4000 9000 1500 9000; do
 done
 traffic_ends "traffic of path MTU 1024 goes on while the MTU changes"
 
-# Packets that do not fit any more wait for better times: 8 tries, 2.1 s (2^19 * 4.096 us)
-# apart, outlive even what a slow emulated machine takes to change the MTU back
+# Packets that do not fit any more are sent again: 8 tries, 2.1 s (2^19 * 4.096 us)
+# apart, last longer than a slow emulated machine takes to change the MTU back
 traffic_start -T 5 -m 4096 -t 19 -w 60
 set_mtu 1500
 wait_for 5 mtu_is 1024

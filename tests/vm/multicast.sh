@@ -14,7 +14,7 @@
 points mcast
 points mcast 6
 
-# its output says when it has joined, if it is not kept in a buffer
+# its output says when it has joined, if it is not buffered
 PAIR_READY='joined dgid' pair_run "mckey: a member sends" \
 	"stdbuf -oL mckey -m 239.7.7.7 -b $IP_B" \
 	"mckey -m 239.7.7.7 -b $IP_A -s"

@@ -5,7 +5,7 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# What a process in one network namespace can do with the device of another.
+# A process in one network namespace uses the device of another.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,8 +50,8 @@ else
 	skip "exclusive namespaces" "namespaces are left"
 fi
 
-# An address of a macvlan in n2 is a GID of the device in n1. Its netdev has an index
-# that means another netdev in n1.
+# An address of a macvlan in n2 is a GID of the device in n1. The index of its netdev
+# names another netdev in n1.
 up || bail "no device"
 ip -n n1 link add mc0 link nv0 type macvlan mode bridge
 ip -n n1 link set mc0 netns n2

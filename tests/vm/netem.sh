@@ -6,8 +6,8 @@
 # once: 6.12
 # boot: shared
 #
-# Reliable connections over a bad network, in both directions: every byte
-# arrives, once, and no queue pair fails.
+# Reliable connections over a bad network, in both directions: every byte arrives
+# once, and no queue pair fails.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -44,7 +44,7 @@ over "5 % loss" 3 "netem loss 5%" -s 8000
 over "5 % loss, path MTU 4096, events" 3 "netem loss 5%" -m 4096 -e
 expect_that "lost packets were sent again" "$(counter_of_both retransmits) > $before"
 
-# what arrives behind a gap is kept, so what is sent again is little
+# packets behind a gap are kept, so few packets are sent again
 before=$(counter_of_both retransmits) sent=$(counter_of_both tx_packets) held=$(counter_of_both rx_held)
 over "1 % loss, WRITEs" 5 "netem loss 1%" -o write -d 16
 expect_that "packets behind a gap were kept" "$(counter_of_both rx_held) > $held"
@@ -69,7 +69,7 @@ expect_that "wrong packets were counted" \
 
 over "all of it" 3 "netem delay 1ms 1ms loss 1% duplicate 2% corrupt 1% reorder 50%" -q 2 -s 6000
 
-# a queue that refuses packets: that is loss, and no error of the QP
+# a queue that refuses packets causes loss, not an error of the QP
 before=$(counter_of_both tx_dropped)
 over "a queue of four packets" 3 "netem delay 3ms limit 4" -d 32
 expect_that "refused packets were counted" "$(counter_of_both tx_dropped) > $before"

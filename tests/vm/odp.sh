@@ -12,7 +12,7 @@
 
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 points odp
-# From 6.5 on they are there unless they were turned off, before that the other way round.
+# Secret memory is on by default from 6.5 on, and off before.
 points odp_pages
 
 log=$lib_tmp/hold
@@ -24,7 +24,7 @@ for how in KILL TERM; do
 	expect "regions on demand are shown" "$(rdma resource show mr | grep -c 'comm odp')" 5
 	kill -$how "$started"
 	wait "$started" 2>/dev/null
-	run_ok "nothing is left of a process that got $how" wait_for 30 no_regions
+	run_ok "a process that got $how leaves no region" wait_for 30 no_regions
 done
 
 # Pages that do not come while a file system is frozen.
@@ -35,7 +35,7 @@ mkfs.ext4 -q "$lib_tmp/image" || bail "no file system"
 mount -o loop "$lib_tmp/image" "$frozen" || bail "no file system that can be frozen"
 points odp_stuck "$frozen"
 
-# stuck DEVICE: a process waits for such pages, by advice and as a peer asks for them
+# stuck DEVICE: a process waits for such pages by advice, and another because of a peer
 stuck() {
 	start host "$log" "env CAIRN_B=$1 odp_stuck $frozen hold"
 	wait_for 60 grep -q ready "$log" || bail "no regions on $1"
@@ -76,7 +76,7 @@ namespace() {
 	ip -n "$1" addr add 10.78.0.2/24 dev "n_$1"
 	ip -n "$1" link set "n_$1" up
 }
-# Namespaces end in turn: when the next one has, so has this one.
+# Namespaces end in turn: when the next one has ended, this one has, too.
 namespace_ends() {
 	ip netns delete "$1"
 	namespace next
@@ -91,10 +91,10 @@ soon "a network namespace ends meanwhile" namespace_ends stuck
 run_ok "... and its device" eval '! rdma link show cairn_s/1'
 unstuck
 umount "$frozen"
-run_ok "nothing is left of them" wait_for 30 no_regions
+run_ok "no region is left of them" wait_for 30 no_regions
 
 start a "$log" "odp hold"
-wait_for 60 grep -q holds "$log" || not_ok "it works until the module goes"
+wait_for 60 grep -q holds "$log" || not_ok "it works until the module is unloaded"
 run_ok "the module is unloaded meanwhile" rmmod cairn
 stop "$started"
 modprobe cairn && links_again || bail "no devices"

@@ -6,8 +6,8 @@
 # full: 6.12 (6.1: no bridge, no tap, no mirror, no rules)
 # boot: shared
 #
-# Trains over netdevs of all kinds: every packet on the wire is a right one,
-# whoever segments. And between the administrator's rules.
+# Trains over netdevs of all kinds: every packet on the wire is right, no matter which
+# layer segments it. Then trains with mirrors and filter rules.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -118,7 +118,7 @@ watch_on() {
 	wait_for 20 grep -q ready "$lib_tmp/watch"
 }
 
-# told LOG PID: it has been asked to report, and has done so
+# told LOG PID: ask the watcher to report, and wait until it has
 told() {
 	kill -TERM -- "-$2"
 	wait_for 20 grep -q packets= "$1"
@@ -175,20 +175,20 @@ expect "... nor are any received" "$trains4 $trains6" "0 0"
 over "receive offload" gro
 expect_that "... which made trains: $trains4 of IPv4, $trains6 of IPv6" \
 	"trains4 > 0 && trains6 > 0"
-expect "... right ones" "$wrong" 0
+expect "... all of them right" "$wrong" 0
 expect "... and no packet overtook another" "$ahead" 0
 full || exit 0
 over "bridge" bridge
 expect_that "... which trains pass whole" "$(value "$lib_tmp/watch" trains) > 0"
 over "tap" tap
 
-# Damage on the first wire, whose UDP checksum is right again behind it: the ICRC must
-# tell, also from packets that another part of this host put together.
+# Damage on the first wire, with a corrected UDP checksum: the ICRC must reveal it, also in
+# packets that another part of this host put together.
 modprobe -a act_pedit act_csum cls_u32 sch_ingress
 if connect forward && lib_in r tc qdisc add dev pa clsact; then
 	traffic "forwarded trains"
 	expect_that "... which were made on the way: $trains4 of IPv4" "trains4 > 0"
-	expect "... right ones" "$(counter "$DEV_B" rx_icrc_errors)" 0
+	expect "... all of them right" "$(counter "$DEV_B" rx_icrc_errors)" 0
 	# a byte of the content of some WRITE MIDDLE packets, by PSN: most are in trains
 	lib_in r tc filter add dev pa ingress protocol ip u32 \
 		match ip protocol 17 0xff match u8 0x07 0xff at 28 match u8 0 0x07 at 39 \
@@ -215,7 +215,7 @@ if in_a sh -ec "
 	watch_on a m1
 	traffic "a mirror"
 	told "$lib_tmp/watch" "$watcher"
-	all_right "what the mirror shows" "$lib_tmp/watch" 300
+	all_right "packets of the mirror" "$lib_tmp/watch" 300
 	expect "... packet by packet" "$(value "$lib_tmp/watch" trains)" 0
 else
 	not_ok "a mirror"
@@ -243,7 +243,7 @@ rule_packets() {
 
 counted() { [ "$(rule_packets "$1")" -gt "$2" ]; }
 
-# stops NAME a|b HOOK: nothing passes while the rule is there, all does after
+# stops NAME a|b HOOK: no packet passes while the rule is there, all do afterwards
 stops() {
 	local before after packets
 
@@ -255,11 +255,11 @@ stops() {
 	fi
 	wait_for 20 counted "$2" 3
 	packets=$(rule_packets "$2")
-	# what was on its way before the rule has arrived by the third packet
+	# packets sent before the rule have arrived by the third packet
 	before=$(counter "$DEV_B" rx_packets)
 	wait_for 20 counted "$2" $((packets + 2))
 	after=$(counter "$DEV_B" rx_packets)
-	expect "$1: nothing passes" "$after" "$before"
+	expect "$1: no packet passes" "$after" "$before"
 	no_rule "$2"
 	if lib_wait $((90 * ${CAIRN_TIMEOUT_SCALE:-1})) "$started"; then
 		ok "$1: afterwards all goes on"

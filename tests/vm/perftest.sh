@@ -6,8 +6,8 @@
 # full: 6.12 (6.1: one size, few options)
 # boot: shared
 #
-# perftest's programs, each for so few iterations that emulation bears it:
-# that they work, not how fast.
+# perftest's programs, each with few iterations, as emulation is slow: they must work,
+# their speed does not matter.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -28,7 +28,7 @@ if ! full; then
 	exit 0
 fi
 
-# every size to 8 MiB once; sizes of the others are those of verbs_verify
+# one program tries every size to 8 MiB; verbs_verify tries sizes of the other operations
 perftest write_bw -a -n 5
 for op in send write read; do
 	perftest ${op}_bw -s 1000001 -n 5
@@ -50,7 +50,7 @@ for op in send write; do
 done
 perftest send_lat -c UD -s 64 -n 200
 perftest send_bw -c UD -s 2048 -n 200
-# there are no events for a WRITE
+# a WRITE has no events
 for op in send read atomic; do
 	perftest ${op}_bw -n 200 -e
 done

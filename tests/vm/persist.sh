@@ -7,7 +7,7 @@
 #
 # WRITE_PERSIST: registration on persistent, ordinary and emulated memory, NIC
 # flush and host flush, both completion modes, tokens, the death of a target; then
-# the same over bad networks, and what the device counts.
+# the same over bad networks, and the device's counters.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

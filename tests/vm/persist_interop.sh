@@ -30,7 +30,7 @@ case $(uname -r) in
 	;;
 esac
 
-# what rxe's WRITEs were acknowledged for survives a power failure (persist_shadow.sh)
+# acknowledged WRITEs of rxe survive a power failure (persist_shadow.sh)
 insmod "$(kmod cairn_shadow)" base="$(cat /sys/bus/dax/devices/dax0.0/resource)" \
 	size=$((2 << 20)) || bail "no shadow"
 rounds=${CAIRN_SOAK:+500}

@@ -13,7 +13,7 @@
 . "$(dirname "$0")/lib.sh"
 
 need_devdax
-pmem=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+pmem=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "the devdax has no address"
 
 consumer() {
 	echo "cairn_kapi begins" >/dev/kmsg

@@ -5,8 +5,8 @@
 # kernels: 6.1 6.12
 # nvdimm: 256M
 #
-# The example, a log on devdax and in a file, and what is left of it when its target
-# is killed; the measuring tool in all its modes.
+# The example, a log on devdax and in a file, and its records after its target was
+# killed; the measuring tool in all its modes.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,7 +20,7 @@ serve() {
 	local log=$1 memory=$2
 
 	shift 2
-	# an earlier one listened, too
+	# remove the line of an earlier server that it listens
 	rm -f "$log"
 	start b "$log" "cairn_log serve -m $memory -s $size $*"
 	wait_for 30 grep -q listening "$log" || lib_show "$log"
@@ -33,7 +33,7 @@ for bad in 4Q 4MB M -4M 0 12k; do
 	run_fail "-s $bad is refused" cairn_log verify -m /dev/dax0.0 -s $bad
 done
 
-# the NVDIMM may have anything
+# the NVDIMM may have any contents
 run_ok "devdax: wiped" cairn_log wipe -m /dev/dax0.0 -s $size
 serve "$lib_tmp/s1" /dev/dax0.0 -1
 server=$started
@@ -66,7 +66,7 @@ expect "emulated: says so" "$(in_a cairn_log append -c -a "$IP_B" -p 7472 -n 10 
 	grep -c EMULATED)" 1
 stop "$started"
 
-# killed in the middle: what was reported is there, the writer gets an error
+# the target is killed in the middle: reported records are there, the writer gets an error
 serve "$lib_tmp/s5" "$lib_tmp/file2"
 server=$started
 start a "$lib_tmp/w5" "cairn_log append -c -a $IP_B -n 1000000 -o $lib_tmp/acked2"
@@ -75,12 +75,12 @@ wait_for 60 test -s "$lib_tmp/acked2"
 kill -KILL -- "-$server"
 rc=0
 lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
-expect "the writer learns of the death" $rc 1
-verify "what was reported is there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")))
+expect "the writer gets an error" $rc 1
+verify "reported records are there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")))
 
 # a target is replaced
 one=$lib_tmp/one two=$lib_tmp/two
-# room for all that a writer appends before it is stopped
+# room for all records that a writer appends before it is stopped
 serve "$lib_tmp/s6" "$one" -p 7473 -s 32M
 first=$started
 serve "$lib_tmp/s7" "$two" -p 7474
@@ -108,7 +108,7 @@ rc=0
 lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
 expect "with -q 1 the writer goes on without a target" $rc 0
 expect "it names the target" "$(grep -c '7474: lost' "$lib_tmp/w7")" 1
-verify "what was reported is at the first" "$one" 5043
+verify "reported records are at the first" "$one" 5043
 run_fail "the second is behind" cairn_log verify -m "$two" -k 5043
 serve "$lib_tmp/s7" "$two" -p 7474
 second=$started
@@ -152,8 +152,8 @@ kill -KILL -- "-$writer"
 wait "$writer" 2>/dev/null
 in_a tc qdisc del dev "$IF_A" root
 run_ok "a writer takes over from a dead one" in_a cairn_log append "${target[@]}" -t -n 10 -o "$acked"
-verify "what the dead one was told is there" "$one" $(($(cat "$acked")))
-expect "the target tells of the takeovers" "$(grep -c 'is cut off' "$lib_tmp/s6")" 2
+verify "records reported to the dead writer are there" "$one" $(($(cat "$acked")))
+expect "the target reports the takeovers" "$(grep -c 'is cut off' "$lib_tmp/s6")" 2
 stop "$first"
 
 # measure NAME 'TARGET OPTION...' 'INITIATOR OPTION...'
@@ -171,7 +171,7 @@ expect_that "request packets of WRITE_PERSIST are counted" \
 	"$(grep -o '"request_packets": [0-9]*' <<<"$persist_line" | cut -d ' ' -f 2) == 1"
 measure "persist, host flush" "-k host" "-m persist"
 
-# A target with less memory than a message has bytes: everything else is right.
+# A target with less memory than a message has bytes; all other parameters are right.
 cat >"$lib_tmp/card.py" <<'END'
 import socket
 import struct

@@ -7,8 +7,8 @@
 #
 # Can the tests of durability, and some of security, fail? The driver is loaded with one
 # defect at a time (tests/vm/mutants/driver.mutants), and the test that is named there
-# must find it. First each of these tests runs with the good driver. A few defects by
-# default, all of them in "make stress".
+# must find it. First each of these tests runs with the good driver. There are a few
+# defects by default, and all of them in "make stress".
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,11 +19,11 @@ mutants=$PROGS/mutants/$(uname -r)
 [ -s "$mutants/list" ] || bail "no mutants were built"
 need_devdax
 export CAIRN_DAX=/dev/dax0.0
-base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "the devdax has no address"
 declare -A seen=()
 seconds=$((20 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
-# driver FILE: the driver that is loaded from now on
+# driver FILE: load this driver in place of the present one
 driver() {
 	local d
 
@@ -34,7 +34,7 @@ driver() {
 		device_up a "$DEV_A" cairn "$IF_A" && device_up b "$DEV_B" cairn "$IF_B"
 }
 
-# the good one is back, whatever happens
+# load the good driver again at the end
 restore() {
 	local rc=$?
 
@@ -52,7 +52,7 @@ shadow() {
 	return $rc
 }
 
-# kapi: succeeds when all points of the kernel consumer do
+# kapi: succeeds if all points of the kernel consumer do
 kapi() {
 	echo "cairn_kapi begins" >/dev/kmsg
 	insmod "$(kmod cairn_kapi_test)" a="$DEV_A" b="$DEV_B" pmem="$base" || return 125
@@ -61,7 +61,7 @@ kapi() {
 		END { exit bad }'
 }
 
-# rounds: a run has no more of them than it may, as in security.sh
+# rounds: a run has at most 8 of them, as in security.sh
 rounds() {
 	local rc=0 most
 
@@ -73,7 +73,7 @@ rounds() {
 	return $rc
 }
 
-# polls: a lane gives way among many contexts that have posted, as in doorbell.sh
+# polls: a lane yields among many contexts that have posted, as in doorbell.sh
 polls() {
 	local rc=0 idle=/sys/module/cairn/parameters/idle_us limits
 
@@ -85,7 +85,7 @@ polls() {
 	return $rc
 }
 
-# charged NAME: what is made of this kind, which meets no limit, is charged, as in memcg.sh
+# charged NAME: objects of this kind are charged, without a limit, as in memcg.sh
 charged() {
 	local rc=0 group=/sys/fs/cgroup/cairn_memcg
 
@@ -95,7 +95,7 @@ charged() {
 	return $rc
 }
 
-# with lanes that can be held
+# held COMMAND...: with a module that can delay lanes
 held() {
 	local rc=0
 

@@ -5,18 +5,18 @@
 # kernels: 6.1 6.12
 # nvdimm: 256M
 #
-# Power failures without cutting the power: tests/vm/kmod/cairn_shadow.c copies what
-# the kernel writes back, and only that, when it is fenced. At a random
-# acknowledgement that leaves the target the copy is frozen, and everything that was
-# acknowledged by then must be in it. Then the same with defects, which have to
-# be noticed.
+# Power failures without cutting the power: tests/vm/kmod/cairn_shadow.c copies lines that
+# the kernel writes back, and no others, when a fence is executed. At a random
+# acknowledgement that leaves the target the copy is frozen. All messages that were
+# acknowledged by then must be in it. Then the same runs with defects, which the test has
+# to notice.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 need_devdax
 export CAIRN_DAX=/dev/dax0.0
-base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "where is the devdax?"
+base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "the devdax has no address"
 insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || bail "no shadow"
 unload() {
 	local rc=$?

@@ -29,7 +29,7 @@ for mtu in $(full && echo 256 512 1024 2048 4096 || echo 256 4096); do
 	pingpong uc 6 -n 30 -s 50000 -m $mtu -r 20
 done
 full || exit 0
-# one byte more and less than a packet, and nothing but a packet
+# one byte more and less than a packet, and sizes within one packet
 for size in 1 3 1023 1025 2049; do
 	pingpong rc 4 -n 50 -s $size -m 1024
 done

@@ -7,8 +7,8 @@
 # boot: shared
 #
 # Debian's pyverbs suite on one device. The tests in pyverbs-must-pass.txt must run and
-# pass. Those in pyverbs-skipped.txt skip themselves for what the device does not offer;
-# the list says what that is. They run in soaks only, as each takes a second.
+# pass. Tests in pyverbs-skipped.txt skip themselves, as the device lacks a feature that
+# the list names. They run in soaks only, as each takes a second.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ here=$(dirname "$0")
 suite=$lib_tmp/tests
 [ -d /usr/share/doc/rdma-core/tests ] || skip_all "the suite is not installed"
 cp -r /usr/share/doc/rdma-core/tests "$suite" && gunzip -f "$suite"/*.gz || bail "no suite"
-# those of other makers' devices would all be skipped
+# tests for other devices would all be skipped
 rm "$suite"/test_{mlx5,efa,cuda}*
 
 gid=$(gid_index "$DEV_A" "$IP_A") || bail "no GID"

@@ -6,8 +6,7 @@
 # once: 6.12
 # boot: shared
 #
-# Rate limits of queue pairs, as the application sees them and as the receiver
-# does.
+# Rate limits of queue pairs, as the application and the receiver see them.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +18,7 @@ points rate
 
 # --- measured at the receiver -------------------------------------------------
 
-# A time stamp may be late, the first one too: a host that has other work stops the guest.
+# A time stamp may be late, the first one too: a busy host stops the guest.
 STAMP_MS=50
 
 value() { sed -n "s/.*$1=\([0-9]*\).*/\1/p" "$lib_tmp/capture"; }
@@ -74,7 +73,7 @@ in_b ethtool -K "$IF_B" tx-udp-segmentation off
 
 # 10240 packets a second, 1024 bursts of ten
 limited "10240 packets/s" 85197 $((10 * PACKET)) "-s 524288 -n 10" 5120
-expect "nothing was sent twice" "$(value repeats)" 0
+expect "no packet was sent twice" "$(value repeats)" 0
 limited "1 Mbit/s" 1000 $((2 * PACKET)) "-s 250000" 245
 limited "16 Mbit/s" 16000 $((4 * PACKET)) "-s 400000 -n 4 -o send" 1564
 
@@ -99,7 +98,7 @@ lossy() {
 
 if modprobe -a act_gact cls_matchall sch_ingress; then
 	lossy "1 % loss" 100 85197 $((10 * PACKET)) "-s 524288 -n 4" 2060
-	# so much that one sees whether what is sent again is paid for
+	# so much loss that the rate shows whether retransmitted packets are counted
 	lossy "5 % loss" 20 2000 $((4 * PACKET)) "-s 400000" 400
 else
 	skip "loss" "no act_gact"

@@ -62,7 +62,7 @@ else
 fi
 stop "$server"
 
-# programs that know nothing of RDMA: sockets by preloading rsocket
+# programs without RDMA: sockets by preloading rsocket
 preload=/usr/lib/$(uname -m)-linux-gnu/rsocket/librspreload.so
 echo="LD_PRELOAD=$preload /usr/bin/python3 $(dirname "$0")/echo.py"
 PAIR_READY=ready cm "$echo server @ 7471 200000" "$echo client @ 7471 200000"

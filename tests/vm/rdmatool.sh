@@ -5,7 +5,7 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# What the administrator's tools show of a device at work.
+# The output of the administrator's tools for a device in use.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,7 +27,7 @@ shows() {
 shows "rdma dev" "$DEV_A: node_type ca .*node_guid" rdma dev show "$DEV_A"
 shows "rdma link" "link $DEV_A/1 state ACTIVE physical_state LINK_UP netdev $IF_A" \
 	in_a rdma link show "$DEV_A/1"
-expect "the netdev, as rdma_rxe says it" "$(cat "/sys/class/infiniband/$DEV_A/parent")" $IF_A
+expect "the netdev, in the form of rdma_rxe" "$(cat "/sys/class/infiniband/$DEV_A/parent")" $IF_A
 shows "ibv_devices" "${DEV_A}[[:space:]]+[0-9a-f]{16}" ibv_devices
 shows "ibv_devinfo" "active_mtu:[[:space:]]+4096" ibv_devinfo -v -d "$DEV_A"
 shows "ibv_devinfo shows GIDs" "GID.*::ffff:$IP_A, RoCE v2" ibv_devinfo -v -d "$DEV_A"
@@ -50,7 +50,7 @@ qp_counts() {
 		grep -qiE "cntn 1 .*acks_received [1-9].*lqpn.*\<$lqpn\>"
 }
 run_ok "it counts" wait_for 20 qp_counts
-run_ok "it is given back" rdma statistic qp unbind link "$DEV_A/1" cntn 1 lqpn "$lqpn"
+run_ok "it is released" rdma statistic qp unbind link "$DEV_A/1" cntn 1 lqpn "$lqpn"
 expect "no counter is left" "$(rdma statistic qp show link "$DEV_A/1")" ""
 run_ok "a counter for each process" rdma statistic qp set link "$DEV_A/1" auto pid on
 log2=$lib_tmp/traffic2
@@ -97,8 +97,8 @@ else
 	statistic
 fi
 stop "$traffic"
-# Netlink may find what is being destroyed, so readers are beside objects that come and go:
-# queue pairs, CQs, regions and, with a counter for each process, counters.
+# Netlink may find objects that are being destroyed. So readers run beside queue pairs,
+# CQs, regions and, with a counter for each process, counters that come and go.
 read_all() {
 	while :; do
 		rdma resource show qp -dd

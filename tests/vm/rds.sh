@@ -14,7 +14,7 @@
 ulp_modules rds rds_rdma
 ulp_up
 
-# RDS is of one piece: each datagram arrives whole, once, in order
+# each datagram arrives whole, once, in order
 datagrams() {
 	timeout 50 python3 - $ULP_IP <<-'PY'
 	import os, socket, sys

@@ -6,8 +6,8 @@
 # boot: reload
 # dmesg-allow: cairn: memory stays pinned
 #
-# Memory is released while everything works with it: nothing of it is read or
-# written afterwards, nobody waits for a peer, nothing stays behind.
+# Memory is released while it is used in all ways: it is neither read nor written
+# afterwards, no release waits for a peer, and no object stays behind.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +17,7 @@ seconds=200
 [ -z "${CAIRN_SOAK:-}" ] || seconds=450
 RUN_TIMEOUT=$((seconds * ${CAIRN_TIMEOUT_SCALE:-1}))
 
-# counter NAME: of the device that is written to
+# counter NAME: of the target's device
 counter() {
 	cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/$1"
 }
@@ -34,7 +34,7 @@ if [ $probe = 1 ]; then
 	expect "one advance took long, and is counted" "$(counter epoch_stuck)" 1
 	reported=$(dmesg | grep -c 'cairn: memory stays pinned')
 	expect "... and reported once" "$reported" 1
-	expect "... with who holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
+	expect "... with the queue pair that holds it" "$(dmesg | grep -c 'cairn: a run of QP [0-9]* holds it')" 1
 fi
 diag "$(counter mr_releases) releases, $(counter epoch_advances) advances, $(counter epoch_shared) found theirs done"
 expect_that "late operations are refused and counted" "$(counter stale_keys) > 0"
@@ -55,7 +55,7 @@ for _ in 1 2; do
 	kill -KILL "$started"
 	wait "$started" 2>/dev/null
 done
-run_ok "nothing is left of killed processes" wait_for 30 only_gsi
+run_ok "killed processes leave no queue pair" wait_for 30 only_gsi
 if rdma resource show mr | grep -q "$DEV_B"; then
 	not_ok "... no region either"
 	diag "$(rdma resource show mr)"

@@ -24,7 +24,7 @@ fi
 # in the network of a, but with the initial namespace's sysfs: counters are there
 points nsenter --net=/run/netns/a security
 points nsenter --net=/run/netns/a keys
-# still there, still good: it stops at the first wrong byte or completion
+# the bystander stops at the first wrong byte or completion
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$log" 3
 expect "other traffic goes on" $alive 1
@@ -32,7 +32,7 @@ stop "$bystander"
 run_ok "the devices work as before" in_a verbs_verify -n 100
 
 # Rounds in one go are bounded, also where a side has to stay with its CPU. The module
-# changes code that must not run meanwhile.
+# patches code, which must not run meanwhile.
 idle() { ! rdma resource show qp | grep -q 'type RC'; }
 rounds=$(kmod cairn_rounds)
 if [ -e "$rounds" ]; then

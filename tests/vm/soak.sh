@@ -7,10 +7,10 @@
 # dmesg-allow: smpboot: CPU|Booting Node
 #
 # Everything at once, for CAIRN_SOAK_SECONDS (default: an hour): make stress T=soak.
-# One pair of devices carries traffic whose contents are compared. It must not fail,
-# whatever else goes on: loss, fuzzers, resizes, releases, rate limits, tools, a CPU that
-# comes and goes, pressure on memory. The link of a second pair comes and goes, too.
-# At the end the kernel has as much memory in use as after the first quarter.
+# One pair of devices carries traffic whose contents are compared. It must not fail beside
+# loss, fuzzers, resizes, releases, rate limits, tools, a CPU that is unplugged, and
+# pressure on memory. The link of a second pair goes down and up, too. At the end the
+# kernel has as much memory in use as after the first quarter.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -35,7 +35,7 @@ within() {
 	return $rc
 }
 
-# again and again NAME COMMAND...: until the end; what fails is counted
+# again NAME COMMAND...: repeat it until the end, and count failures
 declare -A pids
 again() {
 	local name=$1
@@ -101,7 +101,7 @@ pressure() {
 	sleep 3
 }
 
-# links come and go while they are used; what runs on them may fail
+# links go down and up while they are used; programs on them may fail
 second_pair() {
 	in_a rdma link add cairn_c type cairn netdev wa || return
 	in_b rdma link add cairn_d type cairn netdev wb || return
@@ -157,7 +157,7 @@ for name in "${!pids[@]}"; do
 		lib_show "$lib_tmp/$name.failed" 5
 	}
 	case $name in
-	rate | rping | perftest) ;; # a tool gives up when the network is bad enough
+	rate | rping | perftest) ;; # these tools give up over a bad network
 	*) expect "$name" "$failed" 0 ;;
 	esac
 done

@@ -6,7 +6,7 @@
 # dmesg-allow: scsi|sd |ib_srpt?:|srpt_|I/O error|rejecting I/O|REQ_NOT_CONN
 #
 # SRP: the kernel's target on a RAM disk, and the kernel's initiator, connected by
-# rdma_cm. No program of user space has a part in it.
+# rdma_cm, without a program of user space.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -49,7 +49,7 @@ add_target() {
 		>/sys/class/infiniband_srp/srp-$ULP_DEV-1/add_target
 }
 
-# EEXIST until the initiator has taken down a session before it, which it does later
+# EEXIST until the initiator has ended its earlier session, which takes some time
 login() { wait_for 20 add_target && wait_for 20 lio_disk; }
 
 logout() {

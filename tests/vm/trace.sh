@@ -5,8 +5,8 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# What can be seen of a request while it is on its way: the tracepoints, and where its
-# time goes (rdma resource, cairn_top).
+# Tracing of a request on its way: the tracepoints, and the parts of its time
+# (rdma resource, cairn_top).
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,16 +15,16 @@
 
 tracing=/sys/kernel/tracing
 [ -e $tracing/events ] || mount -t tracefs tracefs $tracing
-[ -e $tracing/events/cairn ] || skip_all "this kernel traces nothing"
+[ -e $tracing/events/cairn ] || skip_all "this kernel has no tracing"
 
-# separate buffers: no events of other users, and no disturbance of them
+# separate buffers: they have no events of other users, and do not disturb those
 trace=$tracing/instances/cairn_test
 mkdir $trace
 # one order for all CPUs
 echo mono >$trace/trace_clock
 echo 16384 >$trace/buffer_size_kb
 
-# record EVENT...: from now on, these alone
+# record EVENT...: record only these from now on
 record() {
 	local event
 
@@ -35,7 +35,7 @@ record() {
 	done
 }
 
-# what was recorded, into $lib_tmp/trace; nothing may be lost
+# write the recorded events into $lib_tmp/trace; none may be lost
 read_trace() {
 	echo 0 >$trace/events/enable
 	cat $trace/trace >"$lib_tmp/trace"
@@ -43,8 +43,8 @@ read_trace() {
 		"$(cat $trace/per_cpu/cpu*/stats | awk '/overrun/ { n += $NF } END { print n }')" 0
 }
 
-# Each request: taken, sent, received by the other end, acknowledged, completed. Prints how
-# many came all of that way, in that order, and how many began.
+# Each request is taken, sent, received by the other end, acknowledged and completed.
+# Prints how many did all of this in order, and how many began.
 ways() {
 	awk '
 	function word(name,	text) {
@@ -68,7 +68,7 @@ ways() {
 				way[at] = 2
 		}
 	}
-	# by the other end, whose number it has
+	# the event of the other end has the number of that end
 	/ cairn_received: .* requests / {
 		n = split(place[psn], from, " ")
 		for (k = 1; k <= n; k++)
@@ -107,7 +107,7 @@ expect_that "write pointers are seen" "$(grep -c ' cairn_posted: ' "$lib_tmp/tra
 expect_that "a doorbell rings, for the first message at least" \
 	"$(grep -c ' cairn_doorbell: .* send ' "$lib_tmp/trace") > 0"
 
-# A device to itself: the same, and packets are handed over.
+# The same for a device to itself, where packets are handed over.
 record request received completed
 run_ok "messages of a device to itself" env CAIRN_A="$DEV_A" CAIRN_B="$DEV_A" \
 	nsenter --net=/run/netns/a verbs_verify -n 20
@@ -117,7 +117,7 @@ expect_that "requests that are handed over are seen" \
 expect_that "and their answers" \
 	"$(grep -c ' cairn_received: .* responses .* handed' "$lib_tmp/trace") > 0"
 
-# sum NAME: by how much the events say that it went up
+# sum NAME: the sum of a counter's increments in the events
 sum() { awk -v name="$1" '/ cairn_counted: / && $(NF - 1) == name { n += substr($NF, 4) } END { print n + 0 }' "$lib_tmp/trace"; }
 
 if modprobe sch_netem; then
@@ -127,15 +127,15 @@ if modprobe sch_netem; then
 	record counted send
 	run_ok "traffic with loss" in_a verbs_verify -T 2 -t 14 -w 60 -m 4096
 	read_trace "loss"
-	expect_that "what is sent again is traced" "$(grep -c ' cairn_send: .* again$' "$lib_tmp/trace") > 0"
-	expect "traced retransmits are those that are counted" "$(sum retransmits)" \
+	expect_that "retransmits are traced" "$(grep -c ' cairn_send: .* again$' "$lib_tmp/trace") > 0"
+	expect "as many retransmits are traced as counted" "$(sum retransmits)" \
 		$(($(counter_of_both retransmits) - again))
 	expect "and so are acknowledgements" "$(sum acks_received)" $(($(counter_of_both acks_received) - acks))
 
-	# the answer takes twice that; sending does not
+	# the answer takes twice that time; sending does not
 	in_a tc qdisc replace dev "$IF_A" root netem delay 30ms
 	in_b tc qdisc replace dev "$IF_B" root netem delay 30ms
-	# leg NAME: of the queue pairs that have one, the longest, in ms
+	# leg NAME: the longest time of any queue pair, in ms
 	leg() {
 		rdma resource show qp link "$DEV_A" -dd | grep -o "drv_$1-ns [0-9]*" |
 			awk '{ if ($2 > n) n = $2 } END { print int(n / 1000000) }'

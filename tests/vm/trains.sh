@@ -6,8 +6,8 @@
 # boot: shared
 #
 # Trains of many queue pairs: a consumer in the kernel posts from its completion
-# handlers. Its packets leave together, are right ones when the stack has cut the
-# trains, and survive loss.
+# handlers. Its packets leave together, are right after the stack has cut the trains,
+# and survive loss.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,14 +50,14 @@ together read 64
 together write 1024
 together write 4096
 
-# connections end in mid-train; the others notice nothing
+# connections end in the middle of a train; the others go on
 lost=$(counter_of_both rx_no_qp)
 consumer write 64 200 victims=$((PAIRS / 2))
-expect "half of the connections end under way" "$failures" 0
+expect "half of the connections end meanwhile" "$failures" 0
 expect_that "... the others go on" "posted > $PAIRS"
 diag "$(($(counter_of_both rx_no_qp) - lost)) packets found no queue pair"
 
-# the stack cuts the trains, the checker sees every packet
+# the stack cuts the trains, and the checker sees every packet
 ethtools() {
 	in_a ethtool -K "$IF_A" tx-udp-segmentation "$1" >/dev/null &&
 		in_b ethtool -K "$IF_B" tx-udp-segmentation "$1" >/dev/null
@@ -78,7 +78,7 @@ expect_that "... into $(value packets) packets" "$(value packets) > $PAIRS"
 expect "... all of them right" "$(value bad)" 0
 [ "$(value bad)" = 0 ] || lib_show "$lib_tmp/watch"
 
-# each packet by itself is lost, comes twice or late
+# netem loses, duplicates or delays single packets
 if modprobe sch_netem; then
 	in_a tc qdisc replace dev "$IF_A" root netem loss 1% duplicate 1%
 	in_b tc qdisc replace dev "$IF_B" root netem loss 1% delay 1ms reorder 99%

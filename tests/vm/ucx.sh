@@ -5,9 +5,9 @@
 # kernels: 6.1 6.12
 # once: 6.12
 #
-# UCX of the distribution (what Open MPI runs on): its datagrams, alone and
-# setting up reliable connections. Before 1.17 it takes a datagram for IPv6
-# unless the completion's SL says otherwise.
+# UCX of the distribution, on which Open MPI runs: its datagrams alone, and with reliable
+# connections that they set up. Before 1.17 it takes a datagram for IPv6 unless the
+# completion's SL says otherwise.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,9 +2,9 @@
 # shellcheck disable=SC2154
 # shellcheck shell=bash
 #
-# What the tests of storage drivers and file systems over RDMA have in common.
-# Most of those drivers live in the initial network namespace only, and would go
-# over lo between two interfaces of one: so both ends are one device there.
+# Functions for tests of storage drivers and file systems over RDMA. Most of those
+# drivers work in the initial network namespace only, and would use lo between two of
+# its interfaces. So both ends are one device there.
 
 ULP_IP=10.79.0.1 ULP_DEV=cairn_u ULP_IF=ulp0
 CONFIGFS=/sys/kernel/config
@@ -44,7 +44,7 @@ ulp_down() {
 	ip link delete $ULP_IF
 }
 
-# No queue pair but those that ib_core itself has: all connections have ended.
+# Only ib_core's own queue pairs are left: all connections have ended.
 ulp_idle() {
 	[ "$(rdma resource show qp link $ULP_DEV 2>/dev/null | grep -vc 'type GSI')" = 0 ]
 }

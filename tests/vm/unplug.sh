@@ -6,10 +6,10 @@
 # once: 6.12
 # boot: shared
 #
-# Devices are unplugged under load, in each way that there is: the link is deleted, the
-# netdev, the network namespace, or the netdev moves away. Their user gets errors and ends
-# by itself, nothing stays behind, and another pair of devices does not notice. Five times;
-# CAIRN_SOAK=1: 1000. Then a CPU, which others have to stand in for.
+# Devices are unplugged under load, in every way: the link, the netdev or the network
+# namespace is deleted, or the netdev moves away. Their user gets errors and ends by
+# itself, no object stays behind, and another pair of devices is not disturbed. Five
+# times; CAIRN_SOAK=1: 1000. Then a CPU is unplugged.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -42,7 +42,8 @@ knows() {
 	ip -n "$1" neigh show "$2" | grep -q lladdr
 }
 
-# To where there is a route to the peer, too, and back; that namespace goes at once.
+# Move the netdev to a namespace with a route to the peer and back, and delete that
+# namespace at once.
 move_away() {
 	ip netns add u3
 	ip -n u1 link set ua netns u3
@@ -52,7 +53,7 @@ move_away() {
 	ip netns del u3
 }
 
-# one end, under load
+# unplug one end under load
 unplug() {
 	case $1 in
 	0) rdma link delete cairn_v ;;
@@ -65,7 +66,7 @@ unplug() {
 
 no_devices() { [ ! -e /sys/class/infiniband/cairn_u ] && [ ! -e /sys/class/infiniband/cairn_v ]; }
 
-# takes away what is left of the pair
+# remove the rest of the pair
 tidy() {
 	rdma link delete cairn_u
 	rdma link delete cairn_v
@@ -77,12 +78,12 @@ tidy() {
 # shellcheck disable=SC2317
 under_way() { grep -q running "$log" || ! kill -0 "$user" 2>/dev/null; }
 
-# Its user runs in the initial namespace, so that it holds none of these.
+# The user runs in the initial namespace, so that it holds none of the others.
 round() {
 	local user log=$lib_tmp/load status=0
 
 	plug || return
-	# what the last one said is not this one's
+	# remove the output of the last user
 	: >"$log"
 	# shellcheck disable=SC2154
 	CAIRN_A=cairn_u CAIRN_B=cairn_v timeout -s KILL "$patience" \
@@ -90,7 +91,7 @@ round() {
 	user=$!
 	wait_for 60 under_way && grep -q running "$log" && unplug "$1" && wait $user || status=$?
 	kill -KILL $user 2>/dev/null
-	[ $status = 0 ] || echo "unplugged by way $1${2:+, $2}: $status: $(tail -n 3 "$log")"
+	[ $status = 0 ] || echo "unplugged by $1${2:+, $2}: $status: $(tail -n 3 "$log")"
 	tidy || return
 	return $status
 }
@@ -106,8 +107,8 @@ rounds() {
 	done
 }
 
-# A CPU goes, under load, and comes back at once, when another one may still have what was
-# bound to it. Traffic goes on, and without a loss there is nothing to send again.
+# A CPU is unplugged under load and comes back at once. Another CPU may still have the
+# sides that were bound to it. Traffic goes on, and without loss no packet is sent again.
 cpu=/sys/devices/system/cpu/cpu1/online
 cycles=${CAIRN_CPU_CYCLES:-10}
 [ -z "${CAIRN_SOAK:-}" ] || cycles=${CAIRN_CPU_CYCLES:-1000}
@@ -131,12 +132,12 @@ kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$lib_tmp/bystander" 3
 expect "traffic of others goes on" $alive 1
 if [ -w $cpu ]; then
-	run_ok "$cycles times a CPU goes and comes back" cycle_cpu
+	run_ok "$cycles times a CPU is unplugged and comes back" cycle_cpu
 	before=$(messages)
 	wait_for 30 more_messages && kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 	expect "... and traffic goes on" $alive 1
 	lib_show "$lib_tmp/bystander" 3
 else
-	skip "a CPU goes and comes back" "no other CPU"
+	skip "a CPU is unplugged and comes back" "no other CPU"
 fi
 stop "$bystander"

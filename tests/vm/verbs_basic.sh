@@ -5,7 +5,7 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Verbs that the usual tools do not try, and their error codes.
+# Verbs that the usual tools do not use, and their error codes.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

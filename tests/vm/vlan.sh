@@ -42,7 +42,7 @@ done
 expect "its netdev is the VLAN's" \
 	"$(in_a cat "/sys/class/infiniband/$DEV_A/ports/1/gid_attrs/ndevs/${index_a[4]}")" "$IF_A.100"
 
-# what comes in at the far end with tag 100
+# the packets that arrive at the far end with tag 100
 # shellcheck disable=SC2154
 start b "$lib_tmp/tagged" "tcpdump -n -c 20 -i $IF_B vlan 100 and udp port 4791"
 tagged=$started
@@ -71,8 +71,8 @@ in_a ip link del "$IF_A.100"
 in_b ip link del "$IF_B.100"
 gone() { ! gid_index "$DEV_A" 10.78.0.1; }
 if wait_for 10 gone; then
-	ok "the GIDs go with the interface"
+	ok "the GIDs are removed with the interface"
 else
-	not_ok "the GIDs go with the interface"
+	not_ok "the GIDs are removed with the interface"
 fi
 run_ok "untagged traffic goes on" in_a verbs_verify -n 50
