@@ -71,6 +71,7 @@ CLEAN = [
     'Documentation/tracing.rst',
     'Documentation/wire.rst',
     'include',
+    'tests',
 ]
 # A rule, the end of a path ('' is every file), what the sentence contains, and
 # why it is right there.
@@ -339,7 +340,7 @@ def sentences(part):
     # kernel-doc parameters, items and headings are sentences of their own
     text = re.sub(r'(?=\n\s*(?:@\w+|[-*]\s|\w+:\s|Return:|Context:|\(\w\)))', '\f', part.text)
     # and so are the rows of a list of terms or commands
-    text = re.sub(r'(?=\n(?:[ *]*\S+|[ *]{3,}\S.*?\S)(?: {2,}|\t)\S)', '\f', text)
+    text = re.sub(r'(?=\n(?:[ *\t]*\S+|(?:[ *]{3,}|[ *]*\t+)\S.*?\S)(?: {2,}|\t+)\S)', '\f', text)
     at = 0
     for match in list(SENTENCE.finditer(text)) + [None]:
         end = match.start() if match else len(text)

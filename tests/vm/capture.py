@@ -6,15 +6,19 @@
     capture.py ecn INTERFACE                ECN fields, by sender
 
 Says "ready" and lets the kernel keep packets with their timestamps, so that it
-takes no time from what it watches. At SIGTERM it reads them and prints
+takes no CPU time from the senders. At SIGTERM it reads them and prints for rate:
 
-rate: packets=, bytes= (UDP payload), ms= from the first to the last, excess=
-(bytes, the most that any window of time holds above KBPS), surplus= (the same,
-only of windows that begin with the first packet), longest= (UDP payload of the
-longest frame), repeats= (PSNs seen before), disorder= (opcodes and PSNs that do
-not follow from those before), missed= (packets that the kernel had no room for)
+packets=   number
+bytes=     UDP payload
+ms=        from the first packet to the last
+excess=    bytes, the most that any window of time holds above KBPS
+surplus=   the same, only of windows that begin with the first packet
+longest=   UDP payload of the longest frame
+repeats=   PSNs seen before
+disorder=  opcodes and PSNs that do not follow from those before
+missed=    packets that the kernel had no room for
 
-ecn: "SOURCE data|ack|CNP|other ECN: FRAMES" for each that was seen, then missed=
+For ecn: "SOURCE data|ack|CNP|other ECN: FRAMES" for each that was seen, then missed=.
 """
 import collections
 import os
@@ -76,7 +80,7 @@ def is_data(packet):
 
 
 def ordered(packets):
-    """Repeats, and what is not as it would be without interruption."""
+    """Repeats, and packets that would not be there without interruption."""
     repeats = disorder = 0
     seen, last = {}, None
     for p in packets:
@@ -102,7 +106,7 @@ def excesses(packets, kbps):
     worst = surplus = sent = 0
     lowest = None
     for p in packets:
-        # what was sent before this packet, less what the rate gave until then
+        # bytes sent before this packet, less the bytes that the rate allowed until then
         before = sent - (p.time - packets[0].time) * kbps / 8e6
         lowest = before if lowest is None else min(lowest, before)
         sent += p.bytes

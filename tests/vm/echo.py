@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Bytes over TCP, and their digest back: a program that knows nothing of RDMA.
+"""Sends bytes over TCP, and gets their digest back: a program without RDMA.
 
 echo.py server|client ADDRESS PORT BYTES
 """

@@ -7,9 +7,9 @@ pyverbs.py SUITE MUST SKIPPED all|quick IP MAC --dev DEVICE --gid INDEX
 SUITE is the directory of the unpacked suite. The tests in the file MUST must pass.
 The tests in SKIPPED skip themselves for the reason in their line; "quick" leaves them
 out. No other test may fail or skip itself, and no line of either file may name a test
-that the suite has not. IP and MAC are those of the device's interface: the suite asks
-the programs ls and ip for them before each test, and looks below the device's parent,
-which a veth has not.
+that the suite does not have. IP and MAC are those of the device's interface: the suite
+runs ls and ip for them before each test, and looks below the device's parent, which a
+veth does not have.
 """
 import os
 import sys
@@ -97,7 +97,7 @@ for listed in sorted(must & set(skipped)):
     point(False, listed, 'is in both lists')
 suite = unittest.TestSuite(test for test in found
                            if mode == 'all' or name_of(test) not in skipped)
-del found   # a test that has ended lets go of its objects
+del found   # a test that has ended releases its objects
 result = Result()
 suite.run(result)
 print(f'# {len(names)} tests: {result.passed} passed, {result.left} skipped,',

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Settings of smc-tools, which Debian 12 does not have, by generic netlink. Any number of:
+"""Settings of smc-tools, which Debian 12 does not have, by generic netlink.
 
-pnet NAME eth IFACE     the interface of this namespace is in this network
-pnet NAME ib DEVICE     the RDMA device, from the initial namespace
-ueid ID                 peers of version 2 have one in common
+Any number of these arguments:
+
+    pnet NAME eth IFACE  the interface of this namespace is in this network
+    pnet NAME ib DEVICE  the RDMA device, from the initial namespace
+    ueid ID              peers of version 2 have one in common
 """
 import os
 import socket

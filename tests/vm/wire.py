@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Looks at RoCEv2 packets with nothing of cairn's code.
+"""Checks RoCEv2 packets without any of cairn's code.
 
-    wire.py watch INTERFACE PMTU          what passes an interface
+    wire.py watch INTERFACE PMTU          packets of an interface
     wire.py tap NS-A VA NS-B VB PMTU      a wire of two tap devices
 
 Every packet is checked: lengths, IPv4 header checksum, UDP checksum (on the
@@ -11,8 +11,8 @@ wire, i.e. of a tap: elsewhere a device may still have to fill it in) and ICRC
 interface that segments by itself shows trains; they are cut here, as
 segmentation would cut them: in parts of equal size, IPv4 ids rising by one.
 
-Says "ready", works until SIGTERM, then prints "packets= trains= bad=" and what
-was wrong with the first few.
+Says "ready", runs until SIGTERM, then prints "packets= trains= bad=" and the faults of
+the first few bad packets.
 """
 import ctypes
 import fcntl
@@ -95,7 +95,7 @@ def ext_len(opcode):
 
 
 def find_stride(tally, ip, udp, body):
-    """Where a train is to be cut: after the first part whose ICRC fits."""
+    """The place to cut a train: after the first part whose ICRC fits."""
     full = BTH + ext_len(body[0]) + tally.pmtu + 4
     for stride in (full, *range(BTH + 4, min(full, len(body)), 4)):
         segment = body[:stride]

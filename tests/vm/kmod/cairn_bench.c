@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Messages over many RC connections, posted from completion handlers: what the
- * stacks cost without system calls. Loading it measures between the devices a
+ * Messages over many RC connections, posted from completion handlers: the cost of
+ * the stacks without system calls. Loading it measures between the devices a
  * and b; the kernel log has one line, "cairn_bench: " and NAME=VALUE words.
  *
  * WINDOW messages are kept in flight, each by the connection that has been idle
@@ -79,7 +79,7 @@ static struct ib_cqe recv_cqe;
 
 static void bench_post(void);
 
-/* From a completion handler: count, and the next one. */
+/* From a completion handler: count the message, and post the next one. */
 static void bench_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct bench_slot *slot =
@@ -298,7 +298,7 @@ static int bench_connect(const struct bench_end *end,
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&peer->gid->gid, 0,
 			end->gid->index, 64, 0);
-	/* rdma_rxe does not find it out itself. */
+	/* rdma_rxe does not resolve the MAC itself. */
 	ether_addr_copy(attr.ah_attr.roce.dmac,
 			rcu_dereference_raw(peer->gid->ndev)->dev_addr);
 	attr.qp_state = IB_QPS_INIT;
@@ -442,7 +442,7 @@ static void bench_run(void)
 
 	for (i = 0; i < WINDOW; i++)
 		bench_post();
-	msleep(msecs / 4);	/* all is warm then */
+	msleep(msecs / 4);	/* let caches warm up */
 	start = ktime_get();
 	WRITE_ONCE(running, true);
 	for (i = 0; i < victims && i + 1 < pairs; i++)
@@ -487,5 +487,5 @@ static void __exit bench_exit(void)
 
 module_init(bench_init);
 module_exit(bench_exit);
-MODULE_DESCRIPTION("messages a second of kernel consumers of RDMA");
+MODULE_DESCRIPTION("messages per second of kernel consumers of RDMA");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -3,7 +3,7 @@
  * Holds one received packet of cairn between the look-up of its memory and the
  * copy: an ftrace callback on the functions that copy payloads, from the wire and from
  * a sender on this host. It is no kprobe, because on 6.1 the handler of a kprobe may
- * run with interrupts off, and time stands still for the rest of the kernel. Write
+ * run with interrupts off, which stops the clock of the rest of the kernel. Write
  * milliseconds to the parameter ms; it is 0 again when a packet was held.
  *
  * While hold_lanes is 1 it holds the lanes that poll, as a host with other work for the
@@ -17,7 +17,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
-/* Longer, and the kernel complains of a CPU that does nothing else. */
+/* After a longer delay the kernel reports a stuck CPU. */
 #define DELAY_MAX_MS	6000u
 #define DELAY_LANE_MS	100
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A kernel consumer of <rdma/cairn.h>: two kernel queue pairs, from device a to
- * device b, and what comes of WRITE_PERSIST between them. Loading it runs the
+ * device b, and the results of WRITE_PERSIST between them. Loading it runs the
  * tests; the kernel log has a KTAP line for each, after "cairn_kapi: ".
  */
 #define pr_fmt(fmt) "cairn_kapi: " fmt
@@ -19,7 +19,7 @@
 #define DEPTH		16
 #define PSN		0xfffffe
 #define LONG_MS		60000
-/* for what must not come */
+/* wait this long for completions that must not come */
 #define SHORT_MS	200
 
 static char *a = "cairn_a", *b = "cairn_b";
@@ -48,7 +48,7 @@ struct end {
 	struct ib_pd *pd;
 	struct ib_cq *scq, *rcq;
 	struct ib_qp *qp;
-	struct ib_mr *mr;	/* of the target; the initiator has the PD's */
+	struct ib_mr *mr;	/* the target's; the initiator uses the PD's key */
 	u8 *buf;
 };
 
@@ -194,7 +194,7 @@ static bool nothing(struct ib_cq *cq)
 	return !poll(cq, &wc, SHORT_MS);
 }
 
-/* The next completion is of @id and has @status and @kind. */
+/* The next completion must have @id, @status and @kind. */
 static struct cairn_persist_info next(struct ib_cq *cq, u64 id,
 				      enum ib_wc_status status,
 				      enum cairn_persist_kind kind)
@@ -361,7 +361,7 @@ static void registration(void)
 	CHECK(!cairn_mr_set_persistent(eb.mr, 0));
 }
 
-/* Memory that is persistent: all of it, or not. */
+/* Memory that is persistent as a whole or in part. */
 static void persistent_memory(void)
 {
 	u8 *ordinary = eb.buf, *va = __va(pmem);
@@ -451,7 +451,7 @@ static void host_flush(void)
 	CHECK(cairn_persist_done(eb.dev, f.token ^ 1ULL << 40, 0) == -ENOENT);
 	CHECK(cairn_persist_done(eb.dev, 0, 0) == -ENOENT);
 	CHECK(cairn_persist_done(ea.dev, f.token, 0) == -ENOENT);
-	/* in any order; told in that of the messages */
+	/* done in any order, reported in the order of the messages */
 	CHECK(!cairn_persist_done(eb.dev, g.token, 0));
 	CHECK(cairn_persist_done(eb.dev, g.token, 0) == -ENOENT);
 	CHECK(nothing(ea.scq));
@@ -476,7 +476,7 @@ static void host_failure(void)
 	next(ea.scq, 2, IB_WC_WR_FLUSH_ERR, CAIRN_PERSIST_KIND_NONE);
 }
 
-/* The region goes while the host is asked. */
+/* The region is destroyed while a host flush is pending. */
 static void late_token(void)
 {
 	struct cairn_persist_info f;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Address handles of a device that are given back while it goes, on a CPU that is slow
- * at it: RCU calls back few of them at a time there, and grace periods come and go
- * between. late says how many routes were dropped after the device had left the network
- * namespace that they belong to. The device is the first that comes or is there.
+ * Address handles of a device that are freed while it is removed, on a slow CPU: RCU
+ * runs few callbacks at a time there, with grace periods between them. late counts the
+ * routes that were dropped after the device had left the network namespace that they
+ * belong to. The device is the first one that exists or is added.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>
@@ -17,7 +17,7 @@
 #define LATE_MS		10
 #define LATE_CPU	1
 
-static bool left;			/* the namespace */
+static bool left;			/* the device has left the namespace */
 static unsigned int freed, late;
 module_param(freed, uint, 0400);
 MODULE_PARM_DESC(freed, "handles that RCU has freed");

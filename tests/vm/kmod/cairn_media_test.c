@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Makes memory look as it seldom does, while it is loaded or permanently:
+ * Makes memory look persistent or bad, while it is loaded or permanently:
  *
  *	ram=1		all System RAM lies on persistent memory, as that of
  *			dax/kmem does
  *	dax=PATH bad=N	a bad block at byte N of a device-DAX device whose memory
- *			begins at start=ADDRESS; stays
- *	poison=1	copies that allow for memory errors meet one where the memory
+ *			begins at start=ADDRESS; permanent
+ *	poison=1	copies that allow for memory errors get one at memory that
  *			begins with the bytes of media_poison
  *	zero=FUNCTION	that function of libnvdimm returns 0: is_nvdimm_sync() for a
  *			region that needs more than a write-back, nvdimm_has_cache()
@@ -61,7 +61,7 @@ static int media_cover_one(const struct resource *res)
 	return insert_resource(&iomem_resource, cover);
 }
 
-/* Nothing adds or removes memory meanwhile. */
+/* The VM adds or removes no memory meanwhile. */
 static int media_cover(void)
 {
 	struct resource *res, *next;
@@ -99,7 +99,7 @@ static int media_spoil(void)
 	return err;
 }
 
-/* Instead of copy_mc_to_kernel(): nothing could be copied. */
+/* Replaces copy_mc_to_kernel(): no byte could be copied. */
 static unsigned long media_copy_none(void *to, const void *from, unsigned int len)
 {
 	return len;
@@ -117,7 +117,7 @@ static int media_copy(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* A probe that changes the way of execution must not be optimised. */
+/* A probe that changes the flow of control must not be optimised. */
 static void media_copied(struct kprobe *probe, struct pt_regs *regs,
 			 unsigned long flags)
 {

@@ -2,7 +2,7 @@
 /*
  * Adds work for a QP side of cairn in each round of its runs while the side is bound to
  * this CPU (lane/drain.h), as other CPUs could. Counts the rounds of a run;
- * where they have no bound, it ends them. Ftrace callbacks tell of runs and rounds.
+ * if they have no bound, it ends them. Ftrace callbacks see runs and rounds.
  */
 #include <linux/ftrace.h>
 #include <linux/module.h>
@@ -11,7 +11,7 @@
 #include <linux/string.h>
 #include "verbs/verbs.h"
 
-/* More than a run may have. */
+/* More rounds than a run may have. */
 #define ROUNDS_LIMIT	1000
 
 static unsigned int most;
@@ -30,7 +30,7 @@ static void rounds_begin(unsigned long ip, unsigned long parent_ip,
 	__this_cpu_write(rounds, 0);
 }
 
-/* A lane goes on until nothing comes; others once. */
+/* A lane runs until there is no work; others run once. */
 static bool rounds_wanted(unsigned int round)
 {
 	return round < ROUNDS_LIMIT &&

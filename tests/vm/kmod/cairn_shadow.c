@@ -2,7 +2,7 @@
 /*
  * A shadow of the persistence domain, for tests on machines whose power cannot
  * be cut: an image of a piece of persistent memory as it would be after a power
- * failure. It is not part of the driver and asks it nothing.
+ * failure. It is not part of the driver and does not depend on its state.
  *
  *   the kernel's write-back function	its lines are taken as they are now, for
  *					this CPU
@@ -13,8 +13,8 @@
  *	by the IP stack, or is handed	fails: the image does not change any more
  *	to a queue pair of this host
  *
- * The instruction is looked for in the code of cairn_flush_fence(). A fence that the
- * compiler alone can see is none.
+ * The instruction is searched in the code of cairn_flush_fence(). A compiler barrier is
+ * no fence.
  *
  * @defect makes the image what it would be with a driver that has one. A test
  * that cannot fail proves nothing.
@@ -69,12 +69,12 @@ struct line {
 };
 
 struct pending {
-	u32 n, fenced;		/* lines; those before the last fence */
+	u32 n, fenced;		/* lines in total, and before the last fence */
 	struct line *line;
 };
 
 static DEFINE_PER_CPU(struct pending, pending);
-static DEFINE_SPINLOCK(lock);	/* the following; irqsave */
+static DEFINE_SPINLOCK(lock);	/* protects the following; irqsave */
 static u8 *image;
 static u64 *newest;		/* when each of its words was taken */
 static u32 recent[RECENT], recents;	/* in lines */
@@ -83,8 +83,8 @@ static u64 now;			/* counts lines */
 static struct shadow_state state;
 static u32 countdown;
 
-/* Memory does not go back: a line may have been taken on two CPUs, and the first
- * fenced last.
+/* Memory does not return to an older state: a line may have been taken on two CPUs,
+ * and the older copy fenced last.
  */
 static void make_durable(u32 at, const u8 *bytes, u64 when, u32 words)
 {
@@ -108,7 +108,7 @@ static u32 below(u32 n)
 }
 
 /* Caches are small, and a line goes to memory in pieces. Lines that no message
- * touches are left alone: the test looks at them, too.
+ * touches are not evicted: the test compares them, too.
  */
 static void evict(void)
 {
@@ -202,7 +202,7 @@ static struct kprobe fence = {
 	.post_handler = on_fenced,
 };
 
-/* x86: SFENCE, or MFENCE. Nothing else is so in the few bytes of this function. */
+/* x86: SFENCE, or MFENCE. No other bytes of this short function look like these. */
 static bool is_fence(const u8 *code)
 {
 	return code[0] == 0x0f && code[1] == 0xae &&
@@ -236,7 +236,7 @@ static void unprobe_fence(void)
 		unregister_kprobe(&fence);
 }
 
-/* lock held. NULL: too many. */
+/* The caller holds lock. NULL: too many. */
 static struct shadow_qp *find_qp(u32 qpn)
 {
 	struct shadow_qp *q;
@@ -273,7 +273,7 @@ static void acknowledged(u8 opcode, u32 qpn, u32 psn)
 	spin_unlock_irqrestore(&lock, flags);
 }
 
-/* BTH and the AETH behind it, if that is what it is. */
+/* Is it a BTH with an AETH behind it? */
 static void look(struct sk_buff *skb, unsigned int off)
 {
 	struct udphdr buf, *udp;
@@ -291,7 +291,7 @@ static void look(struct sk_buff *skb, unsigned int off)
 			     bth[9] << 16 | bth[10] << 8 | bth[11]);
 }
 
-/* Before its receiver can have it, whether it takes it now or later. */
+/* Called before the receiver gets the packet. */
 static int on_handed(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct cairn_parcel *parcel =
@@ -340,7 +340,7 @@ static struct pernet_operations nets = {
 	.exit = net_end,
 };
 
-/* The caller sees to it that nothing is under way. */
+/* The caller makes sure that no message is in flight. */
 static void arm(u32 nth)
 {
 	unsigned long flags;

@@ -8,7 +8,7 @@
 
 #define SHADOW_QPS	16
 
-/* The highest PSN that was acknowledged to an initiator, by what left. */
+/* The highest PSN acknowledged to an initiator, by packets that left. */
 struct shadow_qp {
 	__u32 qpn;		/* the initiator's; 0: unused */
 	__u32 has_ack, ack;	/* by an ordinary ACK */
@@ -16,8 +16,8 @@ struct shadow_qp {
 };
 
 struct shadow_state {
-	__u32 failed;		/* the power */
-	__u32 lines;		/* that were written back since SHADOW_ARM */
+	__u32 failed;		/* the power has failed */
+	__u32 lines;		/* written back since SHADOW_ARM */
 	__u32 fences;
 	__u32 evictions;	/* lines, or parts of them, without a write-back */
 	__u32 missed;		/* probes that did not fire, lines without room */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Holds calls that add or move an RDMA device, as a kernel does that has thousands of files
- * to make. Ftrace callbacks lead calls of some functions to ours, which sleep first while
- * the parameter hold is not 0. held says how many wait.
+ * Holds calls that add or move an RDMA device, as if the kernel made thousands of files.
+ * Ftrace callbacks redirect calls of some functions to ours, which first sleep while the
+ * parameter hold is not 0. held counts the waiting calls.
  *
  * 1: the netdev is known to the driver, and the device is not registered yet;
  * 2: the netdev is not known yet;
@@ -91,7 +91,7 @@ static void slow_divert(unsigned long ip, unsigned long parent_ip,
 {
 	struct slow_call *call = container_of(ops, struct slow_call, ops);
 
-	/* Our own call goes to the function itself. */
+	/* Our own call is not redirected. */
 	if (READ_ONCE(hold) == call->point &&
 	    !within_module(parent_ip, THIS_MODULE))
 		instruction_pointer_set(ftrace_get_regs(regs),

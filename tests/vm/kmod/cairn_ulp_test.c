@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The promises to consumers in the kernel, from <rdma/ib_verbs.h>, between device
- * a and device b. Loading it runs the tests; the kernel log has a KTAP line for
+ * The rules of <rdma/ib_verbs.h> for consumers in the kernel, between device a and
+ * device b. Loading it runs the tests; the kernel log has a KTAP line for
  * each, after "cairn_ulp: ".
  */
 #define pr_fmt(fmt) "cairn_ulp: " fmt
@@ -28,7 +28,7 @@
 #define OPS		160
 #define QKEY		0x11110000
 #define LONG_MS		60000
-/* for what must not come */
+/* wait this long for completions that must not come */
 #define SHORT_MS	100
 
 static char *a = "cairn_a", *b = "cairn_b";
@@ -84,7 +84,7 @@ static const struct setup plain = {
 		  IB_ACCESS_REMOTE_ATOMIC,
 };
 
-/* A work request and what became of it. */
+/* A work request and its completions. */
 struct op {
 	struct ib_cqe cqe;
 	struct ib_wc wc;
@@ -133,7 +133,7 @@ static struct op *op_new(struct end *e)
 	return op;
 }
 
-/* Signaled, @len bytes at @off of the buffer. */
+/* A signaled request with @len bytes at @off of the buffer. */
 static struct op *op_send(struct end *e, enum ib_wr_opcode opcode, u32 off,
 			  u32 len)
 {
@@ -198,7 +198,7 @@ static struct op *op_recv(struct end *e, u32 off, u32 len)
 	return op;
 }
 
-/* @next behind @op in one list; returns @next. */
+/* Put @next behind @op in one list. Return: @next. */
 static struct op *chain(struct op *op, struct op *next)
 {
 	op->send.next = &next->send;
@@ -374,7 +374,7 @@ static int create_qp(struct end *e, const struct setup *s)
 	return 0;
 }
 
-/* PD, queues and queue pair, in RESET. */
+/* Make PD, queues and queue pair, in RESET. */
 static int create_end(struct end *e, const struct setup *s)
 {
 	int err;
@@ -495,7 +495,7 @@ static void destroy_end(struct end *e)
 
 static void tear_down(void)
 {
-	/* Completions that were not waited for have their ops still. */
+	/* Completions without a waiter still have their ops. */
 	if (ea.qp)
 		ib_destroy_qp(ea.qp);
 	ea.qp = NULL;
@@ -544,7 +544,7 @@ static int map(struct end *e, struct ib_mr *mr, u32 off, u32 len)
 	return ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
 }
 
-/* Region @i of @e over @len bytes at @off, registered. */
+/* Register region @i of @e over @len bytes at @off. */
 static struct ib_mr *registered(struct end *e, int i, u32 off, u32 len)
 {
 	struct ib_mr *mr = mr_new(e, i);
@@ -627,9 +627,9 @@ static void gaps_end_a_mapping(void)
 	CHECK(ib_dma_map_sg(eb.dev, sg, 3, DMA_BIDIRECTIONAL) == 3);
 	CHECK(ib_map_mr_sg(mr, sg, 3, NULL, PAGE_SIZE) == 2);
 	CHECK(mr->length == PAGE_SIZE + 1000);
-	/* more than it has room for: what fits */
+	/* more than it has room for: as much as fits */
 	CHECK(map(&eb, mr, 0, BUF_LEN) == 1 && mr->length == BUF_LEN);
-	/* another page size than a power of two is not one */
+	/* a page size must be a power of two */
 	CHECK(ib_map_mr_sg(mr, sg, 1, NULL, PAGE_SIZE + 512) < 0);
 	CHECK(IS_ERR(ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG,
 		eb.dev->attrs.max_fast_reg_page_list_len + 1)));
@@ -660,12 +660,12 @@ static void mapping_changes_nothing(void)
 	EXPECT(reg, IB_WC_SUCCESS);
 	DO(op_write(mr, PAGE_SIZE, 0, 2000), IB_WC_SUCCESS);
 	CHECK(same(PAGE_SIZE, 4 * PAGE_SIZE, 2000) && same(0, 0, 2000));
-	/* the memory of before is out of reach, by either key */
+	/* neither key reaches the former memory */
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, (uintptr_t)eb.buf, old),
 	   IB_WC_REM_ACCESS_ERR);
 }
 
-/* Peers that write while their region is mapped anew notice nothing. */
+/* Peers that write while their region is mapped anew are not disturbed. */
 static void mapping_disturbs_nobody(void)
 {
 	struct ib_mr *mr;
@@ -701,7 +701,7 @@ static void registered_again_without_mapping(void)
 	if (!set_up(&plain))
 		return;
 	mr = registered(&eb, 0, 0, PAGE_SIZE);
-	/* the other list that is filled has been in use before */
+	/* the list that is filled now was in use before */
 	for (i = 0; mr && i < 3; i++) {
 		u32 at = i * 100 + (i ? 2 * PAGE_SIZE : 0);
 
@@ -714,7 +714,7 @@ static void registered_again_without_mapping(void)
 	}
 }
 
-/* As xprtrdma does, which puts its transaction number there. */
+/* xprtrdma puts its transaction number there. */
 static void iova_of_the_consumer(void)
 {
 	struct ib_mr *mr;
@@ -943,7 +943,7 @@ static void peer_invalidates_what_is_not(void)
 	      op->wc.status != IB_WC_RETRY_EXC_ERR);
 }
 
-/* The key is the right one, but what it named is invalidated already. */
+/* The key is right, but it was invalidated already. */
 static void peer_invalidates_twice(void)
 {
 	struct op *op, *recv;
@@ -976,7 +976,7 @@ static void unsafe_global_rkey(void)
 	CHECK(same(0, 50, 6000));
 	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, (uintptr_t)eb.buf + 3000,
 		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
-	/* of this domain, not of the other end's */
+	/* a key of this domain, not of the other end's */
 	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, (uintptr_t)eb.buf,
 		   eb.pd->unsafe_global_rkey ^ 0x1000),
 	   IB_WC_REM_ACCESS_ERR);
@@ -1035,7 +1035,7 @@ static void bad_send_wr_on_failure(void)
 	CHECK(bad == &op[2]->send);
 	EXPECT(op[0], IB_WC_SUCCESS);
 	EXPECT(op[1], IB_WC_SUCCESS);
-	/* the rest was not posted, and can be now */
+	/* the rest was not posted, and can be posted now */
 	op[2]->send.num_sge = 1;
 	CHECK(!op[2]->count && !ib_post_send(ea.qp, bad, &bad));
 	EXPECT(op[3], IB_WC_SUCCESS);
@@ -1097,7 +1097,7 @@ static void posting_by_state(void)
 	CHECK(ib_post_send(ea.qp, &send->send, &bad) && bad == &send->send);
 	CHECK(!to_state(&ea, IB_QPS_ERR));
 	EXPECT(recv, IB_WC_WR_FLUSH_ERR);
-	/* in the error state everything is taken, and flushed */
+	/* in the error state every request is accepted and flushed */
 	DO(send, IB_WC_WR_FLUSH_ERR);
 	recv = op_recv(&ea, 0, 10);
 	CHECK(!post_recv(recv));
@@ -1192,7 +1192,7 @@ static void signaling(void)
 	CHECK(!post(op[0]));
 	EXPECT(op[2], IB_WC_SUCCESS);
 	CHECK(!op[0]->count && !op[1]->count);
-	/* one that fails says so, asked or not */
+	/* a failure always has a completion */
 	op[0] = op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, 4096, 0xdead00);
 	op[0]->send.send_flags = 0;
 	DO(op[0], IB_WC_REM_ACCESS_ERR);
@@ -1224,7 +1224,7 @@ static void inline_data(void)
 	CHECK(!post_recv(recv));
 	op = op_send(&ea, IB_WR_SEND, 0, INLINE);
 	op->send.send_flags |= IB_SEND_INLINE;
-	/* no key is looked at, and the memory is the caller's again at once */
+	/* no key is checked, and the caller may reuse the memory at once */
 	op->sge.lkey = 0xdead;
 	byte = ea.buf[0];
 	CHECK(!post(op));
@@ -1374,7 +1374,7 @@ static void post_from_handler(enum ib_poll_context mode)
 		send[i] = op_send(e, IB_WR_SEND, 200, 100);
 		send[i]->send.send_flags = 0;
 	}
-	/* behind each other: bounce() relies on it */
+	/* adjacent: bounce() relies on it */
 	CHECK(send[0] == recv[0] + 1 && send[1] == recv[1] + 1);
 	CHECK(!post_recv(recv[0]) && !post_recv(recv[1]));
 	CHECK(!post(send[0]));
@@ -1501,7 +1501,7 @@ static void notification(void)
 	notified_down(cq);
 }
 
-/* The handler is called for three completions at once, or when time is over. */
+/* The handler is called for three completions at once, or after the time. */
 static void moderation(void)
 {
 	struct ib_cq *cq = notified_up();
@@ -1529,7 +1529,7 @@ static void moderation(void)
 
 /* --- the end of a connection ---------------------------------------------- */
 
-/* All that was posted has completed when ib_drain_qp() returns. */
+/* All posted requests have completed when ib_drain_qp() returns. */
 static void drain_in(enum ib_qp_state state)
 {
 	struct op *recv[3], *send[3] = {};
@@ -1548,7 +1548,7 @@ static void drain_in(enum ib_qp_state state)
 	if (state >= IB_QPS_RTS)
 		CHECK(!to_rts(&ea, &plain) && !to_rts(&eb, &plain));
 	for (i = 0; i < 3 && state >= IB_QPS_RTS; i++) {
-		/* for which no receive is posted */
+		/* no receive is posted for it */
 		send[i] = op_send(&ea, IB_WR_SEND, 0, 100);
 		CHECK(!post(send[i]));
 	}
@@ -1562,7 +1562,7 @@ static void drain_in(enum ib_qp_state state)
 			CHECK(send[i]->count == 1 &&
 			      send[i]->wc.status == IB_WC_WR_FLUSH_ERR);
 	}
-	/* again, and each by itself */
+	/* again, and each queue alone */
 	ib_drain_sq(ea.qp);
 	ib_drain_rq(ea.qp);
 	ib_drain_qp(ea.qp);
@@ -1771,7 +1771,7 @@ static struct net_device *netdev_of(struct end *e)
 	return ndev;
 }
 
-/* Last of all: addresses go with the interface. */
+/* The last test: addresses are removed with the interface. */
 static void event_port(void)
 {
 	struct net_device *ndev = netdev_of(&ea);
@@ -1944,5 +1944,5 @@ static void __exit ulp_exit(void)
 
 module_init(ulp_init);
 module_exit(ulp_exit);
-MODULE_DESCRIPTION("what kernel consumers of RDMA rely on");
+MODULE_DESCRIPTION("rules that kernel consumers of RDMA rely on");
 MODULE_LICENSE("Dual BSD/GPL");

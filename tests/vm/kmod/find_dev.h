@@ -32,7 +32,7 @@ static struct ib_device *find_dev(const char *name)
 {
 	find_dev_name = name;
 	find_dev_found = NULL;
-	/* a new client is shown all devices */
+	/* ib_core calls a new client's add() for all devices */
 	if (ib_register_client(&find_dev_client))
 		return NULL;
 	ib_unregister_client(&find_dev_client);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Each verb with each of its attributes wrong: zero, too large, unknown, of another
- * protection domain, destroyed, in the wrong state. It is refused with an errno
- * that says why, changes nothing, and leaves no object behind.
+ * protection domain, destroyed, in the wrong state. The call fails with an errno that
+ * tells the reason, changes nothing, and leaves no object behind.
  *
- * A destroyed object is one whose handle the kernel does not know: its number is replaced
- * during a call.
+ * For a destroyed object, the call has a handle that the kernel does not know.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 
 static struct vt_dev da, db;
 
-/* Refused, for the reason that the errno names. */
+/* The call must fail with this errno. */
 #define REFUSED(call, err)						\
 	(errno = 0, refused_at(__FILE__, __LINE__, #call, call, err))
 
@@ -36,7 +35,7 @@ static bool refused_at(const char *file, int line, const char *call,
 	return false;
 }
 
-/* Some of the kernel's commands say ENOENT of an unknown handle, others EINVAL. */
+/* Some of the kernel's commands return ENOENT for an unknown handle, others EINVAL. */
 static bool is_gone(int err)
 {
 	return err == EINVAL || err == ENOENT;
@@ -85,7 +84,7 @@ static struct ibv_cq *new_cq(struct vt_dev *d)
 	return ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
 }
 
-/* Two ends in RESET, and that the connection works after all. */
+/* Two ends in RESET; the connection must work afterwards. */
 struct pair {
 	struct vt_end a, b;
 };
@@ -163,7 +162,7 @@ static void ports_and_tables(void)
 	ktap_ok(ibv_query_pkey(da.ctx, 2, 0, &pkey));
 }
 
-/* A domain outlives all that is in it. */
+/* A domain cannot be freed while it has objects. */
 static void domain(void)
 {
 	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
@@ -234,14 +233,14 @@ static void registration(void)
 	REFUSED(ibv_reg_mr(da.pd, hole, BUF, rw), EFAULT);
 	REFUSED(ibv_reg_mr(da.pd, mem, 2 * BUF, rw), EFAULT);
 	REFUSED(ibv_reg_mr(da.pd, mem + BUF - 1, 2, rw), EFAULT);
-	/* the address of peers lies elsewhere in its page, or wraps */
+	/* the peers' address has another page offset, or wraps */
 	REFUSED(ibv_reg_mr_iova(da.pd, mem, BUF, 1, rw), EINVAL);
 	REFUSED(ibv_reg_mr_iova(da.pd, mem, BUF, 0ULL - 4096, rw), EINVAL);
 	/* writing by peers needs writing */
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_WRITE), EINVAL);
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | 1 << 15), EINVAL);
-	/* on demand: no windows; where nothing is mapped it is refused when it is used */
+	/* on demand: no windows; unmapped addresses are refused at their use */
 	REFUSED(ibv_reg_mr(da.pd, mem, BUF, rw | IBV_ACCESS_ON_DEMAND |
 			   IBV_ACCESS_MW_BIND), EOPNOTSUPP);
 	REFUSED(ibv_reg_mr(da.pd, mem, 0, rw | IBV_ACCESS_ON_DEMAND), EINVAL);
@@ -256,7 +255,7 @@ static void registration(void)
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	ktap_ok(!ibv_reg_dmabuf_mr(da.pd, 0, BUF, 0, -1, rw));
 	ktap_ok(!ibv_reg_dmabuf_mr(da.pd, 0, BUF, 0, 0, rw));
-	/* nothing of it can be changed */
+	/* no attribute of it can be changed */
 	mr = ibv_alloc_null_mr(da.pd);
 	must(mr);
 	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
@@ -281,7 +280,7 @@ static bool region_is_shown(int len)
 	return found;
 }
 
-/* A region keeps what it was when a change is refused. */
+/* A region keeps its attributes when a change is refused. */
 static void registration_again(void)
 {
 	const int rw = IBV_ACCESS_LOCAL_WRITE, all = IBV_REREG_MR_CHANGE_ACCESS |
@@ -305,7 +304,7 @@ static void registration_again(void)
 					 NULL, 0, 0) < 0));
 	ktap_eq(p.a.mr->lkey, lkey);
 	still_works(&p);
-	/* and shows what it is when one is not */
+	/* and shows the new ones after a change */
 	ktap_eq(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			     p.a.buf, BUF - 8, 0), 0);
 	ktap_ok(region_is_shown(BUF - 8));
@@ -494,7 +493,7 @@ static void creation(void)
 	ktap_eq(ibv_destroy_cq(cq), 0);
 }
 
-/* All attributes that the way into a state asks for, with good values. */
+/* All attributes that a transition into a state requires, with good values. */
 static struct ibv_qp_attr good_attr(const struct pair *p)
 {
 	return (struct ibv_qp_attr) {
@@ -668,7 +667,7 @@ static void values(void)
 	pair_destroy(&p);
 }
 
-/* Each attribute that a way needs is left out, and each that it does not know added. */
+/* Each required attribute of a transition is left out, each unknown one added. */
 static void masks(void)
 {
 	static const enum ibv_qp_state ways[] = {
@@ -722,7 +721,7 @@ static union ibv_gid gid_v4(u32 address)
 	return gid;
 }
 
-/* Where no connection can lead to; a datagram may go to a group. */
+/* No connection can lead there; a datagram may go to a group. */
 static void peers_of_connections(void)
 {
 	const union ibv_gid nowhere[] = {
@@ -808,7 +807,7 @@ static void groups(void)
 
 /* --- work requests ---------------------------------------------------------- */
 
-/* Bits of the opcodes that a transport has; of others nothing is posted. */
+/* Bits of the opcodes that a transport has; others are refused. */
 #define BIT_OF(op)	(1u << IBV_WR_##op)
 #define SENDS		(BIT_OF(SEND) | BIT_OF(SEND_WITH_IMM))
 #define WRITES		(BIT_OF(RDMA_WRITE) | BIT_OF(RDMA_WRITE_WITH_IMM))
@@ -985,7 +984,7 @@ static void xrc_receive_queues(void)
 	WITHOUT(da.pd, GONE(try_xsrq(x, cq, 4, 1)));
 	srq = try_xsrq(x, cq, 4, 1);
 	must(srq);
-	/* what it needs outlives it */
+	/* objects that it needs cannot be freed */
 	ktap_eq(ibv_close_xrcd(&x->xrcd), EBUSY);
 	ktap_eq(ibv_destroy_cq(cq), EBUSY);
 	WITHOUT(srq, ktap_ok(is_gone(ibv_destroy_srq(srq))));
@@ -1044,7 +1043,7 @@ static void xrc_initiators(void)
 	ktap_eq(ibv_destroy_cq(cq), 0);
 }
 
-/* The number of a target is known in its domain alone, and as long as it is. */
+/* The number of a target is valid in its domain only, while the target exists. */
 static void xrc_targets(void)
 {
 	struct xrc_domain *x = new_xrcd(), *other = new_xrcd();
@@ -1096,7 +1095,7 @@ static void send_foreign(struct pair *p, struct vt_end *end, struct ibv_pd *pd)
 	end->mr = own;
 }
 
-/* Memory of another domain: the one end that names it gets the error. */
+/* Memory of another domain: the end that names it gets the error. */
 static void foreign_memory(void)
 {
 	struct ibv_pd *pd_a = ibv_alloc_pd(da.ctx), *pd_b = ibv_alloc_pd(db.ctx);

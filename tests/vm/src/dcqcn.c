@@ -19,8 +19,8 @@
 
 #define MAX_FLOWS	16
 #define MSG		8192
-#define DEPTH		8	/* messages of a flow under way */
-#define UNDER_WAY	32	/* of all flows: the queue holds as many */
+#define DEPTH		8	/* messages of a flow in flight */
+#define UNDER_WAY	32	/* messages of all flows: the queue holds as many */
 #define LIMIT		40000	/* kbit/s of each flow, so that all can start */
 
 static struct vt_dev dev[2];
@@ -112,13 +112,13 @@ static void parameters(void)
 	attr = was;
 	attr.min_kbps = 0;
 	ktap_eq(cairndv_modify_cc(dev[0].ctx, &attr, sizeof(attr)), EINVAL);
-	/* the other device has its own */
+	/* the other device has parameters of its own */
 	must(!cairndv_query_cc(dev[1].ctx, &attr, sizeof(attr)));
 	ktap_eq(attr.additive_kbps, 40000);
 	must(!cairndv_modify_cc(dev[0].ctx, &was, sizeof(was)));
 }
 
-/* Not everybody may change a device. */
+/* Unprivileged users may not change a device. */
 static void rights(void)
 {
 	struct cairndv_cc_attr attr;
@@ -192,7 +192,7 @@ static void post(u32 i)
 	must(!ibv_post_send(ends[0][i].qp, &wr, &bad));
 }
 
-/* @n flows go on until @until; returns the messages that they moved. */
+/* Run @n flows until @until. Return: the messages that they moved. */
 static u64 run(u32 n, u64 until)
 {
 	unsigned int idle = 0;
@@ -218,7 +218,7 @@ static u64 run(u32 n, u64 until)
 	return sum;
 }
 
-/* For links of some Mbit/s: everything slower than the paper's. */
+/* For links of some Mbit/s: all parameters slower than those of the paper. */
 static void slow_parameters(void)
 {
 	struct cairndv_cc_attr attr = {
@@ -247,7 +247,7 @@ static void traffic(void)
 		for (k = 0; k < DEPTH && k < UNDER_WAY / flows; k++)
 			post(i);
 	now = vt_now_ms();
-	run(flows, now + seconds * 300);	/* until it has settled */
+	run(flows, now + seconds * 300);	/* until the rates have settled */
 	now = vt_now_ms();
 	both = run(flows, now + seconds * 700);
 	for (i = 0; i < flows; i++) {
@@ -262,7 +262,7 @@ static void traffic(void)
 		now = vt_now_ms();
 		ktap_diag("alone %llu", run(flows / 2, now + seconds * 700));
 	}
-	/* what is under way arrives */
+	/* messages in flight arrive */
 	run(0, vt_now_ms() + 1000);
 	for (i = 0; i < flows; i++)
 		destroy_flow(i);

@@ -25,11 +25,11 @@
 #define LONG	vt_ms(20000)
 #define SIZE	(1u << 20)
 #define PAGE	4096u
-/* where transfers take place, at an odd place of both */
+/* offset of transfers in both buffers, unaligned */
 #define AT	(5 * PAGE + 123)
 #define LEN	100001u
 
-/* As <drm/drm.h> has them, which need not be installed. */
+/* From <drm/drm.h>, which need not be installed. */
 struct drm_dumb_create {
 	u32 height, width, bpp, flags;
 	u32 handle, pitch;
@@ -95,7 +95,7 @@ static int vgem_export(bool writable)
 	return err ? -1 : prime.fd;
 }
 
-/* A buffer of SIZE bytes, mapped to be looked at. */
+/* A buffer of SIZE bytes, mapped for comparing. */
 static void buffer_open(struct buffer *x)
 {
 	if (!strcmp(exporter, "udmabuf")) {
@@ -123,11 +123,11 @@ static struct ibv_mr *reg(struct vt_dev *d, struct buffer *x, u64 offset,
 	return ibv_reg_dmabuf_mr(d->pd, offset, length, iova, x->fd, access);
 }
 
-/* Two ends; all that is sent lies in ordinary memory or in the buffer at 0. */
+/* Two ends; messages lie in ordinary memory or in the buffer at 0. */
 struct pair {
 	struct vt_end a, b;
 	struct buffer x;
-	struct ibv_mr *at_a, *at_b;	/* of the one buffer */
+	struct ibv_mr *at_a, *at_b;	/* regions of the one buffer */
 };
 
 #define IOVA	0x700000000000ULL
@@ -207,7 +207,7 @@ static void target(void)
 	pair_close(&p);
 }
 
-/* The buffer is where WRITEs come from and what READs return goes. */
+/* The buffer is the source of WRITEs and the destination of READs. */
 static void source(void)
 {
 	struct pair p = {};
@@ -262,7 +262,7 @@ static void atomics(void)
 	pair_close(&p);
 }
 
-/* Rights, and the ends of a region inside the buffer, hold as for other memory. */
+/* Rights and bounds of a region inside the buffer are checked as for other memory. */
 static void rights(void)
 {
 	struct pair p = {};
@@ -313,14 +313,14 @@ static void wrong(void)
 	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
 	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
 	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 15), EINVAL);
-	/* to be flushed, and persistent: it is no NVDIMM */
+	/* neither flushed nor persistent: it is no NVDIMM */
 	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
 	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
 	close(file.fd);
 	buffer_close(&x);
 }
 
-/* A file open for reading gives no writable region; a readable one is fine. */
+/* A file open for reading allows a readable region, and no writable one. */
 static void read_only(void)
 {
 	struct buffer x;
@@ -338,8 +338,8 @@ static void read_only(void)
 	close(x.fd);
 }
 
-/* Such a region cannot be changed. The library says so before it asks; so what it asks
- * of another region names this one.
+/* Such a region cannot be changed. The library refuses that itself; so a request for
+ * another region is made to name this one.
  */
 static void again(void)
 {
@@ -392,7 +392,7 @@ static void closed(void)
 	pair_close(&p);
 }
 
-/* When deregistration returns, nothing of what is under way is written any more. */
+/* After deregistration returns, messages in flight write nothing more. */
 static void released(void)
 {
 	int round, i, cut = 0;
@@ -415,7 +415,7 @@ static void released(void)
 	ktap_ok(cut);
 }
 
-/* Many times, also of the same buffer at once. */
+/* Register many times, also the same buffer at once. */
 static void often(void)
 {
 	struct ibv_mr *mr[16];

@@ -2,13 +2,13 @@
 /*
  * Posting without system calls: doorbell race|busy|share POSTS.
  *
- * race: a list of posts, its completion, a pause that now is shorter and now
- *	longer than the 200 us that the device stays awake, so that posts meet every moment of
- *	its falling asleep. A wake-up that is lost shows as a time-out.
- * busy: a send queue that never runs dry. The two ioctl() calls around it that
- *	fail say to a tracer where it begins and ends.
+ * race: a list of posts, its completion, and a pause. The pause is sometimes shorter and
+ *	sometimes longer than the 200 us that the device stays awake. So posts meet every
+ *	moment of its falling asleep. A lost wake-up shows as a timeout.
+ * busy: a send queue that is never empty. Two failing ioctl() calls show a tracer its
+ *	beginning and its end.
  * share: one queue with 1 MiB messages, a hundred with 64 bytes; each of the
- *	small ones makes its way while the large one never runs dry.
+ *	small ones makes progress while the large one is never empty.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void busy(void)
 	vt_end_destroy(&b);
 }
 
-/* Completions that are there, without waiting. */
+/* Poll without waiting. */
 static unsigned int ready(struct vt_end *e)
 {
 	struct ibv_wc wc;

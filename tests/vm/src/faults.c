@@ -6,12 +6,12 @@
  *	faults link NETDEV [STEP]	the same for "rdma link add" and "delete", each
  *			STEPth allocation
  *	faults load FILE	the same for loading the module
- *	faults log FILE	what the kernel says from now on, until SIGTERM
+ *	faults log FILE	the kernel's messages from now on, until SIGTERM
  *
  * /proc/thread-self/fail-nth makes the n-th allocation (or copy from or to a process)
- * of the next system call fail. When a call fails it leaves nothing behind; when it
- * does not although one allocation did, its object must be as good as any other. The
- * kernel's log and what is left are judged by the caller.
+ * of the next system call fail. A call that fails must leave nothing behind. The object
+ * of a call that succeeds in spite of it must be as good as any other. The caller checks
+ * the kernel's log and the objects that are left.
  *
  * Some allocators try twice in different ways (xarrays, IDs, kvmalloc()). With
  * FAULTS_TIMES=N the n-th allocation and the next N - 1 fail. Then failslab and
@@ -50,12 +50,12 @@ static void put_number(int fd, int n)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", n);
 
-	/* A fault that is still to come may be in this call. debugfs has no positions. */
+	/* A pending fault may hit this call. debugfs has no positions. */
 	if (write(fd, text, len) != len && write(fd, text, len) != len)
 		ktap_fail("to set a fault: %s", strerror(errno));
 }
 
-/* Until the n-th has failed, others do not. */
+/* Only the n-th allocation fails. */
 static void set_nth(int n)
 {
 	if (times > 1 && n) {
@@ -72,7 +72,7 @@ static bool happened(void)
 	char text[16] = "";
 	bool hit;
 
-	/* Here it would be too late. */
+	/* A fault now would be too late. */
 	hit = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 	if (times > 1)
 		put_number(task_fd, 0);
@@ -80,7 +80,7 @@ static bool happened(void)
 	return hit;
 }
 
-/* Several faults in a row are wanted. */
+/* Several faults in a row were asked for. */
 static bool open_times(const char *text)
 {
 	times = atoi(text);
@@ -90,7 +90,7 @@ static bool open_times(const char *text)
 	return times > 1 && task_fd >= 0 && slab_fd >= 0 && page_fd >= 0;
 }
 
-/* @call with each of its allocations failing in turn; @undo what it has made. */
+/* Run @call with each of its allocations failing in turn; @undo frees its object. */
 static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 {
 	int n, failed = 0;
@@ -113,7 +113,7 @@ static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 	ktap_ok(made);
 }
 
-/* Calls that make nothing return this. */
+/* The return value of calls that make no object. */
 static void *result(int err)
 {
 	return err ? NULL : buf;
@@ -121,7 +121,7 @@ static void *result(int err)
 
 static void *open_device(void)
 {
-	/* the library's own calls fail, too: the device is opened by itself */
+	/* the library's own calls would fail, too: open the device without it */
 	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? NULL : (void *)(long)fd;
@@ -185,7 +185,7 @@ static void *make_host_mr(void)
 	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 }
 
-/* So small that nothing of it has a second way to get memory. */
+/* So small that no allocation of it has a second way to get memory. */
 static void *make_small_qp(void)
 {
 	struct ibv_qp_init_attr init = {
@@ -249,7 +249,7 @@ static void xrc(void)
 	vt_end_destroy(&one);
 }
 
-/* IDs need memory for the 64th only: @to objects, the last of them with faults. */
+/* IDs allocate memory for the 64th only: make @to objects, the last with faults. */
 static void crowd(void *(*call)(void), void (*undo)(void *), int from, int to)
 {
 	void *held[80] = { NULL };
@@ -283,7 +283,7 @@ static void crowds(void)
 	vt_end_destroy(&one);
 }
 
-/* With the first queue pair of a context begins what its others use, too. */
+/* The first queue pair of a context also makes objects that later ones share. */
 static void firsts(void)
 {
 	struct ibv_qp_init_attr init = {
@@ -336,7 +336,7 @@ static void groups(void)
 	vt_end_destroy(&one);
 }
 
-/* A release that cannot be begun leaves the region unchanged. */
+/* A release that cannot begin leaves the region unchanged. */
 static void releases(void)
 {
 	struct ibv_mr *mr;
@@ -393,7 +393,7 @@ static void *modify_srq(void)
 	return result(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 }
 
-/* Calls that ask, of all objects. */
+/* The query calls of all objects. */
 static void *ask_device(void)
 {
 	struct cairndv_device_attr attr;
@@ -464,7 +464,7 @@ static void questions(void)
 	vt_end_destroy(&two);
 }
 
-/* Each step of a connection is tried until it is made without a fault. */
+/* Each step of a connection is tried until it succeeds without a fault. */
 static void changes(void)
 {
 	int n;
@@ -516,8 +516,8 @@ static void add_attr(struct request *r, u16 type, const void *data, u16 len)
 }
 
 /*
- * Only a failure has an answer: one that is lost by a fault, when it is copied, says no
- * less.
+ * Only a failure has an answer. If a fault hits the copy of the answer, its loss also
+ * means failure.
  */
 static int request(struct request *r, u16 command)
 {
@@ -589,7 +589,7 @@ static void links(void)
 	int n;
 
 	each("link", add_link, undo_link);
-	/* deleting has fewer */
+	/* deleting has fewer allocations */
 	for (n = 1; n < MOST; n += step > 16 ? 16 : step) {
 		link_number = link_index();
 		if (link_number < 0) {
@@ -639,7 +639,7 @@ static void end(int sig)
 	ended = 1;
 }
 
-/* Before all others, for the kernel's buffer is small. */
+/* Before all other processes, as the kernel's buffer is small. */
 static int read_log(const char *file)
 {
 	struct sched_param param = { .sched_priority = 1 };

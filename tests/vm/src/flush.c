@@ -5,9 +5,9 @@
  *
  *   flush [rxe]	rxe: end a is one of rdma_rxe
  *
- * libibverbs 44 cannot post a FLUSH to rdma_rxe, though its driver knows it. So a
- * READ is posted while the queue pair may not send yet, and is made a FLUSH in
- * the send queue, which lies in memory of this process.
+ * libibverbs 44 cannot post a FLUSH to rdma_rxe, though its driver supports it. So a
+ * READ is posted while the queue pair may not send yet. It becomes a FLUSH in the send
+ * queue, which lies in memory of this process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static void post_word(size_t off, u64 word)
 	must(!complete());
 }
 
-/* The work request with this number, in any mapping of a device. */
+/* Find the work request with this number in any mapping of a device. */
 static struct rxe_send_wqe *find_wqe(u64 wr_id)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -137,7 +137,7 @@ struct rxe_flush {
 
 #define SECRET	0x6c75666e65767261ull
 
-/* In the state RTR: what rxe is to send when it gets to RTS. */
+/* In the state RTR: rxe sends this when it gets to RTS. */
 static void queue_rxe_flush(u64 addr, u32 len, u8 type, u8 level)
 {
 	struct ibv_sge sge = { (uintptr_t)a.buf, 0, a.mr->lkey };
@@ -149,7 +149,7 @@ static void queue_rxe_flush(u64 addr, u32 len, u8 type, u8 level)
 	const struct rxe_flush flush = { addr, len, mr->rkey, type, level };
 	struct rxe_send_wqe *wqe;
 
-	/* the driver refuses to be rung; the request is in the queue */
+	/* the driver refuses the doorbell; the request is in the queue */
 	ibv_post_send(a.qp, &wr, &bad);
 	wqe = find_wqe(SECRET);
 	must(wqe);
@@ -178,7 +178,7 @@ static void rxe_sends_flush(void)
 	must(!vt_to_rtr(&a, &b) && !vt_to_rtr(&b, &a));
 	queue_rxe_flush((uintptr_t)memory, 4096, CAIRNDV_FLUSH_PERSISTENT, 0);
 	must(!vt_to_rts(&a) && !vt_to_rts(&b));
-	/* an empty WRITE behind it rings */
+	/* an empty WRITE behind it rings the doorbell */
 	must(!ibv_post_send(a.qp, &wr, &bad));
 }
 
@@ -188,7 +188,7 @@ static bool peer_is_rxe(void)
 }
 
 /* rdma_rxe takes the headers of a FLUSH for its payload too when it computes the
- * ICRC: neither end understands the other's. It ends as with any corrupt packet.
+ * ICRC: neither end understands the other's. The result is that of a corrupt packet.
  */
 static void other_checksum(void)
 {
@@ -249,7 +249,7 @@ static void words(void)
 	close_ends();
 }
 
-/* A log: data, flush, the word that makes it count; all posted at once. */
+/* A log: data, flush, and the word that commits the data; all posted at once. */
 static void commits(void)
 {
 	if (peer_is_rxe()) {
@@ -314,7 +314,7 @@ static void bad_calls(void)
 	ktap_eq(post_flush(mr->rkey, 0, 8, 4, 0), EINVAL);
 	ktap_eq(post_flush(mr->rkey, 0, 8, 1, 2), EINVAL);
 	ktap_eq(post_flush(mr->rkey, 0, 1ull << 32, 1, 0), EINVAL);
-	/* ordinary memory does not become durable */
+	/* ordinary memory cannot be durable */
 	bad = ibv_reg_mr(dev[1].pd, b.buf, 4096,
 			 VT_ACCESS | CAIRNDV_ACCESS_FLUSH_PERSISTENT);
 	ktap_ok(!bad);
@@ -330,7 +330,7 @@ static void bad_calls(void)
 	close_ends();
 }
 
-/* A FLUSH with this key is refused, and its key counted as a dead one. */
+/* A FLUSH with this key is refused, and the key is counted as a dead one. */
 static void refuse_key(u32 key, u8 level)
 {
 	u64 stale = vt_counter(&dev[1], "stale_keys");
@@ -344,8 +344,8 @@ static void refuse_key(u32 key, u8 level)
 	must(!vt_to_state(b.qp, IBV_QPS_RESET));
 }
 
-/* A key of another protection domain tells nothing: neither that it is alive, nor where
- * its region lies.
+/* A key of another protection domain tells neither that it is valid, nor where its
+ * region lies.
  */
 static void foreign_keys(void)
 {

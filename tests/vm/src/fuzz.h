@@ -33,7 +33,7 @@ struct fuzz_counts {
 	u64 waited;	/* page faults that a thread of the life answered */
 	u64 passed;	/* descriptors that came from another life */
 	u64 netlink;	/* messages to RDMA netlink */
-	u64 checks;	/* of all that the bystander has */
+	u64 checks;	/* comparisons of the bystander's memory */
 	u64 churned;	/* regions that it registered anew */
 	/* any of these fails the test */
 	u64 leaks;	/* lives that had the bystander's pattern in their memory */
@@ -74,13 +74,13 @@ extern u8 *arena;
 
 struct ibv_context *any_ctx(void);
 struct ibv_ah_attr any_ah(void);
-/* A key of ours, of the bystander, one that may come next, or nonsense. */
+/* A key of this life, of the bystander, one that may come next, or nonsense. */
 u32 guess_key(void);
 
 /* --- fuzz_more.c --- */
 
 void more_calls(void);
-/* A region where nothing is pinned, or of a dma-buf. */
+/* A region on demand, or of a dma-buf. */
 struct ibv_mr *more_region(struct ibv_pd *of, u8 *addr, size_t len);
 /* Memory below a region changes. */
 void more_memory(void);
@@ -89,8 +89,8 @@ void more_memory(void);
 
 /* Once in a life, before it drops its privileges. */
 void trap_setup(u64 seed);
-/* A copy of @len bytes of @data, of which a part lies where accesses fail or wait; NULL:
- * there is no room.
+/* Copy @len bytes of @data so that accesses to a part of them fail or wait. Return: NULL
+ * if there is no room.
  */
 void *trap_place(const void *data, size_t len);
 /* Put a page that waits below a page of the arena. */
@@ -99,13 +99,15 @@ void trap_arena(u8 *page);
 /* --- fuzz_beside.c --- */
 
 bool beside_start(u32 readers, u64 seed);
-/* false: one of them ended by itself */
+/* Return: false if one of them ended by itself. */
 bool beside_alive(void);
 void beside_stop(void);
-/* Give @fd to any life that takes it; take one of another life (-1: there is none). */
+/* Give @fd to any life that takes it; take one of another life, or -1. */
 void beside_give(int fd);
 int beside_take(void);
-/* Look for the bystander's pattern; the first one once in a life, while it may. */
+/* Search for the bystander's pattern. A life calls beside_scan_setup() once, while it
+ * has the privileges.
+ */
 void beside_scan_setup(void);
 void beside_scan(const void *mem, size_t len);
 

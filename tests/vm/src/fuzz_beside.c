@@ -49,7 +49,7 @@ static u64 magic(void)
 	return ~__atomic_load_n(&hints->not_magic, __ATOMIC_RELAXED);
 }
 
-/* Every other word is the magic number, the others say where and when it was written. */
+/* Every other word is the magic number; the others have its place and time of writing. */
 static void pattern_fill(u64 *mem, size_t len, u64 tag)
 {
 	size_t i;
@@ -110,7 +110,7 @@ static bool transfer(enum ibv_wr_opcode opcode, size_t from, size_t to)
 	return !wc.status;
 }
 
-/* The first quarter goes to the third one of the other end, and back to our second. */
+/* Copy the first quarter to the third one of the other end, and back to our second. */
 static bool bystander_round(u64 round)
 {
 	u64 *mine = (u64 *)near.buf, *theirs = (u64 *)far.buf;
@@ -124,7 +124,7 @@ static bool bystander_round(u64 round)
 	pattern_check(mine, quarter, round << 32);
 	pattern_check(mine + quarter / 8, quarter, round << 32);
 	pattern_check(theirs + 2 * quarter / 8, quarter, round << 32);
-	/* no transfer has these */
+	/* no transfer uses these quarters */
 	pattern_check(mine + 2 * quarter / 8, 2 * quarter, 1);
 	pattern_check(theirs, 2 * quarter, 2);
 	pattern_check(theirs + 3 * quarter / 8, quarter, 3);
@@ -143,7 +143,7 @@ static void bystander(void)
 	    vt_end_create(&near, &dev[0], &o, END_LEN) ||
 	    vt_end_create(&far, &dev[1], &o, END_LEN))
 		_exit(3);
-	/* a PSN is what a stranger would have to guess */
+	/* a stranger would have to guess the PSN */
 	if (getrandom(&near.psn, 3, 0) != 3 || getrandom(&far.psn, 3, 0) != 3 ||
 	    vt_connect(&near, &far))
 		_exit(3);
@@ -178,7 +178,7 @@ void beside_scan_setup(void)
 	own_memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 }
 
-/* Each page alone, as some are not there, or not to be read. */
+/* Search each page alone, as some are not mapped or not readable. */
 void beside_scan(const void *mem, size_t len)
 {
 	u64 wanted = magic();
@@ -189,7 +189,7 @@ void beside_scan(const void *mem, size_t len)
 	for (at = 0; at < len; at += PAGE)
 		if (pread(own_memory, page, PAGE, (uintptr_t)mem + at) == PAGE)
 			found |= !!memmem(page, PAGE, &wanted, sizeof(wanted));
-	/* nothing of ours may look like it */
+	/* no memory of this life may look like it */
 	explicit_bzero(&wanted, sizeof(wanted));
 	if (found)
 		count(leaks);
@@ -219,7 +219,7 @@ static void question_u32(struct question *q, u16 type, u32 value)
 	question_attr(q, type, &value, sizeof(value));
 }
 
-/* A dump of all of a kind, or a question for one number. */
+/* A dump of all objects of a kind, or a query for one number. */
 static void question_make(struct question *q)
 {
 	static const struct {
@@ -257,7 +257,7 @@ static void question_make(struct question *q)
 			     one_in(2) ? RDMA_NLDEV_ATTR_RES_QP : RDMA_NLDEV_ATTR_RES_MR);
 }
 
-/* All of the answer, or a part, and then the socket is closed. */
+/* Read the answer or a part of it, and then close the socket. */
 static void question_ask(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
@@ -373,7 +373,7 @@ void beside_give(int fd)
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	/* a full socket is as good */
+	/* a full socket is no fault */
 	if (sendmsg(pool[0], &msg, MSG_DONTWAIT) < 0)
 		return;
 }

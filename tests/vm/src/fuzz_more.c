@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Objects and calls that few programs use: regions where nothing is pinned and of dma-bufs,
- * advice, XRC, multicast, rate limits, groups, and what libcairn adds to libibverbs.
+ * Objects and calls that few programs use: regions on demand and of dma-bufs,
+ * advice, XRC, multicast, rate limits, groups, and calls that libcairn adds to libibverbs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,7 +116,7 @@ void more_memory(void)
 		mprotect(page, len, below(8) & ~PROT_EXEC);
 		break;
 	case 4:
-		/* away, and to where other memory was */
+		/* moved to the place of other memory */
 		moved = mremap(page, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       arena + ARENA / 2 + (below(ARENA / 4) & ~(PAGE - 1)));
 		if (moved != MAP_FAILED && one_in(2))
@@ -140,7 +140,7 @@ static struct ibv_xrcd *xrcd[SLOTS];
 static struct ibv_srq *xsrq[SLOTS];
 static struct ibv_qp *xqp[SLOTS];
 
-/* One of our own, or the one that all lives share. */
+/* A domain of this life, or the one that all lives share. */
 static void make_xrcd(void)
 {
 	struct ibv_xrcd **p = slot(xrcd);
@@ -234,7 +234,7 @@ static void post_xrc(void)
 		ibv_post_send(from, &wr, &bad);
 }
 
-/* From RESET to RTS, to one of ours. */
+/* From RESET to RTS, connected to a queue pair of this life. */
 static void modify_xqp(void)
 {
 	static const int masks[] = {
@@ -265,7 +265,7 @@ static void modify_xqp(void)
 
 /* --- groups of multicast, rates, libcairn --- */
 
-/* One of a few, so that lives meet there. */
+/* One of a few groups, so that lives share them. */
 static void multicast(void)
 {
 	union ibv_gid gid = { .raw = { [0] = 0xff, [1] = 0x0e, [10] = 0xff, [11] = 0xff,

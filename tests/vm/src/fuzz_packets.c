@@ -5,12 +5,12 @@
  *	fuzz_packets [-s SEED] [-t SECONDS] [-n FRAMES]
  *
  * They enter the wire by a raw socket on the first device's netdev: single packets and
- * trains, IPv4 and IPv6, mostly with lengths, ICRC, keys and PSNs that fit, so that
- * they get far; then a field, a length or a byte is changed. The queue pairs are in
- * use: they have requests of their own outstanding, so that forged responses have
- * something to answer. Memory that no packet may write is compared.
+ * trains, IPv4 and IPv6. Most have the right lengths, ICRC, keys and PSNs, so that many
+ * checks pass. Then a field, a length or a byte is changed. The queue pairs have requests
+ * of their own outstanding, which forged responses answer. Memory that no packet may
+ * write is compared.
  *
- * Packets follow from the seed; what they meet depends on times as well.
+ * The seed determines the packets, but not the state in which the queue pairs get them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -96,7 +96,7 @@ static const u8 ext_len[32] = {
 	[0x13] = 28, [0x14] = 28, [0x16] = 4, [0x17] = 4,
 };
 
-/* The message that a victim is in the middle of, as far as packets are in order. */
+/* The message that a victim has received in part, as far as packets are in order. */
 static struct message {
 	enum { NONE, SEND, WRITE, PERSIST } kind;
 	u32 left;		/* bytes that follow */
@@ -173,7 +173,7 @@ static bool is_full(u8 op)
 	return op >= 0xc0 ? op < 0xc2 : full >> (op & 31) & 1;
 }
 
-/* LAST of a message that began here is as long as is left of it. */
+/* LAST of a message that began here has its remaining length. */
 static bool is_last(u8 op)
 {
 	return op == 2 || op == 3 || op == 8 || op == 9 || op == 0x16 || op == 0xc2;
@@ -181,7 +181,7 @@ static bool is_last(u8 op)
 
 static u32 rq_psn[VICTIMS], sq_psn[VICTIMS];
 
-/* False when it is in error. */
+/* Return: false if it is in error. */
 static bool learn_psns(u32 v)
 {
 	struct ibv_qp_init_attr init;
@@ -372,7 +372,7 @@ static void begin_frame(struct frame *f, u16 sport)
 	f->len = f->ip_at + f->ip_len + 8;
 }
 
-/* @extra: bytes that IP claims and UDP does not. */
+/* @extra: bytes in the length of IP and not in that of UDP. */
 static void end_frame(struct frame *f, u32 extra)
 {
 	u8 *ip = f->bytes + f->ip_at;
@@ -394,7 +394,7 @@ static void add_packet(struct frame *f, u32 len, u32 id, bool good)
 	if (!good)
 		crc ^= 1u << below(32);
 	f->len += len;
-	/* little endian as it is */
+	/* already little endian */
 	memcpy(f->bytes + f->len, &crc, 4);
 	f->len += 4;
 }
@@ -430,7 +430,7 @@ static void one_packet(struct frame *f, u32 v)
 	u32 id = f->bytes[f->ip_at + 4] << 8 | f->bytes[f->ip_at + 5];
 	u8 *bth = f->bytes + f->len;
 
-	/* as it was made; or a bit of it changed, under a good ICRC or not */
+	/* unchanged, or with a changed bit, under a right or wrong ICRC */
 	if (one_in(20))
 		bth[below(len)] ^= 1 << below(8);
 	if (one_in(40))
@@ -461,7 +461,7 @@ static void one_train(struct frame *f, u32 v)
 		if (!k)
 			stride = len + 4;
 		if (len + 4 < stride && k + 1 < n) {
-			/* longer: a pad that is wrong, or right with luck */
+			/* longer: the pad is wrong, or right by chance */
 			memset(f->bytes + f->len + len, 0, stride - len);
 			len = stride - 4;
 		}
@@ -490,7 +490,7 @@ static bool make_ends(u32 v)
 	       !vt_end_create(&victim[v], &db, &o, BUF);
 }
 
-/* The first victim gets no answers, so that its requests stay outstanding. */
+/* The first victim's peer does not answer, so that its requests stay outstanding. */
 static bool connect_victim(u32 v)
 {
 	if (v != RC)
@@ -620,7 +620,7 @@ static bool open_socket(void)
 	};
 	int on = 1;
 
-	/* no protocol: it receives nothing */
+	/* protocol 0: it receives no packets */
 	raw_fd = socket(AF_PACKET, SOCK_RAW, 0);
 	to.sll_protocol = 0;
 	return raw_fd >= 0 && !bind(raw_fd, (struct sockaddr *)&to, sizeof(to)) &&
@@ -640,7 +640,7 @@ static int run(u64 seconds, u64 most)
 			return 1;
 		}
 		for (n = 0; n < 50; n++) {
-			/* the QP has moved on, or was destroyed */
+			/* the QP has another PSN, or was destroyed */
 			if (!(n % 10)) {
 				post_send(v);
 				if (!learn_psns(v))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory where a copy of the kernel's fails, or waits.
+ * Memory in which copies of the kernel fail or wait.
  *
  * The first page of each pair is ordinary. An access to the second one fails
  * (PROT_NONE, a hole, a file that is too short) or waits for userfaultfd. The data to be
@@ -62,7 +62,7 @@ static void trap_answer(u64 address)
 		ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
 		break;
 	case 1:
-		/* the copy fails after all; elsewhere the page is an ordinary one then */
+		/* the copy fails then; for other faults the page becomes an ordinary one */
 		if (at < 2 * PAIRS)
 			munmap((void *)(uintptr_t)page, PAGE);
 		else
@@ -148,7 +148,7 @@ void *trap_place(const void *data, size_t len)
 
 	if (!pairs || !len || len - before > PAGE)
 		return NULL;
-	/* a thread of the life may still use this pair: that is its own business */
+	/* a thread of the life may still use this pair, which is no fault */
 	memcpy(second - before, data, before);
 	memcpy(shadow[pair], (const u8 *)data + before, len - before);
 	trap_arm(second);

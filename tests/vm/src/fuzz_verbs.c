@@ -5,20 +5,20 @@
  *	fuzz_verbs [-s SEED] [-t SECONDS] [-p PROCESSES] [-n LIVES] [-r READERS]
  *
  * A process of its own is a life. It opens devices and makes random calls with objects
- * that are valid, gone, of another context, or nonsense. A part of the commands that
+ * that are valid, destroyed, of another context, or nonsense. A part of the commands that
  * libibverbs sends to the kernel is sent in a broken copy first; others are made up.
- * The life writes garbage into what it has mapped, has children and threads that use
- * the same contexts, and ends in one of several ways: in order, at once, killed, by
- * execve(), or with its first thread alone. Half of the lives have no privileges. Lives
- * hand descriptors of contexts to each other, which outlive their owners so. Pointers of
- * commands lead to memory where the kernel's copy fails or waits (fuzz_trap.c).
+ * The life writes garbage into its mappings, and has children and threads that use the
+ * same contexts. It ends in one of several ways: in order, at once, killed, by execve(),
+ * or with its first thread alone. Half of the lives have no privileges. Lives hand
+ * descriptors of contexts to each other, so that these outlive their owners. Pointers of
+ * commands lead to memory in which the kernel's copy fails or waits (fuzz_trap.c).
  *
- * That a life crashes itself is its own business. The caller judges the kernel's log and
- * what others see. Here a life must end when it is killed, and a bystander's memory and
- * connection must be what they were, although lives know its keys (fuzz_beside.c).
+ * A life may crash itself. The caller checks the kernel's log and other traffic. Here a
+ * life must end when it is killed. A bystander's memory and connection must not change,
+ * although lives know its keys (fuzz_beside.c).
  *
  * Life k of process p has the seed SEED + 1000 * k + p. "-s SEED -n 1 -p 1" repeats
- * the calls of one life, if not the times at which its threads and children run.
+ * the calls of one life, but not the times at which its threads and children run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #include "fuzz.h"
 
 #define MAX_PROCESSES	16
-#define STEPS		400	/* of a life, at most */
+#define STEPS		400	/* mappings of a life, at most */
 #define MAX_MAPS	512
 #define MAX_ASIDE	6	/* commands that wait in threads of their own */
 
@@ -76,7 +76,7 @@ bool one_in(u32 n)
 	return !below(n);
 }
 
-/* Numbers that are worth a try. */
+/* A random or an extreme number. */
 u64 number(void)
 {
 	static const u64 edges[] = {
@@ -93,7 +93,7 @@ u64 number(void)
 	}
 }
 
-/* --- the life's own ----------------------------------------------------- */
+/* --- state of the life --------------------------------------------------- */
 
 struct ibv_context *ctx[CONTEXTS];
 struct ibv_pd *pd[SLOTS];
@@ -118,7 +118,7 @@ static struct map {
 } maps[MAX_MAPS];
 static u32 nmaps;
 
-/* The library's calls come here; what it maps is remembered. */
+/* The library calls this; its mappings are recorded. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
@@ -223,7 +223,7 @@ static void break_command(struct command *c)
 	}
 }
 
-/* Is it the address of a reply? Others of this length lie in the attribute itself. */
+/* Is it the address of a reply? Other values of this length are the data themselves. */
 static bool short_pointer(const struct ib_uverbs_attr *attr)
 {
 	return attr->len && attr->len <= 8 && attr->data > 0x10000 &&
@@ -289,7 +289,7 @@ static void *aside_thread(void *arg)
 	return NULL;
 }
 
-/* It may wait for long: meanwhile the life goes on. */
+/* The command may wait for long: the life goes on meanwhile. */
 static void send_aside(int fd, const struct command *c)
 {
 	struct aside *a = malloc(sizeof(*a));
@@ -317,7 +317,7 @@ static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 		return;
 	memcpy(&c, hdr, hdr->length);
 	redirect(&c);
-	/* one that is right fails or waits at its copies alone */
+	/* a right command fails or waits at its copies only */
 	while (!whole) {
 		break_command(&c);
 		whole = one_in(2);
@@ -336,7 +336,7 @@ static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 
 static bool playing;
 
-/* The library's commands come here. */
+/* The library sends its commands by this call. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	struct ib_uverbs_ioctl_hdr *hdr;
@@ -353,7 +353,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, hdr);
 }
 
-/* A command of which nothing comes from the library. */
+/* A command that is made up as a whole. */
 static void raw_ioctl(int fd)
 {
 	static const u16 lens[] = { 0, 1, 4, 8, 16, 24, 32, 48, 64, 128, 4096, 65535 };
@@ -412,7 +412,7 @@ static void raw_write(int fd)
 			memcpy(cmd.words, &out, 8);
 			trap = NULL;
 		}
-		/* a result of -1 is as good as any other */
+		/* any result is allowed */
 		if (write(fd, trap ? trap : &cmd, sizeof(cmd.hdr) + 4 * n) < 0)
 			return;
 	} else if (write(fd, &cmd, sizeof(cmd.hdr) + 4 * n) < 0) {
@@ -448,7 +448,7 @@ static void open_context(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context **c = &ctx[below(CONTEXTS)];
-	/* one whose netdev comes and goes */
+	/* a device whose netdev moves away and back */
 	const char *moving = getenv("CAIRN_C");
 	const char *want = below(2) ? vt_name_a() : vt_name_b();
 	u32 i;
@@ -642,7 +642,7 @@ static struct ibv_qp_attr any_attr(enum ibv_qp_state state)
 	};
 
 	if (one_in(12)) {
-		/* only the PSN is not known */
+		/* all is known but the PSN */
 		a.dest_qp_num = any_hint()->qpn;
 		a.rq_psn = rnd() & 0xffffff;
 		a.sq_psn = rnd() & 0xffffff;
@@ -650,7 +650,7 @@ static struct ibv_qp_attr any_attr(enum ibv_qp_state state)
 	return a;
 }
 
-/* To the next state, as it should be; and now and then as it should not. */
+/* Change to the next state, sometimes with wrong attributes. */
 static void modify_qp(void)
 {
 	static const int need[] = {
@@ -828,7 +828,7 @@ static void queries(void)
 	}
 }
 
-/* What lies below the device's feet. */
+/* Change memory below regions. */
 static void move_memory(void)
 {
 	u8 *page = arena + (below(ARENA) & ~4095u);
@@ -855,7 +855,7 @@ static void move_memory(void)
 	}
 }
 
-/* Garbage in rings, pointers and ready maps, then a bell. */
+/* Write garbage into rings, pointers and ready maps, then ring. */
 static void scribble(void)
 {
 	struct map *m = nmaps ? &maps[below(nmaps)] : NULL;
@@ -892,7 +892,7 @@ static void scribble(void)
 	}
 }
 
-/* Contexts come from other lives and go to them. */
+/* Exchange contexts with other lives. */
 static void pass_descriptors(void)
 {
 	struct ibv_context *c = any_ctx();
@@ -998,7 +998,7 @@ static int other_program(int fd, u64 seed)
 	return 0;
 }
 
-/* The leader goes, and a thread goes on. */
+/* The first thread ends, and this thread goes on. */
 static void *last_thread(void *arg)
 {
 	other_thread(arg);
@@ -1015,7 +1015,7 @@ static void __attribute__((noreturn)) leave_thread(void)
 	_exit(0);
 }
 
-/* Close contexts with all that is open in them, or not even that. */
+/* Close contexts with all their objects, or leave them open. */
 static void end_life(void)
 {
 	u32 i;
@@ -1065,7 +1065,7 @@ static void live(u64 seed)
 		ctx[0] = ctx[n];
 	if (!ctx[0])
 		_exit(3);
-	/* begin with something to play with */
+	/* begin with some objects */
 	for (n = 0; n < SLOTS; n++) {
 		make_pd();
 		make_cq();
@@ -1100,7 +1100,7 @@ static void begin(struct process *p, u64 seed)
 	p->pid = fork();
 	if (!p->pid) {
 		setpgid(0, 0);
-		/* what the library prints of a crash is of no interest */
+		/* drop the library's messages about a crash */
 		if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout))
 			_exit(2);
 		live(seed);
@@ -1108,7 +1108,7 @@ static void begin(struct process *p, u64 seed)
 	count(lives);
 }
 
-/* Is it gone? Whatever it does, it ends when it is killed. */
+/* Has it ended? It must end when it is killed. */
 static int look(struct process *p)
 {
 	u64 age = vt_now_ms() - p->since;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * gid_user DEVICE ADDRESS: what becomes of a connection and of an address handle that
- * send from the GID of this IPv4 address? Prints errno values: "rtr N ah N", or what
- * is not there.
+ * gid_user DEVICE ADDRESS: make a connection and an address handle that send from the GID
+ * of this IPv4 address. Prints errno values, "rtr N ah N", or the missing object.
  */
 #include <arpa/inet.h>
 #include <errno.h>

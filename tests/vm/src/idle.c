@@ -79,7 +79,7 @@ static void connect_ends(void)
 	must(!vt_connect(&a, &b));
 }
 
-/* 0: none is found by polling, each one rings. */
+/* Idle time 0: no post is found by polling, each one rings. */
 static void zero_rings(void)
 {
 	u64 polled, rung;
@@ -101,7 +101,7 @@ static void zero_rings(void)
 	vt_end_destroy(&b);
 }
 
-/* The longest: the lane comes to poll, whatever the module's parameter says. */
+/* The longest idle time: the lane polls, regardless of the module's parameter. */
 static void long_polls(void)
 {
 	u64 polled = vt_counter(&dev[0], "polled_posts");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The inline rule (cairndv_set_inline_threshold(3)) as an application meets it. */
+/* The inline rule (cairndv_set_inline_threshold(3)) as an application sees it. */
 #include <infiniband/cairndv.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static void post_recv(void)
 }
 
 /*
- * The message cannot arrive before there is a receive. The contents of the buffer by
- * then are sent again, unless the message carries those at the time of the post.
+ * The message cannot arrive before there is a receive. The retransmission has the later
+ * contents of the buffer, unless the message carries those at the time of the post.
  */
 static bool taken_when_posted(u32 len)
 {
@@ -97,7 +97,7 @@ static void rule(void)
 	disconnect();
 }
 
-/* Contents and lengths do not depend on it. */
+/* The threshold does not change contents and lengths. */
 static void sizes(void)
 {
 	struct ibv_sge sge[3];
@@ -152,7 +152,7 @@ static void errors(void)
 			     IBV_WR_RDMA_WRITE, 0);
 			break;
 		default:
-			/* it would fault here */
+			/* an access to this memory would fault */
 			post(64, 8, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
 		}
 		ktap_eq(status(a.scq), IBV_WC_LOC_PROT_ERR);
@@ -160,7 +160,7 @@ static void errors(void)
 	}
 }
 
-/* A region whose addresses in work requests are not the process's. */
+/* A region whose addresses in work requests are not those of the process. */
 static void other_addresses(void)
 {
 	struct ibv_mr *mr;

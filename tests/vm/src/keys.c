@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Keys give nothing before their region is registered, nothing to another protection
+ * Keys give no access before their region is registered, none to another protection
  * domain, and no hint at other keys. Runs as root, next to other traffic; the caller
- * judges the kernel log.
+ * checks the kernel log.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static void reconnect(void)
 	must(!vt_connect(&a, &b));
 }
 
-/* The one work request of @end, and how it ends. */
+/* Post one work request of @end. Return: its completion. */
 static struct ibv_wc request(struct vt_end *end, struct ibv_send_wr wr)
 {
 	struct ibv_send_wr *bad;
@@ -82,7 +82,7 @@ static struct ibv_sge own_sge(const struct vt_end *end)
 	return (struct ibv_sge){ (uintptr_t)end->buf, 8, end->mr->lkey };
 }
 
-/* A READ by the peer; after an error both ends are connected again. */
+/* The peer READs; after an error both ends are connected again. */
 static int peer_reads(u32 rkey, u64 va)
 {
 	struct ibv_sge sge = own_sge(&a);
@@ -96,7 +96,7 @@ static int peer_reads(u32 rkey, u64 va)
 	return wc.status;
 }
 
-/* A window of b is bound to what @lkey names, all of @len bytes from @va on. */
+/* Bind a window of b to the region of @lkey, @len bytes from @va on. */
 static struct ibv_wc binds(struct ibv_mw *mw, u32 lkey, u64 va, u64 len)
 {
 	struct ibv_mr region = {
@@ -131,7 +131,7 @@ struct registration {
 		struct cairn_reg_mr_req tail;
 	} __attribute__((packed)) cmd;
 	pthread_t thread;
-	u8 *pages;	/* the second one comes when the test wants it to */
+	u8 *pages;	/* the test lets the second one be faulted in */
 	u8 *memory;
 	int uffd;
 	int err;
@@ -162,8 +162,8 @@ static int open_userfault(void *page)
 	return fd;
 }
 
-/* Registers @memory, with @there bytes of the reply in the first page. False: this
- * kernel has no userfaultfd.
+/* Register @memory, with @there bytes of the reply in the first page. Return: false if
+ * this kernel has no userfaultfd.
  */
 static bool registration_begin(struct registration *self, bool tail,
 			       size_t there)
@@ -210,13 +210,13 @@ struct reply {
 	u32 lkey;
 };
 
-/* As much of struct ib_uverbs_reg_mr_resp as has been written. */
+/* The written part of struct ib_uverbs_reg_mr_resp. */
 static struct reply registration_reply(struct registration *self)
 {
 	return *(struct reply *)(uintptr_t)self->cmd.reg.response;
 }
 
-/* The rest of the reply is written, or it fails. */
+/* Let the rest of the reply be written, or fail. */
 static int registration_end(struct registration *self, bool good)
 {
 	struct uffdio_zeropage zero = {
@@ -284,7 +284,7 @@ static void bound_before_reply(enum ibv_mw_type type, bool good)
 	if (good)
 		ktap_eq(dereg(reply.mr_handle), EBUSY);
 	must(!ibv_dealloc_mw(mw));
-	/* there is no such handle where it failed */
+	/* after a failure there is no such handle */
 	ktap_eq(!dereg(reply.mr_handle), good);
 	ktap_eq(peer_reads(reply.lkey, IOVA), IBV_WC_REM_ACCESS_ERR);
 	close_ends();
@@ -317,7 +317,7 @@ static bool write_file(const char *path, const char *text)
 	return good;
 }
 
-/* How often cairn_key_publish() was called since it is watched. */
+/* Calls of cairn_key_publish() since the probe was set. */
 static long keys_published(void)
 {
 	FILE *file = fopen(TRACING "kprobe_profile", "r");
@@ -334,7 +334,7 @@ static long keys_published(void)
 	return found;
 }
 
-/* A key names nothing before the driver's part of the reply is written. */
+/* A key names no region before the driver's part of the reply is written. */
 static void published_before_reply(void)
 {
 	struct registration reg;
@@ -368,13 +368,13 @@ static void published_before_reply(void)
 	must(write_file(TRACING "kprobe_events", "-:cairn_keys/cairn_test_publish\n"));
 }
 
-/* --- keys tell nothing of each other --------------------------------------- */
+/* --- keys do not tell other keys ------------------------------------------ */
 
 #define DRAWS	8192
 #define INDICES	65536
 
-/* Indices repeat as random ones do: about DRAWS^2 / 2 / INDICES times. A key whose
- * index repeats tells nothing of its low byte, but that it is another.
+/* Indices repeat as random ones do: about DRAWS^2 / 2 / INDICES times. When an index
+ * repeats, the low byte differs from the former one, and cannot be told from it.
  */
 static void keys_are_random(void)
 {
@@ -405,7 +405,7 @@ static void keys_are_random(void)
 	ktap_ok(next < repeats / 10);
 }
 
-/* Keys that are in use at the same time have nothing in common either. */
+/* Keys that are in use at the same time are independent, too. */
 static void keys_are_no_series(void)
 {
 	int i, near = 0, bits[24] = {};
@@ -430,7 +430,7 @@ static void keys_are_no_series(void)
 		must(!ibv_dealloc_mw(mw[i]));
 }
 
-/* A region of no bytes can be registered, and allows nothing. */
+/* A region of no bytes can be registered, and allows no access. */
 static void empty_region(void)
 {
 	struct ibv_sge sge;
@@ -447,7 +447,7 @@ static void empty_region(void)
 	ktap_eq(mr->length, 0);
 	ktap_eq(peer_reads(mr->rkey, va), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(peer_reads(b.mr->rkey, va), IBV_WC_SUCCESS);
-	/* an empty message asks nothing of a key */
+	/* an empty message does not check the key */
 	sge = (struct ibv_sge){ va, 0, mr->lkey };
 	wr.wr.rdma.remote_addr = (uintptr_t)a.buf;
 	wr.wr.rdma.rkey = a.mr->rkey;
@@ -460,7 +460,7 @@ static void empty_region(void)
 
 /* --- keys of another protection domain ------------------------------------- */
 
-/* All that a process sees of a key that it uses. */
+/* All results that a process sees when it uses a key. */
 struct answer {
 	long status;
 	long vendor;
@@ -539,8 +539,8 @@ static struct ibv_wc use_here(enum use use, u32 key, u64 va)
 	return request(&b, wr);
 }
 
-/* How much a counter has risen. On a busy machine the kernel shows an old value for
- * some time: waits for as much as a dead key gave.
+/* The increase of a counter. On a busy machine the kernel shows an old value for some
+ * time: wait for the increase of a dead key.
  */
 static u64 risen(const char *name, u64 before, u64 dead)
 {
@@ -582,7 +582,7 @@ static struct answer use_key(enum use use, u32 key, u64 va,
 	return answer;
 }
 
-/* Another process would have another context, as here. */
+/* A context of its own, as another process would have. */
 static struct stranger {
 	struct vt_dev dev;
 	struct ibv_mr *mr, *on_demand;
@@ -603,7 +603,7 @@ static void stranger_open(void)
 	must(other.mr);
 	other.mw = ibv_alloc_mw(other.dev.pd, IBV_MW_TYPE_2);
 	must(other.mw);
-	/* may not be there: kernels without regions on demand */
+	/* NULL on kernels without regions on demand */
 	other.on_demand = ibv_reg_mr(other.dev.pd, other.buf, PAGE,
 				     VT_ACCESS | IBV_ACCESS_ON_DEMAND);
 	mr = ibv_reg_mr(dev[1].pd, other.buf, PAGE, access);

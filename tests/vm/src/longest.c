@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Makes what a process or a peer can make long as long as it gets, then has the kernel
- * work it off: longest WHAT [SECONDS]. How long the kernel takes in one go is the caller's
- * to see. With SECONDS new processes do it again and again for so long; what others get
- * done beside that is the caller's to see, too. Prints the number of times.
+ * longest WHAT [SECONDS]: makes queues and lists as long as a process or a peer can make
+ * them, and then lets the kernel process them. The caller measures the longest section of
+ * the kernel. With SECONDS new processes repeat it for that time, and the caller measures
+ * other traffic beside it. Prints the number of repetitions.
  *
  *	calibrate	prints the time of a fixed number of system calls, ns
  *	flush		a full send queue and a full receive queue are flushed
  *	resize		a receive queue that is full moves into another ring
  *	timers		many connections of a dead peer run out of time at once
- *	rnr		many connections whose peers have no receive, and who ask again at once
+ *	rnr		many connections whose peers have no receive, and which retry at once
  *	contexts	many contexts have posted, and their ready maps are polled while one
  *			posts on
- *	answer		one answer completes all that waited for it
- *	revoke		a region goes, and with it the host flushes of many connections
+ *	answer		one answer completes all requests that waited for it
+ *	revoke		a region is destroyed with the host flushes of many connections
  *	crowd		many connections send at once, and are all answered
  *	group		a datagram to a group of as many members as one may have
  *	sqe		a full send queue of datagrams, of which the first has failed
@@ -33,9 +33,9 @@
 
 #define DEEP	16384
 #define MANY	300
-#define CROWD	2000	/* more than a run of the timer may take within its budget */
+#define CROWD	2000	/* more than one run of the timer may handle within its budget */
 #define WAITING	64
-#define MEMBERS	1024	/* of a group, at most */
+#define MEMBERS	1024	/* members of a group, at most */
 #define BUF	65536
 #define LONG	vt_ms(60000)
 
@@ -58,7 +58,7 @@ static u64 now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* The best of many: a machine that is busy is not slower, it is interrupted. */
+/* The best of many: a busy machine interrupts some rounds. */
 static void calibrate(void)
 {
 	u64 best = ~0ULL, start, took;
@@ -118,7 +118,7 @@ static void post_recvs(struct vt_end *e, int n)
 	post_recvs_of(e, n, 8);
 }
 
-/* Drops completions. Return: their number. */
+/* Drop completions. Return: their number. */
 static int drop(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
@@ -198,7 +198,7 @@ static void no_receives(void)
 	u64 end;
 	int i;
 
-	o.rnr_retry = 7;	/* for ever */
+	o.rnr_retry = 7;	/* without end */
 	o.rnr_timer = 1;	/* 10 us */
 	o.cqe = 16;
 	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
@@ -272,7 +272,7 @@ static u64 flush_token(struct vt_end *to)
 	return info.token;
 }
 
-/* The target's program answers when all behind the message has waited a while. */
+/* The target's program answers after all later requests have waited for a while. */
 static void answer(void)
 {
 	struct vt_opts o = deep(DEEP, 16), small = VT_OPTS;
@@ -285,12 +285,12 @@ static void answer(void)
 	persist(&one, &two, mr);
 	post_writes(&one, DEEP - 1, &two);
 	token = flush_token(&two);
-	sleep(2);	/* not needed, but then more has waited */
+	sleep(2);	/* not needed, but more requests wait then */
 	check(!cairndv_persist_done(db.ctx, token, 0));
 	take(one.scq, DEEP);
 }
 
-/* The region goes while many connections wait for its program. */
+/* The region is destroyed while many connections wait for its program. */
 static void revoke_region(void)
 {
 	static struct vt_end from[WAITING], to[WAITING];
@@ -315,7 +315,7 @@ static void revoke_region(void)
 		take(from[i].scq, 1);
 }
 
-/* All post before the CPU has time for anything else. */
+/* All post before the CPU runs other tasks. */
 static void crowd(void)
 {
 	static struct vt_end near[CROWD], far[CROWD];
@@ -338,7 +338,7 @@ static void crowd(void)
 	}
 }
 
-/* Over a UD queue pair, @n with the key @lkey. */
+/* Post @n datagrams with the key @lkey. */
 static void post_datagrams(struct vt_end *e, struct ibv_ah *ah, u32 qpn, u32 lkey, int n)
 {
 	struct ibv_sge sge = { (uintptr_t)e->buf, 1024, lkey };
@@ -433,7 +433,7 @@ static void once(void (*run)(void))
 	run();
 }
 
-/* In a process of its own. False: the time is over, or it has failed. */
+/* Run it in a process of its own. Return: false if the time is over or it failed. */
 static bool again(void (*run)(void), u64 end, int *status)
 {
 	pid_t pid = fork();

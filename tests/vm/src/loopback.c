@@ -52,7 +52,7 @@ static void needs_a_right(void)
 	ktap_eq(mode_of(&dev[0]), CAIRNDV_LOOPBACK_SELF);
 }
 
-/* A WRITE of SIZE bytes, and their comparison, between @from and @to. */
+/* WRITE SIZE bytes between @from and @to, and compare them. */
 static void write_between(struct vt_dev *from, struct vt_dev *to)
 {
 	struct vt_opts o = VT_OPTS;
@@ -81,7 +81,7 @@ static void write_between(struct vt_dev *from, struct vt_dev *to)
 	vt_end_destroy(&b);
 }
 
-/* The packets of a message by the way that they should take, and by no other. */
+/* The packets of a message take the expected way, and no other. */
 static void takes_the_way(struct vt_dev *from, struct vt_dev *to, bool handed)
 {
 	const char *yes = handed ? "loopback_packets" : "tx_packets";

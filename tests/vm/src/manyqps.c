@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Many connections at once: manyqps [N], default 1000 RC QP pairs. Each moves
- * data with SEND, WRITE and READ, all compared, while all the others exist;
- * and what a QP costs the kernel is measured.
+ * data with SEND, WRITE and READ, all compared, while all the others exist.
+ * The kernel's memory for a QP is measured.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct ibv_mr *mr[2];
 static u8 *buf[2];
 static struct vt_end *ends[2];
 
-/* Sum of what /proc/self/smaps says of one key, in kB, for matching maps. */
+/* The sum of one key of /proc/self/smaps, in kB, for matching mappings. */
 static long mapped(const char *path, const char *key)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -71,8 +71,8 @@ static void create(void)
 		must(!create_end(&ends[0][i], 0) && !create_end(&ends[1][i], 1));
 }
 
-/* Objects lie in slabs; what else comes and goes in a kernel that has just booted is
- * larger than they are.
+/* Count slabs only, which have the objects: other memory of a kernel that has just
+ * booted changes by more than their size.
  */
 static void kernel_memory(void)
 {
@@ -122,7 +122,7 @@ static int post_recv(unsigned int i, int side)
 	return ibv_post_recv(ends[side][i].qp, &wr, &bad);
 }
 
-/* @n completions of one CQ, all good. */
+/* Poll @n completions of one CQ, which must be good. */
 static void reap(int side, unsigned int n)
 {
 	static u8 seen[2][65536];
@@ -137,7 +137,7 @@ static void reap(int side, unsigned int n)
 	}
 }
 
-/* Everybody at once, from one side to the other. */
+/* All connections at once, from one side to the other. */
 static void all_move(enum ibv_wr_opcode op, int from)
 {
 	unsigned int i;
@@ -208,7 +208,7 @@ static bool setup(int side)
 	buf[side] = aligned_alloc(4096, pairs * 4096);
 	if (!ends[side] || !buf[side])
 		return false;
-	/* here and now, so that it is not counted */
+	/* touch it now, so that it is not counted later */
 	memset(buf[side], 0, pairs * 4096);
 	mr[side] = ibv_reg_mr(dev[side].pd, buf[side], pairs * 4096, VT_ACCESS);
 	cq[side] = ibv_create_cq(dev[side].ctx, 2 * pairs, NULL, NULL, 0);

@@ -94,7 +94,7 @@ static void send_to(struct vt_end *e, const struct vt_dev *to, u32 qpn, u32 imm,
 	must(!ibv_destroy_ah(wr.wr.ud.ah));
 }
 
-/* The same in one list, so that they can leave as a train. */
+/* The same in one list, so that the datagrams can leave as a train. */
 static void post_row(struct vt_end *e, const struct vt_dev *to, u32 imm, int n)
 {
 	struct ibv_sge sge = { (uintptr_t)e->buf + 8192, 100, e->mr->lkey };
@@ -122,7 +122,7 @@ static void post_row(struct vt_end *e, const struct vt_dev *to, u32 imm, int n)
 	must(!ibv_destroy_ah(ah));
 }
 
-/* The next that @e gets is number @imm, from @from to the group. */
+/* The next datagram that @e receives is number @imm, from @from to the group. */
 static void got(struct vt_end *e, const struct vt_end *from, u32 imm)
 {
 	const u8 *grh = e->buf;
@@ -144,7 +144,7 @@ static bool quiet(struct vt_end *e)
 	return !ibv_poll_cq(e->rcq, 1, &wc);
 }
 
-/* Two in the group get what is sent, until they leave. */
+/* Two members receive datagrams until they leave. */
 static void members(void)
 {
 	int i;
@@ -197,7 +197,7 @@ static void own_messages(void)
 	close_ends();
 }
 
-/* Address and queue pair number go together, and groups are not mixed up. */
+/* Address and queue pair number must fit, and groups are separate. */
 static void not_for_us(void)
 {
 	struct vt_dev other = net;
@@ -276,7 +276,7 @@ static void mcast_refused(void)
 	close_ends();
 }
 
-/* As many groups as query_device says, and no more. */
+/* As many groups as query_device reports, and no more. */
 static void limit(void)
 {
 	struct ibv_device_attr attr;
@@ -304,8 +304,8 @@ static void limit(void)
 	close_ends();
 }
 
-/* More members than take a datagram where it arrives: the lanes do it for the others, and
- * each has all of them, those of a train, too.
+/* More members than receive a datagram in the soft interrupt: lanes serve the others. Each
+ * member receives all datagrams, those of a train, too.
  */
 static void many_members(void)
 {
@@ -337,7 +337,7 @@ static void many_members(void)
 	close_ends();
 }
 
-/* Most members get copies. One that cannot be made, as faults.sh has it, is counted. */
+/* Most members get copies. A copy that cannot be made (faults.sh) is counted. */
 static void copies_counted(void)
 {
 	const u64 overflows = vt_counter(&dev[1], "rx_overflow");

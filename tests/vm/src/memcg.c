@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a process makes the kernel hold is charged to its memory cgroup. For each kind
- * of object:
+ * Memory that a process makes the kernel hold is charged to its memory cgroup. For each
+ * kind of object:
  *
- * - Some are made without a limit. What the group's memory.stat grows by is compared
- *   with what the driver allocates for them, which the tables below say: without any
- *   one of the allocations in a table the growth is too small.
+ * - Some are made without a limit. The growth of the group's memory.stat is compared with
+ *   the driver's allocations for them, which the tables below have. Without any one of
+ *   the allocations in a table the growth is too small.
  * - More are made until a limit is met. The process gets ENOMEM and lives: it is no
  *   victim of the out-of-memory killer. The kernel's memory outside of the group has
  *   grown little.
@@ -13,7 +13,7 @@
  *   the rest when it has ended.
  *
  * One kind meets the limit as a process that may be killed. Runs as root where the
- * first device's netdev is; other traffic is judged by the caller.
+ * first device's netdev is; the caller checks other traffic.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,25 +40,25 @@
 
 /* memcg.sh makes it. */
 #define GROUP	"/sys/fs/cgroup/cairn_memcg"
-#define ROOM	(4L << 20)	/* below the limit, after the first ones */
-#define BACK	1048576L	/* what the context keeps when all are destroyed */
-#define MOST	100000		/* of any kind */
-#define HEAP	(24u << 20)	/* of the process, from before */
+#define ROOM	(4L << 20)	/* below the limit, after the first objects */
+#define BACK	1048576L	/* a context may keep it when all are destroyed */
+#define MOST	100000		/* objects of any kind */
+#define HEAP	(24u << 20)	/* memory that the process has before */
 #define KEYS	2500		/* in 512 leaves: few of these have none */
-#define PRESENT	64		/* as many wait for a work item */
+#define PRESENT	64		/* pages that wait for a work item */
 #define UNREAD	4		/* events of an object */
-#define READS	16		/* that are posted at once */
+#define READS	16		/* READs posted at once */
 #define PAGE	4096
 #define AREA	64		/* pages that exist once, in many regions */
-#define MAPPINGS	256	/* to see what one costs */
+#define MAPPINGS	256	/* to measure the cost of one */
 
-/* What memory.stat tells apart. */
+/* Classes of memory in memory.stat. */
 enum class {
 	SLAB,		/* kmalloc() up to 8 KiB, caches */
 	NODES,		/* of XArrays, a cache that can be reclaimed */
 	PAGES,		/* vmalloc(), longer kmalloc() */
 	PERCPU,
-	EITHER,		/* longer kmalloc() or vmalloc(), as it came */
+	EITHER,		/* longer kmalloc() or vmalloc() */
 	CLASSES,
 };
 
@@ -67,27 +67,27 @@ static const char *const class_name[CLASSES] = {
 };
 
 /*
- * One allocation of the driver for an object. Together the tables name all that it
- * charges, but for what a context has (see there) and the list of one call in
- * mem/advise.c. Sizes of structures are as pahole shows them, those of arrays as the
- * code has them. If one gets smaller for good reason, the table does, too.
+ * One allocation of the driver for an object. The tables name all charged allocations
+ * except those of a context (see there) and the list of one call in mem/advise.c. Sizes
+ * of structures are those of pahole, sizes of arrays those of the code. If one gets
+ * smaller, change the table, too.
  */
 struct part {
 	enum class class;
 	u32 bytes;
 	u32 num;	/* for each object */
-	u32 share;	/* of so many objects */
+	u32 share;	/* objects that share it */
 };
 
 struct kind {
 	void *(*make)(u32 i);
 	int (*undo)(void *made);
-	u32 number;	/* that are measured */
+	u32 number;	/* number of measured objects */
 	u32 most;	/* 0: as many as the limit allows */
-	bool keys;	/* others have taken most of the leaves of the table of keys */
-	bool killed;	/* may be */
+	bool keys;	/* other regions have most of the leaves of the table of keys */
+	bool killed;	/* the process may be killed at the limit */
 	int (*ready)(void);	/* before the first is made */
-	int (*late)(void *made);	/* with each when no more can be made */
+	int (*late)(void *made);	/* called for each when no more can be made */
 	const struct part *late_part;
 	const struct part *part;
 };
@@ -97,7 +97,7 @@ struct usage {
 	long mappings;
 };
 
-/* Between the process that makes them and the one that looks. */
+/* Shared by the process that makes objects and the one that measures. */
 static struct shared {
 	u32 made;
 	int err;		/* of the creation that failed */
@@ -107,9 +107,9 @@ static struct shared {
 	int late_err;
 	long mapping;		/* slab of one, in the process itself */
 	long charged;		/* when no more could be made */
-	long used;		/* of the host's, kB, then */
+	long used;		/* of the host at that time, kB */
 	long left;		/* when all were destroyed */
-	u64 at[5];		/* ms, for who wonders what takes long */
+	u64 at[5];		/* times of the steps, ms, to find the slow one */
 	bool measured;
 	bool skipped;
 } *shared;
@@ -142,7 +142,7 @@ static int undo_qp(void *qp)
 	return ibv_destroy_qp(qp);
 }
 
-/* The CQ of its own, too. */
+/* Destroy its CQ, too. */
 static int undo_qp_cq(void *qp)
 {
 	struct ibv_cq *own = ((struct ibv_qp *)qp)->send_cq;
@@ -150,7 +150,7 @@ static int undo_qp_cq(void *qp)
 	return ibv_destroy_qp(qp) ?: ibv_destroy_cq(own);
 }
 
-/* Is what @made has been prepared to @ok? If not it goes again. */
+/* Keep @qp if it was prepared, else destroy it. */
 static void *keep_qp(struct ibv_qp *qp, bool ok)
 {
 	int err = errno;
@@ -247,7 +247,7 @@ static int prepare_ring(struct ibv_qp *qp, u32 wrs)
 		},
 	};
 
-	/* what is short lies in the attribute */
+	/* short data lie in the attribute */
 	memcpy(&cmd.attr[0].data, &req, sizeof(req));
 	return ioctl(qp->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
 }
@@ -263,16 +263,16 @@ static int undo_prepared_ring(void *qp)
 	return prepare_ring(qp, 0);
 }
 
-/* The process has not mapped them, so nothing else is charged. */
+/* The process has not mapped them, so no other memory is charged. */
 static const struct part prepared_ring[] = {
 	{ PAGES, PAGE, 1, 1 },		/* queue/mmap.c: the ring */
 	{ SLAB, 56, 1, 1 },		/* queue/mmap.c: struct cairn_mmap */
-	{ SLAB, 40, 1, 1 },		/* queue/next_ring.c: what is to be the ring */
+	{ SLAB, 40, 1, 1 },		/* queue/next_ring.c: the next ring */
 	{ SLAB, 64 * 40, 1, 1 },	/* queue/next_ring.c: the records */
 	{}
 };
 
-/* Connected to itself. */
+/* A queue pair that is connected to itself. */
 static struct ibv_qp *connected_qp(u32 wrs)
 {
 	struct vt_opts o = VT_OPTS;
@@ -352,7 +352,7 @@ static const struct part late_part[] = {
 	{}
 };
 
-/* One message that the process was asked to make durable, and has. */
+/* One message that the process was asked to make durable, and did. */
 static void *make_host_flush(u32 i)
 {
 	struct ibv_sge sge = { (uintptr_t)page, 8, region->lkey };
@@ -380,7 +380,7 @@ static const struct part host_flush[] = {
 	{}
 };
 
-/* The target has its queues without the process: in the kernel alone. */
+/* The target's queues exist in the kernel only, without the process. */
 static void *make_xrc_target(u32 i)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -534,7 +534,7 @@ static int undo_mr(void *mr)
 }
 
 /* Key indices of 16 bits lie everywhere, so that most of the first ones begin a leaf
- * of 128: of 256 indices 201, if nobody has any.
+ * of 128: of 256 indices 201, if there are no other keys.
  */
 static const struct part small_mr[] = {
 	{ SLAB, 368, 1, 1 },		/* mem/mr.c: struct cairn_mr */
@@ -583,7 +583,7 @@ static const struct part odp_mr[] = {
 	{}
 };
 
-/* What is there already, found by the kernel in its own time. */
+/* A region over present pages, which the kernel finds by a work item. */
 static void *make_present_mr(u32 i)
 {
 	struct ibv_sge sge = { (uintptr_t)area, AREA * PAGE, 0 };
@@ -610,7 +610,7 @@ static void *make_present_mr(u32 i)
 
 static int buffer;
 
-/* -1: this kernel cannot export one. */
+/* Return: -1 if this kernel cannot export a buffer. */
 static int ready_buffer(void)
 {
 	struct udmabuf_create create = { .size = AREA * PAGE };
@@ -675,7 +675,7 @@ static union ibv_gid group_gid(u32 i)
 	return gid;
 }
 
-/* 1 to begin with: NULL is none. */
+/* The first number is 1, as NULL means failure. */
 static void *make_group(u32 i)
 {
 	union ibv_gid gid = group_gid(i + 1);
@@ -717,7 +717,7 @@ static u32 device_index(void)
 	return ibv_get_device_index(dev.ctx->device);
 }
 
-/* As "rdma statistic qp bind" does; its number in the answer is not needed. */
+/* Like "rdma statistic qp bind"; the number in the answer is not needed. */
 static int bind_counter(u32 qpn)
 {
 	struct request r = { .hdr = {
@@ -760,7 +760,7 @@ static const struct part one_counter[] = {
 	{}
 };
 
-/* A CQ with completion events: of work requests that are flushed. */
+/* A CQ with completion events of flushed work requests. */
 static void *make_cq_events(u32 i)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
@@ -811,10 +811,10 @@ static void *make_async_events(u32 i)
 }
 
 /*
- * The context, and what it has with its first queue pair and deregistration. Each of
- * these is there once, and less than what the process's own open files cost, so it is
- * not measured: mem/dereg_async.c, queue/qinfo.c and queue/ready.c: tables, with
- * their XArrays; lane/watch.c: the watch, its page. What they hold is in pages, below.
+ * The context, and the objects of its first queue pair and deregistration. Each of these
+ * exists once and is smaller than the process's own open files, so it is not measured:
+ * the tables of mem/dereg_async.c, queue/qinfo.c and queue/ready.c with their XArrays,
+ * and the watch of lane/watch.c. The pages below are those that they hold.
  */
 static void *make_context(u32 i)
 {
@@ -873,7 +873,7 @@ static void write_limit(long bytes)
 	write_file(GROUP "/memory.max", bytes ? text : "max");
 }
 
-/* Open all the time: to open a file at the limit would want memory of the group. */
+/* Open all the time: opening a file at the limit would need memory of the group. */
 static int fd_current, fd_stat, fd_cpu, fd_maps, fd_meminfo;
 
 static int open_file(const char *path)
@@ -952,7 +952,7 @@ static void read_usage(struct usage *u)
 	u->mappings = count_mappings();
 }
 
-/* kB that nobody can get. */
+/* kB of the host that are in use. */
 static long used_memory(void)
 {
 	const char *text = read_text(fd_meminfo);
@@ -964,8 +964,8 @@ static long used_memory(void)
 /* --- the process in the group ---------------------------------------------- */
 
 /*
- * At the limit a page fault of a process that cannot be killed would wait for ever:
- * what it needs is there before it joins the group.
+ * At the limit a page fault of a process that cannot be killed would not end. So touch
+ * all memory that it needs before it joins the group.
  */
 static void get_ready(void)
 {
@@ -975,7 +975,7 @@ static void get_ready(void)
 	char *heap;
 
 	setrlimit(RLIMIT_NOFILE, &files);
-	/* Each CPU has up to a page that is counted later. */
+	/* Each CPU may have a page that is counted later. */
 	CPU_SET(0, &one);
 	sched_setaffinity(0, sizeof(one), &one);
 	mallopt(M_MMAP_MAX, 0);
@@ -1005,7 +1005,7 @@ static struct ibv_qp *make_datagrams(void)
 	return qp;
 }
 
-/* What objects of many kinds need. */
+/* Open the objects that many kinds need. */
 static int open_all(void)
 {
 	if (vt_open(&dev, vt_name_a(), VT_IPV4, -1))
@@ -1024,8 +1024,8 @@ static int open_all(void)
 	return cq && channel && xrcd && region && host_region && datagrams ? 0 : -1;
 }
 
-/* Rings are mapped, and for each mapping the kernel has something in the same class. They
- * stay: freed late, they would be missed later.
+/* Rings are mapped, and the kernel's memory for a mapping is of the same class. The
+ * mappings stay, as a late free would falsify later results.
  */
 static void mapping_cost(void)
 {
@@ -1040,7 +1040,7 @@ static void mapping_cost(void)
 			  (after.mappings - before.mappings ?: 1);
 }
 
-/* Up to @most. False: one could not be made. */
+/* Make up to @most objects. Return: false if one could not be made. */
 static bool make_many(const struct kind *kind, u32 most)
 {
 	while (shared->made < most) {
@@ -1072,7 +1072,7 @@ static void measure(const struct kind *kind)
 	shared->measured = true;
 }
 
-/* What is freed late has its time. */
+/* Wait for memory that is freed late. */
 static void wait_back(long start)
 {
 	u64 end = vt_now_ms() + vt_ms(30000);
@@ -1085,8 +1085,8 @@ static void wait_back(long start)
 	} while (vt_now_ms() < end);
 }
 
-/* What the data path needs for objects that are there: the kernel charges for that, too,
- * but lets nobody fail in an interrupt because of a limit.
+/* Let the data path allocate for existing objects. The kernel charges these allocations,
+ * too, but none fails in an interrupt because of a limit.
  */
 static void use_late(const struct kind *kind)
 {
@@ -1155,8 +1155,7 @@ static bool wait_free(long kb)
 	return true;
 }
 
-/* What the group is charged for an allocation: its slot, and 8 bytes that name the
- * group.
+/* The charge for an allocation: its slot, and 8 bytes that name the group.
  */
 static long charged_for(const struct part *part)
 {
@@ -1176,7 +1175,7 @@ static long charged_for(const struct part *part)
 	return bytes * part->num;
 }
 
-/* Less than this is charged if one of the allocations is not. */
+/* If one of the allocations is not charged, the charge is less than this. */
 static long least(const struct part *part, enum class class, u32 number)
 {
 	long sum = 0, smallest = LONG_MAX, bytes;
@@ -1264,7 +1263,7 @@ static void judge(const char *name, const struct kind *kind)
 		ktap_eq(status, 0);
 		ktap_eq(shared->err, kind->most && shared->made == kind->most ?
 					     0 : ENOMEM);
-		/* the rest is ib_core's, and what a kernel under pressure does by itself */
+		/* the rest is ib_core's memory, and that of a kernel under pressure */
 		ktap_ok(shared->used < 4 * shared->charged / 1024 + 8192);
 		ktap_eq(shared->undo_err, 0);
 		ktap_ok(shared->left < BACK);
@@ -1322,7 +1321,7 @@ KIND(killed, make_small_qp, undo_qp, 128, .killed = true, .part = idle_qp)
 	X(cqs_with_events) X(srqs_with_events) X(contexts) X(killed)
 VT_TESTS(TESTS)
 
-/* Pages of the caller's, in an order that lets no two of them be one block. */
+/* Pages of the caller, in an order in which no two of them are one block. */
 static u8 *make_area(void)
 {
 	u8 *mem = mmap(NULL, AREA * PAGE, PROT_READ | PROT_WRITE,

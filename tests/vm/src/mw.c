@@ -19,7 +19,7 @@
 
 static struct vt_dev dev[2];
 static struct vt_end a, b;
-static struct ibv_mr *region;		/* of b: windows may be bound to it */
+static struct ibv_mr *region;		/* region of b; windows may be bound to it */
 static struct ibv_mw *mw;
 
 static void open_ends_of(enum ibv_qp_type qp_type, enum ibv_mw_type type)
@@ -93,7 +93,7 @@ static void post_bind(struct ibv_qp *qp, struct ibv_mw *window, u32 rkey,
 		must(!ibv_bind_mw(qp, window, &bind));
 }
 
-/* Binds mw, with the next key; returns the status. */
+/* Bind mw with the next key. Return: the status. */
 static int bind_to(struct ibv_mw_bind_info info)
 {
 	u32 rkey = ibv_inc_rkey(mw->rkey);
@@ -136,7 +136,7 @@ static int write_at(u32 rkey, size_t off, u32 len)
 	return use(IBV_WR_RDMA_WRITE, rkey, (uintptr_t)b.buf + off, len);
 }
 
-/* An operation with a key only, of @end. */
+/* Post an operation of @end that has a key only. */
 static void post_key(struct vt_end *end, enum ibv_wr_opcode opcode, u32 rkey)
 {
 	struct ibv_send_wr wr = {
@@ -173,7 +173,7 @@ static int remote_inv(u32 rkey)
 	return 0;
 }
 
-/* Each right by itself, and the two ends of the range. */
+/* Each right alone, and the two ends of the range. */
 static void rights(void)
 {
 	static const struct {
@@ -202,7 +202,7 @@ static void rights(void)
 	ktap_eq(write_at(mw->rkey, 4095, 8), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(write_at(mw->rkey, 12288, 1), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(write_at(mw->rkey ^ 1, 4096, 8), IBV_WC_REM_ACCESS_ERR);
-	/* The region itself gives peers nothing. */
+	/* The region itself gives peers no access. */
 	ktap_eq(write_at(region->rkey, 4096, 8), IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -243,7 +243,7 @@ static void type_2(void)
 	ktap_eq(write_at(old, 0, BUF), 0);
 	must(!remote_inv(old));
 	ktap_eq(write_at(old, 0, 8), IBV_WC_REM_ACCESS_ERR);
-	/* There is nothing left that a peer could end. */
+	/* The peer's invalidation fails, as the key has ended. */
 	ktap_eq(remote_inv(old), IBV_WC_REM_ACCESS_ERR);
 	must(!bind_to(part(0, 10, REMOTE | IBV_ACCESS_ZERO_BASED)));
 	ktap_eq(use(IBV_WR_RDMA_WRITE, mw->rkey, 0, 10), 0);
@@ -258,7 +258,7 @@ static void unreliable(void)
 	must(!bind_to(part(0, 4096, IBV_ACCESS_REMOTE_WRITE)));
 	vt_fill(a.buf, 4096, 3);
 	ktap_eq(write_at(mw->rkey, 0, 4096), 0);
-	/* Behind the WRITE, so that it has arrived. */
+	/* After the WRITE has arrived. */
 	must(!vt_to_state(a.qp, IBV_QPS_ERR));
 	for (int left = LONG; vt_check(b.buf, 4096, 3) >= 0 && left; left--)
 		usleep(1000);
@@ -283,7 +283,7 @@ static void low_byte(void)
 	close_ends();
 }
 
-/* A window of type 2 is for peers of its queue pair. */
+/* A window of type 2 serves peers of its queue pair only. */
 static void other_queue_pair(void)
 {
 	struct vt_end a1, b1;
@@ -316,7 +316,7 @@ struct refusal {
 	enum ibv_mw_type types;		/* 0: both */
 };
 
-/* A bind that is not allowed: the queue pair ends, the window stays. */
+/* A forbidden bind: the queue pair enters the error state, the window stays. */
 static void refuse(const struct refusal *row)
 {
 	u32 old = mw->rkey;
@@ -388,7 +388,7 @@ static void refused_of(enum ibv_mw_type type)
 		reconnect();
 		must(!bind_to(part(0, 8, REMOTE)));
 	}
-	/* After all of that it is as it was. */
+	/* The binding is unchanged after these. */
 	ktap_eq(write_at(mw->rkey, 0, 8), 0);
 	must(!ibv_dereg_mr(plain) && !ibv_dereg_mr(reading) &&
 	     !ibv_dereg_mr(foreign) && !ibv_dealloc_mw(other) &&
@@ -420,7 +420,7 @@ static void not_for_local_use(void)
 	close_ends();
 }
 
-/* A region stays while a window is bound to it. */
+/* A region cannot be freed while a window is bound to it. */
 static void regions(void)
 {
 	open_ends(IBV_MW_TYPE_2);
@@ -437,14 +437,14 @@ static void regions(void)
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND), 0);
 	must(!bind_to(part(0, BUF, REMOTE)));
 	ktap_eq(write_at(mw->rkey, 0, 8), 0);
-	/* The end of the window ends its binding. */
+	/* Freeing the window ends its binding. */
 	must(!ibv_dealloc_mw(mw));
 	ktap_eq(write_at(mw->rkey, 0, 8), IBV_WC_REM_ACCESS_ERR);
 	mw = NULL;
 	close_ends();
 }
 
-/* When an invalidation has completed, what peers still send does not arrive. */
+/* After an invalidation has completed, later packets of peers have no effect. */
 static void invalidated_is_over(void)
 {
 	struct ibv_sge sge;
@@ -491,7 +491,7 @@ static void invalidated_is_over(void)
 	close_ends();
 }
 
-/* The process frees nothing; the kernel does, in any order. */
+/* The process does not free its objects; the kernel does, in any order. */
 static void killed(void)
 {
 	pid_t child = fork();

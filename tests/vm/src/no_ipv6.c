@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Paths over IPv6 on a host that has none: "ipv6.disable=1", or a kernel without it.
+ * Paths over IPv6 on a host without it: "ipv6.disable=1", or a kernel without IPv6.
  *
  * ib_core gives each port a link-local GID that it makes from the MAC, with or without
- * IPv6, so a process has an IPv6 source address there. Nothing can be sent from it.
+ * IPv6. So a process has an IPv6 source address, from which no packet can be sent.
  */
 #include <stdlib.h>
 #include "vt_test.h"
@@ -32,7 +32,7 @@ static const char *const far[] = {
 	"00000000000000000000000000000001",
 };
 
-/* An address handle is refused, or what is sent with it completes. */
+/* An address handle is refused, or datagrams that use it complete. */
 static void datagrams(void)
 {
 	struct vt_opts o = VT_OPTS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Regions on demand: nothing is pinned, and what is absent is brought.
+ * Regions on demand: no page is pinned, and absent pages are faulted in.
  *
  *	odp [TEST]	the tests below
  *	odp hold	transfers without end, says "holds" and waits to be killed
@@ -134,7 +134,7 @@ static void offers(void)
 		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV);
 }
 
-/* Registering touches nothing and pins nothing, nor does a transfer. */
+/* Neither registration nor a transfer pins pages, and registration touches none. */
 static void not_pinned(void)
 {
 	const size_t len = 256u << 20;
@@ -160,14 +160,14 @@ static void not_pinned(void)
 	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
 	ktap_ok(vt_own_status("VmRSS") < rss + 4096);
 	ktap_eq(vt_own_status("VmLck"), 0);
-	/* the buffers of the ends are the only ones */
+	/* only the buffers of the ends are pinned */
 	ktap_ok(vt_own_status("VmPin") <= 2 * (long)SIZE / 1024);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap(mem, len);
 	pair_close(&p);
 }
 
-/* All that one side does with absent memory, and then with what is there. */
+/* All operations of one side with absent memory, and then with present memory. */
 static void transfers(void)
 {
 	struct pair p = {};
@@ -204,7 +204,7 @@ static void transfers(void)
 	pair_close(&p);
 }
 
-/* Pages that are never touched by the CPU before. */
+/* Pages that the CPU did not touch before. */
 static void untouched(void)
 {
 	struct pair p = {};
@@ -230,8 +230,7 @@ static void untouched(void)
 	pair_close(&p);
 }
 
-/* Also when pages are only read at first: what is written later is not in a page that
- * others share.
+/* Pages are only read at first: later writes do not go to a page that others share.
  */
 static void read_then_written(void)
 {
@@ -272,8 +271,8 @@ static void *steal(void *arg)
 	return NULL;
 }
 
-/* A thread takes pages away while they are written and read. Their neighbours in the
- * same messages are right, and in the end all are.
+/* A thread discards pages while they are written and read. Their neighbours in the same
+ * messages are right, and in the end all pages are.
  */
 static void taken_away(void)
 {
@@ -317,7 +316,7 @@ static void taken_away(void)
 	pair_close(&p);
 }
 
-/* The same with memory of the requester's: sources and places of READs. */
+/* The same with memory of the requester: sources, and destinations of READs. */
 static void taken_away_here(void)
 {
 	struct thief thief = {};
@@ -410,7 +409,7 @@ static void mapped_for_reading(void)
 	pair_close(&p);
 }
 
-/* Other memory at the same address is the region's. */
+/* After a new mapping at the same address, the region is the new memory. */
 static void mapped_anew(void)
 {
 	struct pair p = {};
@@ -431,7 +430,7 @@ static void mapped_anew(void)
 	pair_close(&p);
 }
 
-/* A child has the memory as it was; the parent's is the region's. */
+/* A child keeps the old contents; the region is the parent's memory. */
 static void forked(void)
 {
 	struct pair p = {};
@@ -485,7 +484,7 @@ static void file(void)
 	done(p.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(pread(fd, copy, LEN, AT), LEN);
 	ktap_eq(vt_check(copy, LEN, 11), -1);
-	/* behind the end of the file there is nothing */
+	/* behind the end of the file accesses fail */
 	must(!ftruncate(fd, PAGE));
 	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, mem + AT,
 	     mr->rkey);
@@ -497,7 +496,7 @@ static void file(void)
 	pair_close(&p);
 }
 
-/* One region for all of the memory, also what is mapped later. */
+/* One region for all memory, including later mappings. */
 static void implicit(void)
 {
 	struct ibv_mr *at_a, *at_b;
@@ -522,7 +521,7 @@ static void implicit(void)
 	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
 	munmap(mem, SIZE);
 	free(late);
-	/* neither page 0 nor the kernel's memory is the process's */
+	/* neither page 0 nor the kernel's memory belongs to the process */
 	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, 8, p.a.mr->lkey, (void *)64,
 	     at_b->rkey);
 	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
@@ -594,7 +593,7 @@ static void advised(void)
 	}
 }
 
-/* Advice that takes nothing is none. */
+/* Advice that may not fault has no effect. */
 static void advised_not_to_fault(void)
 {
 	struct pair p = {};
@@ -644,7 +643,7 @@ static void refused(void)
 	pair_open(&p);
 	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
-	/* persistent by NIC flush, by host flush; for FLUSH */
+	/* neither NIC flush, nor host flush, nor FLUSH */
 	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, 0, ODP_RW), EINVAL);
@@ -655,7 +654,7 @@ static void refused(void)
 	pair_close(&p);
 }
 
-/* When deregistration returns nothing is written any more, nor when munmap() does. */
+/* After deregistration or munmap() has returned, no packet writes to the memory. */
 static void released(void)
 {
 	int round, i, n, cut = 0;
@@ -689,7 +688,7 @@ static void released(void)
 	ktap_ok(cut);
 }
 
-/* Not promised: messages may be lost. But nothing hangs, and what arrives is right. */
+/* Messages may be lost here. But no queue pair hangs, and arrived data are right. */
 static void unreliable(void)
 {
 	struct pair p = {};
@@ -721,7 +720,7 @@ static void unreliable(void)
 	X(advised_badly) X(refused) X(released) X(unreliable)
 VT_TESTS(TESTS)
 
-/* Traffic beside a thread that takes pages, until the test ends it. */
+/* Traffic beside a thread that discards pages, until the test ends it. */
 static int hold(void)
 {
 	struct thief thief = {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Regions on demand of a process that has ended, or has become another program. A child has
- * its descriptor, and has pages faulted in for it by two threads that never leave a gap.
- * The process was in a memory cgroup: nothing may be charged elsewhere, and its memory is
- * given back.
+ * Regions on demand of a process that has ended, or has become another program. A child
+ * has its descriptor. Two threads of the child have pages faulted in without a pause.
+ * The process was in a memory cgroup: no page may be charged elsewhere, and its memory is
+ * freed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 
 enum how { EXITS, EXECS, LEADER_EXITS };
 
-/* Between the processes. */
+/* Shared by the processes. */
 static struct shared {
 	int advising;		/* threads of the child that have begun */
 	int ended;		/* by an error, or at the end of the time */
@@ -72,7 +72,7 @@ static int touch_once(u64 addr, u32 len)
 			     IBV_ADVISE_MR_FLAG_FLUSH, &part, 1);
 }
 
-/* Without an end, but for an error: first what is small, then all. */
+/* Until an error: first small ranges, then all. */
 static void *advise_for_ever(void *arg)
 {
 	u64 end = vt_now_ms() + LONG;
@@ -87,7 +87,7 @@ static void *advise_for_ever(void *arg)
 	return NULL;
 }
 
-/* It has the descriptor and not the memory. */
+/* The child has the descriptor, but not the memory. */
 static void heir_main(void)
 {
 	pthread_t thread[THREADS];
@@ -101,7 +101,7 @@ static void heir_main(void)
 	_exit(0);
 }
 
-/* The last thread: the first has ended, and the process has not. */
+/* The last thread: the first one has ended, but the process lives on. */
 static void *last_thread(void *arg)
 {
 	u32 i;
@@ -144,7 +144,7 @@ static void owner_main(enum how how)
 	_exit(0);
 }
 
-/* Did all threads stop, each for this reason? */
+/* Have all threads stopped, each with this error? */
 static void heir_stops(void)
 {
 	u64 end = vt_now_ms() + LONG / 2;

@@ -49,7 +49,7 @@ static u8 *ordinary(void *at, u32 pages)
 	return mem;
 }
 
-/* A secret page, mapped at @at if that is not NULL. */
+/* Map a secret page, at @at if that is not NULL. */
 static u8 *secret(void *at)
 {
 	int fd = (int)syscall(SYS_memfd_secret, 0);
@@ -144,7 +144,7 @@ static void done(struct ibv_cq *cq, enum ibv_wc_status status)
 	ktap_eq(wc.status, status);
 }
 
-/* A WRITE from an ordinary page of a to @to of b. */
+/* WRITE from an ordinary page of a to @to of b. */
 static void write_to(struct pair *p, void *to, u32 rkey,
 		     enum ibv_wc_status status)
 {
@@ -214,7 +214,7 @@ static void named_here(void)
 	pair_close(&p);
 }
 
-/* Pages around are brought along, but not such ones. */
+/* A fault brings neighbouring pages along, but not secret ones. */
 static void neighbours(void)
 {
 	struct pair p = {};
@@ -260,7 +260,7 @@ static void implicit(void)
 	pair_close(&p);
 }
 
-/* Ordinary memory is used first, and something secret comes to its place. */
+/* Ordinary memory is used first, and secret memory replaces it. */
 static void replaced(void)
 {
 	struct pair p = {};
@@ -284,7 +284,7 @@ static void replaced(void)
 	pair_close(&p);
 }
 
-/* Here the page is in no page table before the device asks for it. */
+/* The page is in no page table of this process before the device asks for it. */
 static void faulted_in_by_a_child(void)
 {
 	struct pair p = {};
@@ -307,7 +307,7 @@ static void faulted_in_by_a_child(void)
 	pair_close(&p);
 }
 
-/* A shadow stack is writable for the CPU's calls only. */
+/* Only call instructions may write to a shadow stack. */
 static void shadow_stack(void)
 {
 	long at = syscall(SYS_map_shadow_stack, 0, PAGE, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Regions on demand whose pages do not come: the file system is frozen, and a page of a
- * file cannot be made writable. What can others do meanwhile?
+ * file cannot be made writable. Other processes must go on meanwhile.
  *
  *	odp_stuck DIR [TEST]	DIR: of a file system of its own, which is frozen
  *	odp_stuck DIR hold	says "ready"; told by SIGUSR1 that DIR is frozen it has pages
@@ -31,10 +31,10 @@
 #define PAGE		4096u
 #define ODP_RW		(IBV_ACCESS_ON_DEMAND | VT_ACCESS)
 #define NOBODY		65534
-/* What the driver gives to one process, and to one user (mem/odp_job.h) */
+/* The driver's shares of a process and of a user (mem/odp_job.h) */
 #define PROCESS_JOBS	16
 #define USER_JOBS	128
-/* more than there are threads for all, by one process and by many */
+/* more than all threads, from one process and from many */
 #define MANY		560u
 #define PROCESSES	14u
 #define EACH		40u
@@ -99,7 +99,7 @@ static int released(u32 ticket)
 	return err;
 }
 
-/* 'w' write to all pages, 'e' end all regions, 'c' wait for what it was; 'q' quits */
+/* 'w' writes to all pages, 'e' ends all regions, 'c' waits for either; 'q' quits */
 static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *s,
 		       char what)
 {
@@ -139,7 +139,7 @@ static u8 *stuck_map(const struct stuck *s)
 		   (off_t)s->first * PAGE);
 	if (fd < 0 || mem == MAP_FAILED)
 		_exit(1);
-	/* The test is of pages that are there, and may not be written yet. */
+	/* The test needs pages that are present and not yet writable. */
 	for (i = 0; i < s->n; i++)
 		if (*(volatile u8 *)(mem + i * PAGE))
 			_exit(1);
@@ -186,7 +186,7 @@ static void stuck_start(struct stuck *s, u32 first, u32 n, uid_t uid)
 	s->hear = from[0];
 }
 
-/* Has a process done what it was told to? */
+/* Has a process done its command? */
 static bool heard(int fd, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -201,7 +201,7 @@ static void stuck_tell(const struct stuck *s, char what)
 	must(heard(s->hear, 2 * LONG));
 }
 
-/* Others have its pipes as well: it does not see that one is closed. */
+/* Other processes have its pipes, too: it does not see that one is closed. */
 static int stuck_end(struct stuck *s)
 {
 	int status = -1;
@@ -241,7 +241,7 @@ static void other_main(int tell)
 }
 
 /* A process of the same user, whose page has to wait. Its regions and its queue pair end
- * nevertheless, in that order.
+ * nevertheless, in this order.
  */
 static void kin_main(int tell)
 {
@@ -268,8 +268,8 @@ static void kin_main(int tell)
 	_exit(0);
 }
 
-/* How much of that another process got done, of two. It may be there for long then, as
- * what it waits for ends when the file system goes on.
+/* The number of steps that another process has done, of two. It may not end for long, as
+ * it waits until the file system is thawed.
  */
 static int other_tries(pid_t *pid, void (*what)(int tell))
 {
@@ -333,7 +333,8 @@ static u32 smaller(u32 a, u32 b)
 }
 
 /* @processes of a user, @n pages each, in turn: they write, they end their regions (if
- * @ends), they are killed (if @kills). Without the last two all is written in the end.
+ * @ends), they are killed (if @kills). Without the last two all pages are written in the
+ * end.
  */
 static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 {
@@ -400,7 +401,7 @@ static void it_is_killed(void)
 	try_stuck(1, MANY, 0, false, true);
 }
 
-/* A process has requests of peers under way, and advice that it waits for. */
+/* A process with pending requests of peers, and with advice that it waits for. */
 #define HOLD	3u
 
 static sem_t hold_go;
@@ -442,7 +443,7 @@ static int hold(void)
 	sge.addr = (uintptr_t)mem + HOLD * PAGE;
 	sge.length = PAGE;
 	sge.lkey = ibv_reg_mr(dev.pd, mem + HOLD * PAGE, PAGE, ODP_RW)->lkey;
-	/* A fault that does not end keeps mappings from changing: no thread begins later. */
+	/* A fault that does not end blocks changes of mappings: begin threads before it. */
 	must(!sem_init(&hold_go, 0, 0) &&
 	     !pthread_create(&thread, NULL, hold_advise, &sge));
 	faults = vt_counter(&dev, "odp_faults");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What can the device at the other end make durable? Device a asks device b, both
- * cairn's; by hand, with bytes that this program made; and with invalid
- * bytes. With the argument "plain" device b asks device a, which does not know
- * the question.
+ * Questions of what the device at the other end can make durable. Device a asks
+ * device b, both cairn's: by the library, by hand with bytes of this program, and
+ * with invalid bytes. With the argument "plain" device b asks device a, which does
+ * not know the question.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,10 +13,10 @@
 #include "vt_persist.h"
 #include "vt_test.h"
 
-#define LONG_MS		10000	/* cairndv_query_peer() takes no more */
+#define LONG_MS		10000	/* the longest time of cairndv_query_peer() */
 #define MAD		256
 #define GSI_QKEY	0x80010000u
-#define ASKERS		160	/* more than a device lets ask */
+#define ASKERS		160	/* more questions than a device allows at a time */
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
 static struct vt_dev da, db;
@@ -112,7 +112,7 @@ static void refused(void)
 
 /* --- no answer -------------------------------------------------------------- */
 
-/* 10.77.0.99 is not there; its Ethernet address is b's (persist.sh). */
+/* 10.77.0.99 does not exist; its neighbour entry has b's MAC (persist.sh). */
 static void connect_to_nobody(void)
 {
 	struct vt_dev nobody = db;
@@ -155,7 +155,7 @@ static void many(void)
 	}
 	ktap_ok(refused_ones);
 	close_ends();
-	/* and there is room again */
+	/* and there is room for questions again */
 	both_ways();
 }
 
@@ -252,11 +252,11 @@ static void by_hand(void)
 	got = hand_ask(&hand, mad);
 	ktap_eq(got[3], 0x81);
 	ktap_ok(!memcmp(got + 4, mad + 4, 36));
-	ktap_ok(got[43] & 2);			/* host flush needs nothing */
+	ktap_ok(got[43] & 2);			/* every device has host flush */
 	ktap_ok(!memcmp(got + 44, unit_and_more, 8));
 	ktap_ok(!memcmp(got + 56, max_msg, 8));
 	ktap_eq(vt_counter(&db, "peer_questions"), asked + 1);
-	/* what a device without the class says, and a later version of it */
+	/* the answer of a device without the class, and a later version of it */
 	mad[2] = 2;
 	got = hand_ask(&hand, mad);
 	ktap_eq(got[3], 0x81);
@@ -287,12 +287,12 @@ static void hostile(void)
 		hand_send(&hand, mad, rand() % 4 ? MAD : 1 + rand() % MAD);
 	}
 	hand_close(&hand);
-	/* all of it has been looked at when this is answered */
+	/* all of these were handled when this is answered */
 	both_ways();
 	ktap_ok(vt_counter(&db, "peer_bad_answers") >= bad + 50);
 }
 
-/* The standard counters, which ib_core asks the device for. */
+/* The standard counters, which ib_core reads from the device. */
 static void standard_counters(void)
 {
 	static const char *const names[] = {
@@ -332,7 +332,7 @@ static void post_to_a(enum ibv_wr_opcode opcode)
 	must(!ibv_post_send(b.qp, &wr, &bad));
 }
 
-/* Answered, and the connection is as it was. */
+/* The question is answered, and the connection is not disturbed. */
 static void plain_unknown(void)
 {
 	struct cairndv_peer_attr got, none = {};

@@ -17,13 +17,13 @@
 
 #define BUF		VT_DAX_UNIT
 #define LONG_MS		vt_ms(30000)
-/* for what must not happen */
+/* wait this long for completions that must not come */
 #define SHORT_MS	vt_ms(150)
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
 static struct vt_dev da, db;
 
-/* A writer at a, a target at b whose region is persistent in some way. */
+/* A writer at a, and a target at b with a persistent region. */
 struct pair {
 	struct vt_end a, b;
 	struct vt_region to;
@@ -126,7 +126,7 @@ static void post(struct pair *p, struct ibv_send_wr *wr)
 	must(!ibv_post_send(p->a.qp, wr, &bad));
 }
 
-/* A WRITE_PERSIST of @len bytes between equal offsets. */
+/* Post a WRITE_PERSIST of @len bytes between equal offsets. */
 static void post_write(struct pair *p, u64 id, size_t at, u32 len,
 		       unsigned int flags)
 {
@@ -164,7 +164,7 @@ static bool nothing(struct ibv_cq *cq)
 	return false;
 }
 
-/* The next completion, which has to be there and of this kind. */
+/* The next completion, which must come and be of this kind. */
 static struct cairndv_persist_info next(struct ibv_cq *cq, u64 id, int status,
 					u32 kind)
 {
@@ -198,7 +198,7 @@ static int done(u64 token, int status)
 	return cairndv_persist_done(db.ctx, token, status);
 }
 
-/* --- what can be asked ---------------------------------------------------- */
+/* --- attributes --- ------------------------------------------------- */
 
 static void query(void)
 {
@@ -243,7 +243,7 @@ static void registration(void)
 	munmap(mem, BUF);
 }
 
-/* Every page counts, not only the first. */
+/* Every page is checked, not only the first. */
 static void registration_devdax(void)
 {
 	size_t huge = 2 << 20;
@@ -267,7 +267,7 @@ static void registration_devdax(void)
 	ktap_ok(mr);
 	if (mr)
 		ibv_dereg_mr(mr);
-	/* all of the devdax: with ibv_fork_init() a part of it never gets as
+	/* all of the devdax: with ibv_fork_init() a part of it does not get as
 	 * far as the device
 	 */
 	ktap_ok(refused(dax - 1, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
@@ -355,7 +355,7 @@ static void empty_message(void)
 	pair_destroy(&p);
 }
 
-/* How does the region become durable? Nothing is written. */
+/* Ask how the region becomes durable, without a WRITE. */
 static void ask_first(void)
 {
 	struct cairndv_persist_info info;
@@ -493,7 +493,7 @@ static void extended(void)
 	pair_destroy(&p);
 }
 
-/* WRITE_PERSIST must not pass for durable where nothing is made durable. */
+/* WRITE_PERSIST must not complete as durable for memory that is not persistent. */
 static void not_persistent(void)
 {
 	struct pair p;
@@ -585,7 +585,7 @@ static void host_flush(void)
 	pair_destroy(&p);
 }
 
-/* Released in any order, acknowledged in that of the messages. */
+/* Released in any order, acknowledged in the order of the messages. */
 static void host_order(void)
 {
 	struct cairndv_persist_info f[5];
@@ -728,7 +728,7 @@ static void early_host(void)
 	pair_destroy(&p);
 }
 
-/* Until the target has a receive, nothing of the message counts. */
+/* Until the target has a receive, no part of the message is executed. */
 static void host_without_receive(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -753,7 +753,7 @@ static void host_without_receive(void)
 }
 
 /* More flushes than may be outstanding wait at the initiator. */
-/* The last packet waits for a receive. The word in which the one before it ended
+/* The last packet waits for a receive. The word in which the packet before it ended
  * is whole meanwhile.
  */
 static void host_word_between_packets(void)
@@ -822,7 +822,7 @@ static void host_bounded(void)
 
 /*
  * A flush that takes many times the retry limit: probes are answered, so the
- * initiator neither gives up nor takes that for durable.
+ * initiator neither gives up nor takes the answers for durable.
  */
 static void host_slow(void)
 {
@@ -891,7 +891,7 @@ static void overlap(void)
 	post_recvs(&slow.b, 0, 3);
 	post_write(&slow, 1, 0, 1000, 0);
 	f = next_flush(&slow, 0);
-	/* another QP does not notice */
+	/* another QP is not delayed */
 	for (i = 0; i < 10; i++) {
 		post_write(&fast, i, i * 5000, 4096, 0);
 		next_written(&fast, i);
@@ -916,7 +916,7 @@ static void overlap(void)
 	pair_destroy(&fast);
 }
 
-/* Is the memory of an asynchronous release free again? */
+/* Is an asynchronous release complete? */
 static bool released(u32 ticket)
 {
 	u64 end = vt_now_ms() + LONG_MS;
@@ -928,8 +928,8 @@ static bool released(u32 ticket)
 	return !cairndv_query_release(db.ctx, ticket);
 }
 
-/* A host that takes its time keeps its own region busy, and no other: others are
- * released while it is asked, whichever way, and its token stays good.
+/* A pending host flush delays the release of its own region, and of no other: others
+ * are released in both ways, and its token stays valid.
  */
 static void release_beside_a_slow_flush(void)
 {
@@ -1037,11 +1037,11 @@ static void tokens_refused(void)
 	/* of another device */
 	ktap_eq(cairndv_persist_done(da.ctx, f.token, 0), ENOENT);
 	ktap_ok(nothing(p.a.scq));
-	/* of another QP: releases that one's only */
+	/* of another QP: it releases only that one's flush */
 	must(!done(g.token, 0));
 	next_written(&q, 1);
 	ktap_ok(nothing(p.a.scq));
-	/* once only, and not for what follows */
+	/* once only, and not for later flushes */
 	must(!done(f.token, 0));
 	next_written(&p, 1);
 	ktap_eq(done(f.token, 0), ENOENT);
@@ -1093,7 +1093,7 @@ static void late_after_reset(void)
 	pair_destroy(&p);
 }
 
-/* The region goes while the host is asked: never a success, and no hang. */
+/* The region is destroyed while a flush is pending: no success, and no hang. */
 static void late_after_mr(void)
 {
 	struct cairndv_persist_info f;
@@ -1112,7 +1112,7 @@ static void late_after_mr(void)
 	pair_destroy(&p);
 }
 
-/* An initiator that flushes its own queue learns nothing. */
+/* An initiator that flushes its own queue gets no result. */
 static void initiator_gives_up(void)
 {
 	struct cairndv_persist_info f;
@@ -1137,7 +1137,7 @@ struct card {
 	u64 addr;
 };
 
-/* The target of a process of its own: tells of one flush and waits. */
+/* The target in a process of its own: it reports one flush and waits. */
 static void doomed_target(const struct card *peer, int out)
 {
 	struct cairndv_persist_info f;
@@ -1165,8 +1165,8 @@ static void doomed_target(const struct card *peer, int out)
 	pause();
 }
 
-/* The error depends on the object of the target's process that ends first: its MR
- * (a NAK) or its QP (silence).
+/* The error depends on which object of the target's process is destroyed first: its MR
+ * (a NAK) or its QP (no answer).
  */
 static void next_lost(struct pair *p, u64 id)
 {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Power failures at random acknowledgements, judged outside of the driver: what
- * had been acknowledged to the initiator by then must be in the image that
- * tests/vm/kmod/cairn_shadow.c keeps of the target's memory.
+ * Power failures at random acknowledgements, checked outside of the driver: messages
+ * that had been acknowledged to the initiator by then must be in the image of the
+ * target's memory that tests/vm/kmod/cairn_shadow.c keeps.
  *
  *   persist_shadow [-n ROUNDS] [-m MTU] [-s SEED] [-w | -f]
  *
  * Each round sends messages of all sizes and alignments from device a to device
- * b, into ranges of their own, over several connections. Which message ends at
- * which PSN is counted here; which PSN was acknowledged is seen on the wire. The
- * bytes around the messages are changed by this program, without write-back:
- * lines that no message touches must not get into the image. -w: plain RDMA
- * WRITEs only, for an initiator that knows no more than that. -f: each message is an
- * RDMA WRITE into memory that is not persistent by itself, with a FLUSH behind it,
- * whose answer is what counts.
+ * b, into ranges of their own, over several connections. This program counts the PSN
+ * at which each message ends; the acknowledged PSNs are seen on the wire. It changes
+ * the bytes around the messages without write-back: lines that no message touches must
+ * not get into the image. -w: plain RDMA WRITEs only, for an initiator that supports no
+ * more. -f: each message is an RDMA WRITE into memory that is not persistent by itself,
+ * with a FLUSH behind it, whose answer acknowledges the message.
  *
  * CAIRN_DAX: the devdax whose beginning is watched.
  */
@@ -46,7 +45,7 @@ struct message {
 static struct vt_dev da, db;
 static struct vt_end a[QPS], b[QPS];
 static struct vt_region region;	/* the target's */
-static const u8 *image;		/* what of it has survived */
+static const u8 *image;		/* its bytes that have survived */
 static struct message msg[MESSAGES];
 static u32 psn[QPS];
 static int shadow, mtu = 1024;
@@ -129,7 +128,7 @@ static int post(const struct message *m, u64 id)
 	return flushing ? post_flush(m) : 0;
 }
 
-/* Take completions; *@n counts those that are still to come. */
+/* Poll completions; *@n is the number of pending ones. */
 static int drain(int *n)
 {
 	struct ibv_wc wc;
@@ -180,7 +179,7 @@ static int run_messages(void)
 	return err;
 }
 
-/* Was it acknowledged before the power failed? */
+/* Was the message acknowledged before the power failed? */
 static bool acknowledged(const struct message *m, const struct shadow_state *s)
 {
 	const struct shadow_qp *q;
@@ -217,7 +216,7 @@ static int judge_message(const struct message *m, const struct shadow_state *s)
 	return 0;
 }
 
-/* Lines before @to from @from on that no message touches. */
+/* Check the lines from @from up to @to, which no message touches. */
 static int judge_gap(u32 from, u32 to)
 {
 	u32 i;

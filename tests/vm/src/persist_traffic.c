@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Random messages into persistent memory, from device a to device b, for some
- * time, with an oracle: when something is reported as durable, its bytes must be
+ * time, with an oracle: when a message is reported as durable, its bytes must be
  * in place, and with host flush the target must have released it before. The
- * network in between may be as bad as it likes.
+ * network in between may be bad.
  *
  *   persist_traffic [-T SECONDS] [-q PAIRS] [-s MAX-SIZE] [-d DEPTH] [-w] [-H] [-m MTU]
  *	[-t TIMEOUT]
  *
  * It says "running" once it is connected. Every second connection has host flush, with
- * -H each: user-mode Linux has no other. -w: plain RDMA WRITEs and SENDs only, for an
- * initiator that knows no more than that. CAIRN_DAX: devdax for NIC flush, otherwise it
+ * -H every one: user-mode Linux has no other. -w: plain RDMA WRITEs and SENDs only, for
+ * an initiator that supports no more. CAIRN_DAX: devdax for NIC flush, otherwise it
  * is emulated.
  */
 #include <errno.h>
@@ -29,10 +29,10 @@ struct op {
 	u64 seed;
 	u32 len;
 	u8 kind;		/* enum op_kind */
-	bool posted;		/* not yet at its end */
-	bool asked;		/* host flush: the target has been told */
+	bool posted;		/* not yet durable or completed */
+	bool asked;		/* host flush: the target has the request */
 	bool released;
-	bool received;		/* early: the WR's own completion is here */
+	bool received;		/* early: the WR has its own completion */
 	u32 psn;
 };
 
@@ -64,7 +64,7 @@ static u32 below(u32 n)
 
 static size_t region_size(void)
 {
-	/* a multiple of what devdax maps */
+	/* a multiple of the pages of devdax */
 	return ((size_t)max_size * depth + VT_DAX_UNIT - 1) &
 	       ~(VT_DAX_UNIT - 1UL);
 }
@@ -143,7 +143,7 @@ static int post_op(struct conn *c)
 	return 0;
 }
 
-/* Something says that operation @n is durable: is it? */
+/* Operation @n was reported as durable: is it? */
 static int durable(struct conn *c, u64 n)
 {
 	struct op *op = op_of(c, n);
@@ -189,7 +189,7 @@ static int sent(struct conn *c, const struct ibv_wc *wc,
 	return 0;
 }
 
-/* The oldest early one that is not durable yet. */
+/* The completion of the oldest early operation that is not durable yet. */
 static int durable_notice(struct conn *c, const struct ibv_wc *wc,
 			  const struct cairndv_persist_info *info)
 {
@@ -203,7 +203,7 @@ static int durable_notice(struct conn *c, const struct ibv_wc *wc,
 	if (n == c->head || !op_of(c, n)->received ||
 	    op_of(c, n)->psn != info->psn ||
 	    info->va != (uintptr_t)target(c, n))
-		return bad_wc("a durable message that none is", wc);
+		return bad_wc("durable, but no early message is pending", wc);
 	return durable(c, n) ?: vt_recv(&c->a, 0);
 }
 
@@ -324,7 +324,7 @@ static int run(int seconds)
 			vt_relax(&idle);
 		}
 		if (vt_now_ms() > active + QUIET_MS) {
-			vt_say("nothing moves any more");
+			vt_say("no progress");
 			err = ETIMEDOUT;
 		}
 	}

@@ -10,7 +10,7 @@
 
 #define BUF	65536
 #define PMTU	1024
-#define SHORT	600	/* more than travels inside a work request */
+#define SHORT	600	/* too long for a work request */
 #define LONG	vt_ms(20000)
 
 static const char poison[16] = "this is poisoned";
@@ -95,7 +95,7 @@ static void write_source(void)
 	close_ends();
 }
 
-/* One of several messages that travel together: those before it arrive. */
+/* One of several messages of a train: those before it arrive. */
 static void one_of_many(void)
 {
 	open_ends();
@@ -125,7 +125,7 @@ static void read_source(void)
 	close_ends();
 }
 
-/* And all is as before. */
+/* The connection works afterwards. */
 static void goes_on(void)
 {
 	open_ends();

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Rate limits of queue pairs. The tests judge what holds on any machine: the
- * time from the post to the completion is never shorter than the rate allows,
- * data is right, and what should end ends.
+ * Rate limits of queue pairs. The tests check properties that hold on any machine: the
+ * time from the post to the completion is never shorter than the rate allows, data is
+ * right, and operations end.
  *
- *	rate [TEST]		the tests, or one of them
+ *	rate [TEST]
+ *
+ * runs all tests or one of them.
+ *
  *	rate -r KBPS -b BURST -s BYTES [-n MESSAGES] [-t rc|uc] [-o write|send|read]
- *				messages at that rate, for a capture
+ *
+ * sends messages at that rate, for a capture.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -108,12 +112,12 @@ static u64 least_ms(u32 kbps, u64 bytes, u32 burst)
 	return bytes > free ? (bytes - free) * 8 / kbps : 0;
 }
 
-/* Between what the rate allows and something sane. */
+/* Between the shortest time of the rate and a generous limit. */
 static void expect_time(const char *what, u32 kbps, u64 ms, u64 least)
 {
 	ktap_diag("%s at %u kbit/s: %llu ms, at least %llu", what, kbps, ms,
 		  least);
-	/* the clock is cut to ms */
+	/* the clock is rounded down to ms */
 	if (ms + 1 < least)
 		ktap_fail("%s: faster than its limit", what);
 	if (ms > 4 * least + vt_ms(5000))
@@ -173,7 +177,7 @@ static void values(void)
 	pair_down();
 }
 
-/* A rate in the address vector that the specification does not know. */
+/* A rate in the address vector that the specification does not define. */
 static void static_rate(void)
 {
 	struct ibv_ah_attr attr = {
@@ -199,7 +203,7 @@ static void static_rate(void)
 
 /* ---- rates ---- */
 
-/* @n messages of @len bytes, one after the other or all at once. */
+/* Move @n messages of @len bytes, one after the other or all at once. */
 static u64 move(struct vt_end *e, enum ibv_wr_opcode op, u32 n, u32 len,
 		struct ibv_ah *ah)
 {
@@ -221,7 +225,7 @@ static u64 move(struct vt_end *e, enum ibv_wr_opcode op, u32 n, u32 len,
 
 static const u32 rates[] = { 1000, 5000, 20000 };
 
-/* kbit/s into bytes so that it takes about 300 ms */
+/* bytes that take about 300 ms at this rate */
 static u32 amount(u32 kbps)
 {
 	return kbps * 300 / 8;
@@ -353,7 +357,7 @@ static void uc_write(void)
 	ms = move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL);
 	expect_time("UC WRITE", 5000, ms,
 		    least_ms(5000, len, 4 * (PMTU + 36)));
-	/* the last packet is on its way */
+	/* the last packet is in flight */
 	while (vt_check(p.b.buf, len, 9) >= 0 &&
 	       vt_now_ms() - begin < (u64)LONG)
 		usleep(1000);
@@ -434,7 +438,7 @@ static void reset_while_waiting(void)
 	start_forever(HALF);
 	must(!vt_to_state(p.a.qp, IBV_QPS_RESET));
 	must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
-	/* a new life has no limit */
+	/* after RESET there is no limit */
 	must(!vt_connect(&p.a, &p.b));
 	must(!post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
 	must(!vt_poll(p.a.scq, &wc, 1, LONG));
@@ -446,7 +450,7 @@ static void destroy_while_waiting(void)
 {
 	for (int i = 0; i < 20; i++) {
 		pair_up(IBV_QPT_RC, 4);
-		/* so that timers are about to expire */
+		/* timers are about to expire */
 		must(!limit(p.a.qp, 20000, 2 * (PMTU + 36), 0));
 		must(!limit(p.b.qp, 20000, 2 * (PMTU + 36), 0));
 		must(!post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
@@ -456,7 +460,7 @@ static void destroy_while_waiting(void)
 	}
 }
 
-/* Idle long enough for everything to sleep, then again. */
+/* Idle until all lanes sleep, then again. */
 static void sleep_and_wake(void)
 {
 	u64 ms;
@@ -466,7 +470,7 @@ static void sleep_and_wake(void)
 	for (int i = 0; i < 3; i++) {
 		usleep(200000);
 		ms = move(&p.a, IBV_WR_RDMA_WRITE, 1, amount(2000), NULL);
-		/* what was missed while idle is not made up for */
+		/* a queue pair gains no allowance while idle */
 		expect_time("after sleep", 5000, ms,
 			    least_ms(5000, amount(2000), 4 * (PMTU + 36)));
 	}
@@ -535,7 +539,7 @@ static void post_piece(u32 i, u32 k)
 	must(!ibv_post_send(ends[0][i].qp, &wr, &bad));
 }
 
-/* @n limited QPs with some messages each, and an unlimited one beside them. */
+/* Run @n limited QPs with some messages each, and an unlimited one beside them. */
 static void many(u32 n, u32 kbps)
 {
 	u64 begin, limited, least = least_ms(kbps, PIECES * PIECE, PMTU + 36);
@@ -630,7 +634,7 @@ static void one_shot(void)
 	ms = move(&p.a, shot.op, shot.n, shot.len, NULL);
 	expect_time("messages", shot.kbps, ms,
 		    least_ms(shot.kbps, (u64)shot.n * shot.len, shot.burst));
-	/* of UC the last packet may be on its way */
+	/* with UC the last packet may be in flight */
 	end = vt_now_ms() + LONG;
 	while (first_wrong() >= 0 && vt_now_ms() < end)
 		usleep(1000);

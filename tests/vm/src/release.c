@@ -3,7 +3,7 @@
  * Release of memory under load (Documentation/memory-release.rst).
  *
  *	release [TEST]	the tests below; CAIRN_SOAK=1: with 64 QPs, and as often as
- *			it is due; another number: so many rounds
+ *			a soak needs; another number: that many rounds
  *	release load	traffic that names released keys all the time, until
  *			killed or an error ends it
  *
@@ -62,7 +62,7 @@ struct target {
 /* One that gets bytes of the target. */
 struct reader {
 	struct vt_end a, b;
-	bool sends;		/* b does, else a READs */
+	bool sends;		/* b SENDs, else a READs */
 	bool busy;
 };
 
@@ -140,7 +140,7 @@ static void *loader(void *arg)
 	return NULL;
 }
 
-/* The region has nothing but zeroes and what the WRITEs bring while it is one. */
+/* While it is registered, the region has only zeroes and data of the WRITEs. */
 static bool is_foreign(const u8 *p)
 {
 	u32 i;
@@ -216,7 +216,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* With nothing under way. */
+/* End a reader that has no request in flight. */
 static int reader_ends(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -310,7 +310,7 @@ static void check_canaries(const u8 *p)
 	}
 }
 
-/* Something arrives at @p, or long nothing does. */
+/* Wait until data arrives at @p, or a long time passes. */
 static bool hit(const u8 *p)
 {
 	u64 end = vt_now_ms() + LONG;
@@ -352,7 +352,7 @@ static void keep_end(void)
 	}
 }
 
-/* Rounds for that long, or as many as a soak is due: most where all is at it. */
+/* Go on for that time, or for the rounds of a soak: most for the test with all loads. */
 static bool go_on(unsigned int round, u64 start, int ms)
 {
 	unsigned int rounds = soak() ? atoi(getenv("CAIRN_SOAK")) : 0;
@@ -428,7 +428,7 @@ static void released_without_waiting(void)
 	rounds(true, 3000);
 }
 
-/* All at once, as many queue pairs again that get bytes of the region. */
+/* All at once, with as many queue pairs that read or send bytes of the region. */
 static void released_under_reads_and_writes(void)
 {
 	must(load.reader || !reader_ends());
@@ -457,8 +457,8 @@ static void only(const u8 *p, u32 len, u8 x, u8 y)
 	}
 }
 
-/* A peer says once what it refuses, and where packets get lost (CAIRN_LOSS) so may that:
- * it is silent then, for it is in error.
+/* A peer sends its NAK once. Where packets are lost (CAIRN_LOSS) the NAK may be, too, and
+ * the peer in error does not answer again.
  */
 static bool read_may_end(enum ibv_wc_status status)
 {
@@ -467,7 +467,7 @@ static bool read_may_end(enum ibv_wc_status status)
 	       (status == IBV_WC_RETRY_EXC_ERR && getenv("CAIRN_LOSS"));
 }
 
-/* READs of a region: data or an error, never what came after. */
+/* READs of a region: data or an error, but no later contents. */
 static void released_under_reads(void)
 {
 	u64 start = vt_now_ms();
@@ -518,7 +518,7 @@ static void released_under_reads(void)
 	vt_end_destroy(&b);
 }
 
-/* A region that its owner sends from: the peer gets data, nothing later. */
+/* A region that its owner sends from: the peer gets data, but no later contents. */
 static void released_under_its_own_writes(void)
 {
 	u64 start = vt_now_ms();
@@ -580,7 +580,7 @@ static int capture_socket(struct sockaddr_ll *to)
 	return fd;
 }
 
-/* The WRITE over @e with its own data to @t, done as far as @e can tell. */
+/* WRITE over @e with its own data to @t, until it completes at @e. */
 static void write_now(struct vt_end *e, const struct target *t, u32 len)
 {
 	struct ibv_wc wc;
@@ -644,7 +644,7 @@ static void replayed_after_release(void)
 		ktap_eq(sendto(fd, frame[i], len[i], 0, (struct sockaddr *)&to,
 			       sizeof(to)), len[i]);
 	write_now(&a, &t, 500);
-	/* what comes after them has arrived, so they have */
+	/* a later packet has arrived, so these have */
 	other = b.buf;
 	t = (struct target){ .va = (uintptr_t)other, .rkey = b.mr->rkey };
 	write_now(&a, &t, 10);
@@ -683,7 +683,7 @@ static int flip(bool async)
 	return 0;
 }
 
-/* Many processes that release all the time, under load. */
+/* Many processes release all the time, under load. */
 static void flip_storm(void)
 {
 	int i, status, child[4];
@@ -761,10 +761,10 @@ static void stuck_in_the_pipeline(void)
 	must(!pthread_create(&poster, NULL, write_arg, &a));
 	for (end = vt_now_ms() + LONG; !delay_taken();)
 		must(vt_now_ms() < end);
-	/* It has the page now, and writes it five seconds later. */
+	/* The packet has the page now, and writes it five seconds later. */
 	ktap_eq(p[0], 0);
 	must(!ibv_dereg_mr(mr));
-	/* Released: so the packet has been written, and nothing comes now. */
+	/* Released: the packet has been written, and no write follows. */
 	ktap_eq(p[0], DATA);
 	memset(p, CANARY, REGION);
 	pthread_join(poster, NULL);

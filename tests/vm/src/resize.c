@@ -142,7 +142,7 @@ static void maximum(void)
 	vt_close(&da);
 }
 
-/* Posts receives until the queue is full; returns the next id. */
+/* Post receives until the queue is full. Return: the next id. */
 static u64 fill_recvs(u64 id)
 {
 	while (!post_recv(b.qp, NULL, b.mr, id, 0, 64))
@@ -196,7 +196,7 @@ static void states(void)
 	close_pair();
 }
 
-/* All that one call asks for, or nothing. */
+/* A call changes all attributes that it has, or none. */
 static void with_others(void)
 {
 	struct ibv_qp_attr attr = {
@@ -258,7 +258,7 @@ static void srq_limit(void)
 	ktap_eq(attr.max_wr, 16);
 	ktap_eq(attr.srq_limit, 12);
 	ktap_ok(!vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, 0));
-	/* larger, and fewer than the limit are posted: at once */
+	/* larger, and fewer receives than the limit are posted: an event at once */
 	attr.max_wr = 60;
 	attr.srq_limit = 50;
 	ktap_ok(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
@@ -286,7 +286,7 @@ static void srq_limit(void)
 
 struct conn {
 	struct vt_end a, b;
-	struct conn *pool;	/* whose receive buffers are used */
+	struct conn *pool;	/* the connection whose receive buffers are used */
 	struct ibv_srq *srq;
 	u64 key;
 	_Atomic u64 sent, received;
@@ -449,7 +449,7 @@ static void *receiver(void *arg)
 	return NULL;
 }
 
-/* Some queue, some size. Refusals are due to what is outstanding. */
+/* A random queue and size. Outstanding requests may cause refusals. */
 static int resize_something(unsigned int *rand, unsigned int *kind)
 {
 	struct conn *c = &conns[below(rand, PAIRS)];
@@ -583,12 +583,12 @@ static void storm(void)
 	while (!all_arrived() && !stop_all && vt_now_ms() < end)
 		usleep(1000);
 	ktap_ok(all_arrived());
-	/* a sender that waits for completions ends by itself, or hangs */
+	/* a sender that waits for completions must end by itself */
 	if (!all_arrived())
 		stop_all = true;
 	for (i = 0; i < PAIRS; i++)
 		pthread_join(send[i], NULL);
-	/* anything twice would come now */
+	/* duplicates would arrive now */
 	end = vt_now_ms() + 200;
 	while (vt_now_ms() < end)
 		usleep(10000);

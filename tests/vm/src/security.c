@@ -2,7 +2,7 @@
 /*
  * A process may write anything to its own rings and mappings, and any sender may send to
  * UDP port 4791. Neither may harm another process. Runs as root where the first
- * device's netdev is; the kernel log and other traffic are judged by the caller.
+ * device's netdev is; the caller checks the kernel log and other traffic.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,9 +38,9 @@ static struct map {
 	off_t off;
 } maps[MAX_MAPS];
 static unsigned int nmaps;
-static off_t maps_end;	/* of all that were ever mapped */
+static off_t maps_end;	/* the end of all mappings so far */
 
-/* The provider's calls come here. */
+/* The provider calls this. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
@@ -75,7 +75,7 @@ static void connect_pair(void)
 
 	nmaps = 0;
 	must(!vt_end_create(&one, &da, &o, BUF));
-	/* only the hostile side's are of interest */
+	/* only mappings of the hostile side are recorded */
 	unsigned int n = nmaps;
 
 	must(!vt_end_create(&two, &db, &o, BUF));
@@ -154,7 +154,7 @@ static void map_read_only(void)
 	disconnect();
 }
 
-/* The offsets of one process mean nothing to another. */
+/* The offsets of one process are invalid in another. */
 static void map_foreign(void)
 {
 	struct vt_dev other;
@@ -169,7 +169,7 @@ static void map_foreign(void)
 	disconnect();
 }
 
-/* A mapping that outlives its queue is harmless. */
+/* Writes to a mapping that outlives its queue have no effect. */
 static void keep_mapping(void)
 {
 	u8 *kept[MAX_MAPS];
@@ -191,7 +191,7 @@ static void keep_mapping(void)
 
 /* --- doorbells ---------------------------------------------------------- */
 
-/* @data: what lies in the attribute, or the address of what is longer */
+/* @data: the data of the attribute, or the address of longer data */
 static int ring(struct ibv_context *ctx, u64 data, u16 bytes)
 {
 	struct {
@@ -219,7 +219,7 @@ static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
 	return ring(ctx, (u64)index << 32 | qid, sizeof(struct cairn_doorbell));
 }
 
-/* Lists: those that are wrong do not keep the others from ringing. */
+/* Lists: wrong entries do not stop the others from ringing. */
 static void doorbell_lists(void)
 {
 	struct cairn_doorbell list[CAIRN_MAX_DOORBELLS + 1];
@@ -233,7 +233,7 @@ static void doorbell_lists(void)
 		must(qid < 128);
 	for (i = 0; i <= CAIRN_MAX_DOORBELLS; i++)
 		list[i] = (struct cairn_doorbell){ .qid = qid };
-	/* those of other traffic count, too */
+	/* doorbells of other traffic count, too */
 	rung = vt_counter(&da, "doorbells");
 	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes), 0);
 	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS);
@@ -242,7 +242,7 @@ static void doorbell_lists(void)
 	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes),
 		ENOENT);
 	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS - 1);
-	/* too long, not a whole number, nothing, unreadable */
+	/* too long, not a multiple, empty, unreadable */
 	ktap_ok(ring(da.ctx, (uintptr_t)list, sizeof(list)));
 	ktap_eq(ring(da.ctx, (uintptr_t)list, 2 * bytes - 1), EINVAL);
 	ktap_ok(ring(da.ctx, 0, 0));
@@ -286,7 +286,7 @@ static void doorbells(void)
 
 /* --- rings -------------------------------------------------------------- */
 
-/* Random words all over what the process may write. */
+/* Random words all over the memory that the process may write. */
 static void scribble(void)
 {
 	unsigned int round, i, k;
@@ -306,7 +306,7 @@ static void scribble(void)
 			for (k = 0; k < 8; k++)
 				doorbell(da.ctx, ktap_rand_below(8), k);
 		}
-		/* two sends at its packets, so that receives are consumed */
+		/* two sends to it, so that receives are consumed */
 		for (k = 0; k < 4; k++) {
 			struct ibv_sge sge = { (uintptr_t)two.buf, 100, two.mr->lkey };
 			struct ibv_send_wr wr = {
@@ -323,7 +323,7 @@ static void scribble(void)
 	}
 }
 
-/* With a context of its own, so that it maps everything, in the same order. */
+/* Connect with a new context, which makes all mappings in the same order. */
 static void connect_anew(void)
 {
 	vt_close(&da);
@@ -344,7 +344,7 @@ static void poll_or_renew(void)
 	connect_anew();
 }
 
-/* The same place of the mapping that was number @i, after a new connection. */
+/* The same place of mapping number @i, after a new connection. */
 static u8 *writable(unsigned int i, size_t at)
 {
 	if (i >= nmaps || at >= maps[i].len || !(maps[i].prot & PROT_WRITE))
@@ -353,8 +353,8 @@ static u8 *writable(unsigned int i, size_t at)
 }
 
 /*
- * Every byte that the process may write: queue info of space 3, ready pages,
- * rings. With each it rings and posts, so that the device looks.
+ * Write to every byte that the process may write: queue info of space 3, ready pages,
+ * rings. Ring and post after each, so that the device reads it.
  */
 static void every_byte(void)
 {
@@ -505,7 +505,7 @@ static void random_wqe(struct cairn_send_wqe *w)
 		};
 }
 
-/* Plausible nonsense, so that it comes further than noise. */
+/* Plausible nonsense, which passes more checks than noise. */
 static void wqe_fuzz(void)
 {
 	struct cairn_qinfo_host *host;
@@ -530,7 +530,7 @@ static void wqe_fuzz(void)
 			random_wqe(&ring[at & (depth - 1)]);
 			__atomic_store_n(&host->index, at + 1, __ATOMIC_RELEASE);
 			doorbell(da.ctx, qid, at + 1);
-			/* changed while it is looked at */
+			/* changed while the device reads it */
 			random_wqe(&ring[at & (depth - 1)]);
 			while (ibv_poll_cq(one.scq, 1, &wc) > 0)
 				;
@@ -606,7 +606,7 @@ static void unread_async_events(void)
 	ibv_destroy_srq(srq);
 }
 
-/* The completion queue's read pointer and arming are the process's, too. */
+/* The process writes the completion queue's read pointer and arming, too. */
 static void cq_pointers(void)
 {
 	struct ibv_sge sge;
@@ -636,7 +636,7 @@ static void cq_pointers(void)
 
 static struct cairn_qinfo_host *host_page;
 
-/* The page of space 3: the rings are larger, to begin with. */
+/* Find the page of space 3: at first the rings are larger. */
 static void find_host_page(void)
 {
 	unsigned int i;
@@ -665,7 +665,7 @@ static int resize_qp(u32 send_wr, u32 recv_wr)
 	return ibv_modify_qp(one.qp, &attr, IBV_QP_CAP);
 }
 
-/* The number of outstanding requests is impossible: nothing is copied or changed. */
+/* The number of outstanding requests is impossible: the ring is not changed. */
 static void resize_impossible(void)
 {
 	static const u32 bits[] = { 1u << 31, 1u << 20, 1u << 12 };
@@ -696,7 +696,7 @@ static void *scribbler(void *arg)
 	return arg;
 }
 
-/* The pointers change all the time while rings are exchanged. */
+/* The pointers change all the time while rings are replaced. */
 static void resize_race(void)
 {
 	unsigned int round, i, good = 0;
@@ -756,7 +756,7 @@ static void put16(u8 *p, u32 v)
 	p[1] = v;
 }
 
-/* Sends @len bytes of the frame, the last four of which become the ICRC. */
+/* Send @len bytes of the frame; the last four become the ICRC. */
 static void send_frame(struct frame *f, size_t len, bool good)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
@@ -798,7 +798,7 @@ static u64 counter(const char *name)
 	return vt_counter_of(vt_name_b(), name);
 }
 
-/* The counter rises by exactly @by. */
+/* The counter must rise by exactly @by. */
 static void rises(const char *name, u64 from, u64 by)
 {
 	u64 end = vt_now_ms() + vt_ms(5000);
@@ -841,7 +841,7 @@ static void packets_wrong_icrc(void)
 	disconnect();
 }
 
-/* The port shows it as well, as programs ask for it. */
+/* The port shows it as well, for programs that query it. */
 static void packets_wrong_pkey(void)
 {
 	u64 before = counter("rx_pkey_errors");
@@ -965,7 +965,7 @@ static void packets_random(void)
 	ktap_eq(counter("rx_malformed") + counter("rx_icrc_errors") - before, n);
 }
 
-/* Packets that pass every check of form, to QPs that are there for that. */
+/* Packets that pass every check of form, to QPs that exist for this. */
 static void packets_forged(void)
 {
 	struct frame f;
@@ -1003,15 +1003,15 @@ static void packets_forged(void)
 }
 
 #define AHEAD_QPS	6
-#define AHEAD_PACKETS	110	/* of a queue pair: less than its own bound */
-#define AHEAD_BYTES	8800	/* what keeps one takes nearly twice as much */
+#define AHEAD_PACKETS	110	/* for a queue pair: less than its own bound */
+#define AHEAD_BYTES	8800	/* keeping one takes nearly twice as much */
 
 static struct vt_end near[AHEAD_QPS], far[AHEAD_QPS];
 
-/* Time to send the packets of one try. They are kept for half a second. */
+/* Time to send the packets of one attempt. They are kept for half a second. */
 static u64 ahead_ms;
 
-/* Packets ahead of what far[@end] expects: nothing has come that tells their port. */
+/* Send packets ahead of far[@end]'s PSN: no packet has told their port. */
 static void send_ahead(int end, int n)
 {
 	struct frame f;
@@ -1023,8 +1023,8 @@ static void send_ahead(int end, int n)
 	}
 }
 
-/* Sends from @from ends. Return: the number of packets not kept. Others are kept for half a
- * second, so none is counted before all are sent.
+/* Send from @from ends. Return: the number of packets not kept. Others are kept for half a
+ * second, so the counter is read after all were sent.
  */
 static u64 keep_ahead(int from, int packets)
 {
@@ -1057,7 +1057,7 @@ static void packets_ahead_are_bounded(void)
 		must(!vt_end_create(&far[i], &db, &o, BUF));
 		must(!vt_connect(&near[i], &far[i]));
 	}
-	/* a machine that is busy may take longer than that */
+	/* a busy machine may take longer than that */
 	for (i = 0; i < 10 && !full; i++) {
 		full = keep_ahead(0, AHEAD_PACKETS);
 		if (ahead_ms < quickest_ms)
@@ -1065,7 +1065,7 @@ static void packets_ahead_are_bounded(void)
 		sleep(1);
 	}
 	if (!full && quickest_ms > 300)
-		ktap_skip("too slow: what is kept goes again");
+		ktap_skip("too slow: kept packets expire meanwhile");
 	else
 		ktap_ok(full > 0);
 	ktap_eq(keep_ahead(AHEAD_QPS - 1, 50), 0);
@@ -1122,7 +1122,7 @@ static void packets_from_another_port(void)
 	rises("rx_other_port", other, 20);
 	ktap_eq(counter("rx_held"), held);
 	for (i = 0; i < SWEPT; i++) {
-		/* ahead of all that is sent here */
+		/* ahead of all packets that are sent here */
 		bth(&f, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
 		send_frame(&f, 12 + 64 + 4, true);
 		if (!(i % 64))
@@ -1158,7 +1158,7 @@ static void keys_are_no_series(void)
 	free(buf);
 }
 
-#define CACHE_FROM	16384	/* regions from which on there is an MR cache */
+#define CACHE_FROM	16384	/* with more regions there is an MR cache */
 #define CACHE_SETS	1024	/* of four lines each */
 #define SOME_SETS	16
 
@@ -1171,8 +1171,8 @@ static void run_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A WRITE for each of these regions, ten times. Return: the number of lines of the MR
- * cache that were replaced. Each CPU has a cache of its own, and takes what it sends.
+/* Send a WRITE for each of these regions, ten times. Return: the number of replaced lines
+ * of the MR cache. Each CPU has a cache of its own, and receives the packets it sends.
  */
 static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 {
@@ -1194,7 +1194,7 @@ static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 		memcpy(f.data + 20, &key, 4);
 		send_frame(&f, 12 + 16 + 4, good);
 	}
-	/* they have been looked at: a lower bound, others send, too */
+	/* a lower bound of the handled packets, as others send, too */
 	for (i = 0; i < 100; i++) {
 		if (counter("rx_icrc_errors") + counter("rx_packets") >=
 		    seen + 10 * n)
@@ -1226,7 +1226,7 @@ static void use_all(struct ibv_mr **mr, int n)
 	}
 }
 
-/* Packets without a receiver leave the MR cache alone. */
+/* Packets without a receiver do not change the MR cache. */
 static void packets_and_mr_cache(void)
 {
 	static struct ibv_mr *mr[CACHE_FROM + 10];
@@ -1237,7 +1237,7 @@ static void packets_and_mr_cache(void)
 		return;
 	must(buf);
 	connect_pair();
-	/* more regions than lines; those of some sets are enough */
+	/* more regions than lines; some sets are enough */
 	for (i = 0; i < CACHE_FROM + 10; i++) {
 		mr[n] = ibv_reg_mr(db.pd, buf, 4096, VT_ACCESS);
 		must(mr[n]);
@@ -1248,16 +1248,16 @@ static void packets_and_mr_cache(void)
 	use_all(mr, n);
 	ktap_eq(write_to_all(mr, n, two.qp->qp_num, false), 0);
 	ktap_eq(write_to_all(mr, n, 0xfffff0, true), 0);
-	/* ... and those for a QP do not, so this could be seen */
+	/* ... and packets for a QP do, so the test can see it */
 	ktap_ok(write_to_all(mr, n, two.qp->qp_num, true) > 0);
 	disconnect();
-	/* the quick way to have no regions */
+	/* the quick way to free all regions */
 	vt_close(&db);
 	must(!vt_open(&db, vt_name_b(), VT_IPV4, -1));
 	free(buf);
 }
 
-/* Memory with an error is not touched, neither for a peer nor for its owner. */
+/* Memory with an error is not accessed, neither for a peer nor for its owner. */
 static void on_poison(int sig)
 {
 }
@@ -1279,7 +1279,7 @@ static void poisoned_memory(void)
 		ktap_skip("this kernel has no memory failures");
 		return;
 	}
-	/* The kernel signals the processes that map a bad page, some kernels also here. */
+	/* The kernel signals processes that map a bad page; some kernels also this one. */
 	old = signal(SIGBUS, on_poison);
 	connect_pair();
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,

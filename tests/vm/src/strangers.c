@@ -67,7 +67,7 @@ static void disconnect(void)
 	vt_end_destroy(&victim);
 }
 
-/* A stranger on @dev connects to @to: PSNs as if it were @as. */
+/* A stranger on @dev connects to @to, with the PSNs of @as. */
 static void pretend(struct vt_end *e, struct vt_dev *dev, enum ibv_qp_type type,
 		    const struct vt_end *as, const struct vt_end *to)
 {
@@ -123,8 +123,8 @@ static void request_on_uc(void)
 }
 
 /*
- * The stranger has two queue pairs: one that is connected to the friend, so it answers
- * there, and one that sends to the first, so there is something to answer.
+ * The stranger has two queue pairs: one is connected to the friend and answers there; the
+ * other sends to the first one, which causes answers.
  */
 static void answer_on_rc(void)
 {
@@ -132,13 +132,13 @@ static void answer_on_rc(void)
 	struct ibv_wc wc;
 
 	connection(IBV_QPT_RC);
-	/* The first requests what the friend has requested; the PSNs must agree. */
+	/* The first makes the friend's requests, with the same PSNs. */
 	pretend(&answers, &db, IBV_QPT_RC, &victim, &friend);
 	as = friend;
 	pretend(&asks, &da, IBV_QPT_RC, &as, &answers);
 	post_recv(&answers, 1);
 	post_recv(&answers, 2);
-	/* The victim has no receive: this is repeated until it has one. */
+	/* The victim has no receive: the SEND is repeated until it has one. */
 	post_send(&friend, "the friend's");
 	post_send(&asks, "the stranger's");
 	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
@@ -217,7 +217,7 @@ static void packet(struct datagram *d, u16 sport, u8 opcode, u32 qpn, u32 psn,
 	put24(d->data + 9, psn);
 }
 
-/* From a socket that a child opens as @uid. Returns its exit status, an errno. */
+/* Send from a socket that a child opens as @uid. Return: its exit status, an errno. */
 static int send_as(uid_t uid, struct datagram *d, u32 len)
 {
 	int pid, status, on = IP_PMTUDISC_DO, fd;
@@ -248,7 +248,7 @@ static int send_as(uid_t uid, struct datagram *d, u32 len)
 	return WEXITSTATUS(status);
 }
 
-/* What @uid sends arrives, or it is told so, and that is counted. */
+/* A datagram of @uid arrives, or send() fails and a counter rises. */
 static void is_taken(uid_t uid, struct datagram *d, u32 len)
 {
 	u64 refused = vt_counter(&da, "tx_spoofed");
@@ -269,7 +269,7 @@ static void socket_to_uc(void)
 	packet(&d, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
 	is_taken(NOBODY, &d, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
-	/* The forgery is good: from a socket that may, it counts. */
+	/* The forgery is good: from a permitted socket it is executed. */
 	is_taken(0, &d, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
 	disconnect();
@@ -286,7 +286,7 @@ static void socket_to_rc(void)
 	is_taken(NOBODY, &d, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	disconnect();
-	/* An ACK of what the victim has no receive for. */
+	/* An ACK of a SEND for which the victim has no receive. */
 	connection(IBV_QPT_RC);
 	post_send(&friend, "the friend's");
 	packet(&d, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);

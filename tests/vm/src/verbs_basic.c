@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What verbs promise and the usual tools do not try: limits, states, error
+ * Rules of verbs that the usual tools do not try: limits, states, error
  * codes, events. One connection per test, from CAIRN_A to CAIRN_B.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "vt_test.h"
 
 #define BUF	(256 * 1024)
-#define LONG	vt_ms(20000)	/* enough for anything that must come */
+#define LONG	vt_ms(20000)	/* long enough for every completion that must come */
 
 static struct vt_dev da, db;
 
@@ -205,7 +205,7 @@ static void reg_mr_errors(void)
 	ktap_ok(!ibv_reg_mr(da.pd, (void *)0x1000, 4096, IBV_ACCESS_LOCAL_WRITE));
 	ktap_ok(errno == EFAULT || errno == ENOMEM || errno == EINVAL);
 	ktap_ok(!ibv_reg_mr(da.pd, buf, ~0UL >> 1, IBV_ACCESS_LOCAL_WRITE));
-	/* memory that the process may only read: for local reads only */
+	/* memory that the process may only read: valid for local reads only */
 	ktap_ok(!ibv_reg_mr(da.pd, (void *)(uintptr_t)vt_name_a, 16,
 			    IBV_ACCESS_LOCAL_WRITE));
 	mr = ibv_reg_mr(da.pd, buf + 1, 4095, 0);
@@ -341,7 +341,7 @@ static void inline_512(void)
 		wr.num_sge = len ? 1 : 0;
 		wr.wr_id = len;
 		must(!ibv_post_send(p.a.qp, &wr, &bad));
-		/* the data was taken by the post */
+		/* the post has copied the data */
 		memset(data, 0x55, sizeof(data));
 		must(got(p.a.scq, len, IBV_WC_SUCCESS, NULL));
 		must(got(p.b.rcq, len, IBV_WC_SUCCESS, NULL));
@@ -605,7 +605,7 @@ static void mr_iova(void)
 
 /* --- errors ------------------------------------------------------------- */
 
-/* @n bytes of @e at @off, 9000 bytes of nothing, and @n more. */
+/* @n bytes of @e at @off, 9000 bytes of the null region, and @n more. */
 static void around_nothing(struct vt_end *e, const struct ibv_mr *nothing,
 			   u32 n, struct ibv_sge *sge)
 {
@@ -614,7 +614,7 @@ static void around_nothing(struct vt_end *e, const struct ibv_mr *nothing,
 	sge[2] = sge_at(e, n, n);
 }
 
-/* Zeros come out of a null region, and what goes into it is gone. */
+/* Reads of a null region give zeros, and writes to it are dropped. */
 static void null_region(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -662,7 +662,7 @@ static void null_region(void)
 	pair_down(&p);
 }
 
-/* It is no region for peers. */
+/* Peers cannot use it. */
 static void null_region_rdma(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -702,7 +702,7 @@ static void null_region_rdma(void)
 struct bad_access {
 	const char *name;
 	enum ibv_wr_opcode op;
-	int qp_access;			/* of the responder */
+	int qp_access;			/* access flags of the responder's QP */
 	int mr_access;
 	bool bad_lkey, bad_rkey;
 	s64 shift;			/* of the remote address */
@@ -790,7 +790,7 @@ static void access_errors(void)
 		one_bad_access(&table[i]);
 }
 
-/* A key of another protection domain is no key. */
+/* A key of another protection domain is refused. */
 static void foreign_pd(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -858,7 +858,7 @@ static void rnr_exhaustion(void)
 	pair_down(&p);
 }
 
-/* rnr_retry 7 waits without end; the message arrives once. */
+/* rnr_retry 7 retries without end; the message arrives once. */
 static void rnr_patience(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -872,7 +872,7 @@ static void rnr_patience(void)
 			      IBV_SEND_SIGNALED));
 	must(!send_op(&p.a, &p.b, IBV_WR_SEND, 2, 0, 10,
 			      IBV_SEND_SIGNALED));
-	/* more refusals than any other count would survive */
+	/* more refusals than any other retry count allows */
 	usleep(150000);
 	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
 	must(!recv_op(&p.b, 1, 0, 9000));
@@ -885,7 +885,7 @@ static void rnr_patience(void)
 	pair_down(&p);
 }
 
-/* Nobody answers: timeout 14 (67 ms), 2 retries. */
+/* The peer does not answer: timeout 14 (67 ms), 2 retries. */
 static void retry_exhaustion(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -925,12 +925,12 @@ static void sq_overflow(void)
 	o.cap.max_recv_wr = 16;
 	must(pair_up(&p, &o));
 	must(!ibv_query_qp(p.a.qp, &attr, IBV_QP_CAP, &init));
-	/* no receive is there: nothing leaves the queue */
+	/* there is no receive: the queue stays full */
 	for (n = 0; n < 4096 && !err; n++)
 		err = send_op(&p.a, &p.b, IBV_WR_SEND, n, 0, 8,
 			      IBV_SEND_SIGNALED);
 	ktap_eq(err, ENOMEM);
-	/* As many as are reported: completion queues are made by that. */
+	/* As many as are reported: programs size completion queues by this. */
 	ktap_eq(n - 1, (int)attr.cap.max_send_wr);
 	for (n = 0, err = 0; n < 4096 && !err; n++)
 		err = recv_op(&p.a, n, 0, 8);
@@ -939,7 +939,7 @@ static void sq_overflow(void)
 	pair_down(&p);
 }
 
-/* A list stops at its first bad request and says which; the rest is posted. */
+/* A list stops at its first bad request and names it; those before it are posted. */
 static void bad_wr_in_list(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -974,7 +974,7 @@ static void bad_wr_in_list(void)
 
 /* --- states ------------------------------------------------------------- */
 
-/* ERR flushes both queues in order, and whatever is posted later. */
+/* ERR flushes both queues in order, and later requests. */
 static void flush(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1000,7 +1000,7 @@ static void flush(void)
 	pair_down(&p);
 }
 
-/* RESET forgets everything; the same QPs connect again. */
+/* RESET drops all requests; the same QPs connect again. */
 static void reset_and_again(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1031,7 +1031,7 @@ static void reset_and_again(void)
 	pair_down(&p);
 }
 
-/* SQD finishes what was sent, says so, and holds what is posted then. */
+/* SQD completes sent requests, reports that, and holds later ones. */
 static void sqd(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1051,7 +1051,7 @@ static void sqd(void)
 	ktap_eq(send_op(&p.a, &p.b, IBV_WR_RDMA_WRITE, 2, 0, 8,
 			IBV_SEND_SIGNALED), 0);
 	usleep(50000);
-	/* the first may have been caught before it began */
+	/* the first may have been stopped before it began */
 	if (ibv_poll_cq(p.a.scq, 1, &wc))
 		ktap_eq(wc.wr_id, 1);
 	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
@@ -1089,7 +1089,7 @@ static void destroy_with_work(void)
 #define DELAY	"/sys/module/cairn_delay/parameters/"
 #define IDLE	"/sys/module/cairn/parameters/idle_us"
 
-/* Returns the number in the file @path, -1 if there is none. */
+/* Return: the number in the file @path, -1 if there is none. */
 static int number_in(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -1113,14 +1113,14 @@ static bool number_to(const char *path, int value)
 
 static int usual_idle;
 
-/* Also when a test ends early. */
+/* Called also when a test ends early. */
 static void idle_restore(void)
 {
 	number_to(IDLE, usual_idle);
 }
 
-/* Holds the lane that has just been told of a post and polls for more. Returns false
- * when none does.
+/* Hold a lane that polls for posts after it has seen one. Return: false if no lane
+ * polls.
  */
 static bool lane_hold(void)
 {
@@ -1135,9 +1135,10 @@ static bool lane_hold(void)
 	return true;
 }
 
-/* Who ends a connection behind a message does not mean to keep it back: a device that is
- * told of each request has sent it by then. The first message leaves a lane that waits
- * for more, so that nobody is told of the others, and then the host does not run it.
+/* A program that ends a connection right after a post expects the message to be sent, as
+ * by a device with a doorbell for each request. After the first message a lane polls for
+ * more, so later posts ring no doorbell. Then the lane is held, as if the host did not
+ * run it.
  */
 static void last_messages(void)
 {
@@ -1274,7 +1275,7 @@ static bool drained(struct ibv_cq *cq, int n, int batch)
 	return ktap_eq(next, n) && ktap_eq(ibv_poll_cq(cq, 1, wc), 0);
 }
 
-/* What is flushed waits for room, for as long as it takes. */
+/* Flushed requests wait for room in the CQ, without a time limit. */
 static void flush_beyond_the_cq(void)
 {
 	static const int batches[] = { 1, 3, 8 };
@@ -1302,7 +1303,7 @@ static void flush_beyond_the_cq(void)
 	}
 }
 
-/* A larger queue has room, too; nothing hangs that goes with completions to come. */
+/* A larger queue has room, too. Destroying objects with pending completions ends. */
 static void flush_and_resize_or_destroy(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1325,7 +1326,7 @@ static void flush_and_resize_or_destroy(void)
 	}
 }
 
-/* What a queue pair completed before it went leaves room for another one's. */
+/* Completions of a destroyed queue pair leave room for those of another one. */
 static void cq_room_of_the_gone(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1343,7 +1344,7 @@ static void cq_room_of_the_gone(void)
 		must(!send_op(&gone.a, &gone.b, IBV_WR_SEND, i, 0, 8,
 			      IBV_SEND_SIGNALED));
 	}
-	/* acknowledged after they were received: it is full, and nobody polls */
+	/* acknowledged after they were received: the CQ is full, and no thread polls */
 	for (i = 0; i < 16; i++)
 		must(got(gone.a.scq, i, IBV_WC_SUCCESS, NULL));
 	must(!ibv_destroy_qp(gone.b.qp));
@@ -1361,7 +1362,7 @@ static void cq_room_of_the_gone(void)
 	pair_down(&gone);
 }
 
-/* All completions of a stream, in order, while the CQ changes its size. */
+/* All completions of a stream arrive in order while the CQ is resized. */
 static void resize_under_load(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1398,7 +1399,7 @@ static void resize_under_load(void)
 	pair_down(&p);
 }
 
-/* An event is held for a number of completions or for a time. */
+/* An event is delayed for a number of completions or for a time. */
 static void cq_moderation(void)
 {
 	struct ibv_modify_cq_attr attr = {
@@ -1443,7 +1444,7 @@ static void cq_moderation(void)
 	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
 	must(vt_event(p.b.rchan, LONG));
 	must(got(p.b.rcq, 7, IBV_WC_WR_FLUSH_ERR, NULL));
-	/* held when the queue goes */
+	/* delayed when the queue is destroyed */
 	must(!ibv_req_notify_cq(p.b.rcq, 0));
 	pair_down(&p);
 }
@@ -1486,7 +1487,7 @@ static void cq_events(void)
 	pair_down(&p);
 }
 
-/* Armed while completions are there that were not polled: an event at once. */
+/* Armed while there are unpolled completions: an event at once. */
 static void armed_too_late(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1508,7 +1509,7 @@ static void armed_too_late(void)
 	must(!ibv_req_notify_cq(p.b.rcq, 1));
 	ktap_ok(vt_event(p.b.rchan, LONG));
 	must(got(p.b.rcq, 1, IBV_WC_SUCCESS, NULL));
-	/* The one that is left is not solicited. */
+	/* The remaining completion is not solicited. */
 	must(!ibv_req_notify_cq(p.b.rcq, 1));
 	ktap_ok(!vt_event(p.b.rchan, 100));
 	must(!ibv_req_notify_cq(p.b.rcq, 0));
@@ -1536,7 +1537,7 @@ static void solicited(void)
 			      IBV_SEND_SOLICITED));
 	ktap_ok(vt_event(p.b.rchan, LONG));
 	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, NULL));
-	/* an error is always worth an event */
+	/* an error always causes an event */
 	must(!ibv_req_notify_cq(p.b.rcq, 1));
 	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
 	ktap_ok(vt_event(p.b.rchan, LONG));
@@ -1649,7 +1650,7 @@ static struct ibv_qp *qp_ex_create(struct vt_end *e)
 	return ibv_create_qp_ex(da.ctx, &init);
 }
 
-/* Builders with one SGE, several, and inline data, several in one start. */
+/* Builders with one SGE, several SGEs, and inline data, several requests in one list. */
 static void extended_qp(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1719,7 +1720,7 @@ static void extended_qp(void)
 	ktap_eq(*(u64 *)(a.buf + 12296), 9);
 	ktap_eq(*(u64 *)(b.buf + 8192), 1);
 
-	/* taken back: nothing is sent */
+	/* aborted: no request is sent */
 	ibv_wr_start(qx);
 	ibv_wr_rdma_write(qx, rk, rb);
 	ibv_wr_set_sge(qx, a.mr->lkey, (uintptr_t)a.buf, 8);
@@ -1728,7 +1729,7 @@ static void extended_qp(void)
 	must(!send_op(&a, &b, IBV_WR_RDMA_WRITE, 50, 0, 8,
 			      IBV_SEND_SIGNALED));
 	ktap_ok(got(a.scq, 50, IBV_WC_SUCCESS, NULL));
-	/* more inline data than agreed: the whole start fails */
+	/* more inline data than max_inline_data: the whole list fails */
 	ibv_wr_start(qx);
 	ibv_wr_send(qx);
 	ibv_wr_set_inline_data(qx, a.buf, 4000);
@@ -1787,7 +1788,7 @@ static void datagrams(void)
 	must(!ibv_post_send(p.a.qp, &wr, &bad));
 	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_ok(got(p.a.scq, 3, IBV_WC_SUCCESS, NULL));
-	/* an answer goes the way that the completion and the GRH tell */
+	/* an answer uses the path of the completion and the GRH */
 	if (ktap_ok(!ibv_init_ah_from_wc(db.ctx, 1, &wc,
 					 (struct ibv_grh *)(p.b.buf + 4096),
 					 &(struct ibv_ah_attr) {}))) {
@@ -1811,7 +1812,7 @@ static void datagrams(void)
 	pair_down(&p);
 }
 
-/* UC drops what has no receive, and goes on with the next message. */
+/* UC drops a message without a receive, and goes on with the next one. */
 static void unreliable(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1832,14 +1833,14 @@ static void unreliable(void)
 	must(got(p.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 5000);
 	ktap_eq(vt_check(p.b.buf, 5000, 4), -1);
-	/* UC knows no READ */
+	/* UC has no READ */
 	if (!send_op(&p.a, &p.b, IBV_WR_RDMA_READ, 4, 0, 8, IBV_SEND_SIGNALED))
 		ktap_ok(got(p.a.scq, 4, IBV_WC_LOC_QP_OP_ERR, NULL));
 	pair_down(&p);
 }
 
-/* Messages of one length leave together. One that turns out to be bad takes no others with
- * it: the train shrinks to what it was, and goes on.
+/* Messages of one length leave as a train. A bad message is taken out of the train, and
+ * the others are sent.
  */
 static void bad_message_of_a_train(void)
 {
@@ -1880,7 +1881,7 @@ static void bad_message_of_a_train(void)
 
 /* --- processes and threads ---------------------------------------------- */
 
-/* A child may touch and leave; the parent's memory stays registered. */
+/* A child may write to the memory and end; the parent's memory stays registered. */
 static void fork_and_go_on(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -1946,7 +1947,7 @@ static void threads_on_one_qp(void)
 	struct pair p;
 	unsigned int i;
 
-	/* a full send queue limits the posters, not the completions */
+	/* the send queue's size limits the posters, not the CQ's */
 	o.cqe = sizeof(seen);
 	must(pair_up(&p, &o));
 	memset(seen, 0, sizeof(seen));
@@ -1974,7 +1975,7 @@ static void threads_on_one_qp(void)
 	pair_down(&p);
 }
 
-/* The process ends with everything open and in use. */
+/* The process ends with all objects open and in use. */
 static void exit_with_everything_open(void)
 {
 	struct vt_opts o = VT_OPTS;

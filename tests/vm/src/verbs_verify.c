@@ -3,9 +3,9 @@
  * Traffic in both directions between two devices, every byte of it compared.
  *
  * Each flow (a direction of a QP pair) has a few slots. A slot runs one random
- * operation of random length and alignment after another: fill the source,
- * wipe the destination, post, wait for all completions, compare both with
- * what must be there now, margins included.
+ * operation of random length and alignment after another: fill the source, wipe
+ * the destination, post, wait for all completions, and compare both with the expected
+ * bytes, margins included.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -122,7 +122,7 @@ static u8 *dst_of(struct flow *f, unsigned int s)
 	return f->to->buf + f->dst + s * slot_size();
 }
 
-/* Anything that ends the traffic: wrong data is never what was expected. */
+/* End the traffic with an error. Wrong data is never an expected error (-E). */
 #define STOP(...)							\
 	do {								\
 		if (!stopped[0])					\
@@ -139,7 +139,7 @@ static void wrong(struct flow *f, unsigned int s, const char *what, size_t at)
 	exit(2);
 }
 
-/* Split [addr, addr + len) at random; nothing for no bytes. */
+/* Split [addr, addr + len) at random. Return: the number of entries, 0 for no bytes. */
 static int split(struct ibv_sge *sge, u8 *addr, u32 len, u32 key)
 {
 	int n = 0;
@@ -258,7 +258,7 @@ static void start(struct flow *f, unsigned int s)
 	sl->send_done = false;
 	sl->recv_done = !ops[sl->op].recv;
 	f->posted++;
-	/* late: the requester meets an empty receive queue first */
+	/* late: the receive queue is empty when the first request arrives */
 	if (!sl->recv_done && !cfg.late_recv)
 		post_recv(f, s);
 	post_send(f, s);
@@ -305,7 +305,7 @@ static void check_side(struct flow *f, unsigned int s, bool remote)
 		wrong(f, s, remote ? "atomic target" : "atomic result", 0);
 }
 
-/* Nothing tells when an unreliable WRITE without immediate has arrived. */
+/* No completion tells that an unreliable WRITE without immediate has arrived. */
 static void await_placement(struct flow *f, unsigned int s)
 {
 	struct slot *sl = &f->slots[s];
@@ -437,7 +437,7 @@ static struct ibv_comp_channel *channel(unsigned int i)
 	return i & 2 ? e->schan : e->rchan;
 }
 
-/* Arm everything, look once more, then sleep; returns what it reaped. */
+/* Arm all CQs, poll once more, then sleep. Return: the completions polled. */
 static int wait_event(void)
 {
 	unsigned int i, n = 4 * cfg.qps;

@@ -4,7 +4,7 @@
  * process, each on a device of its own, so that a test sees both sides.
  *
  * Devices: CAIRN_A and CAIRN_B in the environment, else cairn_a and cairn_b.
- * Functions return 0 or an errno value, and say on stdout what failed.
+ * Functions return 0 or an errno value, and print failures to stdout.
  */
 #ifndef CAIRN_VM_VT_H
 #define CAIRN_VM_VT_H
@@ -35,7 +35,7 @@ struct vt_dev {
 struct vt_opts {
 	enum ibv_qp_type type;
 	struct ibv_qp_cap cap;
-	int cqe;		/* of each of the two CQs */
+	int cqe;		/* entries of each of the two CQs */
 	bool sig_all;
 	bool channel;		/* a completion channel for each CQ */
 	struct ibv_cq *send_cq;	/* NULL: one of its own */
@@ -77,7 +77,7 @@ struct vt_end {
 };
 
 void vt_say(const char *fmt, ...) __printf(1, 2);
-/* Says so and returns errno (EIO when it is not set). */
+/* Print the message. Return: errno, or EIO if it is not set. */
 int vt_err(const char *fmt, ...) __printf(1, 2);
 
 const char *vt_name_a(void);
@@ -114,12 +114,12 @@ struct ibv_ah *vt_ah(struct vt_dev *d, const struct vt_dev *peer);
 
 /* Completions: exactly @n within @ms, 0 or ETIMEDOUT. */
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms);
-/* Is an event of @chan there within @ms? Acknowledges it. */
+/* Does an event of @chan arrive within @ms? Acknowledges it. */
 bool vt_event(struct ibv_comp_channel *chan, int ms);
-/* Does an asynchronous event of this type arrive within @ms? Others pass. */
+/* Does an asynchronous event of this type arrive within @ms? Drops others. */
 bool vt_async(struct vt_dev *d, enum ibv_event_type type, int ms);
 
-/* Give way while polling: @idle counts fruitless polls, 0 after a good one. */
+/* Yield while polling: @idle counts empty polls, 0 after a completion. */
 void vt_relax(unsigned int *idle);
 
 /* Pattern of bytes that depends on @seed and the position. */
@@ -127,7 +127,7 @@ void vt_fill(void *buf, size_t len, u64 seed);
 /* Offset of the first wrong byte, or -1 */
 ssize_t vt_check(const void *buf, size_t len, u64 seed);
 
-/* One value out of /proc/meminfo, kB */
+/* One value of /proc/meminfo, kB */
 long vt_meminfo(const char *key);
 /* The same of /proc/self/status */
 long vt_own_status(const char *key);

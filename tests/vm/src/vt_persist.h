@@ -17,7 +17,7 @@
 #define VT_HOST		CAIRNDV_ACCESS_PERSISTENT_HOST
 #define VT_FLUSH	CAIRNDV_ACCESS_FLUSH_PERSISTENT
 #define VT_EMULATED	(VT_NIC | CAIRNDV_ACCESS_PERSISTENT_EMULATED)
-/* what devdax maps at once */
+/* the size of a devdax page */
 #define VT_DAX_UNIT	(2u << 20)
 
 struct vt_region {
@@ -33,7 +33,7 @@ bool vt_dax(void);
 u8 *vt_dax_map(void *at, size_t len, off_t off);
 u8 *vt_map(size_t len);
 
-/* How NIC flush can be tried here: VT_NIC or VT_EMULATED. */
+/* The kind of NIC flush on this machine: VT_NIC or VT_EMULATED. */
 unsigned int vt_nic(void);
 
 /*
@@ -44,7 +44,7 @@ int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,
 		     size_t len, off_t off);
 int vt_region_destroy(struct vt_region *r);
 
-/* An empty receive. */
+/* Post an empty receive. */
 int vt_recv(struct vt_end *e, u64 wr_id);
 
 #endif

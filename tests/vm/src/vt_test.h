@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Test functions that can be left from any depth: must() ends the test that
- * runs when its condition does not hold. List the functions once:
+ * Test functions that must() can end from any depth, when its condition is
+ * false. List the functions once:
  *
  *	#define TESTS(X) X(first) X(second)
  *	VT_TESTS(TESTS)
@@ -40,7 +40,7 @@ static inline void vt_must(const char *file, int line, const char *what,
 	list(VT_RUN)							\
 	static const struct ktap_test tests[] = { list(VT_ROW) };
 
-/* What main() returns: all the tests, or those whose names have @only in them. */
+/* Run all tests, or those whose names contain @only. The value is for main(). */
 #define vt_run(only)	ktap_main(tests, sizeof(tests) / sizeof(tests[0]), only)
 /* ... on the devices of both ends, which are opened as @a and @b */
 #define vt_run_on(a, b, family, only)					\
@@ -55,8 +55,8 @@ static inline int vt_bail(void)
 /* hw_counters/lifespan, and a tick of jiffies */
 #define VT_COUNTERS_OLD_US	20000
 
-/* A counter of a device, as it is now: ib_core shows values of the last 12 ms. Without
- * one the test in hand fails.
+/* The present value of a counter: ib_core may show values that are 12 ms old. Without
+ * the counter the current test fails.
  */
 static inline u64 vt_counter_of(const char *device, const char *name)
 {
@@ -81,7 +81,7 @@ static inline u64 vt_counter(const struct vt_dev *dev, const char *name)
 	return vt_counter_of(dev->name, name);
 }
 
-/* Has one of the next @n completions an error? It stops there. Each comes within @ms. */
+/* Does one of the next @n completions have an error? Stops there. Each comes within @ms. */
 static inline bool vt_any_failed(struct ibv_cq *cq, int n, int ms)
 {
 	struct ibv_wc wc;
@@ -94,7 +94,7 @@ static inline bool vt_any_failed(struct ibv_cq *cq, int n, int ms)
 	return false;
 }
 
-/* A registration is refused, for the reason that the errno names. */
+/* A registration must fail with this errno. */
 #define REFUSED_MR(call, err)						\
 	(errno = 0, vt_refused_mr(__FILE__, __LINE__, call, err))
 
@@ -108,8 +108,8 @@ static inline void vt_refused_mr(const char *file, int line, struct ibv_mr *mr,
 		ibv_dereg_mr(mr);
 }
 
-/* Waits at most 20 s (x CAIRN_TIMEOUT_SCALE) for a counter to reach @value. Returns what
- * it is then.
+/* Wait at most 20 s (x CAIRN_TIMEOUT_SCALE) for a counter to reach @value. Return: its
+ * value then.
  */
 static inline u64 vt_counter_reaches(const struct vt_dev *dev, const char *name,
 				     u64 value)
@@ -122,7 +122,7 @@ static inline u64 vt_counter_reaches(const struct vt_dev *dev, const char *name,
 	return now;
 }
 
-/* With or without CAP_NET_ADMIN in effect. 0 or -1. */
+/* Set or clear CAP_NET_ADMIN as effective. Return: 0 or -1. */
 static inline int vt_net_admin(bool on)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };

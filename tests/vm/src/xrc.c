@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * XRC: one connection from a to b reaches the shared receive queues of two processes
- * on b, which share its target and a domain. Then what is refused, and what goes while
- * others still use it.
+ * on b, which share its target and a domain. Then refusals, and objects that are
+ * destroyed while others still use them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define LEN	65536
 #define WRS	64
 
-/* An SRQ and its memory: what a process on b has. */
+/* An SRQ of a process on b, and its memory. */
 struct box {
 	struct vt_dev *dev;
 	struct ibv_cq *cq;
@@ -29,7 +29,7 @@ struct box {
 	u32 srqn;
 };
 
-/* Where it is, for the process that sends. */
+/* The address of a box, for the process that sends. */
 struct address {
 	u32 srqn;
 	u32 rkey;
@@ -105,7 +105,7 @@ static void box_recv(struct box *x, u64 wr_id, u32 off, u32 len)
 	must(!ibv_post_srq_recv(x->srq, &wr, &bad));
 }
 
-/* The next message is @wr_id and has @len bytes of pattern @seed at @off. */
+/* The next message must be @wr_id, with @len bytes of pattern @seed at @off. */
 static void box_got(struct box *x, u64 wr_id, u32 off, u32 len, u64 seed)
 {
 	struct ibv_wc wc;
@@ -310,7 +310,7 @@ static int second(int in, int out, u32 qpn)
 	addr = box_address(&x);
 	must(write(out, &addr, sizeof(addr)) == sizeof(addr));
 	box_got(&x, 1, 0, 500, 5);
-	/* The first process has let go of all when the second message comes. */
+	/* The first process has closed its objects when the second message comes. */
 	box_got(&x, 2, 1000, 600, 6);
 	ktap_eq(vt_state(tgt), IBV_QPS_RTS);
 	must(!ibv_destroy_srq(x.srq));
@@ -379,7 +379,7 @@ static void two_processes(void)
 	close(fd);
 }
 
-/* One request on a connection of its own, and how it ends. */
+/* Post one request on a connection of its own, and check its completion. */
 static void refused(struct ibv_xrcd *xrcd, const struct address *to,
 		    enum ibv_wr_opcode opcode, enum ibv_wc_status status)
 {
@@ -445,7 +445,7 @@ static void refusals(void)
 	vt_close(&b);
 }
 
-/* The SRQ, or the process with it, goes while messages arrive. */
+/* The SRQ is destroyed, or its process killed, while messages arrive. */
 static void goes_under_load(bool killed)
 {
 	int up[2], fd = open(path, O_RDONLY), i, good = 0, status;
@@ -484,7 +484,7 @@ static void goes_under_load(bool killed)
 		_exit(0);
 	}
 	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
-	/* More than there are receives: it ends by the error alone. */
+	/* More messages than receives: only the error ends it. */
 	for (i = 0; i < WRS; i++)
 		post(&s, &addr, IBV_WR_SEND, 0, 30000, 0);
 	for (i = 0; ; i++) {

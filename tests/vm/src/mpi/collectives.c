@@ -40,7 +40,7 @@ static int is(const unsigned char *buf, int from, long len)
 	return 1;
 }
 
-/* Around the ring, in both directions at once; long ones by rendezvous. */
+/* Messages around the ring, in both directions at once; long ones by rendezvous. */
 static void tagged(void)
 {
 	int right = (rank + 1) % size, left = (rank + size - 1) % size;
