@@ -46,6 +46,7 @@ CLEAN = [
     f'{MODULE}/net',
     f'{MODULE}/persist',
     f'{MODULE}/queue',
+    f'{MODULE}/verbs',
     f'{MODULE}/wire',
     'scripts/demo',
     'scripts/demo.sh',

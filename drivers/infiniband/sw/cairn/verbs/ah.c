@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Address handles, and the way to a peer that an address vector names.
+ * Address handles, and the path that an address vector describes.
  *
- * A send WQE names its handle by number: the number is all that a process
- * gives, so the data path looks it up and compares protection domains.
+ * A send WQE has the number of its handle. A process can write any number, so the data
+ * path looks it up and compares protection domains.
  */
 #include <linux/cred.h>
 #include <linux/random.h>
@@ -21,9 +21,9 @@
 #define DEFAULT_HOP_LIMIT	64
 
 /*
- * GIDs of upper devices (VLAN, macvlan) belong to the port, too. Routes are
- * looked up in the namespace of the device's own netdev, where the index of an
- * upper device of another namespace would name something else.
+ * GIDs of upper netdevs (VLAN, macvlan) belong to the port, too. Routes are looked up in
+ * the namespace of the device. An upper netdev in another namespace is refused, as its
+ * index may belong to another netdev here.
  */
 static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
 		      int *ifindex)
@@ -41,7 +41,9 @@ static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
 	return err;
 }
 
-/* As for a socket without SO_BROADCAST; and 0.0.0.0 would be this host. */
+/* Is the destination not one host? Broadcast is refused as for a socket without
+ * SO_BROADCAST; 0.0.0.0 would mean this host.
+ */
 static bool ah_is_nobody(const struct cairn_path *path)
 {
 	__be32 daddr = path->daddr.s6_addr32[3];
@@ -51,7 +53,7 @@ static bool ah_is_nobody(const struct cairn_path *path)
 	return ipv4_is_zeronet(daddr) || ipv4_is_lbcast(daddr);
 }
 
-/* Both GIDs of the family that the source GID's network type says. */
+/* Set both addresses. The network type of the source GID says their family. */
 static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 			const union ib_gid *dgid)
 {
@@ -62,7 +64,7 @@ static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 		path->ipv6 = false;
 		break;
 	case RDMA_NETWORK_IPV6:
-		/* ib_core has a link-local GID also where IPv6 is off. */
+		/* ib_core makes a link-local GID even if IPv6 is off. */
 		if (!ipv6_mod_enabled())
 			return -EAFNOSUPPORT;
 		path->ipv6 = true;
@@ -120,7 +122,7 @@ int cairn_ah_to_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 	return ah_ifindex(dev, grh->sgid_attr, &path->ifindex);
 }
 
-/* Handles have no queue pair: the peer's address spreads their ports, with a secret. */
+/* A handle belongs to no QP, so a keyed hash of the peer's address chooses the port. */
 static int ah_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 		   struct cairn_path *path)
 {
@@ -134,14 +136,14 @@ static int ah_path(struct cairn_dev *dev, const struct rdma_ah_attr *attr,
 				path);
 }
 
-/* query_ah gives the attributes back; the reference on the GID is ib_core's. */
+/* Store the attributes for query_ah, without the GID's reference, which ib_core has. */
 static void ah_keep(struct cairn_ib_ah *ibah, const struct rdma_ah_attr *attr)
 {
 	ibah->attr = *attr;
 	ibah->attr.grh.sgid_attr = NULL;
 }
 
-/* A number that names nothing yet. Callers may hold irqsave locks. */
+/* Reserve a number, which look-ups do not find yet. Callers may hold irqsave locks. */
 static int ah_reserve(struct cairn_dev *dev, struct cairn_ah *ah)
 {
 	unsigned long flags;
@@ -155,7 +157,7 @@ static int ah_reserve(struct cairn_dev *dev, struct cairn_ah *ah)
 	return min(err, 0);
 }
 
-/* Makes the handle findable. Cannot fail, the slot is reserved. */
+/* Make the handle reachable. Cannot fail, as the slot is reserved. */
 static void ah_publish(struct cairn_dev *dev, struct cairn_ah *ah)
 {
 	unsigned long flags;
@@ -242,9 +244,9 @@ err_free:
 /**
  * ah_modify() - ib_device_ops.modify_ah
  * @ibah: the handle
- * @attr: all attributes anew
+ * @attr: the new attributes, all of them
  *
- * Sends that start afterwards use the new path.
+ * Later sends use the new path.
  *
  * Return: 0 or -EINVAL. Process context.
  */
@@ -273,7 +275,7 @@ static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	return 0;
 }
 
-/* May be called where sleeping is forbidden, whatever @flags say. */
+/* Does not sleep, whatever @flags say. */
 static int ah_destroy(struct ib_ah *ibah, u32 flags)
 {
 	struct cairn_ah *ah = to_cairn_ah(ibah);

@@ -6,14 +6,14 @@
 #include "device/nic.h"
 #include "verbs/async.h"
 
-/* Events of an object that a process may leave unread. They are not charged to its
- * memcg, and one call can cause one.
+/* Events of an object that a process may leave unread. ib_uverbs does not charge them to
+ * a memcg, and a process can cause one with each call.
  */
 #define ASYNC_MAX_EVENTS	64
 
 /*
- * Not one of the system's queues: queue pairs are destroyed from reclaim
- * paths too (storage reconnects), and they wait here for a running handler.
+ * A queue of its own with WQ_MEM_RECLAIM: memory reclaim may wait for a QP to be
+ * destroyed (storage reconnects), and that waits for a running work item.
  */
 static struct workqueue_struct *async_wq;
 
@@ -41,7 +41,7 @@ void cairn_async_init(struct cairn_async_work *async, work_func_t deliver,
 
 void cairn_async_post(struct cairn_async_work *async, unsigned int event)
 {
-	/* Ordered before the work runs: queue_work() is a full barrier. */
+	/* queue_work() is a full barrier, so the work item sees the bit. */
 	set_bit(event, &async->pending);
 	queue_work(async_wq, &async->work);
 }

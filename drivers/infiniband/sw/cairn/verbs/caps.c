@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The method that tells a process what the device can make durable, and how. */
+/* The method that returns the capabilities of a device to a process. */
 #include <rdma/uverbs_ioctl.h>
 #include "lane/watch.h"
 #include "persist/domain.h"

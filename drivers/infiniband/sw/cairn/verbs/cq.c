@@ -2,21 +2,22 @@
 /*
  * Completion queues.
  *
- * The device writes entries and its index; the consumer (a process, or
- * poll.c) writes its own index and arms. Barrier pairs:
+ * The device writes entries and its index. The consumer (a process, or verbs/poll.c)
+ * writes its own index and the arm word. Barrier pairs:
  *   entry, then index      cq_push(): cairn_queue_publish() releases the entry;
  *                          the consumer loads the index with acquire.
- *   consumer index         released by the consumer when it has copied an
- *                          entry; acquired in cq_push() before it is
- *                          overwritten.
- *   index, full barrier,   cq_push(); with the consumer's arm, full barrier,
- *   then arm               look for entries: one of the two sees the other,
- *                          so no event is lost.
+ *   consumer index         the consumer releases it when it has copied an
+ *                          entry; cq_push() acquires it before it overwrites
+ *                          the entry.
+ *   index, full barrier,   cq_push(). The consumer arms, executes a full
+ *   then arm word          barrier and looks for entries. So the device sees
+ *                          the arm word or the consumer sees the entry, and
+ *                          no event is lost.
  *
- * An entry that does not fit stays with its queue pair until there is room
- * (verbs/cq_wait.h). A queue pair that works ends then, as IBTA wants it (10.2.3,
- * 11.6.3.1: CQ error and QP_FATAL), and the consumer is told once. The queue itself
- * goes on: what has room is never lost.
+ * A completion that does not fit stays with its QP until there is room
+ * (verbs/cq_wait.h). A QP that is not in an error state moves to one, as IBTA requires
+ * (10.2.3, 11.6.3.1: CQ error and QP_FATAL), and the consumer gets one event. The CQ
+ * itself keeps working: completions that fit are never lost.
  */
 #include <linux/log2.h>
 #include <linux/ktime.h>
@@ -34,8 +35,8 @@
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 
-/* Events that a process may leave unread, of one CQ. They are not charged to its
- * memcg, and the arm word is its own memory.
+/* Events of a CQ that a process may leave unread. ib_uverbs does not charge them to a
+ * memcg, and the process can write the arm word at any time.
  */
 #define CQ_MAX_EVENTS	64
 
@@ -45,8 +46,8 @@ enum cq_verdict {
 	CQ_FULL,
 };
 
-/* While there are that many, the consumer has something to read and then polls: one
- * more event would tell it nothing.
+/* May an event be raised? With CQ_MAX_EVENTS unread ones another would add nothing: the
+ * consumer polls after it has read them.
  */
 static bool cq_may_notify(struct cairn_cq *cq)
 {
@@ -70,7 +71,7 @@ void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify)
 		cq->arm_seen = arm;
 }
 
-/* Does what the consumer armed ask for an event now? */
+/* Does the consumer's arm word ask for an event after @cqe? */
 static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	bool notify;
@@ -89,8 +90,8 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	return notify;
 }
 
-/* Is no entry free, as far as the consumer's index tells? Also true when the process
- * set its index to an impossible value.
+/* Is the queue full, according to the consumer's index? Also true if the process has set
+ * its index to an impossible value.
  */
 static bool cq_is_full(struct cairn_cq *cq)
 {
@@ -99,19 +100,19 @@ static bool cq_is_full(struct cairn_cq *cq)
 	u32 oldest = queue->index - queue->depth, polled;
 
 	lockdep_assert_held(&cq->lock);
-	/* The oldest that it can be is where the queue is full. */
+	/* If the queue is full, the consumer's index has its smallest possible value. */
 	return cairn_host_index_newest(queue, nic, oldest, oldest, &polled) ||
 	       polled == oldest;
 }
 
-/* The queue is full: @wait waits for room, unless the consumer makes it meanwhile.
- * Returns true then. cq->lock held.
+/* The queue was full: add @wait to the waiters and check again, as the consumer may have
+ * polled meanwhile. Return: true if there is room now.
  */
 static bool cq_finds_room(struct cairn_cq *cq, struct cairn_cq_wait *wait)
 {
 	lockdep_assert_held(&cq->lock);
 	cairn_cq_wait_begin(cq, wait);
-	/* The flag before the consumer's index is read again; verbs/cq_wait.c. */
+	/* Set the flag before reading the consumer's index again (verbs/cq_wait.c). */
 	smp_mb();
 	if (cq_is_full(cq))
 		return false;
@@ -135,12 +136,12 @@ static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	if (cq->timestamps)
 		slot->timestamp = ktime_get_ns();
 	cairn_queue_publish(queue);
-	/* The index before arm is read, see above. */
+	/* Write the index before reading the arm word, see above. */
 	smp_mb();
 	return cq_is_armed(cq, cqe) ? CQ_NOTIFY : CQ_QUIET;
 }
 
-/* The first completion of a QP that works finds no room. */
+/* Report once that a completion found no room. */
 static void cq_overflow(struct cairn_cq *cq)
 {
 	bool first;
@@ -180,8 +181,8 @@ bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	return false;
 }
 
-/* Does the queue hold what the arm word @arm asks for? Moderation holds events that
- * are due back. cq->lock held.
+/* Has the queue unpolled entries that the arm word @arm asks for? Not while moderation
+ * delays their event.
  */
 static bool cq_holds_asked(const struct cairn_cq *cq, u32 arm)
 {
@@ -211,7 +212,7 @@ void cairn_cq_look(struct cairn_cq *cq)
 	cairn_cq_resume(cq);
 }
 
-/* The only event of a CQ. */
+/* Deliver IB_EVENT_CQ_ERR, the only event of a CQ. */
 static void cq_deliver(struct work_struct *work)
 {
 	struct cairn_cq *cq = container_of(work, struct cairn_cq, async.work);
@@ -234,8 +235,8 @@ static int cq_check_init(const struct ib_cq_init_attr *attr)
 
 /**
  * cq_create() - ib_device_ops.create_cq
- * @ibcq: the new queue; cqe becomes what the ring holds
- * @attr: cqe 1..CAIRN_MAX_CQE; the vector does not matter
+ * @ibcq: the new queue; cqe is set to the capacity of the ring
+ * @attr: cqe 1..CAIRN_MAX_CQE; the completion vector is ignored
  * @arg: reply struct cairn_create_cq_resp
  *
  * Return: 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
@@ -286,16 +287,18 @@ err_limit:
 	return err;
 }
 
-/* ib_device_ops.destroy_cq: no queue pair uses it any more. */
+/* ib_device_ops.destroy_cq: no QP uses the queue any more. */
 static int cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
-	/* Of XRC: their SRQ is gone, so they do not come again. */
+	/* XRC targets may still wait for room. The SRQ that led them to this CQ has
+	 * been destroyed, so they do not wait here again.
+	 */
 	cairn_cq_resume(cq);
 	cairn_moderate_stop(cq);
 	cairn_async_cancel(&cq->async);
-	/* Netlink may read it still. */
+	/* Netlink may still find the CQ. */
 	spin_lock_irq(&cq->lock);
 	cq->destroyed = true;
 	spin_unlock_irq(&cq->lock);
@@ -306,8 +309,8 @@ static int cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * Most entries are copied without the lock, so that completions go on. The entries
- * that are added during that copy follow under the lock.
+ * Most entries are copied without the lock, while completions are added. The entries
+ * that were added meanwhile are copied under the lock.
  */
 static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 {
@@ -336,11 +339,10 @@ static int cq_switch_ring(struct cairn_cq *cq, struct cairn_next_ring *next)
 /**
  * cairn_cq_resize() - ib_device_ops.resize_cq
  * @ibcq: the queue, in use
- * @cqe: new size, 1..CAIRN_MAX_CQE; a process has prepared it
+ * @cqe: new size, 1..CAIRN_MAX_CQE; a process has prepared a ring of this size
  * @udata: no tail
  *
- * Entries that are not polled keep their indices; a process holds its polling
- * back during the call.
+ * Unpolled entries keep their indices. The provider does not poll during the call.
  *
  * Return: 0, -EINVAL (size, tail, not prepared, more entries than fit),
  * -EBUSY (completions come too fast) or -ENOMEM.
@@ -367,7 +369,7 @@ int cairn_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		err = cq_switch_ring(cq, next);
 	if (!err)
 		cairn_cq_resume(cq);
-	/* The old ring, or the new one that was not taken. */
+	/* This is the old ring, or on error the new one. */
 	cairn_next_ring_free(next);
 	mutex_unlock(&cq->resize_lock);
 	return err;

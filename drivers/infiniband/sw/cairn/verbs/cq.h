@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the data path asks of completion queues. */
+/* Completion queues, for the data path. */
 #ifndef CAIRN_VERBS_CQ_H
 #define CAIRN_VERBS_CQ_H
 
@@ -10,7 +10,7 @@
  * @cq: the queue
  * @cqe: the completion
  * @wait: of the QP, which gets a turn when there is room
- * @flush: the QP ends its work: no error of the queue when there is no room
+ * @flush: the QP flushes its requests: a full queue is not an error
  *
  * Calls the completion handler outside of the CQ's lock.
  *
@@ -20,11 +20,11 @@
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 		   struct cairn_cq_wait *wait, bool flush);
 
-/* The consumer polled or armed: see CAIRN_METHOD_LOOK_CQ. Process context. */
+/* Handle CAIRN_METHOD_LOOK_CQ: the consumer has polled or armed. Process context. */
 void cairn_cq_look(struct cairn_cq *cq);
 
-/* An event for the arm word @arm is due, unless it was raised already: @notify says
- * whether to call the handler, without the lock. cq->lock held.
+/* Answer the arm word @arm, unless an event has answered it already. @notify: the caller
+ * calls the completion handler, after releasing the lock. Under the CQ's lock.
  */
 void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completions that found their queue full stay with their queue pair. It is on the
- * list of the completion queue until that has room. dev->cq_wait_lock protects the
- * lists of all queues, as a queue pair may outlive the completion queue of an SRQ
- * (XRC), and the flags.
+ * A completion that finds its CQ full stays with its QP. The QP is on a list of the CQ
+ * until there is room. One lock of the device protects the lists and flags of all CQs,
+ * because a QP may outlive the CQ of an SRQ (XRC).
  *
  * Barrier pairs:
- *   flag, full barrier,     cq_finds_room(); with the consumer's index, full barrier,
- *   then consumer index     flag: the device sees the room or the consumer the flag.
+ *   flag, full barrier,     cq_finds_room(). The consumer writes its index, executes a
+ *   then consumer index     full barrier and reads the flag. So the device sees the
+ *                           room or the consumer sees the flag.
  */
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -66,7 +66,9 @@ void cairn_cq_waits_cancel(struct cairn_qp *qp)
 	spin_unlock_irq(&dev->cq_wait_lock);
 }
 
-/* The requester posts to the receive CQ, too. The lock keeps the QP. */
+/* Both sides get a turn, as the requester also posts to the receive CQ. The lock keeps
+ * the QP from being freed.
+ */
 static void cq_wait_turn(struct cairn_qp *qp)
 {
 	lockdep_assert_held(&to_cairn_dev(qp->ibqp.device)->cq_wait_lock);
@@ -88,14 +90,16 @@ void cairn_cq_resume(struct cairn_cq *cq)
 		wait = list_first_entry(&waits, struct cairn_cq_wait, entry);
 		list_del_init(&wait->entry);
 		cq_wait_turn(wait->qp);
-		/* There may be a million. One that waits again left this list. */
+		/* Release the lock, as there may be a million waiters. One that waits
+		 * again meanwhile moves back to the CQ's list.
+		 */
 		spin_unlock_irqrestore(&dev->cq_wait_lock, flags);
 		spin_lock_irqsave(&dev->cq_wait_lock, flags);
 	}
 	spin_unlock_irqrestore(&dev->cq_wait_lock, flags);
 }
 
-/* Errors: -ENOENT no such CQ. */
+/* Return: 0; -ENOENT: no such CQ. */
 static int UVERBS_HANDLER(CAIRN_METHOD_LOOK_CQ)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_cq *ibcq = uverbs_attr_get_obj(attrs, CAIRN_ATTR_LOOK_CQ);

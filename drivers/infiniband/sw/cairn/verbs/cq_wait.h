@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Queue pairs that wait for room in a completion queue. The consumer polls without a
- * system call, so a flag in space 1 of the queue asks it for CAIRN_METHOD_LOOK_CQ.
+ * QPs that wait for room in a completion queue. The consumer polls without a system
+ * call, so a flag in space 1 of the queue asks it to call CAIRN_METHOD_LOOK_CQ.
  */
 #ifndef CAIRN_VERBS_CQ_WAIT_H
 #define CAIRN_VERBS_CQ_WAIT_H
@@ -11,18 +11,20 @@
 
 void cairn_cq_waits_init(struct cairn_qp *qp);
 
-/* Add @wait to those of @cq, for one turn. cq->lock held; any context. The caller
- * looks for room once more after a full barrier.
+/* Add @wait to the waiters of @cq, for one turn of its QP. The caller then executes a
+ * full barrier and checks for room again. Under the CQ's lock; any context.
  */
 void cairn_cq_wait_begin(struct cairn_cq *cq, struct cairn_cq_wait *wait);
 
-/* @wait needs no turn any more. cq->lock held. */
+/* Remove @wait from the waiters. Under the CQ's lock. */
 void cairn_cq_wait_end(struct cairn_cq *cq, struct cairn_cq_wait *wait);
 
-/* @qp will not wait again, nor is it given a turn. Its side locks are free. */
+/* Remove @qp from all waiters. It does not wait again. Without its side locks. */
 void cairn_cq_waits_cancel(struct cairn_qp *qp);
 
-/* There may be room: each QP that waits gets a turn. Any context, without cq->lock. */
+/* Give each waiting QP a turn, as there may be room. Any context, without the CQ's
+ * lock.
+ */
 void cairn_cq_resume(struct cairn_cq *cq);
 
 extern const struct uapi_definition cairn_cq_wait_defs[];

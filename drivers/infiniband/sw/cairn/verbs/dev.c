@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A device: from `rdma link add` to its end, which `rdma link delete`, the
- * netdev's unregistration or the module's brings. ib_core serialises the three
- * and calls dealloc_driver once, when no object of the device is left.
+ * The lifetime of a device: it begins with `rdma link add` and ends with `rdma link
+ * delete`, the unregistration of the netdev or the removal of the module. ib_core
+ * serialises these three, and calls dealloc_driver once, when no object of the device
+ * is left.
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
@@ -45,7 +46,9 @@ const struct cairn_verbs_net *cairn_verbs_net(void)
 	return dev_net_layer;
 }
 
-/* One netdev carries one device: looking and registering are one step. */
+/* A netdev has at most one device, so the check and the registration are one critical
+ * section.
+ */
 static DEFINE_MUTEX(dev_add_lock);
 
 static u64 dev_flush_caps(void)
@@ -54,8 +57,8 @@ static u64 dev_flush_caps(void)
 					 IB_DEVICE_FLUSH_PERSISTENT : 0);
 }
 
-/* A peer's message waits for memory where it can be repeated: not with UC and UD. What
- * is not named works as far as that, but no test says so.
+/* A received message can wait for memory only if the peer retransmits it, so not with UC
+ * and UD. Operations that are not listed may work, but are not tested.
  */
 static const struct ib_odp_caps dev_odp_caps = {
 #if CAIRN_HAS_ODP
@@ -87,7 +90,7 @@ static int dev_query(struct ib_device *ibdev,
 	*attr = (struct ib_device_attr) {
 		.fw_ver = (u64)CAIRN_ABI_VERSION << 32,
 		.sys_image_guid = ibdev->node_guid,
-		.vendor_id = 0xffffff,		/* no IEEE OUI: software */
+		.vendor_id = 0xffffff,		/* software has no IEEE OUI */
 		.max_mr_size = ~0ull,
 		.page_size_cap = PAGE_MASK,
 		.max_qp = CAIRN_MAX_QP,
@@ -132,7 +135,7 @@ static int dev_query(struct ib_device *ibdev,
 		.cq_caps.max_cq_moderation_period = U16_MAX,
 		.local_ca_ack_delay = 15,
 		.timestamp_mask = ~0ull,
-		.hca_core_clock = 1000000,	/* kHz: CQEs count ns */
+		.hca_core_clock = 1000000,	/* kHz: time stamps of CQEs are in ns */
 	};
 	return 0;
 }
@@ -148,7 +151,7 @@ static int dev_modify(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
-/* The netdev: scripts written for rdma_rxe find their device by it. */
+/* The name of the netdev. Scripts that were written for rdma_rxe read it. */
 static ssize_t dev_parent_show(struct device *device,
 			       struct device_attribute *attr, char *buf)
 {
@@ -170,19 +173,19 @@ static const struct attribute_group dev_attr_group = {
 	.attrs = dev_attrs,
 };
 
-/* There is no firmware: the number of the kernel/user contract. */
+/* The version of the kernel/user ABI, as there is no firmware. */
 static void dev_fw_string(struct ib_device *ibdev, char *str)
 {
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", CAIRN_ABI_VERSION);
 }
 
-/* Also ends a device that cairn_verbs_add() could not complete. */
+/* Also called for a device whose registration failed. */
 static void dev_dealloc(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
 	if (dev->attached) {
-		/* Address handles that are gone give their routes back by RCU. */
+		/* Wait for RCU callbacks that release the routes of address handles. */
 		rcu_barrier();
 		dev_net_layer->detach(&dev->nic);
 	}
@@ -228,7 +231,7 @@ static const struct ib_device_ops dev_ops = {
 	.mmap_free = cairn_mmap_free,
 };
 
-/* Each file has the calls to its own objects. */
+/* Each file has the operations of its objects. */
 static const struct ib_device_ops *const dev_op_sets[] = {
 	&dev_ops,
 	&cairn_advise_ops,
@@ -252,7 +255,7 @@ static const struct ib_device_ops *const dev_op_sets[] = {
 	&cairn_xrc_ops,
 };
 
-/* Waits for a registration or a change of namespace that is under way. */
+/* A work item, as it waits for a registration or a change of namespace in progress. */
 static void dev_remove_work(struct work_struct *work)
 {
 	struct cairn_dev *dev = container_of(work, struct cairn_dev, remove);
@@ -284,9 +287,8 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
 	if (state == dev->port_state)
 		return;
-	/* Not registered yet, no longer, or on its way to another namespace: nobody
-	 * listens. Who comes next may have seen this state, and hears of the next one,
-	 * whatever it is.
+	/* No listener: the device is not registered or is moving to another namespace.
+	 * A later listener may have read this state, so report the next one in any case.
 	 */
 	if (!ib_device_try_get(&dev->ibdev)) {
 		dev->port_state = IB_PORT_NOP;
@@ -301,7 +303,7 @@ static int dev_check_netdev(struct net_device *ndev)
 {
 	struct ib_device *other;
 
-	/* GIDs of a VLAN belong to the device of the real netdev. */
+	/* The GIDs of a VLAN belong to the device of its real netdev. */
 	if (ndev->type != ARPHRD_ETHER || is_vlan_dev(ndev))
 		return -EINVAL;
 	other = ib_device_get_by_netdev(ndev,
@@ -312,7 +314,7 @@ static int dev_check_netdev(struct net_device *ndev)
 	return -EEXIST;
 }
 
-/* Fields that nothing can fail for; the device can be deallocated after. */
+/* Initialise all that cannot fail, so that the device can be deallocated from here on. */
 static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
@@ -339,7 +341,9 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	cairn_mcast_init(&dev->nic.mcast);
 	cairn_peers_init(&dev->peers);
 	cairn_advise_init(dev);
-	/* A peer's old connection shall not meet a new QP of a next life. */
+	/* Random, so that packets of old connections do not reach new QPs when the
+	 * device is created again.
+	 */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);
 	dev->line_kbps = CAIRN_LINE_KBPS;
@@ -352,9 +356,10 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 }
 
 /*
- * A new device is visible in every namespace, or (rdma system set netns
- * exclusive) in the initial one only: then it belongs to its netdev's. That is the
- * one where it is attached, which does not go before us: the netdev can move.
+ * A new device is visible in every namespace or, after `rdma system set netns
+ * exclusive`, in the initial one only. In exclusive mode, move it to the namespace that
+ * it is attached in. That namespace does not end before the device; the netdev may
+ * move to another one.
  */
 static void dev_set_netns(struct cairn_dev *dev)
 {
@@ -387,7 +392,7 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	return ib_register_device(&dev->ibdev, name, NULL);
 }
 
-/* What the netdev did before the device was registered. */
+/* Handle changes of the netdev that came before the device was registered. */
 static void dev_catch_up(struct cairn_dev *dev)
 {
 	rtnl_lock();
@@ -413,7 +418,9 @@ int cairn_verbs_add(const char *name, struct net_device *ndev)
 		goto out;
 	}
 	dev_init(dev, ndev);
-	/* Ours until dev_catch_up() is through, whoever unregisters it. */
+	/* A reference until dev_catch_up() has returned, as the device may be
+	 * unregistered before.
+	 */
 	get_device(&dev->ibdev.dev);
 	err = dev_register(dev, name);
 	if (err)
@@ -462,7 +469,7 @@ err_async:
 	return err;
 }
 
-/* No device is left, and nobody calls cairn_verbs_remove(). */
+/* No device is left, and cairn_verbs_remove() is not called any more. */
 void cairn_verbs_exit(void)
 {
 	destroy_workqueue(dev_remove_wq);

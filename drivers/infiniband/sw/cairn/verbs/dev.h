@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The life of a device. */
+/* Creation and destruction of devices. */
 #ifndef CAIRN_VERBS_DEV_H
 #define CAIRN_VERBS_DEV_H
 
 #include "verbs/verbs.h"
 
-/* What verbs needs of the net layer, given by main.c. */
+/* The functions of the net layer that verbs calls; main.c passes them. */
 struct cairn_verbs_net {
 	int (*attach)(struct cairn_nic *nic);
 	void (*detach)(struct cairn_nic *nic);
@@ -13,7 +13,7 @@ struct cairn_verbs_net {
 	void (*leave)(struct cairn_nic *nic, const struct in6_addr *addr);
 };
 
-/* What cairn_verbs_init() got. */
+/* The functions that cairn_verbs_init() was given. */
 const struct cairn_verbs_net *cairn_verbs_net(void);
 
 /* Module start and stop; no device is left at the stop. Process context. */
@@ -21,7 +21,7 @@ int cairn_verbs_init(const struct cairn_verbs_net *net);
 void cairn_verbs_exit(void);
 
 /**
- * cairn_verbs_add() - make a device, what rdma_link_ops.newlink does
+ * cairn_verbs_add() - create a device (rdma_link_ops.newlink)
  * @name: its name, or a pattern with %d
  * @ndev: its netdev
  *
@@ -31,10 +31,10 @@ void cairn_verbs_exit(void);
  */
 int cairn_verbs_add(const char *name, struct net_device *ndev);
 
-/* The netdev is gone. RTNL held. */
+/* Unregister the device later, as its netdev is being unregistered. Under RTNL. */
 void cairn_verbs_remove(struct cairn_nic *nic);
 
-/* Link or MTU of the netdev changed. RTNL held. */
+/* Report the port's state after a change of the netdev's link or MTU. Under RTNL. */
 void cairn_verbs_changed(struct cairn_nic *nic);
 
 #endif

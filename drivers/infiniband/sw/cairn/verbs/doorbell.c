@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The doorbell method of RDMA_VERBS_IOCTL. Only queues of the caller's own
- * context can be named. Shared receive queues and completion queues never
- * sleep, they have no doorbell.
+ * The doorbell method of RDMA_VERBS_IOCTL. It finds only queues of the caller's own
+ * context. Shared receive queues and completion queues have no doorbell, because no
+ * run waits for a post to them.
  */
 #include <rdma/uverbs_ioctl.h>
 #include "device/cpu.h"
@@ -15,10 +15,10 @@
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
 
-/* Doorbells of one call, before soft interrupts have their turn */
+/* Doorbells of one call that are handled in one piece, with soft interrupts off. */
 #define DOORBELLS_TOGETHER	8u
 
-/* The queue behind a side, NULL when it has none of its own. */
+/* The queue of a side; NULL if it takes receives from an SRQ. */
 static struct cairn_queue *doorbell_queue(struct cairn_qp *qp,
 					  enum cairn_side_id side)
 {
@@ -44,7 +44,7 @@ static int doorbell_reserve(struct cairn_qp *qp, enum cairn_side_id side)
 		       0;
 }
 
-/* Cannot fail, the slot is reserved. */
+/* Cannot fail, as the slot is reserved. */
 static void doorbell_publish(struct cairn_qp *qp, enum cairn_side_id side)
 {
 	struct cairn_queue *queue = doorbell_queue(qp, side);
@@ -82,8 +82,8 @@ void cairn_doorbells_remove(struct cairn_qp *qp)
 }
 
 /*
- * A doorbell's write pointer may lie behind the device's (another doorbell or a
- * wake-up was faster), but never beyond a full ring.
+ * A doorbell's write pointer may be behind the device's read pointer, because another
+ * doorbell or a poll was faster. It cannot be further ahead than a full ring.
  */
 static bool doorbell_index_ok(const struct cairn_queue *queue, u32 index)
 {
@@ -92,7 +92,7 @@ static bool doorbell_index_ok(const struct cairn_queue *queue, u32 index)
 	return ahead <= (s32)queue->depth;
 }
 
-/* RCU read section: keeps the QP, see qp_destroy(). */
+/* The caller's RCU read section keeps the QP (qp_destroy()). */
 static int doorbell_ring(struct cairn_ucontext *uctx,
 			 const struct cairn_doorbell *doorbell)
 {
@@ -109,7 +109,7 @@ static int doorbell_ring(struct cairn_ucontext *uctx,
 	queue = doorbell_queue(qp, side);
 	sane = doorbell_index_ok(queue, doorbell->index);
 	trace_cairn_doorbell(&qp->exec, side, doorbell->index);
-	/* If it is not, the next reader puts the queue in error. */
+	/* If it is not sane, the run that reads it fails the queue. */
 	cairn_host_index_rung(queue, doorbell->index);
 	cairn_nic_count(qp->exec.nic, CAIRN_CTR_DOORBELLS, 1);
 	if (side == CAIRN_REQ)
@@ -119,8 +119,8 @@ static int doorbell_ring(struct cairn_ucontext *uctx,
 }
 
 /*
- * Their queues run here, and what they send leaves together. Soft interrupts are off
- * for it.
+ * Run several queues here, so that packets of several QPs may leave in one train. Soft
+ * interrupts are off meanwhile.
  */
 static int doorbell_ring_some(struct cairn_ucontext *uctx,
 			      const struct cairn_doorbell *doorbell, u32 count)
@@ -161,7 +161,7 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 	return err;
 }
 
-/* Errors: -ENOENT no such queue, -EINVAL impossible write pointer. */
+/* Return: 0; -ENOENT: no such queue; -EINVAL: impossible write pointer. */
 static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The doorbell: a process tells the sleeping device where it has posted. */
+/* The doorbell: a process notifies a sleeping device of a post. */
 #ifndef CAIRN_VERBS_DOORBELL_H
 #define CAIRN_VERBS_DOORBELL_H
 
@@ -7,17 +7,18 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_doorbells_add() - let the QP's owner ring its queues
- * @qp: ready to be kicked; nothing to do for a kernel QP
+ * cairn_doorbells_add() - allow the owner of a QP to ring its doorbells
+ * @qp: ready for cairn_exec_kick(); nothing happens for a kernel QP
  *
- * Return: 0 or -ENOMEM; then nothing was visible. Process context.
+ * Context: process.
+ * Return: 0, or -ENOMEM with no doorbell reachable.
  */
 int cairn_doorbells_add(struct cairn_qp *qp);
 
-/* Doorbells that are under way end within an RCU grace period. */
+/* Make the doorbells unreachable. Calls in progress end within an RCU grace period. */
 void cairn_doorbells_remove(struct cairn_qp *qp);
 
-/* The driver method, to be chained to the device's. */
+/* The method, for the device's uapi_definition. */
 extern const struct uapi_definition cairn_doorbell_defs[];
 
 #endif

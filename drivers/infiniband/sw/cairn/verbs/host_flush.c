@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The tokens of host flush: a process or a kernel consumer gives one back when
- * the range is durable.
+ * The tokens of host flush: a process or a kernel consumer returns the token of a
+ * message when its range is durable.
  *
- * Bits 8 to 31 of a token are the number of its queue pair. The queue pair must
- * belong to the caller, and this token must be outstanding there. 32 random
- * bits make it differ from earlier tokens.
+ * Bits 8 to 31 of a token are the number of its QP. The QP must belong to the caller,
+ * and the token must be outstanding there. Its 32 random bits make it differ from
+ * earlier tokens.
  */
 #include <linux/sched.h>
 #include "engine/persist_resp.h"
@@ -14,7 +14,7 @@
 #define UVERBS_MODULE_NAME cairn_host_flush
 #include <rdma/uverbs_named_ioctl.h>
 
-/* RCU read section: keeps the QP, see qp_destroy(). */
+/* The caller's RCU read section keeps the QP (qp_destroy()). */
 static int host_flush_end(struct cairn_exec *exec, u64 token, u32 status)
 {
 	struct cairn_epoch *epoch = &exec->nic->epoch;
@@ -22,7 +22,7 @@ static int host_flush_end(struct cairn_exec *exec, u64 token, u32 status)
 	int err;
 
 	cairn_exec_lock(exec);
-	/* A run of the engine: it looks at the region once more. */
+	/* Count as a run of the engine, because it accesses the region. */
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	err = cairn_resp_release(exec->qpc, token, status);
 	cairn_epoch_leave(epoch, tag);
@@ -47,7 +47,7 @@ int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 	return err;
 }
 
-/* RCU read section. */
+/* Drop the tokens of one QP. RCU read section. */
 static void host_flush_revoke_of(struct cairn_exec *exec, u32 key)
 {
 	cairn_exec_lock(exec);
@@ -65,7 +65,7 @@ void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key)
 	xa_for_each(&dev->nic.qps, number, exec) {
 		if (cairn_resp_pending(exec->qpc))
 			host_flush_revoke_of(exec, key);
-		/* A device may have a million queue pairs. */
+		/* A device may have a million QPs. */
 		if (need_resched()) {
 			rcu_read_unlock();
 			cond_resched();
@@ -75,7 +75,7 @@ void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key)
 	rcu_read_unlock();
 }
 
-/* Errors: -ENOENT no such token, -EINVAL reserved bits. */
+/* Return: 0; -ENOENT: no such token; -EINVAL: reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
@@ -94,7 +94,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *
 				     done.status);
 }
 
-/* Errors: -EINVAL no region with host flush, limit too long, reserved bits. */
+/* Return: 0; -EINVAL: region without host flush, limit too long, reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_FLUSH_LIMIT)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_mr *ibmr = uverbs_attr_get_obj(attrs,

@@ -7,12 +7,11 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_host_flush_done() - a message with host flush is durable, or failed
+ * cairn_host_flush_done() - end a host flush: the message is durable or has failed
  * @dev: the device
- * @uctx: the context that its queue pair must belong to; NULL: a kernel
- *	consumer's queue pair
- * @token: of the completion
- * @status: 0 or an errno
+ * @uctx: the context that the QP must belong to; NULL: the QP of a kernel consumer
+ * @token: from the completion
+ * @status: 0: durable; an errno: failed
  *
  * Context: any but hard interrupt.
  * Return: 0, or -ENOENT (counted): no such token is outstanding.
@@ -20,12 +19,12 @@
 int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 			  u64 token, u32 status);
 
-/* Drop all tokens for @key. @key names nothing any more, and every run that had
- * found something by it is over. Process context.
+/* Drop all tokens for @key. Look-ups of @key fail, and all runs that had found its
+ * region have ended. Process context.
  */
 void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key);
 
-/* The driver method, to be chained to the device's. */
+/* The methods, for the device's uapi_definition. */
 extern const struct uapi_definition cairn_host_flush_defs[];
 
 #endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What other modules call: <rdma/cairn.h>.
+ * The functions for other modules, declared in <rdma/cairn.h>.
  *
- * struct ib_wc has no room of its own for what a completion says about
- * durability. It travels in fields that mean nothing in a successful completion
- * of a reliable connection on Ethernet: the source queue pair, the source LID,
- * the vendor's error, and the source MAC with its VLAN.
+ * struct ib_wc has no members for what a completion says about durability. It is stored
+ * in members that have no meaning in a successful completion of a reliable connection on
+ * Ethernet: source QP, source LID, vendor error, source MAC and VLAN.
  */
 #include <linux/etherdevice.h>
 #include <linux/module.h>
@@ -44,12 +43,14 @@ void cairn_kapi_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
 }
 
 /**
- * cairn_wc_persist() - what does a completion say about durability?
- * @wc: from ib_poll_cq(), of an RC queue pair of a cairn device
- * @info: filled in
+ * cairn_wc_persist() - get what a completion says about durability
+ * @wc: from ib_poll_cq(), of an RC QP of a cairn device
+ * @info: filled in; its kind is CAIRN_PERSIST_KIND_NONE for errors and for completions
+ *	that say nothing about durability
  *
- * @info->kind is CAIRN_PERSIST_KIND_NONE for errors and for everything that is
- * not about durability. origins.rst, P5, P7. Any context.
+ * origins.rst, P5, P7.
+ *
+ * Context: any.
  */
 void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
 {
@@ -75,11 +76,12 @@ static bool kapi_is_cairn(const struct ib_device *ibdev)
 }
 
 /**
- * cairn_query_device() - what can the device make durable, and how?
+ * cairn_query_device() - get the durability capabilities of a device
  * @ibdev: any device
  * @caps: filled in
  *
- * Return: 0, or -EOPNOTSUPP: not a cairn device. Any context.
+ * Context: any.
+ * Return: 0; -EOPNOTSUPP: not a cairn device.
  */
 int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
 {
@@ -91,18 +93,19 @@ int cairn_query_device(struct ib_device *ibdev, struct cairn_device_caps *caps)
 EXPORT_SYMBOL_GPL(cairn_query_device);
 
 /**
- * cairn_query_peer() - what can the device at the other end make durable?
- * @ibqp: connected queue pair; the caller keeps it
+ * cairn_query_peer() - ask the device at the other end what it can make durable
+ * @ibqp: connected QP, which the caller does not destroy meanwhile
  * @caps: filled in; all zero: the peer does not know WRITE_PERSIST, and refuses it or
  *	does not answer it
- * @timeout_ms: 1..CAIRN_MAX_PEER_TIMEOUT; the question is repeated meanwhile
+ * @timeout_ms: 1..CAIRN_MAX_PEER_TIMEOUT; the question is retransmitted meanwhile
  *
- * Says nothing of a region: post a WRITE_PERSIST of no bytes for that. Process context,
- * waits for the answer.
+ * The answer says nothing about a region; post a WRITE_PERSIST of no bytes for that.
  *
+ * Context: process, sleeps until the answer arrives.
  * Return: 0; -EOPNOTSUPP: not a cairn device; -EINVAL: not RC, not connected, or
- * @timeout_ms; -ETIMEDOUT: no answer; -EPROTO: one that cannot be; -EAGAIN: too many
- * ask; -EINTR: killed; -ENODEV: the device goes; -ENOMEM.
+ * @timeout_ms out of range; -ETIMEDOUT: no answer; -EPROTO: malformed answer; -EAGAIN:
+ * too many callers; -EINTR: killed; -ENODEV: the device is being unregistered;
+ * -ENOMEM.
  */
 int cairn_query_peer(struct ib_qp *ibqp, struct cairn_peer_caps *caps,
 		     unsigned int timeout_ms)
@@ -113,7 +116,7 @@ int cairn_query_peer(struct ib_qp *ibqp, struct cairn_peer_caps *caps,
 }
 EXPORT_SYMBOL_GPL(cairn_query_peer);
 
-/* Blocks are kernel virtual addresses, of mapped memory. */
+/* Are all blocks in persistent memory? @blocks: kernel virtual addresses. */
 static bool kapi_all_pmem(const unsigned long *blocks, u32 num_blocks,
 			  u8 block_shift)
 {
@@ -129,7 +132,9 @@ static bool kapi_all_pmem(const unsigned long *blocks, u32 num_blocks,
 	return num_blocks;
 }
 
-/* Words of a message are stored whole: blocks must not cut them. */
+/* Are the blocks at least as large as a word? Words of a message are stored whole, so
+ * blocks must not divide them.
+ */
 static bool kapi_whole_words(const struct cairn_mr *mr)
 {
 	const struct cairn_mr_map *map = &mr->map;
@@ -138,7 +143,9 @@ static bool kapi_whole_words(const struct cairn_mr *mr)
 	       CAIRN_WORD;
 }
 
-/* What was mapped last: waits for REG_MR, or is the registration's. */
+/* Is the memory of the last ib_map_mr_sg() persistent? It waits for REG_MR or has been
+ * registered.
+ */
 static bool kapi_mapped_pmem(const struct cairn_mr *mr)
 {
 	const struct cairn_mr_map *map = &mr->map;
@@ -149,20 +156,18 @@ static bool kapi_mapped_pmem(const struct cairn_mr *mr)
 }
 
 /**
- * cairn_mr_set_persistent() - what peers write into a region becomes durable
- * @ibmr: of ib_alloc_mr(); ib_map_mr_sg() was called, IB_WR_REG_MR not yet
- * @flags: enum cairn_mr_flags, as for a process's registration; 0: ordinary
+ * cairn_mr_set_persistent() - make remote writes to a region durable
+ * @ibmr: from ib_alloc_mr(), after ib_map_mr_sg() and before IB_WR_REG_MR
+ * @flags: enum cairn_mr_flags, as for a registration by a process; 0: ordinary
  *
- * Lasts until the next ib_map_mr_sg(), also over invalidations. Nobody else
- * may map or register the region during the call. With CAIRN_MR_PERSIST_HOST
- * every remote write consumes a receive, see cairn_persist_done().
+ * The flags stay until the next ib_map_mr_sg(), also across invalidations. The caller
+ * does not map or register the region during the call. With CAIRN_MR_PERSIST_HOST each
+ * remote write consumes a receive, see cairn_persist_done(). origins.rst, P3.
  *
- * Return: 0; -EINVAL: flags, kind of region, pages below 8 bytes, or memory that is
- * not persistent
- * (the reason is an ibdev_dbg() line); -EBUSY: registered, and nothing mapped
- * since; -EOPNOTSUPP:
- * not a cairn device, or this CPU cannot write lines back. Process context.
- * origins.rst, P3.
+ * Context: process.
+ * Return: 0; -EINVAL: flags, kind of region, pages below 8 bytes, or memory that is not
+ * persistent (an ibdev_dbg() line has the reason); -EBUSY: registered, and not mapped
+ * again since; -EOPNOTSUPP: not a cairn device, or this CPU cannot write lines back.
  */
 int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 {
@@ -198,18 +203,18 @@ int cairn_mr_set_persistent(struct ib_mr *ibmr, u32 flags)
 EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
 
 /**
- * cairn_persist_done() - a message with host flush is durable, or failed
+ * cairn_persist_done() - end a host flush: the message is durable or has failed
  * @ibdev: the device
- * @token: of a CAIRN_PERSIST_KIND_FLUSH completion of a kernel queue pair
- * @status: 0: the range is durable; an errno, of either sign: it will not be,
- *	and the connection ends
+ * @token: from a CAIRN_PERSIST_KIND_FLUSH completion of a kernel QP
+ * @status: 0: the range is durable; an errno of either sign: it will not be, and the
+ *	connection fails
  *
- * Tokens may be answered in any order. Not from a CQ's own completion handler,
- * which runs while the queue pair is at work; from done() of ib_alloc_cq() or
- * any other context but hard interrupt. origins.rst, P5.
+ * Tokens may be returned in any order. origins.rst, P5.
  *
- * Return: 0; -ENOENT: no such token waits (counted), or its region is gone;
- * -EOPNOTSUPP: not a cairn device.
+ * Context: any but hard interrupt, e.g. done() of ib_alloc_cq(); but not a CQ's own
+ * completion handler, which runs below a lock of the QP.
+ * Return: 0; -ENOENT: no such token is outstanding (counted), or its region has been
+ * released; -EOPNOTSUPP: not a cairn device.
  */
 int cairn_persist_done(struct ib_device *ibdev, u64 token, int status)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What query_device promises and the create functions enforce. */
+/* Limits that query_device reports and the create functions enforce. */
 #ifndef CAIRN_VERBS_LIMITS_H
 #define CAIRN_VERBS_LIMITS_H
 
@@ -8,7 +8,7 @@
 #include <rdma/cairn-abi.h>
 
 #define CAIRN_MAX_QP		1048560
-/* So many of the largest WQEs fit into the largest ring. */
+/* The largest ring has room for this many of the largest WQEs. */
 #define CAIRN_MAX_QP_WR		SZ_128K
 #define CAIRN_MAX_SRQ		SZ_1M
 #define CAIRN_MAX_SRQ_WR	SZ_128K
@@ -16,14 +16,14 @@
 #define CAIRN_MAX_CQE		SZ_1M
 #define CAIRN_MAX_PD		SZ_1M
 #define CAIRN_MAX_AH		SZ_1M
-#define CAIRN_MAX_MR		SZ_8M		/* and windows; key index: 24 bits */
+#define CAIRN_MAX_MR		SZ_8M		/* with windows; key index: 24 bits */
 #define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
 #define CAIRN_MAX_RD_ATOM	128
 #define CAIRN_MAX_MSG		0x80000000u	/* bytes */
-#define CAIRN_MIN_PMTU		256		/* and until modify sets it */
+#define CAIRN_MIN_PMTU		256		/* also the value of a new QP */
 #define CAIRN_GID_TBL_LEN	1024
 
-/* Count one object in. False at the limit. Any context. */
+/* Count one object. Return: false at the limit. Any context. */
 static inline bool cairn_limit_get(atomic_t *count, int max)
 {
 	return atomic_add_unless(count, 1, max);

@@ -54,8 +54,11 @@ enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev)
  * @port_num: 1
  * @attr: zeroed by ib_core
  *
- * Process context, never under RTNL: asking the netdev for its speed takes it.
- * A netdev on its way out has none to tell; that is no error.
+ * Without a speed, as during the unregistration of the netdev, the smallest is
+ * reported.
+ *
+ * Context: process, not under RTNL, which ib_get_eth_speed() takes.
+ * Return: 0.
  */
 static int link_query_port(struct ib_device *ibdev, u32 port_num,
 			   struct ib_port_attr *attr)

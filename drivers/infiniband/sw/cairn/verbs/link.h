@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The one port of a device: what its netdev says. */
+/* The port of a device has the state, speed and MTU of its netdev. */
 #ifndef CAIRN_VERBS_LINK_H
 #define CAIRN_VERBS_LINK_H
 
@@ -7,15 +7,15 @@
 
 struct cairn_dev;
 
-#define CAIRN_LINE_KBPS		10000000	/* a guess */
+#define CAIRN_LINE_KBPS		10000000	/* assumed if the speed is not known */
 
-/* ACTIVE when the netdev is up and has a carrier, else DOWN. Any context. */
+/* ACTIVE if the netdev is up and has a carrier, else DOWN. Any context. */
 enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
 
-/* Speed of the netdev in kbit/s, CAIRN_LINE_KBPS when it has none. RTNL. */
+/* Speed of the netdev in kbit/s; CAIRN_LINE_KBPS if it reports none. Under RTNL. */
 u32 cairn_link_kbps(const struct cairn_dev *dev);
 
-/* The largest IB MTU that fits into the netdev's now. Any context. */
+/* The largest IB MTU that fits into the netdev's current MTU. Any context. */
 enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Multicast: queue pairs in groups, and the device in the network's groups. */
+/* Multicast: attaches QPs to groups, and makes the netdev join and leave them. */
 #include "device/mcast.h"
 #include "verbs/dev.h"
 #include "verbs/ops.h"
@@ -11,15 +11,15 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
 
 /**
  * mcast_attach() - ib_device_ops.attach_mcast
- * @ibqp: a UD queue pair (ib_core checks that)
- * @gid: of the group, IPv4 mapped for IPv4 (ib_core checks that it is one)
+ * @ibqp: a UD QP (ib_core checks that)
+ * @gid: of the group (ib_core checks that); IPv4-mapped for IPv4
  * @lid: not used by RoCE
  *
- * The netdev of the device joins the group, too: multicast routers and switches
- * hear of it.
+ * With its first QP, the netdev joins the group, too, so that multicast routers and
+ * switches forward its packets.
  *
- * Return: 0, -ENOMEM (also at a limit), or what joining returns. Process
- * context, not under RTNL.
+ * Context: process, not under RTNL.
+ * Return: 0, -ENOMEM (also at a limit), or the error of joining.
  */
 static int mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
@@ -42,11 +42,12 @@ static int mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 
 /**
  * mcast_detach() - ib_device_ops.detach_mcast
- * @ibqp: of mcast_attach()
- * @gid: of mcast_attach()
+ * @ibqp: the QP
+ * @gid: of the group
  * @lid: not used by RoCE
  *
- * Return: 0 or -EINVAL (it is not attached). Process context, not under RTNL.
+ * Context: process, not under RTNL.
+ * Return: 0; -EINVAL: the QP is not attached.
  */
 static int mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {

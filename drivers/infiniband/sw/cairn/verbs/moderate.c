@@ -8,7 +8,7 @@
 #include "verbs/moderate.h"
 #include "verbs/ops.h"
 
-/* The time is over: what was held is raised. Softirq. */
+/* The time is over: raise the delayed event. In a soft interrupt. */
 static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 {
 	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
@@ -43,7 +43,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	lockdep_assert_held(&cq->lock);
 	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED ||
 	    ++cq->held >= cq->hold_count) {
-		/* Should the timer run now, it finds nothing held. */
+		/* If the timer function runs now, it finds no delayed event. */
 		cq->held = 0;
 		hrtimer_try_to_cancel(&cq->hold_timer);
 		return false;
@@ -57,13 +57,14 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 /**
  * moderate_cq() - ib_device_ops.modify_cq
  * @ibcq: the queue, in use
- * @count: entries that an event waits for
- * @period: microseconds that it waits at most
+ * @count: number of entries that an event waits for
+ * @period: longest wait, microseconds
  *
- * Nothing is held when @count is below 2 or @period is 0. What is held already is
- * raised as was said before.
+ * Events are not delayed if @count is below 2 or @period is 0. An event that is delayed
+ * already keeps its timer.
  *
- * Return: 0. Process context.
+ * Context: process.
+ * Return: 0.
  */
 static int moderate_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Moderation: a completion queue that is asked for an event raises it when so many
- * entries have come, or so long after the first of them. Errors and solicited
- * completions do not wait.
+ * Moderation of completion events: a CQ delays an event until a number of entries has
+ * been added, or until a time after the first of them. Events for errors and solicited
+ * completions are not delayed.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H
@@ -11,10 +11,10 @@
 
 void cairn_moderate_init(struct cairn_cq *cq);
 
-/* No event is raised any more. Nobody posts entries. Sleeps. */
+/* Cancel the timer. No entry is added any more. Sleeps. */
 void cairn_moderate_stop(struct cairn_cq *cq);
 
-/* Is the event that @cqe asks for held back? cq->lock held. */
+/* Is the event for @cqe to be delayed? Under the CQ's lock. */
 bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Changing and reading a queue pair's attributes and state.
+ * Changes and reads the attributes and the state of a QP.
  *
- * modify_lock makes changes one at a time. What may sleep (memory, the path) is
- * prepared under it; then both side locks are taken, the transition is checked
- * against the state, which the engine may have changed, and everything is
- * applied at once.
+ * modify_lock serialises changes. Everything that may sleep (memory, the path) is
+ * prepared under it. Then both side locks are taken and the transition is checked
+ * against the current state, which the engine may have changed. If it is allowed, the
+ * whole change is applied.
  */
 #include <linux/cred.h>
 #include <linux/hash.h>
@@ -46,7 +46,7 @@ static_assert((int)CAIRN_QP_ERR == (int)IB_QPS_ERR);
 /* Source ports between two addresses, at most; a power of two. */
 #define MODIFY_FLOWS	4U
 
-/* One attempt to modify. */
+/* A change, while it is prepared and applied. */
 struct modify_change {
 	const struct ib_qp_attr *attr;
 	int mask;
@@ -61,7 +61,7 @@ struct modify_change {
 #define AT(name)	offsetof(struct ib_qp_attr, name)
 #define LEN(name)	sizeof_field(struct ib_qp_attr, name)
 
-/* The attributes that can be set, and their values. */
+/* The attributes that can be set, and the ranges of their values. */
 static const struct modify_field {
 	u32 bit;
 	u16 offset, size;
@@ -128,7 +128,7 @@ static int modify_check_values(const struct ib_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Remember what was set, for query and for modify_apply_attrs(). */
+/* Store what is set, for query_qp and for modify_apply_attrs(). */
 static void modify_remember(struct ib_qp_attr *to,
 			    const struct ib_qp_attr *from, int mask)
 {
@@ -141,7 +141,7 @@ static void modify_remember(struct ib_qp_attr *to,
 			       modify_fields[i].size);
 	if (mask & IB_QP_AV) {
 		to->ah_attr = from->ah_attr;
-		/* The reference stays with ib_core. */
+		/* ib_core has the reference to the GID, so the pointer is not kept. */
 		to->ah_attr.grh.sgid_attr = NULL;
 	}
 }
@@ -158,11 +158,12 @@ static int modify_prepare_rd(struct modify_change *change)
 }
 
 /*
- * The source port, as the flow label that it is made of. Connections between two
- * addresses share a few, so that their packets can leave together; one for each
- * lane, because more would spread nothing on this host. Both ends choose alike,
- * so that the answers to a train are one. Who cannot see the packets has to guess
- * the port: it depends on a secret (Documentation/security.rst).
+ * A flow label, from which the UDP source port is made. Connections between two
+ * addresses share a few ports, so that their packets can leave in one train. There is
+ * one port for each lane, as more would not spread the work of this host any further.
+ * Connections that share a port in one direction share one in the other, so the answers
+ * to a train can be a train, too. The port depends on a secret: an attacker that does
+ * not see the packets has to guess it (Documentation/security.rst).
  */
 static u32 modify_flow(const struct cairn_qp *qp,
 		       const struct modify_change *change)
@@ -185,7 +186,7 @@ static u32 modify_flow(const struct cairn_qp *qp,
 	return siphash(&flow, sizeof(flow), &secret) & IB_GRH_FLOWLABEL_MASK;
 }
 
-/* A connection has one peer: no group. */
+/* A connection has one peer, so the address of a group is refused. */
 static int modify_prepare_path(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
@@ -204,8 +205,8 @@ static int modify_prepare_path(struct cairn_qp *qp,
 	return err;
 }
 
-/* A kernel consumer's rings; 0 leaves a queue as it is, and one that an SRQ
- * replaces has no size.
+/* Allocate the rings of a kernel consumer. A size of 0 keeps the ring. The size of a
+ * receive queue is ignored if the QP has an SRQ.
  */
 static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 {
@@ -235,7 +236,9 @@ static int modify_alloc_rings(struct cairn_qp *qp, struct modify_change *change)
 	return 0;
 }
 
-/* A process has prepared its rings; the command cannot carry the sizes. */
+/* A process has prepared its rings (verbs/prepare_ring.c), because its command does not
+ * have the sizes.
+ */
 static int modify_prepare_rings(struct cairn_qp *qp,
 				struct modify_change *change)
 {
@@ -246,7 +249,7 @@ static int modify_prepare_rings(struct cairn_qp *qp,
 	return change->sq || change->rq ? 0 : -EINVAL;
 }
 
-/* All that may sleep. On error the caller discards. */
+/* Do everything that may sleep. On error the caller frees what was allocated. */
 static int modify_prepare(struct cairn_qp *qp, struct modify_change *change)
 {
 	int err = 0;
@@ -277,8 +280,8 @@ static int modify_check_transition(struct cairn_qp *qp,
 	if (change->mask & IB_QP_CAP &&
 	    (change->cur == IB_QPS_ERR || change->next == IB_QPS_ERR))
 		return -EINVAL;
-	/* ib_core's table does not know of sizes, nor of RTR to RTR; it knows
-	 * rate limits of raw packet QPs only.
+	/* ib_core's table has no sizes of rings and no transition from RTR to RTR. It
+	 * has rate limits for raw packet QPs only.
 	 */
 	if (change->mask & ~(IB_QP_CAP | IB_QP_CUR_STATE) &&
 	    !ib_modify_qp_is_ok(change->cur, change->next, qp->ibqp.qp_type,
@@ -291,7 +294,7 @@ static int modify_check_transition(struct cairn_qp *qp,
 	return 0;
 }
 
-/* Before the locks: most of what is outstanding. */
+/* Copy most of the outstanding units, before the locks are taken. */
 static int modify_copy_rings(struct cairn_qp *qp, struct modify_change *change)
 {
 	int err = 0;
@@ -319,7 +322,7 @@ static int modify_check_sq(struct cairn_qp *qp, struct modify_change *change)
 				    CAIRN_NEXT_RING_LOCKED);
 }
 
-/* sq_post_lock is kept while the other queue is tried: both change, or none. */
+/* Both rings change or none: sq_post_lock is kept until the receive queue has changed. */
 static int modify_switch_rings(struct cairn_qp *qp,
 			       struct modify_change *change)
 {
@@ -353,7 +356,7 @@ static u8 modify_flush_plt(int access)
 		CAIRN_FLUSH_PERSISTENT : 0);
 }
 
-/* The engine's view of qp->cold->attr. */
+/* Copy attributes from qp->cold->attr to the engine's state. */
 static void modify_apply_attrs(struct cairn_qp *qp)
 {
 	const struct ib_qp_attr *from = &qp->cold->attr;
@@ -378,7 +381,7 @@ static void modify_apply_attrs(struct cairn_qp *qp)
 	to->cc = qp->cc;
 }
 
-/* A datagram is one packet, as long as the port allows now. */
+/* A datagram is one packet, limited by the current MTU of the port. */
 static void modify_apply_mtu(struct cairn_qp *qp,
 			     const struct modify_change *change)
 {
@@ -395,7 +398,7 @@ static void modify_apply_mtu(struct cairn_qp *qp,
 	}
 }
 
-/* Each side caches a route of its own, under its own lock. */
+/* Each side has a path of its own, as it caches the route under its own lock. */
 static void modify_apply_path(struct cairn_qp *qp,
 			      const struct cairn_path *path)
 {
@@ -407,7 +410,7 @@ static void modify_apply_path(struct cairn_qp *qp,
 	}
 }
 
-/* The smaller of what was asked for and the address vector's static rate. */
+/* The rate is the smaller one of the rate limit and the address vector's static rate. */
 static void modify_apply_rate(struct cairn_qp *qp,
 			      const struct modify_change *change)
 {
@@ -425,15 +428,17 @@ static void modify_apply_rate(struct cairn_qp *qp,
 		to->kbps = fixed;
 }
 
-/* Responder resources only grow: their records answer duplicates. The array
- * that is not needed stays in @change.
+/* Responder resources only grow, because their records answer duplicates. The array that
+ * is not used stays in @change, and the caller frees it.
  */
 static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 {
 	struct cairn_responder *resp = &qp->qpc.resp;
 	u32 i, slot;
 
-	/* What the data path allocated for a target would be charged to nobody. */
+	/* An XRC target gets the array now, because an allocation on its data path
+	 * would be charged to no process.
+	 */
 	if (!resp->rd && cairn_xrc_is_target(qp)) {
 		resp->rd_mask = change->rd_mask;
 		swap(resp->rd, change->rd);
@@ -441,7 +446,7 @@ static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 	}
 	if (resp->rd_mask >= change->rd_mask)
 		return;
-	/* The engine asks for it when it needs it. */
+	/* The engine allocates the array when it needs it. */
 	if (!resp->rd) {
 		resp->rd_mask = change->rd_mask;
 		return;
@@ -455,7 +460,7 @@ static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 	swap(resp->rd_mask, change->rd_mask);
 }
 
-/* Back to RESET: what was posted is dropped. */
+/* Return to RESET: posted requests are dropped. */
 static void modify_reset(struct cairn_qp *qp)
 {
 	struct cairn_queue *sq = &qp->sq;
@@ -477,7 +482,7 @@ static void modify_reset(struct cairn_qp *qp)
 		cairn_rq_reset(&qp->rq);
 }
 
-/* Checked. */
+/* Apply a change that has been checked. */
 static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 {
 	struct cairn_qpc *qpc = &qp->qpc;
@@ -485,7 +490,7 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
 	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	if (change->next == IB_QPS_SQD && change->cur != IB_QPS_SQD)
-		qp->cold->attr.en_sqd_async_notify = 0;	/* unless asked again */
+		qp->cold->attr.en_sqd_async_notify = 0;	/* set again below if asked */
 	modify_remember(&qp->cold->attr, change->attr, change->mask);
 	modify_apply_attrs(qp);
 	modify_apply_mtu(qp, change);
@@ -508,8 +513,8 @@ static void modify_apply(struct cairn_qp *qp, struct modify_change *change)
 		cairn_qpc_set_state(qpc, (enum cairn_state)change->next);
 }
 
-/* Of an error in SQE nothing that was posted is left when RTS begins. The locks are
- * free now and then; what is posted meanwhile need not end here.
+/* Before SQE becomes RTS, flush the requests that were posted. The locks are released in
+ * between; requests that are posted meanwhile need not be flushed.
  */
 static void modify_flush_sqe(struct cairn_qp *qp)
 {
@@ -526,7 +531,7 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 	} while (!done && --left);
 }
 
-/* Both side locks held. 0, or -EBUSY: the CQ has no room for all of it. */
+/* Flush the rest under both side locks. Return: 0; -EBUSY: the CQ is full. */
 static int modify_end_sqe(struct cairn_qp *qp)
 {
 	struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
@@ -535,7 +540,7 @@ static int modify_end_sqe(struct cairn_qp *qp)
 	return qp->qpc.req.unreported ? -EBUSY : 0;
 }
 
-/* What there is ends or is sent, before @next is tried. */
+/* Flush or send posted requests before the transition to @next. */
 static void modify_leave_state(struct cairn_qp *qp, enum ib_qp_state next)
 {
 	if (next == IB_QPS_RTS)
@@ -569,14 +574,14 @@ static int modify_locked(struct cairn_qp *qp, struct modify_change *change)
 		cairn_exec_unlock(&qp->exec);
 	} while (err == -EAGAIN && --tries);
 out:
-	/* Of rings: the old ones, or new ones that were not taken. */
+	/* The rings are the old ones now, or on error the new ones. */
 	cairn_next_ring_free(change->rq);
 	cairn_next_ring_free(change->sq);
 	kvfree(change->rd);
 	return err == -EAGAIN ? -EBUSY : err;
 }
 
-/* The tail belongs to the rate limit; there is none without. */
+/* Read the tail of the command, which only a rate limit has. */
 static int modify_read_rate(struct modify_change *change,
 			    struct ib_udata *udata)
 {
@@ -605,21 +610,21 @@ static int modify_read_rate(struct modify_change *change,
  * @mask: enum ib_qp_attr_mask
  * @udata: with a rate limit struct cairn_modify_qp_req, else no tail
  *
- * A rate limit (IB_QP_RATE_LIMIT, kbit/s; 0 removes it) can be set in RTS, or
- * on the way there, and any time after that.
+ * A rate limit (IB_QP_RATE_LIMIT, kbit/s; 0 removes it) can be set in RTS and in the
+ * transition to RTS.
  *
- * IB_QP_CAP changes max_send_wr and max_recv_wr, in every state but ERR: a
- * process has prepared the rings, for a kernel consumer attr->cap counts and 0
- * leaves a queue alone.
+ * IB_QP_CAP changes max_send_wr and max_recv_wr, in every state but ERR. A process has
+ * prepared the rings before. For a kernel consumer the sizes are those of @attr's cap;
+ * 0 keeps a ring.
  *
- * What a process has posted leaves before ERR or RESET, as far as it may
- * (cairn_exec_settle()).
+ * Before ERR or RESET, requests that a process has posted are sent, as far as
+ * cairn_exec_settle() can.
  *
- * Return: 0, -EOPNOTSUPP (alternate paths), -EINVAL (value, tail, transition,
- * more outstanding than fits), -EBUSY (work is posted too fast to be moved,
- * more than CAIRN_MAX_MOVED requests have started, or the CQ has no room for what
- * ends when SQE does), -EFAULT or -ENOMEM; on error
- * nothing has changed. Process context.
+ * Context: process.
+ * Return: 0; -EOPNOTSUPP: alternate path; -EINVAL: value, tail, transition, or more
+ * outstanding requests than fit; -EBUSY: requests are posted faster than they are
+ * copied, more than CAIRN_MAX_MOVED requests have started, or the CQ has no room for
+ * the requests that end with SQE; -EFAULT or -ENOMEM. On error nothing has changed.
  */
 static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		     struct ib_udata *udata)
@@ -647,7 +652,7 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* What the engine changes by itself. */
+/* Read the attributes that the engine changes. */
 static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
 {
 	const struct cairn_qpc *qpc = &qp->qpc;
@@ -664,12 +669,12 @@ static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
 /**
  * modify_query_qp() - ib_device_ops.query_qp
  * @ibqp: the QP
- * @attr: filled in completely: as last set, or live
- * @mask: not used
+ * @attr: all filled in: the current state and PSNs, the other values as last set
+ * @mask: the PSNs are 0 if it does not have them
  * @init: filled in
  *
- * Return: 0, or -EAGAIN: it is being destroyed, and netlink goes on to the next.
- * Process context.
+ * Context: process.
+ * Return: 0; -EAGAIN: the QP is being destroyed, so that netlink skips it.
  */
 static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 			   struct ib_qp_init_attr *init)
@@ -682,7 +687,7 @@ static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask
 	*attr = qp->cold->attr;
 	modify_read_live(qp, attr);
 	attr->cap = qp->cold->cap;
-	/* Netlink shows these to every process, and asks with an empty mask. */
+	/* Netlink shows the values to every process. It calls with an empty mask. */
 	if (!(mask & IB_QP_SQ_PSN))
 		attr->sq_psn = 0;
 	if (!(mask & IB_QP_RQ_PSN))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The parts of struct ib_device_ops: each file has the calls to its objects. */
+/* Parts of struct ib_device_ops: each file has the operations of its objects. */
 #ifndef CAIRN_VERBS_OPS_H
 #define CAIRN_VERBS_OPS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* User contexts and protection domains: who may use what. */
+/* User contexts and protection domains. */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -54,7 +54,7 @@ err_qinfo:
 	return err;
 }
 
-/* Every queue of the context is destroyed by now. */
+/* All queues of the context have been destroyed. */
 static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
@@ -67,8 +67,8 @@ static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 }
 
 /*
- * The device goes while the process has it open. What the process has mapped
- * is memory of its own by then and needs no revocation.
+ * The device is being unregistered while the process has it open. The process keeps its
+ * mappings: they are ordinary memory, so nothing needs to be revoked.
  */
 static void pd_disassociate_ucontext(struct ib_ucontext *ibuc)
 {

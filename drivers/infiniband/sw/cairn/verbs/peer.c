@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What can the device at the other end of a connection make durable? A management
- * datagram to its QP 1 asks (wire/mad.h).
+ * Asks the device at the other end of a connection what it can make durable, by a
+ * management datagram to its QP 1 (wire/mad.h).
  *
- * The answering side keeps nothing: process_mad turns the question into the answer,
- * and ib_mad sends it. The asking side has a list of the questions that wait, each
- * on the stack of its caller. Their number is bounded. An answer counts once, and only
- * with the 64 random bits and from the address of a question.
+ * The answering side keeps no state: process_mad makes the answer from the question, and
+ * ib_mad sends it. The asking side has a list of open questions, each on the stack of
+ * its caller. Their number is limited. An answer is accepted once, and only if it has
+ * the 64 random bits of a question and comes from the address that was asked.
  *
- * A connection whose first WRITE_PERSIST has no answer asks by itself, once. If the
- * peer does not know the question, the request ends at once and not when its retries
- * are used up.
+ * A connection whose first WRITE_PERSIST gets no answer asks by itself, once. If the
+ * peer does not know WRITE_PERSIST, the request fails at once and not after its
+ * retries.
  *
- * ib_mad itself repeats the question. It cannot find the question that an answer
- * belongs to: with IPv4 it compares what is not the address. So process_mad does.
+ * ib_mad retransmits the question. It cannot match answers to questions, because with
+ * IPv4 it compares bytes that are not the address. So process_mad matches them.
  */
 #include <linux/lockdep.h>
 #include <linux/random.h>
@@ -29,24 +29,24 @@
 #define UVERBS_MODULE_NAME cairn_peer
 #include <rdma/uverbs_named_ioctl.h>
 
-/* How often a question is sent at most. */
+/* Times that a question is sent, at most. */
 #define PEER_TRIES	4
-/* Callers that wait for an answer, of one device. */
+/* Open questions of one device. */
 #define PEER_MAX_QUERIES	128
-/* How long a doubt lasts. */
+/* Time limit for the question of a doubt. */
 #define PEER_DOUBT_MS		2000
 
 static struct workqueue_struct *peer_doubts;
 
 struct peer_query {
-	struct list_head entry;		/* until answered */
+	struct list_head entry;		/* in the list until it is answered */
 	__be64 tid;
-	union ib_gid from;		/* who is asked */
+	union ib_gid from;		/* address that is asked */
 	struct cairn_peer_caps caps;
 	int err;			/* -ETIMEDOUT: no answer yet */
-	struct completion wake;		/* answered, or sent */
-	struct completion sent;		/* ib_mad has done with it */
-	enum ib_wc_status status;	/* then */
+	struct completion wake;		/* answered, or ib_mad does not use it any more */
+	struct completion sent;		/* ib_mad does not use it any more */
+	enum ib_wc_status status;	/* from ib_mad, valid with sent */
 };
 
 void cairn_peers_init(struct cairn_peers *peers)
@@ -58,7 +58,7 @@ void cairn_peers_init(struct cairn_peers *peers)
 
 /* --- answers --------------------------------------------------------------- */
 
-/* Who sent a datagram? */
+/* Get the source address of a datagram. */
 static int peer_source(const struct ib_wc *wc, const struct ib_grh *grh,
 		       union ib_gid *from)
 {
@@ -71,7 +71,7 @@ static int peer_source(const struct ib_wc *wc, const struct ib_grh *grh,
 					 wc->network_hdr_type, from, &to);
 }
 
-/* The question that is answered, which waits no longer. */
+/* Find the question of an answer, and remove it from the list. */
 static struct peer_query *peer_take_query(struct cairn_peers *peers, __be64 tid,
 					  const union ib_gid *from)
 {
@@ -158,8 +158,8 @@ static void peer_sent(struct ib_mad_agent *agent, struct ib_mad_send_wc *wc)
 	complete(&query->sent);
 }
 
-/* Answers end in process_mad. What comes here is of another class, and names this
- * agent by chance or guile.
+/* Answers are handled in process_mad. Datagrams that arrive here are of another class,
+ * and have this agent's number by chance or by intent.
  */
 static void peer_drop_answer(struct ib_mad_agent *agent,
 			     struct ib_mad_send_buf *buf,
@@ -168,7 +168,7 @@ static void peer_drop_answer(struct ib_mad_agent *agent,
 	ib_free_recv_mad(wc);
 }
 
-/* The way to the peer of a connection. */
+/* Get the address vector of the peer of a connection. */
 static int peer_way(struct cairn_qp *qp, struct rdma_ah_attr *way)
 {
 	u8 state = cairn_state(&qp->qpc);
@@ -204,7 +204,9 @@ static void peer_leave(struct cairn_peers *peers, struct peer_query *query)
 	spin_unlock(&peers->list_lock);
 }
 
-/* Lock held: the agent stays as long as a datagram of its own exists. */
+/* Under the peers' lock. The agent stays registered as long as one of its datagrams
+ * exists.
+ */
 static struct ib_mad_send_buf *peer_build(struct ib_mad_agent *agent,
 					  struct peer_query *query,
 					  struct rdma_ah_attr *way)
@@ -259,7 +261,7 @@ static struct ib_mad_send_buf *peer_ask(struct cairn_peers *peers,
 	return buf;
 }
 
-/* What became of it, when ib_mad has done with it. */
+/* The result of a question that ib_mad does not use any more. */
 static int peer_outcome(const struct peer_query *query)
 {
 	if (query->err != -ETIMEDOUT)
@@ -278,7 +280,7 @@ static int peer_wait(struct peer_query *query, struct ib_mad_send_buf *buf)
 {
 	int killed = wait_for_completion_killable(&query->wake);
 
-	/* Nothing happens when it has ended already. */
+	/* Does nothing if ib_mad does not use the datagram any more. */
 	ib_cancel_mad(buf);
 	wait_for_completion(&query->sent);
 	peer_drop(buf);
@@ -324,7 +326,7 @@ int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 
 /* --- doubts ---------------------------------------------------------------- */
 
-/* A connection whose first WRITE_PERSIST has no answer in time. */
+/* A question on behalf of a connection whose first WRITE_PERSIST got no answer. */
 struct peer_doubt {
 	struct work_struct work;
 	struct cairn_dev *dev;		/* a registration reference */
@@ -333,7 +335,9 @@ struct peer_doubt {
 	u32 qpn;
 };
 
-/* RCU read section. The queue pair may be another one now, or go elsewhere. */
+/* Find the QP; NULL if it has been destroyed, even if its number is in use again. RCU
+ * read section.
+ */
 static struct cairn_exec *peer_find_exec(const struct peer_doubt *doubt)
 {
 	struct cairn_exec *exec = cairn_table_find(&doubt->dev->nic.qp_table,
@@ -379,7 +383,7 @@ static void peer_doubt_work(struct work_struct *work)
 	kfree(doubt);
 }
 
-/* Without memory the request runs out of retries, as with any peer. */
+/* Without memory no question is asked, and the request fails after its retries. */
 void cairn_peer_doubt(struct cairn_qp *qp)
 {
 	struct peer_doubt *doubt;
@@ -394,7 +398,7 @@ void cairn_peer_doubt(struct cairn_qp *qp)
 	}
 	INIT_WORK(&doubt->work, peer_doubt_work);
 	doubt->dev = to_cairn_dev(qp->ibqp.device);
-	/* It changes below both side locks, of which the caller has one. */
+	/* ah_attr changes under both side locks only, and the caller has one of them. */
 	doubt->way = qp->cold->attr.ah_attr;
 	doubt->serial = qp->cold->serial;
 	doubt->qpn = qp->ibqp.qp_num;
@@ -420,7 +424,7 @@ static int peer_add_device(struct ib_device *ibdev)
 	return 0;
 }
 
-/* Ends the questions that wait. */
+/* Unregister the agent, which ends the open questions. */
 static void peer_remove_device(struct ib_device *ibdev, void *client_data)
 {
 	struct cairn_peers *peers = &to_cairn_dev(ibdev)->peers;
@@ -460,7 +464,7 @@ void cairn_peers_stop(void)
 
 /* --- the method ------------------------------------------------------------ */
 
-/* Errors: those of cairn_peer_query(); -EINVAL reserved bits. */
+/* Return: as cairn_peer_query(); -EINVAL: reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_PEER)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_qp *ibqp = cairn_xrc_attr_qp(attrs, CAIRN_ATTR_QUERY_PEER_QP);

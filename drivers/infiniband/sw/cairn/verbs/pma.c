@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * /sys/class/infiniband/DEVICE/ports/1/counters: ib_core has it for devices that look
- * at datagrams, and asks them (IBTA 16.1). Bytes are those of payloads.
+ * /sys/class/infiniband/DEVICE/ports/1/counters: ib_core makes it for devices with
+ * process_mad, and reads the counters by datagrams (IBTA 16.1). Bytes are payload bytes.
  */
 #include <rdma/ib_pma.h>
 #include "verbs/pma.h"
 #include "verbs/stats.h"
 
-/* Where the attribute begins in the data of the datagram. */
+/* Offset of the attribute in the data of the datagram. */
 #define PMA_OFFSET	40
 
 static u64 pma_sum(struct cairn_dev *dev, enum cairn_counter counter)
@@ -63,7 +63,7 @@ int cairn_pma_get(struct cairn_dev *dev, const struct ib_mad *in,
 	out->mad_hdr.method = IB_MGMT_METHOD_GET_RESP;
 	switch (in->mad_hdr.attr_id) {
 	case IB_PMA_CLASS_PORT_INFO:
-		/* 64 bits; unicast and multicast are not told apart. */
+		/* 64-bit counters; unicast and multicast are counted together. */
 		((struct ib_class_port_info *)data)->capability_mask =
 			IB_PMA_CLASS_CAP_EXT_WIDTH_NOIETF;
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The port's standard counters, as tools of InfiniBand read them. */
+/* The standard counters of the port, for InfiniBand tools. */
 #ifndef CAIRN_VERBS_PMA_H
 #define CAIRN_VERBS_PMA_H
 
@@ -7,12 +7,13 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_pma_get() - answer sysfs, which asks for counters by a datagram
+ * cairn_pma_get() - answer a datagram by which sysfs reads counters
  * @dev: the device
  * @in: GET of the performance management class
  * @out: the answer, zeroed by the caller
  *
- * Return: enum ib_mad_result. Process context.
+ * Context: process.
+ * Return: enum ib_mad_result.
  */
 int cairn_pma_get(struct cairn_dev *dev, const struct ib_mad *in,
 		  struct ib_mad *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Kernel consumers of completion queues: polling and arming. */
+/* Polling and arming of completion queues by kernel consumers. */
 #include "compat/flush.h"
 #include "queue/queue.h"
 #include "verbs/cq_wait.h"
@@ -61,7 +61,7 @@ static void poll_fill(struct ib_wc *wc, const struct cairn_cqe *cqe,
 	cairn_kapi_put_persist(wc, cqe);
 }
 
-/* Only its address: the consumer knows whether the queue pair lives. */
+/* Only the QP's address is returned; the consumer knows whether the QP still exists. */
 static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
 {
 	struct cairn_exec *found = cairn_table_find(&nic->qp_table, qpn);
@@ -75,10 +75,10 @@ static struct ib_qp *poll_find_qp(struct cairn_nic *nic, u32 qpn)
  * @num: room in @wc
  * @wc: filled in
  *
- * Entries of a queue pair that is destroyed are dropped: there is no struct
- * ib_qp to name in them.
+ * Entries of a destroyed QP are dropped, as there is no struct ib_qp for them.
  *
- * Return: the number of entries. Any context.
+ * Context: any.
+ * Return: number of entries.
  */
 static int poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
@@ -100,7 +100,7 @@ static int poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 			poll_fill(&wc[n++], cqe, ibqp);
 	}
 	rcu_read_unlock();
-	/* push() runs under the same lock: no barrier. */
+	/* No barrier, as cq_push() runs under the same lock. */
 	queue->host->index = i;
 	waits = !list_empty(&cq->waits);
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -114,10 +114,11 @@ static int poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  * @ibcq: of a kernel consumer
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, IB_CQ_REPORT_MISSED_EVENTS
  *
- * A request for the next completion is not weakened by a later one for the next
- * solicited.
+ * A request for the next completion stays in effect if a later one asks for the next
+ * solicited completion only.
  *
- * Return: 1 when entries wait and that was asked, else 0. Any context.
+ * Context: any.
+ * Return: 1 if there are unpolled entries and IB_CQ_REPORT_MISSED_EVENTS is set, else 0.
  */
 static int poll_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Posting by kernel consumers: work requests become the same WQEs that a
- * process writes, in rings that only the kernel sees.
+ * Posting by kernel consumers: work requests become the same WQEs that a process
+ * writes, in rings that only the kernel can access.
  *
- * host->index is the posters' pointer and changes under their lock.
+ * host->index is the write pointer; it changes under the lock for posting.
  */
 #include <linux/bits.h>
 #include <linux/lockdep.h>
@@ -21,10 +21,10 @@
 #define SEND_FLAGS (IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_FENCE | \
 		    IB_SEND_INLINE | CAIRN_SEND_EARLY)
 
-/* Units of the ring that may be filled. The poster's lock held. */
+/* Number of free units of the ring. Under the lock for posting. */
 static u32 post_room(const struct cairn_queue *queue)
 {
-	/* Pairs with cairn_queue_publish(): the device has copied the units. */
+	/* Pairs with cairn_queue_publish(), after which the device has copied the units. */
 	u32 oldest = smp_load_acquire(&queue->dev->index);
 
 	return queue->depth - (queue->host->index - oldest);
@@ -32,11 +32,11 @@ static u32 post_room(const struct cairn_queue *queue)
 
 static void post_publish(const struct cairn_queue *queue, u32 idx)
 {
-	/* Pairs with cairn_queue_host_index(): the WQEs are complete. */
+	/* The WQEs are written before. Pairs with cairn_queue_host_index(). */
 	smp_store_release(&queue->host->index, idx);
 }
 
-/* Write a WQE of @units units at @idx, around the ring's end. */
+/* Write a WQE of @units units at @idx, which may wrap around the ring's end. */
 static void post_put(const struct cairn_queue *queue, u32 idx, u32 units,
 		     const union cairn_wqe_buf *from)
 {
@@ -96,7 +96,9 @@ static void post_fill_atomic(struct cairn_send_wqe *wqe,
 	wqe->atomic.swap = atomic_wr(wr)->swap;
 }
 
-/* The MR itself travels in the WQE: kernel memory points at kernel memory. */
+/* The WQE has a pointer to the MR. A process cannot change it, as the ring is in kernel
+ * memory.
+ */
 static void post_fill_reg(struct cairn_send_wqe *wqe,
 			  const struct ib_send_wr *wr)
 {
@@ -105,11 +107,11 @@ static void post_fill_reg(struct cairn_send_wqe *wqe,
 	wqe->imm_or_key = reg_wr(wr)->access;
 }
 
-/* What a work request becomes; no transports: not offered. */
+/* How a work request becomes a WQE. transports 0: the opcode is not supported. */
 static const struct post_op {
 	u8 opcode;		/* enum cairn_wqe_opcode */
 	u8 transports;
-	bool no_data;		/* the SGEs mean nothing */
+	bool no_data;		/* the SGEs are ignored */
 	void (*fill)(struct cairn_send_wqe *wqe, const struct ib_send_wr *wr);
 } post_ops[] = {
 	[IB_WR_SEND] = { CAIRN_WQE_SEND, RC | UC | UD },
@@ -133,7 +135,7 @@ static const struct post_op {
 	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, post_fill_reg },
 };
 
-/* Far from the others, and alone with its flag. */
+/* Not in the table, because its opcode is much larger. Only it allows CAIRN_SEND_EARLY. */
 static const struct post_op post_persist_op = { CAIRN_WQE_WRITE_PERSIST, RC,
 					 .fill = post_fill_rdma };
 
@@ -162,7 +164,7 @@ static u8 post_wqe_flags(int send_flags)
 	       (send_flags & CAIRN_SEND_EARLY ? CAIRN_WQE_EARLY : 0);
 }
 
-/* Returns the bytes of the WQE or -EINVAL. */
+/* Return: bytes of the WQE, or -EINVAL. */
 static int post_put_inline(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 			   const struct ib_send_wr *wr)
 {
@@ -203,7 +205,7 @@ static int post_put_data(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	return offset + wr->num_sge * sizeof(struct cairn_sge);
 }
 
-/* Returns the units of the WQE or -EINVAL. */
+/* Return: units of the WQE, or -EINVAL. */
 static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 			   const struct ib_send_wr *wr)
 {
@@ -235,7 +237,7 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
 	lockdep_assert_held(&qp->sq_post_lock);
-	/* What is not written is not read. */
+	/* Only bytes that have been written are read. */
 	union cairn_wqe_buf buf __uninitialized;
 	int units;
 
@@ -251,11 +253,13 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 /**
  * post_send() - ib_device_ops.post_send
  * @ibqp: a kernel QP
- * @wr: a list
- * @bad: the first that was not posted, on error; untouched on success
+ * @wr: list of work requests
+ * @bad: set to the first one that was not posted, on error only
  *
- * Return: 0, -EINVAL (state, opcode, flags, lengths) or -ENOMEM (full). In the
- * error state everything is taken and flushed. Any context.
+ * In the error state, work requests are accepted and flushed.
+ *
+ * Context: any.
+ * Return: 0; -EINVAL: state, opcode, flags or lengths; -ENOMEM: the queue is full.
  */
 static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad)
@@ -284,7 +288,7 @@ static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return min(ret, 0);
 }
 
-/* Returns 0, -EINVAL or -ENOMEM. */
+/* Return: 0; -EINVAL: too many entries; -ENOMEM: the queue is full. */
 static int post_one_recv(struct cairn_rq *rq, const struct ib_recv_wr *wr)
 {
 	struct cairn_queue *queue = &rq->queue;
@@ -299,7 +303,7 @@ static int post_one_recv(struct cairn_rq *rq, const struct ib_recv_wr *wr)
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
-	/* A WQE lies in one piece: depth and index are multiples of stride. */
+	/* A receive WQE does not wrap around: depth and index are multiples of stride. */
 	post_put_sges(wqe->sge, wr->sg_list, wr->num_sge);
 	post_publish(queue, idx + queue->stride);
 	return 0;
@@ -326,11 +330,13 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
 /**
  * post_recv() - ib_device_ops.post_recv
  * @ibqp: a kernel QP without SRQ
- * @wr: a list
- * @bad: the first that was not posted, on error; untouched on success
+ * @wr: list of work requests
+ * @bad: set to the first one that was not posted, on error only
  *
- * Return: 0, -EINVAL (state, SRQ, entries) or -ENOMEM (full). In the error
- * state everything is taken and flushed. Any context.
+ * In the error state, work requests are accepted and flushed.
+ *
+ * Context: any.
+ * Return: 0; -EINVAL: state, SRQ, or too many entries; -ENOMEM: the queue is full.
  */
 static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad)
@@ -343,8 +349,8 @@ static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	err = post_recvs(&qp->rq, wr, bad);
-	/* Pairs with cairn_env_rq_ring_on_post(): the flush sees the receives
-	 * or we see the flag.
+	/* Pairs with cairn_env_rq_ring_on_post(): either the flush sees the receives or
+	 * this function sees the flag.
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(qp->rq.queue.dev->wakeup)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The method by which a process asks for a ring of another size. */
+/* The method by which a process prepares a ring of another size. */
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
@@ -13,7 +13,7 @@
 #define UVERBS_MODULE_NAME cairn_next_ring
 #include <rdma/uverbs_named_ioctl.h>
 
-/* What query_device promises can be had with the largest WQEs. */
+/* The limits of query_device are possible even with the largest WQEs. */
 static_assert(CAIRN_MAX_QP_WR * roundup_pow_of_two(CAIRN_MAX_WQE_UNITS) <=
 	      CAIRN_QUEUE_MAX_UNITS);
 static_assert(CAIRN_MAX_SRQ_WR * roundup_pow_of_two(CAIRN_MAX_WQE_UNITS) <=
@@ -25,8 +25,8 @@ struct prepare {
 	struct mutex *lock;		/* of the owner of @queue */
 	struct cairn_queue *queue;
 	enum cairn_queue_kind kind;
-	u32 max_wr;			/* 0 drops what was prepared */
-	u32 units;			/* of a WQE */
+	u32 max_wr;			/* 0: drop the ring that was prepared before */
+	u32 units;			/* in a WQE */
 	struct cairn_next_ring *next;
 };
 
@@ -51,7 +51,7 @@ static int prepare_alloc(struct prepare *prepare,
 	return 0;
 }
 
-/* The reply is written: a change of the size may take the ring. */
+/* The reply has been written, so a resize may take the ring now. */
 static void prepare_publish(struct prepare *prepare)
 {
 	mutex_lock(prepare->lock);
@@ -65,7 +65,7 @@ static int prepare_for_qp(struct ib_qp *ibqp, u32 which,
 {
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 
-	/* The rings of an XRC target are none of a process. */
+	/* The rings of an XRC target do not belong to a process. */
 	if (prepare->max_wr > CAIRN_MAX_QP_WR || !qp->uctx)
 		return -EINVAL;
 	prepare->lock = &qp->cold->modify_lock;
@@ -111,7 +111,7 @@ static int prepare_for_cq(struct ib_cq *ibcq, u32 which,
 	return 0;
 }
 
-/* The one object that is named; ib_core keeps it from being destroyed. */
+/* Get the one object in the call's attributes. ib_core keeps it from being destroyed. */
 static int prepare_object(struct uverbs_attr_bundle *attrs, u32 which,
 			  struct prepare *prepare)
 {
@@ -132,8 +132,8 @@ static int prepare_object(struct uverbs_attr_bundle *attrs, u32 which,
 			      which, prepare);
 }
 
-/* Errors: -EINVAL (size, object), -ENOMEM, -EFAULT (nothing is prepared then), -ENOENT
- * no such object.
+/* Return: 0; -EINVAL: size or object; -ENOENT: no such object; -ENOMEM; -EFAULT: the
+ * reply could not be written, and nothing is prepared.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_PREPARE_RING)(struct uverbs_attr_bundle *attrs)
 {

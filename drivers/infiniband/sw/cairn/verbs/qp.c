@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Queue pairs: creation, destruction, events. Their life between the two is
- * verbs/modify.c.
+ * Creation, destruction and events of QPs. verbs/modify.c changes their state.
  *
- * The data path finds a QP by its number (nic.qp_table) or, for doorbells, by the
- * id of one of its queues, both under RCU. Creation publishes both last;
- * destruction takes both away first, lets a grace period pass and only then
- * stops what still runs.
+ * The data path finds a QP under RCU, by its number (nic.qp_table) or, for doorbells, by
+ * the id of one of its queues. Creation publishes both last. Destruction removes both
+ * first, waits for a grace period and then stops the runs that are left.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -28,13 +26,14 @@
 #include "verbs/udata.h"
 #include "verbs/xrc.h"
 
-/* Records of send WQEs to begin with: most queue pairs have few in flight, and the
- * engine asks for more. As many as this it may find no memory for at once.
+/* Records of send WQEs that a QP is created with. Most QPs have few requests in flight,
+ * and the engine allocates more when it needs them. A QP that may need more than
+ * QP_MANY_RECORDS gets all at once, because the data path could not allocate so many.
  */
 #define QP_FIRST_RECORDS	4U
 #define QP_MANY_RECORDS		1024U
 
-/* 0 is the subnet manager's, 1 the GSI's, 0xffffff multicast. */
+/* QP number 0 is that of the subnet manager, 1 of the GSI, 0xffffff of multicast. */
 #define QPN_GSI		1
 #define QPN_FIRST	2
 #define QPN_LAST	(CAIRN_QPN_MULTICAST - 1)
@@ -100,7 +99,7 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI && (user || init->srq))
 		return -EOPNOTSUPP;
-	/* ib_send_wr has no room for the number of an SRQ. */
+	/* ib_send_wr has no member for the number of an SRQ. */
 	if (init->qp_type == IB_QPT_XRC_INI && !user)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_XRC_TGT)
@@ -121,7 +120,7 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 	return 0;
 }
 
-/* The ring, and engine records of WQEs. */
+/* Create the send ring and the engine's records of WQEs. */
 static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 			struct cairn_ring_desc *desc)
 {
@@ -186,7 +185,7 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
-/* Units of the largest receive WQE that it may get: any SRQ's with XRC. */
+/* Units of the largest receive WQE of the QP. An XRC target may use any SRQ. */
 static u32 qp_recv_units(const struct cairn_qp *qp)
 {
 	if (cairn_xrc_is_target(qp))
@@ -194,7 +193,7 @@ static u32 qp_recv_units(const struct cairn_qp *qp)
 	return qp->receives ? qp->receives->queue.stride : 0;
 }
 
-/* Room for a receive WQE of the queue, and for a send WQE. */
+/* Allocate the cold part, with room for copies of the largest send and receive WQE. */
 static int qp_create_cold(struct cairn_qp *qp)
 {
 	u32 send = cairn_requester_apart_size(qp->qpc.max_units);
@@ -210,7 +209,7 @@ static int qp_create_cold(struct cairn_qp *qp)
 	cairn_invals_init(qp);
 	cairn_odp_waits_init(qp);
 	cairn_cq_waits_init(qp);
-	/* What the target of XRC was made by may be gone before it. */
+	/* An XRC target may outlive its creator and the list of its unread events. */
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_xrc_is_target(qp) ? NULL : qp->ibqp.uobject);
 	qp->cold->async.for_life = cairn_xrc_is_target(qp);
@@ -253,8 +252,8 @@ void cairn_qp_read_end(struct cairn_qp *qp)
 		wake_up_var(&qp->readers);
 }
 
-/* Netlink may find the QP until ib_core forgets it, which kernels before 6.1.192 and
- * 6.12.117 do after the destroy op only.
+/* Wait for readers by netlink, which finds the QP until ib_core has removed it. Kernels
+ * before 6.1.192 and 6.12.117 remove it only after the destroy op.
  */
 static void qp_end_reads(struct cairn_qp *qp)
 {
@@ -284,7 +283,7 @@ static int qp_pick_number(struct cairn_dev *dev, enum ib_qp_type type, u32 *qpn)
 	return min(err, 0);
 }
 
-/* Readers of the table see nothing there yet. */
+/* Reserve a QP number, which look-ups do not find yet. */
 static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
 			     u32 *qpn)
 {
@@ -298,7 +297,7 @@ static int qp_reserve_number(struct cairn_dev *dev, enum ib_qp_type type,
 	return err;
 }
 
-/* The next user of the number finds it free in the table. */
+/* In this order, so that the table has room when the number is allocated again. */
 static void qp_release_number(struct cairn_dev *dev, u32 qpn)
 {
 	cairn_table_release(&dev->nic.qp_table, qpn);
@@ -329,7 +328,7 @@ static void qp_init_qpc(struct cairn_qp *qp, const struct ib_qp_init_attr *init,
 	qp->exec.path = qpc->transport == CAIRN_TRANSPORT_UD ? NULL : qp->path;
 }
 
-/* A place on a lane. */
+/* Give the QP a lane, and its queues the lane's pointer cache. */
 static int qp_join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 {
 	int err = qp->uctx ? cairn_ready_join(qp->uctx->ready, &qp->exec,
@@ -375,12 +374,13 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 
 /**
  * qp_create() - ib_device_ops.create_qp
- * @ibqp: zeroed but for what ib_core filled in
- * @init: cap becomes what the queues hold
+ * @ibqp: zeroed, except for the members that ib_core has set
+ * @init: cap is set to the capacity of the queues
  * @udata: reply struct cairn_create_qp_resp
  *
- * Return: 0, -EOPNOTSUPP (type, flags), -EINVAL (limits, reply size), -EBUSY
- * (a second GSI QP), -ENOMEM or -EFAULT. Process context.
+ * Context: process.
+ * Return: 0; -EOPNOTSUPP: type or flags; -EINVAL: limits or reply size; -EBUSY: a second
+ * GSI QP; -ENOMEM or -EFAULT.
  */
 static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		     struct ib_udata *udata)
@@ -418,7 +418,7 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = cairn_doorbells_add(qp);
 	if (err)
 		goto err_lane;
-	/* Cannot fail, the slot is reserved. */
+	/* Cannot fail, as the slot is reserved. */
 	xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
 	cairn_table_set(&dev->nic.qp_table, qpn, &qp->exec);
 	return 0;
@@ -434,7 +434,7 @@ err_limit:
 	return err;
 }
 
-/* Forget all work, so that what still runs the QP finds none. */
+/* Reset the QP, so that later runs find no work. */
 static void qp_silence(struct cairn_qp *qp)
 {
 	cairn_exec_lock(&qp->exec);
@@ -445,11 +445,14 @@ static void qp_silence(struct cairn_qp *qp)
 
 /**
  * qp_destroy() - ib_device_ops.destroy_qp
- * @ibqp: no consumer posts to it any more; packets and doorbells may come
+ * @ibqp: no consumer posts to it any more; packets and doorbells may still arrive
  * @udata: not used
  *
- * Completions of the QP that wait in a kernel CQ are dropped when polled: its
- * number is gone from the table. Always 0. Process context.
+ * poll_cq() drops unpolled completions of the QP from a kernel CQ, because it does not
+ * find the QP's number any more.
+ *
+ * Context: process.
+ * Return: 0.
  */
 static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
@@ -463,8 +466,8 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	cairn_doorbells_remove(qp);
 	qp_silence(qp);
 	cairn_cq_waits_cancel(qp);
-	/* Applications tear down by thousands, one after the other: an
-	 * ordinary grace period each would take minutes.
+	/* Expedited: applications destroy thousands of QPs one after another, and
+	 * ordinary grace periods would take minutes.
 	 */
 	synchronize_rcu_expedited();
 	cairn_exec_stop(&qp->exec);

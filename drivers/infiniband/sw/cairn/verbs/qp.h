@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Events of a queue pair, and its life as netlink sees it. */
+/* Events of a QP, and readers by netlink. */
 #ifndef CAIRN_VERBS_QP_H
 #define CAIRN_VERBS_QP_H
 
@@ -9,11 +9,11 @@
 void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
 
 /**
- * cairn_qp_read_begin() - look at what a QP that netlink found points to
- * @qp: the object itself is kept by ib_core
+ * cairn_qp_read_begin() - begin to read memory that a QP found by netlink points to
+ * @qp: the QP; ib_core keeps the object itself
  *
- * Return: false when the QP is being destroyed. Else its destruction waits for
- * cairn_qp_read_end().
+ * Return: true: the destruction of the QP waits for cairn_qp_read_end(); false: the QP
+ * is being destroyed.
  */
 bool cairn_qp_read_begin(struct cairn_qp *qp);
 void cairn_qp_read_end(struct cairn_qp *qp);

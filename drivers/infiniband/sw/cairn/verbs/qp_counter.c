@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Counters of single queue pairs (`rdma statistic qp`). A QP that is bound to one is
- * counted there and not with the device; ib_core adds both where it shows the device.
- * What net/ counts stays with the device: its trains can be of several QPs.
+ * Counters of single QPs (`rdma statistic qp`). Events of a QP that is bound to a
+ * counter are counted there and not in the device's counters; ib_core adds both when it
+ * shows the device. net/ always counts for the device, because a train may have packets
+ * of several QPs.
  */
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
@@ -24,13 +25,15 @@ qp_counter_stats(const struct rdma_counter *counter)
 				    xa_load(&dev->counters, counter->id) : NULL);
 }
 
-/* ib_device_ops.counter_alloc_stats: the device's list, as ib_core adds both. */
+/* ib_device_ops.counter_alloc_stats: the same list as that of the device, as ib_core adds
+ * both.
+ */
 static struct rdma_hw_stats *counter_alloc_stats(struct rdma_counter *counter)
 {
 	return cairn_stats_alloc_port(counter->device, counter->port);
 }
 
-/* Give @counter a number and values. */
+/* Allocate a number and values for @counter. */
 static int qp_counter_open(struct rdma_counter *counter)
 {
 	struct cairn_dev *dev = to_cairn_dev(counter->device);
@@ -64,10 +67,11 @@ static void qp_counter_set(struct ib_qp *ibqp, struct rdma_counter *counter,
 
 /**
  * cairn_counter_bind_qp() - ib_device_ops.counter_bind_qp
- * @counter: gets a number when it has none; its lock is held
- * @ibqp: bound to none
+ * @counter: gets a number if it has none; the caller holds its lock
+ * @ibqp: not bound to a counter
  *
- * Return: 0 or -ENOMEM. Process context.
+ * Context: process.
+ * Return: 0 or -ENOMEM.
  */
 int cairn_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ibqp)
 {
@@ -98,7 +102,7 @@ static int counter_dealloc(struct rdma_counter *counter)
 	stats = cairn_stats_of_entry(__xa_erase(&dev->counters, counter->id));
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
 		dev->counted[i] += cairn_stats_sum(stats, i);
-	/* Netlink may find the counter still, and its number has another one soon. */
+	/* Netlink may still find the counter, when its number belongs to another one. */
 	counter->id = 0;
 	xa_unlock(&dev->counters);
 	free_percpu(stats);
@@ -112,7 +116,7 @@ static int counter_update_stats(struct rdma_counter *counter)
 	struct cairn_stats __percpu *stats;
 	unsigned int i;
 
-	/* Keeps the values, see counter_dealloc(). */
+	/* The lock keeps counter_dealloc() from freeing the values. */
 	xa_lock(&dev->counters);
 	stats = qp_counter_stats(counter);
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What limits a queue pair, and congestion control: the driver methods to ask
- * and to set. Rate limits themselves are set by modify_qp (verbs/modify.c).
+ * The methods that read the rates of a QP, and that read and set congestion control.
+ * modify_qp sets rate limits (verbs/modify.c).
  */
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
@@ -45,7 +45,7 @@ static void rate_set_qp_cc(struct cairn_qp *qp, bool on)
 	qp->qpc.cc.cnps = 0;
 	cairn_exec_unlock(&qp->exec);
 	mutex_unlock(&qp->cold->modify_lock);
-	/* They may be waiting for the rate that no longer holds. */
+	/* The sides may be waiting for the old rate. */
 	cairn_exec_kick(&qp->exec, CAIRN_REQ);
 	cairn_exec_kick(&qp->exec, CAIRN_RESP);
 }
@@ -80,7 +80,8 @@ static struct cairn_dev *rate_caller_dev(struct uverbs_attr_bundle *attrs)
 	return IS_ERR(ibuc) ? ERR_CAST(ibuc) : to_cairn_dev(ibuc->device);
 }
 
-/* Errors: -EINVAL values, or a UD QP; -EPERM the device, without the right. */
+/* Return: 0; -EINVAL: values, or a UD QP; -EPERM: CAP_NET_ADMIN is needed for the device.
+ */
 static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_dev *dev = rate_caller_dev(attrs);

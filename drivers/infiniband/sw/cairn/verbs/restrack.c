@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What `rdma resource show ... -dd` tells of an object. Snapshots: the fields
- * are read while the data path changes them. Objects other than regions may be found
- * while they are destroyed: -EAGAIN leaves them out.
+ * The driver's details in `rdma resource show ... -dd`. They are snapshots, read while
+ * the data path changes them. Netlink may find objects other than regions while they are
+ * destroyed; -EAGAIN makes it skip them.
  *
- * Every process may ask. So PSNs are not told, nor keys, ports and addresses, which
- * would help to forge a packet: packets are counted from a random number.
+ * Every process may read the details. So they contain no keys, ports, addresses or PSNs,
+ * which would help to forge packets. Packets are counted from a random number instead.
  */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -50,7 +50,7 @@ static u32 restrack_count(const struct cairn_qp *qp, enum cairn_side_id side,
 	return cairn_psn_add(psn, qp->cold->counts_from[side]);
 }
 
-/* A reader of @qp. */
+/* The caller has called cairn_qp_read_begin(). */
 static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 {
 	const struct cairn_qpc *qpc = &qp->qpc;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Taking receives from a ring, for queue pairs and shared receive queues.
+ * Takes receives from the rings of QPs and shared receive queues.
  *
- * The write pointer and the WQEs belong to the host. The pointer counts only
- * within the ring (queue/host_index.h). A WQE is copied once. An impossible
- * pointer is final: the queue fails until it is reset.
+ * The host writes the write pointer and the WQEs, so both are untrusted. The pointer
+ * must be within the ring (queue/host_index.h); otherwise the queue fails until it is
+ * reset. A WQE is copied once.
  */
 #include <linux/lockdep.h>
 #include <linux/log2.h>
@@ -41,7 +41,7 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 	return 0;
 }
 
-/* Receives before the host's pointer @ptr, or -EINVAL: it cannot be there. */
+/* Number of receives before the host's pointer @ptr, or -EINVAL if it is impossible. */
 static int rq_level_at(const struct cairn_queue *queue, u32 ptr)
 {
 	u32 units = ptr - READ_ONCE(queue->index);
@@ -51,7 +51,9 @@ static int rq_level_at(const struct cairn_queue *queue, u32 ptr)
 	return units / queue->stride;
 }
 
-/* Receives known to be posted; all of them when there is a limit. */
+/* Receives that are known to be posted. With a limit, the write pointer is always read
+ * anew, so that these are all.
+ */
 static int rq_level(struct cairn_rq *rq)
 {
 	struct cairn_queue *queue = &rq->queue;
@@ -80,14 +82,14 @@ static int rq_fail(struct cairn_rq *rq)
 	return -EINVAL;
 }
 
-/* Copy the WQE at the read pointer, the units that it claims to need. */
+/* Copy the WQE at the read pointer: as many units as its num_sge needs. */
 static u32 rq_copy(const struct cairn_queue *queue, union cairn_wqe_buf *to)
 {
 	const u8 *from = cairn_queue_unit(queue, queue->index);
 	u32 units;
 
 	memcpy(to->bytes, from, CAIRN_UNIT_SIZE);
-	/* num_sge from the copy, not from the ring again. */
+	/* Keep the compiler from reading num_sge from the ring again. */
 	barrier();
 	units = min3(cairn_rq_units(to->recv.num_sge), queue->stride,
 		     (u32)CAIRN_MAX_WQE_UNITS);
@@ -97,7 +99,7 @@ static u32 rq_copy(const struct cairn_queue *queue, union cairn_wqe_buf *to)
 	return units;
 }
 
-/* @level receives are left. */
+/* Raise the limit event if @level, the receives that are left, is below the limit. */
 static void rq_check_limit(struct cairn_rq *rq, u32 level)
 {
 	lockdep_assert_held(&rq->lock);
@@ -133,7 +135,7 @@ int cairn_rq_posted(struct cairn_rq *rq)
 		   0);
 }
 
-/* The reader in cairn_rq_posted() holds no lock, hence WRITE_ONCE. */
+/* WRITE_ONCE(), because cairn_rq_posted() reads without a lock. */
 void cairn_rq_reset(struct cairn_rq *rq)
 {
 	struct cairn_queue *queue = &rq->queue;
@@ -156,7 +158,7 @@ void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit)
 	rq_check_limit(rq, cairn_rq_posted(rq));
 }
 
-/* Kernel posters are held off by their lock, a process holds itself back. */
+/* post_lock locks out kernel consumers. The provider does not post during the call. */
 int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next)
 {
 	struct cairn_queue *queue = &rq->queue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Receive queues: of a queue pair, or shared (struct cairn_srq). */
+/* Receive queues of QPs, and shared ones (struct cairn_srq). */
 #ifndef CAIRN_VERBS_RQ_H
 #define CAIRN_VERBS_RQ_H
 
@@ -16,38 +16,38 @@ static inline u32 cairn_rq_units(u32 sges)
  * cairn_rq_create() - set up a receive queue and its ring
  * @nic: the device, for counters
  * @rq: zeroed
- * @max_wr: receives, checked against the device's limit; 0 gives room for one
+ * @max_wr: number of receives, checked against the device's limit; 0 counts as 1
  * @max_sge: entries of each, checked against the device's limit
- * @uctx: the owner's context, NULL: kernel queue
+ * @uctx: the owner's context; NULL: kernel queue
  * @desc: filled in for a user queue
  *
- * rq->max_wr and rq->max_sge become what the ring really holds. Process
- * context.
+ * max_wr and max_sge of @rq are set to the capacity of the ring. The caller frees it
+ * with cairn_queue_free().
  *
- * Return: 0 or what cairn_queue_init_user() returns; the ring is freed with
- * cairn_queue_free().
+ * Context: process.
+ * Return: 0 or the error of cairn_queue_init_user().
  */
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 		    u32 max_sge, struct cairn_ucontext *uctx,
 		    struct cairn_ring_desc *desc);
 
-/* Arm the limit event of a shared queue; it comes at once when fewer than
- * @limit receives are posted. 0 disarms. rq->lock held, BH off.
+/* Arm the limit event of a shared queue. It is raised at once if fewer than @limit
+ * receives are posted. 0 disarms it. Under the queue's lock, with BH off.
  */
 void cairn_rq_set_limit(struct cairn_rq *rq, u32 limit);
 
 struct cairn_next_ring;
 
 /**
- * cairn_rq_resize() - change over to another ring
+ * cairn_rq_resize() - replace the ring
  * @rq: the queue
- * @next: its next ring, most of it copied; becomes the old one on success
+ * @next: the new ring, to which most units have been copied; gets the old one
  *
- * The caller keeps others from taking receives: rq->lock of a shared queue,
+ * The caller locks out runs that take receives: by the lock of a shared queue, or by
  * both side locks of a QP.
  *
- * Return: 0, -EINVAL (more is posted than fits, or the queue is in error) or
- * -EAGAIN (copy again first).
+ * Return: 0; -EINVAL: more receives are posted than fit, or the queue has failed;
+ * -EAGAIN: the caller has to copy more units first.
  */
 int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next);
 
@@ -57,21 +57,21 @@ int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next);
  * @buf: a union cairn_wqe_buf
  *
  * Context: BH off.
- * Return: the units copied; 0 when nothing is posted; -EINVAL when the host's
- * write pointer is impossible (counted once, the queue is then dead).
+ * Return: number of units copied; 0: nothing is posted; -EINVAL: the host's write
+ * pointer is impossible (counted once), and the queue has failed.
  */
 int cairn_rq_take(struct cairn_rq *rq, void *buf);
 
 /**
- * cairn_rq_posted() - posted receives
+ * cairn_rq_posted() - count posted receives
  * @rq: the queue
  *
  * Context: any.
- * Return: a snapshot, 0 when the write pointer is impossible.
+ * Return: a snapshot of their number; 0 if the write pointer is impossible.
  */
 int cairn_rq_posted(struct cairn_rq *rq);
 
-/* Drop what is posted. Caller holds both side locks of the QP. */
+/* Drop all posted receives. Under both side locks of the QP. */
 void cairn_rq_reset(struct cairn_rq *rq);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Shared receive queues. The queue pairs that use one take from it under
- * rq.lock; ib_core destroys it after all of them, so it needs no grace period. Those of
- * XRC are found by their number.
+ * Shared receive queues. QPs take receives under rq.lock. ib_core destroys an SRQ after
+ * all QPs that use it, so it needs no grace period. XRC targets find an SRQ by its
+ * number (verbs/xrc.c).
  */
 #include "queue/next_ring.h"
 #include "queue/queue.h"
@@ -58,12 +58,12 @@ static int srq_check_init(const struct ib_srq_init_attr *init)
 
 /**
  * srq_create() - ib_device_ops.create_srq
- * @ibsrq: zeroed but for what ib_core filled in
- * @init: max_wr and max_sge become what the ring holds
+ * @ibsrq: zeroed, except for the members that ib_core has set
+ * @init: max_wr and max_sge are set to the capacity of the ring
  * @udata: reply struct cairn_create_srq_resp
  *
- * Return: 0, -EOPNOTSUPP (type), -EINVAL (limits, reply size; XRC: no domain or
- * completion queue), -EBUSY (XRC: no number is left), -ENOMEM or -EFAULT.
+ * Return: 0; -EOPNOTSUPP: type; -EINVAL: limits, reply size, or XRC without domain or
+ * completion queue; -EBUSY: XRC, and no number is free; -ENOMEM or -EFAULT.
  */
 static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		      struct ib_udata *udata)
@@ -106,7 +106,7 @@ err_limit:
 	return err;
 }
 
-/* The next ring, if one is asked for. */
+/* Get the new ring, if the size is to change. */
 static int srq_next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 			 int mask, struct cairn_next_ring **next)
 {
@@ -127,7 +127,7 @@ static int srq_next_ring(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 	return *next ? 0 : -ENOMEM;
 }
 
-/* All or nothing. */
+/* Change size and limit, or on error nothing. */
 static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
 		      int mask, struct cairn_next_ring *next)
 {
@@ -162,11 +162,12 @@ static int srq_change(struct cairn_srq *srq, const struct ib_srq_attr *attr,
  * @mask: IB_SRQ_LIMIT, IB_SRQ_MAX_WR
  * @udata: no tail
  *
- * An armed limit stays armed and must fit into the new size.
+ * An armed limit stays armed and must not exceed the new size.
  *
- * Return: 0, -EINVAL (value, not prepared, more is posted than fits, queue in
- * error), -EBUSY (receives are posted too fast) or -ENOMEM; on error nothing
- * has changed. Process context.
+ * Context: process.
+ * Return: 0; -EINVAL: value, no prepared ring, more receives are posted than fit, or
+ * the queue has failed; -EBUSY: receives are posted faster than they are copied;
+ * -ENOMEM. On error nothing has changed.
  */
 static int srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		      enum ib_srq_attr_mask mask, struct ib_udata *udata)
@@ -184,7 +185,7 @@ static int srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	err = srq_next_ring(srq, attr, mask, &next);
 	if (!err && mask)
 		err = srq_change(srq, attr, mask, next);
-	/* The old ring, or the new one that was not taken. */
+	/* This is the old ring, or on error the new one. */
 	cairn_next_ring_free(next);
 	mutex_unlock(&srq->modify_lock);
 	return err;

@@ -48,7 +48,7 @@ u64 cairn_stats_dev_sum(struct cairn_dev *dev, enum cairn_counter counter)
 	return sum;
 }
 
-/* ib_device_ops.get_hw_stats: all of them, whatever @index. */
+/* ib_device_ops.get_hw_stats: fills in all counters, whatever @index is. */
 static int stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		     u32 port_num, int index)
 {

@@ -6,7 +6,7 @@
 
 struct cairn_dev;
 
-/* A counter's value over all CPUs. Any context. */
+/* Sum of a counter over all CPUs. Any context. */
 u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,
 		    enum cairn_counter counter);
 u64 cairn_stats_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter);
@@ -15,13 +15,11 @@ u64 cairn_stats_nic_sum(const struct cairn_nic *nic, enum cairn_counter counter)
 struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
 					     u32 port_num);
 
-/* The same with what counters of queue pairs have (verbs/qp_counter.c). Process
- * context.
- */
+/* The same, with the values of QP counters added (verbs/qp_counter.c). Process context. */
 u64 cairn_stats_dev_sum(struct cairn_dev *dev, enum cairn_counter counter);
 
-/* As an entry of dev->counters. The compiler may know per-CPU memory as another
- * address space, hence the detour by a number.
+/* Convert to and from an entry of cairn_dev.counters. Per-CPU memory may be another
+ * address space for the compiler, so the cast goes through a number.
  */
 static inline void *cairn_stats_entry(struct cairn_stats __percpu *stats)
 {

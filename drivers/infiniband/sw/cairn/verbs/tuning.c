@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What an administrator tunes: how long a device's lanes poll for posts, and which
- * packets do not go to the IP stack.
+ * The methods by which an administrator tunes a device: how long its lanes poll for
+ * posts, and which packets are handed over as loopback instead of sent through the IP
+ * stack.
  */
 #include <linux/capability.h>
 #include <rdma/uverbs_ioctl.h>
@@ -12,9 +13,9 @@
 #include <rdma/uverbs_named_ioctl.h>
 
 /*
- * This costs CPU time of the host and concerns all processes that use the
- * device. So it takes a capability in the initial user namespace. Errors:
- * -EPERM, -EINVAL (time, reserved bits).
+ * The setting costs CPU time of the host and affects all processes that use the device.
+ * So it needs a capability in the initial user namespace. Return: 0; -EPERM; -EINVAL:
+ * time or reserved bits.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attrs)
 {
@@ -37,8 +38,8 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attr
 }
 
 /*
- * What is handed over passes no filter and no capture. So this takes the same
- * capability. Errors: -EPERM, -EINVAL (mode, reserved bits).
+ * Loopback packets bypass packet filters and captures, so the setting needs the same
+ * capability. Return: 0; -EPERM; -EINVAL: mode or reserved bits.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_LOOPBACK)(struct uverbs_attr_bundle *attrs)
 {

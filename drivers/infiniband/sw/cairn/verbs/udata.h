@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The driver's tails of verbs commands, checked in one way. */
+/* Checks the tails of verbs commands: the data of the driver behind the standard part. */
 #ifndef CAIRN_VERBS_UDATA_H
 #define CAIRN_VERBS_UDATA_H
 
 #include <rdma/ib_verbs.h>
 
 /**
- * cairn_udata_check() - before anything is created
+ * cairn_udata_check() - check the tail of a command that has no input tail
  * @udata: NULL for a kernel caller, which has no tail
- * @resp: bytes that the reply will have
+ * @resp: size of the reply in bytes
  *
- * For commands without an input tail; bytes that are there must be zero, so
- * that a later library is refused and not misunderstood.
+ * Bytes of an input tail must be zero, so that an extension by a later library is
+ * refused and not ignored. Callers check before they create anything.
  *
- * Return: 0 or -EINVAL. Process context.
+ * Context: process.
+ * Return: 0 or -EINVAL.
  */
 static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 {
@@ -25,15 +26,16 @@ static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 }
 
 /**
- * cairn_udata_read() - the input tail of a command that may have one
+ * cairn_udata_read() - read the input tail of a command that may have one
  * @udata: NULL for a kernel caller, which has no tail
- * @req: filled in; left alone without a tail
- * @len: bytes of @req: a tail that is there has all of them
- * @resp: bytes that the reply will have
+ * @req: filled in; not changed without a tail
+ * @len: size of @req in bytes; a shorter tail is refused
+ * @resp: size of the reply in bytes
  *
- * What lies beyond must be zero.
+ * Bytes behind the first @len must be zero.
  *
- * Return: 0, -EINVAL or -EFAULT. Process context.
+ * Context: process.
+ * Return: 0, -EINVAL or -EFAULT.
  */
 static inline int cairn_udata_read(struct ib_udata *udata, void *req,
 				   size_t len, size_t resp)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * ib_core's objects, and what the rest of the module asks of them.
+ * The objects that ib_core allocates, with what the data path needs of them.
  *
- * Lifetime: ib_core frees an object after its destroy op returned; each destroy
- * op first makes the object unreachable for the data path and waits: a memory
- * region until the epoch has advanced (mem/mr.h), others a grace period.
- * So the data path works on raw pointers inside a run of the engine, which is
- * counted in the epoch and an RCU read section (receive softirq, lane turns and
- * posts all are).
+ * Lifetime: ib_core frees an object after its destroy op has returned. Each destroy op
+ * makes the object unreachable for the data path and then waits: for a memory region
+ * until the epoch has advanced (mem/mr.h), for other objects an RCU grace period. So
+ * the data path uses plain pointers in a run of the engine, which is counted in the
+ * epoch and is an RCU read section.
  */
 #ifndef CAIRN_VERBS_VERBS_H
 #define CAIRN_VERBS_VERBS_H
@@ -33,12 +32,12 @@
 
 struct ib_mad_agent;
 
-/* Questions to the devices of peers, verbs/peer.c. */
+/* Questions to the devices of peers (verbs/peer.c). */
 struct cairn_peers {
-	struct rw_semaphore lock;	/* agent */
-	struct ib_mad_agent *agent;	/* NULL: none, or no longer */
-	spinlock_t list_lock;		/* the rest; process context */
-	struct list_head queries;	/* that wait for an answer */
+	struct rw_semaphore lock;	/* protects agent */
+	struct ib_mad_agent *agent;	/* NULL: not registered */
+	spinlock_t list_lock;		/* protects the rest; process context */
+	struct list_head queries;	/* questions without an answer yet */
 	u32 num_queries;
 };
 
@@ -50,20 +49,20 @@ struct cairn_dev {
 	struct xarray ahs;		/* number -> struct cairn_ah; irqsave */
 	struct xarray xrc_srqs;		/* number -> struct cairn_srq */
 	struct xarray counters;		/* number -> struct cairn_stats per CPU */
-	struct page *null_page;		/* of null regions, mem/access.c */
-	u64 counted[CAIRN_CTR_COUNT];	/* by counters that are gone; its lock */
+	struct page *null_page;		/* source of null regions (mem/access.c) */
+	u64 counted[CAIRN_CTR_COUNT];	/* sums of freed counters; lock of counters */
 	struct xarray key_variants;	/* mem/key.c */
-	u32 key_bits;			/* of an index */
+	u32 key_bits;			/* size of a key's index, in bits */
 	u32 next_qpn;			/* cyclic allocation cursors */
 	u32 next_ah;
 	u32 next_srqn;
-	u8 port_state;			/* enum ib_port_state, as last reported; or NOP */
-	u32 line_kbps;			/* speed of the netdev, as last seen */
-	bool cc_enabled;		/* of new QPs */
-	/* Read without a lock: each value is a good one by itself. */
+	u8 port_state;			/* last reported; IB_PORT_NOP: report any */
+	u32 line_kbps;			/* speed of the netdev when last read */
+	bool cc_enabled;		/* initial value for new QPs */
+	/* Read without a lock: any mix of old and new values is valid. */
 	struct cairn_cc_params cc;
 	bool attached;			/* to the net layer */
-	atomic_t num_mrs;		/* against verbs/limits.h */
+	atomic_t num_mrs;		/* limited by verbs/limits.h */
 	atomic_t num_pds;
 	atomic_t num_cqs;
 	atomic_t num_qps;
@@ -71,19 +70,21 @@ struct cairn_dev {
 	atomic_t num_srqs;
 	spinlock_t cq_wait_lock;	/* verbs/cq_wait.c; below cq->lock */
 	netdevice_tracker ndev_tracker;
-	struct work_struct remove;	/* the netdev went away */
+	struct work_struct remove;	/* unregisters the device */
 	struct cairn_peers peers;
-	spinlock_t advise_lock;		/* process context; the next two */
-	struct list_head advises;	/* whose callers wait, mem/advise.c */
-	bool leaving;
+	spinlock_t advise_lock;		/* protects the next two; process context */
+	struct list_head advises;	/* advice with a waiting caller (mem/advise.c) */
+	bool leaving;			/* the device is being unregistered */
 };
 
-/* ib_core allocates about as much for a PD of a process, and charges it to no cgroup. */
+/* Bytes that ib_core allocates for a PD of a process, about. It charges them to no
+ * cgroup, so the same amount is allocated and charged in addition.
+ */
 #define CAIRN_PD_CHARGE		256
 
 struct cairn_pd {
 	struct ib_pd ibpd;
-	void *charge;			/* memory that is charged in its place */
+	void *charge;			/* the charged memory, not used otherwise */
 };
 
 struct cairn_xrcd {
@@ -91,13 +92,13 @@ struct cairn_xrcd {
 };
 
 /*
- * What the data path knows of an address handle. ib_core frees struct ib_ah
- * as soon as its destroy op, which may not sleep, returns; this part lives on
- * for a grace period.
+ * The part of an address handle that the data path uses. ib_core frees struct ib_ah
+ * when its destroy op returns, which must not sleep. So this part is allocated
+ * separately and freed after a grace period.
  */
 struct cairn_ah {
 	u32 num;
-	spinlock_t lock;		/* path; BH off */
+	spinlock_t lock;		/* protects path; BH off */
 	struct cairn_path path;
 	struct ib_pd *pd;
 	struct rcu_head rcu;
@@ -106,42 +107,42 @@ struct cairn_ah {
 struct cairn_ib_ah {
 	struct ib_ah ibah;
 	struct cairn_ah *ah;
-	struct rdma_ah_attr attr;	/* for query; holds no references */
+	struct rdma_ah_attr attr;	/* for query_ah; has no references */
 };
 
 struct cairn_cq {
 	struct ib_cq ibcq;
-	spinlock_t lock;		/* ring, notify; irqsave */
+	spinlock_t lock;		/* protects ring and arming; irqsave */
 	struct cairn_queue queue;
-	u32 arm_seen;			/* last arm word answered */
-	u32 events;			/* since the process had read all */
-	u32 solicited;			/* one past the last that is, or an error */
+	u32 arm_seen;			/* arm word that the last event answered */
+	u32 events;			/* raised since the process had read all */
+	u32 solicited;			/* index behind the last solicited or error entry */
 	const struct list_head *unread;	/* compat/events.h */
 	struct list_head waits;		/* verbs/cq_wait.h */
-	bool overflowed;		/* reported */
-	bool destroyed;			/* the queue is gone, for netlink */
+	bool overflowed;		/* the overflow has been reported */
+	bool destroyed;			/* the ring has been freed; netlink checks it */
 	bool timestamps;
 	bool is_user;
-	struct mutex resize_lock;	/* one at a time; outside of lock */
+	struct mutex resize_lock;	/* one resize at a time; lock is taken below it */
 	struct cairn_async_work async;
-	/* Moderation (verbs/moderate.c): below lock, but for the timer. */
-	u16 hold_count;			/* events are held for that many entries */
-	u16 hold_us;			/* or that long; 0: none is held */
-	u16 held;			/* entries that asked for the event */
+	/* Moderation (verbs/moderate.c), under lock except for the timer: */
+	u16 hold_count;			/* an event is delayed for this many entries */
+	u16 hold_us;			/* or this long, microseconds; 0: never */
+	u16 held;			/* entries since the delay began; 0: none delayed */
 	struct hrtimer hold_timer;
 };
 
 /* Receive queue of a QP or an SRQ. */
 struct cairn_rq {
-	spinlock_t lock;		/* device's pointer (SRQ: shared by QPs) */
-	spinlock_t post_lock;		/* kernel posters */
+	spinlock_t lock;		/* read pointer; SRQ: its QPs share it */
+	spinlock_t post_lock;		/* write pointer of kernel consumers */
 	struct cairn_queue queue;
 	u32 max_wr;
 	u32 max_sge;
-	u32 limit;			/* SRQ: limit event below this, 0: none */
+	u32 limit;			/* SRQ: limit event below this; 0: none */
 	bool is_user;
 	bool shared;			/* part of a struct cairn_srq */
-	bool bad;			/* impossible write pointer seen */
+	bool bad;			/* the write pointer was impossible */
 	struct cairn_nic *nic;
 };
 
@@ -159,20 +160,20 @@ enum cairn_mr_kind {
 	CAIRN_MR_WINDOW,		/* part of a struct cairn_mw */
 };
 
-/* What ib_map_mr_sg() said last: REG_MR makes it effective. */
+/* The result of the last ib_map_mr_sg(). REG_MR makes it effective. */
 struct cairn_mr_map {
 	unsigned long *blocks;		/* room for max_blocks */
 	u32 num_blocks;
 	u8 block_shift;
 	u8 persist;			/* enum cairn_mr_flags */
-	bool fresh;			/* not yet registered */
+	bool fresh;			/* not registered yet */
 };
 
 /*
- * Memory is a table of blocks, equal powers of two and aligned, by their
- * kernel virtual address. The data path reads an MR without a lock: what
- * changes while it is published (rereg, REG_MR, invalidation) changes below
- * seq, and a reader that met a change treats the key as invalid.
+ * A region is a table of blocks, by their kernel virtual addresses. The blocks are
+ * aligned and have equal sizes, a power of two. The data path reads an MR without a
+ * lock. Changes to a published MR (rereg, REG_MR, invalidation) are made under seq; a
+ * reader that sees a change treats the key as invalid.
  */
 struct cairn_mr {
 	struct ib_mr ibmr;
@@ -184,9 +185,9 @@ struct cairn_mr {
 	u8 durability;			/* USER, NIC flush: enum cairn_durability */
 	u8 block_shift;
 	bool valid;			/* FAST: registered; WINDOW: bound */
-	bool on_demand;			/* USER: odp, not blocks */
+	bool on_demand;			/* USER: odp is used, not blocks */
 	bool replaces;			/* USER: registered by rereg_user_mr */
-	u32 flush_limit;		/* host flush: ms, 0: none */
+	u32 flush_limit;		/* host flush: time limit, ms; 0: none */
 	struct ib_pd *pd;
 	u64 iova;
 	u64 length;
@@ -194,39 +195,39 @@ struct cairn_mr {
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
 	struct cairn_mr_map map;	/* FAST: for the next registration */
-	struct ib_umem *umem;		/* USER: one of the three */
+	struct ib_umem *umem;		/* USER: its memory is one of these three */
 	struct cairn_dmabuf *dmabuf;
 	struct cairn_odp *odp;
-	u64 start;			/* odp: address in the process of iova */
-	atomic_t windows;		/* USER: bound to it, mem/mw.h */
-	/* mem/dereg_async.h; NULL: the caller of dereg_mr waits */
+	u64 start;			/* odp: the process's address of iova */
+	atomic_t windows;		/* USER: windows bound to it (mem/mw.h) */
+	/* mem/dereg_async.h. NULL: the caller of dereg_mr waits */
 	struct cairn_dereg_async *dereg;
 	u32 dereg_ticket;
 	struct cairn_epoch_note note;
 	struct work_struct free_work;
 };
 
-/* A memory window: what its key finds, and below mr.seq what it is bound to. */
+/* A memory window. Its key finds mr. The binding changes under mr.seq. */
 struct cairn_mw {
 	enum ib_mw_type type;
-	struct cairn_mr mr;		/* iova: of its first byte, for peers */
-	struct cairn_mr *region;	/* NULL: to nothing */
-	u64 region_va;			/* its first byte, in the region */
-	u64 qp_serial;			/* type 2: peers of this QP only; else 0 */
+	struct cairn_mr mr;		/* iova: address of the first byte for peers */
+	struct cairn_mr *region;	/* NULL: not bound */
+	u64 region_va;			/* address of the first byte in the region */
+	u64 qp_serial;			/* type 2: for peers of this QP only; else 0 */
 };
 
-/* What ib_core allocates, and charges to nobody. */
+/* The part of a window that ib_core allocates; it is charged to no process. */
 struct cairn_mw_handle {
 	struct ib_mw ibmw;
 	struct cairn_mw *mw;
 };
 
-/* Absent memory that a side of a QP needs (mem/odp_wait.h). */
+/* Memory that is not present and that a side of a QP waits for (mem/odp_wait.h). */
 struct cairn_odp_slot {
 	struct cairn_odp_job job;
-	struct cairn_qp *qp;		/* NULL: destroyed; below odp_lock */
-	struct cairn_qp_cold *cold;	/* held while it is brought */
-	struct cairn_odp *odp;		/* held while it is brought */
+	struct cairn_qp *qp;		/* NULL: destroyed; under odp_lock */
+	struct cairn_qp_cold *cold;	/* a reference during the fault */
+	struct cairn_odp *odp;		/* a reference during the fault */
 	u64 addr;
 	u64 len;
 	u32 key;
@@ -237,43 +238,46 @@ struct cairn_odp_slot {
 
 /* A completion that waits for room in a CQ (verbs/cq_wait.h). */
 struct cairn_cq_wait {
-	struct list_head entry;		/* of cq->waits; dev->cq_wait_lock */
+	struct list_head entry;		/* in cairn_cq.waits; cairn_dev.cq_wait_lock */
 	struct cairn_qp *qp;
 };
 
-/* What the data path does without, in memory of its own: ib_core gives the object
- * itself a power of two. Behind it are struct cairn_requester_apart and the responder's
- * private copy of a WQE, as long as WQEs of this QP can be.
+/* The part of a QP that the data path rarely uses. It has memory of its own, because
+ * that of struct cairn_qp is rounded up to a power of two. Behind it are struct
+ * cairn_requester_apart and the responder's copy of a receive WQE, with room for the
+ * largest WQEs of this QP.
  */
 struct cairn_qp_cold {
 	struct cairn_qp *qp;
-	refcount_t users;		/* the QP, and its faults under way */
+	refcount_t users;		/* the QP, and its page faults in progress */
 	spinlock_t odp_lock;		/* process context */
-	u64 serial;			/* not 0, of no other QP ever */
-	struct cairn_rate_limit rate;	/* as asked for */
+	u64 serial;			/* not 0, unique among the device's QPs */
+	struct cairn_rate_limit rate;	/* as set by modify_qp */
 	struct ib_qp_cap cap;
-	struct ib_qp_attr attr;		/* as last modified, for query */
-	struct mutex modify_lock;	/* attr, path, rings */
+	struct ib_qp_attr attr;		/* as set by modify_qp, for query_qp */
+	struct mutex modify_lock;	/* protects attr, path and rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* mem/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
-	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* by CQ */
+	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* send CQ, receive CQ */
 	struct cairn_async_work async;
-	u32 counts_from[CAIRN_SIDES];	/* PSNs are told as differences to these */
+	u32 counts_from[CAIRN_SIDES];	/* random offsets for verbs/restrack.c */
 	struct cairn_requester_apart apart[];	/* as much of it as is needed */
 };
 
-/* 2048 bytes with the kernels of Debian 12; one more and each takes 4 KiB. */
+/* 2048 bytes with the kernels of Debian 12. A larger one would take 4 KiB. */
 struct cairn_qp {
 	struct ib_qp ibqp;
-	/* ib_qp ends in the middle of a cache line, and qpc begins one. */
-	bool cc;			/* congestion control, as asked for */
+	/* ib_qp ends in the middle of a cache line, and qpc begins one. The members
+	 * between them fill the gap.
+	 */
+	bool cc;			/* congestion control is enabled */
 	bool is_user;
-	refcount_t readers;		/* of cold by netlink, and 1 until destroyed */
+	refcount_t readers;		/* readers by netlink, and 1 until destroyed */
 	struct cairn_qp_cold *cold;
-	/* NULL: kernel QP, or one that may outlive who made it (XRC target) */
+	/* NULL: kernel QP, or XRC target, which may outlive its creator */
 	struct cairn_ucontext *uctx;
-	/* Whose memory peers reach, what their messages consume and complete to.
-	 * XRC target: as verbs/xrc.h says.
+	/* For messages of the peer: domain of the memory, receive queue, and CQ. An XRC
+	 * target changes them with each request (verbs/xrc.h).
 	 */
 	struct ib_pd *pd;
 	struct cairn_rq *receives;
@@ -283,12 +287,16 @@ struct cairn_qp {
 	struct cairn_path path[CAIRN_SIDES];
 	struct cairn_queue sq;
 	struct cairn_rq rq;		/* unused if qpc.has_srq */
-	/* Of a counter (verbs/qp_counter.c), or NULL: the device's. Side locks. */
+	/* Values of the bound counter (verbs/qp_counter.c). NULL: those of the device
+	 * are used. Under the side locks.
+	 */
 	struct cairn_stats __percpu *stats;
-	spinlock_t sq_post_lock;	/* kernel posters; irqsave */
+	spinlock_t sq_post_lock;	/* write pointer of kernel consumers; irqsave */
 };
 
-/* Locks of debug kernels are larger, and later kernels may have a larger struct ib_qp. */
+/* Not checked in debug kernels, whose locks are larger, and in kernels that have a larger
+ * struct ib_qp.
+ */
 static_assert(sizeof(struct cairn_qp) <= 2048 ||
 	      sizeof(spinlock_t) > 4 || sizeof(struct ib_qp) > 336);
 

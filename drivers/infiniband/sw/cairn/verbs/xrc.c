@@ -8,7 +8,9 @@
 void cairn_xrc_init(struct cairn_dev *dev)
 {
 	xa_init_flags(&dev->xrc_srqs, XA_FLAGS_ALLOC1);
-	/* What comes late for an SRQ shall not meet one of a next life. */
+	/* Random, so that late requests do not find another SRQ with the same number
+	 * when the device is created again.
+	 */
 	dev->next_srqn = get_random_u32() & CAIRN_24BIT_MASK;
 }
 
@@ -17,7 +19,7 @@ void cairn_xrc_exit(struct cairn_dev *dev)
 	xa_destroy(&dev->xrc_srqs);
 }
 
-/* A domain is its object: whatever belongs to it points there. */
+/* A domain needs no state: its targets and SRQs have pointers to the object. */
 static int xrc_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	return cairn_udata_check(udata, 0);
