@@ -41,6 +41,7 @@ LONGEST = 30
 CLEAN = [
     'Makefile',
     f'{MODULE}/compat',
+    f'{MODULE}/engine',
     f'{MODULE}/lane',
     f'{MODULE}/mem',
     f'{MODULE}/net',

@@ -81,7 +81,7 @@ struct cairn_timer_share {
 	u64 seen;	/* when left was updated, ns */
 };
 
-/* May the timer itself retry @now (ns)? cairn_timer_share_end() charges the time. */
+/* May the timer itself retry @now (ns)? cairn_alarm_share_end() charges the time. */
 static inline bool cairn_alarm_share_begin(struct cairn_timer_share *share,
 					   u64 now)
 {

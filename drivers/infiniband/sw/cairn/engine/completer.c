@@ -51,7 +51,7 @@ static bool comp_post_kept(struct cairn_qpc *qpc)
 	return true;
 }
 
-/* Returns false when the CQ is full, as cairn_comp_complete() does. */
+/* Post the completion of @swr. Return: false if the CQ is full (cairn_comp_complete()). */
 static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 			  u8 status, u32 vendor_err)
 {
@@ -358,7 +358,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 	req->ack_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
-	/* Our own memory is late, not the peer. */
+	/* Memory of this host is being faulted in: the peer is not late. */
 	if (req->absent) {
 		cairn_req_rearm(qpc, now);
 		return;

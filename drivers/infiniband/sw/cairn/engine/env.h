@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The engine's only window to the outside. The module implements it on
- * sk_buffs, mapped rings and registered memory; the host tests implement it on
- * a recording network.
+ * The functions that the engine calls; it calls no others outside of engine/ and wire/.
+ * The module implements them with sk_buffs, mapped rings and registered memory, the
+ * host tests with a simulated network.
  *
- * Context of every call: the caller of the engine function holds the lock of
- * the side that runs (requester or responder, engine/qp.h); no function here may
- * sleep. Memory named by a key may be looked up and accessed during the call
- * only: the result of a look-up is never kept.
+ * Context of every call: the caller of the engine function holds the lock of the side
+ * that runs (requester or responder, engine/qp.h); no function here may sleep. Memory
+ * is looked up by its key and accessed during the call only: the result of a look-up is
+ * never kept.
  */
 #ifndef CAIRN_ENGINE_ENV_H
 #define CAIRN_ENGINE_ENV_H
@@ -19,7 +19,7 @@
 
 struct cairn_qpc;
 
-/* What a key must allow; env.c maps the values. */
+/* Kinds of access that a key must allow; mem/access.c maps them to IB_ACCESS_*. */
 enum cairn_access {
 	CAIRN_ACCESS_LOCAL_READ,
 	CAIRN_ACCESS_LOCAL_WRITE,
@@ -48,7 +48,7 @@ struct cairn_pending;
 struct cairn_rdres;
 struct cairn_swr;
 
-/* A place in registered memory: a gather/scatter list and where to start. */
+/* A range of registered memory: a gather/scatter list and an offset. */
 struct cairn_span {
 	const struct cairn_sge *sge;	/* kernel copy, checked by the engine */
 	u32 num_sge;
@@ -93,17 +93,17 @@ struct cairn_train {
  * typedef cairn_part_fn - describe one message of a train of messages
  * @qpc: the QP
  * @train: the train
- * @k: which packet, 0..train->count - 1, each once and in order
- * @one: filled in as a train of that packet alone; what it points to is good
- *	until the next call
+ * @k: number of the packet, 0 to the train's count - 1; called once for each, in order
+ * @one: filled in as a train of that packet alone; its pointers are valid until the
+ *	next call
  *
- * Returns 0, or -EINVAL when the message cannot be sent.
+ * Return: 0; -EINVAL: the message cannot be sent.
  */
 typedef int (*cairn_part_fn)(struct cairn_qpc *qpc,
 			     const struct cairn_train *train, u32 k,
 			     struct cairn_train *one);
 
-/* Which side of the QP: index of locks, paths and run queues. */
+/* The sides of a QP; also an index of locks, paths and queues of packets. */
 enum cairn_side_id {
 	CAIRN_REQ,	/* requester and completer: SQ, responses */
 	CAIRN_RESP,	/* responder: RQ, requests */
@@ -147,13 +147,13 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 
 /**
  * cairn_env_emit_messages() - send single-packet messages as one train
- * @qpc: the QP, whose requester runs; not UD
- * @train: count, seg, length, retransmit and first (opcode, psn) say what they have
- *	in common: opcode and size
- * @part: says the rest of each
+ * @qpc: the QP, whose requester runs
+ * @train: what the messages have in common: count, seg, length, retransmit, ah, and the
+ *	opcode and PSN of first
+ * @part: describes each message
  *
- * Returns the number of packets that @part or their memory did not refuse, absent
- * memory included: when that is not train->count, nothing was sent.
+ * Return: the train's count. A smaller number is that of the first message that @part
+ * refused, or whose memory was refused or is not present: no packet was sent then.
  */
 u32 cairn_env_emit_messages(struct cairn_qpc *qpc,
 			    const struct cairn_train *train,
@@ -204,12 +204,12 @@ int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 /* Is memory that was not present for @side still being faulted in? */
 bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side);
 
-/* May @len bytes at @va be accessed through @key now? 0 or -EFAULT. */
+/* May @len bytes at @va be accessed through @key now? Return: 0 or -EFAULT. */
 int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		    enum cairn_access access);
 
-/* The same for CAIRN_ACCESS_REMOTE_WRITE. @durability: enum cairn_durability of what is
- * written there, 0: it does not become durable.
+/* The same for CAIRN_ACCESS_REMOTE_WRITE. @durability: enum cairn_durability of written
+ * data; 0: it does not become durable.
  */
 int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 			  u8 *durability);

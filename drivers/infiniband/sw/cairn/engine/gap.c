@@ -286,9 +286,7 @@ void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now)
 	cairn_req_rearm(qpc, now);
 }
 
-/*
- * Time.
- */
+/* Deadlines of probes. */
 
 void cairn_gap_progress(struct cairn_requester *req, u64 now)
 {

@@ -63,7 +63,7 @@ struct cairn_mrcache {
 	const unsigned long *released;	/* of the device, one for each set */
 	u32 mask;			/* sets - 1, a power of two less one */
 	u32 resting;			/* look-ups until the rest ends */
-	u32 misses;			/* since the last judgement */
+	u32 misses;			/* since the cache was judged last */
 	u64 hits;
 };
 

@@ -9,12 +9,12 @@
  * cairn_pace() - how many packets does the rate allow now?
  * @qpc: the QP, for its counters
  * @rate: of the side
- * @limit: the limit that holds for these packets; kbps 0: none
- * @bytes: of each packet, see cairn_window_packet_bytes()
- * @n: how many want to, 1 or more
+ * @limit: the rate limit of these packets; kbps 0: none
+ * @bytes: size of each packet, see cairn_window_packet_bytes()
+ * @n: packets to send, 1 or more
  * @now: ns
  *
- * Return: how many of them may; 0: the mark is up, wait for the deadline.
+ * Return: packets that may be sent; 0: the mark is set, so wait for the deadline.
  */
 u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
 	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now);

@@ -406,7 +406,7 @@ struct cairn_cc_state {
 	u32 cnps;		/* received; the requester counts them */
 	u64 cnp_at;		/* no CNP is sent before; the responder's */
 	u64 heard_at;		/* no cut is made before; the requester's */
-	struct cairn_dcqcn rp[CAIRN_SIDES];	/* each its own side's */
+	struct cairn_dcqcn rp[CAIRN_SIDES];	/* each is used by its own side */
 };
 
 struct cairn_qpc {
@@ -524,14 +524,18 @@ static inline u8 cairn_state(const struct cairn_qpc *qpc)
 	return READ_ONCE(qpc->state);
 }
 
-/* Does the connection name the QP that sent @pkt? Only a sender on this host is known. */
+/* Is the connection's peer the QP that sent @pkt? True if the sender is not known, as it
+ * is on another host.
+ */
 static inline bool cairn_qp_sender_fits(const struct cairn_qpc *qpc,
 					const struct cairn_pkt *pkt)
 {
 	return !pkt->sender || pkt->sender == qpc->attrs.dqpn;
 }
 
-/* Of one partition, and one end at least is a full member of it (IBTA 10.9.3). */
+/* Do both ends have the same partition, and is at least one of them a full member of it
+ * (IBTA 10.9.3)?
+ */
 static inline bool cairn_qp_pkey_fits(const struct cairn_qpc *qpc, u16 pkey)
 {
 	return !((pkey ^ qpc->attrs.pkey) & CAIRN_PKEY_BASE) &&

@@ -32,7 +32,7 @@ extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
  * @wqe: the copy, all of its units
  * @length: the message length in bytes
  *
- * Returns 0 or an enum cairn_cqe_status.
+ * Return: 0: yes; no: the enum cairn_cqe_status to fail it with.
  */
 u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *wqe, u32 *length);
