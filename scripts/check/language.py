@@ -40,9 +40,14 @@ LONGEST = 30
 # rewritten; none leaves.
 CLEAN = [
     'Makefile',
+    f'{MODULE}/Kbuild',
+    f'{MODULE}/checksum.c',
+    f'{MODULE}/checksum.h',
     f'{MODULE}/compat',
     f'{MODULE}/engine',
+    f'{MODULE}/env.c',
     f'{MODULE}/lane',
+    f'{MODULE}/main.c',
     f'{MODULE}/mem',
     f'{MODULE}/net',
     f'{MODULE}/persist',

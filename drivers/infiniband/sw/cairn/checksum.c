@@ -105,11 +105,11 @@ static int checksum_icrc_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(checksum_icrc);
 
-/* A clock may tick in hundreds of nanoseconds: time that many pages. */
+/* Pages per measurement, because a clock may tick in hundreds of nanoseconds. */
 #define PAGES		64
 
-/* Best of a few runs, in nanoseconds for one page. @impl NULL: a copy. A run that is
- * preempted is not the best.
+/* The time for one page, ns: the best of a few measurements, as some may be preempted.
+ * @impl NULL: a plain copy.
  */
 static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 {
@@ -136,7 +136,7 @@ static u64 checksum_measure(const struct cairn_icrc_impl *impl, u8 *buf)
 	return max(div_u64(best, PAGES), 1ULL);
 }
 
-/* The fastest of those that are available. */
+/* The fastest available candidate. */
 static const struct cairn_icrc_impl *checksum_choose(void)
 {
 	const struct checksum_candidate *best = &checksum_candidates[0];

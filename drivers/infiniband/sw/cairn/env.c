@@ -96,7 +96,7 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
 }
 
-/* State of port_next_message() for one train of messages. */
+/* State of env_next_message() for one train of messages. */
 struct port_messages {
 	struct cairn_qpc *q;
 	const struct cairn_train *t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Module initialisation: starts the layers and passes each the others' functions. */
+/* Module start and stop. verbs/ and net/ call each other by the functions passed here. */
 #include <linux/module.h>
 #include <net/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
