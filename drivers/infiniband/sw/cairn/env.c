@@ -226,7 +226,7 @@ void cairn_env_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr)
 struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *qpc)
 {
 	return cairn_context_zalloc(qpc_to_cairn_qp(qpc)->uctx,
-				    qpc->resp.rd_mask + 1,
+				    qpc->resp.replay.mask + 1,
 				    sizeof(struct cairn_rdres));
 }
 

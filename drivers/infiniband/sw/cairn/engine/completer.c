@@ -70,7 +70,7 @@ static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	if (cairn_req_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
 	if (cairn_req_swr_persists(swr) && !status && !cairn_req_swr_early(swr))
-		cqe.durability = qpc->req.durability;
+		cqe.durability = qpc->req.persist.durability;
 	return cairn_comp_complete(qpc, CAIRN_REQ, &cqe);
 }
 
@@ -176,7 +176,7 @@ static bool comp_owes_durable(struct cairn_requester *req)
 {
 	const struct cairn_swr *swr = cairn_req_swr(req, req->kept_rec);
 
-	return req->kept_rec != req->una_rec && !req->recv_at &&
+	return req->kept_rec != req->una_rec && !req->persist.recv_at &&
 	       (!cairn_req_swr_early(swr) || swr->durable || swr->status);
 }
 
@@ -273,11 +273,11 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 
 	req->ack_deadline = 0;
 	req->rnr_until = 0;
-	req->probe_at = 0;
-	req->recv_at = 0;
+	req->persist.probe_at = 0;
+	req->persist.recv_at = 0;
 	req->rate.marked = false;
-	req->absent = false;
-	req->ask_again = false;
+	req->odp.faulting = false;
+	req->odp.ask_again = false;
 	cairn_gap_forget(req);
 	cairn_legs_forget(req);
 	/* The kept completion is posted when the CQ has room. */
@@ -286,8 +286,8 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	if (req->una_rec != req->new_rec)
 		return false;
 	req->kept_rec = req->new_rec;
-	req->undurable_rec = req->new_rec;
-	req->persists = 0;
+	req->persist.undurable_rec = req->new_rec;
+	req->persist.outstanding = 0;
 	req->send_rec = req->new_rec;
 	req->pkt = 0;
 	req->una = req->psn;
@@ -325,10 +325,10 @@ static void comp_doubt_peer(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->peer_doubted || req->durability ||
+	if (req->persist.peer_doubted || req->persist.durability ||
 	    !cairn_req_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
 		return;
-	req->peer_doubted = true;
+	req->persist.peer_doubted = true;
 	cairn_env_ask_peer(qpc);
 }
 
@@ -337,7 +337,7 @@ void cairn_comp_peer_unable(struct cairn_qpc *qpc)
 	struct cairn_requester *req = &qpc->req;
 	u8 state = cairn_state(qpc);
 
-	if (req->peer_doubted && cairn_req_outstanding(req) &&
+	if (req->persist.peer_doubted && cairn_req_outstanding(req) &&
 	    (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
 	    cairn_req_swr_persists(cairn_req_swr(req, comp_awaited_rec(req))))
 		cairn_comp_fail(qpc, CAIRN_CQE_REM_INV_REQ_ERR, 0);
@@ -349,7 +349,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 
 	if (req->rnr_until && now >= req->rnr_until)
 		req->rnr_until = 0;
-	if (req->probe_deadline && now >= req->probe_deadline) {
+	if (req->rtt.probe_deadline && now >= req->rtt.probe_deadline) {
 		cairn_req_doubt_port(req);
 		cairn_gap_probe(qpc);
 	}
@@ -359,7 +359,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 	if (!cairn_req_outstanding(req))
 		return;
 	/* Memory of this host is being faulted in: the peer is not late. */
-	if (req->absent) {
+	if (req->odp.faulting) {
 		cairn_req_rearm(qpc, now);
 		return;
 	}
@@ -378,8 +378,8 @@ static void comp_implied_nak(struct cairn_qpc *qpc)
 
 	if (req->implied_nak || cairn_gap_read(qpc))
 		return;
-	if (req->absent) {
-		req->ask_again = true;
+	if (req->odp.faulting) {
+		req->odp.ask_again = true;
 		return;
 	}
 	req->implied_nak = true;
@@ -515,14 +515,14 @@ static bool comp_refuses_reads(struct cairn_qpc *qpc, u32 nak_psn)
 static void comp_late_refusal(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
-	s32 ahead = cairn_psn_diff(req->nak_psn, req->una);
-	u8 syndrome = req->nak;
+	s32 ahead = cairn_psn_diff(req->late_nak.psn, req->una);
+	u8 syndrome = req->late_nak.syndrome;
 
 	if (!syndrome || ahead > 0)
 		return;
-	req->nak = 0;
+	req->late_nak.syndrome = 0;
 	if (cairn_state(qpc) != CAIRN_QP_ERR &&
-	    (!ahead || comp_refuses_reads(qpc, req->nak_psn)))
+	    (!ahead || comp_refuses_reads(qpc, req->late_nak.psn)))
 		comp_refused(qpc, syndrome);
 }
 
@@ -569,9 +569,9 @@ void cairn_comp_take_credits(struct cairn_requester *req,
 	u32 lsn = cairn_psn_add(pkt->msn, max(credits, 0));
 
 	if (credits >= 0 &&
-	    (!req->lsn_valid || cairn_psn_diff(lsn, req->lsn) > 0))
-		req->lsn = lsn;
-	req->lsn_valid = credits >= 0;
+	    (!req->credits.valid || cairn_psn_diff(lsn, req->credits.lsn) > 0))
+		req->credits.lsn = lsn;
+	req->credits.valid = credits >= 0;
 }
 
 static void comp_rx_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
@@ -631,8 +631,8 @@ static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		if (code == CAIRN_NAK_PSN_SEQ) {
 			cairn_gap_later_nak(req, pkt->psn);
 		} else if (cairn_state(qpc) != CAIRN_QP_ERR) {
-			req->nak = pkt->syndrome;
-			req->nak_psn = pkt->psn;
+			req->late_nak.syndrome = pkt->syndrome;
+			req->late_nak.psn = pkt->psn;
 		}
 		return;
 	}
@@ -707,20 +707,20 @@ static bool comp_ends_request(struct cairn_qpc *qpc,
 /* The destination is not present: drop the response. It costs no retry. */
 static void comp_place_later(struct cairn_requester *req)
 {
-	req->absent = true;
-	req->ask_again = true;
+	req->odp.faulting = true;
+	req->odp.ask_again = true;
 }
 
 void cairn_comp_brought(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
-	bool ask = req->ask_again;
+	bool ask = req->odp.ask_again;
 	struct cairn_swr *swr;
 
 	if (cairn_env_brings(qpc, CAIRN_REQ))
 		return;
-	req->absent = false;
-	req->ask_again = false;
+	req->odp.faulting = false;
+	req->odp.ask_again = false;
 	/* After an RNR NAK all packets are sent again in any case. */
 	if (!ask || req->rnr_until || !cairn_req_outstanding(req))
 		return;
@@ -934,11 +934,11 @@ static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->flow_known || req->flow_asked ||
+	if (req->peer_port.known || req->peer_port.asked ||
 	    pkt->op->kind != CAIRN_KIND_ACK ||
 	    !comp_is_awaited(req, pkt->psn) || !cairn_req_outstanding(req))
 		return;
-	req->flow_asked = true;
+	req->peer_port.asked = true;
 	cairn_gap_repeat_all(qpc);
 }
 
@@ -954,22 +954,22 @@ static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (!qpc->attrs.timeout || req->flows > CAIRN_MAX_FLOWS)
+	if (!qpc->attrs.timeout || req->peer_port.changes > CAIRN_MAX_FLOWS)
 		return true;
-	if (req->flows && pkt->flow == req->flow) {
-		req->flow_known |= comp_is_awaited(req, pkt->psn);
+	if (req->peer_port.changes && pkt->flow == req->peer_port.sport) {
+		req->peer_port.known |= comp_is_awaited(req, pkt->psn);
 		return true;
 	}
-	if (req->flow_known || !comp_tells_port(req, pkt)) {
-		if (req->flow_asked && !req->flow_known)
+	if (req->peer_port.known || !comp_tells_port(req, pkt)) {
+		if (req->peer_port.asked && !req->peer_port.known)
 			comp_heed_rnr(qpc, pkt, now);
 		else
 			comp_ask_port(qpc, pkt);
 		return false;
 	}
-	req->flow = pkt->flow;
-	req->flow_known = true;
-	req->flows++;
+	req->peer_port.sport = pkt->flow;
+	req->peer_port.known = true;
+	req->peer_port.changes++;
 	return true;
 }
 

@@ -224,8 +224,8 @@ void cairn_env_fence(struct cairn_qpc *qpc);
 struct cairn_swr *cairn_env_more_records(struct cairn_qpc *qpc, u32 n);
 void cairn_env_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr);
 
-/* Allocate resp.rd_mask + 1 zeroed entries for requests that have responses. Called
- * while resp.rd is NULL. Return: NULL without memory.
+/* Allocate resp.replay.mask + 1 zeroed entries for requests with responses. Called
+ * while resp.replay.res is NULL. Return: NULL without memory.
  */
 struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *qpc);
 

@@ -47,7 +47,7 @@ static int flush_step(struct cairn_qpc *qpc, u32 *len)
 		return -EFAULT;
 	}
 	/* Fence now, as the next step may run on another CPU. */
-	qpc->resp.fence_due = true;
+	qpc->resp.persist.fence_due = true;
 	cairn_persist_fence(qpc);
 	cairn_env_count(qpc, CAIRN_CTR_FLUSH_BYTES, *len);
 	flush->va += *len;

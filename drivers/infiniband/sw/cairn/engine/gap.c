@@ -112,8 +112,8 @@ void cairn_gap_forget(struct cairn_requester *req)
 {
 	req->gap_kind = CAIRN_GAP_NONE;
 	req->gap.nak = false;
-	req->probe_deadline = 0;
-	req->rtt_start = 0;
+	req->rtt.probe_deadline = 0;
+	req->rtt.start = 0;
 }
 
 /* Retransmit all packets from the oldest on. */
@@ -125,7 +125,7 @@ static void gap_go_back(struct cairn_qpc *qpc)
 
 void cairn_gap_repeat_all(struct cairn_qpc *qpc)
 {
-	qpc->req.rtt_start = 0;
+	qpc->req.rtt.start = 0;
 	gap_go_back(qpc);
 }
 
@@ -146,7 +146,7 @@ static void gap_begin(struct cairn_qpc *qpc, u32 n, enum cairn_gap_kind kind)
 	 * has become slower would never be measured.
 	 */
 	if (kind != CAIRN_GAP_PROBE)
-		req->rtt_start = 0;
+		req->rtt.start = 0;
 	gap->nak = false;
 	gap_go_back(qpc);
 	swr = cairn_req_swr(req, req->send_rec);
@@ -193,9 +193,9 @@ void cairn_gap_left(struct cairn_requester *req, u32 psn, u32 n, bool asks,
 	/* Do not time a packet before the first answer: it is sent alone, sees no
 	 * queueing, and the RTT would be too short.
 	 */
-	if (asks && !req->rtt_start && req->flows) {
-		req->rtt_start = now;
-		req->rtt_psn = cairn_psn_add(psn, n - 1);
+	if (asks && !req->rtt.start && req->peer_port.changes) {
+		req->rtt.start = now;
+		req->rtt.psn = cairn_psn_add(psn, n - 1);
 	}
 }
 
@@ -215,7 +215,7 @@ void cairn_gap_nak(struct cairn_qpc *qpc)
 		return;
 	}
 	gap->plain--;
-	req->rtt_start = 0;
+	req->rtt.start = 0;
 	gap_go_back(qpc);
 }
 
@@ -290,51 +290,52 @@ void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now)
 
 void cairn_gap_progress(struct cairn_requester *req, u64 now)
 {
-	u32 rtt, delta;
+	struct cairn_rtt *rtt = &req->rtt;
+	u32 took, delta;
 
-	req->probes = 0;
-	if (!req->rtt_start || cairn_psn_diff(req->una, req->rtt_psn) <= 0)
+	rtt->probes = 0;
+	if (!rtt->start || cairn_psn_diff(req->una, rtt->psn) <= 0)
 		return;
-	rtt = min_t(u64, now - req->rtt_start, CAIRN_RTT_MAX);
-	req->rtt_start = 0;
-	delta = rtt > req->srtt ? rtt - req->srtt : req->srtt - rtt;
-	req->rttvar = req->srtt ? req->rttvar - req->rttvar / 4 + delta / 4 :
-				  rtt / 2;
-	req->srtt = cairn_gap_smooth(req->srtt, rtt);
+	took = min_t(u64, now - rtt->start, CAIRN_RTT_MAX);
+	rtt->start = 0;
+	delta = took > rtt->mean ? took - rtt->mean : rtt->mean - took;
+	rtt->deviation = rtt->mean ?
+		rtt->deviation - rtt->deviation / 4 + delta / 4 : took / 2;
+	rtt->mean = cairn_gap_smooth(rtt->mean, took);
 }
 
 void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 {
-	struct cairn_requester *req = &qpc->req;
+	struct cairn_rtt *rtt = &qpc->req.rtt;
 	u64 after;
 
-	req->probe_deadline = 0;
-	if (!qpc->attrs.timeout || req->probes >= CAIRN_PROBES ||
-	    (!req->srtt && req->flows))
+	rtt->probe_deadline = 0;
+	if (!qpc->attrs.timeout || rtt->probes >= CAIRN_PROBES ||
+	    (!rtt->mean && qpc->req.peer_port.changes))
 		return;
-	after = req->srtt ? max_t(u64, 2ULL * req->srtt + 4ULL * req->rttvar,
+	after = rtt->mean ? max_t(u64, 2ULL * rtt->mean + 4ULL * rtt->deviation,
 				  CAIRN_PROBE_MIN) : CAIRN_PROBE_FIRST;
-	after <<= req->probes;
+	after <<= rtt->probes;
 	/* With a slower peer only the ACK timer applies. */
 	if (after < 2048ULL << qpc->attrs.timeout)
-		req->probe_deadline = now + after;
+		rtt->probe_deadline = now + after;
 }
 
 void cairn_gap_probe(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	req->probe_deadline = 0;
+	req->rtt.probe_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
-	req->probes++;
+	req->rtt.probes++;
 	cairn_env_count(qpc, CAIRN_CTR_TAIL_PROBES, 1);
 	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }
 
 void cairn_gap_timeout(struct cairn_qpc *qpc)
 {
-	qpc->req.probes = 0;
-	qpc->req.rtt_start = 0;
+	qpc->req.rtt.probes = 0;
+	qpc->req.rtt.start = 0;
 	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }

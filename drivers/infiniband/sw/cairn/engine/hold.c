@@ -29,7 +29,7 @@
 
 static u64 *hold_word(struct cairn_responder *resp, u32 psn)
 {
-	return &resp->refused[psn / 64 % CAIRN_HOLD_WORDS];
+	return &resp->hold.refused[psn / 64 % CAIRN_HOLD_WORDS];
 }
 
 static bool hold_is_refused(struct cairn_responder *resp, u32 psn)
@@ -56,7 +56,7 @@ void cairn_hold_passed(struct cairn_responder *resp, u32 psn, u32 n)
 		*hold_word(resp, psn) &= ~(1ULL << psn % 64);
 	resp->any_refused = false;
 	for (i = 0; i < CAIRN_HOLD_WORDS; i++)
-		resp->any_refused |= !!resp->refused[i];
+		resp->any_refused |= !!resp->hold.refused[i];
 }
 
 void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -75,7 +75,7 @@ void cairn_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (ret)
 		return;
 	if (!resp->holding)
-		resp->hold_until = 0;
+		resp->hold.until = 0;
 	resp->holding = true;
 	cairn_env_count(qpc, CAIRN_CTR_RX_HELD, 1);
 }
@@ -92,11 +92,11 @@ bool cairn_hold_next(struct cairn_qpc *qpc, struct cairn_pkt *pkt)
 		resp->holding = false;
 	if (ret <= 0)
 		return false;
-	if (resp->flow_known && pkt->flow != resp->flow) {
+	if (resp->peer_port.known && pkt->flow != resp->peer_port.sport) {
 		cairn_hold_refuse(qpc, resp->epsn);
 		return false;
 	}
-	resp->hold_until = 0;
+	resp->hold.until = 0;
 	return true;
 }
 
@@ -108,10 +108,10 @@ void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
 	 * the peer.
 	 */
 	if (!resp->holding || resp->waits)
-		resp->hold_until = 0;
-	else if (!resp->hold_until)
-		resp->hold_until = now + CAIRN_HOLD_NS;
-	else if (now >= resp->hold_until)
+		resp->hold.until = 0;
+	else if (!resp->hold.until)
+		resp->hold.until = now + CAIRN_HOLD_NS;
+	else if (now >= resp->hold.until)
 		cairn_hold_drop(qpc);
 }
 
@@ -120,5 +120,5 @@ void cairn_hold_drop(struct cairn_qpc *qpc)
 	if (qpc->resp.holding)
 		cairn_env_drop_held(qpc);
 	qpc->resp.holding = false;
-	qpc->resp.hold_until = 0;
+	qpc->resp.hold.until = 0;
 }

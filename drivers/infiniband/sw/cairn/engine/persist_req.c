@@ -25,8 +25,8 @@
  */
 static u32 persist_first(const struct cairn_requester *req)
 {
-	return (s32)(req->undurable_rec - req->kept_rec) > 0 ?
-	       req->undurable_rec : req->kept_rec;
+	return (s32)(req->persist.undurable_rec - req->kept_rec) > 0 ?
+	       req->persist.undurable_rec : req->kept_rec;
 }
 
 /* The oldest WRITE_PERSIST that is not durable, or NULL. */
@@ -34,18 +34,18 @@ static struct cairn_swr *persist_oldest(struct cairn_requester *req, u32 *at)
 {
 	u32 n;
 
-	if (!req->persists)
+	if (!req->persist.outstanding)
 		return NULL;
 	for (n = persist_first(req); n != req->new_rec; n++) {
 		struct cairn_swr *swr = cairn_req_swr(req, n);
 
 		if (!cairn_req_swr_persists(swr) || swr->durable)
 			continue;
-		req->undurable_rec = n;
+		req->persist.undurable_rec = n;
 		*at = n;
 		return swr;
 	}
-	req->undurable_rec = n;
+	req->persist.undurable_rec = n;
 	return NULL;
 }
 
@@ -117,7 +117,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 		.vendor_err = vendor_err,
 		.persist_va = swr->va,
 		.psn = persist_last_psn(swr),
-		.durability = status ? 0 : req->durability,
+		.durability = status ? 0 : req->persist.durability,
 	};
 	union cairn_wqe_buf recv __uninitialized;
 	int units = cairn_env_rq_take(qpc, &recv);
@@ -155,7 +155,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->recv_at)
+	if (req->persist.recv_at)
 		return;
 	for (; req->kept_rec != req->una_rec && req->reaps_left &&
 	     cairn_state(qpc) != CAIRN_QP_ERR; req->kept_rec++) {
@@ -170,11 +170,11 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 			return;
 		if (!persist_complete_early(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
 			cairn_env_count(qpc, CAIRN_CTR_PERSIST_RECV_WAITS, 1);
-			req->recv_at = now + RECV_RETRY_NS;
+			req->persist.recv_at = now + RECV_RETRY_NS;
 			return;
 		}
 		req->reaps_left--;
-		req->persists--;
+		req->persist.outstanding--;
 	}
 }
 
@@ -189,14 +189,14 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 	if (req->kept_rec != req->una_rec) {
 		persist_deliver(qpc, now);
 		/* A failure does not wait for a receive. */
-		if (req->recv_at)
+		if (req->persist.recv_at)
 			cairn_comp_reap(qpc);
 	}
 	if (!qpc->attrs.timeout || !persist_awaited(req, &n))
-		req->probe_at = 0;
-	else if (!req->probe_at)
-		req->probe_at = now + (4096ULL << qpc->attrs.timeout <<
-				       min(tries, 2u));
+		req->persist.probe_at = 0;
+	else if (!req->persist.probe_at)
+		req->persist.probe_at = now + (4096ULL << qpc->attrs.timeout <<
+					       min(tries, 2u));
 }
 
 /* The WQE and its memory have been released to the host, so the last packet is sent
@@ -264,12 +264,12 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	struct cairn_swr *swr;
 	u32 n;
 
-	if (now >= req->recv_at)
-		req->recv_at = 0;
-	if (!req->probe_at || now < req->probe_at ||
+	if (now >= req->persist.recv_at)
+		req->persist.recv_at = 0;
+	if (!req->persist.probe_at || now < req->persist.probe_at ||
 	    cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
-	req->probe_at = 0;
+	req->persist.probe_at = 0;
 	swr = persist_awaited(req, &n);
 	if (!swr)
 		return;
@@ -290,7 +290,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 static void persist_peer_alive(struct cairn_qpc *qpc)
 {
 	qpc->req.retries = qpc->attrs.retry_cnt;
-	qpc->req.probe_at = 0;
+	qpc->req.persist.probe_at = 0;
 }
 
 /* An ACK of a packet that is acknowledged already: is it the answer to a probe? */
@@ -326,9 +326,9 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 			continue;
 		swr->durable = true;
 		if (!(swr->flags & CAIRN_WQE_EARLY))
-			req->persists--;
+			req->persist.outstanding--;
 	}
-	req->undurable_rec = n;
+	req->persist.undurable_rec = n;
 	if (req->timed)
 		cairn_legs_durable(req, now);
 }
@@ -337,7 +337,8 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 static void persist_note_durability(struct cairn_requester *req, u8 durability)
 {
 	if (durability <= CAIRN_DURABILITY_EMULATED)
-		req->durability = max(req->durability, durability);
+		req->persist.durability =
+			max(req->persist.durability, durability);
 }
 
 static void persist_rx_failure(struct cairn_qpc *qpc,
@@ -380,7 +381,7 @@ bool cairn_persist_tells_most(struct cairn_requester *req,
 
 	if (swr && persist_is_failure(pkt->syndrome))
 		return pkt->psn == persist_last_psn(swr);
-	return swr && pkt->psn == req->persist_psn;
+	return swr && pkt->psn == req->persist.newest_psn;
 }
 
 bool cairn_persist_probed(struct cairn_requester *req, u32 psn)

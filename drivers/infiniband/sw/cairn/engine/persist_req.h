@@ -18,7 +18,7 @@ void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
  */
 static inline bool cairn_persist_active(const struct cairn_requester *req)
 {
-	return req->persists || req->probe_at ||
+	return req->persist.outstanding || req->persist.probe_at ||
 	       req->kept_rec != req->una_rec;
 }
 

@@ -17,15 +17,15 @@
 static struct cairn_pending *persist_pending(const struct cairn_responder *resp,
 					     u32 n)
 {
-	return &resp->pend[n % CAIRN_MAX_PENDING];
+	return &resp->persist.pend[n % CAIRN_MAX_PENDING];
 }
 
 /* Make everything durable that peers wrote with NIC flush. */
 void cairn_persist_fence(struct cairn_qpc *qpc)
 {
-	if (!qpc->resp.fence_due)
+	if (!qpc->resp.persist.fence_due)
 		return;
-	qpc->resp.fence_due = false;
+	qpc->resp.persist.fence_due = false;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_FENCES, 1);
 	cairn_env_fence(qpc);
 }
@@ -33,11 +33,11 @@ void cairn_persist_fence(struct cairn_qpc *qpc)
 /* Host flush: is there room for one more pending message? */
 bool cairn_persist_room(struct cairn_qpc *qpc)
 {
-	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_persist_resp *persist = &qpc->resp.persist;
 
-	if (!resp->pend)
-		resp->pend = cairn_env_pending_alloc(qpc);
-	if (resp->pend && resp->pend_tail - resp->pend_head < CAIRN_MAX_PENDING)
+	if (!persist->pend)
+		persist->pend = cairn_env_pending_alloc(qpc);
+	if (persist->pend && persist->tail - persist->head < CAIRN_MAX_PENDING)
 		return true;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_FULL, 1);
 	return false;
@@ -46,10 +46,12 @@ bool cairn_persist_room(struct cairn_qpc *qpc)
 static void persist_set_watermark(struct cairn_responder *resp, u32 psn,
 				  u32 msn)
 {
-	resp->durable = true;
-	resp->durable_psn = psn;
-	resp->durable_msn = msn;
-	resp->persist_ack_due = true;
+	struct cairn_persist_resp *persist = &resp->persist;
+
+	persist->durable = true;
+	persist->durable_psn = psn;
+	persist->durable_msn = msn;
+	persist->ack_due = true;
 }
 
 /* WRITE_PERSIST @psn, message @msn, is durable. The watermark reaches it when all
@@ -59,11 +61,11 @@ static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
 {
 	struct cairn_pending *pend;
 
-	if (resp->pend_head == resp->pend_tail) {
+	if (resp->persist.head == resp->persist.tail) {
 		persist_set_watermark(resp, psn, msn);
 		return;
 	}
-	pend = persist_pending(resp, resp->pend_tail - 1);
+	pend = persist_pending(resp, resp->persist.tail - 1);
 	pend->next = true;
 	pend->next_psn = psn;
 	pend->next_msn = msn;
@@ -75,7 +77,7 @@ static void persist_nic_durable(struct cairn_responder *resp, u32 psn, u32 msn)
 static u64 persist_token(struct cairn_qpc *qpc)
 {
 	return (u64)cairn_env_random(qpc) << 32 | (u64)qpc->qpn << 8 |
-	       qpc->resp.pend_tail % CAIRN_MAX_PENDING;
+	       qpc->resp.persist.tail % CAIRN_MAX_PENDING;
 }
 
 /* Complete the current receive, which asks the host to make the message durable. Return:
@@ -104,7 +106,7 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_persist_fence(qpc);
 	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
 		return false;
-	resp->rwqe_valid = false;
+	resp->recv.valid = false;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);
 	return true;
 }
@@ -122,30 +124,31 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	 * of all messages so far.
 	 */
 	if (!plain)
-		resp->durability = max(resp->durability, resp->msg_durability);
-	if (resp->persist != CAIRN_PERSIST_HOST) {
+		resp->persist.durability =
+			max(resp->persist.durability, resp->msg.durability);
+	if (resp->msg.method != CAIRN_PERSIST_HOST) {
 		if (!plain)
 			persist_nic_durable(resp, pkt->psn, resp->msn);
 		return true;
 	}
-	pend = persist_pending(resp, resp->pend_tail);
+	pend = persist_pending(resp, resp->persist.tail);
 	*pend = (struct cairn_pending){
 		.token = persist_token(qpc),
-		.va = resp->va - resp->received,
-		.length = resp->received,
-		.rkey = resp->rkey,
-		.first = resp->msg_psn,
+		.va = resp->msg.va - resp->msg.received,
+		.length = resp->msg.received,
+		.rkey = resp->msg.rkey,
+		.first = resp->persist.msg_psn,
 		.last = pkt->psn,
 		.msn = resp->msn,
 		.before = resp->done_psn,
-		.limit = cairn_env_flush_limit(qpc, resp->rkey),
+		.limit = cairn_env_flush_limit(qpc, resp->msg.rkey),
 		.plain = plain,
 	};
 	if (!persist_ask_host(qpc, pkt, pend))
 		return false;
-	resp->limited |= pend->limit;
-	resp->pend_tail++;
-	resp->plain_pending += plain;
+	resp->persist.limited |= pend->limit;
+	resp->persist.tail++;
+	resp->persist.plain += plain;
 	return true;
 }
 
@@ -156,12 +159,12 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 {
 	u32 end = resp->epsn;
 
-	if (resp->msg == CAIRN_MSG_WRITE_PERSIST)
-		end = resp->msg_psn;
-	if (resp->pend_head != resp->pend_tail)
-		end = persist_pending(resp, resp->pend_head)->first;
-	return resp->durable && cairn_psn_diff(psn, end) < 0 &&
-	       cairn_psn_diff(resp->durable_psn, end) < 0;
+	if (resp->msg.kind == CAIRN_MSG_WRITE_PERSIST)
+		end = resp->persist.msg_psn;
+	if (resp->persist.head != resp->persist.tail)
+		end = persist_pending(resp, resp->persist.head)->first;
+	return resp->persist.durable && cairn_psn_diff(psn, end) < 0 &&
+	       cairn_psn_diff(resp->persist.durable_psn, end) < 0;
 }
 
 /* The MSN of an answer that must not acknowledge @pend. */
@@ -174,10 +177,10 @@ static u32 persist_msn_before(const struct cairn_pending *pend)
 static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
 					     u32 psn)
 {
+	const struct cairn_persist_resp *persist = &resp->persist;
 	u32 n;
 
-	for (n = resp->pend_head; resp->plain_pending && n != resp->pend_tail;
-	     n++) {
+	for (n = persist->head; persist->plain && n != persist->tail; n++) {
 		struct cairn_pending *pend = persist_pending(resp, n);
 
 		if (pend->plain)
@@ -221,7 +224,8 @@ bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 	if (pend->msn == 1 && pend->first == pend->last)
 		return false;
 	/* An ACK has no PSN of a READ, nor one before it. */
-	return !resp->rd_any || cairn_psn_diff(pend->before, resp->rd_psn) > 0;
+	return !resp->replay.any ||
+	       cairn_psn_diff(pend->before, resp->replay.psn) > 0;
 }
 
 /* The host failed to make @pend durable. All messages before it are durable. */
@@ -230,11 +234,11 @@ static void persist_report_failure(struct cairn_qpc *qpc,
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (resp->fatal)
+	if (resp->nak.fatal)
 		return;
 	cairn_resp_fail(qpc, pend->last, CAIRN_NAK_REMOTE_OP);
-	resp->nak_msn = persist_msn_before(pend);
-	resp->persist_nak = !pend->plain;
+	resp->nak.msn = persist_msn_before(pend);
+	resp->nak.persist = !pend->plain;
 }
 
 /* Retire released messages in order, up to the first that is not released. */
@@ -242,16 +246,16 @@ static void persist_settle(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	while (resp->pend_head != resp->pend_tail) {
+	while (resp->persist.head != resp->persist.tail) {
 		struct cairn_pending pend =
-			*persist_pending(resp, resp->pend_head);
+			*persist_pending(resp, resp->persist.head);
 
 		if (pend.state == CAIRN_PENDING_FAILED)
 			persist_report_failure(qpc, &pend);
 		if (pend.state != CAIRN_PENDING_DURABLE)
 			return;
-		resp->pend_head++;
-		resp->plain_pending -= pend.plain;
+		resp->persist.head++;
+		resp->persist.plain -= pend.plain;
 		if (!pend.plain)
 			persist_set_watermark(resp, pend.last, pend.msn);
 		if (pend.next)
@@ -267,7 +271,7 @@ int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 	struct cairn_responder *resp = &qpc->resp;
 	u32 n;
 
-	for (n = resp->pend_head; n != resp->pend_tail; n++) {
+	for (n = resp->persist.head; n != resp->persist.tail; n++) {
 		struct cairn_pending *pend = persist_pending(resp, n);
 		u8 durability;
 		bool gone;
@@ -290,7 +294,7 @@ void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey)
 	struct cairn_responder *resp = &qpc->resp;
 	u32 n;
 
-	for (n = resp->pend_head; n != resp->pend_tail; n++) {
+	for (n = resp->persist.head; n != resp->persist.tail; n++) {
 		struct cairn_pending *pend = persist_pending(resp, n);
 
 		if (pend->rkey == rkey && pend->state == CAIRN_PENDING_WAITS)
@@ -301,16 +305,16 @@ void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey)
 
 void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 {
-	struct cairn_responder *resp = &qpc->resp;
+	struct cairn_persist_resp *persist = &qpc->resp.persist;
 	bool late = false;
 	u32 n;
 
-	if (!resp->limited)
+	if (!persist->limited)
 		return;
-	resp->limited = false;
-	resp->flush_deadline = 0;
-	for (n = resp->pend_head; n != resp->pend_tail; n++) {
-		struct cairn_pending *pend = persist_pending(resp, n);
+	persist->limited = false;
+	persist->deadline = 0;
+	for (n = persist->head; n != persist->tail; n++) {
+		struct cairn_pending *pend = persist_pending(&qpc->resp, n);
 
 		if (!pend->limit || pend->state != CAIRN_PENDING_WAITS)
 			continue;
@@ -322,9 +326,9 @@ void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 			late = true;
 			continue;
 		}
-		resp->limited = true;
-		resp->flush_deadline = cairn_alarm_earlier(resp->flush_deadline,
-							   pend->deadline);
+		persist->limited = true;
+		persist->deadline = cairn_alarm_earlier(persist->deadline,
+							pend->deadline);
 	}
 	if (late)
 		persist_settle(qpc);
@@ -333,10 +337,12 @@ void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now)
 /* ERR: invalidate all tokens. No answers are sent any more. */
 void cairn_persist_drop(struct cairn_responder *resp)
 {
-	resp->pend_head = resp->pend_tail;
-	resp->plain_pending = 0;
-	resp->limited = false;
-	resp->flush_deadline = 0;
-	resp->persist_ack_due = false;
-	resp->fence_due = false;
+	struct cairn_persist_resp *persist = &resp->persist;
+
+	persist->head = persist->tail;
+	persist->plain = 0;
+	persist->limited = false;
+	persist->deadline = 0;
+	persist->ack_due = false;
+	persist->fence_due = false;
 }

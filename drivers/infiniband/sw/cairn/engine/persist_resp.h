@@ -26,7 +26,9 @@ void cairn_resp_revoke(struct cairn_qpc *qpc, u32 rkey);
 /* Number of messages that wait for the host's release. */
 static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
 {
-	return READ_ONCE(qpc->resp.pend_tail) - READ_ONCE(qpc->resp.pend_head);
+	const struct cairn_persist_resp *persist = &qpc->resp.persist;
+
+	return READ_ONCE(persist->tail) - READ_ONCE(persist->head);
 }
 
 /* For the other files of the responder. */

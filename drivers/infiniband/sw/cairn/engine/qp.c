@@ -35,14 +35,14 @@ static void qp_reset_requester(struct cairn_requester *req, u32 sq_idx)
 
 static void qp_reset_responder(struct cairn_responder *resp)
 {
-	struct cairn_pending *pend = resp->pend;
-	struct cairn_rdres *rd = resp->rd;
-	u32 mask = resp->rd_mask;
+	struct cairn_pending *pend = resp->persist.pend;
+	struct cairn_rdres *rd = resp->replay.res;
+	u32 mask = resp->replay.mask;
 
 	memset(resp, 0, offsetof(struct cairn_responder, rwqe));
-	resp->rd = rd;
-	resp->rd_mask = mask;
-	resp->pend = pend;
+	resp->replay.res = rd;
+	resp->replay.mask = mask;
+	resp->persist.pend = pend;
 	if (rd)
 		memset(rd, 0, sizeof(*rd) * (mask + 1));
 }

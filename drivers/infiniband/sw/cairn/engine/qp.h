@@ -175,6 +175,55 @@ static inline u32 cairn_requester_apart_size(u32 units)
 
 struct cairn_ahead;
 
+/* The UDP source port of the peer (engine/peer_port.c). */
+struct cairn_peer_port {
+	u16 sport;		/* of the last packet that was accepted */
+	u8 changes;		/* ports so far; the requester's */
+	u8 known : 1;		/* packets from other ports prove less */
+	u8 asked : 1;		/* all were sent again to learn the port */
+};
+
+/* End-to-end credits (IBTA 9.7.7.2). */
+struct cairn_credits {
+	u32 lsn : 24;		/* last SSN that they allow */
+	u32 valid : 1;
+	u32 wait : 1;		/* a wait for them was counted */
+};
+
+/* Memory on demand is being faulted in. */
+struct cairn_odp_state {
+	u8 faulting : 1;	/* sending, or the responses, wait for it */
+	u8 ask_again : 1;	/* responses were dropped meanwhile */
+	u8 tries;		/* RNR NAKs since then */
+};
+
+/* The round trip, and the probes that follow from it (engine/gap.c). */
+struct cairn_rtt {
+	u64 probe_deadline;	/* 0: none */
+	u64 start;		/* of the packet being timed; 0: none is */
+	u32 psn;		/* that packet */
+	u32 mean;		/* smoothed round trip, ns; 0: unknown */
+	u32 deviation;		/* its mean deviation */
+	u8 probes;		/* since the last progress */
+};
+
+/* WRITE_PERSIST at the requester (engine/persist_req.c). */
+struct cairn_persist_req {
+	u64 probe_at;		/* when to probe for the ACK; 0: never */
+	u64 recv_at;		/* when to look for a receive; 0: never */
+	u32 outstanding;	/* started and not done */
+	u32 undurable_rec;	/* every WRITE_PERSIST before it is durable */
+	u32 newest_psn;		/* newest sent PSN of one */
+	u8 durability;		/* the weakest of all PERSIST ACKs */
+	bool peer_doubted;	/* it was asked whether it supports them */
+};
+
+/* A fatal NAK that overtook responses. */
+struct cairn_late_nak {
+	u32 psn : 24;
+	u32 syndrome : 8;	/* 0: none */
+};
+
 struct cairn_requester {
 	/* Hot, line 0. Record numbers are free-running; record n is at
 	 * n & swr_mask.
@@ -190,58 +239,40 @@ struct cairn_requester {
 	u32 sq_done;		/* ring unit of the oldest WQE in use */
 	u32 ssn;		/* of the next message */
 	u32 swr_mask;
-	u8 lsn_valid : 1;
-	u8 implied_nak : 1;	/* handled; ignored until progress is made */
-	u8 credit_wait : 1;	/* a wait for credits was counted */
-	u8 ring_bad : 1;	/* the ring cannot be walked any more */
-	u8 flow_known : 1;	/* answers from other ports than flow are ignored */
-	u8 flow_asked : 1;	/* all packets were sent again to learn the port */
-	u8 absent : 1;		/* memory is being faulted in: sending pauses */
-	u8 ask_again : 1;	/* ... and responses were dropped meanwhile */
-	u8 flows;		/* UDP source ports of the peer so far */
-	u16 flow;		/* the last of them */
+	struct cairn_peer_port peer_port;
 	struct cairn_swr *swr;	/* swr_mask + 1 records, the owner's memory */
 	u64 ack_deadline;	/* 0: nothing to wait for */
 	/* Hot, line 1. */
 	u64 rnr_until;		/* 0: not waiting */
-	u32 lsn;		/* last SSN that credits allow */
+	struct cairn_rate rate;
+	struct cairn_credits credits;
 	u32 wqe_idx;		/* ring unit of apart->wqe, if wqe_valid */
 	bool wqe_valid;
-	bool drained;		/* SQ_DRAINED reported */
+	u8 implied_nak : 1;	/* handled; ignored until progress is made */
+	u8 ring_bad : 1;	/* the ring cannot be walked any more */
+	u8 timed : 1;		/* record apart->legs.rec is being timed */
+	u8 drained : 1;		/* SQ_DRAINED reported */
+	u8 failing : 1;		/* the completion of fail_rec is to come */
+	u8 unreported : 1;	/* apart->wqe.cqe found the CQ full */
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
 	u8 gap_kind;		/* enum cairn_gap_kind: being retransmitted */
 	bool gap_sent;		/* retransmitted, the answer is awaited */
-	u8 probes;		/* since the last progress */
-	bool timed;		/* record apart->legs.rec is being timed */
-	struct cairn_rate rate;
-	/* Line 2, used by RC: time. */
-	u64 probe_deadline;	/* 0: none */
-	u64 rtt_start;		/* of the packet being timed; 0: none is */
-	u32 rtt_psn;		/* that packet */
+	struct cairn_odp_state odp;
+	/* Line 2, used by RC. */
+	struct cairn_rtt rtt;
 	u32 acked;		/* one past the latest PSN that is answered */
-	u32 srtt;		/* smoothed round trip, ns; 0: unknown */
-	u32 rttvar;		/* its mean deviation */
-	struct cairn_gap gap;
-	/* Cold. */
-	/* WRITE_PERSIST (engine/persist_req.c). Records from kept_rec to una_rec
-	 * are completed; the early ones among them still get a durable completion.
+	/* Records from kept_rec to una_rec are completed; the early ones among
+	 * them still get a durable completion.
 	 */
 	u32 kept_rec;
-	u32 undurable_rec;	/* every WRITE_PERSIST before it is durable */
-	u8 durability;		/* the weakest of all PERSIST ACKs */
-	bool peer_doubted;	/* the peer was asked whether it supports them */
-	u8 nak;			/* fatal NAK that overtook responses, or 0 */
-	u8 failing : 1;		/* the completion of fail_rec is to come */
-	u8 unreported : 1;	/* apart->wqe.cqe found the CQ full */
-	u32 persists;		/* WRITE_PERSISTs started and not done */
-	u64 probe_at;		/* when to probe for the persistence ACK; 0: never */
-	u64 recv_at;		/* when to look for a posted receive; 0: never */
+	struct cairn_gap gap;
+	/* Cold. */
+	struct cairn_persist_req persist;
 	u32 ack_rec;		/* all records before it are received; >= una_rec */
-	u32 nak_psn;		/* of nak */
 	u32 reaps_left;		/* completions that this run may still post */
+	struct cairn_late_nak late_nak;
 	u32 fail_rec;		/* the record that failed, if failing */
-	u32 persist_psn;	/* newest sent PSN of a WRITE_PERSIST */
 	struct cairn_ahead *ahead;	/* of the current run, engine/ahead.h */
 	/* A reset clears all members before it. */
 	struct cairn_requester_apart *apart;
@@ -250,8 +281,8 @@ struct cairn_requester {
 /* An answer is overdue: accept one from another UDP port, too. */
 static inline void cairn_req_doubt_port(struct cairn_requester *req)
 {
-	req->flow_known = false;
-	req->flow_asked = false;
+	req->peer_port.known = false;
+	req->peer_port.asked = false;
 }
 
 /* A request that has a response, kept to answer duplicates. */
@@ -271,7 +302,7 @@ struct cairn_rdres {
 	bool restart;		/* the next response packet is a FIRST */
 };
 
-enum cairn_resp_msg {
+enum cairn_message_kind {
 	CAIRN_MSG_NONE,
 	CAIRN_MSG_SEND,
 	CAIRN_MSG_WRITE,
@@ -323,76 +354,99 @@ struct cairn_pending {
 /* One bit for each packet that may be kept, indexed by PSN. */
 #define CAIRN_HOLD_WORDS	8
 
+/* The message that is arriving. */
+struct cairn_message {
+	u64 va;			/* next byte of the WRITE */
+	u32 rkey;
+	u32 remaining;		/* bytes of the WRITE still to come */
+	u32 received;		/* bytes placed so far */
+	u8 kind;		/* enum cairn_message_kind */
+	u8 method;		/* enum cairn_persist of the WRITE */
+	u8 durability;		/* of its region */
+};
+
+/* The receive of the message. */
+struct cairn_resp_recv {
+	u32 len;		/* room in rwqe, bytes */
+	u8 status;		/* of its completion, if the CQ was full */
+	bool valid;		/* rwqe is consumed and not yet completed */
+};
+
+/* A NAK that is to be sent, or was sent. */
+struct cairn_resp_nak {
+	u32 psn : 24;
+	u32 syndrome : 8;	/* of the AETH */
+	u32 msn : 24;
+	u32 event : 4;		/* enum cairn_async + 1, 0: none */
+	u32 due : 1;		/* send it after the pending responses */
+	u32 sent : 1;		/* the current gap or RNR was reported */
+	u32 fatal : 1;		/* it ends the connection */
+	u32 persist : 1;	/* it reports a failed WRITE_PERSIST */
+};
+
+/* The table of READs, atomics and FLUSHes (engine/replay.c). */
+struct cairn_replay {
+	struct cairn_rdres *res;	/* mask + 1; NULL: none yet */
+	u32 head;		/* next entry, free-running */
+	u32 pending;		/* entries with a response to be sent */
+	u32 psn;		/* last PSN of the latest request, if any */
+	u16 mask;
+	bool any;		/* there was such a request */
+};
+
+/* Write persistence at the responder (engine/persist_resp.c). */
+struct cairn_persist_resp {
+	u64 deadline;		/* the earliest of pending messages, 0: none */
+	bool fence_due;		/* written back, not yet fenced */
+	bool ack_due;		/* a PERSIST ACK of the watermark */
+	bool durable;		/* there is a watermark: durable_psn is valid */
+	bool limited;		/* some pending message has a limit */
+	u32 head;		/* oldest pending message, free-running */
+	u32 tail;
+	u32 plain;		/* pending messages that are plain WRITEs */
+	u32 durable_psn;	/* every WRITE_PERSIST up to it is durable */
+	u32 durable_msn;
+	u32 msg_psn;		/* first PSN of the current WRITE */
+	u8 durability;		/* the weakest of all WRITE_PERSISTs so far */
+	struct cairn_words words;	/* of a WRITE, persistent region */
+	struct cairn_pending *pend;	/* NULL: never needed */
+};
+
+/* Packets ahead of a gap (engine/hold.c). */
+struct cairn_held {
+	u64 until;		/* when they are dropped; 0: not started */
+	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
+};
+
 struct cairn_responder {
 	/* Hot, line 0: requests in order, and their ACK. */
 	u32 epsn;		/* expected */
 	u32 msn;
-	u8 msg;			/* enum cairn_resp_msg in progress */
-	bool nak_sent;		/* the current gap or RNR was reported */
-	bool ack_due;
-	bool nak_due;		/* send nak (below) after the pending responses */
-	bool fatal;		/* nak_due ends the connection */
-	bool comm_est;		/* reported */
-	bool last_wqe;		/* LAST_WQE_REACHED reported */
-	bool rwqe_valid;	/* rwqe is consumed and not yet completed */
 	u32 ack_psn;		/* PSN of the ACK, if ack_due */
 	u32 done_psn;		/* last SEND or WRITE packet executed */
-	u32 rkey;
-	u32 remaining;		/* bytes of the WRITE still to come */
-	u64 va;			/* next byte of the WRITE */
-	u32 received;		/* bytes of the message placed so far */
-	u32 recv_len;		/* room in rwqe, bytes */
-	u32 rd_head;		/* next entry of rd, free-running */
-	u32 rd_pending;
-	bool holding;		/* packets ahead of a gap are kept */
-	bool waits;		/* the expected packet waits for its invalidation
-				 * or its flush, and is kept meanwhile
-				 */
-	bool inval_over;	/* of inval_key: the kept packet may be executed */
-	bool flow_known;	/* flow (below) is valid */
+	struct cairn_message msg;
+	struct cairn_resp_recv recv;
+	struct cairn_resp_nak nak;
+	struct cairn_peer_port peer_port;
+	struct cairn_odp_state odp;
+	bool ack_due;
+	u8 holding : 1;		/* packets ahead of a gap are kept */
+	u8 any_refused : 1;	/* a bit of hold.refused is set */
 	u8 tentative : 1;	/* the packet being executed was kept */
-	u8 any_refused : 1;	/* a bit of refused is set */
-	u8 absent : 1;		/* responses wait for memory to be faulted in */
-	u8 absent_tries;	/* RNR NAKs since memory is being faulted in */
-	u16 flow;		/* UDP source port of the last packet in sequence */
-	/* Hot, line 1: READs, atomics, NAKs. */
-	u32 rd_psn;		/* last PSN of the latest READ or atomic */
-	u32 rd_mask;
-	struct cairn_rdres *rd;	/* rd_mask + 1, the owner's; NULL: none yet */
-	u32 nak_psn;
-	u8 nak;			/* AETH syndrome */
-	u8 fatal_event;		/* enum cairn_async + 1, 0: none */
-	bool rd_any;		/* there was a READ or atomic */
-	u8 recv_status;		/* of the current receive, if the CQ was full */
+	/* The expected packet waits for its invalidation or flush, and is kept. */
+	u8 waits : 1;
+	u8 inval_over : 1;	/* of inval_key: the packet may be executed */
+	u8 comm_est : 1;	/* reported */
+	u8 last_wqe : 1;	/* LAST_WQE_REACHED reported */
+	/* Hot, line 1: READs, atomics. */
+	struct cairn_replay replay;
 	struct cairn_rate rate;	/* of READ responses */
 	/* Cold. */
-	/* Persistence (engine/persist_resp.c). */
-	u8 persist;		/* enum cairn_persist of the current WRITE */
-	bool fence_due;		/* written back, not yet fenced */
-	bool persist_ack_due;	/* of the watermark */
-	bool persist_nak;	/* nak reports a failed WRITE_PERSIST */
-	bool durable;		/* there is a watermark: durable_psn is valid */
-	u8 durability;		/* the weakest of all WRITE_PERSISTs so far */
-	u8 msg_durability;	/* of the current message */
-	bool limited;		/* some pending message has a limit */
-	u32 durable_psn;	/* every WRITE_PERSIST up to it is durable */
-	union {
-		u32 durable_msn;
-		u32 srqn;	/* XRC: of the current packet, or the last */
-	};
-	u32 msg_psn;		/* first PSN of the current WRITE */
+	struct cairn_persist_resp persist;
 	u32 inval_key;
-	struct cairn_words words;	/* of the WRITE, into a persistent region */
-	u32 pend_head;		/* oldest pending message, free-running */
-	u32 pend_tail;
-	u32 plain_pending;	/* plain ones among them */
-	u32 nak_msn;
-	u64 flush_deadline;	/* the earliest of theirs, 0: none */
-	struct cairn_pending *pend;	/* the owner's memory; NULL: never needed */
+	u32 srqn;		/* XRC: of the current packet, or the last */
 	struct cairn_flush flush;	/* of the expected packet */
-	/* Packets ahead of a gap (engine/hold.c). */
-	u64 hold_until;		/* when kept packets are dropped; 0: not started */
-	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
+	struct cairn_held hold;
 	/* A reset clears all members before rwqe. rwqe is the owner's memory, as long
 	 * as a WQE of the receive queue.
 	 */
@@ -442,9 +496,9 @@ static_assert(offsetofend(struct cairn_requester, ack_deadline) <=
 	      CAIRN_LINE);
 static_assert(offsetof(struct cairn_requester, rnr_until) == CAIRN_LINE ||
 	      sizeof(void *) < 8);
-static_assert(offsetofend(struct cairn_requester, rate) <=
-	      CAIRN_HOT_BYTES);
-static_assert(offsetofend(struct cairn_responder, flow) <= CAIRN_LINE);
+static_assert(offsetofend(struct cairn_requester, odp) <= CAIRN_HOT_BYTES);
+static_assert(offsetof(struct cairn_responder, replay) == CAIRN_LINE ||
+	      sizeof(void *) < 8);
 static_assert(offsetofend(struct cairn_responder, rate) <=
 	      CAIRN_HOT_BYTES);
 
@@ -484,8 +538,8 @@ static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
  * The owner has filled in transport, takes, sq_sig_all, has_srq, the limits, qpn,
  * sq_depth, max_msg, max_units, max_records, cc.params and cc.line_kbps. It has
  * allocated req.apart, req.swr (swr_mask + 1 records; the requester allocates more on
- * demand) and resp.rwqe. resp.rd (resp.rd_mask + 1 entries) may be NULL: the first READ
- * or atomic allocates it.
+ * demand) and resp.rwqe. resp.replay.res (resp.replay.mask + 1 entries) may be NULL: the
+ * first READ or atomic allocates it.
  */
 void cairn_qpc_init(struct cairn_qpc *qpc);
 

@@ -23,9 +23,15 @@ bool cairn_replay_begin(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (!resp->rd && qpc->attrs.max_dest_rd_atomic)
-		resp->rd = cairn_env_rd_alloc(qpc);
-	return resp->rd || !qpc->attrs.max_dest_rd_atomic;
+	if (!resp->replay.res && qpc->attrs.max_dest_rd_atomic)
+		resp->replay.res = cairn_env_rd_alloc(qpc);
+	return resp->replay.res || !qpc->attrs.max_dest_rd_atomic;
+}
+
+/* Entry @n, free-running. */
+static struct cairn_rdres *replay_entry(struct cairn_responder *resp, u32 n)
+{
+	return &resp->replay.res[n & resp->replay.mask];
 }
 
 /* Is there an entry for one more request? It replaces the oldest one, whose response the
@@ -37,9 +43,9 @@ bool cairn_replay_room(struct cairn_qpc *qpc)
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_rdres *res;
 
-	if (!resp->rd || !qpc->attrs.max_dest_rd_atomic)
+	if (!resp->replay.res || !qpc->attrs.max_dest_rd_atomic)
 		return false;
-	res = &resp->rd[resp->rd_head & resp->rd_mask];
+	res = replay_entry(resp, resp->replay.head);
 	return !res->pending || res->again;
 }
 
@@ -54,9 +60,9 @@ bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	if (!cairn_replay_room(qpc))
 		return false;
-	res = &resp->rd[resp->rd_head & resp->rd_mask];
+	res = replay_entry(resp, resp->replay.head);
 	if (res->pending)
-		resp->rd_pending--;
+		resp->replay.pending--;
 	*res = (struct cairn_rdres){
 		.psn = pkt->psn,
 		.npkts = npkts,
@@ -70,8 +76,8 @@ bool cairn_replay_add(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		.pending = true,
 		.restart = true,
 	};
-	resp->rd_head++;
-	resp->rd_pending++;
+	resp->replay.head++;
+	resp->replay.pending++;
 	return true;
 }
 
@@ -81,9 +87,9 @@ static struct cairn_rdres *replay_find(struct cairn_responder *resp, u32 psn,
 	u32 i;
 
 	/* Newest first: an old entry's PSNs may be from before the wrap. */
-	for (i = 1; resp->rd && i <= resp->rd_mask + 1; i++) {
+	for (i = 1; resp->replay.res && i <= resp->replay.mask + 1; i++) {
 		struct cairn_rdres *res =
-			&resp->rd[(resp->rd_head - i) & resp->rd_mask];
+			replay_entry(resp, resp->replay.head - i);
 		s32 off = cairn_psn_diff(psn, res->psn);
 
 		if (res->kind == kind && off >= 0 && off < (s32)res->npkts)
@@ -120,7 +126,7 @@ bool cairn_replay_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (!res->pending) {
 		res->pending = true;
 		res->again = true;
-		resp->rd_pending++;
+		resp->replay.pending++;
 	}
 	return true;
 }
@@ -250,16 +256,17 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	} else {
 		err = replay_emit_done(qpc, res);
 	}
-	resp->absent = err == -EAGAIN;
-	if (resp->absent)
+	resp->odp.faulting = err == -EAGAIN;
+	if (resp->odp.faulting)
 		return false;
 	if (err) {
 		/* The region was released while it was being read. */
 		cairn_resp_fatal(qpc, cairn_psn_add(res->psn, res->next),
 				 CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
-		memset(resp->rd, 0, sizeof(*resp->rd) * (resp->rd_mask + 1));
-		resp->rd_pending = 0;
+		memset(resp->replay.res, 0,
+		       sizeof(*res) * (resp->replay.mask + 1));
+		resp->replay.pending = 0;
 		return true;
 	}
 	res->restart = false;
@@ -268,7 +275,7 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	if (res->next >= res->npkts) {
 		res->next = 0;
 		res->pending = false;
-		resp->rd_pending--;
+		resp->replay.pending--;
 	}
 	return true;
 }
@@ -281,11 +288,11 @@ bool cairn_replay_run(struct cairn_qpc *qpc, struct cairn_budget *budget,
 		      u64 now)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	u32 i = resp->rd_head - resp->rd_mask - 1;
+	u32 i = resp->replay.head - resp->replay.mask - 1;
 
-	resp->absent = false;
-	while (resp->rd_pending) {
-		struct cairn_rdres *res = &resp->rd[i & resp->rd_mask];
+	resp->odp.faulting = false;
+	while (resp->replay.pending) {
+		struct cairn_rdres *res = replay_entry(resp, i);
 
 		if (!res->pending) {
 			i++;

@@ -66,7 +66,7 @@ void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 	u32 tries = qpc->attrs.retry_cnt - req->retries;
 
 	req->ack_deadline = 0;
-	req->probe_deadline = 0;
+	req->rtt.probe_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
 	cairn_gap_arm(qpc, now);
@@ -90,10 +90,10 @@ u64 cairn_req_deadline(const struct cairn_qpc *qpc)
 	const struct cairn_requester *req = &qpc->req;
 	u64 first = cairn_alarm_earlier(req->rnr_until, req->ack_deadline);
 
-	first = cairn_alarm_earlier(first, req->probe_deadline);
+	first = cairn_alarm_earlier(first, req->rtt.probe_deadline);
 	first = cairn_alarm_earlier(first, cairn_rate_deadline(&req->rate));
-	first = cairn_alarm_earlier(first, req->probe_at);
-	return cairn_alarm_earlier(first, req->recv_at);
+	first = cairn_alarm_earlier(first, req->persist.probe_at);
+	return cairn_alarm_earlier(first, req->persist.recv_at);
 }
 
 u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now)
@@ -103,7 +103,7 @@ u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now)
 	if (deadline <= now + CAIRN_MIN_PATIENCE ||
 	    deadline == cairn_rate_deadline(&qpc->req.rate))
 		return deadline;
-	if (deadline == qpc->req.probe_deadline)
+	if (deadline == qpc->req.rtt.probe_deadline)
 		deadline = ALIGN(deadline, CAIRN_PROBE_ROUND);
 	return ALIGN(deadline, BIT_ULL(fls64(deadline - now) - 3));
 }
@@ -214,8 +214,8 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (!cairn_req_swr_persists(swr))
 		return;
 	/* undurable_rec does not advance while no WRITE_PERSIST is outstanding. */
-	if (!req->persists++)
-		req->undurable_rec = req->new_rec;
+	if (!req->persist.outstanding++)
+		req->persist.undurable_rec = req->new_rec;
 }
 
 /* Check the copy in apart->wqe, including limits from the QP's attributes. */
@@ -330,7 +330,7 @@ static u32 req_most_out(const struct cairn_qpc *qpc)
 {
 	const struct cairn_requester *req = &qpc->req;
 
-	return req->flows || req->retries < qpc->attrs.retry_cnt ||
+	return req->peer_port.changes || req->retries < qpc->attrs.retry_cnt ||
 			       !qpc->attrs.timeout ?
 		       cairn_window(qpc) :
 		       1;
@@ -358,13 +358,14 @@ static u32 req_credit_limit(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (!req->lsn_valid || cairn_psn_diff(swr->ssn, req->lsn) <= 0) {
-		req->credit_wait = false;
+	if (!req->credits.valid ||
+	    cairn_psn_diff(swr->ssn, req->credits.lsn) <= 0) {
+		req->credits.wait = false;
 		return n;
 	}
-	if (!req->credit_wait)
+	if (!req->credits.wait)
 		cairn_env_count(qpc, CAIRN_CTR_CREDIT_WAITS, 1);
-	req->credit_wait = true;
+	req->credits.wait = true;
 	return req_in_flight(req) ? 0 : 1;
 }
 
@@ -540,7 +541,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
 		train->first.ack_req =
-			last || out >= req_most_out(qpc) || req->credit_wait ||
+			last || out >= req_most_out(qpc) || req->credits.wait ||
 			cairn_gap_ends(req,
 				       cairn_psn_add(train->first.psn, n)) ||
 			(train->first.psn ^ (train->first.psn + n)) &
@@ -597,7 +598,8 @@ static bool req_alike(const struct cairn_qpc *qpc,
 	       !swr->status && !(swr->flags & CAIRN_WQE_FENCE) &&
 	       (qpc->transport != CAIRN_TRANSPORT_UD || swr->ah == first->ah) &&
 	       (!(cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_CREDIT) ||
-		!req->lsn_valid || cairn_psn_diff(swr->ssn, req->lsn) <= 0);
+		!req->credits.valid ||
+		cairn_psn_diff(swr->ssn, req->credits.lsn) <= 0);
 }
 
 /* How many messages, at most @n, can be sent as one train, beginning with @swr at the
@@ -689,7 +691,8 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	if (cairn_psn_diff(end, req->sent) > 0) {
 		req->sent = end;
 		if (cairn_req_swr_persists(swr))
-			req->persist_psn = cairn_psn_add(end, CAIRN_24BIT_MASK);
+			req->persist.newest_psn =
+				cairn_psn_add(end, CAIRN_24BIT_MASK);
 	}
 	req->pkt += n;
 	if (swr->npkts == 1) {
@@ -705,7 +708,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		req->una = end;
 	else if (!req->ack_deadline)
 		cairn_req_rearm(qpc, now);
-	else if (!req->probe_deadline)
+	else if (!req->rtt.probe_deadline)
 		cairn_gap_arm(qpc, now);
 }
 
@@ -865,8 +868,8 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 	}
 	if (!err)
 		return n;
-	qpc->req.absent = err == -EAGAIN;
-	if (!qpc->req.absent)
+	qpc->req.odp.faulting = err == -EAGAIN;
+	if (!qpc->req.odp.faulting)
 		req_refuse(qpc, swr, err == -EFAULT ? CAIRN_CQE_LOC_PROT_ERR :
 					      CAIRN_CQE_LOC_QP_OP_ERR, err);
 	return 0;
@@ -910,7 +913,7 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 		return false;
 	psns = req_emit(qpc, swr, may, pause, &bytes);
 	if (!psns)
-		return !req->absent;
+		return !req->odp.faulting;
 	/* A READ request is one packet; its PSNs are those of the responses. */
 	sent = reads ? 1 : psns;
 	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
@@ -925,7 +928,7 @@ static bool req_may_send(struct cairn_qpc *qpc)
 	u8 state = cairn_state(qpc);
 
 	return (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
-	       !qpc->req.rnr_until && !qpc->req.absent;
+	       !qpc->req.rnr_until && !qpc->req.odp.faulting;
 }
 
 /* SQD (IBTA 10.3.1.5): report the event when all started messages have finished. */
@@ -987,12 +990,12 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	ahead.units = 0;
 	req->ahead = &ahead;
 	req->reaps_left = CAIRN_MAX_REAPS;
-	if (req->absent)
+	if (req->odp.faulting)
 		cairn_comp_brought(qpc);
 	cairn_comp_expire(qpc, now);
 	if (req->rate.marked)
 		cairn_pace_wake(qpc, &req->rate, now);
-	if (req->probe_at || req->recv_at)
+	if (req->persist.probe_at || req->persist.recv_at)
 		cairn_persist_expire(qpc, now);
 	/* It frees records, so do it before new WQEs start. */
 	req_finish(qpc, now);

@@ -31,18 +31,18 @@ u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 	int posted = cairn_env_rq_posted(qpc);
 
 	/* Credits are relative to the MSN, so count the current receive, too. */
-	if (posted >= 0 && qpc->resp.rwqe_valid)
+	if (posted >= 0 && qpc->resp.recv.valid)
 		posted++;
 	return CAIRN_AETH_ACK | cairn_aeth_encode_credits(posted);
 }
 
 static void resp_set_nak(struct cairn_responder *resp, u32 psn, u8 syndrome)
 {
-	resp->nak = syndrome;
-	resp->nak_psn = psn;
-	resp->nak_msn = resp->msn;
-	resp->nak_due = true;
-	resp->nak_sent = true;
+	resp->nak.syndrome = syndrome;
+	resp->nak.psn = psn;
+	resp->nak.msn = resp->msn;
+	resp->nak.due = true;
+	resp->nak.sent = true;
 }
 
 /* End the connection with a NAK, after the responses that are still pending. */
@@ -51,8 +51,8 @@ void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code)
 	struct cairn_responder *resp = &qpc->resp;
 
 	resp_set_nak(resp, psn, CAIRN_AETH_NAK | code);
-	resp->fatal = true;
-	resp->fatal_event = 0;
+	resp->nak.fatal = true;
+	resp->nak.event = 0;
 }
 
 /* The same, and report an event to the host. */
@@ -60,7 +60,7 @@ void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 		      enum cairn_async event)
 {
 	cairn_resp_fail(qpc, psn, code);
-	qpc->resp.fatal_event = event + 1;
+	qpc->resp.nak.event = event + 1;
 }
 
 /* The request is not valid here: RC ends the connection, UC and UD drop the message. */
@@ -68,7 +68,7 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
 		return false;
-	qpc->resp.msg = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
@@ -82,7 +82,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (qpc->resp.tentative)
 		return false;
 	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
-	qpc->resp.msg = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
 				 CAIRN_ASYNC_QP_ACCESS_ERR);
@@ -111,7 +111,7 @@ static bool resp_complete_recv(struct cairn_qpc *qpc,
 
 	if (pkt && !status) {
 		cairn_persist_fence(qpc);
-		cqe.byte_len = resp->received;
+		cqe.byte_len = resp->msg.received;
 		cqe.psn = pkt->psn;
 		if (pkt->op->kind == CAIRN_KIND_WRITE)
 			cqe.opcode = CAIRN_CQE_RECV_IMM;
@@ -135,7 +135,7 @@ static bool resp_complete_recv(struct cairn_qpc *qpc,
 	}
 	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
 		return false;
-	resp->rwqe_valid = false;
+	resp->recv.valid = false;
 	return true;
 }
 
@@ -143,7 +143,7 @@ static bool resp_complete_recv(struct cairn_qpc *qpc,
 static void resp_fail_recv(struct cairn_qpc *qpc, u8 status)
 {
 	if (!resp_complete_recv(qpc, NULL, status))
-		qpc->resp.recv_status = status;
+		qpc->resp.recv.status = status;
 }
 
 /* The current receive fails for an error of the host's WQE: move to ERR. */
@@ -153,7 +153,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (status == CAIRN_CQE_LOC_PROT_ERR)
 		cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	resp_fail_recv(qpc, status);
-	qpc->resp.msg = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	if (cairn_qp_reliable(qpc)) {
 		/* No event: the CQE reports the error to the host. */
 		cairn_resp_fail(qpc, pkt->psn, code);
@@ -171,12 +171,13 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (qpc->resp.tentative)
 		return false;
-	qpc->resp.msg = cairn_qp_reliable(qpc) ? qpc->resp.msg : CAIRN_MSG_NONE;
-	if (cairn_qp_reliable(qpc))
+	if (cairn_qp_reliable(qpc)) {
 		resp_set_nak(&qpc->resp, pkt->psn,
 			     CAIRN_AETH_RNR_NAK | qpc->attrs.min_rnr_timer);
-	else
-		cairn_env_count(qpc, CAIRN_CTR_RX_NO_WQE, 1);
+		return false;
+	}
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	cairn_env_count(qpc, CAIRN_CTR_RX_NO_WQE, 1);
 	return false;
 }
 
@@ -191,14 +192,14 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (resp->tentative)
 		return false;
 	if (!cairn_qp_reliable(qpc)) {
-		resp->msg = CAIRN_MSG_NONE;
+		resp->msg.kind = CAIRN_MSG_NONE;
 		cairn_env_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
 		return false;
 	}
 	resp_set_nak(resp, pkt->psn, CAIRN_AETH_RNR_NAK |
-		     (RESP_ABSENT_TIMER + 4 * resp->absent_tries));
-	if (resp->absent_tries < RESP_ABSENT_TRIES)
-		resp->absent_tries++;
+		     (RESP_ABSENT_TIMER + 4 * resp->odp.tries));
+	if (resp->odp.tries < RESP_ABSENT_TRIES)
+		resp->odp.tries++;
 	return false;
 }
 
@@ -225,7 +226,7 @@ static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
  */
 static bool resp_overrun(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	qpc->resp.msg = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	return resp_local_error(qpc, pkt);
 }
 
@@ -236,13 +237,13 @@ static bool resp_flush_recv(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (resp->rwqe_valid && cairn_resp_srq(qpc, resp->srqn))
-		resp->rwqe_valid = false;
-	if (resp->rwqe_valid &&
-	    !resp_complete_recv(qpc, NULL, resp->recv_status ?:
+	if (resp->recv.valid && cairn_resp_srq(qpc, resp->srqn))
+		resp->recv.valid = false;
+	if (resp->recv.valid &&
+	    !resp_complete_recv(qpc, NULL, resp->recv.status ?:
 				CAIRN_CQE_WR_FLUSH_ERR))
 		return false;
-	resp->recv_status = 0;
+	resp->recv.status = 0;
 	return true;
 }
 
@@ -253,15 +254,15 @@ static bool resp_take_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	u8 status;
 	int units;
 
-	if (resp->rwqe_valid)
+	if (resp->recv.valid)
 		return true;
 	units = cairn_env_rq_take(qpc, resp->rwqe);
 	if (!units)
 		return resp_not_ready(qpc, pkt);
 	if (units < 0)
 		return resp_bad_ring(qpc, pkt);
-	resp->rwqe_valid = true;
-	status = cairn_wqe_check_recv(qpc, resp->rwqe, units, &resp->recv_len);
+	resp->recv.valid = true;
+	status = cairn_wqe_check_recv(qpc, resp->rwqe, units, &resp->recv.len);
 	if (!status)
 		return true;
 	cairn_env_count(qpc, CAIRN_CTR_BAD_WQES, 1);
@@ -299,8 +300,8 @@ static bool resp_in_sequence(const struct cairn_responder *resp,
 			     const struct cairn_pkt *pkt)
 {
 	if (pkt->op->flags & CAIRN_OP_FIRST)
-		return resp->msg == CAIRN_MSG_NONE;
-	return resp->msg == resp_message_of(pkt);
+		return resp->msg.kind == CAIRN_MSG_NONE;
+	return resp->msg.kind == resp_message_of(pkt);
 }
 
 static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -309,13 +310,13 @@ static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_LEN_ERR,
 					CAIRN_NAK_INVALID_REQUEST);
 	cairn_env_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
-	qpc->resp.msg = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	return false;
 }
 
 static void resp_message_done(struct cairn_responder *resp)
 {
-	resp->msg = CAIRN_MSG_NONE;
+	resp->msg.kind = CAIRN_MSG_NONE;
 	resp->msn = cairn_psn_add(resp->msn, 1);
 }
 
@@ -325,13 +326,13 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_span to = {
 		.sge = resp_recv_sges(resp),
 		.num_sge = resp->rwqe->recv.num_sge,
-		.offset = resp->received,
+		.offset = resp->msg.received,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 		.side = CAIRN_RESP,
 	};
 	int err = 0;
 
-	if (pkt->payload_len > resp->recv_len - resp->received)
+	if (pkt->payload_len > resp->recv.len - resp->msg.received)
 		return !resp->tentative && resp_too_long(qpc, pkt);
 	if (pkt->payload_len)
 		err = cairn_env_place(qpc, &to, pkt, pkt->payload_len);
@@ -341,7 +342,7 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return !resp->tentative &&
 		       resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
 					CAIRN_NAK_REMOTE_OP);
-	resp->received += pkt->payload_len;
+	resp->msg.received += pkt->payload_len;
 	return true;
 }
 
@@ -361,14 +362,14 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (!err)
 		return true;
 	if (err == -EINPROGRESS) {
-		resp->received -= pkt->payload_len;
+		resp->msg.received -= pkt->payload_len;
 		resp->inval_key = pkt->rkey;
 		resp->waits = true;
 		cairn_hold(qpc, pkt);
 		return false;
 	}
 	if (resp->tentative) {
-		resp->received -= pkt->payload_len;
+		resp->msg.received -= pkt->payload_len;
 		return false;
 	}
 	resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
@@ -380,12 +381,12 @@ static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (pkt->op->flags & CAIRN_OP_FIRST)
-		resp->received = 0;
+		resp->msg.received = 0;
 	if (!resp_take_recv(qpc, pkt) || !resp_place_recv(qpc, pkt))
 		return false;
 	if (pkt->op->hdrs & CAIRN_HDR_IETH && !resp_invalidated(qpc, pkt))
 		return false;
-	resp->msg = CAIRN_MSG_SEND;
+	resp->msg.kind = CAIRN_MSG_SEND;
 	if (!(pkt->op->flags & CAIRN_OP_LAST))
 		return true;
 	if (!resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
@@ -430,14 +431,14 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 	if (durability && !resp_may_persist(qpc, durability))
 		return -EFAULT;
-	resp->msg_durability = durability;
-	resp->persist = pkt->dma_len ? cairn_persist_way(durability) :
+	resp->msg.durability = durability;
+	resp->msg.method = pkt->dma_len ? cairn_persist_way(durability) :
 				       CAIRN_PERSIST_NONE;
-	resp->msg_psn = pkt->psn;
-	resp->received = 0;
-	resp->rkey = pkt->rkey;
-	resp->va = pkt->va;
-	resp->remaining = pkt->dma_len;
+	resp->persist.msg_psn = pkt->psn;
+	resp->msg.received = 0;
+	resp->msg.rkey = pkt->rkey;
+	resp->msg.va = pkt->va;
+	resp->msg.remaining = pkt->dma_len;
 	return 0;
 }
 
@@ -448,14 +449,14 @@ static int resp_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			    struct cairn_sge *sge, const struct cairn_span *to)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	struct cairn_words words = resp->words;
+	struct cairn_words words = resp->persist.words;
 
 	sge->addr -= words.len;
 	sge->length += words.len;
 	if (cairn_env_place_words(qpc, to, pkt, pkt->payload_len, &words,
 				  pkt->op->flags & CAIRN_OP_LAST))
 		return -EFAULT;
-	resp->words = words;
+	resp->persist.words = words;
 	return 0;
 }
 
@@ -464,21 +465,21 @@ static int resp_place_payload(struct cairn_qpc *qpc,
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_sge sge = {
-		.addr = resp->va,
+		.addr = resp->msg.va,
 		.length = pkt->payload_len,
-		.lkey = resp->rkey,
+		.lkey = resp->msg.rkey,
 	};
 	struct cairn_span to = {
 		.sge = &sge,
 		.num_sge = 1,
-		.more = resp->remaining - pkt->payload_len,
-		.access = resp->persist == CAIRN_PERSIST_NIC ?
+		.more = resp->msg.remaining - pkt->payload_len,
+		.access = resp->msg.method == CAIRN_PERSIST_NIC ?
 			  CAIRN_ACCESS_REMOTE_PERSIST :
 			  CAIRN_ACCESS_REMOTE_WRITE,
 		.side = CAIRN_RESP,
 	};
 
-	if (resp->persist != CAIRN_PERSIST_NONE)
+	if (resp->msg.method != CAIRN_PERSIST_NONE)
 		return resp_place_words(qpc, pkt, &sge, &to);
 	return cairn_env_place(qpc, &to, pkt, pkt->payload_len);
 }
@@ -492,11 +493,11 @@ static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		err = resp_place_payload(qpc, pkt);
 	if (err)
 		return err;
-	if (resp->persist == CAIRN_PERSIST_NIC)
-		resp->fence_due = true;
-	resp->va += pkt->payload_len;
-	resp->received += pkt->payload_len;
-	resp->remaining -= pkt->payload_len;
+	if (resp->msg.method == CAIRN_PERSIST_NIC)
+		resp->persist.fence_due = true;
+	resp->msg.va += pkt->payload_len;
+	resp->msg.received += pkt->payload_len;
+	resp->msg.remaining -= pkt->payload_len;
 	return 0;
 }
 
@@ -504,7 +505,7 @@ static int resp_place_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 static bool resp_ready_for_last(struct cairn_qpc *qpc,
 				const struct cairn_pkt *pkt)
 {
-	bool host = qpc->resp.persist == CAIRN_PERSIST_HOST;
+	bool host = qpc->resp.msg.method == CAIRN_PERSIST_HOST;
 
 	if (host && !cairn_persist_room(qpc))
 		return resp_not_ready(qpc, pkt);
@@ -518,7 +519,7 @@ static bool resp_write_done(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 	u32 msn = resp->msn;
 
-	if (resp->persist != CAIRN_PERSIST_HOST &&
+	if (resp->msg.method != CAIRN_PERSIST_HOST &&
 	    pkt->op->hdrs & CAIRN_HDR_IMMDT &&
 	    !resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
 		return resp_overrun(qpc, pkt);
@@ -544,8 +545,8 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 			return err == -EFAULT ? resp_no_access(qpc, pkt) :
 						resp_invalid(qpc, pkt);
 	}
-	if (last ? pkt->payload_len != resp->remaining :
-		   pkt->payload_len >= resp->remaining)
+	if (last ? pkt->payload_len != resp->msg.remaining :
+		   pkt->payload_len >= resp->msg.remaining)
 		return resp_invalid(qpc, pkt);
 	if (last && !resp_ready_for_last(qpc, pkt))
 		return false;
@@ -553,7 +554,7 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (err)
 		return err == -EAGAIN ? resp_absent(qpc, pkt) :
 					resp_no_access(qpc, pkt);
-	resp->msg = resp_message_of(pkt);
+	resp->msg.kind = resp_message_of(pkt);
 	return !last || resp_write_done(qpc, pkt);
 }
 
@@ -627,7 +628,7 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 		return err == -EAGAIN ? resp_absent(qpc, pkt) :
 					resp_no_access(qpc, pkt);
 	if (way == CAIRN_PERSIST_NIC)
-		resp->fence_due = true;
+		resp->persist.fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, 0);
 	resp_message_done(resp);
 	return true;
@@ -665,8 +666,8 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (resp->srqn != pkt->srqn) {
-		if (resp->msg != CAIRN_MSG_NONE ||
-		    (resp->rwqe_valid && resp->tentative))
+		if (resp->msg.kind != CAIRN_MSG_NONE ||
+		    (resp->recv.valid && resp->tentative))
 			return resp_invalid(qpc, pkt);
 		/* A refused request for another SRQ had taken the receive. */
 		if (!resp_flush_recv(qpc))
@@ -728,7 +729,7 @@ void cairn_resp_owe_ack(struct cairn_responder *resp, u32 psn)
  */
 static void resp_ack_duplicate(struct cairn_responder *resp, u32 psn)
 {
-	if (resp->rd_any && cairn_psn_diff(resp->rd_psn, psn) > 0)
+	if (resp->replay.any && cairn_psn_diff(resp->replay.psn, psn) > 0)
 		cairn_resp_owe_ack(resp, psn);
 	else
 		cairn_resp_owe_ack(resp, resp->done_psn);
@@ -748,8 +749,8 @@ static void resp_note_executed(struct cairn_responder *resp,
 		if (pkt->ack_req)
 			cairn_resp_owe_ack(resp, pkt->psn);
 	} else {
-		resp->rd_psn = cairn_psn_add(resp->epsn, CAIRN_24BIT_MASK);
-		resp->rd_any = true;
+		resp->replay.psn = cairn_psn_add(resp->epsn, CAIRN_24BIT_MASK);
+		resp->replay.any = true;
 		resp->ack_due = false;
 	}
 }
@@ -760,7 +761,7 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_WRITE_PERSIST:
 		if (cairn_persist_covers(&qpc->resp, pkt->psn)) {
-			qpc->resp.persist_ack_due = true;
+			qpc->resp.persist.ack_due = true;
 			break;
 		}
 		fallthrough;
@@ -790,8 +791,9 @@ static void resp_nak_gap(struct cairn_responder *resp)
 /* After an RNR NAK the requester sends all packets again (IBTA 9.7.5.2.8). */
 static bool resp_rnr_said(const struct cairn_responder *resp)
 {
-	return resp->nak_sent &&
-	       (resp->nak & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK;
+	return resp->nak.sent &&
+	       (resp->nak.syndrome & CAIRN_AETH_TYPE_MASK) ==
+		       CAIRN_AETH_RNR_NAK;
 }
 
 /* A request ahead of the expected PSN. From another UDP port than that of the packets in
@@ -803,14 +805,14 @@ static void resp_rx_ahead(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 
 	cairn_env_count(qpc, CAIRN_CTR_OUT_OF_SEQUENCE, 1);
-	if (resp->flow_known && pkt->flow != resp->flow) {
+	if (resp->peer_port.known && pkt->flow != resp->peer_port.sport) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}
 	if (!resp_rnr_said(resp))
 		cairn_hold(qpc, pkt);
 	/* One NAK for each gap (IBTA 9.7.5.2.8). */
-	if (!resp->nak_sent && !resp->waits)
+	if (!resp->nak.sent && !resp->waits)
 		resp_nak_gap(resp);
 }
 
@@ -821,13 +823,13 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	struct cairn_responder *resp = &qpc->resp;
 	u32 epsn = resp->epsn;
 
-	resp->nak_sent = false;
-	resp->nak_due = false;
+	resp->nak.sent = false;
+	resp->nak.due = false;
 	/* The fault is over: start again with short RNR timers, even if the page has
 	 * been evicted since.
 	 */
-	if (resp->absent_tries && !cairn_env_brings(qpc, CAIRN_RESP))
-		resp->absent_tries = 0;
+	if (resp->odp.tries && !cairn_env_brings(qpc, CAIRN_RESP))
+		resp->odp.tries = 0;
 	if (!resp_in_sequence(resp, pkt) || !resp_size_fits(qpc, pkt))
 		return resp_invalid(qpc, pkt);
 	if (!resp_execute(qpc, pkt))
@@ -851,7 +853,7 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 		resp->tentative = false;
 		if (done)
 			continue;
-		if (resp->waits || resp->nak_due)
+		if (resp->waits || resp->nak.due)
 			goto not_received;
 		cairn_hold_refuse(qpc, resp->epsn);
 		break;
@@ -870,8 +872,8 @@ static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->waits)
 		return;			/* a duplicate of the waiting packet */
-	resp->flow = pkt->flow;
-	resp->flow_known = true;
+	resp->peer_port.sport = pkt->flow;
+	resp->peer_port.known = true;
 	if (resp_take_expected(qpc, pkt))
 		resp_run_held(qpc, pkt->ack_req ||
 			      pkt->op->flags & CAIRN_OP_ANSWERED);
@@ -924,7 +926,7 @@ static bool resp_resume(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	resp->waits = false;
 	resp_run_held(qpc, true);
 	/* The packet was not kept for lack of room, so request it again. */
-	if (resp->epsn == epsn && !resp->waits && !resp->nak_due)
+	if (resp->epsn == epsn && !resp->waits && !resp->nak.due)
 		resp_nak_gap(resp);
 	return resp->waits && resp->flush.left;
 }
@@ -949,9 +951,9 @@ static void resp_rx_uc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	resp->epsn = cairn_psn_add(pkt->psn, 1);
 	if ((gap || pkt->op->flags & CAIRN_OP_FIRST) &&
-	    resp->msg != CAIRN_MSG_NONE) {
+	    resp->msg.kind != CAIRN_MSG_NONE) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_UC_GAPS, 1);
-		resp->msg = CAIRN_MSG_NONE;
+		resp->msg.kind = CAIRN_MSG_NONE;
 	}
 	/* The rest of a dropped message. */
 	if (!resp_in_sequence(resp, pkt))
@@ -980,7 +982,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	}
 	if (!resp_take_recv(qpc, pkt))
 		return;
-	if (resp->recv_len < CAIRN_GRH_LEN + pkt->payload_len) {
+	if (resp->recv.len < CAIRN_GRH_LEN + pkt->payload_len) {
 		resp_too_long(qpc, pkt);
 		return;
 	}
@@ -1000,7 +1002,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 			resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;
 	}
-	resp->received = CAIRN_GRH_LEN;
+	resp->msg.received = CAIRN_GRH_LEN;
 	if (!resp_place_recv(qpc, pkt))
 		return;
 	if (!resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
@@ -1014,7 +1016,7 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 
 	cairn_env_assert_held(qpc, CAIRN_RESP);
 	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
-	    state == CAIRN_QP_ERR || resp->fatal) {
+	    state == CAIRN_QP_ERR || resp->nak.fatal) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
 		return;
 	}
@@ -1052,7 +1054,7 @@ static void resp_emit_aeth(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 			.psn = psn,
 			.syndrome = syndrome,
 			.msn = msn,
-			.durability = qpc->resp.durability,
+			.durability = qpc->resp.persist.durability,
 		},
 	};
 
@@ -1062,29 +1064,29 @@ static void resp_emit_aeth(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 static void resp_send_nak(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	u8 type = resp->nak & CAIRN_AETH_TYPE_MASK;
-	u32 psn = resp->nak_psn, msn = resp->nak_msn;
+	u8 type = resp->nak.syndrome & CAIRN_AETH_TYPE_MASK;
+	u32 psn = resp->nak.psn, msn = resp->nak.msn;
 
 	/* Delay a NAK of a gap: with an earlier PSN it would cost a retry. */
-	if (cairn_persist_limit(resp, &psn, &msn) && !resp->fatal &&
+	if (cairn_persist_limit(resp, &psn, &msn) && !resp->nak.fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
 		return;
-	cairn_env_count(qpc, resp->persist_nak ? CAIRN_CTR_PERSIST_NAKS_SENT :
-		      resp->fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
+	cairn_env_count(qpc, resp->nak.persist ? CAIRN_CTR_PERSIST_NAKS_SENT :
+		      resp->nak.fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
 						  CAIRN_CTR_SEQ_NAKS_SENT, 1);
 	resp_emit_aeth(qpc,
-		       resp->persist_nak ? CAIRN_BTH_PERSIST_ACK :
+		       resp->nak.persist ? CAIRN_BTH_PERSIST_ACK :
 					   qpc->prefix | CAIRN_BTH_ACK,
-		       psn, msn, resp->nak);
-	resp->nak_due = false;
+		       psn, msn, resp->nak.syndrome);
+	resp->nak.due = false;
 	resp->ack_due = false;
-	resp->persist_nak = false;
-	if (!resp->fatal)
+	resp->nak.persist = false;
+	if (!resp->nak.fatal)
 		return;
-	resp->fatal = false;
-	if (resp->fatal_event)
-		cairn_env_async(qpc, resp->fatal_event - 1);
+	resp->nak.fatal = false;
+	if (resp->nak.event)
+		cairn_env_async(qpc, resp->nak.event - 1);
 	cairn_qpc_fail(qpc);
 }
 
@@ -1106,13 +1108,13 @@ static void resp_send_persist_ack(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	resp->persist_ack_due = false;
+	resp->persist.ack_due = false;
 	if (resp->ack_due &&
-	    cairn_psn_diff(resp->ack_psn, resp->durable_psn) <= 0)
+	    cairn_psn_diff(resp->ack_psn, resp->persist.durable_psn) <= 0)
 		resp->ack_due = false;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_ACKS_SENT, 1);
-	resp_emit_aeth(qpc, CAIRN_BTH_PERSIST_ACK, resp->durable_psn,
-		       resp->durable_msn, cairn_resp_ack_syndrome(qpc));
+	resp_emit_aeth(qpc, CAIRN_BTH_PERSIST_ACK, resp->persist.durable_psn,
+		       resp->persist.durable_msn, cairn_resp_ack_syndrome(qpc));
 }
 
 /* ERR: flush posted receives, one for each packet of the budget, while the CQ has room.
@@ -1125,10 +1127,10 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	cairn_hold_drop(qpc);
 	resp->waits = false;
 	resp->ack_due = false;
-	resp->nak_due = false;
-	resp->rd_pending = 0;
+	resp->nak.due = false;
+	resp->replay.pending = 0;
 	resp->rate.marked = false;
-	resp->msg = CAIRN_MSG_NONE;
+	resp->msg.kind = CAIRN_MSG_NONE;
 	cairn_persist_drop(resp);
 	if (!resp_flush_recv(qpc))
 		return false;
@@ -1142,7 +1144,7 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	while (cairn_budget_left(budget)) {
 		if (cairn_env_rq_take(qpc, resp->rwqe) <= 0)
 			return false;
-		resp->rwqe_valid = true;
+		resp->recv.valid = true;
 		if (!resp_flush_recv(qpc))
 			return false;
 		cairn_budget_use(budget, 1, 0);
@@ -1180,7 +1182,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		if (READ_ONCE(qpc->cnp_due))
 			cairn_congestion_answer(qpc, now);
 		cairn_pace_wake(qpc, &resp->rate, now);
-		if (resp->waits && !resp->fatal)
+		if (resp->waits && !resp->nak.fatal)
 			more = resp_resume(qpc, budget);
 		cairn_hold_expire(qpc, now);
 		cairn_persist_overdue(qpc, now);
@@ -1189,13 +1191,13 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		 */
 		cairn_persist_fence(qpc);
 		/* No ACK or NAK overtakes a response, even one that has to wait. */
-		if (resp->rd_pending && !cairn_replay_run(qpc, budget, now))
-			return more || (!resp->absent &&
+		if (resp->replay.pending && !cairn_replay_run(qpc, budget, now))
+			return more || (!resp->odp.faulting &&
 					(!cairn_budget_left(budget) ||
 					 !resp->rate.marked));
-		if (resp->persist_ack_due)
+		if (resp->persist.ack_due)
 			resp_send_persist_ack(qpc);
-		if (resp->nak_due)
+		if (resp->nak.due)
 			resp_send_nak(qpc);
 		else if (resp->ack_due)
 			resp_send_ack(qpc);
@@ -1208,8 +1210,8 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 	const struct cairn_responder *resp = &qpc->resp;
 	u64 first = cairn_rate_deadline(&resp->rate);
 
-	first = cairn_alarm_earlier(first, resp->hold_until);
-	return cairn_alarm_earlier(first, resp->flush_deadline);
+	first = cairn_alarm_earlier(first, resp->hold.until);
+	return cairn_alarm_earlier(first, resp->persist.deadline);
 }
 
 void cairn_resp_prefetch(const struct cairn_qpc *qpc)

@@ -326,7 +326,7 @@ static struct rig rig_of_strangers(void)
 {
 	struct rig r = rig_of(pair_near(1, &sim_rc, &sim_attrs, 0, true));
 
-	ktap_eq(r.a->c.req.flows, 0);
+	ktap_eq(r.a->c.req.peer_port.changes, 0);
 	return r;
 }
 
@@ -337,7 +337,7 @@ static void stale_answers_of_others(void)
 
 	rig_recv(&r, 1, 100);
 	forged_answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
-	ktap_ok(!r.a->c.req.flow_known);
+	ktap_ok(!r.a->c.req.peer_port.known);
 	sends(&r, 2, 10);
 	rig_send(&r, 11, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(r.s, SIM_SEC));
@@ -375,7 +375,7 @@ static void one_packet_for_strangers(void)
 		r.s->dead[0] = false;
 		ktap_ok(sim_run(r.s, LONG_TIME));
 		expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.a->c.req.flows, 1);
+		ktap_eq(r.a->c.req.peer_port.changes, 1);
 		sim_end(r.s);
 	}
 }
@@ -441,9 +441,9 @@ static void await_doubt(struct rig *r)
 {
 	u32 ms;
 
-	for (ms = 0; ms < 1000 && r->a->c.req.flow_known; ms++)
+	for (ms = 0; ms < 1000 && r->a->c.req.peer_port.known; ms++)
 		sim_run(r->s, SIM_MS);
-	ktap_ok(!r->a->c.req.flow_known);
+	ktap_ok(!r->a->c.req.peer_port.known);
 }
 
 /* An answer is overdue, and it can come from another port now. But not with any PSN. */
@@ -474,10 +474,10 @@ static void overdue_answers_of_others(void)
 		forge_all_but_one(&r, cairn_psn_diff(sent, una));
 		ktap_eq(r.a->c.req.una, una);
 		ktap_eq(r.a->c.req.rnr_until, 0);
-		ktap_eq(r.a->c.req.nak, 0);
+		ktap_eq(r.a->c.req.late_nak.syndrome, 0);
 		ktap_eq(send_cqes(&r), 20);
 		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-		ktap_eq(r.a->c.req.flows, 1);
+		ktap_eq(r.a->c.req.peer_port.changes, 1);
 		ktap_mem_eq(r.ma->mem, before, RIG_LEN);
 		r.s->dead[1] = false;
 		ktap_ok(sim_run(r.s, LONG_TIME));
@@ -509,7 +509,7 @@ static void overdue_durability_of_others(void)
 		};
 
 		/* as when the timer of its probe has expired */
-		r.a->c.req.flow_known = false;
+		r.a->c.req.peer_port.known = false;
 		sim_inject_from(r.a, OTHER_PORT, &pkt, NULL);
 		pkt.syndrome = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP;
 		pkt.psn = cairn_psn_add(first, k + 1);
@@ -567,7 +567,7 @@ static void port_changes_at_a_gap(void)
 	ktap_ok(lost);
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
 	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	ktap_eq(r.a->c.req.flows, 2);
+	ktap_eq(r.a->c.req.peer_port.changes, 2);
 	sim_end(r.s);
 }
 

@@ -46,7 +46,7 @@ static struct rig warm(u8 timeout, bool plain)
 	r.b->plain = plain;
 	rig_send(&r, 0, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_ok(r.a->c.req.srtt > 0);
+	ktap_ok(r.a->c.req.rtt.mean > 0);
 	return r;
 }
 

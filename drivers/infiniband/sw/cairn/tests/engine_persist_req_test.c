@@ -629,7 +629,7 @@ static void repeated_answers_are_no_later_ones(void)
 	answer(&r, CAIRN_BTH_PERSIST_ACK, 0, 1);
 	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	answer(&r, CAIRN_BTH_PERSIST_ACK, 0, 1);
-	ktap_eq(r.a->c.req.persists, 1);
+	ktap_eq(r.a->c.req.persist.outstanding, 1);
 	ktap_ok(!r.a->c.req.swr[2].durable);
 	sim_end(r.s);
 }

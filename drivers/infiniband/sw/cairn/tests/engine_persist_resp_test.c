@@ -801,7 +801,7 @@ static void word_between_packets(enum cairn_persist how, u8 opcode, u32 off)
 	wr.remote_addr += off;
 	sim_post_send(r.a, &wr);
 	sim_run(r.s, SIM_MS);
-	ktap_ok(r.b->c.resp.received == 2 * PMTU);
+	ktap_ok(r.b->c.resp.msg.received == 2 * PMTU);
 	ktap_ok(word_is(r.mb->mem + at, old + at, r.ma->mem + at));
 	ktap_ok(word_is(r.mb->mem + at + PMTU, old + at + PMTU,
 			r.ma->mem + at + PMTU));
@@ -843,10 +843,10 @@ static void a_held_word_dies_with_its_message(void)
 	r.a->hooks.emit = word_lose_last;
 	persist_at(&r, 1, 4, 2 * PMTU, 0);
 	sim_run(r.s, SIM_MS);
-	ktap_eq(r.b->c.resp.words.len, 4);
+	ktap_eq(r.b->c.resp.persist.words.len, 4);
 	r.a->hooks.emit = NULL;
 	sim_reset(r.b);
-	ktap_eq(r.b->c.resp.words.len, 0);
+	ktap_eq(r.b->c.resp.persist.words.len, 0);
 	ktap_ok(!memcmp(r.mb->mem + PMTU, old + PMTU, 8));
 	sim_end(r.s);
 }

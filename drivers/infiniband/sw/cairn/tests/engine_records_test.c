@@ -99,7 +99,7 @@ static void reads_bring_their_table(void)
 
 		rig_send(&r, 1, CAIRN_WQE_WRITE, 64);
 		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_ok(!r.b->c.resp.rd);
+		ktap_ok(!r.b->c.resp.replay.res);
 		/* they wait as for a receive */
 		r.b->no_memory = true;
 		rig_send(&r, 2, ops[k], 8);
@@ -107,7 +107,7 @@ static void reads_bring_their_table(void)
 		ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
 		r.b->no_memory = false;
 		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_ok(r.b->c.resp.rd);
+		ktap_ok(r.b->c.resp.replay.res);
 		expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 		ktap_eq(r.b->atomics, k);
 		sim_end(r.s);

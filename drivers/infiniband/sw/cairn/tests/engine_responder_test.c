@@ -772,7 +772,7 @@ static void repeated_reads_give_way(void)
 	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
 	ktap_eq(r.s->n_sent, from + 3);
 	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 48));
-	ktap_eq(r.b->c.resp.rd_pending, 0);
+	ktap_eq(r.b->c.resp.replay.pending, 0);
 	sim_end(r.s);
 }
 

@@ -514,8 +514,8 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->req.apart = (void *)qp->apart;
 	c->req.swr = qp->swr;
 	c->req.swr_mask = DEPTH - 1;
-	c->resp.rd = qp->rd;
-	c->resp.rd_mask = 0;
+	c->resp.replay.res = qp->rd;
+	c->resp.replay.mask = 0;
 	cairn_qpc_init(c);
 	c->attrs = (struct cairn_qp_attrs){
 		.dqpn = c->qpn,
@@ -534,9 +534,9 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	cairn_resp_set_psn(c, 0);
 	cairn_req_set_psn(c, 0);
 	/* as after the first answer */
-	c->req.flow = FLOW;
-	c->req.flow_known = true;
-	c->req.flows = 1;
+	c->req.peer_port.sport = FLOW;
+	c->req.peer_port.known = true;
+	c->req.peer_port.changes = 1;
 	c->state = CAIRN_QP_RTS;
 }
 

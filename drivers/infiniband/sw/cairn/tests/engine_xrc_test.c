@@ -278,7 +278,7 @@ static void srq_goes_within_a_message(void)
 	ktap_eq(x.rq[0]->head, 1);
 	ktap_eq(x.b->cq[CAIRN_RESP].n, 0);
 	ktap_eq(x.b->c.state, CAIRN_QP_ERR);
-	ktap_ok(!x.b->c.resp.rwqe_valid);
+	ktap_ok(!x.b->c.resp.recv.valid);
 	xrc_end(&x);
 }
 
@@ -299,7 +299,7 @@ static void receive_in_hand_is_flushed(void)
 	xrc_recv(&x, 1, 11, 0, 10000);
 	sim_run(x.s, SIM_MS);
 	sim_inject(x.b, &pkt, payload);
-	ktap_ok(x.b->c.resp.rwqe_valid);
+	ktap_ok(x.b->c.resp.recv.valid);
 	sim_modify(x.b, CAIRN_QP_ERR);
 	xrc_run(&x);
 	expect_cqe(x.b, CAIRN_RESP, 0, 11, CAIRN_CQE_WR_FLUSH_ERR);

@@ -439,25 +439,25 @@ static void modify_apply_rd(struct cairn_qp *qp, struct modify_change *change)
 	/* An XRC target gets the array now, because an allocation on its data path
 	 * would be charged to no process.
 	 */
-	if (!resp->rd && cairn_xrc_is_target(qp)) {
-		resp->rd_mask = change->rd_mask;
-		swap(resp->rd, change->rd);
+	if (!resp->replay.res && cairn_xrc_is_target(qp)) {
+		resp->replay.mask = change->rd_mask;
+		swap(resp->replay.res, change->rd);
 		return;
 	}
-	if (resp->rd_mask >= change->rd_mask)
+	if (resp->replay.mask >= change->rd_mask)
 		return;
 	/* The engine allocates the array when it needs it. */
-	if (!resp->rd) {
-		resp->rd_mask = change->rd_mask;
+	if (!resp->replay.res) {
+		resp->replay.mask = change->rd_mask;
 		return;
 	}
-	for (i = 0; i <= resp->rd_mask; i++) {
-		slot = resp->rd_head - 1 - i;
+	for (i = 0; i <= resp->replay.mask; i++) {
+		slot = resp->replay.head - 1 - i;
 		change->rd[slot & change->rd_mask] =
-			resp->rd[slot & resp->rd_mask];
+			resp->replay.res[slot & resp->replay.mask];
 	}
-	swap(resp->rd, change->rd);
-	swap(resp->rd_mask, change->rd_mask);
+	swap(resp->replay.res, change->rd);
+	swap(resp->replay.mask, change->rd_mask);
 }
 
 /* Return to RESET: posted requests are dropped. */

@@ -476,8 +476,8 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	cairn_async_cancel(&qp->cold->async);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		cairn_path_drop_route(&qp->path[side]);
-	kvfree(qp->qpc.resp.rd);
-	kfree(qp->qpc.resp.pend);
+	kvfree(qp->qpc.resp.replay.res);
+	kfree(qp->qpc.resp.persist.pend);
 	qp_destroy_queues(qp);
 	cairn_limit_put(&dev->num_qps);
 	return 0;

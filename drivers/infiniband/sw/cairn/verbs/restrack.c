@@ -72,7 +72,7 @@ static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 		{ "timeout", READ_ONCE(qpc->attrs.timeout) },
 		{ "sq-depth", qp->sq.depth },
 		{ "sq-index", READ_ONCE(qp->sq.index) },
-		{ "persists-outstanding", READ_ONCE(req->persists) },
+		{ "persists-outstanding", READ_ONCE(req->persist.outstanding) },
 		{ "host-flushes-pending", cairn_resp_pending(qpc) },
 		{ "rq-depth", qp->rq.queue.depth },
 		{ "rq-index", READ_ONCE(qp->rq.queue.index) },

@@ -154,9 +154,10 @@ struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *q)
 	struct sim_qp *qp = to_sim_qp(q);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
-	if (q->resp.rd)
+	if (q->resp.replay.res)
 		sim_fail(qp->s, "responder resources allocated twice");
-	return env_zalloc(qp, q->resp.rd_mask + 1, sizeof(struct cairn_rdres));
+	return env_zalloc(qp, q->resp.replay.mask + 1,
+			  sizeof(struct cairn_rdres));
 }
 
 struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *q)
@@ -164,7 +165,7 @@ struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *q)
 	struct sim_qp *qp = to_sim_qp(q);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
-	if (q->resp.pend)
+	if (q->resp.persist.pend)
 		sim_fail(qp->s, "pending messages allocated twice");
 	return env_zalloc(qp, CAIRN_MAX_PENDING,
 			  sizeof(struct cairn_pending));

@@ -247,7 +247,7 @@ static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
 	s32 n = wr->ssn;
 
 	if (wr->recv == FLOW_NONE || !f->lsn_known || n <= f->lsn ||
-	    f->probe == rel || !f->from->c.req.lsn_valid)
+	    f->probe == rel || !f->from->c.req.credits.valid)
 		return;
 	if (f->probe != FLOW_NONE)
 		sim_fail(f->s, "PSNs %u and %u of the flow probe beyond credits",

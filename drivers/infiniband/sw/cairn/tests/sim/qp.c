@@ -108,7 +108,7 @@ static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init,
 	c->max_records = init->sq_depth;
 	c->req.swr = malloc(records * sizeof(*c->req.swr));
 	c->resp.rwqe = malloc(rq->stride * CAIRN_UNIT_SIZE);
-	c->resp.rd_mask = init->rd_slots - 1;
+	c->resp.replay.mask = init->rd_slots - 1;
 }
 
 void *sim_zalloc(size_t bytes)
@@ -212,9 +212,9 @@ void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
 	sim_modify(qp, CAIRN_QP_RTR);
 	cairn_req_set_psn(&qp->c, sq_psn);
 	if (!qp->s->strangers) {
-		qp->c.req.flow = htons(SIM_SPORT);
-		qp->c.req.flow_known = true;
-		qp->c.req.flows = 1;
+		qp->c.req.peer_port.sport = htons(SIM_SPORT);
+		qp->c.req.peer_port.known = true;
+		qp->c.req.peer_port.changes = 1;
 	}
 	sim_modify(qp, CAIRN_QP_RTS);
 }

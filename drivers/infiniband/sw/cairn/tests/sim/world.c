@@ -106,8 +106,8 @@ static void qp_free(struct sim_qp *qp)
 	free(qp->c.req.apart);
 	free(qp->c.req.swr);
 	free(qp->c.resp.rwqe);
-	free(qp->c.resp.rd);
-	free(qp->c.resp.pend);
+	free(qp->c.resp.replay.res);
+	free(qp->c.resp.persist.pend);
 	free(qp);
 }
 
