@@ -25,11 +25,31 @@ static void ahead_fill(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 			  ahead->bytes + kept * CAIRN_UNIT_SIZE);
 }
 
-void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to)
+void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		      u32 idx, u32 avail)
 {
-	struct cairn_ahead *ahead = qpc->req.ahead;
+	u8 *to = qpc->req.apart->wqe.bytes;
+	u32 off;
 
-	if (!ahead && n) {
+	if (!ahead) {
+		cairn_env_sq_copy(qpc, idx, 1, to);
+		return;
+	}
+	off = idx - ahead->idx;
+	if (off >= ahead->units) {
+		ahead_fill(qpc, ahead, idx, avail);
+		off = idx - ahead->idx;
+	}
+	memcpy(to, ahead->bytes + off * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
+}
+
+/* Copy the @n units at @idx, the rest of a WQE, behind its first unit. */
+static void ahead_rest(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		       u32 idx, u32 n, u32 avail)
+{
+	u8 *to = qpc->req.apart->wqe.bytes + CAIRN_UNIT_SIZE;
+
+	if (!ahead) {
 		cairn_env_sq_copy(qpc, idx, n, to);
 		return;
 	}
@@ -50,9 +70,19 @@ void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to)
 	}
 }
 
-u32 cairn_ahead_purge(struct cairn_qpc *qpc, u32 idx)
+void cairn_ahead_wqe(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		     u32 idx, u32 avail)
 {
-	struct cairn_ahead *ahead = qpc->req.ahead;
+	u8 units;
+
+	cairn_ahead_unit(qpc, ahead, idx, avail);
+	units = min(qpc->req.apart->wqe.send.units, qpc->max_units);
+	if (units > 1 && units <= avail)
+		ahead_rest(qpc, ahead, idx + 1, units - 1, avail - 1);
+}
+
+u32 cairn_ahead_purge(struct cairn_ahead *ahead, u32 idx)
+{
 	u32 off = idx - ahead->idx, n = 0;
 
 	for (; off < ahead->units; n++) {

@@ -24,26 +24,39 @@ struct cairn_ahead {
 struct cairn_qpc;
 
 /**
- * cairn_ahead_take() - copy units of the send ring
- * @qpc: the QP; its req.ahead is the batch, NULL outside of a run: there is none
- * @idx: the first
- * @n: units, 0 or more
- * @avail: posted units from @idx on that are not released, at least @n
- * @to: room for @n units
+ * cairn_ahead_unit() - copy one unit of the send ring to the QP's private WQE
+ * @qpc: the QP
+ * @ahead: the batch of this run; NULL: read the ring
+ * @idx: the unit
+ * @avail: posted units from @idx on that are not released, at least 1
  *
  * Requester lock held.
  */
-void cairn_ahead_take(struct cairn_qpc *qpc, u32 idx, u32 n, u32 avail, u8 *to);
+void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		      u32 idx, u32 avail);
+
+/**
+ * cairn_ahead_wqe() - copy a WQE of the send ring to the QP's private WQE
+ * @qpc: the QP
+ * @ahead: the batch of this run; NULL: read the ring
+ * @idx: its first unit
+ * @avail: posted units from @idx on that are not released, at least 1
+ *
+ * Its first unit only, if it is longer than max_units or @avail: it does not pass the
+ * check then. Requester lock held.
+ */
+void cairn_ahead_wqe(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		     u32 idx, u32 avail);
 
 /**
  * cairn_ahead_purge() - drop the batch when the rate's mark is set (origins.rst, F2)
- * @qpc: the QP, in a run
+ * @ahead: the batch
  * @idx: ring unit of the WQE that has to wait
  *
  * The WQEs are read from the ring again later. Requester lock held.
  *
  * Return: dropped WQEs, that at @idx included.
  */
-u32 cairn_ahead_purge(struct cairn_qpc *qpc, u32 idx);
+u32 cairn_ahead_purge(struct cairn_ahead *ahead, u32 idx);
 
 #endif

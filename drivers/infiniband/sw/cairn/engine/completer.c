@@ -180,7 +180,7 @@ static bool comp_owes_durable(struct cairn_requester *req)
 	       (!cairn_req_swr_early(swr) || swr->durable || swr->status);
 }
 
-void cairn_comp_reap(struct cairn_qpc *qpc)
+void cairn_comp_reap(struct cairn_qpc *qpc, struct cairn_ahead *ahead)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -201,7 +201,8 @@ void cairn_comp_reap(struct cairn_qpc *qpc)
 			return;
 		if (cairn_req_swr_held(swr))
 			return;
-		if (cairn_req_swr_early(swr) && !cairn_req_load(qpc, swr)) {
+		if (cairn_req_swr_early(swr) &&
+		    !cairn_req_load(qpc, swr, ahead)) {
 			cairn_comp_fail_at(qpc, req->una_rec,
 					   CAIRN_CQE_LOC_QP_OP_ERR, EINVAL);
 			return;
@@ -221,6 +222,7 @@ void cairn_comp_reap(struct cairn_qpc *qpc)
  * if the CQ is full or the ring ends.
  */
 static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
+			     struct cairn_ahead *ahead,
 			     struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
@@ -230,7 +232,7 @@ static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 		const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
 		struct cairn_swr swr;
 
-		cairn_ahead_take(qpc, req->sq_next, 1, left, req->apart->wqe.bytes);
+		cairn_ahead_unit(qpc, ahead, req->sq_next, left);
 		if (!wqe->units || wqe->units > CAIRN_MAX_WQE_UNITS ||
 		    wqe->units > left) {
 			req->ring_bad = true;
@@ -254,7 +256,8 @@ static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 /* Flush the WQEs that were known to be posted, then those posted since. A later post
  * rings a doorbell.
  */
-static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
+static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+			    struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 tail, rounds = 2;
@@ -262,12 +265,14 @@ static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	while (rounds-- && !req->ring_bad) {
 		if (cairn_env_sq_tail(qpc, &tail))
 			req->ring_bad = true;
-		else if (!comp_flush_units(qpc, tail - req->sq_next, budget))
+		else if (!comp_flush_units(qpc, tail - req->sq_next, ahead,
+					   budget))
 			return;
 	}
 }
 
-bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
+bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		      struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -292,7 +297,7 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	req->pkt = 0;
 	req->una = req->psn;
 	req->sent = req->psn;
-	comp_flush_ring(qpc, budget);
+	comp_flush_ring(qpc, ahead, budget);
 	return cairn_budget_left(budget);
 }
 
@@ -300,7 +305,7 @@ bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	cairn_env_assert_held(qpc, CAIRN_REQ);
 	return cairn_state(qpc) != CAIRN_QP_SQE ||
-	       (cairn_comp_flush(qpc, budget) && !qpc->req.unreported);
+	       (cairn_comp_flush(qpc, NULL, budget) && !qpc->req.unreported);
 }
 
 /* Spend one retry, or fail the oldest WQE when none is left. A retry_cnt of 7 is not
@@ -536,7 +541,7 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	req->implied_nak = false;
 	if (req->timed)
 		cairn_legs_answered(req, now);
-	cairn_comp_reap(qpc);
+	cairn_comp_reap(qpc, NULL);
 	comp_late_refusal(qpc);
 	cairn_gap_progress(req, now);
 	cairn_comp_clip(req);
@@ -762,7 +767,7 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 				     pkt->opcode);
 		return;
 	}
-	if (!cairn_req_load(qpc, swr)) {
+	if (!cairn_req_load(qpc, swr, NULL)) {
 		comp_response_failed(qpc, pkt->psn, CAIRN_CQE_LOC_QP_OP_ERR,
 				     EINVAL);
 		return;
@@ -801,7 +806,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 
 	if (!swr)
 		return;
-	if (!cairn_req_load(qpc, swr)) {
+	if (!cairn_req_load(qpc, swr, NULL)) {
 		comp_response_failed(qpc, pkt->psn, CAIRN_CQE_LOC_QP_OP_ERR,
 				     EINVAL);
 		return;

@@ -3,6 +3,7 @@
 #ifndef CAIRN_ENGINE_COMPLETER_H
 #define CAIRN_ENGINE_COMPLETER_H
 
+#include "engine/ahead.h"
 #include "engine/qp.h"
 
 /* Handle a response packet. Requester lock held. The caller runs cairn_req_run() after
@@ -24,13 +25,16 @@ bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget);
 bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			 const struct cairn_cqe *cqe);
 
-/* Complete finished work requests, at most CAIRN_MAX_REAPS in one run. */
-void cairn_comp_reap(struct cairn_qpc *qpc);
+/* Complete finished work requests, at most CAIRN_MAX_REAPS in one run. @ahead: the batch
+ * of this run; NULL outside of a run.
+ */
+void cairn_comp_reap(struct cairn_qpc *qpc, struct cairn_ahead *ahead);
 void cairn_comp_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err);
 /* Flush work requests that have not completed, one for each packet of the budget.
- * Return: false if more may be left for another run.
+ * @ahead: as above. Return: false if more may be left for another run.
  */
-bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget);
+bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		      struct cairn_budget *budget);
 /* Fail an unanswered WRITE_PERSIST, as the peer does not support it. Requester lock
  * held. The caller runs cairn_req_run() afterwards.
  */

@@ -7,49 +7,49 @@
  */
 #include "engine/pace.h"
 
-bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		      const struct cairn_rate_limit *limit, u64 now)
+bool cairn_pace_waits(struct cairn_qpc *qpc, const struct cairn_pace *pace)
 {
-	if (!limit->kbps) {
+	struct cairn_rate *rate = pace->rate;
+
+	if (!pace->limit.kbps) {
 		rate->marked = false;
 		return false;
 	}
-	cairn_rate_set(rate, limit, cairn_pace_packet_max(qpc), now);
-	cairn_pace_wake(qpc, rate, now);
+	cairn_rate_set(rate, &pace->limit, cairn_pace_packet_max(qpc),
+		       pace->now);
+	cairn_pace_wake(qpc, rate, pace->now);
 	return rate->marked;
 }
 
-u32 cairn_pace_fit(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		   const struct cairn_rate_limit *limit, u32 bytes, u32 n,
-		   u64 now)
+u32 cairn_pace_fit(struct cairn_qpc *qpc, const struct cairn_pace *pace,
+		   u32 bytes, u32 n)
 {
 	u32 fit;
 
-	if (!limit->kbps)
+	if (!pace->limit.kbps)
 		return n;
-	fit = cairn_rate_fit(rate, bytes, n, now);
+	fit = cairn_rate_fit(pace->rate, bytes, n, pace->now);
 	if (!fit) {
-		cairn_rate_mark(rate, now);
+		cairn_rate_mark(pace->rate, pace->now);
 		cairn_env_count(qpc, CAIRN_CTR_RATE_MARKS, 1);
 	}
 	return fit;
 }
 
-u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
-	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now)
+u32 cairn_pace(struct cairn_qpc *qpc, const struct cairn_pace *pace, u32 bytes,
+	       u32 n)
 {
-	if (cairn_pace_waits(qpc, rate, limit, now))
+	if (cairn_pace_waits(qpc, pace))
 		return 0;
-	return cairn_pace_fit(qpc, rate, limit, bytes, n, now);
+	return cairn_pace_fit(qpc, pace, bytes, n);
 }
 
-void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		     const struct cairn_rate_limit *limit, u32 n, u32 bytes,
-		     u64 now)
+void cairn_pace_sent(struct cairn_qpc *qpc, const struct cairn_pace *pace,
+		     u32 n, u32 bytes)
 {
-	if (!limit->kbps)
+	if (!pace->limit.kbps)
 		return;
-	cairn_rate_charge(rate, n, bytes, now);
+	cairn_rate_charge(pace->rate, n, bytes, pace->now);
 	cairn_env_count(qpc, CAIRN_CTR_RATE_BYTES, bytes);
 }
 

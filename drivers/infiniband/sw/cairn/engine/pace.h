@@ -5,35 +5,37 @@
 
 #include "engine/qp.h"
 
+/* The rate of one side when a train is sent. */
+struct cairn_pace {
+	struct cairn_rate *rate;	/* of the side */
+	struct cairn_rate_limit limit;	/* for these packets; kbps 0: none */
+	u64 now;			/* ns */
+};
+
 /**
  * cairn_pace() - how many packets does the rate allow now?
  * @qpc: the QP, for its counters
- * @rate: of the side
- * @limit: the rate limit of these packets; kbps 0: none
+ * @pace: side, limit and time
  * @bytes: size of each packet, see cairn_window_packet_bytes()
  * @n: packets to send, 1 or more
- * @now: ns
  *
  * Return: packets that may be sent; 0: the mark is set, so wait for the deadline.
  */
-u32 cairn_pace(struct cairn_qpc *qpc, struct cairn_rate *rate,
-	       const struct cairn_rate_limit *limit, u32 bytes, u32 n, u64 now);
+u32 cairn_pace(struct cairn_qpc *qpc, const struct cairn_pace *pace, u32 bytes,
+	       u32 n);
 
 /* Does a packet of any length have to wait? Called before the packet's WQE is fetched
  * or started. The arguments are those of cairn_pace().
  */
-bool cairn_pace_waits(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		      const struct cairn_rate_limit *limit, u64 now);
+bool cairn_pace_waits(struct cairn_qpc *qpc, const struct cairn_pace *pace);
 
-/* cairn_pace() after cairn_pace_waits() returned false for the same @now. */
-u32 cairn_pace_fit(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		   const struct cairn_rate_limit *limit, u32 bytes, u32 n,
-		   u64 now);
+/* cairn_pace() after cairn_pace_waits() returned false for the same @pace. */
+u32 cairn_pace_fit(struct cairn_qpc *qpc, const struct cairn_pace *pace,
+		   u32 bytes, u32 n);
 
 /* Charge @n sent packets with @bytes in all, which cairn_pace() allowed. */
-void cairn_pace_sent(struct cairn_qpc *qpc, struct cairn_rate *rate,
-		     const struct cairn_rate_limit *limit, u32 n, u32 bytes,
-		     u64 now);
+void cairn_pace_sent(struct cairn_qpc *qpc, const struct cairn_pace *pace,
+		     u32 n, u32 bytes);
 
 /* Clear the mark if the deadline has expired. */
 void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now);

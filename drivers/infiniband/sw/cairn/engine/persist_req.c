@@ -179,7 +179,8 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 }
 
 /* At the end of a turn: post due completions, and set the probe's timer. */
-void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
+void cairn_persist_run(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		       u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 tries = qpc->attrs.retry_cnt - req->retries, n;
@@ -190,7 +191,7 @@ void cairn_persist_run(struct cairn_qpc *qpc, u64 now)
 		persist_deliver(qpc, now);
 		/* A failure does not wait for a receive. */
 		if (req->persist.recv_at)
-			cairn_comp_reap(qpc);
+			cairn_comp_reap(qpc, ahead);
 	}
 	if (!qpc->attrs.timeout || !persist_awaited(req, &n))
 		req->persist.probe_at = 0;
@@ -354,7 +355,7 @@ static void persist_rx_failure(struct cairn_qpc *qpc,
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
 	/* Complete the records before it first; then this one fails. */
-	cairn_comp_reap(qpc);
+	cairn_comp_reap(qpc, NULL);
 	persist_deliver(qpc, now);
 	swr = persist_oldest(req, &n);
 	if (!swr || cairn_state(qpc) == CAIRN_QP_ERR)

@@ -3,6 +3,7 @@
 #ifndef CAIRN_ENGINE_PERSIST_REQ_H
 #define CAIRN_ENGINE_PERSIST_REQ_H
 
+#include "engine/ahead.h"
 #include "engine/qp.h"
 
 bool cairn_persist_unfinished(struct cairn_qpc *qpc);
@@ -10,7 +11,8 @@ bool cairn_persist_far(struct cairn_qpc *qpc);
 /* The oldest PSN that an answer may have. */
 u32 cairn_persist_first_psn(struct cairn_requester *req);
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
-void cairn_persist_run(struct cairn_qpc *qpc, u64 now);
+void cairn_persist_run(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+		       u64 now);
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u64 now);
 /* Does cairn_persist_run() have work? Without a WRITE_PERSIST each record is dropped

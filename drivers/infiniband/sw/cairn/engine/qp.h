@@ -173,8 +173,6 @@ static inline u32 cairn_requester_apart_size(u32 units)
 	       units * CAIRN_UNIT_SIZE;
 }
 
-struct cairn_ahead;
-
 /* The UDP source port of the peer (engine/peer_port.c). */
 struct cairn_peer_port {
 	u16 sport;		/* of the last packet that was accepted */
@@ -273,7 +271,6 @@ struct cairn_requester {
 	u32 reaps_left;		/* completions that this run may still post */
 	struct cairn_late_nak late_nak;
 	u32 fail_rec;		/* the record that failed, if failing */
-	struct cairn_ahead *ahead;	/* of the current run, engine/ahead.h */
 	/* A reset clears all members before it. */
 	struct cairn_requester_apart *apart;
 } __aligned(CAIRN_LINE);

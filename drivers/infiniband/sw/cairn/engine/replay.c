@@ -177,8 +177,7 @@ static u8 replay_opcode(const struct cairn_rdres *res)
 }
 
 static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
-			    u32 n, const struct cairn_rate_limit *limit,
-			    u64 now)
+			    u32 n, const struct cairn_pace *pace)
 {
 	u32 pmtu = qpc->attrs.pmtu, off = res->next * pmtu, bytes;
 	struct cairn_sge sge = {
@@ -217,7 +216,7 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	if (err == -EAGAIN)
 		return err;
 	bytes = cairn_window_packet_bytes(train.first.opcode, n, train.length);
-	cairn_pace_sent(qpc, &qpc->resp.rate, limit, n, bytes, now);
+	cairn_pace_sent(qpc, pace, n, bytes);
 	cairn_congestion_sent(qpc, CAIRN_RESP, bytes);
 	return err;
 }
@@ -225,15 +224,15 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 /* As many packets of a READ response as fit budget and rate, one train. */
 static u32 replay_paced_count(struct cairn_qpc *qpc,
 			      const struct cairn_rdres *res,
-			      const struct cairn_rate_limit *limit,
-			      struct cairn_budget *budget, u64 now)
+			      const struct cairn_pace *pace,
+			      struct cairn_budget *budget)
 {
 	u32 left = res->length - res->next * qpc->attrs.pmtu;
 
-	return cairn_pace(qpc, &qpc->resp.rate, limit,
+	return cairn_pace(qpc, pace,
 			  cairn_window_packet_bytes(replay_opcode(res), 1,
 						    min_t(u32, left, qpc->attrs.pmtu)),
-			  replay_count(qpc, res, budget->packets), now);
+			  replay_count(qpc, res, budget->packets));
 }
 
 /* Return: false if the rate allows no packet now, or memory is not present. */
@@ -241,18 +240,20 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			     struct cairn_budget *budget, u64 now)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	struct cairn_rate_limit limit;
+	struct cairn_pace pace __uninitialized;
 	u32 n = 1;
 	int err;
 
 	if (res->kind == CAIRN_KIND_READ_REQ) {
-		limit = qpc->attrs.rate;
-		cairn_congestion_limit(qpc, CAIRN_RESP, &limit, now);
-		n = replay_paced_count(qpc, res, &limit, budget, now);
+		pace.rate = &resp->rate;
+		pace.limit = qpc->attrs.rate;
+		pace.now = now;
+		cairn_congestion_limit(qpc, CAIRN_RESP, &pace.limit, now);
+		n = replay_paced_count(qpc, res, &pace, budget);
 		if (!n)
 			return false;
 		err = cairn_resp_srq(qpc, res->srqn) ?:
-		      replay_emit_read(qpc, res, n, &limit, now);
+		      replay_emit_read(qpc, res, n, &pace);
 	} else {
 		err = replay_emit_done(qpc, res);
 	}

@@ -12,6 +12,7 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -34,6 +35,13 @@
  * it bounds how often a lane's timer expires.
  */
 #define CAIRN_PROBE_ROUND	BIT_ULL(21)
+
+/* One run of the requester. */
+struct req_turn {
+	u64 now;
+	struct cairn_budget *budget;
+	struct cairn_ahead ahead;
+};
 
 struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n)
 {
@@ -127,22 +135,18 @@ void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn)
 }
 
 /* Copy the WQE at ring unit @idx; @avail units are posted from there on. */
-static void req_copy_wqe(struct cairn_qpc *qpc, u32 idx, u32 avail)
+static void req_copy_wqe(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
+			 u32 idx, u32 avail)
 {
 	struct cairn_requester *req = &qpc->req;
-	u8 units;
 
-	cairn_ahead_take(qpc, idx, 1, avail, req->apart->wqe.bytes);
-	/* A longer WQE does not pass the check, so its rest is not needed. */
-	units = min(req->apart->wqe.send.units, qpc->max_units);
-	if (units > 1 && units <= avail)
-		cairn_ahead_take(qpc, idx + 1, units - 1, avail - 1,
-				 req->apart->wqe.bytes + CAIRN_UNIT_SIZE);
+	cairn_ahead_wqe(qpc, ahead, idx, avail);
 	req->wqe_idx = idx;
 	req->wqe_valid = true;
 }
 
-bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
+bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr,
+		    struct cairn_ahead *ahead)
 {
 	struct cairn_requester *req = &qpc->req;
 	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
@@ -150,7 +154,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr)
 
 	if (req->wqe_valid && req->wqe_idx == swr->idx)
 		return true;
-	req_copy_wqe(qpc, swr->idx, req->sq_next - swr->idx);
+	req_copy_wqe(qpc, ahead, swr->idx, req->sq_next - swr->idx);
 	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
 	    wqe->units == swr->units &&
 	    !cairn_wqe_check_send(qpc, &req->apart->wqe, &length) &&
@@ -262,7 +266,8 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 /* Start the next WQE of the ring. @first: more records may be allocated. Return: false
  * if no WQE is posted, or there is no record for it.
  */
-static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
+static bool req_start_wqe(struct cairn_qpc *qpc, bool first,
+			  struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr;
@@ -278,7 +283,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 		req_make_records(qpc, avail);
 	if (req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
-	req_copy_wqe(qpc, req->sq_next, avail);
+	req_copy_wqe(qpc, &turn->ahead, req->sq_next, avail);
 	if (!req->apart->wqe.send.units || req->apart->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
 	    req->apart->wqe.send.units > avail) {
 		req->wqe_valid = false;
@@ -288,7 +293,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first, u64 now)
 	status = req_check_wqe(qpc, &length);
 	swr = cairn_req_swr(req, req->new_rec);
 	req_fill_swr(qpc, swr, status, length);
-	cairn_legs_start(req, swr, now);
+	cairn_legs_start(req, swr, turn->now);
 	cairn_env_started(qpc, swr);
 	req->sq_next += req->apart->wqe.send.units;
 	req->new_rec++;
@@ -398,11 +403,11 @@ static u8 req_bth_opcode(const struct cairn_qpc *qpc, u8 bth_op)
 	return qpc->prefix | bth_op;
 }
 
+/* Describe packet @pkt of @swr. */
 static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
-			   struct cairn_train *train, u8 bth_op)
+			   u32 pkt, struct cairn_train *train, u8 bth_op)
 {
-	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
 
 	*train = (struct cairn_train){
 		.count = 1,
@@ -410,17 +415,17 @@ static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			.opcode = req_bth_opcode(qpc, bth_op),
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
-			.psn = cairn_psn_add(swr->psn, req->pkt),
-			.va = wqe->remote_addr + (u64)req->pkt * qpc->attrs.pmtu,
+			.psn = cairn_psn_add(swr->psn, pkt),
+			.va = wqe->remote_addr + (u64)pkt * qpc->attrs.pmtu,
 			.rkey = wqe->rkey,
-			.dma_len = swr->length - req->pkt * qpc->attrs.pmtu,
+			.dma_len = swr->length - pkt * qpc->attrs.pmtu,
 			.imm = (__force __be32)wqe->imm_or_key,
 			/* Used by XRC only. */
 			.srqn = wqe->inline_len >> CAIRN_XRC_SRQN_SHIFT,
 		},
 	};
 	train->ect = qpc->attrs.cc;
-	train->retransmit = cairn_psn_diff(train->first.psn, req->sent) < 0;
+	train->retransmit = cairn_psn_diff(train->first.psn, qpc->req.sent) < 0;
 }
 
 static void req_fill_atomic(const struct cairn_send_wqe *wqe,
@@ -465,7 +470,8 @@ static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
 	struct cairn_train train;
 
-	req_train_init(qpc, swr, &train, cairn_wqe_ops[swr->opcode].only);
+	req_train_init(qpc, swr, qpc->req.pkt, &train,
+		       cairn_wqe_ops[swr->opcode].only);
 	train.first.ack_req = true;
 	train.first.dma_len = min(train.first.dma_len, n * qpc->attrs.pmtu);
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_ATOMIC)
@@ -515,16 +521,17 @@ static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 	train->first.src_qpn = qpc->qpn;
 }
 
-/* Describe @n packets of a SEND or WRITE from the cursor on. */
+/* Describe @n packets of a SEND or WRITE from packet @pkt on. */
 static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
-			     u32 n, struct cairn_train *train)
+			     u32 pkt, u32 n, struct cairn_train *train)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	struct cairn_requester *req = &qpc->req;
-	u32 pmtu = qpc->attrs.pmtu, off = req->pkt * pmtu, end = req->pkt + n;
+	u32 pmtu = qpc->attrs.pmtu, off = pkt * pmtu, end = pkt + n;
 	bool last = end == swr->npkts;
 
-	req_train_init(qpc, swr, train, req_position(op, req->pkt, swr->npkts));
+	req_train_init(qpc, swr, pkt, train,
+		       req_position(op, pkt, swr->npkts));
 	train->count = n;
 	train->mid_opcode = req_bth_opcode(qpc, op->middle);
 	train->last_opcode =
@@ -561,13 +568,15 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	};
 }
 
-/* Send @n packets. @pause: a wait for the rate follows, so request an ACK. */
-static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
-			    bool pause)
+/* Send @n packets from packet @pkt on. @pause: a wait for the rate follows, so request
+ * an ACK.
+ */
+static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
+			    u32 pkt, u32 n, bool pause)
 {
 	struct cairn_train train;
 
-	req_fill_message(qpc, swr, n, &train);
+	req_fill_message(qpc, swr, pkt, n, &train);
 	if (pause && cairn_qp_reliable(qpc))
 		train.first.ack_req = true;
 	return cairn_env_emit(qpc, CAIRN_REQ, &train);
@@ -575,16 +584,9 @@ static int req_emit_message(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 
 int cairn_req_repeat_last(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
-	struct cairn_requester *req = &qpc->req;
-	u32 pkt = req->pkt;
-	int err;
-
-	if (!cairn_req_load(qpc, swr))
+	if (!cairn_req_load(qpc, swr, NULL))
 		return -EINVAL;
-	req->pkt = swr->npkts - 1;
-	err = req_emit_message(qpc, swr, 1, false);
-	req->pkt = pkt;
-	return err;
+	return req_emit_message(qpc, swr, swr->npkts - 1, 1, false);
 }
 
 /* May @swr follow @first in a train of single-packet messages? */
@@ -606,7 +608,7 @@ static bool req_alike(const struct cairn_qpc *qpc,
  * cursor. Posted WQEs are started for it.
  */
 static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
-			   u32 n, u64 now)
+			   u32 n, struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 again = cairn_psn_diff(req->sent, swr->psn), count = 1;
@@ -619,7 +621,7 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	for (; count < n; count++) {
 		if (req->send_rec + count == req->new_rec &&
 		    (cairn_state(qpc) != CAIRN_QP_RTS ||
-		     !req_start_wqe(qpc, false, now)))
+		     !req_start_wqe(qpc, false, turn)))
 			break;
 		if (!req_alike(qpc, swr,
 			       cairn_req_swr(req, req->send_rec + count)))
@@ -627,6 +629,12 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	}
 	return count;
 }
+
+/* A train of single-packet messages. */
+struct req_messages {
+	struct cairn_train train;
+	struct cairn_ahead *ahead;
+};
 
 /* Describe message @k of the train. Only the last one requests an ACK. */
 static int req_message_part(struct cairn_qpc *qpc,
@@ -636,9 +644,10 @@ static int req_message_part(struct cairn_qpc *qpc,
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec + k);
 
-	if (!cairn_req_load(qpc, swr))
+	if (!cairn_req_load(qpc, swr,
+			    container_of(train, struct req_messages, train)->ahead))
 		return -EINVAL;
-	req_fill_message(qpc, swr, 1, one);
+	req_fill_message(qpc, swr, 0, 1, one);
 	/* The host may have changed the address handle since the WQE started. */
 	if (one->ah != train->ah)
 		return -EINVAL;
@@ -652,20 +661,23 @@ static int req_message_part(struct cairn_qpc *qpc,
  * sends the first one alone.
  */
 static u32 req_emit_messages(struct cairn_qpc *qpc, struct cairn_swr *swr,
-			     u32 count)
+			     u32 count, struct cairn_ahead *ahead)
 {
+	struct req_messages all __uninitialized;
+	struct cairn_train *train = &all.train;
+
+	all.ahead = ahead;
 	while (count > 1) {
-		struct cairn_train train;
 		u32 good;
 
-		if (!cairn_req_load(qpc, swr))
+		if (!cairn_req_load(qpc, swr, ahead))
 			return 0;
-		req_fill_message(qpc, swr, 1, &train);
-		train.count = count;
-		train.mid_opcode = train.first.opcode;
-		train.last_opcode = train.first.opcode;
-		train.length = count * train.seg;
-		good = cairn_env_emit_messages(qpc, &train, req_message_part);
+		req_fill_message(qpc, swr, 0, 1, train);
+		train->count = count;
+		train->mid_opcode = train->first.opcode;
+		train->last_opcode = train->first.opcode;
+		train->length = count * train->seg;
+		good = cairn_env_emit_messages(qpc, train, req_message_part);
 		if (good == count)
 			return count;
 		count = min(good, count / 2);
@@ -740,7 +752,7 @@ static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 
 /* Run a local operation. After a retransmission it is not performed again. */
 static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
-			  struct cairn_budget *budget)
+			  struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 	int err = 0;
@@ -750,7 +762,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (swr->local_wait && !cairn_env_invalidated(qpc, CAIRN_REQ))
 		return false;
 	if (!swr->local_done && !swr->local_wait)
-		err = cairn_req_load(qpc, swr) ?
+		err = cairn_req_load(qpc, swr, &turn->ahead) ?
 			      cairn_env_local(qpc, &req->apart->wqe.send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
@@ -766,21 +778,21 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (req->ack_rec == req->send_rec)
 		req->ack_rec++;
 	req->send_rec++;
-	cairn_budget_use(budget, 1, 0);
+	cairn_budget_use(turn->budget, 1, 0);
 	return true;
 }
 
 /* Get the rate limit of record @swr. Return: false if its WQE cannot be loaded. */
 static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
-			   struct cairn_rate_limit *limit, u64 now)
+			   struct req_turn *turn, struct cairn_rate_limit *limit)
 {
 	u32 ah;
 
 	*limit = qpc->attrs.rate;
-	cairn_congestion_limit(qpc, CAIRN_REQ, limit, now);
+	cairn_congestion_limit(qpc, CAIRN_REQ, limit, turn->now);
 	if (qpc->transport != CAIRN_TRANSPORT_UD)
 		return true;
-	if (!cairn_req_load(qpc, swr))
+	if (!cairn_req_load(qpc, swr, &turn->ahead))
 		return false;
 	ah = cairn_env_ah_rate(qpc, qpc->req.apart->wqe.send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
@@ -810,14 +822,19 @@ static u32 req_request_bytes(const struct cairn_qpc *qpc,
 					 1, payload);
 }
 
+/* The rate limit of one train. */
+struct req_paced {
+	struct cairn_pace pace;
+	bool pause;		/* no packet is allowed after it */
+	u32 bytes;		/* that count for the rate */
+};
+
 /*
- * How many of @n packets from the cursor on the rate allows. @pause: none is allowed
- * after them. 0: the mark is set; the cursor stays, and the copy of the WQE is dropped
- * and read from the ring again later.
+ * How many of @n packets from the cursor on the rate allows. 0: the mark is set; the
+ * cursor stays, and the copy of the WQE is dropped and read from the ring again later.
  */
-static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
-		    const struct cairn_rate_limit *limit, u32 n, u64 now,
-		    bool *pause)
+static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr, u32 n,
+		    struct req_paced *paced, struct cairn_ahead *ahead)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	struct cairn_requester *req = &qpc->req;
@@ -827,44 +844,44 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		bytes = req_request_bytes(qpc, swr);
 	else
 		bytes = req_message_bytes(qpc, swr, 1);
-	fit = cairn_pace_fit(qpc, &req->rate, limit, bytes, n + 1, now);
-	*pause = limit->kbps && fit <= n;
+	fit = cairn_pace_fit(qpc, &paced->pace, bytes, n + 1);
+	paced->pause = paced->pace.limit.kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;
 		cairn_env_count(qpc, CAIRN_CTR_RATE_PURGES,
-				cairn_ahead_purge(qpc, swr->idx));
+				cairn_ahead_purge(ahead, swr->idx));
 		if (req->pkt)
 			cairn_env_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
 }
 
-/* Send @n packets (READ: one request; single-packet messages: at most @n) as one train.
- * @bytes gets the bytes that count for the rate. Return: PSNs sent; 0: the record was
- * refused, or its memory is not present.
+/* Send @n packets (READ: one request; single-packet messages: at most @n) as one train,
+ * and set its bytes. Return: PSNs sent; 0: the record was refused, or its memory is not
+ * present.
  */
 static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
-		    bool pause, u32 *bytes)
+		    struct req_paced *paced, struct cairn_ahead *ahead)
 {
 	const struct cairn_wqe_op *op = &cairn_wqe_ops[swr->opcode];
 	int err;
 
 	if (swr->npkts == 1 && n > 1) {
-		n = req_emit_messages(qpc, swr, n);
-		*bytes = n * req_message_bytes(qpc, swr, 1);
+		n = req_emit_messages(qpc, swr, n, ahead);
+		paced->bytes = n * req_message_bytes(qpc, swr, 1);
 		if (n)
 			return n;
 		n = 1;
 	}
-	if (!cairn_req_load(qpc, swr)) {
+	if (!cairn_req_load(qpc, swr, ahead)) {
 		err = -EINVAL;
 	} else if (op->flags & CAIRN_WOP_READS) {
-		*bytes = req_request_bytes(qpc, swr);
+		paced->bytes = req_request_bytes(qpc, swr);
 		n = cairn_req_read_count(qpc, swr);
 		err = req_emit_read(qpc, swr, n);
 	} else {
-		*bytes = req_message_bytes(qpc, swr, n);
-		err = req_emit_message(qpc, swr, n, pause);
+		paced->bytes = req_message_bytes(qpc, swr, n);
+		err = req_emit_message(qpc, swr, qpc->req.pkt, n, paced->pause);
 	}
 	if (!err)
 		return n;
@@ -876,28 +893,29 @@ static u32 req_emit(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 }
 
 /* Send one train of the record at the cursor. Return: false if it has to wait. */
-static bool req_send_one(struct cairn_qpc *qpc, u64 now,
-			 struct cairn_budget *budget)
+static bool req_send_one(struct cairn_qpc *qpc, struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
-	struct cairn_rate_limit limit;
-	u32 room, want, may, psns, sent, bytes;
-	bool reads, pause;
+	struct req_paced paced __uninitialized;
+	u32 room, want, may, psns, sent;
+	bool reads;
 
 	if (swr->status)
 		return false;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_LOCAL)
-		return req_run_local(qpc, swr, budget);
-	room = cairn_gap_limit(req,
-			       min(req_allowed(qpc, swr), budget->packets));
+		return req_run_local(qpc, swr, turn);
+	room = cairn_gap_limit(req, min(req_allowed(qpc, swr),
+					turn->budget->packets));
 	if (!room)
 		return false;
-	if (!req_rate_limit(qpc, swr, &limit, now)) {
+	paced.pace.rate = &req->rate;
+	paced.pace.now = turn->now;
+	if (!req_rate_limit(qpc, swr, turn, &paced.pace.limit)) {
 		req_refuse(qpc, swr, CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
 		return true;
 	}
-	if (cairn_pace_waits(qpc, &req->rate, &limit, now)) {
+	if (cairn_pace_waits(qpc, &paced.pace)) {
 		req->wqe_valid = false;
 		return false;
 	}
@@ -905,21 +923,21 @@ static bool req_send_one(struct cairn_qpc *qpc, u64 now,
 	if (reads)
 		want = 1;
 	else if (swr->npkts == 1)
-		want = req_count_alike(qpc, swr, room, now);
+		want = req_count_alike(qpc, swr, room, turn);
 	else
 		want = req_train_count(qpc, swr, room);
-	may = req_pace(qpc, swr, &limit, want, now, &pause);
+	may = req_pace(qpc, swr, want, &paced, &turn->ahead);
 	if (!may)
 		return false;
-	psns = req_emit(qpc, swr, may, pause, &bytes);
+	psns = req_emit(qpc, swr, may, &paced, &turn->ahead);
 	if (!psns)
 		return !req->odp.faulting;
 	/* A READ request is one packet; its PSNs are those of the responses. */
 	sent = reads ? 1 : psns;
-	cairn_pace_sent(qpc, &req->rate, &limit, sent, bytes, now);
-	cairn_congestion_sent(qpc, CAIRN_REQ, bytes);
-	cairn_budget_use(budget, sent, bytes);
-	req_advance(qpc, swr, psns, now);
+	cairn_pace_sent(qpc, &paced.pace, sent, paced.bytes);
+	cairn_congestion_sent(qpc, CAIRN_REQ, paced.bytes);
+	cairn_budget_use(turn->budget, sent, paced.bytes);
+	req_advance(qpc, swr, psns, turn->now);
 	return true;
 }
 
@@ -945,20 +963,19 @@ static void req_check_drained(struct cairn_qpc *qpc)
 }
 
 /* Send from the cursor on, as long as packets may be sent. */
-static void req_send_all(struct cairn_qpc *qpc, u64 now,
-			 struct cairn_budget *budget)
+static void req_send_all(struct cairn_qpc *qpc, struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	while (req_may_send(qpc) && cairn_budget_left(budget)) {
+	while (req_may_send(qpc) && cairn_budget_left(turn->budget)) {
 		if (req->send_rec == req->new_rec &&
 		    (cairn_state(qpc) == CAIRN_QP_SQD ||
-		     !req_start_wqe(qpc, true, now)))
+		     !req_start_wqe(qpc, true, turn)))
 			return;
-		if (!req_send_one(qpc, now, budget))
+		if (!req_send_one(qpc, turn))
 			return;
 		if (!cairn_qp_reliable(qpc))
-			cairn_comp_reap(qpc);
+			cairn_comp_reap(qpc, &turn->ahead);
 	}
 }
 
@@ -967,28 +984,29 @@ static void req_send_all(struct cairn_qpc *qpc, u64 now,
  * at the cursor may have waited for that: a new one for a record, an invalidation or a
  * fence for earlier WQEs. No later event makes it continue.
  */
-static bool req_finish(struct cairn_qpc *qpc, u64 now)
+static bool req_finish(struct cairn_qpc *qpc, struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 una = req->una_rec, kept = req->kept_rec;
 
 	if (una != req->new_rec)
-		cairn_comp_reap(qpc);
+		cairn_comp_reap(qpc, &turn->ahead);
 	if (cairn_persist_active(req))
-		cairn_persist_run(qpc, now);
+		cairn_persist_run(qpc, &turn->ahead, turn->now);
 	return req->una_rec != una || req->kept_rec != kept;
 }
 
 bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
-	struct cairn_ahead ahead __uninitialized;
+	struct req_turn turn __uninitialized;
 	bool more = false;
 
 	cairn_env_assert_held(qpc, CAIRN_REQ);
-	ahead.idx = 0;
-	ahead.units = 0;
-	req->ahead = &ahead;
+	turn.now = now;
+	turn.budget = budget;
+	turn.ahead.idx = 0;
+	turn.ahead.units = 0;
 	req->reaps_left = CAIRN_MAX_REAPS;
 	if (req->odp.faulting)
 		cairn_comp_brought(qpc);
@@ -998,16 +1016,15 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	if (req->persist.probe_at || req->persist.recv_at)
 		cairn_persist_expire(qpc, now);
 	/* It frees records, so do it before new WQEs start. */
-	req_finish(qpc, now);
+	req_finish(qpc, &turn);
 	do
-		req_send_all(qpc, now, budget);
-	while (req_finish(qpc, now));
+		req_send_all(qpc, &turn);
+	while (req_finish(qpc, &turn));
 	if (cairn_state(qpc) == CAIRN_QP_ERR ||
 	    cairn_state(qpc) == CAIRN_QP_SQE)
-		more = !cairn_comp_flush(qpc, budget);
+		more = !cairn_comp_flush(qpc, &turn.ahead, budget);
 	else
 		req_check_drained(qpc);
-	req->ahead = NULL;
 	return more || !req->reaps_left ||
 	       (req_may_send(qpc) && !cairn_budget_left(budget));
 }

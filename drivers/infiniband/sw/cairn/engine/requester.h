@@ -3,6 +3,7 @@
 #ifndef CAIRN_ENGINE_REQUESTER_H
 #define CAIRN_ENGINE_REQUESTER_H
 
+#include "engine/ahead.h"
 #include "engine/window.h"
 #include "engine/wqe.h"
 
@@ -41,10 +42,11 @@ u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now);
 
 /* Record @n. */
 struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n);
-/* Load the WQE of @swr into the requester's copy. Return: false if the host has
- * changed it.
+/* Load the WQE of @swr into the requester's copy. @ahead: the batch of this run; NULL:
+ * read the ring. Return: false if the host has changed it.
  */
-bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr);
+bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr,
+		    struct cairn_ahead *ahead);
 /* The PSN at the send cursor. */
 u32 cairn_req_cursor(struct cairn_requester *req);
 void cairn_req_rewind(struct cairn_qpc *qpc, u32 psn);
