@@ -12,13 +12,11 @@
 #include "engine/congestion.h"
 #include "engine/gap.h"
 #include "engine/legs.h"
+#include "engine/peer_port.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
 #include "engine/window.h"
 #include "engine/wqe.h"
-
-/* UDP source ports that a peer may use, one after the other. */
-#define CAIRN_MAX_FLOWS		8
 
 /* Post @cqe, or keep it until the CQ has room. A kept one must be posted first. The QP
  * then flushes or fails, so the private copy of a WQE is not needed any more.
@@ -355,7 +353,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 	if (req->rnr_until && now >= req->rnr_until)
 		req->rnr_until = 0;
 	if (req->rtt.probe_deadline && now >= req->rtt.probe_deadline) {
-		cairn_req_doubt_port(req);
+		cairn_peer_port_doubt(&req->peer_port);
 		cairn_gap_probe(qpc);
 	}
 	if (!req->ack_deadline || now < req->ack_deadline)
@@ -370,7 +368,7 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 	}
 	cairn_env_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 	req->implied_nak = false;
-	cairn_req_doubt_port(req);
+	cairn_peer_port_doubt(&req->peer_port);
 	comp_doubt_peer(qpc);
 	if (comp_spend_retry(qpc))
 		cairn_gap_timeout(qpc);
@@ -482,20 +480,13 @@ static struct cairn_swr *comp_record_at(struct cairn_requester *req, u32 psn)
 	return NULL;
 }
 
-/* The record's flags CAIRN_WOP_READS and CAIRN_WOP_ATOMIC: the kind of its responses. */
-static u8 comp_responses(const struct cairn_swr *swr)
-{
-	return cairn_wqe_ops[swr->opcode].flags &
-	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
-}
-
 /* The READ or atomic, by @op_flag, that the response @psn belongs to, or NULL. */
 static struct cairn_swr *comp_record_of(struct cairn_requester *req, u32 psn,
 					u8 op_flag)
 {
 	struct cairn_swr *swr = comp_record_at(req, psn);
 
-	return swr && comp_responses(swr) == op_flag ? swr : NULL;
+	return swr && cairn_comp_responses(swr) == op_flag ? swr : NULL;
 }
 
 /*
@@ -588,8 +579,8 @@ static void comp_rx_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	cairn_gap_answer(qpc, true, now);
 }
 
-static void comp_wait_for_receive(struct cairn_qpc *qpc,
-				  const struct cairn_pkt *pkt, u64 now)
+void cairn_comp_wait_for_receive(struct cairn_qpc *qpc,
+				 const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
@@ -616,7 +607,7 @@ static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
 	if (cairn_comp_ack_before(qpc, pkt->psn, now))
-		comp_wait_for_receive(qpc, pkt, now);
+		cairn_comp_wait_for_receive(qpc, pkt, now);
 }
 
 static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
@@ -730,7 +721,7 @@ void cairn_comp_brought(struct cairn_qpc *qpc)
 	if (!ask || req->rnr_until || !cairn_req_outstanding(req))
 		return;
 	swr = comp_record_at(req, req->una);
-	if (swr && comp_responses(swr))
+	if (swr && cairn_comp_responses(swr))
 		cairn_gap_repeat_read(qpc);
 }
 
@@ -856,8 +847,8 @@ static void comp_rx_cnp(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 /* A peer that received a forged packet ahead of all packets sent reports a gap where
  * none is (engine/hold.c), or has no receive for it. Its NAK acknowledges all packets.
  */
-static bool comp_is_nak_of_next(const struct cairn_requester *req,
-				const struct cairn_pkt *pkt)
+bool cairn_comp_is_nak_of_next(const struct cairn_requester *req,
+			       const struct cairn_pkt *pkt)
 {
 	bool nak = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) ==
 		   CAIRN_AETH_RNR_NAK ||
@@ -865,117 +856,6 @@ static bool comp_is_nak_of_next(const struct cairn_requester *req,
 
 	return pkt->op->kind == CAIRN_KIND_ACK && nak &&
 	       pkt->psn == req->sent && req->una != req->sent;
-}
-
-/* Is @psn that of an outstanding packet? */
-static bool comp_is_awaited(struct cairn_requester *req, u32 psn)
-{
-	return cairn_psn_diff(psn, cairn_persist_first_psn(req)) >= 0 &&
-	       cairn_psn_diff(psn, req->sent) < 0;
-}
-
-/* The PSN of the next response; without one, the next PSN to be sent. */
-static u32 comp_next_response(struct cairn_requester *req)
-{
-	u32 n;
-
-	for (n = req->ack_rec; n != req->new_rec; n++) {
-		const struct cairn_swr *swr = cairn_req_swr(req, n);
-
-		if (swr->npkts && comp_responses(swr))
-			return cairn_psn_diff(swr->psn, req->una) > 0 ?
-				       swr->psn :
-				       req->una;
-	}
-	return req->sent;
-}
-
-/*
- * Does @pkt have the one PSN that is accepted from an unknown port? For an ACK that is
- * the newest packet, for a NAK the oldest packet, for a response the next one. Every
- * retransmission ends in one of these answers.
- */
-static bool comp_tells_port(struct cairn_requester *req,
-			    const struct cairn_pkt *pkt)
-{
-	u32 newest = cairn_psn_add(req->sent, CAIRN_24BIT_MASK);
-
-	if (comp_is_nak_of_next(req, pkt))
-		return true;
-	if (!comp_is_awaited(req, pkt->psn))
-		return false;
-	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK)
-		return cairn_persist_tells_most(req, pkt);
-	if (pkt->op->kind != CAIRN_KIND_ACK)
-		return pkt->psn == comp_next_response(req);
-	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
-		return pkt->psn == req->una;
-	/* An ACK never has the PSN of a READ. If a READ is the newest packet, its
-	 * response identifies the port.
-	 */
-	return pkt->psn == newest || cairn_persist_probed(req, pkt->psn);
-}
-
-/* All packets were sent again, and the peer has no receive for one behind the oldest.
- * From an unknown port that acknowledges nothing, but it delays the next attempt.
- */
-static void comp_heed_rnr(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-			  u64 now)
-{
-	struct cairn_requester *req = &qpc->req;
-
-	if (req->retries < qpc->attrs.retry_cnt &&
-	    pkt->op->kind == CAIRN_KIND_ACK &&
-	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK &&
-	    cairn_psn_diff(pkt->psn, req->una) >= 0 &&
-	    cairn_psn_diff(pkt->psn, req->sent) < 0)
-		comp_wait_for_receive(qpc, pkt, now);
-}
-
-/* Ignore an acknowledgement from another port, but send all packets again once: if the
- * peer has changed its port, it acknowledges the newest packet from there.
- */
-static void comp_ask_port(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
-{
-	struct cairn_requester *req = &qpc->req;
-
-	if (req->peer_port.known || req->peer_port.asked ||
-	    pkt->op->kind != CAIRN_KIND_ACK ||
-	    !comp_is_awaited(req, pkt->psn) || !cairn_req_outstanding(req))
-		return;
-	req->peer_port.asked = true;
-	cairn_gap_repeat_all(qpc);
-}
-
-/*
- * Answers come from one UDP source port. An off-path attacker has to guess the port
- * and a PSN (Documentation/security.rst). A peer may change its port. So before the
- * first answer, and when an answer is overdue, an answer from any port is accepted if
- * it has the one right PSN. A peer with several ports would be slow that way, so after
- * CAIRN_MAX_FLOWS changes any port is accepted, and also if no timer runs.
- */
-static bool comp_port_fits(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-			   u64 now)
-{
-	struct cairn_requester *req = &qpc->req;
-
-	if (!qpc->attrs.timeout || req->peer_port.changes > CAIRN_MAX_FLOWS)
-		return true;
-	if (req->peer_port.changes && pkt->flow == req->peer_port.sport) {
-		req->peer_port.known |= comp_is_awaited(req, pkt->psn);
-		return true;
-	}
-	if (req->peer_port.known || !comp_tells_port(req, pkt)) {
-		if (req->peer_port.asked && !req->peer_port.known)
-			comp_heed_rnr(qpc, pkt, now);
-		else
-			comp_ask_port(qpc, pkt);
-		return false;
-	}
-	req->peer_port.sport = pkt->flow;
-	req->peer_port.known = true;
-	req->peer_port.changes++;
-	return true;
 }
 
 static bool comp_is_fatal_nak(const struct cairn_pkt *pkt)
@@ -1021,7 +901,7 @@ void cairn_comp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
 		return;
 	}
-	if (!comp_port_fits(qpc, pkt, now)) {
+	if (!cairn_peer_port_fits(qpc, pkt, now)) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_OTHER_PORT, 1);
 		return;
 	}
@@ -1031,7 +911,7 @@ void cairn_comp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		cairn_persist_ack(qpc, pkt, now);
 		return;
 	}
-	if (comp_is_nak_of_next(req, pkt)) {
+	if (cairn_comp_is_nak_of_next(req, pkt)) {
 		cairn_env_count(qpc, CAIRN_CTR_ACKS_RECEIVED, 1);
 		cairn_comp_ack_before(qpc, pkt->psn, now);
 		cairn_gap_answer(qpc, false, now);

@@ -5,6 +5,7 @@
 
 #include "engine/ahead.h"
 #include "engine/qp.h"
+#include "engine/wqe.h"
 
 /* Handle a response packet. Requester lock held. The caller runs cairn_req_run() after
  * the last packet of a batch.
@@ -46,6 +47,20 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_comp_brought(struct cairn_qpc *qpc);
 /* Fail record @n; the records before it are flushed. */
 void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err);
+/* The peer has no receive for a message: wait as the RNR NAK @pkt says. */
+void cairn_comp_wait_for_receive(struct cairn_qpc *qpc,
+				 const struct cairn_pkt *pkt, u64 now);
+/* Is @pkt a NAK of the next packet to be sent? */
+bool cairn_comp_is_nak_of_next(const struct cairn_requester *req,
+			       const struct cairn_pkt *pkt);
+
+/* The record's flags CAIRN_WOP_READS and CAIRN_WOP_ATOMIC: the kind of its responses. */
+static inline u8 cairn_comp_responses(const struct cairn_swr *swr)
+{
+	return cairn_wqe_ops[swr->opcode].flags &
+	       (CAIRN_WOP_READS | CAIRN_WOP_ATOMIC);
+}
+
 /* Take the end-to-end credits of an AETH. The limit never decreases. */
 void cairn_comp_take_credits(struct cairn_requester *req,
 			     const struct cairn_pkt *pkt);

@@ -13,6 +13,7 @@
 #include "engine/completer.h"
 #include "engine/gap.h"
 #include "engine/legs.h"
+#include "engine/peer_port.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
 #include "engine/window.h"
@@ -276,7 +277,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 		return;
 	if (!cairn_req_outstanding(req) || persist_stuck(req)) {
 		cairn_env_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
-		cairn_req_doubt_port(req);
+		cairn_peer_port_doubt(&req->peer_port);
 		if (!req->retries) {
 			cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);

@@ -275,13 +275,6 @@ struct cairn_requester {
 	struct cairn_requester_apart *apart;
 } __aligned(CAIRN_LINE);
 
-/* An answer is overdue: accept one from another UDP port, too. */
-static inline void cairn_req_doubt_port(struct cairn_requester *req)
-{
-	req->peer_port.known = false;
-	req->peer_port.asked = false;
-}
-
 /* A request that has a response, kept to answer duplicates. */
 struct cairn_rdres {
 	u32 psn;		/* first */
