@@ -422,7 +422,6 @@ struct cairn_responder {
 	bool ack_due;
 	u8 holding : 1;		/* packets ahead of a gap are kept */
 	u8 any_refused : 1;	/* a bit of hold.refused is set */
-	u8 tentative : 1;	/* the packet being executed was kept */
 	/* The expected packet waits for its invalidation or flush, and is kept. */
 	u8 waits : 1;
 	u8 inval_over : 1;	/* of inval_key: the packet may be executed */

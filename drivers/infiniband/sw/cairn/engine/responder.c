@@ -66,7 +66,7 @@ void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 /* The request is not valid here: RC ends the connection, UC and UD drop the message. */
 static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (qpc->resp.tentative)
+	if (pkt->kept)
 		return false;
 	qpc->resp.msg.kind = CAIRN_MSG_NONE;
 	if (cairn_qp_reliable(qpc))
@@ -79,7 +79,7 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (qpc->resp.tentative)
+	if (pkt->kept)
 		return false;
 	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	qpc->resp.msg.kind = CAIRN_MSG_NONE;
@@ -169,7 +169,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
  */
 static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (qpc->resp.tentative)
+	if (pkt->kept)
 		return false;
 	if (cairn_qp_reliable(qpc)) {
 		resp_set_nak(&qpc->resp, pkt->psn,
@@ -189,7 +189,7 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
-	if (resp->tentative)
+	if (pkt->kept)
 		return false;
 	if (!cairn_qp_reliable(qpc)) {
 		resp->msg.kind = CAIRN_MSG_NONE;
@@ -333,13 +333,13 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	int err = 0;
 
 	if (pkt->payload_len > resp->recv.len - resp->msg.received)
-		return !resp->tentative && resp_too_long(qpc, pkt);
+		return !pkt->kept && resp_too_long(qpc, pkt);
 	if (pkt->payload_len)
 		err = cairn_env_place(qpc, &to, pkt, pkt->payload_len);
 	if (err == -EAGAIN)
 		return resp_absent(qpc, pkt);
 	if (err)
-		return !resp->tentative &&
+		return !pkt->kept &&
 		       resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
 					CAIRN_NAK_REMOTE_OP);
 	resp->msg.received += pkt->payload_len;
@@ -368,7 +368,7 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_hold(qpc, pkt);
 		return false;
 	}
-	if (resp->tentative) {
+	if (pkt->kept) {
 		resp->msg.received -= pkt->payload_len;
 		return false;
 	}
@@ -667,14 +667,14 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	if (resp->srqn != pkt->srqn) {
 		if (resp->msg.kind != CAIRN_MSG_NONE ||
-		    (resp->recv.valid && resp->tentative))
+		    (resp->recv.valid && pkt->kept))
 			return resp_invalid(qpc, pkt);
 		/* A refused request for another SRQ had taken the receive. */
 		if (!resp_flush_recv(qpc))
 			return resp_overrun(qpc, pkt);
 	}
 	if (cairn_env_take_srq(qpc, pkt->srqn)) {
-		if (!resp->tentative)
+		if (!pkt->kept)
 			cairn_env_count(qpc, CAIRN_CTR_RX_NO_SRQ, 1);
 		return resp_invalid(qpc, pkt);
 	}
@@ -844,14 +844,11 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_pkt held;
-	bool done;
 
 	while (cairn_hold_next(qpc, &held)) {
 		asked = true;
-		resp->tentative = true;
-		done = resp_take_expected(qpc, &held);
-		resp->tentative = false;
-		if (done)
+		held.kept = true;
+		if (resp_take_expected(qpc, &held))
 			continue;
 		if (resp->waits || resp->nak.due)
 			goto not_received;

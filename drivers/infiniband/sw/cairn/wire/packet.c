@@ -156,6 +156,7 @@ enum cairn_parse_error cairn_pkt_parse(struct cairn_pkt *pkt, const u8 *hdr,
 	if (bth->flags & CAIRN_BTH_TVER_MASK)
 		return CAIRN_PARSE_VERSION;
 	pkt->pad = (bth->flags & CAIRN_BTH_PAD_MASK) >> CAIRN_BTH_PAD_SHIFT;
+	pkt->kept = false;
 	err = packet_parse_lengths(pkt, len);
 	if (err)
 		return err;

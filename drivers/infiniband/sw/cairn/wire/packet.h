@@ -50,6 +50,7 @@ struct cairn_pkt {
 	u32 base;		/* offset of the BTH in cookie */
 	bool handed;		/* cookie is the sender's memory, on this host */
 	u32 sender;		/* the port's: connected QP on this host; 0: unknown */
+	bool kept;		/* the responder's: it came ahead of a gap */
 };
 
 /* Why a packet is dropped. */
