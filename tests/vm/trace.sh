@@ -135,16 +135,16 @@ if modprobe sch_netem; then
 	# the answer takes twice that time; sending does not
 	in_a tc qdisc replace dev "$IF_A" root netem delay 30ms
 	in_b tc qdisc replace dev "$IF_B" root netem delay 30ms
-	# leg NAME: the longest time of any queue pair, in ms
-	leg() {
+	# latency NAME: the longest time of any queue pair, in ms
+	latency() {
 		rdma resource show qp link "$DEV_A" -dd | grep -o "drv_$1-ns [0-9]*" |
 			awk '{ if ($2 > n) n = $2 } END { print int(n / 1000000) }'
 	}
-	delayed() { [ "$(leg answer)" -ge 60 ]; }
+	delayed() { [ "$(latency answer)" -ge 60 ]; }
 	start a "$lib_tmp/verify" "exec verbs_verify -T 60 -t 18 -w 120 -o write"
 	traffic=$started
 	if wait_for 60 delayed; then
-		ok "rdma resource tells how long an answer takes: $(leg answer) ms of 60"
+		ok "rdma resource tells how long an answer takes: $(latency answer) ms of 60"
 	else
 		not_ok "rdma resource tells how long an answer takes"
 		rdma resource show qp link "$DEV_A" -dd | sed 's/^/# /'

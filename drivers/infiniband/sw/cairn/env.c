@@ -259,7 +259,7 @@ int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 	return 0;
 }
 
-bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side)
+bool cairn_env_faulting(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
 	return cairn_odp_waits(qpc_to_cairn_qp(qpc), side);
 }

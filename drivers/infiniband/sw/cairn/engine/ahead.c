@@ -28,7 +28,7 @@ static void ahead_fill(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		      u32 idx, u32 avail)
 {
-	u8 *to = qpc->req.apart->wqe.bytes;
+	u8 *to = qpc->req.ext->wqe.bytes;
 	u32 off;
 
 	if (!ahead) {
@@ -47,7 +47,7 @@ void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 static void ahead_rest(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		       u32 idx, u32 n, u32 avail)
 {
-	u8 *to = qpc->req.apart->wqe.bytes + CAIRN_UNIT_SIZE;
+	u8 *to = qpc->req.ext->wqe.bytes + CAIRN_UNIT_SIZE;
 
 	if (!ahead) {
 		cairn_env_sq_copy(qpc, idx, n, to);
@@ -76,7 +76,7 @@ void cairn_ahead_wqe(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 	u8 units;
 
 	cairn_ahead_unit(qpc, ahead, idx, avail);
-	units = min(qpc->req.apart->wqe.send.units, qpc->max_units);
+	units = min(qpc->req.ext->wqe.send.units, qpc->max_units);
 	if (units > 1 && units <= avail)
 		ahead_rest(qpc, ahead, idx + 1, units - 1, avail - 1);
 }

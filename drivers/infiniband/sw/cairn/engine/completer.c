@@ -11,7 +11,7 @@
 #include "engine/completer.h"
 #include "engine/congestion.h"
 #include "engine/gap.h"
-#include "engine/legs.h"
+#include "engine/latency.h"
 #include "engine/peer_port.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
@@ -30,7 +30,7 @@ bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 		return true;
 	req->unreported = true;
 	req->wqe_valid = false;
-	req->apart->wqe.cqe = *cqe;
+	req->ext->wqe.cqe = *cqe;
 	return false;
 }
 
@@ -38,7 +38,7 @@ bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 static bool comp_post_kept(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_cqe *cqe = &req->apart->wqe.cqe;
+	const struct cairn_cqe *cqe = &req->ext->wqe.cqe;
 
 	if (!req->unreported)
 		return true;
@@ -119,8 +119,8 @@ static bool comp_flush_records(struct cairn_qpc *qpc,
 /* Keep the destination for a probe and the durable completion, as the WQE is released. */
 static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 {
-	swr->va = req->apart->wqe.send.remote_addr;
-	swr->rkey = req->apart->wqe.send.rkey;
+	swr->va = req->ext->wqe.send.remote_addr;
+	swr->rkey = req->ext->wqe.send.rkey;
 }
 
 /* RC goes to ERR, other transports to SQE (IBTA 10.3.1). The flush posts the
@@ -227,7 +227,7 @@ static bool comp_flush_units(struct cairn_qpc *qpc, u32 left,
 
 	req->wqe_valid = false;
 	while (left && cairn_budget_left(budget)) {
-		const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
+		const struct cairn_send_wqe *wqe = &req->ext->wqe.send;
 		struct cairn_swr swr;
 
 		cairn_ahead_unit(qpc, ahead, req->sq_next, left);
@@ -282,7 +282,7 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 	req->odp.faulting = false;
 	req->odp.ask_again = false;
 	cairn_gap_forget(req);
-	cairn_legs_forget(req);
+	cairn_latency_forget(req);
 	/* The kept completion is posted when the CQ has room. */
 	if (!comp_post_kept(qpc) || !comp_flush_records(qpc, budget))
 		return true;
@@ -531,7 +531,7 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 	req->rnr_retries = qpc->attrs.rnr_retry;
 	req->implied_nak = false;
 	if (req->timed)
-		cairn_legs_answered(req, now);
+		cairn_latency_answered(req, now);
 	cairn_comp_reap(qpc, NULL);
 	comp_late_refusal(qpc);
 	cairn_gap_progress(req, now);
@@ -707,13 +707,13 @@ static void comp_place_later(struct cairn_requester *req)
 	req->odp.ask_again = true;
 }
 
-void cairn_comp_brought(struct cairn_qpc *qpc)
+void cairn_comp_faulted_in(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	bool ask = req->odp.ask_again;
 	struct cairn_swr *swr;
 
-	if (cairn_env_brings(qpc, CAIRN_REQ))
+	if (cairn_env_faulting(qpc, CAIRN_REQ))
 		return;
 	req->odp.faulting = false;
 	req->odp.ask_again = false;
@@ -764,8 +764,8 @@ static void comp_rx_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		return;
 	}
 	to = (struct cairn_span){
-		.sge = cairn_wqe_sges(&req->apart->wqe),
-		.num_sge = req->apart->wqe.send.num_sge,
+		.sge = cairn_wqe_sges(&req->ext->wqe),
+		.num_sge = req->ext->wqe.send.num_sge,
 		.offset = off,
 		.more = swr->length - off - want,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
@@ -789,7 +789,7 @@ static void comp_rx_atomic(struct cairn_qpc *qpc,
 		comp_find_awaited(qpc, pkt, CAIRN_WOP_READS | CAIRN_WOP_ATOMIC,
 				  now);
 	struct cairn_span to = {
-		.sge = (void *)(req->apart->wqe.bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET),
+		.sge = (void *)(req->ext->wqe.bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET),
 		.num_sge = 1,
 		.access = CAIRN_ACCESS_LOCAL_WRITE,
 	};

@@ -41,10 +41,10 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
  */
 void cairn_comp_peer_unable(struct cairn_qpc *qpc);
 void cairn_comp_expire(struct cairn_qpc *qpc, u64 now);
-/* Continue if absent memory has been faulted in. Responses that had been dropped for
+/* Continue if the missing memory has been faulted in. Responses that had been dropped for
  * it are requested again.
  */
-void cairn_comp_brought(struct cairn_qpc *qpc);
+void cairn_comp_faulted_in(struct cairn_qpc *qpc);
 /* Fail record @n; the records before it are flushed. */
 void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err);
 /* The peer has no receive for a message: wait as the RNR NAK @pkt says. */

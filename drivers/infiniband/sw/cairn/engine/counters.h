@@ -109,18 +109,18 @@
 	X(MR_CACHE_EVICTS, mr_cache_evicts,				\
 	  "lines of the MR cache that were replaced")			\
 	X(ODP_FAULTS, odp_faults,					\
-	  "times a queue pair waited for absent memory of a region on demand") \
+	  "times a queue pair waited for a page of a region on demand") \
 	X(ODP_FAULT_ERRORS, odp_fault_errors,				\
 	  "those of them after which the memory could not be used")	\
 	X(ODP_WAITS, odp_waits,						\
-	  "work for absent memory that waited as its process or user had much") \
+	  "faults that waited as their process or user had many") \
 	X(ODP_PAGES, odp_pages, "pages that regions on demand were given") \
 	X(ODP_INVALIDATIONS, odp_invalidations,				\
 	  "pages that regions on demand gave back")			\
 	X(ODP_PREFETCHES, odp_prefetches,				\
 	  "ranges of regions on demand that a program asked for")	\
 	X(ODP_DROPS, odp_drops,						\
-	  "UC and UD messages dropped because memory was absent")	\
+	  "UC and UD messages dropped because memory was not present")	\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
 	X(CQ_EVENTS_WITHHELD, cq_events_withheld,			\
 	  "completion events not raised: 64 of the CQ are not read")	\

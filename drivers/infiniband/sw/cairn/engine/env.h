@@ -61,7 +61,7 @@ struct cairn_span {
 /*
  * Memory of a region on demand may not be present. A function that accesses it then
  * starts to fault it in, has no other effect, and returns -EAGAIN. The side gets a turn
- * when the fault is over (cairn_env_brings()). If the fault failed, the next attempt
+ * when the fault is over (cairn_env_faulting()). If the fault failed, the next attempt
  * returns -EFAULT.
  */
 
@@ -202,7 +202,7 @@ int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const void *buf, u32 len);
 
 /* Is memory that was not present for @side still being faulted in? */
-bool cairn_env_brings(struct cairn_qpc *qpc, enum cairn_side_id side);
+bool cairn_env_faulting(struct cairn_qpc *qpc, enum cairn_side_id side);
 
 /* May @len bytes at @va be accessed through @key now? Return: 0 or -EFAULT. */
 int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,

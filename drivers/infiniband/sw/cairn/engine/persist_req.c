@@ -12,7 +12,7 @@
 #include <linux/minmax.h>
 #include "engine/completer.h"
 #include "engine/gap.h"
-#include "engine/legs.h"
+#include "engine/latency.h"
 #include "engine/peer_port.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
@@ -332,7 +332,7 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 	}
 	req->persist.undurable_rec = n;
 	if (req->timed)
-		cairn_legs_durable(req, now);
+		cairn_latency_durable(req, now);
 }
 
 /* One ACK may cover messages into several regions: it names the weakest durability. */

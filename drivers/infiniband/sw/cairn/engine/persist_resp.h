@@ -34,7 +34,7 @@ static inline u32 cairn_resp_pending(const struct cairn_qpc *qpc)
 /* For the other files of the responder. */
 
 static inline enum cairn_persist
-cairn_persist_way(enum cairn_durability durability)
+cairn_persist_method(enum cairn_durability durability)
 {
 	if (durability == CAIRN_DURABILITY_UNKNOWN)
 		return CAIRN_PERSIST_NONE;

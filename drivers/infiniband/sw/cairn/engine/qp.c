@@ -24,8 +24,8 @@ static void qp_reset_requester(struct cairn_requester *req, u32 sq_idx)
 	struct cairn_swr *swr = req->swr;
 	u32 mask = req->swr_mask;
 
-	memset(req, 0, offsetof(struct cairn_requester, apart));
-	req->apart->legs = (struct cairn_legs){};
+	memset(req, 0, offsetof(struct cairn_requester, ext));
+	req->ext->latency = (struct cairn_latency){};
 	req->swr = swr;
 	req->swr_mask = mask;
 	req->sq_next = sq_idx;

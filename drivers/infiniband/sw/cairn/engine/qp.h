@@ -142,34 +142,34 @@ struct cairn_gap {
 	u64 got[CAIRN_GAP_WORDS];	/* the response is placed, ahead of a missing one */
 };
 
-/* Stages of a request's latency (engine/legs.c). */
-enum cairn_leg {
-	CAIRN_LEG_SEND,		/* from its start until its last packet is sent */
-	CAIRN_LEG_ANSWER,	/* ... until all packets are acknowledged */
-	CAIRN_LEG_DURABLE,	/* ... until it is durable: WRITE_PERSIST */
-	CAIRN_LEGS
+/* Stages of a request's latency (engine/latency.c). */
+enum cairn_stage {
+	CAIRN_STAGE_SEND,		/* from its start until its last packet is sent */
+	CAIRN_STAGE_ANSWER,	/* ... until all packets are acknowledged */
+	CAIRN_STAGE_DURABLE,	/* ... until it is durable: WRITE_PERSIST */
+	CAIRN_STAGES
 };
 
-struct cairn_legs {
+struct cairn_latency {
 	u64 since;		/* when the current stage began */
 	u32 rec;
-	u32 ns[CAIRN_LEGS];	/* smoothed; 0: not measured yet */
-	u8 leg;			/* enum cairn_leg */
+	u32 ns[CAIRN_STAGES];	/* smoothed; 0: not measured yet */
+	u8 stage;		/* enum cairn_stage */
 } __aligned(CAIRN_LINE);
 
 /* Members in separate memory of the owner, which keeps the size of both sides within
  * that of verbs/verbs.h.
  */
-struct cairn_requester_apart {
-	struct cairn_legs legs;		/* cleared by a reset */
+struct cairn_requester_ext {
+	struct cairn_latency latency;		/* cleared by a reset */
 	/* max_units units, in separate cache lines. */
 	union cairn_wqe_buf wqe;
 };
 
 /* Bytes of memory for it, with send WQEs of up to @units. */
-static inline u32 cairn_requester_apart_size(u32 units)
+static inline u32 cairn_requester_ext_size(u32 units)
 {
-	return offsetof(struct cairn_requester_apart, wqe) +
+	return offsetof(struct cairn_requester_ext, wqe) +
 	       units * CAIRN_UNIT_SIZE;
 }
 
@@ -244,14 +244,14 @@ struct cairn_requester {
 	u64 rnr_until;		/* 0: not waiting */
 	struct cairn_rate rate;
 	struct cairn_credits credits;
-	u32 wqe_idx;		/* ring unit of apart->wqe, if wqe_valid */
+	u32 wqe_idx;		/* ring unit of ext->wqe, if wqe_valid */
 	bool wqe_valid;
 	u8 implied_nak : 1;	/* handled; ignored until progress is made */
 	u8 ring_bad : 1;	/* the ring cannot be walked any more */
-	u8 timed : 1;		/* record apart->legs.rec is being timed */
+	u8 timed : 1;		/* record ext->latency.rec is being timed */
 	u8 drained : 1;		/* SQ_DRAINED reported */
 	u8 failing : 1;		/* the completion of fail_rec is to come */
-	u8 unreported : 1;	/* apart->wqe.cqe found the CQ full */
+	u8 unreported : 1;	/* ext->wqe.cqe found the CQ full */
 	u8 retries;		/* left */
 	u8 rnr_retries;		/* left */
 	u8 gap_kind;		/* enum cairn_gap_kind: being retransmitted */
@@ -272,7 +272,7 @@ struct cairn_requester {
 	struct cairn_late_nak late_nak;
 	u32 fail_rec;		/* the record that failed, if failing */
 	/* A reset clears all members before it. */
-	struct cairn_requester_apart *apart;
+	struct cairn_requester_ext *ext;
 } __aligned(CAIRN_LINE);
 
 /* A request that has a response, kept to answer duplicates. */
@@ -526,7 +526,7 @@ static inline void cairn_budget_use(struct cairn_budget *budget, u32 n,
  *
  * The owner has filled in transport, takes, sq_sig_all, has_srq, the limits, qpn,
  * sq_depth, max_msg, max_units, max_records, cc.params and cc.line_kbps. It has
- * allocated req.apart, req.swr (swr_mask + 1 records; the requester allocates more on
+ * allocated req.ext, req.swr (swr_mask + 1 records; the requester allocates more on
  * demand) and resp.rwqe. resp.replay.res (resp.replay.mask + 1 entries) may be NULL: the
  * first READ or atomic allocates it.
  */

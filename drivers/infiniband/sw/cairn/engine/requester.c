@@ -21,7 +21,7 @@
 #include "engine/completer.h"
 #include "engine/congestion.h"
 #include "engine/gap.h"
-#include "engine/legs.h"
+#include "engine/latency.h"
 #include "engine/pace.h"
 #include "engine/persist_req.h"
 #include "engine/requester.h"
@@ -149,7 +149,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		    struct cairn_ahead *ahead)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &req->ext->wqe.send;
 	u32 length;
 
 	if (req->wqe_valid && req->wqe_idx == swr->idx)
@@ -157,7 +157,7 @@ bool cairn_req_load(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	req_copy_wqe(qpc, ahead, swr->idx, req->sq_next - swr->idx);
 	if (wqe->opcode == swr->opcode && wqe->flags == swr->flags &&
 	    wqe->units == swr->units &&
-	    !cairn_wqe_check_send(qpc, &req->apart->wqe, &length) &&
+	    !cairn_wqe_check_send(qpc, &req->ext->wqe, &length) &&
 	    length == swr->length)
 		return true;
 	req->wqe_valid = false;
@@ -190,7 +190,7 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			 u8 status, u32 length)
 {
 	struct cairn_requester *req = &qpc->req;
-	const struct cairn_send_wqe *wqe = &req->apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &req->ext->wqe.send;
 
 	*swr = (struct cairn_swr){
 		.wr_id = wqe->wr_id,
@@ -222,11 +222,11 @@ static void req_fill_swr(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		req->persist.undurable_rec = req->new_rec;
 }
 
-/* Check the copy in apart->wqe, including limits from the QP's attributes. */
+/* Check the copy in ext->wqe, including limits from the QP's attributes. */
 static u8 req_check_wqe(struct cairn_qpc *qpc, u32 *length)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
-	u8 status = cairn_wqe_check_send(qpc, &qpc->req.apart->wqe, length);
+	const struct cairn_send_wqe *wqe = &qpc->req.ext->wqe.send;
+	u8 status = cairn_wqe_check_send(qpc, &qpc->req.ext->wqe, length);
 
 	if (status)
 		return status;
@@ -272,7 +272,7 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first,
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr;
 	u32 avail, length = 0;
-	u8 status;
+	u8 units, status;
 
 	if (!first && req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
@@ -284,8 +284,8 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first,
 	if (req->new_rec - req->kept_rec > req->swr_mask)
 		return false;
 	req_copy_wqe(qpc, &turn->ahead, req->sq_next, avail);
-	if (!req->apart->wqe.send.units || req->apart->wqe.send.units > CAIRN_MAX_WQE_UNITS ||
-	    req->apart->wqe.send.units > avail) {
+	units = req->ext->wqe.send.units;
+	if (!units || units > CAIRN_MAX_WQE_UNITS || units > avail) {
 		req->wqe_valid = false;
 		req_bad_ring(qpc);
 		return false;
@@ -293,15 +293,15 @@ static bool req_start_wqe(struct cairn_qpc *qpc, bool first,
 	status = req_check_wqe(qpc, &length);
 	swr = cairn_req_swr(req, req->new_rec);
 	req_fill_swr(qpc, swr, status, length);
-	cairn_legs_start(req, swr, turn->now);
+	cairn_latency_start(req, swr, turn->now);
 	cairn_env_started(qpc, swr);
-	req->sq_next += req->apart->wqe.send.units;
+	req->sq_next += units;
 	req->new_rec++;
 	return true;
 }
 
 /* Outstanding READ requests and atomics. The window bounds the loop. */
-static u32 req_reads_out(struct cairn_qpc *qpc)
+static u32 req_reads_outstanding(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 chunk = cairn_window_read_chunk(qpc), out = 0, n;
@@ -385,13 +385,13 @@ static u32 req_allowed(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	if (!n)
 		return 0;
 	if (swr->flags & CAIRN_WQE_FENCE && !req->pkt &&
-	    (req_reads_out(qpc) || cairn_persist_unfinished(qpc)))
+	    (req_reads_outstanding(qpc) || cairn_persist_unfinished(qpc)))
 		return 0;
 	if (cairn_persist_far(qpc))
 		return 0;
 	/* A READ that has begun continues even if max_rd_atomic is 0 now. */
 	if (flags & CAIRN_WOP_READS &&
-	    req_reads_out(qpc) >= max_t(u8, qpc->attrs.max_rd_atomic, 1))
+	    req_reads_outstanding(qpc) >= max_t(u8, qpc->attrs.max_rd_atomic, 1))
 		return 0;
 	if (flags & CAIRN_WOP_CREDIT)
 		n = req_credit_limit(qpc, swr, n);
@@ -407,7 +407,7 @@ static u8 req_bth_opcode(const struct cairn_qpc *qpc, u8 bth_op)
 static void req_train_init(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			   u32 pkt, struct cairn_train *train, u8 bth_op)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.ext->wqe.send;
 
 	*train = (struct cairn_train){
 		.count = 1,
@@ -453,11 +453,11 @@ static void req_fill_atomic_write(struct cairn_requester *req,
 	train->first.payload_len = sizeof(u64);
 	train->length = sizeof(u64);
 	train->seg = sizeof(u64);
-	if (req->apart->wqe.send.flags & CAIRN_WQE_INLINE)
-		train->inline_data = req->apart->wqe.bytes + CAIRN_WQE_DATA_OFFSET;
+	if (req->ext->wqe.send.flags & CAIRN_WQE_INLINE)
+		train->inline_data = req->ext->wqe.bytes + CAIRN_WQE_DATA_OFFSET;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(&req->apart->wqe),
-		.num_sge = req->apart->wqe.send.num_sge,
+		.sge = cairn_wqe_sges(&req->ext->wqe),
+		.num_sge = req->ext->wqe.send.num_sge,
 		.access = CAIRN_ACCESS_LOCAL_READ,
 	};
 }
@@ -467,7 +467,7 @@ static void req_fill_atomic_write(struct cairn_requester *req,
  */
 static int req_emit_read(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.ext->wqe.send;
 	struct cairn_train train;
 
 	req_train_init(qpc, swr, qpc->req.pkt, &train,
@@ -511,7 +511,7 @@ static u8 req_position(const struct cairn_wqe_op *op, u32 pkt, u32 npkts)
 
 static void req_address_ud(struct cairn_qpc *qpc, struct cairn_train *train)
 {
-	const struct cairn_send_wqe *wqe = &qpc->req.apart->wqe.send;
+	const struct cairn_send_wqe *wqe = &qpc->req.ext->wqe.send;
 
 	train->ah = wqe->ud.ah;
 	train->first.qpn = wqe->ud.qpn & CAIRN_24BIT_MASK;
@@ -543,7 +543,7 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 			    op->flags & (CAIRN_WOP_CREDIT |
 					 CAIRN_WOP_PERSIST);
 	if (op->flags & CAIRN_WOP_EXTRA && swr->opcode == CAIRN_WQE_SEND_INV)
-		train->first.rkey = req->apart->wqe.send.imm_or_key;
+		train->first.rkey = req->ext->wqe.send.imm_or_key;
 	if (cairn_qp_reliable(qpc)) {
 		u32 out = cairn_psn_diff(train->first.psn, req->una) + n;
 
@@ -558,10 +558,10 @@ static void req_fill_message(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	}
 	if (swr->flags & CAIRN_WQE_INLINE)
 		train->inline_data =
-			req->apart->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
+			req->ext->wqe.bytes + CAIRN_WQE_DATA_OFFSET + off;
 	train->span = (struct cairn_span){
-		.sge = cairn_wqe_sges(&req->apart->wqe),
-		.num_sge = req->apart->wqe.send.num_sge,
+		.sge = cairn_wqe_sges(&req->ext->wqe),
+		.num_sge = req->ext->wqe.send.num_sge,
 		.offset = off,
 		.more = swr->length - off - train->length,
 		.access = CAIRN_ACCESS_LOCAL_READ,
@@ -715,7 +715,7 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 		req->pkt = 0;
 	}
 	if (req->timed)
-		cairn_legs_sent(qpc, now);
+		cairn_latency_sent(qpc, now);
 	if (!cairn_qp_reliable(qpc))
 		req->una = end;
 	else if (!req->ack_deadline)
@@ -747,7 +747,7 @@ static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 		return req->send_rec != req->una_rec;
 	if (req->send_rec - req->ack_rec >= CAIRN_WINDOW_PACKETS)
 		return true;
-	return swr->flags & CAIRN_WQE_FENCE && req_reads_out(qpc);
+	return swr->flags & CAIRN_WQE_FENCE && req_reads_outstanding(qpc);
 }
 
 /* Run a local operation. After a retransmission it is not performed again. */
@@ -763,7 +763,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return false;
 	if (!swr->local_done && !swr->local_wait)
 		err = cairn_req_load(qpc, swr, &turn->ahead) ?
-			      cairn_env_local(qpc, &req->apart->wqe.send) :
+			      cairn_env_local(qpc, &req->ext->wqe.send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
 	if (swr->local_wait)
@@ -794,7 +794,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 		return true;
 	if (!cairn_req_load(qpc, swr, &turn->ahead))
 		return false;
-	ah = cairn_env_ah_rate(qpc, qpc->req.apart->wqe.send.ud.ah);
+	ah = cairn_env_ah_rate(qpc, qpc->req.ext->wqe.send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
 		limit->kbps = ah;
 	return true;
@@ -1009,7 +1009,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	turn.ahead.units = 0;
 	req->reaps_left = CAIRN_MAX_REAPS;
 	if (req->odp.faulting)
-		cairn_comp_brought(qpc);
+		cairn_comp_faulted_in(qpc);
 	cairn_comp_expire(qpc, now);
 	if (req->rate.marked)
 		cairn_pace_wake(qpc, &req->rate, now);

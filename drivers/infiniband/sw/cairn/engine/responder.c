@@ -23,8 +23,8 @@
 #include "engine/wqe.h"
 
 /* RNR timers while memory is being faulted in: 0.16 to 164 ms (IBTA table 45). */
-#define RESP_ABSENT_TIMER	8
-#define RESP_ABSENT_TRIES	5
+#define RESP_FAULT_TIMER	8
+#define RESP_FAULT_TRIES	5
 
 u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc)
 {
@@ -185,7 +185,7 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
  * drop the message. Each RNR NAK asks for four times the delay of the last, so that the
  * peer's retries last even for a page on a slow disk.
  */
-static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+static bool resp_not_present(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
@@ -197,8 +197,8 @@ static bool resp_absent(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	}
 	resp_set_nak(resp, pkt->psn, CAIRN_AETH_RNR_NAK |
-		     (RESP_ABSENT_TIMER + 4 * resp->odp.tries));
-	if (resp->odp.tries < RESP_ABSENT_TRIES)
+		     (RESP_FAULT_TIMER + 4 * resp->odp.tries));
+	if (resp->odp.tries < RESP_FAULT_TRIES)
 		resp->odp.tries++;
 	return false;
 }
@@ -337,7 +337,7 @@ static bool resp_place_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->payload_len)
 		err = cairn_env_place(qpc, &to, pkt, pkt->payload_len);
 	if (err == -EAGAIN)
-		return resp_absent(qpc, pkt);
+		return resp_not_present(qpc, pkt);
 	if (err)
 		return !pkt->kept &&
 		       resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR,
@@ -412,7 +412,7 @@ static bool resp_may_persist(const struct cairn_qpc *qpc, int durability)
 {
 	return qpc->transport == CAIRN_TRANSPORT_RC ||
 	       (cairn_qp_reliable(qpc) &&
-		cairn_persist_way(durability) != CAIRN_PERSIST_HOST);
+		cairn_persist_method(durability) != CAIRN_PERSIST_HOST);
 }
 
 /* Check the RETH of a FIRST or ONLY: all of its range must be writable. */
@@ -432,7 +432,7 @@ static int resp_start_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (durability && !resp_may_persist(qpc, durability))
 		return -EFAULT;
 	resp->msg.durability = durability;
-	resp->msg.method = pkt->dma_len ? cairn_persist_way(durability) :
+	resp->msg.method = pkt->dma_len ? cairn_persist_method(durability) :
 				       CAIRN_PERSIST_NONE;
 	resp->persist.msg_psn = pkt->psn;
 	resp->msg.received = 0;
@@ -552,7 +552,7 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	err = resp_place_write(qpc, pkt);
 	if (err)
-		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+		return err == -EAGAIN ? resp_not_present(qpc, pkt) :
 					resp_no_access(qpc, pkt);
 	resp->msg.kind = resp_message_of(pkt);
 	return !last || resp_write_done(qpc, pkt);
@@ -593,7 +593,7 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_invalid(qpc, pkt);
 	err = cairn_env_atomic(qpc, pkt, &orig);
 	if (err)
-		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+		return err == -EAGAIN ? resp_not_present(qpc, pkt) :
 					resp_no_access(qpc, pkt);
 	cairn_replay_add(qpc, pkt, 1, orig);
 	resp_message_done(resp);
@@ -608,7 +608,7 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 {
 	struct cairn_responder *resp = &qpc->resp;
 	enum cairn_access access = CAIRN_ACCESS_REMOTE_WRITE;
-	enum cairn_persist way;
+	enum cairn_persist method;
 	u8 durability;
 	int err;
 
@@ -619,15 +619,15 @@ static bool resp_do_atomic_write(struct cairn_qpc *qpc,
 	if (cairn_env_check_write(qpc, pkt->rkey, pkt->va, sizeof(u64),
 				  &durability))
 		return resp_no_access(qpc, pkt);
-	way = cairn_persist_way(durability);
-	if (way == CAIRN_PERSIST_NIC)
+	method = cairn_persist_method(durability);
+	if (method == CAIRN_PERSIST_NIC)
 		access = CAIRN_ACCESS_REMOTE_PERSIST;
-	err = way == CAIRN_PERSIST_HOST ? -EFAULT :
-					  cairn_env_store(qpc, pkt, access);
+	err = method == CAIRN_PERSIST_HOST ? -EFAULT :
+					     cairn_env_store(qpc, pkt, access);
 	if (err)
-		return err == -EAGAIN ? resp_absent(qpc, pkt) :
+		return err == -EAGAIN ? resp_not_present(qpc, pkt) :
 					resp_no_access(qpc, pkt);
-	if (way == CAIRN_PERSIST_NIC)
+	if (method == CAIRN_PERSIST_NIC)
 		resp->persist.fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, 0);
 	resp_message_done(resp);
@@ -828,7 +828,7 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	/* The fault is over: start again with short RNR timers, even if the page has
 	 * been evicted since.
 	 */
-	if (resp->odp.tries && !cairn_env_brings(qpc, CAIRN_RESP))
+	if (resp->odp.tries && !cairn_env_faulting(qpc, CAIRN_RESP))
 		resp->odp.tries = 0;
 	if (!resp_in_sequence(resp, pkt) || !resp_size_fits(qpc, pkt))
 		return resp_invalid(qpc, pkt);
@@ -994,7 +994,7 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	err = cairn_env_place_bytes(qpc, &to, grh, CAIRN_GRH_LEN);
 	if (err) {
 		if (err == -EAGAIN)
-			resp_absent(qpc, pkt);
+			resp_not_present(qpc, pkt);
 		else
 			resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_PROT_ERR, 0);
 		return;

@@ -46,7 +46,7 @@ struct cairn_odp {
 	struct cairn_nic *nic;
 	struct mem_cgroup *memcg;	/* charged for tables; a reference */
 	struct pid *tgid;		/* finds the process without MEMCG */
-	struct cairn_odp_line line;	/* jobs that fault in pages */
+	struct cairn_odp_queue queue;	/* jobs that fault in pages */
 	/* Page number -> PFN << 1 | writable. Written under its lock in process
 	 * context; read under RCU.
 	 */
@@ -156,7 +156,7 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 	if (!odp)
 		return ERR_PTR(-ENOMEM);
-	err = cairn_odp_line_init(&odp->line);
+	err = cairn_odp_queue_init(&odp->queue);
 	if (err) {
 		kfree(odp);
 		return ERR_PTR(err);
@@ -173,7 +173,7 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 					   (odp->end - odp->first) << PAGE_SHIFT,
 					   &odp_notifier_ops);
 	if (err) {
-		cairn_odp_line_free(&odp->line);
+		cairn_odp_queue_free(&odp->queue);
 		kfree(odp);
 		return ERR_PTR(err);
 	}
@@ -190,13 +190,13 @@ static void odp_free(struct cairn_odp *odp)
 	mem_cgroup_put(odp->memcg);
 	put_pid(odp->tgid);
 	mmdrop(odp->notifier.mm);
-	cairn_odp_line_free(&odp->line);
+	cairn_odp_queue_free(&odp->queue);
 	kfree(odp);
 }
 
 void cairn_odp_stop(struct cairn_odp *odp)
 {
-	cairn_odp_line_end(&odp->line);
+	cairn_odp_queue_end(&odp->queue);
 }
 
 void cairn_odp_destroy(struct cairn_odp *odp)
@@ -204,7 +204,7 @@ void cairn_odp_destroy(struct cairn_odp *odp)
 	if (!odp)
 		return;
 	cairn_odp_stop(odp);
-	/* Faults add no pages from now on: odp_keep() checks line.ended under
+	/* Faults add no pages from now on: odp_keep() checks queue.ended under
 	 * the lock. Written pages become dirty here, while the notifier keeps
 	 * them in place.
 	 */
@@ -218,7 +218,7 @@ void cairn_odp_queue(struct cairn_odp *odp, struct cairn_odp_job *job)
 	struct cairn_nic *nic = odp->nic;
 
 	/* The job owns the reference to @odp and may drop it. */
-	if (cairn_odp_job_queue(job, &odp->line))
+	if (cairn_odp_job_queue(job, &odp->queue))
 		cairn_nic_count(nic, CAIRN_CTR_ODP_WAITS, 1);
 }
 
@@ -311,7 +311,7 @@ static int odp_keep(struct cairn_odp *odp, const struct hmm_range *range,
 
 	xa_lock(&odp->pages);
 	/* The device may be freed after the region has ended. */
-	if (READ_ONCE(odp->line.ended))
+	if (READ_ONCE(odp->queue.ended))
 		err = -EINTR;
 	else if (mmu_interval_read_retry(&odp->notifier, range->notifier_seq))
 		err = -EBUSY;
@@ -405,7 +405,7 @@ static int odp_bring_batch(struct cairn_odp *odp, unsigned long first,
 		err = odp_fault(odp, first, end, flags);
 		if (err != -EBUSY || time_after(jiffies, until))
 			break;
-		err = READ_ONCE(odp->line.ended) ? -EINTR : 0;
+		err = READ_ONCE(odp->queue.ended) ? -EINTR : 0;
 	}
 	odp_release(odp, first, end);
 	return err == -EBUSY ? 0 : err;
@@ -467,7 +467,7 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 	unsigned long first = addr >> PAGE_SHIFT, end;
 	int err = 0;
 
-	if (READ_ONCE(odp->line.ended))
+	if (READ_ONCE(odp->queue.ended))
 		return -EINTR;
 	if (!len)
 		return 0;
@@ -481,7 +481,7 @@ int cairn_odp_bring(struct cairn_odp *odp, u64 addr, u64 len,
 
 		err = odp_bring_of_process(odp, first, first + n, how);
 		first += n;
-		if (READ_ONCE(odp->line.ended) || fatal_signal_pending(current))
+		if (READ_ONCE(odp->queue.ended) || fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A job waits in the line of its region. A line with jobs is in the list of its
- * process. A process with such lines is in the list of its user, unless it runs
- * its full share of jobs. The lines of a process take turns, and so do the
+ * A job waits in the queue of its region. A queue with jobs is in the list of its
+ * process. A process with such queues is in the list of its user, unless it runs
+ * its full share of jobs. The queues of a process take turns, and so do the
  * processes of a user.
  */
 #include <linux/cred.h>
@@ -20,7 +20,7 @@
 #include <linux/user_namespace.h>
 #include "mem/odp_job.h"
 
-/* Jobs that are started at a time, under the lock, when a line ends. */
+/* Jobs that are started at a time, under the lock, when a queue ends. */
 #define ODP_END_JOBS	32
 /* A job that runs longer may never end. */
 #define ODP_LONG_MS	100
@@ -44,10 +44,10 @@ struct cairn_odp_process {
 	struct hlist_node node;
 	const struct mm_struct *mm;	/* only compared */
 	struct odp_user *user;
-	refcount_t refs;		/* lines, and jobs */
+	refcount_t refs;		/* queues, and jobs */
 	u32 busy;
 	struct list_head turn;		/* in the user's list */
-	struct list_head lines;		/* lines that have jobs */
+	struct list_head queues;		/* queues that have jobs */
 };
 
 /* Users and processes that have regions or jobs. */
@@ -115,7 +115,7 @@ static void odp_process_add(struct cairn_odp_process *process,
 	process->mm = current->mm;
 	refcount_set(&process->refs, 1);
 	INIT_LIST_HEAD(&process->turn);
-	INIT_LIST_HEAD(&process->lines);
+	INIT_LIST_HEAD(&process->queues);
 	hash_add(odp_processes, &process->node, (unsigned long)current->mm);
 }
 
@@ -157,38 +157,38 @@ static void odp_process_put(struct cairn_odp_process *process)
 	kfree(process);
 }
 
-int cairn_odp_line_init(struct cairn_odp_line *line)
+int cairn_odp_queue_init(struct cairn_odp_queue *queue)
 {
-	INIT_LIST_HEAD(&line->turn);
-	INIT_LIST_HEAD(&line->waiting);
-	line->process = odp_process_get();
-	return line->process ? 0 : -ENOMEM;
+	INIT_LIST_HEAD(&queue->turn);
+	INIT_LIST_HEAD(&queue->waiting);
+	queue->process = odp_process_get();
+	return queue->process ? 0 : -ENOMEM;
 }
 
-void cairn_odp_line_free(struct cairn_odp_line *line)
+void cairn_odp_queue_free(struct cairn_odp_queue *queue)
 {
-	odp_process_put(line->process);
+	odp_process_put(queue->process);
 }
 
 /* Give @process a turn if it has waiting jobs and its share allows one. */
 static void odp_process_ready(struct cairn_odp_process *process)
 {
-	if (list_empty(&process->turn) && !list_empty(&process->lines) &&
+	if (list_empty(&process->turn) && !list_empty(&process->queues) &&
 	    process->busy < CAIRN_ODP_PROCESS_JOBS)
 		list_add_tail(&process->turn, &process->user->ready);
 }
 
-/* Start the first job of @line. Return: that job, only to be compared. */
-static const struct cairn_odp_job *odp_line_run(struct cairn_odp_line *line)
+/* Start the first job of @queue. Return: that job, only to be compared. */
+static const struct cairn_odp_job *odp_queue_run(struct cairn_odp_queue *queue)
 {
-	struct cairn_odp_process *process = line->process;
-	struct cairn_odp_job *job = list_first_entry(&line->waiting,
+	struct cairn_odp_process *process = queue->process;
+	struct cairn_odp_job *job = list_first_entry(&queue->waiting,
 						     struct cairn_odp_job, node);
 
 	list_del_init(&job->node);
-	list_del_init(&line->turn);
-	if (!list_empty(&line->waiting))
-		list_add_tail(&line->turn, &process->lines);
+	list_del_init(&queue->turn);
+	if (!list_empty(&queue->waiting))
+		list_add_tail(&queue->turn, &process->queues);
 	process->busy++;
 	process->user->busy++;
 	queue_work(odp_wq, &job->work);
@@ -208,9 +208,9 @@ static bool odp_user_run(struct odp_user *user, const struct cairn_odp_job *job)
 					 turn);
 
 		list_del_init(&process->turn);
-		begun |= job == odp_line_run(list_first_entry(&process->lines,
-							      struct cairn_odp_line,
-							      turn));
+		begun |= job == odp_queue_run(list_first_entry(&process->queues,
+							       struct cairn_odp_queue,
+							       turn));
 		odp_process_ready(process);
 	}
 	return begun;
@@ -219,22 +219,22 @@ static bool odp_user_run(struct odp_user *user, const struct cairn_odp_job *job)
 /* A process without waiting jobs has no turn. */
 static void odp_process_left(struct cairn_odp_process *process)
 {
-	if (list_empty(&process->lines))
+	if (list_empty(&process->queues))
 		list_del_init(&process->turn);
 }
 
-void cairn_odp_line_end(struct cairn_odp_line *line)
+void cairn_odp_queue_end(struct cairn_odp_queue *queue)
 {
 	bool more = true;
 	u32 n;
 
 	while (more) {
 		spin_lock_irq(&odp_jobs_lock);
-		WRITE_ONCE(line->ended, true);
-		for (n = 0; n < ODP_END_JOBS && !list_empty(&line->waiting); n++)
-			odp_line_run(line);
-		more = !list_empty(&line->waiting);
-		odp_process_left(line->process);
+		WRITE_ONCE(queue->ended, true);
+		for (n = 0; n < ODP_END_JOBS && !list_empty(&queue->waiting); n++)
+			odp_queue_run(queue);
+		more = !list_empty(&queue->waiting);
+		odp_process_left(queue->process);
 		spin_unlock_irq(&odp_jobs_lock);
 		cond_resched();
 	}
@@ -320,21 +320,21 @@ void cairn_odp_job_init(struct cairn_odp_job *job,
 	job->func = func;
 }
 
-bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line)
+bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_queue *queue)
 {
-	struct cairn_odp_process *process = line->process;
+	struct cairn_odp_process *process = queue->process;
 	unsigned long flags;
 	bool begun = true;
 
 	refcount_inc(&process->refs);
 	job->process = process;
-	job->line = line;
+	job->queue = queue;
 	spin_lock_irqsave(&odp_jobs_lock, flags);
-	if (list_empty(&line->waiting))
-		list_add_tail(&line->turn, &process->lines);
-	list_add_tail(&job->node, &line->waiting);
-	if (line->ended) {
-		odp_line_run(line);
+	if (list_empty(&queue->waiting))
+		list_add_tail(&queue->turn, &process->queues);
+	list_add_tail(&job->node, &queue->waiting);
+	if (queue->ended) {
+		odp_queue_run(queue);
 		odp_process_left(process);
 	} else {
 		odp_process_ready(process);
@@ -344,7 +344,7 @@ bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line)
 	return !begun;
 }
 
-/* Remove @job from its line, if it is in one. */
+/* Remove @job from its queue, if it is in one. */
 static bool odp_job_leave(struct cairn_odp_job *job)
 {
 	bool waits;
@@ -353,8 +353,8 @@ static bool odp_job_leave(struct cairn_odp_job *job)
 	waits = !list_empty(&job->node);
 	if (waits) {
 		list_del_init(&job->node);
-		if (list_empty(&job->line->waiting))
-			list_del_init(&job->line->turn);
+		if (list_empty(&job->queue->waiting))
+			list_del_init(&job->queue->turn);
 		odp_process_left(job->process);
 	}
 	spin_unlock_irq(&odp_jobs_lock);

@@ -20,7 +20,7 @@ struct cairn_odp_process;
 #define CAIRN_ODP_JOBS		512	/* in total: the workqueue's limit */
 
 /* Jobs of one region that wait for a share. */
-struct cairn_odp_line {
+struct cairn_odp_queue {
 	struct cairn_odp_process *process;	/* a reference */
 	struct list_head turn;			/* in the process's list */
 	struct list_head waiting;		/* jobs */
@@ -31,21 +31,21 @@ struct cairn_odp_job {
 	struct work_struct work;
 	void (*func)(struct cairn_odp_job *job);
 	struct list_head node;			/* while it waits */
-	struct cairn_odp_line *line;		/* valid while it waits */
+	struct cairn_odp_queue *queue;		/* valid while it waits */
 	struct cairn_odp_process *process;	/* until func has returned */
 };
 
-/* Initialise @line for the calling process and user. Sleeps. Return: 0 or
+/* Initialise @queue for the calling process and user. Sleeps. Return: 0 or
  *	-ENOMEM.
  */
-int cairn_odp_line_init(struct cairn_odp_line *line);
-/* Free @line, which has no waiting jobs. Sleeps. */
-void cairn_odp_line_free(struct cairn_odp_line *line);
+int cairn_odp_queue_init(struct cairn_odp_queue *queue);
+/* Free @queue, which has no waiting jobs. Sleeps. */
+void cairn_odp_queue_free(struct cairn_odp_queue *queue);
 
-/* Start all waiting jobs of @line, and later ones when they are queued,
+/* Start all waiting jobs of @queue, and later ones when they are queued,
  * regardless of shares: they end quickly. Sleeps.
  */
-void cairn_odp_line_end(struct cairn_odp_line *line);
+void cairn_odp_queue_end(struct cairn_odp_queue *queue);
 
 /* @func may sleep, free the job or queue it again. */
 void cairn_odp_job_init(struct cairn_odp_job *job,
@@ -54,11 +54,11 @@ void cairn_odp_job_init(struct cairn_odp_job *job,
 /**
  * cairn_odp_job_queue() - run a job when there is a thread
  * @job: neither waiting nor about to run; may be freed when this returns
- * @line: its line; must stay valid until the job has begun
+ * @queue: its queue; must stay valid until the job has begun
  *
  * Any context. Return: true if it waits for a share.
  */
-bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_line *line);
+bool cairn_odp_job_queue(struct cairn_odp_job *job, struct cairn_odp_queue *queue);
 
 /* Cancel @job, which no caller queues any more. Return: true if it was queued
  * and will not run; false if it runs now or has run. Process context.

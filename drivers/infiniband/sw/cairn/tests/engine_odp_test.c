@@ -40,7 +40,7 @@ static void run_seed(u64 seed, const struct sim_faults *faults, u16 taken)
 	sim_end(p.s);
 }
 
-static void brought_once(void)
+static void faulted_in_once(void)
 {
 	for_seeds(seed, 60)
 		run_seed(seed, &(struct sim_faults){ .split = 200 }, 0);
@@ -204,7 +204,7 @@ static void end_in_between(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(brought_once),
+	KTAP(faulted_in_once),
 	KTAP(taken_away_again),
 	KTAP(taken_away_and_loss),
 	KTAP(on_demand_and_reordering),

@@ -55,7 +55,7 @@ struct bench_qp {
 	struct cairn_rdres rd[1];
 	u32 tail;
 	bool waits;
-	u8 apart[sizeof(struct cairn_legs) + CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
+	u8 ext[sizeof(struct cairn_latency) + CAIRN_UNIT_SIZE] __aligned(CAIRN_LINE);
 	u8 from[BYTES] __aligned(CAIRN_LINE);
 	u8 to[BYTES];
 };
@@ -271,7 +271,7 @@ struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *c) { abort(); }
 u64 cairn_env_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
 u8 cairn_env_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_env_random(struct cairn_qpc *c) { return 0; }
-bool cairn_env_brings(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
+bool cairn_env_faulting(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
 void cairn_env_ask_peer(struct cairn_qpc *c) { abort(); }
 void cairn_env_started(struct cairn_qpc *c, const struct cairn_swr *swr) { }
 int cairn_env_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }
@@ -511,7 +511,7 @@ static void connect_qp(struct bench_qp *qp, u32 slot)
 	c->cc.line_kbps = 100000000;
 	c->max_units = 1;
 	c->max_records = DEPTH;
-	c->req.apart = (void *)qp->apart;
+	c->req.ext = (void *)qp->ext;
 	c->req.swr = qp->swr;
 	c->req.swr_mask = DEPTH - 1;
 	c->resp.replay.res = qp->rd;

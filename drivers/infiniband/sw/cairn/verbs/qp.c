@@ -196,7 +196,7 @@ static u32 qp_recv_units(const struct cairn_qp *qp)
 /* Allocate the cold part, with room for copies of the largest send and receive WQE. */
 static int qp_create_cold(struct cairn_qp *qp)
 {
-	u32 send = cairn_requester_apart_size(qp->qpc.max_units);
+	u32 send = cairn_requester_ext_size(qp->qpc.max_units);
 	u32 recv = qp_recv_units(qp) * CAIRN_UNIT_SIZE;
 
 	qp->cold = kzalloc(sizeof(*qp->cold) + send + recv, GFP_KERNEL_ACCOUNT);
@@ -213,8 +213,8 @@ static int qp_create_cold(struct cairn_qp *qp)
 	cairn_async_init(&qp->cold->async, qp_deliver,
 			 cairn_xrc_is_target(qp) ? NULL : qp->ibqp.uobject);
 	qp->cold->async.for_life = cairn_xrc_is_target(qp);
-	qp->qpc.req.apart = qp->cold->apart;
-	qp->qpc.resp.rwqe = (void *)qp->cold->apart + send;
+	qp->qpc.req.ext = qp->cold->ext;
+	qp->qpc.resp.rwqe = (void *)qp->cold->ext + send;
 	return 0;
 }
 

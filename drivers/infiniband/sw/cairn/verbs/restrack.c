@@ -83,9 +83,9 @@ static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
 				  READ_ONCE(qpc->resp.rate.marked) << 1 },
 		{ "cc-enabled", READ_ONCE(qpc->attrs.cc) },
 		{ "cc-kbps", READ_ONCE(qpc->cc.rp[CAIRN_REQ].kbps) },
-		{ "send-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_SEND]) },
-		{ "answer-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_ANSWER]) },
-		{ "durable-ns", READ_ONCE(req->apart->legs.ns[CAIRN_LEG_DURABLE]) },
+		{ "send-ns", READ_ONCE(req->ext->latency.ns[CAIRN_STAGE_SEND]) },
+		{ "answer-ns", READ_ONCE(req->ext->latency.ns[CAIRN_STAGE_ANSWER]) },
+		{ "durable-ns", READ_ONCE(req->ext->latency.ns[CAIRN_STAGE_DURABLE]) },
 	};
 
 	return restrack_put(msg, details, ARRAY_SIZE(details));

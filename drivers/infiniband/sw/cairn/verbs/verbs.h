@@ -244,7 +244,7 @@ struct cairn_cq_wait {
 
 /* The part of a QP that the data path rarely uses. It has memory of its own, because
  * that of struct cairn_qp is rounded up to a power of two. Behind it are struct
- * cairn_requester_apart and the responder's copy of a receive WQE, with room for the
+ * cairn_requester_ext and the responder's copy of a receive WQE, with room for the
  * largest WQEs of this QP.
  */
 struct cairn_qp_cold {
@@ -261,7 +261,7 @@ struct cairn_qp_cold {
 	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* send CQ, receive CQ */
 	struct cairn_async_work async;
 	u32 counts_from[CAIRN_SIDES];	/* random offsets for verbs/restrack.c */
-	struct cairn_requester_apart apart[];	/* as much of it as is needed */
+	struct cairn_requester_ext ext[];	/* as much of it as is needed */
 };
 
 /* 2048 bytes with the kernels of Debian 12. A larger one would take 4 KiB. */

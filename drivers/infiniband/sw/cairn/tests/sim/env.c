@@ -81,11 +81,11 @@ int cairn_env_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(to_sim_qp(q), to, buf, len);
 }
 
-bool cairn_env_brings(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_env_faulting(struct cairn_qpc *q, enum cairn_side_id side)
 {
 	struct sim_qp *qp = to_sim_qp(q);
 
-	check_turn(qp, side, "absent memory");
+	check_turn(qp, side, "faulting");
 	return qp->odp[side].busy;
 }
 

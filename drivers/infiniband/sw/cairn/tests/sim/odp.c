@@ -13,7 +13,7 @@ void sim_odp(struct sim_mr *mr)
 	mr->here = calloc(mr->len / PAGE + 1, sizeof(*mr->here));
 }
 
-static void odp_brought(struct sim *s, void *arg)
+static void odp_faulted_in(struct sim *s, void *arg)
 {
 	struct sim_odp *odp = arg;
 	u32 page;
@@ -33,7 +33,7 @@ static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
 	bool failed = odp->failed;
 
 	if (s->run_qp != qp || s->run_side != side)
-		sim_fail(s, "QP %u: absent memory of another side", qp->c.qpn);
+		sim_fail(s, "QP %u: memory of another side", qp->c.qpn);
 	if (odp->busy)
 		return -EAGAIN;
 	odp->failed = false;
@@ -46,7 +46,7 @@ static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
 	odp->busy = true;
 	odp->asked++;
 	sim_at(s, s->now + 1 + sim_below(&s->rand, s->bring_ns ?: 50 * SIM_US),
-	       odp_brought, odp);
+	       odp_faulted_in, odp);
 	return -EAGAIN;
 }
 

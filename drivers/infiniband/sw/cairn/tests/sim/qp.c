@@ -103,7 +103,7 @@ static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init,
 				    max(init->max_sge * (u32)sizeof(struct cairn_sge),
 					(u32)init->max_inline),
 				    CAIRN_UNIT_SIZE);
-	c->req.apart = aligned_alloc(CAIRN_LINE, cairn_requester_apart_size(c->max_units));
+	c->req.ext = aligned_alloc(CAIRN_LINE, cairn_requester_ext_size(c->max_units));
 	c->req.swr_mask = records - 1;
 	c->max_records = init->sq_depth;
 	c->req.swr = malloc(records * sizeof(*c->req.swr));

@@ -103,7 +103,7 @@ static void qp_free(struct sim_qp *qp)
 	free(qp->own_rq.ring);
 	free(qp->cq[CAIRN_REQ].log);
 	free(qp->cq[CAIRN_RESP].log);
-	free(qp->c.req.apart);
+	free(qp->c.req.ext);
 	free(qp->c.req.swr);
 	free(qp->c.resp.rwqe);
 	free(qp->c.resp.replay.res);

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The latency of a request by stage, as the requester measures it (engine/legs.c). */
-#include "engine/legs.h"
+/* The latency of a request by stage, as the requester measures it (engine/latency.c). */
+#include "engine/latency.h"
 #include "persist.h"
 
-#define LEG_WAY		(5 * SIM_MS)	/* of a packet, one way */
-#define LEG_SLACK	SIM_MS		/* what a simulated host takes itself */
+#define LATENCY_WAY		(5 * SIM_MS)	/* of a packet, one way */
+#define LATENCY_SLACK	SIM_MS		/* what a simulated host takes itself */
 
 static struct rig far_rig(const struct sim_qp_init *init)
 {
 	struct rig r = rig_with(1, init, &sim_attrs);
 
-	r.s->latency_ns = LEG_WAY;
+	r.s->latency_ns = LATENCY_WAY;
 	return r;
 }
 
-#define expect_leg(r, leg, from, to)					\
-	expect_leg_at(__FILE__, __LINE__, r, leg, from, to)
+#define expect_stage(r, stage, from, to)					\
+	expect_stage_at(__FILE__, __LINE__, r, stage, from, to)
 
-static void expect_leg_at(const char *file, int line, const struct rig *r,
-			  enum cairn_leg leg, u64 from, u64 to)
+static void expect_stage_at(const char *file, int line, const struct rig *r,
+			    enum cairn_stage stage, u64 from, u64 to)
 {
-	u32 ns = r->a->c.req.apart->legs.ns[leg];
+	u32 ns = r->a->c.req.ext->latency.ns[stage];
 
 	if (ns < from || ns > to)
-		ktap_fail_at(file, line, "leg %d: %u ns, not %llu to %llu",
-			     leg, ns, from, to);
+		ktap_fail_at(file, line, "stage %d: %u ns, not %llu to %llu",
+			     stage, ns, from, to);
 }
 
 /* The first request of a connection says it, whatever it is. */
@@ -41,16 +41,16 @@ static void an_answer_takes_a_round_trip(void)
 		rig_send(&r, 1, opcodes[i], 8);
 		ktap_ok(sim_run(r.s, SIM_SEC));
 		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
-		expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY,
-			   2 * LEG_WAY + LEG_SLACK);
-		expect_leg(&r, CAIRN_LEG_DURABLE, 0, 0);
+		expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+		expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+			     2 * LATENCY_WAY + LATENCY_SLACK);
+		expect_stage(&r, CAIRN_STAGE_DURABLE, 0, 0);
 		ktap_ok(!r.a->c.req.timed);
 		sim_end(r.s);
 	}
 }
 
-/* 8000 kbit/s are 1 byte/us. The last response or ACK ends the second leg. */
+/* 8000 kbit/s are 1 byte/us. The last response or ACK ends the second stage. */
 static void a_limit_makes_sending_long(void)
 {
 	struct cairn_rate_limit slow = { .kbps = 8000, .burst = 1100 };
@@ -59,8 +59,9 @@ static void a_limit_makes_sending_long(void)
 	r.a->c.attrs.rate = slow;
 	rig_send(&r, 1, CAIRN_WQE_WRITE, 50 * 1024);
 	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_leg(&r, CAIRN_LEG_SEND, 49 * SIM_MS, 53 * SIM_MS);
-	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
+	expect_stage(&r, CAIRN_STAGE_SEND, 49 * SIM_MS, 53 * SIM_MS);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+		     2 * LATENCY_WAY + LATENCY_SLACK);
 	sim_end(r.s);
 }
 
@@ -74,36 +75,37 @@ static void loss_counts_as_waiting_for_the_answer(void)
 	r.s->dead[1] = false;
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
-	expect_leg(&r, CAIRN_LEG_ANSWER, 20 * SIM_MS + 2 * LEG_WAY, SIM_SEC);
+	expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 20 * SIM_MS + 2 * LATENCY_WAY, SIM_SEC);
 	sim_end(r.s);
 }
 
 /* The peer's host takes its time; the ACK does not. */
-static void durability_is_a_leg_of_its_own(u8 flags)
+static void durability_is_a_stage_of_its_own(u8 flags)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
 
-	r.s->latency_ns = LEG_WAY;
+	r.s->latency_ns = LATENCY_WAY;
 	empty_recvs(r.a, 1, 1);
 	empty_recvs(r.b, 1, 1);
 	persist_at(&r, 1, 0, 100, flags);
-	ktap_ok(!sim_run(r.s, 4 * LEG_WAY));
-	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
+	ktap_ok(!sim_run(r.s, 4 * LATENCY_WAY));
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+		     2 * LATENCY_WAY + LATENCY_SLACK);
 	ktap_ok(r.a->c.req.timed);
 	sim_run(r.s, 60 * SIM_MS);
 	ktap_eq(release(&r, 0, 0), 0);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_leg(&r, CAIRN_LEG_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
+	expect_stage(&r, CAIRN_STAGE_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
 	ktap_ok(!r.a->c.req.timed);
 	sim_end(r.s);
 }
 
 static void both_modes_of_completion(void)
 {
-	durability_is_a_leg_of_its_own(0);
-	durability_is_a_leg_of_its_own(CAIRN_WQE_EARLY);
+	durability_is_a_stage_of_its_own(0);
+	durability_is_a_stage_of_its_own(CAIRN_WQE_EARLY);
 }
 
 /* One answer says that it came and that it is durable. */
@@ -111,11 +113,12 @@ static void a_device_that_flushes_answers_once(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
 
-	r.s->latency_ns = LEG_WAY;
+	r.s->latency_ns = LATENCY_WAY;
 	persist(&r, 1, 100);
 	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY, 2 * LEG_WAY + LEG_SLACK);
-	expect_leg(&r, CAIRN_LEG_DURABLE, 1, LEG_SLACK);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+		     2 * LATENCY_WAY + LATENCY_SLACK);
+	expect_stage(&r, CAIRN_STAGE_DURABLE, 1, LATENCY_SLACK);
 	ktap_ok(!r.a->c.req.timed);
 	sim_end(r.s);
 }
@@ -126,18 +129,18 @@ static void some_are_timed(void)
 	struct rig r = far_rig(&sim_rc);
 	u32 i;
 
-	for (i = 0; i < 2 * CAIRN_LEGS_EVERY; i++) {
+	for (i = 0; i < 2 * CAIRN_LATENCY_EVERY; i++) {
 		if (i == 1)
-			r.s->latency_ns = 3 * LEG_WAY;
+			r.s->latency_ns = 3 * LATENCY_WAY;
 		rig_send(&r, i, CAIRN_WQE_WRITE, 8);
 		ktap_ok(sim_run(r.s, SIM_SEC));
-		if (i == CAIRN_LEGS_EVERY - 1)
-			expect_leg(&r, CAIRN_LEG_ANSWER, 2 * LEG_WAY,
-				   2 * LEG_WAY + LEG_SLACK);
+		if (i == CAIRN_LATENCY_EVERY - 1)
+			expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+				     2 * LATENCY_WAY + LATENCY_SLACK);
 	}
 	/* 7/8 of 10 ms and 1/8 of 30 ms */
-	expect_leg(&r, CAIRN_LEG_ANSWER, 12 * SIM_MS, 13 * SIM_MS);
-	ktap_eq(r.a->started, 2 * CAIRN_LEGS_EVERY);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 12 * SIM_MS, 13 * SIM_MS);
+	ktap_eq(r.a->started, 2 * CAIRN_LATENCY_EVERY);
 	sim_end(r.s);
 }
 
@@ -147,8 +150,8 @@ static void nobody_answers_uc(void)
 
 	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_leg(&r, CAIRN_LEG_SEND, 1, LEG_SLACK);
-	expect_leg(&r, CAIRN_LEG_ANSWER, 0, 0);
+	expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 0, 0);
 	ktap_ok(!r.a->c.req.timed);
 	sim_end(r.s);
 }
@@ -159,15 +162,15 @@ static void what_is_flushed_has_no_end(void)
 	struct rig r = far_rig(&sim_rc);
 
 	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, LEG_WAY);
+	sim_run(r.s, LATENCY_WAY);
 	ktap_ok(r.a->c.req.timed);
 	sim_modify(r.a, CAIRN_QP_ERR);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_ok(!r.a->c.req.timed);
-	expect_leg(&r, CAIRN_LEG_ANSWER, 0, 0);
+	expect_stage(&r, CAIRN_STAGE_ANSWER, 0, 0);
 	sim_reset(r.a);
-	expect_leg(&r, CAIRN_LEG_SEND, 0, 0);
+	expect_stage(&r, CAIRN_STAGE_SEND, 0, 0);
 	sim_end(r.s);
 }
 
@@ -187,7 +190,7 @@ static void only_what_travels(void)
 	sim_run(r.s, SIM_SEC);
 	ktap_eq(r.a->started, 1);
 	ktap_ok(!r.a->c.req.timed);
-	expect_leg(&r, CAIRN_LEG_SEND, 0, 0);
+	expect_stage(&r, CAIRN_STAGE_SEND, 0, 0);
 	sim_end(r.s);
 }
 
