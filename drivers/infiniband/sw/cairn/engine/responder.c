@@ -850,17 +850,17 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 		held.kept = true;
 		if (resp_take_expected(qpc, &held))
 			continue;
-		if (resp->waits || resp->nak.due)
-			goto not_received;
+		if (resp->waits)
+			return;
+		if (resp->nak.due) {
+			cairn_hold_drop(qpc);	/* everything is repeated */
+			return;
+		}
 		cairn_hold_refuse(qpc, resp->epsn);
 		break;
 	}
 	if (resp->holding && (asked || resp->ack_due))
 		resp_nak_gap(resp);
-	return;
-not_received:
-	if (!resp->waits)
-		cairn_hold_drop(qpc);	/* everything is repeated */
 }
 
 static void resp_rx_expected(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)

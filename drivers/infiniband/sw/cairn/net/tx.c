@@ -781,6 +781,17 @@ static int tx_open_fill(struct tx_open *open, const struct cairn_train *train,
 	return 0;
 }
 
+/* The first open train, or NULL. */
+static struct tx_open *tx_open_any(struct tx_plug *plug)
+{
+	struct tx_open *open;
+
+	for (open = plug->open; open < plug->open + TX_FLOWS; open++)
+		if (open->join.count)
+			return open;
+	return NULL;
+}
+
 void cairn_net_plug(void)
 	__acquires(RCU)
 {
@@ -793,15 +804,14 @@ void cairn_net_unplug(void)
 	__releases(RCU)
 {
 	struct tx_plug *plug = this_cpu_ptr(&tx_plugs);
-	u32 i;
+	struct tx_open *open;
 
-	/* The stack may call back and open others: begin again after each. */
-	for (i = 0; this_cpu_read(cairn_plug_state.depth) == 1 && i < TX_FLOWS;
-	     i++) {
-		if (!plug->open[i].join.count)
-			continue;
-		tx_open_leave(&plug->open[i]);
-		i = -1;
+	/* The stack may call back and open others: search again after each. */
+	while (this_cpu_read(cairn_plug_state.depth) == 1) {
+		open = tx_open_any(plug);
+		if (!open)
+			break;
+		tx_open_leave(open);
 	}
 	this_cpu_dec(cairn_plug_state.depth);
 	rcu_read_unlock();
