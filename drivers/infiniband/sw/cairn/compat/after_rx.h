@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A call on this CPU after its packets that wait have been received.
+ * Calls a function on this CPU after the CPU has received the packets that wait in its
+ * queues.
  *
- * No interface of the kernel says that. A tasklet does it, because soft interrupts have an
- * order in which packet reception comes before tasklets. A work of system_bh_wq (6.9)
- * runs in the same soft interrupt, at a higher cost, and a NAPI instance of our own
- * takes turns with the others. Whether reception ended early, with packets left, is
- * asked of what is pending.
+ * No interface of the kernel does this. A tasklet comes close: pending soft interrupts
+ * run in a fixed order, with packet reception before tasklets. A work item of
+ * system_bh_wq (6.9) runs in the same soft interrupt, but costs more, and a NAPI instance
+ * of our own would take turns with the others. Reception may stop early with packets
+ * left. It is pending again then, which cairn_after_rx_pending() checks.
  *
- * Where packets of virtual netdevs are received by a thread (PREEMPT_RT from 6.10 on,
- * or thread_backlog_napi), no soft interrupt is behind them: a timer gives that
- * thread its CPU meanwhile.
+ * The packets of virtual netdevs may be received by a thread (PREEMPT_RT from 6.10 on,
+ * or thread_backlog_napi). A tasklet would run before that thread. So a timer delays the
+ * tasklet, and the thread gets the CPU.
  */
 #ifndef CAIRN_COMPAT_AFTER_RX_H
 #define CAIRN_COMPAT_AFTER_RX_H
@@ -51,13 +52,13 @@ static inline bool cairn_after_rx_pending(void)
 	       after_rx_in_thread();
 }
 
-/* BH off. One call for several of these. */
+/* Schedule the call; several requests become one. BH off. */
 static inline void cairn_after_rx_schedule(struct cairn_after_rx *after)
 {
 	tasklet_schedule(&after->tasklet);
 }
 
-/* In the call, which found that packets are left. */
+/* Schedule the call again, from the call itself, as packets are left. */
 static inline void cairn_after_rx_again(struct cairn_after_rx *after)
 {
 	if (after_rx_in_thread())
@@ -67,7 +68,7 @@ static inline void cairn_after_rx_again(struct cairn_after_rx *after)
 		tasklet_schedule(&after->tasklet);
 }
 
-/* @func: has the member tasklet as argument, in a soft interrupt. */
+/* @func: the function, called in a soft interrupt; its argument is the member tasklet. */
 static inline void cairn_after_rx_init(struct cairn_after_rx *after,
 				       void (*func)(struct tasklet_struct *))
 {
@@ -76,7 +77,7 @@ static inline void cairn_after_rx_init(struct cairn_after_rx *after,
 		      HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
-/* No call is made from here on, except for what is scheduled afterwards. Sleeps. */
+/* Cancel a scheduled call, and wait for a running one. Sleeps. */
 static inline void cairn_after_rx_stop(struct cairn_after_rx *after)
 {
 	hrtimer_cancel(&after->timer);

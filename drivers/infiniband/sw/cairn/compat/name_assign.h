@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.3 a driver can mark a device name as the user's, so that udev keeps it. */
+/* Since 6.3 a driver can mark a device name as assigned by the user, so that udev does not
+ * rename the device.
+ */
 #ifndef CAIRN_COMPAT_NAME_ASSIGN_H
 #define CAIRN_COMPAT_NAME_ASSIGN_H
 

@@ -19,7 +19,7 @@
 # 1 "CAIRN_HAS_IB_FLUSH"
 static int probe_ib_flush = IB_ACCESS_FLUSH_GLOBAL;
 
-/* 6.3: a device name can be marked as the user's. */
+/* 6.3: a device name can be marked as assigned by the user. */
 # 1 "CAIRN_HAS_IB_MARK_NAME"
 static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
 

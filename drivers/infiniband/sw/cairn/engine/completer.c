@@ -167,8 +167,8 @@ void cairn_comp_fail(struct cairn_qpc *qpc, u8 status, u32 vendor_err)
 	cairn_comp_fail_at(qpc, comp_awaited_rec(&qpc->req), status, vendor_err);
 }
 
-/* Are durable completions still undelivered? A later failure must wait, as ERR would
- * drop them. It does not wait for a receive that is not posted.
+/* Are durable completions still undelivered? A later failure must wait for them, as ERR
+ * would drop them. It does not wait for the host to post a receive.
  */
 static bool comp_owes_durable(struct cairn_requester *req)
 {

@@ -387,8 +387,8 @@ void cairn_env_kick(struct cairn_qpc *qpc, enum cairn_side_id side);
 
 void cairn_env_count(struct cairn_qpc *qpc, enum cairn_counter c, u32 n);
 
-/* The caller holds the lock of @side. In the module only lockdep tells, in host programs
- * the simulation does.
+/* Assert that the caller holds the lock of @side: by lockdep in the module, by the
+ * simulation in host programs.
  */
 #if !defined(__KERNEL__) || defined(CONFIG_LOCKDEP)
 void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side);

@@ -288,7 +288,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	persist_probe(qpc, n, swr);
 }
 
-/* The peer is alive. Its host has no time limit. */
+/* The peer has answered a probe: wait on, as its host has no time limit. */
 static void persist_peer_alive(struct cairn_qpc *qpc)
 {
 	qpc->req.retries = qpc->attrs.retry_cnt;

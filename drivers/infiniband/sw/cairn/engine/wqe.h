@@ -10,10 +10,10 @@ enum cairn_wqe_op_flags {
 	CAIRN_WOP_CREDIT = 1 << 1,	/* consumes a receive at the peer */
 	CAIRN_WOP_READS = 1 << 2,	/* has a response: bounded, replayed */
 	CAIRN_WOP_ATOMIC = 1 << 3,
-	CAIRN_WOP_LOCAL = 1 << 4,	/* no packet */
+	CAIRN_WOP_LOCAL = 1 << 4,	/* sends no packet */
 	CAIRN_WOP_RETH = 1 << 5,	/* first packet has a RETH */
 	CAIRN_WOP_EXTRA = 1 << 6,	/* last packet has an IMM or IETH */
-	CAIRN_WOP_PERSIST = 1 << 7,	/* done when durable */
+	CAIRN_WOP_PERSIST = 1 << 7,	/* ends when its data is durable */
 };
 
 struct cairn_wqe_op {
@@ -27,12 +27,12 @@ struct cairn_wqe_op {
 extern const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES];
 
 /**
- * cairn_wqe_check_send() - is a private copy of a send WQE acceptable?
+ * cairn_wqe_check_send() - check a private copy of a send WQE
  * @qpc: the QP, for its limits
  * @wqe: the copy, all of its units
  * @length: the message length in bytes
  *
- * Return: 0: yes; no: the enum cairn_cqe_status to fail it with.
+ * Return: 0, or the enum cairn_cqe_status of the failure.
  */
 u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 			const union cairn_wqe_buf *wqe, u32 *length);

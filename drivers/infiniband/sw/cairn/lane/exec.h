@@ -53,7 +53,7 @@ struct cairn_exec_side {
 	struct cairn_exec *exec;
 	struct list_head drain;
 	int drain_cpu;			/* bound to this CPU; or CAIRN_NOT_DRAINING */
-	bool to_lane;			/* when the binding ends, the lane goes on */
+	bool to_lane;			/* the lane runs the side when the binding ends */
 	/* The engine's deadline. alarm.due is written under the side's lock, alarm.set
 	 * and the timer under lane->lock.
 	 */

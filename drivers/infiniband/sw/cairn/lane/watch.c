@@ -17,8 +17,8 @@
 #define QUIET_MAX_SHIFT	7
 #define QUIET_CPU_SHIFT	3
 
-/* The first ids of a watch have single slots in the scheduler; the others have slots
- * by words of 64.
+/* The first ids of a watch have single slots in the scheduler. Later ids have slots of
+ * whole words, 64 slots each.
  */
 #define WATCH_LOOSE	64
 /* Cache lines of ready maps that one poll or rest reads. */

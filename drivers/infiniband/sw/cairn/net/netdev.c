@@ -149,7 +149,9 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UNREGISTER:
-		/* The event repeats while references to the netdev are left. */
+		/* The kernel repeats the event while references to the netdev are
+		 * left. remove() is called for the first one only.
+		 */
 		nic->removed = true;
 		net_ops->remove(nic);
 		break;

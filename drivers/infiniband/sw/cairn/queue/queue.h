@@ -65,7 +65,7 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *queue,
 int cairn_queue_init_kernel(struct cairn_queue *queue, u32 depth, u32 stride);
 
 /**
- * cairn_queue_free() - undo either init
+ * cairn_queue_free() - free the ring and the queue info
  * @queue: the queue
  *
  * The queue is not in use any more. The process may still have it mapped; the

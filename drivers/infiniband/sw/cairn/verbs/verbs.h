@@ -155,7 +155,7 @@ struct cairn_srq {
 
 enum cairn_mr_kind {
 	CAIRN_MR_USER,			/* pinned user memory */
-	CAIRN_MR_DMA,			/* kernel virtual addresses, everything */
+	CAIRN_MR_DMA,			/* all kernel memory, by virtual addresses */
 	CAIRN_MR_FAST,			/* fast registration */
 	CAIRN_MR_WINDOW,		/* part of a struct cairn_mw */
 };

@@ -25,7 +25,7 @@
 
 #define WORD		8	/* bytes */
 #define STEP		(4 * WORD)
-/* Bytes moved in one turn, and bytes of it that the next turn still reads. */
+/* Bytes moved in one turn, and the last bytes of it that the next turn reads. */
 #define TURN		1024
 #define SIGHT		ALIGN(FARTHEST, WORD)
 /* Bytes left for the tables. */
@@ -35,7 +35,7 @@
 
 static_assert(REST >= FARTHEST && MIN_LEN >= REST + STEP);
 
-/* The sum of the moved words that this word takes up. */
+/* The sum of the four earlier words that are moved to @word. */
 static __always_inline u64 fold_moved(const u8 *word)
 {
 	return cairn_word_get(word - NEAREST) ^ cairn_word_get(word - 183) ^
@@ -47,7 +47,9 @@ static __always_inline void fold_move(u8 *to, const u8 *data)
 	cairn_word_put(to, cairn_word_get(data) ^ fold_moved(to));
 }
 
-/* Move @len bytes of @data, a multiple of STEP. */
+/* Copy @len bytes of @data to @to, and add to each word the words moved to it. @len is a
+ * multiple of STEP.
+ */
 static void fold_block(u8 *to, const u8 *data, u32 len)
 {
 	for (; len; len -= STEP, to += STEP, data += STEP) {
@@ -58,8 +60,9 @@ static void fold_block(u8 *to, const u8 *data, u32 len)
 	}
 }
 
-/* Add everything that was moved to the last REST bytes, at @data. @to is behind the
- * bytes in sight; it has room for zeros (nothing more is moved) and for the result.
+/* Add the words that are still to be moved to the last REST bytes, at @data. @to is
+ * behind SIGHT bytes of the last turn. It has room for zeros, as these REST bytes are not
+ * moved themselves, and for the result. Return: the result, REST bytes.
  */
 static const u8 *fold_rest(u8 *to, const u8 *data)
 {
@@ -85,7 +88,7 @@ static u32 fold_update(u32 crc, const void *data, u32 len)
 	if (len < MIN_LEN)
 		return cairn_icrc_portable.update(crc, data, len);
 	memset(window, 0, SIGHT);
-	/* At this distance the seed is added to the first bytes only. */
+	/* At the farthest distance, so that the seed is added to the first bytes only. */
 	memcpy(to - FARTHEST, &first, sizeof(first));
 	for (; len >= REST + STEP; len -= n, pos += n) {
 		n = min_t(u32, TURN, (len - REST) / STEP * STEP);

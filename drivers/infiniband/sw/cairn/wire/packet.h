@@ -41,16 +41,16 @@ struct cairn_pkt {
 	u32 payload_off;	/* from the first BTH byte */
 	u32 payload_len;	/* bytes, pad and ICRC excluded */
 
-	bool ce;		/* set by the port: ECN reports congestion */
-	u16 flow;		/* set by the port: UDP source port, any byte order */
-	/* Set by the port: the object that holds the payload. The engine passes it
-	 * back, but never reads it.
+	bool ce;		/* set by the receive path: ECN reports congestion */
+	u16 flow;		/* set by the receive path: UDP source port, any byte order */
+	/* Set by the receive path: the object that has the payload. The engine passes it
+	 * on, but never reads it.
 	 */
 	const void *cookie;
 	u32 base;		/* offset of the BTH in cookie */
 	bool handed;		/* cookie is the sender's memory, on this host */
-	u32 sender;		/* the port's: connected QP on this host; 0: unknown */
-	bool kept;		/* the responder's: it came ahead of a gap */
+	u32 sender;		/* set by the receive path: QP on this host; 0: unknown */
+	bool kept;		/* set by the responder: it was kept ahead of a gap */
 };
 
 /* Why a packet is dropped. */
