@@ -371,9 +371,9 @@ static struct ib_pd *access_pd(const struct cairn_qp *qp,
  * @bv: room for @max fragments, each within a page
  * @max: number of fragments
  *
- * Return: the number of fragments; -EFAULT when a key or range is refused or
- * the list is shorter than @len; -EAGAIN when on-demand memory is not present;
- * -E2BIG. In a run; @bv is valid until the run ends.
+ * Context: in a run; @bv is valid until the run ends.
+ * Return: the number of fragments; -EFAULT when a key or range is refused or the
+ * list is shorter than @len; -EAGAIN when on-demand memory is not present; -E2BIG.
  */
 int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		     struct bio_vec *bv, int max)
@@ -412,7 +412,8 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
  * @len: bytes; 0 is always allowed
  * @access: kind of access
  *
- * Return: 0 or -EFAULT. In a run.
+ * Context: in a run.
+ * Return: 0 or -EFAULT.
  */
 int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		       enum cairn_access access)
@@ -430,7 +431,8 @@ int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
  * @len: bytes; 0 is always allowed
  * @durability: gets the enum cairn_durability of the region
  *
- * Return: 0 or -EFAULT. In a run.
+ * Context: in a run.
+ * Return: 0 or -EFAULT.
  */
 int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			     u8 *durability)
@@ -448,7 +450,8 @@ int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
  * @qp: the queue pair
  * @key: rkey, of a region with host flush
  *
- * Return: ns, 0 for no limit. In a run.
+ * Context: in a run.
+ * Return: ns, 0 for no limit.
  */
 u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
 {
@@ -467,8 +470,9 @@ u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
  *
  * Rights are not checked: see cairn_access_check().
  *
- * Return: 0, or -EFAULT if @key is no key of @qp's protection domain or names
- * all of kernel memory. In a run.
+ * Context: in a run.
+ * Return: 0, or -EFAULT if @key is no key of @qp's protection domain or names all
+ * of kernel memory.
  */
 int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 {
@@ -512,8 +516,8 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * @access: with CAIRN_ACCESS_REMOTE_PERSIST also start the write-back
  * @word: in the byte order of memory
  *
- * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present). In a
- * run.
+ * Context: in a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present).
  */
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		       enum cairn_access access, u64 word)
@@ -536,8 +540,8 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  *
  * The operation is atomic also against 64-bit operations of the CPUs.
  *
- * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present). In a
- * run.
+ * Context: in a run.
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present).
  */
 int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
 {

@@ -14,9 +14,10 @@ struct cairn_dmabuf;
  * @fd: a dma-buf of the calling process
  * @writable: the region allows writes
  *
+ * Context: process, sleeps.
  * Return: the buffer; -EBADF, -EINVAL (no dma-buf), -EACCES (not open for
- * writing), -EOPNOTSUPP (the CPU cannot use it, or it may be moved),
- * -ERESTARTSYS, -ENOMEM or an error of the exporter. Sleeps.
+ * writing), -EOPNOTSUPP (the CPU cannot use it, or it may be moved), -ERESTARTSYS,
+ * -ENOMEM or an error of the exporter.
  */
 struct cairn_dmabuf *cairn_dmabuf_get(struct device *dev, int fd, bool writable);
 

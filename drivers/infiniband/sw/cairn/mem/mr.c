@@ -589,7 +589,8 @@ static int mr_set_block(struct ib_mr *ibmr, u64 addr)
  * lock but leaves the sequence, so that readers of the registration do not
  * fail.
  *
- * Return: the number of entries taken, or -EINVAL. Any context.
+ * Context: any.
+ * Return: the number of entries taken, or -EINVAL.
  */
 static int mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		     unsigned int *offset)

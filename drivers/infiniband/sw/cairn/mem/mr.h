@@ -20,7 +20,8 @@ void cairn_mr_free(struct cairn_mr *mr);
  * @key: its key, with a low byte that the consumer chose
  * @access: IB_ACCESS_*
  *
- * Return: 0 or -EINVAL. Any context. IBTA 10.6.
+ * Context: any.
+ * Return: 0 or -EINVAL. IBTA 10.6.
  */
 int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 		 u32 key, int access);
@@ -34,7 +35,8 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
  * New accesses are refused from now on. A run on another CPU may still finish
  * an access; mem/inval.h waits for it.
  *
- * Return: 0, or -EINVAL if it is no such key of @qp's PD. In a run.
+ * Context: in a run.
+ * Return: 0, or -EINVAL if it is no such key of @qp's PD.
  */
 int cairn_mr_invalidate(struct cairn_qp *qp, u32 key, bool remote);
 

@@ -14,7 +14,8 @@ struct page;
  * Pages outside the direct map are refused (memfd_secret(), guest memory of KVM), and
  * pages of devices, offline pages and pages with a hardware error.
  *
- * Return: true if it can be read by the direct map. Any context.
+ * Context: any.
+ * Return: true if it can be read by the direct map.
  */
 bool cairn_page_touchable(struct page *page);
 

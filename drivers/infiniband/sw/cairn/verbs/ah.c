@@ -248,7 +248,8 @@ err_free:
  *
  * Later sends use the new path.
  *
- * Return: 0 or -EINVAL. Process context.
+ * Context: process.
+ * Return: 0 or -EINVAL.
  */
 static int ah_modify(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
