@@ -37,6 +37,9 @@ done
 run_ok "devdax: wiped" cairn_log wipe -m /dev/dax0.0 -s $size
 serve "$lib_tmp/s1" /dev/dax0.0 -1
 server=$started
+run_fail "devdax: a second server is refused" in_b cairn_log serve -m /dev/dax0.0 -s $size -p 7475 -1
+expect "devdax: a second server: it says why" "$(output | grep -c 'another cairn_log writes it')" 1
+run_fail "devdax: a log that is served is not wiped" cairn_log wipe -m /dev/dax0.0 -s $size
 append "devdax: records" -n 300
 expect "the target names the domain" \
 	"$(grep -c 'persistent memory, NIC flush' "$lib_tmp/s1")" 1
@@ -52,6 +55,7 @@ verify "devdax: all are there" /dev/dax0.0 $((last + 20))
 
 serve "$lib_tmp/s2" "$lib_tmp/file" -1
 server=$started
+run_fail "file: a second server is refused" in_b cairn_log serve -m "$lib_tmp/file" -p 7475 -1
 append "file: records by host flush" -n 100 -l 5000
 wait_for 30 lib_gone "$server"
 verify "file: all are there" "$lib_tmp/file" 100

@@ -415,10 +415,13 @@ int main(int argc, char **argv)
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&medium, o.memory, o.size, writes);
-	if (err) {
+	if (err == EBUSY)
+		fprintf(stderr, "cairn_log: %s: another cairn_log writes it\n",
+			o.memory);
+	else if (err)
 		cairn_log_fail(o.memory, err);
+	if (err)
 		return 1;
-	}
 	if (!strcmp(command, "serve"))
 		err = log_server_run(&medium, o.port, o.once);
 	else if (!strcmp(command, "wipe"))

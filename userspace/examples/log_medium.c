@@ -160,10 +160,44 @@ static int log_medium_device(struct log_medium *medium, uint64_t device_size,
 	}
 }
 
+/*
+ * Two programs that write one log would each report what the other one overwrites. The
+ * lock belongs to the open file, so it ends with the process, however that ends. A
+ * process that only reads takes none.
+ */
+static int log_medium_lock(const struct log_medium *medium)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (!fcntl(medium->fd, F_OFD_SETLK, &lock))
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? EBUSY : errno;
+}
+
+/* Locked before it is read: the log must not change after that. */
+static int log_medium_load(struct log_medium *medium, const char *name,
+			   bool write)
+{
+	struct stat st;
+	int err = write ? log_medium_lock(medium) : 0;
+
+	if (err)
+		return err;
+	if (fstat(medium->fd, &st))
+		return errno;
+	if (S_ISCHR(st.st_mode))
+		return log_medium_device(medium,
+					 log_medium_device_size(st.st_rdev),
+					 write);
+	if (S_ISREG(st.st_mode))
+		return log_medium_file(medium, name, (uint64_t)st.st_size,
+				       write);
+	return EINVAL;
+}
+
 int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 		    bool write)
 {
-	struct stat st;
 	int err;
 
 	*medium = (struct log_medium){ .size = size, .fd = -1 };
@@ -178,17 +212,7 @@ int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 	medium->fd = open(name, write ? O_RDWR | O_CREAT : O_RDONLY, 0600);
 	if (medium->fd < 0)
 		return errno;
-	if (fstat(medium->fd, &st))
-		err = errno;
-	else if (S_ISCHR(st.st_mode))
-		err = log_medium_device(medium,
-					log_medium_device_size(st.st_rdev),
-					write);
-	else if (S_ISREG(st.st_mode))
-		err = log_medium_file(medium, name, (uint64_t)st.st_size,
-				      write);
-	else
-		err = EINVAL;
+	err = log_medium_load(medium, name, write);
 	if (err)
 		log_medium_close(medium);
 	return err;

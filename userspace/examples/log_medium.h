@@ -21,7 +21,8 @@ struct log_medium {
 
 /*
  * @size: 0: what is there, or 16 MiB
- * @write: make a file that is not there; otherwise for reading only
+ * @write: make a file that is not there, and lock it; otherwise for reading only
+ * EBUSY: another process has it open for writing.
  */
 int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 		    bool write);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ktap.h"
@@ -218,10 +219,46 @@ static void emulated(void)
 	log_medium_close(&medium);
 }
 
+/* The errno of a second process. */
+static int open_elsewhere(const char *name, bool write)
+{
+	struct log_medium medium;
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(log_medium_open(&medium, name, 1 << 20, write));
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+/* One process writes a medium, also when the two have the file by another name. */
+static void one_writes(void)
+{
+	struct log_medium first, second, reader;
+	char alias[64];
+
+	snprintf(alias, sizeof(alias), "%s", file("alias"));
+	ktap_eq(log_medium_open(&first, file("locked"), 1 << 20, true), 0);
+	ktap_eq(link(file("locked"), alias), 0);
+	ktap_eq(log_medium_open(&second, file("locked"), 1 << 20, true), EBUSY);
+	ktap_eq(log_medium_open(&second, alias, 1 << 20, true), EBUSY);
+	ktap_eq(open_elsewhere(alias, true), EBUSY);
+	/* a reader is let in, and its end takes nothing from the writer */
+	ktap_eq(log_medium_open(&reader, alias, 0, false), 0);
+	log_medium_close(&reader);
+	ktap_eq(open_elsewhere(alias, false), 0);
+	ktap_eq(open_elsewhere(alias, true), EBUSY);
+	log_medium_close(&first);
+	ktap_eq(log_medium_open(&second, alias, 1 << 20, true), 0);
+	log_medium_close(&second);
+	ktap_eq(unlink(alias), 0);
+}
+
 static void cleanup(void)
 {
 	static const char * const names[] = {
-		"new", "short", "large", "failing", "small",
+		"locked", "new", "short", "large", "failing", "small",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -242,6 +279,7 @@ static const struct ktap_test tests[] = {
 	KTAP(beyond_2g),
 	KTAP(failures),
 	KTAP(emulated),
+	KTAP(one_writes),
 	KTAP(cleanup),
 };
 
