@@ -27,6 +27,7 @@ serve() {
 }
 
 append() { run_ok "$1" in_a cairn_log append -a "$IP_B" -c -o "$acked" "${@:2}"; }
+seen() { if wait_for 60 "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 verify() { run_ok "$1" cairn_log verify -m "$2" -s $size -k "$3"; }
 
 for bad in 4Q 4MB M -4M 0 12k; do
@@ -66,7 +67,9 @@ wait_for 30 lib_gone "$server"
 verify "file: all are there" "$lib_tmp/file" 150
 
 serve "$lib_tmp/s4" anonymous -p 7472
-expect "emulated: says so" "$(in_a cairn_log append -c -a "$IP_B" -p 7472 -n 10 |
+run_fail "emulated: is refused" in_a cairn_log append -c -a "$IP_B" -p 7472 -n 10
+expect "emulated: it says why" "$(output | grep -c 'keeps nothing')" 1
+expect "emulated: says so" "$(in_a cairn_log append -c -e -a "$IP_B" -p 7472 -n 10 |
 	grep -c EMULATED)" 1
 stop "$started"
 
@@ -104,6 +107,10 @@ verify "all records at the first" "$one" 43
 verify "all records at the second" "$two" 43
 
 # one of two is enough
+run_fail "another quorum is refused" in_a cairn_log append "${both[@]}" -q 1 -n 1
+expect "another quorum: it says why" "$(output | grep -c 'a quorum of 2, not 1')" 1
+run_ok "the members agree to another quorum" in_a cairn_log members "${both[@]:0:4}" -q 1
+expect "and say how many a writer needs" "$(output | grep -c 'a record needs 1, a writer 2')" 1
 start a "$lib_tmp/w7" "cairn_log append ${both[*]} -q 1 -n 5000 -l 100"
 writer=$started
 wait_for 60 grep -qv ' 43$' "$acked"
@@ -130,8 +137,15 @@ verify "nothing is written over the first" "$one" 5044
 verify "nothing is written over the second" "$two" 3
 stop "$second"
 
-# a writer that is connected and silent
+# what was reported may have been at the second alone
 target=(-a "$IP_B,7473")
+run_fail "one member of two is refused" in_a cairn_log append "${target[@]}" -n 1
+expect "one member of two: it says why" "$(output | grep -c 'has 2 members, and 1 are')" 1
+run_fail "a command does not make it the only one" in_a cairn_log members "${target[@]}" -q 1
+run_fail "nor when the other one is gone" in_a cairn_log members "${target[@]}" -q 1 -F
+run_ok "with the loss of records it does" in_a cairn_log members "${target[@]}" -q 1 -F -F
+
+# a writer that is connected and silent
 start a "$lib_tmp/w8" "exec cairn_log append ${target[*]} -n 1000000 -l 100 -o $lib_tmp/acked8"
 writer=$started
 wait_for 60 test -s "$lib_tmp/acked8"
@@ -159,6 +173,39 @@ run_ok "a writer takes over from a dead one" in_a cairn_log append "${target[@]}
 verify "records reported to the dead writer are there" "$one" $(($(cat "$acked")))
 expect "the target reports the takeovers" "$(grep -c 'is cut off' "$lib_tmp/s6")" 2
 stop "$first"
+
+back_twice() { [ "$(grep -c 'a target is back' "$lib_tmp/w10")" = 2 ]; }
+
+# two of three: one is not there, comes back, and another one hangs
+three=(-a "$IP_B,7476" -a "$IP_B,7477" -a "$IP_B,7478" -o "$acked")
+serve "$lib_tmp/t6" "$lib_tmp/three6" -p 7476 -s 16M
+sixth=$started
+serve "$lib_tmp/t7" "$lib_tmp/three7" -p 7477 -s 16M
+seventh=$started
+serve "$lib_tmp/t8" "$lib_tmp/three8" -p 7478 -s 16M
+run_ok "three targets" in_a cairn_log append "${three[@]}" -c -q 2 -n 5
+stop "$started"
+run_ok "two of them are enough to begin" in_a cairn_log append "${three[@]}" -n 5
+expect "it says which one is not there" "$(output | grep -c '7478: left out')" 1
+start a "$lib_tmp/w10" "exec cairn_log append ${three[*]} -n 1000000 -l 100 -d 2000"
+writer=$started
+wait_for 60 grep -qv ' 10$' "$acked"
+serve "$lib_tmp/t8" "$lib_tmp/three8" -p 7478 -s 16M
+eighth=$started
+seen "the third is taken back" grep -q 'a target is back, 3 of 3' "$lib_tmp/w10"
+kill -STOP -- "-$seventh"
+seen "one that hangs is left out" grep -q '7477: lost' "$lib_tmp/w10"
+now=$(cat "$acked")
+seen "the others go on" grep -qv "$now" "$acked"
+kill -CONT -- "-$seventh"
+seen "it is taken back, too" back_twice
+kill -TERM -- "-$writer"
+wait "$writer" 2>/dev/null
+verify "what was reported is at the first" "$lib_tmp/three6" $(($(cat "$acked")))
+verify "what was reported is at the third" "$lib_tmp/three8" $(($(cat "$acked")))
+stop "$sixth"
+stop "$seventh"
+stop "$eighth"
 
 # measure NAME 'TARGET OPTION...' 'INITIATOR OPTION...'
 measure() {

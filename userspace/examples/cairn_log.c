@@ -4,18 +4,20 @@
  *
  *   cairn_log serve -m MEMORY     keeps a log, one writer at a time
  *   cairn_log append -a ADDRESS   appends records at one or more targets
+ *   cairn_log members -a ADDRESS  changes the members of a log and its quorum
  *   cairn_log verify -m MEMORY    reads a log, for instance after a reboot
  *   cairn_log wipe -m MEMORY      makes it empty
  *
  * A record is one WRITE_PERSIST to each target. They are posted together, and a
- * record counts when all targets have it, or with -q so many of them. The targets need
+ * record counts when all targets have it, or so many of them as the log was made for. The targets need
  * not do anything for that: with a devdax device as MEMORY their NICs write the bytes
  * back (NIC flush). With an ordinary file the target is asked for each record and uses
  * pwrite() and fdatasync() (host flush). "anonymous" is the emulated domain, for
  * experiments; its records are lost at the end.
  *
- * The decisions are in log_format.c (the bytes on the medium), log_target.c (the writer
- * that a target grants) and log_session.c (a writer with several targets). These files
+ * The decisions are in four files: log_format.c (the bytes on the medium), log_config.c
+ * (the members of a log), log_target.c (the writer that a target grants) and
+ * log_session.c (a writer with several targets). These files
  * know nothing of connections, and userspace/tests/test_log_crash.c tries crashes on
  * them. log_text.c has the contents of records. log_group.c posts records to all targets
  * at once. log_medium.c, log_server.c and log_link.c connect them to devices.
@@ -37,6 +39,7 @@
 #include "log_text.h"
 
 #define PORT		"7471"
+#define DEADLINE	5000	/* ms, for a record at each target */
 #define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
 
 static int cairn_log_fail(const char *what, int err)
@@ -138,10 +141,16 @@ static void writer_greet(const struct writer *w)
 	const struct log_session *session = &w->session;
 
 	for (int i = 0; i < session->num_peers; i++)
-		printf("%s: next record %" PRIu64 ", %s\n",
-		       session->peers[i].name,
-		       session->peers[i].answer.tail.seq,
-		       log_domain_name(session->peers[i].answer.domain));
+		if (session->peers[i].state == LOG_PEER_JOINED)
+			printf("%s: next record %" PRIu64 ", %s\n",
+			       session->peers[i].name,
+			       session->peers[i].answer.tail.seq,
+			       log_domain_name(session->peers[i].answer.domain));
+		else
+			printf("%s: left out\n", session->peers[i].name);
+	if (session->cut)
+		printf("%" PRIu64 " target(s) had abandoned records\n",
+		       session->cut);
 	if (session->copied)
 		printf("%" PRIu64 " records copied to targets that lacked them\n",
 		       session->copied);
@@ -173,7 +182,7 @@ static int writer_post_all(struct writer *w, uint64_t before)
 /* A session: until all is durable, or something fails. */
 static int writer_session(struct writer *w)
 {
-	uint64_t before = w->acked, durable = 0;
+	uint64_t before = w->acked, durable = 0, returned = 0;
 	int err;
 
 	err = log_session_open(&w->session);
@@ -186,6 +195,10 @@ static int writer_session(struct writer *w)
 		err = writer_post_all(w, before);
 		if (!err)
 			err = log_session_poll(&w->session, &durable);
+		if (returned != w->session.returned)
+			printf("a target is back, %d of %d\n", w->session.left,
+			       w->session.num_peers);
+		returned = w->session.returned;
 		if (w->acked != before + durable) {
 			w->acked = before + durable;
 			writer_note(w, durable);
@@ -229,6 +242,31 @@ static int append(struct writer *w, const char *port)
 	return err;
 }
 
+/* ---- members ---- */
+
+/* The targets that are given become the members, with that quorum. */
+static int members(struct writer *w, const char *port)
+{
+	const struct log_session *session = &w->session;
+	int err;
+
+	w->session.change = true;
+	err = writer_init(w, port);
+	if (err)
+		return err;
+	err = log_session_open(&w->session);
+	if (err)
+		fprintf(stderr, "cairn_log: %s\n", session->error);
+	else
+		printf("%d member(s), a record needs %d, a writer %d\n",
+		       log_config_count(session->config.now),
+		       session->config.quorum,
+		       log_config_claims(&session->config));
+	writer_close(w);
+	free(w->buffers);
+	return err;
+}
+
 /* ---- verify, wipe ---- */
 
 static int verify(const struct log_medium *medium, uint64_t at_least)
@@ -236,6 +274,7 @@ static int verify(const struct log_medium *medium, uint64_t at_least)
 	const struct log_record *record;
 	uint64_t bytes = 0, bad = 0;
 	struct log_reader reader;
+	struct log_mark mark;
 	int err;
 
 	err = log_reader_open(&reader, medium->log, medium->size);
@@ -253,7 +292,15 @@ static int verify(const struct log_medium *medium, uint64_t at_least)
 	if (reader.duplicates)
 		printf("%" PRIu64 " more that were written again\n",
 		       reader.duplicates);
-	if (!log_is_complete(medium->log, &reader.header)) {
+	switch (log_mark_find(medium->log, &reader.header, &mark)) {
+	case LOG_READY:
+		if (reader.tail.seq >= mark.base)
+			break;
+		printf("LOST: there were %" PRIu64 " records when a writer came\n",
+		       mark.base - 1);
+		err = EBADMSG;
+		break;
+	default:
 		printf("INCOMPLETE: a copy that was not finished\n");
 		err = EBADMSG;
 	}
@@ -286,21 +333,26 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: cairn_log serve -m MEMORY [-s SIZE] [-p PORT] [-1]\n"
 		"       cairn_log append -a ADDRESS[,PORT] [-a ...] [-n RECORDS]\n"
-		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES] [-cft]\n"
+		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES]\n"
+		"                 [-b BLOCK] [-d MS] [-ceft]\n"
+		"       cairn_log members -a ADDRESS[,PORT] [-a ...] [-q QUORUM] [-p PORT] [-efFt]\n"
 		"       cairn_log verify -m MEMORY [-s SIZE] [-k AT-LEAST]\n"
 		"       cairn_log wipe -m MEMORY [-s SIZE]\n"
 		"MEMORY: a devdax device, a file, or \"anonymous\"\n"
 		"SIZE: bytes, or with k, M or G behind it\n"
 		"-c: create the log if there is none; -f: fill empty targets;\n"
 		"-t: take over from a writer that is connected;\n"
-		"-q: so many targets are enough for a record (all)\n");
+		"-q: so many targets are enough for a record (of a new log: all);\n"
+		"-b: each record has blocks of its own; -d: a slower target is left out (5000);\n"
+		"-e: targets count that keep nothing; -F: the members that are not given never come\n"
+		"    back; -F -F: also if reported records are lost with them\n");
 	return 2;
 }
 
 struct options {
 	struct writer writer;
 	const char *memory, *port;
-	uint64_t size, length, retries, at_least, quorum;
+	uint64_t size, length, retries, at_least, quorum, deadline;
 	bool once;
 };
 
@@ -311,6 +363,18 @@ static bool options_number(const char *text, uint64_t *value)
 	errno = 0;
 	*value = strtoull(text, &end, 0);
 	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+/* A power of two, from a disk's sector to the longest record. */
+static bool options_block(const char *text, uint32_t *shift)
+{
+	uint64_t block;
+
+	if (!log_medium_parse_size(text, &block) || block & (block - 1) ||
+	    block < 512 || block > 1u << LOG_MAX_SHIFT)
+		return false;
+	*shift = (uint32_t)__builtin_ctzll(block);
+	return true;
 }
 
 /* ADDRESS or ADDRESS,PORT */
@@ -341,8 +405,19 @@ static bool options_one(struct options *o, int c)
 	switch (c) {
 	case 'a':
 		return options_target(&o->writer, optarg);
+	case 'b':
+		return options_block(optarg, &session->shift);
 	case 'c':
 		session->flags |= LOG_ASK_CREATE;
+		return true;
+	case 'd':
+		return options_number(optarg, &o->deadline);
+	case 'e':
+		session->emulated = true;
+		return true;
+	case 'F':
+		if (session->force < LOG_FORCE_LOSS)
+			session->force++;
 		return true;
 	case 'f':
 		session->flags |= LOG_ASK_FILL;
@@ -383,23 +458,26 @@ static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "a:cfk:l:m:n:o:p:q:r:s:t1")) != -1)
+	while ((c = getopt(argc, argv, "a:b:cd:eFfk:l:m:n:o:p:q:r:s:t1")) != -1)
 		if (!options_one(o, c))
 			return false;
 	if (o->length < 1 ||
 	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
+	    o->deadline > UINT32_MAX ||
 	    o->quorum > (uint64_t)o->writer.session.num_peers)
 		return false;
 	o->writer.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
 	o->writer.session.quorum = (uint32_t)o->quorum;
+	o->writer.session.deadline = (uint32_t)o->deadline;
 	return optind == argc;
 }
 
 int main(int argc, char **argv)
 {
 	struct options o = {
-		.port = PORT, .length = 1000, .writer.count = 1000,
+		.port = PORT, .length = 1000, .deadline = DEADLINE,
+		.writer.count = 1000,
 	};
 	const char *command = argc > 1 ? argv[1] : "";
 	bool writes = !strcmp(command, "serve") || !strcmp(command, "wipe");
@@ -412,6 +490,9 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "append"))
 		return o.writer.session.num_peers ?
 		       append(&o.writer, o.port) != 0 : usage();
+	if (!strcmp(command, "members"))
+		return o.writer.session.num_peers ?
+		       members(&o.writer, o.port) != 0 : usage();
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&medium, o.memory, o.size, writes);

@@ -5,7 +5,8 @@
 
 #include "log_format.h"
 
-_Static_assert(sizeof(struct log_header) == 64, "part of the format");
+_Static_assert(sizeof(struct log_header) == 80, "part of the format");
+_Static_assert(sizeof(struct log_mark) == 80, "part of the format");
 _Static_assert(sizeof(struct log_record) == 56, "part of the format");
 
 #define CRC64_POLY	0xc96c5795d7870f42u	/* ECMA-182, reflected */
@@ -52,7 +53,7 @@ uint64_t log_seed(const struct log_id *id)
 {
 	uint64_t crc = ~log_crc_add(UINT64_MAX, id, sizeof(*id));
 
-	return crc ? crc : 1;	/* an unset mark is 0 */
+	return crc ? crc : 1;	/* nothing that was never written fits */
 }
 
 static uint64_t log_header_crc(const struct log_header *header)
@@ -73,6 +74,11 @@ uint64_t log_header_offset(uint64_t generation)
 	return generation % 2 * LOG_BLOCK;
 }
 
+uint64_t log_mark_offset(uint64_t generation)
+{
+	return LOG_MARK + generation % 2 * LOG_BLOCK;
+}
+
 static bool log_header_read(const void *log, int slot,
 			    struct log_header *header)
 {
@@ -81,7 +87,15 @@ static bool log_header_read(const void *log, int slot,
 	return header->magic == LOG_MAGIC &&
 	       header->version == LOG_VERSION &&
 	       header->crc == log_header_crc(header) &&
-	       header->size >= LOG_START;
+	       header->size >= LOG_START && header->shift <= LOG_MAX_SHIFT;
+}
+
+static enum log_state log_blank(const void *log, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (((const uint8_t *)log)[i])
+			return LOG_DAMAGED;
+	return LOG_EMPTY;
 }
 
 enum log_state log_header_find(const void *log, struct log_header *header)
@@ -96,26 +110,49 @@ enum log_state log_header_find(const void *log, struct log_header *header)
 						slots[0].generation)];
 		return LOG_READY;
 	}
-	for (size_t i = 0; i < LOG_START; i++)
-		if (((const uint8_t *)log)[i])
-			return LOG_DAMAGED;
-	return LOG_EMPTY;
+	return log_blank(log, 0, LOG_START);
 }
 
-bool log_is_complete(const void *log, const struct log_header *header)
+static uint64_t log_mark_crc(const struct log_mark *mark)
 {
-	uint64_t mark;
-
-	memcpy(&mark, (const uint8_t *)log + LOG_MARK, sizeof(mark));
-	return !(header->flags & LOG_FILLING) || mark == log_seed(&header->id);
+	return ~log_crc_add(UINT64_MAX, mark, offsetof(struct log_mark, crc));
 }
 
-void log_tail_init(struct log_tail *tail, const struct log_id *id)
+void log_mark_seal(struct log_mark *mark, const struct log_id *id)
+{
+	mark->magic = LOG_MARK_MAGIC;
+	mark->seed = log_seed(id);
+	mark->crc = log_mark_crc(mark);
+}
+
+enum log_state log_mark_find(const void *log, const struct log_header *header,
+			     struct log_mark *mark)
+{
+	struct log_mark slot;
+	bool found = false;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		memcpy(&slot, (const uint8_t *)log + log_mark_offset(i),
+		       sizeof(slot));
+		if (slot.magic != LOG_MARK_MAGIC ||
+		    slot.crc != log_mark_crc(&slot) ||
+		    slot.seed != log_seed(&header->id) ||
+		    !log_config_is_valid(&slot.config))
+			continue;
+		if (!found || slot.generation > mark->generation)
+			*mark = slot;
+		found = true;
+	}
+	return found ? LOG_READY : log_blank(log, LOG_MARK, LOG_START);
+}
+
+void log_tail_init(struct log_tail *tail, const struct log_header *header)
 {
 	*tail = (struct log_tail){
 		.offset = LOG_START,
 		.seq = 1,
-		.previous = log_seed(id),
+		.previous = log_seed(&header->id),
+		.align = header->shift ? 1u << header->shift : LOG_ALIGN,
 	};
 }
 
@@ -142,6 +179,8 @@ static void log_tail_move(struct log_tail *tail,
 			  const struct log_record *record)
 {
 	tail->offset += log_record_size(record->length);
+	tail->offset += tail->align - 1;
+	tail->offset -= tail->offset % tail->align;
 	tail->previous = record->crc;
 	tail->epoch = record->epoch;
 	tail->seq++;
@@ -208,7 +247,7 @@ int log_reader_open(struct log_reader *reader, const void *log, uint64_t size)
 		return ENOMEM;
 	reader->log = log;
 	reader->size = reader->header.size;
-	log_tail_init(&reader->tail, &reader->header.id);
+	log_tail_init(&reader->tail, &reader->header);
 	return 0;
 }
 

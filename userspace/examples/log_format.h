@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The layout of a log on its medium. Three blocks come first: two slots for the
- * header and the mark. A header is written into the slot that the current one does
- * not use, so a crash leaves one of them whole. Records follow, one behind the
- * other, each on an 8-byte boundary.
+ * The layout of a log on its medium. Four blocks come first: two slots for the header,
+ * which the target writes, and two for the mark, which a writer writes. Each is written
+ * into the slot that the current one does not use, so a crash leaves one of them whole.
+ * Records follow, one behind the other, each on an 8-byte boundary, or with blocks of
+ * its own.
+ *
+ * The header has the epoch that the target has promised. The mark has the members of the
+ * log, and the last epoch in which a writer made this copy equal to the others. The copy
+ * with the latest mark has all reported records; if two have the same mark, it is the
+ * longer one. A copy without a mark has not been finished.
  *
  * A record is believed when its checksum is right, its number is the next one, it
  * names the checksum of the record before it, and its epoch is not smaller. The
@@ -22,34 +28,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log_config.h"
+
 #define LOG_MAGIC	0x676f6c6e72696163u	/* "cairnlog" */
-#define LOG_VERSION	2
+#define LOG_VERSION	3
+#define LOG_MARK_MAGIC	0x6b72616d6e726163u	/* "carnmark" */
 #define LOG_RECORD	0x6e726163u		/* "carn" */
 #define LOG_MAX_RECORD	65536u			/* bytes, with header */
 
 /* A slot has a block of its own: a disk may damage the block that it writes. */
 #define LOG_BLOCK	4096u
-#define LOG_MARK	(2 * LOG_BLOCK)		/* offset of the mark */
-#define LOG_START	(3 * LOG_BLOCK)		/* offset of the first record */
+#define LOG_MARK	(2 * LOG_BLOCK)		/* offset of the marks */
+#define LOG_START	(4 * LOG_BLOCK)		/* offset of the first record */
 #define LOG_MIN_SIZE	(LOG_START + LOG_MAX_RECORD)
 
 struct log_id {
 	uint8_t bytes[16];	/* random */
 };
 
-enum log_header_flags {
-	/* Records are still being copied here, unless the mark is set. */
-	LOG_FILLING = 1 << 0,
-};
+#define LOG_ALIGN	8u			/* of records */
+#define LOG_MAX_SHIFT	16u			/* blocks of 64 KiB */
 
 struct log_header {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t flags;		/* enum log_header_flags */
+	uint32_t shift;		/* records have blocks of so many bits; 0: none */
 	struct log_id id;
-	uint64_t epoch;		/* no writer of a smaller one is let in */
+	uint64_t epoch;		/* no writer of a smaller one is let in, ... */
+	uint64_t client;	/* ... and of this one only that client */
 	uint64_t generation;	/* the slot with the larger one is valid */
 	uint64_t size;		/* bytes of the log, all of this included */
+	uint32_t member;	/* this copy's number */
+	uint32_t zero;
+	uint64_t crc;		/* of the fields above */
+};
+
+struct log_mark {
+	uint64_t magic;
+	uint64_t seed;		/* of the log's identity */
+	uint32_t generation;	/* the slot with the larger one is valid */
+	uint32_t zero;
+	uint64_t epoch;		/* of the writer that made the copies equal */
+	uint64_t base;		/* this copy had all records before that number */
+	struct log_config config;
 	uint64_t crc;		/* of the fields above */
 };
 
@@ -70,12 +91,14 @@ struct log_tail {
 	uint64_t seq;
 	uint64_t epoch;		/* of the last record, or 0 */
 	uint64_t previous;	/* its crc, or the log's seed */
+	uint64_t align;		/* of the next one */
 };
 
 enum log_state {
 	LOG_EMPTY,	/* zeros where the header would be */
 	LOG_READY,
 	LOG_DAMAGED,	/* something else than a log, or not whole */
+	LOG_SHORT,	/* a copy that has lost records */
 };
 
 /* The checksum of an identity: what the first record and the mark hold. */
@@ -86,10 +109,18 @@ void log_header_seal(struct log_header *header);
 enum log_state log_header_find(const void *log, struct log_header *header);
 /* Where the header of that generation goes. */
 uint64_t log_header_offset(uint64_t generation);
-/* Whether all records that belong here have arrived. */
-bool log_is_complete(const void *log, const struct log_header *header);
 
-void log_tail_init(struct log_tail *tail, const struct log_id *id);
+void log_mark_seal(struct log_mark *mark, const struct log_id *id);
+/*
+ * The mark of a copy that is finished: LOG_READY. LOG_EMPTY: none was ever written;
+ * LOG_DAMAGED: none is whole.
+ */
+enum log_state log_mark_find(const void *log, const struct log_header *header,
+			     struct log_mark *mark);
+/* Where the mark of that generation goes. */
+uint64_t log_mark_offset(uint64_t generation);
+
+void log_tail_init(struct log_tail *tail, const struct log_header *header);
 bool log_tail_equal(const struct log_tail *a, const struct log_tail *b);
 
 /* Bytes that a record with so much data takes. */

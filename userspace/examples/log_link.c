@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <infiniband/cairndv.h>
 #include <rdma/rdma_cma.h>
 
 #include "log_link.h"
 
-#define CONNECT_MS	5000
+#define CONNECT_MS	30000
+#define RETRY_MS	1000	/* between questions to a target that is away */
+#define WAIT_MS		10	/* of one turn */
+#define OWN_WR_ID	UINT64_MAX	/* of what is not posted by a group */
 #define CONSUMER_REJECT	28	/* of the InfiniBand CM: the program said no */
 #define WATCH_TURNS	1024	/* to look for events is a system call */
 
@@ -98,39 +103,32 @@ static int log_link_answer(struct log_link *link,
 	return 0;
 }
 
-static int log_link_wait(struct log_link *link, enum rdma_cm_event_type want)
+static uint64_t log_link_now(void)
 {
-	struct rdma_cm_event *event;
-	int err = 0;
+	struct timespec now;
 
-	if (rdma_get_cm_event(link->events, &event))
-		return log_link_errno();
-	if (want == RDMA_CM_EVENT_ESTABLISHED)
-		err = log_link_answer(link, event);
-	else if (event->event != want)
-		err = EHOSTUNREACH;
-	rdma_ack_cm_event(event);
-	return err;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static int log_link_resolve(struct log_link *link)
+/* An attempt to connect; log_link_advance() goes on with it. */
+static int log_link_begin(struct log_link *link)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
 	int err = 0;
 
+	link->until = log_link_now() + CONNECT_MS;
 	link->events = rdma_create_event_channel();
 	if (!link->events ||
+	    fcntl(link->events->fd, F_SETFL,
+		  fcntl(link->events->fd, F_GETFL) | O_NONBLOCK) ||
 	    rdma_create_id(link->events, &link->id, NULL, RDMA_PS_TCP) ||
 	    rdma_getaddrinfo(link->address, link->port, &hints, &info))
 		return log_link_errno();
 	if (rdma_resolve_addr(link->id, NULL, info->ai_dst_addr, CONNECT_MS))
 		err = log_link_errno();
 	rdma_freeaddrinfo(info);
-	if (!err)
-		err = log_link_wait(link, RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (!err && rdma_resolve_route(link->id, CONNECT_MS))
-		err = log_link_errno();
-	return err ? err : log_link_wait(link, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	return err;
 }
 
 static int log_link_objects(struct log_link *link)
@@ -164,51 +162,95 @@ static int log_link_objects(struct log_link *link)
 	return 0;
 }
 
-static int log_link_connect(struct log_link *link, const struct log_ask *ask)
+static int log_link_request(struct log_link *link, const struct log_ask *ask)
 {
 	struct rdma_conn_param param = {
 		.private_data = ask, .private_data_len = sizeof(*ask),
 		.initiator_depth = 1,	/* RDMA READ */
 		.retry_count = 7, .rnr_retry_count = 7,
 	};
-	int err;
+	int err = log_link_objects(link);
 
-	log_link_close(link);
-	err = log_link_resolve(link);
-	if (!err)
-		err = log_link_objects(link);
 	if (!err && rdma_connect(link->id, &param))
 		err = log_link_errno();
-	return err ? err : log_link_wait(link, RDMA_CM_EVENT_ESTABLISHED);
+	return err;
 }
 
-static int log_link_query(void *ctx, const struct log_ask *ask,
-			  struct log_answer *answer)
+/* Return: 0 with an answer, EAGAIN without one yet, or another errno. */
+static int log_link_step(struct log_link *link, const struct log_ask *ask,
+			 const struct rdma_cm_event *event)
+{
+	int err = 0;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(link->id, CONNECT_MS))
+			err = log_link_errno();
+		return err ? err : EAGAIN;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		err = log_link_request(link, ask);
+		return err ? err : EAGAIN;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return EHOSTUNREACH;
+	default:
+		return log_link_answer(link, event);
+	}
+}
+
+static int log_link_advance(struct log_link *link, const struct log_ask *ask,
+			    bool wait)
+{
+	struct pollfd fd = { .fd = link->events->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+	int err = EAGAIN;
+
+	if (poll(&fd, 1, wait ? WAIT_MS : 0) == 1) {
+		if (rdma_get_cm_event(link->events, &event))
+			return log_link_errno();
+		err = log_link_step(link, ask, event);
+		rdma_ack_cm_event(event);
+	}
+	return err == EAGAIN && log_link_now() > link->until ? ETIMEDOUT : err;
+}
+
+static int log_link_probe(void *ctx, const struct log_ask *ask,
+			  struct log_answer *answer, bool wait)
 {
 	struct log_link *link = ctx;
-	int err = log_link_connect(link, ask);
+	int err;
 
+	if (link->id)
+		err = log_link_advance(link, ask, wait);
+	else if (!wait && log_link_now() < link->again)
+		return EAGAIN;
+	else
+		err = log_link_begin(link) ?: EAGAIN;
+	if (err == EAGAIN)
+		return err;
 	*answer = link->answer;
 	log_link_close(link);
+	link->again = log_link_now() + RETRY_MS;
 	return err;
 }
 
 static int log_link_claim(void *ctx, const struct log_ask *ask,
-			  struct log_answer *answer)
+			  struct log_answer *answer, uint32_t ms)
 {
 	struct log_link *link = ctx;
-	int err = log_link_connect(link, ask);
-	int flags;
+	int err;
 
+	log_link_close(link);
+	err = log_link_begin(link) ?: EAGAIN;
+	if (ms)
+		link->until = log_link_now() + ms;
+	while (err == EAGAIN)
+		err = log_link_advance(link, ask, true);
 	*answer = link->answer;
-	if (err || answer->verdict != LOG_GRANTED) {
+	if (err || answer->verdict != LOG_GRANTED)
 		log_link_close(link);
-		return err;
-	}
-	/* from now on no call waits for events */
-	flags = fcntl(link->events->fd, F_GETFL);
-	return fcntl(link->events->fd, F_SETFL, flags | O_NONBLOCK) ?
-	       log_link_errno() : 0;
+	return err;
 }
 
 /*
@@ -229,12 +271,13 @@ static void log_link_watch(void *ctx)
 	rdma_ack_cm_event(event);
 }
 
-static void log_link_lost(void *ctx, uint32_t status)
+static void log_link_lost(void *ctx, int err, uint32_t status)
 {
 	const struct log_link *link = ctx;
 
 	fprintf(stderr, "cairn_log: %s,%s: lost: %s\n", link->address,
-		link->port, ibv_wc_status_str((enum ibv_wc_status)status));
+		link->port, err ? strerror(err) :
+		ibv_wc_status_str((enum ibv_wc_status)status));
 }
 
 static struct log_link *log_nic_link(const struct log_nic *nic, uint32_t qpn)
@@ -256,10 +299,10 @@ static int log_nic_poll(struct log_nic *nic)
 		link = log_nic_link(nic, wc.qp_num);
 		if (!link)
 			continue;
-		if (wc.status != IBV_WC_SUCCESS && !link->broken)
-			log_link_lost(link, wc.status);
 		if (wc.status != IBV_WC_SUCCESS)
 			link->broken = true;
+		else if (wc.wr_id != OWN_WR_ID)
+			;	/* a record of a group that is no more */
 		else if (wc.opcode == IBV_WC_RDMA_READ)
 			link->reading = false;
 		else
@@ -290,8 +333,9 @@ static int log_link_post(struct log_link *link, enum ibv_wr_opcode opcode,
 		.lkey = link->nic->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
+		.wr_id = OWN_WR_ID,
 		.sg_list = &sge,
-		.num_sge = 1,
+		.num_sge = length ? 1 : 0,
 		.opcode = opcode,
 		.wr.rdma = { .remote_addr = link->answer.addr + offset,
 			     .rkey = link->answer.rkey },
@@ -333,13 +377,20 @@ static void log_link_path(void *ctx, struct log_path *path)
 	};
 }
 
+static void log_link_leave(void *ctx)
+{
+	log_link_close(ctx);
+}
+
 const struct log_link_ops log_link_ops = {
-	.query = log_link_query,
+	.probe = log_link_probe,
 	.claim = log_link_claim,
 	.read = log_link_read,
 	.write = log_link_write,
 	.poll = log_link_poll,
 	.path = log_link_path,
 	.watch = log_link_watch,
+	.close = log_link_leave,
 	.lost = log_link_lost,
+	.now = log_link_now,
 };

@@ -34,6 +34,8 @@ struct log_link {
 	uint64_t completed;	/* writes */
 	bool reading, broken;
 	unsigned int turns;
+	uint64_t until;		/* ms: this attempt to connect ends */
+	uint64_t again;		/* ms: the next one may begin */
 };
 
 extern const struct log_link_ops log_link_ops;

@@ -165,7 +165,7 @@ static int log_medium_device(struct log_medium *medium, uint64_t device_size,
  * lock belongs to the open file, so it ends with the process, however that ends. A
  * process that only reads takes none.
  */
-static int log_medium_lock(const struct log_medium *medium)
+int log_medium_lock(const struct log_medium *medium)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 

@@ -26,6 +26,8 @@ struct log_medium {
  */
 int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 		    bool write);
+/* For log_medium_open() to write: EBUSY: another open file has the lock. */
+int log_medium_lock(const struct log_medium *medium);
 void log_medium_close(struct log_medium *medium);
 
 /* 0 when the range is durable, or an errno. Then nothing is known about it. */

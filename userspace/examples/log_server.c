@@ -101,7 +101,7 @@ static int log_server_flushes(struct log_server *server)
 		if (info.kind != CAIRNDV_PERSIST_FLUSH)
 			continue;
 		offset = info.va - (uintptr_t)server->medium->log;
-		err = log_target_persist(&server->target, offset, info.length);
+		err = log_target_flush(&server->target, offset, info.length);
 		log_server_post_receive(server);
 		if (cairndv_persist_done(server->id->verbs, info.token, err))
 			fprintf(stderr, "cairn_log: a flush came too late\n");
@@ -200,10 +200,11 @@ static int log_server_accept(struct log_server *server,
 		answer->addr = (uintptr_t)server->medium->log;
 		answer->rkey = server->mr->rkey;
 		answer->domain = attr.persist_domain;
-		if (rdma_accept(id, &param))
-			err = log_server_fail("rdma_accept");
 	}
-	if (err) {
+	/* a writer that does not wait any more is no reason to end */
+	if (err || rdma_accept(id, &param)) {
+		if (!err)
+			log_server_fail("rdma_accept");
 		log_server_close(server);
 		log_target_release(&server->target);
 		return err;
@@ -222,6 +223,8 @@ static int log_server_request(struct log_server *server, struct rdma_cm_id *id,
 	if (log_target_ask(&server->target, ask, length, &answer) ==
 	    LOG_GRANTED)
 		return log_server_accept(server, id, &answer);
+	if (server->medium->kind == LOG_MEDIUM_EMULATED)
+		answer.domain = CAIRNDV_DOMAIN_EMULATED;
 	rdma_reject(id, &answer, sizeof(answer));
 	rdma_destroy_id(id);
 	if (server->target.failed) {

@@ -24,9 +24,12 @@ struct log_target {
 	void *medium;
 	uint8_t *memory;
 	uint64_t size;
-	enum log_state state;
+	enum log_state state;	/* of the header */
 	struct log_header header;
+	enum log_state marked;	/* LOG_READY: a copy that is finished */
+	struct log_mark mark;
 	struct log_tail tail;	/* all before it is durable */
+	struct log_tail seen;	/* all before it is in memory */
 	bool busy;		/* a writer is connected */
 	uint64_t client;	/* the last writer */
 	int failed;		/* errno of the first failure; it is final */
@@ -41,7 +44,10 @@ int log_target_open(struct log_target *target,
 		    const struct log_target_ops *ops, void *medium,
 		    void *memory, uint64_t size);
 
-/* Fills @answer. When granted, the writer of before is fenced off. */
+/*
+ * Fills @answer. When granted, the writer of before is fenced off. A writer that has been
+ * granted its epoch may ask again in it, for instance to cut what was abandoned.
+ */
 enum log_verdict log_target_ask(struct log_target *target,
 				const void *ask, size_t length,
 				struct log_answer *answer);
@@ -52,5 +58,9 @@ void log_target_release(struct log_target *target);
 /* Makes a range durable. No attempt after one that has failed: an errno, always. */
 int log_target_persist(struct log_target *target, uint64_t offset,
 		       uint64_t length);
+
+/* The same for bytes of a writer: later, they are not written once more. */
+int log_target_flush(struct log_target *target, uint64_t offset,
+		     uint64_t length);
 
 #endif /* LOG_TARGET_H */

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "log_medium.h"
 #include "log_sim.h"
 #include "send.h"
 
@@ -107,11 +112,29 @@ static void sim_choose(const struct sim_piece *pieces, uint32_t n,
 	}
 }
 
+/* The block in which a write was cut short, if this one is damaged. */
+static uint8_t *sim_damage(struct sim_target *target,
+			   const struct sim_piece *pieces, uint32_t n,
+			   uint8_t *saved)
+{
+	uint8_t *block;
+
+	if (!sim->block || target->mode != SIM_FILE || !n || sim_below(3))
+		return NULL;
+	block = target->medium + pieces[sim_below(n)].offset / sim->block *
+				 sim->block;
+	memcpy(saved, block, sim->block);
+	for (uint32_t i = 0; i < sim->block; i++)
+		block[i] = (uint8_t)sim_below(256);
+	return block;
+}
+
 static void sim_image(struct sim_target *target)
 {
 	struct sim_piece pieces[256], torn[256];
 	uint32_t n = sim_pieces(target, pieces, 256);
 	uint32_t samples = n <= SUBSETS ? 1u << n : SAMPLES;
+	uint8_t saved[SIM_BLOCK], *damaged;
 	bool in[256];
 
 	for (uint32_t sample = 0; sample < samples && !sim->failed; sample++) {
@@ -119,8 +142,11 @@ static void sim_image(struct sim_target *target)
 		for (uint32_t i = 0; i < n; i++)
 			if (in[i])
 				sim_apply(target, &torn[i]);
+		damaged = sim_damage(target, pieces, n, saved);
 		sim->images++;
 		sim->failed = !sim->check(sim, target);
+		if (damaged)
+			memcpy(damaged, saved, sim->block);
 		for (uint32_t i = n; i-- > 0;)
 			if (in[i])
 				sim_revert(target, &torn[i]);
@@ -202,7 +228,7 @@ static void sim_meanwhile(struct sim_target *target)
 	struct sim_conn *conn = &target->conns[sim_below(SIM_CONNS)];
 	struct sim_request *request;
 
-	if (sim->quiet || !conn->alive)
+	if (sim->quiet || !conn->alive || target->hung)
 		return;
 	for (uint32_t n = sim_below(8); n; n--) {
 		if (conn->placed < conn->head) {
@@ -264,26 +290,72 @@ void sim_target_init(struct sim_target *target, enum sim_mode mode)
 {
 	memset(target, 0, sizeof(*target));
 	target->mode = mode;
+	target->lock = -1;
+	target->file = memfd_create("medium", MFD_CLOEXEC);
 	sim_target_start(target);
+}
+
+/* The process's own open file, locked; or -1. */
+static int sim_target_lock(const struct sim_target *target)
+{
+	struct log_medium medium = { .kind = LOG_MEDIUM_FILE };
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", target->file);
+	medium.fd = open(path, O_RDWR | O_CLOEXEC);
+	if (medium.fd < 0 || !log_medium_lock(&medium))
+		return medium.fd;
+	close(medium.fd);
+	return -1;
+}
+
+static void sim_target_unlock(struct sim_target *target)
+{
+	if (target->lock >= 0)
+		close(target->lock);
+	target->lock = -1;
 }
 
 void sim_target_start(struct sim_target *target)
 {
+	sim_target_unlock(target);
+	target->lock = sim_target_lock(target);
+	sim->failed |= target->lock < 0;
+	target->hung = false;
 	memcpy(target->memory, target->cache, SIM_USED);
 	target->up = !log_target_open(&target->core, &sim_target_ops, target,
 				      sim_view(target), SIM_SIZE);
 }
 
+void sim_target_start_second(struct sim_target *target)
+{
+	int lock = sim_target_lock(target);
+
+	if (lock >= 0)
+		close(lock);
+	/* two would write over what the other one has reported */
+	sim->failed |= lock >= 0 && target->lock >= 0;
+}
+
 void sim_target_kill(struct sim_target *target)
 {
 	sim_fence(target);
+	sim_target_unlock(target);
 	target->up = false;
+	target->hung = false;
+}
+
+void sim_target_close(struct sim_target *target)
+{
+	sim_target_unlock(target);
+	close(target->file);
 }
 
 void sim_target_crash(struct sim_target *target)
 {
 	struct sim_piece pieces[256], torn[256];
 	uint32_t n = sim_pieces(target, pieces, 256);
+	uint8_t saved[SIM_BLOCK];
 	bool in[256];
 
 	sim_target_kill(target);
@@ -291,7 +363,19 @@ void sim_target_crash(struct sim_target *target)
 	for (uint32_t i = 0; i < n; i++)
 		if (in[i])
 			sim_apply(target, &torn[i]);
+	sim_damage(target, pieces, n, saved);
 	memcpy(target->cache, target->medium, SIM_USED);
+	memset(target->touched, 0, sizeof(target->touched));
+	memset(target->lost, 0, sizeof(target->lost));
+	target->fails = false;
+	target->changed = true;
+}
+
+/* Reports that were not read yet are lost with the machine. */
+static void sim_target_forget(struct sim_target *target)
+{
+	sim_target_kill(target);
+	memset(target->conns, 0, sizeof(target->conns));
 	memset(target->touched, 0, sizeof(target->touched));
 	memset(target->lost, 0, sizeof(target->lost));
 	target->fails = false;
@@ -300,15 +384,23 @@ void sim_target_crash(struct sim_target *target)
 
 void sim_target_replace(struct sim_target *target)
 {
-	sim_target_kill(target);
-	/* Reports that were not read yet are lost with it. */
-	memset(target->conns, 0, sizeof(target->conns));
+	sim_target_forget(target);
 	memset(target->cache, 0, SIM_USED);
 	memset(target->medium, 0, SIM_USED);
-	memset(target->touched, 0, sizeof(target->touched));
-	memset(target->lost, 0, sizeof(target->lost));
-	target->fails = false;
 	target->valid = false;
+}
+
+void sim_target_swap(struct sim_target *target)
+{
+	bool valid = target->valid;
+
+	sim_target_crash(target);
+	sim_target_forget(target);
+	memcpy(target->medium, target->spare, SIM_USED);
+	memcpy(target->spare, target->cache, SIM_USED);
+	memcpy(target->cache, target->medium, SIM_USED);
+	target->valid = target->spare_valid;
+	target->spare_valid = valid;
 }
 
 /* ---- queue pairs at a target ---- */
@@ -319,8 +411,8 @@ static void sim_flush(struct sim_target *target, struct sim_conn *conn)
 
 	if (target->mode == SIM_PMEM) {
 		sim_write_back(target, request->offset, request->length);
-	} else if (log_target_persist(&target->core, request->offset,
-				      request->length)) {
+	} else if (log_target_flush(&target->core, request->offset,
+				    request->length)) {
 		conn->broken = true;	/* refused: the queue pair is in error */
 		conn->alive = false;
 		return;
@@ -333,7 +425,8 @@ void sim_step(void)
 	struct sim_target *target = &sim->targets[sim_below(sim->num_targets)];
 	struct sim_conn *conn = &target->conns[sim_below(SIM_CONNS)];
 
-	if (conn->alive) {
+	sim->clock++;
+	if (conn->alive && !target->hung) {
 		if (conn->flushed < conn->placed && sim_below(2))
 			sim_flush(target, conn);
 		else if (conn->placed < conn->head)
@@ -348,7 +441,7 @@ static struct sim_conn *sim_link_conn(const struct sim_link *link)
 {
 	struct sim_conn *conn = &link->target->conns[link->conn];
 
-	return conn->serial == link->serial ? conn : NULL;
+	return link->serial && conn->serial == link->serial ? conn : NULL;
 }
 
 /* In between anything may happen, also that there is no answer any more. */
@@ -361,17 +454,32 @@ static int sim_link_passes(const struct sim_link *link)
 		return ECANCELED;
 	if (!sim->quiet && !sim_below(200))
 		return ETIMEDOUT;
-	return link->target->up ? 0 : ECONNREFUSED;
+	if (!link->target->up)
+		return ECONNREFUSED;
+	return link->target->hung ? ETIMEDOUT : 0;
 }
 
-static int sim_link_query(void *ctx, const struct log_ask *ask,
-			  struct log_answer *answer)
+static void sim_link_ask(const struct sim_link *link,
+			 const struct log_ask *ask, struct log_answer *answer)
+{
+	log_target_ask(&link->target->core, ask, sizeof(*ask), answer);
+	answer->domain = link->target->mode == SIM_FILE ? CAIRNDV_DOMAIN_HOST :
+							  CAIRNDV_DOMAIN_PMEM;
+	if (link->target->emulated)
+		answer->domain = CAIRNDV_DOMAIN_EMULATED;
+}
+
+static int sim_link_probe(void *ctx, const struct log_ask *ask,
+			  struct log_answer *answer, bool wait)
 {
 	struct sim_link *link = ctx;
-	int err = sim_link_passes(link);
+	int err;
 
+	if (!sim->quiet && sim_below(wait ? 4 : 30))
+		return EAGAIN;
+	err = sim_link_passes(link);
 	if (!err)
-		log_target_ask(&link->target->core, ask, sizeof(*ask), answer);
+		sim_link_ask(link, ask, answer);
 	return err;
 }
 
@@ -389,29 +497,32 @@ static void sim_link_accept(struct sim_link *link)
 	link->conn = oldest;
 	link->serial = sim->serial;
 	link->broken = false;
-	link->copies = 0;
 	link->sent = 0;
 	link->answered = 0;
-	link->lost = 0;
 }
 
 static int sim_link_claim(void *ctx, const struct log_ask *ask,
-			  struct log_answer *answer)
+			  struct log_answer *answer, uint32_t ms)
 {
 	struct sim_link *link = ctx;
 	int err = sim_link_passes(link);
 
-	if (!err && log_target_ask(&link->target->core, ask, sizeof(*ask),
-				   answer) == LOG_GRANTED)
+	(void)ms;
+
+	if (err)
+		return err;
+	sim_link_ask(link, ask, answer);
+	if (answer->verdict == LOG_GRANTED)
 		sim_link_accept(link);
-	return err ? err : sim_link_passes(link);
+	return sim_link_passes(link);
 }
 
 static int sim_link_use(struct sim_link *link, struct sim_conn **conn)
 {
 	int err = sim_link_passes(link);
 
-	if (err)
+	/* a target that hangs takes requests and does not answer */
+	if (err && !(link->target->up && link->target->hung))
 		return err;
 	*conn = sim_link_conn(link);
 	return *conn && (*conn)->alive && !(*conn)->broken ? 0 : ECONNRESET;
@@ -426,18 +537,21 @@ static int sim_link_read(void *ctx, uint64_t offset, void *buffer,
 
 	if (err)
 		return err;
+	if (link->target->hung)
+		return ETIMEDOUT;
 	memcpy(buffer, sim_view(link->target) + offset, length);
 	return 0;
 }
 
 static void sim_enqueue(struct sim_conn *conn, uint64_t offset,
-			const void *bytes, uint32_t length)
+			const void *bytes, uint32_t length, bool own)
 {
 	struct sim_request *request = &conn->queue[conn->head++ % SIM_QUEUE];
 
 	request->offset = offset;
 	request->length = length;
 	request->placed = 0;
+	request->own = own;
 	memcpy(request->bytes, bytes, length);
 }
 
@@ -450,16 +564,29 @@ static int sim_link_write(void *ctx, uint64_t offset, const void *buffer,
 
 	if (length > SIM_WRITE || offset + length > SIM_USED)
 		return EINVAL;
-	do {
-		err = sim_link_use(link, &conn);
-		if (err)
-			return err;
-		if (conn->head - conn->flushed == SIM_QUEUE)
-			sim_step();
-	} while (conn->head - conn->flushed == SIM_QUEUE);
-	sim_enqueue(conn, offset, buffer, length);
-	link->copies++;
+	err = sim_link_use(link, &conn);
+	if (err)
+		return err;
+	while (sim->quiet && !link->target->hung &&
+	       conn->head - conn->flushed == SIM_QUEUE)
+		sim_step();
+	if (conn->head - conn->flushed == SIM_QUEUE)
+		return ENOMEM;
+	sim_enqueue(conn, offset, buffer, length, true);
 	return 0;
+}
+
+/* The writer sees the next completion. */
+static bool sim_link_tell(struct sim_link *link, struct sim_conn *conn)
+{
+	bool own;
+
+	if (conn->told == conn->flushed)
+		return false;
+	own = conn->queue[conn->told++ % SIM_QUEUE].own;
+	conn->own += own;
+	link->answered += !own;
+	return true;
 }
 
 static int sim_link_poll(void *ctx, uint64_t *completed)
@@ -473,13 +600,12 @@ static int sim_link_poll(void *ctx, uint64_t *completed)
 		return err;
 	if (err && (!conn || conn->told == conn->flushed || sim_below(2)))
 		return err;
-	if (sim->quiet)
+	if (sim->quiet && !link->target->hung)
 		while (conn->alive && conn->flushed < conn->head)
 			sim_step();
-	if (conn->told < conn->flushed)
-		conn->told += 1 + sim_below((uint32_t)(conn->flushed -
-						       conn->told));
-	*completed = conn->told;
+	for (uint32_t n = 1 + sim_below(8); n && sim_link_tell(link, conn); n--)
+		;
+	*completed = conn->own;
 	return 0;
 }
 
@@ -487,7 +613,7 @@ void sim_link_leave(struct sim_link *link)
 {
 	struct sim_conn *conn = sim_link_conn(link);
 
-	if (!conn || !conn->alive)
+	if (!conn || !conn->alive || link->target->hung)
 		return;
 	sim_drop(conn);
 	log_target_release(&link->target->core);
@@ -514,12 +640,27 @@ static void sim_link_watch(void *ctx)
 		sim_step();
 }
 
-static void sim_link_lost(void *ctx, uint32_t status)
+static void sim_link_lost(void *ctx, int err, uint32_t status)
 {
 	struct sim_link *link = ctx;
 
 	link->lost++;
-	sim->failed |= status == IBV_WC_SUCCESS || link->lost > 1;
+	sim->failed |= !err && status == IBV_WC_SUCCESS;
+}
+
+/* Requests on their way may arrive after that, but the writer learns nothing of it. */
+static void sim_link_close(void *ctx)
+{
+	struct sim_link *link = ctx;
+
+	if (sim->quiet || sim_below(2))
+		sim_link_leave(link);
+	link->serial = 0;
+}
+
+static uint64_t sim_link_now(void)
+{
+	return sim->clock++;
 }
 
 bool cairndv_is_supported(struct ibv_device *device)
@@ -559,7 +700,8 @@ int cairn_send_put(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	*index = link->sent;
 	if (conn && conn->alive && !link->broken)
 		sim_enqueue(conn, offset,
-			    (const void *)(uintptr_t)wr->sg_list->addr, length);
+			    (const void *)(uintptr_t)wr->sg_list->addr, length,
+			    false);
 	return 0;
 }
 
@@ -588,7 +730,7 @@ static bool sim_link_complete(struct sim_link *link, struct ibv_wc *wc)
 
 	if (link->answered == link->sent)
 		return false;
-	if (sim->quiet)
+	if (sim->quiet && !link->target->hung)
 		while (conn && conn->alive && conn->flushed < conn->head)
 			sim_step();
 	memset(wc, 0, sizeof(*wc));
@@ -596,13 +738,11 @@ static bool sim_link_complete(struct sim_link *link, struct ibv_wc *wc)
 	if (!link->broken && conn && conn->told < conn->flushed) {
 		if (!sim->quiet && sim_below(2))
 			return false;
-		conn->told++;
-	} else if (sim_link_ends(link, conn)) {
-		wc->status = link->lost ? IBV_WC_WR_FLUSH_ERR :
-					  IBV_WC_RETRY_EXC_ERR;
-	} else {
-		return false;
+		return sim_link_tell(link, conn);
 	}
+	if (!sim_link_ends(link, conn))
+		return false;
+	wc->status = IBV_WC_RETRY_EXC_ERR;
 	link->answered++;
 	return true;
 }
@@ -643,12 +783,14 @@ void sim_nic_init(struct sim_nic *nic)
 }
 
 const struct log_link_ops sim_link_ops = {
-	.query = sim_link_query,
+	.probe = sim_link_probe,
 	.claim = sim_link_claim,
 	.read = sim_link_read,
 	.write = sim_link_write,
 	.poll = sim_link_poll,
 	.path = sim_link_path,
 	.watch = sim_link_watch,
+	.close = sim_link_close,
 	.lost = sim_link_lost,
+	.now = sim_link_now,
 };

@@ -14,12 +14,13 @@
 #define SIZE	65536
 
 static const struct log_id some_id = { { 1, 2, 3 } };
+static const struct log_header some_header = { .id = { { 1, 2, 3 } } };
 static uint64_t log_words[SIZE / 8], crashed[SIZE / 8], scratch[SIZE / 8];
 
 static void start(struct log_tail *tail)
 {
 	memset(log_words, 0, sizeof(log_words));
-	log_tail_init(tail, &some_id);
+	log_tail_init(tail, &some_header);
 	tail->epoch = 1;
 }
 
@@ -43,7 +44,7 @@ static uint64_t records_in(const void *log)
 {
 	struct log_tail tail;
 
-	log_tail_init(&tail, &some_id);
+	log_tail_init(&tail, &some_header);
 	while (log_record_next(log, 0, SIZE, &tail))
 		;
 	return tail.seq - 1;
@@ -59,7 +60,7 @@ static void fills_up(void)
 		n = last;
 	ktap_ok(n > 100);
 	ktap_eq(records_in(log_words), n);
-	log_tail_init(&again, &some_id);
+	log_tail_init(&again, &some_header);
 	while (log_record_next(log_words, 0, SIZE, &again))
 		;
 	ktap_eq(memcmp(&tail, &again, sizeof(tail)), 0);
@@ -95,7 +96,7 @@ static void hostile(void)
 	for (int round = 0; round < 1000; round++) {
 		for (size_t i = 0; i < 64; i++)
 			log_words[i] = ktap_rand();
-		log_tail_init(&tail, &some_id);
+		log_tail_init(&tail, &some_header);
 		record->magic = LOG_RECORD;
 		record->seq = 1;
 		record->epoch = 1;
@@ -194,6 +195,8 @@ static bool accept_all(struct sim *s, struct sim_target *target)
 
 static void setup(int num_targets, enum sim_mode mode)
 {
+	for (int i = 0; i < quiet.num_targets; i++)
+		sim_target_close(&quiet.targets[i]);
 	memset(&quiet, 0, sizeof(quiet));
 	quiet.quiet = true;
 	quiet.check = accept_all;
@@ -229,6 +232,8 @@ static void desk_close(struct desk *d)
 
 static int desk_open(struct desk *d, int from, int to)
 {
+	static const char * const names[] = { "first", "second", "third" };
+
 	log_session_close(&d->session);
 	sim_nic_init(&d->nic);
 	d->session.buffer = d->buffer;
@@ -238,7 +243,7 @@ static int desk_open(struct desk *d, int from, int to)
 			&d->session.peers[d->session.num_peers++];
 
 		peer->link = &d->nic.links[i];
-		peer->name = i ? "second" : "first";
+		peer->name = names[i];
 	}
 	return log_session_open(&d->session);
 }
@@ -274,6 +279,21 @@ static uint64_t durable_at(int target)
 	n = reader.tail.seq - 1;
 	log_reader_close(&reader);
 	return n;
+}
+
+static uint64_t epoch_at(int target)
+{
+	return quiet.targets[target].core.header.epoch;
+}
+
+static bool all_equal(void)
+{
+	for (int i = 1; i < quiet.num_targets; i++)
+		if (memcmp(quiet.targets[0].medium + LOG_START,
+			   quiet.targets[i].medium + LOG_START,
+			   SIM_USED - LOG_START) != 0)
+			return false;
+	return true;
 }
 
 static void restart(int target)
@@ -350,9 +370,11 @@ static void incomplete_copy(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_FILL);
 	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 100,
-			       .flags = LOG_ASK_CLAIM | LOG_ASK_FILL };
+			       .flags = LOG_ASK_CLAIM | LOG_ASK_FILL,
+			       .member = 7 };
 	struct log_answer answer;
 	struct log_reader reader;
+	struct log_mark mark;
 
 	setup(2, SIM_PMEM);
 	ktap_eq(desk_open(&a, 0, 0), 0);
@@ -361,64 +383,142 @@ static void incomplete_copy(void)
 	ask.id = a.session.id;
 	ktap_eq(log_target_ask(&quiet.targets[1].core, &ask, sizeof(ask),
 			       &answer), LOG_GRANTED);
-	ktap_ok(!answer.complete);
+	ktap_eq(answer.mark_epoch, 0);
 	ktap_eq(log_reader_open(&reader, quiet.targets[1].medium, SIM_SIZE), 0);
-	ktap_ok(!log_is_complete(quiet.targets[1].medium, &reader.header));
+	ktap_eq(log_mark_find(quiet.targets[1].medium, &reader.header, &mark),
+		LOG_EMPTY);
 	log_reader_close(&reader);
 	restart(0);
 	restart(1);
-	ktap_eq(desk_open(&b, 1, 1), EINVAL);
-	ktap_ok(strstr(b.session.error, "complete copy"));
+	/* it is no log of its own, and it makes no member of itself */
+	ktap_eq(desk_open(&b, 1, 1), ENOENT);
+	ktap_ok(strstr(b.session.error, "second: is empty (-c"));
+	ktap_eq(desk_open(&b, 0, 1), EINVAL);
+	b.session.change = true;
 	ktap_eq(desk_open(&b, 0, 1), 0);
 	ktap_eq(durable_at(1), 20);
-	restart(1);
-	ktap_eq(desk_open(&b, 1, 1), 0);
-	ktap_eq(b.session.first, 21);
+	ktap_eq(log_config_count(b.session.config.now), 2);
 }
 
-/* One that is behind is brought up to date. */
+/* One that was away is brought up to date, also if it has nothing of an epoch. */
 static void behind(void)
 {
-	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
 
-	setup(2, SIM_PMEM);
-	ktap_eq(desk_open(&a, 0, 1), 0);
+	setup(3, SIM_PMEM);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
 	ktap_eq(desk_append(&a, 5), 0);
-	restart(0);
-	restart(1);
-	ktap_eq(desk_open(&b, 1, 1), 0);
+	sim_target_kill(&quiet.targets[2]);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.left, 2);
 	ktap_eq(desk_append(&b, 40), 0);
-	ktap_eq(durable_at(0), 5);
-	b.session.flags = LOG_ASK_TAKEOVER;
-	ktap_eq(desk_open(&b, 0, 1), 0);
-	ktap_eq(durable_at(0), 45);
+	ktap_eq(durable_at(2), 5);
+	sim_target_start(&quiet.targets[2]);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.left, 3);
+	ktap_eq(b.session.copied, 40);
+	ktap_eq(b.session.cut, 0);
+	ktap_eq(durable_at(2), 45);
+	ktap_ok(all_equal());
 }
 
-/* Records that only one target has, and others that only the other one has. */
-static void diverged(void)
+/* A writer that reaches target @only, and dies with @count records there alone. */
+static void write_at_one(struct desk *d, int only, int count)
 {
-	static const int more[][2] = { { 2, 1 }, { 1, 1 }, { 1, 2 } };
+	uint64_t record[64], durable = 0;
 
-	for (int i = 0; i < 3; i++) {
-		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0),
-			    c = desk(3, 0);
+	ktap_eq(desk_open(d, 0, quiet.num_targets - 1), 0);
+	for (int i = 0; i < quiet.num_targets; i++)
+		quiet.targets[i].hung = i != only;
+	for (int i = 1; i <= count; i++)
+		ktap_eq(log_session_append(&d->session, (void *)record,
+					   d->number + (uint64_t)i, "lost", 4),
+			0);
+	for (int i = 0; i < 1000; i++)
+		sim_step();
+	ktap_eq(log_session_poll(&d->session, &durable), 0);
+	ktap_eq(durable, 0);
+	for (int i = 0; i < quiet.num_targets; i++)
+		if (i != only)
+			restart(i);
+}
 
-		setup(2, SIM_PMEM);
-		ktap_eq(desk_open(&a, 0, 1), 0);
-		ktap_eq(desk_append(&a, 5), 0);
-		restart(0);
-		restart(1);
-		ktap_eq(desk_open(&b, 0, 0), 0);
-		ktap_eq(desk_append(&b, more[i][0]), 0);
-		ktap_eq(desk_open(&c, 1, 1), 0);
-		ktap_eq(desk_append(&c, more[i][1]), 0);
-		restart(0);
-		restart(1);
-		ktap_eq(desk_open(&c, 0, 1), EINVAL);
-		ktap_ok(strstr(c.session.error, "has other records than"));
-		ktap_eq(durable_at(0), 5 + more[i][0]);
-		ktap_eq(durable_at(1), 5 + more[i][1]);
-	}
+/*
+ * The third target has records that no other one has, more than were reported since.
+ * The copy of the later epoch is right, not the longer one.
+ */
+static void cuts_what_was_abandoned(enum sim_mode mode)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER),
+		    c = desk(3, LOG_ASK_TAKEOVER), d = desk(4, LOG_ASK_TAKEOVER);
+
+	setup(3, mode);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 10), 0);
+	write_at_one(&b, 2, 5);
+	ktap_eq(durable_at(2), 15);
+	sim_target_kill(&quiet.targets[2]);
+	ktap_eq(desk_open(&c, 0, 2), 0);
+	ktap_eq(c.session.first, 11);
+	ktap_eq(desk_append(&c, 2), 0);
+	sim_target_start(&quiet.targets[2]);
+	ktap_eq(desk_open(&d, 0, 2), 0);
+	ktap_eq(d.session.first, 13);
+	ktap_eq(d.session.cut, 1);
+	ktap_eq(d.session.copied, 2);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(durable_at(i), 12);
+	ktap_eq(desk_append(&d, 3), 0);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(durable_at(i), 15);
+	/* also when its process begins again */
+	restart(2);
+	ktap_eq(desk_open(&a, 0, 2), EBUSY);
+	ktap_eq(desk_open(&d, 0, 2), 0);
+	ktap_eq(d.session.first, 16);
+}
+
+static void abandoned_tail(void)
+{
+	cuts_what_was_abandoned(SIM_PMEM);
+	cuts_what_was_abandoned(SIM_FILE);
+}
+
+/* A copy that was cut and then lost its power is behind, and has lost nothing. */
+static void cut_is_durable(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 9,
+			       .client = 1, .flags = LOG_ASK_CLAIM };
+	struct sim_target *target;
+	struct log_answer answer;
+	uint64_t third;
+
+	setup(1, SIM_FILE);
+	target = &quiet.targets[0];
+	ktap_eq(desk_open(&a, 0, 0), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	third = a.session.tail.offset;
+	ktap_eq(desk_append(&a, 3), 0);
+	ktap_eq(desk_open(&a, 0, 0), 0);	/* the mark says 5 records */
+	ask.id = a.session.id;
+	ask.cut = third + 8;
+	ktap_eq(log_target_ask(&target->core, &ask, sizeof(ask), &answer),
+		LOG_NOT_UNDERSTOOD);
+	ask.cut = third;
+	ktap_eq(log_target_ask(&target->core, &ask, sizeof(ask), &answer),
+		LOG_GRANTED);
+	ktap_eq(answer.tail.offset, third);
+	ktap_eq(durable_at(0), 2);
+	sim_target_crash(target);
+	sim_target_start(target);
+	ask.cut = 0;
+	ktap_eq(log_target_ask(&target->core, &ask, sizeof(ask), &answer),
+		LOG_GRANTED);
+	ktap_eq(answer.state, LOG_READY);
+	ktap_eq(answer.tail.seq, 3);
 }
 
 /* The old records behind a torn one stay dead, although their bytes are there. */
@@ -471,7 +571,7 @@ static bool none_abandoned(struct sim *s, struct sim_target *target)
 }
 
 /*
- * The second target lacks record 3 and has those behind it, whole. The first has
+ * The second target lacks record 3 and has those behind it, whole. The others have
  * gone on from number 3 in another epoch.
  */
 static void gap_is_filled_once(uint64_t seed)
@@ -479,9 +579,10 @@ static void gap_is_filled_once(uint64_t seed)
 	DESK a = desk(1, LOG_ASK_CREATE), b = desk(1, 0);
 	uint64_t third, fourth;
 
-	setup(2, SIM_PMEM);
+	setup(3, SIM_PMEM);
 	quiet.random = seed;
-	ktap_eq(desk_open(&a, 0, 1), 0);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
 	ktap_eq(desk_append(&a, 2), 0);
 	third = a.session.tail.offset;
 	ktap_eq(desk_append(&a, 1), 0);
@@ -489,16 +590,19 @@ static void gap_is_filled_once(uint64_t seed)
 	ktap_eq(desk_append(&a, 2), 0);
 	flip(0, fourth);
 	flip(1, third);
+	flip(2, fourth);
 	ktap_eq(durable_at(0), 3);
 	ktap_eq(durable_at(1), 2);
+	sim_target_kill(&quiet.targets[1]);
 	b.number = 3;
-	ktap_eq(desk_open(&b, 0, 0), 0);
+	ktap_eq(desk_open(&b, 0, 2), 0);
 	quiet.check = none_abandoned;
 	ktap_eq(desk_append(&b, 1), 0);
-	ktap_eq(desk_open(&b, 0, 1), 0);
+	sim_target_start(&quiet.targets[1]);
+	ktap_eq(desk_open(&b, 0, 2), 0);
 	ktap_ok(!quiet.failed);
-	ktap_eq(durable_at(0), 4);
-	ktap_eq(durable_at(1), 4);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(durable_at(i), 4);
 }
 
 static void gap_is_filled(void)
@@ -534,25 +638,29 @@ static void mark_is_persisted(void)
 {
 	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
 		struct log_ask ask = {
-			.magic = LOG_WIRE_MAGIC, .epoch = 5,
+			.magic = LOG_WIRE_MAGIC, .epoch = 5, .member = 9,
 			.flags = LOG_ASK_CLAIM | LOG_ASK_FILL,
 		};
+		struct log_mark mark = {
+			.generation = 1, .epoch = 5, .base = 1,
+			.config = { .member = { 9 }, .now = 1, .quorum = 1 },
+		};
 		struct sim_target *target = &quiet.targets[0];
+		uint64_t offset = log_mark_offset(mark.generation);
 		struct log_answer answer;
-		uint64_t seed;
 
 		setup(1, mode);
 		ktap_eq(log_target_ask(&target->core, &ask, sizeof(ask),
 				       &answer), LOG_GRANTED);
-		ktap_ok(!answer.complete);
-		seed = log_seed(&ask.id);
+		ktap_eq(answer.mark_epoch, 0);
+		log_mark_seal(&mark, &ask.id);
 		memcpy((mode == SIM_FILE ? target->memory : target->cache) +
-		       LOG_MARK, &seed, sizeof(seed));
+		       offset, &mark, sizeof(mark));
 		ask.epoch++;
 		ktap_eq(log_target_ask(&target->core, &ask, sizeof(ask),
 				       &answer), LOG_GRANTED);
-		ktap_ok(answer.complete);
-		ktap_eq(memcmp(target->medium + LOG_MARK, &seed, sizeof(seed)),
+		ktap_eq(answer.mark_epoch, 5);
+		ktap_eq(memcmp(target->medium + offset, &mark, sizeof(mark)),
 			0);
 	}
 }
@@ -611,6 +719,7 @@ static void stale_epoch(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE);
 	struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .epoch = 50,
+			       .client = 7,
 			       .flags = LOG_ASK_CLAIM | LOG_ASK_TAKEOVER };
 	struct log_target *core;
 	struct log_answer answer;
@@ -621,10 +730,15 @@ static void stale_epoch(void)
 	ktap_eq(desk_append(&a, 3), 0);
 	ask.id = a.session.id;
 	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	ask.client = 8;
 	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_IS_STALE);
 	sim_target_crash(&quiet.targets[0]);
 	sim_target_start(&quiet.targets[0]);
 	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_IS_STALE);
+	/* an epoch has one client */
+	ask.client = 7;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	ask.client = 8;
 	ask.epoch++;
 	ktap_eq(log_target_ask(core, &ask, sizeof(ask) - 1, &answer),
 		LOG_NOT_UNDERSTOOD);
@@ -684,11 +798,19 @@ static void goes_on_without_one(void)
 	ktap_eq(b.session.first, 6);
 	ktap_eq(b.session.copied, 5 - behind);
 	ktap_eq(durable_at(1), 5);
-	/* and without one, all targets are needed */
+}
+
+/* A new log needs all its targets for a record, unless it is told otherwise. */
+static void all_by_default(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+
+	setup(2, SIM_FILE);
+	ktap_eq(desk_open(&a, 0, 1), 0);
 	quiet.targets[0].fails = true;
-	ktap_eq(desk_append(&b, 1), EIO);
-	ktap_ok(strstr(b.session.error, "1 of 2 target(s) left, 2 needed"));
-	ktap_eq(b.session.durable, 0);
+	ktap_eq(desk_append(&a, 1), EIO);
+	ktap_ok(strstr(a.session.error, "1 of 2 target(s) left, 2 needed"));
+	ktap_eq(a.session.durable, 0);
 }
 
 static void too_few_left(void)
@@ -777,6 +899,314 @@ static void full_log(void)
 	ktap_eq(durable_at(0), n);
 }
 
+/* ---- members ---- */
+
+/* Any two writers have a target in common, and so have a writer and each record. */
+static void claims_overlap(void)
+{
+	for (uint32_t num = 1; num <= LOG_MAX_MEMBERS; num++)
+		for (uint32_t quorum = 1; quorum <= num; quorum++) {
+			const uint32_t member[] = { 1, 2, 3, 4, 5 };
+			struct log_config config, none = {};
+
+			ktap_eq(log_config_change(&config, &none, member,
+						  (int)num, quorum, true), 0);
+			ktap_ok(log_config_is_valid(&config));
+			for (uint8_t i = 0; i < 1 << num; i++)
+				for (uint8_t j = 0; j < 1 << num; j++) {
+					if (!log_config_is_enough(&config, i))
+						continue;
+					ktap_ok(i & j ||
+						!log_config_is_enough(&config,
+								      j));
+					ktap_ok(i & j || log_config_count(j) <
+							 (int)quorum);
+				}
+		}
+}
+
+/* Each writer before a change, in it and behind it meets the next one. */
+static void changes_overlap(void)
+{
+	const uint32_t before[] = { 1, 2, 3 }, after[] = { 1, 2, 4, 5 };
+	struct log_config config[3], none = {};
+
+	ktap_eq(log_config_change(&config[0], &none, before, 3, 2, true), 0);
+	ktap_eq(log_config_change(&config[1], &config[0], after, 4, 2, false),
+		0);
+	ktap_ok(log_config_is_valid(&config[1]));
+	config[2] = config[1];
+	log_config_end_change(&config[2]);
+	ktap_ok(log_config_is_valid(&config[2]));
+	ktap_ok(!log_config_differs(&config[2], after, 4, 2));
+	ktap_ok(log_config_differs(&config[2], after, 4, 3));
+	ktap_ok(log_config_differs(&config[2], before, 3, 2));
+	for (int step = 0; step < 2; step++)
+		for (uint8_t i = 0; i < 32; i++)
+			for (uint8_t j = 0; j < 32; j++)
+				ktap_ok(i & j ||
+					!log_config_is_enough(&config[step], i) ||
+					!log_config_is_enough(&config[step + 1],
+							      j));
+	ktap_eq(log_config_change(&config[1], &config[0],
+				  (uint32_t[]){ 4, 5, 6 }, 3, 2, false), E2BIG);
+	ktap_eq(log_config_change(&config[1], &config[0], after, 4, 5, false),
+		EINVAL);
+	ktap_eq(log_config_change(&config[1], &config[0], after, 4, 0, false),
+		EINVAL);
+}
+
+/* The media say how many are enough, not the writer. */
+static void fewer_are_refused(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+
+	setup(3, SIM_PMEM);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 3), 0);
+	sim_target_kill(&quiet.targets[2]);
+	ktap_eq(desk_append(&a, 7), 0);
+	sim_target_kill(&quiet.targets[0]);
+	sim_target_kill(&quiet.targets[1]);
+	sim_target_start(&quiet.targets[2]);
+	ktap_eq(epoch_at(2), a.session.tail.epoch);
+	b.session.quorum = 1;
+	ktap_eq(desk_open(&b, 2, 2), EINVAL);
+	ktap_ok(strstr(b.session.error, "the log has 3 members, and 1 are"));
+	ktap_eq(desk_open(&b, 0, 2), EINVAL);
+	ktap_ok(strstr(b.session.error, "the log has a quorum of 2, not 1"));
+	b.session.quorum = 0;
+	ktap_eq(desk_open(&b, 0, 2), EIO);
+	ktap_ok(strstr(b.session.error, "1 of 3 member(s) answer, 2 needed;"
+					" first: Connection refused"));
+	/* a command needs as many, also when it is told that they never come back */
+	b.session.change = true;
+	b.session.quorum = 1;
+	b.session.force = LOG_FORCE_GONE;
+	ktap_eq(desk_open(&b, 2, 2), EIO);
+	ktap_eq(epoch_at(2), a.session.tail.epoch);
+	/* but not when it is told to lose records */
+	b.session.force = LOG_FORCE_LOSS;
+	ktap_eq(desk_open(&b, 2, 2), 0);
+	ktap_eq(b.session.first, 4);
+	sim_target_start(&quiet.targets[0]);
+	b.session.change = false;
+	ktap_eq(desk_open(&b, 0, 2), EINVAL);
+}
+
+/* From three to two members and to three again, the third on another medium. */
+static void members_change(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+
+	setup(3, SIM_FILE);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 5), 0);
+	b.session.change = true;
+	ktap_eq(desk_open(&b, 0, 1), 0);
+	ktap_eq(log_config_count(b.session.config.now), 2);
+	ktap_eq(b.session.config.quorum, 2);
+	ktap_eq(b.session.config.before, 0);
+	ktap_eq(desk_append(&b, 5), 0);
+	b.session.change = false;
+	b.session.flags |= LOG_ASK_FILL;
+	ktap_eq(desk_open(&b, 0, 2), EINVAL);
+	ktap_ok(strstr(b.session.error, "third: is not a member"));
+	sim_target_replace(&quiet.targets[2]);
+	sim_target_start(&quiet.targets[2]);
+	b.session.change = true;
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(log_config_count(b.session.config.now), 3);
+	ktap_eq(durable_at(2), 10);
+	/* the change needs no other one: the third counts */
+	sim_target_kill(&quiet.targets[0]);
+	b.session.change = false;
+	b.session.flags = LOG_ASK_TAKEOVER;
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.first, 11);
+	ktap_eq(b.session.left, 2);
+}
+
+/* The copy of a medium is no second member. */
+static void same_copy_twice(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+
+	setup(2, SIM_PMEM);
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 5), 0);
+	sim_target_kill(&quiet.targets[1]);
+	memcpy(quiet.targets[1].medium, quiet.targets[0].medium, SIM_USED);
+	memcpy(quiet.targets[1].cache, quiet.targets[0].medium, SIM_USED);
+	sim_target_start(&quiet.targets[1]);
+	ktap_eq(desk_open(&b, 0, 1), EINVAL);
+	ktap_ok(strstr(b.session.error, "second: has the same copy as first"));
+}
+
+/* A target goes and comes back while the writer appends. */
+static void taken_back(void)
+{
+	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
+		DESK a = desk(1, LOG_ASK_CREATE);
+
+		setup(3, mode);
+		a.session.quorum = 2;
+		ktap_eq(desk_open(&a, 0, 2), 0);
+		for (int i = 0; i < 3; i++) {
+			ktap_eq(desk_append(&a, 3), 0);
+			sim_target_kill(&quiet.targets[i]);
+			ktap_eq(desk_append(&a, 3), 0);
+			ktap_eq(a.session.left, 2);
+			sim_target_start(&quiet.targets[i]);
+			ktap_eq(desk_append(&a, 3), 0);
+			ktap_eq(a.session.left, 3);
+			ktap_eq(a.session.returned, i + 1);
+		}
+		ktap_eq(log_session_released(&a.session), 27);
+		for (int i = 0; i < 3; i++)
+			ktap_eq(durable_at(i), 27);
+		ktap_ok(all_equal());
+	}
+}
+
+/* A target that says nothing is waited for until the deadline, and then left out. */
+static void laggard_is_dropped(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+	uint64_t durable;
+
+	setup(3, SIM_FILE);
+	a.session.quorum = 2;
+	a.session.deadline = 300;
+	a.session.depth = 4;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	quiet.targets[1].hung = true;
+	/* more than fit in flight */
+	ktap_eq(desk_append(&a, 20), 0);
+	ktap_eq(a.session.left, 2);
+	ktap_eq(a.nic.links[1].lost, 1);
+	ktap_eq(durable_at(0), 22);
+	ktap_eq(durable_at(2), 22);
+	quiet.targets[1].hung = false;
+	for (int i = 0; i < 5 && a.session.left < 3; i++)
+		ktap_eq(log_session_poll(&a.session, &durable), 0);
+	ktap_eq(a.session.left, 3);
+	ktap_eq(durable_at(1), 22);
+	/* and without enough others it is the end */
+	quiet.targets[1].hung = true;
+	quiet.targets[2].hung = true;
+	ktap_eq(desk_append(&a, 20), EIO);
+	ktap_ok(strstr(a.session.error, "1 of 3 target(s) left, 2 needed"));
+}
+
+/* An epoch is not used up by one request. */
+static void far_epochs(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	struct log_ask ask = {
+		.magic = LOG_WIRE_MAGIC, .client = 9, .epoch = UINT64_MAX,
+		.flags = LOG_ASK_CLAIM | LOG_ASK_TAKEOVER | LOG_ASK_CREATE,
+		.member = 1,
+	};
+	struct log_answer answer;
+	struct log_target *core;
+
+	setup(1, SIM_FILE);
+	core = &quiet.targets[0].core;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_IS_FAR);
+	ktap_eq(desk_open(&a, 0, 0), 0);
+	ktap_eq(desk_append(&a, 3), 0);
+	ask.id = a.session.id;
+	ask.flags &= ~(uint32_t)LOG_ASK_CREATE;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_IS_FAR);
+	ask.epoch = core->header.epoch + LOG_EPOCH_STEP + 1;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_IS_FAR);
+	/* the writer is not cut off by that */
+	ktap_eq(desk_append(&a, 3), 0);
+	ask.epoch--;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	ktap_eq(desk_open(&b, 0, 0), 0);
+	ktap_eq(b.session.tail.epoch, ask.epoch + 1);
+}
+
+/* A copy that has lost a record is not the one that the others follow. */
+static void lost_records(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	uint64_t third;
+
+	setup(2, SIM_FILE);
+	a.session.quorum = 1;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	third = a.session.tail.offset;
+	ktap_eq(desk_append(&a, 5), 0);
+	ktap_eq(desk_open(&a, 0, 1), 0);	/* the marks say 7 records */
+	flip(1, third);
+	ktap_eq(durable_at(1), 2);
+	/* with one of two it may have been the only one */
+	ktap_eq(desk_open(&b, 0, 1), EIO);
+	ktap_ok(strstr(b.session.error, "second: has lost records"));
+	ktap_eq(durable_at(0), 7);
+
+	desk_close(&a);
+	setup(3, SIM_FILE);
+	a = desk(1, LOG_ASK_CREATE);
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	ktap_eq(desk_append(&a, 5), 0);
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	flip(1, third);
+	ktap_eq(durable_at(1), 2);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.first, 8);
+	ktap_eq(durable_at(1), 7);
+	ktap_ok(all_equal());
+}
+
+/* With blocks of their own, records begin where no other one is. */
+static void blocks(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+
+	setup(2, SIM_FILE);
+	a.session.shift = 9;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	for (int i = 1; i <= 5; i++) {
+		ktap_eq(a.session.tail.offset % 512, 0);
+		ktap_eq(desk_append(&a, 1), 0);
+	}
+	ktap_eq(a.session.tail.offset, LOG_START + 5 * 512);
+	ktap_eq(durable_at(1), 5);
+	sim_target_replace(&quiet.targets[1]);
+	sim_target_start(&quiet.targets[1]);
+	/* also in a copy, and whatever the next writer says */
+	b.session.flags |= LOG_ASK_FILL;
+	ktap_eq(desk_open(&b, 0, 1), 0);
+	ktap_eq(b.session.tail.offset, LOG_START + 5 * 512);
+	ktap_eq(desk_append(&b, 5), 0);
+	ktap_eq(durable_at(1), 10);
+}
+
+/* A target that keeps nothing does not count, unless the writer wants that. */
+static void emulated_refused(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+
+	setup(2, SIM_PMEM);
+	quiet.targets[1].emulated = true;
+	ktap_eq(desk_open(&a, 0, 1), EINVAL);
+	ktap_ok(strstr(a.session.error, "second: keeps nothing"));
+	ktap_eq(epoch_at(0), 0);
+	a.session.emulated = true;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+}
+
 /* A text of any length is recognised; a wrong byte is noticed. */
 static void text_of_any_length(void)
 {
@@ -810,7 +1240,8 @@ static const struct ktap_test tests[] = {
 	KTAP(replaced_target),
 	KTAP(incomplete_copy),
 	KTAP(behind),
-	KTAP(diverged),
+	KTAP(abandoned_tail),
+	KTAP(cut_is_durable),
 	KTAP(abandoned),
 	KTAP(gap_is_filled),
 	KTAP(end_is_marked),
@@ -820,10 +1251,22 @@ static const struct ktap_test tests[] = {
 	KTAP(stale_epoch),
 	KTAP(failed_flush),
 	KTAP(goes_on_without_one),
+	KTAP(all_by_default),
 	KTAP(too_few_left),
 	KTAP(waits_for_room),
 	KTAP(failed_header),
 	KTAP(full_log),
+	KTAP(claims_overlap),
+	KTAP(changes_overlap),
+	KTAP(fewer_are_refused),
+	KTAP(members_change),
+	KTAP(same_copy_twice),
+	KTAP(taken_back),
+	KTAP(laggard_is_dropped),
+	KTAP(far_epochs),
+	KTAP(lost_records),
+	KTAP(blocks),
+	KTAP(emulated_refused),
 	KTAP(text_of_any_length),
 };
 
