@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The cost of giving memory back: dereg others|itself CONNECTIONS SECONDS.
+ * The cost of releasing memory: dereg others|itself CONNECTIONS SECONDS.
  *
  * A region of 64 KiB is registered and deregistered again and again, first while
  * the device is idle, then while another thread keeps messages in flight over all
  * connections: "others", READs and WRITEs of 4 KiB over RC, to other memory;
  * "itself", WRITEs of 16 KiB over UC (which survives keys that are refused) to the
- * very region, which is released when something has arrived in it. Both ends live in this process, on the devices
- * CAIRN_A and CAIRN_B; the region is the target's. It prints the latency of
+ * very region, which is released after data has arrived in it. Both ends live in this
+ * process, on the devices CAIRN_A and CAIRN_B; the region is the target's. It prints the latency of
  * ibv_dereg_mr() in both parts (median, 99 %, greatest; microseconds), pairs of
  * registration and release a second, and the messages a second of the disturbed load.
  * It also prints the time that one run of the engine takes to enter and leave its epoch
  * (nanoseconds, engine/epoch.h), and that of a WRITE of 64 bytes (microseconds).
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "engine/epoch.h"
-#include "vt.h"
+#include "bench.h"
 
 #define REGION		65536
 #define BYTES		4096
@@ -41,22 +39,6 @@ static bool itself;
 static u8 *region;
 static volatile u32 region_key;
 static volatile unsigned long done;
-
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
 
 static void post(struct vt_end *a, const struct vt_end *b,
 		 enum ibv_wr_opcode opcode, u32 len)
@@ -79,15 +61,8 @@ static void post(struct vt_end *a, const struct vt_end *b,
 static int reap(struct vt_end *a)
 {
 	struct ibv_wc wc[FLYING];
-	int i, n = ibv_poll_cq(a->scq, FLYING, wc);
 
-	must(n >= 0, "poll");
-	for (i = 0; i < n; i++)
-		if (wc[i].status != IBV_WC_SUCCESS) {
-			printf("completion: %s\n", ibv_wc_status_str(wc[i].status));
-			exit(1);
-		}
-	return n;
+	return bench_poll(a->scq, FLYING, wc);
 }
 
 static void *load(void *arg __attribute__((unused)))
@@ -121,26 +96,19 @@ static void *load(void *arg __attribute__((unused)))
 	return NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Until the load arrives, or long enough. */
+/* Wait for the load, one second at most. */
 static void await_traffic(void)
 {
-	double end = usec() + 1e6;
+	double end = bench_usec() + 1e6;
 
-	while (!*(volatile u8 *)region && usec() < end)
+	while (!*(volatile u8 *)region && bench_usec() < end)
 		sched_yield();
 }
 
 /* Register and release for @seconds; prints figures named with @what. */
 static void flip(const char *what, bool loaded, double seconds)
 {
-	double start = usec(), end = start + seconds * 1e6, began, now = start;
+	double start = bench_usec(), end = start + seconds * 1e6, began, now = start;
 	unsigned long before = done;
 	unsigned int n = 0;
 
@@ -153,13 +121,13 @@ static void flip(const char *what, bool loaded, double seconds)
 		region_key = mr->rkey;
 		if (itself && loaded)
 			await_traffic();
-		began = usec();
+		began = bench_usec();
 		must(!ibv_dereg_mr(mr), "release");
-		now = usec();
+		now = bench_usec();
 		latency[n++] = now - began;
 		region[0] = 0;
 	}
-	qsort(latency, n, sizeof(*latency), by_value);
+	bench_sort(latency, n);
 	printf("usec_%s=%.2f usec_%s_p99=%.2f usec_%s_max=%.2f pairs_s_%s=%.1f msgs_s_%s=%.1f ",
 	       what, latency[n / 2], what, latency[n * 99UL / 100], what,
 	       latency[n - 1], what, n / (now - start) * 1e6, what,
@@ -169,7 +137,7 @@ static void flip(const char *what, bool loaded, double seconds)
 /* A WRITE of 64 bytes, one connection with FLYING of them in flight. */
 static double write_usec(double seconds)
 {
-	double start = usec(), now = start;
+	double start = bench_usec(), now = start;
 	unsigned long n = 0, posted = 0;
 
 	while (now < start + seconds * 1e6 || n < posted) {
@@ -183,7 +151,7 @@ static double write_usec(double seconds)
 		n += got;
 		if (!got)
 			sched_yield();
-		now = usec();
+		now = bench_usec();
 	}
 	return (now - start) / n;
 }
@@ -196,10 +164,10 @@ static double epoch_ns(void)
 	int round;
 
 	for (round = 0; round < 8; round++) {
-		start = usec();
+		start = bench_usec();
 		for (i = 0; i < PAIRS; i++)
 			cairn_epoch_end(&cpu, cairn_epoch_begin(&advances, &cpu));
-		ns = (usec() - start) * 1e3 / PAIRS;
+		ns = (bench_usec() - start) * 1e3 / PAIRS;
 		best = ns < best ? ns : best;
 	}
 	return best;
@@ -212,9 +180,8 @@ static void connect_all(void)
 
 	o.type = itself ? IBV_QPT_UC : IBV_QPT_RC;
 	o.mtu = IBV_MTU_4096;
+	bench_open(dev);
 	for (i = 0; i < 2; i++) {
-		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
-		     "device");
 		ends[i] = calloc(connections, sizeof(*ends[i]));
 		must(!!ends[i], "memory");
 	}
@@ -242,7 +209,7 @@ int main(int argc, char **argv)
 	seconds = atof(argv[3]);
 	must(connections && seconds > 0, "arguments");
 	connect_all();
-	write_usec(seconds / 4);	/* no first time is measured */
+	write_usec(seconds / 4);	/* not measured: the first run is slower */
 	printf("epoch_ns=%.2f usec_write=%.2f ", epoch_ns(),
 	       write_usec(seconds / 2));
 	flip("idle", false, seconds);

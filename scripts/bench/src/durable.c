@@ -3,8 +3,8 @@
  * The cost of durable writes: durable BYTES DEPTH SECONDS.
  *
  * All ways of writing take turns, a few messages each, in one process and one thread
- * that has both ends, on the devices CAIRN_A and CAIRN_B. So the machine's other work
- * meets all of them alike. Each turn is divided by the same round's turn of the way
+ * that has both ends, on the devices CAIRN_A and CAIRN_B. So other load of the machine
+ * hits all ways alike. Each turn is divided by the same round's turn of the way
  * that it is compared with, and the median of these ratios is printed. The target's
  * memory is the devdax CAIRN_DAX, else ordinary memory in the emulated domain.
  *
@@ -19,9 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
-#include "vt.h"
+#include "bench.h"
 #include "vt_persist.h"
 
 #define LINE		64
@@ -80,22 +79,6 @@ static struct figures figures[WAYS];
 static double began[MAX_TURN], took[MAX_TURN];
 static u8 missing[MAX_TURN];		/* answers */
 static unsigned int rounds, done;
-
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
 
 static void flush_lines(const u8 *at, u32 length)
 {
@@ -158,15 +141,14 @@ static void open_all(void)
 {
 	int n;
 
-	must(!vt_open(&dev[0], vt_name_a(), VT_IPV4, -1) &&
-	     !vt_open(&dev[1], vt_name_b(), VT_IPV4, -1), "devices");
+	bench_open(dev);
 	must(!vt_dax_open(), "devdax");
 	cairn = cairndv_is_supported(dev[0].ctx->device);
 	n = cairn ? 3 : 1;
 	scq = ibv_create_cq(dev[0].ctx, 8 * MAX_DEPTH, NULL, NULL, 0);
 	must(!!scq, "CQ");
 	for (int i = 0; i < n; i++) {
-		/* the third goes back */
+		/* the third connection goes in the other direction */
 		create_end(&ends[i][0], i == 2, i == 2 ? NULL : scq);
 		create_end(&ends[i][1], i != 2, NULL);
 		must(!vt_connect(&ends[i][0], &ends[i][1]), "connect");
@@ -184,7 +166,7 @@ static void open_all(void)
 	must(source && plain, "registration");
 }
 
-/* The second target is on the second device for the first one's program. */
+/* The second target of the way CHAIN: the first target's program writes to it. */
 static struct vt_region behind;
 
 static void open_replicas(void)
@@ -239,7 +221,7 @@ static void post_group(u64 n, u32 quorum)
 	must(!errno, "group");
 }
 
-/* Two requests: a WRITE and what is behind it. */
+/* Two requests: a WRITE and a READ or SEND behind it. */
 static void post_two(enum way way, u64 n)
 {
 	struct ibv_sge sge, word = { (uintptr_t)bytes + size, 8, source->lkey };
@@ -293,19 +275,7 @@ static void post_message(enum way way, u64 n)
 static void count(u64 n)
 {
 	if (!--missing[n])
-		took[done++] = usec() - began[n];
-}
-
-static bool take(struct ibv_cq *cq, struct ibv_wc *wc)
-{
-	int n = ibv_poll_cq(cq, 1, wc);
-
-	must(n >= 0, "poll");
-	if (n && wc->status) {
-		printf("completion: %s\n", ibv_wc_status_str(wc->status));
-		exit(1);
-	}
-	return n;
+		took[done++] = bench_usec() - began[n];
 }
 
 /* Messages of the target's program: it answers, or goes on to the next target. */
@@ -317,9 +287,9 @@ static void serve(enum way way, u64 *served)
 	struct ibv_send_wr wr;
 	struct ibv_wc wc;
 
-	while (take(ends[0][1].scq, &wc))
+	while (bench_poll(ends[0][1].scq, 1, &wc))
 		;
-	while (take(ends[0][1].rcq, &wc)) {
+	while (bench_poll(ends[0][1].rcq, 1, &wc)) {
 		u64 n = (*served)++;
 
 		must(!vt_recv(&ends[0][1], 0), "receive");
@@ -334,11 +304,11 @@ static void serve(enum way way, u64 *served)
 		sge.lkey = target[0].mr->lkey;
 		post(ends[2][0].qp, &wr);
 	}
-	while (way == CHAIN && take(ends[2][0].scq, &wc))
+	while (way == CHAIN && bench_poll(ends[2][0].scq, 1, &wc))
 		post(ends[0][1].qp, &answer);
 }
 
-/* A durable message is the oldest that is not; other ways say which one. */
+/* Some ways complete the oldest message; completions of the others name it. */
 static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
 {
 	struct cairndv_group_wc event;
@@ -352,7 +322,7 @@ static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
 		*sent = cairndv_persist_group_released(group);
 		return;
 	}
-	while (take(scq, &wc)) {
+	while (bench_poll(scq, 1, &wc)) {
 		++*sent;
 		if (way != EARLY && way != SEND && way != CHAIN)
 			count(wc.wr_id);
@@ -361,13 +331,13 @@ static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
 		serve(way, served);
 	if (way != EARLY && way != SEND && way != CHAIN)
 		return;
-	while (take(ends[0][0].rcq, &wc)) {
+	while (bench_poll(ends[0][0].rcq, 1, &wc)) {
 		must(!vt_recv(&ends[0][0], 0), "receive");
 		count((*received)++);
 	}
 }
 
-/* Requests that the send queues still have to answer before the next turn. */
+/* Have all requests completed, so that the next turn can begin? */
 static bool is_over(enum way way, unsigned int messages, u64 sent)
 {
 	unsigned int each = way == POSTS ? 2 : 1;
@@ -379,7 +349,7 @@ static bool is_over(enum way way, unsigned int messages, u64 sent)
 static double turn(enum way way, unsigned int messages)
 {
 	u64 sent = 0, received = 0, served = 0, before = 0;
-	double start = usec(), last = start, end = start;
+	double start = bench_usec(), last = start, end = start;
 	unsigned int posted = 0, was = 0;
 
 	if (group)
@@ -387,43 +357,36 @@ static double turn(enum way way, unsigned int messages)
 	done = 0;
 	while (!is_over(way, messages, sent)) {
 		while (posted < messages && posted - done < depth) {
-			/* the one behind that is still read */
+			/* wait until no target reads the message any more */
 			if ((way == GROUP_ONE || way == GROUP) &&
 			    posted >= sent + MAX_DEPTH)
 				break;
-			began[posted] = usec();
+			began[posted] = bench_usec();
 			post_message(way, posted++);
 		}
 		reap(way, &sent, &received, &served);
 		if (way == GROUP || way == GROUP_ONE)
 			sent -= before;
 		if (done != was)
-			last = usec();
+			last = bench_usec();
 		else
 			sched_yield();
 		if (done == messages && was != done)
 			end = last;
 		was = done;
-		must(usec() - last < PATIENCE, "no completion any more");
+		must(bench_usec() - last < PATIENCE, "no completion within the time limit");
 	}
 	return (end - start) / messages;
 }
 
 /* ---- figures ---- */
 
-static int by_value(const void *one, const void *two)
-{
-	const double *x = one, *y = two;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static double part(const double *values, unsigned int n, unsigned int percent)
 {
 	static double sorted[MAX_TURN];
 
 	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), by_value);
+	bench_sort(sorted, n);
 	return sorted[(size_t)n * percent / 100];
 }
 
@@ -432,14 +395,14 @@ static bool possible(enum way way)
 	return cairn || way == WRITE || way == READ || way == SEND;
 }
 
-/* How many messages fill a turn's time, and what one of them sends. */
+/* Find how many messages fill a turn, and how many packets one of them sends. */
 static void size_turn(enum way way)
 {
 	unsigned int n = 2 * depth < 8 ? 8 : 2 * depth;
 	unsigned long before;
 	double each;
 
-	turn(way, n);	/* the first one is slower */
+	turn(way, n);	/* not measured: the first turn is slower */
 	usleep(COUNTERS_USEC);
 	before = packets();
 	each = turn(way, n);
@@ -453,7 +416,7 @@ static void size_turn(enum way way)
 static void one_round(bool counts)
 {
 	for (unsigned int i = 0; i < WAYS; i++) {
-		/* no way is always the first, or behind the same one */
+		/* vary which way is first and which one precedes it */
 		enum way way = (i * 3 + rounds) % WAYS;
 		struct figures *f = &figures[way];
 		double each;
@@ -519,9 +482,9 @@ int main(int argc, char **argv)
 		if (possible(way))
 			size_turn(way);
 	one_round(false);
-	start = usec();
+	start = bench_usec();
 	while (rounds < MIN_ROUNDS ||
-	       (usec() - start < seconds * 1e6 && rounds < MAX_ROUNDS))
+	       (bench_usec() - start < seconds * 1e6 && rounds < MAX_ROUNDS))
 		one_round(true);
 	printf("{\"rounds\": %u, \"domain\": \"%s\"", rounds,
 	       vt_dax() ? "nic" : "emulated");

@@ -3,19 +3,19 @@
  * How well a rate is kept: pacing BITS_S BURST LIMITED SECONDS NETNS NETDEV.
  *
  * One connection (RC, path MTU 1024, long WRITEs) is limited to BITS_S, in bursts
- * of BURST packets, and what arrives at NETDEV in NETNS ("-": the own one) is
- * stamped by the kernel (AF_PACKET, SO_TIMESTAMPNS). The limit is of bytes of the
+ * of BURST packets. The kernel stamps packets that arrive at NETDEV in NETNS ("-": the
+ * own one)  (AF_PACKET, SO_TIMESTAMPNS). The limit is of bytes of the
  * UDP payload. A burst begins where the gap before a packet is longer than a
  * quarter of what it should be. Printed: error of the rate in per cent over the
  * whole run, and over windows of 10 ms and 1 s (from the begin of a burst to that
  * of another); what gaps between the begins of bursts are off by (microseconds),
  * and all percentiles of it; the longest burst; CPU time of a packet. Before that
- * the same for a program that sleeps until each next begin of a burst: what timers
- * of the environment are worth, as other work on the host delays them.
+ * the same for a program that sleeps until each next begin of a burst: the precision of
+ * the environment's timers, which other work on the host delays.
  *
  * Then, unless LIMITED is 0, the limit is taken off: bytes a second of that
  * connection alone, while another one has that limit, and while LIMITED others
- * share it; what those move is told, too.
+ * share it; the bytes of those are printed, too.
  * With LIMITED 0 no limit is set at all: the netdev does the shaping.
  *
  * Both ends live in this process, on the devices CAIRN_A and CAIRN_B.
@@ -35,7 +35,7 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include "vt.h"
+#include "bench.h"
 
 #define PMTU		1024
 #define PACKET		(PMTU + 12 + 4)	/* BTH, ICRC */
@@ -57,22 +57,6 @@ static struct vt_end a, b, *others[2];
 static struct frame frame[FRAMES], burst[FRAMES];
 static unsigned int frames, bursts;
 static double rate, gap;	/* bytes/usec; usec from burst to burst */
-
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
 
 static void rest(double seconds)
 {
@@ -96,7 +80,7 @@ static double kernel_cpu(void)
 
 /* ---- the capture ---- */
 
-/* A packet socket for what arrives for the QP @qpn; a namespace is @netns. */
+/* Open a packet socket for packets to the QP @qpn, in the namespace @netns. */
 static int capture(const char *netns, const char *netdev, u32 qpn)
 {
 	struct sock_filter code[] = {
@@ -141,7 +125,7 @@ static double stamp(struct msghdr *msg)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
-/* A packet that keeps what its sender put there has no time of arrival. */
+/* A packet that keeps its sender's time stamp has no time of arrival. */
 static void check_clock(double stamped)
 {
 	struct timespec t;
@@ -150,7 +134,7 @@ static void check_clock(double stamped)
 	must(fabs(t.tv_sec * 1e6 - stamped) < 3600e6, "time of arrival");
 }
 
-/* Take what has been captured into frame[]. A train of packets is one frame. */
+/* Move captured packets into frame[]. A train of packets is one frame. */
 static void drain(int fd)
 {
 	struct tpacket_stats lost = {};
@@ -176,13 +160,6 @@ static void drain(int fd)
 }
 
 /* ---- figures ---- */
-
-static int by_value(const void *x, const void *y)
-{
-	const double *p = x, *q = y;
-
-	return (*p > *q) - (*p < *q);
-}
 
 static double packets(unsigned int bytes)
 {
@@ -236,7 +213,7 @@ static void windows(const char *what, double length)
 		off[n++] = error(i, j);
 	}
 	if (n) {
-		qsort(off, n, sizeof(*off), by_value);
+		bench_sort(off, n);
 		printf("error_%s=%.4f error_%s_p99=%.4f error_%s_max=%.4f ",
 		       what, off[n / 2], what, off[n * 99UL / 100], what,
 		       off[n - 1]);
@@ -251,7 +228,7 @@ static void jitter(const char *what, double *off, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		off[i] = fabs(off[i] - gap);
-	qsort(off, n, sizeof(*off), by_value);
+	bench_sort(off, n);
 	printf("%s=%.2f %s_p99=%.2f %s_max=%.2f ", what, off[n / 2], what,
 	       off[n * 99UL / 100], what, off[n - 1]);
 }
@@ -260,7 +237,7 @@ static void jitter(const char *what, double *off, unsigned int n)
 static void sleeps(double seconds)
 {
 	unsigned int i, n = seconds * 1e6 / gap;
-	double *off = calloc(n, sizeof(*off)), next = usec(), last = next, now;
+	double *off = calloc(n, sizeof(*off)), next = bench_usec(), last = next, now;
 
 	must(off && n, "memory");
 	for (i = 0; i < n; i++) {
@@ -270,7 +247,7 @@ static void sleeps(double seconds)
 		t.tv_sec = next / 1e6;
 		t.tv_nsec = (next - t.tv_sec * 1e6) * 1e3;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-		now = usec();
+		now = bench_usec();
 		off[i] = now - last;
 		last = now;
 	}
@@ -286,7 +263,7 @@ static void gaps(void)
 	must(!!off, "memory");
 	for (i = 0; i < n; i++)
 		off[i] = burst[i + 1].usec - burst[i].usec;
-	qsort(off, n, sizeof(*off), by_value);
+	bench_sort(off, n);
 	for (i = 0; i < 100; i++)
 		printf("gap_%02u=%.2f ", i, off[(unsigned long)n * i / 100]);
 	jitter("jitter", off, n);
@@ -311,15 +288,8 @@ static void post(struct vt_end *from, u32 len)
 static int reap(struct ibv_cq *cq)
 {
 	struct ibv_wc wc[FLYING];
-	int i, n = ibv_poll_cq(cq, FLYING, wc);
 
-	must(n >= 0, "poll");
-	for (i = 0; i < n; i++)
-		if (wc[i].status != IBV_WC_SUCCESS) {
-			printf("completion: %s\n", ibv_wc_status_str(wc[i].status));
-			exit(1);
-		}
-	return n;
+	return bench_poll(cq, FLYING, wc);
 }
 
 static void limit(struct vt_end *e, u32 kbps, u32 burst_bytes)
@@ -332,13 +302,13 @@ static void limit(struct vt_end *e, u32 kbps, u32 burst_bytes)
 	must(!errno, "rate limit");
 }
 
-/* WRITEs for @seconds and some more; what arrives in that time is captured. */
+/* Post WRITEs for @seconds and some more, and capture the packets of that time. */
 static unsigned int paced(int fd, double seconds)
 {
 	unsigned int i, n = (seconds + 1) * 1e6 * rate / BYTES + 2;
 	double cpu, sent = 0;
 
-	must(n <= WRITES, "so few bytes");
+	must(n <= WRITES, "too many WRITEs in flight");
 	cpu = kernel_cpu();
 	for (i = 0; i < n; i++)
 		post(&a, BYTES);
@@ -360,7 +330,7 @@ static unsigned int paced(int fd, double seconds)
 /* Bytes a second without a limit, CPU microseconds of a packet. */
 static void unlimited(const char *what, double seconds)
 {
-	double start = usec(), end = start + seconds * 1e6, now = start, cpu;
+	double start = bench_usec(), end = start + seconds * 1e6, now = start, cpu;
 	unsigned long done = 0, flying = 0;
 
 	cpu = kernel_cpu();
@@ -376,7 +346,7 @@ static void unlimited(const char *what, double seconds)
 		done += n;
 		if (!n)
 			sched_yield();	/* others may need this CPU */
-		now = usec();
+		now = bench_usec();
 	}
 	cpu = kernel_cpu() - cpu;
 	printf("bytes_s_%s=%.1f cpu_packet_%s=%.3f ", what,
@@ -452,10 +422,10 @@ static void beside(const char *what, unsigned int n, double seconds)
 		post(&others[0][i], BYTES);
 	rest(0.2);		/* the first bursts, all at once */
 	bytes = paced_bytes();
-	start = usec();
+	start = bench_usec();
 	unlimited(what, seconds);
 	printf("limited_s_%s=%.1f ", what,
-	       (paced_bytes() - bytes) / (usec() - start) * 1e6);
+	       (paced_bytes() - bytes) / (bench_usec() - start) * 1e6);
 	destroy_others(n);
 }
 
@@ -463,7 +433,6 @@ int main(int argc, char **argv)
 {
 	unsigned int length, limited, left;
 	double seconds;
-	int i;
 
 	if (argc != 7) {
 		fprintf(stderr, "usage: pacing BITS_S BURST LIMITED SECONDS NETNS NETDEV\n");
@@ -475,9 +444,7 @@ int main(int argc, char **argv)
 	seconds = atof(argv[4]);
 	must(rate > 0 && length && seconds > 0, "arguments");
 	gap = length * PACKET / rate;
-	for (i = 0; i < 2; i++)
-		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
-		     "device");
+	bench_open(dev);
 	connect_ends(&a, &b, WRITES, BYTES);
 	memset(a.buf, 1, BYTES);
 	if (limited)

@@ -7,17 +7,15 @@
  * many messages as WINDOW are kept in flight, each by the connection that has
  * been idle longest; then one at a time. Printed: messages a second and their
  * latency from post to CQE (microseconds) in the first part, latency in the
- * second, and what a QP costs: microseconds to create and to connect it, bytes
+ * second, and the cost of a QP: microseconds to create and to connect it, bytes
  * of the kernel's memory with its rings.
  */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-#include "vt.h"
+#include "bench.h"
 
 #define BYTES		64
 #define WINDOW		64	/* messages in flight */
@@ -41,25 +39,9 @@ static double *posted;
 static double latency[SAMPLES];
 static unsigned int samples;
 
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double clock_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
-
 #if defined(__x86_64__)
-/* Twice per message: where the clock is a system call (user-mode Linux) that
- * would be more than the message itself.
+/* Called twice per message: where the clock is a system call (user-mode Linux), that
+ * would cost more than the message itself.
  */
 static double usec(void)
 {
@@ -67,11 +49,11 @@ static double usec(void)
 	static unsigned long long ticks;
 
 	if (!ticks) {
-		from = clock_usec();
+		from = bench_usec();
 		ticks = __builtin_ia32_rdtsc();
-		while (clock_usec() < from + 50000)
+		while (bench_usec() < from + 50000)
 			;
-		per_tick = (clock_usec() - from) /
+		per_tick = (bench_usec() - from) /
 			   (__builtin_ia32_rdtsc() - ticks);
 	}
 	return from + (__builtin_ia32_rdtsc() - ticks) * per_tick;
@@ -79,7 +61,7 @@ static double usec(void)
 #else
 static double usec(void)
 {
-	return clock_usec();
+	return bench_usec();
 }
 #endif
 
@@ -88,9 +70,8 @@ static void open_ends(void)
 	struct ibv_srq_init_attr attr = { .attr = { RECEIVES, 1, 0 } };
 	int i;
 
+	bench_open(dev);
 	for (i = 0; i < 2; i++) {
-		must(!vt_open(&dev[i], i ? vt_name_b() : vt_name_a(), VT_IPV4, -1),
-		     "device");
 		cq[i] = ibv_create_cq(dev[i].ctx, 4 * RECEIVES, NULL, NULL, 0);
 		must(!!cq[i], "CQ");
 		must(!posix_memalign((void **)&buf[i], 4096, 4096), "memory");
@@ -140,30 +121,18 @@ static void post(unsigned int slot)
 	must(!ibv_post_send(ends[0][slot / slots].qp, &wr, &bad), "post");
 }
 
-static void check(struct ibv_wc *wc, int n)
-{
-	must(n >= 0, "poll");
-	while (n--)
-		if (wc[n].status != IBV_WC_SUCCESS) {
-			printf("completion: %s\n", ibv_wc_status_str(wc[n].status));
-			exit(1);
-		}
-}
-
-/* Completions of both ends; returns how many messages are done. */
+/* Poll both ends. Return: how many messages are done. */
 static int reap(void)
 {
 	struct ibv_wc wc[32];
 	int i, n;
 
 	if (opcode == IBV_WR_SEND) {
-		n = ibv_poll_cq(cq[1], 32, wc);
-		check(wc, n);
+		n = bench_poll(cq[1], 32, wc);
 		while (n-- > 0)
 			post_recv();
 	}
-	n = ibv_poll_cq(cq[0], 32, wc);
-	check(wc, n);
+	n = bench_poll(cq[0], 32, wc);
 	for (i = 0; i < n; i++) {
 		unsigned int slot = wc[i].wr_id;
 
@@ -199,16 +168,9 @@ static double traffic(unsigned int window, double seconds)
 			last = now;
 		else
 			sched_yield();	/* others may need this CPU */
-		must(now - last < PATIENCE, "no completion any more");
+		must(now - last < PATIENCE, "no completion within the time limit");
 	}
 	return done / seconds;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 static double percentile(unsigned int percent)
@@ -261,7 +223,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < 2; i++) {
 		ends[i] = calloc(pairs, sizeof(*ends[i]));
 		must(!!ends[i], "memory");
-		/* touched now, so that it is not taken for the kernel's */
+		/* touched now, so that it does not count as the kernel's memory */
 		memset(ends[i], 0, pairs * sizeof(*ends[i]));
 	}
 	idle = calloc((size_t)active * slots, sizeof(*idle));
@@ -277,15 +239,15 @@ int main(int argc, char **argv)
 		idle[i] = i % active * slots + i / active;
 	idle_count = active * slots;
 
-	/* Routes, page tables and the like: no first time is measured. */
+	/* Not measured: the first messages need routes, page tables and the like. */
 	for (i = 0; i < 2 * active;)
 		i += traffic(WINDOW, seconds / 5) * seconds / 5 + 1;
 	rate = traffic(WINDOW, seconds);
-	qsort(latency, samples, sizeof(*latency), by_value);
+	bench_sort(latency, samples);
 	printf("msgs_s=%.1f usec_loaded=%.2f usec_loaded_p99=%.2f ", rate,
 	       percentile(50), percentile(99));
 	traffic(1, seconds / 2);
-	qsort(latency, samples, sizeof(*latency), by_value);
+	bench_sort(latency, samples);
 	printf("usec=%.2f usec_p99=%.2f usec_create=%.1f usec_connect=%.1f qp_bytes=%.0f\n",
 	       percentile(50), percentile(99), create_us, connect_us, bytes);
 	return 0;

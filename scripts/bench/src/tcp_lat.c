@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+#include "bench.h"
 
 static int recv_flags = MSG_DONTWAIT;
 
@@ -97,21 +97,6 @@ static int connect_to(const char *ip, int port)
 	return fd;
 }
 
-static double usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void ping(int fd, char *buf, unsigned int bytes, unsigned int rounds)
 {
 	unsigned int warm_up = rounds / 10, i;
@@ -120,14 +105,14 @@ static void ping(int fd, char *buf, unsigned int bytes, unsigned int rounds)
 	if (!half)
 		die("calloc");
 	for (i = 0; i < warm_up + rounds; i++) {
-		double start = usec();
+		double start = bench_usec();
 
 		transmit(fd, buf, bytes);
 		receive(fd, buf, bytes);
 		if (i >= warm_up)
-			half[i - warm_up] = (usec() - start) / 2;
+			half[i - warm_up] = (bench_usec() - start) / 2;
 	}
-	qsort(half, rounds, sizeof(*half), by_value);
+	bench_sort(half, rounds);
 	printf("usec=%.3f usec_min=%.3f usec_p99=%.3f\n", half[rounds / 2],
 	       half[0], half[rounds * 99 / 100]);
 	free(half);
