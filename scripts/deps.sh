@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Install what the build and the tests need: Debian packages, and the two
+# Install the needs of the build and of the tests: Debian packages, and the two
 # stock kernels for the test VMs (unpacked into a cache, never installed:
 # installing a kernel image would run its initramfs and boot loader hooks).
 #
-#   scripts/deps.sh           install what is missing
-#   scripts/deps.sh --check   only say what is missing; fails if anything is
+#   scripts/deps.sh           install missing packages
+#   scripts/deps.sh --check   only list missing packages; fails if there are any
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,7 +25,7 @@ packages=(
 	clang libclang-rt-14-dev
 	# the test VM
 	qemu-system-x86 busybox-static cpio
-	# what runs in it
+	# the programs in it
 	rdma-core ibverbs-utils rdmacm-utils ibverbs-providers
 	infiniband-diags perftest python3 python3-pyverbs
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps

@@ -19,7 +19,7 @@ def result_text(result):
 
 
 class Unreadable(Exception):
-    """A tool did not print what it should have."""
+    """A tool did not print the expected output."""
 
 
 def last_row(text):
@@ -97,7 +97,7 @@ def icrc_choice(text):
 
 def limit(icrc, cpus):
     """
-    Bytes a second that copying and the ICRC alone allow. Each end copies every byte
+    Bytes a second if there were only copying and the ICRC. Each end copies every byte
     once. The sender checksums it; the receiver, on the same host, does not. With two
     CPUs or more the ends work side by side.
     """

@@ -15,15 +15,15 @@
 #                                  the topology "pair", and run COMMAND there
 #                                  as root; /mnt/out is build/bench/guest
 #
-# What "run" takes from the environment: CAIRN_UML_OUT another /mnt/out,
-# CAIRN_UML_TOPOLOGY, CAIRN_UML_ARGS parameters of the module, CAIRN_UML_TIMEOUT.
-# The directory has linux (the kernel, an ordinary program), lib/modules and
+# Variables for "run": CAIRN_UML_OUT (another /mnt/out), CAIRN_UML_TOPOLOGY,
+# CAIRN_UML_ARGS (parameters of the module), CAIRN_UML_TIMEOUT. The directory has linux (the kernel, an ordinary program), lib/modules and
 # build, the tree that modules are built against. CAIRN_UML=debug means another
 # kernel, with the checks of uml-debug.config: see scripts/test/umltest.
 # CAIRN_UML=kcsan and CAIRN_UML=rt are no user-mode Linux, but x86 kernels of the same
-# source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=seccomp is that of linux-source-7.2, Debian 13's
-# backports, where processes run under seccomp and not under ptrace: a system call costs a
-# tenth. What was interrupted goes on where it was.
+# source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=seccomp is the
+# user-mode Linux of linux-source-7.2, Debian 13's backports. Its processes run under
+# seccomp and not under ptrace: a system call costs a tenth. An interrupted build
+# continues where it was.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -72,7 +72,7 @@ options() {
 	awk -F= '/^CONFIG/ && !seen[$1]++ && $2 != "n"' "${files[@]}"
 }
 
-# what no configuration of ours compiles
+# directories that no configuration here compiles
 unpack() {
 	tar -C "$1" -xf /usr/src/$package.tar.xz --strip-components=1 \
 		--exclude='*.rst' --exclude='*/tools/testing/*' --exclude='*/tools/perf/*' \
@@ -96,7 +96,7 @@ unpack_newer() {
 	grep -q 'EXPORT_PER_CPU_SYMBOL(irq_stat)' "$1/arch/um/kernel/irq.c"
 }
 
-# every option of ours must have been taken as it is
+# every option of the files here must be set as it is
 configure() {
 	local line missing=0
 

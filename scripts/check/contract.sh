@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Documentation/persistence.rst names the tests of each promise as "FILE: WORDS".
-# Each file must be there and have these words. Each label of a promise must have its
-# tests, and what a crash leaves.
+# Each file must exist and have these words. Each label of a promise must have its tests,
+# and a row in the table of crashes.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -3,7 +3,7 @@
 #
 # Documentation/counters.rst comes from the list in engine/counters.h, and that list fits
 # into a message of "rdma statistic".
-#   counters.sh          check that it does
+#   counters.sh          check both
 #   counters.sh --write  make it so
 set -euo pipefail
 

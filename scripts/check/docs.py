@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """
-References that lead somewhere.
+References of documents exist.
 
 - A file that README.md, CONTRIBUTING.md or a page of Documentation names is in the tree.
 - A label of Documentation/origins.rst that code or a page refers to is there.

@@ -92,7 +92,7 @@ class Module:
             if match := SECTION.match(line):
                 section, last = match[1], None
             elif match := HEAD.match(line):
-                # what does not return ends a function; the next one is not behind it
+                # an instruction that does not return ends a function, and does not reach the next one
                 last = None
                 if not match[2].startswith('__pfx_'):
                     self.functions[match[2]] = (section, int(match[1], 16))
@@ -354,7 +354,7 @@ void cairn_exec_hand(struct qp *q)
 	asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
 }
 '''
-# what is wrong, and how: text that is there once, and text instead
+# the defect, the text that it replaces (there is one), and the new text
 WRONG = [
     ('no fence', 'asm volatile("sfence" : : : "memory")', 'asm volatile("" : : : "memory")'),
     ('a fence now and then', '{ asm volatile("sfence" : : : "memory"); }',

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Do the kernel-doc comments of the headers match what they describe? Those of
-# the .c files are checked by kbuild itself (W=1).
+# Do the kernel-doc comments of the headers match the code? kbuild itself checks those
+# of the .c files (W=1).
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

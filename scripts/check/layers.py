@@ -45,7 +45,7 @@ NOT_PLAIN = re.compile(
 
 BELOW = 'wire|engine'
 ABOVE = f'{BELOW}|persist|queue|mem|device|lane|compat'
-# what a room includes of ours, without ".h"
+# the headers of other rooms that a room may include, without ".h"
 ROOMS = {
     'persist': rf'({BELOW}|persist)/\w+',
     'device': rf'({BELOW}|device|compat)/\w+|lane/(exec|lane)',
@@ -191,7 +191,7 @@ BAD = (
     ('net/x.c', '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'),
     ('x.c', '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'),
 )
-# what, is it wrong, object, its code; beside it there are wire_x, engine_x and queue_x
+# name, is it wrong, object, its code; wire_x, engine_x and queue_x are defined, too
 OBJECTS = (
     ('known symbols', False, 'engine/e',
      'extern int wire_x; void e(void) { cairn_env_emit(wire_x); __fentry__(); }'),

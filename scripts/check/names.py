@@ -5,8 +5,8 @@
     names.py [RULE]...     check these rules (default: all)
     names.py --self-test   every rule, broken on purpose, must be noticed
 
-noun    a static function of X.c begins with X, a word of X, the name of X's
-        directory, or a short form of one of them (three letters or more)
+noun    a static function of X.c begins with the noun X: X, a word of it, the name
+        of its directory, or a short form of one of these (three letters or more).
 public  cairn_*() of X.c and X.h goes on in the same way, or with the name of a struct
         or enum of X.h
 word    no static function is named with one word
@@ -61,7 +61,7 @@ def is_source(path):
 
 
 def walk(*tops):
-    """The files below tops, without what builds leave."""
+    """The files below tops, without products of builds.""" 
     for top in tops:
         for where, dirs, files in os.walk(top):
             dirs[:] = sorted(d for d in dirs if d not in ('build', '.git', '__pycache__'))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # The shell scripts under shellcheck, at the level of warnings. SC2034 (unused
-# variable): files that are sourced set what others use.
+# variable): sourced files set variables for others.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# scripts/vm/initramfs.sh SERIES: prepare what QEMU boots of a kernel, once per
-# kernel version, and print the paths of the two files: the kernel and a tiny
+# scripts/vm/initramfs.sh SERIES: prepare the files for QEMU's boot, once per kernel
+# version, and print their paths:  the kernel and a tiny
 # initramfs that mounts the host's root file system and goes on from there.
 # With --root DIR the kernel is the one that is installed in that root file system.
 set -euo pipefail
@@ -28,7 +28,7 @@ other=''
 key=$(cat "${BASH_SOURCE[0]}" "$here/initramfs-init" | sha256sum | cut -c1-12)
 initrd=$dir/boot/initrd-$key.img
 kernel=$dir/boot/vmlinux-$release
-# arm64's are what they are
+# arm64's kernel needs no unpacking
 [ "$1" != arm64 ] || kernel=$dir/boot/vmlinuz-$release
 
 modules() {

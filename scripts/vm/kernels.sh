@@ -16,7 +16,7 @@
 # every series that is built for and tested on
 # shellcheck disable=SC2034
 CAIRN_SERIES="6.1 6.12"
-# what "make matrix" builds for and boots
+# the kernels of "make matrix"
 # shellcheck disable=SC2034
 CAIRN_MATRIX="$CAIRN_SERIES 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64"
 
@@ -74,7 +74,7 @@ kernel_fetched() {
 	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+(-rt)?)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
 }
 
-# what fetched ones have besides lies there, too
+# other files of fetched kernels lie there, too
 kernel_fetched_top() {
 	case $1 in
 	arm64) echo "$(cairn_cache)/arm64" ;;
@@ -151,7 +151,7 @@ kernel_root() {
 	[ "$1" != arm64 ] || readlink -e "$(kernel_fetched_top "$1")/root"
 }
 
-# what make has to be told besides, a word a line: Debian 13's compiler and pahole
+# further arguments of make, a word a line: Debian 13's compiler and pahole
 kernel_make_args() {
 	local dir ccache=''
 

@@ -10,7 +10,7 @@
 
 mirror=${CAIRN_MIRROR:-http://deb.debian.org/debian}
 
-# what a small Debian machine has
+# packages of a small Debian machine
 rootfs_packages=systemd-sysv,udev,dbus,kmod,iproute2,iputils-ping,procps,linux-image-amd64
 
 # a private mount namespace, in which the script starts again: rootfs_unshare "$@"
@@ -72,14 +72,14 @@ rootfs_mount() {
 	mknod -m 666 "$dir/dev/random" c 1 8
 	mknod -m 666 "$dir/dev/urandom" c 1 9
 	ln -s /proc/self/fd "$dir/dev/fd"
-	# what is downloaded once serves the next time, too
+	# keep downloaded packages for the next time
 	mount --bind "$archives" "$dir/var/cache/apt/archives"
 	cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 	printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
 	chmod 755 "$dir/usr/sbin/policy-rc.d"
 }
 
-# only the layers are left, as a machine sees them that boots from it
+# leave only the layers, which a machine that boots from it sees
 rootfs_unmount_inner() {
 	umount "$1/var/cache/apt/archives" "$1/dev" "$1/run" "$1/sys" "$1/proc"
 	rm -f "$1/usr/sbin/policy-rc.d" "$1/etc/resolv.conf"
