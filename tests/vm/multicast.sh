@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 180
+# timeout: 300
 # kernels: 6.1 6.12
 # boot: shared
 #
 # Multicast: groups of verbs over both IP versions, and those of rdma_cm (which has
-# them for RoCE v2 over IPv4 only).
+# them for RoCE v2 over IPv4 only). Shares of users in them and in other objects.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 points mcast
 points mcast 6
+points shares
 
 # its output says when it has joined, if it is not buffered
 PAIR_READY='joined dgid' pair_run "mckey: a member sends" \

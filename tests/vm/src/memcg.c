@@ -692,8 +692,8 @@ static int undo_group(void *which)
 }
 
 static const struct part one_group[] = {
-	{ SLAB, 64, 1, 1 },		/* device/mcast.c: struct cairn_mcast_group */
-	{ SLAB, 32, 1, 1 },		/* device/mcast.c: its members */
+	{ SLAB, 72, 1, 1 },		/* device/mcast.c: struct cairn_mcast_group */
+	{ SLAB, 40, 1, 1 },		/* device/mcast.c: its members */
 	{}
 };
 

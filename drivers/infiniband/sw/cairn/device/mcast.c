@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include "device/mcast.h"
+#include "device/share.h"
 
 void cairn_mcast_init(struct cairn_mcast *mcast)
 {
@@ -51,108 +52,177 @@ static u32 mcast_index(const struct cairn_mcast_members *members,
 {
 	u32 i = 0;
 
-	while (i < members->num && members->exec[i] != exec)
+	while (i < members->num && members->member[i].exec != exec)
 		i++;
 	return i;
+}
+
+/* Queue pairs of @user among @members. */
+static u32 mcast_has(const struct cairn_mcast_members *members,
+		     const struct cairn_share_user *user)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < members->num; i++)
+		n += members->member[i].exec && members->member[i].user == user;
+	return n;
 }
 
 static struct cairn_mcast_members *mcast_alloc(u32 num)
 {
 	struct cairn_mcast_members *members;
 
-	if (num > CAIRN_MAX_MCAST_QPS)
-		return NULL;
-	members = kmalloc(struct_size(members, exec, num), GFP_KERNEL_ACCOUNT);
+	members = kmalloc(struct_size(members, member, num),
+			  GFP_KERNEL_ACCOUNT);
 	if (members)
 		members->num = num;
 	return members;
 }
 
 /* Create a group with one member. */
-static int mcast_create(struct cairn_mcast *mcast, const struct in6_addr *addr,
-			struct cairn_exec *exec)
+static struct cairn_mcast_group *
+mcast_alloc_group(const struct in6_addr *addr, struct cairn_exec *exec,
+		  struct cairn_share_user *user)
 {
 	struct cairn_mcast_group *group;
 	struct cairn_mcast_members *members;
 
-	if (mcast->num_groups == CAIRN_MAX_MCAST_GROUPS)
-		return -ENOMEM;
 	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
 	if (!group)
-		return -ENOMEM;
+		return NULL;
 	members = mcast_alloc(1);
 	if (!members) {
 		kfree(group);
-		return -ENOMEM;
+		return NULL;
 	}
-	members->exec[0] = exec;
+	members->member[0].exec = exec;
+	members->member[0].user = user;
 	group->addr = *addr;
 	group->num = 1;
+	group->user = user;
 	RCU_INIT_POINTER(group->members, members);
-	hlist_add_head_rcu(&group->node, mcast_bucket(mcast, addr));
-	mcast->num_groups++;
+	return group;
+}
+
+static int mcast_create(struct cairn_nic *nic, const struct in6_addr *addr,
+			struct cairn_exec *exec, struct cairn_share_user *user)
+{
+	struct cairn_mcast_group *group;
+	int err;
+
+	err = cairn_share_take(nic, CAIRN_SHARE_GROUP, CAIRN_MAX_MCAST_GROUPS,
+			       user);
+	if (err)
+		return err;
+	group = mcast_alloc_group(addr, exec, user);
+	if (!group)
+		goto err_share;
+	hlist_add_head_rcu(&group->node, mcast_bucket(&nic->mcast, addr));
 	return 0;
+
+err_share:
+	cairn_share_give(nic, CAIRN_SHARE_GROUP, user);
+	return -ENOMEM;
+}
+
+/* May @user have one more place in @group? */
+static int mcast_check_place(const struct cairn_mcast_group *group,
+			     const struct cairn_mcast_members *members,
+			     const struct cairn_share_user *user)
+{
+	if (group->num == CAIRN_MAX_MCAST_QPS)
+		return -ENOMEM;
+	if (!user)
+		return 0;
+	return cairn_share_check(mcast_has(members, user) + 1,
+				 CAIRN_MAX_MCAST_QPS - group->num - 1);
 }
 
 /* Replace the members by a copy with @exec; QPs that have left are not copied. */
-static int mcast_grow(struct cairn_mcast *mcast,
-		      struct cairn_mcast_group *group, struct cairn_exec *exec)
+static int mcast_grow(struct cairn_nic *nic, struct cairn_mcast_group *group,
+		      struct cairn_exec *exec, struct cairn_share_user *user)
 {
-	struct cairn_mcast_members *old = mcast_members(mcast, group);
+	struct cairn_mcast_members *old = mcast_members(&nic->mcast, group);
 	struct cairn_mcast_members *members;
 	u32 i, n = 0;
+	int err;
 
 	if (mcast_index(old, exec) < old->num)
 		return 0;
+	err = mcast_check_place(group, old, user);
+	if (err)
+		return err;
 	members = mcast_alloc(group->num + 1);
 	if (!members)
 		return -ENOMEM;
 	for (i = 0; i < old->num; i++)
-		if (old->exec[i])
-			members->exec[n++] = old->exec[i];
-	members->exec[n] = exec;
+		if (old->member[i].exec)
+			members->member[n++] = old->member[i];
+	members->member[n].exec = exec;
+	members->member[n].user = user;
 	group->num++;
 	rcu_assign_pointer(group->members, members);
 	kfree_rcu(old, rcu);
 	return 0;
 }
 
-int cairn_mcast_add(struct cairn_mcast *mcast, const struct in6_addr *addr,
-		    struct cairn_exec *exec, bool *first)
+int cairn_mcast_add(struct cairn_nic *nic, const struct in6_addr *addr,
+		    struct cairn_exec *exec, struct cairn_share_user *user,
+		    bool *first)
 {
-	struct cairn_mcast_group *group = mcast_group(mcast, addr);
+	struct cairn_mcast_group *group = mcast_group(&nic->mcast, addr);
 
+	lockdep_assert_held(&nic->mcast.lock);
 	*first = !group;
-	return group ? mcast_grow(mcast, group, exec) :
-		       mcast_create(mcast, addr, exec);
+	return group ? mcast_grow(nic, group, exec, user) :
+		       mcast_create(nic, addr, exec, user);
 }
 
-static void mcast_destroy(struct cairn_mcast *mcast,
+static void mcast_destroy(struct cairn_nic *nic,
 			  struct cairn_mcast_group *group)
 {
 	hlist_del_rcu(&group->node);
-	mcast->num_groups--;
-	kfree_rcu(mcast_members(mcast, group), rcu);
+	cairn_share_give(nic, CAIRN_SHARE_GROUP, group->user);
+	kfree_rcu(mcast_members(&nic->mcast, group), rcu);
 	kfree_rcu(group, rcu);
 }
 
-int cairn_mcast_del(struct cairn_mcast *mcast, const struct in6_addr *addr,
+/* A group counts for the share of a user that has a member in it. */
+static void mcast_pass_on(struct cairn_nic *nic,
+			  struct cairn_mcast_group *group,
+			  const struct cairn_mcast_members *members)
+{
+	u32 i = 0;
+
+	if (mcast_has(members, group->user))
+		return;
+	while (!members->member[i].exec)
+		i++;
+	cairn_share_move(nic, CAIRN_SHARE_GROUP, group->user,
+			 members->member[i].user);
+	group->user = members->member[i].user;
+}
+
+int cairn_mcast_del(struct cairn_nic *nic, const struct in6_addr *addr,
 		    struct cairn_exec *exec, bool *last)
 {
-	struct cairn_mcast_group *group = mcast_group(mcast, addr);
+	struct cairn_mcast_group *group = mcast_group(&nic->mcast, addr);
 	struct cairn_mcast_members *members;
 	u32 i;
 
+	lockdep_assert_held(&nic->mcast.lock);
 	*last = false;
 	if (!group)
 		return -EINVAL;
-	members = mcast_members(mcast, group);
+	members = mcast_members(&nic->mcast, group);
 	i = mcast_index(members, exec);
 	if (i == members->num)
 		return -EINVAL;
-	WRITE_ONCE(members->exec[i], NULL);
+	WRITE_ONCE(members->member[i].exec, NULL);
 	*last = !--group->num;
 	if (*last)
-		mcast_destroy(mcast, group);
+		mcast_destroy(nic, group);
+	else
+		mcast_pass_on(nic, group, members);
 	return 0;
 }

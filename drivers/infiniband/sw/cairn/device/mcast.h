@@ -13,10 +13,15 @@
 #define CAIRN_MAX_MCAST_GROUPS	512	/* of a device */
 #define CAIRN_MAX_MCAST_QPS	512	/* of a group; each packet is copied for all */
 
+struct cairn_mcast_member {
+	struct cairn_exec *exec;	/* NULL: it has left */
+	struct cairn_share_user *user;	/* writers only; NULL: a kernel consumer */
+};
+
 struct cairn_mcast_members {
 	struct rcu_head rcu;
 	u32 num;
-	struct cairn_exec *exec[];	/* NULL: the QP has left */
+	struct cairn_mcast_member member[];
 };
 
 struct cairn_mcast_group {
@@ -24,6 +29,10 @@ struct cairn_mcast_group {
 	struct in6_addr addr;		/* IPv4 mapped for IPv4 */
 	u32 num;			/* QPs in the group, not 0 */
 	struct cairn_mcast_members __rcu *members;
+	/* Has a member in it. The group counts for its share. NULL: a kernel
+	 * consumer.
+	 */
+	struct cairn_share_user *user;
 	struct rcu_head rcu;
 };
 
@@ -31,30 +40,36 @@ void cairn_mcast_init(struct cairn_mcast *mcast);
 
 /**
  * cairn_mcast_add() - add a QP to a group
- * @mcast: of the device
+ * @nic: the device
  * @addr: address of the group
  * @exec: of a UD QP
+ * @user: of the QP, or NULL
  * @first: set to true if the group did not exist
  *
- * Context: process, under the lock of @mcast.
- * Return: 0, also if the QP is in the group already; -ENOMEM, also at a limit.
+ * Groups of a device, and places in a group, are shared among users
+ * (device/share.h).
+ *
+ * Context: process, under nic->mcast.lock.
+ * Return: 0, also if the QP is in the group already; -ENOMEM, also at a limit;
+ * -EDQUOT: the share of @user.
  */
-int cairn_mcast_add(struct cairn_mcast *mcast, const struct in6_addr *addr,
-		    struct cairn_exec *exec, bool *first);
+int cairn_mcast_add(struct cairn_nic *nic, const struct in6_addr *addr,
+		    struct cairn_exec *exec, struct cairn_share_user *user,
+		    bool *first);
 
 /**
  * cairn_mcast_del() - remove a QP from a group
- * @mcast: of the device
+ * @nic: the device
  * @addr: address of the group
  * @exec: of the QP
  * @last: set to true if the group has no QP any more
  *
  * The receive hooks may still use @exec for an RCU grace period.
  *
- * Context: process, under the lock of @mcast.
+ * Context: process, under nic->mcast.lock.
  * Return: 0; -EINVAL: the QP is not in the group.
  */
-int cairn_mcast_del(struct cairn_mcast *mcast, const struct in6_addr *addr,
+int cairn_mcast_del(struct cairn_nic *nic, const struct in6_addr *addr,
 		    struct cairn_exec *exec, bool *last);
 
 /* The members of group @addr, or NULL. RCU read section. */

@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 #include <rdma/cairn-abi.h>
 #include "device/epoch.h"
+#include "device/share.h"
 #include "device/table.h"
 #include "engine/counters.h"
 #include "engine/quota.h"
@@ -30,7 +31,6 @@ struct cairn_stats {
 /* Multicast groups (device/mcast.h), read under RCU. */
 struct cairn_mcast {
 	struct mutex lock;		/* for changes; RTNL is taken below it */
-	u32 num_groups;
 	struct hlist_head group[CAIRN_MCAST_BUCKETS];
 };
 
@@ -52,6 +52,7 @@ struct cairn_nic {
 	struct cairn_quota held;	/* device/hold.h */
 	u32 held_seed;			/* of the hash of peers' addresses in held */
 	struct cairn_mcast mcast;
+	struct cairn_shares shares;
 	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_watch_idle_us() */
 	u32 loopback;	/* enum cairn_loopback_modes */
 	/* For net/, under RTNL: */

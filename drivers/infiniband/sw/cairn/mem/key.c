@@ -73,28 +73,21 @@ static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 
 static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 {
-	u32 used = atomic_inc_return(&dev->num_mrs);
+	u32 used = atomic_read(&dev->nic.shares.taken[CAIRN_SHARE_MR]);
 	u32 bits = READ_ONCE(dev->key_bits);
-	int err = -EBUSY;
+	int err;
 
 	/* A race may leave key_bits too small until the next allocation. */
 	if (used > BIT(bits) / 2 && bits < CAIRN_KEY_MAX_BITS)
 		WRITE_ONCE(dev->key_bits, bits + 1);
 	if (used > CAIRN_MRCACHE_FROM)
 		cairn_mrcaches_start(&dev->nic, &dev->mr_table);
-	if (used <= CAIRN_MAX_MR)
-		err = key_reserve_index(dev, index);
+	err = key_reserve_index(dev, index);
 	if (err)
-		goto err_count;
+		return err;
 	err = cairn_table_reserve(&dev->mr_table, *index);
 	if (err)
-		goto err_index;
-	return 0;
-
-err_index:
-	xa_erase(&dev->mrs, *index);
-err_count:
-	atomic_dec(&dev->num_mrs);
+		xa_erase(&dev->mrs, *index);
 	return err;
 }
 
@@ -109,25 +102,33 @@ static u8 key_draw_variant(u8 last)
 	return variant;
 }
 
-int cairn_key_alloc(struct cairn_dev *dev, u32 *key)
+int cairn_key_alloc(struct cairn_dev *dev, struct ib_pd *pd, u32 *key)
 {
 	struct key_variant_chunk *variants;
 	u32 index;
 	int err;
 
-	err = key_alloc_index(dev, &index);
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_MR, CAIRN_MAX_MR,
+			       cairn_pd_user(pd));
 	if (err)
 		return err;
+	err = key_alloc_index(dev, &index);
+	if (err)
+		goto err_share;
 	*key = index << CAIRN_KEY_VARIANT_BITS;
 	variants = key_get_variants(dev, index);
 	if (!variants) {
-		cairn_key_free(dev, *key);
+		cairn_key_free(dev, pd, *key);
 		return -ENOMEM;
 	}
 	/* The index is reserved, so cairn_key_free() does not write this now.
 	 */
 	*key |= key_draw_variant(variants->last[index % CAIRN_VARIANT_CHUNK]);
 	return 0;
+
+err_share:
+	cairn_share_give(&dev->nic, CAIRN_SHARE_MR, cairn_pd_user(pd));
+	return err;
 }
 
 void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
@@ -135,7 +136,7 @@ void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 	cairn_table_set(&dev->mr_table, mr->key >> CAIRN_KEY_VARIANT_BITS, mr);
 }
 
-void cairn_key_free(struct cairn_dev *dev, u32 key)
+void cairn_key_free(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 {
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
 	struct key_variant_chunk *variants =
@@ -152,5 +153,5 @@ void cairn_key_free(struct cairn_dev *dev, u32 key)
 	 * region with this index.
 	 */
 	xa_erase(&dev->mrs, index);
-	atomic_dec(&dev->num_mrs);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_MR, cairn_pd_user(pd));
 }

@@ -45,17 +45,19 @@ void cairn_keys_exit(struct cairn_dev *dev);
 /**
  * cairn_key_alloc() - allocate a key, which names no region yet
  * @dev: the device
+ * @pd: of the region, for the share of its user
  * @key: gets the key
  *
  * Context: process.
- * Return: 0, -EBUSY (CAIRN_MAX_MR keys are in use) or -ENOMEM.
+ * Return: 0, -ENOMEM (also if CAIRN_MAX_MR keys are in use) or -EDQUOT (the share
+ * of the user).
  */
-int cairn_key_alloc(struct cairn_dev *dev, u32 *key);
+int cairn_key_alloc(struct cairn_dev *dev, struct ib_pd *pd, u32 *key);
 
 /* Make @mr reachable by its key. Process context. */
 void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr);
 
-/* Make @key name nothing. Its index may be allocated again. */
-void cairn_key_free(struct cairn_dev *dev, u32 key);
+/* Make @key of a region in @pd name nothing. Its index may be allocated again. */
+void cairn_key_free(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
 
 #endif

@@ -101,7 +101,7 @@ static int mr_alloc_key(struct cairn_dev *dev, struct cairn_mr *mr)
 	u32 key;
 	int err;
 
-	err = cairn_key_alloc(dev, &key);
+	err = cairn_key_alloc(dev, mr->pd, &key);
 	if (!err)
 		mr_set_key(mr, key);
 	return err;
@@ -255,7 +255,7 @@ static struct ib_mr *mr_reg(struct ib_pd *ibpd, struct cairn_mr *mr,
 	return &mr->ibmr;
 
 err_key:
-	cairn_key_free(dev, mr->key);
+	cairn_key_free(dev, mr->pd, mr->key);
 err_free:
 	cairn_mr_free(mr);
 	return ERR_PTR(err);
@@ -722,7 +722,7 @@ static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 		cairn_mw_open(mr);
 		return later;
 	}
-	cairn_key_free(dev, key);
+	cairn_key_free(dev, mr->pd, key);
 	if (later)
 		cairn_dereg_async_begin(dev, mr);
 	else

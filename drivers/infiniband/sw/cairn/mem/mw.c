@@ -20,7 +20,7 @@
  * @ibmw: type and pd are set, the rest is zero
  * @udata: no tail
  *
- * Return: 0, -EINVAL (type, tail), -EBUSY (too many keys) or -ENOMEM.
+ * Return: 0, -EINVAL (type, tail), or an error of cairn_key_alloc().
  */
 static int mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 {
@@ -38,7 +38,7 @@ static int mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 		return -ENOMEM;
 	mw->type = ibmw->type;
 	cairn_mr_init(&mw->mr, ibmw->pd, CAIRN_MR_WINDOW);
-	err = cairn_key_alloc(dev, &mw->mr.key);
+	err = cairn_key_alloc(dev, ibmw->pd, &mw->mr.key);
 	if (err) {
 		kfree(mw);
 		return err;
@@ -81,7 +81,7 @@ static int mw_dealloc(struct ib_mw *ibmw)
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
 	struct cairn_mw *mw = to_cairn_mw(ibmw);
 
-	cairn_key_free(dev, READ_ONCE(mw->mr.key));
+	cairn_key_free(dev, ibmw->pd, READ_ONCE(mw->mr.key));
 	cairn_epoch_wait(&dev->nic.epoch);
 	/* After the wait, as a running BIND_MW may have bound it once more. */
 	mw_put_region(mw_unbind(mw));

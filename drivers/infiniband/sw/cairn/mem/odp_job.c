@@ -5,7 +5,6 @@
  * its full share of jobs. The queues of a process take turns, and so do the
  * processes of a user.
  */
-#include <linux/cred.h>
 #include <linux/hashtable.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -17,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
-#include <linux/user_namespace.h>
+#include "device/share.h"
 #include "mem/odp_job.h"
 
 /* Jobs that are started at a time, under the lock, when a queue ends. */
@@ -58,20 +57,6 @@ static DEFINE_SPINLOCK(odp_jobs_lock);	/* running and waiting jobs */
 static LIST_HEAD(odp_runs);		/* oldest first; under the lock */
 static struct workqueue_struct *odp_wq;
 static u32 odp_user_jobs;
-
-/* The user whose share counts. A user that may create user namespaces can have
- * many UIDs in them, so the owner of the outermost one counts.
- */
-static kuid_t odp_current_user(void)
-{
-	const struct user_namespace *ns = current_user_ns();
-
-	if (ns == &init_user_ns)
-		return current_uid();
-	while (ns->parent != &init_user_ns)
-		ns = ns->parent;
-	return ns->owner;
-}
 
 static struct odp_user *odp_user_find(kuid_t uid)
 {
@@ -126,7 +111,7 @@ static struct cairn_odp_process *odp_process_get(void)
 {
 	struct cairn_odp_process *process, *fresh;
 	struct odp_user *user, *fresh_user;
-	kuid_t uid = odp_current_user();
+	kuid_t uid = cairn_share_uid();
 
 	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	fresh_user = kzalloc(sizeof(*fresh_user), GFP_KERNEL_ACCOUNT);

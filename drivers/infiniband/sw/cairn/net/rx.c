@@ -211,7 +211,7 @@ static void rx_copy_to_group(struct rx_arrival *arrival,
 	struct cairn_exec *exec;
 
 	for (; i < members->num; i++) {
-		exec = READ_ONCE(members->exec[i]);
+		exec = READ_ONCE(members->member[i].exec);
 		if (!exec)
 			continue;
 		if (arrival->copies == RX_GROUP_COPIES)
@@ -239,7 +239,7 @@ static void rx_deliver_group(struct rx_arrival *arrival,
 	u32 i, now = RX_GROUP_NOW;
 
 	for (i = 0; i < members->num && now; i++) {
-		struct cairn_exec *exec = READ_ONCE(members->exec[i]);
+		struct cairn_exec *exec = READ_ONCE(members->member[i].exec);
 
 		if (!exec)
 			continue;

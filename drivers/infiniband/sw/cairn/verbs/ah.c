@@ -197,8 +197,8 @@ static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
  * @init: attributes; flags say whether sleeping is allowed
  * @udata: reply struct cairn_create_ah_resp
  *
- * Return: 0, -EINVAL (address, tail), -EAFNOSUPPORT (IPv6 is off), -ENOMEM, -EBUSY
- * (all numbers in use) or -EFAULT.
+ * Return: 0, -EINVAL (address, tail), -EAFNOSUPPORT (IPv6 is off), -ENOMEM (also at
+ * the limit), -EDQUOT (the share of the user) or -EFAULT.
  */
 static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		     struct ib_udata *udata)
@@ -223,9 +223,13 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		goto err_free;
 	if (udata)
 		ah->path.uid = current_uid();
-	err = ah_reserve(dev, ah);
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_AH, CAIRN_MAX_AH,
+			       cairn_pd_user(ibah->pd));
 	if (err)
 		goto err_free;
+	err = ah_reserve(dev, ah);
+	if (err)
+		goto err_share;
 	err = ah_reply(ah, udata);
 	if (err)
 		goto err_reserved;
@@ -236,6 +240,8 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 
 err_reserved:
 	ah_unpublish(dev, ah);
+err_share:
+	cairn_share_give(&dev->nic, CAIRN_SHARE_AH, cairn_pd_user(ibah->pd));
 err_free:
 	kfree(ah);
 	return err;
@@ -279,9 +285,11 @@ static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 /* Does not sleep, whatever @flags say. */
 static int ah_destroy(struct ib_ah *ibah, u32 flags)
 {
+	struct cairn_dev *dev = to_cairn_dev(ibah->device);
 	struct cairn_ah *ah = to_cairn_ah(ibah);
 
-	ah_unpublish(to_cairn_dev(ibah->device), ah);
+	ah_unpublish(dev, ah);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_AH, cairn_pd_user(ibah->pd));
 	call_rcu(&ah->rcu, ah_free_rcu);
 	return 0;
 }

@@ -239,8 +239,8 @@ static int cq_check_init(const struct ib_cq_init_attr *attr)
  * @attr: cqe 1..CAIRN_MAX_CQE; the completion vector is ignored
  * @arg: reply struct cairn_create_cq_resp
  *
- * Return: 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -ENOSPC or
- * -EFAULT.
+ * Return: 0, -EINVAL (size, tail), -EOPNOTSUPP (flags), -ENOMEM, -EDQUOT (the
+ * share of the user), -ENOSPC or -EFAULT.
  */
 static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		     cairn_create_cq_arg *arg)
@@ -255,8 +255,11 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	err = cq_check_init(attr) ?: cairn_udata_check(udata, sizeof(resp));
 	if (err)
 		return err;
-	if (!cairn_limit_get(&dev->num_cqs, CAIRN_MAX_CQ))
-		return -ENOMEM;
+	cq->user = cairn_udata_user(udata);
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_CQ, CAIRN_MAX_CQ,
+			       cq->user);
+	if (err)
+		return err;
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->waits);
 	mutex_init(&cq->resize_lock);
@@ -283,7 +286,7 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 err_queue:
 	cairn_queue_free(&cq->queue);
 err_limit:
-	cairn_limit_put(&dev->num_cqs);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_CQ, cq->user);
 	return err;
 }
 
@@ -304,7 +307,8 @@ static int cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 	spin_unlock_irq(&cq->lock);
 	cairn_queue_free(&cq->queue);
 	mutex_destroy(&cq->resize_lock);
-	cairn_limit_put(&to_cairn_dev(ibcq->device)->num_cqs);
+	cairn_share_give(&to_cairn_dev(ibcq->device)->nic, CAIRN_SHARE_CQ,
+			 cq->user);
 	return 0;
 }
 

@@ -339,6 +339,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->nic.qps, XA_FLAGS_ALLOC);
 	cairn_table_init(&dev->nic.qp_table);
 	cairn_mcast_init(&dev->nic.mcast);
+	cairn_shares_init(&dev->nic.shares);
 	cairn_peers_init(&dev->peers);
 	cairn_advise_init(dev);
 	/* Random, so that packets of old connections do not reach new QPs when the

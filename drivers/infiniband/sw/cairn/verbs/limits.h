@@ -3,7 +3,6 @@
 #ifndef CAIRN_VERBS_LIMITS_H
 #define CAIRN_VERBS_LIMITS_H
 
-#include <linux/atomic.h>
 #include <linux/sizes.h>
 #include <rdma/cairn-abi.h>
 
@@ -14,7 +13,8 @@
 #define CAIRN_MAX_SRQ_WR	SZ_128K
 #define CAIRN_MAX_CQ		SZ_1M
 #define CAIRN_MAX_CQE		SZ_1M
-#define CAIRN_MAX_PD		SZ_1M
+#define CAIRN_MAX_PD		SZ_64K
+#define CAIRN_MAX_XRCD		SZ_64K
 #define CAIRN_MAX_AH		SZ_1M
 #define CAIRN_MAX_MR		SZ_8M		/* with windows; key index: 24 bits */
 #define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
@@ -22,16 +22,5 @@
 #define CAIRN_MAX_MSG		0x80000000u	/* bytes */
 #define CAIRN_MIN_PMTU		256		/* also the value of a new QP */
 #define CAIRN_GID_TBL_LEN	1024
-
-/* Count one object. Return: false at the limit. Any context. */
-static inline bool cairn_limit_get(atomic_t *count, int max)
-{
-	return atomic_add_unless(count, 1, max);
-}
-
-static inline void cairn_limit_put(atomic_t *count)
-{
-	atomic_dec(count);
-}
 
 #endif

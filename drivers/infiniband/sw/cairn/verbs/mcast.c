@@ -19,22 +19,23 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
  * switches forward its packets.
  *
  * Context: process, not under RTNL.
- * Return: 0, -ENOMEM (also at a limit), or the error of joining.
+ * Return: 0, -ENOMEM (also at a limit), -EDQUOT (the share of the user), or the error
+ * of joining.
  */
 static int mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
-	struct cairn_exec *exec = &to_cairn_qp(ibqp)->exec;
+	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	bool first, last;
 	int err;
 
 	mutex_lock(&nic->mcast.lock);
-	err = cairn_mcast_add(&nic->mcast, mcast_addr(gid), exec, &first);
+	err = cairn_mcast_add(nic, mcast_addr(gid), &qp->exec, qp->cold->user,
+			      &first);
 	if (!err && first) {
 		err = cairn_verbs_net()->join(nic, mcast_addr(gid));
 		if (err)
-			cairn_mcast_del(&nic->mcast, mcast_addr(gid), exec,
-					&last);
+			cairn_mcast_del(nic, mcast_addr(gid), &qp->exec, &last);
 	}
 	mutex_unlock(&nic->mcast.lock);
 	return err;
@@ -56,8 +57,8 @@ static int mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	int err;
 
 	mutex_lock(&nic->mcast.lock);
-	err = cairn_mcast_del(&nic->mcast, mcast_addr(gid),
-			      &to_cairn_qp(ibqp)->exec, &last);
+	err = cairn_mcast_del(nic, mcast_addr(gid), &to_cairn_qp(ibqp)->exec,
+			      &last);
 	if (last)
 		cairn_verbs_net()->leave(nic, mcast_addr(gid));
 	mutex_unlock(&nic->mcast.lock);

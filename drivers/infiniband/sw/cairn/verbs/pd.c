@@ -20,6 +20,7 @@
  */
 static int pd_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
+	struct cairn_nic *nic = &to_cairn_dev(ibuc->device)->nic;
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 	struct cairn_alloc_ucontext_resp resp = {
 		.abi_version = CAIRN_ABI_VERSION,
@@ -35,19 +36,24 @@ static int pd_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	uc->qinfo = cairn_qinfo_create(ibuc);
 	if (!uc->qinfo)
 		return -ENOMEM;
-	uc->ready = cairn_ready_create(ibuc, &to_cairn_dev(ibuc->device)->nic);
-	err = uc->ready ? 0 : -ENOMEM;
-	if (err)
+	err = -ENOMEM;
+	uc->ready = cairn_ready_create(ibuc, nic);
+	if (!uc->ready)
 		goto err_qinfo;
+	uc->user = cairn_share_user_get(&nic->shares);
+	if (!uc->user)
+		goto err_ready;
 	xa_init_flags(&uc->doorbells, XA_FLAGS_ACCOUNT);
 	uc->memcg = get_mem_cgroup_from_mm(current->mm);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		goto err_ready;
+		goto err_user;
 	return 0;
 
-err_ready:
+err_user:
 	mem_cgroup_put(uc->memcg);
+	cairn_share_user_put(&nic->shares, uc->user);
+err_ready:
 	cairn_ready_destroy(uc->ready);
 err_qinfo:
 	cairn_qinfo_destroy(uc->qinfo);
@@ -62,6 +68,7 @@ static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 	cairn_dereg_async_destroy(uc);
 	xa_destroy(&uc->doorbells);
 	mem_cgroup_put(uc->memcg);
+	cairn_share_user_put(&to_cairn_dev(ibuc->device)->nic.shares, uc->user);
 	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);
 }
@@ -74,28 +81,34 @@ static void pd_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 }
 
+/* ib_device_ops.alloc_pd. Return: 0, -EINVAL (tail), -ENOMEM (also at the limit) or
+ * -EDQUOT (the share of the user).
+ */
 static int pd_alloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	struct cairn_nic *nic = &to_cairn_dev(ibpd->device)->nic;
 	struct cairn_pd *pd = to_cairn_pd(ibpd);
 	int err;
 
 	err = cairn_udata_check(udata, 0);
 	if (err)
 		return err;
-	if (!cairn_limit_get(&dev->num_pds, CAIRN_MAX_PD))
-		return -ENOMEM;
+	pd->user = cairn_udata_user(udata);
+	err = cairn_share_take(nic, CAIRN_SHARE_PD, CAIRN_MAX_PD, pd->user);
+	if (err)
+		return err;
 	pd->charge = kmalloc(CAIRN_PD_CHARGE, GFP_KERNEL_ACCOUNT);
 	if (pd->charge)
 		return 0;
-	cairn_limit_put(&dev->num_pds);
+	cairn_share_give(nic, CAIRN_SHARE_PD, pd->user);
 	return -ENOMEM;
 }
 
 static int pd_dealloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	kfree(to_cairn_pd(ibpd)->charge);
-	cairn_limit_put(&to_cairn_dev(ibpd->device)->num_pds);
+	cairn_share_give(&to_cairn_dev(ibpd->device)->nic, CAIRN_SHARE_PD,
+			 cairn_pd_user(ibpd));
 	return 0;
 }
 

@@ -380,13 +380,14 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
  *
  * Context: process.
  * Return: 0; -EOPNOTSUPP: type or flags; -EINVAL: limits or reply size; -EBUSY: a second
- * GSI QP; -ENOMEM or -EFAULT.
+ * GSI QP; -EDQUOT: the share of the user; -ENOMEM or -EFAULT.
  */
 static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		     struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	struct cairn_share_user *user = cairn_udata_user(udata);
 	struct cairn_create_qp_resp resp = {};
 	u32 qpn;
 	int err;
@@ -397,8 +398,9 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = qp_check_init(init, udata);
 	if (err)
 		return err;
-	if (!cairn_limit_get(&dev->num_qps, CAIRN_MAX_QP))
-		return -ENOMEM;
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_QP, CAIRN_MAX_QP, user);
+	if (err)
+		return err;
 	qp_init(qp, init, udata);
 	err = qp_create_queues(qp, &init->cap, &resp);
 	if (err)
@@ -409,6 +411,7 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	qp_init_qpc(qp, init, qpn);
 	ibqp->qp_num = qpn;
 	qp->cold->cap = init->cap;
+	qp->cold->user = user;
 	err = qp_join_lane(qp, &resp);
 	if (err)
 		goto err_qpn;
@@ -430,7 +433,7 @@ err_qpn:
 err_queues:
 	qp_destroy_queues(qp);
 err_limit:
-	cairn_limit_put(&dev->num_qps);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_QP, user);
 	return err;
 }
 
@@ -458,6 +461,7 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibqp->device);
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
+	struct cairn_share_user *user = qp->cold->user;
 	int side;
 
 	qp_end_reads(qp);
@@ -479,7 +483,7 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	kvfree(qp->qpc.resp.replay.res);
 	kfree(qp->qpc.resp.persist.pend);
 	qp_destroy_queues(qp);
-	cairn_limit_put(&dev->num_qps);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_QP, user);
 	return 0;
 }
 

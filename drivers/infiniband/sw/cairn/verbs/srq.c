@@ -63,7 +63,8 @@ static int srq_check_init(const struct ib_srq_init_attr *init)
  * @udata: reply struct cairn_create_srq_resp
  *
  * Return: 0; -EOPNOTSUPP: type; -EINVAL: limits, reply size, or XRC without domain or
- * completion queue; -EBUSY: XRC, and no number is free; -ENOMEM or -EFAULT.
+ * completion queue; -EBUSY: XRC, and no number is free; -EDQUOT: the share of the user;
+ * -ENOMEM or -EFAULT.
  */
 static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		      struct ib_udata *udata)
@@ -80,8 +81,10 @@ static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = srq_check_init(init);
 	if (err)
 		return err;
-	if (!cairn_limit_get(&dev->num_srqs, CAIRN_MAX_SRQ))
-		return -ENOMEM;
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_SRQ, CAIRN_MAX_SRQ,
+			       cairn_pd_user(ibsrq->pd));
+	if (err)
+		return err;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cairn_async_init(&srq->async, srq_deliver, ibsrq->uobject);
 	mutex_init(&srq->modify_lock);
@@ -102,7 +105,7 @@ static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 err_rq:
 	cairn_queue_free(&srq->rq.queue);
 err_limit:
-	cairn_limit_put(&dev->num_srqs);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_SRQ, cairn_pd_user(ibsrq->pd));
 	return err;
 }
 
@@ -210,7 +213,8 @@ static int srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 	cairn_async_cancel(&srq->async);
 	cairn_queue_free(&srq->rq.queue);
 	mutex_destroy(&srq->modify_lock);
-	cairn_limit_put(&to_cairn_dev(ibsrq->device)->num_srqs);
+	cairn_share_give(&to_cairn_dev(ibsrq->device)->nic, CAIRN_SHARE_SRQ,
+			 cairn_pd_user(ibsrq->pd));
 	return 0;
 }
 

@@ -4,6 +4,8 @@
 #define CAIRN_VERBS_UDATA_H
 
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+#include "queue/context.h"
 
 /**
  * cairn_udata_check() - check the tail of a command that has no input tail
@@ -23,6 +25,15 @@ static inline int cairn_udata_check(struct ib_udata *udata, size_t resp)
 	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EINVAL;
 	return udata->outlen < resp ? -EINVAL : 0;
+}
+
+/* The user whose share counts for what the command creates; NULL: a kernel caller. */
+static inline struct cairn_share_user *cairn_udata_user(struct ib_udata *udata)
+{
+	struct cairn_ucontext *uctx =
+		rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
+
+	return uctx ? uctx->user : NULL;
 }
 
 /**

@@ -62,12 +62,7 @@ struct cairn_dev {
 	/* Read without a lock: any mix of old and new values is valid. */
 	struct cairn_cc_params cc;
 	bool attached;			/* to the net layer */
-	atomic_t num_mrs;		/* limited by verbs/limits.h */
-	atomic_t num_pds;
-	atomic_t num_cqs;
-	atomic_t num_qps;
 	atomic64_t qp_serials;
-	atomic_t num_srqs;
 	spinlock_t cq_wait_lock;	/* verbs/cq_wait.c; below cq->lock */
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* unregisters the device */
@@ -85,10 +80,12 @@ struct cairn_dev {
 struct cairn_pd {
 	struct ib_pd ibpd;
 	void *charge;			/* the charged memory, not used otherwise */
+	struct cairn_share_user *user;	/* NULL: a kernel consumer */
 };
 
 struct cairn_xrcd {
 	struct ib_xrcd ibxrcd;
+	struct cairn_share_user *user;
 };
 
 /*
@@ -123,6 +120,7 @@ struct cairn_cq {
 	bool destroyed;			/* the ring has been freed; netlink checks it */
 	bool timestamps;
 	bool is_user;
+	struct cairn_share_user *user;	/* NULL: a kernel consumer */
 	struct mutex resize_lock;	/* one resize at a time; lock is taken below it */
 	struct cairn_async_work async;
 	/* Moderation (verbs/moderate.c), under lock except for the timer: */
@@ -249,6 +247,7 @@ struct cairn_cq_wait {
  */
 struct cairn_qp_cold {
 	struct cairn_qp *qp;
+	struct cairn_share_user *user;	/* NULL: a kernel consumer */
 	refcount_t users;		/* the QP, and its page faults in progress */
 	spinlock_t odp_lock;		/* process context */
 	u64 serial;			/* not 0, unique among the device's QPs */
@@ -323,6 +322,12 @@ static inline struct cairn_srq *to_cairn_srq(struct ib_srq *srq)
 static inline struct cairn_pd *to_cairn_pd(struct ib_pd *pd)
 {
 	return container_of(pd, struct cairn_pd, ibpd);
+}
+
+/* The user whose share counts for objects of @pd; NULL: a kernel consumer. */
+static inline struct cairn_share_user *cairn_pd_user(struct ib_pd *pd)
+{
+	return to_cairn_pd(pd)->user;
 }
 
 static inline struct cairn_mr *to_cairn_mr(struct ib_mr *mr)

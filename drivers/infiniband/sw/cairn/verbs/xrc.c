@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* XRC domains and the numbers of their shared receive queues. */
 #include <linux/random.h>
+#include "verbs/limits.h"
 #include "verbs/ops.h"
 #include "verbs/udata.h"
 #include "verbs/xrc.h"
@@ -22,11 +23,22 @@ void cairn_xrc_exit(struct cairn_dev *dev)
 /* A domain needs no state: its targets and SRQs have pointers to the object. */
 static int xrc_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
-	return cairn_udata_check(udata, 0);
+	struct cairn_xrcd *xrcd = container_of(ibxrcd, struct cairn_xrcd, ibxrcd);
+	int err = cairn_udata_check(udata, 0);
+
+	if (err)
+		return err;
+	xrcd->user = cairn_udata_user(udata);
+	return cairn_share_take(&to_cairn_dev(ibxrcd->device)->nic,
+				CAIRN_SHARE_XRCD, CAIRN_MAX_XRCD, xrcd->user);
 }
 
 static int xrc_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
+	struct cairn_xrcd *xrcd = container_of(ibxrcd, struct cairn_xrcd, ibxrcd);
+
+	cairn_share_give(&to_cairn_dev(ibxrcd->device)->nic, CAIRN_SHARE_XRCD,
+			 xrcd->user);
 	return 0;
 }
 
