@@ -5,6 +5,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +259,62 @@ static void membership(void)
 	ktap_ok(!joined());
 }
 
+/* A member that is no queue pair of ours. Return: its socket. */
+static int join_socket(const union ibv_gid *gid, int ifindex)
+{
+	struct ipv6_mreq mreq6 = { .ipv6mr_interface = ifindex };
+	struct ip_mreqn mreq = { .imr_ifindex = ifindex };
+	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+
+	must(fd >= 0);
+	memcpy(&mreq6.ipv6mr_multiaddr, gid->raw, 16);
+	memcpy(&mreq.imr_multiaddr, gid->raw + 12, 4);
+	must(!(v6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq6,
+			       sizeof(mreq6)) :
+		    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq,
+			       sizeof(mreq))));
+	return fd;
+}
+
+static bool dummy_is_member(void)
+{
+	return !system(v6 ? "ip maddr show dev cairn_group | grep -qw ff15::1:2:9" :
+			    "ip maddr show dev cairn_group | grep -qw 239.1.2.9");
+}
+
+/* With too small an MTU the netdev leaves IP, and its groups. A queue pair that leaves
+ * such a group later does not end the membership of another.
+ */
+static void left_before(void)
+{
+	union ibv_gid gid = group("ff15::1:2:9", "239.1.2.9");
+	struct vt_dev d;
+	struct vt_end e;
+	int fd;
+
+	must(!system("ip link add cairn_group type dummy && "
+		     "ip link set cairn_group up && "
+		     "ip addr add 10.79.0.1/24 dev cairn_group && "
+		     "ip addr add fd79::1/64 dev cairn_group nodad && "
+		     "rdma link add cairn_g type cairn netdev cairn_group"));
+	must(!vt_open(&d, "cairn_g", v6 ? VT_IPV6 : VT_IPV4, -1));
+	open_end(&e, &d);
+	must(!ibv_attach_mcast(e.qp, &gid, 0));
+	ktap_ok(dummy_is_member());
+	must(!system("ip link set cairn_group mtu 60"));
+	ktap_ok(!dummy_is_member());
+	must(!system("ip link set cairn_group mtu 1500"));
+	fd = join_socket(&gid, if_nametoindex("cairn_group"));
+	ktap_ok(dummy_is_member());
+	must(!ibv_detach_mcast(e.qp, &gid, 0));
+	ktap_ok(dummy_is_member());
+	close(fd);
+	ktap_ok(!dummy_is_member());
+	vt_end_destroy(&e);
+	vt_close(&d);
+	must(!system("ip link delete cairn_group"));
+}
+
 static void mcast_refused(void)
 {
 	struct vt_opts o = VT_OPTS;
@@ -371,7 +429,7 @@ static void copies_counted(void)
 }
 
 #define TESTS(X) X(members) X(many_members) X(copies_counted) X(own_messages)	\
-	X(not_for_us) X(membership) X(mcast_refused) X(limit)
+	X(not_for_us) X(membership) X(left_before) X(mcast_refused) X(limit)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)

@@ -57,6 +57,7 @@ struct cairn_nic {
 	u32 loopback;	/* enum cairn_loopback_modes */
 	/* For net/, under RTNL: */
 	struct list_head netif;		/* devices of a namespace, read under RCU */
+	struct list_head groups;	/* of multicast, that its netdev has joined */
 	/* The namespace that the device was attached in, as long as it has QPs. The
 	 * netdev may have moved to another one since, which does not wait for the
 	 * device when it ends. NULL: not attached.

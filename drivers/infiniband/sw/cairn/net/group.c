@@ -3,69 +3,132 @@
  * Multicast groups of the netdev. The stack reports them to the network (IGMP,
  * MLD), makes the netdev receive their MAC addresses, and delivers their
  * packets to the receive hooks.
+ *
+ * A netdev whose MTU becomes too small for IP loses its in_device or inet6_dev,
+ * and their memberships with them. It may get a new one later. There a membership
+ * in the same group is another's, so a group is left only where it was joined.
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/slab.h>
 #include <net/addrconf.h>
 #include "net/net.h"
 
-static int group_join4(struct net_device *ndev, __be32 addr)
+/* A group that was joined. */
+struct group {
+	struct list_head node;		/* of nic->groups */
+	struct in6_addr addr;
+	/* Where; with a reference, so that no other one has its address. One of
+	 * the two.
+	 */
+	struct in_device *in_dev;
+	struct inet6_dev *idev;
+};
+
+static int group_join4(struct net_device *ndev, struct group *group)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
 
 	if (!in_dev)
 		return -EADDRNOTAVAIL;
-	ip_mc_inc_group(in_dev, addr);
+	ip_mc_inc_group(in_dev, group->addr.s6_addr32[3]);
+	in_dev_hold(in_dev);
+	group->in_dev = in_dev;
 	return 0;
 }
 
-/* If the in_device was freed, the membership ended with it. */
-static void group_leave4(struct net_device *ndev, __be32 addr)
+static void group_leave4(struct net_device *ndev, struct group *group)
 {
-	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
-
-	if (in_dev)
-		ip_mc_dec_group(in_dev, addr);
+	if (group->in_dev == __in_dev_get_rtnl(ndev))
+		ip_mc_dec_group(group->in_dev, group->addr.s6_addr32[3]);
+	in_dev_put(group->in_dev);
 }
 
-static int group_join6(struct net_device *ndev, const struct in6_addr *addr)
+#if IS_ENABLED(CONFIG_IPV6)
+static int group_join6(struct net_device *ndev, struct group *group)
 {
+	struct inet6_dev *idev;
+	int err;
+
 	if (!ipv6_mod_enabled())
 		return -EAFNOSUPPORT;
-	return ipv6_dev_mc_inc(ndev, addr);
+	err = ipv6_dev_mc_inc(ndev, &group->addr);
+	if (err)
+		return err;
+	idev = __in6_dev_get(ndev);
+	in6_dev_hold(idev);
+	group->idev = idev;
+	return 0;
 }
 
-static void group_leave6(struct net_device *ndev, const struct in6_addr *addr)
+static void group_leave6(struct net_device *ndev, struct group *group)
 {
-	if (IS_ENABLED(CONFIG_IPV6))
-		ipv6_dev_mc_dec(ndev, addr);
+	if (group->idev == __in6_dev_get(ndev))
+		ipv6_dev_mc_dec(ndev, &group->addr);
+	in6_dev_put(group->idev);
 }
+#else
+static int group_join6(struct net_device *ndev, struct group *group)
+{
+	return -EAFNOSUPPORT;
+}
+
+static void group_leave6(struct net_device *ndev, struct group *group)
+{
+}
+#endif
 
 int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr)
 {
+	struct group *group;
 	int err;
 
+	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+	if (!group)
+		return -ENOMEM;
+	group->addr = *addr;
 	rtnl_lock();
 	/* A netdev that is being unregistered has left its groups already. */
 	if (nic->removed)
 		err = -ENODEV;
 	else if (ipv6_addr_v4mapped(addr))
-		err = group_join4(nic->ndev, addr->s6_addr32[3]);
+		err = group_join4(nic->ndev, group);
 	else
-		err = group_join6(nic->ndev, addr);
+		err = group_join6(nic->ndev, group);
+	if (!err)
+		list_add(&group->node, &nic->groups);
 	rtnl_unlock();
+	if (err)
+		kfree(group);
 	return err;
+}
+
+static struct group *group_find(struct cairn_nic *nic,
+				const struct in6_addr *addr)
+{
+	struct group *group;
+
+	ASSERT_RTNL();
+	list_for_each_entry(group, &nic->groups, node)
+		if (ipv6_addr_equal(&group->addr, addr))
+			return group;
+	return NULL;
 }
 
 void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr)
 {
+	struct group *group;
+
 	rtnl_lock();
-	if (!nic->removed) {
-		if (ipv6_addr_v4mapped(addr))
-			group_leave4(nic->ndev, addr->s6_addr32[3]);
+	group = group_find(nic, addr);
+	if (group) {
+		list_del(&group->node);
+		if (group->in_dev)
+			group_leave4(nic->ndev, group);
 		else
-			group_leave6(nic->ndev, addr);
+			group_leave6(nic->ndev, group);
 	}
 	rtnl_unlock();
+	kfree(group);
 }

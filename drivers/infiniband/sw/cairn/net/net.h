@@ -61,16 +61,18 @@ void cairn_net_detach(struct cairn_nic *nic);
 
 /**
  * cairn_net_join() - make the netdev receive packets to a multicast group
- * @nic: attached
+ * @nic: attached, and not in the group
  * @addr: group; an IPv4-mapped address for IPv4
  *
  * Context: process, not under RTNL.
  * Return: 0, -ENODEV (the netdev is being unregistered), -EADDRNOTAVAIL (it has
- * no IPv4), or the error of IPv6.
+ * no IPv4), -ENOMEM, or the error of IPv6.
  */
 int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr);
 
-/* Undo one cairn_net_join(). Process context, not under RTNL. */
+/* Undo one cairn_net_join(). Once for each group of @nic. Process context, not
+ * under RTNL.
+ */
 void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
 
 /**

@@ -110,6 +110,7 @@ int cairn_net_attach(struct cairn_nic *nic)
 	if (!err) {
 		nic->net = net;
 		nic->removed = false;
+		INIT_LIST_HEAD(&nic->groups);
 		atomic_inc(&ns->attached);
 		list_add_tail_rcu(&nic->netif, &ns->nics);
 	}
