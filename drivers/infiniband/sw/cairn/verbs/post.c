@@ -233,6 +233,43 @@ static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	return wqe->units;
 }
 
+/* Count the WQEs that have completed since the last call. */
+static void post_count_done(struct cairn_qp *qp)
+{
+	struct cairn_qp_cold *cold = qp->cold;
+	/* Pairs with cairn_queue_publish(): the device has copied the units. */
+	u32 done = smp_load_acquire(&qp->sq.dev->index);
+
+	lockdep_assert_held(&qp->sq_post_lock);
+	while (cold->sq_done != done) {
+		const struct cairn_send_wqe *wqe =
+			cairn_queue_unit(&qp->sq, cold->sq_done);
+
+		cold->sq_done += wqe->units;
+		cold->sq_retired++;
+	}
+}
+
+static bool post_fits(const struct cairn_qp *qp, u32 idx, u32 units)
+{
+	const struct cairn_qp_cold *cold = qp->cold;
+
+	return idx + units - cold->sq_done <= qp->sq.depth &&
+	       cold->sq_posted - cold->sq_retired < qp->qpc.max_records;
+}
+
+/* Is there room for one more WQE? Not more than max_send_wr, as consumers size
+ * completion queues by that: short WQEs leave room in the ring. WQEs are counted
+ * before they are overwritten.
+ */
+static bool post_has_room(struct cairn_qp *qp, u32 idx, u32 units)
+{
+	if (post_fits(qp, idx, units))
+		return true;
+	post_count_done(qp);
+	return post_fits(qp, idx, units);
+}
+
 static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
@@ -244,9 +281,10 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 	units = post_build_send(qp, &buf, wr);
 	if (units < 0)
 		return units;
-	if (idx - qp->sq.host->index + units > post_room(&qp->sq))
+	if (!post_has_room(qp, idx, units))
 		return -ENOMEM;
 	post_put(&qp->sq, idx, units, &buf);
+	qp->cold->sq_posted++;
 	return units;
 }
 
