@@ -76,6 +76,13 @@ static void probe_flow4_dscp(struct flowi4 *flow)
 	flow->flowi4_dscp = inet_dsfield_to_dscp(0);
 }
 
+/* 6.17: a device is allocated for a network namespace. */
+# 1 "CAIRN_HAS_ALLOC_DEVICE_WITH_NET"
+static void probe_alloc_device_with_net(void)
+{
+	_ib_alloc_device(0, &init_net);
+}
+
 /* 6.17: reg_user_mr() takes steering hints. */
 # 1 "CAIRN_HAS_DMAH"
 static void probe_reg_user_mr_dmah(const struct ib_device_ops *ops,

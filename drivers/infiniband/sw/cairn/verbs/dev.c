@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/uverbs_ioctl.h>
+#include "compat/alloc_device.h"
 #include "compat/flush.h"
 #include "compat/name_assign.h"
 #include "device/mcast.h"
@@ -357,17 +358,19 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 }
 
 /*
- * A new device is visible in every namespace or, after `rdma system set netns
- * exclusive`, in the initial one only. In exclusive mode, move it to the namespace that
- * it is attached in. That namespace does not end before the device; the netdev may
- * move to another one.
+ * A device of the initial namespace is visible in every namespace or, after `rdma system
+ * set netns exclusive`, in the initial one only. In exclusive mode the device belongs to
+ * the namespace of its netdev. That namespace does not end before the device.
  */
-static void dev_set_netns(struct cairn_dev *dev)
+static struct cairn_dev *dev_alloc(struct net_device *ndev)
 {
-	struct net *net = dev->nic.net;
+	struct cairn_dev *dev = ib_alloc_device(cairn_dev, ibdev);
+	struct net *net = dev_net(ndev);
 
-	if (!rdma_dev_access_netns(&dev->ibdev, net))
-		write_pnet(&dev->ibdev.coredev.rdma_net, net);
+	if (!dev || rdma_dev_access_netns(&dev->ibdev, net))
+		return dev;
+	ib_dealloc_device(&dev->ibdev);
+	return ib_alloc_device_with_net(cairn_dev, ibdev, net);
 }
 
 static int dev_register(struct cairn_dev *dev, const char *name)
@@ -388,7 +391,9 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	if (err)
 		return err;
 	dev->attached = true;
-	dev_set_netns(dev);
+	/* The netdev has moved since the allocation. */
+	if (!rdma_dev_access_netns(&dev->ibdev, dev->nic.net))
+		return -ESTALE;
 	ib_mark_name_assigned_by_user(&dev->ibdev);
 	return ib_register_device(&dev->ibdev, name, NULL);
 }
@@ -404,20 +409,14 @@ static void dev_catch_up(struct cairn_dev *dev)
 	rtnl_unlock();
 }
 
-int cairn_verbs_add(const char *name, struct net_device *ndev)
+/* Return: as cairn_verbs_add(), or -ESTALE: the netdev moved meanwhile. */
+static int dev_add(const char *name, struct net_device *ndev)
 {
-	struct cairn_dev *dev;
+	struct cairn_dev *dev = dev_alloc(ndev);
 	int err;
 
-	mutex_lock(&dev_add_lock);
-	err = dev_check_netdev(ndev);
-	if (err)
-		goto out;
-	dev = ib_alloc_device(cairn_dev, ibdev);
-	if (!dev) {
-		err = -ENOMEM;
-		goto out;
-	}
+	if (!dev)
+		return -ENOMEM;
 	dev_init(dev, ndev);
 	/* A reference until dev_catch_up() has returned, as the device may be
 	 * unregistered before.
@@ -429,7 +428,17 @@ int cairn_verbs_add(const char *name, struct net_device *ndev)
 	else
 		dev_catch_up(dev);
 	put_device(&dev->ibdev.dev);
-out:
+	return err;
+}
+
+int cairn_verbs_add(const char *name, struct net_device *ndev)
+{
+	int err;
+
+	mutex_lock(&dev_add_lock);
+	do {
+		err = dev_check_netdev(ndev) ?: dev_add(name, ndev);
+	} while (err == -ESTALE);
 	mutex_unlock(&dev_add_lock);
 	return err;
 }
