@@ -86,6 +86,30 @@ move_while_adding() {
 	return $rc
 }
 
+# gids PATTERN: GIDs of the device
+gids() { cat /sys/class/infiniband/cairn_m/ports/1/gids/* 2>/dev/null | grep -cE "$1"; }
+gids_are_new() { [ "$(gids '0a50:000[13]$')" = 0 ] && [ "$(gids '0a50:000[24]$')" -ge 2 ]; }
+
+# Addresses change while the device is added: those of the netdev and of a VLAN.
+readdress_while_adding() {
+	local adder rc=0
+
+	ip link add mv1 type dummy && ip link set mv1 up || return
+	ip link add link mv1 name mv1.7 type vlan id 7 && ip link set mv1.7 up || return
+	ip addr add 10.80.0.1/24 dev mv1 && ip addr add 10.80.0.3/24 dev mv1.7 || return
+	echo 4 >$slow/hold
+	rdma link add cairn_m type cairn netdev mv1 &
+	adder=$!
+	wait_for 30 one_waits || rc=1
+	ip addr del 10.80.0.1/24 dev mv1 && ip addr add 10.80.0.2/24 dev mv1 || rc=1
+	ip addr del 10.80.0.3/24 dev mv1.7 && ip addr add 10.80.0.4/24 dev mv1.7 || rc=1
+	echo 0 >$slow/hold
+	wait $adder || rc=1
+	wait_for 10 gids_are_new || rc=1
+	cat /sys/class/infiniband/cairn_m/ports/1/gids/* | grep -v ':0000:0000$' | sort | uniq -c
+	ip link del mv1 && wait_for 30 no_device && return $rc
+}
+
 exclusive() { rdma system set netns exclusive; }
 shared() { rdma system set netns shared; }
 no_spaces() { [ -z "$(ip netns list)" ] && exclusive; }
@@ -182,6 +206,7 @@ uml | kcsan | rt) skip "a netdev that moves while its device is added" "no funct
 	fi
 	run_ok "a netdev moves away while its device is added" move_while_adding away
 	run_ok "a netdev moves away and back while its device is added" move_while_adding back
+	run_ok "addresses change while a device is added" readdress_while_adding
 	rmmod cairn_slow_add
 	if [ "$(nproc)" -gt 1 ]; then
 		run_ok "routes are released before the device has left" late_frees

@@ -6,7 +6,8 @@
  *
  * 1: the netdev is known to the driver, and the device is not registered yet;
  * 2: the netdev is not known yet;
- * 3: the device moves to another network namespace, and no program can use it.
+ * 3: the device moves to another network namespace, and no program can use it;
+ * 4: ib_core has read the addresses of the netdev, and does not see its events yet.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -20,11 +21,12 @@ enum slow_point {
 	SLOW_REGISTER = 1,
 	SLOW_NETDEV,
 	SLOW_MOVE,
+	SLOW_DEVICE,
 };
 
 static unsigned int hold;
 module_param(hold, uint, 0600);
-MODULE_PARM_DESC(hold, "1 to 3: calls that add or move a device wait there");
+MODULE_PARM_DESC(hold, "1 to 4: calls that add or move a device wait there");
 
 static atomic_t waiting = ATOMIC_INIT(0);
 
@@ -79,6 +81,19 @@ static int slow_rename(struct device *device, const char *name)
 	return err;
 }
 
+static int slow_device(struct device *device)
+{
+	bool ours = !strncmp(dev_name(device), "cairn_", 6);
+	int err;
+
+	if (ours)
+		slow_begin(SLOW_DEVICE);
+	err = device_add(device);
+	if (ours)
+		atomic_dec(&waiting);
+	return err;
+}
+
 struct slow_call {
 	char *name;
 	void *instead;
@@ -106,6 +121,7 @@ static struct slow_call slow_calls[] = {
 	{ "ib_register_device", slow_register, SLOW_REGISTER, SLOW_OPS },
 	{ "ib_device_set_netdev", slow_set_netdev, SLOW_NETDEV, SLOW_OPS },
 	{ "device_rename", slow_rename, SLOW_MOVE, SLOW_OPS },
+	{ "device_add", slow_device, SLOW_DEVICE, SLOW_OPS },
 };
 
 static int slow_start(struct slow_call *call)

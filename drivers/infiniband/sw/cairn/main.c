@@ -19,6 +19,7 @@ MODULE_INFO(import_ns, "DMA_BUF");
 static const struct cairn_verbs_net verbs_net = {
 	.attach = cairn_net_attach,
 	.detach = cairn_net_detach,
+	.repeat = cairn_net_repeat,
 	.join = cairn_net_join,
 	.leave = cairn_net_leave,
 };

@@ -64,6 +64,7 @@ struct cairn_nic {
 	 */
 	struct net *net;
 	bool removed;			/* cairn_net_ops.remove was called */
+	bool readdressed;		/* an address was removed since the attach */
 };
 
 static inline void cairn_nic_count(struct cairn_nic *nic,

@@ -60,6 +60,19 @@ int cairn_net_attach(struct cairn_nic *nic);
 void cairn_net_detach(struct cairn_nic *nic);
 
 /**
+ * cairn_net_repeat() - report that addresses have gone since the attach
+ * @nic: attached, and registered with ib_core
+ *
+ * ib_core reads all addresses while a device is registered, and follows events
+ * afterwards. It misses events that come in between: a GID stays whose address has
+ * gone. At a change of the MAC address it forgets all GIDs of a netdev and reads
+ * them anew. So that event is repeated, for the netdev and those above it.
+ *
+ * Context: process, RTNL held.
+ */
+void cairn_net_repeat(struct cairn_nic *nic);
+
+/**
  * cairn_net_join() - make the netdev receive packets to a multicast group
  * @nic: attached, and not in the group
  * @addr: group; an IPv4-mapped address for IPv4

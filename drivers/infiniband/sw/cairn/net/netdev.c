@@ -6,8 +6,10 @@
  * The lists change under RTNL, as netdevs do. The receive hooks read them under
  * RCU.
  */
+#include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/wait_bit.h>
+#include <net/addrconf.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include "net/answer.h"
@@ -110,6 +112,7 @@ int cairn_net_attach(struct cairn_nic *nic)
 	if (!err) {
 		nic->net = net;
 		nic->removed = false;
+		nic->readdressed = false;
 		INIT_LIST_HEAD(&nic->groups);
 		atomic_inc(&ns->attached);
 		list_add_tail_rcu(&nic->netif, &ns->nics);
@@ -140,12 +143,66 @@ void cairn_net_detach(struct cairn_nic *nic)
 		wake_up_var(&ns->attached);
 }
 
+/* An address of @dev, the netdev of a device or one above it, has gone. */
+static void netdev_readdress(struct net_device *dev)
+{
+	struct cairn_nic *nic;
+
+	rcu_read_lock();
+	nic = cairn_net_nic(dev_net(dev), dev);
+	if (nic)
+		WRITE_ONCE(nic->readdressed, true);
+	rcu_read_unlock();
+}
+
+void cairn_net_repeat(struct cairn_nic *nic)
+{
+	struct net_device *dev;
+
+	ASSERT_RTNL();
+	if (!READ_ONCE(nic->readdressed))
+		return;
+	for_each_netdev(dev_net(nic->ndev), dev)
+		if (dev == nic->ndev || netdev_has_upper_dev(nic->ndev, dev))
+			call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
+}
+
+static int netdev_addr4_event(struct notifier_block *nb, unsigned long event,
+			      void *info)
+{
+	const struct in_ifaddr *ifa = info;
+
+	if (event == NETDEV_DOWN)
+		netdev_readdress(ifa->ifa_dev->dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_addr4_notifier = {
+	.notifier_call = netdev_addr4_event,
+};
+
+static int netdev_addr6_event(struct notifier_block *nb, unsigned long event,
+			      void *info)
+{
+	const struct inet6_ifaddr *ifa = info;
+
+	if (event == NETDEV_DOWN)
+		netdev_readdress(ifa->idev->dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_addr6_notifier = {
+	.notifier_call = netdev_addr6_event,
+};
+
 static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
 	struct cairn_nic *nic = netdev_find(dev_net(dev), dev);
 
+	if (event == NETDEV_CHANGEADDR || event == NETDEV_CHANGEUPPER)
+		netdev_readdress(dev);
 	if (!nic || nic->removed)
 		return NOTIFY_DONE;
 	switch (event) {
@@ -216,8 +273,18 @@ int cairn_net_init(const struct cairn_net_ops *ops)
 	err = register_netdevice_notifier(&netdev_notifier);
 	if (err)
 		goto err_notifier;
+	err = register_inetaddr_notifier(&netdev_addr4_notifier);
+	if (err)
+		goto err_addr4;
+	err = register_inet6addr_notifier(&netdev_addr6_notifier);
+	if (err)
+		goto err_addr6;
 	return 0;
 
+err_addr6:
+	unregister_inetaddr_notifier(&netdev_addr4_notifier);
+err_addr4:
+	unregister_netdevice_notifier(&netdev_notifier);
 err_notifier:
 	unregister_pernet_subsys(&netns_ops);
 err_pernet:
@@ -229,6 +296,8 @@ err_answer:
 
 void cairn_net_exit(void)
 {
+	unregister_inet6addr_notifier(&netdev_addr6_notifier);
+	unregister_inetaddr_notifier(&netdev_addr4_notifier);
 	unregister_netdevice_notifier(&netdev_notifier);
 	unregister_pernet_subsys(&netns_ops);
 	cairn_answer_stop();

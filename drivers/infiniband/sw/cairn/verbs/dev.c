@@ -398,14 +398,21 @@ static int dev_register(struct cairn_dev *dev, const char *name)
 	return ib_register_device(&dev->ibdev, name, NULL);
 }
 
-/* Handle changes of the netdev that came before the device was registered. */
+/* Handle changes of the netdev that came before the device was registered. ib_core has
+ * read the addresses before, and missed later changes.
+ */
 static void dev_catch_up(struct cairn_dev *dev)
 {
+	/* Adds GIDs of new addresses. */
+	rdma_roce_rescan_device(&dev->ibdev);
 	rtnl_lock();
-	if (dev->nic.removed)
+	if (dev->nic.removed) {
 		cairn_verbs_remove(&dev->nic);
-	else
+	} else {
 		cairn_verbs_changed(&dev->nic);
+		/* Removes those of old ones. */
+		dev_net_layer->repeat(&dev->nic);
+	}
 	rtnl_unlock();
 }
 

@@ -9,6 +9,7 @@
 struct cairn_verbs_net {
 	int (*attach)(struct cairn_nic *nic);
 	void (*detach)(struct cairn_nic *nic);
+	void (*repeat)(struct cairn_nic *nic);
 	int (*join)(struct cairn_nic *nic, const struct in6_addr *addr);
 	void (*leave)(struct cairn_nic *nic, const struct in6_addr *addr);
 };
