@@ -52,8 +52,15 @@ mover=$started
 # a new seed, unless CAIRN_SEED names one to repeat
 seed=()
 [ -z "${CAIRN_SEED:-}" ] || seed=(-s "$CAIRN_SEED")
+modprobe fuse 2>/dev/null
 run_ok "every process ends" in_a fuzz_verbs -t "$seconds" "${seed[@]}"
 diag "$(output)"
+if [ -c /dev/fuse ]; then
+	expect_that "pages of a file system in a process were waited for" \
+		"$(output | sed -n 's/.* \([0-9]*\) pages of FUSE.*/0\1/p') > 0"
+else
+	skip "pages of a file system in a process" "no FUSE in this kernel"
+fi
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$log" 3
 expect "other traffic goes on" "$alive" 1

@@ -8,6 +8,8 @@
  *
  * fuzz_trap.c: memory where a copy fails, or waits for a thread of the life.
  *
+ * fuzz_fuse.c: a file whose pages come from another process.
+ *
  * fuzz_beside.c: a bystander, readers of netlink, and the socket by which lives hand
  * descriptors to each other.
  */
@@ -31,6 +33,7 @@ struct fuzz_counts {
 	u64 more;	/* calls of fuzz_more.c */
 	u64 trapped;	/* commands with a pointer into a trap */
 	u64 waited;	/* page faults that a thread of the life answered */
+	u64 fused;	/* pages that the file system in a process was asked for */
 	u64 passed;	/* descriptors that came from another life */
 	u64 netlink;	/* messages to RDMA netlink */
 	u64 checks;	/* comparisons of the bystander's memory */
@@ -95,6 +98,17 @@ void trap_setup(u64 seed);
 void *trap_place(const void *data, size_t len);
 /* Put a page that waits below a page of the arena. */
 void trap_arena(u8 *page);
+
+/* --- fuzz_fuse.c --- */
+
+#define FUSE_FILE_SIZE	(1ULL << 40)
+
+/* Once, before there are lives. false: this kernel has no FUSE. */
+bool fuse_start(void);
+bool fuse_alive(void);
+void fuse_stop(void);
+/* Read and written; its pages are new to the kernel at most offsets. -1: none. */
+extern int fuse_file;
 
 /* --- fuzz_beside.c --- */
 

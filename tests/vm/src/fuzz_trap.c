@@ -3,7 +3,7 @@
  * Memory in which copies of the kernel fail or wait.
  *
  * The first page of each pair is ordinary. An access to the second one fails
- * (PROT_NONE, a hole, a file that is too short) or waits for userfaultfd. The data to be
+ * (PROT_NONE, a hole, a file that is too short) or waits for userfaultfd or FUSE. The data to be
  * copied end in the second page, so the copy begins well and fails or waits at a byte that
  * the seed chose. A thread answers page faults after a while: with the right contents, with
  * zeros, or by taking the page away.
@@ -29,6 +29,7 @@ enum trap_kind {
 	TRAP_HOLE,	/* nothing is mapped */
 	TRAP_SHORT_FILE,
 	TRAP_WAITS,
+	TRAP_FUSE,
 	TRAP_KINDS
 };
 
@@ -37,9 +38,26 @@ static u8 shadow[PAIRS][PAGE];	/* what the second pages should contain */
 static int uffd = -1;
 static u32 next_pair;
 
+static void *trap_map_at(void *at, int prot, int flags, int fd, u64 offset)
+{
+	return (void *)syscall(SYS_mmap, at, PAGE, prot, flags | MAP_FIXED, fd,
+			       offset);
+}
+
 static void *trap_map(void *at, int prot, int flags, int fd)
 {
-	return (void *)syscall(SYS_mmap, at, PAGE, prot, flags | MAP_FIXED, fd, 0);
+	return trap_map_at(at, prot, flags, fd, 0);
+}
+
+/* A page that another process gives (fuzz_fuse.c). */
+static bool trap_fuse(u8 *page)
+{
+	u64 offset = rnd() % (FUSE_FILE_SIZE / PAGE) * PAGE;
+
+	return fuse_file >= 0 &&
+	       trap_map_at(page, PROT_READ | PROT_WRITE,
+			   one_in(2) ? MAP_PRIVATE : MAP_SHARED, fuse_file,
+			   offset) != MAP_FAILED;
 }
 
 /* The answer to one page fault. */
@@ -134,6 +152,10 @@ static void trap_arm(u8 *page)
 			trap_map(page, PROT_READ | PROT_WRITE, MAP_SHARED, memfd);
 		close(memfd);
 		break;
+	case TRAP_FUSE:
+		if (!trap_fuse(page))
+			mprotect(page, PAGE, PROT_NONE);
+		break;
 	default:
 		if (!trap_wait(page))
 			mprotect(page, PAGE, PROT_NONE);
@@ -158,6 +180,8 @@ void *trap_place(const void *data, size_t len)
 
 void trap_arena(u8 *page)
 {
+	if (one_in(2) && trap_fuse(page))
+		return;
 	trap_map(page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	trap_wait(page);
 }

@@ -1144,8 +1144,10 @@ static void print_counts(void)
 	       counts->lives, counts->ended, counts->killed, counts->crashed,
 	       counts->calls, counts->broken, counts->raw, counts->more);
 	printf("%llu commands with a pointer into a trap, %llu page faults answered, "
-	       "%llu descriptors from other lives, %llu questions by netlink\n",
-	       counts->trapped, counts->waited, counts->passed, counts->netlink);
+	       "%llu pages of FUSE, %llu descriptors from other lives, "
+	       "%llu questions by netlink\n",
+	       counts->trapped, counts->waited, counts->fused, counts->passed,
+	       counts->netlink);
 	printf("the bystander: %llu transfers compared, %llu regions made anew, "
 	       "%llu bytes changed, %llu connections broken; %llu lives had its data\n",
 	       counts->checks, counts->churned, counts->damage, counts->broken_off,
@@ -1180,6 +1182,8 @@ int main(int argc, char **argv)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	printf("seed %llu\n", seed);
 	fflush(stdout);
+	if (!fuse_start())
+		puts("no FUSE in this kernel");
 	if (!beside_start(readers, seed + 700)) {
 		puts("the bystander does not start");
 		return 1;
@@ -1204,12 +1208,13 @@ int main(int argc, char **argv)
 		usleep(2000);
 		if (!more && !running)
 			break;
-		if (!beside_alive()) {
-			puts("the bystander or a reader has ended");
+		if (!beside_alive() || !fuse_alive()) {
+			puts("the bystander, a reader or the file system has ended");
 			rc = -1;
 		}
 	} while (rc >= 0);
 	beside_stop();
+	fuse_stop();
 	print_counts();
 	return rc < 0 || counts->leaks || counts->damage || counts->broken_off;
 }
