@@ -1,13 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Build cairn.ko for one kernel: scripts/module.sh build|sparse|objects KERNEL
-# or objects KERNEL [FILE.o]: compiled and not linked, for a tree where no kernel was built.
+# Build cairn.ko for one kernel: scripts/module.sh build|sparse KERNEL, or objects KERNEL
+# [FILE.o]: compiled and not linked, for a tree in which no kernel was built.
 #
-# KERNEL is a series (6.1, 6.12: the installed Debian headers), one of those that
-# scripts/vm/fetch has fetched (trixie, backports, 7.2), or a full release (any
-# /lib/modules/RELEASE/build), or any name with KDIR=DIRECTORY of the kernel's build. kbuild writes beside the sources, so each kernel has its
-# own tree of symbolic links, build/KERNEL. Warnings are errors.
+# KERNEL is one of these:
+#
+#   6.1, 6.12                 a series, with the installed Debian headers
+#   trixie, backports, 7.2    a kernel that scripts/vm/fetch has fetched
+#   RELEASE                   any /lib/modules/RELEASE/build
+#   any name                  with KDIR=DIRECTORY of the kernel's build
+#
+# kbuild writes beside the sources, so each kernel has its own tree of symbolic links,
+# build/KERNEL. Warnings are errors.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -87,8 +92,9 @@ mirror() {
 		done
 }
 
-# For traces of injected faults (tests/vm/alloc_sites.py), and for KASAN: the kernel leaves
-# the shadow of a module's variables when it goes, and complains of the next owner of the memory.
+# For traces of injected faults (tests/vm/alloc_sites.py), and for KASAN: after a module is
+# unloaded the kernel keeps the shadow of its variables, and reports the next owner of that
+# memory.
 debug='' sanitizer=()
 if [ "$kernel" = uml-debug ]; then
 	debug=" -g -include $here/bench/uml-debug.h"
@@ -100,13 +106,13 @@ mapfile -t make_args < <(kernel_make_args "$kernel")
 
 # KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
 kbuild() {
-	# how many jobs an outer make runs is its own business
+	# the job server of an outer make is not for kbuild
 	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$debug" \
 		-j"$(nproc)" "${make_args[@]}" "${sanitizer[@]}" "$@"
 }
 
-# what a warning of modpost looks like, which -Werror does not reach; that the
-# compiler is not the very one of the kernel is none, nor how make counts its jobs
+# finds warnings of modpost, which -Werror does not reach; messages about another
+# compiler than the kernel's, or about make's jobs, are none
 warnings() {
 	grep -iE '(^|[^a-z-])warning:' "$1" | grep -vE 'compiler differs|jobserver'
 }
@@ -131,7 +137,7 @@ modroot() {
 case $action in
 build)
 	if outdated; then
-		# a stamp of before the build: what changes meanwhile counts
+		# a stamp from before the build: files that change meanwhile are newer
 		echo "$release" >"$dir/.new"
 		mirror
 		rm -f "$stamp"
@@ -141,7 +147,7 @@ build)
 		grep -vE '^  (CC|LD|AR|MODPOST|BTF|PROBE) |^make\[|Skipping BTF|compiler differs|^  (The kernel was|You are using)' \
 			"$dir/log" || :
 		[ $rc = 0 ] || exit 1
-		# where everybody looks for it
+		# the place where other scripts look for it
 		ln -sfn "$sources/cairn.ko" "$dir/cairn.ko"
 		if warnings "$dir/log" >/dev/null; then
 			echo "warnings are errors" >&2

@@ -18,7 +18,7 @@
 #define VERBS_NONE_65
 #endif
 
-/* We have one type of buffer for all requests, and our own for responses. */
+/* libcairn has one type of buffer for all requests, and its own types for responses. */
 #define ibv_cmd_get_context(vctx, cmd, size, resp, resp_size) \
 	ibv_cmd_get_context(vctx, (void *)(cmd), size, VERBS_NONE_65 \
 			    (void *)(resp), resp_size)

@@ -150,7 +150,7 @@ struct verbs_qp {
 	struct verbs_xrcd *xrcd;
 };
 
-/* A member that version 65 has, and that we leave empty. */
+/* A member of version 65 that libcairn leaves empty. */
 #if VERBS_PABI >= 65
 #define VERBS_OP_65(member)	void (*member)(void);
 #else

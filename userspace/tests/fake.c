@@ -246,7 +246,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		method_modify_cc(hdr);
 		break;
 	default:
-		assert(!"a method that there is");
+		assert(!"a known method");
 	}
 	return 0;
 }
@@ -293,7 +293,7 @@ static uint8_t *ring_place(struct cairn_ring_desc *desc, uint32_t depth)
 	return fake.memory + desc->ring_offset;
 }
 
-/* Lanes and bits as scattered as a test may meet them. */
+/* Scattered lanes and bits. */
 static void ready_place(struct fake_ring *ring)
 {
 	struct cairn_ring_desc *desc = &ring->desc;
@@ -421,7 +421,7 @@ static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
-/* Moves what is outstanding, [first, end), to the prepared ring. */
+/* Moves outstanding requests, [first, end), to the prepared ring. */
 static int change_over(struct fake_ring *ring, uint32_t first, uint32_t end)
 {
 	struct fake_ring old = *ring;
@@ -435,7 +435,7 @@ static int change_over(struct fake_ring *ring, uint32_t first, uint32_t end)
 	ring->units = old.next_units;
 	for (uint32_t i = first; i != end; i++)
 		memcpy(fake_unit(ring, i), fake_unit(&old, i), CAIRN_UNIT_SIZE);
-	/* Who still looks at the old ring shall notice. */
+	/* Tests that still read the old ring must fail. */
 	memset(old.units, 0xee, old.desc.ring_bytes);
 	ring->dev->depth = ring->desc.depth;
 	ring->dev->generation++;
@@ -956,7 +956,7 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	(void)attr;
 	(void)cmd;
 	assert(cmd_size == 120);
-	/* as libibverbs: the rest has the extended command */
+	/* as libibverbs: other attributes need the extended command */
 	if (mask & ~(2 * IBV_QP_DEST_QPN - 1))
 		return EOPNOTSUPP;
 	return modify_qp(qp, mask, command("modify_qp"));

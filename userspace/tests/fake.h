@@ -11,7 +11,7 @@
 
 #include "verbs_private.h"
 
-/* What the device sees of a queue. */
+/* A queue as the device sees it. */
 struct fake_ring {
 	struct cairn_qinfo_dev *dev;
 	struct cairn_qinfo_host *host;
@@ -26,22 +26,22 @@ struct fake_ring {
 
 enum { FAKE_MAX_QUEUES = 4096 };
 
-/* Of every SRQ of XRC. */
+/* The number of every XRC SRQ. */
 enum { FAKE_SRQN = 0xabcdef };
 
 struct fake {
-	/* Seen */
+	/* Calls seen */
 	const struct verbs_device_ops *dev_ops;
 	struct verbs_context_ops ops;
-	int contexts;			/* not uninitialised */
-	int maps;			/* not unmapped */
+	int contexts;			/* still initialised */
+	int maps;			/* still mapped */
 	int maps_made;
-	int objects;			/* created, not destroyed */
+	int objects;			/* created and not destroyed */
 	int doorbells;			/* calls */
-	uint32_t max_send_wr;		/* answered; 0: what was asked for */
-	int looks;			/* at completion queues */
-	uint64_t looked_at;		/* the handle of the last */
-	uint32_t rung;			/* queues, by all of them */
+	uint32_t max_send_wr;		/* the answer; 0: as requested */
+	int looks;			/* doorbells of completion queues */
+	uint64_t looked_at;		/* the handle of the last one */
+	uint32_t rung;			/* queues of all doorbells */
 	struct cairn_doorbell doorbell;	/* the last */
 	struct cairn_persist_done persist_done;	/* the last */
 	int persist_dones;
@@ -49,12 +49,12 @@ struct fake {
 	struct cairn_set_loopback set_loopback;	/* the last */
 	struct cairn_set_flush_limit flush_limit;	/* the last */
 	struct cairn_query_peer query_peer;	/* the last */
-	struct cairn_peer_caps peer_caps;	/* what is answered */
+	struct cairn_peer_caps peer_caps;	/* the answer */
 	uint64_t flush_limit_mr;	/* its handle */
-	struct cairn_reg_mr_req mr_req;	/* the last tail, zero if there was none */
+	struct cairn_reg_mr_req mr_req;	/* the last tail, zero without one */
 	uint8_t ioctl_bytes[128];	/* the last */
-	uint64_t released_mr;		/* handle, by DEREG_MR */
-	int prepared;			/* rings, not yet taken or dropped */
+	uint64_t released_mr;		/* handle of the last DEREG_MR */
+	int prepared;			/* rings that are neither in use nor dropped */
 	int modify_mask;		/* of the last modify_qp or _srq */
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
@@ -79,9 +79,9 @@ struct fake {
 	uint32_t next_ticket;		/* of DEREG_MR */
 	uint32_t release_slots;		/* the same */
 	uint32_t mr_key;		/* of the next region */
-	uint32_t mr_echo_lacks;		/* flags that REG_MR's answer forgets */
+	uint32_t mr_echo_lacks;		/* flags missing in REG_MR's answer */
 	struct cairn_device_caps caps;
-	bool later_library;		/* comp_mask lies 8 bytes further */
+	bool later_library;		/* comp_mask lies 8 bytes later */
 
 	struct fake_ring rings[FAKE_MAX_QUEUES];	/* by qid */
 	uint64_t next_offset;
@@ -95,7 +95,7 @@ void fake_reset(void);
 struct ibv_context *fake_open(void);
 void fake_close(struct ibv_context *ctx);
 
-/* The unit at a free-running index, as the device finds it. */
+/* The unit at a free-running index, as the device computes it. */
 void *fake_unit(struct fake_ring *ring, uint32_t index);
 
 struct ibv_pd *fake_pd(struct ibv_context *ctx);
@@ -109,7 +109,7 @@ struct fake_ring *fake_rq(struct ibv_qp *qp);
 /* SQ units of one work request; the depth is a multiple of it. */
 enum { FAKE_SQ_UNITS = 4 };
 
-/* CAIRN_RELEASE_SLOTS of them, the device's to write. */
+/* CAIRN_RELEASE_SLOTS words, which the device writes. */
 uint32_t *fake_release_words(void);
 
 /* Writes a completion as the device does. */

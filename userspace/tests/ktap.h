@@ -21,7 +21,7 @@ struct ktap_test {
 static unsigned int ktap_failures;
 static uint64_t ktap_state;
 
-/* Both say whether they hold, and evaluate their arguments once. */
+/* Both return whether they hold, and evaluate their arguments once. */
 #define ktap_ok(cond)							\
 	ktap_check(__FILE__, __LINE__, #cond, !!(cond), 1)
 #define ktap_eq(got, want)						\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Preloaded in front of libibverbs: tells what registers and, when COMP_MASK_MOVED
- * is set, answers like a libibverbs that has verbs_qp.comp_mask so many bytes away.
+ * Preloaded in front of libibverbs: prints the drivers that register. If COMP_MASK_MOVED
+ * is set, it acts like a libibverbs with verbs_qp.comp_mask that many bytes away.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -159,7 +159,7 @@ static void chunk_not_found_stale(void)
 	close_ctx();
 }
 
-/* The context is closed with queues left: their pages go too. */
+/* The context is closed with queues left: their pages are unmapped, too. */
 static void close_with_queues(void)
 {
 	struct ibv_cq *cq;
@@ -173,7 +173,7 @@ static void close_with_queues(void)
 	free(pd);
 }
 
-/* ---- descriptors that cannot be right ---- */
+/* ---- invalid descriptors ---- */
 
 static void edit_reserved(struct cairn_ring_desc *desc)
 {
@@ -390,7 +390,7 @@ static void protection(void)
 	close_ctx();
 }
 
-/* Objects of the parent that a child finds. */
+/* Objects of the parent in a child. */
 struct inherited {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -398,8 +398,8 @@ struct inherited {
 };
 
 /*
- * As the kernel has it, a child lacks the mappings. Something else of the
- * child's may lie there when it cleans up, and must survive.
+ * The kernel removes the mappings in a child. The child may have other memory there
+ * when it cleans up, which must survive.
  */
 static int child_cleans_up(const struct inherited *it)
 {
@@ -420,7 +420,7 @@ static int child_cleans_up(const struct inherited *it)
 	return mine[0] == 42 ? 0 : 3;
 }
 
-/* Another ring would be the child's alone, and the parent goes on with the old one. */
+/* Only the child would map the new ring, and the parent goes on with the old one. */
 static int child_resizes(const struct inherited *it)
 {
 	struct ibv_qp_attr attr = { .cap = { .max_send_wr = 512 } };
@@ -445,7 +445,7 @@ static int child_makes_queues(const struct inherited *it)
 	return fake.ops.create_srq(pd, &attr) || errno != EPERM ? 2 : 0;
 }
 
-/* The child finds all as it has to be, and the parent goes on. */
+/* The child's checks pass, and the parent goes on. */
 static void fork_child(int (*child)(const struct inherited *it))
 {
 	struct ibv_srq_init_attr attr = { .attr = { 4, 3, 0 } };
@@ -546,7 +546,7 @@ static void memory_regions(void)
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	ktap_ok(!fake.ops.reg_dmabuf_mr(pd, 0, 16, 0, 5, 0x1 | 1 << 16));
 	ktap_eq(errno, EOPNOTSUPP);
-	/* of which the kernel knows nothing */
+	/* the kernel has no object for it */
 	mr = fake.ops.alloc_null_mr(pd);
 	ktap_ok(mr->pd == pd && mr->context == ctx && !mr->rkey);
 	ktap_eq(mr->lkey, CAIRN_NULL_LKEY);

@@ -67,7 +67,7 @@ static struct cairn_cqe any_cqe(void)
 	};
 }
 
-/* What mlx5 reports of a datagram: IPv4 or IPv6 in UDP. */
+/* mlx5's report of a datagram: IPv4 or IPv6 in UDP. */
 static uint8_t sl_of(const struct cairn_cqe *cqe)
 {
 	if (!(cqe->flags & CAIRN_CQE_GRH))
@@ -313,7 +313,7 @@ static void arming(void)
 	/* stays: no event was seen */
 	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
-	/* which may have answered the first */
+	/* the event may have answered the first */
 	ktap_eq(arm(1), 4 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
 	/* two events: the second answered the second, or a later one */
@@ -325,12 +325,12 @@ static void arming(void)
 	close_cq();
 }
 
-/* The event that is read answered a request, but not the one that still waits. */
+/* The event answered a request, but not the one that still waits. */
 static void arm_behind_event(void)
 {
 	open_cq(4, 0);
 	ktap_eq(arm(0), 1 << 2 | CAIRN_ARM_NEXT);
-	/* the device answers; before that is read, somebody asks for one more */
+	/* the device answers; before the event is read, a thread asks for one more */
 	ktap_eq(arm(0), 2 << 2 | CAIRN_ARM_NEXT);
 	fake.ops.cq_event(cq);
 	ktap_eq(arm(1), 3 << 2 | CAIRN_ARM_NEXT);
@@ -339,7 +339,7 @@ static void arm_behind_event(void)
 	close_cq();
 }
 
-/* As most programs do: an event, and the next request. */
+/* The order of most programs: an event, and the next request. */
 static void arm_in_turns(void)
 {
 	open_cq(4, 0);
@@ -362,7 +362,7 @@ static void arm_sequence_wraps(void)
 	close_cq();
 }
 
-/* An extended poll may arm in the middle: that must not take its lock. */
+/* A program may arm during an extended poll: arming must not take its lock. */
 static void arm_inside_poll(void)
 {
 	struct ibv_poll_cq_attr attr = {};
@@ -411,7 +411,7 @@ static void resize(void)
 	ktap_eq(fake.ops.resize_cq(cq, 4), 0);
 	fill(42, 44);
 	expect_ids(40, 44);
-	/* what makes no difference costs nothing */
+	/* a resize to the same size makes no call */
 	ktap_eq(ring->dev->generation, 2);
 	ktap_eq(fake.ops.resize_cq(cq, 3), 0);
 	ktap_eq(ring->dev->generation, 2);
@@ -488,10 +488,10 @@ static void forgotten_qps(void)
 	cairn_cq_forget_qp(cq, 1);
 	cairn_cq_forget_qp(cq, 2);
 	cairn_cq_forget_qp(cq, 9);
-	/* survives a new ring */
+	/* the list survives a new ring */
 	ktap_eq(fake.ops.resize_cq(cq, 64), 0);
 	expect_only(both, 1);
-	/* a QP of the same number that comes later is another one */
+	/* a later QP with the same number is another one */
 	fill_of(qpns, 6);
 	expect_only(again, 6);
 	ktap_ok(!to_ccq(cq)->discards);
@@ -552,7 +552,7 @@ static bool cq_is_full(void)
 	return ring->dev->index - ring->host->index == ring->desc.depth;
 }
 
-/* What nobody is shown takes no room, even before anybody polls. */
+/* Discarded completions take no room, even before a poll. */
 static void forgotten_qps_make_room(void)
 {
 	static const uint32_t same[] = { 1, 1, 1, 1 }, mixed[] = { 1, 2, 1, 1 };
@@ -573,7 +573,7 @@ static void forgotten_qps_make_room(void)
 	close_cq();
 }
 
-/* The entries of a poll that is under way are not the device's yet. */
+/* The device does not get entries of a poll in progress. */
 static void forgotten_inside_poll(void)
 {
 	static const uint32_t qpns[] = { 2, 1, 1, 3 };
@@ -622,7 +622,7 @@ static void forgotten_again(void)
 		cairn_cq_forget_qp(cq, 3);
 	}
 	ktap_eq(count_discards(), 2);
-	/* what it completed since is forgotten, too */
+	/* later completions are discarded, too */
 	fill_of(qpns + 1, 1);
 	cairn_cq_forget_qp(cq, 1);
 	ktap_eq(count_discards(), 2);
@@ -713,7 +713,7 @@ static uint64_t wallclock_of(uint64_t timestamp)
 	return ns;
 }
 
-/* As close as the clocks are read at best, and in order always. */
+/* As exact as the clocks can be read, and always in order. */
 static void wallclock_does_not_go_back(void)
 {
 	uint64_t last = 0;
@@ -888,7 +888,7 @@ static void extended_refused(void)
 	close_cq();
 }
 
-/* The promise of one thread: the lock is not touched at all. */
+/* With one thread the lock is not used. */
 static void single_threaded(void)
 {
 	struct ibv_poll_cq_attr attr = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Direct verbs that only look. */
+/* Direct verbs that only query. */
 #include <errno.h>
 
 #include "cairndv.h"

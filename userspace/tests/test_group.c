@@ -170,7 +170,7 @@ static void a_target_fails(void)
 	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
 	expect(1, CAIRNDV_GROUP_DURABLE, 2, 2);
 	ktap_eq(cairndv_persist_group_released(group), 2);
-	/* nothing is posted to it any more */
+	/* no message is posted to it any more */
 	ktap_eq(post(3, 2), 0);
 	ktap_eq(next_wqe(1)->units, 0);
 	ktap_eq(post(4, 3), ENOTCONN);
@@ -191,7 +191,7 @@ static void too_many_fail(void)
 	expect(1, CAIRNDV_GROUP_FAILED, 1, 1);
 	ktap_eq(cairndv_persist_group_released(group), 1);
 	ktap_eq(post(2, 2), ENOTCONN);
-	/* one is enough for some */
+	/* a message for which one target is enough */
 	ktap_eq(post(3, 1), 0);
 	answer(2, 0);
 	ktap_eq(poll(), 1);
@@ -227,7 +227,7 @@ static bool got_more(uint32_t i, uint32_t messages)
 	return wqe->units;
 }
 
-/* That is no failure: the caller polls, and posts again. */
+/* A full queue is no failure: the caller polls, and posts again. */
 static void a_send_queue_is_full(void)
 {
 	for (uint32_t narrow = 0; narrow < TARGETS; narrow++) {
@@ -342,7 +342,7 @@ static void doorbell_of_one_fails(void)
 	close_group();
 }
 
-/* A wr_id that the group has not given away, or that was answered. */
+/* A wr_id that the group has not used, or that was answered. */
 static void answers_of_others(void)
 {
 	uint64_t first;
@@ -366,7 +366,7 @@ static void answers_of_others(void)
 	close_group();
 }
 
-/* A message of a group that is no more completes. */
+/* A message of a destroyed group completes. */
 static void answers_to_an_earlier_group(void)
 {
 	open_group();
@@ -398,7 +398,7 @@ static void refused(void)
 	ktap_ok(!cairndv_persist_group_create(qp, 0, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(qp, 65, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(qp, 1, 0) && errno == EINVAL);
-	/* where the room for events would wrap, and the first that is too much */
+	/* depths at which the room for events would wrap or is too large */
 	ktap_ok(!cairndv_persist_group_create(qp, 1, UINT32_MAX) &&
 		errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(qp, 1, (128 << 10) + 1) &&

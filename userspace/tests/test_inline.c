@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The inline rule: what becomes of scatter/gather lists. */
+/* The inline rule: conversion of scatter/gather lists. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -75,7 +75,7 @@ static int dereg(void)
 						    ibv_mr));
 }
 
-/* The WQE that one posted request became; the next begins behind it. */
+/* The WQE of one posted request; the next begins behind it. */
 static const struct cairn_send_wqe *post(struct ibv_send_wr *wr)
 {
 	uint32_t index = sq->host->index;
@@ -190,7 +190,7 @@ static void by_call(void)
 	close_all();
 }
 
-/* Everything that the device would refuse, it gets to see. */
+/* Requests that the device would refuse reach the device. */
 static void unknown_stays_a_list(void)
 {
 	struct ibv_mr *foreign;
@@ -223,7 +223,7 @@ static void only_what_may_be(void)
 	ktap_ok(!is_inline(post_sge(IBV_WR_RDMA_READ, 0, IOVA, 8, KEY)));
 	ktap_eq(post_sge(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, IOVA, 8,
 			 KEY)->flags, 0);
-	/* a READ may still be on its way to that memory */
+	/* a READ may still write to that memory */
 	ktap_ok(!is_inline(post_sge(IBV_WR_SEND, IBV_SEND_FENCE, IOVA, 8,
 				    KEY)));
 	/* without a list there is nothing to decide */
@@ -266,7 +266,7 @@ static void lists(void)
 	close_all();
 }
 
-/* A region is unknown as soon as it begins to end, and stays so once it changed. */
+/* A region is unknown as soon as its deregistration begins, and after a change. */
 static void regions_end(void)
 {
 	struct verbs_mr *vmr;
@@ -290,7 +290,7 @@ static void regions_end(void)
 	ktap_ok(inlines(8));
 	ktap_eq(dereg(), 0);
 	ktap_ok(!inlines(8));
-	/* one that failed never was */
+	/* a failed registration adds no key */
 	fake.fail = "reg_mr";
 	fake.fail_err = ENOMEM;
 	mr = fake.ops.reg_mr(pd, mem, LEN, IOVA, 0);
@@ -299,7 +299,7 @@ static void regions_end(void)
 	mr = fake.ops.reg_dmabuf_mr(pd, 0, LEN, IOVA, 3, 0);
 	mr->lkey = KEY;
 	ktap_ok(!inlines(8));
-	/* may be unmapped, which is an error of the device */
+	/* on demand: it may be unmapped, which the device has to report */
 	ktap_eq(dereg(), 0);
 	mr = fake.ops.reg_mr(pd, mem, LEN, IOVA, IBV_ACCESS_ON_DEMAND);
 	ktap_ok(!inlines(8));

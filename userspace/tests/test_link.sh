@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# cairn-link with a made-up machine: its files below a directory of ours, and programs
-# "rdma" and "cairn_set" that only do as if.
+# cairn-link on a simulated machine: its files below a temporary directory, and fake
+# programs "rdma" and "cairn_set".
 #
 #   test_link.sh HELPER-DIR
 set -u
@@ -79,7 +79,7 @@ run() {
 	[ $status = "$want" ] || { echo "# status $status, not $want"; return 1; }
 }
 
-# the links that there are: "NAME:NETDEV ..."
+# the existing links: "NAME:NETDEV ..."
 links() {
 	local f have=''
 

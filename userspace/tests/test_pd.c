@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Thread domains and parent domains: what they stand for, and how they end. */
+/* Thread domains and parent domains: their meaning and their end. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static struct ibv_pd *parent(struct ibv_pd *of, struct ibv_td *thread,
 	return fake.ops.alloc_parent_domain(ctx, &attr);
 }
 
-/* Nothing ends before what was made of it. */
+/* No object ends before the objects made of it. */
 static void order_of_ends(void)
 {
 	struct ibv_pd *first, *second;

@@ -50,7 +50,7 @@ static void registration(void)
 		struct ibv_mr *mr = reg(REMOTE | (int)kinds[i].access);
 
 		ktap_ok(mr);
-		/* the kernel's verbs layer must not see our bits */
+		/* the kernel's verbs layer must not see cairn's bits */
 		ktap_eq(((struct verbs_mr *)mr)->access, REMOTE);
 		ktap_eq(fake.mr_req.flags, kinds[i].flags);
 		ktap_eq(fake.mr_req.reserved, 0);
@@ -60,7 +60,7 @@ static void registration(void)
 	close_ctx();
 }
 
-/* Bits that are not ours go where they are refused. */
+/* Bits that are not cairn's are passed on and refused there. */
 static void other_bits_pass(void)
 {
 	struct ibv_mr *mr;
@@ -80,7 +80,7 @@ static void registration_refused(void)
 		fake.fail_err = EINVAL;
 		ktap_ok(!reg(REMOTE | (int)kinds[i].access));
 		ktap_eq(errno, EINVAL);
-		/* a module that takes the tail and does not act on it */
+		/* a module that takes the tail and ignores it */
 		for (uint32_t bit = 1; bit < 8; bit <<= 1) {
 			if (!(kinds[i].flags & bit))
 				continue;
@@ -125,7 +125,7 @@ static void flush_limit(void)
 	ktap_eq(cairndv_set_flush_limit(mr, 1), EINVAL);
 	fake.ioctl_errors[0] = EPROTONOSUPPORT;
 	ktap_eq(cairndv_set_flush_limit(mr, 1), EOPNOTSUPP);
-	/* what was refused is not reported */
+	/* a refused limit is not reported */
 	ktap_eq(cairndv_query_mr(mr, &attr, sizeof(attr)), 0);
 	ktap_eq(attr.flush_limit_ms, 250);
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
@@ -178,7 +178,7 @@ static void release(void)
 	ktap_eq(fake.persist_done.token, 0x0123456789abcdef);
 	ktap_eq(fake.persist_done.status, 0);
 	ktap_eq(fake.persist_done.reserved, 0);
-	fake.ioctl_errors[0] = EINTR;	/* said once more */
+	fake.ioctl_errors[0] = EINTR;	/* the call is repeated */
 	ktap_eq(cairndv_persist_done(ctx, 7, EIO), 0);
 	ktap_eq(fake.persist_dones, 2);
 	ktap_eq(fake.persist_done.token, 7);
@@ -262,7 +262,7 @@ static void poll_with_info(void)
 			ktap_eq(wc[i].status, status);
 			check_info(&info[i], &cqe[i], i);
 		}
-		/* nothing beyond what was polled */
+		/* no element beyond the polled ones */
 		ktap_eq(info[NR(cqe)].token, UINT64_MAX);
 		ktap_eq(ring->host->index, ring->dev->index);
 	}

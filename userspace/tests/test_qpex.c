@@ -330,7 +330,7 @@ static void flush_and_word(void)
 	ktap_eq(wqe->num_sge, 0);
 	ktap_eq(wqe->rkey, 0x31);
 	ktap_eq(wqe->remote_addr, 0x4000);
-	ktap_eq(wqe->flush.length, 0);	/* all of the region, whatever was asked */
+	ktap_eq(wqe->flush.length, 0);	/* all of the region: the length is ignored */
 	ktap_eq(wqe->flush.plt, 3);
 	ktap_eq(wqe->flush.sel, 1);
 	ktap_eq(wqe->flush.reserved, 0);
@@ -354,7 +354,7 @@ static void flush_and_word(void)
 	close_qps();
 }
 
-/* A range is as long as the wire can say. */
+/* The longest range has the longest length of the wire. */
 static void flush_range(void)
 {
 	const struct cairn_send_wqe *wqe;
@@ -390,7 +390,7 @@ static void flush_refused(void)
 					 bad[i].level), 0);
 		ktap_eq(ibv_wr_complete(qpx), EINVAL);
 	}
-	/* no data belongs to either */
+	/* neither has data */
 	ibv_wr_start(qpx);
 	cairndv_wr_flush(qpx, 1, 2, 8, 1, 0);
 	ibv_wr_set_sge(qpx, 1, 2, 3);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The provider's barriers against a device thread that keeps its side of them
- * (ring.h and ready.h name the pairs): no post may be slept through, no completion may go
- * without its event, nothing may be read before it was written. A lost wake-up
- * shows as a time-out.
+ * (ring.h and ready.h name the pairs). The device may not sleep through a post, no
+ * completion may lack its event, and no data may be read before it was written. A lost
+ * wake-up shows as a timeout.
  */
 #include <errno.h>
 #include <semaphore.h>

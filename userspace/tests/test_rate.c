@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Rate limits: what reaches the kernel. */
+/* Rate limits: the commands to the kernel. */
 #include <errno.h>
 
 #include "cairndv.h"
@@ -27,7 +27,7 @@ static void limits(void)
 	close_qp();
 }
 
-/* The plain verb has the rate only, alone or together with anything else. */
+/* The plain verb has the rate only, alone or with other attributes. */
 static void by_modify_qp(void)
 {
 	struct ibv_qp_attr attr = {
@@ -66,7 +66,7 @@ static void errors(void)
 	fake.fail = "modify_qp_ex";
 	fake.fail_err = EINVAL;
 	ktap_eq(fake.ops.modify_qp_rate_limit(qp, &attr), EINVAL);
-	/* parts that this library does not know */
+	/* unknown members */
 	fake.rate_limit = 77;
 	attr.comp_mask = 1;
 	ktap_eq(fake.ops.modify_qp_rate_limit(qp, &attr), EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Deregistration without waiting: what the kernel is asked, and its answer. */
+/* Deregistration without waiting: the commands to the kernel, and its answers. */
 #include <errno.h>
 
 #include "cairndv.h"
@@ -36,7 +36,7 @@ static struct ibv_mr *reg(uint32_t handle)
 	return mr;
 }
 
-/* Acts as the device does when the memory is free. */
+/* Acts as the device when the memory is free. */
 static void free_now(uint32_t ticket)
 {
 	uint32_t *word = &fake_release_words()[ticket % CAIRN_RELEASE_SLOTS];
@@ -70,7 +70,7 @@ static void busy_until_the_word(void)
 	close_pd();
 }
 
-/* Tickets go round, words are used again. */
+/* Tickets wrap around, and words are reused. */
 static void later_tickets(void)
 {
 	uint32_t old, ticket;
@@ -108,7 +108,7 @@ static void as_many_words_as_told(void)
 	fake_release_words()[CAIRN_RELEASE_SLOTS + 5] = ticket;
 	ktap_eq(cairndv_query_release(ctx, ticket), 0);
 	close_pd();
-	/* none: nothing to look at */
+	/* none: no ticket is valid */
 	open_pd();
 	fake.release_slots = 0;
 	ktap_eq(cairndv_dereg_mr_async(reg(1), &ticket), 0);
@@ -116,7 +116,7 @@ static void as_many_words_as_told(void)
 	close_pd();
 }
 
-/* The device has nothing of it that could end. */
+/* The device has no object for it that could end. */
 static void null_region(void)
 {
 	struct ibv_mr *mr;
@@ -150,7 +150,7 @@ static void errors(void)
 	ktap_eq(cairndv_query_release(ctx, ticket), EINVAL);
 	ktap_eq(fake.maps_made, 0);
 	ktap_eq(mr->handle, 1);
-	/* interrupted: asked again */
+	/* interrupted: the call is repeated */
 	fake.ioctl_errors[0] = EINTR;
 	ktap_eq(cairndv_dereg_mr_async(mr, &ticket), 0);
 	ktap_eq(ticket, CAIRN_RELEASE_SLOTS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Send and receive rings of another size. Posted requests survive, everything or
- * nothing changes, and no thread posts while the device changes over.
+ * Send and receive rings of another size. Posted requests survive, all attributes or
+ * none change, and no thread posts while the device changes over.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +66,7 @@ static int recv(uint64_t id)
 		     fake.ops.post_recv(qp, &wr, &bad);
 }
 
-/* As the device takes them: ids from..to - 1 in order, and no more. */
+/* The device takes ids from..to - 1 in order, and no more. */
 static void take_sends(uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -138,7 +138,7 @@ static void grow_and_shrink(void)
 	ktap_eq(cap.max_inline_data, CAIRN_MAX_INLINE);
 	ktap_eq(sq->desc.depth, 256);
 	ktap_eq(rq->desc.depth, 64);
-	/* What the cap says, although the ring has room for four times as many. */
+	/* As many as cap allows, although the ring has room for four times as many. */
 	ktap_eq(fill_sends(s), 64);
 	ktap_eq(fill_recvs(r), 64);
 	take_sends(0, 48);
@@ -237,7 +237,7 @@ static void refused(void)
 	close_qp();
 }
 
-/* More is posted than would fit. */
+/* More requests are posted than would fit. */
 static void too_small(void)
 {
 	open_qp(0);
@@ -314,7 +314,7 @@ static void while_posting(void)
 		take_sends(id, id + n);
 		id += n;
 		failed += resize(1u << ktap_below(6), 0, NULL) != 0;
-		/* memory for rings is never given back here */
+		/* the fake never frees memory for rings */
 		fake.next_offset = 0x800000 + (sq->desc.ring_offset ==
 					       0x800000 ? 0x100000 : 0);
 	}

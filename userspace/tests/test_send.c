@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ibv_post_send: what the device finds in the ring. */
+/* ibv_post_send: the bytes in the ring. */
 #include <errno.h>
 
 #include "cairndv.h"
@@ -60,10 +60,10 @@ static int post(struct ibv_send_wr *wr)
 	return fake.ops.post_send(qp, wr, &bad);
 }
 
-/* The bytes that a WR must become, written without the provider's help. */
+/* The expected bytes of a WR, written without the provider's code. */
 struct expected {
 	uint8_t bytes[CAIRN_MAX_WQE_UNITS * 64];
-	size_t used;		/* bytes that mean something */
+	size_t used;		/* meaningful bytes */
 	uint32_t units;
 };
 
@@ -717,7 +717,7 @@ static void doorbell_when_asleep(void)
 	close_qp();
 }
 
-/* The bit of the queue, and no other, whatever was there; before the doorbell. */
+/* The bit of the queue is set before the doorbell, and no other bit changes. */
 static bool marked;
 
 static bool is_marked(void)
@@ -762,7 +762,7 @@ static void ready_mark(void)
 	ktap_eq(sq->ready->words[bit / 64], ~0ull);
 	ktap_eq(sq->ready->summary, ~0ull);
 	memset(sq->ready, 0, sizeof(*sq->ready));
-	/* nothing posted, nothing marked */
+	/* without a post there is no mark */
 	wr.num_sge = -1;
 	ktap_eq(post(&wr), EINVAL);
 	ktap_eq(sq->ready->summary, 0);
@@ -808,7 +808,7 @@ static void no_send_queue(void)
 	close_qp();
 }
 
-/* After RESET the ring is empty wherever the device's pointer stands. */
+/* After RESET the ring is empty at any value of the device's pointer. */
 static void reset(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };

@@ -40,7 +40,7 @@ declared() {
 	grep -oE '\bcairndv_[a-z_]+\([^0-9)]' "$source/providers/cairn/cairndv.h" | sed 's/(.*//' | sort -u
 }
 
-# these, all in a version node, and nothing else
+# these, all in a version node, and no others
 exports() {
 	local out
 
@@ -50,7 +50,7 @@ exports() {
 	[ "$out" = "$(declared)" ] || { diff <(declared) - <<<"$out" | sed 's/^/# /'; return 1; }
 }
 
-# a page for each call, that the formatter has no complaint about
+# a page for each call, without a complaint of the formatter
 manual() {
 	local page out bad=0
 
@@ -77,7 +77,7 @@ soname() {
 	readelf -d "$dir/libcairn.so" | grep -q 'SONAME.*\[libcairn.so.1\]'
 }
 
-# no library that a Debian system with libibverbs might lack
+# only libraries that each Debian system with libibverbs has
 needed() {
 	! readelf -d "$dir/libcairn.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
 		grep -qvxE 'libibverbs\.so\.1|libc\.so\.6'
@@ -110,13 +110,13 @@ refuses() {
 
 	out=$(COMP_MASK_MOVED=$1 LD_PRELOAD=$helpers/so_preload.so \
 		"$helpers/so_load" "$dir/libcairn-rdmav$pabi.so" 2>&1)
-	# one line, and nothing registered
+	# one line, and no registration
 	[[ $out == libcairn:*"is not the libibverbs version "* && $out != *$'\n'* ]] && return
 	echo "# $out"
 	return 1
 }
 
-# what an application does: pkg-config, compile as C and C++, run
+# the steps of an application: pkg-config, compile as C and C++, run
 links_against() {
 	local root=$1 flags lang
 
@@ -151,7 +151,7 @@ finds_plugin() {
 	! find "$root" ! -type d | grep -q .
 }
 
-# what starts at boot starts what was installed
+# units at boot start the installed programs
 elsewhere() {
 	local root=$helpers/elsewhere units
 

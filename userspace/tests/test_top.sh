@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# cairn_top with a program "rdma" that only does as if.
+# cairn_top with a fake program "rdma".
 #
 #   test_top.sh HELPER-DIR
 set -u
@@ -57,7 +57,7 @@ table() {
 		[ "$(column 17 17)" = busy ] && [ "$(column 18 17)" = bee/5 ] && [ "$(column 17 1)" = '[ib_core]' ]
 }
 
-# of times that are longer than asked for on a busy machine
+# rates, from intervals that may be too long on a busy machine
 rates() {
 	local sent taken
 
@@ -71,7 +71,7 @@ waits() {
 		[ "$(column 16 17)" = - ] && [ "$(column 12 17)" = - ]
 }
 
-# in us; a device of another version says nothing of them
+# in us; a device of another version does not have them
 legs() {
 	[ "$(column 13 17)" = 1.0 ] && [ "$(column 14 17)" = 1234.6 ] && [ "$(column 15 17)" = - ] &&
 		[ "$(column 13 19)" = - ] && [ "$(column 15 19)" = 4000000.0 ] && [ "$(column 13 1)" = - ]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* XRC: domains, SRQs with numbers, targets without queues, and what is posted. */
+/* XRC: domains, SRQs with numbers, targets without queues, and posts. */
 #include <errno.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static void posted_names_the_srq(void)
 	close_qp();
 }
 
-/* Before the data and after it; not at all is an error. */
+/* Set before the data or after it; without it the batch fails. */
 static void extended_posts(void)
 {
 	struct ibv_data_buf buf = { "inline", 6 };

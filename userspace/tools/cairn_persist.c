@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How fast is a durable write, and what does it cost on the wire?
+ * Measures durable writes: their speed, and their cost on the wire.
  *
  *   cairn_persist -d DEVICE [-M MEMORY] [-k DOMAIN]		the target
  *   cairn_persist -d DEVICE -m MODE [-s BYTES] [-n MESSAGES] [-t DEPTH] ADDRESS
@@ -229,14 +229,14 @@ static int persist_exchange(struct end *self)
 	return 0;
 }
 
-/* The card of the other end cannot be used. */
+/* Prints that the card of the other end cannot be used. */
 static int persist_bad_card(void)
 {
 	errno = EPROTO;
 	return persist_fail("the other end");
 }
 
-/* Both are here. */
+/* Waits until both ends are here. */
 static int persist_barrier(struct end *self)
 {
 	char byte = 0;
@@ -328,7 +328,7 @@ static int persist_answer(struct end *self, uint64_t n)
 	}, *bad;
 	uint64_t slots = MAPPED / self->peer.size;
 
-	/* what a program does without the NIC's help */
+	/* the work of a program without NIC flush */
 	write_back(self->buf + n % slots * self->peer.size, self->peer.size);
 	return ibv_post_send(self->qp, &wr, &bad);
 }
@@ -342,7 +342,7 @@ static int persist_poll(struct ibv_cq *cq, struct ibv_wc *wc,
 	return cairndv_poll_cq(cq, 1, wc, info);
 }
 
-/* Nothing completes here: a program that polled would only be in the way. */
+/* The target has no completions: polling would only take CPU time. */
 static bool persist_one_sided(const struct end *self)
 {
 	return strcmp(opts.domain, "host") && self->peer.mode != MODE_SEND;
@@ -460,7 +460,7 @@ static int persist_post_message(struct end *self, uint64_t n)
 	return ibv_post_send(self->qp, &wr, &bad);
 }
 
-/* Takes one completion; how many messages became durable by it, or -1. */
+/* Polls one completion. Return: how many messages it made durable, or -1. */
 static int persist_take(struct end *self, uint64_t *sent)
 {
 	bool by_receive = opts.mode == MODE_EARLY || opts.mode == MODE_SEND;
@@ -522,7 +522,7 @@ static uint64_t persist_read_number(const char *path)
 }
 
 /*
- * Packets that the device sent, by the name of cairn's counter or of rxe's.
+ * Packets that the device sent, by cairn's counter or rxe's.
  * Netlink has the counters in every network namespace, sysfs only in the initial
  * one.
  */
@@ -636,7 +636,7 @@ static int persist_initiator(struct end *self)
 		return persist_fail(opts.address);
 	if (!err)
 		err = persist_exchange(self);
-	/* room for one message at least: they go round */
+	/* room for one message at least: the offset wraps around */
 	if (!err && self->peer.length < opts.size)
 		err = persist_bad_card();
 	if (!err)

@@ -55,7 +55,7 @@ static inline void write_back_fence(void)
 }
 
 #else
-#error "how does a program write cache lines back on this machine?"
+#error "writing cache lines back is not known on this machine"
 #endif
 
 static inline void write_back(const void *bytes, size_t length)

@@ -36,7 +36,7 @@ bool cairn_has_maps(const struct cairn_context *ctx)
 	return ctx->pid == getpid();
 }
 
-/* A child gets no mapping of its own: the other pages of its queues are not there. */
+/* A child gets no mapping of its own: the other pages of its queues are not mapped. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot)
 {

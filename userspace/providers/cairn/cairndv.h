@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Direct verbs: what cairn devices can do beyond verbs.h. Link with -lcairn;
+ * Direct verbs: the calls of cairn devices beyond verbs.h. Link with -lcairn;
  * that library is the same file that libibverbs loads as the provider.
  *
  * Every call has a manual page of its name. Calls that return int return 0 or
@@ -9,8 +9,8 @@
  * the call.
  *
  * Structures that a call fills grow at their end: the caller passes the size
- * that it was compiled with, the library fills that much, with zeroes beyond
- * what it knows.
+ * that it was compiled with, and the library fills that much, with zeroes in
+ * members that it does not know.
  *
  * To add a call, declare it here, name it in libcairn.map and describe it in
  * userspace/man. Define it in a file of its subject in this directory (see dv.h)
@@ -159,7 +159,7 @@ struct cairndv_peer_attr {
 
 #define CAIRNDV_PEER_TIMEOUT_MAX	10000	/* milliseconds */
 
-/* Asks it beside the connection; a peer of another kind answers at once, too. */
+/* Sends a datagram outside of the connection; every peer answers at once. */
 int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
 		       size_t size, uint32_t timeout_ms);
 
@@ -195,7 +195,7 @@ enum cairndv_access_flags {
 	CAIRNDV_ACCESS_PERSISTENT = 1 << 16,
 	/* The program makes each message durable (host flush). */
 	CAIRNDV_ACCESS_PERSISTENT_HOST = 1 << 17,
-	/* With the first: on ordinary memory, for development. Nothing is durable. */
+	/* With the first: on ordinary memory, for development. No data is durable. */
 	CAIRNDV_ACCESS_PERSISTENT_EMULATED = 1 << 18,
 };
 

@@ -112,7 +112,7 @@ struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
 		return NULL;
 	cq->single_threaded = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 			      (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
-	/* The kernel only has to know whether to take the time. */
+	/* The kernel needs to know only whether to take the time. */
 	plain.wc_flags &= CQ_TIME_FLAGS;
 	plain.comp_mask = 0;
 	plain.flags = 0;
@@ -221,7 +221,7 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 	return n;
 }
 
-/* Should it fail the queue is about to be destroyed. */
+/* It fails only when the queue is about to be destroyed. */
 void cairn_cq_look(struct cairn_cq *cq)
 {
 	struct ibv_cq *ibcq = &cq->vcq.cq;
@@ -237,7 +237,7 @@ int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	return cairn_cq_poll(to_ccq(ibcq), num_entries, wc, NULL);
 }
 
-/* If the completion at ring.index is to be skipped: skips it. Locked. */
+/* Skips the completion at ring.index if it was discarded. Locked. */
 bool cairn_cq_skip(struct cairn_cq *cq)
 {
 	struct cairn_ring *ring = &cq->queue.ring;
@@ -282,8 +282,8 @@ static struct cairn_cq_discard *cq_find_discard(struct cairn_cq *cq, uint32_t qp
 }
 
 /*
- * One for each number: nobody may poll while a QP is reset again and again.
- * Without memory the completions are shown after all: that is allowed too.
+ * One entry for each number, as a QP may be reset again and again without a poll.
+ * Without memory the completions are shown, which is allowed, too.
  */
 static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
 {
@@ -301,9 +301,9 @@ static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
 }
 
 /*
- * The device gets their room at once, as there may be no poll before it is needed.
- * Those behind a completion that is to be shown have to wait for it. Returns whether
- * the device is to look.
+ * Gives the room of discarded completions to the device at once, as there may be no
+ * poll before it is needed. Completions behind one that is to be shown wait for it.
+ * Return: whether the device has to be told.
  */
 static bool cq_free_discarded(struct cairn_cq *cq)
 {
@@ -333,8 +333,8 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
 /*
  * Every call asks for one more event, so that none is lost to an event that is
  * already on its way. A request for solicited completions must not replace one
- * for any completion that may still wait (cairn_cq_event()). In doubt, which is after
- * requests that were replaced unanswered, there are as many events too many.
+ * for any completion that may still wait (cairn_cq_event()). After requests that were
+ * replaced unanswered there may be as many extra events.
  *
  * Completions that are not polled raise the event at once, as with mlx4 and mlx5:
  * programs that arm and then poll a part of them wait for it.

@@ -8,8 +8,8 @@ struct cairndv_persist_info;
 
 /*
  * Completions of a QP that was reset or destroyed: those before @end are not
- * shown any more. The ring is the device's, so they are skipped: at once where they
- * are the oldest, else when their turn comes.
+ * shown any more. Only the device writes the ring, so they are skipped: the oldest ones
+ * at once, others when their turn comes.
  */
 struct cairn_cq_discard {
 	struct cairn_cq_discard *next;

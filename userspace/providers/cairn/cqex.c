@@ -41,7 +41,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 		cq->polling = true;
 		return 0;
 	}
-	/* What was skipped. */
+	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
 	cairn_cq_unlock(cq);
@@ -139,10 +139,10 @@ static int64_t cqex_clock_ns(clockid_t clock)
 }
 
 /*
- * How far the clocks are apart changes only when the wall clock is set: both are
+ * The difference of the clocks changes only when the wall clock is set, as both are
  * adjusted alike. It cannot be read exactly, as time passes between two readings. So
  * the value is kept as long as the readings allow it, and completion times do not go
- * back. Otherwise the readings that are closest together tell the new one.
+ * back. Otherwise the readings that are closest together give the new one.
  */
 static int64_t cqex_read_clocks_apart(void)
 {
@@ -165,7 +165,7 @@ static int64_t cqex_read_clocks_apart(void)
 	return best;
 }
 
-/* By today's distance of the clocks: a step since the completion shifts it. */
+/* Uses the present difference of the clocks: a step since the completion shifts it. */
 static uint64_t cqex_read_wallclock(struct ibv_cq_ex *ibcq)
 {
 	return to_ccq_ex(ibcq)->cur->timestamp +

@@ -42,7 +42,7 @@ bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 	uint32_t most = __atomic_load_n(&qp->inline_threshold,
 					__ATOMIC_RELAXED);
 
-	/* Behind a fence, an earlier READ may still bring the data. */
+	/* With a fence, an earlier READ may still be writing the data. */
 	if (!most || !cairn_wqe_form_inlines(op) || fenced ||
 	    !num_sge || num_sge > CAIRN_INLINE_PIECES)
 		return false;

@@ -33,7 +33,7 @@ int cairn_dealloc_mw(struct ibv_mw *mw)
 	return err;
 }
 
-/* A new key each time: what the old one allowed has an end. */
+/* A new key each time: the rights of the old one end. */
 int cairn_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		  struct ibv_mw_bind *bind)
 {

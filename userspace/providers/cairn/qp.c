@@ -44,7 +44,7 @@ void cairn_qp_free(struct cairn_qp *qp)
 	free(qp);
 }
 
-/* All or none. */
+/* Maps all queues or none. */
 static int qp_map(struct cairn_context *ctx, struct cairn_qp *qp,
 		  const struct cairn_create_qp_resp *resp)
 {
@@ -144,7 +144,7 @@ struct ibv_qp *cairn_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return &qp->vqp.qp;
 }
 
-/* The target of XRC has a domain of its own kind; a protection domain says nothing. */
+/* An XRC target has an XRC domain in place of a protection domain. */
 static uint32_t qp_owner_mask(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD :
@@ -179,7 +179,7 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 		errno = err;
 		return NULL;
 	}
-	/* What is left of the rest concerns the provider only. */
+	/* The other members concern the provider only. */
 	plain.comp_mask = qp_owner_mask(attr->qp_type);
 	qp = qp_create(ibctx, &plain);
 	if (!qp)
@@ -192,7 +192,7 @@ struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ibctx,
 	return &qp->vqp.qp;
 }
 
-/* Nobody waits for what a QP completed before it was reset or destroyed. */
+/* Completions from before a QP's reset or destruction are discarded. */
 static void qp_forget(const struct ibv_qp *ibqp)
 {
 	if (ibqp->send_cq)
@@ -295,8 +295,8 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 }
 
 /*
- * While a receive queue works, packets make the device look at it and it never
- * asks to be woken. In the error state it does, to flush what is posted late.
+ * Packets make the device look at a receive queue, so the queue does not ask to be
+ * woken. In the error state it does, to flush later posts.
  */
 int cairn_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr)

@@ -52,7 +52,7 @@ struct ibv_qp *cairn_create_qp(struct ibv_pd *pd,
 struct ibv_qp *cairn_create_qp_ex(struct ibv_context *ctx,
 				  struct ibv_qp_init_attr_ex *attr);
 int cairn_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-/* Only the command: no ring is changed, nothing is forgotten. */
+/* Only sends the command: no ring changes, no completion is discarded. */
 int cairn_qp_modify_cmd(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int cairn_modify_qp_rate_limit(struct ibv_qp *qp,
 			       struct ibv_qp_rate_limit_attr *attr);

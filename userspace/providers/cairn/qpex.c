@@ -230,7 +230,7 @@ static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 				     sizeof(uint64_t));
 }
 
-/* Any extended QP has these two, there are no flags to ask for them. */
+/* Every extended QP has these two, without flags at its creation. */
 int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		     uint64_t remote_addr, size_t length, uint8_t type,
 		     uint8_t level)
@@ -242,7 +242,7 @@ int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	wqe = qpex_begin_remote(ibqp, CAIRN_WQE_FLUSH, rkey, remote_addr);
 	if (!wqe)
 		return 0;
-	/* a region is as long as it is */
+	/* the length of the region holds */
 	if (level == CAIRNDV_FLUSH_MR)
 		length = 0;
 	if (!type || type & ~CAIRNDV_FLUSH_TYPES || level > CAIRNDV_FLUSH_MR ||
@@ -291,7 +291,7 @@ static void qpex_wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	batch->need_address = false;
 }
 
-/* It shares a word with the length of what comes later (qpex_seal()). */
+/* It shares a word with the length of the data, which comes later (qpex_seal()). */
 static void qpex_wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, uint32_t remote_srqn)
 {
 	struct cairn_wr_batch *batch = &to_cqp_ex(ibqp)->batch;

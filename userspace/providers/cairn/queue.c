@@ -98,7 +98,7 @@ void cairn_queue_reset(struct cairn_queue *queue)
 	queue->done_index = ring->index;
 }
 
-/* WQEs from *@index up to @end, where *@index is afterwards. */
+/* Counts WQEs from *@index up to @end, and moves *@index there. */
 static uint32_t queue_count(const struct cairn_ring *ring, uint32_t *index,
 			    uint32_t end)
 {
@@ -107,7 +107,7 @@ static uint32_t queue_count(const struct cairn_ring *ring, uint32_t *index,
 	while ((int32_t)(end - *index) > 0) {
 		const struct cairn_send_wqe *wqe = cairn_ring_unit(ring, *index);
 
-		/* Never 0, but for a program that writes into the ring. */
+		/* 0 only if a program writes into the ring. */
 		*index += wqe->units ? wqe->units : 1;
 		count++;
 	}

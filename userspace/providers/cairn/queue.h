@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A ring with what it takes to map, lock and unmap it. */
+/* A ring with its mapping and its lock. */
 #ifndef CAIRN_QUEUE_H
 #define CAIRN_QUEUE_H
 
@@ -11,7 +11,7 @@ struct cairn_queue {
 	struct cairn_ring ring;
 	struct cairn_qinfo *qinfo;
 	size_t bytes;			/* of the ring's mapping */
-	uint32_t max_wr;		/* what its owner was promised */
+	uint32_t max_wr;		/* the size that its owner was told */
 	/* Send queues: WQEs may be shorter than the ring has room for. */
 	uint32_t posted;		/* WQEs */
 	uint32_t done;			/* of them, as last counted */
@@ -51,10 +51,10 @@ void cairn_queue_revive(struct cairn_context *ctx, struct cairn_queue *queue);
 /* Counts the WQEs of a send queue that the device has finished. Locked. */
 void cairn_queue_count_done(struct cairn_queue *queue);
 
-/* Counts those that are outstanding, afresh. Locked. */
+/* Counts the outstanding WQEs anew. Locked. */
 void cairn_queue_count(struct cairn_queue *queue);
 
-/* Whether a WQE with @units may be posted, as far as the device was asked. Locked. */
+/* Whether a WQE with @units may be posted, by the last known read pointer. Locked. */
 static inline bool cairn_queue_fits_one(const struct cairn_queue *queue,
 					uint32_t units)
 {
@@ -65,7 +65,8 @@ static inline bool cairn_queue_fits_one(const struct cairn_queue *queue,
 }
 
 /* Whether one more WQE of a send queue, with @units, may be posted: not more than
- * max_wr, by which completion queues are made. The caller adds it to posted. Locked.
+ * max_wr, by which programs size completion queues. The caller adds it to posted.
+ * Locked.
  */
 static inline bool cairn_queue_has_room(struct cairn_queue *queue,
 					uint32_t units)
@@ -74,12 +75,12 @@ static inline bool cairn_queue_has_room(struct cairn_queue *queue,
 		return true;
 	if (!queue->ring.units)
 		return false;
-	/* Before WQEs that are not counted yet are overwritten. */
+	/* Count WQEs before they are overwritten. */
 	cairn_queue_count_done(queue);
 	return cairn_queue_fits_one(queue, units);
 }
 
-/* Forgets what was posted: the write pointer returns to the read pointer. */
+/* Drops posted WQEs: the write pointer returns to the read pointer. */
 void cairn_queue_reset(struct cairn_queue *queue);
 
 #endif /* CAIRN_QUEUE_H */

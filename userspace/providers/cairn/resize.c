@@ -48,7 +48,7 @@ int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 	memset(resize, 0, sizeof(*resize));
 	if (!max_wr || resize_same_size(max_wr, queue->max_wr))
 		return 0;
-	/* A child's ring: the parent, whose queue it is, would not see it. */
+	/* A child would map the ring for itself, and the parent, the owner, would not see it. */
 	if (!cairn_has_maps(to_cctx(owner->ctx)))
 		return EPERM;
 	err = resize_prepare(owner, max_wr, &resp);
@@ -88,7 +88,7 @@ void cairn_resize_commit(struct cairn_resize *resize)
 	queue->ring.depth = old.depth;
 	queue->bytes = old.bytes;
 	queue->max_wr = old.max_wr;
-	/* The new ring has what is outstanding only. */
+	/* The new ring has only the outstanding requests. */
 	if (!queue->ring.stride)
 		cairn_queue_count(queue);
 }

@@ -46,7 +46,7 @@ void cairn_resize_commit(struct cairn_resize *resize);
 /* @err: the result of the command, or the reason why it was not sent. */
 void cairn_resize_end(struct cairn_resize *resize, int err);
 
-/* ibv_modify_qp() with IBV_QP_CAP and anything else: all of it or nothing. */
+/* ibv_modify_qp() with IBV_QP_CAP and other attributes: changes all or none. */
 int cairn_resize_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 
 #endif /* CAIRN_RESIZE_H */

@@ -138,8 +138,9 @@ static inline uint32_t cairn_ring_used(const struct cairn_ring *ring)
 	return cairn_ring_load(&ring->host->index) - done;
 }
 
-/* Barriers (e) and (j): whether completions wait for the room that is made. Full as
- * it was when they came, the ring has been polled to its end since, at the latest.
+/* Barriers (e) and (j): whether completions wait for the room that is made. They came
+ * when the ring was full. So at the latest, the program sees them after it has polled
+ * the ring to its end.
  */
 static inline bool cairn_ring_polled(struct cairn_ring *ring)
 {

@@ -27,7 +27,7 @@ static uint32_t send_first(uint64_t bits)
 	return (uint32_t)__builtin_ctzll(bits);
 }
 
-/* Which of them was it? A queue may be rung twice. */
+/* Rings each queue alone to find those that fail. A queue may be rung twice. */
 static uint64_t send_ring_each(struct ibv_qp *const *qp, const uint32_t *index,
 			       uint64_t which)
 {
@@ -71,7 +71,7 @@ uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 /* enum ibv_wr_opcode to enum cairn_wqe_opcode, or CAIRN_WQE_OPCODES. */
 static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 {
-	/* Plus one: what is not in the table is 0 there, as SEND is an opcode too. */
+	/* Plus one: 0 means that it is not in the table, as SEND is opcode 0. */
 	static const uint8_t opcodes[] = {
 		[IBV_WR_RDMA_WRITE] = CAIRN_WQE_WRITE + 1,
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = CAIRN_WQE_WRITE_IMM + 1,
@@ -208,7 +208,7 @@ struct send_plan {
 	struct cairn_inline in;
 };
 
-/* EINVAL when it is none that the QP takes. */
+/* Return: EINVAL if the QP does not take such a request. */
 static int send_plan(const struct cairn_qp *qp, const struct ibv_send_wr *wr,
 		     enum ibv_mw_type windows, struct send_plan *plan)
 {
@@ -292,7 +292,7 @@ int cairn_send_put(struct ibv_qp *ibqp, const struct ibv_send_wr *wr,
 	return err;
 }
 
-/* A doorbell that fails (the device is gone) fails the whole list. */
+/* A doorbell that fails (the device was unplugged) fails the whole list. */
 static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr, enum ibv_mw_type windows)
 {
