@@ -72,7 +72,7 @@ waits() {
 }
 
 # in us; a device of another version does not have them
-legs() {
+latencies() {
 	[ "$(column 13 17)" = 1.0 ] && [ "$(column 14 17)" = 1234.6 ] && [ "$(column 15 17)" = - ] &&
 		[ "$(column 13 19)" = - ] && [ "$(column 15 19)" = 4000000.0 ] && [ "$(column 13 1)" = - ]
 }
@@ -80,7 +80,7 @@ legs() {
 # as rdma of iproute2 6.15 prints it
 broken_lines() {
 	: >"$work/broken-lines"
-	table && waits && legs
+	table && waits && latencies
 	[ $? = 0 ] && rm "$work/broken-lines"
 }
 
@@ -103,7 +103,7 @@ wrong_commands() {
 }
 
 echo "KTAP version 1"
-for t in table rates waits legs broken_lines device fails wrong_commands; do
+for t in table rates waits latencies broken_lines device fails wrong_commands; do
 	$t
 	result $? $t
 done
