@@ -52,6 +52,7 @@ CLEAN = [
     f'{MODULE}/net',
     f'{MODULE}/persist',
     f'{MODULE}/queue',
+    f'{MODULE}/tests',
     f'{MODULE}/verbs',
     f'{MODULE}/wire',
     'scripts',

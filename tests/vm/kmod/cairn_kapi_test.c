@@ -56,20 +56,20 @@ static struct end ea, eb;
 
 /* --- the two ends ----------------------------------------------------------- */
 
-static int find_gid(struct end *e)
+static int find_gid(struct end *end)
 {
 	const struct ib_port_immutable *port;
 	int i;
 
-	port = ib_port_immutable_read(e->dev, 1);
+	port = ib_port_immutable_read(end->dev, 1);
 	for (i = 0; i < port->gid_tbl_len; i++) {
-		const struct ib_gid_attr *attr = rdma_get_gid_attr(e->dev, 1, i);
+		const struct ib_gid_attr *attr = rdma_get_gid_attr(end->dev, 1, i);
 
 		if (IS_ERR(attr))
 			continue;
 		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
 		    ipv6_addr_v4mapped((struct in6_addr *)attr->gid.raw)) {
-			e->gid = attr;
+			end->gid = attr;
 			return 0;
 		}
 		rdma_put_gid_attr(attr);
@@ -77,42 +77,42 @@ static int find_gid(struct end *e)
 	return -ENOENT;
 }
 
-static void close_end(struct end *e)
+static void close_end(struct end *end)
 {
-	kfree(e->buf);
-	if (!IS_ERR_OR_NULL(e->rcq))
-		ib_destroy_cq(e->rcq);
-	if (!IS_ERR_OR_NULL(e->scq))
-		ib_destroy_cq(e->scq);
-	if (!IS_ERR_OR_NULL(e->pd))
-		ib_dealloc_pd(e->pd);
-	if (e->gid)
-		rdma_put_gid_attr(e->gid);
-	if (e->dev)
-		ib_device_put(e->dev);
+	kfree(end->buf);
+	if (!IS_ERR_OR_NULL(end->rcq))
+		ib_destroy_cq(end->rcq);
+	if (!IS_ERR_OR_NULL(end->scq))
+		ib_destroy_cq(end->scq);
+	if (!IS_ERR_OR_NULL(end->pd))
+		ib_dealloc_pd(end->pd);
+	if (end->gid)
+		rdma_put_gid_attr(end->gid);
+	if (end->dev)
+		ib_device_put(end->dev);
 }
 
-static int open_end(struct end *e, const char *name)
+static int open_end(struct end *end, const char *name)
 {
 	struct ib_cq_init_attr cq = { .cqe = 4 * DEPTH };
 
-	e->dev = find_dev(name);
-	if (!e->dev)
+	end->dev = find_dev(name);
+	if (!end->dev)
 		return -ENODEV;
-	e->pd = ib_alloc_pd(e->dev, 0);
-	e->scq = ib_create_cq(e->dev, NULL, NULL, NULL, &cq);
-	e->rcq = ib_create_cq(e->dev, NULL, NULL, NULL, &cq);
-	e->buf = kzalloc(BUF_LEN, GFP_KERNEL);
-	if (IS_ERR(e->pd) || IS_ERR(e->scq) || IS_ERR(e->rcq) || !e->buf)
+	end->pd = ib_alloc_pd(end->dev, 0);
+	end->scq = ib_create_cq(end->dev, NULL, NULL, NULL, &cq);
+	end->rcq = ib_create_cq(end->dev, NULL, NULL, NULL, &cq);
+	end->buf = kzalloc(BUF_LEN, GFP_KERNEL);
+	if (IS_ERR(end->pd) || IS_ERR(end->scq) || IS_ERR(end->rcq) || !end->buf)
 		return -ENOMEM;
-	return find_gid(e);
+	return find_gid(end);
 }
 
-static int create_qp(struct end *e)
+static int create_qp(struct end *end)
 {
 	struct ib_qp_init_attr init = {
-		.send_cq = e->scq,
-		.recv_cq = e->rcq,
+		.send_cq = end->scq,
+		.recv_cq = end->rcq,
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
@@ -122,11 +122,11 @@ static int create_qp(struct end *e)
 		},
 	};
 
-	e->qp = ib_create_qp(e->pd, &init);
-	return PTR_ERR_OR_ZERO(e->qp);
+	end->qp = ib_create_qp(end->pd, &init);
+	return PTR_ERR_OR_ZERO(end->qp);
 }
 
-static int connect_to(struct end *e, const struct end *peer)
+static int connect_to(struct end *end, const struct end *peer)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
@@ -141,7 +141,7 @@ static int connect_to(struct end *e, const struct end *peer)
 	};
 	int err;
 
-	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+	err = ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
 			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 	if (err)
 		return err;
@@ -149,14 +149,14 @@ static int connect_to(struct end *e, const struct end *peer)
 	attr.ah_attr.type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&peer->gid->gid, 0,
-			e->gid->index, 64, 0);
-	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+			end->gid->index, 64, 0);
+	err = ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
 			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
 			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
 	if (err)
 		return err;
 	attr.qp_state = IB_QPS_RTS;
-	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+	return ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
 			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
 			    IB_QP_MAX_QP_RD_ATOMIC);
 }
@@ -298,11 +298,11 @@ static int persist(u64 id, u32 off, u32 len, int flags)
 	return post(id, CAIRN_WR_WRITE_PERSIST, off, len, flags);
 }
 
-static int post_recv(struct end *e, u64 id)
+static int post_recv(struct end *end, u64 id)
 {
 	struct ib_recv_wr wr = { .wr_id = id };
 
-	return ib_post_recv(e->qp, &wr, NULL);
+	return ib_post_recv(end->qp, &wr, NULL);
 }
 
 static bool in_place(u32 off, u32 len)
@@ -365,7 +365,7 @@ static void registration(void)
 static void persistent_memory(void)
 {
 	u8 *ordinary = eb.buf, *va = __va(pmem);
-	struct cairn_persist_info w;
+	struct cairn_persist_info info;
 	struct ib_mr *mr;
 
 	if (!CHECK(pmem))
@@ -383,8 +383,8 @@ static void persistent_memory(void)
 	eb.buf = va;
 	if (set_up(CAIRN_MR_PERSIST_NIC)) {
 		CHECK(!persist(1, 13, 5000, 0));
-		w = written(1);
-		CHECK(w.durability == CAIRN_DURABILITY_ADR);
+		info = written(1);
+		CHECK(info.durability == CAIRN_DURABILITY_ADR);
 		CHECK(in_place(13, 5000));
 	}
 	eb.buf = ordinary;
@@ -392,14 +392,14 @@ static void persistent_memory(void)
 
 static void nic_flush(void)
 {
-	struct cairn_persist_info w;
+	struct cairn_persist_info info;
 
 	if (!set_up(EMULATED))
 		return;
 	CHECK(!persist(1, 13, 5000, 0));
-	w = written(1);
-	CHECK(w.psn == ((PSN + 4) & 0xffffff));
-	CHECK(w.durability == CAIRN_DURABILITY_EMULATED);
+	info = written(1);
+	CHECK(info.psn == ((PSN + 4) & 0xffffff));
+	CHECK(info.durability == CAIRN_DURABILITY_EMULATED);
 	CHECK(in_place(13, 5000));
 	CHECK(!persist(2, 6000, 40, IB_SEND_INLINE | IB_SEND_FENCE));
 	written(2);
@@ -413,17 +413,17 @@ static void nic_flush(void)
 
 static void early(void)
 {
-	struct cairn_persist_info w, d;
+	struct cairn_persist_info info_w, info_d;
 
 	if (!set_up(EMULATED))
 		return;
 	CHECK(!persist(1, 64, 3000, CAIRN_SEND_EARLY));
-	w = written(1);
+	info_w = written(1);
 	CHECK(nothing(ea.rcq));
 	CHECK(!post_recv(&ea, 5));
-	d = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
-	CHECK(d.psn == w.psn);
-	CHECK(d.va == eb.mr->iova + 64);
+	info_d = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
+	CHECK(info_d.psn == info_w.psn);
+	CHECK(info_d.va == eb.mr->iova + 64);
 	CHECK(in_place(64, 3000));
 }
 
@@ -434,44 +434,44 @@ static struct cairn_persist_info asked(u64 id)
 
 static void host_flush(void)
 {
-	struct cairn_persist_info f, g;
+	struct cairn_persist_info info_f, info_g;
 
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1) && !post_recv(&eb, 2));
 	CHECK(!persist(1, 100, 2000, 0));
 	CHECK(!persist(2, 4000, 50, 0));
-	f = asked(1);
-	g = asked(2);
-	CHECK(f.va == eb.mr->iova + 100 && f.length == 2000);
-	CHECK(f.psn == ((PSN + 1) & 0xffffff));
-	CHECK(g.va == eb.mr->iova + 4000 && g.length == 50);
+	info_f = asked(1);
+	info_g = asked(2);
+	CHECK(info_f.va == eb.mr->iova + 100 && info_f.length == 2000);
+	CHECK(info_f.psn == ((PSN + 1) & 0xffffff));
+	CHECK(info_g.va == eb.mr->iova + 4000 && info_g.length == 50);
 	CHECK(in_place(100, 2000));
 	CHECK(nothing(ea.scq));
-	CHECK(cairn_persist_done(eb.dev, f.token ^ 1ULL << 40, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, info_f.token ^ 1ULL << 40, 0) == -ENOENT);
 	CHECK(cairn_persist_done(eb.dev, 0, 0) == -ENOENT);
-	CHECK(cairn_persist_done(ea.dev, f.token, 0) == -ENOENT);
+	CHECK(cairn_persist_done(ea.dev, info_f.token, 0) == -ENOENT);
 	/* done in any order, reported in the order of the messages */
-	CHECK(!cairn_persist_done(eb.dev, g.token, 0));
-	CHECK(cairn_persist_done(eb.dev, g.token, 0) == -ENOENT);
+	CHECK(!cairn_persist_done(eb.dev, info_g.token, 0));
+	CHECK(cairn_persist_done(eb.dev, info_g.token, 0) == -ENOENT);
 	CHECK(nothing(ea.scq));
-	CHECK(!cairn_persist_done(eb.dev, f.token, 0));
+	CHECK(!cairn_persist_done(eb.dev, info_f.token, 0));
 	written(1);
 	written(2);
-	CHECK(cairn_persist_done(eb.dev, f.token, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, info_f.token, 0) == -ENOENT);
 }
 
 static void host_failure(void)
 {
-	struct cairn_persist_info f;
+	struct cairn_persist_info info;
 
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1));
 	CHECK(!persist(1, 0, 100, 0));
 	CHECK(!post(2, IB_WR_RDMA_WRITE, 0, 0, 0));
-	f = asked(1);
-	CHECK(!cairn_persist_done(eb.dev, f.token, -EIO));
+	info = asked(1);
+	CHECK(!cairn_persist_done(eb.dev, info.token, -EIO));
 	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
 	next(ea.scq, 2, IB_WC_WR_FLUSH_ERR, CAIRN_PERSIST_KIND_NONE);
 }
@@ -479,16 +479,16 @@ static void host_failure(void)
 /* The region is destroyed while a host flush is pending. */
 static void late_token(void)
 {
-	struct cairn_persist_info f;
+	struct cairn_persist_info info;
 
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1));
 	CHECK(!persist(1, 0, 100, 0));
-	f = asked(1);
+	info = asked(1);
 	ib_dereg_mr(eb.mr);
 	eb.mr = NULL;
-	CHECK(cairn_persist_done(eb.dev, f.token, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, info.token, 0) == -ENOENT);
 	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
 }
 

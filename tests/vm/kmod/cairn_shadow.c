@@ -123,19 +123,19 @@ static void evict(void)
 	state.evictions++;
 }
 
-static void add_line(struct pending *p, const u8 *va, unsigned long off)
+static void add_line(struct pending *pending, const u8 *va, unsigned long off)
 {
-	struct line *l;
+	struct line *line;
 
 	recent[recents++ % RECENT] = off / LINE;
-	if (p->n == ROOM) {
+	if (pending->n == ROOM) {
 		state.missed++;
 		return;
 	}
-	l = &p->line[p->n++];
-	l->at = off / LINE;
-	l->when = ++now;
-	memcpy(l->bytes, va, LINE);
+	line = &pending->line[pending->n++];
+	line->at = off / LINE;
+	line->when = ++now;
+	memcpy(line->bytes, va, LINE);
 	state.lines++;
 }
 
@@ -177,23 +177,24 @@ static struct kprobe writeback = {
 static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
 		      unsigned long kflags)
 {
-	struct pending *p;
-	struct line *l;
+	struct pending *pending_p;
+	struct line *line;
 	unsigned long flags;
 	u32 i, n;
 
 	if (defect == NO_FENCE)
 		return;
 	spin_lock_irqsave(&lock, flags);
-	p = this_cpu_ptr(&pending);
-	n = defect == LATE_FENCE ? p->fenced : p->n;
+	pending_p = this_cpu_ptr(&pending);
+	n = defect == LATE_FENCE ? pending_p->fenced : pending_p->n;
 	for (i = 0; i < n; i++) {
-		l = &p->line[i];
-		make_durable(l->at, l->bytes, l->when, GENMASK(WORDS - 1, 0));
+		line = &pending_p->line[i];
+		make_durable(line->at, line->bytes, line->when, GENMASK(WORDS - 1, 0));
 	}
-	memmove(p->line, p->line + n, (p->n - n) * sizeof(*p->line));
-	p->n -= n;
-	p->fenced = p->n;
+	memmove(pending_p->line, pending_p->line + n,
+		(pending_p->n - n) * sizeof(*pending_p->line));
+	pending_p->n -= n;
+	pending_p->fenced = pending_p->n;
 	state.fences++;
 	spin_unlock_irqrestore(&lock, flags);
 }
@@ -239,12 +240,12 @@ static void unprobe_fence(void)
 /* The caller holds lock. NULL: too many. */
 static struct shadow_qp *find_qp(u32 qpn)
 {
-	struct shadow_qp *q;
+	struct shadow_qp *qp;
 
-	for (q = state.qp; q < state.qp + SHADOW_QPS; q++)
-		if (!q->qpn || q->qpn == qpn) {
-			q->qpn = qpn;
-			return q;
+	for (qp = state.qp; qp < state.qp + SHADOW_QPS; qp++)
+		if (!qp->qpn || qp->qpn == qpn) {
+			qp->qpn = qpn;
+			return qp;
 		}
 	return NULL;
 }
@@ -259,15 +260,15 @@ static void note(u32 *has, u32 *highest, u32 psn)
 
 static void acknowledged(u8 opcode, u32 qpn, u32 psn)
 {
-	struct shadow_qp *q;
+	struct shadow_qp *qp;
 	unsigned long flags;
 
 	spin_lock_irqsave(&lock, flags);
-	q = state.failed ? NULL : find_qp(qpn);
-	if (q && opcode == BTH_ACK)
-		note(&q->has_ack, &q->ack, psn);
-	else if (q)
-		note(&q->has_persist, &q->persist, psn);
+	qp = state.failed ? NULL : find_qp(qpn);
+	if (qp && opcode == BTH_ACK)
+		note(&qp->has_ack, &qp->ack, psn);
+	else if (qp)
+		note(&qp->has_persist, &qp->persist, psn);
 	if (countdown && !--countdown)
 		state.failed = 1;
 	spin_unlock_irqrestore(&lock, flags);

@@ -47,7 +47,7 @@ static bool setup(void)
 	return cq;
 }
 
-static void create_end(struct vt_end *e, int side, enum ibv_qp_type type)
+static void create_end(struct vt_end *end, int side, enum ibv_qp_type type)
 {
 	struct ibv_cq *own = side ? ibv_create_cq(dev[1].ctx, 16, NULL, NULL,
 						  0) : cq;
@@ -55,16 +55,16 @@ static void create_end(struct vt_end *e, int side, enum ibv_qp_type type)
 		.cap = { DEPTH, 1, 1, 1, 0 }, .qp_type = type,
 		.send_cq = own, .recv_cq = own,
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	e->dev = &dev[side];
-	e->o = o;
-	e->o.type = type;
-	e->o.timeout = 17;
-	e->rcq = own;
-	e->qp = ibv_create_qp(dev[side].pd, &init);
-	must(e->qp);
-	e->psn = 1;
+	end->dev = &dev[side];
+	end->o = opts;
+	end->o.type = type;
+	end->o.timeout = 17;
+	end->rcq = own;
+	end->qp = ibv_create_qp(dev[side].pd, &init);
+	must(end->qp);
+	end->psn = 1;
 }
 
 static void create_flow(u32 i, bool controlled)

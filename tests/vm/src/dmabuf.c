@@ -96,31 +96,31 @@ static int vgem_export(bool writable)
 }
 
 /* A buffer of SIZE bytes, mapped for comparing. */
-static void buffer_open(struct buffer *x)
+static void buffer_open(struct buffer *buffer)
 {
 	if (!strcmp(exporter, "udmabuf")) {
-		x->fd = udmabuf_export(&x->mem);
+		buffer->fd = udmabuf_export(&buffer->mem);
 	} else {
-		x->fd = !strcmp(exporter, "heap") ? heap_export(true) :
+		buffer->fd = !strcmp(exporter, "heap") ? heap_export(true) :
 						   vgem_export(true);
-		x->mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-			      x->fd, 0);
+		buffer->mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+				   buffer->fd, 0);
 	}
-	must(x->fd >= 0 && x->mem != MAP_FAILED);
-	memset(x->mem, 0, SIZE);
+	must(buffer->fd >= 0 && buffer->mem != MAP_FAILED);
+	memset(buffer->mem, 0, SIZE);
 }
 
-static void buffer_close(struct buffer *x)
+static void buffer_close(struct buffer *buffer)
 {
-	if (x->fd >= 0)
-		close(x->fd);
-	munmap(x->mem, SIZE);
+	if (buffer->fd >= 0)
+		close(buffer->fd);
+	munmap(buffer->mem, SIZE);
 }
 
-static struct ibv_mr *reg(struct vt_dev *d, struct buffer *x, u64 offset,
+static struct ibv_mr *reg(struct vt_dev *dev, struct buffer *buffer, u64 offset,
 			  u64 length, u64 iova, int access)
 {
-	return ibv_reg_dmabuf_mr(d->pd, offset, length, iova, x->fd, access);
+	return ibv_reg_dmabuf_mr(dev->pd, offset, length, iova, buffer->fd, access);
 }
 
 /* Two ends; messages lie in ordinary memory or in the buffer at 0. */
@@ -132,29 +132,29 @@ struct pair {
 
 #define IOVA	0x700000000000ULL
 
-static void pair_open(struct pair *p)
+static void pair_open(struct pair *pair)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	must(!vt_end_create(&p->a, &a, &o, SIZE));
-	must(!vt_end_create(&p->b, &b, &o, SIZE));
-	must(!vt_connect(&p->a, &p->b));
-	buffer_open(&p->x);
-	p->at_a = reg(&a, &p->x, 0, SIZE, 0, VT_ACCESS);
-	p->at_b = reg(&b, &p->x, PAGE, SIZE - PAGE, IOVA + PAGE, VT_ACCESS);
-	must(p->at_a && p->at_b);
+	must(!vt_end_create(&pair->a, &a, &opts, SIZE));
+	must(!vt_end_create(&pair->b, &b, &opts, SIZE));
+	must(!vt_connect(&pair->a, &pair->b));
+	buffer_open(&pair->x);
+	pair->at_a = reg(&a, &pair->x, 0, SIZE, 0, VT_ACCESS);
+	pair->at_b = reg(&b, &pair->x, PAGE, SIZE - PAGE, IOVA + PAGE, VT_ACCESS);
+	must(pair->at_a && pair->at_b);
 }
 
-static void pair_close(struct pair *p)
+static void pair_close(struct pair *pair)
 {
-	ktap_eq(p->at_a ? ibv_dereg_mr(p->at_a) : 0, 0);
-	ktap_eq(p->at_b ? ibv_dereg_mr(p->at_b) : 0, 0);
-	buffer_close(&p->x);
-	vt_end_destroy(&p->a);
-	vt_end_destroy(&p->b);
+	ktap_eq(pair->at_a ? ibv_dereg_mr(pair->at_a) : 0, 0);
+	ktap_eq(pair->at_b ? ibv_dereg_mr(pair->at_b) : 0, 0);
+	buffer_close(&pair->x);
+	vt_end_destroy(&pair->a);
+	vt_end_destroy(&pair->b);
 }
 
-static void post(struct vt_end *e, enum ibv_wr_opcode opcode, u64 addr,
+static void post(struct vt_end *end, enum ibv_wr_opcode opcode, u64 addr,
 		 u32 len, u32 lkey, u64 to, u32 rkey)
 {
 	struct ibv_sge sge = { addr, len, lkey };
@@ -171,7 +171,7 @@ static void post(struct vt_end *e, enum ibv_wr_opcode opcode, u64 addr,
 		wr.wr.rdma.remote_addr = to;
 		wr.wr.rdma.rkey = rkey;
 	}
-	must(!ibv_post_send(e->qp, &wr, &bad));
+	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
 static void done(struct ibv_cq *cq, enum ibv_wc_status status)
@@ -182,160 +182,160 @@ static void done(struct ibv_cq *cq, enum ibv_wc_status status)
 	ktap_eq(wc.status, status);
 }
 
-static u64 mem_of(struct vt_end *e)
+static u64 mem_of(struct vt_end *end)
 {
-	return (uintptr_t)e->buf + AT;
+	return (uintptr_t)end->buf + AT;
 }
 
 /* A peer writes and reads the buffer. */
 static void target(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	vt_fill(p.a.buf + AT, LEN, 1);
-	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), LEN, p.a.mr->lkey, IOVA + AT,
-	     p.at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.x.mem + AT, LEN, 1), -1);
-	ktap_eq(p.x.mem[AT - 1] | p.x.mem[AT + LEN], 0);
-	vt_fill(p.x.mem + AT, LEN, 2);
-	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), LEN, p.a.mr->lkey, IOVA + AT,
-	     p.at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.a.buf + AT, LEN, 2), -1);
-	pair_close(&p);
+	pair_open(&pair);
+	vt_fill(pair.a.buf + AT, LEN, 1);
+	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
+	     pair.at_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.x.mem + AT, LEN, 1), -1);
+	ktap_eq(pair.x.mem[AT - 1] | pair.x.mem[AT + LEN], 0);
+	vt_fill(pair.x.mem + AT, LEN, 2);
+	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
+	     pair.at_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.a.buf + AT, LEN, 2), -1);
+	pair_close(&pair);
 }
 
 /* The buffer is the source of WRITEs and the destination of READs. */
 static void source(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	vt_fill(p.x.mem + AT, LEN, 3);
-	post(&p.a, IBV_WR_RDMA_WRITE, AT, LEN, p.at_a->lkey, mem_of(&p.b),
-	     p.b.mr->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.b.buf + AT, LEN, 3), -1);
-	vt_fill(p.b.buf + AT, LEN, 4);
-	post(&p.a, IBV_WR_RDMA_READ, AT, LEN, p.at_a->lkey, mem_of(&p.b),
-	     p.b.mr->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.x.mem + AT, LEN, 4), -1);
-	pair_close(&p);
+	pair_open(&pair);
+	vt_fill(pair.x.mem + AT, LEN, 3);
+	post(&pair.a, IBV_WR_RDMA_WRITE, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
+	     pair.b.mr->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.b.buf + AT, LEN, 3), -1);
+	vt_fill(pair.b.buf + AT, LEN, 4);
+	post(&pair.a, IBV_WR_RDMA_READ, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
+	     pair.b.mr->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.x.mem + AT, LEN, 4), -1);
+	pair_close(&pair);
 }
 
 /* From the buffer to the buffer, by messages. */
 static void messages(void)
 {
 	const u32 to = AT + 2 * LEN;
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_sge sge;
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	pair_open(&p);
-	sge = (struct ibv_sge){ IOVA + to, LEN, p.at_b->lkey };
-	vt_fill(p.x.mem + AT, LEN, 5);
-	must(!ibv_post_recv(p.b.qp, &wr, &bad));
-	post(&p.a, IBV_WR_SEND, AT, LEN, p.at_a->lkey, 0, 0);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	done(p.b.rcq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.x.mem + to, LEN, 5), -1);
-	pair_close(&p);
+	pair_open(&pair);
+	sge = (struct ibv_sge){ IOVA + to, LEN, pair.at_b->lkey };
+	vt_fill(pair.x.mem + AT, LEN, 5);
+	must(!ibv_post_recv(pair.b.qp, &wr, &bad));
+	post(&pair.a, IBV_WR_SEND, AT, LEN, pair.at_a->lkey, 0, 0);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	done(pair.b.rcq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.x.mem + to, LEN, 5), -1);
+	pair_close(&pair);
 }
 
 static void atomics(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u64 *word, *got;
 
-	pair_open(&p);
-	word = (u64 *)(p.x.mem + 3 * PAGE);
-	got = (u64 *)(p.x.mem + PAGE);
+	pair_open(&pair);
+	word = (u64 *)(pair.x.mem + 3 * PAGE);
+	got = (u64 *)(pair.x.mem + PAGE);
 	*word = 37;
-	post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, PAGE, 8, p.at_a->lkey,
-	     IOVA + 3 * PAGE, p.at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, PAGE, 8, pair.at_a->lkey,
+	     IOVA + 3 * PAGE, pair.at_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(*word, 42);
 	ktap_eq(*got, 37);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Rights and bounds of a region inside the buffer are checked as for other memory. */
 static void rights(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_mr *mr;
 
-	pair_open(&p);
-	mr = reg(&b, &p.x, PAGE + 8, 64, IOVA + 8,
+	pair_open(&pair);
+	mr = reg(&b, &pair.x, PAGE + 8, 64, IOVA + 8,
 		 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	must(mr);
-	memset(p.x.mem + PAGE + 8, 7, 64);
-	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), 64, p.a.mr->lkey, IOVA + 8,
+	memset(pair.x.mem + PAGE + 8, 7, 64);
+	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 8,
 	     mr->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(p.a.buf[AT], 7);
-	ktap_eq(p.a.buf[AT + 63], 7);
-	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), 8, p.a.mr->lkey, IOVA + 8,
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(pair.a.buf[AT], 7);
+	ktap_eq(pair.a.buf[AT + 63], 7);
+	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 8, pair.a.mr->lkey, IOVA + 8,
 	     mr->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	vt_to_state(p.a.qp, IBV_QPS_RESET);
-	vt_to_state(p.b.qp, IBV_QPS_RESET);
-	must(!vt_connect(&p.a, &p.b));
-	post(&p.a, IBV_WR_RDMA_READ, mem_of(&p.a), 64, p.a.mr->lkey, IOVA + 9,
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	vt_to_state(pair.a.qp, IBV_QPS_RESET);
+	vt_to_state(pair.b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&pair.a, &pair.b));
+	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 9,
 	     mr->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 static void wrong(void)
 {
 	const int rw = VT_ACCESS;
-	struct buffer x, none = { .fd = -1 }, file;
+	struct buffer buffer, none = { .fd = -1 }, file;
 
-	buffer_open(&x);
+	buffer_open(&buffer);
 	file.fd = open("/dev/zero", O_RDWR);
 	REFUSED_MR(reg(&a, &none, 0, PAGE, 0, rw), EBADF);
 	REFUSED_MR(reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, 0, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, SIZE + 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, PAGE, SIZE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, SIZE, 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, SIZE + PAGE, 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, PAGE, ~0ULL, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 1, 8, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, 8, 1, rw), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 15), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, 0, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, SIZE + 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, PAGE, SIZE, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, SIZE, 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, SIZE + PAGE, 1, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, PAGE, ~0ULL, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 1, 8, 0, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, 8, 1, rw), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 15), EINVAL);
 	/* neither flushed nor persistent: it is no NVDIMM */
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
 	close(file.fd);
-	buffer_close(&x);
+	buffer_close(&buffer);
 }
 
 /* A file open for reading allows a readable region, and no writable one. */
 static void read_only(void)
 {
-	struct buffer x;
+	struct buffer buffer;
 	struct ibv_mr *mr;
 
 	if (!strcmp(exporter, "udmabuf"))
 		return;
-	x.fd = !strcmp(exporter, "heap") ? heap_export(false) :
+	buffer.fd = !strcmp(exporter, "heap") ? heap_export(false) :
 					   vgem_export(false);
-	must(x.fd >= 0);
-	REFUSED_MR(reg(&a, &x, 0, PAGE, 0, VT_ACCESS), EACCES);
-	mr = reg(&a, &x, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
+	must(buffer.fd >= 0);
+	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, VT_ACCESS), EACCES);
+	mr = reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
 	must(mr);
 	ktap_eq(ibv_dereg_mr(mr), 0);
-	close(x.fd);
+	close(buffer.fd);
 }
 
 /* Such a region cannot be changed. The library refuses that itself; so a request for
@@ -347,49 +347,49 @@ static void again(void)
 		IBV_REREG_MR_CHANGE_ACCESS, IBV_REREG_MR_CHANGE_PD,
 		IBV_REREG_MR_CHANGE_TRANSLATION,
 	};
-	struct pair p = {};
+	struct pair pair = {};
 	u32 i, handle;
 
-	pair_open(&p);
-	handle = p.b.mr->handle;
+	pair_open(&pair);
+	handle = pair.b.mr->handle;
 	for (i = 0; i < 3; i++) {
-		ktap_eq(ibv_rereg_mr(p.at_b, flags[i], b.pd, p.b.buf, PAGE,
+		ktap_eq(ibv_rereg_mr(pair.at_b, flags[i], b.pd, pair.b.buf, PAGE,
 				     IBV_ACCESS_REMOTE_READ),
 			IBV_REREG_MR_ERR_INPUT);
-		p.b.mr->handle = p.at_b->handle;
-		ktap_ok(ibv_rereg_mr(p.b.mr, flags[i], b.pd, p.b.buf, PAGE,
+		pair.b.mr->handle = pair.at_b->handle;
+		ktap_ok(ibv_rereg_mr(pair.b.mr, flags[i], b.pd, pair.b.buf, PAGE,
 				     IBV_ACCESS_REMOTE_READ) < 0);
-		p.b.mr->handle = handle;
+		pair.b.mr->handle = handle;
 		ktap_eq(errno, EINVAL);
 	}
-	post(&p.a, IBV_WR_RDMA_WRITE, mem_of(&p.a), 64, p.a.mr->lkey,
-	     IOVA + PAGE, p.at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	pair_close(&p);
+	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 64, pair.a.mr->lkey,
+	     IOVA + PAGE, pair.at_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	pair_close(&pair);
 }
 
-static void write_often(struct pair *p, int n)
+static void write_often(struct pair *pair, int n)
 {
 	while (n--)
-		post(&p->a, IBV_WR_RDMA_WRITE, mem_of(&p->a), LEN, p->a.mr->lkey,
-		     IOVA + AT, p->at_b->rkey);
+		post(&pair->a, IBV_WR_RDMA_WRITE, mem_of(&pair->a), LEN, pair->a.mr->lkey,
+		     IOVA + AT, pair->at_b->rkey);
 }
 
 /* The region outlives the descriptor. */
 static void closed(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	int i;
 
-	pair_open(&p);
-	close(p.x.fd);
-	p.x.fd = -1;
-	vt_fill(p.a.buf + AT, LEN, 8);
-	write_often(&p, 8);
+	pair_open(&pair);
+	close(pair.x.fd);
+	pair.x.fd = -1;
+	vt_fill(pair.a.buf + AT, LEN, 8);
+	write_often(&pair, 8);
 	for (i = 0; i < 8; i++)
-		done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.x.mem + AT, LEN, 8), -1);
-	pair_close(&p);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.x.mem + AT, LEN, 8), -1);
+	pair_close(&pair);
 }
 
 /* After deregistration returns, messages in flight write nothing more. */
@@ -398,19 +398,19 @@ static void released(void)
 	int round, i, cut = 0;
 
 	for (round = 0; round < 60 && cut < 5; round++) {
-		struct pair p = {};
+		struct pair pair = {};
 
-		pair_open(&p);
-		memset(p.a.buf, 0x3a, SIZE);
-		write_often(&p, 60);
-		must(!ibv_dereg_mr(p.at_b));
-		p.at_b = NULL;
-		memset(p.x.mem, 0xc5, SIZE);
-		cut += vt_any_failed(p.a.scq, 60, LONG);
-		for (i = 0; i < (int)SIZE && p.x.mem[i] == 0xc5; i++)
+		pair_open(&pair);
+		memset(pair.a.buf, 0x3a, SIZE);
+		write_often(&pair, 60);
+		must(!ibv_dereg_mr(pair.at_b));
+		pair.at_b = NULL;
+		memset(pair.x.mem, 0xc5, SIZE);
+		cut += vt_any_failed(pair.a.scq, 60, LONG);
+		for (i = 0; i < (int)SIZE && pair.x.mem[i] == 0xc5; i++)
 			;
 		ktap_eq(i, SIZE);
-		pair_close(&p);
+		pair_close(&pair);
 	}
 	ktap_ok(cut);
 }
@@ -419,19 +419,19 @@ static void released(void)
 static void often(void)
 {
 	struct ibv_mr *mr[16];
-	struct buffer x;
+	struct buffer buffer;
 	int round, i;
 
-	buffer_open(&x);
+	buffer_open(&buffer);
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < 16; i++) {
-			mr[i] = reg(&a, &x, i * PAGE, PAGE * 3, 0, VT_ACCESS);
+			mr[i] = reg(&a, &buffer, i * PAGE, PAGE * 3, 0, VT_ACCESS);
 			must(mr[i]);
 		}
 		for (i = 0; i < 16; i++)
 			ktap_eq(ibv_dereg_mr(mr[i]), 0);
 	}
-	buffer_close(&x);
+	buffer_close(&buffer);
 }
 
 #define TESTS(X)							\
@@ -441,13 +441,13 @@ VT_TESTS(TESTS)
 
 static int hold(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
 	if (!vt_open_both(&a, &b, VT_IPV4) || setjmp(vt_leave))
 		return 1;
-	pair_open(&p);
-	close(p.x.fd);
-	munmap(p.x.mem, SIZE);
+	pair_open(&pair);
+	close(pair.x.fd);
+	munmap(pair.x.mem, SIZE);
 	puts("holds");
 	fflush(stdout);
 	pause();

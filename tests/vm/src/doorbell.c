@@ -25,10 +25,10 @@
 static struct vt_dev dev[2];
 static unsigned int posts = 20000;
 
-static int post(struct vt_end *e, const struct vt_end *peer, u32 len,
+static int post(struct vt_end *end, const struct vt_end *peer, u32 len,
 		unsigned int list, bool signaled)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, len, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, len, end->mr->lkey };
 	struct ibv_send_wr wr[8] = {}, *bad;
 
 	for (unsigned int i = 0; i < list; i++) {
@@ -41,25 +41,25 @@ static int post(struct vt_end *e, const struct vt_end *peer, u32 len,
 		if (signaled && i + 1 == list)
 			wr[i].send_flags = IBV_SEND_SIGNALED;
 	}
-	return ibv_post_send(e->qp, wr, &bad);
+	return ibv_post_send(end->qp, wr, &bad);
 }
 
-static void connect_ends(struct vt_end *a, struct vt_end *b, size_t len)
+static void connect_ends(struct vt_end *end_a, struct vt_end *end_b, size_t len)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap.max_send_wr = DEPTH;
-	o.timeout = 18;
-	must(!vt_end_create(a, &dev[0], &o, len));
-	must(!vt_end_create(b, &dev[1], &o, len));
-	must(!vt_connect(a, b));
+	opts.cap.max_send_wr = DEPTH;
+	opts.timeout = 18;
+	must(!vt_end_create(end_a, &dev[0], &opts, len));
+	must(!vt_end_create(end_b, &dev[1], &opts, len));
+	must(!vt_connect(end_a, end_b));
 }
 
-static bool reap(struct vt_end *e)
+static bool reap(struct vt_end *end)
 {
 	struct ibv_wc wc;
 
-	return !vt_poll(e->scq, &wc, 1, LONG) && wc.status == IBV_WC_SUCCESS;
+	return !vt_poll(end->scq, &wc, 1, LONG) && wc.status == IBV_WC_SUCCESS;
 }
 
 static void pause_up_to(unsigned int us)
@@ -72,18 +72,18 @@ static void pause_up_to(unsigned int us)
 
 static void race(void)
 {
-	static struct vt_end a, b;
+	static struct vt_end end_a, end_b;
 	unsigned int n, list;
 
-	connect_ends(&a, &b, 4096);
+	connect_ends(&end_a, &end_b, 4096);
 	for (n = 0; n < posts; n += list) {
 		list = 1 + ktap_rand_below(8);
-		must(!post(&a, &b, 8, list, true));
-		must(reap(&a));
+		must(!post(&end_a, &end_b, 8, list, true));
+		must(reap(&end_a));
 		pause_up_to(400);
 	}
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 static void mark(void)
@@ -93,30 +93,30 @@ static void mark(void)
 
 static void busy(void)
 {
-	static struct vt_end a, b;
+	static struct vt_end end_a, end_b;
 	unsigned int n, due = 0;
 
-	connect_ends(&a, &b, 4096);
+	connect_ends(&end_a, &end_b, 4096);
 	mark();
 	for (n = 0; n < posts; n += 8, due++) {
-		must(!post(&a, &b, 8, 8, true));
+		must(!post(&end_a, &end_b, 8, 8, true));
 		if (due >= 4) {
-			must(reap(&a));
+			must(reap(&end_a));
 			due--;
 		}
 	}
 	mark();
 	while (due--)
-		must(reap(&a));
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+		must(reap(&end_a));
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /* Poll without waiting. */
-static unsigned int ready(struct vt_end *e)
+static unsigned int ready(struct vt_end *end)
 {
 	struct ibv_wc wc;
-	int n = ibv_poll_cq(e->scq, 1, &wc);
+	int n = ibv_poll_cq(end->scq, 1, &wc);
 
 	must(n >= 0 && (!n || wc.status == IBV_WC_SUCCESS));
 	return n;
@@ -124,25 +124,25 @@ static unsigned int ready(struct vt_end *e)
 
 static void share(void)
 {
-	static struct vt_end a[SMALL + 1], b[SMALL + 1];
+	static struct vt_end end_a[SMALL + 1], end_b[SMALL + 1];
 	unsigned int done = 0, i, out[SMALL + 1] = {};
 	u64 end = vt_now_ms() + LONG;
 	unsigned int left[SMALL + 1];
 
 	for (i = 0; i <= SMALL; i++) {
-		connect_ends(&a[i], &b[i], i ? 4096 : BIG);
+		connect_ends(&end_a[i], &end_b[i], i ? 4096 : BIG);
 		left[i] = 20;
 	}
 	while (done < SMALL && vt_now_ms() < end) {
 		for (; out[0] < 8; out[0]++)
-			must(!post(&a[0], &b[0], BIG, 1, true));
-		out[0] -= ready(&a[0]);
+			must(!post(&end_a[0], &end_b[0], BIG, 1, true));
+		out[0] -= ready(&end_a[0]);
 		for (i = 1; i <= SMALL; i++) {
 			if (!out[i] && left[i]) {
-				must(!post(&a[i], &b[i], 64, 1, true));
+				must(!post(&end_a[i], &end_b[i], 64, 1, true));
 				out[i] = 1;
 			}
-			if (out[i] && ready(&a[i])) {
+			if (out[i] && ready(&end_a[i])) {
 				out[i] = 0;
 				done += !--left[i];
 			}
@@ -150,10 +150,10 @@ static void share(void)
 	}
 	ktap_eq(done, SMALL);
 	while (out[0]--)
-		must(reap(&a[0]));
+		must(reap(&end_a[0]));
 	for (i = 0; i <= SMALL; i++) {
-		vt_end_destroy(&a[i]);
-		vt_end_destroy(&b[i]);
+		vt_end_destroy(&end_a[i]);
+		vt_end_destroy(&end_b[i]);
 	}
 }
 

@@ -291,21 +291,21 @@ static void firsts(void)
 	};
 	struct ibv_qp *qp = NULL;
 	bool hit = true;
-	struct vt_dev d;
+	struct vt_dev dev;
 	int n;
 
 	for (n = 1; n < MOST && hit; n++) {
-		must(!vt_open(&d, vt_name_a(), VT_IPV4, -1));
-		init.send_cq = ibv_create_cq(d.ctx, 16, NULL, NULL, 0);
+		must(!vt_open(&dev, vt_name_a(), VT_IPV4, -1));
+		init.send_cq = ibv_create_cq(dev.ctx, 16, NULL, NULL, 0);
 		init.recv_cq = init.send_cq;
 		must(init.send_cq);
 		set_nth(n);
-		qp = ibv_create_qp(d.pd, &init);
+		qp = ibv_create_qp(dev.pd, &init);
 		hit = happened();
 		if (qp)
 			ktap_ok(!ibv_destroy_qp(qp));
 		ktap_ok(!ibv_destroy_cq(init.send_cq));
-		vt_close(&d);
+		vt_close(&dev);
 	}
 	ktap_diag("first QP: %d faults", n - 2);
 	ktap_ok(!hit && qp);
@@ -327,10 +327,10 @@ static void leave_group(void *made)
 
 static void groups(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&one, &da, &o, BUF));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&one, &da, &opts, BUF));
 	must(!vt_to_init(&one) && !vt_to_rtr(&one, &one) && !vt_to_rts(&one));
 	each("group", join_group, leave_group);
 	vt_end_destroy(&one);
@@ -505,21 +505,21 @@ struct request {
 	char attrs[256];
 };
 
-static void add_attr(struct request *r, u16 type, const void *data, u16 len)
+static void add_attr(struct request *request, u16 type, const void *data, u16 len)
 {
-	struct nlattr *attr = (void *)((char *)r + NLMSG_ALIGN(r->hdr.nlmsg_len));
+	struct nlattr *attr = (void *)((char *)request + NLMSG_ALIGN(request->hdr.nlmsg_len));
 
 	attr->nla_type = type;
 	attr->nla_len = NLA_HDRLEN + len;
 	memcpy((char *)attr + NLA_HDRLEN, data, len);
-	r->hdr.nlmsg_len = NLMSG_ALIGN(r->hdr.nlmsg_len) + NLMSG_ALIGN(attr->nla_len);
+	request->hdr.nlmsg_len = NLMSG_ALIGN(request->hdr.nlmsg_len) + NLMSG_ALIGN(attr->nla_len);
 }
 
 /*
  * Only a failure has an answer. If a fault hits the copy of the answer, its loss also
  * means failure.
  */
-static int request(struct request *r, u16 command)
+static int request(struct request *request_r, u16 command)
 {
 	struct {
 		struct nlmsghdr hdr;
@@ -529,11 +529,11 @@ static int request(struct request *r, u16 command)
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
 	int err = 0;
 
-	r->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
-	r->hdr.nlmsg_flags = NLM_F_REQUEST;
+	request_r->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
+	request_r->hdr.nlmsg_flags = NLM_F_REQUEST;
 	if (fd < 0)
 		return errno;
-	if (send(fd, r, r->hdr.nlmsg_len, 0) < 0)
+	if (send(fd, request_r, request_r->hdr.nlmsg_len, 0) < 0)
 		err = errno;
 	else if (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < 0)
 		err = errno == EAGAIN ? 0 : errno;
@@ -548,33 +548,33 @@ static int link_number;
 
 static void *add_link(void)
 {
-	struct request r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+	struct request request_r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
 
-	add_attr(&r, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
-	add_attr(&r, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
-	add_attr(&r, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
-	return result(request(&r, RDMA_NLDEV_CMD_NEWLINK));
+	add_attr(&request_r, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
+	add_attr(&request_r, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
+	add_attr(&request_r, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
+	return result(request(&request_r, RDMA_NLDEV_CMD_NEWLINK));
 }
 
 /* The number of the device, or -1. */
 static int link_index(void)
 {
-	FILE *f = popen("rdma dev show cairn_f 2>/dev/null", "r");
+	FILE *file = popen("rdma dev show cairn_f 2>/dev/null", "r");
 	int index = -1;
 
-	if (f && fscanf(f, "%d:", &index) != 1)
+	if (file && fscanf(file, "%d:", &index) != 1)
 		index = -1;
-	if (f)
-		pclose(f);
+	if (file)
+		pclose(file);
 	return index;
 }
 
 static void *delete_link(void)
 {
-	struct request r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+	struct request request_r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
 
-	add_attr(&r, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
-	return result(request(&r, RDMA_NLDEV_CMD_DELLINK));
+	add_attr(&request_r, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
+	return result(request(&request_r, RDMA_NLDEV_CMD_DELLINK));
 }
 
 static void undo_link(void *made)

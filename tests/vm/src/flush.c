@@ -34,12 +34,12 @@ static u8 retries = 7;
 
 static void open_ends(int mr_access, int qp_access)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;
-	o.retry_cnt = retries;
-	must(!vt_end_create_ex(&a, &dev[0], &o, LEN, OPS));
-	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	opts.timeout = 18;
+	opts.retry_cnt = retries;
+	must(!vt_end_create_ex(&a, &dev[0], &opts, LEN, OPS));
+	must(!vt_end_create(&b, &dev[1], &opts, 4096));
 	b.o.access |= qp_access;
 	memory = vt_dax() ? vt_dax_map(NULL, LEN, 0) : vt_map(LEN);
 	must(memory);

@@ -69,25 +69,25 @@ static void pattern_check(const u64 *mem, size_t len, u64 tag)
 
 static void victim_new(u32 i)
 {
-	struct victim *v = &victims[i];
+	struct victim *victim = &victims[i];
 	struct vt_dev *of = &dev[i & 1];
 	int access = i & 2 ? VT_ACCESS | IBV_ACCESS_MW_BIND : 0;
 
-	if (v->mr) {
-		pattern_check(v->mem, VICTIM_LEN, i);
-		ibv_dereg_mr(v->mr);
-		munmap(v->mem, VICTIM_LEN);
+	if (victim->mr) {
+		pattern_check(victim->mem, VICTIM_LEN, i);
+		ibv_dereg_mr(victim->mr);
+		munmap(victim->mem, VICTIM_LEN);
 	}
-	v->mem = mmap(NULL, VICTIM_LEN, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pattern_fill(v->mem, VICTIM_LEN, i);
-	v->mr = ibv_reg_mr(of->pd, v->mem, VICTIM_LEN, access | IBV_ACCESS_LOCAL_WRITE);
-	if (!v->mr)
-		v->mr = ibv_reg_mr(of->pd, v->mem, VICTIM_LEN, 0);
+	victim->mem = mmap(NULL, VICTIM_LEN, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pattern_fill(victim->mem, VICTIM_LEN, i);
+	victim->mr = ibv_reg_mr(of->pd, victim->mem, VICTIM_LEN, access | IBV_ACCESS_LOCAL_WRITE);
+	if (!victim->mr)
+		victim->mr = ibv_reg_mr(of->pd, victim->mem, VICTIM_LEN, 0);
 	count(churned);
-	if (v->mr)
+	if (victim->mr)
 		hints[i] = (struct fuzz_hint){
-			v->mr->lkey, v->mr->rkey, (uintptr_t)v->mem,
+			victim->mr->lkey, victim->mr->rkey, (uintptr_t)victim->mem,
 			i & 1 ? far.qp->qp_num : near.qp->qp_num, hints->not_magic };
 }
 
@@ -134,14 +134,14 @@ static bool bystander_round(u64 round)
 
 static void bystander(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	u64 round;
 	u32 i;
 
-	o.access |= IBV_ACCESS_MW_BIND;
+	opts.access |= IBV_ACCESS_MW_BIND;
 	if (!vt_open_both(&dev[0], &dev[1], VT_IPV4) ||
-	    vt_end_create(&near, &dev[0], &o, END_LEN) ||
-	    vt_end_create(&far, &dev[1], &o, END_LEN))
+	    vt_end_create(&near, &dev[0], &opts, END_LEN) ||
+	    vt_end_create(&far, &dev[1], &opts, END_LEN))
 		_exit(3);
 	/* a stranger would have to guess the PSN */
 	if (getrandom(&near.psn, 3, 0) != 3 || getrandom(&far.psn, 3, 0) != 3 ||
@@ -202,25 +202,25 @@ struct question {
 	u8 attrs[128];
 };
 
-static void question_attr(struct question *q, u16 type, const void *data, u16 len)
+static void question_attr(struct question *question, u16 type, const void *data, u16 len)
 {
 	struct nlattr attr = { .nla_len = NLA_HDRLEN + len, .nla_type = type };
-	u32 at = NLMSG_ALIGN(q->nlh.nlmsg_len);
+	u32 at = NLMSG_ALIGN(question->nlh.nlmsg_len);
 
-	if (at + NLA_ALIGN(attr.nla_len) > sizeof(*q))
+	if (at + NLA_ALIGN(attr.nla_len) > sizeof(*question))
 		return;
-	memcpy((u8 *)q + at, &attr, sizeof(attr));
-	memcpy((u8 *)q + at + NLA_HDRLEN, data, len);
-	q->nlh.nlmsg_len = at + NLA_ALIGN(attr.nla_len);
+	memcpy((u8 *)question + at, &attr, sizeof(attr));
+	memcpy((u8 *)question + at + NLA_HDRLEN, data, len);
+	question->nlh.nlmsg_len = at + NLA_ALIGN(attr.nla_len);
 }
 
-static void question_u32(struct question *q, u16 type, u32 value)
+static void question_u32(struct question *question, u16 type, u32 value)
 {
-	question_attr(q, type, &value, sizeof(value));
+	question_attr(question, type, &value, sizeof(value));
 }
 
 /* A dump of all objects of a kind, or a query for one number. */
-static void question_make(struct question *q)
+static void question_make(struct question *question)
 {
 	static const struct {
 		u16 command, number;
@@ -242,18 +242,18 @@ static void question_make(struct question *q)
 	};
 	u32 kind = below(sizeof(kinds) / sizeof(kinds[0]));
 
-	*q = (struct question){ .nlh = {
+	*question = (struct question){ .nlh = {
 		.nlmsg_len = NLMSG_HDRLEN, .nlmsg_seq = rnd(),
 		.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, kinds[kind].command),
 		.nlmsg_flags = NLM_F_REQUEST | (one_in(3) ? 0 : NLM_F_DUMP) } };
-	question_u32(q, RDMA_NLDEV_ATTR_DEV_INDEX, below(3));
+	question_u32(question, RDMA_NLDEV_ATTR_DEV_INDEX, below(3));
 	if (!one_in(8))
-		question_u32(q, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
-	if (!(q->nlh.nlmsg_flags & NLM_F_DUMP) && kinds[kind].number)
-		question_u32(q, kinds[kind].number,
+		question_u32(question, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+	if (!(question->nlh.nlmsg_flags & NLM_F_DUMP) && kinds[kind].number)
+		question_u32(question, kinds[kind].number,
 			     one_in(3) ? hints[below(FUZZ_HINTS)].qpn : below(300));
 	if (kinds[kind].command == RDMA_NLDEV_CMD_STAT_GET && one_in(2))
-		question_u32(q, RDMA_NLDEV_ATTR_STAT_RES,
+		question_u32(question, RDMA_NLDEV_ATTR_STAT_RES,
 			     one_in(2) ? RDMA_NLDEV_ATTR_RES_QP : RDMA_NLDEV_ATTR_RES_MR);
 }
 
@@ -264,11 +264,11 @@ static void question_ask(void)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	static u8 answer[1 << 16];
 	u32 parts = one_in(4) ? below(3) : 1000;
-	struct question q;
+	struct question question;
 
-	question_make(&q);
+	question_make(&question);
 	count(netlink);
-	if (send(fd, &q, q.nlh.nlmsg_len, 0) > 0) {
+	if (send(fd, &question, question.nlh.nlmsg_len, 0) > 0) {
 		while (parts-- && poll(&ready, 1, 20) == 1) {
 			struct nlmsghdr *head = (struct nlmsghdr *)answer;
 			ssize_t n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);

@@ -69,22 +69,22 @@ static u64 number(void)
 			   ktap_rand() >> below(64);
 }
 
-static void put16(u8 *p, u32 v)
+static void put16(u8 *bytes, u32 v)
 {
-	p[0] = v >> 8;
-	p[1] = v;
+	bytes[0] = v >> 8;
+	bytes[1] = v;
 }
 
-static void put32(u8 *p, u32 v)
+static void put32(u8 *bytes, u32 v)
 {
-	put16(p, v >> 16);
-	put16(p + 2, v);
+	put16(bytes, v >> 16);
+	put16(bytes + 2, v);
 }
 
-static void put64(u8 *p, u64 v)
+static void put64(u8 *bytes, u64 v)
 {
-	put32(p, v >> 32);
-	put32(p + 4, v);
+	put32(bytes, v >> 32);
+	put32(bytes + 4, v);
 }
 
 /* --- one packet, from its BTH on ---------------------------------------- */
@@ -105,40 +105,40 @@ static struct message {
 #define ONE_OF(list)	((list)[below(sizeof(list))])
 
 /* Return: an opcode that may come next, for RC. */
-static u8 next_opcode(struct message *m)
+static u8 next_opcode(struct message *message)
 {
 	static const u8 begin[] = { 0, 4, 5, 6, 0xa, 0xb, 0xc, 0x13, 0x14, 0x17, 0xc0, 0xc3 };
 	static const u8 send_last[] = { 2, 3, 0x16 }, write_last[] = { 8, 9 };
 	u8 op;
 
-	if (m->kind == NONE) {
+	if (message->kind == NONE) {
 		op = ONE_OF(begin);
-		m->kind = op == 0 ? SEND : op == 6 ? WRITE : op == 0xc0 ? PERSIST : NONE;
-		m->left = PMTU + 1 + below(2 * PMTU);
+		message->kind = op == 0 ? SEND : op == 6 ? WRITE : op == 0xc0 ? PERSIST : NONE;
+		message->left = PMTU + 1 + below(2 * PMTU);
 		return op;
 	}
-	if (m->left > PMTU)
-		return m->kind == SEND ? 1 : m->kind == WRITE ? 7 : 0xc1;
-	op = m->kind == SEND ? ONE_OF(send_last) :
-	     m->kind == WRITE ? ONE_OF(write_last) : 0xc2;
-	m->kind = NONE;
+	if (message->left > PMTU)
+		return message->kind == SEND ? 1 : message->kind == WRITE ? 7 : 0xc1;
+	op = message->kind == SEND ? ONE_OF(send_last) :
+	     message->kind == WRITE ? ONE_OF(write_last) : 0xc2;
+	message->kind = NONE;
 	return op;
 }
 
-static u8 any_opcode(u32 v)
+static u8 any_opcode(u32 victim)
 {
 	static const u8 response[] = { 0xd, 0xe, 0xf, 0x10, 0x11, 0x11, 0x11, 0x12, 0xc8, 0x81 };
 	static const u8 uc[] = { 0x20, 0x24, 0x25, 0x26, 0x2a, 0x2b, 0x21, 0x22, 0x27, 0x28 };
 
 	if (one_in(60))
 		return ktap_rand();
-	if (v == UD)
+	if (victim == UD)
 		return 0x64 + below(2);
-	if (v == UC)
+	if (victim == UC)
 		return ONE_OF(uc);
 	if (one_in(60))
 		return below(0x18);
-	return one_in(4) ? ONE_OF(response) : next_opcode(&message[v]);
+	return one_in(4) ? ONE_OF(response) : next_opcode(&message[victim]);
 }
 
 static u32 ext_of(u8 op)
@@ -195,7 +195,7 @@ static bool learn_psns(u32 v)
 	return attr.qp_state == IBV_QPS_RTS;
 }
 
-static void put_reth(u8 *p, u32 v, u32 len)
+static void put_reth(u8 *bytes, u32 v, u32 len)
 {
 	u64 va = (uintptr_t)victim[v].buf + below(BUF / 2);
 	u32 key = victim[v].mr->rkey;
@@ -211,38 +211,38 @@ static void put_reth(u8 *p, u32 v, u32 len)
 	case 3: key ^= 1u << below(32); break;
 	case 4: va += BUF; break;
 	}
-	put64(p, va);
-	put32(p + 8, key);
-	put32(p + 12, one_in(40) ? number() : len);
+	put64(bytes, va);
+	put32(bytes + 8, key);
+	put32(bytes + 12, one_in(40) ? number() : len);
 }
 
-static void put_ext(u8 *p, u8 op, u32 v, u32 len)
+static void put_ext(u8 *bytes, u8 op, u32 v, u32 len)
 {
 	u32 n = ext_of(op);
 
-	ktap_rand_fill(p, n);
+	ktap_rand_fill(bytes, n);
 	if (op >> 5 == 3) {
-		put32(p, one_in(10) ? 5 : VT_QKEY);
-		put32(p + 4, below(1 << 24));
+		put32(bytes, one_in(10) ? 5 : VT_QKEY);
+		put32(bytes + 4, below(1 << 24));
 		return;
 	}
 	if (n == 16 || n == 20)
-		put_reth(p, v, is_full(op) ? message[v].left : len);
+		put_reth(bytes, v, is_full(op) ? message[v].left : len);
 	if (n == 28) {
-		put_reth(p, v, 0);
-		p[7] &= one_in(20) ? 0xff : 0xf8;
+		put_reth(bytes, v, 0);
+		bytes[7] &= one_in(20) ? 0xff : 0xf8;
 	}
 	if (is_response(op)) {
 		static const u8 syndromes[] = { 0, 0x1f, 0x2c, 0x60, 0x60, 0x60, 0x61,
 						0x62, 0x63, 0x64, 0x65 };
 
 		if (!one_in(4))
-			p[0] = syndromes[below(sizeof(syndromes))];
+			bytes[0] = syndromes[below(sizeof(syndromes))];
 	}
 }
 
 /* Return: its length without the ICRC. */
-static u32 make_packet(u8 *p, u32 v)
+static u32 make_packet(u8 *bytes, u32 v)
 {
 	u8 op = any_opcode(v);
 	u32 ext = ext_of(op), len = 0, pad, psn, qpn = victim[v].qp->qp_num;
@@ -260,14 +260,14 @@ static u32 make_packet(u8 *p, u32 v)
 		psn += one_in(2) ? below(600) : ktap_rand();
 	if (one_in(40))
 		qpn = below(3);
-	p[0] = op;
-	p[1] = pad << 4 | 0x40 | (one_in(30) ? below(256) : 0) |
+	bytes[0] = op;
+	bytes[1] = pad << 4 | 0x40 | (one_in(30) ? below(256) : 0) |
 	       (one_in(3) ? 0x80 : 0);
-	put16(p + 2, one_in(40) ? number() : 0xffff);
-	put32(p + 4, qpn | (one_in(20) ? (u32)below(256) << 24 : 0));
-	put32(p + 8, (psn & 0xffffff) | (u32)below(2) << 31);
-	put_ext(p + 12, op, v, len);
-	ktap_rand_fill(p + 12 + ext, len + pad);
+	put16(bytes + 2, one_in(40) ? number() : 0xffff);
+	put32(bytes + 4, qpn | (one_in(20) ? (u32)below(256) << 24 : 0));
+	put32(bytes + 8, (psn & 0xffffff) | (u32)below(2) << 31);
+	put_ext(bytes + 12, op, v, len);
+	ktap_rand_fill(bytes + 12 + ext, len + pad);
 	if (is_full(op) && message[v].kind != NONE && message[v].left > PMTU)
 		message[v].left -= PMTU;
 	return 12 + ext + len + pad;
@@ -286,10 +286,10 @@ static void crc_init(void)
 	}
 }
 
-static u32 crc_update(u32 crc, const u8 *p, size_t len)
+static u32 crc_update(u32 crc, const u8 *bytes, size_t len)
 {
 	while (len--)
-		crc = crc >> 8 ^ crc_table[(crc ^ *p++) & 0xff];
+		crc = crc >> 8 ^ crc_table[(crc ^ *bytes++) & 0xff];
 	return crc;
 }
 
@@ -301,14 +301,14 @@ struct frame {
 };
 
 /* The ICRC of @len bytes at @bth, in a datagram of its own with this IPv4 id. */
-static u32 icrc(const struct frame *f, const u8 *bth, u32 len, u32 id)
+static u32 icrc(const struct frame *frame, const u8 *bth, u32 len, u32 id)
 {
 	u8 head[40 + 8 + 12];
-	u32 n = f->ip_len;
+	u32 n = frame->ip_len;
 
-	memcpy(head, f->bytes + f->ip_at, n + 8);
+	memcpy(head, frame->bytes + frame->ip_at, n + 8);
 	memcpy(head + n + 8, bth, 12);
-	if (f->ipv6) {
+	if (frame->ipv6) {
 		head[0] |= 0x0f;	/* class and label count as ones */
 		memset(head + 1, 0xff, 3);
 		put16(head + 4, 8 + len + 4);
@@ -338,20 +338,20 @@ static void ip4_checksum(u8 *ip)
 	put16(ip + 10, ~(sum + (sum >> 16)));
 }
 
-static void begin_frame(struct frame *f, u16 sport)
+static void begin_frame(struct frame *frame, u16 sport)
 {
 	static const u8 to[6] = { 2, 0, 0, 0x77, 0, 2 }, from[6] = { 2, 0, 0, 0x77, 0, 1 };
 	u8 *ip;
 
-	f->ipv6 = one_in(8);
-	memcpy(f->bytes, to, 6);
-	memcpy(f->bytes + 6, from, 6);
-	put16(f->bytes + 12, f->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
-	f->ip_at = 14;
-	f->ip_len = f->ipv6 ? 40 : 20;
-	ip = f->bytes + f->ip_at;
-	memset(ip, 0, f->ip_len + 8);
-	if (f->ipv6) {
+	frame->ipv6 = one_in(8);
+	memcpy(frame->bytes, to, 6);
+	memcpy(frame->bytes + 6, from, 6);
+	put16(frame->bytes + 12, frame->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	frame->ip_at = 14;
+	frame->ip_len = frame->ipv6 ? 40 : 20;
+	ip = frame->bytes + frame->ip_at;
+	memset(ip, 0, frame->ip_len + 8);
+	if (frame->ipv6) {
 		ip[0] = 0x60;
 		ip[1] = below(4) << 4;
 		ip[6] = IPPROTO_UDP;
@@ -367,19 +367,19 @@ static void begin_frame(struct frame *f, u16 sport)
 		memcpy(ip + 12, da.gid.raw + 12, 4);
 		memcpy(ip + 16, db.gid.raw + 12, 4);
 	}
-	put16(ip + f->ip_len, sport);
-	put16(ip + f->ip_len + 2, 4791);
-	f->len = f->ip_at + f->ip_len + 8;
+	put16(ip + frame->ip_len, sport);
+	put16(ip + frame->ip_len + 2, 4791);
+	frame->len = frame->ip_at + frame->ip_len + 8;
 }
 
 /* @extra: bytes in the length of IP and not in that of UDP. */
-static void end_frame(struct frame *f, u32 extra)
+static void end_frame(struct frame *frame, u32 extra)
 {
-	u8 *ip = f->bytes + f->ip_at;
-	u32 len = f->len - f->ip_at;
+	u8 *ip = frame->bytes + frame->ip_at;
+	u32 len = frame->len - frame->ip_at;
 
-	put16(ip + f->ip_len + 4, len - f->ip_len - extra);
-	if (f->ipv6) {
+	put16(ip + frame->ip_len + 4, len - frame->ip_len - extra);
+	if (frame->ipv6) {
 		put16(ip + 4, len - 40);
 	} else {
 		put16(ip + 2, len);
@@ -387,33 +387,33 @@ static void end_frame(struct frame *f, u32 extra)
 	}
 }
 
-static void add_packet(struct frame *f, u32 len, u32 id, bool good)
+static void add_packet(struct frame *frame, u32 len, u32 id, bool good)
 {
-	u32 crc = icrc(f, f->bytes + f->len, len, id);
+	u32 crc = icrc(frame, frame->bytes + frame->len, len, id);
 
 	if (!good)
 		crc ^= 1u << below(32);
-	f->len += len;
+	frame->len += len;
 	/* already little endian */
-	memcpy(f->bytes + f->len, &crc, 4);
-	f->len += 4;
+	memcpy(frame->bytes + frame->len, &crc, 4);
+	frame->len += 4;
 }
 
-static void send_frame(struct frame *f, u32 gso)
+static void send_frame(struct frame *frame, u32 gso)
 {
 	struct virtio_net_hdr hdr = { 0 };
 	struct iovec iov[2] = {
-		{ &hdr, sizeof(hdr) }, { f->bytes, f->len },
+		{ &hdr, sizeof(hdr) }, { frame->bytes, frame->len },
 	};
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	u32 headers = f->ip_at + f->ip_len + 8;
+	u32 headers = frame->ip_at + frame->ip_len + 8;
 
 	if (gso) {
 		hdr.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 		hdr.gso_type = GSO_UDP_L4;
 		hdr.gso_size = gso;
 		hdr.hdr_len = headers;
-		hdr.csum_start = f->ip_at + f->ip_len;
+		hdr.csum_start = frame->ip_at + frame->ip_len;
 		hdr.csum_offset = 6;
 	}
 	if (sendmsg(raw_fd, &msg, 0) < 0) {
@@ -421,73 +421,73 @@ static void send_frame(struct frame *f, u32 gso)
 		return;
 	}
 	sent++;
-	packets += gso ? (f->len - headers + gso - 1) / gso : 1;
+	packets += gso ? (frame->len - headers + gso - 1) / gso : 1;
 }
 
-static void one_packet(struct frame *f, u32 v)
+static void one_packet(struct frame *frame, u32 victim)
 {
-	u32 len = make_packet(f->bytes + f->len, v), extra = 0;
-	u32 id = f->bytes[f->ip_at + 4] << 8 | f->bytes[f->ip_at + 5];
-	u8 *bth = f->bytes + f->len;
+	u32 len = make_packet(frame->bytes + frame->len, victim), extra = 0;
+	u32 id = frame->bytes[frame->ip_at + 4] << 8 | frame->bytes[frame->ip_at + 5];
+	u8 *bth = frame->bytes + frame->len;
 
 	/* unchanged, or with a changed bit, under a right or wrong ICRC */
 	if (one_in(20))
 		bth[below(len)] ^= 1 << below(8);
 	if (one_in(40))
 		len = 12 + below(len - 11);
-	add_packet(f, len, id, !one_in(40));
+	add_packet(frame, len, id, !one_in(40));
 	if (one_in(60)) {
 		extra = below(40);
-		f->len += extra;
+		frame->len += extra;
 	}
-	end_frame(f, extra);
+	end_frame(frame, extra);
 	if (one_in(60))
-		f->len -= below(f->len - f->ip_at - 1);
+		frame->len -= below(frame->len - frame->ip_at - 1);
 	if (one_in(60))
-		f->bytes[f->ip_at + below(f->ip_len + 8)] ^= 1 << below(8);
-	send_frame(f, 0);
+		frame->bytes[frame->ip_at + below(frame->ip_len + 8)] ^= 1 << below(8);
+	send_frame(frame, 0);
 }
 
 /* Packets of equal length, the last may be shorter; of one queue pair or several. */
-static void one_train(struct frame *f, u32 v)
+static void one_train(struct frame *frame, u32 victim)
 {
 	u32 n = 2 + below(20), k, stride = 0, len;
-	u32 id = f->bytes[f->ip_at + 4] << 8 | f->bytes[f->ip_at + 5];
+	u32 id = frame->bytes[frame->ip_at + 4] << 8 | frame->bytes[frame->ip_at + 5];
 
-	for (k = 0; k < n && f->len < MAX_FRAME - 4096; k++) {
+	for (k = 0; k < n && frame->len < MAX_FRAME - 4096; k++) {
 		if (one_in(6))
-			v = below(VICTIMS);
-		len = make_packet(f->bytes + f->len, v);
+			victim = below(VICTIMS);
+		len = make_packet(frame->bytes + frame->len, victim);
 		if (!k)
 			stride = len + 4;
 		if (len + 4 < stride && k + 1 < n) {
 			/* longer: the pad is wrong, or right by chance */
-			memset(f->bytes + f->len + len, 0, stride - len);
+			memset(frame->bytes + frame->len + len, 0, stride - len);
 			len = stride - 4;
 		}
 		if (len + 4 > stride)
 			len = stride - 4;
-		add_packet(f, len, one_in(60) ? id : id + k, !one_in(60));
+		add_packet(frame, len, one_in(60) ? id : id + k, !one_in(60));
 	}
-	end_frame(f, 0);
+	end_frame(frame, 0);
 	trains++;
-	send_frame(f, one_in(30) ? 1 + below(2000) : stride);
+	send_frame(frame, one_in(30) ? 1 + below(2000) : stride);
 }
 
 /* --- the victims -------------------------------------------------------- */
 
 static bool make_ends(u32 v)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = v == RC ? 18 : 8;
-	o.retry_cnt = v == RC ? 7 : 1;
+	opts.timeout = v == RC ? 18 : 8;
+	opts.retry_cnt = v == RC ? 7 : 1;
 	if (v == UC)
-		o.type = IBV_QPT_UC;
+		opts.type = IBV_QPT_UC;
 	if (v == UD)
-		o.type = IBV_QPT_UD;
-	return !vt_end_create(&peer[v], &da, &o, BUF) &&
-	       !vt_end_create(&victim[v], &db, &o, BUF);
+		opts.type = IBV_QPT_UD;
+	return !vt_end_create(&peer[v], &da, &opts, BUF) &&
+	       !vt_end_create(&victim[v], &db, &opts, BUF);
 }
 
 /* The first victim's peer does not answer, so that its requests stay outstanding. */
@@ -503,26 +503,26 @@ static bool connect_victim(u32 v)
 static bool make_srq_victim(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { 64, 1, 0 } };
-	struct vt_end *e = &victim[RC_SRQ];
+	struct vt_end *end = &victim[RC_SRQ];
 	struct ibv_qp_init_attr qi = {
-		.send_cq = e->scq, .recv_cq = e->rcq, .qp_type = IBV_QPT_RC,
+		.send_cq = end->scq, .recv_cq = end->rcq, .qp_type = IBV_QPT_RC,
 		.cap = { 64, 0, 4, 0, 0 },
 	};
 
 	srq = ibv_create_srq(db.pd, &init);
 	qi.srq = srq;
-	if (!srq || ibv_destroy_qp(e->qp))
+	if (!srq || ibv_destroy_qp(end->qp))
 		return false;
-	e->qp = ibv_create_qp(db.pd, &qi);
-	return e->qp;
+	end->qp = ibv_create_qp(db.pd, &qi);
+	return end->qp;
 }
 
 static bool make_all(void)
 {
-	u32 v;
+	u32 victim;
 
-	for (v = 0; v < VICTIMS; v++)
-		if (!make_ends(v))
+	for (victim = 0; victim < VICTIMS; victim++)
+		if (!make_ends(victim))
 			return false;
 	other_pd = ibv_alloc_pd(db.ctx);
 	if (!make_srq_victim() || !other_pd)
@@ -531,8 +531,8 @@ static bool make_all(void)
 	read_only = ibv_reg_mr(db.pd, guard[0], GUARD, IBV_ACCESS_REMOTE_READ);
 	foreign = ibv_reg_mr(other_pd, guard[1], GUARD, VT_ACCESS);
 	ah = vt_ah(&db, &da);
-	for (v = 0; v < VICTIMS; v++)
-		if (!connect_victim(v))
+	for (victim = 0; victim < VICTIMS; victim++)
+		if (!connect_victim(victim))
 			return false;
 	return host_mr && read_only && foreign && ah;
 }
@@ -545,17 +545,17 @@ static bool renew(u32 v)
 	       !vt_to_state(peer[v].qp, IBV_QPS_RESET) && connect_victim(v);
 }
 
-static void post_recvs(struct vt_end *e, u32 v)
+static void post_recvs(struct vt_end *end, u32 v)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf + BUF / 2, BUF / 2, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf + BUF / 2, BUF / 2, end->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	u32 n;
 
 	for (n = 0; n < 8; n++) {
-		if (v == RC_SRQ && e == &victim[v])
+		if (v == RC_SRQ && end == &victim[v])
 			ibv_post_srq_recv(srq, &wr, &bad);
 		else
-			ibv_post_recv(e->qp, &wr, &bad);
+			ibv_post_recv(end->qp, &wr, &bad);
 	}
 }
 
@@ -566,8 +566,8 @@ static void post_send(u32 v)
 		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE_WITH_IMM,
 	};
-	struct vt_end *e = &victim[v];
-	struct ibv_sge sge = { (uintptr_t)e->buf, below(3 * PMTU), e->mr->lkey };
+	struct vt_end *end = &victim[v];
+	struct ibv_sge sge = { (uintptr_t)end->buf, below(3 * PMTU), end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
 		.opcode = ops[below(v == UD ? 1 : v == UC ? 2 : 5)],
@@ -586,7 +586,7 @@ static void post_send(u32 v)
 		wr.wr.rdma.remote_addr = (uintptr_t)peer[v].buf;
 		wr.wr.rdma.rkey = peer[v].mr->rkey;
 	}
-	ibv_post_send(e->qp, &wr, &bad);
+	ibv_post_send(end->qp, &wr, &bad);
 }
 
 static void drain(struct ibv_cq *cq)
@@ -629,28 +629,28 @@ static bool open_socket(void)
 
 static int run(u64 seconds, u64 most)
 {
-	static struct frame f;
+	static struct frame frame;
 	u64 end = vt_now_ms() + seconds * 1000;
-	u32 v = 0, n;
+	u32 victim = 0, n;
 
 	while (vt_now_ms() < end && sent + refused < most) {
-		v = (v + 1) % VICTIMS;
-		if (!tend(v)) {
-			printf("victim %u cannot be connected again\n", v);
+		victim = (victim + 1) % VICTIMS;
+		if (!tend(victim)) {
+			printf("victim %u cannot be connected again\n", victim);
 			return 1;
 		}
 		for (n = 0; n < 50; n++) {
 			/* the QP has another PSN, or was destroyed */
 			if (!(n % 10)) {
-				post_send(v);
-				if (!learn_psns(v))
+				post_send(victim);
+				if (!learn_psns(victim))
 					break;
 			}
-			begin_frame(&f, 49152 + below(4));
+			begin_frame(&frame, 49152 + below(4));
 			if (one_in(6))
-				one_train(&f, v);
+				one_train(&frame, victim);
 			else
-				one_packet(&f, v);
+				one_packet(&frame, victim);
 		}
 	}
 	if (vt_check(guard[0], GUARD, 1) >= 0 || vt_check(guard[1], GUARD, 2) >= 0) {

@@ -121,12 +121,12 @@ static u32 nmaps;
 /* The library calls this; its mappings are recorded. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
+	void *mem = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
 
-	if (fd >= 0 && flags & MAP_SHARED && p != MAP_FAILED &&
+	if (fd >= 0 && flags & MAP_SHARED && mem != MAP_FAILED &&
 	    nmaps < MAX_MAPS)
-		maps[nmaps++] = (struct map){ p, len, prot, fd, off };
-	return p;
+		maps[nmaps++] = (struct map){ mem, len, prot, fd, off };
+	return mem;
 }
 
 static struct fuzz_hint *any_hint(void)
@@ -193,33 +193,33 @@ static void break_attr(struct ib_uverbs_attr *attr)
 	}
 }
 
-static void break_command(struct command *c)
+static void break_command(struct command *command)
 {
-	u32 n = c->hdr.num_attrs;
+	u32 n = command->hdr.num_attrs;
 
 	switch (below(12)) {
-	case 0: c->hdr.object_id = any_id(c->hdr.object_id); break;
-	case 1: c->hdr.method_id = any_id(c->hdr.method_id); break;
-	case 2: c->hdr.driver_id = number(); break;
-	case 3: c->hdr.length = number(); break;
-	case 4: c->hdr.num_attrs = below(MAX_ATTRS); break;
+	case 0: command->hdr.object_id = any_id(command->hdr.object_id); break;
+	case 1: command->hdr.method_id = any_id(command->hdr.method_id); break;
+	case 2: command->hdr.driver_id = number(); break;
+	case 3: command->hdr.length = number(); break;
+	case 4: command->hdr.num_attrs = below(MAX_ATTRS); break;
 	case 5:
 		if (n && n < MAX_ATTRS) {
-			c->attr[n] = c->attr[below(n)];
-			c->hdr.num_attrs++;
-			c->hdr.length += sizeof(c->attr[0]);
+			command->attr[n] = command->attr[below(n)];
+			command->hdr.num_attrs++;
+			command->hdr.length += sizeof(command->attr[0]);
 		}
 		break;
 	case 6:
 		if (n) {
-			c->attr[below(n)] = c->attr[n - 1];
-			c->hdr.num_attrs--;
-			c->hdr.length -= sizeof(c->attr[0]);
+			command->attr[below(n)] = command->attr[n - 1];
+			command->hdr.num_attrs--;
+			command->hdr.length -= sizeof(command->attr[0]);
 		}
 		break;
 	default:
 		if (n)
-			break_attr(&c->attr[below(n)]);
+			break_attr(&command->attr[below(n)]);
 	}
 }
 
@@ -233,13 +233,13 @@ static bool short_pointer(const struct ib_uverbs_attr *attr)
 /* Pointers of the copy lead to copies, so that nothing breaks the library; some into
  * memory where the kernel's copy fails or waits.
  */
-static void redirect(struct command *c)
+static void redirect(struct command *command)
 {
 	bool traps = one_in(2);
 	u32 i, at = 0;
 
-	for (i = 0; i < c->hdr.num_attrs; i++) {
-		struct ib_uverbs_attr *attr = &c->attr[i];
+	for (i = 0; i < command->hdr.num_attrs; i++) {
+		struct ib_uverbs_attr *attr = &command->attr[i];
 		u8 *copy = scratch + at;
 		void *trap;
 
@@ -267,9 +267,9 @@ static void redirect(struct command *c)
 	}
 }
 
-static int send_command(int fd, struct command *c)
+static int send_command(int fd, struct command *command)
 {
-	return syscall(SYS_ioctl, fd, RDMA_VERBS_IOCTL, c);
+	return syscall(SYS_ioctl, fd, RDMA_VERBS_IOCTL, command);
 }
 
 struct aside {
@@ -281,28 +281,28 @@ static u32 asides;
 
 static void *aside_thread(void *arg)
 {
-	struct aside *a = arg;
+	struct aside *aside = arg;
 
-	send_command(a->fd, &a->command);
-	free(a);
+	send_command(aside->fd, &aside->command);
+	free(aside);
 	__atomic_fetch_sub(&asides, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 /* The command may wait for long: the life goes on meanwhile. */
-static void send_aside(int fd, const struct command *c)
+static void send_aside(int fd, const struct command *command)
 {
-	struct aside *a = malloc(sizeof(*a));
+	struct aside *aside = malloc(sizeof(*aside));
 	pthread_t thread;
 
-	if (!a)
+	if (!aside)
 		return;
-	a->fd = fd;
-	a->command = *c;
+	aside->fd = fd;
+	aside->command = *command;
 	__atomic_fetch_add(&asides, 1, __ATOMIC_RELAXED);
-	if (pthread_create(&thread, NULL, aside_thread, a)) {
+	if (pthread_create(&thread, NULL, aside_thread, aside)) {
 		__atomic_fetch_sub(&asides, 1, __ATOMIC_RELAXED);
-		free(a);
+		free(aside);
 		return;
 	}
 	pthread_detach(thread);
@@ -311,15 +311,15 @@ static void send_aside(int fd, const struct command *c)
 static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	bool whole = one_in(3), aside = one_in(3);
-	struct command c;
+	struct command command;
 
-	if (hdr->num_attrs > MAX_ATTRS || hdr->length > sizeof(c))
+	if (hdr->num_attrs > MAX_ATTRS || hdr->length > sizeof(command))
 		return;
-	memcpy(&c, hdr, hdr->length);
-	redirect(&c);
+	memcpy(&command, hdr, hdr->length);
+	redirect(&command);
 	/* a right command fails or waits at its copies only */
 	while (!whole) {
-		break_command(&c);
+		break_command(&command);
 		whole = one_in(2);
 	}
 	/* handles of one context mean something else in another */
@@ -329,9 +329,9 @@ static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 		fd = foreign[below(SLOTS)];
 	count(broken);
 	if (aside && __atomic_load_n(&asides, __ATOMIC_RELAXED) < MAX_ASIDE)
-		send_aside(fd, &c);
+		send_aside(fd, &command);
 	else
-		send_command(fd, &c);
+		send_command(fd, &command);
 }
 
 static bool playing;
@@ -357,16 +357,16 @@ int ioctl(int fd, unsigned long request, ...)
 static void raw_ioctl(int fd)
 {
 	static const u16 lens[] = { 0, 1, 4, 8, 16, 24, 32, 48, 64, 128, 4096, 65535 };
-	struct command c = { 0 };
+	struct command command = { 0 };
 	u32 i;
 
-	c.hdr.object_id = one_in(3) ? CAIRN_OBJECT_DEVICE + below(3) : below(20);
-	c.hdr.method_id = one_in(2) ? (1 << 12) + below(9) : below(10);
-	c.hdr.driver_id = one_in(20) ? number() : CAIRN_DRIVER_ID;
-	c.hdr.num_attrs = below(6);
-	c.hdr.length = sizeof(c.hdr) + c.hdr.num_attrs * sizeof(c.attr[0]);
-	for (i = 0; i < c.hdr.num_attrs; i++) {
-		struct ib_uverbs_attr *attr = &c.attr[i];
+	command.hdr.object_id = one_in(3) ? CAIRN_OBJECT_DEVICE + below(3) : below(20);
+	command.hdr.method_id = one_in(2) ? (1 << 12) + below(9) : below(10);
+	command.hdr.driver_id = one_in(20) ? number() : CAIRN_DRIVER_ID;
+	command.hdr.num_attrs = below(6);
+	command.hdr.length = sizeof(command.hdr) + command.hdr.num_attrs * sizeof(command.attr[0]);
+	for (i = 0; i < command.hdr.num_attrs; i++) {
+		struct ib_uverbs_attr *attr = &command.attr[i];
 
 		attr->attr_id = one_in(2) ? (1 << 12) + i + below(2) : i + below(3);
 		attr->len = lens[below(sizeof(lens) / sizeof(lens[0]))];
@@ -377,9 +377,9 @@ static void raw_ioctl(int fd)
 			attr->data = one_in(2) ? below(40) : number();
 	}
 	if (one_in(10))
-		break_command(&c);
+		break_command(&command);
 	count(raw);
-	send_command(fd, &c);
+	send_command(fd, &command);
 }
 
 /* The same by write(2), as old libraries do. */
@@ -422,11 +422,11 @@ static void raw_write(int fd)
 
 static int any_fd(void)
 {
-	struct ibv_context *c = ctx[below(CONTEXTS)];
+	struct ibv_context *ctx_c = ctx[below(CONTEXTS)];
 
 	if (one_in(6) && foreign[0])
 		return foreign[below(SLOTS)];
-	return c ? c->cmd_fd : -1;
+	return ctx_c ? ctx_c->cmd_fd : -1;
 }
 
 static void raw(void)
@@ -447,7 +447,7 @@ static void raw(void)
 static void open_context(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context **c = &ctx[below(CONTEXTS)];
+	struct ibv_context **ctx_c = &ctx[below(CONTEXTS)];
 	/* a device whose netdev moves away and back */
 	const char *moving = getenv("CAIRN_C");
 	const char *want = below(2) ? vt_name_a() : vt_name_b();
@@ -455,65 +455,65 @@ static void open_context(void)
 
 	if (moving && one_in(4))
 		want = moving;
-	for (i = 0; list && list[i] && !*c; i++)
+	for (i = 0; list && list[i] && !*ctx_c; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), want))
-			*c = ibv_open_device(list[i]);
+			*ctx_c = ibv_open_device(list[i]);
 	if (list)
 		ibv_free_device_list(list);
-	if (*c)
-		fcntl((*c)->async_fd, F_SETFL, O_NONBLOCK);
+	if (*ctx_c)
+		fcntl((*ctx_c)->async_fd, F_SETFL, O_NONBLOCK);
 }
 
 struct ibv_context *any_ctx(void)
 {
-	struct ibv_context *c = ctx[below(CONTEXTS)];
+	struct ibv_context *ctx_c = ctx[below(CONTEXTS)];
 
-	return c ? c : ctx[0];
+	return ctx_c ? ctx_c : ctx[0];
 }
 
 static void make_pd(void)
 {
-	struct ibv_pd **p = slot(pd);
+	struct ibv_pd **pd_p = slot(pd);
 
-	if (!*p)
-		*p = ibv_alloc_pd(any_ctx());
-	else if (one_in(4) && !ibv_dealloc_pd(*p))
-		*p = NULL;
+	if (!*pd_p)
+		*pd_p = ibv_alloc_pd(any_ctx());
+	else if (one_in(4) && !ibv_dealloc_pd(*pd_p))
+		*pd_p = NULL;
 }
 
 static void make_channel(void)
 {
-	struct ibv_comp_channel **p = slot(channel);
+	struct ibv_comp_channel **channel_p = slot(channel);
 
-	if (!*p) {
-		*p = ibv_create_comp_channel(any_ctx());
-		if (*p)
-			fcntl((*p)->fd, F_SETFL, O_NONBLOCK);
-	} else if (one_in(4) && !ibv_destroy_comp_channel(*p)) {
-		*p = NULL;
+	if (!*channel_p) {
+		*channel_p = ibv_create_comp_channel(any_ctx());
+		if (*channel_p)
+			fcntl((*channel_p)->fd, F_SETFL, O_NONBLOCK);
+	} else if (one_in(4) && !ibv_destroy_comp_channel(*channel_p)) {
+		*channel_p = NULL;
 	}
 }
 
 static void make_cq(void)
 {
 	struct ibv_comp_channel *ch = *slot(channel);
-	struct ibv_cq **p = slot(cq);
+	struct ibv_cq **cq_p = slot(cq);
 
-	if (!*p)
-		*p = ibv_create_cq(ch ? ch->context : any_ctx(),
-				   one_in(8) ? (int)number() : (int)below(300),
-				   p, ch, one_in(8) ? (int)number() : 0);
-	else if (one_in(4) && !ibv_destroy_cq(*p))
-		*p = NULL;
+	if (!*cq_p)
+		*cq_p = ibv_create_cq(ch ? ch->context : any_ctx(),
+				      one_in(8) ? (int)number() : (int)below(300),
+				      cq_p, ch, one_in(8) ? (int)number() : 0);
+	else if (one_in(4) && !ibv_destroy_cq(*cq_p))
+		*cq_p = NULL;
 	else if (one_in(2))
-		ibv_resize_cq(*p, one_in(8) ? (int)number() : (int)below(600));
+		ibv_resize_cq(*cq_p, one_in(8) ? (int)number() : (int)below(600));
 	else
-		ibv_req_notify_cq(*p, below(2));
+		ibv_req_notify_cq(*cq_p, below(2));
 }
 
 static void make_srq(void)
 {
-	struct ibv_srq **p = slot(srq);
+	struct ibv_srq **srq_p = slot(srq);
 	struct ibv_pd *of = *slot(pd);
 	struct ibv_srq_init_attr init = {
 		.attr = { 1 + below(100), 1 + below(4), below(3) },
@@ -524,12 +524,12 @@ static void make_srq(void)
 		init.attr.max_wr = number();
 	if (one_in(8))
 		init.attr.max_sge = number();
-	if (!*p && of)
-		*p = ibv_create_srq(of, &init);
-	else if (*p && one_in(4) && !ibv_destroy_srq(*p))
-		*p = NULL;
-	else if (*p)
-		ibv_modify_srq(*p, &attr, below(4));
+	if (!*srq_p && of)
+		*srq_p = ibv_create_srq(of, &init);
+	else if (*srq_p && one_in(4) && !ibv_destroy_srq(*srq_p))
+		*srq_p = NULL;
+	else if (*srq_p)
+		ibv_modify_srq(*srq_p, &attr, below(4));
 }
 
 static u32 any_cap(u32 most)
@@ -542,7 +542,7 @@ static void make_qp(void)
 	static const enum ibv_qp_type types[] = {
 		IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET,
 	};
-	struct ibv_qp **p = slot(qp);
+	struct ibv_qp **qp_p = slot(qp);
 	struct ibv_pd *of = *slot(pd);
 	struct ibv_qp_init_attr init = {
 		.send_cq = *slot(cq), .recv_cq = *slot(cq),
@@ -553,15 +553,15 @@ static void make_qp(void)
 		.sq_sig_all = below(2),
 	};
 
-	if (*p && one_in(3) && !ibv_destroy_qp(*p))
-		*p = NULL;
-	else if (!*p && of && init.send_cq && init.recv_cq)
-		*p = ibv_create_qp(of, &init);
+	if (*qp_p && one_in(3) && !ibv_destroy_qp(*qp_p))
+		*qp_p = NULL;
+	else if (!*qp_p && of && init.send_cq && init.recv_cq)
+		*qp_p = ibv_create_qp(of, &init);
 }
 
 static void make_mr(void)
 {
-	struct ibv_mr **p = slot(mr);
+	struct ibv_mr **mr_p = slot(mr);
 	struct ibv_pd *of = *slot(pd);
 	u8 *addr = arena + below(ARENA / 2);
 	size_t len = one_in(10) ? number() : below(ARENA / 2);
@@ -571,31 +571,31 @@ static void make_mr(void)
 		access |= CAIRNDV_ACCESS_PERSISTENT_HOST;
 	if (!one_in(4))
 		access |= IBV_ACCESS_MW_BIND;
-	if (!*p && of && one_in(3))
-		*p = more_region(of, addr, len);
-	else if (!*p && of)
-		*p = ibv_reg_mr_iova2(of, addr, len, one_in(3) ? number() :
-				      (uintptr_t)addr, access);
-	else if (*p && one_in(3) && !ibv_dereg_mr(*p))
-		*p = NULL;
-	else if (*p && of && one_in(2))
-		ibv_rereg_mr(*p, below(8), of, addr, len, access);
+	if (!*mr_p && of && one_in(3))
+		*mr_p = more_region(of, addr, len);
+	else if (!*mr_p && of)
+		*mr_p = ibv_reg_mr_iova2(of, addr, len, one_in(3) ? number() :
+					 (uintptr_t)addr, access);
+	else if (*mr_p && one_in(3) && !ibv_dereg_mr(*mr_p))
+		*mr_p = NULL;
+	else if (*mr_p && of && one_in(2))
+		ibv_rereg_mr(*mr_p, below(8), of, addr, len, access);
 }
 
 static void make_mw(void)
 {
-	struct ibv_mw **p = slot(mw);
+	struct ibv_mw **mw_p = slot(mw);
 	struct ibv_pd *of = *slot(pd);
 
-	if (!*p && of)
-		*p = ibv_alloc_mw(of, 1 + below(2));
-	else if (*p && one_in(3) && !ibv_dealloc_mw(*p))
-		*p = NULL;
+	if (!*mw_p && of)
+		*mw_p = ibv_alloc_mw(of, 1 + below(2));
+	else if (*mw_p && one_in(3) && !ibv_dealloc_mw(*mw_p))
+		*mw_p = NULL;
 }
 
 struct ibv_ah_attr any_ah(void)
 {
-	struct ibv_ah_attr a = {
+	struct ibv_ah_attr attr = {
 		.is_global = !one_in(10), .port_num = one_in(10) ? below(4) : 1,
 		.grh = { .sgid_index = one_in(10) ? below(256) : below(6),
 			 .hop_limit = below(70), .flow_label = below(1 << 20),
@@ -606,28 +606,28 @@ struct ibv_ah_attr any_ah(void)
 
 	if (one_in(10))
 		for (u32 i = 0; i < 16; i++)
-			a.grh.dgid.raw[i] = rnd();
+			attr.grh.dgid.raw[i] = rnd();
 	else if (of)
-		ibv_query_gid(of, 1, below(6), &a.grh.dgid);
-	return a;
+		ibv_query_gid(of, 1, below(6), &attr.grh.dgid);
+	return attr;
 }
 
 static void make_ah(void)
 {
-	struct ibv_ah **p = slot(ah);
+	struct ibv_ah **ah_p = slot(ah);
 	struct ibv_pd *of = *slot(pd);
-	struct ibv_ah_attr a = any_ah();
+	struct ibv_ah_attr attr = any_ah();
 
-	if (!*p && of)
-		*p = ibv_create_ah(of, &a);
-	else if (*p && one_in(3) && !ibv_destroy_ah(*p))
-		*p = NULL;
+	if (!*ah_p && of)
+		*ah_p = ibv_create_ah(of, &attr);
+	else if (*ah_p && one_in(3) && !ibv_destroy_ah(*ah_p))
+		*ah_p = NULL;
 }
 
 static struct ibv_qp_attr any_attr(enum ibv_qp_state state)
 {
 	struct ibv_qp *peer = *slot(qp);
-	struct ibv_qp_attr a = {
+	struct ibv_qp_attr attr = {
 		.qp_state = state, .cur_qp_state = below(8),
 		.path_mtu = one_in(10) ? number() : 1 + below(5),
 		.dest_qp_num = peer ? peer->qp_num : below(1 << 24),
@@ -643,11 +643,11 @@ static struct ibv_qp_attr any_attr(enum ibv_qp_state state)
 
 	if (one_in(12)) {
 		/* all is known but the PSN */
-		a.dest_qp_num = any_hint()->qpn;
-		a.rq_psn = rnd() & 0xffffff;
-		a.sq_psn = rnd() & 0xffffff;
+		attr.dest_qp_num = any_hint()->qpn;
+		attr.rq_psn = rnd() & 0xffffff;
+		attr.sq_psn = rnd() & 0xffffff;
 	}
-	return a;
+	return attr;
 }
 
 /* Change to the next state, sometimes with wrong attributes. */
@@ -663,13 +663,13 @@ static void modify_qp(void)
 	};
 	struct ibv_qp *of = *slot(qp);
 	enum ibv_qp_state state;
-	struct ibv_qp_attr a;
+	struct ibv_qp_attr attr;
 	int mask = IBV_QP_STATE;
 
 	if (!of)
 		return;
 	state = one_in(6) || of->state > IBV_QPS_RTR ? below(8) : of->state + 1;
-	a = any_attr(state);
+	attr = any_attr(state);
 	if (state <= IBV_QPS_RTS)
 		mask |= need[state];
 	if (state == IBV_QPS_INIT)
@@ -688,7 +688,7 @@ static void modify_qp(void)
 		mask = IBV_QP_CAP;
 	if (one_in(12))
 		mask = rnd() & ((1 << 26) - 1);
-	ibv_modify_qp(of, &a, mask);
+	ibv_modify_qp(of, &attr, mask);
 }
 
 static void fill_sge(struct ibv_sge *sge, u32 n)
@@ -844,13 +844,13 @@ static void move_memory(void)
 		break;
 	default:
 		if (nmaps) {
-			struct map *m = &maps[below(nmaps)];
-			void *p = (void *)syscall(SYS_mmap, NULL, m->len, m->prot,
-						  MAP_SHARED, m->fd,
-						  m->off + (one_in(3) ? number() << 12 : 0));
+			struct map *map = &maps[below(nmaps)];
+			void *mem = (void *)syscall(SYS_mmap, NULL, map->len, map->prot,
+						    MAP_SHARED, map->fd,
+						    map->off + (one_in(3) ? number() << 12 : 0));
 
-			if (p != MAP_FAILED)
-				munmap(p, m->len);
+			if (mem != MAP_FAILED)
+				munmap(mem, map->len);
 		}
 	}
 }
@@ -858,20 +858,20 @@ static void move_memory(void)
 /* Write garbage into rings, pointers and ready maps, then ring. */
 static void scribble(void)
 {
-	struct map *m = nmaps ? &maps[below(nmaps)] : NULL;
+	struct map *map = nmaps ? &maps[below(nmaps)] : NULL;
 	u32 n = 1 + below(30);
 
-	if (!m || !(m->prot & PROT_WRITE) || m->len < 8)
+	if (!map || !(map->prot & PROT_WRITE) || map->len < 8)
 		return;
 	while (n--) {
-		size_t at = below(m->len - 7) & ~3u;
+		size_t at = below(map->len - 7) & ~3u;
 		u32 v = one_in(2) ? number() : below(300);
 
-		__atomic_store_n((u32 *)(m->addr + at), v, __ATOMIC_RELAXED);
+		__atomic_store_n((u32 *)(map->addr + at), v, __ATOMIC_RELAXED);
 	}
 	for (n = 0; n < 4; n++) {
-		struct command c = {
-			.hdr = { .length = sizeof(c.hdr) + sizeof(c.attr[0]),
+		struct command command = {
+			.hdr = { .length = sizeof(command.hdr) + sizeof(command.attr[0]),
 				 .object_id = CAIRN_OBJECT_DEVICE,
 				 .method_id = CAIRN_METHOD_DOORBELL,
 				 .num_attrs = 1, .driver_id = CAIRN_DRIVER_ID },
@@ -885,21 +885,21 @@ static void scribble(void)
 		if (one_in(3)) {
 			for (u32 i = 0; i < 9; i++)
 				list[i] = number() << 32 | below(64);
-			c.attr[0].len = below(sizeof(list) + 1);
-			c.attr[0].data = (uintptr_t)list;
+			command.attr[0].len = below(sizeof(list) + 1);
+			command.attr[0].data = (uintptr_t)list;
 		}
-		send_command(any_fd(), &c);
+		send_command(any_fd(), &command);
 	}
 }
 
 /* Exchange contexts with other lives. */
 static void pass_descriptors(void)
 {
-	struct ibv_context *c = any_ctx();
+	struct ibv_context *ctx = any_ctx();
 	int *place = slot(foreign), fd;
 
-	if (c)
-		beside_give(c->cmd_fd);
+	if (ctx)
+		beside_give(ctx->cmd_fd);
 	fd = beside_take();
 	if (fd < 0)
 		return;
@@ -969,10 +969,10 @@ static void step(void)
 static void __attribute__((noreturn)) become_other(void)
 {
 	char fd[16], seed[32];
-	struct ibv_context *c = any_ctx();
+	struct ibv_context *ctx = any_ctx();
 
-	fcntl(c->cmd_fd, F_SETFD, 0);
-	snprintf(fd, sizeof(fd), "%d", c->cmd_fd);
+	fcntl(ctx->cmd_fd, F_SETFD, 0);
+	snprintf(fd, sizeof(fd), "%d", ctx->cmd_fd);
 	snprintf(seed, sizeof(seed), "%llu", rnd());
 	execl("/proc/self/exe", "fuzz_verbs", "-x", fd, "-s", seed, NULL);
 	_exit(0);
@@ -1092,13 +1092,13 @@ struct process {
 	u64 seed, since;
 };
 
-static void begin(struct process *p, u64 seed)
+static void begin(struct process *process, u64 seed)
 {
 	fflush(stdout);
-	p->seed = seed;
-	p->since = vt_now_ms();
-	p->pid = fork();
-	if (!p->pid) {
+	process->seed = seed;
+	process->since = vt_now_ms();
+	process->pid = fork();
+	if (!process->pid) {
 		setpgid(0, 0);
 		/* drop the library's messages about a crash */
 		if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout))
@@ -1109,13 +1109,13 @@ static void begin(struct process *p, u64 seed)
 }
 
 /* Has it ended? It must end when it is killed. */
-static int look(struct process *p)
+static int look(struct process *process)
 {
-	u64 age = vt_now_ms() - p->since;
+	u64 age = vt_now_ms() - process->since;
 	int status;
 
-	if (waitpid(p->pid, &status, WNOHANG) == p->pid) {
-		kill(-p->pid, SIGKILL);		/* its children */
+	if (waitpid(process->pid, &status, WNOHANG) == process->pid) {
+		kill(-process->pid, SIGKILL);		/* its children */
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
 			puts("a life found no device");
 			return -1;
@@ -1129,9 +1129,9 @@ static int look(struct process *p)
 		return 1;
 	}
 	if (age > (u64)vt_ms(5000))
-		kill(-p->pid, SIGKILL);
+		kill(-process->pid, SIGKILL);
 	if (age > (u64)vt_ms(60000)) {
-		printf("the life with seed %llu does not end\n", p->seed);
+		printf("the life with seed %llu does not end\n", process->seed);
 		return -1;
 	}
 	return 0;
@@ -1157,7 +1157,7 @@ static void print_counts(void)
 
 int main(int argc, char **argv)
 {
-	struct process p[MAX_PROCESSES] = { 0 };
+	struct process process[MAX_PROCESSES] = { 0 };
 	u64 seed = time(NULL) * 1000000ULL, lives = ~0ULL, begun = 0;
 	u32 i, processes = 3, readers = 1, running = 0;
 	u64 seconds = 10, end;
@@ -1193,14 +1193,14 @@ int main(int argc, char **argv)
 		bool more = vt_now_ms() < end && begun < lives;
 
 		for (i = 0; i < processes && rc >= 0; i++) {
-			if (p[i].pid) {
-				rc = look(&p[i]);
+			if (process[i].pid) {
+				rc = look(&process[i]);
 				if (rc > 0) {
-					p[i].pid = 0;
+					process[i].pid = 0;
 					running--;
 				}
 			} else if (more && begun < lives) {
-				begin(&p[i], seed + begun / processes * 1000 + i);
+				begin(&process[i], seed + begun / processes * 1000 + i);
 				begun++;
 				running++;
 			}

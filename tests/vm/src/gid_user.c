@@ -10,18 +10,18 @@
 #include "vt.h"
 
 /* The kernel shows the GIDs of all namespaces. */
-static bool find(struct vt_dev *d, const char *address)
+static bool find(struct vt_dev *dev, const char *address)
 {
 	struct ibv_gid_entry table[64];
-	ssize_t n = ibv_query_gid_table(d->ctx, table, 64, 0);
+	ssize_t n = ibv_query_gid_table(dev->ctx, table, 64, 0);
 	struct in_addr in;
 
 	inet_pton(AF_INET, address, &in);
 	for (; n > 0; n--)
 		if (table[n - 1].gid_type == IBV_GID_TYPE_ROCE_V2 &&
 		    !memcmp(table[n - 1].gid.raw + 12, &in, 4)) {
-			d->gid = table[n - 1].gid;
-			d->gid_index = table[n - 1].gid_index;
+			dev->gid = table[n - 1].gid;
+			dev->gid_index = table[n - 1].gid_index;
 			return true;
 		}
 	return false;
@@ -29,27 +29,27 @@ static bool find(struct vt_dev *d, const char *address)
 
 int main(int argc, char **argv)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end e;
-	struct vt_dev d;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end;
+	struct vt_dev dev;
 	int err, rtr;
 
 	if (argc != 3)
 		return 2;
-	err = vt_open(&d, argv[1], VT_IPV4, -1);
-	if (!d.ctx) {
+	err = vt_open(&dev, argv[1], VT_IPV4, -1);
+	if (!dev.ctx) {
 		puts("no device");
 		return 0;
 	}
-	if (!find(&d, argv[2])) {
+	if (!find(&dev, argv[2])) {
 		puts("no GID");
 		return 0;
 	}
-	if (err || vt_end_create(&e, &d, &o, 4096) || vt_to_init(&e))
+	if (err || vt_end_create(&end, &dev, &opts, 4096) || vt_to_init(&end))
 		return 1;
-	rtr = vt_to_rtr(&e, &e);
+	rtr = vt_to_rtr(&end, &end);
 	errno = 0;
-	err = vt_ah(&d, &d) ? 0 : errno;
+	err = vt_ah(&dev, &dev) ? 0 : errno;
 	printf("rtr %d ah %d\n", rtr, err);
 	return 0;
 }

@@ -16,11 +16,11 @@
 static struct vt_dev dev[2];
 static struct vt_end a, b;
 
-static u32 idle_of(struct vt_dev *d)
+static u32 idle_of(struct vt_dev *dev)
 {
 	struct cairndv_device_attr attr;
 
-	must(!cairndv_query_device(d->ctx, &attr, sizeof(attr)));
+	must(!cairndv_query_device(dev->ctx, &attr, sizeof(attr)));
 	return attr.idle_us;
 }
 
@@ -71,11 +71,11 @@ static void post_one(void)
 
 static void connect_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;
-	must(!vt_end_create(&a, &dev[0], &o, 4096));
-	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	opts.timeout = 18;
+	must(!vt_end_create(&a, &dev[0], &opts, 4096));
+	must(!vt_end_create(&b, &dev[1], &opts, 4096));
 	must(!vt_connect(&a, &b));
 }
 

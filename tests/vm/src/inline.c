@@ -15,12 +15,12 @@ static struct vt_end a, b;
 
 static void connect_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap.max_inline_data = ROOM;
-	o.timeout = 18;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	opts.cap.max_inline_data = ROOM;
+	opts.timeout = 18;
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	must(!vt_connect(&a, &b));
 }
 

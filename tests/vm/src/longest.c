@@ -77,23 +77,23 @@ static void calibrate(void)
 
 static struct vt_opts deep(u32 send, u32 recv)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap = (struct ibv_qp_cap){ send, recv, 1, 1, 0 };
-	o.cqe = 2 * DEEP;
-	return o;
+	opts.cap = (struct ibv_qp_cap){ send, recv, 1, 1, 0 };
+	opts.cqe = 2 * DEEP;
+	return opts;
 }
 
-static void connect_ends(const struct vt_opts *o, const struct vt_opts *p)
+static void connect_ends(const struct vt_opts *opts, const struct vt_opts *opts_p)
 {
-	check(!vt_end_create(&one, &da, o, BUF));
-	check(!vt_end_create(&two, &db, p, BUF));
+	check(!vt_end_create(&one, &da, opts, BUF));
+	check(!vt_end_create(&two, &db, opts_p, BUF));
 	check(!vt_connect(&one, &two));
 }
 
-static void post_writes(struct vt_end *e, int n, struct vt_end *to)
+static void post_writes(struct vt_end *end, int n, struct vt_end *to)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, 8, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, 8, end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
@@ -101,21 +101,21 @@ static void post_writes(struct vt_end *e, int n, struct vt_end *to)
 	}, *bad;
 
 	while (n--)
-		check(!ibv_post_send(e->qp, &wr, &bad));
+		check(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-static void post_recvs_of(struct vt_end *e, int n, u32 len)
+static void post_recvs_of(struct vt_end *end, int n, u32 len)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, len, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, len, end->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	while (n--)
-		check(!ibv_post_recv(e->qp, &wr, &bad));
+		check(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
-static void post_recvs(struct vt_end *e, int n)
+static void post_recvs(struct vt_end *end, int n)
 {
-	post_recvs_of(e, n, 8);
+	post_recvs_of(end, n, 8);
 }
 
 /* Drop completions. Return: their number. */
@@ -138,9 +138,9 @@ static void take(struct ibv_cq *cq, int n)
 
 static void flush(void)
 {
-	struct vt_opts o = deep(DEEP, DEEP), small = VT_OPTS;
+	struct vt_opts opts = deep(DEEP, DEEP), small = VT_OPTS;
 
-	connect_ends(&o, &small);
+	connect_ends(&opts, &small);
 	/* no answer comes */
 	check(!vt_to_state(two.qp, IBV_QPS_RESET));
 	post_recvs(&one, DEEP);
@@ -152,11 +152,11 @@ static void flush(void)
 
 static void resize(void)
 {
-	struct vt_opts o = deep(16, DEEP), small = VT_OPTS;
+	struct vt_opts opts = deep(16, DEEP), small = VT_OPTS;
 	struct ibv_qp_attr attr = { .cap = { 16, 2 * DEEP, 1, 1, 0 } };
 	int err;
 
-	connect_ends(&o, &small);
+	connect_ends(&opts, &small);
 	post_recvs(&one, DEEP);
 	err = ibv_modify_qp(one.qp, &attr, IBV_QP_CAP);
 	/* too much to be moved at once */
@@ -166,29 +166,29 @@ static void resize(void)
 
 static void timers(void)
 {
-	static struct vt_end e[CROWD];
-	struct vt_opts o = VT_OPTS;
+	static struct vt_end end[CROWD];
+	struct vt_opts opts = VT_OPTS;
 	int i;
 
-	o.timeout = 18;		/* one second */
-	o.retry_cnt = 0;
-	o.cqe = 16;
-	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
-	check(!vt_end_create(&two, &db, &o, BUF));
+	opts.timeout = 18;		/* one second */
+	opts.retry_cnt = 0;
+	opts.cqe = 16;
+	opts.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	check(!vt_end_create(&two, &db, &opts, BUF));
 	for (i = 0; i < CROWD; i++) {
-		check(!vt_end_create(&e[i], &da, &o, 4096));
-		check(!vt_to_init(&e[i]) && !vt_to_rtr(&e[i], &two) && !vt_to_rts(&e[i]));
+		check(!vt_end_create(&end[i], &da, &opts, 4096));
+		check(!vt_to_init(&end[i]) && !vt_to_rtr(&end[i], &two) && !vt_to_rts(&end[i]));
 	}
 	for (i = 0; i < CROWD; i++)
-		post_writes(&e[i], 1, &two);
+		post_writes(&end[i], 1, &two);
 	for (i = 0; i < CROWD; i++)
-		take(e[i].scq, 1);
+		take(end[i].scq, 1);
 }
 
 static void no_receives(void)
 {
 	static struct vt_end near[WAITING], far[WAITING];
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
@@ -198,13 +198,13 @@ static void no_receives(void)
 	u64 end;
 	int i;
 
-	o.rnr_retry = 7;	/* without end */
-	o.rnr_timer = 1;	/* 10 us */
-	o.cqe = 16;
-	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	opts.rnr_retry = 7;	/* without end */
+	opts.rnr_timer = 1;	/* 10 us */
+	opts.cqe = 16;
+	opts.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
 	for (i = 0; i < WAITING; i++) {
-		check(!vt_end_create(&near[i], &da, &o, 4096));
-		check(!vt_end_create(&far[i], &db, &o, 4096));
+		check(!vt_end_create(&near[i], &da, &opts, 4096));
+		check(!vt_end_create(&far[i], &db, &opts, 4096));
 		check(!vt_connect(&near[i], &far[i]));
 		sge = (struct ibv_sge){ (uintptr_t)near[i].buf, 8, near[i].mr->lkey };
 		check(!ibv_post_send(near[i].qp, &wr, &bad));
@@ -221,25 +221,25 @@ static void no_receives(void)
 
 static void contexts(void)
 {
-	static struct vt_dev d[MANY];
-	static struct vt_end e[MANY];
-	struct vt_opts o = VT_OPTS;
+	static struct vt_dev dev[MANY];
+	static struct vt_end end[MANY];
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end nobody;
 	int i;
 
-	o.timeout = 20;
-	o.cqe = 16;
-	o.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
-	connect_ends(&o, &o);
-	check(!vt_end_create(&nobody, &db, &o, 4096));
+	opts.timeout = 20;
+	opts.cqe = 16;
+	opts.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	connect_ends(&opts, &opts);
+	check(!vt_end_create(&nobody, &db, &opts, 4096));
 	for (i = 0; i < MANY; i++) {
-		check(!vt_open(&d[i], vt_name_a(), VT_IPV4, -1));
-		check(!vt_end_create(&e[i], &d[i], &o, 4096));
-		check(!vt_to_init(&e[i]) && !vt_to_rtr(&e[i], &nobody) &&
-		      !vt_to_rts(&e[i]));
+		check(!vt_open(&dev[i], vt_name_a(), VT_IPV4, -1));
+		check(!vt_end_create(&end[i], &dev[i], &opts, 4096));
+		check(!vt_to_init(&end[i]) && !vt_to_rtr(&end[i], &nobody) &&
+		      !vt_to_rts(&end[i]));
 	}
 	for (i = 0; i < MANY; i++)
-		post_writes(&e[i], 1, &nobody);
+		post_writes(&end[i], 1, &nobody);
 	for (i = 0; i < 500; i++) {
 		post_writes(&one, 1, &two);
 		take(one.scq, 1);
@@ -275,11 +275,11 @@ static u64 flush_token(struct vt_end *to)
 /* The target's program answers after all later requests have waited for a while. */
 static void answer(void)
 {
-	struct vt_opts o = deep(DEEP, 16), small = VT_OPTS;
+	struct vt_opts opts = deep(DEEP, 16), small = VT_OPTS;
 	struct ibv_mr *mr;
 	u64 token;
 
-	connect_ends(&o, &small);
+	connect_ends(&opts, &small);
 	mr = ibv_reg_mr(db.pd, two.buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 	check(mr);
 	persist(&one, &two, mr);
@@ -294,17 +294,17 @@ static void answer(void)
 static void revoke_region(void)
 {
 	static struct vt_end from[WAITING], to[WAITING];
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	static u8 buf[BUF] __aligned(4096);
 	struct ibv_mr *mr;
 	int i;
 
-	check(!vt_end_create(&two, &db, &o, BUF));
+	check(!vt_end_create(&two, &db, &opts, BUF));
 	mr = ibv_reg_mr(db.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 	check(mr);
 	for (i = 0; i < WAITING; i++) {
-		check(!vt_end_create(&from[i], &da, &o, 4096));
-		check(!vt_end_create(&to[i], &db, &o, 4096));
+		check(!vt_end_create(&from[i], &da, &opts, 4096));
+		check(!vt_end_create(&to[i], &db, &opts, 4096));
 		check(!vt_connect(&from[i], &to[i]));
 		persist(&from[i], &to[i], mr);
 		flush_token(&to[i]);
@@ -319,15 +319,15 @@ static void revoke_region(void)
 static void crowd(void)
 {
 	static struct vt_end near[CROWD], far[CROWD];
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int i, k;
 
-	o.cqe = 16;
-	o.cap = (struct ibv_qp_cap){ 16, 4, 1, 1, 0 };
-	o.timeout = 20;
+	opts.cqe = 16;
+	opts.cap = (struct ibv_qp_cap){ 16, 4, 1, 1, 0 };
+	opts.timeout = 20;
 	for (i = 0; i < CROWD; i++) {
-		check(!vt_end_create(&near[i], &da, &o, 4096));
-		check(!vt_end_create(&far[i], &db, &o, 4096));
+		check(!vt_end_create(&near[i], &da, &opts, 4096));
+		check(!vt_end_create(&far[i], &db, &opts, 4096));
 		check(!vt_connect(&near[i], &far[i]));
 	}
 	for (k = 0; k < 3; k++) {
@@ -339,9 +339,9 @@ static void crowd(void)
 }
 
 /* Post @n datagrams with the key @lkey. */
-static void post_datagrams(struct vt_end *e, struct ibv_ah *ah, u32 qpn, u32 lkey, int n)
+static void post_datagrams(struct vt_end *end, struct ibv_ah *ah, u32 qpn, u32 lkey, int n)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, 1024, lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, 1024, lkey };
 	struct ibv_send_wr wr[WAITING] = {}, *bad;
 	int i;
 
@@ -352,21 +352,21 @@ static void post_datagrams(struct vt_end *e, struct ibv_ah *ah, u32 qpn, u32 lke
 			.send_flags = IBV_SEND_SIGNALED,
 			.wr.ud = { ah, qpn, VT_QKEY },
 		};
-	check(!ibv_post_send(e->qp, wr, &bad));
+	check(!ibv_post_send(end->qp, wr, &bad));
 }
 
-static void ud_end(struct vt_end *e, struct vt_dev *d, struct vt_opts *o)
+static void ud_end(struct vt_end *end, struct vt_dev *dev, struct vt_opts *opts)
 {
-	o->type = IBV_QPT_UD;
-	check(!vt_end_create(e, d, o, BUF));
-	check(!vt_to_init(e) && !vt_to_rtr(e, e) && !vt_to_rts(e));
+	opts->type = IBV_QPT_UD;
+	check(!vt_end_create(end, dev, opts, BUF));
+	check(!vt_to_init(end) && !vt_to_rtr(end, end) && !vt_to_rts(end));
 }
 
 static void group(void)
 {
 	static struct vt_end member[MEMBERS];
 	struct vt_dev net = { .gid.raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_device_attr attr;
 	struct ibv_ah *ah;
 	int i, k, num;
@@ -374,14 +374,14 @@ static void group(void)
 	check(!ibv_query_device(db.ctx, &attr));
 	num = attr.max_mcast_qp_attach;
 	check(num <= MEMBERS);
-	ud_end(&one, &da, &o);
+	ud_end(&one, &da, &opts);
 	for (i = 0; i < num; i++) {
-		ud_end(&member[i], &db, &o);
+		ud_end(&member[i], &db, &opts);
 		check(!ibv_attach_mcast(member[i].qp, &net.gid, 0));
 		post_recvs_of(&member[i], WAITING, 2048);
 	}
 	/* and no more */
-	ud_end(&two, &db, &o);
+	ud_end(&two, &db, &opts);
 	check(ibv_attach_mcast(two.qp, &net.gid, 0) == ENOMEM);
 	ah = vt_ah(&da, &net);
 	check(ah);
@@ -398,12 +398,12 @@ static void group(void)
 /* Flushes requests behind one that fails. */
 static void sqe(void)
 {
-	struct vt_opts o = deep(DEEP, 16);
+	struct vt_opts opts = deep(DEEP, 16);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 	struct ibv_ah *ah;
 	int i;
 
-	ud_end(&one, &da, &o);
+	ud_end(&one, &da, &opts);
 	ah = vt_ah(&da, &db);
 	check(ah);
 	post_datagrams(&one, ah, 1, ~one.mr->lkey, 1);
@@ -418,11 +418,11 @@ static void sqe(void)
 
 static void destroy(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int i;
 
 	for (i = 0; i < MANY; i++) {
-		check(!vt_end_create(&one, &da, &o, 4096));
+		check(!vt_end_create(&one, &da, &opts, 4096));
 		vt_end_destroy(&one);
 	}
 }

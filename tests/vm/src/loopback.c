@@ -18,11 +18,11 @@
 
 static struct vt_dev dev[2];
 
-static u32 mode_of(struct vt_dev *d)
+static u32 mode_of(struct vt_dev *dev)
 {
 	struct cairndv_device_attr attr;
 
-	must(!cairndv_query_device(d->ctx, &attr, sizeof(attr)));
+	must(!cairndv_query_device(dev->ctx, &attr, sizeof(attr)));
 	return attr.loopback;
 }
 
@@ -55,30 +55,30 @@ static void needs_a_right(void)
 /* WRITE SIZE bytes between @from and @to, and compare them. */
 static void write_between(struct vt_dev *from, struct vt_dev *to)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_wc wc;
 	u32 i;
 
-	o.timeout = 18;
-	must(!vt_end_create(&a, from, &o, SIZE));
-	must(!vt_end_create(&b, to, &o, SIZE));
-	must(!vt_connect(&a, &b));
+	opts.timeout = 18;
+	must(!vt_end_create(&end_a, from, &opts, SIZE));
+	must(!vt_end_create(&end_b, to, &opts, SIZE));
+	must(!vt_connect(&end_a, &end_b));
 	for (i = 0; i < SIZE; i++)
-		a.buf[i] = i * 7 + (i >> 8);
-	struct ibv_sge sge = { (uintptr_t)a.buf, SIZE, a.mr->lkey };
+		end_a.buf[i] = i * 7 + (i >> 8);
+	struct ibv_sge sge = { (uintptr_t)end_a.buf, SIZE, end_a.mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)b.buf, b.mr->rkey },
+		.wr.rdma = { (uintptr_t)end_b.buf, end_b.mr->rkey },
 	}, *bad;
 
-	must(!ibv_post_send(a.qp, &wr, &bad));
-	must(!vt_poll(a.scq, &wc, 1, LONG));
+	must(!ibv_post_send(end_a.qp, &wr, &bad));
+	must(!vt_poll(end_a.scq, &wc, 1, LONG));
 	must(wc.status == IBV_WC_SUCCESS);
-	ktap_ok(!memcmp(a.buf, b.buf, SIZE));
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	ktap_ok(!memcmp(end_a.buf, end_b.buf, SIZE));
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /* The packets of a message take the expected way, and no other. */

@@ -28,38 +28,38 @@ static struct vt_end *ends[2];
 /* The sum of one key of /proc/self/smaps, in kB, for matching mappings. */
 static long mapped(const char *path, const char *key)
 {
-	FILE *f = fopen("/proc/self/smaps", "r");
+	FILE *file = fopen("/proc/self/smaps", "r");
 	size_t n = strlen(key);
 	bool match = false;
 	char line[512];
 	long kb = 0;
 
-	while (f && fgets(line, sizeof(line), f)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
 			match = strstr(line, path);
 		else if (match && !strncmp(line, key, n) && line[n] == ':')
 			kb += atol(line + n + 1);
 	}
-	if (f)
-		fclose(f);
+	if (file)
+		fclose(file);
 	return kb;
 }
 
-static int create_end(struct vt_end *e, int side)
+static int create_end(struct vt_end *end, int side)
 {
 	struct ibv_qp_init_attr init = {
 		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
 		.send_cq = cq[side], .recv_cq = cq[side],
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	e->dev = &dev[side];
-	e->o = o;
-	e->o.timeout = 18;
-	e->qp = ibv_create_qp(dev[side].pd, &init);
-	if (!e->qp)
-		return vt_err("QP pair %td", e - ends[side]);
-	e->psn = e->qp->qp_num;
+	end->dev = &dev[side];
+	end->o = opts;
+	end->o.timeout = 18;
+	end->qp = ibv_create_qp(dev[side].pd, &init);
+	if (!end->qp)
+		return vt_err("QP pair %td", end - ends[side]);
+	end->psn = end->qp->qp_num;
 	return 0;
 }
 

@@ -40,13 +40,13 @@ static union ibv_gid group(const char *name6, const char *name4)
 	return gid;
 }
 
-static void open_end(struct vt_end *e, struct vt_dev *d)
+static void open_end(struct vt_end *end, struct vt_dev *dev)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(e, d, &o, 65536));
-	must(!vt_to_init(e) && !vt_to_rtr(e, e) && !vt_to_rts(e));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(end, dev, &opts, 65536));
+	must(!vt_to_init(end) && !vt_to_rtr(end, end) && !vt_to_rts(end));
 }
 
 static void open_ends(void)
@@ -64,49 +64,49 @@ static void close_ends(void)
 	vt_end_destroy(&c);
 }
 
-static void post_recv(struct vt_end *e)
+static void post_recv(struct vt_end *end)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, 4096, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, 4096, end->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	must(!ibv_post_recv(e->qp, &wr, &bad));
+	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
 /* @n datagrams in a row, numbered from @imm on. */
-static void send_to(struct vt_end *e, const struct vt_dev *to, u32 qpn, u32 imm,
+static void send_to(struct vt_end *end, const struct vt_dev *to, u32 qpn, u32 imm,
 		    int n)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf + 8192, 100, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf + 8192, 100, end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 	struct ibv_wc wc;
 
-	wr.wr.ud.ah = vt_ah(e->dev, to);
+	wr.wr.ud.ah = vt_ah(end->dev, to);
 	must(wr.wr.ud.ah);
 	wr.wr.ud.remote_qpn = qpn;
 	wr.wr.ud.remote_qkey = VT_QKEY;
-	vt_fill(e->buf + 8192, 100, 9);
+	vt_fill(end->buf + 8192, 100, 9);
 	for (; n--; imm++) {
 		wr.imm_data = htobe32(imm);
-		must(!ibv_post_send(e->qp, &wr, &bad));
-		must(!vt_poll(e->scq, &wc, 1, LONG) && !wc.status);
+		must(!ibv_post_send(end->qp, &wr, &bad));
+		must(!vt_poll(end->scq, &wc, 1, LONG) && !wc.status);
 	}
 	must(!ibv_destroy_ah(wr.wr.ud.ah));
 }
 
 /* The same in one list, so that the datagrams can leave as a train. */
-static void post_row(struct vt_end *e, const struct vt_dev *to, u32 imm, int n)
+static void post_row(struct vt_end *end, const struct vt_dev *to, u32 imm, int n)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf + 8192, 100, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf + 8192, 100, end->mr->lkey };
 	struct ibv_send_wr wr[IN_A_ROW] = {}, *bad;
-	struct ibv_ah *ah = vt_ah(e->dev, to);
+	struct ibv_ah *ah = vt_ah(end->dev, to);
 	struct ibv_wc wc[IN_A_ROW];
 	int i;
 
 	must(ah && n <= IN_A_ROW);
-	vt_fill(e->buf + 8192, 100, 9);
+	vt_fill(end->buf + 8192, 100, 9);
 	for (i = 0; i < n; i++) {
 		wr[i] = (struct ibv_send_wr){
 			.next = i + 1 < n ? &wr[i + 1] : NULL,
@@ -117,33 +117,33 @@ static void post_row(struct vt_end *e, const struct vt_dev *to, u32 imm, int n)
 			.wr.ud = { ah, QPN, VT_QKEY },
 		};
 	}
-	must(!ibv_post_send(e->qp, wr, &bad));
-	must(!vt_poll(e->scq, wc, n, LONG));
+	must(!ibv_post_send(end->qp, wr, &bad));
+	must(!vt_poll(end->scq, wc, n, LONG));
 	for (i = 0; i < n; i++)
 		must(!wc[i].status);
 	must(!ibv_destroy_ah(ah));
 }
 
-/* The next datagram that @e receives is number @imm, from @from to the group. */
-static void got(struct vt_end *e, const struct vt_end *from, u32 imm)
+/* The next datagram that @end receives is number @imm, from @from to the group. */
+static void got(struct vt_end *end, const struct vt_end *from, u32 imm)
 {
-	const u8 *grh = e->buf;
+	const u8 *grh = end->buf;
 	struct ibv_wc wc;
 
-	must(!vt_poll(e->rcq, &wc, 1, LONG) && !wc.status);
+	must(!vt_poll(end->rcq, &wc, 1, LONG) && !wc.status);
 	ktap_eq(be32toh(wc.imm_data), imm);
 	ktap_eq(wc.src_qp, from->qp->qp_num);
 	ktap_eq(wc.byte_len, 140);
-	ktap_eq(vt_check(e->buf + VT_GRH, 100, 9), -1);
+	ktap_eq(vt_check(end->buf + VT_GRH, 100, 9), -1);
 	ktap_ok(v6 ? !memcmp(grh + 24, net.gid.raw, 16) :
 		     !memcmp(grh + 36, net.gid.raw + 12, 4));
 }
 
-static bool quiet(struct vt_end *e)
+static bool quiet(struct vt_end *end)
 {
 	struct ibv_wc wc;
 
-	return !ibv_poll_cq(e->rcq, 1, &wc);
+	return !ibv_poll_cq(end->rcq, 1, &wc);
 }
 
 /* Two members receive datagrams until they leave. */
@@ -288,8 +288,8 @@ static bool dummy_is_member(void)
 static void left_before(void)
 {
 	union ibv_gid gid = group("ff15::1:2:9", "239.1.2.9");
-	struct vt_dev d;
-	struct vt_end e;
+	struct vt_dev dev;
+	struct vt_end end;
 	int fd;
 
 	must(!system("ip link add cairn_group type dummy && "
@@ -297,31 +297,31 @@ static void left_before(void)
 		     "ip addr add 10.79.0.1/24 dev cairn_group && "
 		     "ip addr add fd79::1/64 dev cairn_group nodad && "
 		     "rdma link add cairn_g type cairn netdev cairn_group"));
-	must(!vt_open(&d, "cairn_g", v6 ? VT_IPV6 : VT_IPV4, -1));
-	open_end(&e, &d);
-	must(!ibv_attach_mcast(e.qp, &gid, 0));
+	must(!vt_open(&dev, "cairn_g", v6 ? VT_IPV6 : VT_IPV4, -1));
+	open_end(&end, &dev);
+	must(!ibv_attach_mcast(end.qp, &gid, 0));
 	ktap_ok(dummy_is_member());
 	must(!system("ip link set cairn_group mtu 60"));
 	ktap_ok(!dummy_is_member());
 	must(!system("ip link set cairn_group mtu 1500"));
 	fd = join_socket(&gid, if_nametoindex("cairn_group"));
 	ktap_ok(dummy_is_member());
-	must(!ibv_detach_mcast(e.qp, &gid, 0));
+	must(!ibv_detach_mcast(end.qp, &gid, 0));
 	ktap_ok(dummy_is_member());
 	close(fd);
 	ktap_ok(!dummy_is_member());
-	vt_end_destroy(&e);
-	vt_close(&d);
+	vt_end_destroy(&end);
+	vt_close(&dev);
 	must(!system("ip link delete cairn_group"));
 }
 
 static void mcast_refused(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end rc;
 
 	open_ends();
-	must(!vt_end_create(&rc, &dev[1], &o, 4096) && !vt_to_init(&rc));
+	must(!vt_end_create(&rc, &dev[1], &opts, 4096) && !vt_to_init(&rc));
 	ktap_eq(ibv_attach_mcast(rc.qp, &net.gid, 0), EINVAL);
 	ktap_eq(ibv_attach_mcast(b.qp, &dev[1].gid, 0), EINVAL);
 	ktap_eq(ibv_detach_mcast(b.qp, &net.gid, 0), EINVAL);
@@ -367,30 +367,30 @@ static void limit(void)
  */
 static void many_members(void)
 {
-	static struct vt_end e[MEMBERS];
+	static struct vt_end end[MEMBERS];
 	int i, k;
 
 	open_ends();
 	for (i = 0; i < MEMBERS; i++) {
-		open_end(&e[i], &dev[1]);
+		open_end(&end[i], &dev[1]);
 		for (k = 0; k < IN_A_ROW + 1; k++)
-			post_recv(&e[i]);
-		must(!ibv_attach_mcast(e[i].qp, &net.gid, 0));
+			post_recv(&end[i]);
+		must(!ibv_attach_mcast(end[i].qp, &net.gid, 0));
 	}
 	post_row(&a, &net, 1, IN_A_ROW);
 	for (i = 0; i < MEMBERS; i++)
 		for (k = 1; k <= IN_A_ROW; k++)
-			got(&e[i], &a, k);
+			got(&end[i], &a, k);
 	/* A member that left gets no later message; the others do. */
-	must(!ibv_detach_mcast(e[0].qp, &net.gid, 0));
+	must(!ibv_detach_mcast(end[0].qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 99, 1);
 	for (i = 1; i < MEMBERS; i++)
-		got(&e[i], &a, 99);
-	ktap_ok(quiet(&e[0]));
+		got(&end[i], &a, 99);
+	ktap_ok(quiet(&end[0]));
 	for (i = 0; i < MEMBERS; i++) {
 		if (i)
-			must(!ibv_detach_mcast(e[i].qp, &net.gid, 0));
-		vt_end_destroy(&e[i]);
+			must(!ibv_detach_mcast(end[i].qp, &net.gid, 0));
+		vt_end_destroy(&end[i]);
 	}
 	close_ends();
 }
@@ -399,31 +399,31 @@ static void many_members(void)
 static void copies_counted(void)
 {
 	const u64 overflows = vt_counter(&dev[1], "rx_overflow");
-	static struct vt_end e[COPIED];
+	static struct vt_end end_e[COPIED];
 	u64 end = vt_now_ms() + LONG, n = 0;
 	struct ibv_wc wc;
 	int i, k;
 
 	open_ends();
 	for (i = 0; i < COPIED; i++) {
-		open_end(&e[i], &dev[1]);
+		open_end(&end_e[i], &dev[1]);
 		for (k = 0; k < COPIES; k++)
-			post_recv(&e[i]);
-		must(!ibv_attach_mcast(e[i].qp, &net.gid, 0));
+			post_recv(&end_e[i]);
+		must(!ibv_attach_mcast(end_e[i].qp, &net.gid, 0));
 	}
 	send_to(&a, &net, QPN, 1, COPIES);
 	while (n + vt_counter(&dev[1], "rx_overflow") - overflows <
 	       (u64)COPIED * COPIES && vt_now_ms() < end)
 		for (i = 0; i < COPIED; i++)
-			while (ibv_poll_cq(e[i].rcq, 1, &wc)) {
+			while (ibv_poll_cq(end_e[i].rcq, 1, &wc)) {
 				must(!wc.status);
 				n++;
 			}
 	ktap_eq(n + vt_counter(&dev[1], "rx_overflow") - overflows,
 		COPIED * COPIES);
 	for (i = 0; i < COPIED; i++) {
-		must(!ibv_detach_mcast(e[i].qp, &net.gid, 0));
-		vt_end_destroy(&e[i]);
+		must(!ibv_detach_mcast(end_e[i].qp, &net.gid, 0));
+		vt_end_destroy(&end_e[i]);
 	}
 	close_ends();
 }

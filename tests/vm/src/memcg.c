@@ -275,8 +275,8 @@ static const struct part prepared_ring[] = {
 /* A queue pair that is connected to itself. */
 static struct ibv_qp *connected_qp(u32 wrs)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end self = { .dev = &dev, .o = o };
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end self = { .dev = &dev, .o = opts };
 
 	self.o.rd_atomic = 128;
 	self.qp = qp_of(wrs, cq);
@@ -703,14 +703,14 @@ struct request {
 	u8 data[64];
 };
 
-static void add_u32(struct request *r, u16 type, u32 value)
+static void add_u32(struct request *request, u16 type, u32 value)
 {
-	struct nlattr *attr = (void *)r + r->hdr.nlmsg_len;
+	struct nlattr *attr = (void *)request + request->hdr.nlmsg_len;
 
 	attr->nla_type = type;
 	attr->nla_len = sizeof(*attr) + sizeof(value);
 	memcpy(attr + 1, &value, sizeof(value));
-	r->hdr.nlmsg_len += attr->nla_len;
+	request->hdr.nlmsg_len += attr->nla_len;
 }
 
 static u32 device_index(void)
@@ -721,7 +721,7 @@ static u32 device_index(void)
 /* Like "rdma statistic qp bind"; the number in the answer is not needed. */
 static int bind_counter(u32 qpn)
 {
-	struct request r = { .hdr = {
+	struct request request = { .hdr = {
 		.nlmsg_len = NLMSG_LENGTH(0),
 		.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV,
 					       RDMA_NLDEV_CMD_STAT_SET),
@@ -734,12 +734,12 @@ static int bind_counter(u32 qpn)
 
 	if (sock < 0)
 		sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
-	add_u32(&r, RDMA_NLDEV_ATTR_DEV_INDEX, device_index());
-	add_u32(&r, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
-	add_u32(&r, RDMA_NLDEV_ATTR_STAT_MODE, RDMA_COUNTER_MODE_MANUAL);
-	add_u32(&r, RDMA_NLDEV_ATTR_STAT_RES, RDMA_NLDEV_ATTR_RES_QP);
-	add_u32(&r, RDMA_NLDEV_ATTR_RES_LQPN, qpn);
-	if (send(sock, &r, r.hdr.nlmsg_len, 0) < 0)
+	add_u32(&request, RDMA_NLDEV_ATTR_DEV_INDEX, device_index());
+	add_u32(&request, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+	add_u32(&request, RDMA_NLDEV_ATTR_STAT_MODE, RDMA_COUNTER_MODE_MANUAL);
+	add_u32(&request, RDMA_NLDEV_ATTR_STAT_RES, RDMA_NLDEV_ATTR_RES_QP);
+	add_u32(&request, RDMA_NLDEV_ATTR_RES_LQPN, qpn);
+	if (send(sock, &request, request.hdr.nlmsg_len, 0) < 0)
 		return errno;
 	do {
 		n = recv(sock, answer, sizeof(answer), 0);
@@ -936,21 +936,21 @@ static long count_mappings(void)
 /* memory.stat is up to date after cpu.stat was read: reading that collects what the
  * CPUs have counted, of all controllers.
  */
-static void read_usage(struct usage *u)
+static void read_usage(struct usage *usage)
 {
 	const char *text;
 
 	read_text(fd_cpu);
 	text = read_text(fd_stat);
-	u->bytes[SLAB] = stat_value(text, "slab_unreclaimable");
-	u->bytes[NODES] = stat_value(text, "slab_reclaimable");
-	u->bytes[PERCPU] = stat_value(text, "percpu");
-	u->bytes[PAGES] = stat_value(text, "kernel") - u->bytes[SLAB] -
-			  u->bytes[NODES] - u->bytes[PERCPU] -
+	usage->bytes[SLAB] = stat_value(text, "slab_unreclaimable");
+	usage->bytes[NODES] = stat_value(text, "slab_reclaimable");
+	usage->bytes[PERCPU] = stat_value(text, "percpu");
+	usage->bytes[PAGES] = stat_value(text, "kernel") - usage->bytes[SLAB] -
+			  usage->bytes[NODES] - usage->bytes[PERCPU] -
 			  stat_value(text, "pagetables") -
 			  stat_value(text, "kernel_stack");
-	u->bytes[EITHER] = u->bytes[SLAB] + u->bytes[PAGES];
-	u->mappings = count_mappings();
+	usage->bytes[EITHER] = usage->bytes[SLAB] + usage->bytes[PAGES];
+	usage->mappings = count_mappings();
 }
 
 /* kB of the host that are in use. */

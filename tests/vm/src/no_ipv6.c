@@ -35,12 +35,12 @@ static const char *const far[] = {
 /* An address handle is refused, or datagrams that use it complete. */
 static void datagrams(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end end = { 0 };
 	unsigned int i, made = 0;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&end, &a, &o, 4096));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&end, &a, &opts, 4096));
 	must(!vt_to_init(&end) && !vt_to_rtr(&end, &end) && !vt_to_rts(&end));
 	for (i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
 		struct ibv_ah_attr attr = path_to(far[i]);
@@ -67,7 +67,7 @@ static void datagrams(void)
 /* The transition is refused, or the connection fails. */
 static void connections(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end end = { 0 }, peer = { 0 };
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = {
@@ -76,10 +76,10 @@ static void connections(void)
 	}, *bad;
 	struct ibv_wc wc;
 
-	o.timeout = 10;
-	o.retry_cnt = 1;
-	must(!vt_end_create(&end, &a, &o, 4096));
-	must(!vt_end_create(&peer, &b, &o, 4096));
+	opts.timeout = 10;
+	opts.retry_cnt = 1;
+	must(!vt_end_create(&end, &a, &opts, 4096));
+	must(!vt_end_create(&peer, &b, &opts, 4096));
 	sge = (struct ibv_sge){ (uintptr_t)end.buf, 64, end.mr->lkey };
 	must(!vt_to_init(&end));
 	if (!vt_to_rtr(&end, &peer)) {

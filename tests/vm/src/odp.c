@@ -43,44 +43,44 @@ struct pair {
 	struct ibv_mr *mr_a, *mr_b;
 };
 
-static void pair_open_as(struct pair *p, enum ibv_qp_type type)
+static void pair_open_as(struct pair *pair, enum ibv_qp_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
-	must(!vt_end_create(&p->a, &a, &o, SIZE));
-	must(!vt_end_create(&p->b, &b, &o, SIZE));
-	must(!vt_connect(&p->a, &p->b));
-	p->at_a = map(SIZE);
-	p->at_b = map(SIZE);
-	p->mr_a = ibv_reg_mr(a.pd, p->at_a, SIZE, ODP_RW);
-	p->mr_b = ibv_reg_mr(b.pd, p->at_b, SIZE, ODP_RW);
-	must(p->mr_a && p->mr_b);
+	opts.type = type;
+	must(!vt_end_create(&pair->a, &a, &opts, SIZE));
+	must(!vt_end_create(&pair->b, &b, &opts, SIZE));
+	must(!vt_connect(&pair->a, &pair->b));
+	pair->at_a = map(SIZE);
+	pair->at_b = map(SIZE);
+	pair->mr_a = ibv_reg_mr(a.pd, pair->at_a, SIZE, ODP_RW);
+	pair->mr_b = ibv_reg_mr(b.pd, pair->at_b, SIZE, ODP_RW);
+	must(pair->mr_a && pair->mr_b);
 }
 
-static void pair_open(struct pair *p)
+static void pair_open(struct pair *pair)
 {
-	pair_open_as(p, IBV_QPT_RC);
+	pair_open_as(pair, IBV_QPT_RC);
 }
 
-static void pair_close(struct pair *p)
+static void pair_close(struct pair *pair)
 {
-	ktap_eq(p->mr_a ? ibv_dereg_mr(p->mr_a) : 0, 0);
-	ktap_eq(p->mr_b ? ibv_dereg_mr(p->mr_b) : 0, 0);
-	munmap(p->at_a, SIZE);
-	munmap(p->at_b, SIZE);
-	vt_end_destroy(&p->a);
-	vt_end_destroy(&p->b);
+	ktap_eq(pair->mr_a ? ibv_dereg_mr(pair->mr_a) : 0, 0);
+	ktap_eq(pair->mr_b ? ibv_dereg_mr(pair->mr_b) : 0, 0);
+	munmap(pair->at_a, SIZE);
+	munmap(pair->at_b, SIZE);
+	vt_end_destroy(&pair->a);
+	vt_end_destroy(&pair->b);
 }
 
-static void pair_again(struct pair *p)
+static void pair_again(struct pair *pair)
 {
-	vt_to_state(p->a.qp, IBV_QPS_RESET);
-	vt_to_state(p->b.qp, IBV_QPS_RESET);
-	must(!vt_connect(&p->a, &p->b));
+	vt_to_state(pair->a.qp, IBV_QPS_RESET);
+	vt_to_state(pair->b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&pair->a, &pair->b));
 }
 
-static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
+static void post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
 		 u32 len, u32 lkey, const void *to, u32 rkey)
 {
 	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
@@ -97,15 +97,15 @@ static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
 		wr.wr.rdma.remote_addr = (uintptr_t)to;
 		wr.wr.rdma.rkey = rkey;
 	}
-	must(!ibv_post_send(e->qp, &wr, &bad));
+	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-static void post_recv(struct vt_end *e, void *addr, u32 len, u32 lkey)
+static void post_recv(struct vt_end *end, void *addr, u32 len, u32 lkey)
 {
 	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	must(!ibv_post_recv(e->qp, &wr, &bad));
+	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
 static void done(struct ibv_cq *cq, enum ibv_wc_status status)
@@ -138,13 +138,13 @@ static void offers(void)
 static void not_pinned(void)
 {
 	const size_t len = 256u << 20;
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_mr *mr;
 	u64 pages;
 	long rss;
 	u8 *mem;
 
-	pair_open(&p);
+	pair_open(&pair);
 	pages = vt_counter(&b, "odp_pages");
 	mem = map(len);
 	rss = vt_own_status("VmRSS");
@@ -152,10 +152,10 @@ static void not_pinned(void)
 	must(mr);
 	ktap_ok(vt_own_status("VmRSS") < rss + 1024);
 	ktap_eq(vt_counter(&b, "odp_pages"), pages);
-	vt_fill(p.a.buf, 3 * PAGE, 1);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, 3 * PAGE, p.a.mr->lkey,
+	vt_fill(pair.a.buf, 3 * PAGE, 1);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, 3 * PAGE, pair.a.mr->lkey,
 	     mem + len / 2, mr->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(mem + len / 2, 3 * PAGE, 1), -1);
 	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
 	ktap_ok(vt_own_status("VmRSS") < rss + 4096);
@@ -164,88 +164,88 @@ static void not_pinned(void)
 	ktap_ok(vt_own_status("VmPin") <= 2 * (long)SIZE / 1024);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap(mem, len);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* All operations of one side with absent memory, and then with present memory. */
 static void transfers(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u32 round;
 
-	pair_open(&p);
+	pair_open(&pair);
 	for (round = 0; round < 4; round++) {
-		u8 *from = p.at_a + AT, *to = p.at_b + AT;
-		u8 *back = p.at_a + AT + 2 * LEN;
+		u8 *from = pair.at_a + AT, *to = pair.at_b + AT;
+		u8 *back = pair.at_a + AT + 2 * LEN;
 
 		if (round == 2) {
-			must(!madvise(p.at_a, SIZE, MADV_DONTNEED));
-			must(!madvise(p.at_b, SIZE, MADV_DONTNEED));
+			must(!madvise(pair.at_a, SIZE, MADV_DONTNEED));
+			must(!madvise(pair.at_b, SIZE, MADV_DONTNEED));
 		}
 		vt_fill(from, LEN, round);
-		post(&p.a, IBV_WR_RDMA_WRITE, from, LEN, p.mr_a->lkey, to,
-		     p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_SUCCESS);
+		post(&pair.a, IBV_WR_RDMA_WRITE, from, LEN, pair.mr_a->lkey, to,
+		     pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(to, LEN, round), -1);
 		ktap_eq(to[-1] | to[LEN], 0);
-		post(&p.a, IBV_WR_RDMA_READ, back, LEN, p.mr_a->lkey, to,
-		     p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_SUCCESS);
+		post(&pair.a, IBV_WR_RDMA_READ, back, LEN, pair.mr_a->lkey, to,
+		     pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(back, LEN, round), -1);
 		vt_fill(from, LEN, round + 10);
-		post_recv(&p.b, to + 2 * LEN, LEN, p.mr_b->lkey);
-		post(&p.a, IBV_WR_SEND, from, LEN, p.mr_a->lkey, NULL, 0);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		done(p.b.rcq, IBV_WC_SUCCESS);
+		post_recv(&pair.b, to + 2 * LEN, LEN, pair.mr_b->lkey);
+		post(&pair.a, IBV_WR_SEND, from, LEN, pair.mr_a->lkey, NULL, 0);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		done(pair.b.rcq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(to + 2 * LEN, LEN, round + 10), -1);
 	}
 	ktap_ok(vt_counter(&a, "odp_faults") && vt_counter(&b, "odp_faults"));
 	ktap_ok(vt_counter(&a, "odp_invalidations"));
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Pages that the CPU did not touch before. */
 static void untouched(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u64 *word, *got;
 	u32 i;
 
-	pair_open(&p);
-	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	for (i = 0; i < LEN && !p.a.buf[i]; i++)
+	pair_open(&pair);
+	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	for (i = 0; i < LEN && !pair.a.buf[i]; i++)
 		;
 	ktap_eq(i, LEN);
-	word = (u64 *)(p.at_b + 200 * PAGE);
-	got = (u64 *)(p.at_a + 200 * PAGE);
+	word = (u64 *)(pair.at_b + 200 * PAGE);
+	got = (u64 *)(pair.at_a + 200 * PAGE);
 	for (i = 0; i < 3; i++) {
-		post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, got, 8, p.mr_a->lkey,
-		     word, p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_SUCCESS);
+		post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, got, 8, pair.mr_a->lkey,
+		     word, pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(*word, 5 * (i + 1));
 		ktap_eq(*got, 5 * i);
 	}
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Pages are only read at first: later writes do not go to a page that others share.
  */
 static void read_then_written(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	vt_fill(p.a.buf, LEN, 3);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b + AT,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.at_b + AT, LEN, 3), -1);
-	pair_close(&p);
+	pair_open(&pair);
+	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	vt_fill(pair.a.buf, LEN, 3);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.at_b + AT, LEN, 3), -1);
+	pair_close(&pair);
 }
 
 struct thief {
@@ -278,264 +278,264 @@ static void taken_away(void)
 {
 	const u32 quiet = SIZE / 2, len = SIZE / 4;
 	struct thief thief = {};
-	struct pair p = {};
+	struct pair pair = {};
 	pthread_t thread;
 	u32 i;
 
-	pair_open(&p);
-	thief.mem = p.at_b;
+	pair_open(&pair);
+	thief.mem = pair.at_b;
 	thief.len = quiet - 4 * PAGE;
 	must(!pthread_create(&thread, NULL, steal, &thief));
 	for (i = 0; i < 40 && !ktap.failures; i++) {
-		u8 *to = p.at_b + quiet - len / 2;
+		u8 *to = pair.at_b + quiet - len / 2;
 
-		vt_fill(p.a.buf, len, i);
-		post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, len, p.a.mr->lkey, to,
-		     p.mr_b->rkey);
-		post(&p.a, IBV_WR_RDMA_READ, p.a.buf + SIZE / 2, len,
-		     p.a.mr->lkey, to, p.mr_b->rkey);
-		post_recv(&p.b, p.at_b + quiet - 3 * PAGE, 6 * PAGE,
-			  p.mr_b->lkey);
-		post(&p.a, IBV_WR_SEND, p.a.buf, 100, p.a.mr->lkey, NULL, 0);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		done(p.b.rcq, IBV_WC_SUCCESS);
-		ktap_ok(!memcmp(p.a.buf + len / 2, p.at_b + quiet, len / 2));
-		ktap_ok(!memcmp(p.a.buf + len / 2, p.a.buf + SIZE / 2 + len / 2,
+		vt_fill(pair.a.buf, len, i);
+		post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, len, pair.a.mr->lkey, to,
+		     pair.mr_b->rkey);
+		post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf + SIZE / 2, len,
+		     pair.a.mr->lkey, to, pair.mr_b->rkey);
+		post_recv(&pair.b, pair.at_b + quiet - 3 * PAGE, 6 * PAGE,
+			  pair.mr_b->lkey);
+		post(&pair.a, IBV_WR_SEND, pair.a.buf, 100, pair.a.mr->lkey, NULL, 0);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		done(pair.b.rcq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(pair.a.buf + len / 2, pair.at_b + quiet, len / 2));
+		ktap_ok(!memcmp(pair.a.buf + len / 2, pair.a.buf + SIZE / 2 + len / 2,
 				len / 2));
 	}
 	thief.stop = true;
 	pthread_join(thread, NULL);
 	ktap_ok(thief.rounds);
-	vt_fill(p.a.buf, SIZE, 99);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, SIZE, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.at_b, SIZE, 99), -1);
-	pair_close(&p);
+	vt_fill(pair.a.buf, SIZE, 99);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.at_b, SIZE, 99), -1);
+	pair_close(&pair);
 }
 
 /* The same with memory of the requester: sources, and destinations of READs. */
 static void taken_away_here(void)
 {
 	struct thief thief = {};
-	struct pair p = {};
+	struct pair pair = {};
 	pthread_t thread;
 	u32 i;
 
-	pair_open(&p);
-	thief.mem = p.at_a;
+	pair_open(&pair);
+	thief.mem = pair.at_a;
 	thief.len = SIZE / 2 - 4 * PAGE;
-	vt_fill(p.b.buf, SIZE, 5);
+	vt_fill(pair.b.buf, SIZE, 5);
 	must(!pthread_create(&thread, NULL, steal, &thief));
 	for (i = 0; i < 40 && !ktap.failures; i++) {
-		post(&p.a, IBV_WR_RDMA_READ, p.at_a, SIZE, p.mr_a->lkey,
-		     p.b.buf, p.b.mr->rkey);
-		post(&p.a, IBV_WR_RDMA_WRITE, p.at_a + SIZE / 4, SIZE / 2,
-		     p.mr_a->lkey, p.at_b, p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		ktap_ok(!memcmp(p.at_a + SIZE / 2, p.b.buf + SIZE / 2,
+		post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, SIZE, pair.mr_a->lkey,
+		     pair.b.buf, pair.b.mr->rkey);
+		post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a + SIZE / 4, SIZE / 2,
+		     pair.mr_a->lkey, pair.at_b, pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(pair.at_a + SIZE / 2, pair.b.buf + SIZE / 2,
 				SIZE / 2));
-		ktap_ok(!memcmp(p.at_b + SIZE / 4, p.b.buf + SIZE / 2,
+		ktap_ok(!memcmp(pair.at_b + SIZE / 4, pair.b.buf + SIZE / 2,
 				SIZE / 4));
 	}
 	thief.stop = true;
 	pthread_join(thread, NULL);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* An unmapped page is an error of the request that named it; its neighbours work. */
 static void unmapped(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u8 *gone_a, *gone_b;
 
-	pair_open(&p);
-	gone_a = p.at_a + SIZE / 2;
-	gone_b = p.at_b + SIZE / 2;
-	post(&p.a, IBV_WR_RDMA_WRITE, gone_a, LEN, p.mr_a->lkey, gone_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	pair_open(&pair);
+	gone_a = pair.at_a + SIZE / 2;
+	gone_b = pair.at_b + SIZE / 2;
+	post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, LEN, pair.mr_a->lkey, gone_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	must(!munmap(gone_a, SIZE / 2));
 	must(!munmap(gone_b, SIZE / 2));
-	post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, LEN, p.mr_a->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, LEN, p.mr_a->lkey, gone_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_RDMA_READ, p.at_a, LEN, p.mr_a->lkey,
-	     gone_b - PAGE, p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, p.at_a, 8, p.mr_a->lkey,
-	     gone_b, p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_RDMA_WRITE, gone_a, 8, p.mr_a->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_RDMA_READ, gone_a, LEN, p.mr_a->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
-	pair_again(&p);
-	post_recv(&p.b, gone_b, LEN, p.mr_b->lkey);
-	post(&p.a, IBV_WR_SEND, p.at_a, LEN, p.mr_a->lkey, NULL, 0);
-	done(p.a.scq, IBV_WC_REM_OP_ERR);
-	done(p.b.rcq, IBV_WC_LOC_PROT_ERR);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, gone_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, LEN, pair.mr_a->lkey,
+	     gone_b - PAGE, pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, pair.at_a, 8, pair.mr_a->lkey,
+	     gone_b, pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, 8, pair.mr_a->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_RDMA_READ, gone_a, LEN, pair.mr_a->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+	pair_again(&pair);
+	post_recv(&pair.b, gone_b, LEN, pair.mr_b->lkey);
+	post(&pair.a, IBV_WR_SEND, pair.at_a, LEN, pair.mr_a->lkey, NULL, 0);
+	done(pair.a.scq, IBV_WC_REM_OP_ERR);
+	done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
 	ktap_ok(vt_counter(&b, "odp_fault_errors") >= 3);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Rights of the mapping count beside those of the region. */
 static void mapped_for_reading(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	vt_fill(p.at_b, SIZE, 6);
-	must(!mprotect(p.at_b, SIZE, PROT_READ));
-	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.a.buf, LEN, 6), -1);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_close(&p);
+	pair_open(&pair);
+	vt_fill(pair.at_b, SIZE, 6);
+	must(!mprotect(pair.at_b, SIZE, PROT_READ));
+	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.a.buf, LEN, 6), -1);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_close(&pair);
 }
 
 /* After a new mapping at the same address, the region is the new memory. */
 static void mapped_anew(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	memset(p.at_b, 1, SIZE);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	must(mmap(p.at_b, SIZE, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p.at_b);
-	vt_fill(p.a.buf, LEN, 7);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.at_b, LEN, 7), -1);
-	ktap_eq(p.at_b[LEN], 0);
-	pair_close(&p);
+	pair_open(&pair);
+	memset(pair.at_b, 1, SIZE);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	must(mmap(pair.at_b, SIZE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == pair.at_b);
+	vt_fill(pair.a.buf, LEN, 7);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.at_b, LEN, 7), -1);
+	ktap_eq(pair.at_b[LEN], 0);
+	pair_close(&pair);
 }
 
 /* A child keeps the old contents; the region is the parent's memory. */
 static void forked(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	int go[2], status;
 	pid_t child;
 	char c;
 
-	pair_open(&p);
-	vt_fill(p.a.buf, LEN, 8);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	pair_open(&pair);
+	vt_fill(pair.a.buf, LEN, 8);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	must(!pipe(go));
 	child = fork();
 	if (!child) {
 		if (read(go[0], &c, 1) != 1)
 			_exit(2);
-		_exit(vt_check(p.at_b, LEN, 8) != -1);
+		_exit(vt_check(pair.at_b, LEN, 8) != -1);
 	}
-	vt_fill(p.a.buf, LEN, 9);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, p.at_b,
-	     p.mr_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(p.at_b, LEN, 9), -1);
+	vt_fill(pair.a.buf, LEN, 9);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+	     pair.mr_b->rkey);
+	done(pair.a.scq, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(pair.at_b, LEN, 9), -1);
 	ktap_eq(write(go[1], "", 1), 1);
 	ktap_eq(waitpid(child, &status, 0), child);
 	ktap_ok(WIFEXITED(status) && !WEXITSTATUS(status));
 	close(go[0]);
 	close(go[1]);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Data written to a mapped file is in the file. */
 static void file(void)
 {
 	int fd = memfd_create("cairn-odp", 0);
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_mr *mr;
 	u8 *mem, *copy;
 
-	pair_open(&p);
+	pair_open(&pair);
 	copy = malloc(LEN);
 	must(fd >= 0 && !ftruncate(fd, SIZE));
 	mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(mem != MAP_FAILED);
 	mr = ibv_reg_mr(b.pd, mem, SIZE, ODP_RW);
 	must(mr);
-	vt_fill(p.a.buf, LEN, 11);
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, mem + AT,
+	vt_fill(pair.a.buf, LEN, 11);
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
 	     mr->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(pread(fd, copy, LEN, AT), LEN);
 	ktap_eq(vt_check(copy, LEN, 11), -1);
 	/* behind the end of the file accesses fail */
 	must(!ftruncate(fd, PAGE));
-	post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN, p.a.mr->lkey, mem + AT,
+	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
 	     mr->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap(mem, SIZE);
 	close(fd);
 	free(copy);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* One region for all memory, including later mappings. */
 static void implicit(void)
 {
 	struct ibv_mr *at_a, *at_b;
-	struct pair p = {};
+	struct pair pair = {};
 	u8 *mem, *late;
 
-	pair_open(&p);
+	pair_open(&pair);
 	at_a = ibv_reg_mr(a.pd, NULL, SIZE_MAX, ODP_RW);
 	at_b = ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW);
 	must(at_a && at_b);
 	mem = map(SIZE);
 	late = malloc(SIZE);
 	vt_fill(mem, SIZE, 12);
-	post(&p.a, IBV_WR_RDMA_WRITE, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+	post(&pair.a, IBV_WR_RDMA_WRITE, mem + 1, SIZE - 1, at_a->lkey, late + 1,
 	     at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
 	memset(mem, 0, SIZE);
-	post(&p.a, IBV_WR_RDMA_READ, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+	post(&pair.a, IBV_WR_RDMA_READ, mem + 1, SIZE - 1, at_a->lkey, late + 1,
 	     at_b->rkey);
-	done(p.a.scq, IBV_WC_SUCCESS);
+	done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
 	munmap(mem, SIZE);
 	free(late);
 	/* neither page 0 nor the kernel's memory belongs to the process */
-	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, 8, p.a.mr->lkey, (void *)64,
+	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey, (void *)64,
 	     at_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_RDMA_READ, p.a.buf, 8, p.a.mr->lkey,
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey,
 	     (void *)0xffff888000100000, at_b->rkey);
-	done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-	pair_again(&p);
-	post(&p.a, IBV_WR_RDMA_WRITE, (void *)-4096L, 8, at_a->lkey, p.b.buf,
-	     p.b.mr->rkey);
-	done(p.a.scq, IBV_WC_LOC_PROT_ERR);
+	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	pair_again(&pair);
+	post(&pair.a, IBV_WR_RDMA_WRITE, (void *)-4096L, 8, at_a->lkey, pair.b.buf,
+	     pair.b.mr->rkey);
+	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
 	ktap_eq(ibv_dereg_mr(at_a), 0);
 	ktap_eq(ibv_dereg_mr(at_b), 0);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 static int advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice,
@@ -564,7 +564,7 @@ static void advised(void)
 		{ IBV_ADVISE_MR_ADVICE_PREFETCH, 0 },
 		{ IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0 },
 	};
-	struct pair p = {};
+	struct pair pair = {};
 	u32 i;
 
 	for (i = 0; i < 6; i++) {
@@ -572,86 +572,86 @@ static void advised(void)
 			      IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 		u64 faults, pages;
 
-		p = (struct pair){};
-		pair_open(&p);
+		pair = (struct pair){};
+		pair_open(&pair);
 		if (!writes)
-			vt_fill(p.at_b, SIZE, i);
+			vt_fill(pair.at_b, SIZE, i);
 		faults = vt_counter(&b, "odp_faults");
 		pages = vt_counter(&b, "odp_pages");
-		ktap_eq(advise(p.mr_b, forms[i].advice, forms[i].flags,
-			       p.at_b, SIZE), 0);
+		ktap_eq(advise(pair.mr_b, forms[i].advice, forms[i].flags,
+			       pair.at_b, SIZE), 0);
 		if (!forms[i].flags)
 			vt_counter_reaches(&b, "odp_pages",
 					   pages + SIZE / PAGE);
 		ktap_ok(vt_counter(&b, "odp_pages") >= pages + SIZE / PAGE);
-		post(&p.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
-		     p.a.buf, SIZE, p.a.mr->lkey, p.at_b, p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		ktap_ok(!memcmp(p.a.buf, p.at_b, SIZE));
+		post(&pair.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		     pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		ktap_ok(!memcmp(pair.a.buf, pair.at_b, SIZE));
 		ktap_eq(vt_counter(&b, "odp_faults"), faults);
-		pair_close(&p);
+		pair_close(&pair);
 	}
 }
 
 /* Advice that may not fault has no effect. */
 static void advised_not_to_fault(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u64 pages;
 
-	pair_open(&p);
+	pair_open(&pair);
 	pages = vt_counter(&b, "odp_pages");
-	ktap_eq(advise(p.mr_b, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
-		       IBV_ADVISE_MR_FLAG_FLUSH, p.at_b, SIZE), 0);
+	ktap_eq(advise(pair.mr_b, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		       IBV_ADVISE_MR_FLAG_FLUSH, pair.at_b, SIZE), 0);
 	ktap_eq(vt_counter(&b, "odp_pages"), pages);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 static void advised_badly(void)
 {
 	const u32 flush = IBV_ADVISE_MR_FLAG_FLUSH;
 	struct ibv_mr *mr;
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_sge sge;
 
-	pair_open(&p);
-	sge = (struct ibv_sge){ (uintptr_t)p.at_b, 8, p.mr_b->lkey ^ 1 };
+	pair_open(&pair);
+	sge = (struct ibv_sge){ (uintptr_t)pair.at_b, 8, pair.mr_b->lkey ^ 1 };
 	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
 	sge.lkey = 0;
 	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
-	ktap_eq(advise(p.b.mr, 0, flush, p.b.buf, 8), EINVAL);
-	ktap_eq(advise(p.mr_b, 0, flush, p.at_b + SIZE, 8), EFAULT);
-	ktap_eq(advise(p.mr_b, 0, 0, p.at_b - 1, 8), EFAULT);
-	ktap_ok(advise(p.mr_b, 17, flush, p.at_b, 8));
-	ktap_ok(advise(p.mr_b, 0, 6, p.at_b, 8));
-	must(!munmap(p.at_b, PAGE));
-	ktap_eq(advise(p.mr_b, 0, flush, p.at_b, 8), EFAULT);
-	ktap_eq(advise(p.mr_b, 0, 0, p.at_b, 8), 0);
-	mr = ibv_reg_mr(b.pd, p.at_b, SIZE, ODP | IBV_ACCESS_REMOTE_READ);
+	ktap_eq(advise(pair.b.mr, 0, flush, pair.b.buf, 8), EINVAL);
+	ktap_eq(advise(pair.mr_b, 0, flush, pair.at_b + SIZE, 8), EFAULT);
+	ktap_eq(advise(pair.mr_b, 0, 0, pair.at_b - 1, 8), EFAULT);
+	ktap_ok(advise(pair.mr_b, 17, flush, pair.at_b, 8));
+	ktap_ok(advise(pair.mr_b, 0, 6, pair.at_b, 8));
+	must(!munmap(pair.at_b, PAGE));
+	ktap_eq(advise(pair.mr_b, 0, flush, pair.at_b, 8), EFAULT);
+	ktap_eq(advise(pair.mr_b, 0, 0, pair.at_b, 8), 0);
+	mr = ibv_reg_mr(b.pd, pair.at_b, SIZE, ODP | IBV_ACCESS_REMOTE_READ);
 	must(mr);
 	ktap_eq(advise(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, flush,
-		       p.at_b + PAGE, 8), EPERM);
-	ktap_eq(advise(mr, 0, flush, p.at_b + PAGE, 8), 0);
+		       pair.at_b + PAGE, 8), EPERM);
+	ktap_eq(advise(mr, 0, flush, pair.at_b + PAGE, 8), 0);
 	ktap_eq(ibv_dereg_mr(mr), 0);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 static void refused(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
+	pair_open(&pair);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
 	/* neither NIC flush, nor host flush, nor FLUSH */
-	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
-	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
-	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, 0, ODP_RW), EINVAL);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 0, ODP_RW), EINVAL);
 	REFUSED_MR(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);
-	REFUSED_MR(ibv_reg_mr(a.pd, p.at_a, 1L << 62, ODP_RW), EOVERFLOW);
-	ktap_ok(ibv_rereg_mr(p.mr_a, IBV_REREG_MR_CHANGE_ACCESS, a.pd, NULL, 0,
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 1L << 62, ODP_RW), EOVERFLOW);
+	ktap_ok(ibv_rereg_mr(pair.mr_a, IBV_REREG_MR_CHANGE_ACCESS, a.pd, NULL, 0,
 			     IBV_ACCESS_REMOTE_READ));
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* After deregistration or munmap() has returned, no packet writes to the memory. */
@@ -660,30 +660,30 @@ static void released(void)
 	int round, i, n, cut = 0;
 
 	for (round = 0; round < 40 && cut < 5; round++) {
-		struct pair p = {};
+		struct pair pair = {};
 
-		pair_open(&p);
-		memset(p.a.buf, 0x3a, SIZE);
+		pair_open(&pair);
+		memset(pair.a.buf, 0x3a, SIZE);
 		for (n = 0; n < 60; n++)
-			post(&p.a, IBV_WR_RDMA_WRITE, p.a.buf, LEN,
-			     p.a.mr->lkey, p.at_b, p.mr_b->rkey);
+			post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN,
+			     pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
 		if (round % 2) {
-			must(!ibv_dereg_mr(p.mr_b));
-			p.mr_b = NULL;
+			must(!ibv_dereg_mr(pair.mr_b));
+			pair.mr_b = NULL;
 		} else {
-			must(!munmap(p.at_b, SIZE));
-			must(mmap(p.at_b, SIZE, PROT_READ | PROT_WRITE,
+			must(!munmap(pair.at_b, SIZE));
+			must(mmap(pair.at_b, SIZE, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-				  0) == p.at_b);
-			must(!ibv_dereg_mr(p.mr_b));
-			p.mr_b = NULL;
+				  0) == pair.at_b);
+			must(!ibv_dereg_mr(pair.mr_b));
+			pair.mr_b = NULL;
 		}
-		memset(p.at_b, 0xc5, SIZE);
-		cut += vt_any_failed(p.a.scq, 60, LONG);
-		for (i = 0; i < (int)SIZE && p.at_b[i] == 0xc5; i++)
+		memset(pair.at_b, 0xc5, SIZE);
+		cut += vt_any_failed(pair.a.scq, 60, LONG);
+		for (i = 0; i < (int)SIZE && pair.at_b[i] == 0xc5; i++)
 			;
 		ktap_eq(i, SIZE);
-		pair_close(&p);
+		pair_close(&pair);
 	}
 	ktap_ok(cut);
 }
@@ -691,25 +691,25 @@ static void released(void)
 /* Messages may be lost here. But no queue pair hangs, and arrived data are right. */
 static void unreliable(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_wc wc;
 	u32 i, came = 0;
 
-	pair_open_as(&p, IBV_QPT_UC);
+	pair_open_as(&pair, IBV_QPT_UC);
 	for (i = 0; i < 20; i++) {
-		vt_fill(p.at_a + i * PAGE, 3000, i);
-		post_recv(&p.b, p.at_b + i * PAGE, 3000, p.mr_b->lkey);
-		post(&p.a, IBV_WR_SEND, p.at_a + i * PAGE, 3000, p.mr_a->lkey,
+		vt_fill(pair.at_a + i * PAGE, 3000, i);
+		post_recv(&pair.b, pair.at_b + i * PAGE, 3000, pair.mr_b->lkey);
+		post(&pair.a, IBV_WR_SEND, pair.at_a + i * PAGE, 3000, pair.mr_a->lkey,
 		     NULL, 0);
-		done(p.a.scq, IBV_WC_SUCCESS);
-		if (vt_poll(p.b.rcq, &wc, 1, vt_ms(100)))
+		done(pair.a.scq, IBV_WC_SUCCESS);
+		if (vt_poll(pair.b.rcq, &wc, 1, vt_ms(100)))
 			continue;
 		came++;
 		ktap_eq(wc.status, IBV_WC_SUCCESS);
 		ktap_eq(wc.byte_len, 3000);
 	}
 	ktap_ok(came);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 #define TESTS(X)							\
@@ -724,23 +724,23 @@ VT_TESTS(TESTS)
 static int hold(void)
 {
 	struct thief thief = {};
-	struct pair p = {};
+	struct pair pair = {};
 	pthread_t thread;
 	struct ibv_wc wc;
 
 	if (!vt_open_both(&a, &b, VT_IPV4) || setjmp(vt_leave))
 		return 1;
-	pair_open(&p);
-	thief.mem = p.at_b;
+	pair_open(&pair);
+	thief.mem = pair.at_b;
 	thief.len = SIZE - 4 * PAGE;
 	must(!pthread_create(&thread, NULL, steal, &thief));
 	must(ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW));
 	puts("holds");
 	fflush(stdout);
 	for (;;) {
-		post(&p.a, IBV_WR_RDMA_WRITE, p.at_a, SIZE, p.mr_a->lkey,
-		     p.at_b, p.mr_b->rkey);
-		if (vt_poll(p.a.scq, &wc, 1, LONG) || wc.status)
+		post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, SIZE, pair.mr_a->lkey,
+		     pair.at_b, pair.mr_b->rkey);
+		if (vt_poll(pair.a.scq, &wc, 1, LONG) || wc.status)
 			pause();
 	}
 }

@@ -74,40 +74,40 @@ static u8 *area(void)
 	return mem;
 }
 
-static void pair_open(struct pair *p)
+static void pair_open(struct pair *pair)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	must(!vt_end_create(&p->a, &a, &o, PAGE));
-	must(!vt_end_create(&p->b, &b, &o, PAGE));
-	must(!vt_connect(&p->a, &p->b));
-	p->area_a = area();
-	p->area_b = area();
-	p->at_a = p->area_a + PAGE;
-	p->at_b = p->area_b + PAGE;
-	p->mr_a = ibv_reg_mr(a.pd, p->area_a, 3 * PAGE, ODP_RW);
-	p->mr_b = ibv_reg_mr(b.pd, p->area_b, 3 * PAGE, ODP_RW);
-	must(p->mr_a && p->mr_b);
+	must(!vt_end_create(&pair->a, &a, &opts, PAGE));
+	must(!vt_end_create(&pair->b, &b, &opts, PAGE));
+	must(!vt_connect(&pair->a, &pair->b));
+	pair->area_a = area();
+	pair->area_b = area();
+	pair->at_a = pair->area_a + PAGE;
+	pair->at_b = pair->area_b + PAGE;
+	pair->mr_a = ibv_reg_mr(a.pd, pair->area_a, 3 * PAGE, ODP_RW);
+	pair->mr_b = ibv_reg_mr(b.pd, pair->area_b, 3 * PAGE, ODP_RW);
+	must(pair->mr_a && pair->mr_b);
 }
 
-static void pair_close(struct pair *p)
+static void pair_close(struct pair *pair)
 {
-	ktap_eq(ibv_dereg_mr(p->mr_a), 0);
-	ktap_eq(ibv_dereg_mr(p->mr_b), 0);
-	munmap(p->area_a, 3 * PAGE);
-	munmap(p->area_b, 3 * PAGE);
-	vt_end_destroy(&p->a);
-	vt_end_destroy(&p->b);
+	ktap_eq(ibv_dereg_mr(pair->mr_a), 0);
+	ktap_eq(ibv_dereg_mr(pair->mr_b), 0);
+	munmap(pair->area_a, 3 * PAGE);
+	munmap(pair->area_b, 3 * PAGE);
+	vt_end_destroy(&pair->a);
+	vt_end_destroy(&pair->b);
 }
 
-static void pair_again(struct pair *p)
+static void pair_again(struct pair *pair)
 {
-	vt_to_state(p->a.qp, IBV_QPS_RESET);
-	vt_to_state(p->b.qp, IBV_QPS_RESET);
-	must(!vt_connect(&p->a, &p->b));
+	vt_to_state(pair->a.qp, IBV_QPS_RESET);
+	vt_to_state(pair->b.qp, IBV_QPS_RESET);
+	must(!vt_connect(&pair->a, &pair->b));
 }
 
-static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
+static void post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
 		 u32 lkey, const void *to, u32 rkey)
 {
 	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
@@ -125,15 +125,15 @@ static void post(struct vt_end *e, enum ibv_wr_opcode opcode, const void *addr,
 		wr.wr.rdma.remote_addr = (uintptr_t)to;
 		wr.wr.rdma.rkey = rkey;
 	}
-	must(!ibv_post_send(e->qp, &wr, &bad));
+	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-static void post_recv(struct vt_end *e, void *addr, u32 lkey)
+static void post_recv(struct vt_end *end, void *addr, u32 lkey)
 {
 	struct ibv_sge sge = { (uintptr_t)addr, LEN, lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	must(!ibv_post_recv(e->qp, &wr, &bad));
+	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
 static void done(struct ibv_cq *cq, enum ibv_wc_status status)
@@ -145,13 +145,13 @@ static void done(struct ibv_cq *cq, enum ibv_wc_status status)
 }
 
 /* WRITE from an ordinary page of a to @to of b. */
-static void write_to(struct pair *p, void *to, u32 rkey,
+static void write_to(struct pair *pair, void *to, u32 rkey,
 		     enum ibv_wc_status status)
 {
-	post(&p->a, IBV_WR_RDMA_WRITE, p->a.buf, p->a.mr->lkey, to, rkey);
-	done(p->a.scq, status);
+	post(&pair->a, IBV_WR_RDMA_WRITE, pair->a.buf, pair->a.mr->lkey, to, rkey);
+	done(pair->a.scq, status);
 	if (status)
-		pair_again(p);
+		pair_again(pair);
 }
 
 static void pinned(void)
@@ -170,21 +170,21 @@ static void named_by_peers(void)
 		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
 	};
-	struct pair p = {};
+	struct pair pair = {};
 	u64 errors;
 	u32 i;
 
-	pair_open(&p);
+	pair_open(&pair);
 	errors = vt_counter(&b, "odp_fault_errors");
 	for (i = 0; i < 4; i++) {
-		post(&p.a, opcodes[i], p.a.buf, p.a.mr->lkey, p.at_b,
-		     p.mr_b->rkey);
-		done(p.a.scq, IBV_WC_REM_ACCESS_ERR);
-		pair_again(&p);
+		post(&pair.a, opcodes[i], pair.a.buf, pair.a.mr->lkey, pair.at_b,
+		     pair.mr_b->rkey);
+		done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+		pair_again(&pair);
 	}
 	ktap_eq(vt_counter(&b, "odp_fault_errors"), errors + 4);
-	ktap_ok(!strcmp((char *)p.at_b, "secret"));
-	pair_close(&p);
+	ktap_ok(!strcmp((char *)pair.at_b, "secret"));
+	pair_close(&pair);
 }
 
 /* A work request of the process names the page. */
@@ -194,137 +194,137 @@ static void named_here(void)
 		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_FETCH_AND_ADD,
 	};
-	struct pair p = {};
+	struct pair pair = {};
 	u32 i;
 
-	pair_open(&p);
+	pair_open(&pair);
 	for (i = 0; i < 4; i++) {
-		post_recv(&p.b, p.b.buf, p.b.mr->lkey);
-		post(&p.a, opcodes[i], p.at_a, p.mr_a->lkey, p.b.buf,
-		     p.b.mr->rkey);
-		done(p.a.scq, IBV_WC_LOC_PROT_ERR);
-		pair_again(&p);
+		post_recv(&pair.b, pair.b.buf, pair.b.mr->lkey);
+		post(&pair.a, opcodes[i], pair.at_a, pair.mr_a->lkey, pair.b.buf,
+		     pair.b.mr->rkey);
+		done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+		pair_again(&pair);
 	}
-	post_recv(&p.b, p.at_b, p.mr_b->lkey);
-	post(&p.a, IBV_WR_SEND, p.a.buf, p.a.mr->lkey, NULL, 0);
-	done(p.a.scq, IBV_WC_REM_OP_ERR);
-	done(p.b.rcq, IBV_WC_LOC_PROT_ERR);
-	ktap_ok(!strcmp((char *)p.at_a, "secret"));
-	ktap_ok(!strcmp((char *)p.at_b, "secret"));
-	pair_close(&p);
+	post_recv(&pair.b, pair.at_b, pair.mr_b->lkey);
+	post(&pair.a, IBV_WR_SEND, pair.a.buf, pair.a.mr->lkey, NULL, 0);
+	done(pair.a.scq, IBV_WC_REM_OP_ERR);
+	done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
+	ktap_ok(!strcmp((char *)pair.at_a, "secret"));
+	ktap_ok(!strcmp((char *)pair.at_b, "secret"));
+	pair_close(&pair);
 }
 
 /* A fault brings neighbouring pages along, but not secret ones. */
 static void neighbours(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 
-	pair_open(&p);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
-	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_SUCCESS);
-	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	write_to(&p, p.at_b - LEN / 2, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
-	pair_close(&p);
+	pair_open(&pair);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	write_to(&pair, pair.area_b + 2 * PAGE, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.at_b - LEN / 2, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&pair);
 }
 
 static void advised(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_sge sge;
 
-	pair_open(&p);
-	sge = (struct ibv_sge){ (uintptr_t)p.area_b, 3 * PAGE, p.mr_b->lkey };
+	pair_open(&pair);
+	sge = (struct ibv_sge){ (uintptr_t)pair.area_b, 3 * PAGE, pair.mr_b->lkey };
 	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, FLUSH, &sge,
 			      1), EFAULT);
 	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, FLUSH,
 			      &sge, 1), EFAULT);
 	ktap_eq(ibv_advise_mr(b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
 			      FLUSH, &sge, 1), 0);
-	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
-	pair_close(&p);
+	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&pair);
 }
 
 static void implicit(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_mr *all;
 
-	pair_open(&p);
+	pair_open(&pair);
 	all = ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW);
 	must(all);
-	write_to(&p, p.at_b, all->rkey, IBV_WC_REM_ACCESS_ERR);
-	write_to(&p, p.area_b, all->rkey, IBV_WC_SUCCESS);
+	write_to(&pair, pair.at_b, all->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.area_b, all->rkey, IBV_WC_SUCCESS);
 	ktap_eq(ibv_dereg_mr(all), 0);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 /* Ordinary memory is used first, and secret memory replaces it. */
 static void replaced(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	u8 *other;
 
-	pair_open(&p);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
-	secret(p.area_b);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	p.area_b[0] = 1;
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_open(&pair);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	secret(pair.area_b);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	pair.area_b[0] = 1;
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.area_b + 2 * PAGE, pair.mr_b->rkey, IBV_WC_SUCCESS);
 	other = secret(NULL);
 	other[0] = 1;
 	must(mremap(other, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		    p.area_b + 2 * PAGE) == p.area_b + 2 * PAGE);
-	write_to(&p, p.area_b + 2 * PAGE, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+		    pair.area_b + 2 * PAGE) == pair.area_b + 2 * PAGE);
+	write_to(&pair, pair.area_b + 2 * PAGE, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	/* and back */
-	ordinary(p.area_b, 1);
-	write_to(&p, p.area_b, p.mr_b->rkey, IBV_WC_SUCCESS);
-	pair_close(&p);
+	ordinary(pair.area_b, 1);
+	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
+	pair_close(&pair);
 }
 
 /* The page is in no page table of this process before the device asks for it. */
 static void faulted_in_by_a_child(void)
 {
-	struct pair p = {};
+	struct pair pair = {};
 	int status = -1;
 	pid_t child;
 
-	pair_open(&p);
-	secret(p.at_b);
+	pair_open(&pair);
+	secret(pair.at_b);
 	child = fork();
 	if (!child) {
-		p.at_b[0] = 1;
+		pair.at_b[0] = 1;
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
 	ktap_eq(status, 0);
-	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	/* nor in the file */
-	secret(p.at_b);
-	write_to(&p, p.at_b, p.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
-	pair_close(&p);
+	secret(pair.at_b);
+	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
+	pair_close(&pair);
 }
 
 /* Only call instructions may write to a shadow stack. */
 static void shadow_stack(void)
 {
 	long at = syscall(SYS_map_shadow_stack, 0, PAGE, 0);
-	struct pair p = {};
+	struct pair pair = {};
 	struct ibv_mr *mr;
 
 	if (at == -1) {
 		printf("# no shadow stacks: %s\n", strerror(errno));
 		return;
 	}
-	pair_open(&p);
+	pair_open(&pair);
 	mr = ibv_reg_mr(b.pd, (void *)at, PAGE, ODP_RW);
 	must(mr);
-	write_to(&p, (void *)at, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_to(&pair, (void *)at, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap((void *)at, PAGE);
-	pair_close(&p);
+	pair_close(&pair);
 }
 
 #define TESTS(X)							\

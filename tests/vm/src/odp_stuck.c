@@ -59,31 +59,31 @@ struct stuck_qp {
 	u32 ticket;
 };
 
-static int stuck_qp_open(struct stuck_qp *s, u8 *page)
+static int stuck_qp_open(struct stuck_qp *qp, u8 *page)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap.max_send_wr = 4;
-	o.cap.max_recv_wr = 4;
-	o.cqe = 8;
-	if (vt_end_create(&s->end, &dev, &o, PAGE) || vt_to_init(&s->end) ||
-	    vt_to_rtr(&s->end, &s->end) || vt_to_rts(&s->end))
+	opts.cap.max_send_wr = 4;
+	opts.cap.max_recv_wr = 4;
+	opts.cqe = 8;
+	if (vt_end_create(&qp->end, &dev, &opts, PAGE) || vt_to_init(&qp->end) ||
+	    vt_to_rtr(&qp->end, &qp->end) || vt_to_rts(&qp->end))
 		return -1;
-	s->mr = ibv_reg_mr(dev.pd, page, PAGE, ODP_RW);
-	return s->mr ? 0 : -1;
+	qp->mr = ibv_reg_mr(dev.pd, page, PAGE, ODP_RW);
+	return qp->mr ? 0 : -1;
 }
 
-static void stuck_qp_write(struct stuck_qp *s, const u8 *page, u32 number)
+static void stuck_qp_write(struct stuck_qp *qp, const u8 *page, u32 number)
 {
-	struct ibv_sge sge = { (uintptr_t)s->end.buf, PAGE, s->end.mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)qp->end.buf, PAGE, qp->end.mr->lkey };
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 		.sg_list = &sge, .num_sge = 1,
-		.wr.rdma = { (uintptr_t)page, s->mr->rkey },
+		.wr.rdma = { (uintptr_t)page, qp->mr->rkey },
 	}, *bad;
 
-	vt_fill(s->end.buf, PAGE, number);
-	if (ibv_post_send(s->end.qp, &wr, &bad))
+	vt_fill(qp->end.buf, PAGE, number);
+	if (ibv_post_send(qp->end.qp, &wr, &bad))
 		_exit(3);
 }
 
@@ -100,33 +100,33 @@ static int released(u32 ticket)
 }
 
 /* 'w' writes to all pages, 'e' ends all regions, 'c' waits for either; 'q' quits */
-static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *s,
+static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *stuck,
 		       char what)
 {
 	struct ibv_wc wc;
 	u32 i;
 
-	for (i = 0; i < s->n; i++) {
-		struct stuck_qp *q = &qps[i];
+	for (i = 0; i < stuck->n; i++) {
+		struct stuck_qp *qp = &qps[i];
 
 		switch (what) {
 		case 'w':
-			stuck_qp_write(q, mem + i * PAGE, s->first + i);
+			stuck_qp_write(qp, mem + i * PAGE, stuck->first + i);
 			break;
 		case 'e':
-			if (cairndv_dereg_mr_async(q->mr, &q->ticket))
+			if (cairndv_dereg_mr_async(qp->mr, &qp->ticket))
 				_exit(4);
 			break;
 		case 'c':
-			if (q->ticket ? released(q->ticket) :
-			    vt_poll(q->end.scq, &wc, 1, LONG) || wc.status)
+			if (qp->ticket ? released(qp->ticket) :
+			    vt_poll(qp->end.scq, &wc, 1, LONG) || wc.status)
 				_exit(5);
 			break;
 		}
 	}
 }
 
-static u8 *stuck_map(const struct stuck *s)
+static u8 *stuck_map(const struct stuck *stuck)
 {
 	char path[200];
 	int fd;
@@ -135,55 +135,55 @@ static u8 *stuck_map(const struct stuck *s)
 
 	snprintf(path, sizeof(path), "%s/file", dir);
 	fd = open(path, O_RDWR);
-	mem = mmap(NULL, s->n * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   (off_t)s->first * PAGE);
+	mem = mmap(NULL, stuck->n * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)stuck->first * PAGE);
 	if (fd < 0 || mem == MAP_FAILED)
 		_exit(1);
 	/* The test needs pages that are present and not yet writable. */
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < stuck->n; i++)
 		if (*(volatile u8 *)(mem + i * PAGE))
 			_exit(1);
 	return mem;
 }
 
-static void stuck_main(const struct stuck *s, int hear, int tell, uid_t uid)
+static void stuck_main(const struct stuck *stuck, int hear, int tell, uid_t uid)
 {
-	struct stuck_qp *qps = calloc(s->n, sizeof(*qps));
-	u8 *mem = stuck_map(s);
+	struct stuck_qp *qps = calloc(stuck->n, sizeof(*qps));
+	u8 *mem = stuck_map(stuck);
 	u32 i;
 	char c;
 
 	if (!qps || (uid && setuid(uid)) ||
 	    vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		_exit(2);
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < stuck->n; i++)
 		if (stuck_qp_open(&qps[i], mem + i * PAGE))
 			_exit(2);
 	while (write(tell, "", 1) == 1 && read(hear, &c, 1) == 1 && c != 'q')
-		stuck_obey(qps, mem, s, c);
+		stuck_obey(qps, mem, stuck, c);
 	_exit(0);
 }
 
-static void stuck_start(struct stuck *s, u32 first, u32 n, uid_t uid)
+static void stuck_start(struct stuck *stuck, u32 first, u32 n, uid_t uid)
 {
 	int to[2], from[2];
 
-	s->first = first;
-	s->n = n;
+	stuck->first = first;
+	stuck->n = n;
 	must(!pipe(to) && !pipe(from));
 	fflush(stdout);
 	signal(SIGPIPE, SIG_IGN);
-	s->pid = fork();
-	must(s->pid >= 0);
-	if (!s->pid) {
+	stuck->pid = fork();
+	must(stuck->pid >= 0);
+	if (!stuck->pid) {
 		close(to[1]);
 		close(from[0]);
-		stuck_main(s, to[0], from[1], uid);
+		stuck_main(stuck, to[0], from[1], uid);
 	}
 	close(to[0]);
 	close(from[1]);
-	s->tell = to[1];
-	s->hear = from[0];
+	stuck->tell = to[1];
+	stuck->hear = from[0];
 }
 
 /* Has a process done its command? */
@@ -195,22 +195,22 @@ static bool heard(int fd, int ms)
 	return poll(&pfd, 1, ms) == 1 && read(fd, &c, 1) == 1;
 }
 
-static void stuck_tell(const struct stuck *s, char what)
+static void stuck_tell(const struct stuck *stuck, char what)
 {
-	must(write(s->tell, &what, 1) == 1);
-	must(heard(s->hear, 2 * LONG));
+	must(write(stuck->tell, &what, 1) == 1);
+	must(heard(stuck->hear, 2 * LONG));
 }
 
 /* Other processes have its pipes, too: it does not see that one is closed. */
-static int stuck_end(struct stuck *s)
+static int stuck_end(struct stuck *stuck)
 {
 	int status = -1;
 
-	if (write(s->tell, "q", 1) != 1)
-		kill(s->pid, SIGKILL);
-	close(s->tell);
-	waitpid(s->pid, &status, 0);
-	close(s->hear);
+	if (write(stuck->tell, "q", 1) != 1)
+		kill(stuck->pid, SIGKILL);
+	close(stuck->tell);
+	waitpid(stuck->pid, &status, 0);
+	close(stuck->hear);
 	return status;
 }
 
@@ -223,18 +223,18 @@ static void other_main(int tell)
 {
 	u8 *mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct stuck_qp q = {};
+	struct stuck_qp qp = {};
 	struct ibv_wc wc;
 
 	if (mem == MAP_FAILED || vt_open(&dev, vt_name_b(), VT_IPV4, -1) ||
-	    stuck_qp_open(&q, mem))
+	    stuck_qp_open(&qp, mem))
 		_exit(1);
-	stuck_qp_write(&q, mem, 77);
-	if (vt_poll(q.end.scq, &wc, 1, LONG) || wc.status ||
+	stuck_qp_write(&qp, mem, 77);
+	if (vt_poll(qp.end.scq, &wc, 1, LONG) || wc.status ||
 	    vt_check(mem, PAGE, 77) != -1)
 		_exit(1);
 	if (write(tell, "", 1) != 1 ||
-	    cairndv_dereg_mr_async(q.mr, &q.ticket) || released(q.ticket) ||
+	    cairndv_dereg_mr_async(qp.mr, &qp.ticket) || released(qp.ticket) ||
 	    write(tell, "", 1) != 1)
 		_exit(1);
 	_exit(0);
@@ -247,7 +247,7 @@ static void kin_main(int tell)
 {
 	u8 *mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct stuck_qp q[2] = {};
+	struct stuck_qp qp[2] = {};
 	u64 waits;
 	u32 i;
 
@@ -255,15 +255,15 @@ static void kin_main(int tell)
 	    vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		_exit(1);
 	for (i = 0; i < 2; i++) {
-		if (stuck_qp_open(&q[i], mem))
+		if (stuck_qp_open(&qp[i], mem))
 			_exit(1);
 		waits = vt_counter(&dev, "odp_waits");
-		stuck_qp_write(&q[i], mem, 77);
+		stuck_qp_write(&qp[i], mem, 77);
 		if (vt_counter_reaches(&dev, "odp_waits", waits + 1) <= waits)
 			_exit(1);
 	}
-	if (ibv_dereg_mr(q[0].mr) || write(tell, "", 1) != 1 ||
-	    ibv_destroy_qp(q[1].end.qp) || write(tell, "", 1) != 1)
+	if (ibv_dereg_mr(qp[0].mr) || write(tell, "", 1) != 1 ||
+	    ibv_destroy_qp(qp[1].end.qp) || write(tell, "", 1) != 1)
 		_exit(1);
 	_exit(0);
 }
@@ -341,26 +341,26 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 	u64 faults = vt_counter(&dev, "odp_faults");
 	u64 waits = vt_counter(&dev, "odp_waits");
 	u32 i, busy = smaller(processes * PROCESS_JOBS, USER_JOBS);
-	struct stuck s[PROCESSES] = {};
+	struct stuck stuck[PROCESSES] = {};
 	int done = 0, kin_done = 2;
 	pid_t other = 0, kin = 0;
 	u64 faulted, waited;
 
 	file_make(processes * n);
 	for (i = 0; i < processes; i++)
-		stuck_start(&s[i], i * n, n, uid);
+		stuck_start(&stuck[i], i * n, n, uid);
 	for (i = 0; i < processes; i++)
-		must(heard(s[i].hear, 4 * LONG));
+		must(heard(stuck[i].hear, 4 * LONG));
 	must(!ioctl(dir_fd, FIFREEZE, 0));
 	for (i = 0; i < processes; i++)
-		stuck_tell(&s[i], 'w');
+		stuck_tell(&stuck[i], 'w');
 	faulted = vt_counter_reaches(&dev, "odp_faults",
 				     faults + processes * n) - faults;
 	waited = vt_counter(&dev, "odp_waits") - waits;
 	if (ends)
-		stuck_tell(&s[0], 'e');
+		stuck_tell(&stuck[0], 'e');
 	if (kills)
-		kill(s[0].pid, SIGKILL);
+		kill(stuck[0].pid, SIGKILL);
 	done = other_tries(&other, other_main);
 	if (uid)
 		kin_done = other_tries(&kin, kin_main);
@@ -374,8 +374,8 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 		other_end(kin, kin_done);
 	for (i = 0; i < processes; i++) {
 		if (!kills)
-			stuck_tell(&s[i], 'c');
-		ktap_eq(stuck_end(&s[i]), kills ? SIGKILL : 0);
+			stuck_tell(&stuck[i], 'c');
+		ktap_eq(stuck_end(&stuck[i]), kills ? SIGKILL : 0);
 	}
 	if (!ends && !kills)
 		ktap_eq(file_check(processes * n), processes * n);
@@ -420,7 +420,7 @@ static void *hold_advise(void *arg)
 
 static int hold(void)
 {
-	const struct stuck s = { .n = HOLD + 1 };
+	const struct stuck stuck = { .n = HOLD + 1 };
 	struct stuck_qp qps[HOLD] = {};
 	struct ibv_sge sge;
 	pthread_t thread;
@@ -437,7 +437,7 @@ static int hold(void)
 	sigaddset(&told, SIGUSR1);
 	must(!sigprocmask(SIG_BLOCK, &told, NULL));
 	file_make(HOLD + 1);
-	mem = stuck_map(&s);
+	mem = stuck_map(&stuck);
 	for (i = 0; i < HOLD; i++)
 		must(!stuck_qp_open(&qps[i], mem + i * PAGE));
 	sge.addr = (uintptr_t)mem + HOLD * PAGE;

@@ -24,11 +24,11 @@ static struct vt_end a, b;
 
 static void open_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 19;
-	must(!vt_end_create(&a, &da, &o, 4096));
-	must(!vt_end_create(&b, &db, &o, 4096));
+	opts.timeout = 19;
+	must(!vt_end_create(&a, &da, &opts, 4096));
+	must(!vt_end_create(&b, &db, &opts, 4096));
 }
 
 static void close_ends(void)
@@ -89,7 +89,7 @@ static int ask(struct ibv_qp *qp, uint32_t ms)
 
 static void refused(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end ud;
 
 	open_ends();
@@ -103,8 +103,8 @@ static void refused(void)
 	must(!vt_to_state(a.qp, IBV_QPS_ERR));
 	ktap_eq(ask(a.qp, 100), EINVAL);
 	close_ends();
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&ud, &da, &o, 4096));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&ud, &da, &opts, 4096));
 	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud));
 	ktap_eq(ask(ud.qp, 100), EINVAL);
 	vt_end_destroy(&ud);
@@ -178,10 +178,10 @@ static void hand_open(struct hand *hand)
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = GSI_QKEY,
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&hand->end, &da, &o, 4096));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&hand->end, &da, &opts, 4096));
 	must(!ibv_modify_qp(hand->end.qp, &init, IBV_QP_STATE | IBV_QP_PORT |
 			    IBV_QP_PKEY_INDEX | IBV_QP_QKEY));
 	must(!vt_to_rtr(&hand->end, &hand->end) && !vt_to_rts(&hand->end));
@@ -302,15 +302,15 @@ static void standard_counters(void)
 	char path[200];
 	long value;
 	size_t i;
-	FILE *f;
+	FILE *file;
 
 	for (i = 0; i < NR(names); i++) {
 		snprintf(path, sizeof(path),
 			 "/sys/class/infiniband/%s/ports/1/counters/%s",
 			 da.name, names[i]);
-		f = fopen(path, "r");
-		must(f && fscanf(f, "%ld", &value) == 1);
-		fclose(f);
+		file = fopen(path, "r");
+		must(file && fscanf(file, "%ld", &value) == 1);
+		fclose(file);
 		ktap_ok(value >= (i < 4));
 	}
 }

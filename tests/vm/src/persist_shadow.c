@@ -73,59 +73,59 @@ static u32 some_length(void)
 static void choose(void)
 {
 	u32 off = below(LINE), i, packets;
-	struct message *m;
+	struct message *message;
 
 	for (i = 0; i < MESSAGES; i++) {
-		m = &msg[i];
-		m->off = below(4) ? off : (off + 4095) & -4096u;
-		m->len = some_length();
-		m->qp = below(QPS);
-		m->persist = flushing || (!plain_only && below(4));
-		m->early = m->persist && !flushing && !below(3);
-		packets = (m->len - 1) / mtu + 1 + flushing;
-		m->last = (psn[m->qp] + packets - 1) & 0xffffff;
-		psn[m->qp] = (m->last + 1) & 0xffffff;
-		off = m->off + m->len + (below(3) ? below(300) : 0);
+		message = &msg[i];
+		message->off = below(4) ? off : (off + 4095) & -4096u;
+		message->len = some_length();
+		message->qp = below(QPS);
+		message->persist = flushing || (!plain_only && below(4));
+		message->early = message->persist && !flushing && !below(3);
+		packets = (message->len - 1) / mtu + 1 + flushing;
+		message->last = (psn[message->qp] + packets - 1) & 0xffffff;
+		psn[message->qp] = (message->last + 1) & 0xffffff;
+		off = message->off + message->len + (below(3) ? below(300) : 0);
 	}
 }
 
-static int post_flush(const struct message *m)
+static int post_flush(const struct message *message)
 {
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a[m->qp].qp);
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a[message->qp].qp);
 
 	ibv_wr_start(qp);
 	qp->wr_id = MESSAGES;
 	qp->wr_flags = IBV_SEND_SIGNALED;
-	cairndv_wr_flush(qp, region.mr->rkey, (uintptr_t)region.buf + m->off,
-			 m->len, CAIRNDV_FLUSH_PERSISTENT, CAIRNDV_FLUSH_RANGE);
+	cairndv_wr_flush(qp, region.mr->rkey, (uintptr_t)region.buf + message->off,
+			 message->len, CAIRNDV_FLUSH_PERSISTENT, CAIRNDV_FLUSH_RANGE);
 	errno = ibv_wr_complete(qp);
 	return errno ? vt_err("cairndv_wr_flush") : 0;
 }
 
-static int post(const struct message *m, u64 id)
+static int post(const struct message *message, u64 id)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)a[m->qp].buf + m->off,
-		.length = m->len, .lkey = a[m->qp].mr->lkey,
+		.addr = (uintptr_t)a[message->qp].buf + message->off,
+		.length = message->len, .lkey = a[message->qp].mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = id, .sg_list = &sge, .num_sge = 1,
-		.opcode = m->persist && !flushing ? CAIRNDV_WR_WRITE_PERSIST :
+		.opcode = message->persist && !flushing ? CAIRNDV_WR_WRITE_PERSIST :
 						    IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED |
-			      (m->early ? CAIRNDV_SEND_EARLY : 0),
-		.wr.rdma = { (uintptr_t)region.buf + m->off,
+			      (message->early ? CAIRNDV_SEND_EARLY : 0),
+		.wr.rdma = { (uintptr_t)region.buf + message->off,
 			     region.mr->rkey },
 	}, *bad;
 
-	vt_fill(a[m->qp].buf + m->off, m->len, rand_state ^ id);
+	vt_fill(a[message->qp].buf + message->off, message->len, rand_state ^ id);
 	/* for the durable completion */
-	if (m->early && vt_recv(&a[m->qp], id))
+	if (message->early && vt_recv(&a[message->qp], id))
 		return EIO;
-	errno = ibv_post_send(a[m->qp].qp, &wr, &bad);
+	errno = ibv_post_send(a[message->qp].qp, &wr, &bad);
 	if (errno)
 		return vt_err("ibv_post_send");
-	return flushing ? post_flush(m) : 0;
+	return flushing ? post_flush(message) : 0;
 }
 
 /* Poll completions; *@n is the number of pending ones. */
@@ -180,37 +180,37 @@ static int run_messages(void)
 }
 
 /* Was the message acknowledged before the power failed? */
-static bool acknowledged(const struct message *m, const struct shadow_state *s)
+static bool acknowledged(const struct message *message, const struct shadow_state *state)
 {
-	const struct shadow_qp *q;
+	const struct shadow_qp *qp;
 
-	for (q = s->qp; q < s->qp + SHADOW_QPS; q++) {
-		if (q->qpn != a[m->qp].qp->qp_num)
+	for (qp = state->qp; qp < state->qp + SHADOW_QPS; qp++) {
+		if (qp->qpn != a[message->qp].qp->qp_num)
 			continue;
-		if (q->has_persist &&
-		    ((q->persist - m->last) & 0xffffff) < 0x800000)
+		if (qp->has_persist &&
+		    ((qp->persist - message->last) & 0xffffff) < 0x800000)
 			return true;
-		return !m->persist && q->has_ack &&
-		       ((q->ack - m->last) & 0xffffff) < 0x800000;
+		return !message->persist && qp->has_ack &&
+		       ((qp->ack - message->last) & 0xffffff) < 0x800000;
 	}
 	return false;
 }
 
-static int judge_message(const struct message *m, const struct shadow_state *s)
+static int judge_message(const struct message *message, const struct shadow_state *state)
 {
 	u32 i;
 
-	if (!acknowledged(m, s)) {
+	if (!acknowledged(message, state)) {
 		unreported++;
 		return 0;
 	}
 	compared++;
-	for (i = 0; i < m->len; i++)
-		if (image[m->off + i] != a[m->qp].buf[m->off + i]) {
+	for (i = 0; i < message->len; i++)
+		if (image[message->off + i] != a[message->qp].buf[message->off + i]) {
 			vt_say("%s of %u bytes at %u, acknowledged, lost byte %u",
 			       flushing ? "WRITE and FLUSH" :
-			       m->persist ? "WRITE_PERSIST" : "WRITE", m->len,
-			       m->off, i);
+			       message->persist ? "WRITE_PERSIST" : "WRITE", message->len,
+			       message->off, i);
 			return EBADMSG;
 		}
 	return 0;
@@ -231,19 +231,19 @@ static int judge_gap(u32 from, u32 to)
 
 static int judge(void)
 {
-	struct shadow_state s;
+	struct shadow_state state;
 	u32 i, at = 0;
 	int err;
 
-	if (ioctl(shadow, SHADOW_FAIL) || ioctl(shadow, SHADOW_STATE, &s))
+	if (ioctl(shadow, SHADOW_FAIL) || ioctl(shadow, SHADOW_STATE, &state))
 		return vt_err("cairn_shadow");
-	evictions += s.evictions;
-	if (s.missed) {
-		vt_say("%u events were missed", s.missed);
+	evictions += state.evictions;
+	if (state.missed) {
+		vt_say("%u events were missed", state.missed);
 		return EIO;
 	}
 	for (i = 0, err = 0; i < MESSAGES && !err; i++) {
-		err = judge_gap(at, msg[i].off) ?: judge_message(&msg[i], &s);
+		err = judge_gap(at, msg[i].off) ?: judge_message(&msg[i], &state);
 		at = msg[i].off + msg[i].len;
 	}
 	return err ?: judge_gap(at, REGION);
@@ -264,12 +264,12 @@ static int one_round(void)
 
 static int set_up(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int i, err = 0;
 
-	o.mtu = mtu == 4096 ? IBV_MTU_4096 : mtu == 256 ? IBV_MTU_256 :
+	opts.mtu = mtu == 4096 ? IBV_MTU_4096 : mtu == 256 ? IBV_MTU_256 :
 							   IBV_MTU_1024;
-	o.timeout = 12;
+	opts.timeout = 12;
 	if (vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
 		return ENODEV;
@@ -283,10 +283,10 @@ static int set_up(void)
 	      vt_region_create(&region, &db, flushing ? VT_FLUSH : VT_NIC,
 			       REGION, 0);
 	for (i = 0; i < QPS && !err; i++) {
-		err = vt_end_create_ex(&a[i], &da, &o, REGION,
+		err = vt_end_create_ex(&a[i], &da, &opts, REGION,
 				       flushing ? IBV_QP_EX_WITH_RDMA_WRITE :
 						  0) ?:
-		      vt_end_create(&b[i], &db, &o, 4096);
+		      vt_end_create(&b[i], &db, &opts, 4096);
 		b[i].o.access |= flushing ? VT_FLUSH : 0;
 		err = err ?: vt_connect(&a[i], &b[i]);
 		psn[i] = a[i].psn;

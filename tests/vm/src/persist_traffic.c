@@ -69,43 +69,43 @@ static size_t region_size(void)
 	       ~(VT_DAX_UNIT - 1UL);
 }
 
-static int region_create(struct conn *c)
+static int region_create(struct conn *conn)
 {
 	size_t len = region_size();
 
-	return vt_region_create(&c->to, &db, c->host ? VT_HOST : vt_nic(), len,
-				(off_t)(c - conns) * (off_t)len);
+	return vt_region_create(&conn->to, &db, conn->host ? VT_HOST : vt_nic(), len,
+				(off_t)(conn - conns) * (off_t)len);
 }
 
-static u8 *source(const struct conn *c, u64 n)
+static u8 *source(const struct conn *conn, u64 n)
 {
-	return c->a.buf + n % depth * max_size;
+	return conn->a.buf + n % depth * max_size;
 }
 
-static u8 *target(const struct conn *c, u64 n)
+static u8 *target(const struct conn *conn, u64 n)
 {
-	return c->to.buf + n % depth * max_size;
+	return conn->to.buf + n % depth * max_size;
 }
 
-static struct op *op_of(struct conn *c, u64 n)
+static struct op *op_of(struct conn *conn, u64 n)
 {
-	return &c->ops[n % depth];
+	return &conn->ops[n % depth];
 }
 
-static int conn_create(struct conn *c, const struct vt_opts *o, bool host)
+static int conn_create(struct conn *conn, const struct vt_opts *opts, bool host)
 {
 	int err, i;
 
-	c->host = host;
-	err = vt_end_create(&c->a, &da, o, (size_t)max_size * depth) ?:
-	      vt_end_create(&c->b, &db, o, 4096) ?:
-	      vt_connect(&c->a, &c->b) ?: region_create(c);
+	conn->host = host;
+	err = vt_end_create(&conn->a, &da, opts, (size_t)max_size * depth) ?:
+	      vt_end_create(&conn->b, &db, opts, 4096) ?:
+	      vt_connect(&conn->a, &conn->b) ?: region_create(conn);
 	for (i = 0; i < 2 * depth && !err; i++)
-		err = vt_recv(&c->a, 0) ?: vt_recv(&c->b, 0);
+		err = vt_recv(&conn->a, 0) ?: vt_recv(&conn->b, 0);
 	return err;
 }
 
-static int post_op(struct conn *c)
+static int post_op(struct conn *conn)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
 		[OP_PERSIST] = CAIRNDV_WR_WRITE_PERSIST,
@@ -113,21 +113,21 @@ static int post_op(struct conn *c)
 		[OP_WRITE] = IBV_WR_RDMA_WRITE,
 		[OP_SEND] = IBV_WR_SEND,
 	};
-	u64 n = c->head;
-	struct op *op = op_of(c, n);
+	u64 n = conn->head;
+	struct op *op = op_of(conn, n);
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)source(c, n), .lkey = c->a.mr->lkey,
+		.addr = (uintptr_t)source(conn, n), .lkey = conn->a.mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = n, .sg_list = &sge, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)target(c, n), c->to.mr->rkey },
+		.wr.rdma = { (uintptr_t)target(conn, n), conn->to.mr->rkey },
 	}, *bad;
 
-	*op = (struct op) { .posted = true, .seed = ~n ^ (u64)c->b.qp->qp_num };
+	*op = (struct op) { .posted = true, .seed = ~n ^ (u64)conn->b.qp->qp_num };
 	op->kind = plain_only ? OP_WRITE + below(2) : below(OP_KINDS);
 	op->len = below(8) ? 1 + below(max_size) : 1 + below(64);
-	vt_fill(source(c, n), op->len, op->seed);
+	vt_fill(source(conn, n), op->len, op->seed);
 	sge.length = op->len;
 	if (op->kind == OP_EARLY)
 		wr.send_flags |= CAIRNDV_SEND_EARLY;
@@ -136,17 +136,17 @@ static int post_op(struct conn *c)
 	if (!below(16))
 		wr.send_flags |= IBV_SEND_FENCE;
 	wr.opcode = opcodes[op->kind];
-	errno = ibv_post_send(c->a.qp, &wr, &bad);
+	errno = ibv_post_send(conn->a.qp, &wr, &bad);
 	if (errno)
 		return vt_err("ibv_post_send");
-	c->head++;
+	conn->head++;
 	return 0;
 }
 
 /* Operation @n was reported as durable: is it? */
-static int durable(struct conn *c, u64 n)
+static int durable(struct conn *conn, u64 n)
 {
-	struct op *op = op_of(c, n);
+	struct op *op = op_of(conn, n);
 	ssize_t at;
 
 	op->posted = false;
@@ -154,12 +154,12 @@ static int durable(struct conn *c, u64 n)
 	if (op->kind == OP_SEND)
 		return 0;
 	bytes += op->len;
-	if (c->host && !op->released) {
+	if (conn->host && !op->released) {
 		vt_say("message %llu durable, but not released",
 		       (unsigned long long)n);
 		return EBADMSG;
 	}
-	at = vt_check(target(c, n), op->len, op->seed);
+	at = vt_check(target(conn, n), op->len, op->seed);
 	if (at >= 0) {
 		vt_say("message %llu durable, but byte %zd of %u is wrong",
 		       (unsigned long long)n, at, op->len);
@@ -175,78 +175,78 @@ static int bad_wc(const char *what, const struct ibv_wc *wc)
 	return EIO;
 }
 
-static int sent(struct conn *c, const struct ibv_wc *wc,
+static int sent(struct conn *conn, const struct ibv_wc *wc,
 		const struct cairndv_persist_info *info)
 {
-	struct op *op = op_of(c, wc->wr_id);
+	struct op *op = op_of(conn, wc->wr_id);
 
-	if (wc->status || wc->wr_id != c->reported++)
+	if (wc->status || wc->wr_id != conn->reported++)
 		return bad_wc("send completion", wc);
 	if (op->kind != OP_EARLY)
-		return durable(c, wc->wr_id);
+		return durable(conn, wc->wr_id);
 	op->received = true;
 	op->psn = info->psn;
 	return 0;
 }
 
 /* The completion of the oldest early operation that is not durable yet. */
-static int durable_notice(struct conn *c, const struct ibv_wc *wc,
+static int durable_notice(struct conn *conn, const struct ibv_wc *wc,
 			  const struct cairndv_persist_info *info)
 {
 	u64 n;
 
 	if (wc->status || info->kind != CAIRNDV_PERSIST_DURABLE)
 		return bad_wc("receive completion of the initiator", wc);
-	for (n = c->tail; n != c->head; n++)
-		if (op_of(c, n)->kind == OP_EARLY && op_of(c, n)->posted)
+	for (n = conn->tail; n != conn->head; n++)
+		if (op_of(conn, n)->kind == OP_EARLY && op_of(conn, n)->posted)
 			break;
-	if (n == c->head || !op_of(c, n)->received ||
-	    op_of(c, n)->psn != info->psn ||
-	    info->va != (uintptr_t)target(c, n))
+	if (n == conn->head || !op_of(conn, n)->received ||
+	    op_of(conn, n)->psn != info->psn ||
+	    info->va != (uintptr_t)target(conn, n))
 		return bad_wc("durable, but no early message is pending", wc);
-	return durable(c, n) ?: vt_recv(&c->a, 0);
+	return durable(conn, n) ?: vt_recv(&conn->a, 0);
 }
 
-static int flush_wanted(struct conn *c, const struct ibv_wc *wc,
+static int flush_wanted(struct conn *conn, const struct ibv_wc *wc,
 			const struct cairndv_persist_info *info)
 {
-	u64 offset = info->va - (uintptr_t)c->to.buf;
+	u64 offset = info->va - (uintptr_t)conn->to.buf;
 	struct op *op;
 	u64 n;
 
-	if (wc->status || !c->host || offset % max_size)
+	if (wc->status || !conn->host || offset % max_size)
 		return bad_wc("receive completion of the target", wc);
-	for (n = c->tail; n != c->head; n++)
+	for (n = conn->tail; n != conn->head; n++)
 		if (n % depth == offset / max_size)
 			break;
-	op = op_of(c, n);
-	if (n == c->head || op->asked || op->kind == OP_SEND ||
+	op = op_of(conn, n);
+	if (n == conn->head || op->asked || op->kind == OP_SEND ||
 	    op->len != info->length)
 		return bad_wc("a flush without a message, or twice", wc);
 	op->asked = true;
-	if (vt_check(target(c, n), op->len, op->seed) >= 0)
+	if (vt_check(target(conn, n), op->len, op->seed) >= 0)
 		return bad_wc("a flush of bytes that are not there", wc);
-	c->tokens[c->num_tokens] = info->token;
-	c->token_op[c->num_tokens++] = n;
+	conn->tokens[conn->num_tokens] = info->token;
+	conn->token_op[conn->num_tokens++] = n;
 	flushes++;
-	return vt_recv(&c->b, 0);
+	return vt_recv(&conn->b, 0);
 }
 
-static int release_some(struct conn *c)
+static int release_some(struct conn *conn)
 {
 	int i, err;
 
-	while (c->num_tokens && !below(3)) {
-		i = below(c->num_tokens);
-		op_of(c, c->token_op[i])->released = true;
-		err = cairndv_persist_done(db.ctx, c->tokens[i], 0);
+	while (conn->num_tokens && !below(3)) {
+		i = below(conn->num_tokens);
+		op_of(conn, conn->token_op[i])->released = true;
+		err = cairndv_persist_done(db.ctx, conn->tokens[i], 0);
 		if (err) {
 			errno = err;
 			return vt_err("cairndv_persist_done");
 		}
-		c->num_tokens--;
-		c->tokens[i] = c->tokens[c->num_tokens];
-		c->token_op[i] = c->token_op[c->num_tokens];
+		conn->num_tokens--;
+		conn->tokens[i] = conn->tokens[conn->num_tokens];
+		conn->token_op[i] = conn->token_op[conn->num_tokens];
 	}
 	return 0;
 }
@@ -260,39 +260,39 @@ static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc,
 	return cairndv_poll_cq(cq, 1, wc, info);
 }
 
-static int take_sent(struct conn *c, bool *busy)
+static int take_sent(struct conn *conn, bool *busy)
 {
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
 	int err = 0;
 
-	while (!err && poll_one(c->a.scq, &wc, &info) > 0) {
+	while (!err && poll_one(conn->a.scq, &wc, &info) > 0) {
 		*busy = true;
-		err = sent(c, &wc, &info);
+		err = sent(conn, &wc, &info);
 	}
 	return err;
 }
 
-static int conn_turn(struct conn *c, bool more, bool *busy)
+static int conn_turn(struct conn *conn, bool more, bool *busy)
 {
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
 	int err = 0;
 
-	while (!err && more && c->head - c->tail < (u64)depth && below(4))
-		err = post_op(c);
-	while (!err && poll_one(c->b.rcq, &wc, &info) > 0) {
+	while (!err && more && conn->head - conn->tail < (u64)depth && below(4))
+		err = post_op(conn);
+	while (!err && poll_one(conn->b.rcq, &wc, &info) > 0) {
 		*busy = true;
 		err = info.kind == CAIRNDV_PERSIST_FLUSH ?
-		      flush_wanted(c, &wc, &info) :
-		      wc.status ? bad_wc("receive", &wc) : vt_recv(&c->b, 0);
+		      flush_wanted(conn, &wc, &info) :
+		      wc.status ? bad_wc("receive", &wc) : vt_recv(&conn->b, 0);
 	}
-	err = err ?: release_some(c) ?: take_sent(c, busy);
-	while (!err && poll_one(c->a.rcq, &wc, &info) > 0)
+	err = err ?: release_some(conn) ?: take_sent(conn, busy);
+	while (!err && poll_one(conn->a.rcq, &wc, &info) > 0)
 		/* the request's own completion came before this one */
-		err = take_sent(c, busy) ?: durable_notice(c, &wc, &info);
-	while (c->tail != c->head && !op_of(c, c->tail)->posted)
-		c->tail++;
+		err = take_sent(conn, busy) ?: durable_notice(conn, &wc, &info);
+	while (conn->tail != conn->head && !op_of(conn, conn->tail)->posted)
+		conn->tail++;
 	return err;
 }
 
@@ -339,18 +339,18 @@ static enum ibv_mtu mtu_of(int n)
 
 int main(int argc, char **argv)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int c, i, seconds = 5, err = 0;
 
-	o.timeout = 14;
+	opts.timeout = 14;
 	while ((c = getopt(argc, argv, "T:q:s:d:m:t:wH")) != -1)
 		switch (c) {
 		case 'T': seconds = atoi(optarg); break;
 		case 'q': num_conns = atoi(optarg); break;
 		case 's': max_size = (atoi(optarg) + 63) & ~63; break;
 		case 'd': depth = atoi(optarg); break;
-		case 'm': o.mtu = mtu_of(atoi(optarg)); break;
-		case 't': o.timeout = atoi(optarg); break;
+		case 'm': opts.mtu = mtu_of(atoi(optarg)); break;
+		case 't': opts.timeout = atoi(optarg); break;
 		case 'w': plain_only = true; break;
 		case 'H': host_only = true; break;
 		default: return 2;
@@ -358,16 +358,16 @@ int main(int argc, char **argv)
 	if (depth < 1 || depth > MAX_DEPTH || num_conns < 1)
 		return 2;
 	max_size = (max_size + 63) & ~63u;
-	o.cap.max_send_wr = depth;
-	o.cap.max_recv_wr = 2 * depth;
-	o.cqe = 4 * depth;
+	opts.cap.max_send_wr = depth;
+	opts.cap.max_recv_wr = 2 * depth;
+	opts.cqe = 4 * depth;
 	conns = calloc(num_conns, sizeof(*conns));
 	if (!conns || vt_dax_open() ||
 	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
 	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
 		return 1;
 	for (i = 0; i < num_conns && !err; i++)
-		err = conn_create(&conns[i], &o, host_only || i & 1);
+		err = conn_create(&conns[i], &opts, host_only || i & 1);
 	if (!err)
 		vt_say("running");
 	err = err ?: run(seconds);

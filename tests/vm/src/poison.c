@@ -20,10 +20,10 @@ static struct vt_end a, b;
 
 static void open_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	must(!vt_end_create(&a, &da, &o, BUF));
-	must(!vt_end_create(&b, &db, &o, BUF));
+	must(!vt_end_create(&a, &da, &opts, BUF));
+	must(!vt_end_create(&b, &db, &opts, BUF));
 	must(!vt_connect(&a, &b));
 	vt_fill(a.buf, BUF, 3);
 }

@@ -36,18 +36,18 @@ static struct pair p;
 
 static void pair_up(enum ibv_qp_type type, u32 wrs)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
-	o.cap.max_send_wr = wrs;
-	o.cap.max_recv_wr = wrs;
-	o.cqe = 4 * wrs;
-	o.timeout = 17;		/* half a second */
+	opts.type = type;
+	opts.cap.max_send_wr = wrs;
+	opts.cap.max_recv_wr = wrs;
+	opts.cqe = 4 * wrs;
+	opts.timeout = 17;		/* half a second */
 	memset(&p, 0, sizeof(p));
 	must(!vt_open(&p.d[0], vt_name_a(), VT_IPV4, -1));
 	must(!vt_open(&p.d[1], vt_name_b(), VT_IPV4, -1));
-	must(!vt_end_create(&p.a, &p.d[0], &o, LEN));
-	must(!vt_end_create(&p.b, &p.d[1], &o, LEN));
+	must(!vt_end_create(&p.a, &p.d[0], &opts, LEN));
+	must(!vt_end_create(&p.b, &p.d[1], &opts, LEN));
 	must(!vt_connect(&p.a, &p.b));
 	vt_fill(p.a.buf, HALF, 1);
 	vt_fill(p.b.buf + HALF, HALF, 2);
@@ -71,13 +71,13 @@ static int limit(struct ibv_qp *qp, u32 kbps, u32 burst, u16 typical)
 	return ibv_modify_qp_rate_limit(qp, &attr);
 }
 
-static int post(struct vt_end *e, enum ibv_wr_opcode op, u32 len,
+static int post(struct vt_end *end, enum ibv_wr_opcode op, u32 len,
 		struct ibv_ah *ah)
 {
 	bool read = op == IBV_WR_RDMA_READ;
-	struct vt_end *to = e == &p.a ? &p.b : &p.a;
+	struct vt_end *to = end == &p.a ? &p.b : &p.a;
 	struct ibv_sge sge = {
-		(uintptr_t)e->buf + (read ? HALF : 0), len, e->mr->lkey,
+		(uintptr_t)end->buf + (read ? HALF : 0), len, end->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = op,
@@ -93,15 +93,15 @@ static int post(struct vt_end *e, enum ibv_wr_opcode op, u32 len,
 					 (read ? HALF : 0);
 		wr.wr.rdma.rkey = to->mr->rkey;
 	}
-	return ibv_post_send(e->qp, &wr, &bad);
+	return ibv_post_send(end->qp, &wr, &bad);
 }
 
-static int post_recv(struct vt_end *e, size_t off, u32 len)
+static int post_recv(struct vt_end *end, size_t off, u32 len)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf + off, len, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf + off, len, end->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	return ibv_post_recv(e->qp, &wr, &bad);
+	return ibv_post_recv(end->qp, &wr, &bad);
 }
 
 /* ms that @bytes need at @kbps, less a burst and a half, rounded down. */
@@ -204,7 +204,7 @@ static void static_rate(void)
 /* ---- rates ---- */
 
 /* Move @n messages of @len bytes, one after the other or all at once. */
-static u64 move(struct vt_end *e, enum ibv_wr_opcode op, u32 n, u32 len,
+static u64 move(struct vt_end *end, enum ibv_wr_opcode op, u32 n, u32 len,
 		struct ibv_ah *ah)
 {
 	struct ibv_wc wc[64];
@@ -212,11 +212,11 @@ static u64 move(struct vt_end *e, enum ibv_wr_opcode op, u32 n, u32 len,
 	u32 i;
 
 	for (i = 0; i < n; i++)
-		must(!post(e, op, len, ah));
+		must(!post(end, op, len, ah));
 	for (i = 0; i < n; i += 16) {
 		u32 some = n - i < 16 ? n - i : 16;
 
-		must(!vt_poll(e->scq, wc, some, LONG));
+		must(!vt_poll(end->scq, wc, some, LONG));
 		while (some--)
 			must(wc[some].status == IBV_WC_SUCCESS);
 	}
@@ -258,16 +258,16 @@ static int modify_limit(struct ibv_qp *qp, u32 kbps, int mask)
 	return ibv_modify_qp(qp, &attr, mask | IBV_QP_RATE_LIMIT);
 }
 
-static int to_rts_with_limit(struct vt_end *e, u32 kbps)
+static int to_rts_with_limit(struct vt_end *end, u32 kbps)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = e->psn,
-		.timeout = e->o.timeout, .retry_cnt = e->o.retry_cnt,
-		.rnr_retry = e->o.rnr_retry, .max_rd_atomic = e->o.rd_atomic,
+		.qp_state = IBV_QPS_RTS, .sq_psn = end->psn,
+		.timeout = end->o.timeout, .retry_cnt = end->o.retry_cnt,
+		.rnr_retry = end->o.rnr_retry, .max_rd_atomic = end->o.rd_atomic,
 		.rate_limit = kbps,
 	};
 
-	return ibv_modify_qp(e->qp, &attr,
+	return ibv_modify_qp(end->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			     IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RATE_LIMIT);
@@ -487,11 +487,11 @@ static struct ibv_cq *cqs[2];
 
 static void many_create(u32 n)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int side;
 	u32 i;
 
-	o.timeout = 18;
+	opts.timeout = 18;
 	for (side = 0; side < 2; side++) {
 		ends[side] = calloc(n, sizeof(*ends[side]));
 		cqs[side] = ibv_create_cq(p.d[side].ctx, PIECES * n, NULL, NULL, 0);
@@ -502,13 +502,13 @@ static void many_create(u32 n)
 				.qp_type = IBV_QPT_RC,
 				.send_cq = cqs[side], .recv_cq = cqs[side],
 			};
-			struct vt_end *e = &ends[side][i];
+			struct vt_end *end = &ends[side][i];
 
-			e->dev = &p.d[side];
-			e->o = o;
-			e->qp = ibv_create_qp(p.d[side].pd, &init);
-			must(e->qp);
-			e->psn = i;
+			end->dev = &p.d[side];
+			end->o = opts;
+			end->qp = ibv_create_qp(p.d[side].pd, &init);
+			must(end->qp);
+			end->psn = i;
 		}
 	}
 	for (i = 0; i < n; i++)

@@ -88,41 +88,41 @@ static void set_target(const struct ibv_mr *mr)
 
 static struct target get_target(void)
 {
-	struct target t;
+	struct target target;
 	u32 seq;
 
 	do {
 		seq = __atomic_load_n(&load.seq, __ATOMIC_SEQ_CST);
-		t = load.target;
+		target = load.target;
 	} while (seq & 1 || seq != __atomic_load_n(&load.seq, __ATOMIC_SEQ_CST));
-	return t;
+	return target;
 }
 
-static int post_write(struct vt_end *e, const struct target *t, u32 len)
+static int post_write(struct vt_end *end, const struct target *target, u32 len)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)e->buf, .length = len, .lkey = e->mr->lkey,
+		.addr = (uintptr_t)end->buf, .length = len, .lkey = end->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 		.sg_list = &sge, .num_sge = 1,
-		.wr.rdma = { .remote_addr = t->va, .rkey = t->rkey },
+		.wr.rdma = { .remote_addr = target->va, .rkey = target->rkey },
 	}, *bad;
 
-	return ibv_post_send(e->qp, &wr, &bad);
+	return ibv_post_send(end->qp, &wr, &bad);
 }
 
 /* Keep a few WRITEs of the queue pair under way. */
-static void feed(struct vt_end *e, int *out, u32 *n)
+static void feed(struct vt_end *end, int *out, u32 *n)
 {
-	struct target t = get_target();
+	struct target target = get_target();
 	struct ibv_wc wc[16];
-	int i, r = ibv_poll_cq(e->scq, 16, wc);
+	int i, r = ibv_poll_cq(end->scq, 16, wc);
 
 	for (i = 0; i < r; i++)
 		load.failed += wc[i].status != IBV_WC_SUCCESS;
 	*out -= r;
-	while (*out < 8 && !post_write(e, &t, 1 + (*n)++ * 997 % REGION)) {
+	while (*out < 8 && !post_write(end, &target, 1 + (*n)++ * 997 % REGION)) {
 		++*out;
 		load.posted++;
 	}
@@ -141,61 +141,61 @@ static void *loader(void *arg)
 }
 
 /* While it is registered, the region has only zeroes and data of the WRITEs. */
-static bool is_foreign(const u8 *p)
+static bool is_foreign(const u8 *bytes)
 {
 	u32 i;
 
 	for (i = 0; i < REGION; i++)
-		if (p[i] && p[i] != DATA)
+		if (bytes[i] && bytes[i] != DATA)
 			return true;
 	return false;
 }
 
-static int get_bytes(struct reader *r, const struct target *t)
+static int get_bytes(struct reader *reader, const struct target *target)
 {
 	struct ibv_sge sge = {
-		.addr = r->sends ? t->va : (uintptr_t)r->a.buf,
+		.addr = reader->sends ? target->va : (uintptr_t)reader->a.buf,
 		.length = REGION,
-		.lkey = r->sends ? t->lkey : r->a.mr->lkey,
+		.lkey = reader->sends ? target->lkey : reader->a.mr->lkey,
 	};
 	struct ibv_send_wr wr = {
-		.opcode = r->sends ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		.opcode = reader->sends ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 		.send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
 		.wr.rdma = {
-			.remote_addr = r->sends ? (uintptr_t)r->a.buf : t->va,
-			.rkey = r->sends ? r->a.mr->rkey : t->rkey,
+			.remote_addr = reader->sends ? (uintptr_t)reader->a.buf : target->va,
+			.rkey = reader->sends ? reader->a.mr->rkey : target->rkey,
 		},
 	}, *bad;
 
-	return ibv_post_send(r->sends ? r->b.qp : r->a.qp, &wr, &bad);
+	return ibv_post_send(reader->sends ? reader->b.qp : reader->a.qp, &wr, &bad);
 }
 
-static int connect_anew(struct vt_end *a, struct vt_end *b)
+static int connect_anew(struct vt_end *end_a, struct vt_end *end_b)
 {
-	return vt_to_state(a->qp, IBV_QPS_RESET) ?:
-	       vt_to_state(b->qp, IBV_QPS_RESET) ?: vt_connect(a, b);
+	return vt_to_state(end_a->qp, IBV_QPS_RESET) ?:
+	       vt_to_state(end_b->qp, IBV_QPS_RESET) ?: vt_connect(end_a, end_b);
 }
 
 /* Return: false when the queue pair cannot be used any more. */
-static bool read_on(struct reader *r)
+static bool read_on(struct reader *reader)
 {
-	struct target t = get_target();
+	struct target target = get_target();
 	struct ibv_wc wc;
 	int n = 0;
 
-	if (r->busy)
-		n = ibv_poll_cq(r->sends ? r->b.scq : r->a.scq, 1, &wc);
+	if (reader->busy)
+		n = ibv_poll_cq(reader->sends ? reader->b.scq : reader->a.scq, 1, &wc);
 	if (n > 0) {
-		r->busy = false;
-		load.foreign += is_foreign(r->a.buf);
+		reader->busy = false;
+		load.foreign += is_foreign(reader->a.buf);
 		load.got += !wc.status;
 		load.refused += !!wc.status;
-		if (wc.status && connect_anew(&r->a, &r->b))
+		if (wc.status && connect_anew(&reader->a, &reader->b))
 			return false;
 	}
-	if (n < 0 || (!r->busy && t.va && get_bytes(r, &t)))
+	if (n < 0 || (!reader->busy && target.va && get_bytes(reader, &target)))
 		return false;
-	r->busy = t.va;
+	reader->busy = target.va;
 	return true;
 }
 
@@ -219,34 +219,34 @@ static void *read_all(void *arg)
 /* End a reader that has no request in flight. */
 static int reader_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int i, err = 0;
 
-	o.mtu = IBV_MTU_4096;
+	opts.mtu = IBV_MTU_4096;
 	load.reader = calloc(qps(), sizeof(*load.reader));
 	for (i = 0; i < qps() && !err; i++) {
-		struct reader *r = &load.reader[i];
+		struct reader *reader = &load.reader[i];
 
-		r->sends = i & 1;
-		err = vt_end_create(&r->a, &dev[0], &o, REGION) ?:
-		      vt_end_create(&r->b, &dev[1], &o, 4096) ?:
-		      vt_connect(&r->a, &r->b);
+		reader->sends = i & 1;
+		err = vt_end_create(&reader->a, &dev[0], &opts, REGION) ?:
+		      vt_end_create(&reader->b, &dev[1], &opts, 4096) ?:
+		      vt_connect(&reader->a, &reader->b);
 	}
 	return err;
 }
 
 static int load_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int i, err = 0;
 
-	o.type = IBV_QPT_UC;
-	o.mtu = IBV_MTU_4096;
+	opts.type = IBV_QPT_UC;
+	opts.mtu = IBV_MTU_4096;
 	load.a = calloc(qps(), sizeof(*load.a));
 	load.b = calloc(qps(), sizeof(*load.b));
 	for (i = 0; i < qps() && !err; i++) {
-		err = vt_end_create(&load.a[i], &dev[0], &o, REGION) ?:
-		      vt_end_create(&load.b[i], &dev[1], &o, 4096) ?:
+		err = vt_end_create(&load.a[i], &dev[0], &opts, REGION) ?:
+		      vt_end_create(&load.b[i], &dev[1], &opts, 4096) ?:
 		      vt_connect(&load.a[i], &load.b[i]);
 		memset(load.a[i].buf, DATA, REGION);
 	}
@@ -283,40 +283,40 @@ static void load_stop(void)
 
 static u8 *region_new(void)
 {
-	void *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mem = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	must(p != MAP_FAILED);
-	return p;
+	must(mem != MAP_FAILED);
+	return mem;
 }
 
-static struct ibv_mr *reg(const struct vt_dev *d, void *p)
+static struct ibv_mr *reg(const struct vt_dev *dev, void *mem)
 {
-	struct ibv_mr *mr = ibv_reg_mr(d->pd, p, REGION, VT_ACCESS);
+	struct ibv_mr *mr = ibv_reg_mr(dev->pd, mem, REGION, VT_ACCESS);
 
 	must(mr);
 	return mr;
 }
 
-static void check_canaries(const u8 *p)
+static void check_canaries(const u8 *bytes)
 {
 	int i;
 
 	for (i = 0; i < REGION; i++) {
-		if (p[i] == CANARY)
+		if (bytes[i] == CANARY)
 			continue;
-		ktap_fail("byte %d of a released region is %02x", i, p[i]);
+		ktap_fail("byte %d of a released region is %02x", i, bytes[i]);
 		must(false);
 	}
 }
 
-/* Wait until data arrives at @p, or a long time passes. */
-static bool hit(const u8 *p)
+/* Wait until data arrives at @bytes, or a long time passes. */
+static bool hit(const u8 *bytes)
 {
 	u64 end = vt_now_ms() + LONG;
 	unsigned int idle = 0;
 
-	while (!*(volatile const u8 *)p) {
+	while (!*(volatile const u8 *)bytes) {
 		if (vt_now_ms() > end)
 			return false;
 		vt_relax(&idle);
@@ -327,16 +327,16 @@ static bool hit(const u8 *p)
 /* The released regions of the last rounds: no byte of them changes any more. */
 static u8 *kept[KEPT];
 
-static void keep(unsigned int round, u8 *p)
+static void keep(unsigned int round, u8 *bytes)
 {
 	u8 **slot = &kept[round % KEPT];
 
-	memset(p, CANARY, REGION);
+	memset(bytes, CANARY, REGION);
 	if (*slot) {
 		check_canaries(*slot);
 		munmap(*slot, REGION);
 	}
-	*slot = p;
+	*slot = bytes;
 }
 
 static void keep_end(void)
@@ -400,16 +400,16 @@ static void rounds(bool async, int ms)
 
 	load_start();
 	for (round = 0; go_on(round, start, ms); round++) {
-		u8 *p = region_new();
-		struct ibv_mr *mr = reg(&dev[1], p);
+		u8 *bytes = region_new();
+		struct ibv_mr *mr = reg(&dev[1], bytes);
 
 		set_target(mr);
-		must(hit(p));
+		must(hit(bytes));
 		if (async)
 			dereg_and_poll(mr);
 		else
 			must(!ibv_dereg_mr(mr));
-		keep(round, p);
+		keep(round, bytes);
 	}
 	load_stop();
 	keep_end();
@@ -445,14 +445,14 @@ static void released_under_reads_and_writes(void)
  * Connections: what a peer gets of a region that is released meanwhile.
  */
 
-static void only(const u8 *p, u32 len, u8 x, u8 y)
+static void only(const u8 *bytes_p, u32 len, u8 x, u8 y)
 {
 	u32 i;
 
 	for (i = 0; i < len; i++) {
-		if (p[i] == x || p[i] == y)
+		if (bytes_p[i] == x || bytes_p[i] == y)
 			continue;
-		ktap_fail("foreign byte %02x at %u", p[i], i);
+		ktap_fail("foreign byte %02x at %u", bytes_p[i], i);
 		must(false);
 	}
 }
@@ -471,93 +471,93 @@ static bool read_may_end(enum ibv_wc_status status)
 static void released_under_reads(void)
 {
 	u64 start = vt_now_ms();
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	unsigned int round, good = 0;
-	struct vt_end a, b;
+	struct vt_end end_a, end_b;
 
-	o.timeout = 18;
-	must(!vt_end_create(&a, &dev[0], &o, REGION));
-	must(!vt_end_create(&b, &dev[1], &o, 4096));
+	opts.timeout = 18;
+	must(!vt_end_create(&end_a, &dev[0], &opts, REGION));
+	must(!vt_end_create(&end_b, &dev[1], &opts, 4096));
 	for (round = 0; go_on(round, start, 1500); round++) {
-		u8 *p = region_new();
-		struct ibv_mr *mr = reg(&dev[1], p);
+		u8 *bytes = region_new();
+		struct ibv_mr *mr = reg(&dev[1], bytes);
 		struct ibv_sge sge = {
-			.addr = (uintptr_t)a.buf, .length = REGION,
-			.lkey = a.mr->lkey,
+			.addr = (uintptr_t)end_a.buf, .length = REGION,
+			.lkey = end_a.mr->lkey,
 		};
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_READ,
 			.send_flags = IBV_SEND_SIGNALED,
 			.sg_list = &sge, .num_sge = 1,
-			.wr.rdma = { (uintptr_t)p, mr->rkey },
+			.wr.rdma = { (uintptr_t)bytes, mr->rkey },
 		}, *bad;
 		struct ibv_wc wc[4];
 		int i;
 
-		memset(p, DATA, REGION);
-		memset(a.buf, 0, REGION);
-		must(!connect_anew(&a, &b));
+		memset(bytes, DATA, REGION);
+		memset(end_a.buf, 0, REGION);
+		must(!connect_anew(&end_a, &end_b));
 		for (i = 0; i < 4; i++)
-			must(!ibv_post_send(a.qp, &wr, &bad));
+			must(!ibv_post_send(end_a.qp, &wr, &bad));
 		if (round & 1)
-			hit(a.buf);
+			hit(end_a.buf);
 		must(!ibv_dereg_mr(mr));
-		keep(round, p);
-		must(!vt_poll(a.scq, wc, 4, LONG));
+		keep(round, bytes);
+		must(!vt_poll(end_a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++) {
 			good += wc[i].status == IBV_WC_SUCCESS;
 			if (!ktap_ok(read_may_end(wc[i].status)))
 				ktap_diag("status %s",
 					  ibv_wc_status_str(wc[i].status));
 		}
-		only(a.buf, REGION, DATA, 0);
+		only(end_a.buf, REGION, DATA, 0);
 	}
 	ktap_diag("%u rounds, %u READs were in time", round, good);
 	keep_end();
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /* A region that its owner sends from: the peer gets data, but no later contents. */
 static void released_under_its_own_writes(void)
 {
 	u64 start = vt_now_ms();
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	unsigned int round;
 
-	must(!vt_end_create(&a, &dev[0], &o, 4096));
-	must(!vt_end_create(&b, &dev[1], &o, REGION));
+	must(!vt_end_create(&end_a, &dev[0], &opts, 4096));
+	must(!vt_end_create(&end_b, &dev[1], &opts, REGION));
 	for (round = 0; go_on(round, start, 1500); round++) {
-		u8 *p = region_new();
-		struct ibv_mr *mr = reg(&dev[0], p);
-		struct vt_end from = a;
-		struct target t = {
-			.va = (uintptr_t)b.buf, .rkey = b.mr->rkey,
+		u8 *bytes = region_new();
+		struct ibv_mr *mr = reg(&dev[0], bytes);
+		struct vt_end from = end_a;
+		struct target target = {
+			.va = (uintptr_t)end_b.buf, .rkey = end_b.mr->rkey,
 		};
 		struct ibv_wc wc[4];
 		int i;
 
-		from.buf = p;
+		from.buf = bytes;
 		from.mr = mr;
-		memset(p, DATA, REGION);
-		memset(b.buf, 0, REGION);
-		must(!connect_anew(&a, &b));
+		memset(bytes, DATA, REGION);
+		memset(end_b.buf, 0, REGION);
+		must(!connect_anew(&end_a, &end_b));
 		for (i = 0; i < 4; i++)
-			must(!post_write(&from, &t, REGION));
+			must(!post_write(&from, &target, REGION));
 		must(!ibv_dereg_mr(mr));
-		keep(round, p);
-		must(!vt_poll(a.scq, wc, 4, LONG));
+		keep(round, bytes);
+		must(!vt_poll(end_a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++)
 			ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
 				wc[i].status == IBV_WC_LOC_PROT_ERR ||
 				wc[i].status == IBV_WC_WR_FLUSH_ERR);
-		only(b.buf, REGION, DATA, 0);
+		only(end_b.buf, REGION, DATA, 0);
 	}
 	ktap_diag("%u rounds", round);
 	keep_end();
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /*
@@ -580,13 +580,13 @@ static int capture_socket(struct sockaddr_ll *to)
 	return fd;
 }
 
-/* WRITE over @e with its own data to @t, until it completes at @e. */
-static void write_now(struct vt_end *e, const struct target *t, u32 len)
+/* WRITE over @end with its own data to @target, until it completes at @end. */
+static void write_now(struct vt_end *end, const struct target *target, u32 len)
 {
 	struct ibv_wc wc;
 
-	must(!post_write(e, t, len));
-	must(!vt_poll(e->scq, &wc, 1, LONG));
+	must(!post_write(end, target, len));
+	must(!vt_poll(end->scq, &wc, 1, LONG));
 	must(wc.status == IBV_WC_SUCCESS);
 }
 
@@ -608,53 +608,53 @@ static int capture(int fd, u8 frame[FRAMES][2048], int *len)
  */
 static void replayed_after_release(void)
 {
-	struct vt_opts o = VT_OPTS;
-	u8 frame[FRAMES][2048], *p = region_new(), *other;
+	struct vt_opts opts = VT_OPTS;
+	u8 frame[FRAMES][2048], *bytes = region_new(), *other;
 	int len[FRAMES], n, i, fd;
-	struct ibv_mr *mr = reg(&dev[1], p), *mr2;
-	struct vt_end a, b;
+	struct ibv_mr *mr = reg(&dev[1], bytes), *mr2;
+	struct vt_end end_a, end_b;
 	struct sockaddr_ll to;
-	struct target t = { .va = (uintptr_t)p, .rkey = mr->rkey };
+	struct target target = { .va = (uintptr_t)bytes, .rkey = mr->rkey };
 	u32 index = mr->rkey >> 8, old = mr->rkey;
 
-	o.type = IBV_QPT_UC;
-	must(!vt_end_create(&a, &dev[0], &o, REGION));
-	must(!vt_end_create(&b, &dev[1], &o, REGION));
-	must(!vt_connect(&a, &b));
+	opts.type = IBV_QPT_UC;
+	must(!vt_end_create(&end_a, &dev[0], &opts, REGION));
+	must(!vt_end_create(&end_b, &dev[1], &opts, REGION));
+	must(!vt_connect(&end_a, &end_b));
 	fd = capture_socket(&to);
-	memset(a.buf, DATA, REGION);
-	write_now(&a, &t, 1000);
-	must(hit(p));
+	memset(end_a.buf, DATA, REGION);
+	write_now(&end_a, &target, 1000);
+	must(hit(bytes));
 	n = capture(fd, frame, len);
 	ktap_ok(n > 0);
 	must(!ibv_dereg_mr(mr));
 	/* until the same index is drawn again: one of 65536, 5 % take longer */
-	mr2 = ibv_reg_mr(dev[1].pd, p, REGION, VT_ACCESS);
+	mr2 = ibv_reg_mr(dev[1].pd, bytes, REGION, VT_ACCESS);
 	must(mr2);
 	for (i = 1; i < 200000 && mr2->rkey >> 8 != index; i++) {
 		must(!ibv_dereg_mr(mr2));
-		mr2 = ibv_reg_mr(dev[1].pd, p, REGION, VT_ACCESS);
+		mr2 = ibv_reg_mr(dev[1].pd, bytes, REGION, VT_ACCESS);
 		must(mr2);
 	}
 	ktap_diag("index %s after %d registrations",
 		  mr2->rkey >> 8 == index ? "used again" : "not used", i);
 	ktap_ok(mr2->rkey != old);
-	memset(p, CANARY, REGION);
+	memset(bytes, CANARY, REGION);
 	for (i = 0; i < n; i++)
 		ktap_eq(sendto(fd, frame[i], len[i], 0, (struct sockaddr *)&to,
 			       sizeof(to)), len[i]);
-	write_now(&a, &t, 500);
+	write_now(&end_a, &target, 500);
 	/* a later packet has arrived, so these have */
-	other = b.buf;
-	t = (struct target){ .va = (uintptr_t)other, .rkey = b.mr->rkey };
-	write_now(&a, &t, 10);
+	other = end_b.buf;
+	target = (struct target){ .va = (uintptr_t)other, .rkey = end_b.mr->rkey };
+	write_now(&end_a, &target, 10);
 	ktap_ok(hit(other));
-	check_canaries(p);
+	check_canaries(bytes);
 	must(!ibv_dereg_mr(mr2));
 	close(fd);
-	munmap(p, REGION);
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	munmap(bytes, REGION);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /*
@@ -664,22 +664,22 @@ static void replayed_after_release(void)
 static int flip(bool async)
 {
 	int n = soak() ? 20000 : 60, i;
-	struct vt_dev d;
+	struct vt_dev dev;
 	u32 ticket;
-	u8 *p;
+	u8 *bytes;
 
-	if (vt_open(&d, vt_name_b(), VT_IPV4, -1))
+	if (vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		return 1;
-	p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < n; i++) {
-		struct ibv_mr *mr = ibv_reg_mr(d.pd, p, REGION, VT_ACCESS);
+		struct ibv_mr *mr = ibv_reg_mr(dev.pd, bytes, REGION, VT_ACCESS);
 
 		if (!mr || (async && i & 1 ? dereg_async(mr, &ticket) :
 					     ibv_dereg_mr(mr)))
 			return 2;
 	}
-	vt_close(&d);
+	vt_close(&dev);
 	return 0;
 }
 
@@ -727,51 +727,51 @@ static bool delay_taken(void)
 
 static void *write_arg(void *arg)
 {
-	struct target t = get_target();
+	struct target target = get_target();
 
-	post_write(arg, &t, 1000);
+	post_write(arg, &target, 1000);
 	return NULL;
 }
 
 /* A packet is held between the look-up of its memory and the copy. */
 static void stuck_in_the_pipeline(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_mr *mr;
 	pthread_t poster;
 	struct ibv_wc wc;
 	u64 end;
-	u8 *p;
+	u8 *bytes;
 
 	/* release.sh loads it where there is a function tracer */
 	if (set_delay(0) < 0) {
 		ktap_skip("no cairn_delay");
 		return;
 	}
-	o.type = IBV_QPT_UC;
-	must(!vt_end_create(&a, &dev[0], &o, REGION));
-	must(!vt_end_create(&b, &dev[1], &o, 4096));
-	must(!vt_connect(&a, &b));
-	memset(a.buf, DATA, REGION);
-	p = region_new();
-	mr = reg(&dev[1], p);
+	opts.type = IBV_QPT_UC;
+	must(!vt_end_create(&end_a, &dev[0], &opts, REGION));
+	must(!vt_end_create(&end_b, &dev[1], &opts, 4096));
+	must(!vt_connect(&end_a, &end_b));
+	memset(end_a.buf, DATA, REGION);
+	bytes = region_new();
+	mr = reg(&dev[1], bytes);
 	set_target(mr);
 	must(set_delay(5000) > 0);
-	must(!pthread_create(&poster, NULL, write_arg, &a));
+	must(!pthread_create(&poster, NULL, write_arg, &end_a));
 	for (end = vt_now_ms() + LONG; !delay_taken();)
 		must(vt_now_ms() < end);
 	/* The packet has the page now, and writes it five seconds later. */
-	ktap_eq(p[0], 0);
+	ktap_eq(bytes[0], 0);
 	must(!ibv_dereg_mr(mr));
 	/* Released: the packet has been written, and no write follows. */
-	ktap_eq(p[0], DATA);
-	memset(p, CANARY, REGION);
+	ktap_eq(bytes[0], DATA);
+	memset(bytes, CANARY, REGION);
 	pthread_join(poster, NULL);
-	must(!vt_poll(a.scq, &wc, 1, LONG));
-	check_canaries(p);
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	must(!vt_poll(end_a.scq, &wc, 1, LONG));
+	check_canaries(bytes);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 static int run_load(void)
@@ -785,9 +785,9 @@ static int run_load(void)
 	puts("running");
 	fflush(stdout);
 	while (!load.failed) {
-		u8 *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		struct ibv_mr *mr = ibv_reg_mr(dev[1].pd, p, REGION, VT_ACCESS);
+		u8 *bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct ibv_mr *mr = ibv_reg_mr(dev[1].pd, bytes, REGION, VT_ACCESS);
 
 		if (!mr)
 			return 2;
@@ -796,7 +796,7 @@ static int run_load(void)
 			;
 		if (ibv_dereg_mr(mr))
 			return 3;
-		munmap(p, REGION);
+		munmap(bytes, REGION);
 	}
 	return 4;
 }
@@ -806,12 +806,12 @@ static int run_load(void)
 
 static int run_fill(void)
 {
-	u8 *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u8 *bytes = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int i;
 
 	for (i = 0; i < CACHED_FROM + 64; i++)
-		if (!ibv_reg_mr(dev[1].pd, p, 4096, VT_ACCESS))
+		if (!ibv_reg_mr(dev[1].pd, bytes, 4096, VT_ACCESS))
 			return 2;
 	puts("filled");
 	fflush(stdout);

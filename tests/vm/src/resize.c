@@ -23,22 +23,22 @@ static unsigned int storm_s = 8;
 
 static struct vt_opts small_opts(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap.max_send_wr = 4;
-	o.cap.max_recv_wr = 4;
-	o.sig_all = true;
-	return o;
+	opts.cap.max_send_wr = 4;
+	opts.cap.max_recv_wr = 4;
+	opts.sig_all = true;
+	return opts;
 }
 
 static void open_pair(void)
 {
-	struct vt_opts o = small_opts();
+	struct vt_opts opts = small_opts();
 
 	must(!vt_open(&da, vt_name_a(), VT_IPV4, -1));
 	must(!vt_open(&db, vt_name_b(), VT_IPV4, -1));
-	must(!vt_end_create(&a, &da, &o, 65536));
-	must(!vt_end_create(&b, &db, &o, 65536));
+	must(!vt_end_create(&a, &da, &opts, 65536));
+	must(!vt_end_create(&b, &db, &opts, 65536));
 }
 
 static void close_pair(void)
@@ -121,16 +121,16 @@ static void advertised(void)
 /* As many of the largest requests as the device promises. */
 static void maximum(void)
 {
-	struct vt_opts o = small_opts();
+	struct vt_opts opts = small_opts();
 	struct ibv_device_attr attr;
 	struct ibv_qp_cap cap;
 
 	must(!vt_open(&da, vt_name_a(), VT_IPV4, -1));
 	must(!ibv_query_device(da.ctx, &attr));
-	o.cap.max_send_wr = attr.max_qp_wr;
-	o.cap.max_send_sge = attr.max_sge;
-	o.cap.max_recv_sge = attr.max_sge;
-	must(!vt_end_create(&a, &da, &o, 4096));
+	opts.cap.max_send_wr = attr.max_qp_wr;
+	opts.cap.max_send_sge = attr.max_sge;
+	opts.cap.max_recv_sge = attr.max_sge;
+	must(!vt_end_create(&a, &da, &opts, 4096));
 	ktap_ok(!resize_qp(a.qp, 16, 0));
 	ktap_ok(!resize_qp(a.qp, 0, attr.max_qp_wr));
 	cap = cap_now(a.qp);
@@ -307,9 +307,9 @@ static unsigned int below(unsigned int *state, unsigned int n)
 }
 
 /* Return: the length of message @n of a connection, which both ends know. */
-static u32 message_len(const struct conn *c, u64 n)
+static u32 message_len(const struct conn *conn, u64 n)
 {
-	u64 z = (c->key + n) * 0x9e3779b97f4a7c15ULL;
+	u64 z = (conn->key + n) * 0x9e3779b97f4a7c15ULL;
 
 	z ^= z >> 31;
 	return z & 0x300 ? z % 200 : z % SLOT;
@@ -324,10 +324,10 @@ static void oops(const char *what, u64 n)
 }
 
 /* One to nine entries, or inline: WQEs of one to three units. */
-static int send_message(struct conn *c, u64 n)
+static int send_message(struct conn *conn, u64 n)
 {
-	u8 *buf = c->a.buf + n % SLOTS * SLOT;
-	u32 len = message_len(c, n), done = 0;
+	u8 *buf = conn->a.buf + n % SLOTS * SLOT;
+	u32 len = message_len(conn, n), done = 0;
 	struct ibv_sge sge[MAX_SGE];
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = n, .sg_list = sge, .opcode = IBV_WR_SEND,
@@ -335,7 +335,7 @@ static int send_message(struct conn *c, u64 n)
 	};
 	int i, parts = 1 + n % MAX_SGE;
 
-	vt_fill(buf, len, c->key + n);
+	vt_fill(buf, len, conn->key + n);
 	if (len <= 128 && n % 3 == 0) {
 		wr.send_flags |= IBV_SEND_INLINE;
 		parts = 1;
@@ -344,17 +344,17 @@ static int send_message(struct conn *c, u64 n)
 		sge[i] = (struct ibv_sge){
 			.addr = (uintptr_t)buf + done,
 			.length = i == parts - 1 ? len - done : len / parts,
-			.lkey = c->a.mr->lkey,
+			.lkey = conn->a.mr->lkey,
 		};
 	wr.num_sge = parts;
-	return ibv_post_send(c->a.qp, &wr, &bad);
+	return ibv_post_send(conn->a.qp, &wr, &bad);
 }
 
 /* Completions of every fourth, in order. */
-static u64 reap_sends(struct conn *c, u64 done)
+static u64 reap_sends(struct conn *conn, u64 done)
 {
 	struct ibv_wc wc[16];
-	int i, n = ibv_poll_cq(c->a.scq, 16, wc);
+	int i, n = ibv_poll_cq(conn->a.scq, 16, wc);
 
 	if (n < 0)
 		oops("send queue of completions", n);
@@ -371,16 +371,16 @@ static u64 reap_sends(struct conn *c, u64 done)
 static void *sender(void *arg)
 {
 	u64 sent = 0, done = 0, before;
-	struct conn *c = arg;
+	struct conn *conn = arg;
 	unsigned int idle = 0;
 
 	while (!stop_all) {
 		before = sent + done;
 		while (!stop_posting && sent - done < SLOTS - 4 &&
-		       !send_message(c, sent))
+		       !send_message(conn, sent))
 			sent++;
-		c->sent = sent;
-		done = reap_sends(c, done);
+		conn->sent = sent;
+		done = reap_sends(conn, done);
 		if (stop_posting && done == (sent ? (sent - 1) / 4 * 4 + 1 : 0))
 			break;
 		if (sent + done == before)
@@ -391,56 +391,56 @@ static void *sender(void *arg)
 	return NULL;
 }
 
-static bool post_buffer(struct conn *c)
+static bool post_buffer(struct conn *conn)
 {
-	struct conn *p = c->pool;
+	struct conn *conn_p = conn->pool;
 	bool posted = false;
 	u16 slot;
 
-	pthread_mutex_lock(&p->lock);
-	if (p->num_free) {
-		slot = p->free[p->num_free - 1];
-		posted = !post_recv(c->b.qp, p->srq, p->b.mr, slot,
+	pthread_mutex_lock(&conn_p->lock);
+	if (conn_p->num_free) {
+		slot = conn_p->free[conn_p->num_free - 1];
+		posted = !post_recv(conn->b.qp, conn_p->srq, conn_p->b.mr, slot,
 				    slot * SLOT, SLOT);
-		p->num_free -= posted;
+		conn_p->num_free -= posted;
 	}
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&conn_p->lock);
 	return posted;
 }
 
-static void take_message(struct conn *c, const struct ibv_wc *wc)
+static void take_message(struct conn *conn, const struct ibv_wc *wc)
 {
-	struct conn *p = c->pool;
-	u64 n = c->received;
+	struct conn *conn_p = conn->pool;
+	u64 n = conn->received;
 
 	if (wc->status || wc->wr_id >= SLOTS ||
-	    wc->byte_len != message_len(c, n) ||
-	    vt_check(p->b.buf + wc->wr_id * SLOT, wc->byte_len,
-		     c->key + n) >= 0) {
+	    wc->byte_len != message_len(conn, n) ||
+	    vt_check(conn_p->b.buf + wc->wr_id * SLOT, wc->byte_len,
+		     conn->key + n) >= 0) {
 		oops("receive", n);
 		return;
 	}
-	c->received = n + 1;
-	pthread_mutex_lock(&p->lock);
-	p->free[p->num_free++] = wc->wr_id;
-	pthread_mutex_unlock(&p->lock);
+	conn->received = n + 1;
+	pthread_mutex_lock(&conn_p->lock);
+	conn_p->free[conn_p->num_free++] = wc->wr_id;
+	pthread_mutex_unlock(&conn_p->lock);
 }
 
 static void *receiver(void *arg)
 {
-	struct conn *c = arg;
+	struct conn *conn = arg;
 	unsigned int idle = 0;
 	struct ibv_wc wc[16];
 	int i, n;
 
 	while (!stop_all) {
-		while (post_buffer(c))
+		while (post_buffer(conn))
 			;
-		n = ibv_poll_cq(c->b.rcq, 16, wc);
+		n = ibv_poll_cq(conn->b.rcq, 16, wc);
 		if (n < 0)
 			oops("receive queue of completions", n);
 		for (i = 0; i < n; i++)
-			take_message(c, &wc[i]);
+			take_message(conn, &wc[i]);
 		if (n > 0)
 			idle = 0;
 		else
@@ -452,23 +452,23 @@ static void *receiver(void *arg)
 /* A random queue and size. Outstanding requests may cause refusals. */
 static int resize_something(unsigned int *rand, unsigned int *kind)
 {
-	struct conn *c = &conns[below(rand, PAIRS)];
+	struct conn *conn = &conns[below(rand, PAIRS)];
 	u32 wr = 1 << below(rand, 10), cqe = SLOTS << below(rand, 4);
 	struct ibv_srq_attr attr = { .max_wr = wr };
 
 	*kind = below(rand, 5);
 	switch (*kind) {
 	case 0:
-		return resize_qp(c->a.qp, wr, 0);
+		return resize_qp(conn->a.qp, wr, 0);
 	case 1:
-		return c->srq ? ibv_modify_srq(c->srq, &attr, IBV_SRQ_MAX_WR) :
-		       c->pool == c ? resize_qp(c->b.qp, 0, wr) : 0;
+		return conn->srq ? ibv_modify_srq(conn->srq, &attr, IBV_SRQ_MAX_WR) :
+		       conn->pool == conn ? resize_qp(conn->b.qp, 0, wr) : 0;
 	case 2:
-		return resize_qp(c->b.qp, wr, wr);
+		return resize_qp(conn->b.qp, wr, wr);
 	case 3:
-		return ibv_resize_cq(c->a.scq, cqe);
+		return ibv_resize_cq(conn->a.scq, cqe);
 	default:
-		return ibv_resize_cq(c->b.rcq, cqe);
+		return ibv_resize_cq(conn->b.rcq, cqe);
 	}
 }
 
@@ -494,16 +494,16 @@ static void storm_resize(void)
 	ktap_ok(refused);
 }
 
-static void replace_qp(struct conn *c)
+static void replace_qp(struct conn *conn)
 {
 	struct ibv_qp_init_attr init = {
-		.cap = c->b.o.cap, .qp_type = IBV_QPT_RC, .send_cq = c->b.scq,
-		.recv_cq = c->b.rcq, .srq = c->pool->srq,
+		.cap = conn->b.o.cap, .qp_type = IBV_QPT_RC, .send_cq = conn->b.scq,
+		.recv_cq = conn->b.rcq, .srq = conn->pool->srq,
 	};
 
-	ibv_destroy_qp(c->b.qp);
-	c->b.qp = ibv_create_qp(db.pd, &init);
-	must(c->b.qp);
+	ibv_destroy_qp(conn->b.qp);
+	conn->b.qp = ibv_create_qp(db.pd, &init);
+	must(conn->b.qp);
 }
 
 static void storm_open(void)
@@ -511,33 +511,33 @@ static void storm_open(void)
 	struct ibv_srq_init_attr init = {
 		.attr = { .max_wr = 32, .max_sge = 1 },
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	unsigned int i, k;
 
-	o.cap.max_send_wr = 16;
-	o.cap.max_recv_wr = 16;
-	o.cap.max_send_sge = MAX_SGE;
-	o.cap.max_recv_sge = 1;
-	o.cap.max_inline_data = 128;
-	o.cqe = SLOTS;
+	opts.cap.max_send_wr = 16;
+	opts.cap.max_recv_wr = 16;
+	opts.cap.max_send_sge = MAX_SGE;
+	opts.cap.max_recv_sge = 1;
+	opts.cap.max_inline_data = 128;
+	opts.cqe = SLOTS;
 	must(!vt_open(&da, vt_name_a(), VT_IPV4, -1));
 	must(!vt_open(&db, vt_name_b(), VT_IPV4, -1));
 	for (i = 0; i < PAIRS; i++) {
-		struct conn *c = &conns[i];
+		struct conn *conn = &conns[i];
 
-		memset(c, 0, sizeof(*c));
-		c->pool = i == 2 ? &conns[1] : c;
-		c->key = (u64)(i + 1) << 40;
-		must(!vt_end_create(&c->a, &da, &o, SLOTS * SLOT));
-		must(!vt_end_create(&c->b, &db, &o, SLOTS * SLOT));
-		pthread_mutex_init(&c->lock, NULL);
+		memset(conn, 0, sizeof(*conn));
+		conn->pool = i == 2 ? &conns[1] : conn;
+		conn->key = (u64)(i + 1) << 40;
+		must(!vt_end_create(&conn->a, &da, &opts, SLOTS * SLOT));
+		must(!vt_end_create(&conn->b, &db, &opts, SLOTS * SLOT));
+		pthread_mutex_init(&conn->lock, NULL);
 		for (k = 0; k < SLOTS; k++)
-			c->free[c->num_free++] = k;
+			conn->free[conn->num_free++] = k;
 		if (i == 1)
-			c->srq = ibv_create_srq(db.pd, &init);
+			conn->srq = ibv_create_srq(db.pd, &init);
 		if (i >= 1)
-			replace_qp(c);
-		must(!vt_connect(&c->a, &c->b));
+			replace_qp(conn);
+		must(!vt_connect(&conn->a, &conn->b));
 	}
 }
 

@@ -43,24 +43,24 @@ static off_t maps_end;	/* the end of all mappings so far */
 /* The provider calls this. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	void *p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
+	void *mem = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
 
-	if (fd >= 0 && flags & MAP_SHARED && p != MAP_FAILED) {
+	if (fd >= 0 && flags & MAP_SHARED && mem != MAP_FAILED) {
 		if (nmaps < MAX_MAPS)
-			maps[nmaps++] = (struct map) { p, len, prot, fd, off };
+			maps[nmaps++] = (struct map) { mem, len, prot, fd, off };
 		if (off + (off_t)len > maps_end)
 			maps_end = off + len;
 	}
-	return p;
+	return mem;
 }
 
 static bool can_map(int fd, size_t len, int prot, int flags, off_t off)
 {
-	void *p = (void *)syscall(SYS_mmap, NULL, len, prot, flags, fd, off);
+	void *mem = (void *)syscall(SYS_mmap, NULL, len, prot, flags, fd, off);
 
-	if (p == MAP_FAILED)
+	if (mem == MAP_FAILED)
 		return false;
-	munmap(p, len);
+	munmap(mem, len);
 	return true;
 }
 
@@ -71,14 +71,14 @@ static struct vt_end one, two;
 /* A connection whose mappings are maps[0] to maps[nmaps - 1]. */
 static void connect_pair(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
 	nmaps = 0;
-	must(!vt_end_create(&one, &da, &o, BUF));
+	must(!vt_end_create(&one, &da, &opts, BUF));
 	/* only mappings of the hostile side are recorded */
 	unsigned int n = nmaps;
 
-	must(!vt_end_create(&two, &db, &o, BUF));
+	must(!vt_end_create(&two, &db, &opts, BUF));
 	nmaps = n;
 	must(n && !vt_connect(&one, &two));
 }
@@ -109,17 +109,17 @@ static void map_beyond(void)
 	/* pages that all queues share stay mapped from one connection to the next */
 	end = maps_end;
 	for (i = 0; i < nmaps; i++) {
-		struct map *m = &maps[i];
+		struct map *map = &maps[i];
 
-		ktap_ok(!can_map(m->fd, m->len + 4096, PROT_READ, MAP_SHARED, m->off));
-		ktap_ok(!can_map(m->fd, 1UL << 40, PROT_READ, MAP_SHARED, m->off));
-		if (m->len > 4096) {
-			ktap_ok(!can_map(m->fd, m->len - 4096, PROT_READ,
-					 MAP_SHARED, m->off + 4096));
-			ktap_ok(!can_map(m->fd, m->len, PROT_READ, MAP_SHARED,
-					 m->off + 4096));
+		ktap_ok(!can_map(map->fd, map->len + 4096, PROT_READ, MAP_SHARED, map->off));
+		ktap_ok(!can_map(map->fd, 1UL << 40, PROT_READ, MAP_SHARED, map->off));
+		if (map->len > 4096) {
+			ktap_ok(!can_map(map->fd, map->len - 4096, PROT_READ,
+					 MAP_SHARED, map->off + 4096));
+			ktap_ok(!can_map(map->fd, map->len, PROT_READ, MAP_SHARED,
+					 map->off + 4096));
 		}
-		ktap_ok(mremap(m->addr, m->len, m->len + 4096, MREMAP_MAYMOVE) ==
+		ktap_ok(mremap(map->addr, map->len, map->len + 4096, MREMAP_MAYMOVE) ==
 			MAP_FAILED);
 	}
 	for (i = 0; i < 200; i++)
@@ -138,17 +138,17 @@ static void map_read_only(void)
 
 	connect_pair();
 	for (i = 0; i < nmaps; i++) {
-		struct map *m = &maps[i];
+		struct map *map = &maps[i];
 
-		if (m->prot & PROT_WRITE)
+		if (map->prot & PROT_WRITE)
 			continue;
 		seen++;
-		ktap_ok(!can_map(m->fd, m->len, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, m->off));
-		ktap_ok(!can_map(m->fd, m->len, PROT_WRITE, MAP_SHARED, m->off));
-		ktap_ok(!can_map(m->fd, m->len, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE, m->off));
-		ktap_ok(mprotect(m->addr, m->len, PROT_READ | PROT_WRITE));
+		ktap_ok(!can_map(map->fd, map->len, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, map->off));
+		ktap_ok(!can_map(map->fd, map->len, PROT_WRITE, MAP_SHARED, map->off));
+		ktap_ok(!can_map(map->fd, map->len, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE, map->off));
+		ktap_ok(mprotect(map->addr, map->len, PROT_READ | PROT_WRITE));
 	}
 	ktap_ok(seen > 0);
 	disconnect();
@@ -295,12 +295,12 @@ static void scribble(void)
 	for (round = 0; round < 40; round++) {
 		connect_pair();
 		for (i = 0; i < nmaps; i++) {
-			struct map *m = &maps[i];
+			struct map *map = &maps[i];
 
-			if (!(m->prot & PROT_WRITE))
+			if (!(map->prot & PROT_WRITE))
 				continue;
 			for (k = 0; k < 2000; k++)
-				((u32 *)m->addr)[ktap_rand_below(m->len / 4)] =
+				((u32 *)map->addr)[ktap_rand_below(map->len / 4)] =
 					ktap_rand_below(3) ? ktap_rand() :
 							     ktap_rand_below(70);
 			for (k = 0; k < 8; k++)
@@ -362,7 +362,7 @@ static void every_byte(void)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
 	unsigned int i, k, lines = 0;
 	size_t at;
-	u8 *p;
+	u8 *bytes;
 
 	connect_anew();
 	for (i = 0; i < nmaps; i++) {
@@ -371,10 +371,10 @@ static void every_byte(void)
 			if (maps[i].len > 4096 && at == 1024)
 				break;
 			for (k = 0; k < 4; k++) {
-				p = writable(i, at);
-				if (!p)
+				bytes = writable(i, at);
+				if (!bytes)
 					break;
-				*(volatile u8 *)p = values[k];
+				*(volatile u8 *)bytes = values[k];
 			}
 			doorbell(da.ctx, at % 8, at / 64);
 			if (at % 64 != 63)
@@ -442,18 +442,18 @@ static struct cairn_send_wqe *find_ring(u32 *qid, u32 *depth,
 	*host = NULL;
 	must(!ibv_post_send(one.qp, &wr, &bad));
 	for (i = 0; i < nmaps && i < 64; i++) {
-		struct map *m = &maps[i];
+		struct map *map = &maps[i];
 
-		if (!(m->prot & PROT_WRITE))
+		if (!(map->prot & PROT_WRITE))
 			continue;
-		if (!memcmp(m->addr, &wr.wr_id, 8)) {
-			ring = (void *)m->addr;
-			*depth = m->len / 64;
+		if (!memcmp(map->addr, &wr.wr_id, 8)) {
+			ring = (void *)map->addr;
+			*depth = map->len / 64;
 			continue;
 		}
 		for (k = 0; k < 64; k++)
-			if (*(u32 *)(m->addr + 64 * k) == before[i][k] + 1) {
-				*host = (void *)(m->addr + 64 * k);
+			if (*(u32 *)(map->addr + 64 * k) == before[i][k] + 1) {
+				*host = (void *)(map->addr + 64 * k);
 				*qid = k;
 			}
 	}
@@ -486,21 +486,21 @@ static u32 some_length(void)
 	return ktap_rand_below(4) ? ktap_rand_below(9000) : (u32)ktap_rand();
 }
 
-static void random_wqe(struct cairn_send_wqe *w)
+static void random_wqe(struct cairn_send_wqe *wqe)
 {
 	unsigned int i;
 
-	ktap_rand_fill(w, sizeof(*w));
-	w->opcode = ktap_rand_below(8) ? ktap_rand_below(13) : ktap_rand();
-	w->flags = ktap_rand_below(8) ? ktap_rand_below(16) : ktap_rand();
-	w->num_sge = ktap_rand_below(8) ? ktap_rand_below(3) : ktap_rand();
-	w->units = ktap_rand_below(8) ? 1 : ktap_rand();
-	w->inline_len = ktap_rand_below(4) ? ktap_rand_below(40) : some_length();
-	w->imm_or_key = some_key();
-	w->remote_addr = some_address();
-	w->rkey = some_key();
+	ktap_rand_fill(wqe, sizeof(*wqe));
+	wqe->opcode = ktap_rand_below(8) ? ktap_rand_below(13) : ktap_rand();
+	wqe->flags = ktap_rand_below(8) ? ktap_rand_below(16) : ktap_rand();
+	wqe->num_sge = ktap_rand_below(8) ? ktap_rand_below(3) : ktap_rand();
+	wqe->units = ktap_rand_below(8) ? 1 : ktap_rand();
+	wqe->inline_len = ktap_rand_below(4) ? ktap_rand_below(40) : some_length();
+	wqe->imm_or_key = some_key();
+	wqe->remote_addr = some_address();
+	wqe->rkey = some_key();
 	for (i = 0; i < 2; i++)
-		w->sge[i] = (struct cairn_sge) {
+		wqe->sge[i] = (struct cairn_sge) {
 			some_address(), some_length(), some_key()
 		};
 }
@@ -545,15 +545,15 @@ static void wqe_fuzz(void)
  */
 static void unread_events(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_send_wr wr, *bad;
 	struct ibv_sge sge;
 	struct ibv_wc wc;
 	int i, n = 0;
 
-	o.channel = true;
-	must(!vt_end_create(&one, &da, &o, BUF));
-	must(!vt_end_create(&two, &db, &o, BUF) && !vt_connect(&one, &two));
+	opts.channel = true;
+	must(!vt_end_create(&one, &da, &opts, BUF));
+	must(!vt_end_create(&two, &db, &opts, BUF) && !vt_connect(&one, &two));
 	sge = (struct ibv_sge) { (uintptr_t)one.buf, 8, one.mr->lkey };
 	wr = (struct ibv_send_wr) {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
@@ -735,10 +735,10 @@ static void fill_crc_table(void)
 	}
 }
 
-static u32 crc32_le(u32 crc, const u8 *p, size_t len)
+static u32 crc32_le(u32 crc, const u8 *bytes, size_t len)
 {
 	while (len--)
-		crc = crc >> 8 ^ crc_table[(crc ^ *p++) & 0xff];
+		crc = crc >> 8 ^ crc_table[(crc ^ *bytes++) & 0xff];
 	return crc;
 }
 
@@ -750,46 +750,46 @@ struct frame {
 
 static int raw_fd = -1;
 
-static void put16(u8 *p, u32 v)
+static void put16(u8 *bytes, u32 v)
 {
-	p[0] = v >> 8;
-	p[1] = v;
+	bytes[0] = v >> 8;
+	bytes[1] = v;
 }
 
 /* Send @len bytes of the frame; the last four become the ICRC. */
-static void send_frame(struct frame *f, size_t len, bool good)
+static void send_frame(struct frame *frame, size_t len, bool good)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
-	struct frame m;
+	struct frame frame_m;
 	u32 crc;
 
-	memset(f->ip, 0, 28);
-	f->ip[0] = 0x45;
-	put16(f->ip + 2, 28 + len);
-	put16(f->ip + 4, 1 + ktap_rand_below(65535));
-	f->ip[8] = 64;
-	f->ip[9] = IPPROTO_UDP;
-	memcpy(f->ip + 12, da.gid.raw + 12, 4);
-	memcpy(f->ip + 16, db.gid.raw + 12, 4);
-	put16(f->udp, 49152);
-	put16(f->udp + 2, 4791);
-	put16(f->udp + 4, 8 + len);
+	memset(frame->ip, 0, 28);
+	frame->ip[0] = 0x45;
+	put16(frame->ip + 2, 28 + len);
+	put16(frame->ip + 4, 1 + ktap_rand_below(65535));
+	frame->ip[8] = 64;
+	frame->ip[9] = IPPROTO_UDP;
+	memcpy(frame->ip + 12, da.gid.raw + 12, 4);
+	memcpy(frame->ip + 16, db.gid.raw + 12, 4);
+	put16(frame->udp, 49152);
+	put16(frame->udp + 2, 4791);
+	put16(frame->udp + 4, 8 + len);
 	if (len >= 16) {
 		/* IBTA Annex A17.3.3: variant fields count as ones */
-		m = *f;
-		m.ip[1] = 0xff;
-		m.ip[8] = 0xff;
-		memset(m.ip + 10, 0xff, 2);
-		memset(m.udp + 6, 0xff, 2);
-		m.data[4] = 0xff;
+		frame_m = *frame;
+		frame_m.ip[1] = 0xff;
+		frame_m.ip[8] = 0xff;
+		memset(frame_m.ip + 10, 0xff, 2);
+		memset(frame_m.udp + 6, 0xff, 2);
+		frame_m.data[4] = 0xff;
 		crc = crc32_le(~0u, (const u8 *)"\xff\xff\xff\xff\xff\xff\xff\xff", 8);
-		crc = ~crc32_le(crc, (u8 *)&m, 28 + len - 4);
+		crc = ~crc32_le(crc, (u8 *)&frame_m, 28 + len - 4);
 		if (!good)
 			crc ^= 1u << ktap_rand_below(32);
-		memcpy(f->data + len - 4, &crc, 4);
+		memcpy(frame->data + len - 4, &crc, 4);
 	}
-	memcpy(&to.sin_addr, f->ip + 16, 4);
-	sendto(raw_fd, f, 28 + len, 0, (struct sockaddr *)&to, sizeof(to));
+	memcpy(&to.sin_addr, frame->ip + 16, 4);
+	sendto(raw_fd, frame, 28 + len, 0, (struct sockaddr *)&to, sizeof(to));
 }
 
 /* A counter of the second device. */
@@ -810,31 +810,31 @@ static void rises(const char *name, u64 from, u64 by)
 			  counter(name) - from, by);
 }
 
-static void bth(struct frame *f, u8 opcode, u32 qpn, u32 psn)
+static void bth(struct frame *frame, u8 opcode, u32 qpn, u32 psn)
 {
-	u8 *p = f->data;
+	u8 *bytes = frame->data;
 
-	memset(p, 0, 64);
-	p[0] = opcode;
-	p[1] = 0x40;
-	put16(p + 2, 0xffff);
-	p[5] = qpn >> 16;
-	put16(p + 6, qpn);
-	p[9] = psn >> 16;
-	put16(p + 10, psn);
+	memset(bytes, 0, 64);
+	bytes[0] = opcode;
+	bytes[1] = 0x40;
+	put16(bytes + 2, 0xffff);
+	bytes[5] = qpn >> 16;
+	put16(bytes + 6, qpn);
+	bytes[9] = psn >> 16;
+	put16(bytes + 10, psn);
 }
 
 static void packets_wrong_icrc(void)
 {
 	u64 before = counter("rx_icrc_errors");
-	struct frame f;
+	struct frame frame;
 	int i;
 
 	connect_pair();
 	for (i = 0; i < 100; i++) {
-		bth(&f, 0x04, two.qp->qp_num, two.psn);
-		ktap_rand_fill(f.data + 12, 256);
-		send_frame(&f, 12 + 4 * (1 + ktap_rand_below(60)) + 4, false);
+		bth(&frame, 0x04, two.qp->qp_num, two.psn);
+		ktap_rand_fill(frame.data + 12, 256);
+		send_frame(&frame, 12 + 4 * (1 + ktap_rand_below(60)) + 4, false);
 	}
 	rises("rx_icrc_errors", before, 100);
 	ktap_eq(vt_state(two.qp), IBV_QPS_RTS);
@@ -846,15 +846,15 @@ static void packets_wrong_pkey(void)
 {
 	u64 before = counter("rx_pkey_errors");
 	struct ibv_port_attr then, now;
-	struct frame f;
+	struct frame frame;
 	int i;
 
 	connect_pair();
 	must(!ibv_query_port(db.ctx, 1, &then));
 	for (i = 0; i < 20; i++) {
-		bth(&f, 0x04, two.qp->qp_num, two.psn);
-		put16(f.data + 2, 0x1234);
-		send_frame(&f, 12 + 16 + 4, true);
+		bth(&frame, 0x04, two.qp->qp_num, two.psn);
+		put16(frame.data + 2, 0x1234);
+		send_frame(&frame, 12 + 16 + 4, true);
 	}
 	rises("rx_pkey_errors", before, 20);
 	must(!ibv_query_port(db.ctx, 1, &now));
@@ -867,17 +867,17 @@ static void packets_wrong_pkey(void)
 static void responses_for_datagrams(void)
 {
 	u64 before = counter("rx_wrong_qp");
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_end ud;
-	struct frame f;
+	struct frame frame;
 	int i;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&ud, &db, &o, 4096));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&ud, &db, &opts, 4096));
 	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud) && !vt_to_rts(&ud));
 	for (i = 0; i < 20; i++) {
-		bth(&f, i & 1 ? 0x11 : 0x81, ud.qp->qp_num, 0);
-		send_frame(&f, i & 1 ? 12 + 4 + 4 : 12 + 16 + 4, true);
+		bth(&frame, i & 1 ? 0x11 : 0x81, ud.qp->qp_num, 0);
+		send_frame(&frame, i & 1 ? 12 + 4 + 4 : 12 + 16 + 4, true);
 	}
 	rises("rx_wrong_qp", before, 20);
 	vt_end_destroy(&ud);
@@ -886,12 +886,12 @@ static void responses_for_datagrams(void)
 static void packets_for_nobody(void)
 {
 	u64 before = counter("rx_no_qp");
-	struct frame f;
+	struct frame frame;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		bth(&f, 0x04, 0xfffff0 - i, 0);
-		send_frame(&f, 12 + 16 + 4, true);
+		bth(&frame, 0x04, 0xfffff0 - i, 0);
+		send_frame(&frame, 12 + 16 + 4, true);
 	}
 	rises("rx_no_qp", before, 50);
 }
@@ -900,49 +900,49 @@ static void packets_malformed(void)
 {
 	u64 before = counter("rx_malformed");
 	u32 len, n = 0;
-	struct frame f;
+	struct frame frame;
 	int op;
 
 	/* too short for BTH and ICRC */
 	for (len = 0; len < 16; len++, n++) {
-		bth(&f, 0x04, 2, 0);
-		send_frame(&f, len, true);
+		bth(&frame, 0x04, 2, 0);
+		send_frame(&frame, len, true);
 	}
 	/* transport version 1 */
-	bth(&f, 0x04, 2, 0);
-	f.data[1] |= 1;
-	send_frame(&f, 32, true);
+	bth(&frame, 0x04, 2, 0);
+	frame.data[1] |= 1;
+	send_frame(&frame, 32, true);
 	n++;
 	/* unknown opcodes (RD and reserved) */
 	for (op = 0x18; op < 0x20; op++) {
 		if (op == 0x1c || op == 0x1d)
 			continue;
-		bth(&f, op, 2, 0);
-		send_frame(&f, 64, true);
+		bth(&frame, op, 2, 0);
+		send_frame(&frame, 64, true);
 		n++;
 	}
 	for (op = 0x40; op < 0x60; op++, n++) {
-		bth(&f, op, 2, 0);
-		send_frame(&f, 64, true);
+		bth(&frame, op, 2, 0);
+		send_frame(&frame, 64, true);
 	}
 	/* FLUSH with a payload, FLUSH and ATOMIC WRITE without room for headers */
-	bth(&f, 0x1c, 2, 0);
-	send_frame(&f, 64, true);
-	bth(&f, 0x1c, 2, 0);
-	send_frame(&f, 12 + 19 + 4, true);
-	bth(&f, 0x1d, 2, 0);
-	send_frame(&f, 12 + 15 + 4, true);
+	bth(&frame, 0x1c, 2, 0);
+	send_frame(&frame, 64, true);
+	bth(&frame, 0x1c, 2, 0);
+	send_frame(&frame, 12 + 19 + 4, true);
+	bth(&frame, 0x1d, 2, 0);
+	send_frame(&frame, 12 + 15 + 4, true);
 	n += 3;
 	/* WRITE ONLY and atomic without room for their headers */
-	bth(&f, 0x0a, 2, 0);
-	send_frame(&f, 12 + 15 + 4, true);
-	bth(&f, 0x13, 2, 0);
-	send_frame(&f, 12 + 24 + 4, true);
+	bth(&frame, 0x0a, 2, 0);
+	send_frame(&frame, 12 + 15 + 4, true);
+	bth(&frame, 0x13, 2, 0);
+	send_frame(&frame, 12 + 24 + 4, true);
 	n += 2;
 	/* more pad than payload */
-	bth(&f, 0x04, 2, 0);
-	f.data[1] |= 0x30;
-	send_frame(&f, 12 + 4, true);
+	bth(&frame, 0x04, 2, 0);
+	frame.data[1] |= 0x30;
+	send_frame(&frame, 12 + 4, true);
 	n++;
 	rises("rx_malformed", before, n);
 }
@@ -952,12 +952,12 @@ static void packets_random(void)
 	u64 before = counter("rx_malformed") + counter("rx_icrc_errors");
 	u64 end = vt_now_ms() + vt_ms(5000);
 	u32 i, len, n = 500;
-	struct frame f;
+	struct frame frame;
 
 	for (i = 0; i < n; i++) {
 		len = ktap_rand_below(2100);
-		ktap_rand_fill(f.data, len);
-		send_frame(&f, len, false);
+		ktap_rand_fill(frame.data, len);
+		send_frame(&frame, len, false);
 	}
 	while (counter("rx_malformed") + counter("rx_icrc_errors") < before + n &&
 	       vt_now_ms() < end)
@@ -968,7 +968,7 @@ static void packets_random(void)
 /* Packets that pass every check of form, to QPs that exist for this. */
 static void packets_forged(void)
 {
-	struct frame f;
+	struct frame frame;
 	u32 qpn, len;
 	int i;
 
@@ -979,24 +979,24 @@ static void packets_forged(void)
 			connect_pair();
 		}
 		qpn = ktap_rand_below(2) ? two.qp->qp_num : ktap_rand_below(3);
-		bth(&f, ktap_rand_below(0x18) | (ktap_rand_below(8) ? 0 : 0xc0),
+		bth(&frame, ktap_rand_below(0x18) | (ktap_rand_below(8) ? 0 : 0xc0),
 		    qpn, two.psn + ktap_rand_below(4) - 1);
 		if (!ktap_rand_below(4))
-			f.data[0] = 0x20 + ktap_rand_below(0x46);
+			frame.data[0] = 0x20 + ktap_rand_below(0x46);
 		if (!ktap_rand_below(8))
-			f.data[1] = ktap_rand();
-		f.data[8] = ktap_rand_below(2) << 7;
+			frame.data[1] = ktap_rand();
+		frame.data[8] = ktap_rand_below(2) << 7;
 		len = 12 + 4 * ktap_rand_below(300);
-		ktap_rand_fill(f.data + 12, len);
+		ktap_rand_fill(frame.data + 12, len);
 		if (ktap_rand_below(2)) {
 			u64 va = htobe64((uintptr_t)two.buf + ktap_rand_below(BUF));
 			u32 key = htonl(two.mr->rkey);
 
-			memcpy(f.data + 12, &va, 8);
-			memcpy(f.data + 20, &key, 4);
-			put16(f.data + 24, 0);
+			memcpy(frame.data + 12, &va, 8);
+			memcpy(frame.data + 20, &key, 4);
+			put16(frame.data + 24, 0);
 		}
-		send_frame(&f, len + 4, true);
+		send_frame(&frame, len + 4, true);
 	}
 	usleep(20000);
 	disconnect();
@@ -1014,12 +1014,12 @@ static u64 ahead_ms;
 /* Send packets ahead of far[@end]'s PSN: no packet has told their port. */
 static void send_ahead(int end, int n)
 {
-	struct frame f;
+	struct frame frame;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		bth(&f, 0x04, far[end].qp->qp_num, near[end].psn + 2 + i);
-		send_frame(&f, 12 + AHEAD_BYTES + 4, true);
+		bth(&frame, 0x04, far[end].qp->qp_num, near[end].psn + 2 + i);
+		send_frame(&frame, 12 + AHEAD_BYTES + 4, true);
 	}
 }
 
@@ -1048,13 +1048,13 @@ static u64 keep_ahead(int from, int packets)
 /* Kept packets of one address have a bound, and room comes back with time. */
 static void packets_ahead_are_bounded(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	u64 full = 0, quickest_ms = ~0ull;
 	int i;
 
 	for (i = 0; i < AHEAD_QPS; i++) {
-		must(!vt_end_create(&near[i], &da, &o, BUF));
-		must(!vt_end_create(&far[i], &db, &o, BUF));
+		must(!vt_end_create(&near[i], &da, &opts, BUF));
+		must(!vt_end_create(&far[i], &db, &opts, BUF));
 		must(!vt_connect(&near[i], &far[i]));
 	}
 	/* a busy machine may take longer than that */
@@ -1104,27 +1104,27 @@ static void send_near(u32 tag)
 /* An off-path attacker can guess a PSN, but not the UDP port as well. */
 static void packets_from_another_port(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	u64 other, held;
-	struct frame f;
+	struct frame frame;
 	int i;
 
-	must(!vt_end_create(&near[0], &da, &o, BUF));
-	must(!vt_end_create(&far[0], &db, &o, BUF));
+	must(!vt_end_create(&near[0], &da, &opts, BUF));
+	must(!vt_end_create(&far[0], &db, &opts, BUF));
 	must(!vt_connect(&near[0], &far[0]));
 	send_near(1);
 	other = counter("rx_other_port");
 	held = counter("rx_held");
 	for (i = 0; i < 20; i++) {
-		bth(&f, 0x04, far[0].qp->qp_num, near[0].psn + 6 + i);
-		send_frame(&f, 12 + 64 + 4, true);
+		bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 6 + i);
+		send_frame(&frame, 12 + 64 + 4, true);
 	}
 	rises("rx_other_port", other, 20);
 	ktap_eq(counter("rx_held"), held);
 	for (i = 0; i < SWEPT; i++) {
 		/* ahead of all packets that are sent here */
-		bth(&f, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
-		send_frame(&f, 12 + 64 + 4, true);
+		bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
+		send_frame(&frame, 12 + 64 + 4, true);
 		if (!(i % 64))
 			send_near(2 + i / 64);
 	}
@@ -1178,7 +1178,7 @@ static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 {
 	u64 evicts = counter("mr_cache_evicts"), seen;
 	cpu_set_t all;
-	struct frame f;
+	struct frame frame;
 	int i;
 
 	sched_getaffinity(0, sizeof(all), &all);
@@ -1189,10 +1189,10 @@ static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 
 		if (!(i % n))
 			run_on(i / n % 2);
-		bth(&f, 0x0a, qpn, two.psn + 5000);
-		memcpy(f.data + 12, &va, 8);
-		memcpy(f.data + 20, &key, 4);
-		send_frame(&f, 12 + 16 + 4, good);
+		bth(&frame, 0x0a, qpn, two.psn + 5000);
+		memcpy(frame.data + 12, &va, 8);
+		memcpy(frame.data + 20, &key, 4);
+		send_frame(&frame, 12 + 16 + 4, good);
 	}
 	/* a lower bound of the handled packets, as others send, too */
 	for (i = 0; i < 100; i++) {

@@ -30,34 +30,34 @@
 static struct vt_dev da, db;
 static struct vt_end friend, victim;
 
-static void post_recv(struct vt_end *e, u64 id)
+static void post_recv(struct vt_end *end, u64 id)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf + SIZE / 2, 2 * MSG, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf + SIZE / 2, 2 * MSG, end->mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
-	must(!ibv_post_recv(e->qp, &wr, &bad));
+	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
-static void post_send(struct vt_end *e, const char *text)
+static void post_send(struct vt_end *end, const char *text)
 {
-	struct ibv_sge sge = { (uintptr_t)e->buf, MSG, e->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, MSG, end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 
-	strcpy((char *)e->buf, text);
-	must(!ibv_post_send(e->qp, &wr, &bad));
+	strcpy((char *)end->buf, text);
+	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
 static void connection(enum ibv_qp_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
-	must(!vt_end_create(&friend, &da, &o, SIZE));
-	must(!vt_end_create(&victim, &db, &o, SIZE));
+	opts.type = type;
+	must(!vt_end_create(&friend, &da, &opts, SIZE));
+	must(!vt_end_create(&victim, &db, &opts, SIZE));
 	must(!vt_connect(&friend, &victim));
 }
 
@@ -68,17 +68,17 @@ static void disconnect(void)
 }
 
 /* A stranger on @dev connects to @to, with the PSNs of @as. */
-static void pretend(struct vt_end *e, struct vt_dev *dev, enum ibv_qp_type type,
+static void pretend(struct vt_end *end, struct vt_dev *dev, enum ibv_qp_type type,
 		    const struct vt_end *as, const struct vt_end *to)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
-	o.retry_cnt = 0;
-	o.timeout = 14;
-	must(!vt_end_create(e, dev, &o, SIZE));
-	e->psn = as->psn;
-	must(!vt_to_init(e) && !vt_to_rtr(e, to) && !vt_to_rts(e));
+	opts.type = type;
+	opts.retry_cnt = 0;
+	opts.timeout = 14;
+	must(!vt_end_create(end, dev, &opts, SIZE));
+	end->psn = as->psn;
+	must(!vt_to_init(end) && !vt_to_rtr(end, to) && !vt_to_rts(end));
 }
 
 static void received(const char *text)
@@ -160,76 +160,76 @@ struct datagram {
 	u8 data[256];
 } __attribute__((packed));
 
-static u32 crc32_le(u32 crc, const u8 *p, size_t len)
+static u32 crc32_le(u32 crc, const u8 *bytes, size_t len)
 {
 	int i;
 
 	while (len--)
-		for (crc ^= *p++, i = 0; i < 8; i++)
+		for (crc ^= *bytes++, i = 0; i < 8; i++)
 			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
 	return crc;
 }
 
 /* The ICRC covers the headers that the stack will write (IBTA annex A17.3.3). */
-static void seal(struct datagram *d, u32 len)
+static void seal(struct datagram *datagram, u32 len)
 {
 	static const u8 ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
-	struct datagram m = *d;
+	struct datagram datagram_m = *datagram;
 	u32 crc;
 
-	m.ip.tos = 0xff;
-	m.ip.ttl = 0xff;
-	m.ip.check = 0xffff;
-	m.udp.check = 0xffff;
-	m.data[4] = 0xff;
-	crc = ~crc32_le(crc32_le(~0u, ones, 8), (u8 *)&m, 28 + len);
-	memcpy(d->data + len, &crc, 4);
+	datagram_m.ip.tos = 0xff;
+	datagram_m.ip.ttl = 0xff;
+	datagram_m.ip.check = 0xffff;
+	datagram_m.udp.check = 0xffff;
+	datagram_m.data[4] = 0xff;
+	crc = ~crc32_le(crc32_le(~0u, ones, 8), (u8 *)&datagram_m, 28 + len);
+	memcpy(datagram->data + len, &crc, 4);
 }
 
-static void put24(u8 *p, u32 v)
+static void put24(u8 *bytes, u32 v)
 {
-	p[0] = v >> 16;
-	p[1] = v >> 8;
-	p[2] = v;
+	bytes[0] = v >> 16;
+	bytes[1] = v >> 8;
+	bytes[2] = v;
 }
 
 /* A packet of @len bytes behind the BTH, from @from to @to. */
-static void packet(struct datagram *d, u16 sport, u8 opcode, u32 qpn, u32 psn,
+static void packet(struct datagram *datagram, u16 sport, u8 opcode, u32 qpn, u32 psn,
 		   u32 len)
 {
 	u32 addr;
 
-	memset(d, 0, sizeof(*d));
+	memset(datagram, 0, sizeof(*datagram));
 	memcpy(&addr, da.gid.raw + 12, 4);
-	d->ip = (struct iphdr){
+	datagram->ip = (struct iphdr){
 		.version = 4, .ihl = 5, .frag_off = htons(0x4000),
 		.protocol = IPPROTO_UDP, .saddr = addr, .daddr = addr,
 		.tot_len = htons(28 + 12 + len + 4),
 	};
-	d->udp = (struct udphdr){
+	datagram->udp = (struct udphdr){
 		.source = htons(sport), .dest = htons(ROCE_PORT),
 		.len = htons(8 + 12 + len + 4),
 	};
-	d->data[0] = opcode;
-	d->data[1] = 0x40;
-	d->data[2] = d->data[3] = 0xff;
-	put24(d->data + 5, qpn);
-	put24(d->data + 9, psn);
+	datagram->data[0] = opcode;
+	datagram->data[1] = 0x40;
+	datagram->data[2] = datagram->data[3] = 0xff;
+	put24(datagram->data + 5, qpn);
+	put24(datagram->data + 9, psn);
 }
 
 /* Send from a socket that a child opens as @uid. Return: its exit status, an errno. */
-static int send_as(uid_t uid, struct datagram *d, u32 len)
+static int send_as(uid_t uid, struct datagram *datagram, u32 len)
 {
 	int pid, status, on = IP_PMTUDISC_DO, fd;
 	struct sockaddr_in from = {
-		.sin_family = AF_INET, .sin_port = d->udp.source,
-		.sin_addr.s_addr = d->ip.saddr,
+		.sin_family = AF_INET, .sin_port = datagram->udp.source,
+		.sin_addr.s_addr = datagram->ip.saddr,
 	}, to = {
-		.sin_family = AF_INET, .sin_port = d->udp.dest,
-		.sin_addr.s_addr = d->ip.daddr,
+		.sin_family = AF_INET, .sin_port = datagram->udp.dest,
+		.sin_addr.s_addr = datagram->ip.daddr,
 	};
 
-	seal(d, 12 + len);
+	seal(datagram, 12 + len);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -239,7 +239,7 @@ static int send_as(uid_t uid, struct datagram *d, u32 len)
 		if (fd < 0 || bind(fd, (void *)&from, sizeof(from)) ||
 		    setsockopt(fd, SOL_IP, IP_MTU_DISCOVER, &on, sizeof(on)))
 			_exit(101);
-		if (sendto(fd, d->data, 12 + len + 4, 0, (void *)&to,
+		if (sendto(fd, datagram->data, 12 + len + 4, 0, (void *)&to,
 			   sizeof(to)) < 0)
 			_exit(errno);
 		_exit(0);
@@ -249,78 +249,78 @@ static int send_as(uid_t uid, struct datagram *d, u32 len)
 }
 
 /* A datagram of @uid arrives, or send() fails and a counter rises. */
-static void is_taken(uid_t uid, struct datagram *d, u32 len)
+static void is_taken(uid_t uid, struct datagram *datagram, u32 len)
 {
 	u64 refused = vt_counter(&da, "tx_spoofed");
 	u64 packets = vt_counter(&da, "rx_packets");
 
-	ktap_eq(send_as(uid, d, len), uid ? EPERM : 0);
+	ktap_eq(send_as(uid, datagram, len), uid ? EPERM : 0);
 	ktap_eq(vt_counter(&da, "tx_spoofed"), refused + !!uid);
 	ktap_eq(vt_counter(&da, "rx_packets"), packets + !uid);
 }
 
 static void socket_to_uc(void)
 {
-	struct datagram d;
+	struct datagram datagram;
 	struct ibv_wc wc;
 
 	connection(IBV_QPT_UC);
 	post_recv(&victim, 1);
-	packet(&d, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
-	is_taken(NOBODY, &d, MSG);
+	packet(&datagram, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
+	is_taken(NOBODY, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	/* The forgery is good: from a permitted socket it is executed. */
-	is_taken(0, &d, MSG);
+	is_taken(0, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
 	disconnect();
 }
 
 static void socket_to_rc(void)
 {
-	struct datagram d;
+	struct datagram datagram;
 	struct ibv_wc wc;
 
 	connection(IBV_QPT_RC);
 	post_recv(&victim, 1);
-	packet(&d, 0xc001, RC_SEND_ONLY, victim.qp->qp_num, friend.psn, MSG);
-	is_taken(NOBODY, &d, MSG);
+	packet(&datagram, 0xc001, RC_SEND_ONLY, victim.qp->qp_num, friend.psn, MSG);
+	is_taken(NOBODY, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	disconnect();
 	/* An ACK of a SEND for which the victim has no receive. */
 	connection(IBV_QPT_RC);
 	post_send(&friend, "the friend's");
-	packet(&d, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);
-	d.data[12] = 0x1f;
-	d.data[15] = 1;
-	is_taken(NOBODY, &d, 4);
+	packet(&datagram, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);
+	datagram.data[12] = 0x1f;
+	datagram.data[15] = 1;
+	is_taken(NOBODY, &datagram, 4);
 	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
 	disconnect();
 }
 
 static void socket_to_datagrams(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct datagram d;
+	struct vt_opts opts = VT_OPTS;
+	struct datagram datagram;
 	struct ibv_wc wc;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&victim, &db, &o, SIZE));
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&victim, &db, &opts, SIZE));
 	must(!vt_to_init(&victim) && !vt_to_rtr(&victim, &victim) &&
 	     !vt_to_rts(&victim));
 	post_recv(&victim, 1);
-	packet(&d, 0xc001, UD_SEND_ONLY, victim.qp->qp_num, 0, 8 + MSG);
-	memset(d.data + 12, 0x11, 4);
-	put24(d.data + 17, 0x123456);
-	is_taken(NOBODY, &d, 8 + MSG);
+	packet(&datagram, 0xc001, UD_SEND_ONLY, victim.qp->qp_num, 0, 8 + MSG);
+	memset(datagram.data + 12, 0x11, 4);
+	put24(datagram.data + 17, 0x123456);
+	is_taken(NOBODY, &datagram, 8 + MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
-	is_taken(0, &d, 8 + MSG);
+	is_taken(0, &datagram, 8 + MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
 	vt_end_destroy(&victim);
 	/* Management: QP 1 and its privileged Q_Key. */
-	packet(&d, 0xc001, UD_SEND_ONLY, 1, 0, 8 + 128);
-	d.data[12] = 0x80;
-	d.data[13] = 1;
-	is_taken(NOBODY, &d, 8 + 128);
+	packet(&datagram, 0xc001, UD_SEND_ONLY, 1, 0, 8 + 128);
+	datagram.data[12] = 0x80;
+	datagram.data[13] = 1;
+	is_taken(NOBODY, &datagram, 8 + 128);
 }
 
 #define TESTS(X)							\

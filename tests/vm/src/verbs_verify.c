@@ -112,14 +112,14 @@ static size_t slot_size(void)
 	return (cfg.max + 3 * MARGIN + VT_GRH + 63) & ~(size_t)63;
 }
 
-static u8 *src_of(struct flow *f, unsigned int s)
+static u8 *src_of(struct flow *flow, unsigned int slot)
 {
-	return f->from->buf + f->src + s * slot_size();
+	return flow->from->buf + flow->src + slot * slot_size();
 }
 
-static u8 *dst_of(struct flow *f, unsigned int s)
+static u8 *dst_of(struct flow *flow, unsigned int slot)
 {
-	return f->to->buf + f->dst + s * slot_size();
+	return flow->to->buf + flow->dst + slot * slot_size();
 }
 
 /* End the traffic with an error. Wrong data is never an expected error (-E). */
@@ -129,13 +129,13 @@ static u8 *dst_of(struct flow *f, unsigned int s)
 			snprintf(stopped, sizeof(stopped), __VA_ARGS__);\
 	} while (0)
 
-static void wrong(struct flow *f, unsigned int s, const char *what, size_t at)
+static void wrong(struct flow *flow, unsigned int slot, const char *what, size_t at)
 {
-	struct slot *sl = &f->slots[s];
+	struct slot *sl = &flow->slots[slot];
 
 	printf("# WRONG %s: %s from %s, QP 0x%x, slot %u, %u bytes at offset %u, byte %zu\n",
-	       what, ops[sl->op].name, f->from->dev->name, f->from->qp->qp_num,
-	       s, sl->len, sl->off, at);
+	       what, ops[sl->op].name, flow->from->dev->name, flow->from->qp->qp_num,
+	       slot, sl->len, sl->off, at);
 	exit(2);
 }
 
@@ -154,18 +154,18 @@ static int split(struct ibv_sge *sge, u8 *addr, u32 len, u32 key)
 	return n;
 }
 
-static u64 wr_id(struct flow *f, unsigned int s, bool recv)
+static u64 wr_id(struct flow *flow, unsigned int slot, bool recv)
 {
-	return (u64)(f - flows) << 32 | s << 1 | recv;
+	return (u64)(flow - flows) << 32 | slot << 1 | recv;
 }
 
-static void post_recv(struct flow *f, unsigned int s)
+static void post_recv(struct flow *flow, unsigned int slot)
 {
-	struct slot *sl = &f->slots[s];
-	struct ibv_recv_wr wr = { .wr_id = wr_id(f, s, true) }, *bad;
+	struct slot *sl = &flow->slots[slot];
+	struct ibv_recv_wr wr = { .wr_id = wr_id(flow, slot, true) }, *bad;
 	struct ibv_sge sge[MAX_SGE + 1];
-	u32 key = f->to->mr->lkey;
-	u8 *dst = dst_of(f, s);
+	u32 key = flow->to->mr->lkey;
+	u8 *dst = dst_of(flow, slot);
 	int n = 0;
 
 	wr.sg_list = sge;
@@ -175,43 +175,43 @@ static void post_recv(struct flow *f, unsigned int s)
 		n += split(sge + n, dst + VT_GRH + sl->off,
 			   sl->len + below(MARGIN), key);
 	wr.num_sge = n;
-	errno = ibv_post_recv(f->to->qp, &wr, &bad);
+	errno = ibv_post_recv(flow->to->qp, &wr, &bad);
 	if (errno)
 		STOP("ibv_post_recv: %s", strerror(errno));
 }
 
-static void post_send(struct flow *f, unsigned int s)
+static void post_send(struct flow *flow, unsigned int slot)
 {
-	struct slot *sl = &f->slots[s];
+	struct slot *sl = &flow->slots[slot];
 	struct ibv_send_wr wr = {
-		.wr_id = wr_id(f, s, false), .opcode = ops[sl->op].wr,
+		.wr_id = wr_id(flow, slot, false), .opcode = ops[sl->op].wr,
 		.send_flags = IBV_SEND_SIGNALED, .imm_data = htobe32(sl->imm),
 	}, *bad;
-	u64 remote = (uintptr_t)dst_of(f, s) + VT_GRH + sl->off;
+	u64 remote = (uintptr_t)dst_of(flow, slot) + VT_GRH + sl->off;
 	struct ibv_sge sge[MAX_SGE];
 
 	wr.sg_list = sge;
-	wr.num_sge = split(sge, src_of(f, s) + sl->off, sl->len,
-			   f->from->mr->lkey);
-	if (sl->op <= OP_WRITE_IMM && sl->len <= f->from->o.cap.max_inline_data &&
+	wr.num_sge = split(sge, src_of(flow, slot) + sl->off, sl->len,
+			   flow->from->mr->lkey);
+	if (sl->op <= OP_WRITE_IMM && sl->len <= flow->from->o.cap.max_inline_data &&
 	    below(2))
 		wr.send_flags |= IBV_SEND_INLINE;
 	if (sl->op == OP_CAS || sl->op == OP_FAA) {
 		wr.wr.atomic.remote_addr = remote;
-		wr.wr.atomic.rkey = f->to->mr->rkey;
+		wr.wr.atomic.rkey = flow->to->mr->rkey;
 		wr.wr.atomic.compare_add = sl->op == OP_CAS ? sl->cmp : sl->arg;
 		wr.wr.atomic.swap = sl->arg;
 		wr.num_sge = 1;
 		sge[0].length = 8;
 	} else if (cfg.o.type == IBV_QPT_UD) {
-		wr.wr.ud.ah = f->ah;
-		wr.wr.ud.remote_qpn = f->to->qp->qp_num;
+		wr.wr.ud.ah = flow->ah;
+		wr.wr.ud.remote_qpn = flow->to->qp->qp_num;
 		wr.wr.ud.remote_qkey = VT_QKEY;
 	} else {
 		wr.wr.rdma.remote_addr = remote;
-		wr.wr.rdma.rkey = f->to->mr->rkey;
+		wr.wr.rdma.rkey = flow->to->mr->rkey;
 	}
-	errno = ibv_post_send(f->from->qp, &wr, &bad);
+	errno = ibv_post_send(flow->from->qp, &wr, &bad);
 	if (errno)
 		STOP("ibv_post_send: %s", strerror(errno));
 }
@@ -240,10 +240,10 @@ static void choose(struct slot *sl)
 	}
 }
 
-static void start(struct flow *f, unsigned int s)
+static void start(struct flow *flow, unsigned int slot)
 {
-	struct slot *sl = &f->slots[s];
-	u8 *src = src_of(f, s), *dst = dst_of(f, s);
+	struct slot *sl = &flow->slots[slot];
+	u8 *src = src_of(flow, slot), *dst = dst_of(flow, slot);
 
 	choose(sl);
 	memset(src, WIPED, slot_size());
@@ -257,59 +257,59 @@ static void start(struct flow *f, unsigned int s)
 	sl->busy = true;
 	sl->send_done = false;
 	sl->recv_done = !ops[sl->op].recv;
-	f->posted++;
+	flow->posted++;
 	/* late: the receive queue is empty when the first request arrives */
 	if (!sl->recv_done && !cfg.late_recv)
-		post_recv(f, s);
-	post_send(f, s);
+		post_recv(flow, slot);
+	post_send(flow, slot);
 	if (!sl->recv_done && cfg.late_recv)
-		post_recv(f, s);
+		post_recv(flow, slot);
 }
 
-static ssize_t not_wiped(const u8 *p, size_t from, size_t to)
+static ssize_t not_wiped(const u8 *bytes, size_t from, size_t to)
 {
 	for (; from < to; from++)
-		if (p[from] != WIPED)
+		if (bytes[from] != WIPED)
 			return from;
 	return -1;
 }
 
-static void check_side(struct flow *f, unsigned int s, bool remote)
+static void check_side(struct flow *flow, unsigned int slot, bool remote)
 {
-	struct slot *sl = &f->slots[s];
-	u8 *p = remote ? dst_of(f, s) : src_of(f, s);
+	struct slot *sl = &flow->slots[slot];
+	u8 *bytes = remote ? dst_of(flow, slot) : src_of(flow, slot);
 	size_t off = sl->off + (remote ? VT_GRH : 0);
 	size_t head = remote && cfg.o.type == IBV_QPT_UD ? VT_GRH : 0;
 	ssize_t bad;
 	u64 want;
 
-	bad = not_wiped(p, head, off);
+	bad = not_wiped(bytes, head, off);
 	if (bad < 0)
-		bad = not_wiped(p, off + sl->len, slot_size());
+		bad = not_wiped(bytes, off + sl->len, slot_size());
 	if (bad >= 0)
-		wrong(f, s, remote ? "remote margin" : "local margin", bad);
+		wrong(flow, slot, remote ? "remote margin" : "local margin", bad);
 	if (!is_atomic(sl->op)) {
-		bad = vt_check(p + off, sl->len, sl->seed);
+		bad = vt_check(bytes + off, sl->len, sl->seed);
 		if (bad < 0)
 			return;
-		vt_say("found %02x there%s", p[off + bad],
-		       p[off + bad] == WIPED ? ", nothing came" : "");
-		wrong(f, s, remote ? "remote data" : "local data", bad);
+		vt_say("found %02x there%s", bytes[off + bad],
+		       bytes[off + bad] == WIPED ? ", nothing came" : "");
+		wrong(flow, slot, remote ? "remote data" : "local data", bad);
 	}
 	want = sl->old;
 	if (remote && sl->op == OP_FAA)
 		want += sl->arg;
 	else if (remote && sl->cmp == sl->old)
 		want = sl->arg;
-	if (memcmp(p + off, &want, 8))
-		wrong(f, s, remote ? "atomic target" : "atomic result", 0);
+	if (memcmp(bytes + off, &want, 8))
+		wrong(flow, slot, remote ? "atomic target" : "atomic result", 0);
 }
 
 /* No completion tells that an unreliable WRITE without immediate has arrived. */
-static void await_placement(struct flow *f, unsigned int s)
+static void await_placement(struct flow *flow, unsigned int slot)
 {
-	struct slot *sl = &f->slots[s];
-	u8 *dst = dst_of(f, s) + VT_GRH + sl->off;
+	struct slot *sl = &flow->slots[slot];
+	u8 *dst = dst_of(flow, slot) + VT_GRH + sl->off;
 	u64 end = vt_now_ms() + vt_ms(5000);
 	unsigned int idle = 0;
 
@@ -317,50 +317,50 @@ static void await_placement(struct flow *f, unsigned int s)
 		vt_relax(&idle);
 }
 
-static void finish(struct flow *f, unsigned int s)
+static void finish(struct flow *flow, unsigned int slot)
 {
-	struct slot *sl = &f->slots[s];
+	struct slot *sl = &flow->slots[slot];
 
 	if (cfg.o.type == IBV_QPT_UC && sl->op == OP_WRITE)
-		await_placement(f, s);
-	check_side(f, s, false);
-	check_side(f, s, true);
+		await_placement(flow, slot);
+	check_side(flow, slot, false);
+	check_side(flow, slot, true);
 	sl->busy = false;
-	f->done++;
+	flow->done++;
 	total++;
 	bytes += sl->len;
 	op_count[sl->op]++;
 }
 
-static void check_recv_wc(struct flow *f, unsigned int s, struct ibv_wc *wc)
+static void check_recv_wc(struct flow *flow, unsigned int slot, struct ibv_wc *wc)
 {
-	struct slot *sl = &f->slots[s];
+	struct slot *sl = &flow->slots[slot];
 	u32 len = sl->len + (cfg.o.type == IBV_QPT_UD ? VT_GRH : 0);
 
 	if (wc->opcode != (ops[sl->op].places ? IBV_WC_RECV :
 			   IBV_WC_RECV_RDMA_WITH_IMM))
-		wrong(f, s, "receive opcode", wc->opcode);
+		wrong(flow, slot, "receive opcode", wc->opcode);
 	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != ops[sl->op].imm)
-		wrong(f, s, "receive flags", wc->wc_flags);
+		wrong(flow, slot, "receive flags", wc->wc_flags);
 	if (ops[sl->op].imm && be32toh(wc->imm_data) != sl->imm)
-		wrong(f, s, "immediate", be32toh(wc->imm_data));
+		wrong(flow, slot, "immediate", be32toh(wc->imm_data));
 	if (wc->byte_len != len)
-		wrong(f, s, "byte_len", wc->byte_len);
+		wrong(flow, slot, "byte_len", wc->byte_len);
 }
 
 static void complete(struct ibv_wc *wc, int side)
 {
-	struct flow *f = &flows[wc->wr_id >> 32];
-	unsigned int s = (wc->wr_id & 0xffffffff) >> 1;
+	struct flow *flow = &flows[wc->wr_id >> 32];
+	unsigned int slot = (wc->wr_id & 0xffffffff) >> 1;
 	bool recv = wc->wr_id & 1;
 	struct slot *sl;
 
-	if (wc->wr_id >> 32 >= nflows || s >= cfg.depth) {
+	if (wc->wr_id >> 32 >= nflows || slot >= cfg.depth) {
 		printf("# WRONG completion: wr_id 0x%llx\n",
 		       (unsigned long long)wc->wr_id);
 		exit(2);
 	}
-	sl = &f->slots[s];
+	sl = &flow->slots[slot];
 	if (wc->status) {
 		STOP("%s: %s of %s, vendor 0x%x", devs[side].name,
 		     ibv_wc_status_str(wc->status),
@@ -368,35 +368,35 @@ static void complete(struct ibv_wc *wc, int side)
 		return;
 	}
 	if (!sl->busy || (recv ? sl->recv_done : sl->send_done) ||
-	    wc->qp_num != (recv ? f->to : f->from)->qp->qp_num)
-		wrong(f, s, "completion", recv);
+	    wc->qp_num != (recv ? flow->to : flow->from)->qp->qp_num)
+		wrong(flow, slot, "completion", recv);
 	if (recv) {
-		check_recv_wc(f, s, wc);
+		check_recv_wc(flow, slot, wc);
 		sl->recv_done = true;
 	} else {
 		if (wc->opcode != ops[sl->op].wc)
-			wrong(f, s, "send opcode", wc->opcode);
+			wrong(flow, slot, "send opcode", wc->opcode);
 		sl->send_done = true;
 	}
 	if (sl->send_done && sl->recv_done)
-		finish(f, s);
+		finish(flow, slot);
 }
 
 static int reap(void)
 {
 	struct ibv_wc wc[16];
 	int side, r, i, n = 0;
-	unsigned int q;
+	unsigned int pair;
 
 	for (side = 0; side < 2; side++)
-		for (q = 0; q < cfg.qps; q++) {
-			r = ibv_poll_cq(ends[side][q].scq, 16, wc);
+		for (pair = 0; pair < cfg.qps; pair++) {
+			r = ibv_poll_cq(ends[side][pair].scq, 16, wc);
 			for (i = 0; i < r; i++)
 				complete(&wc[i], side);
 			n += r;
 			if (r < 0)
 				STOP("ibv_poll_cq");
-			r = ibv_poll_cq(ends[side][q].rcq, 16, wc);
+			r = ibv_poll_cq(ends[side][pair].rcq, 16, wc);
 			for (i = 0; i < r; i++)
 				complete(&wc[i], side);
 			n += r;
@@ -432,16 +432,16 @@ static void check_async(void)
 
 static struct ibv_comp_channel *channel(unsigned int i)
 {
-	struct vt_end *e = &ends[i & 1][i >> 2];
+	struct vt_end *end = &ends[i & 1][i >> 2];
 
-	return i & 2 ? e->schan : e->rchan;
+	return i & 2 ? end->schan : end->rchan;
 }
 
 /* Arm all CQs, poll once more, then sleep. Return: the completions polled. */
 static int wait_event(void)
 {
 	unsigned int i, n = 4 * cfg.qps;
-	struct pollfd p[n];
+	struct pollfd pollfd[n];
 	int r, side;
 
 	for (side = 0; side < 2; side++)
@@ -453,35 +453,35 @@ static int wait_event(void)
 	if (r || stopped[0])
 		return r;
 	for (i = 0; i < n; i++)
-		p[i] = (struct pollfd) { channel(i)->fd, POLLIN, 0 };
-	if (poll(p, n, 500) <= 0)
+		pollfd[i] = (struct pollfd) { channel(i)->fd, POLLIN, 0 };
+	if (poll(pollfd, n, 500) <= 0)
 		return 0;
 	for (i = 0; i < n; i++)
-		if (p[i].revents)
+		if (pollfd[i].revents)
 			vt_event(channel(i), 0);
 	return reap();
 }
 
-static bool more(struct flow *f)
+static bool more(struct flow *flow)
 {
-	return !stopped[0] && (!cfg.count || f->posted < cfg.count);
+	return !stopped[0] && (!cfg.count || flow->posted < cfg.count);
 }
 
 static void run(void)
 {
 	u64 begin = vt_now_ms(), last = begin, now, async = begin;
-	unsigned int idle = 0, i, s;
+	unsigned int idle = 0, i, slot;
 	bool said = false, busy, expired = false;
 
 	do {
 		busy = false;
 		for (i = 0; i < nflows; i++)
-			for (s = 0; s < cfg.depth; s++) {
-				struct flow *f = &flows[i];
+			for (slot = 0; slot < cfg.depth; slot++) {
+				struct flow *flow = &flows[i];
 
-				if (!f->slots[s].busy && !expired && more(f))
-					start(f, s);
-				busy |= f->slots[s].busy;
+				if (!flow->slots[slot].busy && !expired && more(flow))
+					start(flow, slot);
+				busy |= flow->slots[slot].busy;
 			}
 		now = vt_now_ms();
 		if (reap() || (cfg.events && busy && wait_event())) {
@@ -508,23 +508,23 @@ static void run(void)
 static int make_flows(void)
 {
 	size_t area = cfg.depth * slot_size();
-	unsigned int q, dir;
-	struct flow *f;
+	unsigned int pair, dir;
+	struct flow *flow;
 
 	flows = calloc(2 * cfg.qps, sizeof(*flows));
 	if (!flows)
 		return ENOMEM;
-	for (q = 0; q < cfg.qps; q++)
+	for (pair = 0; pair < cfg.qps; pair++)
 		for (dir = 0; dir < 2; dir++) {
 			if (!(cfg.directions & 1u << dir))
 				continue;
-			f = &flows[nflows++];
-			f->from = &ends[dir][q];
-			f->to = &ends[!dir][q];
-			f->ah = ahs[dir];
+			flow = &flows[nflows++];
+			flow->from = &ends[dir][pair];
+			flow->to = &ends[!dir][pair];
+			flow->ah = ahs[dir];
 			/* each end has one area to send from, one to receive */
-			f->src = 0;
-			f->dst = area;
+			flow->src = 0;
+			flow->dst = area;
 		}
 	return 0;
 }
@@ -532,22 +532,22 @@ static int make_flows(void)
 static int make_ends(void)
 {
 	size_t len = 2 * cfg.depth * slot_size();
-	unsigned int q;
+	unsigned int pair;
 	int side, err;
 
 	for (side = 0; side < 2; side++) {
 		ends[side] = calloc(cfg.qps, sizeof(*ends[side]));
 		if (!ends[side])
 			return ENOMEM;
-		for (q = 0; q < cfg.qps; q++) {
-			err = vt_end_create(&ends[side][q], &devs[side],
+		for (pair = 0; pair < cfg.qps; pair++) {
+			err = vt_end_create(&ends[side][pair], &devs[side],
 					    &cfg.o, len);
 			if (err)
 				return err;
 		}
 	}
-	for (q = 0; q < cfg.qps; q++) {
-		err = vt_connect(&ends[0][q], &ends[1][q]);
+	for (pair = 0; pair < cfg.qps; pair++) {
+		err = vt_connect(&ends[0][pair], &ends[1][pair]);
 		if (err)
 			return err;
 	}
@@ -563,12 +563,12 @@ static int make_ends(void)
 /* Objects of an unplugged device must be destroyed without a hang, too. */
 static void tear_down(void)
 {
-	unsigned int q;
+	unsigned int pair;
 	int side;
 
 	for (side = 0; side < 2; side++) {
-		for (q = 0; q < cfg.qps; q++)
-			vt_end_destroy(&ends[side][q]);
+		for (pair = 0; pair < cfg.qps; pair++)
+			vt_end_destroy(&ends[side][pair]);
 		if (ahs[side])
 			ibv_destroy_ah(ahs[side]);
 		vt_close(&devs[side]);

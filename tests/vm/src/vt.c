@@ -88,138 +88,138 @@ static bool family_is(const union ibv_gid *gid, enum vt_family family)
 	return family == VT_IPV6;
 }
 
-static int find_gid(struct vt_dev *d, enum vt_family family, int index)
+static int find_gid(struct vt_dev *dev, enum vt_family family, int index)
 {
 	struct ibv_gid_entry *table;
 	ssize_t n, i;
 	int err = ENOENT;
 
-	table = calloc(d->port.gid_tbl_len, sizeof(*table));
+	table = calloc(dev->port.gid_tbl_len, sizeof(*table));
 	if (!table)
 		return ENOMEM;
-	n = ibv_query_gid_table(d->ctx, table, d->port.gid_tbl_len, 0);
+	n = ibv_query_gid_table(dev->ctx, table, dev->port.gid_tbl_len, 0);
 	for (i = 0; i < n && err; i++) {
 		if (index >= 0 ? table[i].gid_index != (u32)index :
 		    table[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
 		    !family_is(&table[i].gid, family))
 			continue;
-		d->gid = table[i].gid;
-		d->gid_index = table[i].gid_index;
+		dev->gid = table[i].gid;
+		dev->gid_index = table[i].gid_index;
 		err = 0;
 	}
 	free(table);
 	if (err)
-		vt_say("%s: no such GID (%zd in the table)", d->name, n);
+		vt_say("%s: no such GID (%zd in the table)", dev->name, n);
 	return err;
 }
 
-int vt_open(struct vt_dev *d, const char *name, enum vt_family family,
+int vt_open(struct vt_dev *dev, const char *name, enum vt_family family,
 	    int gid_index)
 {
-	memset(d, 0, sizeof(*d));
-	d->name = name;
+	memset(dev, 0, sizeof(*dev));
+	dev->name = name;
 	errno = 0;
-	d->ctx = open_by_name(name);
-	if (!d->ctx)
+	dev->ctx = open_by_name(name);
+	if (!dev->ctx)
 		return vt_err("%s: cannot be opened", name);
-	d->pd = ibv_alloc_pd(d->ctx);
-	if (!d->pd)
+	dev->pd = ibv_alloc_pd(dev->ctx);
+	if (!dev->pd)
 		return vt_err("%s: ibv_alloc_pd", name);
-	errno = ibv_query_port(d->ctx, 1, &d->port);
+	errno = ibv_query_port(dev->ctx, 1, &dev->port);
 	if (errno)
 		return vt_err("%s: ibv_query_port", name);
-	fcntl(d->ctx->async_fd, F_SETFL, O_NONBLOCK);
-	return find_gid(d, family, gid_index);
+	fcntl(dev->ctx->async_fd, F_SETFL, O_NONBLOCK);
+	return find_gid(dev, family, gid_index);
 }
 
-bool vt_open_both(struct vt_dev *a, struct vt_dev *b, enum vt_family family)
+bool vt_open_both(struct vt_dev *dev_a, struct vt_dev *dev_b, enum vt_family family)
 {
-	return !vt_open(a, vt_name_a(), family, -1) &&
-	       !vt_open(b, vt_name_b(), family, -1);
+	return !vt_open(dev_a, vt_name_a(), family, -1) &&
+	       !vt_open(dev_b, vt_name_b(), family, -1);
 }
 
-void vt_close(struct vt_dev *d)
+void vt_close(struct vt_dev *dev)
 {
-	if (d->pd)
-		ibv_dealloc_pd(d->pd);
-	if (d->ctx)
-		ibv_close_device(d->ctx);
-	memset(d, 0, sizeof(*d));
+	if (dev->pd)
+		ibv_dealloc_pd(dev->pd);
+	if (dev->ctx)
+		ibv_close_device(dev->ctx);
+	memset(dev, 0, sizeof(*dev));
 }
 
-static int create_cq(struct vt_end *e, struct ibv_comp_channel **chan,
+static int create_cq(struct vt_end *end, struct ibv_comp_channel **chan,
 		     struct ibv_cq **cq)
 {
-	if (e->o.channel) {
-		*chan = ibv_create_comp_channel(e->dev->ctx);
+	if (end->o.channel) {
+		*chan = ibv_create_comp_channel(end->dev->ctx);
 		if (!*chan)
 			return vt_err("ibv_create_comp_channel");
 	}
-	*cq = ibv_create_cq(e->dev->ctx, e->o.cqe, e, *chan, 0);
+	*cq = ibv_create_cq(end->dev->ctx, end->o.cqe, end, *chan, 0);
 	return *cq ? 0 : vt_err("ibv_create_cq");
 }
 
-int vt_end_create_ex(struct vt_end *e, struct vt_dev *d,
-		     const struct vt_opts *o, size_t len, u64 ops)
+int vt_end_create_ex(struct vt_end *end, struct vt_dev *dev,
+		     const struct vt_opts *opts, size_t len, u64 ops)
 {
 	struct ibv_qp_init_attr_ex init = {
-		.cap = o->cap, .qp_type = o->type, .sq_sig_all = o->sig_all,
-		.pd = d->pd, .send_ops_flags = ops,
+		.cap = opts->cap, .qp_type = opts->type, .sq_sig_all = opts->sig_all,
+		.pd = dev->pd, .send_ops_flags = ops,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     (ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 	};
 	int err;
 
-	memset(e, 0, sizeof(*e));
-	e->dev = d;
-	e->o = *o;
-	e->len = len;
-	err = create_cq(e, &e->schan, &e->scq) ?:
-	      create_cq(e, &e->rchan, &e->rcq);
+	memset(end, 0, sizeof(*end));
+	end->dev = dev;
+	end->o = *opts;
+	end->len = len;
+	err = create_cq(end, &end->schan, &end->scq) ?:
+	      create_cq(end, &end->rchan, &end->rcq);
 	if (err)
 		return err;
-	e->buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (e->buf == MAP_FAILED) {
-		e->buf = NULL;
+	end->buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (end->buf == MAP_FAILED) {
+		end->buf = NULL;
 		return vt_err("mmap");
 	}
-	e->mr = ibv_reg_mr(d->pd, e->buf, len, o->access);
-	if (!e->mr)
+	end->mr = ibv_reg_mr(dev->pd, end->buf, len, opts->access);
+	if (!end->mr)
 		return vt_err("ibv_reg_mr");
-	init.send_cq = o->send_cq ?: e->scq;
-	init.recv_cq = e->rcq;
-	e->qp = ibv_create_qp_ex(d->ctx, &init);
-	if (!e->qp)
+	init.send_cq = opts->send_cq ?: end->scq;
+	init.recv_cq = end->rcq;
+	end->qp = ibv_create_qp_ex(dev->ctx, &init);
+	if (!end->qp)
 		return vt_err("ibv_create_qp");
 	/* near the wrap, so that every run crosses it */
-	e->psn = 0xfffff0 + (e->qp->qp_num & 0xf);
+	end->psn = 0xfffff0 + (end->qp->qp_num & 0xf);
 	return 0;
 }
 
-int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
+int vt_end_create(struct vt_end *end, struct vt_dev *dev, const struct vt_opts *opts,
 		  size_t len)
 {
-	return vt_end_create_ex(e, d, o, len, 0);
+	return vt_end_create_ex(end, dev, opts, len, 0);
 }
 
-void vt_end_destroy(struct vt_end *e)
+void vt_end_destroy(struct vt_end *end)
 {
-	if (e->qp)
-		ibv_destroy_qp(e->qp);
-	if (e->mr)
-		ibv_dereg_mr(e->mr);
-	if (e->buf)
-		munmap(e->buf, e->len);
-	if (e->scq)
-		ibv_destroy_cq(e->scq);
-	if (e->rcq)
-		ibv_destroy_cq(e->rcq);
-	if (e->schan)
-		ibv_destroy_comp_channel(e->schan);
-	if (e->rchan)
-		ibv_destroy_comp_channel(e->rchan);
-	memset(e, 0, sizeof(*e));
+	if (end->qp)
+		ibv_destroy_qp(end->qp);
+	if (end->mr)
+		ibv_dereg_mr(end->mr);
+	if (end->buf)
+		munmap(end->buf, end->len);
+	if (end->scq)
+		ibv_destroy_cq(end->scq);
+	if (end->rcq)
+		ibv_destroy_cq(end->rcq);
+	if (end->schan)
+		ibv_destroy_comp_channel(end->schan);
+	if (end->rchan)
+		ibv_destroy_comp_channel(end->rchan);
+	memset(end, 0, sizeof(*end));
 }
 
 static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -228,62 +228,62 @@ static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return errno ? vt_err("QP to state %d", attr->qp_state) : 0;
 }
 
-int vt_to_init(struct vt_end *e)
+int vt_to_init(struct vt_end *end)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = VT_QKEY,
-		.qp_access_flags = e->o.access,
+		.qp_access_flags = end->o.access,
 	};
 
-	return modify(e->qp, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-		      (e->o.type == IBV_QPT_UD ? IBV_QP_QKEY :
+	return modify(end->qp, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		      (end->o.type == IBV_QPT_UD ? IBV_QP_QKEY :
 						 IBV_QP_ACCESS_FLAGS));
 }
 
-static struct ibv_ah_attr ah_attr(const struct vt_dev *d,
+static struct ibv_ah_attr ah_attr(const struct vt_dev *dev,
 				  const struct vt_dev *peer)
 {
 	return (struct ibv_ah_attr) {
 		.is_global = 1, .port_num = 1,
 		.grh = {
-			.dgid = peer->gid, .sgid_index = d->gid_index,
+			.dgid = peer->gid, .sgid_index = dev->gid_index,
 			.hop_limit = 64,
 		},
 	};
 }
 
-int vt_to_rtr(struct vt_end *e, const struct vt_end *peer)
+int vt_to_rtr(struct vt_end *end, const struct vt_end *peer)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = e->o.mtu,
+		.qp_state = IBV_QPS_RTR, .path_mtu = end->o.mtu,
 		.dest_qp_num = peer->qp->qp_num, .rq_psn = peer->psn,
-		.max_dest_rd_atomic = e->o.rd_atomic,
-		.min_rnr_timer = e->o.rnr_timer,
-		.ah_attr = ah_attr(e->dev, peer->dev),
+		.max_dest_rd_atomic = end->o.rd_atomic,
+		.min_rnr_timer = end->o.rnr_timer,
+		.ah_attr = ah_attr(end->dev, peer->dev),
 	};
 	int mask = 0;
 
-	if (e->o.type != IBV_QPT_UD)
+	if (end->o.type != IBV_QPT_UD)
 		mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 		       IBV_QP_RQ_PSN;
-	if (e->o.type == IBV_QPT_RC)
+	if (end->o.type == IBV_QPT_RC)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return modify(e->qp, &attr, mask);
+	return modify(end->qp, &attr, mask);
 }
 
-int vt_to_rts(struct vt_end *e)
+int vt_to_rts(struct vt_end *end)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = e->psn,
-		.timeout = e->o.timeout, .retry_cnt = e->o.retry_cnt,
-		.rnr_retry = e->o.rnr_retry, .max_rd_atomic = e->o.rd_atomic,
+		.qp_state = IBV_QPS_RTS, .sq_psn = end->psn,
+		.timeout = end->o.timeout, .retry_cnt = end->o.retry_cnt,
+		.rnr_retry = end->o.rnr_retry, .max_rd_atomic = end->o.rd_atomic,
 	};
 	int mask = IBV_QP_SQ_PSN;
 
-	if (e->o.type == IBV_QPT_RC)
+	if (end->o.type == IBV_QPT_RC)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
-	return modify(e->qp, &attr, mask);
+	return modify(end->qp, &attr, mask);
 }
 
 int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state state)
@@ -306,17 +306,17 @@ enum ibv_qp_state vt_state(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-int vt_connect(struct vt_end *a, struct vt_end *b)
+int vt_connect(struct vt_end *end_a, struct vt_end *end_b)
 {
-	return vt_to_init(a) ?: vt_to_init(b) ?:
-	       vt_to_rtr(a, b) ?: vt_to_rtr(b, a) ?:
-	       vt_to_rts(a) ?: vt_to_rts(b);
+	return vt_to_init(end_a) ?: vt_to_init(end_b) ?:
+	       vt_to_rtr(end_a, end_b) ?: vt_to_rtr(end_b, end_a) ?:
+	       vt_to_rts(end_a) ?: vt_to_rts(end_b);
 }
 
-struct ibv_ah *vt_ah(struct vt_dev *d, const struct vt_dev *peer)
+struct ibv_ah *vt_ah(struct vt_dev *dev, const struct vt_dev *peer)
 {
-	struct ibv_ah_attr attr = ah_attr(d, peer);
-	struct ibv_ah *ah = ibv_create_ah(d->pd, &attr);
+	struct ibv_ah_attr attr = ah_attr(dev, peer);
+	struct ibv_ah *ah = ibv_create_ah(dev->pd, &attr);
 
 	if (!ah)
 		vt_err("ibv_create_ah");
@@ -359,27 +359,27 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms)
 
 bool vt_event(struct ibv_comp_channel *chan, int ms)
 {
-	struct pollfd p = { .fd = chan->fd, .events = POLLIN };
+	struct pollfd poll_p = { .fd = chan->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
 
-	if (poll(&p, 1, ms) <= 0 || ibv_get_cq_event(chan, &cq, &context))
+	if (poll(&poll_p, 1, ms) <= 0 || ibv_get_cq_event(chan, &cq, &context))
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	return true;
 }
 
-bool vt_async(struct vt_dev *d, enum ibv_event_type type, int ms)
+bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms)
 {
-	struct pollfd p = { .fd = d->ctx->async_fd, .events = POLLIN };
+	struct pollfd poll_p = { .fd = dev->ctx->async_fd, .events = POLLIN };
 	u64 end = vt_now_ms() + ms, now;
 	struct ibv_async_event ev;
 	bool found = false;
 
 	for (now = vt_now_ms(); !found && now <= end; now = vt_now_ms()) {
-		if (poll(&p, 1, end - now) <= 0)
+		if (poll(&poll_p, 1, end - now) <= 0)
 			break;
-		if (ibv_get_async_event(d->ctx, &ev))
+		if (ibv_get_async_event(dev->ctx, &ev))
 			continue;
 		found = ev.event_type == type;
 		ibv_ack_async_event(&ev);
@@ -397,28 +397,28 @@ static u64 word_at(u64 seed, u64 i)
 
 void vt_fill(void *buf, size_t len, u64 seed)
 {
-	u8 *p = buf;
+	u8 *bytes = buf;
 	size_t i;
 	u64 w;
 
 	for (i = 0; i < len; i += sizeof(w)) {
 		w = word_at(seed, i);
-		memcpy(p + i, &w, len - i < sizeof(w) ? len - i : sizeof(w));
+		memcpy(bytes + i, &w, len - i < sizeof(w) ? len - i : sizeof(w));
 	}
 }
 
 ssize_t vt_check(const void *buf, size_t len, u64 seed)
 {
-	const u8 *p = buf;
+	const u8 *bytes = buf;
 	size_t i, n, k;
 	u64 w;
 
 	for (i = 0; i < len; i += sizeof(w)) {
 		w = word_at(seed, i);
 		n = len - i < sizeof(w) ? len - i : sizeof(w);
-		if (!memcmp(p + i, &w, n))
+		if (!memcmp(bytes + i, &w, n))
 			continue;
-		for (k = 0; p[i + k] == ((u8 *)&w)[k]; k++)
+		for (k = 0; bytes[i + k] == ((u8 *)&w)[k]; k++)
 			;
 		return i + k;
 	}
@@ -428,16 +428,16 @@ ssize_t vt_check(const void *buf, size_t len, u64 seed)
 /* The value of "KEY: N kB" in a file, -1: none */
 static long vt_value_of(const char *path, const char *key)
 {
-	FILE *f = fopen(path, "r");
+	FILE *file = fopen(path, "r");
 	size_t n = strlen(key);
 	char line[200];
 	long kb = -1;
 
-	while (f && fgets(line, sizeof(line), f))
+	while (file && fgets(line, sizeof(line), file))
 		if (!strncmp(line, key, n) && line[n] == ':')
 			kb = atol(line + n + 1);
-	if (f)
-		fclose(f);
+	if (file)
+		fclose(file);
 	return kb;
 }
 

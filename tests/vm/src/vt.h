@@ -87,37 +87,37 @@ u64 vt_now_ms(void);
 int vt_ms(int ms);
 
 /* @gid_index: -1 takes the first RoCE v2 GID of @family */
-int vt_open(struct vt_dev *d, const char *name, enum vt_family family,
+int vt_open(struct vt_dev *dev, const char *name, enum vt_family family,
 	    int gid_index);
 /* CAIRN_A and CAIRN_B; false if one cannot be opened. */
-bool vt_open_both(struct vt_dev *a, struct vt_dev *b, enum vt_family family);
-void vt_close(struct vt_dev *d);
+bool vt_open_both(struct vt_dev *dev_a, struct vt_dev *dev_b, enum vt_family family);
+void vt_close(struct vt_dev *dev);
 
 /* The buffer of @len bytes is page aligned and zeroed. */
-int vt_end_create(struct vt_end *e, struct vt_dev *d, const struct vt_opts *o,
+int vt_end_create(struct vt_end *end, struct vt_dev *dev, const struct vt_opts *opts,
 		  size_t len);
 /* The same with an extended queue pair, that has these ..._EX_WITH_ operations. */
-int vt_end_create_ex(struct vt_end *e, struct vt_dev *d,
-		     const struct vt_opts *o, size_t len, u64 ops);
-void vt_end_destroy(struct vt_end *e);
+int vt_end_create_ex(struct vt_end *end, struct vt_dev *dev,
+		     const struct vt_opts *opts, size_t len, u64 ops);
+void vt_end_destroy(struct vt_end *end);
 
 /* One step each; @peer gives the QP number, GID and PSN to connect to. */
-int vt_to_init(struct vt_end *e);
-int vt_to_rtr(struct vt_end *e, const struct vt_end *peer);
-int vt_to_rts(struct vt_end *e);
+int vt_to_init(struct vt_end *end);
+int vt_to_rtr(struct vt_end *end, const struct vt_end *peer);
+int vt_to_rts(struct vt_end *end);
 int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
 enum ibv_qp_state vt_state(struct ibv_qp *qp);
 /* RESET to RTS on both ends */
-int vt_connect(struct vt_end *a, struct vt_end *b);
+int vt_connect(struct vt_end *end_a, struct vt_end *end_b);
 
-struct ibv_ah *vt_ah(struct vt_dev *d, const struct vt_dev *peer);
+struct ibv_ah *vt_ah(struct vt_dev *dev, const struct vt_dev *peer);
 
 /* Completions: exactly @n within @ms, 0 or ETIMEDOUT. */
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms);
 /* Does an event of @chan arrive within @ms? Acknowledges it. */
 bool vt_event(struct ibv_comp_channel *chan, int ms);
 /* Does an asynchronous event of this type arrive within @ms? Drops others. */
-bool vt_async(struct vt_dev *d, enum ibv_event_type type, int ms);
+bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms);
 
 /* Yield while polling: @idle counts empty polls, 0 after a completion. */
 void vt_relax(unsigned int *idle);

@@ -25,21 +25,21 @@ bool vt_dax(void)
 
 u8 *vt_dax_map(void *at, size_t len, off_t off)
 {
-	u8 *p;
+	u8 *bytes;
 
 	if (dax_fd < 0)
 		return NULL;
-	p = mmap(at, len, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | (at ? MAP_FIXED : 0), dax_fd, off);
-	return p == MAP_FAILED ? NULL : p;
+	bytes = mmap(at, len, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | (at ? MAP_FIXED : 0), dax_fd, off);
+	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 u8 *vt_map(size_t len)
 {
-	u8 *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u8 *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 unsigned int vt_nic(void)
@@ -47,32 +47,32 @@ unsigned int vt_nic(void)
 	return vt_dax() ? VT_NIC : VT_EMULATED;
 }
 
-int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,
+int vt_region_create(struct vt_region *region, struct vt_dev *dev, unsigned int kind,
 		     size_t len, off_t off)
 {
-	r->len = len;
-	r->buf = kind == VT_NIC || kind == VT_FLUSH ? vt_dax_map(NULL, len, off) : vt_map(len);
-	if (!r->buf)
+	region->len = len;
+	region->buf = kind == VT_NIC || kind == VT_FLUSH ? vt_dax_map(NULL, len, off) : vt_map(len);
+	if (!region->buf)
 		return vt_err("mmap");
-	memset(r->buf, 0, len);
-	r->mr = ibv_reg_mr(d->pd, r->buf, len,
-			   VT_REMOTE | IBV_ACCESS_REMOTE_READ | kind);
-	return r->mr ? 0 : vt_err("registering persistent memory");
+	memset(region->buf, 0, len);
+	region->mr = ibv_reg_mr(dev->pd, region->buf, len,
+				VT_REMOTE | IBV_ACCESS_REMOTE_READ | kind);
+	return region->mr ? 0 : vt_err("registering persistent memory");
 }
 
-int vt_region_destroy(struct vt_region *r)
+int vt_region_destroy(struct vt_region *region)
 {
-	int err = r->mr ? ibv_dereg_mr(r->mr) : 0;
+	int err = region->mr ? ibv_dereg_mr(region->mr) : 0;
 
-	if (r->buf)
-		munmap(r->buf, r->len);
+	if (region->buf)
+		munmap(region->buf, region->len);
 	return err;
 }
 
-int vt_recv(struct vt_end *e, u64 wr_id)
+int vt_recv(struct vt_end *end, u64 wr_id)
 {
 	struct ibv_recv_wr wr = { .wr_id = wr_id }, *bad;
 
-	errno = ibv_post_recv(e->qp, &wr, &bad);
+	errno = ibv_post_recv(end->qp, &wr, &bad);
 	return errno ? vt_err("ibv_post_recv") : 0;
 }

@@ -37,14 +37,14 @@ u8 *vt_map(size_t len);
 unsigned int vt_nic(void);
 
 /*
- * A region of @d, persistent as @kind says: VT_NIC or VT_FLUSH lie at @off of the devdax,
+ * A region of @dev, persistent as @kind says: VT_NIC or VT_FLUSH lie at @off of the devdax,
  * everything else in ordinary memory. Zeroed; @len in VT_DAX_UNITs.
  */
-int vt_region_create(struct vt_region *r, struct vt_dev *d, unsigned int kind,
+int vt_region_create(struct vt_region *region, struct vt_dev *dev, unsigned int kind,
 		     size_t len, off_t off);
-int vt_region_destroy(struct vt_region *r);
+int vt_region_destroy(struct vt_region *region);
 
 /* Post an empty receive. */
-int vt_recv(struct vt_end *e, u64 wr_id);
+int vt_recv(struct vt_end *end, u64 wr_id);
 
 #endif

@@ -47,17 +47,17 @@ struct source {
 static struct vt_dev a, b;
 static char path[] = "/tmp/xrc.XXXXXX";
 
-static struct ibv_xrcd *domain(struct vt_dev *d, int fd, int oflags)
+static struct ibv_xrcd *domain(struct vt_dev *dev, int fd, int oflags)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = fd, .oflags = oflags,
 	};
 
-	return ibv_open_xrcd(d->ctx, &attr);
+	return ibv_open_xrcd(dev->ctx, &attr);
 }
 
-static struct ibv_srq *xsrq(struct vt_dev *d, struct ibv_xrcd *xrcd,
+static struct ibv_srq *xsrq(struct vt_dev *dev, struct ibv_xrcd *xrcd,
 			    struct ibv_cq *cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
@@ -65,70 +65,70 @@ static struct ibv_srq *xsrq(struct vt_dev *d, struct ibv_xrcd *xrcd,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
-		.pd = d->pd, .xrcd = xrcd, .cq = cq,
+		.pd = dev->pd, .xrcd = xrcd, .cq = cq,
 	};
 
-	return ibv_create_srq_ex(d->ctx, &attr);
+	return ibv_create_srq_ex(dev->ctx, &attr);
 }
 
-static void box_open(struct box *x, struct vt_dev *d, struct ibv_xrcd *xrcd)
+static void box_open(struct box *box, struct vt_dev *dev, struct ibv_xrcd *xrcd)
 {
-	x->dev = d;
-	x->buf = aligned_alloc(4096, LEN);
-	must(x->buf);
-	x->mr = ibv_reg_mr(d->pd, x->buf, LEN, VT_ACCESS);
-	x->cq = ibv_create_cq(d->ctx, 256, NULL, NULL, 0);
-	must(x->mr && x->cq);
-	x->srq = xsrq(d, xrcd, x->cq);
-	must(x->srq && !ibv_get_srq_num(x->srq, &x->srqn));
+	box->dev = dev;
+	box->buf = aligned_alloc(4096, LEN);
+	must(box->buf);
+	box->mr = ibv_reg_mr(dev->pd, box->buf, LEN, VT_ACCESS);
+	box->cq = ibv_create_cq(dev->ctx, 256, NULL, NULL, 0);
+	must(box->mr && box->cq);
+	box->srq = xsrq(dev, xrcd, box->cq);
+	must(box->srq && !ibv_get_srq_num(box->srq, &box->srqn));
 }
 
-static void box_close(struct box *x)
+static void box_close(struct box *box)
 {
-	must(!x->srq || !ibv_destroy_srq(x->srq));
-	must(!ibv_destroy_cq(x->cq));
-	must(!ibv_dereg_mr(x->mr));
-	free(x->buf);
+	must(!box->srq || !ibv_destroy_srq(box->srq));
+	must(!ibv_destroy_cq(box->cq));
+	must(!ibv_dereg_mr(box->mr));
+	free(box->buf);
 }
 
-static struct address box_address(const struct box *x)
+static struct address box_address(const struct box *box)
 {
-	return (struct address){ x->srqn, x->mr->rkey, (uintptr_t)x->buf };
+	return (struct address){ box->srqn, box->mr->rkey, (uintptr_t)box->buf };
 }
 
-static void box_recv(struct box *x, u64 wr_id, u32 off, u32 len)
+static void box_recv(struct box *box, u64 wr_id, u32 off, u32 len)
 {
-	struct ibv_sge sge = { (uintptr_t)x->buf + off, len, x->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)box->buf + off, len, box->mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge,
 				  .num_sge = 1 }, *bad;
 
-	must(!ibv_post_srq_recv(x->srq, &wr, &bad));
+	must(!ibv_post_srq_recv(box->srq, &wr, &bad));
 }
 
 /* The next message must be @wr_id, with @len bytes of pattern @seed at @off. */
-static void box_got(struct box *x, u64 wr_id, u32 off, u32 len, u64 seed)
+static void box_got(struct box *box, u64 wr_id, u32 off, u32 len, u64 seed)
 {
 	struct ibv_wc wc;
 
-	must(!vt_poll(x->cq, &wc, 1, LONG));
+	must(!vt_poll(box->cq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	ktap_eq(wc.wr_id, wr_id);
 	if (wc.opcode == IBV_WC_RECV)
 		ktap_eq(wc.byte_len, len);
-	ktap_eq(vt_check(x->buf + off, len, seed), -1);
+	ktap_eq(vt_check(box->buf + off, len, seed), -1);
 }
 
-static struct ibv_qp *target(struct vt_dev *d, struct ibv_xrcd *xrcd)
+static struct ibv_qp *target(struct vt_dev *dev, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 	};
 
-	return ibv_create_qp_ex(d->ctx, &attr);
+	return ibv_create_qp_ex(dev->ctx, &attr);
 }
 
-static struct ibv_qp *target_again(struct vt_dev *d, struct ibv_xrcd *xrcd,
+static struct ibv_qp *target_again(struct vt_dev *dev, struct ibv_xrcd *xrcd,
 				   u32 qpn)
 {
 	struct ibv_qp_open_attr attr = {
@@ -137,10 +137,10 @@ static struct ibv_qp *target_again(struct vt_dev *d, struct ibv_xrcd *xrcd,
 		.qp_num = qpn, .xrcd = xrcd, .qp_type = IBV_QPT_XRC_RECV,
 	};
 
-	return ibv_open_qp(d->ctx, &attr);
+	return ibv_open_qp(dev->ctx, &attr);
 }
 
-static void source_open(struct source *s)
+static void source_open(struct source *source)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_XRC_SEND, .pd = a.pd,
@@ -149,21 +149,21 @@ static void source_open(struct source *s)
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 
-	s->buf = aligned_alloc(4096, LEN);
-	must(s->buf);
-	s->mr = ibv_reg_mr(a.pd, s->buf, LEN, VT_ACCESS);
-	s->cq = ibv_create_cq(a.ctx, 256, NULL, NULL, 0);
-	attr.send_cq = s->cq;
-	must(s->mr && s->cq);
-	s->qp = ibv_create_qp_ex(a.ctx, &attr);
-	must(s->qp);
+	source->buf = aligned_alloc(4096, LEN);
+	must(source->buf);
+	source->mr = ibv_reg_mr(a.pd, source->buf, LEN, VT_ACCESS);
+	source->cq = ibv_create_cq(a.ctx, 256, NULL, NULL, 0);
+	attr.send_cq = source->cq;
+	must(source->mr && source->cq);
+	source->qp = ibv_create_qp_ex(a.ctx, &attr);
+	must(source->qp);
 }
 
-static void source_close(struct source *s)
+static void source_close(struct source *source)
 {
-	must(!ibv_destroy_qp(s->qp) && !ibv_destroy_cq(s->cq));
-	must(!ibv_dereg_mr(s->mr));
-	free(s->buf);
+	must(!ibv_destroy_qp(source->qp) && !ibv_destroy_cq(source->cq));
+	must(!ibv_dereg_mr(source->mr));
+	free(source->buf);
 }
 
 static void to_init(struct ibv_qp *qp)
@@ -177,7 +177,7 @@ static void to_init(struct ibv_qp *qp)
 			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 }
 
-static void to_rts(struct ibv_qp *qp, struct vt_dev *d, struct vt_dev *peer,
+static void to_rts(struct ibv_qp *qp, struct vt_dev *dev, struct vt_dev *peer,
 		   u32 dqpn, bool sends)
 {
 	struct ibv_qp_attr attr = {
@@ -189,7 +189,7 @@ static void to_rts(struct ibv_qp *qp, struct vt_dev *d, struct vt_dev *peer,
 		.ah_attr = {
 			.is_global = 1, .port_num = 1,
 			.grh = { .dgid = peer->gid, .hop_limit = 64,
-				 .sgid_index = d->gid_index },
+				 .sgid_index = dev->gid_index },
 		},
 	};
 
@@ -204,18 +204,18 @@ static void to_rts(struct ibv_qp *qp, struct vt_dev *d, struct vt_dev *peer,
 				     IBV_QP_MAX_QP_RD_ATOMIC : 0)));
 }
 
-static void join(struct source *s, struct ibv_qp *tgt)
+static void join(struct source *source, struct ibv_qp *tgt)
 {
-	to_init(s->qp);
+	to_init(source->qp);
 	to_init(tgt);
-	to_rts(tgt, &b, &a, s->qp->qp_num, false);
-	to_rts(s->qp, &a, &b, tgt->qp_num, true);
+	to_rts(tgt, &b, &a, source->qp->qp_num, false);
+	to_rts(source->qp, &a, &b, tgt->qp_num, true);
 }
 
-static void post(struct source *s, const struct address *to,
+static void post(struct source *source, const struct address *to,
 		 enum ibv_wr_opcode opcode, u32 off, u32 len, int flags)
 {
-	struct ibv_sge sge = { (uintptr_t)s->buf + off, len, s->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)source->buf + off, len, source->mr->lkey };
 	struct ibv_send_wr wr = {
 		.wr_id = opcode, .opcode = opcode, .sg_list = &sge,
 		.num_sge = 1, .send_flags = IBV_SEND_SIGNALED | flags,
@@ -231,49 +231,49 @@ static void post(struct source *s, const struct address *to,
 		wr.wr.rdma.remote_addr = to->va + off;
 		wr.wr.rdma.rkey = to->rkey;
 	}
-	must(!ibv_post_send(s->qp, &wr, &bad));
+	must(!ibv_post_send(source->qp, &wr, &bad));
 }
 
-static void ended(struct source *s, enum ibv_wc_status status)
+static void ended(struct source *source, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
-	must(!vt_poll(s->cq, &wc, 1, LONG));
+	must(!vt_poll(source->cq, &wc, 1, LONG));
 	ktap_eq(wc.status, status);
 }
 
 /* Each operation, to a box of this process. */
-static void all_operations(struct source *s, struct box *x)
+static void all_operations(struct source *source, struct box *box)
 {
-	struct address to = box_address(x);
+	struct address to = box_address(box);
 	u64 word = 0x1122334455667788, before;
 
-	vt_fill(s->buf, LEN, 5);
-	memset(x->buf, 0, LEN);
-	box_recv(x, 1, 0, 10000);
-	post(s, &to, IBV_WR_SEND, 0, 9000, 0);
-	ended(s, IBV_WC_SUCCESS);
-	box_got(x, 1, 0, 9000, 5);
-	box_recv(x, 2, 16384, 100);
-	vt_fill(s->buf, LEN, 6);
-	post(s, &to, IBV_WR_SEND_WITH_IMM, 0, 100, IBV_SEND_INLINE);
-	ended(s, IBV_WC_SUCCESS);
-	box_got(x, 2, 16384, 100, 6);
-	box_recv(x, 3, 0, 0);
-	vt_fill(s->buf + 32768, 20000, 7);
-	post(s, &to, IBV_WR_RDMA_WRITE_WITH_IMM, 32768, 20000, 0);
-	ended(s, IBV_WC_SUCCESS);
-	box_got(x, 3, 32768, 20000, 7);
-	vt_fill(x->buf, 30000, 8);
-	post(s, &to, IBV_WR_RDMA_READ, 0, 30000, 0);
-	ended(s, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(s->buf, 30000, 8), -1);
-	memcpy(x->buf + 65000, &word, 8);
-	post(s, &to, IBV_WR_ATOMIC_FETCH_AND_ADD, 65000, 8, 0);
-	ended(s, IBV_WC_SUCCESS);
-	memcpy(&before, s->buf + 65000, 8);
+	vt_fill(source->buf, LEN, 5);
+	memset(box->buf, 0, LEN);
+	box_recv(box, 1, 0, 10000);
+	post(source, &to, IBV_WR_SEND, 0, 9000, 0);
+	ended(source, IBV_WC_SUCCESS);
+	box_got(box, 1, 0, 9000, 5);
+	box_recv(box, 2, 16384, 100);
+	vt_fill(source->buf, LEN, 6);
+	post(source, &to, IBV_WR_SEND_WITH_IMM, 0, 100, IBV_SEND_INLINE);
+	ended(source, IBV_WC_SUCCESS);
+	box_got(box, 2, 16384, 100, 6);
+	box_recv(box, 3, 0, 0);
+	vt_fill(source->buf + 32768, 20000, 7);
+	post(source, &to, IBV_WR_RDMA_WRITE_WITH_IMM, 32768, 20000, 0);
+	ended(source, IBV_WC_SUCCESS);
+	box_got(box, 3, 32768, 20000, 7);
+	vt_fill(box->buf, 30000, 8);
+	post(source, &to, IBV_WR_RDMA_READ, 0, 30000, 0);
+	ended(source, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(source->buf, 30000, 8), -1);
+	memcpy(box->buf + 65000, &word, 8);
+	post(source, &to, IBV_WR_ATOMIC_FETCH_AND_ADD, 65000, 8, 0);
+	ended(source, IBV_WC_SUCCESS);
+	memcpy(&before, source->buf + 65000, 8);
 	ktap_eq(before, word);
-	memcpy(&before, x->buf + 65000, 8);
+	memcpy(&before, box->buf + 65000, 8);
 	ktap_eq(before, word + 3);
 }
 
@@ -293,34 +293,34 @@ static int second(int in, int out, u32 qpn)
 	struct ibv_xrcd *xrcd;
 	struct address addr;
 	struct ibv_qp *tgt;
-	struct box x = {};
+	struct box box = {};
 	char byte;
 	int fd = open(path, O_RDONLY);
 
 	must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
 	xrcd = domain(&b, fd, 0);
 	must(xrcd);
-	box_open(&x, &b, xrcd);
+	box_open(&box, &b, xrcd);
 	ktap_ok(!target_again(&b, xrcd, qpn + 1));
 	tgt = target_again(&b, xrcd, qpn);
 	must(tgt);
-	box_recv(&x, 1, 0, 1000);
-	box_recv(&x, 2, 1000, 1000);
-	vt_fill(x.buf + 32768, 5000, 9);
-	addr = box_address(&x);
+	box_recv(&box, 1, 0, 1000);
+	box_recv(&box, 2, 1000, 1000);
+	vt_fill(box.buf + 32768, 5000, 9);
+	addr = box_address(&box);
 	must(write(out, &addr, sizeof(addr)) == sizeof(addr));
-	box_got(&x, 1, 0, 500, 5);
+	box_got(&box, 1, 0, 500, 5);
 	/* The first process has closed its objects when the second message comes. */
-	box_got(&x, 2, 1000, 600, 6);
+	box_got(&box, 2, 1000, 600, 6);
 	ktap_eq(vt_state(tgt), IBV_QPS_RTS);
-	must(!ibv_destroy_srq(x.srq));
-	x.srq = NULL;
+	must(!ibv_destroy_srq(box.srq));
+	box.srq = NULL;
 	must(write(out, "x", 1) == 1);
 	/* The kernel gives events of a target only to the process that made it. */
 	must(becomes(tgt, IBV_QPS_ERR));
 	must(write(out, "x", 1) == 1 && read(in, &byte, 1) == 1);
 	must(!ibv_destroy_qp(tgt));
-	box_close(&x);
+	box_close(&box);
 	must(!ibv_close_xrcd(xrcd));
 	vt_close(&b);
 	return ktap.failures ? 1 : 0;
@@ -330,10 +330,10 @@ static void two_processes(void)
 {
 	int up[2], down[2], fd = open(path, O_RDONLY), status;
 	struct ibv_xrcd *xrcd;
-	struct source s = {};
+	struct source source = {};
 	struct address addr;
 	struct ibv_qp *tgt;
-	struct box x = {};
+	struct box box = {};
 	pid_t child;
 	char byte;
 
@@ -341,39 +341,39 @@ static void two_processes(void)
 	must(vt_open_both(&a, &b, VT_IPV4));
 	xrcd = domain(&b, fd, O_CREAT);
 	must(xrcd);
-	box_open(&x, &b, xrcd);
+	box_open(&box, &b, xrcd);
 	tgt = target(&b, xrcd);
 	must(tgt);
-	source_open(&s);
-	join(&s, tgt);
-	all_operations(&s, &x);
+	source_open(&source);
+	join(&source, tgt);
+	all_operations(&source, &box);
 	child = fork();
 	must(child >= 0);
 	if (!child)
 		_exit(second(down[0], up[1], tgt->qp_num));
 	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
-	ktap_ok(addr.srqn != x.srqn);
-	vt_fill(s.buf, 500, 5);
-	post(&s, &addr, IBV_WR_SEND, 0, 500, 0);
-	ended(&s, IBV_WC_SUCCESS);
-	all_operations(&s, &x);
-	post(&s, &addr, IBV_WR_RDMA_READ, 32768, 5000, 0);
-	ended(&s, IBV_WC_SUCCESS);
-	ktap_eq(vt_check(s.buf + 32768, 5000, 9), -1);
+	ktap_ok(addr.srqn != box.srqn);
+	vt_fill(source.buf, 500, 5);
+	post(&source, &addr, IBV_WR_SEND, 0, 500, 0);
+	ended(&source, IBV_WC_SUCCESS);
+	all_operations(&source, &box);
+	post(&source, &addr, IBV_WR_RDMA_READ, 32768, 5000, 0);
+	ended(&source, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(source.buf + 32768, 5000, 9), -1);
 	ktap_eq(ibv_close_xrcd(xrcd), EBUSY);
 	must(!ibv_destroy_qp(tgt));
-	box_close(&x);
+	box_close(&box);
 	must(!ibv_close_xrcd(xrcd));
-	vt_fill(s.buf, 600, 6);
-	post(&s, &addr, IBV_WR_SEND, 0, 600, 0);
-	ended(&s, IBV_WC_SUCCESS);
+	vt_fill(source.buf, 600, 6);
+	post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
+	ended(&source, IBV_WC_SUCCESS);
 	must(read(up[0], &byte, 1) == 1);
-	post(&s, &addr, IBV_WR_SEND, 0, 600, 0);
-	ended(&s, IBV_WC_REM_INV_REQ_ERR);
+	post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
+	ended(&source, IBV_WC_REM_INV_REQ_ERR);
 	must(read(up[0], &byte, 1) == 1 && write(down[1], "x", 1) == 1);
 	must(waitpid(child, &status, 0) == child);
 	ktap_eq(status, 0);
-	source_close(&s);
+	source_close(&source);
 	vt_close(&a);
 	vt_close(&b);
 	close(fd);
@@ -384,19 +384,19 @@ static void refused(struct ibv_xrcd *xrcd, const struct address *to,
 		    enum ibv_wr_opcode opcode, enum ibv_wc_status status)
 {
 	struct ibv_qp *tgt = target(&b, xrcd);
-	struct source s = {};
+	struct source source = {};
 
 	must(tgt);
-	source_open(&s);
-	join(&s, tgt);
-	post(&s, to, opcode, 0, 8, 0);
-	ended(&s, status);
+	source_open(&source);
+	join(&source, tgt);
+	post(&source, to, opcode, 0, 8, 0);
+	ended(&source, status);
 	if (status == IBV_WC_REM_INV_REQ_ERR)
 		ktap_ok(vt_async(&b, IBV_EVENT_QP_REQ_ERR, LONG));
 	else if (status == IBV_WC_REM_ACCESS_ERR)
 		ktap_ok(vt_async(&b, IBV_EVENT_QP_ACCESS_ERR, LONG));
 	must(!ibv_destroy_qp(tgt));
-	source_close(&s);
+	source_close(&source);
 }
 
 static void refusals(void)
@@ -404,30 +404,30 @@ static void refusals(void)
 	struct ibv_pd *pd, *first;
 	struct ibv_xrcd *xrcd, *other;
 	struct address to, to_other, mixed;
-	struct box x = {}, y = {}, z = {};
+	struct box box_x = {}, box_y = {}, box_z = {};
 
 	must(vt_open_both(&a, &b, VT_IPV4));
 	/* without a file: shared with no process */
 	xrcd = domain(&b, -1, O_CREAT);
 	other = domain(&b, -1, O_CREAT);
 	must(xrcd && other);
-	box_open(&x, &b, xrcd);
-	box_open(&y, &b, other);
+	box_open(&box_x, &b, xrcd);
+	box_open(&box_y, &b, other);
 	first = b.pd;
 	pd = ibv_alloc_pd(b.ctx);
 	must(pd);
 	b.pd = pd;
-	box_open(&z, &b, xrcd);
-	box_recv(&x, 1, 0, 100);
-	to = box_address(&x);
-	to_other = box_address(&y);
+	box_open(&box_z, &b, xrcd);
+	box_recv(&box_x, 1, 0, 100);
+	to = box_address(&box_x);
+	to_other = box_address(&box_y);
 	refused(xrcd, &to, IBV_WR_SEND, IBV_WC_SUCCESS);
 	refused(xrcd, &to_other, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
 	refused(xrcd, &to_other, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
 	to_other.srqn = (to.srqn + 12345) & 0xffffff;
 	refused(xrcd, &to_other, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR);
 	/* The key is of another protection domain than the SRQ. */
-	mixed = box_address(&z);
+	mixed = box_address(&box_z);
 	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 	mixed.srqn = to.srqn;
 	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
@@ -435,11 +435,11 @@ static void refusals(void)
 	refused(xrcd, &mixed, IBV_WR_ATOMIC_FETCH_AND_ADD,
 		IBV_WC_REM_ACCESS_ERR);
 	ktap_ok(!target_again(&b, other, 5));
-	box_close(&z);
+	box_close(&box_z);
 	must(!ibv_dealloc_pd(pd));
 	b.pd = first;
-	box_close(&y);
-	box_close(&x);
+	box_close(&box_y);
+	box_close(&box_x);
 	must(!ibv_close_xrcd(other) && !ibv_close_xrcd(xrcd));
 	vt_close(&a);
 	vt_close(&b);
@@ -450,7 +450,7 @@ static void goes_under_load(bool killed)
 {
 	int up[2], fd = open(path, O_RDONLY), i, good = 0, status;
 	struct ibv_xrcd *xrcd;
-	struct source s = {};
+	struct source source = {};
 	struct address addr;
 	struct ibv_qp *tgt;
 	struct ibv_wc wc;
@@ -462,46 +462,46 @@ static void goes_under_load(bool killed)
 	must(xrcd);
 	tgt = target(&b, xrcd);
 	must(tgt);
-	source_open(&s);
-	join(&s, tgt);
+	source_open(&source);
+	join(&source, tgt);
 	child = fork();
 	must(child >= 0);
 	if (!child) {
-		struct box x = {};
+		struct box box = {};
 
 		must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
 		xrcd = domain(&b, fd, 0);
 		must(xrcd);
-		box_open(&x, &b, xrcd);
-		addr = box_address(&x);
+		box_open(&box, &b, xrcd);
+		addr = box_address(&box);
 		for (i = 0; i < WRS; i++)
-			box_recv(&x, i, 0, LEN);
+			box_recv(&box, i, 0, LEN);
 		must(write(up[1], &addr, sizeof(addr)) == sizeof(addr));
-		must(!vt_poll(x.cq, &wc, 1, LONG));
+		must(!vt_poll(box.cq, &wc, 1, LONG));
 		if (killed)
 			kill(getpid(), SIGKILL);
-		must(!ibv_destroy_srq(x.srq));
+		must(!ibv_destroy_srq(box.srq));
 		_exit(0);
 	}
 	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
 	/* More messages than receives: only the error ends it. */
 	for (i = 0; i < WRS; i++)
-		post(&s, &addr, IBV_WR_SEND, 0, 30000, 0);
+		post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
 	for (i = 0; ; i++) {
-		must(!vt_poll(s.cq, &wc, 1, LONG));
+		must(!vt_poll(source.cq, &wc, 1, LONG));
 		if (wc.status)
 			break;
 		good++;
-		post(&s, &addr, IBV_WR_SEND, 0, 30000, 0);
+		post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
 	}
 	ktap_ok(good > 0);
 	ktap_eq(wc.status, IBV_WC_REM_INV_REQ_ERR);
 	for (i = 0; i < WRS - 1; i++)
-		ended(&s, IBV_WC_WR_FLUSH_ERR);
+		ended(&source, IBV_WC_WR_FLUSH_ERR);
 	must(waitpid(child, &status, 0) == child);
 	ktap_eq(status, killed ? SIGKILL : 0);
 	must(!ibv_destroy_qp(tgt) && !ibv_close_xrcd(xrcd));
-	source_close(&s);
+	source_close(&source);
 	vt_close(&a);
 	vt_close(&b);
 	close(fd);

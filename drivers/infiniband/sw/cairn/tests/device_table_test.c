@@ -44,11 +44,11 @@ void *shim_zalloc(size_t size)
 	return calloc(1, size);
 }
 
-void shim_free(void *p)
+void shim_free(void *mem)
 {
-	if (p)
+	if (mem)
 		__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
-	free(p);
+	free(mem);
 }
 
 static void wait_for_readers(void)
@@ -64,17 +64,17 @@ static void wait_for_readers(void)
 	}
 }
 
-void shim_free_rcu(void *p)
+void shim_free_rcu(void *mem)
 {
 	/* what was removed is seen as such before the readers are */
 	__atomic_sub_fetch(&live, 1, __ATOMIC_SEQ_CST);
 	if (threads) {
 		wait_for_readers();
-		free(p);
+		free(mem);
 		return;
 	}
 	ktap_ok(!kept);
-	kept = p;
+	kept = mem;
 }
 
 static void start(void)
@@ -273,21 +273,21 @@ static u32 shared_number(u32 writer, u32 i)
 
 static void *read_all(void *arg)
 {
-	struct reader *r = arg;
+	struct reader *reader = arg;
 	u32 n = 0;
-	void *e;
+	void *mem;
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		u32 number = n++ % (4 * BIT(CAIRN_TABLE_LEAF_BITS));
 
-		__atomic_add_fetch(&r->section, 1, __ATOMIC_SEQ_CST);
-		e = cairn_table_find(&table, number);
-		__atomic_add_fetch(&r->section, 1, __ATOMIC_SEQ_CST);
-		if (e && e != entry_of(number)) {
+		__atomic_add_fetch(&reader->section, 1, __ATOMIC_SEQ_CST);
+		mem = cairn_table_find(&table, number);
+		__atomic_add_fetch(&reader->section, 1, __ATOMIC_SEQ_CST);
+		if (mem && mem != entry_of(number)) {
 			ktap_fail("number %u has another's entry", number);
 			break;
 		}
-		r->found += !!e;
+		reader->found += !!mem;
 	}
 	return NULL;
 }

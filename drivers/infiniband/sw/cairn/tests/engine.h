@@ -18,17 +18,17 @@
 /* End of a world: report what it found, free it. */
 #define sim_end(s)	sim_end_at(__FILE__, __LINE__, s)
 
-static inline void sim_end_at(const char *file, int line, struct sim *s)
+static inline void sim_end_at(const char *file, int line, struct sim *sim)
 {
 	static u32 reported;
 
 	if (!ktap.failures)
 		reported = 0;
-	if (s->failures)
-		ktap_fail_at(file, line, "%s", s->why);
+	if (sim->failures)
+		ktap_fail_at(file, line, "%s", sim->why);
 	if (ktap.failures && !reported++)
 		ktap_diag("repeat with: %s", sim_repeat());
-	sim_free(s);
+	sim_free(sim);
 }
 
 /* Two hosts with a connected QP each. */
@@ -42,15 +42,15 @@ static inline struct pair pair_near(u64 seed, const struct sim_qp_init *init,
 				    const struct cairn_qp_attrs *attrs,
 				    u32 wrap, bool strangers)
 {
-	struct pair p;
+	struct pair pair;
 
-	p.s = sim_new(seed);
-	p.s->wrap_within = wrap;
-	p.s->strangers = strangers;
-	p.a = sim_qp(p.s, 0, init);
-	p.b = sim_qp(p.s, 1, init);
-	sim_connect(p.a, p.b, attrs);
-	return p;
+	pair.s = sim_new(seed);
+	pair.s->wrap_within = wrap;
+	pair.s->strangers = strangers;
+	pair.a = sim_qp(pair.s, 0, init);
+	pair.b = sim_qp(pair.s, 1, init);
+	sim_connect(pair.a, pair.b, attrs);
+	return pair;
 }
 
 static inline struct pair pair_with(u64 seed, const struct sim_qp_init *init,
@@ -87,15 +87,15 @@ struct rig {
 	struct sim_mr *ma, *mb;
 };
 
-static inline struct rig rig_of(struct pair p)
+static inline struct rig rig_of(struct pair pair)
 {
-	p.s->record = true;
+	pair.s->record = true;
 	return (struct rig){
-		.s = p.s,
-		.a = p.a,
-		.b = p.b,
-		.ma = sim_mr(p.s, 0, RIG_LEN, SIM_ALL),
-		.mb = sim_mr(p.s, 1, RIG_LEN, SIM_ALL),
+		.s = pair.s,
+		.a = pair.a,
+		.b = pair.b,
+		.ma = sim_mr(pair.s, 0, RIG_LEN, SIM_ALL),
+		.mb = sim_mr(pair.s, 1, RIG_LEN, SIM_ALL),
 	};
 }
 
@@ -111,45 +111,45 @@ static inline struct rig rig_new(u64 seed)
 }
 
 /* A work request of @len bytes at offset 0 of both regions, signaled. */
-static inline struct sim_wr rig_wr(const struct rig *r, struct cairn_sge *sge,
+static inline struct sim_wr rig_wr(const struct rig *rig, struct cairn_sge *sge,
 				   u8 opcode, u32 len)
 {
-	*sge = sim_sge(r->ma, 0, len);
+	*sge = sim_sge(rig->ma, 0, len);
 	return (struct sim_wr){
 		.opcode = opcode,
 		.flags = CAIRN_WQE_SIGNALED,
 		.sge = sge,
 		.num_sge = 1,
-		.remote_addr = r->mb->va,
-		.rkey = r->mb->key,
+		.remote_addr = rig->mb->va,
+		.rkey = rig->mb->key,
 		.compare_add = 1,
 	};
 }
 
 /* Post it from a to b with number @wr_id. */
-static inline void rig_send(const struct rig *r, u64 wr_id, u8 opcode, u32 len)
+static inline void rig_send(const struct rig *rig, u64 wr_id, u8 opcode, u32 len)
 {
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(r, &sge, opcode, len);
+	struct sim_wr wr = rig_wr(rig, &sge, opcode, len);
 
 	wr.wr_id = wr_id;
-	sim_post_send(r->a, &wr);
+	sim_post_send(rig->a, &wr);
 }
 
 /* Post a receive at b. */
-static inline void rig_recv(const struct rig *r, u64 wr_id, u32 len)
+static inline void rig_recv(const struct rig *rig, u64 wr_id, u32 len)
 {
-	struct cairn_sge sge = sim_sge(r->mb, RIG_LEN / 2, len);
+	struct cairn_sge sge = sim_sge(rig->mb, RIG_LEN / 2, len);
 
-	sim_post_recv(r->b, wr_id, &sge, 1);
+	sim_post_recv(rig->b, wr_id, &sge, 1);
 }
 
 /* Post a receive at a, which is never used but may be flushed. */
-static inline void rig_recv_a(const struct rig *r, u64 wr_id)
+static inline void rig_recv_a(const struct rig *rig, u64 wr_id)
 {
-	struct cairn_sge sge = sim_sge(r->ma, RIG_LEN / 2, 1024);
+	struct cairn_sge sge = sim_sge(rig->ma, RIG_LEN / 2, 1024);
 
-	sim_post_recv(r->a, wr_id, &sge, 1);
+	sim_post_recv(rig->a, wr_id, &sge, 1);
 }
 
 /* Completion @n of a queue is for @wr_id and has @status. */
@@ -199,24 +199,24 @@ static inline void expect_cqes_at(const char *file, int line,
 static inline u32 sent_kind(const struct sim_qp *qp, u32 from,
 			    enum cairn_kind kind)
 {
-	const struct sim *s = qp->s;
+	const struct sim *sim = qp->s;
 	u32 n = 0;
 
-	for (; from < s->n_sent; from++)
-		n += s->sent[from].qp == qp &&
-		     s->sent[from].pkt.op->kind == kind;
+	for (; from < sim->n_sent; from++)
+		n += sim->sent[from].qp == qp &&
+		     sim->sent[from].pkt.op->kind == kind;
 	return n;
 }
 
 /* The last packet that @qp has sent, or NULL. */
 static inline const struct cairn_pkt *last_sent(const struct sim_qp *qp)
 {
-	const struct sim *s = qp->s;
-	u32 i = s->n_sent;
+	const struct sim *sim = qp->s;
+	u32 i = sim->n_sent;
 
 	while (i--)
-		if (s->sent[i].qp == qp)
-			return &s->sent[i].pkt;
+		if (sim->sent[i].qp == qp)
+			return &sim->sent[i].pkt;
 	return NULL;
 }
 

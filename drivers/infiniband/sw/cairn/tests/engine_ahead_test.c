@@ -7,24 +7,24 @@
 #include "engine.h"
 
 /* Queue @n WRITEs of @len bytes from different places; a doorbell is to come. */
-static void queue(const struct rig *r, u32 n, u32 len)
+static void queue(const struct rig *rig, u32 n, u32 len)
 {
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, len);
+	struct sim_wr wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, len);
 	u32 i;
 
 	for (i = 0; i < n; i++) {
 		wr.wr_id = i + 1;
-		sge.addr = r->ma->va + i * len;
-		wr.remote_addr = r->mb->va + i * len;
-		if (!sim_queue_send(r->a, &wr))
-			sim_fail(r->s, "send queue full");
+		sge.addr = rig->ma->va + i * len;
+		wr.remote_addr = rig->mb->va + i * len;
+		if (!sim_queue_send(rig->a, &wr))
+			sim_fail(rig->s, "send queue full");
 	}
 }
 
-static void expect_bytes(const struct rig *r, u32 n, u32 len)
+static void expect_bytes(const struct rig *rig, u32 n, u32 len)
 {
-	ktap_ok(!memcmp(r->ma->mem, r->mb->mem, n * len));
+	ktap_ok(!memcmp(rig->ma->mem, rig->mb->mem, n * len));
 }
 
 /* Alike or not, those of a batch take one copy, and each unit is read once. */
@@ -35,18 +35,18 @@ static void one_copy_for_many(void)
 
 	for (i = 0; i < 2; i++) {
 		for (n = 1; n <= CAIRN_AHEAD_UNITS; n++) {
-			struct rig r = rig_new(n);
+			struct rig rig = rig_new(n);
 
-			r.s->budget = 64;
-			sim_fill(&r.s->rand, r.ma->mem, n * lens[i]);
-			queue(&r, n, lens[i]);
-			sim_doorbell(r.a);
-			ktap_ok(sim_run(r.s, SIM_SEC));
-			ktap_eq(r.a->copies, 1);
-			ktap_eq(r.a->copied, n);
-			expect_cqes(r.a, CAIRN_REQ, 0, 1, n, 0);
-			expect_bytes(&r, n, lens[i]);
-			sim_end(r.s);
+			rig.s->budget = 64;
+			sim_fill(&rig.s->rand, rig.ma->mem, n * lens[i]);
+			queue(&rig, n, lens[i]);
+			sim_doorbell(rig.a);
+			ktap_ok(sim_run(rig.s, SIM_SEC));
+			ktap_eq(rig.a->copies, 1);
+			ktap_eq(rig.a->copied, n);
+			expect_cqes(rig.a, CAIRN_REQ, 0, 1, n, 0);
+			expect_bytes(&rig, n, lens[i]);
+			sim_end(rig.s);
 		}
 	}
 }
@@ -62,35 +62,35 @@ static void of_sizes_up_to(u32 max)
 		u8 inl[CAIRN_MAX_INLINE];
 		struct cairn_sge sge;
 		struct sim_wr wr;
-		struct rig r;
+		struct rig rig;
 
 		init.sq_start = ~0u - sim_below(&(struct sim_rand){ seed }, 90);
 		init.max_inline = CAIRN_MAX_INLINE;
-		r = rig_with(seed, &init, &sim_attrs);
-		r.s->budget = 64;
-		wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 0);
+		rig = rig_with(seed, &init, &sim_attrs);
+		rig.s->budget = 64;
+		wr = rig_wr(&rig, &sge, CAIRN_WQE_WRITE, 0);
 		for (i = 0; i < 12; i++, off += len) {
-			len = 1 + sim_below(&r.s->rand, max);
-			sim_fill(&r.s->rand, inl, len);
-			memcpy(r.ma->mem + off, inl, len);
+			len = 1 + sim_below(&rig.s->rand, max);
+			sim_fill(&rig.s->rand, inl, len);
+			memcpy(rig.ma->mem + off, inl, len);
 			wr.wr_id = i + 1;
 			wr.flags = CAIRN_WQE_SIGNALED | CAIRN_WQE_INLINE;
 			wr.inl = inl;
 			wr.inline_len = len;
-			wr.remote_addr = r.mb->va + off;
+			wr.remote_addr = rig.mb->va + off;
 			units += sim_wqe_units(&wr);
-			if (!sim_queue_send(r.a, &wr))
-				sim_fail(r.s, "send queue full");
+			if (!sim_queue_send(rig.a, &wr))
+				sim_fail(rig.s, "send queue full");
 		}
-		sim_doorbell(r.a);
-		ktap_ok(sim_run(r.s, SIM_SEC));
+		sim_doorbell(rig.a);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
 		if (max <= 4 * CAIRN_UNIT_SIZE) {
-			ktap_eq(r.a->copied, units);
-			ktap_ok(r.a->copies <= 1 + units / 8);
+			ktap_eq(rig.a->copied, units);
+			ktap_ok(rig.a->copies <= 1 + units / 8);
 		}
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 12, 0);
-		expect_bytes(&r, 1, off);
-		sim_end(r.s);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 12, 0);
+		expect_bytes(&rig, 1, off);
+		sim_end(rig.s);
 	}
 }
 
@@ -118,57 +118,57 @@ static enum sim_fate spoil(struct sim_qp *qp, enum cairn_side_id side,
 static void the_copy_counts(void)
 {
 	u32 n = CAIRN_AHEAD_UNITS;
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
 	spoilt = 0;
-	r.s->budget = 64;
-	r.a->hooks.emit = spoil;
-	sim_fill(&r.s->rand, r.ma->mem, n * 1500);
-	queue(&r, n, 1500);
-	sim_doorbell(r.a);
-	ktap_ok(sim_run(r.s, SIM_SEC));
+	rig.s->budget = 64;
+	rig.a->hooks.emit = spoil;
+	sim_fill(&rig.s->rand, rig.ma->mem, n * 1500);
+	queue(&rig, n, 1500);
+	sim_doorbell(rig.a);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_ok(spoilt > n);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, n, 0);
-	expect_bytes(&r, n, 1500);
-	sim_end(r.s);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, n, 0);
+	expect_bytes(&rig, n, 1500);
+	sim_end(rig.s);
 }
 
 /* Units that are not posted yet are not copied, as the host may still write them. */
 static void not_beyond_the_pointer(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 i;
 
-	r.s->budget = 64;
+	rig.s->budget = 64;
 	for (i = 1; i <= 5; i++) {
-		queue(&r, i, 100);
-		sim_doorbell(r.a);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_eq(r.a->copies, i);
-		ktap_eq(r.a->copied, i * (i + 1) / 2);
+		queue(&rig, i, 100);
+		sim_doorbell(rig.a);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		ktap_eq(rig.a->copies, i);
+		ktap_eq(rig.a->copied, i * (i + 1) / 2);
 	}
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 /* The next run starts from the ring again. */
 static void a_batch_is_for_one_run(void)
 {
-	struct rig r = rig_new(1);
-	struct cairn_send_wqe *w;
+	struct rig rig = rig_new(1);
+	struct cairn_send_wqe *wqe;
 
-	r.s->budget = 1;
-	queue(&r, 2, 1500);
-	r.s->dead[1] = true;
-	sim_turn(r.a, CAIRN_REQ);
-	ktap_eq(r.a->c.req.new_rec, 1);
-	ktap_eq(r.a->copied, 2);
-	w = (void *)sim_unit(r.a->sq, r.a->c.sq_depth, r.a->sq_head + 1);
-	w->sge[0].length = 700;
-	r.s->dead[1] = false;
-	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, 0);
-	ktap_eq(last_sent(r.a)->dma_len, 700);
-	sim_end(r.s);
+	rig.s->budget = 1;
+	queue(&rig, 2, 1500);
+	rig.s->dead[1] = true;
+	sim_turn(rig.a, CAIRN_REQ);
+	ktap_eq(rig.a->c.req.new_rec, 1);
+	ktap_eq(rig.a->copied, 2);
+	wqe = (void *)sim_unit(rig.a->sq, rig.a->c.sq_depth, rig.a->sq_head + 1);
+	wqe->sge[0].length = 700;
+	rig.s->dead[1] = false;
+	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, 0);
+	ktap_eq(last_sent(rig.a)->dma_len, 700);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -36,17 +36,17 @@ static void alarm_look(struct timer *timer, struct cairn_alarm *alarm, u64 now)
 }
 
 /* As the lane does after each run, and its timer between them. */
-static void alarm_stepped(struct sim *s, void *arg)
+static void alarm_stepped(struct sim *sim, void *arg)
 {
 	struct timer *timer = arg;
 	u32 i, side;
 
-	for (i = 0; i < s->qps; i++) {
+	for (i = 0; i < sim->qps; i++) {
 		for (side = 0; side < CAIRN_SIDES; side++) {
 			struct cairn_alarm *alarm = &timer->alarm[i][side];
-			u64 due = deadline(s->qp[i], side);
+			u64 due = deadline(sim->qp[i], side);
 
-			alarm_look(timer, alarm, s->now);
+			alarm_look(timer, alarm, sim->now);
 			if (cairn_alarm_move(alarm, due))
 				alarm->set = due;
 			if (due && !ktap_ok(alarm->set && alarm->set <= due))
@@ -55,34 +55,34 @@ static void alarm_stepped(struct sim *s, void *arg)
 	}
 }
 
-static void timer_rigs(struct rig *r)
+static void timer_rigs(struct rig *rig)
 {
 	u32 i;
 
-	r[0] = rig_new(1);
+	rig[0] = rig_new(1);
 	for (i = 1; i < PAIRS; i++) {
-		r[i] = r[0];
-		r[i].a = sim_qp(r[0].s, 0, &sim_rc);
-		r[i].b = sim_qp(r[0].s, 1, &sim_rc);
-		sim_connect(r[i].a, r[i].b, &sim_attrs);
+		rig[i] = rig[0];
+		rig[i].a = sim_qp(rig[0].s, 0, &sim_rc);
+		rig[i].b = sim_qp(rig[0].s, 1, &sim_rc);
+		sim_connect(rig[i].a, rig[i].b, &sim_attrs);
 	}
 }
 
 static void acknowledged_messages_leave_nothing(void)
 {
 	struct timer timer = {};
-	struct rig r[PAIRS];
+	struct rig rig[PAIRS];
 	u32 i, k;
 
-	timer_rigs(r);
-	r[0].s->stepped = alarm_stepped;
-	r[0].s->stepped_arg = &timer;
+	timer_rigs(rig);
+	rig[0].s->stepped = alarm_stepped;
+	rig[0].s->stepped_arg = &timer;
 	for (k = 0; k < MESSAGES; k++) {
 		for (i = 0; i < PAIRS; i++)
-			rig_send(&r[i], k, CAIRN_WQE_WRITE, 64);
+			rig_send(&rig[i], k, CAIRN_WQE_WRITE, 64);
 		/* All is acknowledged; the clock goes on. */
-		ktap_ok(sim_run(r[0].s, SIM_SEC));
-		r[0].s->now += (1 + k % 7) * SIM_MS;
+		ktap_ok(sim_run(rig[0].s, SIM_SEC));
+		rig[0].s->now += (1 + k % 7) * SIM_MS;
 	}
 	ktap_diag("%u messages: %u looks, %u turns", PAIRS * MESSAGES,
 		  timer.looks, timer.turns);
@@ -90,8 +90,8 @@ static void acknowledged_messages_leave_nothing(void)
 	ktap_ok(timer.looks > MESSAGES);
 	ktap_eq(timer.turns, 0);
 	for (i = 0; i < PAIRS; i++)
-		ktap_eq(r[i].a->c.req.una, r[i].a->c.req.psn);
-	sim_end(r[0].s);
+		ktap_eq(rig[i].a->c.req.una, rig[i].a->c.req.psn);
+	sim_end(rig[0].s);
 }
 
 /* Connections that take turns: each has something on its way for a moment, and the
@@ -100,38 +100,38 @@ static void acknowledged_messages_leave_nothing(void)
 static void deadlines_of_many_come_together(void)
 {
 	u32 i, looks = 0, steps = 1000;
-	struct rig r[PAIRS];
+	struct rig rig[PAIRS];
 	u64 expiry, last = 0;
 
-	timer_rigs(r);
+	timer_rigs(rig);
 	for (i = 0; i < PAIRS; i++)
-		rig_send(&r[i], 0, CAIRN_WQE_WRITE, 64);
-	ktap_ok(sim_run(r[0].s, SIM_SEC));	/* round trips are known */
+		rig_send(&rig[i], 0, CAIRN_WQE_WRITE, 64);
+	ktap_ok(sim_run(rig[0].s, SIM_SEC));	/* round trips are known */
 	for (i = 0; i < steps; i++) {
-		struct sim_qp *a = r[i % PAIRS].a;
+		struct sim_qp *qp = rig[i % PAIRS].a;
 		u64 due;
 
-		r[0].s->now += 50 * SIM_US;
-		rig_send(&r[i % PAIRS], 1 + i, CAIRN_WQE_WRITE, 64);
-		sim_run(r[0].s, SIM_US);
-		due = cairn_req_deadline(&a->c);
-		expiry = cairn_req_expiry(&a->c, r[0].s->now);
+		rig[0].s->now += 50 * SIM_US;
+		rig_send(&rig[i % PAIRS], 1 + i, CAIRN_WQE_WRITE, 64);
+		sim_run(rig[0].s, SIM_US);
+		due = cairn_req_deadline(&qp->c);
+		expiry = cairn_req_expiry(&qp->c, rig[0].s->now);
 		ktap_ok(due && expiry >= due && expiry <= due + 4 * SIM_MS);
 		looks += expiry != last;
 		last = expiry;
-		ktap_ok(sim_run(r[0].s, SIM_SEC));
+		ktap_ok(sim_run(rig[0].s, SIM_SEC));
 	}
 	ktap_diag("%u messages: %u looks", steps, looks);
 	/* 50 ms in pieces of 2 ms, and the time of the messages */
 	ktap_ok(looks > 10 && looks < 60);
-	sim_end(r[0].s);
+	sim_end(rig[0].s);
 }
 
 /* Any order of moves and looks: a deadline that comes is seen when it comes. */
 static void no_deadline_is_missed(void)
 {
 	for_seeds(seed, 200) {
-		struct sim *s = sim_new(seed);
+		struct sim *sim = sim_new(seed);
 		struct cairn_alarm alarm = {};
 		struct timer timer = {};
 		u64 now = 1, due;
@@ -140,20 +140,20 @@ static void no_deadline_is_missed(void)
 		for (i = 0; i < 1000; i++) {
 			u32 before = timer.turns;
 
-			if (sim_below(&s->rand, 3)) {
-				due = sim_below(&s->rand, 4) ?
-				      now + 1 + sim_below(&s->rand, 100) : 0;
+			if (sim_below(&sim->rand, 3)) {
+				due = sim_below(&sim->rand, 4) ?
+				      now + 1 + sim_below(&sim->rand, 100) : 0;
 				if (cairn_alarm_move(&alarm, due))
 					alarm.set = due;
 			}
-			now += sim_below(&s->rand, 50);
+			now += sim_below(&sim->rand, 50);
 			due = alarm.due;
 			alarm_look(&timer, &alarm, now);
 			ktap_eq(timer.turns - before, due && due <= now);
 			if (timer.turns != before)
 				cairn_alarm_move(&alarm, 0);
 		}
-		sim_end(s);
+		sim_end(sim);
 	}
 }
 

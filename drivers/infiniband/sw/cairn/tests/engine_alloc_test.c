@@ -10,21 +10,21 @@
 static u32 lossy_run(u64 seed, u32 bad)
 {
 	struct flow_cfg cfg = flow_default;
-	struct pair p = pair_fresh(seed, &sim_rc, &sim_attrs);
-	struct flow *f[2];
+	struct pair pair = pair_fresh(seed, &sim_rc, &sim_attrs);
+	struct flow *flows[2];
 	u32 allocs;
 
 	cfg.wrs = 30;
-	p.s->faults = (struct sim_faults){ .loss = 30, .late = 30,
+	pair.s->faults = (struct sim_faults){ .loss = 30, .late = 30,
 					   .late_ns = 50000 };
-	p.s->bad_alloc = bad;
-	f[0] = flow_new(p.a, p.b, &cfg);
-	f[1] = flow_new(p.b, p.a, &cfg);
-	flow_random(f[0]);
-	flow_random(f[1]);
-	flow_run(f, 2);
-	allocs = p.s->allocs;
-	sim_end(p.s);
+	pair.s->bad_alloc = bad;
+	flows[0] = flow_new(pair.a, pair.b, &cfg);
+	flows[1] = flow_new(pair.b, pair.a, &cfg);
+	flow_random(flows[0]);
+	flow_random(flows[1]);
+	flow_run(flows, 2);
+	allocs = pair.s->allocs;
+	sim_end(pair.s);
 	return allocs;
 }
 
@@ -42,21 +42,21 @@ static void packets_ahead(void)
 
 static u32 persist_run(u32 bad)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 	u32 allocs, i;
 
-	r.s->bad_alloc = bad;
-	empty_recvs(r.b, 1, 4);
+	rig.s->bad_alloc = bad;
+	empty_recvs(rig.b, 1, 4);
 	for (i = 0; i < 4; i++)
-		persist_at(&r, i, 64 * i, 64, 0);
-	sim_run(r.s, SIM_SEC);		/* they wait, and are asked about */
+		persist_at(&rig, i, 64 * i, 64, 0);
+	sim_run(rig.s, SIM_SEC);		/* they wait, and are asked about */
 	for (i = 0; i < 4; i++)
-		ktap_eq(release(&r, i, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
-	ktap_ok(is_durable(&r, 0, 4 * 64));
-	allocs = r.s->allocs;
-	sim_end(r.s);
+		ktap_eq(release(&rig, i, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
+	ktap_ok(is_durable(&rig, 0, 4 * 64));
+	allocs = rig.s->allocs;
+	sim_end(rig.s);
 	return allocs;
 }
 

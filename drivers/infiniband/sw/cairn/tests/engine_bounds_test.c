@@ -14,57 +14,57 @@
 static struct rig bounds_waiting(u32 n)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r, o;
+	struct rig rig, rig_o;
 	u32 i;
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
-	r = rig_with(1, &init, &sim_attrs);
-	r.s->record = false;
-	o = r;
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
-	empty_recvs(r.b, 1, 1);
-	persist(&r, 1, 100);
+	rig = rig_with(1, &init, &sim_attrs);
+	rig.s->record = false;
+	rig_o = rig;
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(rig.b, 1, 1);
+	persist(&rig, 1, 100);
 	for (i = 2; i <= n + 1; i++) {
-		rig_send(&o, i, CAIRN_WQE_WRITE, 8);
+		rig_send(&rig_o, i, CAIRN_WQE_WRITE, 8);
 		if (!(i % 50))
-			sim_run(r.s, 500 * SIM_US);
+			sim_run(rig.s, 500 * SIM_US);
 	}
-	sim_run(r.s, SIM_MS);
-	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
-	ktap_eq(send_cqes(&r), 0);
-	return r;
+	sim_run(rig.s, SIM_MS);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
+	ktap_eq(send_cqes(&rig), 0);
+	return rig;
 }
 
 static void one_answer_for_all(void)
 {
-	struct rig r = bounds_waiting(MANY);
+	struct rig rig = bounds_waiting(MANY);
 
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
-	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
-	sim_end(r.s);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(rig.s);
 }
 
 /* The oldest is durable, the next one fails behind many that have waited. */
 static void failure_behind_many(void)
 {
-	struct rig r = bounds_waiting(MANY);
+	struct rig rig = bounds_waiting(MANY);
 
-	empty_recvs(r.b, 2, 1);
-	persist(&r, MANY + 2, 100);
-	sim_run(r.s, SIM_MS);
-	ktap_eq(release(&r, 1, EINVAL), 0);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, MANY + 1, MANY + 2, CAIRN_CQE_REM_OP_ERR);
-	ktap_eq(send_cqes(&r), MANY + 2);
-	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
-	sim_end(r.s);
+	empty_recvs(rig.b, 2, 1);
+	persist(&rig, MANY + 2, 100);
+	sim_run(rig.s, SIM_MS);
+	ktap_eq(release(&rig, 1, EINVAL), 0);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, MANY + 1, MANY + 2, CAIRN_CQE_REM_OP_ERR);
+	ktap_eq(send_cqes(&rig), MANY + 2);
+	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(rig.s);
 }
 
 /* A WRITE_PERSIST with @flags that the host flushes, MANY early ones that the device
@@ -73,27 +73,27 @@ static void failure_behind_many(void)
 static struct rig early_ones(u32 flags)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r, o;
+	struct rig rig, rig_o;
 	u32 i;
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
-	r = rig_with(1, &init, &sim_attrs);
-	r.s->record = false;
-	o = r;
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	o.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
-	empty_recvs(r.a, 1, MANY + 2);
-	empty_recvs(r.b, 1, 2);
-	persist_at(&r, 1, 0, 100, flags);
+	rig = rig_with(1, &init, &sim_attrs);
+	rig.s->record = false;
+	rig_o = rig;
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	rig_o.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	empty_recvs(rig.a, 1, MANY + 2);
+	empty_recvs(rig.b, 1, 2);
+	persist_at(&rig, 1, 0, 100, flags);
 	for (i = 2; i <= MANY + 1; i++) {
-		persist_at(&o, i, 0, 8, CAIRN_WQE_EARLY);
+		persist_at(&rig_o, i, 0, 8, CAIRN_WQE_EARLY);
 		if (!(i % 50))
-			sim_run(r.s, 500 * SIM_US);
+			sim_run(rig.s, 500 * SIM_US);
 	}
-	persist_at(&r, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
-	sim_run(r.s, SIM_MS);
-	return r;
+	persist_at(&rig, MANY + 2, 0, 100, CAIRN_WQE_EARLY);
+	sim_run(rig.s, SIM_MS);
+	return rig;
 }
 
 /* Early mode: many are durable at once, as the first of them was, and are told of by
@@ -101,18 +101,18 @@ static struct rig early_ones(u32 flags)
  */
 static void early_ones_at_once(u32 status)
 {
-	struct rig r = early_ones(CAIRN_WQE_EARLY);
+	struct rig rig = early_ones(CAIRN_WQE_EARLY);
 
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, MANY + 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
-	ktap_eq(release(&r, 1, status), 0);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_RESP, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_RESP, MANY + 1, MANY + 2,
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(release(&rig, 1, status), 0);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_RESP, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_RESP, MANY + 1, MANY + 2,
 		   status ? CAIRN_CQE_REM_OP_ERR : CAIRN_CQE_SUCCESS);
-	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
-	sim_end(r.s);
+	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(rig.s);
 }
 
 static void many_durable_early_ones(void)
@@ -130,45 +130,45 @@ static void failure_behind_early_ones(void)
  */
 static void failure_behind_all_kinds(void)
 {
-	struct rig r = early_ones(0);
+	struct rig rig = early_ones(0);
 	u32 i, durable = 0;
 
-	ktap_eq(send_cqes(&r), 0);
-	ktap_eq(release(&r, 1, EINVAL), 0);
-	ktap_eq(release(&r, 0, 0), 0);
-	sim_run(r.s, LONG_TIME);
-	for (i = 0; i < r.a->cq[CAIRN_RESP].n; i++)
-		durable += !r.a->cq[CAIRN_RESP].log[i].cqe.status;
+	ktap_eq(send_cqes(&rig), 0);
+	ktap_eq(release(&rig, 1, EINVAL), 0);
+	ktap_eq(release(&rig, 0, 0), 0);
+	sim_run(rig.s, LONG_TIME);
+	for (i = 0; i < rig.a->cq[CAIRN_RESP].n; i++)
+		durable += !rig.a->cq[CAIRN_RESP].log[i].cqe.status;
 	ktap_eq(durable, MANY);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
-	sim_end(r.s);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(rig.s);
 }
 
 /* The peer dies while many requests wait: one fails, those before it are flushed. */
 static void flush_before_a_failure(void)
 {
-	struct rig r = bounds_waiting(MANY);
-	struct rig o = r;
+	struct rig rig = bounds_waiting(MANY);
+	struct rig rig_o = rig;
 	u32 i, failed = 0;
 
-	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
-	r.s->dead[0] = true;
-	r.s->dead[1] = true;
-	rig_send(&o, MANY + 2, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	ktap_eq(send_cqes(&r), MANY + 2);
-	for (i = 0; i < send_cqes(&r); i++) {
-		const struct cairn_cqe *cqe = &r.a->cq[CAIRN_REQ].log[i].cqe;
+	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	rig.s->dead[0] = true;
+	rig.s->dead[1] = true;
+	rig_send(&rig_o, MANY + 2, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	ktap_eq(send_cqes(&rig), MANY + 2);
+	for (i = 0; i < send_cqes(&rig); i++) {
+		const struct cairn_cqe *cqe = &rig.a->cq[CAIRN_REQ].log[i].cqe;
 
 		ktap_eq(cqe->wr_id, i + 1);
 		ktap_ok(cqe->status);
 		failed += cqe->status == CAIRN_CQE_RETRY_EXC_ERR;
 	}
 	ktap_eq(failed, 1);
-	ktap_ok(r.s->most_cqes <= CAIRN_MAX_REAPS + 64);
-	sim_end(r.s);
+	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
+	sim_end(rig.s);
 }
 
 /* Out of SQE: what was posted is flushed, in parts. */
@@ -176,15 +176,15 @@ static void many_after_an_error(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct sim_qp_init init = sim_ud;
-	struct sim *s = sim_new(1);
+	struct sim *sim = sim_new(1);
 	struct sim_wr wr = { .opcode = CAIRN_WQE_SEND, .ah = 5 };
 	struct sim_qp *qp;
 	u32 i;
 
 	init.sq_depth = DEPTH;
-	qp = sim_qp(s, 0, &init);
+	qp = sim_qp(sim, 0, &init);
 	sim_to_rts(qp, 0, 0, &attrs, 0, 7);
-	s->budget = 4;
+	sim->budget = 4;
 	for (i = 1; i <= MANY; i++) {
 		wr.wr_id = i;
 		ktap_ok(sim_queue_send(qp, &wr));
@@ -199,21 +199,21 @@ static void many_after_an_error(void)
 	ktap_ok(qp->cq[CAIRN_REQ].log[0].cqe.status != CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(qp->cq[CAIRN_REQ].log[1].cqe.status, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(qp->cq[CAIRN_REQ].log[MANY - 1].cqe.wr_id, MANY);
-	ktap_ok(s->most_cqes <= CAIRN_MAX_REAPS);
-	sim_end(s);
+	ktap_ok(sim->most_cqes <= CAIRN_MAX_REAPS);
+	sim_end(sim);
 }
 
 /* A ring is not replaced while too much would have to be moved with it. */
 static void resize_waits(void)
 {
-	struct rig r = bounds_waiting(MANY);
+	struct rig rig = bounds_waiting(MANY);
 
-	ktap_eq(cairn_sq_fits(&r.a->c, DEPTH, DEPTH - 1), -EAGAIN);
-	ktap_eq(cairn_sq_fits(&r.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	ktap_ok(sim_resize_sq(r.a, DEPTH, DEPTH));
-	sim_end(r.s);
+	ktap_eq(cairn_sq_fits(&rig.a->c, DEPTH, DEPTH - 1), -EAGAIN);
+	ktap_eq(cairn_sq_fits(&rig.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	ktap_ok(sim_resize_sq(rig.a, DEPTH, DEPTH));
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

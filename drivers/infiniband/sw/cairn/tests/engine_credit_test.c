@@ -17,46 +17,46 @@ static struct rig limited(u8 code)
 		.syndrome = code,
 		.msn = 1,
 	};
-	struct rig r;
+	struct rig rig;
 
 	attrs.timeout = 0;
-	r = rig_with(1, &sim_rc, &attrs);
-	r.s->dead[1] = true;
-	rig_send(&r, 0, CAIRN_WQE_WRITE, 1);
-	sim_run(r.s, 10 * SIM_US);
-	pkt.qpn = r.a->c.qpn;
-	pkt.psn = r.a->psn;
-	sim_inject(r.a, &pkt, NULL);
-	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
-	return r;
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 0, CAIRN_WQE_WRITE, 1);
+	sim_run(rig.s, 10 * SIM_US);
+	pkt.qpn = rig.a->c.qpn;
+	pkt.psn = rig.a->psn;
+	sim_inject(rig.a, &pkt, NULL);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	return rig;
 }
 
 /* Acknowledge PSN number @n with @msn messages complete. */
-static void ack(struct rig *r, u32 n, u32 msn, u8 code)
+static void ack(struct rig *rig, u32 n, u32 msn, u8 code)
 {
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_ACK,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->a->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, n),
+		.qpn = rig->a->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, n),
 		.syndrome = code,
 		.msn = msn,
 	};
 
-	sim_inject(r->a, &pkt, NULL);
-	sim_run(r->s, 10 * SIM_US);
+	sim_inject(rig->a, &pkt, NULL);
+	sim_run(rig->s, 10 * SIM_US);
 }
 
-static u32 sends(const struct rig *r)
+static u32 sends(const struct rig *rig)
 {
-	return sent_kind(r->a, 0, CAIRN_KIND_SEND);
+	return sent_kind(rig->a, 0, CAIRN_KIND_SEND);
 }
 
-static void post(struct rig *r, u32 n, u8 opcode, u32 len)
+static void post(struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	while (n--)
-		rig_send(r, 1, opcode, len);
-	sim_run(r->s, 10 * SIM_US);
+		rig_send(rig, 1, opcode, len);
+	sim_run(rig->s, 10 * SIM_US);
 }
 
 static void credits_are_used_and_not_exceeded(void)
@@ -69,72 +69,72 @@ static void credits_are_used_and_not_exceeded(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct rig r = limited(cases[i].code);
+		struct rig rig = limited(cases[i].code);
 
-		post(&r, 40, CAIRN_WQE_SEND, 10);
-		ktap_eq(sends(&r), cases[i].messages);
+		post(&rig, 40, CAIRN_WQE_SEND, 10);
+		ktap_eq(sends(&rig), cases[i].messages);
 		/* more only when there is more */
-		ack(&r, 1, 2, cases[i].code);
-		ktap_eq(sends(&r), cases[i].messages + 1);
-		ack(&r, 1, 2, cases[i].code);
-		ktap_eq(sends(&r), cases[i].messages + 1);
-		sim_end(r.s);
+		ack(&rig, 1, 2, cases[i].code);
+		ktap_eq(sends(&rig), cases[i].messages + 1);
+		ack(&rig, 1, 2, cases[i].code);
+		ktap_eq(sends(&rig), cases[i].messages + 1);
+		sim_end(rig.s);
 	}
 }
 
 /* Without any credit one packet asks, with AckReq. */
 static void one_packet_probes(void)
 {
-	struct rig r = limited(0);
+	struct rig rig = limited(0);
 
-	post(&r, 5, CAIRN_WQE_SEND, 3000);
-	ktap_eq(sends(&r), 1);
-	ktap_ok(last_sent(r.a)->ack_req);
-	ktap_eq(last_sent(r.a)->opcode, CAIRN_BTH_SEND_FIRST);
+	post(&rig, 5, CAIRN_WQE_SEND, 3000);
+	ktap_eq(sends(&rig), 1);
+	ktap_ok(last_sent(rig.a)->ack_req);
+	ktap_eq(last_sent(rig.a)->opcode, CAIRN_BTH_SEND_FIRST);
 	/* taken, and still no credit: the next one asks */
-	ack(&r, 1, 1, 0);
-	ktap_eq(sends(&r), 2);
-	ktap_eq(last_sent(r.a)->opcode, CAIRN_BTH_SEND_MIDDLE);
+	ack(&rig, 1, 1, 0);
+	ktap_eq(sends(&rig), 2);
+	ktap_eq(last_sent(rig.a)->opcode, CAIRN_BTH_SEND_MIDDLE);
 	/* now there is one, for this message */
-	ack(&r, 2, 1, 1);
-	ktap_eq(sends(&r), 3);
-	ack(&r, 3, 2, 3);
-	ktap_eq(sends(&r), 3 + 9);
-	ktap_ok(r.a->count[CAIRN_CTR_CREDIT_WAITS] > 0);
-	sim_end(r.s);
+	ack(&rig, 2, 1, 1);
+	ktap_eq(sends(&rig), 3);
+	ack(&rig, 3, 2, 3);
+	ktap_eq(sends(&rig), 3 + 9);
+	ktap_ok(rig.a->count[CAIRN_CTR_CREDIT_WAITS] > 0);
+	sim_end(rig.s);
 }
 
 /* A request that takes no receive needs no credit, but it does not overtake. */
 static void writes_and_reads_need_none(void)
 {
-	struct rig r = limited(0);
+	struct rig rig = limited(0);
 
-	post(&r, 3, CAIRN_WQE_WRITE, 3000);
-	post(&r, 3, CAIRN_WQE_READ, 3000);
-	post(&r, 3, CAIRN_WQE_FAA, 8);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 10);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ), 3);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
-	sim_end(r.s);
+	post(&rig, 3, CAIRN_WQE_WRITE, 3000);
+	post(&rig, 3, CAIRN_WQE_READ, 3000);
+	post(&rig, 3, CAIRN_WQE_FAA, 8);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 10);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 3);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
+	sim_end(rig.s);
 }
 
 static void write_imm_needs_one(void)
 {
-	struct rig r = limited(1);
+	struct rig rig = limited(1);
 
-	post(&r, 3, CAIRN_WQE_WRITE_IMM, 10);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 2);
-	sim_end(r.s);
+	post(&rig, 3, CAIRN_WQE_WRITE_IMM, 10);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
+	sim_end(rig.s);
 }
 
 /* Code 31 says that credits are not counted. */
 static void no_limit(void)
 {
-	struct rig r = limited(CAIRN_AETH_CREDIT_INVALID);
+	struct rig rig = limited(CAIRN_AETH_CREDIT_INVALID);
 
-	post(&r, 40, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&r), 40);
-	sim_end(r.s);
+	post(&rig, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&rig), 40);
+	sim_end(rig.s);
 }
 
 /* Every AETH that acknowledges carries credits, not only that of an ACK. */
@@ -144,52 +144,52 @@ static void responses_tell_credits(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		struct rig r = limited(1);
+		struct rig rig = limited(1);
 		struct cairn_pkt pkt = {
 			.opcode = i ? CAIRN_BTH_ATOMIC_ACK :
 				      CAIRN_BTH_READ_RESP_ONLY,
 			.pkey = CAIRN_PKEY_DEFAULT,
-			.qpn = r.a->c.qpn,
-			.psn = cairn_psn_add(r.a->psn, 1),
+			.qpn = rig.a->c.qpn,
+			.psn = cairn_psn_add(rig.a->psn, 1),
 			.payload_len = i ? 0 : 8,
 			.syndrome = 5,		/* 6 messages */
 			.msn = 2,
 		};
 
-		post(&r, 1, ops[i], 8);
-		post(&r, 10, CAIRN_WQE_SEND, 10);
-		ktap_eq(sends(&r), 0);
-		sim_inject(r.a, &pkt, r.mb->mem);
-		sim_run(r.s, 10 * SIM_US);
-		ktap_eq(sends(&r), 6);
-		sim_end(r.s);
+		post(&rig, 1, ops[i], 8);
+		post(&rig, 10, CAIRN_WQE_SEND, 10);
+		ktap_eq(sends(&rig), 0);
+		sim_inject(rig.a, &pkt, rig.mb->mem);
+		sim_run(rig.s, 10 * SIM_US);
+		ktap_eq(sends(&rig), 6);
+		sim_end(rig.s);
 	}
 }
 
 /* A peer that stops counting in the middle lifts the limit. */
 static void limit_is_lifted(void)
 {
-	struct rig r = limited(2);
+	struct rig rig = limited(2);
 
-	post(&r, 40, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&r), 2);
-	ack(&r, 1, 2, CAIRN_AETH_CREDIT_INVALID);
-	ktap_eq(sends(&r), 40);
-	sim_end(r.s);
+	post(&rig, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&rig), 2);
+	ack(&rig, 1, 2, CAIRN_AETH_CREDIT_INVALID);
+	ktap_eq(sends(&rig), 40);
+	sim_end(rig.s);
 }
 
 /* The limit counts from the MSN in the same header, also round its wrap. */
 static void limit_follows_the_msn(void)
 {
-	struct rig r = limited(2);
+	struct rig rig = limited(2);
 	u32 i;
 
-	post(&r, 40, CAIRN_WQE_SEND, 10);
+	post(&rig, 40, CAIRN_WQE_SEND, 10);
 	for (i = 1; i <= 10; i++) {
-		ktap_eq(sends(&r), i + 1);
-		ack(&r, i, 1 + i, 2);
+		ktap_eq(sends(&rig), i + 1);
+		ack(&rig, i, 1 + i, 2);
 	}
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 /* Codes round down, and MSNs may be old: what was granted stays granted. */
@@ -201,43 +201,43 @@ static void a_grant_is_kept(void)
 		.syndrome = 1,
 		.msn = 1,
 	};
-	struct rig r = limited(4);
+	struct rig rig = limited(4);
 
-	post(&r, 1, CAIRN_WQE_SEND, 10);
-	ack(&r, 1, 2, 0);
-	post(&r, 10, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&r), 4);
-	pkt.qpn = r.a->c.qpn;
-	pkt.psn = cairn_psn_add(r.a->psn, 2);
-	sim_inject(r.a, &pkt, NULL);
-	sim_run(r.s, 10 * SIM_US);
-	ktap_eq(sends(&r), 4);
-	ack(&r, 3, 4, 2);
-	ktap_eq(sends(&r), 5);
-	sim_end(r.s);
+	post(&rig, 1, CAIRN_WQE_SEND, 10);
+	ack(&rig, 1, 2, 0);
+	post(&rig, 10, CAIRN_WQE_SEND, 10);
+	ktap_eq(sends(&rig), 4);
+	pkt.qpn = rig.a->c.qpn;
+	pkt.psn = cairn_psn_add(rig.a->psn, 2);
+	sim_inject(rig.a, &pkt, NULL);
+	sim_run(rig.s, 10 * SIM_US);
+	ktap_eq(sends(&rig), 4);
+	ack(&rig, 3, 4, 2);
+	ktap_eq(sends(&rig), 5);
+	sim_end(rig.s);
 }
 
 /* A READ in several requests takes as many message numbers. */
 static void long_reads_are_counted(void)
 {
 	for_seeds(seed, 10) {
-		struct pair p = pair_new(seed, &sim_rc, 1024);
+		struct pair pair = pair_new(seed, &sim_rc, 1024);
 		struct flow_cfg cfg = flow_default;
-		struct flow *f;
+		struct flow *flow;
 		u32 i;
 
 		cfg.max_len = 1 << 20;
 		cfg.area = 1 << 20;
 		cfg.recv_ahead = 2;
 		cfg.round_ns = 50000;
-		f = flow_new(p.a, p.b, &cfg);
+		flow = flow_new(pair.a, pair.b, &cfg);
 		for (i = 0; i < 3; i++)
-			flow_add(f, CAIRN_WQE_READ, 900000);
+			flow_add(flow, CAIRN_WQE_READ, 900000);
 		for (i = 0; i < 30; i++)
-			flow_add(f, CAIRN_WQE_SEND, 100)->flags |=
+			flow_add(flow, CAIRN_WQE_SEND, 100)->flags |=
 				CAIRN_WQE_SIGNALED;
-		flow_run(&f, 1);
-		sim_end(p.s);
+		flow_run(&flow, 1);
+		sim_end(pair.s);
 	}
 }
 
@@ -245,21 +245,21 @@ static void long_reads_are_counted(void)
 static void slow_receiver_is_not_flooded(void)
 {
 	for_seeds(seed, 20) {
-		struct pair p = pair_new(seed, &sim_rc, 256);
+		struct pair pair = pair_new(seed, &sim_rc, 256);
 		struct flow_cfg cfg = flow_default;
-		struct flow *f;
+		struct flow *flow;
 
 		cfg.ops = 1 << CAIRN_WQE_SEND | 1 << CAIRN_WQE_SEND_IMM |
 			  1 << CAIRN_WQE_WRITE_IMM;
 		cfg.recv_ahead = 2;
 		cfg.round_ns = 20000;
-		f = flow_new(p.a, p.b, &cfg);
-		flow_random(f);
-		flow_run(&f, 1);
+		flow = flow_new(pair.a, pair.b, &cfg);
+		flow_random(flow);
+		flow_run(&flow, 1);
 		/* what left before the limit was known, then only probes */
-		ktap_ok(p.s->count[CAIRN_CTR_RETRANSMITS] <=
-			p.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] + 200);
-		sim_end(p.s);
+		ktap_ok(pair.s->count[CAIRN_CTR_RETRANSMITS] <=
+			pair.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] + 200);
+		sim_end(pair.s);
 	}
 }
 

@@ -59,7 +59,7 @@ static void broken(const char *why)
  */
 
 /* The newest own store that is still on the way, or memory. */
-static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
+static u64 cpus_epoch_read(const void *mem, size_t size, const char *where)
 {
 	static u64 first[CPUS];
 	u64 v;
@@ -67,9 +67,9 @@ static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
 	cpus_step();
 	if (m.mutant == NO_WAIT && !strcmp(where, "cairn_epoch_inflight"))
 		return 0;
-	v = cpus_read(p, size);
+	v = cpus_read(mem, size);
 	/* cairn_epoch_begin() reads the number, counts in, and reads again. */
-	if (m.mutant == NO_RECHECK && p == &m.advances &&
+	if (m.mutant == NO_RECHECK && mem == &m.advances &&
 	    !strcmp(where, "cairn_epoch_begin")) {
 		if (first[cpus_me()]) {
 			v = first[cpus_me()] - 1;
@@ -81,12 +81,12 @@ static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
 	return v;
 }
 
-static void cpus_epoch_write(void *p, size_t size, u64 v)
+static void cpus_epoch_write(void *mem, size_t size, u64 v)
 {
 	cpus_step();
-	if (m.mutant == NO_ADVANCE && p == &m.advances)
+	if (m.mutant == NO_ADVANCE && mem == &m.advances)
 		return;
-	cpus_write(p, size, v);
+	cpus_write(mem, size, v);
 }
 
 static void cpus_epoch_mb(const char *where)
@@ -115,8 +115,8 @@ static void touch(u32 region)
 static void one_run(void)
 {
 	u32 slot = sim_below(&cpus.rand, SLOTS), touches, region;
-	struct cairn_epoch_cpu *c = m.counts[cpus_me()];
-	u32 tag = cairn_epoch_begin(&m.advances, c);
+	struct cairn_epoch_cpu *cpu = m.counts[cpus_me()];
+	u32 tag = cairn_epoch_begin(&m.advances, cpu);
 
 	region = cairn_epoch_read(&m.table[slot]);
 	if (region && !m.freed[region])
@@ -126,7 +126,7 @@ static void one_run(void)
 	for (touches = sim_below(&cpus.rand, 12); region && touches; touches--)
 		touch(region);
 	cpus.me->ref = 0;
-	cairn_epoch_end(c, tag);
+	cairn_epoch_end(cpu, tag);
 }
 
 static void runner(void)

@@ -9,67 +9,67 @@ struct model {
 	struct cairn_fifo_entry e[CAIRN_FIFO_SIZE];
 };
 
-static bool same(const struct cairn_fifo *f, const struct model *m)
+static bool same(const struct cairn_fifo *fifo, const struct model *model)
 {
 	u32 i;
 
-	if (!ktap_eq(cairn_fifo_len(f), m->n))
+	if (!ktap_eq(cairn_fifo_len(fifo), model->n))
 		return false;
-	for (i = 0; i < m->n; i++)
-		if (!ktap_eq(cairn_fifo_peek(f, i)->queue, m->e[i].queue) ||
-		    !ktap_eq(cairn_fifo_peek(f, i)->wqe, m->e[i].wqe))
+	for (i = 0; i < model->n; i++)
+		if (!ktap_eq(cairn_fifo_peek(fifo, i)->queue, model->e[i].queue) ||
+		    !ktap_eq(cairn_fifo_peek(fifo, i)->wqe, model->e[i].wqe))
 			return false;
-	return ktap_eq(cairn_fifo_full(f), m->n == CAIRN_FIFO_SIZE);
+	return ktap_eq(cairn_fifo_full(fifo), model->n == CAIRN_FIFO_SIZE);
 }
 
-static bool push(struct cairn_fifo *f, struct model *m, u32 queue, u32 wqe)
+static bool push(struct cairn_fifo *fifo, struct model *model, u32 queue, u32 wqe)
 {
-	bool room = m->n < CAIRN_FIFO_SIZE;
+	bool room = model->n < CAIRN_FIFO_SIZE;
 
 	if (room)
-		m->e[m->n++] = (struct cairn_fifo_entry){ queue, wqe };
-	return ktap_eq(cairn_fifo_push(f, queue, wqe), room);
+		model->e[model->n++] = (struct cairn_fifo_entry){ queue, wqe };
+	return ktap_eq(cairn_fifo_push(fifo, queue, wqe), room);
 }
 
-static void drop(struct model *m, u32 i)
+static void drop(struct model *model, u32 i)
 {
-	m->n--;
-	for (; i < m->n; i++)
-		m->e[i] = m->e[i + 1];
+	model->n--;
+	for (; i < model->n; i++)
+		model->e[i] = model->e[i + 1];
 }
 
-static bool pop(struct cairn_fifo *f, struct model *m)
+static bool pop(struct cairn_fifo *fifo, struct model *model)
 {
-	struct cairn_fifo_entry e = {}, want = m->e[0];
-	bool any = m->n;
+	struct cairn_fifo_entry entry = {}, want = model->e[0];
+	bool any = model->n;
 
 	if (any)
-		drop(m, 0);
-	return ktap_eq(cairn_fifo_pop(f, &e), any) &&
-	       (!any || (ktap_eq(e.queue, want.queue) &&
-			 ktap_eq(e.wqe, want.wqe)));
+		drop(model, 0);
+	return ktap_eq(cairn_fifo_pop(fifo, &entry), any) &&
+	       (!any || (ktap_eq(entry.queue, want.queue) &&
+			 ktap_eq(entry.wqe, want.wqe)));
 }
 
-static bool purge(struct cairn_fifo *f, struct model *m, u32 queue)
+static bool purge(struct cairn_fifo *fifo, struct model *model, u32 queue)
 {
 	u32 i, n = 0;
 
-	for (i = 0; i < m->n;) {
-		if (m->e[i].queue == queue) {
-			drop(m, i);
+	for (i = 0; i < model->n;) {
+		if (model->e[i].queue == queue) {
+			drop(model, i);
 			n++;
 		} else {
 			i++;
 		}
 	}
-	return ktap_eq(cairn_fifo_purge(f, queue), n);
+	return ktap_eq(cairn_fifo_purge(fifo, queue), n);
 }
 
 /* The counters start shortly before they wrap. */
 static void random_steps(void)
 {
-	struct cairn_fifo f = { .head = -1000, .tail = -1000 };
-	struct model m = {};
+	struct cairn_fifo fifo = { .head = -1000, .tail = -1000 };
+	struct model model = {};
 	bool ok = true;
 	u32 n;
 
@@ -78,32 +78,32 @@ static void random_steps(void)
 
 		switch (ktap_rand_below(8)) {
 		case 0:
-			ok = purge(&f, &m, queue);
+			ok = purge(&fifo, &model, queue);
 			break;
 		case 1 ... 3:
-			ok = pop(&f, &m);
+			ok = pop(&fifo, &model);
 			break;
 		default:
-			ok = push(&f, &m, queue, n);
+			ok = push(&fifo, &model, queue, n);
 		}
-		ok = ok && same(&f, &m);
+		ok = ok && same(&fifo, &model);
 	}
 }
 
 static void purge_keeps_order(void)
 {
-	struct cairn_fifo f = {};
-	struct model m = {};
+	struct cairn_fifo fifo = {};
+	struct model model = {};
 	u32 i;
 
 	for (i = 0; i < CAIRN_FIFO_SIZE; i++)
-		push(&f, &m, i % 2, i);
-	ktap_eq(cairn_fifo_purge(&f, 1), CAIRN_FIFO_SIZE / 2);
+		push(&fifo, &model, i % 2, i);
+	ktap_eq(cairn_fifo_purge(&fifo, 1), CAIRN_FIFO_SIZE / 2);
 	for (i = 0; i < CAIRN_FIFO_SIZE / 2; i++)
-		ktap_eq(cairn_fifo_peek(&f, i)->wqe, 2 * i);
-	ktap_eq(cairn_fifo_purge(&f, 7), 0);
-	ktap_eq(cairn_fifo_purge(&f, 0), CAIRN_FIFO_SIZE / 2);
-	ktap_eq(cairn_fifo_len(&f), 0);
+		ktap_eq(cairn_fifo_peek(&fifo, i)->wqe, 2 * i);
+	ktap_eq(cairn_fifo_purge(&fifo, 7), 0);
+	ktap_eq(cairn_fifo_purge(&fifo, 0), CAIRN_FIFO_SIZE / 2);
+	ktap_eq(cairn_fifo_len(&fifo), 0);
 }
 
 static const struct ktap_test tests[] = {

@@ -19,11 +19,11 @@ struct bed {
 static struct bed bed_with(u64 seed, const struct cairn_qp_attrs *attrs,
 			   u32 len, enum cairn_persist persist)
 {
-	struct bed b = { .r = rig_with(seed, &sim_rc, attrs) };
+	struct bed bed = { .r = rig_with(seed, &sim_rc, attrs) };
 
-	b.log = sim_mr_persistent(b.r.s, 1, len, SIM_ALL | SIM_FLUSH, persist);
-	b.src = sim_mr(b.r.s, 0, len, SIM_ALL);
-	return b;
+	bed.log = sim_mr_persistent(bed.r.s, 1, len, SIM_ALL | SIM_FLUSH, persist);
+	bed.src = sim_mr(bed.r.s, 0, len, SIM_ALL);
+	return bed;
 }
 
 static struct bed bed_new(u64 seed)
@@ -31,40 +31,40 @@ static struct bed bed_new(u64 seed)
 	return bed_with(seed, &sim_attrs, RIG_LEN, CAIRN_PERSIST_NONE);
 }
 
-static void bed_write(const struct bed *b, u64 wr_id, u32 off, u32 len)
+static void bed_write(const struct bed *bed, u64 wr_id, u32 off, u32 len)
 {
-	struct cairn_sge sge = sim_sge(b->src, off, len);
+	struct cairn_sge sge = sim_sge(bed->src, off, len);
 	struct sim_wr wr = {
 		.wr_id = wr_id,
 		.opcode = CAIRN_WQE_WRITE,
 		.flags = CAIRN_WQE_SIGNALED,
 		.sge = &sge,
 		.num_sge = 1,
-		.remote_addr = b->log->va + off,
-		.rkey = b->log->key,
+		.remote_addr = bed->log->va + off,
+		.rkey = bed->log->key,
 	};
 
-	sim_post_send(b->r.a, &wr);
+	sim_post_send(bed->r.a, &wr);
 }
 
-static void bed_flush(const struct bed *b, u64 wr_id, u32 off, u32 len, u8 plt,
+static void bed_flush(const struct bed *bed, u64 wr_id, u32 off, u32 len, u8 plt,
 		      u8 sel)
 {
 	struct sim_wr wr = {
 		.wr_id = wr_id,
 		.opcode = CAIRN_WQE_FLUSH,
 		.flags = CAIRN_WQE_SIGNALED,
-		.remote_addr = b->log->va + off,
-		.rkey = b->log->key,
+		.remote_addr = bed->log->va + off,
+		.rkey = bed->log->key,
 		.flush_len = len,
 		.plt = plt,
 		.sel = sel,
 	};
 
-	sim_post_send(b->r.a, &wr);
+	sim_post_send(bed->r.a, &wr);
 }
 
-static void bed_store(const struct bed *b, u64 wr_id, u32 off, u64 word)
+static void bed_store(const struct bed *bed, u64 wr_id, u32 off, u64 word)
 {
 	struct sim_wr wr = {
 		.wr_id = wr_id,
@@ -72,79 +72,79 @@ static void bed_store(const struct bed *b, u64 wr_id, u32 off, u64 word)
 		.flags = CAIRN_WQE_SIGNALED | CAIRN_WQE_INLINE,
 		.inl = &word,
 		.inline_len = sizeof(word),
-		.remote_addr = b->log->va + off,
-		.rkey = b->log->key,
+		.remote_addr = bed->log->va + off,
+		.rkey = bed->log->key,
 	};
 
-	sim_post_send(b->r.a, &wr);
+	sim_post_send(bed->r.a, &wr);
 }
 
-static bool bed_durable(const struct bed *b, u32 off, u32 len)
+static bool bed_durable(const struct bed *bed, u32 off, u32 len)
 {
-	return !memcmp(b->log->shadow + off, b->src->mem + off, len);
+	return !memcmp(bed->log->shadow + off, bed->src->mem + off, len);
 }
 
 /* When the FLUSH completes, and not before it, all of its range is durable. */
 static void range_is_durable(void)
 {
 	for_seeds(seed, 20) {
-		struct bed b = bed_new(seed);
+		struct bed bed = bed_new(seed);
 
-		bed_write(&b, 1, 100, LEN);
-		ktap_ok(sim_run(b.r.s, LONG_TIME));
-		ktap_ok(!bed_durable(&b, 100, LEN));
-		bed_flush(&b, 2, 100, LEN, CAIRN_FLUSH_PERSISTENT,
+		bed_write(&bed, 1, 100, LEN);
+		ktap_ok(sim_run(bed.r.s, LONG_TIME));
+		ktap_ok(!bed_durable(&bed, 100, LEN));
+		bed_flush(&bed, 2, 100, LEN, CAIRN_FLUSH_PERSISTENT,
 			  CAIRN_FLUSH_RANGE);
-		ktap_ok(sim_run(b.r.s, LONG_TIME));
-		expect_cqes(b.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-		ktap_eq(b.r.a->cq[CAIRN_REQ].log[1].cqe.opcode,
+		ktap_ok(sim_run(bed.r.s, LONG_TIME));
+		expect_cqes(bed.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+		ktap_eq(bed.r.a->cq[CAIRN_REQ].log[1].cqe.opcode,
 			CAIRN_CQE_FLUSH);
-		ktap_ok(bed_durable(&b, 100, LEN));
-		ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 1);
-		ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], LEN);
-		sim_end(b.r.s);
+		ktap_ok(bed_durable(&bed, 100, LEN));
+		ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 1);
+		ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], LEN);
+		sim_end(bed.r.s);
 	}
 }
 
 /* Its address and length mean nothing then. */
 static void region_is_durable(void)
 {
-	struct bed b = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
+	struct bed bed = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
 
-	bed_write(&b, 1, 0, BIG);
-	bed_flush(&b, 2, 77, 0xffffffff, CAIRN_FLUSH_PLT, CAIRN_FLUSH_REGION);
-	ktap_ok(sim_run(b.r.s, LONG_TIME));
-	expect_cqes(b.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	ktap_ok(bed_durable(&b, 0, BIG));
-	sim_end(b.r.s);
+	bed_write(&bed, 1, 0, BIG);
+	bed_flush(&bed, 2, 77, 0xffffffff, CAIRN_FLUSH_PLT, CAIRN_FLUSH_REGION);
+	ktap_ok(sim_run(bed.r.s, LONG_TIME));
+	expect_cqes(bed.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_ok(bed_durable(&bed, 0, BIG));
+	sim_end(bed.r.s);
 }
 
 static void visible_only(void)
 {
-	struct bed b = bed_new(1);
+	struct bed bed = bed_new(1);
 
-	bed_write(&b, 1, 0, LEN);
-	bed_flush(&b, 2, 0, LEN, CAIRN_FLUSH_GLOBAL, CAIRN_FLUSH_RANGE);
-	bed_flush(&b, 3, 0, 0, CAIRN_FLUSH_PERSISTENT, CAIRN_FLUSH_RANGE);
-	ktap_ok(sim_run(b.r.s, LONG_TIME));
-	expect_cqes(b.r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	ktap_mem_eq(b.log->mem, b.src->mem, LEN);
-	ktap_ok(!bed_durable(&b, 0, LEN));
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], 0);
-	sim_end(b.r.s);
+	bed_write(&bed, 1, 0, LEN);
+	bed_flush(&bed, 2, 0, LEN, CAIRN_FLUSH_GLOBAL, CAIRN_FLUSH_RANGE);
+	bed_flush(&bed, 3, 0, 0, CAIRN_FLUSH_PERSISTENT, CAIRN_FLUSH_RANGE);
+	ktap_ok(sim_run(bed.r.s, LONG_TIME));
+	expect_cqes(bed.r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_mem_eq(bed.log->mem, bed.src->mem, LEN);
+	ktap_ok(!bed_durable(&bed, 0, LEN));
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], 0);
+	sim_end(bed.r.s);
 }
 
 #define COMMIT	(BIG - 8)
 #define WORD	0x1122334455667788ull
 
-static void commit_stepped(struct sim *s, void *arg)
+static void commit_stepped(struct sim *sim, void *arg)
 {
-	const struct bed *b = arg;
+	const struct bed *bed = arg;
 	u64 word;
 
-	memcpy(&word, b->log->mem + COMMIT, 8);
-	if (word == WORD && !bed_durable(b, 0, COMMIT - 8))
-		sim_fail(s, "the word is visible before the data is durable");
+	memcpy(&word, bed->log->mem + COMMIT, 8);
+	if (word == WORD && !bed_durable(bed, 0, COMMIT - 8))
+		sim_fail(sim, "the word is visible before the data is durable");
 }
 
 /* The commit of a log: data, FLUSH, ATOMIC WRITE, all posted at once. The word is
@@ -154,59 +154,59 @@ static void word_waits_for_the_flush(void)
 {
 	for_seeds(seed, 15) {
 		struct cairn_qp_attrs attrs = sim_attrs;
-		struct bed b;
+		struct bed bed;
 		u64 word;
 
 		attrs.pmtu = 4096;
-		b = bed_with(seed, &attrs, BIG, CAIRN_PERSIST_NONE);
-		b.r.s->faults.loss = seed % 3 * 10;
-		b.r.s->faults.dup = 5;
-		b.r.s->stepped = commit_stepped;
-		b.r.s->stepped_arg = &b;
-		bed_write(&b, 1, 0, COMMIT - 8);
-		bed_flush(&b, 2, 0, COMMIT - 8, CAIRN_FLUSH_PERSISTENT,
+		bed = bed_with(seed, &attrs, BIG, CAIRN_PERSIST_NONE);
+		bed.r.s->faults.loss = seed % 3 * 10;
+		bed.r.s->faults.dup = 5;
+		bed.r.s->stepped = commit_stepped;
+		bed.r.s->stepped_arg = &bed;
+		bed_write(&bed, 1, 0, COMMIT - 8);
+		bed_flush(&bed, 2, 0, COMMIT - 8, CAIRN_FLUSH_PERSISTENT,
 			  CAIRN_FLUSH_RANGE);
-		bed_store(&b, 3, COMMIT, WORD);
-		bed_flush(&b, 4, COMMIT, 8, CAIRN_FLUSH_PERSISTENT,
+		bed_store(&bed, 3, COMMIT, WORD);
+		bed_flush(&bed, 4, COMMIT, 8, CAIRN_FLUSH_PERSISTENT,
 			  CAIRN_FLUSH_RANGE);
-		ktap_ok(sim_run(b.r.s, LONG_TIME));
-		expect_cqes(b.r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
-		memcpy(&word, b.log->shadow + COMMIT, 8);
+		ktap_ok(sim_run(bed.r.s, LONG_TIME));
+		expect_cqes(bed.r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+		memcpy(&word, bed.log->shadow + COMMIT, 8);
 		ktap_eq(word, WORD);
-		ktap_eq(b.r.b->atomics, 1);
-		sim_end(b.r.s);
+		ktap_eq(bed.r.b->atomics, 1);
+		sim_end(bed.r.s);
 	}
 }
 
 /* Into a region with NIC flush it is durable when it completes. */
 static void word_into_a_persistent_region(void)
 {
-	struct bed b = bed_with(1, &sim_attrs, RIG_LEN, CAIRN_PERSIST_NIC);
+	struct bed bed = bed_with(1, &sim_attrs, RIG_LEN, CAIRN_PERSIST_NIC);
 	struct cairn_sge sge;
 	struct sim_wr wr;
 	u64 word;
 
-	bed_store(&b, 1, 64, WORD);
-	ktap_ok(sim_run(b.r.s, LONG_TIME));
-	memcpy(&word, b.log->shadow + 64, 8);
+	bed_store(&bed, 1, 64, WORD);
+	ktap_ok(sim_run(bed.r.s, LONG_TIME));
+	memcpy(&word, bed.log->shadow + 64, 8);
 	ktap_eq(word, WORD);
 	/* from memory, in two pieces */
-	sge = sim_sge(b.src, 16, 8);
+	sge = sim_sge(bed.src, 16, 8);
 	wr = (struct sim_wr){
 		.wr_id = 2,
 		.opcode = CAIRN_WQE_ATOMIC_WRITE,
 		.flags = CAIRN_WQE_SIGNALED,
 		.sge = &sge,
 		.num_sge = 1,
-		.remote_addr = b.log->va + 16,
-		.rkey = b.log->key,
+		.remote_addr = bed.log->va + 16,
+		.rkey = bed.log->key,
 	};
-	sim_post_send(b.r.a, &wr);
-	ktap_ok(sim_run(b.r.s, LONG_TIME));
-	expect_cqes(b.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(b.r.a->cq[CAIRN_REQ].log[1].cqe.opcode, CAIRN_CQE_ATOMIC_WRITE);
-	ktap_mem_eq(b.log->shadow + 16, b.src->mem + 16, 8);
-	sim_end(b.r.s);
+	sim_post_send(bed.r.a, &wr);
+	ktap_ok(sim_run(bed.r.s, LONG_TIME));
+	expect_cqes(bed.r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(bed.r.a->cq[CAIRN_REQ].log[1].cqe.opcode, CAIRN_CQE_ATOMIC_WRITE);
+	ktap_mem_eq(bed.log->shadow + 16, bed.src->mem + 16, 8);
+	sim_end(bed.r.s);
 }
 
 /*
@@ -222,24 +222,24 @@ struct ask {
 	u32 payload;
 };
 
-static void get(struct bed *b, u32 n, const struct ask *ask)
+static void get(struct bed *bed, u32 n, const struct ask *ask)
 {
 	struct cairn_pkt pkt = {
 		.opcode = ask->opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = b->r.b->c.qpn,
-		.psn = cairn_psn_add(b->r.a->psn, n),
+		.qpn = bed->r.b->c.qpn,
+		.psn = cairn_psn_add(bed->r.a->psn, n),
 		.payload_len = ask->payload,
 		.ack_req = true,
-		.va = b->log->va + ask->off,
-		.rkey = b->log->key ^ ask->key_xor,
+		.va = bed->log->va + ask->off,
+		.rkey = bed->log->key ^ ask->key_xor,
 		.dma_len = ask->len,
 		.plt = ask->plt,
 		.sel = ask->sel,
 	};
 
-	sim_inject(b->r.b, &pkt, b->src->mem);
-	sim_run(b->r.s, 2 * SIM_US);
+	sim_inject(bed->r.b, &pkt, bed->src->mem);
+	sim_run(bed->r.s, 2 * SIM_US);
 }
 
 #define NAK(code)	(CAIRN_AETH_NAK | CAIRN_NAK_##code)
@@ -295,29 +295,29 @@ static const struct refusal {
 	  NAK(REMOTE_ACCESS), .persist = CAIRN_PERSIST_HOST },
 };
 
-static void one_refusal(const struct refusal *c)
+static void one_refusal(const struct refusal *refusal)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct bed b;
+	struct bed bed;
 
-	attrs.flush &= ~c->qp_plt;
-	attrs.remote_write = !c->qp_write;
-	b = bed_with(1, &attrs, RIG_LEN, c->persist);
-	b.log->access &= ~c->without;
-	b.r.s->dead[0] = true;
-	get(&b, 0, &c->ask);
-	if (last_sent(b.r.b))
-		ktap_eq(last_sent(b.r.b)->syndrome, c->syndrome);
+	attrs.flush &= ~refusal->qp_plt;
+	attrs.remote_write = !refusal->qp_write;
+	bed = bed_with(1, &attrs, RIG_LEN, refusal->persist);
+	bed.log->access &= ~refusal->without;
+	bed.r.s->dead[0] = true;
+	get(&bed, 0, &refusal->ask);
+	if (last_sent(bed.r.b))
+		ktap_eq(last_sent(bed.r.b)->syndrome, refusal->syndrome);
 	else
 		ktap_fail("no answer");
-	ktap_eq(b.r.b->c.state, CAIRN_QP_ERR);
-	ktap_eq(b.r.b->atomics, 0);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 0);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], 0);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FATAL_NAKS_SENT], 1);
-	ktap_eq(b.r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS],
-		c->syndrome == NAK(REMOTE_ACCESS));
-	sim_end(b.r.s);
+	ktap_eq(bed.r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(bed.r.b->atomics, 0);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 0);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], 0);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FATAL_NAKS_SENT], 1);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS],
+		refusal->syndrome == NAK(REMOTE_ACCESS));
+	sim_end(bed.r.s);
 }
 
 static void refused(void)
@@ -337,28 +337,28 @@ static const struct ask store_8 = { STORE, .len = 8, .payload = 8 };
 /* A duplicate is answered and does nothing. */
 static void duplicates(void)
 {
-	struct bed b = bed_new(1);
+	struct bed bed = bed_new(1);
 	u32 n;
 
-	b.r.s->dead[0] = true;
-	get(&b, 0, &store_8);
-	get(&b, 1, &flush_8);
-	memset(b.log->mem, 0x55, 8);
+	bed.r.s->dead[0] = true;
+	get(&bed, 0, &store_8);
+	get(&bed, 1, &flush_8);
+	memset(bed.log->mem, 0x55, 8);
 	for (n = 2; n--; ) {
-		get(&b, n, n ? &flush_8 : &store_8);
-		ktap_eq(last_sent(b.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
-		ktap_eq(last_sent(b.r.b)->psn, cairn_psn_add(b.r.a->psn, n));
-		ktap_eq(last_sent(b.r.b)->msn, n + 1);
+		get(&bed, n, n ? &flush_8 : &store_8);
+		ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
+		ktap_eq(last_sent(bed.r.b)->psn, cairn_psn_add(bed.r.a->psn, n));
+		ktap_eq(last_sent(bed.r.b)->msn, n + 1);
 	}
-	ktap_eq(b.log->mem[0], 0x55);
-	ktap_eq(b.r.b->atomics, 1);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 1);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], 8);
+	ktap_eq(bed.log->mem[0], 0x55);
+	ktap_eq(bed.r.b->atomics, 1);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 1);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], 8);
 	/* a request of another kind with a known PSN is not one */
-	n = b.r.s->n_sent;
-	get(&b, 0, &flush_8);
-	ktap_eq(b.r.s->n_sent, n);
-	sim_end(b.r.s);
+	n = bed.r.s->n_sent;
+	get(&bed, 0, &flush_8);
+	ktap_eq(bed.r.s->n_sent, n);
+	sim_end(bed.r.s);
 }
 
 /* A flush that is over is that of its packet: should another one come in its place,
@@ -366,56 +366,56 @@ static void duplicates(void)
  */
 static void over_for_its_packet_only(void)
 {
-	struct bed b = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
+	struct bed bed = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
 	static const struct ask all = { FLUSH, 2, 1 };
 	u64 want = 2 * (u64)BIG;
 
-	b.r.s->dead[0] = true;
-	b.r.b->hold_room = 0;
-	get(&b, 0, &all);
-	sim_run(b.r.s, SIM_MS);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], BIG);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 0);
-	ktap_eq(last_sent(b.r.b)->syndrome, NAK(PSN_SEQ));
-	get(&b, 0, &store_8);
-	get(&b, 1, &all);
-	sim_run(b.r.s, SIM_MS);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
+	bed.r.s->dead[0] = true;
+	bed.r.b->hold_room = 0;
+	get(&bed, 0, &all);
+	sim_run(bed.r.s, SIM_MS);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], BIG);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 0);
+	ktap_eq(last_sent(bed.r.b)->syndrome, NAK(PSN_SEQ));
+	get(&bed, 0, &store_8);
+	get(&bed, 1, &all);
+	sim_run(bed.r.s, SIM_MS);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
 	/* ... and when its own packet comes again, it is not */
-	get(&b, 1, &all);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 1);
-	ktap_eq(last_sent(b.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
-	sim_end(b.r.s);
+	get(&bed, 1, &all);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 1);
+	ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
+	sim_end(bed.r.s);
 }
 
 /* The region ends while its flush is under way: the peer learns it. */
 static void region_ends_meanwhile(void)
 {
-	struct bed b = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
+	struct bed bed = bed_with(1, &sim_attrs, BIG, CAIRN_PERSIST_NONE);
 	static const struct ask all = { FLUSH, 2, 1 };
 
-	b.r.s->dead[0] = true;
-	b.r.s->budget = 1;
-	sim_inject_part(b.r.b, &(struct cairn_pkt){
+	bed.r.s->dead[0] = true;
+	bed.r.s->budget = 1;
+	sim_inject_part(bed.r.b, &(struct cairn_pkt){
 		.opcode = all.opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = b.r.b->c.qpn,
-		.psn = b.r.a->psn,
-		.rkey = b.log->key,
+		.qpn = bed.r.b->c.qpn,
+		.psn = bed.r.a->psn,
+		.rkey = bed.log->key,
 		.plt = all.plt,
 		.sel = all.sel,
 	}, NULL);
-	ktap_ok(b.r.b->c.resp.waits);
-	ktap_ok(b.r.b->c.resp.flush.left);
-	b.log->valid = false;
-	sim_turn(b.r.b, CAIRN_RESP);
-	ktap_eq(last_sent(b.r.b)->syndrome, NAK(REMOTE_ACCESS));
-	ktap_eq(last_sent(b.r.b)->psn, b.r.a->psn);
-	ktap_eq(b.r.b->c.state, CAIRN_QP_ERR);
-	ktap_eq(b.r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
-	ktap_eq(b.r.b->count[CAIRN_CTR_FLUSHES], 0);
-	sim_end(b.r.s);
+	ktap_ok(bed.r.b->c.resp.waits);
+	ktap_ok(bed.r.b->c.resp.flush.left);
+	bed.log->valid = false;
+	sim_turn(bed.r.b, CAIRN_RESP);
+	ktap_eq(last_sent(bed.r.b)->syndrome, NAK(REMOTE_ACCESS));
+	ktap_eq(last_sent(bed.r.b)->psn, bed.r.a->psn);
+	ktap_eq(bed.r.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 0);
+	sim_end(bed.r.s);
 }
 
 /* rdma_rxe does not count FLUSHes with its READs: more of them than were agreed
@@ -425,36 +425,36 @@ static void more_than_agreed(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct sim_qp_init init = sim_rc;
-	struct bed b;
+	struct bed bed;
 	u32 n;
 
 	init.rd_slots = 2;
 	attrs.max_dest_rd_atomic = 2;
 	attrs.min_rnr_timer = 12;
-	b.r = rig_with(1, &init, &attrs);
-	b.log = sim_mr_persistent(b.r.s, 1, RIG_LEN, SIM_ALL | SIM_FLUSH,
-				  CAIRN_PERSIST_NONE);
-	b.src = b.r.ma;
-	b.r.s->dead[0] = true;
+	bed.r = rig_with(1, &init, &attrs);
+	bed.log = sim_mr_persistent(bed.r.s, 1, RIG_LEN, SIM_ALL | SIM_FLUSH,
+				    CAIRN_PERSIST_NONE);
+	bed.src = bed.r.ma;
+	bed.r.s->dead[0] = true;
 	for (n = 0; n < 3; n++)
-		sim_inject_part(b.r.b, &(struct cairn_pkt){
+		sim_inject_part(bed.r.b, &(struct cairn_pkt){
 			.opcode = CAIRN_BTH_FLUSH,
 			.pkey = CAIRN_PKEY_DEFAULT,
-			.qpn = b.r.b->c.qpn,
-			.psn = cairn_psn_add(b.r.a->psn, n),
-			.va = b.log->va,
-			.rkey = b.log->key,
+			.qpn = bed.r.b->c.qpn,
+			.psn = cairn_psn_add(bed.r.a->psn, n),
+			.va = bed.log->va,
+			.rkey = bed.log->key,
 			.dma_len = 8,
 			.plt = CAIRN_FLUSH_PERSISTENT,
 		}, NULL);
-	sim_turn(b.r.b, CAIRN_RESP);
-	ktap_eq(sent_kind(b.r.b, 0, CAIRN_KIND_READ_RESP), 2);
-	ktap_eq(last_sent(b.r.b)->syndrome, CAIRN_AETH_RNR_NAK | 12);
-	ktap_eq(last_sent(b.r.b)->psn, cairn_psn_add(b.r.a->psn, 2));
-	get(&b, 2, &flush_8);
-	ktap_eq(last_sent(b.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
-	ktap_eq(b.r.b->c.state, CAIRN_QP_RTS);
-	sim_end(b.r.s);
+	sim_turn(bed.r.b, CAIRN_RESP);
+	ktap_eq(sent_kind(bed.r.b, 0, CAIRN_KIND_READ_RESP), 2);
+	ktap_eq(last_sent(bed.r.b)->syndrome, CAIRN_AETH_RNR_NAK | 12);
+	ktap_eq(last_sent(bed.r.b)->psn, cairn_psn_add(bed.r.a->psn, 2));
+	get(&bed, 2, &flush_8);
+	ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
+	ktap_eq(bed.r.b->c.state, CAIRN_QP_RTS);
+	sim_end(bed.r.s);
 }
 
 /* Work requests that the host may not post. */
@@ -477,20 +477,20 @@ static void bad_requests(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad) && !ktap.failures; i++) {
-		struct bed b = bed_new(1);
+		struct bed bed = bed_new(1);
 		struct sim_wr wr = bad[i];
 
 		wr.wr_id = 1;
-		wr.rkey = b.log->key;
-		wr.remote_addr = b.log->va;
-		sim_post_send(b.r.a, &wr);
-		ktap_ok(sim_run(b.r.s, LONG_TIME));
-		ktap_eq(b.r.a->cq[CAIRN_REQ].n, 1);
-		ktap_ok(b.r.a->cq[CAIRN_REQ].log[0].cqe.status);
-		ktap_eq(b.r.a->count[CAIRN_CTR_BAD_WQES], 1);
-		ktap_eq(sent_kind(b.r.a, 0, CAIRN_KIND_FLUSH), 0);
-		ktap_eq(sent_kind(b.r.a, 0, CAIRN_KIND_ATOMIC_WRITE), 0);
-		sim_end(b.r.s);
+		wr.rkey = bed.log->key;
+		wr.remote_addr = bed.log->va;
+		sim_post_send(bed.r.a, &wr);
+		ktap_ok(sim_run(bed.r.s, LONG_TIME));
+		ktap_eq(bed.r.a->cq[CAIRN_REQ].n, 1);
+		ktap_ok(bed.r.a->cq[CAIRN_REQ].log[0].cqe.status);
+		ktap_eq(bed.r.a->count[CAIRN_CTR_BAD_WQES], 1);
+		ktap_eq(sent_kind(bed.r.a, 0, CAIRN_KIND_FLUSH), 0);
+		ktap_eq(sent_kind(bed.r.a, 0, CAIRN_KIND_ATOMIC_WRITE), 0);
+		sim_end(bed.r.s);
 		if (ktap.failures)
 			ktap_diag("request %u", i);
 	}
@@ -500,21 +500,21 @@ static void bad_requests(void)
 static void requester_keeps_the_limit(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct bed b;
+	struct bed bed;
 	u32 n;
 
 	attrs.max_rd_atomic = 2;
-	b = bed_with(1, &attrs, RIG_LEN, CAIRN_PERSIST_NONE);
-	b.r.s->dead[1] = true;
+	bed = bed_with(1, &attrs, RIG_LEN, CAIRN_PERSIST_NONE);
+	bed.r.s->dead[1] = true;
 	for (n = 0; n < 5; n++) {
-		bed_store(&b, n, 8 * n, n);
-		bed_flush(&b, n, 0, 8, CAIRN_FLUSH_PERSISTENT,
+		bed_store(&bed, n, 8 * n, n);
+		bed_flush(&bed, n, 0, 8, CAIRN_FLUSH_PERSISTENT,
 			  CAIRN_FLUSH_RANGE);
 	}
-	sim_run(b.r.s, 50 * SIM_US);
-	ktap_eq(sent_kind(b.r.a, 0, CAIRN_KIND_FLUSH), 1);
-	ktap_eq(sent_kind(b.r.a, 0, CAIRN_KIND_ATOMIC_WRITE), 1);
-	sim_end(b.r.s);
+	sim_run(bed.r.s, 50 * SIM_US);
+	ktap_eq(sent_kind(bed.r.a, 0, CAIRN_KIND_FLUSH), 1);
+	ktap_eq(sent_kind(bed.r.a, 0, CAIRN_KIND_ATOMIC_WRITE), 1);
+	sim_end(bed.r.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -9,175 +9,175 @@
 
 #define OTHER_PORT	0xd000
 
-static struct cairn_pkt request(const struct rig *r, u32 n, u8 opcode, u32 len)
+static struct cairn_pkt request(const struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	return (struct cairn_pkt){
 		.opcode = opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->b->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, n),
+		.qpn = rig->b->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, n),
 		.payload_len = len,
 		.dma_len = len,
-		.va = r->mb->va + 64 * n,
-		.rkey = r->mb->key,
+		.va = rig->mb->va + 64 * n,
+		.rkey = rig->mb->key,
 		.ack_req = true,
 	};
 }
 
 /* A SEND @n packets behind the first that a ever sent. */
-static void plant(struct rig *r, u16 port, u32 n)
+static void plant(struct rig *rig, u16 port, u32 n)
 {
-	struct cairn_pkt pkt = request(r, n, CAIRN_BTH_SEND_ONLY, 8);
+	struct cairn_pkt pkt = request(rig, n, CAIRN_BTH_SEND_ONLY, 8);
 
-	sim_inject_from(r->b, port, &pkt, "forgery");
-	sim_run(r->s, 100 * SIM_US);
+	sim_inject_from(rig->b, port, &pkt, "forgery");
+	sim_run(rig->s, 100 * SIM_US);
 }
 
 /* A WRITE of 8 bytes at its own place. */
-static void write8(struct rig *r, u32 n, const char *data)
+static void write8(struct rig *rig, u32 n, const char *data)
 {
-	struct cairn_pkt pkt = request(r, n, CAIRN_BTH_WRITE_ONLY, 8);
+	struct cairn_pkt pkt = request(rig, n, CAIRN_BTH_WRITE_ONLY, 8);
 
-	sim_inject(r->b, &pkt, data);
-	sim_run(r->s, 100 * SIM_US);
+	sim_inject(rig->b, &pkt, data);
+	sim_run(rig->s, 100 * SIM_US);
 }
 
-static void sends(struct rig *r, u64 first, u64 last)
+static void sends(struct rig *rig, u64 first, u64 last)
 {
 	u64 id;
 
 	for (id = first; id <= last; id++) {
-		rig_recv(r, id, 100);
-		rig_send(r, id, CAIRN_WQE_SEND, 8);
-		sim_run(r->s, SIM_MS);
+		rig_recv(rig, id, 100);
+		rig_send(rig, id, CAIRN_WQE_SEND, 8);
+		sim_run(rig->s, SIM_MS);
 	}
 }
 
 static struct rig warm(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	sends(&r, 1, 20);
-	return r;
+	sends(&rig, 1, 20);
+	return rig;
 }
 
 /* No timer was needed, and the content is a's. */
-static void expect_undisturbed(struct rig *r, u64 last)
+static void expect_undisturbed(struct rig *rig, u64 last)
 {
-	expect_cqes(r->a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
-	expect_cqes(r->b, CAIRN_RESP, 0, 1, last, CAIRN_CQE_SUCCESS);
-	ktap_eq(r->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	ktap_eq(r->s->count[CAIRN_CTR_TAIL_PROBES], 0);
-	ktap_mem_eq(r->mb->mem + RIG_LEN / 2, r->ma->mem, 8);
+	expect_cqes(rig->a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
+	expect_cqes(rig->b, CAIRN_RESP, 0, 1, last, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_eq(rig->s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_mem_eq(rig->mb->mem + RIG_LEN / 2, rig->ma->mem, 8);
 }
 
 static void from_another_port(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	plant(&r, OTHER_PORT, 25);
-	ktap_ok(!r.b->held);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_OTHER_PORT], 1);
-	ktap_eq(r.b->count[CAIRN_CTR_SEQ_NAKS_SENT], 0);
-	sends(&r, 21, 40);
-	expect_undisturbed(&r, 40);
-	sim_end(r.s);
+	plant(&rig, OTHER_PORT, 25);
+	ktap_ok(!rig.b->held);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+	ktap_eq(rig.b->count[CAIRN_CTR_SEQ_NAKS_SENT], 0);
+	sends(&rig, 21, 40);
+	expect_undisturbed(&rig, 40);
+	sim_end(rig.s);
 }
 
 /* Before the first packet in sequence the responder does not know the port. */
 static void before_the_first(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	plant(&r, OTHER_PORT, 2);
-	ktap_ok(r.b->held);
-	sends(&r, 1, 10);
-	expect_undisturbed(&r, 10);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
-	sim_end(r.s);
+	plant(&rig, OTHER_PORT, 2);
+	ktap_ok(rig.b->held);
+	sends(&rig, 1, 10);
+	expect_undisturbed(&rig, 10);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
+	sim_end(rig.s);
 }
 
 /* From the right port it is kept; it delays nothing and ends nothing. */
 static void nothing_waits_for_it(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	plant(&r, SIM_SPORT, 45);
-	ktap_ok(r.b->held);
-	sends(&r, 21, 45);
-	expect_undisturbed(&r, 45);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	plant(&rig, SIM_SPORT, 45);
+	ktap_ok(rig.b->held);
+	sends(&rig, 21, 45);
+	expect_undisturbed(&rig, 45);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 static void kept_for_a_while(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	plant(&r, SIM_SPORT, 25);
-	ktap_ok(r.b->held);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_ok(!r.b->held);
-	sends(&r, 21, 40);
-	expect_undisturbed(&r, 40);
-	sim_end(r.s);
+	plant(&rig, SIM_SPORT, 25);
+	ktap_ok(rig.b->held);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_ok(!rig.b->held);
+	sends(&rig, 21, 40);
+	expect_undisturbed(&rig, 40);
+	sim_end(rig.s);
 }
 
 static void within_the_window(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	plant(&r, SIM_SPORT, 20 + 512);
-	ktap_ok(!r.b->held);
-	plant(&r, SIM_SPORT, 20 + 511);
-	ktap_ok(r.b->held);
-	sim_end(r.s);
+	plant(&rig, SIM_SPORT, 20 + 512);
+	ktap_ok(!rig.b->held);
+	plant(&rig, SIM_SPORT, 20 + 511);
+	ktap_ok(rig.b->held);
+	sim_end(rig.s);
 }
 
 /* Two packets with one PSN: neither counts, the one in sequence does. */
 static void two_contents(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 from;
 
-	r.s->dead[0] = true;
-	write8(&r, 0, "number0");
-	write8(&r, 3, "forgery");
-	write8(&r, 3, "number3");
-	write8(&r, 3, "forgery");
-	write8(&r, 4, "number4");
-	write8(&r, 1, "number1");
-	ktap_mem_eq(r.mb->mem + 64, "number1", 8);
-	from = r.s->n_sent;
-	write8(&r, 2, "number2");
-	ktap_ok(memcmp(r.mb->mem + 3 * 64, "forgery", 8));
-	ktap_ok(memcmp(r.mb->mem + 3 * 64, "number3", 8));
+	rig.s->dead[0] = true;
+	write8(&rig, 0, "number0");
+	write8(&rig, 3, "forgery");
+	write8(&rig, 3, "number3");
+	write8(&rig, 3, "forgery");
+	write8(&rig, 4, "number4");
+	write8(&rig, 1, "number1");
+	ktap_mem_eq(rig.mb->mem + 64, "number1", 8);
+	from = rig.s->n_sent;
+	write8(&rig, 2, "number2");
+	ktap_ok(memcmp(rig.mb->mem + 3 * 64, "forgery", 8));
+	ktap_ok(memcmp(rig.mb->mem + 3 * 64, "number3", 8));
 	/* what is missing is asked for */
-	ktap_ok(r.s->n_sent > from);
-	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 3));
-	ktap_eq(r.s->sent[from].pkt.syndrome,
+	ktap_ok(rig.s->n_sent > from);
+	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 3));
+	ktap_eq(rig.s->sent[from].pkt.syndrome,
 		CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-	write8(&r, 3, "number3");
-	ktap_mem_eq(r.mb->mem + 3 * 64, "number3", 8);
-	ktap_mem_eq(r.mb->mem + 4 * 64, "number4", 8);
+	write8(&rig, 3, "number3");
+	ktap_mem_eq(rig.mb->mem + 3 * 64, "number3", 8);
+	ktap_mem_eq(rig.mb->mem + 4 * 64, "number4", 8);
 	/* later packets with these numbers are as good as any */
-	ktap_ok(!r.b->c.resp.any_refused);
-	sim_end(r.s);
+	ktap_ok(!rig.b->c.resp.any_refused);
+	sim_end(rig.s);
 }
 
 /* The same twice is one. */
 static void one_content_twice(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	r.s->dead[0] = true;
-	write8(&r, 0, "number0");
-	write8(&r, 2, "number2");
-	write8(&r, 2, "number2");
-	write8(&r, 1, "number1");
-	ktap_mem_eq(r.mb->mem + 2 * 64, "number2", 8);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 0);
-	sim_end(r.s);
+	rig.s->dead[0] = true;
+	write8(&rig, 0, "number0");
+	write8(&rig, 2, "number2");
+	write8(&rig, 2, "number2");
+	write8(&rig, 1, "number1");
+	ktap_mem_eq(rig.mb->mem + 2 * 64, "number2", 8);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD_REFUSED], 0);
+	sim_end(rig.s);
 }
 
 /* A kept packet that cannot be executed does not end the connection. */
@@ -193,8 +193,8 @@ static void does_not_fit(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
-		struct rig r = warm();
-		struct cairn_pkt pkt = request(&r, 21, opcodes[i],
+		struct rig rig = warm();
+		struct cairn_pkt pkt = request(&rig, 21, opcodes[i],
 					       opcodes[i] ==
 					       CAIRN_BTH_SEND_ONLY ? 512 : 8);
 
@@ -202,60 +202,60 @@ static void does_not_fit(void)
 		if (!(cairn_opcodes[opcodes[i]].flags & CAIRN_OP_PAYLOAD))
 			pkt.payload_len = 0;
 		for (id = 21; id <= 40; id++)
-			rig_recv(&r, id, 100);
-		sim_inject(r.b, &pkt, r.ma->mem);
-		sim_run(r.s, 100 * SIM_US);
-		ktap_ok(r.b->held);
+			rig_recv(&rig, id, 100);
+		sim_inject(rig.b, &pkt, rig.ma->mem);
+		sim_run(rig.s, 100 * SIM_US);
+		ktap_ok(rig.b->held);
 		for (id = 21; id <= 40; id++) {
-			rig_send(&r, id, CAIRN_WQE_SEND, 8);
-			sim_run(r.s, SIM_MS);
+			rig_send(&rig, id, CAIRN_WQE_SEND, 8);
+			sim_run(rig.s, SIM_MS);
 		}
-		ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
-		expect_cqes(r.b, CAIRN_RESP, 0, 1, 40, CAIRN_CQE_SUCCESS);
-		ktap_mem_eq(r.mb->mem + RIG_LEN / 2, r.ma->mem, 8);
-		ktap_eq(r.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
-		sim_end(r.s);
+		ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+		expect_cqes(rig.b, CAIRN_RESP, 0, 1, 40, CAIRN_CQE_SUCCESS);
+		ktap_mem_eq(rig.mb->mem + RIG_LEN / 2, rig.ma->mem, 8);
+		ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
+		sim_end(rig.s);
 	}
 }
 
 /* A WRITE_PERSIST that succeeds is durable. */
 static void in_place_of_a_persist(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 	u32 i;
 
 	for (i = 0; i < 20; i++)
-		rig_recv(&r, 100 + i, 1024);
-	plant(&r, OTHER_PORT, 1);
+		rig_recv(&rig, 100 + i, 1024);
+	plant(&rig, OTHER_PORT, 1);
 	for (i = 0; i < 4; i++)
-		persist_at(&r, i, i * 64, 64, 0);
-	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
-	ktap_ok(is_durable(&r, 0, 4 * 64));
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	sim_end(r.s);
+		persist_at(&rig, i, i * 64, 64, 0);
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
+	ktap_ok(is_durable(&rig, 0, 4 * 64));
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	sim_end(rig.s);
 }
 
 /* Inject a forged answer of @opcode to the newest packet of a. */
-static void forged_answer(struct rig *r, u16 port, u8 opcode, u8 syndrome)
+static void forged_answer(struct rig *rig, u16 port, u8 opcode, u8 syndrome)
 {
 	struct cairn_pkt pkt = {
 		.opcode = opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->a->c.qpn,
-		.psn = cairn_psn_add(r->a->c.req.sent, CAIRN_24BIT_MASK),
+		.qpn = rig->a->c.qpn,
+		.psn = cairn_psn_add(rig->a->c.req.sent, CAIRN_24BIT_MASK),
 		.syndrome = syndrome,
-		.msn = r->b->c.resp.msn + 1,
+		.msn = rig->b->c.resp.msn + 1,
 		.durability = CAIRN_DURABILITY_EMULATED,
 		.orig = 99,
 	};
 
 	if (cairn_opcodes[opcode].kind == CAIRN_KIND_READ_RESP)
 		pkt.payload_len = 8;
-	sim_inject_from(r->a, port, &pkt, "forgery");
-	sim_run(r->s, SIM_US);
+	sim_inject_from(rig->a, port, &pkt, "forgery");
+	sim_run(rig->s, SIM_US);
 }
 
 /* From another port than the answers before it, none is believed. */
@@ -283,68 +283,68 @@ static void answers_of_others(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct rig r = warm();
+		struct rig rig = warm();
 
-		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
-					 CAIRN_PERSIST_NIC);
-		rig_recv(&r, 21, 100);
-		r.s->dead[1] = true;
-		rig_send(&r, 21, cases[i].request, 8);
-		sim_run(r.s, SIM_US);
-		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
-		forged_answer(&r, OTHER_PORT, cases[i].opcode, cases[i].syndrome);
-		ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
-		ktap_eq(send_cqes(&r), 20);
-		ktap_eq(r.a->c.req.una + 1, r.a->c.req.sent);
-		ktap_ok(memcmp(r.ma->mem, "forgery", 8));
-		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-		r.s->dead[1] = false;
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 21, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], 0);
-		ktap_eq(r.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
-		sim_end(r.s);
+		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
+					   CAIRN_PERSIST_NIC);
+		rig_recv(&rig, 21, 100);
+		rig.s->dead[1] = true;
+		rig_send(&rig, 21, cases[i].request, 8);
+		sim_run(rig.s, SIM_US);
+		ktap_eq(rig.a->c.req.una + 1, rig.a->c.req.sent);
+		forged_answer(&rig, OTHER_PORT, cases[i].opcode, cases[i].syndrome);
+		ktap_eq(rig.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+		ktap_eq(send_cqes(&rig), 20);
+		ktap_eq(rig.a->c.req.una + 1, rig.a->c.req.sent);
+		ktap_ok(memcmp(rig.ma->mem, "forgery", 8));
+		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+		rig.s->dead[1] = false;
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 21, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], 0);
+		ktap_eq(rig.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
+		sim_end(rig.s);
 	}
 }
 
 /* The same answers from the right port count, so the cases above can fail. */
 static void answers_of_the_peer(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	rig_recv(&r, 21, 100);
-	r.s->dead[1] = true;
-	rig_send(&r, 21, CAIRN_WQE_SEND, 8);
-	sim_run(r.s, SIM_US);
-	forged_answer(&r, SIM_SPORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
-	expect_cqe(r.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 100);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 21, CAIRN_WQE_SEND, 8);
+	sim_run(rig.s, SIM_US);
+	forged_answer(&rig, SIM_SPORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	expect_cqe(rig.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* A connection of which no answer has come. */
 static struct rig rig_of_strangers(void)
 {
-	struct rig r = rig_of(pair_near(1, &sim_rc, &sim_attrs, 0, true));
+	struct rig rig = rig_of(pair_near(1, &sim_rc, &sim_attrs, 0, true));
 
-	ktap_eq(r.a->c.req.peer_port.changes, 0);
-	return r;
+	ktap_eq(rig.a->c.req.peer_port.changes, 0);
+	return rig;
 }
 
 /* An answer to a packet that is not outstanding does not identify the port. */
 static void stale_answers_of_others(void)
 {
-	struct rig r = rig_of_strangers();
+	struct rig rig = rig_of_strangers();
 
-	rig_recv(&r, 1, 100);
-	forged_answer(&r, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
-	ktap_ok(!r.a->c.req.peer_port.known);
-	sends(&r, 2, 10);
-	rig_send(&r, 11, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(send_cqes(&r), 10);
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
-	sim_end(r.s);
+	rig_recv(&rig, 1, 100);
+	forged_answer(&rig, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
+	ktap_ok(!rig.a->c.req.peer_port.known);
+	sends(&rig, 2, 10);
+	rig_send(&rig, 11, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(send_cqes(&rig), 10);
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_OTHER_PORT], 1);
+	sim_end(rig.s);
 }
 
 /* One packet is on the way until the first answer has come, whatever is posted. */
@@ -358,45 +358,45 @@ static void one_packet_for_strangers(void)
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		u32 len = ops[i] == CAIRN_WQE_FAA ? 8 : 20000;
-		struct rig r = rig_of_strangers();
-		u32 first = r.a->c.req.una;
+		struct rig rig = rig_of_strangers();
+		u32 first = rig.a->c.req.una;
 
-		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
-					 CAIRN_PERSIST_NIC);
-		r.s->dead[0] = true;
+		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
+					   CAIRN_PERSIST_NIC);
+		rig.s->dead[0] = true;
 		for (id = 1; id <= 20; id++) {
-			rig_recv(&r, id, 20000);
-			rig_send(&r, id, ops[i], len);
+			rig_recv(&rig, id, 20000);
+			rig_send(&rig, id, ops[i], len);
 		}
-		sim_run(r.s, SIM_MS);
-		ktap_eq(r.a->c.req.una, first);
-		ktap_eq(r.a->c.req.sent, cairn_psn_add(first,
-				ops[i] == CAIRN_WQE_READ ? cairn_window_npkts(&r.a->c, len) : 1));
-		r.s->dead[0] = false;
-		ktap_ok(sim_run(r.s, LONG_TIME));
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.a->c.req.peer_port.changes, 1);
-		sim_end(r.s);
+		sim_run(rig.s, SIM_MS);
+		ktap_eq(rig.a->c.req.una, first);
+		ktap_eq(rig.a->c.req.sent, cairn_psn_add(first,
+				ops[i] == CAIRN_WQE_READ ? cairn_window_npkts(&rig.a->c, len) : 1));
+		rig.s->dead[0] = false;
+		ktap_ok(sim_run(rig.s, LONG_TIME));
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.a->c.req.peer_port.changes, 1);
+		sim_end(rig.s);
 	}
 }
 
 /* A NAK for any packet of a first message counts: nothing else is on the way. */
 static void refusals_of_strangers(void)
 {
-	struct rig r = rig_of_strangers();
+	struct rig rig = rig_of_strangers();
 
-	rig_recv(&r, 1, 8);
-	rig_send(&r, 1, CAIRN_WQE_SEND, 20000);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_INV_REQ_ERR);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	sim_end(r.s);
+	rig_recv(&rig, 1, 8);
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 20000);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_INV_REQ_ERR);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(rig.s);
 }
 
 /* Answers of all kinds with the PSNs from the oldest packet on, but for those that
  * are the only ones of their kind.
  */
-static void forge_all_but_one(struct rig *r, u32 n)
+static void forge_all_but_one(struct rig *rig, u32 n)
 {
 	static const struct {
 		u8 opcode, syndrome;
@@ -412,17 +412,17 @@ static void forge_all_but_one(struct rig *r, u32 n)
 		{ CAIRN_BTH_ATOMIC_ACK, CAIRN_AETH_ACK | 31, true },
 	};
 	static const char data[4096] = "forgery";
-	u32 una = r->a->c.req.una, i, k;
+	u32 una = rig->a->c.req.una, i, k;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		for (k = 0; k < n; k++) {
 			struct cairn_pkt pkt = {
 				.opcode = kinds[i].opcode,
 				.pkey = CAIRN_PKEY_DEFAULT,
-				.qpn = r->a->c.qpn,
+				.qpn = rig->a->c.qpn,
 				.psn = cairn_psn_add(una, k),
 				.syndrome = kinds[i].syndrome,
-				.msn = r->b->c.resp.msn + 1 + k,
+				.msn = rig->b->c.resp.msn + 1 + k,
 				.durability = CAIRN_DURABILITY_EMULATED,
 				.orig = 99,
 			};
@@ -430,20 +430,20 @@ static void forge_all_but_one(struct rig *r, u32 n)
 			if (k == (kinds[i].oldest ? 0 : n - 1))
 				continue;
 			if (kinds[i].opcode == CAIRN_BTH_READ_RESP_MIDDLE)
-				pkt.payload_len = r->a->c.attrs.pmtu;
-			sim_inject_from(r->a, OTHER_PORT, &pkt, data);
+				pkt.payload_len = rig->a->c.attrs.pmtu;
+			sim_inject_from(rig->a, OTHER_PORT, &pkt, data);
 		}
 	}
 }
 
 /* Until an answer is overdue. */
-static void await_doubt(struct rig *r)
+static void await_doubt(struct rig *rig)
 {
 	u32 ms;
 
-	for (ms = 0; ms < 1000 && r->a->c.req.peer_port.known; ms++)
-		sim_run(r->s, SIM_MS);
-	ktap_ok(!r->a->c.req.peer_port.known);
+	for (ms = 0; ms < 1000 && rig->a->c.req.peer_port.known; ms++)
+		sim_run(rig->s, SIM_MS);
+	ktap_ok(!rig->a->c.req.peer_port.known);
 }
 
 /* An answer is overdue, and it can come from another port now. But not with any PSN. */
@@ -458,50 +458,50 @@ static void overdue_answers_of_others(void)
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		u32 len = ops[i] == CAIRN_WQE_READ ? 20000 : 8;
 		u64 last = ops[i] == CAIRN_WQE_READ ? 21 : 60;
-		struct rig r = warm();
+		struct rig rig = warm();
 
-		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL,
-					 CAIRN_PERSIST_NIC);
-		r.s->dead[1] = true;
+		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
+					   CAIRN_PERSIST_NIC);
+		rig.s->dead[1] = true;
 		for (id = 21; id <= last; id++) {
-			rig_recv(&r, id, 100);
-			rig_send(&r, id, ops[i], len);
+			rig_recv(&rig, id, 100);
+			rig_send(&rig, id, ops[i], len);
 		}
-		await_doubt(&r);
-		una = r.a->c.req.una;
-		sent = r.a->c.req.sent;
-		memcpy(before, r.ma->mem, RIG_LEN);
-		forge_all_but_one(&r, cairn_psn_diff(sent, una));
-		ktap_eq(r.a->c.req.una, una);
-		ktap_eq(r.a->c.req.rnr_until, 0);
-		ktap_eq(r.a->c.req.late_nak.syndrome, 0);
-		ktap_eq(send_cqes(&r), 20);
-		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-		ktap_eq(r.a->c.req.peer_port.changes, 1);
-		ktap_mem_eq(r.ma->mem, before, RIG_LEN);
-		r.s->dead[1] = false;
-		ktap_ok(sim_run(r.s, LONG_TIME));
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
-		sim_end(r.s);
+		await_doubt(&rig);
+		una = rig.a->c.req.una;
+		sent = rig.a->c.req.sent;
+		memcpy(before, rig.ma->mem, RIG_LEN);
+		forge_all_but_one(&rig, cairn_psn_diff(sent, una));
+		ktap_eq(rig.a->c.req.una, una);
+		ktap_eq(rig.a->c.req.rnr_until, 0);
+		ktap_eq(rig.a->c.req.late_nak.syndrome, 0);
+		ktap_eq(send_cqes(&rig), 20);
+		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+		ktap_eq(rig.a->c.req.peer_port.changes, 1);
+		ktap_mem_eq(rig.ma->mem, before, RIG_LEN);
+		rig.s->dead[1] = false;
+		ktap_ok(sim_run(rig.s, LONG_TIME));
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, last, CAIRN_CQE_SUCCESS);
+		sim_end(rig.s);
 	}
 }
 
 /* The same when all is received and waits for the host. */
 static void overdue_durability_of_others(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
-	u32 first = r.a->c.req.una, k;
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+	u32 first = rig.a->c.req.una, k;
 
-	empty_recvs(r.b, 1, 4);
+	empty_recvs(rig.b, 1, 4);
 	for (k = 1; k <= 4; k++)
-		persist(&r, k, 100);
-	sim_run(r.s, SIM_MS);
-	ktap_eq(r.a->c.req.una, r.a->c.req.sent);
+		persist(&rig, k, 100);
+	sim_run(rig.s, SIM_MS);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.sent);
 	for (k = 0; k < 3; k++) {
 		struct cairn_pkt pkt = {
 			.opcode = CAIRN_BTH_PERSIST_ACK,
 			.pkey = CAIRN_PKEY_DEFAULT,
-			.qpn = r.a->c.qpn,
+			.qpn = rig.a->c.qpn,
 			.psn = cairn_psn_add(first, k),
 			.syndrome = CAIRN_AETH_ACK | 31,
 			.msn = k + 1,
@@ -509,32 +509,32 @@ static void overdue_durability_of_others(void)
 		};
 
 		/* as when the timer of its probe has expired */
-		r.a->c.req.peer_port.known = false;
-		sim_inject_from(r.a, OTHER_PORT, &pkt, NULL);
+		rig.a->c.req.peer_port.known = false;
+		sim_inject_from(rig.a, OTHER_PORT, &pkt, NULL);
 		pkt.syndrome = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP;
 		pkt.psn = cairn_psn_add(first, k + 1);
-		sim_inject_from(r.a, OTHER_PORT, &pkt, NULL);
+		sim_inject_from(rig.a, OTHER_PORT, &pkt, NULL);
 	}
-	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(send_cqes(&rig), 0);
 	for (k = 0; k < 4; k++)
-		ktap_eq(release(&r, k, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+		ktap_eq(release(&rig, k, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* A peer may change its port: that costs one probe. */
 static void peer_changes_port(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	r.b->sport = OTHER_PORT;
-	sends(&r, 21, 60);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	sim_end(r.s);
+	rig.b->sport = OTHER_PORT;
+	sends(&rig, 21, 60);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(rig.s);
 }
 
 static enum sim_fate lose_one(struct sim_qp *qp, enum cairn_side_id side,
@@ -553,22 +553,22 @@ static enum sim_fate lose_one(struct sim_qp *qp, enum cairn_side_id side,
  */
 static void port_changes_at_a_gap(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 	bool lost = false;
 	u64 id;
 
-	r.b->plain = true;
-	r.b->sport = OTHER_PORT;
-	r.a->hooks.emit = lose_one;
-	r.a->hooks.arg = &lost;
+	rig.b->plain = true;
+	rig.b->sport = OTHER_PORT;
+	rig.a->hooks.emit = lose_one;
+	rig.a->hooks.arg = &lost;
 	for (id = 21; id <= 60; id++)
-		rig_send(&r, id, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
+		rig_send(&rig, id, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_ok(lost);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	ktap_eq(r.a->c.req.peer_port.changes, 2);
-	sim_end(r.s);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_eq(rig.a->c.req.peer_port.changes, 2);
+	sim_end(rig.s);
 }
 
 /* ... with a peer that gives no credits and has no receive for a packet behind the
@@ -579,50 +579,50 @@ static void port_changes_without_receives(void)
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct sim_qp_init init = sim_rc;
 	struct sim_rq *srq = sim_rq(1024, 4, 0);
-	struct pair p = { .s = sim_new(1) };
-	struct rig r;
+	struct pair pair = { .s = sim_new(1) };
+	struct rig rig;
 	u64 id;
 
-	p.a = sim_qp(p.s, 0, &init);
+	pair.a = sim_qp(pair.s, 0, &init);
 	init.srq = srq;
-	p.b = sim_qp(p.s, 1, &init);
+	pair.b = sim_qp(pair.s, 1, &init);
 	attrs.min_rnr_timer = 20;	/* 10 ms */
-	sim_connect(p.a, p.b, &attrs);
-	r = rig_of(p);
+	sim_connect(pair.a, pair.b, &attrs);
+	rig = rig_of(pair);
 	for (id = 1; id <= 20; id++)
-		rig_recv(&r, id, 100);
-	r.b->sport = OTHER_PORT;
+		rig_recv(&rig, id, 100);
+	rig.b->sport = OTHER_PORT;
 	for (id = 1; id <= 40; id++)
-		rig_send(&r, id, CAIRN_WQE_SEND, 8);
-	sim_run(r.s, 8 * SIM_SEC);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+		rig_send(&rig, id, CAIRN_WQE_SEND, 8);
+	sim_run(rig.s, 8 * SIM_SEC);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	for (id = 21; id <= 40; id++)
-		rig_recv(&r, id, 100);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+		rig_recv(&rig, id, 100);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 	sim_rq_free(srq);
 }
 
 /* A host takes its time, and no ACK can name what was received last. */
 static void port_changes_behind_a_read(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
-	struct rig plain = r;
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig plain = rig;
 
-	plain.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
-	empty_recvs(r.b, 1, 1);
-	persist(&r, 1, 100);
+	plain.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(rig.b, 1, 1);
+	persist(&rig, 1, 100);
 	rig_send(&plain, 2, CAIRN_WQE_READ, 100);
-	sim_run(r.s, 10 * SIM_MS);
-	ktap_eq(r.a->c.req.una, r.a->c.req.sent);
-	r.b->sport = OTHER_PORT;
-	sim_run(r.s, 30 * SIM_SEC);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	sim_run(rig.s, 10 * SIM_MS);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.sent);
+	rig.b->sport = OTHER_PORT;
+	sim_run(rig.s, 30 * SIM_SEC);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* The host of the peer flushes what came when it gets a message behind it: more than
@@ -630,63 +630,63 @@ static void port_changes_behind_a_read(void)
  */
 static void strangers_wait_for_a_commit(void)
 {
-	struct rig r = rig_of_strangers(), plain = r;
+	struct rig rig = rig_of_strangers(), plain = rig;
 	u32 i;
 
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	empty_recvs(r.b, 1, 3);
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	empty_recvs(rig.b, 1, 3);
 	rig_recv(&plain, 9, 64);
 	for (i = 1; i <= 3; i++)
-		rig_send(&r, i, CAIRN_WQE_WRITE, 100);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 100);
 	rig_send(&plain, 4, CAIRN_WQE_SEND, 8);
-	for (i = 0; i < 1000 && r.b->cq[CAIRN_RESP].n < 4; i++)
-		sim_run(r.s, 20 * SIM_MS);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 4);
+	for (i = 0; i < 1000 && rig.b->cq[CAIRN_RESP].n < 4; i++)
+		sim_run(rig.s, 20 * SIM_MS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 4);
 	for (i = 0; i < 3; i++)
-		ktap_eq(release(&r, i, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+		ktap_eq(release(&rig, i, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* The first request from the new port is lost: those behind it are not reported. */
 static void port_changes_with_a_loss(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 	u64 id;
 
-	r.a->sport = OTHER_PORT;
-	r.s->dead[1] = true;
-	rig_send(&r, 21, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, 100 * SIM_US);
-	r.s->dead[1] = false;
+	rig.a->sport = OTHER_PORT;
+	rig.s->dead[1] = true;
+	rig_send(&rig, 21, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, 100 * SIM_US);
+	rig.s->dead[1] = false;
 	for (id = 22; id <= 40; id++)
-		rig_send(&r, id, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
-	ktap_ok(r.b->count[CAIRN_CTR_RX_OTHER_PORT] > 0);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	sim_end(r.s);
+		rig_send(&rig, id, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	ktap_ok(rig.b->count[CAIRN_CTR_RX_OTHER_PORT] > 0);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(rig.s);
 }
 
 /* It waits for the host all the while. */
 static void port_changes_before_durable(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-	empty_recvs(r.b, 1, 2);
-	persist(&r, 1, 100);
-	sim_run(r.s, 10 * SIM_MS);
-	r.b->sport = OTHER_PORT;
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	persist(&r, 2, 100);
-	sim_run(r.s, 10 * SIM_MS);
-	ktap_eq(release(&r, 1, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	empty_recvs(rig.b, 1, 2);
+	persist(&rig, 1, 100);
+	sim_run(rig.s, 10 * SIM_MS);
+	rig.b->sport = OTHER_PORT;
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	persist(&rig, 2, 100);
+	sim_run(rig.s, 10 * SIM_MS);
+	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static enum sim_fate next_port(struct sim_qp *qp, enum cairn_side_id side,
@@ -699,37 +699,37 @@ static enum sim_fate next_port(struct sim_qp *qp, enum cairn_side_id side,
 /* Some peers have many ports at a time. */
 static void peer_has_many_ports(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u64 id;
 
-	r.a->hooks.emit = next_port;
-	r.b->hooks.emit = next_port;
+	rig.a->hooks.emit = next_port;
+	rig.b->hooks.emit = next_port;
 	for (id = 1; id <= 400; id++) {
-		rig_recv(&r, id, 100);
-		rig_send(&r, id, CAIRN_WQE_SEND, 8);
-		sim_run(r.s, SIM_MS);
+		rig_recv(&rig, id, 100);
+		rig_send(&rig, id, CAIRN_WQE_SEND, 8);
+		sim_run(rig.s, SIM_MS);
 	}
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
-	expect_cqes(r.b, CAIRN_RESP, 0, 1, 400, CAIRN_CQE_SUCCESS);
-	ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] +
-		r.s->count[CAIRN_CTR_ACK_TIMEOUTS] <= 20);
-	sim_end(r.s);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
+	expect_cqes(rig.b, CAIRN_RESP, 0, 1, 400, CAIRN_CQE_SUCCESS);
+	ktap_ok(rig.s->count[CAIRN_CTR_TAIL_PROBES] +
+		rig.s->count[CAIRN_CTR_ACK_TIMEOUTS] <= 20);
+	sim_end(rig.s);
 }
 
 /* Without a timer nothing would end the wait for the right port. */
 static void port_without_a_timer(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 
 	attrs.timeout = 0;
-	r = rig_with(1, &sim_rc, &attrs);
-	sends(&r, 1, 20);
-	r.b->sport = OTHER_PORT;
-	sends(&r, 21, 40);
-	expect_undisturbed(&r, 40);
-	sim_end(r.s);
+	rig = rig_with(1, &sim_rc, &attrs);
+	sends(&rig, 1, 20);
+	rig.b->sport = OTHER_PORT;
+	sends(&rig, 21, 40);
+	expect_undisturbed(&rig, 40);
+	sim_end(rig.s);
 }
 
 /*
@@ -739,12 +739,12 @@ static void port_without_a_timer(void)
 #define STRANGER	0x777777
 
 /* A SEND of 8 bytes, the next in order. */
-static void send8(struct rig *r, u8 opcode, u32 n, u32 sender)
+static void send8(struct rig *rig, u8 opcode, u32 n, u32 sender)
 {
-	struct cairn_pkt pkt = request(r, n, opcode, 8);
+	struct cairn_pkt pkt = request(rig, n, opcode, 8);
 
 	pkt.sender = sender;
-	sim_inject(r->b, &pkt, "12345678");
+	sim_inject(rig->b, &pkt, "12345678");
 }
 
 static void request_of_a_stranger(void)
@@ -759,84 +759,84 @@ static void request_of_a_stranger(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct rig r = rig_with(1, kinds[i].init, &sim_attrs);
+		struct rig rig = rig_with(1, kinds[i].init, &sim_attrs);
 
-		rig_recv(&r, 1, 100);
-		rig_recv(&r, 2, 100);
-		send8(&r, kinds[i].opcode, 0, STRANGER);
-		ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-		ktap_eq(r.b->count[CAIRN_CTR_RX_SPOOFED], 1);
-		ktap_eq(r.b->c.resp.epsn, r.a->psn);
-		send8(&r, kinds[i].opcode, 0, r.a->c.qpn);
-		send8(&r, kinds[i].opcode, 1, 0);
-		expect_cqes(r.b, CAIRN_RESP, 0, 1, 2, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.b->count[CAIRN_CTR_RX_SPOOFED], 1);
-		sim_end(r.s);
+		rig_recv(&rig, 1, 100);
+		rig_recv(&rig, 2, 100);
+		send8(&rig, kinds[i].opcode, 0, STRANGER);
+		ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+		ktap_eq(rig.b->count[CAIRN_CTR_RX_SPOOFED], 1);
+		ktap_eq(rig.b->c.resp.epsn, rig.a->psn);
+		send8(&rig, kinds[i].opcode, 0, rig.a->c.qpn);
+		send8(&rig, kinds[i].opcode, 1, 0);
+		expect_cqes(rig.b, CAIRN_RESP, 0, 1, 2, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.b->count[CAIRN_CTR_RX_SPOOFED], 1);
+		sim_end(rig.s);
 	}
 }
 
 /* Kept ahead of a gap: a stranger's is not, and the peer's is not disturbed by it. */
 static void ahead_of_a_stranger(void)
 {
-	struct rig r = warm();
+	struct rig rig = warm();
 
-	send8(&r, CAIRN_BTH_SEND_ONLY, 25, STRANGER);
-	ktap_ok(!r.b->held);
-	send8(&r, CAIRN_BTH_SEND_ONLY, 25, r.a->c.qpn);
-	ktap_ok(r.b->held);
-	sim_end(r.s);
+	send8(&rig, CAIRN_BTH_SEND_ONLY, 25, STRANGER);
+	ktap_ok(!rig.b->held);
+	send8(&rig, CAIRN_BTH_SEND_ONLY, 25, rig.a->c.qpn);
+	ktap_ok(rig.b->held);
+	sim_end(rig.s);
 }
 
 static void xrc_request_of_a_stranger(void)
 {
-	struct sim *s = sim_new(1);
-	struct sim_qp *a = sim_qp(s, 0, &sim_xrc_ini);
-	struct sim_qp *b = sim_qp(s, 1, &sim_xrc_tgt);
+	struct sim *sim = sim_new(1);
+	struct sim_qp *qp_a = sim_qp(sim, 0, &sim_xrc_ini);
+	struct sim_qp *qp_b = sim_qp(sim, 1, &sim_xrc_tgt);
 	struct sim_rq *rq = sim_rq(64, 1, 0);
 	struct cairn_pkt pkt;
 
-	s->host[1].xsrq[0] = (struct sim_xsrq){ rq, SIM_PD };
-	sim_connect(a, b, &sim_attrs);
+	sim->host[1].xsrq[0] = (struct sim_xsrq){ rq, SIM_PD };
+	sim_connect(qp_a, qp_b, &sim_attrs);
 	ktap_ok(sim_queue_recv(rq, 1, NULL, 0));
 	pkt = (struct cairn_pkt){
 		.opcode = CAIRN_BTH_XRC | CAIRN_BTH_SEND_ONLY,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = b->c.qpn,
-		.psn = a->psn,
+		.qpn = qp_b->c.qpn,
+		.psn = qp_a->psn,
 		.srqn = 1,
 		.sender = STRANGER,
 	};
-	sim_inject(b, &pkt, NULL);
-	ktap_eq(b->cq[CAIRN_RESP].n, 0);
-	ktap_eq(b->count[CAIRN_CTR_RX_SPOOFED], 1);
-	pkt.sender = a->c.qpn;
-	sim_inject(b, &pkt, NULL);
-	ktap_eq(b->cq[CAIRN_RESP].n, 1);
-	sim_end(s);
+	sim_inject(qp_b, &pkt, NULL);
+	ktap_eq(qp_b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(qp_b->count[CAIRN_CTR_RX_SPOOFED], 1);
+	pkt.sender = qp_a->c.qpn;
+	sim_inject(qp_b, &pkt, NULL);
+	ktap_eq(qp_b->cq[CAIRN_RESP].n, 1);
+	sim_end(sim);
 	sim_rq_free(rq);
 }
 
-/* What ends request @opcode, as somebody says who is not asked. */
+/* An answer that would end request @opcode comes from a stranger. */
 static void answer_of_a_stranger(u8 opcode, struct cairn_pkt answer, u8 status)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	r.s->dead[1] = true;
-	rig_send(&r, 1, opcode, 8);
-	sim_run(r.s, 10 * SIM_US);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, opcode, 8);
+	sim_run(rig.s, 10 * SIM_US);
 	answer.pkey = CAIRN_PKEY_DEFAULT;
-	answer.qpn = r.a->c.qpn;
-	answer.psn = r.a->psn;
+	answer.qpn = rig.a->c.qpn;
+	answer.psn = rig.a->psn;
 	answer.msn = 1;
 	answer.sender = STRANGER;
-	sim_inject(r.a, &answer, "whatever");
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_SPOOFED], 1);
-	answer.sender = r.b->c.qpn;
-	sim_inject(r.a, &answer, "whatever");
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, status);
-	sim_end(r.s);
+	sim_inject(rig.a, &answer, "whatever");
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_SPOOFED], 1);
+	answer.sender = rig.b->c.qpn;
+	sim_inject(rig.a, &answer, "whatever");
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, status);
+	sim_end(rig.s);
 }
 
 static void answers_of_a_stranger(void)
@@ -864,23 +864,23 @@ static void answers_of_a_stranger(void)
 static void notification_of_a_stranger(void)
 {
 	static const u8 payload[CAIRN_CNP_PAYLOAD];
-	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_CNP,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r.a->c.qpn,
+		.qpn = rig.a->c.qpn,
 		.becn = true,
 		.payload_len = sizeof(payload),
 		.sender = STRANGER,
 	};
 
-	sim_inject(r.a, &pkt, payload);
-	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_SPOOFED], 1);
-	pkt.sender = r.b->c.qpn;
-	sim_inject(r.a, &pkt, payload);
-	ktap_eq(r.a->count[CAIRN_CTR_CNPS_RECEIVED], 1);
-	sim_end(r.s);
+	sim_inject(rig.a, &pkt, payload);
+	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED], 0);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_SPOOFED], 1);
+	pkt.sender = rig.b->c.qpn;
+	sim_inject(rig.a, &pkt, payload);
+	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED], 1);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -19,19 +19,19 @@ struct loss {
 static enum sim_fate lose(struct sim_qp *qp, enum cairn_side_id side,
 			  const struct cairn_pkt *pkt)
 {
-	struct loss *l = qp->hooks.arg;
+	struct loss *loss = qp->hooks.arg;
 	u32 n = cairn_psn_add(pkt->psn, -qp->psn);
 
-	if (l->by_opcode) {
-		if (pkt->opcode != l->opcode || l->done[0])
+	if (loss->by_opcode) {
+		if (pkt->opcode != loss->opcode || loss->done[0])
 			return SIM_PASS;
-		l->done[0] = true;
+		loss->done[0] = true;
 		return SIM_DROP;
 	}
-	if (side != CAIRN_REQ || n < l->first || n > l->last ||
-	    l->done[n - l->first])
+	if (side != CAIRN_REQ || n < loss->first || n > loss->last ||
+	    loss->done[n - loss->first])
 		return SIM_PASS;
-	l->done[n - l->first] = true;
+	loss->done[n - loss->first] = true;
 	return SIM_DROP;
 }
 
@@ -39,46 +39,46 @@ static enum sim_fate lose(struct sim_qp *qp, enum cairn_side_id side,
 static struct rig warm(u8 timeout, bool plain)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 
 	attrs.timeout = timeout;
-	r = rig_with(1, &sim_rc, &attrs);
-	r.b->plain = plain;
-	rig_send(&r, 0, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_ok(r.a->c.req.rtt.mean > 0);
-	return r;
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.b->plain = plain;
+	rig_send(&rig, 0, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_ok(rig.a->c.req.rtt.mean > 0);
+	return rig;
 }
 
-static void lossy(struct rig *r, struct loss *l)
+static void lossy(struct rig *rig, struct loss *loss)
 {
-	r->a->hooks.emit = lose;
-	r->a->hooks.arg = l;
+	rig->a->hooks.emit = lose;
+	rig->a->hooks.arg = loss;
 }
 
 /* Everything arrived, once, without the help of the ACK timer. */
-static void expect_recovered(struct rig *r, u32 wrs)
+static void expect_recovered(struct rig *rig, u32 wrs)
 {
-	ktap_ok(sim_run(r->s, SIM_SEC));
-	expect_cqes(r->a, CAIRN_REQ, 0, 0, wrs, CAIRN_CQE_SUCCESS);
-	ktap_eq(r->a->cq[CAIRN_REQ].n, wrs + 1);
-	ktap_eq(r->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	ktap_mem_eq(r->mb->mem, r->ma->mem, LONG);
+	ktap_ok(sim_run(rig->s, SIM_SEC));
+	expect_cqes(rig->a, CAIRN_REQ, 0, 0, wrs, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig->a->cq[CAIRN_REQ].n, wrs + 1);
+	ktap_eq(rig->s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_mem_eq(rig->mb->mem, rig->ma->mem, LONG);
 }
 
 /* Lose @first..@last of a long WRITE (2 trains: 1, and 2 to 59). */
 static u64 repeated(u32 first, u32 last, bool plain)
 {
-	struct rig r = warm(20, plain);
-	struct loss l = { .first = first, .last = last };
+	struct rig rig = warm(20, plain);
+	struct loss loss = { .first = first, .last = last };
 	u64 n;
 
-	lossy(&r, &l);
-	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 16);
-	expect_recovered(&r, 2);
-	n = r.s->count[CAIRN_CTR_RETRANSMITS];
-	sim_end(r.s);
+	lossy(&rig, &loss);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 16);
+	expect_recovered(&rig, 2);
+	n = rig.s->count[CAIRN_CTR_RETRANSMITS];
+	sim_end(rig.s);
 	return n;
 }
 
@@ -128,27 +128,27 @@ static void plain_peers_get_everything(void)
 /* ... and is known for it: the next time there is no pause. */
 static void plain_peers_are_remembered(void)
 {
-	struct rig r = warm(20, true);
-	struct loss l = { .first = 5, .last = 5 };
+	struct rig rig = warm(20, true);
+	struct loss loss = { .first = 5, .last = 5 };
 	struct loss again = { .first = 65, .last = 65 };
 	u32 from;
 
-	lossy(&r, &l);
-	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
-	expect_recovered(&r, 1);
-	r.a->hooks.arg = &again;
-	from = r.s->n_sent;
-	rig_send(&r, 2, CAIRN_WQE_WRITE, LONG);
-	expect_recovered(&r, 2);
+	lossy(&rig, &loss);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&rig, 1);
+	rig.a->hooks.arg = &again;
+	from = rig.s->n_sent;
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&rig, 2);
 	/* the rest left in one go, no ACK of a single packet between */
-	for (; from < r.s->n_sent; from++)
-		if (r.s->sent[from].pkt.opcode == CAIRN_BTH_ACK)
-			ktap_ok(r.s->sent[from].pkt.psn !=
-				cairn_psn_add(r.a->psn, 65) ||
-				r.s->sent[from].pkt.syndrome !=
+	for (; from < rig.s->n_sent; from++)
+		if (rig.s->sent[from].pkt.opcode == CAIRN_BTH_ACK)
+			ktap_ok(rig.s->sent[from].pkt.psn !=
+				cairn_psn_add(rig.a->psn, 65) ||
+				rig.s->sent[from].pkt.syndrome !=
 				CAIRN_AETH_ACK);
-	ktap_eq(r.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 2);
-	sim_end(r.s);
+	ktap_eq(rig.s->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 2);
+	sim_end(rig.s);
 }
 
 /* Only the requester can notice that the end of a burst was lost. */
@@ -158,21 +158,21 @@ static void lost_tails_are_probed(void)
 
 	for (plain = 0; plain < 2; plain++) {
 		for (first = 1; first <= 59; first += 29) {
-			struct rig r = warm(20, plain);
-			struct loss l = { .first = first, .last = 59 };
-			u64 start = r.s->now;
+			struct rig rig = warm(20, plain);
+			struct loss loss = { .first = first, .last = 59 };
+			u64 start = rig.s->now;
 
-			lossy(&r, &l);
-			rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
-			ktap_ok(sim_run_until(r.s, 20 * SIM_MS,
-					      &r.s->failures));
-			expect_recovered(&r, 1);
-			ktap_ok(r.a->cq[CAIRN_REQ].log[1].when - start <
+			lossy(&rig, &loss);
+			rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
+			ktap_ok(sim_run_until(rig.s, 20 * SIM_MS,
+					      &rig.s->failures));
+			expect_recovered(&rig, 1);
+			ktap_ok(rig.a->cq[CAIRN_REQ].log[1].when - start <
 				4 * SIM_MS);
-			ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
-			ktap_ok(r.s->count[CAIRN_CTR_RETRANSMITS] <=
+			ktap_ok(rig.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
+			ktap_ok(rig.s->count[CAIRN_CTR_RETRANSMITS] <=
 				3 * (60 - first));
-			sim_end(r.s);
+			sim_end(rig.s);
 		}
 	}
 }
@@ -183,36 +183,36 @@ static void lost_tails_are_probed(void)
 static void a_lost_first_packet_is_probed(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct loss l = { .first = 0, .last = 0 };
-	struct rig r;
+	struct loss loss = { .first = 0, .last = 0 };
+	struct rig rig;
 	u64 start;
 
 	attrs.timeout = 18;
-	r = rig_of(pair_near(1, &sim_rc, &attrs, 0, true));
-	start = r.s->now;
-	lossy(&r, &l);
-	rig_send(&r, 0, CAIRN_WQE_WRITE, LONG);
-	ktap_ok(sim_run_until(r.s, 200 * SIM_MS, &r.s->failures));
-	expect_recovered(&r, 0);
-	ktap_ok(r.a->cq[CAIRN_REQ].log[0].when - start < 60 * SIM_MS);
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 1);
-	sim_end(r.s);
+	rig = rig_of(pair_near(1, &sim_rc, &attrs, 0, true));
+	start = rig.s->now;
+	lossy(&rig, &loss);
+	rig_send(&rig, 0, CAIRN_WQE_WRITE, LONG);
+	ktap_ok(sim_run_until(rig.s, 200 * SIM_MS, &rig.s->failures));
+	expect_recovered(&rig, 0);
+	ktap_ok(rig.a->cq[CAIRN_REQ].log[0].when - start < 60 * SIM_MS);
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 1);
+	sim_end(rig.s);
 }
 
 /* A lost ACK costs one packet. */
 static void lost_acks_are_probed(void)
 {
-	struct loss l = { .opcode = CAIRN_BTH_ACK, .by_opcode = true };
-	struct rig r = warm(20, false);
+	struct loss loss = { .opcode = CAIRN_BTH_ACK, .by_opcode = true };
+	struct rig rig = warm(20, false);
 
-	r.b->hooks.emit = lose;
-	r.b->hooks.arg = &l;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
-	expect_recovered(&r, 1);
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 1);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 1);
-	sim_end(r.s);
+	rig.b->hooks.emit = lose;
+	rig.b->hooks.arg = &loss;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
+	expect_recovered(&rig, 1);
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 1);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 1);
+	sim_end(rig.s);
 }
 
 /* A lost NAK, or a lost answer to what was repeated. */
@@ -221,19 +221,19 @@ static void lost_reports_are_probed(void)
 	u32 i;
 
 	for (i = 1; i < 5; i++) {
-		struct rig r = warm(20, i & 1);
-		struct loss l = { .first = 9, .last = 9 };
+		struct rig rig = warm(20, i & 1);
+		struct loss loss = { .first = 9, .last = 9 };
 		struct loss nak = { .opcode = CAIRN_BTH_ACK,
 				    .by_opcode = true };
 
-		lossy(&r, &l);
-		r.b->hooks.emit = lose;
-		r.b->hooks.arg = &nak;
-		rig_send(&r, 1, CAIRN_WQE_WRITE, LONG);
-		rig_send(&r, 2, CAIRN_WQE_WRITE, LONG);
-		expect_recovered(&r, 2);
-		ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
-		sim_end(r.s);
+		lossy(&rig, &loss);
+		rig.b->hooks.emit = lose;
+		rig.b->hooks.arg = &nak;
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
+		rig_send(&rig, 2, CAIRN_WQE_WRITE, LONG);
+		expect_recovered(&rig, 2);
+		ktap_ok(rig.s->count[CAIRN_CTR_TAIL_PROBES] >= 1);
+		sim_end(rig.s);
 	}
 }
 
@@ -241,89 +241,89 @@ static void lost_reports_are_probed(void)
 static void probes_end(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r = warm(14, false);
+	struct rig rig = warm(14, false);
 	u32 tries = attrs.retry_cnt + 1;
 
-	r.s->dead[1] = true;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_RETRY_EXC_ERR);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], tries);
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 3 * tries);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 3 * tries + tries - 1);
-	sim_end(r.s);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], tries);
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 3 * tries);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 3 * tries + tries - 1);
+	sim_end(rig.s);
 }
 
 /* Not before it is due, and not where the timer is about as fast. */
 static void no_probes_without_need(void)
 {
-	struct rig r = warm(8, false);
+	struct rig rig = warm(8, false);
 	u32 i;
 
-	r.s->dead[1] = true;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
-	sim_end(r.s);
-	r = warm(20, false);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	sim_end(rig.s);
+	rig = warm(20, false);
 	for (i = 1; i <= 20; i++)
-		rig_send(&r, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, LONG);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.s->count[CAIRN_CTR_TAIL_PROBES], 0);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 0);
-	sim_end(r.s);
+		rig_send(&rig, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, LONG);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 0);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 0);
+	sim_end(rig.s);
 }
 
 /* A slow peer's round trip is learnt, so it is not probed again and again. */
 static void slow_peers_are_learnt(void)
 {
-	struct rig r = warm(20, false);
+	struct rig rig = warm(20, false);
 	u32 i;
 
-	r.s->latency_ns = 5 * SIM_MS;
+	rig.s->latency_ns = 5 * SIM_MS;
 	for (i = 1; i <= 100; i++) {
-		rig_send(&r, i, CAIRN_WQE_WRITE, 8);
-		ktap_ok(sim_run(r.s, SIM_SEC));
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 8);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
 	}
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 100, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	ktap_ok(r.s->count[CAIRN_CTR_TAIL_PROBES] < 20);
-	sim_end(r.s);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 100, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_ok(rig.s->count[CAIRN_CTR_TAIL_PROBES] < 20);
+	sim_end(rig.s);
 }
 
 /* Responses behind a missing one are kept, whatever they answer. */
 static void responses_behind_a_gap_are_kept(void)
 {
-	struct loss l = { .opcode = CAIRN_BTH_READ_RESP_FIRST,
+	struct loss loss = { .opcode = CAIRN_BTH_READ_RESP_FIRST,
 			  .by_opcode = true };
-	struct rig r = warm(20, false);
+	struct rig rig = warm(20, false);
 	u64 before;
 	u32 i;
 
-	memcpy(&before, r.mb->mem, 8);
-	r.b->hooks.emit = lose;
-	r.b->hooks.arg = &l;
-	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
+	memcpy(&before, rig.mb->mem, 8);
+	rig.b->hooks.emit = lose;
+	rig.b->hooks.arg = &loss;
+	rig_send(&rig, 1, CAIRN_WQE_READ, 5000);
 	for (i = 2; i < 8; i++)
-		rig_send(&r, i, i & 1 ? CAIRN_WQE_FAA : CAIRN_WQE_READ,
+		rig_send(&rig, i, i & 1 ? CAIRN_WQE_FAA : CAIRN_WQE_READ,
 			 i & 1 ? 8 : 3000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 7, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_IMPLIED_NAKS], 1);
-	ktap_eq(r.s->count[CAIRN_CTR_RESPONSES_AHEAD], 4 + 3 * 3 + 3);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 7, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_IMPLIED_NAKS], 1);
+	ktap_eq(rig.s->count[CAIRN_CTR_RESPONSES_AHEAD], 4 + 3 * 3 + 3);
 	/* the first READ, nothing else */
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ), 5);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
-	ktap_eq(r.b->atomics, 3);
-	sim_end(r.s);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 5);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
+	ktap_eq(rig.b->atomics, 3);
+	sim_end(rig.s);
 }
 
 /* Retransmissions are in proportion to losses. */
 static u64 repeated_per_loss(u64 seed, u32 ops)
 {
 	struct flow_cfg cfg = flow_default;
-	struct pair p = pair_new(seed, &sim_rc, PMTU);
-	struct flow *f;
+	struct pair pair = pair_new(seed, &sim_rc, PMTU);
+	struct flow *flow;
 	u64 per_mille;
 
 	cfg.wrs = 100;
@@ -331,14 +331,14 @@ static u64 repeated_per_loss(u64 seed, u32 ops)
 	cfg.area = 100000;
 	cfg.ops = ops;
 	cfg.fence = 0;
-	p.s->faults.loss = 10;
-	f = flow_new(p.a, p.b, &cfg);
-	flow_random(f);
-	flow_run(&f, 1);
-	per_mille = 1000 * p.s->count[CAIRN_CTR_RETRANSMITS] /
-		    max(p.s->drops, 1u);
-	ktap_ok(p.s->drops > 3);
-	sim_end(p.s);
+	pair.s->faults.loss = 10;
+	flow = flow_new(pair.a, pair.b, &cfg);
+	flow_random(flow);
+	flow_run(&flow, 1);
+	per_mille = 1000 * pair.s->count[CAIRN_CTR_RETRANSMITS] /
+		    max(pair.s->drops, 1u);
+	ktap_ok(pair.s->drops > 3);
+	sim_end(pair.s);
 	return per_mille;
 }
 

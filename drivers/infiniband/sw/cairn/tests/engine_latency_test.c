@@ -8,19 +8,19 @@
 
 static struct rig far_rig(const struct sim_qp_init *init)
 {
-	struct rig r = rig_with(1, init, &sim_attrs);
+	struct rig rig = rig_with(1, init, &sim_attrs);
 
-	r.s->latency_ns = LATENCY_WAY;
-	return r;
+	rig.s->latency_ns = LATENCY_WAY;
+	return rig;
 }
 
 #define expect_stage(r, stage, from, to)					\
 	expect_stage_at(__FILE__, __LINE__, r, stage, from, to)
 
-static void expect_stage_at(const char *file, int line, const struct rig *r,
+static void expect_stage_at(const char *file, int line, const struct rig *rig,
 			    enum cairn_stage stage, u64 from, u64 to)
 {
-	u32 ns = r->a->c.req.ext->latency.ns[stage];
+	u32 ns = rig->a->c.req.ext->latency.ns[stage];
 
 	if (ns < from || ns > to)
 		ktap_fail_at(file, line, "stage %d: %u ns, not %llu to %llu",
@@ -36,17 +36,17 @@ static void an_answer_takes_a_round_trip(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
-		struct rig r = far_rig(&sim_rc);
+		struct rig rig = far_rig(&sim_rc);
 
-		rig_send(&r, 1, opcodes[i], 8);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
-		expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+		rig_send(&rig, 1, opcodes[i], 8);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_stage(&rig, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+		expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 			     2 * LATENCY_WAY + LATENCY_SLACK);
-		expect_stage(&r, CAIRN_STAGE_DURABLE, 0, 0);
-		ktap_ok(!r.a->c.req.timed);
-		sim_end(r.s);
+		expect_stage(&rig, CAIRN_STAGE_DURABLE, 0, 0);
+		ktap_ok(!rig.a->c.req.timed);
+		sim_end(rig.s);
 	}
 }
 
@@ -54,52 +54,52 @@ static void an_answer_takes_a_round_trip(void)
 static void a_limit_makes_sending_long(void)
 {
 	struct cairn_rate_limit slow = { .kbps = 8000, .burst = 1100 };
-	struct rig r = far_rig(&sim_rc);
+	struct rig rig = far_rig(&sim_rc);
 
-	r.a->c.attrs.rate = slow;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 50 * 1024);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_stage(&r, CAIRN_STAGE_SEND, 49 * SIM_MS, 53 * SIM_MS);
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+	rig.a->c.attrs.rate = slow;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 50 * 1024);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_stage(&rig, CAIRN_STAGE_SEND, 49 * SIM_MS, 53 * SIM_MS);
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 		     2 * LATENCY_WAY + LATENCY_SLACK);
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 static void loss_counts_as_waiting_for_the_answer(void)
 {
-	struct rig r = far_rig(&sim_rc);
+	struct rig rig = far_rig(&sim_rc);
 
-	r.s->dead[1] = true;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, 20 * SIM_MS);
-	r.s->dead[1] = false;
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 20 * SIM_MS + 2 * LATENCY_WAY, SIM_SEC);
-	sim_end(r.s);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, 20 * SIM_MS);
+	rig.s->dead[1] = false;
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_stage(&rig, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 20 * SIM_MS + 2 * LATENCY_WAY, SIM_SEC);
+	sim_end(rig.s);
 }
 
 /* The peer's host takes its time; the ACK does not. */
 static void durability_is_a_stage_of_its_own(u8 flags)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-	r.s->latency_ns = LATENCY_WAY;
-	empty_recvs(r.a, 1, 1);
-	empty_recvs(r.b, 1, 1);
-	persist_at(&r, 1, 0, 100, flags);
-	ktap_ok(!sim_run(r.s, 4 * LATENCY_WAY));
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+	rig.s->latency_ns = LATENCY_WAY;
+	empty_recvs(rig.a, 1, 1);
+	empty_recvs(rig.b, 1, 1);
+	persist_at(&rig, 1, 0, 100, flags);
+	ktap_ok(!sim_run(rig.s, 4 * LATENCY_WAY));
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 		     2 * LATENCY_WAY + LATENCY_SLACK);
-	ktap_ok(r.a->c.req.timed);
-	sim_run(r.s, 60 * SIM_MS);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_stage(&r, CAIRN_STAGE_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
-	ktap_ok(!r.a->c.req.timed);
-	sim_end(r.s);
+	ktap_ok(rig.a->c.req.timed);
+	sim_run(rig.s, 60 * SIM_MS);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_stage(&rig, CAIRN_STAGE_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
+	ktap_ok(!rig.a->c.req.timed);
+	sim_end(rig.s);
 }
 
 static void both_modes_of_completion(void)
@@ -111,87 +111,87 @@ static void both_modes_of_completion(void)
 /* One answer says that it came and that it is durable. */
 static void a_device_that_flushes_answers_once(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
-	r.s->latency_ns = LATENCY_WAY;
-	persist(&r, 1, 100);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+	rig.s->latency_ns = LATENCY_WAY;
+	persist(&rig, 1, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 		     2 * LATENCY_WAY + LATENCY_SLACK);
-	expect_stage(&r, CAIRN_STAGE_DURABLE, 1, LATENCY_SLACK);
-	ktap_ok(!r.a->c.req.timed);
-	sim_end(r.s);
+	expect_stage(&rig, CAIRN_STAGE_DURABLE, 1, LATENCY_SLACK);
+	ktap_ok(!rig.a->c.req.timed);
+	sim_end(rig.s);
 }
 
 /* One in so many is timed, and its time counts an eighth. */
 static void some_are_timed(void)
 {
-	struct rig r = far_rig(&sim_rc);
+	struct rig rig = far_rig(&sim_rc);
 	u32 i;
 
 	for (i = 0; i < 2 * CAIRN_LATENCY_EVERY; i++) {
 		if (i == 1)
-			r.s->latency_ns = 3 * LATENCY_WAY;
-		rig_send(&r, i, CAIRN_WQE_WRITE, 8);
-		ktap_ok(sim_run(r.s, SIM_SEC));
+			rig.s->latency_ns = 3 * LATENCY_WAY;
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 8);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
 		if (i == CAIRN_LATENCY_EVERY - 1)
-			expect_stage(&r, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
+			expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 				     2 * LATENCY_WAY + LATENCY_SLACK);
 	}
 	/* 7/8 of 10 ms and 1/8 of 30 ms */
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 12 * SIM_MS, 13 * SIM_MS);
-	ktap_eq(r.a->started, 2 * CAIRN_LATENCY_EVERY);
-	sim_end(r.s);
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 12 * SIM_MS, 13 * SIM_MS);
+	ktap_eq(rig.a->started, 2 * CAIRN_LATENCY_EVERY);
+	sim_end(rig.s);
 }
 
 static void nobody_answers_uc(void)
 {
-	struct rig r = far_rig(&sim_uc);
+	struct rig rig = far_rig(&sim_uc);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_stage(&r, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 0, 0);
-	ktap_ok(!r.a->c.req.timed);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_stage(&rig, CAIRN_STAGE_SEND, 1, LATENCY_SLACK);
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 0, 0);
+	ktap_ok(!rig.a->c.req.timed);
+	sim_end(rig.s);
 }
 
 /* A request that ends without an answer was not measured, and a reset forgets. */
 static void what_is_flushed_has_no_end(void)
 {
-	struct rig r = far_rig(&sim_rc);
+	struct rig rig = far_rig(&sim_rc);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, LATENCY_WAY);
-	ktap_ok(r.a->c.req.timed);
-	sim_modify(r.a, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_ok(!r.a->c.req.timed);
-	expect_stage(&r, CAIRN_STAGE_ANSWER, 0, 0);
-	sim_reset(r.a);
-	expect_stage(&r, CAIRN_STAGE_SEND, 0, 0);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, LATENCY_WAY);
+	ktap_ok(rig.a->c.req.timed);
+	sim_modify(rig.a, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_ok(!rig.a->c.req.timed);
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 0, 0);
+	sim_reset(rig.a);
+	expect_stage(&rig, CAIRN_STAGE_SEND, 0, 0);
+	sim_end(rig.s);
 }
 
 /* Work that no packet carries, and work that is refused, is not timed. */
 static void only_what_travels(void)
 {
-	struct rig r = far_rig(&sim_rc);
+	struct rig rig = far_rig(&sim_rc);
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_LOCAL_INV, 0);
+	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_LOCAL_INV, 0);
 
 	wr.num_sge = 0;
 	wr.remote_addr = 0;
 	wr.rkey = 0;
 	wr.compare_add = 0;
-	wr.imm_or_key = r.ma->key;
-	sim_post_send(r.a, &wr);
-	sim_run(r.s, SIM_SEC);
-	ktap_eq(r.a->started, 1);
-	ktap_ok(!r.a->c.req.timed);
-	expect_stage(&r, CAIRN_STAGE_SEND, 0, 0);
-	sim_end(r.s);
+	wr.imm_or_key = rig.ma->key;
+	sim_post_send(rig.a, &wr);
+	sim_run(rig.s, SIM_SEC);
+	ktap_eq(rig.a->started, 1);
+	ktap_ok(!rig.a->c.req.timed);
+	expect_stage(&rig, CAIRN_STAGE_SEND, 0, 0);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

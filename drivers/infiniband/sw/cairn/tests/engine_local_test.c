@@ -25,31 +25,31 @@ static bool nth(u32 i, u32 n)
 	return n && i % n == n - 1;
 }
 
-static struct rig chain_rig(u64 seed, const struct chain *c)
+static struct rig chain_rig(u64 seed, const struct chain *chain)
 {
-	struct sim_qp_init init = c->transport == CAIRN_TRANSPORT_UC ? sim_uc :
+	struct sim_qp_init init = chain->transport == CAIRN_TRANSPORT_UC ? sim_uc :
 								       sim_rc;
-	struct rig r;
+	struct rig rig;
 
 	init.sq_depth = DEPTH;
 	init.sig_all = false;
-	r = rig_with(seed, &init, &sim_attrs);
-	ktap_ok(sim_resize_sq(r.a, DEPTH, c->records));
-	return r;
+	rig = rig_with(seed, &init, &sim_attrs);
+	ktap_ok(sim_resize_sq(rig.a, DEPTH, chain->records));
+	return rig;
 }
 
 /* Operation @i of the chain, on a region of its own. */
-static void chain_put(const struct rig *r, const struct chain *c, u32 i)
+static void chain_put(const struct rig *rig, const struct chain *chain, u32 i)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr;
 
-	if (nth(i, c->sends)) {
-		wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, 100);
+	if (nth(i, chain->sends)) {
+		wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, 100);
 	} else {
-		struct sim_mr *mr = sim_mr(r->s, 0, 8, SIM_ALL);
+		struct sim_mr *mr = sim_mr(rig->s, 0, 8, SIM_ALL);
 
-		mr->valid = !nth(i, c->regs);
+		mr->valid = !nth(i, chain->regs);
 		wr = (struct sim_wr){
 			.opcode = mr->valid ? CAIRN_WQE_LOCAL_INV :
 				  i & 1 ? CAIRN_WQE_BIND_MW : CAIRN_WQE_REG_MR,
@@ -57,46 +57,46 @@ static void chain_put(const struct rig *r, const struct chain *c, u32 i)
 		};
 	}
 	wr.wr_id = i;
-	wr.flags = nth(i, c->signaled) || i + 1 == c->len ?
+	wr.flags = nth(i, chain->signaled) || i + 1 == chain->len ?
 		   CAIRN_WQE_SIGNALED : 0;
-	if (nth(i, c->fenced))
+	if (nth(i, chain->fenced))
 		wr.flags |= CAIRN_WQE_FENCE;
-	ktap_ok(sim_queue_send(r->a, &wr));
+	ktap_ok(sim_queue_send(rig->a, &wr));
 }
 
-static void chain_run(u64 seed, const struct chain *c)
+static void chain_run(u64 seed, const struct chain *chain)
 {
-	struct rig r = chain_rig(seed, c);
-	const struct sim_cq *cq = &r.a->cq[CAIRN_REQ];
+	struct rig rig = chain_rig(seed, chain);
+	const struct sim_cq *cq = &rig.a->cq[CAIRN_REQ];
 	u32 i, n = 0;
 
-	for (i = 0; i < c->len; i++)
-		chain_put(&r, c, i);
-	sim_doorbell(r.a);
+	for (i = 0; i < chain->len; i++)
+		chain_put(&rig, chain, i);
+	sim_doorbell(rig.a);
 	/* An end, and not by a timeout. */
-	ktap_ok(sim_run(r.s, SIM_MS));
-	for (i = 0; i < c->len; i++)
-		if (nth(i, c->signaled) || i + 1 == c->len)
-			expect_cqe(r.a, CAIRN_REQ, n++, i, CAIRN_CQE_SUCCESS);
+	ktap_ok(sim_run(rig.s, SIM_MS));
+	for (i = 0; i < chain->len; i++)
+		if (nth(i, chain->signaled) || i + 1 == chain->len)
+			expect_cqe(rig.a, CAIRN_REQ, n++, i, CAIRN_CQE_SUCCESS);
 	ktap_eq(cq->n, n);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
 	if (ktap.failures)
 		ktap_diag("%u operations, transport %u, every n-th: sends %u, registrations %u, signaled %u, fenced %u; %u records",
-			  c->len, c->transport, c->sends, c->regs, c->signaled,
-			  c->fenced, c->records);
-	sim_end(r.s);
+			  chain->len, chain->transport, chain->sends, chain->regs, chain->signaled,
+			  chain->fenced, chain->records);
+	sim_end(rig.s);
 }
 
-static void lengths(u64 seed, struct chain c)
+static void lengths(u64 seed, struct chain chain)
 {
-	for (c.len = 1; c.len <= LONGEST && !ktap.failures; c.len++)
-		chain_run(seed, &c);
+	for (chain.len = 1; chain.len <= LONGEST && !ktap.failures; chain.len++)
+		chain_run(seed, &chain);
 }
 
-static void signals(u64 seed, struct chain c)
+static void signals(u64 seed, struct chain chain)
 {
-	for (c.signaled = 0; c.signaled <= 3; c.signaled++)
-		lengths(seed, c);
+	for (chain.signaled = 0; chain.signaled <= 3; chain.signaled++)
+		lengths(seed, chain);
 }
 
 /* A list of invalidations, as xprtrdma posts it. */
@@ -114,64 +114,64 @@ static void registrations(void)
 
 static void mixed(void)
 {
-	struct chain c = { .records = DEPTH };
+	struct chain chain = { .records = DEPTH };
 
 	for_seeds(seed, 2)
-		for (c.regs = 0; c.regs <= 3; c.regs++)
-			for (c.sends = 2; c.sends <= 4; c.sends++)
-				for (c.fenced = 0; c.fenced <= 2; c.fenced++)
-					signals(seed, c);
+		for (chain.regs = 0; chain.regs <= 3; chain.regs++)
+			for (chain.sends = 2; chain.sends <= 4; chain.sends++)
+				for (chain.fenced = 0; chain.fenced <= 2; chain.fenced++)
+					signals(seed, chain);
 }
 
 /* More is posted than the queue has records for. */
 static void few_records(void)
 {
-	struct chain c = {};
+	struct chain chain = {};
 
 	for_seeds(seed, 2)
-		for (c.records = 1; c.records <= 8; c.records *= 2)
-			for (c.regs = 0; c.regs <= 2; c.regs++)
-				for (c.sends = 0; c.sends <= 3; c.sends += 3)
-					signals(seed, c);
+		for (chain.records = 1; chain.records <= 8; chain.records *= 2)
+			for (chain.regs = 0; chain.regs <= 2; chain.regs++)
+				for (chain.sends = 0; chain.sends <= 3; chain.sends += 3)
+					signals(seed, chain);
 }
 
 static void unreliable(void)
 {
-	struct chain c = {
+	struct chain chain = {
 		.transport = CAIRN_TRANSPORT_UC,
 		.records = 4,
 	};
 
 	for_seeds(seed, 2)
-		for (c.regs = 0; c.regs <= 2; c.regs++)
-			for (c.sends = 0; c.sends <= 3; c.sends += 3)
-				signals(seed, c);
+		for (chain.regs = 0; chain.regs <= 2; chain.regs++)
+			for (chain.sends = 0; chain.sends <= 3; chain.sends += 3)
+				signals(seed, chain);
 }
 
 /* A turn has an end, whatever the host posts: operations count. */
 static void budget_bounds_a_turn(void)
 {
-	struct chain c = { .len = LONGEST, .regs = 1, .signaled = 1,
+	struct chain chain = { .len = LONGEST, .regs = 1, .signaled = 1,
 			   .records = DEPTH };
-	struct cairn_budget b = { .packets = 7, .bytes = 65536 };
-	struct rig r = chain_rig(1, &c);
+	struct cairn_budget budget = { .packets = 7, .bytes = 65536 };
+	struct rig rig = chain_rig(1, &chain);
 	u32 i;
 
-	for (i = 0; i < c.len; i++)
-		chain_put(&r, &c, i);
-	sim_enter(r.a, CAIRN_REQ);
-	r.a->rung = (struct cairn_qi_rung){ .ptr = r.a->sq_tail,
+	for (i = 0; i < chain.len; i++)
+		chain_put(&rig, &chain, i);
+	sim_enter(rig.a, CAIRN_REQ);
+	rig.a->rung = (struct cairn_qi_rung){ .ptr = rig.a->sq_tail,
 					    .valid = true };
-	ktap_ok(cairn_req_run(&r.a->c, r.s->now, &b));
-	sim_leave(r.a);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 7);
-	sim_doorbell(r.a);
-	ktap_ok(sim_run(r.s, SIM_MS));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, c.len - 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	ktap_ok(cairn_req_run(&rig.a->c, rig.s->now, &budget));
+	sim_leave(rig.a);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 7);
+	sim_doorbell(rig.a);
+	ktap_ok(sim_run(rig.s, SIM_MS));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, chain.len - 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
-static void post_one(const struct rig *r, u8 opcode, u32 key, u8 flags, u64 id)
+static void post_one(const struct rig *rig, u8 opcode, u32 key, u8 flags, u64 id)
 {
 	struct sim_wr wr = {
 		.wr_id = id,
@@ -180,7 +180,7 @@ static void post_one(const struct rig *r, u8 opcode, u32 key, u8 flags, u64 id)
 		.flags = flags | CAIRN_WQE_SIGNALED,
 	};
 
-	ktap_ok(sim_queue_send(r->a, &wr));
+	ktap_ok(sim_queue_send(rig->a, &wr));
 }
 
 /* A window behind a READ may expose the data of the READ: with a fence the local
@@ -191,27 +191,27 @@ static void fence_before_window(void)
 	u32 fence, i;
 
 	for (fence = 0; fence < 2; fence++) {
-		struct chain c = { .records = DEPTH };
-		struct rig r = chain_rig(1, &c);
-		struct sim_mr *mr = sim_mr(r.s, 0, 8, SIM_ALL);
+		struct chain chain = { .records = DEPTH };
+		struct rig rig = chain_rig(1, &chain);
+		struct sim_mr *mr = sim_mr(rig.s, 0, 8, SIM_ALL);
 		struct cairn_sge sge;
-		struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_READ, 100);
+		struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_READ, 100);
 
 		mr->valid = false;
 		wr.wr_id = 1;
 		wr.flags = CAIRN_WQE_SIGNALED;
-		ktap_ok(sim_queue_send(r.a, &wr));
-		post_one(&r, CAIRN_WQE_BIND_MW, mr->key,
+		ktap_ok(sim_queue_send(rig.a, &wr));
+		post_one(&rig, CAIRN_WQE_BIND_MW, mr->key,
 			 fence ? CAIRN_WQE_FENCE : 0, 2);
-		sim_doorbell(r.a);
-		for (i = 0; i < 1000 && !mr->valid && !r.a->cq[CAIRN_REQ].n; i++)
-			sim_run(r.s, SIM_US / 10);
-		ktap_eq(mr->valid && !r.a->cq[CAIRN_REQ].n, !fence);
-		ktap_ok(sim_run(r.s, SIM_MS));
+		sim_doorbell(rig.a);
+		for (i = 0; i < 1000 && !mr->valid && !rig.a->cq[CAIRN_REQ].n; i++)
+			sim_run(rig.s, SIM_US / 10);
+		ktap_eq(mr->valid && !rig.a->cq[CAIRN_REQ].n, !fence);
+		ktap_ok(sim_run(rig.s, SIM_MS));
 		ktap_ok(mr->valid);
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
-		sim_end(r.s);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+		sim_end(rig.s);
 	}
 }
 
@@ -224,17 +224,17 @@ static void refused(void)
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
-		struct chain c = { .records = DEPTH };
-		struct rig r = chain_rig(1, &c);
+		struct chain chain = { .records = DEPTH };
+		struct rig rig = chain_rig(1, &chain);
 
-		post_one(&r, opcodes[i], 0xbad00, 0, 1);
-		post_one(&r, opcodes[i], 0xbad00, 0, 2);
-		sim_doorbell(r.a);
-		ktap_ok(sim_run(r.s, SIM_MS));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, i ? CAIRN_CQE_LOC_QP_OP_ERR :
+		post_one(&rig, opcodes[i], 0xbad00, 0, 1);
+		post_one(&rig, opcodes[i], 0xbad00, 0, 2);
+		sim_doorbell(rig.a);
+		ktap_ok(sim_run(rig.s, SIM_MS));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, i ? CAIRN_CQE_LOC_QP_OP_ERR :
 						     CAIRN_CQE_MW_BIND_ERR);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
-		sim_end(r.s);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		sim_end(rig.s);
 	}
 }
 

@@ -10,45 +10,45 @@ static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 /* Vary what the specification leaves open, or what an application chooses. */
 static struct pair random_pair(u64 seed)
 {
-	struct sim_rand r = { .state = seed };
+	struct sim_rand rand = { .state = seed };
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct sim_qp_init init = sim_rc;
-	struct pair p;
+	struct pair pair;
 
-	attrs.pmtu = pmtus[sim_below(&r, ARRAY_SIZE(pmtus))];
-	attrs.timeout = sim_between(&r, 8, 16);
-	attrs.max_rd_atomic = 1 << sim_below(&r, 5);
+	attrs.pmtu = pmtus[sim_below(&rand, ARRAY_SIZE(pmtus))];
+	attrs.timeout = sim_between(&rand, 8, 16);
+	attrs.max_rd_atomic = 1 << sim_below(&rand, 5);
 	attrs.max_dest_rd_atomic = attrs.max_rd_atomic;
 	init.rd_slots = attrs.max_rd_atomic;	/* and no more */
-	attrs.min_rnr_timer = sim_between(&r, 1, 8);
-	init.sq_depth = 16 << sim_below(&r, 4);
-	init.sq_start = (u32)sim_rand(&r);
-	init.rq_start = (u32)sim_rand(&r);
-	init.sig_all = sim_chance(&r, 100);
-	p = pair_fresh(seed, &init, &attrs);
-	p.s->budget = sim_chance(&r, 300) ? 0 : 64;
-	p.s->latency_ns = sim_between(&r, 100, 20000);
+	attrs.min_rnr_timer = sim_between(&rand, 1, 8);
+	init.sq_depth = 16 << sim_below(&rand, 4);
+	init.sq_start = (u32)sim_rand(&rand);
+	init.rq_start = (u32)sim_rand(&rand);
+	init.sig_all = sim_chance(&rand, 100);
+	pair = pair_fresh(seed, &init, &attrs);
+	pair.s->budget = sim_chance(&rand, 300) ? 0 : 64;
+	pair.s->latency_ns = sim_between(&rand, 100, 20000);
 	/* peers that keep nothing, little, or all that is ahead of a gap */
-	p.a->plain = sim_chance(&r, 300);
-	p.b->plain = sim_chance(&r, 300);
-	if (sim_chance(&r, 200))
-		p.b->hold_room = sim_between(&r, 1, 20);
-	return p;
+	pair.a->plain = sim_chance(&rand, 300);
+	pair.b->plain = sim_chance(&rand, 300);
+	if (sim_chance(&rand, 200))
+		pair.b->hold_room = sim_between(&rand, 1, 20);
+	return pair;
 }
 
 static void run_seed(u64 seed, const struct sim_faults *faults,
 		     const struct flow_cfg *cfg)
 {
-	struct pair p = random_pair(seed);
-	struct flow *f[2];
+	struct pair pair = random_pair(seed);
+	struct flow *flows[2];
 
-	p.s->faults = *faults;
-	f[0] = flow_new(p.a, p.b, cfg);
-	f[1] = flow_new(p.b, p.a, cfg);
-	flow_random(f[0]);
-	flow_random(f[1]);
-	flow_run(f, 2);
-	sim_end(p.s);
+	pair.s->faults = *faults;
+	flows[0] = flow_new(pair.a, pair.b, cfg);
+	flows[1] = flow_new(pair.b, pair.a, cfg);
+	flow_random(flows[0]);
+	flow_random(flows[1]);
+	flow_run(flows, 2);
+	sim_end(pair.s);
 }
 
 static void run_seeds(const struct sim_faults *faults, u32 seeds)

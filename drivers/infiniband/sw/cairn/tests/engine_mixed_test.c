@@ -27,53 +27,53 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 	return mixed->fate;
 }
 
-static void mixed_begin(struct mixed *m, u32 victim, enum sim_fate fate)
+static void mixed_begin(struct mixed *mixed_m, u32 victim, enum sim_fate fate)
 {
 	u32 i;
 
-	*m = (struct mixed){ .victim = victim, .victims = 1, .fate = fate };
-	mixed = m;
-	m->r[0] = rig_new(victim + 1);
-	m->r[0].s->faults.late_ns = 100 * SIM_US;
+	*mixed_m = (struct mixed){ .victim = victim, .victims = 1, .fate = fate };
+	mixed = mixed_m;
+	mixed_m->r[0] = rig_new(victim + 1);
+	mixed_m->r[0].s->faults.late_ns = 100 * SIM_US;
 	for (i = 0; i < PAIRS; i++) {
-		m->r[i] = m->r[0];
+		mixed_m->r[i] = mixed_m->r[0];
 		if (i) {
-			m->r[i].a = sim_qp(m->r[0].s, 0, &sim_rc);
-			m->r[i].b = sim_qp(m->r[0].s, 1, &sim_rc);
-			sim_connect(m->r[i].a, m->r[i].b, &sim_attrs);
+			mixed_m->r[i].a = sim_qp(mixed_m->r[0].s, 0, &sim_rc);
+			mixed_m->r[i].b = sim_qp(mixed_m->r[0].s, 1, &sim_rc);
+			sim_connect(mixed_m->r[i].a, mixed_m->r[i].b, &sim_attrs);
 		}
-		m->r[i].a->hooks.emit = on_emit;
+		mixed_m->r[i].a->hooks.emit = on_emit;
 	}
 }
 
 /* One message of each pair at the same time. */
-static void mixed_round(struct mixed *m, u32 round)
+static void mixed_round(struct mixed *mixed, u32 round)
 {
 	u32 i;
 
 	for (i = 0; i < PAIRS; i++) {
 		if (round % 2)
-			rig_recv(&m->r[i], round, 64);
-		rig_send(&m->r[i], round,
+			rig_recv(&mixed->r[i], round, 64);
+		rig_send(&mixed->r[i], round,
 			 round % 2 ? CAIRN_WQE_SEND : CAIRN_WQE_WRITE, 64);
 	}
 }
 
-static void mixed_judge(struct mixed *m, u32 rounds)
+static void mixed_judge(struct mixed *mixed, u32 rounds)
 {
 	u32 i;
 
 	for (i = 0; i < PAIRS; i++) {
-		const struct sim_qp *a = m->r[i].a, *b = m->r[i].b;
+		const struct sim_qp *qp_a = mixed->r[i].a, *qp_b = mixed->r[i].b;
 
-		expect_cqes(a, CAIRN_REQ, 0, 0, rounds - 1,
+		expect_cqes(qp_a, CAIRN_REQ, 0, 0, rounds - 1,
 			    CAIRN_CQE_SUCCESS);
-		ktap_eq(a->c.req.una, a->c.req.psn);
-		if (a == m->hit)
+		ktap_eq(qp_a->c.req.una, qp_a->c.req.psn);
+		if (qp_a == mixed->hit)
 			continue;
-		ktap_eq(a->count[CAIRN_CTR_RETRANSMITS], 0);
-		ktap_eq(b->count[CAIRN_CTR_OUT_OF_SEQUENCE], 0);
-		ktap_eq(b->count[CAIRN_CTR_DUPLICATE_REQUEST], 0);
+		ktap_eq(qp_a->count[CAIRN_CTR_RETRANSMITS], 0);
+		ktap_eq(qp_b->count[CAIRN_CTR_OUT_OF_SEQUENCE], 0);
+		ktap_eq(qp_b->count[CAIRN_CTR_DUPLICATE_REQUEST], 0);
 	}
 }
 
@@ -82,15 +82,15 @@ static void one_packet(enum sim_fate fate)
 	u32 victim, k;
 
 	for (victim = 0; victim < ROUNDS * PAIRS; victim++) {
-		struct mixed m;
+		struct mixed mixed;
 
-		mixed_begin(&m, victim, fate);
+		mixed_begin(&mixed, victim, fate);
 		for (k = 0; k < ROUNDS; k++)
-			mixed_round(&m, k);
-		ktap_ok(sim_run(m.r[0].s, SIM_SEC));
-		ktap_ok(m.hit);
-		mixed_judge(&m, ROUNDS);
-		sim_end(m.r[0].s);
+			mixed_round(&mixed, k);
+		ktap_ok(sim_run(mixed.r[0].s, SIM_SEC));
+		ktap_ok(mixed.hit);
+		mixed_judge(&mixed, ROUNDS);
+		sim_end(mixed.r[0].s);
 	}
 }
 
@@ -115,23 +115,23 @@ static void one_train(enum sim_fate fate)
 	u32 lost, k, i;
 
 	for (lost = 0; lost < ROUNDS; lost++) {
-		struct mixed m;
+		struct mixed mixed;
 
-		mixed_begin(&m, lost * PAIRS, fate);
-		m.victims = PAIRS;
+		mixed_begin(&mixed, lost * PAIRS, fate);
+		mixed.victims = PAIRS;
 		for (k = 0; k < ROUNDS; k++) {
-			mixed_round(&m, k);
+			mixed_round(&mixed, k);
 			/* all are sent, none is answered */
-			sim_run(m.r[0].s, SIM_US);
-			ktap_eq(m.seen, (k + 1) * PAIRS);
+			sim_run(mixed.r[0].s, SIM_US);
+			ktap_eq(mixed.seen, (k + 1) * PAIRS);
 		}
-		ktap_ok(sim_run(m.r[0].s, SIM_SEC));
+		ktap_ok(sim_run(mixed.r[0].s, SIM_SEC));
 		for (i = 0; i < PAIRS; i++) {
-			expect_cqes(m.r[i].a, CAIRN_REQ, 0, 0, ROUNDS - 1,
+			expect_cqes(mixed.r[i].a, CAIRN_REQ, 0, 0, ROUNDS - 1,
 				    CAIRN_CQE_SUCCESS);
-			ktap_eq(m.r[i].b->c.resp.msn, ROUNDS);
+			ktap_eq(mixed.r[i].b->c.resp.msn, ROUNDS);
 		}
-		sim_end(m.r[0].s);
+		sim_end(mixed.r[0].s);
 	}
 }
 
@@ -153,23 +153,23 @@ static void late_train_is_in_order(void)
 /* An acknowledged request leaves no deadline, so no timer runs the engine for it. */
 static void nothing_is_left_behind(void)
 {
-	struct mixed m;
+	struct mixed mixed;
 	u32 i, k;
 
-	mixed_begin(&m, U32_MAX, SIM_PASS);
+	mixed_begin(&mixed, U32_MAX, SIM_PASS);
 	for (k = 0; k < ROUNDS; k++) {
-		mixed_round(&m, k);
-		sim_run(m.r[0].s, SIM_US);
-		ktap_ok(cairn_req_deadline(&m.r[0].a->c));
-		ktap_ok(sim_run(m.r[0].s, SIM_SEC));
+		mixed_round(&mixed, k);
+		sim_run(mixed.r[0].s, SIM_US);
+		ktap_ok(cairn_req_deadline(&mixed.r[0].a->c));
+		ktap_ok(sim_run(mixed.r[0].s, SIM_SEC));
 		for (i = 0; i < PAIRS; i++) {
-			ktap_eq(cairn_req_deadline(&m.r[i].a->c), 0);
-			ktap_eq(cairn_resp_deadline(&m.r[i].b->c), 0);
-			ktap_eq(m.r[i].b->count[CAIRN_CTR_ACKS_SENT], k + 1);
+			ktap_eq(cairn_req_deadline(&mixed.r[i].a->c), 0);
+			ktap_eq(cairn_resp_deadline(&mixed.r[i].b->c), 0);
+			ktap_eq(mixed.r[i].b->count[CAIRN_CTR_ACKS_SENT], k + 1);
 		}
 	}
-	mixed_judge(&m, ROUNDS);
-	sim_end(m.r[0].s);
+	mixed_judge(&mixed, ROUNDS);
+	sim_end(mixed.r[0].s);
 }
 
 /* A WRITE with a key that is not there, among the others. */
@@ -177,24 +177,24 @@ static void refusal_is_its_own(void)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr;
-	struct mixed m;
+	struct mixed mixed;
 
-	mixed_begin(&m, U32_MAX, SIM_PASS);
-	mixed_round(&m, 0);
-	wr = rig_wr(&m.r[3], &sge, CAIRN_WQE_WRITE, 64);
+	mixed_begin(&mixed, U32_MAX, SIM_PASS);
+	mixed_round(&mixed, 0);
+	wr = rig_wr(&mixed.r[3], &sge, CAIRN_WQE_WRITE, 64);
 	wr.wr_id = 1;
 	wr.rkey ^= 0x5500;
-	sim_post_send(m.r[3].a, &wr);
-	m.hit = m.r[3].a;
-	ktap_ok(sim_run(m.r[0].s, SIM_SEC));
-	mixed_judge(&m, 1);
-	expect_cqe(m.r[3].a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_ACCESS_ERR);
-	m.r[3] = m.r[2];
-	mixed_round(&m, 1);
-	ktap_ok(sim_run(m.r[0].s, SIM_SEC));
+	sim_post_send(mixed.r[3].a, &wr);
+	mixed.hit = mixed.r[3].a;
+	ktap_ok(sim_run(mixed.r[0].s, SIM_SEC));
+	mixed_judge(&mixed, 1);
+	expect_cqe(mixed.r[3].a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	mixed.r[3] = mixed.r[2];
+	mixed_round(&mixed, 1);
+	ktap_ok(sim_run(mixed.r[0].s, SIM_SEC));
 	for (u32 i = 0; i < PAIRS; i++)
-		ktap_eq(cairn_state(&m.r[i].a->c), CAIRN_QP_RTS);
-	sim_end(m.r[0].s);
+		ktap_eq(cairn_state(&mixed.r[i].a->c), CAIRN_QP_RTS);
+	sim_end(mixed.r[0].s);
 }
 
 static const struct ktap_test tests[] = {

@@ -42,10 +42,10 @@ static struct cairn_mrcache cache;
 static unsigned long *released;
 static u8 *payload;
 
-static void *must(void *p)
+static void *must(void *mem)
 {
-	if (p)
-		return p;
+	if (mem)
+		return mem;
 	perror("memory");
 	exit(1);
 }
@@ -101,10 +101,10 @@ static noinline void *cache_find(u32 index)
 
 static double now(void)
 {
-	struct timespec t;
+	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e9 + t.tv_nsec;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
 static u64 others(void)
@@ -124,7 +124,7 @@ static double once(void *(*find)(u32), u32 total, u32 active, bool cold)
 {
 	u32 n = cold ? COLD_LOOKUPS : LOOKUPS, i;
 	u32 stride = (total / active - 1) | 1;
-	struct sim_rand r = { 1 };
+	struct sim_rand rand = { 1 };
 	double spent = 0, start = now();
 	volatile u64 sink = 0;
 
@@ -135,7 +135,7 @@ static double once(void *(*find)(u32), u32 total, u32 active, bool cold)
 			sink += others();
 			start = now();
 		}
-		mr = find(1 + sim_below(&r, active) * stride);
+		mr = find(1 + sim_below(&rand, active) * stride);
 		sink += mr->hot[0];
 		if (cold)
 			spent += now() - start;

@@ -65,24 +65,24 @@ static void broken(const char *why)
  * Memory.
  */
 
-static u64 cpus_epoch_read(const void *p, size_t size, const char *where)
+static u64 cpus_epoch_read(const void *mem, size_t size, const char *where)
 {
 	if (!cpus.me)		/* the tests of single lines */
-		return cpus_read(p, size);
+		return cpus_read(mem, size);
 	cpus_step();
 	if (m.mutant == NO_WAIT && !strcmp(where, "cairn_epoch_inflight"))
 		return 0;
-	return cpus_read(p, size);
+	return cpus_read(mem, size);
 }
 
-static void cpus_epoch_write(void *p, size_t size, u64 v)
+static void cpus_epoch_write(void *mem, size_t size, u64 v)
 {
 	if (!cpus.me) {
-		memcpy(p, &v, size);
+		memcpy(mem, &v, size);
 		return;
 	}
 	cpus_step();
-	cpus_write(p, size, v);
+	cpus_write(mem, size, v);
 }
 
 static void cpus_epoch_mb(const char *where)
@@ -103,10 +103,10 @@ static u32 region_of(void *mr)
 }
 
 /* The table's answer, kept. */
-static u32 ask(struct cairn_mrcache *c, u32 index, bool ahead)
+static u32 ask(struct cairn_mrcache *cache, u32 index, bool ahead)
 {
-	enum cairn_mrcache_asked asked = cairn_mrcache_ask(c, index, ahead);
-	struct cairn_mrcache_set *set = &c->set[index & c->mask];
+	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
+	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
 	u32 region;
 
 	if (asked == CAIRN_MRCACHE_NO_LINE && ahead)
@@ -114,27 +114,27 @@ static u32 ask(struct cairn_mrcache *c, u32 index, bool ahead)
 	region = cairn_epoch_read(&m.table[index]);
 	/* what may come between: others of this CPU that use the same set */
 	if (sim_chance(&cpus.rand, 300))
-		cairn_mrcache_has(c, index ^ SETS);
+		cairn_mrcache_has(cache, index ^ SETS);
 	if (m.mutant == FILL_ANYWAY && region) {
 		set->mr[0] = (void *)(uintptr_t)region;
 		set->tag[0] = index;
 		set->state[0] = CAIRN_MRCACHE_VALID | CAIRN_MRCACHE_PRESENT;
 	} else if (asked != CAIRN_MRCACHE_NO_LINE) {
-		cairn_mrcache_fill(c, index, (void *)(uintptr_t)region);
+		cairn_mrcache_fill(cache, index, (void *)(uintptr_t)region);
 	}
 	return region;
 }
 
-static u32 find(struct cairn_mrcache *c, u32 index)
+static u32 find(struct cairn_mrcache *cache, u32 index)
 {
-	struct cairn_mrcache_set *set = &c->set[index & c->mask];
-	u32 region = region_of(cairn_mrcache_find(c, index)), way;
+	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
+	u32 region = region_of(cairn_mrcache_find(cache, index)), way;
 
 	for (way = 0; m.mutant == NO_TAG && !region && way < WAYS; way++)
 		if (set->state[way] & CAIRN_MRCACHE_PRESENT)
 			region = region_of(set->mr[way]);
 	if (!region)
-		return ask(c, index, false);
+		return ask(cache, index, false);
 	m.hits++;
 	if (m.index[region] != index)
 		broken("a hit is another index's region");
@@ -151,18 +151,18 @@ static void touch(u32 region)
 static void one_run(void)
 {
 	u32 index = sim_below(&cpus.rand, INDICES), touches, region;
-	struct cairn_mrcache *c = &m.cache[cpus_me()];
+	struct cairn_mrcache *cache = &m.cache[cpus_me()];
 	u32 tag;
 
 	if (sim_chance(&cpus.rand, 300)) {
 		/* ahead of the run, and maybe not needed then */
-		if (!cairn_mrcache_has(c, index))
-			ask(c, index, true);
+		if (!cairn_mrcache_has(cache, index))
+			ask(cache, index, true);
 		if (sim_chance(&cpus.rand, 300))
 			index = sim_below(&cpus.rand, INDICES);
 	}
 	tag = cairn_epoch_begin(&m.advances, m.counts[cpus_me()]);
-	region = find(c, index);
+	region = find(cache, index);
 	if (region && m.freed[region])
 		broken("a run found a region that was freed");
 	else
@@ -392,109 +392,109 @@ static struct cairn_mrcache *one_cache(void)
 	return &m.cache[0];
 }
 
-static enum cairn_mrcache_asked fill(struct cairn_mrcache *c, u32 index,
+static enum cairn_mrcache_asked fill(struct cairn_mrcache *cache, u32 index,
 				     bool ahead)
 {
-	enum cairn_mrcache_asked asked = cairn_mrcache_ask(c, index, ahead);
+	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 
 	if (asked != CAIRN_MRCACHE_NO_LINE)
-		cairn_mrcache_fill(c, index, REGION(index));
+		cairn_mrcache_fill(cache, index, REGION(index));
 	return asked;
 }
 
 static void four_of_a_set_stay(void)
 {
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 	u32 i;
 
 	for (i = 0; i < 4; i++)
-		ktap_eq(fill(c, i * SETS, false), CAIRN_MRCACHE_FREE);
-	ktap_eq(fill(c, 1, false), CAIRN_MRCACHE_FREE);
+		ktap_eq(fill(cache, i * SETS, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(fill(cache, 1, false), CAIRN_MRCACHE_FREE);
 	for (i = 0; i < 4; i++)
-		ktap_ok(cairn_mrcache_find(c, i * SETS) == REGION(i * SETS));
-	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
-	ktap_ok(!cairn_mrcache_find(c, 3));
+		ktap_ok(cairn_mrcache_find(cache, i * SETS) == REGION(i * SETS));
+	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
+	ktap_ok(!cairn_mrcache_find(cache, 3));
 	/* the fifth takes the place of one of its set */
-	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_EVICTED);
-	ktap_ok(cairn_mrcache_find(c, 8) == REGION(8));
-	ktap_ok(!cairn_mrcache_find(c, 0));
-	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
+	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
+	ktap_ok(cairn_mrcache_find(cache, 8) == REGION(8));
+	ktap_ok(!cairn_mrcache_find(cache, 0));
+	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
 }
 
 static void a_release_empties_its_set_alone(void)
 {
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 
-	fill(c, 0, false);
-	fill(c, 2, false);
-	fill(c, 1, false);
+	fill(cache, 0, false);
+	fill(cache, 2, false);
+	fill(cache, 1, false);
 	cairn_mrcache_release(m.released, SETS - 1, 2);
-	ktap_ok(!cairn_mrcache_find(c, 2));
-	ktap_ok(!cairn_mrcache_find(c, 0));
-	ktap_ok(cairn_mrcache_find(c, 1) == REGION(1));
-	ktap_eq(fill(c, 2, false), CAIRN_MRCACHE_FREE);
-	ktap_ok(cairn_mrcache_find(c, 2) == REGION(2));
+	ktap_ok(!cairn_mrcache_find(cache, 2));
+	ktap_ok(!cairn_mrcache_find(cache, 0));
+	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
+	ktap_eq(fill(cache, 2, false), CAIRN_MRCACHE_FREE);
+	ktap_ok(cairn_mrcache_find(cache, 2) == REGION(2));
 }
 
 static void a_miss_blocks_no_other_line(void)
 {
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 
-	fill(c, 0, false);
-	ktap_eq(cairn_mrcache_ask(c, 2, false), CAIRN_MRCACHE_FREE);
-	ktap_eq(cairn_mrcache_ask(c, 4, false), CAIRN_MRCACHE_FREE);
-	ktap_ok(cairn_mrcache_find(c, 0) == REGION(0));
-	ktap_ok(!cairn_mrcache_find(c, 2));
-	ktap_ok(cairn_mrcache_has(c, 2));
+	fill(cache, 0, false);
+	ktap_eq(cairn_mrcache_ask(cache, 2, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(cairn_mrcache_ask(cache, 4, false), CAIRN_MRCACHE_FREE);
+	ktap_ok(cairn_mrcache_find(cache, 0) == REGION(0));
+	ktap_ok(!cairn_mrcache_find(cache, 2));
+	ktap_ok(cairn_mrcache_has(cache, 2));
 	/* asked for already: no second line */
-	ktap_eq(cairn_mrcache_ask(c, 2, false), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(cairn_mrcache_ask(cache, 2, false), CAIRN_MRCACHE_NO_LINE);
 	/* the answers come in any order */
-	cairn_mrcache_fill(c, 4, REGION(4));
-	cairn_mrcache_fill(c, 2, NULL);
-	ktap_ok(cairn_mrcache_find(c, 4) == REGION(4));
-	ktap_ok(!cairn_mrcache_has(c, 2));
+	cairn_mrcache_fill(cache, 4, REGION(4));
+	cairn_mrcache_fill(cache, 2, NULL);
+	ktap_ok(cairn_mrcache_find(cache, 4) == REGION(4));
+	ktap_ok(!cairn_mrcache_has(cache, 2));
 	/* one that a release overtook is not kept */
-	cairn_mrcache_ask(c, 2, false);
+	cairn_mrcache_ask(cache, 2, false);
 	cairn_mrcache_release(m.released, SETS - 1, 0);
-	ktap_ok(!cairn_mrcache_has(c, 2));
-	cairn_mrcache_fill(c, 2, REGION(2));
-	ktap_ok(!cairn_mrcache_find(c, 2));
+	ktap_ok(!cairn_mrcache_has(cache, 2));
+	cairn_mrcache_fill(cache, 2, REGION(2));
+	ktap_ok(!cairn_mrcache_find(cache, 2));
 }
 
 static void what_is_fetched_ahead_stays_until_used(void)
 {
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 	u32 i;
 
-	fill(c, 0, true);
+	fill(cache, 0, true);
 	for (i = 1; i < 8; i++)
-		fill(c, i * SETS, false);
-	ktap_ok(cairn_mrcache_find(c, 0) == REGION(0));
+		fill(cache, i * SETS, false);
+	ktap_ok(cairn_mrcache_find(cache, 0) == REGION(0));
 	for (i = 1; i < 8; i++)
-		fill(c, i * SETS, false);
-	ktap_ok(!cairn_mrcache_find(c, 0));
+		fill(cache, i * SETS, false);
+	ktap_ok(!cairn_mrcache_find(cache, 0));
 	/* four of them: the next is refused, and a real use opens the set */
 	cairn_mrcache_release(m.released, SETS - 1, 0);
-	ktap_ok(!cairn_mrcache_find(c, 0));
+	ktap_ok(!cairn_mrcache_find(cache, 0));
 	for (i = 0; i < 4; i++)
-		ktap_eq(fill(c, i * SETS, true), CAIRN_MRCACHE_FREE);
-	ktap_eq(fill(c, 8, true), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(c, 8, true), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(c, 8, false), CAIRN_MRCACHE_EVICTED);
-	ktap_ok(cairn_mrcache_find(c, 8) == REGION(8));
+		ktap_eq(fill(cache, i * SETS, true), CAIRN_MRCACHE_FREE);
+	ktap_eq(fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
+	ktap_ok(cairn_mrcache_find(cache, 8) == REGION(8));
 }
 
 /* Looks @n regions up in turn, until the cache rests; returns how many look-ups. */
-static u32 until_rest(struct cairn_mrcache *c, u32 n, u32 most)
+static u32 until_rest(struct cairn_mrcache *cache, u32 n, u32 most)
 {
 	u32 i;
 
-	for (i = 0; i < most && !cairn_mrcache_rests(c); i++) {
-		if (cairn_mrcache_find(c, i % n))
+	for (i = 0; i < most && !cairn_mrcache_rests(cache); i++) {
+		if (cairn_mrcache_find(cache, i % n))
 			continue;
-		cairn_mrcache_missed(c);
-		fill(c, i % n, false);
+		cairn_mrcache_missed(cache);
+		fill(cache, i % n, false);
 	}
 	return i;
 }
@@ -502,23 +502,23 @@ static u32 until_rest(struct cairn_mrcache *c, u32 n, u32 most)
 static void a_cache_that_does_not_pay_rests(void)
 {
 	const u32 lines = SETS * WAYS;
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 	u32 i;
 
 	/* as many as it holds: all of them stay */
-	ktap_eq(until_rest(c, lines, 1000), 1000);
-	ktap_eq(c->misses, lines);
+	ktap_eq(until_rest(cache, lines, 1000), 1000);
+	ktap_eq(cache->misses, lines);
 	/* one more in each set: in turn, each pushes the next one out */
-	c = one_cache();
-	ktap_eq(until_rest(c, lines + 2, 1000), 2 * lines);
-	ktap_eq(c->resting, CAIRN_MRCACHE_REST - 1);
+	cache = one_cache();
+	ktap_eq(until_rest(cache, lines + 2, 1000), 2 * lines);
+	ktap_eq(cache->resting, CAIRN_MRCACHE_REST - 1);
 	for (i = 1; i < CAIRN_MRCACHE_REST; i++)
-		if (!cairn_mrcache_rests(c))
+		if (!cairn_mrcache_rests(cache))
 			break;
 	ktap_eq(i, CAIRN_MRCACHE_REST);
 	/* then it has another trial, and pays now */
-	ktap_ok(!cairn_mrcache_rests(c));
-	ktap_eq(until_rest(c, lines, 1000), 1000);
+	ktap_ok(!cairn_mrcache_rests(cache));
+	ktap_eq(until_rest(cache, lines, 1000), 1000);
 }
 
 /* A region that was fetched ahead hits when it is used. These hits alone do not keep the
@@ -526,15 +526,15 @@ static void a_cache_that_does_not_pay_rests(void)
  */
 static void what_is_fetched_ahead_is_a_miss(void)
 {
-	struct cairn_mrcache *c = one_cache();
+	struct cairn_mrcache *cache = one_cache();
 	u32 i;
 
-	for (i = 0; i < 1000 && !cairn_mrcache_rests(c); i++) {
-		if (!cairn_mrcache_has(c, i)) {
-			cairn_mrcache_missed(c);
-			fill(c, i, true);
+	for (i = 0; i < 1000 && !cairn_mrcache_rests(cache); i++) {
+		if (!cairn_mrcache_has(cache, i)) {
+			cairn_mrcache_missed(cache);
+			fill(cache, i, true);
 		}
-		ktap_ok(cairn_mrcache_find(c, i) == REGION(i));
+		ktap_ok(cairn_mrcache_find(cache, i) == REGION(i));
 	}
 	ktap_eq(i, 2 * SETS * WAYS);
 }

@@ -9,38 +9,38 @@
 /* A QP whose peer is this test: requests go nowhere, answers are injected. */
 static struct rig alone(const struct cairn_qp_attrs *attrs)
 {
-	struct rig r = rig_with(1, &sim_rc, attrs);
+	struct rig rig = rig_with(1, &sim_rc, attrs);
 
-	r.s->dead[1] = true;
-	return r;
+	rig.s->dead[1] = true;
+	return rig;
 }
 
-static void settle(struct rig *r)
+static void settle(struct rig *rig)
 {
-	sim_run(r->s, 10 * SIM_US);
+	sim_run(rig->s, 10 * SIM_US);
 }
 
 /* Answer PSN number @n of a's program. */
-static void answer(struct rig *r, u8 opcode, u32 n, u8 syndrome, u32 msn,
+static void answer(struct rig *rig, u8 opcode, u32 n, u8 syndrome, u32 msn,
 		   u32 len)
 {
 	struct cairn_pkt pkt = {
 		.opcode = opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->a->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, n),
+		.qpn = rig->a->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, n),
 		.syndrome = syndrome,
 		.msn = msn,
 		.payload_len = len,
 	};
 
-	sim_inject(r->a, &pkt, r->mb->mem);
-	settle(r);
+	sim_inject(rig->a, &pkt, rig->mb->mem);
+	settle(rig);
 }
 
-static void ack(struct rig *r, u32 n, u8 syndrome)
+static void ack(struct rig *rig, u32 n, u8 syndrome)
 {
-	answer(r, CAIRN_BTH_ACK, n, syndrome, 0, 0);
+	answer(rig, CAIRN_BTH_ACK, n, syndrome, 0, 0);
 }
 
 struct nak_case {
@@ -61,33 +61,33 @@ static void fatal_naks_end_the_connection(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(fatal_naks); i++) {
-		struct rig r = alone(&sim_attrs);
+		struct rig rig = alone(&sim_attrs);
 
-		rig_recv_a(&r, 11);
-		rig_recv_a(&r, 12);
-		rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
-		rig_send(&r, 2, CAIRN_WQE_SEND, 2048);		/* 1, 2 */
-		rig_send(&r, 3, CAIRN_WQE_WRITE, 3072);		/* 3..5 */
-		rig_send(&r, 4, CAIRN_WQE_READ, 1);
-		rig_send(&r, 5, CAIRN_WQE_SEND, 1);
-		settle(&r);
-		ack(&r, 4, CAIRN_AETH_NAK | fatal_naks[i].code);
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.a, CAIRN_REQ, 2, 3, fatal_naks[i].status);
-		expect_cqes(r.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_eq(r.a->cq[CAIRN_REQ].n, 5);
-		expect_cqes(r.a, CAIRN_RESP, 0, 11, 12,
+		rig_recv_a(&rig, 11);
+		rig_recv_a(&rig, 12);
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
+		rig_send(&rig, 2, CAIRN_WQE_SEND, 2048);		/* 1, 2 */
+		rig_send(&rig, 3, CAIRN_WQE_WRITE, 3072);		/* 3..5 */
+		rig_send(&rig, 4, CAIRN_WQE_READ, 1);
+		rig_send(&rig, 5, CAIRN_WQE_SEND, 1);
+		settle(&rig);
+		ack(&rig, 4, CAIRN_AETH_NAK | fatal_naks[i].code);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.a, CAIRN_REQ, 2, 3, fatal_naks[i].status);
+		expect_cqes(rig.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(rig.a->cq[CAIRN_REQ].n, 5);
+		expect_cqes(rig.a, CAIRN_RESP, 0, 11, 12,
 			    CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-		ktap_eq(r.a->cq[CAIRN_REQ].log[2].cqe.vendor_err,
+		ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+		ktap_eq(rig.a->cq[CAIRN_REQ].log[2].cqe.vendor_err,
 			CAIRN_AETH_NAK | fatal_naks[i].code);
 		/* what is posted now is flushed as well */
-		rig_send(&r, 6, CAIRN_WQE_SEND, 1);
-		rig_recv_a(&r, 13);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 5, 6, CAIRN_CQE_WR_FLUSH_ERR);
-		expect_cqe(r.a, CAIRN_RESP, 2, 13, CAIRN_CQE_WR_FLUSH_ERR);
-		sim_end(r.s);
+		rig_send(&rig, 6, CAIRN_WQE_SEND, 1);
+		rig_recv_a(&rig, 13);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 5, 6, CAIRN_CQE_WR_FLUSH_ERR);
+		expect_cqe(rig.a, CAIRN_RESP, 2, 13, CAIRN_CQE_WR_FLUSH_ERR);
+		sim_end(rig.s);
 	}
 }
 
@@ -95,40 +95,40 @@ static void fatal_naks_end_the_connection(void)
 static void a_fatal_nak_that_overtakes_responses(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 2048);		/* 0, 1 */
-	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 2..4 */
-	rig_send(&r, 3, CAIRN_WQE_SEND, 1);
-	settle(&r);
-	ack(&r, 3, nak);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 1024);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 2, 1024);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
-	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.a->cq[CAIRN_REQ].log[1].cqe.vendor_err, nak);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 2048);		/* 0, 1 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 2..4 */
+	rig_send(&rig, 3, CAIRN_WQE_SEND, 1);
+	settle(&rig);
+	ack(&rig, 3, nak);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 1024);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 2, 1024);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->cq[CAIRN_REQ].log[1].cqe.vendor_err, nak);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	sim_end(rig.s);
 }
 
 /* The peer answers what it is said to have refused: it was not the peer's word. */
 static void a_fatal_nak_that_responses_belie(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 3072);
-	settle(&r);
-	ack(&r, 1, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
-	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 2, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 3072);
+	settle(&rig);
+	ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 /* A READ is asked for again while it is answered, and its memory goes: what is
@@ -137,42 +137,42 @@ static void a_fatal_nak_that_responses_belie(void)
 static void a_fatal_nak_of_what_came(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
-	rig_send(&r, 3, CAIRN_WQE_SEND, 1);
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
-	ack(&r, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ack(&r, 1, nak);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
-	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	rig_send(&rig, 3, CAIRN_WQE_SEND, 1);
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
+	ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ack(&rig, 1, nak);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	sim_end(rig.s);
 }
 
 /* As before, and it is a READ before that was refused: that one has come whole. */
 static void a_fatal_nak_of_a_read_that_is_over(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	ack(&r, 0, nak);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	ack(&rig, 0, nak);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	sim_end(rig.s);
 }
 
 /* The oldest unanswered request is no READ: its answer may be in flight, and the old NAK
@@ -180,18 +180,18 @@ static void a_fatal_nak_of_a_read_that_is_over(void)
  */
 static void a_fatal_nak_of_a_read_before_a_send(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_SEND, 1);
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	ack(&r, 0, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(r.a->count[CAIRN_CTR_STALE_RESPONSES], 1);
-	ack(&r, 1, CAIRN_AETH_ACK);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_SEND, 1);
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(rig.a->count[CAIRN_CTR_STALE_RESPONSES], 1);
+	ack(&rig, 1, CAIRN_AETH_ACK);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* The refusal came before answers that were sent before it, and what has come
@@ -200,19 +200,19 @@ static void a_fatal_nak_of_a_read_before_a_send(void)
 static void a_fatal_nak_that_answers_pass(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 1024);		/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	ack(&r, 1, nak);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	ack(&rig, 1, nak);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	sim_end(rig.s);
 }
 
 /* A long READ does not help to guess a PSN: no more than a window of PSNs is accepted. */
@@ -221,93 +221,93 @@ static void a_fatal_nak_of_what_came_long_ago(void)
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
 	struct cairn_qp_attrs attrs = sim_attrs;
 	u32 n, window, chunk;
-	struct rig r;
+	struct rig rig;
 
 	attrs.pmtu = 4096;
-	r = alone(&attrs);
-	window = cairn_window(&r.a->c);
-	chunk = cairn_window_read_chunk(&r.a->c);
-	r.ma = sim_mr(r.s, 0, 4 * window * attrs.pmtu, SIM_ALL);
-	r.mb = sim_mr(r.s, 1, 4 * window * attrs.pmtu, SIM_ALL);
-	rig_send(&r, 1, CAIRN_WQE_READ, 4 * window * attrs.pmtu);
-	settle(&r);
+	rig = alone(&attrs);
+	window = cairn_window(&rig.a->c);
+	chunk = cairn_window_read_chunk(&rig.a->c);
+	rig.ma = sim_mr(rig.s, 0, 4 * window * attrs.pmtu, SIM_ALL);
+	rig.mb = sim_mr(rig.s, 1, 4 * window * attrs.pmtu, SIM_ALL);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 4 * window * attrs.pmtu);
+	settle(&rig);
 	for (n = 0; n < 3 * window; n++)
-		answer(&r, n % chunk == 0 ? CAIRN_BTH_READ_RESP_FIRST :
+		answer(&rig, n % chunk == 0 ? CAIRN_BTH_READ_RESP_FIRST :
 		       n % chunk == chunk - 1 ? CAIRN_BTH_READ_RESP_LAST :
 						CAIRN_BTH_READ_RESP_MIDDLE,
 		       n, 0, 1, attrs.pmtu);
-	ktap_eq(cairn_psn_diff(r.a->c.req.una, r.a->psn), 3 * window);
+	ktap_eq(cairn_psn_diff(rig.a->c.req.una, rig.a->psn), 3 * window);
 	for (n = 0; n < 2 * window; n++)
-		ack(&r, n, nak);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(r.a->count[CAIRN_CTR_STALE_RESPONSES], 2 * window);
-	ack(&r, 2 * window, nak);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
-	sim_end(r.s);
+		ack(&rig, n, nak);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(rig.a->count[CAIRN_CTR_STALE_RESPONSES], 2 * window);
+	ack(&rig, 2 * window, nak);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	sim_end(rig.s);
 }
 
 /* Reserved AETH types and NAK codes mean nothing and change nothing. */
 static void reserved_syndromes_are_ignored(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u32 syndrome;
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);
-	settle(&r);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);
+	settle(&rig);
 	for (syndrome = 0x40; syndrome < 0x100; syndrome++) {
 		if (syndrome >= CAIRN_AETH_NAK &&
 		    syndrome <= (CAIRN_AETH_NAK | CAIRN_NAK_INVALID_RD_REQUEST))
 			continue;
-		ack(&r, 0, syndrome);
-		if (!ktap_eq(r.a->cq[CAIRN_REQ].n, 0))
+		ack(&rig, 0, syndrome);
+		if (!ktap_eq(rig.a->cq[CAIRN_REQ].n, 0))
 			break;
 	}
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 1);
-	ack(&r, 0, CAIRN_AETH_ACK);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 1);
+	ack(&rig, 0, CAIRN_AETH_ACK);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* Sequence NAK: acknowledge before it, repeat from it, at once. */
 static void sequence_nak_goes_back_exactly(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u32 from;
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 2048);		/* 0, 1 */
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 4096);		/* 2..5 */
-	settle(&r);
-	from = r.s->n_sent;
-	ack(&r, 3, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.s->n_sent, from + 3);
-	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 3));
-	ktap_eq(r.s->sent[from].pkt.opcode, CAIRN_BTH_WRITE_MIDDLE);
-	ktap_eq(r.s->sent[from + 2].pkt.opcode, CAIRN_BTH_WRITE_LAST);
-	ktap_ok(r.s->sent[from].retransmit);
-	ack(&r, 5, CAIRN_AETH_ACK);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);		/* 0, 1 */
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 4096);		/* 2..5 */
+	settle(&rig);
+	from = rig.s->n_sent;
+	ack(&rig, 3, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.s->n_sent, from + 3);
+	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 3));
+	ktap_eq(rig.s->sent[from].pkt.opcode, CAIRN_BTH_WRITE_MIDDLE);
+	ktap_eq(rig.s->sent[from + 2].pkt.opcode, CAIRN_BTH_WRITE_LAST);
+	ktap_ok(rig.s->sent[from].retransmit);
+	ack(&rig, 5, CAIRN_AETH_ACK);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* Without progress, each sequence NAK costs a retry. */
 static void sequence_naks_without_progress_end(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 	u32 i;
 
 	attrs.retry_cnt = 3;
-	r = alone(&attrs);
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);
-	settle(&r);
+	rig = alone(&attrs);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);
+	settle(&rig);
 	for (i = 0; i < 4; i++)
-		ack(&r, 0, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
-	sim_end(r.s);
+		ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(rig.s);
 }
 
 /* A peer that misses what was never sent has all that was. */
@@ -319,15 +319,15 @@ static void a_nak_of_the_next_is_an_ack(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++) {
-		struct rig r = alone(&sim_attrs);
+		struct rig rig = alone(&sim_attrs);
 
-		rig_send(&r, 1, CAIRN_WQE_WRITE, 2048);
-		settle(&r);
-		ack(&r, 2, syndromes[i]);
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-		ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 2);
-		sim_end(r.s);
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);
+		settle(&rig);
+		ack(&rig, 2, syndromes[i]);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+		ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
+		sim_end(rig.s);
 	}
 }
 
@@ -340,28 +340,28 @@ static void answers_out_of_the_window(void)
 		CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS,
 	};
 	static const u32 psns[] = { 2, 3, 1000, 0x7fffff, 0x800000, 0xffffff };
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u32 i, k;
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 2048);
-	settle(&r);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);
+	settle(&rig);
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
 		for (k = 0; k < ARRAY_SIZE(psns); k++)
 			/* those of the next PSN are ACKs, see below */
 			if (psns[k] != 2 || (i != 1 && i != 2))
-				ack(&r, psns[k], syndromes[i]);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 2);
-	ack(&r, 1, CAIRN_AETH_ACK);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+				ack(&rig, psns[k], syndromes[i]);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
+	ack(&rig, 1, CAIRN_AETH_ACK);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	/* the same once more, now that nothing is outstanding */
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
-		ack(&r, 1, syndromes[i]);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	sim_end(r.s);
+		ack(&rig, 1, syndromes[i]);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_end(rig.s);
 }
 
 /* One ACK completes everything before it, but no READ: that is asked for again,
@@ -369,57 +369,57 @@ static void answers_out_of_the_window(void)
  */
 static void ack_coalesced_over_a_read_is_an_implied_nak(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u32 from;
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_READ, 2048);		/* 1, 2 */
-	rig_send(&r, 3, CAIRN_WQE_WRITE, 1024);		/* 3 */
-	settle(&r);
-	from = r.s->n_sent;
-	ack(&r, 3, CAIRN_AETH_ACK);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.s->n_sent, from + 1);
-	ktap_eq(r.s->sent[from].pkt.opcode, CAIRN_BTH_READ_REQUEST);
-	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 1));
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 2048);		/* 1, 2 */
+	rig_send(&rig, 3, CAIRN_WQE_WRITE, 1024);		/* 3 */
+	settle(&rig);
+	from = rig.s->n_sent;
+	ack(&rig, 3, CAIRN_AETH_ACK);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.s->n_sent, from + 1);
+	ktap_eq(rig.s->sent[from].pkt.opcode, CAIRN_BTH_READ_REQUEST);
+	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 1));
 	/* more of the same burst do not repeat it */
-	ack(&r, 3, CAIRN_AETH_ACK);
-	ktap_eq(r.s->n_sent, from + 1);
+	ack(&rig, 3, CAIRN_AETH_ACK);
+	ktap_eq(rig.s->n_sent, from + 1);
 	/* but after another attempt, by timeout, one does */
-	sim_run(r.s, 500 * SIM_MS);
-	ktap_ok(r.s->count[CAIRN_CTR_ACK_TIMEOUTS] > 0);
-	from = r.s->n_sent;
-	ack(&r, 3, CAIRN_AETH_ACK);
-	ktap_eq(r.s->n_sent, from + 1);
+	sim_run(rig.s, 500 * SIM_MS);
+	ktap_ok(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS] > 0);
+	from = rig.s->n_sent;
+	ack(&rig, 3, CAIRN_AETH_ACK);
+	ktap_eq(rig.s->n_sent, from + 1);
 	/* what the ACK said is not forgotten */
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 2, 0, 2, 1024);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 2, 1024);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* A READ that broke off is asked for from there. */
 static void read_resumes_where_it_broke_off(void)
 {
-	struct rig r = alone(&sim_attrs);
-	const struct cairn_pkt *p;
+	struct rig rig = alone(&sim_attrs);
+	const struct cairn_pkt *pkt;
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
-	sim_run(r.s, 100 * SIM_MS);
-	p = last_sent(r.a);
-	ktap_eq(p->opcode, CAIRN_BTH_READ_REQUEST);
-	ktap_eq(p->psn, cairn_psn_add(r.a->psn, 2));
-	ktap_eq(p->va, r.mb->va + 2048);
-	ktap_eq(p->dma_len, 5000 - 2048);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_MIDDLE, 3, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 4, 0, 1, 5000 - 4096);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 5000);
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	sim_run(rig.s, 100 * SIM_MS);
+	pkt = last_sent(rig.a);
+	ktap_eq(pkt->opcode, CAIRN_BTH_READ_REQUEST);
+	ktap_eq(pkt->psn, cairn_psn_add(rig.a->psn, 2));
+	ktap_eq(pkt->va, rig.mb->va + 2048);
+	ktap_eq(pkt->dma_len, 5000 - 2048);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 3, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 4, 0, 1, 5000 - 4096);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 struct response {
@@ -441,116 +441,116 @@ static void responses_of_the_wrong_length(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct rig r = alone(&sim_attrs);
+		struct rig rig = alone(&sim_attrs);
 		u8 before[RIG_LEN];
 
-		memcpy(before, r.ma->mem, RIG_LEN);
-		rig_send(&r, 1, CAIRN_WQE_READ, 3000);
-		rig_send(&r, 2, CAIRN_WQE_WRITE, 10);
-		settle(&r);
-		answer(&r, bad[i].opcode, bad[i].n, 0, 1, bad[i].len);
-		if (!expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_BAD_RESP_ERR))
+		memcpy(before, rig.ma->mem, RIG_LEN);
+		rig_send(&rig, 1, CAIRN_WQE_READ, 3000);
+		rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
+		settle(&rig);
+		answer(&rig, bad[i].opcode, bad[i].n, 0, 1, bad[i].len);
+		if (!expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_BAD_RESP_ERR))
 			ktap_diag("response %u", i);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_mem_eq(r.ma->mem, before, RIG_LEN);
-		sim_end(r.s);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_mem_eq(rig.ma->mem, before, RIG_LEN);
+		sim_end(rig.s);
 	}
 }
 
 /* A response of the wrong kind is not one, and never a success. */
 static void responses_of_the_wrong_kind(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u8 before[RIG_LEN];
 
-	memcpy(before, r.ma->mem, RIG_LEN);
-	rig_send(&r, 1, CAIRN_WQE_READ, 8);	/* 0 */
-	rig_send(&r, 2, CAIRN_WQE_FAA, 8);	/* 1 */
-	rig_send(&r, 3, CAIRN_WQE_WRITE, 8);	/* 2 */
-	settle(&r);
-	answer(&r, CAIRN_BTH_ATOMIC_ACK, 0, 0, 1, 0);
-	answer(&r, CAIRN_BTH_ATOMIC_ACK, 2, 0, 1, 0);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 1, 0, 1, 8);
-	answer(&r, CAIRN_BTH_READ_RESP_ONLY, 2, 0, 1, 8);
-	answer(&r, CAIRN_BTH_ACK, 0, 0, 1, 0);
-	answer(&r, CAIRN_BTH_ACK, 1, 0, 1, 0);
-	ktap_mem_eq(r.ma->mem, before, RIG_LEN);
-	if (r.a->cq[CAIRN_REQ].n)
-		ktap_ok(r.a->cq[CAIRN_REQ].log[0].cqe.status !=
+	memcpy(before, rig.ma->mem, RIG_LEN);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 8);	/* 0 */
+	rig_send(&rig, 2, CAIRN_WQE_FAA, 8);	/* 1 */
+	rig_send(&rig, 3, CAIRN_WQE_WRITE, 8);	/* 2 */
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_ATOMIC_ACK, 0, 0, 1, 0);
+	answer(&rig, CAIRN_BTH_ATOMIC_ACK, 2, 0, 1, 0);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 1, 0, 1, 8);
+	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 2, 0, 1, 8);
+	answer(&rig, CAIRN_BTH_ACK, 0, 0, 1, 0);
+	answer(&rig, CAIRN_BTH_ACK, 1, 0, 1, 0);
+	ktap_mem_eq(rig.ma->mem, before, RIG_LEN);
+	if (rig.a->cq[CAIRN_REQ].n)
+		ktap_ok(rig.a->cq[CAIRN_REQ].log[0].cqe.status !=
 			CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 static void duplicate_responses_change_nothing(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	u8 after[RIG_LEN];
 
-	rig_send(&r, 1, CAIRN_WQE_READ, 2000);
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
-	settle(&r);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
-	memset(r.mb->mem, 0, 4096);
-	memcpy(after, r.ma->mem, RIG_LEN);
-	answer(&r, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&r, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
-	ktap_mem_eq(r.ma->mem, after, RIG_LEN);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_READ, 2000);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 8);
+	settle(&rig);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	memset(rig.mb->mem, 0, 4096);
+	memcpy(after, rig.ma->mem, RIG_LEN);
+	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	ktap_mem_eq(rig.ma->mem, after, RIG_LEN);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 /* Answers in states in which no request can be outstanding. */
 static void answers_in_other_states(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	settle(&r);
-	sim_modify(r.a, CAIRN_QP_ERR);
-	settle(&r);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
-	ack(&r, 0, CAIRN_AETH_ACK);
-	sim_reset(r.a);
-	ack(&r, 0, CAIRN_AETH_ACK);
-	sim_modify(r.a, CAIRN_QP_INIT);
-	ack(&r, 0, CAIRN_AETH_ACK);
-	sim_modify(r.a, CAIRN_QP_RTR);
-	ack(&r, 0, CAIRN_AETH_ACK);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	settle(&rig);
+	sim_modify(rig.a, CAIRN_QP_ERR);
+	settle(&rig);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ack(&rig, 0, CAIRN_AETH_ACK);
+	sim_reset(rig.a);
+	ack(&rig, 0, CAIRN_AETH_ACK);
+	sim_modify(rig.a, CAIRN_QP_INIT);
+	ack(&rig, 0, CAIRN_AETH_ACK);
+	sim_modify(rig.a, CAIRN_QP_RTR);
+	ack(&rig, 0, CAIRN_AETH_ACK);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_end(rig.s);
 }
 
 /* A partition that is not ours. Bit 15 says full or limited member. */
 static void wrong_pkey_is_dropped(void)
 {
-	struct rig r = alone(&sim_attrs);
+	struct rig rig = alone(&sim_attrs);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_ACK,
 		.pkey = 0x8001,
-		.qpn = r.a->c.qpn,
-		.psn = r.a->psn,
+		.qpn = rig.a->c.qpn,
+		.psn = rig.a->psn,
 	};
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 8);
-	settle(&r);
-	sim_inject(r.a, &pkt, NULL);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	settle(&rig);
+	sim_inject(rig.a, &pkt, NULL);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
 	/* two limited members do not talk to each other */
-	r.a->c.attrs.pkey = 0x7fff;
+	rig.a->c.attrs.pkey = 0x7fff;
 	pkt.pkey = 0x7fff;
-	sim_inject(r.a, &pkt, NULL);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 2);
-	ktap_eq(r.a->count[CAIRN_CTR_RX_WRONG_QP], 0);
-	r.a->c.attrs.pkey = CAIRN_PKEY_DEFAULT;
-	sim_inject(r.a, &pkt, NULL);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	sim_inject(rig.a, &pkt, NULL);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 2);
+	ktap_eq(rig.a->count[CAIRN_CTR_RX_WRONG_QP], 0);
+	rig.a->c.attrs.pkey = CAIRN_PKEY_DEFAULT;
+	sim_inject(rig.a, &pkt, NULL);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

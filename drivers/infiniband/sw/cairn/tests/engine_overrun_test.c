@@ -39,16 +39,16 @@ static void expect_overrun(struct sim_qp *qp, enum cairn_side_id side)
 }
 
 /* @n messages to as many receives, whose CQ has room for two. */
-static void send_beyond(struct rig *r, u8 opcode, u32 len, u32 n)
+static void send_beyond(struct rig *rig, u8 opcode, u32 len, u32 n)
 {
 	u32 i;
 
-	r->b->cq[CAIRN_RESP].depth = 2;
+	rig->b->cq[CAIRN_RESP].depth = 2;
 	for (i = 0; i < n; i++)
-		rig_recv(r, i, 1024);
+		rig_recv(rig, i, 1024);
 	for (i = 0; i < n; i++)
-		rig_send(r, i, opcode, len);
-	ktap_ok(sim_run(r->s, LONG_TIME));
+		rig_send(rig, i, opcode, len);
+	ktap_ok(sim_run(rig->s, LONG_TIME));
 }
 
 static const u8 opcodes[] = { CAIRN_WQE_SEND, CAIRN_WQE_SEND_IMM,
@@ -58,145 +58,145 @@ static const u8 opcodes[] = { CAIRN_WQE_SEND, CAIRN_WQE_SEND_IMM,
 static void no_success_is_a_lie(void)
 {
 	for_seeds(seed, 100) {
-		struct rig r = rig_new(seed);
+		struct rig rig = rig_new(seed);
 		u32 i;
 
-		r.s->faults.loss = 200;
-		send_beyond(&r, opcodes[seed % 3], 100, 8);
+		rig.s->faults.loss = 200;
+		send_beyond(&rig, opcodes[seed % 3], 100, 8);
 		for (i = 0; i < 8; i++)
-			ktap_eq(r.a->cq[CAIRN_REQ].log[i].cqe.wr_id, i);
+			ktap_eq(rig.a->cq[CAIRN_REQ].log[i].cqe.wr_id, i);
 		for (i = 2; i < 8; i++)
-			ktap_ok(r.a->cq[CAIRN_REQ].log[i].cqe.status);
-		expect_overrun(r.b, CAIRN_RESP);
-		drain(r.b, CAIRN_RESP, 1);
-		expect_recvs(r.b, 2, 8);
-		sim_end(r.s);
+			ktap_ok(rig.a->cq[CAIRN_REQ].log[i].cqe.status);
+		expect_overrun(rig.b, CAIRN_RESP);
+		drain(rig.b, CAIRN_RESP, 1);
+		expect_recvs(rig.b, 2, 8);
+		sim_end(rig.s);
 	}
 }
 
 static void a_lost_receive_is_not_acknowledged(void)
 {
 	for_seeds(seed, 30) {
-		struct rig r = rig_new(seed);
+		struct rig rig = rig_new(seed);
 
-		r.s->handed = seed % 2 ? 1000 : 0;
-		send_beyond(&r, opcodes[seed % 3], 100, 8);
-		expect_cqes(r.a, CAIRN_REQ, 0, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.a, CAIRN_REQ, 2, 2, CAIRN_CQE_REM_OP_ERR);
-		expect_cqes(r.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
-		expect_overrun(r.b, CAIRN_RESP);
-		drain(r.b, CAIRN_RESP, 1);
-		expect_recvs(r.b, 2, 8);
-		sim_end(r.s);
+		rig.s->handed = seed % 2 ? 1000 : 0;
+		send_beyond(&rig, opcodes[seed % 3], 100, 8);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.a, CAIRN_REQ, 2, 2, CAIRN_CQE_REM_OP_ERR);
+		expect_cqes(rig.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
+		expect_overrun(rig.b, CAIRN_RESP);
+		drain(rig.b, CAIRN_RESP, 1);
+		expect_recvs(rig.b, 2, 8);
+		sim_end(rig.s);
 	}
 }
 
 /* The NAK counts what was received, and no more. */
 static void the_nak_counts_what_was_received(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	send_beyond(&r, CAIRN_WQE_WRITE_IMM, 100, 4);
-	ktap_eq(last_sent(r.b)->msn, 2);
-	sim_end(r.s);
+	send_beyond(&rig, CAIRN_WQE_WRITE_IMM, 100, 4);
+	ktap_eq(last_sent(rig.b)->msn, 2);
+	sim_end(rig.s);
 }
 
 static void the_status_of_a_receive_is_kept(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	r.b->cq[CAIRN_RESP].depth = 1;
-	rig_recv(&r, 0, 100);
-	rig_recv(&r, 1, 50);
-	rig_recv(&r, 2, 50);
-	rig_send(&r, 0, CAIRN_WQE_SEND, 100);
-	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_INV_REQ_ERR);
-	drain(r.b, CAIRN_RESP, 1);
-	expect_cqe(r.b, CAIRN_RESP, 1, 1, CAIRN_CQE_LOC_LEN_ERR);
-	expect_cqe(r.b, CAIRN_RESP, 2, 2, CAIRN_CQE_WR_FLUSH_ERR);
-	sim_end(r.s);
+	rig.b->cq[CAIRN_RESP].depth = 1;
+	rig_recv(&rig, 0, 100);
+	rig_recv(&rig, 1, 50);
+	rig_recv(&rig, 2, 50);
+	rig_send(&rig, 0, CAIRN_WQE_SEND, 100);
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 100);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_INV_REQ_ERR);
+	drain(rig.b, CAIRN_RESP, 1);
+	expect_cqe(rig.b, CAIRN_RESP, 1, 1, CAIRN_CQE_LOC_LEN_ERR);
+	expect_cqe(rig.b, CAIRN_RESP, 2, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(rig.s);
 }
 
 static void a_host_that_cannot_be_asked(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 	u32 i;
 
-	r.b->cq[CAIRN_RESP].depth = 2;
-	empty_recvs(r.b, 0, 4);
+	rig.b->cq[CAIRN_RESP].depth = 2;
+	empty_recvs(rig.b, 0, 4);
 	for (i = 0; i < 4; i++)
-		persist(&r, i, 100);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_overrun(r.b, CAIRN_RESP);
-	ktap_eq(send_cqes(&r), 4);
+		persist(&rig, i, 100);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_overrun(rig.b, CAIRN_RESP);
+	ktap_eq(send_cqes(&rig), 4);
 	for (i = 0; i < 4; i++)
-		ktap_ok(r.a->cq[CAIRN_REQ].log[i].cqe.status);
+		ktap_ok(rig.a->cq[CAIRN_REQ].log[i].cqe.status);
 	/* The connection is over, and its tokens with it. */
-	ktap_ok(release(&r, 0, 0));
-	drain(r.b, CAIRN_RESP, 2);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 4);
-	expect_cqes(r.b, CAIRN_RESP, 2, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	sim_end(r.s);
+	ktap_ok(release(&rig, 0, 0));
+	drain(rig.b, CAIRN_RESP, 2);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 4);
+	expect_cqes(rig.b, CAIRN_RESP, 2, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(rig.s);
 }
 
 /* The peer has them: those that could be told, and the one that ends it. */
 static void a_full_send_cq(void)
 {
 	for_seeds(seed, 30) {
-		struct rig r = rig_new(seed);
+		struct rig rig = rig_new(seed);
 		u32 i;
 
-		r.a->cq[CAIRN_REQ].depth = 2;
+		rig.a->cq[CAIRN_REQ].depth = 2;
 		for (i = 0; i < 8; i++)
-			rig_recv(&r, i, 100);
+			rig_recv(&rig, i, 100);
 		for (i = 0; i < 8; i++)
-			rig_send(&r, i, CAIRN_WQE_SEND, 100);
-		ktap_ok(sim_run(r.s, LONG_TIME));
-		expect_overrun(r.a, CAIRN_REQ);
-		ktap_eq(r.a->cq[CAIRN_REQ].n, 2);
-		drain(r.a, CAIRN_REQ, 1 + seed % 2);
-		expect_cqes(r.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
-		expect_cqes(r.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_eq(r.a->cq[CAIRN_REQ].n, 8);
-		sim_end(r.s);
+			rig_send(&rig, i, CAIRN_WQE_SEND, 100);
+		ktap_ok(sim_run(rig.s, LONG_TIME));
+		expect_overrun(rig.a, CAIRN_REQ);
+		ktap_eq(rig.a->cq[CAIRN_REQ].n, 2);
+		drain(rig.a, CAIRN_REQ, 1 + seed % 2);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
+		expect_cqes(rig.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(rig.a->cq[CAIRN_REQ].n, 8);
+		sim_end(rig.s);
 	}
 }
 
 /* @n sends, 40 of which may have begun, and as many receives are flushed. */
 static void flush_many(u64 seed, u32 depth, u32 n)
 {
-	struct rig r = rig_new(seed);
+	struct rig rig = rig_new(seed);
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND, 100);
+	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_SEND, 100);
 	u32 i;
 
-	r.s->dead[1] = true;
-	r.a->cq[CAIRN_REQ].depth = depth;
-	r.a->cq[CAIRN_RESP].depth = depth;
+	rig.s->dead[1] = true;
+	rig.a->cq[CAIRN_REQ].depth = depth;
+	rig.a->cq[CAIRN_RESP].depth = depth;
 	for (i = 0; i < n; i++) {
 		wr.wr_id = i;
-		ktap_ok(sim_queue_send(r.a, &wr));
-		sim_post_recv(r.a, i, NULL, 0);
+		ktap_ok(sim_queue_send(rig.a, &wr));
+		sim_post_recv(rig.a, i, NULL, 0);
 		if (i == n / 3) {
-			sim_doorbell(r.a);
-			sim_run(r.s, SIM_US);
+			sim_doorbell(rig.a);
+			sim_run(rig.s, SIM_US);
 		}
 	}
-	sim_modify(r.a, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	ktap_eq(r.a->cq[CAIRN_REQ].n, depth);
-	ktap_eq(r.a->cq[CAIRN_RESP].n, depth);
-	drain(r.a, CAIRN_REQ, depth);
-	drain(r.a, CAIRN_RESP, depth);
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, n - 1, CAIRN_CQE_WR_FLUSH_ERR);
-	expect_recvs(r.a, 0, n);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, n);
-	ktap_eq(r.a->cq[CAIRN_REQ].overruns, 0);
-	ktap_eq(r.a->cq[CAIRN_RESP].overruns, 0);
-	ktap_eq(r.a->asyncs, 0);
-	sim_end(r.s);
+	sim_modify(rig.a, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, depth);
+	ktap_eq(rig.a->cq[CAIRN_RESP].n, depth);
+	drain(rig.a, CAIRN_REQ, depth);
+	drain(rig.a, CAIRN_RESP, depth);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, n - 1, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_recvs(rig.a, 0, n);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, n);
+	ktap_eq(rig.a->cq[CAIRN_REQ].overruns, 0);
+	ktap_eq(rig.a->cq[CAIRN_RESP].overruns, 0);
+	ktap_eq(rig.a->asyncs, 0);
+	sim_end(rig.s);
 }
 
 static void what_is_flushed_waits_for_room(void)
@@ -207,40 +207,40 @@ static void what_is_flushed_waits_for_room(void)
 
 static void a_reset_forgets_what_waits(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 i;
 
-	r.a->cq[CAIRN_REQ].depth = 1;
-	r.a->cq[CAIRN_RESP].depth = 1;
+	rig.a->cq[CAIRN_REQ].depth = 1;
+	rig.a->cq[CAIRN_RESP].depth = 1;
 	for (i = 0; i < 4; i++) {
-		sim_post_recv(r.a, i, NULL, 0);
-		rig_send(&r, i, CAIRN_WQE_WRITE, 100);
+		sim_post_recv(rig.a, i, NULL, 0);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 100);
 	}
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	sim_reset(r.a);
-	drain(r.a, CAIRN_REQ, 1);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.a->cq[CAIRN_RESP].n, 1);
-	sim_end(r.s);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	sim_reset(rig.a);
+	drain(rig.a, CAIRN_REQ, 1);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.a->cq[CAIRN_RESP].n, 1);
+	sim_end(rig.s);
 }
 
 /* Early mode: what became durable is told by receives. */
 static void durable_without_room(void)
 {
-	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 	u32 i, seen = 0;
 
-	r.a->cq[CAIRN_RESP].depth = 1;
-	empty_recvs(r.a, 0, 4);
+	rig.a->cq[CAIRN_RESP].depth = 1;
+	empty_recvs(rig.a, 0, 4);
 	for (i = 0; i < 3; i++)
-		persist_at(&r, i, 0, 100, CAIRN_WQE_EARLY);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_overrun(r.a, CAIRN_RESP);
-	drain(r.a, CAIRN_RESP, 1);
+		persist_at(&rig, i, 0, 100, CAIRN_WQE_EARLY);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_overrun(rig.a, CAIRN_RESP);
+	drain(rig.a, CAIRN_RESP, 1);
 	/* The two sides take turns with what is left. */
-	ktap_eq(r.a->cq[CAIRN_RESP].n, 4);
+	ktap_eq(rig.a->cq[CAIRN_RESP].n, 4);
 	for (i = 0; i < 4; i++) {
-		const struct cairn_cqe *cqe = recv_cqe(r.a, i);
+		const struct cairn_cqe *cqe = recv_cqe(rig.a, i);
 
 		seen |= 1 << cqe->wr_id;
 		ktap_eq(cqe->status, cqe->wr_id < 2 ? CAIRN_CQE_SUCCESS :
@@ -249,7 +249,7 @@ static void durable_without_room(void)
 						      CAIRN_CQE_RECV);
 	}
 	ktap_eq(seen, 0xf);
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 struct datagrams {
@@ -261,73 +261,73 @@ struct datagrams {
 static struct datagrams datagrams(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct datagrams d = { .s = sim_new(1) };
+	struct datagrams datagrams_d = { .s = sim_new(1) };
 
 	attrs.qkey = QKEY;
-	d.a = sim_qp(d.s, 0, &sim_ud);
-	d.b = sim_qp(d.s, 1, &sim_ud);
-	d.ma = sim_mr(d.s, 0, 8192, SIM_ALL);
-	d.mb = sim_mr(d.s, 1, 8192, SIM_ALL);
-	d.s->host[0].ah[1] = (struct sim_ah){ true, 1 };
-	sim_to_rts(d.a, 0, 0, &attrs, 0, 7);
-	sim_to_rts(d.b, 0, 0, &attrs, 0, 0);
-	return d;
+	datagrams_d.a = sim_qp(datagrams_d.s, 0, &sim_ud);
+	datagrams_d.b = sim_qp(datagrams_d.s, 1, &sim_ud);
+	datagrams_d.ma = sim_mr(datagrams_d.s, 0, 8192, SIM_ALL);
+	datagrams_d.mb = sim_mr(datagrams_d.s, 1, 8192, SIM_ALL);
+	datagrams_d.s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	sim_to_rts(datagrams_d.a, 0, 0, &attrs, 0, 7);
+	sim_to_rts(datagrams_d.b, 0, 0, &attrs, 0, 0);
+	return datagrams_d;
 }
 
-static void datagram(struct datagrams *d, u64 id, u32 ah)
+static void datagram(struct datagrams *datagrams, u64 id, u32 ah)
 {
-	struct cairn_sge sge = sim_sge(d->ma, 0, 100);
+	struct cairn_sge sge = sim_sge(datagrams->ma, 0, 100);
 	struct sim_wr wr = {
 		.wr_id = id, .opcode = CAIRN_WQE_SEND,
 		.flags = CAIRN_WQE_SIGNALED, .sge = &sge, .num_sge = 1,
-		.ah = ah, .qpn = d->b->c.qpn, .qkey = QKEY,
+		.ah = ah, .qpn = datagrams->b->c.qpn, .qkey = QKEY,
 	};
 
-	ktap_ok(sim_queue_send(d->a, &wr));
+	ktap_ok(sim_queue_send(datagrams->a, &wr));
 }
 
 static void datagrams_that_have_no_room(void)
 {
-	struct datagrams d = datagrams();
-	struct cairn_sge sge = sim_sge(d.mb, 0, 4096);
+	struct datagrams datagrams_d = datagrams();
+	struct cairn_sge sge = sim_sge(datagrams_d.mb, 0, 4096);
 	u32 i;
 
-	d.b->cq[CAIRN_RESP].depth = 2;
+	datagrams_d.b->cq[CAIRN_RESP].depth = 2;
 	for (i = 0; i < 5; i++)
-		sim_post_recv(d.b, i, &sge, 1);
+		sim_post_recv(datagrams_d.b, i, &sge, 1);
 	for (i = 0; i < 5; i++)
-		datagram(&d, i, 1);
-	sim_doorbell(d.a);
-	ktap_ok(sim_run(d.s, SIM_SEC));
-	expect_cqes(d.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
-	expect_overrun(d.b, CAIRN_RESP);
-	drain(d.b, CAIRN_RESP, 2);
-	expect_recvs(d.b, 2, 5);
-	sim_end(d.s);
+		datagram(&datagrams_d, i, 1);
+	sim_doorbell(datagrams_d.a);
+	ktap_ok(sim_run(datagrams_d.s, SIM_SEC));
+	expect_cqes(datagrams_d.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
+	expect_overrun(datagrams_d.b, CAIRN_RESP);
+	drain(datagrams_d.b, CAIRN_RESP, 2);
+	expect_recvs(datagrams_d.b, 2, 5);
+	sim_end(datagrams_d.s);
 }
 
 /* An error of the send queue flushes it, and RTS does not begin before that. */
 static void a_send_queue_in_error_waits(void)
 {
-	struct datagrams d = datagrams();
+	struct datagrams datagrams_d = datagrams();
 	u32 i;
 
-	d.a->cq[CAIRN_REQ].depth = 2;
+	datagrams_d.a->cq[CAIRN_REQ].depth = 2;
 	for (i = 0; i < 5; i++)
-		datagram(&d, i, 7);	/* no such address */
-	sim_doorbell(d.a);
-	ktap_ok(sim_run(d.s, SIM_SEC));
-	ktap_eq(d.a->c.state, CAIRN_QP_SQE);
-	ktap_eq(d.a->cq[CAIRN_REQ].n, 2);
-	ktap_eq(d.a->cq[CAIRN_REQ].overruns, 0);
-	ktap_ok(d.a->c.req.unreported);
-	drain(d.a, CAIRN_REQ, 2);
-	ktap_ok(!d.a->c.req.unreported);
-	expect_cqe(d.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
-	expect_cqes(d.a, CAIRN_REQ, 1, 1, 4, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(d.a->cq[CAIRN_REQ].n, 5);
-	ktap_eq(d.a->c.state, CAIRN_QP_SQE);
-	sim_end(d.s);
+		datagram(&datagrams_d, i, 7);	/* no such address */
+	sim_doorbell(datagrams_d.a);
+	ktap_ok(sim_run(datagrams_d.s, SIM_SEC));
+	ktap_eq(datagrams_d.a->c.state, CAIRN_QP_SQE);
+	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].n, 2);
+	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].overruns, 0);
+	ktap_ok(datagrams_d.a->c.req.unreported);
+	drain(datagrams_d.a, CAIRN_REQ, 2);
+	ktap_ok(!datagrams_d.a->c.req.unreported);
+	expect_cqe(datagrams_d.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
+	expect_cqes(datagrams_d.a, CAIRN_REQ, 1, 1, 4, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].n, 5);
+	ktap_eq(datagrams_d.a->c.state, CAIRN_QP_SQE);
+	sim_end(datagrams_d.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -37,9 +37,9 @@ struct victim {
 static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
 		   const struct cairn_cqe *cqe)
 {
-	struct victim *v = qp->hooks.arg;
-	u64 *seen = side == CAIRN_REQ ? &v->send_seen : &v->recv_seen;
-	u64 posted = side == CAIRN_REQ ? v->next_send : v->next_recv;
+	struct victim *victim = qp->hooks.arg;
+	u64 *seen = side == CAIRN_REQ ? &victim->send_seen : &victim->recv_seen;
+	u64 posted = side == CAIRN_REQ ? victim->next_send : victim->next_recv;
 
 	if (cqe->wr_id < *seen || cqe->wr_id >= posted)
 		sim_fail(qp->s, "completion of WR %llu, expected %llu..%llu",
@@ -56,198 +56,198 @@ static struct victim *victim(u64 seed, u8 transport)
 		SIM_ALL,
 	};
 	struct sim_qp_init init = sim_rc;
-	struct victim *v = calloc(1, sizeof(*v));
+	struct victim *victim_v = calloc(1, sizeof(*victim_v));
 	u32 i;
 
 	init.transport = transport;
 	init.rd_slots = 4;
-	v->s = sim_new(seed);
-	v->s->dead[1] = true;	/* its answers go nowhere */
-	v->qp = sim_qp(v->s, 0, &init);
-	v->qp->hooks = (struct sim_hooks){ .arg = v, .cqe = on_cqe };
+	victim_v->s = sim_new(seed);
+	victim_v->s->dead[1] = true;	/* its answers go nowhere */
+	victim_v->qp = sim_qp(victim_v->s, 0, &init);
+	victim_v->qp->hooks = (struct sim_hooks){ .arg = victim_v, .cqe = on_cqe };
 	for (i = 0; i < REGIONS; i++) {
-		v->mr[i] = sim_mr(v->s, 0, LEN, access[i]);
-		v->before[i] = malloc(LEN);
+		victim_v->mr[i] = sim_mr(victim_v->s, 0, LEN, access[i]);
+		victim_v->before[i] = malloc(LEN);
 	}
-	v->mr[OTHER_PD]->pd++;
-	v->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
-	v->s->host[0].xsrq[0] = (struct sim_xsrq){ &v->qp->own_rq, SIM_PD };
+	victim_v->mr[OTHER_PD]->pd++;
+	victim_v->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	victim_v->s->host[0].xsrq[0] = (struct sim_xsrq){ &victim_v->qp->own_rq, SIM_PD };
 	for (i = 0; i < REGIONS; i++)
-		memcpy(v->before[i], v->mr[i]->mem, LEN);
-	return v;
+		memcpy(victim_v->before[i], victim_v->mr[i]->mem, LEN);
+	return victim_v;
 }
 
-static void victim_end(struct victim *v)
+static void victim_end(struct victim *victim)
 {
 	u32 i;
 
 	/* receives go to OPEN, results to the second half of LOCAL_ONLY */
-	ktap_mem_eq(v->mr[READ_ONLY]->mem, v->before[READ_ONLY], LEN);
-	ktap_mem_eq(v->mr[LOCAL_ONLY]->mem, v->before[LOCAL_ONLY], LEN / 2);
-	ktap_mem_eq(v->mr[OTHER_PD]->mem, v->before[OTHER_PD], LEN);
+	ktap_mem_eq(victim->mr[READ_ONLY]->mem, victim->before[READ_ONLY], LEN);
+	ktap_mem_eq(victim->mr[LOCAL_ONLY]->mem, victim->before[LOCAL_ONLY], LEN / 2);
+	ktap_mem_eq(victim->mr[OTHER_PD]->mem, victim->before[OTHER_PD], LEN);
 	for (i = 0; i < REGIONS; i++)
-		free(v->before[i]);
-	sim_end(v->s);
-	free(v);
+		free(victim->before[i]);
+	sim_end(victim->s);
+	free(victim);
 }
 
-static void post_some(struct victim *v)
+static void post_some(struct victim *victim)
 {
-	struct sim_rand *r = &v->s->rand;
-	struct cairn_sge sge = sim_sge(v->mr[LOCAL_ONLY], LEN / 2, LEN / 2);
+	struct sim_rand *random = &victim->s->rand;
+	struct cairn_sge sge = sim_sge(victim->mr[LOCAL_ONLY], LEN / 2, LEN / 2);
 	struct sim_wr wr = {
-		.opcode = sim_below(r, 8),
-		.flags = sim_chance(r, 700) ? CAIRN_WQE_SIGNALED : 0,
+		.opcode = sim_below(random, 8),
+		.flags = sim_chance(random, 700) ? CAIRN_WQE_SIGNALED : 0,
 		.sge = &sge,
 		.num_sge = 1,
 		.remote_addr = 64,
 		.rkey = 5,
 	};
 
-	if (v->qp->c.transport != CAIRN_TRANSPORT_RC)
-		wr.opcode = sim_below(r, 2);
-	sge.length = wr.opcode >= CAIRN_WQE_CAS ? 8 : sim_below(r, PMTU * 3);
-	if (v->qp->c.transport == CAIRN_TRANSPORT_UD) {
+	if (victim->qp->c.transport != CAIRN_TRANSPORT_RC)
+		wr.opcode = sim_below(random, 2);
+	sge.length = wr.opcode >= CAIRN_WQE_CAS ? 8 : sim_below(random, PMTU * 3);
+	if (victim->qp->c.transport == CAIRN_TRANSPORT_UD) {
 		wr.ah = 1;
-		sge.length = sim_below(r, PMTU + 1);
+		sge.length = sim_below(random, PMTU + 1);
 	}
-	wr.wr_id = v->next_send;
+	wr.wr_id = victim->next_send;
 	/* A target of XRC sends nothing. */
-	if (v->qp->c.transport != CAIRN_TRANSPORT_XRC &&
-	    sim_queue_send(v->qp, &wr)) {
-		v->next_send++;
-		sim_doorbell(v->qp);
+	if (victim->qp->c.transport != CAIRN_TRANSPORT_XRC &&
+	    sim_queue_send(victim->qp, &wr)) {
+		victim->next_send++;
+		sim_doorbell(victim->qp);
 	}
-	sge = sim_sge(v->mr[OPEN], 0, sim_below(r, LEN));
-	if (sim_queue_recv(v->qp->rq, v->next_recv, &sge, 1))
-		v->next_recv++;
-	if (v->qp->rq_rings)
-		cairn_env_kick(&v->qp->c, CAIRN_RESP);
+	sge = sim_sge(victim->mr[OPEN], 0, sim_below(random, LEN));
+	if (sim_queue_recv(victim->qp->rq, victim->next_recv, &sge, 1))
+		victim->next_recv++;
+	if (victim->qp->rq_rings)
+		cairn_env_kick(&victim->qp->c, CAIRN_RESP);
 }
 
 /* Mostly a number that means something now. */
-static u32 random_psn(struct victim *v, const struct cairn_opcode *op)
+static u32 random_psn(struct victim *victim, const struct cairn_opcode *op)
 {
-	const struct cairn_qpc *q = &v->qp->c;
-	struct sim_rand *r = &v->s->rand;
-	u32 base = op->flags & CAIRN_OP_RESPONSE ? q->req.una : q->resp.epsn;
+	const struct cairn_qpc *qpc = &victim->qp->c;
+	struct sim_rand *random = &victim->s->rand;
+	u32 base = op->flags & CAIRN_OP_RESPONSE ? qpc->req.una : qpc->resp.epsn;
 
-	switch (sim_below(r, 8)) {
+	switch (sim_below(random, 8)) {
 	case 0:
-		return sim_below(r, 1 << 24);
+		return sim_below(random, 1 << 24);
 	case 1:
-		return cairn_psn_add(base, sim_below(r, 20) - 10);
+		return cairn_psn_add(base, sim_below(random, 20) - 10);
 	case 2:
-		return cairn_psn_add(q->req.psn, sim_below(r, 3) - 1);
+		return cairn_psn_add(qpc->req.psn, sim_below(random, 3) - 1);
 	default:
 		return base;
 	}
 }
 
-static u32 random_len(struct sim_rand *r, const struct cairn_opcode *op)
+static u32 random_len(struct sim_rand *random, const struct cairn_opcode *op)
 {
 	if (!(op->flags & CAIRN_OP_PAYLOAD))
 		return 0;
 	if (op->kind == CAIRN_KIND_CNP)
 		return CAIRN_CNP_PAYLOAD;
-	switch (sim_below(r, 4)) {
+	switch (sim_below(random, 4)) {
 	case 0:
-		return sim_below(r, 4097);
+		return sim_below(random, 4097);
 	case 1:
-		return sim_below(r, 5);
+		return sim_below(random, 5);
 	default:
-		return op->flags & CAIRN_OP_LAST ? sim_below(r, PMTU + 1) :
+		return op->flags & CAIRN_OP_LAST ? sim_below(random, PMTU + 1) :
 						   PMTU;
 	}
 }
 
-static u8 random_opcode(struct sim_rand *r, u8 transport)
+static u8 random_opcode(struct sim_rand *random, u8 transport)
 {
 	u8 opcode;
 
 	do {
-		opcode = (u8)sim_rand(r);
+		opcode = (u8)sim_rand(random);
 	} while (!cairn_opcodes[opcode].name ||
 		 (cairn_opcodes[opcode].transport != transport &&
-		  !sim_chance(r, 30)));
+		  !sim_chance(random, 30)));
 	return opcode;
 }
 
-static void random_reth(struct victim *v, struct cairn_pkt *pkt)
+static void random_reth(struct victim *victim, struct cairn_pkt *pkt)
 {
-	struct sim_rand *r = &v->s->rand;
-	struct sim_mr *mr = v->mr[sim_below(r, REGIONS)];
+	struct sim_rand *random = &victim->s->rand;
+	struct sim_mr *mr = victim->mr[sim_below(random, REGIONS)];
 
-	pkt->rkey = sim_chance(r, 100) ? (u32)sim_rand(r) : mr->key;
-	pkt->va = sim_chance(r, 50) ? sim_rand(r) :
-		  mr->va + sim_below(r, LEN + 16) - 8;
-	if (sim_chance(r, 500))
+	pkt->rkey = sim_chance(random, 100) ? (u32)sim_rand(random) : mr->key;
+	pkt->va = sim_chance(random, 50) ? sim_rand(random) :
+		  mr->va + sim_below(random, LEN + 16) - 8;
+	if (sim_chance(random, 500))
 		pkt->va &= ~7ULL;
-	pkt->dma_len = sim_chance(r, 50) ? (u32)sim_rand(r) :
-		       sim_chance(r, 600) ? pkt->payload_len :
-		       sim_below(r, LEN);
+	pkt->dma_len = sim_chance(random, 50) ? (u32)sim_rand(random) :
+		       sim_chance(random, 600) ? pkt->payload_len :
+		       sim_below(random, LEN);
 }
 
-static void inject_one(struct victim *v)
+static void inject_one(struct victim *victim)
 {
-	struct sim_rand *r = &v->s->rand;
+	struct sim_rand *random = &victim->s->rand;
 	u8 payload[4096];
 	struct cairn_pkt pkt = {
-		.opcode = random_opcode(r, v->qp->c.transport),
-		.pkey = sim_chance(r, 20) ? 1 : CAIRN_PKEY_DEFAULT,
-		.qpn = v->qp->c.qpn,
-		.solicited = sim_chance(r, 100),
-		.ack_req = sim_chance(r, 500),
-		.swap_add = sim_rand(r),
-		.compare = sim_rand(r),
-		.orig = sim_rand(r),
-		.syndrome = sim_chance(r, 300) ? (u8)sim_rand(r) :
-			    sim_chance(r, 100) ? CAIRN_AETH_RNR_NAK | 1 : 0,
-		.msn = sim_below(r, 100),
-		.imm = (__force __be32)sim_rand(r),
-		.qkey = sim_attrs.qkey + sim_chance(r, 50),
-		.src_qpn = sim_below(r, 1 << 24),
+		.opcode = random_opcode(random, victim->qp->c.transport),
+		.pkey = sim_chance(random, 20) ? 1 : CAIRN_PKEY_DEFAULT,
+		.qpn = victim->qp->c.qpn,
+		.solicited = sim_chance(random, 100),
+		.ack_req = sim_chance(random, 500),
+		.swap_add = sim_rand(random),
+		.compare = sim_rand(random),
+		.orig = sim_rand(random),
+		.syndrome = sim_chance(random, 300) ? (u8)sim_rand(random) :
+			    sim_chance(random, 100) ? CAIRN_AETH_RNR_NAK | 1 : 0,
+		.msn = sim_below(random, 100),
+		.imm = (__force __be32)sim_rand(random),
+		.qkey = sim_attrs.qkey + sim_chance(random, 50),
+		.src_qpn = sim_below(random, 1 << 24),
 	};
 	const struct cairn_opcode *op = &cairn_opcodes[pkt.opcode];
 
 	if (op->flags & CAIRN_OP_TO_SRQ)
-		pkt.srqn = sim_chance(r, 950) ? 1 : sim_below(r, 1 << 24);
-	pkt.psn = random_psn(v, op);
-	pkt.payload_len = random_len(r, op);
-	random_reth(v, &pkt);
-	sim_fill(r, payload, pkt.payload_len);
-	if (sim_chance(r, 300))
-		sim_inject_part(v->qp, &pkt, payload);
+		pkt.srqn = sim_chance(random, 950) ? 1 : sim_below(random, 1 << 24);
+	pkt.psn = random_psn(victim, op);
+	pkt.payload_len = random_len(random, op);
+	random_reth(victim, &pkt);
+	sim_fill(random, payload, pkt.payload_len);
+	if (sim_chance(random, 300))
+		sim_inject_part(victim->qp, &pkt, payload);
 	else
-		sim_inject(v->qp, &pkt, payload);
+		sim_inject(victim->qp, &pkt, payload);
 }
 
 /* Random bytes where the headers should be. */
-static void inject_noise(struct victim *v)
+static void inject_noise(struct victim *victim)
 {
-	struct sim_rand *r = &v->s->rand;
+	struct sim_rand *random = &victim->s->rand;
 	u8 buf[CAIRN_MAX_HDR + 200];
-	u32 len = sim_below(r, sizeof(buf) + 1);
+	u32 len = sim_below(random, sizeof(buf) + 1);
 
-	sim_fill(r, buf, sizeof(buf));
+	sim_fill(random, buf, sizeof(buf));
 	if (len >= 12) {
-		buf[1] &= sim_chance(r, 900) ? ~CAIRN_BTH_TVER_MASK : 0xff;
-		buf[5] = v->qp->c.qpn >> 16;
-		buf[6] = v->qp->c.qpn >> 8;
-		buf[7] = v->qp->c.qpn;
+		buf[1] &= sim_chance(random, 900) ? ~CAIRN_BTH_TVER_MASK : 0xff;
+		buf[5] = victim->qp->c.qpn >> 16;
+		buf[6] = victim->qp->c.qpn >> 8;
+		buf[7] = victim->qp->c.qpn;
 	}
-	sim_inject_raw(v->s, 1, 0, buf, len);
+	sim_inject_raw(victim->s, 1, 0, buf, len);
 }
 
 /* Out of RESET, as far as @state. */
-static void raise_to(struct victim *v, enum cairn_state state)
+static void raise_to(struct victim *victim, enum cairn_state state)
 {
-	struct sim_qp *qp = v->qp;
+	struct sim_qp *qp = victim->qp;
 
 	sim_reset(qp);
 	/* what was dropped may not complete any more */
-	v->send_seen = v->next_send;
-	v->recv_seen = v->next_recv;
+	victim->send_seen = victim->next_send;
+	victim->recv_seen = victim->next_recv;
 	qp->c.attrs = sim_attrs;
 	qp->c.attrs.dqpn = 5;
 	qp->c.attrs.max_dest_rd_atomic = 4;
@@ -257,11 +257,11 @@ static void raise_to(struct victim *v, enum cairn_state state)
 	sim_modify(qp, CAIRN_QP_INIT);
 	if (state == CAIRN_QP_INIT)
 		return;
-	cairn_resp_set_psn(&qp->c, sim_below(&v->s->rand, 1 << 24));
+	cairn_resp_set_psn(&qp->c, sim_below(&victim->s->rand, 1 << 24));
 	sim_modify(qp, CAIRN_QP_RTR);
 	if (state == CAIRN_QP_RTR)
 		return;
-	cairn_req_set_psn(&qp->c, sim_below(&v->s->rand, 1 << 24));
+	cairn_req_set_psn(&qp->c, sim_below(&victim->s->rand, 1 << 24));
 	sim_modify(qp, CAIRN_QP_RTS);
 	if (state != CAIRN_QP_RTS)
 		sim_modify(qp, state);
@@ -269,26 +269,26 @@ static void raise_to(struct victim *v, enum cairn_state state)
 
 static void attack(u64 seed, u8 transport, enum cairn_state state)
 {
-	struct victim *v = victim(seed, transport);
+	struct victim *victim_v = victim(seed, transport);
 	u32 i;
 
-	raise_to(v, state);
-	for (i = 0; i < PACKETS && !v->s->failures; i++) {
-		if (sim_chance(&v->s->rand, 200))
-			post_some(v);
-		if (sim_chance(&v->s->rand, 50))
-			inject_noise(v);
+	raise_to(victim_v, state);
+	for (i = 0; i < PACKETS && !victim_v->s->failures; i++) {
+		if (sim_chance(&victim_v->s->rand, 200))
+			post_some(victim_v);
+		if (sim_chance(&victim_v->s->rand, 50))
+			inject_noise(victim_v);
 		else
-			inject_one(v);
-		if (sim_chance(&v->s->rand, 100))
-			sim_run(v->s, sim_below(&v->s->rand, 100 * SIM_US));
+			inject_one(victim_v);
+		if (sim_chance(&victim_v->s->rand, 100))
+			sim_run(victim_v->s, sim_below(&victim_v->s->rand, 100 * SIM_US));
 		/* a dead QP is no target */
-		if (v->qp->c.state != state && sim_chance(&v->s->rand, 300))
-			raise_to(v, state);
+		if (victim_v->qp->c.state != state && sim_chance(&victim_v->s->rand, 300))
+			raise_to(victim_v, state);
 	}
-	sim_modify(v->qp, CAIRN_QP_ERR);
-	sim_run(v->s, SIM_SEC);
-	victim_end(v);
+	sim_modify(victim_v->qp, CAIRN_QP_ERR);
+	sim_run(victim_v->s, SIM_SEC);
+	victim_end(victim_v);
 }
 
 static void attack_state(enum cairn_state state, u32 seeds)

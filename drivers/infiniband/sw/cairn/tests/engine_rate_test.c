@@ -14,11 +14,11 @@ static struct cairn_rate_limit limit(u32 kbps, u32 burst, u16 typical)
 }
 
 /* A rate that is as likely to be small as large. */
-static u32 any_kbps(struct sim_rand *r)
+static u32 any_kbps(struct sim_rand *random)
 {
-	u64 kbps = 1ULL << sim_below(r, 29);
+	u64 kbps = 1ULL << sim_below(random, 29);
 
-	kbps += sim_below(r, (u32)kbps);
+	kbps += sim_below(random, (u32)kbps);
 	return min_t(u64, kbps, CAIRN_MAX_RATE_LIMIT);
 }
 
@@ -54,26 +54,26 @@ static void values(void)
 static void seed_example(void)
 {
 	/* bytes as the example counts them, and its rate in bit/s */
-	struct cairn_rate_limit l = limit(83886080 / 1000, 10240, 0);
+	struct cairn_rate_limit limit_l = limit(83886080 / 1000, 10240, 0);
 	u64 begin = SIM_SEC, now = begin;
 	u32 bursts = 0, packets = 0;
-	struct cairn_rate r = {};
+	struct cairn_rate rate = {};
 
-	cairn_rate_set(&r, &l, 1024, now);
+	cairn_rate_set(&rate, &limit_l, 1024, now);
 	while (now < begin + SIM_SEC) {
 		u32 n;
 
-		cairn_rate_open(&r, now);
-		n = cairn_rate_fit(&r, 1024, 64, now);
+		cairn_rate_open(&rate, now);
+		n = cairn_rate_fit(&rate, 1024, 64, now);
 		ktap_eq(n, 10);
-		cairn_rate_charge(&r, n, n * 1024, now);
+		cairn_rate_charge(&rate, n, n * 1024, now);
 		packets += n;
 		bursts++;
-		ktap_eq(cairn_rate_fit(&r, 1024, 64, now), 0);
-		cairn_rate_mark(&r, now);
+		ktap_eq(cairn_rate_fit(&rate, 1024, 64, now), 0);
+		cairn_rate_mark(&rate, now);
 		/* a kbit/s is too coarse for the half nanosecond */
-		ktap_ok(cairn_rate_deadline(&r) - now - 976562 < 3);
-		now = cairn_rate_deadline(&r);
+		ktap_ok(cairn_rate_deadline(&rate) - now - 976562 < 3);
+		now = cairn_rate_deadline(&rate);
 	}
 	ktap_eq(bursts, 1024);
 	ktap_eq(packets, 10240);
@@ -83,29 +83,29 @@ static void seed_example(void)
 static void exact_run(struct sim_rand *rand, u32 kbps)
 {
 	u64 begin = SIM_SEC, now = begin;
-	struct cairn_rate_limit l = limit(kbps, 0, 0);
-	struct cairn_rate r = {};
+	struct cairn_rate_limit limit_l = limit(kbps, 0, 0);
+	struct cairn_rate rate = {};
 	u128 sent = 0;
 	u32 i;
 
 	if (sim_chance(rand, 500))
-		l.burst = 4200 + sim_below(rand, 1 << 20);
-	cairn_rate_set(&r, &l, 4200, now);
+		limit_l.burst = 4200 + sim_below(rand, 1 << 20);
+	cairn_rate_set(&rate, &limit_l, 4200, now);
 	for (i = 0; i < 3000 && now < 1ULL << 62; i++) {
 		u32 bytes = 16 + sim_below(rand, 4185), n;
 
-		cairn_rate_open(&r, now);
-		n = cairn_rate_fit(&r, bytes, 1 + sim_below(rand, 64), now);
+		cairn_rate_open(&rate, now);
+		n = cairn_rate_fit(&rate, bytes, 1 + sim_below(rand, 64), now);
 		if (!n) {
-			cairn_rate_mark(&r, now);
-			now = cairn_rate_deadline(&r);
+			cairn_rate_mark(&rate, now);
+			now = cairn_rate_deadline(&rate);
 			continue;
 		}
-		cairn_rate_charge(&r, n, n * bytes, now);
+		cairn_rate_charge(&rate, n, n * bytes, now);
 		sent += n * bytes;
-		if (r.next - begin != (u64)(sent * 8000000 / kbps)) {
+		if (rate.next - begin != (u64)(sent * 8000000 / kbps)) {
 			ktap_fail("%u kbit/s, step %u: %llu ns", kbps, i,
-				  r.next - begin);
+				  rate.next - begin);
 			return;
 		}
 	}
@@ -128,42 +128,42 @@ static void no_drift(void)
 }
 
 /* Bursts one after the other: 100 of them take exactly their time. */
-static u64 long_bursts(struct cairn_rate *r, u64 begin)
+static u64 long_bursts(struct cairn_rate *rate, u64 begin)
 {
 	u64 now = begin, bytes = 0;
 	u32 i, k, part;
 
 	for (i = 0; i < 100; i++) {
-		cairn_rate_open(r, now);
+		cairn_rate_open(rate, now);
 		/* all but a nanosecond's fits beside what is unpaid */
 		for (k = 0; k < 2; k++) {
-			part = r->burst / 2 - 64 * k;
-			ktap_eq(cairn_rate_fit(r, part, 64, now), 2 - k);
-			cairn_rate_charge(r, 1, part, now);
+			part = rate->burst / 2 - 64 * k;
+			ktap_eq(cairn_rate_fit(rate, part, 64, now), 2 - k);
+			cairn_rate_charge(rate, 1, part, now);
 			bytes += part;
 		}
-		ktap_eq(cairn_rate_fit(r, 128, 64, now), 0);
-		cairn_rate_mark(r, now);
-		now = cairn_rate_deadline(r);
-		ktap_eq(now - begin, (u64)((u128)bytes * 8000000 / r->kbps));
+		ktap_eq(cairn_rate_fit(rate, 128, 64, now), 0);
+		cairn_rate_mark(rate, now);
+		now = cairn_rate_deadline(rate);
+		ktap_eq(now - begin, (u64)((u128)bytes * 8000000 / rate->kbps));
 	}
 	return now;
 }
 
 /* With a burst unpaid to the one end of the range and to the other. */
-static void end_to_end(struct cairn_rate *r, u64 now)
+static void end_to_end(struct cairn_rate *rate, u64 now)
 {
-	struct cairn_rate_limit l = limit(CAIRN_MAX_RATE_LIMIT, r->burst, 0);
-	u64 least = cairn_rate_ns(l.kbps, l.burst);
+	struct cairn_rate_limit limit_l = limit(CAIRN_MAX_RATE_LIMIT, rate->burst, 0);
+	u64 least = cairn_rate_ns(limit_l.kbps, limit_l.burst);
 
-	cairn_rate_open(r, now);
-	cairn_rate_charge(r, 1, r->burst, now);
-	cairn_rate_set(r, &l, PACKET, now);
-	ktap_ok(r->next - now + 1 >= least && r->next - now <= least + 1);
-	l.kbps = 1;
-	cairn_rate_set(r, &l, PACKET, now);
-	ktap_ok(r->next - now >= (least - 1) * CAIRN_MAX_RATE_LIMIT);
-	ktap_ok(r->next - now <= (least + 1) * CAIRN_MAX_RATE_LIMIT);
+	cairn_rate_open(rate, now);
+	cairn_rate_charge(rate, 1, rate->burst, now);
+	cairn_rate_set(rate, &limit_l, PACKET, now);
+	ktap_ok(rate->next - now + 1 >= least && rate->next - now <= least + 1);
+	limit_l.kbps = 1;
+	cairn_rate_set(rate, &limit_l, PACKET, now);
+	ktap_ok(rate->next - now >= (least - 1) * CAIRN_MAX_RATE_LIMIT);
+	ktap_ok(rate->next - now <= (least + 1) * CAIRN_MAX_RATE_LIMIT);
 }
 
 /* The longest bursts there are; at 1 kbit/s one takes 99 days. */
@@ -176,16 +176,16 @@ static void extremes(void)
 	u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(kbps); i++) {
-		struct cairn_rate_limit l = limit(kbps[i],
-						  CAIRN_RATE_MAX_BURST, 0);
+		struct cairn_rate_limit limit_l = limit(kbps[i],
+							CAIRN_RATE_MAX_BURST, 0);
 
-		ktap_eq(cairn_rate_ns(l.kbps, l.burst),
-			(u64)((u128)l.burst * 8000000 / l.kbps));
+		ktap_eq(cairn_rate_ns(limit_l.kbps, limit_l.burst),
+			(u64)((u128)limit_l.burst * 8000000 / limit_l.kbps));
 		for (k = 0; k < ARRAY_SIZE(begin); k++) {
-			struct cairn_rate r = {};
+			struct cairn_rate rate = {};
 
-			cairn_rate_set(&r, &l, PACKET, begin[k]);
-			end_to_end(&r, long_bursts(&r, begin[k]));
+			cairn_rate_set(&rate, &limit_l, PACKET, begin[k]);
+			end_to_end(&rate, long_bursts(&rate, begin[k]));
 		}
 	}
 }
@@ -199,12 +199,12 @@ static void bounded_run(struct sim_rand *rand, u32 kbps)
 {
 	u32 burst = 4200 + sim_below(rand, 1 << 18), i, together = 0;
 	u64 interval = cairn_rate_ns(kbps, burst), now = SIM_SEC;
-	struct cairn_rate_limit l = limit(kbps, burst, 0);
-	struct cairn_rate r = {};
+	struct cairn_rate_limit limit_l = limit(kbps, burst, 0);
+	struct cairn_rate rate = {};
 	u64 window = now, unpaid;
 	u128 sent = 0;
 
-	cairn_rate_set(&r, &l, 4200, now);
+	cairn_rate_set(&rate, &limit_l, 4200, now);
 	for (i = 0; i < 3000 && now < 1ULL << 60; i++) {
 		u32 bytes = 16 + sim_below(rand, 4185), n;
 
@@ -212,9 +212,9 @@ static void bounded_run(struct sim_rand *rand, u32 kbps)
 			now += 1 + sim_rand(rand) % (interval / 2 + 1);
 			together = 0;
 		}
-		cairn_rate_open(&r, now);
-		n = cairn_rate_fit(&r, bytes, 1 + sim_below(rand, 64), now);
-		cairn_rate_charge(&r, n, n * bytes, now);
+		cairn_rate_open(&rate, now);
+		n = cairn_rate_fit(&rate, bytes, 1 + sim_below(rand, 64), now);
+		cairn_rate_charge(&rate, n, n * bytes, now);
 		sent += n * bytes;
 		together += n * bytes;
 		/* what less than a nanosecond takes is paid for at once */
@@ -223,10 +223,10 @@ static void bounded_run(struct sim_rand *rand, u32 kbps)
 			burst + burst / 2 + kbps / 8000000 + 2);
 		if (n)
 			continue;
-		unpaid = r.next - now;
-		cairn_rate_mark(&r, now);
-		ktap_ok(cairn_rate_deadline(&r) - now >= unpaid / 2);
-		now = cairn_rate_deadline(&r);
+		unpaid = rate.next - now;
+		cairn_rate_mark(&rate, now);
+		ktap_ok(cairn_rate_deadline(&rate) - now >= unpaid / 2);
+		now = cairn_rate_deadline(&rate);
 		together = 0;
 		if (sim_chance(rand, 500))
 			now += sim_rand(rand) % (interval + 2);
@@ -252,20 +252,20 @@ static void never_too_much(void)
 static void late_timers(void)
 {
 	struct sim_rand rand = { .state = sim_first_seed() };
-	struct cairn_rate_limit l = limit(100000, 10 * PACKET, 0);
+	struct cairn_rate_limit limit_l = limit(100000, 10 * PACKET, 0);
 	u64 begin = SIM_SEC, now = begin, sent = 0, due;
-	struct cairn_rate r = {};
+	struct cairn_rate rate = {};
 
-	cairn_rate_set(&r, &l, PACKET, now);
+	cairn_rate_set(&rate, &limit_l, PACKET, now);
 	while (now < begin + 10 * SIM_SEC) {
 		u32 n;
 
-		cairn_rate_open(&r, now);
-		n = cairn_rate_fit(&r, PACKET, 64, now);
-		cairn_rate_charge(&r, n, n * PACKET, now);
+		cairn_rate_open(&rate, now);
+		n = cairn_rate_fit(&rate, PACKET, 64, now);
+		cairn_rate_charge(&rate, n, n * PACKET, now);
 		sent += n * PACKET;
-		cairn_rate_mark(&r, now);
-		now = cairn_rate_deadline(&r) + sim_below(&rand, 400000);
+		cairn_rate_mark(&rate, now);
+		now = cairn_rate_deadline(&rate) + sim_below(&rand, 400000);
 	}
 	due = 100000ULL * 1000 / 8 * 10;
 	ktap_ok(sent >= due - 20 * PACKET && sent <= due + 20 * PACKET);
@@ -274,53 +274,53 @@ static void late_timers(void)
 /* Idle for long: one burst, not what was missed. */
 static void nothing_is_saved_up(void)
 {
-	struct cairn_rate_limit l = limit(100000, 4 * PACKET, 0);
-	struct cairn_rate r = {};
+	struct cairn_rate_limit limit_l = limit(100000, 4 * PACKET, 0);
+	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&r, &l, PACKET, now);
+	cairn_rate_set(&rate, &limit_l, PACKET, now);
 	now += SIM_SEC;
-	cairn_rate_open(&r, now);
-	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 4);
-	cairn_rate_charge(&r, 4, 4 * PACKET, now);
-	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 0);
-	cairn_rate_mark(&r, now);
-	ktap_eq(r.next, now + cairn_rate_ns(100000, 4 * PACKET));
+	cairn_rate_open(&rate, now);
+	ktap_eq(cairn_rate_fit(&rate, PACKET, 64, now), 4);
+	cairn_rate_charge(&rate, 4, 4 * PACKET, now);
+	ktap_eq(cairn_rate_fit(&rate, PACKET, 64, now), 0);
+	cairn_rate_mark(&rate, now);
+	ktap_eq(rate.next, now + cairn_rate_ns(100000, 4 * PACKET));
 	/* the timer stalls: half a burst is made up for, no more */
 	now += 9 * SIM_SEC;
-	cairn_rate_open(&r, now);
-	ktap_eq(cairn_rate_fit(&r, PACKET, 64, now), 4);
-	cairn_rate_charge(&r, 4, 4 * PACKET, now);
-	cairn_rate_mark(&r, now);
-	ktap_eq(r.next, now + cairn_rate_ns(100000, 4 * PACKET) / 2);
+	cairn_rate_open(&rate, now);
+	ktap_eq(cairn_rate_fit(&rate, PACKET, 64, now), 4);
+	cairn_rate_charge(&rate, 4, 4 * PACKET, now);
+	cairn_rate_mark(&rate, now);
+	ktap_eq(rate.next, now + cairn_rate_ns(100000, 4 * PACKET) / 2);
 }
 
 static void counted_packets(void)
 {
-	struct cairn_rate_limit l = limit(100000, 4000, 1000);
-	struct cairn_rate r = {};
+	struct cairn_rate_limit limit_l = limit(100000, 4000, 1000);
+	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&r, &l, PACKET, now);
-	ktap_eq(cairn_rate_fit(&r, 80, 64, now), 4);
-	cairn_rate_charge(&r, 3, 240, now);
-	ktap_eq(cairn_rate_fit(&r, 80, 64, now), 1);
+	cairn_rate_set(&rate, &limit_l, PACKET, now);
+	ktap_eq(cairn_rate_fit(&rate, 80, 64, now), 4);
+	cairn_rate_charge(&rate, 3, 240, now);
+	ktap_eq(cairn_rate_fit(&rate, 80, 64, now), 1);
 	/* but never more bytes than the burst */
-	ktap_eq(cairn_rate_fit(&r, 3800, 64, now), 0);
+	ktap_eq(cairn_rate_fit(&rate, 3800, 64, now), 0);
 }
 
 /* A packet that is longer than a burst still leaves, alone. */
 static void giant(void)
 {
-	struct cairn_rate_limit l = limit(1000, 4000, 0);
-	struct cairn_rate r = {};
+	struct cairn_rate_limit limit_l = limit(1000, 4000, 0);
+	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&r, &l, 4000, now);
-	ktap_eq(cairn_rate_fit(&r, 5000, 64, now), 1);
-	cairn_rate_charge(&r, 1, 5000, now);
-	ktap_eq(cairn_rate_fit(&r, 16, 64, now), 0);
-	ktap_eq(r.next, SIM_SEC + 40000000);
+	cairn_rate_set(&rate, &limit_l, 4000, now);
+	ktap_eq(cairn_rate_fit(&rate, 5000, 64, now), 1);
+	cairn_rate_charge(&rate, 1, 5000, now);
+	ktap_eq(cairn_rate_fit(&rate, 16, 64, now), 0);
+	ktap_eq(rate.next, SIM_SEC + 40000000);
 }
 
 /* A debt is kept in bytes when the rate changes. */
@@ -330,24 +330,24 @@ static void changes(void)
 	u32 i;
 
 	for (i = 0; i < sim_seeds(2000); i++) {
-		struct cairn_rate_limit l = limit(any_kbps(&rand),
-						  100000, 0);
+		struct cairn_rate_limit limit_l = limit(any_kbps(&rand),
+							100000, 0);
 		u64 now = SIM_SEC, left;
-		struct cairn_rate r = {};
+		struct cairn_rate rate = {};
 
-		cairn_rate_set(&r, &l, 4200, now);
-		cairn_rate_open(&r, now);
-		cairn_rate_charge(&r, 1, 100000, now);
-		cairn_rate_mark(&r, now);
-		now += sim_rand(&rand) % (r.next - now);
-		left = (u64)((u128)(r.next - now) * l.kbps / 8000000);
-		l.kbps = any_kbps(&rand);
-		cairn_rate_set(&r, &l, 4200, now);
-		ktap_ok(r.marked);
-		if (r.next - now < cairn_rate_ns(l.kbps, left) ||
-		    r.next - now > cairn_rate_ns(l.kbps, left + 2) + 1)
+		cairn_rate_set(&rate, &limit_l, 4200, now);
+		cairn_rate_open(&rate, now);
+		cairn_rate_charge(&rate, 1, 100000, now);
+		cairn_rate_mark(&rate, now);
+		now += sim_rand(&rand) % (rate.next - now);
+		left = (u64)((u128)(rate.next - now) * limit_l.kbps / 8000000);
+		limit_l.kbps = any_kbps(&rand);
+		cairn_rate_set(&rate, &limit_l, 4200, now);
+		ktap_ok(rate.marked);
+		if (rate.next - now < cairn_rate_ns(limit_l.kbps, left) ||
+		    rate.next - now > cairn_rate_ns(limit_l.kbps, left + 2) + 1)
 			ktap_fail("seed %u: %u bytes owed at %u kbit/s: %llu ns",
-				  i, (u32)left, l.kbps, r.next - now);
+				  i, (u32)left, limit_l.kbps, rate.next - now);
 	}
 }
 

@@ -13,11 +13,11 @@ struct storm {
 	u32 grown, shrunk, refused;
 };
 
-static void resize(struct sim *s, void *arg)
+static void resize(struct sim *sim, void *arg)
 {
 	struct storm *st = arg;
-	u32 records = 1u << sim_below(&s->rand, 8);
-	u32 depth = max_t(u32, records << sim_below(&s->rand, 3), 16);
+	u32 records = 1u << sim_below(&sim->rand, 8);
+	u32 depth = max_t(u32, records << sim_below(&sim->rand, 3), 16);
 	u32 old = st->qp->c.sq_depth;
 
 	if (flow_done(st->f))
@@ -30,7 +30,7 @@ static void resize(struct sim *s, void *arg)
 		st->shrunk++;
 	/* soon, and when nothing else happens for long, less often */
 	st->wait_ns = min_t(u32, st->wait_ns + 100, 500000);
-	sim_at(s, s->now + 1 + sim_below(&s->rand, st->wait_ns), resize, st);
+	sim_at(sim, sim->now + 1 + sim_below(&sim->rand, st->wait_ns), resize, st);
 }
 
 static struct storm run_seed(u64 seed, const struct sim_qp_init *from,
@@ -39,19 +39,19 @@ static struct storm run_seed(u64 seed, const struct sim_qp_init *from,
 {
 	struct sim_qp_init init = *from;
 	struct storm st = {};
-	struct flow *f;
-	struct pair p;
+	struct flow *flow;
+	struct pair pair;
 
 	init.sq_start = (u32)0 - 40;
-	p = pair_fresh(seed, &init, &sim_attrs);
-	p.s->faults = *faults;
-	f = flow_new(p.a, p.b, cfg);
-	flow_random(f);
-	st.qp = p.a;
-	st.f = f;
-	sim_at(p.s, p.s->now + 1, resize, &st);
-	flow_run(&f, 1);
-	sim_end(p.s);
+	pair = pair_fresh(seed, &init, &sim_attrs);
+	pair.s->faults = *faults;
+	flow = flow_new(pair.a, pair.b, cfg);
+	flow_random(flow);
+	st.qp = pair.a;
+	st.f = flow;
+	sim_at(pair.s, pair.s->now + 1, resize, &st);
+	flow_run(&flow, 1);
+	sim_end(pair.s);
 	return st;
 }
 
@@ -110,37 +110,37 @@ static void long_messages(void)
 /* Outstanding work must fit, to the unit and to the record. */
 static void limits(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 i;
 
-	r.s->faults.loss = 1000;
+	rig.s->faults.loss = 1000;
 	for (i = 0; i < 20; i++)
-		rig_send(&r, i, CAIRN_WQE_WRITE, 16);
-	sim_run(r.s, SIM_US);
-	ktap_eq(r.a->c.req.new_rec - r.a->c.req.una_rec, 20);
-	ktap_ok(!sim_resize_sq(r.a, 16, 32));
-	ktap_ok(!sim_resize_sq(r.a, 32, 16));
-	ktap_ok(sim_resize_sq(r.a, 32, 32));
-	r.s->faults.loss = 0;
-	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 20);
-	sim_end(r.s);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 16);
+	sim_run(rig.s, SIM_US);
+	ktap_eq(rig.a->c.req.new_rec - rig.a->c.req.una_rec, 20);
+	ktap_ok(!sim_resize_sq(rig.a, 16, 32));
+	ktap_ok(!sim_resize_sq(rig.a, 32, 16));
+	ktap_ok(sim_resize_sq(rig.a, 32, 32));
+	rig.s->faults.loss = 0;
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 20);
+	sim_end(rig.s);
 }
 
 /* A ring that cannot be walked stays as it is. */
 static void bad_ring(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	r.a->hostile = true;
-	r.a->sq_tail += 1000;
-	sim_doorbell(r.a);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	r.a->sq_tail = r.a->sq_head;
-	ktap_ok(!sim_resize_sq(r.a, 1024, 1024));
-	sim_end(r.s);
+	rig.a->hostile = true;
+	rig.a->sq_tail += 1000;
+	sim_doorbell(rig.a);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	rig.a->sq_tail = rig.a->sq_head;
+	ktap_ok(!sim_resize_sq(rig.a, 1024, 1024));
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

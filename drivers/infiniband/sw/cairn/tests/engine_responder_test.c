@@ -11,10 +11,10 @@
 static struct rig alone_with(const struct cairn_qp_attrs *attrs,
 			     const struct sim_qp_init *init)
 {
-	struct rig r = rig_with(1, init, attrs);
+	struct rig rig = rig_with(1, init, attrs);
 
-	r.s->dead[0] = true;
-	return r;
+	rig.s->dead[0] = true;
+	return rig;
 }
 
 static struct rig alone(void)
@@ -38,39 +38,39 @@ struct req {
 	bool solicited;
 };
 
-static struct cairn_pkt pkt_of(const struct rig *r, u32 n, const struct req *q)
+static struct cairn_pkt pkt_of(const struct rig *rig, u32 n, const struct req *req)
 {
 	return (struct cairn_pkt){
-		.opcode = q->opcode,
+		.opcode = req->opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->b->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, n),
-		.payload_len = q->len,
-		.ack_req = q->ack,
-		.solicited = q->solicited,
-		.va = r->mb->va + q->off,
-		.rkey = q->rkey ?: r->mb->key,
-		.dma_len = q->dma_len,
-		.swap_add = q->add,
-		.compare = q->compare,
+		.qpn = rig->b->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, n),
+		.payload_len = req->len,
+		.ack_req = req->ack,
+		.solicited = req->solicited,
+		.va = rig->mb->va + req->off,
+		.rkey = req->rkey ?: rig->mb->key,
+		.dma_len = req->dma_len,
+		.swap_add = req->add,
+		.compare = req->compare,
 	};
 }
 
 /* PSN number @n arrives and b has its turn. */
-static void get(struct rig *r, u32 n, struct req q)
+static void get(struct rig *rig, u32 n, struct req req)
 {
-	struct cairn_pkt pkt = pkt_of(r, n, &q);
+	struct cairn_pkt pkt = pkt_of(rig, n, &req);
 
-	sim_inject(r->b, &pkt, r->ma->mem);
-	sim_run(r->s, 2 * SIM_US);
+	sim_inject(rig->b, &pkt, rig->ma->mem);
+	sim_run(rig->s, 2 * SIM_US);
 }
 
 /* The same as part of a train. */
-static void part(struct rig *r, u32 n, struct req q)
+static void part(struct rig *rig, u32 n, struct req req)
 {
-	struct cairn_pkt pkt = pkt_of(r, n, &q);
+	struct cairn_pkt pkt = pkt_of(rig, n, &req);
 
-	sim_inject_part(r->b, &pkt, r->ma->mem);
+	sim_inject_part(rig->b, &pkt, rig->ma->mem);
 }
 
 #define ACKED	0x100	/* any positive syndrome */
@@ -79,21 +79,21 @@ static void part(struct rig *r, u32 n, struct req q)
 #define expect_aeth(r, from, n, syn)					\
 	expect_aeth_at(__LINE__, r, from, n, syn)
 
-static bool expect_aeth_at(int line, struct rig *r, u32 from, u32 n,
+static bool expect_aeth_at(int line, struct rig *rig, u32 from, u32 n,
 			   u32 syndrome)
 {
-	const struct cairn_pkt *p = last_sent(r->b);
+	const struct cairn_pkt *pkt = last_sent(rig->b);
 	u32 got;
 
-	if (r->s->n_sent == from || !p || p->opcode != CAIRN_BTH_ACK) {
+	if (rig->s->n_sent == from || !pkt || pkt->opcode != CAIRN_BTH_ACK) {
 		ktap_fail_at(__FILE__, line, "no ACK or NAK (%u packets)",
-			     r->s->n_sent - from);
+			     rig->s->n_sent - from);
 		return false;
 	}
-	got = p->syndrome & CAIRN_AETH_TYPE_MASK ? p->syndrome : ACKED;
-	if (got != syndrome || p->psn != cairn_psn_add(r->a->psn, n)) {
+	got = pkt->syndrome & CAIRN_AETH_TYPE_MASK ? pkt->syndrome : ACKED;
+	if (got != syndrome || pkt->psn != cairn_psn_add(rig->a->psn, n)) {
 		ktap_fail_at(__FILE__, line, "syndrome %x for PSN %d", got,
-			     cairn_psn_diff(p->psn, r->a->psn));
+			     cairn_psn_diff(pkt->psn, rig->a->psn));
 		return false;
 	}
 	return true;
@@ -193,30 +193,30 @@ static const struct sequence sequences[] = {
 	  { CAIRN_BTH_WRITE_FIRST, PMTU, .dma_len = (1u << 31) + 1 } },
 };
 
-static void one_sequence(const struct sequence *q)
+static void one_sequence(const struct sequence *sequence)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u8 before[RIG_LEN];
 	u32 from, n;
 
-	rig_recv(&r, 21, 10000);
-	rig_recv(&r, 22, 10000);
-	for (n = 0; n < 3 && q->good[n]; n++)
-		get(&r, n, *q->good[n]);
-	memcpy(before, r.mb->mem, RIG_LEN);
-	from = r.s->n_sent;
-	get(&r, n, q->bad);
-	expect_aeth(&r, from, n, INVALID_REQ);
-	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
-	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_QP_REQ_ERR), 1);
-	expect_cqes(r.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
+	rig_recv(&rig, 21, 10000);
+	rig_recv(&rig, 22, 10000);
+	for (n = 0; n < 3 && sequence->good[n]; n++)
+		get(&rig, n, *sequence->good[n]);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	from = rig.s->n_sent;
+	get(&rig, n, sequence->bad);
+	expect_aeth(&rig, from, n, INVALID_REQ);
+	ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(rig.b, CAIRN_ASYNC_QP_REQ_ERR), 1);
+	expect_cqes(rig.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	/* and no answer to anything any more */
-	from = r.s->n_sent;
-	get(&r, n, send_only);
-	ktap_eq(r.s->n_sent, from);
-	sim_end(r.s);
+	from = rig.s->n_sent;
+	get(&rig, n, send_only);
+	ktap_eq(rig.s->n_sent, from);
+	sim_end(rig.s);
 }
 
 static void invalid_sequences(void)
@@ -235,32 +235,32 @@ static void invalid_sequences(void)
  */
 static void gap_is_reported_once(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from;
 
-	r.b->plain = true;
-	rig_recv(&r, 21, 10000);
-	get(&r, 0, send_first);
-	from = r.s->n_sent;
-	get(&r, 2, send_middle);
-	expect_aeth(&r, from, 1, SEQ_ERR);
-	from = r.s->n_sent;
-	get(&r, 3, send_middle);
-	get(&r, 4, send_last);
-	ktap_eq(r.s->n_sent, from);
-	get(&r, 1, send_middle);
-	get(&r, 2, send_middle);
-	ktap_eq(r.s->n_sent, from);
+	rig.b->plain = true;
+	rig_recv(&rig, 21, 10000);
+	get(&rig, 0, send_first);
+	from = rig.s->n_sent;
+	get(&rig, 2, send_middle);
+	expect_aeth(&rig, from, 1, SEQ_ERR);
+	from = rig.s->n_sent;
+	get(&rig, 3, send_middle);
+	get(&rig, 4, send_last);
+	ktap_eq(rig.s->n_sent, from);
+	get(&rig, 1, send_middle);
+	get(&rig, 2, send_middle);
+	ktap_eq(rig.s->n_sent, from);
 	/* a new hole */
-	get(&r, 4, send_last);
-	expect_aeth(&r, from, 3, SEQ_ERR);
-	get(&r, 3, send_middle);
-	get(&r, 4, send_last);
-	expect_aeth(&r, from, 4, ACKED);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 4 * PMTU + 10);
-	ktap_eq(r.b->count[CAIRN_CTR_OUT_OF_SEQUENCE], 4);
-	sim_end(r.s);
+	get(&rig, 4, send_last);
+	expect_aeth(&rig, from, 3, SEQ_ERR);
+	get(&rig, 3, send_middle);
+	get(&rig, 4, send_last);
+	expect_aeth(&rig, from, 4, ACKED);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 4 * PMTU + 10);
+	ktap_eq(rig.b->count[CAIRN_CTR_OUT_OF_SEQUENCE], 4);
+	sim_end(rig.s);
 }
 
 /* Closed before the end of the train: there is nothing to report. */
@@ -269,184 +269,184 @@ static void gap_closed_in_time(void)
 	u32 plain;
 
 	for (plain = 0; plain < 2; plain++) {
-		struct rig r = alone();
+		struct rig rig = alone();
 
-		r.b->plain = plain;
-		part(&r, 0, write_only);
-		part(&r, 2, write_only);
-		part(&r, 1, write_only);
-		sim_turn(r.b, CAIRN_RESP);
-		ktap_eq(r.s->n_sent, 1);
-		expect_aeth(&r, 0, plain ? 1 : 2, ACKED);
-		sim_end(r.s);
+		rig.b->plain = plain;
+		part(&rig, 0, write_only);
+		part(&rig, 2, write_only);
+		part(&rig, 1, write_only);
+		sim_turn(rig.b, CAIRN_RESP);
+		ktap_eq(rig.s->n_sent, 1);
+		expect_aeth(&rig, 0, plain ? 1 : 2, ACKED);
+		sim_end(rig.s);
 	}
 }
 
 /* Packets behind a gap are kept until it is filled, and are executed in order. */
 static void kept_behind_a_gap(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u8 before[RIG_LEN];
 	u32 from;
 
-	rig_recv(&r, 21, 10000);
-	get(&r, 0, send_first);
-	memcpy(before, r.mb->mem, RIG_LEN);
-	from = r.s->n_sent;
-	get(&r, 4, write_only);
-	get(&r, 3, send_last);
-	get(&r, 5, faa);
-	get(&r, 2, send_middle);
-	get(&r, 4, write_only);
-	expect_aeth(&r, from, 1, SEQ_ERR);
-	ktap_eq(r.s->n_sent, from + 1);
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
-	ktap_eq(r.b->atomics, 0);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	get(&r, 1, send_middle);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 3 * PMTU + 10);
-	ktap_eq(r.b->atomics, 1);
-	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
-	ktap_eq(r.b->c.resp.epsn, cairn_psn_add(r.a->psn, 6));
-	ktap_ok(!r.b->held);
+	rig_recv(&rig, 21, 10000);
+	get(&rig, 0, send_first);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	from = rig.s->n_sent;
+	get(&rig, 4, write_only);
+	get(&rig, 3, send_last);
+	get(&rig, 5, faa);
+	get(&rig, 2, send_middle);
+	get(&rig, 4, write_only);
+	expect_aeth(&rig, from, 1, SEQ_ERR);
+	ktap_eq(rig.s->n_sent, from + 1);
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
+	ktap_eq(rig.b->atomics, 0);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	get(&rig, 1, send_middle);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 3 * PMTU + 10);
+	ktap_eq(rig.b->atomics, 1);
+	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
+	ktap_eq(rig.b->c.resp.epsn, cairn_psn_add(rig.a->psn, 6));
+	ktap_ok(!rig.b->held);
 	/* all of it is a duplicate now */
-	from = r.s->n_sent;
-	get(&r, 3, send_last);
-	expect_aeth(&r, from, 3, ACKED);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	sim_end(r.s);
+	from = rig.s->n_sent;
+	get(&rig, 3, send_last);
+	expect_aeth(&rig, from, 3, ACKED);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	sim_end(rig.s);
 }
 
 /* The next gap is reported when the requester asks, not with each packet. */
 static void next_gap_is_reported_on_request(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req quiet = write_only;
 	u32 from, n;
 
 	quiet.ack = false;
-	get(&r, 0, write_only);
-	get(&r, 6, write_only);		/* 1..5 are missing */
-	get(&r, 8, write_only);		/* and 7 */
-	from = r.s->n_sent;
+	get(&rig, 0, write_only);
+	get(&rig, 6, write_only);		/* 1..5 are missing */
+	get(&rig, 8, write_only);		/* and 7 */
+	from = rig.s->n_sent;
 	for (n = 1; n < 4; n++)
-		get(&r, n, quiet);
-	ktap_eq(r.s->n_sent, from);
-	get(&r, 4, write_only);
-	expect_aeth(&r, from, 5, SEQ_ERR);
-	from = r.s->n_sent;
-	get(&r, 5, quiet);
-	expect_aeth(&r, from, 7, SEQ_ERR);
-	from = r.s->n_sent;
-	get(&r, 9, quiet);
-	ktap_eq(r.s->n_sent, from);
-	get(&r, 7, quiet);
-	expect_aeth(&r, from, 8, ACKED);
-	ktap_eq(r.b->c.resp.msn, 10);
-	sim_end(r.s);
+		get(&rig, n, quiet);
+	ktap_eq(rig.s->n_sent, from);
+	get(&rig, 4, write_only);
+	expect_aeth(&rig, from, 5, SEQ_ERR);
+	from = rig.s->n_sent;
+	get(&rig, 5, quiet);
+	expect_aeth(&rig, from, 7, SEQ_ERR);
+	from = rig.s->n_sent;
+	get(&rig, 9, quiet);
+	ktap_eq(rig.s->n_sent, from);
+	get(&rig, 7, quiet);
+	expect_aeth(&rig, from, 8, ACKED);
+	ktap_eq(rig.b->c.resp.msn, 10);
+	sim_end(rig.s);
 }
 
 /* After an RNR NAK all is sent again: nothing is kept. */
 static void nothing_kept_when_not_ready(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from;
 
-	get(&r, 2, write_only);
-	get(&r, 1, send_only);
-	from = r.s->n_sent;
-	get(&r, 0, write_only);
+	get(&rig, 2, write_only);
+	get(&rig, 1, send_only);
+	from = rig.s->n_sent;
+	get(&rig, 0, write_only);
 	/* A kept packet may be forged: only the real one may end the connection. */
-	expect_aeth(&r, from, 1, SEQ_ERR);
-	get(&r, 1, send_only);
-	ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, 1));
-	ktap_eq(last_sent(r.b)->syndrome & CAIRN_AETH_TYPE_MASK,
+	expect_aeth(&rig, from, 1, SEQ_ERR);
+	get(&rig, 1, send_only);
+	ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, 1));
+	ktap_eq(last_sent(rig.b)->syndrome & CAIRN_AETH_TYPE_MASK,
 		CAIRN_AETH_RNR_NAK);
-	ktap_ok(!r.b->held);
-	get(&r, 2, write_only);
-	get(&r, 3, write_only);
-	ktap_ok(!r.b->held);
-	rig_recv(&r, 21, 100);
-	from = r.s->n_sent;
-	get(&r, 1, send_only);
-	expect_aeth(&r, from, 1, ACKED);
-	sim_end(r.s);
+	ktap_ok(!rig.b->held);
+	get(&rig, 2, write_only);
+	get(&rig, 3, write_only);
+	ktap_ok(!rig.b->held);
+	rig_recv(&rig, 21, 100);
+	from = rig.s->n_sent;
+	get(&rig, 1, send_only);
+	expect_aeth(&rig, from, 1, ACKED);
+	sim_end(rig.s);
 }
 
 /* Too much to keep: what did not fit comes again, nothing else is lost. */
 static void room_for_kept_packets_ends(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from, n;
 
-	r.b->hold_room = 3;
+	rig.b->hold_room = 3;
 	for (n = 1; n < 8; n++)
-		get(&r, n, write_only);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_HELD], 3);
-	from = r.s->n_sent;
-	get(&r, 0, write_only);
-	expect_aeth(&r, from, 3, ACKED);
-	from = r.s->n_sent;
-	get(&r, 5, write_only);
-	expect_aeth(&r, from, 4, SEQ_ERR);
-	sim_end(r.s);
+		get(&rig, n, write_only);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD], 3);
+	from = rig.s->n_sent;
+	get(&rig, 0, write_only);
+	expect_aeth(&rig, from, 3, ACKED);
+	from = rig.s->n_sent;
+	get(&rig, 5, write_only);
+	expect_aeth(&rig, from, 4, SEQ_ERR);
+	sim_end(rig.s);
 }
 
 /* A connection that ends, or starts afresh, forgets what it kept. */
 static void kept_packets_are_forgotten(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	get(&r, 1, write_only);
-	ktap_ok(r.b->held);
-	sim_modify(r.b, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, SIM_MS));
-	ktap_ok(!r.b->held);
-	sim_end(r.s);
-	r = alone();
-	get(&r, 1, write_only);
-	sim_reset(r.b);
-	ktap_ok(!r.b->held);
-	sim_end(r.s);
+	get(&rig, 1, write_only);
+	ktap_ok(rig.b->held);
+	sim_modify(rig.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, SIM_MS));
+	ktap_ok(!rig.b->held);
+	sim_end(rig.s);
+	rig = alone();
+	get(&rig, 1, write_only);
+	sim_reset(rig.b);
+	ktap_ok(!rig.b->held);
+	sim_end(rig.s);
 }
 
 /* Duplicates are answered when the requester asks. */
 static void silent_duplicates(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req quiet = write_only;
 	u32 from;
 
 	quiet.ack = false;
-	get(&r, 0, write_only);
-	get(&r, 1, write_only);
-	from = r.s->n_sent;
-	get(&r, 0, quiet);
-	get(&r, 1, quiet);
-	ktap_eq(r.s->n_sent, from);
-	ktap_eq(r.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
-	get(&r, 0, write_only);
-	expect_aeth(&r, from, 1, ACKED);
-	sim_end(r.s);
+	get(&rig, 0, write_only);
+	get(&rig, 1, write_only);
+	from = rig.s->n_sent;
+	get(&rig, 0, quiet);
+	get(&rig, 1, quiet);
+	ktap_eq(rig.s->n_sent, from);
+	ktap_eq(rig.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
+	get(&rig, 0, write_only);
+	expect_aeth(&rig, from, 1, ACKED);
+	sim_end(rig.s);
 }
 
 /* Far ahead, and far behind: half the ring either way. */
 static void far_psns(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from;
 
-	get(&r, 0, write_only);
-	from = r.s->n_sent;
-	get(&r, 0x7fffff, write_only);
-	expect_aeth(&r, from, 1, SEQ_ERR);
-	from = r.s->n_sent;
+	get(&rig, 0, write_only);
+	from = rig.s->n_sent;
+	get(&rig, 0x7fffff, write_only);
+	expect_aeth(&rig, from, 1, SEQ_ERR);
+	from = rig.s->n_sent;
 	/* before the expected one: a duplicate, acknowledged again */
-	get(&r, 0x800002, write_only);
-	expect_aeth(&r, from, 0, ACKED);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	get(&rig, 0x800002, write_only);
+	expect_aeth(&rig, from, 0, ACKED);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 /*
@@ -455,114 +455,114 @@ static void far_psns(void)
 
 static void one_ack_for_a_train(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from, n;
 
 	for (n = 0; n < 5; n++)
-		rig_recv(&r, 21 + n, 100);
-	from = r.s->n_sent;
+		rig_recv(&rig, 21 + n, 100);
+	from = rig.s->n_sent;
 	for (n = 0; n < 40; n++)
-		part(&r, n, n % 8 ? write_only : send_only);
-	ktap_eq(r.s->n_sent, from);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_eq(r.s->n_sent, from + 1);
-	expect_aeth(&r, from, 39, ACKED);
-	ktap_eq(last_sent(r.b)->msn, 40);
-	expect_cqes(r.b, CAIRN_RESP, 0, 21, 25, CAIRN_CQE_SUCCESS);
+		part(&rig, n, n % 8 ? write_only : send_only);
+	ktap_eq(rig.s->n_sent, from);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_eq(rig.s->n_sent, from + 1);
+	expect_aeth(&rig, from, 39, ACKED);
+	ktap_eq(last_sent(rig.b)->msn, 40);
+	expect_cqes(rig.b, CAIRN_RESP, 0, 21, 25, CAIRN_CQE_SUCCESS);
 	/* and nothing to say a second time */
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_eq(r.s->n_sent, from + 1);
-	sim_end(r.s);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_eq(rig.s->n_sent, from + 1);
+	sim_end(rig.s);
 }
 
 static void no_ack_unless_asked(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req quiet = write_only;
 
 	quiet.ack = false;
-	get(&r, 0, quiet);
-	get(&r, 1, quiet);
-	ktap_eq(r.s->n_sent, 0);
-	get(&r, 2, write_only);
-	ktap_eq(r.s->n_sent, 1);
-	expect_aeth(&r, 0, 2, ACKED);
-	sim_end(r.s);
+	get(&rig, 0, quiet);
+	get(&rig, 1, quiet);
+	ktap_eq(rig.s->n_sent, 0);
+	get(&rig, 2, write_only);
+	ktap_eq(rig.s->n_sent, 1);
+	expect_aeth(&rig, 0, 2, ACKED);
+	sim_end(rig.s);
 }
 
 static void ack_in_the_middle_of_a_message(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req middle = send_middle;
 
-	rig_recv(&r, 21, 10000);
-	get(&r, 0, send_first);
+	rig_recv(&rig, 21, 10000);
+	get(&rig, 0, send_first);
 	middle.ack = true;
-	get(&r, 1, middle);
-	expect_aeth(&r, 0, 1, ACKED);
-	ktap_eq(last_sent(r.b)->msn, 0);
+	get(&rig, 1, middle);
+	expect_aeth(&rig, 0, 1, ACKED);
+	ktap_eq(last_sent(rig.b)->msn, 0);
 	/* the receive in use is what this message may take */
-	ktap_eq(last_sent(r.b)->syndrome, 1);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	sim_end(r.s);
+	ktap_eq(last_sent(rig.b)->syndrome, 1);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	sim_end(rig.s);
 }
 
 /* A duplicate is acknowledged with what is newest, and placed nowhere. */
 static void duplicates_are_acknowledged_again(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u8 after[RIG_LEN];
 	u32 from;
 
-	rig_recv(&r, 21, 100);
-	rig_recv(&r, 22, 100);
-	get(&r, 0, send_only);
-	get(&r, 1, write_only);
-	get(&r, 2, write_only);
-	memset(r.ma->mem, 0, 4096);
-	memcpy(after, r.mb->mem, RIG_LEN);
-	from = r.s->n_sent;
-	get(&r, 0, send_only);
-	expect_aeth(&r, from, 2, ACKED);
-	from = r.s->n_sent;
-	get(&r, 1, write_only);
-	expect_aeth(&r, from, 2, ACKED);
-	ktap_eq(last_sent(r.b)->msn, 3);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	ktap_mem_eq(r.mb->mem, after, RIG_LEN);
-	ktap_eq(r.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 100);
+	rig_recv(&rig, 22, 100);
+	get(&rig, 0, send_only);
+	get(&rig, 1, write_only);
+	get(&rig, 2, write_only);
+	memset(rig.ma->mem, 0, 4096);
+	memcpy(after, rig.mb->mem, RIG_LEN);
+	from = rig.s->n_sent;
+	get(&rig, 0, send_only);
+	expect_aeth(&rig, from, 2, ACKED);
+	from = rig.s->n_sent;
+	get(&rig, 1, write_only);
+	expect_aeth(&rig, from, 2, ACKED);
+	ktap_eq(last_sent(rig.b)->msn, 3);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	ktap_mem_eq(rig.mb->mem, after, RIG_LEN);
+	ktap_eq(rig.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
+	sim_end(rig.s);
 }
 
 /* Some requesters take an ACK with a READ's PSN for its response. */
 static void acks_stop_at_reads(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from;
 
-	get(&r, 0, write_only);
-	get(&r, 1, write_only);
-	get(&r, 2, read_req);
-	get(&r, 0, write_only);
-	ktap_ok(cairn_psn_diff(last_sent(r.b)->psn,
-			       cairn_psn_add(r.a->psn, 1)) <= 0);
-	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ACK);
-	get(&r, 5, faa);
-	get(&r, 6, write_only);
-	from = r.s->n_sent;
-	get(&r, 1, write_only);
-	expect_aeth(&r, from, 1, ACKED);
-	from = r.s->n_sent;
-	get(&r, 6, write_only);
-	expect_aeth(&r, from, 6, ACKED);
+	get(&rig, 0, write_only);
+	get(&rig, 1, write_only);
+	get(&rig, 2, read_req);
+	get(&rig, 0, write_only);
+	ktap_ok(cairn_psn_diff(last_sent(rig.b)->psn,
+			       cairn_psn_add(rig.a->psn, 1)) <= 0);
+	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ACK);
+	get(&rig, 5, faa);
+	get(&rig, 6, write_only);
+	from = rig.s->n_sent;
+	get(&rig, 1, write_only);
+	expect_aeth(&rig, from, 1, ACKED);
+	from = rig.s->n_sent;
+	get(&rig, 6, write_only);
+	expect_aeth(&rig, from, 6, ACKED);
 	/* a response acknowledges what came before it in the train */
-	from = r.s->n_sent;
-	part(&r, 7, write_only);
-	part(&r, 8, faa);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_eq(r.s->n_sent, from + 1);
-	ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
-	sim_end(r.s);
+	from = rig.s->n_sent;
+	part(&rig, 7, write_only);
+	part(&rig, 8, faa);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_eq(rig.s->n_sent, from + 1);
+	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
+	sim_end(rig.s);
 }
 
 /* Credits count the posted receives, encoded as IBTA table 42 says. */
@@ -582,27 +582,27 @@ static void credits_are_told(void)
 
 	init.rq_depth = 1 << 16;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct rig r = alone_with(&sim_attrs, &init);
+		struct rig rig = alone_with(&sim_attrs, &init);
 
 		/* the responder does not see these posts yet */
-		r.b->rq->tail += cases[i].posted;
-		get(&r, 0, write_only);
-		ktap_eq(last_sent(r.b)->syndrome, cases[i].code);
-		sim_end(r.s);
+		rig.b->rq->tail += cases[i].posted;
+		get(&rig, 0, write_only);
+		ktap_eq(last_sent(rig.b)->syndrome, cases[i].code);
+		sim_end(rig.s);
 	}
 }
 
 static void no_credits_with_an_srq(void)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r;
+	struct rig rig;
 
 	init.srq = sim_rq(16, 1, 0);
-	r = alone_with(&sim_attrs, &init);
-	rig_recv(&r, 1, 100);
-	get(&r, 0, write_only);
-	ktap_eq(last_sent(r.b)->syndrome, CAIRN_AETH_CREDIT_INVALID);
-	sim_end(r.s);
+	rig = alone_with(&sim_attrs, &init);
+	rig_recv(&rig, 1, 100);
+	get(&rig, 0, write_only);
+	ktap_eq(last_sent(rig.b)->syndrome, CAIRN_AETH_CREDIT_INVALID);
+	sim_end(rig.s);
 	sim_rq_free(init.srq);
 }
 
@@ -611,146 +611,146 @@ static void no_credits_with_an_srq(void)
  */
 
 /* Responses since @from: as a READ of @len from PSN number @n on. */
-static void expect_read(struct rig *r, u32 from, u32 n, u32 len)
+static void expect_read(struct rig *rig, u32 from, u32 n, u32 len)
 {
 	u32 npkts = len ? (len + PMTU - 1) / PMTU : 1, k;
 
-	if (!ktap_eq(r->s->n_sent - from, npkts))
+	if (!ktap_eq(rig->s->n_sent - from, npkts))
 		return;
 	for (k = 0; k < npkts; k++) {
-		const struct cairn_pkt *p = &r->s->sent[from + k].pkt;
+		const struct cairn_pkt *pkt = &rig->s->sent[from + k].pkt;
 		u8 want = npkts == 1 ? CAIRN_BTH_READ_RESP_ONLY :
 			  !k ? CAIRN_BTH_READ_RESP_FIRST :
 			  k == npkts - 1 ? CAIRN_BTH_READ_RESP_LAST :
 			  CAIRN_BTH_READ_RESP_MIDDLE;
 
-		ktap_eq(p->opcode, want);
-		ktap_eq(p->psn, cairn_psn_add(r->a->psn, n + k));
-		ktap_eq(p->payload_len, min(len - k * PMTU, (u32)PMTU));
+		ktap_eq(pkt->opcode, want);
+		ktap_eq(pkt->psn, cairn_psn_add(rig->a->psn, n + k));
+		ktap_eq(pkt->payload_len, min(len - k * PMTU, (u32)PMTU));
 	}
 }
 
 static void read_takes_a_psn_per_response(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	get(&r, 0, read_req);
-	expect_read(&r, 0, 0, 3000);
-	get(&r, 3, write_only);
-	expect_aeth(&r, 3, 3, ACKED);
-	ktap_eq(last_sent(r.b)->msn, 2);
-	sim_end(r.s);
+	get(&rig, 0, read_req);
+	expect_read(&rig, 0, 0, 3000);
+	get(&rig, 3, write_only);
+	expect_aeth(&rig, 3, 3, ACKED);
+	ktap_eq(last_sent(rig.b)->msn, 2);
+	sim_end(rig.s);
 }
 
 static void duplicate_reads_are_executed_again(void)
 {
 	struct req tail = read_req;
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 from;
 
-	get(&r, 0, read_req);
-	get(&r, 3, write_only);
-	from = r.s->n_sent;
-	get(&r, 0, read_req);
-	expect_read(&r, from, 0, 3000);
+	get(&rig, 0, read_req);
+	get(&rig, 3, write_only);
+	from = rig.s->n_sent;
+	get(&rig, 0, read_req);
+	expect_read(&rig, from, 0, 3000);
 	/* only the end of it */
-	from = r.s->n_sent;
+	from = rig.s->n_sent;
 	tail.off = 2 * PMTU;
 	tail.dma_len = 3000 - 2 * PMTU;
-	get(&r, 2, tail);
-	expect_read(&r, from, 2, 3000 - 2 * PMTU);
+	get(&rig, 2, tail);
+	expect_read(&rig, from, 2, 3000 - 2 * PMTU);
 	/* and the next new request is still the next */
-	from = r.s->n_sent;
-	get(&r, 4, write_only);
-	expect_aeth(&r, from, 4, ACKED);
-	sim_end(r.s);
+	from = rig.s->n_sent;
+	get(&rig, 4, write_only);
+	expect_aeth(&rig, from, 4, ACKED);
+	sim_end(rig.s);
 }
 
 /* A duplicate may not be another request in disguise. */
 static void duplicate_reads_must_agree(void)
 {
-	struct req q;
-	struct rig r = alone();
+	struct req req;
+	struct rig rig = alone();
 	u32 from;
 
-	get(&r, 0, read_req);
-	get(&r, 3, write_only);
-	from = r.s->n_sent;
-	q = read_req;
-	q.dma_len = 4000;
-	get(&r, 0, q);
-	q = read_req;
-	q.off = 100;
-	get(&r, 0, q);
-	q = read_req;
-	q.rkey = 0xdead00;
-	get(&r, 0, q);
-	q = read_req;
-	q.dma_len = 3000 - PMTU;
-	get(&r, 2, q);
-	get(&r, 0, faa);
-	ktap_eq(r.s->n_sent, from);
-	ktap_eq(r.b->atomics, 0);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	get(&rig, 0, read_req);
+	get(&rig, 3, write_only);
+	from = rig.s->n_sent;
+	req = read_req;
+	req.dma_len = 4000;
+	get(&rig, 0, req);
+	req = read_req;
+	req.off = 100;
+	get(&rig, 0, req);
+	req = read_req;
+	req.rkey = 0xdead00;
+	get(&rig, 0, req);
+	req = read_req;
+	req.dma_len = 3000 - PMTU;
+	get(&rig, 2, req);
+	get(&rig, 0, faa);
+	ktap_eq(rig.s->n_sent, from);
+	ktap_eq(rig.b->atomics, 0);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 static void duplicate_atomics_are_answered_from_memory(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u64 first, after;
 	u32 n;
 
-	memcpy(&first, r.mb->mem, 8);
+	memcpy(&first, rig.mb->mem, 8);
 	for (n = 0; n < 4; n++)
-		get(&r, n, faa);
+		get(&rig, n, faa);
 	for (n = 4; n--; ) {
-		get(&r, n, faa);
-		ktap_eq(last_sent(r.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
-		ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, n));
-		ktap_eq(last_sent(r.b)->orig, first + n);
-		ktap_eq(last_sent(r.b)->msn, n + 1);
+		get(&rig, n, faa);
+		ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
+		ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, n));
+		ktap_eq(last_sent(rig.b)->orig, first + n);
+		ktap_eq(last_sent(rig.b)->msn, n + 1);
 	}
-	memcpy(&after, r.mb->mem, 8);
+	memcpy(&after, rig.mb->mem, 8);
 	ktap_eq(after, first + 4);
-	ktap_eq(r.b->atomics, 4);
-	sim_end(r.s);
+	ktap_eq(rig.b->atomics, 4);
+	sim_end(rig.s);
 }
 
 /* More than the agreed number ago: forgotten, and certainly not repeated. */
 static void forgotten_atomics_are_not_repeated(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 n, from;
 
 	for (n = 0; n < 5; n++)
-		get(&r, n, faa);
-	from = r.s->n_sent;
-	get(&r, 0, faa);
-	ktap_eq(r.s->n_sent, from);
-	ktap_eq(r.b->atomics, 5);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+		get(&rig, n, faa);
+	from = rig.s->n_sent;
+	get(&rig, 0, faa);
+	ktap_eq(rig.s->n_sent, from);
+	ktap_eq(rig.b->atomics, 5);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 static void compare_and_swap(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req cas = { CAIRN_BTH_CMP_SWAP, .add = 77, .ack = true };
 	u64 first, now;
 
-	memcpy(&first, r.mb->mem, 8);
+	memcpy(&first, rig.mb->mem, 8);
 	cas.compare = first + 1;
-	get(&r, 0, cas);
-	ktap_eq(last_sent(r.b)->orig, first);
-	memcpy(&now, r.mb->mem, 8);
+	get(&rig, 0, cas);
+	ktap_eq(last_sent(rig.b)->orig, first);
+	memcpy(&now, rig.mb->mem, 8);
 	ktap_eq(now, first);
 	cas.compare = first;
-	get(&r, 1, cas);
-	ktap_eq(last_sent(r.b)->orig, first);
-	memcpy(&now, r.mb->mem, 8);
+	get(&rig, 1, cas);
+	ktap_eq(last_sent(rig.b)->orig, first);
+	memcpy(&now, rig.mb->mem, 8);
 	ktap_eq(now, 77);
-	sim_end(r.s);
+	sim_end(rig.s);
 }
 
 /* One more READ than agreed, while none has been answered. */
@@ -759,21 +759,21 @@ static void compare_and_swap(void)
  */
 static void repeated_reads_give_way(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req read = read_req;
 	u32 n, from;
 
 	for (n = 0; n < 16; n++)
-		get(&r, 3 * n, read);
-	from = r.s->n_sent;
-	part(&r, 0, read);
-	part(&r, 48, read);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	ktap_eq(r.s->n_sent, from + 3);
-	ktap_eq(r.s->sent[from].pkt.psn, cairn_psn_add(r.a->psn, 48));
-	ktap_eq(r.b->c.resp.replay.pending, 0);
-	sim_end(r.s);
+		get(&rig, 3 * n, read);
+	from = rig.s->n_sent;
+	part(&rig, 0, read);
+	part(&rig, 48, read);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	ktap_eq(rig.s->n_sent, from + 3);
+	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 48));
+	ktap_eq(rig.b->c.resp.replay.pending, 0);
+	sim_end(rig.s);
 }
 
 static void too_many_outstanding_reads(void)
@@ -782,20 +782,20 @@ static void too_many_outstanding_reads(void)
 	u32 kind, n;
 
 	for (kind = 0; kind < 2; kind++) {
-		struct rig r = alone();
+		struct rig rig = alone();
 		u32 psn = 0;
 
 		for (n = 0; n < 4; n++, psn += 3)
-			part(&r, psn, read_req);
-		part(&r, psn, *reqs[kind]);
-		sim_turn(r.b, CAIRN_RESP);
-		ktap_ok(sim_run(r.s, SIM_MS));
+			part(&rig, psn, read_req);
+		part(&rig, psn, *reqs[kind]);
+		sim_turn(rig.b, CAIRN_RESP);
+		ktap_ok(sim_run(rig.s, SIM_MS));
 		/* the four are answered first */
-		ktap_eq(r.s->n_sent, 13);
-		expect_aeth(&r, 0, psn, INVALID_REQ);
-		ktap_eq(r.b->c.state, CAIRN_QP_ERR);
-		ktap_eq(r.b->atomics, 0);
-		sim_end(r.s);
+		ktap_eq(rig.s->n_sent, 13);
+		expect_aeth(&rig, 0, psn, INVALID_REQ);
+		ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
+		ktap_eq(rig.b->atomics, 0);
+		sim_end(rig.s);
 	}
 }
 
@@ -806,51 +806,51 @@ static void no_reads_agreed(void)
 
 	for (i = 0; i < ARRAY_SIZE(reqs); i++) {
 		struct cairn_qp_attrs attrs = sim_attrs;
-		struct rig r;
+		struct rig rig;
 
 		attrs.max_dest_rd_atomic = 0;
-		r = alone_with(&attrs, &sim_rc);
-		get(&r, 0, *reqs[i]);
-		expect_aeth(&r, 0, 0, INVALID_REQ);
-		ktap_eq(r.b->atomics, 0);
-		sim_end(r.s);
+		rig = alone_with(&attrs, &sim_rc);
+		get(&rig, 0, *reqs[i]);
+		expect_aeth(&rig, 0, 0, INVALID_REQ);
+		ktap_eq(rig.b->atomics, 0);
+		sim_end(rig.s);
 	}
 }
 
 /* Responses come in PSN order, and the ACK of what follows after them. */
 static void answers_in_order(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 i;
 
-	r.s->budget = 1;
-	part(&r, 0, write_only);
-	part(&r, 1, read_req);
-	part(&r, 4, faa);
-	part(&r, 5, read_req);
-	part(&r, 8, write_only);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_ok(sim_run(r.s, SIM_MS));
-	for (i = 1; i < r.s->n_sent; i++)
-		ktap_ok(cairn_psn_diff(r.s->sent[i].pkt.psn,
-				       r.s->sent[i - 1].pkt.psn) > 0);
-	expect_aeth(&r, 0, 8, ACKED);
-	sim_end(r.s);
+	rig.s->budget = 1;
+	part(&rig, 0, write_only);
+	part(&rig, 1, read_req);
+	part(&rig, 4, faa);
+	part(&rig, 5, read_req);
+	part(&rig, 8, write_only);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_ok(sim_run(rig.s, SIM_MS));
+	for (i = 1; i < rig.s->n_sent; i++)
+		ktap_ok(cairn_psn_diff(rig.s->sent[i].pkt.psn,
+				       rig.s->sent[i - 1].pkt.psn) > 0);
+	expect_aeth(&rig, 0, 8, ACKED);
+	sim_end(rig.s);
 }
 
 /* A NAK comes after the responses to what was before it. */
 static void nak_after_the_responses(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	r.s->budget = 1;
-	part(&r, 0, read_req);
-	part(&r, 4, write_only);
-	sim_turn(r.b, CAIRN_RESP);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.s->n_sent, 4);
-	expect_aeth(&r, 0, 3, SEQ_ERR);
-	sim_end(r.s);
+	rig.s->budget = 1;
+	part(&rig, 0, read_req);
+	part(&rig, 4, write_only);
+	sim_turn(rig.b, CAIRN_RESP);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.s->n_sent, 4);
+	expect_aeth(&rig, 0, 3, SEQ_ERR);
+	sim_end(rig.s);
 }
 
 /*
@@ -859,74 +859,74 @@ static void nak_after_the_responses(void)
 
 static void nothing_before_rtr(void)
 {
-	struct sim *s = sim_new(1);
-	struct sim_qp *b = sim_qp(s, 1, &sim_rc);
+	struct sim *sim = sim_new(1);
+	struct sim_qp *qp = sim_qp(sim, 1, &sim_rc);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_WRITE_ONLY,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = b->c.qpn,
+		.qpn = qp->c.qpn,
 		.ack_req = true,
 	};
 
-	s->record = true;
-	b->c.attrs = sim_attrs;
-	sim_inject(b, &pkt, NULL);
-	sim_modify(b, CAIRN_QP_INIT);
-	sim_inject(b, &pkt, NULL);
-	ktap_ok(sim_run(s, SIM_SEC));
-	ktap_eq(s->n_sent, 0);
-	ktap_eq(b->count[CAIRN_CTR_RX_WRONG_QP], 2);
-	ktap_eq(b->asyncs, 0);
-	sim_end(s);
+	sim->record = true;
+	qp->c.attrs = sim_attrs;
+	sim_inject(qp, &pkt, NULL);
+	sim_modify(qp, CAIRN_QP_INIT);
+	sim_inject(qp, &pkt, NULL);
+	ktap_ok(sim_run(sim, SIM_SEC));
+	ktap_eq(sim->n_sent, 0);
+	ktap_eq(qp->count[CAIRN_CTR_RX_WRONG_QP], 2);
+	ktap_eq(qp->asyncs, 0);
+	sim_end(sim);
 }
 
 static void communication_established_once(void)
 {
-	struct sim *s = sim_new(1);
-	struct sim_qp *b = sim_qp(s, 1, &sim_rc);
+	struct sim *sim = sim_new(1);
+	struct sim_qp *qp = sim_qp(sim, 1, &sim_rc);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_WRITE_ONLY,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = b->c.qpn,
+		.qpn = qp->c.qpn,
 		.psn = 5,
 		.ack_req = true,
 	};
 
-	s->record = true;
-	b->c.attrs = sim_attrs;
-	sim_modify(b, CAIRN_QP_INIT);
-	cairn_resp_set_psn(&b->c, 5);
-	sim_modify(b, CAIRN_QP_RTR);
-	ktap_ok(sim_run(s, SIM_SEC));
-	ktap_eq(b->asyncs, 0);
+	sim->record = true;
+	qp->c.attrs = sim_attrs;
+	sim_modify(qp, CAIRN_QP_INIT);
+	cairn_resp_set_psn(&qp->c, 5);
+	sim_modify(qp, CAIRN_QP_RTR);
+	ktap_ok(sim_run(sim, SIM_SEC));
+	ktap_eq(qp->asyncs, 0);
 	for (; pkt.psn < 10; pkt.psn++)
-		sim_inject(b, &pkt, NULL);
-	ktap_eq(b->asyncs, 1);
-	ktap_eq(sim_async_count(b, CAIRN_ASYNC_COMM_EST), 1);
-	ktap_eq(s->n_sent, 5);
-	sim_modify(b, CAIRN_QP_RTS);
-	sim_inject(b, &pkt, NULL);
-	ktap_eq(b->asyncs, 1);
-	sim_end(s);
+		sim_inject(qp, &pkt, NULL);
+	ktap_eq(qp->asyncs, 1);
+	ktap_eq(sim_async_count(qp, CAIRN_ASYNC_COMM_EST), 1);
+	ktap_eq(sim->n_sent, 5);
+	sim_modify(qp, CAIRN_QP_RTS);
+	sim_inject(qp, &pkt, NULL);
+	ktap_eq(qp->asyncs, 1);
+	sim_end(sim);
 }
 
 static void other_partitions_are_dropped(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_WRITE_ONLY,
 		.pkey = 0x8001,
-		.qpn = r.b->c.qpn,
+		.qpn = rig.b->c.qpn,
 		.ack_req = true,
 	};
 
-	rig_recv(&r, 21, 1000);
-	sim_inject(r.b, &pkt, NULL);
-	ktap_eq(r.s->n_sent, 0);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
-	get(&r, 0, send_only);
-	expect_aeth(&r, 0, 0, ACKED);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 1000);
+	sim_inject(rig.b, &pkt, NULL);
+	ktap_eq(rig.s->n_sent, 0);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
+	get(&rig, 0, send_only);
+	expect_aeth(&rig, 0, 0, ACKED);
+	sim_end(rig.s);
 }
 
 static void other_transports_are_dropped(void)
@@ -936,57 +936,57 @@ static void other_transports_are_dropped(void)
 		CAIRN_BTH_UC | CAIRN_BTH_WRITE_ONLY,
 		CAIRN_BTH_UD | CAIRN_BTH_SEND_ONLY,
 	};
-	struct rig r = alone();
+	struct rig rig = alone();
 	u32 i;
 
-	rig_recv(&r, 21, 1000);
+	rig_recv(&rig, 21, 1000);
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		get(&r, 0, (struct req){ ops[i], 10, .dma_len = 10 });
-	ktap_eq(r.s->n_sent, 0);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_WRONG_QP], ARRAY_SIZE(ops));
-	get(&r, 0, send_only);
-	expect_aeth(&r, 0, 0, ACKED);
-	sim_end(r.s);
+		get(&rig, 0, (struct req){ ops[i], 10, .dma_len = 10 });
+	ktap_eq(rig.s->n_sent, 0);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_WRONG_QP], ARRAY_SIZE(ops));
+	get(&rig, 0, send_only);
+	expect_aeth(&rig, 0, 0, ACKED);
+	sim_end(rig.s);
 }
 
 /* The flag travels from the sender's WQE to the receiver's CQE. */
 static void solicited_messages(void)
 {
-	struct rig r = alone();
-	struct req q = send_only;
+	struct rig rig = alone();
+	struct req req = send_only;
 
-	rig_recv(&r, 21, 1000);
-	rig_recv(&r, 22, 1000);
-	get(&r, 0, q);
-	q.solicited = true;
-	get(&r, 1, q);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.flags, 0);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[1].cqe.flags, CAIRN_CQE_SOLICITED);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 1000);
+	rig_recv(&rig, 22, 1000);
+	get(&rig, 0, req);
+	req.solicited = true;
+	get(&rig, 1, req);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.flags, 0);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[1].cqe.flags, CAIRN_CQE_SOLICITED);
+	sim_end(rig.s);
 }
 
 /* PSNs come again: the record of an old READ is not that of a new one. */
 static void an_old_read_answers_for_no_new_one(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	struct req old = read_req, fresh = read_req;
 	u32 from;
 
 	old.dma_len = 4 * sim_attrs.pmtu;
 	fresh.dma_len = 100;
 	fresh.off = 8192;
-	get(&r, 0, old);
-	sim_run(r.s, 20 * SIM_US);
+	get(&rig, 0, old);
+	sim_run(rig.s, 20 * SIM_US);
 	/* as after 2^24 - 1 PSNs of SENDs and WRITEs */
-	r.b->c.resp.epsn = cairn_psn_add(r.a->psn, 2);
-	get(&r, 2, fresh);
-	from = r.s->n_sent;
-	get(&r, 2, fresh);
-	ktap_eq(r.s->n_sent, from + 1);
-	ktap_eq(last_sent(r.b)->psn, cairn_psn_add(r.a->psn, 2));
-	sim_end(r.s);
+	rig.b->c.resp.epsn = cairn_psn_add(rig.a->psn, 2);
+	get(&rig, 2, fresh);
+	from = rig.s->n_sent;
+	get(&rig, 2, fresh);
+	ktap_eq(rig.s->n_sent, from + 1);
+	ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, 2));
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -12,30 +12,30 @@ static void dies(u32 timeout, u32 retry_cnt, u8 opcode)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	u64 start, took, tries = retry_cnt + 1;
-	struct rig r;
+	struct rig rig;
 
 	attrs.timeout = timeout;
 	attrs.retry_cnt = retry_cnt;
-	r = rig_with(timeout * 8 + retry_cnt, &sim_rc, &attrs);
-	r.s->dead[1] = true;
-	start = r.s->now;
-	rig_recv_a(&r, 9);
-	rig_send(&r, 1, opcode, opcode == CAIRN_WQE_FAA ? 8 : 3000);
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 100);
-	rig_send(&r, 3, CAIRN_WQE_READ, 100);
-	ktap_ok(sim_run(r.s, timeout_ns(timeout) * 4 * tries + SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
-	expect_cqes(r.a, CAIRN_REQ, 1, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	expect_cqe(r.a, CAIRN_RESP, 0, 9, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-	if (r.a->cq[CAIRN_REQ].n) {
-		took = r.a->cq[CAIRN_REQ].log[0].when - start;
+	rig = rig_with(timeout * 8 + retry_cnt, &sim_rc, &attrs);
+	rig.s->dead[1] = true;
+	start = rig.s->now;
+	rig_recv_a(&rig, 9);
+	rig_send(&rig, 1, opcode, opcode == CAIRN_WQE_FAA ? 8 : 3000);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);
+	rig_send(&rig, 3, CAIRN_WQE_READ, 100);
+	ktap_ok(sim_run(rig.s, timeout_ns(timeout) * 4 * tries + SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	expect_cqes(rig.a, CAIRN_REQ, 1, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(rig.a, CAIRN_RESP, 0, 9, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	if (rig.a->cq[CAIRN_REQ].n) {
+		took = rig.a->cq[CAIRN_REQ].log[0].when - start;
 		ktap_ok(took >= timeout_ns(timeout) * tries);
 		ktap_ok(took <= timeout_ns(timeout) * 4 * tries + SIM_MS);
 	}
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], tries);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRY_EXCEEDED], 1);
-	sim_end(r.s);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], tries);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRY_EXCEEDED], 1);
+	sim_end(rig.s);
 }
 
 static void dead_peer(void)
@@ -54,17 +54,17 @@ static void dead_peer(void)
 static void timeout_zero_waits_for_ever(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 
 	attrs.timeout = 0;
-	r = rig_with(1, &sim_rc, &attrs);
-	r.s->dead[1] = true;
-	rig_send(&r, 1, CAIRN_WQE_SEND, 3000);
-	ktap_ok(sim_run(r.s, 1000 * SIM_SEC));
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	ktap_eq(cairn_req_deadline(&r.a->c), 0);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS], 0);
-	sim_end(r.s);
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 3000);
+	ktap_ok(sim_run(rig.s, 1000 * SIM_SEC));
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(cairn_req_deadline(&rig.a->c), 0);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 0);
+	sim_end(rig.s);
 }
 
 static enum sim_fate drop_first_tries(struct sim_qp *qp,
@@ -82,84 +82,84 @@ static void progress_renews_the_retries(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	u8 tries[64] = { 0 };
-	struct rig r;
+	struct rig rig;
 	u32 i;
 
 	attrs.retry_cnt = 3;
 	attrs.timeout = 8;
 	attrs.pmtu = 256;
-	r = rig_with(1, &sim_rc, &attrs);
-	r.a->hooks.emit = drop_first_tries;
-	r.a->hooks.arg = tries;
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.a->hooks.emit = drop_first_tries;
+	rig.a->hooks.arg = tries;
 	for (i = 1; i <= 20; i++) {
-		rig_send(&r, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 256);
+		rig_send(&rig, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 256);
 		/* one at a time, so that every try is a timeout */
-		ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+		ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	}
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 60);
-	sim_end(r.s);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 60);
+	sim_end(rig.s);
 }
 
-static void revive(struct sim *s, void *arg)
+static void revive(struct sim *sim, void *arg)
 {
-	s->dead[*(u32 *)arg] = false;
+	sim->dead[*(u32 *)arg] = false;
 }
 
 /* All answers are lost for a while; nothing is executed twice. */
 static void deaf_requester(void)
 {
 	static u32 host;
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u64 before, after;
 
-	memcpy(&before, r.mb->mem, 8);
-	rig_recv(&r, 1, 100);
-	r.s->dead[0] = true;
-	rig_send(&r, 1, CAIRN_WQE_FAA, 8);
-	rig_send(&r, 2, CAIRN_WQE_SEND, 100);
-	rig_send(&r, 3, CAIRN_WQE_FAA, 8);
-	sim_at(r.s, r.s->now + 3 * timeout_ns(14), revive, &host);
-	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	memcpy(&after, r.mb->mem, 8);
+	memcpy(&before, rig.mb->mem, 8);
+	rig_recv(&rig, 1, 100);
+	rig.s->dead[0] = true;
+	rig_send(&rig, 1, CAIRN_WQE_FAA, 8);
+	rig_send(&rig, 2, CAIRN_WQE_SEND, 100);
+	rig_send(&rig, 3, CAIRN_WQE_FAA, 8);
+	sim_at(rig.s, rig.s->now + 3 * timeout_ns(14), revive, &host);
+	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	memcpy(&after, rig.mb->mem, 8);
 	ktap_eq(after, before + 2);
-	ktap_eq(r.b->atomics, 2);
-	sim_end(r.s);
+	ktap_eq(rig.b->atomics, 2);
+	sim_end(rig.s);
 }
 
 /* The timer stops with the last acknowledgement. */
 static void no_timer_when_idle(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 60000);
-	rig_send(&r, 2, CAIRN_WQE_READ, 3000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 2);
-	ktap_eq(cairn_req_deadline(&r.a->c), 0);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 60000);
+	rig_send(&rig, 2, CAIRN_WQE_READ, 3000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 2);
+	ktap_eq(cairn_req_deadline(&rig.a->c), 0);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(rig.s);
 }
 
 /* A steady stream of ACKs keeps a long transfer from timing out. */
 static void progress_restarts_the_timer(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 	u32 i;
 
 	attrs.timeout = 10;	/* 4.2 ms */
-	r = rig_with(1, &sim_rc, &attrs);
-	r.s->byte_ps = 8000;	/* 1 Gbit/s: 9.6 ms in all */
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.s->byte_ps = 8000;	/* 1 Gbit/s: 9.6 ms in all */
 	for (i = 1; i <= 20; i++)
-		rig_send(&r, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ,
+		rig_send(&rig, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ,
 			 60000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-	sim_end(r.s);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

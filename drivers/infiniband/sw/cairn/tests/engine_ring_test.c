@@ -13,57 +13,57 @@ struct bystander {
 
 static struct bystander begin(u64 seed)
 {
-	struct bystander y = { .r = rig_new(seed) };
-	struct sim_qp *c = sim_qp(y.r.s, 0, &sim_rc);
-	struct sim_qp *d = sim_qp(y.r.s, 1, &sim_rc);
+	struct bystander bystander = { .r = rig_new(seed) };
+	struct sim_qp *qp_c = sim_qp(bystander.r.s, 0, &sim_rc);
+	struct sim_qp *qp_d = sim_qp(bystander.r.s, 1, &sim_rc);
 	struct flow_cfg cfg = flow_default;
 
 	cfg.wrs = 20;
-	sim_connect(c, d, &sim_attrs);
-	y.f = flow_new(c, d, &cfg);
-	flow_random(y.f);
-	y.r.a->hostile = true;
+	sim_connect(qp_c, qp_d, &sim_attrs);
+	bystander.f = flow_new(qp_c, qp_d, &cfg);
+	flow_random(bystander.f);
+	bystander.r.a->hostile = true;
 	/* a random WQE may be a SEND without a posted receive */
-	y.r.a->c.attrs.rnr_retry = 3;
-	y.r.s->record = false;
-	return y;
+	bystander.r.a->c.attrs.rnr_retry = 3;
+	bystander.r.s->record = false;
+	return bystander;
 }
 
-static void finish(struct bystander *y)
+static void finish(struct bystander *bystander)
 {
-	flow_start(y->f);
-	ktap_ok(sim_run(y->r.s, 100 * SIM_SEC));
-	flow_check(y->f);
-	flow_free(y->f);
-	sim_end(y->r.s);
+	flow_start(bystander->f);
+	ktap_ok(sim_run(bystander->r.s, 100 * SIM_SEC));
+	flow_check(bystander->f);
+	flow_free(bystander->f);
+	sim_end(bystander->r.s);
 }
 
-/* Put @w at the tail and move it by @units. */
-static void put(struct sim_qp *qp, const union cairn_wqe_buf *w, u32 units)
+/* Put @wqe at the tail and move it by @units. */
+static void put(struct sim_qp *qp, const union cairn_wqe_buf *wqe, u32 units)
 {
 	u32 i;
 
 	for (i = 0; i < min_t(u32, units, CAIRN_MAX_WQE_UNITS); i++)
 		memcpy(sim_unit(qp->sq, qp->c.sq_depth, qp->sq_tail + i),
-		       w->bytes + i * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
+		       wqe->bytes + i * CAIRN_UNIT_SIZE, CAIRN_UNIT_SIZE);
 	qp->sq_tail += units;
 	sim_doorbell(qp);
 }
 
 /* A WQE that would be fine: a SEND of 16 bytes with number 2. */
-static union cairn_wqe_buf good_wqe(const struct rig *r)
+static union cairn_wqe_buf good_wqe(const struct rig *rig)
 {
-	union cairn_wqe_buf w = { .send = {
+	union cairn_wqe_buf wqe = { .send = {
 		.wr_id = 2,
 		.opcode = CAIRN_WQE_SEND,
 		.num_sge = 1,
 		.units = 1,
-		.remote_addr = r->mb->va,
-		.rkey = r->mb->key,
-		.sge[0] = sim_sge(r->ma, 0, 16),
+		.remote_addr = rig->mb->va,
+		.rkey = rig->mb->key,
+		.sge[0] = sim_sge(rig->ma, 0, 16),
 	} };
 
-	return w;
+	return wqe;
 }
 
 struct bad_wqe {
@@ -73,98 +73,98 @@ struct bad_wqe {
 	u8 units;		/* of the ring that it takes, 0: 1 */
 };
 
-static void opcode_9(struct cairn_send_wqe *w)
+static void opcode_9(struct cairn_send_wqe *wqe)
 {
-	w->opcode = CAIRN_WQE_LOCAL_INV + 1;
+	wqe->opcode = CAIRN_WQE_LOCAL_INV + 1;
 }
 
-static void opcode_12(struct cairn_send_wqe *w)
+static void opcode_12(struct cairn_send_wqe *wqe)
 {
-	w->opcode = CAIRN_WQE_OPCODES;
+	wqe->opcode = CAIRN_WQE_OPCODES;
 }
 
-static void opcode_255(struct cairn_send_wqe *w)
+static void opcode_255(struct cairn_send_wqe *wqe)
 {
-	w->opcode = 255;
+	wqe->opcode = 255;
 }
 
-static void flag_4(struct cairn_send_wqe *w)
+static void flag_4(struct cairn_send_wqe *wqe)
 {
-	w->flags = 1 << 4;
+	wqe->flags = 1 << 4;
 }
 
-static void flag_7(struct cairn_send_wqe *w)
+static void flag_7(struct cairn_send_wqe *wqe)
 {
-	w->flags = 1 << 7;
+	wqe->flags = 1 << 7;
 }
 
-static void sges_3(struct cairn_send_wqe *w)
+static void sges_3(struct cairn_send_wqe *wqe)
 {
-	w->num_sge = 3;
+	wqe->num_sge = 3;
 }
 
-static void sges_33(struct cairn_send_wqe *w)
+static void sges_33(struct cairn_send_wqe *wqe)
 {
-	w->num_sge = 33;
-	w->units = 9;
+	wqe->num_sge = 33;
+	wqe->units = 9;
 }
 
-static void sges_255(struct cairn_send_wqe *w)
+static void sges_255(struct cairn_send_wqe *wqe)
 {
-	w->num_sge = 255;
-	w->units = 9;
+	wqe->num_sge = 255;
+	wqe->units = 9;
 }
 
-static void inline_33(struct cairn_send_wqe *w)
+static void inline_33(struct cairn_send_wqe *wqe)
 {
-	w->flags = CAIRN_WQE_INLINE;
-	w->inline_len = 33;
+	wqe->flags = CAIRN_WQE_INLINE;
+	wqe->inline_len = 33;
 }
 
-static void inline_513(struct cairn_send_wqe *w)
+static void inline_513(struct cairn_send_wqe *wqe)
 {
-	w->flags = CAIRN_WQE_INLINE;
-	w->inline_len = 513;
-	w->units = 9;
+	wqe->flags = CAIRN_WQE_INLINE;
+	wqe->inline_len = 513;
+	wqe->units = 9;
 }
 
-static void inline_all(struct cairn_send_wqe *w)
+static void inline_all(struct cairn_send_wqe *wqe)
 {
-	w->flags = CAIRN_WQE_INLINE;
-	w->inline_len = ~0u;
-	w->units = 9;
+	wqe->flags = CAIRN_WQE_INLINE;
+	wqe->inline_len = ~0u;
+	wqe->units = 9;
 }
 
-static void inline_read(struct cairn_send_wqe *w)
+static void inline_read(struct cairn_send_wqe *wqe)
 {
-	w->opcode = CAIRN_WQE_READ;
-	w->flags = CAIRN_WQE_INLINE;
-	w->inline_len = 8;
+	wqe->opcode = CAIRN_WQE_READ;
+	wqe->flags = CAIRN_WQE_INLINE;
+	wqe->inline_len = 8;
 }
 
-static void atomic_without_sge(struct cairn_send_wqe *w)
+static void atomic_without_sge(struct cairn_send_wqe *wqe)
 {
-	w->opcode = CAIRN_WQE_FAA;
-	w->num_sge = 0;
+	wqe->opcode = CAIRN_WQE_FAA;
+	wqe->num_sge = 0;
 }
 
-static void atomic_of_16(struct cairn_send_wqe *w)
+static void atomic_of_16(struct cairn_send_wqe *wqe)
 {
-	w->opcode = CAIRN_WQE_CAS;
-	w->sge[1].length = 16;
+	wqe->opcode = CAIRN_WQE_CAS;
+	wqe->sge[1].length = 16;
 }
 
-static void huge(struct cairn_send_wqe *w)
+static void huge(struct cairn_send_wqe *wqe)
 {
-	w->sge[0].length = (1u << 31) + 1;
+	wqe->sge[0].length = (1u << 31) + 1;
 }
 
 /* 2^32 in all: a sum of 32 bits would be 0 */
-static void overflow(struct cairn_send_wqe *w)
+static void overflow(struct cairn_send_wqe *wqe)
 {
-	w->num_sge = 2;
-	w->sge[0].length = 1u << 31;
-	w->sge[1].length = 1u << 31;
+	wqe->num_sge = 2;
+	wqe->sge[0].length = 1u << 31;
+	wqe->sge[1].length = 1u << 31;
 }
 
 static const struct bad_wqe bad_wqes[] = {
@@ -192,64 +192,64 @@ static void bad_wqes_fail_in_their_turn(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad_wqes) && !ktap.failures; i++) {
-		const struct bad_wqe *c = &bad_wqes[i];
-		struct bystander y = begin(i);
-		struct rig *r = &y.r;
-		union cairn_wqe_buf w = good_wqe(r);
+		const struct bad_wqe *wqe = &bad_wqes[i];
+		struct bystander bystander = begin(i);
+		struct rig *rig = &bystander.r;
+		union cairn_wqe_buf wqe_w = good_wqe(rig);
 
-		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-		c->spoil(&w.send);
-		put(r->a, &w, c->units ?: 1);
-		rig_send(r, 3, CAIRN_WQE_WRITE, 5000);
-		sim_run(r->s, SIM_SEC);
-		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_cqe(r->a, CAIRN_REQ, 1, 2, c->status);
-		expect_cqe(r->a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_eq(r->a->c.state, CAIRN_QP_ERR);
-		ktap_eq(r->a->count[CAIRN_CTR_BAD_WQES], 1);
-		finish(&y);
+		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+		wqe->spoil(&wqe_w.send);
+		put(rig->a, &wqe_w, wqe->units ?: 1);
+		rig_send(rig, 3, CAIRN_WQE_WRITE, 5000);
+		sim_run(rig->s, SIM_SEC);
+		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig->a, CAIRN_REQ, 1, 2, wqe->status);
+		expect_cqe(rig->a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
+		ktap_eq(rig->a->count[CAIRN_CTR_BAD_WQES], 1);
+		finish(&bystander);
 		if (ktap.failures)
-			ktap_diag("case: %s", c->name);
+			ktap_diag("case: %s", wqe->name);
 	}
 }
 
 /* A ring that can not be walked is fatal; the peer is not involved. */
 static void bad_units(u8 units, u32 posted)
 {
-	struct bystander y = begin(units);
-	struct rig *r = &y.r;
-	union cairn_wqe_buf w = good_wqe(r);
+	struct bystander bystander = begin(units);
+	struct rig *rig = &bystander.r;
+	union cairn_wqe_buf wqe = good_wqe(rig);
 
-	w.send.units = units;
-	put(r->a, &w, posted);
-	sim_run(r->s, SIM_SEC);
-	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
-	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
-	ktap_eq(r->a->count[CAIRN_CTR_BAD_RINGS], 1);
-	ktap_eq(r->a->cq[CAIRN_REQ].n, 0);
+	wqe.send.units = units;
+	put(rig->a, &wqe, posted);
+	sim_run(rig->s, SIM_SEC);
+	ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
+	ktap_eq(rig->a->count[CAIRN_CTR_BAD_RINGS], 1);
+	ktap_eq(rig->a->cq[CAIRN_REQ].n, 0);
 	/* once is enough */
-	sim_doorbell(r->a);
-	sim_run(r->s, SIM_SEC);
-	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
-	finish(&y);
+	sim_doorbell(rig->a);
+	sim_run(rig->s, SIM_SEC);
+	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
+	finish(&bystander);
 }
 
 /* The same WQE met by the flush, behind a good one. */
 static void bad_units_flushed(u8 units, u32 posted)
 {
-	struct bystander y = begin(units);
-	struct rig *r = &y.r;
-	union cairn_wqe_buf w = good_wqe(r);
+	struct bystander bystander = begin(units);
+	struct rig *rig = &bystander.r;
+	union cairn_wqe_buf wqe = good_wqe(rig);
 
-	sim_modify(r->a, CAIRN_QP_ERR);
-	sim_run(r->s, SIM_MS);
-	put(r->a, &w, 1);
-	w.send.units = units;
-	put(r->a, &w, posted);
-	sim_run(r->s, SIM_SEC);
-	expect_cqe(r->a, CAIRN_REQ, 0, 2, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
-	finish(&y);
+	sim_modify(rig->a, CAIRN_QP_ERR);
+	sim_run(rig->s, SIM_MS);
+	put(rig->a, &wqe, 1);
+	wqe.send.units = units;
+	put(rig->a, &wqe, posted);
+	sim_run(rig->s, SIM_SEC);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
+	finish(&bystander);
 }
 
 static void units_that_can_not_be_flushed(void)
@@ -272,19 +272,19 @@ static void units_that_can_not_be(void)
 /* The write pointer stands where it can not: beyond or behind. */
 static void bad_pointer(s32 move)
 {
-	struct bystander y = begin(1);
-	struct rig *r = &y.r;
+	struct bystander bystander = begin(1);
+	struct rig *rig = &bystander.r;
 
-	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-	sim_run(r->s, SIM_SEC);
-	r->a->sq_tail += move;
-	sim_doorbell(r->a);
-	sim_run(r->s, SIM_SEC);
-	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r->a->c.state, CAIRN_QP_ERR);
-	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), 1);
-	finish(&y);
+	rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+	sim_run(rig->s, SIM_SEC);
+	rig->a->sq_tail += move;
+	sim_doorbell(rig->a);
+	sim_run(rig->s, SIM_SEC);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
+	finish(&bystander);
 }
 
 static void write_pointer_that_can_not_be(void)
@@ -304,18 +304,18 @@ static void write_pointer_after_the_end(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(moves); i++) {
-		struct bystander y = begin(i);
-		struct rig *r = &y.r;
+		struct bystander bystander = begin(i);
+		struct rig *rig = &bystander.r;
 
-		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-		sim_run(r->s, SIM_SEC);
-		sim_modify(r->a, CAIRN_QP_ERR);
-		sim_run(r->s, SIM_SEC);
-		r->a->sq_tail += moves[i];
-		sim_doorbell(r->a);
-		sim_run(r->s, SIM_SEC);
-		ktap_eq(r->a->cq[CAIRN_REQ].n, 1);
-		finish(&y);
+		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+		sim_run(rig->s, SIM_SEC);
+		sim_modify(rig->a, CAIRN_QP_ERR);
+		sim_run(rig->s, SIM_SEC);
+		rig->a->sq_tail += moves[i];
+		sim_doorbell(rig->a);
+		sim_run(rig->s, SIM_SEC);
+		ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
+		finish(&bystander);
 	}
 }
 
@@ -324,24 +324,24 @@ static void write_pointer_after_the_end(void)
  */
 static void write_pointer_taken_back(bool put_right)
 {
-	struct bystander y = begin(1);
-	struct rig *r = &y.r;
+	struct bystander bystander = begin(1);
+	struct rig *rig = &bystander.r;
 
-	r->s->dead[1] = true;
-	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-	rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-	sim_run(r->s, 20 * SIM_US);
-	r->a->sq_tail--;
-	sim_doorbell(r->a);
-	sim_run(r->s, SIM_MS);
-	ktap_eq(r->a->c.state, CAIRN_QP_RTS);
-	r->s->dead[1] = false;
-	r->a->sq_tail += put_right;
-	sim_run(r->s, 10 * SIM_SEC);
-	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(r->a->c.state, put_right ? CAIRN_QP_RTS : CAIRN_QP_ERR);
-	ktap_eq(r->a->count[CAIRN_CTR_BAD_RINGS], !put_right);
-	finish(&y);
+	rig->s->dead[1] = true;
+	rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+	rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+	sim_run(rig->s, 20 * SIM_US);
+	rig->a->sq_tail--;
+	sim_doorbell(rig->a);
+	sim_run(rig->s, SIM_MS);
+	ktap_eq(rig->a->c.state, CAIRN_QP_RTS);
+	rig->s->dead[1] = false;
+	rig->a->sq_tail += put_right;
+	sim_run(rig->s, 10 * SIM_SEC);
+	expect_cqes(rig->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig->a->c.state, put_right ? CAIRN_QP_RTS : CAIRN_QP_ERR);
+	ktap_eq(rig->a->count[CAIRN_CTR_BAD_RINGS], !put_right);
+	finish(&bystander);
 }
 
 static void write_pointer_taken_back_and_left(void)
@@ -357,41 +357,41 @@ static void write_pointer_taken_back_and_put_right(void)
 /* The doorbell's pointer is newer than that in space 3. */
 static void doorbell_first(void)
 {
-	struct bystander y = begin(1);
-	struct rig *r = &y.r;
+	struct bystander bystander = begin(1);
+	struct rig *rig = &bystander.r;
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE, 5000);
+	struct sim_wr wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, 5000);
 
-	r->s->dead[1] = true;
+	rig->s->dead[1] = true;
 	wr.wr_id = 1;
-	ktap_ok(sim_queue_send(r->a, &wr));
-	r->a->sq_tail--;
-	sim_ring(r->a, r->a->sq_tail + 1);
-	sim_run(r->s, 20 * SIM_US);
-	ktap_eq(r->a->c.req.new_rec, 1);
-	ktap_eq(r->a->c.state, CAIRN_QP_RTS);
-	r->a->sq_tail++;
-	r->s->dead[1] = false;
-	sim_run(r->s, 10 * SIM_SEC);
-	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	finish(&y);
+	ktap_ok(sim_queue_send(rig->a, &wr));
+	rig->a->sq_tail--;
+	sim_ring(rig->a, rig->a->sq_tail + 1);
+	sim_run(rig->s, 20 * SIM_US);
+	ktap_eq(rig->a->c.req.new_rec, 1);
+	ktap_eq(rig->a->c.state, CAIRN_QP_RTS);
+	rig->a->sq_tail++;
+	rig->s->dead[1] = false;
+	sim_run(rig->s, 10 * SIM_SEC);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	finish(&bystander);
 }
 
 /* A late one is older; one that cannot be ends the queue. */
 static void doorbell_with(s32 move, bool good)
 {
-	struct bystander y = begin(1);
-	struct rig *r = &y.r;
+	struct bystander bystander = begin(1);
+	struct rig *rig = &bystander.r;
 
-	rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-	rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-	sim_run(r->s, SIM_SEC);
-	sim_ring(r->a, r->a->sq_tail + move);
-	sim_run(r->s, SIM_SEC);
-	expect_cqes(r->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(r->a->c.state, good ? CAIRN_QP_RTS : CAIRN_QP_ERR);
-	ktap_eq(sim_async_count(r->a, CAIRN_ASYNC_QP_FATAL), !good);
-	finish(&y);
+	rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+	rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+	sim_run(rig->s, SIM_SEC);
+	sim_ring(rig->a, rig->a->sq_tail + move);
+	sim_run(rig->s, SIM_SEC);
+	expect_cqes(rig->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig->a->c.state, good ? CAIRN_QP_RTS : CAIRN_QP_ERR);
+	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), !good);
+	finish(&bystander);
 }
 
 static void doorbells_late_and_bad(void)
@@ -411,16 +411,16 @@ static void wqe_changed_before_a_retry(void)
 	u32 byte;
 
 	for (byte = 8; byte < CAIRN_UNIT_SIZE && !ktap.failures; byte++) {
-		struct bystander y = begin(1);
-		struct rig *r = &y.r;
+		struct bystander bystander = begin(1);
+		struct rig *rig = &bystander.r;
 
-		r->s->dead[1] = true;
-		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-		rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-		sim_run(r->s, 100 * SIM_US);
-		sim_unit(r->a->sq, 128, r->a->sq_tail - 2)[byte] ^= 0x5a;
-		r->s->dead[1] = false;
-		finish(&y);
+		rig->s->dead[1] = true;
+		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+		rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+		sim_run(rig->s, 100 * SIM_US);
+		sim_unit(rig->a->sq, 128, rig->a->sq_tail - 2)[byte] ^= 0x5a;
+		rig->s->dead[1] = false;
+		finish(&bystander);
 	}
 }
 
@@ -441,20 +441,20 @@ static void valid_changes_before_a_retry(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(changes) && !ktap.failures; i++) {
-		struct bystander y = begin(1);
-		struct rig *r = &y.r;
+		struct bystander bystander = begin(1);
+		struct rig *rig = &bystander.r;
 
-		r->s->dead[1] = true;
-		rig_send(r, 1, CAIRN_WQE_WRITE, 5000);
-		rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-		sim_run(r->s, 100 * SIM_US);
-		sim_unit(r->a->sq, 128, r->a->sq_tail - 2)[changes[i].byte] =
+		rig->s->dead[1] = true;
+		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
+		rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+		sim_run(rig->s, 100 * SIM_US);
+		sim_unit(rig->a->sq, 128, rig->a->sq_tail - 2)[changes[i].byte] =
 			changes[i].value;
-		sim_run(r->s, 100 * SIM_SEC);
-		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
-		expect_cqe(r->a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
-		r->s->dead[1] = false;
-		finish(&y);
+		sim_run(rig->s, 100 * SIM_SEC);
+		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(rig->a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		rig->s->dead[1] = false;
+		finish(&bystander);
 		if (ktap.failures)
 			ktap_diag("case: %u", i);
 	}
@@ -474,22 +474,22 @@ static void wqe_changed_before_the_answer(void)
 
 	for (i = 0; i < 2; i++) {
 		for (byte = 8; byte < 12 && !ktap.failures; byte++) {
-			struct bystander y = begin(1);
-			struct rig *r = &y.r;
+			struct bystander bystander = begin(1);
+			struct rig *rig = &bystander.r;
 
-			r->s->faults.late_ns = 100 * SIM_US;
-			r->b->hooks.emit = answers_late;
-			rig_send(r, 1, ops[i], 8);
-			rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-			sim_run(r->s, 50 * SIM_US);
-			sim_unit(r->a->sq, 128, 0)[byte] ^= 0x11;
-			sim_run(r->s, SIM_SEC);
-			ktap_eq(r->a->c.state, CAIRN_QP_ERR);
-			expect_cqe(r->a, CAIRN_REQ, 0, 1,
+			rig->s->faults.late_ns = 100 * SIM_US;
+			rig->b->hooks.emit = answers_late;
+			rig_send(rig, 1, ops[i], 8);
+			rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+			sim_run(rig->s, 50 * SIM_US);
+			sim_unit(rig->a->sq, 128, 0)[byte] ^= 0x11;
+			sim_run(rig->s, SIM_SEC);
+			ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
+			expect_cqe(rig->a, CAIRN_REQ, 0, 1,
 				   CAIRN_CQE_LOC_QP_OP_ERR);
-			expect_cqe(r->a, CAIRN_REQ, 1, 2,
+			expect_cqe(rig->a, CAIRN_REQ, 1, 2,
 				   CAIRN_CQE_WR_FLUSH_ERR);
-			finish(&y);
+			finish(&bystander);
 		}
 	}
 }
@@ -498,18 +498,18 @@ static void wqe_changed_before_the_answer(void)
 static void ring_changes_all_the_time(void)
 {
 	for_seeds(seed, 300) {
-		struct bystander y = begin(seed);
-		struct rig *r = &y.r;
+		struct bystander bystander = begin(seed);
+		struct rig *rig = &bystander.r;
 		u32 i;
 
-		r->a->mutate = true;
-		r->s->faults = (struct sim_faults){ .loss = 50, .dup = 20 };
+		rig->a->mutate = true;
+		rig->s->faults = (struct sim_faults){ .loss = 50, .dup = 20 };
 		for (i = 0; i < 3; i++)
-			rig_recv(r, i, 6000);
+			rig_recv(rig, i, 6000);
 		for (i = 1; i <= 60; i++)
-			rig_send(r, i, sim_below(&r->s->rand, 8),
-				 sim_below(&r->s->rand, 6000));
-		finish(&y);
+			rig_send(rig, i, sim_below(&rig->s->rand, 8),
+				 sim_below(&rig->s->rand, 6000));
+		finish(&bystander);
 	}
 }
 
@@ -517,25 +517,25 @@ static void ring_changes_all_the_time(void)
 static void ring_of_noise(void)
 {
 	for_seeds(seed, 300) {
-		struct bystander y = begin(seed);
-		struct rig *r = &y.r;
-		struct sim_rand *rand = &r->s->rand;
+		struct bystander bystander = begin(seed);
+		struct rig *rig = &bystander.r;
+		struct sim_rand *rand = &rig->s->rand;
 		u32 i;
 
-		sim_fill(rand, r->a->sq, 128 * CAIRN_UNIT_SIZE);
+		sim_fill(rand, rig->a->sq, 128 * CAIRN_UNIT_SIZE);
 		for (i = 0; i < 128; i++) {
-			struct cairn_send_wqe *w =
-				(void *)sim_unit(r->a->sq, 128, i);
+			struct cairn_send_wqe *wqe =
+				(void *)sim_unit(rig->a->sq, 128, i);
 
-			w->units = sim_chance(rand, 50) ? w->units :
+			wqe->units = sim_chance(rand, 50) ? wqe->units :
 				   sim_between(rand, 1, 9);
-			w->opcode = sim_below(rand, 13);
-			w->flags &= CAIRN_WQE_FLAGS;
-			w->num_sge = sim_below(rand, 5);
+			wqe->opcode = sim_below(rand, 13);
+			wqe->flags &= CAIRN_WQE_FLAGS;
+			wqe->num_sge = sim_below(rand, 5);
 		}
-		r->a->sq_tail += sim_below(rand, 129);
-		sim_doorbell(r->a);
-		finish(&y);
+		rig->a->sq_tail += sim_below(rand, 129);
+		sim_doorbell(rig->a);
+		finish(&bystander);
 		if (ktap.failures)
 			break;
 	}
@@ -551,19 +551,19 @@ static void receive_pointer_that_can_not_be(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(moves) && !ktap.failures; i++) {
-		struct bystander y = begin(1);
-		struct rig *r = &y.r;
+		struct bystander bystander = begin(1);
+		struct rig *rig = &bystander.r;
 
-		r->b->rq->tail += moves[i];
-		rig_send(r, 1, CAIRN_WQE_SEND, 100);
-		sim_run(r->s, SIM_SEC);
-		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
-		ktap_eq(r->b->c.state, CAIRN_QP_ERR);
-		ktap_eq(sim_async_count(r->b, CAIRN_ASYNC_QP_FATAL), 1);
-		ktap_eq(r->b->asyncs, 1);
-		ktap_eq(r->b->count[CAIRN_CTR_BAD_RINGS], 1);
-		ktap_eq(r->b->cq[CAIRN_RESP].n, 0);
-		finish(&y);
+		rig->b->rq->tail += moves[i];
+		rig_send(rig, 1, CAIRN_WQE_SEND, 100);
+		sim_run(rig->s, SIM_SEC);
+		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		ktap_eq(rig->b->c.state, CAIRN_QP_ERR);
+		ktap_eq(sim_async_count(rig->b, CAIRN_ASYNC_QP_FATAL), 1);
+		ktap_eq(rig->b->asyncs, 1);
+		ktap_eq(rig->b->count[CAIRN_CTR_BAD_RINGS], 1);
+		ktap_eq(rig->b->cq[CAIRN_RESP].n, 0);
+		finish(&bystander);
 	}
 }
 
@@ -573,58 +573,58 @@ static void receive_with_too_many_entries(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(counts) && !ktap.failures; i++) {
-		struct bystander y = begin(1);
-		struct rig *r = &y.r;
-		struct cairn_recv_wqe *w;
+		struct bystander bystander = begin(1);
+		struct rig *rig = &bystander.r;
+		struct cairn_recv_wqe *wqe;
 
-		rig_recv(r, 21, 1000);
-		rig_recv(r, 22, 1000);
-		w = (void *)sim_unit(r->b->rq->ring, r->b->rq->depth,
-				     r->b->rq->head);
-		w->num_sge = counts[i];
-		rig_send(r, 1, CAIRN_WQE_SEND, 100);
-		sim_run(r->s, SIM_SEC);
-		expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
-		expect_cqe(r->b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_QP_OP_ERR);
-		expect_cqe(r->b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
-		finish(&y);
+		rig_recv(rig, 21, 1000);
+		rig_recv(rig, 22, 1000);
+		wqe = (void *)sim_unit(rig->b->rq->ring, rig->b->rq->depth,
+				       rig->b->rq->head);
+		wqe->num_sge = counts[i];
+		rig_send(rig, 1, CAIRN_WQE_SEND, 100);
+		sim_run(rig->s, SIM_SEC);
+		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		expect_cqe(rig->b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(rig->b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+		finish(&bystander);
 	}
 }
 
 /* Room beyond 32 bits is room for everything, not for nothing. */
 static void receive_with_much_room(void)
 {
-	struct bystander y = begin(1);
-	struct rig *r = &y.r;
+	struct bystander bystander = begin(1);
+	struct rig *rig = &bystander.r;
 	struct cairn_sge sge[3] = {
-		sim_sge(r->mb, 0, 1000),
-		{ r->mb->va, 0xfffffffe, r->mb->key },
-		{ r->mb->va, 0xffffffff, r->mb->key },
+		sim_sge(rig->mb, 0, 1000),
+		{ rig->mb->va, 0xfffffffe, rig->mb->key },
+		{ rig->mb->va, 0xffffffff, rig->mb->key },
 	};
 
-	sim_post_recv(r->b, 21, sge, 3);
-	rig_send(r, 1, CAIRN_WQE_SEND, 1000);
-	sim_run(r->s, SIM_SEC);
-	expect_cqe(r->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r->b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	finish(&y);
+	sim_post_recv(rig->b, 21, sge, 3);
+	rig_send(rig, 1, CAIRN_WQE_SEND, 1000);
+	sim_run(rig->s, SIM_SEC);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig->b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	finish(&bystander);
 }
 
 /* The smallest limit is enforced exactly. */
 static void max_msg_is_enforced(void)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r;
+	struct rig rig;
 
 	init.max_msg = 4000;
-	r = rig_with(1, &init, &sim_attrs);
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 4000);
-	rig_send(&r, 2, CAIRN_WQE_READ, 4000);
-	rig_send(&r, 3, CAIRN_WQE_WRITE, 4001);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_LOC_LEN_ERR);
-	sim_end(r.s);
+	rig = rig_with(1, &init, &sim_attrs);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 4000);
+	rig_send(&rig, 2, CAIRN_WQE_READ, 4000);
+	rig_send(&rig, 3, CAIRN_WQE_WRITE, 4001);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_LOC_LEN_ERR);
+	sim_end(rig.s);
 }
 
 /* PSNs stay comparable: not more than half the ring in one message. */
@@ -634,19 +634,19 @@ static void more_psns_than_can_be(void)
 	struct sim_qp_init init = sim_rc;
 	struct cairn_sge sge[2];
 	struct sim_wr wr;
-	struct rig r;
+	struct rig rig;
 
 	init.max_msg = ~0u;
 	attrs.pmtu = 256;
-	r = rig_with(1, &init, &attrs);
-	wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 1u << 31);
+	rig = rig_with(1, &init, &attrs);
+	wr = rig_wr(&rig, sge, CAIRN_WQE_WRITE, 1u << 31);
 	wr.wr_id = 1;
 	wr.num_sge = 2;
-	sge[1] = sim_sge(r.ma, 0, 1);
-	sim_post_send(r.a, &wr);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_LEN_ERR);
-	sim_end(r.s);
+	sge[1] = sim_sge(rig.ma, 0, 1);
+	sim_post_send(rig.a, &wr);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_LEN_ERR);
+	sim_end(rig.s);
 }
 
 /* Neither end agreed to any READ: none is sent. */
@@ -658,18 +658,18 @@ static void reads_need_an_agreement(void)
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		struct cairn_qp_attrs attrs = sim_attrs;
-		struct rig r;
+		struct rig rig;
 
 		attrs.max_rd_atomic = 0;
-		r = rig_with(1, &sim_rc, &attrs);
-		rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
-		rig_send(&r, 2, ops[i], 8);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
-		ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_READ_REQ) +
-			sent_kind(r.a, 0, CAIRN_KIND_ATOMIC_REQ), 0);
-		sim_end(r.s);
+		rig = rig_with(1, &sim_rc, &attrs);
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, 3000);
+		rig_send(&rig, 2, ops[i], 8);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
+		ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ) +
+			sent_kind(rig.a, 0, CAIRN_KIND_ATOMIC_REQ), 0);
+		sim_end(rig.s);
 	}
 }
 
@@ -679,23 +679,23 @@ static void max_sge_is_enforced(void)
 	struct sim_qp_init init = sim_rc;
 	struct cairn_sge sge[3];
 	struct sim_wr wr;
-	struct rig r;
+	struct rig rig;
 
 	init.max_sge = 2;
-	r = rig_with(1, &init, &sim_attrs);
-	sge[0] = sim_sge(r.ma, 0, 10);
-	sge[1] = sim_sge(r.ma, 0, 10);
-	sge[2] = sim_sge(r.ma, 0, 10);
-	wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 10);
+	rig = rig_with(1, &init, &sim_attrs);
+	sge[0] = sim_sge(rig.ma, 0, 10);
+	sge[1] = sim_sge(rig.ma, 0, 10);
+	sge[2] = sim_sge(rig.ma, 0, 10);
+	wr = rig_wr(&rig, sge, CAIRN_WQE_WRITE, 10);
 	wr.num_sge = 2;
-	sim_post_send(r.a, &wr);
+	sim_post_send(rig.a, &wr);
 	wr.num_sge = 3;
 	wr.wr_id = 1;
-	sim_post_send(r.a, &wr);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 1, CAIRN_CQE_LOC_QP_OP_ERR);
-	sim_end(r.s);
+	sim_post_send(rig.a, &wr);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

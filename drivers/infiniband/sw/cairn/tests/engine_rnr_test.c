@@ -23,42 +23,42 @@ struct wait {
 
 static void see_nak(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
-	struct wait *w = qp->hooks.arg;
+	struct wait *wait = qp->hooks.arg;
 
 	if (pkt->op->kind != CAIRN_KIND_ACK ||
 	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_RNR_NAK)
 		return;
-	w->naks++;
-	w->nak_at = qp->s->now;
-	w->next_at = 0;
+	wait->naks++;
+	wait->nak_at = qp->s->now;
+	wait->next_at = 0;
 }
 
 static enum sim_fate see_request(struct sim_qp *qp, enum cairn_side_id side,
 				 const struct cairn_pkt *pkt)
 {
-	struct wait *w = qp->hooks.arg;
+	struct wait *wait = qp->hooks.arg;
 
-	if (side == CAIRN_REQ && w->nak_at && !w->next_at)
-		w->next_at = qp->s->now;
+	if (side == CAIRN_REQ && wait->nak_at && !wait->next_at)
+		wait->next_at = qp->s->now;
 	return SIM_PASS;
 }
 
-static void watch(struct sim_qp *qp, struct wait *w)
+static void watch(struct sim_qp *qp, struct wait *wait)
 {
-	*w = (struct wait){ 0 };
+	*wait = (struct wait){ 0 };
 	qp->hooks = (struct sim_hooks){
-		.arg = w,
+		.arg = wait,
 		.rx = see_nak,
 		.emit = see_request,
 	};
 }
 
-static void post_more(struct sim *s, void *arg)
+static void post_more(struct sim *sim, void *arg)
 {
-	struct rig *r = arg;
+	struct rig *rig = arg;
 
-	rig_send(r, 2, CAIRN_WQE_WRITE, 5000);
-	rig_send(r, 3, CAIRN_WQE_READ, 5000);
+	rig_send(rig, 2, CAIRN_WQE_WRITE, 5000);
+	rig_send(rig, 3, CAIRN_WQE_READ, 5000);
 }
 
 /* Nothing leaves before the time is up, whatever is posted meanwhile. */
@@ -68,26 +68,26 @@ static void every_timer_code_is_waited_for(void)
 
 	for (code = 0; code < 32 && !ktap.failures; code++) {
 		struct cairn_qp_attrs attrs = sim_attrs;
-		struct wait w;
-		struct rig r;
+		struct wait wait;
+		struct rig rig;
 
 		attrs.min_rnr_timer = code;
 		/* the ACK timer must not interfere */
 		attrs.timeout = 8;
-		r = rig_with(code, &sim_rc, &attrs);
-		watch(r.a, &w);
-		rig_send(&r, 1, CAIRN_WQE_SEND, 3000);
-		sim_at(r.s, r.s->now + timer_ns(code) / 2, post_more, &r);
-		sim_run(r.s, timer_ns(code));
-		ktap_eq(w.naks, 1);
-		rig_recv(&r, 1, 3000);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_ok(w.next_at >= w.nak_at + timer_ns(code));
-		ktap_ok(w.next_at <= w.nak_at + timer_ns(code) + 5 * SIM_US);
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.b, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
-		sim_end(r.s);
+		rig = rig_with(code, &sim_rc, &attrs);
+		watch(rig.a, &wait);
+		rig_send(&rig, 1, CAIRN_WQE_SEND, 3000);
+		sim_at(rig.s, rig.s->now + timer_ns(code) / 2, post_more, &rig);
+		sim_run(rig.s, timer_ns(code));
+		ktap_eq(wait.naks, 1);
+		rig_recv(&rig, 1, 3000);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		ktap_ok(wait.next_at >= wait.nak_at + timer_ns(code));
+		ktap_ok(wait.next_at <= wait.nak_at + timer_ns(code) + 5 * SIM_US);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.b, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+		sim_end(rig.s);
 	}
 }
 
@@ -97,117 +97,117 @@ static void retries_are_counted(void)
 
 	for (n = 0; n < 7 && !ktap.failures; n++) {
 		struct cairn_qp_attrs attrs = sim_attrs;
-		struct rig r;
+		struct rig rig;
 
 		attrs.rnr_retry = n;
-		r = rig_with(n, &sim_rc, &attrs);
-		rig_recv_a(&r, 7);
-		rig_send(&r, 1, CAIRN_WQE_SEND, 100);
-		rig_send(&r, 2, CAIRN_WQE_WRITE, 100);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RNR_RETRY_EXC_ERR);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
-		expect_cqe(r.a, CAIRN_RESP, 0, 7, CAIRN_CQE_WR_FLUSH_ERR);
-		ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_SEND), n + 1);
-		ktap_eq(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], n + 1);
-		ktap_eq(r.s->count[CAIRN_CTR_RNR_RETRY_EXCEEDED], 1);
-		ktap_eq(r.a->c.state, CAIRN_QP_ERR);
-		ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-		sim_end(r.s);
+		rig = rig_with(n, &sim_rc, &attrs);
+		rig_recv_a(&rig, 7);
+		rig_send(&rig, 1, CAIRN_WQE_SEND, 100);
+		rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RNR_RETRY_EXC_ERR);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+		expect_cqe(rig.a, CAIRN_RESP, 0, 7, CAIRN_CQE_WR_FLUSH_ERR);
+		ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_SEND), n + 1);
+		ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], n + 1);
+		ktap_eq(rig.s->count[CAIRN_CTR_RNR_RETRY_EXCEEDED], 1);
+		ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+		ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+		sim_end(rig.s);
 	}
 }
 
 static void seven_is_for_ever(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
-	sim_run(r.s, 5 * SIM_SEC);
-	ktap_ok(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] > 10000);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	rig_recv(&r, 1, 100);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 100);
+	sim_run(rig.s, 5 * SIM_SEC);
+	ktap_ok(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] > 10000);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	rig_recv(&rig, 1, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static void progress_renews_the_retries(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 	u32 i;
 
 	attrs.rnr_retry = 2;
 	attrs.retry_cnt = 0;
 	attrs.min_rnr_timer = 10;
-	r = rig_with(1, &sim_rc, &attrs);
+	rig = rig_with(1, &sim_rc, &attrs);
 	for (i = 1; i <= 20; i++)
-		rig_send(&r, i, CAIRN_WQE_SEND, 2000);
+		rig_send(&rig, i, CAIRN_WQE_SEND, 2000);
 	for (i = 1; i <= 20; i++) {
 		/* two RNR NAKs, but not three */
-		sim_run(r.s, timer_ns(10) * 2 - timer_ns(10) / 4);
-		rig_recv(&r, i, 2000);
+		sim_run(rig.s, timer_ns(10) * 2 - timer_ns(10) / 4);
+		rig_recv(&rig, i, 2000);
 	}
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
-	expect_cqes(r.b, CAIRN_RESP, 0, 1, 20, CAIRN_CQE_SUCCESS);
-	ktap_ok(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] >= 20);
-	sim_end(r.s);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 20, CAIRN_CQE_SUCCESS);
+	expect_cqes(rig.b, CAIRN_RESP, 0, 1, 20, CAIRN_CQE_SUCCESS);
+	ktap_ok(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] >= 20);
+	sim_end(rig.s);
 }
 
 /* The last packet of a long WRITE with immediate finds no receive. */
 static void write_imm_in_the_last_packet(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE_IMM, 10000);
-	sim_run(r.s, 100 * SIM_US);
-	ktap_ok(r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] > 0);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE_IMM, 10000);
+	sim_run(rig.s, 100 * SIM_US);
+	ktap_ok(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED] > 0);
 	/* only the packet that was refused goes out again */
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE),
-		10 + r.s->count[CAIRN_CTR_RETRANSMITS]);
-	rig_recv(&r, 1, 0);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.b, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_mem_eq(r.mb->mem, r.ma->mem, 10000);
-	ktap_eq(r.s->count[CAIRN_CTR_RETRANSMITS],
-		r.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED]);
-	sim_end(r.s);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE),
+		10 + rig.s->count[CAIRN_CTR_RETRANSMITS]);
+	rig_recv(&rig, 1, 0);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 10000);
+	ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS],
+		rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED]);
+	sim_end(rig.s);
 }
 
 /* READ and atomic before the SEND that is refused complete meanwhile. */
 static void earlier_requests_complete(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
-	rig_send(&r, 2, CAIRN_WQE_READ, 9000);
-	rig_send(&r, 3, CAIRN_WQE_FAA, 8);
-	rig_send(&r, 4, CAIRN_WQE_SEND, 10);
-	rig_send(&r, 5, CAIRN_WQE_WRITE, 10);
-	sim_run(r.s, 50 * SIM_US);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 3);
-	rig_recv(&r, 1, 10);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->atomics, 1);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 3000);
+	rig_send(&rig, 2, CAIRN_WQE_READ, 9000);
+	rig_send(&rig, 3, CAIRN_WQE_FAA, 8);
+	rig_send(&rig, 4, CAIRN_WQE_SEND, 10);
+	rig_send(&rig, 5, CAIRN_WQE_WRITE, 10);
+	sim_run(rig.s, 50 * SIM_US);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 3);
+	rig_recv(&rig, 1, 10);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->atomics, 1);
+	sim_end(rig.s);
 }
 
 static void one_nak_for_a_train(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_SEND, 30000);
-	sim_run(r.s, 9 * SIM_US);
-	ktap_eq(r.s->count[CAIRN_CTR_RNR_NAKS_SENT], 1);
-	ktap_eq(sent_kind(r.b, 0, CAIRN_KIND_ACK), 1);
-	rig_recv(&r, 1, 30000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 30000);
+	sim_run(rig.s, 9 * SIM_US);
+	ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_SENT], 1);
+	ktap_eq(sent_kind(rig.b, 0, CAIRN_KIND_ACK), 1);
+	rig_recv(&rig, 1, 30000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

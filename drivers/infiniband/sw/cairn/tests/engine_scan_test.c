@@ -13,94 +13,94 @@
 static struct rig deep(void)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r;
+	struct rig rig;
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
 	init.records = DEPTH;	/* they stay where they are */
-	r = rig_with(1, &init, &sim_attrs);
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	return r;
+	rig = rig_with(1, &init, &sim_attrs);
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	return rig;
 }
 
-static void poison(const struct rig *r, u32 first, u32 n)
+static void poison(const struct rig *rig, u32 first, u32 n)
 {
-	ASAN_POISON_MEMORY_REGION(&r->a->c.req.swr[first],
+	ASAN_POISON_MEMORY_REGION(&rig->a->c.req.swr[first],
 				  n * sizeof(struct cairn_swr));
 }
 
-static void unpoison(const struct rig *r)
+static void unpoison(const struct rig *rig)
 {
-	ASAN_UNPOISON_MEMORY_REGION(r->a->c.req.swr,
+	ASAN_UNPOISON_MEMORY_REGION(rig->a->c.req.swr,
 				    DEPTH * sizeof(struct cairn_swr));
 }
 
 /* Received, and behind a WRITE_PERSIST that is not durable. */
 static void received_records_rest(void)
 {
-	struct rig r = deep();
-	struct rig o = r;
+	struct rig rig = deep();
+	struct rig rig_o = rig;
 	u32 i;
 
-	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
-	empty_recvs(r.b, 1, 1);
-	persist(&r, 1, 100);
+	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	empty_recvs(rig.b, 1, 1);
+	persist(&rig, 1, 100);
 	for (i = 2; i <= 400; i++) {
-		rig_send(&o, i, CAIRN_WQE_WRITE, 8);
-		sim_run(r.s, 20 * SIM_US);
+		rig_send(&rig_o, i, CAIRN_WQE_WRITE, 8);
+		sim_run(rig.s, 20 * SIM_US);
 	}
-	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
-	ktap_eq(send_cqes(&r), 0);
-	poison(&r, 1, 390);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
+	ktap_eq(send_cqes(&rig), 0);
+	poison(&rig, 1, 390);
 	for (; i <= 440; i++) {
-		rig_send(&o, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 3000);
-		sim_run(r.s, 50 * SIM_US);
+		rig_send(&rig_o, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 3000);
+		sim_run(rig.s, 50 * SIM_US);
 	}
-	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
-	unpoison(&r);
-	ktap_eq(release(&r, 0, 0), 0);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 440, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
+	unpoison(&rig);
+	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 440, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* Early mode: durable, and no receive is there to say it. */
 static void durable_records_rest(void)
 {
-	struct rig r = deep();
+	struct rig rig = deep();
 	u32 i;
 
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
 	for (i = 1; i <= 400; i++) {
-		persist_at(&r, i, 0, 8, CAIRN_WQE_EARLY);
-		sim_run(r.s, 20 * SIM_US);
+		persist_at(&rig, i, 0, 8, CAIRN_WQE_EARLY);
+		sim_run(rig.s, 20 * SIM_US);
 	}
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
-	poison(&r, 1, 390);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
+	poison(&rig, 1, 390);
 	for (; i <= 440; i++) {
-		persist_at(&r, i, 0, 8, CAIRN_WQE_EARLY);
-		sim_run(r.s, 20 * SIM_US);
+		persist_at(&rig, i, 0, 8, CAIRN_WQE_EARLY);
+		sim_run(rig.s, 20 * SIM_US);
 	}
-	unpoison(&r);
-	empty_recvs(r.a, 1, 440);
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_RESP, 0, 1, 440, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	unpoison(&rig);
+	empty_recvs(rig.a, 1, 440);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_RESP, 0, 1, 440, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
-static void rig_bind(const struct rig *r, u32 first, u32 n)
+static void rig_bind(const struct rig *rig, u32 first, u32 n)
 {
 	struct sim_wr wr = {
 		.opcode = CAIRN_WQE_BIND_MW,
 		.flags = CAIRN_WQE_SIGNALED,
-		.imm_or_key = r->ma->key,
+		.imm_or_key = rig->ma->key,
 	};
 
 	for (; n--; first++) {
 		wr.wr_id = first;
-		sim_post_send(r->a, &wr);
+		sim_post_send(rig->a, &wr);
 	}
-	sim_run(r->s, SIM_MS);
+	sim_run(rig->s, SIM_MS);
 }
 
 /* Local operations take no PSN. Their number behind an unanswered packet is bounded.
@@ -108,36 +108,36 @@ static void rig_bind(const struct rig *r, u32 first, u32 n)
  */
 static void local_operations_rest(void)
 {
-	struct rig r = deep();
-	struct rig o = r;
+	struct rig rig = deep();
+	struct rig rig_o = rig;
 
-	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
-	r.ma->rebind = true;
-	empty_recvs(r.b, 1, 1);
-	persist(&r, 1, 100);
-	rig_send(&o, 2, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, SIM_MS);
-	rig_bind(&r, 3, 600);
-	ktap_eq(r.a->c.req.send_rec, 602);
-	poison(&r, 1, 600);
-	rig_send(&o, 603, CAIRN_WQE_READ, 3000);
-	sim_run(r.s, SIM_MS);
-	ktap_eq(r.a->c.req.una, r.a->c.req.psn);
-	unpoison(&r);
-	ktap_eq(release(&r, 0, 0), 0);
-	sim_run(r.s, SIM_MS);
-	r.s->dead[1] = true;
-	rig_send(&o, 604, CAIRN_WQE_READ, 8);
-	rig_bind(&r, 605, 600);
-	rig_send(&o, 1205, CAIRN_WQE_WRITE, 8);
-	sim_run(r.s, SIM_MS);
-	ktap_eq(r.a->c.req.una_rec, 603);
-	ktap_ok(r.a->c.req.send_rec - r.a->c.req.una_rec <=
+	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	rig.ma->rebind = true;
+	empty_recvs(rig.b, 1, 1);
+	persist(&rig, 1, 100);
+	rig_send(&rig_o, 2, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, SIM_MS);
+	rig_bind(&rig, 3, 600);
+	ktap_eq(rig.a->c.req.send_rec, 602);
+	poison(&rig, 1, 600);
+	rig_send(&rig_o, 603, CAIRN_WQE_READ, 3000);
+	sim_run(rig.s, SIM_MS);
+	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
+	unpoison(&rig);
+	ktap_eq(release(&rig, 0, 0), 0);
+	sim_run(rig.s, SIM_MS);
+	rig.s->dead[1] = true;
+	rig_send(&rig_o, 604, CAIRN_WQE_READ, 8);
+	rig_bind(&rig, 605, 600);
+	rig_send(&rig_o, 1205, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, SIM_MS);
+	ktap_eq(rig.a->c.req.una_rec, 603);
+	ktap_ok(rig.a->c.req.send_rec - rig.a->c.req.una_rec <=
 		CAIRN_WINDOW_PACKETS);
-	r.s->dead[1] = false;
-	ktap_ok(sim_run(r.s, LONG_TIME));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 1205, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig.s->dead[1] = false;
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 1205, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

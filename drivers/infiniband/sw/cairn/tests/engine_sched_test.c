@@ -16,70 +16,70 @@ struct world {
 
 static struct world world(u32 slots)
 {
-	struct world w = { .slots = slots };
+	struct world world_w = { .slots = slots };
 
-	w.mem = calloc(1, cairn_sched_bytes(slots));
-	w.marked = calloc(1, slots);
-	cairn_sched_init(&w.s, slots, w.mem);
-	return w;
+	world_w.mem = calloc(1, cairn_sched_bytes(slots));
+	world_w.marked = calloc(1, slots);
+	cairn_sched_init(&world_w.s, slots, world_w.mem);
+	return world_w;
 }
 
-static void end(struct world *w)
+static void end(struct world *world)
 {
-	free(w->mem);
-	free(w->marked);
+	free(world->mem);
+	free(world->marked);
 }
 
-static void mark(struct world *w, u32 slot)
+static void mark(struct world *world, u32 slot)
 {
-	w->marked[slot] = 1;
-	cairn_sched_set(&w->s, slot);
+	world->marked[slot] = 1;
+	cairn_sched_set(&world->s, slot);
 }
 
-static void clear(struct world *w, u32 slot)
+static void clear(struct world *world, u32 slot)
 {
-	w->marked[slot] = 0;
-	cairn_sched_clear(&w->s, slot);
+	world->marked[slot] = 0;
+	cairn_sched_clear(&world->s, slot);
 }
 
 /* The slot that must come next. */
-static u32 expected(const struct world *w)
+static u32 expected(const struct world *world)
 {
 	u32 i;
 
-	for (i = 0; i < w->slots; i++) {
-		u32 slot = (w->cursor + i) % w->slots;
+	for (i = 0; i < world->slots; i++) {
+		u32 slot = (world->cursor + i) % world->slots;
 
-		if (w->marked[slot])
+		if (world->marked[slot])
 			return slot;
 	}
 	return CAIRN_SCHED_NONE;
 }
 
-static bool next_agrees(struct world *w)
+static bool next_agrees(struct world *world)
 {
-	u32 want = expected(w), got = cairn_sched_next(&w->s);
+	u32 want = expected(world), got = cairn_sched_next(&world->s);
 
 	if (!ktap_eq(got, want))
 		return false;
 	if (got != CAIRN_SCHED_NONE)
-		w->cursor = got + 1;
+		world->cursor = got + 1;
 	return true;
 }
 
-static bool random_step(struct world *w)
+static bool random_step(struct world *world)
 {
-	u32 slot = ktap_rand_below(w->slots);
+	u32 slot = ktap_rand_below(world->slots);
 
 	switch (ktap_rand_below(4)) {
 	case 0:
-		mark(w, slot);
+		mark(world, slot);
 		return true;
 	case 1:
-		clear(w, slot);
+		clear(world, slot);
 		return true;
 	default:
-		return next_agrees(w);
+		return next_agrees(world);
 	}
 }
 
@@ -92,21 +92,21 @@ static void random_steps(void)
 	u32 i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct world w = world(sizes[i]);
+		struct world world_w = world(sizes[i]);
 		bool ok = true;
 
 		for (n = 0; ok && n < 20000; n++)
-			ok = random_step(&w);
+			ok = random_step(&world_w);
 		if (!ok)
 			ktap_diag("%u slots, step %u", sizes[i], n);
-		end(&w);
+		end(&world_w);
 	}
 }
 
 /* A mark of many at once is that of each. */
 static void words(void)
 {
-	struct world w = world(640);
+	struct world world_w = world(640);
 	u32 n, i;
 
 	for (n = 0; n < 2000; n++) {
@@ -114,44 +114,44 @@ static void words(void)
 		u64 mask = ktap_rand() & ktap_rand() & ktap_rand();
 
 		if (mask)
-			cairn_sched_mark(&w.s, word, mask);
+			cairn_sched_mark(&world_w.s, word, mask);
 		for (i = 0; i < 64; i++)
-			w.marked[word * 64 + i] |= mask >> i & 1;
+			world_w.marked[word * 64 + i] |= mask >> i & 1;
 		for (i = 0; i < 5; i++) {
-			u32 slot = expected(&w);
+			u32 slot = expected(&world_w);
 
-			if (!next_agrees(&w))
+			if (!next_agrees(&world_w))
 				goto out;
 			if (slot != CAIRN_SCHED_NONE)
-				clear(&w, slot);
+				clear(&world_w, slot);
 		}
 	}
 out:
-	end(&w);
+	end(&world_w);
 }
 
 /* Every slot by itself, in the largest bitmap, from every kind of cursor. */
 static void lonely(void)
 {
-	struct world w = world(SLOTS_MAX);
+	struct world world_w = world(SLOTS_MAX);
 	u32 n;
 
-	ktap_ok(!cairn_sched_any(&w.s));
+	ktap_ok(!cairn_sched_any(&world_w.s));
 	for (n = 0; n < 3000; n++) {
 		u32 slot = n < 2 ? n * (SLOTS_MAX - 1) :
 				   ktap_rand_below(SLOTS_MAX);
 
-		cairn_sched_set(&w.s, slot);
-		ktap_ok(cairn_sched_any(&w.s));
-		if (!ktap_eq(cairn_sched_next(&w.s), slot) ||
-		    !ktap_eq(cairn_sched_next(&w.s), slot))
+		cairn_sched_set(&world_w.s, slot);
+		ktap_ok(cairn_sched_any(&world_w.s));
+		if (!ktap_eq(cairn_sched_next(&world_w.s), slot) ||
+		    !ktap_eq(cairn_sched_next(&world_w.s), slot))
 			break;
-		cairn_sched_clear(&w.s, slot);
-		if (!ktap_eq(cairn_sched_next(&w.s), CAIRN_SCHED_NONE))
+		cairn_sched_clear(&world_w.s, slot);
+		if (!ktap_eq(cairn_sched_next(&world_w.s), CAIRN_SCHED_NONE))
 			break;
-		ktap_ok(!cairn_sched_any(&w.s));
+		ktap_ok(!cairn_sched_any(&world_w.s));
 	}
-	end(&w);
+	end(&world_w);
 }
 
 /* A marker that was overtaken leaves summary bits above nothing, or sets them
@@ -159,29 +159,29 @@ static void lonely(void)
  */
 static void overtaken(void)
 {
-	struct world w = world(5000);
+	struct world world_w = world(5000);
 	u32 n;
 
 	for (n = 0; n < 2000; n++) {
 		u32 stale = ktap_rand_below(5000), slot;
 
 		atomic64_fetch_or(1ULL << stale / 64 % 64,
-				  &w.s.level[1][stale / 4096]);
-		atomic64_fetch_or(1ULL << stale / 4096, &w.s.level[2][0]);
+				  &world_w.s.level[1][stale / 4096]);
+		atomic64_fetch_or(1ULL << stale / 4096, &world_w.s.level[2][0]);
 		if (n % 3 == 0)
-			mark(&w, ktap_rand_below(5000));
-		slot = expected(&w);
-		if (!next_agrees(&w))
+			mark(&world_w, ktap_rand_below(5000));
+		slot = expected(&world_w);
+		if (!next_agrees(&world_w))
 			break;
 		if (slot != CAIRN_SCHED_NONE && n % 2)
-			clear(&w, slot);
+			clear(&world_w, slot);
 		/* half way: level 0 only, and then a complete neighbour */
 		slot = ktap_rand_below(4999) & ~1u;
-		atomic64_fetch_or(1ULL << slot % 64, &w.s.level[0][slot / 64]);
-		w.marked[slot] = 1;
-		mark(&w, slot + 1);
+		atomic64_fetch_or(1ULL << slot % 64, &world_w.s.level[0][slot / 64]);
+		world_w.marked[slot] = 1;
+		mark(&world_w, slot + 1);
 	}
-	end(&w);
+	end(&world_w);
 }
 
 /* A queue that always has messages of one size. */
@@ -192,36 +192,36 @@ struct queue {
 	u32 turns;
 };
 
-static void one_turn(struct queue *q)
+static void one_turn(struct queue *queue)
 {
-	s32 left = cairn_sched_share_begin(&q->debt);
+	s32 left = cairn_sched_share_begin(&queue->debt);
 
 	if (left <= 0)
 		return;
-	q->turns++;
+	queue->turns++;
 	while (left > 0) {
-		left -= q->size;
-		q->sent += q->size;
+		left -= queue->size;
+		queue->sent += queue->size;
 	}
-	cairn_sched_share_end(&q->debt, left);
+	cairn_sched_share_end(&queue->debt, left);
 }
 
 /* No queue gets more than a quantum and a train ahead of another. */
 static void fair_in_bytes(void)
 {
-	struct queue q[101] = { { .size = 64000 } };
+	struct queue queue[101] = { { .size = 64000 } };
 	u32 round, i;
 
 	for (i = 1; i < 101; i++)
-		q[i].size = i < 51 ? 64 : 1 + ktap_rand_below(65536);
+		queue[i].size = i < 51 ? 64 : 1 + ktap_rand_below(65536);
 	for (round = 1; round <= 1000; round++) {
 		for (i = 0; i < 101; i++)
-			one_turn(&q[i]);
+			one_turn(&queue[i]);
 		for (i = 0; i < 101; i++) {
 			s64 fair = (s64)round * CAIRN_QUANTUM;
 
-			if (!ktap_ok(q[i].sent >= fair - 65536) ||
-			    !ktap_ok(q[i].sent < fair + 65536))
+			if (!ktap_ok(queue[i].sent >= fair - 65536) ||
+			    !ktap_ok(queue[i].sent < fair + 65536))
 				return;
 		}
 	}

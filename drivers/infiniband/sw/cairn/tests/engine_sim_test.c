@@ -10,20 +10,20 @@ static const struct sim_faults faults = {
 /* A number that two runs share only if everything went the same way. */
 static u64 fingerprint(u64 seed)
 {
-	struct pair p = pair_new(seed, &sim_rc, 512);
-	struct flow *f[2];
+	struct pair pair = pair_new(seed, &sim_rc, 512);
+	struct flow *flows[2];
 	u64 sum, i;
 
-	p.s->faults = faults;
-	f[0] = flow_new(p.a, p.b, &flow_default);
-	f[1] = flow_new(p.b, p.a, &flow_default);
-	flow_random(f[0]);
-	flow_random(f[1]);
-	flow_run(f, 2);
-	sum = p.s->now;
+	pair.s->faults = faults;
+	flows[0] = flow_new(pair.a, pair.b, &flow_default);
+	flows[1] = flow_new(pair.b, pair.a, &flow_default);
+	flow_random(flows[0]);
+	flow_random(flows[1]);
+	flow_run(flows, 2);
+	sum = pair.s->now;
 	for (i = 0; i < CAIRN_CTR_COUNT; i++)
-		sum = sum * 31 + p.s->count[i];
-	sim_end(p.s);
+		sum = sum * 31 + pair.s->count[i];
+	sim_end(pair.s);
 	return sum;
 }
 
@@ -36,71 +36,71 @@ static void a_seed_repeats(void)
 
 static void faults_happen(void)
 {
-	struct pair p = pair_new(1, &sim_rc, 256);
-	struct flow *f = flow_new(p.a, p.b, &flow_default);
+	struct pair pair = pair_new(1, &sim_rc, 256);
+	struct flow *flow = flow_new(pair.a, pair.b, &flow_default);
 
-	p.s->faults = faults;
-	flow_random(f);
-	flow_run(&f, 1);
-	ktap_ok(p.s->count[CAIRN_CTR_RX_ICRC_ERRORS] > 5);
-	ktap_ok(p.s->count[CAIRN_CTR_OUT_OF_SEQUENCE] > 5);
-	ktap_ok(p.s->count[CAIRN_CTR_DUPLICATE_REQUEST] > 5);
-	ktap_ok(p.s->count[CAIRN_CTR_STALE_RESPONSES] > 5);
-	ktap_ok(p.s->count[CAIRN_CTR_RETRANSMITS] > 5);
-	sim_end(p.s);
+	pair.s->faults = faults;
+	flow_random(flow);
+	flow_run(&flow, 1);
+	ktap_ok(pair.s->count[CAIRN_CTR_RX_ICRC_ERRORS] > 5);
+	ktap_ok(pair.s->count[CAIRN_CTR_OUT_OF_SEQUENCE] > 5);
+	ktap_ok(pair.s->count[CAIRN_CTR_DUPLICATE_REQUEST] > 5);
+	ktap_ok(pair.s->count[CAIRN_CTR_STALE_RESPONSES] > 5);
+	ktap_ok(pair.s->count[CAIRN_CTR_RETRANSMITS] > 5);
+	sim_end(pair.s);
 }
 
 /* A finished flow with one thing wrong. */
-static void expect_verdict(void (*spoil)(struct flow *f), const char *verdict)
+static void expect_verdict(void (*spoil)(struct flow *flow), const char *verdict)
 {
-	struct pair p = pair_new(1, &sim_rc, 1024);
-	struct flow *f = flow_new(p.a, p.b, &flow_default);
+	struct pair pair = pair_new(1, &sim_rc, 1024);
+	struct flow *flow = flow_new(pair.a, pair.b, &flow_default);
 
-	flow_random(f);
-	flow_start(f);
-	ktap_ok(sim_run(p.s, SIM_SEC));
-	ktap_eq(p.s->failures, 0);
-	spoil(f);
-	flow_check(f);
-	if (!strstr(p.s->why, verdict))
-		ktap_fail("verdict \"%s\", expected \"%s\"", p.s->why, verdict);
-	p.s->failures = 0;
-	flow_free(f);
-	sim_end(p.s);
+	flow_random(flow);
+	flow_start(flow);
+	ktap_ok(sim_run(pair.s, SIM_SEC));
+	ktap_eq(pair.s->failures, 0);
+	spoil(flow);
+	flow_check(flow);
+	if (!strstr(pair.s->why, verdict))
+		ktap_fail("verdict \"%s\", expected \"%s\"", pair.s->why, verdict);
+	pair.s->failures = 0;
+	flow_free(flow);
+	sim_end(pair.s);
 }
 
-static void spoil_target(struct flow *f)
+static void spoil_target(struct flow *flow)
 {
-	f->target->mem[f->target->len - 1] ^= 1;
+	flow->target->mem[flow->target->len - 1] ^= 1;
 }
 
-static void spoil_result(struct flow *f)
+static void spoil_result(struct flow *flow)
 {
 	u32 i;
 
-	for (i = 0; i < f->wrs; i++)
-		if (f->wr[i].opcode == CAIRN_WQE_FAA)
-			f->dst->mem[f->wr[i].local.piece[0].off] ^= 1;
+	for (i = 0; i < flow->wrs; i++)
+		if (flow->wr[i].opcode == CAIRN_WQE_FAA)
+			flow->dst->mem[flow->wr[i].local.piece[0].off] ^= 1;
 }
 
-static void spoil_around(struct flow *f)
+static void spoil_around(struct flow *flow)
 {
-	f->dst->mem[f->dst->len - 1] ^= 1;
+	flow->dst->mem[flow->dst->len - 1] ^= 1;
 }
 
-static void spoil_receives(struct flow *f)
+static void spoil_receives(struct flow *flow)
 {
-	f->rbuf->mem[0] ^= 1;
+	flow->rbuf->mem[0] ^= 1;
 }
 
-static void spoil_count(struct flow *f)
+static void spoil_count(struct flow *flow)
 {
-	f->recv_done--;
+	flow->recv_done--;
 }
 
-static void spoil_ring(struct flow *f)
+static void spoil_ring(struct flow *flow)
 {
-	f->from->sq_tail++;
+	flow->from->sq_tail++;
 }
 
 static void judge_sees_it(void)
@@ -126,17 +126,17 @@ static void judge_knows_completions(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
-		struct pair p = pair_new(1, &sim_rc, 1024);
-		struct flow *f = flow_new(p.a, p.b, &flow_default);
+		struct pair pair = pair_new(1, &sim_rc, 1024);
+		struct flow *flow = flow_new(pair.a, pair.b, &flow_default);
 
-		flow_add(f, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
-		flow_add(f, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
-		flow_start(f);
-		f->from->hooks.cqe(f->from, CAIRN_REQ, &wrong[i]);
-		ktap_ok(p.s->failures > 0);
-		p.s->failures = 0;
-		flow_free(f);
-		sim_end(p.s);
+		flow_add(flow, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
+		flow_add(flow, CAIRN_WQE_WRITE, 100)->flags |= CAIRN_WQE_SIGNALED;
+		flow_start(flow);
+		flow->from->hooks.cqe(flow->from, CAIRN_REQ, &wrong[i]);
+		ktap_ok(pair.s->failures > 0);
+		pair.s->failures = 0;
+		flow_free(flow);
+		sim_end(pair.s);
 	}
 }
 

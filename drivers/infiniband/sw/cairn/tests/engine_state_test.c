@@ -12,98 +12,98 @@ static const struct sim_faults some_faults = {
 
 static void drained_when_idle(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	sim_modify(r.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.a->asyncs, 1);
-	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.a->asyncs, 1);
+	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
 	/* what is posted waits */
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 5000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 1);
-	ktap_eq(r.a->asyncs, 1);
-	sim_modify(r.a, CAIRN_QP_RTS);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->asyncs, 1);
-	sim_end(r.s);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
+	ktap_eq(rig.a->asyncs, 1);
+	sim_modify(rig.a, CAIRN_QP_RTS);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->asyncs, 1);
+	sim_end(rig.s);
 }
 
 static void no_event_unless_wanted(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 
 	attrs.sqd_notify = false;
-	r = rig_with(1, &sim_rc, &attrs);
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
-	sim_modify(r.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.a->asyncs, 0);
-	sim_end(r.s);
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 5000);
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.a->asyncs, 0);
+	sim_end(rig.s);
 }
 
 /* The message that is being sent is finished, with its acknowledgement. */
 static void running_message_is_finished(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 from, i;
 
-	r.s->budget = 1;
+	rig.s->budget = 1;
 	for (i = 1; i <= 5; i++)
-		rig_send(&r, i, CAIRN_WQE_WRITE, 60000);
-	sim_run(r.s, 10 * SIM_US);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 0);
-	sim_modify(r.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
-	ktap_ok(r.a->cq[CAIRN_REQ].n >= 1);
-	ktap_ok(r.a->cq[CAIRN_REQ].n < 5);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 60000);
+	sim_run(rig.s, 10 * SIM_US);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	ktap_ok(rig.a->cq[CAIRN_REQ].n >= 1);
+	ktap_ok(rig.a->cq[CAIRN_REQ].n < 5);
 	/* whole messages have left, no other packet */
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE),
-		r.a->cq[CAIRN_REQ].n * 59);
-	from = r.s->n_sent;
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(r.s->n_sent, from);
-	sim_modify(r.a, CAIRN_QP_RTS);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE),
+		rig.a->cq[CAIRN_REQ].n * 59);
+	from = rig.s->n_sent;
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(rig.s->n_sent, from);
+	sim_modify(rig.a, CAIRN_QP_RTS);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* The responder does not care about the state of the send queue. */
 static void responder_works_in_sqd(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	sim_modify(r.b, CAIRN_QP_SQD);
-	rig_recv(&r, 21, 100);
-	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
-	rig_send(&r, 2, CAIRN_WQE_READ, 5000);
-	rig_send(&r, 3, CAIRN_WQE_FAA, 8);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	sim_modify(rig.b, CAIRN_QP_SQD);
+	rig_recv(&rig, 21, 100);
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 100);
+	rig_send(&rig, 2, CAIRN_WQE_READ, 5000);
+	rig_send(&rig, 3, CAIRN_WQE_FAA, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
-static void toggle(struct sim *s, void *arg)
+static void toggle(struct sim *sim, void *arg)
 {
 	struct sim_qp *qp = arg;
-	struct flow *f = qp->flow[CAIRN_REQ];
+	struct flow *flow = qp->flow[CAIRN_REQ];
 
 	if (qp->c.state == CAIRN_QP_SQD) {
 		if (qp->asyncs)
 			sim_modify(qp, CAIRN_QP_RTS);
-	} else if (f->completed < f->wrs) {
+	} else if (flow->completed < flow->wrs) {
 		qp->asyncs = 0;
 		sim_modify(qp, CAIRN_QP_SQD);
 	}
-	if (f->completed < f->wrs || qp->c.state == CAIRN_QP_SQD)
-		sim_at(s, s->now + sim_below(&s->rand, 100 * SIM_US), toggle,
+	if (flow->completed < flow->wrs || qp->c.state == CAIRN_QP_SQD)
+		sim_at(sim, sim->now + sim_below(&sim->rand, 100 * SIM_US), toggle,
 		       qp);
 }
 
@@ -111,18 +111,18 @@ static void toggle(struct sim *s, void *arg)
 static void drain_under_traffic(void)
 {
 	for_seeds(seed, 60) {
-		struct pair p = pair_new(seed, &sim_rc, 512);
-		struct flow *f[2];
+		struct pair pair = pair_new(seed, &sim_rc, 512);
+		struct flow *flows[2];
 
-		p.s->faults = some_faults;
-		p.s->budget = 0;
-		f[0] = flow_new(p.a, p.b, &flow_default);
-		f[1] = flow_new(p.b, p.a, &flow_default);
-		flow_random(f[0]);
-		flow_random(f[1]);
-		sim_at(p.s, p.s->now + 5000, toggle, p.a);
-		flow_run(f, 2);
-		sim_end(p.s);
+		pair.s->faults = some_faults;
+		pair.s->budget = 0;
+		flows[0] = flow_new(pair.a, pair.b, &flow_default);
+		flows[1] = flow_new(pair.b, pair.a, &flow_default);
+		flow_random(flows[0]);
+		flow_random(flows[1]);
+		sim_at(pair.s, pair.s->now + 5000, toggle, pair.a);
+		flow_run(flows, 2);
+		sim_end(pair.s);
 	}
 }
 
@@ -132,17 +132,17 @@ static void drain_under_traffic(void)
 
 #define MANY	100
 
-static void post_many(struct rig *r)
+static void post_many(struct rig *rig)
 {
-	struct sim_rand *rand = &r->s->rand;
+	struct sim_rand *rand = &rig->s->rand;
 	u32 i;
 
 	for (i = 0; i < 50; i++) {
-		rig_recv(r, i, 6000);
-		rig_recv_a(r, i);
+		rig_recv(rig, i, 6000);
+		rig_recv_a(rig, i);
 	}
 	for (i = 0; i < MANY; i++)
-		rig_send(r, i, sim_chance(rand, 500) ? CAIRN_WQE_WRITE :
+		rig_send(rig, i, sim_chance(rand, 500) ? CAIRN_WQE_WRITE :
 			 sim_chance(rand, 500) ? CAIRN_WQE_SEND :
 			 CAIRN_WQE_READ, sim_below(rand, 6000));
 }
@@ -171,72 +171,72 @@ static void expect_flushed(const struct sim_qp *qp, enum cairn_side_id side,
  */
 static void no_reads_from_now_on(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 
-	r.s->dead[1] = true;
-	rig_send(&r, 1, CAIRN_WQE_READ, 5000);
-	sim_run(r.s, 10 * SIM_US);
-	sim_modify(r.a, CAIRN_QP_SQD);
-	r.a->c.attrs.max_rd_atomic = 0;
-	sim_run(r.s, 10 * SIM_US);
-	r.s->dead[1] = false;
-	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(sim_async_count(r.a, CAIRN_ASYNC_SQ_DRAINED), 1);
-	sim_end(r.s);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 1, CAIRN_WQE_READ, 5000);
+	sim_run(rig.s, 10 * SIM_US);
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	rig.a->c.attrs.max_rd_atomic = 0;
+	sim_run(rig.s, 10 * SIM_US);
+	rig.s->dead[1] = false;
+	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	sim_end(rig.s);
 }
 
 /* A turn flushes no more than it may send. */
 static void flush_keeps_to_the_budget(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u32 i, before;
 
-	r.s->budget = 4;
-	r.s->dead[1] = true;	/* nothing is answered: records are left, too */
+	rig.s->budget = 4;
+	rig.s->dead[1] = true;	/* nothing is answered: records are left, too */
 	for (i = 0; i < 50; i++)
-		rig_recv_a(&r, i);
+		rig_recv_a(&rig, i);
 	for (i = 0; i < MANY; i++)
-		rig_send(&r, i, CAIRN_WQE_WRITE, 100);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 100);
 	for (i = 0; i < 5; i++)
-		sim_turn(r.a, CAIRN_REQ);
-	before = r.a->c.req.new_rec;
+		sim_turn(rig.a, CAIRN_REQ);
+	before = rig.a->c.req.new_rec;
 	ktap_ok(before > 8 && before < MANY);
-	sim_modify(r.a, CAIRN_QP_ERR);
+	sim_modify(rig.a, CAIRN_QP_ERR);
 	for (i = 0; i < MANY / 4; i++) {
-		sim_turn(r.a, CAIRN_REQ);
-		ktap_eq(r.a->cq[CAIRN_REQ].n, 4 * (i + 1));
+		sim_turn(rig.a, CAIRN_REQ);
+		ktap_eq(rig.a->cq[CAIRN_REQ].n, 4 * (i + 1));
 	}
 	for (i = 0; i < 50 / 4; i++) {
-		sim_turn(r.a, CAIRN_RESP);
-		ktap_eq(r.a->cq[CAIRN_RESP].n, 4 * (i + 1));
+		sim_turn(rig.a, CAIRN_RESP);
+		ktap_eq(rig.a->cq[CAIRN_RESP].n, 4 * (i + 1));
 	}
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_flushed(r.a, CAIRN_REQ, MANY);
-	expect_flushed(r.a, CAIRN_RESP, 50);
-	sim_end(r.s);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_flushed(rig.a, CAIRN_REQ, MANY);
+	expect_flushed(rig.a, CAIRN_RESP, 50);
+	sim_end(rig.s);
 }
 
 static void error_under_traffic(void)
 {
 	for_seeds(seed, 200) {
-		struct rig r = rig_new(seed);
+		struct rig rig = rig_new(seed);
 
-		r.s->faults = some_faults;
-		r.s->budget = 0;
-		r.s->record = false;
-		post_many(&r);
-		sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
-		sim_modify(r.a, CAIRN_QP_ERR);
-		sim_run(r.s, sim_below(&r.s->rand, 10 * SIM_US));
-		sim_modify(r.b, CAIRN_QP_ERR);
-		ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-		expect_flushed(r.a, CAIRN_REQ, MANY);
-		expect_flushed(r.a, CAIRN_RESP, 50);
-		expect_flushed(r.b, CAIRN_RESP, 50);
-		ktap_eq(r.a->sq_head, r.a->sq_tail);
-		ktap_eq(r.a->asyncs + r.b->asyncs, 0);
-		sim_end(r.s);
+		rig.s->faults = some_faults;
+		rig.s->budget = 0;
+		rig.s->record = false;
+		post_many(&rig);
+		sim_run(rig.s, sim_below(&rig.s->rand, 300 * SIM_US));
+		sim_modify(rig.a, CAIRN_QP_ERR);
+		sim_run(rig.s, sim_below(&rig.s->rand, 10 * SIM_US));
+		sim_modify(rig.b, CAIRN_QP_ERR);
+		ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+		expect_flushed(rig.a, CAIRN_REQ, MANY);
+		expect_flushed(rig.a, CAIRN_RESP, 50);
+		expect_flushed(rig.b, CAIRN_RESP, 50);
+		ktap_eq(rig.a->sq_head, rig.a->sq_tail);
+		ktap_eq(rig.a->asyncs + rig.b->asyncs, 0);
+		sim_end(rig.s);
 	}
 }
 
@@ -245,13 +245,13 @@ static void units_of_every_size_are_flushed(void)
 {
 	struct sim_qp_init init = sim_rc;
 	u8 data[CAIRN_MAX_INLINE] = { 0 };
-	struct rig r;
+	struct rig rig;
 	u32 i;
 
 	init.sq_start = -20;
-	r = rig_with(1, &init, &sim_attrs);
-	sim_modify(r.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(r.s, SIM_MS));
+	rig = rig_with(1, &init, &sim_attrs);
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_MS));
 	for (i = 0; i < 20; i++) {
 		struct sim_wr wr = {
 			.wr_id = i,
@@ -261,35 +261,35 @@ static void units_of_every_size_are_flushed(void)
 			.inline_len = i % 9 * 64,
 		};
 
-		sim_post_send(r.a, &wr);
+		sim_post_send(rig.a, &wr);
 	}
-	sim_modify(r.a, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, SIM_MS));
-	expect_cqes(r.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.a->cq[CAIRN_REQ].n, 20);
-	ktap_eq(r.a->sq_head, r.a->sq_tail);
-	sim_end(r.s);
+	sim_modify(rig.a, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, SIM_MS));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 20);
+	ktap_eq(rig.a->sq_head, rig.a->sq_tail);
+	sim_end(rig.s);
 }
 
 /* Nothing leaves in ERR, and nothing is received. */
 static void error_is_silent(void)
 {
-	struct rig r = rig_new(1);
+	struct rig rig = rig_new(1);
 	u8 before[RIG_LEN];
 	u32 from;
 
-	sim_modify(r.b, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	memcpy(before, r.mb->mem, RIG_LEN);
-	from = r.s->n_sent;
-	r.a->c.attrs.retry_cnt = 1;
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 5000);
-	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
-	for (; from < r.s->n_sent; from++)
-		ktap_ok(r.s->sent[from].qp == r.a);
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
-	sim_end(r.s);
+	sim_modify(rig.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	from = rig.s->n_sent;
+	rig.a->c.attrs.retry_cnt = 1;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 5000);
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
+	for (; from < rig.s->n_sent; from++)
+		ktap_ok(rig.s->sent[from].qp == rig.a);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
+	sim_end(rig.s);
 }
 
 /*
@@ -299,28 +299,28 @@ static void error_is_silent(void)
 static void reset_forgets_everything(void)
 {
 	for_seeds(seed, 60) {
-		struct rig r = rig_new(seed);
+		struct rig rig = rig_new(seed);
 		u32 life;
 
-		r.s->faults = some_faults;
-		r.s->record = false;
-		for (life = 0; life < 3 && !r.s->failures; life++) {
+		rig.s->faults = some_faults;
+		rig.s->record = false;
+		for (life = 0; life < 3 && !rig.s->failures; life++) {
 			u32 na, nb;
 
-			post_many(&r);
-			sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
-			if (sim_chance(&r.s->rand, 300))
-				sim_modify(r.a, CAIRN_QP_ERR);
-			sim_reset(r.a);
-			sim_reset(r.b);
-			na = r.a->cq[CAIRN_REQ].n;
-			nb = r.b->cq[CAIRN_RESP].n;
-			ktap_ok(sim_run(r.s, SIM_SEC));
-			ktap_eq(r.a->cq[CAIRN_REQ].n, na);
-			ktap_eq(r.b->cq[CAIRN_RESP].n, nb);
-			sim_connect(r.a, r.b, &sim_attrs);
+			post_many(&rig);
+			sim_run(rig.s, sim_below(&rig.s->rand, 300 * SIM_US));
+			if (sim_chance(&rig.s->rand, 300))
+				sim_modify(rig.a, CAIRN_QP_ERR);
+			sim_reset(rig.a);
+			sim_reset(rig.b);
+			na = rig.a->cq[CAIRN_REQ].n;
+			nb = rig.b->cq[CAIRN_RESP].n;
+			ktap_ok(sim_run(rig.s, SIM_SEC));
+			ktap_eq(rig.a->cq[CAIRN_REQ].n, na);
+			ktap_eq(rig.b->cq[CAIRN_RESP].n, nb);
+			sim_connect(rig.a, rig.b, &sim_attrs);
 		}
-		sim_end(r.s);
+		sim_end(rig.s);
 	}
 }
 
@@ -328,25 +328,25 @@ static void reset_forgets_everything(void)
 static void reuse_after_reset(void)
 {
 	for_seeds(seed, 60) {
-		struct rig r = rig_new(seed);
-		struct flow *f[2];
+		struct rig rig = rig_new(seed);
+		struct flow *flows[2];
 
-		r.s->record = false;
-		r.s->faults = some_faults;
-		post_many(&r);
-		sim_run(r.s, sim_below(&r.s->rand, 300 * SIM_US));
+		rig.s->record = false;
+		rig.s->faults = some_faults;
+		post_many(&rig);
+		sim_run(rig.s, sim_below(&rig.s->rand, 300 * SIM_US));
 		if (seed & 1)
-			sim_modify(r.b, CAIRN_QP_ERR);
-		sim_run(r.s, sim_below(&r.s->rand, SIM_US));
-		sim_reset(r.a);
-		sim_reset(r.b);
-		sim_connect(r.a, r.b, &sim_attrs);
-		f[0] = flow_new(r.a, r.b, &flow_default);
-		f[1] = flow_new(r.b, r.a, &flow_default);
-		flow_random(f[0]);
-		flow_random(f[1]);
-		flow_run(f, 2);
-		sim_end(r.s);
+			sim_modify(rig.b, CAIRN_QP_ERR);
+		sim_run(rig.s, sim_below(&rig.s->rand, SIM_US));
+		sim_reset(rig.a);
+		sim_reset(rig.b);
+		sim_connect(rig.a, rig.b, &sim_attrs);
+		flows[0] = flow_new(rig.a, rig.b, &flow_default);
+		flows[1] = flow_new(rig.b, rig.a, &flow_default);
+		flow_random(flows[0]);
+		flow_random(flows[1]);
+		flow_run(flows, 2);
+		sim_end(rig.s);
 	}
 }
 
@@ -356,18 +356,18 @@ static void reuse_after_reset(void)
 
 static void srq_is_shared(void)
 {
-	struct sim *s = sim_new(1);
+	struct sim *sim = sim_new(1);
 	struct sim_qp_init init = sim_rc;
-	struct sim_qp *a[2], *b[2];
-	struct sim_mr *ma = sim_mr(s, 0, 4096, SIM_ALL);
-	struct sim_mr *mb = sim_mr(s, 1, 4096, SIM_ALL);
+	struct sim_qp *qp_a[2], *qp_b[2];
+	struct sim_mr *ma = sim_mr(sim, 0, 4096, SIM_ALL);
+	struct sim_mr *mb = sim_mr(sim, 1, 4096, SIM_ALL);
 	u32 i;
 
 	init.srq = sim_rq(64, 1, -8);
 	for (i = 0; i < 2; i++) {
-		a[i] = sim_qp(s, 0, &sim_rc);
-		b[i] = sim_qp(s, 1, &init);
-		sim_connect(a[i], b[i], &sim_attrs);
+		qp_a[i] = sim_qp(sim, 0, &sim_rc);
+		qp_b[i] = sim_qp(sim, 1, &init);
+		sim_connect(qp_a[i], qp_b[i], &sim_attrs);
 	}
 	for (i = 0; i < 20; i++) {
 		struct cairn_sge from = sim_sge(ma, i * 4, 4);
@@ -378,13 +378,13 @@ static void srq_is_shared(void)
 			.num_sge = 1,
 		};
 
-		sim_post_recv(b[0], i, &to, 1);
-		sim_post_send(a[i & 1], &wr);
-		ktap_ok(sim_run(s, SIM_SEC));
-		expect_cqe(b[i & 1], CAIRN_RESP, i / 2, i, CAIRN_CQE_SUCCESS);
+		sim_post_recv(qp_b[0], i, &to, 1);
+		sim_post_send(qp_a[i & 1], &wr);
+		ktap_ok(sim_run(sim, SIM_SEC));
+		expect_cqe(qp_b[i & 1], CAIRN_RESP, i / 2, i, CAIRN_CQE_SUCCESS);
 	}
 	ktap_mem_eq(mb->mem, ma->mem, 80);
-	sim_end(s);
+	sim_end(sim);
 	sim_rq_free(init.srq);
 }
 
@@ -392,23 +392,23 @@ static void srq_is_shared(void)
 static void last_wqe_reached(void)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig r;
+	struct rig rig;
 
 	init.srq = sim_rq(64, 1, 0);
-	r = rig_with(1, &init, &sim_attrs);
-	rig_recv(&r, 1, 30000);
-	rig_recv(&r, 2, 30000);
-	r.s->budget = 1;
-	rig_send(&r, 1, CAIRN_WQE_SEND, 30000);
-	sim_run(r.s, 5 * SIM_US);
-	sim_modify(r.b, CAIRN_QP_ERR);
-	ktap_ok(sim_run(r.s, 10 * SIM_SEC));
+	rig = rig_with(1, &init, &sim_attrs);
+	rig_recv(&rig, 1, 30000);
+	rig_recv(&rig, 2, 30000);
+	rig.s->budget = 1;
+	rig_send(&rig, 1, CAIRN_WQE_SEND, 30000);
+	sim_run(rig.s, 5 * SIM_US);
+	sim_modify(rig.b, CAIRN_QP_ERR);
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
 	/* the current receive belongs to the QP */
-	expect_cqe(r.b, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	ktap_eq(r.b->rq->tail - r.b->rq->head, 1);
-	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_LAST_WQE_REACHED), 1);
-	sim_end(r.s);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(rig.b->rq->tail - rig.b->rq->head, 1);
+	ktap_eq(sim_async_count(rig.b, CAIRN_ASYNC_LAST_WQE_REACHED), 1);
+	sim_end(rig.s);
 	sim_rq_free(init.srq);
 }
 
@@ -418,21 +418,21 @@ static void srq_under_loss(void)
 		struct sim_qp_init init = sim_rc, plain = sim_rc;
 		struct cairn_qp_attrs attrs = sim_attrs;
 		struct flow_cfg cfg = flow_default;
-		struct sim *s = sim_new(seed);
-		struct sim_qp *a, *b;
-		struct flow *f;
+		struct sim *sim = sim_new(seed);
+		struct sim_qp *qp_a, *qp_b;
+		struct flow *flow;
 
 		init.srq = sim_rq(64, 2, 0);
 		attrs.min_rnr_timer = 4;
 		cfg.starve = 300;
-		a = sim_qp(s, 0, &plain);
-		b = sim_qp(s, 1, &init);
-		sim_connect(a, b, &attrs);
-		s->faults = some_faults;
-		f = flow_new(a, b, &cfg);
-		flow_random(f);
-		flow_run(&f, 1);
-		sim_end(s);
+		qp_a = sim_qp(sim, 0, &plain);
+		qp_b = sim_qp(sim, 1, &init);
+		sim_connect(qp_a, qp_b, &attrs);
+		sim->faults = some_faults;
+		flow = flow_new(qp_a, qp_b, &cfg);
+		flow_random(flow);
+		flow_run(&flow, 1);
+		sim_end(sim);
 		sim_rq_free(init.srq);
 	}
 }

@@ -11,21 +11,21 @@ static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 static void no_loss(void)
 {
 	for_seeds(seed, 40) {
-		struct pair p = pair_new(seed, &sim_uc, pmtus[seed % 5]);
+		struct pair pair = pair_new(seed, &sim_uc, pmtus[seed % 5]);
 		struct flow_cfg cfg = flow_default;
-		struct flow *f[2];
+		struct flow *flows[2];
 
 		cfg.ops = 1 << CAIRN_WQE_SEND | 1 << CAIRN_WQE_SEND_IMM |
 			  1 << CAIRN_WQE_WRITE | 1 << CAIRN_WQE_WRITE_IMM;
 		cfg.recv_ahead = 64;
-		p.s->budget = seed & 1 ? 0 : 64;
-		f[0] = flow_new(p.a, p.b, &cfg);
-		f[1] = flow_new(p.b, p.a, &cfg);
-		flow_random(f[0]);
-		flow_random(f[1]);
-		flow_run(f, 2);
-		ktap_eq(p.s->count[CAIRN_CTR_ACKS_SENT], 0);
-		sim_end(p.s);
+		pair.s->budget = seed & 1 ? 0 : 64;
+		flows[0] = flow_new(pair.a, pair.b, &cfg);
+		flows[1] = flow_new(pair.b, pair.a, &cfg);
+		flow_random(flows[0]);
+		flow_random(flows[1]);
+		flow_run(flows, 2);
+		ktap_eq(pair.s->count[CAIRN_CTR_ACKS_SENT], 0);
+		sim_end(pair.s);
 	}
 }
 
@@ -36,65 +36,65 @@ static void other_operations_are_refused(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+		struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 
-		rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
-		rig_send(&r, 2, ops[i], 8);
-		rig_send(&r, 3, CAIRN_WQE_WRITE, 10);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
-		expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, 3000);
+		rig_send(&rig, 2, ops[i], 8);
+		rig_send(&rig, 3, CAIRN_WQE_WRITE, 10);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_QP_OP_ERR);
+		expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 		/* the send queue stops, the receive queue goes on */
-		ktap_eq(r.a->c.state, CAIRN_QP_SQE);
-		sim_modify(r.a, CAIRN_QP_RTS);
-		rig_send(&r, 4, CAIRN_WQE_WRITE, 3000);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
-		sim_end(r.s);
+		ktap_eq(rig.a->c.state, CAIRN_QP_SQE);
+		sim_modify(rig.a, CAIRN_QP_RTS);
+		rig_send(&rig, 4, CAIRN_WQE_WRITE, 3000);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
+		sim_end(rig.s);
 	}
 }
 
 /* Back to RTS in the middle of a flush: what was posted before is flushed first. */
 static void resumed_while_flushing(void)
 {
-	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 	u32 i;
 
-	r.s->budget = 2;
-	rig_send(&r, 1, CAIRN_WQE_READ, 8);
+	rig.s->budget = 2;
+	rig_send(&rig, 1, CAIRN_WQE_READ, 8);
 	for (i = 2; i <= 20; i++)
-		rig_send(&r, i, CAIRN_WQE_WRITE, 10);
-	sim_turn(r.a, CAIRN_REQ);
-	ktap_eq(r.a->c.state, CAIRN_QP_SQE);
-	ktap_ok(r.a->cq[CAIRN_REQ].n < 10);
-	sim_modify(r.a, CAIRN_QP_RTS);
-	rig_send(&r, 21, CAIRN_WQE_WRITE, 3000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
-	expect_cqes(r.a, CAIRN_REQ, 1, 2, 19, CAIRN_CQE_WR_FLUSH_ERR);
-	expect_cqe(r.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+		rig_send(&rig, i, CAIRN_WQE_WRITE, 10);
+	sim_turn(rig.a, CAIRN_REQ);
+	ktap_eq(rig.a->c.state, CAIRN_QP_SQE);
+	ktap_ok(rig.a->cq[CAIRN_REQ].n < 10);
+	sim_modify(rig.a, CAIRN_QP_RTS);
+	rig_send(&rig, 21, CAIRN_WQE_WRITE, 3000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
+	expect_cqes(rig.a, CAIRN_REQ, 1, 2, 19, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* A bad key stops the send queue; packets before it have left. */
 static void bad_local_key(void)
 {
-	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND, 100);
+	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_SEND, 100);
 
-	rig_send(&r, 1, CAIRN_WQE_WRITE, 3000);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 3000);
 	wr.wr_id = 2;
 	sge.lkey ^= 1;
-	sim_post_send(r.a, &wr);
-	rig_send(&r, 3, CAIRN_WQE_WRITE, 3000);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_PROT_ERR);
-	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(r.a->c.state, CAIRN_QP_SQE);
-	sim_end(r.s);
+	sim_post_send(rig.a, &wr);
+	rig_send(&rig, 3, CAIRN_WQE_WRITE, 3000);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_SQE);
+	sim_end(rig.s);
 }
 
 /*
@@ -103,10 +103,10 @@ static void bad_local_key(void)
 
 static struct rig alone(void)
 {
-	struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 
-	r.s->dead[0] = true;
-	return r;
+	rig.s->dead[0] = true;
+	return rig;
 }
 
 struct req {
@@ -117,22 +117,22 @@ struct req {
 	__be32 imm;
 };
 
-static void get(struct rig *r, u32 n, struct req q)
+static void get(struct rig *rig, u32 n, struct req req)
 {
 	struct cairn_pkt pkt = {
-		.opcode = q.opcode,
+		.opcode = req.opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->b->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, n),
-		.payload_len = q.len,
-		.va = r->mb->va,
-		.rkey = r->mb->key ^ q.rkey_xor,
-		.dma_len = q.dma_len,
-		.imm = q.imm,
+		.qpn = rig->b->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, n),
+		.payload_len = req.len,
+		.va = rig->mb->va,
+		.rkey = rig->mb->key ^ req.rkey_xor,
+		.dma_len = req.dma_len,
+		.imm = req.imm,
 	};
 
-	sim_inject(r->b, &pkt, r->ma->mem);
-	sim_run(r->s, SIM_US);
+	sim_inject(rig->b, &pkt, rig->ma->mem);
+	sim_run(rig->s, SIM_US);
 }
 
 static const struct req send_first = { UC(SEND_FIRST), PMTU };
@@ -146,62 +146,62 @@ static const struct req write_only_imm = { UC(WRITE_ONLY_IMM), 10, 10 };
 /* The receive of a broken message serves the next one. */
 static void gap_costs_the_message_only(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	rig_recv(&r, 21, 5000);
-	rig_recv(&r, 22, 5000);
-	get(&r, 0, send_first);
-	get(&r, 2, send_middle);	/* 1 is missing */
-	get(&r, 3, send_last);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	ktap_ok(r.b->count[CAIRN_CTR_RX_UC_GAPS] == 1);
-	get(&r, 4, send_first);
-	get(&r, 5, send_last);
-	get(&r, 6, send_only);
-	expect_cqes(r.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[1].cqe.byte_len, 10);
-	ktap_eq(r.s->n_sent, 0);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 5000);
+	rig_recv(&rig, 22, 5000);
+	get(&rig, 0, send_first);
+	get(&rig, 2, send_middle);	/* 1 is missing */
+	get(&rig, 3, send_last);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	ktap_ok(rig.b->count[CAIRN_CTR_RX_UC_GAPS] == 1);
+	get(&rig, 4, send_first);
+	get(&rig, 5, send_last);
+	get(&rig, 6, send_only);
+	expect_cqes(rig.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[1].cqe.byte_len, 10);
+	ktap_eq(rig.s->n_sent, 0);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 /* A new FIRST in the middle of a message, with and without a gap. */
 static void first_starts_afresh(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	rig_recv(&r, 21, 5000);
-	get(&r, 0, send_first);
-	get(&r, 1, send_middle);
-	get(&r, 2, send_first);
-	get(&r, 3, send_last);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
+	rig_recv(&rig, 21, 5000);
+	get(&rig, 0, send_first);
+	get(&rig, 1, send_middle);
+	get(&rig, 2, send_first);
+	get(&rig, 3, send_last);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
 	/* across a gap of any size */
-	rig_recv(&r, 22, 5000);
-	get(&r, 1000000, send_only);
-	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 2);
-	sim_end(r.s);
+	rig_recv(&rig, 22, 5000);
+	get(&rig, 1000000, send_only);
+	expect_cqe(rig.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
+	sim_end(rig.s);
 }
 
 static void tails_without_a_head(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	rig_recv(&r, 21, 5000);
-	get(&r, 0, send_middle);
-	get(&r, 1, send_last);
-	get(&r, 2, write_last);
-	get(&r, 3, write_first);
-	get(&r, 4, send_last);		/* of another kind */
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	get(&r, 5, send_only);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	rig_recv(&rig, 21, 5000);
+	get(&rig, 0, send_middle);
+	get(&rig, 1, send_last);
+	get(&rig, 2, write_last);
+	get(&rig, 3, write_first);
+	get(&rig, 4, send_last);		/* of another kind */
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	get(&rig, 5, send_only);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 /* A packet of the wrong size ends its message, too. */
@@ -214,121 +214,121 @@ static void packet_of_the_wrong_size(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct rig r = alone();
+		struct rig rig = alone();
 
-		rig_recv(&r, 21, 5000);
-		get(&r, 0, send_first);
-		get(&r, 1, bad[i]);
-		get(&r, 2, send_last);
-		ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-		get(&r, 3, send_only);
-		expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 10);
-		sim_end(r.s);
+		rig_recv(&rig, 21, 5000);
+		get(&rig, 0, send_first);
+		get(&rig, 1, bad[i]);
+		get(&rig, 2, send_last);
+		ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+		get(&rig, 3, send_only);
+		expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 10);
+		sim_end(rig.s);
 	}
 }
 
 static void message_without_a_receive(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	get(&r, 0, send_first);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 1);
-	rig_recv(&r, 21, 5000);
-	get(&r, 1, send_last);		/* its first packet was lost */
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	get(&r, 2, send_only);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	get(&rig, 0, send_first);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	rig_recv(&rig, 21, 5000);
+	get(&rig, 1, send_last);		/* its first packet was lost */
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	get(&rig, 2, send_only);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	/* WRITE with immediate: the data may be there, the event is lost */
-	get(&r, 3, write_only_imm);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 2);
-	ktap_eq(r.s->n_sent, 0);
-	sim_end(r.s);
+	get(&rig, 3, write_only_imm);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 2);
+	ktap_eq(rig.s->n_sent, 0);
+	sim_end(rig.s);
 }
 
 /* The message is over when its last packet finds no receive. */
 static void last_without_a_receive(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 	u8 before[RIG_LEN];
 
-	get(&r, 0, write_first);
-	memcpy(before, r.mb->mem, RIG_LEN);
-	get(&r, 1, (struct req){ UC(WRITE_LAST_IMM), 10 });
-	ktap_eq(r.b->count[CAIRN_CTR_RX_NO_WQE], 1);
-	memcpy(before, r.mb->mem, RIG_LEN);
-	get(&r, 2, write_last);
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	sim_end(r.s);
+	get(&rig, 0, write_first);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	get(&rig, 1, (struct req){ UC(WRITE_LAST_IMM), 10 });
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	get(&rig, 2, write_last);
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	sim_end(rig.s);
 }
 
 /* Too long for its receive: dropped, and the receive is still there. */
 static void message_too_long(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	rig_recv(&r, 21, PMTU + 9);
-	get(&r, 0, send_first);
-	get(&r, 1, send_last);
-	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
-	ktap_eq(r.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
-	get(&r, 2, send_only);
-	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	sim_end(r.s);
+	rig_recv(&rig, 21, PMTU + 9);
+	get(&rig, 0, send_first);
+	get(&rig, 1, send_last);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(rig.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
+	get(&rig, 2, send_only);
+	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 static void write_refused(void)
 {
-	struct req q = write_first;
+	struct req req = write_first;
 	u8 before[RIG_LEN];
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	memcpy(before, r.mb->mem, RIG_LEN);
-	q.rkey_xor = 1;
-	get(&r, 0, q);
-	get(&r, 1, write_last);
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
-	ktap_eq(r.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	get(&r, 2, write_first);
-	get(&r, 3, write_last);
-	ktap_mem_eq(r.mb->mem, r.ma->mem, 10);
-	ktap_eq(r.s->n_sent, 0);
-	sim_end(r.s);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	req.rkey_xor = 1;
+	get(&rig, 0, req);
+	get(&rig, 1, write_last);
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
+	ktap_eq(rig.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	get(&rig, 2, write_first);
+	get(&rig, 3, write_last);
+	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 10);
+	ktap_eq(rig.s->n_sent, 0);
+	sim_end(rig.s);
 }
 
 /* The length that the first packet announced is the length. */
 static void write_of_the_wrong_length(void)
 {
-	struct req q = write_last;
-	struct rig r = alone();
+	struct req req = write_last;
+	struct rig rig = alone();
 	u8 before[RIG_LEN];
 
-	get(&r, 0, write_first);
-	memcpy(before, r.mb->mem, RIG_LEN);
-	q.len = 11;
-	get(&r, 1, q);
-	get(&r, 2, write_first);
-	q.len = 9;
-	get(&r, 3, q);
-	ktap_mem_eq(r.mb->mem, before, RIG_LEN);
-	ktap_eq(r.b->c.state, CAIRN_QP_RTS);
-	sim_end(r.s);
+	get(&rig, 0, write_first);
+	memcpy(before, rig.mb->mem, RIG_LEN);
+	req.len = 11;
+	get(&rig, 1, req);
+	get(&rig, 2, write_first);
+	req.len = 9;
+	get(&rig, 3, req);
+	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
+	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
+	sim_end(rig.s);
 }
 
 static void receive_pointer_that_can_not_be(void)
 {
-	struct rig r = alone();
+	struct rig rig = alone();
 
-	r.b->rq->tail += 1000;
-	get(&r, 0, send_only);
-	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
-	ktap_eq(r.b->asyncs, 1);
-	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_QP_FATAL), 1);
-	ktap_eq(r.s->n_sent, 0);
-	sim_end(r.s);
+	rig.b->rq->tail += 1000;
+	get(&rig, 0, send_only);
+	ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
+	ktap_eq(rig.b->asyncs, 1);
+	ktap_eq(sim_async_count(rig.b, CAIRN_ASYNC_QP_FATAL), 1);
+	ktap_eq(rig.s->n_sent, 0);
+	sim_end(rig.s);
 }
 
 /*
@@ -346,20 +346,20 @@ static u32 msg_len(u32 k)
 /* Return: the number of the message that completion @n received. */
 static u32 check_message(struct sim_qp *qp, u32 n, struct sim_mr *buf)
 {
-	const struct cairn_cqe *c = &qp->cq[CAIRN_RESP].log[n].cqe;
-	const u8 *p = buf->mem + c->wr_id * 5000;
+	const struct cairn_cqe *cqe = &qp->cq[CAIRN_RESP].log[n].cqe;
+	const u8 *bytes = buf->mem + cqe->wr_id * 5000;
 	u32 i;
 
-	ktap_eq(c->status, CAIRN_CQE_SUCCESS);
-	ktap_eq(c->wr_id, n);
-	ktap_eq(c->byte_len, msg_len(c->imm_or_key));
-	for (i = 0; i < c->byte_len && i < 5000; i++)
-		if (!ktap_eq(p[i], (u8)c->imm_or_key))
+	ktap_eq(cqe->status, CAIRN_CQE_SUCCESS);
+	ktap_eq(cqe->wr_id, n);
+	ktap_eq(cqe->byte_len, msg_len(cqe->imm_or_key));
+	for (i = 0; i < cqe->byte_len && i < 5000; i++)
+		if (!ktap_eq(bytes[i], (u8)cqe->imm_or_key))
 			break;
-	return c->imm_or_key;
+	return cqe->imm_or_key;
 }
 
-static void send_messages(struct pair *p, struct sim_mr *src)
+static void send_messages(struct pair *pair, struct sim_mr *src)
 {
 	u32 k;
 
@@ -375,36 +375,36 @@ static void send_messages(struct pair *p, struct sim_mr *src)
 		};
 
 		memset(src->mem + k * 5000, k, 5000);
-		sim_post_send(p->a, &wr);
+		sim_post_send(pair->a, &wr);
 	}
-	ktap_ok(sim_run(p->s, SIM_SEC));
-	expect_cqes(p->a, CAIRN_REQ, 0, 0, MSGS - 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(p->b->c.state, CAIRN_QP_RTS);
+	ktap_ok(sim_run(pair->s, SIM_SEC));
+	expect_cqes(pair->a, CAIRN_REQ, 0, 0, MSGS - 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(pair->b->c.state, CAIRN_QP_RTS);
 }
 
 static void bad_network(u64 seed, const struct sim_faults *faults, bool order)
 {
-	struct pair p = pair_new(seed, &sim_uc, 256);
-	struct sim_mr *src = sim_mr(p.s, 0, MSGS * 5000, SIM_ALL);
-	struct sim_mr *dst = sim_mr(p.s, 1, (MSGS + 4) * 5000, SIM_ALL);
+	struct pair pair = pair_new(seed, &sim_uc, 256);
+	struct sim_mr *src = sim_mr(pair.s, 0, MSGS * 5000, SIM_ALL);
+	struct sim_mr *dst = sim_mr(pair.s, 1, (MSGS + 4) * 5000, SIM_ALL);
 	u32 k, id, got, next = 0;
 
-	p.s->faults = *faults;
+	pair.s->faults = *faults;
 	for (k = 0; k < MSGS + 4; k++) {
 		struct cairn_sge sge = sim_sge(dst, k * 5000, 5000);
 
-		sim_post_recv(p.b, k, &sge, 1);
+		sim_post_recv(pair.b, k, &sge, 1);
 	}
-	send_messages(&p, src);
-	got = p.b->cq[CAIRN_RESP].n;
+	send_messages(&pair, src);
+	got = pair.b->cq[CAIRN_RESP].n;
 	ktap_ok(got > 0);
 	for (k = 0; k < got && !ktap.failures; k++) {
-		id = check_message(p.b, k, dst);
+		id = check_message(pair.b, k, dst);
 		if (order)
 			ktap_ok(id >= next);
 		next = id + 1;
 	}
-	sim_end(p.s);
+	sim_end(pair.s);
 }
 
 static void whole_and_in_order_under_loss(void)
@@ -431,17 +431,17 @@ static void persistent_region_is_refused(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(how); i++) {
-		struct rig r = rig_with(1, &sim_uc, &sim_attrs);
+		struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 
-		r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how[i]);
-		memset(r.mb->mem, 0x5a, 100);
-		rig_send(&r, 1, CAIRN_WQE_WRITE, 100);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		ktap_eq(r.mb->mem[0], 0x5a);
-		ktap_eq(r.mb->mem[99], 0x5a);
-		ktap_eq(r.s->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
-		sim_end(r.s);
+		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, how[i]);
+		memset(rig.mb->mem, 0x5a, 100);
+		rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.mb->mem[0], 0x5a);
+		ktap_eq(rig.mb->mem[99], 0x5a);
+		ktap_eq(rig.s->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
+		sim_end(rig.s);
 	}
 }
 

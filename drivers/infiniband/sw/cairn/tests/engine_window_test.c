@@ -13,14 +13,14 @@ static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 static struct rig silent_from(u64 seed, u8 max_rd_atomic, u16 pmtu)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig r;
+	struct rig rig;
 
 	attrs.max_rd_atomic = max_rd_atomic;
 	attrs.timeout = 0;
 	attrs.pmtu = pmtu;
-	r = rig_with(seed, &sim_rc, &attrs);
-	r.s->dead[1] = true;
-	return r;
+	rig = rig_with(seed, &sim_rc, &attrs);
+	rig.s->dead[1] = true;
+	return rig;
 }
 
 static struct rig silent(u8 max_rd_atomic, u16 pmtu)
@@ -28,17 +28,17 @@ static struct rig silent(u8 max_rd_atomic, u16 pmtu)
 	return silent_from(1, max_rd_atomic, pmtu);
 }
 
-static void post(struct rig *r, u32 n, u8 opcode, u32 len)
+static void post(struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	while (n--)
-		rig_send(r, 0, opcode, len);
-	ktap_ok(sim_run(r->s, SIM_SEC));
+		rig_send(rig, 0, opcode, len);
+	ktap_ok(sim_run(rig->s, SIM_SEC));
 }
 
-static u32 reads(const struct rig *r)
+static u32 reads(const struct rig *rig)
 {
-	return sent_kind(r->a, 0, CAIRN_KIND_READ_REQ) +
-	       sent_kind(r->a, 0, CAIRN_KIND_ATOMIC_REQ);
+	return sent_kind(rig->a, 0, CAIRN_KIND_READ_REQ) +
+	       sent_kind(rig->a, 0, CAIRN_KIND_ATOMIC_REQ);
 }
 
 static void agreed_reads_are_used(void)
@@ -46,63 +46,63 @@ static void agreed_reads_are_used(void)
 	u32 max;
 
 	for (max = 1; max <= 16; max++) {
-		struct rig r = silent(max, 1024);
+		struct rig rig = silent(max, 1024);
 
-		post(&r, 20, CAIRN_WQE_READ, 100);
-		ktap_eq(reads(&r), max);
-		sim_end(r.s);
+		post(&rig, 20, CAIRN_WQE_READ, 100);
+		ktap_eq(reads(&rig), max);
+		sim_end(rig.s);
 
-		r = silent(max, 1024);
-		post(&r, 10, CAIRN_WQE_FAA, 8);
-		post(&r, 10, CAIRN_WQE_READ, 5000);
-		ktap_eq(reads(&r), max);
-		sim_end(r.s);
+		rig = silent(max, 1024);
+		post(&rig, 10, CAIRN_WQE_FAA, 8);
+		post(&rig, 10, CAIRN_WQE_READ, 5000);
+		ktap_eq(reads(&rig), max);
+		sim_end(rig.s);
 	}
 }
 
 /* Other requests go on up to the READ that may not. */
 static void reads_hold_up_what_follows(void)
 {
-	struct rig r = silent(2, 1024);
+	struct rig rig = silent(2, 1024);
 
-	post(&r, 2, CAIRN_WQE_READ, 100);
-	post(&r, 5, CAIRN_WQE_WRITE, 100);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 5);
-	post(&r, 1, CAIRN_WQE_READ, 100);
-	post(&r, 5, CAIRN_WQE_WRITE, 100);
-	ktap_eq(reads(&r), 2);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 5);
-	sim_end(r.s);
+	post(&rig, 2, CAIRN_WQE_READ, 100);
+	post(&rig, 5, CAIRN_WQE_WRITE, 100);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 5);
+	post(&rig, 1, CAIRN_WQE_READ, 100);
+	post(&rig, 5, CAIRN_WQE_WRITE, 100);
+	ktap_eq(reads(&rig), 2);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 5);
+	sim_end(rig.s);
 }
 
 static void fence_waits_for_reads_only(void)
 {
-	struct rig r = silent(4, 1024);
+	struct rig rig = silent(4, 1024);
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE, 100);
+	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_WRITE, 100);
 
-	post(&r, 3, CAIRN_WQE_WRITE, 100);
+	post(&rig, 3, CAIRN_WQE_WRITE, 100);
 	wr.flags |= CAIRN_WQE_FENCE;
-	sim_post_send(r.a, &wr);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 4);
-	post(&r, 1, CAIRN_WQE_FAA, 8);
-	sim_post_send(r.a, &wr);
-	post(&r, 1, CAIRN_WQE_WRITE, 100);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 4);
-	sim_end(r.s);
+	sim_post_send(rig.a, &wr);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 4);
+	post(&rig, 1, CAIRN_WQE_FAA, 8);
+	sim_post_send(rig.a, &wr);
+	post(&rig, 1, CAIRN_WQE_WRITE, 100);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 4);
+	sim_end(rig.s);
 }
 
 /* Bytes that the peer holds or is asked for. */
-static u64 bytes_out(const struct rig *r)
+static u64 bytes_out(const struct rig *rig)
 {
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < r->s->n_sent; i++)
-		sum += r->s->sent[i].pkt.payload_len +
-		       (r->s->sent[i].pkt.op->kind == CAIRN_KIND_READ_REQ ?
-			r->s->sent[i].pkt.dma_len : 0);
+	for (i = 0; i < rig->s->n_sent; i++)
+		sum += rig->s->sent[i].pkt.payload_len +
+		       (rig->s->sent[i].pkt.op->kind == CAIRN_KIND_READ_REQ ?
+			rig->s->sent[i].pkt.dma_len : 0);
 	return sum;
 }
 
@@ -114,15 +114,15 @@ static void bytes_are_bounded(void)
 
 	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
 		for (k = 0; k < ARRAY_SIZE(ops); k++) {
-			struct rig r = silent(16, pmtus[i]);
+			struct rig rig = silent(16, pmtus[i]);
 			u64 out;
 
-			post(&r, 30, ops[k], 60000);
-			out = bytes_out(&r);
+			post(&rig, 30, ops[k], 60000);
+			out = bytes_out(&rig);
 			ktap_ok(out <= WINDOW);
 			/* short READs are bounded by their number */
 			ktap_ok(out >= WINDOW / 5);
-			sim_end(r.s);
+			sim_end(rig.s);
 		}
 	}
 }
@@ -134,17 +134,17 @@ static void end_of_the_window_asks(void)
 
 	/* from different PSNs */
 	for (i = 0; i < 100 && !ktap.failures; i++) {
-		struct rig r = silent_from(i, 16, pmtus[i % 5]);
+		struct rig rig = silent_from(i, 16, pmtus[i % 5]);
 		struct cairn_sge sge[32];
-		struct sim_wr wr = rig_wr(&r, sge, CAIRN_WQE_WRITE, 60000);
+		struct sim_wr wr = rig_wr(&rig, sge, CAIRN_WQE_WRITE, 60000);
 
 		for (wr.num_sge = 0; wr.num_sge < 32; wr.num_sge++)
-			sge[wr.num_sge] = sim_sge(r.ma, 0, 60000);
-		sim_post_send(r.a, &wr);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_ok(last_sent(r.a)->ack_req);
-		ktap_ok(bytes_out(&r) <= WINDOW);
-		sim_end(r.s);
+			sge[wr.num_sge] = sim_sge(rig.ma, 0, 60000);
+		sim_post_send(rig.a, &wr);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		ktap_ok(last_sent(rig.a)->ack_req);
+		ktap_ok(bytes_out(&rig) <= WINDOW);
+		sim_end(rig.s);
 	}
 }
 
@@ -154,28 +154,28 @@ static void long_read_fills_the_window(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
-		struct rig r = silent(16, pmtus[i]);
+		struct rig rig = silent(16, pmtus[i]);
 		struct cairn_sge sge[32];
-		struct sim_wr wr = rig_wr(&r, sge, CAIRN_WQE_READ, 60000);
+		struct sim_wr wr = rig_wr(&rig, sge, CAIRN_WQE_READ, 60000);
 
 		for (wr.num_sge = 0; wr.num_sge < 32; wr.num_sge++)
-			sge[wr.num_sge] = sim_sge(r.ma, 0, 60000);
-		sim_post_send(r.a, &wr);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		ktap_eq(bytes_out(&r), min(WINDOW, 512 * pmtus[i]));
-		ktap_eq(reads(&r), 2);
-		sim_end(r.s);
+			sge[wr.num_sge] = sim_sge(rig.ma, 0, 60000);
+		sim_post_send(rig.a, &wr);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		ktap_eq(bytes_out(&rig), min(WINDOW, 512 * pmtus[i]));
+		ktap_eq(reads(&rig), 2);
+		sim_end(rig.s);
 	}
 }
 
 /* A whole ring of one-unit requests can be under way. */
 static void the_whole_ring_leaves(void)
 {
-	struct rig r = silent(16, 1024);
+	struct rig rig = silent(16, 1024);
 
-	post(&r, 128, CAIRN_WQE_WRITE, 8);
-	ktap_eq(sent_kind(r.a, 0, CAIRN_KIND_WRITE), 128);
-	sim_end(r.s);
+	post(&rig, 128, CAIRN_WQE_WRITE, 8);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 128);
+	sim_end(rig.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -14,11 +14,11 @@ struct start {
 
 static void run_from(u64 seed, const struct start *at)
 {
-	struct sim *s = sim_new(seed);
+	struct sim *sim = sim_new(seed);
 	struct sim_qp_init init = sim_rc;
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct flow *f[2];
-	struct sim_qp *a, *b;
+	struct flow *flows[2];
+	struct sim_qp *qp_a, *qp_b;
 
 	attrs.pmtu = 256;
 	attrs.max_rd_atomic = 4;
@@ -26,22 +26,22 @@ static void run_from(u64 seed, const struct start *at)
 	init.rq_depth = 16;
 	init.sq_start = at->index;
 	init.rq_start = at->index;
-	a = sim_qp(s, 0, &init);
-	b = sim_qp(s, 1, &init);
-	sim_to_rts(a, 1, b->c.qpn, &attrs, at->psn, at->psn);
-	sim_to_rts(b, 0, a->c.qpn, &attrs, at->psn, at->psn);
+	qp_a = sim_qp(sim, 0, &init);
+	qp_b = sim_qp(sim, 1, &init);
+	sim_to_rts(qp_a, 1, qp_b->c.qpn, &attrs, at->psn, at->psn);
+	sim_to_rts(qp_b, 0, qp_a->c.qpn, &attrs, at->psn, at->psn);
 	/* a message's SSN is what the MSN becomes with it */
-	a->c.req.ssn = at->ssn;
-	b->c.req.ssn = at->ssn;
-	a->c.resp.msn = cairn_psn_add(at->ssn, CAIRN_24BIT_MASK);
-	b->c.resp.msn = a->c.resp.msn;
-	s->faults = faults;
-	f[0] = flow_new(a, b, &flow_default);
-	f[1] = flow_new(b, a, &flow_default);
-	flow_random(f[0]);
-	flow_random(f[1]);
-	flow_run(f, 2);
-	sim_end(s);
+	qp_a->c.req.ssn = at->ssn;
+	qp_b->c.req.ssn = at->ssn;
+	qp_a->c.resp.msn = cairn_psn_add(at->ssn, CAIRN_24BIT_MASK);
+	qp_b->c.resp.msn = qp_a->c.resp.msn;
+	sim->faults = faults;
+	flows[0] = flow_new(qp_a, qp_b, &flow_default);
+	flows[1] = flow_new(qp_b, qp_a, &flow_default);
+	flow_random(flows[0]);
+	flow_random(flows[1]);
+	flow_run(flows, 2);
+	sim_end(sim);
 }
 
 static void psn_wraps(void)
@@ -92,19 +92,19 @@ static struct rig rig_longest(struct sim_mr **mr)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct cairn_requester *req;
-	struct rig r, of;
+	struct rig rig, of;
 	u32 skip;
 
 	attrs.pmtu = 256;
-	r = rig_with(1, &sim_rc, &attrs);
-	r.s->dead[1] = true;
-	of = r;
-	of.ma = sim_mr(r.s, 0, NEAR, SIM_ALL);
+	rig = rig_with(1, &sim_rc, &attrs);
+	rig.s->dead[1] = true;
+	of = rig;
+	of.ma = sim_mr(rig.s, 0, NEAR, SIM_ALL);
 	of.ma->len = LONGEST;
 	rig_send(&of, 1, CAIRN_WQE_WRITE, LONGEST);
-	sim_run(r.s, 100 * SIM_US);
+	sim_run(rig.s, 100 * SIM_US);
 	*mr = of.ma;
-	req = &r.a->c.req;
+	req = &rig.a->c.req;
 	ktap_ok(req->pkt && req->pkt <= 512);
 	skip = LONGEST / 256 - 400 - req->pkt;
 	of.ma->mem -= LONGEST - NEAR;
@@ -112,26 +112,26 @@ static struct rig rig_longest(struct sim_mr **mr)
 	req->una = cairn_psn_add(req->una, skip);
 	req->sent = cairn_psn_add(req->sent, skip);
 	req->acked = req->una;
-	return r;
+	return rig;
 }
 
-static void longest_end(struct rig *r, struct sim_mr *mr)
+static void longest_end(struct rig *rig, struct sim_mr *mr)
 {
 	mr->mem += LONGEST - NEAR;
-	sim_end(r->s);
+	sim_end(rig->s);
 }
 
 /* An answer of the kind that @opcode is: to packet @n behind the message. */
-static void longest_answer(const struct rig *r, u8 opcode, s32 n)
+static void longest_answer(const struct rig *rig, u8 opcode, s32 n)
 {
-	sim_inject(r->a, &(struct cairn_pkt){
+	sim_inject(rig->a, &(struct cairn_pkt){
 		.opcode = opcode,
 		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = r->a->c.qpn,
-		.psn = cairn_psn_add(r->a->psn, LONGEST / 256 + n),
+		.qpn = rig->a->c.qpn,
+		.psn = cairn_psn_add(rig->a->psn, LONGEST / 256 + n),
 		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_CREDIT_INVALID,
 	}, NULL);
-	sim_run(r->s, 100 * SIM_US);
+	sim_run(rig->s, 100 * SIM_US);
 }
 
 /* One ACK for its end and what follows; also when it is being repeated. */
@@ -141,18 +141,18 @@ static void longest_and_more_acked_at_once(void)
 
 	for (wait = 0; wait < 2; wait++) {
 		struct sim_mr *mr;
-		struct rig r = rig_longest(&mr);
+		struct rig rig = rig_longest(&mr);
 
-		rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
-		rig_send(&r, 3, CAIRN_WQE_SEND, 8);
-		longest_answer(&r, CAIRN_BTH_ACK, -401);
-		ktap_eq(r.a->c.req.sent, r.a->c.req.psn);
+		rig_send(&rig, 2, CAIRN_WQE_WRITE, 8);
+		rig_send(&rig, 3, CAIRN_WQE_SEND, 8);
+		longest_answer(&rig, CAIRN_BTH_ACK, -401);
+		ktap_eq(rig.a->c.req.sent, rig.a->c.req.psn);
 		if (wait)
-			sim_run(r.s, 100 * SIM_MS);
-		longest_answer(&r, CAIRN_BTH_ACK, 1);
-		expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-		ktap_ok(sim_run(r.s, SIM_SEC));
-		longest_end(&r, mr);
+			sim_run(rig.s, 100 * SIM_MS);
+		longest_answer(&rig, CAIRN_BTH_ACK, 1);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		longest_end(&rig, mr);
 	}
 }
 
@@ -160,16 +160,16 @@ static void longest_and_more_acked_at_once(void)
 static void response_behind_the_longest(void)
 {
 	struct sim_mr *mr;
-	struct rig r = rig_longest(&mr);
+	struct rig rig = rig_longest(&mr);
 
-	rig_send(&r, 2, CAIRN_WQE_WRITE, 8);
-	rig_send(&r, 3, CAIRN_WQE_READ, 0);
-	longest_answer(&r, CAIRN_BTH_ACK, -401);
-	longest_answer(&r, CAIRN_BTH_READ_RESP_ONLY, 1);
-	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
-	ktap_eq(r.a->count[CAIRN_CTR_STALE_RESPONSES], 0);
-	ktap_ok(sim_run(r.s, SIM_SEC));
-	longest_end(&r, mr);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 8);
+	rig_send(&rig, 3, CAIRN_WQE_READ, 0);
+	longest_answer(&rig, CAIRN_BTH_ACK, -401);
+	longest_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 1);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_eq(rig.a->count[CAIRN_CTR_STALE_RESPONSES], 0);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	longest_end(&rig, mr);
 }
 
 static const struct ktap_test tests[] = {

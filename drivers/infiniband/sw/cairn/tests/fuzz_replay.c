@@ -10,17 +10,17 @@ int main(int argc, char **argv)
 {
 	static u8 data[1 << 16];
 	size_t size;
-	FILE *f;
+	FILE *file;
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		f = fopen(argv[i], "rb");
-		if (!f) {
+		file = fopen(argv[i], "rb");
+		if (!file) {
 			perror(argv[i]);
 			return 1;
 		}
-		size = fread(data, 1, sizeof(data), f);
-		fclose(f);
+		size = fread(data, 1, sizeof(data), file);
+		fclose(file);
 		LLVMFuzzerTestOneInput(data, size);
 	}
 	return 0;

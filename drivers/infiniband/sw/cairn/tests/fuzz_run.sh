@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Run a libFuzzer program for a bounded time; KTAP. What it finds on the way is
-# kept in the corpus, an input that fails beside it.
+# Run a libFuzzer program for a bounded time; KTAP. New inputs are kept in the
+# corpus, a failing input beside it.
 #
 #   fuzz_run.sh program seconds corpus
 set -u

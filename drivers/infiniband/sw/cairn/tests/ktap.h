@@ -92,16 +92,16 @@ static inline bool ktap_eq_at(const char *file, int line, const char *what,
 static inline bool ktap_mem_eq_at(const char *file, int line, const char *what,
 				  const void *got, const void *want, size_t len)
 {
-	const u8 *g = got, *w = want;
+	const u8 *bytes_g = got, *bytes_w = want;
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		if (g[i] != w[i])
+		if (bytes_g[i] != bytes_w[i])
 			break;
 	if (i == len)
 		return true;
 	ktap_fail_at(file, line, "%s differs at byte %zu of %zu: %02x, not %02x",
-		     what, i, len, g[i], w[i]);
+		     what, i, len, bytes_g[i], bytes_w[i]);
 	return false;
 }
 
@@ -136,26 +136,26 @@ static inline u32 ktap_rand_below(u32 n)
 
 static inline void ktap_rand_fill(void *buf, size_t len)
 {
-	u8 *p = buf;
+	u8 *bytes = buf;
 
 	while (len--)
-		*p++ = (u8)ktap_rand();
+		*bytes++ = (u8)ktap_rand();
 }
 
-static inline bool ktap_run_one(const struct ktap_test *t, unsigned int n)
+static inline bool ktap_run_one(const struct ktap_test *test, unsigned int n)
 {
-	ktap.name = t->name;
+	ktap.name = test->name;
 	ktap.failures = 0;
 	ktap.skipped = false;
-	t->run();
+	test->run();
 	if (ktap.failures > KTAP_MAX_REPORTS)
 		ktap_diag("%u failures in all", ktap.failures);
 	if (ktap.failures)
-		printf("not ok %u %s\n", n, t->name);
+		printf("not ok %u %s\n", n, test->name);
 	else if (ktap.skipped)
-		printf("ok %u %s # SKIP %s\n", n, t->name, ktap.reason);
+		printf("ok %u %s # SKIP %s\n", n, test->name, ktap.reason);
 	else
-		printf("ok %u %s\n", n, t->name);
+		printf("ok %u %s\n", n, test->name);
 	return !ktap.failures;
 }
 

@@ -76,18 +76,18 @@ void *shim_zalloc(size_t size)
 
 void *shim_alloc(size_t size)
 {
-	void *p = alloc_counted() ? malloc(size) : NULL;
+	void *mem = alloc_counted() ? malloc(size) : NULL;
 
-	if (p)
-		memset(p, 0xa5, size);
-	return p;
+	if (mem)
+		memset(mem, 0xa5, size);
+	return mem;
 }
 
-void shim_free(void *p)
+void shim_free(void *mem)
 {
-	if (p)
+	if (mem)
 		__atomic_sub_fetch(&live_allocs, 1, __ATOMIC_RELAXED);
-	free(p);
+	free(mem);
 }
 
 u64 ktime_get_ns(void)
@@ -122,15 +122,15 @@ struct cairn_lane *cairn_lane(unsigned int number)
 }
 
 /* As cairn_lane_leave() does: what the queue left in its word goes. */
-static void lane_leave(struct queue *q)
+static void lane_leave(struct queue *queue)
 {
 	struct cairn_lane_word *word;
-	u64 bit = BIT_ULL(q->exec.slot % 64);
+	u64 bit = BIT_ULL(queue->exec.slot % 64);
 
 	spin_lock(&test_lane.lock);
-	word = test_lane.words[q->exec.slot / 64];
-	ktap_ok(word->x[q->exec.slot % 64] == &q->exec);
-	word->x[q->exec.slot % 64] = NULL;
+	word = test_lane.words[queue->exec.slot / 64];
+	ktap_ok(word->x[queue->exec.slot % 64] == &queue->exec);
+	word->x[queue->exec.slot % 64] = NULL;
 	word->used &= ~bit;
 	word->posted &= ~bit;
 	spin_unlock(&test_lane.lock);
@@ -142,7 +142,7 @@ static bool lane_turn(void)
 	u32 slot = cairn_sched_next(&test_lane.sched);
 	struct cairn_lane_word *word;
 	struct cairn_exec *exec;
-	struct queue *q;
+	struct queue *queue;
 	u64 bit;
 
 	if (slot == CAIRN_SCHED_NONE)
@@ -156,10 +156,10 @@ static bool lane_turn(void)
 		return true;
 	}
 	word->posted &= ~bit;
-	q = container_of(exec, struct queue, exec);
+	queue = container_of(exec, struct queue, exec);
 	ktap_ok(exec->slot == slot);
-	__atomic_add_fetch(&q->turns, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->seen, __atomic_load_n(&q->written, __ATOMIC_ACQUIRE),
+	__atomic_add_fetch(&queue->turns, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->seen, __atomic_load_n(&queue->written, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELEASE);
 	return true;
 }
@@ -229,27 +229,27 @@ static void close_owner(struct owner *owner)
 	owner->watch = NULL;
 }
 
-static int try_join(struct owner *owner, struct queue *q)
+static int try_join(struct owner *owner, struct queue *queue)
 {
-	memset(q, 0, sizeof(*q));
-	q->owner = owner;
-	q->exec.nic = &test_nic;
-	return cairn_watch_join(owner->watch, &q->exec, give_page, owner);
+	memset(queue, 0, sizeof(*queue));
+	queue->owner = owner;
+	queue->exec.nic = &test_nic;
+	return cairn_watch_join(owner->watch, &queue->exec, give_page, owner);
 }
 
-static void join_queue(struct owner *owner, struct queue *q, u32 id)
+static void join_queue(struct owner *owner, struct queue *queue, u32 id)
 {
-	ktap_eq(try_join(owner, q), 0);
-	ktap_eq(q->exec.id, id);
-	ktap_ok(q->exec.ready ==
+	ktap_eq(try_join(owner, queue), 0);
+	ktap_eq(queue->exec.id, id);
+	ktap_ok(queue->exec.ready ==
 		&owner->page[id / 4096]->words[id % 4096 / 64]);
 }
 
 /* As cairn_exec_stop() does. */
-static void leave_queue(struct queue *q)
+static void leave_queue(struct queue *queue)
 {
-	lane_leave(q);
-	cairn_watch_put(q->exec.watch, q->exec.id);
+	lane_leave(queue);
+	cairn_watch_put(queue->exec.watch, queue->exec.id);
 }
 
 static void set_bits(u64 *word, u64 bits)
@@ -269,21 +269,21 @@ static void mark_ready(struct owner *owner, u32 id)
 }
 
 /* The ioctl, which runs the post where it is. */
-static void ring_bell(struct queue *q)
+static void ring_bell(struct queue *queue)
 {
-	cairn_watch_ring(&q->exec);
-	__atomic_store_n(&q->seen, __atomic_load_n(&q->written, __ATOMIC_ACQUIRE),
+	cairn_watch_ring(&queue->exec);
+	__atomic_store_n(&queue->seen, __atomic_load_n(&queue->written, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELEASE);
 }
 
 /* Return: true if it had to ring the doorbell. */
-static bool post_one(struct queue *q)
+static bool post_one(struct queue *queue)
 {
-	__atomic_store_n(&q->written, q->written + 1, __ATOMIC_RELEASE);
-	mark_ready(q->owner, q->exec.id);
-	if (!__atomic_load_n(&q->owner->wake, __ATOMIC_RELAXED))
+	__atomic_store_n(&queue->written, queue->written + 1, __ATOMIC_RELEASE);
+	mark_ready(queue->owner, queue->exec.id);
+	if (!__atomic_load_n(&queue->owner->wake, __ATOMIC_RELAXED))
 		return false;
-	ring_bell(q);
+	ring_bell(queue);
 	return true;
 }
 
@@ -354,22 +354,22 @@ static void end_test(void)
 }
 
 /* An owner with one queue, awake: nothing is posted. */
-static void open_awake(struct owner *owner, struct queue *q)
+static void open_awake(struct owner *owner, struct queue *queue)
 {
 	int polls = 0;
 
 	open_owner(owner);
-	join_queue(owner, q, 0);
-	ktap_ok(post_one(q));
+	join_queue(owner, queue, 0);
+	ktap_ok(post_one(queue));
 	/* Others may be before it. */
 	while (owner->wake && polls++ < 10)
 		lane_poll(false);
 	ktap_eq(owner->wake, 0);
 }
 
-static void close_one(struct owner *owner, struct queue *q)
+static void close_one(struct owner *owner, struct queue *queue)
 {
-	leave_queue(q);
+	leave_queue(queue);
 	close_owner(owner);
 }
 
@@ -377,52 +377,52 @@ static void close_one(struct owner *owner, struct queue *q)
 
 static void each_move_once(void)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 	int i;
 
 	begin_test();
 	open_owner(&all_owners[0]);
-	join_queue(&all_owners[0], q, 0);
-	ktap_ok(post_one(q));	/* rings, which runs it, and has the lane poll */
-	ktap_eq(q->seen, 1);
+	join_queue(&all_owners[0], queue, 0);
+	ktap_ok(post_one(queue));	/* rings, which runs it, and has the lane poll */
+	ktap_eq(queue->seen, 1);
 	lane_go(false);
-	ktap_eq(q->turns, 0);
+	ktap_eq(queue->turns, 0);
 	ktap_eq(count_of(CAIRN_CTR_LANE_WAKEUPS), 1);
 	for (i = 1; i <= 100; i++) {
-		ktap_ok(!post_one(q));
+		ktap_ok(!post_one(queue));
 		lane_go(false);
-		ktap_eq(q->turns, i);
-		ktap_eq(q->seen, q->written);
+		ktap_eq(queue->turns, i);
+		ktap_eq(queue->seen, queue->written);
 		lane_go(false);
-		ktap_eq(q->turns, i);
+		ktap_eq(queue->turns, i);
 	}
 	/* Many moves in between: one turn, with the last. */
 	for (i = 0; i < 10; i++)
-		post_one(q);
+		post_one(queue);
 	lane_go(false);
-	ktap_eq(q->turns, 101);
-	ktap_eq(q->seen, 111);
+	ktap_eq(queue->turns, 101);
+	ktap_eq(queue->seen, 111);
 	/* Polled more than once before the turn comes. */
-	post_one(q);
+	post_one(queue);
 	lane_poll(false);
-	post_one(q);
+	post_one(queue);
 	lane_poll(false);
 	lane_go(false);
-	ktap_eq(q->turns, 102);
-	ktap_eq(q->seen, 113);
+	ktap_eq(queue->turns, 102);
+	ktap_eq(queue->seen, 113);
 	/* A pointer that jumps back is the queue's own affair. */
-	q->written = 5;
-	post_one(q);
+	queue->written = 5;
+	post_one(queue);
 	lane_go(false);
-	ktap_eq(q->turns, 103);
-	ktap_eq(q->seen, 6);
-	q->written = ~0ULL;
-	post_one(q);
+	ktap_eq(queue->turns, 103);
+	ktap_eq(queue->seen, 6);
+	queue->written = ~0ULL;
+	post_one(queue);
 	lane_go(false);
-	ktap_eq(q->turns, 104);
-	ktap_eq(q->seen, 0);
+	ktap_eq(queue->turns, 104);
+	ktap_eq(queue->seen, 0);
 	ktap_eq(idle_turns, 0);
-	close_one(&all_owners[0], q);
+	close_one(&all_owners[0], queue);
 	end_test();
 }
 
@@ -431,26 +431,26 @@ static void each_move_once(void)
  */
 static void summary_comes_later(void)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_awake(&all_owners[0], q);
+	open_awake(&all_owners[0], queue);
 	set_bits(&all_owners[0].page[0]->words[0], 1);
-	q->written++;
+	queue->written++;
 	lane_go(false);
-	ktap_eq(q->turns, 0);
+	ktap_eq(queue->turns, 0);
 	set_bits(&all_owners[0].page[0]->summary, 1);
 	lane_go(false);
-	ktap_eq(q->turns, 1);
-	ktap_eq(q->seen, q->written);
+	ktap_eq(queue->turns, 1);
+	ktap_eq(queue->seen, queue->written);
 	set_bits(&all_owners[0].page[0]->words[0], 1);
 	lane_go(false);
-	ktap_eq(q->turns, 1);
-	post_one(q);
+	ktap_eq(queue->turns, 1);
+	post_one(queue);
 	lane_go(false);
-	ktap_eq(q->turns, 2);
-	ktap_eq(q->seen, q->written);
-	close_one(&all_owners[0], q);
+	ktap_eq(queue->turns, 2);
+	ktap_eq(queue->seen, queue->written);
+	close_one(&all_owners[0], queue);
 	end_test();
 }
 
@@ -789,25 +789,25 @@ static void little_is_not_limited(void)
 /* Behind one whose map is always full the others have their turn. */
 static void others_beside_a_full_map(void)
 {
-	struct queue *q = all_queues;
+	struct queue *queue = all_queues;
 	int i, polls;
 
 	begin_test();
 	open_wide(&all_owners[0]);
 	for (i = 1; i <= 10; i++)
-		open_awake(&all_owners[i], &q[i]);
+		open_awake(&all_owners[i], &queue[i]);
 	for (polls = 0; polls < 40; polls++) {
 		for (i = 1; i <= 10; i++)
-			post_one(&q[i]);
+			post_one(&queue[i]);
 		fill_wide();
 		lane_go(false);
 	}
 	for (i = 1; i <= 10; i++)
-		ktap_ok(q[i].turns >= 10);
+		ktap_ok(queue[i].turns >= 10);
 	for (i = 0; i < MAX_PAGES * 64; i++)
 		ktap_ok(wide_queues[i * 64].turns >= 10);
 	for (i = 1; i <= 10; i++)
-		close_one(&all_owners[i], &q[i]);
+		close_one(&all_owners[i], &queue[i]);
 	close_wide(&all_owners[0]);
 	end_test();
 }
@@ -945,7 +945,7 @@ static void idle_time_passes(void)
 /* After activity without a post the next waits: @ms of them, the last for ever. */
 static void expect_quiet(const u32 *ms, int n, int more)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 	int i;
 
 	for (i = 0; i < n + more; i++) {
@@ -956,10 +956,10 @@ static void expect_quiet(const u32 *ms, int n, int more)
 		if (!ktap_ok(!is_active()))
 			return;
 		clock_ns += ms[min(i, n - 1)] * MS - 1;
-		ktap_ok(post_one(q));
+		ktap_ok(post_one(queue));
 		ktap_ok(!is_active());
 		clock_ns++;
-		ktap_ok(post_one(q));
+		ktap_ok(post_one(queue));
 	}
 }
 
@@ -967,34 +967,34 @@ static const u32 quiet_ms[] = { 1, 2, 4, 8, 16, 32, 64, 128 };
 
 static void quiet_for_longer(void)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_awake(&all_owners[0], q);
+	open_awake(&all_owners[0], queue);
 	expect_quiet(quiet_ms, 8, 3);
 	/* One that is found makes good for all. */
 	lane_go(true);
-	ktap_ok(!post_one(q));
+	ktap_ok(!post_one(queue));
 	lane_go(true);
 	clock_ns += 50 * US;
 	lane_go(true);
 	ktap_ok(!is_active());
-	ktap_ok(post_one(q));
+	ktap_ok(post_one(queue));
 	expect_quiet(quiet_ms, 8, 0);
-	close_one(&all_owners[0], q);
+	close_one(&all_owners[0], queue);
 	end_test();
 }
 
 /* Where others want the CPU: no flag is lowered, and up to 8 ms. */
 static void quiet_beside_others(void)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 
 	begin_test();
 	cpu_alone = false;
 	open_owner(&all_owners[0]);
-	join_queue(&all_owners[0], q, 0);
-	post_one(q);
+	join_queue(&all_owners[0], queue, 0);
+	post_one(queue);
 	expect_quiet(quiet_ms, 4, 3);
 	ktap_eq(all_owners[0].wake, 1);
 	ktap_eq(count_of(CAIRN_CTR_LANE_WAKEUPS), 0);
@@ -1005,15 +1005,15 @@ static void quiet_beside_others(void)
 	cpu_alone = false;
 	lane_go(true);
 	clock_ns += 128 * MS;
-	post_one(q);
+	post_one(queue);
 	lane_go(true);
 	clock_ns += 8 * MS - 1;
-	post_one(q);
+	post_one(queue);
 	ktap_ok(!is_active());
 	clock_ns++;
-	post_one(q);
+	post_one(queue);
 	ktap_ok(is_active());
-	close_one(&all_owners[0], q);
+	close_one(&all_owners[0], queue);
 	end_test();
 }
 
@@ -1034,7 +1034,7 @@ static void idle_time_of_all_kinds(void)
 		{ 1000000, 0, 1000000 },
 		{ CAIRN_IDLE_DEFAULT - 1, 50, 1000000 },
 	};
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -1044,8 +1044,8 @@ static void idle_time_of_all_kinds(void)
 		ktap_eq(cairn_watch_idle_us(&test_nic), kinds[i].us);
 		ktap_eq(cairn_watch_idle_ns(&test_nic), kinds[i].us * US);
 		open_owner(&all_owners[0]);
-		join_queue(&all_owners[0], q, 0);
-		ktap_ok(post_one(q));
+		join_queue(&all_owners[0], queue, 0);
+		ktap_ok(post_one(queue));
 		ktap_eq(is_active(), !!kinds[i].us);
 		lane_go(false);
 		ktap_eq(all_owners[0].wake, !kinds[i].us);
@@ -1058,7 +1058,7 @@ static void idle_time_of_all_kinds(void)
 		}
 		ktap_eq(all_owners[0].wake, 1);
 		ktap_ok(!is_active());
-		close_one(&all_owners[0], q);
+		close_one(&all_owners[0], queue);
 		end_test();
 	}
 }
@@ -1190,13 +1190,13 @@ static void post_meanwhile(void)
 /* A post at any moment of falling asleep: it rings, or it is found. */
 static void post_while_it_falls_asleep(void)
 {
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 	int at = -1;
 
 	do {
 		at++;
 		begin_test();
-		open_awake(&all_owners[0], q);
+		open_awake(&all_owners[0], queue);
 		clock_ns += 50 * US;
 		posted_meanwhile = false;
 		must_ring = false;
@@ -1205,10 +1205,10 @@ static void post_while_it_falls_asleep(void)
 		lane_go(true);
 		do_meanwhile = NULL;
 		if (must_ring)
-			ring_bell(q);
+			ring_bell(queue);
 		lane_go(true);
-		ktap_eq(q->seen, q->written);
-		close_one(&all_owners[0], q);
+		ktap_eq(queue->seen, queue->written);
+		close_one(&all_owners[0], queue);
 		end_test();
 	} while (posted_meanwhile);
 	ktap_ok(at >= 2);
@@ -1220,20 +1220,20 @@ static void post_while_it_falls_asleep(void)
 static void gone_before_its_turn(void)
 {
 	struct owner *owner = &all_owners[0], *other = &all_owners[1];
-	struct queue *q = &all_queues[0], *next = &all_queues[1];
+	struct queue *queue = &all_queues[0], *next = &all_queues[1];
 	u32 slot;
 
 	begin_test();
-	open_awake(owner, q);
-	slot = q->exec.slot;
+	open_awake(owner, queue);
+	slot = queue->exec.slot;
 	open_owner(other);
-	post_one(q);
+	post_one(queue);
 	lane_poll(false);
-	leave_queue(q);
+	leave_queue(queue);
 	join_queue(other, next, 0);
 	ktap_eq(next->exec.slot, slot);
 	lane_go(false);
-	ktap_eq(q->turns, 0);
+	ktap_eq(queue->turns, 0);
 	ktap_eq(next->turns, 0);
 	/* The process that left continues to post. */
 	mark_ready(owner, 0);
@@ -1294,20 +1294,20 @@ static void gone_with_its_word(void)
 /* Part of its map was looked at, then all leave. The others go on. */
 static void closed_while_looked_at(void)
 {
-	struct queue *q = &all_queues[1];
+	struct queue *queue = &all_queues[1];
 
 	begin_test();
 	open_wide(&all_owners[0]);
-	open_awake(&all_owners[1], q);
+	open_awake(&all_owners[1], queue);
 	fill_wide();
-	post_one(q);
+	post_one(queue);
 	lane_poll(false);
 	ktap_eq(count_of(CAIRN_CTR_LANE_POLL_LIMITS), 1);
 	close_wide(&all_owners[0]);
 	lane_go(false);
-	ktap_eq(q->turns, 1);
+	ktap_eq(queue->turns, 1);
 	ktap_ok(is_active());
-	close_one(&all_owners[1], q);
+	close_one(&all_owners[1], queue);
 	lane_go(true);
 	end_test();
 }
@@ -1382,7 +1382,7 @@ static void no_memory(void)
 static void no_room(void)
 {
 	static struct queue some[193];
-	struct queue *q = &all_queues[0];
+	struct queue *queue = &all_queues[0];
 	u32 i;
 
 	start_with(3);
@@ -1392,19 +1392,19 @@ static void no_room(void)
 	for (i = 0; i < 192; i++)
 		join_queue(&all_owners[0], &some[i], i);
 	ktap_eq(try_join(&all_owners[0], &some[192]), -ENOSPC);
-	ktap_eq(try_join(&all_owners[1], q), -ENOSPC);
+	ktap_eq(try_join(&all_owners[1], queue), -ENOSPC);
 	leave_queue(&some[5]);
-	join_queue(&all_owners[1], q, 0);
+	join_queue(&all_owners[1], queue, 0);
 	ktap_eq(try_join(&all_owners[0], &some[5]), -ENOSPC);
-	leave_queue(q);
+	leave_queue(queue);
 	join_queue(&all_owners[0], &some[5], 5);
 	ktap_eq(try_join(&all_owners[0], &some[192]), -ENOSPC);
 	/* A private word becomes a word of single slots. */
 	for (i = 128; i < 192; i++)
 		leave_queue(&some[i]);
-	join_queue(&all_owners[1], q, 0);
+	join_queue(&all_owners[1], queue, 0);
 	ktap_eq(try_join(&all_owners[0], &some[128]), -ENOSPC);
-	leave_queue(q);
+	leave_queue(queue);
 	join_queue(&all_owners[0], &some[128], 128);
 	for (i = 0; i < 129; i++)
 		leave_queue(&some[i]);
@@ -1418,12 +1418,12 @@ static void no_room(void)
 static bool stop_others, stop_lane;
 static u32 polls_done;
 
-static bool is_seen(struct queue *q)
+static bool is_seen(struct queue *queue)
 {
 	int i;
 
 	for (i = 0; i < 50000000; i++) {
-		if (__atomic_load_n(&q->seen, __ATOMIC_ACQUIRE) == q->written)
+		if (__atomic_load_n(&queue->seen, __ATOMIC_ACQUIRE) == queue->written)
 			return true;
 		if (i % 64 == 63)
 			sched_yield();
@@ -1442,16 +1442,16 @@ static void wait_for_polls(u32 n)
 
 static void *post_all_the_time(void *arg)
 {
-	struct queue *q = arg;	/* two of one owner */
-	u64 rand = 1 + (q - all_queues);
+	struct queue *queue = arg;	/* two of one owner */
+	u64 rand = 1 + (queue - all_queues);
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		rand = rand * 6364136223846793005ULL + 1442695040888963407ULL;
-		post_one(&q[rand >> 63]);
+		post_one(&queue[rand >> 63]);
 		if (rand >> 62 & 1)
 			wait_for_polls(rand >> 59 & 7);
-		if (rand >> 58 & 1 && !(is_seen(&q[0]) && is_seen(&q[1]))) {
+		if (rand >> 58 & 1 && !(is_seen(&queue[0]) && is_seen(&queue[1]))) {
 			ktap_fail("post %d was not seen", i);
 			break;
 		}

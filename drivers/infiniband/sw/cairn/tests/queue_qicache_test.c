@@ -27,21 +27,21 @@ struct world {
 
 static struct world world(u32 sets)
 {
-	struct world w = {};
+	struct world world_w = {};
 
-	w.mem = calloc(sets * CAIRN_QI_WAYS, sizeof(*w.mem));
-	cairn_qicache_init(&w.c, sets, w.mem);
-	return w;
+	world_w.mem = calloc(sets * CAIRN_QI_WAYS, sizeof(*world_w.mem));
+	cairn_qicache_init(&world_w.c, sets, world_w.mem);
+	return world_w;
 }
 
-static void end(struct world *w)
+static void end(struct world *world)
 {
-	free(w->mem);
+	free(world->mem);
 }
 
-static struct model_way *model_find(struct world *w, u32 key)
+static struct model_way *model_find(struct world *world, u32 key)
 {
-	struct model_way *way = w->way[key % w->c.sets];
+	struct model_way *way = world->way[key % world->c.sets];
 	u32 i;
 
 	for (i = 0; i < CAIRN_QI_WAYS; i++)
@@ -51,75 +51,75 @@ static struct model_way *model_find(struct world *w, u32 key)
 }
 
 /* Return: number of evicted queues. */
-static int model_put(struct world *w, u32 key, u32 ptr)
+static int model_put(struct world *world, u32 key, u32 ptr)
 {
-	struct model_way *way = w->way[key % w->c.sets], *v;
+	struct model_way *way = world->way[key % world->c.sets], *way_v;
 	int evicted = 0;
 	u32 i;
 
-	v = model_find(w, key);
-	for (i = 0; !v && i < CAIRN_QI_WAYS; i++)
+	way_v = model_find(world, key);
+	for (i = 0; !way_v && i < CAIRN_QI_WAYS; i++)
 		if (!way[i].there)
-			v = &way[i];
-	for (i = 0; !v && i < CAIRN_QI_WAYS; i++)
+			way_v = &way[i];
+	for (i = 0; !way_v && i < CAIRN_QI_WAYS; i++)
 		if (!way[i].used)
-			v = &way[i];
-	if (!v) {
+			way_v = &way[i];
+	if (!way_v) {
 		for (i = 0; i < CAIRN_QI_WAYS; i++)
 			way[i].used = false;
-		v = &way[0];
+		way_v = &way[0];
 	}
-	evicted = v->there && v->key != key;
-	*v = (struct model_way){ true, true, key, ptr };
+	evicted = way_v->there && way_v->key != key;
+	*way_v = (struct model_way){ true, true, key, ptr };
 	return evicted;
 }
 
 /* A pointer ahead of @known by up to a ring, as the cache and the model have it. */
-static bool look_agrees(struct world *w, u32 key, u32 known)
+static bool look_agrees(struct world *world, u32 key, u32 known)
 {
-	struct cairn_qi_range g = { known, 64, known };
-	struct model_way *m = model_find(w, key);
-	bool want = m && m->ptr != known && m->ptr - known <= 64;
+	struct cairn_qi_range range = { known, 64, known };
+	struct model_way *way = model_find(world, key);
+	bool want = way && way->ptr != known && way->ptr - known <= 64;
 	u32 ptr = 0;
 
-	if (!ktap_eq(cairn_qicache_seen(&w->c, key, &g, &ptr), want))
+	if (!ktap_eq(cairn_qicache_seen(&world->c, key, &range, &ptr), want))
 		return false;
-	w->hits += want;
-	w->misses += !want;
+	world->hits += want;
+	world->misses += !want;
 	if (!want)
 		return true;
-	m->used = true;
-	return ktap_eq(ptr, m->ptr);
+	way->used = true;
+	return ktap_eq(ptr, way->ptr);
 }
 
-static bool put_agrees(struct world *w, u32 key, u32 host)
+static bool put_agrees(struct world *world, u32 key, u32 host)
 {
-	struct cairn_qi_range g = { host - ktap_rand_below(65), 64 };
-	int evicted = model_put(w, key, host);
+	struct cairn_qi_range range = { host - ktap_rand_below(65), 64 };
+	int evicted = model_put(world, key, host);
 	u32 ptr = 0;
 
-	g.known = g.read;
-	w->evicted += evicted;
-	return ktap_eq(cairn_qicache_newest(&w->c, key, &g, host, no_rung, &ptr),
+	range.known = range.read;
+	world->evicted += evicted;
+	return ktap_eq(cairn_qicache_newest(&world->c, key, &range, host, no_rung, &ptr),
 		       evicted) && ktap_eq(ptr, host);
 }
 
-static bool step(struct world *w)
+static bool step(struct world *world)
 {
 	u32 key = ktap_rand_below(ktap_rand_below(4) ? 10 : KEYS);
-	struct model_way *m = model_find(w, key);
+	struct model_way *way = model_find(world, key);
 
 	switch (ktap_rand_below(8)) {
 	case 0:
-		if (m)
-			m->there = false;
-		cairn_qicache_drop(&w->c, key);
+		if (way)
+			way->there = false;
+		cairn_qicache_drop(&world->c, key);
 		return true;
 	case 1:
 	case 2:
-		return put_agrees(w, key, ktap_rand());
+		return put_agrees(world, key, ktap_rand());
 	default:
-		return look_agrees(w, key, m ? m->ptr - ktap_rand_below(70) :
+		return look_agrees(world, key, way ? way->ptr - ktap_rand_below(70) :
 					       ktap_rand());
 	}
 }
@@ -129,37 +129,37 @@ static void random_steps(void)
 	u32 sets, n;
 
 	for (sets = 1; sets <= SETS_MAX; sets *= 2) {
-		struct world w = world(sets);
+		struct world world_w = world(sets);
 
-		for (n = 0; n < 50000 && step(&w); n++)
+		for (n = 0; n < 50000 && step(&world_w); n++)
 			;
-		ktap_ok(w.hits && w.misses && w.evicted);
-		end(&w);
+		ktap_ok(world_w.hits && world_w.misses && world_w.evicted);
+		end(&world_w);
 	}
 }
 
 /* A used entry stays, an unused one is evicted. */
 static void recently_used_stay(void)
 {
-	struct world w = world(1);
+	struct world world_w = world(1);
 	u32 key;
 
 	for (key = 0; key < 1000 && !ktap.failures; key++) {
-		put_agrees(&w, 5000 + key, 1);
+		put_agrees(&world_w, 5000 + key, 1);
 		/* found between any two that are not */
-		if (!model_find(&w, 7))
-			put_agrees(&w, 7, 1);
-		look_agrees(&w, 7, 0);
+		if (!model_find(&world_w, 7))
+			put_agrees(&world_w, 7, 1);
+		look_agrees(&world_w, 7, 0);
 	}
 	/* evicted only with the marks of all: every third time */
-	ktap_ok(w.hits == 1000);
-	ktap_ok(w.evicted < 1000 + 1000 / 2);
-	end(&w);
+	ktap_ok(world_w.hits == 1000);
+	ktap_ok(world_w.evicted < 1000 + 1000 / 2);
+	end(&world_w);
 }
 
 static void sizes(void)
 {
-	struct cairn_qi_range g = { 0, 64, 0 };
+	struct cairn_qi_range range = { 0, 64, 0 };
 	struct cairn_qicache none = {};
 	u32 ptr;
 
@@ -171,26 +171,26 @@ static void sizes(void)
 	ktap_eq(cairn_qicache_sets(65536), 16384);
 	ktap_eq(cairn_qicache_sets(~0u), 16384);
 	/* without memory it caches nothing */
-	ktap_eq(cairn_qicache_newest(&none, 3, &g, 5, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&none, 3, &range, 5, no_rung, &ptr), 0);
 	ktap_eq(ptr, 5);
-	ktap_ok(!cairn_qicache_seen(&none, 3, &g, &ptr));
+	ktap_ok(!cairn_qicache_seen(&none, 3, &range, &ptr));
 	cairn_qicache_drop(&none, 3);
 }
 
 /* The largest number of a queue, and others do not look like it. */
 static void largest_key(void)
 {
-	struct cairn_qi_range g = { 10, 64, 10 };
-	struct world w = world(2);
+	struct cairn_qi_range range = { 10, 64, 10 };
+	struct world world_w = world(2);
 	u32 ptr = 0;
 
-	ktap_eq(cairn_qicache_newest(&w.c, CAIRN_QI_MAX_KEY, &g, 20, no_rung, &ptr),
+	ktap_eq(cairn_qicache_newest(&world_w.c, CAIRN_QI_MAX_KEY, &range, 20, no_rung, &ptr),
 		0);
-	ktap_ok(cairn_qicache_seen(&w.c, CAIRN_QI_MAX_KEY, &g, &ptr));
+	ktap_ok(cairn_qicache_seen(&world_w.c, CAIRN_QI_MAX_KEY, &range, &ptr));
 	ktap_eq(ptr, 20);
-	ktap_ok(!cairn_qicache_seen(&w.c, CAIRN_QI_MAX_KEY - 2, &g, &ptr));
-	ktap_ok(!cairn_qicache_seen(&w.c, 0, &g, &ptr));
-	end(&w);
+	ktap_ok(!cairn_qicache_seen(&world_w.c, CAIRN_QI_MAX_KEY - 2, &range, &ptr));
+	ktap_ok(!cairn_qicache_seen(&world_w.c, 0, &range, &ptr));
+	end(&world_w);
 }
 
 /* A queue whose counters do not wrap. */
@@ -200,9 +200,9 @@ struct queue {
 	u64 cached;		/* 0: nothing */
 };
 
-static struct cairn_qi_range range(const struct queue *q)
+static struct cairn_qi_range range(const struct queue *queue)
 {
-	return (struct cairn_qi_range){ q->read, q->depth, q->known };
+	return (struct cairn_qi_range){ queue->read, queue->depth, queue->known };
 }
 
 static u64 max64(u64 a, u64 b)
@@ -211,43 +211,43 @@ static u64 max64(u64 a, u64 b)
 }
 
 /* A doorbell that comes late, in time, or before space 3. */
-static u64 ring(const struct queue *q)
+static u64 ring(const struct queue *queue)
 {
-	u64 p = q->host + ktap_rand_below(9) - 4;
+	u64 p = queue->host + ktap_rand_below(9) - 4;
 
 	if (!ktap_rand_below(10))
-		p = q->read - ktap_rand_below(0x7ffffff0);
-	return p - q->read > q->depth && p > q->read ? q->host : p;
+		p = queue->read - ktap_rand_below(0x7ffffff0);
+	return p - queue->read > queue->depth && p > queue->read ? queue->host : p;
 }
 
-static bool look(struct queue *q, struct world *w)
+static bool look(struct queue *queue, struct world *world)
 {
-	struct cairn_qi_range g = range(q);
+	struct cairn_qi_range range_g = range(queue);
 	struct cairn_qi_rung rung = {};
 	u64 newest, p = 0;
 	u32 ptr = 0;
 
-	if (q->cached > q->known) {
-		newest = q->cached;
-		if (!ktap_ok(cairn_qicache_seen(&w->c, 1, &g, &ptr)))
+	if (queue->cached > queue->known) {
+		newest = queue->cached;
+		if (!ktap_ok(cairn_qicache_seen(&world->c, 1, &range_g, &ptr)))
 			return false;
 	} else {
-		if (!ktap_ok(!cairn_qicache_seen(&w->c, 1, &g, &ptr)))
+		if (!ktap_ok(!cairn_qicache_seen(&world->c, 1, &range_g, &ptr)))
 			return false;
-		newest = max64(q->known, q->host);
+		newest = max64(queue->known, queue->host);
 		if (ktap_rand_below(2)) {
-			p = ring(q);
+			p = ring(queue);
 			rung = (struct cairn_qi_rung){ p, true };
 			newest = max64(newest, p);
 		}
-		if (!ktap_eq(cairn_qicache_newest(&w->c, 1, &g, q->host, rung, &ptr),
+		if (!ktap_eq(cairn_qicache_newest(&world->c, 1, &range_g, queue->host, rung, &ptr),
 			     0))
 			return false;
-		q->cached = newest;
+		queue->cached = newest;
 	}
 	/* a doorbell came first: space 3 follows */
-	q->host = max64(q->host, newest);
-	q->known += ktap_rand_below(newest - q->known + 1);
+	queue->host = max64(queue->host, newest);
+	queue->known += ktap_rand_below(newest - queue->known + 1);
 	return ktap_eq(ptr, (u32)newest);
 }
 
@@ -257,20 +257,20 @@ static void newest_wins(void)
 	u32 n, k;
 
 	for (n = 0; n < 200 && !ktap.failures; n++) {
-		struct world w = world(1);
-		struct queue q = { .depth = 1u << ktap_rand_below(22) };
+		struct world world_w = world(1);
+		struct queue queue = { .depth = 1u << ktap_rand_below(22) };
 
-		q.read = (1ULL << 33) - ktap_rand_below(4 * q.depth) - 1;
-		q.known = q.read;
-		q.host = q.read;
+		queue.read = (1ULL << 33) - ktap_rand_below(4 * queue.depth) - 1;
+		queue.known = queue.read;
+		queue.host = queue.read;
 		for (k = 0; k < 500; k++) {
-			q.host += ktap_rand_below(q.read + q.depth - q.host +
-						  1);
-			if (!look(&q, &w))
+			queue.host += ktap_rand_below(queue.read + queue.depth - queue.host +
+						      1);
+			if (!look(&queue, &world_w))
 				break;
-			q.read += ktap_rand_below(q.known - q.read + 1);
+			queue.read += ktap_rand_below(queue.known - queue.read + 1);
 		}
-		end(&w);
+		end(&world_w);
 	}
 }
 
@@ -281,61 +281,61 @@ static void impossible(void)
 	u32 b, n;
 
 	for (b = 0; b < 5; b++) {
-		struct cairn_qi_range g = {
+		struct cairn_qi_range range = {
 			bases[b], 256, bases[b] + 100,
 		};
-		struct world w = world(1);
+		struct world world_w = world(1);
 		u32 ptr;
 
-		ktap_eq(cairn_qicache_newest(&w.c, 1, &g, g.read + 200, no_rung,
+		ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, range.read + 200, no_rung,
 					     &ptr), 0);
 		for (n = 0; n < 2000; n++) {
 			u32 off = n < 50 ? n - 25 : n < 100 ? 206 + n :
 				  ktap_rand();
-			struct cairn_qi_rung rung = { g.read + off, true };
+			struct cairn_qi_rung rung = { range.read + off, true };
 			bool in = off <= 256, late = (s32)off < 0;
 			int ret;
 
-			ret = cairn_qicache_newest(&w.c, 1, &g, g.read + off,
+			ret = cairn_qicache_newest(&world_w.c, 1, &range, range.read + off,
 						   no_rung, &ptr);
 			ktap_eq(ret, in ? 0 : -EINVAL);
-			ret = cairn_qicache_newest(&w.c, 1, &g, g.read + 120, rung,
+			ret = cairn_qicache_newest(&world_w.c, 1, &range, range.read + 120, rung,
 						   &ptr);
 			ktap_eq(ret, in || late ? 0 : -EINVAL);
 			if (!ret)
-				ktap_eq(ptr, g.read + (in && off > 120 ? off :
-						       120));
+				ktap_eq(ptr, range.read + (in && off > 120 ? off :
+							   120));
 			/* the cache knows a pointer of the ring or none */
-			if (cairn_qicache_seen(&w.c, 1, &g, &ptr))
-				ktap_ok(ptr - g.read <= 256 &&
-					ptr - g.read > 100);
+			if (cairn_qicache_seen(&world_w.c, 1, &range, &ptr))
+				ktap_ok(ptr - range.read <= 256 &&
+					ptr - range.read > 100);
 			if (ktap.failures)
 				break;
 		}
-		end(&w);
+		end(&world_w);
 	}
 }
 
 /* A pointer of long ago, when the ring has come round, is not taken for new. */
 static void after_a_round(void)
 {
-	struct cairn_qi_range g = { 0, 64, 0 };
-	struct world w = world(1);
+	struct cairn_qi_range range = { 0, 64, 0 };
+	struct world world_w = world(1);
 	u32 ptr;
 
-	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
-	g = (struct cairn_qi_range){ 30, 64, 30 };
-	ktap_ok(!cairn_qicache_seen(&w.c, 1, &g, &ptr));
+	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 30, no_rung, &ptr), 0);
+	range = (struct cairn_qi_range){ 30, 64, 30 };
+	ktap_ok(!cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
 	/* nothing new: what is cached is what is known */
-	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 30, no_rung, &ptr), 0);
-	g = (struct cairn_qi_range){ 60, 64, 60 };
-	ktap_eq(cairn_qicache_newest(&w.c, 1, &g, 60, no_rung, &ptr), 0);
-	g = (struct cairn_qi_range){ 20, 64, 20 };
-	ktap_ok(cairn_qicache_seen(&w.c, 1, &g, &ptr));
+	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 30, no_rung, &ptr), 0);
+	range = (struct cairn_qi_range){ 60, 64, 60 };
+	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 60, no_rung, &ptr), 0);
+	range = (struct cairn_qi_range){ 20, 64, 20 };
+	ktap_ok(cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
 	ktap_eq(ptr, 60);
-	cairn_qicache_drop(&w.c, 1);
-	ktap_ok(!cairn_qicache_seen(&w.c, 1, &g, &ptr));
-	end(&w);
+	cairn_qicache_drop(&world_w.c, 1);
+	ktap_ok(!cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
+	end(&world_w);
 }
 
 static const struct ktap_test tests[] = {

@@ -21,125 +21,125 @@ struct vector {
 	const char *text;
 };
 
-static const char *find(const struct vector *v, const char *key)
+static const char *find(const struct vector *vector, const char *key)
 {
 	size_t n = strlen(key);
-	const char *p = v->text;
+	const char *text = vector->text;
 
-	for (; p; p = strchr(p, ' ')) {
-		p += *p == ' ';
-		if (!strncmp(p, key, n) && p[n] == '=')
-			return p + n + 1;
+	for (; text; text = strchr(text, ' ')) {
+		text += *text == ' ';
+		if (!strncmp(text, key, n) && text[n] == '=')
+			return text + n + 1;
 	}
 	return NULL;
 }
 
-static u64 number(const struct vector *v, const char *key)
+static u64 number(const struct vector *vector, const char *key)
 {
-	const char *p = find(v, key);
+	const char *text = find(vector, key);
 
-	return p ? strtoull(p, NULL, 16) : 0;
+	return text ? strtoull(text, NULL, 16) : 0;
 }
 
 /* Return: number of bytes; 0: the line has no such key. */
-static u32 bytes(const struct vector *v, const char *key, u8 *out)
+static u32 bytes(const struct vector *vector, const char *key, u8 *out)
 {
-	const char *p = find(v, key);
+	const char *text = find(vector, key);
 	unsigned int b;
 	u32 n = 0;
 
-	for (; p && n < MAX_FRAME && sscanf(p, "%2x", &b) == 1; p += 2) {
+	for (; text && n < MAX_FRAME && sscanf(text, "%2x", &b) == 1; text += 2) {
 		out[n++] = b;
-		if (p[2] == ' ' || p[2] == '\n' || !p[2])
+		if (text[2] == ' ' || text[2] == '\n' || !text[2])
 			break;
 	}
 	return n;
 }
 
-static struct cairn_pkt described(const struct vector *v)
+static struct cairn_pkt described(const struct vector *vector)
 {
 	return (struct cairn_pkt) {
-		.opcode = number(v, "opcode"),
-		.solicited = number(v, "se"),
-		.ack_req = number(v, "ackreq"),
-		.becn = number(v, "becn"),
-		.pkey = number(v, "pkey"),
-		.qpn = number(v, "qpn"),
-		.psn = number(v, "psn"),
-		.va = number(v, "va"),
-		.rkey = number(v, "rkey"),
-		.dma_len = number(v, "dmalen"),
-		.plt = number(v, "plt"),
-		.sel = number(v, "sel"),
-		.swap_add = number(v, "swapadd"),
-		.compare = number(v, "compare"),
-		.orig = number(v, "orig"),
-		.syndrome = number(v, "syndrome"),
-		.msn = number(v, "msn"),
-		.imm = cpu_to_be32(number(v, "imm")),
+		.opcode = number(vector, "opcode"),
+		.solicited = number(vector, "se"),
+		.ack_req = number(vector, "ackreq"),
+		.becn = number(vector, "becn"),
+		.pkey = number(vector, "pkey"),
+		.qpn = number(vector, "qpn"),
+		.psn = number(vector, "psn"),
+		.va = number(vector, "va"),
+		.rkey = number(vector, "rkey"),
+		.dma_len = number(vector, "dmalen"),
+		.plt = number(vector, "plt"),
+		.sel = number(vector, "sel"),
+		.swap_add = number(vector, "swapadd"),
+		.compare = number(vector, "compare"),
+		.orig = number(vector, "orig"),
+		.syndrome = number(vector, "syndrome"),
+		.msn = number(vector, "msn"),
+		.imm = cpu_to_be32(number(vector, "imm")),
 		/* one or the other */
-		.qkey = number(v, "qkey") | number(v, "srqn"),
-		.src_qpn = number(v, "sqpn"),
-		.payload_len = number(v, "len"),
+		.qkey = number(vector, "qkey") | number(vector, "srqn"),
+		.src_qpn = number(vector, "sqpn"),
+		.payload_len = number(vector, "len"),
 	};
 }
 
-static u8 *put16(u8 *p, u16 n)
+static u8 *put16(u8 *bytes, u16 n)
 {
-	*p++ = n >> 8;
-	*p++ = n;
-	return p;
+	*bytes++ = n >> 8;
+	*bytes++ = n;
+	return bytes;
 }
 
-static u16 checksum(const u8 *p, u32 len)
+static u16 checksum(const u8 *bytes, u32 len)
 {
 	u32 sum = 0, i;
 
 	for (i = 0; i < len; i++)
-		sum += i % 2 ? p[i] : p[i] << 8;
+		sum += i % 2 ? bytes[i] : bytes[i] << 8;
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return ~sum;
 }
 
-static u8 *put_ipv4(u8 *p, const struct vector *v, u32 udp_len)
+static u8 *put_ipv4(u8 *bytes_p, const struct vector *vector, u32 udp_len)
 {
-	u8 *ip = p;
+	u8 *ip = bytes_p;
 
-	p = put16(p, 0x4500 | number(v, "tos"));
-	p = put16(p, 20 + udp_len);
-	p = put16(p, number(v, "id"));
-	p = put16(p, 0x4000);
-	p = put16(p, number(v, "ttl") << 8 | 17);
-	p = put16(p, 0);
-	p += bytes(v, "src", p);
-	p += bytes(v, "dst", p);
+	bytes_p = put16(bytes_p, 0x4500 | number(vector, "tos"));
+	bytes_p = put16(bytes_p, 20 + udp_len);
+	bytes_p = put16(bytes_p, number(vector, "id"));
+	bytes_p = put16(bytes_p, 0x4000);
+	bytes_p = put16(bytes_p, number(vector, "ttl") << 8 | 17);
+	bytes_p = put16(bytes_p, 0);
+	bytes_p += bytes(vector, "src", bytes_p);
+	bytes_p += bytes(vector, "dst", bytes_p);
 	put16(ip + 10, checksum(ip, 20));
-	return p;
+	return bytes_p;
 }
 
-static u8 *put_ipv6(u8 *p, const struct vector *v, u32 udp_len)
+static u8 *put_ipv6(u8 *bytes_p, const struct vector *vector, u32 udp_len)
 {
-	u32 tos = number(v, "tos"), flow = number(v, "flow");
+	u32 tos = number(vector, "tos"), flow = number(vector, "flow");
 
-	p = put16(p, 6 << 12 | tos << 4 | flow >> 16);
-	p = put16(p, flow);
-	p = put16(p, udp_len);
-	p = put16(p, 17 << 8 | number(v, "ttl"));
-	p += bytes(v, "src", p);
-	p += bytes(v, "dst", p);
-	return p;
+	bytes_p = put16(bytes_p, 6 << 12 | tos << 4 | flow >> 16);
+	bytes_p = put16(bytes_p, flow);
+	bytes_p = put16(bytes_p, udp_len);
+	bytes_p = put16(bytes_p, 17 << 8 | number(vector, "ttl"));
+	bytes_p += bytes(vector, "src", bytes_p);
+	bytes_p += bytes(vector, "dst", bytes_p);
+	return bytes_p;
 }
 
-static u8 *put_udp(u8 *p, const struct vector *v, u32 udp_len)
+static u8 *put_udp(u8 *bytes, const struct vector *vector, u32 udp_len)
 {
-	p = put16(p, number(v, "sport"));
-	p = put16(p, CAIRN_UDP_PORT);
-	p = put16(p, udp_len);
-	return put16(p, number(v, "udpsum"));
+	bytes = put16(bytes, number(vector, "sport"));
+	bytes = put16(bytes, CAIRN_UDP_PORT);
+	bytes = put16(bytes, udp_len);
+	return put16(bytes, number(vector, "udpsum"));
 }
 
-static u8 *put_icrc(u8 *p, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
+static u8 *put_icrc(u8 *bytes, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
 {
 	const u8 *udp = ip + ip_len;
 	__le32 icrc;
@@ -149,68 +149,68 @@ static u8 *put_icrc(u8 *p, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
 		crc = icrc_headers4(ip, udp, bth, hdr_len);
 	else
 		crc = icrc_headers6(ip, udp, bth, hdr_len);
-	crc = cairn_icrc_update(crc, bth + hdr_len, p - bth - hdr_len);
+	crc = cairn_icrc_update(crc, bth + hdr_len, bytes - bth - hdr_len);
 	icrc = cairn_icrc_finish(crc);
-	memcpy(p, &icrc, CAIRN_ICRC_LEN);
-	return p + CAIRN_ICRC_LEN;
+	memcpy(bytes, &icrc, CAIRN_ICRC_LEN);
+	return bytes + CAIRN_ICRC_LEN;
 }
 
-static u32 build_frame(u8 *frame, const struct vector *v)
+static u32 build_frame(u8 *frame, const struct vector *vector)
 {
-	struct cairn_pkt pkt = described(v);
+	struct cairn_pkt pkt = described(vector);
 	u32 pad = cairn_pkt_pad(pkt.payload_len), udp_len, hdr_len, ip_len;
-	u8 *p = frame, *ip, *bth;
+	u8 *bytes_p = frame, *ip, *bth;
 
 	udp_len = UDP_LEN + cairn_opcodes[pkt.opcode].hdr_len +
 		  pkt.payload_len + pad + CAIRN_ICRC_LEN;
-	p += bytes(v, "dmac", p);
-	p += bytes(v, "smac", p);
-	if (number(v, "family") == 4) {
-		ip = put16(p, 0x0800);
-		p = put_ipv4(ip, v, udp_len);
+	bytes_p += bytes(vector, "dmac", bytes_p);
+	bytes_p += bytes(vector, "smac", bytes_p);
+	if (number(vector, "family") == 4) {
+		ip = put16(bytes_p, 0x0800);
+		bytes_p = put_ipv4(ip, vector, udp_len);
 	} else {
-		ip = put16(p, 0x86dd);
-		p = put_ipv6(ip, v, udp_len);
+		ip = put16(bytes_p, 0x86dd);
+		bytes_p = put_ipv6(ip, vector, udp_len);
 	}
-	ip_len = p - ip;
-	bth = put_udp(p, v, udp_len);
+	ip_len = bytes_p - ip;
+	bth = put_udp(bytes_p, vector, udp_len);
 	hdr_len = cairn_pkt_build(bth, &pkt);
-	p = bth + hdr_len;
-	memset(p, 0, pkt.payload_len + pad);
-	bytes(v, "data", p);
-	p += pkt.payload_len + pad;
-	return put_icrc(p, ip, ip_len, bth, hdr_len) - frame;
+	bytes_p = bth + hdr_len;
+	memset(bytes_p, 0, pkt.payload_len + pad);
+	bytes(vector, "data", bytes_p);
+	bytes_p += pkt.payload_len + pad;
+	return put_icrc(bytes_p, ip, ip_len, bth, hdr_len) - frame;
 }
 
-static void build_one(const struct vector *v)
+static void build_one(const struct vector *vector)
 {
 	u8 want[MAX_FRAME], got[MAX_FRAME];
-	u32 len = bytes(v, "frame", want);
+	u32 len = bytes(vector, "frame", want);
 
-	if (!ktap_eq(build_frame(got, v), len) ||
+	if (!ktap_eq(build_frame(got, vector), len) ||
 	    !ktap_mem_eq(got, want, len))
-		ktap_diag("line %u: %.40s", v->line, v->text);
+		ktap_diag("line %u: %.40s", vector->line, vector->text);
 }
 
-static void parse_one(const struct vector *v)
+static void parse_one(const struct vector *vector)
 {
-	struct cairn_pkt pkt, want = described(v);
+	struct cairn_pkt pkt, want = described(vector);
 	u8 frame[MAX_FRAME], again[CAIRN_MAX_HDR], data[MAX_FRAME];
-	u32 len = bytes(v, "frame", frame);
-	u32 bth = ETH_LEN + (number(v, "family") == 4 ? 20 : 40) + UDP_LEN;
+	u32 len = bytes(vector, "frame", frame);
+	u32 bth = ETH_LEN + (number(vector, "family") == 4 ? 20 : 40) + UDP_LEN;
 	u32 n;
 
 	if (!ktap_eq(cairn_pkt_parse(&pkt, frame + bth, len - bth),
 		     CAIRN_PARSE_OK))
 		return;
 	ktap_eq(pkt.payload_len, want.payload_len);
-	ktap_eq(pkt.pad, number(v, "pad"));
-	n = bytes(v, "data", data);
+	ktap_eq(pkt.pad, number(vector, "pad"));
+	n = bytes(vector, "data", data);
 	ktap_mem_eq(frame + bth + pkt.payload_off, data, n);
 	n = cairn_pkt_build(again, &pkt);
 	ktap_eq(n, pkt.payload_off);
 	if (!ktap_mem_eq(again, frame + bth, n))
-		ktap_diag("line %u: %.40s", v->line, v->text);
+		ktap_diag("line %u: %.40s", vector->line, vector->text);
 }
 
 /* The file lies beside this source, which make names by its full path. */
@@ -228,20 +228,20 @@ typedef void vector_fn(const struct vector *v);
 
 static void each_vector(vector_fn *fn)
 {
-	FILE *f = open_vectors();
-	struct vector v = { 0 };
+	FILE *file = open_vectors();
+	struct vector vector = { 0 };
 	static char text[8192];
 
-	if (!ktap_ok(f))
+	if (!ktap_ok(file))
 		return;
-	v.text = text;
-	while (fgets(text, sizeof(text), f)) {
-		v.line++;
+	vector.text = text;
+	while (fgets(text, sizeof(text), file)) {
+		vector.line++;
 		if (text[0] != '#')
-			fn(&v);
+			fn(&vector);
 	}
-	ktap_ok(v.line > 200);
-	fclose(f);
+	ktap_ok(vector.line > 200);
+	fclose(file);
 }
 
 static void builds_the_same_bytes(void)
@@ -257,9 +257,9 @@ static void parses_and_rebuilds(void)
 /* Bit f of seen[opcode]: a frame of that opcode and IP family exists. */
 static u8 seen[256];
 
-static void note_opcode(const struct vector *v)
+static void note_opcode(const struct vector *vector)
 {
-	seen[number(v, "opcode") & 0xff] |= number(v, "family") == 4 ? 1 : 2;
+	seen[number(vector, "opcode") & 0xff] |= number(vector, "family") == 4 ? 1 : 2;
 }
 
 static void every_opcode_has_vectors(void)

@@ -24,10 +24,10 @@ static const u32 lengths[] = { 40, 60, 256, 512, 1024, 2048, 4096 };
 
 static u64 now(void)
 {
-	struct timespec t;
+	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (u64)time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
 }
 
 static double gb_per_s(const struct cairn_icrc_impl *impl, const u8 *data,

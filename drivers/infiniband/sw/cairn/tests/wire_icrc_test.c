@@ -16,14 +16,14 @@ static const struct cairn_icrc_impl *const impls[] = {
 };
 
 /* Most significant bit first, as the specification draws it. */
-static u32 reference(u32 crc, const u8 *p, size_t len)
+static u32 reference(u32 crc, const u8 *bytes, size_t len)
 {
 	size_t i;
 	int bit;
 
 	for (i = 0; i < len; i++)
 		for (bit = 0; bit < 8; bit++) {
-			u32 in = p[i] >> bit & 1;
+			u32 in = bytes[i] >> bit & 1;
 			u32 out = crc >> 31;
 
 			crc <<= 1;
@@ -44,9 +44,9 @@ static u32 reverse(u32 v)
 }
 
 /* The same, with the register turned round as our code keeps it. */
-static u32 crc_ref(u32 crc, const void *p, size_t len)
+static u32 crc_ref(u32 crc, const void *mem, size_t len)
 {
-	return reverse(reference(reverse(crc), p, len));
+	return reverse(reference(reverse(crc), mem, len));
 }
 
 static void check_value(void)
@@ -150,63 +150,63 @@ struct frame {
 	u8 bth[MAX_BTH];
 };
 
-static u32 ours(const struct frame *f, u32 bth_len)
+static u32 ours(const struct frame *frame, u32 bth_len)
 {
 	u8 *bth = malloc(bth_len);
 	u32 crc;
 
-	memcpy(bth, f->bth, bth_len);
-	if (f->ip_len == 20)
-		crc = icrc_headers4(f->ip, f->udp, bth, bth_len);
+	memcpy(bth, frame->bth, bth_len);
+	if (frame->ip_len == 20)
+		crc = icrc_headers4(frame->ip, frame->udp, bth, bth_len);
 	else
-		crc = icrc_headers6(f->ip, f->udp, bth, bth_len);
+		crc = icrc_headers6(frame->ip, frame->udp, bth, bth_len);
 	free(bth);
 	return crc;
 }
 
 /* Bits of a frame that the ICRC takes as ones, as offsets in the pseudo packet. */
-static void mask(u8 *p, u32 ip_len)
+static void mask(u8 *bytes, u32 ip_len)
 {
 	if (ip_len == 20) {
-		p[8 + 1] = 0xff;
-		p[8 + 8] = 0xff;
-		p[8 + 10] = 0xff;
-		p[8 + 11] = 0xff;
+		bytes[8 + 1] = 0xff;
+		bytes[8 + 8] = 0xff;
+		bytes[8 + 10] = 0xff;
+		bytes[8 + 11] = 0xff;
 	} else {
-		p[8 + 0] |= 0x0f;
-		p[8 + 1] = 0xff;
-		p[8 + 2] = 0xff;
-		p[8 + 3] = 0xff;
-		p[8 + 7] = 0xff;
+		bytes[8 + 0] |= 0x0f;
+		bytes[8 + 1] = 0xff;
+		bytes[8 + 2] = 0xff;
+		bytes[8 + 3] = 0xff;
+		bytes[8 + 7] = 0xff;
 	}
-	p[8 + ip_len + 6] = 0xff;
-	p[8 + ip_len + 7] = 0xff;
-	p[8 + ip_len + UDP_LEN + 4] = 0xff;
+	bytes[8 + ip_len + 6] = 0xff;
+	bytes[8 + ip_len + 7] = 0xff;
+	bytes[8 + ip_len + UDP_LEN + 4] = 0xff;
 }
 
-static u32 theirs(const struct frame *f, u32 bth_len)
+static u32 theirs(const struct frame *frame, u32 bth_len)
 {
 	u8 p[8 + 40 + UDP_LEN + MAX_BTH];
 
 	memset(p, 0xff, 8);
-	memcpy(p + 8, f->ip, f->ip_len);
-	memcpy(p + 8 + f->ip_len, f->udp, UDP_LEN);
-	memcpy(p + 8 + f->ip_len + UDP_LEN, f->bth, bth_len);
-	mask(p, f->ip_len);
-	return crc_ref(~0u, p, 8 + f->ip_len + UDP_LEN + bth_len);
+	memcpy(p + 8, frame->ip, frame->ip_len);
+	memcpy(p + 8 + frame->ip_len, frame->udp, UDP_LEN);
+	memcpy(p + 8 + frame->ip_len + UDP_LEN, frame->bth, bth_len);
+	mask(p, frame->ip_len);
+	return crc_ref(~0u, p, 8 + frame->ip_len + UDP_LEN + bth_len);
 }
 
 static void headers_of(u32 ip_len)
 {
-	struct frame f = { .ip_len = ip_len };
+	struct frame frame = { .ip_len = ip_len };
 	u32 bth_len, i;
 
 	for (i = 0; i < 20; i++) {
-		ktap_rand_fill(f.ip, sizeof(f.ip));
-		ktap_rand_fill(f.udp, sizeof(f.udp));
-		ktap_rand_fill(f.bth, sizeof(f.bth));
+		ktap_rand_fill(frame.ip, sizeof(frame.ip));
+		ktap_rand_fill(frame.udp, sizeof(frame.udp));
+		ktap_rand_fill(frame.bth, sizeof(frame.bth));
 		for (bth_len = 12; bth_len <= MAX_BTH; bth_len++)
-			if (!ktap_eq(ours(&f, bth_len), theirs(&f, bth_len)))
+			if (!ktap_eq(ours(&frame, bth_len), theirs(&frame, bth_len)))
 				return;
 	}
 }
@@ -225,28 +225,28 @@ static void headers6(void)
 static void every_bit(void)
 {
 	static const u32 ip_lens[] = { 20, 40 };
-	struct frame f;
+	struct frame frame;
 	u32 i, bit, variant, n, was;
 
 	for (i = 0; i < ARRAY_SIZE(ip_lens); i++) {
-		memset(&f, 0, sizeof(f));
-		f.ip_len = ip_lens[i];
-		was = ours(&f, 12);
+		memset(&frame, 0, sizeof(frame));
+		frame.ip_len = ip_lens[i];
+		was = ours(&frame, 12);
 		variant = 0;
-		n = f.ip_len + UDP_LEN + 12;
+		n = frame.ip_len + UDP_LEN + 12;
 		for (bit = 0; bit < n * 8; bit++) {
-			u8 *p = f.ip + bit / 8;
+			u8 *bytes = frame.ip + bit / 8;
 
-			if (bit / 8 >= f.ip_len)
-				p = f.udp + bit / 8 - f.ip_len;
-			if (bit / 8 >= f.ip_len + UDP_LEN)
-				p = f.bth + bit / 8 - f.ip_len - UDP_LEN;
-			*p ^= 1 << bit % 8;
-			variant += ours(&f, 12) == was;
-			*p ^= 1 << bit % 8;
+			if (bit / 8 >= frame.ip_len)
+				bytes = frame.udp + bit / 8 - frame.ip_len;
+			if (bit / 8 >= frame.ip_len + UDP_LEN)
+				bytes = frame.bth + bit / 8 - frame.ip_len - UDP_LEN;
+			*bytes ^= 1 << bit % 8;
+			variant += ours(&frame, 12) == was;
+			*bytes ^= 1 << bit % 8;
 		}
 		/* v4: 4 bytes of IP; v6: 4 + 24 + 8 bits; both: 3 bytes more */
-		ktap_eq(variant, (f.ip_len == 20 ? 32 : 36) + 24);
+		ktap_eq(variant, (frame.ip_len == 20 ? 32 : 36) + 24);
 	}
 }
 

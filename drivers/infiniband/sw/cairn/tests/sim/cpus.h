@@ -62,19 +62,19 @@ static inline u32 cpus_me(void)
 	return cpus.me - cpus.cpu;
 }
 
-static inline void cpus_flush_one(struct cpu *c)
+static inline void cpus_flush_one(struct cpu *cpu)
 {
-	struct cpus_store *st = &c->buf[c->first];
+	struct cpus_store *st = &cpu->buf[cpu->first];
 
 	memcpy(st->p, &st->v, st->size);
-	c->first = (c->first + 1) % CPUS_BUFFER;
-	c->stores--;
+	cpu->first = (cpu->first + 1) % CPUS_BUFFER;
+	cpu->stores--;
 }
 
-static inline void cpus_flush(struct cpu *c)
+static inline void cpus_flush(struct cpu *cpu)
 {
-	while (c->stores)
-		cpus_flush_one(c);
+	while (cpu->stores)
+		cpus_flush_one(cpu);
 }
 
 static inline void cpus_step(void)
@@ -83,30 +83,30 @@ static inline void cpus_step(void)
 }
 
 /* The newest own store that is still in flight, or memory. */
-static inline u64 cpus_read(const void *p, size_t size)
+static inline u64 cpus_read(const void *mem, size_t size)
 {
-	struct cpu *c = cpus.me;
+	struct cpu *cpu = cpus.me;
 	u64 v = 0;
 	u32 i;
 
-	memcpy(&v, p, size);
-	for (i = 0; c && i < c->stores; i++) {
-		struct cpus_store *st = &c->buf[(c->first + i) % CPUS_BUFFER];
+	memcpy(&v, mem, size);
+	for (i = 0; cpu && i < cpu->stores; i++) {
+		struct cpus_store *st = &cpu->buf[(cpu->first + i) % CPUS_BUFFER];
 
-		if (st->p == p)
+		if (st->p == mem)
 			v = st->v;
 	}
 	return v;
 }
 
-static inline void cpus_write(void *p, size_t size, u64 v)
+static inline void cpus_write(void *mem, size_t size, u64 v)
 {
-	struct cpu *c = cpus.me;
+	struct cpu *cpu = cpus.me;
 
-	if (c->stores == CPUS_BUFFER)
-		cpus_flush_one(c);
-	c->buf[(c->first + c->stores++) % CPUS_BUFFER] =
-		(struct cpus_store){ p, (u32)size, v };
+	if (cpu->stores == CPUS_BUFFER)
+		cpus_flush_one(cpu);
+	cpu->buf[(cpu->first + cpu->stores++) % CPUS_BUFFER] =
+		(struct cpus_store){ mem, (u32)size, v };
 }
 
 static void cpus_enter(int n)
@@ -119,14 +119,14 @@ static void cpus_enter(int n)
 static inline void cpus_boot(u32 n)
 {
 	static u8 stacks[CPUS][CPUS_STACK];
-	struct cpu *c = &cpus.cpu[n];
+	struct cpu *cpu = &cpus.cpu[n];
 
-	c->prio = sim_below(&cpus.rand, 1000);
-	getcontext(&c->ctx);
-	c->ctx.uc_stack.ss_sp = stacks[n];
-	c->ctx.uc_stack.ss_size = CPUS_STACK;
-	c->ctx.uc_link = &cpus.main;
-	makecontext(&c->ctx, (void (*)(void))cpus_enter, 1, (int)n);
+	cpu->prio = sim_below(&cpus.rand, 1000);
+	getcontext(&cpu->ctx);
+	cpu->ctx.uc_stack.ss_sp = stacks[n];
+	cpu->ctx.uc_stack.ss_size = CPUS_STACK;
+	cpu->ctx.uc_link = &cpus.main;
+	makecontext(&cpu->ctx, (void (*)(void))cpus_enter, 1, (int)n);
 }
 
 /* Choose the CPU of the next step: at random, or by priority. Priorities change at times,
@@ -138,12 +138,12 @@ static inline struct cpu *cpus_pick(void)
 	u32 i, n = sim_below(&cpus.rand, CPUS);
 
 	for (i = 0; i < CPUS; i++) {
-		struct cpu *c = &cpus.cpu[(n + i) % CPUS];
+		struct cpu *cpu = &cpus.cpu[(n + i) % CPUS];
 
-		if (c->done || c->waits)
+		if (cpu->done || cpu->waits)
 			continue;
-		if (!best || (cpus.by_prio && c->prio > best->prio))
-			best = c;
+		if (!best || (cpus.by_prio && cpu->prio > best->prio))
+			best = cpu;
 	}
 	for (i = 0; i < CPUS; i++)
 		if (!best || sim_chance(&cpus.rand, 100))
@@ -166,19 +166,19 @@ static inline bool cpus_all_done(void)
 /* One step of one CPU (returns true), or a store reaches memory, or no step. */
 static inline bool cpus_turn(void)
 {
-	struct cpu *c;
+	struct cpu *cpu;
 
 	if (sim_chance(&cpus.rand, 200)) {
-		c = &cpus.cpu[sim_below(&cpus.rand, CPUS)];
-		if (c->stores)
-			cpus_flush_one(c);
+		cpu = &cpus.cpu[sim_below(&cpus.rand, CPUS)];
+		if (cpu->stores)
+			cpus_flush_one(cpu);
 		return false;
 	}
-	c = cpus_pick();
-	if (!c)
+	cpu = cpus_pick();
+	if (!cpu)
 		return false;
-	cpus.me = c;
-	swapcontext(&cpus.main, &c->ctx);
+	cpus.me = cpu;
+	swapcontext(&cpus.main, &cpu->ctx);
 	cpus.me = NULL;
 	return true;
 }

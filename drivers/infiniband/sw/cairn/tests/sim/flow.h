@@ -114,26 +114,26 @@ struct flow {
 /* Create a flow, which becomes the judge of both QPs. They may be in any state. */
 struct flow *flow_new(struct sim_qp *from, struct sim_qp *to,
 		      const struct flow_cfg *cfg);
-void flow_free(struct flow *f);
+void flow_free(struct flow *flow);
 
 /* Add one request; members that the caller does not set are random. */
-struct flow_wr *flow_add(struct flow *f, u8 opcode, u32 len);
+struct flow_wr *flow_add(struct flow *flow, u8 opcode, u32 len);
 /* Fill the program up with random requests. The last one is signaled. */
-void flow_random(struct flow *f);
+void flow_random(struct flow *flow);
 
 /* Post requests and receives from now on, as the queues allow. */
-void flow_start(struct flow *f);
-bool flow_done(const struct flow *f);
+void flow_start(struct flow *flow);
+bool flow_done(const struct flow *flow);
 /* When no events are left: compare everything with the model. */
-void flow_check(struct flow *f);
+void flow_check(struct flow *flow);
 
 /* Start all flows, run until no events are left, check and free all. */
 void flow_run(struct flow **f, u32 n);
 
 /* model.c: execute request @i on the model. */
-void flow_model(struct flow *f, u32 i);
+void flow_model(struct flow *flow, u32 i);
 
 /* judge.c */
-void flow_watch(struct flow *f);
+void flow_watch(struct flow *flow);
 
 #endif

@@ -10,71 +10,71 @@ static bool reads(const struct flow_wr *wr)
 }
 
 /* Does request @j store @value at @off of the target? */
-static bool stores(const struct flow *f, u32 j, u32 off, u8 value)
+static bool stores(const struct flow *flow, u32 j, u32 off, u8 value)
 {
-	const struct flow_wr *wr = &f->wr[j];
+	const struct flow_wr *wr = &flow->wr[j];
 
 	return off >= wr->roff && off - wr->roff < wr->stored_len &&
 	       wr->stored[off - wr->roff] == value;
 }
 
 /* May the byte @value at @off come from one of requests @i + 1 to @end - 1? */
-static bool from_later(const struct flow *f, u32 i, u32 end, u32 off, u8 value)
+static bool from_later(const struct flow *flow, u32 i, u32 end, u32 off, u8 value)
 {
 	u32 j;
 
 	for (j = i + 1; j < end; j++)
-		if (stores(f, j, off, value))
+		if (stores(flow, j, off, value))
 			return true;
 	return false;
 }
 
 /* The first request after READ @i that cannot have run before the READ ended. */
-static u32 fenced_off(const struct flow *f, u32 i)
+static u32 fenced_off(const struct flow *flow, u32 i)
 {
 	u32 j;
 
-	for (j = i + 1; j < f->posted; j++)
-		if (f->wr[j].flags & CAIRN_WQE_FENCE)
+	for (j = i + 1; j < flow->posted; j++)
+		if (flow->wr[j].flags & CAIRN_WQE_FENCE)
 			break;
 	return j;
 }
 
 /* The target has the data of request @i, or data of later requests. */
-static void check_stored(struct flow *f, u32 i)
+static void check_stored(struct flow *flow, u32 i)
 {
-	const struct flow_wr *wr = &f->wr[i];
+	const struct flow_wr *wr = &flow->wr[i];
 	u32 k;
 
 	for (k = 0; k < wr->stored_len; k++) {
 		u32 off = wr->roff + k;
-		u8 v = f->target->mem[off];
+		u8 v = flow->target->mem[off];
 
 		if (v == wr->stored[k] ||
-		    from_later(f, i, f->posted, off, v))
+		    from_later(flow, i, flow->posted, off, v))
 			continue;
-		sim_fail(f->s, "WR %u complete, its byte %u of %u is not there",
+		sim_fail(flow->s, "WR %u complete, its byte %u of %u is not there",
 			 i, k, wr->stored_len);
 		return;
 	}
 }
 
 /* The result of READ or atomic @i is in the requester's memory. */
-static void check_result(struct flow *f, u32 i)
+static void check_result(struct flow *flow, u32 i)
 {
-	const struct flow_wr *wr = &f->wr[i];
-	u32 p, k, at = 0, end = fenced_off(f, i);
+	const struct flow_wr *wr = &flow->wr[i];
+	u32 p, k, at = 0, end = fenced_off(flow, i);
 
 	if (wr->opcode != CAIRN_WQE_READ)
 		end = i;	/* executed once: exactly this value */
 	for (p = 0; p < wr->local.n; p++) {
 		for (k = 0; k < wr->local.piece[p].len; k++, at++) {
-			u8 v = f->dst->mem[wr->local.piece[p].off + k];
+			u8 v = flow->dst->mem[wr->local.piece[p].off + k];
 
 			if (v == wr->data[at] ||
-			    from_later(f, i, end, wr->roff + at, v))
+			    from_later(flow, i, end, wr->roff + at, v))
 				continue;
-			sim_fail(f->s, "WR %u: byte %u of %u read is wrong", i,
+			sim_fail(flow->s, "WR %u: byte %u of %u read is wrong", i,
 				 at, wr->len);
 			return;
 		}
@@ -82,19 +82,19 @@ static void check_result(struct flow *f, u32 i)
 }
 
 /* Check everything that the completion of request @i promises. */
-static void check_done(struct flow *f, u32 i)
+static void check_done(struct flow *flow, u32 i)
 {
-	const struct flow_wr *wr = &f->wr[i];
+	const struct flow_wr *wr = &flow->wr[i];
 
-	if ((s32)(f->from->sq_head - wr->end) < 0)
-		sim_fail(f->s, "WR %u complete, its units still in use", i);
-	if (f->from->c.transport != CAIRN_TRANSPORT_RC)
+	if ((s32)(flow->from->sq_head - wr->end) < 0)
+		sim_fail(flow->s, "WR %u complete, its units still in use", i);
+	if (flow->from->c.transport != CAIRN_TRANSPORT_RC)
 		return;		/* only sent, which is all it promises */
 	if (reads(wr))
-		check_result(f, i);
-	check_stored(f, i);
-	if (wr->recv != FLOW_NONE && f->recv_done <= wr->recv)
-		sim_fail(f->s, "WR %u complete, its receive is not", i);
+		check_result(flow, i);
+	check_stored(flow, i);
+	if (wr->recv != FLOW_NONE && flow->recv_done <= wr->recv)
+		sim_fail(flow->s, "WR %u complete, its receive is not", i);
 }
 
 static u8 cqe_opcode(u8 opcode)
@@ -113,48 +113,48 @@ static u8 cqe_opcode(u8 opcode)
 	return of[opcode];
 }
 
-static bool signaled(const struct flow *f, const struct flow_wr *wr)
+static bool signaled(const struct flow *flow, const struct flow_wr *wr)
 {
-	return wr->flags & CAIRN_WQE_SIGNALED || f->from->c.sq_sig_all;
+	return wr->flags & CAIRN_WQE_SIGNALED || flow->from->c.sq_sig_all;
 }
 
-static void on_send_cqe(struct flow *f, const struct cairn_cqe *c)
+static void on_send_cqe(struct flow *flow, const struct cairn_cqe *cqe)
 {
-	u32 i = f->completed, n;
+	u32 i = flow->completed, n;
 
-	while (i < f->posted && !signaled(f, &f->wr[i]))
+	while (i < flow->posted && !signaled(flow, &flow->wr[i]))
 		i++;
-	if (i == f->posted || c->wr_id != i) {
-		sim_fail(f->s, "completion of WR %llu, expected %u of %u",
-			 (unsigned long long)c->wr_id, i, f->posted);
+	if (i == flow->posted || cqe->wr_id != i) {
+		sim_fail(flow->s, "completion of WR %llu, expected %u of %u",
+			 (unsigned long long)cqe->wr_id, i, flow->posted);
 		return;
 	}
-	if (c->status || c->opcode != cqe_opcode(f->wr[i].opcode)) {
-		sim_fail(f->s, "WR %u (op %u, %u bytes): status %u vendor %u opcode %u",
-			 i, f->wr[i].opcode, f->wr[i].len, c->status,
-			 c->vendor_err, c->opcode);
+	if (cqe->status || cqe->opcode != cqe_opcode(flow->wr[i].opcode)) {
+		sim_fail(flow->s, "WR %u (op %u, %u bytes): status %u vendor %u opcode %u",
+			 i, flow->wr[i].opcode, flow->wr[i].len, cqe->status,
+			 cqe->vendor_err, cqe->opcode);
 		return;
 	}
-	if (reads(&f->wr[i]) && c->byte_len != f->wr[i].len)
-		sim_fail(f->s, "WR %u: byte_len %u, not %u", i, c->byte_len,
-			 f->wr[i].len);
-	for (n = f->completed; n <= i; n++)
-		check_done(f, n);
-	f->completed = i + 1;
+	if (reads(&flow->wr[i]) && cqe->byte_len != flow->wr[i].len)
+		sim_fail(flow->s, "WR %u: byte_len %u, not %u", i, cqe->byte_len,
+			 flow->wr[i].len);
+	for (n = flow->completed; n <= i; n++)
+		check_done(flow, n);
+	flow->completed = i + 1;
 }
 
-static void check_received(struct flow *f, u32 i)
+static void check_received(struct flow *flow, u32 i)
 {
-	const struct flow_wr *wr = &f->wr[f->recv[i].wr];
-	const struct flow_list *l = &f->recv[i].list;
+	const struct flow_wr *wr = &flow->wr[flow->recv[i].wr];
+	const struct flow_list *list = &flow->recv[i].list;
 	u32 p, at = 0;
 
-	for (p = 0; p < l->n && at < wr->len; p++) {
-		u32 n = min(l->piece[p].len, wr->len - at);
+	for (p = 0; p < list->n && at < wr->len; p++) {
+		u32 n = min(list->piece[p].len, wr->len - at);
 
-		if (memcmp(f->rbuf->mem + l->piece[p].off, wr->data + at, n))
-			sim_fail(f->s, "receive %u (WR %u): wrong data", i,
-				 f->recv[i].wr);
+		if (memcmp(flow->rbuf->mem + list->piece[p].off, wr->data + at, n))
+			sim_fail(flow->s, "receive %u (WR %u): wrong data", i,
+				 flow->recv[i].wr);
 		at += n;
 	}
 }
@@ -173,181 +173,181 @@ static u16 recv_flags(const struct flow_wr *wr)
 	return flags;
 }
 
-static void on_recv_cqe(struct flow *f, const struct cairn_cqe *c)
+static void on_recv_cqe(struct flow *flow, const struct cairn_cqe *cqe)
 {
-	u32 i = f->recv_done;
-	const struct flow_wr *wr = &f->wr[f->recv[i].wr];
+	u32 i = flow->recv_done;
+	const struct flow_wr *wr = &flow->wr[flow->recv[i].wr];
 	bool write = wr->opcode == CAIRN_WQE_WRITE_IMM;
 
-	if (i == f->recv_posted || c->wr_id != i) {
-		sim_fail(f->s, "receive completion %llu, expected %u of %u",
-			 (unsigned long long)c->wr_id, i, f->recv_posted);
+	if (i == flow->recv_posted || cqe->wr_id != i) {
+		sim_fail(flow->s, "receive completion %llu, expected %u of %u",
+			 (unsigned long long)cqe->wr_id, i, flow->recv_posted);
 		return;
 	}
-	f->recv_done++;
-	if (c->status || c->byte_len != wr->len ||
-	    c->opcode != (write ? CAIRN_CQE_RECV_IMM : CAIRN_CQE_RECV) ||
-	    c->flags != recv_flags(wr) ||
-	    (c->flags & (CAIRN_CQE_WITH_IMM | CAIRN_CQE_WITH_INV) &&
-	     c->imm_or_key != wr->imm)) {
-		sim_fail(f->s, "receive %u (WR %u): status %u opcode %u len %u flags %x imm %x",
-			 i, f->recv[i].wr, c->status, c->opcode, c->byte_len,
-			 c->flags, c->imm_or_key);
+	flow->recv_done++;
+	if (cqe->status || cqe->byte_len != wr->len ||
+	    cqe->opcode != (write ? CAIRN_CQE_RECV_IMM : CAIRN_CQE_RECV) ||
+	    cqe->flags != recv_flags(wr) ||
+	    (cqe->flags & (CAIRN_CQE_WITH_IMM | CAIRN_CQE_WITH_INV) &&
+	     cqe->imm_or_key != wr->imm)) {
+		sim_fail(flow->s, "receive %u (WR %u): status %u opcode %u len %u flags %x imm %x",
+			 i, flow->recv[i].wr, cqe->status, cqe->opcode, cqe->byte_len,
+			 cqe->flags, cqe->imm_or_key);
 		return;
 	}
 	if (write)
-		check_stored(f, f->recv[i].wr);
+		check_stored(flow, flow->recv[i].wr);
 	else
-		check_received(f, i);
+		check_received(flow, i);
 	if (wr->inv && wr->inv->valid)
-		sim_fail(f->s, "receive %u: key not invalidated", i);
+		sim_fail(flow->s, "receive %u: key not invalidated", i);
 }
 
 static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
 		   const struct cairn_cqe *cqe)
 {
-	struct flow *f = qp->flow[side];
+	struct flow *flow = qp->flow[side];
 
-	if (!f)
+	if (!flow)
 		sim_fail(qp->s, "QP %u: completion without a request",
 			 qp->c.qpn);
 	else if (side == CAIRN_REQ)
-		on_send_cqe(f, cqe);
+		on_send_cqe(flow, cqe);
 	else
-		on_recv_cqe(f, cqe);
+		on_recv_cqe(flow, cqe);
 }
 
 /* The request that PSN @psn belongs to. */
-static struct flow_wr *wr_of(struct flow *f, u32 psn)
+static struct flow_wr *wr_of(struct flow *flow, u32 psn)
 {
-	u32 rel = cairn_psn_add(psn, -f->from->psn), i;
+	u32 rel = cairn_psn_add(psn, -flow->from->psn), i;
 
-	for (i = f->completed; i < f->posted; i++)
-		if (rel >= f->wr[i].psn &&
-		    rel - f->wr[i].psn < f->wr[i].npkts)
-			return &f->wr[i];
+	for (i = flow->completed; i < flow->posted; i++)
+		if (rel >= flow->wr[i].psn &&
+		    rel - flow->wr[i].psn < flow->wr[i].npkts)
+			return &flow->wr[i];
 	return NULL;
 }
 
 /* All READs and atomics before @wr must have their results. */
-static void check_fence(struct flow *f, const struct flow_wr *wr)
+static void check_fence(struct flow *flow, const struct flow_wr *wr)
 {
-	u32 i, n = wr - f->wr;
+	u32 i, n = wr - flow->wr;
 
-	for (i = f->completed; i < n; i++)
-		if (reads(&f->wr[i]))
-			check_result(f, i);
+	for (i = flow->completed; i < n; i++)
+		if (reads(&flow->wr[i]))
+			check_result(flow, i);
 }
 
 /* End-to-end credits (IBTA 9.7.7.2): one packet beyond the limit may be sent as a probe.
  * AETHs that the requester ignored, from an unknown port, do not count.
  */
-static void check_credit(struct flow *f, const struct flow_wr *wr, u32 rel)
+static void check_credit(struct flow *flow, const struct flow_wr *wr, u32 rel)
 {
 	s32 n = wr->ssn;
 
-	if (wr->recv == FLOW_NONE || !f->lsn_known || n <= f->lsn ||
-	    f->probe == rel || !f->from->c.req.credits.valid)
+	if (wr->recv == FLOW_NONE || !flow->lsn_known || n <= flow->lsn ||
+	    flow->probe == rel || !flow->from->c.req.credits.valid)
 		return;
-	if (f->probe != FLOW_NONE)
-		sim_fail(f->s, "PSNs %u and %u of the flow probe beyond credits",
-			 f->probe, rel);
-	f->probe = rel;
+	if (flow->probe != FLOW_NONE)
+		sim_fail(flow->s, "PSNs %u and %u of the flow probe beyond credits",
+			 flow->probe, rel);
+	flow->probe = rel;
 }
 
 /* PSNs that a request packet takes: a READ takes those of its responses. */
-static u32 psns_of(const struct flow *f, const struct cairn_pkt *pkt)
+static u32 psns_of(const struct flow *flow, const struct cairn_pkt *pkt)
 {
-	u32 pmtu = f->from->c.attrs.pmtu;
+	u32 pmtu = flow->from->c.attrs.pmtu;
 
 	if (pkt->op->kind != CAIRN_KIND_READ_REQ || !pkt->dma_len)
 		return 1;
 	return (pkt->dma_len + pmtu - 1) / pmtu;
 }
 
-static void forget_reads(struct flow *f, u32 first, u32 last)
+static void forget_reads(struct flow *flow, u32 first, u32 last)
 {
 	u32 i, n = 0;
 
-	for (i = 0; i < f->rd_out; i++)
-		if (f->rd_last[i] < first || f->rd_last[i] > last)
-			f->rd_last[n++] = f->rd_last[i];
-	f->rd_out = n;
+	for (i = 0; i < flow->rd_out; i++)
+		if (flow->rd_last[i] < first || flow->rd_last[i] > last)
+			flow->rd_last[n++] = flow->rd_last[i];
+	flow->rd_out = n;
 }
 
 /* A READ that is requested again counts once. */
-static void count_read(struct flow *f, u32 rel, u32 n)
+static void count_read(struct flow *flow, u32 rel, u32 n)
 {
-	u32 max = f->from->c.attrs.max_rd_atomic;
+	u32 max = flow->from->c.attrs.max_rd_atomic;
 
-	forget_reads(f, rel, rel + n - 1);
-	f->rd_last[f->rd_out++] = rel + n - 1;
-	if (f->rd_out > max) {
-		sim_fail(f->s, "%u READs and atomics under way, agreed are %u",
-			 f->rd_out, max);
-		f->rd_out = 0;
+	forget_reads(flow, rel, rel + n - 1);
+	flow->rd_last[flow->rd_out++] = rel + n - 1;
+	if (flow->rd_out > max) {
+		sim_fail(flow->s, "%u READs and atomics under way, agreed are %u",
+			 flow->rd_out, max);
+		flow->rd_out = 0;
 	}
 }
 
 /* Check a packet that was never sent before. */
-static void on_new(struct flow *f, struct flow_wr *wr,
+static void on_new(struct flow *flow, struct flow_wr *wr,
 		   const struct cairn_pkt *pkt)
 {
 	if (pkt->op->flags & CAIRN_OP_FIRST)
-		f->messages++;
+		flow->messages++;
 	if (wr->ssn)
 		return;
-	wr->ssn = f->messages;
+	wr->ssn = flow->messages;
 	if (wr->flags & CAIRN_WQE_FENCE)
-		check_fence(f, wr);
+		check_fence(flow, wr);
 }
 
-static void on_request(struct flow *f, const struct cairn_pkt *pkt)
+static void on_request(struct flow *flow, const struct cairn_pkt *pkt)
 {
-	struct flow_wr *wr = wr_of(f, pkt->psn);
-	u32 rel = cairn_psn_add(pkt->psn, -f->from->psn);
-	u32 n = psns_of(f, pkt);
+	struct flow_wr *wr = wr_of(flow, pkt->psn);
+	u32 rel = cairn_psn_add(pkt->psn, -flow->from->psn);
+	u32 n = psns_of(flow, pkt);
 
 	if (!wr) {
-		sim_fail(f->s, "PSN %u belongs to no request under way",
+		sim_fail(flow->s, "PSN %u belongs to no request under way",
 			 pkt->psn);
 		return;
 	}
-	if (rel > f->sent)
-		sim_fail(f->s, "PSN %u leaves before %u", rel, f->sent);
-	if (rel == f->sent)
-		on_new(f, wr, pkt);
-	f->sent = max(f->sent, rel + n);
-	check_credit(f, wr, rel);
+	if (rel > flow->sent)
+		sim_fail(flow->s, "PSN %u leaves before %u", rel, flow->sent);
+	if (rel == flow->sent)
+		on_new(flow, wr, pkt);
+	flow->sent = max(flow->sent, rel + n);
+	check_credit(flow, wr, rel);
 	if (reads(wr))
-		count_read(f, rel, n);
-	if (f->from->c.transport == CAIRN_TRANSPORT_RC &&
-	    cairn_psn_diff(pkt->psn, f->from->c.req.una) < 0)
-		sim_fail(f->s, "PSN %u leaves again, acknowledged", rel);
+		count_read(flow, rel, n);
+	if (flow->from->c.transport == CAIRN_TRANSPORT_RC &&
+	    cairn_psn_diff(pkt->psn, flow->from->c.req.una) < 0)
+		sim_fail(flow->s, "PSN %u leaves again, acknowledged", rel);
 }
 
 /* An ACK with the PSN of a READ or atomic would be taken for its response. */
-static void check_ack(struct flow *f, const struct cairn_pkt *pkt)
+static void check_ack(struct flow *flow, const struct cairn_pkt *pkt)
 {
 	struct flow_wr *wr;
 
 	if (pkt->opcode != CAIRN_BTH_ACK ||
 	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
 		return;
-	wr = wr_of(f, pkt->psn);
+	wr = wr_of(flow, pkt->psn);
 	if (wr && reads(wr))
-		sim_fail(f->s, "ACK with PSN %u of a READ or atomic", pkt->psn);
+		sim_fail(flow->s, "ACK with PSN %u of a READ or atomic", pkt->psn);
 }
 
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
-	struct flow *f = qp->flow[CAIRN_REQ];
+	struct flow *flow = qp->flow[CAIRN_REQ];
 
 	if (pkt->op->kind == CAIRN_KIND_CNP)	/* not of any request */
 		return SIM_PASS;
-	if (f && side == CAIRN_REQ)
-		on_request(f, pkt);
+	if (flow && side == CAIRN_REQ)
+		on_request(flow, pkt);
 	if (qp->flow[CAIRN_RESP] && side == CAIRN_RESP)
 		check_ack(qp->flow[CAIRN_RESP], pkt);
 	return SIM_PASS;
@@ -365,42 +365,42 @@ static s32 credits(u8 syndrome)
 	return (code & 1 ? 3 : 2) << (code / 2 - 1);
 }
 
-static void learn_credits(struct flow *f, const struct cairn_pkt *pkt)
+static void learn_credits(struct flow *flow, const struct cairn_pkt *pkt)
 {
-	u32 rel = cairn_psn_add(pkt->psn, -f->from->psn);
+	u32 rel = cairn_psn_add(pkt->psn, -flow->from->psn);
 	bool ack = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
 	s32 n = credits(pkt->syndrome);
 
-	f->probe = FLOW_NONE;
+	flow->probe = FLOW_NONE;
 	if (rel >= 1 << 23)
 		return;		/* before the first: from before the flow */
 	if (ack && n >= 0) {
 		/* the MSN of request number 1 is its SSN */
-		n += cairn_psn_diff(pkt->msn, f->ssn0) + 1;
-		f->lsn = max(f->lsn, n);
+		n += cairn_psn_diff(pkt->msn, flow->ssn0) + 1;
+		flow->lsn = max(flow->lsn, n);
 	}
 	/* an old answer, or a response out of order, may be ignored */
-	if (pkt->op->kind == CAIRN_KIND_ACK && ack && rel >= f->una)
-		f->lsn_known = credits(pkt->syndrome) >= 0;
-	f->una = max(f->una, rel + ack);
+	if (pkt->op->kind == CAIRN_KIND_ACK && ack && rel >= flow->una)
+		flow->lsn_known = credits(pkt->syndrome) >= 0;
+	flow->una = max(flow->una, rel + ack);
 }
 
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
-	struct flow *f = qp->flow[CAIRN_REQ];
+	struct flow *flow = qp->flow[CAIRN_REQ];
 	u32 rel;
 
-	if (!f || !(pkt->op->flags & CAIRN_OP_RESPONSE) ||
+	if (!flow || !(pkt->op->flags & CAIRN_OP_RESPONSE) ||
 	    pkt->op->kind == CAIRN_KIND_CNP)
 		return;
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
-		learn_credits(f, pkt);
+		learn_credits(flow, pkt);
 	rel = cairn_psn_add(pkt->psn, -qp->psn);
 	if (pkt->op->kind != CAIRN_KIND_ACK)
-		forget_reads(f, rel, rel);
+		forget_reads(flow, rel, rel);
 }
 
-void flow_watch(struct flow *f)
+void flow_watch(struct flow *flow)
 {
 	static const struct sim_hooks hooks = {
 		.cqe = on_cqe,
@@ -408,24 +408,24 @@ void flow_watch(struct flow *f)
 		.rx = on_rx,
 	};
 
-	f->from->hooks = hooks;
-	f->to->hooks = hooks;
+	flow->from->hooks = hooks;
+	flow->to->hooks = hooks;
 }
 
 /* Copy the data that must have arrived into the image of a region. */
-static void apply(u8 *image, const struct flow_list *l, const u8 *data, u32 len)
+static void apply(u8 *image, const struct flow_list *list, const u8 *data, u32 len)
 {
 	u32 p, at = 0;
 
-	for (p = 0; p < l->n && at < len; p++) {
-		u32 n = min(l->piece[p].len, len - at);
+	for (p = 0; p < list->n && at < len; p++) {
+		u32 n = min(list->piece[p].len, len - at);
 
-		memcpy(image + l->piece[p].off, data + at, n);
+		memcpy(image + list->piece[p].off, data + at, n);
 		at += n;
 	}
 }
 
-static void check_region(struct flow *f, const char *what,
+static void check_region(struct flow *flow, const char *what,
 			 const struct sim_mr *mr, const u8 *image)
 {
 	u32 i;
@@ -434,56 +434,56 @@ static void check_region(struct flow *f, const char *what,
 		return;
 	for (i = 0; mr->mem[i] == image[i]; i++)
 		;
-	sim_fail(f->s, "%s differs at byte %u of %u", what, i, mr->len);
+	sim_fail(flow->s, "%s differs at byte %u of %u", what, i, mr->len);
 }
 
 /* Results of READs have been checked one by one, so accept them here. */
-static void check_dst(struct flow *f)
+static void check_dst(struct flow *flow)
 {
 	u32 i, p;
 
-	for (i = 0; i < f->wrs; i++) {
-		const struct flow_list *l = &f->wr[i].local;
+	for (i = 0; i < flow->wrs; i++) {
+		const struct flow_list *list = &flow->wr[i].local;
 
-		if (!reads(&f->wr[i]))
+		if (!reads(&flow->wr[i]))
 			continue;
-		check_result(f, i);
-		for (p = 0; p < l->n; p++)
-			memcpy(f->dst_image + l->piece[p].off,
-			       f->dst->mem + l->piece[p].off,
-			       l->piece[p].len);
+		check_result(flow, i);
+		for (p = 0; p < list->n; p++)
+			memcpy(flow->dst_image + list->piece[p].off,
+			       flow->dst->mem + list->piece[p].off,
+			       list->piece[p].len);
 	}
-	check_region(f, "memory around READ results", f->dst, f->dst_image);
+	check_region(flow, "memory around READ results", flow->dst, flow->dst_image);
 }
 
-static void check_rbuf(struct flow *f)
+static void check_rbuf(struct flow *flow)
 {
 	u32 i;
 
-	for (i = 0; i < f->recvs; i++) {
-		const struct flow_wr *wr = &f->wr[f->recv[i].wr];
+	for (i = 0; i < flow->recvs; i++) {
+		const struct flow_wr *wr = &flow->wr[flow->recv[i].wr];
 
 		if (wr->opcode != CAIRN_WQE_WRITE_IMM)
-			apply(f->rbuf_image, &f->recv[i].list, wr->data,
+			apply(flow->rbuf_image, &flow->recv[i].list, wr->data,
 			      wr->len);
 	}
-	check_region(f, "receive buffers", f->rbuf, f->rbuf_image);
+	check_region(flow, "receive buffers", flow->rbuf, flow->rbuf_image);
 }
 
-void flow_check(struct flow *f)
+void flow_check(struct flow *flow)
 {
-	struct sim *s = f->s;
+	struct sim *sim = flow->s;
 
-	if (!flow_done(f))
-		sim_fail(s, "QP %u came to rest: %u of %u requests, %u of %u receives",
-			 f->from->c.qpn, f->completed, f->wrs, f->recv_done,
-			 f->recvs);
-	if (s->failures)
+	if (!flow_done(flow))
+		sim_fail(sim, "QP %u came to rest: %u of %u requests, %u of %u receives",
+			 flow->from->c.qpn, flow->completed, flow->wrs, flow->recv_done,
+			 flow->recvs);
+	if (sim->failures)
 		return;
-	check_region(f, "target", f->target, f->model);
-	check_dst(f);
-	check_rbuf(f);
-	if (f->from->sq_head != f->from->sq_tail)
-		sim_fail(s, "send ring: %u units still in use",
-			 f->from->sq_tail - f->from->sq_head);
+	check_region(flow, "target", flow->target, flow->model);
+	check_dst(flow);
+	check_rbuf(flow);
+	if (flow->from->sq_head != flow->from->sq_tail)
+		sim_fail(sim, "send ring: %u units still in use",
+			 flow->from->sq_tail - flow->from->sq_head);
 }

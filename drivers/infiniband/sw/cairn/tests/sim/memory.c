@@ -18,32 +18,32 @@
 #define PAGE		512
 #define PIECES		(4096 / PAGE + 2 * CAIRN_MAX_SGE + 2)
 
-struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access)
+struct sim_mr *sim_mr(struct sim *sim, u32 host, u32 len, u32 access)
 {
-	struct sim_host *h = &s->host[host];
+	struct sim_host *host_h = &sim->host[host];
 	struct sim_mr *mr = calloc(1, sizeof(*mr));
-	u32 n = h->mrs++;
+	u32 n = host_h->mrs++;
 
 	BUG_ON(n >= SIM_MRS);
-	mr->key = (n + 1) << 8 | sim_below(&s->rand, 256);
+	mr->key = (n + 1) << 8 | sim_below(&sim->rand, 256);
 	mr->pd = SIM_PD;
 	mr->len = len;
 	mr->access = access;
 	/* far away from each other, and aligned as the real memory */
-	mr->va = (u64)(sim_below(&s->rand, 1 << 20) + 1) << 40 | n << 28;
+	mr->va = (u64)(sim_below(&sim->rand, 1 << 20) + 1) << 40 | n << 28;
 	BUG_ON(posix_memalign((void **)&mr->mem, CAIRN_LINE, len ?: 1));
 	mr->valid = true;
-	sim_fill(&s->rand, mr->mem, len);
-	h->mr[n] = mr;
-	if (s->on_demand)
+	sim_fill(&sim->rand, mr->mem, len);
+	host_h->mr[n] = mr;
+	if (sim->on_demand)
 		sim_odp(mr);
 	return mr;
 }
 
-struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
+struct sim_mr *sim_mr_persistent(struct sim *sim, u32 host, u32 len, u32 access,
 				 enum cairn_persist persist)
 {
-	struct sim_mr *mr = sim_mr(s, host, len, access);
+	struct sim_mr *mr = sim_mr(sim, host, len, access);
 
 	mr->persist = persist;
 	if (persist == CAIRN_PERSIST_NIC)
@@ -83,15 +83,15 @@ static void take_line(struct sim_mr *mr, u32 off, u32 len, const u8 *bytes,
 				  when);
 }
 
-void sim_make_durable(struct sim *s, struct sim_mr *mr, u32 off, u32 len)
+void sim_make_durable(struct sim *sim, struct sim_mr *mr, u32 off, u32 len)
 {
 	u32 i, end = off + len;
 
-	s->line_clock++;
+	sim->line_clock++;
 	memcpy(mr->shadow + off, mr->mem + off, len);
 	for (i = off / WORD; i * WORD < end; i++)
-		mr->newest[i] = s->line_clock;
-	s->images++;
+		mr->newest[i] = sim->line_clock;
+	sim->images++;
 }
 
 static struct {
@@ -125,18 +125,18 @@ static void stage_line(struct sim_mr *mr, u32 off)
 /* Instructions of the simulated CPU, under the kernel's names. */
 void arch_wb_cache_pmem(void *addr, size_t size)
 {
-	const u8 *p = addr;
+	const u8 *bytes = addr;
 	u32 i, off, end;
 
 	for (i = 0; i < here.host->mrs; i++) {
 		struct sim_mr *mr = here.host->mr[i];
 
 		if (!mr->shadow || mr->persist == CAIRN_PERSIST_HOST ||
-		    p < mr->mem ||
-		    p + size > mr->mem + mr->len)
+		    bytes < mr->mem ||
+		    bytes + size > mr->mem + mr->len)
 			continue;
-		end = p - mr->mem + size;
-		for (off = (p - mr->mem) & -CAIRN_LINE; off < end;
+		end = bytes - mr->mem + size;
+		for (off = (bytes - mr->mem) & -CAIRN_LINE; off < end;
 		     off += CAIRN_LINE)
 			stage_line(mr, off);
 		return;
@@ -160,39 +160,39 @@ void pmem_wmb(void)
 }
 
 /* Evict some or all words of the line that was written last. */
-static void evict(struct sim *s, struct sim_mr *mr)
+static void evict(struct sim *sim, struct sim_mr *mr)
 {
 	u32 off = mr->placed & -CAIRN_LINE;
-	u32 words = sim_chance(&s->cpu_rand, 500) ?
-		    ALL_WORDS : sim_below(&s->cpu_rand, ALL_WORDS);
+	u32 words = sim_chance(&sim->cpu_rand, 500) ?
+		    ALL_WORDS : sim_below(&sim->cpu_rand, ALL_WORDS);
 
 	take_line(mr, off, min(mr->len - off, (u32)CAIRN_LINE), mr->mem + off,
-		  ++s->line_clock, words);
-	s->images++;
+		  ++sim->line_clock, words);
+	sim->images++;
 }
 
-void sim_run_over(struct sim *s)
+void sim_run_over(struct sim *sim)
 {
-	struct sim_host *host = &s->host[sim_below(&s->cpu_rand, SIM_HOSTS)];
+	struct sim_host *host = &sim->host[sim_below(&sim->cpu_rand, SIM_HOSTS)];
 	u32 i;
 
-	s->cpu = sim_below(&s->cpu_rand, SIM_CPUS);
-	if (!s->evict || !sim_chance(&s->cpu_rand, s->evict))
+	sim->cpu = sim_below(&sim->cpu_rand, SIM_CPUS);
+	if (!sim->evict || !sim_chance(&sim->cpu_rand, sim->evict))
 		return;
 	for (i = 0; i < host->mrs; i++)
 		if (host->mr[i]->shadow)
-			evict(s, host->mr[i]);
+			evict(sim, host->mr[i]);
 }
 
-struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key)
+struct sim_mr *sim_mr_find(struct sim *sim, u32 host, u32 pd, u32 key)
 {
-	struct sim_host *h = &s->host[host];
+	struct sim_host *host_h = &sim->host[host];
 	u32 n = (key >> 8) - 1;
 	struct sim_mr *mr;
 
-	if (n >= h->mrs)
+	if (n >= host_h->mrs)
 		return NULL;
-	mr = h->mr[n];
+	mr = host_h->mr[n];
 	return mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
@@ -229,20 +229,20 @@ static int copy_span(struct sim_qp *qp, const struct cairn_span *span, u8 *buf,
 	for (i = 0; i < span->num_sge && len; i++) {
 		const struct cairn_sge *sge = &span->sge[i];
 		u32 n;
-		u8 *p;
+		u8 *bytes;
 
 		if (skip >= sge->length) {
 			skip -= sge->length;
 			continue;
 		}
 		n = min(len, sge->length - skip);
-		p = sim_mr_at(qp, sge->lkey, sge->addr + skip, n, span->access);
-		if (!p)
+		bytes = sim_mr_at(qp, sge->lkey, sge->addr + skip, n, span->access);
+		if (!bytes)
 			return -EFAULT;
 		if (to_span)
-			memcpy(p, buf, n);
+			memcpy(bytes, buf, n);
 		if (!to_span)
-			memcpy(buf, p, n);
+			memcpy(buf, bytes, n);
 		buf += n;
 		len -= n;
 		skip = 0;
@@ -273,13 +273,13 @@ void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len)
 	cairn_flush_writeback(mr->mem + off, len);
 }
 
-/* The bytes at @p, up to the end of their page. */
-static u32 to_page_end(const u8 *p, u32 len)
+/* The bytes at @bytes, up to the end of their page. */
+static u32 to_page_end(const u8 *bytes, u32 len)
 {
-	return min(len, (u32)(PAGE - (uintptr_t)p % PAGE));
+	return min(len, (u32)(PAGE - (uintptr_t)bytes % PAGE));
 }
 
-/* What cairn_access_map() does: pieces of memory, -EFAULT when it is refused. */
+/* Replaces cairn_access_map(): pieces of memory, or -EFAULT when it is refused. */
 static int map_span(struct sim_qp *qp, const struct cairn_span *span, u32 len,
 		    struct bio_vec *bv)
 {
@@ -288,23 +288,23 @@ static int map_span(struct sim_qp *qp, const struct cairn_span *span, u32 len,
 	for (i = 0; i < span->num_sge && len; i++) {
 		const struct cairn_sge *sge = &span->sge[i];
 		u32 left;
-		u8 *p;
+		u8 *bytes;
 
 		if (skip >= sge->length) {
 			skip -= sge->length;
 			continue;
 		}
 		left = min(len, sge->length - skip);
-		p = sim_mr_at(qp, sge->lkey, sge->addr + skip, left,
-			      span->access);
-		if (!p)
+		bytes = sim_mr_at(qp, sge->lkey, sge->addr + skip, left,
+				  span->access);
+		if (!bytes)
 			return -EFAULT;
 		len -= left;
 		skip = 0;
-		for (; left; left -= bv[n - 1].bv_len, p += bv[n - 1].bv_len) {
+		for (; left; left -= bv[n - 1].bv_len, bytes += bv[n - 1].bv_len) {
 			BUG_ON(n == PIECES);
 			bv[n++] = (struct bio_vec){
-				.base = p, .bv_len = to_page_end(p, left),
+				.base = bytes, .bv_len = to_page_end(bytes, left),
 			};
 		}
 	}

@@ -13,7 +13,7 @@ void sim_odp(struct sim_mr *mr)
 	mr->here = calloc(mr->len / PAGE + 1, sizeof(*mr->here));
 }
 
-static void odp_faulted_in(struct sim *s, void *arg)
+static void odp_faulted_in(struct sim *sim, void *arg)
 {
 	struct sim_odp *odp = arg;
 	u32 page;
@@ -29,11 +29,11 @@ static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
 		     struct sim_mr *mr, u32 page, u32 last)
 {
 	struct sim_odp *odp = &qp->odp[side];
-	struct sim *s = qp->s;
+	struct sim *sim = qp->s;
 	bool failed = odp->failed;
 
-	if (s->run_qp != qp || s->run_side != side)
-		sim_fail(s, "QP %u: memory of another side", qp->c.qpn);
+	if (sim->run_qp != qp || sim->run_side != side)
+		sim_fail(sim, "QP %u: memory of another side", qp->c.qpn);
 	if (odp->busy)
 		return -EAGAIN;
 	odp->failed = false;
@@ -45,7 +45,7 @@ static int odp_bring(struct sim_qp *qp, enum cairn_side_id side,
 	odp->last = min(last, page + BATCH - 1);
 	odp->busy = true;
 	odp->asked++;
-	sim_at(s, s->now + 1 + sim_below(&s->rand, s->bring_ns ?: 50 * SIM_US),
+	sim_at(sim, sim->now + 1 + sim_below(&sim->rand, sim->bring_ns ?: 50 * SIM_US),
 	       odp_faulted_in, odp);
 	return -EAGAIN;
 }

@@ -85,46 +85,46 @@ void sim_rq_free(struct sim_rq *rq)
 	free(rq);
 }
 
-static void fill_qpc(struct cairn_qpc *c, const struct sim_qp_init *init,
+static void fill_qpc(struct cairn_qpc *qpc, const struct sim_qp_init *init,
 		     const struct sim_rq *rq)
 {
 	u32 records = min(init->records ?: 4, init->sq_depth);
 
-	c->transport = init->transport;
-	c->sq_sig_all = init->sig_all;
-	c->has_srq = init->srq || init->transport == CAIRN_TRANSPORT_XRC;
-	c->takes = init->initiator ? CAIRN_TRANSPORT_NONE : init->transport;
-	c->max_send_sge = init->max_sge;
-	c->max_recv_sge = init->max_sge;
-	c->max_inline = init->max_inline;
-	c->sq_depth = init->sq_depth;
-	c->max_msg = init->max_msg;
-	c->max_units = DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET +
-				    max(init->max_sge * (u32)sizeof(struct cairn_sge),
-					(u32)init->max_inline),
-				    CAIRN_UNIT_SIZE);
-	c->req.ext = aligned_alloc(CAIRN_LINE, cairn_requester_ext_size(c->max_units));
-	c->req.swr_mask = records - 1;
-	c->max_records = init->sq_depth;
-	c->req.swr = malloc(records * sizeof(*c->req.swr));
-	c->resp.rwqe = malloc(rq->stride * CAIRN_UNIT_SIZE);
-	c->resp.replay.mask = init->rd_slots - 1;
+	qpc->transport = init->transport;
+	qpc->sq_sig_all = init->sig_all;
+	qpc->has_srq = init->srq || init->transport == CAIRN_TRANSPORT_XRC;
+	qpc->takes = init->initiator ? CAIRN_TRANSPORT_NONE : init->transport;
+	qpc->max_send_sge = init->max_sge;
+	qpc->max_recv_sge = init->max_sge;
+	qpc->max_inline = init->max_inline;
+	qpc->sq_depth = init->sq_depth;
+	qpc->max_msg = init->max_msg;
+	qpc->max_units = DIV_ROUND_UP(CAIRN_WQE_DATA_OFFSET +
+				      max(init->max_sge * (u32)sizeof(struct cairn_sge),
+					  (u32)init->max_inline),
+				      CAIRN_UNIT_SIZE);
+	qpc->req.ext = aligned_alloc(CAIRN_LINE, cairn_requester_ext_size(qpc->max_units));
+	qpc->req.swr_mask = records - 1;
+	qpc->max_records = init->sq_depth;
+	qpc->req.swr = malloc(records * sizeof(*qpc->req.swr));
+	qpc->resp.rwqe = malloc(rq->stride * CAIRN_UNIT_SIZE);
+	qpc->resp.replay.mask = init->rd_slots - 1;
 }
 
 void *sim_zalloc(size_t bytes)
 {
-	void *p = aligned_alloc(CAIRN_LINE, bytes);
+	void *mem = aligned_alloc(CAIRN_LINE, bytes);
 
-	return p ? memset(p, 0, bytes) : NULL;
+	return mem ? memset(mem, 0, bytes) : NULL;
 }
 
-struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
+struct sim_qp *sim_qp(struct sim *sim, u32 host, const struct sim_qp_init *init)
 {
 	struct sim_qp *qp = sim_zalloc(sizeof(*qp));
 
-	BUG_ON(s->qps == SIM_QPS);
-	s->qp[s->qps++] = qp;
-	qp->s = s;
+	BUG_ON(sim->qps == SIM_QPS);
+	sim->qp[sim->qps++] = qp;
+	qp->s = sim;
 	qp->host = host;
 	qp->peer = host;
 	qp->pd = SIM_PD;
@@ -137,8 +137,8 @@ struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init)
 		rq_init(qp->rq, init->rq_depth, init->rq_stride,
 			init->rq_start);
 	fill_qpc(&qp->c, init, qp->rq);
-	qp->c.qpn = 0x10 + s->qps + (sim_below(&s->rand, 1 << 15) << 8);
-	qp->c.cc.params = &s->cc;
+	qp->c.qpn = 0x10 + sim->qps + (sim_below(&sim->rand, 1 << 15) << 8);
+	qp->c.cc.params = &sim->cc;
 	qp->c.cc.line_kbps = 100000000;
 	cairn_qpc_init(&qp->c);
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
@@ -219,21 +219,21 @@ void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
 	sim_modify(qp, CAIRN_QP_RTS);
 }
 
-static u32 first_psn(struct sim *s)
+static u32 first_psn(struct sim *sim)
 {
-	if (!s->wrap_within)
-		return sim_below(&s->rand, 1 << 24);
-	return (1 << 24) - 1 - sim_below(&s->rand, s->wrap_within);
+	if (!sim->wrap_within)
+		return sim_below(&sim->rand, 1 << 24);
+	return (1 << 24) - 1 - sim_below(&sim->rand, sim->wrap_within);
 }
 
-void sim_connect(struct sim_qp *a, struct sim_qp *b,
+void sim_connect(struct sim_qp *qp_a, struct sim_qp *qp_b,
 		 const struct cairn_qp_attrs *attrs)
 {
-	u32 pa = first_psn(a->s);
-	u32 pb = first_psn(a->s);
+	u32 pa = first_psn(qp_a->s);
+	u32 pb = first_psn(qp_a->s);
 
-	sim_to_rts(a, b->host, b->c.qpn, attrs, pb, pa);
-	sim_to_rts(b, a->host, a->c.qpn, attrs, pa, pb);
+	sim_to_rts(qp_a, qp_b->host, qp_b->c.qpn, attrs, pb, pa);
+	sim_to_rts(qp_b, qp_a->host, qp_a->c.qpn, attrs, pa, pb);
 }
 
 /*
@@ -258,42 +258,42 @@ u32 sim_wqe_units(const struct sim_wr *wr)
 	return (bytes + CAIRN_UNIT_SIZE - 1) / CAIRN_UNIT_SIZE;
 }
 
-static void fill_wqe(union cairn_wqe_buf *b, const struct sim_wr *wr)
+static void fill_wqe(union cairn_wqe_buf *wqe, const struct sim_wr *wr)
 {
-	struct cairn_send_wqe *w = &b->send;
+	struct cairn_send_wqe *wqe_w = &wqe->send;
 
-	memset(b, 0, sizeof(*b));
-	w->wr_id = wr->wr_id;
-	w->opcode = wr->opcode;
-	w->flags = wr->flags;
-	w->num_sge = wr->flags & CAIRN_WQE_INLINE ? 0 : wr->num_sge;
-	w->units = sim_wqe_units(wr);
-	w->imm_or_key = wr->imm_or_key;
-	w->remote_addr = wr->remote_addr;
-	w->rkey = wr->rkey;
+	memset(wqe, 0, sizeof(*wqe));
+	wqe_w->wr_id = wr->wr_id;
+	wqe_w->opcode = wr->opcode;
+	wqe_w->flags = wr->flags;
+	wqe_w->num_sge = wr->flags & CAIRN_WQE_INLINE ? 0 : wr->num_sge;
+	wqe_w->units = sim_wqe_units(wr);
+	wqe_w->imm_or_key = wr->imm_or_key;
+	wqe_w->remote_addr = wr->remote_addr;
+	wqe_w->rkey = wr->rkey;
 	if (wr->ah | wr->qpn | wr->qkey) {
-		w->ud.ah = wr->ah;
-		w->ud.qpn = wr->qpn;
-		w->qkey = wr->qkey;
+		wqe_w->ud.ah = wr->ah;
+		wqe_w->ud.qpn = wr->qpn;
+		wqe_w->qkey = wr->qkey;
 	}
 	if (is_atomic(wr)) {
-		w->atomic.compare_add = wr->compare_add;
-		w->atomic.swap = wr->swap;
-		memcpy(b->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET, wr->sge,
+		wqe_w->atomic.compare_add = wr->compare_add;
+		wqe_w->atomic.swap = wr->swap;
+		memcpy(wqe->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET, wr->sge,
 		       sizeof(*wr->sge));
 	} else if (wr->opcode == CAIRN_WQE_FLUSH) {
-		w->flush.length = wr->flush_len;
-		w->flush.plt = wr->plt;
-		w->flush.sel = wr->sel;
+		wqe_w->flush.length = wr->flush_len;
+		wqe_w->flush.plt = wr->plt;
+		wqe_w->flush.sel = wr->sel;
 	} else if (wr->flags & CAIRN_WQE_INLINE) {
-		w->inline_len = wr->inline_len;
-		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,
+		wqe_w->inline_len = wr->inline_len;
+		memcpy(wqe->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,
 		       wr->inline_len);
 	} else if (wr->num_sge) {
-		memcpy(b->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
+		memcpy(wqe->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
 		       wr->num_sge * sizeof(*wr->sge));
 	}
-	w->inline_len |= wr->srqn << CAIRN_XRC_SRQN_SHIFT;
+	wqe_w->inline_len |= wr->srqn << CAIRN_XRC_SRQN_SHIFT;
 }
 
 static void ring_write(u8 *ring, u32 depth, u32 idx, const void *buf, u32 units)
@@ -308,12 +308,12 @@ static void ring_write(u8 *ring, u32 depth, u32 idx, const void *buf, u32 units)
 bool sim_queue_send(struct sim_qp *qp, const struct sim_wr *wr)
 {
 	u32 units = sim_wqe_units(wr);
-	union cairn_wqe_buf b;
+	union cairn_wqe_buf wqe;
 
 	if (qp->sq_tail - qp->sq_head + units > qp->c.sq_depth)
 		return false;
-	fill_wqe(&b, wr);
-	ring_write(qp->sq, qp->c.sq_depth, qp->sq_tail, &b, units);
+	fill_wqe(&wqe, wr);
+	ring_write(qp->sq, qp->c.sq_depth, qp->sq_tail, &wqe, units);
 	qp->sq_tail += units;
 	return true;
 }
@@ -339,19 +339,19 @@ void sim_post_send(struct sim_qp *qp, const struct sim_wr *wr)
 bool sim_queue_recv(struct sim_rq *rq, u64 wr_id, const struct cairn_sge *sge,
 		    u32 num_sge)
 {
-	union cairn_wqe_buf b;
+	union cairn_wqe_buf wqe;
 
 	if (rq->tail - rq->head + rq->stride > rq->depth)
 		return false;
 	BUG_ON(CAIRN_RECV_SGE_OFFSET + num_sge * sizeof(*sge) >
 	       rq->stride * CAIRN_UNIT_SIZE);
-	memset(&b, 0, sizeof(b));
-	b.recv.wr_id = wr_id;
-	b.recv.num_sge = num_sge;
+	memset(&wqe, 0, sizeof(wqe));
+	wqe.recv.wr_id = wr_id;
+	wqe.recv.num_sge = num_sge;
 	if (num_sge)
-		memcpy(b.bytes + CAIRN_RECV_SGE_OFFSET, sge,
+		memcpy(wqe.bytes + CAIRN_RECV_SGE_OFFSET, sge,
 		       num_sge * sizeof(*sge));
-	ring_write(rq->ring, rq->depth, rq->tail, &b, rq->stride);
+	ring_write(rq->ring, rq->depth, rq->tail, &wqe, rq->stride);
 	rq->tail += rq->stride;
 	return true;
 }

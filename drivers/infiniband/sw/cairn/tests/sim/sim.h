@@ -4,17 +4,17 @@
  * duplicates, delays and corrupts packets, and a clock that only events move. One seed
  * determines all events.
  *
- *	struct sim *s = sim_new_at("test", seed);
- *	struct sim_qp *a = sim_qp(s, 0, &sim_rc), *b = sim_qp(s, 1, &sim_rc);
+ *	struct sim *sim = sim_new_at("test", seed);
+ *	struct sim_qp *a = sim_qp(sim, 0, &sim_rc), *b = sim_qp(sim, 1, &sim_rc);
  *
  *	sim_connect(a, b, &sim_attrs);
  *	sim_post_send(a, &wr);
- *	sim_run(s, SIM_SEC);
- *	sim_free(s);
+ *	sim_run(sim, SIM_SEC);
+ *	sim_free(sim);
  *
- * The world checks what must hold in any run (a function of engine/env.h is called by the
- * side that may, trains are well formed, the send ring is released before the
- * completion appears ...) and remembers the first thing that did not.
+ * The world checks rules of every run, and remembers the first violation. For example,
+ * only the permitted side calls a function of engine/env.h, trains are well formed, and
+ * the send ring is released before the completion appears.
  * Every buffer is an allocation of its own with its exact size, so that ASan
  * sees any access outside of it.
  */
@@ -306,7 +306,7 @@ struct sim {
 	u64 line_clock;		/* counts lines that were written back */
 	u32 images;		/* changes of shadows */
 	/* Called after every step, or NULL. */
-	void (*stepped)(struct sim *s, void *arg);
+	void (*stepped)(struct sim *sim, void *arg);
 	void *stepped_arg;
 
 	/* Regions that are registered from now on are on demand; per mille of accesses
@@ -336,10 +336,10 @@ struct sim {
 
 /* A failure report prints the test's name and the seed. */
 struct sim *sim_new_at(const char *test, u64 seed);
-void sim_free(struct sim *s);
+void sim_free(struct sim *sim);
 
 /* Report a violation. The first one is remembered. */
-void sim_fail(struct sim *s, const char *fmt, ...) __printf(2, 3);
+void sim_fail(struct sim *sim, const char *fmt, ...) __printf(2, 3);
 
 /* Print a trace line, if SIM_TRACE is set in the environment. */
 void sim_trace(const struct sim_qp *qp, const char *fmt, ...) __printf(2, 3);
@@ -347,10 +347,10 @@ void sim_trace_pkt(const struct sim_qp *qp, const char *what,
 		   const struct cairn_pkt *pkt);
 
 /* Call @fn at time @when. */
-void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+void sim_at(struct sim *sim, u64 when, void (*fn)(struct sim *sim, void *arg),
 	    void *arg);
 /* The same; @drop is called with @arg if the world ends before. */
-void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+void sim_at_drop(struct sim *sim, u64 when, void (*fn)(struct sim *sim, void *arg),
 		 void (*drop)(void *arg), void *arg);
 
 /**
@@ -359,10 +359,10 @@ void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
  *
  * Return: true: no events are left; false: the time has passed (now is exactly its end).
  */
-bool sim_run(struct sim *s, u64 ns);
+bool sim_run(struct sim *sim, u64 ns);
 
 /* The same, but also stops, with true, as soon as *@flag is not 0. */
-bool sim_run_until(struct sim *s, u64 ns, const u32 *flag);
+bool sim_run_until(struct sim *sim, u64 ns, const u32 *flag);
 
 /* Around every call into the engine on behalf of one side: checks that the other side's
  * part and the attributes do not change (engine/qp.h).
@@ -388,15 +388,15 @@ const char *sim_repeat(void);
 struct sim_packet;
 struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len);
 int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
-	     const struct cairn_train *t);
+	     const struct cairn_train *train);
 
-u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *t,
+u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *train,
 		      cairn_part_fn part);
 
 #define SIM_SPORT	0xc000
 
 /* Inject a forged packet: it arrives now, and the QP gets its turn. */
-void sim_inject_raw(struct sim *s, u32 src, u32 dst, const void *bth, u32 len);
+void sim_inject_raw(struct sim *sim, u32 src, u32 dst, const void *bth, u32 len);
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 		const void *payload);
 /* The same from another UDP port than SIM_SPORT. */
@@ -410,9 +410,9 @@ void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
 
 /* Does the next allocation fail? */
-static inline bool sim_alloc_fails(struct sim *s)
+static inline bool sim_alloc_fails(struct sim *sim)
 {
-	return ++s->allocs == s->bad_alloc;
+	return ++sim->allocs == sim->bad_alloc;
 }
 int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt);
 void sim_drop_held(struct sim_qp *qp);
@@ -424,18 +424,18 @@ const u8 *sim_pkt_ip(const struct cairn_pkt *pkt);
  * memory.c
  */
 
-struct sim_mr *sim_mr(struct sim *s, u32 host, u32 len, u32 access);
+struct sim_mr *sim_mr(struct sim *sim, u32 host, u32 len, u32 access);
 /* The same, persistent: with a shadow image of the durable contents. */
-struct sim_mr *sim_mr_persistent(struct sim *s, u32 host, u32 len, u32 access,
+struct sim_mr *sim_mr_persistent(struct sim *sim, u32 host, u32 len, u32 access,
 				 enum cairn_persist persist);
 /* Make a range durable at once, as a program does that is asked for a host flush. */
-void sim_make_durable(struct sim *s, struct sim_mr *mr, u32 off, u32 len);
+void sim_make_durable(struct sim *sim, struct sim_mr *mr, u32 off, u32 len);
 /* Execute the following write-backs and fences on this QP's host. */
 void sim_on_cpu_of(struct sim_qp *qp);
 /* End of a run: the next one is on another CPU, and caches may evict lines. */
-void sim_run_over(struct sim *s);
+void sim_run_over(struct sim *sim);
 
-struct sim_mr *sim_mr_find(struct sim *s, u32 host, u32 pd, u32 key);
+struct sim_mr *sim_mr_find(struct sim *sim, u32 host, u32 pd, u32 key);
 /* NULL unless @key allows @access to all of @len bytes at @va */
 u8 *sim_mr_at(struct sim_qp *qp, u32 key, u64 va, u64 len,
 	      enum cairn_access access);
@@ -496,7 +496,7 @@ extern const struct cairn_qp_attrs sim_attrs;
 /* Zeroed memory, aligned as the QP context is. */
 void *sim_zalloc(size_t bytes);
 
-struct sim_qp *sim_qp(struct sim *s, u32 host, const struct sim_qp_init *init);
+struct sim_qp *sim_qp(struct sim *sim, u32 host, const struct sim_qp_init *init);
 /* Change the send ring as modify_qp(CAP) does. Return: false if it is too small. */
 bool sim_resize_sq(struct sim_qp *qp, u32 depth, u32 records);
 struct sim_rq *sim_rq(u32 depth, u32 stride, u32 start);
@@ -506,7 +506,7 @@ void sim_rq_free(struct sim_rq *rq);
  * at most wrap_within packets before the wrap. Both know the other's port, as after a
  * first answer, unless strangers is set.
  */
-void sim_connect(struct sim_qp *a, struct sim_qp *b,
+void sim_connect(struct sim_qp *qp_a, struct sim_qp *qp_b,
 		 const struct cairn_qp_attrs *attrs);
 /* Move one end to RTS; its peer is @dqpn on @peer. */
 void sim_to_rts(struct sim_qp *qp, u32 peer, u32 dqpn,
@@ -540,9 +540,9 @@ void sim_revoke(struct sim_qp *qp, u32 rkey);
 
 u32 sim_async_count(const struct sim_qp *qp, enum cairn_async event);
 
-static inline struct sim_qp *to_sim_qp(struct cairn_qpc *q)
+static inline struct sim_qp *to_sim_qp(struct cairn_qpc *qpc)
 {
-	return container_of(q, struct sim_qp, c);
+	return container_of(qpc, struct sim_qp, c);
 }
 
 #endif

@@ -78,22 +78,22 @@ u32 sim_seeds(u32 normally)
 
 struct sim *sim_new_at(const char *test, u64 seed)
 {
-	struct sim *s = sim_zalloc(sizeof(*s));
+	struct sim *sim = sim_zalloc(sizeof(*sim));
 
 	remember_repeat(test, seed);
 	cairn_icrc_select(NULL);
-	s->seed = seed;
-	s->rand.state = seed * 0x9e3779b97f4a7c15ULL;
-	s->cpu_rand.state = ~s->rand.state;
+	sim->seed = seed;
+	sim->rand.state = seed * 0x9e3779b97f4a7c15ULL;
+	sim->cpu_rand.state = ~sim->rand.state;
 	/* any time but 0, which means "no deadline" */
-	s->now = SIM_SEC + sim_below(&s->rand, SIM_SEC);
-	s->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
-	s->latency_ns = 2000;
-	cairn_qicache_init(&s->qicache, 1, s->qi_words);
-	s->byte_ps = 80;	/* 100 Gbit/s */
-	s->budget = 64;
-	s->trace = getenv("SIM_TRACE");
-	return s;
+	sim->now = SIM_SEC + sim_below(&sim->rand, SIM_SEC);
+	sim->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
+	sim->latency_ns = 2000;
+	cairn_qicache_init(&sim->qicache, 1, sim->qi_words);
+	sim->byte_ps = 80;	/* 100 Gbit/s */
+	sim->budget = 64;
+	sim->trace = getenv("SIM_TRACE");
+	return sim;
 }
 
 static void qp_free(struct sim_qp *qp)
@@ -111,39 +111,39 @@ static void qp_free(struct sim_qp *qp)
 	free(qp);
 }
 
-void sim_free(struct sim *s)
+void sim_free(struct sim *sim)
 {
 	u32 i, h;
 
-	for (i = 0; i < s->events; i++)
-		if (s->event[i].drop)
-			s->event[i].drop(s->event[i].arg);
-	while (s->qps)
-		qp_free(s->qp[--s->qps]);
+	for (i = 0; i < sim->events; i++)
+		if (sim->event[i].drop)
+			sim->event[i].drop(sim->event[i].arg);
+	while (sim->qps)
+		qp_free(sim->qp[--sim->qps]);
 	for (h = 0; h < SIM_HOSTS; h++) {
 		for (i = 0; i < SIM_CPUS; i++)
-			free(s->host[h].cpu[i].line);
-		for (i = 0; i < s->host[h].mrs; i++) {
-			free(s->host[h].mr[i]->mem);
-			free(s->host[h].mr[i]->shadow);
-			free(s->host[h].mr[i]->newest);
-			free(s->host[h].mr[i]->here);
-			free(s->host[h].mr[i]);
+			free(sim->host[h].cpu[i].line);
+		for (i = 0; i < sim->host[h].mrs; i++) {
+			free(sim->host[h].mr[i]->mem);
+			free(sim->host[h].mr[i]->shadow);
+			free(sim->host[h].mr[i]->newest);
+			free(sim->host[h].mr[i]->here);
+			free(sim->host[h].mr[i]);
 		}
 	}
-	free(s->event);
-	free(s->sent);
-	free(s);
+	free(sim->event);
+	free(sim->sent);
+	free(sim);
 }
 
-void sim_fail(struct sim *s, const char *fmt, ...)
+void sim_fail(struct sim *sim, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (s->failures++)
+	if (sim->failures++)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	vsnprintf(sim->why, sizeof(sim->why), fmt, ap);
 	va_end(ap);
 }
 
@@ -178,124 +178,125 @@ void sim_trace_pkt(const struct sim_qp *qp, const char *what,
  * Events: a binary heap, earliest first.
  */
 
-static bool earlier(const struct sim_event *a, const struct sim_event *b)
+static bool earlier(const struct sim_event *event_a, const struct sim_event *event_b)
 {
-	return a->when < b->when || (a->when == b->when && a->seq < b->seq);
+	return event_a->when < event_b->when ||
+	       (event_a->when == event_b->when && event_a->seq < event_b->seq);
 }
 
-static void sift_up(struct sim *s, u32 i)
+static void sift_up(struct sim *sim, u32 i)
 {
-	while (i && earlier(&s->event[i], &s->event[(i - 1) / 2])) {
-		swap(s->event[i], s->event[(i - 1) / 2]);
+	while (i && earlier(&sim->event[i], &sim->event[(i - 1) / 2])) {
+		swap(sim->event[i], sim->event[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
 }
 
-static void sift_down(struct sim *s, u32 i)
+static void sift_down(struct sim *sim, u32 i)
 {
 	for (;;) {
 		u32 c = 2 * i + 1;
 
-		if (c >= s->events)
+		if (c >= sim->events)
 			return;
-		if (c + 1 < s->events &&
-		    earlier(&s->event[c + 1], &s->event[c]))
+		if (c + 1 < sim->events &&
+		    earlier(&sim->event[c + 1], &sim->event[c]))
 			c++;
-		if (!earlier(&s->event[c], &s->event[i]))
+		if (!earlier(&sim->event[c], &sim->event[i]))
 			return;
-		swap(s->event[i], s->event[c]);
+		swap(sim->event[i], sim->event[c]);
 		i = c;
 	}
 }
 
-void sim_at_drop(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+void sim_at_drop(struct sim *sim, u64 when, void (*fn)(struct sim *sim, void *arg),
 		 void (*drop)(void *arg), void *arg)
 {
-	if (s->events == s->event_room) {
-		s->event_room = s->event_room ? 2 * s->event_room : 64;
-		s->event = realloc(s->event,
-				   s->event_room * sizeof(*s->event));
+	if (sim->events == sim->event_room) {
+		sim->event_room = sim->event_room ? 2 * sim->event_room : 64;
+		sim->event = realloc(sim->event,
+				     sim->event_room * sizeof(*sim->event));
 	}
-	s->event[s->events] = (struct sim_event){
-		.when = max(when, s->now),
-		.seq = s->event_seq++,
+	sim->event[sim->events] = (struct sim_event){
+		.when = max(when, sim->now),
+		.seq = sim->event_seq++,
 		.fn = fn,
 		.drop = drop,
 		.arg = arg,
 	};
-	sift_up(s, s->events++);
+	sift_up(sim, sim->events++);
 }
 
-void sim_at(struct sim *s, u64 when, void (*fn)(struct sim *s, void *arg),
+void sim_at(struct sim *sim, u64 when, void (*fn)(struct sim *sim, void *arg),
 	    void *arg)
 {
-	sim_at_drop(s, when, fn, NULL, arg);
+	sim_at_drop(sim, when, fn, NULL, arg);
 }
 
-static void run_event(struct sim *s)
+static void run_event(struct sim *sim)
 {
-	struct sim_event ev = s->event[0];
+	struct sim_event ev = sim->event[0];
 
-	s->event[0] = s->event[--s->events];
-	sift_down(s, 0);
-	s->now = max(s->now, ev.when);
-	ev.fn(s, ev.arg);
+	sim->event[0] = sim->event[--sim->events];
+	sift_down(sim, 0);
+	sim->now = max(sim->now, ev.when);
+	ev.fn(sim, ev.arg);
 }
 
 /*
  * Turns of the engine.
  */
 
-static u32 turn_budget(struct sim *s)
+static u32 turn_budget(struct sim *sim)
 {
-	return s->budget ?: 1 + sim_below(&s->rand, 64);
+	return sim->budget ?: 1 + sim_below(&sim->rand, 64);
 }
 
 void sim_enter(struct sim_qp *qp, enum cairn_side_id side)
 {
-	struct sim *s = qp->s;
+	struct sim *sim = qp->s;
 
-	s->run_qp = qp;
-	s->run_side = side;
-	s->run_cqes = 0;
-	s->before = qp->c;
+	sim->run_qp = qp;
+	sim->run_side = side;
+	sim->run_cqes = 0;
+	sim->before = qp->c;
 }
 
 /* A side moves the state towards ERR only, an unreliable requester to SQE. */
-static void check_state(struct sim *s, const struct sim_qp *qp)
+static void check_state(struct sim *sim, const struct sim_qp *qp)
 {
-	u8 was = s->before.state, is = qp->c.state;
+	u8 was = sim->before.state, is = qp->c.state;
 
 	if (is == was || is == CAIRN_QP_ERR)
 		return;
-	if (is == CAIRN_QP_SQE && s->run_side == CAIRN_REQ &&
+	if (is == CAIRN_QP_SQE && sim->run_side == CAIRN_REQ &&
 	    (was == CAIRN_QP_RTS || was == CAIRN_QP_SQD) &&
 	    !cairn_qp_reliable(&qp->c))
 		return;
-	sim_fail(s, "side %u moved the state from %u to %u", s->run_side, was,
+	sim_fail(sim, "side %u moved the state from %u to %u", sim->run_side, was,
 		 is);
 }
 
 void sim_leave(struct sim_qp *qp)
 {
-	struct sim *s = qp->s;
-	const struct cairn_qpc *was = &s->before;
+	struct sim *sim = qp->s;
+	const struct cairn_qpc *was = &sim->before;
 
-	s->run_qp = NULL;
-	check_state(s, qp);
-	if (s->run_side == CAIRN_REQ &&
+	sim->run_qp = NULL;
+	check_state(sim, qp);
+	if (sim->run_side == CAIRN_REQ &&
 	    memcmp(&qp->c.resp, &was->resp, sizeof(was->resp)))
-		sim_fail(s, "the requester touched the responder's part");
-	if (s->run_side == CAIRN_RESP &&
+		sim_fail(sim, "the requester touched the responder's part");
+	if (sim->run_side == CAIRN_RESP &&
 	    memcmp(&qp->c.req, &was->req, sizeof(was->req)))
-		sim_fail(s, "the responder touched the requester's part");
-	if (memcmp(&qp->c.cc.rp[!s->run_side], &was->cc.rp[!s->run_side],
+		sim_fail(sim, "the responder touched the requester's part");
+	if (memcmp(&qp->c.cc.rp[!sim->run_side], &was->cc.rp[!sim->run_side],
 		   sizeof(was->cc.rp[0])))
-		sim_fail(s, "a side touched the other's congestion control");
+		sim_fail(sim, "a side touched the other's congestion control");
 	if (memcmp(&qp->c.attrs, &was->attrs, sizeof(was->attrs)))
-		sim_fail(s, "a side touched the attributes");
+		sim_fail(sim, "a side touched the attributes");
 	/* An XRC target's SRQ is valid for the turn only. */
-	if (s->run_side == CAIRN_RESP && qp->c.takes == CAIRN_TRANSPORT_XRC) {
+	if (sim->run_side == CAIRN_RESP && qp->c.takes == CAIRN_TRANSPORT_XRC) {
 		qp->pd = 0;
 		qp->rq = &qp->own_rq;
 	}
@@ -303,22 +304,22 @@ void sim_leave(struct sim_qp *qp)
 
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 {
-	struct sim *s = qp->s;
-	struct cairn_budget b = { .packets = turn_budget(s) };
+	struct sim *sim = qp->s;
+	struct cairn_budget budget = { .packets = turn_budget(sim) };
 	bool more;
 
 	/* enough for the packets, or not */
-	b.bytes = b.packets * 2048;
-	s->turn_acks = 0;
+	budget.bytes = budget.packets * 2048;
+	sim->turn_acks = 0;
 	sim_enter(qp, side);
 	if (side == CAIRN_REQ)
-		more = cairn_req_run(&qp->c, s->now, &b);
+		more = cairn_req_run(&qp->c, sim->now, &budget);
 	else
-		more = cairn_resp_run(&qp->c, s->now, &b);
+		more = cairn_resp_run(&qp->c, sim->now, &budget);
 	sim_leave(qp);
-	sim_run_over(s);
-	if (s->turn_acks > 1)
-		sim_fail(s, "%u ACKs or NAKs in one turn", s->turn_acks);
+	sim_run_over(sim);
+	if (sim->turn_acks > 1)
+		sim_fail(sim, "%u ACKs or NAKs in one turn", sim->turn_acks);
 	if (more)
 		cairn_env_kick(&qp->c, side);
 }
@@ -330,14 +331,14 @@ static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
 }
 
 /* The QP with the earliest deadline, or NULL. */
-static struct sim_qp *first_deadline(struct sim *s, u64 *when,
+static struct sim_qp *first_deadline(struct sim *sim, u64 *when,
 				     enum cairn_side_id *side)
 {
 	struct sim_qp *first = NULL;
 	u32 i;
 
-	for (i = 0; i < CAIRN_SIDES * s->qps; i++) {
-		struct sim_qp *qp = s->qp[i / CAIRN_SIDES];
+	for (i = 0; i < CAIRN_SIDES * sim->qps; i++) {
+		struct sim_qp *qp = sim->qp[i / CAIRN_SIDES];
 		u64 d = deadline(qp, i % CAIRN_SIDES);
 
 		if (d && (!first || d < *when)) {
@@ -349,67 +350,67 @@ static struct sim_qp *first_deadline(struct sim *s, u64 *when,
 	return first;
 }
 
-static void serve_deadline(struct sim *s, struct sim_qp *qp,
+static void serve_deadline(struct sim *sim, struct sim_qp *qp,
 			   enum cairn_side_id side, u64 when)
 {
-	if (when > s->now) {
-		s->now = when;
+	if (when > sim->now) {
+		sim->now = when;
 		qp->stuck = 0;
 	}
 	if (++qp->stuck > STUCK_LIMIT) {
-		sim_fail(s, "QP %u: its deadline stays in the past", qp->c.qpn);
+		sim_fail(sim, "QP %u: its deadline stays in the past", qp->c.qpn);
 		return;
 	}
 	sim_turn(qp, side);
 }
 
 /* One step. Return: false: no event is left, or none before @end. */
-static bool step(struct sim *s, u64 end)
+static bool step(struct sim *sim, u64 end)
 {
 	u64 when = 0;
 	enum cairn_side_id side = CAIRN_REQ;
-	struct sim_qp *qp = first_deadline(s, &when, &side);
+	struct sim_qp *qp = first_deadline(sim, &when, &side);
 
-	if (s->events && (!qp || s->event[0].when <= when)) {
-		if (s->event[0].when > end)
+	if (sim->events && (!qp || sim->event[0].when <= when)) {
+		if (sim->event[0].when > end)
 			return false;
-		run_event(s);
+		run_event(sim);
 		return true;
 	}
 	if (!qp || when > end)
 		return false;
-	serve_deadline(s, qp, side, when);
+	serve_deadline(sim, qp, side, when);
 	return true;
 }
 
-static bool idle(struct sim *s)
+static bool idle(struct sim *sim)
 {
 	enum cairn_side_id side;
 	u64 when;
 
-	return !s->events && !first_deadline(s, &when, &side);
+	return !sim->events && !first_deadline(sim, &when, &side);
 }
 
-bool sim_run_until(struct sim *s, u64 ns, const u32 *flag)
+bool sim_run_until(struct sim *sim, u64 ns, const u32 *flag)
 {
-	u64 end = s->now + ns, steps;
+	u64 end = sim->now + ns, steps;
 
-	for (steps = 0; !s->failures && !(flag && *flag); steps++) {
-		if (!step(s, end)) {
-			if (idle(s))
+	for (steps = 0; !sim->failures && !(flag && *flag); steps++) {
+		if (!step(sim, end)) {
+			if (idle(sim))
 				return true;
-			s->now = max(s->now, end);
+			sim->now = max(sim->now, end);
 			return false;
 		}
-		if (s->stepped)
-			s->stepped(s, s->stepped_arg);
+		if (sim->stepped)
+			sim->stepped(sim, sim->stepped_arg);
 		if (steps > 50 * 1000 * 1000)
-			sim_fail(s, "it never ends");
+			sim_fail(sim, "it never ends");
 	}
 	return flag && *flag;
 }
 
-bool sim_run(struct sim *s, u64 ns)
+bool sim_run(struct sim *sim, u64 ns)
 {
-	return sim_run_until(s, ns, NULL);
+	return sim_run_until(sim, ns, NULL);
 }
