@@ -23,13 +23,15 @@
 /* Key 0: all of kernel memory, for local access by kernel consumers. */
 #define LOCAL_DMA_LKEY	0
 
+/* The wanted memory, and the fragments of it that were found. */
 struct access_fragments {
-	struct cairn_nic *nic;
+	struct cairn_qp *qp;
 	struct ib_pd *pd;	/* only its keys are accepted */
 	struct bio_vec *bv;	/* NULL: check only */
 	int n;
 	int max;
 	u32 more;		/* bytes that are needed after these */
+	u8 access;		/* enum cairn_access */
 	u8 side;		/* enum cairn_side_id that needs the memory */
 	u8 durability;		/* check only: enum cairn_durability, or 0 */
 };
@@ -59,7 +61,8 @@ static int access_add(struct access_fragments *frags, struct page *page,
 	 * check.
 	 */
 	if (unlikely(PageHWPoison(page))) {
-		cairn_nic_count(frags->nic, CAIRN_CTR_POISONED_PAGES, 1);
+		cairn_nic_count(frags->qp->exec.nic, CAIRN_CTR_POISONED_PAGES,
+				1);
 		return -EFAULT;
 	}
 	bvec_set_page(&frags->bv[frags->n++], page, len, offset_in_page(addr));
@@ -211,38 +214,36 @@ static bool access_writes(enum cairn_access access)
 /* The page at @addr of the process is not present: fault it in, together with
  * the pages that are needed after it.
  */
-static int access_bring(struct cairn_qp *qp, struct cairn_mr *mr, u64 addr,
-			u64 len, enum cairn_access access,
-			const struct access_fragments *frags)
+static int access_fault_in(struct cairn_mr *mr, u64 addr, u64 len,
+			   const struct access_fragments *frags)
 {
 	u64 end = round_down(addr, PAGE_SIZE) + (CAIRN_ODP_BATCH << PAGE_SHIFT);
 	const struct cairn_odp_want want = {
 		.odp = mr->odp,
 		.key = mr->key,
-		.write = access_writes(access),
+		.write = access_writes(frags->access),
 		.addr = addr,
 		.len = min3(len + frags->more, mr->start + mr->length - addr,
 			    end - addr),
 	};
 
-	return cairn_odp_wait(qp, frags->side, &want);
+	return cairn_odp_wait(frags->qp, frags->side, &want);
 }
 
 /* On-demand memory is not touched unless all its pages are present. */
-static int access_walk_odp(struct cairn_qp *qp, struct cairn_mr *mr, u64 va,
-			   u64 len, enum cairn_access access,
+static int access_walk_odp(struct cairn_mr *mr, u64 va, u64 len,
 			   struct access_fragments *frags)
 {
 	u64 addr = va - mr->iova + mr->start;
+	bool write = access_writes(frags->access);
 	int err = 0;
 
 	while (len && !err) {
-		struct page *page = cairn_odp_page(mr->odp, addr,
-						   access_writes(access));
+		struct page *page = cairn_odp_page(mr->odp, addr, write);
 		u32 n = access_in_page(addr, len);
 
 		if (!page)
-			return access_bring(qp, mr, addr, len, access, frags);
+			return access_fault_in(mr, addr, len, frags);
 		err = access_add(frags, page, addr, n);
 		addr += n;
 		len -= n;
@@ -250,17 +251,17 @@ static int access_walk_odp(struct cairn_qp *qp, struct cairn_mr *mr, u64 va,
 	return err;
 }
 
-static int access_walk(struct cairn_qp *qp, struct cairn_mr *mr,
-		       unsigned int seq, u64 va, u64 len,
-		       enum cairn_access access, struct access_fragments *frags)
+static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
+		       struct access_fragments *frags)
 {
 	if (mr->kind == CAIRN_MR_DMA)
-		return access_walk_kernel(va, len, access_is_remote(access),
+		return access_walk_kernel(va, len,
+					  access_is_remote(frags->access),
 					  frags);
 	if (!frags->bv)
 		return 0;
 	if (mr->on_demand)
-		return access_walk_odp(qp, mr, va, len, access, frags);
+		return access_walk_odp(mr, va, len, frags);
 	return mr->kind == CAIRN_MR_WINDOW ?
 	       access_walk_window(mr, va, len, frags) :
 	       access_walk_blocks(mr, seq, va, len, frags);
@@ -285,14 +286,13 @@ static u8 access_durability(const struct cairn_mr *mr)
 
 /* The null region: reads get zeros, writes go to a page that is never read. */
 static int access_walk_null(struct cairn_dev *dev, u64 va, u64 len,
-			    enum cairn_access access,
 			    struct access_fragments *frags)
 {
-	struct page *page = access == CAIRN_ACCESS_LOCAL_READ ?
+	struct page *page = frags->access == CAIRN_ACCESS_LOCAL_READ ?
 			    ZERO_PAGE(0) : dev->null_page;
 	int err = 0;
 
-	if (access_is_remote(access))
+	if (access_is_remote(frags->access))
 		return -EFAULT;
 	while (len && !err && frags->bv) {
 		u32 n = access_in_page(va, len);
@@ -322,11 +322,10 @@ static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
 }
 
 /* An access of 0 bytes does not check the key (IBTA 9.7.4.1.3). */
-static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
-			  enum cairn_access access,
+static int access_resolve(u32 key, u64 va, u64 len,
 			  struct access_fragments *frags)
 {
-	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_dev *dev = to_cairn_dev(frags->qp->ibqp.device);
 	struct cairn_mr *mr;
 	unsigned int seq;
 	int err;
@@ -334,18 +333,18 @@ static int access_resolve(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 	if (!len)
 		return 0;
 	if (key == LOCAL_DMA_LKEY) {
-		if (frags->pd->uobject || access_is_remote(access))
+		if (frags->pd->uobject || access_is_remote(frags->access))
 			return -EFAULT;
 		return access_walk_kernel(va, len, false, frags);
 	}
 	if (key == CAIRN_NULL_LKEY)
-		return access_walk_null(dev, va, len, access, frags);
+		return access_walk_null(dev, va, len, frags);
 	mr = access_find(dev, key, frags->pd, &seq);
-	if (!mr || !access_allowed(mr, qp, va, len, access))
+	if (!mr || !access_allowed(mr, frags->qp, va, len, frags->access))
 		return -EFAULT;
 	if (!frags->bv)
 		frags->durability = access_durability(mr);
-	err = access_walk(qp, mr, seq, va, len, access, frags);
+	err = access_walk(mr, seq, va, len, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
 
@@ -379,8 +378,8 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 		     struct bio_vec *bv, int max)
 {
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .pd = access_pd(qp, span), .bv = bv,
-		.max = max, .side = span->side,
+		.qp = qp, .pd = access_pd(qp, span), .bv = bv, .max = max,
+		.access = span->access, .side = span->side,
 	};
 	u32 i, n, skip = span->offset;
 	int err;
@@ -394,8 +393,7 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 		}
 		n = min(len, sge->length - skip);
 		frags.more = min(span->more, sge->length - skip - n);
-		err = access_resolve(qp, sge->lkey, sge->addr + skip, n,
-				     span->access, &frags);
+		err = access_resolve(sge->lkey, sge->addr + skip, n, &frags);
 		if (err)
 			return err;
 		len -= n;
@@ -418,9 +416,11 @@ int cairn_access_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len
 int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 		       enum cairn_access access)
 {
-	struct access_fragments frags = { .pd = qp->pd };
+	struct access_fragments frags = {
+		.qp = qp, .pd = qp->pd, .access = access,
+	};
 
-	return access_resolve(qp, key, va, len, access, &frags);
+	return access_resolve(key, va, len, &frags);
 }
 
 /**
@@ -437,9 +437,10 @@ int cairn_access_check(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 			     u8 *durability)
 {
-	struct access_fragments frags = { .pd = qp->pd };
-	int err = access_resolve(qp, key, va, len, CAIRN_ACCESS_REMOTE_WRITE,
-				 &frags);
+	struct access_fragments frags = {
+		.qp = qp, .pd = qp->pd, .access = CAIRN_ACCESS_REMOTE_WRITE,
+	};
+	int err = access_resolve(key, va, len, &frags);
 
 	*durability = frags.durability;
 	return err;
@@ -494,14 +495,13 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
-		.nic = qp->exec.nic, .pd = qp->pd, .bv = &bv, .max = 1,
-		.side = CAIRN_RESP,
+		.qp = qp, .pd = qp->pd, .bv = &bv, .max = 1,
+		.access = access, .side = CAIRN_RESP,
 	};
 	void *word;
 	int err;
 
-	err = access_resolve(qp, pkt->rkey, pkt->va, sizeof(u64), access,
-			     &frags);
+	err = access_resolve(pkt->rkey, pkt->va, sizeof(u64), &frags);
 	if (err)
 		return ERR_PTR(err == -EAGAIN ? err : -EFAULT);
 	word = bvec_virt(&bv);
