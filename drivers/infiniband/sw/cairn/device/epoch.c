@@ -106,11 +106,18 @@ static void epoch_pause(void *arg, u32 number)
 static void epoch_advance(struct cairn_epoch *epoch, u32 ticket)
 {
 	struct epoch_waiter waiter = { .of = epoch };
+	const struct cairn_epoch_view view = {
+		.advances = &epoch->advances,
+		.drained = &epoch->drained,
+		.cpu = epoch->cpu,
+		.cpus = epoch->cpus,
+		.pause = epoch_pause,
+		.arg = &waiter,
+	};
 	u32 made;
 
 	mutex_lock(&epoch->advancing);
-	made = cairn_epoch_pass(&epoch->advances, &epoch->drained, epoch->cpu,
-				epoch->cpus, ticket, epoch_pause, &waiter);
+	made = cairn_epoch_pass(&view, ticket);
 	WRITE_ONCE(epoch->stuck, false);
 	if (made)
 		cairn_nic_count(epoch->nic, CAIRN_CTR_EPOCH_ADVANCES, made);

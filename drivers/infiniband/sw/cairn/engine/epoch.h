@@ -156,33 +156,37 @@ cairn_epoch_inflight(struct cairn_epoch_cpu *const *cpu, unsigned int n,
 	return began - ended;
 }
 
+/* The epochs of a device, for the CPU that completes advances. */
+struct cairn_epoch_view {
+	u32 *advances;
+	u32 *drained;
+	struct cairn_epoch_cpu *const *cpu;	/* counters of all CPUs */
+	unsigned int cpus;
+	/* Called between two checks of an epoch that has not drained; it chooses how
+	 * long it waits, and returns.
+	 */
+	void (*pause)(void *arg, u32 epoch);
+	void *arg;				/* for pause */
+};
+
 /**
  * cairn_epoch_pass() - complete advances up to a ticket
- * @advances: of the device
- * @drained: of the device
- * @cpu: counters of all CPUs
- * @n: number of CPUs
+ * @epochs: of the device
  * @ticket: from cairn_epoch_ticket()
- * @pause: called between two checks of an epoch that has not drained; it chooses how
- *	long it waits, and returns
- * @arg: for @pause
  *
  * Context: calls are serialised.
  * Return: number of advances; 0: earlier calls had made them.
  */
-static inline u32 cairn_epoch_pass(u32 *advances, u32 *drained,
-				   struct cairn_epoch_cpu *const *cpu,
-				   unsigned int n, u32 ticket,
-				   void (*pause)(void *arg, u32 epoch),
-				   void *arg)
+static inline u32 cairn_epoch_pass(const struct cairn_epoch_view *epochs,
+				   u32 ticket)
 {
-	u32 made = 0;
+	u32 *drained = epochs->drained, made = 0;
 
 	while (!cairn_epoch_passed(drained, ticket)) {
-		u32 old = cairn_epoch_advance(advances);
+		u32 old = cairn_epoch_advance(epochs->advances);
 
-		while (cairn_epoch_inflight(cpu, n, old))
-			pause(arg, old);
+		while (cairn_epoch_inflight(epochs->cpu, epochs->cpus, old))
+			epochs->pause(epochs->arg, old);
 		/* Publishes the stores of the runs. Pairs with the acquire in
 		 * cairn_epoch_passed().
 		 */

@@ -161,9 +161,16 @@ static void pause(void *arg, u32 epoch)
 
 static void pass(u32 ticket)
 {
+	const struct cairn_epoch_view view = {
+		.advances = &m.advances,
+		.drained = &m.drained,
+		.cpu = m.counts,
+		.cpus = CPUS,
+		.pause = pause,
+	};
+
 	lock_turning();
-	cairn_epoch_pass(&m.advances, &m.drained, m.counts, CPUS, ticket, pause,
-			 NULL);
+	cairn_epoch_pass(&view, ticket);
 	cpus_flush(cpus.me);
 	m.advancing = -1;
 }
