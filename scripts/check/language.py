@@ -449,11 +449,12 @@ def figures():
         for part in parts:
             text = part.text.strip()
             counts['words'] += len(WORD.findall(text))
-            counts['persons'] += len(PERSON.findall(text))
             counts['bare'] += bool(BARE.match(text) or (part.kind == 'comment' and
                                                         BARE_FIRST.match(text)))
             for _, sentence in sentences(part):
                 words = len(WORD.findall(sentence))
+                if not is_excepted('word', path, sentence):
+                    counts['persons'] += len(PERSON.findall(sentence))
                 counts['sentences'] += words > 2
                 counts['long'] += words > LONGEST
         rooms[room_of(path)] += counts
