@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct log_record) == 56, "part of the format");
 
 #define CRC64_POLY	0xc96c5795d7870f42u	/* ECMA-182, reflected */
 
-/* log_crc_table[i][b]: what byte b, i bytes before the end, adds */
+/* log_crc_table[i][b]: the contribution of byte b, i bytes before the end */
 static uint64_t log_crc_table[8][256];
 
 static __attribute__((constructor)) void log_crc_init(void)
@@ -203,7 +203,7 @@ void log_record_make(struct log_record *record, struct log_tail *tail,
 	log_tail_move(tail, record);
 }
 
-/* The bytes may be anything. */
+/* The bytes may have any contents. */
 const struct log_record *log_record_next(const void *bytes, uint64_t base,
 					 uint64_t length, struct log_tail *tail)
 {
@@ -286,7 +286,7 @@ static bool log_reader_grow(struct log_reader *reader)
 	return true;
 }
 
-/* Each client's numbers rise, except where it wrote something again. */
+/* Each client's numbers rise, except for records that it wrote again. */
 static bool log_reader_is_new(struct log_reader *reader,
 			      const struct log_record *record)
 {

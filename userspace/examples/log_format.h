@@ -15,8 +15,8 @@
  * names the checksum of the record before it, and its epoch is not smaller. The
  * first record names a checksum of the log's identity. The first record that is
  * not believed ends the log. So it does not matter in which order the bytes became
- * durable, nor what an older epoch or another log left behind the end. Nothing here
- * needs a word to be written as a whole.
+ * durable, nor which bytes an older epoch or another log left behind the end. The format
+ * does not need words to be written as a whole.
  *
  * Numbers have the byte order of the machine; on a machine with another one the
  * header is not recognised.
@@ -57,7 +57,7 @@ struct log_header {
 	uint64_t epoch;		/* no writer of a smaller one is let in, ... */
 	uint64_t client;	/* ... and of this one only that client */
 	uint64_t generation;	/* the slot with the larger one is valid */
-	uint64_t size;		/* bytes of the log, all of this included */
+	uint64_t size;		/* bytes of the log, headers included */
 	uint32_t member;	/* this copy's number */
 	uint32_t zero;
 	uint64_t crc;		/* of the fields above */
@@ -85,7 +85,7 @@ struct log_record {
 	uint64_t crc;		/* of the fields above and the data */
 };
 
-/* Where the next record goes. */
+/* The place of the next record. */
 struct log_tail {
 	uint64_t offset;
 	uint64_t seq;
@@ -97,17 +97,17 @@ struct log_tail {
 enum log_state {
 	LOG_EMPTY,	/* zeros where the header would be */
 	LOG_READY,
-	LOG_DAMAGED,	/* something else than a log, or not whole */
+	LOG_DAMAGED,	/* other contents than a log, or an incomplete header */
 	LOG_SHORT,	/* a copy that has lost records */
 };
 
-/* The checksum of an identity: what the first record and the mark hold. */
+/* The checksum of an identity: the first record and the mark contain it. */
 uint64_t log_seed(const struct log_id *id);
 
 void log_header_seal(struct log_header *header);
 /* Looks for the header in the first LOG_START bytes of a log. */
 enum log_state log_header_find(const void *log, struct log_header *header);
-/* Where the header of that generation goes. */
+/* The offset of the header of that generation. */
 uint64_t log_header_offset(uint64_t generation);
 
 void log_mark_seal(struct log_mark *mark, const struct log_id *id);
@@ -137,8 +137,8 @@ const struct log_record *log_record_next(const void *bytes, uint64_t base,
 					 uint64_t length, struct log_tail *tail);
 
 /*
- * Reads a log from its beginning and leaves out what a client wrote again after it
- * had lost its connection.
+ * Reads a log from its beginning and leaves out records that a client wrote again after
+ * it had lost its connection.
  */
 struct log_reader {
 	const void *log;
@@ -149,7 +149,7 @@ struct log_reader {
 	uint64_t duplicates;
 	struct log_client *clients;	/* hash table */
 	size_t slots, used;
-	int error;	/* why there is no next one; 0: the log ends */
+	int error;	/* the reason why there is no next record; 0: the log ends */
 };
 
 /* ENOMEM, EINVAL when @log is no log, EFBIG when it is longer than @size. */

@@ -12,7 +12,7 @@
 
 #define LOG_MAX_TARGETS	4
 
-/* The queue pair to a target, and where its log is there. */
+/* The queue pair to a target, and the address of the log there. */
 struct log_path {
 	struct ibv_qp *qp;
 	uint64_t addr;
@@ -30,7 +30,7 @@ struct log_group {
 
 /*
  * @group->paths and the fields behind it are the caller's; all queue pairs have one
- * completion queue, and nothing of theirs is in flight.
+ * completion queue, and no request in flight.
  */
 int log_group_open(struct log_group *group, uint32_t depth);
 /* Records in flight may become durable nevertheless. */
@@ -44,7 +44,7 @@ int log_group_post(struct log_group *group, uint64_t offset, const void *bytes,
 		   uint32_t length);
 /* One event, if there is any: 1, 0 or a negative errno. */
 int log_group_poll(struct log_group *group, struct cairndv_group_wc *event);
-/* How many records no target reads any more. */
+/* The number of records that no target reads any more. */
 uint64_t log_group_released(const struct log_group *group);
 
 #endif /* LOG_GROUP_H */

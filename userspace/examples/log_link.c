@@ -15,8 +15,8 @@
 #define RETRY_MS	1000	/* between questions to a target that is away */
 #define WAIT_MS		10	/* of one turn */
 #define OWN_WR_ID	UINT64_MAX	/* of what is not posted by a group */
-#define CONSUMER_REJECT	28	/* of the InfiniBand CM: the program said no */
-#define WATCH_TURNS	1024	/* to look for events is a system call */
+#define CONSUMER_REJECT	28	/* of the InfiniBand CM: the program refused */
+#define WATCH_TURNS	1024	/* polling for events is a system call */
 
 static int log_link_errno(void)
 {
@@ -96,7 +96,7 @@ static int log_link_answer(struct log_link *link,
 	    param->private_data_len < sizeof(link->answer))
 		return EPROTO;
 	memcpy(&link->answer, param->private_data, sizeof(link->answer));
-	/* granted, but no connection: so not */
+	/* granted, but there is no connection: refused */
 	if (event->event == RDMA_CM_EVENT_REJECTED &&
 	    link->answer.verdict == LOG_GRANTED)
 		return EPROTO;
@@ -254,9 +254,9 @@ static int log_link_claim(void *ctx, const struct log_ask *ask,
 }
 
 /*
- * The target's end of the connection says that it closes, for instance when the
- * process there is killed. Our queue pair would find out by its retries only; this
- * makes it flush what it has.
+ * rdma_cm reports that the target's end of the connection closes, for instance when
+ * the process there is killed. The queue pair would notice by its retries only; this
+ * makes it flush its requests.
  */
 static void log_link_watch(void *ctx)
 {

@@ -42,7 +42,7 @@ extern const struct log_link_ops log_link_ops;
 
 /* Requests in flight may become durable nevertheless. */
 void log_link_close(struct log_link *link);
-/* When all links are closed. The next session gets a CQ with nothing in it. */
+/* Called when all links are closed. The next session gets an empty CQ. */
 void log_nic_close(struct log_nic *nic);
 
 #endif /* LOG_LINK_H */

@@ -59,7 +59,7 @@ static int log_medium_read(const struct log_medium *medium)
 		if (n < 0)
 			return errno;
 		if (!n)
-			return EIO;	/* shorter than it was */
+			return EIO;	/* the file became shorter */
 		done += (uint64_t)n;
 	}
 	return 0;
@@ -118,7 +118,7 @@ static int log_medium_file(struct log_medium *medium, const char *name,
 	return err ? err : log_medium_read(medium);
 }
 
-/* A device-DAX device says how large it is in sysfs only. */
+/* The size of a device-DAX device is in sysfs only. */
 static uint64_t log_medium_device_size(dev_t dev)
 {
 	unsigned long long size = 0;
@@ -154,7 +154,7 @@ static int log_medium_device(struct log_medium *medium, uint64_t device_size,
 		    log_header_find(medium->log, &header) != LOG_READY ||
 		    header.size <= medium->size || header.size > device_size)
 			return err;
-		/* as large as the log that is there */
+		/* as large as the existing log */
 		munmap(medium->log, medium->size);
 		wanted = header.size;
 	}

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum log_medium_kind {
-	LOG_MEDIUM_EMULATED,	/* "anonymous": nothing lasts */
+	LOG_MEDIUM_EMULATED,	/* "anonymous": its contents are lost at the end */
 	LOG_MEDIUM_FILE,	/* read into memory, written with fdatasync() */
 	LOG_MEDIUM_PMEM,	/* mapped; the CPU's caches are written back */
 };
@@ -20,7 +20,7 @@ struct log_medium {
 };
 
 /*
- * @size: 0: what is there, or 16 MiB
+ * @size: 0: the size of the existing log, or 16 MiB
  * @write: make a file that is not there, and lock it; otherwise for reading only
  * EBUSY: another process has it open for writing.
  */
@@ -30,7 +30,7 @@ int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 int log_medium_lock(const struct log_medium *medium);
 void log_medium_close(struct log_medium *medium);
 
-/* 0 when the range is durable, or an errno. Then nothing is known about it. */
+/* 0 when the range is durable, or an errno; then its state is unknown. */
 int log_medium_persist(const struct log_medium *medium, uint64_t offset,
 		       uint64_t length);
 

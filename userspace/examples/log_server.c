@@ -38,7 +38,7 @@ static int log_server_fail(const char *what)
 	return err;
 }
 
-/* When this returns, nothing that the writer has sent is placed any more. */
+/* When this returns, no request of the writer is placed any more. */
 static void log_server_close(struct log_server *server)
 {
 	if (!server->id)
@@ -73,7 +73,7 @@ static void log_server_fence(void *ctx)
 	struct log_server *server = ctx;
 
 	if (server->id)
-		printf("the writer of before is cut off\n");
+		printf("the former writer is cut off\n");
 	log_server_close(server);
 }
 
@@ -89,7 +89,7 @@ static int log_server_post_receive(struct log_server *server)
 	return ibv_post_recv(server->id->qp, &wr, &bad);
 }
 
-/* Host flush: the device asks, we write and answer. */
+/* Host flush: the device asks, the server writes and answers. */
 static int log_server_flushes(struct log_server *server)
 {
 	struct cairndv_persist_info info;
@@ -135,7 +135,7 @@ static int log_server_register(struct log_server *server)
 		[LOG_MEDIUM_PMEM] = CAIRNDV_ACCESS_PERSISTENT,
 	};
 
-	/* a new key each time: that of an earlier writer opens nothing */
+	/* a new key each time: that of an earlier writer is invalid */
 	server->mr = ibv_reg_mr(server->pd, server->medium->log,
 				server->medium->size, IBV_ACCESS_LOCAL_WRITE |
 				IBV_ACCESS_REMOTE_WRITE |
@@ -315,7 +315,7 @@ int log_server_run(struct log_medium *medium, const char *port, bool once)
 	    rdma_listen(server.listener, 4))
 		return log_server_fail("listening");
 	if (server.target.state == LOG_DAMAGED)
-		printf("there is something here that is no log\n");
+		printf("the memory has other contents than a log\n");
 	printf("listening, next record %" PRIu64 "\n", server.target.tail.seq);
 	return log_server_loop(&server);
 }

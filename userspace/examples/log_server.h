@@ -7,7 +7,7 @@
 
 #include "log_medium.h"
 
-/* Until an error, or with @once until the first writer leaves. */
+/* Runs until an error, or with @once until the first writer ends. */
 int log_server_run(struct log_medium *medium, const char *port, bool once);
 
 #endif /* LOG_SERVER_H */

@@ -37,7 +37,7 @@ static void log_target_look(struct log_target *target)
 		;
 }
 
-/* Memory may have more than the medium: only what is made durable here counts. */
+/* Memory may have more records than the medium: make them durable first. */
 static int log_target_settle(struct log_target *target)
 {
 	uint64_t from = target->tail.offset;
@@ -72,7 +72,7 @@ int log_target_open(struct log_target *target,
 		return EFBIG;
 	log_tail_init(&target->tail, &target->header);
 	log_target_read_mark(target);
-	/* the next header goes where the one before this is */
+	/* the next header overwrites the one before this */
 	err = log_target_persist(target, 0, LOG_START);
 	return err ? err : log_target_settle(target);
 }
@@ -100,7 +100,7 @@ static int log_target_begin(struct log_target *target,
 	return log_target_end(target, LOG_START);
 }
 
-/* From the moment that this is durable no smaller epoch writes. */
+/* As soon as this is durable, no smaller epoch may write. */
 static int log_target_promise(struct log_target *target,
 			      const struct log_ask *ask)
 {
@@ -232,7 +232,7 @@ static enum log_verdict log_target_grant(struct log_target *target,
 	enum log_verdict verdict;
 	int err = 0;
 
-	/* fenced first: what is settled then stays as it is */
+	/* fenced first: settled records do not change afterwards */
 	target->ops->fence(target->medium);
 	target->busy = false;
 	/* the writer of before may have finished the copy meanwhile */

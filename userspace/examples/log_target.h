@@ -52,10 +52,10 @@ enum log_verdict log_target_ask(struct log_target *target,
 				const void *ask, size_t length,
 				struct log_answer *answer);
 
-/* The writer has gone; its connection is closed. */
+/* The writer has ended; its connection is closed. */
 void log_target_release(struct log_target *target);
 
-/* Makes a range durable. No attempt after one that has failed: an errno, always. */
+/* Makes a range durable. After a failure it always returns an errno, without an attempt. */
 int log_target_persist(struct log_target *target, uint64_t offset,
 		       uint64_t length);
 

@@ -12,7 +12,7 @@
 #define LOG_WIRE_MAGIC	0x334c4343u	/* "CCL3" */
 
 enum log_ask_flags {
-	LOG_ASK_CLAIM = 1 << 0,		/* to write; otherwise only to know */
+	LOG_ASK_CLAIM = 1 << 0,		/* to write; otherwise a query */
 	LOG_ASK_CREATE = 1 << 1,	/* if it is empty: a new log begins here */
 	LOG_ASK_FILL = 1 << 2,		/* if it is empty: a copy is made here */
 	LOG_ASK_TAKEOVER = 1 << 3,	/* also from a writer that is connected */
@@ -29,7 +29,7 @@ struct log_ask {
 	uint32_t shift;		/* ... and the blocks of its records */
 };
 
-/* A connection request of rdma_cm has room for that much. */
+/* The room in a connection request of rdma_cm. */
 _Static_assert(sizeof(struct log_ask) <= 56, "fits a connection request");
 
 /*

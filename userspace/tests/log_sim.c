@@ -10,8 +10,8 @@
 #include "log_sim.h"
 #include "send.h"
 
-#define SUBSETS		5	/* differing words of which all subsets are tried */
-#define SAMPLES		6	/* otherwise */
+#define SUBSETS		5	/* up to so many differing words all subsets are tried */
+#define SAMPLES		6	/* random subsets otherwise */
 
 struct sim *sim;
 
@@ -80,8 +80,8 @@ static void sim_revert(struct sim_target *target, const struct sim_piece *piece)
 }
 
 /*
- * Which pieces have reached the medium in this image. Now and then a word is torn:
- * the format promises not to care.
+ * Chooses the pieces that have reached the medium in this image. Now and then a word is
+ * torn, which the format allows.
  */
 static void sim_choose(const struct sim_piece *pieces, uint32_t n,
 		       uint32_t sample, bool *in, struct sim_piece *torn)
@@ -188,7 +188,7 @@ static void sim_write_back(struct sim_target *target, uint64_t offset,
 	sim_images();
 }
 
-/* After a failure the kernel calls clean what is not on the disk. */
+/* After a failure the kernel marks pages as clean that are not on the disk. */
 static int sim_fdatasync(struct sim_target *target)
 {
 	bool fails = target->fails;
@@ -444,7 +444,7 @@ static struct sim_conn *sim_link_conn(const struct sim_link *link)
 	return link->serial && conn->serial == link->serial ? conn : NULL;
 }
 
-/* In between anything may happen, also that there is no answer any more. */
+/* Events happen meanwhile; the answer may be lost. */
 static int sim_link_passes(const struct sim_link *link)
 {
 	if (!sim->quiet)
@@ -619,9 +619,9 @@ void sim_link_leave(struct sim_link *link)
 	log_target_release(&link->target->core);
 }
 
-/* ---- records: the provider's groups on queue pairs of ours ---- */
+/* ---- records: the provider's groups on simulated queue pairs ---- */
 
-#define SIM_ADDR	0x100000000u	/* of a log, at a target */
+#define SIM_ADDR	0x100000000u	/* address of a log at a target */
 
 static void sim_link_path(void *ctx, struct log_path *path)
 {
@@ -714,7 +714,7 @@ uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 	return 0;
 }
 
-/* A connection that has come to its end, but maybe not yet for the writer. */
+/* A connection ends; the writer may see that later. */
 static bool sim_link_ends(struct sim_link *link, const struct sim_conn *conn)
 {
 	if (!conn || !conn->alive || conn->broken)

@@ -48,10 +48,10 @@ struct sim_target {
 	bool emulated;
 	int lock;		/* of the process that is up: a file, or -1 */
 	int file;		/* stands for the medium */
-	bool valid;		/* has to have all that was acknowledged */
+	bool valid;		/* must have all acknowledged records */
 	bool fails;		/* the next flush of its medium */
-	bool changed;		/* since images were built */
-	bool lacks;		/* an image of it, something acknowledged */
+	bool changed;		/* changed since images were built */
+	bool lacks;		/* one of its images lacks acknowledged records */
 	struct log_target core;
 	struct sim_conn conns[SIM_CONNS];
 	/* lines that may differ between cache and medium */
@@ -91,8 +91,8 @@ struct sim {
 	uint64_t random;	/* from a seed */
 	uint64_t clock;
 	uint32_t block;		/* bytes that a torn write may damage; 0: none */
-	bool quiet;		/* nothing happens by itself */
-	/* judges an image of @target: false ends the run */
+	bool quiet;		/* no events by itself */
+	/* checks an image of @target: false ends the run */
 	bool (*check)(struct sim *sim, struct sim_target *target);
 	/* after images of all targets that have changed */
 	bool (*check_all)(struct sim *sim);
@@ -105,7 +105,7 @@ extern struct sim *sim;		/* the one that runs */
 void sim_target_init(struct sim_target *target, enum sim_mode mode);
 /* The end of a simulation. */
 void sim_target_close(struct sim_target *target);
-/* The process begins; what it sees is what the system has. */
+/* The process begins, and sees the contents of the system's cache. */
 void sim_target_start(struct sim_target *target);
 /* An operator starts a process while another one may be there. */
 void sim_target_start_second(struct sim_target *target);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The example's log: its format, and what writers and targets decide, step by
+ * The example's log: its format, and the decisions of writers and targets, step by
  * step. test_log_crash.c has the schedules.
  */
 #include <errno.h>
@@ -354,7 +354,7 @@ static void replaced_target(void)
 	ktap_eq(memcmp(quiet.targets[0].medium + LOG_START,
 		       quiet.targets[1].medium + LOG_START,
 		       SIM_USED - LOG_START), 0);
-	/* a log of its own */
+	/* another log */
 	sim_target_replace(&quiet.targets[1]);
 	sim_target_start(&quiet.targets[1]);
 	ktap_eq(desk_open(&d, 1, 1), 0);
@@ -521,7 +521,7 @@ static void cut_is_durable(void)
 	ktap_eq(answer.tail.seq, 3);
 }
 
-/* The old records behind a torn one stay dead, although their bytes are there. */
+/* The old records behind a torn one stay invalid, although their bytes are there. */
 static void abandoned(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
@@ -674,22 +674,22 @@ static void takes_over(void)
 	ktap_eq(desk_append(&a, 3), 0);
 	ktap_eq(desk_open(&b, 0, 1), EBUSY);
 	ktap_ok(strstr(b.session.error, "has another writer"));
-	/* the first is still at it */
+	/* the first still writes */
 	ktap_eq(desk_append(&a, 1), 0);
 	b.session.flags = LOG_ASK_TAKEOVER;
 	ktap_eq(desk_open(&b, 0, 1), 0);
 	ktap_eq(desk_append(&b, 2), 0);
 	ktap_ok(desk_append(&a, 1));
 	ktap_eq(durable_at(0), 6);
-	/* it does not take back by itself what was taken from it */
+	/* it does not take the log back by itself */
 	ktap_eq(desk_open(&a, 0, 1), EBUSY);
-	/* but a writer that has lost its connection needs no leave */
+	/* but a writer that has lost its connection may claim it again */
 	b.session.flags = 0;
 	ktap_eq(desk_open(&b, 0, 1), 0);
 	ktap_eq(b.session.first, 7);
 }
 
-/* A writer that is refused at one target has not been let in at another. */
+/* A writer that is refused at one target is not granted at another. */
 static void refused_everywhere(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, 0);
@@ -714,7 +714,7 @@ static void refused_everywhere(void)
 			       &answer), LOG_GRANTED);
 }
 
-/* A smaller epoch is never let in, not even after a crash. */
+/* A smaller epoch is refused, even after a crash. */
 static void stale_epoch(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE);
@@ -749,7 +749,7 @@ static void stale_epoch(void)
 	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_GRANTED);
 }
 
-/* A flush that has failed is not tried again, and nothing is believed after it. */
+/* A failed flush is not tried again, and no later one counts. */
 static void failed_flush(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
@@ -765,7 +765,7 @@ static void failed_flush(void)
 	ktap_eq(log_target_persist(&target->core, 0, 8), EIO);
 	ktap_ok(desk_open(&b, 0, 0));
 	ktap_ok(strstr(b.session.error, "has failed"));
-	/* the process begins again: what it sees it makes durable first */
+	/* the process begins again: it makes all records durable first */
 	restart(0);
 	ktap_eq(desk_open(&b, 0, 0), 0);
 	ktap_eq(desk_append(&b, 1), 0);
@@ -828,14 +828,14 @@ static void too_few_left(void)
 	ktap_eq(desk_append(&a, 1), EIO);
 	ktap_eq(a.session.left, 0);
 	ktap_ok(strstr(a.session.error, "0 of 2 target(s) left, 1 needed"));
-	/* the end is the end */
+	/* the session stays closed */
 	ktap_eq(log_session_append(&a.session, (void *)record, 4, "data", 4),
 		EIO);
 	ktap_eq(log_session_poll(&a.session, &durable), EIO);
 	ktap_eq(durable, 2);
 }
 
-/* A post that finds no room leaves nothing behind, also no gap in the chain. */
+/* A post without room changes nothing, and leaves no gap in the chain. */
 static void waits_for_room(void)
 {
 	DESK a = desk(1, LOG_ASK_CREATE);

@@ -5,7 +5,7 @@
  * or hang. Connections break. Operators take media out, replace them and put them back,
  * start second servers on one medium, and start writers with some of the targets or with
  * another quorum. Each image of what a power failure could leave (log_sim.c) is
- * read as "cairn_log verify" reads it. All that was acknowledged must be in it.
+ * read as "cairn_log verify" reads it. All acknowledged records must be in it.
  *
  *   CAIRN_IMAGES=n	images for each test
  *   CAIRN_SOAK=1	two million for each
@@ -38,7 +38,7 @@ struct writer {
 	_Alignas(8) uint8_t buffer[SIM_WRITE];
 };
 
-/* The facts that the test knows. */
+/* The state that the test expects. */
 struct world {
 	struct sim sim;
 	struct writer writers[WRITERS];
@@ -72,7 +72,7 @@ static bool violated(const char *what, uint64_t seq)
 
 /* ---- the judge ---- */
 
-/* Where that crc is among those of a number; an empty place for 0. */
+/* Finds a crc among those of a number; 0: an empty place. */
 static uint64_t *find_made(uint64_t seq, uint64_t crc)
 {
 	uint64_t *made = world.made[seq % MAX_SEQ];
@@ -143,8 +143,8 @@ static bool judge(struct sim *s, struct sim_target *target)
 }
 
 /*
- * Whatever images the targets have been left with, one each: so many of them have all
- * that was acknowledged. A target that was replaced has nothing, and was one of them. So
+ * With any image of each target, a quorum of them has all acknowledged records. A
+ * replaced target has none, and was one of the quorum. So
  * was one whose medium lies on the operator's desk.
  */
 static bool judge_all(struct sim *s)
@@ -325,7 +325,7 @@ static void writer_append(struct writer *w)
 	    seq >= MAX_SEQ - 1 || w->posted - w->acked >= 8)
 		return;
 	memset(data, (int)sim_below(256), length);
-	/* what is posted may be found from now on */
+	/* posted records may be found from now on */
 	struct log_tail tail = w->session.tail;
 
 	log_record_make(&buffer.record, &tail, w->session.client,
@@ -337,7 +337,7 @@ static void writer_append(struct writer *w)
 	*made = crc;
 	err = log_session_append(&w->session, &buffer.record, w->posted + 1,
 				 data, length);
-	if (err) {	/* nothing was posted */
+	if (err) {	/* no record was posted */
 		*made = 0;
 		w->open = err == EAGAIN;
 		return;
@@ -373,7 +373,7 @@ static void writer_poll(struct writer *w)
 {
 	uint64_t durable, returned = w->session.returned;
 
-	/* what came before an error counts */
+	/* completions before an error count */
 	w->open = !log_session_poll(&w->session, &durable);
 	world.returned += w->session.returned - returned;
 	if (durable && w->before + durable > w->acked)
@@ -382,7 +382,7 @@ static void writer_poll(struct writer *w)
 		violated("released before it is durable", durable);
 }
 
-/* With or without a word to the targets. */
+/* With or without closing the connections. */
 static void writer_end(struct writer *w)
 {
 	if (sim_below(2))
@@ -395,7 +395,7 @@ static void writer_end(struct writer *w)
 
 /* ---- schedules ---- */
 
-/* A medium may be lost only while another one has everything. */
+/* A medium may be lost only while another one has all records. */
 static bool may_replace(const struct sim_target *target)
 {
 	const struct sim_target *other;
@@ -537,7 +537,7 @@ static void explore(int num_targets, uint32_t quorum)
 	       PRIu64 " cut, %" PRIu64 " media swapped\n", left_out, returned,
 	       cut, swapped);
 	ktap_ok(!world.sim.failed);
-	/* a schedule in which nothing happens shows nothing */
+	/* schedules must acknowledge enough records */
 	ktap_ok(world.sim.failed || acked > 2 * seeds);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How a log's file is read and made durable. The calls that matter are defined
- * here, in place of the C library's: they do their work, or less of it.
+ * How a log's file is read and made durable. The file calls are defined here, in
+ * place of the C library's: they do their work, or only a part of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include "log_medium.h"
 
 static size_t at_most;		/* bytes in one call; 0: all */
-static bool holes;		/* reads leave the buffer alone */
-static uint64_t read_to;	/* all before that was read, without gaps */
+static bool holes;		/* reads do not write to the buffer */
+static uint64_t read_to;	/* all bytes before it were read, without gaps */
 static int read_err, write_err, sync_err;	/* once */
 static bool dirty;		/* written, no fdatasync() since */
 static bool dir_synced, file_synced;
@@ -118,7 +118,7 @@ static void sizes(void)
 			printf("# '%s'\n", bad[i]);
 }
 
-/* A file is there when its directory says so, too. */
+/* A new file is durable only with its directory. */
 static void names_are_durable(void)
 {
 	struct log_medium medium;
@@ -131,12 +131,12 @@ static void names_are_durable(void)
 	ktap_eq(medium.size, 1 << 20);
 	ktap_eq(stat(file("new"), &st), 0);
 	ktap_eq(st.st_size, 1 << 20);
-	/* all of its room is there */
+	/* all of its blocks are allocated */
 	ktap_ok(st.st_blocks * 512 >= 1 << 20);
 	log_medium_close(&medium);
 	sync_err = EIO;
 	ktap_eq(log_medium_open(&medium, file("new"), 1 << 20, true), EIO);
-	/* not cut off by a smaller size, or none */
+	/* neither a smaller size nor 0 truncates it */
 	ktap_eq(log_medium_open(&medium, file("new"), 1 << 19, true), 0);
 	ktap_eq(medium.size, 1 << 20);
 	log_medium_close(&medium);
@@ -174,7 +174,7 @@ static void short_calls(void)
 	at_most = 0;
 }
 
-/* One call does not read it. */
+/* More than one call is needed to read it. */
 static void beyond_2g(void)
 {
 	const uint64_t size = (3ull << 30) + 4096;
@@ -207,7 +207,7 @@ static void failures(void)
 	log_medium_close(&medium);
 }
 
-/* In ordinary memory nothing can be lost, but it has to be the same call. */
+/* Ordinary memory: the call succeeds. */
 static void emulated(void)
 {
 	struct log_medium medium;
