@@ -40,29 +40,29 @@ static u8 *region;
 static volatile u32 region_key;
 static volatile unsigned long done;
 
-static void post(struct vt_end *a, const struct vt_end *b,
+static void post(struct vt_end *end_a, const struct vt_end *end_b,
 		 enum ibv_wr_opcode opcode, u32 len)
 {
 	bool named = itself && len == LONG_BYTES;
-	struct ibv_sge sge = { (uintptr_t)a->buf, len, a->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end_a->buf, len, end_a->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = {
-			(uintptr_t)(named ? region : b->buf),
-			named ? region_key : b->mr->rkey,
+			(uintptr_t)(named ? region : end_b->buf),
+			named ? region_key : end_b->mr->rkey,
 		},
 	}, *bad;
 
-	must(!ibv_post_send(a->qp, &wr, &bad), "post");
+	must(!ibv_post_send(end_a->qp, &wr, &bad), "post");
 }
 
 /* Completions of one connection. */
-static int reap(struct vt_end *a)
+static int reap(struct vt_end *end)
 {
 	struct ibv_wc wc[FLYING];
 
-	return bench_poll(a->scq, FLYING, wc);
+	return bench_poll(end->scq, FLYING, wc);
 }
 
 static void *load(void *arg __attribute__((unused)))
@@ -175,19 +175,19 @@ static double epoch_ns(void)
 
 static void connect_all(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	unsigned int i;
 
-	o.type = itself ? IBV_QPT_UC : IBV_QPT_RC;
-	o.mtu = IBV_MTU_4096;
+	opts.type = itself ? IBV_QPT_UC : IBV_QPT_RC;
+	opts.mtu = IBV_MTU_4096;
 	bench_open(dev);
 	for (i = 0; i < 2; i++) {
 		ends[i] = calloc(connections, sizeof(*ends[i]));
 		must(!!ends[i], "memory");
 	}
 	for (i = 0; i < connections; i++)
-		must(!vt_end_create(&ends[0][i], &dev[0], &o, LONG_BYTES) &&
-		     !vt_end_create(&ends[1][i], &dev[1], &o, BYTES) &&
+		must(!vt_end_create(&ends[0][i], &dev[0], &opts, LONG_BYTES) &&
+		     !vt_end_create(&ends[1][i], &dev[1], &opts, BYTES) &&
 		     !vt_connect(&ends[0][i], &ends[1][i]), "connection");
 	for (i = 0; i < connections; i++)
 		memset(ends[0][i].buf, 1, LONG_BYTES);

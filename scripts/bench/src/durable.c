@@ -95,17 +95,17 @@ static unsigned long packets(void)
 	static const char * const counters[] = { "tx_packets", "sent_pkts" };
 	unsigned long value = 0;
 	char path[256];
-	FILE *f;
+	FILE *file;
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path),
 			 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
 			 vt_name_a(), counters[i]);
-		f = fopen(path, "r");
-		if (f && fscanf(f, "%lu", &value) != 1)
+		file = fopen(path, "r");
+		if (file && fscanf(file, "%lu", &value) != 1)
 			value = 0;
-		if (f)
-			fclose(f);
+		if (file)
+			fclose(file);
 	}
 	return value;
 }
@@ -114,15 +114,15 @@ static unsigned long packets(void)
 
 static void create_end(struct vt_end *end, int side, struct ibv_cq *cq)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.cap.max_send_wr = 2 * MAX_DEPTH;
-	o.cap.max_recv_wr = 2 * MAX_DEPTH;
-	o.cap.max_inline_data = 0;
-	o.cqe = 8 * MAX_DEPTH;
-	o.mtu = IBV_MTU_4096;
-	o.send_cq = cq;
-	must(!vt_end_create(end, &dev[side], &o, 4096), "queue pair");
+	opts.cap.max_send_wr = 2 * MAX_DEPTH;
+	opts.cap.max_recv_wr = 2 * MAX_DEPTH;
+	opts.cap.max_inline_data = 0;
+	opts.cqe = 8 * MAX_DEPTH;
+	opts.mtu = IBV_MTU_4096;
+	opts.send_cq = cq;
+	must(!vt_end_create(end, &dev[side], &opts, 4096), "queue pair");
 }
 
 static void create_target(struct vt_region *region, int side, off_t at)
@@ -418,17 +418,17 @@ static void one_round(bool counts)
 	for (unsigned int i = 0; i < WAYS; i++) {
 		/* vary which way is first and which one precedes it */
 		enum way way = (i * 3 + rounds) % WAYS;
-		struct figures *f = &figures[way];
+		struct figures *found = &figures[way];
 		double each;
 
 		if (!possible(way))
 			continue;
-		each = turn(way, f->turn);
+		each = turn(way, found->turn);
 		if (!counts)
 			continue;
-		f->usec[rounds] = each;
-		f->latency[rounds] = part(took, f->turn, 50);
-		f->slowest[rounds] = part(took, f->turn, 99);
+		found->usec[rounds] = each;
+		found->latency[rounds] = part(took, found->turn, 50);
+		found->slowest[rounds] = part(took, found->turn, 99);
 	}
 	rounds += counts;
 }
@@ -444,20 +444,20 @@ static double compared(const double *one, const double *two)
 
 static void report(enum way way)
 {
-	const struct figures *f = &figures[way];
+	const struct figures *found = &figures[way];
 
 	printf("\"%s\": {\"msgs_s\": %.1f, \"usec\": %.2f, \"usec_p99\": %.2f, \"packets\": %.3f",
-	       names[way], 1e6 / part(f->usec, rounds, 50),
-	       part(f->latency, rounds, 50), part(f->slowest, rounds, 50),
-	       f->packets);
+	       names[way], 1e6 / part(found->usec, rounds, 50),
+	       part(found->latency, rounds, 50), part(found->slowest, rounds, 50),
+	       found->packets);
 	for (int i = 0; i < BESIDE; i++) {
 		const struct figures *other = &figures[beside[i]];
 
 		if (beside[i] == way || !possible(beside[i]))
 			continue;
 		printf(", \"time_of_%s\": %.3f, \"latency_of_%s\": %.3f",
-		       names[beside[i]], compared(f->usec, other->usec),
-		       names[beside[i]], compared(f->latency, other->latency));
+		       names[beside[i]], compared(found->usec, other->usec),
+		       names[beside[i]], compared(found->latency, other->latency));
 	}
 	printf("}");
 }

@@ -60,9 +60,9 @@ static double rate, gap;	/* bytes/usec; usec from burst to burst */
 
 static void rest(double seconds)
 {
-	struct timespec t = { seconds, (seconds - (long)seconds) * 1e9 };
+	struct timespec time = { seconds, (seconds - (long)seconds) * 1e9 };
 
-	while (nanosleep(&t, &t))
+	while (nanosleep(&time, &time))
 		;
 }
 
@@ -70,11 +70,11 @@ static void rest(double seconds)
 static double kernel_cpu(void)
 {
 	unsigned long user, nice, sys, idle, wait, irq, soft;
-	FILE *f = fopen("/proc/stat", "r");
+	FILE *file = fopen("/proc/stat", "r");
 
-	must(f && fscanf(f, "cpu %lu %lu %lu %lu %lu %lu %lu", &user, &nice,
-			 &sys, &idle, &wait, &irq, &soft) == 7, "/proc/stat");
-	fclose(f);
+	must(file && fscanf(file, "cpu %lu %lu %lu %lu %lu %lu %lu", &user, &nice,
+			    &sys, &idle, &wait, &irq, &soft) == 7, "/proc/stat");
+	fclose(file);
 	return (double)(sys + irq + soft) / sysconf(_SC_CLK_TCK);
 }
 
@@ -117,21 +117,21 @@ static int capture(const char *netns, const char *netdev, u32 qpn)
 
 static double stamp(struct msghdr *msg)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	struct timespec t;
+	struct cmsghdr *cmsghdr = CMSG_FIRSTHDR(msg);
+	struct timespec time;
 
-	must(c && c->cmsg_type == SCM_TIMESTAMPNS, "time stamp");
-	memcpy(&t, CMSG_DATA(c), sizeof(t));
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+	must(cmsghdr && cmsghdr->cmsg_type == SCM_TIMESTAMPNS, "time stamp");
+	memcpy(&time, CMSG_DATA(cmsghdr), sizeof(time));
+	return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
 }
 
 /* A packet that keeps its sender's time stamp has no time of arrival. */
 static void check_clock(double stamped)
 {
-	struct timespec t;
+	struct timespec time;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	must(fabs(t.tv_sec * 1e6 - stamped) < 3600e6, "time of arrival");
+	clock_gettime(CLOCK_REALTIME, &time);
+	must(fabs(time.tv_sec * 1e6 - stamped) < 3600e6, "time of arrival");
 }
 
 /* Move captured packets into frame[]. A train of packets is one frame. */
@@ -241,12 +241,12 @@ static void sleeps(double seconds)
 
 	must(off && n, "memory");
 	for (i = 0; i < n; i++) {
-		struct timespec t;
+		struct timespec time;
 
 		next += gap;
-		t.tv_sec = next / 1e6;
-		t.tv_nsec = (next - t.tv_sec * 1e6) * 1e3;
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		time.tv_sec = next / 1e6;
+		time.tv_nsec = (next - time.tv_sec * 1e6) * 1e3;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 		now = bench_usec();
 		off[i] = now - last;
 		last = now;
@@ -292,13 +292,13 @@ static int reap(struct ibv_cq *cq)
 	return bench_poll(cq, FLYING, wc);
 }
 
-static void limit(struct vt_end *e, u32 kbps, u32 burst_bytes)
+static void limit(struct vt_end *end, u32 kbps, u32 burst_bytes)
 {
 	struct ibv_qp_rate_limit_attr attr = {
 		.rate_limit = kbps, .max_burst_sz = burst_bytes,
 	};
 
-	errno = ibv_modify_qp_rate_limit(e->qp, &attr);
+	errno = ibv_modify_qp_rate_limit(end->qp, &attr);
 	must(!errno, "rate limit");
 }
 
@@ -358,14 +358,14 @@ static unsigned long long paced_bytes(void)
 {
 	unsigned long long bytes;
 	char path[256];
-	FILE *f;
+	FILE *file;
 
 	snprintf(path, sizeof(path),
 		 "/sys/class/infiniband/%s/ports/1/hw_counters/rate_bytes",
 		 dev[0].name);
-	f = fopen(path, "r");
-	must(f && fscanf(f, "%llu", &bytes) == 1, path);
-	fclose(f);
+	file = fopen(path, "r");
+	must(file && fscanf(file, "%llu", &bytes) == 1, path);
+	fclose(file);
 	return bytes;
 }
 
@@ -374,12 +374,12 @@ static unsigned long long paced_bytes(void)
 static void connect_ends(struct vt_end *from, struct vt_end *to, u32 wrs,
 			 size_t len)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;		/* a second: a slow QP waits long between packets */
-	o.cap.max_send_wr = wrs;
-	must(!vt_end_create(from, &dev[0], &o, len) &&
-	     !vt_end_create(to, &dev[1], &o, len) && !vt_connect(from, to),
+	opts.timeout = 18;		/* a second: a slow QP waits long between packets */
+	opts.cap.max_send_wr = wrs;
+	must(!vt_end_create(from, &dev[0], &opts, len) &&
+	     !vt_end_create(to, &dev[1], &opts, len) && !vt_connect(from, to),
 	     "connection");
 }
 

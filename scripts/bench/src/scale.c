@@ -83,21 +83,21 @@ static void open_ends(void)
 	must(!!srq, "SRQ");
 }
 
-static void create(struct vt_end *e, int side)
+static void create(struct vt_end *end, int side)
 {
 	struct ibv_qp_init_attr init = {
 		.cap = { slots, 1, 1, 1, BYTES }, .qp_type = IBV_QPT_RC,
 		.send_cq = cq[side], .recv_cq = cq[side],
 		.srq = side ? srq : NULL,
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	e->dev = &dev[side];
-	e->o = o;
-	e->o.mtu = IBV_MTU_4096;
-	e->qp = ibv_create_qp(dev[side].pd, &init);
-	must(!!e->qp, "QP");
-	e->psn = e->qp->qp_num & 0xffffff;
+	end->dev = &dev[side];
+	end->o = opts;
+	end->o.mtu = IBV_MTU_4096;
+	end->qp = ibv_create_qp(dev[side].pd, &init);
+	must(!!end->qp, "QP");
+	end->psn = end->qp->qp_num & 0xffffff;
 }
 
 static void post_recv(void)
