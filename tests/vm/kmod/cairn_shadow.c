@@ -177,7 +177,7 @@ static struct kprobe writeback = {
 static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
 		      unsigned long kflags)
 {
-	struct pending *pending_p;
+	struct pending *mine;
 	struct line *line;
 	unsigned long flags;
 	u32 i, n;
@@ -185,16 +185,16 @@ static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
 	if (defect == NO_FENCE)
 		return;
 	spin_lock_irqsave(&lock, flags);
-	pending_p = this_cpu_ptr(&pending);
-	n = defect == LATE_FENCE ? pending_p->fenced : pending_p->n;
+	mine = this_cpu_ptr(&pending);
+	n = defect == LATE_FENCE ? mine->fenced : mine->n;
 	for (i = 0; i < n; i++) {
-		line = &pending_p->line[i];
+		line = &mine->line[i];
 		make_durable(line->at, line->bytes, line->when, GENMASK(WORDS - 1, 0));
 	}
-	memmove(pending_p->line, pending_p->line + n,
-		(pending_p->n - n) * sizeof(*pending_p->line));
-	pending_p->n -= n;
-	pending_p->fenced = pending_p->n;
+	memmove(mine->line, mine->line + n,
+		(mine->n - n) * sizeof(*mine->line));
+	mine->n -= n;
+	mine->fenced = mine->n;
 	state.fences++;
 	spin_unlock_irqrestore(&lock, flags);
 }

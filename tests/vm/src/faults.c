@@ -519,7 +519,7 @@ static void add_attr(struct request *request, u16 type, const void *data, u16 le
  * Only a failure has an answer. If a fault hits the copy of the answer, its loss also
  * means failure.
  */
-static int request(struct request *request_r, u16 command)
+static int request(struct request *message, u16 command)
 {
 	struct {
 		struct nlmsghdr hdr;
@@ -529,11 +529,11 @@ static int request(struct request *request_r, u16 command)
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
 	int err = 0;
 
-	request_r->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
-	request_r->hdr.nlmsg_flags = NLM_F_REQUEST;
+	message->hdr.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
+	message->hdr.nlmsg_flags = NLM_F_REQUEST;
 	if (fd < 0)
 		return errno;
-	if (send(fd, request_r, request_r->hdr.nlmsg_len, 0) < 0)
+	if (send(fd, message, message->hdr.nlmsg_len, 0) < 0)
 		err = errno;
 	else if (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < 0)
 		err = errno == EAGAIN ? 0 : errno;
@@ -548,12 +548,12 @@ static int link_number;
 
 static void *add_link(void)
 {
-	struct request request_r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+	struct request message = { .hdr.nlmsg_len = NLMSG_HDRLEN };
 
-	add_attr(&request_r, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
-	add_attr(&request_r, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
-	add_attr(&request_r, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
-	return result(request(&request_r, RDMA_NLDEV_CMD_NEWLINK));
+	add_attr(&message, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
+	add_attr(&message, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
+	add_attr(&message, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
+	return result(request(&message, RDMA_NLDEV_CMD_NEWLINK));
 }
 
 /* The number of the device, or -1. */
@@ -571,10 +571,10 @@ static int link_index(void)
 
 static void *delete_link(void)
 {
-	struct request request_r = { .hdr.nlmsg_len = NLMSG_HDRLEN };
+	struct request message = { .hdr.nlmsg_len = NLMSG_HDRLEN };
 
-	add_attr(&request_r, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
-	return result(request(&request_r, RDMA_NLDEV_CMD_DELLINK));
+	add_attr(&message, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
+	return result(request(&message, RDMA_NLDEV_CMD_DELLINK));
 }
 
 static void undo_link(void *made)

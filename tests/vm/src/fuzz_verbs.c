@@ -422,11 +422,11 @@ static void raw_write(int fd)
 
 static int any_fd(void)
 {
-	struct ibv_context *ctx_c = ctx[below(CONTEXTS)];
+	struct ibv_context *chosen = ctx[below(CONTEXTS)];
 
 	if (one_in(6) && foreign[0])
 		return foreign[below(SLOTS)];
-	return ctx_c ? ctx_c->cmd_fd : -1;
+	return chosen ? chosen->cmd_fd : -1;
 }
 
 static void raw(void)
@@ -447,7 +447,7 @@ static void raw(void)
 static void open_context(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context **ctx_c = &ctx[below(CONTEXTS)];
+	struct ibv_context **chosen = &ctx[below(CONTEXTS)];
 	/* a device whose netdev moves away and back */
 	const char *moving = getenv("CAIRN_C");
 	const char *want = below(2) ? vt_name_a() : vt_name_b();
@@ -455,20 +455,20 @@ static void open_context(void)
 
 	if (moving && one_in(4))
 		want = moving;
-	for (i = 0; list && list[i] && !*ctx_c; i++)
+	for (i = 0; list && list[i] && !*chosen; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), want))
-			*ctx_c = ibv_open_device(list[i]);
+			*chosen = ibv_open_device(list[i]);
 	if (list)
 		ibv_free_device_list(list);
-	if (*ctx_c)
-		fcntl((*ctx_c)->async_fd, F_SETFL, O_NONBLOCK);
+	if (*chosen)
+		fcntl((*chosen)->async_fd, F_SETFL, O_NONBLOCK);
 }
 
 struct ibv_context *any_ctx(void)
 {
-	struct ibv_context *ctx_c = ctx[below(CONTEXTS)];
+	struct ibv_context *chosen = ctx[below(CONTEXTS)];
 
-	return ctx_c ? ctx_c : ctx[0];
+	return chosen ? chosen : ctx[0];
 }
 
 static void make_pd(void)

@@ -445,14 +445,14 @@ static void released_under_reads_and_writes(void)
  * Connections: what a peer gets of a region that is released meanwhile.
  */
 
-static void only(const u8 *bytes_p, u32 len, u8 x, u8 y)
+static void only(const u8 *place, u32 len, u8 x, u8 y)
 {
 	u32 i;
 
 	for (i = 0; i < len; i++) {
-		if (bytes_p[i] == x || bytes_p[i] == y)
+		if (place[i] == x || place[i] == y)
 			continue;
-		ktap_fail("foreign byte %02x at %u", bytes_p[i], i);
+		ktap_fail("foreign byte %02x at %u", place[i], i);
 		must(false);
 	}
 }

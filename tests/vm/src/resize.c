@@ -393,37 +393,37 @@ static void *sender(void *arg)
 
 static bool post_buffer(struct conn *conn)
 {
-	struct conn *conn_p = conn->pool;
+	struct conn *owner = conn->pool;
 	bool posted = false;
 	u16 slot;
 
-	pthread_mutex_lock(&conn_p->lock);
-	if (conn_p->num_free) {
-		slot = conn_p->free[conn_p->num_free - 1];
-		posted = !post_recv(conn->b.qp, conn_p->srq, conn_p->b.mr, slot,
+	pthread_mutex_lock(&owner->lock);
+	if (owner->num_free) {
+		slot = owner->free[owner->num_free - 1];
+		posted = !post_recv(conn->b.qp, owner->srq, owner->b.mr, slot,
 				    slot * SLOT, SLOT);
-		conn_p->num_free -= posted;
+		owner->num_free -= posted;
 	}
-	pthread_mutex_unlock(&conn_p->lock);
+	pthread_mutex_unlock(&owner->lock);
 	return posted;
 }
 
 static void take_message(struct conn *conn, const struct ibv_wc *wc)
 {
-	struct conn *conn_p = conn->pool;
+	struct conn *owner = conn->pool;
 	u64 n = conn->received;
 
 	if (wc->status || wc->wr_id >= SLOTS ||
 	    wc->byte_len != message_len(conn, n) ||
-	    vt_check(conn_p->b.buf + wc->wr_id * SLOT, wc->byte_len,
+	    vt_check(owner->b.buf + wc->wr_id * SLOT, wc->byte_len,
 		     conn->key + n) >= 0) {
 		oops("receive", n);
 		return;
 	}
 	conn->received = n + 1;
-	pthread_mutex_lock(&conn_p->lock);
-	conn_p->free[conn_p->num_free++] = wc->wr_id;
-	pthread_mutex_unlock(&conn_p->lock);
+	pthread_mutex_lock(&owner->lock);
+	owner->free[owner->num_free++] = wc->wr_id;
+	pthread_mutex_unlock(&owner->lock);
 }
 
 static void *receiver(void *arg)

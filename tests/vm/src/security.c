@@ -760,7 +760,7 @@ static void put16(u8 *bytes, u32 v)
 static void send_frame(struct frame *frame, size_t len, bool good)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
-	struct frame frame_m;
+	struct frame masked;
 	u32 crc;
 
 	memset(frame->ip, 0, 28);
@@ -776,14 +776,14 @@ static void send_frame(struct frame *frame, size_t len, bool good)
 	put16(frame->udp + 4, 8 + len);
 	if (len >= 16) {
 		/* IBTA Annex A17.3.3: variant fields count as ones */
-		frame_m = *frame;
-		frame_m.ip[1] = 0xff;
-		frame_m.ip[8] = 0xff;
-		memset(frame_m.ip + 10, 0xff, 2);
-		memset(frame_m.udp + 6, 0xff, 2);
-		frame_m.data[4] = 0xff;
+		masked = *frame;
+		masked.ip[1] = 0xff;
+		masked.ip[8] = 0xff;
+		memset(masked.ip + 10, 0xff, 2);
+		memset(masked.udp + 6, 0xff, 2);
+		masked.data[4] = 0xff;
 		crc = crc32_le(~0u, (const u8 *)"\xff\xff\xff\xff\xff\xff\xff\xff", 8);
-		crc = ~crc32_le(crc, (u8 *)&frame_m, 28 + len - 4);
+		crc = ~crc32_le(crc, (u8 *)&masked, 28 + len - 4);
 		if (!good)
 			crc ^= 1u << ktap_rand_below(32);
 		memcpy(frame->data + len - 4, &crc, 4);

@@ -174,15 +174,15 @@ static u32 crc32_le(u32 crc, const u8 *bytes, size_t len)
 static void seal(struct datagram *datagram, u32 len)
 {
 	static const u8 ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
-	struct datagram datagram_m = *datagram;
+	struct datagram masked = *datagram;
 	u32 crc;
 
-	datagram_m.ip.tos = 0xff;
-	datagram_m.ip.ttl = 0xff;
-	datagram_m.ip.check = 0xffff;
-	datagram_m.udp.check = 0xffff;
-	datagram_m.data[4] = 0xff;
-	crc = ~crc32_le(crc32_le(~0u, ones, 8), (u8 *)&datagram_m, 28 + len);
+	masked.ip.tos = 0xff;
+	masked.ip.ttl = 0xff;
+	masked.ip.check = 0xffff;
+	masked.udp.check = 0xffff;
+	masked.data[4] = 0xff;
+	crc = ~crc32_le(crc32_le(~0u, ones, 8), (u8 *)&masked, 28 + len);
 	memcpy(datagram->data + len, &crc, 4);
 }
 

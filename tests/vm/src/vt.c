@@ -359,11 +359,11 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms)
 
 bool vt_event(struct ibv_comp_channel *chan, int ms)
 {
-	struct pollfd poll_p = { .fd = chan->fd, .events = POLLIN };
+	struct pollfd waiting = { .fd = chan->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
 
-	if (poll(&poll_p, 1, ms) <= 0 || ibv_get_cq_event(chan, &cq, &context))
+	if (poll(&waiting, 1, ms) <= 0 || ibv_get_cq_event(chan, &cq, &context))
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	return true;
@@ -371,13 +371,13 @@ bool vt_event(struct ibv_comp_channel *chan, int ms)
 
 bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms)
 {
-	struct pollfd poll_p = { .fd = dev->ctx->async_fd, .events = POLLIN };
+	struct pollfd waiting = { .fd = dev->ctx->async_fd, .events = POLLIN };
 	u64 end = vt_now_ms() + ms, now;
 	struct ibv_async_event ev;
 	bool found = false;
 
 	for (now = vt_now_ms(); !found && now <= end; now = vt_now_ms()) {
-		if (poll(&poll_p, 1, end - now) <= 0)
+		if (poll(&waiting, 1, end - now) <= 0)
 			break;
 		if (ibv_get_async_event(dev->ctx, &ev))
 			continue;

@@ -14,20 +14,20 @@
 static struct rig bounds_waiting(u32 n)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig rig, rig_o;
+	struct rig rig, other;
 	u32 i;
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
 	rig = rig_with(1, &init, &sim_attrs);
 	rig.s->record = false;
-	rig_o = rig;
+	other = rig;
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	empty_recvs(rig.b, 1, 1);
 	persist(&rig, 1, 100);
 	for (i = 2; i <= n + 1; i++) {
-		rig_send(&rig_o, i, CAIRN_WQE_WRITE, 8);
+		rig_send(&other, i, CAIRN_WQE_WRITE, 8);
 		if (!(i % 50))
 			sim_run(rig.s, 500 * SIM_US);
 	}
@@ -73,21 +73,21 @@ static void failure_behind_many(void)
 static struct rig early_ones(u32 flags)
 {
 	struct sim_qp_init init = sim_rc;
-	struct rig rig, rig_o;
+	struct rig rig, other;
 	u32 i;
 
 	init.sq_depth = DEPTH;
 	init.rq_depth = DEPTH;
 	rig = rig_with(1, &init, &sim_attrs);
 	rig.s->record = false;
-	rig_o = rig;
+	other = rig;
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
-	rig_o.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	other.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
 	empty_recvs(rig.a, 1, MANY + 2);
 	empty_recvs(rig.b, 1, 2);
 	persist_at(&rig, 1, 0, 100, flags);
 	for (i = 2; i <= MANY + 1; i++) {
-		persist_at(&rig_o, i, 0, 8, CAIRN_WQE_EARLY);
+		persist_at(&other, i, 0, 8, CAIRN_WQE_EARLY);
 		if (!(i % 50))
 			sim_run(rig.s, 500 * SIM_US);
 	}
@@ -149,13 +149,13 @@ static void failure_behind_all_kinds(void)
 static void flush_before_a_failure(void)
 {
 	struct rig rig = bounds_waiting(MANY);
-	struct rig rig_o = rig;
+	struct rig other = rig;
 	u32 i, failed = 0;
 
-	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	rig.s->dead[0] = true;
 	rig.s->dead[1] = true;
-	rig_send(&rig_o, MANY + 2, CAIRN_WQE_WRITE, 8);
+	rig_send(&other, MANY + 2, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
 	ktap_eq(send_cqes(&rig), MANY + 2);

@@ -27,22 +27,22 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 	return mixed->fate;
 }
 
-static void mixed_begin(struct mixed *mixed_m, u32 victim, enum sim_fate fate)
+static void mixed_begin(struct mixed *mix, u32 victim, enum sim_fate fate)
 {
 	u32 i;
 
-	*mixed_m = (struct mixed){ .victim = victim, .victims = 1, .fate = fate };
-	mixed = mixed_m;
-	mixed_m->r[0] = rig_new(victim + 1);
-	mixed_m->r[0].s->faults.late_ns = 100 * SIM_US;
+	*mix = (struct mixed){ .victim = victim, .victims = 1, .fate = fate };
+	mixed = mix;
+	mix->r[0] = rig_new(victim + 1);
+	mix->r[0].s->faults.late_ns = 100 * SIM_US;
 	for (i = 0; i < PAIRS; i++) {
-		mixed_m->r[i] = mixed_m->r[0];
+		mix->r[i] = mix->r[0];
 		if (i) {
-			mixed_m->r[i].a = sim_qp(mixed_m->r[0].s, 0, &sim_rc);
-			mixed_m->r[i].b = sim_qp(mixed_m->r[0].s, 1, &sim_rc);
-			sim_connect(mixed_m->r[i].a, mixed_m->r[i].b, &sim_attrs);
+			mix->r[i].a = sim_qp(mix->r[0].s, 0, &sim_rc);
+			mix->r[i].b = sim_qp(mix->r[0].s, 1, &sim_rc);
+			sim_connect(mix->r[i].a, mix->r[i].b, &sim_attrs);
 		}
-		mixed_m->r[i].a->hooks.emit = on_emit;
+		mix->r[i].a->hooks.emit = on_emit;
 	}
 }
 

@@ -261,17 +261,17 @@ struct datagrams {
 static struct datagrams datagrams(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct datagrams datagrams_d = { .s = sim_new(1) };
+	struct datagrams traffic = { .s = sim_new(1) };
 
 	attrs.qkey = QKEY;
-	datagrams_d.a = sim_qp(datagrams_d.s, 0, &sim_ud);
-	datagrams_d.b = sim_qp(datagrams_d.s, 1, &sim_ud);
-	datagrams_d.ma = sim_mr(datagrams_d.s, 0, 8192, SIM_ALL);
-	datagrams_d.mb = sim_mr(datagrams_d.s, 1, 8192, SIM_ALL);
-	datagrams_d.s->host[0].ah[1] = (struct sim_ah){ true, 1 };
-	sim_to_rts(datagrams_d.a, 0, 0, &attrs, 0, 7);
-	sim_to_rts(datagrams_d.b, 0, 0, &attrs, 0, 0);
-	return datagrams_d;
+	traffic.a = sim_qp(traffic.s, 0, &sim_ud);
+	traffic.b = sim_qp(traffic.s, 1, &sim_ud);
+	traffic.ma = sim_mr(traffic.s, 0, 8192, SIM_ALL);
+	traffic.mb = sim_mr(traffic.s, 1, 8192, SIM_ALL);
+	traffic.s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	sim_to_rts(traffic.a, 0, 0, &attrs, 0, 7);
+	sim_to_rts(traffic.b, 0, 0, &attrs, 0, 0);
+	return traffic;
 }
 
 static void datagram(struct datagrams *datagrams, u64 id, u32 ah)
@@ -288,46 +288,46 @@ static void datagram(struct datagrams *datagrams, u64 id, u32 ah)
 
 static void datagrams_that_have_no_room(void)
 {
-	struct datagrams datagrams_d = datagrams();
-	struct cairn_sge sge = sim_sge(datagrams_d.mb, 0, 4096);
+	struct datagrams traffic = datagrams();
+	struct cairn_sge sge = sim_sge(traffic.mb, 0, 4096);
 	u32 i;
 
-	datagrams_d.b->cq[CAIRN_RESP].depth = 2;
+	traffic.b->cq[CAIRN_RESP].depth = 2;
 	for (i = 0; i < 5; i++)
-		sim_post_recv(datagrams_d.b, i, &sge, 1);
+		sim_post_recv(traffic.b, i, &sge, 1);
 	for (i = 0; i < 5; i++)
-		datagram(&datagrams_d, i, 1);
-	sim_doorbell(datagrams_d.a);
-	ktap_ok(sim_run(datagrams_d.s, SIM_SEC));
-	expect_cqes(datagrams_d.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
-	expect_overrun(datagrams_d.b, CAIRN_RESP);
-	drain(datagrams_d.b, CAIRN_RESP, 2);
-	expect_recvs(datagrams_d.b, 2, 5);
-	sim_end(datagrams_d.s);
+		datagram(&traffic, i, 1);
+	sim_doorbell(traffic.a);
+	ktap_ok(sim_run(traffic.s, SIM_SEC));
+	expect_cqes(traffic.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
+	expect_overrun(traffic.b, CAIRN_RESP);
+	drain(traffic.b, CAIRN_RESP, 2);
+	expect_recvs(traffic.b, 2, 5);
+	sim_end(traffic.s);
 }
 
 /* An error of the send queue flushes it, and RTS does not begin before that. */
 static void a_send_queue_in_error_waits(void)
 {
-	struct datagrams datagrams_d = datagrams();
+	struct datagrams traffic = datagrams();
 	u32 i;
 
-	datagrams_d.a->cq[CAIRN_REQ].depth = 2;
+	traffic.a->cq[CAIRN_REQ].depth = 2;
 	for (i = 0; i < 5; i++)
-		datagram(&datagrams_d, i, 7);	/* no such address */
-	sim_doorbell(datagrams_d.a);
-	ktap_ok(sim_run(datagrams_d.s, SIM_SEC));
-	ktap_eq(datagrams_d.a->c.state, CAIRN_QP_SQE);
-	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].n, 2);
-	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].overruns, 0);
-	ktap_ok(datagrams_d.a->c.req.unreported);
-	drain(datagrams_d.a, CAIRN_REQ, 2);
-	ktap_ok(!datagrams_d.a->c.req.unreported);
-	expect_cqe(datagrams_d.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
-	expect_cqes(datagrams_d.a, CAIRN_REQ, 1, 1, 4, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(datagrams_d.a->cq[CAIRN_REQ].n, 5);
-	ktap_eq(datagrams_d.a->c.state, CAIRN_QP_SQE);
-	sim_end(datagrams_d.s);
+		datagram(&traffic, i, 7);	/* no such address */
+	sim_doorbell(traffic.a);
+	ktap_ok(sim_run(traffic.s, SIM_SEC));
+	ktap_eq(traffic.a->c.state, CAIRN_QP_SQE);
+	ktap_eq(traffic.a->cq[CAIRN_REQ].n, 2);
+	ktap_eq(traffic.a->cq[CAIRN_REQ].overruns, 0);
+	ktap_ok(traffic.a->c.req.unreported);
+	drain(traffic.a, CAIRN_REQ, 2);
+	ktap_ok(!traffic.a->c.req.unreported);
+	expect_cqe(traffic.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
+	expect_cqes(traffic.a, CAIRN_REQ, 1, 1, 4, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(traffic.a->cq[CAIRN_REQ].n, 5);
+	ktap_eq(traffic.a->c.state, CAIRN_QP_SQE);
+	sim_end(traffic.s);
 }
 
 static const struct ktap_test tests[] = {

@@ -56,25 +56,25 @@ static struct victim *victim(u64 seed, u8 transport)
 		SIM_ALL,
 	};
 	struct sim_qp_init init = sim_rc;
-	struct victim *victim_v = calloc(1, sizeof(*victim_v));
+	struct victim *subject = calloc(1, sizeof(*subject));
 	u32 i;
 
 	init.transport = transport;
 	init.rd_slots = 4;
-	victim_v->s = sim_new(seed);
-	victim_v->s->dead[1] = true;	/* its answers go nowhere */
-	victim_v->qp = sim_qp(victim_v->s, 0, &init);
-	victim_v->qp->hooks = (struct sim_hooks){ .arg = victim_v, .cqe = on_cqe };
+	subject->s = sim_new(seed);
+	subject->s->dead[1] = true;	/* its answers go nowhere */
+	subject->qp = sim_qp(subject->s, 0, &init);
+	subject->qp->hooks = (struct sim_hooks){ .arg = subject, .cqe = on_cqe };
 	for (i = 0; i < REGIONS; i++) {
-		victim_v->mr[i] = sim_mr(victim_v->s, 0, LEN, access[i]);
-		victim_v->before[i] = malloc(LEN);
+		subject->mr[i] = sim_mr(subject->s, 0, LEN, access[i]);
+		subject->before[i] = malloc(LEN);
 	}
-	victim_v->mr[OTHER_PD]->pd++;
-	victim_v->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
-	victim_v->s->host[0].xsrq[0] = (struct sim_xsrq){ &victim_v->qp->own_rq, SIM_PD };
+	subject->mr[OTHER_PD]->pd++;
+	subject->s->host[0].ah[1] = (struct sim_ah){ true, 1 };
+	subject->s->host[0].xsrq[0] = (struct sim_xsrq){ &subject->qp->own_rq, SIM_PD };
 	for (i = 0; i < REGIONS; i++)
-		memcpy(victim_v->before[i], victim_v->mr[i]->mem, LEN);
-	return victim_v;
+		memcpy(subject->before[i], subject->mr[i]->mem, LEN);
+	return subject;
 }
 
 static void victim_end(struct victim *victim)
@@ -269,26 +269,26 @@ static void raise_to(struct victim *victim, enum cairn_state state)
 
 static void attack(u64 seed, u8 transport, enum cairn_state state)
 {
-	struct victim *victim_v = victim(seed, transport);
+	struct victim *subject = victim(seed, transport);
 	u32 i;
 
-	raise_to(victim_v, state);
-	for (i = 0; i < PACKETS && !victim_v->s->failures; i++) {
-		if (sim_chance(&victim_v->s->rand, 200))
-			post_some(victim_v);
-		if (sim_chance(&victim_v->s->rand, 50))
-			inject_noise(victim_v);
+	raise_to(subject, state);
+	for (i = 0; i < PACKETS && !subject->s->failures; i++) {
+		if (sim_chance(&subject->s->rand, 200))
+			post_some(subject);
+		if (sim_chance(&subject->s->rand, 50))
+			inject_noise(subject);
 		else
-			inject_one(victim_v);
-		if (sim_chance(&victim_v->s->rand, 100))
-			sim_run(victim_v->s, sim_below(&victim_v->s->rand, 100 * SIM_US));
+			inject_one(subject);
+		if (sim_chance(&subject->s->rand, 100))
+			sim_run(subject->s, sim_below(&subject->s->rand, 100 * SIM_US));
 		/* a dead QP is no target */
-		if (victim_v->qp->c.state != state && sim_chance(&victim_v->s->rand, 300))
-			raise_to(victim_v, state);
+		if (subject->qp->c.state != state && sim_chance(&subject->s->rand, 300))
+			raise_to(subject, state);
 	}
-	sim_modify(victim_v->qp, CAIRN_QP_ERR);
-	sim_run(victim_v->s, SIM_SEC);
-	victim_end(victim_v);
+	sim_modify(subject->qp, CAIRN_QP_ERR);
+	sim_run(subject->s, SIM_SEC);
+	victim_end(subject);
 }
 
 static void attack_state(enum cairn_state state, u32 seeds)

@@ -54,12 +54,12 @@ static void values(void)
 static void seed_example(void)
 {
 	/* bytes as the example counts them, and its rate in bit/s */
-	struct cairn_rate_limit limit_l = limit(83886080 / 1000, 10240, 0);
+	struct cairn_rate_limit allowed = limit(83886080 / 1000, 10240, 0);
 	u64 begin = SIM_SEC, now = begin;
 	u32 bursts = 0, packets = 0;
 	struct cairn_rate rate = {};
 
-	cairn_rate_set(&rate, &limit_l, 1024, now);
+	cairn_rate_set(&rate, &allowed, 1024, now);
 	while (now < begin + SIM_SEC) {
 		u32 n;
 
@@ -83,14 +83,14 @@ static void seed_example(void)
 static void exact_run(struct sim_rand *rand, u32 kbps)
 {
 	u64 begin = SIM_SEC, now = begin;
-	struct cairn_rate_limit limit_l = limit(kbps, 0, 0);
+	struct cairn_rate_limit allowed = limit(kbps, 0, 0);
 	struct cairn_rate rate = {};
 	u128 sent = 0;
 	u32 i;
 
 	if (sim_chance(rand, 500))
-		limit_l.burst = 4200 + sim_below(rand, 1 << 20);
-	cairn_rate_set(&rate, &limit_l, 4200, now);
+		allowed.burst = 4200 + sim_below(rand, 1 << 20);
+	cairn_rate_set(&rate, &allowed, 4200, now);
 	for (i = 0; i < 3000 && now < 1ULL << 62; i++) {
 		u32 bytes = 16 + sim_below(rand, 4185), n;
 
@@ -153,15 +153,15 @@ static u64 long_bursts(struct cairn_rate *rate, u64 begin)
 /* With a burst unpaid to the one end of the range and to the other. */
 static void end_to_end(struct cairn_rate *rate, u64 now)
 {
-	struct cairn_rate_limit limit_l = limit(CAIRN_MAX_RATE_LIMIT, rate->burst, 0);
-	u64 least = cairn_rate_ns(limit_l.kbps, limit_l.burst);
+	struct cairn_rate_limit allowed = limit(CAIRN_MAX_RATE_LIMIT, rate->burst, 0);
+	u64 least = cairn_rate_ns(allowed.kbps, allowed.burst);
 
 	cairn_rate_open(rate, now);
 	cairn_rate_charge(rate, 1, rate->burst, now);
-	cairn_rate_set(rate, &limit_l, PACKET, now);
+	cairn_rate_set(rate, &allowed, PACKET, now);
 	ktap_ok(rate->next - now + 1 >= least && rate->next - now <= least + 1);
-	limit_l.kbps = 1;
-	cairn_rate_set(rate, &limit_l, PACKET, now);
+	allowed.kbps = 1;
+	cairn_rate_set(rate, &allowed, PACKET, now);
 	ktap_ok(rate->next - now >= (least - 1) * CAIRN_MAX_RATE_LIMIT);
 	ktap_ok(rate->next - now <= (least + 1) * CAIRN_MAX_RATE_LIMIT);
 }
@@ -176,15 +176,15 @@ static void extremes(void)
 	u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(kbps); i++) {
-		struct cairn_rate_limit limit_l = limit(kbps[i],
+		struct cairn_rate_limit allowed = limit(kbps[i],
 							CAIRN_RATE_MAX_BURST, 0);
 
-		ktap_eq(cairn_rate_ns(limit_l.kbps, limit_l.burst),
-			(u64)((u128)limit_l.burst * 8000000 / limit_l.kbps));
+		ktap_eq(cairn_rate_ns(allowed.kbps, allowed.burst),
+			(u64)((u128)allowed.burst * 8000000 / allowed.kbps));
 		for (k = 0; k < ARRAY_SIZE(begin); k++) {
 			struct cairn_rate rate = {};
 
-			cairn_rate_set(&rate, &limit_l, PACKET, begin[k]);
+			cairn_rate_set(&rate, &allowed, PACKET, begin[k]);
 			end_to_end(&rate, long_bursts(&rate, begin[k]));
 		}
 	}
@@ -199,12 +199,12 @@ static void bounded_run(struct sim_rand *rand, u32 kbps)
 {
 	u32 burst = 4200 + sim_below(rand, 1 << 18), i, together = 0;
 	u64 interval = cairn_rate_ns(kbps, burst), now = SIM_SEC;
-	struct cairn_rate_limit limit_l = limit(kbps, burst, 0);
+	struct cairn_rate_limit allowed = limit(kbps, burst, 0);
 	struct cairn_rate rate = {};
 	u64 window = now, unpaid;
 	u128 sent = 0;
 
-	cairn_rate_set(&rate, &limit_l, 4200, now);
+	cairn_rate_set(&rate, &allowed, 4200, now);
 	for (i = 0; i < 3000 && now < 1ULL << 60; i++) {
 		u32 bytes = 16 + sim_below(rand, 4185), n;
 
@@ -252,11 +252,11 @@ static void never_too_much(void)
 static void late_timers(void)
 {
 	struct sim_rand rand = { .state = sim_first_seed() };
-	struct cairn_rate_limit limit_l = limit(100000, 10 * PACKET, 0);
+	struct cairn_rate_limit allowed = limit(100000, 10 * PACKET, 0);
 	u64 begin = SIM_SEC, now = begin, sent = 0, due;
 	struct cairn_rate rate = {};
 
-	cairn_rate_set(&rate, &limit_l, PACKET, now);
+	cairn_rate_set(&rate, &allowed, PACKET, now);
 	while (now < begin + 10 * SIM_SEC) {
 		u32 n;
 
@@ -274,11 +274,11 @@ static void late_timers(void)
 /* Idle for long: one burst, not what was missed. */
 static void nothing_is_saved_up(void)
 {
-	struct cairn_rate_limit limit_l = limit(100000, 4 * PACKET, 0);
+	struct cairn_rate_limit allowed = limit(100000, 4 * PACKET, 0);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&rate, &limit_l, PACKET, now);
+	cairn_rate_set(&rate, &allowed, PACKET, now);
 	now += SIM_SEC;
 	cairn_rate_open(&rate, now);
 	ktap_eq(cairn_rate_fit(&rate, PACKET, 64, now), 4);
@@ -297,11 +297,11 @@ static void nothing_is_saved_up(void)
 
 static void counted_packets(void)
 {
-	struct cairn_rate_limit limit_l = limit(100000, 4000, 1000);
+	struct cairn_rate_limit allowed = limit(100000, 4000, 1000);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&rate, &limit_l, PACKET, now);
+	cairn_rate_set(&rate, &allowed, PACKET, now);
 	ktap_eq(cairn_rate_fit(&rate, 80, 64, now), 4);
 	cairn_rate_charge(&rate, 3, 240, now);
 	ktap_eq(cairn_rate_fit(&rate, 80, 64, now), 1);
@@ -312,11 +312,11 @@ static void counted_packets(void)
 /* A packet that is longer than a burst still leaves, alone. */
 static void giant(void)
 {
-	struct cairn_rate_limit limit_l = limit(1000, 4000, 0);
+	struct cairn_rate_limit allowed = limit(1000, 4000, 0);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
-	cairn_rate_set(&rate, &limit_l, 4000, now);
+	cairn_rate_set(&rate, &allowed, 4000, now);
 	ktap_eq(cairn_rate_fit(&rate, 5000, 64, now), 1);
 	cairn_rate_charge(&rate, 1, 5000, now);
 	ktap_eq(cairn_rate_fit(&rate, 16, 64, now), 0);
@@ -330,24 +330,24 @@ static void changes(void)
 	u32 i;
 
 	for (i = 0; i < sim_seeds(2000); i++) {
-		struct cairn_rate_limit limit_l = limit(any_kbps(&rand),
+		struct cairn_rate_limit allowed = limit(any_kbps(&rand),
 							100000, 0);
 		u64 now = SIM_SEC, left;
 		struct cairn_rate rate = {};
 
-		cairn_rate_set(&rate, &limit_l, 4200, now);
+		cairn_rate_set(&rate, &allowed, 4200, now);
 		cairn_rate_open(&rate, now);
 		cairn_rate_charge(&rate, 1, 100000, now);
 		cairn_rate_mark(&rate, now);
 		now += sim_rand(&rand) % (rate.next - now);
-		left = (u64)((u128)(rate.next - now) * limit_l.kbps / 8000000);
-		limit_l.kbps = any_kbps(&rand);
-		cairn_rate_set(&rate, &limit_l, 4200, now);
+		left = (u64)((u128)(rate.next - now) * allowed.kbps / 8000000);
+		allowed.kbps = any_kbps(&rand);
+		cairn_rate_set(&rate, &allowed, 4200, now);
 		ktap_ok(rate.marked);
-		if (rate.next - now < cairn_rate_ns(limit_l.kbps, left) ||
-		    rate.next - now > cairn_rate_ns(limit_l.kbps, left + 2) + 1)
+		if (rate.next - now < cairn_rate_ns(allowed.kbps, left) ||
+		    rate.next - now > cairn_rate_ns(allowed.kbps, left + 2) + 1)
 			ktap_fail("seed %u: %u bytes owed at %u kbit/s: %llu ns",
-				  i, (u32)left, limit_l.kbps, rate.next - now);
+				  i, (u32)left, allowed.kbps, rate.next - now);
 	}
 }
 

@@ -39,21 +39,21 @@ static void unpoison(const struct rig *rig)
 static void received_records_rest(void)
 {
 	struct rig rig = deep();
-	struct rig rig_o = rig;
+	struct rig other = rig;
 	u32 i;
 
-	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	empty_recvs(rig.b, 1, 1);
 	persist(&rig, 1, 100);
 	for (i = 2; i <= 400; i++) {
-		rig_send(&rig_o, i, CAIRN_WQE_WRITE, 8);
+		rig_send(&other, i, CAIRN_WQE_WRITE, 8);
 		sim_run(rig.s, 20 * SIM_US);
 	}
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
 	ktap_eq(send_cqes(&rig), 0);
 	poison(&rig, 1, 390);
 	for (; i <= 440; i++) {
-		rig_send(&rig_o, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 3000);
+		rig_send(&other, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 3000);
 		sim_run(rig.s, 50 * SIM_US);
 	}
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
@@ -109,27 +109,27 @@ static void rig_bind(const struct rig *rig, u32 first, u32 n)
 static void local_operations_rest(void)
 {
 	struct rig rig = deep();
-	struct rig rig_o = rig;
+	struct rig other = rig;
 
-	rig_o.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	rig.ma->rebind = true;
 	empty_recvs(rig.b, 1, 1);
 	persist(&rig, 1, 100);
-	rig_send(&rig_o, 2, CAIRN_WQE_WRITE, 8);
+	rig_send(&other, 2, CAIRN_WQE_WRITE, 8);
 	sim_run(rig.s, SIM_MS);
 	rig_bind(&rig, 3, 600);
 	ktap_eq(rig.a->c.req.send_rec, 602);
 	poison(&rig, 1, 600);
-	rig_send(&rig_o, 603, CAIRN_WQE_READ, 3000);
+	rig_send(&other, 603, CAIRN_WQE_READ, 3000);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
 	unpoison(&rig);
 	ktap_eq(release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	rig.s->dead[1] = true;
-	rig_send(&rig_o, 604, CAIRN_WQE_READ, 8);
+	rig_send(&other, 604, CAIRN_WQE_READ, 8);
 	rig_bind(&rig, 605, 600);
-	rig_send(&rig_o, 1205, CAIRN_WQE_WRITE, 8);
+	rig_send(&other, 1205, CAIRN_WQE_WRITE, 8);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->c.req.una_rec, 603);
 	ktap_ok(rig.a->c.req.send_rec - rig.a->c.req.una_rec <=

@@ -16,12 +16,12 @@ struct world {
 
 static struct world world(u32 slots)
 {
-	struct world world_w = { .slots = slots };
+	struct world scene = { .slots = slots };
 
-	world_w.mem = calloc(1, cairn_sched_bytes(slots));
-	world_w.marked = calloc(1, slots);
-	cairn_sched_init(&world_w.s, slots, world_w.mem);
-	return world_w;
+	scene.mem = calloc(1, cairn_sched_bytes(slots));
+	scene.marked = calloc(1, slots);
+	cairn_sched_init(&scene.s, slots, scene.mem);
+	return scene;
 }
 
 static void end(struct world *world)
@@ -92,21 +92,21 @@ static void random_steps(void)
 	u32 i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct world world_w = world(sizes[i]);
+		struct world scene = world(sizes[i]);
 		bool ok = true;
 
 		for (n = 0; ok && n < 20000; n++)
-			ok = random_step(&world_w);
+			ok = random_step(&scene);
 		if (!ok)
 			ktap_diag("%u slots, step %u", sizes[i], n);
-		end(&world_w);
+		end(&scene);
 	}
 }
 
 /* A mark of many at once is that of each. */
 static void words(void)
 {
-	struct world world_w = world(640);
+	struct world scene = world(640);
 	u32 n, i;
 
 	for (n = 0; n < 2000; n++) {
@@ -114,44 +114,44 @@ static void words(void)
 		u64 mask = ktap_rand() & ktap_rand() & ktap_rand();
 
 		if (mask)
-			cairn_sched_mark(&world_w.s, word, mask);
+			cairn_sched_mark(&scene.s, word, mask);
 		for (i = 0; i < 64; i++)
-			world_w.marked[word * 64 + i] |= mask >> i & 1;
+			scene.marked[word * 64 + i] |= mask >> i & 1;
 		for (i = 0; i < 5; i++) {
-			u32 slot = expected(&world_w);
+			u32 slot = expected(&scene);
 
-			if (!next_agrees(&world_w))
+			if (!next_agrees(&scene))
 				goto out;
 			if (slot != CAIRN_SCHED_NONE)
-				clear(&world_w, slot);
+				clear(&scene, slot);
 		}
 	}
 out:
-	end(&world_w);
+	end(&scene);
 }
 
 /* Every slot by itself, in the largest bitmap, from every kind of cursor. */
 static void lonely(void)
 {
-	struct world world_w = world(SLOTS_MAX);
+	struct world scene = world(SLOTS_MAX);
 	u32 n;
 
-	ktap_ok(!cairn_sched_any(&world_w.s));
+	ktap_ok(!cairn_sched_any(&scene.s));
 	for (n = 0; n < 3000; n++) {
 		u32 slot = n < 2 ? n * (SLOTS_MAX - 1) :
 				   ktap_rand_below(SLOTS_MAX);
 
-		cairn_sched_set(&world_w.s, slot);
-		ktap_ok(cairn_sched_any(&world_w.s));
-		if (!ktap_eq(cairn_sched_next(&world_w.s), slot) ||
-		    !ktap_eq(cairn_sched_next(&world_w.s), slot))
+		cairn_sched_set(&scene.s, slot);
+		ktap_ok(cairn_sched_any(&scene.s));
+		if (!ktap_eq(cairn_sched_next(&scene.s), slot) ||
+		    !ktap_eq(cairn_sched_next(&scene.s), slot))
 			break;
-		cairn_sched_clear(&world_w.s, slot);
-		if (!ktap_eq(cairn_sched_next(&world_w.s), CAIRN_SCHED_NONE))
+		cairn_sched_clear(&scene.s, slot);
+		if (!ktap_eq(cairn_sched_next(&scene.s), CAIRN_SCHED_NONE))
 			break;
-		ktap_ok(!cairn_sched_any(&world_w.s));
+		ktap_ok(!cairn_sched_any(&scene.s));
 	}
-	end(&world_w);
+	end(&scene);
 }
 
 /* A marker that was overtaken leaves summary bits above nothing, or sets them
@@ -159,29 +159,29 @@ static void lonely(void)
  */
 static void overtaken(void)
 {
-	struct world world_w = world(5000);
+	struct world scene = world(5000);
 	u32 n;
 
 	for (n = 0; n < 2000; n++) {
 		u32 stale = ktap_rand_below(5000), slot;
 
 		atomic64_fetch_or(1ULL << stale / 64 % 64,
-				  &world_w.s.level[1][stale / 4096]);
-		atomic64_fetch_or(1ULL << stale / 4096, &world_w.s.level[2][0]);
+				  &scene.s.level[1][stale / 4096]);
+		atomic64_fetch_or(1ULL << stale / 4096, &scene.s.level[2][0]);
 		if (n % 3 == 0)
-			mark(&world_w, ktap_rand_below(5000));
-		slot = expected(&world_w);
-		if (!next_agrees(&world_w))
+			mark(&scene, ktap_rand_below(5000));
+		slot = expected(&scene);
+		if (!next_agrees(&scene))
 			break;
 		if (slot != CAIRN_SCHED_NONE && n % 2)
-			clear(&world_w, slot);
+			clear(&scene, slot);
 		/* half way: level 0 only, and then a complete neighbour */
 		slot = ktap_rand_below(4999) & ~1u;
-		atomic64_fetch_or(1ULL << slot % 64, &world_w.s.level[0][slot / 64]);
-		world_w.marked[slot] = 1;
-		mark(&world_w, slot + 1);
+		atomic64_fetch_or(1ULL << slot % 64, &scene.s.level[0][slot / 64]);
+		scene.marked[slot] = 1;
+		mark(&scene, slot + 1);
 	}
-	end(&world_w);
+	end(&scene);
 }
 
 /* A queue that always has messages of one size. */

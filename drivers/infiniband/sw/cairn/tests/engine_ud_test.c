@@ -15,19 +15,19 @@ struct world {
 static struct world world(u64 seed)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct world world_w = { .s = sim_new(seed) };
+	struct world scene = { .s = sim_new(seed) };
 
 	attrs.qkey = QKEY;
-	world_w.s->record = true;
-	world_w.a = sim_qp(world_w.s, 0, &sim_ud);
-	world_w.b = sim_qp(world_w.s, 1, &sim_ud);
-	world_w.ma = sim_mr(world_w.s, 0, 8192, SIM_ALL);
-	world_w.mb = sim_mr(world_w.s, 1, 8192, SIM_ALL);
-	world_w.s->host[0].ah[AH_B] = (struct sim_ah){ true, 1 };
-	world_w.s->host[0].ah[AH_C] = (struct sim_ah){ true, 2 };
-	sim_to_rts(world_w.a, 0, 0, &attrs, 0, 7);
-	sim_to_rts(world_w.b, 0, 0, &attrs, 0, 0);
-	return world_w;
+	scene.s->record = true;
+	scene.a = sim_qp(scene.s, 0, &sim_ud);
+	scene.b = sim_qp(scene.s, 1, &sim_ud);
+	scene.ma = sim_mr(scene.s, 0, 8192, SIM_ALL);
+	scene.mb = sim_mr(scene.s, 1, 8192, SIM_ALL);
+	scene.s->host[0].ah[AH_B] = (struct sim_ah){ true, 1 };
+	scene.s->host[0].ah[AH_C] = (struct sim_ah){ true, 2 };
+	sim_to_rts(scene.a, 0, 0, &attrs, 0, 7);
+	sim_to_rts(scene.b, 0, 0, &attrs, 0, 0);
+	return scene;
 }
 
 static struct sim_wr datagram(struct world *world, struct cairn_sge *sge, u64 id,
@@ -72,27 +72,27 @@ static void every_size(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct world world_w = world(i);
+		struct world scene = world(i);
 		u8 before[8192];
 
-		memcpy(before, world_w.mb->mem, 8192);
-		recv(&world_w, 21, 40 + 1024);
-		send(&world_w, 1, sizes[i]);
-		ktap_ok(sim_run(world_w.s, SIM_SEC));
-		expect_cqe(world_w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-		if (!expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS))
+		memcpy(before, scene.mb->mem, 8192);
+		recv(&scene, 21, 40 + 1024);
+		send(&scene, 1, sizes[i]);
+		ktap_ok(sim_run(scene.s, SIM_SEC));
+		expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		if (!expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS))
 			break;
-		ktap_eq(cqe(&world_w, 0)->byte_len, 40 + sizes[i]);
-		ktap_eq(cqe(&world_w, 0)->opcode, CAIRN_CQE_RECV);
-		ktap_eq(cqe(&world_w, 0)->src_qp, world_w.a->c.qpn);
-		ktap_eq(cqe(&world_w, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4);
+		ktap_eq(cqe(&scene, 0)->byte_len, 40 + sizes[i]);
+		ktap_eq(cqe(&scene, 0)->opcode, CAIRN_CQE_RECV);
+		ktap_eq(cqe(&scene, 0)->src_qp, scene.a->c.qpn);
+		ktap_eq(cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4);
 		/* bytes 20 to 39: the IPv4 header, from 10.0.0.1 */
-		ktap_eq(world_w.mb->mem[20], 0x45);
-		ktap_eq(world_w.mb->mem[20 + 15], 1);
-		ktap_mem_eq(world_w.mb->mem + 40, world_w.ma->mem, sizes[i]);
-		ktap_mem_eq(world_w.mb->mem + 40 + sizes[i], before + 40 + sizes[i],
+		ktap_eq(scene.mb->mem[20], 0x45);
+		ktap_eq(scene.mb->mem[20 + 15], 1);
+		ktap_mem_eq(scene.mb->mem + 40, scene.ma->mem, sizes[i]);
+		ktap_mem_eq(scene.mb->mem + 40 + sizes[i], before + 40 + sizes[i],
 			    8192 - 40 - sizes[i]);
-		sim_end(world_w.s);
+		sim_end(scene.s);
 	}
 }
 
@@ -111,126 +111,126 @@ static u32 trains_sent(const struct world *world)
 static void datagrams_alike(void)
 {
 	static const u32 ahs[] = { AH_B, AH_B, AH_B, AH_C, AH_B, AH_B };
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ahs); i++) {
-		struct sim_wr wr = datagram(&world_w, &sge, i, 100);
+		struct sim_wr wr = datagram(&scene, &sge, i, 100);
 
-		recv(&world_w, i, 200);
+		recv(&scene, i, 200);
 		sge.addr += 100 * i;
 		wr.ah = ahs[i];
 		wr.qpn += i == 1;	/* no such QP */
-		ktap_ok(sim_queue_send(world_w.a, &wr));
+		ktap_ok(sim_queue_send(scene.a, &wr));
 	}
-	sim_doorbell(world_w.a);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqes(world_w.a, CAIRN_REQ, 0, 0, 5, CAIRN_CQE_SUCCESS);
-	ktap_eq(trains_sent(&world_w), 3);
-	ktap_eq(world_w.b->cq[CAIRN_RESP].n, 4);
-	ktap_mem_eq(world_w.mb->mem + 40, world_w.ma->mem + 500, 100);
-	sim_end(world_w.s);
+	sim_doorbell(scene.a);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqes(scene.a, CAIRN_REQ, 0, 0, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(trains_sent(&scene), 3);
+	ktap_eq(scene.b->cq[CAIRN_RESP].n, 4);
+	ktap_mem_eq(scene.mb->mem + 40, scene.ma->mem + 500, 100);
+	sim_end(scene.s);
 }
 
 /* One of them has memory that is not there: those before it leave. */
 static void a_bad_one_among_them(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
 	u32 i;
 
 	for (i = 0; i < 6; i++) {
-		struct sim_wr wr = datagram(&world_w, &sge, i, 100);
+		struct sim_wr wr = datagram(&scene, &sge, i, 100);
 
-		recv(&world_w, i, 200);
+		recv(&scene, i, 200);
 		sge.lkey ^= i == 3;
-		ktap_ok(sim_queue_send(world_w.a, &wr));
+		ktap_ok(sim_queue_send(scene.a, &wr));
 	}
-	sim_doorbell(world_w.a);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqes(world_w.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
-	expect_cqe(world_w.a, CAIRN_REQ, 3, 3, CAIRN_CQE_LOC_PROT_ERR);
-	expect_cqes(world_w.b, CAIRN_RESP, 0, 0, 2, CAIRN_CQE_SUCCESS);
-	ktap_eq(world_w.b->cq[CAIRN_RESP].n, 3);
-	sim_end(world_w.s);
+	sim_doorbell(scene.a);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqes(scene.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(scene.a, CAIRN_REQ, 3, 3, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqes(scene.b, CAIRN_RESP, 0, 0, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(scene.b->cq[CAIRN_RESP].n, 3);
+	sim_end(scene.s);
 }
 
 static void immediate_and_solicited(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&world_w, &sge, 1, 100);
+	struct sim_wr wr = datagram(&scene, &sge, 1, 100);
 
-	recv(&world_w, 21, 200);
+	recv(&scene, 21, 200);
 	wr.opcode = CAIRN_WQE_SEND_IMM;
 	wr.flags |= CAIRN_WQE_SOLICITED;
 	wr.imm_or_key = 0x12345678;
-	sim_post_send(world_w.a, &wr);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(cqe(&world_w, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4 |
+	sim_post_send(scene.a, &wr);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4 |
 		CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
-	ktap_eq(cqe(&world_w, 0)->imm_or_key, 0x12345678);
-	sim_end(world_w.s);
+	ktap_eq(cqe(&scene, 0)->imm_or_key, 0x12345678);
+	sim_end(scene.s);
 }
 
 static void inline_data(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&world_w, &sge, 1, 0);
+	struct sim_wr wr = datagram(&scene, &sge, 1, 0);
 	u8 data[512];
 
 	memset(data, 0x77, sizeof(data));
-	recv(&world_w, 21, 600);
+	recv(&scene, 21, 600);
 	wr.flags |= CAIRN_WQE_INLINE;
 	wr.inl = data;
 	wr.inline_len = sizeof(data);
-	sim_post_send(world_w.a, &wr);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	ktap_mem_eq(world_w.mb->mem + 40, data, sizeof(data));
-	sim_end(world_w.s);
+	sim_post_send(scene.a, &wr);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	ktap_mem_eq(scene.mb->mem + 40, data, sizeof(data));
+	sim_end(scene.s);
 }
 
 /* The GRH is part of what the entries receive, wherever they end. */
 static void grh_across_entries(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge[3] = {
-		sim_sge(world_w.mb, 0, 25),
-		sim_sge(world_w.mb, 1000, 20),
-		sim_sge(world_w.mb, 2000, 100),
+		sim_sge(scene.mb, 0, 25),
+		sim_sge(scene.mb, 1000, 20),
+		sim_sge(scene.mb, 2000, 100),
 	};
 
-	sim_post_recv(world_w.b, 21, sge, 3);
-	send(&world_w, 1, 50);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(cqe(&world_w, 0)->byte_len, 90);
-	ktap_mem_eq(world_w.mb->mem + 1015, world_w.ma->mem, 5);
-	ktap_mem_eq(world_w.mb->mem + 2000, world_w.ma->mem + 5, 45);
-	sim_end(world_w.s);
+	sim_post_recv(scene.b, 21, sge, 3);
+	send(&scene, 1, 50);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(cqe(&scene, 0)->byte_len, 90);
+	ktap_mem_eq(scene.mb->mem + 1015, scene.ma->mem, 5);
+	ktap_mem_eq(scene.mb->mem + 2000, scene.ma->mem + 5, 45);
+	sim_end(scene.s);
 }
 
 static void wrong_qkey(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&world_w, &sge, 1, 100);
+	struct sim_wr wr = datagram(&scene, &sge, 1, 100);
 
-	recv(&world_w, 21, 200);
+	recv(&scene, 21, 200);
 	wr.qkey = QKEY + 1;
-	sim_post_send(world_w.a, &wr);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	ktap_eq(world_w.b->cq[CAIRN_RESP].n, 0);
-	ktap_eq(world_w.b->count[CAIRN_CTR_RX_QKEY_ERRORS], 1);
+	sim_post_send(scene.a, &wr);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	ktap_eq(scene.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(scene.b->count[CAIRN_CTR_RX_QKEY_ERRORS], 1);
 	/* the top bit asks for the QP's own (IBTA 10.2.5) */
 	wr.qkey = 0x80000000 | 5;
-	sim_post_send(world_w.a, &wr);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	sim_end(world_w.s);
+	sim_post_send(scene.a, &wr);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	sim_end(scene.s);
 }
 
 /* Shorter than GRH and payload: dropped, the receive serves the next. */
@@ -240,71 +240,71 @@ static void receive_too_short(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
-		struct world world_w = world(i);
+		struct world scene = world(i);
 		u8 before[8192];
 
-		memcpy(before, world_w.mb->mem, 8192);
-		recv(&world_w, 21, rooms[i]);
-		recv(&world_w, 22, 40 + 100);
-		send(&world_w, 1, 100);
-		ktap_ok(sim_run(world_w.s, SIM_SEC));
-		ktap_eq(world_w.b->cq[CAIRN_RESP].n, 0);
-		ktap_eq(world_w.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
-		ktap_mem_eq(world_w.mb->mem, before, 8192);
+		memcpy(before, scene.mb->mem, 8192);
+		recv(&scene, 21, rooms[i]);
+		recv(&scene, 22, 40 + 100);
+		send(&scene, 1, 100);
+		ktap_ok(sim_run(scene.s, SIM_SEC));
+		ktap_eq(scene.b->cq[CAIRN_RESP].n, 0);
+		ktap_eq(scene.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
+		ktap_mem_eq(scene.mb->mem, before, 8192);
 		if (rooms[i] >= 40) {
-			send(&world_w, 2, 0);
-			ktap_ok(sim_run(world_w.s, SIM_SEC));
-			expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-			send(&world_w, 3, 100);
-			ktap_ok(sim_run(world_w.s, SIM_SEC));
-			expect_cqe(world_w.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
+			send(&scene, 2, 0);
+			ktap_ok(sim_run(scene.s, SIM_SEC));
+			expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+			send(&scene, 3, 100);
+			ktap_ok(sim_run(scene.s, SIM_SEC));
+			expect_cqe(scene.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
 		}
-		ktap_eq(world_w.b->c.state, CAIRN_QP_RTS);
-		sim_end(world_w.s);
+		ktap_eq(scene.b->c.state, CAIRN_QP_RTS);
+		sim_end(scene.s);
 	}
 }
 
 static void no_receive(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 
-	send(&world_w, 1, 100);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	ktap_eq(world_w.b->count[CAIRN_CTR_RX_NO_WQE], 1);
-	recv(&world_w, 21, 200);
-	send(&world_w, 2, 100);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(world_w.b->cq[CAIRN_RESP].n, 1);
-	sim_end(world_w.s);
+	send(&scene, 1, 100);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(scene.b->count[CAIRN_CTR_RX_NO_WQE], 1);
+	recv(&scene, 21, 200);
+	send(&scene, 2, 100);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
+	ktap_eq(scene.b->cq[CAIRN_RESP].n, 1);
+	sim_end(scene.s);
 }
 
 /* The send queue stops with what it can not send, and starts again. */
 static void stops_and_goes_on(void (*spoil)(struct sim_wr *wr,
 					    struct cairn_sge *sge), u8 status)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&world_w, &sge, 2, 100);
+	struct sim_wr wr = datagram(&scene, &sge, 2, 100);
 
-	recv(&world_w, 21, 200);
-	recv(&world_w, 22, 200);
-	send(&world_w, 1, 100);
+	recv(&scene, 21, 200);
+	recv(&scene, 22, 200);
+	send(&scene, 1, 100);
 	spoil(&wr, &sge);
-	sim_post_send(world_w.a, &wr);
-	send(&world_w, 3, 100);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	expect_cqe(world_w.a, CAIRN_REQ, 1, 2, status);
-	expect_cqe(world_w.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(world_w.a->c.state, CAIRN_QP_SQE);
-	sim_modify(world_w.a, CAIRN_QP_RTS);
-	send(&world_w, 4, 100);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
-	expect_cqes(world_w.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
-	sim_end(world_w.s);
+	sim_post_send(scene.a, &wr);
+	send(&scene, 3, 100);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(scene.a, CAIRN_REQ, 1, 2, status);
+	expect_cqe(scene.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(scene.a->c.state, CAIRN_QP_SQE);
+	sim_modify(scene.a, CAIRN_QP_RTS);
+	send(&scene, 4, 100);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
+	expect_cqes(scene.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
+	sim_end(scene.s);
 }
 
 static void spoil_length(struct sim_wr *wr, struct cairn_sge *sge)
@@ -356,26 +356,26 @@ static void other_operations(void)
 /* A receive that can not be used is the host's fault: that QP ends. */
 static void receive_with_a_bad_key(void)
 {
-	struct world world_w = world(1);
-	struct cairn_sge sge = sim_sge(world_w.mb, 0, 200);
+	struct world scene = world(1);
+	struct cairn_sge sge = sim_sge(scene.mb, 0, 200);
 
 	sge.lkey ^= 1;
-	sim_post_recv(world_w.b, 21, &sge, 1);
-	recv(&world_w, 22, 200);
-	send(&world_w, 1, 100);
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqe(world_w.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_PROT_ERR);
-	expect_cqe(world_w.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(world_w.b->c.state, CAIRN_QP_ERR);
-	sim_end(world_w.s);
+	sim_post_recv(scene.b, 21, &sge, 1);
+	recv(&scene, 22, 200);
+	send(&scene, 1, 100);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_PROT_ERR);
+	expect_cqe(scene.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(scene.b->c.state, CAIRN_QP_ERR);
+	sim_end(scene.s);
 }
 
 /* One QP talks to many; each packet has its own PSN. */
 static void many_destinations(void)
 {
-	struct world world_w = world(1);
-	struct sim_qp *qp = sim_qp(world_w.s, 2, &sim_ud);
-	struct sim_mr *mc = sim_mr(world_w.s, 2, 8192, SIM_ALL);
+	struct world scene = world(1);
+	struct sim_qp *qp = sim_qp(scene.s, 2, &sim_ud);
+	struct sim_mr *mc = sim_mr(scene.s, 2, 8192, SIM_ALL);
 	struct cairn_qp_attrs attrs = sim_attrs;
 	u32 i;
 
@@ -383,24 +383,24 @@ static void many_destinations(void)
 	sim_to_rts(qp, 0, 0, &attrs, 0, 0);
 	for (i = 0; i < 20; i++) {
 		struct cairn_sge sge, to = sim_sge(mc, i * 100, 100);
-		struct sim_wr wr = datagram(&world_w, &sge, i, 60);
+		struct sim_wr wr = datagram(&scene, &sge, i, 60);
 
 		if (i & 1) {
 			wr.ah = AH_C;
 			wr.qpn = qp->c.qpn;
 			sim_post_recv(qp, i, &to, 1);
 		} else {
-			recv(&world_w, i, 100);
+			recv(&scene, i, 100);
 		}
-		sim_post_send(world_w.a, &wr);
+		sim_post_send(scene.a, &wr);
 	}
-	ktap_ok(sim_run(world_w.s, SIM_SEC));
-	expect_cqes(world_w.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_SUCCESS);
-	ktap_eq(world_w.b->cq[CAIRN_RESP].n, 10);
+	ktap_ok(sim_run(scene.s, SIM_SEC));
+	expect_cqes(scene.a, CAIRN_REQ, 0, 0, 19, CAIRN_CQE_SUCCESS);
+	ktap_eq(scene.b->cq[CAIRN_RESP].n, 10);
 	ktap_eq(qp->cq[CAIRN_RESP].n, 10);
-	for (i = 0; i < world_w.s->n_sent; i++)
-		ktap_eq(world_w.s->sent[i].pkt.psn, 7 + i);
-	sim_end(world_w.s);
+	for (i = 0; i < scene.s->n_sent; i++)
+		ktap_eq(scene.s->sent[i].pkt.psn, 7 + i);
+	sim_end(scene.s);
 }
 
 static const struct ktap_test tests[] = {

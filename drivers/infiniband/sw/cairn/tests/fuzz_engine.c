@@ -77,23 +77,23 @@ static void send_wqe(struct fuzz *fuzz)
 	struct sim_qp *qp = some_qp(fuzz);
 	u32 units = 1 + byte(fuzz) % 3, i, host = qp->host, rkey;
 	union cairn_wqe_buf wqe = { 0 };
-	struct cairn_send_wqe *wqe_w = &wqe.send;
+	struct cairn_send_wqe *entry = &wqe.send;
 	u64 va;
 
 	bytes(fuzz, wqe.bytes, units * CAIRN_UNIT_SIZE);
 	if (byte(fuzz) & 7)
-		wqe_w->units = units;
-	va = wqe_w->remote_addr;
-	rkey = wqe_w->rkey;
+		entry->units = units;
+	va = entry->remote_addr;
+	rkey = entry->rkey;
 	some_place(fuzz, !host, &va, &rkey);
-	wqe_w->remote_addr = va;
-	wqe_w->rkey = rkey;
+	entry->remote_addr = va;
+	entry->rkey = rkey;
 	for (i = 0; i < 2; i++) {
-		u64 addr = wqe_w->sge[i].addr;
+		u64 addr = entry->sge[i].addr;
 
-		wqe_w->sge[i].length &= byte(fuzz) & 1 ? ~0u : LEN - 1;
-		some_place(fuzz, host, &addr, &wqe_w->sge[i].lkey);
-		wqe_w->sge[i].addr = addr;
+		entry->sge[i].length &= byte(fuzz) & 1 ? ~0u : LEN - 1;
+		some_place(fuzz, host, &addr, &entry->sge[i].lkey);
+		entry->sge[i].addr = addr;
 	}
 	for (i = 0; i < units; i++)
 		memcpy(sim_unit(qp->sq, qp->c.sq_depth, qp->sq_tail + i),

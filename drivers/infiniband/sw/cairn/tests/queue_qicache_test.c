@@ -27,11 +27,11 @@ struct world {
 
 static struct world world(u32 sets)
 {
-	struct world world_w = {};
+	struct world scene = {};
 
-	world_w.mem = calloc(sets * CAIRN_QI_WAYS, sizeof(*world_w.mem));
-	cairn_qicache_init(&world_w.c, sets, world_w.mem);
-	return world_w;
+	scene.mem = calloc(sets * CAIRN_QI_WAYS, sizeof(*scene.mem));
+	cairn_qicache_init(&scene.c, sets, scene.mem);
+	return scene;
 }
 
 static void end(struct world *world)
@@ -53,24 +53,24 @@ static struct model_way *model_find(struct world *world, u32 key)
 /* Return: number of evicted queues. */
 static int model_put(struct world *world, u32 key, u32 ptr)
 {
-	struct model_way *way = world->way[key % world->c.sets], *way_v;
+	struct model_way *way = world->way[key % world->c.sets], *found;
 	int evicted = 0;
 	u32 i;
 
-	way_v = model_find(world, key);
-	for (i = 0; !way_v && i < CAIRN_QI_WAYS; i++)
+	found = model_find(world, key);
+	for (i = 0; !found && i < CAIRN_QI_WAYS; i++)
 		if (!way[i].there)
-			way_v = &way[i];
-	for (i = 0; !way_v && i < CAIRN_QI_WAYS; i++)
+			found = &way[i];
+	for (i = 0; !found && i < CAIRN_QI_WAYS; i++)
 		if (!way[i].used)
-			way_v = &way[i];
-	if (!way_v) {
+			found = &way[i];
+	if (!found) {
 		for (i = 0; i < CAIRN_QI_WAYS; i++)
 			way[i].used = false;
-		way_v = &way[0];
+		found = &way[0];
 	}
-	evicted = way_v->there && way_v->key != key;
-	*way_v = (struct model_way){ true, true, key, ptr };
+	evicted = found->there && found->key != key;
+	*found = (struct model_way){ true, true, key, ptr };
 	return evicted;
 }
 
@@ -129,32 +129,32 @@ static void random_steps(void)
 	u32 sets, n;
 
 	for (sets = 1; sets <= SETS_MAX; sets *= 2) {
-		struct world world_w = world(sets);
+		struct world scene = world(sets);
 
-		for (n = 0; n < 50000 && step(&world_w); n++)
+		for (n = 0; n < 50000 && step(&scene); n++)
 			;
-		ktap_ok(world_w.hits && world_w.misses && world_w.evicted);
-		end(&world_w);
+		ktap_ok(scene.hits && scene.misses && scene.evicted);
+		end(&scene);
 	}
 }
 
 /* A used entry stays, an unused one is evicted. */
 static void recently_used_stay(void)
 {
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	u32 key;
 
 	for (key = 0; key < 1000 && !ktap.failures; key++) {
-		put_agrees(&world_w, 5000 + key, 1);
+		put_agrees(&scene, 5000 + key, 1);
 		/* found between any two that are not */
-		if (!model_find(&world_w, 7))
-			put_agrees(&world_w, 7, 1);
-		look_agrees(&world_w, 7, 0);
+		if (!model_find(&scene, 7))
+			put_agrees(&scene, 7, 1);
+		look_agrees(&scene, 7, 0);
 	}
 	/* evicted only with the marks of all: every third time */
-	ktap_ok(world_w.hits == 1000);
-	ktap_ok(world_w.evicted < 1000 + 1000 / 2);
-	end(&world_w);
+	ktap_ok(scene.hits == 1000);
+	ktap_ok(scene.evicted < 1000 + 1000 / 2);
+	end(&scene);
 }
 
 static void sizes(void)
@@ -181,16 +181,16 @@ static void sizes(void)
 static void largest_key(void)
 {
 	struct cairn_qi_range range = { 10, 64, 10 };
-	struct world world_w = world(2);
+	struct world scene = world(2);
 	u32 ptr = 0;
 
-	ktap_eq(cairn_qicache_newest(&world_w.c, CAIRN_QI_MAX_KEY, &range, 20, no_rung, &ptr),
+	ktap_eq(cairn_qicache_newest(&scene.c, CAIRN_QI_MAX_KEY, &range, 20, no_rung, &ptr),
 		0);
-	ktap_ok(cairn_qicache_seen(&world_w.c, CAIRN_QI_MAX_KEY, &range, &ptr));
+	ktap_ok(cairn_qicache_seen(&scene.c, CAIRN_QI_MAX_KEY, &range, &ptr));
 	ktap_eq(ptr, 20);
-	ktap_ok(!cairn_qicache_seen(&world_w.c, CAIRN_QI_MAX_KEY - 2, &range, &ptr));
-	ktap_ok(!cairn_qicache_seen(&world_w.c, 0, &range, &ptr));
-	end(&world_w);
+	ktap_ok(!cairn_qicache_seen(&scene.c, CAIRN_QI_MAX_KEY - 2, &range, &ptr));
+	ktap_ok(!cairn_qicache_seen(&scene.c, 0, &range, &ptr));
+	end(&scene);
 }
 
 /* A queue whose counters do not wrap. */
@@ -222,17 +222,17 @@ static u64 ring(const struct queue *queue)
 
 static bool look(struct queue *queue, struct world *world)
 {
-	struct cairn_qi_range range_g = range(queue);
+	struct cairn_qi_range span = range(queue);
 	struct cairn_qi_rung rung = {};
 	u64 newest, p = 0;
 	u32 ptr = 0;
 
 	if (queue->cached > queue->known) {
 		newest = queue->cached;
-		if (!ktap_ok(cairn_qicache_seen(&world->c, 1, &range_g, &ptr)))
+		if (!ktap_ok(cairn_qicache_seen(&world->c, 1, &span, &ptr)))
 			return false;
 	} else {
-		if (!ktap_ok(!cairn_qicache_seen(&world->c, 1, &range_g, &ptr)))
+		if (!ktap_ok(!cairn_qicache_seen(&world->c, 1, &span, &ptr)))
 			return false;
 		newest = max64(queue->known, queue->host);
 		if (ktap_rand_below(2)) {
@@ -240,7 +240,7 @@ static bool look(struct queue *queue, struct world *world)
 			rung = (struct cairn_qi_rung){ p, true };
 			newest = max64(newest, p);
 		}
-		if (!ktap_eq(cairn_qicache_newest(&world->c, 1, &range_g, queue->host, rung, &ptr),
+		if (!ktap_eq(cairn_qicache_newest(&world->c, 1, &span, queue->host, rung, &ptr),
 			     0))
 			return false;
 		queue->cached = newest;
@@ -257,7 +257,7 @@ static void newest_wins(void)
 	u32 n, k;
 
 	for (n = 0; n < 200 && !ktap.failures; n++) {
-		struct world world_w = world(1);
+		struct world scene = world(1);
 		struct queue queue = { .depth = 1u << ktap_rand_below(22) };
 
 		queue.read = (1ULL << 33) - ktap_rand_below(4 * queue.depth) - 1;
@@ -266,11 +266,11 @@ static void newest_wins(void)
 		for (k = 0; k < 500; k++) {
 			queue.host += ktap_rand_below(queue.read + queue.depth - queue.host +
 						      1);
-			if (!look(&queue, &world_w))
+			if (!look(&queue, &scene))
 				break;
 			queue.read += ktap_rand_below(queue.known - queue.read + 1);
 		}
-		end(&world_w);
+		end(&scene);
 	}
 }
 
@@ -284,10 +284,10 @@ static void impossible(void)
 		struct cairn_qi_range range = {
 			bases[b], 256, bases[b] + 100,
 		};
-		struct world world_w = world(1);
+		struct world scene = world(1);
 		u32 ptr;
 
-		ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, range.read + 200, no_rung,
+		ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, range.read + 200, no_rung,
 					     &ptr), 0);
 		for (n = 0; n < 2000; n++) {
 			u32 off = n < 50 ? n - 25 : n < 100 ? 206 + n :
@@ -296,23 +296,23 @@ static void impossible(void)
 			bool in = off <= 256, late = (s32)off < 0;
 			int ret;
 
-			ret = cairn_qicache_newest(&world_w.c, 1, &range, range.read + off,
+			ret = cairn_qicache_newest(&scene.c, 1, &range, range.read + off,
 						   no_rung, &ptr);
 			ktap_eq(ret, in ? 0 : -EINVAL);
-			ret = cairn_qicache_newest(&world_w.c, 1, &range, range.read + 120, rung,
+			ret = cairn_qicache_newest(&scene.c, 1, &range, range.read + 120, rung,
 						   &ptr);
 			ktap_eq(ret, in || late ? 0 : -EINVAL);
 			if (!ret)
 				ktap_eq(ptr, range.read + (in && off > 120 ? off :
 							   120));
 			/* the cache knows a pointer of the ring or none */
-			if (cairn_qicache_seen(&world_w.c, 1, &range, &ptr))
+			if (cairn_qicache_seen(&scene.c, 1, &range, &ptr))
 				ktap_ok(ptr - range.read <= 256 &&
 					ptr - range.read > 100);
 			if (ktap.failures)
 				break;
 		}
-		end(&world_w);
+		end(&scene);
 	}
 }
 
@@ -320,22 +320,22 @@ static void impossible(void)
 static void after_a_round(void)
 {
 	struct cairn_qi_range range = { 0, 64, 0 };
-	struct world world_w = world(1);
+	struct world scene = world(1);
 	u32 ptr;
 
-	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 30, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, 30, no_rung, &ptr), 0);
 	range = (struct cairn_qi_range){ 30, 64, 30 };
-	ktap_ok(!cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
+	ktap_ok(!cairn_qicache_seen(&scene.c, 1, &range, &ptr));
 	/* nothing new: what is cached is what is known */
-	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 30, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, 30, no_rung, &ptr), 0);
 	range = (struct cairn_qi_range){ 60, 64, 60 };
-	ktap_eq(cairn_qicache_newest(&world_w.c, 1, &range, 60, no_rung, &ptr), 0);
+	ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, 60, no_rung, &ptr), 0);
 	range = (struct cairn_qi_range){ 20, 64, 20 };
-	ktap_ok(cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
+	ktap_ok(cairn_qicache_seen(&scene.c, 1, &range, &ptr));
 	ktap_eq(ptr, 60);
-	cairn_qicache_drop(&world_w.c, 1);
-	ktap_ok(!cairn_qicache_seen(&world_w.c, 1, &range, &ptr));
-	end(&world_w);
+	cairn_qicache_drop(&scene.c, 1);
+	ktap_ok(!cairn_qicache_seen(&scene.c, 1, &range, &ptr));
+	end(&scene);
 }
 
 static const struct ktap_test tests[] = {

@@ -102,33 +102,33 @@ static u16 checksum(const u8 *bytes, u32 len)
 	return ~sum;
 }
 
-static u8 *put_ipv4(u8 *bytes_p, const struct vector *vector, u32 udp_len)
+static u8 *put_ipv4(u8 *at, const struct vector *vector, u32 udp_len)
 {
-	u8 *ip = bytes_p;
+	u8 *ip = at;
 
-	bytes_p = put16(bytes_p, 0x4500 | number(vector, "tos"));
-	bytes_p = put16(bytes_p, 20 + udp_len);
-	bytes_p = put16(bytes_p, number(vector, "id"));
-	bytes_p = put16(bytes_p, 0x4000);
-	bytes_p = put16(bytes_p, number(vector, "ttl") << 8 | 17);
-	bytes_p = put16(bytes_p, 0);
-	bytes_p += bytes(vector, "src", bytes_p);
-	bytes_p += bytes(vector, "dst", bytes_p);
+	at = put16(at, 0x4500 | number(vector, "tos"));
+	at = put16(at, 20 + udp_len);
+	at = put16(at, number(vector, "id"));
+	at = put16(at, 0x4000);
+	at = put16(at, number(vector, "ttl") << 8 | 17);
+	at = put16(at, 0);
+	at += bytes(vector, "src", at);
+	at += bytes(vector, "dst", at);
 	put16(ip + 10, checksum(ip, 20));
-	return bytes_p;
+	return at;
 }
 
-static u8 *put_ipv6(u8 *bytes_p, const struct vector *vector, u32 udp_len)
+static u8 *put_ipv6(u8 *at, const struct vector *vector, u32 udp_len)
 {
 	u32 tos = number(vector, "tos"), flow = number(vector, "flow");
 
-	bytes_p = put16(bytes_p, 6 << 12 | tos << 4 | flow >> 16);
-	bytes_p = put16(bytes_p, flow);
-	bytes_p = put16(bytes_p, udp_len);
-	bytes_p = put16(bytes_p, 17 << 8 | number(vector, "ttl"));
-	bytes_p += bytes(vector, "src", bytes_p);
-	bytes_p += bytes(vector, "dst", bytes_p);
-	return bytes_p;
+	at = put16(at, 6 << 12 | tos << 4 | flow >> 16);
+	at = put16(at, flow);
+	at = put16(at, udp_len);
+	at = put16(at, 17 << 8 | number(vector, "ttl"));
+	at += bytes(vector, "src", at);
+	at += bytes(vector, "dst", at);
+	return at;
 }
 
 static u8 *put_udp(u8 *bytes, const struct vector *vector, u32 udp_len)
@@ -159,27 +159,27 @@ static u32 build_frame(u8 *frame, const struct vector *vector)
 {
 	struct cairn_pkt pkt = described(vector);
 	u32 pad = cairn_pkt_pad(pkt.payload_len), udp_len, hdr_len, ip_len;
-	u8 *bytes_p = frame, *ip, *bth;
+	u8 *at = frame, *ip, *bth;
 
 	udp_len = UDP_LEN + cairn_opcodes[pkt.opcode].hdr_len +
 		  pkt.payload_len + pad + CAIRN_ICRC_LEN;
-	bytes_p += bytes(vector, "dmac", bytes_p);
-	bytes_p += bytes(vector, "smac", bytes_p);
+	at += bytes(vector, "dmac", at);
+	at += bytes(vector, "smac", at);
 	if (number(vector, "family") == 4) {
-		ip = put16(bytes_p, 0x0800);
-		bytes_p = put_ipv4(ip, vector, udp_len);
+		ip = put16(at, 0x0800);
+		at = put_ipv4(ip, vector, udp_len);
 	} else {
-		ip = put16(bytes_p, 0x86dd);
-		bytes_p = put_ipv6(ip, vector, udp_len);
+		ip = put16(at, 0x86dd);
+		at = put_ipv6(ip, vector, udp_len);
 	}
-	ip_len = bytes_p - ip;
-	bth = put_udp(bytes_p, vector, udp_len);
+	ip_len = at - ip;
+	bth = put_udp(at, vector, udp_len);
 	hdr_len = cairn_pkt_build(bth, &pkt);
-	bytes_p = bth + hdr_len;
-	memset(bytes_p, 0, pkt.payload_len + pad);
-	bytes(vector, "data", bytes_p);
-	bytes_p += pkt.payload_len + pad;
-	return put_icrc(bytes_p, ip, ip_len, bth, hdr_len) - frame;
+	at = bth + hdr_len;
+	memset(at, 0, pkt.payload_len + pad);
+	bytes(vector, "data", at);
+	at += pkt.payload_len + pad;
+	return put_icrc(at, ip, ip_len, bth, hdr_len) - frame;
 }
 
 static void build_one(const struct vector *vector)

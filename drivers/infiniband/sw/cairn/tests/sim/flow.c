@@ -245,7 +245,7 @@ static bool post_send(struct flow *flow, u32 i)
 	struct flow_wr *wr = &flow->wr[i];
 	bool reads = wr->opcode == CAIRN_WQE_READ || is_atomic(wr->opcode);
 	struct cairn_sge sge[CAIRN_MAX_SGE];
-	struct sim_wr wr_w = {
+	struct sim_wr made = {
 		.wr_id = i,
 		.opcode = wr->opcode,
 		.flags = wr->flags,
@@ -262,10 +262,10 @@ static bool post_send(struct flow *flow, u32 i)
 
 	/* the key of an empty request is not checked */
 	if (!wr->len && sim_chance(&flow->s->rand, 500)) {
-		wr_w.rkey = (u32)sim_rand(&flow->s->rand);
-		wr_w.remote_addr = sim_rand(&flow->s->rand);
+		made.rkey = (u32)sim_rand(&flow->s->rand);
+		made.remote_addr = sim_rand(&flow->s->rand);
 	}
-	if (!sim_queue_send(flow->from, &wr_w))
+	if (!sim_queue_send(flow->from, &made))
 		return false;
 	wr->end = flow->from->sq_tail;
 	return true;

@@ -20,9 +20,9 @@
 
 struct sim_mr *sim_mr(struct sim *sim, u32 host, u32 len, u32 access)
 {
-	struct sim_host *host_h = &sim->host[host];
+	struct sim_host *owner = &sim->host[host];
 	struct sim_mr *mr = calloc(1, sizeof(*mr));
-	u32 n = host_h->mrs++;
+	u32 n = owner->mrs++;
 
 	BUG_ON(n >= SIM_MRS);
 	mr->key = (n + 1) << 8 | sim_below(&sim->rand, 256);
@@ -34,7 +34,7 @@ struct sim_mr *sim_mr(struct sim *sim, u32 host, u32 len, u32 access)
 	BUG_ON(posix_memalign((void **)&mr->mem, CAIRN_LINE, len ?: 1));
 	mr->valid = true;
 	sim_fill(&sim->rand, mr->mem, len);
-	host_h->mr[n] = mr;
+	owner->mr[n] = mr;
 	if (sim->on_demand)
 		sim_odp(mr);
 	return mr;
@@ -186,13 +186,13 @@ void sim_run_over(struct sim *sim)
 
 struct sim_mr *sim_mr_find(struct sim *sim, u32 host, u32 pd, u32 key)
 {
-	struct sim_host *host_h = &sim->host[host];
+	struct sim_host *owner = &sim->host[host];
 	u32 n = (key >> 8) - 1;
 	struct sim_mr *mr;
 
-	if (n >= host_h->mrs)
+	if (n >= owner->mrs)
 		return NULL;
-	mr = host_h->mr[n];
+	mr = owner->mr[n];
 	return mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 

@@ -102,12 +102,12 @@ struct sim_packet *sim_packet(u32 src, u32 dst, const void *bth, u32 len)
 
 static struct sim_packet *packet_copy(const struct sim_packet *packet)
 {
-	struct sim_packet *packet_c = malloc(sizeof(*packet_c));
+	struct sim_packet *copy = malloc(sizeof(*copy));
 
-	*packet_c = *packet;
-	packet_c->bytes = malloc(packet->len);
-	memcpy(packet_c->bytes, packet->bytes, packet->len);
-	return packet_c;
+	*copy = *packet;
+	copy->bytes = malloc(packet->len);
+	memcpy(copy->bytes, packet->bytes, packet->len);
+	return copy;
 }
 
 /*
@@ -379,29 +379,29 @@ static void send_packet(struct departure *departure, struct sim_qp *qp,
 			struct sim_packet *packet, enum sim_fate fate)
 {
 	struct sim *sim = departure->s;
-	const struct sim_faults *faults_f = &sim->faults;
+	const struct sim_faults *fault = &sim->faults;
 	bool faults = fate == SIM_PASS && !sim->calm;
-	u64 late = 1 + sim_below(&sim->rand, faults_f->late_ns);
+	u64 late = 1 + sim_below(&sim->rand, fault->late_ns);
 
-	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, faults_f->loss))) {
+	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, fault->loss))) {
 		sim_trace(qp, "loses that");
 		sim->drops++;
 		packet_free(packet);
 		return;
 	}
-	if (faults && hurt(qp, side, pkt, faults_f->corrupt))
+	if (faults && hurt(qp, side, pkt, fault->corrupt))
 		corrupt(sim, packet);
 	/* a congested queue marks only ECN-capable packets */
-	if (packet->bytes[1] && faults && sim_chance(&sim->rand, faults_f->mark))
+	if (packet->bytes[1] && faults && sim_chance(&sim->rand, fault->mark))
 		packet->bytes[1] = 3;
-	if (fate == SIM_DUP || (faults && sim_chance(&sim->rand, faults_f->dup)))
+	if (fate == SIM_DUP || (faults && sim_chance(&sim->rand, fault->dup)))
 		arrive_alone(sim, packet_copy(packet), departure->when + late / 2);
-	if (fate == SIM_LATE || (faults && sim_chance(&sim->rand, faults_f->late))) {
+	if (fate == SIM_LATE || (faults && sim_chance(&sim->rand, fault->late))) {
 		arrive_alone(sim, packet, departure->when +
-			     (fate == SIM_LATE ? faults_f->late_ns : late));
+			     (fate == SIM_LATE ? fault->late_ns : late));
 		return;
 	}
-	if (faults && sim_chance(&sim->rand, faults_f->split))
+	if (faults && sim_chance(&sim->rand, fault->split))
 		flush_batch(departure);
 	arrive_next(departure, packet);
 }
@@ -495,11 +495,11 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 /* The time at which the link of @host has sent the last bit of @bytes. */
 static u64 transmit(struct sim *sim, u32 host, u32 bytes)
 {
-	struct sim_host *host_h = &sim->host[host];
+	struct sim_host *owner = &sim->host[host];
 
-	host_h->link_free = max(host_h->link_free, sim->now) +
+	owner->link_free = max(owner->link_free, sim->now) +
 		       ((u64)bytes * sim->byte_ps + 999) / 1000;
-	return host_h->link_free;
+	return owner->link_free;
 }
 
 /* Send packet @k of @train. */

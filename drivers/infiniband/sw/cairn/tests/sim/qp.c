@@ -260,40 +260,40 @@ u32 sim_wqe_units(const struct sim_wr *wr)
 
 static void fill_wqe(union cairn_wqe_buf *wqe, const struct sim_wr *wr)
 {
-	struct cairn_send_wqe *wqe_w = &wqe->send;
+	struct cairn_send_wqe *entry = &wqe->send;
 
 	memset(wqe, 0, sizeof(*wqe));
-	wqe_w->wr_id = wr->wr_id;
-	wqe_w->opcode = wr->opcode;
-	wqe_w->flags = wr->flags;
-	wqe_w->num_sge = wr->flags & CAIRN_WQE_INLINE ? 0 : wr->num_sge;
-	wqe_w->units = sim_wqe_units(wr);
-	wqe_w->imm_or_key = wr->imm_or_key;
-	wqe_w->remote_addr = wr->remote_addr;
-	wqe_w->rkey = wr->rkey;
+	entry->wr_id = wr->wr_id;
+	entry->opcode = wr->opcode;
+	entry->flags = wr->flags;
+	entry->num_sge = wr->flags & CAIRN_WQE_INLINE ? 0 : wr->num_sge;
+	entry->units = sim_wqe_units(wr);
+	entry->imm_or_key = wr->imm_or_key;
+	entry->remote_addr = wr->remote_addr;
+	entry->rkey = wr->rkey;
 	if (wr->ah | wr->qpn | wr->qkey) {
-		wqe_w->ud.ah = wr->ah;
-		wqe_w->ud.qpn = wr->qpn;
-		wqe_w->qkey = wr->qkey;
+		entry->ud.ah = wr->ah;
+		entry->ud.qpn = wr->qpn;
+		entry->qkey = wr->qkey;
 	}
 	if (is_atomic(wr)) {
-		wqe_w->atomic.compare_add = wr->compare_add;
-		wqe_w->atomic.swap = wr->swap;
+		entry->atomic.compare_add = wr->compare_add;
+		entry->atomic.swap = wr->swap;
 		memcpy(wqe->bytes + CAIRN_WQE_ATOMIC_SGE_OFFSET, wr->sge,
 		       sizeof(*wr->sge));
 	} else if (wr->opcode == CAIRN_WQE_FLUSH) {
-		wqe_w->flush.length = wr->flush_len;
-		wqe_w->flush.plt = wr->plt;
-		wqe_w->flush.sel = wr->sel;
+		entry->flush.length = wr->flush_len;
+		entry->flush.plt = wr->plt;
+		entry->flush.sel = wr->sel;
 	} else if (wr->flags & CAIRN_WQE_INLINE) {
-		wqe_w->inline_len = wr->inline_len;
+		entry->inline_len = wr->inline_len;
 		memcpy(wqe->bytes + CAIRN_WQE_DATA_OFFSET, wr->inl,
 		       wr->inline_len);
 	} else if (wr->num_sge) {
 		memcpy(wqe->bytes + CAIRN_WQE_DATA_OFFSET, wr->sge,
 		       wr->num_sge * sizeof(*wr->sge));
 	}
-	wqe_w->inline_len |= wr->srqn << CAIRN_XRC_SRQN_SHIFT;
+	entry->inline_len |= wr->srqn << CAIRN_XRC_SRQN_SHIFT;
 }
 
 static void ring_write(u8 *ring, u32 depth, u32 idx, const void *buf, u32 units)
