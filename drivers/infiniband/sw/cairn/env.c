@@ -278,9 +278,9 @@ int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 }
 
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     u64 *orig)
+		     u64 *orig, enum cairn_persist *persist)
 {
-	return cairn_access_atomic(qpc_to_cairn_qp(qpc), pkt, orig);
+	return cairn_access_atomic(qpc_to_cairn_qp(qpc), pkt, orig, persist);
 }
 
 int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,

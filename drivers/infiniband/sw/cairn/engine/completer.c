@@ -68,7 +68,7 @@ static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	if (cairn_req_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
 	if (cairn_req_swr_persists(swr) && !status && !cairn_req_swr_early(swr))
-		cqe.durability = qpc->req.persist.durability;
+		cqe.durability = cairn_persist_kind(&qpc->req);
 	return cairn_comp_complete(qpc, CAIRN_REQ, &cqe);
 }
 
@@ -131,6 +131,7 @@ void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, n);
 
+	cairn_persist_tell(qpc);
 	swr->status = status;
 	swr->vendor_err = vendor_err;
 	req->failing = true;
@@ -527,6 +528,8 @@ static void comp_progress(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 
+	/* An RNR NAK was followed by the answer itself: do not wait any more. */
+	req->rnr_until = 0;
 	req->retries = qpc->attrs.retry_cnt;
 	req->rnr_retries = qpc->attrs.rnr_retry;
 	req->implied_nak = false;
@@ -598,6 +601,8 @@ void cairn_comp_wait_for_receive(struct cairn_qpc *qpc,
 	}
 	cairn_gap_forget(req);
 	cairn_req_rewind(qpc, req->una);
+	/* The peer lives. */
+	req->retries = qpc->attrs.retry_cnt;
 	req->ack_deadline = 0;
 	req->rnr_until = now + cairn_aeth_rnr_ns(pkt->syndrome);
 }

@@ -248,10 +248,11 @@ void cairn_env_ask_peer(struct cairn_qpc *qpc);
 u32 cairn_env_random(struct cairn_qpc *qpc);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host order.
- * @pkt->va is aligned. Return: 0, -EFAULT or -EAGAIN.
+ * @pkt->va is aligned. @persist: of its region; with CAIRN_PERSIST_NIC the word has been
+ * written back. Return: 0, -EFAULT or -EAGAIN.
  */
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     u64 *orig);
+		     u64 *orig, enum cairn_persist *persist);
 
 /* Store the 8 bytes of payload of the ATOMIC WRITE @pkt atomically. @access:
  * REMOTE_WRITE or REMOTE_PERSIST. @pkt->va is aligned. Return: 0, -EFAULT or -EAGAIN.

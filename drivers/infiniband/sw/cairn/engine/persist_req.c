@@ -118,7 +118,7 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 		.vendor_err = vendor_err,
 		.persist_va = swr->va,
 		.psn = persist_last_psn(swr),
-		.durability = status ? 0 : req->persist.durability,
+		.durability = status ? 0 : cairn_persist_kind(req),
 	};
 	union cairn_wqe_buf recv __uninitialized;
 	int units = cairn_env_rq_take(qpc, &recv);
@@ -135,17 +135,11 @@ static bool persist_complete_early(struct cairn_qpc *qpc,
 	return true;
 }
 
-/* Fail record @n: no answer will report it durable. */
-static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
-			 u32 vendor_err)
+/* Fail @swr, whose WQE has completed: a receive reports it. */
+static void persist_fail_early(struct cairn_qpc *qpc,
+			       const struct cairn_swr *swr)
 {
-	struct cairn_requester *req = &qpc->req;
-
-	if ((s32)(n - req->una_rec) >= 0) {
-		cairn_comp_fail_at(qpc, n, status, vendor_err);
-		return;
-	}
-	persist_complete_early(qpc, cairn_req_swr(req, n), status, vendor_err);
+	persist_complete_early(qpc, swr, swr->status, swr->vendor_err);
 	cairn_qpc_fail(qpc);
 }
 
@@ -165,8 +159,7 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 		if (!cairn_req_swr_early(swr))
 			continue;
 		if (!swr->durable && swr->status)
-			persist_fail(qpc, req->kept_rec, swr->status,
-				     swr->vendor_err);
+			persist_fail_early(qpc, swr);
 		if (!swr->durable)
 			return;
 		if (!persist_complete_early(qpc, swr, CAIRN_CQE_SUCCESS, 0)) {
@@ -177,6 +170,40 @@ static void persist_deliver(struct cairn_qpc *qpc, u64 now)
 		req->reaps_left--;
 		req->persist.outstanding--;
 	}
+}
+
+/* The QP is about to fail, which drops what is durable and not reported. A receive may
+ * have been posted since the last look.
+ */
+void cairn_persist_tell(struct cairn_qpc *qpc)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (req->kept_rec == req->una_rec)
+		return;
+	req->persist.recv_at = 0;
+	persist_deliver(qpc, 0);
+}
+
+/* Fail record @n: no answer will report it durable. Records before it complete first. */
+static void persist_fail(struct cairn_qpc *qpc, u32 n, u8 status,
+			 u32 vendor_err)
+{
+	struct cairn_requester *req = &qpc->req;
+	struct cairn_swr *swr = cairn_req_swr(req, n);
+
+	cairn_persist_tell(qpc);
+	if (cairn_state(qpc) == CAIRN_QP_ERR)
+		return;
+	swr->status = status;
+	swr->vendor_err = vendor_err;
+	/* This run may post no more completions: a later one fails the record. */
+	if (!req->reaps_left)
+		return;
+	if ((s32)(n - req->una_rec) >= 0)
+		cairn_comp_fail_at(qpc, n, status, vendor_err);
+	else
+		persist_fail_early(qpc, swr);
 }
 
 /* At the end of a turn: post due completions, and set the probe's timer. */
@@ -335,39 +362,30 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 		cairn_latency_durable(req, now);
 }
 
-/* One ACK may cover messages into several regions: it names the weakest durability. */
+/* One answer may cover messages into several regions: it names the weakest durability.
+ * A number that is not known is weaker than all that are.
+ */
 static void persist_note_durability(struct cairn_requester *req, u8 durability)
 {
-	if (durability <= CAIRN_DURABILITY_EMULATED)
-		req->persist.durability =
-			max(req->persist.durability, durability);
+	req->persist.durability = max(req->persist.durability, durability);
 }
 
 static void persist_rx_failure(struct cairn_qpc *qpc,
 			       const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
-	struct cairn_swr *swr;
 	u32 n;
 
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_NAKS_RECEIVED, 1);
+	persist_note_durability(req, pkt->durability);
 	persist_mark_durable(req, pkt->psn, now);
 	cairn_comp_ack_before(qpc, pkt->psn, now);
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
 	/* Complete the records before it first; then this one fails. */
 	cairn_comp_reap(qpc, NULL);
-	persist_deliver(qpc, now);
-	swr = persist_oldest(req, &n);
-	if (!swr || cairn_state(qpc) == CAIRN_QP_ERR)
-		return;
-	if (req->reaps_left) {
+	if (persist_oldest(req, &n) && cairn_state(qpc) != CAIRN_QP_ERR)
 		persist_fail(qpc, n, CAIRN_CQE_REM_OP_ERR, pkt->syndrome);
-		return;
-	}
-	/* This run may post no more completions: fail it in a later run. */
-	swr->status = CAIRN_CQE_REM_OP_ERR;
-	swr->vendor_err = pkt->syndrome;
 }
 
 static bool persist_is_failure(u8 syndrome)

@@ -13,8 +13,17 @@ u32 cairn_persist_first_psn(struct cairn_requester *req);
 void cairn_persist_expire(struct cairn_qpc *qpc, u64 now);
 void cairn_persist_run(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		       u64 now);
+/* Before the QP fails: post the durable completions that are due. */
+void cairn_persist_tell(struct cairn_qpc *qpc);
 void cairn_persist_ack(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u64 now);
+/* The kind that a report names: the weakest of all answers so far. */
+static inline u8 cairn_persist_kind(const struct cairn_requester *req)
+{
+	return req->persist.durability <= CAIRN_DURABILITY_EMULATED ?
+	       req->persist.durability : CAIRN_DURABILITY_UNKNOWN;
+}
+
 /* Does cairn_persist_run() have work? Without a WRITE_PERSIST each record is dropped
  * when it completes.
  */

@@ -14,6 +14,10 @@
 #include "engine/persist_resp.h"
 #include "engine/responder.h"
 
+/* RNR timers of a repeated WRITE that waits for the host: 0.16 to 164 ms (IBTA table 45). */
+#define PERSIST_HOLD_TIMER	8
+#define PERSIST_HOLD_TRIES	5
+
 static struct cairn_pending *persist_pending(const struct cairn_responder *resp,
 					     u32 n)
 {
@@ -91,6 +95,8 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		.wr_id = resp->rwqe->recv.wr_id,
 		.qpn = qpc->qpn,
 		.opcode = CAIRN_CQE_RECV_PERSIST,
+		/* The peer waits for the host, which may wait for solicited events. */
+		.flags = CAIRN_CQE_SOLICITED,
 		.byte_len = pend->length,
 		.persist_va = pend->va,
 		.persist_token = pend->token,
@@ -101,8 +107,6 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cqe.flags |= CAIRN_CQE_WITH_IMM;
 		cqe.imm_or_key = (__force u32)pkt->imm;
 	}
-	if (pkt->solicited)
-		cqe.flags |= CAIRN_CQE_SOLICITED;
 	cairn_persist_fence(qpc);
 	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
 		return false;
@@ -173,9 +177,8 @@ static u32 persist_msn_before(const struct cairn_pending *pend)
 	return cairn_psn_add(pend->msn, CAIRN_24BIT_MASK);
 }
 
-/* The plain WRITE that an answer with @psn would acknowledge, or NULL. */
-static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
-					     u32 psn)
+/* The oldest plain WRITE that waits for the host, or NULL. */
+static struct cairn_pending *persist_plain(const struct cairn_responder *resp)
 {
 	const struct cairn_persist_resp *persist = &resp->persist;
 	u32 n;
@@ -184,24 +187,76 @@ static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
 		struct cairn_pending *pend = persist_pending(resp, n);
 
 		if (pend->plain)
-			return cairn_psn_diff(psn, pend->last) >= 0 ? pend :
-								      NULL;
+			return pend;
 	}
 	return NULL;
 }
 
+/* No answer may acknowledge a plain WRITE that waits for the host: neither by @psn, nor
+ * by @msn if @psn is before the WRITE. Return: the WRITE that @psn would acknowledge, or
+ * NULL.
+ */
+static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
+					     u32 psn, u32 *msn)
+{
+	struct cairn_pending *pend = persist_plain(resp);
+	u32 before;
+
+	if (!pend)
+		return NULL;
+	before = persist_msn_before(pend);
+	if (cairn_psn_diff(*msn, before) > 0)
+		*msn = before;
+	return cairn_psn_diff(psn, pend->last) >= 0 ? pend : NULL;
+}
+
 /* A response or NAK with @psn acknowledges all packets before it. Return: true if a
- * pending WRITE forbids that; @psn then becomes the latest PSN that a NAK may have.
+ * pending WRITE forbids that; @psn then becomes the latest PSN that a NAK may have. @msn
+ * becomes the latest MSN in any case.
  */
 bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn, u32 *msn)
 {
-	struct cairn_pending *pend = persist_blocker(resp, *psn);
+	struct cairn_pending *pend = persist_blocker(resp, *psn, msn);
 
-	if (pend) {
+	if (pend)
 		*psn = pend->last;
-		*msn = persist_msn_before(pend);
-	}
 	return pend;
+}
+
+static void persist_owe(struct cairn_pending *pend, u32 psn)
+{
+	if (!pend->owed || cairn_psn_diff(psn, pend->owed_psn) > 0)
+		pend->owed_psn = psn;
+	pend->owed = true;
+}
+
+/* @psn came again. Return: true if it is the last packet of the WRITE whose ACK is withheld,
+ * and not for the first time: cairn_persist_hold() answers. A requester may repeat a packet
+ * once without losing a retry, and it should not pause for that.
+ */
+bool cairn_persist_repeated(struct cairn_responder *resp, u32 psn)
+{
+	struct cairn_pending *pend = persist_plain(resp);
+
+	if (!pend || pend->last != psn)
+		return false;
+	if (pend->repeats < PERSIST_HOLD_TRIES + 2)
+		pend->repeats++;
+	return pend->repeats > 1;
+}
+
+/* An RNR NAK of the WRITE whose ACK is withheld lets the peer wait without losing retries,
+ * for longer each time. Return: its syndrome, with @psn and @msn; 0: no WRITE waits.
+ */
+u8 cairn_persist_hold(struct cairn_responder *resp, u32 *psn, u32 *msn)
+{
+	struct cairn_pending *pend = persist_blocker(resp, *psn, msn);
+
+	if (!pend || pend->repeats < 2)
+		return 0;
+	persist_owe(pend, *psn);
+	*psn = pend->last;
+	return CAIRN_AETH_RNR_NAK | (PERSIST_HOLD_TIMER + 4 * (pend->repeats - 2));
 }
 
 /* May an ACK of @psn be sent? If a pending WRITE forbids it, the WRITE owes the ACK,
@@ -211,15 +266,12 @@ bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn, u32 *msn)
 bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 {
 	struct cairn_responder *resp = &qpc->resp;
-	struct cairn_pending *pend = persist_blocker(resp, *psn);
+	struct cairn_pending *pend = persist_blocker(resp, *psn, msn);
 
 	if (!pend)
 		return true;
-	if (!pend->owed || cairn_psn_diff(*psn, pend->owed_psn) > 0)
-		pend->owed_psn = *psn;
-	pend->owed = true;
+	persist_owe(pend, *psn);
 	*psn = pend->before;
-	*msn = persist_msn_before(pend);
 	/* The very first packet: there is no earlier one to acknowledge. */
 	if (pend->msn == 1 && pend->first == pend->last)
 		return false;

@@ -51,6 +51,8 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);
 bool cairn_persist_limit(const struct cairn_responder *resp, u32 *psn,
 			 u32 *msn);
 bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn);
+bool cairn_persist_repeated(struct cairn_responder *resp, u32 psn);
+u8 cairn_persist_hold(struct cairn_responder *resp, u32 *psn, u32 *msn);
 void cairn_persist_drop(struct cairn_responder *resp);
 
 #endif

@@ -337,6 +337,7 @@ struct cairn_pending {
 	u64 deadline;		/* of limit; 0: the next run sets it */
 	u8 state;		/* enum cairn_pending_state */
 	bool plain;		/* RDMA WRITE: ordinary ACKs are withheld, too */
+	u8 repeats;		/* times that its last packet came again, bounded; plain */
 	bool owed;
 	bool next;		/* next_psn and next_msn are valid */
 };
@@ -424,6 +425,7 @@ struct cairn_responder {
 	u8 any_refused : 1;	/* a bit of hold.refused is set */
 	/* The expected packet waits for its invalidation or flush, and is kept. */
 	u8 waits : 1;
+	u8 repeated : 1;	/* cairn_persist_hold() answers, if an ACK is due */
 	u8 inval_over : 1;	/* of inval_key: the packet may be executed */
 	u8 comm_est : 1;	/* reported */
 	u8 last_wqe : 1;	/* LAST_WQE_REACHED reported */

@@ -581,6 +581,7 @@ static bool resp_do_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
+	enum cairn_persist persist;
 	u64 orig;
 	int err;
 
@@ -591,10 +592,12 @@ static bool resp_do_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	/* Check for room for the result before the side effect. */
 	if (!cairn_replay_room(qpc))
 		return resp_invalid(qpc, pkt);
-	err = cairn_env_atomic(qpc, pkt, &orig);
+	err = cairn_env_atomic(qpc, pkt, &orig, &persist);
 	if (err)
 		return err == -EAGAIN ? resp_not_present(qpc, pkt) :
 					resp_no_access(qpc, pkt);
+	if (persist == CAIRN_PERSIST_NIC)
+		resp->persist.fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, orig);
 	resp_message_done(resp);
 	return true;
@@ -768,7 +771,9 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	case CAIRN_KIND_SEND:
 	case CAIRN_KIND_WRITE:
 		/* A requester that misses an ACK sets AckReq. */
-		if (pkt->ack_req)
+		if (cairn_persist_repeated(&qpc->resp, pkt->psn))
+			qpc->resp.repeated = true;
+		if (pkt->ack_req || qpc->resp.repeated)
 			resp_ack_duplicate(&qpc->resp, pkt->psn);
 		break;
 	case CAIRN_KIND_READ_REQ:
@@ -1091,8 +1096,16 @@ static void resp_send_ack(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u32 psn = resp->ack_psn, msn = resp->msn;
+	u8 hold = 0;
 
 	resp->ack_due = false;
+	if (resp->repeated)
+		hold = cairn_persist_hold(resp, &psn, &msn);
+	if (hold) {
+		cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_SENT, 1);
+		resp_emit_aeth(qpc, qpc->prefix | CAIRN_BTH_ACK, psn, msn, hold);
+		return;
+	}
 	if (!cairn_persist_may_ack(qpc, &psn, &msn))
 		return;
 	cairn_env_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
@@ -1198,6 +1211,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 			resp_send_nak(qpc);
 		else if (resp->ack_due)
 			resp_send_ack(qpc);
+		resp->repeated = false;
 	}
 	return cairn_state(qpc) == CAIRN_QP_ERR ? resp_flush(qpc, budget) : more;
 }

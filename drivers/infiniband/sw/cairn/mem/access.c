@@ -14,6 +14,7 @@
 #include <linux/page-flags.h>
 #include <linux/vmalloc.h>
 #include "compat/flush.h"
+#include "engine/persist_resp.h"
 #include "mem/access.h"
 #include "mem/mr.h"
 #include "mem/odp_wait.h"
@@ -33,7 +34,7 @@ struct access_fragments {
 	u32 more;		/* bytes that are needed after these */
 	u8 access;		/* enum cairn_access */
 	u8 side;		/* enum cairn_side_id that needs the memory */
-	u8 durability;		/* check only: enum cairn_durability, or 0 */
+	u8 *durability;		/* gets enum cairn_durability, or 0; NULL: not wanted */
 };
 
 static const int access_needs[] = {
@@ -342,8 +343,8 @@ static int access_resolve(u32 key, u64 va, u64 len,
 	mr = access_find(dev, key, frags->pd, &seq);
 	if (!mr || !access_allowed(mr, frags->qp, va, len, frags->access))
 		return -EFAULT;
-	if (!frags->bv)
-		frags->durability = access_durability(mr);
+	if (frags->durability)
+		*frags->durability = access_durability(mr);
 	err = access_walk(mr, seq, va, len, frags);
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : err;
 }
@@ -439,11 +440,11 @@ int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 {
 	struct access_fragments frags = {
 		.qp = qp, .pd = qp->pd, .access = CAIRN_ACCESS_REMOTE_WRITE,
+		.durability = durability,
 	};
-	int err = access_resolve(key, va, len, &frags);
 
-	*durability = frags.durability;
-	return err;
+	*durability = CAIRN_DURABILITY_UNKNOWN;
+	return access_resolve(key, va, len, &frags);
 }
 
 /**
@@ -489,14 +490,16 @@ int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
 }
 
-/* The aligned word at the address in @pkt, or an error. */
+/* The aligned word at the address in @pkt, or an error. @durability: of its region; NULL:
+ * not wanted.
+ */
 static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-			enum cairn_access access)
+			enum cairn_access access, u8 *durability)
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
 		.qp = qp, .pd = qp->pd, .bv = &bv, .max = 1,
-		.access = access, .side = CAIRN_RESP,
+		.access = access, .side = CAIRN_RESP, .durability = durability,
 	};
 	void *word;
 	int err;
@@ -522,7 +525,7 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		       enum cairn_access access, u64 word)
 {
-	u64 *to = access_word(qp, pkt, access);
+	u64 *to = access_word(qp, pkt, access, NULL);
 
 	if (IS_ERR(to))
 		return PTR_ERR(to);
@@ -537,15 +540,18 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * @qp: the queue pair
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
+ * @persist: gets CAIRN_PERSIST_NIC if the write-back of the word has been started
  *
  * The operation is atomic also against 64-bit operations of the CPUs.
  *
  * Context: in a run.
  * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present).
  */
-int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *orig)
+int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
+			u64 *orig, enum cairn_persist *persist)
 {
-	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
+	u8 durability = CAIRN_DURABILITY_UNKNOWN;
+	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC, &durability);
 
 	if (IS_ERR(word))
 		return PTR_ERR(word);
@@ -553,5 +559,8 @@ int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt, u64 *o
 		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else
 		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	*persist = cairn_persist_method(durability);
+	if (*persist == CAIRN_PERSIST_NIC)
+		cairn_flush_writeback(word, sizeof(*word));
 	return 0;
 }

@@ -17,6 +17,6 @@ int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len);
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		       enum cairn_access access, u64 word);
 int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-			u64 *orig);
+			u64 *orig, enum cairn_persist *persist);
 
 #endif

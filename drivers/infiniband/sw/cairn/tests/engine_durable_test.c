@@ -5,8 +5,11 @@
  * always tells whether it is durable. The oracle knows PSNs and ranges and does not ask
  * the engine:
  *
- *   an answer of the target: all data that it acknowledges is durable.
- *   a completion at the initiator: its persistence ACK has arrived.
+ *   an answer of the target: all data that it acknowledges is durable, and its MSN
+ *	counts no plain WRITE that is not.
+ *   a completion at the initiator: its persistence ACK has arrived, and the kind that
+ *	it names is that of the region or a weaker one that was written before.
+ *   the end of the connection: the durable completions that could be posted came first.
  *   a crash after any step: all acknowledged data is kept.
  *
  * Runs move from CPU to CPU, PSNs wrap, and caches evict lines and single words before
@@ -19,12 +22,14 @@
 #define MAX_WRS		80
 #define AREA		(1 << 18)
 
-enum kind { NIC, HOST, PLAIN, KINDS };
+/* Regions: a persistent one has the durability of its number plus one. */
+enum kind { EADR, ADR, HOST, EMULATED, PLAIN, KINDS };
 
 struct request {
 	u8 opcode, flags, kind;
 	u32 off, len;		/* in every region, and in the source */
 	u32 first, last;	/* relative PSNs */
+	bool arrived;		/* its last packet, at the target */
 	bool completed, told;
 };
 
@@ -33,7 +38,12 @@ struct program {
 	struct sim_qp *a, *b;
 	struct sim_mr *src, *results, *dst[KINDS];
 	struct request wr[MAX_WRS];
-	u32 wrs, posted, completed, told, recvs, psns;
+	u32 from[PLAIN];	/* the first request that may write there */
+	u32 wrs, posted, completed, told, psns;
+	u32 recvs[2];		/* posted at the initiator and at the target */
+	u32 err_recvs;		/* of the initiator's, before it failed */
+	u64 drip_ns;		/* longest time between its receives; 0: all at once */
+	bool strangers;
 	s32 seen;		/* highest persistence ACK that arrived */
 	s32 persist_acked;	/* ... that left */
 	s32 acked;		/* highest ordinary ACK that left */
@@ -78,15 +88,54 @@ static void all_durable(struct program *p, s32 psn, bool persist, bool plain,
 	}
 }
 
+/* Requests that end at or before @psn. */
+static u32 requests_to(const struct program *p, s32 psn)
+{
+	u32 n = 0;
+
+	while (n < p->posted && (s32)p->wr[n].last <= psn)
+		n++;
+	return n;
+}
+
+/* A requester may complete by MSN alone: it counts what has arrived and, of plain WRITEs
+ * into persistent memory, what is durable. @acked: the PSN that the answer acknowledges.
+ */
+static void check_msn(struct program *p, const struct cairn_pkt *pkt, s32 acked)
+{
+	u32 i, least = requests_to(p, acked);
+	bool exact = pkt->op->kind == CAIRN_KIND_PERSIST_ACK &&
+		     (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
+
+	if (pkt->msn < least || (exact && pkt->msn != least))
+		sim_fail(p->s, "%s of PSN %d: MSN %u, not %u", pkt->op->name,
+			 acked, pkt->msn, least);
+	for (i = 0; i < pkt->msn; i++) {
+		struct request *w = &p->wr[i];
+
+		if (i >= p->posted || !w->arrived)
+			sim_fail(p->s, "MSN %u counts request %u, which is not here",
+				 pkt->msn, i);
+		else if (w->opcode == CAIRN_WQE_WRITE && w->kind != PLAIN &&
+			 !is_durable(p, w))
+			sim_fail(p->s, "MSN %u counts request %u, which is not durable",
+				 pkt->msn, i);
+	}
+}
+
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
 	struct program *p = qp->hooks.arg;
 	s32 psn = cairn_psn_diff(pkt->psn, p->a->psn);
 	bool ack = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
+	bool response = pkt->op->kind != CAIRN_KIND_PERSIST_ACK &&
+			pkt->op->kind != CAIRN_KIND_ACK;
 
 	if (qp != p->b || side != CAIRN_RESP)
 		return SIM_PASS;
+	if (pkt->op->hdrs & CAIRN_HDR_AETH)
+		check_msn(p, pkt, ack && !response ? psn : psn - 1);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_PERSIST_ACK:
 		p->persist_acked = max(p->persist_acked, ack ? psn : psn - 1);
@@ -111,6 +160,8 @@ static void crash(struct sim *s, void *arg)
 {
 	struct program *p = arg;
 
+	if (p->a->c.state != CAIRN_QP_ERR)
+		p->err_recvs = p->recvs[0];
 	if (p->images == s->images)
 		return;
 	p->images = s->images;
@@ -118,11 +169,27 @@ static void crash(struct sim *s, void *arg)
 	all_durable(p, p->acked, false, true, "a crash");
 }
 
+static void note_arrival(struct program *p, s32 psn)
+{
+	u32 i;
+
+	for (i = 0; i < p->posted; i++) {
+		struct request *w = &p->wr[i];
+
+		if (psn == (s32)w->last ||
+		    (w->opcode == CAIRN_WQE_READ && psn >= (s32)w->first &&
+		     psn < (s32)w->last))
+			w->arrived = true;
+	}
+}
+
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
 	struct program *p = qp->hooks.arg;
 	s32 psn = cairn_psn_diff(pkt->psn, p->a->psn);
 
+	if (qp == p->b)
+		note_arrival(p, psn);
 	if (qp != p->a || pkt->op->kind != CAIRN_KIND_PERSIST_ACK)
 		return;
 	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
@@ -130,8 +197,27 @@ static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 	p->seen = max(p->seen, psn);
 }
 
-static void check_durable(struct program *p, struct request *w)
+/* The weakest of what was written up to @w, or of what came behind it. */
+static void check_kind(struct program *p, const struct request *w, u8 durability)
 {
+	u32 i, least = 0, most = 0;
+
+	for (i = 0; i < p->posted; i++) {
+		if (!persists(&p->wr[i]))
+			continue;
+		if (&p->wr[i] <= w)
+			least = max(least, p->wr[i].kind + 1u);
+		if (p->wr[i].arrived)
+			most = max(most, p->wr[i].kind + 1u);
+	}
+	if (durability < least || durability > most)
+		sim_fail(p->s, "request %ld: durability %u, not %u to %u",
+			 (long)(w - p->wr), durability, least, most);
+}
+
+static void check_durable(struct program *p, struct request *w, u8 durability)
+{
+	check_kind(p, w, durability);
 	if (p->seen < (s32)w->last)
 		sim_fail(p->s, "request %ld is told durable before its ACK",
 			 (long)(w - p->wr));
@@ -148,18 +234,51 @@ static void on_send_cqe(struct program *p, const struct cairn_cqe *c)
 		sim_fail(p->s, "completion of %llu, expected %u",
 			 (unsigned long long)c->wr_id, p->completed - 1);
 	if (c->status) {
-		if (!p->failed)
-			sim_fail(p->s, "request %llu: status %u",
-				 (unsigned long long)c->wr_id, c->status);
+		if (!p->failed || c->durability)
+			sim_fail(p->s, "request %llu: status %u durability %u",
+				 (unsigned long long)c->wr_id, c->status,
+				 c->durability);
 		return;
 	}
 	w->completed = true;
 	if (persists(w) && !early(w))
-		check_durable(p, w);
+		check_durable(p, w, c->durability);
+	else if (c->durability)
+		sim_fail(p->s, "request %llu: durability %u, when received",
+			 (unsigned long long)c->wr_id, c->durability);
 	if (w->opcode == CAIRN_WQE_WRITE && w->kind != PLAIN &&
 	    !is_durable(p, w))
 		sim_fail(p->s, "WRITE %llu complete and not durable",
 			 (unsigned long long)c->wr_id);
+}
+
+/* The next message of early mode that has no durable completion, or NULL. */
+static struct request *next_told(struct program *p)
+{
+	while (p->told < p->posted && !early(&p->wr[p->told]))
+		p->told++;
+	return p->told < p->posted ? &p->wr[p->told] : NULL;
+}
+
+/* The connection has failed: a receive fails or is flushed, and nothing that was known
+ * to be durable has missed it. A peer whose port is unknown may not be heard.
+ */
+static void check_told_first(struct program *p, const struct cairn_cqe *c)
+{
+	const struct request *w = next_told(p);
+
+	if (!p->failed)
+		sim_fail(p->s, "receive %llu has status %u",
+			 (unsigned long long)c->wr_id, c->status);
+	if (w && w->completed && p->seen >= (s32)w->last && !p->strangers &&
+	    c->wr_id < p->err_recvs)
+		sim_fail(p->s, "request %ld was durable, and receive %llu has status %u",
+			 (long)(w - p->wr), (unsigned long long)c->wr_id,
+			 c->status);
+	if (c->opcode == CAIRN_CQE_RECV_DURABLE &&
+	    (!w || !w->completed || c->durability ||
+	     cairn_psn_diff(c->psn, p->a->psn) != (s32)w->last))
+		sim_fail(p->s, "a failed durable completion is not that of the oldest");
 }
 
 /* Early mode: the next one in order. */
@@ -168,20 +287,19 @@ static void on_told(struct program *p, const struct cairn_cqe *c)
 	struct request *w;
 
 	if (c->status) {
-		if (!p->failed)
-			sim_fail(p->s, "durable completion with status %u",
-				 c->status);
+		check_told_first(p, c);
 		return;
 	}
-	while (p->told < p->posted && !early(&p->wr[p->told]))
-		p->told++;
-	w = &p->wr[p->told++];
-	if (c->opcode != CAIRN_CQE_RECV_DURABLE || !w->completed ||
+	w = next_told(p);
+	if (!w || c->opcode != CAIRN_CQE_RECV_DURABLE || !w->completed ||
 	    cairn_psn_diff(c->psn, p->a->psn) != (s32)w->last ||
-	    c->persist_va != p->dst[w->kind]->va + w->off)
+	    c->persist_va != p->dst[w->kind]->va + w->off) {
 		sim_fail(p->s, "durable completion of request %u is wrong",
-			 p->told - 1);
-	check_durable(p, w);
+			 p->told);
+		return;
+	}
+	p->told++;
+	check_durable(p, w, c->durability);
 }
 
 /* The host at the target. */
@@ -270,6 +388,8 @@ static void add_request(struct program *p)
 
 	w->opcode = ops[sim_below(r, ARRAY_SIZE(ops))];
 	w->kind = sim_below(r, persists(w) ? PLAIN : KINDS);
+	if (w->kind < PLAIN && p->wrs < p->from[w->kind])
+		w->kind = EADR;
 	w->off = end + sim_below(r, 100);
 	w->len = sim_between(r, 1, sim_chance(r, 300) && end < AREA / 2 ?
 			     4 * pmtu : 100);
@@ -302,25 +422,43 @@ static bool post(struct program *p, u32 i)
 	return sim_queue_send(p->a, &wr);
 }
 
+/* Post a receive at the initiator (@end 0) or the target. */
+static bool post_recv(struct program *p, u32 end)
+{
+	struct cairn_sge sge = sim_sge(p->dst[PLAIN], AREA, AREA);
+	struct sim_qp *qp = end ? p->b : p->a;
+
+	if (p->recvs[end] == 2 * MAX_WRS ||
+	    !sim_queue_recv(qp->rq, p->recvs[end], &sge, end))
+		return false;
+	p->recvs[end]++;
+	return true;
+}
+
+/* Few receives for durable completions: some of those wait. */
+static void drip(struct sim *s, void *arg)
+{
+	struct program *p = arg;
+
+	if (p->a->c.state != CAIRN_QP_ERR && post_recv(p, 0))
+		sim_at(s, s->now + 1 + sim_below(&s->rand, p->drip_ns), drip, p);
+}
+
 static void pump(struct sim *s, void *arg)
 {
 	struct program *p = arg;
 	u32 burst = sim_between(&s->rand, 1, 8);
-	struct cairn_sge sge = sim_sge(p->dst[PLAIN], AREA, AREA);
 
 	while (burst-- && p->posted < p->wrs && post(p, p->posted))
 		p->posted++;
 	sim_doorbell(p->a);
-	while (p->recvs < 2 * MAX_WRS && sim_chance(&s->rand, 800)) {
-		if (!sim_queue_recv(p->a->rq, p->recvs, NULL, 0) ||
-		    !sim_queue_recv(p->b->rq, p->recvs, &sge, 1))
-			break;
-		p->recvs++;
-	}
+	while (sim_chance(&s->rand, 800) && post_recv(p, 1) &&
+	       (p->drip_ns || post_recv(p, 0)))
+		;
 	if (sim_chance(&s->rand, 200))
 		sim_turn(sim_chance(&s->rand, 500) ? p->a : p->b,
 			 sim_below(&s->rand, CAIRN_SIDES));
-	if (p->posted < p->wrs || p->recvs < 2 * MAX_WRS)
+	if (p->posted < p->wrs || p->recvs[1] < 2 * MAX_WRS)
 		sim_at(s, s->now + 1 + sim_below(&s->rand, 20 * SIM_US), pump,
 		       p);
 }
@@ -332,20 +470,34 @@ static void watch_qp(struct program *p, struct sim_qp *qp)
 	};
 }
 
-static void set_up(struct program *p, u64 seed, const struct sim_faults *faults)
+/* Weaker kinds come later, so that an answer is the first to name one. */
+static void set_up_regions(struct program *p)
 {
-	static const u16 pmtus[] = { 256, 1024, 4096 };
+	struct sim_rand *r = &p->s->rand;
+	u32 i;
+
+	p->src = sim_mr(p->s, 0, AREA, SIM_LOCAL);
+	p->results = sim_mr(p->s, 0, AREA, SIM_LOCAL);
+	p->dst[PLAIN] = sim_mr(p->s, 1, 2 * AREA, SIM_ALL);
+	for (i = 0; i < PLAIN; i++) {
+		p->dst[i] = sim_mr_persistent(p->s, 1, AREA, SIM_ALL,
+					      cairn_persist_method(i + 1));
+		p->dst[i]->durability = i + 1;
+		p->from[i] = sim_chance(r, 500) ? 0 : sim_below(r, MAX_WRS / 2);
+	}
+}
+
+static void set_up(struct program *p, u64 seed, const struct sim_faults *faults,
+		   const struct cairn_qp_attrs *attrs)
+{
 	struct sim_qp_init init = sim_rc;
-	struct cairn_qp_attrs attrs = sim_attrs;
 	struct pair pair;
 
 	init.sq_depth = 64;
 	init.rq_depth = 512;
-	attrs.pmtu = pmtus[seed % ARRAY_SIZE(pmtus)];
-	/* plain WRITEs with host flush get no answer for long */
-	attrs.timeout = 12 + seed % 4;
 	/* they wrap somewhere in the program */
-	pair = pair_near(seed, &init, &attrs, MAX_WRS, seed % 2);
+	p->strangers = seed % 2;
+	pair = pair_near(seed, &init, attrs, MAX_WRS, p->strangers);
 	p->s = pair.s;
 	p->a = pair.a;
 	p->b = pair.b;
@@ -357,13 +509,9 @@ static void set_up(struct program *p, u64 seed, const struct sim_faults *faults)
 	p->seen = -1;
 	p->persist_acked = -1;
 	p->acked = -1;
-	p->src = sim_mr(p->s, 0, AREA, SIM_LOCAL);
-	p->results = sim_mr(p->s, 0, AREA, SIM_LOCAL);
-	p->dst[NIC] = sim_mr_persistent(p->s, 1, AREA, SIM_ALL,
-					CAIRN_PERSIST_NIC);
-	p->dst[HOST] = sim_mr_persistent(p->s, 1, AREA, SIM_ALL,
-					 CAIRN_PERSIST_HOST);
-	p->dst[PLAIN] = sim_mr(p->s, 1, 2 * AREA, SIM_ALL);
+	set_up_regions(p);
+	if (sim_chance(&p->s->rand, 400))
+		p->drip_ns = SIM_US << sim_below(&p->s->rand, 13);
 	watch_qp(p, p->a);
 	watch_qp(p, p->b);
 }
@@ -374,7 +522,8 @@ static void finish(struct program *p)
 
 	if (!sim_run(p->s, 3600 * SIM_SEC))
 		sim_fail(p->s, "not at rest after an hour");
-	if (p->failed) {
+	/* a target that dies when all is done is not missed */
+	if (p->failed && !(p->s->dead[1] && p->a->c.state == CAIRN_QP_RTS)) {
 		ktap_eq(p->a->c.state, CAIRN_QP_ERR);
 		ktap_eq(p->completed, p->wrs);
 	} else if (!p->s->failures) {
@@ -388,18 +537,62 @@ static void finish(struct program *p)
 	sim_end(p->s);
 }
 
-static void run_seed(u64 seed, const struct sim_faults *faults, u16 fail)
+static struct program *run_begin(u64 seed, const struct sim_faults *faults,
+				 const struct cairn_qp_attrs *attrs)
 {
 	static struct program p;
 
 	memset(&p, 0, sizeof(p));
-	set_up(&p, seed, faults);
-	p.fail = fail;
+	set_up(&p, seed, faults, attrs);
 	p.abuse = 300;
 	while (p.wrs < MAX_WRS)
 		add_request(&p);
 	pump(p.s, &p);
-	finish(&p);
+	if (p.drip_ns)
+		drip(p.s, &p);
+	return &p;
+}
+
+static struct cairn_qp_attrs run_attrs(u64 seed)
+{
+	static const u16 pmtus[] = { 256, 1024, 4096 };
+	struct cairn_qp_attrs attrs = sim_attrs;
+
+	attrs.pmtu = pmtus[seed % ARRAY_SIZE(pmtus)];
+	/* plain WRITEs with host flush get no answer for long */
+	attrs.timeout = 12 + seed % 4;
+	return attrs;
+}
+
+static void run_seed(u64 seed, const struct sim_faults *faults, u16 fail)
+{
+	struct cairn_qp_attrs attrs = run_attrs(seed);
+	struct program *p = run_begin(seed, faults, &attrs);
+
+	p->fail = fail;
+	finish(p);
+}
+
+static void die(struct sim *s, void *arg)
+{
+	struct program *p = arg;
+
+	s->dead[1] = true;
+	p->failed = true;
+}
+
+/* The target dies. Few retries, so that the end comes while receives are posted. */
+static void run_to_death(u64 seed, const struct sim_faults *faults)
+{
+	struct cairn_qp_attrs attrs = run_attrs(seed);
+	struct program *p;
+
+	attrs.timeout = 8 + seed % 3;
+	attrs.retry_cnt = seed % 2;
+	p = run_begin(seed, faults, &attrs);
+	p->failed = true;
+	sim_at(p->s, p->s->now + sim_below(&p->s->rand, 500 * SIM_US), die, p);
+	finish(p);
 }
 
 static void a_good_network(void)
@@ -446,6 +639,34 @@ static void a_host_that_fails(void)
 						     .late_ns = 100000 }, 50);
 }
 
+/* Each failure is early or late, and what was said before it may be lost. */
+static void a_host_that_fails_and_loss(void)
+{
+	for_seeds(seed, 200)
+		run_seed(seed, &(struct sim_faults){ .loss = 100, .split = 300 },
+			 seed % 4 * 100 + 50);
+}
+
+/* Nothing is lost, and the host is slower than all retries of a plain peer. */
+static void a_slow_host_and_short_timeouts(void)
+{
+	for_seeds(seed, 100) {
+		struct cairn_qp_attrs attrs = run_attrs(seed);
+
+		attrs.timeout = 8 + seed % 3;
+		attrs.retry_cnt = 2 + seed % 3;
+		finish(run_begin(seed, &(struct sim_faults){
+			.dup = 20, .split = 300, .late_ns = 50000 }, &attrs));
+	}
+}
+
+static void a_target_that_dies(void)
+{
+	for_seeds(seed, 200)
+		run_to_death(seed, &(struct sim_faults){ .dup = 20, .split = 300,
+							 .late_ns = 100000 });
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(a_good_network),
 	KTAP(loss),
@@ -453,6 +674,9 @@ static const struct ktap_test tests[] = {
 	KTAP(reordering),
 	KTAP(all_at_once),
 	KTAP(a_host_that_fails),
+	KTAP(a_host_that_fails_and_loss),
+	KTAP(a_slow_host_and_short_timeouts),
+	KTAP(a_target_that_dies),
 };
 
 KTAP_MAIN(tests)

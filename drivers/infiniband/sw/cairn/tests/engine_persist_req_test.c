@@ -285,6 +285,48 @@ static void early_mode_waits_for_a_receive(void)
 	sim_end(r.s);
 }
 
+/* A message in default mode is reported before an earlier one in early mode that finds no
+ * receive. Its report covers that one.
+ */
+static void default_mode_passes_early_mode(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	persist_at(&r, 2, 8192, 100, 0);
+	sim_run(r.s, 500 * SIM_US);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_ok(is_durable(&r, 0, 100) && is_durable(&r, 8192, 100));
+	empty_recvs(r.a, 5, 1);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
+	ktap_eq(recv_cqe(r.a, 0)->psn, psn_of(&r, 0));
+	sim_end(r.s);
+}
+
+/* A durable completion of early mode covers an earlier message in default mode. */
+static void early_mode_waits_for_default_mode(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST), nic = r;
+
+	nic.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	empty_recvs(r.a, 5, 1);
+	empty_recvs(r.b, 1, 1);
+	persist_at(&r, 1, 0, 100, 0);
+	persist_at(&nic, 2, 8192, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(release(&r, 0, 0), 0);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
+	ktap_ok(r.a->cq[CAIRN_RESP].log[0].when >=
+		r.a->cq[CAIRN_REQ].log[0].when);
+	sim_end(r.s);
+}
+
 /* The WQE and its memory are the host's again while we probe. */
 static void early_probes_need_no_memory(void)
 {
@@ -376,6 +418,60 @@ static void early_failure_names_the_oldest(void)
 	ktap_eq(send_cqes(&r), 2);
 	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
 	sim_end(r.s);
+}
+
+enum end { END_NAK, END_SILENCE, END_REFUSED, ENDS };
+
+/* The first message is durable and found no receive. Then there are receives, and before
+ * the requester looks again, the second message or a later request fails.
+ */
+static void early_and_durable_is_told_before(enum end end)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r, bad;
+
+	attrs.timeout = 12;		/* 16.8 ms */
+	if (end == END_SILENCE)
+		attrs.retry_cnt = 0;
+	r = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+	bad = r;
+	bad.mb = sim_mr(r.s, 1, 4096, SIM_LOCAL);
+	empty_recvs(r.b, 1, 2);
+	persist_at(&r, 1, 0, 100, CAIRN_WQE_EARLY);
+	persist_at(&r, 2, 8192, 100, CAIRN_WQE_EARLY);
+	sim_run(r.s, SIM_MS);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, end == END_SILENCE ? 16400 * SIM_US : 200 * SIM_US);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	empty_recvs(r.a, 1, 3);
+	if (end == END_NAK)
+		ktap_eq(release(&r, 1, EIO), 0);
+	else if (end == END_SILENCE)
+		r.s->dead[1] = true;
+	else
+		rig_send(&bad, 3, CAIRN_WQE_WRITE, 10);
+	ktap_eq(r.a->cq[CAIRN_RESP].n, 0);
+	sim_run(r.s, 500 * SIM_US);
+	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
+	expect_cqe(r.a, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(recv_cqe(r.a, 0)->opcode, CAIRN_CQE_RECV_DURABLE);
+	ktap_eq(recv_cqe(r.a, 0)->psn, psn_of(&r, 0));
+	if (end == END_REFUSED) {
+		expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_REM_ACCESS_ERR);
+	} else {
+		expect_cqe(r.a, CAIRN_RESP, 1, 2, end == END_NAK ?
+			   CAIRN_CQE_REM_OP_ERR : CAIRN_CQE_RETRY_EXC_ERR);
+		ktap_eq(recv_cqe(r.a, 1)->psn, psn_of(&r, 1));
+	}
+	sim_end(r.s);
+}
+
+static void durable_is_told_before_a_failure(void)
+{
+	enum end end;
+
+	for (end = 0; end < ENDS; end++)
+		early_and_durable_is_told_before(end);
 }
 
 /* Without a receive nothing completes: the state of the queue pair says it. */
@@ -789,10 +885,13 @@ static const struct ktap_test tests[] = {
 	KTAP(an_error_behind_it_flushes_it),
 	KTAP(early_mode_tells_twice),
 	KTAP(early_mode_waits_for_a_receive),
+	KTAP(default_mode_passes_early_mode),
+	KTAP(early_mode_waits_for_default_mode),
 	KTAP(early_probes_need_no_memory),
 	KTAP(early_mode_tells_of_failure),
 	KTAP(early_and_not_received_fails_once),
 	KTAP(early_failure_names_the_oldest),
+	KTAP(durable_is_told_before_a_failure),
 	KTAP(early_failure_without_a_receive),
 	KTAP(early_records_are_bounded),
 	KTAP(early_records_survive_a_resize),

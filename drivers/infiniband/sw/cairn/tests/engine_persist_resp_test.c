@@ -133,7 +133,7 @@ static void the_host_is_asked(void)
 
 	watch(&r, &w, 64, 3000, 2);
 	rig_recv(&r, 9, 16);
-	persist_at(&r, 1, 64, 3000, CAIRN_WQE_SOLICITED);
+	persist_at(&r, 1, 64, 3000, 0);
 	sim_run(r.s, SIM_MS);
 	c = recv_cqe(r.b, 0);
 	expect_cqe(r.b, CAIRN_RESP, 0, 9, CAIRN_CQE_SUCCESS);
@@ -141,6 +141,7 @@ static void the_host_is_asked(void)
 	ktap_eq(c->persist_va, r.mb->va + 64);
 	ktap_eq(c->byte_len, 3000);
 	ktap_eq(c->psn, psn_of(&r, 2));
+	/* the peer has not asked for that */
 	ktap_eq(c->flags, CAIRN_CQE_SOLICITED);
 	ktap_ok(c->persist_token != 0);
 	ktap_eq(send_cqes(&r), 0);
@@ -324,16 +325,17 @@ static void tokens_do_not_come_again(void)
 
 static void tokens_die_with_the_region(void)
 {
-	u32 told;
+	u32 way;
 
-	for (told = 0; told < 2; told++) {
+	for (way = 0; way < 4; way++) {
 		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
 
 		rig_recv(&r, 1, 0);
-		persist(&r, 1, 100);
+		rig_send(&r, 1, way & 1 ? CAIRN_WQE_WRITE :
+			 CAIRN_WQE_WRITE_PERSIST, 100);
 		sim_run(r.s, SIM_MS);
 		r.mb->valid = false;
-		if (told)
+		if (way & 2)
 			sim_revoke(r.b, r.mb->key);
 		ktap_eq(release(&r, 0, 0), -ENOENT);
 		ktap_ok(sim_run(r.s, LONG_TIME));
@@ -357,20 +359,21 @@ static void tokens_die_with_the_queue_pair(void)
 	sim_end(r.s);
 }
 
-/* In time, too late, never, and beside messages of another region. */
+/* In time, too late, never; a WRITE_PERSIST and a plain WRITE. */
 static void a_region_limits_the_flush(void)
 {
 	static const u64 answers[] = { 4 * SIM_MS, 6 * SIM_MS, SIM_SEC };
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+	for (i = 0; i < 2 * ARRAY_SIZE(answers); i++) {
 		struct rig r = persist_rig(CAIRN_PERSIST_HOST);
-		bool late = i > 0;
+		bool late = i / 2 > 0;
 
 		r.mb->flush_limit = 5 * SIM_MS;
 		rig_recv(&r, 1, 0);
-		persist(&r, 1, 100);
-		sim_run(r.s, answers[i]);
+		rig_send(&r, 1, i % 2 ? CAIRN_WQE_WRITE :
+			 CAIRN_WQE_WRITE_PERSIST, 100);
+		sim_run(r.s, answers[i / 2]);
 		ktap_eq(r.b->count[CAIRN_CTR_PERSIST_LATE], late);
 		ktap_eq(release(&r, 0, 0), late ? -ENOENT : 0);
 		ktap_ok(sim_run(r.s, LONG_TIME));
@@ -467,6 +470,48 @@ static void answers_wait_for_a_plain_write(void)
 	}
 }
 
+/* A peer with a short timeout and two retries: RNR NAKs of the last packet hold it for as
+ * long as the host needs, and the ACK ends the wait.
+ */
+static void a_repeated_plain_write_is_held(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig r, o;
+	u32 i, rnrs = 0;
+
+	attrs.timeout = 8;		/* 1 ms */
+	attrs.retry_cnt = 2;
+	r = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+	o = r;
+	o.mb = sim_mr(r.s, 1, RIG_LEN, SIM_ALL);
+	rig_recv(&r, 1, 0);
+	rig_send(&r, 1, CAIRN_WQE_WRITE, 3 * PMTU);
+	rig_send(&o, 2, CAIRN_WQE_READ, 100);
+	rig_send(&o, 3, CAIRN_WQE_WRITE, 100);
+	sim_run(r.s, 2 * SIM_SEC);
+	ktap_eq(r.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(send_cqes(&r), 0);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
+	for (i = 0; i < r.s->n_sent; i++) {
+		const struct cairn_pkt *pkt = &r.s->sent[i].pkt;
+
+		if (r.s->sent[i].qp != r.b || pkt->op->kind != CAIRN_KIND_ACK ||
+		    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_RNR_NAK)
+			continue;
+		rnrs++;
+		ktap_eq(pkt->psn, psn_of(&r, 2));
+		ktap_eq(pkt->msn, 0);
+	}
+	/* rarely, in the end */
+	ktap_ok(rnrs > 5 && rnrs < 30);
+	ktap_eq(r.b->count[CAIRN_CTR_RNR_NAKS_SENT], rnrs);
+	ktap_eq(release(&r, 0, 0), 0);
+	sim_run(r.s, 100 * SIM_US);
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	sim_end(r.s);
+}
+
 /* NAKs acknowledge what is before them, too. */
 static void naks_do_not_pass_a_plain_write(void)
 {
@@ -525,6 +570,35 @@ static void a_failed_plain_write_is_naked(void)
 	sim_end(r.s);
 }
 
+/* Its answer leaves when the word is durable. */
+static enum sim_fate atomic_emit(struct sim_qp *qp, enum cairn_side_id side,
+				 const struct cairn_pkt *pkt)
+{
+	struct sim_mr *mr = qp->hooks.arg;
+
+	if (pkt->op->kind == CAIRN_KIND_ATOMIC_ACK &&
+	    memcmp(mr->shadow, mr->mem, 16))
+		sim_fail(qp->s, "an atomic is answered that is not durable");
+	return SIM_PASS;
+}
+
+static void atomics_are_durable(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
+	u64 word = 40, sum;
+
+	memcpy(r.mb->mem, &word, sizeof(word));
+	r.b->hooks.arg = r.mb;
+	r.b->hooks.emit = atomic_emit;
+	rig_send(&r, 1, CAIRN_WQE_FAA, 8);	/* adds 1 */
+	rig_send(&r, 2, CAIRN_WQE_FAA, 8);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	memcpy(&sum, r.mb->shadow, sizeof(sum));
+	ktap_eq(sum, 42);
+	sim_end(r.s);
+}
+
 /* One receive for both: the request to the host carries the immediate. */
 static void write_with_immediate_and_host_flush(void)
 {
@@ -537,7 +611,7 @@ static void write_with_immediate_and_host_flush(void)
 	sim_post_send(r.a, &wr);
 	sim_run(r.s, SIM_MS);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	ktap_eq(recv_cqe(r.b, 0)->flags, CAIRN_CQE_WITH_IMM);
+	ktap_eq(recv_cqe(r.b, 0)->flags, CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
 	ktap_eq(recv_cqe(r.b, 0)->imm_or_key, 0x1234);
 	ktap_eq(send_cqes(&r), 0);
 	ktap_eq(release(&r, 0, 0), 0);
@@ -721,6 +795,52 @@ static void msn_counts_what_is_acknowledged(void)
 	sim_end(r.s);
 }
 
+/* The ACK of an earlier request does not count the WRITE that waits behind it. */
+static void msn_of_an_earlier_request(bool again)
+{
+	struct rig r = scripted(CAIRN_PERSIST_HOST);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_WRITE_ONLY,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = r.b->c.qpn,
+		.psn = psn_of(&r, 2),
+		.payload_len = 10,
+		.va = r.mb->va,
+		.rkey = r.mb->key,
+		.dma_len = 10,
+	};
+
+	empty_recvs(r.b, 1, 3);
+	get(&r, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+	if (again) {
+		/* a READ behind it bounds the ACK of the duplicate */
+		get(&r, 1, (struct script){ CAIRN_BTH_READ_REQUEST, 0, 10 });
+		sim_inject(r.b, &pkt, r.ma->mem);
+		get(&r, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+		expect_answer(&r, CAIRN_BTH_ACK, 0);
+		ktap_eq(last_sent(r.b)->msn, 2);
+	} else {
+		/* one train: the WRITE asks for no ACK */
+		struct cairn_pkt send = pkt;
+
+		send.opcode = CAIRN_BTH_SEND_ONLY;
+		send.psn = psn_of(&r, 1);
+		send.payload_len = 0;
+		send.ack_req = true;
+		sim_inject_part(r.b, &send, NULL);
+		sim_inject(r.b, &pkt, r.ma->mem);
+		expect_answer(&r, CAIRN_BTH_ACK, 1);
+		ktap_eq(last_sent(r.b)->msn, 2);
+	}
+	sim_end(r.s);
+}
+
+static void msn_of_earlier_requests(void)
+{
+	msn_of_an_earlier_request(false);
+	msn_of_an_earlier_request(true);
+}
+
 /* A failure is reported even if an invalidation ends in the same turn. */
 static void failure_while_an_invalidation_waits(void)
 {
@@ -858,10 +978,10 @@ static void expect_durability(const struct rig *r, u32 n, u8 durability)
 		ktap_eq(r->a->cq[CAIRN_REQ].log[n].cqe.durability, durability);
 }
 
-static void post_into(const struct rig *r, struct sim_mr *mr, u64 id)
+static void post_into(const struct rig *r, struct sim_mr *mr, u64 id, u32 len)
 {
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, 100);
+	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, len);
 
 	wr.wr_id = id;
 	wr.remote_addr = mr->va;
@@ -871,7 +991,7 @@ static void post_into(const struct rig *r, struct sim_mr *mr, u64 id)
 
 static void write_into(const struct rig *r, struct sim_mr *mr, u64 id)
 {
-	post_into(r, mr, id);
+	post_into(r, mr, id, 100);
 	sim_run(r->s, SIM_SEC);
 }
 
@@ -895,12 +1015,66 @@ static void answers_name_the_weakest(void)
 	r.mb->durability = CAIRN_DURABILITY_EADR;
 	watch(&r, &w, 0, 0, 0);
 	w.drop = 1;
-	post_into(&r, other, 3);
-	post_into(&r, r.mb, 4);
+	post_into(&r, other, 3, 100);
+	post_into(&r, r.mb, 4, 100);
 	sim_run(r.s, SIM_SEC);
 	ktap_eq(w.drop, 0);
 	expect_durability(&r, 2, CAIRN_DURABILITY_EMULATED);
 	expect_durability(&r, 3, CAIRN_DURABILITY_EMULATED);
+	sim_end(r.s);
+}
+
+/* Each kind with each length: one packet or many. */
+static void every_length_names_its_kind(void)
+{
+	static const u32 lens[] = { 1, PMTU, PMTU + 1, 8 * PMTU, 40000 };
+	enum cairn_durability kind;
+	struct rig r;
+	u32 i;
+
+	for (kind = CAIRN_DURABILITY_EADR; kind <= CAIRN_DURABILITY_EMULATED;
+	     kind++) {
+		for (i = 0; i < ARRAY_SIZE(lens); i++) {
+			r = persist_rig(cairn_persist_method(kind));
+			r.mb->durability = kind;
+			empty_recvs(r.b, 1, 1);
+			post_into(&r, r.mb, 1, lens[i]);
+			sim_run(r.s, SIM_MS);
+			if (kind == CAIRN_DURABILITY_HOST)
+				ktap_eq(release(&r, 0, 0), 0);
+			ktap_ok(sim_run(r.s, SIM_SEC));
+			expect_durability(&r, 0, kind);
+			sim_end(r.s);
+		}
+	}
+}
+
+/* The answer that names the kind is lost, and the next is a failure. */
+static void a_failure_names_the_kind(void)
+{
+	struct rig r = persist_rig(CAIRN_PERSIST_HOST);
+	struct sim_mr *adr = sim_mr_persistent(r.s, 1, 4096, SIM_ALL,
+					       CAIRN_PERSIST_NIC);
+	struct sim_mr *emulated = sim_mr_persistent(r.s, 1, 4096, SIM_ALL,
+						    CAIRN_PERSIST_NIC);
+	struct watch w;
+
+	emulated->durability = CAIRN_DURABILITY_EMULATED;
+	empty_recvs(r.b, 1, 1);
+	write_into(&r, adr, 1);
+	expect_durability(&r, 0, CAIRN_DURABILITY_ADR);
+	watch(&r, &w, 0, 0, 0);
+	w.drop = 1;
+	post_into(&r, emulated, 2, 100);
+	post_into(&r, r.mb, 3, 100);
+	sim_run(r.s, 100 * SIM_US);
+	ktap_eq(w.drop, 0);
+	ktap_eq(release(&r, 0, EIO), 0);
+	ktap_ok(sim_run(r.s, LONG_TIME));
+	expect_cqe(r.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_durability(&r, 1, CAIRN_DURABILITY_EMULATED);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_REM_OP_ERR);
+	expect_durability(&r, 2, CAIRN_DURABILITY_UNKNOWN);
 	sim_end(r.s);
 }
 
@@ -946,9 +1120,12 @@ static void strange_durability_is_unknown(void)
 {
 	struct rig r = persist_rig(CAIRN_PERSIST_NIC);
 
-	r.mb->durability = CAIRN_DURABILITY_EMULATED + 1;
+	r.mb->durability = CAIRN_DURABILITY_EADR;
 	write_into(&r, r.mb, 1);
-	expect_durability(&r, 0, CAIRN_DURABILITY_UNKNOWN);
+	expect_durability(&r, 0, CAIRN_DURABILITY_EADR);
+	r.mb->durability = CAIRN_DURABILITY_EMULATED + 1;
+	write_into(&r, r.mb, 2);
+	expect_durability(&r, 1, CAIRN_DURABILITY_UNKNOWN);
 	sim_end(r.s);
 }
 
@@ -986,18 +1163,23 @@ static const struct ktap_test tests[] = {
 	KTAP(a_late_flush_waits_for_its_turn),
 	KTAP(a_reset_forgets_tokens),
 	KTAP(answers_wait_for_a_plain_write),
+	KTAP(a_repeated_plain_write_is_held),
 	KTAP(naks_do_not_pass_a_plain_write),
 	KTAP(a_failed_plain_write_is_naked),
+	KTAP(atomics_are_durable),
 	KTAP(write_with_immediate_and_host_flush),
 	KTAP(duplicates_follow_the_watermark),
 	KTAP(watermark_of_a_former_lap),
 	KTAP(duplicate_of_a_message_under_way),
 	KTAP(opcodes_do_not_mix),
 	KTAP(msn_counts_what_is_acknowledged),
+	KTAP(msn_of_earlier_requests),
 	KTAP(failure_while_an_invalidation_waits),
 	KTAP(a_word_between_packets_is_whole),
 	KTAP(a_held_word_dies_with_its_message),
 	KTAP(answers_name_the_weakest),
+	KTAP(every_length_names_its_kind),
+	KTAP(a_failure_names_the_kind),
 	KTAP(empty_messages_ask),
 	KTAP(strange_durability_is_unknown),
 	KTAP(received_names_no_durability),

@@ -279,7 +279,7 @@ int cairn_env_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort();
 int cairn_env_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,
 		    enum cairn_access access) { abort(); }
 int cairn_env_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
-		     u64 *orig) { abort(); }
+		     u64 *orig, enum cairn_persist *persist) { abort(); }
 int cairn_env_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
 int cairn_env_local(struct cairn_qpc *c,
 		    const struct cairn_send_wqe *wqe) { abort(); }

@@ -114,10 +114,13 @@ static inline enum sim_fate watch_emit(struct sim_qp *qp, enum cairn_side_id sid
 				const struct cairn_pkt *pkt)
 {
 	struct watch *w = qp->hooks.arg;
+	u8 type = pkt->syndrome & CAIRN_AETH_TYPE_MASK;
+	/* a NAK speaks of the packets before its own */
+	u32 first = cairn_psn_add(w->from, pkt->op->kind == CAIRN_KIND_ACK && type);
 
 	if (side != CAIRN_RESP)
 		return SIM_PASS;
-	if (w->len && cairn_psn_diff(pkt->psn, w->from) >= 0) {
+	if (w->len && cairn_psn_diff(pkt->psn, first) >= 0) {
 		w->answers++;
 		if (memcmp(w->mb->shadow + w->off, w->want, w->len))
 			w->early++;

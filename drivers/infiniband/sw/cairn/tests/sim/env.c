@@ -186,9 +186,10 @@ u32 cairn_env_random(struct cairn_qpc *q)
 }
 
 int cairn_env_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
-		     u64 *orig)
+		     u64 *orig, enum cairn_persist *persist)
 {
 	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_mr *mr;
 	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
 			  CAIRN_ACCESS_REMOTE_ATOMIC);
 	u64 v;
@@ -209,6 +210,10 @@ int cairn_env_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 		v = pkt->swap_add;
 	memcpy(p, &v, sizeof(v));
 	qp->atomics++;
+	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
+	*persist = mr->persist;
+	if (mr->persist == CAIRN_PERSIST_NIC)
+		sim_writeback(qp, mr, p - mr->mem, sizeof(u64));
 	return 0;
 }
 
