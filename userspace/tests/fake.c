@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -26,9 +27,11 @@ struct fake fake;
 void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __real_munmap(void *addr, size_t len);
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_munmap(void *addr, size_t len);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr);
 static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr);
@@ -53,6 +56,15 @@ int __wrap_munmap(void *addr, size_t len)
 {
 	fake.maps--;
 	return __real_munmap(addr, len);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (!fake.clock_ns)
+		return __real_clock_gettime(clock, now);
+	now->tv_sec = (time_t)(fake.clock_ns / 1000000000);
+	now->tv_nsec = (long)(fake.clock_ns % 1000000000);
+	return 0;
 }
 
 static int take_ioctl_error(void)
@@ -86,13 +98,26 @@ static void method_doorbell(const struct ib_uverbs_attr *attr)
 	}
 }
 
-static void method_persist_done(const struct ib_uverbs_attr *attr)
+static int method_persist_done(const struct ib_uverbs_ioctl_hdr *hdr)
 {
-	assert(attr->attr_id == CAIRN_ATTR_PERSIST_DONE &&
-	       attr->len == sizeof(fake.persist_done));
+	const struct ib_uverbs_attr *attr = hdr->attrs;
+	size_t size = sizeof(fake.persist_done[0]);
+
+	assert(attr->attr_id == CAIRN_ATTR_PERSIST_DONE && attr->len &&
+	       attr->len <= sizeof(fake.persist_done) && !(attr->len % size));
 	fake.persist_dones++;
-	memcpy(&fake.persist_done, (void *)(uintptr_t)attr->data,
-	       sizeof(fake.persist_done));
+	fake.persist_answers = attr->len / size;
+	memcpy(fake.persist_done, (void *)(uintptr_t)attr->data, attr->len);
+	if (hdr->num_attrs == 1)
+		return 0;
+	assert(attr[1].attr_id == CAIRN_ATTR_PERSIST_DONE_REFUSED &&
+	       attr[1].len == sizeof(fake.persist_refused));
+	memcpy((void *)(uintptr_t)attr[1].data, &fake.persist_refused,
+	       sizeof(fake.persist_refused));
+	if (!fake.persist_refused)
+		return 0;
+	errno = ENOENT;
+	return -1;
 }
 
 static void method_set_idle(const struct ib_uverbs_attr *attr)
@@ -220,14 +245,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);
 	if (hdr->method_id == CAIRN_METHOD_DEREG_MR)
 		return fake_release(hdr);
+	if (hdr->method_id == CAIRN_METHOD_PERSIST_DONE)
+		return method_persist_done(hdr);
 	assert(hdr->num_attrs == 1 || hdr->attrs[1].len == 0);
 	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
 	switch (hdr->method_id) {
 	case CAIRN_METHOD_DOORBELL:
 		method_doorbell(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_PERSIST_DONE:
-		method_persist_done(&hdr->attrs[0]);
 		break;
 	case CAIRN_METHOD_QUERY_DEVICE:
 		method_query_device(&hdr->attrs[0]);

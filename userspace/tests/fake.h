@@ -43,8 +43,9 @@ struct fake {
 	uint64_t looked_at;		/* the handle of the last one */
 	uint32_t rung;			/* queues of all doorbells */
 	struct cairn_doorbell doorbell;	/* the last */
-	struct cairn_persist_done persist_done;	/* the last */
-	int persist_dones;
+	struct cairn_persist_done persist_done[CAIRN_MAX_PERSIST_DONES];	/* the last */
+	size_t persist_answers;		/* of them */
+	int persist_dones;		/* calls */
 	struct cairn_set_idle set_idle;	/* the last */
 	struct cairn_set_loopback set_loopback;	/* the last */
 	struct cairn_set_flush_limit flush_limit;	/* the last */
@@ -70,6 +71,8 @@ struct fake {
 	int fail_err;			/* ... with this */
 	void (*edit)(struct cairn_ring_desc *desc);	/* before answering */
 	void (*on_doorbell)(const struct cairn_doorbell *db);
+	uint64_t persist_refused;	/* answered to PERSIST_DONE */
+	uint64_t clock_ns;		/* of every clock; 0: the real time */
 	int ioctl_errors[4];		/* consumed from the front, then 0 */
 	uint32_t abi_version;
 	uint32_t page_size;

@@ -175,14 +175,14 @@ static void release(void)
 	errno = 77;
 	ktap_eq(cairndv_persist_done(ctx, 0x0123456789abcdef, 0), 0);
 	ktap_eq(fake.persist_dones, 1);
-	ktap_eq(fake.persist_done.token, 0x0123456789abcdef);
-	ktap_eq(fake.persist_done.status, 0);
-	ktap_eq(fake.persist_done.reserved, 0);
+	ktap_eq(fake.persist_done[0].token, 0x0123456789abcdef);
+	ktap_eq(fake.persist_done[0].status, 0);
+	ktap_eq(fake.persist_done[0].reserved, 0);
 	fake.ioctl_errors[0] = EINTR;	/* the call is repeated */
 	ktap_eq(cairndv_persist_done(ctx, 7, EIO), 0);
 	ktap_eq(fake.persist_dones, 2);
-	ktap_eq(fake.persist_done.token, 7);
-	ktap_eq(fake.persist_done.status, EIO);
+	ktap_eq(fake.persist_done[0].token, 7);
+	ktap_eq(fake.persist_done[0].status, EIO);
 	fake.ioctl_errors[0] = ENOENT;
 	ktap_eq(cairndv_persist_done(ctx, 7, 0), ENOENT);
 	fake.ioctl_errors[0] = EPROTONOSUPPORT;
@@ -190,6 +190,46 @@ static void release(void)
 	ktap_eq(cairndv_persist_done(ctx, 7, -EIO), EINVAL);
 	ktap_eq(fake.persist_dones, 2);
 	ktap_eq(errno, 77);
+	close_ctx();
+}
+
+static void release_many(void)
+{
+	struct cairndv_persist_answer answers[65] = {};
+	uint64_t refused = 77;
+
+	for (uint32_t i = 0; i < 65; i++)
+		answers[i] = (struct cairndv_persist_answer){
+			.token = 1000 + i, .status = i % 3 ? 0 : EIO,
+		};
+	open_ctx();
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 64, &refused), 0);
+	ktap_eq(fake.persist_dones, 1);
+	ktap_eq(fake.persist_answers, 64);
+	ktap_eq(refused, 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		ktap_eq(fake.persist_done[i].token, 1000 + i);
+		ktap_eq(fake.persist_done[i].status, i % 3 ? 0 : EIO);
+		ktap_eq(fake.persist_done[i].reserved, 0);
+	}
+	ktap_eq(cairndv_persist_done_all(ctx, answers + 5, 1, NULL), 0);
+	ktap_eq(fake.persist_answers, 1);
+	ktap_eq(fake.persist_done[0].token, 1005);
+	fake.persist_refused = 1ULL << 63 | 4;
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 64, &refused), ENOENT);
+	ktap_eq(refused, 1ULL << 63 | 4);
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 64, NULL), ENOENT);
+	ktap_eq(fake.persist_dones, 4);
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 0, NULL), EINVAL);
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 65, NULL), EINVAL);
+	answers[3].status = -EIO;
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 4, NULL), EINVAL);
+	answers[3].status = 0;
+	answers[3].reserved = 1;
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 4, NULL), EINVAL);
+	ktap_eq(fake.persist_dones, 4);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 1, NULL), EOPNOTSUPP);
 	close_ctx();
 }
 
@@ -323,6 +363,7 @@ static void other_devices(void)
 	ktap_eq(cairndv_poll_cq(&cq, 1, &wc, &info), -EOPNOTSUPP);
 	ktap_eq(cairndv_wc_read_persist(&cqx, &info), EOPNOTSUPP);
 	ktap_eq(cairndv_persist_done(&foreign, 1, 0), EOPNOTSUPP);
+	ktap_eq(cairndv_persist_done_all(&foreign, NULL, 1, NULL), EOPNOTSUPP);
 	ktap_eq(fake.persist_dones, 0);
 	close_ctx();
 }
@@ -335,6 +376,7 @@ static const struct ktap_test tests[] = {
 	KTAP(flush_limit),
 	KTAP(device_query),
 	KTAP(release),
+	KTAP(release_many),
 	KTAP(poll_with_info),
 	KTAP(read_from_extended),
 	KTAP(other_devices),

@@ -574,13 +574,18 @@ struct cairn_doorbell {
 #define CAIRN_MAX_DOORBELLS	64
 
 /*
- * Host flush: the range of one CAIRN_CQE_RECV_PERSIST is durable, or will not
- * be. ENOENT: no such token is outstanding in this context (unknown, used,
- * late, of another process). Input: struct cairn_persist_done.
+ * Host flush: the range of one CAIRN_CQE_RECV_PERSIST is durable, or will not be. Input: 1
+ * to CAIRN_MAX_PERSIST_DONES of struct cairn_persist_done. All are taken but those that
+ * are refused: no such token is outstanding in this context (unknown, used, late, of
+ * another process). If any is refused the error is ENOENT, and the output, which may be
+ * left out, is a __u64 with a bit for each.
  */
 enum cairn_persist_done_attrs {
 	CAIRN_ATTR_PERSIST_DONE = (1U << 12),
+	CAIRN_ATTR_PERSIST_DONE_REFUSED,
 };
+
+#define CAIRN_MAX_PERSIST_DONES	64
 
 struct cairn_persist_done {
 	__aligned_u64 token;

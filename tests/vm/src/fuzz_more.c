@@ -308,6 +308,7 @@ static void group_calls(void)
 	struct ibv_sge sge = { (uintptr_t)arena, below(5000), of ? of->lkey : 0 };
 	struct cairndv_group_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .quorum = below(4), .dest = dest,
+		.durability = one_in(3) ? below(6) : 0,
 	};
 	struct cairndv_group_wc wc[4];
 	struct ibv_qp *of_group[4];
@@ -332,6 +333,20 @@ static void group_calls(void)
 	}
 }
 
+static void fuzz_answers(struct ibv_context *of)
+{
+	struct cairndv_persist_answer answers[CAIRNDV_PERSIST_ANSWERS];
+	uint64_t refused;
+	u32 i, n = 1 + below(CAIRNDV_PERSIST_ANSWERS);
+
+	for (i = 0; i < n; i++)
+		answers[i] = (struct cairndv_persist_answer){
+			.token = one_in(2) ? number() : below(64) << 8,
+			.status = below(2),
+		};
+	cairndv_persist_done_all(of, answers, n, one_in(2) ? &refused : NULL);
+}
+
 static void of_device(void)
 {
 	struct ibv_context *of = any_ctx();
@@ -345,6 +360,7 @@ static void of_device(void)
 	cairndv_set_idle_time(of, one_in(4) ? number() : below(1000));
 	cairndv_set_loopback(of, one_in(8) ? number() : below(3));
 	cairndv_persist_done(of, one_in(2) ? number() : below(64), below(2));
+	fuzz_answers(of);
 	cairndv_query_release(of, number());
 }
 

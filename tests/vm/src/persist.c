@@ -652,6 +652,7 @@ static void replicas(void)
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.wr_id, 7);
 	ktap_eq(wc.durable, 2);
+	ktap_eq(wc.durability, CAIRNDV_DURABILITY_EMULATED);
 	ktap_eq(cairndv_persist_group_released(group), 0);
 	must(!done(f[2].token, EIO));
 	wc = next_of_group(group);
@@ -666,6 +667,71 @@ static void replicas(void)
 	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
 	cairndv_persist_group_destroy(group);
 	/* the shared CQ last */
+	for (i = 3; i--;)
+		pair_destroy(&p[i]);
+}
+
+/* A member that hangs is dropped, comes back with a new queue pair, and leaves again. */
+static void replicas_change(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_group_dest dest[2] = {};
+	struct cairndv_persist_info f;
+	struct cairndv_persist_group *group;
+	struct cairndv_group_wc wc;
+	struct ibv_qp *qp[2];
+	struct ibv_sge sge;
+	struct cairndv_group_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .quorum = 1,
+		.dest = dest, .durability = CAIRNDV_DURABILITY_HOST,
+	};
+	struct pair p[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		pair_create_with(&p[i], VT_HOST, &o);
+		o.send_cq = p[0].a.scq;
+		post_recvs(&p[i].b, 7, 4);
+	}
+	for (i = 0; i < 2; i++) {
+		qp[i] = p[i].a.qp;
+		dest[i].remote_addr = (uintptr_t)p[i].to.buf;
+		dest[i].rkey = p[i].to.mr->rkey;
+	}
+	group = cairndv_persist_group_create(qp, 2, 4);
+	must(group);
+	must(!cairndv_persist_group_set_deadline(group, 1, vt_ms(1500)));
+	sge = (struct ibv_sge){ (uintptr_t)p[0].a.buf, 3000, p[0].a.mr->lkey };
+	must(!cairndv_persist_group_post(group, &wr));
+	f = next_flush(&p[0], 7);
+	must(!done(f.token, 0));
+	wc = next_of_group(group);
+	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	ktap_eq(wc.durability, CAIRNDV_DURABILITY_HOST);
+	/* the program of the second one does not answer */
+	wc = next_of_group(group);
+	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
+	ktap_eq(wc.target, 1);
+	ktap_eq(wc.wr_id, 1);
+	ktap_eq(wc.status, IBV_WC_RESP_TIMEOUT_ERR);
+	while (cairndv_persist_group_join(group, 1, p[2].a.qp) == EBUSY)
+		must(!cairndv_persist_group_poll(group, 1, &wc));
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	dest[1].remote_addr = (uintptr_t)p[2].to.buf;
+	dest[1].rkey = p[2].to.mr->rkey;
+	wr.wr_id = 2;
+	wr.quorum = 2;
+	must(!cairndv_persist_group_post(group, &wr));
+	f = next_flush(&p[2], 7);
+	must(!done(f.token, 0));
+	f = next_flush(&p[0], 8);
+	must(!done(f.token, 0));
+	wc = next_of_group(group);
+	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	ktap_eq(wc.durable, 2);
+	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
+	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
+	cairndv_persist_group_destroy(group);
 	for (i = 3; i--;)
 		pair_destroy(&p[i]);
 }
@@ -706,6 +772,99 @@ static void host_plain_write(void)
 	ktap_ok(nothing(p.a.scq));
 	must(!done(f.token, 0));
 	next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&p);
+}
+
+/* The peer knows nothing of persistence, its retries last for 0.2 s, and the host takes
+ * ten times that.
+ */
+static void plain_slow(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	unsigned int idle = 0;
+	struct ibv_wc wc;
+	struct pair p;
+	int i, n;
+
+	o.timeout = 14;
+	o.retry_cnt = 2;
+	pair_create_with(&p, VT_HOST, &o);
+	post_recvs(&p.b, 3, 2);
+	for (i = 0; i < 2; i++) {
+		wr = write_wr(&p, &sge, i, i * 4096, i * 4096, 3000);
+		wr.opcode = IBV_WR_RDMA_WRITE;
+		post(&p, &wr);
+	}
+	for (i = 0; i < 2; i++) {
+		f = next_flush(&p, 3 + i);
+		usleep(2000000);
+		ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+		must(!done(f.token, 0));
+		while (!(n = ibv_poll_cq(p.a.scq, 1, &wc)))
+			vt_relax(&idle);
+		must(n == 1);
+		ktap_eq(wc.wr_id, i);
+		ktap_eq(wc.status, IBV_WC_SUCCESS);
+	}
+	pair_destroy(&p);
+}
+
+/* A program that waits for solicited events is asked, although the peer has none. */
+static void host_wakes(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info f;
+	struct pair p;
+
+	o.channel = true;
+	pair_create_with(&p, VT_HOST, &o);
+	post_recvs(&p.b, 3, 1);
+	must(!ibv_req_notify_cq(p.b.rcq, 1));
+	post_write(&p, 1, 0, 100, 0);
+	must(vt_event(p.b.rchan, LONG_MS));
+	f = next_flush(&p, 3);
+	must(!done(f.token, 0));
+	next_written(&p, 1);
+	pair_destroy(&p);
+}
+
+/* 64 messages, one flush, one call. */
+static void host_group_commit(void)
+{
+	struct cairndv_persist_answer answers[CAIRNDV_PERSIST_ANSWERS] = {};
+	struct vt_opts o = VT_OPTS;
+	uint64_t refused = 1;
+	struct pair p;
+	int i;
+
+	o.cqe = 2 * CAIRNDV_PERSIST_ANSWERS;
+	pair_create_with(&p, VT_HOST, &o);
+	post_recvs(&p.b, 0, CAIRNDV_PERSIST_ANSWERS);
+	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		post_write(&p, i, i * 64, 64, 0);
+	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		answers[i].token = next_flush(&p, i).token;
+	ktap_ok(nothing(p.a.scq));
+	/* one that is wrong stops none, and is named */
+	answers[63].token ^= 1ULL << 40;
+	answers[2].token ^= 1 << 8;
+	ktap_eq(cairndv_persist_done_all(db.ctx, answers,
+					 CAIRNDV_PERSIST_ANSWERS, &refused),
+		ENOENT);
+	ktap_eq(refused, 1ULL << 63 | 1 << 2);
+	next_written(&p, 0);
+	next_written(&p, 1);
+	ktap_ok(nothing(p.a.scq));
+	answers[63].token ^= 1ULL << 40;
+	answers[2].token ^= 1 << 8;
+	answers[3] = answers[63];
+	ktap_eq(cairndv_persist_done_all(db.ctx, answers + 2, 2, &refused), 0);
+	ktap_eq(refused, 0);
+	for (i = 2; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		next_written(&p, i);
 	pair_destroy(&p);
 }
 
@@ -1230,7 +1389,9 @@ static void target_dies(void)
 	X(region_kind) X(pipelined)					\
 	X(extended) X(not_persistent) X(plain_write) X(early_nic)			\
 	X(early_waits_for_receive)					\
-	X(host_flush) X(host_order) X(replicas) X(host_failure) X(host_plain_write)	\
+	X(host_flush) X(host_order) X(replicas) X(replicas_change)			\
+	X(host_failure) X(host_plain_write)				\
+	X(plain_slow) X(host_wakes) X(host_group_commit)		\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit) X(overlap)				\
 	X(release_beside_a_slow_flush) X(fence)				\

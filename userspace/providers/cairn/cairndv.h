@@ -306,6 +306,22 @@ int cairndv_wc_read_persist(struct ibv_cq_ex *cq,
 int cairndv_persist_done(struct ibv_context *context, uint64_t token,
 			 int status);
 
+#define CAIRNDV_PERSIST_ANSWERS	64	/* of one call */
+
+struct cairndv_persist_answer {
+	uint64_t token;
+	int32_t status;		/* as above */
+	uint32_t reserved;
+};
+
+/*
+ * The same for 1 to CAIRNDV_PERSIST_ANSWERS tokens in one call. All are taken but those
+ * that are not outstanding: ENOENT, and @refused, unless NULL, has a bit for each.
+ */
+int cairndv_persist_done_all(struct ibv_context *context,
+			     const struct cairndv_persist_answer *answers,
+			     uint32_t num, uint64_t *refused);
+
 /*
  * One message to several targets: see cairndv_persist_group(3).
  */
@@ -316,7 +332,9 @@ int cairndv_persist_done(struct ibv_context *context, uint64_t token,
 
 struct cairndv_persist_group;
 
-/* RC queue pairs with one send CQ, for the group alone; @depth: messages in flight */
+/* RC queue pairs with one send CQ, for the group alone; NULL: a place that is empty;
+ * @depth: messages in flight
+ */
 struct cairndv_persist_group *
 cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 			     uint32_t depth);
@@ -334,7 +352,8 @@ struct cairndv_group_wr {
 	int num_sge;
 	unsigned int send_flags;	/* INLINE, FENCE, SOLICITED */
 	uint32_t quorum;		/* how many targets are enough */
-	uint32_t reserved;
+	/* enum cairndv_durability: targets with a weaker kind do not count; 0: all do */
+	uint32_t durability;
 	const struct cairndv_group_dest *dest;	/* of each target */
 };
 
@@ -344,7 +363,7 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 enum cairndv_group_kind {
 	CAIRNDV_GROUP_DURABLE = 1,	/* on enough targets */
 	CAIRNDV_GROUP_FAILED = 2,	/* on too few targets */
-	CAIRNDV_GROUP_TARGET = 3,	/* a target failed permanently */
+	CAIRNDV_GROUP_TARGET = 3,	/* a target failed */
 };
 
 struct cairndv_group_wc {
@@ -354,7 +373,8 @@ struct cairndv_group_wc {
 	uint32_t target;	/* ..._TARGET only, like the following */
 	uint32_t status;	/* enum ibv_wc_status */
 	uint32_t vendor_err;
-	uint32_t reserved;
+	/* enum cairndv_durability: the weakest of those that count so far */
+	uint32_t durability;
 };
 
 /* Return: the number of completions and failures in @wc, or a negative errno. */
@@ -362,6 +382,16 @@ int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 			       struct cairndv_group_wc *wc);
 /* Return: how many messages every target has answered; their memory is free. */
 uint64_t cairndv_persist_group_released(const struct cairndv_persist_group *group);
+
+/* A target that does not answer a message within @ms is dropped; 0: no limit. */
+int cairndv_persist_group_set_deadline(struct cairndv_persist_group *group,
+				       uint32_t target, uint32_t ms);
+/* Go on without @target: its queue pair moves to the error state. */
+int cairndv_persist_group_drop(struct cairndv_persist_group *group,
+			       uint32_t target);
+/* @qp takes the place of a target that has failed or was dropped; NULL: leave it empty. */
+int cairndv_persist_group_join(struct cairndv_persist_group *group,
+			       uint32_t target, struct ibv_qp *qp);
 
 #pragma GCC visibility pop
 

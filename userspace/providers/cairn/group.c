@@ -6,11 +6,17 @@
  * A message keeps a slot until every target has answered. The wr_id of a work request
  * is the number of its message and that of the target. Each group has numbers of its
  * own, because requests of an earlier group may still complete.
+ *
+ * A target that has failed or is dropped keeps its place. Its queue pair is in the error
+ * state and answers with errors, so messages are released as before. Then another queue
+ * pair can take the place.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "dv.h"
+#include "qp.h"
 #include "send.h"
 
 #define GROUP_TARGET_BITS	8
@@ -26,9 +32,17 @@ _Static_assert(sizeof(struct cairndv_group_wc) == 32,
 struct group_slot {
 	uint64_t wr_id;
 	uint64_t pending;		/* targets that have not answered */
+	uint64_t posted_ns;		/* valid if a target has a limit */
 	uint32_t quorum;
-	uint32_t durable;
+	uint32_t durable;		/* targets that count */
+	uint8_t weakest;		/* enum cairndv_durability that counts; 0: any */
+	uint8_t durability;		/* the weakest of those that count */
 	bool told;
+};
+
+struct group_member {
+	uint64_t limit_ns;		/* to answer a message; 0: none */
+	uint64_t oldest;		/* it has answered all messages before */
 };
 
 struct cairndv_persist_group {
@@ -42,7 +56,9 @@ struct cairndv_persist_group {
 	struct cairndv_group_wc *event;
 	uint32_t event_room;
 	uint64_t events, told;
-	struct ibv_qp *qp[];
+	uint32_t limits;		/* targets that have one */
+	struct group_member *member;
+	struct ibv_qp *qp[];		/* NULL: an empty place, which has failed */
 };
 
 static uint32_t group_count(uint64_t targets)
@@ -61,23 +77,41 @@ static uint64_t group_all(const struct cairndv_persist_group *group)
 	return ~0ULL >> (64 - group->num);
 }
 
+/* Return: 0, or the errno if @new does not fit to the first @num of @qp and to @cq. */
+static int group_check_qp(struct ibv_qp *const *qp, uint32_t num,
+			  const struct ibv_qp *new, const struct ibv_cq *cq)
+{
+	if (!cairn_dv_owns(new->context))
+		return EOPNOTSUPP;
+	if (new->qp_type != IBV_QPT_RC || new->send_cq != cq)
+		return EINVAL;
+	for (uint32_t i = 0; i < num; i++)
+		if (qp[i] == new)
+			return EINVAL;
+	return 0;
+}
+
+/* The completion queue of all, or NULL if all places are empty. */
+static struct ibv_cq *group_cq(struct ibv_qp *const *qp, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		if (qp[i])
+			return qp[i]->send_cq;
+	return NULL;
+}
+
 /* Return: 0, or the errno if these queue pairs cannot form a group. */
 static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
 {
+	int err = 0;
+
 	if (!num || num > CAIRNDV_GROUP_MAX ||
-	    !depth || depth > CAIRNDV_GROUP_MAX_DEPTH)
+	    !depth || depth > CAIRNDV_GROUP_MAX_DEPTH || !group_cq(qp, num))
 		return EINVAL;
-	for (uint32_t i = 0; i < num; i++) {
-		if (!cairn_dv_owns(qp[i]->context))
-			return EOPNOTSUPP;
-		if (qp[i]->qp_type != IBV_QPT_RC ||
-		    qp[i]->send_cq != qp[0]->send_cq)
-			return EINVAL;
-		for (uint32_t j = 0; j < i; j++)
-			if (qp[j] == qp[i])
-				return EINVAL;
-	}
-	return 0;
+	for (uint32_t i = 0; i < num && !err; i++)
+		if (qp[i])
+			err = group_check_qp(qp, i, qp[i], group_cq(qp, num));
+	return err;
 }
 
 static uint64_t group_first_number(void)
@@ -104,14 +138,20 @@ cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 	group->event_room = depth + num;
 	group->slot = calloc(depth, sizeof(*group->slot));
 	group->event = calloc(group->event_room, sizeof(*group->event));
-	if (!group->slot || !group->event) {
+	group->member = calloc(num, sizeof(*group->member));
+	if (!group->slot || !group->event || !group->member) {
 		cairndv_persist_group_destroy(group);
 		errno = ENOMEM;
 		return NULL;
 	}
-	group->cq = qp[0]->send_cq;
+	group->cq = group_cq(qp, num);
 	group->num = num;
 	group->first = group_first_number();
+	for (uint32_t i = 0; i < num; i++) {
+		group->member[i].oldest = group->first;
+		if (!qp[i])
+			group->failed |= 1ULL << i;
+	}
 	group->posted = group->first;
 	group->released = group->first;
 	group->depth = depth;
@@ -123,6 +163,7 @@ void cairndv_persist_group_destroy(struct cairndv_persist_group *group)
 {
 	free(group->slot);
 	free(group->event);
+	free(group->member);
 	free(group);
 }
 
@@ -139,6 +180,7 @@ static void group_settle(struct cairndv_persist_group *group,
 	struct cairndv_group_wc event = {
 		.wr_id = slot->wr_id,
 		.durable = slot->durable,
+		.durability = slot->durable ? slot->durability : 0,
 	};
 
 	if (slot->told)
@@ -201,6 +243,7 @@ static int group_may_post(const struct cairndv_persist_group *group,
 	int err = 0;
 
 	if (!wr->quorum || wr->quorum > group->num ||
+	    wr->durability > CAIRNDV_DURABILITY_EMULATED ||
 	    wr->send_flags & ~(unsigned int)(IBV_SEND_INLINE | IBV_SEND_FENCE |
 					     IBV_SEND_SOLICITED))
 		return EINVAL;
@@ -236,6 +279,14 @@ static uint64_t group_put(const struct cairndv_persist_group *group,
 	return put & ~cairn_send_wake_all(group->qp, index, put);
 }
 
+static uint64_t group_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int cairndv_persist_group_post(struct cairndv_persist_group *group,
 			       const struct cairndv_group_wr *wr)
 {
@@ -248,6 +299,8 @@ int cairndv_persist_group_post(struct cairndv_persist_group *group,
 	*slot = (struct group_slot){
 		.wr_id = wr->wr_id,
 		.quorum = wr->quorum,
+		.weakest = (uint8_t)wr->durability,
+		.posted_ns = group->limits ? group_now() : 0,
 	};
 	slot->pending = group_put(group, wr, alive);
 	/* only the device can still fail */
@@ -267,8 +320,23 @@ static void group_release(struct cairndv_persist_group *group)
 		group->released++;
 }
 
+/* Is the kind @one weaker than @other? Unknown is weaker than all. */
+static bool group_weaker(uint32_t one, uint32_t other)
+{
+	return other && (!one || one > other);
+}
+
+/* A target has the message. It counts unless its kind of durability is too weak. */
+static void group_count_answer(struct group_slot *slot, uint32_t durability)
+{
+	if (slot->weakest && group_weaker(durability, slot->weakest))
+		return;
+	if (!slot->durable++ || group_weaker(durability, slot->durability))
+		slot->durability = (uint8_t)durability;
+}
+
 static void group_answered(struct cairndv_persist_group *group,
-			   const struct ibv_wc *wc)
+			   const struct ibv_wc *wc, uint32_t durability)
 {
 	uint64_t number = wc->wr_id >> GROUP_TARGET_BITS;
 	uint32_t target = wc->wr_id & ((1 << GROUP_TARGET_BITS) - 1);
@@ -280,16 +348,116 @@ static void group_answered(struct cairndv_persist_group *group,
 		return;
 	slot->pending &= ~(1ULL << target);
 	if (wc->status == IBV_WC_SUCCESS)
-		slot->durable++;
+		group_count_answer(slot, durability);
 	else
 		group_lose(group, slot, target, wc->status, wc->vendor_err);
 	group_settle(group, slot);
 	group_release(group);
 }
 
+/* Nothing is posted to @target any more; its queue pair answers with errors from now on. */
+static int group_evict(struct cairndv_persist_group *group, uint32_t target)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = group->qp[target];
+	int err = cairn_modify_qp(qp, &attr, IBV_QP_STATE);
+
+	group->failed |= 1ULL << target;
+	if (!err)
+		qp->state = IBV_QPS_ERR;
+	return err;
+}
+
+/* The oldest message that @target has not answered; group->posted: none. */
+static uint64_t group_oldest(struct cairndv_persist_group *group,
+			     uint32_t target)
+{
+	struct group_member *member = &group->member[target];
+
+	if (member->oldest - group->first < group->released - group->first)
+		member->oldest = group->released;
+	while (member->oldest != group->posted &&
+	       !(group_slot(group, member->oldest)->pending & 1ULL << target))
+		member->oldest++;
+	return member->oldest;
+}
+
+/* Drops targets that are too late. All answers so far have been polled. */
+static void group_drop_late(struct cairndv_persist_group *group)
+{
+	uint64_t now = group_now();
+
+	for (uint32_t i = 0; i < group->num; i++) {
+		struct group_slot *slot;
+
+		if (!group->member[i].limit_ns || group->failed & 1ULL << i ||
+		    group_oldest(group, i) == group->posted)
+			continue;
+		slot = group_slot(group, group->member[i].oldest);
+		if (now - slot->posted_ns < group->member[i].limit_ns)
+			continue;
+		group_lose(group, slot, i, IBV_WC_RESP_TIMEOUT_ERR, 0);
+		group_evict(group, i);
+	}
+}
+
+int cairndv_persist_group_set_deadline(struct cairndv_persist_group *group,
+				       uint32_t target, uint32_t ms)
+{
+	struct group_member *member;
+
+	if (target >= group->num)
+		return EINVAL;
+	member = &group->member[target];
+	/* messages on the way have no time of posting */
+	if (ms && !group->limits)
+		for (uint64_t n = group->released; n != group->posted; n++)
+			group_slot(group, n)->posted_ns = group_now();
+	group->limits += !!ms - !!member->limit_ns;
+	member->limit_ns = (uint64_t)ms * 1000000;
+	return 0;
+}
+
+int cairndv_persist_group_drop(struct cairndv_persist_group *group,
+			       uint32_t target)
+{
+	if (target >= group->num)
+		return EINVAL;
+	if (group->failed & 1ULL << target)
+		return 0;
+	return group_evict(group, target);
+}
+
+int cairndv_persist_group_join(struct cairndv_persist_group *group,
+			       uint32_t target, struct ibv_qp *qp)
+{
+	struct ibv_qp *old;
+	int err;
+
+	if (target >= group->num || !(group->failed & 1ULL << target))
+		return EINVAL;
+	/* an event of this target may wait, and there is room for one */
+	if (group_oldest(group, target) != group->posted ||
+	    group->events != group->told)
+		return EBUSY;
+	old = group->qp[target];
+	group->qp[target] = NULL;
+	if (!qp)
+		return 0;
+	err = group_check_qp(group->qp, group->num, qp, group->cq);
+	if (err) {
+		group->qp[target] = old;
+		return err;
+	}
+	group->qp[target] = qp;
+	group->failed &= ~(1ULL << target);
+	return 0;
+}
+
 int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 			       struct cairndv_group_wc *wc)
 {
+	struct cairndv_persist_info info;
 	struct ibv_wc answer;
 	int got, n = 0;
 
@@ -300,12 +468,17 @@ int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 			continue;
 		}
 		group_release(group);
-		got = ibv_poll_cq(group->cq, 1, &answer);
+		got = cairndv_poll_cq(group->cq, 1, &answer, &info);
 		if (got < 0)
 			return n ?: got;
-		if (!got)
+		if (got) {
+			group_answered(group, &answer, info.durability);
+			continue;
+		}
+		if (group->limits)
+			group_drop_late(group);
+		if (group->told == group->events)
 			break;
-		group_answered(group, &answer);
 	}
 	return n;
 }

@@ -185,3 +185,50 @@ int cairndv_persist_done(struct ibv_context *ctx, uint64_t token, int status)
 	return persist_method(ctx, CAIRN_METHOD_PERSIST_DONE,
 			      CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
 }
+
+_Static_assert(CAIRNDV_PERSIST_ANSWERS == CAIRN_MAX_PERSIST_DONES,
+	       "one call");
+
+static int persist_done_call(struct ibv_context *ctx,
+			     struct cairn_persist_done *done, uint32_t num,
+			     uint64_t *refused)
+{
+	struct ib_uverbs_attr attrs[] = {
+		cairn_method_attr(CAIRN_ATTR_PERSIST_DONE, done,
+				  (uint16_t)(num * sizeof(*done))),
+		cairn_method_attr(CAIRN_ATTR_PERSIST_DONE_REFUSED, refused,
+				  sizeof(*refused)),
+	};
+
+	/* an output is never in the attribute itself */
+	attrs[1].data = (uintptr_t)refused;
+	return cairn_method_error(cairn_method_attrs(ctx, CAIRN_OBJECT_DEVICE,
+						     CAIRN_METHOD_PERSIST_DONE,
+						     attrs, 2));
+}
+
+int cairndv_persist_done_all(struct ibv_context *ctx,
+			     const struct cairndv_persist_answer *answers,
+			     uint32_t num, uint64_t *refused)
+{
+	struct cairn_persist_done done[CAIRNDV_PERSIST_ANSWERS];
+	uint64_t bits = 0;
+	int err;
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	if (!num || num > CAIRNDV_PERSIST_ANSWERS)
+		return EINVAL;
+	for (uint32_t i = 0; i < num; i++) {
+		if (answers[i].status < 0 || answers[i].reserved)
+			return EINVAL;
+		done[i] = (struct cairn_persist_done){
+			.token = answers[i].token,
+			.status = (uint32_t)answers[i].status,
+		};
+	}
+	err = persist_done_call(ctx, done, num, &bits);
+	if (refused)
+		*refused = bits;
+	return err;
+}

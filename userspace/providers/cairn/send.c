@@ -63,7 +63,8 @@ uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 		};
 		rung |= 1ULL << i;
 	}
-	if (!count || !cairn_doorbells(qp[0]->context, doorbell, count))
+	if (!count || !cairn_doorbells(qp[send_first(rung)]->context, doorbell,
+				       count))
 		return 0;
 	return count == 1 ? rung : send_ring_each(qp, index, rung);
 }

@@ -14,37 +14,65 @@
 #define UVERBS_MODULE_NAME cairn_host_flush
 #include <rdma/uverbs_named_ioctl.h>
 
-/* The caller's RCU read section keeps the QP (qp_destroy()). */
-static int host_flush_end(struct cairn_exec *exec, u64 token, u32 status)
+static u32 host_flush_qpn(const struct cairn_persist_done *done)
+{
+	return done->token >> 8 & CAIRN_24BIT_MASK;
+}
+
+/* Release @count tokens of one QP; then one run answers for all. The caller's RCU read
+ * section keeps the QP (qp_destroy()). Return: a bit for each that is refused.
+ */
+static u64 host_flush_end(struct cairn_exec *exec,
+			  const struct cairn_persist_done *done, u32 count)
 {
 	struct cairn_epoch *epoch = &exec->nic->epoch;
-	u32 tag;
-	int err;
+	u64 refused = 0;
+	u32 tag, i;
 
 	cairn_exec_lock(exec);
-	/* Count as a run of the engine, because it accesses the region. */
+	/* Count as a run of the engine, because it accesses the regions. */
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
-	err = cairn_resp_release(exec->qpc, token, status);
+	for (i = 0; i < count; i++)
+		if (cairn_resp_release(exec->qpc, done[i].token, done[i].status))
+			refused |= BIT_ULL(i);
 	cairn_epoch_leave(epoch, tag);
 	cairn_exec_unlock(exec);
 	cairn_exec_kick(exec, CAIRN_RESP);
-	return err;
+	return refused;
 }
 
-int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
-			  u64 token, u32 status)
+/* How many of @count, from the first on, belong to the same QP. */
+static u32 host_flush_alike(const struct cairn_persist_done *done, u32 count)
+{
+	u32 i = 1;
+
+	while (i < count && host_flush_qpn(&done[i]) == host_flush_qpn(done))
+		i++;
+	return i;
+}
+
+u64 cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
+			  const struct cairn_persist_done *done, u32 count)
 {
 	struct cairn_exec *found;
-	int err = -ENOENT;
+	u64 refused = 0, some;
+	u32 i, alike;
 
-	rcu_read_lock();
-	found = xa_load(&dev->nic.qps, token >> 8 & CAIRN_24BIT_MASK);
-	if (found && container_of(found, struct cairn_qp, exec)->uctx == uctx)
-		err = host_flush_end(found, token, status);
-	rcu_read_unlock();
-	if (err)
-		cairn_nic_count(&dev->nic, CAIRN_CTR_PERSIST_BAD_TOKENS, 1);
-	return err;
+	for (i = 0; i < count; i += alike) {
+		alike = host_flush_alike(&done[i], count - i);
+		some = GENMASK_ULL(alike - 1, 0);
+		rcu_read_lock();
+		found = xa_load(&dev->nic.qps, host_flush_qpn(&done[i]));
+		if (found &&
+		    container_of(found, struct cairn_qp, exec)->uctx == uctx)
+			some = host_flush_end(found, &done[i], alike);
+		rcu_read_unlock();
+		refused |= some << i;
+	}
+	if (refused)
+		cairn_nic_count(&dev->nic, CAIRN_CTR_PERSIST_BAD_TOKENS,
+				hweight64(refused));
+	return refused;
 }
 
 /* Drop the tokens of one QP. RCU read section. */
@@ -75,23 +103,39 @@ void cairn_host_flush_revoke(struct cairn_dev *dev, u32 key)
 	rcu_read_unlock();
 }
 
-/* Return: 0; -ENOENT: no such token; -EINVAL: reserved bits. */
+/* The output may be left out. */
+static int host_flush_refused(struct uverbs_attr_bundle *attrs, u64 refused)
+{
+	int err = 0;
+
+	if (uverbs_attr_is_valid(attrs, CAIRN_ATTR_PERSIST_DONE_REFUSED))
+		err = uverbs_copy_to(attrs, CAIRN_ATTR_PERSIST_DONE_REFUSED,
+				     &refused, sizeof(refused));
+	return err ?: (refused ? -ENOENT : 0);
+}
+
+/* Errors: -ENOENT no such token, -EINVAL reserved bits: none is taken. */
 static int UVERBS_HANDLER(CAIRN_METHOD_PERSIST_DONE)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
-	struct cairn_persist_done done;
-	int err;
+	struct cairn_persist_done done[CAIRN_MAX_PERSIST_DONES] __uninitialized;
+	int count, err, i;
 
 	if (IS_ERR(ibuc))
 		return PTR_ERR(ibuc);
+	count = uverbs_attr_ptr_get_array_size(attrs, CAIRN_ATTR_PERSIST_DONE,
+					       sizeof(done[0]));
+	if (count < 0)
+		return count;
 	err = uverbs_copy_from(&done, attrs, CAIRN_ATTR_PERSIST_DONE);
 	if (err)
 		return err;
-	if (done.reserved)
-		return -EINVAL;
-	return cairn_host_flush_done(to_cairn_dev(ibuc->device),
-				     to_cairn_ucontext(ibuc), done.token,
-				     done.status);
+	for (i = 0; i < count; i++)
+		if (done[i].reserved)
+			return -EINVAL;
+	return host_flush_refused(attrs, cairn_host_flush_done(to_cairn_dev(ibuc->device),
+							       to_cairn_ucontext(ibuc),
+							       done, count));
 }
 
 /* Return: 0; -EINVAL: region without host flush, limit too long, reserved bits. */
@@ -126,8 +170,11 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_FLUSH_LIMIT,
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PERSIST_DONE,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_PERSIST_DONE,
-					       UVERBS_ATTR_TYPE(struct cairn_persist_done),
-					       UA_MANDATORY));
+					       UVERBS_ATTR_MIN_SIZE(sizeof(struct cairn_persist_done)),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(CAIRN_ATTR_PERSIST_DONE_REFUSED,
+						UVERBS_ATTR_TYPE(u64),
+						UA_OPTIONAL));
 
 ADD_UVERBS_METHODS(host_flush_tuning_methods, CAIRN_OBJECT_TUNING,
 		   &UVERBS_METHOD(CAIRN_METHOD_SET_FLUSH_LIMIT));

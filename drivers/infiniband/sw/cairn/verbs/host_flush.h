@@ -7,17 +7,20 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_host_flush_done() - end a host flush: the message is durable or has failed
+ * cairn_host_flush_done() - messages with host flush are durable, or failed
  * @dev: the device
- * @uctx: the context that the QP must belong to; NULL: the QP of a kernel consumer
- * @token: from the completion
- * @status: 0: durable; an errno: failed
+ * @uctx: the context that their queue pairs must belong to; NULL: queue pairs of kernel
+ *	consumers
+ * @done: tokens of the completions, each with 0 or an errno
+ * @count: 1 to CAIRN_MAX_PERSIST_DONES
+ *
+ * Neighbours of one queue pair are answered together, by one acknowledgement if possible.
  *
  * Context: any but hard interrupt.
- * Return: 0, or -ENOENT (counted): no such token is outstanding.
+ * Return: 0, or a bit for each (counted) that is not outstanding.
  */
-int cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
-			  u64 token, u32 status);
+u64 cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
+			  const struct cairn_persist_done *done, u32 count);
 
 /* Drop all tokens for @key. Look-ups of @key fail, and all runs that had found its
  * region have ended. Process context.

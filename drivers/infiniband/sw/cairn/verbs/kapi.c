@@ -218,9 +218,14 @@ EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
  */
 int cairn_persist_done(struct ib_device *ibdev, u64 token, int status)
 {
+	const struct cairn_persist_done done = {
+		.token = token,
+		.status = abs(status),
+	};
+
 	if (!kapi_is_cairn(ibdev))
 		return -EOPNOTSUPP;
-	return cairn_host_flush_done(to_cairn_dev(ibdev), NULL, token,
-				     abs(status));
+	return cairn_host_flush_done(to_cairn_dev(ibdev), NULL, &done, 1) ?
+		       -ENOENT : 0;
 }
 EXPORT_SYMBOL_GPL(cairn_persist_done);
