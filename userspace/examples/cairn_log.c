@@ -19,7 +19,7 @@
  * (the members of a log), log_target.c (the writer that a target grants) and
  * log_session.c (a writer with several targets). These files
  * know nothing of connections, and userspace/tests/test_log_crash.c tries crashes on
- * them. log_text.c has the contents of records. log_group.c posts records to all targets
+ * them. log_leader.c asks etcd which writer leads. log_text.c has the contents of records. log_group.c posts records to all targets
  * at once. log_medium.c, log_server.c and log_link.c connect them to devices.
  */
 #include <errno.h>
@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "log_domain.h"
+#include "log_leader.h"
 #include "log_link.h"
 #include "log_medium.h"
 #include "log_server.h"
@@ -52,6 +53,7 @@ static int cairn_log_fail(const char *what, int err)
 
 struct writer {
 	struct log_session session;
+	struct log_leader leader;	/* with ->urls: etcd says which writer leads */
 	struct log_nic nic;
 	struct log_link links[LOG_MAX_TARGETS];
 	uint64_t count;
@@ -192,6 +194,10 @@ static int writer_session(struct writer *w)
 	/* Unreported records may be there; they are posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
+		if (w->leader.urls && !log_leader_is_valid(&w->leader)) {
+			fprintf(stderr, "cairn_log: the lease has ended\n");
+			return ESTALE;
+		}
 		err = writer_post_all(w, before);
 		if (!err)
 			err = log_session_poll(&w->session, &durable);
@@ -216,6 +222,40 @@ static bool writer_may_retry(int err)
 	return err != EINVAL && err != ENOENT && err != ENOSPC && err != EBUSY;
 }
 
+/* Leads, if there is an election; the epoch is that of the leader. */
+static int writer_lead(struct writer *w)
+{
+	int err;
+
+	if (!w->leader.urls)
+		return 0;
+	w->leader.client = w->session.client;
+	err = log_leader_campaign(&w->leader, w->session.seen, 0);
+	if (err)
+		return cairn_log_fail(w->leader.urls, err);
+	printf("leader, epoch %" PRIu64 "\n", w->leader.epoch);
+	w->session.epoch = w->leader.epoch;
+	w->session.flags |= LOG_ASK_TAKEOVER;
+	return 0;
+}
+
+/* Return: whether to begin again after @err. */
+static bool writer_again(struct writer *w, int err)
+{
+	if (err != ESTALE)
+		fprintf(stderr, "cairn_log: %s\n", w->session.error);
+	/* another writer leads; it is our turn when its lease ends */
+	if (w->leader.urls && (err == ESTALE || err == EBUSY))
+		return true;
+	if (!w->retries || !writer_may_retry(err))
+		return false;
+	w->retries--;
+	/* the log and the right to write it are ours already */
+	if (!w->leader.urls)
+		w->session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
+	return true;
+}
+
 static int append(struct writer *w, const char *port)
 {
 	int err;
@@ -224,16 +264,14 @@ static int append(struct writer *w, const char *port)
 	if (err)
 		return err;
 	for (;;) {
+		err = writer_lead(w);
+		if (err)
+			break;
 		err = writer_session(w);
 		writer_close(w);
-		if (!err)
+		log_leader_resign(&w->leader);
+		if (!err || !writer_again(w, err))
 			break;
-		fprintf(stderr, "cairn_log: %s\n", w->session.error);
-		if (!w->retries || !writer_may_retry(err))
-			break;
-		w->retries--;
-		/* the log and the right to write it are ours already */
-		w->session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
 		sleep(1);
 	}
 	if (!err && w->full)
@@ -335,6 +373,7 @@ static int usage(void)
 		"       cairn_log append -a ADDRESS[,PORT] [-a ...] [-n RECORDS]\n"
 		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES]\n"
 		"                 [-b BLOCK] [-d MS] [-ceft]\n"
+		"                 [--coordinator URL[,URL]... [--name NAME] [--lease SECONDS]]\n"
 		"       cairn_log members -a ADDRESS[,PORT] [-a ...] [-q QUORUM] [-p PORT] [-efFt]\n"
 		"       cairn_log verify -m MEMORY [-s SIZE] [-k AT-LEAST]\n"
 		"       cairn_log wipe -m MEMORY [-s SIZE]\n"
@@ -352,7 +391,7 @@ static int usage(void)
 struct options {
 	struct writer writer;
 	const char *memory, *port;
-	uint64_t size, length, retries, at_least, quorum, deadline;
+	uint64_t size, length, retries, at_least, quorum, deadline, lease;
 	bool once;
 };
 
@@ -397,6 +436,19 @@ static bool options_target(struct writer *w, const char *name)
 	w->session.num_peers++;
 	return true;
 }
+
+enum {
+	OPTION_COORDINATOR = 256,
+	OPTION_NAME,
+	OPTION_LEASE,
+};
+
+static const struct option options_long[] = {
+	{ "coordinator", required_argument, NULL, OPTION_COORDINATOR },
+	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "lease", required_argument, NULL, OPTION_LEASE },
+	{}
+};
 
 static bool options_one(struct options *o, int c)
 {
@@ -443,6 +495,14 @@ static bool options_one(struct options *o, int c)
 		return options_number(optarg, &o->retries);
 	case 's':
 		return log_medium_parse_size(optarg, &o->size);
+	case OPTION_COORDINATOR:
+		o->writer.leader.urls = optarg;
+		return true;
+	case OPTION_NAME:
+		o->writer.leader.name = optarg;
+		return *optarg && strlen(optarg) < 80;
+	case OPTION_LEASE:
+		return options_number(optarg, &o->lease);
 	case 't':
 		session->flags |= LOG_ASK_TAKEOVER;
 		return true;
@@ -458,18 +518,20 @@ static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "a:b:cd:eFfk:l:m:n:o:p:q:r:s:t1")) != -1)
+	while ((c = getopt_long(argc, argv, "a:b:cd:eFfk:l:m:n:o:p:q:r:s:t1",
+				options_long, NULL)) != -1)
 		if (!options_one(o, c))
 			return false;
 	if (o->length < 1 ||
 	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
-	    o->deadline > UINT32_MAX ||
+	    o->deadline > UINT32_MAX || o->lease < 1 || o->lease > 3600 ||
 	    o->quorum > (uint64_t)o->writer.session.num_peers)
 		return false;
 	o->writer.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
 	o->writer.session.quorum = (uint32_t)o->quorum;
 	o->writer.session.deadline = (uint32_t)o->deadline;
+	o->writer.leader.ttl = (uint32_t)o->lease;
 	return optind == argc;
 }
 
@@ -477,7 +539,8 @@ int main(int argc, char **argv)
 {
 	struct options o = {
 		.port = PORT, .length = 1000, .deadline = DEADLINE,
-		.writer.count = 1000,
+		.writer.count = 1000, .writer.leader.name = "default",
+		.lease = 5,
 	};
 	const char *command = argc > 1 ? argv[1] : "";
 	bool writes = !strcmp(command, "serve") || !strcmp(command, "wipe");

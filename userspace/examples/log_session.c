@@ -418,6 +418,7 @@ static void log_session_choose_epoch(struct log_session *session, bool forced)
 		if (session->peers[i].state == LOG_PEER_TOLD &&
 		    session->peers[i].answer.epoch > epoch)
 			epoch = session->peers[i].answer.epoch;
+	session->seen = epoch;
 	/* lost members may have seen later ones, and may come back */
 	epoch += forced ? LOG_EPOCH_STEP / 2 : 1;
 	session->tail.epoch = session->epoch ? session->epoch : epoch;

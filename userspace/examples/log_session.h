@@ -89,6 +89,7 @@ struct log_session {
 	/* the session's */
 	struct log_id id;
 	struct log_config config;
+	uint64_t seen;		/* the largest epoch that a target has told */
 	uint64_t size;		/* of the smallest target */
 	struct log_tail tail;
 	uint64_t first;		/* seq of its first record */

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+#include <json-c/json.h>
+
+#include "log_leader.h"
+
+#define ANSWER_BYTES	65536u
+#define KEY_BYTES	128u
+#define POLL_MS		100	/* between looks at another leader */
+
+static uint64_t log_leader_now(void)
+{
+	struct timespec now;
+
+	/* also runs while the machine sleeps */
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void log_leader_nap(unsigned int ms)
+{
+	const struct timespec time = {
+		.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l,
+	};
+
+	nanosleep(&time, NULL);
+}
+
+/* ---- etcd's gateway: JSON, with keys and values in base64 ---- */
+
+static const char log_base64[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void log_leader_encode(const char *text, char *out)
+{
+	size_t length = strlen(text);
+
+	for (size_t i = 0; i < length; i += 3) {
+		uint32_t bits = 0;
+
+		for (size_t j = 0; j < 3; j++)
+			bits = bits << 8 |
+			       (i + j < length ? (uint8_t)text[i + j] : 0);
+		for (size_t j = 0; j < 4; j++)
+			*out++ = i + j > length ? '=' :
+				 log_base64[bits >> (18 - 6 * j) & 63];
+	}
+	*out = '\0';
+}
+
+/* A number in decimal digits; 0 for anything else. */
+static uint64_t log_leader_decode(const char *text)
+{
+	uint32_t bits = 0, count = 0;
+	uint64_t number = 0;
+	const char *at;
+
+	for (; *text && *text != '='; text++) {
+		at = strchr(log_base64, *text);
+		if (!at)
+			return 0;
+		bits = bits << 6 | (uint32_t)(at - log_base64);
+		count += 6;
+		if (count < 8)
+			continue;
+		count -= 8;
+		if ((bits >> count & 0xff) - '0' > 9)
+			return 0;
+		number = 10 * number + (bits >> count & 0xff) - '0';
+	}
+	return number;
+}
+
+struct log_reply {
+	size_t length;
+	char text[ANSWER_BYTES];
+};
+
+static size_t log_leader_receive(char *data, size_t size, size_t count,
+				 void *ctx)
+{
+	struct log_reply *reply = ctx;
+	size_t length = size * count;
+
+	if (length >= sizeof(reply->text) - reply->length)
+		return 0;	/* too long: an error */
+	memcpy(reply->text + reply->length, data, length);
+	reply->length += length;
+	reply->text[reply->length] = '\0';
+	return length;
+}
+
+static bool log_leader_post(const char *url, const char *body, long ms,
+			    struct log_reply *reply)
+{
+	struct curl_slist *headers = NULL;
+	CURL *curl = curl_easy_init();
+	long status = 0;
+	CURLcode code;
+
+	if (!curl)
+		return false;
+	reply->length = 0;
+	headers = curl_slist_append(headers, "Content-Type: application/json");
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, log_leader_receive);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ms);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	code = curl_easy_perform(curl);
+	if (code == CURLE_OK)
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(headers);
+	return status == 200;
+}
+
+/* The @nth of the URLs, modulo their number, and @path behind it. */
+static void log_leader_url(const struct log_leader *leader, unsigned int nth,
+			   const char *path, char *out, size_t size)
+{
+	const char *url = leader->urls, *end;
+	unsigned int count = 1;
+
+	for (const char *at = url; *at; at++)
+		count += *at == ',';
+	for (nth %= count; nth; nth--)
+		url = strchr(url, ',') + 1;
+	end = strchrnul(url, ',');
+	snprintf(out, size, "%.*s%s", (int)(end - url), url, path);
+}
+
+/* Each of the servers gets a third of the lease's time. Return: NULL or the answer. */
+static struct json_object *log_leader_call(struct log_leader *leader,
+					   const char *path, const char *body)
+{
+	struct log_reply *reply = malloc(sizeof(*reply));
+	struct json_object *answer = NULL;
+	unsigned int first, i;
+	char url[512];
+
+	first = __atomic_load_n(&leader->url, __ATOMIC_RELAXED);
+	for (i = 0; reply && i < 3 && !answer; i++) {
+		log_leader_url(leader, first + i, path, url, sizeof(url));
+		if (log_leader_post(url, body, (long)leader->ttl * 1000 / 3,
+				    reply))
+			answer = json_tokener_parse(reply->text);
+		if (answer)
+			__atomic_store_n(&leader->url, first + i,
+					 __ATOMIC_RELAXED);
+	}
+	free(reply);
+	return answer;
+}
+
+/* Numbers are strings there. */
+static int64_t log_leader_number(struct json_object *object, const char *name)
+{
+	struct json_object *value;
+
+	return object && json_object_object_get_ex(object, name, &value) ?
+	       json_object_get_int64(value) : 0;
+}
+
+/* ---- the lease ---- */
+
+static void log_leader_extend(struct log_leader *leader, uint64_t asked,
+			      int64_t ttl)
+{
+	__atomic_store_n(&leader->valid_until, asked + (uint64_t)ttl * 1000,
+			 __ATOMIC_RELEASE);
+}
+
+static int log_leader_grant(struct log_leader *leader)
+{
+	uint64_t asked = log_leader_now();
+	struct json_object *answer;
+	char body[64];
+	int64_t ttl;
+
+	snprintf(body, sizeof(body), "{\"TTL\":\"%" PRIu32 "\"}", leader->ttl);
+	answer = log_leader_call(leader, "/v3/lease/grant", body);
+	leader->lease = log_leader_number(answer, "ID");
+	ttl = log_leader_number(answer, "TTL");
+	json_object_put(answer);
+	if (!leader->lease || ttl <= 0)
+		return EHOSTUNREACH;
+	log_leader_extend(leader, asked, ttl);
+	return 0;
+}
+
+/* Return: 0, EHOSTUNREACH without an answer, or ESTALE when it has ended. */
+static int log_leader_renew(struct log_leader *leader)
+{
+	struct json_object *answer, *result = NULL;
+	uint64_t asked = log_leader_now();
+	char body[64];
+	int64_t ttl;
+
+	snprintf(body, sizeof(body), "{\"ID\":\"%" PRId64 "\"}", leader->lease);
+	answer = log_leader_call(leader, "/v3/lease/keepalive", body);
+	if (!answer)
+		return EHOSTUNREACH;
+	json_object_object_get_ex(answer, "result", &result);
+	ttl = log_leader_number(result, "TTL");
+	json_object_put(answer);
+	if (ttl <= 0)
+		return ESTALE;
+	log_leader_extend(leader, asked, ttl);
+	return 0;
+}
+
+static void log_leader_revoke(struct log_leader *leader)
+{
+	char body[64];
+
+	snprintf(body, sizeof(body), "{\"ID\":\"%" PRId64 "\"}", leader->lease);
+	json_object_put(log_leader_call(leader, "/v3/lease/revoke", body));
+	leader->lease = 0;
+}
+
+bool log_leader_is_valid(const struct log_leader *leader)
+{
+	return log_leader_now() < __atomic_load_n(&leader->valid_until,
+						  __ATOMIC_ACQUIRE);
+}
+
+/* A lease that has ended does not come back. */
+static void *log_leader_keep(void *ctx)
+{
+	struct log_leader *leader = ctx;
+	uint64_t next = 0;
+
+	while (__atomic_load_n(&leader->keeping, __ATOMIC_ACQUIRE)) {
+		log_leader_nap(POLL_MS / 2);
+		if (log_leader_now() < next || !log_leader_is_valid(leader))
+			continue;
+		next = log_leader_now() + leader->ttl * 1000 / 3;
+		if (log_leader_renew(leader) == ESTALE)
+			log_leader_extend(leader, 0, 0);
+	}
+	return NULL;
+}
+
+/* ---- the election ---- */
+
+struct log_election {
+	bool taken;
+	bool ours;
+	uint64_t epoch;		/* of the last leader; 0: none */
+	int64_t revision;	/* of its key */
+};
+
+static void log_leader_key(const struct log_leader *leader, const char *what,
+			   char *out)
+{
+	char key[KEY_BYTES];
+
+	snprintf(key, sizeof(key), "cairn_log/%.80s/%s", leader->name, what);
+	log_leader_encode(key, out);
+}
+
+static void log_leader_read_key(const struct log_leader *leader,
+				struct json_object *entry,
+				struct log_election *election)
+{
+	char name[2 * KEY_BYTES];
+	struct json_object *key, *value;
+
+	if (!json_object_object_get_ex(entry, "key", &key) ||
+	    !json_object_object_get_ex(entry, "value", &value))
+		return;
+	log_leader_key(leader, "epoch", name);
+	if (!strcmp(json_object_get_string(key), name)) {
+		election->epoch =
+			log_leader_decode(json_object_get_string(value));
+		election->revision = log_leader_number(entry, "mod_revision");
+	} else {
+		election->taken = true;
+		election->ours = log_leader_number(entry, "lease") ==
+				 leader->lease;
+	}
+}
+
+/* Both keys at one revision. */
+static int log_leader_look(struct log_leader *leader,
+			   struct log_election *election)
+{
+	char first[2 * KEY_BYTES], end[2 * KEY_BYTES], body[5 * KEY_BYTES];
+	struct json_object *answer, *entries;
+
+	*election = (struct log_election){};
+	log_leader_key(leader, "epoch", first);
+	log_leader_key(leader, "leader0", end);
+	snprintf(body, sizeof(body), "{\"key\":\"%s\",\"range_end\":\"%s\"}",
+		 first, end);
+	answer = log_leader_call(leader, "/v3/kv/range", body);
+	if (!answer)
+		return EHOSTUNREACH;
+	if (json_object_object_get_ex(answer, "kvs", &entries))
+		for (size_t i = 0; i < json_object_array_length(entries); i++)
+			log_leader_read_key(leader,
+				json_object_array_get_idx(entries, i),
+				election);
+	json_object_put(answer);
+	return 0;
+}
+
+/* Compare and swap: if there is still no leader, and no epoch that we did not see. */
+static int log_leader_swap(struct log_leader *leader,
+			   const struct log_election *election, uint64_t epoch)
+{
+	char key[2][2 * KEY_BYTES], value[2][64], number[32];
+	struct json_object *answer, *won = NULL;
+	char body[2048];
+	int err = EAGAIN;
+
+	log_leader_key(leader, "leader", key[0]);
+	log_leader_key(leader, "epoch", key[1]);
+	snprintf(number, sizeof(number), "%" PRIu64, leader->client);
+	log_leader_encode(number, value[0]);
+	snprintf(number, sizeof(number), "%" PRIu64, epoch);
+	log_leader_encode(number, value[1]);
+	snprintf(body, sizeof(body),
+		 "{\"compare\":[{\"key\":\"%s\",\"target\":\"VERSION\","
+		 "\"result\":\"EQUAL\",\"version\":\"0\"},"
+		 "{\"key\":\"%s\",\"target\":\"MOD\",\"result\":\"EQUAL\","
+		 "\"mod_revision\":\"%" PRId64 "\"}],\"success\":["
+		 "{\"request_put\":{\"key\":\"%s\",\"value\":\"%s\","
+		 "\"lease\":\"%" PRId64 "\"}},"
+		 "{\"request_put\":{\"key\":\"%s\",\"value\":\"%s\"}}]}",
+		 key[0], key[1], election->revision, key[0], value[0],
+		 leader->lease, key[1], value[1]);
+	answer = log_leader_call(leader, "/v3/kv/txn", body);
+	if (answer && json_object_object_get_ex(answer, "succeeded", &won) &&
+	    json_object_get_boolean(won)) {
+		leader->epoch = epoch;
+		err = 0;
+	}
+	json_object_put(answer);
+	return err;
+}
+
+/* One attempt. An answer that was lost is found by the next look. */
+static int log_leader_try(struct log_leader *leader, uint64_t seen)
+{
+	struct log_election election;
+	int err = 0;
+
+	if (!leader->lease || !log_leader_is_valid(leader))
+		err = log_leader_grant(leader);
+	if (!err)
+		err = log_leader_look(leader, &election);
+	if (err)
+		return EAGAIN;
+	if (election.ours && election.epoch > seen) {
+		leader->epoch = election.epoch;
+		return 0;
+	}
+	if (election.ours)
+		log_leader_revoke(leader);
+	if (election.taken) {
+		if (leader->lease && log_leader_now() + leader->ttl * 500 >
+				     leader->valid_until)
+			log_leader_renew(leader);
+		return EAGAIN;
+	}
+	if (seen < election.epoch)
+		seen = election.epoch;
+	return log_leader_swap(leader, &election, seen + 1);
+}
+
+int log_leader_campaign(struct log_leader *leader, uint64_t seen, uint32_t ms)
+{
+	uint64_t until = log_leader_now() + ms;
+	int err;
+
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	for (;;) {
+		err = log_leader_try(leader, seen);
+		if (err != EAGAIN)
+			break;
+		if (ms && log_leader_now() > until)
+			return ETIMEDOUT;
+		log_leader_nap(POLL_MS);
+	}
+	leader->keeping = true;
+	err = pthread_create(&leader->keeper, NULL, log_leader_keep, leader);
+	if (err) {
+		leader->keeping = false;
+		log_leader_revoke(leader);
+	}
+	return err;
+}
+
+void log_leader_resign(struct log_leader *leader)
+{
+	if (leader->keeping) {
+		__atomic_store_n(&leader->keeping, false, __ATOMIC_RELEASE);
+		pthread_join(leader->keeper, NULL);
+	}
+	leader->keeping = false;
+	if (leader->lease)
+		log_leader_revoke(leader);
+	log_leader_extend(leader, 0, 0);
+}
