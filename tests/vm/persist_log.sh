@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 300
+# timeout: 450
 # kernels: 6.1 6.12
 # nvdimm: 256M
 #
