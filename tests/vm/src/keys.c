@@ -488,6 +488,23 @@ static const char *const use_name[USES] = {
 	"BIND_MW of type 1", "BIND_MW of type 2", "SEND from it", "receive into it",
 };
 
+static int refused_inv;		/* the receive's status of the last send_inv() */
+
+/* No NAK answers a refused invalidation: the receive's completion says that it is over. */
+static struct ibv_wc send_inv(struct ibv_send_wr wr)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	must(!ibv_post_send(a.qp, &wr, &bad));
+	must(!vt_poll(b.rcq, &wc, 1, LONG));
+	refused_inv = wc.status;
+	must(!vt_to_state(a.qp, IBV_QPS_ERR));
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	return wc;
+}
+
 static struct ibv_wc use_from_peer(enum use use, u32 key, u64 va)
 {
 	static const enum ibv_wr_opcode opcode[] = {
@@ -507,6 +524,7 @@ static struct ibv_wc use_from_peer(enum use use, u32 key, u64 va)
 		wr.wr.atomic.rkey = key;
 	} else if (use == USE_SEND_INV) {
 		wr.invalidate_rkey = key;
+		return send_inv(wr);
 	} else {
 		wr.wr.rdma.remote_addr = va;
 		wr.wr.rdma.rkey = key;
@@ -568,9 +586,11 @@ static struct answer use_key(enum use use, u32 key, u64 va,
 	     use_from_peer(use, key, va) : use_here(use, key, va);
 	answer.status = wc.status;
 	answer.vendor = wc.vendor_err;
-	if (use == USE_SEND_INV || use == USE_RECEIVE_INTO) {
+	if (use == USE_RECEIVE_INTO) {
 		must(!vt_poll(b.rcq, &wc, 1, LONG));
 		answer.peer_status = wc.status;
+	} else if (use == USE_SEND_INV) {
+		answer.peer_status = refused_inv;
 	}
 	if (!dead)
 		usleep(500000);

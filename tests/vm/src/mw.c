@@ -153,21 +153,23 @@ static int local_inv(u32 rkey)
 	return status(b.scq);
 }
 
-/* The peer invalidates @rkey. */
+/* The peer invalidates @rkey. Return: the status of the receive. */
 static int remote_inv(u32 rkey)
 {
 	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad;
 	struct ibv_wc wc;
-	int result;
 
 	must(!ibv_post_recv(b.qp, &recv, &bad));
 	post_key(&a, IBV_WR_SEND_WITH_INV, rkey);
 	must(!vt_poll(b.rcq, &wc, 1, LONG));
-	result = status(a.scq);
-	if (result) {
+	if (wc.status) {
+		/* No NAK: the peer would try again until its retries end. */
+		must(!vt_to_state(a.qp, IBV_QPS_ERR));
+		ktap_eq(status(a.scq), IBV_WC_WR_FLUSH_ERR);
 		reconnect();
-		return result;
+		return wc.status;
 	}
+	must(!status(a.scq));
 	ktap_ok(wc.wc_flags & IBV_WC_WITH_INV);
 	ktap_eq(wc.invalidated_rkey, rkey);
 	return 0;
@@ -239,12 +241,12 @@ static void type_2(void)
 	ktap_eq(write_at(mw->rkey, 4096, 8), IBV_WC_REM_ACCESS_ERR);
 	must(!bind_to(part(0, BUF, REMOTE)));
 	old = mw->rkey;
-	ktap_eq(remote_inv(old ^ 1), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(remote_inv(old ^ 1), IBV_WC_LOC_ACCESS_ERR);
 	ktap_eq(write_at(old, 0, BUF), 0);
 	must(!remote_inv(old));
 	ktap_eq(write_at(old, 0, 8), IBV_WC_REM_ACCESS_ERR);
 	/* The peer's invalidation fails, as the key has ended. */
-	ktap_eq(remote_inv(old), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(remote_inv(old), IBV_WC_LOC_ACCESS_ERR);
 	must(!bind_to(part(0, 10, REMOTE | IBV_ACCESS_ZERO_BASED)));
 	ktap_eq(use(IBV_WR_RDMA_WRITE, mw->rkey, 0, 10), 0);
 	ktap_eq(use(IBV_WR_RDMA_WRITE, mw->rkey, 3, 8), IBV_WC_REM_ACCESS_ERR);
@@ -283,7 +285,9 @@ static void low_byte(void)
 	close_ends();
 }
 
-/* A window of type 2 serves peers of its queue pair only. */
+/* A window of type 2 belongs to the queue pair that bound it: only its peer uses and ends
+ * it, and only its own requests do.
+ */
 static void other_queue_pair(void)
 {
 	struct vt_end a1, b1;
@@ -301,12 +305,21 @@ static void other_queue_pair(void)
 	key = mw->rkey;
 	ktap_eq(use(IBV_WR_RDMA_WRITE, key, (uintptr_t)b1.buf, 8),
 		IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(remote_inv(key), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(remote_inv(key), IBV_WC_LOC_ACCESS_ERR);
+	ktap_eq(local_inv(key), IBV_WC_LOC_QP_OP_ERR);
+	reconnect();
 	vt_end_destroy(&b);
 	vt_end_destroy(&a);
 	a = a1;
 	b = b1;
 	ktap_eq(write_at(key, 0, 8), 0);
+	must(!local_inv(key));
+	/* It is bound to none: any of them may. */
+	must(!vt_end_create(&b, &dev[1], &b1.o, BUF));
+	must(!vt_to_state(a.qp, IBV_QPS_RESET) && !vt_connect(&a, &b));
+	must(!local_inv(key));
+	vt_end_destroy(&b);
+	b = b1;
 	close_ends();
 }
 

@@ -371,7 +371,7 @@ struct cairn_resp_nak {
 	u32 event : 4;		/* enum cairn_async + 1, 0: none */
 	u32 due : 1;		/* send it after the pending responses */
 	u32 sent : 1;		/* the current gap or RNR was reported */
-	u32 fatal : 1;		/* it ends the connection */
+	u32 fatal : 1;		/* the connection ends after the due answers */
 	u32 persist : 1;	/* it reports a failed WRITE_PERSIST */
 };
 

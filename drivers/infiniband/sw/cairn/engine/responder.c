@@ -77,18 +77,6 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return false;
 }
 
-static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
-{
-	if (pkt->kept)
-		return false;
-	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
-	if (cairn_qp_reliable(qpc))
-		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
-				 CAIRN_ASYNC_QP_ACCESS_ERR);
-	return false;
-}
-
 static const struct cairn_sge *resp_recv_sges(struct cairn_responder *resp)
 {
 	return (void *)(resp->rwqe->bytes + CAIRN_RECV_SGE_OFFSET);
@@ -144,6 +132,52 @@ static void resp_fail_recv(struct cairn_qpc *qpc, u8 status)
 {
 	if (!resp_complete_recv(qpc, NULL, status))
 		qpc->resp.recv.status = status;
+}
+
+/* A refused WRITE with immediate ends the receive that it would have taken (IBTA 11.6.2,
+ * local access error). A longer one is refused before its immediate data has come.
+ */
+static void resp_refuse_immediate(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (!resp->recv.valid)
+		resp->recv.valid = cairn_env_rq_take(qpc, resp->rwqe) > 0;
+	if (resp->recv.valid)
+		resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
+}
+
+static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	if (pkt->kept)
+		return false;
+	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	if (!cairn_qp_reliable(qpc))
+		return false;
+	if (pkt->op->hdrs & CAIRN_HDR_IMMDT)
+		resp_refuse_immediate(qpc);
+	cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_REMOTE_ACCESS,
+			 CAIRN_ASYNC_QP_ACCESS_ERR);
+	return false;
+}
+
+/* End the connection without a NAK (IBTA 9.9.6.3, class J). The requests before this one
+ * are answered first: a READ or atomic by its response.
+ */
+static bool resp_no_invalidation(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+	u32 last = cairn_psn_add(resp->epsn, CAIRN_24BIT_MASK);
+
+	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
+	resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
+	resp->msg.kind = CAIRN_MSG_NONE;
+	if (!resp->replay.any || resp->replay.psn != last)
+		cairn_resp_owe_ack(resp, last);
+	resp->nak.fatal = true;
+	resp->nak.event = CAIRN_ASYNC_QP_ACCESS_ERR + 1;
+	return false;
 }
 
 /* The current receive fails for an error of the host's WQE: move to ERR. */
@@ -372,8 +406,7 @@ static bool resp_invalidated(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		resp->msg.received -= pkt->payload_len;
 		return false;
 	}
-	resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
-	return resp_no_access(qpc, pkt);
+	return resp_no_invalidation(qpc);
 }
 
 static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -1084,8 +1117,13 @@ static void resp_send_nak(struct cairn_qpc *qpc)
 	resp->nak.due = false;
 	resp->ack_due = false;
 	resp->nak.persist = false;
-	if (!resp->nak.fatal)
-		return;
+}
+
+/* The connection ends: all answers are sent. */
+static void resp_end(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
 	resp->nak.fatal = false;
 	if (resp->nak.event)
 		cairn_env_async(qpc, resp->nak.event - 1);
@@ -1212,6 +1250,8 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		else if (resp->ack_due)
 			resp_send_ack(qpc);
 		resp->repeated = false;
+		if (resp->nak.fatal)
+			resp_end(qpc);
 	}
 	return cairn_state(qpc) == CAIRN_QP_ERR ? resp_flush(qpc, budget) : more;
 }

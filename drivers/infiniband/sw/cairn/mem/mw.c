@@ -238,8 +238,8 @@ int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
 	if (mw->type != IB_MW_TYPE_2)
 		return -EINVAL;
 	write_seqlock_irqsave(&mw->mr.seq, flags);
-	if (mw->mr.key == key &&
-	    (!remote || (mw->mr.valid && mw->qp_serial == qp->cold->serial))) {
+	if (mw->mr.key == key && (mw->qp_serial == qp->cold->serial ||
+				  (!remote && !mw->mr.valid))) {
 		region = mw_unbind(mw);
 		err = 0;
 	}

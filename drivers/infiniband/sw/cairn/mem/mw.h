@@ -5,8 +5,8 @@
  *
  * Type 1 can be bound repeatedly. Each binding has a new key and ends the old
  * one. Peers of all queue pairs of its PD may use it. Type 2 is bound once,
- * until it is invalidated. Only the peer of the queue pair that bound it may
- * use it (2B: the PD is checked too).
+ * until the queue pair that bound it invalidates it. Only the peer of that queue
+ * pair may use or invalidate it (2B: the PD is checked too).
  *
  * A region counts the windows that are bound to it. While there are any, it is
  * neither deregistered nor changed. During deregistration and changes no window
@@ -41,7 +41,9 @@ static inline void cairn_mw_open(struct cairn_mr *mr)
  */
 int cairn_mw_bind(struct cairn_qp *qp, const struct cairn_send_wqe *wqe);
 
-/* End the binding of @mw for cairn_mr_invalidate(), which has checked the PD. */
+/* End the binding of @mw for cairn_mr_invalidate(), which has checked the PD. -EINVAL:
+ * another key, type 1, or the binding of another queue pair.
+ */
 int cairn_mw_invalidate(struct cairn_qp *qp, struct cairn_mw *mw, u32 key,
 			bool remote);
 

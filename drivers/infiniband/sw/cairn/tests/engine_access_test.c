@@ -19,6 +19,7 @@ struct refusal {
 	bool qp_without;	/* the QP attribute for the operation is off */
 	u8 status;		/* at the requester */
 	enum cairn_async event;	/* at the responder */
+	u8 recv_status;		/* of the first receive; 0: flushed */
 };
 
 #define WITHOUT(a)	.mr_without = 1 << CAIRN_ACCESS_REMOTE_##a
@@ -50,7 +51,12 @@ static const struct refusal refusals[] = {
 	{ "write imm: wrong key", CAIRN_WQE_WRITE_IMM, LEN, .rkey_xor = 1,
 	  ACCESS },
 	{ "write imm: one byte beyond", CAIRN_WQE_WRITE_IMM, 10,
-	  .va_off = RIG_LEN - 9, ACCESS },
+	  .va_off = RIG_LEN - 9, ACCESS,
+	  .recv_status = CAIRN_CQE_LOC_ACCESS_ERR },
+	{ "write imm: one packet, wrong key", CAIRN_WQE_WRITE_IMM, 1024,
+	  .rkey_xor = 1, ACCESS, .recv_status = CAIRN_CQE_LOC_ACCESS_ERR },
+	{ "write imm: one packet, QP forbids", CAIRN_WQE_WRITE_IMM, 10,
+	  .qp_without = true, INVALID },
 	{ "write imm: QP forbids", CAIRN_WQE_WRITE_IMM, LEN,
 	  .qp_without = true, INVALID },
 	{ "read: wrong key", CAIRN_WQE_READ, LEN, .rkey_xor = 1, ACCESS },
@@ -107,7 +113,9 @@ static void refused(const struct refusal *c)
 	expect_cqe(r.a, CAIRN_REQ, 0, 1, c->status);
 	expect_cqes(r.a, CAIRN_REQ, 1, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 	expect_cqe(r.a, CAIRN_RESP, 0, 31, CAIRN_CQE_WR_FLUSH_ERR);
-	expect_cqes(r.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21,
+		   c->recv_status ?: CAIRN_CQE_WR_FLUSH_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(r.a->c.state, CAIRN_QP_ERR);
 	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
 	ktap_eq(r.b->asyncs, 1);
@@ -427,22 +435,75 @@ static void receive_with_a_bad_key(void)
 	sim_end(r.s);
 }
 
-static void invalidate_what_may_not_be(void)
+/* No receive is posted: there is none to end, and the NAK is the same. */
+static void write_imm_without_a_receive(void)
 {
 	struct rig r = rig_new(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND_INV, 100);
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_WRITE_IMM, 10);
 
-	rig_recv(&r, 21, 100);
-	wr.imm_or_key = r.mb->key;
+	wr.rkey ^= 1;
 	sim_post_send(r.a, &wr);
 	ktap_ok(sim_run(r.s, SIM_SEC));
 	expect_cqe(r.a, CAIRN_REQ, 0, 0, CAIRN_CQE_REM_ACCESS_ERR);
+	ktap_eq(r.b->cq[CAIRN_RESP].n, 0);
+	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
+	sim_end(r.s);
+}
+
+/* The memory goes while the message arrives: its last packet is refused. */
+static void released_under_a_write_imm(void)
+{
+	struct rig r = rig_new(1);
+
+	r.s->byte_ps = 8000;
+	r.s->faults.split = 1000;
+	rig_recv(&r, 21, 10);
+	rig_send(&r, 1, CAIRN_WQE_WRITE_IMM, 2000);
+	sim_at(r.s, r.s->now + 15 * SIM_US, release, r.mb);
+	ktap_ok(sim_run(r.s, SIM_SEC));
+	expect_cqe(r.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_ACCESS_ERR);
 	ktap_eq(r.b->cq[CAIRN_RESP].n, 1);
-	ktap_ok(r.b->cq[CAIRN_RESP].log[0].cqe.status != CAIRN_CQE_SUCCESS);
+	sim_end(r.s);
+}
+
+/* Not by a NAK (class J): the peer's retries end. Earlier requests, of which @op is the
+ * last, have been answered.
+ */
+static void invalidate_refused(u8 op, u32 len)
+{
+	struct rig r = rig_new(1);
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(&r, &sge, CAIRN_WQE_SEND_INV, len);
+
+	rig_recv(&r, 20, 100);
+	rig_recv(&r, 21, LEN);
+	rig_recv(&r, 22, LEN);
+	rig_send(&r, 1, CAIRN_WQE_SEND, 100);
+	rig_send(&r, 2, op, 100);
+	wr.wr_id = 3;
+	wr.imm_or_key = r.mb->key;
+	sim_post_send(r.a, &wr);
+	ktap_ok(sim_run(r.s, 100 * SIM_SEC));
+	expect_cqes(r.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.a, CAIRN_REQ, 2, 3, CAIRN_CQE_RETRY_EXC_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 0, 20, CAIRN_CQE_SUCCESS);
+	expect_cqe(r.b, CAIRN_RESP, 1, 21, CAIRN_CQE_LOC_ACCESS_ERR);
+	expect_cqe(r.b, CAIRN_RESP, 2, 22, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(r.s->count[CAIRN_CTR_FATAL_NAKS_SENT], 0);
+	ktap_eq(sim_async_count(r.b, CAIRN_ASYNC_QP_ACCESS_ERR), 1);
 	ktap_ok(r.mb->valid);
 	ktap_eq(r.b->c.state, CAIRN_QP_ERR);
 	sim_end(r.s);
+}
+
+static void invalidate_what_may_not_be(void)
+{
+	invalidate_refused(CAIRN_WQE_WRITE, 100);
+	invalidate_refused(CAIRN_WQE_WRITE, LEN);
+	invalidate_refused(CAIRN_WQE_READ, 100);
+	invalidate_refused(CAIRN_WQE_READ, LEN);
 }
 
 /* A later request finds an invalidated key invalid. */
@@ -679,6 +740,8 @@ static const struct ktap_test tests[] = {
 	KTAP(receive_too_short),
 	KTAP(receive_of_nothing),
 	KTAP(receive_with_a_bad_key),
+	KTAP(write_imm_without_a_receive),
+	KTAP(released_under_a_write_imm),
 	KTAP(invalidate_what_may_not_be),
 	KTAP(invalidated_key_is_gone),
 	KTAP(over_for_its_send_only),
