@@ -458,6 +458,123 @@ static void empty_region(void)
 	close_ends();
 }
 
+/* --- regions whose bytes have offsets --------------------------------------- */
+
+#define ZERO_AT		100	/* begins within a page */
+#define ZERO_LEN	9000
+
+/* The peer writes @len bytes to @va, which is @at of b's buffer. */
+static int peer_writes(u32 rkey, u64 va, size_t at, u32 len)
+{
+	struct ibv_sge sge = { (uintptr_t)a.buf, len, a.mr->lkey };
+	struct ibv_wc wc;
+
+	vt_fill(a.buf, len, at);
+	wc = request(&a, (struct ibv_send_wr){
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { va, rkey },
+	});
+	if (wc.status)
+		reconnect();
+	else
+		ktap_eq(vt_check(b.buf + at, len, at), -1);
+	return wc.status;
+}
+
+/* b writes @len bytes at @va of its own, which is @at of its buffer, to the peer. */
+static void writes_from(u32 lkey, u64 va, size_t at, u32 len)
+{
+	struct ibv_sge sge = { va, len, lkey };
+
+	vt_fill(b.buf + at, len, at + 1);
+	ktap_eq(request(&b, (struct ibv_send_wr){
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { (uintptr_t)a.buf, a.mr->rkey },
+	}).status, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(a.buf, len, at + 1), -1);
+}
+
+/* Only offsets name bytes of the region. */
+static void zero_based_use(const struct ibv_mr *mr)
+{
+	ktap_eq(peer_writes(mr->rkey, 0, ZERO_AT, ZERO_LEN), 0);
+	ktap_eq(peer_writes(mr->rkey, 3990, ZERO_AT + 3990, 20), 0);
+	ktap_eq(peer_writes(mr->rkey, ZERO_LEN - 8, ZERO_AT + ZERO_LEN - 8, 8),
+		0);
+	ktap_eq(peer_writes(mr->rkey, ZERO_LEN - 7, 0, 8),
+		IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(peer_writes(mr->rkey, -1ull, 0, 8), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(peer_writes(mr->rkey, (uintptr_t)b.buf + ZERO_AT, 0, 8),
+		IBV_WC_REM_ACCESS_ERR);
+	/* as long as libcairn copies it, and longer */
+	writes_from(mr->lkey, 4000, ZERO_AT + 4000, 8);
+	writes_from(mr->lkey, 10, ZERO_AT + 10, 8000);
+}
+
+static struct ibv_mr *zero_based_mr(int access)
+{
+	return ibv_reg_mr(dev[1].pd, b.buf + ZERO_AT, ZERO_LEN,
+			  VT_ACCESS | IBV_ACCESS_ZERO_BASED | access);
+}
+
+static void zero_based(void)
+{
+	u64 va;
+	struct ibv_mr *mr;
+
+	open_ends_of(IBV_QPT_RC);
+	va = (uintptr_t)b.buf + ZERO_AT;
+	mr = zero_based_mr(0);
+	must(mr);
+	zero_based_use(mr);
+	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     VT_ACCESS), 0);
+	ktap_eq(peer_writes(mr->rkey, va, ZERO_AT, 20), 0);
+	ktap_eq(peer_writes(mr->rkey, 0, ZERO_AT, 20), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     VT_ACCESS | IBV_ACCESS_ZERO_BASED), 0);
+	zero_based_use(mr);
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	close_ends();
+}
+
+static void zero_based_on_demand(void)
+{
+	struct ibv_mr *mr;
+
+	open_ends_of(IBV_QPT_RC);
+	mr = zero_based_mr(IBV_ACCESS_ON_DEMAND);
+	if (mr) {
+		zero_based_use(mr);
+		ktap_eq(ibv_dereg_mr(mr), 0);
+	} else {
+		ktap_eq(errno, EOPNOTSUPP);
+	}
+	close_ends();
+}
+
+/* A window is bound at an offset, and has addresses like those or its own offsets. */
+static void zero_based_windows(void)
+{
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+
+	open_ends_of(IBV_QPT_RC);
+	mr = zero_based_mr(IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
+	must(mr && mw);
+	ktap_eq(binds(mw, mr->lkey, 5000, 100).status, IBV_WC_SUCCESS);
+	ktap_eq(peer_reads(mw->rkey, 5092), IBV_WC_SUCCESS);
+	ktap_eq(peer_reads(mw->rkey, 5093), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(peer_reads(mw->rkey, 0), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(binds(mw, mr->lkey, ZERO_LEN - 99, 100).status,
+		IBV_WC_MW_BIND_ERR);
+	reconnect();
+	must(!ibv_dealloc_mw(mw));
+	ktap_eq(ibv_dereg_mr(mr), 0);
+	close_ends();
+}
+
 /* --- keys of another protection domain ------------------------------------- */
 
 /* All results that a process sees when it uses a key. */
@@ -832,6 +949,7 @@ static void requests_beside_srq(void)
 	X(reply_fails_type_1) X(reply_fails_type_2) X(reply_comes_late)	\
 	X(published_before_reply)					\
 	X(keys_are_random) X(keys_are_no_series) X(empty_region)	\
+	X(zero_based) X(zero_based_on_demand) X(zero_based_windows)	\
 	X(foreign_keys) X(foreign_keys_without_connection)		\
 	X(advice_on_foreign_keys)					\
 	X(receives_of_srq) X(requests_beside_srq)

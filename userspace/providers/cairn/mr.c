@@ -82,8 +82,10 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
 	/* Memory on demand may be unmapped, and only the device can handle that. */
 	if (!err && !(access & IBV_ACCESS_ON_DEMAND)) {
-		mr->region = (struct cairn_region){ cairn_pd_base(pd), addr,
-						    hca_va, length };
+		mr->region = (struct cairn_region){
+			cairn_pd_base(pd), addr,
+			access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va, length,
+		};
 		cairn_mr_remember(mr);
 	}
 	return mr_finish(mr, err);

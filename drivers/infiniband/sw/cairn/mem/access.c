@@ -130,7 +130,7 @@ static int access_walk_blocks(struct cairn_mr *mr, unsigned int seq, u64 va,
 			      u64 len, struct access_fragments *frags)
 {
 	u64 mask = BIT_ULL(mr->block_shift) - 1;
-	u64 off = va - mr->iova + (mr->iova & mask);
+	u64 off = va - mr->iova + mr->first;
 	int err = 0;
 
 	while (len && !err) {

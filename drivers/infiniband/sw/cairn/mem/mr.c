@@ -39,7 +39,7 @@
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
 	 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | CAIRN_IB_ACCESS_FLUSH | \
-	 IB_ACCESS_OPTIONAL)
+	 IB_ZERO_BASED | IB_ACCESS_OPTIONAL)
 
 void cairn_mr_init(struct cairn_mr *mr, struct ib_pd *ibpd,
 		   enum cairn_mr_kind kind)
@@ -117,12 +117,20 @@ static int mr_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 	return err;
 }
 
+/* Where a region begins for work requests and peers. Its blocks lie as at ibmr.iova,
+ * which is also shown.
+ */
+static u64 mr_iova(const struct cairn_mr *mr, int access)
+{
+	return access & IB_ZERO_BASED ? 0 : mr->ibmr.iova;
+}
+
 /* Fill the block table from mr->umem: each page that starts a block or the MR.
  */
 static void mr_fill_blocks(struct cairn_mr *mr)
 {
 	u64 mask = BIT_ULL(mr->block_shift) - 1;
-	u64 pos = mr->iova & PAGE_MASK;
+	u64 pos = mr->ibmr.iova & PAGE_MASK;
 	struct sg_page_iter iter;
 	unsigned long va;
 
@@ -140,10 +148,11 @@ static int mr_alloc_blocks(struct cairn_mr *mr)
 	unsigned long size;
 	size_t num;
 
-	size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, mr->iova);
+	size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, mr->ibmr.iova);
 	if (!size)
 		return -EINVAL;
 	mr->block_shift = __ffs(size);
+	mr->first = mr->ibmr.iova & (size - 1);
 	num = ib_umem_num_dma_blocks(mr->umem, size);
 	if (num > U32_MAX)
 		return -EINVAL;
@@ -181,7 +190,7 @@ static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 }
 
 /* A new region of @length bytes at @start of a process or buffer. Users address
- * it from @iova on. It is not published.
+ * it from @iova on, or from 0 on if @access says so. It is not published.
  */
 static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 				    u64 iova, int access)
@@ -194,11 +203,11 @@ static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
 	mr = mr_new(ibpd, CAIRN_MR_USER, access);
 	if (IS_ERR(mr))
 		return mr;
-	mr->iova = iova;
 	mr->length = length;
-	/* For display: ib_core sets these for a new region only. */
+	/* ib_core sets these for a new region only. */
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
+	mr->iova = mr_iova(mr, access);
 	return mr;
 }
 
@@ -333,6 +342,7 @@ static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mr->blocks)
 		return -ENOMEM;
+	mr->first = offset_in_page(offset);
 	mr->num_blocks = num;
 	return cairn_dmabuf_pages(mr->dmabuf, offset, mr->blocks, num);
 }
@@ -398,7 +408,7 @@ static int mr_flush_access(u32 flags)
  * @start: address in the caller's memory
  * @length: bytes; a region of 0 bytes allows no access and cannot be changed
  * @iova: address for work requests and peers; same offset in its page
- * @access: IB_ACCESS_*
+ * @access: IB_ACCESS_*; with IB_ZERO_BASED they use offsets, not @iova
  * @udata: struct cairn_reg_mr_req or nothing; reply struct cairn_reg_mr_resp
  *
  * Return: the MR, -EINVAL (range, tail, or memory that cannot become durable as
@@ -437,10 +447,11 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 		/* In another process the address names other memory. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
-		return mr_replace(ibpd, mr->umem->address, mr->length, mr->iova,
-				  access, mr->persist);
+		return mr_replace(ibpd, mr->umem->address, mr->length,
+				  mr->ibmr.iova, access, mr->persist);
 	}
 	write_seqlock_irqsave(&mr->seq, flags);
+	mr->iova = mr_iova(mr, access);
 	mr->access = access;
 	mr->pd = ibpd;
 	write_sequnlock_irqrestore(&mr->seq, flags);
@@ -649,13 +660,14 @@ int cairn_mr_reg(struct cairn_dev *dev, struct ib_pd *pd, struct ib_mr *ibmr,
 	if (mr->kind != CAIRN_MR_FAST || ibmr->device != &dev->ibdev ||
 	    mr->pd != pd || READ_ONCE(mr->valid) ||
 	    (key ^ mr->key) & ~CAIRN_KEY_VARIANT_MASK ||
-	    access & ~ACCESS_SUPPORTED)
+	    access & ~(ACCESS_SUPPORTED & ~IB_ZERO_BASED))
 		return -EINVAL;
 	write_seqlock_irqsave(&mr->seq, flags);
 	if (!mr->valid && mr_may_flush(mr, access)) {
 		mr_adopt(mr);
 		/* xprtrdma changes iova after ib_map_mr_sg(). */
 		mr->iova = ibmr->iova;
+		mr->first = ibmr->iova & (BIT_ULL(mr->block_shift) - 1);
 		mr->length = ibmr->length;
 		mr->key = key;
 		mr->access = access;

@@ -187,8 +187,9 @@ struct cairn_mr {
 	bool replaces;			/* USER: registered by rereg_user_mr */
 	u32 flush_limit;		/* host flush: time limit, ms; 0: none */
 	struct ib_pd *pd;
-	u64 iova;
+	u64 iova;			/* for work requests and peers; ZERO_BASED: 0 */
 	u64 length;
+	u64 first;			/* offset of the first byte in its block */
 	u32 num_blocks;			/* in use */
 	u32 max_blocks;			/* FAST: room in blocks */
 	unsigned long *blocks;
