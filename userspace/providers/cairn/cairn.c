@@ -27,34 +27,18 @@
 VERBS_RESP(cairn_get_context_resp, struct ib_uverbs_get_context_resp,
 	   struct cairn_alloc_ucontext_resp);
 
-/*
- * The kernel keeps these mappings out of children (VM_DONTCOPY). A child that
- * cleans up must neither touch nor unmap its own memory at the same address.
- */
-bool cairn_has_maps(const struct cairn_context *ctx)
-{
-	return ctx->pid == getpid();
-}
-
-/* A child gets no mapping of its own: the other pages of its queues are not mapped. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot)
 {
-	void *addr;
+	void *addr = mmap(NULL, bytes, prot, MAP_SHARED,
+			  ctx->vctx.context.cmd_fd, (off_t)offset);
 
-	if (!cairn_has_maps(ctx)) {
-		errno = EPERM;
-		return NULL;
-	}
-	addr = mmap(NULL, bytes, prot, MAP_SHARED, ctx->vctx.context.cmd_fd,
-		    (off_t)offset);
 	return addr == MAP_FAILED ? NULL : addr;
 }
 
-void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes)
+void cairn_unmap(void *addr, size_t bytes)
 {
-	if (cairn_has_maps(ctx))
-		munmap(addr, bytes);
+	munmap(addr, bytes);
 }
 
 static void cairn_free_context(struct ibv_context *ibctx)

@@ -19,7 +19,7 @@ struct cairn_device {
 
 struct cairn_context {
 	struct verbs_context vctx;	/* must be first */
-	pid_t pid;			/* process that has the maps */
+	pid_t pid;			/* process that made the list qinfo */
 	size_t page_size;
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
@@ -43,13 +43,9 @@ static inline struct cairn_context *to_cctx(struct ibv_context *ctx)
 }
 
 bool cairn_device_is(const struct ibv_device *device);
-/* Maps device memory; NULL with errno set on failure: EPERM in a child of the process that
- * opened the device, or the errno of mmap().
- */
+/* Maps device memory, which children inherit; NULL with the errno of mmap() on failure. */
 void *cairn_map(struct cairn_context *ctx, uint64_t offset, size_t bytes,
 		int prot);
-void cairn_unmap(struct cairn_context *ctx, void *addr, size_t bytes);
-/* False in a child of the process that opened the device. Makes a system call. */
-bool cairn_has_maps(const struct cairn_context *ctx);
+void cairn_unmap(void *addr, size_t bytes);
 
 #endif /* CAIRN_H */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "qinfo.h"
 
@@ -31,9 +32,23 @@ static void qinfo_unlist(struct cairn_context *ctx, struct cairn_qinfo *chunk)
 
 static void qinfo_unmap(struct cairn_context *ctx, struct cairn_qinfo *chunk)
 {
-	cairn_unmap(ctx, chunk->host, ctx->page_size);
-	cairn_unmap(ctx, (void *)chunk->dev, ctx->page_size);
+	cairn_unmap(chunk->host, ctx->page_size);
+	cairn_unmap((void *)chunk->dev, ctx->page_size);
 	free(chunk);
+}
+
+/* After a fork neither process sees what the other destroys. So the child forgets the
+ * list: the chunks of its own queues are those that it maps itself.
+ */
+static void qinfo_begin_child(struct cairn_context *ctx)
+{
+	pid_t pid = getpid();
+
+	if (ctx->pid == pid)
+		return;
+	ctx->pid = pid;
+	while (ctx->qinfo)
+		qinfo_unlist(ctx, ctx->qinfo);
 }
 
 static struct cairn_qinfo *qinfo_map(struct cairn_context *ctx,
@@ -59,7 +74,7 @@ static struct cairn_qinfo *qinfo_map(struct cairn_context *ctx,
 	return chunk;
 
 err_unmap:
-	cairn_unmap(ctx, (void *)chunk->dev, ctx->page_size);
+	cairn_unmap((void *)chunk->dev, ctx->page_size);
 err_free:
 	free(chunk);
 	return NULL;
@@ -71,6 +86,7 @@ struct cairn_qinfo *cairn_qinfo_get(struct cairn_context *ctx,
 	struct cairn_qinfo *chunk;
 
 	pthread_mutex_lock(&ctx->qinfo_lock);
+	qinfo_begin_child(ctx);
 	chunk = qinfo_find(ctx, desc);
 	if (!chunk)
 		chunk = qinfo_map(ctx, desc);

@@ -232,8 +232,7 @@ int cairn_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	/* The kernel dropped what was posted and kept its indices. */
-	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
-	    cairn_has_maps(to_cctx(ibqp->context))) {
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
 		qp_forget(ibqp);
 		qp_reset_queue(&qp->sq);
 		qp_reset_queue(&qp->rq.queue);
@@ -286,8 +285,7 @@ int cairn_destroy_qp(struct ibv_qp *ibqp)
 		cairn_queue_revive(ctx, &qp->sq);
 		return err;
 	}
-	if (cairn_has_maps(ctx))
-		qp_forget(ibqp);
+	qp_forget(ibqp);
 	cairn_queue_unmap(ctx, &qp->rq.queue);
 	cairn_queue_unmap(ctx, &qp->sq);
 	cairn_qp_free(qp);

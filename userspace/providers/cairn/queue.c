@@ -59,7 +59,7 @@ void cairn_queue_unmap(struct cairn_context *ctx, struct cairn_queue *queue)
 {
 	if (!queue->ring.units)
 		return;
-	cairn_unmap(ctx, queue->ring.units, queue->bytes);
+	cairn_unmap(queue->ring.units, queue->bytes);
 	cairn_qinfo_put(ctx, queue->qinfo);
 	queue->ring.units = NULL;
 }

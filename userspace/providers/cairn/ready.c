@@ -76,7 +76,7 @@ void cairn_ready_free_all(struct cairn_context *ctx)
 
 	while ((page = ctx->pages)) {
 		ctx->pages = page->next;
-		cairn_unmap(ctx, page->addr, ctx->page_size);
+		cairn_unmap(page->addr, ctx->page_size);
 		free(page);
 	}
 }

@@ -34,7 +34,7 @@ static const uint32_t *release_word(struct cairn_context *ctx, uint32_t ticket)
 void cairn_release_free(struct cairn_context *ctx)
 {
 	if (ctx->releases)
-		cairn_unmap(ctx, (void *)ctx->releases, release_bytes(ctx));
+		cairn_unmap((void *)ctx->releases, release_bytes(ctx));
 }
 
 static void release_set_words(struct cairn_context *ctx,

@@ -48,9 +48,6 @@ int cairn_resize_begin(struct cairn_resize *resize, struct cairn_queue *queue,
 	memset(resize, 0, sizeof(*resize));
 	if (!max_wr || resize_same_size(max_wr, queue->max_wr))
 		return 0;
-	/* A child would map the ring for itself, and the parent, the owner, would not see it. */
-	if (!cairn_has_maps(to_cctx(owner->ctx)))
-		return EPERM;
 	err = resize_prepare(owner, max_wr, &resp);
 	if (err)
 		return err;
@@ -99,7 +96,7 @@ void cairn_resize_end(struct cairn_resize *resize, int err)
 		return;
 	if (err)
 		resize_drop(&resize->owner);
-	cairn_unmap(to_cctx(resize->owner.ctx), resize->units, resize->bytes);
+	cairn_unmap(resize->units, resize->bytes);
 }
 
 static int resize_check_cap(const struct cairn_qp *qp,

@@ -63,8 +63,8 @@ static int mmap_insert_pages(struct vm_area_struct *vma,
  * @vma: shared, exactly as long as the entry at the offset
  *
  * Memory that only the device writes cannot be mapped for writing, nor made
- * writable later. A child process does not inherit the mapping, since a ring has
- * one writer.
+ * writable later. A child process inherits the mapping, so a daemon can go on with
+ * what its parent opened. Two writers of a ring disturb each other only.
  *
  * Return: 0, -EINVAL (offset, length, private), -EPERM (writing) or -ENOMEM.
  */
@@ -83,7 +83,7 @@ int cairn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 			goto out;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
-	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	err = mmap_insert_pages(vma, map);
 out:
 	rdma_user_mmap_entry_put(entry);
