@@ -5,6 +5,7 @@
  * serialises these three, and calls dealloc_driver once, when no object of the device
  * is left.
  */
+#include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/random.h>
@@ -300,19 +301,58 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	ib_device_put(&dev->ibdev);
 }
 
+/* Netdevs that carry IP packets. The link layer is not used, so it may be any. */
+static bool dev_carries_ip(const struct net_device *ndev)
+{
+	switch (ndev->type) {
+	case ARPHRD_ETHER:
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE:	/* tun, wireguard */
+	case ARPHRD_RAWIP:
+	case ARPHRD_PPP:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
+		return true;
+	}
+	return false;
+}
+
+/* ib_core's command has no place for a message: the kernel log says why. */
 static int dev_check_netdev(struct net_device *ndev)
 {
 	struct ib_device *other;
 
-	/* The GIDs of a VLAN belong to the device of its real netdev. */
-	if (ndev->type != ARPHRD_ETHER || is_vlan_dev(ndev))
+	if (is_vlan_dev(ndev)) {
+		netdev_err(ndev, "cairn: GIDs of a VLAN belong to the device of its parent, %s\n",
+			   netdev_name(vlan_dev_real_dev(ndev)));
 		return -EINVAL;
+	}
+	if (!dev_carries_ip(ndev)) {
+		netdev_err(ndev, "cairn: no RoCE over netdevs of type %u\n",
+			   ndev->type);
+		return -EINVAL;
+	}
 	other = ib_device_get_by_netdev(ndev,
 					(enum rdma_driver_id)CAIRN_DRIVER_ID);
 	if (!other)
 		return 0;
 	ib_device_put(other);
 	return -EEXIST;
+}
+
+/* Without a MAC address of its own the device has a random number. */
+static void dev_set_guid(struct ib_device *ibdev, const struct net_device *ndev)
+{
+	u8 addr[ETH_ALEN];
+
+	if (ndev->addr_len == ETH_ALEN && !is_zero_ether_addr(ndev->dev_addr))
+		ether_addr_copy(addr, ndev->dev_addr);
+	else
+		eth_random_addr(addr);
+	addrconf_addr_eui48((u8 *)&ibdev->node_guid, addr);
 }
 
 /* Initialise all that cannot fail, so that the device can be deallocated from here on. */
@@ -326,7 +366,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	ibdev->num_comp_vectors = num_possible_cpus();
 	ibdev->local_dma_lkey = 0;
 	strscpy(ibdev->node_desc, "cairn", sizeof(ibdev->node_desc));
-	addrconf_addr_eui48((u8 *)&ibdev->node_guid, ndev->dev_addr);
+	dev_set_guid(ibdev, ndev);
 	for (i = 0; i < ARRAY_SIZE(dev_op_sets); i++)
 		ib_set_device_ops(ibdev, dev_op_sets[i]);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
