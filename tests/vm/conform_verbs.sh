@@ -11,4 +11,5 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((180 * ${CAIRN_TIMEOUT_SCALE:-1}))
+points attributes
 points forked

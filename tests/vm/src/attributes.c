@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a device reports of itself holds exactly: each limit is reached, and one more is
+ * refused. Limits that take more memory than a test has (objects of a device) are not here.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(20000)
+#define BUF	4096
+
+static struct vt_dev dev[2];
+static struct ibv_device_attr_ex ex;
+static struct ibv_cq *cq;
+static struct ibv_ah *ah;		/* to the other device */
+
+/* --- tries: 0 or the errno ------------------------------------------------- */
+
+static int try_qp_of(enum ibv_qp_type type, struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = type, .send_cq = cq, .recv_cq = cq, .cap = cap,
+	};
+	struct ibv_qp *qp;
+
+	errno = 0;
+	qp = ibv_create_qp(dev[0].pd, &init);
+	if (!qp)
+		return errno ?: -1;
+	return ibv_destroy_qp(qp);
+}
+
+static int try_qp(struct ibv_qp_cap cap)
+{
+	return try_qp_of(IBV_QPT_RC, cap) ?: try_qp_of(IBV_QPT_UC, cap) ?:
+	       try_qp_of(IBV_QPT_UD, cap);
+}
+
+static int try_send_wr(u64 n)
+{
+	return try_qp((struct ibv_qp_cap){ .max_send_wr = n,
+					   .max_send_sge = 1 });
+}
+
+static int try_recv_wr(u64 n)
+{
+	return try_qp((struct ibv_qp_cap){ .max_recv_wr = n,
+					   .max_recv_sge = 1 });
+}
+
+static int try_send_sge(u64 n)
+{
+	return try_qp((struct ibv_qp_cap){ .max_send_wr = 1,
+					   .max_send_sge = n });
+}
+
+static int try_recv_sge(u64 n)
+{
+	return try_qp((struct ibv_qp_cap){ .max_recv_wr = 1,
+					   .max_recv_sge = n });
+}
+
+static int try_inline(u64 n)
+{
+	return try_qp((struct ibv_qp_cap){ .max_send_wr = 1,
+					   .max_inline_data = n });
+}
+
+static int try_cqe(u64 n)
+{
+	struct ibv_cq *made_cq;
+
+	errno = 0;
+	made_cq = ibv_create_cq(dev[0].ctx, n, NULL, NULL, 0);
+	if (!made_cq)
+		return errno ?: -1;
+	return (u64)made_cq->cqe < n ? -2 : ibv_destroy_cq(made_cq);
+}
+
+static int try_cq_resized(u64 n)
+{
+	struct ibv_cq *small = ibv_create_cq(dev[0].ctx, 1, NULL, NULL, 0);
+	int err;
+
+	must(small);
+	err = ibv_resize_cq(small, n);
+	must(!ibv_destroy_cq(small));
+	return err;
+}
+
+static int try_vector(u64 n)
+{
+	struct ibv_cq *made_cq;
+
+	errno = 0;
+	made_cq = ibv_create_cq(dev[0].ctx, 1, NULL, NULL, n);
+	return made_cq ? ibv_destroy_cq(made_cq) : errno;
+}
+
+static int try_srq_of(struct ibv_srq_attr attr)
+{
+	struct ibv_srq_init_attr init = { .attr = attr };
+	struct ibv_srq *srq;
+
+	errno = 0;
+	srq = ibv_create_srq(dev[0].pd, &init);
+	return srq ? ibv_destroy_srq(srq) : errno;
+}
+
+static int try_srq_wr(u64 n)
+{
+	return try_srq_of((struct ibv_srq_attr){ .max_wr = n, .max_sge = 1 });
+}
+
+static int try_srq_sge(u64 n)
+{
+	return try_srq_of((struct ibv_srq_attr){ .max_wr = 1, .max_sge = n });
+}
+
+static int try_srq_resized(u64 n)
+{
+	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
+	struct ibv_srq_attr attr = { .max_wr = n };
+	struct ibv_srq *srq = ibv_create_srq(dev[0].pd, &init);
+	int err;
+
+	must(srq);
+	err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+	must(!ibv_destroy_srq(srq));
+	return err;
+}
+
+/* The limit of a queue with 64 entries. */
+static int try_srq_limit(u64 n)
+{
+	struct ibv_srq_init_attr init = { .attr = { 64, 1, 0 } };
+	struct ibv_srq_attr attr = { .srq_limit = n };
+	struct ibv_srq *srq = ibv_create_srq(dev[0].pd, &init);
+	int err;
+
+	must(srq && init.attr.max_wr == 64);
+	err = ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);
+	must(!ibv_destroy_srq(srq));
+	return err;
+}
+
+/* From RESET to RTS, to a queue pair that never answers. */
+static int try_connected(const struct vt_opts *o)
+{
+	struct vt_opts fixed = VT_OPTS;
+	struct vt_end a, b;
+	int err;
+
+	must(!vt_end_create(&a, &dev[0], o, BUF));
+	must(!vt_end_create(&b, &dev[1], &fixed, BUF));
+	err = vt_to_init(&a) ?: vt_to_rtr(&a, &b) ?: vt_to_rts(&a);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	return err;
+}
+
+static int try_rd_atomic(u64 n)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.rd_atomic = n;
+	return try_connected(&o);
+}
+
+static int try_path_mtu(u64 mtu)
+{
+	struct vt_opts o = VT_OPTS;
+
+	o.mtu = mtu;
+	return try_connected(&o);
+}
+
+static int modify_of(u64 port, u64 pkey)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = port, .pkey_index = pkey,
+	};
+	struct ibv_qp *qp = ibv_create_qp(dev[0].pd, &init);
+	int err;
+
+	must(qp);
+	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
+				       IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
+	must(!ibv_destroy_qp(qp));
+	return err;
+}
+
+static int try_modify_port(u64 n)
+{
+	return modify_of(n, 0);
+}
+
+static int try_modify_pkey(u64 n)
+{
+	return modify_of(1, n - 1);
+}
+
+static int try_port(u64 n)
+{
+	struct ibv_port_attr port;
+
+	return ibv_query_port(dev[0].ctx, n, &port);
+}
+
+static int try_pkey(u64 n)
+{
+	__be16 pkey;
+
+	errno = 0;
+	return ibv_query_pkey(dev[0].ctx, 1, n - 1, &pkey) ? errno : 0;
+}
+
+static int try_gid(u64 n)
+{
+	union ibv_gid gid;
+
+	errno = 0;
+	return ibv_query_gid(dev[0].ctx, 1, n - 1, &gid) ? errno : 0;
+}
+
+static int try_rate(u64 n)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = n };
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	int err;
+
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_connect(&a, &b));
+	err = ibv_modify_qp_rate_limit(a.qp, &limit);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	return err;
+}
+
+/* The status of a WRITE of @bytes to a key that nothing has: of many SGEs that name the
+ * same memory.
+ */
+static int try_message(u64 bytes)
+{
+	struct ibv_sge sge[32];
+	struct ibv_send_wr wr = {
+		.sg_list = sge, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	size_t piece = 64 << 20;
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	void *mem;
+	int err;
+
+	o.cap.max_send_sge = 32;
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_connect(&a, &b));
+	mem = mmap(NULL, piece + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(mem != MAP_FAILED);
+	mr = ibv_reg_mr(dev[0].pd, mem, piece + 1, 0);
+	must(mr);
+	for (; bytes; wr.num_sge++) {
+		u64 len = bytes > piece + 1 || wr.num_sge < 31 ?
+			  (bytes < piece ? bytes : piece) : bytes;
+
+		must(wr.num_sge < 32);
+		sge[wr.num_sge] = (struct ibv_sge){ (uintptr_t)mem, len,
+						    mr->lkey };
+		bytes -= len;
+	}
+	wr.wr.rdma.rkey = 0xffffff00;
+	err = ibv_post_send(a.qp, &wr, &bad);
+	if (!err) {
+		must(!vt_poll(a.scq, &wc, 1, LONG));
+		err = wc.status == IBV_WC_REM_ACCESS_ERR ? 0 :
+		      wc.status == IBV_WC_LOC_LEN_ERR ? EMSGSIZE : EPROTO;
+	}
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	must(!ibv_dereg_mr(mr));
+	munmap(mem, piece + 1);
+	return err;
+}
+
+/* Group @n of queue pair @qp. */
+static int attach(struct ibv_qp *qp, u64 n, bool leave)
+{
+	union ibv_gid gid = {};
+
+	gid.raw[10] = 0xff;
+	gid.raw[11] = 0xff;
+	gid.raw[12] = 239;
+	gid.raw[13] = 7;
+	gid.raw[14] = n >> 8;
+	gid.raw[15] = n;
+	return leave ? ibv_detach_mcast(qp, &gid, 0) :
+		       ibv_attach_mcast(qp, &gid, 0);
+}
+
+static struct ibv_qp *datagram_qp(void)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(dev[0].pd, &init);
+
+	must(qp);
+	return qp;
+}
+
+static int try_groups(u64 n)
+{
+	struct ibv_qp *qp = datagram_qp();
+	int err = 0;
+	u64 i, done;
+
+	for (i = 0; i < n && !err; i++)
+		err = attach(qp, i, false);
+	done = i - !!err;
+	for (i = 0; i < done; i++)
+		must(!attach(qp, i, true));
+	must(!ibv_destroy_qp(qp));
+	return err;
+}
+
+static int try_members(u64 n)
+{
+	struct ibv_qp **qp = calloc(n, sizeof(*qp));
+	int err = 0;
+	u64 i, made_qps;
+
+	must(qp);
+	for (i = 0; i < n && !err; i++) {
+		qp[i] = datagram_qp();
+		err = attach(qp[i], 0, false);
+	}
+	made_qps = i;
+	for (i = 0; i < made_qps; i++) {
+		if (i + 1 < made_qps || !err)
+			must(!attach(qp[i], 0, true));
+		must(!ibv_destroy_qp(qp[i]));
+	}
+	free(qp);
+	return err;
+}
+
+/* --- what a device and its port report -------------------------------------- */
+
+struct limit {
+	const char *name;
+	int (*try)(u64 value);
+	u64 value;
+	int beyond;		/* errno of value + 1 */
+};
+
+static void hold(const struct limit *limit, size_t n)
+{
+	int at, beyond;
+
+	for (; n--; limit++) {
+		at = limit->try(limit->value);
+		beyond = limit->try(limit->value + 1);
+		if (at || beyond != limit->beyond)
+			ktap_fail("%s: %llu gives %d, one more %d instead of %d",
+				  limit->name, (unsigned long long)limit->value,
+				  at, beyond, limit->beyond);
+	}
+}
+
+static void query(void)
+{
+	must(!ibv_query_device_ex(dev[0].ctx, NULL, &ex));
+	must(!ibv_query_port(dev[0].ctx, 1, &dev[0].port));
+	cq = cq ?: ibv_create_cq(dev[0].ctx, 16, NULL, NULL, 0);
+	must(cq);
+}
+
+static void limits_of_queues(void)
+{
+	const struct ibv_device_attr *attr = &ex.orig_attr;
+
+	query();
+
+	const struct limit limits[] = {
+		{ "max_qp_wr, sends", try_send_wr, attr->max_qp_wr, EINVAL },
+		{ "max_qp_wr, receives", try_recv_wr, attr->max_qp_wr, EINVAL },
+		{ "max_sge, sends", try_send_sge, attr->max_sge, EINVAL },
+		{ "max_sge, receives", try_recv_sge, attr->max_sge, EINVAL },
+		{ "inline data", try_inline, 512, EINVAL },
+		{ "max_cqe", try_cqe, attr->max_cqe, EINVAL },
+		{ "max_cqe, resized", try_cq_resized, attr->max_cqe, EINVAL },
+		{ "num_comp_vectors", try_vector,
+		  dev[0].ctx->num_comp_vectors - 1, EINVAL },
+		{ "max_srq_wr", try_srq_wr, attr->max_srq_wr, EINVAL },
+		{ "max_srq_wr, resized", try_srq_resized, attr->max_srq_wr,
+		  EINVAL },
+		{ "max_srq_sge", try_srq_sge, attr->max_srq_sge, EINVAL },
+		{ "max_wr of an SRQ as its limit", try_srq_limit, 64, EINVAL },
+	};
+
+	hold(limits, sizeof(limits) / sizeof(*limits));
+}
+
+static void limits_of_connections(void)
+{
+	query();
+
+	const struct limit limits[] = {
+		{ "max_qp_rd_atom", try_rd_atomic, ex.orig_attr.max_qp_rd_atom,
+		  EINVAL },
+		{ "max_qp_init_rd_atom", try_rd_atomic,
+		  ex.orig_attr.max_qp_init_rd_atom, EINVAL },
+		{ "active_mtu", try_path_mtu, dev[0].port.active_mtu, EINVAL },
+		{ "max_mtu", try_path_mtu, dev[0].port.max_mtu, EINVAL },
+		{ "qp_rate_limit_max", try_rate,
+		  ex.packet_pacing_caps.qp_rate_limit_max, EINVAL },
+		{ "max_msg_sz", try_message, dev[0].port.max_msg_sz, EMSGSIZE },
+	};
+
+	hold(limits, sizeof(limits) / sizeof(*limits));
+}
+
+static void limits_of_tables(void)
+{
+	query();
+
+	const struct limit limits[] = {
+		{ "phys_port_cnt", try_port, ex.orig_attr.phys_port_cnt,
+		  EINVAL },
+		{ "phys_port_cnt, of a QP", try_modify_port,
+		  ex.orig_attr.phys_port_cnt, EINVAL },
+		{ "max_pkeys", try_modify_pkey, ex.orig_attr.max_pkeys, EINVAL },
+		{ "pkey_tbl_len", try_pkey, dev[0].port.pkey_tbl_len, EINVAL },
+		{ "gid_tbl_len", try_gid, dev[0].port.gid_tbl_len, EINVAL },
+	};
+
+	hold(limits, sizeof(limits) / sizeof(*limits));
+}
+
+static void limits_of_groups(void)
+{
+	query();
+
+	const struct limit limits[] = {
+		{ "max_mcast_grp", try_groups, ex.orig_attr.max_mcast_grp,
+		  ENOMEM },
+		{ "max_mcast_qp_attach", try_members,
+		  ex.orig_attr.max_mcast_qp_attach, ENOMEM },
+	};
+
+	hold(limits, sizeof(limits) / sizeof(*limits));
+}
+
+/* --- what a queue was made with ---------------------------------------------- */
+
+static struct ibv_sge sges[33];
+
+static int send_one(struct vt_end *e, int num_sge, u32 len, unsigned int flags)
+{
+	struct ibv_send_wr wr = {
+		.sg_list = sges, .num_sge = num_sge, .opcode = IBV_WR_SEND,
+		.send_flags = flags,
+		.wr.ud = { ah, 1, VT_QKEY },
+	}, *bad;
+	int i;
+
+	for (i = 0; i < num_sge; i++)
+		sges[i] = (struct ibv_sge){ (uintptr_t)e->buf, i ? 0 : len,
+					    e->mr->lkey };
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static int recv_one(struct vt_end *e, int num_sge)
+{
+	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = num_sge }, *bad;
+	int i;
+
+	for (i = 0; i < num_sge; i++)
+		sges[i] = (struct ibv_sge){ (uintptr_t)e->buf, 1, e->mr->lkey };
+	return ibv_post_recv(e->qp, &wr, &bad);
+}
+
+/* In RTS, to a peer in RESET: nothing completes. */
+static void caps_of(enum ibv_qp_type type, struct ibv_qp_cap asked)
+{
+	struct vt_opts o = VT_OPTS;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct vt_end a, b;
+	u32 i;
+
+	o.type = type;
+	o.cap = asked;
+	o.timeout = 0;
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_to_init(&a) && !vt_to_rtr(&a, &b) && !vt_to_rts(&a));
+	must(!ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init));
+	ktap_ok(init.cap.max_send_wr >= asked.max_send_wr &&
+		init.cap.max_recv_wr >= asked.max_recv_wr &&
+		init.cap.max_send_sge >= asked.max_send_sge &&
+		init.cap.max_recv_sge >= asked.max_recv_sge &&
+		init.cap.max_inline_data >= asked.max_inline_data);
+	ktap_eq(send_one(&a, init.cap.max_send_sge + 1, 1, 0), EINVAL);
+	ktap_eq(recv_one(&a, init.cap.max_recv_sge + 1), EINVAL);
+	ktap_eq(send_one(&a, 1, init.cap.max_inline_data + 1, IBV_SEND_INLINE),
+		EINVAL);
+	for (i = 0; i < init.cap.max_recv_wr; i++)
+		ktap_eq(recv_one(&a, init.cap.max_recv_sge), 0);
+	ktap_eq(recv_one(&a, 1), ENOMEM);
+	/* Datagrams leave at once, and their WQEs are free again. */
+	if (type == IBV_QPT_RC) {
+		ktap_eq(send_one(&a, 1, init.cap.max_inline_data,
+				 IBV_SEND_INLINE), 0);
+		for (i = 1; i < init.cap.max_send_wr; i++)
+			ktap_eq(send_one(&a, init.cap.max_send_sge, 1, 0), 0);
+		ktap_eq(send_one(&a, 1, 1, 0), ENOMEM);
+	}
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+static void caps_of_queue_pairs(void)
+{
+	static const struct ibv_qp_cap asked[] = {
+		{ 1, 1, 1, 1, 0 }, { 5, 7, 2, 3, 40 }, { 16, 16, 4, 4, 512 },
+		{ 100, 300, 32, 32, 100 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+		caps_of(IBV_QPT_RC, asked[i]);
+		caps_of(IBV_QPT_UC, asked[i]);
+	}
+}
+
+static void caps_of_srq(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 10, 3, 0 } };
+	struct ibv_recv_wr wr = { .sg_list = sges }, *bad;
+	struct ibv_srq_attr attr;
+	struct ibv_srq *srq = ibv_create_srq(dev[0].pd, &init);
+	u32 i;
+
+	must(srq);
+	must(!ibv_query_srq(srq, &attr));
+	ktap_eq(attr.max_wr, init.attr.max_wr);
+	ktap_eq(attr.max_sge, init.attr.max_sge);
+	ktap_ok(attr.max_wr >= 10 && attr.max_sge >= 3);
+	wr.num_sge = attr.max_sge + 1;
+	ktap_eq(ibv_post_srq_recv(srq, &wr, &bad), EINVAL);
+	wr.num_sge = attr.max_sge;
+	for (i = 0; i < attr.max_wr; i++)
+		ktap_eq(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	ktap_eq(ibv_post_srq_recv(srq, &wr, &bad), ENOMEM);
+	must(!ibv_destroy_srq(srq));
+}
+
+/* As many completions as cqe says, and the error of the queue with one more. */
+static void cqe_of_queue(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_wc wc;
+	int i, n, err;
+
+	o.cqe = 10;
+	o.cap.max_send_wr = 100;
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_connect(&a, &b));
+	n = a.scq->cqe;
+	ktap_ok(n >= 10);
+	for (i = 0; i < n + 1; i++) {
+		struct ibv_send_wr wr = {
+			.wr_id = i, .opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+		}, *bad;
+
+		must(!ibv_post_send(a.qp, &wr, &bad));
+		if (i == n - 1)
+			must(vt_state(a.qp) == IBV_QPS_RTS);
+	}
+	ktap_ok(vt_async(&dev[0], IBV_EVENT_CQ_ERR, LONG));
+	for (i = 0; i < n; i++) {
+		err = vt_poll(a.scq, &wc, 1, LONG);
+		if (err || wc.wr_id != (u64)i || wc.status) {
+			ktap_fail("completion %d of %d", i, n);
+			break;
+		}
+	}
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* Receives that are posted in RESET are there in RTR, and gone after the next RESET. */
+static void receives_in_reset(void)
+{
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_wc wc;
+	int i;
+
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	for (i = 0; i < 2; i++) {
+		ktap_eq(recv_one(&b, 1), 0);
+		must(!vt_to_state(b.qp, IBV_QPS_RESET));
+		ktap_eq(recv_one(&b, 2), 0);
+		must(!vt_connect(&a, &b));
+		must(!send_one(&a, 1, 2, IBV_SEND_SIGNALED));
+		must(!vt_poll(a.scq, &wc, 1, LONG));
+		ktap_eq(wc.status, IBV_WC_SUCCESS);
+		must(!vt_poll(b.rcq, &wc, 1, LONG));
+		ktap_eq(wc.status, IBV_WC_SUCCESS);
+		must(!vt_to_state(a.qp, IBV_QPS_RESET));
+		must(!vt_to_state(b.qp, IBV_QPS_RESET));
+	}
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+}
+
+/* READ, WRITE and atomics are no operations of a datagram queue pair: not even posted. */
+static void datagrams_only(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV,
+	};
+	struct ibv_send_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
+	struct vt_opts o = VT_OPTS;
+	struct vt_end a, b;
+	struct ibv_wc wc;
+	size_t i;
+
+	o.type = IBV_QPT_UD;
+	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_connect(&a, &b));
+	sges[0] = (struct ibv_sge){ (uintptr_t)a.buf, 8, a.mr->lkey };
+	for (i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++) {
+		wr.opcode = opcodes[i];
+		bad = NULL;
+		ktap_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		ktap_ok(bad == &wr);
+	}
+	ktap_eq(vt_state(a.qp), IBV_QPS_RTS);
+	ah = vt_ah(&dev[0], &dev[1]);
+	must(ah);
+	ktap_eq(send_one(&a, 1, 8, IBV_SEND_SIGNALED), 0);
+	must(!vt_poll(a.scq, &wc, 1, LONG));
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	vt_end_destroy(&a);
+	vt_end_destroy(&b);
+	must(!ibv_destroy_ah(ah));
+}
+
+#define TESTS(X)							\
+	X(limits_of_queues) X(limits_of_connections) X(limits_of_tables)	\
+	X(limits_of_groups) X(caps_of_queue_pairs) X(caps_of_srq)	\
+	X(cqe_of_queue) X(receives_in_reset) X(datagrams_only)
+VT_TESTS(TESTS)
+
+int main(int argc, char **argv)
+{
+	return vt_run_on(&dev[0], &dev[1], VT_IPV4, argc > 1 ? argv[1] : NULL);
+}
