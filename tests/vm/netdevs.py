@@ -3,11 +3,11 @@
 """Netdevs for which this host has no tool.
 
     netdevs.py tun NAMESPACE/NAME NAMESPACE/NAME
-        two tun interfaces, joined; says "ready" and carries packets until it is killed
+        Joins two tun interfaces. Says "ready", then carries packets.
     netdevs.py team NAME
-        gives a team interface without ports the mode roundrobin
+        Gives a team interface without ports the mode roundrobin.
     netdevs.py wireguard NAME own|other ADDRESS
-        keys of one of two ends and of the other one, which has ADDRESS; port 51820
+        Sets the keys of one of two ends. The other end has ADDRESS and port 51820.
 """
 import ctypes
 import fcntl

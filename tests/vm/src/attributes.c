@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a device reports of itself holds exactly: each limit is reached, and one more is
+ * The limits that a device reports hold exactly: each one is reached, and one more is
  * refused. Limits that take more memory than a test has (objects of a device) are not here.
  */
 #include <errno.h>
@@ -445,7 +445,7 @@ static void limits_of_tables(void)
 		{ "phys_port_cnt, of a QP", try_modify_port,
 		  ex.orig_attr.phys_port_cnt, EINVAL },
 		{ "max_pkeys", try_modify_pkey, ex.orig_attr.max_pkeys, EINVAL },
-		{ "pkey_tbl_len", try_pkey, dev[0].port.pkey_tbl_len, EINVAL },
+		{ "pkey_tbl_len", try_pkey, dev[0].port.pkey_tbl_len, ENOENT },
 		{ "gid_tbl_len", try_gid, dev[0].port.gid_tbl_len, EINVAL },
 	};
 
