@@ -413,17 +413,17 @@ static void nic_flush(void)
 
 static void early(void)
 {
-	struct cairn_persist_info info_w, info_d;
+	struct cairn_persist_info write_info, durable_info;
 
 	if (!set_up(EMULATED))
 		return;
 	CHECK(!persist(1, 64, 3000, CAIRN_SEND_EARLY));
-	info_w = written(1);
+	write_info = written(1);
 	CHECK(nothing(ea.rcq));
 	CHECK(!post_recv(&ea, 5));
-	info_d = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
-	CHECK(info_d.psn == info_w.psn);
-	CHECK(info_d.va == eb.mr->iova + 64);
+	durable_info = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
+	CHECK(durable_info.psn == write_info.psn);
+	CHECK(durable_info.va == eb.mr->iova + 64);
 	CHECK(in_place(64, 3000));
 }
 
@@ -434,31 +434,31 @@ static struct cairn_persist_info asked(u64 id)
 
 static void host_flush(void)
 {
-	struct cairn_persist_info info_f, info_g;
+	struct cairn_persist_info flush, later;
 
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1) && !post_recv(&eb, 2));
 	CHECK(!persist(1, 100, 2000, 0));
 	CHECK(!persist(2, 4000, 50, 0));
-	info_f = asked(1);
-	info_g = asked(2);
-	CHECK(info_f.va == eb.mr->iova + 100 && info_f.length == 2000);
-	CHECK(info_f.psn == ((PSN + 1) & 0xffffff));
-	CHECK(info_g.va == eb.mr->iova + 4000 && info_g.length == 50);
+	flush = asked(1);
+	later = asked(2);
+	CHECK(flush.va == eb.mr->iova + 100 && flush.length == 2000);
+	CHECK(flush.psn == ((PSN + 1) & 0xffffff));
+	CHECK(later.va == eb.mr->iova + 4000 && later.length == 50);
 	CHECK(in_place(100, 2000));
 	CHECK(nothing(ea.scq));
-	CHECK(cairn_persist_done(eb.dev, info_f.token ^ 1ULL << 40, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, flush.token ^ 1ULL << 40, 0) == -ENOENT);
 	CHECK(cairn_persist_done(eb.dev, 0, 0) == -ENOENT);
-	CHECK(cairn_persist_done(ea.dev, info_f.token, 0) == -ENOENT);
+	CHECK(cairn_persist_done(ea.dev, flush.token, 0) == -ENOENT);
 	/* done in any order, reported in the order of the messages */
-	CHECK(!cairn_persist_done(eb.dev, info_g.token, 0));
-	CHECK(cairn_persist_done(eb.dev, info_g.token, 0) == -ENOENT);
+	CHECK(!cairn_persist_done(eb.dev, later.token, 0));
+	CHECK(cairn_persist_done(eb.dev, later.token, 0) == -ENOENT);
 	CHECK(nothing(ea.scq));
-	CHECK(!cairn_persist_done(eb.dev, info_f.token, 0));
+	CHECK(!cairn_persist_done(eb.dev, flush.token, 0));
 	written(1);
 	written(2);
-	CHECK(cairn_persist_done(eb.dev, info_f.token, 0) == -ENOENT);
+	CHECK(cairn_persist_done(eb.dev, flush.token, 0) == -ENOENT);
 }
 
 static void host_failure(void)

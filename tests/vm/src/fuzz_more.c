@@ -143,7 +143,7 @@ static struct ibv_qp *xqp[SLOTS];
 /* A domain of this life, or the one that all lives share. */
 static void make_xrcd(void)
 {
-	struct ibv_xrcd **p = slot(xrcd);
+	struct ibv_xrcd **own = slot(xrcd);
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1, .oflags = O_CREAT | (one_in(8) ? O_EXCL : 0),
@@ -151,17 +151,17 @@ static void make_xrcd(void)
 	int fd = one_in(2) ? open(XRC_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
 
 	attr.fd = fd;
-	if (!*p && any_ctx())
-		*p = ibv_open_xrcd(any_ctx(), &attr);
-	else if (*p && one_in(3) && !ibv_close_xrcd(*p))
-		*p = NULL;
+	if (!*own && any_ctx())
+		*own = ibv_open_xrcd(any_ctx(), &attr);
+	else if (*own && one_in(3) && !ibv_close_xrcd(*own))
+		*own = NULL;
 	if (fd >= 0)
 		close(fd);
 }
 
 static void make_xsrq(void)
 {
-	struct ibv_srq **p = slot(xsrq);
+	struct ibv_srq **srq = slot(xsrq);
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { 1 + below(100), 1 + below(4), below(3) },
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
@@ -171,17 +171,17 @@ static void make_xsrq(void)
 	};
 	u32 num;
 
-	if (!*p && attr.pd && attr.xrcd && attr.cq)
-		*p = ibv_create_srq_ex(attr.pd->context, &attr);
-	else if (*p && one_in(3) && !ibv_destroy_srq(*p))
-		*p = NULL;
-	else if (*p)
-		ibv_get_srq_num(*p, &num);
+	if (!*srq && attr.pd && attr.xrcd && attr.cq)
+		*srq = ibv_create_srq_ex(attr.pd->context, &attr);
+	else if (*srq && one_in(3) && !ibv_destroy_srq(*srq))
+		*srq = NULL;
+	else if (*srq)
+		ibv_get_srq_num(*srq, &num);
 }
 
 static void make_xqp(void)
 {
-	struct ibv_qp **p = slot(xqp);
+	struct ibv_qp **qp = slot(xqp);
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = one_in(2) ? IBV_QPT_XRC_RECV : IBV_QPT_XRC_SEND,
 		.send_cq = *slot(cq), .cap = { below(100), 0, below(8), 0, below(256) },
@@ -195,21 +195,21 @@ static void make_xqp(void)
 		.xrcd = attr.xrcd, .qp_type = IBV_QPT_XRC_RECV,
 	};
 
-	if (*p) {
-		if (one_in(3) && !ibv_destroy_qp(*p))
-			*p = NULL;
+	if (*qp) {
+		if (one_in(3) && !ibv_destroy_qp(*qp))
+			*qp = NULL;
 		return;
 	}
 	if (!attr.xrcd || !any_ctx())
 		return;
 	if (one_in(4)) {
-		*p = ibv_open_qp(any_ctx(), &again);
+		*qp = ibv_open_qp(any_ctx(), &again);
 		return;
 	}
 	attr.comp_mask = attr.qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD :
 							    IBV_QP_INIT_ATTR_PD;
 	if (attr.qp_type == IBV_QPT_XRC_RECV || (attr.pd && attr.send_cq))
-		*p = ibv_create_qp_ex(any_ctx(), &attr);
+		*qp = ibv_create_qp_ex(any_ctx(), &attr);
 }
 
 static void post_xrc(void)
@@ -245,7 +245,7 @@ static void modify_xqp(void)
 			IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 	};
 	struct ibv_qp *of = *slot(xqp), *peer = *slot(xqp);
-	struct ibv_qp_attr a = {
+	struct ibv_qp_attr attr = {
 		.qp_access_flags = VT_ACCESS, .port_num = 1, .path_mtu = 1 + below(5),
 		.ah_attr = any_ah(), .dest_qp_num = peer ? peer->qp_num : 0,
 		.rq_psn = below(4), .sq_psn = below(4), .max_rd_atomic = below(5),
@@ -257,8 +257,8 @@ static void modify_xqp(void)
 	if (!of)
 		return;
 	for (i = 0; i < 3; i++) {
-		a.qp_state = IBV_QPS_INIT + i;
-		if (ibv_modify_qp(of, &a, masks[i]))
+		attr.qp_state = IBV_QPS_INIT + i;
+		if (ibv_modify_qp(of, &attr, masks[i]))
 			break;
 	}
 }

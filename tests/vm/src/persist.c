@@ -52,29 +52,29 @@ static u32 domain_of(struct ibv_mr *mr)
 	return attr.persist_domain;
 }
 
-static void pair_create_with(struct pair *p, unsigned int kind,
-			     const struct vt_opts *o)
+static void pair_create_with(struct pair *pair, unsigned int kind,
+			     const struct vt_opts *opts)
 {
-	memset(p, 0, sizeof(*p));
-	must(!vt_end_create(&p->a, &da, o, BUF));
-	must(!vt_end_create(&p->b, &db, o, 4096));
-	must(!vt_connect(&p->a, &p->b));
-	must(!vt_region_create(&p->to, &db, kind, BUF, 0));
-	vt_fill(p->a.buf, BUF, 42);
+	memset(pair, 0, sizeof(*pair));
+	must(!vt_end_create(&pair->a, &da, opts, BUF));
+	must(!vt_end_create(&pair->b, &db, opts, 4096));
+	must(!vt_connect(&pair->a, &pair->b));
+	must(!vt_region_create(&pair->to, &db, kind, BUF, 0));
+	vt_fill(pair->a.buf, BUF, 42);
 }
 
-static void pair_create(struct pair *p, unsigned int kind)
+static void pair_create(struct pair *pair, unsigned int kind)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	pair_create_with(p, kind, &o);
+	pair_create_with(pair, kind, &opts);
 }
 
-static void pair_destroy(struct pair *p)
+static void pair_destroy(struct pair *pair)
 {
-	vt_end_destroy(&p->a);
-	vt_end_destroy(&p->b);
-	ktap_eq(vt_region_destroy(&p->to), 0);
+	vt_end_destroy(&pair->a);
+	vt_end_destroy(&pair->b);
+	ktap_eq(vt_region_destroy(&pair->to), 0);
 }
 
 /* --- groups of queue pairs ------------------------------------------------ */
@@ -95,46 +95,46 @@ static struct cairndv_group_wc next_of_group(struct cairndv_persist_group *group
 
 /* --- one step each ------------------------------------------------------- */
 
-static void post_recvs(struct vt_end *e, u64 first, int n)
+static void post_recvs(struct vt_end *end, u64 first, int n)
 {
 	for (; n; n--)
-		must(!vt_recv(e, first++));
+		must(!vt_recv(end, first++));
 }
 
-static struct ibv_send_wr write_wr(struct pair *p, struct ibv_sge *sge, u64 id,
+static struct ibv_send_wr write_wr(struct pair *pair, struct ibv_sge *sge, u64 id,
 				   size_t from, size_t to, u32 len)
 {
 	*sge = (struct ibv_sge) {
-		.addr = (uintptr_t)p->a.buf + from, .length = len,
-		.lkey = p->a.mr->lkey,
+		.addr = (uintptr_t)pair->a.buf + from, .length = len,
+		.lkey = pair->a.mr->lkey,
 	};
 	return (struct ibv_send_wr) {
 		.wr_id = id, .sg_list = sge, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
 		.opcode = CAIRNDV_WR_WRITE_PERSIST,
 		.wr.rdma = {
-			.remote_addr = (uintptr_t)p->to.buf + to,
-			.rkey = p->to.mr->rkey,
+			.remote_addr = (uintptr_t)pair->to.buf + to,
+			.rkey = pair->to.mr->rkey,
 		},
 	};
 }
 
-static void post(struct pair *p, struct ibv_send_wr *wr)
+static void post(struct pair *pair, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
-	must(!ibv_post_send(p->a.qp, wr, &bad));
+	must(!ibv_post_send(pair->a.qp, wr, &bad));
 }
 
 /* Post a WRITE_PERSIST of @len bytes between equal offsets. */
-static void post_write(struct pair *p, u64 id, size_t at, u32 len,
+static void post_write(struct pair *pair, u64 id, size_t at, u32 len,
 		       unsigned int flags)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = write_wr(p, &sge, id, at, at, len);
+	struct ibv_send_wr wr = write_wr(pair, &sge, id, at, at, len);
 
 	wr.send_flags |= flags;
-	post(p, &wr);
+	post(pair, &wr);
 }
 
 static bool try_poll(struct ibv_cq *cq, struct ibv_wc *wc,
@@ -183,14 +183,14 @@ static struct cairndv_persist_info next(struct ibv_cq *cq, u64 id, int status,
 	return info;
 }
 
-static void next_written(struct pair *p, u64 id)
+static void next_written(struct pair *pair, u64 id)
 {
-	next(p->a.scq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	next(pair->a.scq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 }
 
-static struct cairndv_persist_info next_flush(struct pair *p, u64 id)
+static struct cairndv_persist_info next_flush(struct pair *pair, u64 id)
 {
-	return next(p->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	return next(pair->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
 }
 
 static int done(u64 token, int status)
@@ -312,47 +312,47 @@ static const struct {
 static void nic_flush(void)
 {
 	struct cairndv_persist_info info;
-	struct pair p;
+	struct pair pair;
 	u32 last = 0;
 	size_t i;
 
-	pair_create(&p, vt_nic());
+	pair_create(&pair, vt_nic());
 	for (i = 0; i < NR(writes); i++) {
 		u32 pkts = (writes[i].len + 1023) / 1024;
 
-		post_write(&p, i, writes[i].at, writes[i].len, 0);
-		info = next(p.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
-		ktap_eq(info.qp_num, p.a.qp->qp_num);
+		post_write(&pair, i, writes[i].at, writes[i].len, 0);
+		info = next(pair.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+		ktap_eq(info.qp_num, pair.a.qp->qp_num);
 		ktap_eq(info.durability, vt_nic() == VT_NIC ?
 			CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EMULATED);
 		/* names the last packet of each message */
 		if (i)
 			ktap_eq((info.psn - last) & 0xffffff, pkts);
 		else
-			ktap_eq(info.psn, p.a.psn);
+			ktap_eq(info.psn, pair.a.psn);
 		last = info.psn;
-		ktap_eq(memcmp(p.to.buf + writes[i].at,
-			       p.a.buf + writes[i].at, writes[i].len), 0);
+		ktap_eq(memcmp(pair.to.buf + writes[i].at,
+			       pair.a.buf + writes[i].at, writes[i].len), 0);
 	}
 	/* the target has no completion */
-	ktap_ok(nothing(p.b.rcq));
-	pair_destroy(&p);
+	ktap_ok(nothing(pair.b.rcq));
+	pair_destroy(&pair);
 }
 
 static void empty_message(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, vt_nic());
-	wr = write_wr(&p, &sge, 5, 0, 0, 0);
+	pair_create(&pair, vt_nic());
+	wr = write_wr(&pair, &sge, 5, 0, 0, 0);
 	wr.num_sge = 0;
 	wr.wr.rdma.rkey = 0;
 	wr.wr.rdma.remote_addr = 0;
-	post(&p, &wr);
-	next_written(&p, 5);
-	pair_destroy(&p);
+	post(&pair, &wr);
+	next_written(&pair, 5);
+	pair_destroy(&pair);
 }
 
 /* Ask how the region becomes durable, without a WRITE. */
@@ -361,18 +361,18 @@ static void ask_first(void)
 	struct cairndv_persist_info info;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	wr = write_wr(&p, &sge, 1, 0, 64, 0);
+	pair_create(&pair, VT_HOST);
+	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
 	wr.num_sge = 0;
-	post(&p, &wr);
-	info = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	post(&pair, &wr);
+	info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, CAIRNDV_DURABILITY_HOST);
 	wr.wr.rdma.rkey ^= 1;
-	post(&p, &wr);
-	next(p.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	post(&pair, &wr);
+	next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 /* The attribute of libnvdimm for the region of the devdax. CAIRN_REGION names a forced
@@ -384,7 +384,7 @@ static void region_kind(void)
 	struct cairndv_persist_info info;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair pair;
 	u8 *dax;
 
 	if (!vt_dax()) {
@@ -398,29 +398,29 @@ static void region_kind(void)
 	munmap(dax, BUF);
 	if (!strcmp(kind, "async"))
 		return;
-	pair_create(&p, VT_NIC);
-	wr = write_wr(&p, &sge, 1, 0, 64, 0);
+	pair_create(&pair, VT_NIC);
+	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
 	wr.num_sge = 0;
-	post(&p, &wr);
-	info = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	post(&pair, &wr);
+	info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, strcmp(kind, "eadr") ?
 		CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EADR);
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 static void pipelined(void)
 {
-	struct pair p;
+	struct pair pair;
 	int i;
 
-	pair_create(&p, vt_nic());
+	pair_create(&pair, vt_nic());
 	for (i = 0; i < 60; i++)
-		post_write(&p, i, i * 5000, 4096, 0);
+		post_write(&pair, i, i * 5000, 4096, 0);
 	for (i = 0; i < 60; i++)
-		next_written(&p, i);
-	ktap_eq(memcmp(p.to.buf, p.a.buf, 4096), 0);
-	ktap_eq(memcmp(p.to.buf + 59 * 5000, p.a.buf + 59 * 5000, 4096), 0);
-	pair_destroy(&p);
+		next_written(&pair, i);
+	ktap_eq(memcmp(pair.to.buf, pair.a.buf, 4096), 0);
+	ktap_eq(memcmp(pair.to.buf + 59 * 5000, pair.a.buf + 59 * 5000, 4096), 0);
+	pair_destroy(&pair);
 }
 
 /* The extended interfaces, inline data too. */
@@ -435,45 +435,45 @@ static void extended(void)
 	};
 	struct cairndv_persist_info info;
 	struct ibv_poll_cq_attr poll = {};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp_ex *qpx;
 	struct ibv_cq_ex *cqx;
 	struct ibv_cq *old_cq;
 	u64 end;
-	struct pair p;
+	struct pair pair;
 	int i;
 
-	memset(&p, 0, sizeof(p));
-	must(!vt_end_create(&p.a, &da, &o, BUF));
-	must(!vt_end_create(&p.b, &db, &o, 4096));
+	memset(&pair, 0, sizeof(pair));
+	must(!vt_end_create(&pair.a, &da, &opts, BUF));
+	must(!vt_end_create(&pair.b, &db, &opts, 4096));
 	/* the same end, with another QP and CQ */
-	ibv_destroy_qp(p.a.qp);
+	ibv_destroy_qp(pair.a.qp);
 	cqx = ibv_create_cq_ex(da.ctx, &cq_attr);
 	must(cqx);
-	old_cq = p.a.scq;
-	p.a.scq = ibv_cq_ex_to_cq(cqx);
+	old_cq = pair.a.scq;
+	pair.a.scq = ibv_cq_ex_to_cq(cqx);
 	ibv_destroy_cq(old_cq);
 	attr.pd = da.pd;
-	attr.send_cq = p.a.scq;
-	attr.recv_cq = p.a.rcq;
-	p.a.qp = ibv_create_qp_ex(da.ctx, &attr);
-	must(p.a.qp);
-	must(!vt_connect(&p.a, &p.b));
-	must(!vt_region_create(&p.to, &db, vt_nic(), BUF, 0));
-	vt_fill(p.a.buf, BUF, 43);
-	qpx = ibv_qp_to_qp_ex(p.a.qp);
+	attr.send_cq = pair.a.scq;
+	attr.recv_cq = pair.a.rcq;
+	pair.a.qp = ibv_create_qp_ex(da.ctx, &attr);
+	must(pair.a.qp);
+	must(!vt_connect(&pair.a, &pair.b));
+	must(!vt_region_create(&pair.to, &db, vt_nic(), BUF, 0));
+	vt_fill(pair.a.buf, BUF, 43);
+	qpx = ibv_qp_to_qp_ex(pair.a.qp);
 	ibv_wr_start(qpx);
 	for (i = 0; i < 3; i++) {
 		qpx->wr_id = i;
 		qpx->wr_flags = IBV_SEND_SIGNALED;
-		ktap_eq(cairndv_wr_write_persist(qpx, p.to.mr->rkey,
-						 (uintptr_t)p.to.buf +
+		ktap_eq(cairndv_wr_write_persist(qpx, pair.to.mr->rkey,
+						 (uintptr_t)pair.to.buf +
 						 i * 8192), 0);
 		if (i == 1)
-			ibv_wr_set_inline_data(qpx, p.a.buf + 8192, 33);
+			ibv_wr_set_inline_data(qpx, pair.a.buf + 8192, 33);
 		else
-			ibv_wr_set_sge(qpx, p.a.mr->lkey,
-				       (uintptr_t)p.a.buf + i * 8192, 5000);
+			ibv_wr_set_sge(qpx, pair.a.mr->lkey,
+				       (uintptr_t)pair.a.buf + i * 8192, 5000);
 	}
 	must(!ibv_wr_complete(qpx));
 	for (i = 0, end = vt_now_ms() + LONG_MS; i < 3;) {
@@ -484,143 +484,143 @@ static void extended(void)
 		ktap_eq(cqx->status, IBV_WC_SUCCESS);
 		ktap_eq(cairndv_wc_read_persist(cqx, &info), 0);
 		ktap_eq(info.kind, CAIRNDV_PERSIST_WRITE);
-		ktap_eq(info.qp_num, p.a.qp->qp_num);
+		ktap_eq(info.qp_num, pair.a.qp->qp_num);
 		ibv_end_poll(cqx);
-		ktap_eq(memcmp(p.to.buf + i * 8192, p.a.buf + i * 8192,
+		ktap_eq(memcmp(pair.to.buf + i * 8192, pair.a.buf + i * 8192,
 			       i == 1 ? 33 : 5000), 0);
 		i++;
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* WRITE_PERSIST must not complete as durable for memory that is not persistent. */
 static void not_persistent(void)
 {
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, 0);
-	post_write(&p, 1, 0, 5000, 0);
-	next(p.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
-	ktap_eq(p.to.buf[0], 0);
-	pair_destroy(&p);
+	pair_create(&pair, 0);
+	post_write(&pair, 1, 0, 5000, 0);
+	next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(vt_state(pair.a.qp), IBV_QPS_ERR);
+	ktap_eq(pair.to.buf[0], 0);
+	pair_destroy(&pair);
 }
 
 static void plain_write(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, vt_nic());
-	wr = write_wr(&p, &sge, 1, 0, 10, 50000);
+	pair_create(&pair, vt_nic());
+	wr = write_wr(&pair, &sge, 1, 0, 10, 50000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	post(&p, &wr);
-	next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
-	ktap_eq(memcmp(p.to.buf + 10, p.a.buf, 50000), 0);
-	pair_destroy(&p);
+	post(&pair, &wr);
+	next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	ktap_eq(memcmp(pair.to.buf + 10, pair.a.buf, 50000), 0);
+	pair_destroy(&pair);
 }
 
 static void early_nic(void)
 {
 	struct cairndv_persist_info posted[20], durable;
-	struct pair p;
+	struct pair pair;
 	int i;
 
-	pair_create(&p, vt_nic());
-	post_recvs(&p.a, 100, 20);
+	pair_create(&pair, vt_nic());
+	post_recvs(&pair.a, 100, 20);
 	for (i = 0; i < 20; i++)
-		post_write(&p, i, i * 3000, 2500, CAIRNDV_SEND_EARLY);
+		post_write(&pair, i, i * 3000, 2500, CAIRNDV_SEND_EARLY);
 	for (i = 0; i < 20; i++)
-		posted[i] = next(p.a.scq, i, IBV_WC_SUCCESS,
+		posted[i] = next(pair.a.scq, i, IBV_WC_SUCCESS,
 				 CAIRNDV_PERSIST_WRITE);
 	for (i = 0; i < 20; i++) {
-		durable = next(p.a.rcq, 100 + i, IBV_WC_SUCCESS,
+		durable = next(pair.a.rcq, 100 + i, IBV_WC_SUCCESS,
 			       CAIRNDV_PERSIST_DURABLE);
 		ktap_eq(durable.psn, posted[i].psn);
-		ktap_eq(durable.va, (uintptr_t)p.to.buf + i * 3000);
-		ktap_eq(durable.qp_num, p.a.qp->qp_num);
+		ktap_eq(durable.va, (uintptr_t)pair.to.buf + i * 3000);
+		ktap_eq(durable.qp_num, pair.a.qp->qp_num);
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* The receive for the durable completion may come late. */
 static void early_waits_for_receive(void)
 {
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, vt_nic());
-	post_write(&p, 1, 0, 100, CAIRNDV_SEND_EARLY);
-	next_written(&p, 1);
-	post_write(&p, 2, 200, 100, 0);
-	next_written(&p, 2);
-	ktap_ok(nothing(p.a.rcq));
-	post_recvs(&p.a, 7, 1);
-	next(p.a.rcq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
-	pair_destroy(&p);
+	pair_create(&pair, vt_nic());
+	post_write(&pair, 1, 0, 100, CAIRNDV_SEND_EARLY);
+	next_written(&pair, 1);
+	post_write(&pair, 2, 200, 100, 0);
+	next_written(&pair, 2);
+	ktap_ok(nothing(pair.a.rcq));
+	post_recvs(&pair.a, 7, 1);
+	next(pair.a.rcq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	pair_destroy(&pair);
 }
 
 /* --- host flush ----------------------------------------------------------- */
 
 static void host_flush(void)
 {
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 50, 4);
-	post_write(&p, 1, 777, 30000, 0);
-	f = next_flush(&p, 50);
-	ktap_eq(f.va, (uintptr_t)p.to.buf + 777);
-	ktap_eq(f.length, 30000);
-	ktap_eq(f.qp_num, p.b.qp->qp_num);
-	ktap_eq(f.psn, (p.a.psn + 29) & 0xffffff);
-	ktap_ok(f.token != 0);
-	ktap_eq(memcmp(p.to.buf + 777, p.a.buf + 777, 30000), 0);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 50, 4);
+	post_write(&pair, 1, 777, 30000, 0);
+	info = next_flush(&pair, 50);
+	ktap_eq(info.va, (uintptr_t)pair.to.buf + 777);
+	ktap_eq(info.length, 30000);
+	ktap_eq(info.qp_num, pair.b.qp->qp_num);
+	ktap_eq(info.psn, (pair.a.psn + 29) & 0xffffff);
+	ktap_ok(info.token != 0);
+	ktap_eq(memcmp(pair.to.buf + 777, pair.a.buf + 777, 30000), 0);
 	/* received is not durable */
-	ktap_ok(nothing(p.a.scq));
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	ktap_ok(nothing(p.b.rcq));
-	pair_destroy(&p);
+	ktap_ok(nothing(pair.a.scq));
+	must(!done(info.token, 0));
+	next_written(&pair, 1);
+	ktap_ok(nothing(pair.b.rcq));
+	pair_destroy(&pair);
 }
 
 /* Released in any order, acknowledged in the order of the messages. */
 static void host_order(void)
 {
-	struct cairndv_persist_info f[5];
-	struct pair p;
+	struct cairndv_persist_info info[5];
+	struct pair pair;
 	int i;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 0, 5);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, 5);
 	for (i = 0; i < 5; i++)
-		post_write(&p, i, i * 1000, 900, 0);
+		post_write(&pair, i, i * 1000, 900, 0);
 	for (i = 0; i < 5; i++)
-		f[i] = next_flush(&p, i);
+		info[i] = next_flush(&pair, i);
 	/* half of a token is random */
-	must(f[0].token >> 32 != f[1].token >> 32);
-	must(!done(f[4].token, 0));
-	must(!done(f[2].token, 0));
-	must(!done(f[1].token, 0));
-	ktap_ok(nothing(p.a.scq));
-	must(!done(f[0].token, 0));
+	must(info[0].token >> 32 != info[1].token >> 32);
+	must(!done(info[4].token, 0));
+	must(!done(info[2].token, 0));
+	must(!done(info[1].token, 0));
+	ktap_ok(nothing(pair.a.scq));
+	must(!done(info[0].token, 0));
 	for (i = 0; i < 3; i++)
-		next_written(&p, i);
-	ktap_ok(nothing(p.a.scq));
-	must(!done(f[3].token, 0));
-	next_written(&p, 3);
-	next_written(&p, 4);
-	pair_destroy(&p);
+		next_written(&pair, i);
+	ktap_ok(nothing(pair.a.scq));
+	must(!done(info[3].token, 0));
+	next_written(&pair, 3);
+	next_written(&pair, 4);
+	pair_destroy(&pair);
 }
 
 /* One post, three targets: two are enough, and the third fails. */
 static void replicas(void)
 {
 	static const unsigned int kinds[] = { VT_EMULATED, VT_HOST, VT_HOST };
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct cairndv_group_dest dest[3] = {};
-	struct cairndv_persist_info f[3];
+	struct cairndv_persist_info info[3];
 	struct cairndv_persist_group *group;
 	struct cairndv_group_wc wc;
 	struct ibv_qp *qp[3];
@@ -629,32 +629,32 @@ static void replicas(void)
 		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .quorum = 2,
 		.dest = dest,
 	};
-	struct pair p[3];
+	struct pair pair[3];
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		pair_create_with(&p[i], kinds[i], &o);
-		o.send_cq = p[0].a.scq;
-		post_recvs(&p[i].b, 7, 1);
-		qp[i] = p[i].a.qp;
-		dest[i].remote_addr = (uintptr_t)p[i].to.buf + 100;
-		dest[i].rkey = p[i].to.mr->rkey;
+		pair_create_with(&pair[i], kinds[i], &opts);
+		opts.send_cq = pair[0].a.scq;
+		post_recvs(&pair[i].b, 7, 1);
+		qp[i] = pair[i].a.qp;
+		dest[i].remote_addr = (uintptr_t)pair[i].to.buf + 100;
+		dest[i].rkey = pair[i].to.mr->rkey;
 	}
 	group = cairndv_persist_group_create(qp, 3, 4);
 	must(group);
-	sge = (struct ibv_sge){ (uintptr_t)p[0].a.buf, 3000, p[0].a.mr->lkey };
+	sge = (struct ibv_sge){ (uintptr_t)pair[0].a.buf, 3000, pair[0].a.mr->lkey };
 	must(!cairndv_persist_group_post(group, &wr));
-	f[1] = next_flush(&p[1], 7);
-	f[2] = next_flush(&p[2], 7);
+	info[1] = next_flush(&pair[1], 7);
+	info[2] = next_flush(&pair[2], 7);
 	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
-	must(!done(f[1].token, 0));
+	must(!done(info[1].token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.wr_id, 7);
 	ktap_eq(wc.durable, 2);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_EMULATED);
 	ktap_eq(cairndv_persist_group_released(group), 0);
-	must(!done(f[2].token, EIO));
+	must(!done(info[2].token, EIO));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
 	ktap_eq(wc.target, 2);
@@ -662,21 +662,21 @@ static void replicas(void)
 	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
 	ktap_eq(cairndv_persist_group_released(group), 1);
 	for (i = 0; i < 3; i++)
-		ktap_ok(!memcmp(p[i].to.buf + 100, p[0].a.buf, 3000));
+		ktap_ok(!memcmp(pair[i].to.buf + 100, pair[0].a.buf, 3000));
 	wr.quorum = 3;
 	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
 	cairndv_persist_group_destroy(group);
 	/* the shared CQ last */
 	for (i = 3; i--;)
-		pair_destroy(&p[i]);
+		pair_destroy(&pair[i]);
 }
 
 /* A member that hangs is dropped, comes back with a new queue pair, and leaves again. */
 static void replicas_change(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct cairndv_group_dest dest[2] = {};
-	struct cairndv_persist_info f;
+	struct cairndv_persist_info info;
 	struct cairndv_persist_group *group;
 	struct cairndv_group_wc wc;
 	struct ibv_qp *qp[2];
@@ -685,26 +685,26 @@ static void replicas_change(void)
 		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .quorum = 1,
 		.dest = dest, .durability = CAIRNDV_DURABILITY_HOST,
 	};
-	struct pair p[3];
+	struct pair pair[3];
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		pair_create_with(&p[i], VT_HOST, &o);
-		o.send_cq = p[0].a.scq;
-		post_recvs(&p[i].b, 7, 4);
+		pair_create_with(&pair[i], VT_HOST, &opts);
+		opts.send_cq = pair[0].a.scq;
+		post_recvs(&pair[i].b, 7, 4);
 	}
 	for (i = 0; i < 2; i++) {
-		qp[i] = p[i].a.qp;
-		dest[i].remote_addr = (uintptr_t)p[i].to.buf;
-		dest[i].rkey = p[i].to.mr->rkey;
+		qp[i] = pair[i].a.qp;
+		dest[i].remote_addr = (uintptr_t)pair[i].to.buf;
+		dest[i].rkey = pair[i].to.mr->rkey;
 	}
 	group = cairndv_persist_group_create(qp, 2, 4);
 	must(group);
 	must(!cairndv_persist_group_set_deadline(group, 1, vt_ms(1500)));
-	sge = (struct ibv_sge){ (uintptr_t)p[0].a.buf, 3000, p[0].a.mr->lkey };
+	sge = (struct ibv_sge){ (uintptr_t)pair[0].a.buf, 3000, pair[0].a.mr->lkey };
 	must(!cairndv_persist_group_post(group, &wr));
-	f = next_flush(&p[0], 7);
-	must(!done(f.token, 0));
+	info = next_flush(&pair[0], 7);
+	must(!done(info.token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_HOST);
@@ -714,18 +714,18 @@ static void replicas_change(void)
 	ktap_eq(wc.target, 1);
 	ktap_eq(wc.wr_id, 1);
 	ktap_eq(wc.status, IBV_WC_RESP_TIMEOUT_ERR);
-	while (cairndv_persist_group_join(group, 1, p[2].a.qp) == EBUSY)
+	while (cairndv_persist_group_join(group, 1, pair[2].a.qp) == EBUSY)
 		must(!cairndv_persist_group_poll(group, 1, &wc));
 	ktap_eq(cairndv_persist_group_released(group), 1);
-	dest[1].remote_addr = (uintptr_t)p[2].to.buf;
-	dest[1].rkey = p[2].to.mr->rkey;
+	dest[1].remote_addr = (uintptr_t)pair[2].to.buf;
+	dest[1].rkey = pair[2].to.mr->rkey;
 	wr.wr_id = 2;
 	wr.quorum = 2;
 	must(!cairndv_persist_group_post(group, &wr));
-	f = next_flush(&p[2], 7);
-	must(!done(f.token, 0));
-	f = next_flush(&p[0], 8);
-	must(!done(f.token, 0));
+	info = next_flush(&pair[2], 7);
+	must(!done(info.token, 0));
+	info = next_flush(&pair[0], 8);
+	must(!done(info.token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durable, 2);
@@ -733,46 +733,46 @@ static void replicas_change(void)
 	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
 	cairndv_persist_group_destroy(group);
 	for (i = 3; i--;)
-		pair_destroy(&p[i]);
+		pair_destroy(&pair[i]);
 }
 
 static void host_failure(void)
 {
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 0, 2);
-	post_write(&p, 1, 0, 100, 0);
-	post_write(&p, 2, 100, 100, 0);
-	f = next_flush(&p, 0);
-	next_flush(&p, 1);
-	must(!done(f.token, EIO));
-	next(p.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
-	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(vt_state(p.a.qp), IBV_QPS_ERR);
-	pair_destroy(&p);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, 2);
+	post_write(&pair, 1, 0, 100, 0);
+	post_write(&pair, 2, 100, 100, 0);
+	info = next_flush(&pair, 0);
+	next_flush(&pair, 1);
+	must(!done(info.token, EIO));
+	next(pair.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(vt_state(pair.a.qp), IBV_QPS_ERR);
+	pair_destroy(&pair);
 }
 
 /* A plain WRITE of any peer waits for the host as well. */
 static void host_plain_write(void)
 {
-	struct cairndv_persist_info f;
+	struct cairndv_persist_info info;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 3, 1);
-	wr = write_wr(&p, &sge, 1, 0, 0, 3000);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 3, 1);
+	wr = write_wr(&pair, &sge, 1, 0, 0, 3000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	post(&p, &wr);
-	f = next_flush(&p, 3);
-	ktap_eq(f.length, 3000);
-	ktap_ok(nothing(p.a.scq));
-	must(!done(f.token, 0));
-	next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	post(&pair, &wr);
+	info = next_flush(&pair, 3);
+	ktap_eq(info.length, 3000);
+	ktap_ok(nothing(pair.a.scq));
+	must(!done(info.token, 0));
+	next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 /* The peer knows nothing of persistence, its retries last for 0.2 s, and the host takes
@@ -780,74 +780,74 @@ static void host_plain_write(void)
  */
 static void plain_slow(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 	unsigned int idle = 0;
 	struct ibv_wc wc;
-	struct pair p;
+	struct pair pair;
 	int i, n;
 
-	o.timeout = 14;
-	o.retry_cnt = 2;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 3, 2);
+	opts.timeout = 14;
+	opts.retry_cnt = 2;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 3, 2);
 	for (i = 0; i < 2; i++) {
-		wr = write_wr(&p, &sge, i, i * 4096, i * 4096, 3000);
+		wr = write_wr(&pair, &sge, i, i * 4096, i * 4096, 3000);
 		wr.opcode = IBV_WR_RDMA_WRITE;
-		post(&p, &wr);
+		post(&pair, &wr);
 	}
 	for (i = 0; i < 2; i++) {
-		f = next_flush(&p, 3 + i);
+		info = next_flush(&pair, 3 + i);
 		usleep(2000000);
-		ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
-		must(!done(f.token, 0));
-		while (!(n = ibv_poll_cq(p.a.scq, 1, &wc)))
+		ktap_eq(ibv_poll_cq(pair.a.scq, 1, &wc), 0);
+		must(!done(info.token, 0));
+		while (!(n = ibv_poll_cq(pair.a.scq, 1, &wc)))
 			vt_relax(&idle);
 		must(n == 1);
 		ktap_eq(wc.wr_id, i);
 		ktap_eq(wc.status, IBV_WC_SUCCESS);
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* A program that waits for solicited events is asked, although the peer has none. */
 static void host_wakes(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	o.channel = true;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 3, 1);
-	must(!ibv_req_notify_cq(p.b.rcq, 1));
-	post_write(&p, 1, 0, 100, 0);
-	must(vt_event(p.b.rchan, LONG_MS));
-	f = next_flush(&p, 3);
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	pair_destroy(&p);
+	opts.channel = true;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 3, 1);
+	must(!ibv_req_notify_cq(pair.b.rcq, 1));
+	post_write(&pair, 1, 0, 100, 0);
+	must(vt_event(pair.b.rchan, LONG_MS));
+	info = next_flush(&pair, 3);
+	must(!done(info.token, 0));
+	next_written(&pair, 1);
+	pair_destroy(&pair);
 }
 
 /* 64 messages, one flush, one call. */
 static void host_group_commit(void)
 {
 	struct cairndv_persist_answer answers[CAIRNDV_PERSIST_ANSWERS] = {};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	uint64_t refused = 1;
-	struct pair p;
+	struct pair pair;
 	int i;
 
-	o.cqe = 2 * CAIRNDV_PERSIST_ANSWERS;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 0, CAIRNDV_PERSIST_ANSWERS);
+	opts.cqe = 2 * CAIRNDV_PERSIST_ANSWERS;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 0, CAIRNDV_PERSIST_ANSWERS);
 	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
-		post_write(&p, i, i * 64, 64, 0);
+		post_write(&pair, i, i * 64, 64, 0);
 	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
-		answers[i].token = next_flush(&p, i).token;
-	ktap_ok(nothing(p.a.scq));
+		answers[i].token = next_flush(&pair, i).token;
+	ktap_ok(nothing(pair.a.scq));
 	/* one that is wrong stops none, and is named */
 	answers[63].token ^= 1ULL << 40;
 	answers[2].token ^= 1 << 8;
@@ -855,60 +855,60 @@ static void host_group_commit(void)
 					 CAIRNDV_PERSIST_ANSWERS, &refused),
 		ENOENT);
 	ktap_eq(refused, 1ULL << 63 | 1 << 2);
-	next_written(&p, 0);
-	next_written(&p, 1);
-	ktap_ok(nothing(p.a.scq));
+	next_written(&pair, 0);
+	next_written(&pair, 1);
+	ktap_ok(nothing(pair.a.scq));
 	answers[63].token ^= 1ULL << 40;
 	answers[2].token ^= 1 << 8;
 	answers[3] = answers[63];
 	ktap_eq(cairndv_persist_done_all(db.ctx, answers + 2, 2, &refused), 0);
 	ktap_eq(refused, 0);
 	for (i = 2; i < CAIRNDV_PERSIST_ANSWERS; i++)
-		next_written(&p, i);
-	pair_destroy(&p);
+		next_written(&pair, i);
+	pair_destroy(&pair);
 }
 
 static void early_host(void)
 {
-	struct cairndv_persist_info f, w, d;
-	struct pair p;
+	struct cairndv_persist_info flush, write_info, durable_info;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.a, 9, 1);
-	post_recvs(&p.b, 0, 1);
-	post_write(&p, 1, 0, 4000, CAIRNDV_SEND_EARLY);
-	w = next(p.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
-	f = next_flush(&p, 0);
-	ktap_ok(nothing(p.a.rcq));
-	must(!done(f.token, 0));
-	d = next(p.a.rcq, 9, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
-	ktap_eq(d.psn, w.psn);
-	ktap_eq(f.psn, w.psn);
-	pair_destroy(&p);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.a, 9, 1);
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 4000, CAIRNDV_SEND_EARLY);
+	write_info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	flush = next_flush(&pair, 0);
+	ktap_ok(nothing(pair.a.rcq));
+	must(!done(flush.token, 0));
+	durable_info = next(pair.a.rcq, 9, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	ktap_eq(durable_info.psn, write_info.psn);
+	ktap_eq(flush.psn, write_info.psn);
+	pair_destroy(&pair);
 }
 
 /* Until the target has a receive, no part of the message is executed. */
 static void host_without_receive(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_write(&p, 1, 0, 100, 0);
-	ktap_ok(nothing(p.a.scq));
-	ktap_ok(nothing(p.b.rcq));
-	post_recvs(&p.b, 4, 1);
-	f = next_flush(&p, 4);
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	pair_destroy(&p);
+	pair_create(&pair, VT_HOST);
+	post_write(&pair, 1, 0, 100, 0);
+	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(nothing(pair.b.rcq));
+	post_recvs(&pair.b, 4, 1);
+	info = next_flush(&pair, 4);
+	must(!done(info.token, 0));
+	next_written(&pair, 1);
+	pair_destroy(&pair);
 
-	o.rnr_retry = 0;
-	pair_create_with(&p, VT_HOST, &o);
-	post_write(&p, 1, 0, 100, 0);
-	next(p.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	opts.rnr_retry = 0;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_write(&pair, 1, 0, 100, 0);
+	next(pair.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 /* More flushes than may be outstanding wait at the initiator. */
@@ -921,62 +921,62 @@ static void host_word_between_packets(void)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	u64 before, old;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	word = (volatile u64 *)(p.to.buf + 1024);
+	pair_create(&pair, VT_HOST);
+	word = (volatile u64 *)(pair.to.buf + 1024);
 	before = word[-1];
 	old = *word;
-	wr = write_wr(&p, &sge, 1, 4, 4, 1500);
-	post(&p, &wr);
+	wr = write_wr(&pair, &sge, 1, 4, 4, 1500);
+	post(&pair, &wr);
 	while (word[-1] == before)
 		sched_yield();
-	ktap_ok(nothing(p.b.rcq));
-	ktap_ok(!memcmp((u8 *)word - 8, p.a.buf + 1016, 8));
+	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(!memcmp((u8 *)word - 8, pair.a.buf + 1016, 8));
 	ktap_eq(*word, old);
-	post_recvs(&p.b, 1, 1);
-	ktap_eq(done(next(p.b.rcq, 1, IBV_WC_SUCCESS,
+	post_recvs(&pair.b, 1, 1);
+	ktap_eq(done(next(pair.b.rcq, 1, IBV_WC_SUCCESS,
 			  CAIRNDV_PERSIST_FLUSH).token, 0), 0);
-	next_written(&p, 1);
-	ktap_eq(memcmp(p.to.buf + 4, p.a.buf + 4, 1500), 0);
-	pair_destroy(&p);
+	next_written(&pair, 1);
+	ktap_eq(memcmp(pair.to.buf + 4, pair.a.buf + 4, 1500), 0);
+	pair_destroy(&pair);
 }
 
 static void host_bounded(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct cairndv_device_attr attr;
-	struct cairndv_persist_info *f;
-	struct pair p;
+	struct cairndv_persist_info *info;
+	struct pair pair;
 	int max, i, n;
 
 	must(!cairndv_query_device(db.ctx, &attr, sizeof(attr)));
 	max = attr.max_persist_outstanding;
 	n = max + 10;
 	must(max > 0 && max < 10000);
-	f = calloc(n, sizeof(*f));
-	o.cap.max_recv_wr = n;
-	o.cap.max_send_wr = n;
-	o.cqe = 2 * n;
-	o.rnr_timer = 1;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 0, n);
+	info = calloc(n, sizeof(*info));
+	opts.cap.max_recv_wr = n;
+	opts.cap.max_send_wr = n;
+	opts.cqe = 2 * n;
+	opts.rnr_timer = 1;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 0, n);
 	for (i = 0; i < n; i++)
-		post_write(&p, i, i * 64, 64, 0);
+		post_write(&pair, i, i * 64, 64, 0);
 	for (i = 0; i < max; i++)
-		f[i] = next_flush(&p, i);
-	ktap_ok(nothing(p.b.rcq));
+		info[i] = next_flush(&pair, i);
+	ktap_ok(nothing(pair.b.rcq));
 	for (i = 0; i < n; i++) {
 		if (i + max < n) {
-			must(!done(f[i].token, 0));
-			f[i + max] = next_flush(&p, i + max);
+			must(!done(info[i].token, 0));
+			info[i + max] = next_flush(&pair, i + max);
 		} else {
-			must(!done(f[i].token, 0));
+			must(!done(info[i].token, 0));
 		}
-		next_written(&p, i);
+		next_written(&pair, i);
 	}
-	free(f);
-	pair_destroy(&p);
+	free(info);
+	pair_destroy(&pair);
 }
 
 /*
@@ -985,60 +985,60 @@ static void host_bounded(void)
  */
 static void host_slow(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	o.timeout = 8;		/* 1 ms */
-	o.retry_cnt = 1;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 0, 1);
-	post_write(&p, 1, 0, 5000, 0);
-	f = next_flush(&p, 0);
-	ktap_ok(nothing(p.a.scq));
-	ktap_ok(nothing(p.b.rcq));
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	pair_destroy(&p);
+	opts.timeout = 8;		/* 1 ms */
+	opts.retry_cnt = 1;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 5000, 0);
+	info = next_flush(&pair, 0);
+	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(nothing(pair.b.rcq));
+	must(!done(info.token, 0));
+	next_written(&pair, 1);
+	pair_destroy(&pair);
 }
 
 /* A host that is too slow for its region: an error, and no late success. */
 static void host_limit(void)
 {
-	struct cairndv_persist_info f;
+	struct cairndv_persist_info info;
 	struct cairndv_mr_attr attr;
-	struct vt_region r;
-	struct pair p;
+	struct vt_region region;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	ktap_eq(cairndv_set_flush_limit(p.to.mr, CAIRNDV_FLUSH_LIMIT_MAX + 1),
+	pair_create(&pair, VT_HOST);
+	ktap_eq(cairndv_set_flush_limit(pair.to.mr, CAIRNDV_FLUSH_LIMIT_MAX + 1),
 		EINVAL);
-	ktap_eq(cairndv_set_flush_limit(p.to.mr, CAIRNDV_FLUSH_LIMIT_MAX), 0);
-	post_recvs(&p.b, 0, 2);
-	post_write(&p, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	must(!cairndv_set_flush_limit(p.to.mr, 20));
-	must(!cairndv_query_mr(p.to.mr, &attr, sizeof(attr)));
+	ktap_eq(cairndv_set_flush_limit(pair.to.mr, CAIRNDV_FLUSH_LIMIT_MAX), 0);
+	post_recvs(&pair.b, 0, 2);
+	post_write(&pair, 1, 0, 100, 0);
+	info = next_flush(&pair, 0);
+	must(!done(info.token, 0));
+	next_written(&pair, 1);
+	must(!cairndv_set_flush_limit(pair.to.mr, 20));
+	must(!cairndv_query_mr(pair.to.mr, &attr, sizeof(attr)));
 	ktap_eq(attr.flush_limit_ms, 20);
-	post_write(&p, 2, 0, 100, 0);
-	f = next_flush(&p, 1);
-	next(p.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(done(f.token, 0), ENOENT);
-	ktap_eq(vt_state(p.b.qp), IBV_QPS_ERR);
-	pair_destroy(&p);
+	post_write(&pair, 2, 0, 100, 0);
+	info = next_flush(&pair, 1);
+	next(pair.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(done(info.token, 0), ENOENT);
+	ktap_eq(vt_state(pair.b.qp), IBV_QPS_ERR);
+	pair_destroy(&pair);
 
-	must(!vt_region_create(&r, &db, VT_EMULATED, BUF, 0));
-	ktap_eq(cairndv_set_flush_limit(r.mr, 20), EINVAL);
-	vt_region_destroy(&r);
+	must(!vt_region_create(&region, &db, VT_EMULATED, BUF, 0));
+	ktap_eq(cairndv_set_flush_limit(region.mr, 20), EINVAL);
+	vt_region_destroy(&region);
 }
 
 /* --- overlap, order and fence --------------------------------------------- */
 
 static void overlap(void)
 {
-	struct cairndv_persist_info f, g;
+	struct cairndv_persist_info flush, second;
 	struct pair slow, fast;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -1049,7 +1049,7 @@ static void overlap(void)
 	pair_create(&fast, vt_nic());
 	post_recvs(&slow.b, 0, 3);
 	post_write(&slow, 1, 0, 1000, 0);
-	f = next_flush(&slow, 0);
+	flush = next_flush(&slow, 0);
 	/* another QP is not delayed */
 	for (i = 0; i < 10; i++) {
 		post_write(&fast, i, i * 5000, 4096, 0);
@@ -1060,14 +1060,14 @@ static void overlap(void)
 	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 0;
 	post(&slow, &wr);
-	must(try_poll(slow.b.rcq, &wc, &g, LONG_MS));
+	must(try_poll(slow.b.rcq, &wc, &second, LONG_MS));
 	ktap_eq(wc.wr_id, 1);
-	ktap_eq(g.kind, CAIRNDV_PERSIST_NONE);
+	ktap_eq(second.kind, CAIRNDV_PERSIST_NONE);
 	post_write(&slow, 3, 2000, 1000, 0);
-	g = next_flush(&slow, 2);
-	must(!done(g.token, 0));
+	second = next_flush(&slow, 2);
+	must(!done(second.token, 0));
 	ktap_ok(nothing(slow.a.scq));
-	must(!done(f.token, 0));
+	must(!done(flush.token, 0));
 	next_written(&slow, 1);
 	next(slow.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	next_written(&slow, 3);
@@ -1092,7 +1092,7 @@ static bool released(u32 ticket)
  */
 static void release_beside_a_slow_flush(void)
 {
-	struct cairndv_persist_info f, g;
+	struct cairndv_persist_info flush, second;
 	struct pair slow, other, third;
 	u32 ticket;
 
@@ -1102,10 +1102,10 @@ static void release_beside_a_slow_flush(void)
 	post_recvs(&slow.b, 0, 1);
 	post_recvs(&other.b, 0, 1);
 	post_write(&slow, 1, 0, 1000, 0);
-	f = next_flush(&slow, 0);
+	flush = next_flush(&slow, 0);
 	post_write(&other, 1, 0, 1000, 0);
-	g = next_flush(&other, 0);
-	must(!done(g.token, 0));
+	second = next_flush(&other, 0);
+	must(!done(second.token, 0));
 	next_written(&other, 1);
 	post_write(&third, 1, 0, 1000, 0);
 	next_written(&third, 1);
@@ -1115,7 +1115,7 @@ static void release_beside_a_slow_flush(void)
 	third.to.mr = NULL;
 	ktap_ok(released(ticket));
 	ktap_ok(nothing(slow.a.scq));
-	must(!done(f.token, 0));
+	must(!done(flush.token, 0));
 	next_written(&slow, 1);
 	pair_destroy(&slow);
 	pair_destroy(&other);
@@ -1124,28 +1124,28 @@ static void release_beside_a_slow_flush(void)
 
 static void fence(void)
 {
-	struct cairndv_persist_info f;
+	struct cairndv_persist_info info;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 	struct ibv_wc wc;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 0, 2);
-	post_write(&p, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	wr = write_wr(&p, &sge, 2, 0, 0, 16);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, 2);
+	post_write(&pair, 1, 0, 100, 0);
+	info = next_flush(&pair, 0);
+	wr = write_wr(&pair, &sge, 2, 0, 0, 16);
 	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 0;
 	wr.send_flags |= IBV_SEND_FENCE;
-	post(&p, &wr);
-	ktap_ok(nothing(p.b.rcq));	/* not even sent */
-	must(!done(f.token, 0));
-	must(try_poll(p.b.rcq, &wc, NULL, LONG_MS));
+	post(&pair, &wr);
+	ktap_ok(nothing(pair.b.rcq));	/* not even sent */
+	must(!done(info.token, 0));
+	must(try_poll(pair.b.rcq, &wc, NULL, LONG_MS));
 	ktap_eq(wc.wr_id, 1);
-	next_written(&p, 1);
-	next(p.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	next_written(&pair, 1);
+	next(pair.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 /* --- tokens --------------------------------------------------------------- */
@@ -1157,11 +1157,11 @@ static int done_elsewhere(u64 token)
 	pid_t pid = fork();
 
 	if (!pid) {
-		struct vt_dev d;
+		struct vt_dev dev;
 
-		if (vt_open(&d, vt_name_b(), VT_IPV4, -1))
+		if (vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 			_exit(255);
-		_exit(cairndv_persist_done(d.ctx, token, 0));
+		_exit(cairndv_persist_done(dev.ctx, token, 0));
 	}
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -1169,124 +1169,124 @@ static int done_elsewhere(u64 token)
 
 static void tokens_refused(void)
 {
-	struct cairndv_persist_info f, g;
+	struct cairndv_persist_info flush, second;
 	struct vt_dev other;
-	struct pair p, q;
+	struct pair pair, second_pair;
 	int bit;
 
-	pair_create(&p, VT_HOST);
-	pair_create(&q, VT_HOST);
-	post_recvs(&p.b, 0, 2);
-	post_recvs(&q.b, 0, 2);
-	post_write(&p, 1, 0, 100, 0);
-	post_write(&q, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	g = next_flush(&q, 0);
-	ktap_ok(f.token != g.token);
+	pair_create(&pair, VT_HOST);
+	pair_create(&second_pair, VT_HOST);
+	post_recvs(&pair.b, 0, 2);
+	post_recvs(&second_pair.b, 0, 2);
+	post_write(&pair, 1, 0, 100, 0);
+	post_write(&second_pair, 1, 0, 100, 0);
+	flush = next_flush(&pair, 0);
+	second = next_flush(&second_pair, 0);
+	ktap_ok(flush.token != second.token);
 	/* forged */
 	ktap_eq(done(0, 0), ENOENT);
 	ktap_eq(done(~0ull, 0), ENOENT);
 	for (bit = 0; bit < 64; bit++)
-		ktap_eq(done(f.token ^ 1ull << bit, 0), ENOENT);
+		ktap_eq(done(flush.token ^ 1ull << bit, 0), ENOENT);
 	/* of another context, of another process */
 	must(!vt_open(&other, vt_name_b(), VT_IPV4, -1));
-	ktap_eq(cairndv_persist_done(other.ctx, f.token, 0), ENOENT);
+	ktap_eq(cairndv_persist_done(other.ctx, flush.token, 0), ENOENT);
 	vt_close(&other);
-	ktap_eq(done_elsewhere(f.token), ENOENT);
+	ktap_eq(done_elsewhere(flush.token), ENOENT);
 	/* of another device */
-	ktap_eq(cairndv_persist_done(da.ctx, f.token, 0), ENOENT);
-	ktap_ok(nothing(p.a.scq));
+	ktap_eq(cairndv_persist_done(da.ctx, flush.token, 0), ENOENT);
+	ktap_ok(nothing(pair.a.scq));
 	/* of another QP: it releases only that one's flush */
-	must(!done(g.token, 0));
-	next_written(&q, 1);
-	ktap_ok(nothing(p.a.scq));
+	must(!done(second.token, 0));
+	next_written(&second_pair, 1);
+	ktap_ok(nothing(pair.a.scq));
 	/* once only, and not for later flushes */
-	must(!done(f.token, 0));
-	next_written(&p, 1);
-	ktap_eq(done(f.token, 0), ENOENT);
-	post_write(&p, 2, 0, 100, 0);
-	g = next_flush(&p, 1);
-	ktap_eq(done(f.token, 0), ENOENT);
-	ktap_ok(nothing(p.a.scq));
-	must(!done(g.token, 0));
-	next_written(&p, 2);
-	pair_destroy(&p);
-	pair_destroy(&q);
+	must(!done(flush.token, 0));
+	next_written(&pair, 1);
+	ktap_eq(done(flush.token, 0), ENOENT);
+	post_write(&pair, 2, 0, 100, 0);
+	second = next_flush(&pair, 1);
+	ktap_eq(done(flush.token, 0), ENOENT);
+	ktap_ok(nothing(pair.a.scq));
+	must(!done(second.token, 0));
+	next_written(&pair, 2);
+	pair_destroy(&pair);
+	pair_destroy(&second_pair);
 }
 
 static void late_after_qp(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	o.timeout = 8;
-	o.retry_cnt = 2;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 0, 1);
-	post_write(&p, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	ibv_destroy_qp(p.b.qp);
-	p.b.qp = NULL;
-	ktap_eq(done(f.token, 0), ENOENT);
-	next(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	opts.timeout = 8;
+	opts.retry_cnt = 2;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 100, 0);
+	info = next_flush(&pair, 0);
+	ibv_destroy_qp(pair.b.qp);
+	pair.b.qp = NULL;
+	ktap_eq(done(info.token, 0), ENOENT);
+	next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 static void late_after_reset(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	o.timeout = 8;
-	o.retry_cnt = 2;
-	pair_create_with(&p, VT_HOST, &o);
-	post_recvs(&p.b, 0, 1);
-	post_write(&p, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	must(!vt_to_state(p.b.qp, IBV_QPS_ERR));
-	must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
-	ktap_eq(done(f.token, 0), ENOENT);
-	next(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&p);
+	opts.timeout = 8;
+	opts.retry_cnt = 2;
+	pair_create_with(&pair, VT_HOST, &opts);
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 100, 0);
+	info = next_flush(&pair, 0);
+	must(!vt_to_state(pair.b.qp, IBV_QPS_ERR));
+	must(!vt_to_state(pair.b.qp, IBV_QPS_RESET));
+	ktap_eq(done(info.token, 0), ENOENT);
+	next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
 }
 
 /* The region is destroyed while a flush is pending: no success, and no hang. */
 static void late_after_mr(void)
 {
-	struct cairndv_persist_info f;
+	struct cairndv_persist_info info;
 	struct ibv_wc wc;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 0, 1);
-	post_write(&p, 1, 0, 100, 0);
-	f = next_flush(&p, 0);
-	must(!ibv_dereg_mr(p.to.mr));
-	p.to.mr = NULL;
-	ktap_eq(done(f.token, 0), ENOENT);
-	if (try_poll(p.a.scq, &wc, NULL, SHORT_MS))
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 100, 0);
+	info = next_flush(&pair, 0);
+	must(!ibv_dereg_mr(pair.to.mr));
+	pair.to.mr = NULL;
+	ktap_eq(done(info.token, 0), ENOENT);
+	if (try_poll(pair.a.scq, &wc, NULL, SHORT_MS))
 		ktap_ok(wc.status != IBV_WC_SUCCESS);
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* An initiator that flushes its own queue gets no result. */
 static void initiator_gives_up(void)
 {
-	struct cairndv_persist_info f;
-	struct pair p;
+	struct cairndv_persist_info info;
+	struct pair pair;
 
-	pair_create(&p, VT_HOST);
-	post_recvs(&p.b, 0, 2);
-	post_write(&p, 1, 0, 100, 0);
-	post_write(&p, 2, 0, 100, IBV_SEND_FENCE);
-	f = next_flush(&p, 0);
-	must(!vt_to_state(p.a.qp, IBV_QPS_ERR));
-	next(p.a.scq, 1, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(done(f.token, 0), 0);
-	pair_destroy(&p);
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, 2);
+	post_write(&pair, 1, 0, 100, 0);
+	post_write(&pair, 2, 0, 100, IBV_SEND_FENCE);
+	info = next_flush(&pair, 0);
+	must(!vt_to_state(pair.a.qp, IBV_QPS_ERR));
+	next(pair.a.scq, 1, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(done(info.token, 0), 0);
+	pair_destroy(&pair);
 }
 
 /* --- a target that dies ---------------------------------------------------- */
@@ -1299,27 +1299,27 @@ struct card {
 /* The target in a process of its own: it reports one flush and waits. */
 static void doomed_target(const struct card *peer, int out)
 {
-	struct cairndv_persist_info f;
-	struct vt_opts o = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp peer_qp = { .qp_num = peer->qpn };
-	struct vt_end a = { .dev = &da, .qp = &peer_qp, .psn = peer->psn };
-	struct vt_end b;
-	struct vt_region r;
+	struct vt_end end_a = { .dev = &da, .qp = &peer_qp, .psn = peer->psn };
+	struct vt_end end_b;
+	struct vt_region region;
 	struct card me;
-	struct vt_dev d;
+	struct vt_dev dev;
 	u64 token;
 
-	must(!vt_open(&d, vt_name_b(), VT_IPV4, -1));
-	db = d;
-	must(!vt_end_create(&b, &d, &o, 4096));
-	must(!vt_to_init(&b) && !vt_to_rtr(&b, &a) && !vt_to_rts(&b));
-	must(!vt_region_create(&r, &d, VT_HOST, BUF, 0));
-	post_recvs(&b, 0, 4);
-	me = (struct card) { b.qp->qp_num, b.psn, r.mr->rkey,
-			     (uintptr_t)r.buf };
+	must(!vt_open(&dev, vt_name_b(), VT_IPV4, -1));
+	db = dev;
+	must(!vt_end_create(&end_b, &dev, &opts, 4096));
+	must(!vt_to_init(&end_b) && !vt_to_rtr(&end_b, &end_a) && !vt_to_rts(&end_b));
+	must(!vt_region_create(&region, &dev, VT_HOST, BUF, 0));
+	post_recvs(&end_b, 0, 4);
+	me = (struct card) { end_b.qp->qp_num, end_b.psn, region.mr->rkey,
+			     (uintptr_t)region.buf };
 	must(write(out, &me, sizeof(me)) == sizeof(me));
-	f = next(b.rcq, 0, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
-	token = f.token;
+	info = next(end_b.rcq, 0, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	token = info.token;
 	must(write(out, &token, sizeof(token)) == sizeof(token));
 	pause();
 }
@@ -1327,11 +1327,11 @@ static void doomed_target(const struct card *peer, int out)
 /* The error depends on which object of the target's process is destroyed first: its MR
  * (a NAK) or its QP (no answer).
  */
-static void next_lost(struct pair *p, u64 id)
+static void next_lost(struct pair *pair, u64 id)
 {
 	struct ibv_wc wc;
 
-	must(try_poll(p->a.scq, &wc, NULL, LONG_MS));
+	must(try_poll(pair->a.scq, &wc, NULL, LONG_MS));
 	ktap_eq(wc.wr_id, id);
 	ktap_ok(wc.status == IBV_WC_RETRY_EXC_ERR ||
 		wc.status == IBV_WC_REM_OP_ERR);
@@ -1339,21 +1339,21 @@ static void next_lost(struct pair *p, u64 id)
 
 static void target_dies(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp peer_qp = {};
-	struct vt_end b = { .dev = &db, .qp = &peer_qp };
+	struct vt_end end = { .dev = &db, .qp = &peer_qp };
 	struct card card, mine;
 	int fd[2], status;
-	struct pair p;
+	struct pair pair;
 	struct ibv_mr fake_mr = {};
 	pid_t pid;
 	u64 token;
 
-	o.timeout = 10;
-	o.retry_cnt = 3;
-	memset(&p, 0, sizeof(p));
-	must(!vt_end_create(&p.a, &da, &o, 4096));
-	mine = (struct card) { .qpn = p.a.qp->qp_num, .psn = p.a.psn };
+	opts.timeout = 10;
+	opts.retry_cnt = 3;
+	memset(&pair, 0, sizeof(pair));
+	must(!vt_end_create(&pair.a, &da, &opts, 4096));
+	mine = (struct card) { .qpn = pair.a.qp->qp_num, .psn = pair.a.psn };
 	must(!pipe(fd));
 	pid = fork();
 	if (!pid) {
@@ -1364,22 +1364,22 @@ static void target_dies(void)
 	close(fd[1]);
 	must(read(fd[0], &card, sizeof(card)) == sizeof(card));
 	peer_qp.qp_num = card.qpn;
-	b.psn = card.psn;
-	must(!vt_to_init(&p.a) && !vt_to_rtr(&p.a, &b) && !vt_to_rts(&p.a));
+	end.psn = card.psn;
+	must(!vt_to_init(&pair.a) && !vt_to_rtr(&pair.a, &end) && !vt_to_rts(&pair.a));
 	fake_mr.rkey = card.rkey;
-	p.to.mr = &fake_mr;
-	p.to.buf = (u8 *)(uintptr_t)card.addr;
-	post_write(&p, 1, 0, 100, 0);
-	post_write(&p, 2, 0, 100, 0);
+	pair.to.mr = &fake_mr;
+	pair.to.buf = (u8 *)(uintptr_t)card.addr;
+	post_write(&pair, 1, 0, 100, 0);
+	post_write(&pair, 2, 0, 100, 0);
 	must(read(fd[0], &token, sizeof(token)) == sizeof(token));
-	ktap_ok(nothing(p.a.scq));
+	ktap_ok(nothing(pair.a.scq));
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	next_lost(&p, 1);
-	next(p.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	next_lost(&pair, 1);
+	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
 	ktap_eq(done(token, 0), ENOENT);
 	close(fd[0]);
-	vt_end_destroy(&p.a);
+	vt_end_destroy(&pair.a);
 }
 
 #define TESTS(X)							\

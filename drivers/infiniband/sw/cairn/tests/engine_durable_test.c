@@ -54,46 +54,46 @@ struct program {
 	u64 old_token;
 };
 
-static bool persists(const struct request *w)
+static bool persists(const struct request *request)
 {
-	return w->opcode == CAIRN_WQE_WRITE_PERSIST;
+	return request->opcode == CAIRN_WQE_WRITE_PERSIST;
 }
 
-static bool early(const struct request *w)
+static bool early(const struct request *request)
 {
-	return w->flags & CAIRN_WQE_EARLY;
+	return request->flags & CAIRN_WQE_EARLY;
 }
 
-static bool is_durable(const struct program *p, const struct request *w)
+static bool is_durable(const struct program *program, const struct request *request)
 {
-	return !memcmp(p->dst[w->kind]->shadow + w->off,
-		       p->src->mem + w->off, w->len);
+	return !memcmp(program->dst[request->kind]->shadow + request->off,
+		       program->src->mem + request->off, request->len);
 }
 
 /* Everything into persistent memory that ends at or before @psn. */
-static void all_durable(struct program *p, s32 psn, bool persist, bool plain,
+static void all_durable(struct program *program, s32 psn, bool persist, bool plain,
 			const char *what)
 {
 	u32 i;
 
-	for (i = 0; i < p->posted; i++) {
-		struct request *w = &p->wr[i];
+	for (i = 0; i < program->posted; i++) {
+		struct request *request = &program->wr[i];
 
-		if ((s32)w->last > psn || w->kind == PLAIN ||
-		    w->opcode == CAIRN_WQE_SEND || w->opcode == CAIRN_WQE_READ)
+		if ((s32)request->last > psn || request->kind == PLAIN ||
+		    request->opcode == CAIRN_WQE_SEND || request->opcode == CAIRN_WQE_READ)
 			continue;
-		if ((persists(w) ? persist : plain) && !is_durable(p, w))
-			sim_fail(p->s, "%s, PSN %d: request %u (op %u) is not durable",
-				 what, psn, i, w->opcode);
+		if ((persists(request) ? persist : plain) && !is_durable(program, request))
+			sim_fail(program->s, "%s, PSN %d: request %u (op %u) is not durable",
+				 what, psn, i, request->opcode);
 	}
 }
 
 /* Requests that end at or before @psn. */
-static u32 requests_to(const struct program *p, s32 psn)
+static u32 requests_to(const struct program *program, s32 psn)
 {
 	u32 n = 0;
 
-	while (n < p->posted && (s32)p->wr[n].last <= psn)
+	while (n < program->posted && (s32)program->wr[n].last <= psn)
 		n++;
 	return n;
 }
@@ -101,24 +101,24 @@ static u32 requests_to(const struct program *p, s32 psn)
 /* A requester may complete by MSN alone: it counts what has arrived and, of plain WRITEs
  * into persistent memory, what is durable. @acked: the PSN that the answer acknowledges.
  */
-static void check_msn(struct program *p, const struct cairn_pkt *pkt, s32 acked)
+static void check_msn(struct program *program, const struct cairn_pkt *pkt, s32 acked)
 {
-	u32 i, least = requests_to(p, acked);
+	u32 i, least = requests_to(program, acked);
 	bool exact = pkt->op->kind == CAIRN_KIND_PERSIST_ACK &&
 		     (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
 
 	if (pkt->msn < least || (exact && pkt->msn != least))
-		sim_fail(p->s, "%s of PSN %d: MSN %u, not %u", pkt->op->name,
+		sim_fail(program->s, "%s of PSN %d: MSN %u, not %u", pkt->op->name,
 			 acked, pkt->msn, least);
 	for (i = 0; i < pkt->msn; i++) {
-		struct request *w = &p->wr[i];
+		struct request *request = &program->wr[i];
 
-		if (i >= p->posted || !w->arrived)
-			sim_fail(p->s, "MSN %u counts request %u, which is not here",
+		if (i >= program->posted || !request->arrived)
+			sim_fail(program->s, "MSN %u counts request %u, which is not here",
 				 pkt->msn, i);
-		else if (w->opcode == CAIRN_WQE_WRITE && w->kind != PLAIN &&
-			 !is_durable(p, w))
-			sim_fail(p->s, "MSN %u counts request %u, which is not durable",
+		else if (request->opcode == CAIRN_WQE_WRITE && request->kind != PLAIN &&
+			 !is_durable(program, request))
+			sim_fail(program->s, "MSN %u counts request %u, which is not durable",
 				 pkt->msn, i);
 	}
 }
@@ -126,29 +126,29 @@ static void check_msn(struct program *p, const struct cairn_pkt *pkt, s32 acked)
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
-	struct program *p = qp->hooks.arg;
-	s32 psn = cairn_psn_diff(pkt->psn, p->a->psn);
+	struct program *program = qp->hooks.arg;
+	s32 psn = cairn_psn_diff(pkt->psn, program->a->psn);
 	bool ack = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
 	bool response = pkt->op->kind != CAIRN_KIND_PERSIST_ACK &&
 			pkt->op->kind != CAIRN_KIND_ACK;
 
-	if (qp != p->b || side != CAIRN_RESP)
+	if (qp != program->b || side != CAIRN_RESP)
 		return SIM_PASS;
 	if (pkt->op->hdrs & CAIRN_HDR_AETH)
-		check_msn(p, pkt, ack && !response ? psn : psn - 1);
+		check_msn(program, pkt, ack && !response ? psn : psn - 1);
 	switch (pkt->op->kind) {
 	case CAIRN_KIND_PERSIST_ACK:
-		p->persist_acked = max(p->persist_acked, ack ? psn : psn - 1);
-		all_durable(p, ack ? psn : psn - 1, true, true,
+		program->persist_acked = max(program->persist_acked, ack ? psn : psn - 1);
+		all_durable(program, ack ? psn : psn - 1, true, true,
 			    "a PERSIST ACK leaves");
 		break;
 	case CAIRN_KIND_ACK:
-		p->acked = max(p->acked, ack ? psn : psn - 1);
-		all_durable(p, ack ? psn : psn - 1, false, true,
+		program->acked = max(program->acked, ack ? psn : psn - 1);
+		all_durable(program, ack ? psn : psn - 1, false, true,
 			    "an ACK leaves");
 		break;
 	default:
-		all_durable(p, psn - 1, false, true, "a response leaves");
+		all_durable(program, psn - 1, false, true, "a response leaves");
 	}
 	return SIM_PASS;
 }
@@ -156,150 +156,150 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 /* A crash after this step, at which the image has changed: is all in it that
  * was acknowledged by then?
  */
-static void crash(struct sim *s, void *arg)
+static void crash(struct sim *sim, void *arg)
 {
-	struct program *p = arg;
+	struct program *program = arg;
 
-	if (p->a->c.state != CAIRN_QP_ERR)
-		p->err_recvs = p->recvs[0];
-	if (p->images == s->images)
+	if (program->a->c.state != CAIRN_QP_ERR)
+		program->err_recvs = program->recvs[0];
+	if (program->images == sim->images)
 		return;
-	p->images = s->images;
-	all_durable(p, p->persist_acked, true, true, "a crash");
-	all_durable(p, p->acked, false, true, "a crash");
+	program->images = sim->images;
+	all_durable(program, program->persist_acked, true, true, "a crash");
+	all_durable(program, program->acked, false, true, "a crash");
 }
 
-static void note_arrival(struct program *p, s32 psn)
+static void note_arrival(struct program *program, s32 psn)
 {
 	u32 i;
 
-	for (i = 0; i < p->posted; i++) {
-		struct request *w = &p->wr[i];
+	for (i = 0; i < program->posted; i++) {
+		struct request *request = &program->wr[i];
 
-		if (psn == (s32)w->last ||
-		    (w->opcode == CAIRN_WQE_READ && psn >= (s32)w->first &&
-		     psn < (s32)w->last))
-			w->arrived = true;
+		if (psn == (s32)request->last ||
+		    (request->opcode == CAIRN_WQE_READ && psn >= (s32)request->first &&
+		     psn < (s32)request->last))
+			request->arrived = true;
 	}
 }
 
 static void on_rx(struct sim_qp *qp, const struct cairn_pkt *pkt)
 {
-	struct program *p = qp->hooks.arg;
-	s32 psn = cairn_psn_diff(pkt->psn, p->a->psn);
+	struct program *program = qp->hooks.arg;
+	s32 psn = cairn_psn_diff(pkt->psn, program->a->psn);
 
-	if (qp == p->b)
-		note_arrival(p, psn);
-	if (qp != p->a || pkt->op->kind != CAIRN_KIND_PERSIST_ACK)
+	if (qp == program->b)
+		note_arrival(program, psn);
+	if (qp != program->a || pkt->op->kind != CAIRN_KIND_PERSIST_ACK)
 		return;
 	if ((pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
 		psn--;		/* says so of those before */
-	p->seen = max(p->seen, psn);
+	program->seen = max(program->seen, psn);
 }
 
-/* The weakest of what was written up to @w, or of what came behind it. */
-static void check_kind(struct program *p, const struct request *w, u8 durability)
+/* The weakest of what was written up to @request, or of what came behind it. */
+static void check_kind(struct program *program, const struct request *request, u8 durability)
 {
 	u32 i, least = 0, most = 0;
 
-	for (i = 0; i < p->posted; i++) {
-		if (!persists(&p->wr[i]))
+	for (i = 0; i < program->posted; i++) {
+		if (!persists(&program->wr[i]))
 			continue;
-		if (&p->wr[i] <= w)
-			least = max(least, p->wr[i].kind + 1u);
-		if (p->wr[i].arrived)
-			most = max(most, p->wr[i].kind + 1u);
+		if (&program->wr[i] <= request)
+			least = max(least, program->wr[i].kind + 1u);
+		if (program->wr[i].arrived)
+			most = max(most, program->wr[i].kind + 1u);
 	}
 	if (durability < least || durability > most)
-		sim_fail(p->s, "request %ld: durability %u, not %u to %u",
-			 (long)(w - p->wr), durability, least, most);
+		sim_fail(program->s, "request %ld: durability %u, not %u to %u",
+			 (long)(request - program->wr), durability, least, most);
 }
 
-static void check_durable(struct program *p, struct request *w, u8 durability)
+static void check_durable(struct program *program, struct request *request, u8 durability)
 {
-	check_kind(p, w, durability);
-	if (p->seen < (s32)w->last)
-		sim_fail(p->s, "request %ld is told durable before its ACK",
-			 (long)(w - p->wr));
-	if (!is_durable(p, w))
-		sim_fail(p->s, "request %ld is told durable and is not",
-			 (long)(w - p->wr));
+	check_kind(program, request, durability);
+	if (program->seen < (s32)request->last)
+		sim_fail(program->s, "request %ld is told durable before its ACK",
+			 (long)(request - program->wr));
+	if (!is_durable(program, request))
+		sim_fail(program->s, "request %ld is told durable and is not",
+			 (long)(request - program->wr));
 }
 
-static void on_send_cqe(struct program *p, const struct cairn_cqe *c)
+static void on_send_cqe(struct program *program, const struct cairn_cqe *cqe)
 {
-	struct request *w = &p->wr[p->completed];
+	struct request *request = &program->wr[program->completed];
 
-	if (c->wr_id != p->completed++)
-		sim_fail(p->s, "completion of %llu, expected %u",
-			 (unsigned long long)c->wr_id, p->completed - 1);
-	if (c->status) {
-		if (!p->failed || c->durability)
-			sim_fail(p->s, "request %llu: status %u durability %u",
-				 (unsigned long long)c->wr_id, c->status,
-				 c->durability);
+	if (cqe->wr_id != program->completed++)
+		sim_fail(program->s, "completion of %llu, expected %u",
+			 (unsigned long long)cqe->wr_id, program->completed - 1);
+	if (cqe->status) {
+		if (!program->failed || cqe->durability)
+			sim_fail(program->s, "request %llu: status %u durability %u",
+				 (unsigned long long)cqe->wr_id, cqe->status,
+				 cqe->durability);
 		return;
 	}
-	w->completed = true;
-	if (persists(w) && !early(w))
-		check_durable(p, w, c->durability);
-	else if (c->durability)
-		sim_fail(p->s, "request %llu: durability %u, when received",
-			 (unsigned long long)c->wr_id, c->durability);
-	if (w->opcode == CAIRN_WQE_WRITE && w->kind != PLAIN &&
-	    !is_durable(p, w))
-		sim_fail(p->s, "WRITE %llu complete and not durable",
-			 (unsigned long long)c->wr_id);
+	request->completed = true;
+	if (persists(request) && !early(request))
+		check_durable(program, request, cqe->durability);
+	else if (cqe->durability)
+		sim_fail(program->s, "request %llu: durability %u, when received",
+			 (unsigned long long)cqe->wr_id, cqe->durability);
+	if (request->opcode == CAIRN_WQE_WRITE && request->kind != PLAIN &&
+	    !is_durable(program, request))
+		sim_fail(program->s, "WRITE %llu complete and not durable",
+			 (unsigned long long)cqe->wr_id);
 }
 
 /* The next message of early mode that has no durable completion, or NULL. */
-static struct request *next_told(struct program *p)
+static struct request *next_told(struct program *program)
 {
-	while (p->told < p->posted && !early(&p->wr[p->told]))
-		p->told++;
-	return p->told < p->posted ? &p->wr[p->told] : NULL;
+	while (program->told < program->posted && !early(&program->wr[program->told]))
+		program->told++;
+	return program->told < program->posted ? &program->wr[program->told] : NULL;
 }
 
 /* The connection has failed: a receive fails or is flushed, and nothing that was known
  * to be durable has missed it. A peer whose port is unknown may not be heard.
  */
-static void check_told_first(struct program *p, const struct cairn_cqe *c)
+static void check_told_first(struct program *program, const struct cairn_cqe *cqe)
 {
-	const struct request *w = next_told(p);
+	const struct request *request = next_told(program);
 
-	if (!p->failed)
-		sim_fail(p->s, "receive %llu has status %u",
-			 (unsigned long long)c->wr_id, c->status);
-	if (w && w->completed && p->seen >= (s32)w->last && !p->strangers &&
-	    c->wr_id < p->err_recvs)
-		sim_fail(p->s, "request %ld was durable, and receive %llu has status %u",
-			 (long)(w - p->wr), (unsigned long long)c->wr_id,
-			 c->status);
-	if (c->opcode == CAIRN_CQE_RECV_DURABLE &&
-	    (!w || !w->completed || c->durability ||
-	     cairn_psn_diff(c->psn, p->a->psn) != (s32)w->last))
-		sim_fail(p->s, "a failed durable completion is not that of the oldest");
+	if (!program->failed)
+		sim_fail(program->s, "receive %llu has status %u",
+			 (unsigned long long)cqe->wr_id, cqe->status);
+	if (request && request->completed && program->seen >= (s32)request->last &&
+	    !program->strangers && cqe->wr_id < program->err_recvs)
+		sim_fail(program->s, "request %ld was durable, and receive %llu has status %u",
+			 (long)(request - program->wr), (unsigned long long)cqe->wr_id,
+			 cqe->status);
+	if (cqe->opcode == CAIRN_CQE_RECV_DURABLE &&
+	    (!request || !request->completed || cqe->durability ||
+	     cairn_psn_diff(cqe->psn, program->a->psn) != (s32)request->last))
+		sim_fail(program->s, "a failed durable completion is not that of the oldest");
 }
 
 /* Early mode: the next one in order. */
-static void on_told(struct program *p, const struct cairn_cqe *c)
+static void on_told(struct program *program, const struct cairn_cqe *cqe)
 {
-	struct request *w;
+	struct request *request;
 
-	if (c->status) {
-		check_told_first(p, c);
+	if (cqe->status) {
+		check_told_first(program, cqe);
 		return;
 	}
-	w = next_told(p);
-	if (!w || c->opcode != CAIRN_CQE_RECV_DURABLE || !w->completed ||
-	    cairn_psn_diff(c->psn, p->a->psn) != (s32)w->last ||
-	    c->persist_va != p->dst[w->kind]->va + w->off) {
-		sim_fail(p->s, "durable completion of request %u is wrong",
-			 p->told);
+	request = next_told(program);
+	if (!request || cqe->opcode != CAIRN_CQE_RECV_DURABLE || !request->completed ||
+	    cairn_psn_diff(cqe->psn, program->a->psn) != (s32)request->last ||
+	    cqe->persist_va != program->dst[request->kind]->va + request->off) {
+		sim_fail(program->s, "durable completion of request %u is wrong",
+			 program->told);
 		return;
 	}
-	p->told++;
-	check_durable(p, w, c->durability);
+	program->told++;
+	check_durable(program, request, cqe->durability);
 }
 
 /* The host at the target. */
@@ -308,186 +308,186 @@ struct job {
 	struct cairn_cqe cqe;
 };
 
-static void abuse(struct program *p, u64 token)
+static void abuse(struct program *program, u64 token)
 {
-	u64 wrong[] = { token ^ 1, token + (1ULL << 32), 0, p->old_token };
+	u64 wrong[] = { token ^ 1, token + (1ULL << 32), 0, program->old_token };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
-		if (sim_release(p->b, wrong[i], 0) != -ENOENT)
-			sim_fail(p->s, "a wrong token is taken");
+		if (sim_release(program->b, wrong[i], 0) != -ENOENT)
+			sim_fail(program->s, "a wrong token is taken");
 }
 
-static void flush_done(struct sim *s, void *arg)
+static void flush_done(struct sim *sim, void *arg)
 {
 	struct job *j = arg;
-	struct program *p = j->p;
-	const struct cairn_cqe *c = &j->cqe;
-	bool fails = sim_chance(&s->rand, p->fail);
+	struct program *program = j->p;
+	const struct cairn_cqe *cqe = &j->cqe;
+	bool fails = sim_chance(&sim->rand, program->fail);
 	int err;
 
-	if (sim_chance(&s->rand, p->abuse))
-		abuse(p, c->persist_token);
+	if (sim_chance(&sim->rand, program->abuse))
+		abuse(program, cqe->persist_token);
 	if (!fails)
-		sim_make_durable(s, p->dst[HOST],
-				 c->persist_va - p->dst[HOST]->va, c->byte_len);
-	p->failed |= fails;
-	err = sim_release(p->b, c->persist_token, fails ? EIO : 0);
-	if (err && !p->failed)
-		sim_fail(s, "a token is refused");
-	p->old_token = c->persist_token;
+		sim_make_durable(sim, program->dst[HOST],
+				 cqe->persist_va - program->dst[HOST]->va, cqe->byte_len);
+	program->failed |= fails;
+	err = sim_release(program->b, cqe->persist_token, fails ? EIO : 0);
+	if (err && !program->failed)
+		sim_fail(sim, "a token is refused");
+	program->old_token = cqe->persist_token;
 	free(j);
 }
 
-static void on_asked(struct program *p, const struct cairn_cqe *c)
+static void on_asked(struct program *program, const struct cairn_cqe *cqe)
 {
 	struct job *j = malloc(sizeof(*j));
-	u64 delay = sim_below(&p->s->rand, 200 * SIM_US);
+	u64 delay = sim_below(&program->s->rand, 200 * SIM_US);
 	u32 i;
 
 	/* some very long */
-	if (sim_chance(&p->s->rand, 50))
+	if (sim_chance(&program->s->rand, 50))
 		delay *= 500;
-	for (i = 0; i < p->posted; i++)
-		if (cairn_psn_add(p->a->psn, p->wr[i].last) == c->psn)
+	for (i = 0; i < program->posted; i++)
+		if (cairn_psn_add(program->a->psn, program->wr[i].last) == cqe->psn)
 			break;
-	if (i == p->posted || p->wr[i].kind != HOST ||
-	    c->persist_va != p->dst[HOST]->va + p->wr[i].off ||
-	    c->byte_len != p->wr[i].len)
-		sim_fail(p->s, "the host is asked to flush a range that was not written");
-	else if (p->wr[i].told && !early(&p->wr[i]))
-		sim_fail(p->s, "the host is asked twice");
-	*j = (struct job){ p, *c };
-	sim_at_drop(p->s, p->s->now + delay, flush_done, free, j);
+	if (i == program->posted || program->wr[i].kind != HOST ||
+	    cqe->persist_va != program->dst[HOST]->va + program->wr[i].off ||
+	    cqe->byte_len != program->wr[i].len)
+		sim_fail(program->s, "the host is asked to flush a range that was not written");
+	else if (program->wr[i].told && !early(&program->wr[i]))
+		sim_fail(program->s, "the host is asked twice");
+	*j = (struct job){ program, *cqe };
+	sim_at_drop(program->s, program->s->now + delay, flush_done, free, j);
 }
 
 static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
-		   const struct cairn_cqe *c)
+		   const struct cairn_cqe *cqe)
 {
-	struct program *p = qp->hooks.arg;
+	struct program *program = qp->hooks.arg;
 
 	if (side == CAIRN_REQ)
-		on_send_cqe(p, c);
-	else if (qp == p->a)
-		on_told(p, c);
-	else if (c->opcode == CAIRN_CQE_RECV_PERSIST)
-		on_asked(p, c);
+		on_send_cqe(program, cqe);
+	else if (qp == program->a)
+		on_told(program, cqe);
+	else if (cqe->opcode == CAIRN_CQE_RECV_PERSIST)
+		on_asked(program, cqe);
 }
 
-static void add_request(struct program *p)
+static void add_request(struct program *program)
 {
 	static const u8 ops[] = { CAIRN_WQE_WRITE_PERSIST,
 				  CAIRN_WQE_WRITE_PERSIST,
 				  CAIRN_WQE_WRITE_PERSIST, CAIRN_WQE_WRITE,
 				  CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
 				  CAIRN_WQE_READ };
-	struct sim_rand *r = &p->s->rand;
-	struct request *w = &p->wr[p->wrs];
-	u32 end = p->wrs ? w[-1].off + w[-1].len : 0;
-	u32 pmtu = p->a->c.attrs.pmtu;
+	struct sim_rand *random = &program->s->rand;
+	struct request *request = &program->wr[program->wrs];
+	u32 end = program->wrs ? request[-1].off + request[-1].len : 0;
+	u32 pmtu = program->a->c.attrs.pmtu;
 
-	w->opcode = ops[sim_below(r, ARRAY_SIZE(ops))];
-	w->kind = sim_below(r, persists(w) ? PLAIN : KINDS);
-	if (w->kind < PLAIN && p->wrs < p->from[w->kind])
-		w->kind = EADR;
-	w->off = end + sim_below(r, 100);
-	w->len = sim_between(r, 1, sim_chance(r, 300) && end < AREA / 2 ?
-			     4 * pmtu : 100);
-	w->flags = CAIRN_WQE_SIGNALED;
-	if (persists(w) && sim_chance(r, 400))
-		w->flags |= CAIRN_WQE_EARLY;
-	if (sim_chance(r, 100))
-		w->flags |= CAIRN_WQE_FENCE;
-	w->first = p->psns;
-	p->psns += (w->len - 1) / pmtu + 1;
-	w->last = p->psns - 1;
-	p->wrs++;
+	request->opcode = ops[sim_below(random, ARRAY_SIZE(ops))];
+	request->kind = sim_below(random, persists(request) ? PLAIN : KINDS);
+	if (request->kind < PLAIN && program->wrs < program->from[request->kind])
+		request->kind = EADR;
+	request->off = end + sim_below(random, 100);
+	request->len = sim_between(random, 1, sim_chance(random, 300) && end < AREA / 2 ?
+				   4 * pmtu : 100);
+	request->flags = CAIRN_WQE_SIGNALED;
+	if (persists(request) && sim_chance(random, 400))
+		request->flags |= CAIRN_WQE_EARLY;
+	if (sim_chance(random, 100))
+		request->flags |= CAIRN_WQE_FENCE;
+	request->first = program->psns;
+	program->psns += (request->len - 1) / pmtu + 1;
+	request->last = program->psns - 1;
+	program->wrs++;
 }
 
-static bool post(struct program *p, u32 i)
+static bool post(struct program *program, u32 i)
 {
-	const struct request *w = &p->wr[i];
-	struct cairn_sge sge = sim_sge(w->opcode == CAIRN_WQE_READ ?
-				       p->results : p->src, w->off, w->len);
+	const struct request *request = &program->wr[i];
+	struct cairn_sge sge = sim_sge(request->opcode == CAIRN_WQE_READ ?
+				       program->results : program->src, request->off, request->len);
 	struct sim_wr wr = {
 		.wr_id = i,
-		.opcode = w->opcode,
-		.flags = w->flags,
+		.opcode = request->opcode,
+		.flags = request->flags,
 		.sge = &sge,
 		.num_sge = 1,
-		.remote_addr = p->dst[w->kind]->va + w->off,
-		.rkey = p->dst[w->kind]->key,
+		.remote_addr = program->dst[request->kind]->va + request->off,
+		.rkey = program->dst[request->kind]->key,
 	};
 
-	return sim_queue_send(p->a, &wr);
+	return sim_queue_send(program->a, &wr);
 }
 
 /* Post a receive at the initiator (@end 0) or the target. */
-static bool post_recv(struct program *p, u32 end)
+static bool post_recv(struct program *program, u32 end)
 {
-	struct cairn_sge sge = sim_sge(p->dst[PLAIN], AREA, AREA);
-	struct sim_qp *qp = end ? p->b : p->a;
+	struct cairn_sge sge = sim_sge(program->dst[PLAIN], AREA, AREA);
+	struct sim_qp *qp = end ? program->b : program->a;
 
-	if (p->recvs[end] == 2 * MAX_WRS ||
-	    !sim_queue_recv(qp->rq, p->recvs[end], &sge, end))
+	if (program->recvs[end] == 2 * MAX_WRS ||
+	    !sim_queue_recv(qp->rq, program->recvs[end], &sge, end))
 		return false;
-	p->recvs[end]++;
+	program->recvs[end]++;
 	return true;
 }
 
 /* Few receives for durable completions: some of those wait. */
-static void drip(struct sim *s, void *arg)
+static void drip(struct sim *sim, void *arg)
 {
-	struct program *p = arg;
+	struct program *program = arg;
 
-	if (p->a->c.state != CAIRN_QP_ERR && post_recv(p, 0))
-		sim_at(s, s->now + 1 + sim_below(&s->rand, p->drip_ns), drip, p);
+	if (program->a->c.state != CAIRN_QP_ERR && post_recv(program, 0))
+		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, program->drip_ns), drip, program);
 }
 
-static void pump(struct sim *s, void *arg)
+static void pump(struct sim *sim, void *arg)
 {
-	struct program *p = arg;
-	u32 burst = sim_between(&s->rand, 1, 8);
+	struct program *program = arg;
+	u32 burst = sim_between(&sim->rand, 1, 8);
 
-	while (burst-- && p->posted < p->wrs && post(p, p->posted))
-		p->posted++;
-	sim_doorbell(p->a);
-	while (sim_chance(&s->rand, 800) && post_recv(p, 1) &&
-	       (p->drip_ns || post_recv(p, 0)))
+	while (burst-- && program->posted < program->wrs && post(program, program->posted))
+		program->posted++;
+	sim_doorbell(program->a);
+	while (sim_chance(&sim->rand, 800) && post_recv(program, 1) &&
+	       (program->drip_ns || post_recv(program, 0)))
 		;
-	if (sim_chance(&s->rand, 200))
-		sim_turn(sim_chance(&s->rand, 500) ? p->a : p->b,
-			 sim_below(&s->rand, CAIRN_SIDES));
-	if (p->posted < p->wrs || p->recvs[1] < 2 * MAX_WRS)
-		sim_at(s, s->now + 1 + sim_below(&s->rand, 20 * SIM_US), pump,
-		       p);
+	if (sim_chance(&sim->rand, 200))
+		sim_turn(sim_chance(&sim->rand, 500) ? program->a : program->b,
+			 sim_below(&sim->rand, CAIRN_SIDES));
+	if (program->posted < program->wrs || program->recvs[1] < 2 * MAX_WRS)
+		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, 20 * SIM_US), pump,
+		       program);
 }
 
-static void watch_qp(struct program *p, struct sim_qp *qp)
+static void watch_qp(struct program *program, struct sim_qp *qp)
 {
 	qp->hooks = (struct sim_hooks){
-		.arg = p, .cqe = on_cqe, .emit = on_emit, .rx = on_rx,
+		.arg = program, .cqe = on_cqe, .emit = on_emit, .rx = on_rx,
 	};
 }
 
 /* Weaker kinds come later, so that an answer is the first to name one. */
-static void set_up_regions(struct program *p)
+static void set_up_regions(struct program *program)
 {
-	struct sim_rand *r = &p->s->rand;
+	struct sim_rand *random = &program->s->rand;
 	u32 i;
 
-	p->src = sim_mr(p->s, 0, AREA, SIM_LOCAL);
-	p->results = sim_mr(p->s, 0, AREA, SIM_LOCAL);
-	p->dst[PLAIN] = sim_mr(p->s, 1, 2 * AREA, SIM_ALL);
+	program->src = sim_mr(program->s, 0, AREA, SIM_LOCAL);
+	program->results = sim_mr(program->s, 0, AREA, SIM_LOCAL);
+	program->dst[PLAIN] = sim_mr(program->s, 1, 2 * AREA, SIM_ALL);
 	for (i = 0; i < PLAIN; i++) {
-		p->dst[i] = sim_mr_persistent(p->s, 1, AREA, SIM_ALL,
-					      cairn_persist_method(i + 1));
-		p->dst[i]->durability = i + 1;
-		p->from[i] = sim_chance(r, 500) ? 0 : sim_below(r, MAX_WRS / 2);
+		program->dst[i] = sim_mr_persistent(program->s, 1, AREA, SIM_ALL,
+						    cairn_persist_method(i + 1));
+		program->dst[i]->durability = i + 1;
+		program->from[i] = sim_chance(random, 500) ? 0 : sim_below(random, MAX_WRS / 2);
 	}
 }
 
-static void set_up(struct program *p, u64 seed, const struct sim_faults *faults,
+static void set_up(struct program *program, u64 seed, const struct sim_faults *faults,
 		   const struct cairn_qp_attrs *attrs)
 {
 	struct sim_qp_init init = sim_rc;
@@ -496,61 +496,61 @@ static void set_up(struct program *p, u64 seed, const struct sim_faults *faults,
 	init.sq_depth = 64;
 	init.rq_depth = 512;
 	/* they wrap somewhere in the program */
-	p->strangers = seed % 2;
-	pair = pair_near(seed, &init, attrs, MAX_WRS, p->strangers);
-	p->s = pair.s;
-	p->a = pair.a;
-	p->b = pair.b;
-	p->s->faults = *faults;
-	p->s->budget = seed % 3 ? 64 : 0;
-	p->s->evict = 300;
-	p->s->stepped = crash;
-	p->s->stepped_arg = p;
-	p->seen = -1;
-	p->persist_acked = -1;
-	p->acked = -1;
-	set_up_regions(p);
-	if (sim_chance(&p->s->rand, 400))
-		p->drip_ns = SIM_US << sim_below(&p->s->rand, 13);
-	watch_qp(p, p->a);
-	watch_qp(p, p->b);
+	program->strangers = seed % 2;
+	pair = pair_near(seed, &init, attrs, MAX_WRS, program->strangers);
+	program->s = pair.s;
+	program->a = pair.a;
+	program->b = pair.b;
+	program->s->faults = *faults;
+	program->s->budget = seed % 3 ? 64 : 0;
+	program->s->evict = 300;
+	program->s->stepped = crash;
+	program->s->stepped_arg = program;
+	program->seen = -1;
+	program->persist_acked = -1;
+	program->acked = -1;
+	set_up_regions(program);
+	if (sim_chance(&program->s->rand, 400))
+		program->drip_ns = SIM_US << sim_below(&program->s->rand, 13);
+	watch_qp(program, program->a);
+	watch_qp(program, program->b);
 }
 
-static void finish(struct program *p)
+static void finish(struct program *program)
 {
 	u32 i;
 
-	if (!sim_run(p->s, 3600 * SIM_SEC))
-		sim_fail(p->s, "not at rest after an hour");
+	if (!sim_run(program->s, 3600 * SIM_SEC))
+		sim_fail(program->s, "not at rest after an hour");
 	/* a target that dies when all is done is not missed */
-	if (p->failed && !(p->s->dead[1] && p->a->c.state == CAIRN_QP_RTS)) {
-		ktap_eq(p->a->c.state, CAIRN_QP_ERR);
-		ktap_eq(p->completed, p->wrs);
-	} else if (!p->s->failures) {
-		ktap_eq(p->completed, p->wrs);
-		for (i = 0; i < p->wrs; i++)
-			if (early(&p->wr[i]) && i >= p->told)
+	if (program->failed && !(program->s->dead[1] && program->a->c.state == CAIRN_QP_RTS)) {
+		ktap_eq(program->a->c.state, CAIRN_QP_ERR);
+		ktap_eq(program->completed, program->wrs);
+	} else if (!program->s->failures) {
+		ktap_eq(program->completed, program->wrs);
+		for (i = 0; i < program->wrs; i++)
+			if (early(&program->wr[i]) && i >= program->told)
 				ktap_fail("request %u was never told durable",
 					  i);
-		all_durable(p, p->psns, true, true, "the end");
+		all_durable(program, program->psns, true, true, "the end");
 	}
-	sim_end(p->s);
+	sim_end(program->s);
 }
 
 static struct program *run_begin(u64 seed, const struct sim_faults *faults,
 				 const struct cairn_qp_attrs *attrs)
 {
-	static struct program p;
+	static struct program program;
 
-	memset(&p, 0, sizeof(p));
-	set_up(&p, seed, faults, attrs);
-	p.abuse = 300;
-	while (p.wrs < MAX_WRS)
-		add_request(&p);
-	pump(p.s, &p);
-	if (p.drip_ns)
-		drip(p.s, &p);
-	return &p;
+	memset(&program, 0, sizeof(program));
+	set_up(&program, seed, faults, attrs);
+	program.abuse = 300;
+	while (program.wrs < MAX_WRS)
+		add_request(&program);
+	pump(program.s, &program);
+	if (program.drip_ns)
+		drip(program.s, &program);
+	return &program;
 }
 
 static struct cairn_qp_attrs run_attrs(u64 seed)
@@ -567,32 +567,33 @@ static struct cairn_qp_attrs run_attrs(u64 seed)
 static void run_seed(u64 seed, const struct sim_faults *faults, u16 fail)
 {
 	struct cairn_qp_attrs attrs = run_attrs(seed);
-	struct program *p = run_begin(seed, faults, &attrs);
+	struct program *program = run_begin(seed, faults, &attrs);
 
-	p->fail = fail;
-	finish(p);
+	program->fail = fail;
+	finish(program);
 }
 
-static void die(struct sim *s, void *arg)
+static void die(struct sim *sim, void *arg)
 {
-	struct program *p = arg;
+	struct program *program = arg;
 
-	s->dead[1] = true;
-	p->failed = true;
+	sim->dead[1] = true;
+	program->failed = true;
 }
 
 /* The target dies. Few retries, so that the end comes while receives are posted. */
 static void run_to_death(u64 seed, const struct sim_faults *faults)
 {
 	struct cairn_qp_attrs attrs = run_attrs(seed);
-	struct program *p;
+	struct program *program;
 
 	attrs.timeout = 8 + seed % 3;
 	attrs.retry_cnt = seed % 2;
-	p = run_begin(seed, faults, &attrs);
-	p->failed = true;
-	sim_at(p->s, p->s->now + sim_below(&p->s->rand, 500 * SIM_US), die, p);
-	finish(p);
+	program = run_begin(seed, faults, &attrs);
+	program->failed = true;
+	sim_at(program->s, program->s->now + sim_below(&program->s->rand, 500 * SIM_US),
+	       die, program);
+	finish(program);
 }
 
 static void a_good_network(void)

@@ -16,10 +16,10 @@ static inline struct rig persist_rig_with(enum cairn_persist how,
 				   const struct cairn_qp_attrs *attrs)
 {
 	static u64 rigs;
-	struct rig r = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP, false));
+	struct rig rig = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP, false));
 
-	r.mb = sim_mr_persistent(r.s, 1, RIG_LEN, SIM_ALL, how);
-	return r;
+	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, how);
+	return rig;
 }
 
 static inline struct rig persist_rig(enum cairn_persist how)
@@ -28,21 +28,21 @@ static inline struct rig persist_rig(enum cairn_persist how)
 }
 
 /* Post WRITE_PERSIST number @id: @len bytes at @off of both regions. */
-static inline void persist_at(const struct rig *r, u64 id, u32 off, u32 len, u8 flags)
+static inline void persist_at(const struct rig *rig, u64 id, u32 off, u32 len, u8 flags)
 {
 	struct cairn_sge sge;
-	struct sim_wr wr = rig_wr(r, &sge, CAIRN_WQE_WRITE_PERSIST, len);
+	struct sim_wr wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE_PERSIST, len);
 
 	sge.addr += off;
 	wr.wr_id = id;
 	wr.remote_addr += off;
 	wr.flags |= flags;
-	sim_post_send(r->a, &wr);
+	sim_post_send(rig->a, &wr);
 }
 
-static inline void persist(const struct rig *r, u64 id, u32 len)
+static inline void persist(const struct rig *rig, u64 id, u32 len)
 {
-	persist_at(r, id, 0, len, 0);
+	persist_at(rig, id, 0, len, 0);
 }
 
 static inline void empty_recvs(struct sim_qp *qp, u64 first, u32 n)
@@ -63,40 +63,40 @@ static inline const struct cairn_cqe *recv_cqe(const struct sim_qp *qp, u32 n)
 }
 
 /* The host at b makes the range durable, then releases the token. */
-static inline int release(const struct rig *r, u32 n, u32 status)
+static inline int release(const struct rig *rig, u32 n, u32 status)
 {
-	const struct cairn_cqe *c = recv_cqe(r->b, n);
+	const struct cairn_cqe *cqe = recv_cqe(rig->b, n);
 
-	ktap_eq(c->opcode, CAIRN_CQE_RECV_PERSIST);
+	ktap_eq(cqe->opcode, CAIRN_CQE_RECV_PERSIST);
 	if (!status)
-		sim_make_durable(r->s, r->mb, c->persist_va - r->mb->va,
-				 c->byte_len);
-	return sim_release(r->b, c->persist_token, status);
+		sim_make_durable(rig->s, rig->mb, cqe->persist_va - rig->mb->va,
+				 cqe->byte_len);
+	return sim_release(rig->b, cqe->persist_token, status);
 }
 
-static inline bool is_durable(const struct rig *r, u32 off, u32 len)
+static inline bool is_durable(const struct rig *rig, u32 off, u32 len)
 {
-	return !memcmp(r->mb->shadow + off, r->ma->mem + off, len);
+	return !memcmp(rig->mb->shadow + off, rig->ma->mem + off, len);
 }
 
-static inline u32 persist_acks(const struct rig *r)
+static inline u32 persist_acks(const struct rig *rig)
 {
-	return sent_kind(r->b, 0, CAIRN_KIND_PERSIST_ACK);
+	return sent_kind(rig->b, 0, CAIRN_KIND_PERSIST_ACK);
 }
 
-static inline u32 requests(const struct rig *r)
+static inline u32 requests(const struct rig *rig)
 {
-	return sent_kind(r->a, 0, CAIRN_KIND_WRITE_PERSIST);
+	return sent_kind(rig->a, 0, CAIRN_KIND_WRITE_PERSIST);
 }
 
-static inline u32 send_cqes(const struct rig *r)
+static inline u32 send_cqes(const struct rig *rig)
 {
-	return r->a->cq[CAIRN_REQ].n;
+	return rig->a->cq[CAIRN_REQ].n;
 }
 
-static inline u32 psn_of(const struct rig *r, u32 n)
+static inline u32 psn_of(const struct rig *rig, u32 n)
 {
-	return cairn_psn_add(r->a->psn, n);
+	return cairn_psn_add(rig->a->psn, n);
 }
 
 /* Every answer of b that leaves looks at the shadow. */
@@ -113,34 +113,34 @@ struct watch {
 static inline enum sim_fate watch_emit(struct sim_qp *qp, enum cairn_side_id side,
 				const struct cairn_pkt *pkt)
 {
-	struct watch *w = qp->hooks.arg;
+	struct watch *watch = qp->hooks.arg;
 	u8 type = pkt->syndrome & CAIRN_AETH_TYPE_MASK;
 	/* a NAK speaks of the packets before its own */
-	u32 first = cairn_psn_add(w->from, pkt->op->kind == CAIRN_KIND_ACK && type);
+	u32 first = cairn_psn_add(watch->from, pkt->op->kind == CAIRN_KIND_ACK && type);
 
 	if (side != CAIRN_RESP)
 		return SIM_PASS;
-	if (w->len && cairn_psn_diff(pkt->psn, first) >= 0) {
-		w->answers++;
-		if (memcmp(w->mb->shadow + w->off, w->want, w->len))
-			w->early++;
+	if (watch->len && cairn_psn_diff(pkt->psn, first) >= 0) {
+		watch->answers++;
+		if (memcmp(watch->mb->shadow + watch->off, watch->want, watch->len))
+			watch->early++;
 	}
-	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK && w->drop) {
-		w->drop--;
+	if (pkt->op->kind == CAIRN_KIND_PERSIST_ACK && watch->drop) {
+		watch->drop--;
 		return SIM_DROP;
 	}
 	return SIM_PASS;
 }
 
-static inline void watch(const struct rig *r, struct watch *w, u32 off, u32 len,
+static inline void watch(const struct rig *rig, struct watch *watched, u32 off, u32 len,
 		  u32 from)
 {
-	*w = (struct watch){
-		.mb = r->mb, .want = r->ma->mem + off, .off = off, .len = len,
-		.from = psn_of(r, from),
+	*watched = (struct watch){
+		.mb = rig->mb, .want = rig->ma->mem + off, .off = off, .len = len,
+		.from = psn_of(rig, from),
 	};
-	r->b->hooks.arg = w;
-	r->b->hooks.emit = watch_emit;
+	rig->b->hooks.arg = watched;
+	rig->b->hooks.emit = watch_emit;
 }
 
 #endif

@@ -18,41 +18,41 @@ static void check_turn(struct sim_qp *qp, enum cairn_side_id side,
 			 qp->c.qpn, what);
 }
 
-void cairn_env_assert_held(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	check_turn(to_sim_qp(q), side, "a call of the engine");
+	check_turn(to_sim_qp(qpc), side, "a call of the engine");
 }
 
-u32 cairn_env_ah_rate(struct cairn_qpc *q, u32 ah)
+u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "rate of an address handle");
 	return ah < SIM_AHS ? qp->s->host[qp->host].ah[ah].kbps : 0;
 }
 
-int cairn_env_emit(struct cairn_qpc *q, enum cairn_side_id side,
-		   const struct cairn_train *t)
+int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
+		   const struct cairn_train *train)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, side, "emit");
-	return sim_emit(qp, side, t);
+	return sim_emit(qp, side, train);
 }
 
-u32 cairn_env_emit_messages(struct cairn_qpc *q, const struct cairn_train *t,
+u32 cairn_env_emit_messages(struct cairn_qpc *qpc, const struct cairn_train *train,
 			    cairn_part_fn part)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "emit");
-	return sim_emit_messages(qp, t, part);
+	return sim_emit_messages(qp, train, part);
 }
 
-int cairn_env_place(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	if (len > pkt->payload_len) {
 		sim_fail(qp->s, "place of %u bytes of %u", len,
@@ -62,11 +62,11 @@ int cairn_env_place(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_scatter(qp, to, sim_pkt_payload(pkt), len);
 }
 
-int cairn_env_place_words(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const struct cairn_pkt *pkt, u32 len,
 			  struct cairn_words *words, bool last)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	if (!len || len > pkt->payload_len || words->len >= CAIRN_WORD ||
 	    to->num_sge != 1 || to->offset)
@@ -75,32 +75,32 @@ int cairn_env_place_words(struct cairn_qpc *q, const struct cairn_span *to,
 	return sim_place_words(qp, to, pkt, len, words, last);
 }
 
-int cairn_env_place_bytes(struct cairn_qpc *q, const struct cairn_span *to,
+int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const void *buf, u32 len)
 {
-	return sim_scatter(to_sim_qp(q), to, buf, len);
+	return sim_scatter(to_sim_qp(qpc), to, buf, len);
 }
 
-bool cairn_env_faulting(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_env_faulting(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, side, "faulting");
 	return qp->odp[side].busy;
 }
 
-int cairn_env_check(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 		    enum cairn_access access)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	return sim_mr_at(qp, key, va, len, access) ? 0 : -EFAULT;
 }
 
-int cairn_env_check_write(struct cairn_qpc *q, u32 key, u64 va, u64 len,
+int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 			  u8 *durability)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	if (!sim_mr_at(qp, key, va, len, CAIRN_ACCESS_REMOTE_WRITE))
 		return -EFAULT;
@@ -108,16 +108,16 @@ int cairn_env_check_write(struct cairn_qpc *q, u32 key, u64 va, u64 len,
 	return 0;
 }
 
-u64 cairn_env_flush_limit(struct cairn_qpc *q, u32 key)
+u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	return sim_mr_find(qp->s, qp->host, qp->pd, key)->flush_limit;
 }
 
-void cairn_env_fence(struct cairn_qpc *q)
+void cairn_env_fence(struct cairn_qpc *qpc)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "fence");
 	sim_on_cpu_of(qp);
@@ -132,96 +132,96 @@ static void *env_zalloc(struct sim_qp *qp, u32 n, size_t size)
 	return calloc(n, size);
 }
 
-struct cairn_swr *cairn_env_more_records(struct cairn_qpc *q, u32 n)
+struct cairn_swr *cairn_env_more_records(struct cairn_qpc *qpc, u32 n)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "more records");
-	if (n > q->max_records)
-		sim_fail(qp->s, "%u records, at most %u", n, q->max_records);
+	if (n > qpc->max_records)
+		sim_fail(qp->s, "%u records, at most %u", n, qpc->max_records);
 	if (qp->no_memory || sim_alloc_fails(qp->s))
 		return NULL;
 	return malloc(n * sizeof(struct cairn_swr));
 }
 
-void cairn_env_drop_records(struct cairn_qpc *q, struct cairn_swr *swr)
+void cairn_env_drop_records(struct cairn_qpc *qpc, struct cairn_swr *swr)
 {
 	free(swr);
 }
 
-struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *q)
+struct cairn_rdres *cairn_env_rd_alloc(struct cairn_qpc *qpc)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
-	if (q->resp.replay.res)
+	if (qpc->resp.replay.res)
 		sim_fail(qp->s, "responder resources allocated twice");
-	return env_zalloc(qp, q->resp.replay.mask + 1,
+	return env_zalloc(qp, qpc->resp.replay.mask + 1,
 			  sizeof(struct cairn_rdres));
 }
 
-struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *q)
+struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *qpc)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "allocation");
-	if (q->resp.persist.pend)
+	if (qpc->resp.persist.pend)
 		sim_fail(qp->s, "pending messages allocated twice");
 	return env_zalloc(qp, CAIRN_MAX_PENDING,
 			  sizeof(struct cairn_pending));
 }
 
-void cairn_env_ask_peer(struct cairn_qpc *q)
+void cairn_env_ask_peer(struct cairn_qpc *qpc)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "question");
 	if (qp->peer_asked++)
 		sim_fail(qp->s, "the peer is asked twice");
 }
 
-u32 cairn_env_random(struct cairn_qpc *q)
+u32 cairn_env_random(struct cairn_qpc *qpc)
 {
-	return (u32)sim_rand(&to_sim_qp(q)->s->rand);
+	return (u32)sim_rand(&to_sim_qp(qpc)->s->rand);
 }
 
-int cairn_env_atomic(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		     u64 *orig, enum cairn_persist *persist)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_mr *mr;
-	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
-			  CAIRN_ACCESS_REMOTE_ATOMIC);
+	u8 *bytes = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64),
+			      CAIRN_ACCESS_REMOTE_ATOMIC);
 	u64 v;
 	int err;
 
 	if (pkt->va & 7)
 		sim_fail(qp->s, "atomic at a misaligned address");
-	if (!p)
+	if (!bytes)
 		return -EFAULT;
 	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(v));
 	if (err)
 		return err;
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, bytes, sizeof(v));
 	*orig = v;
 	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_FETCH_ADD)
 		v += pkt->swap_add;
 	else if (v == pkt->compare)
 		v = pkt->swap_add;
-	memcpy(p, &v, sizeof(v));
+	memcpy(bytes, &v, sizeof(v));
 	qp->atomics++;
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
 	*persist = mr->persist;
 	if (mr->persist == CAIRN_PERSIST_NIC)
-		sim_writeback(qp, mr, p - mr->mem, sizeof(u64));
+		sim_writeback(qp, mr, bytes - mr->mem, sizeof(u64));
 	return 0;
 }
 
-int cairn_env_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
+int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		    enum cairn_access access)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-	u8 *p = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64), access);
+	struct sim_qp *qp = to_sim_qp(qpc);
+	u8 *bytes = sim_mr_at(qp, pkt->rkey, pkt->va, sizeof(u64), access);
 	struct sim_mr *mr;
 	int err;
 
@@ -229,22 +229,22 @@ int cairn_env_store(struct cairn_qpc *q, const struct cairn_pkt *pkt,
 	if (pkt->va & 7 || pkt->payload_len != sizeof(u64))
 		sim_fail(qp->s, "store of %u bytes at %llx", pkt->payload_len,
 			 pkt->va);
-	if (!p)
+	if (!bytes)
 		return -EFAULT;
 	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(u64));
 	if (err)
 		return err;
-	memcpy(p, sim_pkt_payload(pkt), sizeof(u64));
+	memcpy(bytes, sim_pkt_payload(pkt), sizeof(u64));
 	qp->atomics++;
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
-		sim_writeback(qp, mr, p - mr->mem, sizeof(u64));
+		sim_writeback(qp, mr, bytes - mr->mem, sizeof(u64));
 	return 0;
 }
 
-int cairn_env_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
+int cairn_env_region(struct cairn_qpc *qpc, u32 key, u64 *va, u64 *len)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
 
 	if (!mr)
@@ -254,49 +254,49 @@ int cairn_env_region(struct cairn_qpc *q, u32 key, u64 *va, u64 *len)
 	return 0;
 }
 
-int cairn_env_writeback(struct cairn_qpc *q, u32 key, u64 va, u32 len)
+int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-	u8 *p = sim_mr_at(qp, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT);
+	struct sim_qp *qp = to_sim_qp(qpc);
+	u8 *bytes = sim_mr_at(qp, key, va, len, CAIRN_ACCESS_FLUSH_PERSISTENT);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, key);
 
 	check_turn(qp, CAIRN_RESP, "write-back");
 	if (!len || len > 65536)
 		sim_fail(qp->s, "write-back of %u bytes at once", len);
-	if (!p)
+	if (!bytes)
 		return -EFAULT;
-	sim_writeback(qp, mr, p - mr->mem, len);
+	sim_writeback(qp, mr, bytes - mr->mem, len);
 	return 0;
 }
 
-static void inval_ends(struct sim *s, void *arg)
+static void inval_ends(struct sim *sim, void *arg)
 {
 	struct sim_qp *qp = arg;
 	enum cairn_side_id side;
 
 	for (side = 0; side < CAIRN_SIDES; side++)
-		if (qp->inval_end[side] == s->now)
+		if (qp->inval_end[side] == sim->now)
 			cairn_env_kick(&qp->c, side);
 }
 
 /* Every second invalidation has to wait for an access that is in progress. */
 static int begin_inval(struct sim_qp *qp, enum cairn_side_id side)
 {
-	struct sim *s = qp->s;
+	struct sim *sim = qp->s;
 
-	if (qp->inval_end[side] > s->now)
-		sim_fail(s, "an invalidation before the last one is over");
-	if (sim_chance(&s->rand, 500))
+	if (qp->inval_end[side] > sim->now)
+		sim_fail(sim, "an invalidation before the last one is over");
+	if (sim_chance(&sim->rand, 500))
 		return 0;
-	qp->inval_end[side] = s->now + 1 + sim_below(&s->rand, 20000);
+	qp->inval_end[side] = sim->now + 1 + sim_below(&sim->rand, 20000);
 	qp->invals++;
-	sim_at(s, qp->inval_end[side], inval_ends, qp);
+	sim_at(sim, qp->inval_end[side], inval_ends, qp);
 	return -EINPROGRESS;
 }
 
-int cairn_env_invalidate(struct cairn_qpc *q, u32 rkey)
+int cairn_env_invalidate(struct cairn_qpc *qpc, u32 rkey)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_mr *mr = sim_mr_find(qp->s, qp->host, qp->pd, rkey);
 
 	if (!mr || !mr->remote_inv)
@@ -305,27 +305,27 @@ int cairn_env_invalidate(struct cairn_qpc *q, u32 rkey)
 	return begin_inval(qp, CAIRN_RESP);
 }
 
-bool cairn_env_invalidated(struct cairn_qpc *q, enum cairn_side_id side)
+bool cairn_env_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, side, "invalidation");
 	return qp->s->now >= qp->inval_end[side];
 }
 
 /* LOCAL_INV invalidates a key; REG_MR and BIND_MW make an invalidated one valid again. */
-int cairn_env_local(struct cairn_qpc *q, const struct cairn_send_wqe *w)
+int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-	struct sim_host *h = &qp->s->host[qp->host];
-	u32 n = (w->imm_or_key >> 8) - 1;
-	bool valid = w->opcode != CAIRN_WQE_LOCAL_INV;
+	struct sim_qp *qp = to_sim_qp(qpc);
+	struct sim_host *host = &qp->s->host[qp->host];
+	u32 n = (wqe->imm_or_key >> 8) - 1;
+	bool valid = wqe->opcode != CAIRN_WQE_LOCAL_INV;
 
 	check_turn(qp, CAIRN_REQ, "local operation");
-	if (n >= h->mrs || h->mr[n]->key != w->imm_or_key ||
-	    (h->mr[n]->valid == valid && !h->mr[n]->rebind))
+	if (n >= host->mrs || host->mr[n]->key != wqe->imm_or_key ||
+	    (host->mr[n]->valid == valid && !host->mr[n]->rebind))
 		return -EINVAL;
-	h->mr[n]->valid = valid;
+	host->mr[n]->valid = valid;
 	return valid ? 0 : begin_inval(qp, CAIRN_REQ);
 }
 
@@ -340,50 +340,50 @@ u16 cairn_env_grh_flags(const struct cairn_pkt *pkt, u16 *vlan)
 	return CAIRN_CQE_GRH | CAIRN_CQE_IPV4;
 }
 
-int cairn_env_hold(struct cairn_qpc *q, const struct cairn_pkt *pkt)
+int cairn_env_hold(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "hold");
 	return sim_hold(qp, pkt);
 }
 
-int cairn_env_held(struct cairn_qpc *q, u32 psn, struct cairn_pkt *pkt)
+int cairn_env_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "held");
 	return sim_held(qp, psn, pkt);
 }
 
-void cairn_env_drop_held(struct cairn_qpc *q)
+void cairn_env_drop_held(struct cairn_qpc *qpc)
 {
-	sim_drop_held(to_sim_qp(q));
+	sim_drop_held(to_sim_qp(qpc));
 }
 
-int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
+int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-	struct sim *s = qp->s;
+	struct sim_qp *qp = to_sim_qp(qpc);
+	struct sim *sim = qp->s;
 	struct cairn_qi_range range = {
-		.read = q->req.sq_done,
-		.depth = q->sq_depth,
-		.known = q->req.sq_next,
+		.read = qpc->req.sq_done,
+		.depth = qpc->sq_depth,
+		.known = qpc->req.sq_next,
 	};
 	struct cairn_qi_rung rung = qp->rung;
 	int ret;
 
 	check_turn(qp, CAIRN_REQ, "write pointer");
 	/* another queue evicts the entry */
-	if (!(++s->qi_looks % 7))
-		cairn_qicache_drop(&s->qicache, q->qpn);
-	if (cairn_qicache_seen(&s->qicache, q->qpn, &range, tail)) {
-		cairn_env_count(q, CAIRN_CTR_QINFO_HITS, 1);
+	if (!(++sim->qi_looks % 7))
+		cairn_qicache_drop(&sim->qicache, qpc->qpn);
+	if (cairn_qicache_seen(&sim->qicache, qpc->qpn, &range, tail)) {
+		cairn_env_count(qpc, CAIRN_CTR_QINFO_HITS, 1);
 		return 0;
 	}
-	cairn_env_count(q, CAIRN_CTR_QINFO_MISSES, 1);
+	cairn_env_count(qpc, CAIRN_CTR_QINFO_MISSES, 1);
 	qp->rung.valid = false;
-	ret = cairn_qicache_newest(&s->qicache, q->qpn, &range, qp->sq_tail, rung,
+	ret = cairn_qicache_newest(&sim->qicache, qpc->qpn, &range, qp->sq_tail, rung,
 				   tail);
 	return min(ret, 0);
 }
@@ -391,16 +391,16 @@ int cairn_env_sq_tail(struct cairn_qpc *q, u32 *tail)
 /* A host that writes while the device reads: change a random byte of the ring. */
 static void scribble(struct sim_qp *qp)
 {
-	struct sim *s = qp->s;
+	struct sim *sim = qp->s;
 
-	if (sim_chance(&s->rand, 300))
-		qp->sq[sim_below(&s->rand, qp->c.sq_depth * CAIRN_UNIT_SIZE)] =
-			(u8)sim_rand(&s->rand);
+	if (sim_chance(&sim->rand, 300))
+		qp->sq[sim_below(&sim->rand, qp->c.sq_depth * CAIRN_UNIT_SIZE)] =
+			(u8)sim_rand(&sim->rand);
 }
 
-void cairn_env_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
+void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	u32 i;
 
 	check_turn(qp, CAIRN_REQ, "ring copy");
@@ -408,45 +408,45 @@ void cairn_env_sq_copy(struct cairn_qpc *q, u32 idx, u32 units, void *buf)
 		sim_fail(qp->s, "copy of %u units", units);
 	qp->copies++;
 	qp->copied += units;
-	if (!qp->hostile && (idx - qp->sq_head >= q->sq_depth ||
+	if (!qp->hostile && (idx - qp->sq_head >= qpc->sq_depth ||
 			     idx - qp->sq_head + units >
 			     qp->sq_tail - qp->sq_head))
 		sim_fail(qp->s, "copy of units %u..%u, posted are %u..%u", idx,
 			 idx + units, qp->sq_head, qp->sq_tail);
 	for (i = 0; i < units; i++)
 		memcpy((u8 *)buf + i * CAIRN_UNIT_SIZE,
-		       sim_unit(qp->sq, q->sq_depth, idx + i),
+		       sim_unit(qp->sq, qpc->sq_depth, idx + i),
 		       CAIRN_UNIT_SIZE);
 	if (qp->mutate)
 		scribble(qp);
 }
 
 /* No lock is needed, and the call has no visible effect. */
-void cairn_env_sq_prefetch(struct cairn_qpc *q, u32 idx)
+void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 {
 }
 
-void cairn_env_sq_release(struct cairn_qpc *q, u32 idx)
+void cairn_env_sq_release(struct cairn_qpc *qpc, u32 idx)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	u32 n = idx - qp->sq_head, i;
 
 	check_turn(qp, CAIRN_REQ, "ring release");
 	if (!qp->hostile && n > qp->sq_tail - qp->sq_head) {
 		sim_fail(qp->s, "QP %u: release to %u, posted are %u..%u",
-			 q->qpn, idx, qp->sq_head, qp->sq_tail);
+			 qpc->qpn, idx, qp->sq_head, qp->sq_tail);
 		return;
 	}
 	/* free units must not be read */
 	for (i = 0; !qp->hostile && i < n; i++)
-		memset(sim_unit(qp->sq, q->sq_depth, qp->sq_head + i), 0xdb,
+		memset(sim_unit(qp->sq, qpc->sq_depth, qp->sq_head + i), 0xdb,
 		       CAIRN_UNIT_SIZE);
 	qp->sq_head = idx;
 }
 
-int cairn_env_rq_take(struct cairn_qpc *q, void *buf)
+int cairn_env_rq_take(struct cairn_qpc *qpc, void *buf)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_rq *rq = qp->rq;
 	u32 posted = rq->tail - rq->head, i;
 
@@ -466,9 +466,9 @@ int cairn_env_rq_take(struct cairn_qpc *q, void *buf)
 	return rq->stride;
 }
 
-int cairn_env_take_srq(struct cairn_qpc *q, u32 srqn)
+int cairn_env_take_srq(struct cairn_qpc *qpc, u32 srqn)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_xsrq *xsrq;
 
 	check_turn(qp, CAIRN_RESP, "SRQ");
@@ -482,19 +482,19 @@ int cairn_env_take_srq(struct cairn_qpc *q, u32 srqn)
 	return 0;
 }
 
-int cairn_env_rq_posted(struct cairn_qpc *q)
+int cairn_env_rq_posted(struct cairn_qpc *qpc)
 {
-	struct sim_rq *rq = to_sim_qp(q)->rq;
+	struct sim_rq *rq = to_sim_qp(qpc)->rq;
 
-	if (q->has_srq)
+	if (qpc->has_srq)
 		return -1;
 	return rq->tail - rq->head > rq->depth ? 0 :
 	       (rq->tail - rq->head) / rq->stride;
 }
 
-void cairn_env_started(struct cairn_qpc *q, const struct cairn_swr *swr)
+void cairn_env_started(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "start");
 	qp->started++;
@@ -524,10 +524,10 @@ void sim_poll(struct sim_qp *qp, enum cairn_side_id side, u32 n)
 	cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
-bool cairn_env_complete(struct cairn_qpc *q, enum cairn_side_id side,
+bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			const struct cairn_cqe *cqe)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_cq *cq = &qp->cq[side];
 
 	check_turn(qp, cqe->opcode == CAIRN_CQE_RECV_DURABLE ? CAIRN_REQ : side,
@@ -547,26 +547,26 @@ bool cairn_env_complete(struct cairn_qpc *q, enum cairn_side_id side,
 	     cqe->flags & CAIRN_CQE_WITH_INV) && !cqe->status &&
 	    qp->s->now < qp->inval_end[side])
 		sim_fail(qp->s, "completion before the invalidation is over");
-	if (cqe->qpn != q->qpn)
+	if (cqe->qpn != qpc->qpn)
 		sim_fail(qp->s, "completion names QP %u, not %u", cqe->qpn,
-			 q->qpn);
+			 qpc->qpn);
 	if (qp->hooks.cqe)
 		qp->hooks.cqe(qp, side, cqe);
 	return true;
 }
 
-void cairn_env_rq_ring_on_post(struct cairn_qpc *q)
+void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
-	if (READ_ONCE(q->state) != CAIRN_QP_ERR)
-		sim_fail(qp->s, "rings wanted in state %u", q->state);
+	if (READ_ONCE(qpc->state) != CAIRN_QP_ERR)
+		sim_fail(qp->s, "rings wanted in state %u", qpc->state);
 	qp->rq_rings = true;
 }
 
-void cairn_env_async(struct cairn_qpc *q, enum cairn_async event)
+void cairn_env_async(struct cairn_qpc *qpc, enum cairn_async event)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	if (qp->asyncs < SIM_ASYNCS)
 		qp->async[qp->asyncs++] = event;
@@ -578,32 +578,32 @@ static void run_kick(struct sim_qp *qp, enum cairn_side_id side)
 	sim_turn(qp, side);
 }
 
-static void kick_req(struct sim *s, void *qp)
+static void kick_req(struct sim *sim, void *qp)
 {
 	run_kick(qp, CAIRN_REQ);
 }
 
-static void kick_resp(struct sim *s, void *qp)
+static void kick_resp(struct sim *sim, void *qp)
 {
 	run_kick(qp, CAIRN_RESP);
 }
 
-void cairn_env_kick(struct cairn_qpc *q, enum cairn_side_id side)
+void cairn_env_kick(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
-	struct sim_qp *qp = to_sim_qp(q);
-	struct sim *s = qp->s;
+	struct sim_qp *qp = to_sim_qp(qpc);
+	struct sim *sim = qp->s;
 
 	qp->kicks[side]++;
 	if (qp->kicked[side])
 		return;
 	qp->kicked[side] = true;
-	sim_at(s, s->now + sim_below(&s->rand, 1000),
+	sim_at(sim, sim->now + sim_below(&sim->rand, 1000),
 	       side == CAIRN_REQ ? kick_req : kick_resp, qp);
 }
 
-void cairn_env_count(struct cairn_qpc *q, enum cairn_counter c, u32 n)
+void cairn_env_count(struct cairn_qpc *qpc, enum cairn_counter c, u32 n)
 {
-	struct sim_qp *qp = to_sim_qp(q);
+	struct sim_qp *qp = to_sim_qp(qpc);
 
 	qp->count[c] += n;
 	qp->s->count[c] += n;
