@@ -12,15 +12,21 @@
 #define VERBS_MATCH_END		VERBS_MATCH_SENTINEL
 #define VERBS_MR_TYPE_NULL	IBV_MR_TYPE_NULL_MR
 
-#if VERBS_PABI >= 65
-#define VERBS_NONE_65		NULL,
+/* An argument that came with this version. */
+#if VERBS_CORE >= 57
+#define VERBS_NONE_57		NULL,
 #else
-#define VERBS_NONE_65
+#define VERBS_NONE_57
+#endif
+#if VERBS_CORE >= 59
+#define VERBS_NONE_59		NULL,
+#else
+#define VERBS_NONE_59
 #endif
 
 /* libcairn has one type of buffer for all requests, and its own types for responses. */
 #define ibv_cmd_get_context(vctx, cmd, size, resp, resp_size) \
-	ibv_cmd_get_context(vctx, (void *)(cmd), size, VERBS_NONE_65 \
+	ibv_cmd_get_context(vctx, (void *)(cmd), size, VERBS_NONE_57 \
 			    (void *)(resp), resp_size)
 #define ibv_cmd_query_port(ctx, port, attr, cmd, size) \
 	ibv_cmd_query_port(ctx, port, attr, (void *)(cmd), size)
@@ -47,7 +53,7 @@
 	ibv_cmd_create_cq(ctx, cqe, channel, vector, cq, (void *)(cmd), size, \
 			  (void *)(resp), resp_size)
 #define ibv_cmd_create_cq_ex(ctx, attr, cq, cmd, size, resp, resp_size, flags) \
-	ibv_cmd_create_cq_ex(ctx, attr, VERBS_NONE_65 cq, (void *)(cmd), size, \
+	ibv_cmd_create_cq_ex(ctx, attr, VERBS_NONE_59 cq, (void *)(cmd), size, \
 			     (void *)(resp), resp_size, flags)
 #define ibv_cmd_resize_cq(cq, cqe, cmd, size, resp, resp_size) \
 	ibv_cmd_resize_cq(cq, cqe, (void *)(cmd), size, (void *)(resp), resp_size)

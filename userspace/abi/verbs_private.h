@@ -6,8 +6,8 @@
  * here from measured sizes and offsets, and every one of them is asserted. It
  * differs between versions of rdma-core: those in the file "versions" are known.
  * VERBS_CORE is the version, VERBS_PABI the number in the name of the interface
- * (IBVERBS_PRIVATE_34). At run time, libcheck.c compares the one layout that
- * changed while that name stayed.
+ * (IBVERBS_PRIVATE_34). At run time, libcheck.c tells the versions apart that have
+ * the same name.
  *
  * Requests and responses pass through the library untyped: it fills their
  * header and core, a provider only lays out the tail that its kernel driver
@@ -25,15 +25,40 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
 
-#if VERBS_CORE == 44 && VERBS_PABI == 34
-#define VERBS_VERSIONS	"44"
+/* The versions of which all have the layouts of this one. */
+#if VERBS_CORE >= 39 && VERBS_CORE <= 43 && VERBS_PABI == 34
+#define VERBS_FIRST	39
+#define VERBS_LAST	43
+#elif VERBS_CORE == 44 && VERBS_PABI == 34
+#define VERBS_FIRST	44
+#define VERBS_LAST	44
 #elif VERBS_CORE >= 45 && VERBS_CORE <= 56 && VERBS_PABI == 34
-#define VERBS_VERSIONS	"45 to 56"
+#define VERBS_FIRST	45
+#define VERBS_LAST	56
+#elif VERBS_CORE >= 57 && VERBS_CORE <= 58 && VERBS_PABI == 57
+#define VERBS_FIRST	57
+#define VERBS_LAST	58
+#elif VERBS_CORE >= 59 && VERBS_CORE <= 61 && VERBS_PABI == 59
+#define VERBS_FIRST	59
+#define VERBS_LAST	61
+#elif VERBS_CORE >= 62 && VERBS_CORE <= 63 && VERBS_PABI == 59
+#define VERBS_FIRST	62
+#define VERBS_LAST	63
+#elif VERBS_CORE == 64 && VERBS_PABI == 64
+#define VERBS_FIRST	64
+#define VERBS_LAST	64
 #elif VERBS_CORE == 65 && VERBS_PABI == 65
-#define VERBS_VERSIONS	"65"
+#define VERBS_FIRST	65
+#define VERBS_LAST	65
 #else
-#error "the private interface of this rdma-core is not declared here"
+#error "this rdma-core is not in userspace/abi/versions: take a newer cairn, or declare its interface there"
 #endif
+
+/* Values that installed headers may lack: version 44 has the first three, 45 the last. */
+#define VERBS_WC_ATOMIC_WRITE		((enum ibv_wc_opcode)9)
+#define VERBS_WR_ATOMIC_WRITE		15
+#define VERBS_QP_EX_WITH_ATOMIC_WRITE	(1U << 12)
+#define VERBS_QP_EX_WITH_FLUSH		(1U << 11)
 
 #ifdef VERBS_IN_TREE
 #include "verbs_in_tree.h"
@@ -150,9 +175,25 @@ struct verbs_qp {
 	struct verbs_xrcd *xrcd;
 };
 
-/* A member of version 65 that libcairn leaves empty. */
-#if VERBS_PABI >= 65
-#define VERBS_OP_65(member)	void (*member)(void);
+/* Members that later versions have, and that libcairn leaves empty. */
+#define VERBS_OP_LATER(member)	void (*member)(void);
+#if VERBS_CORE >= 59
+#define VERBS_OP_59(member)	VERBS_OP_LATER(member)
+#else
+#define VERBS_OP_59(member)
+#endif
+#if VERBS_CORE >= 62
+#define VERBS_OP_62(member)	VERBS_OP_LATER(member)
+#else
+#define VERBS_OP_62(member)
+#endif
+#if VERBS_CORE >= 64
+#define VERBS_OP_64(member)	VERBS_OP_LATER(member)
+#else
+#define VERBS_OP_64(member)
+#endif
+#if VERBS_CORE >= 65
+#define VERBS_OP_65(member)	VERBS_OP_LATER(member)
 #else
 #define VERBS_OP_65(member)
 #endif
@@ -162,10 +203,10 @@ struct verbs_context_ops {
 	int (*advise_mr)(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 			 uint32_t flags, struct ibv_sge *sg_list,
 			 uint32_t num_sges);
-	VERBS_OP_65(alloc_buf)
+	VERBS_OP_64(alloc_buf)
 	struct ibv_dm *(*alloc_dm)(struct ibv_context *ctx,
 				   struct ibv_alloc_dm_attr *attr);
-	VERBS_OP_65(alloc_dmah)
+	VERBS_OP_59(alloc_dmah)
 	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type);
 	struct ibv_mr *(*alloc_null_mr)(struct ibv_pd *pd);
 	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *ctx,
@@ -212,7 +253,7 @@ struct verbs_context_ops {
 					 struct ibv_srq_init_attr_ex *attr);
 	struct ibv_wq *(*create_wq)(struct ibv_context *ctx,
 				    struct ibv_wq_init_attr *attr);
-	VERBS_OP_65(dealloc_dmah)
+	VERBS_OP_59(dealloc_dmah)
 	int (*dealloc_mw)(struct ibv_mw *mw);
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	int (*dealloc_td)(struct ibv_td *td);
@@ -229,8 +270,8 @@ struct verbs_context_ops {
 	int (*destroy_wq)(struct ibv_wq *wq);
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid,
 			    uint16_t lid);
-	VERBS_OP_65(dm_export_dmabuf_fd)
-	VERBS_OP_65(free_buf)
+	VERBS_OP_62(dm_export_dmabuf_fd)
+	VERBS_OP_64(free_buf)
 	void (*free_context)(struct ibv_context *ctx);
 	int (*free_dm)(struct ibv_dm *dm);
 	int (*get_srq_num)(struct ibv_srq *srq, uint32_t *srq_num);
@@ -269,7 +310,7 @@ struct verbs_context_ops {
 	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
 	int (*query_port)(struct ibv_context *ctx, uint8_t port_num,
 			  struct ibv_port_attr *attr);
-	VERBS_OP_65(query_port_speed)
+	VERBS_OP_62(query_port_speed)
 	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr);
 	int (*query_qp_data_in_order)(struct ibv_qp *qp, enum ibv_wr_opcode op,
@@ -289,7 +330,7 @@ struct verbs_context_ops {
 					int access);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
 				 uint64_t hca_va, int access);
-	VERBS_OP_65(reg_mr_ex)
+	VERBS_OP_59(reg_mr_ex)
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
 	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access);
@@ -355,7 +396,8 @@ void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
 void verbs_set_ops(struct verbs_context *vctx,
 		   const struct verbs_context_ops *ops);
 void verbs_uninit_context(struct verbs_context *vctx);
-#if VERBS_PABI >= 65
+#if VERBS_CORE >= 57
+struct ibv_fd_arr;
 int ibv_cmd_get_context(struct verbs_context *vctx, void *cmd, size_t cmd_size,
 			struct ibv_fd_arr *fds, void *resp, size_t resp_size);
 #define ibv_cmd_get_context(vctx, cmd, cmd_size, resp, resp_size) \
@@ -402,7 +444,7 @@ int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
 		      struct ibv_comp_channel *channel, int comp_vector,
 		      struct ibv_cq *cq, void *cmd, size_t cmd_size, void *resp,
 		      size_t resp_size);
-#if VERBS_PABI >= 65
+#if VERBS_CORE >= 59
 struct verbs_create_cq_prov_attr;
 int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 			 const struct ibv_cq_init_attr_ex *attr,

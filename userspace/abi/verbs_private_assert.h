@@ -11,15 +11,19 @@
 #define VERBS_OFFSET(type, member, offset) \
 	_Static_assert(offsetof(type, member) == (offset), #type "." #member)
 
-/* Growth of structures since version 44, in bytes. */
-#define VERBS_QP_EX_MORE	(VERBS_CORE >= 45 ? 8 : 0)
-#define VERBS_CONTEXT_MORE	(VERBS_PABI >= 65 ? 48 : 0)
+/* Growth of structures since version 44, in bytes; version 43 has less. */
+#define VERBS_QP_EX_MORE	(VERBS_CORE >= 45 ? 8 : VERBS_CORE >= 44 ? 0 : -8)
+#define VERBS_CONTEXT_MORE	(VERBS_CORE >= 64 ? 48 : VERBS_CORE >= 62 ? 32 : \
+				 VERBS_CORE >= 59 ? 24 : 0)
 /* A mutex of the C library has 40 bytes on x86_64, and 48 on arm64. */
 #define VERBS_MUTEX_MORE	(sizeof(pthread_mutex_t) - 40)
-/* Members before this one that version 65 added. */
-#define VERBS_OP(member, offset, more) \
+/* The last four: members before this one that versions 59, 62, 64 and 65 added. */
+#define VERBS_MORE(in_59, in_62, in_64, in_65) \
+	(8 * ((VERBS_CORE >= 59 ? (in_59) : 0) + (VERBS_CORE >= 62 ? (in_62) : 0) + \
+	      (VERBS_CORE >= 64 ? (in_64) : 0) + (VERBS_CORE >= 65 ? (in_65) : 0)))
+#define VERBS_OP(member, offset, in_59, in_62, in_64, in_65) \
 	VERBS_OFFSET(struct verbs_context_ops, member, \
-		     (offset) + (VERBS_PABI >= 65 ? (more) * 8 : 0))
+		     (offset) + VERBS_MORE(in_59, in_62, in_64, in_65))
 
 /* Public types. */
 VERBS_SIZE(struct ibv_device, 664);
@@ -64,7 +68,9 @@ VERBS_OFFSET(struct ibv_qp_ex, wr_set_sge_list, 312 + VERBS_MUTEX_MORE);
 VERBS_OFFSET(struct ibv_qp_ex, wr_start, 320 + VERBS_MUTEX_MORE);
 VERBS_OFFSET(struct ibv_qp_ex, wr_complete, 328 + VERBS_MUTEX_MORE);
 VERBS_OFFSET(struct ibv_qp_ex, wr_abort, 336 + VERBS_MUTEX_MORE);
+#if VERBS_CORE >= 44
 VERBS_OFFSET(struct ibv_qp_ex, wr_atomic_write, 344 + VERBS_MUTEX_MORE);
+#endif
 #if VERBS_CORE >= 45
 VERBS_OFFSET(struct ibv_qp_ex, wr_flush, 352 + VERBS_MUTEX_MORE);
 #endif
@@ -97,7 +103,7 @@ VERBS_SIZE(struct verbs_xrcd, 16);
 VERBS_SIZE(struct verbs_srq, 160 + VERBS_MUTEX_MORE);
 VERBS_SIZE(struct verbs_cq, 288 + VERBS_MUTEX_MORE);
 VERBS_SIZE(struct verbs_qp, 368 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
-VERBS_SIZE(struct verbs_context_ops, VERBS_PABI >= 65 ? 744 : 608);
+VERBS_SIZE(struct verbs_context_ops, 608 + VERBS_MORE(3, 2, 2, 10));
 
 VERBS_OFFSET(struct verbs_device_ops, name, 0);
 VERBS_OFFSET(struct verbs_device_ops, match_min_abi_version, 8);
@@ -159,82 +165,93 @@ VERBS_OFFSET(struct verbs_qp, qp_ex, 0);
 VERBS_OFFSET(struct verbs_qp, comp_mask, 352 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
 VERBS_OFFSET(struct verbs_qp, xrcd, 360 + VERBS_QP_EX_MORE + VERBS_MUTEX_MORE);
 
-VERBS_OP(advise_mr, 0, 0);
-VERBS_OP(alloc_dm, 8, 1);
-VERBS_OP(alloc_mw, 16, 2);
-VERBS_OP(alloc_null_mr, 24, 2);
-VERBS_OP(alloc_parent_domain, 32, 2);
-VERBS_OP(alloc_pd, 40, 2);
-VERBS_OP(alloc_td, 48, 2);
-VERBS_OP(async_event, 56, 2);
-VERBS_OP(attach_counters_point_flow, 64, 2);
-VERBS_OP(attach_mcast, 72, 2);
-VERBS_OP(bind_mw, 80, 2);
-VERBS_OP(close_xrcd, 88, 2);
-VERBS_OP(cq_event, 96, 2);
-VERBS_OP(create_ah, 104, 2);
-VERBS_OP(create_counters, 112, 3);
-VERBS_OP(create_cq, 120, 3);
-VERBS_OP(create_cq_ex, 128, 3);
-VERBS_OP(create_flow, 136, 3);
-VERBS_OP(create_flow_action_esp, 144, 3);
-VERBS_OP(create_qp, 152, 3);
-VERBS_OP(create_qp_ex, 160, 3);
-VERBS_OP(create_rwq_ind_table, 168, 3);
-VERBS_OP(create_srq, 176, 3);
-VERBS_OP(create_srq_ex, 184, 3);
-VERBS_OP(create_wq, 192, 3);
-VERBS_OP(dealloc_mw, 200, 4);
-VERBS_OP(dealloc_pd, 208, 4);
-VERBS_OP(dealloc_td, 216, 4);
-VERBS_OP(dereg_mr, 224, 4);
-VERBS_OP(destroy_ah, 232, 4);
-VERBS_OP(destroy_counters, 240, 5);
-VERBS_OP(destroy_cq, 248, 5);
-VERBS_OP(destroy_flow, 256, 5);
-VERBS_OP(destroy_flow_action, 264, 5);
-VERBS_OP(destroy_qp, 272, 5);
-VERBS_OP(destroy_rwq_ind_table, 280, 5);
-VERBS_OP(destroy_srq, 288, 5);
-VERBS_OP(destroy_wq, 296, 5);
-VERBS_OP(detach_mcast, 304, 5);
-VERBS_OP(free_context, 312, 7);
-VERBS_OP(free_dm, 320, 7);
-VERBS_OP(get_srq_num, 328, 7);
-VERBS_OP(import_dm, 336, 7);
-VERBS_OP(import_mr, 344, 7);
-VERBS_OP(import_pd, 352, 7);
-VERBS_OP(modify_cq, 360, 9);
-VERBS_OP(modify_flow_action_esp, 368, 9);
-VERBS_OP(modify_qp, 376, 9);
-VERBS_OP(modify_qp_rate_limit, 384, 9);
-VERBS_OP(modify_srq, 392, 9);
-VERBS_OP(modify_wq, 400, 9);
-VERBS_OP(open_qp, 408, 9);
-VERBS_OP(open_xrcd, 416, 9);
-VERBS_OP(poll_cq, 424, 9);
-VERBS_OP(post_recv, 432, 9);
-VERBS_OP(post_send, 440, 9);
-VERBS_OP(post_srq_ops, 448, 9);
-VERBS_OP(post_srq_recv, 456, 9);
-VERBS_OP(query_device_ex, 464, 11);
-VERBS_OP(query_ece, 472, 11);
-VERBS_OP(query_port, 480, 11);
-VERBS_OP(query_qp, 488, 12);
-VERBS_OP(query_qp_data_in_order, 496, 12);
-VERBS_OP(query_rt_values, 504, 12);
-VERBS_OP(query_srq, 512, 12);
-VERBS_OP(read_counters, 520, 13);
-VERBS_OP(reg_dm_mr, 528, 14);
-VERBS_OP(reg_dmabuf_mr, 536, 14);
-VERBS_OP(reg_mr, 544, 14);
-VERBS_OP(req_notify_cq, 552, 15);
-VERBS_OP(rereg_mr, 560, 15);
-VERBS_OP(resize_cq, 568, 15);
-VERBS_OP(set_ece, 576, 16);
-VERBS_OP(unimport_dm, 584, 17);
-VERBS_OP(unimport_mr, 592, 17);
-VERBS_OP(unimport_pd, 600, 17);
+VERBS_OP(advise_mr, 0, 0, 0, 0, 0);
+VERBS_OP(alloc_dm, 8, 0, 0, 1, 0);
+VERBS_OP(alloc_mw, 16, 1, 0, 1, 0);
+VERBS_OP(alloc_null_mr, 24, 1, 0, 1, 0);
+VERBS_OP(alloc_parent_domain, 32, 1, 0, 1, 0);
+VERBS_OP(alloc_pd, 40, 1, 0, 1, 0);
+VERBS_OP(alloc_td, 48, 1, 0, 1, 0);
+VERBS_OP(async_event, 56, 1, 0, 1, 0);
+VERBS_OP(attach_counters_point_flow, 64, 1, 0, 1, 0);
+VERBS_OP(attach_mcast, 72, 1, 0, 1, 0);
+VERBS_OP(bind_mw, 80, 1, 0, 1, 0);
+VERBS_OP(close_xrcd, 88, 1, 0, 1, 0);
+VERBS_OP(cq_event, 96, 1, 0, 1, 0);
+VERBS_OP(create_ah, 104, 1, 0, 1, 0);
+VERBS_OP(create_counters, 112, 1, 0, 1, 1);
+VERBS_OP(create_cq, 120, 1, 0, 1, 1);
+VERBS_OP(create_cq_ex, 128, 1, 0, 1, 1);
+VERBS_OP(create_flow, 136, 1, 0, 1, 1);
+VERBS_OP(create_flow_action_esp, 144, 1, 0, 1, 1);
+VERBS_OP(create_qp, 152, 1, 0, 1, 1);
+VERBS_OP(create_qp_ex, 160, 1, 0, 1, 1);
+VERBS_OP(create_rwq_ind_table, 168, 1, 0, 1, 1);
+VERBS_OP(create_srq, 176, 1, 0, 1, 1);
+VERBS_OP(create_srq_ex, 184, 1, 0, 1, 1);
+VERBS_OP(create_wq, 192, 1, 0, 1, 1);
+VERBS_OP(dealloc_mw, 200, 2, 0, 1, 1);
+VERBS_OP(dealloc_pd, 208, 2, 0, 1, 1);
+VERBS_OP(dealloc_td, 216, 2, 0, 1, 1);
+VERBS_OP(dereg_mr, 224, 2, 0, 1, 1);
+VERBS_OP(destroy_ah, 232, 2, 0, 1, 1);
+VERBS_OP(destroy_counters, 240, 2, 0, 1, 2);
+VERBS_OP(destroy_cq, 248, 2, 0, 1, 2);
+VERBS_OP(destroy_flow, 256, 2, 0, 1, 2);
+VERBS_OP(destroy_flow_action, 264, 2, 0, 1, 2);
+VERBS_OP(destroy_qp, 272, 2, 0, 1, 2);
+VERBS_OP(destroy_rwq_ind_table, 280, 2, 0, 1, 2);
+VERBS_OP(destroy_srq, 288, 2, 0, 1, 2);
+VERBS_OP(destroy_wq, 296, 2, 0, 1, 2);
+VERBS_OP(detach_mcast, 304, 2, 0, 1, 2);
+VERBS_OP(free_context, 312, 2, 1, 2, 2);
+VERBS_OP(free_dm, 320, 2, 1, 2, 2);
+VERBS_OP(get_srq_num, 328, 2, 1, 2, 2);
+VERBS_OP(import_dm, 336, 2, 1, 2, 2);
+VERBS_OP(import_mr, 344, 2, 1, 2, 2);
+VERBS_OP(import_pd, 352, 2, 1, 2, 2);
+VERBS_OP(modify_cq, 360, 2, 1, 2, 4);
+VERBS_OP(modify_flow_action_esp, 368, 2, 1, 2, 4);
+VERBS_OP(modify_qp, 376, 2, 1, 2, 4);
+VERBS_OP(modify_qp_rate_limit, 384, 2, 1, 2, 4);
+VERBS_OP(modify_srq, 392, 2, 1, 2, 4);
+VERBS_OP(modify_wq, 400, 2, 1, 2, 4);
+VERBS_OP(open_qp, 408, 2, 1, 2, 4);
+VERBS_OP(open_xrcd, 416, 2, 1, 2, 4);
+VERBS_OP(poll_cq, 424, 2, 1, 2, 4);
+VERBS_OP(post_recv, 432, 2, 1, 2, 4);
+VERBS_OP(post_send, 440, 2, 1, 2, 4);
+VERBS_OP(post_srq_ops, 448, 2, 1, 2, 4);
+VERBS_OP(post_srq_recv, 456, 2, 1, 2, 4);
+VERBS_OP(query_device_ex, 464, 2, 1, 2, 6);
+VERBS_OP(query_ece, 472, 2, 1, 2, 6);
+VERBS_OP(query_port, 480, 2, 1, 2, 6);
+VERBS_OP(query_qp, 488, 2, 2, 2, 6);
+VERBS_OP(query_qp_data_in_order, 496, 2, 2, 2, 6);
+VERBS_OP(query_rt_values, 504, 2, 2, 2, 6);
+VERBS_OP(query_srq, 512, 2, 2, 2, 6);
+VERBS_OP(read_counters, 520, 2, 2, 2, 7);
+VERBS_OP(reg_dm_mr, 528, 2, 2, 2, 8);
+VERBS_OP(reg_dmabuf_mr, 536, 2, 2, 2, 8);
+VERBS_OP(reg_mr, 544, 2, 2, 2, 8);
+VERBS_OP(req_notify_cq, 552, 3, 2, 2, 8);
+VERBS_OP(rereg_mr, 560, 3, 2, 2, 8);
+VERBS_OP(resize_cq, 568, 3, 2, 2, 8);
+VERBS_OP(set_ece, 576, 3, 2, 2, 9);
+VERBS_OP(unimport_dm, 584, 3, 2, 2, 10);
+VERBS_OP(unimport_mr, 592, 3, 2, 2, 10);
+VERBS_OP(unimport_pd, 600, 3, 2, 2, 10);
+
+/* Values. */
+#if VERBS_CORE >= 44 && !defined(VERBS_FOREIGN)
+_Static_assert((int)VERBS_WC_ATOMIC_WRITE == IBV_WC_ATOMIC_WRITE &&
+	       (int)VERBS_WR_ATOMIC_WRITE == IBV_WR_ATOMIC_WRITE &&
+	       (int)VERBS_QP_EX_WITH_ATOMIC_WRITE == IBV_QP_EX_WITH_ATOMIC_WRITE,
+	       "ATOMIC WRITE");
+#endif
+#if VERBS_CORE >= 45 && !defined(VERBS_FOREIGN)
+_Static_assert((int)VERBS_QP_EX_WITH_FLUSH == IBV_QP_EX_WITH_FLUSH, "FLUSH");
+#endif
 
 /* Requests: header and core. */
 #define VERBS_REQUEST(cmd, size) \

@@ -110,8 +110,8 @@ refuses() {
 
 	out=$(COMP_MASK_MOVED=$1 LD_PRELOAD=$helpers/so_preload.so \
 		"$helpers/so_load" "$dir/libcairn-rdmav$pabi.so" 2>&1)
-	# one line, and no registration
-	[[ $out == libcairn:*"is not the libibverbs version "* && $out != *$'\n'* ]] && return
+	# one line that says what to do, and no registration
+	[[ $out == libcairn:*" this libcairn is for rdma-core "*"set IBV_DRIVERS="* && $out != *$'\n'* ]] && return
 	echo "# $out"
 	return 1
 }

@@ -8,6 +8,7 @@
 #include <rdma/cairn-abi.h>
 
 #include "cairndv.h"
+#include "verbs_private.h"
 
 _Static_assert((int)CAIRN_CQE_SUCCESS == IBV_WC_SUCCESS &&
 	       (int)CAIRN_CQE_LOC_LEN_ERR == IBV_WC_LOC_LEN_ERR &&
@@ -43,7 +44,7 @@ static inline enum ibv_wc_opcode cairn_cqe_opcode(const struct cairn_cqe *cqe)
 		[CAIRN_CQE_LOCAL_INV] = IBV_WC_LOCAL_INV,
 		[CAIRN_CQE_WRITE_PERSIST] = IBV_WC_RDMA_WRITE,
 		[CAIRN_CQE_FLUSH] = CAIRNDV_WC_FLUSH,
-		[CAIRN_CQE_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+		[CAIRN_CQE_ATOMIC_WRITE] = VERBS_WC_ATOMIC_WRITE,
 		[CAIRN_CQE_RECV] = IBV_WC_RECV,
 		[CAIRN_CQE_RECV_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
 		[CAIRN_CQE_RECV_PERSIST] = IBV_WC_RECV,

@@ -30,9 +30,11 @@ static const struct {
 	{ IBV_QP_EX_WITH_LOCAL_INV, CAIRN_WQE_LOCAL_INV },
 	{ IBV_QP_EX_WITH_BIND_MW, CAIRN_WQE_BIND_MW },
 	{ IBV_QP_EX_WITH_SEND_WITH_INV, CAIRN_WQE_SEND_INV },
-	{ IBV_QP_EX_WITH_ATOMIC_WRITE, CAIRN_WQE_ATOMIC_WRITE },
+#if VERBS_CORE >= 44
+	{ VERBS_QP_EX_WITH_ATOMIC_WRITE, CAIRN_WQE_ATOMIC_WRITE },
+#endif
 #if VERBS_CORE >= 45
-	{ IBV_QP_EX_WITH_FLUSH, CAIRN_WQE_FLUSH },
+	{ VERBS_QP_EX_WITH_FLUSH, CAIRN_WQE_FLUSH },
 #endif
 };
 
@@ -217,6 +219,7 @@ static void qpex_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	qpex_begin_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
 }
 
+#if VERBS_CORE >= 44
 static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 				 uint64_t remote_addr, const void *word)
 {
@@ -229,6 +232,7 @@ static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		cairn_wqe_add_inline(&qp->sq.ring, qp->batch.at, wqe, word,
 				     sizeof(uint64_t));
 }
+#endif
 
 /* Every extended QP has these two, without flags at its creation. */
 int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
@@ -456,7 +460,9 @@ void cairn_qpex_fill(struct cairn_qp *qp)
 	ibqp->wr_rdma_read = qpex_wr_rdma_read;
 	ibqp->wr_atomic_cmp_swp = qpex_wr_atomic_cmp_swp;
 	ibqp->wr_atomic_fetch_add = qpex_wr_atomic_fetch_add;
+#if VERBS_CORE >= 44
 	ibqp->wr_atomic_write = qpex_wr_atomic_write;
+#endif
 #if VERBS_CORE >= 45
 	ibqp->wr_flush = qpex_wr_flush;
 #endif

@@ -84,7 +84,7 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 		[IBV_WR_LOCAL_INV] = CAIRN_WQE_LOCAL_INV + 1,
 		[IBV_WR_BIND_MW] = CAIRN_WQE_BIND_MW + 1,
 		[IBV_WR_SEND_WITH_INV] = CAIRN_WQE_SEND_INV + 1,
-		[IBV_WR_ATOMIC_WRITE] = CAIRN_WQE_ATOMIC_WRITE + 1,
+		[VERBS_WR_ATOMIC_WRITE] = CAIRN_WQE_ATOMIC_WRITE + 1,
 	};
 
 	if (opcode == CAIRNDV_WR_WRITE_PERSIST)
