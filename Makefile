@@ -31,7 +31,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse language layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -57,11 +57,14 @@ help:
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
 	@echo 'make deb            Debian packages, in build/deb'
+	@echo 'make providers      one directory with the provider for each version of rdma-core, for'
+	@echo '                    IBV_DRIVERS in containers: build/providers'
 	@echo 'make debtest        those packages on Debian 13: installed, booted, upgraded, removed'
 	@echo 'make matrix         builds for each kernel (also those of Debian 13, and arm64), boots it, runs chosen'
 	@echo '                    tests: table, build/matrix/*.json; KVER=trixie one kernel'
 	@echo 'make arm64          module, provider and tests for arm64; host tests of it in an emulator'
-	@echo 'make intree         the driver in trees of 6.12 and 7.x, with W=1 and sparse'
+	@echo 'make intree         the driver in trees of 6.12 and 7.x, with W=1 and sparse; TREE=DIRECTORY'
+	@echo '                    in that kernel tree, of any version from 5.15 on'
 	@echo 'make clean          remove build/'
 
 deps:
@@ -183,6 +186,9 @@ endif
 deb:
 	@scripts/deb
 
+providers: deps-quick
+	@scripts/providers
+
 debtest:
 	@scripts/test/deb
 
@@ -200,7 +206,7 @@ ifeq ($(KVER),)
 endif
 
 intree: deps-quick
-	@scripts/intree $(KVER)
+	@scripts/intree $(if $(TREE),--tree '$(TREE)',$(KVER))
 
 demo: all
 	@scripts/demo.sh
