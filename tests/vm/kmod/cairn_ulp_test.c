@@ -122,27 +122,27 @@ static void op_done(struct ib_cq *cq, struct ib_wc *wc)
 	smp_store_release(&op->seq, atomic_inc_return(&completions));
 }
 
-static struct op *op_new(struct end *e)
+static struct op *op_new(struct end *end)
 {
 	struct op *op = &ops[used++];
 
 	BUG_ON(used > OPS);
 	memset(op, 0, sizeof(*op));
 	op->cqe.done = op_done;
-	op->end = e;
+	op->end = end;
 	return op;
 }
 
 /* A signaled request with @len bytes at @off of the buffer. */
-static struct op *op_send(struct end *e, enum ib_wr_opcode opcode, u32 off,
+static struct op *op_send(struct end *end, enum ib_wr_opcode opcode, u32 off,
 			  u32 len)
 {
-	struct op *op = op_new(e);
+	struct op *op = op_new(end);
 
 	op->sge = (struct ib_sge){
-		.addr = (uintptr_t)e->buf + off,
+		.addr = (uintptr_t)end->buf + off,
 		.length = len,
-		.lkey = e->pd->local_dma_lkey,
+		.lkey = end->pd->local_dma_lkey,
 	};
 	op->send.wr_cqe = &op->cqe;
 	op->send.opcode = opcode;
@@ -152,19 +152,19 @@ static struct op *op_send(struct end *e, enum ib_wr_opcode opcode, u32 off,
 	return op;
 }
 
-static struct op *op_rdma(struct end *e, enum ib_wr_opcode opcode, u32 off,
+static struct op *op_rdma(struct end *end, enum ib_wr_opcode opcode, u32 off,
 			  u32 len, u64 remote, u32 rkey)
 {
-	struct op *op = op_send(e, opcode, off, len);
+	struct op *op = op_send(end, opcode, off, len);
 
 	op->rdma.remote_addr = remote;
 	op->rdma.rkey = rkey;
 	return op;
 }
 
-static struct op *op_reg(struct end *e, struct ib_mr *mr, int access)
+static struct op *op_reg(struct end *end, struct ib_mr *mr, int access)
 {
-	struct op *op = op_send(e, IB_WR_REG_MR, 0, 0);
+	struct op *op = op_send(end, IB_WR_REG_MR, 0, 0);
 
 	op->send.num_sge = 0;
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
@@ -174,23 +174,23 @@ static struct op *op_reg(struct end *e, struct ib_mr *mr, int access)
 	return op;
 }
 
-static struct op *op_inv(struct end *e, u32 key)
+static struct op *op_inv(struct end *end, u32 key)
 {
-	struct op *op = op_send(e, IB_WR_LOCAL_INV, 0, 0);
+	struct op *op = op_send(end, IB_WR_LOCAL_INV, 0, 0);
 
 	op->send.num_sge = 0;
 	op->send.ex.invalidate_rkey = key;
 	return op;
 }
 
-static struct op *op_recv(struct end *e, u32 off, u32 len)
+static struct op *op_recv(struct end *end, u32 off, u32 len)
 {
-	struct op *op = op_new(e);
+	struct op *op = op_new(end);
 
 	op->sge = (struct ib_sge){
-		.addr = (uintptr_t)e->buf + off,
+		.addr = (uintptr_t)end->buf + off,
 		.length = len,
-		.lkey = e->pd->local_dma_lkey,
+		.lkey = end->pd->local_dma_lkey,
 	};
 	op->recv.wr_cqe = &op->cqe;
 	op->recv.sg_list = &op->sge;
@@ -217,12 +217,12 @@ static int post_recv(struct op *op)
 	return ib_post_recv(op->end->qp, &op->recv, NULL);
 }
 
-static void pump(struct end *e)
+static void pump(struct end *end)
 {
-	if (e->mode != IB_POLL_DIRECT || !e->scq)
+	if (end->mode != IB_POLL_DIRECT || !end->scq)
 		return;
-	ib_process_cq_direct(e->scq, -1);
-	ib_process_cq_direct(e->rcq, -1);
+	ib_process_cq_direct(end->scq, -1);
+	ib_process_cq_direct(end->rcq, -1);
 }
 
 static bool came(struct op *op, int ms)
@@ -267,20 +267,20 @@ static bool run_op(struct op *op, enum ib_wc_status status, int line)
 
 /* --- the two ends --------------------------------------------------------- */
 
-static int find_gid(struct end *e)
+static int find_gid(struct end *end)
 {
 	const struct ib_port_immutable *port;
 	int i;
 
-	port = ib_port_immutable_read(e->dev, 1);
+	port = ib_port_immutable_read(end->dev, 1);
 	for (i = 0; i < port->gid_tbl_len; i++) {
-		const struct ib_gid_attr *attr = rdma_get_gid_attr(e->dev, 1, i);
+		const struct ib_gid_attr *attr = rdma_get_gid_attr(end->dev, 1, i);
 
 		if (IS_ERR(attr))
 			continue;
 		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
 		    ipv6_addr_v4mapped((struct in6_addr *)attr->gid.raw)) {
-			e->gid = attr;
+			end->gid = attr;
 			return 0;
 		}
 		rdma_put_gid_attr(attr);
@@ -288,136 +288,136 @@ static int find_gid(struct end *e)
 	return -ENOENT;
 }
 
-static int open_end(struct end *e, const char *name)
+static int open_end(struct end *end, const char *name)
 {
-	e->dev = find_dev(name);
-	if (!e->dev)
+	end->dev = find_dev(name);
+	if (!end->dev)
 		return -ENODEV;
-	e->buf = kzalloc(BUF_LEN, GFP_KERNEL);
-	return e->buf ? find_gid(e) : -ENOMEM;
+	end->buf = kzalloc(BUF_LEN, GFP_KERNEL);
+	return end->buf ? find_gid(end) : -ENOMEM;
 }
 
-static void close_end(struct end *e)
+static void close_end(struct end *end)
 {
-	kfree(e->buf);
-	if (e->gid)
-		rdma_put_gid_attr(e->gid);
-	if (e->dev)
-		ib_device_put(e->dev);
+	kfree(end->buf);
+	if (end->gid)
+		rdma_put_gid_attr(end->gid);
+	if (end->dev)
+		ib_device_put(end->dev);
 }
 
 static void qp_event(struct ib_event *event, void *context)
 {
-	struct end *e = context;
+	struct end *end = context;
 
-	if (event->event < ARRAY_SIZE(e->events))
-		atomic_inc(&e->events[event->event]);
+	if (event->event < ARRAY_SIZE(end->events))
+		atomic_inc(&end->events[event->event]);
 }
 
-static bool event_comes(struct end *e, enum ib_event_type type)
+static bool event_comes(struct end *end_e, enum ib_event_type type)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
 
-	while (!atomic_read(&e->events[type]) && time_before(jiffies, end)) {
+	while (!atomic_read(&end_e->events[type]) && time_before(jiffies, end)) {
 		pump(&ea);
 		pump(&eb);
 		usleep_range(100, 500);
 	}
-	return atomic_read(&e->events[type]) == 1;
+	return atomic_read(&end_e->events[type]) == 1;
 }
 
-static int create_srq(struct end *e)
+static int create_srq(struct end *end)
 {
 	struct ib_srq_init_attr init = {
 		.event_handler = qp_event,
-		.srq_context = e,
+		.srq_context = end,
 		.attr = { .max_wr = DEPTH, .max_sge = 2 },
 		.srq_type = IB_SRQT_BASIC,
 	};
 
-	e->srq = ib_create_srq(e->pd, &init);
-	if (IS_ERR(e->srq)) {
-		e->srq = NULL;
+	end->srq = ib_create_srq(end->pd, &init);
+	if (IS_ERR(end->srq)) {
+		end->srq = NULL;
 		return -ENOMEM;
 	}
-	e->recv_sge = init.attr.max_sge;
+	end->recv_sge = init.attr.max_sge;
 	return 0;
 }
 
-static int create_qp(struct end *e, const struct setup *s)
+static int create_qp(struct end *end, const struct setup *setup)
 {
 	struct ib_qp_init_attr init = {
 		.event_handler = qp_event,
-		.qp_context = e,
-		.send_cq = e->scq,
-		.recv_cq = e->rcq,
-		.srq = e->srq,
-		.qp_type = s->type,
-		.sq_sig_type = s->sig,
-		.port_num = s->rdma_ctxs ? 1 : 0,
+		.qp_context = end,
+		.send_cq = end->scq,
+		.recv_cq = end->rcq,
+		.srq = end->srq,
+		.qp_type = setup->type,
+		.sq_sig_type = setup->sig,
+		.port_num = setup->rdma_ctxs ? 1 : 0,
 		.cap = {
 			.max_send_wr = DEPTH,
-			.max_recv_wr = e->srq ? 0 : DEPTH,
+			.max_recv_wr = end->srq ? 0 : DEPTH,
 			.max_send_sge = 4, .max_recv_sge = 2,
 			.max_inline_data = INLINE,
-			.max_rdma_ctxs = s->rdma_ctxs,
+			.max_rdma_ctxs = setup->rdma_ctxs,
 		},
 	};
-	struct ib_qp *qp = ib_create_qp(e->pd, &init);
+	struct ib_qp *qp = ib_create_qp(end->pd, &init);
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	e->qp = qp;
-	e->send_sge = init.cap.max_send_sge;
-	if (!e->srq)
-		e->recv_sge = init.cap.max_recv_sge;
+	end->qp = qp;
+	end->send_sge = init.cap.max_send_sge;
+	if (!end->srq)
+		end->recv_sge = init.cap.max_recv_sge;
 	return 0;
 }
 
 /* Make PD, queues and queue pair, in RESET. */
-static int create_end(struct end *e, const struct setup *s)
+static int create_end(struct end *end, const struct setup *setup)
 {
 	int err;
 
-	memset(e->events, 0, sizeof(e->events));
-	e->mode = s->mode;
-	e->pd = ib_alloc_pd(e->dev, s->pd_flags);
-	if (IS_ERR(e->pd)) {
-		e->pd = NULL;
+	memset(end->events, 0, sizeof(end->events));
+	end->mode = setup->mode;
+	end->pd = ib_alloc_pd(end->dev, setup->pd_flags);
+	if (IS_ERR(end->pd)) {
+		end->pd = NULL;
 		return -ENOMEM;
 	}
-	e->scq = ib_alloc_cq(e->dev, e, 4 * DEPTH, 0, s->mode);
-	e->rcq = ib_alloc_cq(e->dev, e, 4 * DEPTH, 0, s->mode);
-	if (IS_ERR(e->scq) || IS_ERR(e->rcq))
+	end->scq = ib_alloc_cq(end->dev, end, 4 * DEPTH, 0, setup->mode);
+	end->rcq = ib_alloc_cq(end->dev, end, 4 * DEPTH, 0, setup->mode);
+	if (IS_ERR(end->scq) || IS_ERR(end->rcq))
 		return -ENOMEM;
-	err = s->srq ? create_srq(e) : 0;
-	return err ?: create_qp(e, s);
+	err = setup->srq ? create_srq(end) : 0;
+	return err ?: create_qp(end, setup);
 }
 
-static int to_init(struct end *e, const struct setup *s)
+static int to_init(struct end *end, const struct setup *setup)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = s->access,
+		.qp_access_flags = setup->access,
 		.qkey = QKEY,
 	};
 
-	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-			    IB_QP_PORT | (s->type == IB_QPT_UD ?
+	return ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			    IB_QP_PORT | (setup->type == IB_QPT_UD ?
 					  IB_QP_QKEY : IB_QP_ACCESS_FLAGS));
 }
 
-static void fill_av(struct rdma_ah_attr *av, const struct end *e,
+static void fill_av(struct rdma_ah_attr *av, const struct end *end,
 		    const struct end *peer)
 {
 	av->type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(av, 1);
-	rdma_ah_set_grh(av, (union ib_gid *)&peer->gid->gid, 0, e->gid->index,
+	rdma_ah_set_grh(av, (union ib_gid *)&peer->gid->gid, 0, end->gid->index,
 			64, 0);
 }
 
-static int to_rtr(struct end *e, const struct end *peer, const struct setup *s)
+static int to_rtr(struct end *end, const struct end *peer, const struct setup *setup)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTR,
@@ -427,16 +427,16 @@ static int to_rtr(struct end *e, const struct end *peer, const struct setup *s)
 		.min_rnr_timer = 1,
 	};
 
-	if (s->type == IB_QPT_UD)
-		return ib_modify_qp(e->qp, &attr, IB_QP_STATE);
-	fill_av(&attr.ah_attr, e, peer);
-	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV |
+	if (setup->type == IB_QPT_UD)
+		return ib_modify_qp(end->qp, &attr, IB_QP_STATE);
+	fill_av(&attr.ah_attr, end, peer);
+	return ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_AV |
 			    IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-			    (s->type == IB_QPT_UC ? 0 :
+			    (setup->type == IB_QPT_UC ? 0 :
 			     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER));
 }
 
-static int to_rts(struct end *e, const struct setup *s)
+static int to_rts(struct end *end, const struct setup *setup)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
@@ -444,53 +444,53 @@ static int to_rts(struct end *e, const struct setup *s)
 		.max_rd_atomic = 4,
 	};
 
-	if (s->type == IB_QPT_UD || s->type == IB_QPT_UC)
-		return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
-	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+	if (setup->type == IB_QPT_UD || setup->type == IB_QPT_UC)
+		return ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+	return ib_modify_qp(end->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
 			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
 			    IB_QP_MAX_QP_RD_ATOMIC);
 }
 
-static int to_state(struct end *e, enum ib_qp_state state)
+static int to_state(struct end *end, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
 
-	return ib_modify_qp(e->qp, &attr, IB_QP_STATE);
+	return ib_modify_qp(end->qp, &attr, IB_QP_STATE);
 }
 
-static bool set_up(const struct setup *s)
+static bool set_up(const struct setup *setup)
 {
 	memset(eb.buf, 0, BUF_LEN);
 	get_random_bytes(ea.buf, BUF_LEN);
-	return CHECK(!create_end(&ea, s)) && CHECK(!create_end(&eb, s)) &&
-	       CHECK(!to_init(&ea, s)) && CHECK(!to_init(&eb, s)) &&
-	       CHECK(!to_rtr(&ea, &eb, s)) && CHECK(!to_rtr(&eb, &ea, s)) &&
-	       CHECK(!to_rts(&ea, s)) && CHECK(!to_rts(&eb, s));
+	return CHECK(!create_end(&ea, setup)) && CHECK(!create_end(&eb, setup)) &&
+	       CHECK(!to_init(&ea, setup)) && CHECK(!to_init(&eb, setup)) &&
+	       CHECK(!to_rtr(&ea, &eb, setup)) && CHECK(!to_rtr(&eb, &ea, setup)) &&
+	       CHECK(!to_rts(&ea, setup)) && CHECK(!to_rts(&eb, setup));
 }
 
-static void destroy_end(struct end *e)
+static void destroy_end(struct end *end)
 {
 	unsigned int i;
 
-	if (e->qp)
-		ib_destroy_qp(e->qp);
-	if (e->srq)
-		ib_destroy_srq(e->srq);
+	if (end->qp)
+		ib_destroy_qp(end->qp);
+	if (end->srq)
+		ib_destroy_srq(end->srq);
 	for (i = 0; i < MRS; i++)
-		if (e->mr[i])
-			ib_dereg_mr(e->mr[i]);
-	if (!IS_ERR_OR_NULL(e->scq))
-		ib_free_cq(e->scq);
-	if (!IS_ERR_OR_NULL(e->rcq))
-		ib_free_cq(e->rcq);
-	if (e->pd)
-		ib_dealloc_pd(e->pd);
-	memset(e->mr, 0, sizeof(e->mr));
-	e->qp = NULL;
-	e->srq = NULL;
-	e->scq = NULL;
-	e->rcq = NULL;
-	e->pd = NULL;
+		if (end->mr[i])
+			ib_dereg_mr(end->mr[i]);
+	if (!IS_ERR_OR_NULL(end->scq))
+		ib_free_cq(end->scq);
+	if (!IS_ERR_OR_NULL(end->rcq))
+		ib_free_cq(end->rcq);
+	if (end->pd)
+		ib_dealloc_pd(end->pd);
+	memset(end->mr, 0, sizeof(end->mr));
+	end->qp = NULL;
+	end->srq = NULL;
+	end->scq = NULL;
+	end->rcq = NULL;
+	end->pd = NULL;
 }
 
 static void tear_down(void)
@@ -523,34 +523,34 @@ static bool untouched(u32 to, u32 len)
 #define REMOTE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		 IB_ACCESS_REMOTE_READ)
 
-static struct ib_mr *mr_new(struct end *e, int i)
+static struct ib_mr *mr_new(struct end *end, int i)
 {
-	struct ib_mr *mr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, PAGES);
+	struct ib_mr *mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, PAGES);
 
 	if (!CHECK(!IS_ERR(mr)))
 		return NULL;
-	e->mr[i] = mr;
+	end->mr[i] = mr;
 	return mr;
 }
 
 /* Map @len bytes of the buffer at @off. Return: as ib_map_mr_sg(). */
-static int map(struct end *e, struct ib_mr *mr, u32 off, u32 len)
+static int map(struct end *end, struct ib_mr *mr, u32 off, u32 len)
 {
 	struct scatterlist sg;
 
-	sg_init_one(&sg, e->buf + off, len);
-	if (ib_dma_map_sg(e->dev, &sg, 1, DMA_BIDIRECTIONAL) != 1)
+	sg_init_one(&sg, end->buf + off, len);
+	if (ib_dma_map_sg(end->dev, &sg, 1, DMA_BIDIRECTIONAL) != 1)
 		return -EIO;
 	return ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
 }
 
-/* Register region @i of @e over @len bytes at @off. */
-static struct ib_mr *registered(struct end *e, int i, u32 off, u32 len)
+/* Register region @i of @end over @len bytes at @off. */
+static struct ib_mr *registered(struct end *end, int i, u32 off, u32 len)
 {
-	struct ib_mr *mr = mr_new(e, i);
+	struct ib_mr *mr = mr_new(end, i);
 
-	if (!mr || !CHECK(map(e, mr, off, len) == 1) ||
-	    !DO(op_reg(e, mr, REMOTE), IB_WC_SUCCESS))
+	if (!mr || !CHECK(map(end, mr, off, len) == 1) ||
+	    !DO(op_reg(end, mr, REMOTE), IB_WC_SUCCESS))
 		return NULL;
 	return mr;
 }
@@ -967,10 +967,10 @@ static void peer_invalidates_twice(void)
 
 static void unsafe_global_rkey(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 
-	s.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
-	if (!set_up(&s))
+	setup.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
+	if (!set_up(&setup))
 		return;
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 6000, (uintptr_t)eb.buf + 50,
 		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
@@ -1163,12 +1163,12 @@ static void bad_recv_wr(void)
 
 static void bad_srq_recv_wr(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	const struct ib_recv_wr *bad = NULL;
 	struct op *op;
 
-	s.srq = true;
-	if (!set_up(&s))
+	setup.srq = true;
+	if (!set_up(&setup))
 		return;
 	recv_lists(post_shared);
 	op = op_recv(&eb, 0, 100);
@@ -1202,11 +1202,11 @@ static void signaling(void)
 
 static void signal_all(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *op;
 
-	s.sig = IB_SIGNAL_ALL_WR;
-	if (!set_up(&s))
+	setup.sig = IB_SIGNAL_ALL_WR;
+	if (!set_up(&setup))
 		return;
 	CHECK(!post_recv(op_recv(&eb, 0, 100)));
 	op = op_send(&ea, IB_WR_SEND, 0, 100);
@@ -1274,12 +1274,12 @@ static void immediate_and_entries(void)
 
 static void atomics(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *op;
 	u64 *at;
 
-	s.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
-	if (!set_up(&s))
+	setup.pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
+	if (!set_up(&setup))
 		return;
 	at = (u64 *)eb.buf;
 	*at = 40;
@@ -1299,12 +1299,12 @@ static void atomics(void)
 
 static void receive_all(enum ib_poll_context mode)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *recv, *send;
 	int i;
 
-	s.mode = mode;
-	if (!set_up(&s))
+	setup.mode = mode;
+	if (!set_up(&setup))
 		return;
 	for (i = 0; i < 3 * DEPTH && !failures; i++) {
 		recv = op_recv(&eb, 0, 100);
@@ -1359,21 +1359,21 @@ static void bounce(struct op *op, struct ib_wc *wc)
 
 static void post_from_handler(enum ib_poll_context mode)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *recv[2], *send[2];
 	int i;
 
-	s.mode = mode;
-	if (!set_up(&s))
+	setup.mode = mode;
+	if (!set_up(&setup))
 		return;
 	rounds = 200;
 	init_completion(&all_rounds);
 	for (i = 0; i < 2; i++) {
-		struct end *e = i ? &eb : &ea;
+		struct end *end = i ? &eb : &ea;
 
-		recv[i] = op_recv(e, 0, 100);
+		recv[i] = op_recv(end, 0, 100);
 		recv[i]->then = bounce;
-		send[i] = op_send(e, IB_WR_SEND, 200, 100);
+		send[i] = op_send(end, IB_WR_SEND, 200, 100);
 		send[i]->send.send_flags = 0;
 	}
 	/* adjacent: bounce() relies on it */
@@ -1593,13 +1593,13 @@ static void drain_sqd(void)
 /* Requests behind the failed one have not been flushed yet. */
 static void drain_sqe(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *recv, *send;
 	struct ib_qp_attr attr;
 	struct ib_qp_init_attr init;
 
-	s.type = IB_QPT_UC;
-	if (!set_up(&s))
+	setup.type = IB_QPT_UC;
+	if (!set_up(&setup))
 		return;
 	recv = op_recv(&ea, 0, 100);
 	CHECK(!post_recv(recv));
@@ -1623,12 +1623,12 @@ static void drain_err(void)
 /* With traffic in both directions, in the mode that storage drivers use. */
 static void drain_under_load(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct op *op;
 	int i, n;
 
-	s.mode = IB_POLL_WORKQUEUE;
-	if (!set_up(&s))
+	setup.mode = IB_POLL_WORKQUEUE;
+	if (!set_up(&setup))
 		return;
 	for (i = 0; i < DEPTH / 2; i++) {
 		CHECK(!post_recv(op_recv(&ea, 0, PAGE_SIZE)));
@@ -1697,10 +1697,10 @@ static void event_sq_drained(void)
 
 static void event_last_wqe(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 
-	s.srq = true;
-	if (!set_up(&s))
+	setup.srq = true;
+	if (!set_up(&setup))
 		return;
 	CHECK(!to_state(&eb, IB_QPS_ERR));
 	CHECK(event_comes(&eb, IB_EVENT_QP_LAST_WQE_REACHED));
@@ -1709,11 +1709,11 @@ static void event_last_wqe(void)
 static void event_srq_limit(void)
 {
 	struct ib_srq_attr attr = { .srq_limit = 2 };
-	struct setup s = plain;
+	struct setup setup = plain;
 	int i;
 
-	s.srq = true;
-	if (!set_up(&s))
+	setup.srq = true;
+	if (!set_up(&setup))
 		return;
 	for (i = 0; i < 3; i++)
 		CHECK(!post_recv(op_recv(&eb, 0, 100)));
@@ -1760,12 +1760,12 @@ static bool counted(atomic_t *count)
 	return atomic_read(count) == 1;
 }
 
-static struct net_device *netdev_of(struct end *e)
+static struct net_device *netdev_of(struct end *end)
 {
 	struct net_device *ndev;
 
 	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(e->gid);
+	ndev = rdma_read_gid_attr_ndev_rcu(end->gid);
 	if (IS_ERR(ndev))
 		ndev = NULL;
 	dev_hold(ndev);
@@ -1800,13 +1800,13 @@ static void event_port(void)
 
 static void datagram(void)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct rdma_ah_attr av = {};
 	struct op *send, *recv;
 	struct ib_ah *ah;
 
-	s.type = IB_QPT_UD;
-	if (!set_up(&s))
+	setup.type = IB_QPT_UD;
+	if (!set_up(&setup))
 		return;
 	fill_av(&av, &ea, &eb);
 	ah = rdma_create_ah(ea.pd, &av, RDMA_CREATE_AH_SLEEPABLE);
@@ -1832,15 +1832,15 @@ static void datagram(void)
 
 static void rw_context(enum dma_data_direction dir)
 {
-	struct setup s = plain;
+	struct setup setup = plain;
 	struct rdma_rw_ctx ctx;
 	struct scatterlist sg[3];
 	struct ib_mr *mr;
 	struct op *op;
 	int i, n;
 
-	s.rdma_ctxs = 2;
-	if (!set_up(&s))
+	setup.rdma_ctxs = 2;
+	if (!set_up(&setup))
 		return;
 	mr = registered(&eb, 0, 0, 3 * PAGE_SIZE);
 	if (!mr)
@@ -1873,13 +1873,13 @@ static void rw_write(void)
 /* A kernel work request cannot name a shared receive queue of the peer. */
 static void xrc_initiator(void)
 {
-	static const struct setup s = {
+	static const struct setup setup = {
 		.mode = IB_POLL_DIRECT,
 		.sig = IB_SIGNAL_REQ_WR,
 		.type = IB_QPT_XRC_INI,
 	};
 
-	CHECK(create_end(&ea, &s) == -EOPNOTSUPP);
+	CHECK(create_end(&ea, &setup) == -EOPNOTSUPP);
 	CHECK(!ea.qp);
 }
 

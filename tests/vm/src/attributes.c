@@ -150,34 +150,34 @@ static int try_srq_limit(u64 n)
 }
 
 /* From RESET to RTS, to a queue pair that never answers. */
-static int try_connected(const struct vt_opts *o)
+static int try_connected(const struct vt_opts *opts)
 {
 	struct vt_opts fixed = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_end end_a, end_b;
 	int err;
 
-	must(!vt_end_create(&a, &dev[0], o, BUF));
-	must(!vt_end_create(&b, &dev[1], &fixed, BUF));
-	err = vt_to_init(&a) ?: vt_to_rtr(&a, &b) ?: vt_to_rts(&a);
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	must(!vt_end_create(&end_a, &dev[0], opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &fixed, BUF));
+	err = vt_to_init(&end_a) ?: vt_to_rtr(&end_a, &end_b) ?: vt_to_rts(&end_a);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 	return err;
 }
 
 static int try_rd_atomic(u64 n)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.rd_atomic = n;
-	return try_connected(&o);
+	opts.rd_atomic = n;
+	return try_connected(&opts);
 }
 
 static int try_path_mtu(u64 mtu)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.mtu = mtu;
-	return try_connected(&o);
+	opts.mtu = mtu;
+	return try_connected(&opts);
 }
 
 static int modify_of(u64 port, u64 pkey)
@@ -234,16 +234,16 @@ static int try_gid(u64 n)
 static int try_rate(u64 n)
 {
 	struct ibv_qp_rate_limit_attr limit = { .rate_limit = n };
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	int err;
 
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
-	must(!vt_connect(&a, &b));
-	err = ibv_modify_qp_rate_limit(a.qp, &limit);
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
+	must(!vt_connect(&end_a, &end_b));
+	err = ibv_modify_qp_rate_limit(end_a.qp, &limit);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 	return err;
 }
 
@@ -258,17 +258,17 @@ static int try_message(u64 bytes)
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 	size_t piece = 64 << 20;
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
 	void *mem;
 	int err;
 
-	o.cap.max_send_sge = 32;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
-	must(!vt_connect(&a, &b));
+	opts.cap.max_send_sge = 32;
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
+	must(!vt_connect(&end_a, &end_b));
 	mem = mmap(NULL, piece + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(mem != MAP_FAILED);
 	mr = ibv_reg_mr(dev[0].pd, mem, piece + 1, 0);
@@ -283,14 +283,14 @@ static int try_message(u64 bytes)
 		bytes -= len;
 	}
 	wr.wr.rdma.rkey = 0xffffff00;
-	err = ibv_post_send(a.qp, &wr, &bad);
+	err = ibv_post_send(end_a.qp, &wr, &bad);
 	if (!err) {
-		must(!vt_poll(a.scq, &wc, 1, LONG));
+		must(!vt_poll(end_a.scq, &wc, 1, LONG));
 		err = wc.status == IBV_WC_REM_ACCESS_ERR ? 0 :
 		      wc.status == IBV_WC_LOC_LEN_ERR ? EMSGSIZE : EPROTO;
 	}
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 	must(!ibv_dereg_mr(mr));
 	munmap(mem, piece + 1);
 	return err;
@@ -470,7 +470,7 @@ static void limits_of_groups(void)
 
 static struct ibv_sge sges[33];
 
-static int send_one(struct vt_end *e, int num_sge, u32 len, unsigned int flags)
+static int send_one(struct vt_end *end, int num_sge, u32 len, unsigned int flags)
 {
 	struct ibv_send_wr wr = {
 		.sg_list = sges, .num_sge = num_sge, .opcode = IBV_WR_SEND,
@@ -480,59 +480,59 @@ static int send_one(struct vt_end *e, int num_sge, u32 len, unsigned int flags)
 	int i;
 
 	for (i = 0; i < num_sge; i++)
-		sges[i] = (struct ibv_sge){ (uintptr_t)e->buf, i ? 0 : len,
-					    e->mr->lkey };
-	return ibv_post_send(e->qp, &wr, &bad);
+		sges[i] = (struct ibv_sge){ (uintptr_t)end->buf, i ? 0 : len,
+					    end->mr->lkey };
+	return ibv_post_send(end->qp, &wr, &bad);
 }
 
-static int recv_one(struct vt_end *e, int num_sge)
+static int recv_one(struct vt_end *end, int num_sge)
 {
 	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = num_sge }, *bad;
 	int i;
 
 	for (i = 0; i < num_sge; i++)
-		sges[i] = (struct ibv_sge){ (uintptr_t)e->buf, 1, e->mr->lkey };
-	return ibv_post_recv(e->qp, &wr, &bad);
+		sges[i] = (struct ibv_sge){ (uintptr_t)end->buf, 1, end->mr->lkey };
+	return ibv_post_recv(end->qp, &wr, &bad);
 }
 
 /* In RTS, to a peer in RESET: nothing completes. */
 static void caps_of(enum ibv_qp_type type, struct ibv_qp_cap asked)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	struct vt_end a, b;
+	struct vt_end end_a, end_b;
 	u32 i;
 
-	o.type = type;
-	o.cap = asked;
-	o.timeout = 0;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
-	must(!vt_to_init(&a) && !vt_to_rtr(&a, &b) && !vt_to_rts(&a));
-	must(!ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init));
+	opts.type = type;
+	opts.cap = asked;
+	opts.timeout = 0;
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
+	must(!vt_to_init(&end_a) && !vt_to_rtr(&end_a, &end_b) && !vt_to_rts(&end_a));
+	must(!ibv_query_qp(end_a.qp, &attr, IBV_QP_CAP, &init));
 	ktap_ok(init.cap.max_send_wr >= asked.max_send_wr &&
 		init.cap.max_recv_wr >= asked.max_recv_wr &&
 		init.cap.max_send_sge >= asked.max_send_sge &&
 		init.cap.max_recv_sge >= asked.max_recv_sge &&
 		init.cap.max_inline_data >= asked.max_inline_data);
-	ktap_eq(send_one(&a, init.cap.max_send_sge + 1, 1, 0), EINVAL);
-	ktap_eq(recv_one(&a, init.cap.max_recv_sge + 1), EINVAL);
-	ktap_eq(send_one(&a, 1, init.cap.max_inline_data + 1, IBV_SEND_INLINE),
+	ktap_eq(send_one(&end_a, init.cap.max_send_sge + 1, 1, 0), EINVAL);
+	ktap_eq(recv_one(&end_a, init.cap.max_recv_sge + 1), EINVAL);
+	ktap_eq(send_one(&end_a, 1, init.cap.max_inline_data + 1, IBV_SEND_INLINE),
 		EINVAL);
 	for (i = 0; i < init.cap.max_recv_wr; i++)
-		ktap_eq(recv_one(&a, init.cap.max_recv_sge), 0);
-	ktap_eq(recv_one(&a, 1), ENOMEM);
+		ktap_eq(recv_one(&end_a, init.cap.max_recv_sge), 0);
+	ktap_eq(recv_one(&end_a, 1), ENOMEM);
 	/* Datagrams leave at once, and their WQEs are free again. */
 	if (type == IBV_QPT_RC) {
-		ktap_eq(send_one(&a, 1, init.cap.max_inline_data,
+		ktap_eq(send_one(&end_a, 1, init.cap.max_inline_data,
 				 IBV_SEND_INLINE), 0);
 		for (i = 1; i < init.cap.max_send_wr; i++)
-			ktap_eq(send_one(&a, init.cap.max_send_sge, 1, 0), 0);
-		ktap_eq(send_one(&a, 1, 1, 0), ENOMEM);
+			ktap_eq(send_one(&end_a, init.cap.max_send_sge, 1, 0), 0);
+		ktap_eq(send_one(&end_a, 1, 1, 0), ENOMEM);
 	}
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 static void caps_of_queue_pairs(void)
@@ -574,17 +574,17 @@ static void caps_of_srq(void)
 /* As many completions as cqe says, and the error of the queue with one more. */
 static void cqe_of_queue(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_wc wc;
 	int i, n, err;
 
-	o.cqe = 10;
-	o.cap.max_send_wr = 100;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
-	must(!vt_connect(&a, &b));
-	n = a.scq->cqe;
+	opts.cqe = 10;
+	opts.cap.max_send_wr = 100;
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
+	must(!vt_connect(&end_a, &end_b));
+	n = end_a.scq->cqe;
 	ktap_ok(n >= 10);
 	for (i = 0; i < n + 1; i++) {
 		struct ibv_send_wr wr = {
@@ -592,47 +592,47 @@ static void cqe_of_queue(void)
 			.send_flags = IBV_SEND_SIGNALED,
 		}, *bad;
 
-		must(!ibv_post_send(a.qp, &wr, &bad));
+		must(!ibv_post_send(end_a.qp, &wr, &bad));
 		if (i == n - 1)
-			must(vt_state(a.qp) == IBV_QPS_RTS);
+			must(vt_state(end_a.qp) == IBV_QPS_RTS);
 	}
 	ktap_ok(vt_async(&dev[0], IBV_EVENT_CQ_ERR, LONG));
 	for (i = 0; i < n; i++) {
-		err = vt_poll(a.scq, &wc, 1, LONG);
+		err = vt_poll(end_a.scq, &wc, 1, LONG);
 		if (err || wc.wr_id != (u64)i || wc.status) {
 			ktap_fail("completion %d of %d", i, n);
 			break;
 		}
 	}
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /* Receives that are posted in RESET are there in RTR, and gone after the next RESET. */
 static void receives_in_reset(void)
 {
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_wc wc;
 	int i;
 
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
 	for (i = 0; i < 2; i++) {
-		ktap_eq(recv_one(&b, 1), 0);
-		must(!vt_to_state(b.qp, IBV_QPS_RESET));
-		ktap_eq(recv_one(&b, 2), 0);
-		must(!vt_connect(&a, &b));
-		must(!send_one(&a, 1, 2, IBV_SEND_SIGNALED));
-		must(!vt_poll(a.scq, &wc, 1, LONG));
+		ktap_eq(recv_one(&end_b, 1), 0);
+		must(!vt_to_state(end_b.qp, IBV_QPS_RESET));
+		ktap_eq(recv_one(&end_b, 2), 0);
+		must(!vt_connect(&end_a, &end_b));
+		must(!send_one(&end_a, 1, 2, IBV_SEND_SIGNALED));
+		must(!vt_poll(end_a.scq, &wc, 1, LONG));
 		ktap_eq(wc.status, IBV_WC_SUCCESS);
-		must(!vt_poll(b.rcq, &wc, 1, LONG));
+		must(!vt_poll(end_b.rcq, &wc, 1, LONG));
 		ktap_eq(wc.status, IBV_WC_SUCCESS);
-		must(!vt_to_state(a.qp, IBV_QPS_RESET));
-		must(!vt_to_state(b.qp, IBV_QPS_RESET));
+		must(!vt_to_state(end_a.qp, IBV_QPS_RESET));
+		must(!vt_to_state(end_b.qp, IBV_QPS_RESET));
 	}
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 }
 
 /* READ, WRITE and atomics are no operations of a datagram queue pair: not even posted. */
@@ -644,30 +644,30 @@ static void datagrams_only(void)
 		IBV_WR_SEND_WITH_INV,
 	};
 	struct ibv_send_wr wr = { .sg_list = sges, .num_sge = 1 }, *bad;
-	struct vt_opts o = VT_OPTS;
-	struct vt_end a, b;
+	struct vt_opts opts = VT_OPTS;
+	struct vt_end end_a, end_b;
 	struct ibv_wc wc;
 	size_t i;
 
-	o.type = IBV_QPT_UD;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
-	must(!vt_connect(&a, &b));
-	sges[0] = (struct ibv_sge){ (uintptr_t)a.buf, 8, a.mr->lkey };
+	opts.type = IBV_QPT_UD;
+	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
+	must(!vt_connect(&end_a, &end_b));
+	sges[0] = (struct ibv_sge){ (uintptr_t)end_a.buf, 8, end_a.mr->lkey };
 	for (i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++) {
 		wr.opcode = opcodes[i];
 		bad = NULL;
-		ktap_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		ktap_eq(ibv_post_send(end_a.qp, &wr, &bad), EINVAL);
 		ktap_ok(bad == &wr);
 	}
-	ktap_eq(vt_state(a.qp), IBV_QPS_RTS);
+	ktap_eq(vt_state(end_a.qp), IBV_QPS_RTS);
 	ah = vt_ah(&dev[0], &dev[1]);
 	must(ah);
-	ktap_eq(send_one(&a, 1, 8, IBV_SEND_SIGNALED), 0);
-	must(!vt_poll(a.scq, &wc, 1, LONG));
+	ktap_eq(send_one(&end_a, 1, 8, IBV_SEND_SIGNALED), 0);
+	must(!vt_poll(end_a.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
-	vt_end_destroy(&a);
-	vt_end_destroy(&b);
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
 	must(!ibv_destroy_ah(ah));
 }
 

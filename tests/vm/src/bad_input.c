@@ -57,15 +57,15 @@ static bool is_gone(int err)
 /* The kernel's counts of objects of both devices. */
 static void count_objects(char *line, int size)
 {
-	FILE *f = popen("rdma resource show", "r");
+	FILE *file = popen("rdma resource show", "r");
 	int n = 0;
 
-	while (f && n < size - 1 && fgets(line + n, size - n, f))
+	while (file && n < size - 1 && fgets(line + n, size - n, file))
 		if (strstr(line + n, da.name) || strstr(line + n, db.name))
 			n += strlen(line + n);
 	line[n] = 0;
-	if (f)
-		pclose(f);
+	if (file)
+		pclose(file);
 }
 
 static char before[1024];
@@ -79,9 +79,9 @@ static void nothing_left(void)
 		vt_say("before: %safter: %s", before, now);
 }
 
-static struct ibv_cq *new_cq(struct vt_dev *d)
+static struct ibv_cq *new_cq(struct vt_dev *dev)
 {
-	return ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
+	return ibv_create_cq(dev->ctx, 16, NULL, NULL, 0);
 }
 
 /* Two ends in RESET; the connection must work afterwards. */
@@ -89,44 +89,44 @@ struct pair {
 	struct vt_end a, b;
 };
 
-static void pair_create(struct pair *p, enum ibv_qp_type type)
+static void pair_create(struct pair *pair, enum ibv_qp_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
-	memset(p, 0, sizeof(*p));
-	must(!vt_end_create(&p->a, &da, &o, BUF));
-	must(!vt_end_create(&p->b, &db, &o, BUF));
+	opts.type = type;
+	memset(pair, 0, sizeof(*pair));
+	must(!vt_end_create(&pair->a, &da, &opts, BUF));
+	must(!vt_end_create(&pair->b, &db, &opts, BUF));
 }
 
-static void pair_destroy(struct pair *p)
+static void pair_destroy(struct pair *pair)
 {
-	vt_end_destroy(&p->a);
-	vt_end_destroy(&p->b);
+	vt_end_destroy(&pair->a);
+	vt_end_destroy(&pair->b);
 }
 
-static struct ibv_sge sge_of(struct vt_end *e)
+static struct ibv_sge sge_of(struct vt_end *end)
 {
-	return (struct ibv_sge) { (uintptr_t)e->buf, 8, e->mr->lkey };
+	return (struct ibv_sge) { (uintptr_t)end->buf, 8, end->mr->lkey };
 }
 
-static int post_recv(struct vt_end *e)
+static int post_recv(struct vt_end *end)
 {
-	struct ibv_sge sge = sge_of(e);
+	struct ibv_sge sge = sge_of(end);
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	return ibv_post_recv(e->qp, &wr, &bad);
+	return ibv_post_recv(end->qp, &wr, &bad);
 }
 
-static int post_send(struct vt_end *e)
+static int post_send(struct vt_end *end)
 {
-	struct ibv_sge sge = sge_of(e);
+	struct ibv_sge sge = sge_of(end);
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 
-	return ibv_post_send(e->qp, &wr, &bad);
+	return ibv_post_send(end->qp, &wr, &bad);
 }
 
 static bool completes(struct ibv_cq *cq, enum ibv_wc_status status)
@@ -137,11 +137,11 @@ static bool completes(struct ibv_cq *cq, enum ibv_wc_status status)
 	       ktap_eq(wc.status, status);
 }
 
-static void still_works(struct pair *p)
+static void still_works(struct pair *pair)
 {
-	must(!post_recv(&p->b) && !post_send(&p->a));
-	ktap_ok(completes(p->a.scq, IBV_WC_SUCCESS));
-	ktap_ok(completes(p->b.rcq, IBV_WC_SUCCESS));
+	must(!post_recv(&pair->b) && !post_send(&pair->a));
+	ktap_ok(completes(pair->a.scq, IBV_WC_SUCCESS));
+	ktap_ok(completes(pair->b.rcq, IBV_WC_SUCCESS));
 }
 
 /* --- ports and protection domains ------------------------------------------- */
@@ -268,15 +268,15 @@ static void registration(void)
 /* Does the kernel show a region of @len bytes? */
 static bool region_is_shown(int len)
 {
-	FILE *f = popen("rdma resource show mr", "r");
+	FILE *file = popen("rdma resource show mr", "r");
 	char line[256], want[32];
 	bool found = false;
 
 	snprintf(want, sizeof(want), " mrlen %d ", len);
-	while (f && fgets(line, sizeof(line), f))
+	while (file && fgets(line, sizeof(line), file))
 		found |= strstr(line, da.name) && strstr(line, want);
-	if (f)
-		pclose(f);
+	if (file)
+		pclose(file);
 	return found;
 }
 
@@ -286,29 +286,29 @@ static void registration_again(void)
 	const int rw = IBV_ACCESS_LOCAL_WRITE, all = IBV_REREG_MR_CHANGE_ACCESS |
 		IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION;
 	struct ibv_pd *pd = ibv_alloc_pd(da.ctx);
-	struct pair p;
+	struct pair pair;
 	u32 lkey;
 
 	must(pd);
-	pair_create(&p, IBV_QPT_RC);
-	must(!vt_connect(&p.a, &p.b));
-	lkey = p.a.mr->lkey;
-	ktap_ok(ibv_rereg_mr(p.a.mr, all + 1, pd, p.a.buf, BUF, rw) < 0);
-	ktap_ok(ibv_rereg_mr(p.a.mr, all, pd, p.a.buf, 0, rw) < 0);
-	ktap_ok(ibv_rereg_mr(p.a.mr, all, pd, (void *)4096, BUF, rw) < 0);
-	ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+	pair_create(&pair, IBV_QPT_RC);
+	must(!vt_connect(&pair.a, &pair.b));
+	lkey = pair.a.mr->lkey;
+	ktap_ok(ibv_rereg_mr(pair.a.mr, all + 1, pd, pair.a.buf, BUF, rw) < 0);
+	ktap_ok(ibv_rereg_mr(pair.a.mr, all, pd, pair.a.buf, 0, rw) < 0);
+	ktap_ok(ibv_rereg_mr(pair.a.mr, all, pd, (void *)4096, BUF, rw) < 0);
+	ktap_ok(ibv_rereg_mr(pair.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     IBV_ACCESS_REMOTE_WRITE) < 0);
-	ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+	ktap_ok(ibv_rereg_mr(pair.a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     rw | 1 << 15) < 0);
-	WITHOUT(pd, ktap_ok(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_PD, pd,
+	WITHOUT(pd, ktap_ok(ibv_rereg_mr(pair.a.mr, IBV_REREG_MR_CHANGE_PD, pd,
 					 NULL, 0, 0) < 0));
-	ktap_eq(p.a.mr->lkey, lkey);
-	still_works(&p);
+	ktap_eq(pair.a.mr->lkey, lkey);
+	still_works(&pair);
 	/* and shows the new ones after a change */
-	ktap_eq(ibv_rereg_mr(p.a.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-			     p.a.buf, BUF - 8, 0), 0);
+	ktap_eq(ibv_rereg_mr(pair.a.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			     pair.a.buf, BUF - 8, 0), 0);
 	ktap_ok(region_is_shown(BUF - 8));
-	pair_destroy(&p);
+	pair_destroy(&pair);
 	ktap_eq(ibv_dealloc_pd(pd), 0);
 }
 
@@ -494,12 +494,12 @@ static void creation(void)
 }
 
 /* All attributes that a transition into a state requires, with good values. */
-static struct ibv_qp_attr good_attr(const struct pair *p)
+static struct ibv_qp_attr good_attr(const struct pair *pair)
 {
 	return (struct ibv_qp_attr) {
 		.port_num = 1, .qp_access_flags = VT_ACCESS,
-		.path_mtu = IBV_MTU_1024, .dest_qp_num = p->b.qp->qp_num,
-		.rq_psn = p->b.psn, .sq_psn = p->a.psn,
+		.path_mtu = IBV_MTU_1024, .dest_qp_num = pair->b.qp->qp_num,
+		.rq_psn = pair->b.psn, .sq_psn = pair->a.psn,
 		.max_rd_atomic = 1, .max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12, .timeout = 14, .retry_cnt = 7,
 		.rnr_retry = 7,
@@ -525,17 +525,17 @@ static const int needs[] = {
 	[IBV_QPS_ERR] = 0,
 };
 
-static int go(struct pair *p, enum ibv_qp_state from, enum ibv_qp_state to)
+static int go(struct pair *pair, enum ibv_qp_state from, enum ibv_qp_state to)
 {
-	struct ibv_qp_attr attr = good_attr(p);
+	struct ibv_qp_attr attr = good_attr(pair);
 	/* attributes of RTR to RTS may not come with SQD to RTS */
 	int mask = to == IBV_QPS_RTS && from != IBV_QPS_RTR ? 0 : needs[to];
 
 	attr.qp_state = to;
-	return ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE | mask);
+	return ibv_modify_qp(pair->a.qp, &attr, IBV_QP_STATE | mask);
 }
 
-static bool bring_to(struct pair *p, enum ibv_qp_state state)
+static bool bring_to(struct pair *pair, enum ibv_qp_state state)
 {
 	static const enum ibv_qp_state way[] = {
 		IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD,
@@ -544,15 +544,15 @@ static bool bring_to(struct pair *p, enum ibv_qp_state state)
 	unsigned int i;
 	int err;
 
-	err = vt_to_state(p->a.qp, IBV_QPS_RESET);
+	err = vt_to_state(pair->a.qp, IBV_QPS_RESET);
 	if (state == IBV_QPS_ERR)
-		return !err && !go(p, now, IBV_QPS_INIT) &&
-		       !go(p, IBV_QPS_INIT, state);
+		return !err && !go(pair, now, IBV_QPS_INIT) &&
+		       !go(pair, IBV_QPS_INIT, state);
 	for (i = 0; i < 4 && now != state && !err; i++) {
-		err = go(p, now, way[i]);
+		err = go(pair, now, way[i]);
 		now = way[i];
 	}
-	return !err && vt_state(p->a.qp) == state;
+	return !err && vt_state(pair->a.qp) == state;
 }
 
 /* IBTA 10.3.1: to RESET from any state, to ERR from any but RESET, and these. */
@@ -584,27 +584,27 @@ static void transitions(void)
 		IBV_QPS_SQD, IBV_QPS_ERR,
 	};
 	unsigned int i, to;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, IBV_QPT_RC);
+	pair_create(&pair, IBV_QPT_RC);
 	for (i = 0; i < 6; i++) {
 		enum ibv_qp_state from = froms[i];
 
 		for (to = IBV_QPS_RESET; to <= IBV_QPS_ERR + 1; to++) {
 			int err;
 
-			must(bring_to(&p, from));
-			err = to <= IBV_QPS_ERR ? go(&p, from, to) :
-			      ibv_modify_qp(p.a.qp, &(struct ibv_qp_attr)
+			must(bring_to(&pair, from));
+			err = to <= IBV_QPS_ERR ? go(&pair, from, to) :
+			      ibv_modify_qp(pair.a.qp, &(struct ibv_qp_attr)
 					    { .qp_state = to }, IBV_QP_STATE);
 			if (err == (allowed(from, to) ? 0 : EINVAL) &&
-			    vt_state(p.a.qp) == (err ? from : to))
+			    vt_state(pair.a.qp) == (err ? from : to))
 				continue;
 			ktap_fail("state %d to %d: %s, now %d", from, to,
-				  strerror(err), vt_state(p.a.qp));
+				  strerror(err), vt_state(pair.a.qp));
 		}
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* One attribute at a time gets a value that it cannot have. */
@@ -643,28 +643,28 @@ static enum ibv_qp_state state_before(enum ibv_qp_state to)
 static void values(void)
 {
 	const struct bad_value *bad;
-	struct pair p;
+	struct pair pair;
 	unsigned int i;
 
-	pair_create(&p, IBV_QPT_RC);
+	pair_create(&pair, IBV_QPT_RC);
 	for (i = 0; i < sizeof(bad_values) / sizeof(*bad_values); i++) {
-		struct ibv_qp_attr attr = good_attr(&p);
+		struct ibv_qp_attr attr = good_attr(&pair);
 		int err;
 
 		bad = &bad_values[i];
-		must(bring_to(&p, state_before(bad->to)));
+		must(bring_to(&pair, state_before(bad->to)));
 		attr.qp_state = bad->to;
 		memcpy((u8 *)&attr + bad->offset, &bad->value, bad->size);
-		err = ibv_modify_qp(p.a.qp, &attr,
+		err = ibv_modify_qp(pair.a.qp, &attr,
 				    IBV_QP_STATE | needs[bad->to]);
 		/* ENODATA: a slot of the GID table that is empty */
 		if ((err == EINVAL || err == ENODATA) &&
-		    vt_state(p.a.qp) == state_before(bad->to))
+		    vt_state(pair.a.qp) == state_before(bad->to))
 			continue;
 		ktap_fail("%s: %s, state %d", bad->name, strerror(err),
-			  vt_state(p.a.qp));
+			  vt_state(pair.a.qp));
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 /* Each required attribute of a transition is left out, each unknown one added. */
@@ -675,39 +675,39 @@ static void masks(void)
 	};
 	struct ibv_qp_attr attr;
 	unsigned int i, bit;
-	struct pair p;
+	struct pair pair;
 
-	pair_create(&p, IBV_QPT_RC);
+	pair_create(&pair, IBV_QPT_RC);
 	for (i = 0; i < 3; i++) {
 		int all = needs[ways[i]];
 
-		must(bring_to(&p, state_before(ways[i])));
-		attr = good_attr(&p);
+		must(bring_to(&pair, state_before(ways[i])));
+		attr = good_attr(&pair);
 		attr.qp_state = ways[i];
 		for (bit = 1; bit <= (unsigned int)all; bit <<= 1)
-			if (all & bit && ibv_modify_qp(p.a.qp, &attr,
+			if (all & bit && ibv_modify_qp(pair.a.qp, &attr,
 						       IBV_QP_STATE |
 						       (all & ~bit)) != EINVAL)
 				ktap_fail("to %d without %#x", ways[i], bit);
-		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+		ktap_ok(ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | all |
 				      IBV_QP_QKEY));
-		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+		ktap_ok(ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | all |
 				      1 << 30));
 		attr.cur_qp_state = IBV_QPS_SQD;
-		ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | all |
+		ktap_ok(ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | all |
 				      IBV_QP_CUR_STATE));
-		ktap_eq(vt_state(p.a.qp), state_before(ways[i]));
+		ktap_eq(vt_state(pair.a.qp), state_before(ways[i]));
 	}
-	must(bring_to(&p, IBV_QPS_INIT));
-	attr = good_attr(&p);
+	must(bring_to(&pair, IBV_QPS_INIT));
+	attr = good_attr(&pair);
 	attr.qp_state = IBV_QPS_RTR;
 	attr.alt_ah_attr = attr.ah_attr;
 	attr.alt_port_num = 1;
-	ktap_ok(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE | IBV_QP_ALT_PATH |
+	ktap_ok(ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | IBV_QP_ALT_PATH |
 			      needs[IBV_QPS_RTR]));
-	WITHOUT(p.a.qp, ktap_ok(is_gone(go(&p, IBV_QPS_INIT, IBV_QPS_RTR))));
-	ktap_eq(vt_state(p.a.qp), IBV_QPS_INIT);
-	pair_destroy(&p);
+	WITHOUT(pair.a.qp, ktap_ok(is_gone(go(&pair, IBV_QPS_INIT, IBV_QPS_RTR))));
+	ktap_eq(vt_state(pair.a.qp), IBV_QPS_INIT);
+	pair_destroy(&pair);
 }
 
 /* --- addresses -------------------------------------------------------------- */
@@ -730,23 +730,23 @@ static void peers_of_connections(void)
 		gid_v4(0xe0000105), gid_v4(0xffffffff),
 	};
 	struct ibv_qp_attr attr;
-	struct pair p;
+	struct pair pair;
 	unsigned int i;
 	int err;
 
-	pair_create(&p, IBV_QPT_RC);
-	must(bring_to(&p, IBV_QPS_INIT));
+	pair_create(&pair, IBV_QPT_RC);
+	must(bring_to(&pair, IBV_QPS_INIT));
 	for (i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++) {
-		attr = good_attr(&p);
+		attr = good_attr(&pair);
 		attr.qp_state = IBV_QPS_RTR;
 		attr.ah_attr.grh.dgid = nowhere[i];
-		err = ibv_modify_qp(p.a.qp, &attr,
+		err = ibv_modify_qp(pair.a.qp, &attr,
 				    IBV_QP_STATE | needs[IBV_QPS_RTR]);
-		if (!err || vt_state(p.a.qp) != IBV_QPS_INIT)
+		if (!err || vt_state(pair.a.qp) != IBV_QPS_INIT)
 			ktap_fail("address %u is taken", i);
-		must(bring_to(&p, IBV_QPS_INIT));
+		must(bring_to(&pair, IBV_QPS_INIT));
 	}
-	pair_destroy(&p);
+	pair_destroy(&pair);
 }
 
 static struct ibv_ah *try_ah(struct ibv_ah_attr attr)
@@ -820,13 +820,13 @@ static void opcodes_of(enum ibv_qp_type type, u32 known)
 {
 	struct ibv_send_wr wr, *bad;
 	struct ibv_wc wc;
-	struct pair p;
+	struct pair pair;
 	int op;
 
-	pair_create(&p, type);
-	must(!vt_connect(&p.a, &p.b));
+	pair_create(&pair, type);
+	must(!vt_connect(&pair.a, &pair.b));
 	for (op = -1; op < 34; op++) {
-		struct ibv_sge sge = sge_of(&p.a);
+		struct ibv_sge sge = sge_of(&pair.a);
 
 		if (op >= 0 && op < 32 && known & 1u << op)
 			continue;
@@ -835,13 +835,13 @@ static void opcodes_of(enum ibv_qp_type type, u32 known)
 			.send_flags = IBV_SEND_SIGNALED,
 		};
 		bad = NULL;
-		if (ibv_post_send(p.a.qp, &wr, &bad) != EINVAL || bad != &wr)
+		if (ibv_post_send(pair.a.qp, &wr, &bad) != EINVAL || bad != &wr)
 			ktap_fail("type %d, opcode %d", type, op);
 	}
-	ktap_eq(ibv_poll_cq(p.a.scq, 1, &wc), 0);
+	ktap_eq(ibv_poll_cq(pair.a.scq, 1, &wc), 0);
 	if (type != IBV_QPT_UD)
-		still_works(&p);
-	pair_destroy(&p);
+		still_works(&pair);
+	pair_destroy(&pair);
 }
 
 static void opcodes(void)
@@ -852,10 +852,10 @@ static void opcodes(void)
 	opcodes_of(IBV_QPT_UD, SENDS);
 }
 
-static int try_send(struct vt_end *e, struct ibv_send_wr wr)
+static int try_send(struct vt_end *end, struct ibv_send_wr wr)
 {
 	struct ibv_send_wr *bad = NULL;
-	int err = ibv_post_send(e->qp, &wr, &bad);
+	int err = ibv_post_send(end->qp, &wr, &bad);
 
 	return err && bad != &wr ? -1 : err;
 }
@@ -865,41 +865,41 @@ static void requests(void)
 	struct ibv_send_wr good, wr;
 	struct ibv_recv_wr recv = { .num_sge = -1 }, *bad;
 	struct ibv_sge sges[40], *sge = sges;
-	struct pair p, ud;
+	struct pair pair, ud;
 
-	pair_create(&p, IBV_QPT_RC);
-	ktap_eq(post_send(&p.a), EINVAL);	/* RESET */
-	must(!vt_connect(&p.a, &p.b));
-	sges[0] = sge_of(&p.a);
+	pair_create(&pair, IBV_QPT_RC);
+	ktap_eq(post_send(&pair.a), EINVAL);	/* RESET */
+	must(!vt_connect(&pair.a, &pair.b));
+	sges[0] = sge_of(&pair.a);
 	good = (struct ibv_send_wr) {
 		.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_SEND,
 	};
 	wr = good;
 	wr.num_sge = -1;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr.num_sge = 33;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr.num_sge = INT32_MAX;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr = good;
 	wr.send_flags = 1 << 20;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr = good;
 	sge->length = BUF;
 	wr.send_flags = IBV_SEND_INLINE;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr.opcode = IBV_WR_RDMA_READ;
 	sge->length = 8;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
 	wr = good;
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	wr.num_sge = 0;
-	ktap_eq(try_send(&p.a, wr), EINVAL);
-	ktap_eq(ibv_post_recv(p.a.qp, &recv, &bad), EINVAL);
+	ktap_eq(try_send(&pair.a, wr), EINVAL);
+	ktap_eq(ibv_post_recv(pair.a.qp, &recv, &bad), EINVAL);
 	recv.num_sge = 33;
-	ktap_eq(ibv_post_recv(p.a.qp, &recv, &bad), EINVAL);
-	still_works(&p);
-	pair_destroy(&p);
+	ktap_eq(ibv_post_recv(pair.a.qp, &recv, &bad), EINVAL);
+	still_works(&pair);
+	pair_destroy(&pair);
 
 	pair_create(&ud, IBV_QPT_UD);
 	must(!vt_connect(&ud.a, &ud.b));
@@ -935,24 +935,24 @@ static struct xrc_domain *new_xrcd(void)
 
 static void xrc_domains(void)
 {
-	FILE *f = tmpfile();
-	struct xrc_domain *x;
+	FILE *file = tmpfile();
+	struct xrc_domain *domain;
 	int fd;
 
-	must(f);
-	fd = fileno(f);
+	must(file);
+	fd = fileno(file);
 	REFUSED(try_xrcd(NOBODY, O_CREAT), EBADF);
 	REFUSED(try_xrcd(fd, 0), EAGAIN);	/* no such domain yet */
-	x = (struct xrc_domain *)try_xrcd(fd, O_CREAT);
-	must(x);
+	domain = (struct xrc_domain *)try_xrcd(fd, O_CREAT);
+	must(domain);
 	REFUSED(try_xrcd(fd, O_CREAT | O_EXCL), EINVAL);
-	WITHOUT(x, ktap_ok(is_gone(ibv_close_xrcd(&x->xrcd))));
-	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	WITHOUT(domain, ktap_ok(is_gone(ibv_close_xrcd(&domain->xrcd))));
+	ktap_eq(ibv_close_xrcd(&domain->xrcd), 0);
 	REFUSED(try_xrcd(fd, 0), EAGAIN);
-	fclose(f);
+	fclose(file);
 }
 
-static struct ibv_srq *try_xsrq(struct xrc_domain *x, struct ibv_cq *cq,
+static struct ibv_srq *try_xsrq(struct xrc_domain *domain, struct ibv_cq *cq,
 				u32 max_wr, u32 max_sge)
 {
 	struct ibv_srq_init_attr_ex attr = {
@@ -960,7 +960,7 @@ static struct ibv_srq *try_xsrq(struct xrc_domain *x, struct ibv_cq *cq,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
-		.pd = da.pd, .xrcd = &x->xrcd, .cq = cq,
+		.pd = da.pd, .xrcd = &domain->xrcd, .cq = cq,
 	};
 
 	return ibv_create_srq_ex(da.ctx, &attr);
@@ -968,27 +968,27 @@ static struct ibv_srq *try_xsrq(struct xrc_domain *x, struct ibv_cq *cq,
 
 static void xrc_receive_queues(void)
 {
-	struct xrc_domain *x = new_xrcd();
+	struct xrc_domain *domain = new_xrcd();
 	struct ibv_cq *cq = new_cq(&da);
 	struct ibv_device_attr dev;
 	struct ibv_srq *srq;
 
-	must(x && cq && !ibv_query_device(da.ctx, &dev));
-	REFUSED(try_xsrq(x, cq, 0, 1), EINVAL);
-	REFUSED(try_xsrq(x, cq, dev.max_srq_wr + 1, 1), EINVAL);
-	REFUSED(try_xsrq(x, cq, ~0u, 1), EINVAL);
-	REFUSED(try_xsrq(x, cq, 4, dev.max_srq_sge + 1), EINVAL);
-	WITHOUT(x, GONE(try_xsrq(x, cq, 4, 1)));
-	WITHOUT(cq, GONE(try_xsrq(x, cq, 4, 1)));
-	WITHOUT(da.pd, GONE(try_xsrq(x, cq, 4, 1)));
-	srq = try_xsrq(x, cq, 4, 1);
+	must(domain && cq && !ibv_query_device(da.ctx, &dev));
+	REFUSED(try_xsrq(domain, cq, 0, 1), EINVAL);
+	REFUSED(try_xsrq(domain, cq, dev.max_srq_wr + 1, 1), EINVAL);
+	REFUSED(try_xsrq(domain, cq, ~0u, 1), EINVAL);
+	REFUSED(try_xsrq(domain, cq, 4, dev.max_srq_sge + 1), EINVAL);
+	WITHOUT(domain, GONE(try_xsrq(domain, cq, 4, 1)));
+	WITHOUT(cq, GONE(try_xsrq(domain, cq, 4, 1)));
+	WITHOUT(da.pd, GONE(try_xsrq(domain, cq, 4, 1)));
+	srq = try_xsrq(domain, cq, 4, 1);
 	must(srq);
 	/* objects that it needs cannot be freed */
-	ktap_eq(ibv_close_xrcd(&x->xrcd), EBUSY);
+	ktap_eq(ibv_close_xrcd(&domain->xrcd), EBUSY);
 	ktap_eq(ibv_destroy_cq(cq), EBUSY);
 	WITHOUT(srq, ktap_ok(is_gone(ibv_destroy_srq(srq))));
 	ktap_eq(ibv_destroy_srq(srq), 0);
-	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	ktap_eq(ibv_close_xrcd(&domain->xrcd), 0);
 	ktap_eq(ibv_destroy_cq(cq), 0);
 }
 
@@ -1005,23 +1005,23 @@ static struct ibv_qp *try_initiator(struct ibv_cq *cq, u32 wr, u32 sge,
 	return ibv_create_qp_ex(da.ctx, &attr);
 }
 
-static struct ibv_qp *try_target(struct xrc_domain *x)
+static struct ibv_qp *try_target(struct xrc_domain *domain)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = IBV_QPT_XRC_RECV, .xrcd = &x->xrcd,
+		.qp_type = IBV_QPT_XRC_RECV, .xrcd = &domain->xrcd,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 	};
 
 	return ibv_create_qp_ex(da.ctx, &attr);
 }
 
-static struct ibv_qp *try_open(struct xrc_domain *x, u32 qpn,
+static struct ibv_qp *try_open(struct xrc_domain *domain, u32 qpn,
 			       enum ibv_qp_type type)
 {
 	struct ibv_qp_open_attr attr = {
 		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 			     IBV_QP_OPEN_ATTR_TYPE,
-		.qp_num = qpn, .xrcd = &x->xrcd, .qp_type = type,
+		.qp_num = qpn, .xrcd = &domain->xrcd, .qp_type = type,
 	};
 
 	return ibv_open_qp(da.ctx, &attr);
@@ -1045,50 +1045,50 @@ static void xrc_initiators(void)
 /* The number of a target is valid in its domain only, while the target exists. */
 static void xrc_targets(void)
 {
-	struct xrc_domain *x = new_xrcd(), *other = new_xrcd();
+	struct xrc_domain *domain = new_xrcd(), *other = new_xrcd();
 	struct ibv_cq *cq = new_cq(&da);
 	struct ibv_qp *qp, *ini;
-	struct pair p;
+	struct pair pair;
 	u32 qpn;
 
-	must(x && other && cq);
-	WITHOUT(x, GONE(try_target(x)));
-	qp = try_target(x);
+	must(domain && other && cq);
+	WITHOUT(domain, GONE(try_target(domain)));
+	qp = try_target(domain);
 	ini = try_initiator(cq, 4, 1, 0);
 	must(qp && ini);
-	pair_create(&p, IBV_QPT_RC);
+	pair_create(&pair, IBV_QPT_RC);
 	qpn = qp->qp_num;
-	REFUSED(try_open(x, p.a.qp->qp_num, IBV_QPT_XRC_RECV), EINVAL);
-	REFUSED(try_open(x, ini->qp_num, IBV_QPT_XRC_RECV), EINVAL);
-	REFUSED(try_open(x, ini->qp_num, IBV_QPT_XRC_SEND), EINVAL);
-	REFUSED(try_open(x, 0, IBV_QPT_XRC_RECV), EINVAL);
-	REFUSED(try_open(x, ~0u, IBV_QPT_XRC_RECV), EINVAL);
-	REFUSED(try_open(x, qpn, IBV_QPT_RC), EINVAL);
+	REFUSED(try_open(domain, pair.a.qp->qp_num, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(domain, ini->qp_num, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(domain, ini->qp_num, IBV_QPT_XRC_SEND), EINVAL);
+	REFUSED(try_open(domain, 0, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(domain, ~0u, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(domain, qpn, IBV_QPT_RC), EINVAL);
 	REFUSED(try_open(other, qpn, IBV_QPT_XRC_RECV), EINVAL);
-	WITHOUT(x, GONE(try_open(x, qpn, IBV_QPT_XRC_RECV)));
-	pair_destroy(&p);
-	ktap_eq(ibv_close_xrcd(&x->xrcd), EBUSY);
+	WITHOUT(domain, GONE(try_open(domain, qpn, IBV_QPT_XRC_RECV)));
+	pair_destroy(&pair);
+	ktap_eq(ibv_close_xrcd(&domain->xrcd), EBUSY);
 	WITHOUT(qp, ktap_ok(is_gone(ibv_destroy_qp(qp))));
 	ktap_eq(ibv_destroy_qp(qp), 0);
-	REFUSED(try_open(x, qpn, IBV_QPT_XRC_RECV), EINVAL);
+	REFUSED(try_open(domain, qpn, IBV_QPT_XRC_RECV), EINVAL);
 	ktap_eq(ibv_destroy_qp(ini), 0);
 	ktap_eq(ibv_destroy_cq(cq), 0);
-	ktap_eq(ibv_close_xrcd(&x->xrcd), 0);
+	ktap_eq(ibv_close_xrcd(&domain->xrcd), 0);
 	ktap_eq(ibv_close_xrcd(&other->xrcd), 0);
 }
 
 /* --- another protection domain ---------------------------------------------- */
 
-/* A message between the ends of @p while @end names memory of @pd, another domain. */
-static void send_foreign(struct pair *p, struct vt_end *end, struct ibv_pd *pd)
+/* A message between the ends of @pair while @end names memory of @pd, another domain. */
+static void send_foreign(struct pair *pair, struct vt_end *end, struct ibv_pd *pd)
 {
 	struct ibv_mr *own = end->mr;
 
 	end->mr = ibv_reg_mr(pd, end->buf, BUF, VT_ACCESS);
-	must(end->mr && !post_recv(&p->b) && !post_send(&p->a));
-	if (end == &p->b)
-		ktap_ok(completes(p->b.rcq, IBV_WC_LOC_PROT_ERR));
-	ktap_ok(completes(p->a.scq, end == &p->b ? IBV_WC_REM_OP_ERR :
+	must(end->mr && !post_recv(&pair->b) && !post_send(&pair->a));
+	if (end == &pair->b)
+		ktap_ok(completes(pair->b.rcq, IBV_WC_LOC_PROT_ERR));
+	ktap_ok(completes(pair->a.scq, end == &pair->b ? IBV_WC_REM_OP_ERR :
 						   IBV_WC_LOC_PROT_ERR));
 	ktap_eq(ibv_dereg_mr(end->mr), 0);
 	end->mr = own;
@@ -1098,15 +1098,15 @@ static void send_foreign(struct pair *p, struct vt_end *end, struct ibv_pd *pd)
 static void foreign_memory(void)
 {
 	struct ibv_pd *pd_a = ibv_alloc_pd(da.ctx), *pd_b = ibv_alloc_pd(db.ctx);
-	struct pair p;
+	struct pair pair;
 	int receiver;
 
 	must(pd_a && pd_b);
 	for (receiver = 0; receiver < 2; receiver++) {
-		pair_create(&p, IBV_QPT_RC);
-		must(!vt_connect(&p.a, &p.b));
-		send_foreign(&p, receiver ? &p.b : &p.a, receiver ? pd_b : pd_a);
-		pair_destroy(&p);
+		pair_create(&pair, IBV_QPT_RC);
+		must(!vt_connect(&pair.a, &pair.b));
+		send_foreign(&pair, receiver ? &pair.b : &pair.a, receiver ? pd_b : pd_a);
+		pair_destroy(&pair);
 	}
 	ktap_eq(ibv_dealloc_pd(pd_a), 0);
 	ktap_eq(ibv_dealloc_pd(pd_b), 0);
@@ -1123,24 +1123,24 @@ static void foreign_address(void)
 	struct ibv_sge sge;
 	struct ibv_wc wc;
 	struct ibv_ah *ah;
-	struct pair p;
+	struct pair pair;
 
 	must(pd);
-	pair_create(&p, IBV_QPT_UD);
-	must(!vt_connect(&p.a, &p.b));
+	pair_create(&pair, IBV_QPT_UD);
+	must(!vt_connect(&pair.a, &pair.b));
 	da.pd = pd;
 	ah = vt_ah(&da, &db);
 	da.pd = own;
 	must(ah);
-	sge = sge_of(&p.a);
+	sge = sge_of(&pair.a);
 	wr.sg_list = &sge;
 	wr.wr.ud.ah = ah;
-	wr.wr.ud.remote_qpn = p.b.qp->qp_num;
-	must(!try_send(&p.a, wr));
-	ktap_ok(completes(p.a.scq, IBV_WC_LOC_QP_OP_ERR));
-	ktap_eq(ibv_poll_cq(p.b.rcq, 1, &wc), 0);
+	wr.wr.ud.remote_qpn = pair.b.qp->qp_num;
+	must(!try_send(&pair.a, wr));
+	ktap_ok(completes(pair.a.scq, IBV_WC_LOC_QP_OP_ERR));
+	ktap_eq(ibv_poll_cq(pair.b.rcq, 1, &wc), 0);
 	ktap_eq(ibv_destroy_ah(ah), 0);
-	pair_destroy(&p);
+	pair_destroy(&pair);
 	ktap_eq(ibv_dealloc_pd(pd), 0);
 }
 

@@ -39,28 +39,28 @@ extern const struct ktap_test __start_statements[], __stop_statements[];
 static struct vt_dev dev[2];
 static struct vt_end a, b;
 
-static inline void open_ends_with(const struct vt_opts *o)
+static inline void open_ends_with(const struct vt_opts *opts)
 {
-	must(!vt_end_create(&a, &dev[0], o, BUF));
-	must(!vt_end_create(&b, &dev[1], o, BUF));
+	must(!vt_end_create(&a, &dev[0], opts, BUF));
+	must(!vt_end_create(&b, &dev[1], opts, BUF));
 }
 
 static inline struct vt_opts opts_of(enum ibv_qp_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.type = type;
+	opts.type = type;
 	/* A refusal without an answer ends within seconds. */
-	o.timeout = 14;
-	return o;
+	opts.timeout = 14;
+	return opts;
 }
 
 /* Two connected ends. */
 static inline void open_ends(enum ibv_qp_type type)
 {
-	struct vt_opts o = opts_of(type);
+	struct vt_opts opts = opts_of(type);
 
-	open_ends_with(&o);
+	open_ends_with(&opts);
 	must(!vt_connect(&a, &b));
 }
 
@@ -70,9 +70,9 @@ static inline void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static inline struct ibv_sge sge_of(const struct vt_end *e, u32 len)
+static inline struct ibv_sge sge_of(const struct vt_end *end, u32 len)
 {
-	return (struct ibv_sge){ (uintptr_t)e->buf, len, e->mr->lkey };
+	return (struct ibv_sge){ (uintptr_t)end->buf, len, end->mr->lkey };
 }
 
 /* A signaled request of a, whose memory is the first @len bytes of both buffers. */
@@ -95,13 +95,13 @@ static inline int post(u64 wr_id, enum ibv_wr_opcode opcode, u32 len)
 	return ibv_post_send(a.qp, &wr, &bad);
 }
 
-static inline int post_recv(struct vt_end *e, u64 wr_id, u32 len)
+static inline int post_recv(struct vt_end *end, u64 wr_id, u32 len)
 {
-	struct ibv_sge sge = sge_of(e, len);
+	struct ibv_sge sge = sge_of(end, len);
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge,
 				  .num_sge = 1 }, *bad;
 
-	return ibv_post_recv(e->qp, &wr, &bad);
+	return ibv_post_recv(end->qp, &wr, &bad);
 }
 
 /* The next completion. */
@@ -137,9 +137,9 @@ static inline bool quiet(struct ibv_cq *cq)
 	return ibv_poll_cq(cq, 1, &wc) == 0;
 }
 
-static inline bool state_is(const struct vt_end *e, enum ibv_qp_state state)
+static inline bool state_is(const struct vt_end *end, enum ibv_qp_state state)
 {
-	return vt_state(e->qp) == state;
+	return vt_state(end->qp) == state;
 }
 
 int main(int argc, char **argv)

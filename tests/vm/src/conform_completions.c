@@ -6,10 +6,10 @@
 
 static void open_with_channels(void)
 {
-	struct vt_opts o = opts_of(IBV_QPT_RC);
+	struct vt_opts opts = opts_of(IBV_QPT_RC);
 
-	o.channel = true;
-	open_ends_with(&o);
+	opts.channel = true;
+	open_ends_with(&opts);
 	must(!vt_connect(&a, &b));
 }
 

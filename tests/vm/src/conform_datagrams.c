@@ -215,10 +215,10 @@ static void open_srq(u32 max_wr)
 	struct ibv_qp_init_attr qp_init = {
 		.qp_type = IBV_QPT_RC, .cap = { 4, 0, 1, 0, 0 },
 	};
-	struct vt_opts o = opts_of(IBV_QPT_RC);
+	struct vt_opts opts = opts_of(IBV_QPT_RC);
 	int i;
 
-	open_ends_with(&o);
+	open_ends_with(&opts);
 	srq = ibv_create_srq(dev[1].pd, &init);
 	must(srq);
 	qp_init.send_cq = b.scq;

@@ -9,10 +9,10 @@ static struct ibv_qp_ex *qpx;
 
 static void open_extended(void)
 {
-	struct vt_opts o = opts_of(IBV_QPT_RC);
+	struct vt_opts opts = opts_of(IBV_QPT_RC);
 
-	must(!vt_end_create_ex(&a, &dev[0], &o, BUF, OPS));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	must(!vt_end_create_ex(&a, &dev[0], &opts, BUF, OPS));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	must(!vt_connect(&a, &b));
 	qpx = ibv_qp_to_qp_ex(a.qp);
 	must(qpx);
@@ -130,12 +130,12 @@ static struct ibv_cq_ex *cqx;
 static void open_cqx(u64 wc_flags, u32 cqe)
 {
 	struct ibv_cq_init_attr_ex init = { .cqe = cqe, .wc_flags = wc_flags };
-	struct vt_opts o = opts_of(IBV_QPT_RC), plain = o;
+	struct vt_opts opts = opts_of(IBV_QPT_RC), plain = opts;
 
 	cqx = ibv_create_cq_ex(dev[0].ctx, &init);
 	must(cqx);
-	o.send_cq = ibv_cq_ex_to_cq(cqx);
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
+	opts.send_cq = ibv_cq_ex_to_cq(cqx);
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
 	must(!vt_end_create(&b, &dev[1], &plain, BUF));
 	must(!vt_connect(&a, &b));
 }

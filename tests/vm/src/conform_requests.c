@@ -147,9 +147,9 @@ STATEMENT(write_imm_ends_receive, "IBTA 11.6.2",
 /* The queue pair of b allows only @access to its peer. */
 static void qp_refuses(enum ibv_wr_opcode opcode, u32 len, int access)
 {
-	struct vt_opts o = opts_of(IBV_QPT_RC);
+	struct vt_opts opts = opts_of(IBV_QPT_RC);
 
-	open_ends_with(&o);
+	open_ends_with(&opts);
 	b.o.access = access;
 	must(!vt_connect(&a, &b));
 	must(!post_recv(&b, 11, 1000));

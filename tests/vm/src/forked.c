@@ -24,11 +24,11 @@ static struct vt_end a, b;
 
 static void open_ends(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.channel = true;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	opts.channel = true;
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	must(!vt_connect(&a, &b));
 }
 
@@ -81,12 +81,12 @@ static int message_with_event(void)
 /* In the child all that a daemon does after daemon(3). */
 static int everything_new(void)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 	int err, i;
 
-	o.channel = true;
-	if (vt_end_create(&a, &dev[0], &o, BUF) ||
-	    vt_end_create(&b, &dev[1], &o, BUF) || vt_connect(&a, &b))
+	opts.channel = true;
+	if (vt_end_create(&a, &dev[0], &opts, BUF) ||
+	    vt_end_create(&b, &dev[1], &opts, BUF) || vt_connect(&a, &b))
 		return 20;
 	for (i = 0; i < 20; i++) {
 		err = message_with_event();

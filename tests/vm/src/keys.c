@@ -31,12 +31,12 @@ static struct vt_end a, b;
 
 static void open_ends_of(enum ibv_qp_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;
-	o.type = type;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	opts.timeout = 18;
+	opts.type = type;
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	must(!vt_connect(&a, &b));
 }
 
@@ -858,11 +858,11 @@ static void open_srq(void)
 		.send_cq = NULL, .qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 16, .max_send_sge = 1 },
 	};
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	opts.timeout = 18;
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	srq_pd = ibv_alloc_pd(dev[1].ctx);
 	must(srq_pd);
 	srq = ibv_create_srq(srq_pd, &attr);

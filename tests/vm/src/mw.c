@@ -24,12 +24,12 @@ static struct ibv_mw *mw;
 
 static void open_ends_of(enum ibv_qp_type qp_type, enum ibv_mw_type type)
 {
-	struct vt_opts o = VT_OPTS;
+	struct vt_opts opts = VT_OPTS;
 
-	o.timeout = 18;
-	o.type = qp_type;
-	must(!vt_end_create(&a, &dev[0], &o, BUF));
-	must(!vt_end_create(&b, &dev[1], &o, BUF));
+	opts.timeout = 18;
+	opts.type = qp_type;
+	must(!vt_end_create(&a, &dev[0], &opts, BUF));
+	must(!vt_end_create(&b, &dev[1], &opts, BUF));
 	must(!vt_connect(&a, &b));
 	region = ibv_reg_mr(dev[1].pd, b.buf, BUF, IBV_ACCESS_LOCAL_WRITE |
 						   IBV_ACCESS_MW_BIND);
