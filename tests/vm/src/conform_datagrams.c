@@ -296,6 +296,7 @@ STATEMENT(srq_limit_once, "IBTA 10.2.9, ibv_modify_srq(3)",
 STATEMENT(srq_last_receive, "IBTA 11.6.3.1",
 	  "A queue pair of an SRQ that moves to the error state raises the event last WQE reached; the SRQ keeps its receives.")
 {
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
 	struct vt_opts o = opts_of(IBV_QPT_RC);
 	struct vt_end c, second;
 
@@ -309,11 +310,7 @@ STATEMENT(srq_last_receive, "IBTA 11.6.3.1",
 	second = b;
 	second.qp = of_srq[1];
 	must(!vt_connect(&c, &second));
-	{
-		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
-
-		must(!ibv_post_send(c.qp, &wr, &bad));
-	}
+	must(!ibv_post_send(c.qp, &wr, &bad));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	vt_end_destroy(&c);
 	close_srq();

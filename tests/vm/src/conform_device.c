@@ -170,12 +170,12 @@ STATEMENT(destroyed_has_no_events, "ibv_destroy_qp(3)",
 STATEMENT(events_of_the_owner, "IBTA 11.6.3.1",
 	  "An event of a queue pair goes to the context that made it, to no other.")
 {
+	struct ibv_async_event event;
 	struct vt_dev other = {};
 
 	must(!vt_open(&other, vt_name_a(), VT_IPV4, -1));
 	open_ends(IBV_QPT_RC);
-	struct ibv_async_event event = drained_event();
-
+	event = drained_event();
 	ibv_ack_async_event(&event);
 	ktap_ok(!vt_async(&other, IBV_EVENT_SQ_DRAINED, BRIEF));
 	close_ends();

@@ -17,9 +17,10 @@ static struct ibv_qp *plain_qp(enum ibv_qp_type type)
 STATEMENT(begins_in_reset, "IBTA 10.3.1.1",
 	  "A new queue pair is in RESET.")
 {
-	open_ends(IBV_QPT_RC);
-	struct ibv_qp *qp = plain_qp(IBV_QPT_RC);
+	struct ibv_qp *qp;
 
+	open_ends(IBV_QPT_RC);
+	qp = plain_qp(IBV_QPT_RC);
 	ktap_eq(qp->state, IBV_QPS_RESET);
 	ktap_eq(vt_state(qp), IBV_QPS_RESET);
 	must(!ibv_destroy_qp(qp));
