@@ -91,18 +91,18 @@ static void chunk_mapped_once(void)
 
 static void entries_are_told_apart(void)
 {
-	struct ibv_cq *a, *b;
+	struct ibv_cq *cq_a, *cq_b;
 
 	open_ctx();
 	fake.next_qid = CAIRN_QINFO_PER_CHUNK - 1;
-	a = fake_cq(ctx, 4);
-	b = fake_cq(ctx, 4);
-	ktap_eq(fake.ops.req_notify_cq(a, 0), 0);
+	cq_a = fake_cq(ctx, 4);
+	cq_b = fake_cq(ctx, 4);
+	ktap_eq(fake.ops.req_notify_cq(cq_a, 0), 0);
 	ktap_eq(fake.rings[63].host->arm, 5);
 	ktap_eq(fake.rings[64].host->arm, 0);
-	ktap_ok(to_ccq(a)->queue.qinfo != to_ccq(b)->queue.qinfo);
-	ktap_eq(fake.ops.destroy_cq(a), 0);
-	ktap_eq(fake.ops.destroy_cq(b), 0);
+	ktap_ok(to_ccq(cq_a)->queue.qinfo != to_ccq(cq_b)->queue.qinfo);
+	ktap_eq(fake.ops.destroy_cq(cq_a), 0);
+	ktap_eq(fake.ops.destroy_cq(cq_b), 0);
 	close_ctx();
 }
 

@@ -123,14 +123,14 @@ static bool judge_records(struct log_reader *reader,
 	return true;
 }
 
-static bool judge(struct sim *s, struct sim_target *target)
+static bool judge(struct sim *sim, struct sim_target *target)
 {
 	struct log_reader reader;
 	struct log_mark mark;
 	bool good;
 	int err;
 
-	(void)s;
+	(void)sim;
 	err = log_reader_open(&reader, target->medium, SIM_SIZE);
 	if (err)
 		return target->valid ? violated("no log", 0) : true;
@@ -147,13 +147,13 @@ static bool judge(struct sim *s, struct sim_target *target)
  * replaced target has none, and was one of the quorum. So
  * was one whose medium lies on the operator's desk.
  */
-static bool judge_all(struct sim *s)
+static bool judge_all(struct sim *sim)
 {
 	int need = (int)world.quorum, have = 0;
 
-	for (int i = 0; i < s->num_targets; i++) {
-		need -= !s->targets[i].valid;
-		have += s->targets[i].valid && !s->targets[i].lacks;
+	for (int i = 0; i < sim->num_targets; i++) {
+		need -= !sim->targets[i].valid;
+		have += sim->targets[i].valid && !sim->targets[i].lacks;
 	}
 	if (!world.created || have >= (need > 1 ? need : 1))
 		return true;
@@ -162,39 +162,39 @@ static bool judge_all(struct sim *s)
 
 /* ---- writers ---- */
 
-static void writer_shuffle(struct writer *w)
+static void writer_shuffle(struct writer *writer)
 {
 	static const char * const names[] = { "first", "second", "third" };
 	int from = (int)sim_below((uint32_t)world.sim.num_targets);
 
-	w->session.num_peers = world.sim.num_targets;
-	for (int i = 0; i < w->session.num_peers; i++) {
+	writer->session.num_peers = world.sim.num_targets;
+	for (int i = 0; i < writer->session.num_peers; i++) {
 		int target = (from + i) % world.sim.num_targets;
 
-		w->session.peers[i].link = &w->nic.links[target];
-		w->session.peers[i].name = names[target];
+		writer->session.peers[i].link = &writer->nic.links[target];
+		writer->session.peers[i].name = names[target];
 	}
 }
 
 /* A new process. */
-static void writer_new(struct writer *w)
+static void writer_new(struct writer *writer)
 {
-	log_session_close(&w->session);
-	w->open = false;
-	w->posted = 0;
-	w->acked = 0;
-	w->session = (struct log_session){
+	log_session_close(&writer->session);
+	writer->open = false;
+	writer->posted = 0;
+	writer->acked = 0;
+	writer->session = (struct log_session){
 		.ops = &sim_link_ops,
 		.client = ++world.clients,
-		.buffer = w->buffer,
-		.buffer_size = sizeof(w->buffer),
+		.buffer = writer->buffer,
+		.buffer_size = sizeof(writer->buffer),
 		.shift = world.sim.block ? SIM_SHIFT : 0,
 		.deadline = DEADLINE,
 		.depth = 1 + sim_below(8),
 	};
-	memset(&w->session.new_id, (int)(world.clients % 255) + 1,
-	       sizeof(w->session.new_id));
-	sim_nic_init(&w->nic);
+	memset(&writer->session.new_id, (int)(world.clients % 255) + 1,
+	       sizeof(writer->session.new_id));
+	sim_nic_init(&writer->nic);
 }
 
 static struct sim_target *writer_target(const struct log_peer *peer)
@@ -202,31 +202,31 @@ static struct sim_target *writer_target(const struct log_peer *peer)
 	return ((struct sim_link *)peer->link)->target;
 }
 
-static void writer_opened(struct writer *w)
+static void writer_opened(struct writer *writer)
 {
 	struct sim_target *target;
 
-	w->open = true;
-	w->posted = w->acked;
-	w->before = w->acked;
-	memset(w->crc, 0, sizeof(w->crc));
+	writer->open = true;
+	writer->posted = writer->acked;
+	writer->before = writer->acked;
+	memset(writer->crc, 0, sizeof(writer->crc));
 	world.created = true;
 	world.sessions++;
-	world.cut += w->session.cut;
-	world.left_out += (uint64_t)(w->session.num_peers - w->session.left);
-	if (w->session.first <= world.acked_seq)
-		violated("the writer begins before it", w->session.first);
-	if (w->session.tail.epoch <= world.barrier_epoch)
-		violated("an epoch came twice", w->session.first);
-	if (w->session.config.quorum != world.quorum ||
-	    w->session.num_peers != world.sim.num_targets)
+	world.cut += writer->session.cut;
+	world.left_out += (uint64_t)(writer->session.num_peers - writer->session.left);
+	if (writer->session.first <= world.acked_seq)
+		violated("the writer begins before it", writer->session.first);
+	if (writer->session.tail.epoch <= world.barrier_epoch)
+		violated("an epoch came twice", writer->session.first);
+	if (writer->session.config.quorum != world.quorum ||
+	    writer->session.num_peers != world.sim.num_targets)
 		violated("the members have changed by themselves", 0);
-	world.barrier_seq = w->session.first;
-	world.barrier_epoch = w->session.tail.epoch;
-	for (int i = 0; i < w->session.num_peers; i++) {
-		if (w->session.peers[i].state != LOG_PEER_JOINED)
+	world.barrier_seq = writer->session.first;
+	world.barrier_epoch = writer->session.tail.epoch;
+	for (int i = 0; i < writer->session.num_peers; i++) {
+		if (writer->session.peers[i].state != LOG_PEER_JOINED)
 			continue;
-		target = writer_target(&w->session.peers[i]);
+		target = writer_target(&writer->session.peers[i]);
 		/* the medium that it stands for is a member no longer */
 		if (!target->valid)
 			target->spare_valid = false;
@@ -272,125 +272,125 @@ static enum log_force writer_force(void)
 }
 
 /* With one target too few, or another quorum. */
-static bool writer_is_mistaken(struct writer *w)
+static bool writer_is_mistaken(struct writer *writer)
 {
-	bool few = sim_below(2) && w->session.num_peers > 1;
+	bool few = sim_below(2) && writer->session.num_peers > 1;
 
-	w->session.quorum = world.quorum;
+	writer->session.quorum = world.quorum;
 	if (!world.created || sim_below(8))
 		return false;
 	if (few)
-		w->session.num_peers--;
+		writer->session.num_peers--;
 	else
-		w->session.quorum = world.quorum % 3 + 1;
-	if (w->session.quorum > (uint32_t)w->session.num_peers)
-		w->session.quorum = 1;
-	return few || w->session.quorum != world.quorum;
+		writer->session.quorum = world.quorum % 3 + 1;
+	if (writer->session.quorum > (uint32_t)writer->session.num_peers)
+		writer->session.quorum = 1;
+	return few || writer->session.quorum != world.quorum;
 }
 
-static void writer_open(struct writer *w)
+static void writer_open(struct writer *writer)
 {
 	uint32_t flags = sim_below(4) ? LOG_ASK_TAKEOVER : 0;
 	bool mistaken;
 
-	writer_shuffle(w);
+	writer_shuffle(writer);
 	writer_wipe();
 	if (!world.created)
 		flags |= LOG_ASK_CREATE;
-	w->session.force = writer_force();
-	if (w->session.force && sim_below(4))
+	writer->session.force = writer_force();
+	if (writer->session.force && sim_below(4))
 		flags |= LOG_ASK_FILL;
-	w->session.flags = flags;
-	w->open = false;
-	mistaken = writer_is_mistaken(w);
-	if (log_session_open(&w->session))
+	writer->session.flags = flags;
+	writer->open = false;
+	mistaken = writer_is_mistaken(writer);
+	if (log_session_open(&writer->session))
 		return;
 	if (mistaken)
 		violated("a smaller set or quorum was let in", 0);
-	writer_opened(w);
+	writer_opened(writer);
 }
 
-static void writer_append(struct writer *w)
+static void writer_append(struct writer *writer)
 {
 	union {
 		struct log_record record;
 		uint8_t bytes[SIM_WRITE];
 	} buffer;
 	uint32_t length = sim_below(180);
-	uint64_t seq = w->session.tail.seq, *made, crc;
+	uint64_t seq = writer->session.tail.seq, *made, crc;
 	uint8_t data[180];
 	int err;
 
-	if (w->session.tail.offset + sizeof(buffer) > SIM_USED ||
-	    seq >= MAX_SEQ - 1 || w->posted - w->acked >= 8)
+	if (writer->session.tail.offset + sizeof(buffer) > SIM_USED ||
+	    seq >= MAX_SEQ - 1 || writer->posted - writer->acked >= 8)
 		return;
 	memset(data, (int)sim_below(256), length);
 	/* posted records may be found from now on */
-	struct log_tail tail = w->session.tail;
+	struct log_tail tail = writer->session.tail;
 
-	log_record_make(&buffer.record, &tail, w->session.client,
-			w->posted + 1, data, length);
+	log_record_make(&buffer.record, &tail, writer->session.client,
+			writer->posted + 1, data, length);
 	crc = buffer.record.crc;
 	made = find_made(seq, 0);
 	if (!made)
 		return;
 	*made = crc;
-	err = log_session_append(&w->session, &buffer.record, w->posted + 1,
+	err = log_session_append(&writer->session, &buffer.record, writer->posted + 1,
 				 data, length);
 	if (err) {	/* no record was posted */
 		*made = 0;
-		w->open = err == EAGAIN;
+		writer->open = err == EAGAIN;
 		return;
 	}
-	w->crc[seq] = crc;
-	w->posted++;
+	writer->crc[seq] = crc;
+	writer->posted++;
 }
 
-static void writer_told(struct writer *w, uint64_t durable)
+static void writer_told(struct writer *writer, uint64_t durable)
 {
-	uint64_t seq = w->session.first + durable - 1;
+	uint64_t seq = writer->session.first + durable - 1;
 
-	w->acked = w->before + durable;
-	if (w->acked > w->posted) {
+	writer->acked = writer->before + durable;
+	if (writer->acked > writer->posted) {
 		violated("more is durable than was posted", seq);
 		return;
 	}
-	for (uint64_t i = w->session.first; i <= seq; i++) {
-		if (world.acked_crc[i] && world.acked_crc[i] != w->crc[i])
+	for (uint64_t i = writer->session.first; i <= seq; i++) {
+		if (world.acked_crc[i] && world.acked_crc[i] != writer->crc[i])
 			violated("acknowledged twice", i);
-		world.acked_crc[i] = w->crc[i];
-		world.acked_epoch[i] = w->session.tail.epoch;
+		world.acked_crc[i] = writer->crc[i];
+		world.acked_epoch[i] = writer->session.tail.epoch;
 	}
 	if (seq > world.acked_seq)
 		world.acked_seq = seq;
-	world.numbers[w->session.client % MAX_NUMBERS] = w->acked;
+	world.numbers[writer->session.client % MAX_NUMBERS] = writer->acked;
 	for (int i = 0; i < world.sim.num_targets; i++)
 		world.sim.targets[i].changed = true;
 	sim_images();
 }
 
-static void writer_poll(struct writer *w)
+static void writer_poll(struct writer *writer)
 {
-	uint64_t durable, returned = w->session.returned;
+	uint64_t durable, returned = writer->session.returned;
 
 	/* completions before an error count */
-	w->open = !log_session_poll(&w->session, &durable);
-	world.returned += w->session.returned - returned;
-	if (durable && w->before + durable > w->acked)
-		writer_told(w, durable);
-	if (log_session_released(&w->session) > durable && w->open)
+	writer->open = !log_session_poll(&writer->session, &durable);
+	world.returned += writer->session.returned - returned;
+	if (durable && writer->before + durable > writer->acked)
+		writer_told(writer, durable);
+	if (log_session_released(&writer->session) > durable && writer->open)
 		violated("released before it is durable", durable);
 }
 
 /* With or without closing the connections. */
-static void writer_end(struct writer *w)
+static void writer_end(struct writer *writer)
 {
 	if (sim_below(2))
 		for (int i = 0; i < world.sim.num_targets; i++)
-			sim_link_leave(&w->nic.links[i]);
+			sim_link_leave(&writer->nic.links[i]);
 	if (sim_below(2))
-		writer_new(w);	/* another process, another client */
-	w->open = false;
+		writer_new(writer);	/* another process, another client */
+	writer->open = false;
 }
 
 /* ---- schedules ---- */
@@ -449,7 +449,7 @@ static void target_event(struct sim_target *target)
 
 static void schedule_step(void)
 {
-	struct writer *w = &world.writers[sim_below(WRITERS)];
+	struct writer *writer = &world.writers[sim_below(WRITERS)];
 	struct sim_target *target =
 		&world.sim.targets[sim_below(world.sim.num_targets)];
 	uint32_t choice = sim_below(100);
@@ -460,18 +460,18 @@ static void schedule_step(void)
 		if (sim_below(2))
 			target_event(target);
 	} else if (choice < 5) {
-		writer_end(w);
+		writer_end(writer);
 	} else if (!target->up && choice < 20) {
 		sim_target_start(target);
-	} else if (!w->open) {
+	} else if (!writer->open) {
 		if (choice < 30)
-			writer_open(w);
+			writer_open(writer);
 		else
 			sim_step();
 	} else if (choice < 45) {
-		writer_append(w);
+		writer_append(writer);
 	} else if (choice < 75) {
-		writer_poll(w);
+		writer_poll(writer);
 	} else {
 		sim_step();
 	}

@@ -70,24 +70,24 @@ static int recv(uint64_t id)
 static void take_sends(uint64_t from, uint64_t to)
 {
 	while (from < to) {
-		const struct cairn_send_wqe *w = fake_unit(sq, sq->dev->index);
+		const struct cairn_send_wqe *wqe = fake_unit(sq, sq->dev->index);
 
 		ktap_ok(sq->dev->index != sq->host->index);
-		ktap_eq(w->wr_id, from);
-		ktap_eq(w->sge[0].addr, ~from);
+		ktap_eq(wqe->wr_id, from);
+		ktap_eq(wqe->sge[0].addr, ~from);
 		from++;
-		sq->dev->index += w->units;
+		sq->dev->index += wqe->units;
 	}
 }
 
 static void take_recvs(uint64_t from, uint64_t to)
 {
 	while (from < to) {
-		const struct cairn_recv_wqe *w = fake_unit(rq, rq->dev->index);
+		const struct cairn_recv_wqe *wqe = fake_unit(rq, rq->dev->index);
 
 		ktap_ok(rq->dev->index != rq->host->index);
-		ktap_eq(w->wr_id, from);
-		ktap_eq(w->sge[0].addr, ~from);
+		ktap_eq(wqe->wr_id, from);
+		ktap_eq(wqe->sge[0].addr, ~from);
 		from++;
 		rq->dev->index += rq->desc.stride;
 	}

@@ -67,17 +67,17 @@ struct expected {
 	uint32_t units;
 };
 
-static void put(struct expected *e, size_t at, uint64_t value, size_t size)
+static void put(struct expected *expected, size_t at, uint64_t value, size_t size)
 {
-	memcpy(e->bytes + at, &value, size);
+	memcpy(expected->bytes + at, &value, size);
 }
 
-static void put_sge(struct expected *e, const struct ibv_sge *sge)
+static void put_sge(struct expected *expected, const struct ibv_sge *sge)
 {
-	put(e, e->used, sge->addr, 8);
-	put(e, e->used + 8, sge->length, 4);
-	put(e, e->used + 12, sge->lkey, 4);
-	e->used += 16;
+	put(expected, expected->used, sge->addr, 8);
+	put(expected, expected->used + 8, sge->length, 4);
+	put(expected, expected->used + 12, sge->lkey, 4);
+	expected->used += 16;
 }
 
 static uint8_t wire_opcode(enum ibv_wr_opcode opcode)
@@ -97,52 +97,52 @@ static uint8_t wire_opcode(enum ibv_wr_opcode opcode)
 	}
 }
 
-static void expect_target(struct expected *e, const struct ibv_send_wr *wr)
+static void expect_target(struct expected *expected, const struct ibv_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
 		if (qp->qp_type != IBV_QPT_UD)
 			break;
-		put(e, 16, 0xa11, 4);
-		put(e, 20, wr->wr.ud.remote_qpn, 4);
-		put(e, 24, wr->wr.ud.remote_qkey, 4);
+		put(expected, 16, 0xa11, 4);
+		put(expected, 20, wr->wr.ud.remote_qpn, 4);
+		put(expected, 24, wr->wr.ud.remote_qkey, 4);
 		break;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
-		put(e, 16, wr->wr.rdma.remote_addr, 8);
-		put(e, 24, wr->wr.rdma.rkey, 4);
+		put(expected, 16, wr->wr.rdma.remote_addr, 8);
+		put(expected, 24, wr->wr.rdma.rkey, 4);
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		put(e, 16, wr->wr.atomic.remote_addr, 8);
-		put(e, 24, wr->wr.atomic.rkey, 4);
-		put(e, 32, wr->wr.atomic.compare_add, 8);
-		put(e, 40, wr->wr.atomic.swap, 8);
-		e->used = 48;
+		put(expected, 16, wr->wr.atomic.remote_addr, 8);
+		put(expected, 24, wr->wr.atomic.rkey, 4);
+		put(expected, 32, wr->wr.atomic.compare_add, 8);
+		put(expected, 40, wr->wr.atomic.swap, 8);
+		expected->used = 48;
 		break;
 	case IBV_WR_BIND_MW:
 		/* the index is the window's */
-		put(e, 12, (wr->bind_mw.mw->rkey & ~0xffu) |
+		put(expected, 12, (wr->bind_mw.mw->rkey & ~0xffu) |
 			   (wr->bind_mw.rkey & 0xff), 4);
-		put(e, 16, wr->bind_mw.bind_info.addr, 8);
-		put(e, 24, wr->bind_mw.bind_info.mr->lkey, 4);
-		put(e, 32, wr->bind_mw.bind_info.length, 8);
-		put(e, 40, wr->bind_mw.bind_info.mw_access_flags, 4);
-		put(e, 44, 0, 4);
-		e->used = 48;
+		put(expected, 16, wr->bind_mw.bind_info.addr, 8);
+		put(expected, 24, wr->bind_mw.bind_info.mr->lkey, 4);
+		put(expected, 32, wr->bind_mw.bind_info.length, 8);
+		put(expected, 40, wr->bind_mw.bind_info.mw_access_flags, 4);
+		put(expected, 44, 0, 4);
+		expected->used = 48;
 		break;
 	default:
 		if (wr->opcode != CAIRNDV_WR_WRITE_PERSIST)
 			break;
-		put(e, 16, wr->wr.rdma.remote_addr, 8);
-		put(e, 24, wr->wr.rdma.rkey, 4);
+		put(expected, 16, wr->wr.rdma.remote_addr, 8);
+		put(expected, 24, wr->wr.rdma.rkey, 4);
 		break;
 	}
 }
 
-static void expect_data(struct expected *e, const struct ibv_send_wr *wr)
+static void expect_data(struct expected *expected, const struct ibv_send_wr *wr)
 {
 	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_BIND_MW)
 		return;
@@ -150,59 +150,59 @@ static void expect_data(struct expected *e, const struct ibv_send_wr *wr)
 		const struct ibv_sge *sge = &wr->sg_list[i];
 
 		if (!(wr->send_flags & IBV_SEND_INLINE)) {
-			put_sge(e, sge);
+			put_sge(expected, sge);
 		} else if (sge->length) {
-			memcpy(e->bytes + e->used, (void *)(uintptr_t)sge->addr,
+			memcpy(expected->bytes + expected->used, (void *)(uintptr_t)sge->addr,
 			       sge->length);
-			e->used += sge->length;
+			expected->used += sge->length;
 		}
 	}
 	if (wr->send_flags & IBV_SEND_INLINE)
-		put(e, 28, e->used - 32, 4);
+		put(expected, 28, expected->used - 32, 4);
 	else
-		put(e, 10, (uint8_t)wr->num_sge, 1);
+		put(expected, 10, (uint8_t)wr->num_sge, 1);
 }
 
-static void expect(struct expected *e, const struct ibv_send_wr *wr)
+static void expect(struct expected *expected, const struct ibv_send_wr *wr)
 {
 	unsigned int f = wr->send_flags;
 
-	memset(e, 0, sizeof(*e));
-	e->used = 32;
-	put(e, 0, wr->wr_id, 8);
-	put(e, 8, wire_opcode(wr->opcode), 1);
-	put(e, 9, (f & IBV_SEND_SIGNALED ? 1u : 0) |
+	memset(expected, 0, sizeof(*expected));
+	expected->used = 32;
+	put(expected, 0, wr->wr_id, 8);
+	put(expected, 8, wire_opcode(wr->opcode), 1);
+	put(expected, 9, (f & IBV_SEND_SIGNALED ? 1u : 0) |
 		  (f & IBV_SEND_SOLICITED ? 2u : 0) |
 		  (f & IBV_SEND_FENCE ? 4u : 0) |
 		  (f & IBV_SEND_INLINE ? 8u : 0) |
 		  (f & CAIRNDV_SEND_EARLY ? 16u : 0), 1);
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		put(e, 12, (uint32_t)wr->imm_data, 4);
+		put(expected, 12, (uint32_t)wr->imm_data, 4);
 	if (wr->opcode == IBV_WR_SEND_WITH_INV ||
 	    wr->opcode == IBV_WR_LOCAL_INV)
-		put(e, 12, wr->invalidate_rkey, 4);
-	expect_target(e, wr);
-	expect_data(e, wr);
-	e->units = (uint32_t)((e->used + 63) / 64);
-	put(e, 11, e->units, 1);
+		put(expected, 12, wr->invalidate_rkey, 4);
+	expect_target(expected, wr);
+	expect_data(expected, wr);
+	expected->units = (uint32_t)((expected->used + 63) / 64);
+	put(expected, 11, expected->units, 1);
 }
 
 /* Compares the WQE at index; returns the index after it. */
 static uint32_t check_wqe(uint32_t index, const struct ibv_send_wr *wr)
 {
 	uint8_t got[CAIRN_MAX_WQE_UNITS * 64];
-	struct expected e;
+	struct expected expected;
 
-	expect(&e, wr);
-	for (uint32_t u = 0; u < e.units; u++)
+	expect(&expected, wr);
+	for (uint32_t u = 0; u < expected.units; u++)
 		memcpy(got + u * 64, fake_unit(sq, index + u), 64);
-	for (size_t i = 0; i < e.used; i++)
-		if (!ktap_eq(got[i], e.bytes[i])) {
+	for (size_t i = 0; i < expected.used; i++)
+		if (!ktap_eq(got[i], expected.bytes[i])) {
 			printf("# opcode %d, byte %zu\n", wr->opcode, i);
 			break;
 		}
-	return index + e.units;
+	return index + expected.units;
 }
 
 static struct ibv_send_wr any_wr(enum ibv_wr_opcode opcode, struct ibv_sge *sge,
@@ -847,7 +847,7 @@ static void random_run(enum ibv_qp_type type, uint32_t depth, uint32_t start)
 		struct ibv_send_wr *wr = &wrs[posted % FLIGHT];
 		struct ibv_sge *sge = sges[posted % FLIGHT];
 		uint32_t before = sq->host->index;
-		struct expected e;
+		struct expected expected;
 		int err;
 
 		do {
@@ -857,16 +857,16 @@ static void random_run(enum ibv_qp_type type, uint32_t depth, uint32_t start)
 		wr->send_flags = ktap_below(8);
 		if (wr->opcode < IBV_WR_RDMA_READ && wr->num_sge < 9)
 			wr->send_flags |= ktap_below(2) * IBV_SEND_INLINE;
-		expect(&e, wr);
+		expect(&expected, wr);
 		err = posted - taken == FLIGHT ? ENOMEM : post(wr);
 		if (!err) {
 			posted++;
-			ktap_eq(sq->host->index, before + e.units);
+			ktap_eq(sq->host->index, before + expected.units);
 		} else {
 			ktap_eq(err, ENOMEM);
 			ktap_eq(sq->host->index, before);
 			if (posted - taken < FLIGHT)
-				ktap_ok(before + e.units - read > depth);
+				ktap_ok(before + expected.units - read > depth);
 		}
 		while (taken != posted && (err || ktap_below(3) == 0)) {
 			read = check_wqe(read, &wrs[taken++ % FLIGHT]);
