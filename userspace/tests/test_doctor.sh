@@ -1,0 +1,283 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# cairn_doctor on made-up machines: a healthy one, and for each diagnosis one on which that
+# thing is broken.
+#
+#   test_doctor.sh HELPER-DIR
+#
+# The commands that break a thing are evaluated later.
+# shellcheck disable=SC2016,SC2317
+set -u
+
+source=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d "$1/doctor.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+failed=0
+export LC_ALL=C root=$work/root CAIRN_DOCTOR_ROOT=$work/root PATH=$work/bin:$PATH
+unset IBV_DRIVERS RDMAV_DRIVERS
+kernel=6.8.0-49-generic
+
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/out"
+		failed=1
+	fi
+}
+
+# program NAME: a program that prints its standard input
+program() {
+	{
+		printf '#!/bin/sh\ncat <<"END"\n'
+		cat
+		echo END
+	} >"$work/bin/$1"
+	chmod +x "$work/bin/$1"
+}
+
+# fails NAME: it prints nothing and fails
+fails() {
+	printf '#!/bin/sh\nexit 1\n' >"$work/bin/$1"
+	chmod +x "$work/bin/$1"
+}
+
+file() {
+	mkdir -p "$root/$(dirname "$1")"
+	printf '%s\n' "${@:2}" >"$root/$1"
+}
+
+# a machine on which nothing is wrong
+healthy() {
+	local port=sys/class/infiniband/cairn0/ports/1 lib=usr/lib/x86_64-linux-gnu module
+
+	rm -rf "${root:?}" "${work:?}/bin"
+	mkdir -p "$root" "$work/bin"
+	for module in ib_core ib_uverbs rdma_ucm cairn; do
+		mkdir -p "$root/sys/module/$module"
+	done
+	file "lib/modules/$kernel/modules.dep" \
+		'kernel/drivers/infiniband/core/ib_core.ko.zst:' \
+		'kernel/drivers/infiniband/core/ib_uverbs.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst' \
+		'kernel/drivers/infiniband/core/rdma_ucm.ko.zst: kernel/drivers/infiniband/core/ib_uverbs.ko.zst' \
+		'updates/dkms/cairn.ko.zst: kernel/drivers/infiniband/core/ib_uverbs.ko.zst'
+	mkdir -p "$root/lib/modules/$kernel/build"
+	file etc/os-release 'ID=ubuntu' 'ID_LIKE=debian'
+	file etc/libibverbs.d/cairn.driver 'driver cairn'
+	file "$lib/libibverbs.so.1.14.50.0" 'the name is -rdmav34.so'
+	ln -s libibverbs.so.1.14.50.0 "$root/$lib/libibverbs.so.1"
+	file "$lib/libibverbs/libcairn-rdmav34.so"
+	file sys/class/infiniband_verbs/uverbs0/ibdev cairn0
+	file dev/infiniband/uverbs0
+	file dev/infiniband/rdma_cm
+	file "$port/state" '4: ACTIVE'
+	file "$port/hw_counters/rx_malformed" 0
+	file "$port/gids/0" fe80:0000:0000:0000:0001:0002:0003:0004
+	file "$port/gids/1" 0000:0000:0000:0000:0000:ffff:0a4d:0001
+	file sys/class/infiniband/cairn0/parent eth0
+	file sys/class/net/eth0/mtu 1500
+	file sys/class/net/eth0/carrier 1
+	file proc/self/status 'CapEff:	0000000000004000'
+	file proc/self/cgroup 0::/a/b
+	file sys/fs/cgroup/a/b/rdma.max
+	program uname <<<$kernel
+	program rdma <<<'netns shared copy-on-fork on'
+	program ibv_devices <<<''
+	program nft <<<''
+	program iptables <<<'-P INPUT ACCEPT'
+	program ip6tables <<<'-P INPUT ACCEPT'
+	program dmesg <<<''
+	program dkms <<<''
+	program rping <<<''
+	program ping <<<''
+	cat >"$work/bin/ip" <<-'END'
+	#!/bin/sh
+	case $* in
+	*'route show default') echo 'default via 10.77.0.254 dev eth0 proto dhcp' ;;
+	*'route get '*) cat "$root/route" ;;
+	neigh*) cat "$root/neighbour" ;;
+	esac
+	END
+	chmod +x "$work/bin/ip"
+	file route '10.77.0.2 dev eth0 src 10.77.0.1 uid 0'
+	file neighbour '10.77.0.2 lladdr 02:00:00:00:00:02 REACHABLE'
+}
+
+doctor() {
+	"$source/tools/cairn_doctor" "$@" >"$work/out" 2>&1
+}
+
+# finds LEVEL ID MEND [PEER]: one finding of that level, this one, with this command
+finds() {
+	local rc=0 level=$1 id=$2 mend=$3
+
+	shift 3
+	doctor "$@" || rc=$?
+	[ $rc = "$([ "$level" = fail ] && echo 1 || echo 0)" ] &&
+		[ "$(grep -cE '^(fail|warn)  ' "$work/out")" = 1 ] &&
+		grep -qE "^$level +$id: " "$work/out" &&
+		grep -A1 -E "^$level +$id: " "$work/out" | grep -qF -e "$mend"
+}
+
+# broken NAME LEVEL ID MEND COMMAND [ARG...]: after the command, which breaks it
+broken() {
+	local name=$1 level=$2 id=$3 mend=$4
+
+	healthy
+	eval "$5"
+	shift 5
+	finds "$level" "$id" "$mend" "$@"
+	result $? "$name"
+}
+
+unload() {
+	rmdir "$root/sys/module/$1"
+}
+
+forget() {
+	sed -i "/\/$1\.ko[^:]*:/d" "$root/lib/modules/$kernel/modules.dep"
+}
+
+# shellcheck disable=SC2034	# evaluated, too
+dev=sys/class/infiniband/cairn0
+lib=usr/lib/x86_64-linux-gnu
+echo "KTAP version 1"
+healthy
+doctor && grep -qx 'nothing is in the way of RDMA here' "$work/out" && ! grep -qE '^(fail|warn)' "$work/out"
+result $? healthy
+doctor 10.77.0.2 && grep -q 'ok    peer-rping' "$work/out"
+result $? healthy_with_peer
+
+broken not_loaded fail module-cairn 'sudo modprobe cairn' 'unload cairn'
+broken modules_extra fail module-ib_uverbs "sudo apt install linux-modules-extra-$kernel" \
+	'unload ib_uverbs; forget ib_uverbs'
+broken modules_extra_ucm fail module-rdma_ucm "sudo apt install linux-modules-extra-$kernel" \
+	'unload rdma_ucm; forget rdma_ucm'
+broken modules_extra_fedora fail module-ib_uverbs "sudo dnf install kernel-modules-$kernel" \
+	'unload ib_uverbs; forget ib_uverbs; file etc/os-release ID=fedora'
+broken no_rdma_kernel fail module-ib_core 'CONFIG_INFINIBAND' \
+	'unload ib_core; forget ib_core; file etc/os-release ID=other'
+broken no_package fail module-cairn 'sudo apt install cairn-dkms' 'unload cairn; forget cairn'
+broken no_headers fail module-cairn "linux-headers-$kernel" \
+	'unload cairn; forget cairn; rmdir "$root/lib/modules/$kernel/build"'
+broken dkms_failed fail module-cairn 'make.log' 'unload cairn; forget cairn; program dkms <<<"cairn/1.0: added"'
+broken container_without_module fail module-cairn 'on the host: sudo modprobe cairn' \
+	'unload cairn; file run/.containerenv'
+broken ib_core_of_doca fail ib-core-owner mlnx-ofed-kernel-dkms \
+	'forget ib_core; echo "updates/dkms/ib_core.ko:" >>"$root/lib/modules/$kernel/modules.dep"'
+secure_boot='sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c'
+healthy
+file $secure_boot
+printf '\6\0\0\0\1' >"$root/$secure_boot"
+unload cairn
+doctor || grep -A1 '^fail  secure-boot: ' "$work/out" | grep -q 'mokutil --import'
+result $? secure_boot
+broken no_libibverbs fail library 'sudo apt install libibverbs1' 'rm -r "$root/$lib"'
+broken no_provider fail provider 'sudo apt install libcairn1' 'rm "$root/$lib/libibverbs/libcairn-rdmav34.so"'
+broken another_interface fail provider-interface '"make providers"' \
+	'mv "$root/$lib/libibverbs/libcairn-rdmav"{34,59}.so'
+broken unlisted fail provider-unlisted 'sudo tee /etc/libibverbs.d/cairn.driver' \
+	'rm "$root/etc/libibverbs.d/cairn.driver"'
+broken unnamed fail provider-unnamed 'export IBV_DRIVERS=/opt/cairn/lib/libcairn' \
+	'rm "$root/$lib/libibverbs/libcairn-rdmav34.so"; file opt/cairn/lib/libcairn-rdmav34.so'
+IBV_DRIVERS=/opt/cairn/lib/libcairn doctor && grep -q 'ok    provider: .*/opt/cairn' "$work/out"
+result $? named
+broken refused fail provider-refused 'libcairn1 of this release' \
+	'printf "#!/bin/sh\necho libcairn: x is of rdma-core 62 >&2\n" >"$work/bin/ibv_devices"'
+broken no_nodes fail nodes '--device /dev/infiniband' 'rm -r "$root/dev/infiniband"'
+broken no_rdma_cm warn node-rdma-cm 'sudo modprobe rdma_ucm' 'rm "$root/dev/infiniband/rdma_cm"'
+broken node_refused fail node-refused '--device /dev/infiniband' \
+	'rm "$root/dev/infiniband/uverbs0"; mkdir "$root/dev/infiniband/uverbs0"'
+if [ "$(id -u)" = 0 ]; then
+	# root may open anything
+	healthy
+	chmod 711 "$1" "$work" 2>/dev/null
+	chmod 600 "$root/dev/infiniband/uverbs0"
+	chmod 666 "$root/dev/infiniband/rdma_cm"
+	setpriv --reuid=65534 --clear-groups sh -c "exec '$source/tools/cairn_doctor'" >"$work/out" 2>&1
+	grep -A1 '^fail  node-permission: ' "$work/out" | grep -q 'sudo chmod 666 /dev/infiniband/uverbs0'
+	result $? node_permission
+else
+	broken node_permission fail node-permission 'sudo chmod 666 /dev/infiniband/uverbs0' \
+		'chmod 000 "$root/dev/infiniband/uverbs0"'
+fi
+broken no_device fail device 'sudo rdma link add cairn0 type cairn netdev eth0' 'rm -r "$root/$dev"'
+broken another_device fail device 'sudo rdma link add cairn7' : -d cairn7
+broken other_namespace fail netdev 'ip netns exec' 'rm -r "$root/sys/class/net/eth0"'
+broken port_down fail port 'sudo ip link set eth0 up' 'file $dev/ports/1/state "1: DOWN"'
+broken no_carrier fail port 'connect the cable' \
+	'file $dev/ports/1/state "1: DOWN"; file sys/class/net/eth0/carrier 0'
+broken no_gid fail gids 'sudo ip address add ADDRESS/PREFIX dev eth0' 'rm "$root/$dev/ports/1/gids/"*'
+broken link_local warn gids 'sudo ip address add ADDRESS/PREFIX dev eth0' 'rm "$root/$dev/ports/1/gids/1"'
+broken mtu_too_small fail mtu 'sudo ip link set eth0 mtu 1500' 'file sys/class/net/eth0/mtu 300'
+broken mtu_small warn mtu 'sudo ip link set eth0 mtu 1500' 'file sys/class/net/eth0/mtu 700'
+healthy
+file proc/self/status 'CapEff:	0000000000000000'
+(ulimit -l 64; "$source/tools/cairn_doctor") >"$work/out" 2>&1
+grep -A1 '^warn  memlock: only 64 KiB' "$work/out" | grep -q 'ulimit -l unlimited'
+result $? memlock
+file proc/self/status 'CapEff:	0000000000004000'
+(ulimit -l 64; "$source/tools/cairn_doctor") >"$work/out" 2>&1 && ! grep -q warn "$work/out"
+result $? memlock_with_capability
+broken cgroup fail cgroup 'echo cairn0 hca_object=max | sudo tee /sys/fs/cgroup/a/b/rdma.max' \
+	'file sys/fs/cgroup/a/b/rdma.max "cairn0 hca_handle=2 hca_object=5";
+	 file sys/fs/cgroup/a/b/rdma.current "cairn0 hca_handle=1 hca_object=5"'
+broken cgroup_above fail cgroup '/sys/fs/cgroup/a/rdma.max' \
+	'file sys/fs/cgroup/a/rdma.max "cairn0 hca_handle=0 hca_object=max"'
+policy='table inet filter {
+	chain input {
+		type filter hook input priority filter; policy drop;
+		tcp dport 22 accept
+	}
+}'
+broken nft_policy fail firewall 'sudo nft insert rule inet filter input udp dport 4791 accept' \
+	'program nft <<<"$policy"'
+broken nft_rule fail firewall 'sudo nft insert rule inet filter input udp dport 4791 accept' \
+	'program nft <<<"$(sed "s/policy drop/policy accept/; s/tcp.*/udp dport 4791 drop/" <<<"$policy")"'
+healthy
+program nft <<<"${policy/tcp dport 22/udp dport 4791}"
+doctor && grep -q '^ok    firewall' "$work/out"
+result $? nft_accepts
+broken iptables_policy fail firewall 'sudo iptables -I INPUT -p udp --dport 4791 -j ACCEPT' \
+	'fails nft; program iptables <<<"-P INPUT DROP"'
+broken iptables_rule fail firewall 'sudo ip6tables -I INPUT' \
+	'program ip6tables <<<"-A INPUT -p udp -m udp --dport 4791 -j REJECT"'
+broken firewall_unknown warn firewall 'sudo cairn_doctor' 'fails nft; fails iptables; fails ip6tables'
+broken selinux fail denied audit2allow \
+	'program dmesg <<<"audit: avc:  denied  { read } for path=/dev/infiniband/uverbs0"'
+broken apparmor fail denied 'sudo aa-complain snap.x' \
+	"program dmesg <<<'apparmor=\"DENIED\" profile=\"snap.x\" name=\"/dev/infiniband/uverbs0\"'"
+healthy
+program rdma <<<'netns exclusive copy-on-fork on'
+doctor && grep -q 'ok    netns-mode: .*exclusive' "$work/out"
+result $? netns_exclusive
+
+broken peer_route fail peer-route 'sudo ip route add 10.77.0.2' \
+	'file route "RTNETLINK answers: Network is unreachable"' 10.77.0.2
+broken peer_elsewhere fail peer-route 'sudo rdma link add cairn1 type cairn netdev eth9' \
+	'file route "10.77.0.2 dev eth9 src 10.9.0.1"' 10.77.0.2
+broken peer_neighbour fail peer-neighbour 'ip neigh show dev eth0' \
+	'file neighbour "10.77.0.2 FAILED"' 10.77.0.2
+broken peer_mtu fail peer-mtu 'sudo ip link set eth0 mtu 608' \
+	'printf "#!/bin/sh\ncase \$* in *1092*) exit 1;; esac\n" >"$work/bin/ping"' 10.77.0.2
+broken peer_silent warn peer-ping 'allow ICMP' 'fails ping' 10.77.0.2
+broken peer_rping fail peer-rping 'on the peer: rping -s' 'fails rping' 10.77.0.2
+
+healthy
+unload cairn
+doctor -j
+python3 - "$work/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+bad = [f for f in d['findings'] if f['level'] == 'fail']
+assert d['failed'] and [f['id'] for f in bad] == ['module-cairn'], d
+assert bad[0]['mend'] == 'sudo modprobe cairn'
+END
+result $? json
+! doctor -x && [ "$(wc -l <"$work/out")" = 1 ]; result $? usage
+echo "1..$n"
+exit $failed
