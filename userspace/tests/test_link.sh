@@ -180,6 +180,18 @@ failure_stops_no_other() {
 		said 'bad: no link on broken0: error: No such device' && said 'refuses: not all settings hold'
 }
 
+# as on Ubuntu without linux-modules-extra
+names_missing_module() {
+	machine broken0 <<<'cairn0 broken0'
+	mkdir -p "$CAIRN_LINK_ROOT/sys/module/ib_core"
+	run 1 up && said "ib_uverbs is not installed: on Ubuntu it is in linux-modules-extra-$(uname -r)" || return
+	mkdir -p "$CAIRN_LINK_ROOT/sys/module/"{ib_uverbs,rdma_ucm} "$CAIRN_LINK_ROOT/lib/modules/$(uname -r)"
+	run 1 up && said 'there is no module for the kernel' || return
+	echo 'updates/dkms/cairn.ko.xz: kernel/drivers/infiniband/core/ib_uverbs.ko.xz' \
+		>"$CAIRN_LINK_ROOT/lib/modules/$(uname -r)/modules.dep"
+	run 1 up && ! said 'module for the kernel'
+}
+
 other_netdev() {
 	machine eth0 eth1 <<<'cairn0 eth0'
 	echo eth1 >"$ib/cairn0"
@@ -221,7 +233,7 @@ wrong_commands() {
 
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev bad_lines \
-	checks_only no_words_become_commands failure_stops_no_other other_netdev \
+	checks_only no_words_become_commands failure_stops_no_other names_missing_module other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
