@@ -192,6 +192,20 @@ names_missing_module() {
 	run 1 up && ! said 'module for the kernel'
 }
 
+# what DKMS says when it has built the module
+dkms_names_missing_modules() {
+	local modules=$CAIRN_LINK_ROOT/lib/modules/6.8.0-49-generic
+
+	machine <<<''
+	mkdir -p "$modules"
+	echo 'kernel/drivers/infiniband/core/ib_uverbs.ko.zst:' >"$modules/modules.dep"
+	"$source/../debian/needs" 6.8.0-49-generic >"$work/out"
+	said 'without rdma_ucm; on Ubuntu: sudo apt install linux-modules-extra-6.8.0-49-generic' || return
+	echo 'kernel/drivers/infiniband/core/rdma_ucm.ko' >"$modules/modules.builtin"
+	"$source/../debian/needs" 6.8.0-49-generic >"$work/out"
+	silent
+}
+
 other_netdev() {
 	machine eth0 eth1 <<<'cairn0 eth0'
 	echo eth1 >"$ib/cairn0"
@@ -233,7 +247,7 @@ wrong_commands() {
 
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev bad_lines \
-	checks_only no_words_become_commands failure_stops_no_other names_missing_module other_netdev \
+	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
