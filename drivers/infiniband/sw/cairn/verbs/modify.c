@@ -161,9 +161,10 @@ static int modify_prepare_rd(struct modify_change *change)
  * A flow label, from which the UDP source port is made. Connections between two
  * addresses share a few ports, so that their packets can leave in one train. There is
  * one port for each lane, as more would not spread the work of this host any further.
- * Connections that share a port in one direction share one in the other, so the answers
- * to a train can be a train, too. The port depends on a secret: an attacker that does
- * not see the packets has to guess it (Documentation/security.rst).
+ * Both ends hash the same two QP numbers. So connections that share a port in one
+ * direction mostly share one in the other, and the answers to a train are a train, too.
+ * The port depends on a secret: an attacker that does not see the packets has to guess
+ * it (Documentation/security.rst).
  */
 static u32 modify_flow(const struct cairn_qp *qp,
 		       const struct modify_change *change)
