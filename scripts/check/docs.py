@@ -19,8 +19,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 MODULE = 'drivers/infiniband/sw/cairn'
 # where a name without a leading directory may lie
 ROOTS = ('', MODULE, f'{MODULE}/engine', 'include', 'include/uapi/rdma', 'userspace',
-         'userspace/providers', 'userspace/providers/cairn', 'scripts/wireshark', 'Documentation', 'tests/vm',
-         f'{MODULE}/tests', f'{MODULE}/tests/mutants')
+         'userspace/providers', 'userspace/providers/cairn', 'scripts/wireshark', 'Documentation',
+         'tests/vm', 'tests/vm/src', 'userspace/tests', f'{MODULE}/tests', f'{MODULE}/tests/mutants')
 NAMED = re.compile(r'`([\w./*-]+(?:\.(?:c|h|rst|sh|py|lua|json|map|mutants)|/))`')
 # installed, made by the build, or a pattern for the reader
 ELSEWHERE = re.compile(r'^(?:/|\.\./|build/|infiniband/|rdma/cairn-abi\.h$)|NAME|NOUN|\bhello|_hello_|^X\.')
