@@ -38,21 +38,6 @@ static struct cairn_dev *env_dev(struct cairn_qp *qp)
 	return to_cairn_dev(qp->ibqp.device);
 }
 
-/* The lock protects the AH's route cache, which all QPs that use the AH share. */
-static int env_emit_ud(struct cairn_qp *qp, const struct cairn_train *train,
-		       const struct bio_vec *bv)
-{
-	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
-	int err;
-
-	if (!ah)
-		return -EINVAL;
-	spin_lock(&ah->lock);
-	err = cairn_net_xmit(qp->exec.nic, &ah->path, train, bv);
-	spin_unlock(&ah->lock);
-	return err;
-}
-
 #ifdef CONFIG_LOCKDEP
 void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
@@ -78,11 +63,35 @@ static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 	return n < 0 && n != -EAGAIN ? -EFAULT : n;
 }
 
+/* The lock protects the AH's route cache, which all QPs that use the AH share. */
+static int env_xmit_ud(struct cairn_qp *qp, const struct cairn_packets *packets)
+{
+	struct cairn_ah *ah = cairn_ah_find(qp, packets->train->ah);
+	u32 n;
+
+	if (!ah)
+		return -EINVAL;
+	spin_lock(&ah->lock);
+	n = cairn_net_xmit(qp->exec.nic, &ah->path, packets);
+	spin_unlock(&ah->lock);
+	return n;
+}
+
+/* Return: as cairn_net_xmit(), or -EINVAL without the address handle of a datagram. */
+static int env_xmit(struct cairn_qp *qp, enum cairn_side_id side,
+		    const struct cairn_packets *packets)
+{
+	if (qp->qpc.transport == CAIRN_TRANSPORT_UD)
+		return env_xmit_ud(qp, packets);
+	return cairn_net_xmit(qp->exec.nic, &qp->path[side], packets);
+}
+
 int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		   const struct cairn_train *train)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct cairn_packets packets = { .train = train, .bv = bv };
 	int n = 0;
 
 	if (train->length && !train->inline_data)
@@ -91,27 +100,28 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		return n;
 	/* Trace first, as a loopback train is received within the call. */
 	trace_cairn_send(&qp->exec, side, train);
-	if (qpc->transport == CAIRN_TRANSPORT_UD)
-		return env_emit_ud(qp, train, bv);
-	return cairn_net_xmit(qp->exec.nic, &qp->path[side], train, bv);
+	n = env_xmit(qp, side, &packets);
+	if (n < 0)
+		return n;
+	return n == train->count ? 0 : -EFAULT;
 }
 
 /* State of env_next_message() for one train of messages. */
-struct port_messages {
-	struct cairn_qpc *q;
-	const struct cairn_train *t;
+struct env_messages {
+	struct cairn_qpc *qpc;
+	const struct cairn_train *train;
 	cairn_part_fn part;
 	struct cairn_train one;
 	struct bio_vec bv[PORT_MAX_FRAGMENTS];
 };
 
-static int env_next_message(void *arg, u32 k, struct cairn_net_part *out)
+static int env_next_message(void *arg, u32 k, struct cairn_message_out *out)
 {
-	struct port_messages *messages = arg;
-	struct cairn_qp *qp = qpc_to_cairn_qp(messages->q);
+	struct env_messages *messages = arg;
+	struct cairn_qp *qp = qpc_to_cairn_qp(messages->qpc);
 	struct cairn_train *one = &messages->one;
 
-	if (messages->part(messages->q, messages->t, k, one))
+	if (messages->part(messages->qpc, messages->train, k, one))
 		return -EINVAL;
 	if (one->length && !one->inline_data &&
 	    cairn_access_map(qp, &one->span, one->length, messages->bv,
@@ -123,37 +133,23 @@ static int env_next_message(void *arg, u32 k, struct cairn_net_part *out)
 	return 0;
 }
 
-static u32 env_emit_datagrams(struct cairn_qp *qp,
-			      const struct cairn_train *train,
-			      struct port_messages *messages)
-{
-	struct cairn_ah *ah = cairn_ah_find(qp, train->ah);
-	u32 n;
-
-	if (!ah)
-		return 0;
-	spin_lock(&ah->lock);
-	n = cairn_net_xmit_messages(qp->exec.nic, &ah->path, train,
-				    env_next_message, messages);
-	spin_unlock(&ah->lock);
-	return n;
-}
-
 u32 cairn_env_emit_messages(struct cairn_qpc *qpc,
 			    const struct cairn_train *train,
 			    cairn_part_fn part)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct port_messages messages __uninitialized;
+	struct env_messages messages __uninitialized;
+	struct cairn_packets packets = {
+		.train = train,
+		.next = env_next_message,
+		.arg = &messages,
+	};
 
 	trace_cairn_send(&qp->exec, CAIRN_REQ, train);
-	messages.q = qpc;
-	messages.t = train;
+	messages.qpc = qpc;
+	messages.train = train;
 	messages.part = part;
-	if (qpc->transport == CAIRN_TRANSPORT_UD)
-		return env_emit_datagrams(qp, train, &messages);
-	return cairn_net_xmit_messages(qp->exec.nic, &qp->path[CAIRN_REQ],
-				       train, env_next_message, &messages);
+	return max(env_xmit(qp, CAIRN_REQ, &packets), 0);
 }
 
 int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,

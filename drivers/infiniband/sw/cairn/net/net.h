@@ -88,54 +88,50 @@ int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr);
  */
 void cairn_net_leave(struct cairn_nic *nic, const struct in6_addr *addr);
 
-/**
- * cairn_net_xmit() - send a train
- * @nic: for its netdev's namespace and its counters
- * @path: to the peer; the caller holds its lock
- * @train: headers and sizes
- * @bv: the payload, train->length bytes in all (unused when train->inline_data
- *	is set)
- *
- * Computes length, id and ICRC of each packet and gives the packets to the IP
- * stack in the netdev's namespace. A packet that the stack refuses is counted
- * as loss. It is not an error.
- *
- * Context: below cairn_cpu_lock(), RCU read section.
- * Return: 0, or -EFAULT: the payload's memory has an error (counted), and
- * nothing was sent.
- */
-int cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
-		   const struct cairn_train *train, const struct bio_vec *bv);
-
-/* A packet of cairn_net_xmit_messages(). */
-struct cairn_net_part {
+/* One of several single-packet messages that form a train. */
+struct cairn_message_out {
 	const struct cairn_pkt *pkt;	/* opcode and size: the train's */
 	const u8 *bytes;		/* the payload, or NULL: it is in bv */
 	const struct bio_vec *bv;
 };
 
-/* Describe packet @k in @part. The memory that @part points to must stay valid
+/* Describe packet @k in @out. The memory that @out points to must stay valid
  * until the next call. Return: 0, or negative to stop.
  */
-typedef int (*cairn_net_part_fn)(void *arg, u32 k, struct cairn_net_part *part);
+typedef int (*cairn_message_fn)(void *arg, u32 k,
+				struct cairn_message_out *out);
+
+/* The packets of a train, one by one. */
+struct cairn_packets {
+	const struct cairn_train *train;	/* count, sizes, opcodes */
+	/* The payload, train->length bytes in all; unused for messages and when
+	 * train->inline_data is set.
+	 */
+	const struct bio_vec *bv;
+	/* A train of messages: called for each of them, in order. NULL: the
+	 * train describes all packets.
+	 */
+	cairn_message_fn next;
+	void *arg;				/* for next */
+};
 
 /**
- * cairn_net_xmit_messages() - send single-packet messages as one train
- * @nic: as for cairn_net_xmit()
- * @path: as for cairn_net_xmit()
- * @train: opcode and size of each message, and their number
- * @part: called for each message, in order
- * @arg: for @part
+ * cairn_net_xmit() - send a train
+ * @nic: for its netdev's namespace and its counters
+ * @path: to the peer; the caller holds its lock
+ * @packets: the train
  *
- * If @part stops or the memory of a message has an error, nothing is sent.
+ * Computes length, id and ICRC of each packet and gives the packets to the IP
+ * stack in the netdev's namespace. A packet that the stack refuses is counted
+ * as loss. It is not an error. If a message fails, or the payload's memory has
+ * an error (counted), nothing is sent.
  *
  * Context: below cairn_cpu_lock(), RCU read section.
- * Return: the number of messages before the first that failed; train->count
- * when none did.
+ * Return: train->count if all was well. Else for messages the number of those
+ * before the first that failed, 0 for other trains.
  */
-u32 cairn_net_xmit_messages(struct cairn_nic *nic, struct cairn_path *path,
-			    const struct cairn_train *train,
-			    cairn_net_part_fn part, void *arg);
+u32 cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
+		   const struct cairn_packets *packets);
 
 /* Each CPU has one, and uses it below cairn_cpu_lock(). */
 struct cairn_plug_state {

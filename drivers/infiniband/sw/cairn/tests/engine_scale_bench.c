@@ -177,7 +177,7 @@ static void forget_lines(void)
  * engine/env.h
  */
 
-/* As net/tx.c: headers, payload, ICRC. */
+/* As net/frame.c: headers, payload, ICRC. */
 static const u8 ip[20] = { 0x45, [8] = 64, [9] = 17 };
 static const u8 udp[8] = { 0xc0, 0, 0x12, 0xb7 };
 
