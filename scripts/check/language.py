@@ -44,6 +44,7 @@ CLEAN = [
     f'{MODULE}/checksum.c',
     f'{MODULE}/checksum.h',
     f'{MODULE}/compat',
+    f'{MODULE}/device',
     f'{MODULE}/engine',
     f'{MODULE}/env.c',
     f'{MODULE}/lane',

@@ -59,7 +59,7 @@ static void epoch_report(struct cairn_epoch *epoch, u32 number)
 
 		if (READ_ONCE(counts->in[i]) != READ_ONCE(counts->out[i]))
 			netdev_warn(ndev, "cairn: a run of QP %u holds it\n",
-				    READ_ONCE(counts->who));
+				    READ_ONCE(counts->qpn));
 	}
 }
 

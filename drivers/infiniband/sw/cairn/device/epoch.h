@@ -74,19 +74,19 @@ void cairn_epoch_exit(struct cairn_epoch *epoch);
 /**
  * cairn_epoch_enter() - begin a run of the engine
  * @epoch: of the device
- * @who: number of the QP, for reports
+ * @qpn: number of the QP, for reports
  *
  * Costs a few nanoseconds: one counter of this CPU and a barrier. Runs may nest.
  *
  * Context: below cairn_cpu_lock(), until cairn_epoch_leave().
  * Return: the tag for cairn_epoch_leave().
  */
-static inline u32 cairn_epoch_enter(struct cairn_epoch *epoch, u32 who)
+static inline u32 cairn_epoch_enter(struct cairn_epoch *epoch, u32 qpn)
 {
 	struct cairn_epoch_cpu *counts = this_cpu_ptr(epoch->pcpu);
 
 	cairn_cpu_assert_locked();
-	WRITE_ONCE(counts->who, who);
+	WRITE_ONCE(counts->qpn, qpn);
 	return cairn_epoch_begin(&epoch->advances, counts);
 }
 

@@ -259,9 +259,9 @@ TRACE_EVENT(cairn_counted,
  * @waited: when the wait was due to end, ns; 0: there was none. @now: when it ended, ns.
  */
 TRACE_EVENT(cairn_rate_turn,
-	    TP_PROTO(const struct cairn_exec *x, enum cairn_side_id side,
+	    TP_PROTO(const struct cairn_exec *exec, enum cairn_side_id side,
 		     u64 waited, u64 now, u32 packets),
-	    TP_ARGS(x, side, waited, now, packets),
+	    TP_ARGS(exec, side, waited, now, packets),
 	    TP_STRUCT__entry(CAIRN_TRACE_QP
 			     __field(bool, responder)
 			     __field(u32, kbps)
@@ -270,14 +270,14 @@ TRACE_EVENT(cairn_rate_turn,
 			     __field(u64, late) /* ns, delay of the end of the wait */
 			     __field(u64, wait) /* ns until the next run */
 			     ),
-	    TP_fast_assign(CAIRN_TRACE_QP_SET(x);
+	    TP_fast_assign(CAIRN_TRACE_QP_SET(exec);
 			   __entry->responder = side == CAIRN_RESP;
-			   __entry->kbps = cairn_pace_rate_of(x->qpc, side)->kbps;
+			   __entry->kbps = cairn_pace_rate_of(exec->qpc, side)->kbps;
 			   __entry->packets = packets;
 			   __entry->count = side == CAIRN_REQ ?
-					    x->qpc->req.pkt : 0;
+					    exec->qpc->req.pkt : 0;
 			   __entry->late = waited ? max(now, waited) - waited : 0;
-			   __entry->wait = max(cairn_paced_until(x->qpc, side),
+			   __entry->wait = max(cairn_paced_until(exec->qpc, side),
 					       now) - now;
 			   ),
 	    TP_printk(CAIRN_TRACE_QP_FMT

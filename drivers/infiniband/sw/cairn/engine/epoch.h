@@ -55,7 +55,7 @@
 struct cairn_epoch_cpu {
 	unsigned long in[2];
 	unsigned long out[2];
-	u32 who;		/* for reports: the QP that runs, 0: none */
+	u32 qpn;		/* of the QP that runs, for reports; 0: none */
 };
 
 /**
