@@ -281,6 +281,7 @@ static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 	bool more = false, tell = false;
 	u32 rounds = 0, tag;
 
+	lockdep_assert_held(&state->lock);
 	tag = cairn_epoch_enter(epoch, exec->qpc->qpn);
 	do {
 		if (!cairn_drain_elsewhere(state)) {

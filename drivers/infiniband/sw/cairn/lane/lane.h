@@ -14,6 +14,7 @@
 #define CAIRN_LANE_LANE_H
 
 #include <linux/hrtimer.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
@@ -70,12 +71,12 @@ unsigned int cairn_lane_pick(void);
 
 struct cairn_lane *cairn_lane(unsigned int number);
 
-/* The QP of a slot, or NULL. lane->lock held. */
-static inline struct cairn_exec *cairn_lane_qp(const struct cairn_lane *lane,
-					       u32 slot)
+/* The QP of a slot, or NULL. */
+static inline struct cairn_exec *cairn_lane_qp(struct cairn_lane *lane, u32 slot)
 {
 	const struct cairn_lane_word *word = lane->words[slot / 64];
 
+	lockdep_assert_held(&lane->lock);
 	return word ? word->x[slot % 64] : NULL;
 }
 

@@ -580,7 +580,9 @@ static void kernel_queues(void)
 		ktap_eq(cairn_watch_join_kernel(&some[i].exec), 0);
 		ktap_eq(some[i].exec.id, i);
 		ktap_ok(!some[i].exec.ready);
+		spin_lock(&test_lane.lock);
 		ktap_ok(cairn_lane_qp(&test_lane, some[i].exec.slot) == &some[i].exec);
+		spin_unlock(&test_lane.lock);
 	}
 	lane_go(true);
 	for (i = 0; i < 70; i++)
