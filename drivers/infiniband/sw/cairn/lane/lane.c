@@ -437,7 +437,7 @@ void cairn_lane_leave(struct cairn_exec *exec)
 	spin_lock_irq(&lane->lock);
 	exec->stopped = true;
 	word = lane->words[exec->slot / 64];
-	word->x[exec->slot % 64] = NULL;
+	word->exec[exec->slot % 64] = NULL;
 	word->used &= ~BIT_ULL(exec->slot % 64);
 	word->posted &= ~BIT_ULL(exec->slot % 64);
 	cairn_fifo_purge(&lane->fifo, exec->slot);

@@ -26,9 +26,9 @@
 
 /* 64 slots of the scheduler: of one watch, or shared by several. Under lane->lock. */
 struct cairn_lane_word {
-	u64 used;			/* a bit for each x that is not NULL */
+	u64 used;			/* a bit for each exec that is not NULL */
 	u64 posted;			/* ready bits taken; the turn has not begun */
-	struct cairn_exec *x[64];
+	struct cairn_exec *exec[64];
 };
 
 struct cairn_lane {
@@ -77,7 +77,7 @@ static inline struct cairn_exec *cairn_lane_qp(struct cairn_lane *lane, u32 slot
 	const struct cairn_lane_word *word = lane->words[slot / 64];
 
 	lockdep_assert_held(&lane->lock);
-	return word ? word->x[slot % 64] : NULL;
+	return word ? word->exec[slot % 64] : NULL;
 }
 
 /* Wake the thread if it sleeps. The caller has executed a full barrier after the store

@@ -258,7 +258,7 @@ static void watch_enter(struct cairn_watch *watch, struct watch_page *page,
 		watch->slot[exec->id] = exec->slot;
 	page->used |= BIT_ULL(i);
 	word = lane->words[exec->slot / 64];
-	word->x[exec->slot % 64] = exec;
+	word->exec[exec->slot % 64] = exec;
 	word->used |= BIT_ULL(exec->slot % 64);
 	spin_unlock_irq(&lane->lock);
 }

@@ -129,8 +129,8 @@ static void lane_leave(struct queue *queue)
 
 	spin_lock(&test_lane.lock);
 	word = test_lane.words[queue->exec.slot / 64];
-	ktap_ok(word->x[queue->exec.slot % 64] == &queue->exec);
-	word->x[queue->exec.slot % 64] = NULL;
+	ktap_ok(word->exec[queue->exec.slot % 64] == &queue->exec);
+	word->exec[queue->exec.slot % 64] = NULL;
 	word->used &= ~bit;
 	word->posted &= ~bit;
 	spin_unlock(&test_lane.lock);
