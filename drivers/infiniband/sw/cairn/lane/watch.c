@@ -61,7 +61,7 @@ struct cairn_watch {
 static unsigned int idle_us = 50;
 module_param(idle_us, uint, 0644);
 MODULE_PARM_DESC(idle_us,
-		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings; for devices without a time of their own (default 50)");
+		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings the doorbell; for devices without a setting of their own (default 50)");
 
 u32 cairn_watch_idle_us(const struct cairn_nic *nic)
 {

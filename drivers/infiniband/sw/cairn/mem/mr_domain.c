@@ -28,7 +28,7 @@ int cairn_mr_domain_check(struct ib_device *ibdev, u32 flags)
 int cairn_mr_domain_check_flush(struct ib_device *ibdev, u32 flags)
 {
 	if (flags & CAIRN_MR_PERSIST_HOST) {
-		ibdev_dbg(ibdev, "reg_mr: FLUSH is not for host flush\n");
+		ibdev_dbg(ibdev, "reg_mr: a region with host flush cannot allow FLUSH\n");
 		return -EINVAL;
 	}
 	if (!cairn_domain_can_writeback()) {
