@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# scripts/ci/setup-cairn on a made-up machine: a /sys of its own in a mount namespace, and
+# programs that only do as if.
+#
+#   test_setup.sh HELPER-DIR
+set -u
+
+[ -n "${CAIRN_UNSHARED:-}" ] || {
+	export CAIRN_UNSHARED=1
+	[ "$(id -u)" = 0 ] || exec unshare -rm "$0" "$@"
+	exec unshare -m "$0" "$@"
+}
+script=$(cd "$(dirname "$0")/../.." && pwd)/scripts/ci/setup-cairn
+work=$(mktemp -d "$1/setup.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C WORK=$work GITHUB_OUTPUT=$work/github PATH=$work/bin:$PATH
+n=0
+failed=0
+mkdir "$work/bin" "$work/debs"
+touch "$work/debs/cairn.deb"
+mount -t tmpfs tmpfs /sys || exit 1
+
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/out" "$work/calls"
+		failed=1
+	fi
+}
+
+# program NAME: its text comes from standard input
+program() {
+	{
+		echo '#!/bin/bash'
+		# shellcheck disable=SC2016
+		echo 'echo "${0##*/} $*" >>"$WORK/calls"'
+		cat
+	} >"$work/bin/$1"
+	chmod +x "$work/bin/$1"
+}
+
+program ip <<'END'
+case "$*" in
+*'route show default') cat "$WORK/route" ;;
+'link add '*) mkdir -p "/sys/class/net/$3" ;;
+'-o -4 address show dev eth0 '*) echo '2: eth0    inet 10.1.0.4/16 brd 10.1.255.255 scope global eth0' ;;
+'-o -4 address show dev cairn-dummy '*) echo '5: cairn-dummy    inet 10.231.0.1/24 scope global cairn-dummy' ;;
+esac
+END
+# index 1 is of RoCE v1
+program rdma <<'END'
+[ "$1 $2" = 'link add' ] || exit 0
+[ ! -e "$WORK/broken" ] || exit 1
+dev=/sys/class/infiniband/$3/ports/1
+case $7 in
+eth0) gid=0a01:0004 ;;
+*) gid=0ae7:0001 ;;
+esac
+mkdir -p "$dev/gids" "$dev/gid_attrs/types"
+echo "$7" >"/sys/class/infiniband/$3/parent"
+echo fe80:0000:0000:0000:0000:0000:0000:0001 >"$dev/gids/0"
+echo "0000:0000:0000:0000:0000:ffff:$gid" | tee "$dev/gids/1" >"$dev/gids/2"
+echo 'IB/RoCE v1' >"$dev/gid_attrs/types/1"
+echo 'RoCE v2' | tee "$dev/gid_attrs/types/0" >"$dev/gid_attrs/types/2"
+END
+program uname <<<'echo 6.8.0-49-generic'
+program modinfo <<<'exit 1'
+program modprobe <<<''
+program apt-get <<<''
+# shellcheck disable=SC2016
+program apt-cache <<<'echo "  Candidate: 6.8"'
+program cairn_doctor <<<'echo "fail  firewall: made up"'
+
+# a machine with one netdev, which has the default route
+machine() {
+	rm -rf /sys/class "$work/github" "$work/broken"
+	mkdir -p /sys/class/net/eth0 /sys/class/infiniband
+	echo 'default via 10.1.0.1 dev eth0 proto dhcp' >"$work/route"
+}
+
+# run STATUS ARGUMENT...
+run() {
+	local want=$1 status=0
+
+	shift
+	: >"$work/calls"
+	"$script" "$@" >"$work/out" 2>&1 || status=$?
+	[ $status = "$want" ]
+}
+
+# says DEVICE INDEX ADDRESS NETDEV: in both ways
+says() {
+	local want
+
+	want=$(printf 'device=%s\ngid-index=%s\naddress=%s\nnetdev=%s' "$@")
+	[ "$(cat "$work/github")" = "$want" ] && grep -qxF -e "address=$3" "$work/out"
+}
+
+default_route() {
+	machine
+	run 0 --no-install && says cairn0 2 10.1.0.4 eth0 && ! grep -q ^apt "$work/calls"
+}
+
+again() {
+	rm "$work/github"
+	run 0 --no-install && says cairn0 2 10.1.0.4 eth0 && ! grep -q 'link add' "$work/calls"
+}
+
+no_default_route() {
+	machine
+	: >"$work/route"
+	run 0 --no-install --name ci && says ci 2 10.231.0.1 cairn-dummy
+}
+
+dummy() {
+	machine
+	run 0 --no-install --netdev dummy && says cairn0 2 10.231.0.1 cairn-dummy
+}
+
+other_netdev() {
+	machine
+	run 0 --no-install && run 1 --no-install --netdev dummy &&
+		grep -q 'there is a device cairn0 already' "$work/out"
+}
+
+no_netdev() {
+	machine
+	run 1 --no-install --netdev eth9 && grep -q 'there is no netdev eth9' "$work/out"
+}
+
+failure_is_explained() {
+	machine
+	touch "$work/broken"
+	run 1 --no-install && grep -q 'no link on eth0' "$work/out" && grep -q 'firewall: made up' "$work/out"
+}
+
+# the package with ib_uverbs, too
+installs() {
+	machine
+	run 0 --debs "$work/debs" && says cairn0 2 10.1.0.4 eth0 && grep '^apt-get .* install' "$work/calls" |
+		grep 'linux-headers-6.8.0-49-generic linux-modules-extra-6.8.0-49-generic' | grep -q "$work/debs/cairn.deb"
+}
+
+usage() {
+	run 2 --nothing && run 2 --name && grep -q 'setup-cairn \[--netdev' "$work/out"
+}
+
+echo "KTAP version 1"
+for t in default_route again no_default_route dummy other_netdev no_netdev failure_is_explained \
+	installs usage; do
+	$t
+	result $? $t
+done
+echo "1..$n"
+exit $failed
