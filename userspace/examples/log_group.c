@@ -37,6 +37,7 @@ int log_group_post(struct log_group *group, uint64_t offset, const void *bytes,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.quorum = group->quorum,
+		.durability = group->durability,
 		.dest = dest,
 	};
 	int err;

@@ -25,6 +25,7 @@ struct log_group {
 	struct log_path paths[LOG_MAX_TARGETS];
 	int num;
 	uint32_t quorum;
+	uint32_t durability;	/* the weakest kind that counts; 0: any */
 	uint64_t posted;
 };
 

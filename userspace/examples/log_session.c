@@ -857,6 +857,8 @@ static int log_session_join(struct log_session *session)
 
 	group->num = 0;
 	group->quorum = session->config.quorum;
+	/* whatever a target has said about itself, its completions tell */
+	group->durability = session->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
 	for (int i = 0; i < session->num_peers; i++) {
 		peer = &session->peers[i];
 		if (peer->state < LOG_PEER_MARKED ||

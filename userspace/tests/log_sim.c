@@ -738,6 +738,10 @@ static bool sim_link_complete(struct sim_link *link, struct ibv_wc *wc)
 	if (!link->broken && conn && conn->told < conn->flushed) {
 		if (!sim->quiet && sim_below(2))
 			return false;
+		/* read by the call of the provider in log_sim_group.c */
+		wc->vendor_err = link->target->lies ?
+				 CAIRNDV_DURABILITY_EMULATED :
+				 CAIRNDV_DURABILITY_ADR;
 		return sim_link_tell(link, conn);
 	}
 	if (!sim_link_ends(link, conn))

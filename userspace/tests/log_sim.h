@@ -45,7 +45,8 @@ struct sim_target {
 	enum sim_mode mode;
 	bool up;
 	bool hung;		/* alive, but does nothing */
-	bool emulated;
+	bool emulated;		/* and says so ... */
+	bool lies;		/* ... or only its completions do */
 	int lock;		/* of the process that is up: a file, or -1 */
 	int file;		/* stands for the medium */
 	bool valid;		/* must have all acknowledged records */

@@ -10,7 +10,7 @@ int cairndv_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc,
 
 	for (int i = 0; i < n; i++)
 		info[i] = (struct cairndv_persist_info){
-			.durability = CAIRNDV_DURABILITY_ADR,
+			.durability = wc[i].vendor_err,
 		};
 	return n;
 }

@@ -1207,6 +1207,19 @@ static void emulated_refused(void)
 	ktap_eq(desk_append(&a, 2), 0);
 }
 
+/* The kind of durability in the completions counts, not what a target says. */
+static void emulated_unsaid(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+
+	setup(2, SIM_PMEM);
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	quiet.targets[1].lies = true;
+	ktap_eq(desk_append(&a, 1), EIO);
+	ktap_eq(a.session.durable, 2);
+}
+
 /* A text of any length is recognised; a wrong byte is noticed. */
 static void text_of_any_length(void)
 {
@@ -1267,6 +1280,7 @@ static const struct ktap_test tests[] = {
 	KTAP(lost_records),
 	KTAP(blocks),
 	KTAP(emulated_refused),
+	KTAP(emulated_unsaid),
 	KTAP(text_of_any_length),
 };
 
