@@ -21,9 +21,6 @@ run_ok "... path MTU 4096" persist_traffic -w -T 3 -m 4096 -s 100000 -d 8 &&
 expect_that "NIC flush happened" "$(counter "$DEV_B" persist_fences) > $fences"
 expect_that "host flush happened" "$(counter "$DEV_B" persist_host_flushes) > $flushes"
 
-# longer than rxe's timeout and all its retries
-points persist plain_slow
-
 # FLUSH and ATOMIC WRITE, which rxe has since 6.2
 case $(uname -r) in
 6.1.*) skip "FLUSH and ATOMIC WRITE" "rdma_rxe of this kernel has none" ;;
