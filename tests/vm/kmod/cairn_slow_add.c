@@ -8,6 +8,7 @@
  * 2: the netdev is not known yet;
  * 3: the device moves to another network namespace, and no program can use it;
  * 4: ib_core has read the addresses of the netdev, and does not see its events yet.
+ *    Kernels without ib_device_enable_gid_updates() are so by themselves.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -81,6 +82,16 @@ static int slow_rename(struct device *device, const char *name)
 	return err;
 }
 
+/* ib_device_enable_gid_updates(), and the device that waits for the call. */
+static void (*slow_enable)(struct ib_device *device);
+static struct ib_device *slow_disabled;
+static bool slow_enable_missing;
+
+static void slow_enable_later(struct ib_device *device)
+{
+	slow_disabled = device;
+}
+
 static int slow_device(struct device *device)
 {
 	bool ours = !strncmp(dev_name(device), "cairn_", 6);
@@ -89,8 +100,12 @@ static int slow_device(struct device *device)
 	if (ours)
 		slow_begin(SLOW_DEVICE);
 	err = device_add(device);
-	if (ours)
+	if (ours) {
+		if (slow_disabled)
+			slow_enable(slow_disabled);
+		slow_disabled = NULL;
 		atomic_dec(&waiting);
+	}
 	return err;
 }
 
@@ -107,10 +122,13 @@ static void slow_divert(unsigned long ip, unsigned long parent_ip,
 	struct slow_call *call = container_of(ops, struct slow_call, ops);
 
 	/* Our own call is not redirected. */
-	if (READ_ONCE(hold) == call->point &&
-	    !within_module(parent_ip, THIS_MODULE))
-		instruction_pointer_set(ftrace_get_regs(regs),
-					(unsigned long)call->instead);
+	if (READ_ONCE(hold) != call->point ||
+	    within_module(parent_ip, THIS_MODULE))
+		return;
+	if (call->instead == slow_enable_later)
+		slow_enable = (void *)ip;
+	instruction_pointer_set(ftrace_get_regs(regs),
+				(unsigned long)call->instead);
 }
 
 #define SLOW_OPS							\
@@ -122,6 +140,8 @@ static struct slow_call slow_calls[] = {
 	{ "ib_device_set_netdev", slow_set_netdev, SLOW_NETDEV, SLOW_OPS },
 	{ "device_rename", slow_rename, SLOW_MOVE, SLOW_OPS },
 	{ "device_add", slow_device, SLOW_DEVICE, SLOW_OPS },
+	/* The last one: not all kernels have it. */
+	{ "ib_device_enable_gid_updates", slow_enable_later, SLOW_DEVICE, SLOW_OPS },
 };
 
 static int slow_start(struct slow_call *call)
@@ -145,7 +165,9 @@ static int __init cairn_slow_add_init(void)
 
 	for (i = 0; i < ARRAY_SIZE(slow_calls); i++) {
 		err = slow_start(&slow_calls[i]);
-		if (err)
+		if (err && slow_calls[i].instead == slow_enable_later)
+			slow_enable_missing = true;
+		else if (err)
 			goto err_stop;
 	}
 	return 0;
@@ -161,7 +183,7 @@ static void __exit cairn_slow_add_exit(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(slow_calls); i++)
+	for (i = 0; i < ARRAY_SIZE(slow_calls) - slow_enable_missing; i++)
 		slow_stop(&slow_calls[i]);
 }
 

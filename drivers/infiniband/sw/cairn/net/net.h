@@ -64,9 +64,10 @@ void cairn_net_detach(struct cairn_nic *nic);
  * @nic: attached, and registered with ib_core
  *
  * ib_core reads all addresses while a device is registered, and follows events
- * afterwards. It misses events that come in between: a GID stays whose address has
- * gone. At a change of the MAC address it forgets all GIDs of a netdev and reads
- * them anew. So that event is repeated, for the netdev and those above it.
+ * afterwards. Without ib_device_enable_gid_updates(), which 6.1.192 and 6.12.117 have,
+ * it misses events in between: the GID of an address that was removed stays. At a
+ * change of the MAC address ib_core removes all GIDs of a netdev and reads its
+ * addresses again. So that event is repeated, for the netdev and those above it.
  *
  * Context: process, RTNL held.
  */
