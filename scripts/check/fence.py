@@ -37,6 +37,8 @@ LINE = re.compile(r'^ +([0-9a-f]+):\s+(\S.*?)\s*$')
 RELOC = re.compile(r'^\s+[0-9a-f]+: R_X86_64_(?:PLT32|PC32)\s+([^-+\s]+)([-+]0x[0-9a-f]+)?$')
 TARGET = re.compile(r'^(?:bnd |notrack )?(j\w+|call)q?\s+(?:([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>|(\*.*))$')
 RETURN = '__x86_return_thunk'
+# calls that do not return: what lies behind them belongs to another path
+NO_RETURN = {'__stack_chk_fail'}
 # sends a packet that acknowledges nothing
 NO_ANSWER = {'cairn_congestion_answer'}
 
@@ -68,7 +70,7 @@ class Insn:
         elif inner:
             symbol = None
         if kind == 'call':
-            return True, [], symbol or '*', False
+            return symbol not in NO_RETURN, [], symbol or '*', False
         falls = kind != 'jmp'
         if symbol is None:
             return falls, [where if isinstance(where, tuple) else (self.key[0], where)], None, False
@@ -325,9 +327,14 @@ noinline void cairn_req_run(struct qp *q) { cairn_env_emit(q); }
 noinline int cairn_resp_run(struct qp *q)
 {
 	if (!q->idle) {
+		/* a check of the stack, whose failure does not return */
+		asm volatile("test %0,%0; jne 1f; call __stack_chk_fail; jmp .Lanswer; 1:"
+			     : : "r"(q->idle));
 		cairn_persist_fence(q);
-		if (q->ack)
+		if (q->ack) {
+			asm volatile(".Lanswer:");
 			cairn_env_emit(q);
+		}
 	}
 	return q->idle;
 }
@@ -371,12 +378,10 @@ WRONG = [
      '\tcairn_env_count(q);'),
     ('a second condition', 'if (!q->due)', 'if (!q->due || !q->ack)'),
     ('the answer first', '''		cairn_persist_fence(q);
-		if (q->ack)
-			cairn_env_emit(q);
-''', '''		if (q->ack)
+		if (q->ack) {''', '''		if (q->ack)
 			cairn_env_emit(q);
 		cairn_persist_fence(q);
-'''),
+		if (q->ack) {'''),
     ('no fence before the answer', '''		cairn_persist_fence(q);
 		if (q->ack)''', '		if (q->ack)'),
     ('a fence for an answer now and then', '''		cairn_persist_fence(q);

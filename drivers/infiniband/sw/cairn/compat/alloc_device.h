@@ -14,7 +14,7 @@
 #ifndef CAIRN_HAS_ALLOC_DEVICE_WITH_NET
 #define ib_alloc_device_with_net(drv_struct, member, net)		\
 ({									\
-	struct drv_struct *alloc_dev = ib_alloc_device(drv_struct, member); \
+	__auto_type alloc_dev = ib_alloc_device(drv_struct, member);	\
 									\
 	if (alloc_dev)							\
 		write_pnet(&alloc_dev->member.coredev.rdma_net, net);	\

@@ -14,6 +14,8 @@
 #define UVERBS_MODULE_NAME cairn_host_flush
 #include <rdma/uverbs_named_ioctl.h>
 
+#define HOST_FLUSH_DONE_SIZE	sizeof(struct cairn_persist_done)
+
 static u32 host_flush_qpn(const struct cairn_persist_done *done)
 {
 	return done->token >> 8 & CAIRN_24BIT_MASK;
@@ -170,7 +172,7 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_FLUSH_LIMIT,
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_PERSIST_DONE,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_PERSIST_DONE,
-					       UVERBS_ATTR_MIN_SIZE(sizeof(struct cairn_persist_done)),
+					       UVERBS_ATTR_MIN_SIZE(HOST_FLUSH_DONE_SIZE),
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(CAIRN_ATTR_PERSIST_DONE_REFUSED,
 						UVERBS_ATTR_TYPE(u64),
