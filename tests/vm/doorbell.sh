@@ -114,5 +114,10 @@ points idle
 echo 1000000 >$idle
 limits=$(counter "$DEV_A" lane_poll_limits)
 run_ok "one of 300 contexts that are polled posts on" nsenter --net=/run/netns/a longest contexts
+# a lane polls only while no other task wants its CPU, which a busy host may prevent once
+for _ in {1..4}; do
+	[ "$(counter "$DEV_A" lane_poll_limits)" = "$limits" ] || break
+	nsenter --net=/run/netns/a longest contexts >"$lib_tmp/out" 2>&1 || lib_show "$lib_tmp/out"
+done
 awake "... and a lane yields among them" "$(counter "$DEV_A" lane_poll_limits) > limits"
 echo "$before" >$idle
