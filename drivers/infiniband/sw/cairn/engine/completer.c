@@ -601,8 +601,6 @@ void cairn_comp_wait_for_receive(struct cairn_qpc *qpc,
 	}
 	cairn_gap_forget(req);
 	cairn_req_rewind(qpc, req->una);
-	/* The peer lives. */
-	req->retries = qpc->attrs.retry_cnt;
 	req->ack_deadline = 0;
 	req->rnr_until = now + cairn_aeth_rnr_ns(pkt->syndrome);
 }
@@ -611,8 +609,11 @@ static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			    u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_RECEIVED, 1);
-	if (cairn_comp_ack_before(qpc, pkt->psn, now))
-		cairn_comp_wait_for_receive(qpc, pkt, now);
+	if (!cairn_comp_ack_before(qpc, pkt->psn, now))
+		return;
+	/* The peer lives. A NAK from an unknown port would not prove that. */
+	qpc->req.retries = qpc->attrs.retry_cnt;
+	cairn_comp_wait_for_receive(qpc, pkt, now);
 }
 
 static void comp_rx_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
