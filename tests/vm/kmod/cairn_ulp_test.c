@@ -1074,6 +1074,31 @@ static void send_queue_full(void)
 	CHECK(!op->count);
 }
 
+/* Sends that have completed on the old ring, and then more than the new one has room for. */
+static void send_queue_resized(void)
+{
+	static const u32 depths[] = { 2 * DEPTH, DEPTH / 2 };
+	struct ib_qp_attr attr = {};
+	struct ib_qp_init_attr init;
+	u32 i, n;
+
+	if (!set_up(&plain))
+		return;
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
+		for (n = 0; n < 4; n++) {
+			CHECK(!post_recv(op_recv(&eb, 0, PAGE_SIZE)));
+			DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+		}
+		CHECK(!ib_query_qp(ea.qp, &attr, IB_QP_CAP, &init));
+		attr.cap.max_send_wr = depths[i];
+		CHECK(!ib_modify_qp(ea.qp, &attr, IB_QP_CAP));
+		for (n = 0; n < depths[i] + 1; n++) {
+			CHECK(!post_recv(op_recv(&eb, 0, PAGE_SIZE)));
+			DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
+		}
+	}
+}
+
 static void posting_by_state(void)
 {
 	const struct ib_send_wr *bad;
@@ -1889,7 +1914,7 @@ static const struct {
 } tests[] = {
 #define T(fn) { "kernel ULP: " #fn, fn }
 	T(bad_send_wr_on_success), T(bad_send_wr_on_failure),
-	T(send_queue_full), T(posting_by_state), T(bad_recv_wr),
+	T(send_queue_full), T(send_queue_resized), T(posting_by_state), T(bad_recv_wr),
 	T(bad_srq_recv_wr), T(signaling), T(signal_all), T(inline_data),
 	T(immediate_and_entries), T(atomics),
 	T(cq_direct), T(cq_softirq), T(cq_workqueue), T(cq_unbound_workqueue),

@@ -30,6 +30,7 @@
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
+#include "verbs/post.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
 #include "verbs/udata.h"
@@ -338,6 +339,9 @@ static int modify_switch_rings(struct cairn_qp *qp,
 	if (change->rq && !err)
 		err = cairn_rq_resize(&qp->rq, change->rq);
 	if (change->sq && !err) {
+		/* The new ring has the units of outstanding WQEs only. */
+		if (!qp->is_user)
+			cairn_post_count_done(qp);
 		cairn_next_ring_swap(&qp->sq, change->sq);
 		cairn_sq_resize(&qp->qpc, change->sq->depth, &change->sq->swr,
 				change->sq->max_wr - 1);

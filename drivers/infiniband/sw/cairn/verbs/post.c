@@ -12,6 +12,7 @@
 #include "device/trace.h"
 #include "queue/queue.h"
 #include "verbs/ops.h"
+#include "verbs/post.h"
 #include "verbs/verbs.h"
 
 #define RC	BIT(CAIRN_TRANSPORT_RC)
@@ -233,8 +234,7 @@ static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	return wqe->units;
 }
 
-/* Count the WQEs that have completed since the last call. */
-static void post_count_done(struct cairn_qp *qp)
+void cairn_post_count_done(struct cairn_qp *qp)
 {
 	struct cairn_qp_cold *cold = qp->cold;
 	/* Pairs with cairn_queue_publish(): the device has copied the units. */
@@ -266,7 +266,7 @@ static bool post_has_room(struct cairn_qp *qp, u32 idx, u32 units)
 {
 	if (post_fits(qp, idx, units))
 		return true;
-	post_count_done(qp);
+	cairn_post_count_done(qp);
 	return post_fits(qp, idx, units);
 }
 
