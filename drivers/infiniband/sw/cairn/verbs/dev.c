@@ -346,7 +346,7 @@ static int dev_check_netdev(struct net_device *ndev)
 /* Without a MAC address of its own the device has a random number. */
 static void dev_set_guid(struct ib_device *ibdev, const struct net_device *ndev)
 {
-	u8 addr[ETH_ALEN];
+	u8 addr[ETH_ALEN] __aligned(2);
 
 	if (ndev->addr_len == ETH_ALEN && !is_zero_ether_addr(ndev->dev_addr))
 		ether_addr_copy(addr, ndev->dev_addr);
@@ -443,8 +443,13 @@ static int dev_register(struct cairn_dev *dev, const char *name)
  */
 static void dev_catch_up(struct cairn_dev *dev)
 {
-	/* Adds GIDs of new addresses. */
-	rdma_roce_rescan_device(&dev->ibdev);
+	/* Adds GIDs of new addresses, unless the device is being unregistered: ib_core
+	 * would not delete them any more.
+	 */
+	if (ib_device_try_get(&dev->ibdev)) {
+		rdma_roce_rescan_device(&dev->ibdev);
+		ib_device_put(&dev->ibdev);
+	}
 	rtnl_lock();
 	if (dev->nic.removed) {
 		cairn_verbs_remove(&dev->nic);

@@ -27,7 +27,7 @@ void cairn_verbs_exit(void);
  * @ndev: its netdev
  *
  * Context: process, not under RTNL.
- * Return: 0, -EINVAL (not an Ethernet netdev, or a VLAN), -EEXIST (the netdev
+ * Return: 0, -EINVAL (a netdev that carries no IP, or a VLAN), -EEXIST (the netdev
  * has a device already), or what ib_core returns.
  */
 int cairn_verbs_add(const char *name, struct net_device *ndev);
