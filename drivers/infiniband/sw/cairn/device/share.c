@@ -80,7 +80,8 @@ void cairn_share_user_put(struct cairn_shares *shares,
 
 int cairn_share_check(u32 has, u32 left)
 {
-	return has <= left || capable(CAP_SYS_RESOURCE) ? 0 : -EDQUOT;
+	return has <= left || ns_capable_noaudit(&init_user_ns,
+						  CAP_SYS_RESOURCE) ? 0 : -EDQUOT;
 }
 
 int cairn_share_take(struct cairn_nic *nic, enum cairn_share_kind kind,
