@@ -327,15 +327,22 @@ u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 	return min(swr->npkts - pkt, chunk - pkt % chunk);
 }
 
+/* Are half of the retries used up? */
+static bool req_lacks_answers(const struct cairn_qpc *qpc)
+{
+	u8 left = qpc->req.retries, all = qpc->attrs.retry_cnt;
+
+	return left < all && 2 * left <= all;
+}
+
 /* Limit of packets in flight. One until the first answer shows the peer's UDP port: an
- * off-path attacker then has a single PSN to guess. After a timeout the whole window,
- * since the peer may be waiting for later packets.
+ * off-path attacker then has a single PSN to guess, and a short queue on the way does
+ * not drop the packet whose answer counts, the last one. After some timeouts the whole
+ * window, since the peer may be waiting for later packets.
  */
 static u32 req_most_out(const struct cairn_qpc *qpc)
 {
-	const struct cairn_requester *req = &qpc->req;
-
-	return req->peer_port.changes || req->retries < qpc->attrs.retry_cnt ||
+	return qpc->req.peer_port.changes || req_lacks_answers(qpc) ||
 			       !qpc->attrs.timeout ?
 		       cairn_window(qpc) :
 		       1;

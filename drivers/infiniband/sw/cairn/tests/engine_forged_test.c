@@ -606,6 +606,54 @@ static void port_changes_without_receives(void)
 	sim_rq_free(srq);
 }
 
+struct short_queue {
+	u64 at;			/* when the first packet in it was sent */
+	u32 packets;
+	u32 lost_answers;
+};
+
+/* A queue of four packets on the way to b drops the end of every window. */
+static enum sim_fate short_queue_send(struct sim_qp *qp, enum cairn_side_id side,
+				      const struct cairn_pkt *pkt)
+{
+	struct short_queue *queue = qp->hooks.arg;
+
+	if (qp->s->now >= queue->at + 3 * SIM_MS) {
+		queue->packets = 0;
+		queue->at = qp->s->now;
+	}
+	return ++queue->packets > 4 ? SIM_DROP : SIM_SURE;
+}
+
+/* The first two answers are lost. */
+static enum sim_fate short_queue_answer(struct sim_qp *qp, enum cairn_side_id side,
+					const struct cairn_pkt *pkt)
+{
+	struct short_queue *queue = qp->hooks.arg;
+
+	return queue->lost_answers++ < 2 ? SIM_DROP : SIM_SURE;
+}
+
+static void first_answers_lost_behind_a_short_queue(void)
+{
+	struct rig rig = rig_new(1);
+	struct short_queue queue = {};
+	u64 id;
+
+	rig.a->hooks.emit = short_queue_send;
+	rig.a->hooks.arg = &queue;
+	rig.b->hooks.emit = short_queue_answer;
+	rig.b->hooks.arg = &queue;
+	for (id = 1; id <= 40; id++) {
+		rig_recv(&rig, id, 100);
+		rig_send(&rig, id, CAIRN_WQE_SEND, 8);
+	}
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
+	ktap_ok(queue.lost_answers > 2);
+	sim_end(rig.s);
+}
+
 /* A host takes its time, and no ACK can name what was received last. */
 static void port_changes_behind_a_read(void)
 {
@@ -905,6 +953,7 @@ static const struct ktap_test tests[] = {
 	KTAP(peer_changes_port),
 	KTAP(port_changes_at_a_gap),
 	KTAP(port_changes_without_receives),
+	KTAP(first_answers_lost_behind_a_short_queue),
 	KTAP(port_changes_behind_a_read),
 	KTAP(strangers_wait_for_a_commit),
 	KTAP(port_changes_with_a_loss),
