@@ -608,33 +608,6 @@ static void cqe_of_queue(void)
 	vt_end_destroy(&end_b);
 }
 
-/* Receives that are posted in RESET are there in RTR, and gone after the next RESET. */
-static void receives_in_reset(void)
-{
-	struct vt_opts opts = VT_OPTS;
-	struct vt_end end_a, end_b;
-	struct ibv_wc wc;
-	int i;
-
-	must(!vt_end_create(&end_a, &dev[0], &opts, BUF));
-	must(!vt_end_create(&end_b, &dev[1], &opts, BUF));
-	for (i = 0; i < 2; i++) {
-		ktap_eq(recv_one(&end_b, 1), 0);
-		must(!vt_to_state(end_b.qp, IBV_QPS_RESET));
-		ktap_eq(recv_one(&end_b, 2), 0);
-		must(!vt_connect(&end_a, &end_b));
-		must(!send_one(&end_a, 1, 2, IBV_SEND_SIGNALED));
-		must(!vt_poll(end_a.scq, &wc, 1, LONG));
-		ktap_eq(wc.status, IBV_WC_SUCCESS);
-		must(!vt_poll(end_b.rcq, &wc, 1, LONG));
-		ktap_eq(wc.status, IBV_WC_SUCCESS);
-		must(!vt_to_state(end_a.qp, IBV_QPS_RESET));
-		must(!vt_to_state(end_b.qp, IBV_QPS_RESET));
-	}
-	vt_end_destroy(&end_a);
-	vt_end_destroy(&end_b);
-}
-
 /* READ, WRITE and atomics are no operations of a datagram queue pair: not even posted. */
 static void datagrams_only(void)
 {
@@ -674,7 +647,7 @@ static void datagrams_only(void)
 #define TESTS(X)							\
 	X(limits_of_queues) X(limits_of_connections) X(limits_of_tables)	\
 	X(limits_of_groups) X(caps_of_queue_pairs) X(caps_of_srq)	\
-	X(cqe_of_queue) X(receives_in_reset) X(datagrams_only)
+	X(cqe_of_queue) X(datagrams_only)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)

@@ -869,6 +869,7 @@ static void requests(void)
 
 	pair_create(&pair, IBV_QPT_RC);
 	ktap_eq(post_send(&pair.a), EINVAL);	/* RESET */
+	ktap_eq(post_recv(&pair.a), EINVAL);
 	must(!vt_connect(&pair.a, &pair.b));
 	sges[0] = sge_of(&pair.a);
 	good = (struct ibv_send_wr) {

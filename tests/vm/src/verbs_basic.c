@@ -262,7 +262,7 @@ static void modify_errors(void)
 	ktap_eq(modify_init(end_a.qp, 0, 1, 60000), EINVAL);
 	ktap_eq(modify_rtr(&end_a, &end_b, 0, IBV_MTU_1024, da.gid_index, 1), EINVAL);
 	ktap_eq(send_op(&end_a, &end_b, IBV_WR_SEND, 0, 0, 1, 0), EINVAL);
-	ktap_eq(recv_op(&end_a, 0, 0, 1), 0);
+	ktap_ok(recv_op(&end_a, 0, 0, 1));
 	must(!modify_init(end_a.qp, 0, 1, 0));
 	ktap_eq(send_op(&end_a, &end_b, IBV_WR_SEND, 0, 0, 1, 0), EINVAL);
 	ktap_eq(recv_op(&end_a, 0, 0, 1), 0);

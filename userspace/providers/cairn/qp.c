@@ -303,7 +303,7 @@ int cairn_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	struct cairn_ring *ring = &qp->rq.queue.ring;
 	int err;
 
-	if (!ring->units) {
+	if (!ring->units || ibqp->state == IBV_QPS_RESET) {
 		*bad_wr = wr;
 		return EINVAL;
 	}

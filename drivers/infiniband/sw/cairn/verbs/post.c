@@ -371,11 +371,10 @@ static int post_recvs(struct cairn_rq *rq, const struct ib_recv_wr *wr,
  * @wr: list of work requests
  * @bad: set to the first one that was not posted, on error only
  *
- * In RESET, work requests are accepted for later, as hardware does. In the error state,
- * they are accepted and flushed.
+ * In the error state, work requests are accepted and flushed.
  *
  * Context: any.
- * Return: 0; -EINVAL: SRQ, or too many entries; -ENOMEM: the queue is full.
+ * Return: 0; -EINVAL: state, SRQ, or too many entries; -ENOMEM: the queue is full.
  */
 static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad)
@@ -383,7 +382,7 @@ static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	struct cairn_qp *qp = to_cairn_qp(ibqp);
 	int err;
 
-	if (qp->qpc.has_srq) {
+	if (qp->qpc.has_srq || READ_ONCE(qp->qpc.state) == CAIRN_QP_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}
