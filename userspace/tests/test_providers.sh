@@ -108,7 +108,17 @@ old_enough() {
 	return 1
 }
 
+# a directory of the user's is not replaced
+keeps() {
+	local said
+
+	mkdir -p "$helpers/other/lib"
+	said=$("$top/scripts/providers" "$helpers/other" 2>&1) && return 1
+	[ -d "$helpers/other/lib" ] && [[ $said == *'has other contents (./lib)'* ]]
+}
+
 echo "KTAP version 1"
+keeps; result $? keeps_other_contents
 "$top/scripts/providers" "$dir"; result $? build
 ln -sfn "$dir" "$helpers/elsewhere-lib"
 for v in 39 43 44 45 50 56 57 58 59 61 62 63 64 65; do
