@@ -69,7 +69,8 @@ echo 'IB/RoCE v1' >"$dev/gid_attrs/types/1"
 echo 'RoCE v2' | tee "$dev/gid_attrs/types/0" >"$dev/gid_attrs/types/2"
 END
 program uname <<<'echo 6.8.0-49-generic'
-program modinfo <<<'exit 1'
+# shellcheck disable=SC2016
+program modinfo <<<'[ -e "$WORK/modules" ]'
 program modprobe <<<''
 program apt-get <<<''
 # shellcheck disable=SC2016
@@ -78,7 +79,7 @@ program cairn_doctor <<<'echo "fail  firewall: made up"'
 
 # a machine with one netdev, which has the default route
 machine() {
-	rm -rf /sys/class "$work/github" "$work/broken"
+	rm -rf /sys/class "$work/github" "$work/broken" "$work/modules"
 	mkdir -p /sys/class/net/eth0 /sys/class/infiniband
 	echo 'default via 10.1.0.1 dev eth0 proto dhcp' >"$work/route"
 }
@@ -146,13 +147,26 @@ installs() {
 		grep 'linux-headers-6.8.0-49-generic linux-modules-extra-6.8.0-49-generic' | grep -q "$work/debs/cairn.deb"
 }
 
+# with the modules there, each program counts
+installs_programs() {
+	machine
+	touch "$work/modules"
+	program cairn_set <<<''
+	program rping <<<''
+	run 0 --debs "$work/debs" && ! grep -q '^apt-get .* install' "$work/calls" || return 1
+	rm "$work/bin/cairn_set"
+	run 0 --debs "$work/debs" || return 1
+	# the system may have one
+	command -v cairn_set >/dev/null || grep -q '^apt-get .* install' "$work/calls"
+}
+
 usage() {
 	run 2 --nothing && run 2 --name && grep -q 'setup-cairn \[--netdev' "$work/out"
 }
 
 echo "KTAP version 1"
 for t in default_route again no_default_route dummy other_netdev no_netdev failure_is_explained \
-	installs usage; do
+	installs installs_programs usage; do
 	$t
 	result $? $t
 done
