@@ -89,6 +89,7 @@ static int writer_init(struct writer *w, const char *port)
 	session->depth = LOG_LINK_WINDOW;
 	w->nic.buffers = w->buffers;
 	w->nic.length = size;
+	w->nic.durability = session->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
 	for (int i = 0; i < session->num_peers; i++) {
 		if (!w->links[i].port)
 			w->links[i].port = port;
@@ -307,6 +308,18 @@ static int members(struct writer *w, const char *port)
 
 /* ---- verify, wipe ---- */
 
+static int verify_nothing(const struct log_medium *medium, int err)
+{
+	uint32_t version = log_header_version(medium->log);
+
+	if (err != EINVAL || !version || version == LOG_VERSION)
+		return cairn_log_fail(err == EINVAL ? "there is no log" :
+						      "the log", err);
+	fprintf(stderr, "cairn_log: the log has version %" PRIu32
+		", and this program reads version %d\n", version, LOG_VERSION);
+	return err;
+}
+
 static int verify(const struct log_medium *medium, uint64_t at_least)
 {
 	const struct log_record *record;
@@ -317,8 +330,7 @@ static int verify(const struct log_medium *medium, uint64_t at_least)
 
 	err = log_reader_open(&reader, medium->log, medium->size);
 	if (err)
-		return cairn_log_fail(err == EINVAL ? "there is no log" :
-						      "the log", err);
+		return verify_nothing(medium, err);
 	while ((record = log_reader_next(&reader))) {
 		bad += !log_text_matches(record + 1, record->length,
 					 record->number);

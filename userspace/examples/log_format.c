@@ -79,6 +79,20 @@ uint64_t log_mark_offset(uint64_t generation)
 	return LOG_MARK + generation % 2 * LOG_BLOCK;
 }
 
+uint32_t log_header_version(const void *log)
+{
+	struct log_header header;
+	uint32_t version = 0;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		memcpy(&header, (const uint8_t *)log + log_header_offset(i),
+		       sizeof(header));
+		if (header.magic == LOG_MAGIC && header.version > version)
+			version = header.version;
+	}
+	return version;
+}
+
 static bool log_header_read(const void *log, int slot,
 			    struct log_header *header)
 {

@@ -107,6 +107,11 @@ uint64_t log_seed(const struct log_id *id);
 void log_header_seal(struct log_header *header);
 /* Looks for the header in the first LOG_START bytes of a log. */
 enum log_state log_header_find(const void *log, struct log_header *header);
+/*
+ * The version that a header there names, whole or not: it tells the log of another
+ * version of the program from other contents. 0: there is no header.
+ */
+uint32_t log_header_version(const void *log);
 /* The offset of the header of that generation. */
 uint64_t log_header_offset(uint64_t generation);
 

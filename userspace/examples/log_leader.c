@@ -80,6 +80,7 @@ static uint64_t log_leader_decode(const char *text)
 }
 
 struct log_reply {
+	char reason[128];	/* why it is none */
 	size_t length;
 	char text[ANSWER_BYTES];
 };
@@ -106,9 +107,11 @@ static bool log_leader_post(const char *url, const char *body, long ms,
 	long status = 0;
 	CURLcode code;
 
+	reply->length = 0;
+	reply->text[0] = '\0';
+	strcpy(reply->reason, "no memory");
 	if (!curl)
 		return false;
-	reply->length = 0;
 	headers = curl_slist_append(headers, "Content-Type: application/json");
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
@@ -120,9 +123,29 @@ static bool log_leader_post(const char *url, const char *body, long ms,
 	code = curl_easy_perform(curl);
 	if (code == CURLE_OK)
 		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status)
+		snprintf(reply->reason, sizeof(reply->reason),
+			 "HTTP status %ld", status);
+	else
+		snprintf(reply->reason, sizeof(reply->reason), "%s",
+			 curl_easy_strerror(code));
 	curl_easy_cleanup(curl);
 	curl_slist_free_all(headers);
 	return status == 200;
+}
+
+/* Silence is reported once. That a lease has ended is an answer, too. */
+static void log_leader_notice(struct log_leader *leader, const char *url,
+			      const struct log_reply *reply, bool answers)
+{
+	bool silent = !answers && !strstr(reply->text, "lease not found");
+
+	if (silent &&
+	    !__atomic_exchange_n(&leader->silent, true, __ATOMIC_RELAXED))
+		fprintf(stderr, "cairn_log: etcd does not answer at %s: %s\n",
+			url, reply->reason);
+	if (!silent)
+		__atomic_store_n(&leader->silent, false, __ATOMIC_RELAXED);
 }
 
 /* The @nth of the URLs, modulo their number, and @path behind it. */
@@ -137,6 +160,8 @@ static void log_leader_url(const struct log_leader *leader, unsigned int nth,
 	for (nth %= count; nth; nth--)
 		url = strchr(url, ',') + 1;
 	end = strchrnul(url, ',');
+	while (end > url && end[-1] == '/')
+		end--;
 	snprintf(out, size, "%.*s%s", (int)(end - url), url, path);
 }
 
@@ -147,7 +172,7 @@ static struct json_object *log_leader_call(struct log_leader *leader,
 	struct log_reply *reply = malloc(sizeof(*reply));
 	struct json_object *answer = NULL;
 	unsigned int first, i;
-	char url[512];
+	char url[512] = "";
 
 	first = __atomic_load_n(&leader->url, __ATOMIC_RELAXED);
 	for (i = 0; reply && i < 3 && !answer; i++) {
@@ -159,6 +184,8 @@ static struct json_object *log_leader_call(struct log_leader *leader,
 			__atomic_store_n(&leader->url, first + i,
 					 __ATOMIC_RELAXED);
 	}
+	if (reply)
+		log_leader_notice(leader, url, reply, answer);
 	free(reply);
 	return answer;
 }
@@ -276,16 +303,21 @@ static void log_leader_read_key(const struct log_leader *leader,
 {
 	char name[2 * KEY_BYTES];
 	struct json_object *key, *value;
+	const char *found;
 
 	if (!json_object_object_get_ex(entry, "key", &key) ||
 	    !json_object_object_get_ex(entry, "value", &value))
 		return;
+	found = json_object_get_string(key);
 	log_leader_key(leader, "epoch", name);
-	if (!strcmp(json_object_get_string(key), name)) {
+	if (!strcmp(found, name)) {
 		election->epoch =
 			log_leader_decode(json_object_get_string(value));
 		election->revision = log_leader_number(entry, "mod_revision");
-	} else {
+	}
+	/* a log with a longer name may have its keys between these two */
+	log_leader_key(leader, "leader", name);
+	if (!strcmp(found, name)) {
 		election->taken = true;
 		election->ours = log_leader_number(entry, "lease") ==
 				 leader->lease;

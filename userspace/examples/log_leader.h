@@ -25,6 +25,7 @@ struct log_leader {
 	int64_t lease;
 	uint64_t valid_until;	/* ms of our own clock, counted from the question */
 	unsigned int url;	/* the one that has answered last */
+	bool silent;		/* none answers, and that was said */
 	bool keeping;
 	pthread_t keeper;
 };

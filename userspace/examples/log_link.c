@@ -289,13 +289,29 @@ static struct log_link *log_nic_link(const struct log_nic *nic, uint32_t qpn)
 	return link;
 }
 
+/* A write counts as a record does, whatever the target has said about itself. */
+static void log_link_written(struct log_link *link, uint32_t durability)
+{
+	uint32_t weakest = link->nic->durability;
+
+	if (!weakest || (durability && durability <= weakest)) {
+		link->completed++;
+		return;
+	}
+	if (!link->broken)
+		fprintf(stderr, "cairn_log: %s,%s: keeps nothing, as its answers say\n",
+			link->address, link->port);
+	link->broken = true;
+}
+
 static int log_nic_poll(struct log_nic *nic)
 {
+	struct cairndv_persist_info info;
 	struct log_link *link;
 	struct ibv_wc wc;
 	int n;
 
-	while ((n = ibv_poll_cq(nic->cq, 1, &wc)) > 0) {
+	while ((n = cairndv_poll_cq(nic->cq, 1, &wc, &info)) > 0) {
 		link = log_nic_link(nic, wc.qp_num);
 		if (!link)
 			continue;
@@ -306,7 +322,7 @@ static int log_nic_poll(struct log_nic *nic)
 		else if (wc.opcode == IBV_WC_RDMA_READ)
 			link->reading = false;
 		else
-			link->completed++;
+			log_link_written(link, info.durability);
 	}
 	return n < 0 ? EIO : 0;
 }

@@ -14,6 +14,7 @@ struct log_nic {
 	/* the caller's */
 	void *buffers;		/* memory of all reads and writes */
 	size_t length;
+	uint32_t durability;	/* the weakest kind that counts; 0: any */
 	/* the links' */
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;

@@ -292,6 +292,22 @@ static int log_server_loop(struct log_server *server)
 	return err;
 }
 
+/* Nothing of it is written over: writers are refused. */
+static void log_server_explain(const struct log_medium *medium)
+{
+	uint32_t version = log_header_version(medium->log);
+
+	if (version && version != LOG_VERSION)
+		printf("the memory has a log of version %" PRIu32
+		       ", and this program writes version %d"
+		       " (cairn_log wipe would lose it)\n", version,
+		       LOG_VERSION);
+	else
+		printf("the memory has %s (cairn_log wipe would lose it)\n",
+		       version ? "a log that is damaged" :
+				 "other contents than a log");
+}
+
 int log_server_run(struct log_medium *medium, const char *port, bool once)
 {
 	struct log_server server = { .medium = medium, .once = once };
@@ -315,7 +331,7 @@ int log_server_run(struct log_medium *medium, const char *port, bool once)
 	    rdma_listen(server.listener, 4))
 		return log_server_fail("listening");
 	if (server.target.state == LOG_DAMAGED)
-		printf("the memory has other contents than a log\n");
+		log_server_explain(medium);
 	printf("listening, next record %" PRIu64 "\n", server.target.tail.seq);
 	return log_server_loop(&server);
 }

@@ -38,8 +38,9 @@ static const char *log_peer_reason(const struct log_peer *peer)
 		[LOG_IS_STALE] = "has let in a newer writer",
 		[LOG_IS_FOREIGN] = "has another log",
 		[LOG_IS_EMPTY] = "is empty",
-		[LOG_IS_DAMAGED] = "has something that is no log"
-				   " (cairn_log wipe makes it empty)",
+		[LOG_IS_DAMAGED] = "has a log of another version, or"
+				   " something that is no log"
+				   " (cairn_log wipe would lose it)",
 		[LOG_HAS_FAILED] = "has failed to make something durable",
 		[LOG_IS_FAR] = "has an epoch that is far behind",
 	};

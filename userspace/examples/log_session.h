@@ -34,7 +34,10 @@ struct log_link_ops {
 	 */
 	int (*write)(void *link, uint64_t offset, const void *buffer,
 		     uint32_t length);
-	/* How many write() are durable, of those since claim(), in their order. */
+	/*
+	 * How many write() are durable, of those since claim(), in their order. An
+	 * error if a completion names a kind that does not count.
+	 */
 	int (*poll)(void *link, uint64_t *completed);
 	/* For records. */
 	void (*path)(void *link, struct log_path *path);

@@ -504,6 +504,7 @@ static void no_server(void)
 	};
 
 	ktap_eq(log_leader_campaign(&leader, 0, 200), ETIMEDOUT);
+	ktap_ok(leader.silent);
 	ktap_ok(!log_leader_is_valid(&leader));
 	log_leader_resign(&leader);
 }
@@ -518,6 +519,7 @@ static void epochs_rise(void)
 	ktap_eq(log_leader_campaign(&leader, 41, 20000), 0);
 	ktap_eq(leader.epoch, 42);
 	ktap_ok(log_leader_is_valid(&leader));
+	ktap_ok(!leader.silent);
 	ktap_eq(log_leader_campaign(&other, 0, 500), ETIMEDOUT);
 	log_leader_resign(&other);
 	log_leader_resign(&leader);
@@ -527,8 +529,23 @@ static void epochs_rise(void)
 	log_leader_resign(&other);
 }
 
+/* The keys of the longer name lie between those of the shorter one. */
+static void names_nest(void)
+{
+	struct log_leader leader = {
+		.urls = urls, .name = "nest/k", .ttl = 5, .client = 1,
+	}, other = leader;
+
+	other.name = "nest";
+	ktap_eq(log_leader_campaign(&leader, 0, 20000), 0);
+	ktap_eq(log_leader_campaign(&other, 0, 20000), 0);
+	log_leader_resign(&other);
+	log_leader_resign(&leader);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(no_server),
+	KTAP(names_nest),
 	KTAP(epochs_rise),
 	KTAP(leaders_change),
 };

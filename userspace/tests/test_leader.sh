@@ -53,7 +53,8 @@ trap 'exit 1' TERM INT
 etcd_start 1 a new
 etcd_start 2 b new
 etcd_start 3 c new
-"$build/log_leaders" http://127.0.0.1:2391,http://127.0.0.1:2392,http://127.0.0.1:2393 \
+# with a slash at the end, as users write it
+"$build/log_leaders" http://127.0.0.1:2391/,http://127.0.0.1:2392/,http://127.0.0.1:2393/ \
 	"$changes" &
 program=$!
 round=0

@@ -138,6 +138,23 @@ static void header_slots(void)
 	ktap_eq(log_header_find(log_words, &found), LOG_DAMAGED);
 }
 
+/* A log of another version is no log, and is not called damaged. */
+static void header_version(void)
+{
+	struct log_header header = { .id = some_id, .size = SIZE }, found;
+
+	memset(log_words, 0, sizeof(log_words));
+	ktap_eq(log_header_version(log_words), 0);
+	log_header_seal(&header);
+	header.version = LOG_VERSION - 1;
+	memcpy((uint8_t *)log_words + log_header_offset(1), &header,
+	       sizeof(header));
+	ktap_eq(log_header_find(log_words, &found), LOG_DAMAGED);
+	ktap_eq(log_header_version(log_words), LOG_VERSION - 1);
+	log_words[LOG_BLOCK / 8] = 1;
+	ktap_eq(log_header_version(log_words), 0);
+}
+
 /* Records that many clients wrote again are read once. */
 static void reads_once(void)
 {
@@ -1273,6 +1290,7 @@ static const struct ktap_test tests[] = {
 	KTAP(flipped_bits),
 	KTAP(hostile),
 	KTAP(header_slots),
+	KTAP(header_version),
 	KTAP(reads_once),
 	KTAP(persists_on_accept),
 	KTAP(replaced_target),
