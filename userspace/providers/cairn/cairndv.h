@@ -352,7 +352,9 @@ struct cairndv_group_wr {
 	int num_sge;
 	unsigned int send_flags;	/* INLINE, FENCE, SOLICITED */
 	uint32_t quorum;		/* how many targets are enough */
-	/* enum cairndv_durability: targets with a weaker kind do not count; 0: all do */
+	/* enum cairndv_durability: targets with a weaker kind do not count; 0: all do;
+	 * was reserved, so a caller that left it unset has to set it
+	 */
 	uint32_t durability;
 	const struct cairndv_group_dest *dest;	/* of each target */
 };
