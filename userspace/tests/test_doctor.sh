@@ -100,6 +100,7 @@ healthy() {
 	*'route show default') echo 'default via 10.77.0.254 dev eth0 proto dhcp' ;;
 	*'route get '*) cat "$root/route" ;;
 	neigh*) cat "$root/neighbour" ;;
+	*'address show to '*) cat "$root/address" ;;
 	esac
 	END
 	chmod +x "$work/bin/ip"
@@ -242,6 +243,78 @@ healthy
 program nft <<<"${policy/tcp dport 22/udp dport 4791}"
 doctor && grep -q '^ok    firewall' "$work/out"
 result $? nft_accepts
+# ufw: the rule of the user is in a chain of its own, behind a drop of what is not for us
+ufw='table ip filter {
+	chain ufw-not-local {
+		fib daddr type local counter packets 4791 bytes 1 return
+		fib daddr type broadcast counter packets 0 bytes 0 return
+		counter packets 0 bytes 0 drop
+	}
+	chain ufw-before-input {
+		iifname "lo" counter packets 0 bytes 0 accept
+		counter packets 5 bytes 300 jump ufw-not-local
+		counter packets 5 bytes 300 jump ufw-user-input
+	}
+	chain ufw-user-input {
+		tcp dport 22 counter packets 0 bytes 0 accept
+	}
+	chain ufw-user-output {
+		udp dport 4791 counter packets 0 bytes 0 accept
+	}
+	chain INPUT {
+		type filter hook input priority filter; policy drop;
+		counter packets 5 bytes 300 jump ufw-before-input
+	}
+}'
+broken nft_ufw fail firewall 'sudo ufw allow 4791/udp' 'program nft <<<"$ufw"'
+healthy
+program nft <<<"${ufw/tcp dport 22/udp dport 4791}"
+doctor && grep -q '^ok    firewall' "$work/out"
+result $? nft_ufw_accepts
+firewalld='table inet firewalld {
+	chain filter_INPUT {
+		type filter hook input priority filter + 10; policy accept;
+		ct state { established, related } accept
+		iifname "lo" accept
+		ct state invalid drop
+		jump filter_INPUT_ZONES
+		reject with icmpx admin-prohibited
+	}
+	chain filter_INPUT_ZONES {
+		iifname "eth0" goto filter_IN_public
+		goto filter_IN_public
+	}
+	chain filter_IN_public {
+		jump filter_IN_public_allow
+		meta l4proto { icmp, ipv6-icmp } accept
+		reject with icmpx admin-prohibited
+	}
+	chain filter_IN_public_allow {
+		tcp dport 22 accept
+	}
+}'
+broken nft_firewalld fail firewall 'sudo firewall-cmd --add-port=4791/udp' 'program nft <<<"$firewalld"'
+healthy
+program nft <<<"${firewalld/tcp dport 22/udp dport 4791}"
+doctor && grep -q '^ok    firewall' "$work/out"
+result $? nft_firewalld_accepts
+iptables_ufw='-P INPUT DROP
+-N ufw-user-input
+-A INPUT -j ufw-not-local
+-A INPUT -j ufw-user-input
+-A ufw-not-local -m addrtype --dst-type LOCAL -j RETURN
+-A ufw-not-local -j DROP
+-A ufw-user-input -p tcp -m tcp --dport 4791 -j ACCEPT'
+broken iptables_ufw fail firewall 'sudo ufw allow 4791/udp' 'fails nft; program iptables <<<"$iptables_ufw"'
+healthy
+fails nft
+program iptables <<<"${iptables_ufw//tcp/udp}"
+doctor && grep -q '^ok    firewall' "$work/out"
+result $? iptables_ufw_accepts
+broken iptables_reject fail firewall 'sudo iptables -I INPUT' \
+	'fails nft; program iptables <<<"-P INPUT ACCEPT
+-A INPUT -i lo -j ACCEPT
+-A INPUT -m comment --comment \"all else\" -j REJECT --reject-with icmp-host-prohibited"'
 broken iptables_policy fail firewall 'sudo iptables -I INPUT -p udp --dport 4791 -j ACCEPT' \
 	'fails nft; program iptables <<<"-P INPUT DROP"'
 broken iptables_rule fail firewall 'sudo ip6tables -I INPUT' \
@@ -264,6 +337,20 @@ broken peer_neighbour fail peer-neighbour 'ip neigh show dev eth0' \
 	'file neighbour "10.77.0.2 FAILED"' 10.77.0.2
 broken peer_mtu fail peer-mtu 'sudo ip link set eth0 mtu 608' \
 	'printf "#!/bin/sh\ncase \$* in *1092*) exit 1;; esac\n" >"$work/bin/ping"' 10.77.0.2
+healthy
+file route 'local 10.77.0.1 dev lo src 10.77.0.1 uid 0'
+file address '2: eth0    inet 10.77.0.1/24 brd 10.77.0.255 scope global eth0'
+file neighbour
+fails ping
+doctor 10.77.0.1 && grep -q 'ok    peer-route: .* by eth0, device cairn0' "$work/out" &&
+	grep -q 'ok    peer-rping' "$work/out" && ! grep -q warn "$work/out"
+result $? peer_is_here
+# a packet of IPv6 has 20 bytes more of headers
+healthy
+printf '#!/bin/sh\ncase $* in *"-s "*) case $* in *" 304 "* | *" 560 "* | *" 1072 "*) ;; *) exit 1 ;; esac ;; esac\n' \
+	>"$work/bin/ping"
+doctor fd00::2 && grep -q 'ok    peer-mtu: .* path MTU 1024 reach' "$work/out"
+result $? peer_mtu_ipv6
 broken peer_silent warn peer-ping 'allow ICMP' 'fails ping' 10.77.0.2
 broken peer_rping fail peer-rping 'on the peer: rping -s' 'fails rping' 10.77.0.2
 
