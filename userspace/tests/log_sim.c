@@ -144,7 +144,7 @@ static void sim_image(struct sim_target *target)
 				sim_apply(target, &torn[i]);
 		damaged = sim_damage(target, pieces, n, saved);
 		sim->images++;
-		sim->failed = !sim->check(sim, target);
+		sim->failed = !sim->check(target);
 		if (damaged)
 			memcpy(damaged, saved, sim->block);
 		for (uint32_t i = n; i-- > 0;)
@@ -163,7 +163,7 @@ void sim_images(void)
 		sim_image(&sim->targets[i]);
 	}
 	if (sim->check_all && !sim->failed)
-		sim->failed = !sim->check_all(sim);
+		sim->failed = !sim->check_all();
 }
 
 /* ---- media ---- */

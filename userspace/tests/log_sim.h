@@ -94,9 +94,9 @@ struct sim {
 	uint32_t block;		/* bytes that a torn write may damage; 0: none */
 	bool quiet;		/* no events by itself */
 	/* checks an image of @target: false ends the run */
-	bool (*check)(struct sim *sim, struct sim_target *target);
+	bool (*check)(struct sim_target *target);
 	/* after images of all targets that have changed */
-	bool (*check_all)(struct sim *sim);
+	bool (*check_all)(void);
 	bool failed;
 };
 

@@ -203,9 +203,8 @@ struct desk {
 
 static struct sim quiet;
 
-static bool accept_all(struct sim *s, struct sim_target *target)
+static bool accept_all(struct sim_target *target)
 {
-	(void)s;
 	(void)target;
 	return true;
 }
@@ -420,13 +419,12 @@ static void incomplete_copy(void)
 static uint64_t marked_epoch, marked_records;
 
 /* A copy with a later mark has all records that were reported before. */
-static bool marked_has_all(struct sim *s, struct sim_target *target)
+static bool marked_has_all(struct sim_target *target)
 {
 	struct log_reader reader;
 	struct log_mark mark;
 	bool good;
 
-	(void)s;
 	if (log_reader_open(&reader, target->medium, SIM_SIZE))
 		return false;
 	while (log_reader_next(&reader))
@@ -597,13 +595,12 @@ static void flip(int target, uint64_t offset)
 }
 
 /* Records from number 4 on are of epoch 2, once it has begun. */
-static bool none_abandoned(struct sim *s, struct sim_target *target)
+static bool none_abandoned(struct sim_target *target)
 {
 	const struct log_record *record;
 	struct log_reader reader;
 	bool good = true;
 
-	(void)s;
 	if (log_reader_open(&reader, target->medium, SIM_SIZE))
 		return false;
 	while ((record = log_reader_next(&reader)))

@@ -123,14 +123,13 @@ static bool judge_records(struct log_reader *reader,
 	return true;
 }
 
-static bool judge(struct sim *sim, struct sim_target *target)
+static bool judge(struct sim_target *target)
 {
 	struct log_reader reader;
 	struct log_mark mark;
 	bool good;
 	int err;
 
-	(void)sim;
 	err = log_reader_open(&reader, target->medium, SIM_SIZE);
 	if (err)
 		return target->valid ? violated("no log", 0) : true;
@@ -147,7 +146,7 @@ static bool judge(struct sim *sim, struct sim_target *target)
  * replaced target has none, and was one of the quorum. So
  * was one whose medium lies on the operator's desk.
  */
-static bool judge_all(struct sim *sim)
+static bool judge_all(void)
 {
 	int need = (int)world.quorum, have = 0;
 
