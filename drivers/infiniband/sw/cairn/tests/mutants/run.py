@@ -145,7 +145,7 @@ def main():
     mutants = [m for m in mutants if not args.only or m.name in args.only]
     print(f'KTAP version 1\n1..{len(mutants)}', flush=True)
     jobs = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-    table = []
+    table = [('mutant', 'defect', 'found by')]
     alive = 0
     for n, (m, found, otherwise) in enumerate(
             jobs.map(lambda m: attempt(m, programs, args), mutants), 1):
@@ -156,7 +156,7 @@ def main():
             print('\n'.join('# ' + line for line in why))
         print(f'{"ok" if found else "not ok"} {n} {m.name}', flush=True)
     width = [max(len(row[i]) for row in table) for i in range(2)]
-    for row in [('mutant', 'defect', 'found by')] + table:
+    for row in table:
         print(f'# {row[0]:{width[0]}}  {row[1]:{width[1]}}  {row[2]}')
     sys.exit(alive > 0)
 
