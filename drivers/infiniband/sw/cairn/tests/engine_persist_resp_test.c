@@ -512,6 +512,24 @@ static void a_repeated_plain_write_is_held(void)
 	sim_end(rig.s);
 }
 
+/* Nothing behind it asks for an answer. The ACK comes when the host releases it, not when
+ * the RNR timer of 164 ms expires.
+ */
+static void a_held_write_is_acknowledged_when_durable(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig_recv(&rig, 1, 0);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
+	sim_run(rig.s, 2 * SIM_SEC);
+	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 5);
+	ktap_ok(rig.a->c.req.rnr_until > rig.s->now + SIM_MS);
+	ktap_eq(release(&rig, 0, 0), 0);
+	sim_run(rig.s, 100 * SIM_US);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
+}
+
 /* NAKs acknowledge what is before them, too. */
 static void naks_do_not_pass_a_plain_write(void)
 {
@@ -1024,6 +1042,34 @@ static void answers_name_the_weakest(void)
 	sim_end(rig.s);
 }
 
+/* A peer that names the kind of one message only: the weakest one counts all the same. */
+static void a_stronger_answer_changes_nothing(void)
+{
+	static const u8 kinds[] = { CAIRN_DURABILITY_EADR, CAIRN_DURABILITY_EMULATED,
+				    CAIRN_DURABILITY_ADR };
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+	u32 n;
+
+	rig.s->dead[1] = true;
+	for (n = 0; n < ARRAY_SIZE(kinds); n++) {
+		struct cairn_pkt answer = {
+			.opcode = CAIRN_BTH_PERSIST_ACK,
+			.pkey = CAIRN_PKEY_DEFAULT,
+			.qpn = rig.a->c.qpn,
+			.psn = psn_of(&rig, n),
+			.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_VALUE_MASK,
+			.msn = n + 1,
+			.durability = kinds[n],
+		};
+
+		post_into(&rig, rig.mb, n, 100);
+		sim_run(rig.s, SIM_US);
+		sim_inject(rig.a, &answer, NULL);
+		expect_durability(&rig, n, n ? CAIRN_DURABILITY_EMULATED : kinds[0]);
+	}
+	sim_end(rig.s);
+}
+
 /* Each kind with each length: one packet or many. */
 static void every_length_names_its_kind(void)
 {
@@ -1164,6 +1210,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_reset_forgets_tokens),
 	KTAP(answers_wait_for_a_plain_write),
 	KTAP(a_repeated_plain_write_is_held),
+	KTAP(a_held_write_is_acknowledged_when_durable),
 	KTAP(naks_do_not_pass_a_plain_write),
 	KTAP(a_failed_plain_write_is_naked),
 	KTAP(atomics_are_durable),
@@ -1178,6 +1225,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_word_between_packets_is_whole),
 	KTAP(a_held_word_dies_with_its_message),
 	KTAP(answers_name_the_weakest),
+	KTAP(a_stronger_answer_changes_nothing),
 	KTAP(every_length_names_its_kind),
 	KTAP(a_failure_names_the_kind),
 	KTAP(empty_messages_ask),
