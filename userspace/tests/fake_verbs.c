@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A libibverbs of version FAKE_CORE with the private interface FAKE_PABI: what tells its
- * version, and a registration that tells which file's provider registered. abi/stub.sh adds
- * the other functions.
+ * version, and a registration that tells which file's provider registered.
+ * abi/link_only.sh adds the other functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -37,7 +37,7 @@ fake() {
 
 	rm -rf "$where"
 	FUNCTIONS=$source/tests/fake_verbs.c CFLAGS="-O1 -DFAKE_CORE=$1 -DFAKE_PABI=$2" \
-		"$source/abi/stub.sh" "$2" "$where/${4:-libibverbs.so.1.14.$1.0}" \
+		"$source/abi/link_only.sh" "$2" "$where/${4:-libibverbs.so.1.14.$1.0}" \
 		"$top/build/interfaces/$3"/*.o || return
 	ln -sf "${4:-libibverbs.so.1.14.$1.0}" "$where/libibverbs.so.1"
 	echo "$where"

@@ -5,9 +5,10 @@
 # functions that the objects use, in the version nodes where that version has them, and
 # they do nothing.
 #
-#   stub.sh NUMBER-OF-THE-PRIVATE-INTERFACE OUTPUT OBJECT...
+#   link_only.sh NUMBER-OF-THE-PRIVATE-INTERFACE OUTPUT OBJECT...
 #
-# FUNCTIONS=FILE.c has some that do something, for tests; CC is the compiler.
+# CC is the compiler. FUNCTIONS=FILE.c has some that do something: programs of tests load
+# that library.
 set -euo pipefail
 
 pabi=$1 out=$2
@@ -29,7 +30,7 @@ if [ -n "${FUNCTIONS:-}" ]; then
 	own=("$work/own.o")
 fi
 sort -u "$work/used" "$work/defined" | awk -v pabi="$pabi" -v public="$work/public" \
-	-v defined="$work/defined" -v code="$work/stub.c" -v map="$work/map" '
+	-v defined="$work/defined" -v code="$work/functions.c" -v map="$work/map" '
 	BEGIN {
 		while ((getline <public) > 0)
 			node[$1] = $2
@@ -46,7 +47,7 @@ sort -u "$work/used" "$work/defined" | awk -v pabi="$pabi" -v public="$work/publ
 		for (at in list)
 			print at " { global: " list[at] (at ~ /PRIVATE/ ? "local: *; " : "") "};" >map
 	}'
-touch "$work/stub.c" "$work/map"
+touch "$work/functions.c" "$work/map"
 mkdir -p "$(dirname "$out")"
 $CC -shared -fPIC -Wno-builtin-declaration-mismatch -Wl,-soname,libibverbs.so.1 \
-	-Wl,--version-script,"$work/map" -o "$out" "$work/stub.c" "${own[@]}"
+	-Wl,--version-script,"$work/map" -o "$out" "$work/functions.c" "${own[@]}"
