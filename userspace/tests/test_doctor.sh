@@ -15,7 +15,7 @@ work=$(mktemp -d "$1/doctor.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 n=0
 failed=0
-export LC_ALL=C root=$work/root CAIRN_DOCTOR_ROOT=$work/root PATH=$work/bin:$PATH
+export LC_ALL=C root=$work/machine/root CAIRN_DOCTOR_ROOT=$work/machine/root PATH=$work/machine/bin:$PATH
 unset IBV_DRIVERS RDMAV_DRIVERS
 kernel=6.8.0-49-generic
 
@@ -30,36 +30,38 @@ result() {
 	fi
 }
 
-# program NAME: a program that prints its standard input
+# script NAME LINE...: a program; one that is there keeps its mode
+script() {
+	local path=$work/machine/bin/$1
+
+	[ -e "$path" ] || install -m 755 /dev/null "$path"
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$path"
+}
+
+# program NAME [TEXT]: it prints the text
 program() {
-	{
-		printf '#!/bin/sh\ncat <<"END"\n'
-		cat
-		echo END
-	} >"$work/bin/$1"
-	chmod +x "$work/bin/$1"
+	local text=${2:-} quote="'\\''"
+
+	script "$1" "printf '%s\n' '${text//"'"/"$quote"}'"
 }
 
 # fails NAME: it prints nothing and fails
 fails() {
-	printf '#!/bin/sh\nexit 1\n' >"$work/bin/$1"
-	chmod +x "$work/bin/$1"
+	script "$1" 'exit 1'
 }
 
 file() {
-	mkdir -p "$root/$(dirname "$1")"
-	printf '%s\n' "${@:2}" >"$root/$1"
+	local path=$root/$1
+
+	[ -d "${path%/*}" ] || mkdir -p "${path%/*}"
+	printf '%s\n' "${@:2}" >"$path"
 }
 
 # a machine on which nothing is wrong
-healthy() {
-	local port=sys/class/infiniband/cairn0/ports/1 lib=usr/lib/x86_64-linux-gnu module
+make_healthy() {
+	local port=sys/class/infiniband/cairn0/ports/1 lib=usr/lib/x86_64-linux-gnu
 
-	rm -rf "${root:?}" "${work:?}/bin"
-	mkdir -p "$root" "$work/bin"
-	for module in ib_core ib_uverbs rdma_ucm cairn; do
-		mkdir -p "$root/sys/module/$module"
-	done
+	mkdir -p "$root"/sys/module/{ib_core,ib_uverbs,rdma_ucm,cairn} "$work/machine/bin"
 	file "lib/modules/$kernel/modules.dep" \
 		'kernel/drivers/infiniband/core/ib_core.ko.zst:' \
 		'kernel/drivers/infiniband/core/ib_uverbs.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst' \
@@ -84,44 +86,81 @@ healthy() {
 	file proc/self/status 'CapEff:	0000000000004000'
 	file proc/self/cgroup 0::/a/b
 	file sys/fs/cgroup/a/b/rdma.max
-	program uname <<<$kernel
-	program rdma <<<'netns shared copy-on-fork on'
-	program ibv_devices <<<''
-	program nft <<<''
-	program iptables <<<'-P INPUT ACCEPT'
-	program ip6tables <<<'-P INPUT ACCEPT'
-	program dmesg <<<''
-	program dkms <<<''
-	program rping <<<''
-	program ping <<<''
-	cat >"$work/bin/ip" <<-'END'
-	#!/bin/sh
-	case $* in
-	*'route show default') echo 'default via 10.77.0.254 dev eth0 proto dhcp' ;;
-	*'route get '*) cat "$root/route" ;;
-	neigh*) cat "$root/neighbour" ;;
-	*'address show to '*) cat "$root/address" ;;
-	esac
-	END
-	chmod +x "$work/bin/ip"
+	program uname $kernel
+	program rdma 'netns shared copy-on-fork on'
+	program ibv_devices
+	program nft
+	program iptables '-P INPUT ACCEPT'
+	program ip6tables '-P INPUT ACCEPT'
+	program dmesg
+	program dkms
+	program rping
+	program ping
+	# shellcheck disable=SC2016	# the program expands it
+	script ip 'case $* in' \
+		'*"route show default") echo "default via 10.77.0.254 dev eth0 proto dhcp" ;;' \
+		'*"route get "*) cat "$root/route" ;;' \
+		'neigh*) cat "$root/neighbour" ;;' \
+		'*"address show to "*) cat "$root/address" ;;' \
+		'esac'
 	file route '10.77.0.2 dev eth0 src 10.77.0.1 uid 0'
 	file neighbour '10.77.0.2 lladdr 02:00:00:00:00:02 REACHABLE'
+	mv "$work/machine" "$work/healthy"
 }
 
+# the machine is a healthy one
+healthy() {
+	rm -rf "${work:?}/machine"
+	cp -r --preserve=mode "$work/healthy" "$work/machine"
+}
+
+# doctor [ARG...]: its lines are in $lines, and in $work/out for result()
 doctor() {
+	local rc
+
 	"$source/tools/cairn_doctor" "$@" >"$work/out" 2>&1
+	rc=$?
+	mapfile -t lines <"$work/out"
+	return $rc
 }
 
-# finds LEVEL ID MEND [PEER]: one finding of that level, this one, with this command
-finds() {
-	local rc=0 level=$1 id=$2 mend=$3
+# says PATTERN [NEXT]: a line begins like this, and the next one has these words
+says() {
+	local i
 
-	shift 3
-	doctor "$@" || rc=$?
-	[ $rc = "$([ "$level" = fail ] && echo 1 || echo 0)" ] &&
-		[ "$(grep -cE '^(fail|warn)  ' "$work/out")" = 1 ] &&
-		grep -qE "^$level +$id: " "$work/out" &&
-		grep -A1 -E "^$level +$id: " "$work/out" | grep -qF -e "$mend"
+	for i in "${!lines[@]}"; do
+		# shellcheck disable=SC2053	# a pattern
+		[[ ${lines[i]} == $1* ]] && [[ -z ${2:-} || ${lines[i + 1]:-} == *"$2"* ]] && return
+	done
+	return 1
+}
+
+# complaints: returns the number of findings that are not "ok"
+complaints() {
+	local line count=0
+
+	for line in "${lines[@]}"; do
+		[[ $line != @(fail|warn)'  '* ]] || count=$((count + 1))
+	done
+	return $count
+}
+
+# finds LEVEL ID MEND [ARG...]: one finding of that level, this one, with this command
+finds() {
+	local rc=0
+
+	doctor "${@:4}" || rc=$?
+	case $1 in
+	fail) [ $rc = 1 ] || return ;;
+	*) [ $rc = 0 ] || return ;;
+	esac
+	complaints
+	[ $? = 1 ] && says "$1  $2: " "$3"
+}
+
+# well [ARG...]: no finding
+well() {
+	doctor "$@" && complaints
 }
 
 # broken NAME LEVEL ID MEND COMMAND [ARG...]: after the command, which breaks it
@@ -147,10 +186,11 @@ forget() {
 dev=sys/class/infiniband/cairn0
 lib=usr/lib/x86_64-linux-gnu
 echo "KTAP version 1"
+make_healthy
 healthy
-doctor && grep -qx 'nothing is in the way of RDMA here' "$work/out" && ! grep -qE '^(fail|warn)' "$work/out"
+well && [ "${lines[-1]}" = 'nothing is in the way of RDMA here' ]
 result $? healthy
-doctor 10.77.0.2 && grep -q 'ok    peer-rping' "$work/out"
+doctor 10.77.0.2 && says 'ok    peer-rping'
 result $? healthy_with_peer
 
 broken not_loaded fail module-cairn 'sudo modprobe cairn' 'unload cairn'
@@ -165,7 +205,7 @@ broken no_rdma_kernel fail module-ib_core 'CONFIG_INFINIBAND' \
 broken no_package fail module-cairn 'sudo apt install cairn-dkms' 'unload cairn; forget cairn'
 broken no_headers fail module-cairn "linux-headers-$kernel" \
 	'unload cairn; forget cairn; rmdir "$root/lib/modules/$kernel/build"'
-broken dkms_failed fail module-cairn 'make.log' 'unload cairn; forget cairn; program dkms <<<"cairn/1.0: added"'
+broken dkms_failed fail module-cairn 'make.log' 'unload cairn; forget cairn; program dkms "cairn/1.0: added"'
 broken container_without_module fail module-cairn 'on the host: sudo modprobe cairn' \
 	'unload cairn; file run/.containerenv'
 broken ib_core_of_doca fail ib-core-owner mlnx-ofed-kernel-dkms \
@@ -175,7 +215,7 @@ healthy
 file $secure_boot
 printf '\6\0\0\0\1' >"$root/$secure_boot"
 unload cairn
-doctor || grep -A1 '^fail  secure-boot: ' "$work/out" | grep -q 'mokutil --import'
+! doctor && says 'fail  secure-boot: ' 'mokutil --import'
 result $? secure_boot
 broken no_libibverbs fail library 'sudo apt install libibverbs1' 'rm -r "$root/$lib"'
 broken no_provider fail provider 'sudo apt install libcairn1' 'rm "$root/$lib/libibverbs/libcairn-rdmav34.so"'
@@ -185,10 +225,10 @@ broken unlisted fail provider-unlisted 'sudo tee /etc/libibverbs.d/cairn.driver'
 	'rm "$root/etc/libibverbs.d/cairn.driver"'
 broken unnamed fail provider-unnamed 'export IBV_DRIVERS=/opt/cairn/lib/libcairn' \
 	'rm "$root/$lib/libibverbs/libcairn-rdmav34.so"; file opt/cairn/lib/libcairn-rdmav34.so'
-IBV_DRIVERS=/opt/cairn/lib/libcairn doctor && grep -q 'ok    provider: .*/opt/cairn' "$work/out"
+IBV_DRIVERS=/opt/cairn/lib/libcairn doctor && says 'ok    provider: */opt/cairn'
 result $? named
 broken refused fail provider-refused 'libcairn1 of this release' \
-	'printf "#!/bin/sh\necho libcairn: x is of rdma-core 62 >&2\n" >"$work/bin/ibv_devices"'
+	'script ibv_devices "echo libcairn: x is of rdma-core 62 >&2"'
 broken no_nodes fail nodes '--device /dev/infiniband' 'rm -r "$root/dev/infiniband"'
 broken no_rdma_cm warn node-rdma-cm 'sudo modprobe rdma_ucm' 'rm "$root/dev/infiniband/rdma_cm"'
 broken node_refused fail node-refused '--device /dev/infiniband' \
@@ -236,12 +276,12 @@ policy='table inet filter {
 	}
 }'
 broken nft_policy fail firewall 'sudo nft insert rule inet filter input udp dport 4791 accept' \
-	'program nft <<<"$policy"'
+	'program nft "$policy"'
 broken nft_rule fail firewall 'sudo nft insert rule inet filter input udp dport 4791 accept' \
-	'program nft <<<"$(sed "s/policy drop/policy accept/; s/tcp.*/udp dport 4791 drop/" <<<"$policy")"'
+	'program nft "$(sed "s/policy drop/policy accept/; s/tcp.*/udp dport 4791 drop/" <<<"$policy")"'
 healthy
-program nft <<<"${policy/tcp dport 22/udp dport 4791}"
-doctor && grep -q '^ok    firewall' "$work/out"
+program nft "${policy/tcp dport 22/udp dport 4791}"
+doctor && says 'ok    firewall'
 result $? nft_accepts
 # ufw: the rule of the user is in a chain of its own, behind a drop of what is not for us
 ufw='table ip filter {
@@ -266,10 +306,10 @@ ufw='table ip filter {
 		counter packets 5 bytes 300 jump ufw-before-input
 	}
 }'
-broken nft_ufw fail firewall 'sudo ufw allow 4791/udp' 'program nft <<<"$ufw"'
+broken nft_ufw fail firewall 'sudo ufw allow 4791/udp' 'program nft "$ufw"'
 healthy
-program nft <<<"${ufw/tcp dport 22/udp dport 4791}"
-doctor && grep -q '^ok    firewall' "$work/out"
+program nft "${ufw/tcp dport 22/udp dport 4791}"
+doctor && says 'ok    firewall'
 result $? nft_ufw_accepts
 firewalld='table inet firewalld {
 	chain filter_INPUT {
@@ -293,10 +333,10 @@ firewalld='table inet firewalld {
 		tcp dport 22 accept
 	}
 }'
-broken nft_firewalld fail firewall 'sudo firewall-cmd --add-port=4791/udp' 'program nft <<<"$firewalld"'
+broken nft_firewalld fail firewall 'sudo firewall-cmd --add-port=4791/udp' 'program nft "$firewalld"'
 healthy
-program nft <<<"${firewalld/tcp dport 22/udp dport 4791}"
-doctor && grep -q '^ok    firewall' "$work/out"
+program nft "${firewalld/tcp dport 22/udp dport 4791}"
+doctor && says 'ok    firewall'
 result $? nft_firewalld_accepts
 iptables_ufw='-P INPUT DROP
 -N ufw-user-input
@@ -305,28 +345,28 @@ iptables_ufw='-P INPUT DROP
 -A ufw-not-local -m addrtype --dst-type LOCAL -j RETURN
 -A ufw-not-local -j DROP
 -A ufw-user-input -p tcp -m tcp --dport 4791 -j ACCEPT'
-broken iptables_ufw fail firewall 'sudo ufw allow 4791/udp' 'fails nft; program iptables <<<"$iptables_ufw"'
+broken iptables_ufw fail firewall 'sudo ufw allow 4791/udp' 'fails nft; program iptables "$iptables_ufw"'
 healthy
 fails nft
-program iptables <<<"${iptables_ufw//tcp/udp}"
-doctor && grep -q '^ok    firewall' "$work/out"
+program iptables "${iptables_ufw//tcp/udp}"
+doctor && says 'ok    firewall'
 result $? iptables_ufw_accepts
 broken iptables_reject fail firewall 'sudo iptables -I INPUT' \
-	'fails nft; program iptables <<<"-P INPUT ACCEPT
+	'fails nft; program iptables "-P INPUT ACCEPT
 -A INPUT -i lo -j ACCEPT
 -A INPUT -m comment --comment \"all else\" -j REJECT --reject-with icmp-host-prohibited"'
 broken iptables_policy fail firewall 'sudo iptables -I INPUT -p udp --dport 4791 -j ACCEPT' \
-	'fails nft; program iptables <<<"-P INPUT DROP"'
+	'fails nft; program iptables "-P INPUT DROP"'
 broken iptables_rule fail firewall 'sudo ip6tables -I INPUT' \
-	'program ip6tables <<<"-A INPUT -p udp -m udp --dport 4791 -j REJECT"'
+	'program ip6tables "-A INPUT -p udp -m udp --dport 4791 -j REJECT"'
 broken firewall_unknown warn firewall 'sudo cairn_doctor' 'fails nft; fails iptables; fails ip6tables'
 broken selinux fail denied audit2allow \
-	'program dmesg <<<"audit: avc:  denied  { read } for path=/dev/infiniband/uverbs0"'
+	'program dmesg "audit: avc:  denied  { read } for path=/dev/infiniband/uverbs0"'
 broken apparmor fail denied 'sudo aa-complain snap.x' \
-	"program dmesg <<<'apparmor=\"DENIED\" profile=\"snap.x\" name=\"/dev/infiniband/uverbs0\"'"
+	"program dmesg 'apparmor=\"DENIED\" profile=\"snap.x\" name=\"/dev/infiniband/uverbs0\"'"
 healthy
-program rdma <<<'netns exclusive copy-on-fork on'
-doctor && grep -q 'ok    netns-mode: .*exclusive' "$work/out"
+program rdma 'netns exclusive copy-on-fork on'
+doctor && says 'ok    netns-mode: *exclusive'
 result $? netns_exclusive
 
 broken peer_route fail peer-route 'sudo ip route add 10.77.0.2' \
@@ -336,20 +376,18 @@ broken peer_elsewhere fail peer-route 'sudo rdma link add cairn1 type cairn netd
 broken peer_neighbour fail peer-neighbour 'ip neigh show dev eth0' \
 	'file neighbour "10.77.0.2 FAILED"' 10.77.0.2
 broken peer_mtu fail peer-mtu 'sudo ip link set eth0 mtu 608' \
-	'printf "#!/bin/sh\ncase \$* in *1092*) exit 1;; esac\n" >"$work/bin/ping"' 10.77.0.2
+	'script ping "case \$* in *1092*) exit 1;; esac"' 10.77.0.2
 healthy
 file route 'local 10.77.0.1 dev lo src 10.77.0.1 uid 0'
 file address '2: eth0    inet 10.77.0.1/24 brd 10.77.0.255 scope global eth0'
 file neighbour
 fails ping
-doctor 10.77.0.1 && grep -q 'ok    peer-route: .* by eth0, device cairn0' "$work/out" &&
-	grep -q 'ok    peer-rping' "$work/out" && ! grep -q warn "$work/out"
+well 10.77.0.1 && says 'ok    peer-route: * by eth0, device cairn0' && says 'ok    peer-rping'
 result $? peer_is_here
 # a packet of IPv6 has 20 bytes more of headers
 healthy
-printf '#!/bin/sh\ncase $* in *"-s "*) case $* in *" 304 "* | *" 560 "* | *" 1072 "*) ;; *) exit 1 ;; esac ;; esac\n' \
-	>"$work/bin/ping"
-doctor fd00::2 && grep -q 'ok    peer-mtu: .* path MTU 1024 reach' "$work/out"
+script ping 'case $* in *"-s "*) case $* in *" 304 "* | *" 560 "* | *" 1072 "*) ;; *) exit 1 ;; esac ;; esac'
+doctor fd00::2 && says 'ok    peer-mtu: * path MTU 1024 reach'
 result $? peer_mtu_ipv6
 broken peer_silent warn peer-ping 'allow ICMP' 'fails ping' 10.77.0.2
 broken peer_rping fail peer-rping 'on the peer: rping -s' 'fails rping' 10.77.0.2
@@ -365,6 +403,6 @@ assert d['failed'] and [f['id'] for f in bad] == ['module-cairn'], d
 assert bad[0]['mend'] == 'sudo modprobe cairn'
 END
 result $? json
-! doctor -x && [ "$(wc -l <"$work/out")" = 1 ]; result $? usage
+! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
 echo "1..$n"
 exit $failed
