@@ -160,13 +160,18 @@ enum log_state log_mark_find(const void *log, const struct log_header *header,
 	return found ? LOG_READY : log_blank(log, LOG_MARK, LOG_START);
 }
 
+uint64_t log_align(uint32_t shift)
+{
+	return shift ? 1u << shift : LOG_ALIGN;
+}
+
 void log_tail_init(struct log_tail *tail, const struct log_header *header)
 {
 	*tail = (struct log_tail){
 		.offset = LOG_START,
 		.seq = 1,
 		.previous = log_seed(&header->id),
-		.align = header->shift ? 1u << header->shift : LOG_ALIGN,
+		.align = log_align(header->shift),
 	};
 }
 

@@ -125,6 +125,8 @@ enum log_state log_mark_find(const void *log, const struct log_header *header,
 /* Where the mark of that generation goes. */
 uint64_t log_mark_offset(uint64_t generation);
 
+/* The alignment of records in a log whose header has that shift. */
+uint64_t log_align(uint32_t shift);
 void log_tail_init(struct log_tail *tail, const struct log_header *header);
 bool log_tail_equal(const struct log_tail *a, const struct log_tail *b);
 

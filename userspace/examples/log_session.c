@@ -74,6 +74,20 @@ static bool log_answer_is_new(const struct log_answer *answer)
 	       (answer->state == LOG_READY && !answer->mark_epoch);
 }
 
+/* Whether the numbers of an answer can be those of a log. */
+static bool log_answer_is_sane(const struct log_answer *answer)
+{
+	const struct log_tail *tail = &answer->tail;
+
+	if (answer->state == LOG_EMPTY || answer->state == LOG_DAMAGED)
+		return true;
+	return answer->shift <= LOG_MAX_SHIFT &&
+	       tail->align == log_align(answer->shift) &&
+	       tail->offset >= LOG_START && tail->offset <= answer->size &&
+	       tail->offset % LOG_ALIGN == 0 && tail->seq &&
+	       (!answer->mark_epoch || log_config_is_valid(&answer->config));
+}
+
 /* Its bit in the configuration, or 0. */
 static uint8_t log_peer_bit(const struct log_session *session,
 			    const struct log_peer *peer)
@@ -139,6 +153,10 @@ static int log_session_told(struct log_session *session, struct log_peer *peer)
 		return 0;
 	if (answer->state == LOG_DAMAGED) {
 		peer->verdict = LOG_IS_DAMAGED;
+		return 0;
+	}
+	if (!log_answer_is_sane(answer)) {
+		peer->error = EPROTO;
 		return 0;
 	}
 	peer->state = LOG_PEER_TOLD;
@@ -370,8 +388,11 @@ static int log_peer_claim(struct log_session *session, struct log_peer *peer,
 	err = session->ops->claim(peer->link, ask, &peer->answer,
 				  session->group.num ?
 				  log_session_patience(session) : 0);
-	if (!err && peer->answer.magic == LOG_WIRE_MAGIC &&
-	    peer->answer.verdict == LOG_GRANTED) {
+	if (!err && peer->answer.verdict == LOG_GRANTED &&
+	    (peer->answer.magic != LOG_WIRE_MAGIC ||
+	     !log_answer_is_sane(&peer->answer)))
+		err = EPROTO;
+	if (!err && peer->answer.verdict == LOG_GRANTED) {
 		peer->state = LOG_PEER_CLAIMED;
 		return 0;
 	}

@@ -120,6 +120,28 @@ static void far_epochs(void)
 	ktap_eq(b.session.tail.epoch, ask.epoch + 1);
 }
 
+/* A target that answers with impossible numbers is left out. */
+static void impossible_answers(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	struct log_target *core;
+
+	desk_setup(2, SIM_PMEM);
+	core = &sim->targets[1].core;
+	a.session.quorum = 1;
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	core->tail.align = 0;
+	ktap_eq(desk_open(&b, 0, 1), EIO);
+	ktap_ok(strstr(b.session.error, "second: Protocol error"));
+	core->tail.align = LOG_ALIGN;
+	core->tail.offset = core->size + LOG_ALIGN;
+	ktap_eq(desk_open(&b, 0, 1), EIO);
+	core->tail.offset = LOG_START + 1;
+	ktap_eq(desk_open(&b, 0, 1), EIO);
+	core->tail.offset = LOG_START;
+	ktap_eq(desk_open(&b, 0, 1), 0);
+}
+
 /* Any two writers have a target in common, and so have a writer and each record. */
 static void claims_overlap(void)
 {
@@ -268,6 +290,7 @@ static const struct ktap_test tests[] = {
 	KTAP(takes_over),
 	KTAP(refused_everywhere),
 	KTAP(stale_epoch),
+	KTAP(impossible_answers),
 	KTAP(claims_overlap),
 	KTAP(changes_overlap),
 	KTAP(fewer_are_refused),
