@@ -8,19 +8,20 @@
  *   cairn_log verify -m MEMORY    reads a log, for instance after a reboot
  *   cairn_log wipe -m MEMORY      makes it empty
  *
- * A record is one WRITE_PERSIST to each target. They are posted together, and a
- * record counts when all targets have it, or so many of them as the log was made for. The targets need
- * not do anything for that: with a devdax device as MEMORY their NICs write the bytes
- * back (NIC flush). With an ordinary file the target is asked for each record and uses
- * pwrite() and fdatasync() (host flush). "anonymous" is the emulated domain, for
- * experiments; its records are lost at the end.
+ * A record is one WRITE_PERSIST to each target. They are posted together, and a record
+ * counts when all targets have it, or so many of them as the log was made for. The
+ * targets need not do anything for that: with a devdax device as MEMORY their NICs
+ * write the bytes back (NIC flush). With an ordinary file the target is asked for each
+ * record and uses pwrite() and fdatasync() (host flush). "anonymous" is the emulated
+ * domain, for experiments; its records are lost at the end.
  *
  * The decisions are in four files: log_format.c (the bytes on the medium), log_config.c
  * (the members of a log), log_target.c (the writer that a target grants) and
- * log_session.c (a writer with several targets). These files
- * know nothing of connections, and userspace/tests/test_log_crash.c tries crashes on
- * them. log_leader.c asks etcd which writer leads. log_text.c has the contents of records. log_group.c posts records to all targets
- * at once. log_medium.c, log_server.c and log_link.c connect them to devices.
+ * log_session.c (a writer with several targets). These files know nothing of
+ * connections, and userspace/tests/test_log_crash.c tries crashes on them.
+ * log_leader.c asks etcd which writer leads. log_text.c has the contents of records.
+ * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
+ * log_link.c connect them to devices.
  */
 #include <errno.h>
 #include <fcntl.h>
