@@ -131,8 +131,10 @@ static void writer_note(const struct writer *w, uint64_t durable)
 	if (!w->ack_file)
 		return;
 	fd = open(w->ack_file, O_WRONLY | O_CREAT, 0600);
-	if (fd < 0)
+	if (fd < 0) {
+		cairn_log_fail(w->ack_file, errno);
 		return;
+	}
 	snprintf(text, sizeof(text), "%20" PRIu64 "\n",
 		 w->session.first + durable - 1);
 	if (pwrite(fd, text, strlen(text), 0) < 0)
