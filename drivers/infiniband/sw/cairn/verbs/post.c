@@ -246,7 +246,7 @@ void cairn_post_count_done(struct cairn_qp *qp)
 			cairn_queue_unit(&qp->sq, cold->sq_done);
 
 		cold->sq_done += wqe->units;
-		cold->sq_retired++;
+		cold->sq_used--;
 	}
 }
 
@@ -255,7 +255,7 @@ static bool post_fits(const struct cairn_qp *qp, u32 idx, u32 units)
 	const struct cairn_qp_cold *cold = qp->cold;
 
 	return idx + units - cold->sq_done <= qp->sq.depth &&
-	       cold->sq_posted - cold->sq_retired < qp->qpc.max_records;
+	       cold->sq_used < qp->qpc.max_records;
 }
 
 /* Is there room for one more WQE? Not more than max_send_wr, as consumers size
@@ -284,7 +284,7 @@ static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 	if (!post_has_room(qp, idx, units))
 		return -ENOMEM;
 	post_put(&qp->sq, idx, units, &buf);
-	qp->cold->sq_posted++;
+	qp->cold->sq_used++;
 	return units;
 }
 

@@ -260,12 +260,11 @@ struct cairn_qp_cold {
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* send CQ, receive CQ */
 	struct cairn_async_work async;
-	/* Sends of a kernel consumer, under sq_post_lock: WQEs that were posted, and how
-	 * many of them are known to be done, up to unit sq_done.
+	/* Sends of a kernel consumer, under sq_post_lock: the ring unit up to which WQEs
+	 * are known to be done, and the number of WQEs behind it.
 	 */
-	u32 sq_posted;
-	u32 sq_retired;
 	u32 sq_done;
+	u32 sq_used;
 	u32 counts_from[CAIRN_SIDES];	/* random offsets for verbs/restrack.c */
 	struct cairn_requester_ext ext[];	/* as much of it as is needed */
 };
