@@ -40,10 +40,13 @@ struct cairn_share_user {
 
 #define CAIRN_SHARE_BUCKETS	16
 
+/* In this order, as the data path reads what is behind it in struct cairn_nic: the
+ * buckets change rarely.
+ */
 struct cairn_shares {
+	atomic_t taken[CAIRN_SHARE_KINDS];	/* by users and the kernel */
 	spinlock_t lock;		/* users; irqsave */
 	struct hlist_head users[CAIRN_SHARE_BUCKETS];
-	atomic_t taken[CAIRN_SHARE_KINDS];	/* by users and the kernel */
 };
 
 void cairn_shares_init(struct cairn_shares *shares);
