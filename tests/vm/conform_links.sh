@@ -68,6 +68,23 @@ try() {
 	unlink_both
 }
 
+# beside_ethernet KIND NETDEV: an Ethernet device of namespace a reaches NETDEV, which has
+# its address from try(). ib_core asks for a MAC address there.
+beside_ethernet() {
+	# this kernel has no hook for ARP, in which cairn would answer
+	[ "${KVER:-}" != uml ] || return 0
+	in_a ip addr add 10.78.0.3/24 dev ta
+	if in_a rdma link add "$DEV_A" type cairn netdev ta &&
+		in_a rdma link add "$DEV_B" type cairn netdev "$2" &&
+		wait_for 20 port_is "$DEV_A" ACTIVE && wait_for 20 port_is "$DEV_B" ACTIVE; then
+		run_ok "$1: an Ethernet device of the same host" in_a verbs_verify -n 50
+	else
+		not_ok "$1: links of the same host"
+	fi
+	unlink_both
+	in_a ip addr del 10.78.0.3/24 dev ta
+}
+
 # with_itself KIND NETDEV [cm]: one device is both ends
 with_itself() {
 	local server
@@ -180,6 +197,7 @@ if modprobe wireguard; then
 		in_a "$netdevs" wireguard upa own 10.77.0.2 &&
 		in_b "$netdevs" wireguard upb other 10.77.0.1; then
 		try wireguard upa upb
+		beside_ethernet wireguard upa
 	else
 		not_ok "wireguard: netdevs"
 	fi

@@ -7,7 +7,8 @@
  * address, that request is never answered: its sender address is one of the
  * owner's own host, so the owner drops it as a martian. cairn answers instead,
  * in the hook that sees the request leave. The MAC address is not used for
- * sending: the routing tables know that the destination is local (routing.c).
+ * sending: the routing tables know that the destination is local (routing.c). So
+ * for a netdev without one (tun, wireguard) it is that of the asking netdev.
  *
  * The request still leaves. A work item gives the answer, because ib_core
  * begins to wait for the neighbour only after it has sent the request. An
@@ -71,7 +72,9 @@ static void answer_give(struct net_device *dev, __be32 addr,
 	answer->dev = dev;
 	netdev_hold(dev, &answer->tracker, GFP_ATOMIC);
 	answer->addr = addr;
-	memcpy(answer->mac, owner->dev_addr, ETH_ALEN);
+	memcpy(answer->mac, owner->addr_len == ETH_ALEN ? owner->dev_addr :
+							  dev->dev_addr,
+	       ETH_ALEN);
 	queue_work(answer_wq, &answer->work);
 }
 
@@ -94,8 +97,7 @@ static struct net_device *answer_owner(struct net *net, struct net_device *dev,
 {
 	struct net_device *owner = __ip_dev_find(net, request->target, false);
 
-	if (!owner || owner == dev || owner->addr_len != ETH_ALEN ||
-	    request->sender == request->target ||
+	if (!owner || owner == dev || request->sender == request->target ||
 	    !__ip_dev_find(net, request->sender, false))
 		return NULL;
 	return cairn_net_nic(net, dev) && cairn_net_nic(net, owner) ? owner :
