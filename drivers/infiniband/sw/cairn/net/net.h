@@ -69,6 +69,9 @@ void cairn_net_detach(struct cairn_nic *nic);
  * change of the MAC address ib_core removes all GIDs of a netdev and reads its
  * addresses again. So that event is repeated, for the netdev and those above it.
  *
+ * GIDs of a netdev that is not above it any more, as of a bond that it left in between,
+ * stay. A connection that uses one fails, as the device does not receive its packets.
+ *
  * Context: process, RTNL held.
  */
 void cairn_net_repeat(struct cairn_nic *nic);
