@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/hash.h>
 #include <linux/lockdep.h>
-#include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "device/nic.h"
@@ -12,6 +10,7 @@
 void cairn_shares_init(struct cairn_shares *shares)
 {
 	spin_lock_init(&shares->lock);
+	hash_init(shares->users);
 }
 
 kuid_t cairn_share_uid(void)
@@ -25,19 +24,13 @@ kuid_t cairn_share_uid(void)
 	return ns->owner;
 }
 
-static struct hlist_head *share_bucket(struct cairn_shares *shares, kuid_t uid)
-{
-	return &shares->users[hash_32(__kuid_val(uid),
-				      ilog2(CAIRN_SHARE_BUCKETS))];
-}
-
 static struct cairn_share_user *share_find(struct cairn_shares *shares,
 					   kuid_t uid)
 {
 	struct cairn_share_user *user;
 
 	lockdep_assert_held(&shares->lock);
-	hlist_for_each_entry(user, share_bucket(shares, uid), node)
+	hash_for_each_possible(shares->users, user, node, __kuid_val(uid))
 		if (uid_eq(user->uid, uid))
 			return user;
 	return NULL;
@@ -58,7 +51,7 @@ struct cairn_share_user *cairn_share_user_get(struct cairn_shares *shares)
 		swap(user, fresh);
 		user->uid = uid;
 		refcount_set(&user->refs, 1);
-		hlist_add_head(&user->node, share_bucket(shares, uid));
+		hash_add(shares->users, &user->node, __kuid_val(uid));
 	}
 	spin_unlock_irq(&shares->lock);
 	kfree(fresh);
@@ -73,7 +66,7 @@ void cairn_share_user_put(struct cairn_shares *shares,
 	if (!user ||
 	    !refcount_dec_and_lock_irqsave(&user->refs, &shares->lock, &flags))
 		return;
-	hlist_del(&user->node);
+	hash_del(&user->node);
 	spin_unlock_irqrestore(&shares->lock, flags);
 	kfree(user);
 }

@@ -11,7 +11,7 @@
 #define CAIRN_DEVICE_SHARE_H
 
 #include <linux/atomic.h>
-#include <linux/list.h>
+#include <linux/hashtable.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
@@ -38,15 +38,13 @@ struct cairn_share_user {
 	atomic_t has[CAIRN_SHARE_KINDS];
 };
 
-#define CAIRN_SHARE_BUCKETS	16
-
 /* In this order, as the data path reads what is behind it in struct cairn_nic: the
  * buckets change rarely.
  */
 struct cairn_shares {
 	atomic_t taken[CAIRN_SHARE_KINDS];	/* by users and the kernel */
 	spinlock_t lock;		/* users; irqsave */
-	struct hlist_head users[CAIRN_SHARE_BUCKETS];
+	DECLARE_HASHTABLE(users, 4);
 };
 
 void cairn_shares_init(struct cairn_shares *shares);
