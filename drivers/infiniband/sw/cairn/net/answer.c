@@ -88,7 +88,7 @@ static bool answer_read(const struct sk_buff *skb, struct answer_request *reques
 	       request->hdr.ar_pln == sizeof(request->target);
 }
 
-/* The netdev of another device of ours that has the requested address, or NULL.
+/* The netdev of another cairn device that has the requested address, or NULL.
  * NULL also for a probe for duplicates, which has no sender address yet, and
  * for an announcement, which asks for its own address.
  */

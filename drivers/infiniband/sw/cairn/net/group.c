@@ -5,8 +5,9 @@
  * packets to the receive hooks.
  *
  * A netdev whose MTU becomes too small for IP loses its in_device or inet6_dev,
- * and their memberships with them. It may get a new one later. There a membership
- * in the same group is another's, so a group is left only where it was joined.
+ * and their memberships with them. It may get a new one later, where another
+ * program may have joined the same group. So a group is left only while the netdev
+ * has the in_device or inet6_dev in which it was joined.
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
@@ -19,8 +20,8 @@
 struct group {
 	struct list_head node;		/* of nic->groups */
 	struct in6_addr addr;
-	/* Where; with a reference, so that no other one has its address. One of
-	 * the two.
+	/* Where it was joined; the other one is NULL. Has a reference, so that the
+	 * netdev's next one cannot be at the same place in memory.
 	 */
 	struct in_device *in_dev;
 	struct inet6_dev *idev;

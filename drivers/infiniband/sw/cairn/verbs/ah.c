@@ -44,7 +44,7 @@ static int ah_ifindex(struct cairn_dev *dev, const struct ib_gid_attr *sgid,
 /* Is the destination not one host? Broadcast is refused as for a socket without
  * SO_BROADCAST; 0.0.0.0 would mean this host.
  */
-static bool ah_is_nobody(const struct cairn_path *path)
+static bool ah_is_no_host(const struct cairn_path *path)
 {
 	__be32 daddr = path->daddr.s6_addr32[3];
 
@@ -74,7 +74,7 @@ static int ah_set_addrs(struct cairn_path *path, const struct ib_gid_attr *sgid,
 	}
 	if (ipv6_addr_v4mapped(&path->daddr) == path->ipv6 ||
 	    ipv6_addr_v4mapped(&path->saddr) == path->ipv6 ||
-	    ah_is_nobody(path))
+	    ah_is_no_host(path))
 		return -EINVAL;
 	return 0;
 }
