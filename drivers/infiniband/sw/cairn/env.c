@@ -31,7 +31,7 @@
  * are not cleared (CONFIG_INIT_STACK_ALL_ZERO), as only filled entries are read and an
  * ACK uses none.
  */
-#define PORT_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
+#define ENV_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
 static struct cairn_dev *env_dev(struct cairn_qp *qp)
 {
@@ -52,13 +52,13 @@ u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 	return handle ? READ_ONCE(handle->path.kbps) : 0;
 }
 
-/* @bv: room for PORT_MAX_FRAGMENTS. Return: number of fragments; -EAGAIN (memory is not
+/* @bv: room for ENV_MAX_FRAGMENTS. Return: number of fragments; -EAGAIN (memory is not
  * present) or -EFAULT.
  */
 static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 		   struct bio_vec *bv)
 {
-	int n = cairn_access_map(qp, span, len, bv, PORT_MAX_FRAGMENTS);
+	int n = cairn_access_map(qp, span, len, bv, ENV_MAX_FRAGMENTS);
 
 	return n < 0 && n != -EAGAIN ? -EFAULT : n;
 }
@@ -90,7 +90,7 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		   const struct cairn_train *train)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
 	struct cairn_packets packets = { .train = train, .bv = bv };
 	int n = 0;
 
@@ -112,7 +112,7 @@ struct env_messages {
 	const struct cairn_train *train;
 	cairn_part_fn part;
 	struct cairn_train one;
-	struct bio_vec bv[PORT_MAX_FRAGMENTS];
+	struct bio_vec bv[ENV_MAX_FRAGMENTS];
 };
 
 static int env_next_message(void *arg, u32 k, struct cairn_message_out *out)
@@ -125,7 +125,7 @@ static int env_next_message(void *arg, u32 k, struct cairn_message_out *out)
 		return -EINVAL;
 	if (one->length && !one->inline_data &&
 	    cairn_access_map(qp, &one->span, one->length, messages->bv,
-			     PORT_MAX_FRAGMENTS) < 0)
+			     ENV_MAX_FRAGMENTS) < 0)
 		return -EFAULT;
 	out->pkt = &one->first;
 	out->bytes = one->inline_data;
@@ -156,7 +156,7 @@ int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
 	u32 off = 0;
 	int i, n;
 
@@ -177,7 +177,7 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  struct cairn_words *words, bool last)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
 	struct cairn_placement place = {
 		.pkt = pkt,
 		.words = words,
@@ -187,7 +187,7 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	};
 	int n;
 
-	n = cairn_access_map(qp, to, words->len + len, bv, PORT_MAX_FRAGMENTS);
+	n = cairn_access_map(qp, to, words->len + len, bv, ENV_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	return cairn_flush_place(&place, bv, n);
@@ -242,7 +242,7 @@ int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const void *buf, u32 len)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
 	n = env_map(qp, to, len, bv);
@@ -302,11 +302,11 @@ int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len)
 		.num_sge = 1,
 		.access = CAIRN_ACCESS_FLUSH_PERSISTENT,
 	};
-	struct bio_vec bv[PORT_MAX_FRAGMENTS] __uninitialized;
+	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
 	int i, n;
 
 	n = cairn_access_map(qpc_to_cairn_qp(qpc), &span, len, bv,
-			     PORT_MAX_FRAGMENTS);
+			     ENV_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	for (i = 0; i < n; i++)
