@@ -114,6 +114,9 @@ unlink_both || bail "no devices"
 ip link add ta type veth peer name tb && ip link set ta netns a && ip link set tb netns b ||
 	bail "no second pair of veths"
 ends veth "ip link set t@ up"
+# only the netdev that has an address answers ARP for it, not the one below it
+ends veth "echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
+	echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce"
 
 in_a ip link set lo up
 with_itself lo lo
