@@ -541,8 +541,20 @@ static void caps_of_queue_pairs(void)
 		{ 1, 1, 1, 1, 0 }, { 5, 7, 2, 3, 40 }, { 16, 16, 4, 4, 512 },
 		{ 100, 300, 32, 32, 100 },
 	};
+	struct ibv_qp_init_attr init;
+	struct vt_opts opts = VT_OPTS;
+	struct ibv_qp_attr attr;
+	struct vt_end end;
 	size_t i;
 
+	/* programs that poll once for each event post more than they have polled */
+	opts.cap.max_send_wr = 1;
+	opts.cqe = 1;
+	must(!vt_end_create(&end, &dev[0], &opts, BUF));
+	must(!ibv_query_qp(end.qp, &attr, IBV_QP_CAP, &init));
+	ktap_eq(init.cap.max_send_wr, 4);
+	ktap_eq(end.qp->send_cq->cqe, 8);
+	vt_end_destroy(&end);
 	for (i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
 		caps_of(IBV_QPT_RC, asked[i]);
 		caps_of(IBV_QPT_UC, asked[i]);

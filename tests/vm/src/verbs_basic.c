@@ -1488,7 +1488,7 @@ static void cq_events(void)
 	pair_down(&pair);
 }
 
-/* Armed while there are unpolled completions: an event at once. */
+/* Armed while there are unpolled completions: an event, unless they are polled soon. */
 static void armed_too_late(void)
 {
 	struct vt_opts opts = VT_OPTS;

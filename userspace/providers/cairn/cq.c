@@ -336,7 +336,7 @@ void cairn_cq_forget_qp(struct ibv_cq *ibcq, uint32_t qpn)
  * for any completion that may still wait (cairn_cq_event()). After requests that were
  * replaced unanswered there may be as many extra events.
  *
- * Completions that are not polled raise the event at once, as with mlx4 and mlx5:
+ * Completions that are not polled soon after raise an event, as with mlx4 and mlx5:
  * programs that arm and then poll a part of them wait for it.
  *
  * Not under the CQ lock: the extended poll holds that between calls.

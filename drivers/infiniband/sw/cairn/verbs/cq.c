@@ -40,6 +40,9 @@
  */
 #define CQ_MAX_EVENTS	64
 
+/* The smallest queue: twice the requests of the smallest send queue (QP_MIN_SEND_WRS). */
+#define CQ_MIN_CQE	8
+
 enum cq_verdict {
 	CQ_QUIET,
 	CQ_NOTIFY,
@@ -181,16 +184,13 @@ bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	return false;
 }
 
-/* Has the queue unpolled entries that the arm word @arm asks for? Not while moderation
- * delays their event.
- */
-static bool cq_holds_asked(const struct cairn_cq *cq, u32 arm)
+bool cairn_cq_holds_asked(const struct cairn_cq *cq, u32 arm)
 {
 	const struct cairn_queue *queue = &cq->queue;
 	u32 unpolled = queue->index - READ_ONCE(queue->host->index);
 
 	lockdep_assert_held(&cq->lock);
-	if (!unpolled || unpolled > queue->depth || cq->held)
+	if (!unpolled || unpolled > queue->depth)
 		return false;
 	return arm & CAIRN_ARM_NEXT ||
 	       (arm & CAIRN_ARM_SOLICITED &&
@@ -199,16 +199,13 @@ static bool cq_holds_asked(const struct cairn_cq *cq, u32 arm)
 
 void cairn_cq_look(struct cairn_cq *cq)
 {
-	bool notify = false;
 	u32 arm;
 
 	spin_lock_irq(&cq->lock);
 	arm = READ_ONCE(cq->queue.host->arm);
-	if (arm != cq->arm_seen && cq_holds_asked(cq, arm))
-		cairn_cq_answer(cq, arm, &notify);
+	if (arm != cq->arm_seen && cairn_cq_holds_asked(cq, arm))
+		cairn_moderate_late(cq);
 	spin_unlock_irq(&cq->lock);
-	if (notify)
-		cq_notify(cq);
 	cairn_cq_resume(cq);
 }
 
@@ -265,7 +262,7 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	mutex_init(&cq->resize_lock);
 	cairn_async_init(&cq->async, cq_deliver, NULL);
 	cairn_moderate_init(cq);
-	ibcq->cqe = roundup_pow_of_two(attr->cqe);
+	ibcq->cqe = roundup_pow_of_two(max_t(u32, attr->cqe, CQ_MIN_CQE));
 	cq->solicited = -(u32)ibcq->cqe;
 	uctx = rdma_udata_to_drv_context(udata, struct cairn_ucontext, ibuc);
 	cq->is_user = uctx;

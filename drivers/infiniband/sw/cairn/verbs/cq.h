@@ -23,6 +23,9 @@ bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 /* Handle CAIRN_METHOD_LOOK_CQ: the consumer has polled or armed. Process context. */
 void cairn_cq_look(struct cairn_cq *cq);
 
+/* Has the queue unpolled entries that the arm word @arm asks for? Under the CQ's lock. */
+bool cairn_cq_holds_asked(const struct cairn_cq *cq, u32 arm);
+
 /* Answer the arm word @arm, unless an event has answered it already. @notify: the caller
  * calls the completion handler, after releasing the lock. Under the CQ's lock.
  */

@@ -8,17 +8,25 @@
 #include "verbs/moderate.h"
 #include "verbs/ops.h"
 
+/* Most programs arm and then poll everything. The time for that, so that they get no
+ * extra event.
+ */
+#define MODERATE_LATE_NS	(100 * NSEC_PER_USEC)
+
 /* The time is over: raise the delayed event. In a soft interrupt. */
 static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 {
 	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
 	bool notify = false;
 	unsigned long flags;
+	u32 arm;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->held)
-		cairn_cq_answer(cq, READ_ONCE(cq->queue.host->arm), &notify);
+	arm = READ_ONCE(cq->queue.host->arm);
+	if (cq->held || (cq->late && cairn_cq_holds_asked(cq, arm)))
+		cairn_cq_answer(cq, arm, &notify);
 	cq->held = 0;
+	cq->late = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify && cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
@@ -36,6 +44,17 @@ void cairn_moderate_stop(struct cairn_cq *cq)
 	hrtimer_cancel(&cq->hold_timer);
 }
 
+void cairn_moderate_late(struct cairn_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	/* the event that moderation delays is for these entries, too */
+	if (cq->held || cq->late)
+		return;
+	cq->late = true;
+	hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LATE_NS),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
 bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	u64 ns = (u64)cq->hold_us * NSEC_PER_USEC;
@@ -45,6 +64,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	    ++cq->held >= cq->hold_count) {
 		/* If the timer function runs now, it finds no delayed event. */
 		cq->held = 0;
+		cq->late = false;
 		hrtimer_try_to_cancel(&cq->hold_timer);
 		return false;
 	}

@@ -14,6 +14,11 @@ void cairn_moderate_init(struct cairn_cq *cq);
 /* Cancel the timer. No entry is added any more. Sleeps. */
 void cairn_moderate_stop(struct cairn_cq *cq);
 
+/* The CQ was armed while it has unpolled entries: raise an event in a moment if the
+ * consumer has not polled them by then. Under the CQ's lock.
+ */
+void cairn_moderate_late(struct cairn_cq *cq);
+
 /* Is the event for @cqe to be delayed? Under the CQ's lock. */
 bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 

@@ -33,6 +33,12 @@
 #define QP_FIRST_RECORDS	4U
 #define QP_MANY_RECORDS		1024U
 
+/* The smallest send queue. perftest's latency tests with events poll once for each event
+ * and then post. An event may be an extra one (moderate_expire()), so they need more
+ * room than they ask for.
+ */
+#define QP_MIN_SEND_WRS		4U
+
 /* QP number 0 is that of the subnet manager, 1 of the GSI, 0xffffff of multicast. */
 #define QPN_GSI		1
 #define QPN_FIRST	2
@@ -125,7 +131,8 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 			struct cairn_ring_desc *desc)
 {
 	struct cairn_requester *req = &qp->qpc.req;
-	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr,
+					 QP_MIN_SEND_WRS));
 	u32 units = cairn_next_ring_send_units(cap);
 	u32 records = wrs > QP_MANY_RECORDS ? wrs :
 					      min(wrs, QP_FIRST_RECORDS);
