@@ -369,22 +369,30 @@ bool vt_event(struct ibv_comp_channel *chan, int ms)
 	return true;
 }
 
-bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms)
+bool vt_async_each(struct vt_dev *dev, const enum ibv_event_type *types, int n, int ms)
 {
 	struct pollfd waiting = { .fd = dev->ctx->async_fd, .events = POLLIN };
+	u32 missing = n < 32 ? (1u << n) - 1 : ~0u;
 	u64 end = vt_now_ms() + ms, now;
 	struct ibv_async_event ev;
-	bool found = false;
+	int i;
 
-	for (now = vt_now_ms(); !found && now <= end; now = vt_now_ms()) {
+	for (now = vt_now_ms(); missing && now <= end; now = vt_now_ms()) {
 		if (poll(&waiting, 1, end - now) <= 0)
 			break;
 		if (ibv_get_async_event(dev->ctx, &ev))
 			continue;
-		found = ev.event_type == type;
+		for (i = 0; i < n; i++)
+			if (ev.event_type == types[i])
+				missing &= ~(1u << i);
 		ibv_ack_async_event(&ev);
 	}
-	return found;
+	return !missing;
+}
+
+bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms)
+{
+	return vt_async_each(dev, &type, 1, ms);
 }
 
 static u64 word_at(u64 seed, u64 i)

@@ -118,6 +118,8 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms);
 bool vt_event(struct ibv_comp_channel *chan, int ms);
 /* Does an asynchronous event of this type arrive within @ms? Drops others. */
 bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms);
+/* The same for @n types, 32 at most, in any order. */
+bool vt_async_each(struct vt_dev *dev, const enum ibv_event_type *types, int n, int ms);
 
 /* Yield while polling: @idle counts empty polls, 0 after a completion. */
 void vt_relax(unsigned int *idle);
