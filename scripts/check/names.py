@@ -9,7 +9,8 @@ noun    a static function of X.c begins with the noun X: X, a word of it, the na
         of its directory, or a short form of one of these (three letters or more).
 public  cairn_*() of X.c and X.h goes on in the same way, or with the name of a struct
         or enum of X.h
-word    no static function is named with one word
+word    no static function is named with one word; also in test code and its headers,
+        where a row of a table of tests, KTAP(resize), may be one word
 twice   no function name occurs in two files of a tree
 header  X.h declares only functions that X.c defines
 tree    no text refers to a document that is not in the tree
@@ -29,8 +30,9 @@ import tempfile
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 TREES = ['drivers/infiniband/sw/cairn', 'userspace/providers']
-# test code follows the rule "local" only: its functions are names of points
+# test code follows some rules only: its functions are names of points
 TEST_TREES = ['drivers/infiniband/sw/cairn/tests', 'tests/vm', 'scripts/bench']
+TEST_RULES = ['word', 'local']
 RULES = ['noun', 'public', 'word', 'twice', 'header', 'tree', 'length', 'local']
 LONGEST = 60
 SHORT_LOCALS = 5  # per cent
@@ -53,6 +55,13 @@ INTERFACES = {
     'cairn/cairn.c': 'the noun is the prefix itself',
     'cairn/cairndv.h': 'the interface of the library, as it is installed',
 }
+# Functions of test code that may have one word, as a part of the path and the name, and why.
+ONE_WORD = [
+    ('', 'main', 'the name that C has for it'),
+    ('', 'must', 'reads as an assertion where it is used'),
+    ('tests/shim/linux/', '', 'functions of the kernel'),
+]
+ROW = re.compile(r'\b[A-Z][A-Z_]*\((\w+)\)')    # of a table of tests
 
 # made so that they do not find themselves
 OUTSIDE = re.compile(r'\bmission[\s*]+[A-Z]\d|\bRequirements?[\s*]+[A-Z]\d|\.\./shared\b',
@@ -124,11 +133,23 @@ def calls_of(path):
                 for call in re.findall(r'\.(\w+) = cairn_\1\b', file.read())]
 
 
+def rows_of(path):
+    """Functions that are a row of a table of tests."""
+    with open(path, encoding='utf-8') as file:
+        return set(ROW.findall(file.read()))
+
+
+def may_be_word(tag):
+    """May the function of test code have a name of one word?"""
+    return (any(where in tag['path'] and name in ('', tag['name']) for where, name, _ in ONE_WORD)
+            or tag['name'] in rows_of(tag['path']))
+
+
 class Tree:
     """The sources below one directory."""
 
     def __init__(self, top, tests=False):
-        self.top = top
+        self.top, self.tests = top, tests
         self.files = [f for f in walk(top) if is_source(f, tests)]
         # names in capitals are macros that look like definitions
         tags = [t for t in read_tags(self.files) if not t['name'].isupper()]
@@ -157,8 +178,9 @@ class Tree:
                 yield tag, f"{tag['name']} goes on with no noun of its file"
 
     def word(self):
-        for tag in self.statics:
-            if '_' not in tag['name'].strip('_'):
+        headers = [t for t in self.functions if t['path'].endswith('.h')] if self.tests else []
+        for tag in self.statics + headers:
+            if '_' not in tag['name'].strip('_') and not (self.tests and may_be_word(tag)):
                 yield tag, f"{tag['name']} is one word"
 
     def twice(self):
@@ -218,9 +240,11 @@ def check(rules, trees=TREES, tops=('.',), test_trees=TEST_TREES):
             if rule != 'tree':
                 wrong += [(t['path'], t['line'], f'{text} [{rule}]')
                           for t, text in getattr(tree, rule)()]
-    for top in test_trees if 'local' in rules else ():
-        wrong += [(t['path'], t['line'], f'{text} [local]')
-                  for t, text in Tree(top, tests=True).local()]
+    for top in test_trees:
+        tree = Tree(top, tests=True)
+        for rule in set(rules) & set(TEST_RULES):
+            wrong += [(t['path'], t['line'], f'{text} [{rule}]')
+                      for t, text in getattr(tree, rule)()]
     if 'tree' in rules:
         wrong += [(t['path'], t['line'], f'{text} [tree]') for t, text in tree_references(tops)]
     return sorted(wrong)
@@ -242,6 +266,10 @@ GOOD = {
                   'struct ops qp_ops = {\n\t.create_qp = cairn_create_qp,\n};\n'
                   'static int UVERBS_HANDLER(X)(int a)\n{\n\treturn a;\n}\n'
                   'static int qp_make(void)\n{\n\treturn 0;\n}\n',
+    'tests/ring_test.c': 'static void empty(void)\n{\n}\n'
+                         'static const struct test tests[] = { KTAP(empty) };\n'
+                         'int main(void)\n{\n\tmust(0);\n}\n',
+    'tests/shim/linux/bug.h': 'static inline int fls(int x)\n{\n\treturn x;\n}\n',
     'verbs/memory_regions.c': 'static int region_add(void)\n{\n\treturn 0;\n}\n',
 }
 FOREIGN = 'mission ' + 'Q5'
@@ -264,7 +292,9 @@ BROKEN = [
     ('tree', 'engine/gap.h', f'/* because of {FOREIGN} */\n'),
     ('tree', 'notes.rst', FOREIGN.replace(' ', '\n * ')),
     ('length', 'engine/gap.c', 'int cairn_gap_long(void)\n{\n' + '\tf();\n' * 58 + '}\n'),
-    ('local', 'tests/gap_test.c', 'static void gap(void)\n{\n\tint q = 0;\n\n\tf(q);\n}\n'),
+    ('word', 'tests/gap_test.c', 'static int gap(void)\n{\n\treturn 0;\n}\n'),
+    ('word', 'tests/gap.h', 'static inline int gap(void)\n{\n\treturn 0;\n}\n'),
+    ('local', 'tests/gap_test.c', 'static void gap_q(void)\n{\n\tint q = 0;\n\n\tf(q);\n}\n'),
     ('local', 'engine/gap.c', 'int cairn_gap_q(void)\n{\n\tint q = 0;\n\n\treturn q;\n}\n'),
 ]
 

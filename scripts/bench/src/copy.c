@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-static double now(void)
+static double copy_now(void)
 {
 	struct timespec at;
 
@@ -32,14 +32,14 @@ int main(int argc, char **argv)
 	}
 	memset(from, 1, bytes);
 	memset(to, 2, bytes);
-	began = now();
+	began = copy_now();
 	do {
 		/* the clock costs more than a short copy */
 		for (int i = 0; i < 64; i++, copies++) {
 			memcpy(to, from, bytes);
 			__asm__ volatile("" : : "r"(to) : "memory");
 		}
-		passed = now() - began;
+		passed = copy_now() - began;
 	} while (passed < seconds);
 	printf("bytes_s=%.0f\n", (double)copies * bytes / passed);
 	free(from);

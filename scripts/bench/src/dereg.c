@@ -40,8 +40,8 @@ static u8 *region;
 static volatile u32 region_key;
 static volatile unsigned long done;
 
-static void post(struct vt_end *end_a, const struct vt_end *end_b,
-		 enum ibv_wr_opcode opcode, u32 len)
+static void dereg_post(struct vt_end *end_a, const struct vt_end *end_b,
+		       enum ibv_wr_opcode opcode, u32 len)
 {
 	bool named = itself && len == LONG_BYTES;
 	struct ibv_sge sge = { (uintptr_t)end_a->buf, len, end_a->mr->lkey };
@@ -58,14 +58,14 @@ static void post(struct vt_end *end_a, const struct vt_end *end_b,
 }
 
 /* Completions of one connection. */
-static int reap(struct vt_end *end)
+static int dereg_reap(struct vt_end *end)
 {
 	struct ibv_wc wc[FLYING];
 
 	return bench_poll(end->scq, FLYING, wc);
 }
 
-static void *load(void *arg __attribute__((unused)))
+static void *dereg_load(void *arg __attribute__((unused)))
 {
 	unsigned int i, n, round = 0;
 	unsigned int *flying = calloc(connections, sizeof(*flying)), left;
@@ -76,15 +76,15 @@ static void *load(void *arg __attribute__((unused)))
 		bool idle = true;
 
 		for (left = 0, i = 0; i < connections; i++) {
-			got = reap(&ends[0][i]);
+			got = dereg_reap(&ends[0][i]);
 			flying[i] -= got;
 			done += got;
 			idle &= !got;
 			for (n = flying[i]; !stop && n < FLYING; n++) {
-				post(&ends[0][i], &ends[1][i],
-				     ++round & 1 && !itself ?
-				     IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-				     itself ? LONG_BYTES : BYTES);
+				dereg_post(&ends[0][i], &ends[1][i],
+					   ++round & 1 && !itself ?
+					   IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+					   itself ? LONG_BYTES : BYTES);
 				flying[i]++;
 			}
 			left += flying[i];
@@ -106,7 +106,7 @@ static void await_traffic(void)
 }
 
 /* Register and release for @seconds; prints figures named with @what. */
-static void flip(const char *what, bool loaded, double seconds)
+static void dereg_flip(const char *what, bool loaded, double seconds)
 {
 	double start = bench_usec(), end = start + seconds * 1e6, began, now = start;
 	unsigned long before = done;
@@ -144,10 +144,10 @@ static double write_usec(double seconds)
 		int got;
 
 		while (now < start + seconds * 1e6 && posted - n < FLYING) {
-			post(&ends[0][0], &ends[1][0], IBV_WR_RDMA_WRITE, 64);
+			dereg_post(&ends[0][0], &ends[1][0], IBV_WR_RDMA_WRITE, 64);
 			posted++;
 		}
-		got = reap(&ends[0][0]);
+		got = dereg_reap(&ends[0][0]);
 		n += got;
 		if (!got)
 			sched_yield();
@@ -212,11 +212,11 @@ int main(int argc, char **argv)
 	write_usec(seconds / 4);	/* not measured: the first run is slower */
 	printf("epoch_ns=%.2f usec_write=%.2f ", epoch_ns(),
 	       write_usec(seconds / 2));
-	flip("idle", false, seconds);
-	must(!pthread_create(&loader, NULL, load, NULL), "thread");
+	dereg_flip("idle", false, seconds);
+	must(!pthread_create(&loader, NULL, dereg_load, NULL), "thread");
 	while (done < 4UL * connections)
 		sched_yield();
-	flip("load", true, seconds);
+	dereg_flip("load", true, seconds);
 	stop = true;
 	pthread_join(loader, NULL);
 	printf("\n");

@@ -90,7 +90,7 @@ static void flush_lines(const u8 *at, u32 length)
 }
 
 /* Reads cairn's counter, or rxe's, by name. */
-static unsigned long packets(void)
+static unsigned long durable_packets(void)
 {
 	static const char * const counters[] = { "tx_packets", "sent_pkts" };
 	unsigned long value = 0;
@@ -181,12 +181,12 @@ static void open_replicas(void)
 
 /* ---- messages ---- */
 
-static u64 place(u64 n)
+static u64 durable_place(u64 n)
 {
 	return n % (REGION / size) * size;
 }
 
-static void post(struct ibv_qp *qp, struct ibv_send_wr *wr)
+static void durable_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
@@ -201,7 +201,7 @@ static struct ibv_send_wr write_to(const struct vt_region *to, u32 rkey, u64 n,
 	return (struct ibv_send_wr){
 		.wr_id = n, .sg_list = sge, .num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)to->buf + place(n), rkey },
+		.wr.rdma = { (uintptr_t)to->buf + durable_place(n), rkey },
 	};
 }
 
@@ -209,8 +209,8 @@ static void post_group(u64 n, u32 quorum)
 {
 	struct ibv_sge sge = { (uintptr_t)bytes, size, source->lkey };
 	struct cairndv_group_dest dest[2] = {
-		{ (uintptr_t)target[0].buf + place(n), target[0].mr->rkey, 0 },
-		{ (uintptr_t)target[1].buf + place(n), target[1].mr->rkey, 0 },
+		{ (uintptr_t)target[0].buf + durable_place(n), target[0].mr->rkey, 0 },
+		{ (uintptr_t)target[1].buf + durable_place(n), target[1].mr->rkey, 0 },
 	};
 	const struct cairndv_group_wr wr = {
 		.wr_id = n, .sg_list = &sge, .num_sge = 1, .quorum = quorum,
@@ -241,7 +241,7 @@ static void post_two(enum way way, u64 n)
 		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
 		wr.wr.rdma.rkey = target[0].mr->rkey;
 	}
-	post(ends[0][0].qp, &wr);
+	durable_post(ends[0][0].qp, &wr);
 }
 
 static void post_message(enum way way, u64 n)
@@ -264,22 +264,22 @@ static void post_message(enum way way, u64 n)
 		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
 	if (way == EARLY)
 		wr.send_flags |= CAIRNDV_SEND_EARLY;
-	post(ends[0][0].qp, &wr);
+	durable_post(ends[0][0].qp, &wr);
 	if (way != POSTS)
 		return;
-	wr.wr.rdma.remote_addr = (uintptr_t)target[1].buf + place(n);
+	wr.wr.rdma.remote_addr = (uintptr_t)target[1].buf + durable_place(n);
 	wr.wr.rdma.rkey = target[1].mr->rkey;
-	post(ends[1][0].qp, &wr);
+	durable_post(ends[1][0].qp, &wr);
 }
 
-static void count(u64 n)
+static void durable_count(u64 n)
 {
 	if (!--missing[n])
 		took[done++] = bench_usec() - began[n];
 }
 
 /* Messages of the target's program: it answers, or goes on to the next target. */
-static void serve(enum way way, u64 *served)
+static void durable_serve(enum way way, u64 *served)
 {
 	struct ibv_send_wr answer = { .opcode = IBV_WR_SEND,
 				      .send_flags = IBV_SEND_SIGNALED };
@@ -294,22 +294,22 @@ static void serve(enum way way, u64 *served)
 
 		must(!vt_recv(&ends[0][1], 0), "receive");
 		if (way == SEND) {
-			flush_lines(target[0].buf + place(n), size);
-			post(ends[0][1].qp, &answer);
+			flush_lines(target[0].buf + durable_place(n), size);
+			durable_post(ends[0][1].qp, &answer);
 			continue;
 		}
 		wr = write_to(&behind, behind.mr->rkey, n, &sge);
 		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
-		sge.addr = (uintptr_t)target[0].buf + place(n);
+		sge.addr = (uintptr_t)target[0].buf + durable_place(n);
 		sge.lkey = target[0].mr->lkey;
-		post(ends[2][0].qp, &wr);
+		durable_post(ends[2][0].qp, &wr);
 	}
 	while (way == CHAIN && bench_poll(ends[2][0].scq, 1, &wc))
-		post(ends[0][1].qp, &answer);
+		durable_post(ends[0][1].qp, &answer);
 }
 
 /* Some ways complete the oldest message; completions of the others name it. */
-static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
+static void durable_reap(enum way way, u64 *sent, u64 *received, u64 *served)
 {
 	struct cairndv_group_wc event;
 	struct ibv_wc wc;
@@ -317,7 +317,7 @@ static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
 	if (way == GROUP || way == GROUP_ONE) {
 		while (cairndv_persist_group_poll(group, 1, &event) == 1) {
 			must(event.kind == CAIRNDV_GROUP_DURABLE, "a target");
-			count(event.wr_id);
+			durable_count(event.wr_id);
 		}
 		*sent = cairndv_persist_group_released(group);
 		return;
@@ -325,15 +325,15 @@ static void reap(enum way way, u64 *sent, u64 *received, u64 *served)
 	while (bench_poll(scq, 1, &wc)) {
 		++*sent;
 		if (way != EARLY && way != SEND && way != CHAIN)
-			count(wc.wr_id);
+			durable_count(wc.wr_id);
 	}
 	if (way == SEND || way == CHAIN)
-		serve(way, served);
+		durable_serve(way, served);
 	if (way != EARLY && way != SEND && way != CHAIN)
 		return;
 	while (bench_poll(ends[0][0].rcq, 1, &wc)) {
 		must(!vt_recv(&ends[0][0], 0), "receive");
-		count((*received)++);
+		durable_count((*received)++);
 	}
 }
 
@@ -346,7 +346,7 @@ static bool is_over(enum way way, unsigned int messages, u64 sent)
 }
 
 /* Messages of one way: time of a message. */
-static double turn(enum way way, unsigned int messages)
+static double durable_turn(enum way way, unsigned int messages)
 {
 	u64 sent = 0, received = 0, served = 0, before = 0;
 	double start = bench_usec(), last = start, end = start;
@@ -364,7 +364,7 @@ static double turn(enum way way, unsigned int messages)
 			began[posted] = bench_usec();
 			post_message(way, posted++);
 		}
-		reap(way, &sent, &received, &served);
+		durable_reap(way, &sent, &received, &served);
 		if (way == GROUP || way == GROUP_ONE)
 			sent -= before;
 		if (done != was)
@@ -381,7 +381,7 @@ static double turn(enum way way, unsigned int messages)
 
 /* ---- figures ---- */
 
-static double part(const double *values, unsigned int n, unsigned int percent)
+static double durable_part(const double *values, unsigned int n, unsigned int percent)
 {
 	static double sorted[MAX_TURN];
 
@@ -390,7 +390,7 @@ static double part(const double *values, unsigned int n, unsigned int percent)
 	return sorted[(size_t)n * percent / 100];
 }
 
-static bool possible(enum way way)
+static bool durable_possible(enum way way)
 {
 	return cairn || way == WRITE || way == READ || way == SEND;
 }
@@ -402,12 +402,12 @@ static void size_turn(enum way way)
 	unsigned long before;
 	double each;
 
-	turn(way, n);	/* not measured: the first turn is slower */
+	durable_turn(way, n);	/* not measured: the first turn is slower */
 	usleep(COUNTERS_USEC);
-	before = packets();
-	each = turn(way, n);
+	before = durable_packets();
+	each = durable_turn(way, n);
 	usleep(COUNTERS_USEC);
-	figures[way].packets = (double)(packets() - before) / n;
+	figures[way].packets = (double)(durable_packets() - before) / n;
 	if (each * n < TURN_USEC)
 		n = TURN_USEC / each;
 	figures[way].turn = n < MAX_TURN ? n : MAX_TURN;
@@ -421,43 +421,43 @@ static void one_round(bool counts)
 		struct figures *found = &figures[way];
 		double each;
 
-		if (!possible(way))
+		if (!durable_possible(way))
 			continue;
-		each = turn(way, found->turn);
+		each = durable_turn(way, found->turn);
 		if (!counts)
 			continue;
 		found->usec[rounds] = each;
-		found->latency[rounds] = part(took, found->turn, 50);
-		found->slowest[rounds] = part(took, found->turn, 99);
+		found->latency[rounds] = durable_part(took, found->turn, 50);
+		found->slowest[rounds] = durable_part(took, found->turn, 99);
 	}
 	rounds += counts;
 }
 
-static double compared(const double *one, const double *two)
+static double durable_compared(const double *one, const double *two)
 {
 	static double ratios[MAX_ROUNDS];
 
 	for (unsigned int i = 0; i < rounds; i++)
 		ratios[i] = one[i] / two[i];
-	return part(ratios, rounds, 50);
+	return durable_part(ratios, rounds, 50);
 }
 
-static void report(enum way way)
+static void durable_report(enum way way)
 {
 	const struct figures *found = &figures[way];
 
 	printf("\"%s\": {\"msgs_s\": %.1f, \"usec\": %.2f, \"usec_p99\": %.2f, \"packets\": %.3f",
-	       names[way], 1e6 / part(found->usec, rounds, 50),
-	       part(found->latency, rounds, 50), part(found->slowest, rounds, 50),
+	       names[way], 1e6 / durable_part(found->usec, rounds, 50),
+	       durable_part(found->latency, rounds, 50), durable_part(found->slowest, rounds, 50),
 	       found->packets);
 	for (int i = 0; i < BESIDE; i++) {
 		const struct figures *other = &figures[beside[i]];
 
-		if (beside[i] == way || !possible(beside[i]))
+		if (beside[i] == way || !durable_possible(beside[i]))
 			continue;
 		printf(", \"time_of_%s\": %.3f, \"latency_of_%s\": %.3f",
-		       names[beside[i]], compared(found->usec, other->usec),
-		       names[beside[i]], compared(found->latency, other->latency));
+		       names[beside[i]], durable_compared(found->usec, other->usec),
+		       names[beside[i]], durable_compared(found->latency, other->latency));
 	}
 	printf("}");
 }
@@ -479,7 +479,7 @@ int main(int argc, char **argv)
 	if (cairn)
 		open_replicas();
 	for (int way = 0; way < WAYS; way++)
-		if (possible(way))
+		if (durable_possible(way))
 			size_turn(way);
 	one_round(false);
 	start = bench_usec();
@@ -489,10 +489,10 @@ int main(int argc, char **argv)
 	printf("{\"rounds\": %u, \"domain\": \"%s\"", rounds,
 	       vt_dax() ? "nic" : "emulated");
 	for (int way = 0; way < WAYS; way++) {
-		if (!possible(way))
+		if (!durable_possible(way))
 			continue;
 		printf(", ");
-		report(way);
+		durable_report(way);
 	}
 	printf("}\n");
 	return 0;

@@ -58,7 +58,7 @@ static struct frame frame[FRAMES], burst[FRAMES];
 static unsigned int frames, bursts;
 static double rate, gap;	/* bytes/usec; usec from burst to burst */
 
-static void rest(double seconds)
+static void pacing_rest(double seconds)
 {
 	struct timespec time = { seconds, (seconds - (long)seconds) * 1e9 };
 
@@ -81,7 +81,7 @@ static double kernel_cpu(void)
 /* ---- the capture ---- */
 
 /* Open a packet socket for packets to the QP @qpn, in the namespace @netns. */
-static int capture(const char *netns, const char *netdev, u32 qpn)
+static int pacing_capture(const char *netns, const char *netdev, u32 qpn)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DEST_QP),
@@ -115,7 +115,7 @@ static int capture(const char *netns, const char *netdev, u32 qpn)
 	return fd;
 }
 
-static double stamp(struct msghdr *msg)
+static double pacing_stamp(struct msghdr *msg)
 {
 	struct cmsghdr *cmsghdr = CMSG_FIRSTHDR(msg);
 	struct timespec time;
@@ -135,7 +135,7 @@ static void check_clock(double stamped)
 }
 
 /* Move captured packets into frame[]. A train of packets is one frame. */
-static void drain(int fd)
+static void pacing_drain(int fd)
 {
 	struct tpacket_stats lost = {};
 	socklen_t len = sizeof(lost);
@@ -151,7 +151,7 @@ static void drain(int fd)
 
 		if (recvmsg(fd, &msg, MSG_DONTWAIT) < HEADERS)
 			break;
-		frame[frames].usec = stamp(&msg);
+		frame[frames].usec = pacing_stamp(&msg);
 		check_clock(frame[frames].usec);
 		frame[frames++].bytes = (ip[2] << 8 | ip[3]) - (HEADERS - 14);
 	}
@@ -161,7 +161,7 @@ static void drain(int fd)
 
 /* ---- figures ---- */
 
-static double packets(unsigned int bytes)
+static double pacing_packets(unsigned int bytes)
 {
 	return floor((double)bytes / PACKET + 0.5);
 }
@@ -183,14 +183,14 @@ static double find_bursts(void)
 			burst[bursts - 1].bytes += frame[i].bytes;
 		}
 		if (bursts > 1)
-			longest = fmax(longest, packets(burst[bursts - 2].bytes));
+			longest = fmax(longest, pacing_packets(burst[bursts - 2].bytes));
 	}
 	must(bursts > 100, "a hundred bursts");
 	return longest;
 }
 
 /* Per cent that the rate is off by, from burst @i to burst @j. */
-static double error(unsigned int i, unsigned int j)
+static double pacing_error(unsigned int i, unsigned int j)
 {
 	double bytes = 0, time = burst[j].usec - burst[i].usec;
 
@@ -199,7 +199,7 @@ static double error(unsigned int i, unsigned int j)
 	return fabs(bytes / time / rate - 1) * 100;
 }
 
-static void windows(const char *what, double length)
+static void pacing_windows(const char *what, double length)
 {
 	double *off = calloc(bursts, sizeof(*off));
 	unsigned int i, j = 0, n = 0, step = fmax(1, length / gap / 10);
@@ -210,7 +210,7 @@ static void windows(const char *what, double length)
 			j++;
 		if (j == bursts)
 			break;
-		off[n++] = error(i, j);
+		off[n++] = pacing_error(i, j);
 	}
 	if (n) {
 		bench_sort(off, n);
@@ -222,7 +222,7 @@ static void windows(const char *what, double length)
 }
 
 /* Prints the deviation of @n gaps; @off is overwritten. */
-static void jitter(const char *what, double *off, unsigned int n)
+static void pacing_jitter(const char *what, double *off, unsigned int n)
 {
 	unsigned int i;
 
@@ -234,7 +234,7 @@ static void jitter(const char *what, double *off, unsigned int n)
 }
 
 /* Gaps between the returns of sleeps that follow the clock without drift. */
-static void sleeps(double seconds)
+static void pacing_sleeps(double seconds)
 {
 	unsigned int i, n = seconds * 1e6 / gap;
 	double *off = calloc(n, sizeof(*off)), next = bench_usec(), last = next, now;
@@ -251,11 +251,11 @@ static void sleeps(double seconds)
 		off[i] = now - last;
 		last = now;
 	}
-	jitter("sleep_jitter", off, n);
+	pacing_jitter("sleep_jitter", off, n);
 	free(off);
 }
 
-static void gaps(void)
+static void pacing_gaps(void)
 {
 	double *off = calloc(bursts, sizeof(*off));
 	unsigned int i, n = bursts - 1;
@@ -266,14 +266,14 @@ static void gaps(void)
 	bench_sort(off, n);
 	for (i = 0; i < 100; i++)
 		printf("gap_%02u=%.2f ", i, off[(unsigned long)n * i / 100]);
-	jitter("jitter", off, n);
+	pacing_jitter("jitter", off, n);
 	printf("gap=%.2f ", gap);
 	free(off);
 }
 
 /* ---- traffic ---- */
 
-static void post(struct vt_end *from, u32 len)
+static void pacing_post(struct vt_end *from, u32 len)
 {
 	struct ibv_sge sge = { (uintptr_t)a.buf, len, a.mr->lkey };
 	struct ibv_send_wr wr = {
@@ -285,14 +285,14 @@ static void post(struct vt_end *from, u32 len)
 	must(!ibv_post_send(from->qp, &wr, &bad), "post");
 }
 
-static int reap(struct ibv_cq *cq)
+static int pacing_reap(struct ibv_cq *cq)
 {
 	struct ibv_wc wc[FLYING];
 
 	return bench_poll(cq, FLYING, wc);
 }
 
-static void limit(struct vt_end *end, u32 kbps, u32 burst_bytes)
+static void pacing_limit(struct vt_end *end, u32 kbps, u32 burst_bytes)
 {
 	struct ibv_qp_rate_limit_attr attr = {
 		.rate_limit = kbps, .max_burst_sz = burst_bytes,
@@ -303,7 +303,7 @@ static void limit(struct vt_end *end, u32 kbps, u32 burst_bytes)
 }
 
 /* Post WRITEs for @seconds and some more, and capture the packets of that time. */
-static unsigned int paced(int fd, double seconds)
+static unsigned int pacing_paced(int fd, double seconds)
 {
 	unsigned int i, n = (seconds + 1) * 1e6 * rate / BYTES + 2;
 	double cpu, sent = 0;
@@ -311,24 +311,24 @@ static unsigned int paced(int fd, double seconds)
 	must(n <= WRITES, "too many WRITEs in flight");
 	cpu = kernel_cpu();
 	for (i = 0; i < n; i++)
-		post(&a, BYTES);
-	rest(seconds);
+		pacing_post(&a, BYTES);
+	pacing_rest(seconds);
 	cpu = kernel_cpu() - cpu;
-	drain(fd);
+	pacing_drain(fd);
 	close(fd);
 	for (i = 0; i < frames; i++)
-		sent += packets(frame[i].bytes);
+		sent += pacing_packets(frame[i].bytes);
 	printf("longest=%.0f ", find_bursts());
-	printf("error=%.4f ", error(0, bursts - 1));
-	windows("10ms", 1e4);
-	windows("1s", 1e6);
-	gaps();
+	printf("error=%.4f ", pacing_error(0, bursts - 1));
+	pacing_windows("10ms", 1e4);
+	pacing_windows("1s", 1e6);
+	pacing_gaps();
 	printf("cpu_packet=%.3f packets_s=%.1f ", cpu / sent * 1e6, sent / seconds);
 	return n;
 }
 
 /* Bytes a second without a limit, CPU microseconds of a packet. */
-static void unlimited(const char *what, double seconds)
+static void pacing_unlimited(const char *what, double seconds)
 {
 	double start = bench_usec(), end = start + seconds * 1e6, now = start, cpu;
 	unsigned long done = 0, flying = 0;
@@ -338,10 +338,10 @@ static void unlimited(const char *what, double seconds)
 		int n;
 
 		while (now < end && flying < FLYING) {
-			post(&a, PIECE);
+			pacing_post(&a, PIECE);
 			flying++;
 		}
-		n = reap(a.scq);
+		n = pacing_reap(a.scq);
 		flying -= n;
 		done += n;
 		if (!n)
@@ -395,7 +395,7 @@ static void connect_others(unsigned int n)
 	}
 	for (i = 0; i < n; i++) {
 		connect_ends(&others[0][i], &others[1][i], 1, 4096);
-		limit(&others[0][i], kbps, 0);
+		pacing_limit(&others[0][i], kbps, 0);
 	}
 }
 
@@ -411,7 +411,7 @@ static void destroy_others(unsigned int n)
 }
 
 /* The connection without a limit while @n others keep to theirs. */
-static void beside(const char *what, unsigned int n, double seconds)
+static void pacing_beside(const char *what, unsigned int n, double seconds)
 {
 	unsigned long long bytes;
 	double start;
@@ -419,11 +419,11 @@ static void beside(const char *what, unsigned int n, double seconds)
 
 	connect_others(n);
 	for (i = 0; i < n; i++)
-		post(&others[0][i], BYTES);
-	rest(0.2);		/* the first bursts, all at once */
+		pacing_post(&others[0][i], BYTES);
+	pacing_rest(0.2);		/* the first bursts, all at once */
 	bytes = paced_bytes();
 	start = bench_usec();
-	unlimited(what, seconds);
+	pacing_unlimited(what, seconds);
 	printf("limited_s_%s=%.1f ", what,
 	       (paced_bytes() - bytes) / (bench_usec() - start) * 1e6);
 	destroy_others(n);
@@ -448,18 +448,18 @@ int main(int argc, char **argv)
 	connect_ends(&a, &b, WRITES, BYTES);
 	memset(a.buf, 1, BYTES);
 	if (limited)
-		limit(&a, rate * 8000, length * PACKET);
-	sleeps(seconds / 2);
-	left = paced(capture(argv[5], argv[6], b.qp->qp_num), seconds);
+		pacing_limit(&a, rate * 8000, length * PACKET);
+	pacing_sleeps(seconds / 2);
+	left = pacing_paced(pacing_capture(argv[5], argv[6], b.qp->qp_num), seconds);
 	if (limited) {
-		limit(&a, 0, 0);
+		pacing_limit(&a, 0, 0);
 		while (left)
-			left -= reap(a.scq);
+			left -= pacing_reap(a.scq);
 		seconds = fmin(seconds, 2);
-		unlimited("warm", seconds / 4);
-		unlimited("alone", seconds);
-		beside("one", 1, seconds);
-		beside("many", limited, seconds);
+		pacing_unlimited("warm", seconds / 4);
+		pacing_unlimited("alone", seconds);
+		pacing_beside("one", 1, seconds);
+		pacing_beside("many", limited, seconds);
 	}
 	printf("\n");
 	return 0;

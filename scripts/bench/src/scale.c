@@ -43,7 +43,7 @@ static unsigned int samples;
 /* Called twice per message: where the clock is a system call (user-mode Linux), that
  * would cost more than the message itself.
  */
-static double usec(void)
+static double scale_usec(void)
 {
 	static double from, per_tick;
 	static unsigned long long ticks;
@@ -59,7 +59,7 @@ static double usec(void)
 	return from + (__builtin_ia32_rdtsc() - ticks) * per_tick;
 }
 #else
-static double usec(void)
+static double scale_usec(void)
 {
 	return bench_usec();
 }
@@ -83,7 +83,7 @@ static void open_ends(void)
 	must(!!srq, "SRQ");
 }
 
-static void create(struct vt_end *end, int side)
+static void scale_create(struct vt_end *end, int side)
 {
 	struct ibv_qp_init_attr init = {
 		.cap = { slots, 1, 1, 1, BYTES }, .qp_type = IBV_QPT_RC,
@@ -108,7 +108,7 @@ static void post_recv(void)
 	must(!ibv_post_srq_recv(srq, &wr, &bad), "receive");
 }
 
-static void post(unsigned int slot)
+static void scale_post(unsigned int slot)
 {
 	struct ibv_sge sge = { (uintptr_t)buf[0], BYTES, mr[0]->lkey };
 	struct ibv_send_wr wr = {
@@ -117,12 +117,12 @@ static void post(unsigned int slot)
 		.wr.rdma = { (uintptr_t)buf[1] + 2048, mr[1]->rkey },
 	}, *bad;
 
-	posted[slot] = usec();
+	posted[slot] = scale_usec();
 	must(!ibv_post_send(ends[0][slot / slots].qp, &wr, &bad), "post");
 }
 
 /* Poll both ends. Return: how many messages are done. */
-static int reap(void)
+static int scale_reap(void)
 {
 	struct ibv_wc wc[32];
 	int i, n;
@@ -137,30 +137,30 @@ static int reap(void)
 		unsigned int slot = wc[i].wr_id;
 
 		if (samples < SAMPLES)
-			latency[samples++] = usec() - posted[slot];
+			latency[samples++] = scale_usec() - posted[slot];
 		idle[(idle_head + idle_count++) % (active * slots)] = slot;
 	}
 	return n;
 }
 
 /* Keep @window messages in flight for @seconds; messages a second. */
-static double traffic(unsigned int window, double seconds)
+static double scale_traffic(unsigned int window, double seconds)
 {
-	double start = usec(), end = start + seconds * 1e6, last = start, now;
+	double start = scale_usec(), end = start + seconds * 1e6, last = start, now;
 	unsigned int flying = 0;
 	unsigned long done = 0;
 
 	samples = 0;
-	for (now = start; now < end || flying; now = usec()) {
+	for (now = start; now < end || flying; now = scale_usec()) {
 		int n;
 
 		while (now < end && flying < window && idle_count) {
-			post(idle[idle_head]);
+			scale_post(idle[idle_head]);
 			idle_head = (idle_head + 1) % (active * slots);
 			idle_count--;
 			flying++;
 		}
-		n = reap();
+		n = scale_reap();
 		flying -= n;
 		if (now < end)
 			done += n;
@@ -173,7 +173,7 @@ static double traffic(unsigned int window, double seconds)
 	return done / seconds;
 }
 
-static double percentile(unsigned int percent)
+static double scale_percentile(unsigned int percent)
 {
 	must(samples, "no message");
 	return latency[(unsigned long)samples * percent / 100];
@@ -185,21 +185,21 @@ static long own_memory(void)
 	return vt_own_status("RssAnon") + vt_own_status("VmPTE");
 }
 
-static void build(double *create_us, double *connect_us, double *bytes)
+static void scale_build(double *create_us, double *connect_us, double *bytes)
 {
 	long memory = vt_meminfo("MemAvailable") + own_memory();
-	double start = usec();
+	double start = scale_usec();
 	unsigned int i;
 
 	for (i = 0; i < pairs; i++) {
-		create(&ends[0][i], 0);
-		create(&ends[1][i], 1);
+		scale_create(&ends[0][i], 0);
+		scale_create(&ends[1][i], 1);
 	}
-	*create_us = (usec() - start) / (2 * pairs);
-	start = usec();
+	*create_us = (scale_usec() - start) / (2 * pairs);
+	start = scale_usec();
 	for (i = 0; i < pairs; i++)
 		must(!vt_connect(&ends[0][i], &ends[1][i]), "connect");
-	*connect_us = (usec() - start) / (2 * pairs);
+	*connect_us = (scale_usec() - start) / (2 * pairs);
 	memory -= vt_meminfo("MemAvailable") + own_memory();
 	*bytes = memory > 0 ? memory * 1024.0 / (2 * pairs) : 0;
 }
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 	must(idle && posted, "memory");
 
 	open_ends();
-	build(&create_us, &connect_us, &bytes);
+	scale_build(&create_us, &connect_us, &bytes);
 	for (i = 0; i < RECEIVES; i++)
 		post_recv();
 	/* one message of each connection, then the next of each */
@@ -241,14 +241,14 @@ int main(int argc, char **argv)
 
 	/* Not measured: the first messages need routes, page tables and the like. */
 	for (i = 0; i < 2 * active;)
-		i += traffic(WINDOW, seconds / 5) * seconds / 5 + 1;
-	rate = traffic(WINDOW, seconds);
+		i += scale_traffic(WINDOW, seconds / 5) * seconds / 5 + 1;
+	rate = scale_traffic(WINDOW, seconds);
 	bench_sort(latency, samples);
 	printf("msgs_s=%.1f usec_loaded=%.2f usec_loaded_p99=%.2f ", rate,
-	       percentile(50), percentile(99));
-	traffic(1, seconds / 2);
+	       scale_percentile(50), scale_percentile(99));
+	scale_traffic(1, seconds / 2);
 	bench_sort(latency, samples);
 	printf("usec=%.2f usec_p99=%.2f usec_create=%.1f usec_connect=%.1f qp_bytes=%.0f\n",
-	       percentile(50), percentile(99), create_us, connect_us, bytes);
+	       scale_percentile(50), scale_percentile(99), create_us, connect_us, bytes);
 	return 0;
 }

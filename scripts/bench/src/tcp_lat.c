@@ -21,13 +21,13 @@
 
 static int recv_flags = MSG_DONTWAIT;
 
-static void die(const char *what)
+static void lat_die(const char *what)
 {
 	perror(what);
 	exit(1);
 }
 
-static void receive(int fd, char *buf, size_t len)
+static void lat_receive(int fd, char *buf, size_t len)
 {
 	while (len) {
 		ssize_t n = recv(fd, buf, len, recv_flags);
@@ -37,20 +37,20 @@ static void receive(int fd, char *buf, size_t len)
 		if (n < 0) {
 			if (errno == EAGAIN || errno == EINTR)
 				continue;
-			die("recv");
+			lat_die("recv");
 		}
 		buf += n;
 		len -= n;
 	}
 }
 
-static void transmit(int fd, const char *buf, size_t len)
+static void lat_transmit(int fd, const char *buf, size_t len)
 {
 	while (len) {
 		ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
 
 		if (n < 0)
-			die("send");
+			lat_die("send");
 		buf += n;
 		len -= n;
 	}
@@ -61,7 +61,7 @@ static void no_delay(int fd)
 	int one = 1;
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
-		die("TCP_NODELAY");
+		lat_die("TCP_NODELAY");
 }
 
 static int accept_one(int port)
@@ -74,10 +74,10 @@ static int accept_one(int port)
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1))
-		die("listen");
+		lat_die("listen");
 	peer = accept(fd, NULL, NULL);
 	if (peer < 0)
-		die("accept");
+		lat_die("accept");
 	no_delay(peer);
 	return peer;
 }
@@ -92,23 +92,23 @@ static int connect_to(const char *ip, int port)
 
 	if (inet_pton(AF_INET, ip, &addr.sin_addr) != 1 || fd < 0 ||
 	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		die("connect");
+		lat_die("connect");
 	no_delay(fd);
 	return fd;
 }
 
-static void ping(int fd, char *buf, unsigned int bytes, unsigned int rounds)
+static void lat_ping(int fd, char *buf, unsigned int bytes, unsigned int rounds)
 {
 	unsigned int warm_up = rounds / 10, i;
 	double *half = calloc(rounds, sizeof(*half));
 
 	if (!half)
-		die("calloc");
+		lat_die("calloc");
 	for (i = 0; i < warm_up + rounds; i++) {
 		double start = bench_usec();
 
-		transmit(fd, buf, bytes);
-		receive(fd, buf, bytes);
+		lat_transmit(fd, buf, bytes);
+		lat_receive(fd, buf, bytes);
 		if (i >= warm_up)
 			half[i - warm_up] = (bench_usec() - start) / 2;
 	}
@@ -118,11 +118,11 @@ static void ping(int fd, char *buf, unsigned int bytes, unsigned int rounds)
 	free(half);
 }
 
-static void pong(int fd, char *buf, unsigned int bytes)
+static void lat_pong(int fd, char *buf, unsigned int bytes)
 {
 	for (;;) {
-		receive(fd, buf, bytes);
-		transmit(fd, buf, bytes);
+		lat_receive(fd, buf, bytes);
+		lat_transmit(fd, buf, bytes);
 	}
 }
 
@@ -144,22 +144,22 @@ int main(int argc, char **argv)
 	if (argc == 2) {
 		/* the first four bytes say how long the messages are */
 		fd = accept_one(atoi(argv[1]));
-		receive(fd, (char *)&bytes, sizeof(bytes));
+		lat_receive(fd, (char *)&bytes, sizeof(bytes));
 	} else {
 		fd = connect_to(argv[2], atoi(argv[1]));
 		bytes = atoi(argv[3]);
-		transmit(fd, (char *)&bytes, sizeof(bytes));
+		lat_transmit(fd, (char *)&bytes, sizeof(bytes));
 	}
 	buf = calloc(1, bytes);
 	if (!bytes || !buf)
-		die("calloc");
+		lat_die("calloc");
 	if (argc == 2) {
-		pong(fd, buf, bytes);
+		lat_pong(fd, buf, bytes);
 	} else {
 		rounds = atoi(argv[4]);
 		if (!rounds)
-			die("rounds");
-		ping(fd, buf, bytes, rounds);
+			lat_die("rounds");
+		lat_ping(fd, buf, bytes, rounds);
 	}
 	return 0;
 }

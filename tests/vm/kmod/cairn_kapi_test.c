@@ -31,9 +31,9 @@ MODULE_PARM_DESC(pmem, "physical address of persistent memory, BUF_LEN bytes");
 
 static int failures;
 
-#define CHECK(cond) check(cond, #cond, __LINE__)
+#define CHECK(cond) kapi_check(cond, #cond, __LINE__)
 
-static bool check(bool ok, const char *what, int line)
+static bool kapi_check(bool ok, const char *what, int line)
 {
 	if (!ok) {
 		pr_info("# line %d: not true: %s\n", line, what);
@@ -162,7 +162,7 @@ static int connect_to(struct end *end, const struct end *peer)
 }
 
 /* The completions of a destroyed queue pair are dropped. */
-static void disconnect(void)
+static void kapi_disconnect(void)
 {
 	if (ea.qp)
 		ib_destroy_qp(ea.qp);
@@ -175,7 +175,7 @@ static void disconnect(void)
 	eb.mr = NULL;
 }
 
-static bool poll(struct ib_cq *cq, struct ib_wc *wc, int ms)
+static bool kapi_poll(struct ib_cq *cq, struct ib_wc *wc, int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
 
@@ -187,22 +187,22 @@ static bool poll(struct ib_cq *cq, struct ib_wc *wc, int ms)
 	return false;
 }
 
-static bool nothing(struct ib_cq *cq)
+static bool kapi_nothing(struct ib_cq *cq)
 {
 	struct ib_wc wc;
 
-	return !poll(cq, &wc, SHORT_MS);
+	return !kapi_poll(cq, &wc, SHORT_MS);
 }
 
 /* The next completion must have @id, @status and @kind. */
-static struct cairn_persist_info next(struct ib_cq *cq, u64 id,
-				      enum ib_wc_status status,
-				      enum cairn_persist_kind kind)
+static struct cairn_persist_info kapi_next(struct ib_cq *cq, u64 id,
+					   enum ib_wc_status status,
+					   enum cairn_persist_kind kind)
 {
 	struct cairn_persist_info info = {};
 	struct ib_wc wc;
 
-	if (!CHECK(poll(cq, &wc, LONG_MS)))
+	if (!CHECK(kapi_poll(cq, &wc, LONG_MS)))
 		return info;
 	cairn_wc_persist(&wc, &info);
 	if (wc.wr_id != id || wc.status != status || info.kind != kind) {
@@ -213,9 +213,9 @@ static struct cairn_persist_info next(struct ib_cq *cq, u64 id,
 	return info;
 }
 
-static struct cairn_persist_info written(u64 id)
+static struct cairn_persist_info kapi_written(u64 id)
 {
-	return next(ea.scq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_WRITE);
+	return kapi_next(ea.scq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_WRITE);
 }
 
 /* Map two pages. */
@@ -234,7 +234,7 @@ static int map_two(struct ib_mr *mr, void *first, void *second)
 }
 
 /* Map @eb's buffer. */
-static int map(struct ib_mr *mr)
+static int kapi_map(struct ib_mr *mr)
 {
 	struct scatterlist sg;
 	int n;
@@ -246,7 +246,7 @@ static int map(struct ib_mr *mr)
 	return n == 1 ? 0 : -EIO;
 }
 
-static int reg(void)
+static int kapi_reg(void)
 {
 	struct ib_reg_wr wr = {
 		.wr = { .wr_id = 99, .opcode = IB_WR_REG_MR,
@@ -260,7 +260,7 @@ static int reg(void)
 	wr.key = eb.mr->rkey;
 	err = ib_post_send(eb.qp, &wr.wr, NULL);
 	if (!err)
-		next(eb.scq, 99, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+		kapi_next(eb.scq, 99, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
 	return err;
 }
 
@@ -273,11 +273,11 @@ static bool set_up(u32 flags)
 	    !CHECK(!connect_to(&ea, &eb)) || !CHECK(!connect_to(&eb, &ea)))
 		return false;
 	eb.mr = ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG, BUF_LEN / PAGE_SIZE);
-	return CHECK(!IS_ERR(eb.mr)) && CHECK(!map(eb.mr)) &&
-	       CHECK(!cairn_mr_set_persistent(eb.mr, flags)) && CHECK(!reg());
+	return CHECK(!IS_ERR(eb.mr)) && CHECK(!kapi_map(eb.mr)) &&
+	       CHECK(!cairn_mr_set_persistent(eb.mr, flags)) && CHECK(!kapi_reg());
 }
 
-static int post(u64 id, u32 opcode, u32 off, u32 len, int flags)
+static int kapi_post(u64 id, u32 opcode, u32 off, u32 len, int flags)
 {
 	struct ib_sge sge = {
 		.addr = (uintptr_t)ea.buf + off, .length = len,
@@ -293,9 +293,9 @@ static int post(u64 id, u32 opcode, u32 off, u32 len, int flags)
 	return ib_post_send(ea.qp, &wr.wr, NULL);
 }
 
-static int persist(u64 id, u32 off, u32 len, int flags)
+static int kapi_persist(u64 id, u32 off, u32 len, int flags)
 {
-	return post(id, CAIRN_WR_WRITE_PERSIST, off, len, flags);
+	return kapi_post(id, CAIRN_WR_WRITE_PERSIST, off, len, flags);
 }
 
 static int post_recv(struct end *end, u64 id)
@@ -352,7 +352,7 @@ static void registration(void)
 	eb.mr = ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG, BUF_LEN / PAGE_SIZE);
 	/* no memory yet, and then not persistent memory */
 	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
-	CHECK(!map(eb.mr));
+	CHECK(!kapi_map(eb.mr));
 	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC) == -EINVAL);
 	CHECK(cairn_mr_set_persistent(eb.mr, CAIRN_MR_PERSIST_NIC |
 				      CAIRN_MR_PERSIST_HOST) == -EINVAL);
@@ -382,8 +382,8 @@ static void persistent_memory(void)
 	ib_dereg_mr(mr);
 	eb.buf = va;
 	if (set_up(CAIRN_MR_PERSIST_NIC)) {
-		CHECK(!persist(1, 13, 5000, 0));
-		info = written(1);
+		CHECK(!kapi_persist(1, 13, 5000, 0));
+		info = kapi_written(1);
 		CHECK(info.durability == CAIRN_DURABILITY_ADR);
 		CHECK(in_place(13, 5000));
 	}
@@ -396,18 +396,18 @@ static void nic_flush(void)
 
 	if (!set_up(EMULATED))
 		return;
-	CHECK(!persist(1, 13, 5000, 0));
-	info = written(1);
+	CHECK(!kapi_persist(1, 13, 5000, 0));
+	info = kapi_written(1);
 	CHECK(info.psn == ((PSN + 4) & 0xffffff));
 	CHECK(info.durability == CAIRN_DURABILITY_EMULATED);
 	CHECK(in_place(13, 5000));
-	CHECK(!persist(2, 6000, 40, IB_SEND_INLINE | IB_SEND_FENCE));
-	written(2);
+	CHECK(!kapi_persist(2, 6000, 40, IB_SEND_INLINE | IB_SEND_FENCE));
+	kapi_written(2);
 	CHECK(in_place(6000, 40));
-	CHECK(!persist(3, 0, 0, 0));
-	written(3);
-	CHECK(!post(4, IB_WR_RDMA_WRITE, 7000, 100, 0));
-	next(ea.scq, 4, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+	CHECK(!kapi_persist(3, 0, 0, 0));
+	kapi_written(3);
+	CHECK(!kapi_post(4, IB_WR_RDMA_WRITE, 7000, 100, 0));
+	kapi_next(ea.scq, 4, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
 	CHECK(in_place(7000, 100));
 }
 
@@ -417,19 +417,19 @@ static void early(void)
 
 	if (!set_up(EMULATED))
 		return;
-	CHECK(!persist(1, 64, 3000, CAIRN_SEND_EARLY));
-	write_info = written(1);
-	CHECK(nothing(ea.rcq));
+	CHECK(!kapi_persist(1, 64, 3000, CAIRN_SEND_EARLY));
+	write_info = kapi_written(1);
+	CHECK(kapi_nothing(ea.rcq));
 	CHECK(!post_recv(&ea, 5));
-	durable_info = next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
+	durable_info = kapi_next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
 	CHECK(durable_info.psn == write_info.psn);
 	CHECK(durable_info.va == eb.mr->iova + 64);
 	CHECK(in_place(64, 3000));
 }
 
-static struct cairn_persist_info asked(u64 id)
+static struct cairn_persist_info kapi_asked(u64 id)
 {
-	return next(eb.rcq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_FLUSH);
+	return kapi_next(eb.rcq, id, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_FLUSH);
 }
 
 static void host_flush(void)
@@ -439,25 +439,25 @@ static void host_flush(void)
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1) && !post_recv(&eb, 2));
-	CHECK(!persist(1, 100, 2000, 0));
-	CHECK(!persist(2, 4000, 50, 0));
-	flush = asked(1);
-	later = asked(2);
+	CHECK(!kapi_persist(1, 100, 2000, 0));
+	CHECK(!kapi_persist(2, 4000, 50, 0));
+	flush = kapi_asked(1);
+	later = kapi_asked(2);
 	CHECK(flush.va == eb.mr->iova + 100 && flush.length == 2000);
 	CHECK(flush.psn == ((PSN + 1) & 0xffffff));
 	CHECK(later.va == eb.mr->iova + 4000 && later.length == 50);
 	CHECK(in_place(100, 2000));
-	CHECK(nothing(ea.scq));
+	CHECK(kapi_nothing(ea.scq));
 	CHECK(cairn_persist_done(eb.dev, flush.token ^ 1ULL << 40, 0) == -ENOENT);
 	CHECK(cairn_persist_done(eb.dev, 0, 0) == -ENOENT);
 	CHECK(cairn_persist_done(ea.dev, flush.token, 0) == -ENOENT);
 	/* done in any order, reported in the order of the messages */
 	CHECK(!cairn_persist_done(eb.dev, later.token, 0));
 	CHECK(cairn_persist_done(eb.dev, later.token, 0) == -ENOENT);
-	CHECK(nothing(ea.scq));
+	CHECK(kapi_nothing(ea.scq));
 	CHECK(!cairn_persist_done(eb.dev, flush.token, 0));
-	written(1);
-	written(2);
+	kapi_written(1);
+	kapi_written(2);
 	CHECK(cairn_persist_done(eb.dev, flush.token, 0) == -ENOENT);
 }
 
@@ -468,12 +468,12 @@ static void host_failure(void)
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1));
-	CHECK(!persist(1, 0, 100, 0));
-	CHECK(!post(2, IB_WR_RDMA_WRITE, 0, 0, 0));
-	info = asked(1);
+	CHECK(!kapi_persist(1, 0, 100, 0));
+	CHECK(!kapi_post(2, IB_WR_RDMA_WRITE, 0, 0, 0));
+	info = kapi_asked(1);
 	CHECK(!cairn_persist_done(eb.dev, info.token, -EIO));
-	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
-	next(ea.scq, 2, IB_WC_WR_FLUSH_ERR, CAIRN_PERSIST_KIND_NONE);
+	kapi_next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
+	kapi_next(ea.scq, 2, IB_WC_WR_FLUSH_ERR, CAIRN_PERSIST_KIND_NONE);
 }
 
 /* The region is destroyed while a host flush is pending. */
@@ -484,20 +484,20 @@ static void late_token(void)
 	if (!set_up(CAIRN_MR_PERSIST_HOST))
 		return;
 	CHECK(!post_recv(&eb, 1));
-	CHECK(!persist(1, 0, 100, 0));
-	info = asked(1);
+	CHECK(!kapi_persist(1, 0, 100, 0));
+	info = kapi_asked(1);
 	ib_dereg_mr(eb.mr);
 	eb.mr = NULL;
 	CHECK(cairn_persist_done(eb.dev, info.token, 0) == -ENOENT);
-	next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
+	kapi_next(ea.scq, 1, IB_WC_REM_OP_ERR, CAIRN_PERSIST_KIND_NONE);
 }
 
 static void ordinary_memory(void)
 {
 	if (!set_up(0))
 		return;
-	CHECK(!persist(1, 0, 100, 0));
-	next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
+	CHECK(!kapi_persist(1, 0, 100, 0));
+	kapi_next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
 	CHECK(!memchr_inv(eb.buf, 0, 100));
 }
 
@@ -513,21 +513,21 @@ static void mapped_again(void)
 		return;
 	inv.ex.invalidate_rkey = eb.mr->rkey;
 	CHECK(!ib_post_send(eb.qp, &inv, NULL));
-	next(eb.scq, 8, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
-	CHECK(!map(eb.mr) && !reg());
-	CHECK(!persist(1, 0, 100, 0));
-	next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
+	kapi_next(eb.scq, 8, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_NONE);
+	CHECK(!kapi_map(eb.mr) && !kapi_reg());
+	CHECK(!kapi_persist(1, 0, 100, 0));
+	kapi_next(ea.scq, 1, IB_WC_REM_ACCESS_ERR, CAIRN_PERSIST_KIND_NONE);
 }
 
 static void refused_at_once(void)
 {
 	if (!set_up(EMULATED))
 		return;
-	CHECK(post(1, IB_WR_RDMA_WRITE, 0, 100, CAIRN_SEND_EARLY) == -EINVAL);
-	CHECK(post(1, IB_WR_RESERVED2, 0, 100, 0) == -EINVAL);
-	CHECK(persist(1, 0, 100, CAIRN_SEND_EARLY << 1) == -EINVAL);
-	CHECK(persist(1, 0, 4096, IB_SEND_INLINE) == -EINVAL);
-	CHECK(nothing(ea.scq));
+	CHECK(kapi_post(1, IB_WR_RDMA_WRITE, 0, 100, CAIRN_SEND_EARLY) == -EINVAL);
+	CHECK(kapi_post(1, IB_WR_RESERVED2, 0, 100, 0) == -EINVAL);
+	CHECK(kapi_persist(1, 0, 100, CAIRN_SEND_EARLY << 1) == -EINVAL);
+	CHECK(kapi_persist(1, 0, 4096, IB_SEND_INLINE) == -EINVAL);
+	CHECK(kapi_nothing(ea.scq));
 }
 
 static const struct {
@@ -552,7 +552,7 @@ static int __init kapi_init(void)
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
 		failures = 0;
 		tests[i].run();
-		disconnect();
+		kapi_disconnect();
 		pr_info("%sok %d %s\n", failures ? "not " : "", i + 1,
 			tests[i].name);
 	}

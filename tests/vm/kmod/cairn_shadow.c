@@ -101,7 +101,7 @@ static void make_durable(u32 at, const u8 *bytes, u64 when, u32 words)
 	}
 }
 
-static u32 below(u32 n)
+static u32 shadow_below(u32 n)
 {
 	chance = chance * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (u32)(chance >> 33) % n;
@@ -110,15 +110,15 @@ static u32 below(u32 n)
 /* Caches are small, and a line goes to memory in pieces. Lines that no message
  * touches are not evicted: the test compares them, too.
  */
-static void evict(void)
+static void shadow_evict(void)
 {
 	u32 at, words = GENMASK(WORDS - 1, 0);
 
-	if (!recents || below(EVICT))
+	if (!recents || shadow_below(EVICT))
 		return;
-	at = recent[below(min_t(u32, recents, RECENT))];
-	if (below(2))
-		words = below(words);
+	at = recent[shadow_below(min_t(u32, recents, RECENT))];
+	if (shadow_below(2))
+		words = shadow_below(words);
 	make_durable(at, (u8 *)__va(base) + (size_t)at * LINE, ++now, words);
 	state.evictions++;
 }
@@ -151,7 +151,7 @@ static void written_back(unsigned long va, unsigned long len)
 	if (defect == NO_FIRST_LINE)
 		va += LINE;
 	spin_lock_irqsave(&lock, flags);
-	evict();
+	shadow_evict();
 	for (; va < end; va += LINE) {
 		unsigned long off = __pa(va) - base;
 
@@ -250,7 +250,7 @@ static struct shadow_qp *find_qp(u32 qpn)
 	return NULL;
 }
 
-static void note(u32 *has, u32 *highest, u32 psn)
+static void shadow_note(u32 *has, u32 *highest, u32 psn)
 {
 	if (*has && ((psn - *highest) & PSN_MASK) > PSN_MASK / 2)
 		return;
@@ -258,7 +258,7 @@ static void note(u32 *has, u32 *highest, u32 psn)
 	*highest = psn;
 }
 
-static void acknowledged(u8 opcode, u32 qpn, u32 psn)
+static void shadow_acknowledged(u8 opcode, u32 qpn, u32 psn)
 {
 	struct shadow_qp *qp;
 	unsigned long flags;
@@ -266,16 +266,16 @@ static void acknowledged(u8 opcode, u32 qpn, u32 psn)
 	spin_lock_irqsave(&lock, flags);
 	qp = state.failed ? NULL : find_qp(qpn);
 	if (qp && opcode == BTH_ACK)
-		note(&qp->has_ack, &qp->ack, psn);
+		shadow_note(&qp->has_ack, &qp->ack, psn);
 	else if (qp)
-		note(&qp->has_persist, &qp->persist, psn);
+		shadow_note(&qp->has_persist, &qp->persist, psn);
 	if (countdown && !--countdown)
 		state.failed = 1;
 	spin_unlock_irqrestore(&lock, flags);
 }
 
 /* Is it a BTH with an AETH behind it? */
-static void look(struct sk_buff *skb, unsigned int off)
+static void shadow_look(struct sk_buff *skb, unsigned int off)
 {
 	struct udphdr buf, *udp;
 	u8 room[16], *bth;
@@ -288,8 +288,8 @@ static void look(struct sk_buff *skb, unsigned int off)
 	if (bth && (bth[0] == BTH_ACK || bth[0] == BTH_PERSIST_ACK ||
 		    bth[0] == BTH_RESPONSE) &&
 	    !(bth[12] & 0xe0))
-		acknowledged(bth[0], bth[5] << 16 | bth[6] << 8 | bth[7],
-			     bth[9] << 16 | bth[10] << 8 | bth[11]);
+		shadow_acknowledged(bth[0], bth[5] << 16 | bth[6] << 8 | bth[7],
+				    bth[9] << 16 | bth[10] << 8 | bth[11]);
 }
 
 /* Called before the receiver gets the packet. */
@@ -301,7 +301,7 @@ static int on_handed(struct kprobe *kp, struct pt_regs *regs)
 
 	if ((pkt->opcode == BTH_ACK || pkt->opcode == BTH_PERSIST_ACK ||
 	     pkt->opcode == BTH_RESPONSE) && !(pkt->syndrome & 0xe0))
-		acknowledged(pkt->opcode, pkt->qpn, pkt->psn);
+		shadow_acknowledged(pkt->opcode, pkt->qpn, pkt->psn);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static unsigned int on_output(void *priv, struct sk_buff *skb,
 			      const struct nf_hook_state *hook)
 {
 	if (ip_hdr(skb)->protocol == IPPROTO_UDP)
-		look(skb, skb_network_offset(skb) + ip_hdrlen(skb));
+		shadow_look(skb, skb_network_offset(skb) + ip_hdrlen(skb));
 	return NF_ACCEPT;
 }
 
@@ -342,7 +342,7 @@ static struct pernet_operations nets = {
 };
 
 /* The caller makes sure that no message is in flight. */
-static void arm(u32 nth)
+static void shadow_arm(u32 nth)
 {
 	unsigned long flags;
 	int cpu;
@@ -369,7 +369,7 @@ static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	switch (cmd) {
 	case SHADOW_ARM:
-		arm(arg);
+		shadow_arm(arg);
 		return 0;
 	case SHADOW_FAIL:
 		spin_lock_irqsave(&lock, flags);

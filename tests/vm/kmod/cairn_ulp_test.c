@@ -37,9 +37,9 @@ module_param(b, charp, 0444);
 
 static int failures;
 
-#define CHECK(cond) check(cond, #cond, __LINE__)
+#define CHECK(cond) ulp_check(cond, #cond, __LINE__)
 
-static bool check(bool ok, const char *what, int line)
+static bool ulp_check(bool ok, const char *what, int line)
 {
 	if (!ok) {
 		pr_info("# line %d: not true: %s\n", line, what);
@@ -199,13 +199,13 @@ static struct op *op_recv(struct end *end, u32 off, u32 len)
 }
 
 /* Put @next behind @op in one list. Return: @next. */
-static struct op *chain(struct op *op, struct op *next)
+static struct op *ulp_chain(struct op *op, struct op *next)
 {
 	op->send.next = &next->send;
 	return next;
 }
 
-static int post(struct op *op)
+static int ulp_post(struct op *op)
 {
 	return ib_post_send(op->end->qp, &op->send, NULL);
 }
@@ -217,7 +217,7 @@ static int post_recv(struct op *op)
 	return ib_post_recv(op->end->qp, &op->recv, NULL);
 }
 
-static void pump(struct end *end)
+static void ulp_pump(struct end *end)
 {
 	if (end->mode != IB_POLL_DIRECT || !end->scq)
 		return;
@@ -225,13 +225,13 @@ static void pump(struct end *end)
 	ib_process_cq_direct(end->rcq, -1);
 }
 
-static bool came(struct op *op, int ms)
+static bool ulp_has_come(struct op *op, int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
 
 	do {
-		pump(&ea);
-		pump(&eb);
+		ulp_pump(&ea);
+		ulp_pump(&eb);
 		if (smp_load_acquire(&op->seq))
 			return true;
 		usleep_range(100, 500);
@@ -239,11 +239,11 @@ static bool came(struct op *op, int ms)
 	return false;
 }
 
-#define EXPECT(op, status) expect(op, status, __LINE__)
+#define EXPECT(op, status) ulp_expect(op, status, __LINE__)
 
-static bool expect(struct op *op, enum ib_wc_status status, int line)
+static bool ulp_expect(struct op *op, enum ib_wc_status status, int line)
 {
-	if (!came(op, LONG_MS)) {
+	if (!ulp_has_come(op, LONG_MS)) {
 		pr_info("# line %d: no completion\n", line);
 		failures++;
 		return false;
@@ -262,7 +262,7 @@ static bool expect(struct op *op, enum ib_wc_status status, int line)
 
 static bool run_op(struct op *op, enum ib_wc_status status, int line)
 {
-	return check(!post(op), "post", line) && expect(op, status, line);
+	return ulp_check(!ulp_post(op), "post", line) && ulp_expect(op, status, line);
 }
 
 /* --- the two ends --------------------------------------------------------- */
@@ -319,8 +319,8 @@ static bool event_comes(struct end *end_e, enum ib_event_type type)
 	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
 
 	while (!atomic_read(&end_e->events[type]) && time_before(jiffies, end)) {
-		pump(&ea);
-		pump(&eb);
+		ulp_pump(&ea);
+		ulp_pump(&eb);
 		usleep_range(100, 500);
 	}
 	return atomic_read(&end_e->events[type]) == 1;
@@ -508,12 +508,12 @@ static void tear_down(void)
 	atomic_set(&completions, 0);
 }
 
-static bool same(u32 from, u32 to, u32 len)
+static bool ulp_is_same(u32 from, u32 to, u32 len)
 {
 	return !memcmp(ea.buf + from, eb.buf + to, len);
 }
 
-static bool untouched(u32 to, u32 len)
+static bool ulp_untouched(u32 to, u32 len)
 {
 	return !memchr_inv(eb.buf + to, 0, len);
 }
@@ -534,7 +534,7 @@ static struct ib_mr *mr_new(struct end *end, int i)
 }
 
 /* Map @len bytes of the buffer at @off. Return: as ib_map_mr_sg(). */
-static int map(struct end *end, struct ib_mr *mr, u32 off, u32 len)
+static int ulp_map(struct end *end, struct ib_mr *mr, u32 off, u32 len)
 {
 	struct scatterlist sg;
 
@@ -545,11 +545,11 @@ static int map(struct end *end, struct ib_mr *mr, u32 off, u32 len)
 }
 
 /* Register region @i of @end over @len bytes at @off. */
-static struct ib_mr *registered(struct end *end, int i, u32 off, u32 len)
+static struct ib_mr *ulp_registered(struct end *end, int i, u32 off, u32 len)
 {
 	struct ib_mr *mr = mr_new(end, i);
 
-	if (!mr || !CHECK(map(end, mr, off, len) == 1) ||
+	if (!mr || !CHECK(ulp_map(end, mr, off, len) == 1) ||
 	    !DO(op_reg(end, mr, REMOTE), IB_WC_SUCCESS))
 		return NULL;
 	return mr;
@@ -567,16 +567,16 @@ static void fast_registration(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 100, 3 * PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 100, 3 * PAGE_SIZE);
 	if (!mr)
 		return;
 	CHECK(mr->length == 3 * PAGE_SIZE);
 	DO(op_write(mr, 0, 0, mr->length), IB_WC_SUCCESS);
-	CHECK(same(0, 100, mr->length) && untouched(0, 100));
-	CHECK(untouched(100 + mr->length, PAGE_SIZE));
+	CHECK(ulp_is_same(0, 100, mr->length) && ulp_untouched(0, 100));
+	CHECK(ulp_untouched(100 + mr->length, PAGE_SIZE));
 	DO(op_rdma(&ea, IB_WR_RDMA_READ, 5 * PAGE_SIZE, 5000, mr->iova + 7,
 		   mr->rkey), IB_WC_SUCCESS);
-	CHECK(same(5 * PAGE_SIZE, 107, 5000));
+	CHECK(ulp_is_same(5 * PAGE_SIZE, 107, 5000));
 	/* one byte beyond */
 	DO(op_write(mr, 0, 1, mr->length), IB_WC_REM_ACCESS_ERR);
 }
@@ -602,11 +602,11 @@ static void registration_of_a_list(void)
 	CHECK(mr->length == 2 * PAGE_SIZE - 200 + 300);
 	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
 	DO(op_write(mr, 0, 0, mr->length), IB_WC_SUCCESS);
-	CHECK(same(0, 4 * PAGE_SIZE + 200, PAGE_SIZE - 200));
-	CHECK(same(PAGE_SIZE - 200, PAGE_SIZE, PAGE_SIZE));
-	CHECK(same(2 * PAGE_SIZE - 200, 6 * PAGE_SIZE, 300));
-	CHECK(untouched(4 * PAGE_SIZE, 200) && untouched(2 * PAGE_SIZE, 100));
-	CHECK(untouched(6 * PAGE_SIZE + 300, 100));
+	CHECK(ulp_is_same(0, 4 * PAGE_SIZE + 200, PAGE_SIZE - 200));
+	CHECK(ulp_is_same(PAGE_SIZE - 200, PAGE_SIZE, PAGE_SIZE));
+	CHECK(ulp_is_same(2 * PAGE_SIZE - 200, 6 * PAGE_SIZE, 300));
+	CHECK(ulp_untouched(4 * PAGE_SIZE, 200) && ulp_untouched(2 * PAGE_SIZE, 100));
+	CHECK(ulp_untouched(6 * PAGE_SIZE + 300, 100));
 }
 
 /* Entries that leave a gap within a page end the mapping. */
@@ -628,7 +628,7 @@ static void gaps_end_a_mapping(void)
 	CHECK(ib_map_mr_sg(mr, sg, 3, NULL, PAGE_SIZE) == 2);
 	CHECK(mr->length == PAGE_SIZE + 1000);
 	/* more than it has room for: as much as fits */
-	CHECK(map(&eb, mr, 0, BUF_LEN) == 1 && mr->length == BUF_LEN);
+	CHECK(ulp_map(&eb, mr, 0, BUF_LEN) == 1 && mr->length == BUF_LEN);
 	/* a page size must be a power of two */
 	CHECK(ib_map_mr_sg(mr, sg, 1, NULL, PAGE_SIZE + 512) < 0);
 	CHECK(IS_ERR(ib_alloc_mr(eb.pd, IB_MR_TYPE_MEM_REG,
@@ -644,22 +644,22 @@ static void mapping_changes_nothing(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	old = mr->rkey;
-	CHECK(map(&eb, mr, 4 * PAGE_SIZE, PAGE_SIZE) == 1);
+	CHECK(ulp_map(&eb, mr, 4 * PAGE_SIZE, PAGE_SIZE) == 1);
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 2000, (uintptr_t)eb.buf, old),
 	   IB_WC_SUCCESS);
-	CHECK(same(0, 0, 2000) && untouched(4 * PAGE_SIZE, PAGE_SIZE));
+	CHECK(ulp_is_same(0, 0, 2000) && ulp_untouched(4 * PAGE_SIZE, PAGE_SIZE));
 	inv = op_inv(&eb, old);
 	inv->send.send_flags = 0;
 	reg = op_reg(&eb, mr, REMOTE);
-	chain(inv, reg);
-	CHECK(!post(inv));
+	ulp_chain(inv, reg);
+	CHECK(!ulp_post(inv));
 	EXPECT(reg, IB_WC_SUCCESS);
 	DO(op_write(mr, PAGE_SIZE, 0, 2000), IB_WC_SUCCESS);
-	CHECK(same(PAGE_SIZE, 4 * PAGE_SIZE, 2000) && same(0, 0, 2000));
+	CHECK(ulp_is_same(PAGE_SIZE, 4 * PAGE_SIZE, 2000) && ulp_is_same(0, 0, 2000));
 	/* neither key reaches the former memory */
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, (uintptr_t)eb.buf, old),
 	   IB_WC_REM_ACCESS_ERR);
@@ -674,7 +674,7 @@ static void mapping_disturbs_nobody(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	for (n = 0; n < 10 && !failures; n++) {
@@ -683,14 +683,14 @@ static void mapping_disturbs_nobody(void)
 				     (uintptr_t)eb.buf, mr->rkey);
 			if (i + 1 < DEPTH)
 				op->send.send_flags = 0;
-			CHECK(!post(op));
+			CHECK(!ulp_post(op));
 		}
 		for (i = 0; i < 100; i++)
-			map(&eb, mr, PAGE_SIZE, PAGE_SIZE);
+			ulp_map(&eb, mr, PAGE_SIZE, PAGE_SIZE);
 		EXPECT(op, IB_WC_SUCCESS);
 		used -= DEPTH;
 	}
-	CHECK(untouched(PAGE_SIZE, PAGE_SIZE));
+	CHECK(ulp_untouched(PAGE_SIZE, PAGE_SIZE));
 }
 
 static void registered_again_without_mapping(void)
@@ -700,17 +700,17 @@ static void registered_again_without_mapping(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	/* the list that is filled now was in use before */
 	for (i = 0; mr && i < 3; i++) {
 		u32 at = i * 100 + (i ? 2 * PAGE_SIZE : 0);
 
 		DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
 		if (i == 1)
-			CHECK(map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
+			CHECK(ulp_map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
 		DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
 		DO(op_write(mr, i * 100, i * 100, 100), IB_WC_SUCCESS);
-		CHECK(same(i * 100, at, 100));
+		CHECK(ulp_is_same(i * 100, at, 100));
 	}
 }
 
@@ -722,12 +722,12 @@ static void iova_of_the_consumer(void)
 	if (!set_up(&plain))
 		return;
 	mr = mr_new(&eb, 0);
-	if (!mr || !CHECK(map(&eb, mr, 300, 2 * PAGE_SIZE) == 1))
+	if (!mr || !CHECK(ulp_map(&eb, mr, 300, 2 * PAGE_SIZE) == 1))
 		return;
 	mr->iova = (u32)mr->iova | 0x1234567800000000ULL;
 	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
 	DO(op_write(mr, 0, 10, 5000), IB_WC_SUCCESS);
-	CHECK(same(0, 310, 5000));
+	CHECK(ulp_is_same(0, 310, 5000));
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 10, (uintptr_t)eb.buf + 300,
 		   mr->rkey), IB_WC_REM_ACCESS_ERR);
 }
@@ -739,16 +739,16 @@ static void registration_over_a_registration(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
-	CHECK(map(&eb, mr, PAGE_SIZE, PAGE_SIZE) == 1);
+	CHECK(ulp_map(&eb, mr, PAGE_SIZE, PAGE_SIZE) == 1);
 	reg = op_reg(&eb, mr, REMOTE);
 	reg->send.send_flags = 0;
 	after = op_send(&eb, IB_WR_SEND, 0, 10);
-	chain(reg, after);
-	CHECK(!post(reg));
-	CHECK(came(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS &&
+	ulp_chain(reg, after);
+	CHECK(!ulp_post(reg));
+	CHECK(ulp_has_come(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS &&
 	      reg->wc.status != IB_WC_WR_FLUSH_ERR);
 	EXPECT(after, IB_WC_WR_FLUSH_ERR);
 }
@@ -766,10 +766,10 @@ static void registration_in_another_domain(void)
 		return;
 	mr = ib_alloc_mr(pd, IB_MR_TYPE_MEM_REG, PAGES);
 	if (CHECK(!IS_ERR(mr))) {
-		CHECK(map(&eb, mr, 0, PAGE_SIZE) == 1);
+		CHECK(ulp_map(&eb, mr, 0, PAGE_SIZE) == 1);
 		reg = op_reg(&eb, mr, REMOTE);
-		CHECK(!post(reg));
-		CHECK(came(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS);
+		CHECK(!ulp_post(reg));
+		CHECK(ulp_has_come(reg, LONG_MS) && reg->wc.status != IB_WC_SUCCESS);
 		ib_dereg_mr(mr);
 	}
 	ib_dealloc_pd(pd);
@@ -784,7 +784,7 @@ static void access_as_registered(void)
 	mr = mr_new(&eb, 0);
 	if (!mr)
 		return;
-	CHECK(map(&eb, mr, 0, PAGE_SIZE) == 1);
+	CHECK(ulp_map(&eb, mr, 0, PAGE_SIZE) == 1);
 	DO(op_reg(&eb, mr, IB_ACCESS_REMOTE_READ), IB_WC_SUCCESS);
 	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, mr->iova, mr->rkey),
 	   IB_WC_SUCCESS);
@@ -800,10 +800,10 @@ static void local_access_as_registered(void)
 	if (!set_up(&plain))
 		return;
 	mr = mr_new(&ea, 0);
-	target = registered(&eb, 0, 0, PAGE_SIZE);
+	target = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr || !target)
 		return;
-	CHECK(map(&ea, mr, 0, PAGE_SIZE) == 1);
+	CHECK(ulp_map(&ea, mr, 0, PAGE_SIZE) == 1);
 	DO(op_reg(&ea, mr, IB_ACCESS_REMOTE_READ), IB_WC_SUCCESS);
 	op = op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, target->iova, target->rkey);
 	op->sge.addr = mr->iova;
@@ -822,23 +822,23 @@ static void inv_chain(int n, int sends, const struct ib_mr *target)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		CHECK(map(&ea, ea.mr[i], 0, PAGE_SIZE) == 1);
+		CHECK(ulp_map(&ea, ea.mr[i], 0, PAGE_SIZE) == 1);
 		DO(op_reg(&ea, ea.mr[i], REMOTE), IB_WC_SUCCESS);
 	}
 	for (i = 0; i < n; i++) {
 		if (sends && i % sends == sends - 1) {
 			op = op_write(target, 0, 0, 100);
 			op->send.send_flags = 0;
-			last = last ? chain(last, op) : op;
+			last = last ? ulp_chain(last, op) : op;
 			first = first ?: op;
 		}
 		op = op_inv(&ea, ea.mr[i]->rkey);
 		op->send.send_flags = 0;
-		last = last ? chain(last, op) : op;
+		last = last ? ulp_chain(last, op) : op;
 		first = first ?: op;
 	}
 	last->send.send_flags = IB_SEND_SIGNALED;
-	CHECK(!post(first));
+	CHECK(!ulp_post(first));
 	EXPECT(last, IB_WC_SUCCESS);
 	for (op = ops; op < ops + used; op++)
 		CHECK(op->count == !!(op->send.send_flags & IB_SEND_SIGNALED));
@@ -851,7 +851,7 @@ static void chains_of_local_inv(void)
 
 	if (!set_up(&plain))
 		return;
-	target = registered(&eb, 0, 0, PAGE_SIZE);
+	target = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	for (i = 0; target && i < MRS; i++)
 		if (!mr_new(&ea, i))
 			return;
@@ -869,14 +869,14 @@ static void local_inv_ends_access(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	DO(op_write(mr, 0, 0, 100), IB_WC_SUCCESS);
 	DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
 	CHECK(op_inv(&eb, 0)->count == 0);
 	DO(op_write(mr, 0, 200, 100), IB_WC_REM_ACCESS_ERR);
-	CHECK(untouched(200, 100));
+	CHECK(ulp_untouched(200, 100));
 }
 
 static void local_inv_of_a_wrong_key(void)
@@ -886,13 +886,13 @@ static void local_inv_of_a_wrong_key(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	op = op_inv(&eb, mr->rkey ^ 1);
 	op->send.send_flags = 0;
-	CHECK(!post(op));
-	CHECK(came(op, LONG_MS) && op->wc.status != IB_WC_SUCCESS);
+	CHECK(!ulp_post(op));
+	CHECK(ulp_has_come(op, LONG_MS) && op->wc.status != IB_WC_SUCCESS);
 }
 
 static void peer_invalidates(void)
@@ -902,7 +902,7 @@ static void peer_invalidates(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	recv = op_recv(&eb, PAGE_SIZE, 100);
@@ -914,12 +914,12 @@ static void peer_invalidates(void)
 	CHECK(recv->wc.wc_flags & IB_WC_WITH_INVALIDATE);
 	CHECK(!(recv->wc.wc_flags & IB_WC_WITH_IMM));
 	CHECK(recv->wc.ex.invalidate_rkey == mr->rkey);
-	CHECK(recv->wc.byte_len == 50 && same(0, PAGE_SIZE, 50));
+	CHECK(recv->wc.byte_len == 50 && ulp_is_same(0, PAGE_SIZE, 50));
 	/* it can be registered again at once */
-	CHECK(map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
+	CHECK(ulp_map(&eb, mr, 2 * PAGE_SIZE, PAGE_SIZE) == 1);
 	DO(op_reg(&eb, mr, REMOTE), IB_WC_SUCCESS);
 	DO(op_write(mr, 0, 0, 100), IB_WC_SUCCESS);
-	CHECK(same(0, 2 * PAGE_SIZE, 100));
+	CHECK(ulp_is_same(0, 2 * PAGE_SIZE, 100));
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 10, (uintptr_t)eb.buf,
 		   recv->wc.ex.invalidate_rkey), IB_WC_REM_ACCESS_ERR);
 }
@@ -932,7 +932,7 @@ static void peer_invalidates_what_is_not(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	recv = op_recv(&eb, PAGE_SIZE, 100);
@@ -951,7 +951,7 @@ static void peer_invalidates_twice(void)
 
 	if (!set_up(&plain))
 		return;
-	mr = registered(&eb, 0, 0, PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, PAGE_SIZE);
 	if (!mr)
 		return;
 	DO(op_inv(&eb, mr->rkey), IB_WC_SUCCESS);
@@ -974,7 +974,7 @@ static void unsafe_global_rkey(void)
 		return;
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 6000, (uintptr_t)eb.buf + 50,
 		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
-	CHECK(same(0, 50, 6000));
+	CHECK(ulp_is_same(0, 50, 6000));
 	DO(op_rdma(&ea, IB_WR_RDMA_READ, 0, 100, (uintptr_t)eb.buf + 3000,
 		   eb.pd->unsafe_global_rkey), IB_WC_SUCCESS);
 	/* a key of this domain, not of the other end's */
@@ -989,7 +989,7 @@ static void local_dma_lkey_is_local(void)
 		return;
 	DO(op_rdma(&ea, IB_WR_RDMA_WRITE, 0, 100, (uintptr_t)eb.buf,
 		   eb.pd->local_dma_lkey), IB_WC_REM_ACCESS_ERR);
-	CHECK(untouched(0, 100));
+	CHECK(ulp_untouched(0, 100));
 }
 
 /* --- posting -------------------------------------------------------------- */
@@ -1006,7 +1006,7 @@ static void bad_send_wr_on_success(void)
 		CHECK(!post_recv(op_recv(&eb, i * PAGE_SIZE, PAGE_SIZE)));
 		op[i] = op_send(&ea, IB_WR_SEND, i * 1000, 1000);
 		if (i)
-			chain(op[i - 1], op[i]);
+			ulp_chain(op[i - 1], op[i]);
 	}
 	/* as net/rds does */
 	first = &op[0]->send;
@@ -1029,7 +1029,7 @@ static void bad_send_wr_on_failure(void)
 		CHECK(!post_recv(op_recv(&eb, i * PAGE_SIZE, PAGE_SIZE)));
 		op[i] = op_send(&ea, IB_WR_SEND, i * 1000, 1000);
 		if (i)
-			chain(op[i - 1], op[i]);
+			ulp_chain(op[i - 1], op[i]);
 	}
 	op[2]->send.num_sge = ea.send_sge + 1;
 	CHECK(ib_post_send(ea.qp, &op[0]->send, &bad) == -EINVAL);
@@ -1060,7 +1060,7 @@ static void send_queue_full(void)
 		op = op_send(&ea, IB_WR_SEND, 0, 10);
 		first = first ?: op;
 		if (prev)
-			chain(prev, op);
+			ulp_chain(prev, op);
 		prev = op;
 	}
 	CHECK(ib_post_send(ea.qp, &first->send, &bad) == -ENOMEM);
@@ -1157,7 +1157,7 @@ static void recv_lists(int (*post_list)(const struct ib_recv_wr *wr,
 		CHECK(op[i]->wc.byte_len == 500 &&
 		      op[i]->wc.opcode == IB_WC_RECV &&
 		      op[i]->wc.qp == eb.qp);
-		CHECK(same(i * 500, i * PAGE_SIZE, 500));
+		CHECK(ulp_is_same(i * 500, i * PAGE_SIZE, 500));
 	}
 	more = op_recv(&eb, 0, 100);
 	for (n = 0; n < 64 * DEPTH; n++) {
@@ -1214,9 +1214,9 @@ static void signaling(void)
 		if (i < 2)
 			op[i]->send.send_flags = 0;
 		if (i)
-			chain(op[i - 1], op[i]);
+			ulp_chain(op[i - 1], op[i]);
 	}
-	CHECK(!post(op[0]));
+	CHECK(!ulp_post(op[0]));
 	EXPECT(op[2], IB_WC_SUCCESS);
 	CHECK(!op[0]->count && !op[1]->count);
 	/* a failure always has a completion */
@@ -1254,15 +1254,15 @@ static void inline_data(void)
 	/* no key is checked, and the caller may reuse the memory at once */
 	op->sge.lkey = 0xdead;
 	byte = ea.buf[0];
-	CHECK(!post(op));
+	CHECK(!ulp_post(op));
 	ea.buf[0] = ~byte;
 	EXPECT(op, IB_WC_SUCCESS);
 	EXPECT(recv, IB_WC_SUCCESS);
 	CHECK(recv->wc.byte_len == INLINE && eb.buf[0] == byte &&
-	      same(1, 1, INLINE - 1));
+	      ulp_is_same(1, 1, INLINE - 1));
 	op = op_send(&ea, IB_WR_SEND, 0, BUF_LEN);
 	op->send.send_flags |= IB_SEND_INLINE;
-	CHECK(post(op) == -EINVAL);
+	CHECK(ulp_post(op) == -EINVAL);
 }
 
 static void immediate_and_entries(void)
@@ -1288,7 +1288,7 @@ static void immediate_and_entries(void)
 	EXPECT(recv, IB_WC_SUCCESS);
 	CHECK(recv->wc.wc_flags & IB_WC_WITH_IMM);
 	CHECK(recv->wc.ex.imm_data == cpu_to_be32(0x12345678));
-	CHECK(recv->wc.byte_len == 400 && same(0, 0, 400));
+	CHECK(recv->wc.byte_len == 400 && ulp_is_same(0, 0, 400));
 	CHECK(recv->wc.port_num == 1);
 	/* a receive that is too short */
 	recv = op_recv(&eb, 0, 10);
@@ -1313,7 +1313,7 @@ static void atomics(void)
 	op->atomic.rkey = eb.pd->unsafe_global_rkey;
 	op->atomic.compare_add = 2;
 	/* the rights of an unsafe key are reading and writing */
-	CHECK(!post(op) && came(op, LONG_MS));
+	CHECK(!ulp_post(op) && ulp_has_come(op, LONG_MS));
 	if (op->wc.status == IB_WC_SUCCESS)
 		CHECK(*at == 42 && *(u64 *)ea.buf == 40);
 	else
@@ -1368,7 +1368,7 @@ static int rounds;
 static struct completion all_rounds;
 
 /* Post the receive again and answer, from the completion handler. */
-static void bounce(struct op *op, struct ib_wc *wc)
+static void ulp_bounce(struct op *op, struct ib_wc *wc)
 {
 	struct op *send = op + 1;
 
@@ -1378,7 +1378,7 @@ static void bounce(struct op *op, struct ib_wc *wc)
 		complete(&all_rounds);
 		return;
 	}
-	if (post_recv(op) || post(send))
+	if (post_recv(op) || ulp_post(send))
 		rounds = -1;
 }
 
@@ -1397,14 +1397,14 @@ static void post_from_handler(enum ib_poll_context mode)
 		struct end *end = i ? &eb : &ea;
 
 		recv[i] = op_recv(end, 0, 100);
-		recv[i]->then = bounce;
+		recv[i]->then = ulp_bounce;
 		send[i] = op_send(end, IB_WR_SEND, 200, 100);
 		send[i]->send.send_flags = 0;
 	}
-	/* adjacent: bounce() relies on it */
+	/* adjacent: ulp_bounce() relies on it */
 	CHECK(send[0] == recv[0] + 1 && send[1] == recv[1] + 1);
 	CHECK(!post_recv(recv[0]) && !post_recv(recv[1]));
-	CHECK(!post(send[0]));
+	CHECK(!ulp_post(send[0]));
 	CHECK(wait_for_completion_timeout(&all_rounds,
 					  msecs_to_jiffies(LONG_MS)));
 	ib_drain_qp(ea.qp);
@@ -1451,7 +1451,7 @@ static bool told_is(int n)
 	return atomic_read(&told) == n;
 }
 
-static bool polled(struct ib_cq *cq, struct ib_wc *wc)
+static bool ulp_polled(struct ib_cq *cq, struct ib_wc *wc)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
 
@@ -1512,15 +1512,15 @@ static void notification(void)
 	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
 	CHECK(told_is(1));
 	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
-	CHECK(polled(cq, &wc));
+	CHECK(ulp_polled(cq, &wc));
 	CHECK(atomic_read(&told) == 1);
 	CHECK(ib_req_notify_cq(cq, IB_CQ_SOLICITED |
 			       IB_CQ_REPORT_MISSED_EVENTS) == 1);
-	CHECK(polled(cq, &wc));
+	CHECK(ulp_polled(cq, &wc));
 	CHECK(!ib_req_notify_cq(cq, IB_CQ_SOLICITED |
 				IB_CQ_REPORT_MISSED_EVENTS));
 	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
-	CHECK(polled(cq, &wc) && atomic_read(&told) == 1);
+	CHECK(ulp_polled(cq, &wc) && atomic_read(&told) == 1);
 	send = op_send(&ea, IB_WR_SEND, 0, 10);
 	send->send.send_flags |= IB_SEND_SOLICITED;
 	DO(send, IB_WC_SUCCESS);
@@ -1544,13 +1544,13 @@ static void moderation(void)
 	DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
 	CHECK(told_is(1));
 	CHECK(ktime_us_delta(ktime_get(), began) >= 49000);
-	CHECK(polled(cq, &wc));
+	CHECK(ulp_polled(cq, &wc));
 	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP));
 	for (i = 0; i < 3; i++)
 		DO(op_send(&ea, IB_WR_SEND, 0, 10), IB_WC_SUCCESS);
 	CHECK(told_is(2));
 	for (i = 0; i < 3; i++)
-		CHECK(polled(cq, &wc));
+		CHECK(ulp_polled(cq, &wc));
 	notified_down(cq);
 }
 
@@ -1577,7 +1577,7 @@ static void drain_in(enum ib_qp_state state)
 	for (i = 0; i < 3 && state >= IB_QPS_RTS; i++) {
 		/* no receive is posted for it */
 		send[i] = op_send(&ea, IB_WR_SEND, 0, 100);
-		CHECK(!post(send[i]));
+		CHECK(!ulp_post(send[i]));
 	}
 	if (state >= IB_QPS_SQD)
 		CHECK(!to_state(&ea, state));
@@ -1634,7 +1634,7 @@ static void drain_sqe(void)
 	CHECK(!ib_query_qp(ea.qp, &attr, IB_QP_STATE, &init));
 	CHECK(attr.qp_state == IB_QPS_SQE);
 	send = op_send(&ea, IB_WR_SEND, 0, 100);
-	CHECK(!post(send));
+	CHECK(!ulp_post(send));
 	ib_drain_qp(ea.qp);
 	CHECK(send->count == 1 && send->wc.status == IB_WC_WR_FLUSH_ERR);
 	CHECK(recv->count == 1 && recv->wc.status == IB_WC_WR_FLUSH_ERR);
@@ -1660,8 +1660,8 @@ static void drain_under_load(void)
 		CHECK(!post_recv(op_recv(&eb, 0, PAGE_SIZE)));
 	}
 	for (i = 0; i < DEPTH / 2; i++) {
-		CHECK(!post(op_send(&ea, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
-		CHECK(!post(op_send(&eb, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
+		CHECK(!ulp_post(op_send(&ea, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
+		CHECK(!ulp_post(op_send(&eb, IB_WR_SEND, PAGE_SIZE, PAGE_SIZE)));
 	}
 	ib_drain_qp(ea.qp);
 	ib_drain_qp(eb.qp);
@@ -1678,12 +1678,12 @@ static void destroyed_with_work(void)
 		return;
 	for (i = 0; i < DEPTH / 2; i++) {
 		CHECK(!post_recv(op_recv(&eb, 0, 100)));
-		CHECK(!post(op_send(&ea, IB_WR_SEND, 0, 2000)));
+		CHECK(!ulp_post(op_send(&ea, IB_WR_SEND, 0, 2000)));
 	}
 	CHECK(!ib_destroy_qp(ea.qp));
 	ea.qp = NULL;
-	pump(&ea);
-	pump(&eb);
+	ulp_pump(&ea);
+	ulp_pump(&eb);
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -1776,7 +1776,7 @@ static void port_event(struct ib_event_handler *handler, struct ib_event *event)
 		atomic_inc(&watch->up);
 }
 
-static bool counted(atomic_t *count)
+static bool ulp_counted(atomic_t *count)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
 
@@ -1812,11 +1812,11 @@ static void event_port(void)
 	rtnl_lock();
 	dev_close(ndev);
 	rtnl_unlock();
-	CHECK(counted(&watch.down));
+	CHECK(ulp_counted(&watch.down));
 	rtnl_lock();
 	err = dev_open(ndev, NULL);
 	rtnl_unlock();
-	CHECK(!err && counted(&watch.up));
+	CHECK(!err && ulp_counted(&watch.up));
 	ib_unregister_event_handler(&watch.handler);
 	dev_put(ndev);
 }
@@ -1845,7 +1845,7 @@ static void datagram(void)
 	send->ud.remote_qkey = QKEY;
 	DO(send, IB_WC_SUCCESS);
 	EXPECT(recv, IB_WC_SUCCESS);
-	CHECK(recv->wc.byte_len == 140 && same(0, 40, 100));
+	CHECK(recv->wc.byte_len == 140 && ulp_is_same(0, 40, 100));
 	CHECK(recv->wc.src_qp == ea.qp->qp_num);
 	CHECK(recv->wc.wc_flags & IB_WC_GRH);
 	CHECK(recv->wc.wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE);
@@ -1867,7 +1867,7 @@ static void rw_context(enum dma_data_direction dir)
 	setup.rdma_ctxs = 2;
 	if (!set_up(&setup))
 		return;
-	mr = registered(&eb, 0, 0, 3 * PAGE_SIZE);
+	mr = ulp_registered(&eb, 0, 0, 3 * PAGE_SIZE);
 	if (!mr)
 		return;
 	get_random_bytes(eb.buf, BUF_LEN);
@@ -1882,7 +1882,7 @@ static void rw_context(enum dma_data_direction dir)
 	EXPECT(op, IB_WC_SUCCESS);
 	rdma_rw_ctx_destroy(&ctx, ea.qp, 1, sg, 3, dir);
 	for (i = 0; i < 3; i++)
-		CHECK(same(2 * i * PAGE_SIZE, i * PAGE_SIZE, PAGE_SIZE));
+		CHECK(ulp_is_same(2 * i * PAGE_SIZE, i * PAGE_SIZE, PAGE_SIZE));
 }
 
 static void rw_read(void)

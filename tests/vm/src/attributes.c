@@ -297,7 +297,7 @@ static int try_message(u64 bytes)
 }
 
 /* Group @n of queue pair @qp. */
-static int attach(struct ibv_qp *qp, u64 n, bool leave)
+static int attr_attach(struct ibv_qp *qp, u64 n, bool leave)
 {
 	union ibv_gid gid = {};
 
@@ -330,10 +330,10 @@ static int try_groups(u64 n)
 	u64 i, done;
 
 	for (i = 0; i < n && !err; i++)
-		err = attach(qp, i, false);
+		err = attr_attach(qp, i, false);
 	done = i - !!err;
 	for (i = 0; i < done; i++)
-		must(!attach(qp, i, true));
+		must(!attr_attach(qp, i, true));
 	must(!ibv_destroy_qp(qp));
 	return err;
 }
@@ -347,12 +347,12 @@ static int try_members(u64 n)
 	must(qp);
 	for (i = 0; i < n && !err; i++) {
 		qp[i] = datagram_qp();
-		err = attach(qp[i], 0, false);
+		err = attr_attach(qp[i], 0, false);
 	}
 	made_qps = i;
 	for (i = 0; i < made_qps; i++) {
 		if (i + 1 < made_qps || !err)
-			must(!attach(qp[i], 0, true));
+			must(!attr_attach(qp[i], 0, true));
 		must(!ibv_destroy_qp(qp[i]));
 	}
 	free(qp);
@@ -368,7 +368,7 @@ struct limit {
 	int beyond;		/* errno of value + 1 */
 };
 
-static void hold(const struct limit *limit, size_t n)
+static void attr_hold(const struct limit *limit, size_t n)
 {
 	int at, beyond;
 
@@ -382,7 +382,7 @@ static void hold(const struct limit *limit, size_t n)
 	}
 }
 
-static void query(void)
+static void attr_query(void)
 {
 	must(!ibv_query_device_ex(dev[0].ctx, NULL, &ex));
 	must(!ibv_query_port(dev[0].ctx, 1, &dev[0].port));
@@ -394,7 +394,7 @@ static void limits_of_queues(void)
 {
 	const struct ibv_device_attr *attr = &ex.orig_attr;
 
-	query();
+	attr_query();
 
 	const struct limit limits[] = {
 		{ "max_qp_wr, sends", try_send_wr, attr->max_qp_wr, EINVAL },
@@ -413,12 +413,12 @@ static void limits_of_queues(void)
 		{ "max_wr of an SRQ as its limit", try_srq_limit, 64, EINVAL },
 	};
 
-	hold(limits, sizeof(limits) / sizeof(*limits));
+	attr_hold(limits, sizeof(limits) / sizeof(*limits));
 }
 
 static void limits_of_connections(void)
 {
-	query();
+	attr_query();
 
 	const struct limit limits[] = {
 		{ "max_qp_rd_atom", try_rd_atomic, ex.orig_attr.max_qp_rd_atom,
@@ -432,12 +432,12 @@ static void limits_of_connections(void)
 		{ "max_msg_sz", try_message, dev[0].port.max_msg_sz, EMSGSIZE },
 	};
 
-	hold(limits, sizeof(limits) / sizeof(*limits));
+	attr_hold(limits, sizeof(limits) / sizeof(*limits));
 }
 
 static void limits_of_tables(void)
 {
-	query();
+	attr_query();
 
 	const struct limit limits[] = {
 		{ "phys_port_cnt", try_port, ex.orig_attr.phys_port_cnt,
@@ -449,12 +449,12 @@ static void limits_of_tables(void)
 		{ "gid_tbl_len", try_gid, dev[0].port.gid_tbl_len, EINVAL },
 	};
 
-	hold(limits, sizeof(limits) / sizeof(*limits));
+	attr_hold(limits, sizeof(limits) / sizeof(*limits));
 }
 
 static void limits_of_groups(void)
 {
-	query();
+	attr_query();
 
 	const struct limit limits[] = {
 		{ "max_mcast_grp", try_groups, ex.orig_attr.max_mcast_grp,
@@ -463,7 +463,7 @@ static void limits_of_groups(void)
 		  ex.orig_attr.max_mcast_qp_attach, ENOMEM },
 	};
 
-	hold(limits, sizeof(limits) / sizeof(*limits));
+	attr_hold(limits, sizeof(limits) / sizeof(*limits));
 }
 
 /* --- what a queue was made with ---------------------------------------------- */

@@ -129,7 +129,7 @@ static int post_send(struct vt_end *end)
 	return ibv_post_send(end->qp, &wr, &bad);
 }
 
-static bool completes(struct ibv_cq *cq, enum ibv_wc_status status)
+static bool input_completes(struct ibv_cq *cq, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -140,8 +140,8 @@ static bool completes(struct ibv_cq *cq, enum ibv_wc_status status)
 static void still_works(struct pair *pair)
 {
 	must(!post_recv(&pair->b) && !post_send(&pair->a));
-	ktap_ok(completes(pair->a.scq, IBV_WC_SUCCESS));
-	ktap_ok(completes(pair->b.rcq, IBV_WC_SUCCESS));
+	ktap_ok(input_completes(pair->a.scq, IBV_WC_SUCCESS));
+	ktap_ok(input_completes(pair->b.rcq, IBV_WC_SUCCESS));
 }
 
 /* --- ports and protection domains ------------------------------------------- */
@@ -525,7 +525,7 @@ static const int needs[] = {
 	[IBV_QPS_ERR] = 0,
 };
 
-static int go(struct pair *pair, enum ibv_qp_state from, enum ibv_qp_state to)
+static int input_go_to(struct pair *pair, enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	struct ibv_qp_attr attr = good_attr(pair);
 	/* attributes of RTR to RTS may not come with SQD to RTS */
@@ -546,17 +546,17 @@ static bool bring_to(struct pair *pair, enum ibv_qp_state state)
 
 	err = vt_to_state(pair->a.qp, IBV_QPS_RESET);
 	if (state == IBV_QPS_ERR)
-		return !err && !go(pair, now, IBV_QPS_INIT) &&
-		       !go(pair, IBV_QPS_INIT, state);
+		return !err && !input_go_to(pair, now, IBV_QPS_INIT) &&
+		       !input_go_to(pair, IBV_QPS_INIT, state);
 	for (i = 0; i < 4 && now != state && !err; i++) {
-		err = go(pair, now, way[i]);
+		err = input_go_to(pair, now, way[i]);
 		now = way[i];
 	}
 	return !err && vt_state(pair->a.qp) == state;
 }
 
 /* IBTA 10.3.1: to RESET from any state, to ERR from any but RESET, and these. */
-static bool allowed(enum ibv_qp_state from, enum ibv_qp_state to)
+static bool input_allowed(enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	if (to == IBV_QPS_RESET)
 		return true;
@@ -594,10 +594,10 @@ static void transitions(void)
 			int err;
 
 			must(bring_to(&pair, from));
-			err = to <= IBV_QPS_ERR ? go(&pair, from, to) :
+			err = to <= IBV_QPS_ERR ? input_go_to(&pair, from, to) :
 			      ibv_modify_qp(pair.a.qp, &(struct ibv_qp_attr)
 					    { .qp_state = to }, IBV_QP_STATE);
-			if (err == (allowed(from, to) ? 0 : EINVAL) &&
+			if (err == (input_allowed(from, to) ? 0 : EINVAL) &&
 			    vt_state(pair.a.qp) == (err ? from : to))
 				continue;
 			ktap_fail("state %d to %d: %s, now %d", from, to,
@@ -705,7 +705,7 @@ static void masks(void)
 	attr.alt_port_num = 1;
 	ktap_ok(ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | IBV_QP_ALT_PATH |
 			      needs[IBV_QPS_RTR]));
-	WITHOUT(pair.a.qp, ktap_ok(is_gone(go(&pair, IBV_QPS_INIT, IBV_QPS_RTR))));
+	WITHOUT(pair.a.qp, ktap_ok(is_gone(input_go_to(&pair, IBV_QPS_INIT, IBV_QPS_RTR))));
 	ktap_eq(vt_state(pair.a.qp), IBV_QPS_INIT);
 	pair_destroy(&pair);
 }
@@ -1088,8 +1088,8 @@ static void send_foreign(struct pair *pair, struct vt_end *end, struct ibv_pd *p
 	end->mr = ibv_reg_mr(pd, end->buf, BUF, VT_ACCESS);
 	must(end->mr && !post_recv(&pair->b) && !post_send(&pair->a));
 	if (end == &pair->b)
-		ktap_ok(completes(pair->b.rcq, IBV_WC_LOC_PROT_ERR));
-	ktap_ok(completes(pair->a.scq, end == &pair->b ? IBV_WC_REM_OP_ERR :
+		ktap_ok(input_completes(pair->b.rcq, IBV_WC_LOC_PROT_ERR));
+	ktap_ok(input_completes(pair->a.scq, end == &pair->b ? IBV_WC_REM_OP_ERR :
 						   IBV_WC_LOC_PROT_ERR));
 	ktap_eq(ibv_dereg_mr(end->mr), 0);
 	end->mr = own;
@@ -1138,7 +1138,7 @@ static void foreign_address(void)
 	wr.wr.ud.ah = ah;
 	wr.wr.ud.remote_qpn = pair.b.qp->qp_num;
 	must(!try_send(&pair.a, wr));
-	ktap_ok(completes(pair.a.scq, IBV_WC_LOC_QP_OP_ERR));
+	ktap_ok(input_completes(pair.a.scq, IBV_WC_LOC_QP_OP_ERR));
 	ktap_eq(ibv_poll_cq(pair.b.rcq, 1, &wc), 0);
 	ktap_eq(ibv_destroy_ah(ah), 0);
 	pair_destroy(&pair);

@@ -76,7 +76,7 @@ static inline struct ibv_sge sge_of(const struct vt_end *end, u32 len)
 }
 
 /* A signaled request of a, whose memory is the first @len bytes of both buffers. */
-static inline int post(u64 wr_id, enum ibv_wr_opcode opcode, u32 len)
+static inline int conform_post(u64 wr_id, enum ibv_wr_opcode opcode, u32 len)
 {
 	struct ibv_sge sge = sge_of(&a, len);
 	struct ibv_send_wr wr = {
@@ -129,7 +129,7 @@ static inline void expect_wc_at(const char *file, int line, struct ibv_cq *cq,
 }
 
 /* Nothing completes for some time. */
-static inline bool quiet(struct ibv_cq *cq)
+static inline bool conform_quiet(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 

@@ -13,7 +13,7 @@ static void open_with_channels(void)
 	must(!vt_connect(&a, &b));
 }
 
-static bool event(struct ibv_comp_channel *chan)
+static bool completions_event(struct ibv_comp_channel *chan)
 {
 	return vt_event(chan, LONG);
 }
@@ -32,7 +32,7 @@ STATEMENT(poll_takes_some, "ibv_poll_cq(3)",
 	open_ends(IBV_QPT_RC);
 	ktap_eq(ibv_poll_cq(a.scq, 10, wc), 0);
 	for (i = 0; i < 6; i++)
-		must(!post(i, IBV_WR_RDMA_WRITE, 1));
+		must(!conform_post(i, IBV_WR_RDMA_WRITE, 1));
 	must(!vt_poll(a.scq, wc, 1, LONG));
 	usleep(BRIEF * 1000);
 	ktap_eq(ibv_poll_cq(a.scq, 2, wc), 2);
@@ -47,7 +47,7 @@ STATEMENT(no_arm_no_event, "ibv_req_notify_cq(3)",
 	  "A queue that was not armed gives no event.")
 {
 	open_with_channels();
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	ktap_ok(no_event(a.schan));
 	close_ends();
@@ -58,15 +58,15 @@ STATEMENT(one_arm_one_event, "ibv_req_notify_cq(3)",
 {
 	open_with_channels();
 	must(!ibv_req_notify_cq(a.scq, 0));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
-	ktap_ok(event(a.schan));
-	must(!post(2, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
+	ktap_ok(completions_event(a.schan));
+	must(!conform_post(2, IBV_WR_RDMA_WRITE, 1));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	expect_wc(a.scq, 2, IBV_WC_SUCCESS);
 	ktap_ok(no_event(a.schan));
 	must(!ibv_req_notify_cq(a.scq, 0));
-	must(!post(3, IBV_WR_RDMA_WRITE, 1));
-	ktap_ok(event(a.schan));
+	must(!conform_post(3, IBV_WR_RDMA_WRITE, 1));
+	ktap_ok(completions_event(a.schan));
 	close_ends();
 }
 
@@ -75,15 +75,15 @@ DEVIATION(arm_with_completions, "ibv_req_notify_cq(3)",
 	  "A completion that was not polled when the queue is armed gives an event, as with mlx4 and mlx5: programs that poll only a part rely on it. It comes 0.1 ms later, so that a program that polls all of them gets no extra event.")
 {
 	open_with_channels();
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	usleep(BRIEF * 1000);
 	must(!ibv_req_notify_cq(a.scq, 0));
-	ktap_ok(event(a.schan));
+	ktap_ok(completions_event(a.schan));
 	close_ends();
 }
 
 /* b armed for solicited events; a sends one with @flags. */
-static void solicited(enum ibv_wr_opcode opcode, unsigned int flags, bool wanted)
+static void completions_solicited(enum ibv_wr_opcode opcode, unsigned int flags, bool wanted)
 {
 	struct ibv_send_wr wr = { .opcode = opcode, .send_flags = flags }, *bad;
 
@@ -91,7 +91,7 @@ static void solicited(enum ibv_wr_opcode opcode, unsigned int flags, bool wanted
 	must(!post_recv(&b, 11, 10));
 	must(!ibv_req_notify_cq(b.rcq, 1));
 	must(!ibv_post_send(a.qp, &wr, &bad));
-	ktap_ok(wanted ? event(b.rchan) : no_event(b.rchan));
+	ktap_ok(wanted ? completions_event(b.rchan) : no_event(b.rchan));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	close_ends();
 }
@@ -99,19 +99,19 @@ static void solicited(enum ibv_wr_opcode opcode, unsigned int flags, bool wanted
 STATEMENT(solicited_send, "IBTA 11.4.2.2",
 	  "A queue that is armed for solicited completions gives an event for a SEND with the solicited bit.")
 {
-	solicited(IBV_WR_SEND, IBV_SEND_SOLICITED, true);
+	completions_solicited(IBV_WR_SEND, IBV_SEND_SOLICITED, true);
 }
 
 STATEMENT(solicited_write, "IBTA 11.4.2.2",
 	  "... and for a WRITE with immediate with the solicited bit.")
 {
-	solicited(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, true);
+	completions_solicited(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, true);
 }
 
 STATEMENT(unsolicited_send, "IBTA 11.4.2.2",
 	  "... but for no SEND without it.")
 {
-	solicited(IBV_WR_SEND, 0, false);
+	completions_solicited(IBV_WR_SEND, 0, false);
 }
 
 STATEMENT(errors_are_solicited, "IBTA 11.4.2.2",
@@ -121,7 +121,7 @@ STATEMENT(errors_are_solicited, "IBTA 11.4.2.2",
 	must(!post_recv(&b, 11, 10));
 	must(!ibv_req_notify_cq(b.rcq, 1));
 	must(!vt_to_state(b.qp, IBV_QPS_ERR));
-	ktap_ok(event(b.rchan));
+	ktap_ok(completions_event(b.rchan));
 	close_ends();
 }
 
@@ -131,8 +131,8 @@ STATEMENT(any_overrides_solicited, "IBTA 11.4.2.2",
 	open_with_channels();
 	must(!post_recv(&b, 11, 10));
 	must(!ibv_req_notify_cq(b.rcq, 0) && !ibv_req_notify_cq(b.rcq, 1));
-	must(!post(1, IBV_WR_SEND, 1));
-	ktap_ok(event(b.rchan));
+	must(!conform_post(1, IBV_WR_SEND, 1));
+	ktap_ok(completions_event(b.rchan));
 	close_ends();
 }
 
@@ -144,7 +144,7 @@ STATEMENT(event_names_queue, "ibv_get_cq_event(3)",
 
 	open_with_channels();
 	must(!ibv_req_notify_cq(a.scq, 0));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	must(!ibv_get_cq_event(a.schan, &cq, &context));
 	ktap_ok(cq == a.scq && context == &a);
 	ibv_ack_cq_events(cq, 1);
@@ -180,7 +180,7 @@ STATEMENT(events_of_destroyed_queue, "ibv_destroy_cq(3)",
 
 	open_with_channels();
 	must(!ibv_req_notify_cq(a.scq, 0));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	poll_fd = (struct pollfd){ .fd = a.schan->fd, .events = POLLIN };
 	must(poll(&poll_fd, 1, LONG) == 1);
 	must(!ibv_destroy_qp(a.qp));
@@ -198,7 +198,7 @@ STATEMENT(resize_keeps_completions, "ibv_resize_cq(3)",
 
 	open_ends(IBV_QPT_RC);
 	for (i = 0; i < 20; i++)
-		must(!post(i, IBV_WR_RDMA_WRITE, 1));
+		must(!conform_post(i, IBV_WR_RDMA_WRITE, 1));
 	usleep(BRIEF * 1000);
 	ktap_eq(ibv_resize_cq(a.scq, 2000), 0);
 	ktap_ok(a.scq->cqe >= 2000);
@@ -214,7 +214,7 @@ STATEMENT(resize_below_content, "ibv_resize_cq(3)",
 
 	open_ends(IBV_QPT_RC);
 	for (i = 0; i < 40; i++)
-		must(!post(i, IBV_WR_RDMA_WRITE, 1));
+		must(!conform_post(i, IBV_WR_RDMA_WRITE, 1));
 	usleep(2 * BRIEF * 1000);
 	ktap_eq(ibv_resize_cq(a.scq, 4), EINVAL);
 	for (i = 0; i < 40; i++)
@@ -237,7 +237,7 @@ STATEMENT(one_queue_for_two, "IBTA 10.2",
 	must(!vt_end_create(&c, &dev[0], &o, BUF));
 	must(!vt_end_create(&d, &dev[1], &plain, BUF));
 	must(!vt_connect(&c, &d));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	must(!ibv_post_send(c.qp, &wr, &bad));
 	for (i = 0; i < 2; i++) {
 		wc = next_wc(a.scq);

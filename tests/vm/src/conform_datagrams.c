@@ -54,7 +54,7 @@ STATEMENT(qkey_differs, "IBTA 9.6.1",
 	must(!post_recv(&b, 11, 140));
 	must(!send_to(b.qp->qp_num, VT_QKEY + 1, IBV_WR_SEND, 10));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	must(!send_to(b.qp->qp_num, VT_QKEY, IBV_WR_SEND, 20));
 	ktap_eq(next_wc(b.rcq).byte_len, 60);
 	close_datagrams();
@@ -98,7 +98,7 @@ STATEMENT(datagram_without_receive, "IBTA 9.8.3",
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	usleep(BRIEF * 1000);
 	must(!post_recv(&b, 11, 140));
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	close_datagrams();
 }
 
@@ -109,7 +109,7 @@ STATEMENT(datagram_longer_than_receive, "IBTA 9.8.3",
 	must(!post_recv(&b, 11, 139));
 	must(!send_to(b.qp->qp_num, VT_QKEY, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	must(!send_to(b.qp->qp_num, VT_QKEY, IBV_WR_SEND, 99));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	close_datagrams();
@@ -256,7 +256,7 @@ STATEMENT(srq_gives_receives, "IBTA 10.2.9",
 {
 	open_srq(8);
 	must(!post_srq(11) && !post_srq(12));
-	must(!post(1, IBV_WR_SEND, 10) && !post(2, IBV_WR_SEND, 10));
+	must(!conform_post(1, IBV_WR_SEND, 10) && !conform_post(2, IBV_WR_SEND, 10));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	expect_wc(b.rcq, 12, IBV_WC_SUCCESS);
 	close_srq();
@@ -280,15 +280,15 @@ STATEMENT(srq_limit_once, "IBTA 10.2.9, ibv_modify_srq(3)",
 	for (i = 0; i < 5; i++)
 		must(!post_srq(i));
 	must(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
-	must(!post(1, IBV_WR_SEND, 1) && !post(2, IBV_WR_SEND, 1));
+	must(!conform_post(1, IBV_WR_SEND, 1) && !conform_post(2, IBV_WR_SEND, 1));
 	expect_wc(b.rcq, 0, IBV_WC_SUCCESS);
 	expect_wc(b.rcq, 1, IBV_WC_SUCCESS);
 	ktap_ok(!vt_async(&dev[1], IBV_EVENT_SRQ_LIMIT_REACHED, BRIEF));
-	must(!post(3, IBV_WR_SEND, 1));
+	must(!conform_post(3, IBV_WR_SEND, 1));
 	ktap_ok(vt_async(&dev[1], IBV_EVENT_SRQ_LIMIT_REACHED, LONG));
 	must(!ibv_query_srq(srq, &attr));
 	ktap_eq(attr.srq_limit, 0);
-	must(!post(4, IBV_WR_SEND, 1));
+	must(!conform_post(4, IBV_WR_SEND, 1));
 	ktap_ok(!vt_async(&dev[1], IBV_EVENT_SRQ_LIMIT_REACHED, BRIEF));
 	close_srq();
 }
@@ -304,7 +304,7 @@ STATEMENT(srq_last_receive, "IBTA 11.6.3.1",
 	must(!post_srq(11));
 	must(!vt_to_state(b.qp, IBV_QPS_ERR));
 	ktap_ok(vt_async(&dev[1], IBV_EVENT_QP_LAST_WQE_REACHED, LONG));
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	/* The other one takes it. */
 	must(!vt_end_create(&c, &dev[0], &o, BUF));
 	second = b;
@@ -322,7 +322,7 @@ STATEMENT(srq_is_in_use, "ibv_destroy_srq(3)",
 	open_srq(8);
 	ktap_eq(ibv_destroy_srq(srq), EBUSY);
 	must(!post_srq(11));
-	must(!post(1, IBV_WR_SEND, 1));
+	must(!conform_post(1, IBV_WR_SEND, 1));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	close_srq();
 }

@@ -36,7 +36,7 @@ STATEMENT(requests_of_one_start, "ibv_wr_start(3)",
 	for (i = 0; i < 5; i++)
 		write_request(i, 100 * i);
 	usleep(BRIEF * 1000);
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	ktap_eq(ibv_wr_complete(qpx), 0);
 	for (i = 0; i < 5; i++)
 		expect_wc(a.scq, i, IBV_WC_SUCCESS);
@@ -51,7 +51,7 @@ STATEMENT(aborted_requests, "ibv_wr_start(3)",
 	write_request(1, 100);
 	write_request(2, 100);
 	ibv_wr_abort(qpx);
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	ibv_wr_start(qpx);
 	write_request(3, 100);
 	ktap_eq(ibv_wr_complete(qpx), 0);
@@ -71,7 +71,7 @@ STATEMENT(error_of_one_is_all, "ibv_wr_start(3)",
 	ibv_wr_rdma_write(qpx, b.mr->rkey, (uintptr_t)b.buf);
 	ibv_wr_set_sge_list(qpx, 40, sge);
 	ktap_ok(ibv_wr_complete(qpx));
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	ktap_ok(state_is(&a, IBV_QPS_RTS));
 	close_ends();
 }
@@ -86,7 +86,7 @@ STATEMENT(full_queue_of_one_start, "ibv_wr_start(3)",
 	for (i = 0; i < a.o.cap.max_send_wr + 1; i++)
 		write_request(i, 1);
 	ktap_eq(ibv_wr_complete(qpx), ENOMEM);
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	close_ends();
 }
 
@@ -113,11 +113,11 @@ STATEMENT(old_and_new_posting, "ibv_create_qp_ex(3)",
 	  "An extended queue pair takes requests of ibv_post_send(), too, in order with the others.")
 {
 	open_extended();
-	must(!post(1, IBV_WR_RDMA_WRITE, 10));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 10));
 	ibv_wr_start(qpx);
 	write_request(2, 10);
 	must(!ibv_wr_complete(qpx));
-	must(!post(3, IBV_WR_RDMA_WRITE, 10));
+	must(!conform_post(3, IBV_WR_RDMA_WRITE, 10));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	expect_wc(a.scq, 2, IBV_WC_SUCCESS);
 	expect_wc(a.scq, 3, IBV_WC_SUCCESS);
@@ -166,7 +166,7 @@ STATEMENT(poll_of_empty_queue, "ibv_create_cq_ex(3)",
 	open_cqx(0, 16);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
 	ktap_eq(ibv_start_poll(cqx, &attr), ENOENT);
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	start_poll();
 	ktap_eq(cqx->wr_id, 1);
 	ktap_eq(cqx->status, IBV_WC_SUCCESS);
@@ -189,7 +189,7 @@ STATEMENT(fields_of_extended_queue, "ibv_create_cq_ex(3)",
 	  "The fields of a completion are those of ibv_poll_cq().")
 {
 	open_cqx(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_QP_NUM, 16);
-	must(!post(7, IBV_WR_RDMA_READ, 100));
+	must(!conform_post(7, IBV_WR_RDMA_READ, 100));
 	start_poll();
 	ktap_eq(cqx->wr_id, 7);
 	ktap_eq(ibv_wc_read_opcode(cqx), IBV_WC_RDMA_READ);
@@ -209,7 +209,7 @@ STATEMENT(time_of_completions, "ibv_create_cq_ex(3)",
 	open_cqx(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, 64);
 	for (i = 0; i < 100; i++) {
-		must(!post(i, IBV_WR_RDMA_WRITE, 10));
+		must(!conform_post(i, IBV_WR_RDMA_WRITE, 10));
 		start_poll();
 		ktap_ok(ibv_wc_read_completion_ts(cqx) >= last);
 		ktap_ok(ibv_wc_read_completion_wallclock_ns(cqx) >= wall);
@@ -224,7 +224,7 @@ STATEMENT(both_ways_of_polling, "ibv_cq_ex_to_cq(3)",
 	  "An extended queue may be polled by ibv_poll_cq(), too.")
 {
 	open_cqx(0, 16);
-	must(!post(1, IBV_WR_RDMA_WRITE, 1) && !post(2, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1) && !conform_post(2, IBV_WR_RDMA_WRITE, 1));
 	start_poll();
 	ktap_eq(cqx->wr_id, 1);
 	ibv_end_poll(cqx);

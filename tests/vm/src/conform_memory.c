@@ -40,9 +40,9 @@ static enum ibv_wc_status local_op(enum ibv_wr_opcode opcode, u32 key)
 	return next_wc(b.scq).status;
 }
 
-static enum ibv_wc_status bind(struct ibv_qp *qp, struct ibv_mw *mw,
-			       struct ibv_mr *mr, u64 at, u64 len,
-			       unsigned int access)
+static enum ibv_wc_status memory_bind(struct ibv_qp *qp, struct ibv_mw *mw,
+				      struct ibv_mr *mr, u64 at, u64 len,
+				      unsigned int access)
 {
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
@@ -59,7 +59,7 @@ static enum ibv_wc_status bind(struct ibv_qp *qp, struct ibv_mw *mw,
 	return next_wc(b.scq).status;
 }
 
-static struct ibv_mr *region(int access)
+static struct ibv_mr *memory_region(int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(dev[1].pd, b.buf, 4096, access);
 
@@ -90,7 +90,7 @@ STATEMENT(deregistered_is_gone, "ibv_dereg_mr(3)",
 	u32 rkey;
 
 	open_ends(IBV_QPT_RC);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	rkey = mr->rkey;
 	ktap_eq(write_to(rkey, (uintptr_t)b.buf), IBV_WC_SUCCESS);
 	must(!ibv_dereg_mr(mr));
@@ -133,8 +133,8 @@ STATEMENT(regions_overlap, "IBTA 10.6.3",
 	struct ibv_mr *mr, *reading;
 
 	open_ends(IBV_QPT_RC);
-	mr = region(VT_ACCESS);
-	reading = region(IBV_ACCESS_REMOTE_READ);
+	mr = memory_region(VT_ACCESS);
+	reading = memory_region(IBV_ACCESS_REMOTE_READ);
 	ktap_ok(mr->rkey != reading->rkey);
 	ktap_eq(write_at(mr, 0), IBV_WC_SUCCESS);
 	ktap_eq(write_at(reading, 0), IBV_WC_REM_ACCESS_ERR);
@@ -195,7 +195,7 @@ STATEMENT(rereg_rights, "ibv_rereg_mr(3)",
 	struct ibv_mr *mr;
 
 	open_ends(IBV_QPT_RC);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	ktap_eq(write_at(mr, 0), IBV_WC_SUCCESS);
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     IBV_ACCESS_LOCAL_WRITE), 0);
@@ -210,7 +210,7 @@ STATEMENT(rereg_memory, "ibv_rereg_mr(3)",
 	struct ibv_mr *mr;
 
 	open_ends(IBV_QPT_RC);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			     b.buf + 8192, 4096, 0), 0);
 	vt_fill(a.buf, 8, 5);
@@ -230,7 +230,7 @@ STATEMENT(rereg_domain, "ibv_rereg_mr(3)",
 	open_ends(IBV_QPT_RC);
 	pd = ibv_alloc_pd(dev[1].ctx);
 	must(pd);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
 	ktap_eq(write_at(mr, 0), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dealloc_pd(pd), EBUSY);
@@ -259,9 +259,9 @@ STATEMENT(window_within_region, "IBTA 10.6.7.2",
 
 	open_ends(IBV_QPT_RC);
 	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
-	mr = region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mr = memory_region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	must(mw);
-	ktap_eq(bind(b.qp, mw, mr, 1000, 100, IBV_ACCESS_REMOTE_WRITE),
+	ktap_eq(memory_bind(b.qp, mw, mr, 1000, 100, IBV_ACCESS_REMOTE_WRITE),
 		IBV_WC_SUCCESS);
 	ktap_eq(write_to(mw->rkey, (uintptr_t)b.buf + 1092), IBV_WC_SUCCESS);
 	ktap_eq(write_to(mw->rkey, (uintptr_t)b.buf + 1093),
@@ -279,9 +279,9 @@ STATEMENT(region_with_window_stays, "IBTA 10.6.7.2",
 
 	open_ends(IBV_QPT_RC);
 	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
-	mr = region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mr = memory_region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	must(mw);
-	ktap_eq(bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
+	ktap_eq(memory_bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
 		IBV_WC_SUCCESS);
 	ktap_eq(ibv_dereg_mr(mr), EBUSY);
 	must(!ibv_dealloc_mw(mw));
@@ -297,9 +297,9 @@ STATEMENT(region_must_allow_windows, "IBTA 10.6.7.2",
 
 	open_ends(IBV_QPT_RC);
 	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	must(mw);
-	ktap_eq(bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_READ),
+	ktap_eq(memory_bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_READ),
 		IBV_WC_MW_BIND_ERR);
 	ktap_ok(state_is(&b, IBV_QPS_ERR));
 	must(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
@@ -310,9 +310,9 @@ static struct ibv_mw *bound_type_2(struct ibv_mr **mr)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_2);
 
-	*mr = region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	*mr = memory_region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	must(mw);
-	ktap_eq(bind(b.qp, mw, *mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
+	ktap_eq(memory_bind(b.qp, mw, *mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
 		IBV_WC_SUCCESS);
 	return mw;
 }
@@ -327,9 +327,9 @@ STATEMENT(type_2_is_bound_once, "IBTA 10.6.7.2",
 	mw = bound_type_2(&mr);
 	ktap_eq(local_op(IBV_WR_LOCAL_INV, mw->rkey), IBV_WC_SUCCESS);
 	ktap_eq(write_to(mw->rkey, (uintptr_t)b.buf), IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
+	ktap_eq(memory_bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
 		IBV_WC_SUCCESS);
-	ktap_eq(bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
+	ktap_eq(memory_bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE),
 		IBV_WC_MW_BIND_ERR);
 	must(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
 	close_ends();
@@ -393,7 +393,7 @@ STATEMENT(peer_may_not_invalidate, "IBTA 9.9.6.3, class J",
 	struct ibv_mr *mr;
 
 	open_ends(IBV_QPT_RC);
-	mr = region(VT_ACCESS);
+	mr = memory_region(VT_ACCESS);
 	must(!post_recv(&b, 11, 10) && !post_recv(&b, 12, 10));
 	wr.invalidate_rkey = mr->rkey;
 	must(!ibv_post_send(a.qp, &wr, &bad));
@@ -426,7 +426,7 @@ STATEMENT(keys_differ, "IBTA 10.6.3",
 
 	open_ends(IBV_QPT_RC);
 	for (i = 0; i < 50; i++) {
-		mr = region(VT_ACCESS);
+		mr = memory_region(VT_ACCESS);
 		keys[i] = mr->rkey;
 		must(!ibv_dereg_mr(mr));
 		for (k = 0; k < i; k++)

@@ -17,7 +17,7 @@ STATEMENT(sends_in_order, "IBTA 10.8.3.3",
 	for (i = 0; i < 7; i++) {
 		len = opcodes[i] == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 :
 		      i % 2 ? 10 : 30000;
-		must(!post(i, opcodes[i], len));
+		must(!conform_post(i, opcodes[i], len));
 	}
 	for (i = 0; i < 7; i++)
 		expect_wc(a.scq, i, IBV_WC_SUCCESS);
@@ -33,7 +33,7 @@ STATEMENT(receives_in_order, "IBTA 10.8.3.3",
 	for (i = 0; i < 8; i++)
 		must(!post_recv(&b, 100 + i, 1000));
 	for (i = 0; i < 8; i++)
-		must(!post(i, IBV_WR_SEND, 10 * i));
+		must(!conform_post(i, IBV_WR_SEND, 10 * i));
 	for (i = 0; i < 8; i++)
 		expect_wc(b.rcq, 100 + i, IBV_WC_SUCCESS);
 	close_ends();
@@ -51,9 +51,9 @@ STATEMENT(unsignaled_is_silent, "IBTA 10.8.6",
 	wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
 	wr.wr.rdma.rkey = b.mr->rkey;
 	must(!ibv_post_send(a.qp, &wr, &bad));
-	must(!post(2, IBV_WR_RDMA_WRITE, 100));
+	must(!conform_post(2, IBV_WR_RDMA_WRITE, 100));
 	expect_wc(a.scq, 2, IBV_WC_SUCCESS);
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	close_ends();
 }
 
@@ -88,8 +88,8 @@ STATEMENT(all_signaled, "ibv_create_qp(3), sq_sig_all",
 }
 
 /* a's request is refused by b, which flushes its own. */
-static void refused(enum ibv_wr_opcode opcode, u32 len, int access,
-		    enum ibv_wc_status status, enum ibv_event_type event)
+static void requests_refused(enum ibv_wr_opcode opcode, u32 len, int access,
+			     enum ibv_wc_status status, enum ibv_event_type event)
 {
 	open_ends(IBV_QPT_RC);
 	if (access >= 0) {
@@ -98,7 +98,7 @@ static void refused(enum ibv_wr_opcode opcode, u32 len, int access,
 		must(b.mr);
 	}
 	must(!post_recv(&b, 11, 1000) && !post_recv(&b, 12, 1000));
-	must(!post(1, opcode, len) && !post(2, IBV_WR_RDMA_WRITE, 0));
+	must(!conform_post(1, opcode, len) && !conform_post(2, IBV_WR_RDMA_WRITE, 0));
 	expect_wc(a.scq, 1, status);
 	expect_wc(a.scq, 2, IBV_WC_WR_FLUSH_ERR);
 	ktap_ok(state_is(&a, IBV_QPS_ERR));
@@ -109,9 +109,9 @@ static void refused(enum ibv_wr_opcode opcode, u32 len, int access,
 STATEMENT(write_needs_right, "IBTA 9.7.4.1",
 	  "A WRITE to a region without remote write access is refused with a remote access error; both queue pairs move to the error state.")
 {
-	refused(IBV_WR_RDMA_WRITE, 100, IBV_ACCESS_LOCAL_WRITE |
-		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-		IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	requests_refused(IBV_WR_RDMA_WRITE, 100, IBV_ACCESS_LOCAL_WRITE |
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+			 IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	expect_wc(b.rcq, 11, IBV_WC_WR_FLUSH_ERR);
 	close_ends();
 }
@@ -119,26 +119,26 @@ STATEMENT(write_needs_right, "IBTA 9.7.4.1",
 STATEMENT(read_needs_right, "IBTA 9.7.4.1",
 	  "A READ from a region without remote read access is refused with a remote access error.")
 {
-	refused(IBV_WR_RDMA_READ, 100, IBV_ACCESS_LOCAL_WRITE |
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-		IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	requests_refused(IBV_WR_RDMA_READ, 100, IBV_ACCESS_LOCAL_WRITE |
+			 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+			 IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	close_ends();
 }
 
 STATEMENT(atomic_needs_right, "IBTA 9.7.4.1",
 	  "An atomic on a region without remote atomic access is refused with a remote access error.")
 {
-	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, IBV_ACCESS_LOCAL_WRITE |
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-		IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	requests_refused(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, IBV_ACCESS_LOCAL_WRITE |
+			 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+			 IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	close_ends();
 }
 
 STATEMENT(write_imm_ends_receive, "IBTA 11.6.2",
 	  "A refused WRITE with immediate completes the responder's receive with a local access error.")
 {
-	refused(IBV_WR_RDMA_WRITE_WITH_IMM, 100, IBV_ACCESS_LOCAL_WRITE,
-		IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	requests_refused(IBV_WR_RDMA_WRITE_WITH_IMM, 100, IBV_ACCESS_LOCAL_WRITE,
+			 IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	expect_wc(b.rcq, 11, IBV_WC_LOC_ACCESS_ERR);
 	expect_wc(b.rcq, 12, IBV_WC_WR_FLUSH_ERR);
 	close_ends();
@@ -153,7 +153,7 @@ static void qp_refuses(enum ibv_wr_opcode opcode, u32 len, int access)
 	b.o.access = access;
 	must(!vt_connect(&a, &b));
 	must(!post_recv(&b, 11, 1000));
-	must(!post(1, opcode, len));
+	must(!conform_post(1, opcode, len));
 	expect_wc(a.scq, 1, IBV_WC_REM_INV_REQ_ERR);
 	ktap_ok(vt_async(&dev[1], IBV_EVENT_QP_REQ_ERR, LONG));
 	ktap_ok(state_is(&b, IBV_QPS_ERR));
@@ -224,16 +224,16 @@ STATEMENT(atomics_return_old_value, "IBTA 9.4.5",
 	theirs = (u64 *)b.buf;
 	ours = (u64 *)a.buf;
 	*theirs = ~0ull;
-	must(!post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8));
+	must(!conform_post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	ktap_eq(*ours, ~0ull);
 	ktap_eq(*theirs, 0);
 	*theirs = 1;
-	must(!post(2, IBV_WR_ATOMIC_CMP_AND_SWP, 8));
+	must(!conform_post(2, IBV_WR_ATOMIC_CMP_AND_SWP, 8));
 	expect_wc(a.scq, 2, IBV_WC_SUCCESS);
 	ktap_eq(*ours, 1);
 	ktap_eq(*theirs, 7);
-	must(!post(3, IBV_WR_ATOMIC_CMP_AND_SWP, 8));
+	must(!conform_post(3, IBV_WR_ATOMIC_CMP_AND_SWP, 8));
 	expect_wc(a.scq, 3, IBV_WC_SUCCESS);
 	ktap_eq(*ours, 7);
 	ktap_eq(*theirs, 7);
@@ -245,7 +245,7 @@ STATEMENT(message_too_long, "IBTA 9.7.4.1.6",
 {
 	open_ends(IBV_QPT_RC);
 	must(!post_recv(&b, 11, 99) && !post_recv(&b, 12, 1000));
-	must(!post(1, IBV_WR_SEND, 100));
+	must(!conform_post(1, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_REM_INV_REQ_ERR);
 	expect_wc(b.rcq, 11, IBV_WC_LOC_LEN_ERR);
 	expect_wc(b.rcq, 12, IBV_WC_WR_FLUSH_ERR);
@@ -264,7 +264,7 @@ STATEMENT(receive_key_wrong, "IBTA 9.9.3",
 	sge = sge_of(&b, 100);
 	sge.lkey = ~sge.lkey;
 	must(!ibv_post_recv(b.qp, &wr, &bad));
-	must(!post(1, IBV_WR_SEND, 100));
+	must(!conform_post(1, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_REM_OP_ERR);
 	expect_wc(b.rcq, 11, IBV_WC_LOC_PROT_ERR);
 	close_ends();
@@ -283,10 +283,10 @@ STATEMENT(send_key_wrong, "IBTA 9.9.2.1",
 	sge = sge_of(&a, 100);
 	sge.lkey = ~sge.lkey;
 	must(!post_recv(&b, 11, 1000));
-	must(!ibv_post_send(a.qp, &wr, &bad) && !post(2, IBV_WR_SEND, 1));
+	must(!ibv_post_send(a.qp, &wr, &bad) && !conform_post(2, IBV_WR_SEND, 1));
 	expect_wc(a.scq, 1, IBV_WC_LOC_PROT_ERR);
 	expect_wc(a.scq, 2, IBV_WC_WR_FLUSH_ERR);
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	ktap_ok(state_is(&b, IBV_QPS_RTS));
 	close_ends();
 }
@@ -297,7 +297,7 @@ STATEMENT(read_into_readonly, "IBTA 9.9.2.1",
 	open_ends(IBV_QPT_RC);
 	must(!ibv_dereg_mr(a.mr));
 	a.mr = ibv_reg_mr(dev[0].pd, a.buf, BUF, 0);
-	must(a.mr && !post(1, IBV_WR_RDMA_READ, 100));
+	must(a.mr && !conform_post(1, IBV_WR_RDMA_READ, 100));
 	expect_wc(a.scq, 1, IBV_WC_LOC_PROT_ERR);
 	close_ends();
 }
@@ -306,8 +306,8 @@ STATEMENT(no_receive_is_retried, "IBTA 9.7.5.2.8",
 	  "With rnr_retry 7 a SEND waits without end for a receive.")
 {
 	open_ends(IBV_QPT_RC);
-	must(!post(1, IBV_WR_SEND, 100));
-	ktap_ok(quiet(a.scq));
+	must(!conform_post(1, IBV_WR_SEND, 100));
+	ktap_ok(conform_quiet(a.scq));
 	ktap_ok(state_is(&a, IBV_QPS_RTS));
 	must(!post_recv(&b, 11, 100));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
@@ -323,7 +323,7 @@ STATEMENT(no_receive_is_final, "IBTA 9.7.5.2.8",
 	o.rnr_retry = 0;
 	open_ends_with(&o);
 	must(!vt_connect(&a, &b));
-	must(!post(1, IBV_WR_SEND, 100));
+	must(!conform_post(1, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
 	ktap_ok(state_is(&a, IBV_QPS_ERR));
 	ktap_ok(state_is(&b, IBV_QPS_RTS));
@@ -339,7 +339,7 @@ STATEMENT(dead_peer, "IBTA 9.7.6.1",
 	open_ends_with(&o);
 	must(!vt_connect(&a, &b));
 	must(!vt_to_state(b.qp, IBV_QPS_RESET));
-	must(!post(1, IBV_WR_RDMA_WRITE, 100) && !post(2, IBV_WR_SEND, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 100) && !conform_post(2, IBV_WR_SEND, 1));
 	expect_wc(a.scq, 1, IBV_WC_RETRY_EXC_ERR);
 	expect_wc(a.scq, 2, IBV_WC_WR_FLUSH_ERR);
 	ktap_ok(state_is(&a, IBV_QPS_ERR));
@@ -373,7 +373,7 @@ STATEMENT(write_imm_takes_receive, "IBTA 9.4.3",
 	open_ends(IBV_QPT_RC);
 	must(!post_recv(&b, 11, 0));
 	vt_fill(a.buf, 5000, 1);
-	must(!post(1, IBV_WR_RDMA_WRITE_WITH_IMM, 5000));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE_WITH_IMM, 5000));
 	wc = next_wc(b.rcq);
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	ktap_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
@@ -387,9 +387,9 @@ STATEMENT(write_is_unseen, "IBTA 9.4.3",
 {
 	open_ends(IBV_QPT_RC);
 	must(!post_recv(&b, 11, 100));
-	must(!post(1, IBV_WR_RDMA_WRITE, 100));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 100));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
-	ktap_ok(quiet(b.rcq));
+	ktap_ok(conform_quiet(b.rcq));
 	close_ends();
 }
 
@@ -411,7 +411,7 @@ STATEMENT(fence_waits_for_read, "IBTA 10.8.3.3",
 		sge = sge_of(&a, 20000);
 		wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 30000;
 		wr.wr.rdma.rkey = b.mr->rkey;
-		must(!post(1, IBV_WR_RDMA_READ, 20000));
+		must(!conform_post(1, IBV_WR_RDMA_READ, 20000));
 		must(!ibv_post_send(a.qp, &wr, &bad));
 		expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 		expect_wc(a.scq, 2, IBV_WC_SUCCESS);
@@ -429,8 +429,8 @@ STATEMENT(send_shows_write, "IBTA 10.8.3.3",
 	for (i = 0; i < 50; i++) {
 		vt_fill(a.buf, 10000, i);
 		must(!post_recv(&b, i, 0));
-		must(!post(1, IBV_WR_RDMA_WRITE, 10000));
-		must(!post(2, IBV_WR_SEND, 0));
+		must(!conform_post(1, IBV_WR_RDMA_WRITE, 10000));
+		must(!conform_post(2, IBV_WR_SEND, 0));
 		expect_wc(b.rcq, i, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(b.buf, 10000, i), -1);
 		expect_wc(a.scq, 1, IBV_WC_SUCCESS);
@@ -469,7 +469,7 @@ STATEMENT(list_stops_at_bad, "ibv_post_send(3)",
 	ktap_eq(ibv_post_send(a.qp, wr, &bad), EINVAL);
 	ktap_ok(bad == &wr[1]);
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	close_ends();
 }
 
@@ -510,7 +510,7 @@ STATEMENT(uc_drops_what_is_refused, "IBTA 9.8.2",
 	must(!ibv_post_send(a.qp, &wr, &bad));
 	expect_wc(a.scq, 0, IBV_WC_SUCCESS);
 	must(!post_recv(&b, 11, 100));
-	must(!post(1, IBV_WR_SEND, 100));
+	must(!conform_post(1, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	ktap_ok(state_is(&b, IBV_QPS_RTS));
@@ -521,12 +521,12 @@ STATEMENT(uc_drops_without_receive, "IBTA 9.8.2",
 	  "On UC a SEND without a receive is lost, and the next one uses the next receive.")
 {
 	open_ends(IBV_QPT_UC);
-	must(!post(1, IBV_WR_SEND, 100));
+	must(!conform_post(1, IBV_WR_SEND, 100));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	usleep(BRIEF * 1000);
 	must(!post_recv(&b, 11, 100));
-	ktap_ok(quiet(b.rcq));
-	must(!post(2, IBV_WR_SEND, 50));
+	ktap_ok(conform_quiet(b.rcq));
+	must(!conform_post(2, IBV_WR_SEND, 50));
 	ktap_eq(next_wc(b.rcq).byte_len, 50);
 	close_ends();
 }
@@ -535,8 +535,8 @@ STATEMENT(uc_has_no_read, "IBTA 9.4",
 	  "READ and atomics are no operations of UC: they are refused when they are posted.")
 {
 	open_ends(IBV_QPT_UC);
-	ktap_eq(post(1, IBV_WR_RDMA_READ, 8), EINVAL);
-	ktap_eq(post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8), EINVAL);
+	ktap_eq(conform_post(1, IBV_WR_RDMA_READ, 8), EINVAL);
+	ktap_eq(conform_post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8), EINVAL);
 	ktap_ok(state_is(&a, IBV_QPS_RTS));
 	close_ends();
 }

@@ -33,14 +33,14 @@ STATEMENT(no_send_before_rts, "IBTA 10.3.1",
 	struct vt_opts o = opts_of(IBV_QPT_RC);
 
 	open_ends_with(&o);
-	ktap_eq(post(1, IBV_WR_SEND, 1), EINVAL);
+	ktap_eq(conform_post(1, IBV_WR_SEND, 1), EINVAL);
 	must(!vt_to_init(&a));
-	ktap_eq(post(1, IBV_WR_SEND, 1), EINVAL);
+	ktap_eq(conform_post(1, IBV_WR_SEND, 1), EINVAL);
 	must(!vt_to_init(&b) && !vt_to_rtr(&a, &b));
-	ktap_eq(post(1, IBV_WR_SEND, 1), EINVAL);
-	ktap_ok(quiet(a.scq));
+	ktap_eq(conform_post(1, IBV_WR_SEND, 1), EINVAL);
+	ktap_ok(conform_quiet(a.scq));
 	must(!vt_to_rts(&a) && !vt_to_rtr(&b, &a));
-	ktap_eq(post(1, IBV_WR_RDMA_WRITE, 1), 0);
+	ktap_eq(conform_post(1, IBV_WR_RDMA_WRITE, 1), 0);
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	close_ends();
 }
@@ -54,7 +54,7 @@ STATEMENT(receives_in_reset, "IBTA 10.3.1.1",
 	ktap_eq(post_recv(&b, 11, 100), EINVAL);
 	must(!vt_connect(&a, &b));
 	ktap_eq(post_recv(&b, 12, 100), 0);
-	must(!post(1, IBV_WR_SEND, 1));
+	must(!conform_post(1, IBV_WR_SEND, 1));
 	expect_wc(b.rcq, 12, IBV_WC_SUCCESS);
 	close_ends();
 }
@@ -68,8 +68,8 @@ STATEMENT(receives_in_init, "IBTA 10.3.1.2",
 	must(!vt_to_init(&a) && !vt_to_init(&b));
 	ktap_eq(post_recv(&b, 11, 100), 0);
 	must(!vt_to_rtr(&a, &b) && !vt_to_rts(&a));
-	must(!post(1, IBV_WR_SEND, 1));
-	ktap_ok(quiet(b.rcq));
+	must(!conform_post(1, IBV_WR_SEND, 1));
+	ktap_ok(conform_quiet(b.rcq));
 	must(!vt_to_rtr(&b, &a));
 	expect_wc(b.rcq, 11, IBV_WC_SUCCESS);
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
@@ -84,7 +84,7 @@ STATEMENT(first_packet_in_rtr, "IBTA 11.6.3.1",
 	open_ends_with(&o);
 	must(!vt_to_init(&a) && !vt_to_init(&b));
 	must(!vt_to_rtr(&a, &b) && !vt_to_rtr(&b, &a) && !vt_to_rts(&a));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1) && !post(2, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1) && !conform_post(2, IBV_WR_RDMA_WRITE, 1));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	expect_wc(a.scq, 2, IBV_WC_SUCCESS);
 	ktap_ok(vt_async(&dev[1], IBV_EVENT_COMM_EST, LONG));
@@ -101,7 +101,7 @@ STATEMENT(error_flushes, "IBTA 10.3.1.7",
 	open_ends_with(&o);
 	must(!vt_to_init(&a) && !vt_to_rtr(&a, &b) && !vt_to_rts(&a));
 	for (i = 0; i < 5; i++)
-		must(!post(i, IBV_WR_SEND, 1) && !post_recv(&a, 10 + i, 1));
+		must(!conform_post(i, IBV_WR_SEND, 1) && !post_recv(&a, 10 + i, 1));
 	must(!vt_to_state(a.qp, IBV_QPS_ERR));
 	for (i = 0; i < 5; i++) {
 		expect_wc(a.scq, i, IBV_WC_WR_FLUSH_ERR);
@@ -115,7 +115,7 @@ STATEMENT(posted_in_error, "IBTA 10.3.1.7",
 {
 	open_ends(IBV_QPT_RC);
 	must(!vt_to_state(a.qp, IBV_QPS_ERR));
-	ktap_eq(post(1, IBV_WR_SEND, 1), 0);
+	ktap_eq(conform_post(1, IBV_WR_SEND, 1), 0);
 	ktap_eq(post_recv(&a, 11, 1), 0);
 	expect_wc(a.scq, 1, IBV_WC_WR_FLUSH_ERR);
 	expect_wc(a.rcq, 11, IBV_WC_WR_FLUSH_ERR);
@@ -134,7 +134,7 @@ STATEMENT(error_is_left_by_reset, "IBTA 10.3.1",
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
 	must(!vt_to_state(b.qp, IBV_QPS_RESET));
 	must(!vt_connect(&a, &b));
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	close_ends();
 }
@@ -146,10 +146,10 @@ STATEMENT(reset_drops, "IBTA 10.3.1.1",
 
 	open_ends_with(&o);
 	must(!vt_to_init(&a) && !vt_to_rtr(&a, &b) && !vt_to_rts(&a));
-	must(!post(1, IBV_WR_SEND, 1) && !post_recv(&a, 11, 1));
+	must(!conform_post(1, IBV_WR_SEND, 1) && !post_recv(&a, 11, 1));
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
-	ktap_ok(quiet(a.scq));
-	ktap_ok(quiet(a.rcq));
+	ktap_ok(conform_quiet(a.scq));
+	ktap_ok(conform_quiet(a.rcq));
 	close_ends();
 }
 
@@ -157,10 +157,10 @@ STATEMENT(reset_forgets_completions, "ibv_modify_qp(3)",
 	  "After the change to RESET a queue has no completions of the queue pair that were not polled.")
 {
 	open_ends(IBV_QPT_RC);
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	usleep(BRIEF * 1000);
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
-	ktap_ok(quiet(a.scq));
+	ktap_ok(conform_quiet(a.scq));
 	close_ends();
 }
 
@@ -174,8 +174,8 @@ STATEMENT(sqd_finishes_what_began, "IBTA 10.3.1.5",
 	must(!ibv_modify_qp(a.qp, &attr, IBV_QP_STATE |
 			    IBV_QP_EN_SQD_ASYNC_NOTIFY));
 	ktap_ok(vt_async(&dev[0], IBV_EVENT_SQ_DRAINED, LONG));
-	ktap_eq(post(1, IBV_WR_RDMA_WRITE, 1), 0);
-	ktap_ok(quiet(a.scq));
+	ktap_eq(conform_post(1, IBV_WR_RDMA_WRITE, 1), 0);
+	ktap_ok(conform_quiet(a.scq));
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS };
 	must(!ibv_modify_qp(a.qp, &attr, IBV_QP_STATE));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
@@ -242,7 +242,7 @@ static struct ibv_qp_attr full_attr(void)
 	};
 }
 
-static void needs(enum ibv_qp_type type, int init, int rtr, int rts)
+static void states_needs(enum ibv_qp_type type, int init, int rtr, int rts)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp *qp;
@@ -267,23 +267,23 @@ static void needs(enum ibv_qp_type type, int init, int rtr, int rts)
 STATEMENT(attributes_of_rc, "IBTA 11.2.5.2, table of transitions",
 	  "Each required attribute of RC's transitions to INIT, RTR and RTS is required.")
 {
-	needs(IBV_QPT_RC, NEEDS_INIT | IBV_QP_ACCESS_FLAGS,
-	      NEEDS_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	      IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-	      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+	states_needs(IBV_QPT_RC, NEEDS_INIT | IBV_QP_ACCESS_FLAGS,
+		     NEEDS_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		     IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 STATEMENT(attributes_of_uc, "IBTA 11.2.5.2, table of transitions",
 	  "Each required attribute of UC's transitions to INIT, RTR and RTS is required.")
 {
-	needs(IBV_QPT_UC, NEEDS_INIT | IBV_QP_ACCESS_FLAGS, NEEDS_RTR,
-	      IBV_QP_SQ_PSN);
+	states_needs(IBV_QPT_UC, NEEDS_INIT | IBV_QP_ACCESS_FLAGS, NEEDS_RTR,
+		     IBV_QP_SQ_PSN);
 }
 
 STATEMENT(attributes_of_ud, "IBTA 11.2.5.2, table of transitions",
 	  "Each required attribute of UD's transitions to INIT, RTR and RTS is required.")
 {
-	needs(IBV_QPT_UD, NEEDS_INIT | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN);
+	states_needs(IBV_QPT_UD, NEEDS_INIT | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN);
 }
 
 STATEMENT(query_gives_what_was_set, "ibv_query_qp(3)",
@@ -318,11 +318,11 @@ STATEMENT(destroy_drops, "IBTA 11.2.5.4",
 
 	open_ends_with(&o);
 	must(!vt_to_init(&a) && !vt_to_rtr(&a, &b) && !vt_to_rts(&a));
-	must(!post(1, IBV_WR_SEND, 1) && !post_recv(&a, 11, 1));
+	must(!conform_post(1, IBV_WR_SEND, 1) && !post_recv(&a, 11, 1));
 	ktap_eq(ibv_destroy_qp(a.qp), 0);
 	a.qp = NULL;
-	ktap_ok(quiet(a.scq));
-	ktap_ok(quiet(a.rcq));
+	ktap_ok(conform_quiet(a.scq));
+	ktap_ok(conform_quiet(a.rcq));
 	close_ends();
 }
 
@@ -333,7 +333,7 @@ STATEMENT(cq_is_in_use, "ibv_destroy_cq(3), ibv_dealloc_pd(3)",
 	ktap_eq(ibv_destroy_cq(a.scq), EBUSY);
 	ktap_eq(ibv_destroy_cq(a.rcq), EBUSY);
 	ktap_eq(ibv_dealloc_pd(dev[0].pd), EBUSY);
-	must(!post(1, IBV_WR_RDMA_WRITE, 1));
+	must(!conform_post(1, IBV_WR_RDMA_WRITE, 1));
 	expect_wc(a.scq, 1, IBV_WC_SUCCESS);
 	close_ends();
 }

@@ -30,7 +30,7 @@ static u8 *buf[2];
 static struct vt_end ends[2][MAX_FLOWS];
 static u64 done[MAX_FLOWS];	/* messages */
 
-static bool setup(void)
+static bool dcqcn_setup(void)
 {
 	int side;
 
@@ -178,7 +178,7 @@ VT_TESTS(TESTS)
 static bool controlled, ends_early;
 static u32 flows = 1, seconds = 3;
 
-static void post(u32 i)
+static void dcqcn_post(u32 i)
 {
 	struct ibv_sge sge = {
 		(uintptr_t)buf[0] + i * MSG, MSG, mr[0]->lkey,
@@ -193,7 +193,7 @@ static void post(u32 i)
 }
 
 /* Run @n flows until @until. Return: the messages that they moved. */
-static u64 run(u32 n, u64 until)
+static u64 dcqcn_run(u32 n, u64 until)
 {
 	unsigned int idle = 0;
 	u64 sum = 0;
@@ -213,7 +213,7 @@ static u64 run(u32 n, u64 until)
 		done[wc.wr_id]++;
 		sum++;
 		if (wc.wr_id < n)
-			post(wc.wr_id);
+			dcqcn_post(wc.wr_id);
 	}
 	return sum;
 }
@@ -245,11 +245,11 @@ static void traffic(void)
 		create_flow(i, controlled);
 	for (i = 0; i < flows; i++)
 		for (k = 0; k < DEPTH && k < UNDER_WAY / flows; k++)
-			post(i);
+			dcqcn_post(i);
 	now = vt_now_ms();
-	run(flows, now + seconds * 300);	/* until the rates have settled */
+	dcqcn_run(flows, now + seconds * 300);	/* until the rates have settled */
 	now = vt_now_ms();
-	both = run(flows, now + seconds * 700);
+	both = dcqcn_run(flows, now + seconds * 700);
 	for (i = 0; i < flows; i++) {
 		sum += done[i];
 		squares += (double)done[i] * done[i];
@@ -258,12 +258,12 @@ static void traffic(void)
 	ktap_diag("jain %d", squares ? (int)(100 * sum * sum /
 					     (flows * squares)) : 0);
 	if (ends_early) {
-		run(flows / 2, now + seconds * 2000);
+		dcqcn_run(flows / 2, now + seconds * 2000);
 		now = vt_now_ms();
-		ktap_diag("alone %llu", run(flows / 2, now + seconds * 700));
+		ktap_diag("alone %llu", dcqcn_run(flows / 2, now + seconds * 700));
 	}
 	/* messages in flight arrive */
-	run(0, vt_now_ms() + 1000);
+	dcqcn_run(0, vt_now_ms() + 1000);
 	for (i = 0; i < flows; i++)
 		destroy_flow(i);
 	must(!cairndv_modify_cc(dev[0].ctx, &was, sizeof(was)));
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	if (!setup())
+	if (!dcqcn_setup())
 		return vt_bail();
 	if (argc == 2 && !strcmp(argv[1], "check"))
 		return vt_run(NULL);

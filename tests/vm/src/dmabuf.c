@@ -117,8 +117,8 @@ static void buffer_close(struct buffer *buffer)
 	munmap(buffer->mem, SIZE);
 }
 
-static struct ibv_mr *reg(struct vt_dev *dev, struct buffer *buffer, u64 offset,
-			  u64 length, u64 iova, int access)
+static struct ibv_mr *dmabuf_reg(struct vt_dev *dev, struct buffer *buffer, u64 offset,
+				 u64 length, u64 iova, int access)
 {
 	return ibv_reg_dmabuf_mr(dev->pd, offset, length, iova, buffer->fd, access);
 }
@@ -140,8 +140,8 @@ static void pair_open(struct pair *pair)
 	must(!vt_end_create(&pair->b, &b, &opts, SIZE));
 	must(!vt_connect(&pair->a, &pair->b));
 	buffer_open(&pair->x);
-	pair->at_a = reg(&a, &pair->x, 0, SIZE, 0, VT_ACCESS);
-	pair->at_b = reg(&b, &pair->x, PAGE, SIZE - PAGE, IOVA + PAGE, VT_ACCESS);
+	pair->at_a = dmabuf_reg(&a, &pair->x, 0, SIZE, 0, VT_ACCESS);
+	pair->at_b = dmabuf_reg(&b, &pair->x, PAGE, SIZE - PAGE, IOVA + PAGE, VT_ACCESS);
 	must(pair->at_a && pair->at_b);
 }
 
@@ -154,8 +154,8 @@ static void pair_close(struct pair *pair)
 	vt_end_destroy(&pair->b);
 }
 
-static void post(struct vt_end *end, enum ibv_wr_opcode opcode, u64 addr,
-		 u32 len, u32 lkey, u64 to, u32 rkey)
+static void dmabuf_post(struct vt_end *end, enum ibv_wr_opcode opcode, u64 addr,
+			u32 len, u32 lkey, u64 to, u32 rkey)
 {
 	struct ibv_sge sge = { addr, len, lkey };
 	struct ibv_send_wr wr = {
@@ -174,7 +174,7 @@ static void post(struct vt_end *end, enum ibv_wr_opcode opcode, u64 addr,
 	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+static void dmabuf_done(struct ibv_cq *cq, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -194,15 +194,15 @@ static void target(void)
 
 	pair_open(&pair);
 	vt_fill(pair.a.buf + AT, LEN, 1);
-	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
-	     pair.at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
+		    pair.at_b->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.x.mem + AT, LEN, 1), -1);
 	ktap_eq(pair.x.mem[AT - 1] | pair.x.mem[AT + LEN], 0);
 	vt_fill(pair.x.mem + AT, LEN, 2);
-	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
-	     pair.at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), LEN, pair.a.mr->lkey, IOVA + AT,
+		    pair.at_b->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.a.buf + AT, LEN, 2), -1);
 	pair_close(&pair);
 }
@@ -214,14 +214,14 @@ static void source(void)
 
 	pair_open(&pair);
 	vt_fill(pair.x.mem + AT, LEN, 3);
-	post(&pair.a, IBV_WR_RDMA_WRITE, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
-	     pair.b.mr->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_WRITE, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
+		    pair.b.mr->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.b.buf + AT, LEN, 3), -1);
 	vt_fill(pair.b.buf + AT, LEN, 4);
-	post(&pair.a, IBV_WR_RDMA_READ, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
-	     pair.b.mr->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_READ, AT, LEN, pair.at_a->lkey, mem_of(&pair.b),
+		    pair.b.mr->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.x.mem + AT, LEN, 4), -1);
 	pair_close(&pair);
 }
@@ -238,9 +238,9 @@ static void messages(void)
 	sge = (struct ibv_sge){ IOVA + to, LEN, pair.at_b->lkey };
 	vt_fill(pair.x.mem + AT, LEN, 5);
 	must(!ibv_post_recv(pair.b.qp, &wr, &bad));
-	post(&pair.a, IBV_WR_SEND, AT, LEN, pair.at_a->lkey, 0, 0);
-	done(pair.a.scq, IBV_WC_SUCCESS);
-	done(pair.b.rcq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_SEND, AT, LEN, pair.at_a->lkey, 0, 0);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_done(pair.b.rcq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.x.mem + to, LEN, 5), -1);
 	pair_close(&pair);
 }
@@ -254,9 +254,9 @@ static void atomics(void)
 	word = (u64 *)(pair.x.mem + 3 * PAGE);
 	got = (u64 *)(pair.x.mem + PAGE);
 	*word = 37;
-	post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, PAGE, 8, pair.at_a->lkey,
-	     IOVA + 3 * PAGE, pair.at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, PAGE, 8, pair.at_a->lkey,
+		    IOVA + 3 * PAGE, pair.at_b->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(*word, 42);
 	ktap_eq(*got, 37);
 	pair_close(&pair);
@@ -269,24 +269,24 @@ static void rights(void)
 	struct ibv_mr *mr;
 
 	pair_open(&pair);
-	mr = reg(&b, &pair.x, PAGE + 8, 64, IOVA + 8,
-		 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	mr = dmabuf_reg(&b, &pair.x, PAGE + 8, 64, IOVA + 8,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	must(mr);
 	memset(pair.x.mem + PAGE + 8, 7, 64);
-	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 8,
-	     mr->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 8,
+		    mr->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(pair.a.buf[AT], 7);
 	ktap_eq(pair.a.buf[AT + 63], 7);
-	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 8, pair.a.mr->lkey, IOVA + 8,
-	     mr->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 8, pair.a.mr->lkey, IOVA + 8,
+		    mr->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	vt_to_state(pair.a.qp, IBV_QPS_RESET);
 	vt_to_state(pair.b.qp, IBV_QPS_RESET);
 	must(!vt_connect(&pair.a, &pair.b));
-	post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 9,
-	     mr->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_READ, mem_of(&pair.a), 64, pair.a.mr->lkey, IOVA + 9,
+		    mr->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	pair_close(&pair);
 }
@@ -298,24 +298,24 @@ static void wrong(void)
 
 	buffer_open(&buffer);
 	file.fd = open("/dev/zero", O_RDWR);
-	REFUSED_MR(reg(&a, &none, 0, PAGE, 0, rw), EBADF);
-	REFUSED_MR(reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, 0, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, SIZE + 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, PAGE, SIZE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, SIZE, 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, SIZE + PAGE, 1, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, PAGE, ~0ULL, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 1, 8, 0, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, 8, 1, rw), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 15), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &none, 0, PAGE, 0, rw), EBADF);
+	REFUSED_MR(dmabuf_reg(&a, &file, 0, PAGE, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, 0, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, SIZE + 1, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, PAGE, SIZE, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, SIZE, 1, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, SIZE + PAGE, 1, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0ULL - PAGE, 2 * PAGE, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, PAGE, ~0ULL, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, 2 * PAGE, 0ULL - PAGE, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 1, 8, 0, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, 8, 1, rw), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, rw | IBV_ACCESS_MW_BIND), EINVAL);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 15), EINVAL);
 	/* neither flushed nor persistent: it is no NVDIMM */
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 9), EOPNOTSUPP);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, rw | 1 << 16), EOPNOTSUPP);
 	close(file.fd);
 	buffer_close(&buffer);
 }
@@ -331,8 +331,8 @@ static void read_only(void)
 	buffer.fd = !strcmp(exporter, "heap") ? heap_export(false) :
 					   vgem_export(false);
 	must(buffer.fd >= 0);
-	REFUSED_MR(reg(&a, &buffer, 0, PAGE, 0, VT_ACCESS), EACCES);
-	mr = reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
+	REFUSED_MR(dmabuf_reg(&a, &buffer, 0, PAGE, 0, VT_ACCESS), EACCES);
+	mr = dmabuf_reg(&a, &buffer, 0, PAGE, 0, IBV_ACCESS_REMOTE_READ);
 	must(mr);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	close(buffer.fd);
@@ -362,17 +362,17 @@ static void again(void)
 		pair.b.mr->handle = handle;
 		ktap_eq(errno, EINVAL);
 	}
-	post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 64, pair.a.mr->lkey,
-	     IOVA + PAGE, pair.at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	dmabuf_post(&pair.a, IBV_WR_RDMA_WRITE, mem_of(&pair.a), 64, pair.a.mr->lkey,
+		    IOVA + PAGE, pair.at_b->rkey);
+	dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	pair_close(&pair);
 }
 
 static void write_often(struct pair *pair, int n)
 {
 	while (n--)
-		post(&pair->a, IBV_WR_RDMA_WRITE, mem_of(&pair->a), LEN, pair->a.mr->lkey,
-		     IOVA + AT, pair->at_b->rkey);
+		dmabuf_post(&pair->a, IBV_WR_RDMA_WRITE, mem_of(&pair->a), LEN, pair->a.mr->lkey,
+			    IOVA + AT, pair->at_b->rkey);
 }
 
 /* The region outlives the descriptor. */
@@ -387,7 +387,7 @@ static void closed(void)
 	vt_fill(pair.a.buf + AT, LEN, 8);
 	write_often(&pair, 8);
 	for (i = 0; i < 8; i++)
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		dmabuf_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.x.mem + AT, LEN, 8), -1);
 	pair_close(&pair);
 }
@@ -425,7 +425,7 @@ static void often(void)
 	buffer_open(&buffer);
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < 16; i++) {
-			mr[i] = reg(&a, &buffer, i * PAGE, PAGE * 3, 0, VT_ACCESS);
+			mr[i] = dmabuf_reg(&a, &buffer, i * PAGE, PAGE * 3, 0, VT_ACCESS);
 			must(mr[i]);
 		}
 		for (i = 0; i < 16; i++)

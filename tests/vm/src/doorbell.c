@@ -25,8 +25,8 @@
 static struct vt_dev dev[2];
 static unsigned int posts = 20000;
 
-static int post(struct vt_end *end, const struct vt_end *peer, u32 len,
-		unsigned int list, bool signaled)
+static int doorbell_post(struct vt_end *end, const struct vt_end *peer, u32 len,
+			 unsigned int list, bool signaled)
 {
 	struct ibv_sge sge = { (uintptr_t)end->buf, len, end->mr->lkey };
 	struct ibv_send_wr wr[8] = {}, *bad;
@@ -55,7 +55,7 @@ static void connect_ends(struct vt_end *end_a, struct vt_end *end_b, size_t len)
 	must(!vt_connect(end_a, end_b));
 }
 
-static bool reap(struct vt_end *end)
+static bool doorbell_reap(struct vt_end *end)
 {
 	struct ibv_wc wc;
 
@@ -78,15 +78,15 @@ static void race(void)
 	connect_ends(&end_a, &end_b, 4096);
 	for (n = 0; n < posts; n += list) {
 		list = 1 + ktap_rand_below(8);
-		must(!post(&end_a, &end_b, 8, list, true));
-		must(reap(&end_a));
+		must(!doorbell_post(&end_a, &end_b, 8, list, true));
+		must(doorbell_reap(&end_a));
 		pause_up_to(400);
 	}
 	vt_end_destroy(&end_a);
 	vt_end_destroy(&end_b);
 }
 
-static void mark(void)
+static void doorbell_mark(void)
 {
 	ktap_ok(ioctl(-1, 0xca14));
 }
@@ -97,23 +97,23 @@ static void busy(void)
 	unsigned int n, due = 0;
 
 	connect_ends(&end_a, &end_b, 4096);
-	mark();
+	doorbell_mark();
 	for (n = 0; n < posts; n += 8, due++) {
-		must(!post(&end_a, &end_b, 8, 8, true));
+		must(!doorbell_post(&end_a, &end_b, 8, 8, true));
 		if (due >= 4) {
-			must(reap(&end_a));
+			must(doorbell_reap(&end_a));
 			due--;
 		}
 	}
-	mark();
+	doorbell_mark();
 	while (due--)
-		must(reap(&end_a));
+		must(doorbell_reap(&end_a));
 	vt_end_destroy(&end_a);
 	vt_end_destroy(&end_b);
 }
 
 /* Poll without waiting. */
-static unsigned int ready(struct vt_end *end)
+static unsigned int doorbell_ready(struct vt_end *end)
 {
 	struct ibv_wc wc;
 	int n = ibv_poll_cq(end->scq, 1, &wc);
@@ -135,14 +135,14 @@ static void share(void)
 	}
 	while (done < SMALL && vt_now_ms() < end) {
 		for (; out[0] < 8; out[0]++)
-			must(!post(&end_a[0], &end_b[0], BIG, 1, true));
-		out[0] -= ready(&end_a[0]);
+			must(!doorbell_post(&end_a[0], &end_b[0], BIG, 1, true));
+		out[0] -= doorbell_ready(&end_a[0]);
 		for (i = 1; i <= SMALL; i++) {
 			if (!out[i] && left[i]) {
-				must(!post(&end_a[i], &end_b[i], 64, 1, true));
+				must(!doorbell_post(&end_a[i], &end_b[i], 64, 1, true));
 				out[i] = 1;
 			}
-			if (out[i] && ready(&end_a[i])) {
+			if (out[i] && doorbell_ready(&end_a[i])) {
 				out[i] = 0;
 				done += !--left[i];
 			}
@@ -150,7 +150,7 @@ static void share(void)
 	}
 	ktap_eq(done, SMALL);
 	while (out[0]--)
-		must(reap(&end_a[0]));
+		must(doorbell_reap(&end_a[0]));
 	for (i = 0; i <= SMALL; i++) {
 		vt_end_destroy(&end_a[i]);
 		vt_end_destroy(&end_b[i]);

@@ -67,7 +67,7 @@ static void set_nth(int n)
 }
 
 /* Did the fault happen? */
-static bool happened(void)
+static bool faults_happened(void)
 {
 	char text[16] = "";
 	bool hit;
@@ -91,7 +91,7 @@ static bool open_times(const char *text)
 }
 
 /* Run @call with each of its allocations failing in turn; @undo frees its object. */
-static void each(const char *name, void *(*call)(void), void (*undo)(void *))
+static void faults_try_each(const char *name, void *(*call)(void), void (*undo)(void *))
 {
 	int n, failed = 0;
 	void *made;
@@ -100,7 +100,7 @@ static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 	for (n = 0; n < MOST; n++) {
 		set_nth(1 + n * step);
 		made = call();
-		hit = happened();
+		hit = faults_happened();
 		failed += hit && !made;
 		if (made && undo)
 			undo(made);
@@ -114,7 +114,7 @@ static void each(const char *name, void *(*call)(void), void (*undo)(void *))
 }
 
 /* The return value of calls that make no object. */
-static void *result(int err)
+static void *faults_result(int err)
 {
 	return err ? NULL : buf;
 }
@@ -219,38 +219,38 @@ UNDO(xrcd, ibv_xrcd, ktap_ok(!ibv_close_xrcd(it)))
 UNDO(mr, ibv_mr, ktap_ok(!ibv_dereg_mr(it)))
 UNDO(qp, ibv_qp, ktap_ok(!ibv_destroy_qp(it)))
 
-static void devices(void) { each("open", open_device, close_device); }
-static void contexts(void) { each("context", open_context, undo_context); }
-static void pds(void) { each("PD", make_pd, undo_pd); }
-static void channels(void) { each("channel", make_channel, undo_channel); }
-static void cqs(void) { each("CQ", make_cq, undo_cq); }
-static void srqs(void) { each("SRQ", make_srq, undo_srq); }
-static void mws(void) { each("MW", make_mw, undo_mw); }
-static void ahs(void) { each("AH", make_ah, undo_ah); }
-static void mrs(void) { each("MR", make_mr, undo_mr); }
-static void host_mrs(void) { each("MR, host flush", make_host_mr, undo_mr); }
+static void devices(void) { faults_try_each("open", open_device, close_device); }
+static void contexts(void) { faults_try_each("context", open_context, undo_context); }
+static void pds(void) { faults_try_each("PD", make_pd, undo_pd); }
+static void channels(void) { faults_try_each("channel", make_channel, undo_channel); }
+static void cqs(void) { faults_try_each("CQ", make_cq, undo_cq); }
+static void srqs(void) { faults_try_each("SRQ", make_srq, undo_srq); }
+static void mws(void) { faults_try_each("MW", make_mw, undo_mw); }
+static void ahs(void) { faults_try_each("AH", make_ah, undo_ah); }
+static void mrs(void) { faults_try_each("MR", make_mr, undo_mr); }
+static void host_mrs(void) { faults_try_each("MR, host flush", make_host_mr, undo_mr); }
 
 static void qps(void)
 {
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
-	each("QP", make_qp, undo_qp);
-	each("small QP", make_small_qp, undo_qp);
+	faults_try_each("QP", make_qp, undo_qp);
+	faults_try_each("small QP", make_small_qp, undo_qp);
 	vt_end_destroy(&one);
 }
 
 static void xrc(void)
 {
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
-	each("XRC domain", make_xrcd, undo_xrcd);
+	faults_try_each("XRC domain", make_xrcd, undo_xrcd);
 	xrcd = make_xrcd();
 	must(xrcd);
-	each("XRC SRQ", make_xrc_srq, undo_srq);
+	faults_try_each("XRC SRQ", make_xrc_srq, undo_srq);
 	undo_xrcd(xrcd);
 	vt_end_destroy(&one);
 }
 
 /* IDs allocate memory for the 64th only: make @to objects, the last with faults. */
-static void crowd(void *(*call)(void), void (*undo)(void *), int from, int to)
+static void faults_crowd(void *(*call)(void), void (*undo)(void *), int from, int to)
 {
 	void *held[80] = { NULL };
 	int i, n;
@@ -260,7 +260,7 @@ static void crowd(void *(*call)(void), void (*undo)(void *), int from, int to)
 			if (i >= from)
 				set_nth(n);
 			held[i] = call();
-			if (i < from || !happened())
+			if (i < from || !faults_happened())
 				break;
 			if (held[i])
 				undo(held[i]);
@@ -278,8 +278,8 @@ static void crowds(void)
 	if (times == 1)
 		return;
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
-	crowd(make_cq, undo_cq, 52, 62);
-	crowd(make_small_qp, undo_qp, 0, 66);
+	faults_crowd(make_cq, undo_cq, 52, 62);
+	faults_crowd(make_small_qp, undo_qp, 0, 66);
 	vt_end_destroy(&one);
 }
 
@@ -301,7 +301,7 @@ static void firsts(void)
 		must(init.send_cq);
 		set_nth(n);
 		qp = ibv_create_qp(dev.pd, &init);
-		hit = happened();
+		hit = faults_happened();
 		if (qp)
 			ktap_ok(!ibv_destroy_qp(qp));
 		ktap_ok(!ibv_destroy_cq(init.send_cq));
@@ -332,7 +332,7 @@ static void groups(void)
 	opts.type = IBV_QPT_UD;
 	must(!vt_end_create(&one, &da, &opts, BUF));
 	must(!vt_to_init(&one) && !vt_to_rtr(&one, &one) && !vt_to_rts(&one));
-	each("group", join_group, leave_group);
+	faults_try_each("group", join_group, leave_group);
 	vt_end_destroy(&one);
 }
 
@@ -349,7 +349,7 @@ static void releases(void)
 		must(mr);
 		set_nth(n);
 		err = cairndv_dereg_mr_async(mr, &ticket);
-		hit = happened();
+		hit = faults_happened();
 		if (err)
 			ktap_ok(!ibv_dereg_mr(mr));
 		if (!hit)
@@ -366,13 +366,13 @@ static void *resize_cq(void)
 	static int cqe = 300;
 
 	cqe ^= 512;
-	return result(ibv_resize_cq(one.rcq, cqe));
+	return faults_result(ibv_resize_cq(one.rcq, cqe));
 }
 
-static void *to_rtr(void) { return result(vt_to_rtr(&one, &two)); }
-static void *to_rts(void) { return result(vt_to_rts(&one)); }
-static void *to_reset(void) { return result(vt_to_state(one.qp, IBV_QPS_RESET)); }
-static void *to_init(void) { return result(vt_to_init(&one)); }
+static void *to_rtr(void) { return faults_result(vt_to_rtr(&one, &two)); }
+static void *to_rts(void) { return faults_result(vt_to_rts(&one)); }
+static void *to_reset(void) { return faults_result(vt_to_state(one.qp, IBV_QPS_RESET)); }
+static void *to_init(void) { return faults_result(vt_to_init(&one)); }
 
 static void *resize_qp(void)
 {
@@ -381,7 +381,7 @@ static void *resize_qp(void)
 
 	depth ^= 512;
 	attr.cap = (struct ibv_qp_cap){ depth, depth, 4, 4, 64 };
-	return result(ibv_modify_qp(one.qp, &attr, IBV_QP_CAP));
+	return faults_result(ibv_modify_qp(one.qp, &attr, IBV_QP_CAP));
 }
 
 static struct ibv_srq *srq;
@@ -390,7 +390,7 @@ static void *modify_srq(void)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 5 };
 
-	return result(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	return faults_result(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 }
 
 /* The query calls of all objects. */
@@ -399,8 +399,8 @@ static void *ask_device(void)
 	struct cairndv_device_attr attr;
 	struct ibv_device_attr_ex ex;
 
-	return result(ibv_query_device_ex(da.ctx, NULL, &ex) ||
-		      cairndv_query_device(da.ctx, &attr, sizeof(attr)));
+	return faults_result(ibv_query_device_ex(da.ctx, NULL, &ex) ||
+			     cairndv_query_device(da.ctx, &attr, sizeof(attr)));
 }
 
 static void *ask_port(void)
@@ -408,8 +408,8 @@ static void *ask_port(void)
 	struct ibv_gid_entry gids[64];
 	struct ibv_port_attr attr;
 
-	return result(ibv_query_port(da.ctx, 1, &attr) ||
-		      ibv_query_gid_table(da.ctx, gids, 64, 0) < 0);
+	return faults_result(ibv_query_port(da.ctx, 1, &attr) ||
+			     ibv_query_gid_table(da.ctx, gids, 64, 0) < 0);
 }
 
 static void *ask_qp(void)
@@ -418,31 +418,31 @@ static void *ask_qp(void)
 	struct cairndv_qp_attr dv;
 	struct ibv_qp_attr attr;
 
-	return result(ibv_query_qp(one.qp, &attr, IBV_QP_STATE, &init) ||
-		      cairndv_query_qp(one.qp, &dv, sizeof(dv)));
+	return faults_result(ibv_query_qp(one.qp, &attr, IBV_QP_STATE, &init) ||
+			     cairndv_query_qp(one.qp, &dv, sizeof(dv)));
 }
 
 static void *ask_srq(void)
 {
 	struct ibv_srq_attr attr;
 
-	return result(ibv_query_srq(srq, &attr));
+	return faults_result(ibv_query_srq(srq, &attr));
 }
 
 static void *ask_peer(void)
 {
 	struct cairndv_peer_attr attr;
 
-	return result(cairndv_query_peer(one.qp, &attr, sizeof(attr), PEER_MS));
+	return faults_result(cairndv_query_peer(one.qp, &attr, sizeof(attr), PEER_MS));
 }
 
 static void *change_cc(void)
 {
 	struct cairndv_cc_attr attr;
 
-	return result(cairndv_query_cc(da.ctx, &attr, sizeof(attr)) ||
-		      cairndv_modify_cc(da.ctx, &attr, sizeof(attr)) ||
-		      cairndv_set_idle_time(da.ctx, CAIRNDV_IDLE_DEFAULT));
+	return faults_result(cairndv_query_cc(da.ctx, &attr, sizeof(attr)) ||
+			     cairndv_modify_cc(da.ctx, &attr, sizeof(attr)) ||
+			     cairndv_set_idle_time(da.ctx, CAIRNDV_IDLE_DEFAULT));
 }
 
 static void questions(void)
@@ -452,13 +452,13 @@ static void questions(void)
 	must(!vt_connect(&one, &two));
 	srq = make_srq();
 	must(srq);
-	each("modify SRQ", modify_srq, NULL);
-	each("query device", ask_device, NULL);
-	each("query port", ask_port, NULL);
-	each("query QP", ask_qp, NULL);
-	each("query SRQ", ask_srq, NULL);
-	each("query peer", ask_peer, NULL);
-	each("congestion control", change_cc, NULL);
+	faults_try_each("modify SRQ", modify_srq, NULL);
+	faults_try_each("query device", ask_device, NULL);
+	faults_try_each("query port", ask_port, NULL);
+	faults_try_each("query QP", ask_qp, NULL);
+	faults_try_each("query SRQ", ask_srq, NULL);
+	faults_try_each("query peer", ask_peer, NULL);
+	faults_try_each("congestion control", change_cc, NULL);
 	undo_srq(srq);
 	vt_end_destroy(&one);
 	vt_end_destroy(&two);
@@ -471,13 +471,13 @@ static void changes(void)
 
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
 	must(!vt_end_create(&two, &db, &(struct vt_opts)VT_OPTS, BUF));
-	each("resize CQ", resize_cq, NULL);
-	each("INIT", to_init, NULL);
+	faults_try_each("resize CQ", resize_cq, NULL);
+	faults_try_each("INIT", to_init, NULL);
 	for (n = 1; n < MOST; n++) {
 		must(to_reset() && to_init());
 		set_nth(n);
 		to_rtr();
-		if (!happened())
+		if (!faults_happened())
 			break;
 	}
 	ktap_diag("RTR: %d faults", n - 1);
@@ -486,14 +486,14 @@ static void changes(void)
 		must(to_reset() && to_init() && to_rtr());
 		set_nth(n);
 		to_rts();
-		if (!happened())
+		if (!faults_happened())
 			break;
 	}
 	ktap_diag("RTS: %d faults", n - 1);
 	must(vt_state(one.qp) == IBV_QPS_RTS);
-	each("resize QP", resize_qp, NULL);
+	faults_try_each("resize QP", resize_qp, NULL);
 	must(!vt_to_init(&two) && !vt_to_rtr(&two, &one) && !vt_to_rts(&two));
-	each("RESET", to_reset, NULL);
+	faults_try_each("RESET", to_reset, NULL);
 	vt_end_destroy(&one);
 	vt_end_destroy(&two);
 }
@@ -519,7 +519,7 @@ static void add_attr(struct request *request, u16 type, const void *data, u16 le
  * Only a failure has an answer. If a fault hits the copy of the answer, its loss also
  * means failure.
  */
-static int request(struct request *message, u16 command)
+static int faults_request(struct request *message, u16 command)
 {
 	struct {
 		struct nlmsghdr hdr;
@@ -553,7 +553,7 @@ static void *add_link(void)
 	add_attr(&message, RDMA_NLDEV_ATTR_DEV_NAME, "cairn_f", 8);
 	add_attr(&message, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn", 6);
 	add_attr(&message, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
-	return result(request(&message, RDMA_NLDEV_CMD_NEWLINK));
+	return faults_result(faults_request(&message, RDMA_NLDEV_CMD_NEWLINK));
 }
 
 /* The number of the device, or -1. */
@@ -574,7 +574,7 @@ static void *delete_link(void)
 	struct request message = { .hdr.nlmsg_len = NLMSG_HDRLEN };
 
 	add_attr(&message, RDMA_NLDEV_ATTR_DEV_INDEX, &link_number, 4);
-	return result(request(&message, RDMA_NLDEV_CMD_DELLINK));
+	return faults_result(faults_request(&message, RDMA_NLDEV_CMD_DELLINK));
 }
 
 static void undo_link(void *made)
@@ -588,7 +588,7 @@ static void links(void)
 {
 	int n;
 
-	each("link", add_link, undo_link);
+	faults_try_each("link", add_link, undo_link);
 	/* deleting has fewer allocations */
 	for (n = 1; n < MOST; n += step > 16 ? 16 : step) {
 		link_number = link_index();
@@ -598,7 +598,7 @@ static void links(void)
 		}
 		set_nth(n);
 		delete_link();
-		if (!happened())
+		if (!faults_happened())
 			break;
 	}
 	ktap_diag("delete: one of the first %d", n - 1);
@@ -613,7 +613,7 @@ static void *load_module(void)
 
 	err = syscall(SYS_finit_module, fd, "", 0);
 	close(fd);
-	return result(err);
+	return faults_result(err);
 }
 
 static void unload_module(void *made)
@@ -627,14 +627,14 @@ static void unload_module(void *made)
 
 static void loads(void)
 {
-	each("module", load_module, unload_module);
+	faults_try_each("module", load_module, unload_module);
 }
 
 /* --- the kernel's log ------------------------------------------------------ */
 
 static volatile sig_atomic_t ended;
 
-static void end(int sig)
+static void faults_end(int sig)
 {
 	ended = 1;
 }
@@ -652,7 +652,7 @@ static int read_log(const char *file)
 	if (fd < 0 || !out || lseek(fd, 0, SEEK_END) < 0 ||
 	    sched_setscheduler(0, SCHED_FIFO, &param))
 		return 1;
-	signal(SIGTERM, end);
+	signal(SIGTERM, faults_end);
 	for (;;) {
 		len = read(fd, record, sizeof(record));
 		if (len > 0)

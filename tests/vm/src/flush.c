@@ -55,7 +55,7 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static int status(int opcode)
+static int flush_wc_status(int opcode)
 {
 	struct ibv_wc wc;
 
@@ -65,7 +65,7 @@ static int status(int opcode)
 	return wc.status;
 }
 
-static void start(u64 wr_id)
+static void flush_start(u64 wr_id)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a.qp);
 
@@ -74,35 +74,35 @@ static void start(u64 wr_id)
 	qp->wr_flags = IBV_SEND_SIGNALED;
 }
 
-static int complete(void)
+static int flush_complete(void)
 {
 	return ibv_wr_complete(ibv_qp_to_qp_ex(a.qp));
 }
 
 static int post_flush(u32 rkey, u64 addr, size_t len, u8 type, u8 level)
 {
-	start(1);
+	flush_start(1);
 	must(!cairndv_wr_flush(ibv_qp_to_qp_ex(a.qp), rkey, addr, len, type,
 			       level));
-	return complete();
+	return flush_complete();
 }
 
 static void post_write(size_t off, u32 len)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a.qp);
 
-	start(2);
+	flush_start(2);
 	ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory + off);
 	ibv_wr_set_sge(qp, a.mr->lkey, (uintptr_t)a.buf + off, len);
-	must(!complete());
+	must(!flush_complete());
 }
 
 static void post_word(size_t off, u64 word)
 {
-	start(3);
+	flush_start(3);
 	ibv_wr_atomic_write(ibv_qp_to_qp_ex(a.qp), mr->rkey,
 			    (uintptr_t)memory + off, &word);
-	must(!complete());
+	must(!flush_complete());
 }
 
 /* Find the work request with this number in any mapping of a device. */
@@ -166,7 +166,7 @@ static int flush_status(u64 addr, size_t len, u8 type, u8 level)
 {
 	must(!vt_connect(&a, &b));
 	must(!post_flush(mr->rkey, addr, len, type, level));
-	return status(CAIRNDV_WC_FLUSH);
+	return flush_wc_status(CAIRNDV_WC_FLUSH);
 }
 
 /* The connection is made with the FLUSH in the queue of rxe. */
@@ -242,7 +242,7 @@ static void words(void)
 	must(!vt_connect(&a, &b));
 	for (u64 i = 1; i < 50; i++) {
 		post_word(8 * i, i * 0x0102030405060708);
-		ktap_eq(status(IBV_WC_ATOMIC_WRITE), IBV_WC_SUCCESS);
+		ktap_eq(flush_wc_status(IBV_WC_ATOMIC_WRITE), IBV_WC_SUCCESS);
 		ktap_eq(*(volatile u64 *)(memory + 8 * i),
 			i * 0x0102030405060708);
 	}
@@ -263,16 +263,16 @@ static void commits(void)
 	must(!post_flush(mr->rkey, (uintptr_t)memory, LEN - 4096,
 			 CAIRNDV_FLUSH_TYPES, CAIRNDV_FLUSH_RANGE));
 	post_word(LEN - 8, 77);
-	ktap_eq(status(IBV_WC_RDMA_WRITE), IBV_WC_SUCCESS);
-	ktap_eq(status(CAIRNDV_WC_FLUSH), IBV_WC_SUCCESS);
-	ktap_eq(status(IBV_WC_ATOMIC_WRITE), IBV_WC_SUCCESS);
+	ktap_eq(flush_wc_status(IBV_WC_RDMA_WRITE), IBV_WC_SUCCESS);
+	ktap_eq(flush_wc_status(CAIRNDV_WC_FLUSH), IBV_WC_SUCCESS);
+	ktap_eq(flush_wc_status(IBV_WC_ATOMIC_WRITE), IBV_WC_SUCCESS);
 	ktap_eq(vt_check(memory, LEN - 4096, 5), -1);
 	ktap_eq(*(volatile u64 *)(memory + LEN - 8), 77);
 	close_ends();
 }
 
-static int refusal(int mr_access, int qp_access, s64 off, size_t len, u8 type,
-		   u8 level)
+static int flush_refusal(int mr_access, int qp_access, s64 off, size_t len, u8 type,
+			 u8 level)
 {
 	int ret;
 
@@ -288,14 +288,14 @@ static void refused(void)
 		ktap_skip("see other_checksum");
 		return;
 	}
-	ktap_eq(refusal(BOTH, 0, 0, 8, 1, 0), IBV_WC_REM_INV_REQ_ERR);
-	ktap_eq(refusal(BOTH, CAIRNDV_ACCESS_FLUSH_GLOBAL, 0, 8, 2, 0),
+	ktap_eq(flush_refusal(BOTH, 0, 0, 8, 1, 0), IBV_WC_REM_INV_REQ_ERR);
+	ktap_eq(flush_refusal(BOTH, CAIRNDV_ACCESS_FLUSH_GLOBAL, 0, 8, 2, 0),
 		IBV_WC_REM_INV_REQ_ERR);
-	ktap_eq(refusal(0, BOTH, 0, 8, 1, 0), IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(refusal(CAIRNDV_ACCESS_FLUSH_GLOBAL, BOTH, 0, 8, 2, 1),
+	ktap_eq(flush_refusal(0, BOTH, 0, 8, 1, 0), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(flush_refusal(CAIRNDV_ACCESS_FLUSH_GLOBAL, BOTH, 0, 8, 2, 1),
 		IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(refusal(BOTH, BOTH, LEN - 7, 8, 2, 0), IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(refusal(BOTH, BOTH, 0, 0xfffffff0, 2, 0),
+	ktap_eq(flush_refusal(BOTH, BOTH, LEN - 7, 8, 2, 0), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(flush_refusal(BOTH, BOTH, 0, 0xfffffff0, 2, 0),
 		IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -338,7 +338,7 @@ static void refuse_key(u32 key, u8 level)
 	must(!vt_connect(&a, &b));
 	must(!post_flush(key, (uintptr_t)memory, 4096, CAIRNDV_FLUSH_TYPES,
 			 level));
-	ktap_eq(status(CAIRNDV_WC_FLUSH), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(flush_wc_status(CAIRNDV_WC_FLUSH), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(vt_counter_reaches(&dev[1], "stale_keys", stale + 1), stale + 1);
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
 	must(!vt_to_state(b.qp, IBV_QPS_RESET));

@@ -39,7 +39,7 @@ static void close_ends(void)
 }
 
 /* b's receive of one SEND of a, from and to regions of the caller's own. */
-static int message(u32 lkey_a, u32 lkey_b, u8 *from, u8 *to, u32 len)
+static int forked_message(u32 lkey_a, u32 lkey_b, u8 *from, u8 *to, u32 len)
 {
 	struct ibv_sge sge_a = { (uintptr_t)from, len, lkey_a };
 	struct ibv_sge sge_b = { (uintptr_t)to, len, lkey_b };
@@ -65,7 +65,7 @@ static int message(u32 lkey_a, u32 lkey_b, u8 *from, u8 *to, u32 len)
 
 static int message_of_ends(void)
 {
-	return message(a.mr->lkey, b.mr->lkey, a.buf, b.buf, 20000);
+	return forked_message(a.mr->lkey, b.mr->lkey, a.buf, b.buf, 20000);
 }
 
 /* An event for a completion of the own. */
@@ -191,7 +191,7 @@ static int inherited_queues(void)
 	if (!mr_a || !mr_b)
 		return 30;
 	for (i = 0; i < 20 && !err; i++)
-		err = message(mr_a->lkey, mr_b->lkey, buf, buf + BUF, 20000);
+		err = forked_message(mr_a->lkey, mr_b->lkey, buf, buf + BUF, 20000);
 	return err;
 }
 

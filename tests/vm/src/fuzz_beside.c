@@ -44,7 +44,7 @@ static struct vt_dev dev[2];
 static struct vt_end near, far;
 static struct victim victims[VICTIMS];
 
-static u64 magic(void)
+static u64 beside_magic(void)
 {
 	return ~__atomic_load_n(&hints->not_magic, __ATOMIC_RELAXED);
 }
@@ -55,7 +55,7 @@ static void pattern_fill(u64 *mem, size_t len, u64 tag)
 	size_t i;
 
 	for (i = 0; i < len / 8; i++)
-		mem[i] = i & 1 ? tag + i : magic();
+		mem[i] = i & 1 ? tag + i : beside_magic();
 }
 
 static void pattern_check(const u64 *mem, size_t len, u64 tag)
@@ -63,7 +63,7 @@ static void pattern_check(const u64 *mem, size_t len, u64 tag)
 	size_t i;
 
 	for (i = 0; i < len / 8; i++)
-		if (mem[i] != (i & 1 ? tag + i : magic()))
+		if (mem[i] != (i & 1 ? tag + i : beside_magic()))
 			__atomic_fetch_add(&counts->damage, 8, __ATOMIC_RELAXED);
 }
 
@@ -91,7 +91,7 @@ static void victim_new(u32 i)
 			i & 1 ? far.qp->qp_num : near.qp->qp_num, hints->not_magic };
 }
 
-static bool transfer(enum ibv_wr_opcode opcode, size_t from, size_t to)
+static bool beside_transfer(enum ibv_wr_opcode opcode, size_t from, size_t to)
 {
 	struct ibv_sge sge = { (uintptr_t)near.buf + from, END_LEN / 4, near.mr->lkey };
 	struct ibv_send_wr wr = {
@@ -118,8 +118,8 @@ static bool bystander_round(u64 round)
 
 	pattern_fill(mine, quarter, round << 32);
 	memset(near.buf + quarter, 0, quarter);
-	if (!transfer(IBV_WR_RDMA_WRITE, 0, 2 * quarter) ||
-	    !transfer(IBV_WR_RDMA_READ, quarter, 2 * quarter))
+	if (!beside_transfer(IBV_WR_RDMA_WRITE, 0, 2 * quarter) ||
+	    !beside_transfer(IBV_WR_RDMA_READ, quarter, 2 * quarter))
 		return false;
 	pattern_check(mine, quarter, round << 32);
 	pattern_check(mine + quarter / 8, quarter, round << 32);
@@ -132,7 +132,7 @@ static bool bystander_round(u64 round)
 	return true;
 }
 
-static void bystander(void)
+static void beside_bystander(void)
 {
 	struct vt_opts opts = VT_OPTS;
 	u64 round;
@@ -181,7 +181,7 @@ void beside_scan_setup(void)
 /* Search each page alone, as some are not mapped or not readable. */
 void beside_scan(const void *mem, size_t len)
 {
-	u64 wanted = magic();
+	u64 wanted = beside_magic();
 	static u8 page[PAGE];
 	bool found = false;
 	size_t at;
@@ -282,7 +282,7 @@ static void question_ask(void)
 	close(fd);
 }
 
-static void reader(void)
+static void beside_reader(void)
 {
 	/* one with and one without privileges */
 	if (one_in(2) && setresuid(65534, 65534, 65534))
@@ -296,7 +296,7 @@ static void reader(void)
 
 /* --- start and end --- */
 
-static bool child(void (*what)(void), u64 seed)
+static bool beside_child(void (*what)(void), u64 seed)
 {
 	pid_t pid = fork();
 
@@ -322,10 +322,10 @@ bool beside_start(u32 readers, u64 seed)
 		return false;
 	hints->not_magic = secret;
 	explicit_bzero(&secret, sizeof(secret));
-	if (!child(bystander, seed))
+	if (!beside_child(beside_bystander, seed))
 		return false;
 	while (readers-- && nchildren <= MAX_READERS)
-		if (!child(reader, ++seed))
+		if (!beside_child(beside_reader, ++seed))
 			return false;
 	while (!counts->checks && beside_alive() && vt_now_ms() < end)
 		usleep(10000);

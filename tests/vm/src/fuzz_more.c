@@ -65,7 +65,7 @@ struct ibv_mr *more_region(struct ibv_pd *of, u8 *addr, size_t len)
 	}
 }
 
-static void advise(void)
+static void more_advise(void)
 {
 	struct ibv_mr *of = *slot(mr);
 	struct ibv_pd *in = *slot(pd);
@@ -266,7 +266,7 @@ static void modify_xqp(void)
 /* --- groups of multicast, rates, libcairn --- */
 
 /* One of a few groups, so that lives share them. */
-static void multicast(void)
+static void more_multicast(void)
 {
 	union ibv_gid gid = { .raw = { [0] = 0xff, [1] = 0x0e, [10] = 0xff, [11] = 0xff,
 				       [12] = 224, [15] = 1 + below(6) } };
@@ -283,7 +283,7 @@ static void multicast(void)
 		ibv_detach_mcast(of, &gid, 0);
 }
 
-static void rates(void)
+static void more_rates(void)
 {
 	struct ibv_qp_rate_limit_attr attr = {
 		.rate_limit = number(), .max_burst_sz = number(),
@@ -410,8 +410,9 @@ static void bind_window(void)
 void more_calls(void)
 {
 	static void (*const calls[])(void) = {
-		advise, advise, make_xrcd, make_xsrq, make_xqp, make_xqp, modify_xqp,
-		post_xrc, multicast, multicast, rates, group_calls, of_device, of_objects,
+		more_advise, more_advise, make_xrcd, make_xsrq, make_xqp, make_xqp, modify_xqp,
+		post_xrc, more_multicast, more_multicast, more_rates, group_calls,
+		of_device, of_objects,
 		bind_window, bind_window, more_memory, more_memory,
 	};
 

@@ -48,43 +48,43 @@ static int raw_fd;
 static u32 crc_table[256];
 static u64 sent, packets, refused, trains, renewed;
 
-static u32 below(u32 n)
+static u32 fuzz_below(u32 n)
 {
 	return ktap_rand_below(n);
 }
 
 static bool one_in(u32 n)
 {
-	return !below(n);
+	return !fuzz_below(n);
 }
 
-static u64 number(void)
+static u64 fuzz_number(void)
 {
 	static const u64 edges[] = {
 		0, 1, 3, 4, 255, 256, 1023, 1024, 1025, 4096, 0x7fffffff,
 		0x80000000, 0x80000001, 0xffffffff, 1ULL << 63, ~0ULL,
 	};
 
-	return one_in(2) ? edges[below(sizeof(edges) / sizeof(edges[0]))] :
-			   ktap_rand() >> below(64);
+	return one_in(2) ? edges[fuzz_below(sizeof(edges) / sizeof(edges[0]))] :
+			   ktap_rand() >> fuzz_below(64);
 }
 
-static void put16(u8 *bytes, u32 v)
+static void fuzz_put16(u8 *bytes, u32 v)
 {
 	bytes[0] = v >> 8;
 	bytes[1] = v;
 }
 
-static void put32(u8 *bytes, u32 v)
+static void fuzz_put32(u8 *bytes, u32 v)
 {
-	put16(bytes, v >> 16);
-	put16(bytes + 2, v);
+	fuzz_put16(bytes, v >> 16);
+	fuzz_put16(bytes + 2, v);
 }
 
-static void put64(u8 *bytes, u64 v)
+static void fuzz_put64(u8 *bytes, u64 v)
 {
-	put32(bytes, v >> 32);
-	put32(bytes + 4, v);
+	fuzz_put32(bytes, v >> 32);
+	fuzz_put32(bytes + 4, v);
 }
 
 /* --- one packet, from its BTH on ---------------------------------------- */
@@ -102,7 +102,7 @@ static struct message {
 	u32 left;		/* bytes that follow */
 } message[VICTIMS];
 
-#define ONE_OF(list)	((list)[below(sizeof(list))])
+#define ONE_OF(list)	((list)[fuzz_below(sizeof(list))])
 
 /* Return: an opcode that may come next, for RC. */
 static u8 next_opcode(struct message *message)
@@ -114,7 +114,7 @@ static u8 next_opcode(struct message *message)
 	if (message->kind == NONE) {
 		op = ONE_OF(begin);
 		message->kind = op == 0 ? SEND : op == 6 ? WRITE : op == 0xc0 ? PERSIST : NONE;
-		message->left = PMTU + 1 + below(2 * PMTU);
+		message->left = PMTU + 1 + fuzz_below(2 * PMTU);
 		return op;
 	}
 	if (message->left > PMTU)
@@ -133,11 +133,11 @@ static u8 any_opcode(u32 victim)
 	if (one_in(60))
 		return ktap_rand();
 	if (victim == UD)
-		return 0x64 + below(2);
+		return 0x64 + fuzz_below(2);
 	if (victim == UC)
 		return ONE_OF(uc);
 	if (one_in(60))
-		return below(0x18);
+		return fuzz_below(0x18);
 	return one_in(4) ? ONE_OF(response) : next_opcode(&message[victim]);
 }
 
@@ -197,23 +197,23 @@ static bool learn_psns(u32 v)
 
 static void put_reth(u8 *bytes, u32 v, u32 len)
 {
-	u64 va = (uintptr_t)victim[v].buf + below(BUF / 2);
+	u64 va = (uintptr_t)victim[v].buf + fuzz_below(BUF / 2);
 	u32 key = victim[v].mr->rkey;
 
 	if (v == RC_HOST && one_in(2)) {
-		va = (uintptr_t)host_buf + below(BUF / 2);
+		va = (uintptr_t)host_buf + fuzz_below(BUF / 2);
 		key = host_mr->rkey;
 	}
-	switch (below(60)) {
+	switch (fuzz_below(60)) {
 	case 0: va = (uintptr_t)guard[0]; key = read_only->rkey; break;
 	case 1: va = (uintptr_t)guard[1]; key = foreign->rkey; break;
-	case 2: va = number(); break;
-	case 3: key ^= 1u << below(32); break;
+	case 2: va = fuzz_number(); break;
+	case 3: key ^= 1u << fuzz_below(32); break;
 	case 4: va += BUF; break;
 	}
-	put64(bytes, va);
-	put32(bytes + 8, key);
-	put32(bytes + 12, one_in(40) ? number() : len);
+	fuzz_put64(bytes, va);
+	fuzz_put32(bytes + 8, key);
+	fuzz_put32(bytes + 12, one_in(40) ? fuzz_number() : len);
 }
 
 static void put_ext(u8 *bytes, u8 op, u32 v, u32 len)
@@ -222,8 +222,8 @@ static void put_ext(u8 *bytes, u8 op, u32 v, u32 len)
 
 	ktap_rand_fill(bytes, n);
 	if (op >> 5 == 3) {
-		put32(bytes, one_in(10) ? 5 : VT_QKEY);
-		put32(bytes + 4, below(1 << 24));
+		fuzz_put32(bytes, one_in(10) ? 5 : VT_QKEY);
+		fuzz_put32(bytes + 4, fuzz_below(1 << 24));
 		return;
 	}
 	if (n == 16 || n == 20)
@@ -237,7 +237,7 @@ static void put_ext(u8 *bytes, u8 op, u32 v, u32 len)
 						0x62, 0x63, 0x64, 0x65 };
 
 		if (!one_in(4))
-			bytes[0] = syndromes[below(sizeof(syndromes))];
+			bytes[0] = syndromes[fuzz_below(sizeof(syndromes))];
 	}
 }
 
@@ -249,23 +249,23 @@ static u32 make_packet(u8 *bytes, u32 v)
 
 	if (has_payload(op))
 		len = is_full(op) ? PMTU : is_last(op) ? message[v].left :
-		      below(2) ? below(PMTU + 1) : below(16);
+		      fuzz_below(2) ? fuzz_below(PMTU + 1) : fuzz_below(16);
 	if (one_in(40))
-		len = below(2 * PMTU);
+		len = fuzz_below(2 * PMTU);
 	pad = -len & 3;
-	psn = is_response(op) ? sq_psn[v] - 1 - below(4) : rq_psn[v]++;
+	psn = is_response(op) ? sq_psn[v] - 1 - fuzz_below(4) : rq_psn[v]++;
 	if (one_in(20))
-		psn += below(16) - 8;
+		psn += fuzz_below(16) - 8;
 	if (one_in(40))
-		psn += one_in(2) ? below(600) : ktap_rand();
+		psn += one_in(2) ? fuzz_below(600) : ktap_rand();
 	if (one_in(40))
-		qpn = below(3);
+		qpn = fuzz_below(3);
 	bytes[0] = op;
-	bytes[1] = pad << 4 | 0x40 | (one_in(30) ? below(256) : 0) |
+	bytes[1] = pad << 4 | 0x40 | (one_in(30) ? fuzz_below(256) : 0) |
 	       (one_in(3) ? 0x80 : 0);
-	put16(bytes + 2, one_in(40) ? number() : 0xffff);
-	put32(bytes + 4, qpn | (one_in(20) ? (u32)below(256) << 24 : 0));
-	put32(bytes + 8, (psn & 0xffffff) | (u32)below(2) << 31);
+	fuzz_put16(bytes + 2, one_in(40) ? fuzz_number() : 0xffff);
+	fuzz_put32(bytes + 4, qpn | (one_in(20) ? (u32)fuzz_below(256) << 24 : 0));
+	fuzz_put32(bytes + 8, (psn & 0xffffff) | (u32)fuzz_below(2) << 31);
 	put_ext(bytes + 12, op, v, len);
 	ktap_rand_fill(bytes + 12 + ext, len + pad);
 	if (is_full(op) && message[v].kind != NONE && message[v].left > PMTU)
@@ -301,7 +301,7 @@ struct frame {
 };
 
 /* The ICRC of @len bytes at @bth, in a datagram of its own with this IPv4 id. */
-static u32 icrc(const struct frame *frame, const u8 *bth, u32 len, u32 id)
+static u32 fuzz_icrc(const struct frame *frame, const u8 *bth, u32 len, u32 id)
 {
 	u8 head[40 + 8 + 12];
 	u32 n = frame->ip_len;
@@ -311,16 +311,16 @@ static u32 icrc(const struct frame *frame, const u8 *bth, u32 len, u32 id)
 	if (frame->ipv6) {
 		head[0] |= 0x0f;	/* class and label count as ones */
 		memset(head + 1, 0xff, 3);
-		put16(head + 4, 8 + len + 4);
+		fuzz_put16(head + 4, 8 + len + 4);
 		head[7] = 0xff;
 	} else {
 		head[1] = 0xff;
-		put16(head + 2, n + 8 + len + 4);
-		put16(head + 4, id);
+		fuzz_put16(head + 2, n + 8 + len + 4);
+		fuzz_put16(head + 4, id);
 		head[8] = 0xff;
 		memset(head + 10, 0xff, 2);
 	}
-	put16(head + n + 4, 8 + len + 4);
+	fuzz_put16(head + n + 4, 8 + len + 4);
 	memset(head + n + 6, 0xff, 2);
 	head[n + 8 + 4] = 0xff;
 	return ~crc_update(crc_update(crc_update(~0u, (const u8 *)"\xff\xff\xff\xff"
@@ -331,11 +331,11 @@ static void ip4_checksum(u8 *ip)
 {
 	u32 i, sum = 0;
 
-	put16(ip + 10, 0);
+	fuzz_put16(ip + 10, 0);
 	for (i = 0; i < 20; i += 2)
 		sum += ip[i] << 8 | ip[i + 1];
 	sum = (sum & 0xffff) + (sum >> 16);
-	put16(ip + 10, ~(sum + (sum >> 16)));
+	fuzz_put16(ip + 10, ~(sum + (sum >> 16)));
 }
 
 static void begin_frame(struct frame *frame, u16 sport)
@@ -346,29 +346,29 @@ static void begin_frame(struct frame *frame, u16 sport)
 	frame->ipv6 = one_in(8);
 	memcpy(frame->bytes, to, 6);
 	memcpy(frame->bytes + 6, from, 6);
-	put16(frame->bytes + 12, frame->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	fuzz_put16(frame->bytes + 12, frame->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 	frame->ip_at = 14;
 	frame->ip_len = frame->ipv6 ? 40 : 20;
 	ip = frame->bytes + frame->ip_at;
 	memset(ip, 0, frame->ip_len + 8);
 	if (frame->ipv6) {
 		ip[0] = 0x60;
-		ip[1] = below(4) << 4;
+		ip[1] = fuzz_below(4) << 4;
 		ip[6] = IPPROTO_UDP;
 		ip[7] = 64;
 		inet_pton(AF_INET6, "fd77::1", ip + 8);
 		inet_pton(AF_INET6, "fd77::2", ip + 24);
 	} else {
 		ip[0] = 0x45;
-		ip[1] = below(4);	/* with the mark of congestion, too */
-		put16(ip + 4, below(65536));
+		ip[1] = fuzz_below(4);	/* with the mark of congestion, too */
+		fuzz_put16(ip + 4, fuzz_below(65536));
 		ip[8] = 64;
 		ip[9] = IPPROTO_UDP;
 		memcpy(ip + 12, da.gid.raw + 12, 4);
 		memcpy(ip + 16, db.gid.raw + 12, 4);
 	}
-	put16(ip + frame->ip_len, sport);
-	put16(ip + frame->ip_len + 2, 4791);
+	fuzz_put16(ip + frame->ip_len, sport);
+	fuzz_put16(ip + frame->ip_len + 2, 4791);
 	frame->len = frame->ip_at + frame->ip_len + 8;
 }
 
@@ -378,21 +378,21 @@ static void end_frame(struct frame *frame, u32 extra)
 	u8 *ip = frame->bytes + frame->ip_at;
 	u32 len = frame->len - frame->ip_at;
 
-	put16(ip + frame->ip_len + 4, len - frame->ip_len - extra);
+	fuzz_put16(ip + frame->ip_len + 4, len - frame->ip_len - extra);
 	if (frame->ipv6) {
-		put16(ip + 4, len - 40);
+		fuzz_put16(ip + 4, len - 40);
 	} else {
-		put16(ip + 2, len);
+		fuzz_put16(ip + 2, len);
 		ip4_checksum(ip);
 	}
 }
 
 static void add_packet(struct frame *frame, u32 len, u32 id, bool good)
 {
-	u32 crc = icrc(frame, frame->bytes + frame->len, len, id);
+	u32 crc = fuzz_icrc(frame, frame->bytes + frame->len, len, id);
 
 	if (!good)
-		crc ^= 1u << below(32);
+		crc ^= 1u << fuzz_below(32);
 	frame->len += len;
 	/* already little endian */
 	memcpy(frame->bytes + frame->len, &crc, 4);
@@ -432,31 +432,31 @@ static void one_packet(struct frame *frame, u32 victim)
 
 	/* unchanged, or with a changed bit, under a right or wrong ICRC */
 	if (one_in(20))
-		bth[below(len)] ^= 1 << below(8);
+		bth[fuzz_below(len)] ^= 1 << fuzz_below(8);
 	if (one_in(40))
-		len = 12 + below(len - 11);
+		len = 12 + fuzz_below(len - 11);
 	add_packet(frame, len, id, !one_in(40));
 	if (one_in(60)) {
-		extra = below(40);
+		extra = fuzz_below(40);
 		frame->len += extra;
 	}
 	end_frame(frame, extra);
 	if (one_in(60))
-		frame->len -= below(frame->len - frame->ip_at - 1);
+		frame->len -= fuzz_below(frame->len - frame->ip_at - 1);
 	if (one_in(60))
-		frame->bytes[frame->ip_at + below(frame->ip_len + 8)] ^= 1 << below(8);
+		frame->bytes[frame->ip_at + fuzz_below(frame->ip_len + 8)] ^= 1 << fuzz_below(8);
 	send_frame(frame, 0);
 }
 
 /* Packets of equal length, the last may be shorter; of one queue pair or several. */
 static void one_train(struct frame *frame, u32 victim)
 {
-	u32 n = 2 + below(20), k, stride = 0, len;
+	u32 n = 2 + fuzz_below(20), k, stride = 0, len;
 	u32 id = frame->bytes[frame->ip_at + 4] << 8 | frame->bytes[frame->ip_at + 5];
 
 	for (k = 0; k < n && frame->len < MAX_FRAME - 4096; k++) {
 		if (one_in(6))
-			victim = below(VICTIMS);
+			victim = fuzz_below(VICTIMS);
 		len = make_packet(frame->bytes + frame->len, victim);
 		if (!k)
 			stride = len + 4;
@@ -471,7 +471,7 @@ static void one_train(struct frame *frame, u32 victim)
 	}
 	end_frame(frame, 0);
 	trains++;
-	send_frame(frame, one_in(30) ? 1 + below(2000) : stride);
+	send_frame(frame, one_in(30) ? 1 + fuzz_below(2000) : stride);
 }
 
 /* --- the victims -------------------------------------------------------- */
@@ -537,7 +537,7 @@ static bool make_all(void)
 	return host_mr && read_only && foreign && ah;
 }
 
-static bool renew(u32 v)
+static bool fuzz_renew(u32 v)
 {
 	renewed++;
 	message[v].kind = NONE;
@@ -567,10 +567,10 @@ static void post_send(u32 v)
 		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE_WITH_IMM,
 	};
 	struct vt_end *end = &victim[v];
-	struct ibv_sge sge = { (uintptr_t)end->buf, below(3 * PMTU), end->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)end->buf, fuzz_below(3 * PMTU), end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
-		.opcode = ops[below(v == UD ? 1 : v == UC ? 2 : 5)],
+		.opcode = ops[fuzz_below(v == UD ? 1 : v == UC ? 2 : 5)],
 	}, *bad;
 
 	if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -578,7 +578,7 @@ static void post_send(u32 v)
 		wr.wr.atomic.remote_addr = (uintptr_t)peer[v].buf;
 		wr.wr.atomic.rkey = peer[v].mr->rkey;
 	} else if (v == UD) {
-		sge.length = below(PMTU);
+		sge.length = fuzz_below(PMTU);
 		wr.wr.ud.ah = ah;
 		wr.wr.ud.remote_qpn = peer[v].qp->qp_num;
 		wr.wr.ud.remote_qkey = VT_QKEY;
@@ -589,7 +589,7 @@ static void post_send(u32 v)
 	ibv_post_send(end->qp, &wr, &bad);
 }
 
-static void drain(struct ibv_cq *cq)
+static void fuzz_drain(struct ibv_cq *cq)
 {
 	struct ibv_wc wc[16];
 
@@ -597,17 +597,17 @@ static void drain(struct ibv_cq *cq)
 		;
 }
 
-static bool tend(u32 v)
+static bool fuzz_tend(u32 v)
 {
-	drain(victim[v].scq);
-	drain(victim[v].rcq);
-	drain(peer[v].scq);
-	drain(peer[v].rcq);
+	fuzz_drain(victim[v].scq);
+	fuzz_drain(victim[v].rcq);
+	fuzz_drain(peer[v].scq);
+	fuzz_drain(peer[v].rcq);
 	post_recvs(&victim[v], v);
 	post_recvs(&peer[v], v);
 	if (vt_state(victim[v].qp) != IBV_QPS_RTS ||
 	    (v != RC && vt_state(peer[v].qp) != IBV_QPS_RTS))
-		return renew(v);
+		return fuzz_renew(v);
 	return true;
 }
 
@@ -627,7 +627,7 @@ static bool open_socket(void)
 	       !setsockopt(raw_fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on));
 }
 
-static int run(u64 seconds, u64 most)
+static int fuzz_run(u64 seconds, u64 most)
 {
 	static struct frame frame;
 	u64 end = vt_now_ms() + seconds * 1000;
@@ -635,7 +635,7 @@ static int run(u64 seconds, u64 most)
 
 	while (vt_now_ms() < end && sent + refused < most) {
 		victim = (victim + 1) % VICTIMS;
-		if (!tend(victim)) {
+		if (!fuzz_tend(victim)) {
 			printf("victim %u cannot be connected again\n", victim);
 			return 1;
 		}
@@ -646,7 +646,7 @@ static int run(u64 seconds, u64 most)
 				if (!learn_psns(victim))
 					break;
 			}
-			begin_frame(&frame, 49152 + below(4));
+			begin_frame(&frame, 49152 + fuzz_below(4));
 			if (one_in(6))
 				one_train(&frame, victim);
 			else
@@ -683,7 +683,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("seed %llu\n", seed);
-	rc = run(seconds, most);
+	rc = fuzz_run(seconds, most);
 	printf("%llu packets in %llu frames, %llu of them trains; %llu refused by the socket; "
 	       "%llu connections made again\n", packets, sent, trains, refused, renewed);
 	return rc;

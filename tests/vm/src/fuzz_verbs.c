@@ -233,7 +233,7 @@ static bool short_pointer(const struct ib_uverbs_attr *attr)
 /* Pointers of the copy lead to copies, so that nothing breaks the library; some into
  * memory where the kernel's copy fails or waits.
  */
-static void redirect(struct command *command)
+static void fuzz_redirect(struct command *command)
 {
 	bool traps = one_in(2);
 	u32 i, at = 0;
@@ -316,7 +316,7 @@ static void send_broken(int fd, const struct ib_uverbs_ioctl_hdr *hdr)
 	if (hdr->num_attrs > MAX_ATTRS || hdr->length > sizeof(command))
 		return;
 	memcpy(&command, hdr, hdr->length);
-	redirect(&command);
+	fuzz_redirect(&command);
 	/* a right command fails or waits at its copies only */
 	while (!whole) {
 		break_command(&command);
@@ -429,7 +429,7 @@ static int any_fd(void)
 	return chosen ? chosen->cmd_fd : -1;
 }
 
-static void raw(void)
+static void fuzz_raw(void)
 {
 	int fd = any_fd();
 	u32 n = 1 + below(20);
@@ -799,7 +799,7 @@ static void poll_cqs(void)
 		ibv_ack_async_event(&event);
 }
 
-static void queries(void)
+static void fuzz_queries(void)
 {
 	struct ibv_qp *of = *slot(qp);
 	struct ibv_srq *shared = *slot(srq);
@@ -856,7 +856,7 @@ static void move_memory(void)
 }
 
 /* Write garbage into rings, pointers and ready maps, then ring. */
-static void scribble(void)
+static void fuzz_scribble(void)
 {
 	struct map *map = nmaps ? &maps[below(nmaps)] : NULL;
 	u32 n = 1 + below(30);
@@ -922,9 +922,9 @@ static void have_child(void)
 	rand_state = seed;
 	for (n = below(30); n; n--) {
 		if (one_in(2))
-			raw();
+			fuzz_raw();
 		else
-			scribble();
+			fuzz_scribble();
 	}
 	_exit(0);
 }
@@ -937,7 +937,7 @@ static void *other_thread(void *arg)
 
 	rand_state = *(u64 *)arg;
 	for (n = 0; n < 100; n++)
-		raw();
+		fuzz_raw();
 	return NULL;
 }
 
@@ -954,11 +954,11 @@ static void (*const steps[])(void) = {
 	make_pd, make_channel, make_cq, make_cq, make_srq, make_qp, make_qp, make_mr,
 	make_mr, make_mw, make_ah, modify_qp, modify_qp, modify_qp, modify_qp,
 	modify_qp, post_send, post_send, post_send, post_recv, post_recv, poll_cqs,
-	queries, move_memory, raw, scribble, open_context, more_calls, more_calls,
+	fuzz_queries, move_memory, fuzz_raw, fuzz_scribble, open_context, more_calls, more_calls,
 	more_calls, more_calls, more_calls, more_calls, pass_descriptors,
 };
 
-static void step(void)
+static void fuzz_step(void)
 {
 	steps[below(sizeof(steps) / sizeof(steps[0]))]();
 	if (one_in(100))
@@ -993,7 +993,7 @@ static int other_program(int fd, u64 seed)
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (n = below(100); n; n--) {
 		foreign[n % SLOTS] = fd;
-		raw();
+		fuzz_raw();
 	}
 	return 0;
 }
@@ -1046,7 +1046,7 @@ static void end_life(void)
 	}
 }
 
-static void live(u64 seed)
+static void fuzz_live(u64 seed)
 {
 	u32 n, used;
 
@@ -1075,13 +1075,13 @@ static void live(u64 seed)
 	playing = true;
 	used = below(STEPS);
 	for (n = 0; n < used; n++)
-		step();
+		fuzz_step();
 	if (one_in(4))
 		have_child();
 	if (one_in(4))
 		have_thread();
 	for (n = 0; n < used / 4; n++)
-		step();
+		fuzz_step();
 	end_life();
 }
 
@@ -1092,7 +1092,7 @@ struct process {
 	u64 seed, since;
 };
 
-static void begin(struct process *process, u64 seed)
+static void fuzz_begin(struct process *process, u64 seed)
 {
 	fflush(stdout);
 	process->seed = seed;
@@ -1103,13 +1103,13 @@ static void begin(struct process *process, u64 seed)
 		/* drop the library's messages about a crash */
 		if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout))
 			_exit(2);
-		live(seed);
+		fuzz_live(seed);
 	}
 	count(lives);
 }
 
 /* Has it ended? It must end when it is killed. */
-static int look(struct process *process)
+static int fuzz_look(struct process *process)
 {
 	u64 age = vt_now_ms() - process->since;
 	int status;
@@ -1194,13 +1194,13 @@ int main(int argc, char **argv)
 
 		for (i = 0; i < processes && rc >= 0; i++) {
 			if (process[i].pid) {
-				rc = look(&process[i]);
+				rc = fuzz_look(&process[i]);
 				if (rc > 0) {
 					process[i].pid = 0;
 					running--;
 				}
 			} else if (more && begun < lives) {
-				begin(&process[i], seed + begun / processes * 1000 + i);
+				fuzz_begin(&process[i], seed + begun / processes * 1000 + i);
 				begun++;
 				running++;
 			}

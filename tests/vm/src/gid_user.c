@@ -10,7 +10,7 @@
 #include "vt.h"
 
 /* The kernel shows the GIDs of all namespaces. */
-static bool find(struct vt_dev *dev, const char *address)
+static bool gid_find(struct vt_dev *dev, const char *address)
 {
 	struct ibv_gid_entry table[64];
 	ssize_t n = ibv_query_gid_table(dev->ctx, table, 64, 0);
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 		puts("no device");
 		return 0;
 	}
-	if (!find(&dev, argv[2])) {
+	if (!gid_find(&dev, argv[2])) {
 		puts("no GID");
 		return 0;
 	}

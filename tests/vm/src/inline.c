@@ -24,7 +24,7 @@ static void connect_ends(void)
 	must(!vt_connect(&a, &b));
 }
 
-static void disconnect(void)
+static void inline_disconnect(void)
 {
 	vt_end_destroy(&a);
 	vt_end_destroy(&b);
@@ -42,15 +42,15 @@ static void post_list(struct ibv_sge *sge, int n, enum ibv_wr_opcode op,
 	must(!ibv_post_send(a.qp, &wr, &bad));
 }
 
-static void post(u64 addr, u32 len, u32 key, enum ibv_wr_opcode op,
-		 unsigned int flags)
+static void inline_post(u64 addr, u32 len, u32 key, enum ibv_wr_opcode op,
+			unsigned int flags)
 {
 	struct ibv_sge sge = { addr, len, key };
 
 	post_list(&sge, 1, op, flags);
 }
 
-static int status(struct ibv_cq *cq)
+static int inline_status(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 
@@ -73,11 +73,11 @@ static void post_recv(void)
 static bool taken_when_posted(u32 len)
 {
 	memset(a.buf, 0x11, len);
-	post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_SEND, 0);
+	inline_post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_SEND, 0);
 	memset(a.buf, 0x22, len);
 	post_recv();
-	must(status(b.rcq) == IBV_WC_SUCCESS);
-	must(status(a.scq) == IBV_WC_SUCCESS);
+	must(inline_status(b.rcq) == IBV_WC_SUCCESS);
+	must(inline_status(a.scq) == IBV_WC_SUCCESS);
 	must(b.buf[0] == b.buf[len - 1]);
 	must(b.buf[0] == 0x11 || b.buf[0] == 0x22);
 	return b.buf[0] == 0x11;
@@ -94,7 +94,7 @@ static void rule(void)
 	must(!cairndv_set_inline_threshold(a.qp, ROOM));
 	ktap_ok(taken_when_posted(ROOM));
 	ktap_ok(!taken_when_posted(ROOM + 1));
-	disconnect();
+	inline_disconnect();
 }
 
 /* The threshold does not change contents and lengths. */
@@ -107,8 +107,8 @@ static void sizes(void)
 	vt_fill(a.buf, BUF, 5);
 	for (len = 0; len < ROOM + 80; len++) {
 		memset(b.buf, 0, len + 64);
-		post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
-		must(status(a.scq) == IBV_WC_SUCCESS);
+		inline_post((uintptr_t)a.buf, len, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
+		must(inline_status(a.scq) == IBV_WC_SUCCESS);
 		must(vt_check(b.buf, len, 5) < 0 && !b.buf[len]);
 		memset(b.buf, 0, len + 64);
 		for (i = 0; i < 3; i++)
@@ -119,11 +119,11 @@ static void sizes(void)
 			};
 		post_recv();
 		post_list(sge, 3, IBV_WR_SEND, 0);
-		must(status(a.scq) == IBV_WC_SUCCESS);
-		must(status(b.rcq) == IBV_WC_SUCCESS);
+		must(inline_status(a.scq) == IBV_WC_SUCCESS);
+		must(inline_status(b.rcq) == IBV_WC_SUCCESS);
 		must(vt_check(b.buf, len, 5) < 0 && !b.buf[len]);
 	}
-	disconnect();
+	inline_disconnect();
 }
 
 /* Errors of memory are reported as usual. */
@@ -141,22 +141,22 @@ static void errors(void)
 		must(!ibv_dereg_mr(gone));
 		switch (i) {
 		case 0:
-			post((uintptr_t)a.buf, 8, old, IBV_WR_SEND, 0);
+			inline_post((uintptr_t)a.buf, 8, old, IBV_WR_SEND, 0);
 			break;
 		case 1:
-			post((uintptr_t)a.buf - 1, 8, a.mr->lkey, IBV_WR_SEND,
-			     0);
+			inline_post((uintptr_t)a.buf - 1, 8, a.mr->lkey, IBV_WR_SEND,
+				    0);
 			break;
 		case 2:
-			post((uintptr_t)a.buf + BUF - 7, 8, a.mr->lkey,
-			     IBV_WR_RDMA_WRITE, 0);
+			inline_post((uintptr_t)a.buf + BUF - 7, 8, a.mr->lkey,
+				    IBV_WR_RDMA_WRITE, 0);
 			break;
 		default:
 			/* an access to this memory would fault */
-			post(64, 8, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
+			inline_post(64, 8, a.mr->lkey, IBV_WR_RDMA_WRITE, 0);
 		}
-		ktap_eq(status(a.scq), IBV_WC_LOC_PROT_ERR);
-		disconnect();
+		ktap_eq(inline_status(a.scq), IBV_WC_LOC_PROT_ERR);
+		inline_disconnect();
 	}
 }
 
@@ -169,11 +169,11 @@ static void other_addresses(void)
 	mr = ibv_reg_mr_iova(a.dev->pd, a.buf + 4096, 4096, 0x5000, VT_ACCESS);
 	must(mr);
 	vt_fill(a.buf + 4096, 64, 9);
-	post(0x5000, 64, mr->lkey, IBV_WR_RDMA_WRITE, 0);
-	must(status(a.scq) == IBV_WC_SUCCESS);
+	inline_post(0x5000, 64, mr->lkey, IBV_WR_RDMA_WRITE, 0);
+	must(inline_status(a.scq) == IBV_WC_SUCCESS);
 	ktap_ok(vt_check(b.buf, 64, 9) < 0);
 	must(!ibv_dereg_mr(mr));
-	disconnect();
+	inline_disconnect();
 }
 
 /* A fenced SEND sends the data of the READ before it. */
@@ -195,13 +195,13 @@ static void fence(void)
 		wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 4096;
 		wr.wr.rdma.rkey = b.mr->rkey;
 		must(!ibv_post_send(a.qp, &wr, &bad));
-		post((uintptr_t)a.buf, 32, a.mr->lkey, IBV_WR_SEND,
-		     IBV_SEND_FENCE);
-		must(status(a.scq) == IBV_WC_SUCCESS);
-		must(status(b.rcq) == IBV_WC_SUCCESS);
+		inline_post((uintptr_t)a.buf, 32, a.mr->lkey, IBV_WR_SEND,
+			    IBV_SEND_FENCE);
+		must(inline_status(a.scq) == IBV_WC_SUCCESS);
+		must(inline_status(b.rcq) == IBV_WC_SUCCESS);
 		must(vt_check(b.buf, 32, i) < 0);
 	}
-	disconnect();
+	inline_disconnect();
 }
 
 #define TESTS(X)							\

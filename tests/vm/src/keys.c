@@ -46,7 +46,7 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static void drain(struct ibv_cq *cq)
+static void keys_drain(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 
@@ -54,19 +54,19 @@ static void drain(struct ibv_cq *cq)
 		;
 }
 
-static void reconnect(void)
+static void keys_reconnect(void)
 {
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
 	must(!vt_to_state(b.qp, IBV_QPS_RESET));
-	drain(a.scq);
-	drain(a.rcq);
-	drain(b.scq);
-	drain(b.rcq);
+	keys_drain(a.scq);
+	keys_drain(a.rcq);
+	keys_drain(b.scq);
+	keys_drain(b.rcq);
 	must(!vt_connect(&a, &b));
 }
 
 /* Post one work request of @end. Return: its completion. */
-static struct ibv_wc request(struct vt_end *end, struct ibv_send_wr wr)
+static struct ibv_wc keys_request(struct vt_end *end, struct ibv_send_wr wr)
 {
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
@@ -86,18 +86,18 @@ static struct ibv_sge own_sge(const struct vt_end *end)
 static int peer_reads(u32 rkey, u64 va)
 {
 	struct ibv_sge sge = own_sge(&a);
-	struct ibv_wc wc = request(&a, (struct ibv_send_wr){
+	struct ibv_wc wc = keys_request(&a, (struct ibv_send_wr){
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ,
 		.wr.rdma = { va, rkey },
 	});
 
 	if (wc.status)
-		reconnect();
+		keys_reconnect();
 	return wc.status;
 }
 
 /* Bind a window of b to the region of @lkey, @len bytes from @va on. */
-static struct ibv_wc binds(struct ibv_mw *mw, u32 lkey, u64 va, u64 len)
+static struct ibv_wc keys_binds(struct ibv_mw *mw, u32 lkey, u64 va, u64 len)
 {
 	struct ibv_mr region = {
 		.context = dev[1].ctx, .pd = dev[1].pd, .addr = (void *)va,
@@ -110,7 +110,7 @@ static struct ibv_wc binds(struct ibv_mw *mw, u32 lkey, u64 va, u64 len)
 	struct ibv_wc wc;
 
 	if (mw->type == IBV_MW_TYPE_2)
-		return request(&b, (struct ibv_send_wr){
+		return keys_request(&b, (struct ibv_send_wr){
 			.opcode = IBV_WR_BIND_MW,
 			.bind_mw = { mw, ibv_inc_rkey(mw->rkey), bind.bind_info },
 		});
@@ -240,7 +240,7 @@ static void registration_free(struct registration *self)
 	free(self->memory);
 }
 
-static int dereg(u32 handle)
+static int keys_dereg(u32 handle)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
@@ -272,20 +272,20 @@ static void bound_before_reply(enum ibv_mw_type type, bool good)
 	open_ends_of(IBV_QPT_RC);
 	mw = ibv_alloc_mw(dev[1].pd, type);
 	must(mw);
-	ktap_eq(binds(mw, reply.lkey, IOVA, BUF).status, IBV_WC_MW_BIND_ERR);
-	reconnect();
+	ktap_eq(keys_binds(mw, reply.lkey, IOVA, BUF).status, IBV_WC_MW_BIND_ERR);
+	keys_reconnect();
 	ktap_eq(registration_end(&reg, good), good ? 0 : EFAULT);
-	ktap_eq(binds(mw, reply.lkey, IOVA, BUF).status,
+	ktap_eq(keys_binds(mw, reply.lkey, IOVA, BUF).status,
 		good ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR);
 	if (!good)
-		reconnect();
+		keys_reconnect();
 	ktap_eq(peer_reads(reply.lkey, IOVA),
 		good ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
 	if (good)
-		ktap_eq(dereg(reply.mr_handle), EBUSY);
+		ktap_eq(keys_dereg(reply.mr_handle), EBUSY);
 	must(!ibv_dealloc_mw(mw));
 	/* after a failure there is no such handle */
-	ktap_eq(!dereg(reply.mr_handle), good);
+	ktap_eq(!keys_dereg(reply.mr_handle), good);
 	ktap_eq(peer_reads(reply.lkey, IOVA), IBV_WC_REM_ACCESS_ERR);
 	close_ends();
 	registration_free(&reg);
@@ -359,7 +359,7 @@ static void published_before_reply(void)
 					sizeof(struct ib_uverbs_reg_mr_resp)));
 		ktap_eq(registration_end(&reg, true), 0);
 		ktap_eq(keys_published(), before + 1);
-		ktap_eq(dereg(registration_reply(&reg).mr_handle), 0);
+		ktap_eq(keys_dereg(registration_reply(&reg).mr_handle), 0);
 		registration_free(&reg);
 	} else {
 		ktap_skip("no userfaultfd");
@@ -451,9 +451,9 @@ static void empty_region(void)
 	sge = (struct ibv_sge){ va, 0, mr->lkey };
 	wr.wr.rdma.remote_addr = (uintptr_t)a.buf;
 	wr.wr.rdma.rkey = a.mr->rkey;
-	ktap_eq(request(&b, wr).status, IBV_WC_SUCCESS);
+	ktap_eq(keys_request(&b, wr).status, IBV_WC_SUCCESS);
 	sge.length = 1;
-	ktap_eq(request(&b, wr).status, IBV_WC_LOC_PROT_ERR);
+	ktap_eq(keys_request(&b, wr).status, IBV_WC_LOC_PROT_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	close_ends();
 }
@@ -470,12 +470,12 @@ static int peer_writes(u32 rkey, u64 va, size_t at, u32 len)
 	struct ibv_wc wc;
 
 	vt_fill(a.buf, len, at);
-	wc = request(&a, (struct ibv_send_wr){
+	wc = keys_request(&a, (struct ibv_send_wr){
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
 		.wr.rdma = { va, rkey },
 	});
 	if (wc.status)
-		reconnect();
+		keys_reconnect();
 	else
 		ktap_eq(vt_check(b.buf + at, len, at), -1);
 	return wc.status;
@@ -487,7 +487,7 @@ static void writes_from(u32 lkey, u64 va, size_t at, u32 len)
 	struct ibv_sge sge = { va, len, lkey };
 
 	vt_fill(b.buf + at, len, at + 1);
-	ktap_eq(request(&b, (struct ibv_send_wr){
+	ktap_eq(keys_request(&b, (struct ibv_send_wr){
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
 		.wr.rdma = { (uintptr_t)a.buf, a.mr->rkey },
 	}).status, IBV_WC_SUCCESS);
@@ -563,13 +563,13 @@ static void zero_based_windows(void)
 	mr = zero_based_mr(IBV_ACCESS_MW_BIND);
 	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
 	must(mr && mw);
-	ktap_eq(binds(mw, mr->lkey, 5000, 100).status, IBV_WC_SUCCESS);
+	ktap_eq(keys_binds(mw, mr->lkey, 5000, 100).status, IBV_WC_SUCCESS);
 	ktap_eq(peer_reads(mw->rkey, 5092), IBV_WC_SUCCESS);
 	ktap_eq(peer_reads(mw->rkey, 5093), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(peer_reads(mw->rkey, 0), IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(binds(mw, mr->lkey, ZERO_LEN - 99, 100).status,
+	ktap_eq(keys_binds(mw, mr->lkey, ZERO_LEN - 99, 100).status,
 		IBV_WC_MW_BIND_ERR);
-	reconnect();
+	keys_reconnect();
 	must(!ibv_dealloc_mw(mw));
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	close_ends();
@@ -646,7 +646,7 @@ static struct ibv_wc use_from_peer(enum use use, u32 key, u64 va)
 		wr.wr.rdma.remote_addr = va;
 		wr.wr.rdma.rkey = key;
 	}
-	return request(&a, wr);
+	return keys_request(&a, wr);
 }
 
 static struct ibv_wc use_here(enum use use, u32 key, u64 va)
@@ -663,7 +663,7 @@ static struct ibv_wc use_here(enum use use, u32 key, u64 va)
 		mw = ibv_alloc_mw(dev[1].pd, use == USE_BIND_1 ? IBV_MW_TYPE_1 :
 								 IBV_MW_TYPE_2);
 		must(mw);
-		wc = binds(mw, key, va, 8);
+		wc = keys_binds(mw, key, va, 8);
 		must(!ibv_dealloc_mw(mw));
 		return wc;
 	}
@@ -671,13 +671,13 @@ static struct ibv_wc use_here(enum use use, u32 key, u64 va)
 		wr.sg_list = &sge;
 		wr.num_sge = 1;
 	}
-	return request(&b, wr);
+	return keys_request(&b, wr);
 }
 
 /* The increase of a counter. On a busy machine the kernel shows an old value for some
  * time: wait for the increase of a dead key.
  */
-static u64 risen(const char *name, u64 before, u64 dead)
+static u64 keys_risen(const char *name, u64 before, u64 dead)
 {
 	return vt_counter_reaches(&dev[1], name, before + dead) - before;
 }
@@ -711,11 +711,11 @@ static struct answer use_key(enum use use, u32 key, u64 va,
 	}
 	if (!dead)
 		usleep(500000);
-	answer.stale = risen("stale_keys", answer.stale, dead ? dead->stale : 0);
-	answer.remote = risen("remote_access_errors", answer.remote,
-			      dead ? dead->remote : 0);
-	answer.local = risen("local_prot_errors", answer.local,
-			     dead ? dead->local : 0);
+	answer.stale = keys_risen("stale_keys", answer.stale, dead ? dead->stale : 0);
+	answer.remote = keys_risen("remote_access_errors", answer.remote,
+				   dead ? dead->remote : 0);
+	answer.local = keys_risen("local_prot_errors", answer.local,
+				  dead ? dead->local : 0);
 	return answer;
 }
 
@@ -788,11 +788,11 @@ static void foreign_keys(void)
 	for (use = 0; use < USES; use++) {
 		dead = use_key(use, other.dead, va, NULL);
 		ktap_ok(dead.status || dead.peer_status > 0);
-		reconnect();
+		keys_reconnect();
 		for (i = 0; i < 3; i++) {
 			same_answer(use_name[use],
 				    use_key(use, live[i], va, &dead), dead);
-			reconnect();
+			keys_reconnect();
 		}
 	}
 	close_ends();
@@ -819,7 +819,7 @@ static void foreign_keys_without_connection(void)
 	stranger_close();
 }
 
-static int advise(u32 lkey)
+static int keys_advise(u32 lkey)
 {
 	struct ibv_sge sge = { (uintptr_t)other.buf, 8, lkey };
 
@@ -832,15 +832,15 @@ static void advice_on_foreign_keys(void)
 	int err;
 
 	stranger_open();
-	err = advise(other.dead);
+	err = keys_advise(other.dead);
 	if (err == EOPNOTSUPP)
 		ktap_skip("no advice");
 	else
 		ktap_eq(err, ENOENT);
-	ktap_eq(advise(other.mr->lkey), err);
-	ktap_eq(advise(other.mw->rkey), err);
+	ktap_eq(keys_advise(other.mr->lkey), err);
+	ktap_eq(keys_advise(other.mw->rkey), err);
 	if (other.on_demand)
-		ktap_eq(advise(other.on_demand->lkey), err);
+		ktap_eq(keys_advise(other.on_demand->lkey), err);
 	stranger_close();
 }
 
@@ -898,7 +898,7 @@ static int srq_receives_into(u32 lkey)
 	vt_fill(a.buf, 8, lkey);
 	memset(b.buf + PAGE, 0, 64);
 	must(!ibv_post_srq_recv(srq, &recv, &bad));
-	sent = request(&a, (struct ibv_send_wr){
+	sent = keys_request(&a, (struct ibv_send_wr){
 		.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
 	});
 	must(!vt_poll(b.rcq, &received, 1, LONG));
@@ -909,7 +909,7 @@ static int srq_receives_into(u32 lkey)
 	}
 	ktap_eq(sent.status, IBV_WC_REM_OP_ERR);
 	ktap_eq(b.buf[PAGE], 0);
-	reconnect();
+	keys_reconnect();
 	return received.status;
 }
 
@@ -939,9 +939,9 @@ static void requests_beside_srq(void)
 	wr.sg_list = &sge;
 	wr.wr.rdma.remote_addr = (uintptr_t)a.buf;
 	wr.wr.rdma.rkey = a.mr->rkey;
-	ktap_eq(request(&b, wr).status, IBV_WC_SUCCESS);
+	ktap_eq(keys_request(&b, wr).status, IBV_WC_SUCCESS);
 	sge.lkey = srq_mr->lkey;
-	ktap_eq(request(&b, wr).status, IBV_WC_LOC_PROT_ERR);
+	ktap_eq(keys_request(&b, wr).status, IBV_WC_LOC_PROT_ERR);
 	close_srq();
 }
 

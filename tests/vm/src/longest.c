@@ -59,7 +59,7 @@ static u64 now_ns(void)
 }
 
 /* The best of many: a busy machine interrupts some rounds. */
-static void calibrate(void)
+static void longest_calibrate(void)
 {
 	u64 best = ~0ULL, start, took;
 	int i, k;
@@ -75,7 +75,7 @@ static void calibrate(void)
 	printf("%llu\n", best);
 }
 
-static struct vt_opts deep(u32 send, u32 recv)
+static struct vt_opts longest_deep(u32 send, u32 recv)
 {
 	struct vt_opts opts = VT_OPTS;
 
@@ -119,7 +119,7 @@ static void post_recvs(struct vt_end *end, int n)
 }
 
 /* Drop completions. Return: their number. */
-static int drop(struct ibv_cq *cq)
+static int longest_drop(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 	int n = 0;
@@ -129,16 +129,16 @@ static int drop(struct ibv_cq *cq)
 	return n;
 }
 
-static void take(struct ibv_cq *cq, int n)
+static void longest_take(struct ibv_cq *cq, int n)
 {
 	static struct ibv_wc wc[DEEP + 10];
 
 	check(!vt_poll(cq, wc, n, LONG));
 }
 
-static void flush(void)
+static void longest_flush(void)
 {
-	struct vt_opts opts = deep(DEEP, DEEP), small = VT_OPTS;
+	struct vt_opts opts = longest_deep(DEEP, DEEP), small = VT_OPTS;
 
 	connect_ends(&opts, &small);
 	/* no answer comes */
@@ -146,13 +146,13 @@ static void flush(void)
 	post_recvs(&one, DEEP);
 	post_writes(&one, DEEP, &two);
 	check(!vt_to_state(one.qp, IBV_QPS_ERR));
-	take(one.scq, DEEP);
-	take(one.rcq, DEEP);
+	longest_take(one.scq, DEEP);
+	longest_take(one.rcq, DEEP);
 }
 
-static void resize(void)
+static void longest_resize(void)
 {
-	struct vt_opts opts = deep(16, DEEP), small = VT_OPTS;
+	struct vt_opts opts = longest_deep(16, DEEP), small = VT_OPTS;
 	struct ibv_qp_attr attr = { .cap = { 16, 2 * DEEP, 1, 1, 0 } };
 	int err;
 
@@ -164,7 +164,7 @@ static void resize(void)
 	printf("resize: %d\n", err);
 }
 
-static void timers(void)
+static void longest_timers(void)
 {
 	static struct vt_end end[CROWD];
 	struct vt_opts opts = VT_OPTS;
@@ -182,7 +182,7 @@ static void timers(void)
 	for (i = 0; i < CROWD; i++)
 		post_writes(&end[i], 1, &two);
 	for (i = 0; i < CROWD; i++)
-		take(end[i].scq, 1);
+		longest_take(end[i].scq, 1);
 }
 
 static void no_receives(void)
@@ -216,10 +216,10 @@ static void no_receives(void)
 	for (i = 0; i < WAITING; i++)
 		post_recvs(&far[i], 1);
 	for (i = 0; i < WAITING; i++)
-		take(near[i].scq, 1);
+		longest_take(near[i].scq, 1);
 }
 
-static void contexts(void)
+static void longest_contexts(void)
 {
 	static struct vt_dev dev[MANY];
 	static struct vt_end end[MANY];
@@ -242,11 +242,11 @@ static void contexts(void)
 		post_writes(&end[i], 1, &nobody);
 	for (i = 0; i < 500; i++) {
 		post_writes(&one, 1, &two);
-		take(one.scq, 1);
+		longest_take(one.scq, 1);
 	}
 }
 
-static void persist(struct vt_end *from, struct vt_end *to, struct ibv_mr *mr)
+static void longest_persist(struct vt_end *from, struct vt_end *to, struct ibv_mr *mr)
 {
 	struct ibv_sge sge = { (uintptr_t)from->buf, 64, from->mr->lkey };
 	struct ibv_send_wr wr = {
@@ -273,21 +273,21 @@ static u64 flush_token(struct vt_end *to)
 }
 
 /* The target's program answers after all later requests have waited for a while. */
-static void answer(void)
+static void longest_answer(void)
 {
-	struct vt_opts opts = deep(DEEP, 16), small = VT_OPTS;
+	struct vt_opts opts = longest_deep(DEEP, 16), small = VT_OPTS;
 	struct ibv_mr *mr;
 	u64 token;
 
 	connect_ends(&opts, &small);
 	mr = ibv_reg_mr(db.pd, two.buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 	check(mr);
-	persist(&one, &two, mr);
+	longest_persist(&one, &two, mr);
 	post_writes(&one, DEEP - 1, &two);
 	token = flush_token(&two);
 	sleep(2);	/* not needed, but more requests wait then */
 	check(!cairndv_persist_done(db.ctx, token, 0));
-	take(one.scq, DEEP);
+	longest_take(one.scq, DEEP);
 }
 
 /* The region is destroyed while many connections wait for its program. */
@@ -306,17 +306,17 @@ static void revoke_region(void)
 		check(!vt_end_create(&from[i], &da, &opts, 4096));
 		check(!vt_end_create(&to[i], &db, &opts, 4096));
 		check(!vt_connect(&from[i], &to[i]));
-		persist(&from[i], &to[i], mr);
+		longest_persist(&from[i], &to[i], mr);
 		flush_token(&to[i]);
 	}
 	check(!ibv_dereg_mr(mr));
 	/* they fail */
 	for (i = 0; i < WAITING; i++)
-		take(from[i].scq, 1);
+		longest_take(from[i].scq, 1);
 }
 
 /* All post before the CPU runs other tasks. */
-static void crowd(void)
+static void longest_crowd(void)
 {
 	static struct vt_end near[CROWD], far[CROWD];
 	struct vt_opts opts = VT_OPTS;
@@ -334,7 +334,7 @@ static void crowd(void)
 		for (i = 0; i < CROWD; i++)
 			post_writes(&near[i], 4, &far[i]);
 		for (i = 0; i < CROWD; i++)
-			take(near[i].scq, 4);
+			longest_take(near[i].scq, 4);
 	}
 }
 
@@ -362,7 +362,7 @@ static void ud_end(struct vt_end *end, struct vt_dev *dev, struct vt_opts *opts)
 	check(!vt_to_init(end) && !vt_to_rtr(end, end) && !vt_to_rts(end));
 }
 
-static void group(void)
+static void longest_group(void)
 {
 	static struct vt_end member[MEMBERS];
 	struct vt_dev net = { .gid.raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
@@ -386,19 +386,19 @@ static void group(void)
 	ah = vt_ah(&da, &net);
 	check(ah);
 	post_datagrams(&one, ah, 0xffffff, one.mr->lkey, WAITING);
-	take(one.scq, WAITING);
+	longest_take(one.scq, WAITING);
 	/* a member may lose some, its queue has a limit */
 	for (i = 0; i < num; i++)
-		take(member[i].rcq, 1);
+		longest_take(member[i].rcq, 1);
 	for (i = 0, k = num; i < num; i++)
-		k += drop(member[i].rcq);
+		k += longest_drop(member[i].rcq);
 	printf("group: %d of %d\n", k, num * WAITING);
 }
 
 /* Flushes requests behind one that fails. */
-static void sqe(void)
+static void longest_sqe(void)
 {
-	struct vt_opts opts = deep(DEEP, 16);
+	struct vt_opts opts = longest_deep(DEEP, 16);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 	struct ibv_ah *ah;
 	int i;
@@ -413,10 +413,10 @@ static void sqe(void)
 	while (vt_state(one.qp) != IBV_QPS_SQE)
 		;
 	check(!ibv_modify_qp(one.qp, &attr, IBV_QP_STATE));
-	take(one.scq, DEEP);
+	longest_take(one.scq, DEEP);
 }
 
-static void destroy(void)
+static void longest_destroy(void)
 {
 	struct vt_opts opts = VT_OPTS;
 	int i;
@@ -427,20 +427,20 @@ static void destroy(void)
 	}
 }
 
-static void once(void (*run)(void))
+static void longest_once(void (*run)(void))
 {
 	check(!vt_open(&da, vt_name_a(), VT_IPV4, -1) && !vt_open(&db, vt_name_b(), VT_IPV4, -1));
 	run();
 }
 
 /* Run it in a process of its own. Return: false if the time is over or it failed. */
-static bool again(void (*run)(void), u64 end, int *status)
+static bool longest_again(void (*run)(void), u64 end, int *status)
 {
 	pid_t pid = fork();
 
 	check(pid >= 0);
 	if (!pid) {
-		once(run);
+		longest_once(run);
 		exit(0);
 	}
 	while (!waitpid(pid, status, WNOHANG)) {
@@ -458,7 +458,7 @@ static int again_until(void (*run)(void), u64 end)
 {
 	int status = 0, times = 0;
 
-	while (again(run, end, &status))
+	while (longest_again(run, end, &status))
 		times++;
 	printf("%d times\n", times);
 	return !!status;
@@ -467,10 +467,13 @@ static int again_until(void (*run)(void), u64 end)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
-		{ "flush", flush }, { "resize", resize }, { "timers", timers },
-		{ "rnr", no_receives }, { "contexts", contexts }, { "answer", answer },
-		{ "revoke", revoke_region }, { "crowd", crowd }, { "group", group }, { "sqe", sqe },
-		{ "destroy", destroy },
+		{ "flush", longest_flush }, { "resize", longest_resize },
+		{ "timers", longest_timers },
+		{ "rnr", no_receives }, { "contexts", longest_contexts },
+		{ "answer", longest_answer },
+		{ "revoke", revoke_region }, { "crowd", longest_crowd }, { "group", longest_group },
+		{ "sqe", longest_sqe },
+		{ "destroy", longest_destroy },
 	};
 	struct rlimit files = { 65536, 65536 };
 	unsigned int i;
@@ -478,7 +481,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "calibrate")) {
-		calibrate();
+		longest_calibrate();
 		return 0;
 	}
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -487,7 +490,7 @@ int main(int argc, char **argv)
 			if (argc > 2)
 				return again_until(all[i].run,
 						   vt_now_ms() + 1000ULL * atoi(argv[2]));
-			once(all[i].run);
+			longest_once(all[i].run);
 			return 0;
 		}
 	return 2;

@@ -26,7 +26,7 @@ static u8 *buf[2];
 static struct vt_end *ends[2];
 
 /* The sum of one key of /proc/self/smaps, in kB, for matching mappings. */
-static long mapped(const char *path, const char *key)
+static long manyqps_mapped(const char *path, const char *key)
 {
 	FILE *file = fopen("/proc/self/smaps", "r");
 	size_t n = strlen(key);
@@ -63,7 +63,7 @@ static int create_end(struct vt_end *end, int side)
 	return 0;
 }
 
-static void create(void)
+static void manyqps_create(void)
 {
 	unsigned int i;
 
@@ -81,19 +81,19 @@ static void kernel_memory(void)
 	if (getenv("CAIRN_DEBUG_KERNEL"))
 		limit = LIMIT_DEBUG;
 	slab0 = vt_meminfo("SUnreclaim");
-	rings0 = mapped("uverbs", "Size");
-	create();
+	rings0 = manyqps_mapped("uverbs", "Size");
+	manyqps_create();
 	/* the responder's resources are made when it is connected */
 	for (unsigned int i = 0; i < pairs; i++)
 		must(!vt_connect(&ends[0][i], &ends[1][i]));
 	slab = (vt_meminfo("SUnreclaim") - slab0) * 1024 / (2 * (long)pairs);
-	rings = (mapped("uverbs", "Size") - rings0) * 1024 / (2 * (long)pairs);
+	rings = (manyqps_mapped("uverbs", "Size") - rings0) * 1024 / (2 * (long)pairs);
 	ktap_diag("%u QPs: %ld bytes of rings and %ld bytes of objects for each",
 		  2 * pairs, rings, slab);
 	ktap_ok(slab > 2048 && slab < limit * 1024);
 }
 
-static int post(unsigned int i, int from, enum ibv_wr_opcode op)
+static int manyqps_post(unsigned int i, int from, enum ibv_wr_opcode op)
 {
 	struct ibv_sge sge = {
 		(uintptr_t)buf[from] + i * 4096, BYTES, mr[from]->lkey,
@@ -123,7 +123,7 @@ static int post_recv(unsigned int i, int side)
 }
 
 /* Poll @n completions of one CQ, which must be good. */
-static void reap(int side, unsigned int n)
+static void manyqps_reap(int side, unsigned int n)
 {
 	static u8 seen[2][65536];
 	struct ibv_wc wc;
@@ -154,10 +154,10 @@ static void all_move(enum ibv_wr_opcode op, int from)
 			must(!post_recv(i, !from));
 	}
 	for (i = 0; i < pairs; i++)
-		must(!post(i, from, op));
-	reap(from, pairs);
+		must(!manyqps_post(i, from, op));
+	manyqps_reap(from, pairs);
 	if (op == IBV_WR_SEND)
-		reap(!from, pairs);
+		manyqps_reap(!from, pairs);
 	for (i = 0; i < pairs; i++) {
 		must(vt_check(buf[from] + i * 4096, BYTES, i) < 0);
 		must(vt_check(buf[!from] + i * 4096 + 2048, BYTES, i) < 0);

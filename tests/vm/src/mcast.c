@@ -26,7 +26,7 @@ static bool v6;
 static struct vt_dev dev[2], net;	/* net.gid: of the group */
 static struct vt_end a, b, c;		/* c is on the device of b */
 
-static union ibv_gid group(const char *name6, const char *name4)
+static union ibv_gid mcast_group(const char *name6, const char *name4)
 {
 	union ibv_gid gid = {};
 
@@ -54,7 +54,7 @@ static void open_ends(void)
 	open_end(&a, &dev[0]);
 	open_end(&b, &dev[1]);
 	open_end(&c, &dev[1]);
-	net.gid = group("ff15::1:2:3", "239.1.2.3");
+	net.gid = mcast_group("ff15::1:2:3", "239.1.2.3");
 }
 
 static void close_ends(void)
@@ -125,7 +125,7 @@ static void post_row(struct vt_end *end, const struct vt_dev *to, u32 imm, int n
 }
 
 /* The next datagram that @end receives is number @imm, from @from to the group. */
-static void got(struct vt_end *end, const struct vt_end *from, u32 imm)
+static void mcast_got(struct vt_end *end, const struct vt_end *from, u32 imm)
 {
 	const u8 *grh = end->buf;
 	struct ibv_wc wc;
@@ -139,7 +139,7 @@ static void got(struct vt_end *end, const struct vt_end *from, u32 imm)
 		     !memcmp(grh + 36, net.gid.raw + 12, 4));
 }
 
-static bool quiet(struct vt_end *end)
+static bool mcast_quiet(struct vt_end *end)
 {
 	struct ibv_wc wc;
 
@@ -159,22 +159,22 @@ static void members(void)
 	}
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 1, 2);
-	got(&b, &a, 1);
-	got(&b, &a, 2);
-	ktap_ok(quiet(&c) && quiet(&a));
+	mcast_got(&b, &a, 1);
+	mcast_got(&b, &a, 2);
+	ktap_ok(mcast_quiet(&c) && mcast_quiet(&a));
 	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 3, 1);
-	got(&b, &a, 3);
-	got(&c, &a, 3);
+	mcast_got(&b, &a, 3);
+	mcast_got(&c, &a, 3);
 	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 4, 1);
-	got(&c, &a, 4);
-	ktap_ok(quiet(&b));
+	mcast_got(&c, &a, 4);
+	ktap_ok(mcast_quiet(&b));
 	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 5, 1);
-	got(&b, &a, 5);
-	ktap_ok(quiet(&c) && quiet(&a));
+	mcast_got(&b, &a, 5);
+	ktap_ok(mcast_quiet(&c) && mcast_quiet(&a));
 	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
 	close_ends();
 }
@@ -190,9 +190,9 @@ static void own_messages(void)
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
 	send_to(&b, &net, QPN, 7, 1);
-	got(&a, &b, 7);
-	got(&b, &b, 7);
-	got(&c, &b, 7);
+	mcast_got(&a, &b, 7);
+	mcast_got(&b, &b, 7);
+	mcast_got(&c, &b, 7);
 	must(!ibv_detach_mcast(a.qp, &net.gid, 0));
 	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
 	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
@@ -209,18 +209,18 @@ static void not_for_us(void)
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	send_to(&a, &net, b.qp->qp_num, 1, 1);
 	send_to(&a, &dev[1], QPN, 2, 1);
-	other.gid = group("ff15::1:2:4", "239.1.2.4");
+	other.gid = mcast_group("ff15::1:2:4", "239.1.2.4");
 	must(!ibv_attach_mcast(c.qp, &other.gid, 0));
 	send_to(&a, &other, QPN, 3, 1);
 	send_to(&a, &net, QPN, 4, 1);
-	got(&b, &a, 4);
+	mcast_got(&b, &a, 4);
 	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
 	must(!ibv_detach_mcast(c.qp, &other.gid, 0));
 	close_ends();
 }
 
 /* Does the netdev of b listen to the group? */
-static bool joined(void)
+static bool mcast_joined(void)
 {
 	return !system(v6 ? "ip -n b maddr show dev vb | grep -qw ff15::1:2:3" :
 			    "ip -n b maddr show dev vb | grep -qw 239.1.2.3") &&
@@ -235,15 +235,15 @@ static void membership(void)
 	int result;
 
 	open_ends();
-	ktap_ok(!joined());
+	ktap_ok(!mcast_joined());
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	must(!ibv_attach_mcast(b.qp, &net.gid, 0));
 	must(!ibv_attach_mcast(c.qp, &net.gid, 0));
-	ktap_ok(joined());
+	ktap_ok(mcast_joined());
 	must(!ibv_detach_mcast(b.qp, &net.gid, 0));
-	ktap_ok(joined());
+	ktap_ok(mcast_joined());
 	must(!ibv_detach_mcast(c.qp, &net.gid, 0));
-	ktap_ok(!joined());
+	ktap_ok(!mcast_joined());
 	close_ends();
 	child = fork();
 	must(child >= 0);
@@ -251,12 +251,12 @@ static void membership(void)
 		if (vt_open(&dev[1], vt_name_b(), v6 ? VT_IPV6 : VT_IPV4, -1))
 			_exit(1);
 		open_end(&b, &dev[1]);
-		_exit(ibv_attach_mcast(b.qp, &net.gid, 0) || !joined());
+		_exit(ibv_attach_mcast(b.qp, &net.gid, 0) || !mcast_joined());
 	}
 	must(waitpid(child, &result, 0) == child);
 	ktap_eq(result, 0);
 	/* The end of the process is the end of its membership. */
-	ktap_ok(!joined());
+	ktap_ok(!mcast_joined());
 }
 
 /* A member that is no queue pair of ours. Return: its socket. */
@@ -287,7 +287,7 @@ static bool dummy_is_member(void)
  */
 static void left_before(void)
 {
-	union ibv_gid gid = group("ff15::1:2:9", "239.1.2.9");
+	union ibv_gid gid = mcast_group("ff15::1:2:9", "239.1.2.9");
 	struct vt_dev dev;
 	struct vt_end end;
 	int fd;
@@ -380,13 +380,13 @@ static void many_members(void)
 	post_row(&a, &net, 1, IN_A_ROW);
 	for (i = 0; i < MEMBERS; i++)
 		for (k = 1; k <= IN_A_ROW; k++)
-			got(&end[i], &a, k);
+			mcast_got(&end[i], &a, k);
 	/* A member that left gets no later message; the others do. */
 	must(!ibv_detach_mcast(end[0].qp, &net.gid, 0));
 	send_to(&a, &net, QPN, 99, 1);
 	for (i = 1; i < MEMBERS; i++)
-		got(&end[i], &a, 99);
-	ktap_ok(quiet(&end[0]));
+		mcast_got(&end[i], &a, 99);
+	ktap_ok(mcast_quiet(&end[0]));
 	for (i = 0; i < MEMBERS; i++) {
 		if (i)
 			must(!ibv_detach_mcast(end[i].qp, &net.gid, 0));

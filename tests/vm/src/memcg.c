@@ -1056,7 +1056,7 @@ static bool make_many(const struct kind *kind, u32 most)
 	return true;
 }
 
-static void measure(const struct kind *kind)
+static void memcg_measure(const struct kind *kind)
 {
 	struct usage before, after;
 	int i;
@@ -1102,7 +1102,7 @@ static void use_late(const struct kind *kind)
 		shared->late[n] = after.bytes[n] - before.bytes[n];
 }
 
-static void fill(const struct kind *kind)
+static void memcg_fill(const struct kind *kind)
 {
 	long start, used;
 	u32 n;
@@ -1124,7 +1124,7 @@ static void fill(const struct kind *kind)
 	start = current_bytes();
 	used = used_memory();
 	shared->at[1] = vt_now_ms();
-	measure(kind);
+	memcg_measure(kind);
 	shared->at[2] = vt_now_ms();
 	if (shared->measured) {
 		write_limit(current_bytes() + ROOM);
@@ -1177,7 +1177,7 @@ static long charged_for(const struct part *part)
 }
 
 /* If one of the allocations is not charged, the charge is less than this. */
-static long least(const struct part *part, enum class class, u32 number)
+static long memcg_least(const struct part *part, enum class class, u32 number)
 {
 	long sum = 0, smallest = LONG_MAX, bytes;
 
@@ -1197,7 +1197,7 @@ static void judge_growth(const char *name, const char *when, u32 number,
 	int i;
 
 	for (i = 0; i < CLASSES; i++) {
-		long want = least(part, i, number);
+		long want = memcg_least(part, i, number);
 
 		if (!want)
 			continue;
@@ -1220,7 +1220,7 @@ static bool wait_end(pid_t pid, int *status)
 	return true;
 }
 
-static void judge(const char *name, const struct kind *kind)
+static void memcg_judge(const char *name, const struct kind *kind)
 {
 	int status = 0, took[5] = {}, i;
 	bool ended;
@@ -1232,7 +1232,7 @@ static void judge(const char *name, const struct kind *kind)
 	pid = fork();
 	must(pid >= 0);
 	if (!pid)
-		fill(kind);
+		memcg_fill(kind);
 	ended = wait_end(pid, &status);
 	if (!ended) {
 		kill(pid, SIGKILL);
@@ -1277,7 +1277,7 @@ static void judge(const char *name, const struct kind *kind)
 	{								\
 		static const struct kind kind = { __VA_ARGS__ };	\
 									\
-		judge(#fn, &kind);					\
+		memcg_judge(#fn, &kind);				\
 	}
 
 KIND(small_qps, make_small_qp, undo_qp, 768, .part = small_qp)

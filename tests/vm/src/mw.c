@@ -52,7 +52,7 @@ static void close_ends(void)
 	vt_end_destroy(&b);
 }
 
-static void reconnect(void)
+static void mw_reconnect(void)
 {
 	struct ibv_wc wc;
 
@@ -63,7 +63,7 @@ static void reconnect(void)
 	must(!vt_connect(&a, &b));
 }
 
-static int status(struct ibv_cq *cq)
+static int mw_status(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 
@@ -71,7 +71,7 @@ static int status(struct ibv_cq *cq)
 	return wc.status;
 }
 
-static struct ibv_mw_bind_info part(size_t off, size_t len, unsigned int access)
+static struct ibv_mw_bind_info mw_part(size_t off, size_t len, unsigned int access)
 {
 	return (struct ibv_mw_bind_info){ region, (uintptr_t)b.buf + off, len,
 					  access };
@@ -109,7 +109,7 @@ static int bind_to(struct ibv_mw_bind_info info)
 }
 
 /* Return: the status of a's access to b's @va. */
-static int use(enum ibv_wr_opcode opcode, u32 rkey, u64 va, u32 len)
+static int mw_use(enum ibv_wr_opcode opcode, u32 rkey, u64 va, u32 len)
 {
 	struct ibv_sge sge = { (uintptr_t)a.buf, len, a.mr->lkey };
 	struct ibv_send_wr wr = {
@@ -125,15 +125,15 @@ static int use(enum ibv_wr_opcode opcode, u32 rkey, u64 va, u32 len)
 		wr.wr.atomic.rkey = rkey;
 	}
 	must(!ibv_post_send(a.qp, &wr, &bad));
-	result = status(a.scq);
+	result = mw_status(a.scq);
 	if (result)
-		reconnect();
+		mw_reconnect();
 	return result;
 }
 
 static int write_at(u32 rkey, size_t off, u32 len)
 {
-	return use(IBV_WR_RDMA_WRITE, rkey, (uintptr_t)b.buf + off, len);
+	return mw_use(IBV_WR_RDMA_WRITE, rkey, (uintptr_t)b.buf + off, len);
 }
 
 /* Post an operation of @end that has a key only. */
@@ -150,7 +150,7 @@ static void post_key(struct vt_end *end, enum ibv_wr_opcode opcode, u32 rkey)
 static int local_inv(u32 rkey)
 {
 	post_key(&b, IBV_WR_LOCAL_INV, rkey);
-	return status(b.scq);
+	return mw_status(b.scq);
 }
 
 /* The peer invalidates @rkey. Return: the status of the receive. */
@@ -165,18 +165,18 @@ static int remote_inv(u32 rkey)
 	if (wc.status) {
 		/* No NAK: the peer would try again until its retries end. */
 		must(!vt_to_state(a.qp, IBV_QPS_ERR));
-		ktap_eq(status(a.scq), IBV_WC_WR_FLUSH_ERR);
-		reconnect();
+		ktap_eq(mw_status(a.scq), IBV_WC_WR_FLUSH_ERR);
+		mw_reconnect();
 		return wc.status;
 	}
-	must(!status(a.scq));
+	must(!mw_status(a.scq));
 	ktap_ok(wc.wc_flags & IBV_WC_WITH_INV);
 	ktap_eq(wc.invalidated_rkey, rkey);
 	return 0;
 }
 
 /* Each right alone, and the two ends of the range. */
-static void rights(void)
+static void mw_rights(void)
 {
 	static const struct {
 		unsigned int access;
@@ -190,15 +190,15 @@ static void rights(void)
 	int i, j;
 
 	for (i = 0; i < 3; i++) {
-		must(!bind_to(part(4096, 8192, rows[i].access)));
+		must(!bind_to(mw_part(4096, 8192, rows[i].access)));
 		for (j = 0; j < 3; j++)
-			ktap_eq(use(rows[j].opcode, mw->rkey,
-				    (uintptr_t)b.buf + 4096, 8),
+			ktap_eq(mw_use(rows[j].opcode, mw->rkey,
+				       (uintptr_t)b.buf + 4096, 8),
 				i == j ? 0 : IBV_WC_REM_ACCESS_ERR);
 		if (mw->type == IBV_MW_TYPE_2)
 			must(!local_inv(mw->rkey));
 	}
-	must(!bind_to(part(4096, 8192, REMOTE)));
+	must(!bind_to(mw_part(4096, 8192, REMOTE)));
 	ktap_eq(write_at(mw->rkey, 4096, 8192), 0);
 	ktap_eq(write_at(mw->rkey, 4096, 8193), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(write_at(mw->rkey, 4095, 8), IBV_WC_REM_ACCESS_ERR);
@@ -214,10 +214,10 @@ static void type_1(void)
 
 	open_ends(IBV_MW_TYPE_1);
 	ktap_eq(write_at(mw->rkey, 0, 8), IBV_WC_REM_ACCESS_ERR);
-	rights();
+	mw_rights();
 	old = mw->rkey;
 	vt_fill(a.buf, 100, 7);
-	must(!bind_to(part(100, 100, REMOTE)));
+	must(!bind_to(mw_part(100, 100, REMOTE)));
 	ktap_eq(write_at(mw->rkey, 100, 100), 0);
 	ktap_eq(vt_check(b.buf + 100, 100, 7), -1);
 	ktap_eq(write_at(old, 4096, 8), IBV_WC_REM_ACCESS_ERR);
@@ -225,7 +225,7 @@ static void type_1(void)
 	must(!bind_to((struct ibv_mw_bind_info){}));
 	ktap_eq(write_at(old, 100, 8), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(write_at(mw->rkey, 100, 8), IBV_WC_REM_ACCESS_ERR);
-	must(!bind_to(part(0, BUF, REMOTE)));
+	must(!bind_to(mw_part(0, BUF, REMOTE)));
 	ktap_eq(write_at(mw->rkey, 0, BUF), 0);
 	close_ends();
 }
@@ -236,10 +236,10 @@ static void type_2(void)
 
 	open_ends(IBV_MW_TYPE_2);
 	ktap_eq(write_at(mw->rkey, 0, 8), IBV_WC_REM_ACCESS_ERR);
-	rights();
+	mw_rights();
 	must(!local_inv(mw->rkey));
 	ktap_eq(write_at(mw->rkey, 4096, 8), IBV_WC_REM_ACCESS_ERR);
-	must(!bind_to(part(0, BUF, REMOTE)));
+	must(!bind_to(mw_part(0, BUF, REMOTE)));
 	old = mw->rkey;
 	ktap_eq(remote_inv(old ^ 1), IBV_WC_LOC_ACCESS_ERR);
 	ktap_eq(write_at(old, 0, BUF), 0);
@@ -247,9 +247,9 @@ static void type_2(void)
 	ktap_eq(write_at(old, 0, 8), IBV_WC_REM_ACCESS_ERR);
 	/* The peer's invalidation fails, as the key has ended. */
 	ktap_eq(remote_inv(old), IBV_WC_LOC_ACCESS_ERR);
-	must(!bind_to(part(0, 10, REMOTE | IBV_ACCESS_ZERO_BASED)));
-	ktap_eq(use(IBV_WR_RDMA_WRITE, mw->rkey, 0, 10), 0);
-	ktap_eq(use(IBV_WR_RDMA_WRITE, mw->rkey, 3, 8), IBV_WC_REM_ACCESS_ERR);
+	must(!bind_to(mw_part(0, 10, REMOTE | IBV_ACCESS_ZERO_BASED)));
+	ktap_eq(mw_use(IBV_WR_RDMA_WRITE, mw->rkey, 0, 10), 0);
+	ktap_eq(mw_use(IBV_WR_RDMA_WRITE, mw->rkey, 3, 8), IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(write_at(mw->rkey, 0, 1), IBV_WC_REM_ACCESS_ERR);
 	close_ends();
 }
@@ -257,7 +257,7 @@ static void type_2(void)
 static void unreliable(void)
 {
 	open_ends_of(IBV_QPT_UC, IBV_MW_TYPE_2);
-	must(!bind_to(part(0, 4096, IBV_ACCESS_REMOTE_WRITE)));
+	must(!bind_to(mw_part(0, 4096, IBV_ACCESS_REMOTE_WRITE)));
 	vt_fill(a.buf, 4096, 3);
 	ktap_eq(write_at(mw->rkey, 0, 4096), 0);
 	/* After the WRITE has arrived. */
@@ -276,8 +276,8 @@ static void low_byte(void)
 
 	open_ends(IBV_MW_TYPE_2);
 	key = mw->rkey;
-	post_bind(b.qp, mw, ~key, part(0, BUF, REMOTE));
-	must(!status(b.scq));
+	post_bind(b.qp, mw, ~key, mw_part(0, BUF, REMOTE));
+	must(!mw_status(b.scq));
 	ktap_eq(mw->rkey, (key & ~0xffu) | (~key & 0xff));
 	ktap_eq(write_at(mw->rkey, 0, 8), 0);
 	ktap_eq(write_at(~key, 0, 8), IBV_WC_REM_ACCESS_ERR);
@@ -301,13 +301,13 @@ static void other_queue_pair(void)
 	must(!vt_connect(&a, &b));
 	post_bind(b1.qp, mw, mw->rkey + 1, (struct ibv_mw_bind_info){
 		region, (uintptr_t)b1.buf, BUF, REMOTE });
-	must(!status(b1.scq));
+	must(!mw_status(b1.scq));
 	key = mw->rkey;
-	ktap_eq(use(IBV_WR_RDMA_WRITE, key, (uintptr_t)b1.buf, 8),
+	ktap_eq(mw_use(IBV_WR_RDMA_WRITE, key, (uintptr_t)b1.buf, 8),
 		IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(remote_inv(key), IBV_WC_LOC_ACCESS_ERR);
 	ktap_eq(local_inv(key), IBV_WC_LOC_QP_OP_ERR);
-	reconnect();
+	mw_reconnect();
 	vt_end_destroy(&b);
 	vt_end_destroy(&a);
 	a = a1;
@@ -330,7 +330,7 @@ struct refusal {
 };
 
 /* A forbidden bind: the queue pair enters the error state, the window stays. */
-static void refuse(const struct refusal *row)
+static void mw_refuse(const struct refusal *row)
 {
 	u32 old = mw->rkey;
 
@@ -339,7 +339,7 @@ static void refuse(const struct refusal *row)
 	if (!ktap_eq(bind_to(row->info), IBV_WC_MW_BIND_ERR))
 		ktap_diag("%s, type %d", row->name, mw->type);
 	mw->rkey = old;
-	reconnect();
+	mw_reconnect();
 }
 
 static void refused_of(enum ibv_mw_type type)
@@ -384,22 +384,22 @@ static void refused_of(enum ibv_mw_type type)
 	};
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		refuse(&rows[i]);
+		mw_refuse(&rows[i]);
 	if (type == IBV_MW_TYPE_2) {
-		refuse(&(struct refusal){ "region of another PD",
+		mw_refuse(&(struct refusal){ "region of another PD",
 					  { foreign, at, 8, REMOTE }, 0 });
 		own = mw;
 		mw = other;
-		refuse(&(struct refusal){ "window of another PD",
-					  part(0, 8, REMOTE), 0 });
+		mw_refuse(&(struct refusal){ "window of another PD",
+					  mw_part(0, 8, REMOTE), 0 });
 		mw = own;
-		must(!bind_to(part(0, 8, REMOTE)));
-		refuse(&(struct refusal){ "bound already",
-					  part(0, 8, REMOTE), 0 });
+		must(!bind_to(mw_part(0, 8, REMOTE)));
+		mw_refuse(&(struct refusal){ "bound already",
+					  mw_part(0, 8, REMOTE), 0 });
 	} else {
 		ktap_eq(local_inv(mw->rkey), IBV_WC_LOC_QP_OP_ERR);
-		reconnect();
-		must(!bind_to(part(0, 8, REMOTE)));
+		mw_reconnect();
+		must(!bind_to(mw_part(0, 8, REMOTE)));
 	}
 	/* The binding is unchanged after these. */
 	ktap_eq(write_at(mw->rkey, 0, 8), 0);
@@ -424,12 +424,12 @@ static void not_for_local_use(void)
 				  .send_flags = IBV_SEND_SIGNALED }, *bad;
 
 	open_ends(IBV_MW_TYPE_2);
-	must(!bind_to(part(0, BUF, REMOTE)));
+	must(!bind_to(mw_part(0, BUF, REMOTE)));
 	sge = (struct ibv_sge){ (uintptr_t)b.buf, 1000, mw->rkey };
 	wr.wr.rdma.remote_addr = (uintptr_t)a.buf;
 	wr.wr.rdma.rkey = a.mr->rkey;
 	must(!ibv_post_send(b.qp, &wr, &bad));
-	ktap_eq(status(b.scq), IBV_WC_LOC_PROT_ERR);
+	ktap_eq(mw_status(b.scq), IBV_WC_LOC_PROT_ERR);
 	close_ends();
 }
 
@@ -439,7 +439,7 @@ static void regions(void)
 	open_ends(IBV_MW_TYPE_2);
 	must(!ibv_alloc_mw(dev[1].pd, 0) && errno == EINVAL);
 	must(!ibv_alloc_mw(dev[1].pd, 3) && errno == EINVAL);
-	must(!bind_to(part(0, BUF, REMOTE)));
+	must(!bind_to(mw_part(0, BUF, REMOTE)));
 	ktap_eq(ibv_dereg_mr(region), EBUSY);
 	ktap_eq(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     IBV_ACCESS_MW_BIND) != 0, 1);
@@ -448,7 +448,7 @@ static void regions(void)
 	must(!local_inv(mw->rkey));
 	ktap_eq(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND), 0);
-	must(!bind_to(part(0, BUF, REMOTE)));
+	must(!bind_to(mw_part(0, BUF, REMOTE)));
 	ktap_eq(write_at(mw->rkey, 0, 8), 0);
 	/* Freeing the window ends its binding. */
 	must(!ibv_dealloc_mw(mw));
@@ -470,7 +470,7 @@ static void invalidated_is_over(void)
 	must(copy);
 	open_ends(IBV_MW_TYPE_2);
 	for (round = 0; round < 100 && judged < 10; round++) {
-		must(!bind_to(part(0, BUF, REMOTE)));
+		must(!bind_to(mw_part(0, BUF, REMOTE)));
 		memset(a.buf, round + 1, BUF);
 		sge = (struct ibv_sge){ (uintptr_t)a.buf, BUF, a.mr->lkey };
 		wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
@@ -492,7 +492,7 @@ static void invalidated_is_over(void)
 		wr.send_flags = 0;
 		while (ibv_poll_cq(a.scq, 1, &wc) > 0)
 			;
-		reconnect();
+		mw_reconnect();
 		if (result) {
 			must(!ibv_dealloc_mw(mw));
 			mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_2);
@@ -518,7 +518,7 @@ static void killed(void)
 		open_ends(IBV_MW_TYPE_1);
 		for (int i = 0; i < 100; i++) {
 			mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
-			must(mw && !bind_to(part(0, 100, REMOTE)));
+			must(mw && !bind_to(mw_part(0, 100, REMOTE)));
 		}
 		_exit(write_at(mw->rkey, 0, 100));
 	}

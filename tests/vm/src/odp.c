@@ -27,7 +27,7 @@
 
 static struct vt_dev a, b;
 
-static u8 *map(size_t len)
+static u8 *odp_map(size_t len)
 {
 	u8 *mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,8 +51,8 @@ static void pair_open_as(struct pair *pair, enum ibv_qp_type type)
 	must(!vt_end_create(&pair->a, &a, &opts, SIZE));
 	must(!vt_end_create(&pair->b, &b, &opts, SIZE));
 	must(!vt_connect(&pair->a, &pair->b));
-	pair->at_a = map(SIZE);
-	pair->at_b = map(SIZE);
+	pair->at_a = odp_map(SIZE);
+	pair->at_b = odp_map(SIZE);
 	pair->mr_a = ibv_reg_mr(a.pd, pair->at_a, SIZE, ODP_RW);
 	pair->mr_b = ibv_reg_mr(b.pd, pair->at_b, SIZE, ODP_RW);
 	must(pair->mr_a && pair->mr_b);
@@ -80,8 +80,8 @@ static void pair_again(struct pair *pair)
 	must(!vt_connect(&pair->a, &pair->b));
 }
 
-static void post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
-		 u32 len, u32 lkey, const void *to, u32 rkey)
+static void odp_post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
+		     u32 len, u32 lkey, const void *to, u32 rkey)
 {
 	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
 	struct ibv_send_wr wr = {
@@ -108,7 +108,7 @@ static void post_recv(struct vt_end *end, void *addr, u32 len, u32 lkey)
 	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
-static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+static void odp_done(struct ibv_cq *cq, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -146,16 +146,16 @@ static void not_pinned(void)
 
 	pair_open(&pair);
 	pages = vt_counter(&b, "odp_pages");
-	mem = map(len);
+	mem = odp_map(len);
 	rss = vt_own_status("VmRSS");
 	mr = ibv_reg_mr(b.pd, mem, len, ODP_RW);
 	must(mr);
 	ktap_ok(vt_own_status("VmRSS") < rss + 1024);
 	ktap_eq(vt_counter(&b, "odp_pages"), pages);
 	vt_fill(pair.a.buf, 3 * PAGE, 1);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, 3 * PAGE, pair.a.mr->lkey,
-	     mem + len / 2, mr->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, 3 * PAGE, pair.a.mr->lkey,
+		 mem + len / 2, mr->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(mem + len / 2, 3 * PAGE, 1), -1);
 	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
 	ktap_ok(vt_own_status("VmRSS") < rss + 4096);
@@ -183,20 +183,20 @@ static void transfers(void)
 			must(!madvise(pair.at_b, SIZE, MADV_DONTNEED));
 		}
 		vt_fill(from, LEN, round);
-		post(&pair.a, IBV_WR_RDMA_WRITE, from, LEN, pair.mr_a->lkey, to,
-		     pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_RDMA_WRITE, from, LEN, pair.mr_a->lkey, to,
+			 pair.mr_b->rkey);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(to, LEN, round), -1);
 		ktap_eq(to[-1] | to[LEN], 0);
-		post(&pair.a, IBV_WR_RDMA_READ, back, LEN, pair.mr_a->lkey, to,
-		     pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_RDMA_READ, back, LEN, pair.mr_a->lkey, to,
+			 pair.mr_b->rkey);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(back, LEN, round), -1);
 		vt_fill(from, LEN, round + 10);
 		post_recv(&pair.b, to + 2 * LEN, LEN, pair.mr_b->lkey);
-		post(&pair.a, IBV_WR_SEND, from, LEN, pair.mr_a->lkey, NULL, 0);
-		done(pair.a.scq, IBV_WC_SUCCESS);
-		done(pair.b.rcq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_SEND, from, LEN, pair.mr_a->lkey, NULL, 0);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_done(pair.b.rcq, IBV_WC_SUCCESS);
 		ktap_eq(vt_check(to + 2 * LEN, LEN, round + 10), -1);
 	}
 	ktap_ok(vt_counter(&a, "odp_faults") && vt_counter(&b, "odp_faults"));
@@ -212,18 +212,18 @@ static void untouched(void)
 	u32 i;
 
 	pair_open(&pair);
-	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	for (i = 0; i < LEN && !pair.a.buf[i]; i++)
 		;
 	ktap_eq(i, LEN);
 	word = (u64 *)(pair.at_b + 200 * PAGE);
 	got = (u64 *)(pair.at_a + 200 * PAGE);
 	for (i = 0; i < 3; i++) {
-		post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, got, 8, pair.mr_a->lkey,
-		     word, pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, got, 8, pair.mr_a->lkey,
+			 word, pair.mr_b->rkey);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_eq(*word, 5 * (i + 1));
 		ktap_eq(*got, 5 * i);
 	}
@@ -237,13 +237,13 @@ static void read_then_written(void)
 	struct pair pair = {};
 
 	pair_open(&pair);
-	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	vt_fill(pair.a.buf, LEN, 3);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b + AT,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.at_b + AT, LEN, 3), -1);
 	pair_close(&pair);
 }
@@ -255,7 +255,7 @@ struct thief {
 	u32 rounds;
 };
 
-static void *steal(void *arg)
+static void *odp_steal(void *arg)
 {
 	struct thief *thief = arg;
 	u32 i = 0;
@@ -285,22 +285,22 @@ static void taken_away(void)
 	pair_open(&pair);
 	thief.mem = pair.at_b;
 	thief.len = quiet - 4 * PAGE;
-	must(!pthread_create(&thread, NULL, steal, &thief));
+	must(!pthread_create(&thread, NULL, odp_steal, &thief));
 	for (i = 0; i < 40 && !ktap.failures; i++) {
 		u8 *to = pair.at_b + quiet - len / 2;
 
 		vt_fill(pair.a.buf, len, i);
-		post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, len, pair.a.mr->lkey, to,
-		     pair.mr_b->rkey);
-		post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf + SIZE / 2, len,
-		     pair.a.mr->lkey, to, pair.mr_b->rkey);
+		odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, len, pair.a.mr->lkey, to,
+			 pair.mr_b->rkey);
+		odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf + SIZE / 2, len,
+			 pair.a.mr->lkey, to, pair.mr_b->rkey);
 		post_recv(&pair.b, pair.at_b + quiet - 3 * PAGE, 6 * PAGE,
 			  pair.mr_b->lkey);
-		post(&pair.a, IBV_WR_SEND, pair.a.buf, 100, pair.a.mr->lkey, NULL, 0);
-		done(pair.a.scq, IBV_WC_SUCCESS);
-		done(pair.a.scq, IBV_WC_SUCCESS);
-		done(pair.a.scq, IBV_WC_SUCCESS);
-		done(pair.b.rcq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_SEND, pair.a.buf, 100, pair.a.mr->lkey, NULL, 0);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_done(pair.b.rcq, IBV_WC_SUCCESS);
 		ktap_ok(!memcmp(pair.a.buf + len / 2, pair.at_b + quiet, len / 2));
 		ktap_ok(!memcmp(pair.a.buf + len / 2, pair.a.buf + SIZE / 2 + len / 2,
 				len / 2));
@@ -309,9 +309,9 @@ static void taken_away(void)
 	pthread_join(thread, NULL);
 	ktap_ok(thief.rounds);
 	vt_fill(pair.a.buf, SIZE, 99);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.at_b, SIZE, 99), -1);
 	pair_close(&pair);
 }
@@ -328,14 +328,14 @@ static void taken_away_here(void)
 	thief.mem = pair.at_a;
 	thief.len = SIZE / 2 - 4 * PAGE;
 	vt_fill(pair.b.buf, SIZE, 5);
-	must(!pthread_create(&thread, NULL, steal, &thief));
+	must(!pthread_create(&thread, NULL, odp_steal, &thief));
 	for (i = 0; i < 40 && !ktap.failures; i++) {
-		post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, SIZE, pair.mr_a->lkey,
-		     pair.b.buf, pair.b.mr->rkey);
-		post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a + SIZE / 4, SIZE / 2,
-		     pair.mr_a->lkey, pair.at_b, pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_SUCCESS);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, SIZE, pair.mr_a->lkey,
+			 pair.b.buf, pair.b.mr->rkey);
+		odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a + SIZE / 4, SIZE / 2,
+			 pair.mr_a->lkey, pair.at_b, pair.mr_b->rkey);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_ok(!memcmp(pair.at_a + SIZE / 2, pair.b.buf + SIZE / 2,
 				SIZE / 2));
 		ktap_ok(!memcmp(pair.at_b + SIZE / 4, pair.b.buf + SIZE / 2,
@@ -355,38 +355,38 @@ static void unmapped(void)
 	pair_open(&pair);
 	gone_a = pair.at_a + SIZE / 2;
 	gone_b = pair.at_b + SIZE / 2;
-	post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, LEN, pair.mr_a->lkey, gone_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, LEN, pair.mr_a->lkey, gone_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	must(!munmap(gone_a, SIZE / 2));
 	must(!munmap(gone_b, SIZE / 2));
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, gone_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, LEN, pair.mr_a->lkey, gone_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, LEN, pair.mr_a->lkey,
-	     gone_b - PAGE, pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.at_a, LEN, pair.mr_a->lkey,
+		 gone_b - PAGE, pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, pair.at_a, 8, pair.mr_a->lkey,
-	     gone_b, pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, pair.at_a, 8, pair.mr_a->lkey,
+		 gone_b, pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, 8, pair.mr_a->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, gone_a, 8, pair.mr_a->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_RDMA_READ, gone_a, LEN, pair.mr_a->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, gone_a, LEN, pair.mr_a->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
 	pair_again(&pair);
 	post_recv(&pair.b, gone_b, LEN, pair.mr_b->lkey);
-	post(&pair.a, IBV_WR_SEND, pair.at_a, LEN, pair.mr_a->lkey, NULL, 0);
-	done(pair.a.scq, IBV_WC_REM_OP_ERR);
-	done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
+	odp_post(&pair.a, IBV_WR_SEND, pair.at_a, LEN, pair.mr_a->lkey, NULL, 0);
+	odp_done(pair.a.scq, IBV_WC_REM_OP_ERR);
+	odp_done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
 	ktap_ok(vt_counter(&b, "odp_fault_errors") >= 3);
 	pair_close(&pair);
 }
@@ -399,13 +399,13 @@ static void mapped_for_reading(void)
 	pair_open(&pair);
 	vt_fill(pair.at_b, SIZE, 6);
 	must(!mprotect(pair.at_b, SIZE, PROT_READ));
-	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.a.buf, LEN, 6), -1);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&pair);
 }
 
@@ -416,15 +416,15 @@ static void mapped_anew(void)
 
 	pair_open(&pair);
 	memset(pair.at_b, 1, SIZE);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	must(mmap(pair.at_b, SIZE, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == pair.at_b);
 	vt_fill(pair.a.buf, LEN, 7);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.at_b, LEN, 7), -1);
 	ktap_eq(pair.at_b[LEN], 0);
 	pair_close(&pair);
@@ -440,9 +440,9 @@ static void forked(void)
 
 	pair_open(&pair);
 	vt_fill(pair.a.buf, LEN, 8);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	must(!pipe(go));
 	child = fork();
 	if (!child) {
@@ -451,9 +451,9 @@ static void forked(void)
 		_exit(vt_check(pair.at_b, LEN, 8) != -1);
 	}
 	vt_fill(pair.a.buf, LEN, 9);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
-	     pair.mr_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, pair.at_b,
+		 pair.mr_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(pair.at_b, LEN, 9), -1);
 	ktap_eq(write(go[1], "", 1), 1);
 	ktap_eq(waitpid(child, &status, 0), child);
@@ -479,16 +479,16 @@ static void file(void)
 	mr = ibv_reg_mr(b.pd, mem, SIZE, ODP_RW);
 	must(mr);
 	vt_fill(pair.a.buf, LEN, 11);
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
-	     mr->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
+		 mr->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(pread(fd, copy, LEN, AT), LEN);
 	ktap_eq(vt_check(copy, LEN, 11), -1);
 	/* behind the end of the file accesses fail */
 	must(!ftruncate(fd, PAGE));
-	post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
-	     mr->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN, pair.a.mr->lkey, mem + AT,
+		 mr->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	munmap(mem, SIZE);
 	close(fd);
@@ -507,39 +507,39 @@ static void implicit(void)
 	at_a = ibv_reg_mr(a.pd, NULL, SIZE_MAX, ODP_RW);
 	at_b = ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW);
 	must(at_a && at_b);
-	mem = map(SIZE);
+	mem = odp_map(SIZE);
 	late = malloc(SIZE);
 	vt_fill(mem, SIZE, 12);
-	post(&pair.a, IBV_WR_RDMA_WRITE, mem + 1, SIZE - 1, at_a->lkey, late + 1,
-	     at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+		 at_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
 	memset(mem, 0, SIZE);
-	post(&pair.a, IBV_WR_RDMA_READ, mem + 1, SIZE - 1, at_a->lkey, late + 1,
-	     at_b->rkey);
-	done(pair.a.scq, IBV_WC_SUCCESS);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, mem + 1, SIZE - 1, at_a->lkey, late + 1,
+		 at_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_ok(!memcmp(mem + 1, late + 1, SIZE - 1));
 	munmap(mem, SIZE);
 	free(late);
 	/* neither page 0 nor the kernel's memory belongs to the process */
-	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey, (void *)64,
-	     at_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey, (void *)64,
+		 at_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey,
-	     (void *)0xffff888000100000, at_b->rkey);
-	done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_READ, pair.a.buf, 8, pair.a.mr->lkey,
+		 (void *)0xffff888000100000, at_b->rkey);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_again(&pair);
-	post(&pair.a, IBV_WR_RDMA_WRITE, (void *)-4096L, 8, at_a->lkey, pair.b.buf,
-	     pair.b.mr->rkey);
-	done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+	odp_post(&pair.a, IBV_WR_RDMA_WRITE, (void *)-4096L, 8, at_a->lkey, pair.b.buf,
+		 pair.b.mr->rkey);
+	odp_done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
 	ktap_eq(ibv_dereg_mr(at_a), 0);
 	ktap_eq(ibv_dereg_mr(at_b), 0);
 	pair_close(&pair);
 }
 
-static int advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice,
-		  u32 flags, const void *at, u32 len)
+static int odp_advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice,
+		      u32 flags, const void *at, u32 len)
 {
 	struct ibv_sge sge[2] = {
 		{ (uintptr_t)at, len, mr->lkey },
@@ -578,15 +578,15 @@ static void advised(void)
 			vt_fill(pair.at_b, SIZE, i);
 		faults = vt_counter(&b, "odp_faults");
 		pages = vt_counter(&b, "odp_pages");
-		ktap_eq(advise(pair.mr_b, forms[i].advice, forms[i].flags,
-			       pair.at_b, SIZE), 0);
+		ktap_eq(odp_advise(pair.mr_b, forms[i].advice, forms[i].flags,
+				   pair.at_b, SIZE), 0);
 		if (!forms[i].flags)
 			vt_counter_reaches(&b, "odp_pages",
 					   pages + SIZE / PAGE);
 		ktap_ok(vt_counter(&b, "odp_pages") >= pages + SIZE / PAGE);
-		post(&pair.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
-		     pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+			 pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		ktap_ok(!memcmp(pair.a.buf, pair.at_b, SIZE));
 		ktap_eq(vt_counter(&b, "odp_faults"), faults);
 		pair_close(&pair);
@@ -601,8 +601,8 @@ static void advised_not_to_fault(void)
 
 	pair_open(&pair);
 	pages = vt_counter(&b, "odp_pages");
-	ktap_eq(advise(pair.mr_b, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
-		       IBV_ADVISE_MR_FLAG_FLUSH, pair.at_b, SIZE), 0);
+	ktap_eq(odp_advise(pair.mr_b, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+			   IBV_ADVISE_MR_FLAG_FLUSH, pair.at_b, SIZE), 0);
 	ktap_eq(vt_counter(&b, "odp_pages"), pages);
 	pair_close(&pair);
 }
@@ -619,19 +619,19 @@ static void advised_badly(void)
 	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
 	sge.lkey = 0;
 	ktap_eq(ibv_advise_mr(b.pd, 0, flush, &sge, 1), ENOENT);
-	ktap_eq(advise(pair.b.mr, 0, flush, pair.b.buf, 8), EINVAL);
-	ktap_eq(advise(pair.mr_b, 0, flush, pair.at_b + SIZE, 8), EFAULT);
-	ktap_eq(advise(pair.mr_b, 0, 0, pair.at_b - 1, 8), EFAULT);
-	ktap_ok(advise(pair.mr_b, 17, flush, pair.at_b, 8));
-	ktap_ok(advise(pair.mr_b, 0, 6, pair.at_b, 8));
+	ktap_eq(odp_advise(pair.b.mr, 0, flush, pair.b.buf, 8), EINVAL);
+	ktap_eq(odp_advise(pair.mr_b, 0, flush, pair.at_b + SIZE, 8), EFAULT);
+	ktap_eq(odp_advise(pair.mr_b, 0, 0, pair.at_b - 1, 8), EFAULT);
+	ktap_ok(odp_advise(pair.mr_b, 17, flush, pair.at_b, 8));
+	ktap_ok(odp_advise(pair.mr_b, 0, 6, pair.at_b, 8));
 	must(!munmap(pair.at_b, PAGE));
-	ktap_eq(advise(pair.mr_b, 0, flush, pair.at_b, 8), EFAULT);
-	ktap_eq(advise(pair.mr_b, 0, 0, pair.at_b, 8), 0);
+	ktap_eq(odp_advise(pair.mr_b, 0, flush, pair.at_b, 8), EFAULT);
+	ktap_eq(odp_advise(pair.mr_b, 0, 0, pair.at_b, 8), 0);
 	mr = ibv_reg_mr(b.pd, pair.at_b, SIZE, ODP | IBV_ACCESS_REMOTE_READ);
 	must(mr);
-	ktap_eq(advise(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, flush,
-		       pair.at_b + PAGE, 8), EPERM);
-	ktap_eq(advise(mr, 0, flush, pair.at_b + PAGE, 8), 0);
+	ktap_eq(odp_advise(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, flush,
+			   pair.at_b + PAGE, 8), EPERM);
+	ktap_eq(odp_advise(mr, 0, flush, pair.at_b + PAGE, 8), 0);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	pair_close(&pair);
 }
@@ -665,8 +665,8 @@ static void released(void)
 		pair_open(&pair);
 		memset(pair.a.buf, 0x3a, SIZE);
 		for (n = 0; n < 60; n++)
-			post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN,
-			     pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
+			odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.a.buf, LEN,
+				 pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
 		if (round % 2) {
 			must(!ibv_dereg_mr(pair.mr_b));
 			pair.mr_b = NULL;
@@ -699,9 +699,9 @@ static void unreliable(void)
 	for (i = 0; i < 20; i++) {
 		vt_fill(pair.at_a + i * PAGE, 3000, i);
 		post_recv(&pair.b, pair.at_b + i * PAGE, 3000, pair.mr_b->lkey);
-		post(&pair.a, IBV_WR_SEND, pair.at_a + i * PAGE, 3000, pair.mr_a->lkey,
-		     NULL, 0);
-		done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_post(&pair.a, IBV_WR_SEND, pair.at_a + i * PAGE, 3000, pair.mr_a->lkey,
+			 NULL, 0);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
 		if (vt_poll(pair.b.rcq, &wc, 1, vt_ms(100)))
 			continue;
 		came++;
@@ -733,13 +733,13 @@ static int hold(void)
 	pair_open(&pair);
 	thief.mem = pair.at_b;
 	thief.len = SIZE - 4 * PAGE;
-	must(!pthread_create(&thread, NULL, steal, &thief));
+	must(!pthread_create(&thread, NULL, odp_steal, &thief));
 	must(ibv_reg_mr(b.pd, NULL, SIZE_MAX, ODP_RW));
 	puts("holds");
 	fflush(stdout);
 	for (;;) {
-		post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, SIZE, pair.mr_a->lkey,
-		     pair.at_b, pair.mr_b->rkey);
+		odp_post(&pair.a, IBV_WR_RDMA_WRITE, pair.at_a, SIZE, pair.mr_a->lkey,
+			 pair.at_b, pair.mr_b->rkey);
 		if (vt_poll(pair.a.scq, &wc, 1, LONG) || wc.status)
 			pause();
 	}

@@ -50,7 +50,7 @@ static void put_file(const char *path, const char *what)
 }
 
 /* kB of the host. */
-static long anonymous(void)
+static long gone_anonymous(void)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
 	char line[128];
@@ -165,7 +165,7 @@ static void given_back(long before)
 
 	do {
 		usleep(10000);
-		now = anonymous();
+		now = gone_anonymous();
 	} while (now > before + SLACK && vt_now_ms() < end);
 	if (now > before + SLACK)
 		ktap_fail("%ld kB of anonymous memory, %ld before", now,
@@ -174,7 +174,7 @@ static void given_back(long before)
 
 static void try_gone(enum how how)
 {
-	long before = anonymous(), most;
+	long before = gone_anonymous(), most;
 	int status;
 	pid_t pid;
 
@@ -187,7 +187,7 @@ static void try_gone(enum how how)
 	if (how != EXECS)
 		waitpid(pid, &status, 0);
 	heir_stops();
-	most = anonymous();
+	most = gone_anonymous();
 	if (most > before + 2 * SLACK)
 		ktap_fail("%ld kB of anonymous memory, %ld before", most,
 			  before);

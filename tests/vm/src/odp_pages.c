@@ -39,7 +39,7 @@ struct pair {
 	struct ibv_mr *mr_a, *mr_b;	/* of the areas */
 };
 
-static u8 *ordinary(void *at, u32 pages)
+static u8 *pages_ordinary(void *at, u32 pages)
 {
 	u8 *mem = mmap(at, pages * PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1,
@@ -50,7 +50,7 @@ static u8 *ordinary(void *at, u32 pages)
 }
 
 /* Map a secret page, at @at if that is not NULL. */
-static u8 *secret(void *at)
+static u8 *pages_secret(void *at)
 {
 	int fd = (int)syscall(SYS_memfd_secret, 0);
 	u8 *mem;
@@ -63,12 +63,12 @@ static u8 *secret(void *at)
 	return mem;
 }
 
-static u8 *area(void)
+static u8 *pages_area(void)
 {
-	u8 *mem = ordinary(NULL, 3);
+	u8 *mem = pages_ordinary(NULL, 3);
 
 	memset(mem, 1, PAGE);
-	secret(mem + PAGE);
+	pages_secret(mem + PAGE);
 	strcpy((char *)mem + PAGE, "secret");
 	memset(mem + 2 * PAGE, 1, PAGE);
 	return mem;
@@ -81,8 +81,8 @@ static void pair_open(struct pair *pair)
 	must(!vt_end_create(&pair->a, &a, &opts, PAGE));
 	must(!vt_end_create(&pair->b, &b, &opts, PAGE));
 	must(!vt_connect(&pair->a, &pair->b));
-	pair->area_a = area();
-	pair->area_b = area();
+	pair->area_a = pages_area();
+	pair->area_b = pages_area();
 	pair->at_a = pair->area_a + PAGE;
 	pair->at_b = pair->area_b + PAGE;
 	pair->mr_a = ibv_reg_mr(a.pd, pair->area_a, 3 * PAGE, ODP_RW);
@@ -107,8 +107,8 @@ static void pair_again(struct pair *pair)
 	must(!vt_connect(&pair->a, &pair->b));
 }
 
-static void post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
-		 u32 lkey, const void *to, u32 rkey)
+static void pages_post(struct vt_end *end, enum ibv_wr_opcode opcode, const void *addr,
+		       u32 lkey, const void *to, u32 rkey)
 {
 	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
 		      opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -136,7 +136,7 @@ static void post_recv(struct vt_end *end, void *addr, u32 lkey)
 	must(!ibv_post_recv(end->qp, &wr, &bad));
 }
 
-static void done(struct ibv_cq *cq, enum ibv_wc_status status)
+static void pages_done(struct ibv_cq *cq, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -148,15 +148,15 @@ static void done(struct ibv_cq *cq, enum ibv_wc_status status)
 static void write_to(struct pair *pair, void *to, u32 rkey,
 		     enum ibv_wc_status status)
 {
-	post(&pair->a, IBV_WR_RDMA_WRITE, pair->a.buf, pair->a.mr->lkey, to, rkey);
-	done(pair->a.scq, status);
+	pages_post(&pair->a, IBV_WR_RDMA_WRITE, pair->a.buf, pair->a.mr->lkey, to, rkey);
+	pages_done(pair->a.scq, status);
 	if (status)
 		pair_again(pair);
 }
 
 static void pinned(void)
 {
-	u8 *mem = area();
+	u8 *mem = pages_area();
 
 	REFUSED_MR(ibv_reg_mr(a.pd, mem + PAGE, PAGE, VT_ACCESS), EFAULT);
 	REFUSED_MR(ibv_reg_mr(a.pd, mem, 3 * PAGE, VT_ACCESS), EFAULT);
@@ -177,9 +177,9 @@ static void named_by_peers(void)
 	pair_open(&pair);
 	errors = vt_counter(&b, "odp_fault_errors");
 	for (i = 0; i < 4; i++) {
-		post(&pair.a, opcodes[i], pair.a.buf, pair.a.mr->lkey, pair.at_b,
-		     pair.mr_b->rkey);
-		done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
+		pages_post(&pair.a, opcodes[i], pair.a.buf, pair.a.mr->lkey, pair.at_b,
+			   pair.mr_b->rkey);
+		pages_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 		pair_again(&pair);
 	}
 	ktap_eq(vt_counter(&b, "odp_fault_errors"), errors + 4);
@@ -200,15 +200,15 @@ static void named_here(void)
 	pair_open(&pair);
 	for (i = 0; i < 4; i++) {
 		post_recv(&pair.b, pair.b.buf, pair.b.mr->lkey);
-		post(&pair.a, opcodes[i], pair.at_a, pair.mr_a->lkey, pair.b.buf,
-		     pair.b.mr->rkey);
-		done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
+		pages_post(&pair.a, opcodes[i], pair.at_a, pair.mr_a->lkey, pair.b.buf,
+			   pair.b.mr->rkey);
+		pages_done(pair.a.scq, IBV_WC_LOC_PROT_ERR);
 		pair_again(&pair);
 	}
 	post_recv(&pair.b, pair.at_b, pair.mr_b->lkey);
-	post(&pair.a, IBV_WR_SEND, pair.a.buf, pair.a.mr->lkey, NULL, 0);
-	done(pair.a.scq, IBV_WC_REM_OP_ERR);
-	done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
+	pages_post(&pair.a, IBV_WR_SEND, pair.a.buf, pair.a.mr->lkey, NULL, 0);
+	pages_done(pair.a.scq, IBV_WC_REM_OP_ERR);
+	pages_done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
 	ktap_ok(!strcmp((char *)pair.at_a, "secret"));
 	ktap_ok(!strcmp((char *)pair.at_b, "secret"));
 	pair_close(&pair);
@@ -268,18 +268,18 @@ static void replaced(void)
 
 	pair_open(&pair);
 	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
-	secret(pair.area_b);
+	pages_secret(pair.area_b);
 	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	pair.area_b[0] = 1;
 	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	write_to(&pair, pair.area_b + 2 * PAGE, pair.mr_b->rkey, IBV_WC_SUCCESS);
-	other = secret(NULL);
+	other = pages_secret(NULL);
 	other[0] = 1;
 	must(mremap(other, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    pair.area_b + 2 * PAGE) == pair.area_b + 2 * PAGE);
 	write_to(&pair, pair.area_b + 2 * PAGE, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	/* and back */
-	ordinary(pair.area_b, 1);
+	pages_ordinary(pair.area_b, 1);
 	write_to(&pair, pair.area_b, pair.mr_b->rkey, IBV_WC_SUCCESS);
 	pair_close(&pair);
 }
@@ -292,7 +292,7 @@ static void faulted_in_by_a_child(void)
 	pid_t child;
 
 	pair_open(&pair);
-	secret(pair.at_b);
+	pages_secret(pair.at_b);
 	child = fork();
 	if (!child) {
 		pair.at_b[0] = 1;
@@ -302,7 +302,7 @@ static void faulted_in_by_a_child(void)
 	ktap_eq(status, 0);
 	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	/* nor in the file */
-	secret(pair.at_b);
+	pages_secret(pair.at_b);
 	write_to(&pair, pair.at_b, pair.mr_b->rkey, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&pair);
 }

@@ -87,7 +87,7 @@ static void stuck_qp_write(struct stuck_qp *qp, const u8 *page, u32 number)
 		_exit(3);
 }
 
-static int released(u32 ticket)
+static int stuck_released(u32 ticket)
 {
 	u64 end = vt_now_ms() + LONG;
 	unsigned int idle = 0;
@@ -118,7 +118,7 @@ static void stuck_obey(struct stuck_qp *qps, u8 *mem, const struct stuck *stuck,
 				_exit(4);
 			break;
 		case 'c':
-			if (qp->ticket ? released(qp->ticket) :
+			if (qp->ticket ? stuck_released(qp->ticket) :
 			    vt_poll(qp->end.scq, &wc, 1, LONG) || wc.status)
 				_exit(5);
 			break;
@@ -187,7 +187,7 @@ static void stuck_start(struct stuck *stuck, u32 first, u32 n, uid_t uid)
 }
 
 /* Has a process done its command? */
-static bool heard(int fd, int ms)
+static bool stuck_heard(int fd, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	char c;
@@ -198,7 +198,7 @@ static bool heard(int fd, int ms)
 static void stuck_tell(const struct stuck *stuck, char what)
 {
 	must(write(stuck->tell, &what, 1) == 1);
-	must(heard(stuck->hear, 2 * LONG));
+	must(stuck_heard(stuck->hear, 2 * LONG));
 }
 
 /* Other processes have its pipes, too: it does not see that one is closed. */
@@ -234,7 +234,7 @@ static void other_main(int tell)
 	    vt_check(mem, PAGE, 77) != -1)
 		_exit(1);
 	if (write(tell, "", 1) != 1 ||
-	    cairndv_dereg_mr_async(qp.mr, &qp.ticket) || released(qp.ticket) ||
+	    cairndv_dereg_mr_async(qp.mr, &qp.ticket) || stuck_released(qp.ticket) ||
 	    write(tell, "", 1) != 1)
 		_exit(1);
 	_exit(0);
@@ -282,7 +282,7 @@ static int other_tries(pid_t *pid, void (*what)(int tell))
 	if (!*pid)
 		what(from[1]);
 	close(from[1]);
-	while (n < 2 && heard(from[0], 2 * LONG))
+	while (n < 2 && stuck_heard(from[0], 2 * LONG))
 		n++;
 	close(from[0]);
 	return n;
@@ -327,7 +327,7 @@ static u32 file_check(u32 pages)
 	return right;
 }
 
-static u32 smaller(u32 a, u32 b)
+static u32 stuck_smaller(u32 a, u32 b)
 {
 	return a < b ? a : b;
 }
@@ -340,7 +340,7 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 {
 	u64 faults = vt_counter(&dev, "odp_faults");
 	u64 waits = vt_counter(&dev, "odp_waits");
-	u32 i, busy = smaller(processes * PROCESS_JOBS, USER_JOBS);
+	u32 i, busy = stuck_smaller(processes * PROCESS_JOBS, USER_JOBS);
 	struct stuck stuck[PROCESSES] = {};
 	int done = 0, kin_done = 2;
 	pid_t other = 0, kin = 0;
@@ -350,7 +350,7 @@ static void try_stuck(u32 processes, u32 n, uid_t uid, bool ends, bool kills)
 	for (i = 0; i < processes; i++)
 		stuck_start(&stuck[i], i * n, n, uid);
 	for (i = 0; i < processes; i++)
-		must(heard(stuck[i].hear, 4 * LONG));
+		must(stuck_heard(stuck[i].hear, 4 * LONG));
 	must(!ioctl(dir_fd, FIFREEZE, 0));
 	for (i = 0; i < processes; i++)
 		stuck_tell(&stuck[i], 'w');
@@ -418,7 +418,7 @@ static void *hold_advise(void *arg)
 	return NULL;
 }
 
-static int hold(void)
+static int stuck_hold(void)
 {
 	const struct stuck stuck = { .n = HOLD + 1 };
 	struct stuck_qp qps[HOLD] = {};
@@ -471,6 +471,6 @@ int main(int argc, char **argv)
 	if (dir_fd < 0 || vt_open(&dev, vt_name_b(), VT_IPV4, -1))
 		return vt_bail();
 	if (argc > 2 && !strcmp(argv[2], "hold"))
-		return hold();
+		return stuck_hold();
 	return vt_run(argc > 2 ? argv[2] : NULL);
 }

@@ -80,7 +80,7 @@ static void ipv6(void)
 	db = v4[1];
 }
 
-static int ask(struct ibv_qp *qp, uint32_t ms)
+static int peer_ask(struct ibv_qp *qp, uint32_t ms)
 {
 	struct cairndv_peer_attr got;
 
@@ -93,20 +93,20 @@ static void refused(void)
 	struct vt_end ud;
 
 	open_ends();
-	ktap_eq(ask(a.qp, 100), EINVAL);
+	ktap_eq(peer_ask(a.qp, 100), EINVAL);
 	must(!vt_to_init(&a));
-	ktap_eq(ask(a.qp, 100), EINVAL);
+	ktap_eq(peer_ask(a.qp, 100), EINVAL);
 	must(!vt_to_state(a.qp, IBV_QPS_RESET));
 	must(!vt_connect(&a, &b));
-	ktap_eq(ask(a.qp, 0), EINVAL);
-	ktap_eq(ask(a.qp, CAIRNDV_PEER_TIMEOUT_MAX + 1), EINVAL);
+	ktap_eq(peer_ask(a.qp, 0), EINVAL);
+	ktap_eq(peer_ask(a.qp, CAIRNDV_PEER_TIMEOUT_MAX + 1), EINVAL);
 	must(!vt_to_state(a.qp, IBV_QPS_ERR));
-	ktap_eq(ask(a.qp, 100), EINVAL);
+	ktap_eq(peer_ask(a.qp, 100), EINVAL);
 	close_ends();
 	opts.type = IBV_QPT_UD;
 	must(!vt_end_create(&ud, &da, &opts, 4096));
 	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud));
-	ktap_eq(ask(ud.qp, 100), EINVAL);
+	ktap_eq(peer_ask(ud.qp, 100), EINVAL);
 	vt_end_destroy(&ud);
 }
 
@@ -127,13 +127,13 @@ static void no_answer(void)
 {
 	open_ends();
 	connect_to_nobody();
-	ktap_eq(ask(a.qp, 200), ETIMEDOUT);
+	ktap_eq(peer_ask(a.qp, 200), ETIMEDOUT);
 	close_ends();
 }
 
-static void *asker(void *arg)
+static void *peer_asker(void *arg)
 {
-	return (void *)(intptr_t)ask(a.qp, vt_ms(1500));
+	return (void *)(intptr_t)peer_ask(a.qp, vt_ms(1500));
 }
 
 /* Pending questions are bounded; further ones fail at once. */
@@ -146,7 +146,7 @@ static void many(void)
 	open_ends();
 	connect_to_nobody();
 	for (i = 0; i < ASKERS; i++)
-		must(!pthread_create(&thread[i], NULL, asker, NULL));
+		must(!pthread_create(&thread[i], NULL, peer_asker, NULL));
 	for (i = 0; i < ASKERS; i++) {
 		pthread_join(thread[i], &err);
 		refused_ones += (intptr_t)err == EAGAIN;

@@ -29,15 +29,15 @@ struct pair {
 	struct vt_region to;
 };
 
-static struct ibv_mr *reg(void *buf, size_t len, unsigned int access)
+static struct ibv_mr *persist_reg(void *buf, size_t len, unsigned int access)
 {
 	errno = 0;
 	return ibv_reg_mr(db.pd, buf, len, access);
 }
 
-static bool refused(void *buf, size_t len, unsigned int access, int err)
+static bool persist_refused(void *buf, size_t len, unsigned int access, int err)
 {
-	struct ibv_mr *mr = reg(buf, len, access);
+	struct ibv_mr *mr = persist_reg(buf, len, access);
 
 	if (mr)
 		ibv_dereg_mr(mr);
@@ -119,7 +119,7 @@ static struct ibv_send_wr write_wr(struct pair *pair, struct ibv_sge *sge, u64 i
 	};
 }
 
-static void post(struct pair *pair, struct ibv_send_wr *wr)
+static void persist_post(struct pair *pair, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
@@ -134,7 +134,7 @@ static void post_write(struct pair *pair, u64 id, size_t at, u32 len,
 	struct ibv_send_wr wr = write_wr(pair, &sge, id, at, at, len);
 
 	wr.send_flags |= flags;
-	post(pair, &wr);
+	persist_post(pair, &wr);
 }
 
 static bool try_poll(struct ibv_cq *cq, struct ibv_wc *wc,
@@ -153,7 +153,7 @@ static bool try_poll(struct ibv_cq *cq, struct ibv_wc *wc,
 	return n == 1;
 }
 
-static bool nothing(struct ibv_cq *cq)
+static bool persist_nothing(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 
@@ -165,8 +165,8 @@ static bool nothing(struct ibv_cq *cq)
 }
 
 /* The next completion, which must come and be of this kind. */
-static struct cairndv_persist_info next(struct ibv_cq *cq, u64 id, int status,
-					u32 kind)
+static struct cairndv_persist_info persist_next(struct ibv_cq *cq, u64 id, int status,
+						u32 kind)
 {
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
@@ -185,15 +185,15 @@ static struct cairndv_persist_info next(struct ibv_cq *cq, u64 id, int status,
 
 static void next_written(struct pair *pair, u64 id)
 {
-	next(pair->a.scq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	persist_next(pair->a.scq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 }
 
 static struct cairndv_persist_info next_flush(struct pair *pair, u64 id)
 {
-	return next(pair->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	return persist_next(pair->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
 }
 
-static int done(u64 token, int status)
+static int persist_done(u64 token, int status)
 {
 	return cairndv_persist_done(db.ctx, token, status);
 }
@@ -220,21 +220,21 @@ static void registration(void)
 	struct ibv_mr *mr;
 
 	must(mem);
-	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(refused(mem, BUF, VT_REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
-			EINVAL));
-	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST, EINVAL));
-	ktap_ok(refused(mem, BUF, VT_REMOTE | VT_HOST |
-			CAIRNDV_ACCESS_PERSISTENT_EMULATED, EINVAL));
-	mr = reg(mem, BUF, VT_REMOTE);
+	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
+				EINVAL));
+	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST, EINVAL));
+	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_HOST |
+				CAIRNDV_ACCESS_PERSISTENT_EMULATED, EINVAL));
+	mr = persist_reg(mem, BUF, VT_REMOTE);
 	must(mr);
 	ktap_eq(domain_of(mr), 0);
 	ibv_dereg_mr(mr);
-	mr = reg(mem, BUF, VT_REMOTE | VT_EMULATED);
+	mr = persist_reg(mem, BUF, VT_REMOTE | VT_EMULATED);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_EMULATED);
 	ibv_dereg_mr(mr);
-	mr = reg(mem + 100, 5000, VT_REMOTE | VT_HOST);
+	mr = persist_reg(mem + 100, 5000, VT_REMOTE | VT_HOST);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
 	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
@@ -259,19 +259,19 @@ static void registration_devdax(void)
 	must(mem);
 	dax = (u8 *)(((uintptr_t)mem + 2 * huge - 1) & ~(huge - 1));
 	must(vt_dax_map(dax, huge, 0));
-	mr = reg(dax, huge, VT_REMOTE | VT_NIC);
+	mr = persist_reg(dax, huge, VT_REMOTE | VT_NIC);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
 	ibv_dereg_mr(mr);
-	mr = reg(dax + 4095, huge - 8000, VT_REMOTE | VT_NIC);
+	mr = persist_reg(dax + 4095, huge - 8000, VT_REMOTE | VT_NIC);
 	ktap_ok(mr);
 	if (mr)
 		ibv_dereg_mr(mr);
 	/* all of the devdax: with ibv_fork_init() a part of it does not get as
 	 * far as the device
 	 */
-	ktap_ok(refused(dax - 1, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(refused(dax, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(persist_refused(dax - 1, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(persist_refused(dax, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
 	munmap(mem, 4 * huge);
 }
 
@@ -289,9 +289,9 @@ static void registration_bad_block(void)
 	}
 	dax = vt_dax_map(NULL, 2 * unit, strtoll(bad, NULL, 0) - unit);
 	must(dax);
-	ktap_ok(refused(dax, 2 * unit, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(refused(dax + unit, unit, VT_REMOTE | VT_NIC, EINVAL));
-	mr = reg(dax, unit, VT_REMOTE | VT_NIC);
+	ktap_ok(persist_refused(dax, 2 * unit, VT_REMOTE | VT_NIC, EINVAL));
+	ktap_ok(persist_refused(dax + unit, unit, VT_REMOTE | VT_NIC, EINVAL));
+	mr = persist_reg(dax, unit, VT_REMOTE | VT_NIC);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
 	ibv_dereg_mr(mr);
@@ -321,7 +321,7 @@ static void nic_flush(void)
 		u32 pkts = (writes[i].len + 1023) / 1024;
 
 		post_write(&pair, i, writes[i].at, writes[i].len, 0);
-		info = next(pair.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+		info = persist_next(pair.a.scq, i, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 		ktap_eq(info.qp_num, pair.a.qp->qp_num);
 		ktap_eq(info.durability, vt_nic() == VT_NIC ?
 			CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EMULATED);
@@ -335,7 +335,7 @@ static void nic_flush(void)
 			       pair.a.buf + writes[i].at, writes[i].len), 0);
 	}
 	/* the target has no completion */
-	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(persist_nothing(pair.b.rcq));
 	pair_destroy(&pair);
 }
 
@@ -350,7 +350,7 @@ static void empty_message(void)
 	wr.num_sge = 0;
 	wr.wr.rdma.rkey = 0;
 	wr.wr.rdma.remote_addr = 0;
-	post(&pair, &wr);
+	persist_post(&pair, &wr);
 	next_written(&pair, 5);
 	pair_destroy(&pair);
 }
@@ -366,12 +366,12 @@ static void ask_first(void)
 	pair_create(&pair, VT_HOST);
 	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
 	wr.num_sge = 0;
-	post(&pair, &wr);
-	info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	persist_post(&pair, &wr);
+	info = persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, CAIRNDV_DURABILITY_HOST);
 	wr.wr.rdma.rkey ^= 1;
-	post(&pair, &wr);
-	next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	persist_post(&pair, &wr);
+	persist_next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -394,15 +394,15 @@ static void region_kind(void)
 	dax = vt_dax_map(NULL, BUF, 0);
 	must(dax);
 	if (!strcmp(kind, "async"))
-		ktap_ok(refused(dax, BUF, VT_REMOTE | VT_NIC, EINVAL));
+		ktap_ok(persist_refused(dax, BUF, VT_REMOTE | VT_NIC, EINVAL));
 	munmap(dax, BUF);
 	if (!strcmp(kind, "async"))
 		return;
 	pair_create(&pair, VT_NIC);
 	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
 	wr.num_sge = 0;
-	post(&pair, &wr);
-	info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	persist_post(&pair, &wr);
+	info = persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, strcmp(kind, "eadr") ?
 		CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EADR);
 	pair_destroy(&pair);
@@ -500,7 +500,7 @@ static void not_persistent(void)
 
 	pair_create(&pair, 0);
 	post_write(&pair, 1, 0, 5000, 0);
-	next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
 	ktap_eq(vt_state(pair.a.qp), IBV_QPS_ERR);
 	ktap_eq(pair.to.buf[0], 0);
 	pair_destroy(&pair);
@@ -515,8 +515,8 @@ static void plain_write(void)
 	pair_create(&pair, vt_nic());
 	wr = write_wr(&pair, &sge, 1, 0, 10, 50000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	post(&pair, &wr);
-	next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	persist_post(&pair, &wr);
+	persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	ktap_eq(memcmp(pair.to.buf + 10, pair.a.buf, 50000), 0);
 	pair_destroy(&pair);
 }
@@ -532,11 +532,11 @@ static void early_nic(void)
 	for (i = 0; i < 20; i++)
 		post_write(&pair, i, i * 3000, 2500, CAIRNDV_SEND_EARLY);
 	for (i = 0; i < 20; i++)
-		posted[i] = next(pair.a.scq, i, IBV_WC_SUCCESS,
-				 CAIRNDV_PERSIST_WRITE);
+		posted[i] = persist_next(pair.a.scq, i, IBV_WC_SUCCESS,
+					 CAIRNDV_PERSIST_WRITE);
 	for (i = 0; i < 20; i++) {
-		durable = next(pair.a.rcq, 100 + i, IBV_WC_SUCCESS,
-			       CAIRNDV_PERSIST_DURABLE);
+		durable = persist_next(pair.a.rcq, 100 + i, IBV_WC_SUCCESS,
+				       CAIRNDV_PERSIST_DURABLE);
 		ktap_eq(durable.psn, posted[i].psn);
 		ktap_eq(durable.va, (uintptr_t)pair.to.buf + i * 3000);
 		ktap_eq(durable.qp_num, pair.a.qp->qp_num);
@@ -554,9 +554,9 @@ static void early_waits_for_receive(void)
 	next_written(&pair, 1);
 	post_write(&pair, 2, 200, 100, 0);
 	next_written(&pair, 2);
-	ktap_ok(nothing(pair.a.rcq));
+	ktap_ok(persist_nothing(pair.a.rcq));
 	post_recvs(&pair.a, 7, 1);
-	next(pair.a.rcq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	persist_next(pair.a.rcq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
 	pair_destroy(&pair);
 }
 
@@ -578,10 +578,10 @@ static void host_flush(void)
 	ktap_ok(info.token != 0);
 	ktap_eq(memcmp(pair.to.buf + 777, pair.a.buf + 777, 30000), 0);
 	/* received is not durable */
-	ktap_ok(nothing(pair.a.scq));
-	must(!done(info.token, 0));
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(info.token, 0));
 	next_written(&pair, 1);
-	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(persist_nothing(pair.b.rcq));
 	pair_destroy(&pair);
 }
 
@@ -600,15 +600,15 @@ static void host_order(void)
 		info[i] = next_flush(&pair, i);
 	/* half of a token is random */
 	must(info[0].token >> 32 != info[1].token >> 32);
-	must(!done(info[4].token, 0));
-	must(!done(info[2].token, 0));
-	must(!done(info[1].token, 0));
-	ktap_ok(nothing(pair.a.scq));
-	must(!done(info[0].token, 0));
+	must(!persist_done(info[4].token, 0));
+	must(!persist_done(info[2].token, 0));
+	must(!persist_done(info[1].token, 0));
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(info[0].token, 0));
 	for (i = 0; i < 3; i++)
 		next_written(&pair, i);
-	ktap_ok(nothing(pair.a.scq));
-	must(!done(info[3].token, 0));
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(info[3].token, 0));
 	next_written(&pair, 3);
 	next_written(&pair, 4);
 	pair_destroy(&pair);
@@ -647,14 +647,14 @@ static void replicas(void)
 	info[1] = next_flush(&pair[1], 7);
 	info[2] = next_flush(&pair[2], 7);
 	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
-	must(!done(info[1].token, 0));
+	must(!persist_done(info[1].token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.wr_id, 7);
 	ktap_eq(wc.durable, 2);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_EMULATED);
 	ktap_eq(cairndv_persist_group_released(group), 0);
-	must(!done(info[2].token, EIO));
+	must(!persist_done(info[2].token, EIO));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
 	ktap_eq(wc.target, 2);
@@ -704,7 +704,7 @@ static void replicas_change(void)
 	sge = (struct ibv_sge){ (uintptr_t)pair[0].a.buf, 3000, pair[0].a.mr->lkey };
 	must(!cairndv_persist_group_post(group, &wr));
 	info = next_flush(&pair[0], 7);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_HOST);
@@ -723,9 +723,9 @@ static void replicas_change(void)
 	wr.quorum = 2;
 	must(!cairndv_persist_group_post(group, &wr));
 	info = next_flush(&pair[2], 7);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	info = next_flush(&pair[0], 8);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	wc = next_of_group(group);
 	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durable, 2);
@@ -747,9 +747,9 @@ static void host_failure(void)
 	post_write(&pair, 2, 100, 100, 0);
 	info = next_flush(&pair, 0);
 	next_flush(&pair, 1);
-	must(!done(info.token, EIO));
-	next(pair.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
-	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	must(!persist_done(info.token, EIO));
+	persist_next(pair.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
 	ktap_eq(vt_state(pair.a.qp), IBV_QPS_ERR);
 	pair_destroy(&pair);
 }
@@ -766,12 +766,12 @@ static void host_plain_write(void)
 	post_recvs(&pair.b, 3, 1);
 	wr = write_wr(&pair, &sge, 1, 0, 0, 3000);
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	post(&pair, &wr);
+	persist_post(&pair, &wr);
 	info = next_flush(&pair, 3);
 	ktap_eq(info.length, 3000);
-	ktap_ok(nothing(pair.a.scq));
-	must(!done(info.token, 0));
-	next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(info.token, 0));
+	persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -796,13 +796,13 @@ static void plain_slow(void)
 	for (i = 0; i < 2; i++) {
 		wr = write_wr(&pair, &sge, i, i * 4096, i * 4096, 3000);
 		wr.opcode = IBV_WR_RDMA_WRITE;
-		post(&pair, &wr);
+		persist_post(&pair, &wr);
 	}
 	for (i = 0; i < 2; i++) {
 		info = next_flush(&pair, 3 + i);
 		usleep(2000000);
 		ktap_eq(ibv_poll_cq(pair.a.scq, 1, &wc), 0);
-		must(!done(info.token, 0));
+		must(!persist_done(info.token, 0));
 		while (!(n = ibv_poll_cq(pair.a.scq, 1, &wc)))
 			vt_relax(&idle);
 		must(n == 1);
@@ -826,7 +826,7 @@ static void host_wakes(void)
 	post_write(&pair, 1, 0, 100, 0);
 	must(vt_event(pair.b.rchan, LONG_MS));
 	info = next_flush(&pair, 3);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	next_written(&pair, 1);
 	pair_destroy(&pair);
 }
@@ -847,7 +847,7 @@ static void host_group_commit(void)
 		post_write(&pair, i, i * 64, 64, 0);
 	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
 		answers[i].token = next_flush(&pair, i).token;
-	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.a.scq));
 	/* one that is wrong stops none, and is named */
 	answers[63].token ^= 1ULL << 40;
 	answers[2].token ^= 1 << 8;
@@ -857,7 +857,7 @@ static void host_group_commit(void)
 	ktap_eq(refused, 1ULL << 63 | 1 << 2);
 	next_written(&pair, 0);
 	next_written(&pair, 1);
-	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.a.scq));
 	answers[63].token ^= 1ULL << 40;
 	answers[2].token ^= 1 << 8;
 	answers[3] = answers[63];
@@ -877,11 +877,11 @@ static void early_host(void)
 	post_recvs(&pair.a, 9, 1);
 	post_recvs(&pair.b, 0, 1);
 	post_write(&pair, 1, 0, 4000, CAIRNDV_SEND_EARLY);
-	write_info = next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	write_info = persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	flush = next_flush(&pair, 0);
-	ktap_ok(nothing(pair.a.rcq));
-	must(!done(flush.token, 0));
-	durable_info = next(pair.a.rcq, 9, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	ktap_ok(persist_nothing(pair.a.rcq));
+	must(!persist_done(flush.token, 0));
+	durable_info = persist_next(pair.a.rcq, 9, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
 	ktap_eq(durable_info.psn, write_info.psn);
 	ktap_eq(flush.psn, write_info.psn);
 	pair_destroy(&pair);
@@ -896,18 +896,18 @@ static void host_without_receive(void)
 
 	pair_create(&pair, VT_HOST);
 	post_write(&pair, 1, 0, 100, 0);
-	ktap_ok(nothing(pair.a.scq));
-	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(persist_nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.b.rcq));
 	post_recvs(&pair.b, 4, 1);
 	info = next_flush(&pair, 4);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	next_written(&pair, 1);
 	pair_destroy(&pair);
 
 	opts.rnr_retry = 0;
 	pair_create_with(&pair, VT_HOST, &opts);
 	post_write(&pair, 1, 0, 100, 0);
-	next(pair.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -928,15 +928,15 @@ static void host_word_between_packets(void)
 	before = word[-1];
 	old = *word;
 	wr = write_wr(&pair, &sge, 1, 4, 4, 1500);
-	post(&pair, &wr);
+	persist_post(&pair, &wr);
 	while (word[-1] == before)
 		sched_yield();
-	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(persist_nothing(pair.b.rcq));
 	ktap_ok(!memcmp((u8 *)word - 8, pair.a.buf + 1016, 8));
 	ktap_eq(*word, old);
 	post_recvs(&pair.b, 1, 1);
-	ktap_eq(done(next(pair.b.rcq, 1, IBV_WC_SUCCESS,
-			  CAIRNDV_PERSIST_FLUSH).token, 0), 0);
+	ktap_eq(persist_done(persist_next(pair.b.rcq, 1, IBV_WC_SUCCESS,
+					  CAIRNDV_PERSIST_FLUSH).token, 0), 0);
 	next_written(&pair, 1);
 	ktap_eq(memcmp(pair.to.buf + 4, pair.a.buf + 4, 1500), 0);
 	pair_destroy(&pair);
@@ -965,13 +965,13 @@ static void host_bounded(void)
 		post_write(&pair, i, i * 64, 64, 0);
 	for (i = 0; i < max; i++)
 		info[i] = next_flush(&pair, i);
-	ktap_ok(nothing(pair.b.rcq));
+	ktap_ok(persist_nothing(pair.b.rcq));
 	for (i = 0; i < n; i++) {
 		if (i + max < n) {
-			must(!done(info[i].token, 0));
+			must(!persist_done(info[i].token, 0));
 			info[i + max] = next_flush(&pair, i + max);
 		} else {
-			must(!done(info[i].token, 0));
+			must(!persist_done(info[i].token, 0));
 		}
 		next_written(&pair, i);
 	}
@@ -995,9 +995,9 @@ static void host_slow(void)
 	post_recvs(&pair.b, 0, 1);
 	post_write(&pair, 1, 0, 5000, 0);
 	info = next_flush(&pair, 0);
-	ktap_ok(nothing(pair.a.scq));
-	ktap_ok(nothing(pair.b.rcq));
-	must(!done(info.token, 0));
+	ktap_ok(persist_nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.b.rcq));
+	must(!persist_done(info.token, 0));
 	next_written(&pair, 1);
 	pair_destroy(&pair);
 }
@@ -1017,15 +1017,15 @@ static void host_limit(void)
 	post_recvs(&pair.b, 0, 2);
 	post_write(&pair, 1, 0, 100, 0);
 	info = next_flush(&pair, 0);
-	must(!done(info.token, 0));
+	must(!persist_done(info.token, 0));
 	next_written(&pair, 1);
 	must(!cairndv_set_flush_limit(pair.to.mr, 20));
 	must(!cairndv_query_mr(pair.to.mr, &attr, sizeof(attr)));
 	ktap_eq(attr.flush_limit_ms, 20);
 	post_write(&pair, 2, 0, 100, 0);
 	info = next_flush(&pair, 1);
-	next(pair.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(done(info.token, 0), ENOENT);
+	persist_next(pair.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(persist_done(info.token, 0), ENOENT);
 	ktap_eq(vt_state(pair.b.qp), IBV_QPS_ERR);
 	pair_destroy(&pair);
 
@@ -1059,24 +1059,24 @@ static void overlap(void)
 	wr = write_wr(&slow, &sge, 2, 0, 0, 16);
 	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 0;
-	post(&slow, &wr);
+	persist_post(&slow, &wr);
 	must(try_poll(slow.b.rcq, &wc, &second, LONG_MS));
 	ktap_eq(wc.wr_id, 1);
 	ktap_eq(second.kind, CAIRNDV_PERSIST_NONE);
 	post_write(&slow, 3, 2000, 1000, 0);
 	second = next_flush(&slow, 2);
-	must(!done(second.token, 0));
-	ktap_ok(nothing(slow.a.scq));
-	must(!done(flush.token, 0));
+	must(!persist_done(second.token, 0));
+	ktap_ok(persist_nothing(slow.a.scq));
+	must(!persist_done(flush.token, 0));
 	next_written(&slow, 1);
-	next(slow.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	persist_next(slow.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	next_written(&slow, 3);
 	pair_destroy(&slow);
 	pair_destroy(&fast);
 }
 
 /* Is an asynchronous release complete? */
-static bool released(u32 ticket)
+static bool persist_released(u32 ticket)
 {
 	u64 end = vt_now_ms() + LONG_MS;
 	unsigned int idle = 0;
@@ -1105,7 +1105,7 @@ static void release_beside_a_slow_flush(void)
 	flush = next_flush(&slow, 0);
 	post_write(&other, 1, 0, 1000, 0);
 	second = next_flush(&other, 0);
-	must(!done(second.token, 0));
+	must(!persist_done(second.token, 0));
 	next_written(&other, 1);
 	post_write(&third, 1, 0, 1000, 0);
 	next_written(&third, 1);
@@ -1113,9 +1113,9 @@ static void release_beside_a_slow_flush(void)
 	other.to.mr = NULL;
 	ktap_eq(cairndv_dereg_mr_async(third.to.mr, &ticket), 0);
 	third.to.mr = NULL;
-	ktap_ok(released(ticket));
-	ktap_ok(nothing(slow.a.scq));
-	must(!done(flush.token, 0));
+	ktap_ok(persist_released(ticket));
+	ktap_ok(persist_nothing(slow.a.scq));
+	must(!persist_done(flush.token, 0));
 	next_written(&slow, 1);
 	pair_destroy(&slow);
 	pair_destroy(&other);
@@ -1138,13 +1138,13 @@ static void fence(void)
 	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 0;
 	wr.send_flags |= IBV_SEND_FENCE;
-	post(&pair, &wr);
-	ktap_ok(nothing(pair.b.rcq));	/* not even sent */
-	must(!done(info.token, 0));
+	persist_post(&pair, &wr);
+	ktap_ok(persist_nothing(pair.b.rcq));	/* not even sent */
+	must(!persist_done(info.token, 0));
 	must(try_poll(pair.b.rcq, &wc, NULL, LONG_MS));
 	ktap_eq(wc.wr_id, 1);
 	next_written(&pair, 1);
-	next(pair.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -1184,10 +1184,10 @@ static void tokens_refused(void)
 	second = next_flush(&second_pair, 0);
 	ktap_ok(flush.token != second.token);
 	/* forged */
-	ktap_eq(done(0, 0), ENOENT);
-	ktap_eq(done(~0ull, 0), ENOENT);
+	ktap_eq(persist_done(0, 0), ENOENT);
+	ktap_eq(persist_done(~0ull, 0), ENOENT);
 	for (bit = 0; bit < 64; bit++)
-		ktap_eq(done(flush.token ^ 1ull << bit, 0), ENOENT);
+		ktap_eq(persist_done(flush.token ^ 1ull << bit, 0), ENOENT);
 	/* of another context, of another process */
 	must(!vt_open(&other, vt_name_b(), VT_IPV4, -1));
 	ktap_eq(cairndv_persist_done(other.ctx, flush.token, 0), ENOENT);
@@ -1195,20 +1195,20 @@ static void tokens_refused(void)
 	ktap_eq(done_elsewhere(flush.token), ENOENT);
 	/* of another device */
 	ktap_eq(cairndv_persist_done(da.ctx, flush.token, 0), ENOENT);
-	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.a.scq));
 	/* of another QP: it releases only that one's flush */
-	must(!done(second.token, 0));
+	must(!persist_done(second.token, 0));
 	next_written(&second_pair, 1);
-	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.a.scq));
 	/* once only, and not for later flushes */
-	must(!done(flush.token, 0));
+	must(!persist_done(flush.token, 0));
 	next_written(&pair, 1);
-	ktap_eq(done(flush.token, 0), ENOENT);
+	ktap_eq(persist_done(flush.token, 0), ENOENT);
 	post_write(&pair, 2, 0, 100, 0);
 	second = next_flush(&pair, 1);
-	ktap_eq(done(flush.token, 0), ENOENT);
-	ktap_ok(nothing(pair.a.scq));
-	must(!done(second.token, 0));
+	ktap_eq(persist_done(flush.token, 0), ENOENT);
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(second.token, 0));
 	next_written(&pair, 2);
 	pair_destroy(&pair);
 	pair_destroy(&second_pair);
@@ -1228,8 +1228,8 @@ static void late_after_qp(void)
 	info = next_flush(&pair, 0);
 	ibv_destroy_qp(pair.b.qp);
 	pair.b.qp = NULL;
-	ktap_eq(done(info.token, 0), ENOENT);
-	next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(persist_done(info.token, 0), ENOENT);
+	persist_next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -1247,8 +1247,8 @@ static void late_after_reset(void)
 	info = next_flush(&pair, 0);
 	must(!vt_to_state(pair.b.qp, IBV_QPS_ERR));
 	must(!vt_to_state(pair.b.qp, IBV_QPS_RESET));
-	ktap_eq(done(info.token, 0), ENOENT);
-	next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(persist_done(info.token, 0), ENOENT);
+	persist_next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
@@ -1265,7 +1265,7 @@ static void late_after_mr(void)
 	info = next_flush(&pair, 0);
 	must(!ibv_dereg_mr(pair.to.mr));
 	pair.to.mr = NULL;
-	ktap_eq(done(info.token, 0), ENOENT);
+	ktap_eq(persist_done(info.token, 0), ENOENT);
 	if (try_poll(pair.a.scq, &wc, NULL, SHORT_MS))
 		ktap_ok(wc.status != IBV_WC_SUCCESS);
 	pair_destroy(&pair);
@@ -1283,9 +1283,9 @@ static void initiator_gives_up(void)
 	post_write(&pair, 2, 0, 100, IBV_SEND_FENCE);
 	info = next_flush(&pair, 0);
 	must(!vt_to_state(pair.a.qp, IBV_QPS_ERR));
-	next(pair.a.scq, 1, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(done(info.token, 0), 0);
+	persist_next(pair.a.scq, 1, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(persist_done(info.token, 0), 0);
 	pair_destroy(&pair);
 }
 
@@ -1318,7 +1318,7 @@ static void doomed_target(const struct card *peer, int out)
 	me = (struct card) { end_b.qp->qp_num, end_b.psn, region.mr->rkey,
 			     (uintptr_t)region.buf };
 	must(write(out, &me, sizeof(me)) == sizeof(me));
-	info = next(end_b.rcq, 0, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	info = persist_next(end_b.rcq, 0, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
 	token = info.token;
 	must(write(out, &token, sizeof(token)) == sizeof(token));
 	pause();
@@ -1372,12 +1372,12 @@ static void target_dies(void)
 	post_write(&pair, 1, 0, 100, 0);
 	post_write(&pair, 2, 0, 100, 0);
 	must(read(fd[0], &token, sizeof(token)) == sizeof(token));
-	ktap_ok(nothing(pair.a.scq));
+	ktap_ok(persist_nothing(pair.a.scq));
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	next_lost(&pair, 1);
-	next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
-	ktap_eq(done(token, 0), ENOENT);
+	persist_next(pair.a.scq, 2, IBV_WC_WR_FLUSH_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(persist_done(token, 0), ENOENT);
 	close(fd[0]);
 	vt_end_destroy(&pair.a);
 }

@@ -52,7 +52,7 @@ static int shadow, mtu = 1024;
 static bool plain_only, flushing;
 static u64 rand_state = 1, compared, unreported, evictions;
 
-static u32 below(u32 n)
+static u32 shadow_below(u32 n)
 {
 	rand_state = rand_state * 6364136223846793005ULL +
 		     1442695040888963407ULL;
@@ -61,31 +61,31 @@ static u32 below(u32 n)
 
 static u32 some_length(void)
 {
-	switch (below(4)) {
-	case 0: return 1 + below(LINE);
+	switch (shadow_below(4)) {
+	case 0: return 1 + shadow_below(LINE);
 	case 1: return 4096;
-	case 2: return 1 + below(3 * (u32)mtu);
-	default: return 1 + below(MAX_LEN);
+	case 2: return 1 + shadow_below(3 * (u32)mtu);
+	default: return 1 + shadow_below(MAX_LEN);
 	}
 }
 
 /* Ranges follow each other, mostly with a gap, mostly unaligned. */
-static void choose(void)
+static void shadow_choose(void)
 {
-	u32 off = below(LINE), i, packets;
+	u32 off = shadow_below(LINE), i, packets;
 	struct message *message;
 
 	for (i = 0; i < MESSAGES; i++) {
 		message = &msg[i];
-		message->off = below(4) ? off : (off + 4095) & -4096u;
+		message->off = shadow_below(4) ? off : (off + 4095) & -4096u;
 		message->len = some_length();
-		message->qp = below(QPS);
-		message->persist = flushing || (!plain_only && below(4));
-		message->early = message->persist && !flushing && !below(3);
+		message->qp = shadow_below(QPS);
+		message->persist = flushing || (!plain_only && shadow_below(4));
+		message->early = message->persist && !flushing && !shadow_below(3);
 		packets = (message->len - 1) / mtu + 1 + flushing;
 		message->last = (psn[message->qp] + packets - 1) & 0xffffff;
 		psn[message->qp] = (message->last + 1) & 0xffffff;
-		off = message->off + message->len + (below(3) ? below(300) : 0);
+		off = message->off + message->len + (shadow_below(3) ? shadow_below(300) : 0);
 	}
 }
 
@@ -102,7 +102,7 @@ static int post_flush(const struct message *message)
 	return errno ? vt_err("cairndv_wr_flush") : 0;
 }
 
-static int post(const struct message *message, u64 id)
+static int shadow_post(const struct message *message, u64 id)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)a[message->qp].buf + message->off,
@@ -129,7 +129,7 @@ static int post(const struct message *message, u64 id)
 }
 
 /* Poll completions; *@n is the number of pending ones. */
-static int drain(int *n)
+static int shadow_drain(int *n)
 {
 	struct ibv_wc wc;
 	int i, side, got;
@@ -160,15 +160,15 @@ static int run_messages(void)
 	int i, err = 0, left = 0;
 
 	for (i = 0; i < MESSAGES && !err; i++) {
-		err = post(&msg[i], i);
+		err = shadow_post(&msg[i], i);
 		left += 1 + msg[i].early + flushing;
-		if (!err && !below(4))
-			err = drain(&left);
+		if (!err && !shadow_below(4))
+			err = shadow_drain(&left);
 	}
 	while (!err && left) {
 		int before = left;
 
-		err = drain(&left);
+		err = shadow_drain(&left);
 		idle = left != before ? 0 : idle;
 		vt_relax(&idle);
 		if (!err && vt_now_ms() > end) {
@@ -180,7 +180,7 @@ static int run_messages(void)
 }
 
 /* Was the message acknowledged before the power failed? */
-static bool acknowledged(const struct message *message, const struct shadow_state *state)
+static bool shadow_acknowledged(const struct message *message, const struct shadow_state *state)
 {
 	const struct shadow_qp *qp;
 
@@ -200,7 +200,7 @@ static int judge_message(const struct message *message, const struct shadow_stat
 {
 	u32 i;
 
-	if (!acknowledged(message, state)) {
+	if (!shadow_acknowledged(message, state)) {
 		unreported++;
 		return 0;
 	}
@@ -229,7 +229,7 @@ static int judge_gap(u32 from, u32 to)
 	return 0;
 }
 
-static int judge(void)
+static int shadow_judge(void)
 {
 	struct shadow_state state;
 	u32 i, at = 0;
@@ -253,13 +253,13 @@ static int one_round(void)
 {
 	int err;
 
-	choose();
+	shadow_choose();
 	memset(region.buf, OLD, REGION);
-	if (ioctl(shadow, SHADOW_ARM, (long)(1 + below(MESSAGES))))
+	if (ioctl(shadow, SHADOW_ARM, (long)(1 + shadow_below(MESSAGES))))
 		return vt_err("SHADOW_ARM");
 	memset(region.buf, NEW, REGION);
 	err = run_messages();
-	return err ?: judge();
+	return err ?: shadow_judge();
 }
 
 static int set_up(void)

@@ -55,7 +55,7 @@ static u32 max_size = 20000;
 static bool plain_only, host_only;
 static u64 rand_state = 1, counts[OP_KINDS], bytes, flushes;
 
-static u32 below(u32 n)
+static u32 traffic_below(u32 n)
 {
 	rand_state = rand_state * 6364136223846793005ULL +
 		     1442695040888963407ULL;
@@ -77,12 +77,12 @@ static int region_create(struct conn *conn)
 				(off_t)(conn - conns) * (off_t)len);
 }
 
-static u8 *source(const struct conn *conn, u64 n)
+static u8 *traffic_source(const struct conn *conn, u64 n)
 {
 	return conn->a.buf + n % depth * max_size;
 }
 
-static u8 *target(const struct conn *conn, u64 n)
+static u8 *traffic_target(const struct conn *conn, u64 n)
 {
 	return conn->to.buf + n % depth * max_size;
 }
@@ -116,24 +116,24 @@ static int post_op(struct conn *conn)
 	u64 n = conn->head;
 	struct op *op = op_of(conn, n);
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)source(conn, n), .lkey = conn->a.mr->lkey,
+		.addr = (uintptr_t)traffic_source(conn, n), .lkey = conn->a.mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = n, .sg_list = &sge, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)target(conn, n), conn->to.mr->rkey },
+		.wr.rdma = { (uintptr_t)traffic_target(conn, n), conn->to.mr->rkey },
 	}, *bad;
 
 	*op = (struct op) { .posted = true, .seed = ~n ^ (u64)conn->b.qp->qp_num };
-	op->kind = plain_only ? OP_WRITE + below(2) : below(OP_KINDS);
-	op->len = below(8) ? 1 + below(max_size) : 1 + below(64);
-	vt_fill(source(conn, n), op->len, op->seed);
+	op->kind = plain_only ? OP_WRITE + traffic_below(2) : traffic_below(OP_KINDS);
+	op->len = traffic_below(8) ? 1 + traffic_below(max_size) : 1 + traffic_below(64);
+	vt_fill(traffic_source(conn, n), op->len, op->seed);
 	sge.length = op->len;
 	if (op->kind == OP_EARLY)
 		wr.send_flags |= CAIRNDV_SEND_EARLY;
 	if (op->kind == OP_SEND)
 		wr.num_sge = 0;
-	if (!below(16))
+	if (!traffic_below(16))
 		wr.send_flags |= IBV_SEND_FENCE;
 	wr.opcode = opcodes[op->kind];
 	errno = ibv_post_send(conn->a.qp, &wr, &bad);
@@ -144,7 +144,7 @@ static int post_op(struct conn *conn)
 }
 
 /* Operation @n was reported as durable: is it? */
-static int durable(struct conn *conn, u64 n)
+static int traffic_durable(struct conn *conn, u64 n)
 {
 	struct op *op = op_of(conn, n);
 	ssize_t at;
@@ -159,7 +159,7 @@ static int durable(struct conn *conn, u64 n)
 		       (unsigned long long)n);
 		return EBADMSG;
 	}
-	at = vt_check(target(conn, n), op->len, op->seed);
+	at = vt_check(traffic_target(conn, n), op->len, op->seed);
 	if (at >= 0) {
 		vt_say("message %llu durable, but byte %zd of %u is wrong",
 		       (unsigned long long)n, at, op->len);
@@ -175,15 +175,15 @@ static int bad_wc(const char *what, const struct ibv_wc *wc)
 	return EIO;
 }
 
-static int sent(struct conn *conn, const struct ibv_wc *wc,
-		const struct cairndv_persist_info *info)
+static int traffic_sent(struct conn *conn, const struct ibv_wc *wc,
+			const struct cairndv_persist_info *info)
 {
 	struct op *op = op_of(conn, wc->wr_id);
 
 	if (wc->status || wc->wr_id != conn->reported++)
 		return bad_wc("send completion", wc);
 	if (op->kind != OP_EARLY)
-		return durable(conn, wc->wr_id);
+		return traffic_durable(conn, wc->wr_id);
 	op->received = true;
 	op->psn = info->psn;
 	return 0;
@@ -202,9 +202,9 @@ static int durable_notice(struct conn *conn, const struct ibv_wc *wc,
 			break;
 	if (n == conn->head || !op_of(conn, n)->received ||
 	    op_of(conn, n)->psn != info->psn ||
-	    info->va != (uintptr_t)target(conn, n))
+	    info->va != (uintptr_t)traffic_target(conn, n))
 		return bad_wc("durable, but no early message is pending", wc);
-	return durable(conn, n) ?: vt_recv(&conn->a, 0);
+	return traffic_durable(conn, n) ?: vt_recv(&conn->a, 0);
 }
 
 static int flush_wanted(struct conn *conn, const struct ibv_wc *wc,
@@ -224,7 +224,7 @@ static int flush_wanted(struct conn *conn, const struct ibv_wc *wc,
 	    op->len != info->length)
 		return bad_wc("a flush without a message, or twice", wc);
 	op->asked = true;
-	if (vt_check(target(conn, n), op->len, op->seed) >= 0)
+	if (vt_check(traffic_target(conn, n), op->len, op->seed) >= 0)
 		return bad_wc("a flush of bytes that are not there", wc);
 	conn->tokens[conn->num_tokens] = info->token;
 	conn->token_op[conn->num_tokens++] = n;
@@ -236,8 +236,8 @@ static int release_some(struct conn *conn)
 {
 	int i, err;
 
-	while (conn->num_tokens && !below(3)) {
-		i = below(conn->num_tokens);
+	while (conn->num_tokens && !traffic_below(3)) {
+		i = traffic_below(conn->num_tokens);
 		op_of(conn, conn->token_op[i])->released = true;
 		err = cairndv_persist_done(db.ctx, conn->tokens[i], 0);
 		if (err) {
@@ -268,7 +268,7 @@ static int take_sent(struct conn *conn, bool *busy)
 
 	while (!err && poll_one(conn->a.scq, &wc, &info) > 0) {
 		*busy = true;
-		err = sent(conn, &wc, &info);
+		err = traffic_sent(conn, &wc, &info);
 	}
 	return err;
 }
@@ -279,7 +279,7 @@ static int conn_turn(struct conn *conn, bool more, bool *busy)
 	struct ibv_wc wc;
 	int err = 0;
 
-	while (!err && more && conn->head - conn->tail < (u64)depth && below(4))
+	while (!err && more && conn->head - conn->tail < (u64)depth && traffic_below(4))
 		err = post_op(conn);
 	while (!err && poll_one(conn->b.rcq, &wc, &info) > 0) {
 		*busy = true;
@@ -306,7 +306,7 @@ static bool all_ended(void)
 	return true;
 }
 
-static int run(int seconds)
+static int traffic_run(int seconds)
 {
 	u64 end = vt_now_ms() + seconds * 1000ULL, active = vt_now_ms();
 	unsigned int idle = 0;
@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 		err = conn_create(&conns[i], &opts, host_only || i & 1);
 	if (!err)
 		vt_say("running");
-	err = err ?: run(seconds);
+	err = err ?: traffic_run(seconds);
 	printf("%llu WRITE_PERSIST, %llu early, %llu WRITE, %llu SEND; %llu bytes; %llu host flushes\n",
 	       (unsigned long long)counts[OP_PERSIST],
 	       (unsigned long long)counts[OP_EARLY],

@@ -40,7 +40,7 @@ static u64 poisoned_of(const struct vt_dev *dev)
 }
 
 /* @n requests of @len bytes each, one behind the other in memory. */
-static void post(enum ibv_wr_opcode opcode, u32 len, int n)
+static void poison_post(enum ibv_wr_opcode opcode, u32 len, int n)
 {
 	struct ibv_send_wr wr[8] = {}, *bad;
 	struct ibv_sge sge[8];
@@ -64,7 +64,7 @@ static void post(enum ibv_wr_opcode opcode, u32 len, int n)
 	must(!ibv_post_send(a.qp, wr, &bad));
 }
 
-static void expect(u64 id, enum ibv_wc_status status)
+static void poison_expect(u64 id, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -88,8 +88,8 @@ static void write_source(void)
 
 	open_ends();
 	memcpy(a.buf + PMTU, poison, sizeof(poison));
-	post(IBV_WR_RDMA_WRITE, 5 * PMTU, 1);
-	expect(0, IBV_WC_LOC_PROT_ERR);
+	poison_post(IBV_WR_RDMA_WRITE, 5 * PMTU, 1);
+	poison_expect(0, IBV_WC_LOC_PROT_ERR);
 	ktap_ok(is_zero(b.buf + PMTU, 4 * PMTU));
 	ktap_ok(poisoned_of(&da) > before);
 	close_ends();
@@ -100,12 +100,12 @@ static void one_of_many(void)
 {
 	open_ends();
 	memcpy(a.buf + 2 * SHORT, poison, sizeof(poison));
-	post(IBV_WR_RDMA_WRITE, SHORT, 5);
-	expect(0, IBV_WC_SUCCESS);
-	expect(1, IBV_WC_SUCCESS);
-	expect(2, IBV_WC_LOC_PROT_ERR);
-	expect(3, IBV_WC_WR_FLUSH_ERR);
-	expect(4, IBV_WC_WR_FLUSH_ERR);
+	poison_post(IBV_WR_RDMA_WRITE, SHORT, 5);
+	poison_expect(0, IBV_WC_SUCCESS);
+	poison_expect(1, IBV_WC_SUCCESS);
+	poison_expect(2, IBV_WC_LOC_PROT_ERR);
+	poison_expect(3, IBV_WC_WR_FLUSH_ERR);
+	poison_expect(4, IBV_WC_WR_FLUSH_ERR);
 	ktap_ok(vt_check(b.buf, 2 * SHORT, 3) < 0);
 	ktap_ok(is_zero(b.buf + 2 * SHORT, 3 * SHORT));
 	close_ends();
@@ -118,8 +118,8 @@ static void read_source(void)
 
 	open_ends();
 	memcpy(b.buf + 2 * PMTU, poison, sizeof(poison));
-	post(IBV_WR_RDMA_READ, 8 * PMTU, 1);
-	expect(0, IBV_WC_REM_ACCESS_ERR);
+	poison_post(IBV_WR_RDMA_READ, 8 * PMTU, 1);
+	poison_expect(0, IBV_WC_REM_ACCESS_ERR);
 	ktap_ok(poisoned_of(&db) > before);
 	ktap_ok(memcmp(a.buf + 2 * PMTU, poison, sizeof(poison)));
 	close_ends();
@@ -129,9 +129,9 @@ static void read_source(void)
 static void goes_on(void)
 {
 	open_ends();
-	post(IBV_WR_RDMA_WRITE, 8000, 2);
-	expect(0, IBV_WC_SUCCESS);
-	expect(1, IBV_WC_SUCCESS);
+	poison_post(IBV_WR_RDMA_WRITE, 8000, 2);
+	poison_expect(0, IBV_WC_SUCCESS);
+	poison_expect(1, IBV_WC_SUCCESS);
 	ktap_ok(vt_check(b.buf, 16000, 3) < 0);
 	close_ends();
 }

@@ -61,7 +61,7 @@ static void pair_down(void)
 	vt_close(&p.d[1]);
 }
 
-static int limit(struct ibv_qp *qp, u32 kbps, u32 burst, u16 typical)
+static int rate_set_limit(struct ibv_qp *qp, u32 kbps, u32 burst, u16 typical)
 {
 	struct ibv_qp_rate_limit_attr attr = {
 		.rate_limit = kbps, .max_burst_sz = burst,
@@ -71,8 +71,8 @@ static int limit(struct ibv_qp *qp, u32 kbps, u32 burst, u16 typical)
 	return ibv_modify_qp_rate_limit(qp, &attr);
 }
 
-static int post(struct vt_end *end, enum ibv_wr_opcode op, u32 len,
-		struct ibv_ah *ah)
+static int rate_post(struct vt_end *end, enum ibv_wr_opcode op, u32 len,
+		     struct ibv_ah *ah)
 {
 	bool read = op == IBV_WR_RDMA_READ;
 	struct vt_end *to = end == &p.a ? &p.b : &p.a;
@@ -147,32 +147,32 @@ static void values(void)
 
 	pair_up(IBV_QPT_RC, 4);
 	qp = p.a.qp;
-	ktap_eq(limit(qp, 1, 0, 0), 0);
-	ktap_eq(limit(qp, 400000000, 0, 0), 0);
-	ktap_eq(limit(qp, 400000001, 0, 0), EINVAL);
-	ktap_eq(limit(qp, ~0u, 0, 0), EINVAL);
-	ktap_eq(limit(qp, 1000, 1, 0), EINVAL);
-	ktap_eq(limit(qp, 1000, PMTU, 0), EINVAL);	/* no packet fits */
-	ktap_eq(limit(qp, 1000, PMTU + 36, 0), 0);
-	ktap_eq(limit(qp, 1000, 4000, 4001), EINVAL);
-	ktap_eq(limit(qp, 1000, 4000, 4000), 0);
-	ktap_eq(limit(qp, 1000, ~0u, 0), EINVAL);
-	ktap_eq(limit(qp, 0, 4000, 0), EINVAL);
-	ktap_eq(limit(qp, 0, 0, 1), EINVAL);
-	ktap_eq(limit(qp, 0, 0, 0), 0);
+	ktap_eq(rate_set_limit(qp, 1, 0, 0), 0);
+	ktap_eq(rate_set_limit(qp, 400000000, 0, 0), 0);
+	ktap_eq(rate_set_limit(qp, 400000001, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, ~0u, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 1, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, PMTU, 0), EINVAL);	/* no packet fits */
+	ktap_eq(rate_set_limit(qp, 1000, PMTU + 36, 0), 0);
+	ktap_eq(rate_set_limit(qp, 1000, 4000, 4001), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 4000, 4000), 0);
+	ktap_eq(rate_set_limit(qp, 1000, ~0u, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 0, 4000, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 0, 0, 1), EINVAL);
+	ktap_eq(rate_set_limit(qp, 0, 0, 0), 0);
 	attr.comp_mask = 1;
 	ktap_eq(ibv_modify_qp_rate_limit(qp, &attr), EINVAL);
 	/* in RTS only */
 	must(!vt_to_state(qp, IBV_QPS_RESET));
-	ktap_eq(limit(qp, 1000, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 0, 0), EINVAL);
 	must(!vt_to_init(&p.a));
-	ktap_eq(limit(qp, 1000, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 0, 0), EINVAL);
 	must(!vt_to_rtr(&p.a, &p.b));
-	ktap_eq(limit(qp, 1000, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 0, 0), EINVAL);
 	must(!vt_to_rts(&p.a));
-	ktap_eq(limit(qp, 1000, 0, 0), 0);
+	ktap_eq(rate_set_limit(qp, 1000, 0, 0), 0);
 	must(!vt_to_state(qp, IBV_QPS_ERR));
-	ktap_eq(limit(qp, 1000, 0, 0), EINVAL);
+	ktap_eq(rate_set_limit(qp, 1000, 0, 0), EINVAL);
 	(void)state;
 	pair_down();
 }
@@ -204,15 +204,15 @@ static void static_rate(void)
 /* ---- rates ---- */
 
 /* Move @n messages of @len bytes, one after the other or all at once. */
-static u64 move(struct vt_end *end, enum ibv_wr_opcode op, u32 n, u32 len,
-		struct ibv_ah *ah)
+static u64 rate_time_to_move(struct vt_end *end, enum ibv_wr_opcode op, u32 n, u32 len,
+			     struct ibv_ah *ah)
 {
 	struct ibv_wc wc[64];
 	u64 begin = vt_now_ms();
 	u32 i;
 
 	for (i = 0; i < n; i++)
-		must(!post(end, op, len, ah));
+		must(!rate_post(end, op, len, ah));
 	for (i = 0; i < n; i += 16) {
 		u32 some = n - i < 16 ? n - i : 16;
 
@@ -226,7 +226,7 @@ static u64 move(struct vt_end *end, enum ibv_wr_opcode op, u32 n, u32 len,
 static const u32 rates[] = { 1000, 5000, 20000 };
 
 /* bytes that take about 300 ms at this rate */
-static u32 amount(u32 kbps)
+static u32 rate_amount(u32 kbps)
 {
 	return kbps * 300 / 8;
 }
@@ -234,13 +234,13 @@ static u32 amount(u32 kbps)
 static void rc_write(void)
 {
 	for (u32 i = 0; i < 3; i++) {
-		u32 len = amount(rates[i]);
+		u32 len = rate_amount(rates[i]);
 		u64 ms;
 
 		pair_up(IBV_QPT_RC, 16);
-		must(!limit(p.a.qp, rates[i], 4 * (PMTU + 36), 0));
+		must(!rate_set_limit(p.a.qp, rates[i], 4 * (PMTU + 36), 0));
 		vt_fill(p.a.buf, len, i);
-		ms = move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL);
+		ms = rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL);
 		expect_time("WRITE", rates[i], ms,
 			    least_ms(rates[i], len, 4 * (PMTU + 36)));
 		ktap_eq(vt_check(p.b.buf, len, i), -1);
@@ -276,21 +276,21 @@ static int to_rts_with_limit(struct vt_end *end, u32 kbps)
 /* The plain verb: the rate with the burst that follows from it, one packet here. */
 static void by_modify_qp(void)
 {
-	u32 len = amount(5000);
+	u32 len = rate_amount(5000);
 
 	pair_up(IBV_QPT_RC, 16);
 	ktap_eq(modify_limit(p.a.qp, 400000001, 0), EINVAL);
 	ktap_eq(modify_limit(p.a.qp, 5000, 0), 0);
 	vt_fill(p.a.buf, len, 3);
 	expect_time("by ibv_modify_qp()", 5000,
-		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
 		    least_ms(5000, len, PMTU + 36));
 	ktap_eq(vt_check(p.b.buf, len, 3), -1);
 	/* with another size of the queue, and with a state */
 	ktap_eq(modify_limit(p.a.qp, 1000, IBV_QP_CAP), 0);
 	ktap_eq(modify_limit(p.a.qp, 5000, IBV_QP_STATE), 0);
 	expect_time("with a state", 5000,
-		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
 		    least_ms(5000, len, PMTU + 36));
 	ktap_eq(modify_limit(p.a.qp, 0, 0), 0);
 	/* and on the way to RTS */
@@ -300,7 +300,7 @@ static void by_modify_qp(void)
 	     !vt_to_rtr(&p.b, &p.a) && !vt_to_rts(&p.b));
 	ktap_eq(to_rts_with_limit(&p.a, 5000), 0);
 	expect_time("with RTS", 5000,
-		    move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
+		    rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL),
 		    least_ms(5000, len, PMTU + 36));
 	pair_down();
 }
@@ -311,17 +311,17 @@ static void rc_send_small(void)
 	u32 i;
 
 	pair_up(IBV_QPT_RC, 64);
-	must(!limit(p.a.qp, 500, 2000, 0));
+	must(!rate_set_limit(p.a.qp, 500, 2000, 0));
 	for (i = 0; i < 64; i++)
 		must(!post_recv(&p.b, 0, 256));
 	/* 64 packets of 100 + 16 bytes */
-	ms = move(&p.a, IBV_WR_SEND, 64, 100, NULL);
+	ms = rate_time_to_move(&p.a, IBV_WR_SEND, 64, 100, NULL);
 	expect_time("small SENDs", 500, ms, least_ms(500, 64 * 116, 2000));
 	/* a burst may also be a number of packets */
-	must(!limit(p.a.qp, 500, 2000, 1000));
+	must(!rate_set_limit(p.a.qp, 500, 2000, 1000));
 	for (i = 0; i < 64; i++)
 		must(!post_recv(&p.b, 0, 256));
-	ms = move(&p.a, IBV_WR_SEND, 64, 100, NULL);
+	ms = rate_time_to_move(&p.a, IBV_WR_SEND, 64, 100, NULL);
 	expect_time("pairs of SENDs", 500, ms, least_ms(500, 64 * 116, 232));
 	pair_down();
 }
@@ -329,32 +329,32 @@ static void rc_send_small(void)
 /* The limit of the responder, not of the requester. */
 static void rc_read(void)
 {
-	u32 len = amount(5000);
+	u32 len = rate_amount(5000);
 	u64 ms;
 
 	pair_up(IBV_QPT_RC, 16);
-	must(!limit(p.b.qp, 5000, 4 * (PMTU + 36), 0));
-	ms = move(&p.a, IBV_WR_RDMA_READ, 1, len, NULL);
+	must(!rate_set_limit(p.b.qp, 5000, 4 * (PMTU + 36), 0));
+	ms = rate_time_to_move(&p.a, IBV_WR_RDMA_READ, 1, len, NULL);
 	expect_time("READ responses", 5000, ms,
 		    least_ms(5000, len, 4 * (PMTU + 36)));
 	ktap_eq(memcmp(p.a.buf + HALF, p.b.buf + HALF, len), 0);
-	must(!limit(p.b.qp, 0, 0, 0));
-	must(!limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
-	ms = move(&p.a, IBV_WR_RDMA_READ, 1, len, NULL);
+	must(!rate_set_limit(p.b.qp, 0, 0, 0));
+	must(!rate_set_limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
+	ms = rate_time_to_move(&p.a, IBV_WR_RDMA_READ, 1, len, NULL);
 	ktap_diag("limited requester: %llu ms", ms);
 	pair_down();
 }
 
 static void uc_write(void)
 {
-	u32 len = amount(5000);
+	u32 len = rate_amount(5000);
 	u64 begin, ms;
 
 	pair_up(IBV_QPT_UC, 16);
-	must(!limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
+	must(!rate_set_limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
 	vt_fill(p.a.buf, len, 9);
 	begin = vt_now_ms();
-	ms = move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL);
+	ms = rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, len, NULL);
 	expect_time("UC WRITE", 5000, ms,
 		    least_ms(5000, len, 4 * (PMTU + 36)));
 	/* the last packet is in flight */
@@ -373,8 +373,8 @@ static void ud_send(void)
 	pair_up(IBV_QPT_UD, 64);
 	ah = vt_ah(&p.d[0], &p.d[1]);
 	must(ah);
-	must(!limit(p.a.qp, 1000, 4 * (PMTU + 36), 0));
-	ms = move(&p.a, IBV_WR_SEND, 40, PMTU, ah);
+	must(!rate_set_limit(p.a.qp, 1000, 4 * (PMTU + 36), 0));
+	ms = rate_time_to_move(&p.a, IBV_WR_SEND, 40, PMTU, ah);
 	expect_time("datagrams", 1000, ms,
 		    least_ms(1000, 40 * PMTU, 4 * (PMTU + 36)));
 	ibv_destroy_ah(ah);
@@ -386,8 +386,8 @@ static void ud_send(void)
 /* A rate at which the message would take hours. */
 static void start_forever(u32 len)
 {
-	must(!limit(p.a.qp, 1, 2 * (PMTU + 36), 0));
-	must(!post(&p.a, IBV_WR_RDMA_WRITE, len, NULL));
+	must(!rate_set_limit(p.a.qp, 1, 2 * (PMTU + 36), 0));
+	must(!rate_post(&p.a, IBV_WR_RDMA_WRITE, len, NULL));
 }
 
 static void expect_nothing(struct ibv_cq *cq)
@@ -404,14 +404,14 @@ static void change_mid_message(void)
 	pair_up(IBV_QPT_RC, 4);
 	start_forever(HALF);
 	expect_nothing(p.a.scq);
-	must(!limit(p.a.qp, 200000, 0, 0));
+	must(!rate_set_limit(p.a.qp, 200000, 0, 0));
 	must(!vt_poll(p.a.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(p.b.buf, HALF, 1), -1);
 	memset(p.b.buf, 0, HALF);
 	start_forever(HALF);
 	expect_nothing(p.a.scq);
-	must(!limit(p.a.qp, 0, 0, 0));
+	must(!rate_set_limit(p.a.qp, 0, 0, 0));
 	must(!vt_poll(p.a.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(p.b.buf, HALF, 1), -1);
@@ -440,7 +440,7 @@ static void reset_while_waiting(void)
 	must(!vt_to_state(p.b.qp, IBV_QPS_RESET));
 	/* after RESET there is no limit */
 	must(!vt_connect(&p.a, &p.b));
-	must(!post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
+	must(!rate_post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
 	must(!vt_poll(p.a.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	pair_down();
@@ -451,10 +451,10 @@ static void destroy_while_waiting(void)
 	for (int i = 0; i < 20; i++) {
 		pair_up(IBV_QPT_RC, 4);
 		/* timers are about to expire */
-		must(!limit(p.a.qp, 20000, 2 * (PMTU + 36), 0));
-		must(!limit(p.b.qp, 20000, 2 * (PMTU + 36), 0));
-		must(!post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
-		must(!post(&p.a, IBV_WR_RDMA_READ, HALF, NULL));
+		must(!rate_set_limit(p.a.qp, 20000, 2 * (PMTU + 36), 0));
+		must(!rate_set_limit(p.b.qp, 20000, 2 * (PMTU + 36), 0));
+		must(!rate_post(&p.a, IBV_WR_RDMA_WRITE, HALF, NULL));
+		must(!rate_post(&p.a, IBV_WR_RDMA_READ, HALF, NULL));
 		usleep(500 * i);
 		pair_down();
 	}
@@ -466,13 +466,13 @@ static void sleep_and_wake(void)
 	u64 ms;
 
 	pair_up(IBV_QPT_RC, 16);
-	must(!limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
+	must(!rate_set_limit(p.a.qp, 5000, 4 * (PMTU + 36), 0));
 	for (int i = 0; i < 3; i++) {
 		usleep(200000);
-		ms = move(&p.a, IBV_WR_RDMA_WRITE, 1, amount(2000), NULL);
+		ms = rate_time_to_move(&p.a, IBV_WR_RDMA_WRITE, 1, rate_amount(2000), NULL);
 		/* a queue pair gains no allowance while idle */
 		expect_time("after sleep", 5000, ms,
-			    least_ms(5000, amount(2000), 4 * (PMTU + 36)));
+			    least_ms(5000, rate_amount(2000), 4 * (PMTU + 36)));
 	}
 	pair_down();
 }
@@ -540,7 +540,7 @@ static void post_piece(u32 i, u32 k)
 }
 
 /* Run @n limited QPs with some messages each, and an unlimited one beside them. */
-static void many(u32 n, u32 kbps)
+static void rate_share_of_many(u32 n, u32 kbps)
 {
 	u64 begin, limited, least = least_ms(kbps, PIECES * PIECE, PMTU + 36);
 	struct ibv_wc wc;
@@ -549,7 +549,7 @@ static void many(u32 n, u32 kbps)
 	pair_up(IBV_QPT_RC, 16);
 	many_create(n);
 	for (i = 0; i < n; i++)
-		must(!limit(ends[0][i].qp, kbps, PMTU + 36, 0));
+		must(!rate_set_limit(ends[0][i].qp, kbps, PMTU + 36, 0));
 	begin = vt_now_ms();
 	for (k = 0; k < PIECES; k++)
 		for (i = 0; i < n; i++)
@@ -564,7 +564,7 @@ static void many(u32 n, u32 kbps)
 		i += got;
 		if (got || free > 200)
 			continue;
-		must(!post(&p.a, IBV_WR_RDMA_WRITE, 64, NULL));
+		must(!rate_post(&p.a, IBV_WR_RDMA_WRITE, 64, NULL));
 		must(!vt_poll(p.a.scq, &wc, 1, LONG));
 		must(wc.status == IBV_WC_SUCCESS);
 		free++;
@@ -583,13 +583,13 @@ static void many(u32 n, u32 kbps)
 
 static void hundred(void)
 {
-	many(100, 40);
+	rate_share_of_many(100, 40);
 }
 
 static void thousand(void)
 {
 	if (getenv("CAIRN_SOAK"))
-		many(1000, 8);
+		rate_share_of_many(1000, 8);
 }
 
 #define TESTS(X)							\
@@ -628,10 +628,10 @@ static void one_shot(void)
 	pair_up(shot.type, MAX_SHOTS);
 	limited = shot.op == IBV_WR_RDMA_READ ? p.b.qp : p.a.qp;
 	ktap_diag("limited QP %u", limited->qp_num);
-	must(!limit(limited, shot.kbps, shot.burst, 0));
+	must(!rate_set_limit(limited, shot.kbps, shot.burst, 0));
 	for (i = 0; shot.op == IBV_WR_SEND && i < shot.n; i++)
 		must(!post_recv(&p.b, 0, shot.len));
-	ms = move(&p.a, shot.op, shot.n, shot.len, NULL);
+	ms = rate_time_to_move(&p.a, shot.op, shot.n, shot.len, NULL);
 	expect_time("messages", shot.kbps, ms,
 		    least_ms(shot.kbps, (u64)shot.n * shot.len, shot.burst));
 	/* with UC the last packet may be in flight */

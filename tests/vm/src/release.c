@@ -40,14 +40,14 @@
 
 static struct vt_dev dev[2];
 
-static bool soak(void)
+static bool release_soak(void)
 {
 	return getenv("CAIRN_SOAK");
 }
 
-static int qps(void)
+static int release_qps(void)
 {
-	return soak() ? 64 : 16;
+	return release_soak() ? 64 : 16;
 }
 
 /*
@@ -113,7 +113,7 @@ static int post_write(struct vt_end *end, const struct target *target, u32 len)
 }
 
 /* Keep a few WRITEs of the queue pair under way. */
-static void feed(struct vt_end *end, int *out, u32 *n)
+static void release_feed(struct vt_end *end, int *out, u32 *n)
 {
 	struct target target = get_target();
 	struct ibv_wc wc[16];
@@ -128,15 +128,15 @@ static void feed(struct vt_end *end, int *out, u32 *n)
 	}
 }
 
-static void *loader(void *arg)
+static void *release_loader(void *arg)
 {
 	long first = (long)arg, i;
 	int out[64] = {};
 	u32 n = first;
 
 	while (!load.stop && !load.failed)
-		for (i = first; i < qps(); i += LOADERS)
-			feed(&load.a[i], &out[i], &n);
+		for (i = first; i < release_qps(); i += LOADERS)
+			release_feed(&load.a[i], &out[i], &n);
 	return NULL;
 }
 
@@ -207,7 +207,7 @@ static void *read_all(void *arg)
 	while (!load.stop && !load.failed) {
 		u64 before = load.got + load.refused;
 
-		for (i = 0; i < qps(); i++)
+		for (i = 0; i < release_qps(); i++)
 			load.failed += !read_on(&load.reader[i]);
 		if (load.got + load.refused != before)
 			idle = 0;
@@ -223,8 +223,8 @@ static int reader_ends(void)
 	int i, err = 0;
 
 	opts.mtu = IBV_MTU_4096;
-	load.reader = calloc(qps(), sizeof(*load.reader));
-	for (i = 0; i < qps() && !err; i++) {
+	load.reader = calloc(release_qps(), sizeof(*load.reader));
+	for (i = 0; i < release_qps() && !err; i++) {
 		struct reader *reader = &load.reader[i];
 
 		reader->sends = i & 1;
@@ -242,9 +242,9 @@ static int load_ends(void)
 
 	opts.type = IBV_QPT_UC;
 	opts.mtu = IBV_MTU_4096;
-	load.a = calloc(qps(), sizeof(*load.a));
-	load.b = calloc(qps(), sizeof(*load.b));
-	for (i = 0; i < qps() && !err; i++) {
+	load.a = calloc(release_qps(), sizeof(*load.a));
+	load.b = calloc(release_qps(), sizeof(*load.b));
+	for (i = 0; i < release_qps() && !err; i++) {
 		err = vt_end_create(&load.a[i], &dev[0], &opts, REGION) ?:
 		      vt_end_create(&load.b[i], &dev[1], &opts, 4096) ?:
 		      vt_connect(&load.a[i], &load.b[i]);
@@ -259,7 +259,7 @@ static void load_start(void)
 
 	load.stop = false;
 	for (i = 0; i < LOADERS; i++)
-		must(!pthread_create(&load.thread[i], NULL, loader, (void *)i));
+		must(!pthread_create(&load.thread[i], NULL, release_loader, (void *)i));
 	if (load.readers)
 		must(!pthread_create(&load.reading, NULL, read_all, NULL));
 }
@@ -290,7 +290,7 @@ static u8 *region_new(void)
 	return mem;
 }
 
-static struct ibv_mr *reg(const struct vt_dev *dev, void *mem)
+static struct ibv_mr *release_reg(const struct vt_dev *dev, void *mem)
 {
 	struct ibv_mr *mr = ibv_reg_mr(dev->pd, mem, REGION, VT_ACCESS);
 
@@ -311,7 +311,7 @@ static void check_canaries(const u8 *bytes)
 }
 
 /* Wait until data arrives at @bytes, or a long time passes. */
-static bool hit(const u8 *bytes)
+static bool release_hit(const u8 *bytes)
 {
 	u64 end = vt_now_ms() + LONG;
 	unsigned int idle = 0;
@@ -327,7 +327,7 @@ static bool hit(const u8 *bytes)
 /* The released regions of the last rounds: no byte of them changes any more. */
 static u8 *kept[KEPT];
 
-static void keep(unsigned int round, u8 *bytes)
+static void release_keep(unsigned int round, u8 *bytes)
 {
 	u8 **slot = &kept[round % KEPT];
 
@@ -355,7 +355,7 @@ static void keep_end(void)
 /* Go on for that time, or for the rounds of a soak: most for the test with all loads. */
 static bool go_on(unsigned int round, u64 start, int ms)
 {
-	unsigned int rounds = soak() ? atoi(getenv("CAIRN_SOAK")) : 0;
+	unsigned int rounds = release_soak() ? atoi(getenv("CAIRN_SOAK")) : 0;
 
 	if (rounds == 1)
 		rounds = load.readers ? 100000 : 10000;
@@ -393,7 +393,7 @@ static void dereg_and_poll(struct ibv_mr *mr)
 	must(!err);
 }
 
-static void rounds(bool async, int ms)
+static void release_rounds(bool async, int ms)
 {
 	u64 start = vt_now_ms();
 	unsigned int round;
@@ -401,31 +401,31 @@ static void rounds(bool async, int ms)
 	load_start();
 	for (round = 0; go_on(round, start, ms); round++) {
 		u8 *bytes = region_new();
-		struct ibv_mr *mr = reg(&dev[1], bytes);
+		struct ibv_mr *mr = release_reg(&dev[1], bytes);
 
 		set_target(mr);
-		must(hit(bytes));
+		must(release_hit(bytes));
 		if (async)
 			dereg_and_poll(mr);
 		else
 			must(!ibv_dereg_mr(mr));
-		keep(round, bytes);
+		release_keep(round, bytes);
 	}
 	load_stop();
 	keep_end();
 	ktap_diag("%u rounds, %llu WRITEs over %d QPs", round,
-		  (unsigned long long)load.posted, qps());
+		  (unsigned long long)load.posted, release_qps());
 }
 
 static void released_under_writes(void)
 {
-	rounds(false, 5000);
+	release_rounds(false, 5000);
 }
 
 static void released_without_waiting(void)
 {
 	async_calls();
-	rounds(true, 3000);
+	release_rounds(true, 3000);
 }
 
 /* All at once, with as many queue pairs that read or send bytes of the region. */
@@ -433,7 +433,7 @@ static void released_under_reads_and_writes(void)
 {
 	must(load.reader || !reader_ends());
 	load.readers = true;
-	rounds(false, 4000);
+	release_rounds(false, 4000);
 	load.readers = false;
 	ktap_diag("%llu messages out of the region, %llu were too late",
 		  (unsigned long long)load.got,
@@ -445,7 +445,7 @@ static void released_under_reads_and_writes(void)
  * Connections: what a peer gets of a region that is released meanwhile.
  */
 
-static void only(const u8 *place, u32 len, u8 x, u8 y)
+static void release_expect_only(const u8 *place, u32 len, u8 x, u8 y)
 {
 	u32 i;
 
@@ -480,7 +480,7 @@ static void released_under_reads(void)
 	must(!vt_end_create(&end_b, &dev[1], &opts, 4096));
 	for (round = 0; go_on(round, start, 1500); round++) {
 		u8 *bytes = region_new();
-		struct ibv_mr *mr = reg(&dev[1], bytes);
+		struct ibv_mr *mr = release_reg(&dev[1], bytes);
 		struct ibv_sge sge = {
 			.addr = (uintptr_t)end_a.buf, .length = REGION,
 			.lkey = end_a.mr->lkey,
@@ -500,9 +500,9 @@ static void released_under_reads(void)
 		for (i = 0; i < 4; i++)
 			must(!ibv_post_send(end_a.qp, &wr, &bad));
 		if (round & 1)
-			hit(end_a.buf);
+			release_hit(end_a.buf);
 		must(!ibv_dereg_mr(mr));
-		keep(round, bytes);
+		release_keep(round, bytes);
 		must(!vt_poll(end_a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++) {
 			good += wc[i].status == IBV_WC_SUCCESS;
@@ -510,7 +510,7 @@ static void released_under_reads(void)
 				ktap_diag("status %s",
 					  ibv_wc_status_str(wc[i].status));
 		}
-		only(end_a.buf, REGION, DATA, 0);
+		release_expect_only(end_a.buf, REGION, DATA, 0);
 	}
 	ktap_diag("%u rounds, %u READs were in time", round, good);
 	keep_end();
@@ -530,7 +530,7 @@ static void released_under_its_own_writes(void)
 	must(!vt_end_create(&end_b, &dev[1], &opts, REGION));
 	for (round = 0; go_on(round, start, 1500); round++) {
 		u8 *bytes = region_new();
-		struct ibv_mr *mr = reg(&dev[0], bytes);
+		struct ibv_mr *mr = release_reg(&dev[0], bytes);
 		struct vt_end from = end_a;
 		struct target target = {
 			.va = (uintptr_t)end_b.buf, .rkey = end_b.mr->rkey,
@@ -546,13 +546,13 @@ static void released_under_its_own_writes(void)
 		for (i = 0; i < 4; i++)
 			must(!post_write(&from, &target, REGION));
 		must(!ibv_dereg_mr(mr));
-		keep(round, bytes);
+		release_keep(round, bytes);
 		must(!vt_poll(end_a.scq, wc, 4, LONG));
 		for (i = 0; i < 4; i++)
 			ktap_ok(wc[i].status == IBV_WC_SUCCESS ||
 				wc[i].status == IBV_WC_LOC_PROT_ERR ||
 				wc[i].status == IBV_WC_WR_FLUSH_ERR);
-		only(end_b.buf, REGION, DATA, 0);
+		release_expect_only(end_b.buf, REGION, DATA, 0);
 	}
 	ktap_diag("%u rounds", round);
 	keep_end();
@@ -592,7 +592,7 @@ static void write_now(struct vt_end *end, const struct target *target, u32 len)
 
 #define FRAMES	8
 
-static int capture(int fd, u8 frame[FRAMES][2048], int *len)
+static int release_capture(int fd, u8 frame[FRAMES][2048], int *len)
 {
 	int n = 0, r;
 
@@ -611,7 +611,7 @@ static void replayed_after_release(void)
 	struct vt_opts opts = VT_OPTS;
 	u8 frame[FRAMES][2048], *bytes = region_new(), *other;
 	int len[FRAMES], n, i, fd;
-	struct ibv_mr *mr = reg(&dev[1], bytes), *mr2;
+	struct ibv_mr *mr = release_reg(&dev[1], bytes), *mr2;
 	struct vt_end end_a, end_b;
 	struct sockaddr_ll to;
 	struct target target = { .va = (uintptr_t)bytes, .rkey = mr->rkey };
@@ -624,8 +624,8 @@ static void replayed_after_release(void)
 	fd = capture_socket(&to);
 	memset(end_a.buf, DATA, REGION);
 	write_now(&end_a, &target, 1000);
-	must(hit(bytes));
-	n = capture(fd, frame, len);
+	must(release_hit(bytes));
+	n = release_capture(fd, frame, len);
 	ktap_ok(n > 0);
 	must(!ibv_dereg_mr(mr));
 	/* until the same index is drawn again: one of 65536, 5 % take longer */
@@ -648,7 +648,7 @@ static void replayed_after_release(void)
 	other = end_b.buf;
 	target = (struct target){ .va = (uintptr_t)other, .rkey = end_b.mr->rkey };
 	write_now(&end_a, &target, 10);
-	ktap_ok(hit(other));
+	ktap_ok(release_hit(other));
 	check_canaries(bytes);
 	must(!ibv_dereg_mr(mr2));
 	close(fd);
@@ -661,9 +661,9 @@ static void replayed_after_release(void)
  * Turns.
  */
 
-static int flip(bool async)
+static int release_flip(bool async)
 {
-	int n = soak() ? 20000 : 60, i;
+	int n = release_soak() ? 20000 : 60, i;
 	struct vt_dev dev;
 	u32 ticket;
 	u8 *bytes;
@@ -694,7 +694,7 @@ static void flip_storm(void)
 		fflush(stdout);
 		child[i] = fork();
 		if (!child[i])
-			_exit(flip(i & 1));
+			_exit(release_flip(i & 1));
 	}
 	for (i = 0; i < 4; i++) {
 		must(waitpid(child[i], &status, 0) == child[i]);
@@ -755,7 +755,7 @@ static void stuck_in_the_pipeline(void)
 	must(!vt_connect(&end_a, &end_b));
 	memset(end_a.buf, DATA, REGION);
 	bytes = region_new();
-	mr = reg(&dev[1], bytes);
+	mr = release_reg(&dev[1], bytes);
 	set_target(mr);
 	must(set_delay(5000) > 0);
 	must(!pthread_create(&poster, NULL, write_arg, &end_a));

@@ -301,7 +301,7 @@ static struct conn conns[PAIRS];
 static atomic_bool stop_posting, stop_all;
 static atomic_uint wrong;
 
-static unsigned int below(unsigned int *state, unsigned int n)
+static unsigned int resize_below(unsigned int *state, unsigned int n)
 {
 	return rand_r(state) / 7 % n;
 }
@@ -315,7 +315,7 @@ static u32 message_len(const struct conn *conn, u64 n)
 	return z & 0x300 ? z % 200 : z % SLOT;
 }
 
-static void oops(const char *what, u64 n)
+static void resize_oops(const char *what, u64 n)
 {
 	if (!wrong++)
 		vt_say("%s, message %llu", what, n);
@@ -357,18 +357,18 @@ static u64 reap_sends(struct conn *conn, u64 done)
 	int i, n = ibv_poll_cq(conn->a.scq, 16, wc);
 
 	if (n < 0)
-		oops("send queue of completions", n);
+		resize_oops("send queue of completions", n);
 	for (i = 0; i < n; i++) {
 		if (wc[i].status)
-			oops(ibv_wc_status_str(wc[i].status), wc[i].wr_id);
+			resize_oops(ibv_wc_status_str(wc[i].status), wc[i].wr_id);
 		if (wc[i].wr_id != (done + 3) / 4 * 4)
-			oops("completion out of order", wc[i].wr_id);
+			resize_oops("completion out of order", wc[i].wr_id);
 		done = wc[i].wr_id + 1;
 	}
 	return done;
 }
 
-static void *sender(void *arg)
+static void *resize_sender(void *arg)
 {
 	u64 sent = 0, done = 0, before;
 	struct conn *conn = arg;
@@ -417,7 +417,7 @@ static void take_message(struct conn *conn, const struct ibv_wc *wc)
 	    wc->byte_len != message_len(conn, n) ||
 	    vt_check(owner->b.buf + wc->wr_id * SLOT, wc->byte_len,
 		     conn->key + n) >= 0) {
-		oops("receive", n);
+		resize_oops("receive", n);
 		return;
 	}
 	conn->received = n + 1;
@@ -426,7 +426,7 @@ static void take_message(struct conn *conn, const struct ibv_wc *wc)
 	pthread_mutex_unlock(&owner->lock);
 }
 
-static void *receiver(void *arg)
+static void *resize_receiver(void *arg)
 {
 	struct conn *conn = arg;
 	unsigned int idle = 0;
@@ -438,7 +438,7 @@ static void *receiver(void *arg)
 			;
 		n = ibv_poll_cq(conn->b.rcq, 16, wc);
 		if (n < 0)
-			oops("receive queue of completions", n);
+			resize_oops("receive queue of completions", n);
 		for (i = 0; i < n; i++)
 			take_message(conn, &wc[i]);
 		if (n > 0)
@@ -452,11 +452,11 @@ static void *receiver(void *arg)
 /* A random queue and size. Outstanding requests may cause refusals. */
 static int resize_something(unsigned int *rand, unsigned int *kind)
 {
-	struct conn *conn = &conns[below(rand, PAIRS)];
-	u32 wr = 1 << below(rand, 10), cqe = SLOTS << below(rand, 4);
+	struct conn *conn = &conns[resize_below(rand, PAIRS)];
+	u32 wr = 1 << resize_below(rand, 10), cqe = SLOTS << resize_below(rand, 4);
 	struct ibv_srq_attr attr = { .max_wr = wr };
 
-	*kind = below(rand, 5);
+	*kind = resize_below(rand, 5);
 	switch (*kind) {
 	case 0:
 		return resize_qp(conn->a.qp, wr, 0);
@@ -485,7 +485,7 @@ static void storm_resize(void)
 		else if (err == EINVAL || err == EBUSY)
 			refused++;
 		else
-			oops("resize", err);
+			resize_oops("resize", err);
 	}
 	vt_say("resized: %u send, %u receive, %u both, %u and %u completion queues; %u refused",
 	       done[0], done[1], done[2], done[3], done[4], refused);
@@ -574,8 +574,8 @@ static void storm(void)
 	stop_posting = false;
 	stop_all = false;
 	for (i = 0; i < PAIRS; i++) {
-		pthread_create(&send[i], NULL, sender, &conns[i]);
-		pthread_create(&recv[i], NULL, receiver, &conns[i]);
+		pthread_create(&send[i], NULL, resize_sender, &conns[i]);
+		pthread_create(&recv[i], NULL, resize_receiver, &conns[i]);
 	}
 	storm_resize();
 	stop_posting = true;

@@ -83,7 +83,7 @@ static void connect_pair(void)
 	must(n && !vt_connect(&one, &two));
 }
 
-static void disconnect(void)
+static void security_disconnect(void)
 {
 	vt_end_destroy(&one);
 	vt_end_destroy(&two);
@@ -97,7 +97,7 @@ static void map_again(void)
 	for (i = 0; i < nmaps; i++)
 		ktap_ok(can_map(maps[i].fd, maps[i].len, maps[i].prot,
 				MAP_SHARED, maps[i].off));
-	disconnect();
+	security_disconnect();
 }
 
 static void map_beyond(void)
@@ -129,7 +129,7 @@ static void map_beyond(void)
 		if (1L << i > end)
 			ktap_ok(!can_map(maps[0].fd, 4096, PROT_READ, MAP_SHARED,
 					 1L << i));
-	disconnect();
+	security_disconnect();
 }
 
 static void map_read_only(void)
@@ -151,7 +151,7 @@ static void map_read_only(void)
 		ktap_ok(mprotect(map->addr, map->len, PROT_READ | PROT_WRITE));
 	}
 	ktap_ok(seen > 0);
-	disconnect();
+	security_disconnect();
 }
 
 /* The offsets of one process are invalid in another. */
@@ -166,7 +166,7 @@ static void map_foreign(void)
 		ktap_ok(!can_map(other.ctx->cmd_fd, maps[i].len, PROT_READ,
 				 MAP_SHARED, maps[i].off));
 	vt_close(&other);
-	disconnect();
+	security_disconnect();
 }
 
 /* Writes to a mapping that outlives its queue have no effect. */
@@ -180,7 +180,7 @@ static void keep_mapping(void)
 		kept[i] = (u8 *)syscall(SYS_mmap, NULL, maps[i].len,
 					maps[i].prot, MAP_SHARED, maps[i].fd,
 					maps[i].off);
-	disconnect();
+	security_disconnect();
 	for (i = 0; i < n; i++) {
 		must(kept[i] != MAP_FAILED);
 		if (maps[i].prot & PROT_WRITE)
@@ -192,7 +192,7 @@ static void keep_mapping(void)
 /* --- doorbells ---------------------------------------------------------- */
 
 /* @data: the data of the attribute, or the address of longer data */
-static int ring(struct ibv_context *ctx, u64 data, u16 bytes)
+static int security_ring(struct ibv_context *ctx, u64 data, u16 bytes)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -214,9 +214,9 @@ static int ring(struct ibv_context *ctx, u64 data, u16 bytes)
 	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
 }
 
-static int doorbell(struct ibv_context *ctx, u32 qid, u32 index)
+static int security_doorbell(struct ibv_context *ctx, u32 qid, u32 index)
 {
-	return ring(ctx, (u64)index << 32 | qid, sizeof(struct cairn_doorbell));
+	return security_ring(ctx, (u64)index << 32 | qid, sizeof(struct cairn_doorbell));
 }
 
 /* Lists: wrong entries do not stop the others from ringing. */
@@ -229,25 +229,25 @@ static void doorbell_lists(void)
 	int i;
 
 	connect_pair();
-	for (qid = 0; doorbell(da.ctx, qid, 0); qid++)
+	for (qid = 0; security_doorbell(da.ctx, qid, 0); qid++)
 		must(qid < 128);
 	for (i = 0; i <= CAIRN_MAX_DOORBELLS; i++)
 		list[i] = (struct cairn_doorbell){ .qid = qid };
 	/* doorbells of other traffic count, too */
 	rung = vt_counter(&da, "doorbells");
-	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes), 0);
+	ktap_eq(security_ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes), 0);
 	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS);
 	list[3].qid = ~0u;
 	rung = vt_counter(&da, "doorbells");
-	ktap_eq(ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes),
+	ktap_eq(security_ring(da.ctx, (uintptr_t)list, CAIRN_MAX_DOORBELLS * bytes),
 		ENOENT);
 	ktap_ok(vt_counter(&da, "doorbells") >= rung + CAIRN_MAX_DOORBELLS - 1);
 	/* too long, not a multiple, empty, unreadable */
-	ktap_ok(ring(da.ctx, (uintptr_t)list, sizeof(list)));
-	ktap_eq(ring(da.ctx, (uintptr_t)list, 2 * bytes - 1), EINVAL);
-	ktap_ok(ring(da.ctx, 0, 0));
-	ktap_eq(ring(da.ctx, 8, 2 * bytes), EFAULT);
-	disconnect();
+	ktap_ok(security_ring(da.ctx, (uintptr_t)list, sizeof(list)));
+	ktap_eq(security_ring(da.ctx, (uintptr_t)list, 2 * bytes - 1), EINVAL);
+	ktap_ok(security_ring(da.ctx, 0, 0));
+	ktap_eq(security_ring(da.ctx, 8, 2 * bytes), EFAULT);
+	security_disconnect();
 }
 
 static void doorbells(void)
@@ -257,15 +257,15 @@ static void doorbells(void)
 
 	connect_pair();
 	for (qid = 0; qid < 128; qid++)
-		good += !doorbell(da.ctx, qid, 0);
+		good += !security_doorbell(da.ctx, qid, 0);
 	ktap_diag("%d queues have doorbells", good);
 	ktap_ok(good >= 1 && good <= 2);
 	for (qid = 0; qid < 128; qid++)
-		ktap_ok(doorbell(da.ctx, qid, 0x40000000));
+		ktap_ok(security_doorbell(da.ctx, qid, 0x40000000));
 	for (i = 0; i < 200; i++)
-		ktap_ok(doorbell(da.ctx, 1000 + ktap_rand_below(~0u - 1000),
-				 ktap_rand()));
-	ktap_ok(doorbell(da.ctx, ~0u, ~0u));
+		ktap_ok(security_doorbell(da.ctx, 1000 + ktap_rand_below(~0u - 1000),
+					  ktap_rand()));
+	ktap_ok(security_doorbell(da.ctx, ~0u, ~0u));
 	/* garbage in place of the command */
 	for (i = 0; i < 2000; i++) {
 		u32 words[16];
@@ -281,7 +281,7 @@ static void doorbells(void)
 		hdr->reserved2 = 0;
 		ioctl(da.ctx->cmd_fd, RDMA_VERBS_IOCTL, words);
 	}
-	disconnect();
+	security_disconnect();
 }
 
 /* --- rings -------------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void scribble(void)
 					ktap_rand_below(3) ? ktap_rand() :
 							     ktap_rand_below(70);
 			for (k = 0; k < 8; k++)
-				doorbell(da.ctx, ktap_rand_below(8), k);
+				security_doorbell(da.ctx, ktap_rand_below(8), k);
 		}
 		/* two sends to it, so that receives are consumed */
 		for (k = 0; k < 4; k++) {
@@ -319,7 +319,7 @@ static void scribble(void)
 		usleep(2000);
 		for (k = 0; k < 8; k++)
 			ibv_poll_cq(one.scq, 1, &wc);
-		disconnect();
+		security_disconnect();
 	}
 }
 
@@ -340,12 +340,12 @@ static void poll_or_renew(void)
 		;
 	if (vt_state(one.qp) == IBV_QPS_RTS)
 		return;
-	disconnect();
+	security_disconnect();
 	connect_anew();
 }
 
 /* The same place of mapping number @i, after a new connection. */
-static u8 *writable(unsigned int i, size_t at)
+static u8 *security_writable(unsigned int i, size_t at)
 {
 	if (i >= nmaps || at >= maps[i].len || !(maps[i].prot & PROT_WRITE))
 		return NULL;
@@ -366,17 +366,17 @@ static void every_byte(void)
 
 	connect_anew();
 	for (i = 0; i < nmaps; i++) {
-		for (at = 0; writable(i, at); at++) {
+		for (at = 0; security_writable(i, at); at++) {
 			/* all of a page of pointers, the first KiB of a ring */
 			if (maps[i].len > 4096 && at == 1024)
 				break;
 			for (k = 0; k < 4; k++) {
-				bytes = writable(i, at);
+				bytes = security_writable(i, at);
 				if (!bytes)
 					break;
 				*(volatile u8 *)bytes = values[k];
 			}
-			doorbell(da.ctx, at % 8, at / 64);
+			security_doorbell(da.ctx, at % 8, at / 64);
 			if (at % 64 != 63)
 				continue;
 			ibv_post_send(one.qp, &wr, &bad);
@@ -387,7 +387,7 @@ static void every_byte(void)
 	ktap_diag("%u lines of 64 bytes", lines);
 	/* two pages and two rings */
 	ktap_ok(lines >= 2 * 64 + 2 * 16);
-	disconnect();
+	security_disconnect();
 }
 
 static sigjmp_buf faulted;
@@ -421,7 +421,7 @@ static void store_read_only(void)
 	}
 	sigaction(SIGSEGV, &old, NULL);
 	ktap_ok(seen >= 3);
-	disconnect();
+	security_disconnect();
 }
 
 /* Where a WQE that was just posted lies, and the queue's id. */
@@ -529,14 +529,14 @@ static void wqe_fuzz(void)
 
 			random_wqe(&ring[at & (depth - 1)]);
 			__atomic_store_n(&host->index, at + 1, __ATOMIC_RELEASE);
-			doorbell(da.ctx, qid, at + 1);
+			security_doorbell(da.ctx, qid, at + 1);
 			/* changed while the device reads it */
 			random_wqe(&ring[at & (depth - 1)]);
 			while (ibv_poll_cq(one.scq, 1, &wc) > 0)
 				;
 		}
 		usleep(500);
-		disconnect();
+		security_disconnect();
 	}
 }
 
@@ -576,7 +576,7 @@ static void unread_events(void)
 		must(!vt_poll(one.scq, &wc, 1, 10000));
 	}
 	ktap_ok(!vt_event(one.schan, 0));
-	disconnect();
+	security_disconnect();
 }
 
 /* Each call makes an event that is not read. The kernel keeps 64 of an object, and when
@@ -630,7 +630,7 @@ static void cq_pointers(void)
 							      ktap_rand_below(2)] ^=
 						1u << ktap_rand_below(32);
 		}
-		disconnect();
+		security_disconnect();
 	}
 }
 
@@ -682,12 +682,12 @@ static void resize_impossible(void)
 	}
 	ktap_eq(resize_qp(256, 256), 0);
 	ktap_eq(ibv_resize_cq(one.scq, 1024), 0);
-	disconnect();
+	security_disconnect();
 }
 
 static volatile bool scribbling;
 
-static void *scribbler(void *arg)
+static void *security_scribbler(void *arg)
 {
 	unsigned int rand = 1;
 
@@ -706,7 +706,7 @@ static void resize_race(void)
 		connect_pair();
 		find_host_page();
 		scribbling = true;
-		must(!pthread_create(&thread, NULL, scribbler, NULL));
+		must(!pthread_create(&thread, NULL, security_scribbler, NULL));
 		for (i = 0; i < 10; i++) {
 			good += !resize_qp(1u << ktap_rand_below(10),
 					   1u << ktap_rand_below(10));
@@ -714,7 +714,7 @@ static void resize_race(void)
 		}
 		scribbling = false;
 		pthread_join(thread, NULL);
-		disconnect();
+		security_disconnect();
 	}
 	ktap_diag("%u of 100 were done", good);
 }
@@ -750,7 +750,7 @@ struct frame {
 
 static int raw_fd = -1;
 
-static void put16(u8 *bytes, u32 v)
+static void security_put16(u8 *bytes, u32 v)
 {
 	bytes[0] = v >> 8;
 	bytes[1] = v;
@@ -765,15 +765,15 @@ static void send_frame(struct frame *frame, size_t len, bool good)
 
 	memset(frame->ip, 0, 28);
 	frame->ip[0] = 0x45;
-	put16(frame->ip + 2, 28 + len);
-	put16(frame->ip + 4, 1 + ktap_rand_below(65535));
+	security_put16(frame->ip + 2, 28 + len);
+	security_put16(frame->ip + 4, 1 + ktap_rand_below(65535));
 	frame->ip[8] = 64;
 	frame->ip[9] = IPPROTO_UDP;
 	memcpy(frame->ip + 12, da.gid.raw + 12, 4);
 	memcpy(frame->ip + 16, db.gid.raw + 12, 4);
-	put16(frame->udp, 49152);
-	put16(frame->udp + 2, 4791);
-	put16(frame->udp + 4, 8 + len);
+	security_put16(frame->udp, 49152);
+	security_put16(frame->udp + 2, 4791);
+	security_put16(frame->udp + 4, 8 + len);
 	if (len >= 16) {
 		/* IBTA Annex A17.3.3: variant fields count as ones */
 		masked = *frame;
@@ -793,58 +793,58 @@ static void send_frame(struct frame *frame, size_t len, bool good)
 }
 
 /* A counter of the second device. */
-static u64 counter(const char *name)
+static u64 security_counter(const char *name)
 {
 	return vt_counter_of(vt_name_b(), name);
 }
 
 /* The counter must rise by exactly @by. */
-static void rises(const char *name, u64 from, u64 by)
+static void security_rises(const char *name, u64 from, u64 by)
 {
 	u64 end = vt_now_ms() + vt_ms(5000);
 
-	while (counter(name) < from + by && vt_now_ms() < end)
+	while (security_counter(name) < from + by && vt_now_ms() < end)
 		;
-	if (counter(name) - from != by)
+	if (security_counter(name) - from != by)
 		ktap_fail("%s rose by %llu, not %llu", name,
-			  counter(name) - from, by);
+			  security_counter(name) - from, by);
 }
 
-static void bth(struct frame *frame, u8 opcode, u32 qpn, u32 psn)
+static void security_bth(struct frame *frame, u8 opcode, u32 qpn, u32 psn)
 {
 	u8 *bytes = frame->data;
 
 	memset(bytes, 0, 64);
 	bytes[0] = opcode;
 	bytes[1] = 0x40;
-	put16(bytes + 2, 0xffff);
+	security_put16(bytes + 2, 0xffff);
 	bytes[5] = qpn >> 16;
-	put16(bytes + 6, qpn);
+	security_put16(bytes + 6, qpn);
 	bytes[9] = psn >> 16;
-	put16(bytes + 10, psn);
+	security_put16(bytes + 10, psn);
 }
 
 static void packets_wrong_icrc(void)
 {
-	u64 before = counter("rx_icrc_errors");
+	u64 before = security_counter("rx_icrc_errors");
 	struct frame frame;
 	int i;
 
 	connect_pair();
 	for (i = 0; i < 100; i++) {
-		bth(&frame, 0x04, two.qp->qp_num, two.psn);
+		security_bth(&frame, 0x04, two.qp->qp_num, two.psn);
 		ktap_rand_fill(frame.data + 12, 256);
 		send_frame(&frame, 12 + 4 * (1 + ktap_rand_below(60)) + 4, false);
 	}
-	rises("rx_icrc_errors", before, 100);
+	security_rises("rx_icrc_errors", before, 100);
 	ktap_eq(vt_state(two.qp), IBV_QPS_RTS);
-	disconnect();
+	security_disconnect();
 }
 
 /* The port shows it as well, for programs that query it. */
 static void packets_wrong_pkey(void)
 {
-	u64 before = counter("rx_pkey_errors");
+	u64 before = security_counter("rx_pkey_errors");
 	struct ibv_port_attr then, now;
 	struct frame frame;
 	int i;
@@ -852,21 +852,21 @@ static void packets_wrong_pkey(void)
 	connect_pair();
 	must(!ibv_query_port(db.ctx, 1, &then));
 	for (i = 0; i < 20; i++) {
-		bth(&frame, 0x04, two.qp->qp_num, two.psn);
-		put16(frame.data + 2, 0x1234);
+		security_bth(&frame, 0x04, two.qp->qp_num, two.psn);
+		security_put16(frame.data + 2, 0x1234);
 		send_frame(&frame, 12 + 16 + 4, true);
 	}
-	rises("rx_pkey_errors", before, 20);
+	security_rises("rx_pkey_errors", before, 20);
 	must(!ibv_query_port(db.ctx, 1, &now));
 	ktap_eq(now.bad_pkey_cntr - then.bad_pkey_cntr, 20);
 	ktap_eq(vt_state(two.qp), IBV_QPS_RTS);
-	disconnect();
+	security_disconnect();
 }
 
 /* An ACK and a CNP for a queue pair that has no connection. */
 static void responses_for_datagrams(void)
 {
-	u64 before = counter("rx_wrong_qp");
+	u64 before = security_counter("rx_wrong_qp");
 	struct vt_opts opts = VT_OPTS;
 	struct vt_end ud;
 	struct frame frame;
@@ -876,40 +876,40 @@ static void responses_for_datagrams(void)
 	must(!vt_end_create(&ud, &db, &opts, 4096));
 	must(!vt_to_init(&ud) && !vt_to_rtr(&ud, &ud) && !vt_to_rts(&ud));
 	for (i = 0; i < 20; i++) {
-		bth(&frame, i & 1 ? 0x11 : 0x81, ud.qp->qp_num, 0);
+		security_bth(&frame, i & 1 ? 0x11 : 0x81, ud.qp->qp_num, 0);
 		send_frame(&frame, i & 1 ? 12 + 4 + 4 : 12 + 16 + 4, true);
 	}
-	rises("rx_wrong_qp", before, 20);
+	security_rises("rx_wrong_qp", before, 20);
 	vt_end_destroy(&ud);
 }
 
 static void packets_for_nobody(void)
 {
-	u64 before = counter("rx_no_qp");
+	u64 before = security_counter("rx_no_qp");
 	struct frame frame;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		bth(&frame, 0x04, 0xfffff0 - i, 0);
+		security_bth(&frame, 0x04, 0xfffff0 - i, 0);
 		send_frame(&frame, 12 + 16 + 4, true);
 	}
-	rises("rx_no_qp", before, 50);
+	security_rises("rx_no_qp", before, 50);
 }
 
 static void packets_malformed(void)
 {
-	u64 before = counter("rx_malformed");
+	u64 before = security_counter("rx_malformed");
 	u32 len, n = 0;
 	struct frame frame;
 	int op;
 
 	/* too short for BTH and ICRC */
 	for (len = 0; len < 16; len++, n++) {
-		bth(&frame, 0x04, 2, 0);
+		security_bth(&frame, 0x04, 2, 0);
 		send_frame(&frame, len, true);
 	}
 	/* transport version 1 */
-	bth(&frame, 0x04, 2, 0);
+	security_bth(&frame, 0x04, 2, 0);
 	frame.data[1] |= 1;
 	send_frame(&frame, 32, true);
 	n++;
@@ -917,39 +917,39 @@ static void packets_malformed(void)
 	for (op = 0x18; op < 0x20; op++) {
 		if (op == 0x1c || op == 0x1d)
 			continue;
-		bth(&frame, op, 2, 0);
+		security_bth(&frame, op, 2, 0);
 		send_frame(&frame, 64, true);
 		n++;
 	}
 	for (op = 0x40; op < 0x60; op++, n++) {
-		bth(&frame, op, 2, 0);
+		security_bth(&frame, op, 2, 0);
 		send_frame(&frame, 64, true);
 	}
 	/* FLUSH with a payload, FLUSH and ATOMIC WRITE without room for headers */
-	bth(&frame, 0x1c, 2, 0);
+	security_bth(&frame, 0x1c, 2, 0);
 	send_frame(&frame, 64, true);
-	bth(&frame, 0x1c, 2, 0);
+	security_bth(&frame, 0x1c, 2, 0);
 	send_frame(&frame, 12 + 19 + 4, true);
-	bth(&frame, 0x1d, 2, 0);
+	security_bth(&frame, 0x1d, 2, 0);
 	send_frame(&frame, 12 + 15 + 4, true);
 	n += 3;
 	/* WRITE ONLY and atomic without room for their headers */
-	bth(&frame, 0x0a, 2, 0);
+	security_bth(&frame, 0x0a, 2, 0);
 	send_frame(&frame, 12 + 15 + 4, true);
-	bth(&frame, 0x13, 2, 0);
+	security_bth(&frame, 0x13, 2, 0);
 	send_frame(&frame, 12 + 24 + 4, true);
 	n += 2;
 	/* more pad than payload */
-	bth(&frame, 0x04, 2, 0);
+	security_bth(&frame, 0x04, 2, 0);
 	frame.data[1] |= 0x30;
 	send_frame(&frame, 12 + 4, true);
 	n++;
-	rises("rx_malformed", before, n);
+	security_rises("rx_malformed", before, n);
 }
 
 static void packets_random(void)
 {
-	u64 before = counter("rx_malformed") + counter("rx_icrc_errors");
+	u64 before = security_counter("rx_malformed") + security_counter("rx_icrc_errors");
 	u64 end = vt_now_ms() + vt_ms(5000);
 	u32 i, len, n = 500;
 	struct frame frame;
@@ -959,10 +959,10 @@ static void packets_random(void)
 		ktap_rand_fill(frame.data, len);
 		send_frame(&frame, len, false);
 	}
-	while (counter("rx_malformed") + counter("rx_icrc_errors") < before + n &&
+	while (security_counter("rx_malformed") + security_counter("rx_icrc_errors") < before + n &&
 	       vt_now_ms() < end)
 		usleep(20000);
-	ktap_eq(counter("rx_malformed") + counter("rx_icrc_errors") - before, n);
+	ktap_eq(security_counter("rx_malformed") + security_counter("rx_icrc_errors") - before, n);
 }
 
 /* Packets that pass every check of form, to QPs that exist for this. */
@@ -975,12 +975,12 @@ static void packets_forged(void)
 	connect_pair();
 	for (i = 0; i < 2000; i++) {
 		if (i % 100 == 99) {
-			disconnect();
+			security_disconnect();
 			connect_pair();
 		}
 		qpn = ktap_rand_below(2) ? two.qp->qp_num : ktap_rand_below(3);
-		bth(&frame, ktap_rand_below(0x18) | (ktap_rand_below(8) ? 0 : 0xc0),
-		    qpn, two.psn + ktap_rand_below(4) - 1);
+		security_bth(&frame, ktap_rand_below(0x18) | (ktap_rand_below(8) ? 0 : 0xc0),
+			     qpn, two.psn + ktap_rand_below(4) - 1);
 		if (!ktap_rand_below(4))
 			frame.data[0] = 0x20 + ktap_rand_below(0x46);
 		if (!ktap_rand_below(8))
@@ -994,12 +994,12 @@ static void packets_forged(void)
 
 			memcpy(frame.data + 12, &va, 8);
 			memcpy(frame.data + 20, &key, 4);
-			put16(frame.data + 24, 0);
+			security_put16(frame.data + 24, 0);
 		}
 		send_frame(&frame, len + 4, true);
 	}
 	usleep(20000);
-	disconnect();
+	security_disconnect();
 }
 
 #define AHEAD_QPS	6
@@ -1018,7 +1018,7 @@ static void send_ahead(int end, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		bth(&frame, 0x04, far[end].qp->qp_num, near[end].psn + 2 + i);
+		security_bth(&frame, 0x04, far[end].qp->qp_num, near[end].psn + 2 + i);
 		send_frame(&frame, 12 + AHEAD_BYTES + 4, true);
 	}
 }
@@ -1028,7 +1028,7 @@ static void send_ahead(int end, int n)
  */
 static u64 keep_ahead(int from, int packets)
 {
-	u64 full = counter("rx_held_full"), held = counter("rx_held");
+	u64 full = security_counter("rx_held_full"), held = security_counter("rx_held");
 	u64 begin_ms = vt_now_ms(), end_ms = begin_ms + vt_ms(5000), n = 0;
 	u64 now_full, now_held;
 	int i;
@@ -1037,8 +1037,8 @@ static u64 keep_ahead(int from, int packets)
 		send_ahead(i, packets);
 	ahead_ms = vt_now_ms() - begin_ms;
 	do {
-		now_full = counter("rx_held_full") - full;
-		now_held = counter("rx_held") - held;
+		now_full = security_counter("rx_held_full") - full;
+		now_held = security_counter("rx_held") - held;
 	} while (now_full + now_held < n && vt_now_ms() < end_ms);
 	ktap_diag("%llu kept, %llu not", now_held, now_full);
 	ktap_eq(now_held + now_full, n);
@@ -1113,22 +1113,22 @@ static void packets_from_another_port(void)
 	must(!vt_end_create(&far[0], &db, &opts, BUF));
 	must(!vt_connect(&near[0], &far[0]));
 	send_near(1);
-	other = counter("rx_other_port");
-	held = counter("rx_held");
+	other = security_counter("rx_other_port");
+	held = security_counter("rx_held");
 	for (i = 0; i < 20; i++) {
-		bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 6 + i);
+		security_bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 6 + i);
 		send_frame(&frame, 12 + 64 + 4, true);
 	}
-	rises("rx_other_port", other, 20);
-	ktap_eq(counter("rx_held"), held);
+	security_rises("rx_other_port", other, 20);
+	ktap_eq(security_counter("rx_held"), held);
 	for (i = 0; i < SWEPT; i++) {
 		/* ahead of all packets that are sent here */
-		bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
+		security_bth(&frame, 0x04, far[0].qp->qp_num, near[0].psn + 2 + SWEPT / 64 + i);
 		send_frame(&frame, 12 + 64 + 4, true);
 		if (!(i % 64))
 			send_near(2 + i / 64);
 	}
-	ktap_eq(counter("rx_held"), held);
+	ktap_eq(security_counter("rx_held"), held);
 	ktap_eq(vt_state(near[0].qp), IBV_QPS_RTS);
 	ktap_eq(vt_state(far[0].qp), IBV_QPS_RTS);
 	vt_end_destroy(&near[0]);
@@ -1176,33 +1176,33 @@ static void run_on(int cpu)
  */
 static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 {
-	u64 evicts = counter("mr_cache_evicts"), seen;
+	u64 evicts = security_counter("mr_cache_evicts"), seen;
 	cpu_set_t all;
 	struct frame frame;
 	int i;
 
 	sched_getaffinity(0, sizeof(all), &all);
-	seen = counter("rx_icrc_errors") + counter("rx_packets");
+	seen = security_counter("rx_icrc_errors") + security_counter("rx_packets");
 	for (i = 0; i < 10 * n; i++) {
 		u64 va = htobe64((uintptr_t)mr[i % n]->addr);
 		u32 key = htonl(mr[i % n]->rkey);
 
 		if (!(i % n))
 			run_on(i / n % 2);
-		bth(&frame, 0x0a, qpn, two.psn + 5000);
+		security_bth(&frame, 0x0a, qpn, two.psn + 5000);
 		memcpy(frame.data + 12, &va, 8);
 		memcpy(frame.data + 20, &key, 4);
 		send_frame(&frame, 12 + 16 + 4, good);
 	}
 	/* a lower bound of the handled packets, as others send, too */
 	for (i = 0; i < 100; i++) {
-		if (counter("rx_icrc_errors") + counter("rx_packets") >=
+		if (security_counter("rx_icrc_errors") + security_counter("rx_packets") >=
 		    seen + 10 * n)
 			break;
 		usleep(10000);
 	}
 	sched_setaffinity(0, sizeof(all), &all);
-	return counter("mr_cache_evicts") - evicts;
+	return security_counter("mr_cache_evicts") - evicts;
 }
 
 /* The connection's own WRITEs, until every set is full of regions that were used. */
@@ -1250,7 +1250,7 @@ static void packets_and_mr_cache(void)
 	ktap_eq(write_to_all(mr, n, 0xfffff0, true), 0);
 	/* ... and packets for a QP do, so the test can see it */
 	ktap_ok(write_to_all(mr, n, two.qp->qp_num, true) > 0);
-	disconnect();
+	security_disconnect();
 	/* the quick way to free all regions */
 	vt_close(&db);
 	must(!vt_open(&db, vt_name_b(), VT_IPV4, -1));
@@ -1265,7 +1265,7 @@ static void on_poison(int sig)
 static void poisoned_memory(void)
 {
 	void (*old)(int);
-	u64 before = counter("poisoned_pages");
+	u64 before = security_counter("poisoned_pages");
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
@@ -1302,10 +1302,10 @@ static void poisoned_memory(void)
 	must(!ibv_post_send(one.qp, &wr, &bad));
 	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
 	ktap_eq(wc.status, IBV_WC_REM_ACCESS_ERR);
-	rises("poisoned_pages", before, 1);
+	security_rises("poisoned_pages", before, 1);
 	ktap_ok(!ibv_dereg_mr(mr));
 	munmap(page, 8192);
-	disconnect();
+	security_disconnect();
 	signal(SIGBUS, old);
 }
 

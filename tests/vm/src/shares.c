@@ -30,7 +30,7 @@ static struct vt_dev dev;
 static struct ibv_cq *cq;
 static int first_group;
 
-static struct ibv_qp *datagrams(void)
+static struct ibv_qp *shares_datagrams(void)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD,
@@ -40,7 +40,7 @@ static struct ibv_qp *datagrams(void)
 	return ibv_create_qp(dev.pd, &init);
 }
 
-static union ibv_gid group(int i)
+static union ibv_gid shares_group(int i)
 {
 	union ibv_gid gid = { .raw = {
 		[10] = 0xff, [11] = 0xff, 239, 78, i >> 8, i,
@@ -53,18 +53,18 @@ static union ibv_gid group(int i)
 static int take_group(int i)
 {
 	static struct ibv_qp *qp;
-	union ibv_gid gid = group(i + first_group +
-				  (getuid() == MODEST) * 8192);
+	union ibv_gid gid = shares_group(i + first_group +
+					 (getuid() == MODEST) * 8192);
 
-	qp = qp ?: datagrams();
+	qp = qp ?: shares_datagrams();
 	return qp ? ibv_attach_mcast(qp, &gid, 0) : errno;
 }
 
 /* A place more in a group of all. */
 static int take_place(int i)
 {
-	struct ibv_qp *qp = datagrams();
-	union ibv_gid gid = group(16384);
+	struct ibv_qp *qp = shares_datagrams();
+	union ibv_gid gid = shares_group(16384);
 
 	return qp ? ibv_attach_mcast(qp, &gid, 0) : errno;
 }
@@ -75,7 +75,7 @@ static int take_pd(int i)
 }
 
 /* As @uid: take up to @most, say so, and hold them until told to go. */
-static void taker(struct haul *haul, uid_t uid, int (*take)(int i), int most)
+static void shares_taker(struct haul *haul, uid_t uid, int (*take)(int i), int most)
 {
 	int err = 0;
 
@@ -93,7 +93,7 @@ static void taker(struct haul *haul, uid_t uid, int (*take)(int i), int most)
 	_exit(0);
 }
 
-static pid_t start(struct haul *haul, uid_t uid, int (*take)(int i), int most)
+static pid_t shares_start(struct haul *haul, uid_t uid, int (*take)(int i), int most)
 {
 	u64 end = vt_now_ms() + vt_ms(120000);
 	int status = 0;
@@ -103,7 +103,7 @@ static pid_t start(struct haul *haul, uid_t uid, int (*take)(int i), int most)
 	child = fork();
 	must(child >= 0);
 	if (!child)
-		taker(haul, uid, take, most);
+		shares_taker(haul, uid, take, most);
 	while (!__atomic_load_n(&haul->err, __ATOMIC_ACQUIRE)) {
 		must(!waitpid(child, &status, WNOHANG) && vt_now_ms() < end);
 		usleep(10000);
@@ -111,7 +111,7 @@ static pid_t start(struct haul *haul, uid_t uid, int (*take)(int i), int most)
 	return child;
 }
 
-static void end(struct haul *haul, pid_t child)
+static void shares_end(struct haul *haul, pid_t child)
 {
 	int status;
 
@@ -123,32 +123,32 @@ static void end(struct haul *haul, pid_t child)
 /* GREEDY gets no more than half of @all, and MODEST what it wants. Then again: nothing
  * is left of them.
  */
-static void shared(int (*take)(int i), int all)
+static void shares_shared(int (*take)(int i), int all)
 {
 	pid_t greedy, modest;
 	int round;
 
 	for (round = 0; round < 2; round++) {
-		greedy = start(&hauls[0], GREEDY, take, all);
-		modest = start(&hauls[1], MODEST, take, EACH);
+		greedy = shares_start(&hauls[0], GREEDY, take, all);
+		modest = shares_start(&hauls[1], MODEST, take, EACH);
 		ktap_diag("%d of %d, then errno %d; another user %d", hauls[0].n,
 			  all, hauls[0].err, hauls[1].n);
 		ktap_eq(hauls[0].err, EDQUOT);
 		ktap_ok(hauls[0].n > all / 4 && hauls[0].n <= all / 2);
 		ktap_eq(hauls[1].n, EACH);
-		end(&hauls[1], modest);
-		end(&hauls[0], greedy);
+		shares_end(&hauls[1], modest);
+		shares_end(&hauls[0], greedy);
 	}
 }
 
 static void groups(void)
 {
-	shared(take_group, GROUPS);
+	shares_shared(take_group, GROUPS);
 }
 
 static void places(void)
 {
-	shared(take_place, PLACES);
+	shares_shared(take_place, PLACES);
 }
 
 /* As many as a device has. Without a share, a user takes too many to wait for. */
@@ -157,34 +157,34 @@ static void pds(void)
 	struct ibv_device_attr attr;
 
 	must(!ibv_query_device(dev.ctx, &attr));
-	shared(take_pd, attr.max_pd);
+	shares_shared(take_pd, attr.max_pd);
 }
 
 /* A group counts for a user that is in it, and not for one that left. */
 static void passed_on(void)
 {
-	union ibv_gid gid = group(0);
+	union ibv_gid gid = shares_group(0);
 	struct ibv_qp *qp;
 	pid_t greedy;
 	int i;
 
 	cq = ibv_create_cq(dev.ctx, 16, NULL, NULL, 0);
 	must(cq);
-	qp = datagrams();
+	qp = shares_datagrams();
 	must(qp);
-	greedy = start(&hauls[0], GREEDY, take_group, EACH);
+	greedy = shares_start(&hauls[0], GREEDY, take_group, EACH);
 	for (i = 0; i < EACH; i++) {
-		gid = group(i);
+		gid = shares_group(i);
 		must(!ibv_attach_mcast(qp, &gid, 0));
 	}
-	end(&hauls[0], greedy);
+	shares_end(&hauls[0], greedy);
 	first_group = 4096;
-	greedy = start(&hauls[0], GREEDY, take_group, GROUPS);
+	greedy = shares_start(&hauls[0], GREEDY, take_group, GROUPS);
 	ktap_eq(hauls[0].n, (GROUPS - EACH) / 2);
-	end(&hauls[0], greedy);
+	shares_end(&hauls[0], greedy);
 	first_group = 0;
 	for (i = 0; i < EACH; i++) {
-		gid = group(i);
+		gid = shares_group(i);
 		must(!ibv_detach_mcast(qp, &gid, 0));
 	}
 	must(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));

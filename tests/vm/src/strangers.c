@@ -51,7 +51,7 @@ static void post_send(struct vt_end *end, const char *text)
 	must(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-static void connection(enum ibv_qp_type type)
+static void strangers_connection(enum ibv_qp_type type)
 {
 	struct vt_opts opts = VT_OPTS;
 
@@ -61,15 +61,15 @@ static void connection(enum ibv_qp_type type)
 	must(!vt_connect(&friend, &victim));
 }
 
-static void disconnect(void)
+static void strangers_disconnect(void)
 {
 	vt_end_destroy(&friend);
 	vt_end_destroy(&victim);
 }
 
 /* A stranger on @dev connects to @to, with the PSNs of @as. */
-static void pretend(struct vt_end *end, struct vt_dev *dev, enum ibv_qp_type type,
-		    const struct vt_end *as, const struct vt_end *to)
+static void strangers_pretend(struct vt_end *end, struct vt_dev *dev, enum ibv_qp_type type,
+			      const struct vt_end *as, const struct vt_end *to)
 {
 	struct vt_opts opts = VT_OPTS;
 
@@ -81,7 +81,7 @@ static void pretend(struct vt_end *end, struct vt_dev *dev, enum ibv_qp_type typ
 	must(!vt_to_init(end) && !vt_to_rtr(end, to) && !vt_to_rts(end));
 }
 
-static void received(const char *text)
+static void strangers_received(const char *text)
 {
 	struct ibv_wc wc;
 
@@ -97,19 +97,19 @@ static void send_of_a_stranger(enum ibv_qp_type type)
 	struct vt_end evil;
 	struct ibv_wc wc;
 
-	connection(type);
+	strangers_connection(type);
 	post_recv(&victim, 1);
 	post_recv(&victim, 2);
-	pretend(&evil, &da, type, &friend, &victim);
+	strangers_pretend(&evil, &da, type, &friend, &victim);
 	post_send(&evil, "the stranger's");
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	post_send(&friend, "the friend's");
-	received("the friend's");
+	strangers_received("the friend's");
 	must(!vt_poll(friend.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	ktap_ok(vt_counter(&db, "rx_spoofed") > refused);
 	vt_end_destroy(&evil);
-	disconnect();
+	strangers_disconnect();
 }
 
 static void request_on_rc(void)
@@ -131,11 +131,11 @@ static void answer_on_rc(void)
 	struct vt_end asks, answers, as;
 	struct ibv_wc wc;
 
-	connection(IBV_QPT_RC);
+	strangers_connection(IBV_QPT_RC);
 	/* The first makes the friend's requests, with the same PSNs. */
-	pretend(&answers, &db, IBV_QPT_RC, &victim, &friend);
+	strangers_pretend(&answers, &db, IBV_QPT_RC, &victim, &friend);
 	as = friend;
-	pretend(&asks, &da, IBV_QPT_RC, &as, &answers);
+	strangers_pretend(&asks, &da, IBV_QPT_RC, &as, &answers);
 	post_recv(&answers, 1);
 	post_recv(&answers, 2);
 	/* The victim has no receive: the SEND is repeated until it has one. */
@@ -143,12 +143,12 @@ static void answer_on_rc(void)
 	post_send(&asks, "the stranger's");
 	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
 	post_recv(&victim, 1);
-	received("the friend's");
+	strangers_received("the friend's");
 	must(!vt_poll(friend.scq, &wc, 1, LONG));
 	ktap_eq(wc.status, IBV_WC_SUCCESS);
 	vt_end_destroy(&asks);
 	vt_end_destroy(&answers);
-	disconnect();
+	strangers_disconnect();
 }
 
 /*
@@ -171,7 +171,7 @@ static u32 crc32_le(u32 crc, const u8 *bytes, size_t len)
 }
 
 /* The ICRC covers the headers that the stack will write (IBTA annex A17.3.3). */
-static void seal(struct datagram *datagram, u32 len)
+static void strangers_seal(struct datagram *datagram, u32 len)
 {
 	static const u8 ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
 	struct datagram masked = *datagram;
@@ -186,7 +186,7 @@ static void seal(struct datagram *datagram, u32 len)
 	memcpy(datagram->data + len, &crc, 4);
 }
 
-static void put24(u8 *bytes, u32 v)
+static void strangers_put24(u8 *bytes, u32 v)
 {
 	bytes[0] = v >> 16;
 	bytes[1] = v >> 8;
@@ -194,8 +194,8 @@ static void put24(u8 *bytes, u32 v)
 }
 
 /* A packet of @len bytes behind the BTH, from @from to @to. */
-static void packet(struct datagram *datagram, u16 sport, u8 opcode, u32 qpn, u32 psn,
-		   u32 len)
+static void strangers_packet(struct datagram *datagram, u16 sport, u8 opcode, u32 qpn, u32 psn,
+			     u32 len)
 {
 	u32 addr;
 
@@ -213,8 +213,8 @@ static void packet(struct datagram *datagram, u16 sport, u8 opcode, u32 qpn, u32
 	datagram->data[0] = opcode;
 	datagram->data[1] = 0x40;
 	datagram->data[2] = datagram->data[3] = 0xff;
-	put24(datagram->data + 5, qpn);
-	put24(datagram->data + 9, psn);
+	strangers_put24(datagram->data + 5, qpn);
+	strangers_put24(datagram->data + 9, psn);
 }
 
 /* Send from a socket that a child opens as @uid. Return: its exit status, an errno. */
@@ -229,7 +229,7 @@ static int send_as(uid_t uid, struct datagram *datagram, u32 len)
 		.sin_addr.s_addr = datagram->ip.daddr,
 	};
 
-	seal(datagram, 12 + len);
+	strangers_seal(datagram, 12 + len);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -264,15 +264,15 @@ static void socket_to_uc(void)
 	struct datagram datagram;
 	struct ibv_wc wc;
 
-	connection(IBV_QPT_UC);
+	strangers_connection(IBV_QPT_UC);
 	post_recv(&victim, 1);
-	packet(&datagram, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
+	strangers_packet(&datagram, 0xc001, UC_SEND_ONLY, victim.qp->qp_num, 5, MSG);
 	is_taken(NOBODY, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	/* The forgery is good: from a permitted socket it is executed. */
 	is_taken(0, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
-	disconnect();
+	strangers_disconnect();
 }
 
 static void socket_to_rc(void)
@@ -280,21 +280,21 @@ static void socket_to_rc(void)
 	struct datagram datagram;
 	struct ibv_wc wc;
 
-	connection(IBV_QPT_RC);
+	strangers_connection(IBV_QPT_RC);
 	post_recv(&victim, 1);
-	packet(&datagram, 0xc001, RC_SEND_ONLY, victim.qp->qp_num, friend.psn, MSG);
+	strangers_packet(&datagram, 0xc001, RC_SEND_ONLY, victim.qp->qp_num, friend.psn, MSG);
 	is_taken(NOBODY, &datagram, MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
-	disconnect();
+	strangers_disconnect();
 	/* An ACK of a SEND for which the victim has no receive. */
-	connection(IBV_QPT_RC);
+	strangers_connection(IBV_QPT_RC);
 	post_send(&friend, "the friend's");
-	packet(&datagram, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);
+	strangers_packet(&datagram, 0xc001, ACK, friend.qp->qp_num, friend.psn, 4);
 	datagram.data[12] = 0x1f;
 	datagram.data[15] = 1;
 	is_taken(NOBODY, &datagram, 4);
 	ktap_eq(vt_poll(friend.scq, &wc, 1, SOON), ETIMEDOUT);
-	disconnect();
+	strangers_disconnect();
 }
 
 static void socket_to_datagrams(void)
@@ -308,16 +308,16 @@ static void socket_to_datagrams(void)
 	must(!vt_to_init(&victim) && !vt_to_rtr(&victim, &victim) &&
 	     !vt_to_rts(&victim));
 	post_recv(&victim, 1);
-	packet(&datagram, 0xc001, UD_SEND_ONLY, victim.qp->qp_num, 0, 8 + MSG);
+	strangers_packet(&datagram, 0xc001, UD_SEND_ONLY, victim.qp->qp_num, 0, 8 + MSG);
 	memset(datagram.data + 12, 0x11, 4);
-	put24(datagram.data + 17, 0x123456);
+	strangers_put24(datagram.data + 17, 0x123456);
 	is_taken(NOBODY, &datagram, 8 + MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, SOON), ETIMEDOUT);
 	is_taken(0, &datagram, 8 + MSG);
 	ktap_eq(vt_poll(victim.rcq, &wc, 1, LONG), 0);
 	vt_end_destroy(&victim);
 	/* Management: QP 1 and its privileged Q_Key. */
-	packet(&datagram, 0xc001, UD_SEND_ONLY, 1, 0, 8 + 128);
+	strangers_packet(&datagram, 0xc001, UD_SEND_ONLY, 1, 0, 8 + 128);
 	datagram.data[12] = 0x80;
 	datagram.data[13] = 1;
 	is_taken(NOBODY, &datagram, 8 + 128);

@@ -71,8 +71,8 @@ static int recv_op(struct vt_end *end, u64 id, size_t off, u32 len)
 }
 
 /* One completion with the expected id and status. */
-static bool got(struct ibv_cq *cq, u64 id, enum ibv_wc_status status,
-		struct ibv_wc *out)
+static bool basic_got(struct ibv_cq *cq, u64 id, enum ibv_wc_status status,
+		      struct ibv_wc *out)
 {
 	struct ibv_wc wc;
 
@@ -343,8 +343,8 @@ static void inline_512(void)
 		must(!ibv_post_send(pair.a.qp, &wr, &bad));
 		/* the post has copied the data */
 		memset(data, 0x55, sizeof(data));
-		must(got(pair.a.scq, len, IBV_WC_SUCCESS, NULL));
-		must(got(pair.b.rcq, len, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, len, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.b.rcq, len, IBV_WC_SUCCESS, NULL));
 		ktap_eq(vt_check(pair.b.buf, len, len), -1);
 	}
 	sge.length = 513;
@@ -383,8 +383,8 @@ static void sge_32(void)
 		memcpy((void *)(uintptr_t)ss[i].addr, flat + at, ss[i].length);
 	must(!ibv_post_recv(pair.b.qp, &rwr, &rbad));
 	must(!ibv_post_send(pair.a.qp, &swr, &sbad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
 	for (i = 0, at = 0; at < total; at += rs[i++].length) {
 		n = total - at < rs[i].length ? total - at : rs[i].length;
 		ktap_mem_eq((void *)(uintptr_t)rs[i].addr, flat + at, n);
@@ -394,12 +394,12 @@ static void sge_32(void)
 	swr.wr.rdma.remote_addr = (uintptr_t)pair.b.buf + 128 * 1024 + 5;
 	swr.wr.rdma.rkey = pair.b.mr->rkey;
 	must(!ibv_post_send(pair.a.qp, &swr, &sbad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	ktap_mem_eq(pair.b.buf + 128 * 1024 + 5, flat, total);
 	memset(pair.a.buf, 0, 128 * 1024);
 	swr.opcode = IBV_WR_RDMA_READ;
 	must(!ibv_post_send(pair.a.qp, &swr, &sbad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	for (i = 0, at = 0; i < 32; at += ss[i++].length)
 		ktap_mem_eq((void *)(uintptr_t)ss[i].addr, flat + at, ss[i].length);
 	swr.num_sge = 33;
@@ -425,9 +425,9 @@ static void zero_length(void)
 		wr.opcode = ops[i];
 		wr.wr_id = i;
 		must(!ibv_post_send(pair.a.qp, &wr, &bad));
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 	}
-	must(got(pair.b.rcq, 7, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.b.rcq, 7, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 0);
 	pair_down(&pair);
 }
@@ -447,18 +447,18 @@ static void large_messages(void)
 	must(!recv_op(&pair.b, 1, 0, BUF));
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 1, 77, len,
 			      IBV_SEND_SIGNALED));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, len);
 	ktap_eq(vt_check(pair.b.buf, len, 5), -1);
 	must(!send_op(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 2, 77, len,
 			      IBV_SEND_SIGNALED));
-	must(got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	ktap_eq(vt_check(pair.b.buf + 77, len, 5), -1);
 	memset(pair.a.buf, 0, BUF);
 	must(!send_op(&pair.a, &pair.b, IBV_WR_RDMA_READ, 3, 77, len,
 			      IBV_SEND_SIGNALED));
-	must(got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
 	ktap_eq(vt_check(pair.a.buf + 77, len, 5), -1);
 	pair_down(&pair);
 }
@@ -478,17 +478,17 @@ static void immediate(void)
 			      5000, IBV_SEND_SIGNALED));
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 3, 0, 40,
 			      IBV_SEND_SIGNALED));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.opcode, IBV_WC_RECV);
 	ktap_eq(be32toh(wc.imm_data), 0x1234abcd);
 	ktap_eq(wc.wc_flags & IBV_WC_WITH_IMM, IBV_WC_WITH_IMM);
 	ktap_eq(wc.byte_len, 40);
 	ktap_eq(wc.qp_num, pair.b.qp->qp_num);
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	ktap_eq(be32toh(wc.imm_data), 0x1234abcd);
 	ktap_eq(wc.byte_len, 5000);
-	must(got(pair.b.rcq, 3, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.b.rcq, 3, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.wc_flags & IBV_WC_WITH_IMM, 0);
 	pair_down(&pair);
 }
@@ -515,22 +515,22 @@ static void atomics(void)
 	wr.wr.atomic.compare_add = *target;
 	wr.wr.atomic.swap = 42;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	ktap_eq(*result, 0x1122334455667788ULL);
 	ktap_eq(*target, 42);
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	ktap_eq(*result, 42);
 	ktap_eq(*target, 42);
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	wr.wr.atomic.compare_add = ~0ULL;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	ktap_eq(*result, 42);
 	ktap_eq(*target, 41);
 	wr.wr.atomic.remote_addr += 4;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 0, IBV_WC_REM_INV_REQ_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 0, IBV_WC_REM_INV_REQ_ERR, NULL));
 	pair_down(&pair);
 }
 
@@ -592,12 +592,12 @@ static void mr_iova(void)
 	wr.wr.rdma.remote_addr = iova + 3000;
 	wr.wr.rdma.rkey = mr->rkey;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	ktap_eq(vt_check(pair.b.buf + 3024, 5000, 9), -1);
 	ktap_eq(pair.b.buf[3023] | pair.b.buf[8024], 0);
 	wr.wr.rdma.remote_addr = iova + 3001;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
 	ktap_eq(pair.b.buf[8024], 0);
 	ktap_eq(ibv_dereg_mr(mr), 0);
 	pair_down(&pair);
@@ -639,8 +639,8 @@ static void null_region(void)
 	around_nothing(&pair.a, at_a, 100, ss);
 	must(!recv_op(&pair.b, 2, 0, 9300));
 	must(!ibv_post_send(pair.a.qp, &swr, &sbad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 9200);
 	ktap_mem_eq(pair.b.buf, pair.a.buf, 100);
 	ktap_mem_eq(pair.b.buf + 100, zeros, 9000);
@@ -652,8 +652,8 @@ static void null_region(void)
 	ss[0] = sge_at(&pair.a, 0, 9100);
 	swr.num_sge = 1;
 	must(!ibv_post_send(pair.a.qp, &swr, &sbad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 9100);
 	ktap_mem_eq(pair.b.buf, pair.a.buf, 50);
 	ktap_mem_eq(pair.b.buf + 50, pair.a.buf + 9050, 50);
@@ -683,18 +683,18 @@ static void null_region_rdma(void)
 	wr.wr.rdma.remote_addr = (uintptr_t)pair.b.buf;
 	wr.wr.rdma.rkey = pair.b.mr->rkey;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	ktap_eq(pair.b.buf[0] & pair.b.buf[149999], 0xff);
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	for (i = 0; i < 150000 && !pair.b.buf[i]; i++)
 		;
 	ktap_eq(i, 150000);
 	ktap_eq(pair.b.buf[150000], 0xff);
 	wr.wr.rdma.rkey = nothing->lkey;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, NULL));
 	ktap_eq(ibv_dereg_mr(nothing), 0);
 	pair_down(&pair);
 }
@@ -744,7 +744,7 @@ static void one_bad_access(const struct bad_access *access)
 		ktap_fail("%s: %s, not %s", access->name,
 			  ibv_wc_status_str(wc.status),
 			  ibv_wc_status_str(access->status));
-	ktap_ok(got(end_a.scq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_ok(basic_got(end_a.scq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
 	ktap_eq(vt_state(end_a.qp), IBV_QPS_ERR);
 	ktap_eq(end_b.buf[0], 0x11);
 	ktap_eq(end_b.buf[BUF - 1], 0x11);
@@ -813,7 +813,7 @@ static void foreign_pd(void)
 	wr.wr.rdma.remote_addr = (uintptr_t)pair.b.buf;
 	wr.wr.rdma.rkey = mr->rkey;
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 0, IBV_WC_REM_ACCESS_ERR, NULL));
 	ibv_dereg_mr(mr);
 	ibv_dealloc_pd(pd);
 	pair_down(&pair);
@@ -831,8 +831,8 @@ static void recv_too_small(void)
 	memset(pair.a.buf, 0x22, 8192);
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 2, 0, 3001,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(pair.b.rcq, 1, IBV_WC_LOC_LEN_ERR, NULL));
-	ktap_ok(got(pair.a.scq, 2, IBV_WC_REM_INV_REQ_ERR, NULL));
+	ktap_ok(basic_got(pair.b.rcq, 1, IBV_WC_LOC_LEN_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 2, IBV_WC_REM_INV_REQ_ERR, NULL));
 	ktap_eq(pair.b.buf[3000], 0);
 	ktap_eq(vt_state(pair.b.qp), IBV_QPS_ERR);
 	pair_down(&pair);
@@ -851,7 +851,7 @@ static void rnr_exhaustion(void)
 	begin = vt_now_ms();
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 1, 0, 10,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(pair.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR, NULL));
 	took = vt_now_ms() - begin;
 	ktap_diag("after %llu ms", took);
 	ktap_ok(took >= 80 && took < (u64)vt_ms(5000));
@@ -876,12 +876,12 @@ static void rnr_patience(void)
 	usleep(150000);
 	ktap_eq(ibv_poll_cq(pair.a.scq, 1, &wc), 0);
 	must(!recv_op(&pair.b, 1, 0, 9000));
-	must(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 	ktap_eq(vt_check(pair.b.buf, 9000, 3), -1);
 	must(!recv_op(&pair.b, 2, 0, 9000));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
-	must(got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	pair_down(&pair);
 }
 
@@ -904,7 +904,7 @@ static void retry_exhaustion(void)
 		begin = vt_now_ms();
 		must(!send_op(&pair.a, &pair.b, ops[i], 1, 0, 8,
 				      IBV_SEND_SIGNALED));
-		ktap_ok(got(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, NULL));
+		ktap_ok(basic_got(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, NULL));
 		took = vt_now_ms() - begin;
 		ktap_diag("after %llu ms", took);
 		/* IBTA 9.9.2.1: each timeout between one and four times 67 ms */
@@ -964,7 +964,7 @@ static void bad_wr_in_list(void)
 	}
 	ktap_ok(ibv_post_send(pair.a.qp, wr, &bad));
 	ktap_ok(bad == &wr[1]);
-	ktap_ok(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	wr[2].opcode = 99;
 	ktap_ok(ibv_post_send(pair.a.qp, &wr[2], &bad));
 	ktap_ok(bad == &wr[2]);
@@ -989,13 +989,13 @@ static void flush(void)
 	}
 	must(!vt_to_state(pair.a.qp, IBV_QPS_ERR));
 	for (i = 0; i < 5; i++) {
-		must(got(pair.a.scq, i, IBV_WC_WR_FLUSH_ERR, NULL));
-		must(got(pair.a.rcq, i, IBV_WC_WR_FLUSH_ERR, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_WR_FLUSH_ERR, NULL));
+		must(basic_got(pair.a.rcq, i, IBV_WC_WR_FLUSH_ERR, NULL));
 	}
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 8, 0, 8, 0));
 	must(!recv_op(&pair.a, 9, 0, 8));
-	ktap_ok(got(pair.a.scq, 8, IBV_WC_WR_FLUSH_ERR, NULL));
-	ktap_ok(got(pair.a.rcq, 9, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_ok(basic_got(pair.a.scq, 8, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_ok(basic_got(pair.a.rcq, 9, IBV_WC_WR_FLUSH_ERR, NULL));
 	ktap_eq(vt_state(pair.a.qp), IBV_QPS_ERR);
 	pair_down(&pair);
 }
@@ -1013,8 +1013,8 @@ static void reset_and_again(void)
 		must(!recv_op(&pair.b, 1, 0, 100));
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 2, 0, 50,
 				      IBV_SEND_SIGNALED));
-		must(got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
-		must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 		/* left over: neither may complete */
 		must(!recv_op(&pair.a, 3, 0, 100));
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 4, 0, 50,
@@ -1058,7 +1058,7 @@ static void sqd(void)
 	/* incoming work goes on */
 	must(!send_op(&pair.b, &pair.a, IBV_WR_RDMA_READ, 5, 0, 5000,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(pair.b.scq, 5, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(pair.b.scq, 5, IBV_WC_SUCCESS, NULL));
 	must(!vt_to_state(pair.a.qp, IBV_QPS_RTS));
 	do
 		must(!vt_poll(pair.a.scq, &wc, 1, LONG));
@@ -1159,7 +1159,7 @@ static void last_messages(void)
 			must(!recv_op(&pair.b, i, 0, 100));
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 3, 0, 50,
 			      IBV_SEND_SIGNALED));
-		must(got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
 		held += can_hold && lane_hold();
 		for (i = 0, err = 0; i < 19; i++)
 			err |= send_op(&pair.a, &pair.b, IBV_WR_SEND, 4, 0, 50,
@@ -1195,8 +1195,8 @@ static void comm_est(void)
 	must(!recv_op(&end_b, 1, 0, 100));
 	must(!send_op(&end_a, &end_b, IBV_WR_SEND, 2, 0, 100,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(end_a.scq, 2, IBV_WC_SUCCESS, NULL));
-	ktap_ok(got(end_b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(end_a.scq, 2, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(end_b.rcq, 1, IBV_WC_SUCCESS, NULL));
 	ktap_ok(vt_async(&db, IBV_EVENT_COMM_EST, LONG));
 	ktap_eq(vt_to_rts(&end_b), 0);
 	vt_end_destroy(&end_a);
@@ -1255,13 +1255,13 @@ static void cq_overflow_of_receives(void)
 	overflow_is_told(&db);
 	ktap_eq(vt_state(pair.b.qp), IBV_QPS_ERR);
 	for (i = 0; i < 8; i++)
-		must(got(pair.b.rcq, i, i < 2 ? IBV_WC_SUCCESS :
+		must(basic_got(pair.b.rcq, i, i < 2 ? IBV_WC_SUCCESS :
 					     IBV_WC_WR_FLUSH_ERR, NULL));
 	ktap_eq(ibv_poll_cq(pair.b.rcq, 1, &more), 0);
 	pair_down(&pair);
 }
 
-static bool drained(struct ibv_cq *cq, int n, int batch)
+static bool basic_drained(struct ibv_cq *cq, int n, int batch)
 {
 	u64 end = vt_now_ms() + LONG;
 	unsigned int idle = 0;
@@ -1304,8 +1304,8 @@ static void flush_beyond_the_cq(void)
 				      IBV_SEND_SIGNALED));
 		must(!vt_to_state(pair.a.qp, IBV_QPS_ERR));
 		usleep(20000);
-		ktap_ok(drained(pair.a.scq, 240, batches[b]));
-		ktap_ok(drained(pair.a.rcq, 240, batches[b]));
+		ktap_ok(basic_drained(pair.a.scq, 240, batches[b]));
+		ktap_ok(basic_drained(pair.a.rcq, 240, batches[b]));
 		ktap_ok(!vt_async(&da, IBV_EVENT_CQ_ERR, 10));
 		pair_down(&pair);
 	}
@@ -1326,7 +1326,7 @@ static void flush_and_resize_or_destroy(void)
 		must(!vt_to_state(pair.a.qp, IBV_QPS_ERR));
 		if (round == 0) {
 			must(!ibv_resize_cq(pair.a.rcq, 64));
-			ktap_ok(drained(pair.a.rcq, 60, 8));
+			ktap_ok(basic_drained(pair.a.rcq, 60, 8));
 		} else if (round == 1) {
 			must(!vt_to_state(pair.a.qp, IBV_QPS_RESET));
 		}
@@ -1354,7 +1354,7 @@ static void cq_room_of_the_gone(void)
 	}
 	/* acknowledged after they were received: the CQ is full, and no thread polls */
 	for (i = 0; i < 16; i++)
-		must(got(gone.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(gone.a.scq, i, IBV_WC_SUCCESS, NULL));
 	must(!ibv_destroy_qp(gone.b.qp));
 	gone.b.qp = NULL;
 	must(!vt_end_create(&pair.a, &da, &opts, BUF));
@@ -1363,7 +1363,7 @@ static void cq_room_of_the_gone(void)
 	must(!vt_connect(&pair.a, &pair.b));
 	must(!send_op(&pair.b, &pair.a, IBV_WR_RDMA_WRITE, 77, 0, 8,
 		      IBV_SEND_SIGNALED));
-	ktap_ok(got(cq, 77, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(cq, 77, IBV_WC_SUCCESS, NULL));
 	ktap_eq(ibv_poll_cq(cq, 1, &wc), 0);
 	ktap_ok(!vt_async(&db, IBV_EVENT_CQ_ERR, 100));
 	pair_down(&pair);
@@ -1429,8 +1429,8 @@ static void cq_moderation(void)
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 0, 0, 10, IBV_SEND_SIGNALED));
 	must(vt_event(pair.b.rchan, LONG));
 	ktap_ok(vt_now_ms() - began >= 59);
-	must(got(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
-	must(got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
 	/* three, and an error, which does not wait for more */
 	attr.moderate.cq_period = 0xffff;
 	ktap_eq(ibv_modify_cq(pair.b.rcq, &attr), 0);
@@ -1443,15 +1443,15 @@ static void cq_moderation(void)
 		}
 		must(vt_event(pair.b.rchan, LONG));
 		for (i = 0; i < 3; i++) {
-			must(got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
-			must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+			must(basic_got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
+			must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 		}
 	}
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
 	must(!recv_op(&pair.b, 7, 0, 100));
 	must(!vt_to_state(pair.b.qp, IBV_QPS_ERR));
 	must(vt_event(pair.b.rchan, LONG));
-	must(got(pair.b.rcq, 7, IBV_WC_WR_FLUSH_ERR, NULL));
+	must(basic_got(pair.b.rcq, 7, IBV_WC_WR_FLUSH_ERR, NULL));
 	/* delayed when the queue is destroyed */
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
 	pair_down(&pair);
@@ -1472,16 +1472,16 @@ static void cq_events(void)
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, i, 0, 10,
 				      IBV_SEND_SIGNALED));
 		must(vt_event(pair.b.rchan, LONG));
-		must(got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 	}
 	/* not armed: no event; armed once: one event for two completions */
 	for (i = 0; i < 3; i++) {
 		must(!recv_op(&pair.b, i, 0, 100));
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, i, 0, 10,
 				      IBV_SEND_SIGNALED));
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
-		must(got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
 	}
 	ktap_ok(!vt_event(pair.b.rchan, 100));
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
@@ -1509,20 +1509,20 @@ static void armed_too_late(void)
 		must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, i, 0, 10,
 			      i == 1 ? IBV_SEND_SIGNALED | IBV_SEND_SOLICITED :
 				       IBV_SEND_SIGNALED));
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 	}
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
 	ktap_ok(vt_event(pair.b.rchan, LONG));
-	must(got(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
 	must(!ibv_req_notify_cq(pair.b.rcq, 1));
 	ktap_ok(vt_event(pair.b.rchan, LONG));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 	/* The remaining completion is not solicited. */
 	must(!ibv_req_notify_cq(pair.b.rcq, 1));
 	ktap_ok(!vt_event(pair.b.rchan, 100));
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
 	ktap_ok(vt_event(pair.b.rchan, LONG));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
 	must(!ibv_req_notify_cq(pair.b.rcq, 0));
 	ktap_ok(!vt_event(pair.b.rchan, 100));
 	pair_down(&pair);
@@ -1539,17 +1539,17 @@ static void solicited(void)
 		     !recv_op(&pair.b, 3, 0, 100));
 	must(!ibv_req_notify_cq(pair.b.rcq, 1));
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 1, 0, 10, 0));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 	ktap_ok(!vt_event(pair.b.rchan, 100));
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 2, 0, 10,
 			      IBV_SEND_SOLICITED));
 	ktap_ok(vt_event(pair.b.rchan, LONG));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
 	/* an error always causes an event */
 	must(!ibv_req_notify_cq(pair.b.rcq, 1));
 	must(!vt_to_state(pair.b.qp, IBV_QPS_ERR));
 	ktap_ok(vt_event(pair.b.rchan, LONG));
-	ktap_ok(got(pair.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
+	ktap_ok(basic_got(pair.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
 	pair_down(&pair);
 }
 
@@ -1576,7 +1576,7 @@ static void unsignaled(void)
 			vt_relax(&idle);
 	}
 	for (; seen < 2000; seen += 8)
-		must(got(pair.a.scq, seen + 7, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, seen + 7, IBV_WC_SUCCESS, NULL));
 	ktap_eq(ibv_poll_cq(pair.a.scq, 1, &wc), 0);
 	pair_down(&pair);
 }
@@ -1611,7 +1611,7 @@ static void extended_cq(void)
 		must(!recv_op(&end_b, i, 0, 100));
 		must(!send_op(&end_a, &end_b, IBV_WR_SEND_WITH_IMM, i, 0,
 				      10 + i, IBV_SEND_SIGNALED));
-		must(got(end_a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(end_a.scq, i, IBV_WC_SUCCESS, NULL));
 	}
 	while (n < 10 && vt_now_ms() < end) {
 		if (ibv_start_poll(cq, &poll_attr))
@@ -1736,7 +1736,7 @@ static void extended_qp(void)
 	ktap_eq(ibv_poll_cq(end_a.scq, 1, wc), 0);
 	must(!send_op(&end_a, &end_b, IBV_WR_RDMA_WRITE, 50, 0, 8,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(end_a.scq, 50, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(end_a.scq, 50, IBV_WC_SUCCESS, NULL));
 	/* more inline data than max_inline_data: the whole list fails */
 	ibv_wr_start(qx);
 	ibv_wr_send(qx);
@@ -1778,11 +1778,11 @@ static void datagrams(void)
 	/* the wrong key is dropped, without an answer */
 	wr = ud_wr(&pair.b, ah, &sge, VT_QKEY + 1, 1);
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	wr = ud_wr(&pair.b, ah, &sge, VT_QKEY, 2);
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	ktap_ok(got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
+	ktap_ok(basic_got(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 1, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 1024 + VT_GRH);
 	ktap_eq(wc.src_qp, pair.a.qp->qp_num);
 	ktap_eq(wc.wc_flags & IBV_WC_GRH, IBV_WC_GRH);
@@ -1794,8 +1794,8 @@ static void datagrams(void)
 	/* a key with the high bit stands for the QP's own */
 	wr = ud_wr(&pair.b, ah, &sge, 0x80000000, 3);
 	must(!ibv_post_send(pair.a.qp, &wr, &bad));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
-	ktap_ok(got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_ok(basic_got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
 	/* an answer uses the path of the completion and the GRH */
 	if (ktap_ok(!ibv_init_ah_from_wc(db.ctx, 1, &wc,
 					 (struct ibv_grh *)(pair.b.buf + 4096),
@@ -1807,15 +1807,15 @@ static void datagrams(void)
 		sge = sge_at(&pair.b, VT_GRH, 100);
 		wr = ud_wr(&pair.a, back, &sge, VT_QKEY, 4);
 		must(!ibv_post_send(pair.b.qp, &wr, &bad));
-		ktap_ok(got(pair.b.scq, 4, IBV_WC_SUCCESS, NULL));
-		ktap_ok(got(pair.a.rcq, 9, IBV_WC_SUCCESS, NULL));
+		ktap_ok(basic_got(pair.b.scq, 4, IBV_WC_SUCCESS, NULL));
+		ktap_ok(basic_got(pair.a.rcq, 9, IBV_WC_SUCCESS, NULL));
 		ibv_destroy_ah(back);
 	}
 	/* longer than a packet can be */
 	sge = sge_at(&pair.a, 0, 9000);
 	wr = ud_wr(&pair.b, ah, &sge, VT_QKEY, 5);
 	if (!ibv_post_send(pair.a.qp, &wr, &bad))
-		ktap_ok(got(pair.a.scq, 5, IBV_WC_LOC_LEN_ERR, NULL));
+		ktap_ok(basic_got(pair.a.scq, 5, IBV_WC_LOC_LEN_ERR, NULL));
 	ibv_destroy_ah(ah);
 	pair_down(&pair);
 }
@@ -1831,19 +1831,19 @@ static void unreliable(void)
 	must(pair_up(&pair, &opts));
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 1, 0, 5000,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
+	ktap_ok(basic_got(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	usleep(50000);
 	must(!recv_op(&pair.b, 2, 0, 8192));
 	vt_fill(pair.a.buf, 5000, 4);
 	must(!send_op(&pair.a, &pair.b, IBV_WR_SEND, 3, 0, 5000,
 			      IBV_SEND_SIGNALED));
-	ktap_ok(got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
-	must(got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
+	ktap_ok(basic_got(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
+	must(basic_got(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
 	ktap_eq(wc.byte_len, 5000);
 	ktap_eq(vt_check(pair.b.buf, 5000, 4), -1);
 	/* UC has no READ */
 	if (!send_op(&pair.a, &pair.b, IBV_WR_RDMA_READ, 4, 0, 8, IBV_SEND_SIGNALED))
-		ktap_ok(got(pair.a.scq, 4, IBV_WC_LOC_QP_OP_ERR, NULL));
+		ktap_ok(basic_got(pair.a.scq, 4, IBV_WC_LOC_QP_OP_ERR, NULL));
 	pair_down(&pair);
 }
 
@@ -1876,10 +1876,10 @@ static void bad_message_of_a_train(void)
 	sge[3].lkey ^= 1;
 	must(!ibv_post_send(pair.a.qp, wr, &bad));
 	for (i = 0; i < 3; i++)
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
-	got(pair.a.scq, 3, IBV_WC_LOC_PROT_ERR, NULL);
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+	basic_got(pair.a.scq, 3, IBV_WC_LOC_PROT_ERR, NULL);
 	for (i = 0; i < 2; i++) {
-		must(got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
 		ktap_eq(memcmp(pair.b.buf + 4096 + i * 256,
 			       pair.a.buf + (i + 1) * 256, 256), 0);
 	}
@@ -1907,7 +1907,7 @@ static void fork_and_go_on(void)
 		vt_fill(pair.a.buf, 8192, i);
 		must(!send_op(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, i, 0,
 				      8192, IBV_SEND_SIGNALED));
-		must(got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		must(basic_got(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 		ktap_eq(vt_check(pair.b.buf, 8192, i), -1);
 		must(waitpid(pid, &status, 0) == pid);
 		ktap_eq(status, 0);

@@ -93,7 +93,7 @@ static unsigned long op_count[OPS], total, bytes;
 static u64 random_state;
 static char stopped[160];
 
-static u64 rnd(void)
+static u64 verify_rnd(void)
 {
 	u64 z = random_state += 0x9e3779b97f4a7c15ULL;
 
@@ -102,9 +102,9 @@ static u64 rnd(void)
 	return z ^ z >> 31;
 }
 
-static u32 below(u32 n)
+static u32 verify_below(u32 n)
 {
-	return rnd() % n;
+	return verify_rnd() % n;
 }
 
 static size_t slot_size(void)
@@ -129,7 +129,7 @@ static u8 *dst_of(struct flow *flow, unsigned int slot)
 			snprintf(stopped, sizeof(stopped), __VA_ARGS__);\
 	} while (0)
 
-static void wrong(struct flow *flow, unsigned int slot, const char *what, size_t at)
+static void verify_wrong(struct flow *flow, unsigned int slot, const char *what, size_t at)
 {
 	struct slot *sl = &flow->slots[slot];
 
@@ -140,13 +140,13 @@ static void wrong(struct flow *flow, unsigned int slot, const char *what, size_t
 }
 
 /* Split [addr, addr + len) at random. Return: the number of entries, 0 for no bytes. */
-static int split(struct ibv_sge *sge, u8 *addr, u32 len, u32 key)
+static int verify_split(struct ibv_sge *sge, u8 *addr, u32 len, u32 key)
 {
 	int n = 0;
 	u32 part;
 
 	while (len) {
-		part = n == MAX_SGE - 1 || below(2) ? len : 1 + below(len);
+		part = n == MAX_SGE - 1 || verify_below(2) ? len : 1 + verify_below(len);
 		sge[n++] = (struct ibv_sge) { (uintptr_t)addr, part, key };
 		addr += part;
 		len -= part;
@@ -172,8 +172,8 @@ static void post_recv(struct flow *flow, unsigned int slot)
 	if (cfg.o.type == IBV_QPT_UD)
 		sge[n++] = (struct ibv_sge) { (uintptr_t)dst, VT_GRH, key };
 	if (ops[sl->op].places)
-		n += split(sge + n, dst + VT_GRH + sl->off,
-			   sl->len + below(MARGIN), key);
+		n += verify_split(sge + n, dst + VT_GRH + sl->off,
+				  sl->len + verify_below(MARGIN), key);
 	wr.num_sge = n;
 	errno = ibv_post_recv(flow->to->qp, &wr, &bad);
 	if (errno)
@@ -191,10 +191,10 @@ static void post_send(struct flow *flow, unsigned int slot)
 	struct ibv_sge sge[MAX_SGE];
 
 	wr.sg_list = sge;
-	wr.num_sge = split(sge, src_of(flow, slot) + sl->off, sl->len,
-			   flow->from->mr->lkey);
+	wr.num_sge = verify_split(sge, src_of(flow, slot) + sl->off, sl->len,
+				  flow->from->mr->lkey);
 	if (sl->op <= OP_WRITE_IMM && sl->len <= flow->from->o.cap.max_inline_data &&
-	    below(2))
+	    verify_below(2))
 		wr.send_flags |= IBV_SEND_INLINE;
 	if (sl->op == OP_CAS || sl->op == OP_FAA) {
 		wr.wr.atomic.remote_addr = remote;
@@ -221,31 +221,31 @@ static bool is_atomic(enum op op)
 	return op == OP_CAS || op == OP_FAA;
 }
 
-static void choose(struct slot *sl)
+static void verify_choose(struct slot *sl)
 {
 	do
-		sl->op = below(OPS);
+		sl->op = verify_below(OPS);
 	while (!(cfg.ops & 1u << sl->op));
-	sl->seed = rnd();
-	sl->imm = rnd();
-	sl->off = below(MARGIN);
+	sl->seed = verify_rnd();
+	sl->imm = verify_rnd();
+	sl->off = verify_below(MARGIN);
 	/* small ones as often as large ones */
-	sl->len = below(1 + (below(3) ? cfg.max : cfg.max > 300 ? 300 : cfg.max));
+	sl->len = verify_below(1 + (verify_below(3) ? cfg.max : cfg.max > 300 ? 300 : cfg.max));
 	if (is_atomic(sl->op)) {
 		sl->len = 8;
 		sl->off &= ~7u;
-		sl->arg = rnd();
-		sl->old = rnd();
-		sl->cmp = below(2) ? sl->old : rnd();
+		sl->arg = verify_rnd();
+		sl->old = verify_rnd();
+		sl->cmp = verify_below(2) ? sl->old : verify_rnd();
 	}
 }
 
-static void start(struct flow *flow, unsigned int slot)
+static void verify_start(struct flow *flow, unsigned int slot)
 {
 	struct slot *sl = &flow->slots[slot];
 	u8 *src = src_of(flow, slot), *dst = dst_of(flow, slot);
 
-	choose(sl);
+	verify_choose(sl);
 	memset(src, WIPED, slot_size());
 	memset(dst, WIPED, slot_size());
 	if (is_atomic(sl->op))
@@ -287,14 +287,14 @@ static void check_side(struct flow *flow, unsigned int slot, bool remote)
 	if (bad < 0)
 		bad = not_wiped(bytes, off + sl->len, slot_size());
 	if (bad >= 0)
-		wrong(flow, slot, remote ? "remote margin" : "local margin", bad);
+		verify_wrong(flow, slot, remote ? "remote margin" : "local margin", bad);
 	if (!is_atomic(sl->op)) {
 		bad = vt_check(bytes + off, sl->len, sl->seed);
 		if (bad < 0)
 			return;
 		vt_say("found %02x there%s", bytes[off + bad],
 		       bytes[off + bad] == WIPED ? ", nothing came" : "");
-		wrong(flow, slot, remote ? "remote data" : "local data", bad);
+		verify_wrong(flow, slot, remote ? "remote data" : "local data", bad);
 	}
 	want = sl->old;
 	if (remote && sl->op == OP_FAA)
@@ -302,7 +302,7 @@ static void check_side(struct flow *flow, unsigned int slot, bool remote)
 	else if (remote && sl->cmp == sl->old)
 		want = sl->arg;
 	if (memcmp(bytes + off, &want, 8))
-		wrong(flow, slot, remote ? "atomic target" : "atomic result", 0);
+		verify_wrong(flow, slot, remote ? "atomic target" : "atomic result", 0);
 }
 
 /* No completion tells that an unreliable WRITE without immediate has arrived. */
@@ -317,7 +317,7 @@ static void await_placement(struct flow *flow, unsigned int slot)
 		vt_relax(&idle);
 }
 
-static void finish(struct flow *flow, unsigned int slot)
+static void verify_finish(struct flow *flow, unsigned int slot)
 {
 	struct slot *sl = &flow->slots[slot];
 
@@ -339,16 +339,16 @@ static void check_recv_wc(struct flow *flow, unsigned int slot, struct ibv_wc *w
 
 	if (wc->opcode != (ops[sl->op].places ? IBV_WC_RECV :
 			   IBV_WC_RECV_RDMA_WITH_IMM))
-		wrong(flow, slot, "receive opcode", wc->opcode);
+		verify_wrong(flow, slot, "receive opcode", wc->opcode);
 	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != ops[sl->op].imm)
-		wrong(flow, slot, "receive flags", wc->wc_flags);
+		verify_wrong(flow, slot, "receive flags", wc->wc_flags);
 	if (ops[sl->op].imm && be32toh(wc->imm_data) != sl->imm)
-		wrong(flow, slot, "immediate", be32toh(wc->imm_data));
+		verify_wrong(flow, slot, "immediate", be32toh(wc->imm_data));
 	if (wc->byte_len != len)
-		wrong(flow, slot, "byte_len", wc->byte_len);
+		verify_wrong(flow, slot, "byte_len", wc->byte_len);
 }
 
-static void complete(struct ibv_wc *wc, int side)
+static void verify_complete(struct ibv_wc *wc, int side)
 {
 	struct flow *flow = &flows[wc->wr_id >> 32];
 	unsigned int slot = (wc->wr_id & 0xffffffff) >> 1;
@@ -369,20 +369,20 @@ static void complete(struct ibv_wc *wc, int side)
 	}
 	if (!sl->busy || (recv ? sl->recv_done : sl->send_done) ||
 	    wc->qp_num != (recv ? flow->to : flow->from)->qp->qp_num)
-		wrong(flow, slot, "completion", recv);
+		verify_wrong(flow, slot, "completion", recv);
 	if (recv) {
 		check_recv_wc(flow, slot, wc);
 		sl->recv_done = true;
 	} else {
 		if (wc->opcode != ops[sl->op].wc)
-			wrong(flow, slot, "send opcode", wc->opcode);
+			verify_wrong(flow, slot, "send opcode", wc->opcode);
 		sl->send_done = true;
 	}
 	if (sl->send_done && sl->recv_done)
-		finish(flow, slot);
+		verify_finish(flow, slot);
 }
 
-static int reap(void)
+static int verify_reap(void)
 {
 	struct ibv_wc wc[16];
 	int side, r, i, n = 0;
@@ -392,13 +392,13 @@ static int reap(void)
 		for (pair = 0; pair < cfg.qps; pair++) {
 			r = ibv_poll_cq(ends[side][pair].scq, 16, wc);
 			for (i = 0; i < r; i++)
-				complete(&wc[i], side);
+				verify_complete(&wc[i], side);
 			n += r;
 			if (r < 0)
 				STOP("ibv_poll_cq");
 			r = ibv_poll_cq(ends[side][pair].rcq, 16, wc);
 			for (i = 0; i < r; i++)
-				complete(&wc[i], side);
+				verify_complete(&wc[i], side);
 			n += r;
 			if (r < 0)
 				STOP("ibv_poll_cq");
@@ -430,7 +430,7 @@ static void check_async(void)
 	}
 }
 
-static struct ibv_comp_channel *channel(unsigned int i)
+static struct ibv_comp_channel *verify_channel(unsigned int i)
 {
 	struct vt_end *end = &ends[i & 1][i >> 2];
 
@@ -449,25 +449,25 @@ static int wait_event(void)
 			if (ibv_req_notify_cq(ends[side][i].scq, 0) ||
 			    ibv_req_notify_cq(ends[side][i].rcq, 0))
 				STOP("ibv_req_notify_cq");
-	r = reap();
+	r = verify_reap();
 	if (r || stopped[0])
 		return r;
 	for (i = 0; i < n; i++)
-		pollfd[i] = (struct pollfd) { channel(i)->fd, POLLIN, 0 };
+		pollfd[i] = (struct pollfd) { verify_channel(i)->fd, POLLIN, 0 };
 	if (poll(pollfd, n, 500) <= 0)
 		return 0;
 	for (i = 0; i < n; i++)
 		if (pollfd[i].revents)
-			vt_event(channel(i), 0);
-	return reap();
+			vt_event(verify_channel(i), 0);
+	return verify_reap();
 }
 
-static bool more(struct flow *flow)
+static bool verify_wants_more(struct flow *flow)
 {
 	return !stopped[0] && (!cfg.count || flow->posted < cfg.count);
 }
 
-static void run(void)
+static void verify_run(void)
 {
 	u64 begin = vt_now_ms(), last = begin, now, async = begin;
 	unsigned int idle = 0, i, slot;
@@ -479,12 +479,12 @@ static void run(void)
 			for (slot = 0; slot < cfg.depth; slot++) {
 				struct flow *flow = &flows[i];
 
-				if (!flow->slots[slot].busy && !expired && more(flow))
-					start(flow, slot);
+				if (!flow->slots[slot].busy && !expired && verify_wants_more(flow))
+					verify_start(flow, slot);
 				busy |= flow->slots[slot].busy;
 			}
 		now = vt_now_ms();
-		if (reap() || (cfg.events && busy && wait_event())) {
+		if (verify_reap() || (cfg.events && busy && wait_event())) {
 			last = now;
 			idle = 0;
 		} else if (!cfg.events) {
@@ -575,7 +575,7 @@ static void tear_down(void)
 	}
 }
 
-static void usage(void)
+static void verify_usage(void)
 {
 	fputs("usage: verbs_verify [-a DEV] [-b DEV] [-g GID_A,GID_B] [-f 4|6|l]\n"
 	      "  -c rc|uc|ud  -m MTU  -o OP,OP...  -D ab|ba (both)\n"
@@ -595,7 +595,7 @@ static unsigned int parse_ops(char *arg)
 		for (i = 0; i < OPS && strcmp(word, ops[i].name); i++)
 			;
 		if (i == OPS)
-			usage();
+			verify_usage();
 		mask |= 1u << i;
 	}
 	return mask;
@@ -608,11 +608,11 @@ static enum ibv_mtu parse_mtu(int bytes_)
 	for (m = IBV_MTU_256; m <= IBV_MTU_4096; m++)
 		if (bytes_ == 128 << m)
 			return m;
-	usage();
+	verify_usage();
 	return 0;
 }
 
-static void parse(int argc, char **argv)
+static void verify_parse(int argc, char **argv)
 {
 	unsigned int possible = RC_OPS;
 	int c;
@@ -626,7 +626,7 @@ static void parse(int argc, char **argv)
 		case 'g':
 			if (sscanf(optarg, "%d,%d", &cfg.gid_index[0],
 				   &cfg.gid_index[1]) != 2)
-				usage();
+				verify_usage();
 			break;
 		case 'f':
 			cfg.family = *optarg == '6' ? VT_IPV6 :
@@ -654,10 +654,10 @@ static void parse(int argc, char **argv)
 		case 'e': cfg.events = true; break;
 		case 'R': cfg.late_recv = true; break;
 		case 'E': cfg.expect_error = true; break;
-		default: usage();
+		default: verify_usage();
 		}
 	if (!cfg.qps || !cfg.depth || cfg.depth > MAX_DEPTH || cfg.max < 8)
-		usage();
+		verify_usage();
 	if (cfg.o.type == IBV_QPT_UC)
 		possible = UC_OPS;
 	if (cfg.o.type == IBV_QPT_UD) {
@@ -667,7 +667,7 @@ static void parse(int argc, char **argv)
 	}
 	cfg.ops &= possible;
 	if (!cfg.ops)
-		usage();
+		verify_usage();
 	cfg.o.channel = cfg.events;
 	cfg.o.cap.max_send_sge = MAX_SGE;
 	cfg.o.cap.max_recv_sge = MAX_SGE + 1;
@@ -679,7 +679,7 @@ int main(int argc, char **argv)
 {
 	int err, i, rc = 0;
 
-	parse(argc, argv);
+	verify_parse(argc, argv);
 	err = vt_open(&devs[0], cfg.dev[0], cfg.family, cfg.gid_index[0]) ?:
 	      vt_open(&devs[1], cfg.dev[1], cfg.family, cfg.gid_index[1]) ?:
 	      make_ends();
@@ -687,7 +687,7 @@ int main(int argc, char **argv)
 		vt_say("no connection: %s", strerror(err));
 		return 1;
 	}
-	run();
+	verify_run();
 	printf("# %lu operations, %lu bytes:", total, bytes);
 	for (i = 0; i < OPS; i++)
 		if (op_count[i])

@@ -222,7 +222,7 @@ void vt_end_destroy(struct vt_end *end)
 	memset(end, 0, sizeof(*end));
 }
 
-static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static int vt_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	errno = ibv_modify_qp(qp, attr, mask | IBV_QP_STATE);
 	return errno ? vt_err("QP to state %d", attr->qp_state) : 0;
@@ -235,8 +235,8 @@ int vt_to_init(struct vt_end *end)
 		.qp_access_flags = end->o.access,
 	};
 
-	return modify(end->qp, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-		      (end->o.type == IBV_QPT_UD ? IBV_QP_QKEY :
+	return vt_modify(end->qp, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			 (end->o.type == IBV_QPT_UD ? IBV_QP_QKEY :
 						 IBV_QP_ACCESS_FLAGS));
 }
 
@@ -268,7 +268,7 @@ int vt_to_rtr(struct vt_end *end, const struct vt_end *peer)
 		       IBV_QP_RQ_PSN;
 	if (end->o.type == IBV_QPT_RC)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return modify(end->qp, &attr, mask);
+	return vt_modify(end->qp, &attr, mask);
 }
 
 int vt_to_rts(struct vt_end *end)
@@ -283,14 +283,14 @@ int vt_to_rts(struct vt_end *end)
 	if (end->o.type == IBV_QPT_RC)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
-	return modify(end->qp, &attr, mask);
+	return vt_modify(end->qp, &attr, mask);
 }
 
 int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 
-	return modify(qp, &attr, 0);
+	return vt_modify(qp, &attr, 0);
 }
 
 enum ibv_qp_state vt_state(struct ibv_qp *qp)

@@ -47,7 +47,7 @@ struct source {
 static struct vt_dev a, b;
 static char path[] = "/tmp/xrc.XXXXXX";
 
-static struct ibv_xrcd *domain(struct vt_dev *dev, int fd, int oflags)
+static struct ibv_xrcd *xrc_domain(struct vt_dev *dev, int fd, int oflags)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
@@ -57,8 +57,8 @@ static struct ibv_xrcd *domain(struct vt_dev *dev, int fd, int oflags)
 	return ibv_open_xrcd(dev->ctx, &attr);
 }
 
-static struct ibv_srq *xsrq(struct vt_dev *dev, struct ibv_xrcd *xrcd,
-			    struct ibv_cq *cq)
+static struct ibv_srq *xrc_xsrq(struct vt_dev *dev, struct ibv_xrcd *xrcd,
+				struct ibv_cq *cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = WRS, .max_sge = 1 },
@@ -79,7 +79,7 @@ static void box_open(struct box *box, struct vt_dev *dev, struct ibv_xrcd *xrcd)
 	box->mr = ibv_reg_mr(dev->pd, box->buf, LEN, VT_ACCESS);
 	box->cq = ibv_create_cq(dev->ctx, 256, NULL, NULL, 0);
 	must(box->mr && box->cq);
-	box->srq = xsrq(dev, xrcd, box->cq);
+	box->srq = xrc_xsrq(dev, xrcd, box->cq);
 	must(box->srq && !ibv_get_srq_num(box->srq, &box->srqn));
 }
 
@@ -118,7 +118,7 @@ static void box_got(struct box *box, u64 wr_id, u32 off, u32 len, u64 seed)
 	ktap_eq(vt_check(box->buf + off, len, seed), -1);
 }
 
-static struct ibv_qp *target(struct vt_dev *dev, struct ibv_xrcd *xrcd)
+static struct ibv_qp *xrc_target(struct vt_dev *dev, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
@@ -204,7 +204,7 @@ static void to_rts(struct ibv_qp *qp, struct vt_dev *dev, struct vt_dev *peer,
 				     IBV_QP_MAX_QP_RD_ATOMIC : 0)));
 }
 
-static void join(struct source *source, struct ibv_qp *tgt)
+static void xrc_join(struct source *source, struct ibv_qp *tgt)
 {
 	to_init(source->qp);
 	to_init(tgt);
@@ -212,8 +212,8 @@ static void join(struct source *source, struct ibv_qp *tgt)
 	to_rts(source->qp, &a, &b, tgt->qp_num, true);
 }
 
-static void post(struct source *source, const struct address *to,
-		 enum ibv_wr_opcode opcode, u32 off, u32 len, int flags)
+static void xrc_post(struct source *source, const struct address *to,
+		     enum ibv_wr_opcode opcode, u32 off, u32 len, int flags)
 {
 	struct ibv_sge sge = { (uintptr_t)source->buf + off, len, source->mr->lkey };
 	struct ibv_send_wr wr = {
@@ -234,7 +234,7 @@ static void post(struct source *source, const struct address *to,
 	must(!ibv_post_send(source->qp, &wr, &bad));
 }
 
-static void ended(struct source *source, enum ibv_wc_status status)
+static void xrc_ended(struct source *source, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -251,33 +251,33 @@ static void all_operations(struct source *source, struct box *box)
 	vt_fill(source->buf, LEN, 5);
 	memset(box->buf, 0, LEN);
 	box_recv(box, 1, 0, 10000);
-	post(source, &to, IBV_WR_SEND, 0, 9000, 0);
-	ended(source, IBV_WC_SUCCESS);
+	xrc_post(source, &to, IBV_WR_SEND, 0, 9000, 0);
+	xrc_ended(source, IBV_WC_SUCCESS);
 	box_got(box, 1, 0, 9000, 5);
 	box_recv(box, 2, 16384, 100);
 	vt_fill(source->buf, LEN, 6);
-	post(source, &to, IBV_WR_SEND_WITH_IMM, 0, 100, IBV_SEND_INLINE);
-	ended(source, IBV_WC_SUCCESS);
+	xrc_post(source, &to, IBV_WR_SEND_WITH_IMM, 0, 100, IBV_SEND_INLINE);
+	xrc_ended(source, IBV_WC_SUCCESS);
 	box_got(box, 2, 16384, 100, 6);
 	box_recv(box, 3, 0, 0);
 	vt_fill(source->buf + 32768, 20000, 7);
-	post(source, &to, IBV_WR_RDMA_WRITE_WITH_IMM, 32768, 20000, 0);
-	ended(source, IBV_WC_SUCCESS);
+	xrc_post(source, &to, IBV_WR_RDMA_WRITE_WITH_IMM, 32768, 20000, 0);
+	xrc_ended(source, IBV_WC_SUCCESS);
 	box_got(box, 3, 32768, 20000, 7);
 	vt_fill(box->buf, 30000, 8);
-	post(source, &to, IBV_WR_RDMA_READ, 0, 30000, 0);
-	ended(source, IBV_WC_SUCCESS);
+	xrc_post(source, &to, IBV_WR_RDMA_READ, 0, 30000, 0);
+	xrc_ended(source, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(source->buf, 30000, 8), -1);
 	memcpy(box->buf + 65000, &word, 8);
-	post(source, &to, IBV_WR_ATOMIC_FETCH_AND_ADD, 65000, 8, 0);
-	ended(source, IBV_WC_SUCCESS);
+	xrc_post(source, &to, IBV_WR_ATOMIC_FETCH_AND_ADD, 65000, 8, 0);
+	xrc_ended(source, IBV_WC_SUCCESS);
 	memcpy(&before, source->buf + 65000, 8);
 	ktap_eq(before, word);
 	memcpy(&before, box->buf + 65000, 8);
 	ktap_eq(before, word + 3);
 }
 
-static bool becomes(struct ibv_qp *qp, enum ibv_qp_state state)
+static bool xrc_becomes(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	u64 end = vt_now_ms() + LONG;
 	unsigned int idle = 0;
@@ -288,7 +288,7 @@ static bool becomes(struct ibv_qp *qp, enum ibv_qp_state state)
 }
 
 /* A second process: a box of its own, behind the target of the first one. */
-static int second(int in, int out, u32 qpn)
+static int xrc_second_process(int in, int out, u32 qpn)
 {
 	struct ibv_xrcd *xrcd;
 	struct address addr;
@@ -298,7 +298,7 @@ static int second(int in, int out, u32 qpn)
 	int fd = open(path, O_RDONLY);
 
 	must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
-	xrcd = domain(&b, fd, 0);
+	xrcd = xrc_domain(&b, fd, 0);
 	must(xrcd);
 	box_open(&box, &b, xrcd);
 	ktap_ok(!target_again(&b, xrcd, qpn + 1));
@@ -317,7 +317,7 @@ static int second(int in, int out, u32 qpn)
 	box.srq = NULL;
 	must(write(out, "x", 1) == 1);
 	/* The kernel gives events of a target only to the process that made it. */
-	must(becomes(tgt, IBV_QPS_ERR));
+	must(xrc_becomes(tgt, IBV_QPS_ERR));
 	must(write(out, "x", 1) == 1 && read(in, &byte, 1) == 1);
 	must(!ibv_destroy_qp(tgt));
 	box_close(&box);
@@ -339,37 +339,37 @@ static void two_processes(void)
 
 	must(fd >= 0 && !pipe(up) && !pipe(down));
 	must(vt_open_both(&a, &b, VT_IPV4));
-	xrcd = domain(&b, fd, O_CREAT);
+	xrcd = xrc_domain(&b, fd, O_CREAT);
 	must(xrcd);
 	box_open(&box, &b, xrcd);
-	tgt = target(&b, xrcd);
+	tgt = xrc_target(&b, xrcd);
 	must(tgt);
 	source_open(&source);
-	join(&source, tgt);
+	xrc_join(&source, tgt);
 	all_operations(&source, &box);
 	child = fork();
 	must(child >= 0);
 	if (!child)
-		_exit(second(down[0], up[1], tgt->qp_num));
+		_exit(xrc_second_process(down[0], up[1], tgt->qp_num));
 	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
 	ktap_ok(addr.srqn != box.srqn);
 	vt_fill(source.buf, 500, 5);
-	post(&source, &addr, IBV_WR_SEND, 0, 500, 0);
-	ended(&source, IBV_WC_SUCCESS);
+	xrc_post(&source, &addr, IBV_WR_SEND, 0, 500, 0);
+	xrc_ended(&source, IBV_WC_SUCCESS);
 	all_operations(&source, &box);
-	post(&source, &addr, IBV_WR_RDMA_READ, 32768, 5000, 0);
-	ended(&source, IBV_WC_SUCCESS);
+	xrc_post(&source, &addr, IBV_WR_RDMA_READ, 32768, 5000, 0);
+	xrc_ended(&source, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(source.buf + 32768, 5000, 9), -1);
 	ktap_eq(ibv_close_xrcd(xrcd), EBUSY);
 	must(!ibv_destroy_qp(tgt));
 	box_close(&box);
 	must(!ibv_close_xrcd(xrcd));
 	vt_fill(source.buf, 600, 6);
-	post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
-	ended(&source, IBV_WC_SUCCESS);
+	xrc_post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
+	xrc_ended(&source, IBV_WC_SUCCESS);
 	must(read(up[0], &byte, 1) == 1);
-	post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
-	ended(&source, IBV_WC_REM_INV_REQ_ERR);
+	xrc_post(&source, &addr, IBV_WR_SEND, 0, 600, 0);
+	xrc_ended(&source, IBV_WC_REM_INV_REQ_ERR);
 	must(read(up[0], &byte, 1) == 1 && write(down[1], "x", 1) == 1);
 	must(waitpid(child, &status, 0) == child);
 	ktap_eq(status, 0);
@@ -380,17 +380,17 @@ static void two_processes(void)
 }
 
 /* Post one request on a connection of its own, and check its completion. */
-static void refused(struct ibv_xrcd *xrcd, const struct address *to,
-		    enum ibv_wr_opcode opcode, enum ibv_wc_status status)
+static void xrc_refused(struct ibv_xrcd *xrcd, const struct address *to,
+			enum ibv_wr_opcode opcode, enum ibv_wc_status status)
 {
-	struct ibv_qp *tgt = target(&b, xrcd);
+	struct ibv_qp *tgt = xrc_target(&b, xrcd);
 	struct source source = {};
 
 	must(tgt);
 	source_open(&source);
-	join(&source, tgt);
-	post(&source, to, opcode, 0, 8, 0);
-	ended(&source, status);
+	xrc_join(&source, tgt);
+	xrc_post(&source, to, opcode, 0, 8, 0);
+	xrc_ended(&source, status);
 	if (status == IBV_WC_REM_INV_REQ_ERR)
 		ktap_ok(vt_async(&b, IBV_EVENT_QP_REQ_ERR, LONG));
 	else if (status == IBV_WC_REM_ACCESS_ERR)
@@ -408,8 +408,8 @@ static void refusals(void)
 
 	must(vt_open_both(&a, &b, VT_IPV4));
 	/* without a file: shared with no process */
-	xrcd = domain(&b, -1, O_CREAT);
-	other = domain(&b, -1, O_CREAT);
+	xrcd = xrc_domain(&b, -1, O_CREAT);
+	other = xrc_domain(&b, -1, O_CREAT);
 	must(xrcd && other);
 	box_open(&box_x, &b, xrcd);
 	box_open(&box_y, &b, other);
@@ -421,19 +421,19 @@ static void refusals(void)
 	box_recv(&box_x, 1, 0, 100);
 	to = box_address(&box_x);
 	to_other = box_address(&box_y);
-	refused(xrcd, &to, IBV_WR_SEND, IBV_WC_SUCCESS);
-	refused(xrcd, &to_other, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
-	refused(xrcd, &to_other, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
+	xrc_refused(xrcd, &to, IBV_WR_SEND, IBV_WC_SUCCESS);
+	xrc_refused(xrcd, &to_other, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
+	xrc_refused(xrcd, &to_other, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
 	to_other.srqn = (to.srqn + 12345) & 0xffffff;
-	refused(xrcd, &to_other, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR);
+	xrc_refused(xrcd, &to_other, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR);
 	/* The key is of another protection domain than the SRQ. */
 	mixed = box_address(&box_z);
-	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	xrc_refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 	mixed.srqn = to.srqn;
-	refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
-	refused(xrcd, &mixed, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
-	refused(xrcd, &mixed, IBV_WR_ATOMIC_FETCH_AND_ADD,
-		IBV_WC_REM_ACCESS_ERR);
+	xrc_refused(xrcd, &mixed, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	xrc_refused(xrcd, &mixed, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+	xrc_refused(xrcd, &mixed, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		    IBV_WC_REM_ACCESS_ERR);
 	ktap_ok(!target_again(&b, other, 5));
 	box_close(&box_z);
 	must(!ibv_dealloc_pd(pd));
@@ -458,19 +458,19 @@ static void goes_under_load(bool killed)
 
 	must(fd >= 0 && !pipe(up));
 	must(vt_open_both(&a, &b, VT_IPV4));
-	xrcd = domain(&b, fd, O_CREAT);
+	xrcd = xrc_domain(&b, fd, O_CREAT);
 	must(xrcd);
-	tgt = target(&b, xrcd);
+	tgt = xrc_target(&b, xrcd);
 	must(tgt);
 	source_open(&source);
-	join(&source, tgt);
+	xrc_join(&source, tgt);
 	child = fork();
 	must(child >= 0);
 	if (!child) {
 		struct box box = {};
 
 		must(!vt_open(&b, vt_name_b(), VT_IPV4, -1));
-		xrcd = domain(&b, fd, 0);
+		xrcd = xrc_domain(&b, fd, 0);
 		must(xrcd);
 		box_open(&box, &b, xrcd);
 		addr = box_address(&box);
@@ -486,18 +486,18 @@ static void goes_under_load(bool killed)
 	must(read(up[0], &addr, sizeof(addr)) == sizeof(addr));
 	/* More messages than receives: only the error ends it. */
 	for (i = 0; i < WRS; i++)
-		post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
+		xrc_post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
 	for (i = 0; ; i++) {
 		must(!vt_poll(source.cq, &wc, 1, LONG));
 		if (wc.status)
 			break;
 		good++;
-		post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
+		xrc_post(&source, &addr, IBV_WR_SEND, 0, 30000, 0);
 	}
 	ktap_ok(good > 0);
 	ktap_eq(wc.status, IBV_WC_REM_INV_REQ_ERR);
 	for (i = 0; i < WRS - 1; i++)
-		ended(&source, IBV_WC_WR_FLUSH_ERR);
+		xrc_ended(&source, IBV_WC_WR_FLUSH_ERR);
 	must(waitpid(child, &status, 0) == child);
 	ktap_eq(status, killed ? SIGKILL : 0);
 	must(!ibv_destroy_qp(tgt) && !ibv_close_xrcd(xrcd));
@@ -533,9 +533,9 @@ static void wrong_attributes(void)
 	must(!ibv_query_device(b.ctx, &dev_attr));
 	ktap_ok(dev_attr.device_cap_flags & IBV_DEVICE_XRC);
 	cq = ibv_create_cq(b.ctx, 1, NULL, NULL, 0);
-	xrcd = domain(&b, -1, O_CREAT);
+	xrcd = xrc_domain(&b, -1, O_CREAT);
 	must(cq && xrcd);
-	ktap_ok(!xsrq(&b, xrcd, NULL));
+	ktap_ok(!xrc_xsrq(&b, xrcd, NULL));
 	ktap_eq(errno, EINVAL);
 	attr.pd = b.pd;
 	attr.send_cq = cq;

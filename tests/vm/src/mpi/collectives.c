@@ -21,27 +21,27 @@ static void must(int holds, const char *what, long n)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static unsigned char pattern(int from, long len, long i)
+static unsigned char collectives_pattern(int from, long len, long i)
 {
 	return (unsigned char)(from * 31 + len * 7 + i * 13 + (i >> 8));
 }
 
-static void fill(unsigned char *buf, int from, long len)
+static void collectives_fill(unsigned char *buf, int from, long len)
 {
 	for (long i = 0; i < len; i++)
-		buf[i] = pattern(from, len, i);
+		buf[i] = collectives_pattern(from, len, i);
 }
 
-static int is(const unsigned char *buf, int from, long len)
+static int collectives_match(const unsigned char *buf, int from, long len)
 {
 	for (long i = 0; i < len; i++)
-		if (buf[i] != pattern(from, len, i))
+		if (buf[i] != collectives_pattern(from, len, i))
 			return 0;
 	return 1;
 }
 
 /* Messages around the ring, in both directions at once; long ones by rendezvous. */
-static void tagged(void)
+static void collectives_tagged(void)
 {
 	int right = (rank + 1) % size, left = (rank + size - 1) % size;
 	MPI_Request req[2];
@@ -49,7 +49,7 @@ static void tagged(void)
 	int got;
 
 	for (long len = 0; len <= MAX; len = len ? len * 4 + 1 : 1) {
-		fill(mine, rank, len);
+		collectives_fill(mine, rank, len);
 		memset(theirs, 0, (size_t)len);
 		MPI_Irecv(theirs, MAX, MPI_BYTE, MPI_ANY_SOURCE, (int)len % 97,
 			  MPI_COMM_WORLD, &req[0]);
@@ -58,11 +58,11 @@ static void tagged(void)
 		MPI_Waitall(2, req, st);
 		MPI_Get_count(&st[0], MPI_BYTE, &got);
 		must(got == len && st[0].MPI_SOURCE == left, "count", len);
-		must(is(theirs, left, len), "message", len);
+		must(collectives_match(theirs, left, len), "message", len);
 	}
 }
 
-static void collectives(void)
+static void collectives_check(void)
 {
 	long in = rank + 1, sum = 0;
 
@@ -72,25 +72,25 @@ static void collectives(void)
 	for (long len = 1; len <= MAX / size; len *= 16) {
 		for (int root = 0; root < size; root++) {
 			if (rank == root)
-				fill(theirs, root, len);
+				collectives_fill(theirs, root, len);
 			else
 				memset(theirs, 0, (size_t)len);
 			MPI_Bcast(theirs, (int)len, MPI_BYTE, root,
 				  MPI_COMM_WORLD);
-			must(is(theirs, root, len), "bcast", len);
+			must(collectives_match(theirs, root, len), "bcast", len);
 		}
 		for (int to = 0; to < size; to++)
-			fill(mine + to * len, rank * size + to, len);
+			collectives_fill(mine + to * len, rank * size + to, len);
 		MPI_Alltoall(mine, (int)len, MPI_BYTE, theirs, (int)len,
 			     MPI_BYTE, MPI_COMM_WORLD);
 		for (int from = 0; from < size; from++)
-			must(is(theirs + from * len, from * size + rank, len),
+			must(collectives_match(theirs + from * len, from * size + rank, len),
 			     "alltoall", len);
-		fill(mine, rank, len);
+		collectives_fill(mine, rank, len);
 		MPI_Allgather(mine, (int)len, MPI_BYTE, theirs, (int)len,
 			      MPI_BYTE, MPI_COMM_WORLD);
 		for (int from = 0; from < size; from++)
-			must(is(theirs + from * len, from, len), "allgather", len);
+			must(collectives_match(theirs + from * len, from, len), "allgather", len);
 	}
 }
 
@@ -108,14 +108,14 @@ static void one_sided(void)
 	sum = (long *)window;
 	*sum = 0;
 	MPI_Win_fence(0, win);
-	fill(mine, rank, len);
+	collectives_fill(mine, rank, len);
 	MPI_Put(mine, (int)len, MPI_BYTE, right, 8, (int)len, MPI_BYTE, win);
 	MPI_Win_fence(0, win);
-	must(is(window + 8, left, len), "put", len);
+	must(collectives_match(window + 8, left, len), "put", len);
 	memset(theirs, 0, (size_t)len);
 	MPI_Get(theirs, (int)len, MPI_BYTE, right, 8, (int)len, MPI_BYTE, win);
 	MPI_Win_fence(0, win);
-	must(is(theirs, rank, len), "get", len);
+	must(collectives_match(theirs, rank, len), "get", len);
 	for (int i = 0; i < 100; i++)
 		MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM,
 			       win);
@@ -132,8 +132,8 @@ int main(int argc, char **argv)
 	mine = malloc(MAX);
 	theirs = malloc(MAX);
 	must(mine && theirs && size > 1, "set-up", size);
-	tagged();
-	collectives();
+	collectives_tagged();
+	collectives_check();
 	one_sided();
 	if (!rank)
 		printf("%d ranks: all as expected\n", size);

@@ -77,7 +77,7 @@ void shim_free_rcu(void *mem)
 	kept = mem;
 }
 
-static void start(void)
+static void table_start(void)
 {
 	allocs_left = -1;
 	live = 0;
@@ -91,7 +91,7 @@ static void grace_period(void)
 	kept = NULL;
 }
 
-static int nodes(void)
+static int table_nodes(void)
 {
 	int i, n = 0;
 
@@ -101,10 +101,10 @@ static int nodes(void)
 }
 
 /* All leaves have been freed. */
-static void end(void)
+static void table_end(void)
 {
 	grace_period();
-	ktap_eq(live, nodes());
+	ktap_eq(live, table_nodes());
 	cairn_table_exit(&table);
 	ktap_eq(live, 0);
 }
@@ -114,7 +114,7 @@ static void *entry_of(u32 number)
 	return (void *)((uintptr_t)number + 1);
 }
 
-static void add(u32 number)
+static void table_add(u32 number)
 {
 	ktap_eq(cairn_table_reserve(&table, number), 0);
 	ktap_ok(!cairn_table_find(&table, number));
@@ -122,7 +122,7 @@ static void add(u32 number)
 	ktap_ok(cairn_table_find(&table, number) == entry_of(number));
 }
 
-static void release(u32 number)
+static void table_release(u32 number)
 {
 	cairn_table_release(&table, number);
 	ktap_ok(!cairn_table_find(&table, number));
@@ -139,12 +139,12 @@ static void numbers_at_the_limits(void)
 	const u32 n = sizeof(numbers) / sizeof(numbers[0]);
 	u32 i;
 
-	start();
+	table_start();
 	for (i = 0; i < n; i++)
 		ktap_ok(!cairn_table_find(&table, numbers[i]));
 	for (i = 0; i < n; i++)
-		add(numbers[i]);
-	ktap_eq(nodes(), 3);
+		table_add(numbers[i]);
+	ktap_eq(table_nodes(), 3);
 	for (i = 0; i < n; i++)
 		ktap_ok(cairn_table_find(&table, numbers[i]) ==
 			entry_of(numbers[i]));
@@ -155,9 +155,9 @@ static void numbers_at_the_limits(void)
 	ktap_ok(cairn_table_find(&table, ~0U) == entry_of(LAST));
 	for (i = 0; i < n; i++) {
 		grace_period();
-		release(numbers[i]);
+		table_release(numbers[i]);
 	}
-	end();
+	table_end();
 }
 
 /* A leaf goes with its last number, not before, and comes again. */
@@ -167,59 +167,59 @@ static void leaves_come_and_go(void)
 	int round;
 	u32 i;
 
-	start();
+	table_start();
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < n; i++)
-			add(5 * n + i);
+			table_add(5 * n + i);
 		ktap_eq(live, 2);
 		for (i = 0; i < n; i++) {
 			ktap_eq(live, 2);
 			ktap_ok(cairn_table_find(&table, 6 * n - 1));
-			release(5 * n + i);
+			table_release(5 * n + i);
 		}
 		ktap_eq(live, 1);
 		grace_period();
 	}
-	end();
+	table_end();
 }
 
 /* Reserved twice is released twice: what is in between stays. */
 static void reserved_but_not_set(void)
 {
-	start();
+	table_start();
 	ktap_eq(cairn_table_reserve(&table, 7), 0);
-	add(8);
-	release(8);
+	table_add(8);
+	table_release(8);
 	ktap_eq(live, 2);
 	cairn_table_set(&table, 7, entry_of(7));
 	ktap_ok(cairn_table_find(&table, 7) == entry_of(7));
-	release(7);
-	end();
+	table_release(7);
+	table_end();
 }
 
 static void add_1(void)
 {
-	add(1);
+	table_add(1);
 }
 
 /* Both find that the node is not there, or the leaf: one is enough. */
 static void reserved_at_once(void)
 {
-	start();
+	table_start();
 	meanwhile = add_1;
-	add(0);
+	table_add(0);
 	ktap_ok(cairn_table_find(&table, 1) == entry_of(1));
 	ktap_eq(live, 2);
-	release(0);
-	release(1);
+	table_release(0);
+	table_release(1);
 	grace_period();
 	meanwhile = add_1;
-	add(0);
+	table_add(0);
 	ktap_ok(cairn_table_find(&table, 1) == entry_of(1));
 	ktap_eq(live, 2);
-	release(1);
-	release(0);
-	end();
+	table_release(1);
+	table_release(0);
+	table_end();
 }
 
 /* A reader may use the leaf that it found until its RCU section ends. */
@@ -227,23 +227,23 @@ static void removed_beside_a_reader(void)
 {
 	struct cairn_table_leaf *leaf;
 
-	start();
-	add(LAST);
+	table_start();
+	table_add(LAST);
 	leaf = table.node[cairn_table_nth_node(LAST)]
 		->leaf[cairn_table_nth_leaf(LAST)];
-	release(LAST);
+	table_release(LAST);
 	ktap_ok(kept == leaf);
 	ktap_ok(!READ_ONCE(leaf->entry[BIT(CAIRN_TABLE_LEAF_BITS) - 1]));
-	add(LAST);
+	table_add(LAST);
 	grace_period();
 	ktap_ok(cairn_table_find(&table, LAST) == entry_of(LAST));
-	release(LAST);
-	end();
+	table_release(LAST);
+	table_end();
 }
 
 static void no_memory(void)
 {
-	start();
+	table_start();
 	allocs_left = 0;
 	ktap_eq(cairn_table_reserve(&table, 1000), -ENOMEM);
 	ktap_ok(!cairn_table_find(&table, 1000));
@@ -251,13 +251,13 @@ static void no_memory(void)
 	ktap_eq(cairn_table_reserve(&table, 1000), -ENOMEM);
 	ktap_ok(!cairn_table_find(&table, 1000));
 	allocs_left = 1;
-	add(1000);
+	table_add(1000);
 	allocs_left = 0;
-	add(1001);		/* its leaf is there */
+	table_add(1001);		/* its leaf is there */
 	ktap_eq(cairn_table_reserve(&table, 5000), -ENOMEM);
-	release(1000);
-	release(1001);
-	end();
+	table_release(1000);
+	table_release(1001);
+	table_end();
 }
 
 /* --- threads: each writer has numbers of its own, in leaves that all share --- */
@@ -318,7 +318,7 @@ static void readers_and_writers(void)
 	pthread_t writer[WRITERS];
 	uintptr_t i;
 
-	start();
+	table_start();
 	threads = true;
 	stop = false;
 	for (i = 0; i < READERS; i++)
@@ -331,10 +331,10 @@ static void readers_and_writers(void)
 	for (i = 0; i < READERS; i++)
 		pthread_join(readers[i].thread, NULL);
 	threads = false;
-	ktap_eq(nodes(), 1);
+	ktap_eq(table_nodes(), 1);
 	for (i = 0; i < 4 * BIT(CAIRN_TABLE_LEAF_BITS); i++)
 		ktap_ok(!cairn_table_find(&table, i));
-	end();
+	table_end();
 }
 
 static const struct ktap_test tests[] = {

@@ -77,7 +77,7 @@ static const struct refusal refusals[] = {
 	{ "faa: QP forbids", CAIRN_WQE_FAA, 8, .qp_without = true, INVALID },
 };
 
-static void forbid(struct rig *rig, const struct refusal *refusal)
+static void access_withdraw(struct rig *rig, const struct refusal *refusal)
 {
 	rig->mb->access &= ~refusal->mr_without;
 	if (refusal->other_pd)
@@ -89,14 +89,14 @@ static void forbid(struct rig *rig, const struct refusal *refusal)
 	}
 }
 
-static void refused(const struct refusal *refusal)
+static void access_expect_refusal(const struct refusal *refusal)
 {
 	struct rig rig = rig_new(1);
 	u8 ma[RIG_LEN], mb[RIG_LEN];
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(&rig, &sge, refusal->opcode, refusal->len);
 
-	forbid(&rig, refusal);
+	access_withdraw(&rig, refusal);
 	memcpy(ma, rig.ma->mem, RIG_LEN);
 	memcpy(mb, rig.mb->mem, RIG_LEN);
 	rig_recv(&rig, 21, LEN);
@@ -132,7 +132,7 @@ static void remote_access_is_refused(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(refusals); i++) {
-		refused(&refusals[i]);
+		access_expect_refusal(&refusals[i]);
 		if (ktap.failures) {
 			ktap_diag("case: %s", refusals[i].name);
 			break;
@@ -163,7 +163,7 @@ static void zero_length_needs_no_right(void)
 	sim_end(rig.s);
 }
 
-static void release(struct sim *sim, void *mr)
+static void access_release_mr(struct sim *sim, void *mr)
 {
 	((struct sim_mr *)mr)->valid = false;
 }
@@ -179,7 +179,7 @@ static void released_under_a_write(void)
 	rig.s->faults.split = 1000;
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 60000);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
-	sim_at(rig.s, rig.s->now + 200 * SIM_US, release, rig.mb);
+	sim_at(rig.s, rig.s->now + 200 * SIM_US, access_release_mr, rig.mb);
 	sim_run(rig.s, 201 * SIM_US);
 	memcpy(mb, rig.mb->mem, RIG_LEN);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -202,7 +202,7 @@ static void released_under_a_read(void)
 	rig.s->budget = 1;
 	rig_send(&rig, 1, CAIRN_WQE_READ, 60000);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
-	sim_at(rig.s, rig.s->now + 50 * SIM_US, release, rig.mb);
+	sim_at(rig.s, rig.s->now + 50 * SIM_US, access_release_mr, rig.mb);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
@@ -357,7 +357,7 @@ static void released_under_its_own_send(void)
 	rig_recv(&rig, 21, RIG_LEN / 2);
 	rig.s->budget = 1;
 	rig_send(&rig, 1, CAIRN_WQE_SEND, 30000);
-	sim_at(rig.s, rig.s->now + 5 * SIM_US, release, rig.ma);
+	sim_at(rig.s, rig.s->now + 5 * SIM_US, access_release_mr, rig.ma);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_PROT_ERR);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
@@ -460,7 +460,7 @@ static void released_under_a_write_imm(void)
 	rig.s->faults.split = 1000;
 	rig_recv(&rig, 21, 10);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE_IMM, 2000);
-	sim_at(rig.s, rig.s->now + 15 * SIM_US, release, rig.mb);
+	sim_at(rig.s, rig.s->now + 15 * SIM_US, access_release_mr, rig.mb);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_ACCESS_ERR);

@@ -7,7 +7,7 @@
 #include "engine.h"
 
 /* Queue @n WRITEs of @len bytes from different places; a doorbell is to come. */
-static void queue(const struct rig *rig, u32 n, u32 len)
+static void ahead_post_writes(const struct rig *rig, u32 n, u32 len)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, len);
@@ -39,7 +39,7 @@ static void one_copy_for_many(void)
 
 			rig.s->budget = 64;
 			sim_fill(&rig.s->rand, rig.ma->mem, n * lens[i]);
-			queue(&rig, n, lens[i]);
+			ahead_post_writes(&rig, n, lens[i]);
 			sim_doorbell(rig.a);
 			ktap_ok(sim_run(rig.s, SIM_SEC));
 			ktap_eq(rig.a->copies, 1);
@@ -107,8 +107,8 @@ static void of_all_sizes(void)
 static u32 spoilt;
 
 /* With the first packet the host overwrites all of its ring. */
-static enum sim_fate spoil(struct sim_qp *qp, enum cairn_side_id side,
-			   const struct cairn_pkt *pkt)
+static enum sim_fate ahead_spoil(struct sim_qp *qp, enum cairn_side_id side,
+				 const struct cairn_pkt *pkt)
 {
 	if (side == CAIRN_REQ && !spoilt++)
 		memset(qp->sq, 0xff, qp->c.sq_depth * CAIRN_UNIT_SIZE);
@@ -122,9 +122,9 @@ static void the_copy_counts(void)
 
 	spoilt = 0;
 	rig.s->budget = 64;
-	rig.a->hooks.emit = spoil;
+	rig.a->hooks.emit = ahead_spoil;
 	sim_fill(&rig.s->rand, rig.ma->mem, n * 1500);
-	queue(&rig, n, 1500);
+	ahead_post_writes(&rig, n, 1500);
 	sim_doorbell(rig.a);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_ok(spoilt > n);
@@ -141,7 +141,7 @@ static void not_beyond_the_pointer(void)
 
 	rig.s->budget = 64;
 	for (i = 1; i <= 5; i++) {
-		queue(&rig, i, 100);
+		ahead_post_writes(&rig, i, 100);
 		sim_doorbell(rig.a);
 		ktap_ok(sim_run(rig.s, SIM_SEC));
 		ktap_eq(rig.a->copies, i);
@@ -157,7 +157,7 @@ static void a_batch_is_for_one_run(void)
 	struct cairn_send_wqe *wqe;
 
 	rig.s->budget = 1;
-	queue(&rig, 2, 1500);
+	ahead_post_writes(&rig, 2, 1500);
 	rig.s->dead[1] = true;
 	sim_turn(rig.a, CAIRN_REQ);
 	ktap_eq(rig.a->c.req.new_rec, 1);

@@ -15,7 +15,7 @@ struct timer {
 	u32 turns;		/* sides that were run */
 };
 
-static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
+static u64 alarm_deadline(const struct sim_qp *qp, enum cairn_side_id side)
 {
 	return side == CAIRN_REQ ? cairn_req_deadline(&qp->c) :
 				   cairn_resp_deadline(&qp->c);
@@ -44,7 +44,7 @@ static void alarm_stepped(struct sim *sim, void *arg)
 	for (i = 0; i < sim->qps; i++) {
 		for (side = 0; side < CAIRN_SIDES; side++) {
 			struct cairn_alarm *alarm = &timer->alarm[i][side];
-			u64 due = deadline(sim->qp[i], side);
+			u64 due = alarm_deadline(sim->qp[i], side);
 
 			alarm_look(timer, alarm, sim->now);
 			if (cairn_alarm_move(alarm, due))

@@ -51,7 +51,7 @@ static u32 persist_run(u32 bad)
 		persist_at(&rig, i, 64 * i, 64, 0);
 	sim_run(rig.s, SIM_SEC);		/* they wait, and are asked about */
 	for (i = 0; i < 4; i++)
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 3, CAIRN_CQE_SUCCESS);
 	ktap_ok(is_durable(&rig, 0, 4 * 64));

@@ -25,7 +25,7 @@ static struct rig bounds_waiting(u32 n)
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
 	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	for (i = 2; i <= n + 1; i++) {
 		rig_send(&other, i, CAIRN_WQE_WRITE, 8);
 		if (!(i % 50))
@@ -41,7 +41,7 @@ static void one_answer_for_all(void)
 {
 	struct rig rig = bounds_waiting(MANY);
 
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
 	ktap_ok(rig.s->most_cqes <= CAIRN_MAX_REAPS + 64);
@@ -54,10 +54,10 @@ static void failure_behind_many(void)
 	struct rig rig = bounds_waiting(MANY);
 
 	empty_recvs(rig.b, 2, 1);
-	persist(&rig, MANY + 2, 100);
+	persist_first(&rig, MANY + 2, 100);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 1, EINVAL), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 1, EINVAL), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
@@ -105,8 +105,8 @@ static void early_ones_at_once(u32 status)
 
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, MANY + 2, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
-	ktap_eq(release(&rig, 1, status), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 1, status), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_RESP, 0, 1, MANY + 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_RESP, MANY + 1, MANY + 2,
@@ -134,8 +134,8 @@ static void failure_behind_all_kinds(void)
 	u32 i, durable = 0;
 
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 1, EINVAL), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 1, EINVAL), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, LONG_TIME);
 	for (i = 0; i < rig.a->cq[CAIRN_RESP].n; i++)
 		durable += !rig.a->cq[CAIRN_RESP].log[i].cqe.status;
@@ -210,7 +210,7 @@ static void resize_waits(void)
 
 	ktap_eq(cairn_sq_fits(&rig.a->c, DEPTH, DEPTH - 1), -EAGAIN);
 	ktap_eq(cairn_sq_fits(&rig.a->c, DEPTH / 2, DEPTH - 1), -EINVAL);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	ktap_ok(sim_resize_sq(rig.a, DEPTH, DEPTH));
 	sim_end(rig.s);

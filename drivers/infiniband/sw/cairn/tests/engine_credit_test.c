@@ -8,7 +8,7 @@
 /* A QP whose peer is this test. The first request is acknowledged, so that
  * the limit is known: @credits messages after it.
  */
-static struct rig limited(u8 code)
+static struct rig credit_limited(u8 code)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct cairn_pkt pkt = {
@@ -32,7 +32,7 @@ static struct rig limited(u8 code)
 }
 
 /* Acknowledge PSN number @n with @msn messages complete. */
-static void ack(struct rig *rig, u32 n, u32 msn, u8 code)
+static void credit_handle_ack(struct rig *rig, u32 n, u32 msn, u8 code)
 {
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_ACK,
@@ -47,12 +47,12 @@ static void ack(struct rig *rig, u32 n, u32 msn, u8 code)
 	sim_run(rig->s, 10 * SIM_US);
 }
 
-static u32 sends(const struct rig *rig)
+static u32 credit_sends(const struct rig *rig)
 {
 	return sent_kind(rig->a, 0, CAIRN_KIND_SEND);
 }
 
-static void post(struct rig *rig, u32 n, u8 opcode, u32 len)
+static void credit_post(struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	while (n--)
 		rig_send(rig, 1, opcode, len);
@@ -69,15 +69,15 @@ static void credits_are_used_and_not_exceeded(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct rig rig = limited(cases[i].code);
+		struct rig rig = credit_limited(cases[i].code);
 
-		post(&rig, 40, CAIRN_WQE_SEND, 10);
-		ktap_eq(sends(&rig), cases[i].messages);
+		credit_post(&rig, 40, CAIRN_WQE_SEND, 10);
+		ktap_eq(credit_sends(&rig), cases[i].messages);
 		/* more only when there is more */
-		ack(&rig, 1, 2, cases[i].code);
-		ktap_eq(sends(&rig), cases[i].messages + 1);
-		ack(&rig, 1, 2, cases[i].code);
-		ktap_eq(sends(&rig), cases[i].messages + 1);
+		credit_handle_ack(&rig, 1, 2, cases[i].code);
+		ktap_eq(credit_sends(&rig), cases[i].messages + 1);
+		credit_handle_ack(&rig, 1, 2, cases[i].code);
+		ktap_eq(credit_sends(&rig), cases[i].messages + 1);
 		sim_end(rig.s);
 	}
 }
@@ -85,21 +85,21 @@ static void credits_are_used_and_not_exceeded(void)
 /* Without any credit one packet asks, with AckReq. */
 static void one_packet_probes(void)
 {
-	struct rig rig = limited(0);
+	struct rig rig = credit_limited(0);
 
-	post(&rig, 5, CAIRN_WQE_SEND, 3000);
-	ktap_eq(sends(&rig), 1);
+	credit_post(&rig, 5, CAIRN_WQE_SEND, 3000);
+	ktap_eq(credit_sends(&rig), 1);
 	ktap_ok(last_sent(rig.a)->ack_req);
 	ktap_eq(last_sent(rig.a)->opcode, CAIRN_BTH_SEND_FIRST);
 	/* taken, and still no credit: the next one asks */
-	ack(&rig, 1, 1, 0);
-	ktap_eq(sends(&rig), 2);
+	credit_handle_ack(&rig, 1, 1, 0);
+	ktap_eq(credit_sends(&rig), 2);
 	ktap_eq(last_sent(rig.a)->opcode, CAIRN_BTH_SEND_MIDDLE);
 	/* now there is one, for this message */
-	ack(&rig, 2, 1, 1);
-	ktap_eq(sends(&rig), 3);
-	ack(&rig, 3, 2, 3);
-	ktap_eq(sends(&rig), 3 + 9);
+	credit_handle_ack(&rig, 2, 1, 1);
+	ktap_eq(credit_sends(&rig), 3);
+	credit_handle_ack(&rig, 3, 2, 3);
+	ktap_eq(credit_sends(&rig), 3 + 9);
 	ktap_ok(rig.a->count[CAIRN_CTR_CREDIT_WAITS] > 0);
 	sim_end(rig.s);
 }
@@ -107,11 +107,11 @@ static void one_packet_probes(void)
 /* A request that takes no receive needs no credit, but it does not overtake. */
 static void writes_and_reads_need_none(void)
 {
-	struct rig rig = limited(0);
+	struct rig rig = credit_limited(0);
 
-	post(&rig, 3, CAIRN_WQE_WRITE, 3000);
-	post(&rig, 3, CAIRN_WQE_READ, 3000);
-	post(&rig, 3, CAIRN_WQE_FAA, 8);
+	credit_post(&rig, 3, CAIRN_WQE_WRITE, 3000);
+	credit_post(&rig, 3, CAIRN_WQE_READ, 3000);
+	credit_post(&rig, 3, CAIRN_WQE_FAA, 8);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 10);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 3);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_ATOMIC_REQ), 3);
@@ -120,9 +120,9 @@ static void writes_and_reads_need_none(void)
 
 static void write_imm_needs_one(void)
 {
-	struct rig rig = limited(1);
+	struct rig rig = credit_limited(1);
 
-	post(&rig, 3, CAIRN_WQE_WRITE_IMM, 10);
+	credit_post(&rig, 3, CAIRN_WQE_WRITE_IMM, 10);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
 	sim_end(rig.s);
 }
@@ -130,10 +130,10 @@ static void write_imm_needs_one(void)
 /* Code 31 says that credits are not counted. */
 static void no_limit(void)
 {
-	struct rig rig = limited(CAIRN_AETH_CREDIT_INVALID);
+	struct rig rig = credit_limited(CAIRN_AETH_CREDIT_INVALID);
 
-	post(&rig, 40, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&rig), 40);
+	credit_post(&rig, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(credit_sends(&rig), 40);
 	sim_end(rig.s);
 }
 
@@ -144,7 +144,7 @@ static void responses_tell_credits(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		struct rig rig = limited(1);
+		struct rig rig = credit_limited(1);
 		struct cairn_pkt pkt = {
 			.opcode = i ? CAIRN_BTH_ATOMIC_ACK :
 				      CAIRN_BTH_READ_RESP_ONLY,
@@ -156,12 +156,12 @@ static void responses_tell_credits(void)
 			.msn = 2,
 		};
 
-		post(&rig, 1, ops[i], 8);
-		post(&rig, 10, CAIRN_WQE_SEND, 10);
-		ktap_eq(sends(&rig), 0);
+		credit_post(&rig, 1, ops[i], 8);
+		credit_post(&rig, 10, CAIRN_WQE_SEND, 10);
+		ktap_eq(credit_sends(&rig), 0);
 		sim_inject(rig.a, &pkt, rig.mb->mem);
 		sim_run(rig.s, 10 * SIM_US);
-		ktap_eq(sends(&rig), 6);
+		ktap_eq(credit_sends(&rig), 6);
 		sim_end(rig.s);
 	}
 }
@@ -169,25 +169,25 @@ static void responses_tell_credits(void)
 /* A peer that stops counting in the middle lifts the limit. */
 static void limit_is_lifted(void)
 {
-	struct rig rig = limited(2);
+	struct rig rig = credit_limited(2);
 
-	post(&rig, 40, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&rig), 2);
-	ack(&rig, 1, 2, CAIRN_AETH_CREDIT_INVALID);
-	ktap_eq(sends(&rig), 40);
+	credit_post(&rig, 40, CAIRN_WQE_SEND, 10);
+	ktap_eq(credit_sends(&rig), 2);
+	credit_handle_ack(&rig, 1, 2, CAIRN_AETH_CREDIT_INVALID);
+	ktap_eq(credit_sends(&rig), 40);
 	sim_end(rig.s);
 }
 
 /* The limit counts from the MSN in the same header, also round its wrap. */
 static void limit_follows_the_msn(void)
 {
-	struct rig rig = limited(2);
+	struct rig rig = credit_limited(2);
 	u32 i;
 
-	post(&rig, 40, CAIRN_WQE_SEND, 10);
+	credit_post(&rig, 40, CAIRN_WQE_SEND, 10);
 	for (i = 1; i <= 10; i++) {
-		ktap_eq(sends(&rig), i + 1);
-		ack(&rig, i, 1 + i, 2);
+		ktap_eq(credit_sends(&rig), i + 1);
+		credit_handle_ack(&rig, i, 1 + i, 2);
 	}
 	sim_end(rig.s);
 }
@@ -201,19 +201,19 @@ static void a_grant_is_kept(void)
 		.syndrome = 1,
 		.msn = 1,
 	};
-	struct rig rig = limited(4);
+	struct rig rig = credit_limited(4);
 
-	post(&rig, 1, CAIRN_WQE_SEND, 10);
-	ack(&rig, 1, 2, 0);
-	post(&rig, 10, CAIRN_WQE_SEND, 10);
-	ktap_eq(sends(&rig), 4);
+	credit_post(&rig, 1, CAIRN_WQE_SEND, 10);
+	credit_handle_ack(&rig, 1, 2, 0);
+	credit_post(&rig, 10, CAIRN_WQE_SEND, 10);
+	ktap_eq(credit_sends(&rig), 4);
 	pkt.qpn = rig.a->c.qpn;
 	pkt.psn = cairn_psn_add(rig.a->psn, 2);
 	sim_inject(rig.a, &pkt, NULL);
 	sim_run(rig.s, 10 * SIM_US);
-	ktap_eq(sends(&rig), 4);
-	ack(&rig, 3, 4, 2);
-	ktap_eq(sends(&rig), 5);
+	ktap_eq(credit_sends(&rig), 4);
+	credit_handle_ack(&rig, 3, 4, 2);
+	ktap_eq(credit_sends(&rig), 5);
 	sim_end(rig.s);
 }
 

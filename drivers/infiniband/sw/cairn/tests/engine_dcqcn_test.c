@@ -179,8 +179,8 @@ static double rate_of(const struct flow_state *state)
 }
 
 /* Return: the maximum length of the queue, bytes. */
-static double share(struct flow_state *state, u32 n, u64 *now, u64 ns,
-		    struct sim_rand *rand)
+static double dcqcn_share(struct flow_state *state, u32 n, u64 *now, u64 ns,
+			  struct sim_rand *rand)
 {
 	double queue = 0, longest = 0;
 	u64 end = *now + ns;
@@ -215,7 +215,7 @@ static double share(struct flow_state *state, u32 n, u64 *now, u64 ns,
 	return longest;
 }
 
-static void fair(u32 n)
+static void dcqcn_fair(u32 n)
 {
 	struct sim_rand rand = { .state = sim_first_seed() };
 	struct flow_state state[FLOWS] = {};
@@ -226,12 +226,12 @@ static void fair(u32 n)
 	for (i = 0; i < n; i++) {
 		state[i].active = true;
 		/* they come one after the other */
-		share(state, n, &now, 5 * SIM_MS, &rand);
+		dcqcn_share(state, n, &now, 5 * SIM_MS, &rand);
 	}
-	share(state, n, &now, 100 * SIM_MS, &rand);
+	dcqcn_share(state, n, &now, 100 * SIM_MS, &rand);
 	for (i = 0; i < n; i++)
 		state[i].sent = 0;
-	longest = share(state, n, &now, 400 * SIM_MS, &rand);
+	longest = dcqcn_share(state, n, &now, 400 * SIM_MS, &rand);
 	for (i = 0; i < n; i++) {
 		sum += state[i].sent;
 		squares += state[i].sent * state[i].sent;
@@ -245,25 +245,25 @@ static void fair(u32 n)
 	if (n != 2)
 		return;
 	state[1].active = false;
-	share(state, n, &now, 100 * SIM_MS, &rand);
+	dcqcn_share(state, n, &now, 100 * SIM_MS, &rand);
 	state[0].sent = 0;
-	share(state, n, &now, 100 * SIM_MS, &rand);
+	dcqcn_share(state, n, &now, 100 * SIM_MS, &rand);
 	ktap_ok(state[0].sent * 8e6 / (100. * SIM_MS) > 0.8 * BOTTLENECK);
 }
 
 static void two_share(void)
 {
-	fair(2);
+	dcqcn_fair(2);
 }
 
 static void sixteen_share(void)
 {
-	fair(16);
+	dcqcn_fair(16);
 }
 
 /* ---- the simulated world ---- */
 
-static struct rig controlled(u64 seed, bool a, bool b, u16 mark)
+static struct rig dcqcn_controlled(u64 seed, bool a, bool b, u16 mark)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct rig rig;
@@ -290,7 +290,7 @@ static void send_four(struct rig *rig, u8 opcode)
 	expect_cqes(rig->a, CAIRN_REQ, 0, 0, 3, 0);
 }
 
-static u32 packets(const struct sim *sim, const struct sim_qp *qp, bool ect)
+static u32 dcqcn_packets(const struct sim *sim, const struct sim_qp *qp, bool ect)
 {
 	u32 i, n = 0;
 
@@ -301,16 +301,16 @@ static u32 packets(const struct sim *sim, const struct sim_qp *qp, bool ect)
 
 static void marks_are_answered(void)
 {
-	struct rig rig = controlled(1, true, false, 1000);
+	struct rig rig = dcqcn_controlled(1, true, false, 1000);
 	const struct cairn_pkt *cnp = NULL;
 	u64 last = 0;
 	u32 i;
 
 	send_four(&rig, CAIRN_WQE_WRITE);
-	ktap_eq(packets(rig.s, rig.a, true), 256);
-	ktap_eq(packets(rig.s, rig.a, false), 0);
+	ktap_eq(dcqcn_packets(rig.s, rig.a, true), 256);
+	ktap_eq(dcqcn_packets(rig.s, rig.a, false), 0);
 	/* ACKs and CNPs are not ECN-capable */
-	ktap_eq(packets(rig.s, rig.b, true), 0);
+	ktap_eq(dcqcn_packets(rig.s, rig.b, true), 0);
 	ktap_eq(rig.b->count[CAIRN_CTR_CE_RECEIVED], 256);
 	ktap_ok(rig.b->count[CAIRN_CTR_CNPS_SENT] > 0);
 	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED],
@@ -337,10 +337,10 @@ static void marks_are_answered(void)
 /* READ responses are data of the responder. */
 static void responses_are_controlled(void)
 {
-	struct rig rig = controlled(1, false, true, 1000);
+	struct rig rig = dcqcn_controlled(1, false, true, 1000);
 
 	send_four(&rig, CAIRN_WQE_READ);
-	ktap_eq(packets(rig.s, rig.b, true), 256);
+	ktap_eq(dcqcn_packets(rig.s, rig.b, true), 256);
 	ktap_ok(rig.a->count[CAIRN_CTR_CNPS_SENT] > 0);
 	/* the responder sends them: no turn of it for each mark */
 	ktap_eq(rig.a->count[CAIRN_CTR_CE_RECEIVED], 256);
@@ -352,7 +352,7 @@ static void responses_are_controlled(void)
 
 static void off_means_off(void)
 {
-	struct rig rig = controlled(1, false, false, 1000);
+	struct rig rig = dcqcn_controlled(1, false, false, 1000);
 	struct cairn_pkt cnp = {
 		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
 		.qpn = rig.a->c.qpn, .becn = true, .payload_len = 16,
@@ -365,7 +365,7 @@ static void off_means_off(void)
 	sim_inject(rig.a, &cnp, zeros);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, 0);
-	ktap_eq(packets(rig.s, rig.a, true), 0);
+	ktap_eq(dcqcn_packets(rig.s, rig.a, true), 0);
 	ktap_eq(rig.b->count[CAIRN_CTR_CE_RECEIVED], 0);
 	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED], 1);
 	ktap_eq(rig.a->count[CAIRN_CTR_RATE_MARKS], 0);
@@ -375,7 +375,7 @@ static void off_means_off(void)
 /* A configured limit still caps the rate. */
 static void limit_caps(void)
 {
-	struct rig rig = controlled(1, true, true, 0);
+	struct rig rig = dcqcn_controlled(1, true, true, 0);
 	u64 begin = rig.s->now;
 
 	rig.a->c.attrs.rate = (struct cairn_rate_limit){ 100000, 2112, 0 };
@@ -411,7 +411,7 @@ static void everything(void)
 /* A peer sends one CNP in an interval; more are not its own. */
 static void forged_notifications_are_few_cuts(void)
 {
-	struct rig rig = controlled(1, true, false, 0);
+	struct rig rig = dcqcn_controlled(1, true, false, 0);
 	struct cairn_pkt cnp = {
 		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
 		.qpn = rig.a->c.qpn, .becn = true, .payload_len = 16,

@@ -54,12 +54,12 @@ struct program {
 	u64 old_token;
 };
 
-static bool persists(const struct request *request)
+static bool durable_persists(const struct request *request)
 {
 	return request->opcode == CAIRN_WQE_WRITE_PERSIST;
 }
 
-static bool early(const struct request *request)
+static bool durable_is_early(const struct request *request)
 {
 	return request->flags & CAIRN_WQE_EARLY;
 }
@@ -82,7 +82,7 @@ static void all_durable(struct program *program, s32 psn, bool persist, bool pla
 		if ((s32)request->last > psn || request->kind == PLAIN ||
 		    request->opcode == CAIRN_WQE_SEND || request->opcode == CAIRN_WQE_READ)
 			continue;
-		if ((persists(request) ? persist : plain) && !is_durable(program, request))
+		if ((durable_persists(request) ? persist : plain) && !is_durable(program, request))
 			sim_fail(program->s, "%s, PSN %d: request %u (op %u) is not durable",
 				 what, psn, i, request->opcode);
 	}
@@ -156,7 +156,7 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 /* A crash after this step, at which the image has changed: is all in it that
  * was acknowledged by then?
  */
-static void crash(struct sim *sim, void *arg)
+static void durable_crash(struct sim *sim, void *arg)
 {
 	struct program *program = arg;
 
@@ -203,7 +203,7 @@ static void check_kind(struct program *program, const struct request *request, u
 	u32 i, least = 0, most = 0;
 
 	for (i = 0; i < program->posted; i++) {
-		if (!persists(&program->wr[i]))
+		if (!durable_persists(&program->wr[i]))
 			continue;
 		if (&program->wr[i] <= request)
 			least = max(least, program->wr[i].kind + 1u);
@@ -241,7 +241,7 @@ static void on_send_cqe(struct program *program, const struct cairn_cqe *cqe)
 		return;
 	}
 	request->completed = true;
-	if (persists(request) && !early(request))
+	if (durable_persists(request) && !durable_is_early(request))
 		check_durable(program, request, cqe->durability);
 	else if (cqe->durability)
 		sim_fail(program->s, "request %llu: durability %u, when received",
@@ -255,7 +255,7 @@ static void on_send_cqe(struct program *program, const struct cairn_cqe *cqe)
 /* The next message of early mode that has no durable completion, or NULL. */
 static struct request *next_told(struct program *program)
 {
-	while (program->told < program->posted && !early(&program->wr[program->told]))
+	while (program->told < program->posted && !durable_is_early(&program->wr[program->told]))
 		program->told++;
 	return program->told < program->posted ? &program->wr[program->told] : NULL;
 }
@@ -308,7 +308,7 @@ struct job {
 	struct cairn_cqe cqe;
 };
 
-static void abuse(struct program *program, u64 token)
+static void durable_abuse(struct program *program, u64 token)
 {
 	u64 wrong[] = { token ^ 1, token + (1ULL << 32), 0, program->old_token };
 	u32 i;
@@ -327,7 +327,7 @@ static void flush_done(struct sim *sim, void *arg)
 	int err;
 
 	if (sim_chance(&sim->rand, program->abuse))
-		abuse(program, cqe->persist_token);
+		durable_abuse(program, cqe->persist_token);
 	if (!fails)
 		sim_make_durable(sim, program->dst[HOST],
 				 cqe->persist_va - program->dst[HOST]->va, cqe->byte_len);
@@ -355,7 +355,7 @@ static void on_asked(struct program *program, const struct cairn_cqe *cqe)
 	    cqe->persist_va != program->dst[HOST]->va + program->wr[i].off ||
 	    cqe->byte_len != program->wr[i].len)
 		sim_fail(program->s, "the host is asked to flush a range that was not written");
-	else if (program->wr[i].told && !early(&program->wr[i]))
+	else if (program->wr[i].told && !durable_is_early(&program->wr[i]))
 		sim_fail(program->s, "the host is asked twice");
 	*j = (struct job){ program, *cqe };
 	sim_at_drop(program->s, program->s->now + delay, flush_done, free, j);
@@ -387,14 +387,14 @@ static void add_request(struct program *program)
 	u32 pmtu = program->a->c.attrs.pmtu;
 
 	request->opcode = ops[sim_below(random, ARRAY_SIZE(ops))];
-	request->kind = sim_below(random, persists(request) ? PLAIN : KINDS);
+	request->kind = sim_below(random, durable_persists(request) ? PLAIN : KINDS);
 	if (request->kind < PLAIN && program->wrs < program->from[request->kind])
 		request->kind = EADR;
 	request->off = end + sim_below(random, 100);
 	request->len = sim_between(random, 1, sim_chance(random, 300) && end < AREA / 2 ?
 				   4 * pmtu : 100);
 	request->flags = CAIRN_WQE_SIGNALED;
-	if (persists(request) && sim_chance(random, 400))
+	if (durable_persists(request) && sim_chance(random, 400))
 		request->flags |= CAIRN_WQE_EARLY;
 	if (sim_chance(random, 100))
 		request->flags |= CAIRN_WQE_FENCE;
@@ -404,7 +404,7 @@ static void add_request(struct program *program)
 	program->wrs++;
 }
 
-static bool post(struct program *program, u32 i)
+static bool durable_post(struct program *program, u32 i)
 {
 	const struct request *request = &program->wr[i];
 	struct cairn_sge sge = sim_sge(request->opcode == CAIRN_WQE_READ ?
@@ -436,20 +436,21 @@ static bool post_recv(struct program *program, u32 end)
 }
 
 /* Few receives for durable completions: some of those wait. */
-static void drip(struct sim *sim, void *arg)
+static void durable_drip(struct sim *sim, void *arg)
 {
 	struct program *program = arg;
 
 	if (program->a->c.state != CAIRN_QP_ERR && post_recv(program, 0))
-		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, program->drip_ns), drip, program);
+		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, program->drip_ns),
+		       durable_drip, program);
 }
 
-static void pump(struct sim *sim, void *arg)
+static void durable_pump(struct sim *sim, void *arg)
 {
 	struct program *program = arg;
 	u32 burst = sim_between(&sim->rand, 1, 8);
 
-	while (burst-- && program->posted < program->wrs && post(program, program->posted))
+	while (burst-- && program->posted < program->wrs && durable_post(program, program->posted))
 		program->posted++;
 	sim_doorbell(program->a);
 	while (sim_chance(&sim->rand, 800) && post_recv(program, 1) &&
@@ -459,7 +460,7 @@ static void pump(struct sim *sim, void *arg)
 		sim_turn(sim_chance(&sim->rand, 500) ? program->a : program->b,
 			 sim_below(&sim->rand, CAIRN_SIDES));
 	if (program->posted < program->wrs || program->recvs[1] < 2 * MAX_WRS)
-		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, 20 * SIM_US), pump,
+		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, 20 * SIM_US), durable_pump,
 		       program);
 }
 
@@ -504,7 +505,7 @@ static void set_up(struct program *program, u64 seed, const struct sim_faults *f
 	program->s->faults = *faults;
 	program->s->budget = seed % 3 ? 64 : 0;
 	program->s->evict = 300;
-	program->s->stepped = crash;
+	program->s->stepped = durable_crash;
 	program->s->stepped_arg = program;
 	program->seen = -1;
 	program->persist_acked = -1;
@@ -516,7 +517,7 @@ static void set_up(struct program *program, u64 seed, const struct sim_faults *f
 	watch_qp(program, program->b);
 }
 
-static void finish(struct program *program)
+static void durable_finish(struct program *program)
 {
 	u32 i;
 
@@ -529,7 +530,7 @@ static void finish(struct program *program)
 	} else if (!program->s->failures) {
 		ktap_eq(program->completed, program->wrs);
 		for (i = 0; i < program->wrs; i++)
-			if (early(&program->wr[i]) && i >= program->told)
+			if (durable_is_early(&program->wr[i]) && i >= program->told)
 				ktap_fail("request %u was never told durable",
 					  i);
 		all_durable(program, program->psns, true, true, "the end");
@@ -547,9 +548,9 @@ static struct program *run_begin(u64 seed, const struct sim_faults *faults,
 	program.abuse = 300;
 	while (program.wrs < MAX_WRS)
 		add_request(&program);
-	pump(program.s, &program);
+	durable_pump(program.s, &program);
 	if (program.drip_ns)
-		drip(program.s, &program);
+		durable_drip(program.s, &program);
 	return &program;
 }
 
@@ -570,10 +571,10 @@ static void run_seed(u64 seed, const struct sim_faults *faults, u16 fail)
 	struct program *program = run_begin(seed, faults, &attrs);
 
 	program->fail = fail;
-	finish(program);
+	durable_finish(program);
 }
 
-static void die(struct sim *sim, void *arg)
+static void durable_die(struct sim *sim, void *arg)
 {
 	struct program *program = arg;
 
@@ -592,8 +593,8 @@ static void run_to_death(u64 seed, const struct sim_faults *faults)
 	program = run_begin(seed, faults, &attrs);
 	program->failed = true;
 	sim_at(program->s, program->s->now + sim_below(&program->s->rand, 500 * SIM_US),
-	       die, program);
-	finish(program);
+	       durable_die, program);
+	durable_finish(program);
 }
 
 static void a_good_network(void)
@@ -656,7 +657,7 @@ static void a_slow_host_and_short_timeouts(void)
 
 		attrs.timeout = 8 + seed % 3;
 		attrs.retry_cnt = 2 + seed % 3;
-		finish(run_begin(seed, &(struct sim_faults){
+		durable_finish(run_begin(seed, &(struct sim_faults){
 			.dup = 20, .split = 300, .late_ns = 50000 }, &attrs));
 	}
 }

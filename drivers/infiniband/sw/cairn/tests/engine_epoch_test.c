@@ -48,7 +48,7 @@ static struct {
 	const char *why;
 } m;
 
-static void broken(const char *why)
+static void epoch_broken(const char *why)
 {
 	if (!m.why)
 		m.why = why;
@@ -105,11 +105,11 @@ static void cpus_epoch_mb(const char *where)
  * Runs. device/epoch.h without the per-CPU allocator.
  */
 
-static void touch(u32 region)
+static void epoch_touch(u32 region)
 {
 	cpus_step();
 	if (m.freed[region])
-		broken("a run touched a region that was freed");
+		epoch_broken("a run touched a region that was freed");
 }
 
 static void one_run(void)
@@ -122,14 +122,14 @@ static void one_run(void)
 	if (region && !m.freed[region])
 		cpus.me->ref = region;
 	else if (region)
-		broken("a run found a region that was freed");
+		epoch_broken("a run found a region that was freed");
 	for (touches = sim_below(&cpus.rand, 12); region && touches; touches--)
-		touch(region);
+		epoch_touch(region);
 	cpus.me->ref = 0;
 	cairn_epoch_end(cpu, tag);
 }
 
-static void runner(void)
+static void epoch_runner(void)
 {
 	u32 i;
 
@@ -154,19 +154,19 @@ static void lock_turning(void)
 	cpus_flush(cpus.me);
 }
 
-static void pause(void *arg, u32 epoch)
+static void epoch_pause(void *arg, u32 epoch)
 {
 	cpus.me->waits = true;
 }
 
-static void pass(u32 ticket)
+static void epoch_pass(u32 ticket)
 {
 	const struct cairn_epoch_view view = {
 		.advances = &m.advances,
 		.drained = &m.drained,
 		.cpu = m.counts,
 		.cpus = CPUS,
-		.pause = pause,
+		.pause = epoch_pause,
 	};
 
 	lock_turning();
@@ -181,7 +181,7 @@ static void free_region(u32 region)
 
 	for (i = 0; i < CPUS; i++)
 		if (cpus.cpu[i].ref == region)
-			broken("a region is freed that a run works with");
+			epoch_broken("a region is freed that a run works with");
 	m.freed[region] = true;
 }
 
@@ -190,7 +190,7 @@ static void register_at(u32 slot)
 	cairn_epoch_write(&m.table[slot], ++m.regions);
 }
 
-static void releaser(void)
+static void epoch_releaser(void)
 {
 	u32 i, slot = cpus_me() % SLOTS, region, ticket;
 
@@ -200,7 +200,7 @@ static void releaser(void)
 		ticket = cairn_epoch_ticket(&m.advances);
 		if (m.mutant == EARLY_TICKET)
 			ticket--;
-		pass(ticket);
+		epoch_pass(ticket);
 		free_region(region);
 		register_at(slot);
 	}
@@ -214,12 +214,12 @@ static void releaser(void)
 static void cpus_main(int n)
 {
 	if (n < RUNNERS)
-		runner();
+		epoch_runner();
 	else
-		releaser();
+		epoch_releaser();
 }
 
-static void start(enum mutant mutant, u64 seed)
+static void epoch_start(enum mutant mutant, u64 seed)
 {
 	u32 i;
 
@@ -240,7 +240,7 @@ static void start(enum mutant mutant, u64 seed)
 }
 
 /* At the end the counters in memory show that every run that began has ended. */
-static void finish(void)
+static void epoch_finish(void)
 {
 	u64 sum = 0;
 	u32 i, k;
@@ -251,20 +251,20 @@ static void finish(void)
 		for (i = 0; i < 2; i++)
 			sum += m.count[k].in[i] - m.count[k].out[i];
 	if (sum)
-		broken("a run was not counted out");
+		epoch_broken("a run was not counted out");
 }
 
 /* Return: a description of the failure, or NULL. */
-static const char *explore(enum mutant mutant, u64 seed)
+static const char *epoch_explore(enum mutant mutant, u64 seed)
 {
-	start(mutant, seed);
+	epoch_start(mutant, seed);
 	while (!m.why && !cpus_all_done()) {
 		if (m.steps++ == MAX_STEPS)
 			return "it never ends";
 		cpus_turn();
 	}
 	if (!m.why && mutant == NONE)
-		finish();
+		epoch_finish();
 	return m.why;
 }
 
@@ -273,7 +273,7 @@ static void nobody_touches_what_is_freed(void)
 	u64 seed, first = cpus_first_seed();
 
 	for (seed = first; seed < first + cpus_seeds(); seed++) {
-		const char *why = explore(NONE, seed);
+		const char *why = epoch_explore(NONE, seed);
 
 		if (why) {
 			ktap_fail("%s, after %u steps (CAIRN_SEED=%llu SEEDS=1)",
@@ -288,7 +288,7 @@ static void must_be_caught(enum mutant mutant)
 	u64 seed;
 
 	for (seed = 1; seed <= 3000; seed++) {
-		const char *why = explore(mutant, seed);
+		const char *why = epoch_explore(mutant, seed);
 
 		if (why) {
 			ktap_diag("seed %llu: %s", (unsigned long long)seed, why);

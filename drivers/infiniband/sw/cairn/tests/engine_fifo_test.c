@@ -9,7 +9,7 @@ struct model {
 	struct cairn_fifo_entry e[CAIRN_FIFO_SIZE];
 };
 
-static bool same(const struct cairn_fifo *fifo, const struct model *model)
+static bool fifo_is_same(const struct cairn_fifo *fifo, const struct model *model)
 {
 	u32 i;
 
@@ -22,7 +22,7 @@ static bool same(const struct cairn_fifo *fifo, const struct model *model)
 	return ktap_eq(cairn_fifo_full(fifo), model->n == CAIRN_FIFO_SIZE);
 }
 
-static bool push(struct cairn_fifo *fifo, struct model *model, u32 queue, u32 wqe)
+static bool fifo_push(struct cairn_fifo *fifo, struct model *model, u32 queue, u32 wqe)
 {
 	bool room = model->n < CAIRN_FIFO_SIZE;
 
@@ -31,32 +31,32 @@ static bool push(struct cairn_fifo *fifo, struct model *model, u32 queue, u32 wq
 	return ktap_eq(cairn_fifo_push(fifo, queue, wqe), room);
 }
 
-static void drop(struct model *model, u32 i)
+static void fifo_drop(struct model *model, u32 i)
 {
 	model->n--;
 	for (; i < model->n; i++)
 		model->e[i] = model->e[i + 1];
 }
 
-static bool pop(struct cairn_fifo *fifo, struct model *model)
+static bool fifo_pop(struct cairn_fifo *fifo, struct model *model)
 {
 	struct cairn_fifo_entry entry = {}, want = model->e[0];
 	bool any = model->n;
 
 	if (any)
-		drop(model, 0);
+		fifo_drop(model, 0);
 	return ktap_eq(cairn_fifo_pop(fifo, &entry), any) &&
 	       (!any || (ktap_eq(entry.queue, want.queue) &&
 			 ktap_eq(entry.wqe, want.wqe)));
 }
 
-static bool purge(struct cairn_fifo *fifo, struct model *model, u32 queue)
+static bool fifo_purge(struct cairn_fifo *fifo, struct model *model, u32 queue)
 {
 	u32 i, n = 0;
 
 	for (i = 0; i < model->n;) {
 		if (model->e[i].queue == queue) {
-			drop(model, i);
+			fifo_drop(model, i);
 			n++;
 		} else {
 			i++;
@@ -78,15 +78,15 @@ static void random_steps(void)
 
 		switch (ktap_rand_below(8)) {
 		case 0:
-			ok = purge(&fifo, &model, queue);
+			ok = fifo_purge(&fifo, &model, queue);
 			break;
 		case 1 ... 3:
-			ok = pop(&fifo, &model);
+			ok = fifo_pop(&fifo, &model);
 			break;
 		default:
-			ok = push(&fifo, &model, queue, n);
+			ok = fifo_push(&fifo, &model, queue, n);
 		}
-		ok = ok && same(&fifo, &model);
+		ok = ok && fifo_is_same(&fifo, &model);
 	}
 }
 
@@ -97,7 +97,7 @@ static void purge_keeps_order(void)
 	u32 i;
 
 	for (i = 0; i < CAIRN_FIFO_SIZE; i++)
-		push(&fifo, &model, i % 2, i);
+		fifo_push(&fifo, &model, i % 2, i);
 	ktap_eq(cairn_fifo_purge(&fifo, 1), CAIRN_FIFO_SIZE / 2);
 	for (i = 0; i < CAIRN_FIFO_SIZE / 2; i++)
 		ktap_eq(cairn_fifo_peek(&fifo, i)->wqe, 2 * i);

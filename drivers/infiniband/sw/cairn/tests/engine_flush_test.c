@@ -222,7 +222,7 @@ struct ask {
 	u32 payload;
 };
 
-static void get(struct bed *bed, u32 n, const struct ask *ask)
+static void flush_get(struct bed *bed, u32 n, const struct ask *ask)
 {
 	struct cairn_pkt pkt = {
 		.opcode = ask->opcode,
@@ -305,7 +305,7 @@ static void one_refusal(const struct refusal *refusal)
 	bed = bed_with(1, &attrs, RIG_LEN, refusal->persist);
 	bed.log->access &= ~refusal->without;
 	bed.r.s->dead[0] = true;
-	get(&bed, 0, &refusal->ask);
+	flush_get(&bed, 0, &refusal->ask);
 	if (last_sent(bed.r.b))
 		ktap_eq(last_sent(bed.r.b)->syndrome, refusal->syndrome);
 	else
@@ -341,11 +341,11 @@ static void duplicates(void)
 	u32 n;
 
 	bed.r.s->dead[0] = true;
-	get(&bed, 0, &store_8);
-	get(&bed, 1, &flush_8);
+	flush_get(&bed, 0, &store_8);
+	flush_get(&bed, 1, &flush_8);
 	memset(bed.log->mem, 0x55, 8);
 	for (n = 2; n--; ) {
-		get(&bed, n, n ? &flush_8 : &store_8);
+		flush_get(&bed, n, n ? &flush_8 : &store_8);
 		ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
 		ktap_eq(last_sent(bed.r.b)->psn, cairn_psn_add(bed.r.a->psn, n));
 		ktap_eq(last_sent(bed.r.b)->msn, n + 1);
@@ -356,7 +356,7 @@ static void duplicates(void)
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], 8);
 	/* a request of another kind with a known PSN is not one */
 	n = bed.r.s->n_sent;
-	get(&bed, 0, &flush_8);
+	flush_get(&bed, 0, &flush_8);
 	ktap_eq(bed.r.s->n_sent, n);
 	sim_end(bed.r.s);
 }
@@ -372,17 +372,17 @@ static void over_for_its_packet_only(void)
 
 	bed.r.s->dead[0] = true;
 	bed.r.b->hold_room = 0;
-	get(&bed, 0, &all);
+	flush_get(&bed, 0, &all);
 	sim_run(bed.r.s, SIM_MS);
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], BIG);
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 0);
 	ktap_eq(last_sent(bed.r.b)->syndrome, NAK(PSN_SEQ));
-	get(&bed, 0, &store_8);
-	get(&bed, 1, &all);
+	flush_get(&bed, 0, &store_8);
+	flush_get(&bed, 1, &all);
 	sim_run(bed.r.s, SIM_MS);
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
 	/* ... and when its own packet comes again, it is not */
-	get(&bed, 1, &all);
+	flush_get(&bed, 1, &all);
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSH_BYTES], want);
 	ktap_eq(bed.r.b->count[CAIRN_CTR_FLUSHES], 1);
 	ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
@@ -451,7 +451,7 @@ static void more_than_agreed(void)
 	ktap_eq(sent_kind(bed.r.b, 0, CAIRN_KIND_READ_RESP), 2);
 	ktap_eq(last_sent(bed.r.b)->syndrome, CAIRN_AETH_RNR_NAK | 12);
 	ktap_eq(last_sent(bed.r.b)->psn, cairn_psn_add(bed.r.a->psn, 2));
-	get(&bed, 2, &flush_8);
+	flush_get(&bed, 2, &flush_8);
 	ktap_eq(last_sent(bed.r.b)->opcode, CAIRN_BTH_READ_RESP_ONLY);
 	ktap_eq(bed.r.b->c.state, CAIRN_QP_RTS);
 	sim_end(bed.r.s);

@@ -9,7 +9,7 @@
 
 #define OTHER_PORT	0xd000
 
-static struct cairn_pkt request(const struct rig *rig, u32 n, u8 opcode, u32 len)
+static struct cairn_pkt forged_request(const struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	return (struct cairn_pkt){
 		.opcode = opcode,
@@ -25,24 +25,24 @@ static struct cairn_pkt request(const struct rig *rig, u32 n, u8 opcode, u32 len
 }
 
 /* A SEND @n packets behind the first that a ever sent. */
-static void plant(struct rig *rig, u16 port, u32 n)
+static void forged_plant(struct rig *rig, u16 port, u32 n)
 {
-	struct cairn_pkt pkt = request(rig, n, CAIRN_BTH_SEND_ONLY, 8);
+	struct cairn_pkt pkt = forged_request(rig, n, CAIRN_BTH_SEND_ONLY, 8);
 
 	sim_inject_from(rig->b, port, &pkt, "forgery");
 	sim_run(rig->s, 100 * SIM_US);
 }
 
 /* A WRITE of 8 bytes at its own place. */
-static void write8(struct rig *rig, u32 n, const char *data)
+static void forged_write8(struct rig *rig, u32 n, const char *data)
 {
-	struct cairn_pkt pkt = request(rig, n, CAIRN_BTH_WRITE_ONLY, 8);
+	struct cairn_pkt pkt = forged_request(rig, n, CAIRN_BTH_WRITE_ONLY, 8);
 
 	sim_inject(rig->b, &pkt, data);
 	sim_run(rig->s, 100 * SIM_US);
 }
 
-static void sends(struct rig *rig, u64 first, u64 last)
+static void forged_sends(struct rig *rig, u64 first, u64 last)
 {
 	u64 id;
 
@@ -53,11 +53,11 @@ static void sends(struct rig *rig, u64 first, u64 last)
 	}
 }
 
-static struct rig warm(void)
+static struct rig forged_warm(void)
 {
 	struct rig rig = rig_new(1);
 
-	sends(&rig, 1, 20);
+	forged_sends(&rig, 1, 20);
 	return rig;
 }
 
@@ -73,13 +73,13 @@ static void expect_undisturbed(struct rig *rig, u64 last)
 
 static void from_another_port(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
-	plant(&rig, OTHER_PORT, 25);
+	forged_plant(&rig, OTHER_PORT, 25);
 	ktap_ok(!rig.b->held);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_OTHER_PORT], 1);
 	ktap_eq(rig.b->count[CAIRN_CTR_SEQ_NAKS_SENT], 0);
-	sends(&rig, 21, 40);
+	forged_sends(&rig, 21, 40);
 	expect_undisturbed(&rig, 40);
 	sim_end(rig.s);
 }
@@ -89,9 +89,9 @@ static void before_the_first(void)
 {
 	struct rig rig = rig_new(1);
 
-	plant(&rig, OTHER_PORT, 2);
+	forged_plant(&rig, OTHER_PORT, 2);
 	ktap_ok(rig.b->held);
-	sends(&rig, 1, 10);
+	forged_sends(&rig, 1, 10);
 	expect_undisturbed(&rig, 10);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD_REFUSED], 1);
 	sim_end(rig.s);
@@ -100,11 +100,11 @@ static void before_the_first(void)
 /* From the right port it is kept; it delays nothing and ends nothing. */
 static void nothing_waits_for_it(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
-	plant(&rig, SIM_SPORT, 45);
+	forged_plant(&rig, SIM_SPORT, 45);
 	ktap_ok(rig.b->held);
-	sends(&rig, 21, 45);
+	forged_sends(&rig, 21, 45);
 	expect_undisturbed(&rig, 45);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	sim_end(rig.s);
@@ -112,24 +112,24 @@ static void nothing_waits_for_it(void)
 
 static void kept_for_a_while(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
-	plant(&rig, SIM_SPORT, 25);
+	forged_plant(&rig, SIM_SPORT, 25);
 	ktap_ok(rig.b->held);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_ok(!rig.b->held);
-	sends(&rig, 21, 40);
+	forged_sends(&rig, 21, 40);
 	expect_undisturbed(&rig, 40);
 	sim_end(rig.s);
 }
 
 static void within_the_window(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
-	plant(&rig, SIM_SPORT, 20 + 512);
+	forged_plant(&rig, SIM_SPORT, 20 + 512);
 	ktap_ok(!rig.b->held);
-	plant(&rig, SIM_SPORT, 20 + 511);
+	forged_plant(&rig, SIM_SPORT, 20 + 511);
 	ktap_ok(rig.b->held);
 	sim_end(rig.s);
 }
@@ -141,15 +141,15 @@ static void two_contents(void)
 	u32 from;
 
 	rig.s->dead[0] = true;
-	write8(&rig, 0, "number0");
-	write8(&rig, 3, "forgery");
-	write8(&rig, 3, "number3");
-	write8(&rig, 3, "forgery");
-	write8(&rig, 4, "number4");
-	write8(&rig, 1, "number1");
+	forged_write8(&rig, 0, "number0");
+	forged_write8(&rig, 3, "forgery");
+	forged_write8(&rig, 3, "number3");
+	forged_write8(&rig, 3, "forgery");
+	forged_write8(&rig, 4, "number4");
+	forged_write8(&rig, 1, "number1");
 	ktap_mem_eq(rig.mb->mem + 64, "number1", 8);
 	from = rig.s->n_sent;
-	write8(&rig, 2, "number2");
+	forged_write8(&rig, 2, "number2");
 	ktap_ok(memcmp(rig.mb->mem + 3 * 64, "forgery", 8));
 	ktap_ok(memcmp(rig.mb->mem + 3 * 64, "number3", 8));
 	/* what is missing is asked for */
@@ -157,7 +157,7 @@ static void two_contents(void)
 	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 3));
 	ktap_eq(rig.s->sent[from].pkt.syndrome,
 		CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
-	write8(&rig, 3, "number3");
+	forged_write8(&rig, 3, "number3");
 	ktap_mem_eq(rig.mb->mem + 3 * 64, "number3", 8);
 	ktap_mem_eq(rig.mb->mem + 4 * 64, "number4", 8);
 	/* later packets with these numbers are as good as any */
@@ -171,10 +171,10 @@ static void one_content_twice(void)
 	struct rig rig = rig_new(1);
 
 	rig.s->dead[0] = true;
-	write8(&rig, 0, "number0");
-	write8(&rig, 2, "number2");
-	write8(&rig, 2, "number2");
-	write8(&rig, 1, "number1");
+	forged_write8(&rig, 0, "number0");
+	forged_write8(&rig, 2, "number2");
+	forged_write8(&rig, 2, "number2");
+	forged_write8(&rig, 1, "number1");
 	ktap_mem_eq(rig.mb->mem + 2 * 64, "number2", 8);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD_REFUSED], 0);
 	sim_end(rig.s);
@@ -193,10 +193,10 @@ static void does_not_fit(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
-		struct rig rig = warm();
-		struct cairn_pkt pkt = request(&rig, 21, opcodes[i],
-					       opcodes[i] ==
-					       CAIRN_BTH_SEND_ONLY ? 512 : 8);
+		struct rig rig = forged_warm();
+		struct cairn_pkt pkt = forged_request(&rig, 21, opcodes[i],
+						      opcodes[i] ==
+						      CAIRN_BTH_SEND_ONLY ? 512 : 8);
 
 		pkt.rkey ^= 1;		/* of no region */
 		if (!(cairn_opcodes[opcodes[i]].flags & CAIRN_OP_PAYLOAD))
@@ -228,7 +228,7 @@ static void in_place_of_a_persist(void)
 
 	for (i = 0; i < 20; i++)
 		rig_recv(&rig, 100 + i, 1024);
-	plant(&rig, OTHER_PORT, 1);
+	forged_plant(&rig, OTHER_PORT, 1);
 	for (i = 0; i < 4; i++)
 		persist_at(&rig, i, i * 64, 64, 0);
 	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
@@ -283,7 +283,7 @@ static void answers_of_others(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct rig rig = warm();
+		struct rig rig = forged_warm();
 
 		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
 					   CAIRN_PERSIST_NIC);
@@ -310,7 +310,7 @@ static void answers_of_others(void)
 /* The same answers from the right port count, so the cases above can fail. */
 static void answers_of_the_peer(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
 	rig_recv(&rig, 21, 100);
 	rig.s->dead[1] = true;
@@ -338,7 +338,7 @@ static void stale_answers_of_others(void)
 	rig_recv(&rig, 1, 100);
 	forged_answer(&rig, OTHER_PORT, CAIRN_BTH_ACK, CAIRN_AETH_ACK | 31);
 	ktap_ok(!rig.a->c.req.peer_port.known);
-	sends(&rig, 2, 10);
+	forged_sends(&rig, 2, 10);
 	rig_send(&rig, 11, CAIRN_WQE_WRITE, 8);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_eq(send_cqes(&rig), 10);
@@ -458,7 +458,7 @@ static void overdue_answers_of_others(void)
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		u32 len = ops[i] == CAIRN_WQE_READ ? 20000 : 8;
 		u64 last = ops[i] == CAIRN_WQE_READ ? 21 : 60;
-		struct rig rig = warm();
+		struct rig rig = forged_warm();
 
 		rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
 					   CAIRN_PERSIST_NIC);
@@ -494,7 +494,7 @@ static void overdue_durability_of_others(void)
 
 	empty_recvs(rig.b, 1, 4);
 	for (k = 1; k <= 4; k++)
-		persist(&rig, k, 100);
+		persist_first(&rig, k, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.sent);
 	for (k = 0; k < 3; k++) {
@@ -517,7 +517,7 @@ static void overdue_durability_of_others(void)
 	}
 	ktap_eq(send_cqes(&rig), 0);
 	for (k = 0; k < 4; k++)
-		ktap_eq(release(&rig, k, 0), 0);
+		ktap_eq(persist_release(&rig, k, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -526,10 +526,10 @@ static void overdue_durability_of_others(void)
 /* A peer may change its port: that costs one probe. */
 static void peer_changes_port(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
 	rig.b->sport = OTHER_PORT;
-	sends(&rig, 21, 60);
+	forged_sends(&rig, 21, 60);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 60, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 1);
@@ -553,7 +553,7 @@ static enum sim_fate lose_one(struct sim_qp *qp, enum cairn_side_id side,
  */
 static void port_changes_at_a_gap(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 	bool lost = false;
 	u64 id;
 
@@ -663,14 +663,14 @@ static void port_changes_behind_a_read(void)
 
 	plain.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	rig_send(&plain, 2, CAIRN_WQE_READ, 100);
 	sim_run(rig.s, 10 * SIM_MS);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.sent);
 	rig.b->sport = OTHER_PORT;
 	sim_run(rig.s, 30 * SIM_SEC);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -716,7 +716,7 @@ static void strangers_wait_for_a_commit(void)
 			sim_run(rig.s, 20 * SIM_MS);
 		ktap_eq(rig.b->cq[CAIRN_RESP].n, 4);
 		for (i = 0; i < 3; i++)
-			ktap_eq(release(&rig, i, 0), 0);
+			ktap_eq(persist_release(&rig, i, 0), 0);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 		sim_end(rig.s);
@@ -726,7 +726,7 @@ static void strangers_wait_for_a_commit(void)
 /* The first request from the new port is lost: those behind it are not reported. */
 static void port_changes_with_a_loss(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 	u64 id;
 
 	rig.a->sport = OTHER_PORT;
@@ -749,15 +749,15 @@ static void port_changes_before_durable(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	empty_recvs(rig.b, 1, 2);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, 10 * SIM_MS);
 	rig.b->sport = OTHER_PORT;
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	persist(&rig, 2, 100);
+	persist_first(&rig, 2, 100);
 	sim_run(rig.s, 10 * SIM_MS);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -799,9 +799,9 @@ static void port_without_a_timer(void)
 
 	attrs.timeout = 0;
 	rig = rig_with(1, &sim_rc, &attrs);
-	sends(&rig, 1, 20);
+	forged_sends(&rig, 1, 20);
 	rig.b->sport = OTHER_PORT;
-	sends(&rig, 21, 40);
+	forged_sends(&rig, 21, 40);
 	expect_undisturbed(&rig, 40);
 	sim_end(rig.s);
 }
@@ -813,9 +813,9 @@ static void port_without_a_timer(void)
 #define STRANGER	0x777777
 
 /* A SEND of 8 bytes, the next in order. */
-static void send8(struct rig *rig, u8 opcode, u32 n, u32 sender)
+static void forged_send8(struct rig *rig, u8 opcode, u32 n, u32 sender)
 {
-	struct cairn_pkt pkt = request(rig, n, opcode, 8);
+	struct cairn_pkt pkt = forged_request(rig, n, opcode, 8);
 
 	pkt.sender = sender;
 	sim_inject(rig->b, &pkt, "12345678");
@@ -837,12 +837,12 @@ static void request_of_a_stranger(void)
 
 		rig_recv(&rig, 1, 100);
 		rig_recv(&rig, 2, 100);
-		send8(&rig, kinds[i].opcode, 0, STRANGER);
+		forged_send8(&rig, kinds[i].opcode, 0, STRANGER);
 		ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 		ktap_eq(rig.b->count[CAIRN_CTR_RX_SPOOFED], 1);
 		ktap_eq(rig.b->c.resp.epsn, rig.a->psn);
-		send8(&rig, kinds[i].opcode, 0, rig.a->c.qpn);
-		send8(&rig, kinds[i].opcode, 1, 0);
+		forged_send8(&rig, kinds[i].opcode, 0, rig.a->c.qpn);
+		forged_send8(&rig, kinds[i].opcode, 1, 0);
 		expect_cqes(rig.b, CAIRN_RESP, 0, 1, 2, CAIRN_CQE_SUCCESS);
 		ktap_eq(rig.b->count[CAIRN_CTR_RX_SPOOFED], 1);
 		sim_end(rig.s);
@@ -852,11 +852,11 @@ static void request_of_a_stranger(void)
 /* Kept ahead of a gap: a stranger's is not, and the peer's is not disturbed by it. */
 static void ahead_of_a_stranger(void)
 {
-	struct rig rig = warm();
+	struct rig rig = forged_warm();
 
-	send8(&rig, CAIRN_BTH_SEND_ONLY, 25, STRANGER);
+	forged_send8(&rig, CAIRN_BTH_SEND_ONLY, 25, STRANGER);
 	ktap_ok(!rig.b->held);
-	send8(&rig, CAIRN_BTH_SEND_ONLY, 25, rig.a->c.qpn);
+	forged_send8(&rig, CAIRN_BTH_SEND_ONLY, 25, rig.a->c.qpn);
 	ktap_ok(rig.b->held);
 	sim_end(rig.s);
 }

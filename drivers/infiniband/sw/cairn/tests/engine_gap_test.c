@@ -16,8 +16,8 @@ struct loss {
 	bool done[64];
 };
 
-static enum sim_fate lose(struct sim_qp *qp, enum cairn_side_id side,
-			  const struct cairn_pkt *pkt)
+static enum sim_fate gap_lose(struct sim_qp *qp, enum cairn_side_id side,
+			      const struct cairn_pkt *pkt)
 {
 	struct loss *loss = qp->hooks.arg;
 	u32 n = cairn_psn_add(pkt->psn, -qp->psn);
@@ -36,7 +36,7 @@ static enum sim_fate lose(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /* A pair that knows its round trip; PSN 0 is behind it. */
-static struct rig warm(u8 timeout, bool plain)
+static struct rig gap_warm(u8 timeout, bool plain)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct rig rig;
@@ -50,9 +50,9 @@ static struct rig warm(u8 timeout, bool plain)
 	return rig;
 }
 
-static void lossy(struct rig *rig, struct loss *loss)
+static void gap_lossy(struct rig *rig, struct loss *loss)
 {
-	rig->a->hooks.emit = lose;
+	rig->a->hooks.emit = gap_lose;
 	rig->a->hooks.arg = loss;
 }
 
@@ -67,13 +67,13 @@ static void expect_recovered(struct rig *rig, u32 wrs)
 }
 
 /* Lose @first..@last of a long WRITE (2 trains: 1, and 2 to 59). */
-static u64 repeated(u32 first, u32 last, bool plain)
+static u64 gap_repeated(u32 first, u32 last, bool plain)
 {
-	struct rig rig = warm(20, plain);
+	struct rig rig = gap_warm(20, plain);
 	struct loss loss = { .first = first, .last = last };
 	u64 n;
 
-	lossy(&rig, &loss);
+	gap_lossy(&rig, &loss);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 16);
 	expect_recovered(&rig, 2);
@@ -88,14 +88,14 @@ static void one_packet_is_repeated(void)
 
 	for (i = 1; i <= 59 && !ktap.failures; i++)
 		if (i != 2)
-			ktap_eq(repeated(i, i, false), 1);
+			ktap_eq(gap_repeated(i, i, false), 1);
 }
 
 /* A gap that begins like a train is taken for it. */
 static void a_train_is_repeated(void)
 {
-	ktap_eq(repeated(2, 59, false), 58);
-	ktap_eq(repeated(1, 59, false), 59);
+	ktap_eq(gap_repeated(2, 59, false), 58);
+	ktap_eq(gap_repeated(1, 59, false), 59);
 }
 
 /* How long it is turns out step by step. */
@@ -104,7 +104,7 @@ static void a_longer_gap_is_repeated(void)
 	u32 i;
 
 	for (i = 2; i <= 50 && !ktap.failures; i++) {
-		u64 n = repeated(5, 4 + i, false);
+		u64 n = gap_repeated(5, 4 + i, false);
 
 		ktap_ok(n >= i);
 		ktap_ok(n <= 2 * i);
@@ -117,23 +117,23 @@ static void plain_peers_get_everything(void)
 	u32 i;
 
 	for (i = 1; i <= 59 && !ktap.failures; i++) {
-		u64 n = repeated(i, i, true);
+		u64 n = gap_repeated(i, i, true);
 
 		ktap_ok(n >= 61 - i);
 		ktap_ok(n <= 61 + 1);
 	}
-	ktap_ok(repeated(5, 40, true) <= 61 + 36);
+	ktap_ok(gap_repeated(5, 40, true) <= 61 + 36);
 }
 
 /* ... and is known for it: the next time there is no pause. */
 static void plain_peers_are_remembered(void)
 {
-	struct rig rig = warm(20, true);
+	struct rig rig = gap_warm(20, true);
 	struct loss loss = { .first = 5, .last = 5 };
 	struct loss again = { .first = 65, .last = 65 };
 	u32 from;
 
-	lossy(&rig, &loss);
+	gap_lossy(&rig, &loss);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
 	expect_recovered(&rig, 1);
 	rig.a->hooks.arg = &again;
@@ -158,11 +158,11 @@ static void lost_tails_are_probed(void)
 
 	for (plain = 0; plain < 2; plain++) {
 		for (first = 1; first <= 59; first += 29) {
-			struct rig rig = warm(20, plain);
+			struct rig rig = gap_warm(20, plain);
 			struct loss loss = { .first = first, .last = 59 };
 			u64 start = rig.s->now;
 
-			lossy(&rig, &loss);
+			gap_lossy(&rig, &loss);
 			rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
 			ktap_ok(sim_run_until(rig.s, 20 * SIM_MS,
 					      &rig.s->failures));
@@ -190,7 +190,7 @@ static void a_lost_first_packet_is_probed(void)
 	attrs.timeout = 18;
 	rig = rig_of(pair_near(1, &sim_rc, &attrs, 0, true));
 	start = rig.s->now;
-	lossy(&rig, &loss);
+	gap_lossy(&rig, &loss);
 	rig_send(&rig, 0, CAIRN_WQE_WRITE, LONG);
 	ktap_ok(sim_run_until(rig.s, 200 * SIM_MS, &rig.s->failures));
 	expect_recovered(&rig, 0);
@@ -204,9 +204,9 @@ static void a_lost_first_packet_is_probed(void)
 static void lost_acks_are_probed(void)
 {
 	struct loss loss = { .opcode = CAIRN_BTH_ACK, .by_opcode = true };
-	struct rig rig = warm(20, false);
+	struct rig rig = gap_warm(20, false);
 
-	rig.b->hooks.emit = lose;
+	rig.b->hooks.emit = gap_lose;
 	rig.b->hooks.arg = &loss;
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
 	expect_recovered(&rig, 1);
@@ -221,13 +221,13 @@ static void lost_reports_are_probed(void)
 	u32 i;
 
 	for (i = 1; i < 5; i++) {
-		struct rig rig = warm(20, i & 1);
+		struct rig rig = gap_warm(20, i & 1);
 		struct loss loss = { .first = 9, .last = 9 };
 		struct loss nak = { .opcode = CAIRN_BTH_ACK,
 				    .by_opcode = true };
 
-		lossy(&rig, &loss);
-		rig.b->hooks.emit = lose;
+		gap_lossy(&rig, &loss);
+		rig.b->hooks.emit = gap_lose;
 		rig.b->hooks.arg = &nak;
 		rig_send(&rig, 1, CAIRN_WQE_WRITE, LONG);
 		rig_send(&rig, 2, CAIRN_WQE_WRITE, LONG);
@@ -241,7 +241,7 @@ static void lost_reports_are_probed(void)
 static void probes_end(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
-	struct rig rig = warm(14, false);
+	struct rig rig = gap_warm(14, false);
 	u32 tries = attrs.retry_cnt + 1;
 
 	rig.s->dead[1] = true;
@@ -257,7 +257,7 @@ static void probes_end(void)
 /* Not before it is due, and not where the timer is about as fast. */
 static void no_probes_without_need(void)
 {
-	struct rig rig = warm(8, false);
+	struct rig rig = gap_warm(8, false);
 	u32 i;
 
 	rig.s->dead[1] = true;
@@ -265,7 +265,7 @@ static void no_probes_without_need(void)
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_eq(rig.s->count[CAIRN_CTR_TAIL_PROBES], 0);
 	sim_end(rig.s);
-	rig = warm(20, false);
+	rig = gap_warm(20, false);
 	for (i = 1; i <= 20; i++)
 		rig_send(&rig, i, i & 1 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, LONG);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -277,7 +277,7 @@ static void no_probes_without_need(void)
 /* A slow peer's round trip is learnt, so it is not probed again and again. */
 static void slow_peers_are_learnt(void)
 {
-	struct rig rig = warm(20, false);
+	struct rig rig = gap_warm(20, false);
 	u32 i;
 
 	rig.s->latency_ns = 5 * SIM_MS;
@@ -296,12 +296,12 @@ static void responses_behind_a_gap_are_kept(void)
 {
 	struct loss loss = { .opcode = CAIRN_BTH_READ_RESP_FIRST,
 			  .by_opcode = true };
-	struct rig rig = warm(20, false);
+	struct rig rig = gap_warm(20, false);
 	u64 before;
 	u32 i;
 
 	memcpy(&before, rig.mb->mem, 8);
-	rig.b->hooks.emit = lose;
+	rig.b->hooks.emit = gap_lose;
 	rig.b->hooks.arg = &loss;
 	rig_send(&rig, 1, CAIRN_WQE_READ, 5000);
 	for (i = 2; i < 8; i++)

@@ -94,7 +94,7 @@ static void durability_is_a_stage_of_its_own(u8 flags)
 		     2 * LATENCY_WAY + LATENCY_SLACK);
 	ktap_ok(rig.a->c.req.timed);
 	sim_run(rig.s, 60 * SIM_MS);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_stage(&rig, CAIRN_STAGE_DURABLE, 60 * SIM_MS, 90 * SIM_MS);
@@ -114,7 +114,7 @@ static void a_device_that_flushes_answers_once(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
 	rig.s->latency_ns = LATENCY_WAY;
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_stage(&rig, CAIRN_STAGE_ANSWER, 2 * LATENCY_WAY,
 		     2 * LATENCY_WAY + LATENCY_SLACK);

@@ -20,7 +20,7 @@ struct chain {
 	u8 transport;
 };
 
-static bool nth(u32 i, u32 n)
+static bool local_is_nth(u32 i, u32 n)
 {
 	return n && i % n == n - 1;
 }
@@ -44,12 +44,12 @@ static void chain_put(const struct rig *rig, const struct chain *chain, u32 i)
 	struct cairn_sge sge;
 	struct sim_wr wr;
 
-	if (nth(i, chain->sends)) {
+	if (local_is_nth(i, chain->sends)) {
 		wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, 100);
 	} else {
 		struct sim_mr *mr = sim_mr(rig->s, 0, 8, SIM_ALL);
 
-		mr->valid = !nth(i, chain->regs);
+		mr->valid = !local_is_nth(i, chain->regs);
 		wr = (struct sim_wr){
 			.opcode = mr->valid ? CAIRN_WQE_LOCAL_INV :
 				  i & 1 ? CAIRN_WQE_BIND_MW : CAIRN_WQE_REG_MR,
@@ -57,9 +57,9 @@ static void chain_put(const struct rig *rig, const struct chain *chain, u32 i)
 		};
 	}
 	wr.wr_id = i;
-	wr.flags = nth(i, chain->signaled) || i + 1 == chain->len ?
+	wr.flags = local_is_nth(i, chain->signaled) || i + 1 == chain->len ?
 		   CAIRN_WQE_SIGNALED : 0;
-	if (nth(i, chain->fenced))
+	if (local_is_nth(i, chain->fenced))
 		wr.flags |= CAIRN_WQE_FENCE;
 	ktap_ok(sim_queue_send(rig->a, &wr));
 }
@@ -76,7 +76,7 @@ static void chain_run(u64 seed, const struct chain *chain)
 	/* An end, and not by a timeout. */
 	ktap_ok(sim_run(rig.s, SIM_MS));
 	for (i = 0; i < chain->len; i++)
-		if (nth(i, chain->signaled) || i + 1 == chain->len)
+		if (local_is_nth(i, chain->signaled) || i + 1 == chain->len)
 			expect_cqe(rig.a, CAIRN_REQ, n++, i, CAIRN_CQE_SUCCESS);
 	ktap_eq(cq->n, n);
 	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
@@ -87,29 +87,29 @@ static void chain_run(u64 seed, const struct chain *chain)
 	sim_end(rig.s);
 }
 
-static void lengths(u64 seed, struct chain chain)
+static void local_lengths(u64 seed, struct chain chain)
 {
 	for (chain.len = 1; chain.len <= LONGEST && !ktap.failures; chain.len++)
 		chain_run(seed, &chain);
 }
 
-static void signals(u64 seed, struct chain chain)
+static void local_signals(u64 seed, struct chain chain)
 {
 	for (chain.signaled = 0; chain.signaled <= 3; chain.signaled++)
-		lengths(seed, chain);
+		local_lengths(seed, chain);
 }
 
 /* A list of invalidations, as xprtrdma posts it. */
 static void invalidations(void)
 {
 	for_seeds(seed, 4)
-		signals(seed, (struct chain){ .records = DEPTH });
+		local_signals(seed, (struct chain){ .records = DEPTH });
 }
 
 static void registrations(void)
 {
 	for_seeds(seed, 2)
-		signals(seed, (struct chain){ .regs = 1, .records = DEPTH });
+		local_signals(seed, (struct chain){ .regs = 1, .records = DEPTH });
 }
 
 static void mixed(void)
@@ -120,7 +120,7 @@ static void mixed(void)
 		for (chain.regs = 0; chain.regs <= 3; chain.regs++)
 			for (chain.sends = 2; chain.sends <= 4; chain.sends++)
 				for (chain.fenced = 0; chain.fenced <= 2; chain.fenced++)
-					signals(seed, chain);
+					local_signals(seed, chain);
 }
 
 /* More is posted than the queue has records for. */
@@ -132,7 +132,7 @@ static void few_records(void)
 		for (chain.records = 1; chain.records <= 8; chain.records *= 2)
 			for (chain.regs = 0; chain.regs <= 2; chain.regs++)
 				for (chain.sends = 0; chain.sends <= 3; chain.sends += 3)
-					signals(seed, chain);
+					local_signals(seed, chain);
 }
 
 static void unreliable(void)
@@ -145,7 +145,7 @@ static void unreliable(void)
 	for_seeds(seed, 2)
 		for (chain.regs = 0; chain.regs <= 2; chain.regs++)
 			for (chain.sends = 0; chain.sends <= 3; chain.sends += 3)
-				signals(seed, chain);
+				local_signals(seed, chain);
 }
 
 /* A turn has an end, whatever the host posts: operations count. */

@@ -99,7 +99,7 @@ static noinline void *cache_find(u32 index)
 	return mr;
 }
 
-static double now(void)
+static double mrcache_now(void)
 {
 	struct timespec time;
 
@@ -107,7 +107,7 @@ static double now(void)
 	return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-static u64 others(void)
+static u64 mrcache_others(void)
 {
 	u64 sum = 0;
 	u32 i;
@@ -120,37 +120,37 @@ static u64 others(void)
 /* Nanoseconds for each look-up of one of @active of @total regions; those in use
  * lie in all sets.
  */
-static double once(void *(*find)(u32), u32 total, u32 active, bool cold)
+static double mrcache_once(void *(*find)(u32), u32 total, u32 active, bool cold)
 {
 	u32 n = cold ? COLD_LOOKUPS : LOOKUPS, i;
 	u32 stride = (total / active - 1) | 1;
 	struct sim_rand rand = { 1 };
-	double spent = 0, start = now();
+	double spent = 0, start = mrcache_now();
 	volatile u64 sink = 0;
 
 	for (i = 0; i < n; i++) {
 		struct region *mr;
 
 		if (cold) {
-			sink += others();
-			start = now();
+			sink += mrcache_others();
+			start = mrcache_now();
 		}
 		mr = find(1 + sim_below(&rand, active) * stride);
 		sink += mr->hot[0];
 		if (cold)
-			spent += now() - start;
+			spent += mrcache_now() - start;
 	}
-	return (cold ? spent : now() - start) / n;
+	return (cold ? spent : mrcache_now() - start) / n;
 }
 
 /* The least of some: others have the machine as well. */
-static double measure(void *(*find)(u32), u32 total, u32 active, bool cold)
+static double mrcache_measure(void *(*find)(u32), u32 total, u32 active, bool cold)
 {
-	double best = once(find, total, active, cold), ns;
+	double best = mrcache_once(find, total, active, cold), ns;
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		ns = once(find, total, active, cold);
+		ns = mrcache_once(find, total, active, cold);
 		best = min(best, ns);
 	}
 	return best;
@@ -163,14 +163,14 @@ static double clock_ns(void)
 	u32 i;
 
 	for (i = 0; i < LOOKUPS; i++) {
-		start = now();
-		ns = now() - start;
+		start = mrcache_now();
+		ns = mrcache_now() - start;
 		best = min(best, ns);
 	}
 	return best;
 }
 
-static void one(u32 total, u32 active, double clock)
+static void mrcache_one(u32 total, u32 active, double clock)
 {
 	struct region *all = must(aligned_alloc(64, (total + 1) * sizeof(*all)));
 	double table[2], cached[2];
@@ -182,8 +182,8 @@ static void one(u32 total, u32 active, double clock)
 		*slot_of(i) = &all[i];
 	memset(cache.set, 0, LINES / 4 * sizeof(*cache.set));
 	for (cold = 0; cold < 2; cold++) {
-		table[cold] = measure(table_find, total, active, cold);
-		cached[cold] = measure(cache_find, total, active, cold);
+		table[cold] = mrcache_measure(table_find, total, active, cold);
+		cached[cold] = mrcache_measure(cache_find, total, active, cold);
 	}
 	printf("%9u %9u %7.1f %7.1f %12.1f %7.1f\n", total, active, table[0],
 	       cached[0], table[1] - clock, cached[1] - clock);
@@ -206,6 +206,6 @@ int main(void)
 	printf("  regions    in use   ns: table  cache   cold: table  cache\n");
 	for (i = 0; i < ARRAY_SIZE(total); i++)
 		for (active = 16; active <= total[i]; active *= 64)
-			one(total[i], active, clock);
+			mrcache_one(total[i], active, clock);
 	return 0;
 }

@@ -55,7 +55,7 @@ static struct {
 	const char *why;
 } m;
 
-static void broken(const char *why)
+static void mrcache_broken(const char *why)
 {
 	if (!m.why)
 		m.why = why;
@@ -103,7 +103,7 @@ static u32 region_of(void *mr)
 }
 
 /* The table's answer, kept. */
-static u32 ask(struct cairn_mrcache *cache, u32 index, bool ahead)
+static u32 mrcache_ask(struct cairn_mrcache *cache, u32 index, bool ahead)
 {
 	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
@@ -125,7 +125,7 @@ static u32 ask(struct cairn_mrcache *cache, u32 index, bool ahead)
 	return region;
 }
 
-static u32 find(struct cairn_mrcache *cache, u32 index)
+static u32 mrcache_find(struct cairn_mrcache *cache, u32 index)
 {
 	struct cairn_mrcache_set *set = &cache->set[index & cache->mask];
 	u32 region = region_of(cairn_mrcache_find(cache, index)), way;
@@ -134,18 +134,18 @@ static u32 find(struct cairn_mrcache *cache, u32 index)
 		if (set->state[way] & CAIRN_MRCACHE_PRESENT)
 			region = region_of(set->mr[way]);
 	if (!region)
-		return ask(cache, index, false);
+		return mrcache_ask(cache, index, false);
 	m.hits++;
 	if (m.index[region] != index)
-		broken("a hit is another index's region");
+		mrcache_broken("a hit is another index's region");
 	return region;
 }
 
-static void touch(u32 region)
+static void mrcache_touch(u32 region)
 {
 	cpus_step();
 	if (m.freed[region])
-		broken("a run touched a region that was freed");
+		mrcache_broken("a run touched a region that was freed");
 }
 
 static void one_run(void)
@@ -157,23 +157,23 @@ static void one_run(void)
 	if (sim_chance(&cpus.rand, 300)) {
 		/* ahead of the run, and maybe not needed then */
 		if (!cairn_mrcache_has(cache, index))
-			ask(cache, index, true);
+			mrcache_ask(cache, index, true);
 		if (sim_chance(&cpus.rand, 300))
 			index = sim_below(&cpus.rand, INDICES);
 	}
 	tag = cairn_epoch_begin(&m.advances, m.counts[cpus_me()]);
-	region = find(cache, index);
+	region = mrcache_find(cache, index);
 	if (region && m.freed[region])
-		broken("a run found a region that was freed");
+		mrcache_broken("a run found a region that was freed");
 	else
 		cpus.me->ref = region;
 	for (touches = sim_below(&cpus.rand, 4); region && touches; touches--)
-		touch(region);
+		mrcache_touch(region);
 	cpus.me->ref = 0;
 	cairn_epoch_end(m.counts[cpus_me()], tag);
 }
 
-static void runner(void)
+static void mrcache_runner(void)
 {
 	u32 i;
 
@@ -186,19 +186,19 @@ static void runner(void)
  * Releases.
  */
 
-static void pause(void *arg, u32 epoch)
+static void mrcache_pause(void *arg, u32 epoch)
 {
 	cpus.me->waits = true;
 }
 
-static void pass(u32 ticket)
+static void mrcache_pass(u32 ticket)
 {
 	const struct cairn_epoch_view view = {
 		.advances = &m.advances,
 		.drained = &m.drained,
 		.cpu = m.counts,
 		.cpus = CPUS,
-		.pause = pause,
+		.pause = mrcache_pause,
 	};
 
 	for (;;) {
@@ -214,7 +214,7 @@ static void pass(u32 ticket)
 	m.advancing = -1;
 }
 
-static void count(u32 index)
+static void mrcache_count(u32 index)
 {
 	if (m.mutant == WRONG_SET)
 		index++;
@@ -228,7 +228,7 @@ static void free_region(u32 region)
 
 	for (i = 0; i < CPUS; i++)
 		if (cpus.cpu[i].ref == region)
-			broken("a region is freed that a run works with");
+			mrcache_broken("a region is freed that a run works with");
 	m.freed[region] = true;
 }
 
@@ -239,7 +239,7 @@ static void register_at(u32 index)
 }
 
 /* Time for others. */
-static void dally(void)
+static void mrcache_dally(void)
 {
 	u32 n = sim_chance(&cpus.rand, 300) ? sim_below(&cpus.rand, 40) : 0;
 
@@ -248,7 +248,7 @@ static void dally(void)
 }
 
 /* Each releaser has the indices of one set. */
-static void releaser(void)
+static void mrcache_releaser(void)
 {
 	u32 i, index, region, ticket;
 
@@ -256,17 +256,17 @@ static void releaser(void)
 		index = sim_below(&cpus.rand, INDICES / SETS) * SETS + cpus_me() % SETS;
 		region = cairn_epoch_read(&m.table[index]);
 		if (m.mutant == COUNT_FIRST)
-			count(index);
-		dally();
+			mrcache_count(index);
+		mrcache_dally();
 		cairn_epoch_write(&m.table[index], 0);
 		if (m.mutant != COUNT_FIRST && m.mutant != COUNT_LATE)
-			count(index);
+			mrcache_count(index);
 		ticket = cairn_epoch_ticket(&m.advances);
-		pass(ticket);
+		mrcache_pass(ticket);
 		free_region(region);
 		if (m.mutant == COUNT_LATE)
-			count(index);
-		dally();
+			mrcache_count(index);
+		mrcache_dally();
 		register_at(index);
 	}
 	cpus_flush(cpus.me);
@@ -279,12 +279,12 @@ static void releaser(void)
 static void cpus_main(int n)
 {
 	if (n < RUNNERS)
-		runner();
+		mrcache_runner();
 	else
-		releaser();
+		mrcache_releaser();
 }
 
-static void start(enum mutant mutant, u64 seed)
+static void mrcache_start(enum mutant mutant, u64 seed)
 {
 	u32 i;
 
@@ -328,14 +328,14 @@ static bool lines_agree(void)
 }
 
 /* Return: a description of the failure, or NULL. */
-static const char *explore(enum mutant mutant, u64 seed)
+static const char *mrcache_explore(enum mutant mutant, u64 seed)
 {
-	start(mutant, seed);
+	mrcache_start(mutant, seed);
 	while (!m.why && !cpus_all_done()) {
 		if (m.steps++ == MAX_STEPS)
 			return "it never ends";
 		if (cpus_turn() && mutant == NONE && !lines_agree())
-			broken("two lines have one tag, or a state is impossible");
+			mrcache_broken("two lines have one tag, or a state is impossible");
 	}
 	return m.why;
 }
@@ -346,7 +346,7 @@ static void never_a_hit_on_what_is_released(void)
 	u64 hits = 0;
 
 	for (seed = first; seed < first + cpus_seeds(); seed++) {
-		const char *why = explore(NONE, seed);
+		const char *why = mrcache_explore(NONE, seed);
 
 		if (why) {
 			ktap_fail("%s, after %u steps (CAIRN_SEED=%llu SEEDS=1)",
@@ -364,7 +364,7 @@ static void must_be_caught(enum mutant mutant)
 	u64 seed;
 
 	for (seed = 1; seed <= 3000; seed++) {
-		const char *why = explore(mutant, seed);
+		const char *why = mrcache_explore(mutant, seed);
 
 		if (why) {
 			ktap_diag("seed %llu: %s", (unsigned long long)seed, why);
@@ -399,8 +399,8 @@ static struct cairn_mrcache *one_cache(void)
 	return &m.cache[0];
 }
 
-static enum cairn_mrcache_asked fill(struct cairn_mrcache *cache, u32 index,
-				     bool ahead)
+static enum cairn_mrcache_asked mrcache_fill(struct cairn_mrcache *cache, u32 index,
+					     bool ahead)
 {
 	enum cairn_mrcache_asked asked = cairn_mrcache_ask(cache, index, ahead);
 
@@ -415,14 +415,14 @@ static void four_of_a_set_stay(void)
 	u32 i;
 
 	for (i = 0; i < 4; i++)
-		ktap_eq(fill(cache, i * SETS, false), CAIRN_MRCACHE_FREE);
-	ktap_eq(fill(cache, 1, false), CAIRN_MRCACHE_FREE);
+		ktap_eq(mrcache_fill(cache, i * SETS, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(mrcache_fill(cache, 1, false), CAIRN_MRCACHE_FREE);
 	for (i = 0; i < 4; i++)
 		ktap_ok(cairn_mrcache_find(cache, i * SETS) == REGION(i * SETS));
 	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
 	ktap_ok(!cairn_mrcache_find(cache, 3));
 	/* the fifth takes the place of one of its set */
-	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
+	ktap_eq(mrcache_fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
 	ktap_ok(cairn_mrcache_find(cache, 8) == REGION(8));
 	ktap_ok(!cairn_mrcache_find(cache, 0));
 	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
@@ -432,14 +432,14 @@ static void a_release_empties_its_set_alone(void)
 {
 	struct cairn_mrcache *cache = one_cache();
 
-	fill(cache, 0, false);
-	fill(cache, 2, false);
-	fill(cache, 1, false);
+	mrcache_fill(cache, 0, false);
+	mrcache_fill(cache, 2, false);
+	mrcache_fill(cache, 1, false);
 	cairn_mrcache_release(m.released, SETS - 1, 2);
 	ktap_ok(!cairn_mrcache_find(cache, 2));
 	ktap_ok(!cairn_mrcache_find(cache, 0));
 	ktap_ok(cairn_mrcache_find(cache, 1) == REGION(1));
-	ktap_eq(fill(cache, 2, false), CAIRN_MRCACHE_FREE);
+	ktap_eq(mrcache_fill(cache, 2, false), CAIRN_MRCACHE_FREE);
 	ktap_ok(cairn_mrcache_find(cache, 2) == REGION(2));
 }
 
@@ -447,7 +447,7 @@ static void a_miss_blocks_no_other_line(void)
 {
 	struct cairn_mrcache *cache = one_cache();
 
-	fill(cache, 0, false);
+	mrcache_fill(cache, 0, false);
 	ktap_eq(cairn_mrcache_ask(cache, 2, false), CAIRN_MRCACHE_FREE);
 	ktap_eq(cairn_mrcache_ask(cache, 4, false), CAIRN_MRCACHE_FREE);
 	ktap_ok(cairn_mrcache_find(cache, 0) == REGION(0));
@@ -473,22 +473,22 @@ static void what_is_fetched_ahead_stays_until_used(void)
 	struct cairn_mrcache *cache = one_cache();
 	u32 i;
 
-	fill(cache, 0, true);
+	mrcache_fill(cache, 0, true);
 	for (i = 1; i < 8; i++)
-		fill(cache, i * SETS, false);
+		mrcache_fill(cache, i * SETS, false);
 	ktap_ok(cairn_mrcache_find(cache, 0) == REGION(0));
 	for (i = 1; i < 8; i++)
-		fill(cache, i * SETS, false);
+		mrcache_fill(cache, i * SETS, false);
 	ktap_ok(!cairn_mrcache_find(cache, 0));
 	/* four of them: the next is refused, and a real use opens the set */
 	cairn_mrcache_release(m.released, SETS - 1, 0);
 	ktap_ok(!cairn_mrcache_find(cache, 0));
 	for (i = 0; i < 4; i++)
-		ktap_eq(fill(cache, i * SETS, true), CAIRN_MRCACHE_FREE);
-	ktap_eq(fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_NO_LINE);
-	ktap_eq(fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
+		ktap_eq(mrcache_fill(cache, i * SETS, true), CAIRN_MRCACHE_FREE);
+	ktap_eq(mrcache_fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(mrcache_fill(cache, 8, true), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(mrcache_fill(cache, 8, false), CAIRN_MRCACHE_NO_LINE);
+	ktap_eq(mrcache_fill(cache, 8, false), CAIRN_MRCACHE_EVICTED);
 	ktap_ok(cairn_mrcache_find(cache, 8) == REGION(8));
 }
 
@@ -501,7 +501,7 @@ static u32 until_rest(struct cairn_mrcache *cache, u32 n, u32 most)
 		if (cairn_mrcache_find(cache, i % n))
 			continue;
 		cairn_mrcache_missed(cache);
-		fill(cache, i % n, false);
+		mrcache_fill(cache, i % n, false);
 	}
 	return i;
 }
@@ -539,7 +539,7 @@ static void what_is_fetched_ahead_is_a_miss(void)
 	for (i = 0; i < 1000 && !cairn_mrcache_rests(cache); i++) {
 		if (!cairn_mrcache_has(cache, i)) {
 			cairn_mrcache_missed(cache);
-			fill(cache, i, true);
+			mrcache_fill(cache, i, true);
 		}
 		ktap_ok(cairn_mrcache_find(cache, i) == REGION(i));
 	}

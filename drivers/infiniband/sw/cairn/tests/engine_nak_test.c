@@ -7,7 +7,7 @@
 #include "engine/window.h"
 
 /* A QP whose peer is this test: requests go nowhere, answers are injected. */
-static struct rig alone(const struct cairn_qp_attrs *attrs)
+static struct rig nak_alone(const struct cairn_qp_attrs *attrs)
 {
 	struct rig rig = rig_with(1, &sim_rc, attrs);
 
@@ -15,14 +15,14 @@ static struct rig alone(const struct cairn_qp_attrs *attrs)
 	return rig;
 }
 
-static void settle(struct rig *rig)
+static void nak_settle(struct rig *rig)
 {
 	sim_run(rig->s, 10 * SIM_US);
 }
 
 /* Answer PSN number @n of a's program. */
-static void answer(struct rig *rig, u8 opcode, u32 n, u8 syndrome, u32 msn,
-		   u32 len)
+static void nak_answer(struct rig *rig, u8 opcode, u32 n, u8 syndrome, u32 msn,
+		       u32 len)
 {
 	struct cairn_pkt pkt = {
 		.opcode = opcode,
@@ -35,12 +35,12 @@ static void answer(struct rig *rig, u8 opcode, u32 n, u8 syndrome, u32 msn,
 	};
 
 	sim_inject(rig->a, &pkt, rig->mb->mem);
-	settle(rig);
+	nak_settle(rig);
 }
 
-static void ack(struct rig *rig, u32 n, u8 syndrome)
+static void nak_ack(struct rig *rig, u32 n, u8 syndrome)
 {
-	answer(rig, CAIRN_BTH_ACK, n, syndrome, 0, 0);
+	nak_answer(rig, CAIRN_BTH_ACK, n, syndrome, 0, 0);
 }
 
 struct nak_case {
@@ -61,7 +61,7 @@ static void fatal_naks_end_the_connection(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(fatal_naks); i++) {
-		struct rig rig = alone(&sim_attrs);
+		struct rig rig = nak_alone(&sim_attrs);
 
 		rig_recv_a(&rig, 11);
 		rig_recv_a(&rig, 12);
@@ -70,8 +70,8 @@ static void fatal_naks_end_the_connection(void)
 		rig_send(&rig, 3, CAIRN_WQE_WRITE, 3072);		/* 3..5 */
 		rig_send(&rig, 4, CAIRN_WQE_READ, 1);
 		rig_send(&rig, 5, CAIRN_WQE_SEND, 1);
-		settle(&rig);
-		ack(&rig, 4, CAIRN_AETH_NAK | fatal_naks[i].code);
+		nak_settle(&rig);
+		nak_ack(&rig, 4, CAIRN_AETH_NAK | fatal_naks[i].code);
 		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 		expect_cqe(rig.a, CAIRN_REQ, 2, 3, fatal_naks[i].status);
 		expect_cqes(rig.a, CAIRN_REQ, 3, 4, 5, CAIRN_CQE_WR_FLUSH_ERR);
@@ -95,18 +95,18 @@ static void fatal_naks_end_the_connection(void)
 static void a_fatal_nak_that_overtakes_responses(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 2048);		/* 0, 1 */
 	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 2..4 */
 	rig_send(&rig, 3, CAIRN_WQE_SEND, 1);
-	settle(&rig);
-	ack(&rig, 3, nak);
+	nak_settle(&rig);
+	nak_ack(&rig, 3, nak);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 1024);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 2, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 2, 1024);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
@@ -118,14 +118,14 @@ static void a_fatal_nak_that_overtakes_responses(void)
 /* The peer answers what it is said to have refused: it was not the peer's word. */
 static void a_fatal_nak_that_responses_belie(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 3072);
-	settle(&rig);
-	ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
-	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	nak_settle(&rig);
+	nak_ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	sim_end(rig.s);
@@ -137,19 +137,19 @@ static void a_fatal_nak_that_responses_belie(void)
 static void a_fatal_nak_of_what_came(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
 	rig_send(&rig, 3, CAIRN_WQE_SEND, 1);
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
-	ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 2, 0, 2, 1024);
+	nak_ack(&rig, 1, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
-	ack(&rig, 1, nak);
+	nak_ack(&rig, 1, nak);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
@@ -161,14 +161,14 @@ static void a_fatal_nak_of_what_came(void)
 static void a_fatal_nak_of_a_read_that_is_over(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	ack(&rig, 0, nak);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	nak_ack(&rig, 0, nak);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
@@ -180,16 +180,16 @@ static void a_fatal_nak_of_a_read_that_is_over(void)
  */
 static void a_fatal_nak_of_a_read_before_a_send(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_SEND, 1);
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
-	ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	nak_ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	ktap_eq(rig.a->count[CAIRN_CTR_STALE_RESPONSES], 1);
-	ack(&rig, 1, CAIRN_AETH_ACK);
+	nak_ack(&rig, 1, CAIRN_AETH_ACK);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -200,15 +200,15 @@ static void a_fatal_nak_of_a_read_before_a_send(void)
 static void a_fatal_nak_that_answers_pass(void)
 {
 	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 1024);		/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_READ, 3072);		/* 1..3 */
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	ack(&rig, 1, nak);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	nak_ack(&rig, 1, nak);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 0, 0, 1, 1024);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
 	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
@@ -224,24 +224,24 @@ static void a_fatal_nak_of_what_came_long_ago(void)
 	struct rig rig;
 
 	attrs.pmtu = 4096;
-	rig = alone(&attrs);
+	rig = nak_alone(&attrs);
 	window = cairn_window(&rig.a->c);
 	chunk = cairn_window_read_chunk(&rig.a->c);
 	rig.ma = sim_mr(rig.s, 0, 4 * window * attrs.pmtu, SIM_ALL);
 	rig.mb = sim_mr(rig.s, 1, 4 * window * attrs.pmtu, SIM_ALL);
 	rig_send(&rig, 1, CAIRN_WQE_READ, 4 * window * attrs.pmtu);
-	settle(&rig);
+	nak_settle(&rig);
 	for (n = 0; n < 3 * window; n++)
-		answer(&rig, n % chunk == 0 ? CAIRN_BTH_READ_RESP_FIRST :
-		       n % chunk == chunk - 1 ? CAIRN_BTH_READ_RESP_LAST :
+		nak_answer(&rig, n % chunk == 0 ? CAIRN_BTH_READ_RESP_FIRST :
+			   n % chunk == chunk - 1 ? CAIRN_BTH_READ_RESP_LAST :
 						CAIRN_BTH_READ_RESP_MIDDLE,
-		       n, 0, 1, attrs.pmtu);
+			   n, 0, 1, attrs.pmtu);
 	ktap_eq(cairn_psn_diff(rig.a->c.req.una, rig.a->psn), 3 * window);
 	for (n = 0; n < 2 * window; n++)
-		ack(&rig, n, nak);
+		nak_ack(&rig, n, nak);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	ktap_eq(rig.a->count[CAIRN_CTR_STALE_RESPONSES], 2 * window);
-	ack(&rig, 2 * window, nak);
+	nak_ack(&rig, 2 * window, nak);
 	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	sim_end(rig.s);
@@ -250,22 +250,22 @@ static void a_fatal_nak_of_what_came_long_ago(void)
 /* Reserved AETH types and NAK codes mean nothing and change nothing. */
 static void reserved_syndromes_are_ignored(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u32 syndrome;
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);
-	settle(&rig);
+	nak_settle(&rig);
 	for (syndrome = 0x40; syndrome < 0x100; syndrome++) {
 		if (syndrome >= CAIRN_AETH_NAK &&
 		    syndrome <= (CAIRN_AETH_NAK | CAIRN_NAK_INVALID_RD_REQUEST))
 			continue;
-		ack(&rig, 0, syndrome);
+		nak_ack(&rig, 0, syndrome);
 		if (!ktap_eq(rig.a->cq[CAIRN_REQ].n, 0))
 			break;
 	}
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 1);
-	ack(&rig, 0, CAIRN_AETH_ACK);
+	nak_ack(&rig, 0, CAIRN_AETH_ACK);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -273,14 +273,14 @@ static void reserved_syndromes_are_ignored(void)
 /* Sequence NAK: acknowledge before it, repeat from it, at once. */
 static void sequence_nak_goes_back_exactly(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u32 from;
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);		/* 0, 1 */
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 4096);		/* 2..5 */
-	settle(&rig);
+	nak_settle(&rig);
 	from = rig.s->n_sent;
-	ack(&rig, 3, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+	nak_ack(&rig, 3, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig.s->n_sent, from + 3);
@@ -288,7 +288,7 @@ static void sequence_nak_goes_back_exactly(void)
 	ktap_eq(rig.s->sent[from].pkt.opcode, CAIRN_BTH_WRITE_MIDDLE);
 	ktap_eq(rig.s->sent[from + 2].pkt.opcode, CAIRN_BTH_WRITE_LAST);
 	ktap_ok(rig.s->sent[from].retransmit);
-	ack(&rig, 5, CAIRN_AETH_ACK);
+	nak_ack(&rig, 5, CAIRN_AETH_ACK);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -301,11 +301,11 @@ static void sequence_naks_without_progress_end(void)
 	u32 i;
 
 	attrs.retry_cnt = 3;
-	rig = alone(&attrs);
+	rig = nak_alone(&attrs);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);
-	settle(&rig);
+	nak_settle(&rig);
 	for (i = 0; i < 4; i++)
-		ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
+		nak_ack(&rig, 0, CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
 	sim_end(rig.s);
 }
@@ -319,11 +319,11 @@ static void a_nak_of_the_next_is_an_ack(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++) {
-		struct rig rig = alone(&sim_attrs);
+		struct rig rig = nak_alone(&sim_attrs);
 
 		rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);
-		settle(&rig);
-		ack(&rig, 2, syndromes[i]);
+		nak_settle(&rig);
+		nak_ack(&rig, 2, syndromes[i]);
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 		ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
@@ -340,24 +340,24 @@ static void answers_out_of_the_window(void)
 		CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS,
 	};
 	static const u32 psns[] = { 2, 3, 1000, 0x7fffff, 0x800000, 0xffffff };
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u32 i, k;
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 2048);
-	settle(&rig);
+	nak_settle(&rig);
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
 		for (k = 0; k < ARRAY_SIZE(psns); k++)
 			/* those of the next PSN are ACKs, see below */
 			if (psns[k] != 2 || (i != 1 && i != 2))
-				ack(&rig, psns[k], syndromes[i]);
+				nak_ack(&rig, psns[k], syndromes[i]);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 2);
-	ack(&rig, 1, CAIRN_AETH_ACK);
+	nak_ack(&rig, 1, CAIRN_AETH_ACK);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	/* the same once more, now that nothing is outstanding */
 	for (i = 0; i < ARRAY_SIZE(syndromes); i++)
-		ack(&rig, 1, syndromes[i]);
+		nak_ack(&rig, 1, syndromes[i]);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -369,32 +369,32 @@ static void answers_out_of_the_window(void)
  */
 static void ack_coalesced_over_a_read_is_an_implied_nak(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u32 from;
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 1024);		/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_READ, 2048);		/* 1, 2 */
 	rig_send(&rig, 3, CAIRN_WQE_WRITE, 1024);		/* 3 */
-	settle(&rig);
+	nak_settle(&rig);
 	from = rig.s->n_sent;
-	ack(&rig, 3, CAIRN_AETH_ACK);
+	nak_ack(&rig, 3, CAIRN_AETH_ACK);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig.s->n_sent, from + 1);
 	ktap_eq(rig.s->sent[from].pkt.opcode, CAIRN_BTH_READ_REQUEST);
 	ktap_eq(rig.s->sent[from].pkt.psn, cairn_psn_add(rig.a->psn, 1));
 	/* more of the same burst do not repeat it */
-	ack(&rig, 3, CAIRN_AETH_ACK);
+	nak_ack(&rig, 3, CAIRN_AETH_ACK);
 	ktap_eq(rig.s->n_sent, from + 1);
 	/* but after another attempt, by timeout, one does */
 	sim_run(rig.s, 500 * SIM_MS);
 	ktap_ok(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS] > 0);
 	from = rig.s->n_sent;
-	ack(&rig, 3, CAIRN_AETH_ACK);
+	nak_ack(&rig, 3, CAIRN_AETH_ACK);
 	ktap_eq(rig.s->n_sent, from + 1);
 	/* what the ACK said is not forgotten */
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 2, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 1, 0, 2, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 2, 0, 2, 1024);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -402,22 +402,22 @@ static void ack_coalesced_over_a_read_is_an_implied_nak(void)
 /* A READ that broke off is asked for from there. */
 static void read_resumes_where_it_broke_off(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	const struct cairn_pkt *pkt;
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 5000);
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 1, 0, 1, 1024);
 	sim_run(rig.s, 100 * SIM_MS);
 	pkt = last_sent(rig.a);
 	ktap_eq(pkt->opcode, CAIRN_BTH_READ_REQUEST);
 	ktap_eq(pkt->psn, cairn_psn_add(rig.a->psn, 2));
 	ktap_eq(pkt->va, rig.mb->va + 2048);
 	ktap_eq(pkt->dma_len, 5000 - 2048);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 3, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 4, 0, 1, 5000 - 4096);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 2, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_MIDDLE, 3, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 4, 0, 1, 5000 - 4096);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -441,14 +441,14 @@ static void responses_of_the_wrong_length(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct rig rig = alone(&sim_attrs);
+		struct rig rig = nak_alone(&sim_attrs);
 		u8 before[RIG_LEN];
 
 		memcpy(before, rig.ma->mem, RIG_LEN);
 		rig_send(&rig, 1, CAIRN_WQE_READ, 3000);
 		rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
-		settle(&rig);
-		answer(&rig, bad[i].opcode, bad[i].n, 0, 1, bad[i].len);
+		nak_settle(&rig);
+		nak_answer(&rig, bad[i].opcode, bad[i].n, 0, 1, bad[i].len);
 		if (!expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_BAD_RESP_ERR))
 			ktap_diag("response %u", i);
 		expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
@@ -460,20 +460,20 @@ static void responses_of_the_wrong_length(void)
 /* A response of the wrong kind is not one, and never a success. */
 static void responses_of_the_wrong_kind(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u8 before[RIG_LEN];
 
 	memcpy(before, rig.ma->mem, RIG_LEN);
 	rig_send(&rig, 1, CAIRN_WQE_READ, 8);	/* 0 */
 	rig_send(&rig, 2, CAIRN_WQE_FAA, 8);	/* 1 */
 	rig_send(&rig, 3, CAIRN_WQE_WRITE, 8);	/* 2 */
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_ATOMIC_ACK, 0, 0, 1, 0);
-	answer(&rig, CAIRN_BTH_ATOMIC_ACK, 2, 0, 1, 0);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 1, 0, 1, 8);
-	answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 2, 0, 1, 8);
-	answer(&rig, CAIRN_BTH_ACK, 0, 0, 1, 0);
-	answer(&rig, CAIRN_BTH_ACK, 1, 0, 1, 0);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_ATOMIC_ACK, 0, 0, 1, 0);
+	nak_answer(&rig, CAIRN_BTH_ATOMIC_ACK, 2, 0, 1, 0);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 1, 0, 1, 8);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_ONLY, 2, 0, 1, 8);
+	nak_answer(&rig, CAIRN_BTH_ACK, 0, 0, 1, 0);
+	nak_answer(&rig, CAIRN_BTH_ACK, 1, 0, 1, 0);
 	ktap_mem_eq(rig.ma->mem, before, RIG_LEN);
 	if (rig.a->cq[CAIRN_REQ].n)
 		ktap_ok(rig.a->cq[CAIRN_REQ].log[0].cqe.status !=
@@ -483,18 +483,18 @@ static void responses_of_the_wrong_kind(void)
 
 static void duplicate_responses_change_nothing(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	u8 after[RIG_LEN];
 
 	rig_send(&rig, 1, CAIRN_WQE_READ, 2000);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 8);
-	settle(&rig);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	nak_settle(&rig);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
 	memset(rig.mb->mem, 0, 4096);
 	memcpy(after, rig.ma->mem, RIG_LEN);
-	answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
-	answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_LAST, 1, 0, 1, 976);
 	ktap_mem_eq(rig.ma->mem, after, RIG_LEN);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
@@ -505,20 +505,20 @@ static void duplicate_responses_change_nothing(void)
 /* Answers in states in which no request can be outstanding. */
 static void answers_in_other_states(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
-	settle(&rig);
+	nak_settle(&rig);
 	sim_modify(rig.a, CAIRN_QP_ERR);
-	settle(&rig);
+	nak_settle(&rig);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
-	ack(&rig, 0, CAIRN_AETH_ACK);
+	nak_ack(&rig, 0, CAIRN_AETH_ACK);
 	sim_reset(rig.a);
-	ack(&rig, 0, CAIRN_AETH_ACK);
+	nak_ack(&rig, 0, CAIRN_AETH_ACK);
 	sim_modify(rig.a, CAIRN_QP_INIT);
-	ack(&rig, 0, CAIRN_AETH_ACK);
+	nak_ack(&rig, 0, CAIRN_AETH_ACK);
 	sim_modify(rig.a, CAIRN_QP_RTR);
-	ack(&rig, 0, CAIRN_AETH_ACK);
+	nak_ack(&rig, 0, CAIRN_AETH_ACK);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	sim_end(rig.s);
@@ -527,7 +527,7 @@ static void answers_in_other_states(void)
 /* A partition that is not ours. Bit 15 says full or limited member. */
 static void wrong_pkey_is_dropped(void)
 {
-	struct rig rig = alone(&sim_attrs);
+	struct rig rig = nak_alone(&sim_attrs);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_ACK,
 		.pkey = 0x8001,
@@ -536,7 +536,7 @@ static void wrong_pkey_is_dropped(void)
 	};
 
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
-	settle(&rig);
+	nak_settle(&rig);
 	sim_inject(rig.a, &pkt, NULL);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
 	ktap_eq(rig.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);

@@ -6,7 +6,7 @@
 
 static const u16 pmtus[] = { 256, 512, 1024, 2048, 4096 };
 
-static u32 asked(const struct sim_qp *qp)
+static u32 odp_asked(const struct sim_qp *qp)
 {
 	return qp->odp[CAIRN_REQ].asked + qp->odp[CAIRN_RESP].asked;
 }
@@ -35,8 +35,8 @@ static void run_seed(u64 seed, const struct sim_faults *faults, u16 taken)
 	flow_random(flows[0]);
 	flow_random(flows[1]);
 	flow_run(flows, 2);
-	ktap_ok(asked(pair.a) > 3);
-	ktap_ok(asked(pair.b) > 3);
+	ktap_ok(odp_asked(pair.a) > 3);
+	ktap_ok(odp_asked(pair.b) > 3);
 	sim_end(pair.s);
 }
 

@@ -9,7 +9,7 @@
 #define QKEY	0x11111111
 
 /* Poll @n at a time until nothing comes any more. */
-static void drain(struct sim_qp *qp, enum cairn_side_id side, u32 n)
+static void overrun_drain(struct sim_qp *qp, enum cairn_side_id side, u32 n)
 {
 	u32 polled;
 
@@ -68,7 +68,7 @@ static void no_success_is_a_lie(void)
 		for (i = 2; i < 8; i++)
 			ktap_ok(rig.a->cq[CAIRN_REQ].log[i].cqe.status);
 		expect_overrun(rig.b, CAIRN_RESP);
-		drain(rig.b, CAIRN_RESP, 1);
+		overrun_drain(rig.b, CAIRN_RESP, 1);
 		expect_recvs(rig.b, 2, 8);
 		sim_end(rig.s);
 	}
@@ -85,7 +85,7 @@ static void a_lost_receive_is_not_acknowledged(void)
 		expect_cqe(rig.a, CAIRN_REQ, 2, 2, CAIRN_CQE_REM_OP_ERR);
 		expect_cqes(rig.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
 		expect_overrun(rig.b, CAIRN_RESP);
-		drain(rig.b, CAIRN_RESP, 1);
+		overrun_drain(rig.b, CAIRN_RESP, 1);
 		expect_recvs(rig.b, 2, 8);
 		sim_end(rig.s);
 	}
@@ -113,7 +113,7 @@ static void the_status_of_a_receive_is_kept(void)
 	rig_send(&rig, 1, CAIRN_WQE_SEND, 100);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 1, 1, CAIRN_CQE_REM_INV_REQ_ERR);
-	drain(rig.b, CAIRN_RESP, 1);
+	overrun_drain(rig.b, CAIRN_RESP, 1);
 	expect_cqe(rig.b, CAIRN_RESP, 1, 1, CAIRN_CQE_LOC_LEN_ERR);
 	expect_cqe(rig.b, CAIRN_RESP, 2, 2, CAIRN_CQE_WR_FLUSH_ERR);
 	sim_end(rig.s);
@@ -127,15 +127,15 @@ static void a_host_that_cannot_be_asked(void)
 	rig.b->cq[CAIRN_RESP].depth = 2;
 	empty_recvs(rig.b, 0, 4);
 	for (i = 0; i < 4; i++)
-		persist(&rig, i, 100);
+		persist_first(&rig, i, 100);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_overrun(rig.b, CAIRN_RESP);
 	ktap_eq(send_cqes(&rig), 4);
 	for (i = 0; i < 4; i++)
 		ktap_ok(rig.a->cq[CAIRN_REQ].log[i].cqe.status);
 	/* The connection is over, and its tokens with it. */
-	ktap_ok(release(&rig, 0, 0));
-	drain(rig.b, CAIRN_RESP, 2);
+	ktap_ok(persist_release(&rig, 0, 0));
+	overrun_drain(rig.b, CAIRN_RESP, 2);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 4);
 	expect_cqes(rig.b, CAIRN_RESP, 2, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 	sim_end(rig.s);
@@ -156,7 +156,7 @@ static void a_full_send_cq(void)
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		expect_overrun(rig.a, CAIRN_REQ);
 		ktap_eq(rig.a->cq[CAIRN_REQ].n, 2);
-		drain(rig.a, CAIRN_REQ, 1 + seed % 2);
+		overrun_drain(rig.a, CAIRN_REQ, 1 + seed % 2);
 		expect_cqes(rig.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
 		expect_cqes(rig.a, CAIRN_REQ, 3, 3, 7, CAIRN_CQE_WR_FLUSH_ERR);
 		ktap_eq(rig.a->cq[CAIRN_REQ].n, 8);
@@ -188,8 +188,8 @@ static void flush_many(u64 seed, u32 depth, u32 n)
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, depth);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, depth);
-	drain(rig.a, CAIRN_REQ, depth);
-	drain(rig.a, CAIRN_RESP, depth);
+	overrun_drain(rig.a, CAIRN_REQ, depth);
+	overrun_drain(rig.a, CAIRN_RESP, depth);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, n - 1, CAIRN_CQE_WR_FLUSH_ERR);
 	expect_recvs(rig.a, 0, n);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, n);
@@ -218,7 +218,7 @@ static void a_reset_forgets_what_waits(void)
 	}
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	sim_reset(rig.a);
-	drain(rig.a, CAIRN_REQ, 1);
+	overrun_drain(rig.a, CAIRN_REQ, 1);
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 1);
 	sim_end(rig.s);
@@ -236,7 +236,7 @@ static void durable_without_room(void)
 		persist_at(&rig, i, 0, 100, CAIRN_WQE_EARLY);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_overrun(rig.a, CAIRN_RESP);
-	drain(rig.a, CAIRN_RESP, 1);
+	overrun_drain(rig.a, CAIRN_RESP, 1);
 	/* The two sides take turns with what is left. */
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 4);
 	for (i = 0; i < 4; i++) {
@@ -258,7 +258,7 @@ struct datagrams {
 	struct sim_mr *ma, *mb;
 };
 
-static struct datagrams datagrams(void)
+static struct datagrams overrun_datagrams(void)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct datagrams traffic = { .s = sim_new(1) };
@@ -274,7 +274,7 @@ static struct datagrams datagrams(void)
 	return traffic;
 }
 
-static void datagram(struct datagrams *datagrams, u64 id, u32 ah)
+static void overrun_datagram(struct datagrams *datagrams, u64 id, u32 ah)
 {
 	struct cairn_sge sge = sim_sge(datagrams->ma, 0, 100);
 	struct sim_wr wr = {
@@ -288,7 +288,7 @@ static void datagram(struct datagrams *datagrams, u64 id, u32 ah)
 
 static void datagrams_that_have_no_room(void)
 {
-	struct datagrams traffic = datagrams();
+	struct datagrams traffic = overrun_datagrams();
 	struct cairn_sge sge = sim_sge(traffic.mb, 0, 4096);
 	u32 i;
 
@@ -296,12 +296,12 @@ static void datagrams_that_have_no_room(void)
 	for (i = 0; i < 5; i++)
 		sim_post_recv(traffic.b, i, &sge, 1);
 	for (i = 0; i < 5; i++)
-		datagram(&traffic, i, 1);
+		overrun_datagram(&traffic, i, 1);
 	sim_doorbell(traffic.a);
 	ktap_ok(sim_run(traffic.s, SIM_SEC));
 	expect_cqes(traffic.a, CAIRN_REQ, 0, 0, 4, CAIRN_CQE_SUCCESS);
 	expect_overrun(traffic.b, CAIRN_RESP);
-	drain(traffic.b, CAIRN_RESP, 2);
+	overrun_drain(traffic.b, CAIRN_RESP, 2);
 	expect_recvs(traffic.b, 2, 5);
 	sim_end(traffic.s);
 }
@@ -309,19 +309,19 @@ static void datagrams_that_have_no_room(void)
 /* An error of the send queue flushes it, and RTS does not begin before that. */
 static void a_send_queue_in_error_waits(void)
 {
-	struct datagrams traffic = datagrams();
+	struct datagrams traffic = overrun_datagrams();
 	u32 i;
 
 	traffic.a->cq[CAIRN_REQ].depth = 2;
 	for (i = 0; i < 5; i++)
-		datagram(&traffic, i, 7);	/* no such address */
+		overrun_datagram(&traffic, i, 7);	/* no such address */
 	sim_doorbell(traffic.a);
 	ktap_ok(sim_run(traffic.s, SIM_SEC));
 	ktap_eq(traffic.a->c.state, CAIRN_QP_SQE);
 	ktap_eq(traffic.a->cq[CAIRN_REQ].n, 2);
 	ktap_eq(traffic.a->cq[CAIRN_REQ].overruns, 0);
 	ktap_ok(traffic.a->c.req.unreported);
-	drain(traffic.a, CAIRN_REQ, 2);
+	overrun_drain(traffic.a, CAIRN_REQ, 2);
 	ktap_ok(!traffic.a->c.req.unreported);
 	expect_cqe(traffic.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
 	expect_cqes(traffic.a, CAIRN_REQ, 1, 1, 4, CAIRN_CQE_WR_FLUSH_ERR);

@@ -34,8 +34,8 @@ static u32 wire_bytes(const struct cairn_pkt *pkt)
 }
 
 /* Does it count for the limit of the side that sent it? */
-static bool counts(const struct sim_sent *sent, const struct sim_qp *qp,
-		   enum cairn_side_id side)
+static bool pace_counts(const struct sim_sent *sent, const struct sim_qp *qp,
+			enum cairn_side_id side)
 {
 	return sent->qp == qp && sent->side == side &&
 	       (side == CAIRN_REQ || sent->pkt.op->kind == CAIRN_KIND_READ_RESP);
@@ -46,21 +46,21 @@ static bool counts(const struct sim_sent *sent, const struct sim_qp *qp,
  * has more bytes than the rate allows plus a burst and a half; no instant has more than
  * a burst. @slack: bytes of tolerance.
  */
-static void judge(const struct sim *sim, const struct sim_qp *qp,
-		  enum cairn_side_id side, const struct cairn_rate_limit *limit,
-		  u32 slack)
+static void pace_judge(const struct sim *sim, const struct sim_qp *qp,
+		       enum cairn_side_id side, const struct cairn_rate_limit *limit,
+		       u32 slack)
 {
 	u32 i, k;
 
 	for (i = 0; i < sim->n_sent && !ktap.failures; i++) {
 		u64 sum = 0, instant = 0;
 
-		if (!counts(&sim->sent[i], qp, side))
+		if (!pace_counts(&sim->sent[i], qp, side))
 			continue;
 		for (k = i; k < sim->n_sent; k++) {
 			u64 ns = sim->sent[k].when - sim->sent[i].when;
 
-			if (!counts(&sim->sent[k], qp, side))
+			if (!pace_counts(&sim->sent[k], qp, side))
 				continue;
 			sum += wire_bytes(&sim->sent[k].pkt);
 			if (!ns)
@@ -140,10 +140,10 @@ static void all_operations(u64 seed, const struct sim_faults *faults)
 	flow_random(flows[0]);
 	flow_random(flows[1]);
 	flow_run(flows, 2);
-	judge(pair.s, pair.a, CAIRN_REQ, &limit[0], 0);
-	judge(pair.s, pair.b, CAIRN_REQ, &limit[1], 0);
-	judge(pair.s, pair.a, CAIRN_RESP, &limit[0], 0);
-	judge(pair.s, pair.b, CAIRN_RESP, &limit[1], 0);
+	pace_judge(pair.s, pair.a, CAIRN_REQ, &limit[0], 0);
+	pace_judge(pair.s, pair.b, CAIRN_REQ, &limit[1], 0);
+	pace_judge(pair.s, pair.a, CAIRN_RESP, &limit[0], 0);
+	pace_judge(pair.s, pair.b, CAIRN_RESP, &limit[1], 0);
 	ktap_ok(pair.a->count[CAIRN_CTR_RATE_MARKS] > 0);
 	sim_end(pair.s);
 }
@@ -178,7 +178,7 @@ static void read_responses(void)
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 16);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, 0);
-	judge(rig.s, rig.b, CAIRN_RESP, &limit, 0);
+	pace_judge(rig.s, rig.b, CAIRN_RESP, &limit, 0);
 	ktap_ok(rig.s->now - begin >= cairn_rate_ns(limit.kbps, RIG_LEN - limit.burst));
 	ktap_ok(rig.b->count[CAIRN_CTR_RATE_MARKS] >= 14);
 	ktap_eq(rig.a->count[CAIRN_CTR_RATE_MARKS], 0);
@@ -219,7 +219,7 @@ static void wqe_is_read_again(void)
 	sim_end(rig.s);
 }
 
-static void kick(struct sim_qp *qp)
+static void pace_kick(struct sim_qp *qp)
 {
 	sim_turn(qp, CAIRN_REQ);
 	sim_turn(qp, CAIRN_RESP);
@@ -235,15 +235,15 @@ static void changes_in_mid_message(void)
 	ktap_eq(rig.a->c.req.pkt, 2);
 	/* nothing more for 8 seconds, but for a change */
 	rig.a->c.attrs.rate.kbps = 100000;
-	kick(rig.a);
+	pace_kick(rig.a);
 	ktap_ok(!sim_run(rig.s, SIM_MS));
 	ktap_ok(rig.a->c.req.pkt > 5);
 	rig.a->c.attrs.rate = slow;
-	kick(rig.a);
+	pace_kick(rig.a);
 	ktap_ok(!sim_run(rig.s, SIM_SEC));
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
 	rig.a->c.attrs.rate = (struct cairn_rate_limit){};
-	kick(rig.a);
+	pace_kick(rig.a);
 	ktap_ok(sim_run(rig.s, 10 * SIM_MS));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, 0);
 	ktap_ok(!memcmp(rig.ma->mem, rig.mb->mem, RIG_LEN));
@@ -319,7 +319,7 @@ static void datagrams(void)
 }
 
 /* A QP without a limit beside limited ones is as fast as alone. */
-static u64 beside(u32 limited)
+static u64 pace_beside(u32 limited)
 {
 	struct cairn_rate_limit slow = { .kbps = 1000, .burst = 1056 };
 	struct rig rig = limited_rig(1, &sim_rc, NULL, NULL);
@@ -354,7 +354,7 @@ static u64 beside(u32 limited)
 
 static void unlimited_are_unaffected(void)
 {
-	ktap_eq(beside(6), beside(0));
+	ktap_eq(pace_beside(6), pace_beside(0));
 }
 
 /* WQEs that were fetched ahead go when the mark goes up, and nothing is fetched
@@ -388,7 +388,7 @@ static void fetched_wqes_are_purged(void)
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 29, CAIRN_CQE_SUCCESS);
 	ktap_ok(rig.a->count[CAIRN_CTR_RATE_PURGES] > purged);
-	judge(rig.s, rig.a, CAIRN_REQ, &two, 0);
+	pace_judge(rig.s, rig.a, CAIRN_REQ, &two, 0);
 	sim_end(rig.s);
 }
 

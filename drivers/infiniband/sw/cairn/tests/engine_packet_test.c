@@ -49,7 +49,7 @@ static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
 	*seen = cqe->wr_id + 1;
 }
 
-static struct victim *victim(u64 seed, u8 transport)
+static struct victim *packet_victim(u64 seed, u8 transport)
 {
 	static const u32 access[REGIONS] = {
 		SIM_ALL, SIM_LOCAL | 1 << CAIRN_ACCESS_REMOTE_READ, SIM_LOCAL,
@@ -267,9 +267,9 @@ static void raise_to(struct victim *victim, enum cairn_state state)
 		sim_modify(qp, state);
 }
 
-static void attack(u64 seed, u8 transport, enum cairn_state state)
+static void packet_attack(u64 seed, u8 transport, enum cairn_state state)
 {
-	struct victim *subject = victim(seed, transport);
+	struct victim *subject = packet_victim(seed, transport);
 	u32 i;
 
 	raise_to(subject, state);
@@ -294,7 +294,7 @@ static void attack(u64 seed, u8 transport, enum cairn_state state)
 static void attack_state(enum cairn_state state, u32 seeds)
 {
 	for_seeds(seed, seeds)
-		attack(seed, transports[seed % ARRAY_SIZE(transports)], state);
+		packet_attack(seed, transports[seed % ARRAY_SIZE(transports)], state);
 }
 
 static void in_reset(void)

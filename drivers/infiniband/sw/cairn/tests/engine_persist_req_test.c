@@ -14,7 +14,7 @@ static void one_request_and_one_answer(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 	struct watch watched;
 
-	watch(&rig, &watched, 13, 100, 0);
+	persist_watch(&rig, &watched, 13, 100, 0);
 	persist_at(&rig, 7, 13, 100, 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 7, CAIRN_CQE_SUCCESS);
@@ -35,9 +35,9 @@ static void empty_messages_are_durable_too(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
-	persist(&rig, 1, 0);
-	persist(&rig, 2, 10);
-	persist(&rig, 3, 0);
+	persist_first(&rig, 1, 0);
+	persist_first(&rig, 2, 10);
+	persist_first(&rig, 3, 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
@@ -51,16 +51,16 @@ static void a_slow_host_is_waited_for(void)
 	u32 i;
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 3 * PMTU);
+	persist_first(&rig, 1, 3 * PMTU);
 	ktap_ok(!sim_run(rig.s, LONG_TIME));
 	ktap_eq(send_cqes(&rig), 0);
 	ktap_ok(rig.a->count[CAIRN_CTR_PERSIST_PROBES] > 20);
-	ktap_eq(requests(&rig), 3 + rig.a->count[CAIRN_CTR_PERSIST_PROBES]);
+	ktap_eq(persist_requests(&rig), 3 + rig.a->count[CAIRN_CTR_PERSIST_PROBES]);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	for (i = 0; i < rig.s->n_sent; i++)
 		if (rig.s->sent[i].qp == rig.a && rig.s->sent[i].retransmit)
 			ktap_eq(rig.s->sent[i].pkt.psn, psn_of(&rig, 2));
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
@@ -72,14 +72,14 @@ static void a_lost_persist_ack_is_asked_for(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 	struct watch watched;
 
-	watch(&rig, &watched, 0, 0, 0);
+	persist_watch(&rig, &watched, 0, 0, 0);
 	watched.drop = 3;
 	empty_recvs(rig.b, 1, 2);
-	persist(&rig, 1, 100);
-	persist(&rig, 2, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, 0), 0);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	ktap_eq(watched.drop, 0);
@@ -93,7 +93,7 @@ static void silence_ends_it(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 3 * PMTU);
+	persist_first(&rig, 1, 3 * PMTU);
 	sim_run(rig.s, SIM_MS);
 	rig.s->dead[1] = true;
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
@@ -114,7 +114,7 @@ static void silence_ends_what_another_waits_for(void)
 
 	gone.ma = mr;
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	rig.s->dead[1] = true;
 	rig_send(&gone, 2, CAIRN_WQE_WRITE, 3 * PMTU);
@@ -131,15 +131,15 @@ static void failure_is_told(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	empty_recvs(rig.b, 1, 3);
-	persist(&rig, 1, 100);
-	persist(&rig, 2, 100);
-	persist(&rig, 3, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&rig, 2, 100);
+	persist_first(&rig, 3, 100);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 1, EIO), 0);
+	ktap_eq(persist_release(&rig, 1, EIO), 0);
 	sim_run(rig.s, SIM_MS);
 	/* in PSN order: 1 may still become durable */
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
@@ -149,7 +149,7 @@ static void failure_is_told(void)
 	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_PERSIST_ACK);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 1));
 	ktap_eq(last_sent(rig.b)->syndrome, CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP);
-	ktap_eq(release(&rig, 2, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 2, 0), -ENOENT);
 	sim_end(rig.s);
 }
 
@@ -163,7 +163,7 @@ static void others_overtake_but_complete_in_order(void)
 
 	other.mb = plain;
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	for (i = 2; i < 40; i += 3) {
 		rig_recv(&rig, i, 100);
 		rig_send(&other, i, CAIRN_WQE_SEND, 100);
@@ -175,7 +175,7 @@ static void others_overtake_but_complete_in_order(void)
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 14);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
 	ktap_eq(rig.a->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -188,13 +188,13 @@ static void a_fence_waits_for_durability(void)
 	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_READ, 100);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	wr.wr_id = 2;
 	wr.flags |= CAIRN_WQE_FENCE;
 	sim_post_send(rig.a, &wr);
 	sim_run(rig.s, SIM_SEC);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -205,13 +205,13 @@ static void flush_is_no_success(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	rig_send(&rig, 2, CAIRN_WQE_READ, 100);
 	sim_run(rig.s, SIM_MS);
 	sim_modify(rig.a, CAIRN_QP_ERR);
 	sim_run(rig.s, SIM_MS);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_SEC);
 	ktap_eq(send_cqes(&rig), 2);
 	sim_end(rig.s);
@@ -225,7 +225,7 @@ static void an_error_behind_it_flushes_it(void)
 	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_WRITE, 100);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	wr.wr_id = 2;
 	wr.rkey ^= 1;
@@ -233,7 +233,7 @@ static void an_error_behind_it_flushes_it(void)
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_WR_FLUSH_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_ACCESS_ERR);
-	ktap_eq(release(&rig, 0, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 0, 0), -ENOENT);
 	sim_end(rig.s);
 }
 
@@ -251,10 +251,10 @@ static void early_mode_tells_twice(void)
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->sq_head, rig.a->sq_tail);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_RESP, 0, 51, 52, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 2);
@@ -281,7 +281,7 @@ static void early_mode_waits_for_a_receive(void)
 	empty_recvs(rig.a, 5, 1);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
-	ktap_eq(requests(&rig), 1);
+	ktap_eq(persist_requests(&rig), 1);
 	sim_end(rig.s);
 }
 
@@ -318,7 +318,7 @@ static void early_mode_waits_for_default_mode(void)
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
@@ -336,7 +336,7 @@ static void early_probes_need_no_memory(void)
 		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 		struct watch watched;
 
-		watch(&rig, &watched, 0, 0, 0);
+		persist_watch(&rig, &watched, 0, 0, 0);
 		watched.drop = 2;
 		empty_recvs(rig.b, 1, 1);
 		empty_recvs(rig.a, 1, 1);
@@ -345,7 +345,7 @@ static void early_probes_need_no_memory(void)
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 		rig.ma->valid = false;
 		memset(rig.a->sq, 0xff, 64);
-		ktap_eq(release(&rig, 0, 0), 0);
+		ktap_eq(persist_release(&rig, 0, 0), 0);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		ktap_ok(rig.a->count[CAIRN_CTR_PERSIST_PROBES] > 1);
 		expect_cqe(rig.a, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
@@ -369,7 +369,7 @@ static void early_mode_tells_of_failure(void)
 		if (silent)
 			rig.s->dead[1] = true;
 		else
-			ktap_eq(release(&rig, 0, EIO), 0);
+			ktap_eq(persist_release(&rig, 0, EIO), 0);
 		ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 		expect_cqe(rig.a, CAIRN_RESP, 0, 1, silent ?
 			   CAIRN_CQE_RETRY_EXC_ERR : CAIRN_CQE_REM_OP_ERR);
@@ -408,8 +408,8 @@ static void early_failure_names_the_oldest(void)
 	sim_run(rig.s, SIM_MS);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	/* the second is durable, and stays unreported */
-	ktap_eq(release(&rig, 1, 0), 0);
-	ktap_eq(release(&rig, 0, EIO), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 0, EIO), 0);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	expect_cqe(rig.a, CAIRN_RESP, 0, 1, CAIRN_CQE_REM_OP_ERR);
 	ktap_eq(recv_cqe(rig.a, 0)->opcode, CAIRN_CQE_RECV_DURABLE);
@@ -440,12 +440,12 @@ static void early_and_durable_is_told_before(enum end end)
 	persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
 	persist_at(&rig, 2, 8192, 100, CAIRN_WQE_EARLY);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, end == END_SILENCE ? 16400 * SIM_US : 200 * SIM_US);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	empty_recvs(rig.a, 1, 3);
 	if (end == END_NAK)
-		ktap_eq(release(&rig, 1, EIO), 0);
+		ktap_eq(persist_release(&rig, 1, EIO), 0);
 	else if (end == END_SILENCE)
 		rig.s->dead[1] = true;
 	else
@@ -482,7 +482,7 @@ static void early_failure_without_a_receive(void)
 	empty_recvs(rig.b, 1, 1);
 	persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, EIO), 0);
+	ktap_eq(persist_release(&rig, 0, EIO), 0);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(send_cqes(&rig), 1);
@@ -515,7 +515,7 @@ static void early_records_are_bounded(void)
 	}
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 8);
 	for (i = 0; i < 12; i++) {
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 		sim_run(rig.s, SIM_MS);
 	}
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -539,11 +539,11 @@ static void early_records_survive_a_resize(void)
 	ktap_ok(!sim_resize_sq(rig.a, 16, 8));
 	ktap_ok(sim_resize_sq(rig.a, 16, 16));
 	for (i = 0; i < 6; i++)
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_ok(sim_resize_sq(rig.a, 256, 256));
 	for (i = 6; i < 12; i++)
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_RESP, 0, 0, 11, CAIRN_CQE_SUCCESS);
 	for (i = 0; i < 12; i++)
@@ -563,7 +563,7 @@ static void draining_waits_for_early_ones(void)
 	sim_modify(rig.a, CAIRN_QP_SQD);
 	sim_run(rig.s, 100 * SIM_MS);
 	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 1);
@@ -591,7 +591,7 @@ static void strange_persist_acks_mean_nothing(void)
 	u32 i;
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 3 * PMTU);
+	persist_first(&rig, 1, 3 * PMTU);
 	sim_run(rig.s, SIM_MS);
 	for (i = 0; i < ARRAY_SIZE(acks); i++) {
 		pkt.psn = cairn_psn_add(rig.a->psn, acks[i].n);
@@ -600,7 +600,7 @@ static void strange_persist_acks_mean_nothing(void)
 		ktap_eq(send_cqes(&rig), 0);
 		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	}
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -619,7 +619,7 @@ static void ordinary_acks_are_not_enough(void)
 	u32 i;
 
 	rig.s->dead[1] = true;
-	persist(&rig, 1, 3 * PMTU);
+	persist_first(&rig, 1, 3 * PMTU);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
 	sim_run(rig.s, SIM_MS);
 	for (i = 0; i < 4; i++) {
@@ -651,9 +651,9 @@ static void a_persist_ack_acknowledges_receipt(void)
 
 	rig.s->dead[1] = true;
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 10);
-	persist(&rig, 2, 10);
+	persist_first(&rig, 2, 10);
 	rig_send(&rig, 3, CAIRN_WQE_WRITE, 10);
-	persist(&rig, 4, 10);
+	persist_first(&rig, 4, 10);
 	sim_run(rig.s, 100 * SIM_US);
 	sim_inject(rig.a, &ack, NULL);
 	sim_run(rig.s, SIM_MS);
@@ -674,7 +674,7 @@ static void early_is_for_write_persist(void)
 	sim_end(rig.s);
 }
 
-static void answer(struct rig *rig, u8 opcode, u32 n, u32 msn)
+static void req_answer(struct rig *rig, u8 opcode, u32 n, u32 msn)
 {
 	struct cairn_pkt pkt = {
 		.opcode = opcode,
@@ -708,7 +708,7 @@ static void repeated_answers_are_no_later_ones(void)
 	big = sim_mr(rig.s, 0, piece, SIM_ALL);
 	for (i = 0; i < ARRAY_SIZE(sge); i++)
 		sge[i] = sim_sge(big, 0, piece);
-	persist(&rig, 1, 100);			/* PSN 0 */
+	persist_first(&rig, 1, 100);			/* PSN 0 */
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 512);	/* 1 and 2 */
 	wr = (struct sim_wr){
 		.wr_id = 3,
@@ -721,10 +721,10 @@ static void repeated_answers_are_no_later_ones(void)
 	};
 	sim_post_send(rig.a, &wr);		/* 3 to 2^23 + 1 */
 	sim_run(rig.s, 10 * SIM_US);
-	answer(&rig, CAIRN_BTH_ACK, 2, 2);
-	answer(&rig, CAIRN_BTH_PERSIST_ACK, 0, 1);
+	req_answer(&rig, CAIRN_BTH_ACK, 2, 2);
+	req_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0, 1);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
-	answer(&rig, CAIRN_BTH_PERSIST_ACK, 0, 1);
+	req_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0, 1);
 	ktap_eq(rig.a->c.req.persist.outstanding, 1);
 	ktap_ok(!rig.a->c.req.swr[2].durable);
 	sim_end(rig.s);
@@ -774,7 +774,7 @@ static void nothing_is_sent_too_far_ahead(void)
 		rig.a->c.req.swr[0].psn = cairn_psn_add(psn_of(&rig, 1), -ahead);
 		persist_at(&rig, 2, 0, 100, CAIRN_WQE_EARLY);
 		sim_run(rig.s, SIM_MS);
-		ktap_eq(requests(&rig), far ? 1 : 2);
+		ktap_eq(persist_requests(&rig), far ? 1 : 2);
 		sim_end(rig.s);
 	}
 }
@@ -795,7 +795,7 @@ static enum sim_fate lose_requests(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /* The answer: it does not. */
-static void unable(struct sim_qp *qp)
+static void req_unable(struct sim_qp *qp)
 {
 	sim_enter(qp, CAIRN_REQ);
 	cairn_comp_peer_unable(&qp->c);
@@ -809,12 +809,12 @@ static void a_peer_that_does_not_know_it(void)
 
 	rig.a->hooks.emit = lose_persists;
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
-	persist(&rig, 2, 3 * PMTU);
-	persist(&rig, 3, 10);
+	persist_first(&rig, 2, 3 * PMTU);
+	persist_first(&rig, 3, 10);
 	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
 	ktap_eq(rig.a->count[CAIRN_CTR_ACK_TIMEOUTS], 1);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	unable(rig.a);
+	req_unable(rig.a);
 	sim_run(rig.s, SIM_SEC);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
@@ -829,7 +829,7 @@ static void a_silent_peer_is_asked_once(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
 	rig.a->hooks.emit = lose_persists;
-	persist(&rig, 1, 10);
+	persist_first(&rig, 1, 10);
 	sim_run(rig.s, LONG_TIME);
 	ktap_eq(rig.a->peer_asked, 1);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
@@ -841,17 +841,17 @@ static void who_answers_is_not_doubted(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
-	unable(rig.a);
+	req_unable(rig.a);
 	rig.a->hooks.emit = lose_persists;
-	persist(&rig, 1, 10);
+	persist_first(&rig, 1, 10);
 	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
 	rig.a->hooks.emit = NULL;
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	unable(rig.a);
+	req_unable(rig.a);
 	/* silent now, but it has answered before */
 	rig.a->hooks.emit = lose_persists;
-	persist(&rig, 2, 10);
+	persist_first(&rig, 2, 10);
 	sim_run(rig.s, LONG_TIME);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_RETRY_EXC_ERR);
 	ktap_eq(rig.a->peer_asked, 1);

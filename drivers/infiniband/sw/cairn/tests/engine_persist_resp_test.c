@@ -17,7 +17,7 @@ static void every_packet_of_a_message(void)
 			struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 			struct watch watched;
 
-			watch(&rig, &watched, off, lens[i], (lens[i] - 1) / PMTU);
+			persist_watch(&rig, &watched, off, lens[i], (lens[i] - 1) / PMTU);
 			persist_at(&rig, 1, off, lens[i], 0);
 			ktap_ok(sim_run(rig.s, SIM_SEC));
 			expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
@@ -37,7 +37,7 @@ static void ordinary_memory_is_refused(void)
 	u8 before[100];
 
 	memcpy(before, rig.mb->mem, sizeof(before));
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	ktap_ok(!memcmp(before, rig.mb->mem, sizeof(before)));
@@ -51,7 +51,7 @@ static void rights_count(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
 	rig.mb->access &= ~(1 << CAIRN_ACCESS_REMOTE_WRITE);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
 	sim_end(rig.s);
@@ -62,7 +62,7 @@ static void plain_write_is_persisted_too(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 	struct watch watched;
 
-	watch(&rig, &watched, 0, 3000, 2);
+	persist_watch(&rig, &watched, 0, 3000, 2);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 3000);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
@@ -91,7 +91,7 @@ static void completions_follow_the_fence(void)
 		struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 		struct watch watched;
 
-		watch(&rig, &watched, 0, 500, 0);
+		persist_watch(&rig, &watched, 0, 500, 0);
 		rig.b->hooks.cqe = look_at_shadow;
 		rig_recv(&rig, 1, 1024);
 		if (ops[i] != CAIRN_WQE_WRITE_IMM)
@@ -114,11 +114,11 @@ static void the_host_is_asked_after_the_fence(void)
 
 	host.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
 				    CAIRN_PERSIST_HOST);
-	watch(&rig, &watched, 0, 100, 0);
+	persist_watch(&rig, &watched, 0, 100, 0);
 	rig.b->hooks.cqe = look_at_shadow;
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
-	persist(&host, 2, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&host, 2, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(recv_cqe(rig.b, 0)->opcode, CAIRN_CQE_RECV_PERSIST);
 	ktap_ok(watched.answers && !watched.early);
@@ -131,7 +131,7 @@ static void the_host_is_asked(void)
 	const struct cairn_cqe *cqe;
 	struct watch watched;
 
-	watch(&rig, &watched, 64, 3000, 2);
+	persist_watch(&rig, &watched, 64, 3000, 2);
 	rig_recv(&rig, 9, 16);
 	persist_at(&rig, 1, 64, 3000, 0);
 	sim_run(rig.s, SIM_MS);
@@ -148,12 +148,12 @@ static void the_host_is_asked(void)
 	ktap_eq(persist_acks(&rig), 0);
 	watched.answers = 0;
 	watched.early = 0;
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_ok(watched.answers && !watched.early);
 	ktap_eq(persist_acks(&rig), 1);
-	ktap_eq(requests(&rig), 3);
+	ktap_eq(persist_requests(&rig), 3);
 	sim_end(rig.s);
 }
 
@@ -161,14 +161,14 @@ static void no_receive_no_message(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-	persist(&rig, 1, 2 * PMTU);
+	persist_first(&rig, 1, 2 * PMTU);
 	sim_run(rig.s, SIM_MS);
 	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
 	ktap_eq(rig.b->c.resp.msn, 0);
 	ktap_eq(rig.b->c.resp.epsn, psn_of(&rig, 1));
 	rig_recv(&rig, 1, 0);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -180,22 +180,22 @@ static void the_watermark_keeps_the_order(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	empty_recvs(rig.b, 1, 4);
-	persist(&rig, 1, 100);
-	persist(&rig, 2, 100);
-	persist(&rig, 3, 100);
-	persist(&rig, 4, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&rig, 2, 100);
+	persist_first(&rig, 3, 100);
+	persist_first(&rig, 4, 100);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 2, 0), 0);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 2, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(persist_acks(&rig), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(persist_acks(&rig), 1);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 2));
 	ktap_eq(last_sent(rig.b)->msn, 3);
 	ktap_eq(send_cqes(&rig), 3);
-	ktap_eq(release(&rig, 3, 0), 0);
+	ktap_eq(persist_release(&rig, 3, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -208,18 +208,18 @@ static void nic_flush_behind_host_flush_waits(void)
 
 	nic.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
 	empty_recvs(rig.b, 1, 2);
-	persist(&rig, 1, 100);
-	persist(&nic, 2, 100);
-	persist(&nic, 3, 100);
-	persist(&rig, 4, 100);
-	persist(&nic, 5, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&nic, 2, 100);
+	persist_first(&nic, 3, 100);
+	persist_first(&rig, 4, 100);
+	persist_first(&nic, 5, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(persist_acks(&rig), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(send_cqes(&rig), 3);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 2));
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 4));
@@ -239,14 +239,14 @@ static void tokens_are_bounded(void)
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
 	empty_recvs(rig.b, 0, CAIRN_MAX_PENDING + 10);
 	for (i = 0; i < CAIRN_MAX_PENDING + 10; i++)
-		persist(&rig, i, 100);
+		persist_first(&rig, i, 100);
 	/* not longer than it takes: a receiver that is not ready is asked often */
 	sim_run(rig.s, 20 * SIM_MS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, CAIRN_MAX_PENDING);
 	ktap_ok(rig.b->count[CAIRN_CTR_PERSIST_FULL] > 0);
 	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
 	for (i = 0; i < CAIRN_MAX_PENDING + 10; i++) {
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 		sim_run(rig.s, SIM_MS);
 	}
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -261,13 +261,13 @@ static void no_memory_is_not_ready(void)
 
 	rig_recv(&rig, 1, 0);
 	rig.b->no_memory = true;
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
 	rig.b->no_memory = false;
 	sim_run(rig.s, SIM_SEC);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -282,8 +282,8 @@ static void tokens_are_good_once(void)
 
 	sim_to_rts(other, 0, 3, &sim_attrs, 0, 0);
 	empty_recvs(rig.b, 1, 2);
-	persist(&rig, 1, 100);
-	persist(&rig, 2, 100);
+	persist_first(&rig, 1, 100);
+	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
 	token = recv_cqe(rig.b, 0)->persist_token;
 	for (bit = 0; bit < 64; bit++)
@@ -293,11 +293,11 @@ static void tokens_are_good_once(void)
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(persist_acks(&rig), 0);
 	/* the second is done first, and twice, while the first waits */
-	ktap_eq(release(&rig, 1, 0), 0);
-	ktap_eq(release(&rig, 1, 0), -ENOENT);
-	ktap_eq(release(&rig, 1, EIO), -ENOENT);
-	ktap_eq(release(&rig, 0, 0), 0);
-	ktap_eq(release(&rig, 0, EIO), -ENOENT);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 1, EIO), -ENOENT);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, EIO), -ENOENT);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -312,12 +312,12 @@ static void tokens_do_not_come_again(void)
 
 	for (i = 0; i < ARRAY_SIZE(token); i++) {
 		rig_recv(&rig, i, 0);
-		persist(&rig, i, 100);
+		persist_first(&rig, i, 100);
 		sim_run(rig.s, SIM_MS);
 		token[i] = recv_cqe(rig.b, i)->persist_token;
 		for (j = 0; j < i; j++)
 			ktap_ok(token[i] != token[j]);
-		ktap_eq(release(&rig, i, 0), 0);
+		ktap_eq(persist_release(&rig, i, 0), 0);
 		sim_run(rig.s, SIM_MS);
 	}
 	sim_end(rig.s);
@@ -337,7 +337,7 @@ static void tokens_die_with_the_region(void)
 		rig.mb->valid = false;
 		if (way & 2)
 			sim_revoke(rig.b, rig.mb->key);
-		ktap_eq(release(&rig, 0, 0), -ENOENT);
+		ktap_eq(persist_release(&rig, 0, 0), -ENOENT);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
 		sim_end(rig.s);
@@ -349,11 +349,11 @@ static void tokens_die_with_the_queue_pair(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	sim_modify(rig.b, CAIRN_QP_ERR);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 0, 0), -ENOENT);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_RETRY_EXC_ERR);
 	sim_end(rig.s);
@@ -375,7 +375,7 @@ static void a_region_limits_the_flush(void)
 			 CAIRN_WQE_WRITE_PERSIST, 100);
 		sim_run(rig.s, answers[i / 2]);
 		ktap_eq(rig.b->count[CAIRN_CTR_PERSIST_LATE], late);
-		ktap_eq(release(&rig, 0, 0), late ? -ENOENT : 0);
+		ktap_eq(persist_release(&rig, 0, 0), late ? -ENOENT : 0);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, late ? CAIRN_CQE_REM_OP_ERR :
 							CAIRN_CQE_SUCCESS);
@@ -391,19 +391,19 @@ static void a_late_flush_waits_for_its_turn(void)
 	struct sim_mr *slow = rig.mb;
 
 	empty_recvs(rig.b, 1, 3);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
 	rig.mb->flush_limit = 5 * SIM_MS;
-	persist(&rig, 2, 100);
+	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
-	persist(&rig, 3, 100);
+	persist_first(&rig, 3, 100);
 	sim_run(rig.s, 20 * SIM_MS);
 	ktap_eq(rig.b->count[CAIRN_CTR_PERSIST_LATE], 2);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 1, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 1, 0), -ENOENT);
 	rig.mb = slow;
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
@@ -416,17 +416,17 @@ static void a_reset_forgets_tokens(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 	rig_recv(&rig, 1, 0);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
 	sim_reset(rig.b);
 	sim_reset(rig.a);
-	ktap_eq(release(&rig, 0, 0), -ENOENT);
+	ktap_eq(persist_release(&rig, 0, 0), -ENOENT);
 	sim_connect(rig.a, rig.b, &sim_attrs);
 	rig_recv(&rig, 2, 0);
-	persist(&rig, 2, 100);
+	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -449,7 +449,7 @@ static void answers_wait_for_a_plain_write(void)
 
 		second.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
 					     CAIRN_PERSIST_NIC);
-		watch(&rig, &watched, 0, 8, 1);
+		persist_watch(&rig, &watched, 0, 8, 1);
 		empty_recvs(rig.b, 1, 1);
 		rig_recv(&rig, 2, 100);
 		rig_send(&second, 1, CAIRN_WQE_SEND, 0);
@@ -462,7 +462,7 @@ static void answers_wait_for_a_plain_write(void)
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 		ktap_eq(send_cqes(&rig), 1);
 		ktap_eq(recv_cqe(rig.b, 1)->opcode, CAIRN_CQE_RECV_PERSIST);
-		ktap_eq(release(&rig, 1, 0), 0);
+		ktap_eq(persist_release(&rig, 1, 0), 0);
 		sim_run(rig.s, 10 * SIM_MS);
 		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 		ktap_ok(watched.answers && !watched.early);
@@ -505,7 +505,7 @@ static void a_repeated_plain_write_is_held(void)
 	/* rarely, in the end */
 	ktap_ok(rnrs > 5 && rnrs < 30);
 	ktap_eq(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT], rnrs);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, 100 * SIM_US);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
@@ -524,7 +524,7 @@ static void a_held_write_is_acknowledged_when_durable(void)
 	sim_run(rig.s, 2 * SIM_SEC);
 	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 5);
 	ktap_ok(rig.a->c.req.rnr_until > rig.s->now + SIM_MS);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, 100 * SIM_US);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -541,7 +541,7 @@ static void naks_do_not_pass_a_plain_write(void)
 		struct watch watched;
 		u32 first = psn_of(&rig, 0);
 
-		watch(&rig, &watched, 0, 8, 1);
+		persist_watch(&rig, &watched, 0, 8, 1);
 		rig_recv(&rig, 1, 0);
 		rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
 		sim_run(rig.s, 100 * SIM_US);
@@ -581,7 +581,7 @@ static void a_failed_plain_write_is_naked(void)
 	rig_recv(&rig, 1, 0);
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(release(&rig, 0, ENOSPC), 0);
+	ktap_eq(persist_release(&rig, 0, ENOSPC), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
 	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ACK);
@@ -632,7 +632,7 @@ static void write_with_immediate_and_host_flush(void)
 	ktap_eq(recv_cqe(rig.b, 0)->flags, CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
 	ktap_eq(recv_cqe(rig.b, 0)->imm_or_key, 0x1234);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -643,7 +643,7 @@ struct script {
 	u32 len, dma_len, off;
 };
 
-static void get(struct rig *rig, u32 n, struct script script)
+static void resp_get(struct rig *rig, u32 n, struct script script)
 {
 	struct cairn_pkt pkt = {
 		.opcode = script.opcode,
@@ -661,7 +661,7 @@ static void get(struct rig *rig, u32 n, struct script script)
 	sim_run(rig->s, 2 * SIM_US);
 }
 
-static struct rig scripted(enum cairn_persist how)
+static struct rig resp_scripted(enum cairn_persist how)
 {
 	struct rig rig = persist_rig(how);
 
@@ -684,27 +684,27 @@ static void expect_answer(const struct rig *rig, u8 opcode, u32 n)
 
 static void duplicates_follow_the_watermark(void)
 {
-	struct rig rig = scripted(CAIRN_PERSIST_HOST);
+	struct rig rig = resp_scripted(CAIRN_PERSIST_HOST);
 
 	empty_recvs(rig.b, 1, 3);
-	get(&rig, 0, WP_ONLY(10));
+	resp_get(&rig, 0, WP_ONLY(10));
 	expect_answer(&rig, CAIRN_BTH_ACK, 0);
-	get(&rig, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
-	get(&rig, 2, WP_ONLY(10));
+	resp_get(&rig, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
+	resp_get(&rig, 2, WP_ONLY(10));
 	expect_answer(&rig, CAIRN_BTH_ACK, 2);
 	rig.ma->mem[0] ^= 1;
-	get(&rig, 0, WP_ONLY(10));		/* not durable */
+	resp_get(&rig, 0, WP_ONLY(10));		/* not durable */
 	expect_answer(&rig, CAIRN_BTH_ACK, 2);
 	ktap_ok(rig.mb->mem[0] != rig.ma->mem[0]);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0);
 	ktap_eq(last_sent(rig.b)->msn, 1);
-	get(&rig, 2, WP_ONLY(10));		/* behind the watermark */
+	resp_get(&rig, 2, WP_ONLY(10));		/* behind the watermark */
 	expect_answer(&rig, CAIRN_BTH_ACK, 2);
-	get(&rig, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
+	resp_get(&rig, 1, (struct script){ CAIRN_BTH_SEND_ONLY });
 	expect_answer(&rig, CAIRN_BTH_ACK, 2);
-	get(&rig, 0, WP_ONLY(10));		/* covered */
+	resp_get(&rig, 0, WP_ONLY(10));		/* covered */
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0);
 	ktap_ok(rig.mb->mem[0] != rig.ma->mem[0]);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 3);
@@ -716,23 +716,23 @@ static void duplicates_follow_the_watermark(void)
  */
 static void watermark_of_a_former_lap(void)
 {
-	struct rig rig = scripted(CAIRN_PERSIST_HOST);
+	struct rig rig = resp_scripted(CAIRN_PERSIST_HOST);
 	u32 acks;
 
 	empty_recvs(rig.b, 1, 3);
-	get(&rig, 0, WP_ONLY(10));
-	ktap_eq(release(&rig, 0, 0), 0);
+	resp_get(&rig, 0, WP_ONLY(10));
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0);
 	acks = persist_acks(&rig);
 	rig.b->c.resp.epsn = psn_of(&rig, -1);
-	get(&rig, -1, WP_ONLY(10));
-	get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+	resp_get(&rig, -1, WP_ONLY(10));
+	resp_get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
 	expect_answer(&rig, CAIRN_BTH_ACK, 0);
-	get(&rig, -1, WP_ONLY(10));
-	get(&rig, -9, WP_ONLY(10));
+	resp_get(&rig, -1, WP_ONLY(10));
+	resp_get(&rig, -9, WP_ONLY(10));
 	ktap_eq(persist_acks(&rig), acks);
-	ktap_eq(release(&rig, 1, 0), 0);
+	ktap_eq(persist_release(&rig, 1, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, -1);
 	sim_end(rig.s);
@@ -740,21 +740,21 @@ static void watermark_of_a_former_lap(void)
 
 static void duplicate_of_a_message_under_way(void)
 {
-	struct rig rig = scripted(CAIRN_PERSIST_NIC);
+	struct rig rig = resp_scripted(CAIRN_PERSIST_NIC);
 
-	get(&rig, 0, WP_ONLY(10));
+	resp_get(&rig, 0, WP_ONLY(10));
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0);
-	get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+	resp_get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
 				    2 * PMTU });
 	expect_answer(&rig, CAIRN_BTH_ACK, 1);
-	get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+	resp_get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
 				    2 * PMTU });
 	expect_answer(&rig, CAIRN_BTH_ACK, 1);
-	get(&rig, 0, WP_ONLY(10));
+	resp_get(&rig, 0, WP_ONLY(10));
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 0);
-	get(&rig, 2, (struct script){ CAIRN_BTH_WRITE_PERSIST_LAST, PMTU });
+	resp_get(&rig, 2, (struct script){ CAIRN_BTH_WRITE_PERSIST_LAST, PMTU });
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 2);
-	get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
+	resp_get(&rig, 1, (struct script){ CAIRN_BTH_WRITE_PERSIST_FIRST, PMTU,
 				    2 * PMTU });
 	expect_answer(&rig, CAIRN_BTH_PERSIST_ACK, 2);
 	sim_end(rig.s);
@@ -779,10 +779,10 @@ static void opcodes_do_not_mix(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct rig rig = scripted(CAIRN_PERSIST_NIC);
+		struct rig rig = resp_scripted(CAIRN_PERSIST_NIC);
 
-		get(&rig, 0, bad[i].first);
-		get(&rig, 1, bad[i].second);
+		resp_get(&rig, 0, bad[i].first);
+		resp_get(&rig, 1, bad[i].second);
 		ktap_eq(last_sent(rig.b)->syndrome,
 			CAIRN_AETH_NAK | CAIRN_NAK_INVALID_REQUEST);
 		ktap_eq(persist_acks(&rig), 0);
@@ -806,7 +806,7 @@ static void msn_counts_what_is_acknowledged(void)
 	for (i = 0; i < rig.s->n_sent; i++)
 		if (rig.s->sent[i].qp == rig.b)
 			ktap_ok(rig.s->sent[i].pkt.msn <= 1);
-	ktap_eq(release(&rig, 0, 0), 0);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	ktap_eq(last_sent(rig.b)->msn, 3);
@@ -816,7 +816,7 @@ static void msn_counts_what_is_acknowledged(void)
 /* The ACK of an earlier request does not count the WRITE that waits behind it. */
 static void msn_of_an_earlier_request(bool again)
 {
-	struct rig rig = scripted(CAIRN_PERSIST_HOST);
+	struct rig rig = resp_scripted(CAIRN_PERSIST_HOST);
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_WRITE_ONLY,
 		.pkey = CAIRN_PKEY_DEFAULT,
@@ -829,12 +829,12 @@ static void msn_of_an_earlier_request(bool again)
 	};
 
 	empty_recvs(rig.b, 1, 3);
-	get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+	resp_get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
 	if (again) {
 		/* a READ behind it bounds the ACK of the duplicate */
-		get(&rig, 1, (struct script){ CAIRN_BTH_READ_REQUEST, 0, 10 });
+		resp_get(&rig, 1, (struct script){ CAIRN_BTH_READ_REQUEST, 0, 10 });
 		sim_inject(rig.b, &pkt, rig.ma->mem);
-		get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
+		resp_get(&rig, 0, (struct script){ CAIRN_BTH_SEND_ONLY });
 		expect_answer(&rig, CAIRN_BTH_ACK, 0);
 		ktap_eq(last_sent(rig.b)->msn, 2);
 	} else {
@@ -885,7 +885,7 @@ static void failure_while_an_invalidation_waits(void)
 		inv->remote_inv = true;
 		empty_recvs(rig.b, 1, 1);
 		rig_recv(&rig, 2, 100);
-		persist(&rig, 1, 100);
+		persist_first(&rig, 1, 100);
 		wr = rig_wr(&rig, &sge, CAIRN_WQE_SEND_INV, 8);
 		wr.wr_id = 2;
 		wr.imm_or_key = inv->key;
@@ -896,7 +896,7 @@ static void failure_while_an_invalidation_waits(void)
 			seen = true;
 			/* it is over, and no run has seen it */
 			rig.s->now = rig.b->inval_end[CAIRN_RESP];
-			ktap_eq(release(&rig, 0, EIO), 0);
+			ktap_eq(persist_release(&rig, 0, EIO), 0);
 			ktap_ok(sim_run(rig.s, LONG_TIME));
 			ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
 			expect_cqe(rig.a, CAIRN_REQ, 0, 1,
@@ -948,7 +948,7 @@ static void word_between_packets(enum cairn_persist how, u8 opcode, u32 off)
 	rig.a->hooks.emit = NULL;
 	sim_run(rig.s, LONG_TIME);
 	if (how == CAIRN_PERSIST_HOST)
-		ktap_eq(release(&rig, 0, 0), 0);
+		ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_ok(!memcmp(rig.mb->mem, old, off));
@@ -1031,7 +1031,7 @@ static void answers_name_the_weakest(void)
 	write_into(&rig, rig.mb, 2);
 	expect_durability(&rig, 1, CAIRN_DURABILITY_ADR);
 	rig.mb->durability = CAIRN_DURABILITY_EADR;
-	watch(&rig, &watched, 0, 0, 0);
+	persist_watch(&rig, &watched, 0, 0, 0);
 	watched.drop = 1;
 	post_into(&rig, other, 3, 100);
 	post_into(&rig, rig.mb, 4, 100);
@@ -1087,7 +1087,7 @@ static void every_length_names_its_kind(void)
 			post_into(&rig, rig.mb, 1, lens[i]);
 			sim_run(rig.s, SIM_MS);
 			if (kind == CAIRN_DURABILITY_HOST)
-				ktap_eq(release(&rig, 0, 0), 0);
+				ktap_eq(persist_release(&rig, 0, 0), 0);
 			ktap_ok(sim_run(rig.s, SIM_SEC));
 			expect_durability(&rig, 0, kind);
 			sim_end(rig.s);
@@ -1109,13 +1109,13 @@ static void a_failure_names_the_kind(void)
 	empty_recvs(rig.b, 1, 1);
 	write_into(&rig, adr, 1);
 	expect_durability(&rig, 0, CAIRN_DURABILITY_ADR);
-	watch(&rig, &watched, 0, 0, 0);
+	persist_watch(&rig, &watched, 0, 0, 0);
 	watched.drop = 1;
 	post_into(&rig, emulated, 2, 100);
 	post_into(&rig, rig.mb, 3, 100);
 	sim_run(rig.s, 100 * SIM_US);
 	ktap_eq(watched.drop, 0);
-	ktap_eq(release(&rig, 0, EIO), 0);
+	ktap_eq(persist_release(&rig, 0, EIO), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_SUCCESS);
 	expect_durability(&rig, 1, CAIRN_DURABILITY_EMULATED);

@@ -5,7 +5,7 @@
 
 #define BYTES	2048
 
-static u32 fill(struct cairn_quota *quota, u32 peer)
+static u32 quota_fill(struct cairn_quota *quota, u32 peer)
 {
 	u32 n = 0;
 
@@ -25,13 +25,13 @@ static void one_peer_leaves_room(void)
 	struct cairn_quota quota = {};
 	u32 n;
 
-	n = fill(&quota, 7);
+	n = quota_fill(&quota, 7);
 	ktap_eq(n, CAIRN_QUOTA_PEER / BYTES);
 	ktap_ok(!cairn_quota_take(&quota, 7 + CAIRN_QUOTA_PEERS, BYTES));
 	ktap_ok(cairn_quota_take(&quota, 8, BYTES));
 	cairn_quota_put(&quota, 8, BYTES);
 	quota_drain(&quota, 7, n);
-	ktap_eq(fill(&quota, 7), n);
+	ktap_eq(quota_fill(&quota, 7), n);
 }
 
 static void all_have_a_bound(void)
@@ -40,14 +40,14 @@ static void all_have_a_bound(void)
 	u32 n[CAIRN_QUOTA_PEERS], peer, sum = 0;
 
 	for (peer = 0; peer < CAIRN_QUOTA_PEERS; peer++)
-		sum += n[peer] = fill(&quota, peer);
+		sum += n[peer] = quota_fill(&quota, peer);
 	ktap_eq(sum, CAIRN_QUOTA_TOTAL / BYTES);
 	/* what was refused at the second bound is not counted at the first */
 	ktap_eq(atomic64_read(&quota.peer[CAIRN_QUOTA_PEERS - 1]), 0);
 	for (peer = 0; peer < CAIRN_QUOTA_PEERS; peer++)
 		quota_drain(&quota, peer, n[peer]);
 	ktap_eq(atomic64_read(&quota.total), 0);
-	ktap_eq(fill(&quota, CAIRN_QUOTA_PEERS - 1), CAIRN_QUOTA_PEER / BYTES);
+	ktap_eq(quota_fill(&quota, CAIRN_QUOTA_PEERS - 1), CAIRN_QUOTA_PEER / BYTES);
 }
 
 static const struct ktap_test tests[] = {

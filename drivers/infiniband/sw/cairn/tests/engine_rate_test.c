@@ -8,7 +8,7 @@ typedef unsigned __int128 u128;
 
 #define PACKET	1040u		/* 1024 bytes of payload */
 
-static struct cairn_rate_limit limit(u32 kbps, u32 burst, u16 typical)
+static struct cairn_rate_limit rate_limit(u32 kbps, u32 burst, u16 typical)
 {
 	return (struct cairn_rate_limit){ kbps, burst, typical };
 }
@@ -54,7 +54,7 @@ static void values(void)
 static void seed_example(void)
 {
 	/* bytes as the example counts them, and its rate in bit/s */
-	struct cairn_rate_limit allowed = limit(83886080 / 1000, 10240, 0);
+	struct cairn_rate_limit allowed = rate_limit(83886080 / 1000, 10240, 0);
 	u64 begin = SIM_SEC, now = begin;
 	u32 bursts = 0, packets = 0;
 	struct cairn_rate rate = {};
@@ -83,7 +83,7 @@ static void seed_example(void)
 static void exact_run(struct sim_rand *rand, u32 kbps)
 {
 	u64 begin = SIM_SEC, now = begin;
-	struct cairn_rate_limit allowed = limit(kbps, 0, 0);
+	struct cairn_rate_limit allowed = rate_limit(kbps, 0, 0);
 	struct cairn_rate rate = {};
 	u128 sent = 0;
 	u32 i;
@@ -153,7 +153,7 @@ static u64 long_bursts(struct cairn_rate *rate, u64 begin)
 /* With a burst unpaid to the one end of the range and to the other. */
 static void end_to_end(struct cairn_rate *rate, u64 now)
 {
-	struct cairn_rate_limit allowed = limit(CAIRN_MAX_RATE_LIMIT, rate->burst, 0);
+	struct cairn_rate_limit allowed = rate_limit(CAIRN_MAX_RATE_LIMIT, rate->burst, 0);
 	u64 least = cairn_rate_ns(allowed.kbps, allowed.burst);
 
 	cairn_rate_open(rate, now);
@@ -176,8 +176,8 @@ static void extremes(void)
 	u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(kbps); i++) {
-		struct cairn_rate_limit allowed = limit(kbps[i],
-							CAIRN_RATE_MAX_BURST, 0);
+		struct cairn_rate_limit allowed = rate_limit(kbps[i],
+							     CAIRN_RATE_MAX_BURST, 0);
 
 		ktap_eq(cairn_rate_ns(allowed.kbps, allowed.burst),
 			(u64)((u128)allowed.burst * 8000000 / allowed.kbps));
@@ -199,7 +199,7 @@ static void bounded_run(struct sim_rand *rand, u32 kbps)
 {
 	u32 burst = 4200 + sim_below(rand, 1 << 18), i, together = 0;
 	u64 interval = cairn_rate_ns(kbps, burst), now = SIM_SEC;
-	struct cairn_rate_limit allowed = limit(kbps, burst, 0);
+	struct cairn_rate_limit allowed = rate_limit(kbps, burst, 0);
 	struct cairn_rate rate = {};
 	u64 window = now, unpaid;
 	u128 sent = 0;
@@ -252,7 +252,7 @@ static void never_too_much(void)
 static void late_timers(void)
 {
 	struct sim_rand rand = { .state = sim_first_seed() };
-	struct cairn_rate_limit allowed = limit(100000, 10 * PACKET, 0);
+	struct cairn_rate_limit allowed = rate_limit(100000, 10 * PACKET, 0);
 	u64 begin = SIM_SEC, now = begin, sent = 0, due;
 	struct cairn_rate rate = {};
 
@@ -274,7 +274,7 @@ static void late_timers(void)
 /* Idle for long: one burst, not what was missed. */
 static void nothing_is_saved_up(void)
 {
-	struct cairn_rate_limit allowed = limit(100000, 4 * PACKET, 0);
+	struct cairn_rate_limit allowed = rate_limit(100000, 4 * PACKET, 0);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
@@ -297,7 +297,7 @@ static void nothing_is_saved_up(void)
 
 static void counted_packets(void)
 {
-	struct cairn_rate_limit allowed = limit(100000, 4000, 1000);
+	struct cairn_rate_limit allowed = rate_limit(100000, 4000, 1000);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
@@ -312,7 +312,7 @@ static void counted_packets(void)
 /* A packet that is longer than a burst still leaves, alone. */
 static void giant(void)
 {
-	struct cairn_rate_limit allowed = limit(1000, 4000, 0);
+	struct cairn_rate_limit allowed = rate_limit(1000, 4000, 0);
 	struct cairn_rate rate = {};
 	u64 now = SIM_SEC;
 
@@ -330,8 +330,8 @@ static void changes(void)
 	u32 i;
 
 	for (i = 0; i < sim_seeds(2000); i++) {
-		struct cairn_rate_limit allowed = limit(any_kbps(&rand),
-							100000, 0);
+		struct cairn_rate_limit allowed = rate_limit(any_kbps(&rand),
+							     100000, 0);
 		u64 now = SIM_SEC, left;
 		struct cairn_rate rate = {};
 

@@ -6,7 +6,7 @@
 
 #define FIRST	4		/* records at first, sim/qp.c */
 
-static u32 records(const struct rig *rig)
+static u32 records_held(const struct rig *rig)
 {
 	return rig->a->c.req.swr_mask + 1;
 }
@@ -35,12 +35,12 @@ static void one_at_a_time_needs_no_more(void)
 	struct rig rig = rig_new(1);
 	u32 i;
 
-	ktap_eq(records(&rig), FIRST);
+	ktap_eq(records_held(&rig), FIRST);
 	for (i = 0; i < 50; i++) {
 		rig_send(&rig, i, CAIRN_WQE_WRITE, 64);
 		ktap_ok(sim_run(rig.s, SIM_SEC));
 	}
-	ktap_eq(records(&rig), FIRST);
+	ktap_eq(records_held(&rig), FIRST);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 49, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -50,7 +50,7 @@ static void many_get_records_at_once(void)
 	struct rig rig = rig_new(2);
 
 	post_writes(&rig, 40);
-	ktap_eq(records(&rig), 64);
+	ktap_eq(records_held(&rig), 64);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 39, CAIRN_CQE_SUCCESS);
 	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 40 * 64);
@@ -63,11 +63,11 @@ static void more_in_the_middle(void)
 	struct rig rig = rig_new(3);
 
 	post_writes(&rig, 3);
-	ktap_eq(records(&rig), FIRST);
+	ktap_eq(records_held(&rig), FIRST);
 	post_writes(&rig, 3);
-	ktap_eq(records(&rig), 8);
+	ktap_eq(records_held(&rig), 8);
 	post_writes(&rig, 100);
-	ktap_eq(records(&rig), 128);
+	ktap_eq(records_held(&rig), 128);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 2, CAIRN_CQE_SUCCESS);
 	expect_cqes(rig.a, CAIRN_REQ, 3, 0, 2, CAIRN_CQE_SUCCESS);
@@ -81,9 +81,9 @@ static void few_will_do_without_memory(void)
 
 	rig.a->no_memory = true;
 	post_writes(&rig, 40);
-	ktap_eq(records(&rig), FIRST);
+	ktap_eq(records_held(&rig), FIRST);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
-	ktap_eq(records(&rig), FIRST);
+	ktap_eq(records_held(&rig), FIRST);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 39, CAIRN_CQE_SUCCESS);
 	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 40 * 64);
 	sim_end(rig.s);

@@ -13,7 +13,7 @@ struct storm {
 	u32 grown, shrunk, refused;
 };
 
-static void resize(struct sim *sim, void *arg)
+static void resize_queue(struct sim *sim, void *arg)
 {
 	struct storm *st = arg;
 	u32 records = 1u << sim_below(&sim->rand, 8);
@@ -30,7 +30,7 @@ static void resize(struct sim *sim, void *arg)
 		st->shrunk++;
 	/* soon, and when nothing else happens for long, less often */
 	st->wait_ns = min_t(u32, st->wait_ns + 100, 500000);
-	sim_at(sim, sim->now + 1 + sim_below(&sim->rand, st->wait_ns), resize, st);
+	sim_at(sim, sim->now + 1 + sim_below(&sim->rand, st->wait_ns), resize_queue, st);
 }
 
 static struct storm run_seed(u64 seed, const struct sim_qp_init *from,
@@ -49,7 +49,7 @@ static struct storm run_seed(u64 seed, const struct sim_qp_init *from,
 	flow_random(flow);
 	st.qp = pair.a;
 	st.f = flow;
-	sim_at(pair.s, pair.s->now + 1, resize, &st);
+	sim_at(pair.s, pair.s->now + 1, resize_queue, &st);
 	flow_run(&flow, 1);
 	sim_end(pair.s);
 	return st;

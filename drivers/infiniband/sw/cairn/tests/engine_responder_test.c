@@ -17,7 +17,7 @@ static struct rig alone_with(const struct cairn_qp_attrs *attrs,
 	return rig;
 }
 
-static struct rig alone(void)
+static struct rig resp_alone(void)
 {
 	struct sim_qp_init init = sim_rc;
 	struct cairn_qp_attrs attrs = sim_attrs;
@@ -57,7 +57,7 @@ static struct cairn_pkt pkt_of(const struct rig *rig, u32 n, const struct req *r
 }
 
 /* PSN number @n arrives and b has its turn. */
-static void get(struct rig *rig, u32 n, struct req req)
+static void resp_get(struct rig *rig, u32 n, struct req req)
 {
 	struct cairn_pkt pkt = pkt_of(rig, n, &req);
 
@@ -66,7 +66,7 @@ static void get(struct rig *rig, u32 n, struct req req)
 }
 
 /* The same as part of a train. */
-static void part(struct rig *rig, u32 n, struct req req)
+static void resp_part(struct rig *rig, u32 n, struct req req)
 {
 	struct cairn_pkt pkt = pkt_of(rig, n, &req);
 
@@ -195,17 +195,17 @@ static const struct sequence sequences[] = {
 
 static void one_sequence(const struct sequence *sequence)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u8 before[RIG_LEN];
 	u32 from, n;
 
 	rig_recv(&rig, 21, 10000);
 	rig_recv(&rig, 22, 10000);
 	for (n = 0; n < 3 && sequence->good[n]; n++)
-		get(&rig, n, *sequence->good[n]);
+		resp_get(&rig, n, *sequence->good[n]);
 	memcpy(before, rig.mb->mem, RIG_LEN);
 	from = rig.s->n_sent;
-	get(&rig, n, sequence->bad);
+	resp_get(&rig, n, sequence->bad);
 	expect_aeth(&rig, from, n, INVALID_REQ);
 	ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
 	ktap_eq(sim_async_count(rig.b, CAIRN_ASYNC_QP_REQ_ERR), 1);
@@ -214,7 +214,7 @@ static void one_sequence(const struct sequence *sequence)
 	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	/* and no answer to anything any more */
 	from = rig.s->n_sent;
-	get(&rig, n, send_only);
+	resp_get(&rig, n, send_only);
 	ktap_eq(rig.s->n_sent, from);
 	sim_end(rig.s);
 }
@@ -235,27 +235,27 @@ static void invalid_sequences(void)
  */
 static void gap_is_reported_once(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
 	rig.b->plain = true;
 	rig_recv(&rig, 21, 10000);
-	get(&rig, 0, send_first);
+	resp_get(&rig, 0, send_first);
 	from = rig.s->n_sent;
-	get(&rig, 2, send_middle);
+	resp_get(&rig, 2, send_middle);
 	expect_aeth(&rig, from, 1, SEQ_ERR);
 	from = rig.s->n_sent;
-	get(&rig, 3, send_middle);
-	get(&rig, 4, send_last);
+	resp_get(&rig, 3, send_middle);
+	resp_get(&rig, 4, send_last);
 	ktap_eq(rig.s->n_sent, from);
-	get(&rig, 1, send_middle);
-	get(&rig, 2, send_middle);
+	resp_get(&rig, 1, send_middle);
+	resp_get(&rig, 2, send_middle);
 	ktap_eq(rig.s->n_sent, from);
 	/* a new hole */
-	get(&rig, 4, send_last);
+	resp_get(&rig, 4, send_last);
 	expect_aeth(&rig, from, 3, SEQ_ERR);
-	get(&rig, 3, send_middle);
-	get(&rig, 4, send_last);
+	resp_get(&rig, 3, send_middle);
+	resp_get(&rig, 4, send_last);
 	expect_aeth(&rig, from, 4, ACKED);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 4 * PMTU + 10);
@@ -269,12 +269,12 @@ static void gap_closed_in_time(void)
 	u32 plain;
 
 	for (plain = 0; plain < 2; plain++) {
-		struct rig rig = alone();
+		struct rig rig = resp_alone();
 
 		rig.b->plain = plain;
-		part(&rig, 0, write_only);
-		part(&rig, 2, write_only);
-		part(&rig, 1, write_only);
+		resp_part(&rig, 0, write_only);
+		resp_part(&rig, 2, write_only);
+		resp_part(&rig, 1, write_only);
 		sim_turn(rig.b, CAIRN_RESP);
 		ktap_eq(rig.s->n_sent, 1);
 		expect_aeth(&rig, 0, plain ? 1 : 2, ACKED);
@@ -285,25 +285,25 @@ static void gap_closed_in_time(void)
 /* Packets behind a gap are kept until it is filled, and are executed in order. */
 static void kept_behind_a_gap(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u8 before[RIG_LEN];
 	u32 from;
 
 	rig_recv(&rig, 21, 10000);
-	get(&rig, 0, send_first);
+	resp_get(&rig, 0, send_first);
 	memcpy(before, rig.mb->mem, RIG_LEN);
 	from = rig.s->n_sent;
-	get(&rig, 4, write_only);
-	get(&rig, 3, send_last);
-	get(&rig, 5, faa);
-	get(&rig, 2, send_middle);
-	get(&rig, 4, write_only);
+	resp_get(&rig, 4, write_only);
+	resp_get(&rig, 3, send_last);
+	resp_get(&rig, 5, faa);
+	resp_get(&rig, 2, send_middle);
+	resp_get(&rig, 4, write_only);
 	expect_aeth(&rig, from, 1, SEQ_ERR);
 	ktap_eq(rig.s->n_sent, from + 1);
 	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	ktap_eq(rig.b->atomics, 0);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
-	get(&rig, 1, send_middle);
+	resp_get(&rig, 1, send_middle);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 3 * PMTU + 10);
 	ktap_eq(rig.b->atomics, 1);
@@ -312,7 +312,7 @@ static void kept_behind_a_gap(void)
 	ktap_ok(!rig.b->held);
 	/* all of it is a duplicate now */
 	from = rig.s->n_sent;
-	get(&rig, 3, send_last);
+	resp_get(&rig, 3, send_last);
 	expect_aeth(&rig, from, 3, ACKED);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
 	sim_end(rig.s);
@@ -321,27 +321,27 @@ static void kept_behind_a_gap(void)
 /* The next gap is reported when the requester asks, not with each packet. */
 static void next_gap_is_reported_on_request(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req quiet = write_only;
 	u32 from, n;
 
 	quiet.ack = false;
-	get(&rig, 0, write_only);
-	get(&rig, 6, write_only);		/* 1..5 are missing */
-	get(&rig, 8, write_only);		/* and 7 */
+	resp_get(&rig, 0, write_only);
+	resp_get(&rig, 6, write_only);		/* 1..5 are missing */
+	resp_get(&rig, 8, write_only);		/* and 7 */
 	from = rig.s->n_sent;
 	for (n = 1; n < 4; n++)
-		get(&rig, n, quiet);
+		resp_get(&rig, n, quiet);
 	ktap_eq(rig.s->n_sent, from);
-	get(&rig, 4, write_only);
+	resp_get(&rig, 4, write_only);
 	expect_aeth(&rig, from, 5, SEQ_ERR);
 	from = rig.s->n_sent;
-	get(&rig, 5, quiet);
+	resp_get(&rig, 5, quiet);
 	expect_aeth(&rig, from, 7, SEQ_ERR);
 	from = rig.s->n_sent;
-	get(&rig, 9, quiet);
+	resp_get(&rig, 9, quiet);
 	ktap_eq(rig.s->n_sent, from);
-	get(&rig, 7, quiet);
+	resp_get(&rig, 7, quiet);
 	expect_aeth(&rig, from, 8, ACKED);
 	ktap_eq(rig.b->c.resp.msn, 10);
 	sim_end(rig.s);
@@ -350,26 +350,26 @@ static void next_gap_is_reported_on_request(void)
 /* After an RNR NAK all is sent again: nothing is kept. */
 static void nothing_kept_when_not_ready(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
-	get(&rig, 2, write_only);
-	get(&rig, 1, send_only);
+	resp_get(&rig, 2, write_only);
+	resp_get(&rig, 1, send_only);
 	from = rig.s->n_sent;
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
 	/* A kept packet may be forged: only the real one may end the connection. */
 	expect_aeth(&rig, from, 1, SEQ_ERR);
-	get(&rig, 1, send_only);
+	resp_get(&rig, 1, send_only);
 	ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, 1));
 	ktap_eq(last_sent(rig.b)->syndrome & CAIRN_AETH_TYPE_MASK,
 		CAIRN_AETH_RNR_NAK);
 	ktap_ok(!rig.b->held);
-	get(&rig, 2, write_only);
-	get(&rig, 3, write_only);
+	resp_get(&rig, 2, write_only);
+	resp_get(&rig, 3, write_only);
 	ktap_ok(!rig.b->held);
 	rig_recv(&rig, 21, 100);
 	from = rig.s->n_sent;
-	get(&rig, 1, send_only);
+	resp_get(&rig, 1, send_only);
 	expect_aeth(&rig, from, 1, ACKED);
 	sim_end(rig.s);
 }
@@ -377,18 +377,18 @@ static void nothing_kept_when_not_ready(void)
 /* Too much to keep: what did not fit comes again, nothing else is lost. */
 static void room_for_kept_packets_ends(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from, n;
 
 	rig.b->hold_room = 3;
 	for (n = 1; n < 8; n++)
-		get(&rig, n, write_only);
+		resp_get(&rig, n, write_only);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_HELD], 3);
 	from = rig.s->n_sent;
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
 	expect_aeth(&rig, from, 3, ACKED);
 	from = rig.s->n_sent;
-	get(&rig, 5, write_only);
+	resp_get(&rig, 5, write_only);
 	expect_aeth(&rig, from, 4, SEQ_ERR);
 	sim_end(rig.s);
 }
@@ -396,16 +396,16 @@ static void room_for_kept_packets_ends(void)
 /* A connection that ends, or starts afresh, forgets what it kept. */
 static void kept_packets_are_forgotten(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 
-	get(&rig, 1, write_only);
+	resp_get(&rig, 1, write_only);
 	ktap_ok(rig.b->held);
 	sim_modify(rig.b, CAIRN_QP_ERR);
 	ktap_ok(sim_run(rig.s, SIM_MS));
 	ktap_ok(!rig.b->held);
 	sim_end(rig.s);
-	rig = alone();
-	get(&rig, 1, write_only);
+	rig = resp_alone();
+	resp_get(&rig, 1, write_only);
 	sim_reset(rig.b);
 	ktap_ok(!rig.b->held);
 	sim_end(rig.s);
@@ -414,19 +414,19 @@ static void kept_packets_are_forgotten(void)
 /* Duplicates are answered when the requester asks. */
 static void silent_duplicates(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req quiet = write_only;
 	u32 from;
 
 	quiet.ack = false;
-	get(&rig, 0, write_only);
-	get(&rig, 1, write_only);
+	resp_get(&rig, 0, write_only);
+	resp_get(&rig, 1, write_only);
 	from = rig.s->n_sent;
-	get(&rig, 0, quiet);
-	get(&rig, 1, quiet);
+	resp_get(&rig, 0, quiet);
+	resp_get(&rig, 1, quiet);
 	ktap_eq(rig.s->n_sent, from);
 	ktap_eq(rig.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2);
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
 	expect_aeth(&rig, from, 1, ACKED);
 	sim_end(rig.s);
 }
@@ -434,16 +434,16 @@ static void silent_duplicates(void)
 /* Far ahead, and far behind: half the ring either way. */
 static void far_psns(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
 	from = rig.s->n_sent;
-	get(&rig, 0x7fffff, write_only);
+	resp_get(&rig, 0x7fffff, write_only);
 	expect_aeth(&rig, from, 1, SEQ_ERR);
 	from = rig.s->n_sent;
 	/* before the expected one: a duplicate, acknowledged again */
-	get(&rig, 0x800002, write_only);
+	resp_get(&rig, 0x800002, write_only);
 	expect_aeth(&rig, from, 0, ACKED);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
 	sim_end(rig.s);
@@ -455,14 +455,14 @@ static void far_psns(void)
 
 static void one_ack_for_a_train(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from, n;
 
 	for (n = 0; n < 5; n++)
 		rig_recv(&rig, 21 + n, 100);
 	from = rig.s->n_sent;
 	for (n = 0; n < 40; n++)
-		part(&rig, n, n % 8 ? write_only : send_only);
+		resp_part(&rig, n, n % 8 ? write_only : send_only);
 	ktap_eq(rig.s->n_sent, from);
 	sim_turn(rig.b, CAIRN_RESP);
 	ktap_eq(rig.s->n_sent, from + 1);
@@ -477,14 +477,14 @@ static void one_ack_for_a_train(void)
 
 static void no_ack_unless_asked(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req quiet = write_only;
 
 	quiet.ack = false;
-	get(&rig, 0, quiet);
-	get(&rig, 1, quiet);
+	resp_get(&rig, 0, quiet);
+	resp_get(&rig, 1, quiet);
 	ktap_eq(rig.s->n_sent, 0);
-	get(&rig, 2, write_only);
+	resp_get(&rig, 2, write_only);
 	ktap_eq(rig.s->n_sent, 1);
 	expect_aeth(&rig, 0, 2, ACKED);
 	sim_end(rig.s);
@@ -492,13 +492,13 @@ static void no_ack_unless_asked(void)
 
 static void ack_in_the_middle_of_a_message(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req middle = send_middle;
 
 	rig_recv(&rig, 21, 10000);
-	get(&rig, 0, send_first);
+	resp_get(&rig, 0, send_first);
 	middle.ack = true;
-	get(&rig, 1, middle);
+	resp_get(&rig, 1, middle);
 	expect_aeth(&rig, 0, 1, ACKED);
 	ktap_eq(last_sent(rig.b)->msn, 0);
 	/* the receive in use is what this message may take */
@@ -510,22 +510,22 @@ static void ack_in_the_middle_of_a_message(void)
 /* A duplicate is acknowledged with what is newest, and placed nowhere. */
 static void duplicates_are_acknowledged_again(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u8 after[RIG_LEN];
 	u32 from;
 
 	rig_recv(&rig, 21, 100);
 	rig_recv(&rig, 22, 100);
-	get(&rig, 0, send_only);
-	get(&rig, 1, write_only);
-	get(&rig, 2, write_only);
+	resp_get(&rig, 0, send_only);
+	resp_get(&rig, 1, write_only);
+	resp_get(&rig, 2, write_only);
 	memset(rig.ma->mem, 0, 4096);
 	memcpy(after, rig.mb->mem, RIG_LEN);
 	from = rig.s->n_sent;
-	get(&rig, 0, send_only);
+	resp_get(&rig, 0, send_only);
 	expect_aeth(&rig, from, 2, ACKED);
 	from = rig.s->n_sent;
-	get(&rig, 1, write_only);
+	resp_get(&rig, 1, write_only);
 	expect_aeth(&rig, from, 2, ACKED);
 	ktap_eq(last_sent(rig.b)->msn, 3);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
@@ -537,28 +537,28 @@ static void duplicates_are_acknowledged_again(void)
 /* Some requesters take an ACK with a READ's PSN for its response. */
 static void acks_stop_at_reads(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
-	get(&rig, 0, write_only);
-	get(&rig, 1, write_only);
-	get(&rig, 2, read_req);
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
+	resp_get(&rig, 1, write_only);
+	resp_get(&rig, 2, read_req);
+	resp_get(&rig, 0, write_only);
 	ktap_ok(cairn_psn_diff(last_sent(rig.b)->psn,
 			       cairn_psn_add(rig.a->psn, 1)) <= 0);
 	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ACK);
-	get(&rig, 5, faa);
-	get(&rig, 6, write_only);
+	resp_get(&rig, 5, faa);
+	resp_get(&rig, 6, write_only);
 	from = rig.s->n_sent;
-	get(&rig, 1, write_only);
+	resp_get(&rig, 1, write_only);
 	expect_aeth(&rig, from, 1, ACKED);
 	from = rig.s->n_sent;
-	get(&rig, 6, write_only);
+	resp_get(&rig, 6, write_only);
 	expect_aeth(&rig, from, 6, ACKED);
 	/* a response acknowledges what came before it in the train */
 	from = rig.s->n_sent;
-	part(&rig, 7, write_only);
-	part(&rig, 8, faa);
+	resp_part(&rig, 7, write_only);
+	resp_part(&rig, 8, faa);
 	sim_turn(rig.b, CAIRN_RESP);
 	ktap_eq(rig.s->n_sent, from + 1);
 	ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
@@ -586,7 +586,7 @@ static void credits_are_told(void)
 
 		/* the responder does not see these posts yet */
 		rig.b->rq->tail += cases[i].posted;
-		get(&rig, 0, write_only);
+		resp_get(&rig, 0, write_only);
 		ktap_eq(last_sent(rig.b)->syndrome, cases[i].code);
 		sim_end(rig.s);
 	}
@@ -600,7 +600,7 @@ static void no_credits_with_an_srq(void)
 	init.srq = sim_rq(16, 1, 0);
 	rig = alone_with(&sim_attrs, &init);
 	rig_recv(&rig, 1, 100);
-	get(&rig, 0, write_only);
+	resp_get(&rig, 0, write_only);
 	ktap_eq(last_sent(rig.b)->syndrome, CAIRN_AETH_CREDIT_INVALID);
 	sim_end(rig.s);
 	sim_rq_free(init.srq);
@@ -632,11 +632,11 @@ static void expect_read(struct rig *rig, u32 from, u32 n, u32 len)
 
 static void read_takes_a_psn_per_response(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 
-	get(&rig, 0, read_req);
+	resp_get(&rig, 0, read_req);
 	expect_read(&rig, 0, 0, 3000);
-	get(&rig, 3, write_only);
+	resp_get(&rig, 3, write_only);
 	expect_aeth(&rig, 3, 3, ACKED);
 	ktap_eq(last_sent(rig.b)->msn, 2);
 	sim_end(rig.s);
@@ -645,23 +645,23 @@ static void read_takes_a_psn_per_response(void)
 static void duplicate_reads_are_executed_again(void)
 {
 	struct req tail = read_req;
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
-	get(&rig, 0, read_req);
-	get(&rig, 3, write_only);
+	resp_get(&rig, 0, read_req);
+	resp_get(&rig, 3, write_only);
 	from = rig.s->n_sent;
-	get(&rig, 0, read_req);
+	resp_get(&rig, 0, read_req);
 	expect_read(&rig, from, 0, 3000);
 	/* only the end of it */
 	from = rig.s->n_sent;
 	tail.off = 2 * PMTU;
 	tail.dma_len = 3000 - 2 * PMTU;
-	get(&rig, 2, tail);
+	resp_get(&rig, 2, tail);
 	expect_read(&rig, from, 2, 3000 - 2 * PMTU);
 	/* and the next new request is still the next */
 	from = rig.s->n_sent;
-	get(&rig, 4, write_only);
+	resp_get(&rig, 4, write_only);
 	expect_aeth(&rig, from, 4, ACKED);
 	sim_end(rig.s);
 }
@@ -670,25 +670,25 @@ static void duplicate_reads_are_executed_again(void)
 static void duplicate_reads_must_agree(void)
 {
 	struct req req;
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 from;
 
-	get(&rig, 0, read_req);
-	get(&rig, 3, write_only);
+	resp_get(&rig, 0, read_req);
+	resp_get(&rig, 3, write_only);
 	from = rig.s->n_sent;
 	req = read_req;
 	req.dma_len = 4000;
-	get(&rig, 0, req);
+	resp_get(&rig, 0, req);
 	req = read_req;
 	req.off = 100;
-	get(&rig, 0, req);
+	resp_get(&rig, 0, req);
 	req = read_req;
 	req.rkey = 0xdead00;
-	get(&rig, 0, req);
+	resp_get(&rig, 0, req);
 	req = read_req;
 	req.dma_len = 3000 - PMTU;
-	get(&rig, 2, req);
-	get(&rig, 0, faa);
+	resp_get(&rig, 2, req);
+	resp_get(&rig, 0, faa);
 	ktap_eq(rig.s->n_sent, from);
 	ktap_eq(rig.b->atomics, 0);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
@@ -697,15 +697,15 @@ static void duplicate_reads_must_agree(void)
 
 static void duplicate_atomics_are_answered_from_memory(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u64 first, after;
 	u32 n;
 
 	memcpy(&first, rig.mb->mem, 8);
 	for (n = 0; n < 4; n++)
-		get(&rig, n, faa);
+		resp_get(&rig, n, faa);
 	for (n = 4; n--; ) {
-		get(&rig, n, faa);
+		resp_get(&rig, n, faa);
 		ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ATOMIC_ACK);
 		ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, n));
 		ktap_eq(last_sent(rig.b)->orig, first + n);
@@ -720,13 +720,13 @@ static void duplicate_atomics_are_answered_from_memory(void)
 /* More than the agreed number ago: forgotten, and certainly not repeated. */
 static void forgotten_atomics_are_not_repeated(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 n, from;
 
 	for (n = 0; n < 5; n++)
-		get(&rig, n, faa);
+		resp_get(&rig, n, faa);
 	from = rig.s->n_sent;
-	get(&rig, 0, faa);
+	resp_get(&rig, 0, faa);
 	ktap_eq(rig.s->n_sent, from);
 	ktap_eq(rig.b->atomics, 5);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
@@ -735,18 +735,18 @@ static void forgotten_atomics_are_not_repeated(void)
 
 static void compare_and_swap(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req cas = { CAIRN_BTH_CMP_SWAP, .add = 77, .ack = true };
 	u64 first, now;
 
 	memcpy(&first, rig.mb->mem, 8);
 	cas.compare = first + 1;
-	get(&rig, 0, cas);
+	resp_get(&rig, 0, cas);
 	ktap_eq(last_sent(rig.b)->orig, first);
 	memcpy(&now, rig.mb->mem, 8);
 	ktap_eq(now, first);
 	cas.compare = first;
-	get(&rig, 1, cas);
+	resp_get(&rig, 1, cas);
 	ktap_eq(last_sent(rig.b)->orig, first);
 	memcpy(&now, rig.mb->mem, 8);
 	ktap_eq(now, 77);
@@ -759,15 +759,15 @@ static void compare_and_swap(void)
  */
 static void repeated_reads_give_way(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req read = read_req;
 	u32 n, from;
 
 	for (n = 0; n < 16; n++)
-		get(&rig, 3 * n, read);
+		resp_get(&rig, 3 * n, read);
 	from = rig.s->n_sent;
-	part(&rig, 0, read);
-	part(&rig, 48, read);
+	resp_part(&rig, 0, read);
+	resp_part(&rig, 48, read);
 	sim_turn(rig.b, CAIRN_RESP);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
 	ktap_eq(rig.s->n_sent, from + 3);
@@ -782,12 +782,12 @@ static void too_many_outstanding_reads(void)
 	u32 kind, n;
 
 	for (kind = 0; kind < 2; kind++) {
-		struct rig rig = alone();
+		struct rig rig = resp_alone();
 		u32 psn = 0;
 
 		for (n = 0; n < 4; n++, psn += 3)
-			part(&rig, psn, read_req);
-		part(&rig, psn, *reqs[kind]);
+			resp_part(&rig, psn, read_req);
+		resp_part(&rig, psn, *reqs[kind]);
 		sim_turn(rig.b, CAIRN_RESP);
 		ktap_ok(sim_run(rig.s, SIM_MS));
 		/* the four are answered first */
@@ -810,7 +810,7 @@ static void no_reads_agreed(void)
 
 		attrs.max_dest_rd_atomic = 0;
 		rig = alone_with(&attrs, &sim_rc);
-		get(&rig, 0, *reqs[i]);
+		resp_get(&rig, 0, *reqs[i]);
 		expect_aeth(&rig, 0, 0, INVALID_REQ);
 		ktap_eq(rig.b->atomics, 0);
 		sim_end(rig.s);
@@ -820,15 +820,15 @@ static void no_reads_agreed(void)
 /* Responses come in PSN order, and the ACK of what follows after them. */
 static void answers_in_order(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 i;
 
 	rig.s->budget = 1;
-	part(&rig, 0, write_only);
-	part(&rig, 1, read_req);
-	part(&rig, 4, faa);
-	part(&rig, 5, read_req);
-	part(&rig, 8, write_only);
+	resp_part(&rig, 0, write_only);
+	resp_part(&rig, 1, read_req);
+	resp_part(&rig, 4, faa);
+	resp_part(&rig, 5, read_req);
+	resp_part(&rig, 8, write_only);
 	sim_turn(rig.b, CAIRN_RESP);
 	ktap_ok(sim_run(rig.s, SIM_MS));
 	for (i = 1; i < rig.s->n_sent; i++)
@@ -841,11 +841,11 @@ static void answers_in_order(void)
 /* A NAK comes after the responses to what was before it. */
 static void nak_after_the_responses(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 
 	rig.s->budget = 1;
-	part(&rig, 0, read_req);
-	part(&rig, 4, write_only);
+	resp_part(&rig, 0, read_req);
+	resp_part(&rig, 4, write_only);
 	sim_turn(rig.b, CAIRN_RESP);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_eq(rig.s->n_sent, 4);
@@ -912,7 +912,7 @@ static void communication_established_once(void)
 
 static void other_partitions_are_dropped(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct cairn_pkt pkt = {
 		.opcode = CAIRN_BTH_WRITE_ONLY,
 		.pkey = 0x8001,
@@ -924,7 +924,7 @@ static void other_partitions_are_dropped(void)
 	sim_inject(rig.b, &pkt, NULL);
 	ktap_eq(rig.s->n_sent, 0);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
-	get(&rig, 0, send_only);
+	resp_get(&rig, 0, send_only);
 	expect_aeth(&rig, 0, 0, ACKED);
 	sim_end(rig.s);
 }
@@ -936,16 +936,16 @@ static void other_transports_are_dropped(void)
 		CAIRN_BTH_UC | CAIRN_BTH_WRITE_ONLY,
 		CAIRN_BTH_UD | CAIRN_BTH_SEND_ONLY,
 	};
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	u32 i;
 
 	rig_recv(&rig, 21, 1000);
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		get(&rig, 0, (struct req){ ops[i], 10, .dma_len = 10 });
+		resp_get(&rig, 0, (struct req){ ops[i], 10, .dma_len = 10 });
 	ktap_eq(rig.s->n_sent, 0);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_WRONG_QP], ARRAY_SIZE(ops));
-	get(&rig, 0, send_only);
+	resp_get(&rig, 0, send_only);
 	expect_aeth(&rig, 0, 0, ACKED);
 	sim_end(rig.s);
 }
@@ -953,14 +953,14 @@ static void other_transports_are_dropped(void)
 /* The flag travels from the sender's WQE to the receiver's CQE. */
 static void solicited_messages(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req req = send_only;
 
 	rig_recv(&rig, 21, 1000);
 	rig_recv(&rig, 22, 1000);
-	get(&rig, 0, req);
+	resp_get(&rig, 0, req);
 	req.solicited = true;
-	get(&rig, 1, req);
+	resp_get(&rig, 1, req);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.flags, 0);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[1].cqe.flags, CAIRN_CQE_SOLICITED);
@@ -970,20 +970,20 @@ static void solicited_messages(void)
 /* PSNs come again: the record of an old READ is not that of a new one. */
 static void an_old_read_answers_for_no_new_one(void)
 {
-	struct rig rig = alone();
+	struct rig rig = resp_alone();
 	struct req old = read_req, fresh = read_req;
 	u32 from;
 
 	old.dma_len = 4 * sim_attrs.pmtu;
 	fresh.dma_len = 100;
 	fresh.off = 8192;
-	get(&rig, 0, old);
+	resp_get(&rig, 0, old);
 	sim_run(rig.s, 20 * SIM_US);
 	/* as after 2^24 - 1 PSNs of SENDs and WRITEs */
 	rig.b->c.resp.epsn = cairn_psn_add(rig.a->psn, 2);
-	get(&rig, 2, fresh);
+	resp_get(&rig, 2, fresh);
 	from = rig.s->n_sent;
-	get(&rig, 2, fresh);
+	resp_get(&rig, 2, fresh);
 	ktap_eq(rig.s->n_sent, from + 1);
 	ktap_eq(last_sent(rig.b)->psn, cairn_psn_add(rig.a->psn, 2));
 	sim_end(rig.s);

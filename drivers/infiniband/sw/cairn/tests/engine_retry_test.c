@@ -8,7 +8,7 @@ static u64 timeout_ns(u32 code)
 }
 
 /* Total time with a dead peer: each try takes T to 4 T. */
-static void dies(u32 timeout, u32 retry_cnt, u8 opcode)
+static void retry_dies(u32 timeout, u32 retry_cnt, u8 opcode)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	u64 start, took, tries = retry_cnt + 1;
@@ -47,7 +47,7 @@ static void dead_peer(void)
 
 	for (i = 0; i < ARRAY_SIZE(timeouts) && !ktap.failures; i++)
 		for (n = 0; n <= 7 && !ktap.failures; n++)
-			dies(timeouts[i], n, ops[n % ARRAY_SIZE(ops)]);
+			retry_dies(timeouts[i], n, ops[n % ARRAY_SIZE(ops)]);
 }
 
 /* timeout 0: no timer. It neither fails nor wakes up. */
@@ -101,7 +101,7 @@ static void progress_renews_the_retries(void)
 	sim_end(rig.s);
 }
 
-static void revive(struct sim *sim, void *arg)
+static void retry_revive(struct sim *sim, void *arg)
 {
 	sim->dead[*(u32 *)arg] = false;
 }
@@ -119,7 +119,7 @@ static void deaf_requester(void)
 	rig_send(&rig, 1, CAIRN_WQE_FAA, 8);
 	rig_send(&rig, 2, CAIRN_WQE_SEND, 100);
 	rig_send(&rig, 3, CAIRN_WQE_FAA, 8);
-	sim_at(rig.s, rig.s->now + 3 * timeout_ns(14), revive, &host);
+	sim_at(rig.s, rig.s->now + 3 * timeout_ns(14), retry_revive, &host);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);

@@ -11,7 +11,7 @@ struct bystander {
 	struct flow *f;
 };
 
-static struct bystander begin(u64 seed)
+static struct bystander ring_begin(u64 seed)
 {
 	struct bystander bystander = { .r = rig_new(seed) };
 	struct sim_qp *qp_c = sim_qp(bystander.r.s, 0, &sim_rc);
@@ -29,7 +29,7 @@ static struct bystander begin(u64 seed)
 	return bystander;
 }
 
-static void finish(struct bystander *bystander)
+static void ring_finish(struct bystander *bystander)
 {
 	flow_start(bystander->f);
 	ktap_ok(sim_run(bystander->r.s, 100 * SIM_SEC));
@@ -39,7 +39,7 @@ static void finish(struct bystander *bystander)
 }
 
 /* Put @wqe at the tail and move it by @units. */
-static void put(struct sim_qp *qp, const union cairn_wqe_buf *wqe, u32 units)
+static void ring_put(struct sim_qp *qp, const union cairn_wqe_buf *wqe, u32 units)
 {
 	u32 i;
 
@@ -154,13 +154,13 @@ static void atomic_of_16(struct cairn_send_wqe *wqe)
 	wqe->sge[1].length = 16;
 }
 
-static void huge(struct cairn_send_wqe *wqe)
+static void ring_huge(struct cairn_send_wqe *wqe)
 {
 	wqe->sge[0].length = (1u << 31) + 1;
 }
 
 /* 2^32 in all: a sum of 32 bits would be 0 */
-static void overflow(struct cairn_send_wqe *wqe)
+static void ring_overflow(struct cairn_send_wqe *wqe)
 {
 	wqe->num_sge = 2;
 	wqe->sge[0].length = 1u << 31;
@@ -182,8 +182,8 @@ static const struct bad_wqe bad_wqes[] = {
 	{ "inline READ", inline_read, CAIRN_CQE_LOC_QP_OP_ERR },
 	{ "atomic without entry", atomic_without_sge, CAIRN_CQE_LOC_LEN_ERR },
 	{ "atomic of 16 bytes", atomic_of_16, CAIRN_CQE_LOC_LEN_ERR },
-	{ "longer than any message", huge, CAIRN_CQE_LOC_LEN_ERR },
-	{ "sum beyond 32 bits", overflow, CAIRN_CQE_LOC_LEN_ERR },
+	{ "longer than any message", ring_huge, CAIRN_CQE_LOC_LEN_ERR },
+	{ "sum beyond 32 bits", ring_overflow, CAIRN_CQE_LOC_LEN_ERR },
 };
 
 /* The bad one fails in its turn, the next is flushed. */
@@ -193,13 +193,13 @@ static void bad_wqes_fail_in_their_turn(void)
 
 	for (i = 0; i < ARRAY_SIZE(bad_wqes) && !ktap.failures; i++) {
 		const struct bad_wqe *wqe = &bad_wqes[i];
-		struct bystander bystander = begin(i);
+		struct bystander bystander = ring_begin(i);
 		struct rig *rig = &bystander.r;
 		union cairn_wqe_buf wqe_w = good_wqe(rig);
 
 		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
 		wqe->spoil(&wqe_w.send);
-		put(rig->a, &wqe_w, wqe->units ?: 1);
+		ring_put(rig->a, &wqe_w, wqe->units ?: 1);
 		rig_send(rig, 3, CAIRN_WQE_WRITE, 5000);
 		sim_run(rig->s, SIM_SEC);
 		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
@@ -207,7 +207,7 @@ static void bad_wqes_fail_in_their_turn(void)
 		expect_cqe(rig->a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 		ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
 		ktap_eq(rig->a->count[CAIRN_CTR_BAD_WQES], 1);
-		finish(&bystander);
+		ring_finish(&bystander);
 		if (ktap.failures)
 			ktap_diag("case: %s", wqe->name);
 	}
@@ -216,12 +216,12 @@ static void bad_wqes_fail_in_their_turn(void)
 /* A ring that can not be walked is fatal; the peer is not involved. */
 static void bad_units(u8 units, u32 posted)
 {
-	struct bystander bystander = begin(units);
+	struct bystander bystander = ring_begin(units);
 	struct rig *rig = &bystander.r;
 	union cairn_wqe_buf wqe = good_wqe(rig);
 
 	wqe.send.units = units;
-	put(rig->a, &wqe, posted);
+	ring_put(rig->a, &wqe, posted);
 	sim_run(rig->s, SIM_SEC);
 	ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
 	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
@@ -231,25 +231,25 @@ static void bad_units(u8 units, u32 posted)
 	sim_doorbell(rig->a);
 	sim_run(rig->s, SIM_SEC);
 	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 /* The same WQE met by the flush, behind a good one. */
 static void bad_units_flushed(u8 units, u32 posted)
 {
-	struct bystander bystander = begin(units);
+	struct bystander bystander = ring_begin(units);
 	struct rig *rig = &bystander.r;
 	union cairn_wqe_buf wqe = good_wqe(rig);
 
 	sim_modify(rig->a, CAIRN_QP_ERR);
 	sim_run(rig->s, SIM_MS);
-	put(rig->a, &wqe, 1);
+	ring_put(rig->a, &wqe, 1);
 	wqe.send.units = units;
-	put(rig->a, &wqe, posted);
+	ring_put(rig->a, &wqe, posted);
 	sim_run(rig->s, SIM_SEC);
 	expect_cqe(rig->a, CAIRN_REQ, 0, 2, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 static void units_that_can_not_be_flushed(void)
@@ -272,7 +272,7 @@ static void units_that_can_not_be(void)
 /* The write pointer stands where it can not: beyond or behind. */
 static void bad_pointer(s32 move)
 {
-	struct bystander bystander = begin(1);
+	struct bystander bystander = ring_begin(1);
 	struct rig *rig = &bystander.r;
 
 	rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
@@ -284,7 +284,7 @@ static void bad_pointer(s32 move)
 	ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
 	ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
 	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), 1);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 static void write_pointer_that_can_not_be(void)
@@ -304,7 +304,7 @@ static void write_pointer_after_the_end(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(moves); i++) {
-		struct bystander bystander = begin(i);
+		struct bystander bystander = ring_begin(i);
 		struct rig *rig = &bystander.r;
 
 		rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
@@ -315,7 +315,7 @@ static void write_pointer_after_the_end(void)
 		sim_doorbell(rig->a);
 		sim_run(rig->s, SIM_SEC);
 		ktap_eq(rig->a->cq[CAIRN_REQ].n, 1);
-		finish(&bystander);
+		ring_finish(&bystander);
 	}
 }
 
@@ -324,7 +324,7 @@ static void write_pointer_after_the_end(void)
  */
 static void write_pointer_taken_back(bool put_right)
 {
-	struct bystander bystander = begin(1);
+	struct bystander bystander = ring_begin(1);
 	struct rig *rig = &bystander.r;
 
 	rig->s->dead[1] = true;
@@ -341,7 +341,7 @@ static void write_pointer_taken_back(bool put_right)
 	expect_cqes(rig->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig->a->c.state, put_right ? CAIRN_QP_RTS : CAIRN_QP_ERR);
 	ktap_eq(rig->a->count[CAIRN_CTR_BAD_RINGS], !put_right);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 static void write_pointer_taken_back_and_left(void)
@@ -357,7 +357,7 @@ static void write_pointer_taken_back_and_put_right(void)
 /* The doorbell's pointer is newer than that in space 3. */
 static void doorbell_first(void)
 {
-	struct bystander bystander = begin(1);
+	struct bystander bystander = ring_begin(1);
 	struct rig *rig = &bystander.r;
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(rig, &sge, CAIRN_WQE_WRITE, 5000);
@@ -374,13 +374,13 @@ static void doorbell_first(void)
 	rig->s->dead[1] = false;
 	sim_run(rig->s, 10 * SIM_SEC);
 	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 /* A late one is older; one that cannot be ends the queue. */
 static void doorbell_with(s32 move, bool good)
 {
-	struct bystander bystander = begin(1);
+	struct bystander bystander = ring_begin(1);
 	struct rig *rig = &bystander.r;
 
 	rig_send(rig, 1, CAIRN_WQE_WRITE, 5000);
@@ -391,7 +391,7 @@ static void doorbell_with(s32 move, bool good)
 	expect_cqes(rig->a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig->a->c.state, good ? CAIRN_QP_RTS : CAIRN_QP_ERR);
 	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_QP_FATAL), !good);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 static void doorbells_late_and_bad(void)
@@ -411,7 +411,7 @@ static void wqe_changed_before_a_retry(void)
 	u32 byte;
 
 	for (byte = 8; byte < CAIRN_UNIT_SIZE && !ktap.failures; byte++) {
-		struct bystander bystander = begin(1);
+		struct bystander bystander = ring_begin(1);
 		struct rig *rig = &bystander.r;
 
 		rig->s->dead[1] = true;
@@ -420,7 +420,7 @@ static void wqe_changed_before_a_retry(void)
 		sim_run(rig->s, 100 * SIM_US);
 		sim_unit(rig->a->sq, 128, rig->a->sq_tail - 2)[byte] ^= 0x5a;
 		rig->s->dead[1] = false;
-		finish(&bystander);
+		ring_finish(&bystander);
 	}
 }
 
@@ -441,7 +441,7 @@ static void valid_changes_before_a_retry(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(changes) && !ktap.failures; i++) {
-		struct bystander bystander = begin(1);
+		struct bystander bystander = ring_begin(1);
 		struct rig *rig = &bystander.r;
 
 		rig->s->dead[1] = true;
@@ -454,7 +454,7 @@ static void valid_changes_before_a_retry(void)
 		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
 		expect_cqe(rig->a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
 		rig->s->dead[1] = false;
-		finish(&bystander);
+		ring_finish(&bystander);
 		if (ktap.failures)
 			ktap_diag("case: %u", i);
 	}
@@ -474,7 +474,7 @@ static void wqe_changed_before_the_answer(void)
 
 	for (i = 0; i < 2; i++) {
 		for (byte = 8; byte < 12 && !ktap.failures; byte++) {
-			struct bystander bystander = begin(1);
+			struct bystander bystander = ring_begin(1);
 			struct rig *rig = &bystander.r;
 
 			rig->s->faults.late_ns = 100 * SIM_US;
@@ -489,7 +489,7 @@ static void wqe_changed_before_the_answer(void)
 				   CAIRN_CQE_LOC_QP_OP_ERR);
 			expect_cqe(rig->a, CAIRN_REQ, 1, 2,
 				   CAIRN_CQE_WR_FLUSH_ERR);
-			finish(&bystander);
+			ring_finish(&bystander);
 		}
 	}
 }
@@ -498,7 +498,7 @@ static void wqe_changed_before_the_answer(void)
 static void ring_changes_all_the_time(void)
 {
 	for_seeds(seed, 300) {
-		struct bystander bystander = begin(seed);
+		struct bystander bystander = ring_begin(seed);
 		struct rig *rig = &bystander.r;
 		u32 i;
 
@@ -509,7 +509,7 @@ static void ring_changes_all_the_time(void)
 		for (i = 1; i <= 60; i++)
 			rig_send(rig, i, sim_below(&rig->s->rand, 8),
 				 sim_below(&rig->s->rand, 6000));
-		finish(&bystander);
+		ring_finish(&bystander);
 	}
 }
 
@@ -517,7 +517,7 @@ static void ring_changes_all_the_time(void)
 static void ring_of_noise(void)
 {
 	for_seeds(seed, 300) {
-		struct bystander bystander = begin(seed);
+		struct bystander bystander = ring_begin(seed);
 		struct rig *rig = &bystander.r;
 		struct sim_rand *rand = &rig->s->rand;
 		u32 i;
@@ -535,7 +535,7 @@ static void ring_of_noise(void)
 		}
 		rig->a->sq_tail += sim_below(rand, 129);
 		sim_doorbell(rig->a);
-		finish(&bystander);
+		ring_finish(&bystander);
 		if (ktap.failures)
 			break;
 	}
@@ -551,7 +551,7 @@ static void receive_pointer_that_can_not_be(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(moves) && !ktap.failures; i++) {
-		struct bystander bystander = begin(1);
+		struct bystander bystander = ring_begin(1);
 		struct rig *rig = &bystander.r;
 
 		rig->b->rq->tail += moves[i];
@@ -563,7 +563,7 @@ static void receive_pointer_that_can_not_be(void)
 		ktap_eq(rig->b->asyncs, 1);
 		ktap_eq(rig->b->count[CAIRN_CTR_BAD_RINGS], 1);
 		ktap_eq(rig->b->cq[CAIRN_RESP].n, 0);
-		finish(&bystander);
+		ring_finish(&bystander);
 	}
 }
 
@@ -573,7 +573,7 @@ static void receive_with_too_many_entries(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(counts) && !ktap.failures; i++) {
-		struct bystander bystander = begin(1);
+		struct bystander bystander = ring_begin(1);
 		struct rig *rig = &bystander.r;
 		struct cairn_recv_wqe *wqe;
 
@@ -587,14 +587,14 @@ static void receive_with_too_many_entries(void)
 		expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
 		expect_cqe(rig->b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_QP_OP_ERR);
 		expect_cqe(rig->b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
-		finish(&bystander);
+		ring_finish(&bystander);
 	}
 }
 
 /* Room beyond 32 bits is room for everything, not for nothing. */
 static void receive_with_much_room(void)
 {
-	struct bystander bystander = begin(1);
+	struct bystander bystander = ring_begin(1);
 	struct rig *rig = &bystander.r;
 	struct cairn_sge sge[3] = {
 		sim_sge(rig->mb, 0, 1000),
@@ -607,7 +607,7 @@ static void receive_with_much_room(void)
 	sim_run(rig->s, SIM_SEC);
 	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig->b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	finish(&bystander);
+	ring_finish(&bystander);
 }
 
 /* The smallest limit is enforced exactly. */

@@ -43,7 +43,7 @@ static enum sim_fate see_request(struct sim_qp *qp, enum cairn_side_id side,
 	return SIM_PASS;
 }
 
-static void watch(struct sim_qp *qp, struct wait *wait)
+static void rnr_watch(struct sim_qp *qp, struct wait *wait)
 {
 	*wait = (struct wait){ 0 };
 	qp->hooks = (struct sim_hooks){
@@ -75,7 +75,7 @@ static void every_timer_code_is_waited_for(void)
 		/* the ACK timer must not interfere */
 		attrs.timeout = 8;
 		rig = rig_with(code, &sim_rc, &attrs);
-		watch(rig.a, &wait);
+		rnr_watch(rig.a, &wait);
 		rig_send(&rig, 1, CAIRN_WQE_SEND, 3000);
 		sim_at(rig.s, rig.s->now + timer_ns(code) / 2, post_more, &rig);
 		sim_run(rig.s, timer_ns(code));

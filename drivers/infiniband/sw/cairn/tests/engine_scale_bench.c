@@ -99,11 +99,11 @@ static struct bench_qp *to_qp(struct cairn_qpc *c)
 	return container_of(c, struct bench_qp, c);
 }
 
-static void touch(const void *p, unsigned long n);
+static void scale_touch(const void *p, unsigned long n);
 
 static struct bench_qp *qp_at(u32 slot)
 {
-	touch(&table[slot], sizeof(*table));
+	scale_touch(&table[slot], sizeof(*table));
 	return table[slot];
 }
 
@@ -130,7 +130,7 @@ static void touch_line(uintptr_t line)
 	lines++;
 }
 
-static void touch(const void *p, unsigned long n)
+static void scale_touch(const void *p, unsigned long n)
 {
 	uintptr_t at = (uintptr_t)p, end = at + n;
 
@@ -143,15 +143,15 @@ static void touch(const void *p, unsigned long n)
 /* Functions that the compiler calls, see -fsanitize=thread. */
 #define HOOK(name, n) \
 	void name(void *p); \
-	void name(void *p) { touch(p, n); }
+	void name(void *p) { scale_touch(p, n); }
 #define HOOKS(n) \
 	HOOK(__tsan_read##n, n) HOOK(__tsan_write##n, n) \
 	HOOK(__tsan_unaligned_read##n, n) HOOK(__tsan_unaligned_write##n, n)
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 void __tsan_read_range(void *p, long n);
-void __tsan_read_range(void *p, long n) { touch(p, n); }
+void __tsan_read_range(void *p, long n) { scale_touch(p, n); }
 void __tsan_write_range(void *p, long n);
-void __tsan_write_range(void *p, long n) { touch(p, n); }
+void __tsan_write_range(void *p, long n) { scale_touch(p, n); }
 void __tsan_func_entry(void *p);
 void __tsan_func_entry(void *p) {}
 void __tsan_func_exit(void *p);
@@ -164,7 +164,7 @@ static void forget_lines(void)
 	generation++;
 }
 #else
-static void touch(const void *p, unsigned long n)
+static void scale_touch(const void *p, unsigned long n)
 {
 }
 
@@ -196,7 +196,7 @@ int cairn_env_emit(struct cairn_qpc *c, enum cairn_side_id side,
 
 	if (t->length) {
 		memcpy(packet->bytes + len, to_qp(c)->from, t->length);
-		touch(to_qp(c)->from, t->length);
+		scale_touch(to_qp(c)->from, t->length);
 		crc = cairn_icrc_update(crc, packet->bytes + len, t->length);
 		len += t->length;
 	}
@@ -217,7 +217,7 @@ int cairn_env_place(struct cairn_qpc *c, const struct cairn_span *to,
 		    const struct cairn_pkt *pkt, u32 len)
 {
 	memcpy(to_qp(c)->to, (const u8 *)pkt->cookie + pkt->payload_off, len);
-	touch(to_qp(c)->to, len);
+	scale_touch(to_qp(c)->to, len);
 	return 0;
 }
 
@@ -236,7 +236,7 @@ void cairn_env_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
 		const u8 *unit = to_qp(c)->ring +
 				 ((idx + i) & (DEPTH - 1)) * CAIRN_UNIT_SIZE;
 
-		touch(unit, CAIRN_UNIT_SIZE);
+		scale_touch(unit, CAIRN_UNIT_SIZE);
 		memcpy(to + i * CAIRN_UNIT_SIZE, unit, CAIRN_UNIT_SIZE);
 	}
 }
@@ -305,7 +305,7 @@ void cairn_env_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
  */
 
 /* Return: false when the ring is full. */
-static bool post(u32 slot)
+static bool scale_post(u32 slot)
 {
 	struct bench_qp *qp = qp_at(slot);
 	struct cairn_send_wqe *wqe = (struct cairn_send_wqe *)
@@ -388,7 +388,7 @@ static void look_whether_it_waits(struct bench_qp *qp, u32 slot)
 	wait_push(slot, until);
 }
 
-static void serve(void)
+static void scale_serve(void)
 {
 	struct cairn_fifo_entry entry;
 	struct bench_qp *qp;
@@ -414,7 +414,7 @@ static struct bench_qp *qp_of(const struct packet *packet)
 	return qp_at((__builtin_bswap32((__force u32)bth->qpn) & CAIRN_24BIT_MASK) - FIRST_QPN);
 }
 
-static bool right(const struct packet *packet, u32 head)
+static bool scale_right(const struct packet *packet, u32 head)
 {
 	u32 covered = packet->len - CAIRN_ICRC_LEN;
 	u32 crc = icrc_headers4(ip, udp, packet->bytes, head);
@@ -425,7 +425,7 @@ static bool right(const struct packet *packet, u32 head)
 	return cairn_icrc_finish(crc) == icrc;
 }
 
-static void receive(struct train *train, enum cairn_side_id side)
+static void scale_receive(struct train *train, enum cairn_side_id side)
 {
 	u32 k;
 
@@ -443,7 +443,7 @@ static void receive(struct train *train, enum cairn_side_id side)
 				cairn_resp_prefetch(c);
 		}
 		if (cairn_pkt_parse(&pkt, packet->bytes, packet->len) ||
-		    !right(packet, pkt.payload_off)) {
+		    !scale_right(packet, pkt.payload_off)) {
 			fprintf(stderr, "a packet is wrong\n");
 			exit(1);
 		}
@@ -463,21 +463,21 @@ static void receive(struct train *train, enum cairn_side_id side)
 	train->count = 0;
 }
 
-static void batch(void)
+static void scale_batch(void)
 {
 	u32 each = limited ? LIMIT_POSTS : 1, slot = 0, i;
 
 	for (i = 0; i < BATCH; i++) {
 		if (i % each == 0)
 			slot = sim_below(&rnd, qps);
-		post(slot);
+		scale_post(slot);
 	}
 	expire_waits();
-	serve();
+	scale_serve();
 	clock_now += 10000;
-	receive(&requests, CAIRN_RESP);
+	scale_receive(&requests, CAIRN_RESP);
 	clock_now += 10000;
-	receive(&answers, CAIRN_REQ);
+	scale_receive(&answers, CAIRN_REQ);
 	forget_lines();
 }
 
@@ -560,7 +560,7 @@ static void set_up(u8 *memory, u32 n)
 }
 
 /* Nanoseconds for a message: the least of some rounds. */
-static double __attribute__((unused)) measure(bool ahead)
+static double __attribute__((unused)) scale_measure(bool ahead)
 {
 	double best = 1e9, ns;
 	u64 start, before;
@@ -572,7 +572,7 @@ static double __attribute__((unused)) measure(bool ahead)
 		start = cpu_time();
 		while (cpu_time() - start < RUN_NS)
 			for (i = 0; i < 32; i++)
-				batch();
+				scale_batch();
 		ns = (double)(cpu_time() - start) / (completed - before);
 		best = ns < best ? ns : best;
 	}
@@ -586,7 +586,7 @@ static double __attribute__((unused)) count_lines(u32 batches)
 
 	lines = 0;
 	for (i = 0; i < batches; i++)
-		batch();
+		scale_batch();
 	return (double)lines / (completed - before);
 }
 
@@ -603,8 +603,8 @@ static double __attribute__((unused)) count_limited(u8 *memory, u32 n)
 }
 
 /* @most: 0, or a bound that makes it a test. */
-static void __attribute__((unused)) report(u32 n, double free, double paced,
-					   u32 most)
+static void __attribute__((unused)) scale_report(u32 n, double free, double paced,
+						 u32 most)
 {
 	static u32 points;
 
@@ -636,10 +636,10 @@ int main(int argc, char **argv)
 		set_up(memory, n);
 #ifdef COUNT_LINES
 		counted = count_lines(200);
-		report(n, counted, count_limited(memory, n),
-		       argc > 2 ? atoi(argv[2]) : 0);
+		scale_report(n, counted, count_limited(memory, n),
+			     argc > 2 ? atoi(argv[2]) : 0);
 #else
-		printf("%8u %8.1f %8.1f\n", n, measure(true), measure(false));
+		printf("%8u %8.1f %8.1f\n", n, scale_measure(true), scale_measure(false));
 #endif
 		fflush(stdout);
 	}

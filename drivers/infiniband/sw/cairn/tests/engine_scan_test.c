@@ -10,7 +10,7 @@
 
 #define DEPTH		1024
 
-static struct rig deep(void)
+static struct rig scan_deep(void)
 {
 	struct sim_qp_init init = sim_rc;
 	struct rig rig;
@@ -23,13 +23,13 @@ static struct rig deep(void)
 	return rig;
 }
 
-static void poison(const struct rig *rig, u32 first, u32 n)
+static void scan_poison(const struct rig *rig, u32 first, u32 n)
 {
 	ASAN_POISON_MEMORY_REGION(&rig->a->c.req.swr[first],
 				  n * sizeof(struct cairn_swr));
 }
 
-static void unpoison(const struct rig *rig)
+static void scan_unpoison(const struct rig *rig)
 {
 	ASAN_UNPOISON_MEMORY_REGION(rig->a->c.req.swr,
 				    DEPTH * sizeof(struct cairn_swr));
@@ -38,27 +38,27 @@ static void unpoison(const struct rig *rig)
 /* Received, and behind a WRITE_PERSIST that is not durable. */
 static void received_records_rest(void)
 {
-	struct rig rig = deep();
+	struct rig rig = scan_deep();
 	struct rig other = rig;
 	u32 i;
 
 	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	for (i = 2; i <= 400; i++) {
 		rig_send(&other, i, CAIRN_WQE_WRITE, 8);
 		sim_run(rig.s, 20 * SIM_US);
 	}
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
 	ktap_eq(send_cqes(&rig), 0);
-	poison(&rig, 1, 390);
+	scan_poison(&rig, 1, 390);
 	for (; i <= 440; i++) {
 		rig_send(&other, i, i % 2 ? CAIRN_WQE_WRITE : CAIRN_WQE_READ, 3000);
 		sim_run(rig.s, 50 * SIM_US);
 	}
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
-	unpoison(&rig);
-	ktap_eq(release(&rig, 0, 0), 0);
+	scan_unpoison(&rig);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 440, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -67,7 +67,7 @@ static void received_records_rest(void)
 /* Early mode: durable, and no receive is there to say it. */
 static void durable_records_rest(void)
 {
-	struct rig rig = deep();
+	struct rig rig = scan_deep();
 	u32 i;
 
 	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
@@ -76,12 +76,12 @@ static void durable_records_rest(void)
 		sim_run(rig.s, 20 * SIM_US);
 	}
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);
-	poison(&rig, 1, 390);
+	scan_poison(&rig, 1, 390);
 	for (; i <= 440; i++) {
 		persist_at(&rig, i, 0, 8, CAIRN_WQE_EARLY);
 		sim_run(rig.s, 20 * SIM_US);
 	}
-	unpoison(&rig);
+	scan_unpoison(&rig);
 	empty_recvs(rig.a, 1, 440);
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_RESP, 0, 1, 440, CAIRN_CQE_SUCCESS);
@@ -108,23 +108,23 @@ static void rig_bind(const struct rig *rig, u32 first, u32 n)
  */
 static void local_operations_rest(void)
 {
-	struct rig rig = deep();
+	struct rig rig = scan_deep();
 	struct rig other = rig;
 
 	other.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
 	rig.ma->rebind = true;
 	empty_recvs(rig.b, 1, 1);
-	persist(&rig, 1, 100);
+	persist_first(&rig, 1, 100);
 	rig_send(&other, 2, CAIRN_WQE_WRITE, 8);
 	sim_run(rig.s, SIM_MS);
 	rig_bind(&rig, 3, 600);
 	ktap_eq(rig.a->c.req.send_rec, 602);
-	poison(&rig, 1, 600);
+	scan_poison(&rig, 1, 600);
 	rig_send(&other, 603, CAIRN_WQE_READ, 3000);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
-	unpoison(&rig);
-	ktap_eq(release(&rig, 0, 0), 0);
+	scan_unpoison(&rig);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	rig.s->dead[1] = true;
 	rig_send(&other, 604, CAIRN_WQE_READ, 8);

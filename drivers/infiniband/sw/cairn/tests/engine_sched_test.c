@@ -14,7 +14,7 @@ struct world {
 	u32 cursor;
 };
 
-static struct world world(u32 slots)
+static struct world sched_world(u32 slots)
 {
 	struct world scene = { .slots = slots };
 
@@ -24,26 +24,26 @@ static struct world world(u32 slots)
 	return scene;
 }
 
-static void end(struct world *world)
+static void sched_end(struct world *world)
 {
 	free(world->mem);
 	free(world->marked);
 }
 
-static void mark(struct world *world, u32 slot)
+static void sched_mark(struct world *world, u32 slot)
 {
 	world->marked[slot] = 1;
 	cairn_sched_set(&world->s, slot);
 }
 
-static void clear(struct world *world, u32 slot)
+static void sched_clear(struct world *world, u32 slot)
 {
 	world->marked[slot] = 0;
 	cairn_sched_clear(&world->s, slot);
 }
 
 /* The slot that must come next. */
-static u32 expected(const struct world *world)
+static u32 sched_expected(const struct world *world)
 {
 	u32 i;
 
@@ -58,7 +58,7 @@ static u32 expected(const struct world *world)
 
 static bool next_agrees(struct world *world)
 {
-	u32 want = expected(world), got = cairn_sched_next(&world->s);
+	u32 want = sched_expected(world), got = cairn_sched_next(&world->s);
 
 	if (!ktap_eq(got, want))
 		return false;
@@ -73,10 +73,10 @@ static bool random_step(struct world *world)
 
 	switch (ktap_rand_below(4)) {
 	case 0:
-		mark(world, slot);
+		sched_mark(world, slot);
 		return true;
 	case 1:
-		clear(world, slot);
+		sched_clear(world, slot);
 		return true;
 	default:
 		return next_agrees(world);
@@ -92,21 +92,21 @@ static void random_steps(void)
 	u32 i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct world scene = world(sizes[i]);
+		struct world scene = sched_world(sizes[i]);
 		bool ok = true;
 
 		for (n = 0; ok && n < 20000; n++)
 			ok = random_step(&scene);
 		if (!ok)
 			ktap_diag("%u slots, step %u", sizes[i], n);
-		end(&scene);
+		sched_end(&scene);
 	}
 }
 
 /* A mark of many at once is that of each. */
 static void words(void)
 {
-	struct world scene = world(640);
+	struct world scene = sched_world(640);
 	u32 n, i;
 
 	for (n = 0; n < 2000; n++) {
@@ -118,22 +118,22 @@ static void words(void)
 		for (i = 0; i < 64; i++)
 			scene.marked[word * 64 + i] |= mask >> i & 1;
 		for (i = 0; i < 5; i++) {
-			u32 slot = expected(&scene);
+			u32 slot = sched_expected(&scene);
 
 			if (!next_agrees(&scene))
 				goto out;
 			if (slot != CAIRN_SCHED_NONE)
-				clear(&scene, slot);
+				sched_clear(&scene, slot);
 		}
 	}
 out:
-	end(&scene);
+	sched_end(&scene);
 }
 
 /* Every slot by itself, in the largest bitmap, from every kind of cursor. */
 static void lonely(void)
 {
-	struct world scene = world(SLOTS_MAX);
+	struct world scene = sched_world(SLOTS_MAX);
 	u32 n;
 
 	ktap_ok(!cairn_sched_any(&scene.s));
@@ -151,7 +151,7 @@ static void lonely(void)
 			break;
 		ktap_ok(!cairn_sched_any(&scene.s));
 	}
-	end(&scene);
+	sched_end(&scene);
 }
 
 /* A marker that was overtaken leaves summary bits above nothing, or sets them
@@ -159,7 +159,7 @@ static void lonely(void)
  */
 static void overtaken(void)
 {
-	struct world scene = world(5000);
+	struct world scene = sched_world(5000);
 	u32 n;
 
 	for (n = 0; n < 2000; n++) {
@@ -169,19 +169,19 @@ static void overtaken(void)
 				  &scene.s.level[1][stale / 4096]);
 		atomic64_fetch_or(1ULL << stale / 4096, &scene.s.level[2][0]);
 		if (n % 3 == 0)
-			mark(&scene, ktap_rand_below(5000));
-		slot = expected(&scene);
+			sched_mark(&scene, ktap_rand_below(5000));
+		slot = sched_expected(&scene);
 		if (!next_agrees(&scene))
 			break;
 		if (slot != CAIRN_SCHED_NONE && n % 2)
-			clear(&scene, slot);
+			sched_clear(&scene, slot);
 		/* half way: level 0 only, and then a complete neighbour */
 		slot = ktap_rand_below(4999) & ~1u;
 		atomic64_fetch_or(1ULL << slot % 64, &scene.s.level[0][slot / 64]);
 		scene.marked[slot] = 1;
-		mark(&scene, slot + 1);
+		sched_mark(&scene, slot + 1);
 	}
-	end(&scene);
+	sched_end(&scene);
 }
 
 /* A queue that always has messages of one size. */

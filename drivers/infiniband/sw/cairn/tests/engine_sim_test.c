@@ -8,7 +8,7 @@ static const struct sim_faults faults = {
 };
 
 /* A number that two runs share only if everything went the same way. */
-static u64 fingerprint(u64 seed)
+static u64 sim_fingerprint(u64 seed)
 {
 	struct pair pair = pair_new(seed, &sim_rc, 512);
 	struct flow *flows[2];
@@ -29,9 +29,9 @@ static u64 fingerprint(u64 seed)
 
 static void a_seed_repeats(void)
 {
-	ktap_eq(fingerprint(1), fingerprint(1));
-	ktap_eq(fingerprint(2), fingerprint(2));
-	ktap_ok(fingerprint(1) != fingerprint(2));
+	ktap_eq(sim_fingerprint(1), sim_fingerprint(1));
+	ktap_eq(sim_fingerprint(2), sim_fingerprint(2));
+	ktap_ok(sim_fingerprint(1) != sim_fingerprint(2));
 }
 
 static void faults_happen(void)

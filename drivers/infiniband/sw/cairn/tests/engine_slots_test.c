@@ -19,7 +19,7 @@ static void slots_begin(void)
 	memset(taken, 0, sizeof(taken));
 }
 
-static u32 take(void)
+static u32 slots_take(void)
 {
 	u32 slot = cairn_slots_take(&slots);
 
@@ -60,16 +60,16 @@ static void small_owners(void)
 
 	slots_begin();
 	for (n = 0; n < SLOTS / 2; n++)
-		ktap_ok(take() != CAIRN_SCHED_NONE);
+		ktap_ok(slots_take() != CAIRN_SCHED_NONE);
 	for (n = 0; take_word() != CAIRN_SCHED_NONE; n++)
 		;
 	ktap_eq(n, WORDS / 2);
-	ktap_eq(take(), CAIRN_SCHED_NONE);
+	ktap_eq(slots_take(), CAIRN_SCHED_NONE);
 	for (n = WORDS / 2; n < WORDS; n++)
 		put_word(n);
 	for (n = SLOTS / 2; n < SLOTS; n++)
-		ktap_ok(take() != CAIRN_SCHED_NONE);
-	ktap_eq(take(), CAIRN_SCHED_NONE);
+		ktap_ok(slots_take() != CAIRN_SCHED_NONE);
+	ktap_eq(slots_take(), CAIRN_SCHED_NONE);
 	ktap_eq(take_word(), CAIRN_SCHED_NONE);
 	free(mem);
 }
@@ -81,7 +81,7 @@ static void words_come_back(void)
 
 	slots_begin();
 	for (n = 0; n < SLOTS; n++)
-		take();
+		slots_take();
 	for (n = 0; n < SLOTS; n += 2)
 		freed += slots_put(n);
 	ktap_eq(freed, 0);
@@ -90,7 +90,7 @@ static void words_come_back(void)
 	ktap_eq(freed, WORDS);
 	for (n = 0; n < WORDS; n++)
 		ktap_ok(take_word() != CAIRN_SCHED_NONE);
-	ktap_eq(take(), CAIRN_SCHED_NONE);
+	ktap_eq(slots_take(), CAIRN_SCHED_NONE);
 	free(mem);
 }
 
@@ -117,7 +117,7 @@ static void at_random(void)
 			break;
 		case 2:
 		case 3:
-			n = take();
+			n = slots_take();
 			if (n != CAIRN_SCHED_NONE)
 				slot[num_slots++] = n;
 			break;

@@ -3,7 +3,7 @@
 #include "engine.h"
 
 /* Post @n messages before the engine looks. */
-static void post(struct rig *rig, u32 n, u8 opcode, u32 len, u8 flags)
+static void small_post(struct rig *rig, u32 n, u8 opcode, u32 len, u8 flags)
 {
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(rig, &sge, opcode, len);
@@ -62,7 +62,7 @@ static void one_train_one_ack(void)
 
 			for (i = 0; i < 40; i++)
 				rig_recv(&rig, i, 64);
-			post(&rig, 40, kinds[k], 40, CAIRN_WQE_SIGNALED | flags);
+			small_post(&rig, 40, kinds[k], 40, CAIRN_WQE_SIGNALED | flags);
 			ktap_ok(sim_run(rig.s, SIM_SEC));
 			expect_sent(&rig, 40, 1, 1);
 			ktap_eq(rig.s->count[CAIRN_CTR_ACKS_SENT], 1);
@@ -86,12 +86,12 @@ static void trains_end_at_64_packets_or_64_kib(void)
 {
 	struct rig rig = rig_new(1);
 
-	post(&rig, 100, CAIRN_WQE_WRITE, 8, 0);
+	small_post(&rig, 100, CAIRN_WQE_WRITE, 8, 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_sent(&rig, 100, 2, 2);
 	sim_end(rig.s);
 	rig = rig_new(1);
-	post(&rig, 60, CAIRN_WQE_WRITE, 1024, 0);
+	small_post(&rig, 60, CAIRN_WQE_WRITE, 1024, 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_sent(&rig, 60, 2, 2);
 	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 60 * 1024);
@@ -103,12 +103,12 @@ static void different_messages_leave_apart(void)
 {
 	struct rig rig = rig_new(1);
 
-	post(&rig, 5, CAIRN_WQE_WRITE, 8, 0);
-	post(&rig, 5, CAIRN_WQE_WRITE, 12, 0);
-	post(&rig, 1, CAIRN_WQE_WRITE, 0, 0);
-	post(&rig, 3, CAIRN_WQE_WRITE, 12, CAIRN_WQE_FENCE);
-	post(&rig, 2, CAIRN_WQE_WRITE, 5000, 0);
-	post(&rig, 2, CAIRN_WQE_WRITE, 5, CAIRN_WQE_SIGNALED);
+	small_post(&rig, 5, CAIRN_WQE_WRITE, 8, 0);
+	small_post(&rig, 5, CAIRN_WQE_WRITE, 12, 0);
+	small_post(&rig, 1, CAIRN_WQE_WRITE, 0, 0);
+	small_post(&rig, 3, CAIRN_WQE_WRITE, 12, CAIRN_WQE_FENCE);
+	small_post(&rig, 2, CAIRN_WQE_WRITE, 5000, 0);
+	small_post(&rig, 2, CAIRN_WQE_WRITE, 5, CAIRN_WQE_SIGNALED);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	/* each long WRITE is FIRST, and four more */
 	expect_sent(&rig, 5 + 5 + 1 + 3 + 10 + 2, 1 + 1 + 1 + 3 + 4 + 1,
@@ -122,7 +122,7 @@ static void a_lone_message_leaves_at_once(void)
 {
 	struct rig rig = rig_new(1);
 
-	post(&rig, 1, CAIRN_WQE_WRITE, 8, CAIRN_WQE_SIGNALED);
+	small_post(&rig, 1, CAIRN_WQE_WRITE, 8, CAIRN_WQE_SIGNALED);
 	sim_turn(rig.a, CAIRN_REQ);
 	expect_sent(&rig, 1, 1, 1);
 	sim_end(rig.s);
@@ -167,11 +167,11 @@ static void credits_end_a_train(void)
 
 	for (i = 0; i < 8; i++)
 		rig_recv(&rig, i, 64);
-	post(&rig, 1, CAIRN_WQE_SEND, 8, 0);
+	small_post(&rig, 1, CAIRN_WQE_SEND, 8, 0);
 	ktap_ok(sim_run(rig.s, 100 * SIM_US));
 	for (i = 0; i < 23; i++)
 		rig_recv(&rig, 8 + i, 64);
-	post(&rig, 30, CAIRN_WQE_SEND, 8, CAIRN_WQE_SIGNALED);
+	small_post(&rig, 30, CAIRN_WQE_SEND, 8, CAIRN_WQE_SIGNALED);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 29, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_SENT], 0);
@@ -200,7 +200,7 @@ static void one_of_them_is_lost(void)
 
 		rig.a->hooks.emit = lose_once;
 		rig.a->hooks.arg = &psn;
-		post(&rig, 40, CAIRN_WQE_WRITE, 16, CAIRN_WQE_SIGNALED);
+		small_post(&rig, 40, CAIRN_WQE_WRITE, 16, CAIRN_WQE_SIGNALED);
 		ktap_ok(sim_run(rig.s, SIM_SEC));
 		expect_cqes(rig.a, CAIRN_REQ, 0, 0, 39, CAIRN_CQE_SUCCESS);
 		ktap_eq(rig.s->count[CAIRN_CTR_RETRANSMITS], 1);
@@ -214,7 +214,7 @@ static void unreliable_ones(void)
 {
 	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 
-	post(&rig, 40, CAIRN_WQE_WRITE, 16, CAIRN_WQE_SIGNALED);
+	small_post(&rig, 40, CAIRN_WQE_WRITE, 16, CAIRN_WQE_SIGNALED);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_sent(&rig, 40, 1, 0);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 0, 39, CAIRN_CQE_SUCCESS);

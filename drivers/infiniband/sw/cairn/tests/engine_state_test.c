@@ -90,7 +90,7 @@ static void responder_works_in_sqd(void)
 	sim_end(rig.s);
 }
 
-static void toggle(struct sim *sim, void *arg)
+static void state_toggle(struct sim *sim, void *arg)
 {
 	struct sim_qp *qp = arg;
 	struct flow *flow = qp->flow[CAIRN_REQ];
@@ -103,7 +103,7 @@ static void toggle(struct sim *sim, void *arg)
 		sim_modify(qp, CAIRN_QP_SQD);
 	}
 	if (flow->completed < flow->wrs || qp->c.state == CAIRN_QP_SQD)
-		sim_at(sim, sim->now + sim_below(&sim->rand, 100 * SIM_US), toggle,
+		sim_at(sim, sim->now + sim_below(&sim->rand, 100 * SIM_US), state_toggle,
 		       qp);
 }
 
@@ -120,7 +120,7 @@ static void drain_under_traffic(void)
 		flows[1] = flow_new(pair.b, pair.a, &flow_default);
 		flow_random(flows[0]);
 		flow_random(flows[1]);
-		sim_at(pair.s, pair.s->now + 5000, toggle, pair.a);
+		sim_at(pair.s, pair.s->now + 5000, state_toggle, pair.a);
 		flow_run(flows, 2);
 		sim_end(pair.s);
 	}

@@ -101,7 +101,7 @@ static void bad_local_key(void)
  * A scripted sender.
  */
 
-static struct rig alone(void)
+static struct rig uc_alone(void)
 {
 	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
 
@@ -117,7 +117,7 @@ struct req {
 	__be32 imm;
 };
 
-static void get(struct rig *rig, u32 n, struct req req)
+static void uc_get(struct rig *rig, u32 n, struct req req)
 {
 	struct cairn_pkt pkt = {
 		.opcode = req.opcode,
@@ -146,18 +146,18 @@ static const struct req write_only_imm = { UC(WRITE_ONLY_IMM), 10, 10 };
 /* The receive of a broken message serves the next one. */
 static void gap_costs_the_message_only(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	rig_recv(&rig, 21, 5000);
 	rig_recv(&rig, 22, 5000);
-	get(&rig, 0, send_first);
-	get(&rig, 2, send_middle);	/* 1 is missing */
-	get(&rig, 3, send_last);
+	uc_get(&rig, 0, send_first);
+	uc_get(&rig, 2, send_middle);	/* 1 is missing */
+	uc_get(&rig, 3, send_last);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	ktap_ok(rig.b->count[CAIRN_CTR_RX_UC_GAPS] == 1);
-	get(&rig, 4, send_first);
-	get(&rig, 5, send_last);
-	get(&rig, 6, send_only);
+	uc_get(&rig, 4, send_first);
+	uc_get(&rig, 5, send_last);
+	uc_get(&rig, 6, send_only);
 	expect_cqes(rig.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
@@ -170,18 +170,18 @@ static void gap_costs_the_message_only(void)
 /* A new FIRST in the middle of a message, with and without a gap. */
 static void first_starts_afresh(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	rig_recv(&rig, 21, 5000);
-	get(&rig, 0, send_first);
-	get(&rig, 1, send_middle);
-	get(&rig, 2, send_first);
-	get(&rig, 3, send_last);
+	uc_get(&rig, 0, send_first);
+	uc_get(&rig, 1, send_middle);
+	uc_get(&rig, 2, send_first);
+	uc_get(&rig, 3, send_last);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, PMTU + 10);
 	/* across a gap of any size */
 	rig_recv(&rig, 22, 5000);
-	get(&rig, 1000000, send_only);
+	uc_get(&rig, 1000000, send_only);
 	expect_cqe(rig.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 2);
 	sim_end(rig.s);
@@ -189,16 +189,16 @@ static void first_starts_afresh(void)
 
 static void tails_without_a_head(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	rig_recv(&rig, 21, 5000);
-	get(&rig, 0, send_middle);
-	get(&rig, 1, send_last);
-	get(&rig, 2, write_last);
-	get(&rig, 3, write_first);
-	get(&rig, 4, send_last);		/* of another kind */
+	uc_get(&rig, 0, send_middle);
+	uc_get(&rig, 1, send_last);
+	uc_get(&rig, 2, write_last);
+	uc_get(&rig, 3, write_first);
+	uc_get(&rig, 4, send_last);		/* of another kind */
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
-	get(&rig, 5, send_only);
+	uc_get(&rig, 5, send_only);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
 	sim_end(rig.s);
@@ -214,14 +214,14 @@ static void packet_of_the_wrong_size(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct rig rig = alone();
+		struct rig rig = uc_alone();
 
 		rig_recv(&rig, 21, 5000);
-		get(&rig, 0, send_first);
-		get(&rig, 1, bad[i]);
-		get(&rig, 2, send_last);
+		uc_get(&rig, 0, send_first);
+		uc_get(&rig, 1, bad[i]);
+		uc_get(&rig, 2, send_last);
 		ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
-		get(&rig, 3, send_only);
+		uc_get(&rig, 3, send_only);
 		expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 		ktap_eq(rig.b->cq[CAIRN_RESP].log[0].cqe.byte_len, 10);
 		sim_end(rig.s);
@@ -230,17 +230,17 @@ static void packet_of_the_wrong_size(void)
 
 static void message_without_a_receive(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
-	get(&rig, 0, send_first);
+	uc_get(&rig, 0, send_first);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 1);
 	rig_recv(&rig, 21, 5000);
-	get(&rig, 1, send_last);		/* its first packet was lost */
+	uc_get(&rig, 1, send_last);		/* its first packet was lost */
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
-	get(&rig, 2, send_only);
+	uc_get(&rig, 2, send_only);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	/* WRITE with immediate: the data may be there, the event is lost */
-	get(&rig, 3, write_only_imm);
+	uc_get(&rig, 3, write_only_imm);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 2);
 	ktap_eq(rig.s->n_sent, 0);
@@ -250,15 +250,15 @@ static void message_without_a_receive(void)
 /* The message is over when its last packet finds no receive. */
 static void last_without_a_receive(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 	u8 before[RIG_LEN];
 
-	get(&rig, 0, write_first);
+	uc_get(&rig, 0, write_first);
 	memcpy(before, rig.mb->mem, RIG_LEN);
-	get(&rig, 1, (struct req){ UC(WRITE_LAST_IMM), 10 });
+	uc_get(&rig, 1, (struct req){ UC(WRITE_LAST_IMM), 10 });
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_NO_WQE], 1);
 	memcpy(before, rig.mb->mem, RIG_LEN);
-	get(&rig, 2, write_last);
+	uc_get(&rig, 2, write_last);
 	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	sim_end(rig.s);
@@ -267,14 +267,14 @@ static void last_without_a_receive(void)
 /* Too long for its receive: dropped, and the receive is still there. */
 static void message_too_long(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	rig_recv(&rig, 21, PMTU + 9);
-	get(&rig, 0, send_first);
-	get(&rig, 1, send_last);
+	uc_get(&rig, 0, send_first);
+	uc_get(&rig, 1, send_last);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	ktap_eq(rig.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
-	get(&rig, 2, send_only);
+	uc_get(&rig, 2, send_only);
 	expect_cqe(rig.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -283,17 +283,17 @@ static void write_refused(void)
 {
 	struct req req = write_first;
 	u8 before[RIG_LEN];
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	memcpy(before, rig.mb->mem, RIG_LEN);
 	req.rkey_xor = 1;
-	get(&rig, 0, req);
-	get(&rig, 1, write_last);
+	uc_get(&rig, 0, req);
+	uc_get(&rig, 1, write_last);
 	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	ktap_eq(rig.b->count[CAIRN_CTR_REMOTE_ACCESS_ERRORS], 1);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
-	get(&rig, 2, write_first);
-	get(&rig, 3, write_last);
+	uc_get(&rig, 2, write_first);
+	uc_get(&rig, 3, write_last);
 	ktap_mem_eq(rig.mb->mem, rig.ma->mem, 10);
 	ktap_eq(rig.s->n_sent, 0);
 	sim_end(rig.s);
@@ -303,16 +303,16 @@ static void write_refused(void)
 static void write_of_the_wrong_length(void)
 {
 	struct req req = write_last;
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 	u8 before[RIG_LEN];
 
-	get(&rig, 0, write_first);
+	uc_get(&rig, 0, write_first);
 	memcpy(before, rig.mb->mem, RIG_LEN);
 	req.len = 11;
-	get(&rig, 1, req);
-	get(&rig, 2, write_first);
+	uc_get(&rig, 1, req);
+	uc_get(&rig, 2, write_first);
 	req.len = 9;
-	get(&rig, 3, req);
+	uc_get(&rig, 3, req);
 	ktap_mem_eq(rig.mb->mem, before, RIG_LEN);
 	ktap_eq(rig.b->c.state, CAIRN_QP_RTS);
 	sim_end(rig.s);
@@ -320,10 +320,10 @@ static void write_of_the_wrong_length(void)
 
 static void receive_pointer_that_can_not_be(void)
 {
-	struct rig rig = alone();
+	struct rig rig = uc_alone();
 
 	rig.b->rq->tail += 1000;
-	get(&rig, 0, send_only);
+	uc_get(&rig, 0, send_only);
 	ktap_eq(rig.b->c.state, CAIRN_QP_ERR);
 	ktap_eq(rig.b->asyncs, 1);
 	ktap_eq(sim_async_count(rig.b, CAIRN_ASYNC_QP_FATAL), 1);

@@ -12,7 +12,7 @@ struct world {
 	struct sim_mr *ma, *mb;
 };
 
-static struct world world(u64 seed)
+static struct world ud_world(u64 seed)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
 	struct world scene = { .s = sim_new(seed) };
@@ -30,8 +30,8 @@ static struct world world(u64 seed)
 	return scene;
 }
 
-static struct sim_wr datagram(struct world *world, struct cairn_sge *sge, u64 id,
-			      u32 len)
+static struct sim_wr ud_datagram(struct world *world, struct cairn_sge *sge, u64 id,
+				 u32 len)
 {
 	*sge = sim_sge(world->ma, 0, len);
 	return (struct sim_wr){
@@ -46,22 +46,22 @@ static struct sim_wr datagram(struct world *world, struct cairn_sge *sge, u64 id
 	};
 }
 
-static void send(struct world *world, u64 id, u32 len)
+static void ud_send(struct world *world, u64 id, u32 len)
 {
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(world, &sge, id, len);
+	struct sim_wr wr = ud_datagram(world, &sge, id, len);
 
 	sim_post_send(world->a, &wr);
 }
 
-static void recv(struct world *world, u64 id, u32 len)
+static void ud_recv(struct world *world, u64 id, u32 len)
 {
 	struct cairn_sge sge = sim_sge(world->mb, 0, len);
 
 	sim_post_recv(world->b, id, &sge, 1);
 }
 
-static const struct cairn_cqe *cqe(struct world *world, u32 n)
+static const struct cairn_cqe *ud_cqe(struct world *world, u32 n)
 {
 	return &world->b->cq[CAIRN_RESP].log[n].cqe;
 }
@@ -72,20 +72,20 @@ static void every_size(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct world scene = world(i);
+		struct world scene = ud_world(i);
 		u8 before[8192];
 
 		memcpy(before, scene.mb->mem, 8192);
-		recv(&scene, 21, 40 + 1024);
-		send(&scene, 1, sizes[i]);
+		ud_recv(&scene, 21, 40 + 1024);
+		ud_send(&scene, 1, sizes[i]);
 		ktap_ok(sim_run(scene.s, SIM_SEC));
 		expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 		if (!expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS))
 			break;
-		ktap_eq(cqe(&scene, 0)->byte_len, 40 + sizes[i]);
-		ktap_eq(cqe(&scene, 0)->opcode, CAIRN_CQE_RECV);
-		ktap_eq(cqe(&scene, 0)->src_qp, scene.a->c.qpn);
-		ktap_eq(cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4);
+		ktap_eq(ud_cqe(&scene, 0)->byte_len, 40 + sizes[i]);
+		ktap_eq(ud_cqe(&scene, 0)->opcode, CAIRN_CQE_RECV);
+		ktap_eq(ud_cqe(&scene, 0)->src_qp, scene.a->c.qpn);
+		ktap_eq(ud_cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4);
 		/* bytes 20 to 39: the IPv4 header, from 10.0.0.1 */
 		ktap_eq(scene.mb->mem[20], 0x45);
 		ktap_eq(scene.mb->mem[20 + 15], 1);
@@ -111,14 +111,14 @@ static u32 trains_sent(const struct world *world)
 static void datagrams_alike(void)
 {
 	static const u32 ahs[] = { AH_B, AH_B, AH_B, AH_C, AH_B, AH_B };
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ahs); i++) {
-		struct sim_wr wr = datagram(&scene, &sge, i, 100);
+		struct sim_wr wr = ud_datagram(&scene, &sge, i, 100);
 
-		recv(&scene, i, 200);
+		ud_recv(&scene, i, 200);
 		sge.addr += 100 * i;
 		wr.ah = ahs[i];
 		wr.qpn += i == 1;	/* no such QP */
@@ -136,14 +136,14 @@ static void datagrams_alike(void)
 /* One of them has memory that is not there: those before it leave. */
 static void a_bad_one_among_them(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
 	u32 i;
 
 	for (i = 0; i < 6; i++) {
-		struct sim_wr wr = datagram(&scene, &sge, i, 100);
+		struct sim_wr wr = ud_datagram(&scene, &sge, i, 100);
 
-		recv(&scene, i, 200);
+		ud_recv(&scene, i, 200);
 		sge.lkey ^= i == 3;
 		ktap_ok(sim_queue_send(scene.a, &wr));
 	}
@@ -158,32 +158,32 @@ static void a_bad_one_among_them(void)
 
 static void immediate_and_solicited(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&scene, &sge, 1, 100);
+	struct sim_wr wr = ud_datagram(&scene, &sge, 1, 100);
 
-	recv(&scene, 21, 200);
+	ud_recv(&scene, 21, 200);
 	wr.opcode = CAIRN_WQE_SEND_IMM;
 	wr.flags |= CAIRN_WQE_SOLICITED;
 	wr.imm_or_key = 0x12345678;
 	sim_post_send(scene.a, &wr);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4 |
+	ktap_eq(ud_cqe(&scene, 0)->flags, CAIRN_CQE_GRH | CAIRN_CQE_IPV4 |
 		CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
-	ktap_eq(cqe(&scene, 0)->imm_or_key, 0x12345678);
+	ktap_eq(ud_cqe(&scene, 0)->imm_or_key, 0x12345678);
 	sim_end(scene.s);
 }
 
 static void inline_data(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&scene, &sge, 1, 0);
+	struct sim_wr wr = ud_datagram(&scene, &sge, 1, 0);
 	u8 data[512];
 
 	memset(data, 0x77, sizeof(data));
-	recv(&scene, 21, 600);
+	ud_recv(&scene, 21, 600);
 	wr.flags |= CAIRN_WQE_INLINE;
 	wr.inl = data;
 	wr.inline_len = sizeof(data);
@@ -196,7 +196,7 @@ static void inline_data(void)
 /* The GRH is part of what the entries receive, wherever they end. */
 static void grh_across_entries(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge[3] = {
 		sim_sge(scene.mb, 0, 25),
 		sim_sge(scene.mb, 1000, 20),
@@ -204,10 +204,10 @@ static void grh_across_entries(void)
 	};
 
 	sim_post_recv(scene.b, 21, sge, 3);
-	send(&scene, 1, 50);
+	ud_send(&scene, 1, 50);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-	ktap_eq(cqe(&scene, 0)->byte_len, 90);
+	ktap_eq(ud_cqe(&scene, 0)->byte_len, 90);
 	ktap_mem_eq(scene.mb->mem + 1015, scene.ma->mem, 5);
 	ktap_mem_eq(scene.mb->mem + 2000, scene.ma->mem + 5, 45);
 	sim_end(scene.s);
@@ -215,11 +215,11 @@ static void grh_across_entries(void)
 
 static void wrong_qkey(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&scene, &sge, 1, 100);
+	struct sim_wr wr = ud_datagram(&scene, &sge, 1, 100);
 
-	recv(&scene, 21, 200);
+	ud_recv(&scene, 21, 200);
 	wr.qkey = QKEY + 1;
 	sim_post_send(scene.a, &wr);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
@@ -240,22 +240,22 @@ static void receive_too_short(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
-		struct world scene = world(i);
+		struct world scene = ud_world(i);
 		u8 before[8192];
 
 		memcpy(before, scene.mb->mem, 8192);
-		recv(&scene, 21, rooms[i]);
-		recv(&scene, 22, 40 + 100);
-		send(&scene, 1, 100);
+		ud_recv(&scene, 21, rooms[i]);
+		ud_recv(&scene, 22, 40 + 100);
+		ud_send(&scene, 1, 100);
 		ktap_ok(sim_run(scene.s, SIM_SEC));
 		ktap_eq(scene.b->cq[CAIRN_RESP].n, 0);
 		ktap_eq(scene.b->count[CAIRN_CTR_RX_TOO_LONG], 1);
 		ktap_mem_eq(scene.mb->mem, before, 8192);
 		if (rooms[i] >= 40) {
-			send(&scene, 2, 0);
+			ud_send(&scene, 2, 0);
 			ktap_ok(sim_run(scene.s, SIM_SEC));
 			expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
-			send(&scene, 3, 100);
+			ud_send(&scene, 3, 100);
 			ktap_ok(sim_run(scene.s, SIM_SEC));
 			expect_cqe(scene.b, CAIRN_RESP, 1, 22, CAIRN_CQE_SUCCESS);
 		}
@@ -266,14 +266,14 @@ static void receive_too_short(void)
 
 static void no_receive(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 
-	send(&scene, 1, 100);
+	ud_send(&scene, 1, 100);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(scene.b->count[CAIRN_CTR_RX_NO_WQE], 1);
-	recv(&scene, 21, 200);
-	send(&scene, 2, 100);
+	ud_recv(&scene, 21, 200);
+	ud_send(&scene, 2, 100);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_SUCCESS);
 	ktap_eq(scene.b->cq[CAIRN_RESP].n, 1);
@@ -284,23 +284,23 @@ static void no_receive(void)
 static void stops_and_goes_on(void (*spoil)(struct sim_wr *wr,
 					    struct cairn_sge *sge), u8 status)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge;
-	struct sim_wr wr = datagram(&scene, &sge, 2, 100);
+	struct sim_wr wr = ud_datagram(&scene, &sge, 2, 100);
 
-	recv(&scene, 21, 200);
-	recv(&scene, 22, 200);
-	send(&scene, 1, 100);
+	ud_recv(&scene, 21, 200);
+	ud_recv(&scene, 22, 200);
+	ud_send(&scene, 1, 100);
 	spoil(&wr, &sge);
 	sim_post_send(scene.a, &wr);
-	send(&scene, 3, 100);
+	ud_send(&scene, 3, 100);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	expect_cqe(scene.a, CAIRN_REQ, 1, 2, status);
 	expect_cqe(scene.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
 	ktap_eq(scene.a->c.state, CAIRN_QP_SQE);
 	sim_modify(scene.a, CAIRN_QP_RTS);
-	send(&scene, 4, 100);
+	ud_send(&scene, 4, 100);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.a, CAIRN_REQ, 3, 4, CAIRN_CQE_SUCCESS);
 	expect_cqes(scene.b, CAIRN_RESP, 0, 21, 22, CAIRN_CQE_SUCCESS);
@@ -356,13 +356,13 @@ static void other_operations(void)
 /* A receive that can not be used is the host's fault: that QP ends. */
 static void receive_with_a_bad_key(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct cairn_sge sge = sim_sge(scene.mb, 0, 200);
 
 	sge.lkey ^= 1;
 	sim_post_recv(scene.b, 21, &sge, 1);
-	recv(&scene, 22, 200);
-	send(&scene, 1, 100);
+	ud_recv(&scene, 22, 200);
+	ud_send(&scene, 1, 100);
 	ktap_ok(sim_run(scene.s, SIM_SEC));
 	expect_cqe(scene.b, CAIRN_RESP, 0, 21, CAIRN_CQE_LOC_PROT_ERR);
 	expect_cqe(scene.b, CAIRN_RESP, 1, 22, CAIRN_CQE_WR_FLUSH_ERR);
@@ -373,7 +373,7 @@ static void receive_with_a_bad_key(void)
 /* One QP talks to many; each packet has its own PSN. */
 static void many_destinations(void)
 {
-	struct world scene = world(1);
+	struct world scene = ud_world(1);
 	struct sim_qp *qp = sim_qp(scene.s, 2, &sim_ud);
 	struct sim_mr *mc = sim_mr(scene.s, 2, 8192, SIM_ALL);
 	struct cairn_qp_attrs attrs = sim_attrs;
@@ -383,14 +383,14 @@ static void many_destinations(void)
 	sim_to_rts(qp, 0, 0, &attrs, 0, 0);
 	for (i = 0; i < 20; i++) {
 		struct cairn_sge sge, to = sim_sge(mc, i * 100, 100);
-		struct sim_wr wr = datagram(&scene, &sge, i, 60);
+		struct sim_wr wr = ud_datagram(&scene, &sge, i, 60);
 
 		if (i & 1) {
 			wr.ah = AH_C;
 			wr.qpn = qp->c.qpn;
 			sim_post_recv(qp, i, &to, 1);
 		} else {
-			recv(&scene, i, 100);
+			ud_recv(&scene, i, 100);
 		}
 		sim_post_send(scene.a, &wr);
 	}

@@ -23,19 +23,19 @@ static struct rig silent_from(u64 seed, u8 max_rd_atomic, u16 pmtu)
 	return rig;
 }
 
-static struct rig silent(u8 max_rd_atomic, u16 pmtu)
+static struct rig window_silent(u8 max_rd_atomic, u16 pmtu)
 {
 	return silent_from(1, max_rd_atomic, pmtu);
 }
 
-static void post(struct rig *rig, u32 n, u8 opcode, u32 len)
+static void window_post(struct rig *rig, u32 n, u8 opcode, u32 len)
 {
 	while (n--)
 		rig_send(rig, 0, opcode, len);
 	ktap_ok(sim_run(rig->s, SIM_SEC));
 }
 
-static u32 reads(const struct rig *rig)
+static u32 window_reads(const struct rig *rig)
 {
 	return sent_kind(rig->a, 0, CAIRN_KIND_READ_REQ) +
 	       sent_kind(rig->a, 0, CAIRN_KIND_ATOMIC_REQ);
@@ -46,16 +46,16 @@ static void agreed_reads_are_used(void)
 	u32 max;
 
 	for (max = 1; max <= 16; max++) {
-		struct rig rig = silent(max, 1024);
+		struct rig rig = window_silent(max, 1024);
 
-		post(&rig, 20, CAIRN_WQE_READ, 100);
-		ktap_eq(reads(&rig), max);
+		window_post(&rig, 20, CAIRN_WQE_READ, 100);
+		ktap_eq(window_reads(&rig), max);
 		sim_end(rig.s);
 
-		rig = silent(max, 1024);
-		post(&rig, 10, CAIRN_WQE_FAA, 8);
-		post(&rig, 10, CAIRN_WQE_READ, 5000);
-		ktap_eq(reads(&rig), max);
+		rig = window_silent(max, 1024);
+		window_post(&rig, 10, CAIRN_WQE_FAA, 8);
+		window_post(&rig, 10, CAIRN_WQE_READ, 5000);
+		ktap_eq(window_reads(&rig), max);
 		sim_end(rig.s);
 	}
 }
@@ -63,32 +63,32 @@ static void agreed_reads_are_used(void)
 /* Other requests go on up to the READ that may not. */
 static void reads_hold_up_what_follows(void)
 {
-	struct rig rig = silent(2, 1024);
+	struct rig rig = window_silent(2, 1024);
 
-	post(&rig, 2, CAIRN_WQE_READ, 100);
-	post(&rig, 5, CAIRN_WQE_WRITE, 100);
+	window_post(&rig, 2, CAIRN_WQE_READ, 100);
+	window_post(&rig, 5, CAIRN_WQE_WRITE, 100);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 5);
-	post(&rig, 1, CAIRN_WQE_READ, 100);
-	post(&rig, 5, CAIRN_WQE_WRITE, 100);
-	ktap_eq(reads(&rig), 2);
+	window_post(&rig, 1, CAIRN_WQE_READ, 100);
+	window_post(&rig, 5, CAIRN_WQE_WRITE, 100);
+	ktap_eq(window_reads(&rig), 2);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 5);
 	sim_end(rig.s);
 }
 
 static void fence_waits_for_reads_only(void)
 {
-	struct rig rig = silent(4, 1024);
+	struct rig rig = window_silent(4, 1024);
 	struct cairn_sge sge;
 	struct sim_wr wr = rig_wr(&rig, &sge, CAIRN_WQE_WRITE, 100);
 
-	post(&rig, 3, CAIRN_WQE_WRITE, 100);
+	window_post(&rig, 3, CAIRN_WQE_WRITE, 100);
 	wr.flags |= CAIRN_WQE_FENCE;
 	sim_post_send(rig.a, &wr);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 4);
-	post(&rig, 1, CAIRN_WQE_FAA, 8);
+	window_post(&rig, 1, CAIRN_WQE_FAA, 8);
 	sim_post_send(rig.a, &wr);
-	post(&rig, 1, CAIRN_WQE_WRITE, 100);
+	window_post(&rig, 1, CAIRN_WQE_WRITE, 100);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 4);
 	sim_end(rig.s);
 }
@@ -114,10 +114,10 @@ static void bytes_are_bounded(void)
 
 	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
 		for (k = 0; k < ARRAY_SIZE(ops); k++) {
-			struct rig rig = silent(16, pmtus[i]);
+			struct rig rig = window_silent(16, pmtus[i]);
 			u64 out;
 
-			post(&rig, 30, ops[k], 60000);
+			window_post(&rig, 30, ops[k], 60000);
 			out = bytes_out(&rig);
 			ktap_ok(out <= WINDOW);
 			/* short READs are bounded by their number */
@@ -154,7 +154,7 @@ static void long_read_fills_the_window(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(pmtus); i++) {
-		struct rig rig = silent(16, pmtus[i]);
+		struct rig rig = window_silent(16, pmtus[i]);
 		struct cairn_sge sge[32];
 		struct sim_wr wr = rig_wr(&rig, sge, CAIRN_WQE_READ, 60000);
 
@@ -163,7 +163,7 @@ static void long_read_fills_the_window(void)
 		sim_post_send(rig.a, &wr);
 		ktap_ok(sim_run(rig.s, SIM_SEC));
 		ktap_eq(bytes_out(&rig), min(WINDOW, 512 * pmtus[i]));
-		ktap_eq(reads(&rig), 2);
+		ktap_eq(window_reads(&rig), 2);
 		sim_end(rig.s);
 	}
 }
@@ -171,9 +171,9 @@ static void long_read_fills_the_window(void)
 /* A whole ring of one-unit requests can be under way. */
 static void the_whole_ring_leaves(void)
 {
-	struct rig rig = silent(16, 1024);
+	struct rig rig = window_silent(16, 1024);
 
-	post(&rig, 128, CAIRN_WQE_WRITE, 8);
+	window_post(&rig, 128, CAIRN_WQE_WRITE, 8);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_WRITE), 128);
 	sim_end(rig.s);
 }

@@ -32,7 +32,7 @@ struct fuzz {
 	u8 before[2][REGIONS][LEN];
 };
 
-static u8 byte(struct fuzz *fuzz)
+static u8 fuzz_byte(struct fuzz *fuzz)
 {
 	if (!fuzz->in.left)
 		return 0;
@@ -40,48 +40,48 @@ static u8 byte(struct fuzz *fuzz)
 	return *fuzz->in.p++;
 }
 
-static u32 word(struct fuzz *fuzz)
+static u32 fuzz_word(struct fuzz *fuzz)
 {
-	u32 v = byte(fuzz);
+	u32 v = fuzz_byte(fuzz);
 
-	v |= byte(fuzz) << 8;
-	v |= byte(fuzz) << 16;
-	return v | (u32)byte(fuzz) << 24;
+	v |= fuzz_byte(fuzz) << 8;
+	v |= fuzz_byte(fuzz) << 16;
+	return v | (u32)fuzz_byte(fuzz) << 24;
 }
 
-static void bytes(struct fuzz *fuzz, u8 *buf, u32 len)
+static void fuzz_bytes(struct fuzz *fuzz, u8 *buf, u32 len)
 {
 	while (len--)
-		*buf++ = byte(fuzz);
+		*buf++ = fuzz_byte(fuzz);
 }
 
 /* A key that means something, most of the time. */
 static void some_place(struct fuzz *fuzz, u32 host, u64 *va, u32 *key)
 {
-	u8 b = byte(fuzz);
+	u8 b = fuzz_byte(fuzz);
 	struct sim_mr *mr = fuzz->mr[host][b % REGIONS];
 
 	if (b & 0x40)
 		*key = mr->key;
 	if (b & 0x80)
-		*va = mr->va + byte(fuzz) * 8;
+		*va = mr->va + fuzz_byte(fuzz) * 8;
 }
 
 static struct sim_qp *some_qp(struct fuzz *fuzz)
 {
-	return fuzz->qp[byte(fuzz) & 1];
+	return fuzz->qp[fuzz_byte(fuzz) & 1];
 }
 
 static void send_wqe(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
-	u32 units = 1 + byte(fuzz) % 3, i, host = qp->host, rkey;
+	u32 units = 1 + fuzz_byte(fuzz) % 3, i, host = qp->host, rkey;
 	union cairn_wqe_buf wqe = { 0 };
 	struct cairn_send_wqe *entry = &wqe.send;
 	u64 va;
 
-	bytes(fuzz, wqe.bytes, units * CAIRN_UNIT_SIZE);
-	if (byte(fuzz) & 7)
+	fuzz_bytes(fuzz, wqe.bytes, units * CAIRN_UNIT_SIZE);
+	if (fuzz_byte(fuzz) & 7)
 		entry->units = units;
 	va = entry->remote_addr;
 	rkey = entry->rkey;
@@ -91,7 +91,7 @@ static void send_wqe(struct fuzz *fuzz)
 	for (i = 0; i < 2; i++) {
 		u64 addr = entry->sge[i].addr;
 
-		entry->sge[i].length &= byte(fuzz) & 1 ? ~0u : LEN - 1;
+		entry->sge[i].length &= fuzz_byte(fuzz) & 1 ? ~0u : LEN - 1;
 		some_place(fuzz, host, &addr, &entry->sge[i].lkey);
 		entry->sge[i].addr = addr;
 	}
@@ -105,11 +105,11 @@ static void send_wqe(struct fuzz *fuzz)
 /* A piece of a region that may be read and written, or of another one. */
 static struct cairn_sge good_sge(struct fuzz *fuzz, u32 host, u32 len)
 {
-	u8 b = byte(fuzz);
+	u8 b = fuzz_byte(fuzz);
 	struct sim_mr *mr = fuzz->mr[host][b & 7 ? OPEN : b / 8 % REGIONS];
 
 	return (struct cairn_sge){
-		.addr = mr->va + byte(fuzz) * 8, .length = len, .lkey = mr->key,
+		.addr = mr->va + fuzz_byte(fuzz) * 8, .length = len, .lkey = mr->key,
 	};
 }
 
@@ -117,19 +117,19 @@ static struct cairn_sge good_sge(struct fuzz *fuzz, u32 host, u32 len)
 static void good_send(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
-	u8 opcode = byte(fuzz) % CAIRN_WQE_OPCODES, b = byte(fuzz);
+	u8 opcode = fuzz_byte(fuzz) % CAIRN_WQE_OPCODES, b = fuzz_byte(fuzz);
 	bool atomic = opcode == CAIRN_WQE_CAS || opcode == CAIRN_WQE_FAA;
 	struct sim_mr *far = fuzz->mr[!qp->host][b & 7 ? OPEN : b / 8 % REGIONS];
 	struct cairn_sge sge[2] = {
-		good_sge(fuzz, qp->host, atomic ? 8 : byte(fuzz) * 4),
-		good_sge(fuzz, qp->host, byte(fuzz)),
+		good_sge(fuzz, qp->host, atomic ? 8 : fuzz_byte(fuzz) * 4),
+		good_sge(fuzz, qp->host, fuzz_byte(fuzz)),
 	};
 	struct sim_wr wr = {
 		.wr_id = b, .opcode = opcode, .sge = sge,
 		.num_sge = atomic ? 1 : b >> 6 & 1 ? 2 : 1,
-		.flags = byte(fuzz) & (CAIRN_WQE_SIGNALED | CAIRN_WQE_FENCE |
-				       CAIRN_WQE_SOLICITED),
-		.remote_addr = far->va + byte(fuzz) * 8, .rkey = far->key,
+		.flags = fuzz_byte(fuzz) & (CAIRN_WQE_SIGNALED | CAIRN_WQE_FENCE |
+					    CAIRN_WQE_SOLICITED),
+		.remote_addr = far->va + fuzz_byte(fuzz) * 8, .rkey = far->key,
 		.imm_or_key = opcode == CAIRN_WQE_SEND_INV ?
 			      fuzz->mr[!qp->host][RECV]->key : b,
 		.compare_add = b, .swap = 1,
@@ -150,7 +150,7 @@ static void good_recv(struct fuzz *fuzz)
 	struct sim_qp *qp = some_qp(fuzz);
 	struct cairn_sge sge = good_sge(fuzz, qp->host, 1024);
 
-	if (sim_queue_recv(qp->rq, byte(fuzz), &sge, 1) && qp->rq_rings)
+	if (sim_queue_recv(qp->rq, fuzz_byte(fuzz), &sge, 1) && qp->rq_rings)
 		cairn_env_kick(&qp->c, CAIRN_RESP);
 }
 
@@ -161,8 +161,8 @@ static void recv_wqe(struct fuzz *fuzz)
 	struct cairn_recv_wqe wqe;
 	u32 i;
 
-	bytes(fuzz, (u8 *)&wqe, sizeof(wqe));
-	wqe.num_sge &= byte(fuzz) & 3 ? 3 : 0xff;
+	fuzz_bytes(fuzz, (u8 *)&wqe, sizeof(wqe));
+	wqe.num_sge &= fuzz_byte(fuzz) & 3 ? 3 : 0xff;
 	for (i = 0; i < 3; i++) {
 		u64 addr = wqe.sge[i].addr;
 
@@ -179,7 +179,7 @@ static void sq_pointer(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
 
-	qp->sq_tail += byte(fuzz) & 1 ? (s8)byte(fuzz) : (s32)word(fuzz);
+	qp->sq_tail += fuzz_byte(fuzz) & 1 ? (s8)fuzz_byte(fuzz) : (s32)fuzz_word(fuzz);
 	sim_doorbell(qp);
 }
 
@@ -187,17 +187,17 @@ static void rq_pointer(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
 
-	qp->rq->tail += byte(fuzz) & 1 ? (s8)byte(fuzz) : (s32)word(fuzz);
+	qp->rq->tail += fuzz_byte(fuzz) & 1 ? (s8)fuzz_byte(fuzz) : (s32)fuzz_word(fuzz);
 }
 
 /* Mostly one that the transport of the QP knows. */
 static u8 some_opcode(struct fuzz *fuzz, const struct sim_qp *qp)
 {
-	u8 opcode = byte(fuzz), n;
+	u8 opcode = fuzz_byte(fuzz), n;
 
 	if (opcode == CAIRN_BTH_CNP)
 		return opcode;
-	for (n = byte(fuzz) & 7 ? 255 : 0; n; n--, opcode++)
+	for (n = fuzz_byte(fuzz) & 7 ? 255 : 0; n; n--, opcode++)
 		if (cairn_opcodes[opcode].name &&
 		    cairn_opcodes[opcode].transport == qp->c.transport)
 			break;
@@ -205,7 +205,7 @@ static u8 some_opcode(struct fuzz *fuzz, const struct sim_qp *qp)
 }
 
 /* Headers as the input wants them; number and place made to fit if asked. */
-static void packet(struct fuzz *fuzz)
+static void fuzz_packet(struct fuzz *fuzz)
 {
 	/* an ACK without and with credits, RNR NAKs, the NAKs that there are */
 	static const u8 syndromes[] = { 0x1f, 0x05, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64 };
@@ -214,24 +214,24 @@ static void packet(struct fuzz *fuzz)
 		.opcode = some_opcode(fuzz, qp),
 		.pkey = CAIRN_PKEY_DEFAULT,
 		.qpn = qp->c.qpn,
-		.payload_len = byte(fuzz),
-		.dma_len = word(fuzz) & 0xffff,
-		.syndrome = byte(fuzz),
-		.msn = byte(fuzz),
+		.payload_len = fuzz_byte(fuzz),
+		.dma_len = fuzz_word(fuzz) & 0xffff,
+		.syndrome = fuzz_byte(fuzz),
+		.msn = fuzz_byte(fuzz),
 		.imm = (__force __be32)5,
 		.qkey = sim_attrs.qkey,
-		.src_qpn = byte(fuzz),
+		.src_qpn = fuzz_byte(fuzz),
 		.orig = 7,
 		.swap_add = 1,
 	};
 	const struct cairn_opcode *op = &cairn_opcodes[pkt.opcode];
-	u8 how = byte(fuzz), payload[256] = { 0 };
+	u8 how = fuzz_byte(fuzz), payload[256] = { 0 };
 
 	if (!op->name)
 		return;
 	if (how & 32) {
 		pkt.syndrome = syndromes[pkt.syndrome & 7];
-		pkt.durability = byte(fuzz) & 3;
+		pkt.durability = fuzz_byte(fuzz) & 3;
 	}
 	pkt.plt = how >> 6;
 	pkt.sel = pkt.msn & 1;
@@ -246,7 +246,7 @@ static void packet(struct fuzz *fuzz)
 	pkt.psn = op->flags & CAIRN_OP_RESPONSE ? qp->c.req.una :
 						  qp->c.resp.epsn;
 	if (how & 4)
-		pkt.psn = cairn_psn_add(pkt.psn, (s8)byte(fuzz));
+		pkt.psn = cairn_psn_add(pkt.psn, (s8)fuzz_byte(fuzz));
 	pkt.ack_req = how & 8;
 	some_place(fuzz, qp->host, &pkt.va, &pkt.rkey);
 	if (cairn_state(&qp->c) != CAIRN_QP_ERR)
@@ -262,9 +262,9 @@ static void raw_packet(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
 	u8 buf[CAIRN_MAX_HDR + 64];
-	u32 len = byte(fuzz) % (sizeof(buf) + 1);
+	u32 len = fuzz_byte(fuzz) % (sizeof(buf) + 1);
 
-	bytes(fuzz, buf, len);
+	fuzz_bytes(fuzz, buf, len);
 	if (len >= 12) {
 		buf[5] = qp->c.qpn >> 16;
 		buf[6] = qp->c.qpn >> 8;
@@ -274,9 +274,9 @@ static void raw_packet(struct fuzz *fuzz)
 	fuzz_count.packets++;
 }
 
-static void release(struct fuzz *fuzz)
+static void fuzz_release(struct fuzz *fuzz)
 {
-	u8 b = byte(fuzz);
+	u8 b = fuzz_byte(fuzz);
 	struct sim_mr *mr = fuzz->mr[b & 1][b / 2 % REGIONS];
 
 	mr->valid = !mr->valid;
@@ -285,14 +285,14 @@ static void release(struct fuzz *fuzz)
 /* The host releases the token of the latest receive that asks for a flush, or an invented
  * token.
  */
-static void token(struct fuzz *fuzz)
+static void fuzz_token(struct fuzz *fuzz)
 {
 	struct sim_qp *qp = some_qp(fuzz);
 	const struct sim_cq *cq = &qp->cq[CAIRN_RESP];
-	u8 b = byte(fuzz);
+	u8 b = fuzz_byte(fuzz);
 	u64 t = cq->n ? cq->log[cq->n - 1].cqe.persist_token : 0;
 
-	sim_release(qp, b & 0x80 ? t ^ word(fuzz) : t, b & 1);
+	sim_release(qp, b & 0x80 ? t ^ fuzz_word(fuzz) : t, b & 1);
 }
 
 static void connect_again(struct fuzz *fuzz)
@@ -300,12 +300,12 @@ static void connect_again(struct fuzz *fuzz)
 	struct cairn_qp_attrs attrs = sim_attrs;
 
 	attrs.pmtu = 256;
-	attrs.timeout = byte(fuzz) % 20;
-	attrs.retry_cnt = byte(fuzz) % 8;
-	attrs.rnr_retry = byte(fuzz) % 7;
-	attrs.max_rd_atomic = 1 + byte(fuzz) % 4;
+	attrs.timeout = fuzz_byte(fuzz) % 20;
+	attrs.retry_cnt = fuzz_byte(fuzz) % 8;
+	attrs.rnr_retry = fuzz_byte(fuzz) % 7;
+	attrs.max_rd_atomic = 1 + fuzz_byte(fuzz) % 4;
 	attrs.max_dest_rd_atomic = 4;
-	attrs.cc = byte(fuzz) & 1;
+	attrs.cc = fuzz_byte(fuzz) & 1;
 	sim_reset(fuzz->qp[0]);
 	sim_reset(fuzz->qp[1]);
 	sim_connect(fuzz->qp[0], fuzz->qp[1], &attrs);
@@ -314,7 +314,7 @@ static void connect_again(struct fuzz *fuzz)
 /* Many packets to queue pairs that work, with requests for them to answer. */
 static void packet_burst(struct fuzz *fuzz)
 {
-	u8 n = byte(fuzz) & 63;
+	u8 n = fuzz_byte(fuzz) & 63;
 
 	while (n-- && fuzz->in.left) {
 		if (cairn_state(&fuzz->qp[0]->c) == CAIRN_QP_ERR ||
@@ -324,16 +324,16 @@ static void packet_burst(struct fuzz *fuzz)
 			good_send(fuzz);
 			good_recv(fuzz);
 		}
-		packet(fuzz);
+		fuzz_packet(fuzz);
 	}
 }
 
-static void state(struct fuzz *fuzz)
+static void fuzz_state(struct fuzz *fuzz)
 {
 	static const u8 states[] = { CAIRN_QP_RTR, CAIRN_QP_RTS, CAIRN_QP_SQD,
 				     CAIRN_QP_SQE, CAIRN_QP_ERR };
 	struct sim_qp *qp = some_qp(fuzz);
-	u8 b = byte(fuzz);
+	u8 b = fuzz_byte(fuzz);
 
 	if (b & 1)
 		connect_again(fuzz);
@@ -341,28 +341,29 @@ static void state(struct fuzz *fuzz)
 		sim_modify(qp, states[b / 2 % ARRAY_SIZE(states)]);
 }
 
-static void network(struct fuzz *fuzz)
+static void fuzz_network(struct fuzz *fuzz)
 {
 	fuzz->s->faults = (struct sim_faults){
-		.loss = byte(fuzz), .dup = byte(fuzz), .late = byte(fuzz), .split = 300,
+		.loss = fuzz_byte(fuzz), .dup = fuzz_byte(fuzz),
+		.late = fuzz_byte(fuzz), .split = 300,
 		.late_ns = 100000,
 	};
-	fuzz->s->budget = byte(fuzz) % 4;
-	fuzz->qp[0]->mutate = byte(fuzz) & 1;
+	fuzz->s->budget = fuzz_byte(fuzz) % 4;
+	fuzz->qp[0]->mutate = fuzz_byte(fuzz) & 1;
 }
 
-static void wait(struct fuzz *fuzz)
+static void fuzz_wait(struct fuzz *fuzz)
 {
-	sim_run(fuzz->s, byte(fuzz) * 1000);
+	sim_run(fuzz->s, fuzz_byte(fuzz) * 1000);
 }
 
 static void (*const steps[])(struct fuzz *z) = {
-	send_wqe, recv_wqe, packet, packet, raw_packet, wait, wait, release,
-	sq_pointer, rq_pointer, state, network, token,
-	good_send, good_send, good_send, good_recv, good_recv, wait, packet_burst,
+	send_wqe, recv_wqe, fuzz_packet, fuzz_packet, raw_packet, fuzz_wait, fuzz_wait,
+	fuzz_release, sq_pointer, rq_pointer, fuzz_state, fuzz_network, fuzz_token,
+	good_send, good_send, good_send, good_recv, good_recv, fuzz_wait, packet_burst,
 };
 
-static void begin(struct fuzz *fuzz)
+static void fuzz_begin(struct fuzz *fuzz)
 {
 	static const u32 access[REGIONS] = {
 		SIM_ALL | 1 << CAIRN_ACCESS_FLUSH_GLOBAL, SIM_LOCAL,
@@ -375,7 +376,7 @@ static void begin(struct fuzz *fuzz)
 	struct sim_qp_init init = sim_rc;
 	u32 h, i;
 
-	init.transport = transports[byte(fuzz) & 3];
+	init.transport = transports[fuzz_byte(fuzz) & 3];
 	init.sq_depth = 16;
 	init.rq_depth = 16;
 	init.rd_slots = 4;
@@ -385,7 +386,7 @@ static void begin(struct fuzz *fuzz)
 		fuzz->qp[h] = sim_qp(fuzz->s, h, &init);
 		fuzz->qp[h]->hostile = true;
 		for (i = 0; i < REGIONS; i++) {
-			fuzz->mr[h][i] = i == OPEN && byte(fuzz) & 1 ?
+			fuzz->mr[h][i] = i == OPEN && fuzz_byte(fuzz) & 1 ?
 				sim_mr_persistent(fuzz->s, h, LEN,
 						  access[i] | (h ? 0 : SIM_FLUSH),
 						  h ? CAIRN_PERSIST_HOST :
@@ -401,7 +402,7 @@ static void begin(struct fuzz *fuzz)
 	connect_again(fuzz);
 }
 
-static void end(struct fuzz *fuzz)
+static void fuzz_end(struct fuzz *fuzz)
 {
 	u32 h;
 
@@ -439,9 +440,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u32 i;
 
 	fuzz = (struct fuzz){ .in = { data, size } };
-	begin(&fuzz);
+	fuzz_begin(&fuzz);
 	for (i = 0; i < STEPS && fuzz.in.left; i++)
-		steps[byte(&fuzz) % ARRAY_SIZE(steps)](&fuzz);
-	end(&fuzz);
+		steps[fuzz_byte(&fuzz) % ARRAY_SIZE(steps)](&fuzz);
+	fuzz_end(&fuzz);
 	return 0;
 }

@@ -40,7 +40,7 @@ static inline void persist_at(const struct rig *rig, u64 id, u32 off, u32 len, u
 	sim_post_send(rig->a, &wr);
 }
 
-static inline void persist(const struct rig *rig, u64 id, u32 len)
+static inline void persist_first(const struct rig *rig, u64 id, u32 len)
 {
 	persist_at(rig, id, 0, len, 0);
 }
@@ -63,7 +63,7 @@ static inline const struct cairn_cqe *recv_cqe(const struct sim_qp *qp, u32 n)
 }
 
 /* The host at b makes the range durable, then releases the token. */
-static inline int release(const struct rig *rig, u32 n, u32 status)
+static inline int persist_release(const struct rig *rig, u32 n, u32 status)
 {
 	const struct cairn_cqe *cqe = recv_cqe(rig->b, n);
 
@@ -84,7 +84,7 @@ static inline u32 persist_acks(const struct rig *rig)
 	return sent_kind(rig->b, 0, CAIRN_KIND_PERSIST_ACK);
 }
 
-static inline u32 requests(const struct rig *rig)
+static inline u32 persist_requests(const struct rig *rig)
 {
 	return sent_kind(rig->a, 0, CAIRN_KIND_WRITE_PERSIST);
 }
@@ -132,7 +132,7 @@ static inline enum sim_fate watch_emit(struct sim_qp *qp, enum cairn_side_id sid
 	return SIM_PASS;
 }
 
-static inline void watch(const struct rig *rig, struct watch *watched, u32 off, u32 len,
+static inline void persist_watch(const struct rig *rig, struct watch *watched, u32 off, u32 len,
 		  u32 from)
 {
 	*watched = (struct watch){

@@ -25,7 +25,7 @@ struct world {
 	u32 hits, misses, evicted;
 };
 
-static struct world world(u32 sets)
+static struct world qicache_world(u32 sets)
 {
 	struct world scene = {};
 
@@ -34,7 +34,7 @@ static struct world world(u32 sets)
 	return scene;
 }
 
-static void end(struct world *world)
+static void qicache_end(struct world *world)
 {
 	free(world->mem);
 }
@@ -104,7 +104,7 @@ static bool put_agrees(struct world *world, u32 key, u32 host)
 		       evicted) && ktap_eq(ptr, host);
 }
 
-static bool step(struct world *world)
+static bool qicache_step(struct world *world)
 {
 	u32 key = ktap_rand_below(ktap_rand_below(4) ? 10 : KEYS);
 	struct model_way *way = model_find(world, key);
@@ -129,19 +129,19 @@ static void random_steps(void)
 	u32 sets, n;
 
 	for (sets = 1; sets <= SETS_MAX; sets *= 2) {
-		struct world scene = world(sets);
+		struct world scene = qicache_world(sets);
 
-		for (n = 0; n < 50000 && step(&scene); n++)
+		for (n = 0; n < 50000 && qicache_step(&scene); n++)
 			;
 		ktap_ok(scene.hits && scene.misses && scene.evicted);
-		end(&scene);
+		qicache_end(&scene);
 	}
 }
 
 /* A used entry stays, an unused one is evicted. */
 static void recently_used_stay(void)
 {
-	struct world scene = world(1);
+	struct world scene = qicache_world(1);
 	u32 key;
 
 	for (key = 0; key < 1000 && !ktap.failures; key++) {
@@ -154,7 +154,7 @@ static void recently_used_stay(void)
 	/* evicted only with the marks of all: every third time */
 	ktap_ok(scene.hits == 1000);
 	ktap_ok(scene.evicted < 1000 + 1000 / 2);
-	end(&scene);
+	qicache_end(&scene);
 }
 
 static void sizes(void)
@@ -181,7 +181,7 @@ static void sizes(void)
 static void largest_key(void)
 {
 	struct cairn_qi_range range = { 10, 64, 10 };
-	struct world scene = world(2);
+	struct world scene = qicache_world(2);
 	u32 ptr = 0;
 
 	ktap_eq(cairn_qicache_newest(&scene.c, CAIRN_QI_MAX_KEY, &range, 20, no_rung, &ptr),
@@ -190,7 +190,7 @@ static void largest_key(void)
 	ktap_eq(ptr, 20);
 	ktap_ok(!cairn_qicache_seen(&scene.c, CAIRN_QI_MAX_KEY - 2, &range, &ptr));
 	ktap_ok(!cairn_qicache_seen(&scene.c, 0, &range, &ptr));
-	end(&scene);
+	qicache_end(&scene);
 }
 
 /* A queue whose counters do not wrap. */
@@ -200,18 +200,18 @@ struct queue {
 	u64 cached;		/* 0: nothing */
 };
 
-static struct cairn_qi_range range(const struct queue *queue)
+static struct cairn_qi_range qicache_range(const struct queue *queue)
 {
 	return (struct cairn_qi_range){ queue->read, queue->depth, queue->known };
 }
 
-static u64 max64(u64 a, u64 b)
+static u64 qicache_max64(u64 a, u64 b)
 {
 	return a > b ? a : b;
 }
 
 /* A doorbell that comes late, in time, or before space 3. */
-static u64 ring(const struct queue *queue)
+static u64 qicache_ring(const struct queue *queue)
 {
 	u64 p = queue->host + ktap_rand_below(9) - 4;
 
@@ -220,9 +220,9 @@ static u64 ring(const struct queue *queue)
 	return p - queue->read > queue->depth && p > queue->read ? queue->host : p;
 }
 
-static bool look(struct queue *queue, struct world *world)
+static bool qicache_look(struct queue *queue, struct world *world)
 {
-	struct cairn_qi_range span = range(queue);
+	struct cairn_qi_range span = qicache_range(queue);
 	struct cairn_qi_rung rung = {};
 	u64 newest, p = 0;
 	u32 ptr = 0;
@@ -234,11 +234,11 @@ static bool look(struct queue *queue, struct world *world)
 	} else {
 		if (!ktap_ok(!cairn_qicache_seen(&world->c, 1, &span, &ptr)))
 			return false;
-		newest = max64(queue->known, queue->host);
+		newest = qicache_max64(queue->known, queue->host);
 		if (ktap_rand_below(2)) {
-			p = ring(queue);
+			p = qicache_ring(queue);
 			rung = (struct cairn_qi_rung){ p, true };
-			newest = max64(newest, p);
+			newest = qicache_max64(newest, p);
 		}
 		if (!ktap_eq(cairn_qicache_newest(&world->c, 1, &span, queue->host, rung, &ptr),
 			     0))
@@ -246,7 +246,7 @@ static bool look(struct queue *queue, struct world *world)
 		queue->cached = newest;
 	}
 	/* a doorbell came first: space 3 follows */
-	queue->host = max64(queue->host, newest);
+	queue->host = qicache_max64(queue->host, newest);
 	queue->known += ktap_rand_below(newest - queue->known + 1);
 	return ktap_eq(ptr, (u32)newest);
 }
@@ -257,7 +257,7 @@ static void newest_wins(void)
 	u32 n, k;
 
 	for (n = 0; n < 200 && !ktap.failures; n++) {
-		struct world scene = world(1);
+		struct world scene = qicache_world(1);
 		struct queue queue = { .depth = 1u << ktap_rand_below(22) };
 
 		queue.read = (1ULL << 33) - ktap_rand_below(4 * queue.depth) - 1;
@@ -266,11 +266,11 @@ static void newest_wins(void)
 		for (k = 0; k < 500; k++) {
 			queue.host += ktap_rand_below(queue.read + queue.depth - queue.host +
 						      1);
-			if (!look(&queue, &scene))
+			if (!qicache_look(&queue, &scene))
 				break;
 			queue.read += ktap_rand_below(queue.known - queue.read + 1);
 		}
-		end(&scene);
+		qicache_end(&scene);
 	}
 }
 
@@ -284,7 +284,7 @@ static void impossible(void)
 		struct cairn_qi_range range = {
 			bases[b], 256, bases[b] + 100,
 		};
-		struct world scene = world(1);
+		struct world scene = qicache_world(1);
 		u32 ptr;
 
 		ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, range.read + 200, no_rung,
@@ -312,7 +312,7 @@ static void impossible(void)
 			if (ktap.failures)
 				break;
 		}
-		end(&scene);
+		qicache_end(&scene);
 	}
 }
 
@@ -320,7 +320,7 @@ static void impossible(void)
 static void after_a_round(void)
 {
 	struct cairn_qi_range range = { 0, 64, 0 };
-	struct world scene = world(1);
+	struct world scene = qicache_world(1);
 	u32 ptr;
 
 	ktap_eq(cairn_qicache_newest(&scene.c, 1, &range, 30, no_rung, &ptr), 0);
@@ -335,7 +335,7 @@ static void after_a_round(void)
 	ktap_eq(ptr, 60);
 	cairn_qicache_drop(&scene.c, 1);
 	ktap_ok(!cairn_qicache_seen(&scene.c, 1, &range, &ptr));
-	end(&scene);
+	qicache_end(&scene);
 }
 
 static const struct ktap_test tests[] = {

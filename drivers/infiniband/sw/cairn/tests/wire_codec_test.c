@@ -218,7 +218,7 @@ static struct cairn_pkt some_packet(u8 opcode)
 	return pkt;
 }
 
-static struct image build(const struct cairn_pkt *pkt)
+static struct image codec_build(const struct cairn_pkt *pkt)
 {
 	const struct cairn_opcode *op = &cairn_opcodes[pkt->opcode];
 	struct image img;
@@ -236,8 +236,8 @@ static struct image build(const struct cairn_pkt *pkt)
 }
 
 /* Parse from a block that has just the bytes the contract promises. */
-static enum cairn_parse_error parse(struct cairn_pkt *pkt, const u8 *bytes,
-				    u32 len)
+static enum cairn_parse_error codec_parse(struct cairn_pkt *pkt, const u8 *bytes,
+					  u32 len)
 {
 	u32 readable = min_t(u32, len, CAIRN_MAX_HDR);
 	u8 *buf = malloc(readable + 1);
@@ -310,10 +310,10 @@ static void round_trip(void)
 	for (i = 0; i < ARRAY_SIZE(spec); i++) {
 		for (n = 0; n < 500; n++) {
 			want = some_packet(spec[i].opcode);
-			img = build(&want);
+			img = codec_build(&want);
 			got.cookie = &got;
 			got.base = 77;
-			ktap_eq(parse(&got, img.bytes, img.len),
+			ktap_eq(codec_parse(&got, img.bytes, img.len),
 				CAIRN_PARSE_OK);
 			same_bth(&got, &want);
 			same_ext(&got, &want);
@@ -328,8 +328,8 @@ static void round_trip(void)
  * The result of parsing a truncated packet. Where payload is allowed, a shorter packet
  * is a packet with less payload, and only the ICRC detects that.
  */
-static enum cairn_parse_error expected(const struct cairn_opcode *op, u8 pad,
-				       u32 len)
+static enum cairn_parse_error codec_expected(const struct cairn_opcode *op, u8 pad,
+					     u32 len)
 {
 	if (len < op->hdr_len + pad + CAIRN_ICRC_LEN)
 		return CAIRN_PARSE_SHORT;
@@ -347,15 +347,15 @@ static void truncate_at_every_byte(const struct cairn_pkt *pkt)
 {
 	const struct cairn_opcode *op = &cairn_opcodes[pkt->opcode];
 	u8 pad = cairn_pkt_pad(pkt->payload_len);
-	struct image img = build(pkt);
+	struct image img = codec_build(pkt);
 	struct cairn_pkt got;
 	u32 len;
 
 	for (len = 0; len < img.len; len++) {
-		if (!ktap_eq(parse(&got, img.bytes, len),
-			     expected(op, pad, len)))
+		if (!ktap_eq(codec_parse(&got, img.bytes, len),
+			     codec_expected(op, pad, len)))
 			ktap_diag("%s: %u of %u bytes", op->name, len, img.len);
-		if (expected(op, pad, len) == CAIRN_PARSE_OK)
+		if (codec_expected(op, pad, len) == CAIRN_PARSE_OK)
 			ktap_eq(got.payload_off + got.payload_len + pad +
 				CAIRN_ICRC_LEN, len);
 	}
@@ -385,13 +385,13 @@ static void trailing_bytes(void)
 
 	for (i = 0; i < ARRAY_SIZE(spec); i++) {
 		pkt = some_packet(spec[i].opcode);
-		img = build(&pkt);
+		img = codec_build(&pkt);
 		img.bytes = realloc(img.bytes, img.len + 8);
 		for (n = 1; n <= 8; n++)
-			ktap_eq(parse(&got, img.bytes, img.len + n),
-				expected(&cairn_opcodes[pkt.opcode],
-					 cairn_pkt_pad(pkt.payload_len),
-					 img.len + n));
+			ktap_eq(codec_parse(&got, img.bytes, img.len + n),
+				codec_expected(&cairn_opcodes[pkt.opcode],
+					       cairn_pkt_pad(pkt.payload_len),
+					       img.len + n));
 		free(img.bytes);
 	}
 }
@@ -425,9 +425,9 @@ static void pad_rules(void)
 			cairn_pkt_build(bytes, &pkt);
 			bytes[1] |= pad << 4;
 			for (len = 0; len <= sizeof(bytes); len++)
-				ktap_eq(parse(&got, bytes, len),
-					expected(&cairn_opcodes[pkt.opcode],
-						 pad, len));
+				ktap_eq(codec_parse(&got, bytes, len),
+					codec_expected(&cairn_opcodes[pkt.opcode],
+						       pad, len));
 		}
 	}
 }
@@ -440,11 +440,11 @@ static void transport_version(void)
 
 	for (i = 0; i < ARRAY_SIZE(spec); i++) {
 		pkt = some_packet(spec[i].opcode);
-		img = build(&pkt);
+		img = codec_build(&pkt);
 		ktap_eq(img.bytes[1] & 0x0f, 0);
 		for (tver = 1; tver < 16; tver++) {
 			img.bytes[1] = (img.bytes[1] & 0xf0) | tver;
-			ktap_eq(parse(&got, img.bytes, img.len),
+			ktap_eq(codec_parse(&got, img.bytes, img.len),
 				CAIRN_PARSE_VERSION);
 		}
 		free(img.bytes);
@@ -467,9 +467,9 @@ static void undefined_opcodes(void)
 		ktap_mem_eq(bytes, none, sizeof(bytes));
 		memset(bytes, 0, sizeof(bytes));
 		bytes[0] = i;
-		ktap_eq(parse(&got, bytes, 16), CAIRN_PARSE_OPCODE);
-		ktap_eq(parse(&got, bytes, sizeof(bytes)), CAIRN_PARSE_OPCODE);
-		ktap_eq(parse(&got, bytes, 15), CAIRN_PARSE_SHORT);
+		ktap_eq(codec_parse(&got, bytes, 16), CAIRN_PARSE_OPCODE);
+		ktap_eq(codec_parse(&got, bytes, sizeof(bytes)), CAIRN_PARSE_OPCODE);
+		ktap_eq(codec_parse(&got, bytes, 15), CAIRN_PARSE_SHORT);
 	}
 }
 
@@ -484,7 +484,7 @@ static void ignored_bits(void)
 		pkt = some_packet(spec[i].opcode);
 		if (pkt.opcode == CAIRN_BTH_PERSIST_ACK)
 			pkt.durability = 0x7f;
-		img = build(&pkt);
+		img = codec_build(&pkt);
 		ktap_eq(!(img.bytes[1] & CAIRN_BTH_MIG),
 			pkt.opcode == CAIRN_BTH_CNP);
 		ktap_eq(img.bytes[4] & 0xbf, 0);
@@ -497,7 +497,7 @@ static void ignored_bits(void)
 		img.bytes[8] |= 0x7f;
 		if (cairn_opcodes[pkt.opcode].hdrs & CAIRN_HDR_DETH)
 			img.bytes[16] ^= 0xff;
-		ktap_eq(parse(&got, img.bytes, img.len), CAIRN_PARSE_OK);
+		ktap_eq(codec_parse(&got, img.bytes, img.len), CAIRN_PARSE_OK);
 		same_bth(&got, &pkt);
 		same_ext(&got, &pkt);
 		free(img.bytes);
@@ -515,9 +515,9 @@ static void payload_where_none_may_be(void)
 		if (cairn_opcodes[pkt.opcode].flags & CAIRN_OP_PAYLOAD)
 			continue;
 		n = cairn_pkt_build(bytes, &pkt) + CAIRN_ICRC_LEN;
-		ktap_eq(parse(&got, bytes, n), CAIRN_PARSE_OK);
-		ktap_eq(parse(&got, bytes, n + 4), CAIRN_PARSE_LENGTH);
-		ktap_eq(parse(&got, bytes, n + 64), CAIRN_PARSE_LENGTH);
+		ktap_eq(codec_parse(&got, bytes, n), CAIRN_PARSE_OK);
+		ktap_eq(codec_parse(&got, bytes, n + 4), CAIRN_PARSE_LENGTH);
+		ktap_eq(codec_parse(&got, bytes, n + 64), CAIRN_PARSE_LENGTH);
 	}
 }
 
@@ -533,9 +533,9 @@ static void cnp_has_sixteen_bytes(void)
 
 	ktap_eq(cairn_pkt_build(bytes, &pkt), 12);
 	for (len = 16; len <= sizeof(bytes); len += 4)
-		ktap_eq(parse(&got, bytes, len),
+		ktap_eq(codec_parse(&got, bytes, len),
 			len == 32 ? CAIRN_PARSE_OK : CAIRN_PARSE_LENGTH);
-	parse(&got, bytes, 32);
+	codec_parse(&got, bytes, 32);
 	ktap_ok(got.becn);
 }
 

@@ -21,7 +21,7 @@ struct vector {
 	const char *text;
 };
 
-static const char *find(const struct vector *vector, const char *key)
+static const char *golden_find(const struct vector *vector, const char *key)
 {
 	size_t n = strlen(key);
 	const char *text = vector->text;
@@ -34,17 +34,17 @@ static const char *find(const struct vector *vector, const char *key)
 	return NULL;
 }
 
-static u64 number(const struct vector *vector, const char *key)
+static u64 golden_number(const struct vector *vector, const char *key)
 {
-	const char *text = find(vector, key);
+	const char *text = golden_find(vector, key);
 
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
 /* Return: number of bytes; 0: the line has no such key. */
-static u32 bytes(const struct vector *vector, const char *key, u8 *out)
+static u32 golden_bytes(const struct vector *vector, const char *key, u8 *out)
 {
-	const char *text = find(vector, key);
+	const char *text = golden_find(vector, key);
 	unsigned int b;
 	u32 n = 0;
 
@@ -56,42 +56,42 @@ static u32 bytes(const struct vector *vector, const char *key, u8 *out)
 	return n;
 }
 
-static struct cairn_pkt described(const struct vector *vector)
+static struct cairn_pkt golden_described(const struct vector *vector)
 {
 	return (struct cairn_pkt) {
-		.opcode = number(vector, "opcode"),
-		.solicited = number(vector, "se"),
-		.ack_req = number(vector, "ackreq"),
-		.becn = number(vector, "becn"),
-		.pkey = number(vector, "pkey"),
-		.qpn = number(vector, "qpn"),
-		.psn = number(vector, "psn"),
-		.va = number(vector, "va"),
-		.rkey = number(vector, "rkey"),
-		.dma_len = number(vector, "dmalen"),
-		.plt = number(vector, "plt"),
-		.sel = number(vector, "sel"),
-		.swap_add = number(vector, "swapadd"),
-		.compare = number(vector, "compare"),
-		.orig = number(vector, "orig"),
-		.syndrome = number(vector, "syndrome"),
-		.msn = number(vector, "msn"),
-		.imm = cpu_to_be32(number(vector, "imm")),
+		.opcode = golden_number(vector, "opcode"),
+		.solicited = golden_number(vector, "se"),
+		.ack_req = golden_number(vector, "ackreq"),
+		.becn = golden_number(vector, "becn"),
+		.pkey = golden_number(vector, "pkey"),
+		.qpn = golden_number(vector, "qpn"),
+		.psn = golden_number(vector, "psn"),
+		.va = golden_number(vector, "va"),
+		.rkey = golden_number(vector, "rkey"),
+		.dma_len = golden_number(vector, "dmalen"),
+		.plt = golden_number(vector, "plt"),
+		.sel = golden_number(vector, "sel"),
+		.swap_add = golden_number(vector, "swapadd"),
+		.compare = golden_number(vector, "compare"),
+		.orig = golden_number(vector, "orig"),
+		.syndrome = golden_number(vector, "syndrome"),
+		.msn = golden_number(vector, "msn"),
+		.imm = cpu_to_be32(golden_number(vector, "imm")),
 		/* one or the other */
-		.qkey = number(vector, "qkey") | number(vector, "srqn"),
-		.src_qpn = number(vector, "sqpn"),
-		.payload_len = number(vector, "len"),
+		.qkey = golden_number(vector, "qkey") | golden_number(vector, "srqn"),
+		.src_qpn = golden_number(vector, "sqpn"),
+		.payload_len = golden_number(vector, "len"),
 	};
 }
 
-static u8 *put16(u8 *bytes, u16 n)
+static u8 *golden_put16(u8 *bytes, u16 n)
 {
 	*bytes++ = n >> 8;
 	*bytes++ = n;
 	return bytes;
 }
 
-static u16 checksum(const u8 *bytes, u32 len)
+static u16 golden_checksum(const u8 *bytes, u32 len)
 {
 	u32 sum = 0, i;
 
@@ -106,37 +106,37 @@ static u8 *put_ipv4(u8 *at, const struct vector *vector, u32 udp_len)
 {
 	u8 *ip = at;
 
-	at = put16(at, 0x4500 | number(vector, "tos"));
-	at = put16(at, 20 + udp_len);
-	at = put16(at, number(vector, "id"));
-	at = put16(at, 0x4000);
-	at = put16(at, number(vector, "ttl") << 8 | 17);
-	at = put16(at, 0);
-	at += bytes(vector, "src", at);
-	at += bytes(vector, "dst", at);
-	put16(ip + 10, checksum(ip, 20));
+	at = golden_put16(at, 0x4500 | golden_number(vector, "tos"));
+	at = golden_put16(at, 20 + udp_len);
+	at = golden_put16(at, golden_number(vector, "id"));
+	at = golden_put16(at, 0x4000);
+	at = golden_put16(at, golden_number(vector, "ttl") << 8 | 17);
+	at = golden_put16(at, 0);
+	at += golden_bytes(vector, "src", at);
+	at += golden_bytes(vector, "dst", at);
+	golden_put16(ip + 10, golden_checksum(ip, 20));
 	return at;
 }
 
 static u8 *put_ipv6(u8 *at, const struct vector *vector, u32 udp_len)
 {
-	u32 tos = number(vector, "tos"), flow = number(vector, "flow");
+	u32 tos = golden_number(vector, "tos"), flow = golden_number(vector, "flow");
 
-	at = put16(at, 6 << 12 | tos << 4 | flow >> 16);
-	at = put16(at, flow);
-	at = put16(at, udp_len);
-	at = put16(at, 17 << 8 | number(vector, "ttl"));
-	at += bytes(vector, "src", at);
-	at += bytes(vector, "dst", at);
+	at = golden_put16(at, 6 << 12 | tos << 4 | flow >> 16);
+	at = golden_put16(at, flow);
+	at = golden_put16(at, udp_len);
+	at = golden_put16(at, 17 << 8 | golden_number(vector, "ttl"));
+	at += golden_bytes(vector, "src", at);
+	at += golden_bytes(vector, "dst", at);
 	return at;
 }
 
 static u8 *put_udp(u8 *bytes, const struct vector *vector, u32 udp_len)
 {
-	bytes = put16(bytes, number(vector, "sport"));
-	bytes = put16(bytes, CAIRN_UDP_PORT);
-	bytes = put16(bytes, udp_len);
-	return put16(bytes, number(vector, "udpsum"));
+	bytes = golden_put16(bytes, golden_number(vector, "sport"));
+	bytes = golden_put16(bytes, CAIRN_UDP_PORT);
+	bytes = golden_put16(bytes, udp_len);
+	return golden_put16(bytes, golden_number(vector, "udpsum"));
 }
 
 static u8 *put_icrc(u8 *bytes, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_len)
@@ -157,19 +157,19 @@ static u8 *put_icrc(u8 *bytes, const u8 *ip, u32 ip_len, const u8 *bth, u32 hdr_
 
 static u32 build_frame(u8 *frame, const struct vector *vector)
 {
-	struct cairn_pkt pkt = described(vector);
+	struct cairn_pkt pkt = golden_described(vector);
 	u32 pad = cairn_pkt_pad(pkt.payload_len), udp_len, hdr_len, ip_len;
 	u8 *at = frame, *ip, *bth;
 
 	udp_len = UDP_LEN + cairn_opcodes[pkt.opcode].hdr_len +
 		  pkt.payload_len + pad + CAIRN_ICRC_LEN;
-	at += bytes(vector, "dmac", at);
-	at += bytes(vector, "smac", at);
-	if (number(vector, "family") == 4) {
-		ip = put16(at, 0x0800);
+	at += golden_bytes(vector, "dmac", at);
+	at += golden_bytes(vector, "smac", at);
+	if (golden_number(vector, "family") == 4) {
+		ip = golden_put16(at, 0x0800);
 		at = put_ipv4(ip, vector, udp_len);
 	} else {
-		ip = put16(at, 0x86dd);
+		ip = golden_put16(at, 0x86dd);
 		at = put_ipv6(ip, vector, udp_len);
 	}
 	ip_len = at - ip;
@@ -177,7 +177,7 @@ static u32 build_frame(u8 *frame, const struct vector *vector)
 	hdr_len = cairn_pkt_build(bth, &pkt);
 	at = bth + hdr_len;
 	memset(at, 0, pkt.payload_len + pad);
-	bytes(vector, "data", at);
+	golden_bytes(vector, "data", at);
 	at += pkt.payload_len + pad;
 	return put_icrc(at, ip, ip_len, bth, hdr_len) - frame;
 }
@@ -185,7 +185,7 @@ static u32 build_frame(u8 *frame, const struct vector *vector)
 static void build_one(const struct vector *vector)
 {
 	u8 want[MAX_FRAME], got[MAX_FRAME];
-	u32 len = bytes(vector, "frame", want);
+	u32 len = golden_bytes(vector, "frame", want);
 
 	if (!ktap_eq(build_frame(got, vector), len) ||
 	    !ktap_mem_eq(got, want, len))
@@ -194,18 +194,18 @@ static void build_one(const struct vector *vector)
 
 static void parse_one(const struct vector *vector)
 {
-	struct cairn_pkt pkt, want = described(vector);
+	struct cairn_pkt pkt, want = golden_described(vector);
 	u8 frame[MAX_FRAME], again[CAIRN_MAX_HDR], data[MAX_FRAME];
-	u32 len = bytes(vector, "frame", frame);
-	u32 bth = ETH_LEN + (number(vector, "family") == 4 ? 20 : 40) + UDP_LEN;
+	u32 len = golden_bytes(vector, "frame", frame);
+	u32 bth = ETH_LEN + (golden_number(vector, "family") == 4 ? 20 : 40) + UDP_LEN;
 	u32 n;
 
 	if (!ktap_eq(cairn_pkt_parse(&pkt, frame + bth, len - bth),
 		     CAIRN_PARSE_OK))
 		return;
 	ktap_eq(pkt.payload_len, want.payload_len);
-	ktap_eq(pkt.pad, number(vector, "pad"));
-	n = bytes(vector, "data", data);
+	ktap_eq(pkt.pad, golden_number(vector, "pad"));
+	n = golden_bytes(vector, "data", data);
 	ktap_mem_eq(frame + bth + pkt.payload_off, data, n);
 	n = cairn_pkt_build(again, &pkt);
 	ktap_eq(n, pkt.payload_off);
@@ -259,7 +259,8 @@ static u8 seen[256];
 
 static void note_opcode(const struct vector *vector)
 {
-	seen[number(vector, "opcode") & 0xff] |= number(vector, "family") == 4 ? 1 : 2;
+	seen[golden_number(vector, "opcode") & 0xff] |=
+		golden_number(vector, "family") == 4 ? 1 : 2;
 }
 
 static void every_opcode_has_vectors(void)

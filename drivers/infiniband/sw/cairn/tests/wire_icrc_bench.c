@@ -22,7 +22,7 @@ static const struct cairn_icrc_impl *const impls[] = {
 /* The headers of a SEND over IPv4, of one over IPv6, and the path MTUs. */
 static const u32 lengths[] = { 40, 60, 256, 512, 1024, 2048, 4096 };
 
-static u64 now(void)
+static u64 icrc_now(void)
 {
 	struct timespec time;
 
@@ -37,10 +37,10 @@ static double gb_per_s(const struct cairn_icrc_impl *impl, const u8 *data,
 	u64 best = ~0ULL, start, t;
 
 	for (round = 0; round < ROUNDS; round++) {
-		start = now();
+		start = icrc_now();
 		for (i = 0; i < n; i++)
 			crc = impl->update(crc, data, len);
-		t = now() - start;
+		t = icrc_now() - start;
 		/* the result is wanted */
 		__asm__ __volatile__("" : : "r"(crc));
 		best = min(best, t);
@@ -96,11 +96,11 @@ static double ns_each(payload_fn fn, u8 *to, const u8 *from, u32 n, u32 total)
 	u32 i, round, crc = 0;
 
 	for (round = 0; round < ROUNDS; round++) {
-		start = now();
+		start = icrc_now();
 		for (i = 0; i < total; i++)
 			crc ^= fn(to + (size_t)(i % n) * PAYLOAD,
 				  from + (size_t)(i % n) * PAYLOAD);
-		t = now() - start;
+		t = icrc_now() - start;
 		__asm__ __volatile__("" : : "r"(crc) : "memory");
 		best = min(best, t);
 	}

@@ -16,7 +16,7 @@ static const struct cairn_icrc_impl *const impls[] = {
 };
 
 /* Most significant bit first, as the specification draws it. */
-static u32 reference(u32 crc, const u8 *bytes, size_t len)
+static u32 icrc_reference(u32 crc, const u8 *bytes, size_t len)
 {
 	size_t i;
 	int bit;
@@ -33,7 +33,7 @@ static u32 reference(u32 crc, const u8 *bytes, size_t len)
 	return crc;
 }
 
-static u32 reverse(u32 v)
+static u32 icrc_reverse(u32 v)
 {
 	u32 r = 0;
 	int i;
@@ -46,7 +46,7 @@ static u32 reverse(u32 v)
 /* The same, with the register turned round as our code keeps it. */
 static u32 crc_ref(u32 crc, const void *mem, size_t len)
 {
-	return reverse(reference(reverse(crc), mem, len));
+	return icrc_reverse(icrc_reference(icrc_reverse(crc), mem, len));
 }
 
 static void check_value(void)
@@ -150,7 +150,7 @@ struct frame {
 	u8 bth[MAX_BTH];
 };
 
-static u32 ours(const struct frame *frame, u32 bth_len)
+static u32 icrc_ours(const struct frame *frame, u32 bth_len)
 {
 	u8 *bth = malloc(bth_len);
 	u32 crc;
@@ -165,7 +165,7 @@ static u32 ours(const struct frame *frame, u32 bth_len)
 }
 
 /* Bits of a frame that the ICRC takes as ones, as offsets in the pseudo packet. */
-static void mask(u8 *bytes, u32 ip_len)
+static void icrc_mask(u8 *bytes, u32 ip_len)
 {
 	if (ip_len == 20) {
 		bytes[8 + 1] = 0xff;
@@ -184,7 +184,7 @@ static void mask(u8 *bytes, u32 ip_len)
 	bytes[8 + ip_len + UDP_LEN + 4] = 0xff;
 }
 
-static u32 theirs(const struct frame *frame, u32 bth_len)
+static u32 icrc_theirs(const struct frame *frame, u32 bth_len)
 {
 	u8 p[8 + 40 + UDP_LEN + MAX_BTH];
 
@@ -192,7 +192,7 @@ static u32 theirs(const struct frame *frame, u32 bth_len)
 	memcpy(p + 8, frame->ip, frame->ip_len);
 	memcpy(p + 8 + frame->ip_len, frame->udp, UDP_LEN);
 	memcpy(p + 8 + frame->ip_len + UDP_LEN, frame->bth, bth_len);
-	mask(p, frame->ip_len);
+	icrc_mask(p, frame->ip_len);
 	return crc_ref(~0u, p, 8 + frame->ip_len + UDP_LEN + bth_len);
 }
 
@@ -206,7 +206,7 @@ static void headers_of(u32 ip_len)
 		ktap_rand_fill(frame.udp, sizeof(frame.udp));
 		ktap_rand_fill(frame.bth, sizeof(frame.bth));
 		for (bth_len = 12; bth_len <= MAX_BTH; bth_len++)
-			if (!ktap_eq(ours(&frame, bth_len), theirs(&frame, bth_len)))
+			if (!ktap_eq(icrc_ours(&frame, bth_len), icrc_theirs(&frame, bth_len)))
 				return;
 	}
 }
@@ -231,7 +231,7 @@ static void every_bit(void)
 	for (i = 0; i < ARRAY_SIZE(ip_lens); i++) {
 		memset(&frame, 0, sizeof(frame));
 		frame.ip_len = ip_lens[i];
-		was = ours(&frame, 12);
+		was = icrc_ours(&frame, 12);
 		variant = 0;
 		n = frame.ip_len + UDP_LEN + 12;
 		for (bit = 0; bit < n * 8; bit++) {
@@ -242,7 +242,7 @@ static void every_bit(void)
 			if (bit / 8 >= frame.ip_len + UDP_LEN)
 				bytes = frame.bth + bit / 8 - frame.ip_len - UDP_LEN;
 			*bytes ^= 1 << bit % 8;
-			variant += ours(&frame, 12) == was;
+			variant += icrc_ours(&frame, 12) == was;
 			*bytes ^= 1 << bit % 8;
 		}
 		/* v4: 4 bytes of IP; v6: 4 + 24 + 8 bits; both: 3 bytes more */

@@ -26,7 +26,7 @@ struct road {
 };
 
 /* Cut as segmentation does: stride bytes each, the rest is the last packet. */
-static void leave(struct road *road)
+static void join_leave(struct road *road)
 {
 	u32 done, len, k = 0;
 
@@ -48,11 +48,11 @@ static void leave(struct road *road)
 	road->join = (struct cairn_join){};
 }
 
-static void send(struct road *road, const struct packet *pkt, u32 count,
-		 u32 stride, u32 len)
+static void join_send(struct road *road, const struct packet *pkt, u32 count,
+		      u32 stride, u32 len)
 {
 	if (!cairn_join_fits(&road->join, ROOM, count, stride, len)) {
-		leave(road);
+		join_leave(road);
 		ktap_ok(cairn_join_fits(&road->join, ROOM, count, stride, len));
 	}
 	for (u32 k = 0; k < count; k++)
@@ -85,10 +85,10 @@ static void packets_come_out_as_they_went_in(void)
 					pkt[k].len -= 4 * sim_below(&rand, 3);
 				len += pkt[k].len;
 			}
-			send(&road, pkt, count, stride, len);
+			join_send(&road, pkt, count, stride, len);
 			sent += count;
 		}
-		leave(&road);
+		join_leave(&road);
 		ktap_eq(road.arrived, sent);
 		ktap_ok(road.trains < sent);
 	}
@@ -101,9 +101,9 @@ static void alike_is_one_train(void)
 	u32 k;
 
 	for (k = 0; k < CAIRN_JOIN_MAX; k++)
-		send(&road, &(struct packet){ k % 8, k / 8, 96 }, 1, 96, 96);
+		join_send(&road, &(struct packet){ k % 8, k / 8, 96 }, 1, 96, 96);
 	ktap_eq(road.trains, 0);
-	leave(&road);
+	join_leave(&road);
 	ktap_eq(road.trains, 1);
 	ktap_eq(road.arrived, CAIRN_JOIN_MAX);
 }

@@ -17,7 +17,7 @@ static const struct cairn_peer_caps caps = {
 	.max_msg = 1ull << 31,
 };
 
-static struct cairn_mad question(void)
+static struct cairn_mad mad_question(void)
 {
 	struct cairn_mad mad;
 
@@ -26,9 +26,9 @@ static struct cairn_mad question(void)
 	return mad;
 }
 
-static struct cairn_mad answer(void)
+static struct cairn_mad mad_answer(void)
 {
-	struct cairn_mad ask = question(), mad;
+	struct cairn_mad ask = mad_question(), mad;
 
 	memset(&mad, 0xff, sizeof(mad));
 	cairn_mad_answer(&mad, &ask, &caps);
@@ -45,7 +45,7 @@ static void bytes_of_a_question(void)
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		0, 0xc6, 0x1a, 0x7d,
 	};
-	struct cairn_mad mad = question();
+	struct cairn_mad mad = mad_question();
 	const u8 *bytes = (const u8 *)&mad;
 	u32 i;
 
@@ -57,7 +57,7 @@ static void bytes_of_a_question(void)
 
 static void answer_and_question(void)
 {
-	struct cairn_mad mad = answer();
+	struct cairn_mad mad = mad_answer();
 	struct cairn_peer_caps got;
 	const u8 *bytes = (const u8 *)&mad;
 	static const u8 data[24] = {
@@ -82,7 +82,7 @@ static void others_do_not_know(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(statuses); i++) {
-		struct cairn_mad mad = question();
+		struct cairn_mad mad = mad_question();
 
 		mad.method = CAIRN_MAD_GET_RESP;
 		mad.status = cpu_to_be16(statuses[i]);
@@ -97,28 +97,28 @@ static void of_others(void)
 {
 	struct cairn_mad mad;
 
-	mad = question();
+	mad = mad_question();
 	mad.base_version++;
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
-	mad = question();
+	mad = mad_question();
 	mad.mgmt_class++;
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
-	mad = question();
+	mad = mad_question();
 	mad.oui[2] ^= 1;
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
 	/* a later version, a SET, another attribute: "unsupported" */
-	mad = question();
+	mad = mad_question();
 	mad.class_version++;
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
-	mad = question();
+	mad = mad_question();
 	mad.method = 2;
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
-	mad = question();
+	mad = mad_question();
 	mad.attr_id = cpu_to_be16(CAIRN_MAD_ATTR + 1);
 	ktap_eq(cairn_mad_kind(&mad), CAIRN_MAD_OTHER);
 }
 
-static bool refused(const struct cairn_mad *mad)
+static bool mad_refused(const struct cairn_mad *mad)
 {
 	struct cairn_peer_caps got, none = {};
 
@@ -135,32 +135,32 @@ static void impossible_answers(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(units); i++) {
-		mad = answer();
+		mad = mad_answer();
 		mad.atomic_unit = cpu_to_be32(units[i]);
-		ktap_ok(refused(&mad));
+		ktap_ok(mad_refused(&mad));
 	}
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
-		mad = answer();
+		mad = mad_answer();
 		mad.max_msg = cpu_to_be64(lens[i]);
-		ktap_ok(refused(&mad));
+		ktap_ok(mad_refused(&mad));
 	}
-	mad = answer();
+	mad = mad_answer();
 	mad.attr_id = 0;
-	ktap_ok(refused(&mad));
+	ktap_ok(mad_refused(&mad));
 	/* busy, redirected, a wrong value */
-	mad = answer();
+	mad = mad_answer();
 	mad.status = cpu_to_be16(1);
-	ktap_ok(refused(&mad));
+	ktap_ok(mad_refused(&mad));
 	mad.status = cpu_to_be16(2);
-	ktap_ok(refused(&mad));
+	ktap_ok(mad_refused(&mad));
 	mad.status = cpu_to_be16(0x1c);
-	ktap_ok(refused(&mad));
+	ktap_ok(mad_refused(&mad));
 }
 
 /* Kinds that a later version has are not passed on. */
 static void later_kinds(void)
 {
-	struct cairn_mad mad = answer();
+	struct cairn_mad mad = mad_answer();
 	struct cairn_peer_caps got;
 
 	mad.domains = cpu_to_be32(U32_MAX);
@@ -179,7 +179,7 @@ static void any_bytes(void)
 	u32 i, n, k;
 
 	for (i = 0; i < 200000; i++) {
-		struct cairn_mad mad = answer();
+		struct cairn_mad mad = mad_answer();
 		struct cairn_peer_caps got;
 		u8 *bytes = (u8 *)&mad;
 

@@ -389,7 +389,7 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 }
 
 /* A host that writes while the device reads: change a random byte of the ring. */
-static void scribble(struct sim_qp *qp)
+static void env_scribble(struct sim_qp *qp)
 {
 	struct sim *sim = qp->s;
 
@@ -418,7 +418,7 @@ void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 		       sim_unit(qp->sq, qpc->sq_depth, idx + i),
 		       CAIRN_UNIT_SIZE);
 	if (qp->mutate)
-		scribble(qp);
+		env_scribble(qp);
 }
 
 /* No lock is needed, and the call has no visible effect. */

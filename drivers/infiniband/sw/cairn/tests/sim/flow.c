@@ -60,7 +60,7 @@ void flow_free(struct flow *flow)
 }
 
 /* Cut @len bytes into pieces, some of them empty. */
-static void cut(struct flow *flow, struct flow_list *list, u32 len)
+static void flow_cut(struct flow *flow, struct flow_list *list, u32 len)
 {
 	struct sim_rand *random = &flow->s->rand;
 	u32 max = min_t(u32, flow->cfg.max_sge, CAIRN_MAX_SGE);
@@ -114,7 +114,7 @@ static u32 add_recv(struct flow *flow, const struct flow_wr *wr)
 
 	if (sim_chance(&flow->s->rand, 500))
 		len += sim_below(&flow->s->rand, 100);
-	cut(flow, &rv->list, len);
+	flow_cut(flow, &rv->list, len);
 	if (rv->list.n > 3 * flow->to->rq->stride) {
 		rv->list.n = 1;		/* does not fit the stride */
 		rv->list.piece[0].len = len;
@@ -172,7 +172,7 @@ struct flow_wr *flow_add(struct flow *flow, u8 opcode, u32 len)
 		random_atomic(flow, wr);
 		wr->local = (struct flow_list){ 1, { { 0, 8 } } };
 	} else {
-		cut(flow, &wr->local, wr->len);
+		flow_cut(flow, &wr->local, wr->len);
 	}
 	if (is_atomic(opcode) || opcode == CAIRN_WQE_READ)
 		place_apart(flow, &wr->local, &flow->dst_len);
@@ -289,7 +289,7 @@ static bool receiver_ready(const struct flow *flow, u32 i)
 }
 
 /* One round of the host: post a random number of requests that fit. */
-static void pump(struct sim *sim, void *arg)
+static void flow_pump(struct sim *sim, void *arg)
 {
 	struct flow *flow = arg;
 	u32 burst = 1 + sim_below(&sim->rand, 16);
@@ -314,7 +314,7 @@ static void pump(struct sim *sim, void *arg)
 			 sim_below(&sim->rand, CAIRN_SIDES));
 	if (flow->posted < flow->wrs || flow->recv_posted < flow->recvs)
 		sim_at(sim, sim->now + 1 + sim_below(&sim->rand, flow->cfg.round_ns),
-		       pump, flow);
+		       flow_pump, flow);
 }
 
 static struct sim_mr *image_of(struct flow *flow, u32 host, u32 len, u8 **image)
@@ -334,7 +334,7 @@ void flow_start(struct flow *flow)
 	flow->probe = FLOW_NONE;
 	flow->dst = image_of(flow, flow->from->host, flow->dst_len, &flow->dst_image);
 	flow->rbuf = image_of(flow, flow->to->host, flow->rbuf_len, &flow->rbuf_image);
-	pump(flow->s, flow);
+	flow_pump(flow->s, flow);
 }
 
 bool flow_done(const struct flow *flow)

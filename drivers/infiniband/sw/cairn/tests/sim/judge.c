@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include "sim/flow.h"
 
-static bool reads(const struct flow_wr *wr)
+static bool judge_reads(const struct flow_wr *wr)
 {
 	return wr->opcode == CAIRN_WQE_READ || wr->opcode == CAIRN_WQE_CAS ||
 	       wr->opcode == CAIRN_WQE_FAA;
 }
 
 /* Does request @j store @value at @off of the target? */
-static bool stores(const struct flow *flow, u32 j, u32 off, u8 value)
+static bool judge_stores(const struct flow *flow, u32 j, u32 off, u8 value)
 {
 	const struct flow_wr *wr = &flow->wr[j];
 
@@ -24,7 +24,7 @@ static bool from_later(const struct flow *flow, u32 i, u32 end, u32 off, u8 valu
 	u32 j;
 
 	for (j = i + 1; j < end; j++)
-		if (stores(flow, j, off, value))
+		if (judge_stores(flow, j, off, value))
 			return true;
 	return false;
 }
@@ -90,7 +90,7 @@ static void check_done(struct flow *flow, u32 i)
 		sim_fail(flow->s, "WR %u complete, its units still in use", i);
 	if (flow->from->c.transport != CAIRN_TRANSPORT_RC)
 		return;		/* only sent, which is all it promises */
-	if (reads(wr))
+	if (judge_reads(wr))
 		check_result(flow, i);
 	check_stored(flow, i);
 	if (wr->recv != FLOW_NONE && flow->recv_done <= wr->recv)
@@ -113,7 +113,7 @@ static u8 cqe_opcode(u8 opcode)
 	return of[opcode];
 }
 
-static bool signaled(const struct flow *flow, const struct flow_wr *wr)
+static bool judge_signaled(const struct flow *flow, const struct flow_wr *wr)
 {
 	return wr->flags & CAIRN_WQE_SIGNALED || flow->from->c.sq_sig_all;
 }
@@ -122,7 +122,7 @@ static void on_send_cqe(struct flow *flow, const struct cairn_cqe *cqe)
 {
 	u32 i = flow->completed, n;
 
-	while (i < flow->posted && !signaled(flow, &flow->wr[i]))
+	while (i < flow->posted && !judge_signaled(flow, &flow->wr[i]))
 		i++;
 	if (i == flow->posted || cqe->wr_id != i) {
 		sim_fail(flow->s, "completion of WR %llu, expected %u of %u",
@@ -135,7 +135,7 @@ static void on_send_cqe(struct flow *flow, const struct cairn_cqe *cqe)
 			 cqe->vendor_err, cqe->opcode);
 		return;
 	}
-	if (reads(&flow->wr[i]) && cqe->byte_len != flow->wr[i].len)
+	if (judge_reads(&flow->wr[i]) && cqe->byte_len != flow->wr[i].len)
 		sim_fail(flow->s, "WR %u: byte_len %u, not %u", i, cqe->byte_len,
 			 flow->wr[i].len);
 	for (n = flow->completed; n <= i; n++)
@@ -235,7 +235,7 @@ static void check_fence(struct flow *flow, const struct flow_wr *wr)
 	u32 i, n = wr - flow->wr;
 
 	for (i = flow->completed; i < n; i++)
-		if (reads(&flow->wr[i]))
+		if (judge_reads(&flow->wr[i]))
 			check_result(flow, i);
 }
 
@@ -319,7 +319,7 @@ static void on_request(struct flow *flow, const struct cairn_pkt *pkt)
 		on_new(flow, wr, pkt);
 	flow->sent = max(flow->sent, rel + n);
 	check_credit(flow, wr, rel);
-	if (reads(wr))
+	if (judge_reads(wr))
 		count_read(flow, rel, n);
 	if (flow->from->c.transport == CAIRN_TRANSPORT_RC &&
 	    cairn_psn_diff(pkt->psn, flow->from->c.req.una) < 0)
@@ -335,7 +335,7 @@ static void check_ack(struct flow *flow, const struct cairn_pkt *pkt)
 	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) != CAIRN_AETH_ACK)
 		return;
 	wr = wr_of(flow, pkt->psn);
-	if (wr && reads(wr))
+	if (wr && judge_reads(wr))
 		sim_fail(flow->s, "ACK with PSN %u of a READ or atomic", pkt->psn);
 }
 
@@ -354,7 +354,7 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /* IBTA table 42 */
-static s32 credits(u8 syndrome)
+static s32 judge_credits(u8 syndrome)
 {
 	u32 code = syndrome & CAIRN_AETH_VALUE_MASK;
 
@@ -369,7 +369,7 @@ static void learn_credits(struct flow *flow, const struct cairn_pkt *pkt)
 {
 	u32 rel = cairn_psn_add(pkt->psn, -flow->from->psn);
 	bool ack = (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_ACK;
-	s32 n = credits(pkt->syndrome);
+	s32 n = judge_credits(pkt->syndrome);
 
 	flow->probe = FLOW_NONE;
 	if (rel >= 1 << 23)
@@ -381,7 +381,7 @@ static void learn_credits(struct flow *flow, const struct cairn_pkt *pkt)
 	}
 	/* an old answer, or a response out of order, may be ignored */
 	if (pkt->op->kind == CAIRN_KIND_ACK && ack && rel >= flow->una)
-		flow->lsn_known = credits(pkt->syndrome) >= 0;
+		flow->lsn_known = judge_credits(pkt->syndrome) >= 0;
 	flow->una = max(flow->una, rel + ack);
 }
 
@@ -413,7 +413,7 @@ void flow_watch(struct flow *flow)
 }
 
 /* Copy the data that must have arrived into the image of a region. */
-static void apply(u8 *image, const struct flow_list *list, const u8 *data, u32 len)
+static void judge_apply(u8 *image, const struct flow_list *list, const u8 *data, u32 len)
 {
 	u32 p, at = 0;
 
@@ -445,7 +445,7 @@ static void check_dst(struct flow *flow)
 	for (i = 0; i < flow->wrs; i++) {
 		const struct flow_list *list = &flow->wr[i].local;
 
-		if (!reads(&flow->wr[i]))
+		if (!judge_reads(&flow->wr[i]))
 			continue;
 		check_result(flow, i);
 		for (p = 0; p < list->n; p++)
@@ -464,8 +464,8 @@ static void check_rbuf(struct flow *flow)
 		const struct flow_wr *wr = &flow->wr[flow->recv[i].wr];
 
 		if (wr->opcode != CAIRN_WQE_WRITE_IMM)
-			apply(flow->rbuf_image, &flow->recv[i].list, wr->data,
-			      wr->len);
+			judge_apply(flow->rbuf_image, &flow->recv[i].list, wr->data,
+				    wr->len);
 	}
 	check_region(flow, "receive buffers", flow->rbuf, flow->rbuf_image);
 }

@@ -160,7 +160,7 @@ void pmem_wmb(void)
 }
 
 /* Evict some or all words of the line that was written last. */
-static void evict(struct sim *sim, struct sim_mr *mr)
+static void memory_evict(struct sim *sim, struct sim_mr *mr)
 {
 	u32 off = mr->placed & -CAIRN_LINE;
 	u32 words = sim_chance(&sim->cpu_rand, 500) ?
@@ -181,7 +181,7 @@ void sim_run_over(struct sim *sim)
 		return;
 	for (i = 0; i < host->mrs; i++)
 		if (host->mr[i]->shadow)
-			evict(sim, host->mr[i]);
+			memory_evict(sim, host->mr[i]);
 }
 
 struct sim_mr *sim_mr_find(struct sim *sim, u32 host, u32 pd, u32 key)

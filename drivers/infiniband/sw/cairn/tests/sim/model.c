@@ -14,7 +14,7 @@ static u8 *copy_of(const void *mem, u32 len)
 	return bytes;
 }
 
-static u8 *gather(struct flow *flow, const struct flow_wr *wr)
+static u8 *model_gather(struct flow *flow, const struct flow_wr *wr)
 {
 	u8 *data = malloc(wr->len ?: 1);
 	u32 i, at = 0;
@@ -31,7 +31,7 @@ static u8 *gather(struct flow *flow, const struct flow_wr *wr)
 	return data;
 }
 
-static void store(struct flow *flow, struct flow_wr *wr, const void *data, u32 len)
+static void model_store(struct flow *flow, struct flow_wr *wr, const void *data, u32 len)
 {
 	wr->stored = copy_of(data, len);
 	wr->stored_len = len;
@@ -40,13 +40,13 @@ static void store(struct flow *flow, struct flow_wr *wr, const void *data, u32 l
 
 static void model_send(struct flow *flow, struct flow_wr *wr)
 {
-	wr->data = gather(flow, wr);
+	wr->data = model_gather(flow, wr);
 }
 
 static void model_write(struct flow *flow, struct flow_wr *wr)
 {
-	wr->data = gather(flow, wr);
-	store(flow, wr, wr->data, wr->len);
+	wr->data = model_gather(flow, wr);
+	model_store(flow, wr, wr->data, wr->len);
 }
 
 static void model_read(struct flow *flow, struct flow_wr *wr)
@@ -64,7 +64,7 @@ static void model_atomic(struct flow *flow, struct flow_wr *wr)
 		v += wr->compare_add;
 	else if (v == wr->compare_add)
 		v = wr->swap;
-	store(flow, wr, &v, sizeof(v));
+	model_store(flow, wr, &v, sizeof(v));
 }
 
 static void (*const models[CAIRN_WQE_OPCODES])(struct flow *f,

@@ -35,7 +35,7 @@ static void packet_free(struct sim_packet *packet)
 	free(packet);
 }
 
-static void put16(u8 *bytes, u16 v)
+static void net_put16(u8 *bytes, u16 v)
 {
 	bytes[0] = v >> 8;
 	bytes[1] = (u8)v;
@@ -47,7 +47,7 @@ static void l3_headers(struct sim_packet *packet)
 
 	memset(ip, 0, SIM_L3_LEN);
 	ip[0] = 0x45;
-	put16(ip + 2, packet->len);
+	net_put16(ip + 2, packet->len);
 	ip[6] = 0x40;		/* don't fragment */
 	ip[8] = 64;		/* TTL */
 	ip[9] = 17;		/* UDP */
@@ -55,9 +55,9 @@ static void l3_headers(struct sim_packet *packet)
 	ip[15] = packet->src + 1;
 	ip[16] = 10;
 	ip[19] = packet->dst + 1;
-	put16(udp, SIM_SPORT);
-	put16(udp + 2, CAIRN_UDP_PORT);
-	put16(udp + 4, packet->len - 20);
+	net_put16(udp, SIM_SPORT);
+	net_put16(udp + 2, CAIRN_UDP_PORT);
+	net_put16(udp + 4, packet->len - 20);
 }
 
 /* A packet shorter than a BTH has no ICRC. Any value will do, so that the parser sees the
@@ -82,7 +82,7 @@ static void set_icrc(struct sim_packet *packet)
 
 static void set_sport(struct sim_packet *packet, u16 sport)
 {
-	put16(packet->bytes + 20, sport);
+	net_put16(packet->bytes + 20, sport);
 	set_icrc(packet);
 }
 
@@ -137,8 +137,8 @@ static struct sim_qp *find_qp(struct sim *sim, u32 host, u32 qpn)
 }
 
 /* Parse the bytes into a packet for a QP. Return: the QP; NULL: dropped and counted. */
-static struct sim_qp *accept(struct sim *sim, const struct sim_packet *packet,
-			     struct cairn_pkt *pkt)
+static struct sim_qp *net_accept(struct sim *sim, const struct sim_packet *packet,
+				 struct cairn_pkt *pkt)
 {
 	struct sim_qp *qp;
 	__le32 crc = icrc_of(packet);
@@ -234,7 +234,7 @@ int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt)
 		qp->held = held->next;
 		if (!off) {
 			qp->in_hand = held;
-			accept(qp->s, held->p, pkt);
+			net_accept(qp->s, held->p, pkt);
 			return 1;
 		}
 		held_free(qp, held);
@@ -255,11 +255,11 @@ void sim_drop_held(struct sim_qp *qp)
 }
 
 /* Return: the QP if its side *@side now needs a turn. */
-static struct sim_qp *receive(struct sim *sim, const struct sim_packet *packet,
-			      enum cairn_side_id *side)
+static struct sim_qp *net_receive(struct sim *sim, const struct sim_packet *packet,
+				  enum cairn_side_id *side)
 {
 	struct cairn_pkt pkt;
-	struct sim_qp *qp = accept(sim, packet, &pkt);
+	struct sim_qp *qp = net_accept(sim, packet, &pkt);
 
 	if (!qp)
 		return NULL;
@@ -286,7 +286,7 @@ static void batch_free(void *arg)
 	free(batch);
 }
 
-static void arrive(struct sim *sim, void *arg)
+static void net_arrive(struct sim *sim, void *arg)
 {
 	struct sim_qp *qp = NULL, *hit;
 	struct batch *batch = arg;
@@ -297,7 +297,7 @@ static void arrive(struct sim *sim, void *arg)
 	for (i = 0; i < batch->n; i++) {
 		if (sim->dead[batch->pkt[i]->dst])
 			continue;
-		hit = receive(sim, batch->pkt[i], &side);
+		hit = net_receive(sim, batch->pkt[i], &side);
 		qp = hit ?: qp;
 	}
 	batch_free(batch);
@@ -317,15 +317,15 @@ static u8 *losses_of(struct sim_qp *qp, enum cairn_side_id side, u32 psn)
 }
 
 /* Flip one covered bit. Only the receiver's ICRC check can detect it. */
-static void corrupt(struct sim *sim, struct sim_packet *packet)
+static void net_corrupt(struct sim *sim, struct sim_packet *packet)
 {
 	u32 bit = sim_below(&sim->rand, (packet->len - SIM_L3_LEN - 12) * 8);
 
 	packet->bytes[SIM_L3_LEN + 12 + bit / 8] ^= 1 << bit % 8;
 }
 
-static bool hurt(struct sim_qp *qp, enum cairn_side_id side,
-		 const struct cairn_pkt *pkt, u32 rate)
+static bool net_hurt(struct sim_qp *qp, enum cairn_side_id side,
+		     const struct cairn_pkt *pkt, u32 rate)
 {
 	u8 *losses = losses_of(qp, side, pkt->psn);
 
@@ -344,7 +344,7 @@ static void flush_batch(struct departure *departure)
 {
 	if (departure->open) {
 		departure->s->flying += departure->open->n;
-		sim_at_drop(departure->s, departure->when, arrive, batch_free, departure->open);
+		sim_at_drop(departure->s, departure->when, net_arrive, batch_free, departure->open);
 	}
 	departure->open = NULL;
 }
@@ -363,7 +363,7 @@ static void arrive_alone(struct sim *sim, struct sim_packet *packet, u64 when)
 
 	batch->pkt[batch->n++] = packet;
 	sim->flying++;
-	sim_at_drop(sim, when, arrive, batch_free, batch);
+	sim_at_drop(sim, when, net_arrive, batch_free, batch);
 }
 
 static void arrive_next(struct departure *departure, struct sim_packet *packet)
@@ -383,14 +383,14 @@ static void send_packet(struct departure *departure, struct sim_qp *qp,
 	bool faults = fate == SIM_PASS && !sim->calm;
 	u64 late = 1 + sim_below(&sim->rand, fault->late_ns);
 
-	if (fate == SIM_DROP || (faults && hurt(qp, side, pkt, fault->loss))) {
+	if (fate == SIM_DROP || (faults && net_hurt(qp, side, pkt, fault->loss))) {
 		sim_trace(qp, "loses that");
 		sim->drops++;
 		packet_free(packet);
 		return;
 	}
-	if (faults && hurt(qp, side, pkt, fault->corrupt))
-		corrupt(sim, packet);
+	if (faults && net_hurt(qp, side, pkt, fault->corrupt))
+		net_corrupt(sim, packet);
 	/* a congested queue marks only ECN-capable packets */
 	if (packet->bytes[1] && faults && sim_chance(&sim->rand, fault->mark))
 		packet->bytes[1] = 3;
@@ -451,8 +451,8 @@ static struct cairn_pkt header_of(const struct cairn_train *train, u32 k)
 	return pkt;
 }
 
-static void record(struct sim_qp *qp, enum cairn_side_id side,
-		   const struct cairn_train *train, const struct cairn_pkt *pkt)
+static void net_record(struct sim_qp *qp, enum cairn_side_id side,
+		       const struct cairn_train *train, const struct cairn_pkt *pkt)
 {
 	struct sim *sim = qp->s;
 
@@ -473,8 +473,8 @@ static void record(struct sim_qp *qp, enum cairn_side_id side,
 	};
 }
 
-static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
-				const u8 *payload)
+static struct sim_packet *net_build(u32 src, u32 dst, const struct cairn_pkt *pkt,
+				    const u8 *payload)
 {
 	u8 buf[CAIRN_MAX_HDR + 4096 + 4];
 	struct sim_packet *packet;
@@ -493,7 +493,7 @@ static struct sim_packet *build(u32 src, u32 dst, const struct cairn_pkt *pkt,
 }
 
 /* The time at which the link of @host has sent the last bit of @bytes. */
-static u64 transmit(struct sim *sim, u32 host, u32 bytes)
+static u64 net_transmit(struct sim *sim, u32 host, u32 bytes)
 {
 	struct sim_host *owner = &sim->host[host];
 
@@ -503,12 +503,12 @@ static u64 transmit(struct sim *sim, u32 host, u32 bytes)
 }
 
 /* Send packet @k of @train. */
-static void depart(struct departure *departure, struct sim_qp *qp,
-		   enum cairn_side_id side, const struct cairn_train *train, u32 k,
-		   const u8 *payload, u32 dst)
+static void net_depart(struct departure *departure, struct sim_qp *qp,
+		       enum cairn_side_id side, const struct cairn_train *train, u32 k,
+		       const u8 *payload, u32 dst)
 {
 	struct cairn_pkt pkt = header_of(train, k);
-	struct sim_packet *packet = build(qp->host, dst, &pkt, payload);
+	struct sim_packet *packet = net_build(qp->host, dst, &pkt, payload);
 	bool known = departure->s->handed && qp->c.transport != CAIRN_TRANSPORT_UD;
 	enum sim_fate fate = SIM_PASS;
 
@@ -518,11 +518,12 @@ static void depart(struct departure *departure, struct sim_qp *qp,
 		packet->bytes[1] = 2;
 	if (qp->sport)
 		set_sport(packet, qp->sport);
-	record(qp, side, train, &pkt);
+	net_record(qp, side, train, &pkt);
 	sim_trace_pkt(qp, train->retransmit ? "repeats" : "sends", &pkt);
 	if (qp->hooks.emit)
 		fate = qp->hooks.emit(qp, side, &pkt);
-	departure->when = transmit(departure->s, qp->host, packet->len) + departure->s->latency_ns;
+	departure->when = net_transmit(departure->s, qp->host, packet->len) +
+			  departure->s->latency_ns;
 	send_packet(departure, qp, side, &pkt, packet, fate);
 }
 
@@ -533,7 +534,7 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 	u32 k;
 
 	for (k = 0; k < train->count; k++)
-		depart(&departure, qp, side, train, k, payload + k * train->seg, dst);
+		net_depart(&departure, qp, side, train, k, payload + k * train->seg, dst);
 	flush_batch(&departure);
 	departure.s->trains++;
 }
@@ -596,7 +597,7 @@ static void hand_packets(const struct hand *hand, u32 sender,
 		pkt.sender = sender;
 		pkt.cookie = &packet;
 		pkt.base = CAIRN_MAX_HDR + k * train->seg - pkt.payload_off;
-		put16((u8 *)&pkt.flow, SIM_SPORT);
+		net_put16((u8 *)&pkt.flow, SIM_SPORT);
 		sim_trace_pkt(hand->to, "is given", &pkt);
 		if (hand->to->hooks.rx)
 			hand->to->hooks.rx(hand->to, &pkt);
@@ -619,7 +620,7 @@ static void hand_record(struct sim_qp *qp, enum cairn_side_id side,
 
 	for (k = 0; k < train->count; k++) {
 		pkt = header_of(train, k);
-		record(qp, side, train, &pkt);
+		net_record(qp, side, train, &pkt);
 		if (qp->hooks.emit)
 			qp->hooks.emit(qp, side, &pkt);
 	}
@@ -714,8 +715,8 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *train,
 		check_train(qp, &one[k]);
 	}
 	for (k = 0; k < train->count; k++)
-		depart(&departure, qp, CAIRN_REQ, &one[k], 0, payload + k * train->seg,
-		       dst);
+		net_depart(&departure, qp, CAIRN_REQ, &one[k], 0, payload + k * train->seg,
+			   dst);
 	flush_batch(&departure);
 	departure.s->trains++;
 	free(payload);
@@ -754,7 +755,7 @@ void sim_inject_raw(struct sim *sim, u32 src, u32 dst, const void *bth, u32 len)
 
 	batch->pkt[batch->n++] = sim_packet(src, dst, bth, len);
 	sim->flying += batch->n;
-	arrive(sim, batch);
+	net_arrive(sim, batch);
 }
 
 void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
@@ -762,29 +763,29 @@ void sim_inject(struct sim_qp *to, const struct cairn_pkt *hdr,
 {
 	struct batch *batch = new_batch(to->s);
 
-	batch->pkt[batch->n++] = build(to->peer, to->host, hdr, payload);
+	batch->pkt[batch->n++] = net_build(to->peer, to->host, hdr, payload);
 	to->s->flying += batch->n;
-	arrive(to->s, batch);
+	net_arrive(to->s, batch);
 }
 
 void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
 		     const void *payload)
 {
-	struct sim_packet *packet = build(to->peer, to->host, hdr, payload);
+	struct sim_packet *packet = net_build(to->peer, to->host, hdr, payload);
 	struct batch *batch = new_batch(to->s);
 
 	set_sport(packet, sport);
 	batch->pkt[batch->n++] = packet;
 	to->s->flying += batch->n;
-	arrive(to->s, batch);
+	net_arrive(to->s, batch);
 }
 
 void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 		     const void *payload)
 {
-	struct sim_packet *packet = build(to->peer, to->host, hdr, payload);
+	struct sim_packet *packet = net_build(to->peer, to->host, hdr, payload);
 	enum cairn_side_id side;
 
-	receive(to->s, packet, &side);
+	net_receive(to->s, packet, &side);
 	packet_free(packet);
 }

@@ -178,7 +178,7 @@ void sim_trace_pkt(const struct sim_qp *qp, const char *what,
  * Events: a binary heap, earliest first.
  */
 
-static bool earlier(const struct sim_event *event_a, const struct sim_event *event_b)
+static bool world_earlier(const struct sim_event *event_a, const struct sim_event *event_b)
 {
 	return event_a->when < event_b->when ||
 	       (event_a->when == event_b->when && event_a->seq < event_b->seq);
@@ -186,7 +186,7 @@ static bool earlier(const struct sim_event *event_a, const struct sim_event *eve
 
 static void sift_up(struct sim *sim, u32 i)
 {
-	while (i && earlier(&sim->event[i], &sim->event[(i - 1) / 2])) {
+	while (i && world_earlier(&sim->event[i], &sim->event[(i - 1) / 2])) {
 		swap(sim->event[i], sim->event[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
@@ -200,9 +200,9 @@ static void sift_down(struct sim *sim, u32 i)
 		if (c >= sim->events)
 			return;
 		if (c + 1 < sim->events &&
-		    earlier(&sim->event[c + 1], &sim->event[c]))
+		    world_earlier(&sim->event[c + 1], &sim->event[c]))
 			c++;
-		if (!earlier(&sim->event[c], &sim->event[i]))
+		if (!world_earlier(&sim->event[c], &sim->event[i]))
 			return;
 		swap(sim->event[i], sim->event[c]);
 		i = c;
@@ -324,7 +324,7 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 		cairn_env_kick(&qp->c, side);
 }
 
-static u64 deadline(const struct sim_qp *qp, enum cairn_side_id side)
+static u64 world_deadline(const struct sim_qp *qp, enum cairn_side_id side)
 {
 	return side == CAIRN_REQ ? cairn_req_deadline(&qp->c) :
 				   cairn_resp_deadline(&qp->c);
@@ -339,7 +339,7 @@ static struct sim_qp *first_deadline(struct sim *sim, u64 *when,
 
 	for (i = 0; i < CAIRN_SIDES * sim->qps; i++) {
 		struct sim_qp *qp = sim->qp[i / CAIRN_SIDES];
-		u64 d = deadline(qp, i % CAIRN_SIDES);
+		u64 d = world_deadline(qp, i % CAIRN_SIDES);
 
 		if (d && (!first || d < *when)) {
 			first = qp;
@@ -365,7 +365,7 @@ static void serve_deadline(struct sim *sim, struct sim_qp *qp,
 }
 
 /* One step. Return: false: no event is left, or none before @end. */
-static bool step(struct sim *sim, u64 end)
+static bool world_step(struct sim *sim, u64 end)
 {
 	u64 when = 0;
 	enum cairn_side_id side = CAIRN_REQ;
@@ -383,7 +383,7 @@ static bool step(struct sim *sim, u64 end)
 	return true;
 }
 
-static bool idle(struct sim *sim)
+static bool world_idle(struct sim *sim)
 {
 	enum cairn_side_id side;
 	u64 when;
@@ -396,8 +396,8 @@ bool sim_run_until(struct sim *sim, u64 ns, const u32 *flag)
 	u64 end = sim->now + ns, steps;
 
 	for (steps = 0; !sim->failures && !(flag && *flag); steps++) {
-		if (!step(sim, end)) {
-			if (idle(sim))
+		if (!world_step(sim, end)) {
+			if (world_idle(sim))
 				return true;
 			sim->now = max(sim->now, end);
 			return false;
