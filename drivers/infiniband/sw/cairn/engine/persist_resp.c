@@ -163,7 +163,7 @@ bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn)
 {
 	u32 end = resp->epsn;
 
-	if (resp->msg.kind == CAIRN_MSG_WRITE_PERSIST)
+	if (resp->msg.kind == CAIRN_KIND_WRITE_PERSIST)
 		end = resp->persist.msg_psn;
 	if (resp->persist.head != resp->persist.tail)
 		end = persist_pending(resp, resp->persist.head)->first;

@@ -292,13 +292,6 @@ struct cairn_rdres {
 	bool restart;		/* the next response packet is a FIRST */
 };
 
-enum cairn_message_kind {
-	CAIRN_MSG_NONE,
-	CAIRN_MSG_SEND,
-	CAIRN_MSG_WRITE,
-	CAIRN_MSG_WRITE_PERSIST,
-};
-
 /* The FLUSH in progress (engine/flush_resp.c). */
 struct cairn_flush {
 	u64 va;			/* next byte to write back */
@@ -351,7 +344,7 @@ struct cairn_message {
 	u32 rkey;
 	u32 remaining;		/* bytes of the WRITE still to come */
 	u32 received;		/* bytes placed so far */
-	u8 kind;		/* enum cairn_message_kind */
+	u8 kind;		/* enum cairn_kind: SEND, WRITE, WRITE_PERSIST or NONE */
 	u8 method;		/* enum cairn_persist of the WRITE */
 	u8 durability;		/* of its region */
 };

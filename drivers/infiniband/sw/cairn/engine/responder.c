@@ -68,7 +68,7 @@ static bool resp_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	if (pkt->kept)
 		return false;
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	if (cairn_qp_reliable(qpc))
 		cairn_resp_fatal(qpc, pkt->psn, CAIRN_NAK_INVALID_REQUEST,
 				 CAIRN_ASYNC_QP_REQ_ERR);
@@ -152,7 +152,7 @@ static bool resp_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->kept)
 		return false;
 	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	if (!cairn_qp_reliable(qpc))
 		return false;
 	if (pkt->op->hdrs & CAIRN_HDR_IMMDT)
@@ -172,7 +172,7 @@ static bool resp_no_invalidation(struct cairn_qpc *qpc)
 
 	cairn_env_count(qpc, CAIRN_CTR_REMOTE_ACCESS_ERRORS, 1);
 	resp_fail_recv(qpc, CAIRN_CQE_LOC_ACCESS_ERR);
-	resp->msg.kind = CAIRN_MSG_NONE;
+	resp->msg.kind = CAIRN_KIND_NONE;
 	if (!resp->replay.any || resp->replay.psn != last)
 		cairn_resp_owe_ack(resp, last);
 	resp->nak.fatal = true;
@@ -187,7 +187,7 @@ static bool resp_recv_failed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (status == CAIRN_CQE_LOC_PROT_ERR)
 		cairn_env_count(qpc, CAIRN_CTR_LOCAL_PROT_ERRORS, 1);
 	resp_fail_recv(qpc, status);
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	if (cairn_qp_reliable(qpc)) {
 		/* No event: the CQE reports the error to the host. */
 		cairn_resp_fail(qpc, pkt->psn, code);
@@ -210,7 +210,7 @@ static bool resp_not_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 			     CAIRN_AETH_RNR_NAK | qpc->attrs.min_rnr_timer);
 		return false;
 	}
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	cairn_env_count(qpc, CAIRN_CTR_RX_NO_WQE, 1);
 	return false;
 }
@@ -226,7 +226,7 @@ static bool resp_not_present(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (pkt->kept)
 		return false;
 	if (!cairn_qp_reliable(qpc)) {
-		resp->msg.kind = CAIRN_MSG_NONE;
+		resp->msg.kind = CAIRN_KIND_NONE;
 		cairn_env_count(qpc, CAIRN_CTR_ODP_DROPS, 1);
 		return false;
 	}
@@ -260,7 +260,7 @@ static bool resp_bad_ring(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
  */
 static bool resp_overrun(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	return resp_local_error(qpc, pkt);
 }
 
@@ -316,26 +316,13 @@ static bool resp_size_fits(const struct cairn_qpc *qpc,
 	return pkt->payload_len <= pmtu;
 }
 
-static u8 resp_message_of(const struct cairn_pkt *pkt)
-{
-	switch (pkt->op->kind) {
-	case CAIRN_KIND_SEND:
-		return CAIRN_MSG_SEND;
-	case CAIRN_KIND_WRITE:
-		return CAIRN_MSG_WRITE;
-	case CAIRN_KIND_WRITE_PERSIST:
-		return CAIRN_MSG_WRITE_PERSIST;
-	}
-	return CAIRN_MSG_NONE;
-}
-
 /* Does the packet continue the current message (IBTA 9.7.4.1.2)? */
 static bool resp_in_sequence(const struct cairn_responder *resp,
 			     const struct cairn_pkt *pkt)
 {
 	if (pkt->op->flags & CAIRN_OP_FIRST)
-		return resp->msg.kind == CAIRN_MSG_NONE;
-	return resp->msg.kind == resp_message_of(pkt);
+		return resp->msg.kind == CAIRN_KIND_NONE;
+	return resp->msg.kind == pkt->op->kind;
 }
 
 static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
@@ -344,13 +331,13 @@ static bool resp_too_long(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return resp_recv_failed(qpc, pkt, CAIRN_CQE_LOC_LEN_ERR,
 					CAIRN_NAK_INVALID_REQUEST);
 	cairn_env_count(qpc, CAIRN_CTR_RX_TOO_LONG, 1);
-	qpc->resp.msg.kind = CAIRN_MSG_NONE;
+	qpc->resp.msg.kind = CAIRN_KIND_NONE;
 	return false;
 }
 
 static void resp_message_done(struct cairn_responder *resp)
 {
-	resp->msg.kind = CAIRN_MSG_NONE;
+	resp->msg.kind = CAIRN_KIND_NONE;
 	resp->msn = cairn_psn_add(resp->msn, 1);
 }
 
@@ -419,7 +406,7 @@ static bool resp_do_send(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	if (pkt->op->hdrs & CAIRN_HDR_IETH && !resp_invalidated(qpc, pkt))
 		return false;
-	resp->msg.kind = CAIRN_MSG_SEND;
+	resp->msg.kind = CAIRN_KIND_SEND;
 	if (!(pkt->op->flags & CAIRN_OP_LAST))
 		return true;
 	if (!resp_complete_recv(qpc, pkt, CAIRN_CQE_SUCCESS))
@@ -587,7 +574,7 @@ static bool resp_do_write(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (err)
 		return err == -EAGAIN ? resp_not_present(qpc, pkt) :
 					resp_no_access(qpc, pkt);
-	resp->msg.kind = resp_message_of(pkt);
+	resp->msg.kind = pkt->op->kind;
 	return !last || resp_write_done(qpc, pkt);
 }
 
@@ -702,7 +689,7 @@ static bool resp_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (resp->srqn != pkt->srqn) {
-		if (resp->msg.kind != CAIRN_MSG_NONE ||
+		if (resp->msg.kind != CAIRN_KIND_NONE ||
 		    (resp->recv.valid && pkt->kept))
 			return resp_invalid(qpc, pkt);
 		/* A refused request for another SRQ had taken the receive. */
@@ -986,9 +973,9 @@ static void resp_rx_uc(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 
 	resp->epsn = cairn_psn_add(pkt->psn, 1);
 	if ((gap || pkt->op->flags & CAIRN_OP_FIRST) &&
-	    resp->msg.kind != CAIRN_MSG_NONE) {
+	    resp->msg.kind != CAIRN_KIND_NONE) {
 		cairn_env_count(qpc, CAIRN_CTR_RX_UC_GAPS, 1);
-		resp->msg.kind = CAIRN_MSG_NONE;
+		resp->msg.kind = CAIRN_KIND_NONE;
 	}
 	/* The rest of a dropped message. */
 	if (!resp_in_sequence(resp, pkt))
@@ -1178,7 +1165,7 @@ static bool resp_flush(struct cairn_qpc *qpc, struct cairn_budget *budget)
 	resp->nak.due = false;
 	resp->replay.pending = 0;
 	resp->rate.marked = false;
-	resp->msg.kind = CAIRN_MSG_NONE;
+	resp->msg.kind = CAIRN_KIND_NONE;
 	cairn_persist_drop(resp);
 	if (!resp_flush_recv(qpc))
 		return false;
