@@ -11,8 +11,8 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include "engine/alarm.h"
+#include "engine/answer_resp.h"
 #include "engine/persist_resp.h"
-#include "engine/responder.h"
 
 /* RNR timers of a repeated WRITE that waits for the host: 0.16 to 164 ms (IBTA table 45). */
 #define PERSIST_HOLD_TIMER	8
@@ -288,7 +288,7 @@ static void persist_report_failure(struct cairn_qpc *qpc,
 
 	if (resp->nak.fatal)
 		return;
-	cairn_resp_fail(qpc, pend->last, CAIRN_NAK_REMOTE_OP);
+	cairn_answer_fail(qpc, pend->last, CAIRN_NAK_REMOTE_OP);
 	resp->nak.msn = persist_msn_before(pend);
 	resp->nak.persist = !pend->plain;
 }
@@ -314,7 +314,7 @@ static void persist_settle(struct cairn_qpc *qpc)
 			persist_set_watermark(resp, pend.next_psn,
 					      pend.next_msn);
 		if (pend.owed)
-			cairn_resp_owe_ack(resp, pend.owed_psn);
+			cairn_answer_owe_ack(resp, pend.owed_psn);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include "engine/answer_resp.h"
 #include "engine/congestion.h"
 #include "engine/pace.h"
 #include "engine/persist_resp.h"
@@ -145,7 +146,7 @@ static int replay_emit_done(struct cairn_qpc *qpc,
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = res->psn,
-			.syndrome = cairn_resp_ack_syndrome(qpc),
+			.syndrome = cairn_answer_syndrome(qpc),
 			.msn = res->msn,
 			.orig = res->orig,
 		},
@@ -195,7 +196,7 @@ static int replay_emit_read(struct cairn_qpc *qpc, struct cairn_rdres *res,
 			.pkey = qpc->attrs.pkey,
 			.qpn = qpc->attrs.dqpn,
 			.psn = cairn_psn_add(res->psn, res->next),
-			.syndrome = cairn_resp_ack_syndrome(qpc),
+			.syndrome = cairn_answer_syndrome(qpc),
 			.msn = res->msn,
 		},
 		.length = min(res->length - off, n * pmtu),
@@ -262,9 +263,9 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 		return false;
 	if (err) {
 		/* The region was released while it was being read. */
-		cairn_resp_fatal(qpc, cairn_psn_add(res->psn, res->next),
-				 CAIRN_NAK_REMOTE_ACCESS,
-				 CAIRN_ASYNC_QP_ACCESS_ERR);
+		cairn_answer_fatal(qpc, cairn_psn_add(res->psn, res->next),
+				   CAIRN_NAK_REMOTE_ACCESS,
+				   CAIRN_ASYNC_QP_ACCESS_ERR);
 		memset(resp->replay.res, 0,
 		       sizeof(*res) * (resp->replay.mask + 1));
 		resp->replay.pending = 0;

@@ -32,17 +32,9 @@ void cairn_resp_prefetch(const struct cairn_qpc *qpc);
 /* When cairn_resp_run() must be called again at the latest, ns; 0: never. */
 u64 cairn_resp_deadline(const struct cairn_qpc *qpc);
 
-/* For the other files of the responder. */
-
-void cairn_resp_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code);
-void cairn_resp_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
-		      enum cairn_async event);
-u8 cairn_resp_ack_syndrome(struct cairn_qpc *qpc);
-/* XRC: select the SRQ @srqn of an earlier request again. Return: 0, also for other
- * transports; -EFAULT: the SRQ was destroyed.
+/* XRC: select the SRQ @srqn of an earlier request again. Called by the responder's files.
+ * Return: 0, also for other transports; -EFAULT: the SRQ was destroyed.
  */
 int cairn_resp_srq(struct cairn_qpc *qpc, u32 srqn);
-/* An ACK is due for @psn, unless a later one is already. */
-void cairn_resp_owe_ack(struct cairn_responder *resp, u32 psn);
 
 #endif
