@@ -102,7 +102,7 @@ traffic=$started
 wait_for 30 grep -q running "$lib_tmp/traffic" || bail "no traffic"
 qpn=$(rdma resource show qp link "$DEV_B" | sed -n '/type RC/s/.*lqpn \([0-9]*\).*/\1/p' | head -1)
 # a number that no QP has
-nobody=$((qpn ^ 0x800000))
+no_qpn=$((qpn ^ 0x800000))
 
 rises "a packet of a VLAN is not for a QP of the netdev below" rx_wrong_qp va.100 "$qpn"
 rises "nor is a datagram of a VLAN for an address of the netdev below" rx_wrong_qp va.100 1
@@ -113,9 +113,9 @@ expect "the connection goes on" $alive 1
 stop "$traffic"
 
 if policy add "$IP_A" tmpl proto esp mode transport level required; then
-	rises "IPsec is required: a plain packet is refused" rx_policy_drops va "$nobody"
+	rises "IPsec is required: a plain packet is refused" rx_policy_drops va "$no_qpn"
 	policy delete "$IP_A"
-	rises "without the policy it comes in" rx_no_qp va "$nobody"
+	rises "without the policy it comes in" rx_no_qp va "$no_qpn"
 	refused "a connection" "$IP_A" in_a verbs_verify -n 10
 	refused "a connection over IPv6" "$IP6_A" in_a verbs_verify -n 10 -f 6
 	# the kernel excepts lo, unless it is told otherwise

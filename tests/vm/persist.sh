@@ -66,7 +66,7 @@ for kind in async:is_nvdimm_sync eadr:nvdimm_has_cache; do
 	rmmod cairn_media_test
 done
 
-# memory whose error nobody has met yet
+# memory with an error that no access has met yet
 if grep -qw copy_mc_to_kernel /proc/kallsyms; then
 	insmod "$(kmod cairn_media_test)" poison=1 || bail "cairn_media_test"
 	points nsenter --net=/run/netns/a poison
@@ -75,7 +75,7 @@ else
 	skip "memory errors" "this kernel does not recover from them"
 fi
 
-# what the other end can do, before anything is written; nobody has the last address
+# what the other end can do, before anything is written; no host has the last address
 in_a ip neigh replace 10.77.0.99 dev "$IF_A" nud permanent \
 	lladdr "$(in_b cat "/sys/class/net/$IF_B/address")"
 points nsenter --net=/run/netns/a peer

@@ -40,7 +40,7 @@ echo 5 >/sys/module/cairn_shadow/parameters/defect
 run_fail "noticed: acknowledged before the fence" persist_shadow -w -n 10
 rmmod cairn_shadow
 
-# an ordinary peer says at once that it does not know, whoever asks
+# an ordinary peer says at once that it does not know the request
 points peer plain
 
 # the flags must not mean something else, or nothing, to another provider

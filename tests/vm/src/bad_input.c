@@ -17,7 +17,7 @@
 
 #define BUF	8192
 #define LONG	vt_ms(20000)
-#define NOBODY	0x7fffff		/* as a handle */
+#define NO_OBJECT	0x7fffff	/* as a handle */
 
 static struct vt_dev da, db;
 
@@ -49,7 +49,7 @@ static bool is_gone(int err)
 	do {								\
 		u32 handle_ = (object)->handle;				\
 									\
-		(object)->handle = NOBODY;				\
+		(object)->handle = NO_OBJECT;				\
 		call;							\
 		(object)->handle = handle_;				\
 	} while (0)
@@ -346,7 +346,7 @@ static void completion_queues(void)
 	fd = chan->fd;
 	chan->fd = 0;		/* a file, but no channel */
 	ktap_ok(!ibv_create_cq(da.ctx, 16, NULL, chan, 0));
-	chan->fd = NOBODY;
+	chan->fd = NO_OBJECT;
 	ktap_ok(!ibv_create_cq(da.ctx, 16, NULL, chan, 0));
 	chan->fd = fd;
 	ktap_eq(ibv_destroy_comp_channel(chan), 0);
@@ -942,7 +942,7 @@ static void xrc_domains(void)
 
 	must(file);
 	fd = fileno(file);
-	REFUSED(try_xrcd(NOBODY, O_CREAT), EBADF);
+	REFUSED(try_xrcd(NO_OBJECT, O_CREAT), EBADF);
 	REFUSED(try_xrcd(fd, 0), EAGAIN);	/* no such domain yet */
 	domain = (struct xrc_domain *)try_xrcd(fd, O_CREAT);
 	must(domain);

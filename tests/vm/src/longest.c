@@ -224,22 +224,22 @@ static void longest_contexts(void)
 	static struct vt_dev dev[MANY];
 	static struct vt_end end[MANY];
 	struct vt_opts opts = VT_OPTS;
-	struct vt_end nobody;
+	struct vt_end absent;
 	int i;
 
 	opts.timeout = 20;
 	opts.cqe = 16;
 	opts.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
 	connect_ends(&opts, &opts);
-	check(!vt_end_create(&nobody, &db, &opts, 4096));
+	check(!vt_end_create(&absent, &db, &opts, 4096));
 	for (i = 0; i < MANY; i++) {
 		check(!vt_open(&dev[i], vt_name_a(), VT_IPV4, -1));
 		check(!vt_end_create(&end[i], &dev[i], &opts, 4096));
-		check(!vt_to_init(&end[i]) && !vt_to_rtr(&end[i], &nobody) &&
+		check(!vt_to_init(&end[i]) && !vt_to_rtr(&end[i], &absent) &&
 		      !vt_to_rts(&end[i]));
 	}
 	for (i = 0; i < MANY; i++)
-		post_writes(&end[i], 1, &nobody);
+		post_writes(&end[i], 1, &absent);
 	for (i = 0; i < 500; i++) {
 		post_writes(&one, 1, &two);
 		longest_take(one.scq, 1);

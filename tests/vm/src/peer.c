@@ -115,11 +115,11 @@ static void refused(void)
 /* 10.77.0.99 does not exist; its neighbour entry has b's MAC (persist.sh). */
 static void connect_to_nobody(void)
 {
-	struct vt_dev nobody = db;
+	struct vt_dev absent = db;
 	struct vt_end peer = b;
 
-	nobody.gid.raw[15] = 99;
-	peer.dev = &nobody;
+	absent.gid.raw[15] = 99;
+	peer.dev = &absent;
 	must(!vt_to_init(&a) && !vt_to_rtr(&a, &peer));
 }
 
