@@ -30,9 +30,9 @@ Conformance
 ===========
 
 Statements of the InfiniBand specification (IBTA volume 1, by chapter) and of
-the man pages of libibverbs, in our own words. Each has a test, which fails when the
-statement no longer holds. Programs of ``tests/vm/src`` make both ends by the public
-interface; those of ``drivers/infiniband/sw/cairn/tests`` run the engine on the host,
+the man pages of libibverbs and librdmacm, in our own words. Each has a test, which fails
+when the statement no longer holds. Programs of ``tests/vm/src`` make both ends by the
+public interface; those of ``drivers/infiniband/sw/cairn/tests`` run the engine on the host,
 where a peer can misbehave.
 
 {} statements, {} of them with a deviation.

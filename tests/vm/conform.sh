@@ -11,7 +11,7 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((120 * ${CAIRN_TIMEOUT_SCALE:-1}))
-for topic in device states requests completions datagrams memory extended; do
+for topic in device states requests completions datagrams memory extended cm; do
 	points conform_$topic
 done
 expect "no malformed packet" "$(counter_of_both rx_malformed)" 0
