@@ -78,6 +78,7 @@ make_healthy() {
 	file dev/infiniband/rdma_cm
 	file "$port/state" '4: ACTIVE'
 	file "$port/hw_counters/rx_malformed" 0
+	file sys/class/infiniband/cairn0/fw_ver 1.0.0
 	file "$port/gids/0" fe80:0000:0000:0000:0001:0002:0003:0004
 	file "$port/gids/1" 0000:0000:0000:0000:0000:ffff:0a4d:0001
 	file sys/class/infiniband/cairn0/parent eth0
@@ -247,6 +248,16 @@ else
 		'chmod 000 "$root/dev/infiniband/uverbs0"'
 fi
 broken no_device fail device 'sudo rdma link add cairn0 type cairn netdev eth0' 'rm -r "$root/$dev"'
+broken named_device fail device 'sudo rdma link add cairn7 type cairn netdev eth0' 'rm -r "$root/$dev"' -d cairn7
+# as another network namespace than the initial one sees it
+healthy
+rm -r "$root/$dev/ports/1/hw_counters"
+well -d cairn0 && says 'ok    port: cairn0 '
+result $? without_counters
+broken rxe fail device 'sudo rdma link add cairn0 type cairn netdev eth0' \
+	'rm "$root/$dev/ports/1/hw_counters/rx_malformed"; file $dev/ports/1/hw_counters/sent_pkts 0'
+broken rxe_without_counters fail device 'sudo rdma link add cairn0 type cairn netdev eth0' \
+	'rm -r "$root/$dev/ports/1/hw_counters"; file $dev/fw_ver ""'
 broken another_device fail device 'sudo rdma link add cairn7' : -d cairn7
 broken other_namespace fail netdev 'ip netns exec' 'rm -r "$root/sys/class/net/eth0"'
 broken port_down fail port 'sudo ip link set eth0 up' 'file $dev/ports/1/state "1: DOWN"'
