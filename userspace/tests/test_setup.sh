@@ -47,6 +47,7 @@ program() {
 program ip <<'END'
 case "$*" in
 *'route show default') cat "$WORK/route" ;;
+'-o -4 address show dev tun0 '*) echo '3: tun0    inet 10.1.0.4 peer 10.1.0.5/32 scope global tun0' ;;
 'link add '*) mkdir -p "/sys/class/net/$3" ;;
 '-o -4 address show dev eth0 '*) echo '2: eth0    inet 10.1.0.4/16 brd 10.1.255.255 scope global eth0' ;;
 '-o -4 address show dev cairn-dummy '*) echo '5: cairn-dummy    inet 10.231.0.1/24 scope global cairn-dummy' ;;
@@ -58,7 +59,7 @@ program rdma <<'END'
 [ ! -e "$WORK/broken" ] || exit 1
 dev=/sys/class/infiniband/$3/ports/1
 case $7 in
-eth0) gid=0a01:0004 ;;
+eth0 | tun0) gid=0a01:0004 ;;
 *) gid=0ae7:0001 ;;
 esac
 mkdir -p "$dev/gids" "$dev/gid_attrs/types"
@@ -105,6 +106,12 @@ says() {
 default_route() {
 	machine
 	run 0 --no-install && says cairn0 2 10.1.0.4 eth0 && ! grep -q ^apt "$work/calls"
+}
+
+point_to_point() {
+	machine
+	mkdir /sys/class/net/tun0
+	run 0 --no-install --netdev tun0 && says cairn0 2 10.1.0.4 tun0
 }
 
 again() {
@@ -165,7 +172,7 @@ usage() {
 }
 
 echo "KTAP version 1"
-for t in default_route again no_default_route dummy other_netdev no_netdev failure_is_explained \
+for t in default_route again point_to_point no_default_route dummy other_netdev no_netdev failure_is_explained \
 	installs installs_programs usage; do
 	$t
 	result $? $t
