@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # scripts/ci/setup-cairn on a made-up machine: a /sys of its own in a mount namespace, and
-# programs that only do as if.
+# programs that only do as if. tests/vm/setup_ci.sh runs it on a live host.
 #
 #   test_setup.sh HELPER-DIR
 set -u
