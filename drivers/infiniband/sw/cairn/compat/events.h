@@ -2,7 +2,7 @@
 /*
  * Events of an object that its process has not read. ib_uverbs keeps lists of them
  * beside the object's handle. The layout is not exported, but it is the same in all
- * kernels from 6.1 on. The lists are empty when the object is created; a pair of
+ * kernels from 5.15 on. The lists are empty when the object is created; a pair of
  * pointers that is no empty list then means that the layout has changed.
  *
  * A list may be tested with list_empty() while the object exists. It may not be

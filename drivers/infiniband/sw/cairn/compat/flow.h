@@ -4,8 +4,14 @@
 #define CAIRN_COMPAT_FLOW_H
 
 #include <net/flow.h>
-#include <net/inet_dscp.h>
 #include "compat/found.h"
+
+/* Since 5.18. */
+#if __has_include(<net/inet_dscp.h>)
+#include <net/inet_dscp.h>
+#else
+#define INET_DSCP_MASK	0xfc
+#endif
 
 /* @tos: the whole byte; its ECN bits are ignored. */
 static inline void cairn_flow4_set_tos(struct flowi4 *flow, u8 tos)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Since 6.3 a driver can mark a device name as assigned by the user, so that udev does not
- * rename the device.
+/* A driver can mark a device name as assigned by the user, so that udev does not rename the
+ * device: 6.12 has the function, 6.8 does not.
  */
 #ifndef CAIRN_COMPAT_NAME_ASSIGN_H
 #define CAIRN_COMPAT_NAME_ASSIGN_H

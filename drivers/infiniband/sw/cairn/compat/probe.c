@@ -5,21 +5,62 @@
  * without an error is a feature and becomes a macro in found.h. This file is not part
  * of the module.
  */
+#include <linux/bvec.h>
 #include <linux/dma-buf.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/netdevice.h>
+#include <linux/random.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/rdma_counter.h>
 #include <rdma/uverbs_ioctl.h>
 #include <net/flow.h>
+#if __has_include(<net/inet_dscp.h>)
 #include <net/inet_dscp.h>
+#endif
+
+/* 5.16: counters have descriptions. */
+# 1 "CAIRN_HAS_RDMA_STAT_DESC"
+static struct rdma_stat_desc probe_rdma_stat_desc;
+
+/* 5.16: folios. */
+# 1 "CAIRN_HAS_FOLIO"
+static void probe_folio(struct page *page)
+{
+	folio_mark_dirty(page_folio(page));
+}
+
+/* 5.17: references to a netdev have a tracker. */
+# 1 "CAIRN_HAS_NETDEVICE_TRACKER"
+static netdevice_tracker probe_netdevice_tracker;
+
+/* 5.19: capabilities for the kernel have a field of their own. */
+# 1 "CAIRN_HAS_IB_KERNEL_CAPS"
+static u64 probe_ib_kernel_caps = IBK_LOCAL_DMA_LKEY;
+
+/* 6.0: a work can be taken back without waiting for it. */
+# 1 "CAIRN_HAS_CANCEL_WORK"
+static void *probe_cancel_work = cancel_work;
+
+/* 6.0: netdev_hold() takes the tracker. */
+# 1 "CAIRN_HAS_NETDEV_HOLD"
+static void *probe_netdev_hold = netdev_hold;
+
+/* 6.1: single random bytes. */
+# 1 "CAIRN_HAS_GET_RANDOM_U8"
+static void *probe_get_random_u8 = get_random_u8;
 
 /* 6.2: FLUSH and ATOMIC WRITE. */
 # 1 "CAIRN_HAS_IB_FLUSH"
 static int probe_ib_flush = IB_ACCESS_FLUSH_GLOBAL;
 
-/* 6.3: a device name can be marked as assigned by the user. */
+/* 6.3: a function fills a struct bio_vec. */
+# 1 "CAIRN_HAS_BVEC_SET_PAGE"
+static void *probe_bvec_set_page = bvec_set_page;
+
+/* After 6.8: a device name can be marked as assigned by the user. */
 # 1 "CAIRN_HAS_IB_MARK_NAME"
 static void *probe_ib_mark_name = ib_mark_name_assigned_by_user;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Rate arithmetic, see engine/rate.h. A byte takes 8000000 / kbps ns. */
+/* clamp_t() of 6.6 wants build_bug.h. */
+#include <linux/build_bug.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>

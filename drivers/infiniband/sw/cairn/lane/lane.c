@@ -537,7 +537,8 @@ int cairn_lanes_start(void)
 
 	if (err)
 		return err;
-	num_lanes = min(DIV_ROUND_UP(num_online_cpus(), 2), CAIRN_MAX_LANES);
+	num_lanes = min_t(unsigned int, DIV_ROUND_UP(num_online_cpus(), 2),
+			  CAIRN_MAX_LANES);
 	lane_words = CAIRN_LANES_SLOTS / 64 / num_lanes;
 	for_each_online_cpu(cpu) {
 		struct cairn_lane *lane;

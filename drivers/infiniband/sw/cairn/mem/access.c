@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 #include <linux/vmalloc.h>
+#include "compat/bvec.h"
 #include "compat/flush.h"
 #include "engine/persist_resp.h"
 #include "mem/access.h"
@@ -360,7 +361,7 @@ static struct ib_pd *access_pd(const struct cairn_qp *qp,
 	if (span->access != CAIRN_ACCESS_LOCAL_WRITE ||
 	    span->side != CAIRN_RESP || !rq->shared)
 		return qp->pd;
-	return container_of_const(rq, struct cairn_srq, rq)->ibsrq.pd;
+	return container_of(rq, const struct cairn_srq, rq)->ibsrq.pd;
 }
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <linux/random.h>
 #include <linux/slab.h>
+#include "compat/random.h"
 #include "mem/key.h"
 #include "verbs/limits.h"
 

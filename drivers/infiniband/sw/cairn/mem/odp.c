@@ -28,6 +28,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include "compat/folio.h"
 #include "compat/gup.h"
 #include "mem/odp.h"
 #include "mem/page.h"
@@ -88,7 +89,7 @@ static u32 odp_take(struct cairn_odp *odp, unsigned long first,
 	lockdep_assert_held(&odp->pages.xa_lock);
 	xa_for_each_range(&odp->pages, i, entry, first, last) {
 		if (xa_to_value(entry) & 1)
-			folio_mark_dirty(page_folio(odp_entry_page(entry)));
+			compat_page_mark_dirty(odp_entry_page(entry));
 		__xa_erase(&odp->pages, i);
 		if (++n == ODP_TAKE)
 			break;

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
+#include "compat/workqueue.h"
 #include "device/share.h"
 #include "mem/odp_job.h"
 
@@ -350,7 +351,7 @@ bool cairn_odp_job_cancel(struct cairn_odp_job *job)
 {
 	if (odp_job_leave(job))
 		odp_process_put(job->process);
-	else if (cancel_work(&job->work))
+	else if (compat_cancel_work(&job->work))
 		odp_job_over(job->process);
 	else
 		return false;

@@ -22,6 +22,7 @@
 #include <linux/workqueue.h>
 #include <net/arp.h>
 #include <net/neighbour.h>
+#include "compat/netdev_hold.h"
 #include "net/answer.h"
 #include "net/netdev.h"
 

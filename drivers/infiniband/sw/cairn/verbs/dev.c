@@ -15,6 +15,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include "compat/alloc_device.h"
 #include "compat/flush.h"
+#include "compat/kernel_caps.h"
 #include "compat/name_assign.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
@@ -109,7 +110,6 @@ static int dev_query(struct ib_device *ibdev,
 				    IB_DEVICE_MEM_WINDOW | IB_DEVICE_XRC |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				    IB_DEVICE_ATOMIC_WRITE | dev_flush_caps(),
-		.kernel_cap_flags = dev_kernel_caps(),
 		.odp_caps = dev_odp_caps,
 		.max_send_sge = CAIRN_MAX_SGE,
 		.max_recv_sge = CAIRN_MAX_SGE,
@@ -139,6 +139,7 @@ static int dev_query(struct ib_device *ibdev,
 		.timestamp_mask = ~0ull,
 		.hca_core_clock = 1000000,	/* kHz: time stamps of CQEs are in ns */
 	};
+	compat_kernel_caps_set(attr, dev_kernel_caps());
 	return 0;
 }
 

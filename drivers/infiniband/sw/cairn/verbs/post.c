@@ -273,11 +273,11 @@ static bool post_has_room(struct cairn_qp *qp, u32 idx, u32 units)
 static int post_one_send(struct cairn_qp *qp, const struct ib_send_wr *wr,
 			 u32 idx)
 {
-	lockdep_assert_held(&qp->sq_post_lock);
 	/* Only bytes that have been written are read. */
 	union cairn_wqe_buf buf __uninitialized;
 	int units;
 
+	lockdep_assert_held(&qp->sq_post_lock);
 	units = post_build_send(qp, &buf, wr);
 	if (units < 0)
 		return units;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The counters of engine/counters.h as `rdma statistic` shows them. */
 #include <linux/percpu.h>
+#include "compat/stat_desc.h"
 #include "verbs/ops.h"
 #include "verbs/stats.h"
 #include "verbs/verbs.h"
@@ -14,8 +15,7 @@ static const struct rdma_stat_desc stats_descs[] = {
 struct rdma_hw_stats *cairn_stats_alloc_port(struct ib_device *ibdev,
 					     u32 port_num)
 {
-	return rdma_alloc_hw_stats_struct(stats_descs, ARRAY_SIZE(stats_descs),
-					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	return compat_alloc_hw_stats(stats_descs, ARRAY_SIZE(stats_descs));
 }
 
 u64 cairn_stats_sum(const struct cairn_stats __percpu *stats,

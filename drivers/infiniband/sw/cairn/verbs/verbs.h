@@ -21,6 +21,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_umem.h>
 #include <rdma/cairn-abi.h>
+#include "compat/netdev_hold.h"
 #include "device/nic.h"
 #include "device/path.h"
 #include "engine/qp.h"

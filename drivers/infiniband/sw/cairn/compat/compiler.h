@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Kbuild includes this in front of every file. __uninitialized keeps
+ * CONFIG_INIT_STACK_ALL_ZERO away from large variables. It came with 6.9, and with
+ * 5.15.163, 6.1.100 and 6.6.41. It can go when no kernel without it is served.
+ */
+#ifndef CAIRN_COMPAT_COMPILER_H
+#define CAIRN_COMPAT_COMPILER_H
+
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized	__attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
+#endif
