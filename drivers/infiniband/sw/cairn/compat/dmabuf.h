@@ -9,7 +9,7 @@
 #include <linux/dma-buf.h>
 #include "compat/found.h"
 
-#if !__has_include(<linux/iosys-map.h>)
+#ifndef CAIRN_HAS_IOSYS_MAP
 #define iosys_map	dma_buf_map
 #endif
 

@@ -7,7 +7,7 @@
 #include "compat/found.h"
 
 /* Since 5.18. */
-#if __has_include(<net/inet_dscp.h>)
+#ifdef CAIRN_HAS_INET_DSCP
 #include <net/inet_dscp.h>
 #else
 #define INET_DSCP_MASK	0xfc

@@ -36,6 +36,14 @@ static void probe_folio(struct page *page)
 # 1 "CAIRN_HAS_NETDEVICE_TRACKER"
 static netdevice_tracker probe_netdevice_tracker;
 
+/* 5.18: a struct iosys_map, which had another name before. */
+# 1 "CAIRN_HAS_IOSYS_MAP"
+static struct iosys_map probe_iosys_map;
+
+/* 5.18: the header of a DSCP's type. */
+# 1 "CAIRN_HAS_INET_DSCP"
+static int probe_inet_dscp = INET_DSCP_MASK;
+
 /* 5.19: capabilities for the kernel have a field of their own. */
 # 1 "CAIRN_HAS_IB_KERNEL_CAPS"
 static u64 probe_ib_kernel_caps = IBK_LOCAL_DMA_LKEY;
