@@ -17,7 +17,7 @@
 #include <rdma/rdma_counter.h>
 #include <rdma/uverbs_ioctl.h>
 #include <net/flow.h>
-#if __has_include(<net/inet_dscp.h>)
+#if __has_include("net/inet_dscp.h")
 #include <net/inet_dscp.h>
 #endif
 

@@ -62,13 +62,18 @@ void cairn_share_user_put(struct cairn_shares *shares,
 			  struct cairn_share_user *user)
 {
 	unsigned long flags;
+	bool last;
 
-	if (!user ||
-	    !refcount_dec_and_lock_irqsave(&user->refs, &shares->lock, &flags))
+	/* as refcount_dec_and_lock_irqsave(), which sparse cannot follow */
+	if (!user || refcount_dec_not_one(&user->refs))
 		return;
-	hash_del(&user->node);
+	spin_lock_irqsave(&shares->lock, flags);
+	last = refcount_dec_and_test(&user->refs);
+	if (last)
+		hash_del(&user->node);
 	spin_unlock_irqrestore(&shares->lock, flags);
-	kfree(user);
+	if (last)
+		kfree(user);
 }
 
 int cairn_share_check(u32 has, u32 left)
