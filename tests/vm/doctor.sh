@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # cairn_doctor on a live host: things are broken, and mended by the command that it names.

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 300
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # scripts/ci/setup-cairn on a host that has module and provider already.
