@@ -157,7 +157,7 @@ static void not_pinned(void)
 		 mem + len / 2, mr->rkey);
 	odp_done(pair.a.scq, IBV_WC_SUCCESS);
 	ktap_eq(vt_check(mem + len / 2, 3 * PAGE, 1), -1);
-	ktap_ok(vt_counter(&b, "odp_pages") >= pages + 3);
+	ktap_ok(vt_counter_reaches(&b, "odp_pages", pages + 3) >= pages + 3);
 	ktap_ok(vt_own_status("VmRSS") < rss + 4096);
 	ktap_eq(vt_own_status("VmLck"), 0);
 	/* only the buffers of the ends are pinned */
@@ -387,7 +387,7 @@ static void unmapped(void)
 	odp_post(&pair.a, IBV_WR_SEND, pair.at_a, LEN, pair.mr_a->lkey, NULL, 0);
 	odp_done(pair.a.scq, IBV_WC_REM_OP_ERR);
 	odp_done(pair.b.rcq, IBV_WC_LOC_PROT_ERR);
-	ktap_ok(vt_counter(&b, "odp_fault_errors") >= 3);
+	ktap_ok(vt_counter_reaches(&b, "odp_fault_errors", 3) >= 3);
 	pair_close(&pair);
 }
 
@@ -583,7 +583,8 @@ static void advised(void)
 		if (!forms[i].flags)
 			vt_counter_reaches(&b, "odp_pages",
 					   pages + SIZE / PAGE);
-		ktap_ok(vt_counter(&b, "odp_pages") >= pages + SIZE / PAGE);
+		ktap_ok(vt_counter_reaches(&b, "odp_pages", pages + SIZE / PAGE) >=
+			pages + SIZE / PAGE);
 		odp_post(&pair.a, writes ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 			 pair.a.buf, SIZE, pair.a.mr->lkey, pair.at_b, pair.mr_b->rkey);
 		odp_done(pair.a.scq, IBV_WC_SUCCESS);
