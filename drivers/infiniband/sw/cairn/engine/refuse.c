@@ -4,6 +4,7 @@
  * reason, for each transport (IBTA 9.9.3). A kept packet may be forged, so most reasons
  * have no effect for it (engine/hold.c).
  */
+#include <linux/errno.h>
 #include "engine/answer_resp.h"
 #include "engine/recv.h"
 #include "engine/refuse.h"
@@ -107,6 +108,13 @@ bool cairn_refuse_not_present(struct cairn_qpc *qpc, const struct cairn_pkt *pkt
 	if (resp->odp.tries < REFUSE_FAULT_TRIES)
 		resp->odp.tries++;
 	return false;
+}
+
+bool cairn_refuse_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			 int err)
+{
+	return err == -EAGAIN ? cairn_refuse_not_present(qpc, pkt) :
+				cairn_refuse_no_access(qpc, pkt);
 }
 
 /* The message is not acknowledged (IBTA 9.9.3, local QP error), and its receive is

@@ -11,6 +11,9 @@
 bool cairn_refuse_invalid(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 /* The key does not allow the access. */
 bool cairn_refuse_no_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+/* The access failed with @err: -EAGAIN: memory is being faulted in; others: no access. */
+bool cairn_refuse_access(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			 int err);
 /* The current receive fails for an error of the host's WQE: move to ERR. */
 bool cairn_refuse_recv(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		       u8 status, enum cairn_nak code);

@@ -117,8 +117,7 @@ static bool request_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return cairn_refuse_invalid(qpc, pkt);
 	err = cairn_env_atomic(qpc, pkt, &orig, &persist);
 	if (err)
-		return err == -EAGAIN ? cairn_refuse_not_present(qpc, pkt) :
-					cairn_refuse_no_access(qpc, pkt);
+		return cairn_refuse_access(qpc, pkt, err);
 	if (persist == CAIRN_PERSIST_NIC)
 		resp->persist.fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, orig);
@@ -151,8 +150,7 @@ static bool request_atomic_write(struct cairn_qpc *qpc,
 	err = method == CAIRN_PERSIST_HOST ? -EFAULT :
 					     cairn_env_store(qpc, pkt, access);
 	if (err)
-		return err == -EAGAIN ? cairn_refuse_not_present(qpc, pkt) :
-					cairn_refuse_no_access(qpc, pkt);
+		return cairn_refuse_access(qpc, pkt, err);
 	if (method == CAIRN_PERSIST_NIC)
 		resp->persist.fence_due = true;
 	cairn_replay_add(qpc, pkt, 1, 0);

@@ -167,8 +167,7 @@ bool cairn_write_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		return false;
 	err = write_place(qpc, pkt);
 	if (err)
-		return err == -EAGAIN ? cairn_refuse_not_present(qpc, pkt) :
-					cairn_refuse_no_access(qpc, pkt);
+		return cairn_refuse_access(qpc, pkt, err);
 	resp->msg.kind = pkt->op->kind;
 	return !last || write_done(qpc, pkt);
 }
