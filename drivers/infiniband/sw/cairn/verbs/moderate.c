@@ -8,8 +8,8 @@
 #include "verbs/moderate.h"
 #include "verbs/ops.h"
 
-/* Most programs arm and then poll everything. The time for that, so that they get no
- * extra event.
+/* The time from arming to an event for entries that are unpolled already. Most programs
+ * arm and then poll everything: they get no extra event.
  */
 #define MODERATE_LATE_NS	(100 * NSEC_PER_USEC)
 
@@ -23,10 +23,9 @@ static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	arm = READ_ONCE(cq->queue.host->arm);
-	if (cq->held || (cq->late && cairn_cq_holds_asked(cq, arm)))
+	if (cq->held || cairn_cq_holds_asked(cq, arm))
 		cairn_cq_answer(cq, arm, &notify);
 	cq->held = 0;
-	cq->late = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify && cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
@@ -47,12 +46,10 @@ void cairn_moderate_stop(struct cairn_cq *cq)
 void cairn_moderate_late(struct cairn_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	/* the event that moderation delays is for these entries, too */
-	if (cq->held || cq->late)
-		return;
-	cq->late = true;
-	hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LATE_NS),
-		      HRTIMER_MODE_REL_SOFT);
+	/* A timer that runs already raises an event for these entries, too. */
+	if (!hrtimer_is_queued(&cq->hold_timer))
+		hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LATE_NS),
+			      HRTIMER_MODE_REL_SOFT);
 }
 
 bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
@@ -62,9 +59,8 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	lockdep_assert_held(&cq->lock);
 	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED ||
 	    ++cq->held >= cq->hold_count) {
-		/* If the timer function runs now, it finds no delayed event. */
+		/* If the timer function runs now, it finds the arm word answered. */
 		cq->held = 0;
-		cq->late = false;
 		hrtimer_try_to_cancel(&cq->hold_timer);
 		return false;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Moderation of completion events: a CQ delays an event until a number of entries has
- * been added, or until a time after the first of them. Events for errors and solicited
- * completions are not delayed.
+ * Delayed completion events. Moderation: a CQ delays an event until a number of entries
+ * has been added, or until a time after the first of them. Events for errors and
+ * solicited completions are not delayed. Arming: the event for entries that are unpolled
+ * already is delayed in any case.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H

@@ -128,7 +128,6 @@ struct cairn_cq {
 	u16 hold_count;			/* an event is delayed for this many entries */
 	u16 hold_us;			/* or this long, microseconds; 0: never */
 	u16 held;			/* entries since the delay began; 0: none delayed */
-	bool late;			/* armed with unpolled entries: the timer runs */
 	struct hrtimer hold_timer;
 };
 
