@@ -116,30 +116,24 @@ static uint64_t log_link_now(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static int log_link_resolve(struct log_link *link)
+/* An attempt to connect; log_link_advance() goes on with it. */
+static int log_link_begin(struct log_link *link)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
 	int err = 0;
 
-	if (rdma_getaddrinfo(link->address, link->port, &hints, &info))
-		return log_link_errno();
-	if (rdma_resolve_addr(link->id, NULL, info->ai_dst_addr, RESOLVE_MS))
-		err = log_link_errno();
-	rdma_freeaddrinfo(info);
-	return err;
-}
-
-/* An attempt to connect; log_link_advance() goes on with it. */
-static int log_link_begin(struct log_link *link)
-{
 	link->until = log_link_now() + CONNECT_MS;
 	link->events = rdma_create_event_channel();
 	if (!link->events ||
 	    fcntl(link->events->fd, F_SETFL,
 		  fcntl(link->events->fd, F_GETFL) | O_NONBLOCK) ||
-	    rdma_create_id(link->events, &link->id, NULL, RDMA_PS_TCP))
+	    rdma_create_id(link->events, &link->id, NULL, RDMA_PS_TCP) ||
+	    rdma_getaddrinfo(link->address, link->port, &hints, &info))
 		return log_link_errno();
-	return log_link_resolve(link);
+	if (rdma_resolve_addr(link->id, NULL, info->ai_dst_addr, RESOLVE_MS))
+		err = log_link_errno();
+	rdma_freeaddrinfo(info);
+	return err;
 }
 
 static int log_link_objects(struct log_link *link)
@@ -202,10 +196,12 @@ static int log_link_step(struct log_link *link, const struct log_ask *ask,
 		err = log_link_request(link, ask);
 		return err ? err : EAGAIN;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		/* the address may resolve later: log_link_advance() ends it */
+		/* again, until log_link_advance() gives up */
 		if (event->status != -ETIMEDOUT)
 			return EHOSTUNREACH;
-		err = log_link_resolve(link);
+		if (rdma_resolve_addr(link->id, NULL,
+				      rdma_get_peer_addr(link->id), RESOLVE_MS))
+			err = log_link_errno();
 		return err ? err : EAGAIN;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
