@@ -13,7 +13,6 @@
 . "$(dirname "$0")/tools.sh"
 
 netdevs=$(dirname "$0")/netdevs.py
-cm_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 
 # ends NAME COMMAND: in both namespaces; @ stands for "a" and "b", # for 1 and 2, % for
 # the number of the other end

@@ -34,7 +34,6 @@ finds() {
 	fi
 }
 
-rdma_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 has_gid() { gid_index "$DEV_A" "$IP_A"; }
 has_no_gid() { ! gid_index "$DEV_A" "$IP_A" && ! gid_index "$DEV_A" "$IP6_A"; }
 
@@ -46,7 +45,7 @@ in_b sysctl -qw "net.ipv6.conf.$IF_B.keep_addr_on_down=1"
 
 start b "$lib_tmp/rping" "rping -s -P -a $IP_B"
 server=$started
-wait_for 30 rdma_listens || bail "rping does not listen"
+wait_for 30 cm_listens || bail "rping does not listen"
 doctor -d "$DEV_A" "$IP_B"
 expect "a healthy host" "$doctor_rc $(grep -cE '^(warn|fail)' "$lib_tmp/doctor")" "0 0"
 for id in modules provider nodes port gids mtu firewall peer-route peer-neighbour peer-mtu peer-rping; do

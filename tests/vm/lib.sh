@@ -490,6 +490,7 @@ port_state() {
 	echo "${s#*: }"
 }
 
+cm_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 port_is() { [ "$(port_state "$1")" = "$2" ]; }
 
 # --- the end --------------------------------------------------------------

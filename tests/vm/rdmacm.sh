@@ -13,7 +13,6 @@
 # shellcheck source=tests/vm/tools.sh
 . "$(dirname "$0")/tools.sh"
 
-cm_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 
 for f in 4 6; do
 	rping_pair $f -C 20

@@ -15,7 +15,6 @@
 script=$(cd "$(dirname "$0")/../.." && pwd)/scripts/ci/setup-cairn
 setup() { in_a env GITHUB_OUTPUT="$lib_tmp/github" "$script" --no-install "$@"; }
 said() { sed -n "s/^$1=//p" "$lib_tmp/github"; }
-rdma_listens() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 
 # --- a device that is there -----------------------------------------------
 
@@ -41,7 +40,7 @@ wait_for 30 listens
 run_ok "ping-pong by that GID" in_a ibv_rc_pingpong -d cairn_ci -g "$index" -n 10 10.231.0.1
 stop "$server"
 start a "$lib_tmp/server" "rping -s -a 10.231.0.1 -C 3"
-wait_for 30 rdma_listens
+wait_for 30 cm_listens
 run_ok "rping with itself" in_a rping -c -a 10.231.0.1 -C 3
 run_ok "once more" setup --netdev dummy --name cairn_ci
 

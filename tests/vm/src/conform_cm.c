@@ -142,17 +142,18 @@ static struct cm_event expect_event(const struct cm_side *side,
 	return event;
 }
 
-/* The server listens at a port of its own. */
-static void listen_at(struct cm_side *side, int backlog)
-{
-	must(!bind_to(side->id, side->address, 0));
-	must(!rdma_listen(side->id, backlog));
-}
-
-static void open_sides(enum rdma_port_space space)
+/* The server is bound to a port of its own. */
+static void open_server(enum rdma_port_space space)
 {
 	open_side(&server, space);
-	listen_at(&server, 8);
+	must(!bind_to(server.id, server.address, 0));
+}
+
+/* ... and the client has an identifier. */
+static void open_sides(enum rdma_port_space space)
+{
+	open_server(space);
+	must(!rdma_listen(server.id, 8));
 	open_side(&client, space);
 }
 
@@ -169,12 +170,17 @@ static int resolve_to(struct rdma_cm_id *id, const char *address, u16 port, int 
 	return rdma_resolve_addr(id, NULL, (struct sockaddr *)&in, ms) ? errno : 0;
 }
 
-static void resolve_port(u16 port)
+static void resolve_address(const struct cm_side *side, u16 port)
 {
-	must(!resolve_to(client.id, server.address, port, 2000));
-	expect_event(&client, RDMA_CM_EVENT_ADDR_RESOLVED);
-	must(!rdma_resolve_route(client.id, 2000));
-	expect_event(&client, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	must(!resolve_to(side->id, server.address, port, 2000));
+	expect_event(side, RDMA_CM_EVENT_ADDR_RESOLVED);
+}
+
+static void resolve_port(const struct cm_side *side, u16 port)
+{
+	resolve_address(side, port);
+	must(!rdma_resolve_route(side->id, 2000));
+	expect_event(side, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
 static void create_qp_of(struct rdma_cm_id *id)
@@ -189,33 +195,55 @@ static void create_qp_of(struct rdma_cm_id *id)
 	must(!rdma_create_qp(id, NULL, &init));
 }
 
-/* The client's request; returns what the server got. */
-static struct cm_event request_with(struct rdma_conn_param *param)
-{
-	resolve_port(rdma_get_src_port(server.id));
-	create_qp_of(client.id);
-	must(!rdma_connect(client.id, param));
-	return expect_event(&server, RDMA_CM_EVENT_CONNECT_REQUEST);
-}
-
-static struct rdma_conn_param plain_param(void)
+static struct rdma_conn_param param_with(const u8 *data, u8 len)
 {
 	return (struct rdma_conn_param){
 		.responder_resources = 3, .initiator_depth = 2,
 		.retry_count = 3, .rnr_retry_count = 3,
+		.private_data = data, .private_data_len = len,
 	};
+}
+
+static struct rdma_conn_param plain_param(void)
+{
+	return param_with(NULL, 0);
+}
+
+/* Returns 0 or errno. */
+static int connect_with(const struct cm_side *side, struct rdma_conn_param param)
+{
+	resolve_port(side, rdma_get_src_port(server.id));
+	create_qp_of(side->id);
+	return rdma_connect(side->id, &param) ? errno : 0;
+}
+
+/* A request of the client; returns what the server got. */
+static struct cm_event open_request_with(enum rdma_port_space space,
+					 struct rdma_conn_param param)
+{
+	open_sides(space);
+	must(!connect_with(&client, param));
+	return expect_event(&server, RDMA_CM_EVENT_CONNECT_REQUEST);
+}
+
+static struct cm_event open_request(enum rdma_port_space space)
+{
+	return open_request_with(space, plain_param());
+}
+
+static void accept_with(struct rdma_cm_id *id, struct rdma_conn_param param)
+{
+	create_qp_of(id);
+	param.qp_num = id->qp->qp_num;
+	must(!rdma_accept(id, &param));
 }
 
 /* Both ends connected; returns the server's identifier. */
 static struct rdma_cm_id *connect_sides(void)
 {
-	struct rdma_conn_param param = plain_param();
-	struct cm_event request;
+	struct cm_event request = open_request(RDMA_PS_TCP);
 
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
-	create_qp_of(request.id);
-	must(!rdma_accept(request.id, &param));
+	accept_with(request.id, plain_param());
 	expect_event(&client, RDMA_CM_EVENT_ESTABLISHED);
 	expect_event(&server, RDMA_CM_EVENT_ESTABLISHED);
 	return request.id;
@@ -228,11 +256,35 @@ static void destroy_accepted(struct rdma_cm_id *id)
 	ktap_ok(!rdma_destroy_id(id));
 }
 
+/* @accepted: the server's end of the connection, or of a request */
+static void close_all(struct rdma_cm_id *accepted)
+{
+	destroy_accepted(accepted);
+	close_sides();
+}
+
+/* Bind another identifier to the server's port; returns 0 or errno. */
+static int bind_other(enum rdma_port_space space)
+{
+	struct rdma_cm_id *other = new_id(&server, space);
+	int err = bind_to(other, server.address, rdma_get_src_port(server.id));
+
+	rdma_destroy_id(other);
+	return err;
+}
+
+static void disconnect_both(struct rdma_cm_id *accepted)
+{
+	ktap_ok(!rdma_disconnect(client.id));
+	expect_event(&server, RDMA_CM_EVENT_DISCONNECTED);
+	ktap_ok(!rdma_disconnect(accepted));
+	expect_event(&client, RDMA_CM_EVENT_DISCONNECTED);
+}
+
 STATEMENT(cm_binds_any_port, "rdma_bind_addr(3)",
 	  "Port 0 binds to a free port, which rdma_get_src_port() tells.")
 {
-	open_side(&server, RDMA_PS_TCP);
-	ktap_eq(bind_to(server.id, server.address, 0), 0);
+	open_server(RDMA_PS_TCP);
 	ktap_ok(rdma_get_src_port(server.id));
 	close_side(&server);
 }
@@ -242,8 +294,7 @@ STATEMENT(cm_bind_gives_device, "rdma_bind_addr(3)",
 {
 	struct rdma_cm_id *any;
 
-	open_side(&server, RDMA_PS_TCP);
-	must(!bind_to(server.id, server.address, 0));
+	open_server(RDMA_PS_TCP);
 	must(server.id->verbs);
 	ktap_ok(!strcmp(ibv_get_device_name(server.id->verbs->device),
 			ibv_get_device_name(dev[1].ctx->device)));
@@ -258,14 +309,8 @@ STATEMENT(cm_bind_gives_device, "rdma_bind_addr(3)",
 STATEMENT(cm_port_in_use, "rdma_bind_addr(3)",
 	  "A port that is in use is refused with EADDRINUSE.")
 {
-	struct rdma_cm_id *other;
-
-	open_side(&server, RDMA_PS_TCP);
-	must(!bind_to(server.id, server.address, 0));
-	other = new_id(&server, RDMA_PS_TCP);
-	ktap_eq(bind_to(other, server.address, rdma_get_src_port(server.id)),
-		EADDRINUSE);
-	rdma_destroy_id(other);
+	open_server(RDMA_PS_TCP);
+	ktap_eq(bind_other(RDMA_PS_TCP), EADDRINUSE);
 	close_side(&server);
 }
 
@@ -274,8 +319,7 @@ STATEMENT(cm_port_is_free_again, "rdma_destroy_id(3)",
 {
 	u16 port;
 
-	open_side(&server, RDMA_PS_TCP);
-	must(!bind_to(server.id, server.address, 0));
+	open_server(RDMA_PS_TCP);
 	port = rdma_get_src_port(server.id);
 	must(!rdma_destroy_id(server.id));
 	server.id = new_id(&server, RDMA_PS_TCP);
@@ -286,13 +330,8 @@ STATEMENT(cm_port_is_free_again, "rdma_destroy_id(3)",
 STATEMENT(cm_port_spaces, "rdma_create_id(3)",
 	  "RDMA_PS_TCP and RDMA_PS_UDP have ports of their own.")
 {
-	struct rdma_cm_id *other;
-
-	open_side(&server, RDMA_PS_TCP);
-	must(!bind_to(server.id, server.address, 0));
-	other = new_id(&server, RDMA_PS_UDP);
-	ktap_eq(bind_to(other, server.address, rdma_get_src_port(server.id)), 0);
-	rdma_destroy_id(other);
+	open_server(RDMA_PS_TCP);
+	ktap_eq(bind_other(RDMA_PS_UDP), 0);
 	close_side(&server);
 }
 
@@ -372,8 +411,7 @@ STATEMENT(cm_resolves_address, "rdma_resolve_addr(3)",
 	struct sockaddr_in *own;
 
 	open_sides(RDMA_PS_TCP);
-	must(!resolve_to(client.id, server.address, htons(7), 2000));
-	expect_event(&client, RDMA_CM_EVENT_ADDR_RESOLVED);
+	resolve_address(&client, htons(7));
 	must(client.id->verbs);
 	ktap_ok(!strcmp(ibv_get_device_name(client.id->verbs->device),
 			ibv_get_device_name(dev[0].ctx->device)));
@@ -410,7 +448,7 @@ STATEMENT(cm_resolves_again, "rdma_resolve_addr(3)",
 	open_sides(RDMA_PS_TCP);
 	must(!resolve_to(client.id, "10.77.0.99", htons(7), 300));
 	expect_event(&client, RDMA_CM_EVENT_ADDR_ERROR);
-	resolve_port(rdma_get_src_port(server.id));
+	resolve_port(&client, rdma_get_src_port(server.id));
 	close_sides();
 }
 
@@ -420,9 +458,7 @@ STATEMENT(cm_order_of_calls, "rdma_connect(3)",
 	struct rdma_conn_param param = plain_param();
 
 	open_sides(RDMA_PS_TCP);
-	must(!resolve_to(client.id, server.address, rdma_get_src_port(server.id),
-			 2000));
-	expect_event(&client, RDMA_CM_EVENT_ADDR_RESOLVED);
+	resolve_address(&client, rdma_get_src_port(server.id));
 	create_qp_of(client.id);
 	errno = 0;
 	ktap_ok(rdma_connect(client.id, &param) && errno == EINVAL);
@@ -438,7 +474,7 @@ STATEMENT(cm_no_listener, "IBTA 12.6.7.2",
 	struct rdma_conn_param param = plain_param();
 
 	open_sides(RDMA_PS_TCP);
-	resolve_port(htons(9));
+	resolve_port(&client, htons(9));
 	create_qp_of(client.id);
 	must(!rdma_connect(client.id, &param));
 	ktap_eq(expect_event(&client, RDMA_CM_EVENT_REJECTED).status,
@@ -449,35 +485,24 @@ STATEMENT(cm_no_listener, "IBTA 12.6.7.2",
 STATEMENT(cm_data_of_request, "rdma_connect(3)",
 	  "56 bytes of private data come with a request.")
 {
-	struct rdma_conn_param param = plain_param();
 	struct cm_event request;
 	u8 data[REQ_DATA];
 
 	vt_fill(data, sizeof(data), 1);
-	param.private_data = data;
-	param.private_data_len = sizeof(data);
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
+	request = open_request_with(RDMA_PS_TCP, param_with(data, sizeof(data)));
 	ktap_eq(request.conn.private_data_len, sizeof(data));
 	ktap_ok(!memcmp(request.data, data, sizeof(data)));
 	ktap_ok(request.listener == server.id);
-	destroy_accepted(request.id);
-	close_sides();
+	close_all(request.id);
 }
 
 STATEMENT(cm_long_data_of_request, "rdma_connect(3)",
 	  "A request with more private data is refused.")
 {
-	struct rdma_conn_param param = plain_param();
 	u8 data[REQ_DATA + 1] = {};
 
-	param.private_data = data;
-	param.private_data_len = sizeof(data);
 	open_sides(RDMA_PS_TCP);
-	resolve_port(rdma_get_src_port(server.id));
-	create_qp_of(client.id);
-	errno = 0;
-	ktap_ok(rdma_connect(client.id, &param) && errno == EINVAL);
+	ktap_eq(connect_with(&client, param_with(data, sizeof(data))), EINVAL);
 	ktap_ok(no_cm_event(&server));
 	close_sides();
 }
@@ -485,65 +510,48 @@ STATEMENT(cm_long_data_of_request, "rdma_connect(3)",
 STATEMENT(cm_resources_of_request, "rdma_connect(3)",
 	  "A request tells the READs and atomics that each side may have outstanding, as the other side sees them.")
 {
+	struct cm_event request = open_request(RDMA_PS_TCP);
 	struct rdma_conn_param param = plain_param();
-	struct cm_event request;
 
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
 	ktap_eq(request.conn.responder_resources, param.initiator_depth);
 	ktap_eq(request.conn.initiator_depth, param.responder_resources);
-	destroy_accepted(request.id);
-	close_sides();
+	close_all(request.id);
 }
 
 STATEMENT(cm_data_of_accept, "rdma_accept(3)",
 	  "196 bytes of private data come with the acceptance.")
 {
-	struct rdma_conn_param param = plain_param();
-	struct cm_event request, established;
+	struct cm_event request = open_request(RDMA_PS_TCP), established;
 	u8 data[REP_DATA];
 
 	vt_fill(data, sizeof(data), 2);
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
-	create_qp_of(request.id);
-	param.private_data = data;
-	param.private_data_len = sizeof(data);
-	must(!rdma_accept(request.id, &param));
+	accept_with(request.id, param_with(data, sizeof(data)));
 	established = expect_event(&client, RDMA_CM_EVENT_ESTABLISHED);
 	ktap_eq(established.conn.private_data_len, sizeof(data));
 	ktap_ok(!memcmp(established.data, data, sizeof(data)));
-	destroy_accepted(request.id);
-	close_sides();
+	close_all(request.id);
 }
 
 STATEMENT(cm_data_of_reject, "rdma_reject(3)",
 	  "A request that the program rejects gives REJECTED with the reason \"consumer\" and 148 bytes of private data.")
 {
-	struct rdma_conn_param param = plain_param();
-	struct cm_event request, rejected;
+	struct cm_event request = open_request(RDMA_PS_TCP), rejected;
 	u8 data[REJ_DATA];
 
 	vt_fill(data, sizeof(data), 3);
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
 	ktap_ok(!rdma_reject(request.id, data, sizeof(data)));
 	rejected = expect_event(&client, RDMA_CM_EVENT_REJECTED);
 	ktap_eq(rejected.status, REJ_CONSUMER);
 	ktap_eq(rejected.conn.private_data_len, sizeof(data));
 	ktap_ok(!memcmp(rejected.data, data, sizeof(data)));
-	destroy_accepted(request.id);
-	close_sides();
+	close_all(request.id);
 }
 
 STATEMENT(cm_request_dropped, "rdma_destroy_id(3)",
 	  "A request whose identifier is destroyed without an answer is rejected.")
 {
-	struct rdma_conn_param param = plain_param();
-	struct cm_event request;
+	struct cm_event request = open_request(RDMA_PS_TCP);
 
-	open_sides(RDMA_PS_TCP);
-	request = request_with(&param);
 	ktap_ok(!rdma_destroy_id(request.id));
 	ktap_eq(expect_event(&client, RDMA_CM_EVENT_REJECTED).status,
 		REJ_CONSUMER);
@@ -557,8 +565,7 @@ STATEMENT(cm_established, "rdma_accept(3)",
 
 	ktap_eq(vt_state(client.id->qp), IBV_QPS_RTS);
 	ktap_eq(vt_state(accepted->qp), IBV_QPS_RTS);
-	destroy_accepted(accepted);
-	close_sides();
+	close_all(accepted);
 }
 
 STATEMENT(cm_connected_addresses, "rdma_get_peer_addr(3)",
@@ -570,8 +577,7 @@ STATEMENT(cm_connected_addresses, "rdma_get_peer_addr(3)",
 	ktap_eq(peer->sin_addr.s_addr, ipv4_of(client.address, 0).sin_addr.s_addr);
 	ktap_eq(peer->sin_port, rdma_get_src_port(client.id));
 	ktap_eq(rdma_get_src_port(accepted), rdma_get_dst_port(client.id));
-	destroy_accepted(accepted);
-	close_sides();
+	close_all(accepted);
 }
 
 STATEMENT(cm_connects_once, "rdma_connect(3)",
@@ -583,8 +589,7 @@ STATEMENT(cm_connects_once, "rdma_connect(3)",
 	errno = 0;
 	ktap_ok(rdma_connect(client.id, &param) && errno == EINVAL);
 	ktap_eq(vt_state(client.id->qp), IBV_QPS_RTS);
-	destroy_accepted(accepted);
-	close_sides();
+	close_all(accepted);
 }
 
 STATEMENT(cm_disconnect, "rdma_disconnect(3)",
@@ -592,14 +597,10 @@ STATEMENT(cm_disconnect, "rdma_disconnect(3)",
 {
 	struct rdma_cm_id *accepted = connect_sides();
 
-	ktap_ok(!rdma_disconnect(client.id));
+	disconnect_both(accepted);
 	ktap_eq(vt_state(client.id->qp), IBV_QPS_ERR);
-	expect_event(&server, RDMA_CM_EVENT_DISCONNECTED);
-	ktap_ok(!rdma_disconnect(accepted));
 	ktap_eq(vt_state(accepted->qp), IBV_QPS_ERR);
-	expect_event(&client, RDMA_CM_EVENT_DISCONNECTED);
-	destroy_accepted(accepted);
-	close_sides();
+	close_all(accepted);
 }
 
 STATEMENT(cm_timewait, "IBTA 12.9.8.4",
@@ -607,14 +608,10 @@ STATEMENT(cm_timewait, "IBTA 12.9.8.4",
 {
 	struct rdma_cm_id *accepted = connect_sides();
 
-	must(!rdma_disconnect(client.id));
-	expect_event(&server, RDMA_CM_EVENT_DISCONNECTED);
-	must(!rdma_disconnect(accepted));
-	expect_event(&client, RDMA_CM_EVENT_DISCONNECTED);
+	disconnect_both(accepted);
 	expect_event(&client, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	expect_event(&server, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-	destroy_accepted(accepted);
-	close_sides();
+	close_all(accepted);
 }
 
 STATEMENT(cm_peer_destroys, "rdma_destroy_id(3)",
@@ -630,7 +627,6 @@ STATEMENT(cm_peer_destroys, "rdma_destroy_id(3)",
 STATEMENT(cm_moves_to_channel, "rdma_migrate_id(3)",
 	  "An identifier that moves to another channel takes its events along.")
 {
-	struct rdma_conn_param param = plain_param();
 	struct cm_side moved = server;
 	struct cm_event request;
 
@@ -639,9 +635,7 @@ STATEMENT(cm_moves_to_channel, "rdma_migrate_id(3)",
 	must(moved.chan && !fcntl(moved.chan->fd, F_SETFL, O_NONBLOCK));
 	ktap_ok(!rdma_migrate_id(server.id, moved.chan));
 	ktap_ok(server.id->channel == moved.chan);
-	resolve_port(rdma_get_src_port(server.id));
-	create_qp_of(client.id);
-	must(!rdma_connect(client.id, &param));
+	must(!connect_with(&client, plain_param()));
 	request = expect_event(&moved, RDMA_CM_EVENT_CONNECT_REQUEST);
 	ktap_ok(no_cm_event(&server));
 	destroy_accepted(request.id);
@@ -654,20 +648,14 @@ STATEMENT(cm_moves_to_channel, "rdma_migrate_id(3)",
 STATEMENT(cm_datagrams, "rdma_connect(3)",
 	  "For RDMA_PS_UDP the connection tells the client number and Q_Key of the server's queue pair.")
 {
-	struct rdma_conn_param param = plain_param();
-	struct cm_event request, established;
+	struct cm_event request = open_request(RDMA_PS_UDP), established;
 
-	open_sides(RDMA_PS_UDP);
-	request = request_with(&param);
-	create_qp_of(request.id);
-	param.qp_num = request.id->qp->qp_num;
-	must(!rdma_accept(request.id, &param));
+	accept_with(request.id, plain_param());
 	established = expect_event(&client, RDMA_CM_EVENT_ESTABLISHED);
 	ktap_eq(established.ud.qp_num, request.id->qp->qp_num);
 	ktap_eq(established.ud.qkey, RDMA_UDP_QKEY);
 	ktap_ok(established.ud.ah_attr.is_global);
-	destroy_accepted(request.id);
-	close_sides();
+	close_all(request.id);
 }
 
 STATEMENT(cm_joins_group, "rdma_join_multicast(3)",
@@ -712,8 +700,8 @@ STATEMENT(cm_synchronous_ids, "rdma_create_id(3)",
 	struct sockaddr_in in;
 	struct rdma_cm_id *id;
 
-	open_side(&server, RDMA_PS_TCP);
-	listen_at(&server, 1);
+	open_server(RDMA_PS_TCP);
+	must(!rdma_listen(server.id, 1));
 	enter_netns(&client);
 	must(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	in = ipv4_of(server.address, rdma_get_src_port(server.id));
@@ -727,24 +715,16 @@ STATEMENT(cm_synchronous_ids, "rdma_create_id(3)",
 STATEMENT(cm_backlog, "rdma_listen(3)",
 	  "Requests beyond the backlog wait until the program has taken an earlier one.")
 {
-	struct rdma_conn_param param = plain_param();
 	struct cm_event first, second;
 	struct cm_side other = client;
 
-	open_side(&server, RDMA_PS_TCP);
-	listen_at(&server, 1);
+	open_server(RDMA_PS_TCP);
+	must(!rdma_listen(server.id, 1));
 	open_side(&client, RDMA_PS_TCP);
 	open_side(&other, RDMA_PS_TCP);
-	resolve_port(rdma_get_src_port(server.id));
-	create_qp_of(client.id);
-	must(!rdma_connect(client.id, &param));
+	must(!connect_with(&client, plain_param()));
 	must(cm_event_waits(&server));
-	must(!resolve_to(other.id, server.address, rdma_get_src_port(server.id), 2000));
-	expect_event(&other, RDMA_CM_EVENT_ADDR_RESOLVED);
-	must(!rdma_resolve_route(other.id, 2000));
-	expect_event(&other, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	create_qp_of(other.id);
-	must(!rdma_connect(other.id, &param));
+	must(!connect_with(&other, plain_param()));
 	first = expect_event(&server, RDMA_CM_EVENT_CONNECT_REQUEST);
 	/* repeated by its sender */
 	second = expect_event(&server, RDMA_CM_EVENT_CONNECT_REQUEST);

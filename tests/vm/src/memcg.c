@@ -972,13 +972,11 @@ static void get_ready(void)
 {
 	struct rlimit files = { 65536, 65536 };
 	struct ibv_device **list;
-	cpu_set_t one = {};
 	char *heap;
 
 	setrlimit(RLIMIT_NOFILE, &files);
 	/* Each CPU may have a page that is counted later. */
-	CPU_SET(0, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	vt_stay_on(0);
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TOP_PAD, HEAP);
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);

@@ -735,21 +735,6 @@ static void *write_arg(void *arg)
 }
 
 /* A packet is held between the look-up of its memory and the copy. */
-/* On its present CPU only, or on any. A CPU that is held in a soft interrupt looks idle,
- * and a thread that wakes up there has to wait.
- */
-static void stay_here(bool here)
-{
-	int i, cpu = sched_getcpu();
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	for (i = 0; i < CPU_SETSIZE; i++)
-		if (!here || i == cpu)
-			CPU_SET(i, &set);
-	must(!sched_setaffinity(0, sizeof(set), &set));
-}
-
 static void stuck_in_the_pipeline(void)
 {
 	struct vt_opts opts = VT_OPTS;
@@ -778,10 +763,13 @@ static void stuck_in_the_pipeline(void)
 	for (end = vt_now_ms() + LONG; !delay_taken();)
 		must(vt_now_ms() < end);
 	/* The packet has the page now, and writes it five seconds later. */
-	stay_here(true);
+	/* A CPU that is held in a soft interrupt looks idle. This thread would have to wait
+	 * there, so it stays here.
+	 */
+	must(vt_stay_on(sched_getcpu()));
 	ktap_eq(bytes[0], 0);
 	must(!ibv_dereg_mr(mr));
-	stay_here(false);
+	must(vt_stay_on(-1));
 	/* Released: the packet has been written, and no write follows. */
 	ktap_eq(bytes[0], DATA);
 	memset(bytes, CANARY, REGION);

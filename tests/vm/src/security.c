@@ -1164,33 +1164,22 @@ static void keys_are_no_series(void)
 #define CACHE_SETS	1024	/* of four lines each */
 #define SOME_SETS	16
 
-static void run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* Send a WRITE for each of these regions, ten times. Return: the number of replaced lines
  * of the MR cache. Each CPU has a cache of its own, and receives the packets it sends.
  */
 static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 {
 	u64 evicts = security_counter("mr_cache_evicts"), seen;
-	cpu_set_t all;
 	struct frame frame;
 	int i;
 
-	sched_getaffinity(0, sizeof(all), &all);
 	seen = security_counter("rx_icrc_errors") + security_counter("rx_packets");
 	for (i = 0; i < 10 * n; i++) {
 		u64 va = htobe64((uintptr_t)mr[i % n]->addr);
 		u32 key = htonl(mr[i % n]->rkey);
 
 		if (!(i % n))
-			run_on(i / n % 2);
+			vt_stay_on(i / n % 2);
 		security_bth(&frame, 0x0a, qpn, two.psn + 5000);
 		memcpy(frame.data + 12, &va, 8);
 		memcpy(frame.data + 20, &key, 4);
@@ -1203,7 +1192,7 @@ static u64 write_to_all(struct ibv_mr **mr, int n, u32 qpn, bool good)
 			break;
 		usleep(10000);
 	}
-	sched_setaffinity(0, sizeof(all), &all);
+	vt_stay_on(-1);
 	return security_counter("mr_cache_evicts") - evicts;
 }
 

@@ -369,6 +369,18 @@ bool vt_event(struct ibv_comp_channel *chan, int ms)
 	return true;
 }
 
+bool vt_stay_on(int cpu)
+{
+	cpu_set_t set;
+	int i;
+
+	CPU_ZERO(&set);
+	for (i = 0; i < CPU_SETSIZE; i++)
+		if (cpu < 0 || i == cpu)
+			CPU_SET(i, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
 bool vt_async_each(struct vt_dev *dev, const enum ibv_event_type *types, int n, int ms)
 {
 	struct pollfd waiting = { .fd = dev->ctx->async_fd, .events = POLLIN };

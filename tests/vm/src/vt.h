@@ -112,6 +112,8 @@ int vt_connect(struct vt_end *end_a, struct vt_end *end_b);
 
 struct ibv_ah *vt_ah(struct vt_dev *dev, const struct vt_dev *peer);
 
+/* Keep the calling thread on @cpu, -1: on any. Return: was that possible? */
+bool vt_stay_on(int cpu);
 /* Completions: exactly @n within @ms, 0 or ETIMEDOUT. */
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms);
 /* Does an event of @chan arrive within @ms? Acknowledges it. */
