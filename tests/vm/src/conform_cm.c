@@ -209,7 +209,7 @@ static struct rdma_conn_param plain_param(void)
 	return param_with(NULL, 0);
 }
 
-/* Returns 0 or errno. */
+/* Return: 0 or errno. */
 static int connect_with(const struct cm_side *side, struct rdma_conn_param param)
 {
 	resolve_port(side, rdma_get_src_port(server.id));

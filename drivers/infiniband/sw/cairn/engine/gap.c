@@ -27,8 +27,10 @@
  * as outstanding, since the peer may still be sending them.
  */
 #include <linux/minmax.h>
-#include "engine/completer.h"
+#include "engine/comp_ack.h"
 #include "engine/gap.h"
+#include "engine/req_record.h"
+#include "engine/req_window.h"
 #include "engine/requester.h"
 #include "engine/wqe.h"
 

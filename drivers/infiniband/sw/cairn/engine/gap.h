@@ -28,7 +28,7 @@ void cairn_gap_ask_again(struct cairn_requester *req, u32 psn, u32 n);
 /* Restart the probe's deadline. Packets are outstanding. */
 void cairn_gap_arm(struct cairn_qpc *qpc, u64 now);
 
-/* The rest is for completer.c. */
+/* The rest is for the completer. */
 /* Handle a sequence NAK of the oldest packet. */
 void cairn_gap_nak(struct cairn_qpc *qpc);
 /* Remember a sequence NAK of @psn, before which responses are missing. */

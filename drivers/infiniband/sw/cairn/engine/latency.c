@@ -3,7 +3,7 @@
 #include <linux/minmax.h>
 #include "engine/gap.h"
 #include "engine/latency.h"
-#include "engine/requester.h"
+#include "engine/req_record.h"
 #include "engine/wqe.h"
 
 /* End the current stage and begin the next. The mean is smoothed like a round trip. */

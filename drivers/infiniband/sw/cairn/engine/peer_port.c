@@ -6,11 +6,12 @@
  * it has the one right PSN. A peer with several ports would be slow that way, so after
  * CAIRN_MAX_PEER_PORTS changes any port is accepted, and also if no timer runs.
  */
-#include "engine/completer.h"
+#include "engine/comp_ack.h"
+#include "engine/comp_rx.h"
 #include "engine/gap.h"
 #include "engine/peer_port.h"
 #include "engine/persist_req.h"
-#include "engine/requester.h"
+#include "engine/req_record.h"
 #include "engine/wqe.h"
 
 /* UDP source ports that a peer may use, one after the other. */

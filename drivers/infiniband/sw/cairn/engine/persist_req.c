@@ -10,12 +10,14 @@
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include "engine/comp_ack.h"
 #include "engine/completer.h"
 #include "engine/gap.h"
 #include "engine/latency.h"
 #include "engine/peer_port.h"
 #include "engine/persist_req.h"
-#include "engine/requester.h"
+#include "engine/req_emit.h"
+#include "engine/req_record.h"
 #include "engine/window.h"
 
 /* Interval at which a durable message looks for a posted receive. */

@@ -32,7 +32,7 @@
 #include <net/dst.h>
 #include "device/cpu.h"
 #include "device/trace.h"
-#include "engine/completer.h"
+#include "engine/comp_rx.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/responder.h"

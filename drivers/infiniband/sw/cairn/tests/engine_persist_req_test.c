@@ -5,7 +5,7 @@
  * errors.
  */
 #include <errno.h>
-#include "engine/completer.h"
+#include "engine/comp_ack.h"
 #include "engine/window.h"
 #include "persist.h"
 

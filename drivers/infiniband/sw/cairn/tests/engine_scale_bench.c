@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 #include <linux/kernel.h>
-#include "engine/completer.h"
+#include "engine/comp_rx.h"
 #include "engine/env.h"
 #include "engine/fifo.h"
 #include "engine/pace.h"

@@ -18,7 +18,7 @@
 #include <linux/lockdep.h>
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
-#include "engine/completer.h"
+#include "engine/comp_ack.h"
 #include "verbs/caps.h"
 #include "verbs/ops.h"
 #include "verbs/peer.h"

@@ -24,6 +24,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "engine/ahead.h"
+#include "engine/comp_rx.h"
 #include "engine/completer.h"
 #include "engine/persist_resp.h"
 #include "engine/qp.h"
