@@ -11,5 +11,7 @@
 . "$(dirname "$0")/lib.sh"
 
 RUN_TIMEOUT=$((180 * ${CAIRN_TIMEOUT_SCALE:-1}))
+insmod "$(kmod cairn_taken)" || bail "no module that counts objects"
 points attributes
+rmmod cairn_taken
 points forked

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The limits that a device reports hold exactly: each one is reached, and one more is
- * refused. Limits that take more memory than a test has (objects of a device) are not here.
+ * refused. A test has no memory for as many objects as a device may have: a module lets
+ * the device count more than there are (tests/vm/kmod/cairn_taken.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ static struct vt_dev dev[2];
 static struct ibv_device_attr_ex ex;
 static struct ibv_cq *cq;
 static struct ibv_ah *ah;		/* to the other device */
+static struct ibv_sge sges[33];
 
 /* --- tries: 0 or the errno ------------------------------------------------- */
 
@@ -466,9 +469,190 @@ static void limits_of_groups(void)
 	attr_hold(limits, sizeof(limits) / sizeof(*limits));
 }
 
-/* --- what a queue was made with ---------------------------------------------- */
+/* --- objects of a device ------------------------------------------------------ */
 
-static struct ibv_sge sges[33];
+#define TAKEN	"/sys/module/cairn_taken/parameters/taken"
+#define LAST	5	/* objects up to the limit that are really made */
+
+struct kind {
+	const char *name;		/* for cairn_taken.ko */
+	void *(*make)(void);		/* NULL: errno */
+	int (*end)(void *object);
+	int max;
+};
+
+/* Objects that the device counts after @more were added. */
+static int kind_counted(const struct kind *kind, int more)
+{
+	FILE *file = fopen(TAKEN, "w");
+	int counted = -1;
+
+	must(file && fprintf(file, "%s %s %d", dev[0].name, kind->name, more) > 0 &&
+	     !fclose(file));
+	file = fopen(TAKEN, "r");
+	must(file && fscanf(file, "%d", &counted) == 1 && !fclose(file));
+	return counted;
+}
+
+/* Regions are released in the background. */
+static void kind_wait(const struct kind *kind, int counted)
+{
+	u64 end = vt_now_ms() + LONG;
+
+	while (kind_counted(kind, 0) != counted) {
+		must(vt_now_ms() < end);
+		usleep(1000);
+	}
+}
+
+static void kind_fills(const struct kind *kind)
+{
+	int before = kind_counted(kind, 0), absent = kind->max - LAST - before, i;
+	void *made[LAST], *beyond;
+
+	must(kind_counted(kind, absent) == kind->max - LAST);
+	for (i = 0; i < LAST; i++) {
+		made[i] = kind->make();
+		if (!made[i])
+			ktap_fail("%s %d of %d: errno %d", kind->name,
+				  kind->max - LAST + i + 1, kind->max, errno);
+	}
+	errno = 0;
+	beyond = kind->make();
+	if (beyond || errno != ENOMEM)
+		ktap_fail("%s beyond %d: errno %d", kind->name, kind->max, errno);
+	if (beyond)
+		must(!kind->end(beyond));
+	for (i = 0; i < LAST; i++)
+		must(made[i] && !kind->end(made[i]));
+	kind_wait(kind, kind->max - LAST);
+	/* what has ended makes room */
+	made[0] = kind->make();
+	must(made[0] && !kind->end(made[0]));
+	kind_wait(kind, kind->max - LAST);
+	must(kind_counted(kind, -absent) == before);
+}
+
+static void *pd_make(void)
+{
+	return ibv_alloc_pd(dev[0].ctx);
+}
+
+static int pd_end(void *pd)
+{
+	return ibv_dealloc_pd(pd);
+}
+
+static void *xrcd_make(void)
+{
+	struct ibv_xrcd_init_attr init = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, .oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(dev[0].ctx, &init);
+}
+
+static int xrcd_end(void *xrcd)
+{
+	return ibv_close_xrcd(xrcd);
+}
+
+static void *ah_make(void)
+{
+	return vt_ah(&dev[0], &dev[1]);
+}
+
+static int ah_end(void *made)
+{
+	return ibv_destroy_ah(made);
+}
+
+static void *mr_make(void)
+{
+	return ibv_reg_mr(dev[0].pd, sges, sizeof(sges), 0);
+}
+
+static int mr_end(void *mr)
+{
+	return ibv_dereg_mr(mr);
+}
+
+static void *mw_make(void)
+{
+	return ibv_alloc_mw(dev[0].pd, IBV_MW_TYPE_1);
+}
+
+static int mw_end(void *mw)
+{
+	return ibv_dealloc_mw(mw);
+}
+
+static void *cq_make(void)
+{
+	return ibv_create_cq(dev[0].ctx, 1, NULL, NULL, 0);
+}
+
+static int cq_end(void *made)
+{
+	return ibv_destroy_cq(made);
+}
+
+static void *qp_make(void)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+	};
+
+	return ibv_create_qp(dev[0].pd, &init);
+}
+
+static int qp_end(void *qp)
+{
+	return ibv_destroy_qp(qp);
+}
+
+static void *srq_make(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
+
+	return ibv_create_srq(dev[0].pd, &init);
+}
+
+static int srq_end(void *srq)
+{
+	return ibv_destroy_srq(srq);
+}
+
+/* max_total_mcast_qp_attach and max_res_rd_atom are products of limits that other tests
+ * reach. The number of XRC domains is not reported.
+ */
+static void limits_of_objects(void)
+{
+	const struct ibv_device_attr *attr = &ex.orig_attr;
+	size_t i;
+
+	attr_query();
+
+	const struct kind kinds[] = {
+		{ "pd", pd_make, pd_end, attr->max_pd },
+		{ "xrcd", xrcd_make, xrcd_end, 65536 },
+		{ "ah", ah_make, ah_end, attr->max_ah },
+		{ "mr", mr_make, mr_end, attr->max_mr },
+		{ "mr", mw_make, mw_end, attr->max_mw },
+		{ "cq", cq_make, cq_end, attr->max_cq },
+		{ "qp", qp_make, qp_end, attr->max_qp },
+		{ "srq", srq_make, srq_end, attr->max_srq },
+	};
+
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		kind_fills(&kinds[i]);
+	ktap_eq(attr->max_total_mcast_qp_attach,
+		attr->max_mcast_grp * attr->max_mcast_qp_attach);
+	ktap_eq(attr->max_res_rd_atom, attr->max_qp_rd_atom * attr->max_qp);
+}
+
+/* --- what a queue was made with ---------------------------------------------- */
 
 static int send_one(struct vt_end *end, int num_sge, u32 len, unsigned int flags)
 {
@@ -658,8 +842,8 @@ static void datagrams_only(void)
 
 #define TESTS(X)							\
 	X(limits_of_queues) X(limits_of_connections) X(limits_of_tables)	\
-	X(limits_of_groups) X(caps_of_queue_pairs) X(caps_of_srq)	\
-	X(cqe_of_queue) X(datagrams_only)
+	X(limits_of_groups) X(limits_of_objects) X(caps_of_queue_pairs)	\
+	X(caps_of_srq) X(cqe_of_queue) X(datagrams_only)
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
