@@ -351,7 +351,7 @@ STATEMENT(type_2_of_its_queue_pair, "IBTA 10.6.7.2",
 	must(!vt_end_create(&b, &dev[1], &o, BUF));
 	must(!vt_connect(&a, &b));
 	ktap_eq(write_to(mw->rkey, (uintptr_t)b1.buf), IBV_WC_REM_ACCESS_ERR);
-	ktap_eq(local_op(IBV_WR_LOCAL_INV, mw->rkey), IBV_WC_LOC_QP_OP_ERR);
+	ktap_eq(local_op(IBV_WR_LOCAL_INV, mw->rkey), IBV_WC_MW_BIND_ERR);
 	close_ends();
 	a = a1;
 	b = b1;

@@ -306,7 +306,7 @@ static void other_queue_pair(void)
 	ktap_eq(mw_use(IBV_WR_RDMA_WRITE, key, (uintptr_t)b1.buf, 8),
 		IBV_WC_REM_ACCESS_ERR);
 	ktap_eq(remote_inv(key), IBV_WC_LOC_ACCESS_ERR);
-	ktap_eq(local_inv(key), IBV_WC_LOC_QP_OP_ERR);
+	ktap_eq(local_inv(key), IBV_WC_MW_BIND_ERR);
 	mw_reconnect();
 	vt_end_destroy(&b);
 	vt_end_destroy(&a);
@@ -397,7 +397,7 @@ static void refused_of(enum ibv_mw_type type)
 		mw_refuse(&(struct refusal){ "bound already",
 					  mw_part(0, 8, REMOTE), 0 });
 	} else {
-		ktap_eq(local_inv(mw->rkey), IBV_WC_LOC_QP_OP_ERR);
+		ktap_eq(local_inv(mw->rkey), IBV_WC_MW_BIND_ERR);
 		mw_reconnect();
 		must(!bind_to(mw_part(0, 8, REMOTE)));
 	}

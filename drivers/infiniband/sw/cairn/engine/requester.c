@@ -216,9 +216,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (swr->local_wait)
 		return false;
 	if (err) {
-		req_refuse(qpc, swr, swr->opcode == CAIRN_WQE_BIND_MW ?
-				     CAIRN_CQE_MW_BIND_ERR :
-				     CAIRN_CQE_LOC_QP_OP_ERR, -EINVAL);
+		req_refuse(qpc, swr, CAIRN_CQE_MW_BIND_ERR, -EINVAL);
 		return true;
 	}
 	swr->local_done = true;
