@@ -43,10 +43,10 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (fd == fake.fd)
 		assert(flags == MAP_SHARED);
-	if (fd == fake.fd && map != MAP_FAILED) {
-		fake.maps++;
-		fake.maps_made++;
-	}
+	if (map == MAP_FAILED)
+		return map;
+	fake.maps += fd == fake.fd || flags & MAP_ANONYMOUS;
+	fake.maps_made += fd == fake.fd;
 	return map;
 }
 

@@ -571,6 +571,30 @@ static void advice(void)
 	close_ctx();
 }
 
+/* A region that did not end keeps its device memory. */
+static void device_memory(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+
+	open_ctx();
+	dm = fake.ops.alloc_dm(ctx, &attr);
+	fake.fail = "reg_mr";
+	fake.fail_err = ENOMEM;
+	ktap_ok(!fake.ops.reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED));
+	ktap_eq(errno, ENOMEM);
+	mr = fake.ops.reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED);
+	ktap_ok(mr != NULL);
+	fake.fail = "dereg_mr";
+	fake.fail_err = EIO;
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), EIO);
+	ktap_eq(fake.ops.free_dm(dm), EBUSY);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_eq(fake.ops.free_dm(dm), 0);
+	close_ctx();
+}
+
 static void address_handles(void)
 {
 	struct ibv_ah_attr attr = {};
@@ -630,6 +654,7 @@ static const struct ktap_test tests[] = {
 	KTAP(clock_value),
 	KTAP(memory_regions),
 	KTAP(advice),
+	KTAP(device_memory),
 	KTAP(address_handles),
 	KTAP(room_behind_verbs_qp),
 };

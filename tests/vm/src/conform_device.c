@@ -196,19 +196,6 @@ STATEMENT(raw_clock, "ibv_query_rt_values_ex(3)",
 		second.raw_clock.tv_nsec - first.raw_clock.tv_nsec >= 10000000);
 }
 
-STATEMENT(device_memory, "ibv_alloc_dm(3)",
-	  "A device whose max_dm_size is 0 has no device memory: ibv_alloc_dm() fails.")
-{
-	struct ibv_alloc_dm_attr attr = { .length = 64 };
-	struct ibv_device_attr_ex ex;
-
-	must(!ibv_query_device_ex(dev[0].ctx, NULL, &ex));
-	ktap_eq(ex.max_dm_size, 0);
-	errno = 0;
-	ktap_ok(!ibv_alloc_dm(dev[0].ctx, &attr));
-	ktap_eq(errno, EOPNOTSUPP);
-}
-
 static int made_qp(enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr init = {

@@ -434,3 +434,129 @@ STATEMENT(keys_differ, "IBTA 10.6.3",
 	}
 	close_ends();
 }
+
+/* --- device memory --------------------------------------------------------- */
+
+static struct ibv_dm *dm_alloc(struct ibv_context *ctx, size_t length)
+{
+	struct ibv_alloc_dm_attr attr = { .length = length };
+
+	errno = 0;
+	return ibv_alloc_dm(ctx, &attr);
+}
+
+#define DM_ACCESS	(VT_ACCESS | IBV_ACCESS_ZERO_BASED)
+
+STATEMENT(dm_size, "ibv_query_device_ex(3), ibv_alloc_dm(3)",
+	  "Device memory of max_dm_size bytes is allocated, at once or in parts; more is refused.")
+{
+	struct ibv_device_attr_ex ex;
+	struct ibv_dm *dm, *other;
+
+	must(!ibv_query_device_ex(dev[0].ctx, NULL, &ex) && ex.max_dm_size > 8);
+	dm = dm_alloc(dev[0].ctx, ex.max_dm_size);
+	must(dm);
+	ktap_ok(!dm_alloc(dev[0].ctx, 1) && errno == ENOMEM);
+	must(!ibv_free_dm(dm));
+	ktap_ok(!dm_alloc(dev[0].ctx, ex.max_dm_size + 1) && errno == EINVAL);
+	ktap_ok(!dm_alloc(dev[0].ctx, 0) && errno == EINVAL);
+	dm = dm_alloc(dev[0].ctx, ex.max_dm_size - 4);
+	other = dm_alloc(dev[0].ctx, 4);
+	must(dm && other && !ibv_free_dm(dm) && !ibv_free_dm(other));
+}
+
+STATEMENT(dm_attributes, "ibv_alloc_dm(3)",
+	  "An unknown comp_mask and an alignment that the device does not have are refused.")
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64, .comp_mask = 1 };
+	struct ibv_dm *dm;
+
+	ktap_ok(!ibv_alloc_dm(dev[0].ctx, &attr) && errno == EINVAL);
+	attr.comp_mask = 0;
+	attr.log_align_req = 40;
+	ktap_ok(!ibv_alloc_dm(dev[0].ctx, &attr) && errno == EINVAL);
+	attr.log_align_req = 12;
+	dm = ibv_alloc_dm(dev[0].ctx, &attr);
+	must(dm && !ibv_free_dm(dm));
+}
+
+STATEMENT(dm_copies, "ibv_alloc_dm(3)",
+	  "Copies to and from device memory stay within it; offset and length are multiples of 4.")
+{
+	struct ibv_dm *dm = dm_alloc(dev[0].ctx, 100);
+	char in[104], out[104] = {};
+
+	must(dm);
+	vt_fill(in, sizeof(in), 3);
+	ktap_eq(ibv_memcpy_to_dm(dm, 0, in, 100), 0);
+	ktap_eq(ibv_memcpy_from_dm(out, dm, 40, 60), 0);
+	ktap_ok(!memcmp(out, in + 40, 60));
+	ktap_eq(ibv_memcpy_to_dm(dm, 0, in, 104), EFAULT);
+	ktap_eq(ibv_memcpy_to_dm(dm, 104, in, 4), EFAULT);
+	ktap_eq(ibv_memcpy_from_dm(out, dm, ~3ull, 8), EFAULT);
+	ktap_eq(ibv_memcpy_from_dm(out, dm, 2, 4), EINVAL);
+	ktap_eq(ibv_memcpy_from_dm(out, dm, 0, 6), EINVAL);
+	must(!ibv_free_dm(dm));
+}
+
+STATEMENT(dm_region, "ibv_alloc_dm(3)",
+	  "A region of device memory is zero based, for peers and for local requests.")
+{
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+	char out[64];
+
+	open_ends(IBV_QPT_RC);
+	dm = dm_alloc(dev[1].ctx, 100000);
+	must(dm);
+	mr = ibv_reg_dm_mr(dev[1].pd, dm, 4096, 64, DM_ACCESS);
+	must(mr && !mr->addr && mr->length == 64);
+	vt_fill(a.buf, 8, 5);
+	ktap_eq(write_to(mr->rkey, 16), IBV_WC_SUCCESS);
+	ktap_eq(ibv_memcpy_from_dm(out, dm, 4096, 64), 0);
+	ktap_eq(vt_check(out + 16, 8, 5), -1);
+	ktap_eq(write_to(mr->rkey, 57), IBV_WC_REM_ACCESS_ERR);
+
+	struct ibv_sge sge = { 16, 8, mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)a.buf + 100, a.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(b.qp, &wr, &bad));
+	ktap_eq(next_wc(b.scq).status, IBV_WC_SUCCESS);
+	ktap_eq(vt_check(a.buf + 100, 8, 5), -1);
+	must(!ibv_dereg_mr(mr) && !ibv_free_dm(dm));
+	close_ends();
+}
+
+STATEMENT(dm_region_limits, "ibv_alloc_dm(3)",
+	  "A region of device memory that is not zero based, or is not within it, is refused.")
+{
+	struct ibv_dm *dm = dm_alloc(dev[0].ctx, 100);
+	struct ibv_mr *mr;
+
+	must(dm);
+	ktap_ok(!ibv_reg_dm_mr(dev[0].pd, dm, 0, 100, VT_ACCESS) && errno == EINVAL);
+	ktap_ok(!ibv_reg_dm_mr(dev[0].pd, dm, 0, 101, DM_ACCESS) && errno == EINVAL);
+	ktap_ok(!ibv_reg_dm_mr(dev[0].pd, dm, ~0ull, 2, DM_ACCESS) && errno == EINVAL);
+	mr = ibv_reg_dm_mr(dev[0].pd, dm, 0, 100, DM_ACCESS);
+	must(mr);
+	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) != 0);
+	must(!ibv_dereg_mr(mr) && !ibv_free_dm(dm));
+}
+
+STATEMENT(dm_in_use, "ibv_alloc_dm(3)",
+	  "Device memory is not freed while it has a region.")
+{
+	struct ibv_dm *dm = dm_alloc(dev[0].ctx, 100);
+	struct ibv_mr *mr;
+
+	must(dm);
+	mr = ibv_reg_dm_mr(dev[0].pd, dm, 0, 100, DM_ACCESS);
+	must(mr);
+	ktap_eq(ibv_free_dm(dm), EBUSY);
+	must(!ibv_dereg_mr(mr));
+	ktap_eq(ibv_free_dm(dm), 0);
+}

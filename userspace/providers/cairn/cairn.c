@@ -10,6 +10,7 @@
 #include "cairn.h"
 #include "cq.h"
 #include "device.h"
+#include "dm.h"
 #include "inline.h"
 #include "keys.h"
 #include "libcheck.h"
@@ -57,6 +58,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 
 static const struct verbs_context_ops cairn_ctx_ops = {
 	.advise_mr = ibv_cmd_advise_mr,
+	.alloc_dm = cairn_alloc_dm,
 	.alloc_mw = cairn_alloc_mw,
 	.alloc_null_mr = cairn_alloc_null_mr,
 	.alloc_parent_domain = cairn_alloc_parent_domain,
@@ -83,6 +85,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.destroy_srq = cairn_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = cairn_free_context,
+	.free_dm = cairn_free_dm,
 	.get_srq_num = cairn_get_srq_num,
 	.modify_cq = cairn_modify_cq,
 	.modify_qp = cairn_modify_qp,
@@ -99,6 +102,7 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.query_qp = cairn_query_qp,
 	.query_rt_values = cairn_query_rt_values,
 	.query_srq = cairn_query_srq,
+	.reg_dm_mr = cairn_reg_dm_mr,
 	.reg_dmabuf_mr = cairn_reg_dmabuf_mr,
 	.reg_mr = cairn_reg_mr,
 	.req_notify_cq = cairn_req_notify_cq,

@@ -25,6 +25,7 @@ struct cairn_context {
 	uint32_t max_sge;
 	uint32_t inline_threshold;	/* of new QPs; UINT32_MAX: not set */
 	struct cairn_keys *keys;	/* keys.h */
+	size_t dm_bytes;		/* atomic; see dm.c */
 	pthread_mutex_t qinfo_lock;	/* protects the two lists */
 	struct cairn_qinfo *qinfo;	/* list of mapped queue-info chunks */
 	pthread_mutex_t resize_lock;	/* one resize at a time */

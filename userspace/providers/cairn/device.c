@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "device.h"
+#include "dm.h"
 
 #define CLOCK_KHZ	1000000		/* completion timestamps count ns */
 
@@ -52,6 +53,8 @@ int cairn_query_device_ex(struct ibv_context *ctx,
 	}
 	if (ATTR_HAS(size, packet_pacing_caps))
 		attr->packet_pacing_caps = pacing_caps;
+	if (ATTR_HAS(size, max_dm_size))
+		attr->max_dm_size = CAIRN_MAX_DM;
 	return 0;
 }
 

@@ -126,14 +126,15 @@ struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd)
 	return &mr->vmr.ibv_mr;
 }
 
-/* A persistent region cannot be registered again. */
+/* A persistent region cannot be registered again, nor one of device memory. */
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access)
 {
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	union verbs_cmd_buf cmd = {};
 
-	if (to_cmr(&vmr->ibv_mr)->persist & CAIRN_MR_PERSIST_FLAGS)
+	if (to_cmr(&vmr->ibv_mr)->persist & CAIRN_MR_PERSIST_FLAGS ||
+	    to_cmr(&vmr->ibv_mr)->dm)
 		return EOPNOTSUPP;
 	/* The region's state after a failure depends on the step that failed. */
 	cairn_mr_forget(to_cmr(&vmr->ibv_mr));
@@ -142,6 +143,13 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 				access, pd, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_rereg_mr),
 				&resp, sizeof(resp));
+}
+
+void cairn_mr_free(struct cairn_mr *mr)
+{
+	if (mr->dm)
+		cairn_dm_release(mr->dm);
+	free(mr);
 }
 
 int cairn_dereg_mr(struct verbs_mr *vmr)
@@ -155,9 +163,10 @@ int cairn_dereg_mr(struct verbs_mr *vmr)
 	}
 	cairn_mr_forget(mr);
 	err = ibv_cmd_dereg_mr(vmr);
-	if (err)
+	if (err) {
 		cairn_mr_remember(mr);
-	else
-		free(mr);
-	return err;
+		return err;
+	}
+	cairn_mr_free(mr);
+	return 0;
 }

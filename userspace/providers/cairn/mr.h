@@ -2,6 +2,7 @@
 #ifndef CAIRN_MR_H
 #define CAIRN_MR_H
 
+#include "dm.h"
 #include "keys.h"
 
 struct cairn_mr {
@@ -9,6 +10,7 @@ struct cairn_mr {
 	uint32_t persist;	/* enum cairn_mr_flags, as the device agreed */
 	uint32_t flush_limit;	/* ms, 0: none */
 	struct cairn_region region;	/* addr NULL: not in keys.h's table */
+	struct cairn_dm *dm;		/* NULL: memory of the program */
 };
 
 static inline struct cairn_mr *to_cmr(struct ibv_mr *mr)
@@ -29,5 +31,8 @@ int cairn_dereg_mr(struct verbs_mr *vmr);
 /* Before a region ends: forget it; remember it again if the call fails. */
 void cairn_mr_forget(struct cairn_mr *mr);
 void cairn_mr_remember(struct cairn_mr *mr);
+
+/* After a region has ended. */
+void cairn_mr_free(struct cairn_mr *mr);
 
 #endif /* CAIRN_MR_H */

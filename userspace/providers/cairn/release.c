@@ -81,7 +81,7 @@ int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 	}
 	*ticket = resp.ticket;
 	release_set_words(to_cctx(mr->context), &resp);
-	free(to_cmr(mr));
+	cairn_mr_free(to_cmr(mr));
 	return 0;
 }
 
