@@ -62,6 +62,7 @@ CLEAN = [
     'CONTRIBUTING.md',
     'Documentation/performance',
     'Documentation/architecture.rst',
+    'Documentation/containers.rst',
     'Documentation/counters.rst',
     'Documentation/features.rst',
     'Documentation/install.rst',

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A chained CNI plugin that gives a pod's interface an RDMA device: see cairn-cni(8).
+ *
+ * It keeps no state. The name of a device follows from network, container and interface.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "link.h"
+#include "reply.h"
+
+#define CNI_MODULES	3
+
+static const char * const cni_modules[CNI_MODULES] = { "ib_core", "ib_uverbs", "cairn" };
+
+/* --- names ---------------------------------------------------------------- */
+
+/* FNV-1a with 64 bits, over a string and the NUL byte at its end */
+static uint64_t cni_hash(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	while (*text++);
+	return hash;
+}
+
+#define CNI_HASH	0xcbf29ce484222325ULL
+#define CNI_NAME	sizeof("cairn-123456-1234567890")
+
+/* the part that the devices of one network have in common */
+static int cni_prefix(char name[CNI_NAME], const char *network)
+{
+	return snprintf(name, CNI_NAME, "cairn-%06llx-",
+			(unsigned long long)(cni_hash(CNI_HASH, network) & 0xffffff));
+}
+
+/* UCX takes names of at most 29 characters. */
+static void cni_name(char name[CNI_NAME], const char *network, const char *container,
+		     const char *ifname)
+{
+	uint64_t hash = cni_hash(cni_hash(cni_hash(CNI_HASH, network), container), ifname);
+	int length = cni_prefix(name, network);
+
+	snprintf(name + length, CNI_NAME - (size_t)length, "%010llx",
+		 (unsigned long long)(hash & 0xffffffffffULL));
+}
+
+static void cni_name_of(char name[CNI_NAME], const struct call *call)
+{
+	cni_name(name, call->network, call->container, call->ifname);
+}
+
+/* --- modules -------------------------------------------------------------- */
+
+static bool cni_is_listed(const char *path, const char *module)
+{
+	char line[4096], file[64];
+	bool found = false;
+	FILE *list = fopen(path, "re");
+
+	if (!list)
+		return false;
+	snprintf(file, sizeof(file), "/%s.ko", module);
+	while (!found && fgets(line, sizeof(line), list))
+		found = strstr(line, file);
+	fclose(list);
+	return found;
+}
+
+/* loaded, or installed for the running kernel */
+static bool cni_has_module(const char *module)
+{
+	static const char * const lists[] = { "modules.dep", "modules.builtin" };
+	struct utsname system;
+	char path[512];
+	unsigned int i;
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	if (!access(path, F_OK))
+		return true;
+	uname(&system);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/lib/modules/%s/%s", system.release, lists[i]);
+		if (cni_is_listed(path, module))
+			return true;
+	}
+	return false;
+}
+
+/* End with an error if a module is neither loaded nor installed. */
+static void cni_need_modules(enum reply_code code)
+{
+	unsigned int i;
+
+	for (i = 0; i < CNI_MODULES; i++) {
+		if (cni_has_module(cni_modules[i]))
+			continue;
+		reply_error(code, "the node's kernel has no module %s: install cairn-dkms%s on the node, and run cairn_doctor there",
+			    cni_modules[i], strcmp(cni_modules[i], "cairn") ?
+			    ", on Ubuntu also linux-modules-extra-$(uname -r)," : "");
+	}
+}
+
+static bool cni_is_loaded(const char *module)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
+/* --- sockets -------------------------------------------------------------- */
+
+static int cni_open(void)
+{
+	int fd = link_open();
+
+	if (fd >= 0)
+		return fd;
+	cni_need_modules(REPLY_MODULE);
+	reply_error(REPLY_MODULE, "no RDMA netlink: %s; run \"modprobe ib_core\" on the node",
+		    strerror(-fd));
+}
+
+/* 0 if this process is in the namespace, or -ENOENT */
+static int cni_enter(const char *netns)
+{
+	int fd = open(netns, O_RDONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return -ENOENT;
+	if (fd < 0)
+		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS: %s cannot be opened: %s", netns,
+			    strerror(errno));
+	if (setns(fd, CLONE_NEWNET)) {
+		if (errno == EPERM)
+			reply_error(REPLY_PERMISSION,
+				    "this process may not enter %s: the runtime must call cairn-cni as root of the node",
+				    netns);
+		/* "ip netns delete" leaves an ordinary file while it is being removed */
+		rc = -ENOENT;
+	}
+	close(fd);
+	return rc;
+}
+
+static void cni_need_netns(const char *netns)
+{
+	if (cni_enter(netns))
+		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS: %s is no network namespace", netns);
+}
+
+/* --- ADD ------------------------------------------------------------------ */
+
+/* is there a device of this name on the interface? */
+static bool cni_is_there(int fd, const struct call *call, const char *name, uint32_t *index)
+{
+	char netdev[IFNAMSIZ];
+	int rc = link_find(fd, name, index);
+
+	if (!rc)
+		rc = link_netdev(fd, *index, netdev);
+	if (rc == -ENODEV)
+		return false;
+	if (rc)
+		reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s", strerror(-rc));
+	if (strcmp(netdev, call->ifname))
+		reply_error(REPLY_LINK,
+			    "there is a device %s already, but not on %s of this pod: run \"rdma link delete %s\"",
+			    name, call->ifname, name);
+	return true;
+}
+
+static _Noreturn void cni_refused(const struct call *call, const char *name, int err)
+{
+	switch (err) {
+	case EPERM:
+	case EACCES:
+		reply_error(REPLY_PERMISSION,
+			    "this process may not make RDMA links: the runtime must call cairn-cni as root of the node");
+	case ENODEV:
+		reply_error(REPLY_CONFIG,
+			    "the pod has no interface %s: put cairn-cni behind the plugin that makes it, as bridge",
+			    call->ifname);
+	case EEXIST:
+		reply_error(REPLY_LINK,
+			    "%s has an RDMA device already: remove cairn-cni from one of the pod's networks, or the device by \"rdma link delete\"",
+			    call->ifname);
+	case EINVAL:
+		if (cni_is_loaded("cairn"))
+			reply_error(REPLY_LINK,
+				    "%s cannot have an RDMA device: it must carry Ethernet or IP and must be no VLAN; the kernel log says why",
+				    call->ifname);
+		cni_need_modules(REPLY_MODULE);
+		reply_error(REPLY_MODULE,
+			    "the kernel did not load the module cairn: run \"modprobe cairn\" on the node, which says why");
+	default:
+		reply_error(REPLY_LINK, "no device %s on %s: %s; run cairn_doctor on the node", name,
+			    call->ifname, strerror(err));
+	}
+}
+
+static void cni_need_uverbs(int fd, const char *name, uint32_t index, enum reply_code code)
+{
+	if (!link_chardev(fd, index, "uverbs"))
+		return;
+	if (code == REPLY_MODULE)
+		link_delete(fd, index);
+	cni_need_modules(code);
+	reply_error(code, "%s has no node in /dev/infiniband: run \"modprobe ib_uverbs\" on the node",
+		    name);
+}
+
+static void cni_add(const struct call *call)
+{
+	json_object *result = call_prev_result(call);
+	char name[CNI_NAME];
+	uint32_t index;
+	int fd, rc;
+
+	cni_need_netns(call->netns);
+	fd = cni_open();
+	cni_name_of(name, call);
+	if (!cni_is_there(fd, call, name, &index)) {
+		rc = link_add(fd, name, call->ifname);
+		if (rc)
+			cni_refused(call, name, -rc);
+		if (!cni_is_there(fd, call, name, &index))
+			reply_error(REPLY_LINK, "%s went away while it was made", name);
+	}
+	cni_need_uverbs(fd, name, index, REPLY_MODULE);
+	/* programs that use no rdma_cm need no rdma_ucm */
+	link_chardev(fd, 0, "rdma_cm");
+	reply_result(result);
+}
+
+/* --- DEL, CHECK ----------------------------------------------------------- */
+
+static void cni_delete(int fd, const char *name, uint32_t index)
+{
+	int rc = link_delete(fd, index);
+
+	if (rc == -EPERM || rc == -EACCES)
+		reply_error(REPLY_PERMISSION,
+			    "this process may not remove %s: the runtime must call cairn-cni as root of the node",
+			    name);
+	if (rc && rc != -ENODEV)
+		reply_error(REPLY_LINK, "%s cannot be removed: %s", name, strerror(-rc));
+}
+
+/*
+ * The device of a namespace that has no name any more is seen from here in the mode "shared";
+ * in the other mode it ends with its interface.
+ */
+static void cni_del(const struct call *call)
+{
+	char name[CNI_NAME];
+	uint32_t index;
+	int fd, rc;
+
+	if (call->netns)
+		cni_enter(call->netns);
+	fd = link_open();
+	/* without ib_core there is no device */
+	if (fd == -EPROTONOSUPPORT)
+		return;
+	if (fd < 0)
+		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-fd));
+	cni_name_of(name, call);
+	rc = link_find(fd, name, &index);
+	if (rc && rc != -ENODEV)
+		reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s", strerror(-rc));
+	if (!rc)
+		cni_delete(fd, name, index);
+}
+
+static void cni_check(const struct call *call)
+{
+	char name[CNI_NAME];
+	uint32_t index;
+	int fd;
+
+	call_prev_result(call);
+	cni_need_netns(call->netns);
+	fd = cni_open();
+	cni_name_of(name, call);
+	if (!cni_is_there(fd, call, name, &index))
+		reply_error(REPLY_CHECK, "%s has no RDMA device %s any more: start the pod again",
+			    call->ifname, name);
+	cni_need_uverbs(fd, name, index, REPLY_CHECK);
+}
+
+/* --- GC ------------------------------------------------------------------- */
+
+struct cni_garbage {
+	const struct call *call;
+	json_object *valid;
+	char prefix[CNI_NAME];
+	struct link found;
+	bool any;
+};
+
+static const char *cni_member(json_object *object, const char *name)
+{
+	json_object *value = NULL;
+
+	json_object_object_get_ex(object, name, &value);
+	if (!json_object_is_type(value, json_type_string))
+		reply_error(REPLY_CONFIG, "an element of cni.dev/valid-attachments has no %s", name);
+	return json_object_get_string(value);
+}
+
+static bool cni_is_valid(const struct cni_garbage *garbage, const char *device)
+{
+	char name[CNI_NAME];
+	json_object *one;
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(garbage->valid); i++) {
+		one = json_object_array_get_idx(garbage->valid, i);
+		cni_name(name, garbage->call->network, cni_member(one, "containerID"),
+			 cni_member(one, "ifname"));
+		if (!strcmp(name, device))
+			return true;
+	}
+	return false;
+}
+
+static void cni_collect(const struct link *link, void *arg)
+{
+	struct cni_garbage *garbage = arg;
+
+	if (garbage->any || strncmp(link->name, garbage->prefix, strlen(garbage->prefix)) ||
+	    cni_is_valid(garbage, link->name))
+		return;
+	garbage->found = *link;
+	garbage->any = true;
+}
+
+static void cni_gc(const struct call *call)
+{
+	struct cni_garbage garbage = { .call = call };
+	int fd = link_open(), rc;
+
+	if (fd == -EPROTONOSUPPORT)
+		return;
+	if (fd < 0)
+		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-fd));
+	if (!json_object_object_get_ex(call->config, "cni.dev/valid-attachments", &garbage.valid) ||
+	    !json_object_is_type(garbage.valid, json_type_array))
+		reply_error(REPLY_CONFIG, "the configuration has no list cni.dev/valid-attachments");
+	cni_prefix(garbage.prefix, call->network);
+	do {
+		garbage.any = false;
+		rc = link_each(fd, cni_collect, &garbage);
+		if (rc)
+			reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s",
+				    strerror(-rc));
+		if (garbage.any)
+			cni_delete(fd, garbage.found.name, garbage.found.index);
+	} while (garbage.any);
+}
+
+/* --- STATUS, VERSION ------------------------------------------------------ */
+
+static void cni_status(void)
+{
+	int fd;
+
+	cni_need_modules(REPLY_UNAVAILABLE);
+	fd = link_open();
+	if (fd < 0)
+		reply_error(REPLY_UNAVAILABLE,
+			    "no RDMA netlink: %s; run \"modprobe ib_core\" on the node",
+			    strerror(-fd));
+}
+
+static void cni_versions(void)
+{
+	json_object *result = json_object_new_object(), *list = json_object_new_array();
+	unsigned int i;
+
+	for (i = 0; call_versions[i]; i++)
+		json_object_array_add(list, json_object_new_string(call_versions[i]));
+	json_object_object_add(result, "supportedVersions", list);
+	reply_result(result);
+}
+
+int main(void)
+{
+	struct call call;
+
+	call_read(&call);
+	switch (call.command) {
+	case CALL_ADD:
+		cni_add(&call);
+		break;
+	case CALL_DEL:
+		cni_del(&call);
+		break;
+	case CALL_CHECK:
+		cni_check(&call);
+		break;
+	case CALL_GC:
+		cni_gc(&call);
+		break;
+	case CALL_STATUS:
+		cni_status();
+		break;
+	case CALL_VERSION:
+		cni_versions();
+		break;
+	}
+	return 0;
+}

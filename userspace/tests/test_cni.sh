@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# cairn-cni, as far as it needs no kernel: what it refuses, and how it says so.
+# tests/vm/cni.sh has the rest.
+#
+#   test_cni.sh HELPER-DIR
+set -u
+
+plugin=$1/cairn-cni
+work=$(mktemp -d "$1/cni.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+failed=0
+good='{"cniVersion":"1.1.0","name":"net","type":"cairn-cni"'
+
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/out" "$work/err"
+		failed=1
+	fi
+}
+
+# It ends without freeing what it has.
+# call STDIN [VARIABLE=VALUE]...: its exit status is left in $rc
+call() {
+	rc=0
+	printf '%s' "$1" | env -i ASAN_OPTIONS=detect_leaks=0 "${@:2}" "$plugin" >"$work/out" 2>"$work/err" || rc=$?
+}
+
+add() { call "$1" CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/proc/self/exe CNI_IFNAME=eth0 "${@:2}"; }
+
+# refused NAME CODE WORDS: an error as the specification has it, with these words
+refused() {
+	local ok=0
+
+	[ $rc = 1 ] && [ ! -s "$work/err" ] && [[ $(<"$work/out") == '{"code":'$2,\"msg\":*"$3"* ]] || ok=1
+	cat "$work/out" >>"$work/errors"
+	result $ok "$1"
+}
+
+# --- the environment ------------------------------------------------------
+
+call ''
+refused 'no command' 4 CNI_COMMAND
+call "$good}" CNI_COMMAND=add
+refused 'an unknown command' 4 "CNI_COMMAND is 'add'"
+call "$good}" CNI_COMMAND=ADD CNI_NETNS=/run/netns/p CNI_IFNAME=eth0
+refused 'no container' 4 CNI_CONTAINERID
+for id in -c 'a/b' 'a b' .a; do
+	add "$good}" CNI_CONTAINERID="$id"
+	refused "container '$id'" 4 CNI_CONTAINERID
+done
+for ifname in '' a/b a:b 'a b' . .. 0123456789abcdef; do
+	add "$good}" CNI_IFNAME="$ifname"
+	refused "interface '$ifname'" 4 CNI_IFNAME
+done
+add "$good}" CNI_NETNS=
+refused 'ADD without a namespace' 4 CNI_NETNS
+call "$good}" CNI_COMMAND=CHECK CNI_CONTAINERID=c1 CNI_IFNAME=eth0
+refused 'CHECK without a namespace' 4 CNI_NETNS
+
+# --- the configuration ----------------------------------------------------
+
+add ''
+refused 'nothing on stdin' 6 'ends too early'
+add "$good"
+refused 'half of a configuration' 6 'ends too early'
+add "$good,}"
+refused 'bad JSON' 6 'at byte'
+add "$good} {}"
+refused 'two objects' 6 'at byte'
+add '[]'
+refused 'a list' 6 'no object'
+add "$(printf '%0.s[' {1..100})"
+refused 'depth' 6 'at byte'
+add "$(head -c 4300000 /dev/zero | tr '\0' ' ')"
+refused 'too long' 5 '4 MiB'
+add '{"name":"net"}'
+refused 'no version' 1 cniVersion
+add '{"cniVersion":"2.0.0","name":"net"}'
+refused 'a version of the future' 1 "cniVersion '2.0.0'"
+add '{"cniVersion":1.0,"name":"net"}'
+refused 'a version that is a number' 1 cniVersion
+add '{"cniVersion":"1.0.0"}'
+refused 'no name' 7 name
+grep -q '"cniVersion":"1.0.0"' "$work/out"
+result $? '... in the version of the configuration'
+add "$good}"
+refused 'not chained' 7 prevResult
+add "$good,\"prevResult\":null}"
+refused 'not chained, with a null' 7 prevResult
+add "$good,\"prevResult\":{}}
+ "
+refused 'a namespace that is an ordinary file' 4 'no network namespace'
+add "$good,\"prevResult\":{}}" CNI_NETNS=/nothing
+refused 'a namespace that is not there' 4 CNI_NETNS
+call '{"cniVersion":"0.3.1","name":"net"}' CNI_COMMAND=CHECK CNI_CONTAINERID=c1 CNI_NETNS=/p CNI_IFNAME=eth0
+refused 'CHECK before 0.4.0' 1 'CHECK needs cniVersion 0.4.0'
+for command in GC STATUS; do
+	call '{"cniVersion":"1.0.0","name":"net"}' CNI_COMMAND=$command
+	refused "$command before 1.1.0" 1 "$command needs cniVersion 1.1.0"
+done
+
+# --- VERSION --------------------------------------------------------------
+
+versions() {
+	[ $rc = 0 ] && [ "$(<"$work/out")" = \
+		'{"supportedVersions":["0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"],"cniVersion":"'"$1"'"}' ]
+}
+
+call '{"cniVersion":"1.0.0"}' CNI_COMMAND=VERSION
+versions 1.0.0
+result $? VERSION
+call '' CNI_COMMAND=VERSION
+versions 1.1.0
+result $? 'VERSION without a configuration'
+
+python3 - "$work/errors" >"$work/out" 2>"$work/err" <<-'END'
+	import json, sys
+	for line in open(sys.argv[1]):
+	    assert sorted(json.loads(line)) == ["cniVersion", "code", "msg"], line
+END
+result $? 'each error is one JSON object'
+
+echo "1..$n"
+exit $failed
