@@ -33,8 +33,8 @@ packages=(
 	infiniband-diags perftest python3 python3-pyverbs
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl nvme-cli iperf3
-	# containers
-	containernetworking-plugins jq
+	# containers, and counters for Prometheus
+	containernetworking-plugins jq python3-prometheus-client
 	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI
 	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils libfabric-bin
 	openmpi-bin libopenmpi-dev

@@ -5,6 +5,7 @@
 # into a message of "rdma statistic".
 #   counters.sh          check both
 #   counters.sh --write  make it so
+#   counters.sh --list   name, tabulator, meaning
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -56,6 +57,10 @@ message_size() {
 	rows | awk -F '\t' '{ size += 4 + 4 + int((length($1) + 4) / 4) * 4 + 12 }
 		END { print size + 104 }'
 }
+if [ "${1:-}" = --list ]; then
+	rows
+	exit
+fi
 if [ "$(message_size)" -gt 3776 ]; then
 	echo "engine/counters.h: $(message_size) bytes are too many for a message of" \
 		"\"rdma statistic\", which has 3776: take one away, or shorten names"
