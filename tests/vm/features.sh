@@ -19,13 +19,11 @@ netdevs=$(dirname "$0")/netdevs.py
 modprobe -q udmabuf
 points features
 
-# --- sysfs and netlink --------------------------------------------------------
+# --- sysfs ------------------------------------------------------------------------
 
 sysfs=/sys/class/infiniband/$DEV_A
 run_ok "standard counters of the port" cat "$sysfs/ports/1/counters/port_xmit_data"
 expect "the netdev in sysfs" "$(cat "$sysfs/parent" 2>/dev/null)" "$IF_A"
-run_ok "counters of queue pairs" rdma statistic qp set link "$DEV_A/1" auto pid on
-rdma statistic qp set link "$DEV_A/1" auto off 2>/dev/null
 
 # --- links: for cairn conform_links.sh tries them, with traffic -------------------
 [ "$type" != cairn ] || exit 0

@@ -373,6 +373,7 @@ FEATURE(srq_limit_event)
 /* Pages 1 and 2 of b's buffer as a window; the status of a WRITE at @offset of it. */
 static struct ibv_mw *window;
 static struct ibv_mr *windowed;
+static u32 window_key;
 
 static void window_bind(enum ibv_mw_type type, unsigned int access)
 {
@@ -399,6 +400,8 @@ static void window_bind(enum ibv_mw_type type, unsigned int access)
 	else
 		must(!ibv_post_send(b.qp, &wr, &bad));
 	expect_wc(b.scq, 5, IBV_WC_SUCCESS);
+	/* not every provider stores the new key of type 2 */
+	window_key = type == IBV_MW_TYPE_1 ? window->rkey : wr.bind_mw.rkey;
 }
 
 static void window_end(void)
@@ -410,7 +413,7 @@ static void window_end(void)
 FEATURE(window_type_1)
 {
 	window_bind(IBV_MW_TYPE_1, 0);
-	ktap_eq(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf + 4096, window->rkey),
+	ktap_eq(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf + 4096, window_key),
 		IBV_WC_SUCCESS);
 	window_end();
 }
@@ -418,7 +421,7 @@ FEATURE(window_type_1)
 FEATURE(window_type_2)
 {
 	window_bind(IBV_MW_TYPE_2, 0);
-	ktap_eq(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf + 4096, window->rkey),
+	ktap_eq(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf + 4096, window_key),
 		IBV_WC_SUCCESS);
 	window_end();
 }
@@ -426,7 +429,7 @@ FEATURE(window_type_2)
 FEATURE(window_bounds)
 {
 	window_bind(IBV_MW_TYPE_2, 0);
-	ktap_ok(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf, window->rkey) !=
+	ktap_ok(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf, window_key) !=
 		IBV_WC_SUCCESS);
 	window_end();
 }
@@ -434,7 +437,7 @@ FEATURE(window_bounds)
 FEATURE(window_zero_based)
 {
 	window_bind(IBV_MW_TYPE_2, IBV_ACCESS_ZERO_BASED);
-	ktap_eq(features_request(IBV_WR_RDMA_WRITE, 0, window->rkey), IBV_WC_SUCCESS);
+	ktap_eq(features_request(IBV_WR_RDMA_WRITE, 0, window_key), IBV_WC_SUCCESS);
 	window_end();
 }
 
@@ -445,11 +448,11 @@ static void features_invalidate(enum ibv_wr_opcode opcode)
 
 	window_bind(IBV_MW_TYPE_2, 0);
 	must(!post_recv(&b, 2, 4096));
-	wr.invalidate_rkey = window->rkey;
+	wr.invalidate_rkey = window_key;
 	must(!ibv_post_send(end->qp, &wr, &bad));
 	ktap_eq(next_wc(end->scq).status, IBV_WC_SUCCESS);
 	ktap_ok(features_request(IBV_WR_RDMA_WRITE, (uintptr_t)b.buf + 4096,
-				 window->rkey) != IBV_WC_SUCCESS);
+				 window_key) != IBV_WC_SUCCESS);
 	window_end();
 }
 
@@ -494,6 +497,14 @@ FEATURE(region_dmabuf)
 	close(fd);
 	close(udmabuf);
 	close(memfd);
+}
+
+FEATURE(device_memory)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_dm *dm = ibv_alloc_dm(dev[0].ctx, &attr);
+
+	must(dm && !ibv_free_dm(dm));
 }
 
 /* A WRITE to fresh pages by a key of these, or of all memory. */
