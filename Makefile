@@ -31,7 +31,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse language layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb rpm providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -57,6 +57,7 @@ help:
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
 	@echo 'make deb            Debian packages, in build/deb'
+	@echo 'make rpm            RPM packages, in build/rpm'
 	@echo 'make providers      one directory with the provider for each version of rdma-core, for'
 	@echo '                    IBV_DRIVERS in containers: build/providers'
 	@echo 'make debtest        those packages on Debian 13: installed, booted, upgraded, removed'
@@ -185,6 +186,9 @@ endif
 
 deb:
 	@scripts/deb
+
+rpm:
+	@scripts/rpm/build
 
 # needs a compiler and libibverbs-dev only
 providers:
