@@ -12,15 +12,6 @@
 . "$(dirname "$0")/lib.sh"
 
 CAPTURE=${BASH_SOURCE[0]%/*}/capture.py
-SWITCH=/sys/module/cairn/parameters/congestion_control
-
-# add the devices again; they control their queue pairs if $1 says so
-cairn_again() {
-	echo "$1" >$SWITCH
-	in_b rdma link del "$DEV_B"
-	in_b rdma link add "$DEV_B" type cairn netdev "$IF_B"
-	wait_for 20 port_is "$DEV_B" ACTIVE && wait_for 20 gid_index "$DEV_B" $IP6_B
-}
 
 # seen SOURCE KIND ECN: frames
 seen() { awk -v of="^$1 $2 $3:" '$0 ~ of { n += $NF } END { print n + 0 }' "$lib_tmp/capture"; }
@@ -42,10 +33,7 @@ traffic() {
 		"$(seen $IP_A data 0) > 50 && $(seen $IP_A data '[1-3]') == 0"
 }
 
-if ! cairn_again Y; then
-	not_ok "a device that controls its queue pairs"
-	bail "no device"
-fi
+run_ok "a device controls its queue pairs" in_b cairn_set "$DEV_B" congestion-control=on
 before=$(counter "$DEV_B" cnps_received)
 traffic "controlled"
 expect_that "data packets are ECN-capable" \
@@ -70,4 +58,4 @@ if in_b nft -f - <<-END; then
 else
 	skip "marked" "no nftables"
 fi
-cairn_again N || not_ok "the device as it was"
+run_ok "the device as it was" in_b cairn_set "$DEV_B" congestion-control=off

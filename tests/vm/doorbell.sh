@@ -21,8 +21,6 @@ if [ "${CAIRN_SOAK:-0}" = 1 ]; then
 	busy=100000
 	RUN_TIMEOUT=3600
 fi
-idle=/sys/module/cairn/parameters/idle_us
-before=$(cat $idle)
 
 mapfile -t lanes < <(pgrep '^cairn/')
 expect_that "lanes are found" "${#lanes[@]} > 0"
@@ -69,7 +67,7 @@ awake() {
 	fi
 }
 
-echo 200 >$idle
+idle_time 200
 polled=$(counter "$DEV_A" polled_posts)
 slept=$(counter "$DEV_A" lane_sleeps)
 reads=$(counter "$DEV_A" qinfo_misses)
@@ -81,7 +79,7 @@ awake "lanes were awake for posts" \
 	"$(counter "$DEV_A" polled_posts) > polled"
 awake "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
 
-echo 1000000 >$idle
+idle_time 1000000
 # shellcheck disable=SC2154
 run_ok "a busy queue" strace -f -e trace=ioctl -o "$lib_tmp/trace" doorbell busy $busy
 expect "its beginning and end were traced" "$(grep -c 'ioctl(-1,' "$lib_tmp/trace")" 2
@@ -92,7 +90,7 @@ awake "most lists need no system call" "calls < busy / 16"
 points doorbell share
 
 # after the idle time lanes sleep, and nothing wakes them
-echo 1000 >$idle
+idle_time 1000
 points doorbell race 500
 wait_for 30 lanes_sleep
 ticks=$(lane_ticks)
@@ -104,14 +102,14 @@ done
 expect "sleeping lanes use no CPU" "$(lane_ticks)" "$ticks"
 expect "and nothing wakes them" "$(lane_switches)" "$switches"
 
-echo 0 >$idle
+idle_time 0
 polled=$(counter "$DEV_A" polled_posts)
 points doorbell race 500
 expect "idle time 0: every post rings" "$(counter "$DEV_A" polled_posts)" "$polled"
 points idle
 
 # more than a lane looks at in one go
-echo 1000000 >$idle
+idle_time 1000000
 limits=$(counter "$DEV_A" lane_poll_limits)
 run_ok "one of 300 contexts that are polled posts on" nsenter --net=/run/netns/a longest contexts
 # a lane polls only while no other task wants its CPU, which a busy host may prevent once
@@ -120,4 +118,4 @@ for _ in {1..4}; do
 	nsenter --net=/run/netns/a longest contexts >"$lib_tmp/out" 2>&1 || lib_show "$lib_tmp/out"
 done
 awake "... and a lane yields among them" "$(counter "$DEV_A" lane_poll_limits) > limits"
-echo "$before" >$idle
+idle_time default

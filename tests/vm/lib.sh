@@ -445,6 +445,11 @@ counter() {
 # counter_of_both NAME: its sum over the two devices
 counter_of_both() { echo $(($(counter "$DEV_A" "$1") + $(counter "$DEV_B" "$1"))); }
 
+# idle_time MICROSECONDS|default: of both devices
+idle_time() {
+	in_a cairn_set "$DEV_A" idle-time="$1" && in_b cairn_set "$DEV_B" idle-time="$1"
+}
+
 # gid_of ADDRESS: the GID of an IPv4 or IPv6 address as sysfs prints it, in $gid
 gid_of() {
 	local words=() left=() right=() i

@@ -75,13 +75,13 @@ rounds() {
 
 # polls: a lane yields among many contexts that have posted, as in doorbell.sh
 polls() {
-	local rc=0 idle=/sys/module/cairn/parameters/idle_us limits
+	local rc=0 limits
 
-	echo 1000000 >$idle
+	idle_time 1000000
 	limits=$(counter "$DEV_A" lane_poll_limits)
 	nsenter --net=/run/netns/a longest contexts || rc=$?
 	[ "$(counter "$DEV_A" lane_poll_limits)" -gt "$limits" ] || rc=1
-	echo 50 >$idle
+	idle_time default
 	return $rc
 }
 

@@ -493,7 +493,7 @@ struct cairn_set_idle {
 	__u32 reserved;
 };
 
-#define CAIRN_IDLE_DEFAULT	0xffffffffU	/* the module parameter's */
+#define CAIRN_IDLE_DEFAULT	0xffffffffU	/* what a new device has */
 
 /*
  * Which packets to addresses of this host are handed over inside the device, and not

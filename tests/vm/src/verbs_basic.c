@@ -4,6 +4,7 @@
  * codes, events. One connection per test, from CAIRN_A to CAIRN_B.
  */
 #include <errno.h>
+#include <infiniband/cairndv.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -1087,7 +1088,6 @@ static void destroy_with_work(void)
 }
 
 #define DELAY	"/sys/module/cairn_delay/parameters/"
-#define IDLE	"/sys/module/cairn/parameters/idle_us"
 
 /* Return: the number in the file @path, -1 if there is none. */
 static int number_in(const char *path)
@@ -1111,12 +1111,10 @@ static bool number_to(const char *path, int value)
 	return file && !fclose(file) && ok;
 }
 
-static int usual_idle;
-
 /* Called also when a test ends early. */
 static void idle_restore(void)
 {
-	number_to(IDLE, usual_idle);
+	cairndv_set_idle_time(da.ctx, CAIRNDV_IDLE_DEFAULT);
 }
 
 /* Hold a lane that polls for posts after it has seen one. Return: false if no lane
@@ -1142,16 +1140,15 @@ static bool lane_hold(void)
  */
 static void last_messages(void)
 {
-	int idle = number_in(IDLE), round, i, err, held = 0;
+	int round, i, err, held = 0;
 	bool can_hold = number_in(DELAY "lanes_held") >= 0;
 	struct vt_opts opts = VT_OPTS;
 	struct ibv_wc wc[20];
 	struct pair pair;
 
-	if (can_hold) {
-		usual_idle = idle;
-		must(!atexit(idle_restore) && number_to(IDLE, 20000));
-	}
+	if (can_hold)
+		must(!atexit(idle_restore) &&
+		     !cairndv_set_idle_time(da.ctx, 20000));
 	for (round = 0; round < 12; round++) {
 		must(pair_up(&pair, &opts));
 		/* more than enough, credits are rounded down */

@@ -168,7 +168,7 @@ int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
  * use it. Needs CAP_NET_ADMIN. 0: not at all, and every post makes a system call.
  */
 #define CAIRNDV_IDLE_MAX	1000000		/* microseconds */
-#define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* the value of the module */
+#define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* what a new device has */
 
 int cairndv_set_idle_time(struct ibv_context *context, uint32_t us);
 

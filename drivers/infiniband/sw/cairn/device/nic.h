@@ -34,7 +34,10 @@ struct cairn_mcast {
 	struct hlist_head group[CAIRN_MCAST_BUCKETS];
 };
 
-/* Longest time that lanes poll for posts, microseconds. */
+/* How long lanes poll for posts, microseconds. The default is longer than the time between
+ * two posts of a busy process, and short compared with the cost of waking a thread.
+ */
+#define CAIRN_IDLE_US		50
 #define CAIRN_IDLE_MAX_US	1000000
 
 struct cairn_nic {
@@ -53,7 +56,7 @@ struct cairn_nic {
 	u32 held_seed;			/* of the hash of peers' addresses in held */
 	struct cairn_mcast mcast;
 	struct cairn_shares shares;
-	u32 idle_us;	/* or CAIRN_IDLE_DEFAULT; see cairn_watch_idle_us() */
+	u32 idle_us;	/* how long lanes poll for posts; 0: every post rings */
 	u32 loopback;	/* enum cairn_loopback_modes */
 	/* For net/, under RTNL: */
 	struct list_head netif;		/* devices of a namespace, read under RCU */

@@ -2,7 +2,6 @@
 #include <linux/bitops.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
@@ -55,21 +54,10 @@ struct cairn_watch {
 	u64 quiet_until;		/* no activation before; also read without lock */
 };
 
-/* Longer than the time between two posts of a busy process, and short compared with the
- * cost of waking a thread.
- */
-static unsigned int idle_us = 50;
-module_param(idle_us, uint, 0644);
-MODULE_PARM_DESC(idle_us,
-		 "microseconds that lanes poll for posts before they sleep, 0..1000000; 0: every post rings the doorbell; for devices without a setting of their own (default 50)");
-
-u32 cairn_watch_idle_us(const struct cairn_nic *nic)
+/* How long the lane polls after the last post, ns; 0: not at all. */
+static u64 watch_idle_ns(const struct cairn_watch *watch)
 {
-	u32 us = READ_ONCE(nic->idle_us);
-
-	if (us == CAIRN_IDLE_DEFAULT)
-		us = READ_ONCE(idle_us);
-	return min_t(u32, us, CAIRN_IDLE_MAX_US);
+	return 1000ULL * READ_ONCE(watch->nic->idle_us);
 }
 
 struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
@@ -518,7 +506,7 @@ static bool watch_poll_one(struct cairn_watch *watch, bool idle, u32 *left)
 	}
 	if (!watch_poll(watch, left))
 		return false;
-	if (idle && ktime_get_ns() >= watch->last + cairn_watch_idle_ns(watch->nic))
+	if (idle && ktime_get_ns() >= watch->last + watch_idle_ns(watch))
 		watch_fall_asleep(watch);
 	return true;
 }
@@ -585,7 +573,7 @@ void cairn_watch_ring(struct cairn_exec *exec)
 	 * see a post.
 	 */
 	if (!list_empty_careful(&watch->active) || num_online_cpus() == 1 ||
-	    IS_ENABLED(CONFIG_PREEMPT_RT) || !cairn_watch_idle_ns(watch->nic) ||
+	    IS_ENABLED(CONFIG_PREEMPT_RT) || !watch_idle_ns(watch) ||
 	    ktime_get_ns() < READ_ONCE(watch->quiet_until))
 		return;
 	watch_activate(watch);

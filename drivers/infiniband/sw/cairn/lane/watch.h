@@ -112,12 +112,4 @@ void cairn_watches_poll(struct cairn_lane *lane, bool idle);
  */
 bool cairn_watches_rest(struct cairn_lane *lane, bool first);
 
-/* How long lanes poll for @nic after its last post, microseconds; 0: not at all. */
-u32 cairn_watch_idle_us(const struct cairn_nic *nic);
-
-static inline u64 cairn_watch_idle_ns(const struct cairn_nic *nic)
-{
-	return 1000ULL * cairn_watch_idle_us(nic);
-}
-
 #endif

@@ -21,7 +21,6 @@
 #define WORDS		1024	/* of the lane's scheduler */
 #define OWNERS		300
 
-extern uint *const shim_param_idle_us;
 
 /* A context. */
 struct owner {
@@ -306,8 +305,7 @@ static inline void start_with(u32 words)
 	cairn_sched_init(&test_lane.sched, words * 64, test_lane.sched_mem);
 	cairn_slots_init(&test_lane.slots, words, test_lane.slots_mem);
 	test_nic.stats = &test_stats;
-	test_nic.idle_us = CAIRN_IDLE_DEFAULT;
-	*shim_param_idle_us = 50;
+	test_nic.idle_us = CAIRN_IDLE_US;
 	clock_ns = 1000 * MS;
 	cpu_alone = true;
 	cpus_online = 2;

@@ -36,7 +36,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 		return PTR_ERR(ibuc);
 	nic = &to_cairn_dev(ibuc->device)->nic;
 	cairn_caps_get(&caps);
-	caps.idle_us = cairn_watch_idle_us(nic);
+	caps.idle_us = READ_ONCE(nic->idle_us);
 	caps.loopback = READ_ONCE(nic->loopback);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,

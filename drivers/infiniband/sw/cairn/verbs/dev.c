@@ -392,7 +392,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	dev->line_kbps = CAIRN_LINE_KBPS;
 	cairn_rate_cc_init(dev);
 	dev->nic.ndev = ndev;
-	dev->nic.idle_us = CAIRN_IDLE_DEFAULT;
+	dev->nic.idle_us = CAIRN_IDLE_US;
 	dev->nic.held_seed = get_random_u32();
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);

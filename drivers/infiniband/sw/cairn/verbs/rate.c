@@ -4,7 +4,6 @@
  * modify_qp sets rate limits (verbs/modify.c).
  */
 #include <linux/capability.h>
-#include <linux/moduleparam.h>
 #include <rdma/uverbs_ioctl.h>
 #include "verbs/rate.h"
 #include "verbs/xrc.h"
@@ -12,15 +11,9 @@
 #define UVERBS_MODULE_NAME cairn
 #include <rdma/uverbs_named_ioctl.h>
 
-static bool congestion_control;
-module_param(congestion_control, bool, 0644);
-MODULE_PARM_DESC(congestion_control,
-		 "new devices have DCQCN switched on (default: off)");
-
 void cairn_rate_cc_init(struct cairn_dev *dev)
 {
 	dev->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
-	dev->cc_enabled = READ_ONCE(congestion_control);
 }
 
 void cairn_rate_cc_init_qp(struct cairn_qp *qp)

@@ -30,8 +30,9 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attr
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_IDLE);
 	if (err)
 		return err;
-	if (req.reserved || (req.us > CAIRN_IDLE_MAX_US &&
-			     req.us != CAIRN_IDLE_DEFAULT))
+	if (req.us == CAIRN_IDLE_DEFAULT)
+		req.us = CAIRN_IDLE_US;
+	if (req.reserved || req.us > CAIRN_IDLE_MAX_US)
 		return -EINVAL;
 	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.idle_us, req.us);
 	return 0;
