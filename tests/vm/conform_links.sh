@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 720
 # kernels: 6.1 6.12
+# once: 6.12
 # full: 6.12 (rping)
 # boot: own
 #

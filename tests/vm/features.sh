@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 400
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # The features of Documentation/features.rst, each tried in the shortest way. Other tests try
