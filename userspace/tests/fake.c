@@ -36,17 +36,22 @@ int __wrap_ioctl(int fd, unsigned long request, ...);
 static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr);
 static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr);
 
+static bool fake_is_device(int fd)
+{
+	return fd == fake.fd || (fake.second_fd && fd == fake.second_fd);
+}
+
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset)
 {
 	void *map = __real_mmap(addr, len, prot, flags, fd, offset);
 
-	if (fd == fake.fd)
+	if (fake_is_device(fd))
 		assert(flags == MAP_SHARED);
 	if (map == MAP_FAILED)
 		return map;
-	fake.maps += fd == fake.fd || flags & MAP_ANONYMOUS;
-	fake.maps_made += fd == fake.fd;
+	fake.maps += fake_is_device(fd) || flags & MAP_ANONYMOUS;
+	fake.maps_made += fake_is_device(fd);
 	return map;
 }
 
@@ -217,7 +222,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	hdr = va_arg(ap, void *);
 	va_end(ap);
-	assert(fd == fake.fd && request == RDMA_VERBS_IOCTL);
+	assert(fake_is_device(fd) && request == RDMA_VERBS_IOCTL);
+	fake.ioctl_fd = fd;
 	assert(hdr->length <= sizeof(fake.ioctl_bytes));
 	memcpy(fake.ioctl_bytes, hdr, hdr->length);
 	err = take_ioctl_error();
@@ -282,6 +288,8 @@ void fake_reset(void)
 	if (fake.memory) {
 		__real_munmap(fake.memory, MEMORY);
 		close(fake.fd);
+		if (fake.second_fd)
+			close(fake.second_fd);
 	}
 	memset(&fake, 0, sizeof(fake));
 	fake.dev_ops = dev_ops;
@@ -514,7 +522,7 @@ void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
 
 void verbs_uninit_context(struct verbs_context *vctx)
 {
-	assert(vctx->context.cmd_fd == fake.fd);
+	assert(fake_is_device(vctx->context.cmd_fd));
 	fake.contexts--;
 }
 
@@ -957,6 +965,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 			    pow2_at_least(attr->cap.max_recv_wr * stride),
 			    stride);
 	vqp->qp.context = ctx;
+	vqp->qp.pd = attr->pd;
 	vqp->qp.handle = first;
 	vqp->qp.qp_type = attr->qp_type;
 	vqp->qp.srq = attr->srq;
@@ -1044,16 +1053,31 @@ int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 
 /* ---- shorthand for tests ---- */
 
+static struct ibv_context *fake_open_at(struct verbs_device *device, int fd)
+{
+	struct verbs_context *vctx;
+
+	device->ops = fake.dev_ops;
+	vctx = fake.dev_ops->alloc_context(&device->device, fd, NULL);
+	return vctx ? &vctx->context : NULL;
+}
+
 struct ibv_context *fake_open(void)
 {
 	static struct verbs_device device;
-	struct verbs_context *vctx;
 
 	if (!fake.memory)
 		fake_reset();
-	device.ops = fake.dev_ops;
-	vctx = fake.dev_ops->alloc_context(&device.device, fake.fd, NULL);
-	return vctx ? &vctx->context : NULL;
+	return fake_open_at(&device, fake.fd);
+}
+
+struct ibv_context *fake_open_second(void)
+{
+	static struct verbs_device device;
+
+	fake.second_fd = dup(fake.fd);
+	assert(fake.second_fd > 0);
+	return fake_open_at(&device, fake.second_fd);
 }
 
 void fake_close(struct ibv_context *ctx)

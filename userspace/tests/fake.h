@@ -90,12 +90,16 @@ struct fake {
 	uint64_t next_offset;
 	uint8_t *memory;
 	int fd;
+	int second_fd;			/* of another device, 0: none */
+	int ioctl_fd;			/* of the last call */
 };
 
 extern struct fake fake;
 
 void fake_reset(void);
 struct ibv_context *fake_open(void);
+/* A second device beside it, until fake_reset(). The calls seen are those of both. */
+struct ibv_context *fake_open_second(void);
 void fake_close(struct ibv_context *ctx);
 
 /* The unit at a free-running index, as the device computes it. */

@@ -5,6 +5,7 @@
 #include "cairndv.h"
 #include "fake.h"
 #include "ktap.h"
+#include "qp.h"
 #include "fixture.h"
 
 enum { TARGETS = 3, DEPTH = 4 };
@@ -630,6 +631,239 @@ static void place_is_empty(void)
 	close_group();
 }
 
+/* ---- several devices and completion queues ---- */
+
+static struct ibv_context *other_ctx;
+static struct ibv_pd *other_pd;
+static struct ibv_cq *other_cq;
+static struct fake_ring *other_answers;
+
+/* Target 0 is reached by one device, targets 1 and 2 by another one. */
+static void open_two_devices(void)
+{
+	open_group();
+	cairndv_persist_group_destroy(group);
+	other_ctx = fake_open_second();
+	ktap_ok(other_ctx);
+	other_ctx->ops.poll_cq = fake.ops.poll_cq;
+	other_ctx->ops.req_notify_cq = fake.ops.req_notify_cq;
+	ctx->ops.req_notify_cq = fake.ops.req_notify_cq;
+	other_pd = fake_pd(other_ctx);
+	other_cq = fake_cq(other_ctx, 64);
+	other_answers = &fake.rings[fake.last_qid];
+	for (uint32_t i = 1; i < TARGETS; i++) {
+		ktap_eq(fake.ops.destroy_qp(qp[i]), 0);
+		qp[i] = fake_qp(other_pd, other_cq, IBV_QPT_RC, 0);
+	}
+	group = cairndv_persist_group_create(qp, TARGETS, DEPTH);
+	ktap_ok(group);
+}
+
+static void close_two_devices(void)
+{
+	cairndv_persist_group_destroy(group);
+	for (uint32_t i = 0; i < TARGETS; i++)
+		ktap_eq(fake.ops.destroy_qp(qp[i]), 0);
+	ktap_eq(fake.ops.destroy_cq(other_cq), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(other_pd), 0);
+	fake_close(other_ctx);
+	close_ctx();
+}
+
+/* Each target answers at the completion queue of its queue pair. */
+static void answer_there(uint32_t i, uint8_t status)
+{
+	struct fake_ring *first = answers;
+
+	if (qp[i]->send_cq == other_cq)
+		answers = other_answers;
+	answer(i, status);
+	answers = first;
+}
+
+static void two_devices(void)
+{
+	open_two_devices();
+	ktap_eq(post(1, 2), 0);
+	answer_there(2, 0);
+	ktap_eq(poll(), 0);
+	answer_there(0, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
+	answer_there(1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 1, 2);
+	ktap_eq(wc[0].target, 1);
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	close_two_devices();
+}
+
+/* A queue is rung at its own device. */
+static bool own_device;
+
+static void look_for_device(const struct cairn_doorbell *db)
+{
+	for (uint32_t i = 0; i < TARGETS; i++)
+		if (to_cqp(qp[i])->sq.ring.qid == db->qid)
+			own_device &= qp[i]->context->cmd_fd == fake.ioctl_fd;
+}
+
+static void doorbell_for_each_device(void)
+{
+	open_two_devices();
+	for (uint32_t i = 0; i < TARGETS; i++)
+		*fake_sq(qp[i])->asleep = 1;
+	own_device = true;
+	fake.on_doorbell = look_for_device;
+	ktap_eq(post(7, 3), 0);
+	ktap_ok(own_device);
+	ktap_eq(fake.doorbells, 2);
+	ktap_eq(fake.rung, TARGETS);
+	/* the device of the first one is unplugged: the others are rung all the same */
+	fake.ioctl_errors[0] = EIO;
+	fake.doorbells = 0;
+	ktap_eq(post(8, 2), 0);
+	ktap_eq(fake.doorbells, 1);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 8, 0);
+	ktap_eq(wc[0].target, 0);
+	close_two_devices();
+}
+
+/* A completion queue that is never empty does not keep the others from being polled. */
+static void queues_take_turns(void)
+{
+	open_two_devices();
+	for (uint64_t n = 1; n <= 3; n++) {
+		ktap_eq(post(n, 1), 0);
+		answer_there(0, 0);
+	}
+	answer_there(1, 0);
+	answer_there(2, 0);
+	for (int n = 0; n < 3; n++)
+		ktap_eq(cairndv_persist_group_poll(group, 1, wc), 1);
+	ktap_eq(cairndv_persist_group_released(group), 1);
+	close_two_devices();
+}
+
+/* The bytes are registered once for each protection domain. */
+static void key_of_each_domain(void)
+{
+	char bytes[4096];
+	struct ibv_sge sge[2] = { { (uintptr_t)bytes, 2048, 70 },
+				  { (uintptr_t)bytes + 2048, 2048, 70 } };
+	struct cairndv_group_wr wr = { .quorum = 1, .dest = dest,
+				       .sg_list = sge, .num_sge = 2 };
+	static const uint32_t keys[TARGETS] = { 70, 81, 82 };
+
+	open_two_devices();
+	ktap_eq(cairndv_persist_group_post(group, &wr), EINVAL);
+	dest[1].lkey = 81;
+	dest[2].lkey = 82;
+	ktap_eq(cairndv_persist_group_post(group, &wr), 0);
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		const struct cairn_send_wqe *wqe = next_wqe(i);
+		const struct cairn_sge *piece = wqe->sge;
+
+		for (int n = 0; n < 2; n++) {
+			ktap_eq(piece[n].lkey, keys[i]);
+			ktap_eq(piece[n].addr, sge[n].addr);
+		}
+	}
+	ktap_eq(sge[0].lkey, 70);
+	/* two in one domain can share it */
+	dest[0].lkey = 71;
+	dest[1].lkey = 0;
+	dest[2].lkey = 0;
+	ktap_eq(cairndv_persist_group_post(group, &wr), 0);
+	/* inline data and no data need none */
+	dest[0].lkey = 0;
+	ktap_eq(post(3, 1), 0);
+	wr.num_sge = 0;
+	ktap_eq(cairndv_persist_group_post(group, &wr), 0);
+	close_two_devices();
+}
+
+static void all_queues_are_armed(void)
+{
+	uint32_t armed;
+
+	open_two_devices();
+	armed = other_answers->host->arm;
+	ktap_eq(cairndv_persist_group_arm(group), 0);
+	ktap_ok(answers->host->arm);
+	ktap_ok(other_answers->host->arm != armed);
+	/* the second device has no member any more */
+	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
+	ktap_eq(cairndv_persist_group_drop(group, 2), 0);
+	ktap_eq(cairndv_persist_group_join(group, 1, NULL), 0);
+	ktap_eq(cairndv_persist_group_join(group, 2, NULL), 0);
+	armed = other_answers->host->arm;
+	ktap_eq(cairndv_persist_group_arm(group), 0);
+	ktap_eq(other_answers->host->arm, armed);
+	close_two_devices();
+}
+
+static void joins_by_another_device(void)
+{
+	struct ibv_qp *some[TARGETS] = { NULL };
+
+	open_two_devices();
+	cairndv_persist_group_destroy(group);
+	some[0] = qp[0];
+	group = cairndv_persist_group_create(some, TARGETS, DEPTH);
+	ktap_ok(group);
+	ktap_eq(cairndv_persist_group_join(group, 2, qp[2]), 0);
+	ktap_eq(post(4, 2), 0);
+	answer_there(0, 0);
+	answer_there(2, 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_DURABLE, 4, 2);
+	/* and another one while it runs */
+	ktap_eq(post(5, 1), 0);
+	ktap_eq(cairndv_persist_group_join(group, 1, qp[1]), 0);
+	ktap_eq(post(6, 3), 0);
+	answer_there(1, 0);
+	answer_there(0, 0);
+	answer_there(0, 0);
+	answer_there(2, 0);
+	answer_there(2, 0);
+	ktap_eq(poll(), 2);
+	expect(0, CAIRNDV_GROUP_DURABLE, 5, 1);
+	expect(1, CAIRNDV_GROUP_DURABLE, 6, 3);
+	ktap_eq(cairndv_persist_group_released(group), 3);
+	close_two_devices();
+}
+
+/* A program that sleeps in poll(2) asks for it. */
+static void time_to_the_deadline(void)
+{
+	open_two_devices();
+	fake.clock_ns = 1;
+	ktap_eq(cairndv_persist_group_timeout(group), -1);
+	ktap_eq(cairndv_persist_group_set_deadline(group, 0, 50), 0);
+	ktap_eq(cairndv_persist_group_set_deadline(group, 1, 20), 0);
+	ktap_eq(cairndv_persist_group_set_deadline(group, 2, 70), 0);
+	ktap_eq(cairndv_persist_group_timeout(group), -1);
+	ktap_eq(post(1, 1), 0);
+	ktap_eq(cairndv_persist_group_timeout(group), 20);
+	fake.clock_ns += 4500000;
+	ktap_eq(cairndv_persist_group_timeout(group), 16);
+	answer_there(1, 0);
+	answer_there(0, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(cairndv_persist_group_poll(group, 1, wc), 1);
+	ktap_eq(poll(), 1);
+	/* one has answered, and one has failed */
+	ktap_eq(cairndv_persist_group_timeout(group), 66);
+	pass(66);
+	ktap_eq(cairndv_persist_group_timeout(group), 0);
+	ktap_eq(poll(), 1);
+	expect(0, CAIRNDV_GROUP_TARGET, 1, 1);
+	ktap_eq(cairndv_persist_group_timeout(group), -1);
+	close_two_devices();
+}
+
 static void refused(void)
 {
 	struct ibv_context foreign = { .device = &other.device };
@@ -682,6 +916,13 @@ static const struct ktap_test tests[] = {
 	KTAP(drop_and_rejoin),
 	KTAP(joins_when_all_is_polled),
 	KTAP(place_is_empty),
+	KTAP(two_devices),
+	KTAP(doorbell_for_each_device),
+	KTAP(queues_take_turns),
+	KTAP(key_of_each_domain),
+	KTAP(all_queues_are_armed),
+	KTAP(joins_by_another_device),
+	KTAP(time_to_the_deadline),
 	KTAP(refused),
 };
 

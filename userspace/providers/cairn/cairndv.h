@@ -332,8 +332,8 @@ int cairndv_persist_done_all(struct ibv_context *context,
 
 struct cairndv_persist_group;
 
-/* RC queue pairs with one send CQ, for the group alone; NULL: a place that is empty;
- * @depth: messages in flight
+/* RC queue pairs of any cairn devices, they and their send CQs for the group alone;
+ * NULL: a place that is empty; @depth: messages in flight
  */
 struct cairndv_persist_group *
 cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
@@ -343,7 +343,10 @@ void cairndv_persist_group_destroy(struct cairndv_persist_group *group);
 struct cairndv_group_dest {
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t reserved;
+	/* of the bytes, for a queue pair of another protection domain; 0: as in sg_list;
+	 * was reserved, so a caller that left it unset has to set it
+	 */
+	uint32_t lkey;
 };
 
 struct cairndv_group_wr {
@@ -394,6 +397,11 @@ int cairndv_persist_group_drop(struct cairndv_persist_group *group,
 /* @qp takes the place of a target that has failed or was dropped; NULL: leave it empty. */
 int cairndv_persist_group_join(struct cairndv_persist_group *group,
 			       uint32_t target, struct ibv_qp *qp);
+
+/* ibv_req_notify_cq() of each completion queue of the group; then poll once more. */
+int cairndv_persist_group_arm(struct cairndv_persist_group *group);
+/* Return: how long poll(2) may wait: milliseconds to the next deadline, or -1. */
+int cairndv_persist_group_timeout(struct cairndv_persist_group *group);
 
 #pragma GCC visibility pop
 

@@ -12,6 +12,7 @@
  * pair can take the place.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -21,6 +22,7 @@
 
 #define GROUP_TARGET_BITS	8
 #define GROUP_NUMBER_BITS	32	/* of messages of one group */
+#define GROUP_NSEC_PER_MSEC	1000000
 
 _Static_assert(CAIRNDV_GROUP_MAX <= 1 << GROUP_TARGET_BITS &&
 	       CAIRNDV_GROUP_MAX <= 64, "a bit for each target");
@@ -46,7 +48,8 @@ struct group_member {
 };
 
 struct cairndv_persist_group {
-	struct ibv_cq *cq;
+	struct ibv_cq **cq;		/* of all queue pairs, each once */
+	uint32_t cqs, turn;		/* turn: the one that was polled last */
 	uint32_t num, depth;
 	uint64_t failed;		/* targets */
 	uint64_t first;			/* number of its first message */
@@ -77,13 +80,13 @@ static uint64_t group_all(const struct cairndv_persist_group *group)
 	return ~0ULL >> (64 - group->num);
 }
 
-/* Return: 0, or the errno if @new does not fit to the first @num of @qp and to @cq. */
+/* Return: 0, or the errno if @new does not fit to the first @num of @qp. */
 static int group_check_qp(struct ibv_qp *const *qp, uint32_t num,
-			  const struct ibv_qp *new, const struct ibv_cq *cq)
+			  const struct ibv_qp *new)
 {
 	if (!cairn_dv_owns(new->context))
 		return EOPNOTSUPP;
-	if (new->qp_type != IBV_QPT_RC || new->send_cq != cq)
+	if (new->qp_type != IBV_QPT_RC)
 		return EINVAL;
 	for (uint32_t i = 0; i < num; i++)
 		if (qp[i] == new)
@@ -91,27 +94,40 @@ static int group_check_qp(struct ibv_qp *const *qp, uint32_t num,
 	return 0;
 }
 
-/* The completion queue of all, or NULL if all places are empty. */
-static struct ibv_cq *group_cq(struct ibv_qp *const *qp, uint32_t num)
-{
-	for (uint32_t i = 0; i < num; i++)
-		if (qp[i])
-			return qp[i]->send_cq;
-	return NULL;
-}
-
 /* Return: 0, or the errno if these queue pairs cannot form a group. */
 static int group_check(struct ibv_qp *const *qp, uint32_t num, uint32_t depth)
 {
+	uint32_t places = 0;
 	int err = 0;
 
 	if (!num || num > CAIRNDV_GROUP_MAX ||
-	    !depth || depth > CAIRNDV_GROUP_MAX_DEPTH || !group_cq(qp, num))
+	    !depth || depth > CAIRNDV_GROUP_MAX_DEPTH)
 		return EINVAL;
-	for (uint32_t i = 0; i < num && !err; i++)
-		if (qp[i])
-			err = group_check_qp(qp, i, qp[i], group_cq(qp, num));
-	return err;
+	for (uint32_t i = 0; i < num && !err; i++) {
+		if (!qp[i])
+			continue;
+		places++;
+		err = group_check_qp(qp, i, qp[i]);
+	}
+	return err ? err : places ? 0 : EINVAL;
+}
+
+static bool group_has_cq(const struct cairndv_persist_group *group,
+			 const struct ibv_cq *cq)
+{
+	for (uint32_t i = 0; i < group->cqs; i++)
+		if (group->cq[i] == cq)
+			return true;
+	return false;
+}
+
+static void group_find_cqs(struct cairndv_persist_group *group)
+{
+	group->cqs = 0;
+	group->turn = 0;
+	for (uint32_t i = 0; i < group->num; i++)
+		if (group->qp[i] && !group_has_cq(group, group->qp[i]->send_cq))
+			group->cq[group->cqs++] = group->qp[i]->send_cq;
 }
 
 static uint64_t group_first_number(void)
@@ -139,12 +155,12 @@ cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 	group->slot = calloc(depth, sizeof(*group->slot));
 	group->event = calloc(group->event_room, sizeof(*group->event));
 	group->member = calloc(num, sizeof(*group->member));
-	if (!group->slot || !group->event || !group->member) {
+	group->cq = calloc(num, sizeof(struct ibv_cq *));
+	if (!group->slot || !group->event || !group->member || !group->cq) {
 		cairndv_persist_group_destroy(group);
 		errno = ENOMEM;
 		return NULL;
 	}
-	group->cq = group_cq(qp, num);
 	group->num = num;
 	group->first = group_first_number();
 	for (uint32_t i = 0; i < num; i++) {
@@ -156,6 +172,7 @@ cairndv_persist_group_create(struct ibv_qp *const *qp, uint32_t num,
 	group->released = group->first;
 	group->depth = depth;
 	memcpy(group->qp, qp, num * sizeof(*qp));
+	group_find_cqs(group);
 	return group;
 }
 
@@ -164,6 +181,7 @@ void cairndv_persist_group_destroy(struct cairndv_persist_group *group)
 	free(group->slot);
 	free(group->event);
 	free(group->member);
+	free(group->cq);
 	free(group);
 }
 
@@ -214,14 +232,27 @@ static void group_lose(struct cairndv_persist_group *group,
 	group->failed |= 1ULL << target;
 }
 
+/* The pieces of a message with the key of target @i; in @own if it has one. */
+static struct ibv_sge *group_pieces(const struct cairndv_group_wr *wr,
+				    uint32_t i, struct ibv_sge *own)
+{
+	if (!wr->dest[i].lkey)
+		return wr->sg_list;
+	for (int n = 0; n < wr->num_sge; n++) {
+		own[n] = wr->sg_list[n];
+		own[n].lkey = wr->dest[i].lkey;
+	}
+	return own;
+}
+
 /* The work request of the next message for target @i. */
 static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
 				     const struct cairndv_group_wr *wr,
-				     uint32_t i)
+				     uint32_t i, struct ibv_sge *own)
 {
 	return (struct ibv_send_wr){
 		.wr_id = group->posted << GROUP_TARGET_BITS | i,
-		.sg_list = wr->sg_list,
+		.sg_list = group_pieces(wr, i, own),
 		.num_sge = wr->num_sge,
 		.opcode = CAIRNDV_WR_WRITE_PERSIST,
 		.send_flags = wr->send_flags | IBV_SEND_SIGNALED,
@@ -232,6 +263,24 @@ static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
 	};
 }
 
+/* Targets that share the key of sg_list have one protection domain. */
+static bool group_keys_fit(const struct cairndv_persist_group *group,
+			   const struct cairndv_group_wr *wr, uint64_t alive)
+{
+	const struct ibv_pd *pd = NULL;
+
+	if (wr->send_flags & IBV_SEND_INLINE || !wr->num_sge)
+		return true;
+	for (uint32_t i = 0; i < group->num; i++) {
+		if (!(alive & 1ULL << i) || wr->dest[i].lkey)
+			continue;
+		if (pd && pd != group->qp[i]->pd)
+			return false;
+		pd = group->qp[i]->pd;
+	}
+	return true;
+}
+
 /*
  * Return: 0 if all of @alive can take the message. A target with a full send queue, or
  * whose queue pair does not take such a message, has not failed.
@@ -239,16 +288,19 @@ static struct ibv_send_wr group_send(const struct cairndv_persist_group *group,
 static int group_may_post(const struct cairndv_persist_group *group,
 			  const struct cairndv_group_wr *wr, uint64_t alive)
 {
+	struct ibv_sge own[CAIRN_MAX_SGE];
 	struct ibv_send_wr send;
 	int err = 0;
 
-	if (!wr->quorum || wr->quorum > group->num ||
+	if (wr->num_sge < 0 || wr->num_sge > CAIRN_MAX_SGE || !wr->quorum || wr->quorum > group->num ||
 	    wr->durability > CAIRNDV_DURABILITY_EMULATED ||
 	    wr->send_flags & ~(unsigned int)(IBV_SEND_INLINE | IBV_SEND_FENCE |
 					     IBV_SEND_SOLICITED))
 		return EINVAL;
 	if (group_count(alive) < wr->quorum)
 		return ENOTCONN;
+	if (!group_keys_fit(group, wr, alive))
+		return EINVAL;
 	/* an event of this message must have room, too */
 	if (group->posted - group->released == group->depth ||
 	    group->events - group->told >= group->depth)
@@ -256,7 +308,7 @@ static int group_may_post(const struct cairndv_persist_group *group,
 	for (uint32_t i = 0; i < group->num && !err; i++) {
 		if (!(alive & 1ULL << i))
 			continue;
-		send = group_send(group, wr, i);
+		send = group_send(group, wr, i, own);
 		err = cairn_send_check(group->qp[i], &send);
 	}
 	return err;
@@ -267,10 +319,11 @@ static uint64_t group_put(const struct cairndv_persist_group *group,
 			  const struct cairndv_group_wr *wr, uint64_t alive)
 {
 	uint32_t index[CAIRNDV_GROUP_MAX];
+	struct ibv_sge own[CAIRN_MAX_SGE];
 	uint64_t put = 0;
 
 	for (uint32_t i = 0; i < group->num; i++) {
-		struct ibv_send_wr send = group_send(group, wr, i);
+		struct ibv_send_wr send = group_send(group, wr, i, own);
 
 		if (alive & 1ULL << i &&
 		    !cairn_send_put(group->qp[i], &send, &index[i]))
@@ -414,7 +467,7 @@ int cairndv_persist_group_set_deadline(struct cairndv_persist_group *group,
 		for (uint64_t n = group->released; n != group->posted; n++)
 			group_slot(group, n)->posted_ns = group_now();
 	group->limits += !!ms - !!member->limit_ns;
-	member->limit_ns = (uint64_t)ms * 1000000;
+	member->limit_ns = (uint64_t)ms * GROUP_NSEC_PER_MSEC;
 	return 0;
 }
 
@@ -442,16 +495,67 @@ int cairndv_persist_group_join(struct cairndv_persist_group *group,
 		return EBUSY;
 	old = group->qp[target];
 	group->qp[target] = NULL;
-	if (!qp)
-		return 0;
-	err = group_check_qp(group->qp, group->num, qp, group->cq);
+	err = qp ? group_check_qp(group->qp, group->num, qp) : 0;
 	if (err) {
 		group->qp[target] = old;
 		return err;
 	}
 	group->qp[target] = qp;
-	group->failed &= ~(1ULL << target);
+	if (qp)
+		group->failed &= ~(1ULL << target);
+	group_find_cqs(group);
 	return 0;
+}
+
+int cairndv_persist_group_arm(struct cairndv_persist_group *group)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < group->cqs && !err; i++)
+		err = ibv_req_notify_cq(group->cq[i], 0);
+	return err;
+}
+
+int cairndv_persist_group_timeout(struct cairndv_persist_group *group)
+{
+	uint64_t least = ~0ULL, now, gone, left;
+
+	if (group->told != group->events)
+		return 0;
+	if (!group->limits)
+		return -1;
+	now = group_now();
+	for (uint32_t i = 0; i < group->num; i++) {
+		struct group_member *member = &group->member[i];
+
+		if (!member->limit_ns || group->failed & 1ULL << i ||
+		    group_oldest(group, i) == group->posted)
+			continue;
+		gone = now - group_slot(group, member->oldest)->posted_ns;
+		left = gone < member->limit_ns ? member->limit_ns - gone : 0;
+		if (left < least)
+			least = left;
+	}
+	if (least == ~0ULL)
+		return -1;
+	least = (least + GROUP_NSEC_PER_MSEC - 1) / GROUP_NSEC_PER_MSEC;
+	return least < INT_MAX ? (int)least : INT_MAX;
+}
+
+/* Return: 1 and the next answer, 0 if all completion queues are empty, or an error. */
+static int group_next_answer(struct cairndv_persist_group *group,
+			     struct ibv_wc *wc,
+			     struct cairndv_persist_info *info)
+{
+	int got = 0;
+
+	for (uint32_t i = 0; i < group->cqs; i++) {
+		group->turn = (group->turn + 1) % group->cqs;
+		got = cairndv_poll_cq(group->cq[group->turn], 1, wc, info);
+		if (got)
+			return got;
+	}
+	return got;
 }
 
 int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
@@ -468,7 +572,7 @@ int cairndv_persist_group_poll(struct cairndv_persist_group *group, int num,
 			continue;
 		}
 		group_release(group);
-		got = cairndv_poll_cq(group->cq, 1, &answer, &info);
+		got = group_next_answer(group, &answer, &info);
 		if (got < 0)
 			return n ?: got;
 		if (got) {

@@ -43,30 +43,54 @@ static uint64_t send_ring_each(struct ibv_qp *const *qp, const uint32_t *index,
 	return failed;
 }
 
-uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
-			     uint64_t which)
+/* One doorbell for queues of one context. Return: the bits of those that fail. */
+static uint64_t send_ring_all(struct ibv_qp *const *qp, const uint32_t *index,
+			      uint64_t which)
 {
 	struct cairn_doorbell doorbell[CAIRN_MAX_DOORBELLS];
-	uint64_t rest, rung = 0;
 	uint32_t count = 0;
+	uint64_t rest;
 
-	for (rest = which; rest; rest &= rest - 1)
-		cairn_ready_mark(&to_cqp(qp[send_first(rest)])->ready);
 	for (rest = which; rest; rest &= rest - 1) {
 		uint32_t i = send_first(rest);
 
-		if (!cairn_ready_must_wake(&to_cqp(qp[i])->ready))
-			continue;
 		doorbell[count++] = (struct cairn_doorbell){
 			.qid = to_cqp(qp[i])->sq.ring.qid,
 			.index = index[i],
 		};
-		rung |= 1ULL << i;
 	}
-	if (!count || !cairn_doorbells(qp[send_first(rung)]->context, doorbell,
-				       count))
+	if (!cairn_doorbells(qp[send_first(which)]->context, doorbell, count))
 		return 0;
-	return count == 1 ? rung : send_ring_each(qp, index, rung);
+	return count == 1 ? which : send_ring_each(qp, index, which);
+}
+
+/* The bits of @which whose queue pairs have the context of the first one. */
+static uint64_t send_beside_first(struct ibv_qp *const *qp, uint64_t which)
+{
+	const struct ibv_context *ctx = qp[send_first(which)]->context;
+	uint64_t rest, same = 0;
+
+	for (rest = which; rest; rest &= rest - 1)
+		if (qp[send_first(rest)]->context == ctx)
+			same |= rest & -rest;
+	return same;
+}
+
+uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
+			     uint64_t which)
+{
+	uint64_t rest, same, asleep = 0, failed = 0;
+
+	for (rest = which; rest; rest &= rest - 1)
+		cairn_ready_mark(&to_cqp(qp[send_first(rest)])->ready);
+	for (rest = which; rest; rest &= rest - 1)
+		if (cairn_ready_must_wake(&to_cqp(qp[send_first(rest)])->ready))
+			asleep |= rest & -rest;
+	for (rest = asleep; rest; rest &= ~same) {
+		same = send_beside_first(qp, rest);
+		failed |= send_ring_all(qp, index, same);
+	}
+	return failed;
 }
 
 /* enum ibv_wr_opcode to enum cairn_wqe_opcode, or CAIRN_WQE_OPCODES. */

@@ -30,7 +30,7 @@ int cairn_send_put(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   uint32_t *index);
 /*
  * Tells the device of the requests in qp[i] up to index[i], for each bit i of @which,
- * with one doorbell for all. The QPs, at most 64, are of one context.
+ * with one doorbell for those of a context. The QPs are at most 64.
  * Return: the bits of QPs that an unplugged device did not take.
  */
 uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
