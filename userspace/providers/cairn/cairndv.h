@@ -403,6 +403,79 @@ int cairndv_persist_group_arm(struct cairndv_persist_group *group);
 /* Return: how long poll(2) may wait: milliseconds to the next deadline, or -1. */
 int cairndv_persist_group_timeout(struct cairndv_persist_group *group);
 
+/*
+ * A chain of targets: each hop has the message, passes it on and answers when the
+ * rest of the chain has it, too. See cairndv_chain(3).
+ */
+
+#define CAIRNDV_CHAIN_MAX_DEPTH	4096
+
+struct cairndv_chain;
+
+struct cairndv_chain_range {
+	uint64_t va;
+	uint64_t length;
+};
+
+/* The way to go on when the next hop fails. */
+enum cairndv_chain_policy {
+	CAIRNDV_CHAIN_FAIL,	/* messages fail from then on */
+	CAIRNDV_CHAIN_HOLD,	/* they wait for another next hop */
+	CAIRNDV_CHAIN_CUT,	/* the chain ends here from then on */
+};
+
+struct cairndv_chain_attr {
+	struct ibv_qp *qp;	/* RC, to the writer or the hop before; no SRQ */
+	struct ibv_mr *mr;	/* of ibv_reg_mr(), with host flush */
+	uint32_t depth;		/* messages that wait for their answer */
+	uint32_t policy;	/* enum cairndv_chain_policy */
+	/* of the next hop, enum cairndv_durability: this or stronger; 0: host flush */
+	uint32_t durability;
+	uint32_t deadline_ms;	/* for the next hop to answer a message; 0: none */
+	/* Makes ranges durable here. Return: 0 or an errno. NULL: nothing is to be done */
+	int (*flush)(void *arg, const struct cairndv_chain_range *ranges,
+		     uint32_t num);
+	void *arg;
+};
+
+/* @size: of *@attr. The chain ends here until cairndv_chain_set_next(). */
+struct cairndv_chain *cairndv_chain_create(const struct cairndv_chain_attr *attr,
+					   size_t size);
+void cairndv_chain_destroy(struct cairndv_chain *chain);
+
+struct cairndv_chain_next {
+	struct ibv_qp *qp;	/* RC, of any cairn device */
+	uint64_t remote_addr;	/* where it has the first byte of the region */
+	uint32_t rkey;
+	uint32_t lkey;		/* of the region's memory, for @qp */
+};
+
+/* Messages that are not answered go to @next; NULL: the chain ends here. */
+int cairndv_chain_set_next(struct cairndv_chain *chain,
+			   const struct cairndv_chain_next *next);
+
+enum cairndv_chain_event_kind {
+	CAIRNDV_CHAIN_NEXT_LOST = 1,	/* the next hop failed */
+	CAIRNDV_CHAIN_WRITER_LOST = 2,	/* no message comes any more */
+	CAIRNDV_CHAIN_FAILED = 3,	/* messages fail from now on */
+};
+
+struct cairndv_chain_event {
+	uint32_t kind;		/* enum cairndv_chain_event_kind */
+	uint32_t status;	/* ..._LOST: enum ibv_wc_status */
+	uint32_t vendor_err;
+	int32_t error;		/* ..._FAILED: the errno */
+};
+
+/* Does what is to be done. Return: the number of events, or a negative errno. */
+int cairndv_chain_poll(struct cairndv_chain *chain, int num,
+		       struct cairndv_chain_event *event);
+/* Return: how many messages were answered as durable. */
+uint64_t cairndv_chain_answered(const struct cairndv_chain *chain);
+/* As those of a group. */
+int cairndv_chain_arm(struct cairndv_chain *chain);
+int cairndv_chain_timeout(struct cairndv_chain *chain);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
