@@ -43,12 +43,13 @@ enum way {
 	GROUP,		/* two targets, cairndv_persist_group_post() */
 	GROUP_ONE,	/* two targets, one is enough */
 	CHAIN,		/* two targets, the first one's program tells the second */
+	FORWARD,	/* two targets, the first one is a hop of cairndv_chain(3) */
 	WAYS
 };
 
 static const char * const names[WAYS] = {
 	"write", "write-persistent", "persist", "early", "write+read",
-	"write+send", "two posts", "group", "group, 1 of 2", "chain",
+	"write+send", "two posts", "group", "group, 1 of 2", "chain", "chain, one post",
 };
 
 /* The time of a message is divided by that of these. */
@@ -65,13 +66,18 @@ struct figures {
 };
 
 static struct vt_dev dev[2];
-/* Two targets: initiator's and target's end; then from the first to the second. */
-static struct vt_end ends[3][2];
+/*
+ * Two targets: initiator's and target's end; then from the first to the second. Then the same
+ * for the hop of a chain: to it, and from it.
+ */
+static struct vt_end ends[5][2];
 static struct vt_region target[2];
 static struct ibv_mr *plain;		/* of the first one */
 static struct ibv_cq *scq;		/* of both initiators */
 static struct ibv_mr *source;
 static struct cairndv_persist_group *group;
+static struct cairndv_chain *hop;
+static struct vt_region hop_memory;
 static u8 *bytes;
 static bool cairn;
 static u32 size, depth;
@@ -144,14 +150,18 @@ static void open_all(void)
 	bench_open(dev);
 	must(!vt_dax_open(), "devdax");
 	cairn = cairndv_is_supported(dev[0].ctx->device);
-	n = cairn ? 3 : 1;
+	n = cairn ? 5 : 1;
 	scq = ibv_create_cq(dev[0].ctx, 8 * MAX_DEPTH, NULL, NULL, 0);
 	must(!!scq, "CQ");
 	for (int i = 0; i < n; i++) {
-		/* the third connection goes in the other direction */
-		create_end(&ends[i][0], i == 2, i == 2 ? NULL : scq);
-		create_end(&ends[i][1], i != 2, NULL);
+		/* the third and the last connection go in the other direction */
+		bool back = i == 2 || i == 4;
+
+		create_end(&ends[i][0], back, back ? NULL : scq);
+		create_end(&ends[i][1], !back, NULL);
 		must(!vt_connect(&ends[i][0], &ends[i][1]), "connect");
+		if (i > 2)	/* the chain posts its receives */
+			continue;
 		for (int j = 0; j < 2 * MAX_DEPTH; j++)
 			must(!vt_recv(&ends[i][0], 0) &&
 			     !vt_recv(&ends[i][1], 0), "receives");
@@ -169,6 +179,42 @@ static void open_all(void)
 /* The second target of the way CHAIN: the first target's program writes to it. */
 static struct vt_region behind;
 
+static u64 durable_place(u64 n)
+{
+	return n % (REGION / size) * size;
+}
+
+static int flush_hop(void *arg, const struct cairndv_chain_range *ranges, u32 num)
+{
+	for (u32 i = 0; i < num; i++)
+		flush_lines((const u8 *)(uintptr_t)ranges[i].va, ranges[i].length);
+	return 0;
+}
+
+/* The first target has host flush, and what follows is the memory of the way CHAIN. */
+static void open_hop(void)
+{
+	struct cairndv_chain_attr attr = {
+		.depth = MAX_DEPTH, .flush = flush_hop,
+		.durability = CAIRNDV_DURABILITY_EMULATED,
+	};
+	struct cairndv_chain_next next = {
+		.qp = ends[4][0].qp, .remote_addr = (uintptr_t)behind.buf,
+		.rkey = behind.mr->rkey,
+	};
+
+	hop_memory.len = REGION;
+	hop_memory.buf = vt_dax() ? vt_dax_map(NULL, REGION, 0) : vt_map(REGION);
+	must(!!hop_memory.buf, "memory");
+	hop_memory.mr = ibv_reg_mr(dev[1].pd, hop_memory.buf, REGION, VT_REMOTE | VT_HOST);
+	must(!!hop_memory.mr, "registration of the hop's memory");
+	attr.qp = ends[3][1].qp;
+	attr.mr = hop_memory.mr;
+	next.lkey = hop_memory.mr->lkey;
+	hop = cairndv_chain_create(&attr, sizeof(attr));
+	must(hop && !cairndv_chain_set_next(hop, &next), "chain");
+}
+
 static void open_replicas(void)
 {
 	struct ibv_qp *qp[2] = { ends[0][0].qp, ends[1][0].qp };
@@ -177,14 +223,10 @@ static void open_replicas(void)
 	create_target(&behind, 0, 2 * REGION);
 	group = cairndv_persist_group_create(qp, 2, MAX_DEPTH);
 	must(!!group, "group");
+	open_hop();
 }
 
 /* ---- messages ---- */
-
-static u64 durable_place(u64 n)
-{
-	return n % (REGION / size) * size;
-}
 
 static void durable_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
@@ -258,6 +300,12 @@ static void post_message(enum way way, u64 n)
 		post_two(way, n);
 		return;
 	}
+	if (way == FORWARD) {
+		wr = write_to(&hop_memory, hop_memory.mr->rkey, n, &sge);
+		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
+		durable_post(ends[3][0].qp, &wr);
+		return;
+	}
 	wr = write_to(&target[0], way == WRITE ? plain->rkey :
 						 target[0].mr->rkey, n, &sge);
 	if (way == PERSIST || way == EARLY || way == POSTS)
@@ -322,6 +370,8 @@ static void durable_reap(enum way way, u64 *sent, u64 *received, u64 *served)
 		*sent = cairndv_persist_group_released(group);
 		return;
 	}
+	if (way == FORWARD)
+		must(!cairndv_chain_poll(hop, 0, NULL), "chain");
 	while (bench_poll(scq, 1, &wc)) {
 		++*sent;
 		if (way != EARLY && way != SEND && way != CHAIN)
