@@ -34,7 +34,7 @@ packages=(
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl nvme-cli iperf3
 	# containers, and counters for Prometheus
-	containernetworking-plugins jq python3-prometheus-client
+	containernetworking-plugins crun jq python3-prometheus-client
 	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI
 	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils libfabric-bin
 	openmpi-bin libopenmpi-dev

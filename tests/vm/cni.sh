@@ -89,8 +89,7 @@ between() {
 		lib_show "$lib_tmp/server"
 		return
 	fi
-	# shellcheck disable=SC2086
-	run_ok "$1" $2 pod2 $4
+	run_ok "$1" bash -c "$2 pod2 $4"
 	lib_wait 30 "$started" || stop "$started"
 }
 
@@ -127,6 +126,59 @@ refused "CHECK of a pod without its device" 103 'start the pod again' ours CHECK
 run_ok "ADD makes it again" ours ADD pod1
 run_ok "CHECK" check pod1
 wait_for 20 is_active pod1 || not_ok "the device is active"
+
+# --- containers -----------------------------------------------------------
+
+# A runtime gives the namespace, /dev/infiniband, permission for its majors, locked memory.
+# bundle POD MAJORS COMMAND...
+bundle() {
+	local dir=$lib_tmp/bundle.$1
+
+	mkdir -p "$dir"
+	jq -n --arg pod "$1" --argjson majors "$2" '{
+		ociVersion: "1.0.0",
+		process: {
+			args: $ARGS.positional, cwd: "/", user: {uid: 0, gid: 0},
+			env: ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+			rlimits: [{type: "RLIMIT_MEMLOCK", hard: 67108864, soft: 67108864}]
+		},
+		root: {path: "/mnt/image", readonly: true},
+		mounts: [
+			{destination: "/proc", type: "proc", source: "proc"},
+			{destination: "/sys", type: "sysfs", source: "sysfs", options: ["ro", "nosuid"]},
+			{destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["mode=755"]},
+			{destination: "/dev/infiniband", type: "bind", source: "/dev/infiniband",
+			 options: ["bind"]}
+		],
+		linux: {
+			namespaces: [{type: "network", path: "/run/netns/\($pod)"}, {type: "mount"},
+				     {type: "pid"}, {type: "ipc"}, {type: "uts"}],
+			cgroupsPath: "/cairn-\($pod)",
+			resources: {devices: ([{allow: false, access: "rwm"}] +
+				($majors | map({allow: true, type: "c", major: ., access: "rw"})))}
+		}
+	}' --args -- "${@:3}" >"$dir/config.json"
+}
+
+# container POD COMMAND...
+container() {
+	bundle "$1" "$majors" "${@:2}" && crun --cgroup-manager=cgroupfs run -b "$lib_tmp/bundle.$1" "$1"
+}
+export -f bundle container
+export lib_tmp majors
+
+if command -v crun >/dev/null; then
+	mkdir -p /mnt/image
+	mount --bind / /mnt/image
+	majors="[$((0x$(stat -c %t /dev/infiniband/rdma_cm))), $((0x$(stat -c %t /dev/infiniband/uverbs0)))]"
+	rping_between "rping between two containers" container
+	majors=[]
+	run_fail "a container without the majors" container pod1 ibv_devinfo -d "$one"
+	expect "... cannot open its device" "$(output | grep -c 'Failed to open device')" 1
+	umount /mnt/image
+else
+	skip "containers" "no crun"
+fi
 
 # --- what is refused ------------------------------------------------------
 
