@@ -29,7 +29,14 @@
  */
 #define CAIRN_WR_WRITE_PERSIST	IB_WR_RESERVED1
 
-/* ib_send_wr.send_flags, with that opcode: complete when received; the oldest
+/* The same with ib_send_wr.ex.imm_data. It consumes a receive of the target, which
+ * completes as IB_WC_RECV_RDMA_WITH_IMM when the message is durable. With host flush it
+ * completes before, as CAIRN_PERSIST_KIND_FLUSH with the immediate data. A peer may not
+ * know it (CAIRN_PEER_PERSIST_IMM).
+ */
+#define CAIRN_WR_WRITE_PERSIST_WITH_IMM	IB_WR_RESERVED2
+
+/* ib_send_wr.send_flags, with these opcodes: complete when received; the oldest
  * receive of the queue pair completes when durable (Documentation/origins.rst,
  * P7).
  */
@@ -46,6 +53,8 @@ enum cairn_persist_kind {
 	CAIRN_PERSIST_KIND_FLUSH,
 	/* Initiator, CAIRN_SEND_EARLY: now it is durable. */
 	CAIRN_PERSIST_KIND_DURABLE,
+	/* Target, IB_WC_RECV_RDMA_WITH_IMM: the message is durable. */
+	CAIRN_PERSIST_KIND_RECEIVED,
 };
 
 /**
@@ -53,10 +62,10 @@ enum cairn_persist_kind {
  * @kind: what it is about
  * @psn: of the message's last packet; 24 bits
  * @va: destination, as the initiator named it; not for ..._WRITE
- * @length: bytes; ..._FLUSH only
+ * @length: bytes; ..._FLUSH and ..._RECEIVED only
  * @token: for cairn_persist_done(); ..._FLUSH only
  * @durability: ..._WRITE without CAIRN_SEND_EARLY, ..._DURABLE: this or stronger,
- *	as the target says
+ *	as the target says; ..._RECEIVED: that of the region
  */
 struct cairn_persist_info {
 	enum cairn_persist_kind kind;

@@ -11,19 +11,23 @@
 local cairn = Proto("cairn", "cairn persistence")
 
 local ROCE_PORT = 4791
-local BTH_BYTES, RETH_BYTES, AETH_BYTES, ICRC_BYTES = 12, 16, 4, 4
+local BTH_BYTES, RETH_BYTES, AETH_BYTES, IMM_BYTES, ICRC_BYTES = 12, 16, 4, 4, 4
 local PERSIST_ACK = 0xc8
 -- the question to a peer: a datagram to QP 1, of a vendor class
 local UD_SEND_ONLY, DETH_BYTES, MAD_BYTES = 0x64, 8, 256
 local MAD_CLASS, MAD_OUI = 0x3c, 0xc61a7d
 
--- headers after the BTH: R RETH, A AETH; does the packet carry payload, and end
+-- headers after the BTH: R RETH, A AETH, and imm: immediate data; does the packet carry payload, and end
 -- its message?
 local opcodes = {
 	[0xc0] = { name = "RC WRITE_PERSIST First", ext = "R", data = true },
 	[0xc1] = { name = "RC WRITE_PERSIST Middle", data = true },
 	[0xc2] = { name = "RC WRITE_PERSIST Last", data = true, last = true },
 	[0xc3] = { name = "RC WRITE_PERSIST Only", ext = "R", data = true, last = true },
+	[0xc4] = { name = "RC WRITE_PERSIST Last with Immediate", imm = true, data = true,
+		   last = true },
+	[0xc5] = { name = "RC WRITE_PERSIST Only with Immediate", ext = "R", imm = true,
+		   data = true, last = true },
 	[PERSIST_ACK] = { name = "RC PERSIST ACK", ext = "A" },
 }
 
@@ -45,6 +49,7 @@ f.dmalen = ProtoField.uint32("cairn.reth.dmalen", "DMA length", base.DEC)
 f.syndrome = ProtoField.uint8("cairn.aeth.syndrome", "Syndrome", base.HEX)
 f.durability = ProtoField.uint8("cairn.durability", "Durability", base.DEC, durabilities, 0x7f)
 f.msn = ProtoField.uint24("cairn.aeth.msn", "Message sequence number", base.DEC)
+f.imm = ProtoField.uint32("cairn.immdt", "Immediate data", base.HEX)
 f.data = ProtoField.bytes("cairn.data", "Payload")
 f.durable = ProtoField.bool("cairn.durable", "Durable")
 f.message = ProtoField.framenum("cairn.message_in", "Message ends in", base.NONE,
@@ -58,6 +63,7 @@ f.known = ProtoField.bool("cairn.peer.known", "Knows WRITE_PERSIST")
 f.kinds = ProtoField.uint32("cairn.peer.kinds", "Kinds of regions", base.HEX)
 f.unit = ProtoField.uint32("cairn.peer.atomic_unit", "Atomic unit", base.DEC)
 f.waiting = ProtoField.uint32("cairn.peer.max_outstanding", "Host flushes that wait", base.DEC)
+f.abilities = ProtoField.uint32("cairn.peer.abilities", "Abilities", base.HEX)
 f.max_msg = ProtoField.uint64("cairn.peer.max_msg", "Longest message", base.DEC)
 
 -- A message's last packet and its acknowledgement are matched by addresses and
@@ -164,7 +170,8 @@ local function dissect(tvb, pinfo, root, op)
 	local opcode, qpn, psn = tvb(0, 1):uint(), tvb(5, 3):uint(), tvb(9, 3):uint()
 	local pad = bit.band(bit.rshift(tvb(1, 1):uint(), 4), 3)
 	local ext_bytes = op.ext == "R" and RETH_BYTES or op.ext == "A" and AETH_BYTES or 0
-	local data = tvb:len() - BTH_BYTES - ext_bytes - pad - ICRC_BYTES
+	local data_at = BTH_BYTES + ext_bytes + (op.imm and IMM_BYTES or 0)
+	local data = tvb:len() - data_at - pad - ICRC_BYTES
 	local text = ""
 
 	if data < 0 then
@@ -185,8 +192,14 @@ local function dissect(tvb, pinfo, root, op)
 		text = aeth(tvb(BTH_BYTES, AETH_BYTES), tree, pinfo)
 		tree:add(f.durability, tvb(8, 1))
 	end
+	if op.imm then
+		local imm = tvb(BTH_BYTES + ext_bytes, IMM_BYTES)
+
+		tree:add(f.imm, imm)
+		text = text .. string.format(" imm=0x%08x", imm:uint())
+	end
 	if op.data then
-		text = text .. payload(tvb(BTH_BYTES + ext_bytes), data, tree, pinfo)
+		text = text .. payload(tvb(data_at), data, tree, pinfo)
 	end
 	text = string.format("%s QP=0x%06x PSN=%u%s", op.name, qpn, psn, text)
 	tree:append_text(": " .. text)
@@ -209,6 +222,7 @@ local function dissect_mad(mad, pinfo, root)
 		tree:add(f.kinds, mad(40, 4))
 		tree:add(f.unit, mad(44, 4))
 		tree:add(f.waiting, mad(48, 4))
+		tree:add(f.abilities, mad(52, 4))
 		tree:add(f.max_msg, mad(56, 8))
 		text = "durability of this peer"
 	end

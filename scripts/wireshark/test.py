@@ -15,6 +15,8 @@ NAMES = {
     "RC_WRITE_PERSIST_MIDDLE": "RC WRITE_PERSIST Middle",
     "RC_WRITE_PERSIST_LAST": "RC WRITE_PERSIST Last",
     "RC_WRITE_PERSIST_ONLY": "RC WRITE_PERSIST Only",
+    "RC_WRITE_PERSIST_LAST_IMM": "RC WRITE_PERSIST Last with Immediate",
+    "RC_WRITE_PERSIST_ONLY_IMM": "RC WRITE_PERSIST Only with Immediate",
     "RC_PERSIST_ACK": "RC PERSIST ACK",
 }
 # our field -> the vectors' key
@@ -23,12 +25,13 @@ NUMBERS = {
     "cairn.reth.va": "va",
     "cairn.reth.r_key": "rkey",
     "cairn.reth.dmalen": "dmalen",
+    "cairn.immdt": "imm",
     "cairn.aeth.syndrome": "syndrome",
     "cairn.aeth.msn": "msn",
 }
 MAD = ["cairn.peer.answer", "cairn.peer.known", "cairn.peer.kinds",
        "cairn.peer.atomic_unit", "cairn.peer.max_outstanding",
-       "cairn.peer.max_msg"]
+       "cairn.peer.abilities", "cairn.peer.max_msg"]
 OTHER = [*MAD, "cairn.data", "cairn.durable", "cairn.message_in",
          "cairn.persisted_in", "cairn.persist_time", "_ws.col.Info",
          "_ws.malformed", "_ws.lua.error"]
@@ -154,17 +157,19 @@ def mad(method=1, status=0, data=b"", group=0x3c, oui=b"\xc6\x1a\x7d"):
 
 def questions():
     """The question to a peer, an answer, and the answer of a plain peer."""
-    answer = struct.pack(">IIIIQ", 7, 8, 64, 0, 1 << 31)
+    answer = struct.pack(">IIIIQ", 7, 8, 64, 1, 1 << 31)
     shown = tshark([mad(), mad(0x81, 0, answer), mad(0x81, 0x0c),
                     mad(group=0x3d), mad(oui=b"\0\0\1")])
-    none = [""] * 6
-    want = [["0"] + none[1:], ["1", "1", "7", "8", "64", str(1 << 31)],
+    none = [""] * 7
+    want = [["0"] + none[1:], ["1", "1", "7", "8", "64", "1",
+             str(1 << 31)],
             ["1", "0"] + none[2:], none, none]
     flags = {"True": "1", "False": "0"}
     good = len(shown) == len(want)
     for n, (got, expected) in enumerate(zip(shown, want)):
         have = [flags.get(got[f], got[f]) for f in MAD]
-        have[2] = have[2] and str(int(have[2], 0))
+        for at in 2, 5:     # hexadecimal
+            have[at] = have[at] and str(int(have[at], 0))
         if have != expected or got["_ws.lua.error"]:
             print(f"# frame {n + 1}: {have}, not {expected}")
             good = False

@@ -191,6 +191,21 @@ static void convert_flags(void)
 	close_cq();
 }
 
+/* A host flush of a message with immediate data is no plain receive. */
+static void convert_flush_with_immediate(void)
+{
+	struct cairn_cqe cqe = any_cqe();
+	struct ibv_wc wc;
+
+	open_cq(16, 0);
+	cqe.opcode = CAIRN_CQE_RECV_PERSIST;
+	cqe.flags = CAIRN_CQE_WITH_IMM;
+	wc = poll_one(&cqe);
+	check_wc(&wc, &cqe, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM,
+		 IBV_WC_WITH_IMM);
+	close_cq();
+}
+
 static void empty(void)
 {
 	struct ibv_wc wc;
@@ -907,6 +922,7 @@ static const struct ktap_test tests[] = {
 	KTAP(convert_opcodes),
 	KTAP(convert_statuses),
 	KTAP(convert_flags),
+	KTAP(convert_flush_with_immediate),
 	KTAP(empty),
 	KTAP(batches),
 	KTAP(completions_that_wait),

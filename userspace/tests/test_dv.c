@@ -150,6 +150,7 @@ static void peer(void)
 	fake.peer_caps = (struct cairn_peer_caps) {
 		.known = 1, .persist_domains = 5, .persist_atomic_unit = 8,
 		.max_persist_outstanding = 64, .max_msg = 1ull << 31,
+		.abilities = 1,
 	};
 	memset(&attr, 0xff, sizeof(attr));
 	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 700), 0);
@@ -162,6 +163,7 @@ static void peer(void)
 	ktap_eq(attr.persist_atomic_unit, 8);
 	ktap_eq(attr.max_persist_outstanding, 64);
 	ktap_eq(attr.max_persist_msg, 1ull << 31);
+	ktap_eq(attr.abilities, CAIRNDV_PEER_PERSIST_IMM);
 	fake.ioctl_errors[0] = ETIMEDOUT;
 	ktap_eq(cairndv_query_peer(qp, &attr, sizeof(attr), 1), ETIMEDOUT);
 	fake.ioctl_errors[0] = EPROTONOSUPPORT;

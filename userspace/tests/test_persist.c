@@ -143,7 +143,7 @@ static void device_query(void)
 
 	open_ctx();
 	fake.caps = (struct cairn_device_caps){
-		.persist_domains = 5, .persist_modes = 3,
+		.persist_domains = 5, .persist_modes = 7,
 		.persist_atomic_unit = 8, .max_persist_outstanding = 16,
 		.max_msg = 1ull << 31,
 		.idle_us = 70, .loopback = CAIRN_LOOPBACK_HOST,
@@ -154,7 +154,8 @@ static void device_query(void)
 	ktap_eq(room.attr.persist_domains,
 		CAIRNDV_DOMAIN_PMEM | CAIRNDV_DOMAIN_EMULATED);
 	ktap_eq(room.attr.persist_modes,
-		CAIRNDV_PERSIST_MODE_DEFAULT | CAIRNDV_PERSIST_MODE_EARLY);
+		CAIRNDV_PERSIST_MODE_DEFAULT | CAIRNDV_PERSIST_MODE_EARLY |
+		CAIRNDV_PERSIST_MODE_IMM);
 	ktap_eq(room.attr.persist_atomic_unit, 8);
 	ktap_eq(room.attr.max_persist_outstanding, 16);
 	ktap_eq(room.attr.max_persist_msg, 1ull << 31);
@@ -255,7 +256,7 @@ static const struct {
 	{ CAIRN_CQE_WRITE, CAIRNDV_PERSIST_NONE, false, false },
 	{ CAIRN_CQE_WRITE_PERSIST, CAIRNDV_PERSIST_WRITE, false, false },
 	{ CAIRN_CQE_RECV, CAIRNDV_PERSIST_NONE, false, false },
-	{ CAIRN_CQE_RECV_IMM, CAIRNDV_PERSIST_NONE, false, false },
+	{ CAIRN_CQE_RECV_IMM, CAIRNDV_PERSIST_RECEIVED, true, true },
 	{ CAIRN_CQE_RECV_PERSIST, CAIRNDV_PERSIST_FLUSH, true, true },
 	{ CAIRN_CQE_RECV_DURABLE, CAIRNDV_PERSIST_DURABLE, true, false },
 };
@@ -263,7 +264,8 @@ static const struct {
 static void check_info(const struct cairndv_persist_info *info,
 		       const struct cairn_cqe *cqe, size_t i)
 {
-	bool none = cqe->status || !completions[i].kind;
+	bool none = cqe->status || !completions[i].kind ||
+		    (cqe->opcode == CAIRN_CQE_RECV_IMM && !cqe->durability);
 	bool va = !none && completions[i].va;
 	bool range = !none && completions[i].range;
 
@@ -272,7 +274,8 @@ static void check_info(const struct cairndv_persist_info *info,
 	ktap_eq(info->psn, none ? 0 : cqe->psn);
 	ktap_eq(info->va, va ? cqe->persist_va : 0);
 	ktap_eq(info->length, range ? cqe->byte_len : 0);
-	ktap_eq(info->token, range ? cqe->persist_token : 0);
+	ktap_eq(info->token, range && info->kind == CAIRNDV_PERSIST_FLUSH ?
+		cqe->persist_token : 0);
 	ktap_eq(info->durability, none ? 0 : cqe->durability);
 	ktap_eq(info->reserved2[0] | info->reserved2[1] | info->reserved2[2], 0);
 }

@@ -127,6 +127,9 @@ static void build(const struct ibv_send_wr *wr)
 	default:
 		if (wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
 			ktap_eq(cairndv_wr_write_persist(qpx, rkey, addr), 0);
+		else if (wr->opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM)
+			ktap_eq(cairndv_wr_write_persist_imm(qpx, rkey, addr,
+							     wr->imm_data), 0);
 		break;
 	}
 }
@@ -172,11 +175,18 @@ static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_SEND_WITH_INV,
 	IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 	IBV_WR_ATOMIC_FETCH_AND_ADD, CAIRNDV_WR_WRITE_PERSIST,
+	CAIRNDV_WR_WRITE_PERSIST_WITH_IMM,
 };
 
 static unsigned int opcodes_of(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 6 : 11;
+	return type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 6 : 12;
+}
+
+static bool persists(enum ibv_wr_opcode opcode)
+{
+	return opcode == CAIRNDV_WR_WRITE_PERSIST ||
+	       opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM;
 }
 
 static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
@@ -186,10 +196,9 @@ static void random_data(struct ibv_send_wr *wr, struct ibv_sge *sge)
 
 	wr->num_sge = atomic ? 1 : (int)ktap_below(9);
 	wr->send_flags = ktap_below(8);
-	if (wr->opcode <= IBV_WR_SEND_WITH_IMM ||
-	    wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
+	if (wr->opcode <= IBV_WR_SEND_WITH_IMM || persists(wr->opcode))
 		wr->send_flags |= ktap_below(2) * IBV_SEND_INLINE;
-	if (wr->opcode == CAIRNDV_WR_WRITE_PERSIST)
+	if (persists(wr->opcode))
 		wr->send_flags |= ktap_below(2) * CAIRNDV_SEND_EARLY;
 	for (int i = 0; i < wr->num_sge; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)text + ktap_below(900),
@@ -282,6 +291,9 @@ static void persist_refused(void)
 	qpx->wr_flags = 0;
 	ktap_eq(cairndv_wr_write_persist(qpx, 1, 2), 0);
 	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ibv_wr_start(qpx);
+	ktap_eq(cairndv_wr_write_persist_imm(qpx, 1, 2, 3), 0);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
 	close_qps();
 	open_qps(IBV_QPT_RC, RC_OPS);
 	ibv_wr_start(qpx);
@@ -291,6 +303,7 @@ static void persist_refused(void)
 	ours = ctx->device;
 	ctx->device = &vdev.device;
 	ktap_eq(cairndv_wr_write_persist(qpx, 1, 2), EOPNOTSUPP);
+	ktap_eq(cairndv_wr_write_persist_imm(qpx, 1, 2, 3), EOPNOTSUPP);
 	ctx->device = ours;
 	ktap_eq(sq->host->index, 0);
 	close_qps();

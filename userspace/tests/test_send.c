@@ -93,8 +93,16 @@ static uint8_t wire_opcode(enum ibv_wr_opcode opcode)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD: return 7;
 	case IBV_WR_LOCAL_INV: return 8;
 	case IBV_WR_BIND_MW: return 9;
-	default: return opcode == CAIRNDV_WR_WRITE_PERSIST ? 11 : 255;
+	default:
+		return opcode == CAIRNDV_WR_WRITE_PERSIST ? 11 :
+		       opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM ? 14 : 255;
 	}
+}
+
+static bool persists(enum ibv_wr_opcode opcode)
+{
+	return opcode == CAIRNDV_WR_WRITE_PERSIST ||
+	       opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM;
 }
 
 static void expect_target(struct expected *expected, const struct ibv_send_wr *wr)
@@ -134,7 +142,7 @@ static void expect_target(struct expected *expected, const struct ibv_send_wr *w
 		expected->used = 48;
 		break;
 	default:
-		if (wr->opcode != CAIRNDV_WR_WRITE_PERSIST)
+		if (!persists(wr->opcode))
 			break;
 		put(expected, 16, wr->wr.rdma.remote_addr, 8);
 		put(expected, 24, wr->wr.rdma.rkey, 4);
@@ -177,7 +185,8 @@ static void expect(struct expected *expected, const struct ibv_send_wr *wr)
 		  (f & IBV_SEND_INLINE ? 8u : 0) |
 		  (f & CAIRNDV_SEND_EARLY ? 16u : 0), 1);
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	    wr->opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM)
 		put(expected, 12, (uint32_t)wr->imm_data, 4);
 	if (wr->opcode == IBV_WR_SEND_WITH_INV ||
 	    wr->opcode == IBV_WR_LOCAL_INV)
@@ -255,7 +264,8 @@ static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW,
 	IBV_WR_SEND_WITH_INV, IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14,
 	16, CAIRNDV_WR_WRITE_PERSIST - 1,
-	CAIRNDV_WR_WRITE_PERSIST, CAIRNDV_WR_WRITE_PERSIST + 1,
+	CAIRNDV_WR_WRITE_PERSIST, CAIRNDV_WR_WRITE_PERSIST_WITH_IMM,
+	CAIRNDV_WR_WRITE_PERSIST_WITH_IMM + 1,
 	(enum ibv_wr_opcode)-1,
 };
 
@@ -278,7 +288,7 @@ static bool allowed(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return type == IBV_QPT_RC;
 	default:
-		return type == IBV_QPT_RC && opcode == CAIRNDV_WR_WRITE_PERSIST;
+		return type == IBV_QPT_RC && persists(opcode);
 	}
 }
 
@@ -424,7 +434,7 @@ static void flags(void)
 	close_qp();
 }
 
-/* The early flag belongs to one opcode. */
+/* The early flag belongs to two opcodes. */
 static void early_flag(void)
 {
 	struct ibv_sge sge[1];
@@ -435,13 +445,13 @@ static void early_flag(void)
 		struct ibv_send_wr wr = any_wr(opcodes[i], sge, 1);
 
 		wr.send_flags = CAIRNDV_SEND_EARLY | IBV_SEND_SIGNALED;
-		if (opcodes[i] != CAIRNDV_WR_WRITE_PERSIST)
+		if (!persists(opcodes[i]))
 			ktap_eq(post(&wr), EINVAL);
 		else if (ktap_eq(post(&wr), 0))
 			index = check_wqe(index, &wr);
 	}
 	ktap_eq(sq->host->index, index);
-	ktap_eq(index, 1);
+	ktap_eq(index, 2);
 	close_qp();
 }
 

@@ -122,6 +122,7 @@ enum cairn_wqe_opcode {
 	CAIRN_WQE_WRITE_PERSIST = 11,
 	CAIRN_WQE_FLUSH = 12,
 	CAIRN_WQE_ATOMIC_WRITE = 13,
+	CAIRN_WQE_WRITE_PERSIST_IMM = 14,
 	CAIRN_WQE_OPCODES
 };
 
@@ -130,7 +131,8 @@ enum cairn_wqe_flags {
 	CAIRN_WQE_SOLICITED = 1 << 1,
 	CAIRN_WQE_FENCE = 1 << 2,
 	CAIRN_WQE_INLINE = 1 << 3,
-	CAIRN_WQE_EARLY = 1 << 4,	/* WRITE_PERSIST: early completion mode */
+	/* WRITE_PERSIST, WRITE_PERSIST_IMM: early completion mode */
+	CAIRN_WQE_EARLY = 1 << 4,
 	CAIRN_WQE_FLAGS = (1 << 5) - 1
 };
 
@@ -225,9 +227,13 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_FLUSH = 9,
 	CAIRN_CQE_ATOMIC_WRITE = 10,
 	CAIRN_CQE_RECV = 16,
-	CAIRN_CQE_RECV_IMM = 17,	/* RDMA WRITE with immediate */
+	/* RDMA WRITE or WRITE_PERSIST with immediate. If durability is not 0, the
+	 * message is durable: byte_len bytes at persist_va.
+	 */
+	CAIRN_CQE_RECV_IMM = 17,
 	/* Target, host flush: make [persist_va, persist_va + byte_len) durable
-	 * and release persist_token. psn and qpn name the message.
+	 * and release persist_token. psn and qpn name the message. With immediate
+	 * data the flag CAIRN_CQE_WITH_IMM is set.
 	 */
 	CAIRN_CQE_RECV_PERSIST = 18,
 	/* Initiator, early completion mode: the WRITE_PERSIST whose last packet
@@ -278,7 +284,7 @@ struct cairn_cqe {
 	__aligned_u64 persist_token;
 	__u32 psn;
 	__u16 vlan;
-	/* WRITE_PERSIST, RECV_DURABLE: enum cairn_durability, or weaker */
+	/* WRITE_PERSIST, RECV_DURABLE, RECV_IMM: enum cairn_durability, or weaker */
 	__u8 durability;
 	__u8 sl;
 };
@@ -607,6 +613,7 @@ enum cairn_persist_domains {
 enum cairn_persist_modes {
 	CAIRN_PERSIST_MODE_DEFAULT = 1 << 0,	/* the WR completes at durability */
 	CAIRN_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRN_WQE_EARLY */
+	CAIRN_PERSIST_MODE_IMM = 1 << 2,	/* CAIRN_WQE_WRITE_PERSIST_IMM */
 };
 
 struct cairn_device_caps {
@@ -640,6 +647,12 @@ struct cairn_query_peer {
 
 #define CAIRN_MAX_PEER_TIMEOUT	10000
 
+/* Abilities of a peer's device beyond WRITE_PERSIST; the values are those of the wire. */
+enum cairn_peer_abilities {
+	CAIRN_PEER_PERSIST_IMM = 1 << 0,	/* WRITE_PERSIST with immediate */
+	CAIRN_PEER_ABILITIES = (1 << 1) - 1
+};
+
 /* A peer's device describes itself; all zero: it does not know WRITE_PERSIST. */
 struct cairn_peer_caps {
 	__u32 known;			/* 1 */
@@ -647,7 +660,8 @@ struct cairn_peer_caps {
 	__u32 persist_atomic_unit;	/* bytes */
 	__u32 max_persist_outstanding;	/* host flush: tokens of one QP */
 	__aligned_u64 max_msg;		/* bytes */
-	__u32 reserved[6];
+	__u32 abilities;		/* enum cairn_peer_abilities */
+	__u32 reserved[5];
 };
 
 /*

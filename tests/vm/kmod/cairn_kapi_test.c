@@ -277,6 +277,9 @@ static bool set_up(u32 flags)
 	       CHECK(!cairn_mr_set_persistent(eb.mr, flags)) && CHECK(!kapi_reg());
 }
 
+/* The immediate data of each message, with its number. */
+#define KAPI_IMM	0xabcd0000u
+
 static int kapi_post(u64 id, u32 opcode, u32 off, u32 len, int flags)
 {
 	struct ib_sge sge = {
@@ -285,7 +288,8 @@ static int kapi_post(u64 id, u32 opcode, u32 off, u32 len, int flags)
 	};
 	struct ib_rdma_wr wr = {
 		.wr = { .wr_id = id, .opcode = opcode, .sg_list = &sge,
-			.num_sge = 1, .send_flags = IB_SEND_SIGNALED | flags },
+			.num_sge = 1, .send_flags = IB_SEND_SIGNALED | flags,
+			.ex.imm_data = cpu_to_be32(KAPI_IMM + id) },
 		.remote_addr = eb.mr->iova + off,
 		.rkey = eb.mr->rkey,
 	};
@@ -321,6 +325,7 @@ static void query(void)
 	CHECK(!cairn_query_device(ea.dev, &caps));
 	CHECK(caps.persist_domains & CAIRN_DOMAIN_HOST);
 	CHECK(caps.persist_atomic_unit == 8);
+	CHECK(caps.persist_modes & CAIRN_PERSIST_MODE_IMM);
 	CHECK(caps.max_persist_outstanding > 0);
 }
 
@@ -338,6 +343,7 @@ static void query_peer(void)
 	CHECK(got.persist_atomic_unit == want.persist_atomic_unit);
 	CHECK(got.max_persist_outstanding == want.max_persist_outstanding);
 	CHECK(got.max_msg == want.max_msg);
+	CHECK(got.abilities == CAIRN_PEER_PERSIST_IMM);
 	CHECK(cairn_query_peer(ea.qp, &got, 0) == -EINVAL);
 	CHECK(cairn_query_peer(ea.qp, &got, CAIRN_MAX_PEER_TIMEOUT + 1) ==
 	      -EINVAL);
@@ -461,6 +467,58 @@ static void host_flush(void)
 	CHECK(cairn_persist_done(eb.dev, flush.token, 0) == -ENOENT);
 }
 
+/* A receive at b with the immediate data of message @id, of @kind. */
+static struct cairn_persist_info kapi_told(u64 recv, u64 id,
+					   enum cairn_persist_kind kind)
+{
+	struct cairn_persist_info info = {};
+	struct ib_wc wc;
+
+	if (!CHECK(kapi_poll(eb.rcq, &wc, LONG_MS)))
+		return info;
+	cairn_wc_persist(&wc, &info);
+	CHECK(wc.wr_id == recv && wc.status == IB_WC_SUCCESS);
+	CHECK(wc.opcode == IB_WC_RECV_RDMA_WITH_IMM);
+	CHECK(wc.wc_flags & IB_WC_WITH_IMM);
+	CHECK(be32_to_cpu(wc.ex.imm_data) == KAPI_IMM + id);
+	CHECK(info.kind == kind);
+	return info;
+}
+
+static void immediate(void)
+{
+	struct cairn_persist_info info;
+
+	if (!set_up(EMULATED))
+		return;
+	CHECK(!post_recv(&eb, 20));
+	CHECK(!kapi_post(1, CAIRN_WR_WRITE_PERSIST_WITH_IMM, 13, 5000, 0));
+	info = kapi_told(20, 1, CAIRN_PERSIST_KIND_RECEIVED);
+	CHECK(info.va == eb.mr->iova + 13 && info.length == 5000);
+	CHECK(info.psn == ((PSN + 4) & 0xffffff) && !info.token);
+	CHECK(info.durability == CAIRN_DURABILITY_EMULATED);
+	CHECK(in_place(13, 5000));
+	kapi_written(1);
+}
+
+static void immediate_host(void)
+{
+	struct cairn_persist_info info;
+
+	if (!set_up(CAIRN_MR_PERSIST_HOST))
+		return;
+	CHECK(!post_recv(&eb, 20));
+	CHECK(!kapi_post(1, CAIRN_WR_WRITE_PERSIST_WITH_IMM, 64, 100,
+			 CAIRN_SEND_EARLY));
+	info = kapi_told(20, 1, CAIRN_PERSIST_KIND_FLUSH);
+	CHECK(info.va == eb.mr->iova + 64 && info.length == 100);
+	kapi_written(1);
+	CHECK(!post_recv(&ea, 5));
+	CHECK(kapi_nothing(ea.rcq));
+	CHECK(!cairn_persist_done(eb.dev, info.token, 0));
+	kapi_next(ea.rcq, 5, IB_WC_SUCCESS, CAIRN_PERSIST_KIND_DURABLE);
+}
+
 static void host_failure(void)
 {
 	struct cairn_persist_info info;
@@ -524,7 +582,7 @@ static void refused_at_once(void)
 	if (!set_up(EMULATED))
 		return;
 	CHECK(kapi_post(1, IB_WR_RDMA_WRITE, 0, 100, CAIRN_SEND_EARLY) == -EINVAL);
-	CHECK(kapi_post(1, IB_WR_RESERVED2, 0, 100, 0) == -EINVAL);
+	CHECK(kapi_post(1, IB_WR_RESERVED3, 0, 100, 0) == -EINVAL);
 	CHECK(kapi_persist(1, 0, 100, CAIRN_SEND_EARLY << 1) == -EINVAL);
 	CHECK(kapi_persist(1, 0, 4096, IB_SEND_INLINE) == -EINVAL);
 	CHECK(kapi_nothing(ea.scq));
@@ -536,7 +594,8 @@ static const struct {
 } tests[] = {
 #define T(fn) { "kernel consumer: " #fn, fn }
 	T(query), T(query_peer), T(registration), T(persistent_memory), T(nic_flush), T(early),
-	T(host_flush), T(host_failure), T(late_token), T(ordinary_memory), T(mapped_again),
+	T(host_flush), T(host_failure), T(late_token), T(immediate),
+	T(immediate_host), T(ordinary_memory), T(mapped_again),
 	T(refused_at_once),
 };
 

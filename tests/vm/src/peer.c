@@ -50,6 +50,7 @@ static void expect_known(struct vt_end *end, const struct vt_dev *peer)
 		return;
 	ktap_eq(got.known, 1);
 	ktap_eq(got.persist_domains, want.persist_domains);
+	ktap_eq(got.abilities, CAIRNDV_PEER_PERSIST_IMM);
 	ktap_eq(got.persist_atomic_unit, want.persist_atomic_unit);
 	ktap_eq(got.max_persist_outstanding, want.max_persist_outstanding);
 	ktap_eq(got.max_persist_msg, want.max_persist_msg);
@@ -354,7 +355,7 @@ static void plain_unknown(void)
 /* A program that does not ask learns at once that the peer refuses, not after all
  * retries, each of which takes the ACK timeout. Later requests are flushed.
  */
-static void plain_refuses(void)
+static void plain_refuses_opcode(enum ibv_wr_opcode opcode)
 {
 	struct ibv_wc wc[3];
 	int i;
@@ -362,7 +363,7 @@ static void plain_refuses(void)
 	open_ends();
 	must(!vt_connect(&a, &b));
 	for (i = 0; i < 3; i++)
-		post_to_a(CAIRNDV_WR_WRITE_PERSIST);
+		post_to_a(opcode);
 	must(!vt_poll(b.scq, wc, 3, vt_ms(60000)));
 	ktap_eq(wc[0].status, IBV_WC_REM_INV_REQ_ERR);
 	ktap_eq(wc[1].status, IBV_WC_WR_FLUSH_ERR);
@@ -371,11 +372,21 @@ static void plain_refuses(void)
 	close_ends();
 }
 
+static void plain_refuses(void)
+{
+	plain_refuses_opcode(CAIRNDV_WR_WRITE_PERSIST);
+}
+
+static void plain_refuses_immediate(void)
+{
+	plain_refuses_opcode(CAIRNDV_WR_WRITE_PERSIST_WITH_IMM);
+}
+
 #define TESTS(X)							\
 	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many)		\
 	X(by_hand) X(hostile) X(standard_counters)			\
-	X(plain_unknown) X(plain_refuses)
-#define PLAIN	2
+	X(plain_unknown) X(plain_refuses) X(plain_refuses_immediate)
+#define PLAIN	3
 
 VT_TESTS(TESTS)
 

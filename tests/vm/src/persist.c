@@ -20,6 +20,7 @@
 /* wait this long for completions that must not come */
 #define SHORT_MS	vt_ms(150)
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
+#define IMM		0x12345600u
 
 static struct vt_dev da, db;
 
@@ -193,6 +194,36 @@ static struct cairndv_persist_info next_flush(struct pair *pair, u64 id)
 	return persist_next(pair->b.rcq, id, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
 }
 
+/* The next receive at the target has @imm and is of @kind. */
+static struct cairndv_persist_info next_told(struct pair *pair, u64 id, u32 imm,
+					     u32 kind)
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+
+	must(try_poll(pair->b.rcq, &wc, &info, LONG_MS));
+	ktap_eq(wc.wr_id, id);
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	ktap_ok(wc.wc_flags & IBV_WC_WITH_IMM);
+	ktap_eq(be32toh(wc.imm_data), imm);
+	ktap_eq(info.kind, kind);
+	if (kind != CAIRNDV_PERSIST_NONE)
+		ktap_eq(info.length, wc.byte_len);
+	return info;
+}
+
+static void post_imm(struct pair *pair, u64 id, size_t at, u32 len, unsigned int flags)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = write_wr(pair, &sge, id, at, at, len);
+
+	wr.opcode = CAIRNDV_WR_WRITE_PERSIST_WITH_IMM;
+	wr.imm_data = htobe32(IMM + id);
+	wr.send_flags |= flags;
+	persist_post(pair, &wr);
+}
+
 static int persist_done(u64 token, int status)
 {
 	return cairndv_persist_done(db.ctx, token, status);
@@ -208,7 +239,7 @@ static void query(void)
 	ktap_eq(attr.persist_domains, CAIRNDV_DOMAIN_PMEM |
 		CAIRNDV_DOMAIN_HOST | CAIRNDV_DOMAIN_EMULATED);
 	ktap_eq(attr.persist_modes, CAIRNDV_PERSIST_MODE_DEFAULT |
-		CAIRNDV_PERSIST_MODE_EARLY);
+		CAIRNDV_PERSIST_MODE_EARLY | CAIRNDV_PERSIST_MODE_IMM);
 	ktap_eq(attr.persist_atomic_unit, 8);
 	ktap_ok(attr.max_persist_outstanding > 0);
 	ktap_eq(attr.max_persist_msg, 1u << 31);
@@ -463,12 +494,16 @@ static void extended(void)
 	vt_fill(pair.a.buf, BUF, 43);
 	qpx = ibv_qp_to_qp_ex(pair.a.qp);
 	ibv_wr_start(qpx);
+	post_recvs(&pair.b, 70, 1);
 	for (i = 0; i < 3; i++) {
+		u64 at = (uintptr_t)pair.to.buf + i * 8192;
+
 		qpx->wr_id = i;
 		qpx->wr_flags = IBV_SEND_SIGNALED;
-		ktap_eq(cairndv_wr_write_persist(qpx, pair.to.mr->rkey,
-						 (uintptr_t)pair.to.buf +
-						 i * 8192), 0);
+		ktap_eq(i == 2 ?
+			cairndv_wr_write_persist_imm(qpx, pair.to.mr->rkey, at,
+						     htobe32(IMM + i)) :
+			cairndv_wr_write_persist(qpx, pair.to.mr->rkey, at), 0);
 		if (i == 1)
 			ibv_wr_set_inline_data(qpx, pair.a.buf + 8192, 33);
 		else
@@ -490,6 +525,7 @@ static void extended(void)
 			       i == 1 ? 33 : 5000), 0);
 		i++;
 	}
+	next_told(&pair, 70, IMM + 2, CAIRNDV_PERSIST_RECEIVED);
 	pair_destroy(&pair);
 }
 
@@ -518,6 +554,114 @@ static void plain_write(void)
 	persist_post(&pair, &wr);
 	persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	ktap_eq(memcmp(pair.to.buf + 10, pair.a.buf, 50000), 0);
+	pair_destroy(&pair);
+}
+
+/* The target's program learns of each message when it is durable, by its event, too. */
+static void immediate(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct pair pair;
+	size_t i;
+
+	opts.channel = true;
+	pair_create_with(&pair, vt_nic(), &opts);
+	must(!ibv_req_notify_cq(pair.b.rcq, 1));
+	post_recvs(&pair.b, 100, NR(writes));
+	for (i = 0; i < NR(writes); i++) {
+		post_imm(&pair, i, writes[i].at, writes[i].len,
+			 i ? 0 : IBV_SEND_SOLICITED);
+		if (!i)
+			must(vt_event(pair.b.rchan, LONG_MS));
+		info = next_told(&pair, 100 + i, IMM + i, CAIRNDV_PERSIST_RECEIVED);
+		ktap_eq(info.va, (uintptr_t)pair.to.buf + writes[i].at);
+		ktap_eq(info.length, writes[i].len);
+		ktap_eq(info.qp_num, pair.b.qp->qp_num);
+		ktap_eq(info.token, 0);
+		ktap_eq(info.durability, vt_nic() == VT_NIC ?
+			CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EMULATED);
+		ktap_eq(memcmp(pair.to.buf + writes[i].at,
+			       pair.a.buf + writes[i].at, writes[i].len), 0);
+		next_written(&pair, i);
+	}
+	ktap_ok(persist_nothing(pair.b.rcq));
+	pair_destroy(&pair);
+}
+
+/* A plain WRITE with immediate data tells of durability as well. */
+static void immediate_plain(void)
+{
+	static const unsigned int kinds[] = { VT_EMULATED, 0 };
+	size_t i;
+
+	for (i = 0; i < NR(kinds); i++) {
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+		struct pair pair;
+
+		pair_create(&pair, kinds[i]);
+		post_recvs(&pair.b, 3, 1);
+		wr = write_wr(&pair, &sge, 1, 0, 0, 3000);
+		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr.imm_data = htobe32(IMM);
+		persist_post(&pair, &wr);
+		next_told(&pair, 3, IMM, kinds[i] ? CAIRNDV_PERSIST_RECEIVED :
+						    CAIRNDV_PERSIST_NONE);
+		persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+		pair_destroy(&pair);
+	}
+}
+
+/* Without a receive the message waits, in early mode as well. */
+static void immediate_waits(void)
+{
+	struct pair pair;
+
+	pair_create(&pair, vt_nic());
+	post_recvs(&pair.a, 20, 1);
+	post_imm(&pair, 1, 0, 5000, CAIRNDV_SEND_EARLY);
+	ktap_ok(persist_nothing(pair.a.scq));
+	post_recvs(&pair.b, 30, 1);
+	next_told(&pair, 30, IMM + 1, CAIRNDV_PERSIST_RECEIVED);
+	next_written(&pair, 1);
+	persist_next(pair.a.rcq, 20, IBV_WC_SUCCESS, CAIRNDV_PERSIST_DURABLE);
+	pair_destroy(&pair);
+}
+
+/* The question to the program carries it. */
+static void immediate_host(void)
+{
+	struct cairndv_persist_info info;
+	struct pair pair;
+
+	pair_create(&pair, VT_HOST);
+	post_recvs(&pair.b, 50, 4);
+	post_imm(&pair, 1, 777, 30000, 0);
+	info = next_told(&pair, 50, IMM + 1, CAIRNDV_PERSIST_FLUSH);
+	ktap_eq(info.va, (uintptr_t)pair.to.buf + 777);
+	ktap_eq(info.length, 30000);
+	ktap_ok(persist_nothing(pair.a.scq));
+	must(!persist_done(info.token, 0));
+	next_written(&pair, 1);
+	post_imm(&pair, 2, 0, 8, 0);
+	info = next_told(&pair, 51, IMM + 2, CAIRNDV_PERSIST_FLUSH);
+	must(!persist_done(info.token, EIO));
+	persist_next(pair.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
+}
+
+/* Refused as without it; the receive has the error. */
+static void immediate_not_persistent(void)
+{
+	struct pair pair;
+
+	pair_create(&pair, 0);
+	post_recvs(&pair.b, 9, 1);
+	post_imm(&pair, 1, 0, 100, 0);
+	persist_next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	persist_next(pair.b.rcq, 9, IBV_WC_LOC_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(pair.to.buf[0], 0);
 	pair_destroy(&pair);
 }
 
@@ -1388,6 +1532,8 @@ static void target_dies(void)
 	X(nic_flush) X(empty_message) X(ask_first)		\
 	X(region_kind) X(pipelined)					\
 	X(extended) X(not_persistent) X(plain_write) X(early_nic)			\
+	X(immediate) X(immediate_plain) X(immediate_waits)		\
+	X(immediate_host) X(immediate_not_persistent)			\
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(replicas) X(replicas_change)			\
 	X(host_failure) X(host_plain_write)				\

@@ -23,7 +23,7 @@
 #define MAX_DEPTH	64
 #define QUIET_MS	vt_ms(60000)
 
-enum op_kind { OP_PERSIST, OP_EARLY, OP_WRITE, OP_SEND, OP_KINDS };
+enum op_kind { OP_PERSIST, OP_EARLY, OP_IMM, OP_WRITE, OP_SEND, OP_KINDS };
 
 struct op {
 	u64 seed;
@@ -32,6 +32,7 @@ struct op {
 	bool posted;		/* not yet durable or completed */
 	bool asked;		/* host flush: the target has the request */
 	bool released;
+	bool told;		/* with immediate data: the target has its receive */
 	bool received;		/* early: the WR has its own completion */
 	u32 psn;
 };
@@ -110,6 +111,7 @@ static int post_op(struct conn *conn)
 	static const enum ibv_wr_opcode opcodes[] = {
 		[OP_PERSIST] = CAIRNDV_WR_WRITE_PERSIST,
 		[OP_EARLY] = CAIRNDV_WR_WRITE_PERSIST,
+		[OP_IMM] = CAIRNDV_WR_WRITE_PERSIST_WITH_IMM,
 		[OP_WRITE] = IBV_WR_RDMA_WRITE,
 		[OP_SEND] = IBV_WR_SEND,
 	};
@@ -120,7 +122,7 @@ static int post_op(struct conn *conn)
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = n, .sg_list = &sge, .num_sge = 1,
-		.send_flags = IBV_SEND_SIGNALED,
+		.send_flags = IBV_SEND_SIGNALED, .imm_data = htobe32((u32)n),
 		.wr.rdma = { (uintptr_t)traffic_target(conn, n), conn->to.mr->rkey },
 	}, *bad;
 
@@ -143,12 +145,23 @@ static int post_op(struct conn *conn)
 	return 0;
 }
 
+static int take_received(struct conn *conn, bool *busy);
+
 /* Operation @n was reported as durable: is it? */
 static int traffic_durable(struct conn *conn, u64 n)
 {
 	struct op *op = op_of(conn, n);
+	bool busy;
 	ssize_t at;
 
+	/* the target's receive completes before the message is acknowledged */
+	if (op->kind == OP_IMM && !op->told && take_received(conn, &busy))
+		return EBADMSG;
+	if (op->kind == OP_IMM && !op->told) {
+		vt_say("message %llu durable, and the target was not told",
+		       (unsigned long long)n);
+		return EBADMSG;
+	}
 	op->posted = false;
 	counts[op->kind]++;
 	if (op->kind == OP_SEND)
@@ -226,10 +239,43 @@ static int flush_wanted(struct conn *conn, const struct ibv_wc *wc,
 	op->asked = true;
 	if (vt_check(traffic_target(conn, n), op->len, op->seed) >= 0)
 		return bad_wc("a flush of bytes that are not there", wc);
+	if ((op->kind == OP_IMM) != !!(wc->wc_flags & IBV_WC_WITH_IMM) ||
+	    (op->kind == OP_IMM && be32toh(wc->imm_data) != (u32)n))
+		return bad_wc("a flush with wrong immediate data", wc);
+	op->told = true;
 	conn->tokens[conn->num_tokens] = info->token;
 	conn->token_op[conn->num_tokens++] = n;
 	flushes++;
 	return vt_recv(&conn->b, 0);
+}
+
+/* A receive with immediate data: the message is there, once. */
+static int traffic_told(struct conn *conn, const struct ibv_wc *wc,
+			const struct cairndv_persist_info *info)
+{
+	u64 n = conn->tail + (u32)(be32toh(wc->imm_data) - (u32)conn->tail);
+	struct op *op = op_of(conn, n);
+
+	if (conn->host || n >= conn->head || op->kind != OP_IMM || op->told ||
+	    info->length != op->len || info->va != (uintptr_t)traffic_target(conn, n))
+		return bad_wc("told without a message, or twice", wc);
+	op->told = true;
+	if (vt_check(traffic_target(conn, n), op->len, op->seed) >= 0)
+		return bad_wc("told of bytes that are not there", wc);
+	return vt_recv(&conn->b, 0);
+}
+
+static int traffic_received(struct conn *conn, const struct ibv_wc *wc,
+			    const struct cairndv_persist_info *info)
+{
+	switch (info->kind) {
+	case CAIRNDV_PERSIST_FLUSH:
+		return flush_wanted(conn, wc, info);
+	case CAIRNDV_PERSIST_RECEIVED:
+		return traffic_told(conn, wc, info);
+	default:
+		return wc->status ? bad_wc("receive", wc) : vt_recv(&conn->b, 0);
+	}
 }
 
 static int release_some(struct conn *conn)
@@ -260,6 +306,19 @@ static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc,
 	return cairndv_poll_cq(cq, 1, wc, info);
 }
 
+static int take_received(struct conn *conn, bool *busy)
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+	int err = 0;
+
+	while (!err && poll_one(conn->b.rcq, &wc, &info) > 0) {
+		*busy = true;
+		err = traffic_received(conn, &wc, &info);
+	}
+	return err;
+}
+
 static int take_sent(struct conn *conn, bool *busy)
 {
 	struct cairndv_persist_info info;
@@ -281,12 +340,7 @@ static int conn_turn(struct conn *conn, bool more, bool *busy)
 
 	while (!err && more && conn->head - conn->tail < (u64)depth && traffic_below(4))
 		err = post_op(conn);
-	while (!err && poll_one(conn->b.rcq, &wc, &info) > 0) {
-		*busy = true;
-		err = info.kind == CAIRNDV_PERSIST_FLUSH ?
-		      flush_wanted(conn, &wc, &info) :
-		      wc.status ? bad_wc("receive", &wc) : vt_recv(&conn->b, 0);
-	}
+	err = err ?: take_received(conn, busy);
 	err = err ?: release_some(conn) ?: take_sent(conn, busy);
 	while (!err && poll_one(conn->a.rcq, &wc, &info) > 0)
 		/* the request's own completion came before this one */
@@ -371,9 +425,10 @@ int main(int argc, char **argv)
 	if (!err)
 		vt_say("running");
 	err = err ?: traffic_run(seconds);
-	printf("%llu WRITE_PERSIST, %llu early, %llu WRITE, %llu SEND; %llu bytes; %llu host flushes\n",
+	printf("%llu WRITE_PERSIST, %llu early, %llu immediate, %llu WRITE, %llu SEND; %llu bytes; %llu host flushes\n",
 	       (unsigned long long)counts[OP_PERSIST],
 	       (unsigned long long)counts[OP_EARLY],
+	       (unsigned long long)counts[OP_IMM],
 	       (unsigned long long)counts[OP_WRITE],
 	       (unsigned long long)counts[OP_SEND], (unsigned long long)bytes,
 	       (unsigned long long)flushes);

@@ -130,6 +130,7 @@ enum cairndv_persist_domain {
 enum cairndv_persist_mode {
 	CAIRNDV_PERSIST_MODE_DEFAULT = 1 << 0,
 	CAIRNDV_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRNDV_SEND_EARLY */
+	CAIRNDV_PERSIST_MODE_IMM = 1 << 2,	/* WRITE_PERSIST_WITH_IMM */
 };
 
 struct cairndv_device_attr {
@@ -147,6 +148,10 @@ struct cairndv_device_attr {
 int cairndv_query_device(struct ibv_context *context,
 			 struct cairndv_device_attr *attr, size_t size);
 
+enum cairndv_peer_ability {
+	CAIRNDV_PEER_PERSIST_IMM = 1 << 0,	/* takes WRITE_PERSIST_WITH_IMM */
+};
+
 /* The device at the other end of a connection, as it describes itself. */
 struct cairndv_peer_attr {
 	uint64_t comp_mask;	/* 0: no optional part is defined yet */
@@ -155,6 +160,8 @@ struct cairndv_peer_attr {
 	uint32_t persist_atomic_unit;
 	uint32_t max_persist_outstanding;
 	uint64_t max_persist_msg;	/* bytes */
+	uint32_t abilities;	/* enum cairndv_peer_ability */
+	uint32_t reserved;
 };
 
 #define CAIRNDV_PEER_TIMEOUT_MAX	10000	/* milliseconds */
@@ -248,8 +255,12 @@ int cairndv_set_flush_limit(struct ibv_mr *mr, uint32_t ms);
 
 /* ibv_send_wr.opcode; the destination is in wr.rdma. RC only. */
 #define CAIRNDV_WR_WRITE_PERSIST	((enum ibv_wr_opcode)0xc0)
+/* The same with imm_data: it consumes a receive of the target. A peer may not know it
+ * (CAIRNDV_PEER_PERSIST_IMM).
+ */
+#define CAIRNDV_WR_WRITE_PERSIST_WITH_IMM	((enum ibv_wr_opcode)0xc1)
 
-/* ibv_send_wr.send_flags and ibv_qp_ex.wr_flags, for WRITE_PERSIST only. */
+/* ibv_send_wr.send_flags and ibv_qp_ex.wr_flags, for these opcodes only. */
 enum cairndv_send_flags {
 	/* Completes when received; a receive completes when durable. */
 	CAIRNDV_SEND_EARLY = 1 << 16,
@@ -258,6 +269,9 @@ enum cairndv_send_flags {
 /* Like ibv_wr_rdma_write(), whose setters follow. */
 int cairndv_wr_write_persist(struct ibv_qp_ex *qp, uint32_t rkey,
 			     uint64_t remote_addr);
+/* Like ibv_wr_rdma_write_imm(). */
+int cairndv_wr_write_persist_imm(struct ibv_qp_ex *qp, uint32_t rkey,
+				 uint64_t remote_addr, __be32 imm_data);
 
 enum cairndv_persist_kind {
 	CAIRNDV_PERSIST_NONE = 0,	/* any other completion, or an error */
@@ -269,6 +283,8 @@ enum cairndv_persist_kind {
 	CAIRNDV_PERSIST_FLUSH = 2,
 	/* Initiator, CAIRNDV_SEND_EARLY: the message is durable. */
 	CAIRNDV_PERSIST_DURABLE = 3,
+	/* Target: a message with immediate data has come and is durable. */
+	CAIRNDV_PERSIST_RECEIVED = 4,
 };
 
 /* The kind of durability that the target reports. Larger is weaker. */
@@ -284,10 +300,10 @@ struct cairndv_persist_info {
 	uint32_t kind;		/* enum cairndv_persist_kind */
 	uint32_t qp_num;	/* the local QP */
 	uint32_t psn;		/* of the message's last packet */
-	/* enum cairndv_durability: this or stronger; of a durable message */
+	/* enum cairndv_durability of a durable message: this or stronger */
 	uint32_t durability;
 	uint64_t va;		/* target's address; not for ..._WRITE */
-	uint64_t length;	/* bytes; ..._FLUSH only */
+	uint64_t length;	/* bytes; ..._FLUSH and ..._RECEIVED only */
 	uint64_t token;		/* ..._FLUSH only */
 	uint64_t reserved2[3];
 };

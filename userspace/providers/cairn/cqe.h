@@ -52,6 +52,10 @@ static inline enum ibv_wc_opcode cairn_cqe_opcode(const struct cairn_cqe *cqe)
 	};
 	uint8_t opcode = cqe->opcode;
 
+	/* a host flush of a message with immediate data */
+	if (opcode == CAIRN_CQE_RECV_PERSIST &&
+	    cqe->flags & CAIRN_CQE_WITH_IMM)
+		return IBV_WC_RECV_RDMA_WITH_IMM;
 	return opcode < sizeof(opcodes) ? (enum ibv_wc_opcode)opcodes[opcode] :
 					  IBV_WC_SEND;
 }

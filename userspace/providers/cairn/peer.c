@@ -5,7 +5,8 @@
 #include "dv.h"
 #include "method.h"
 
-_Static_assert(CAIRNDV_PEER_TIMEOUT_MAX == CAIRN_MAX_PEER_TIMEOUT,
+_Static_assert(CAIRNDV_PEER_TIMEOUT_MAX == CAIRN_MAX_PEER_TIMEOUT &&
+	       (int)CAIRNDV_PEER_PERSIST_IMM == CAIRN_PEER_PERSIST_IMM,
 	       "passed through");
 
 int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
@@ -33,6 +34,7 @@ int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
 	known.persist_atomic_unit = caps.persist_atomic_unit;
 	known.max_persist_outstanding = caps.max_persist_outstanding;
 	known.max_persist_msg = caps.max_msg;
+	known.abilities = caps.abilities;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
 }

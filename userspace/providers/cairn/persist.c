@@ -12,7 +12,8 @@ _Static_assert((int)CAIRNDV_DOMAIN_PMEM == CAIRN_DOMAIN_PMEM &&
 	       (int)CAIRNDV_DOMAIN_EMULATED == CAIRN_DOMAIN_EMULATED &&
 	       (int)CAIRNDV_PERSIST_MODE_DEFAULT ==
 	       CAIRN_PERSIST_MODE_DEFAULT &&
-	       (int)CAIRNDV_PERSIST_MODE_EARLY == CAIRN_PERSIST_MODE_EARLY,
+	       (int)CAIRNDV_PERSIST_MODE_EARLY == CAIRN_PERSIST_MODE_EARLY &&
+	       (int)CAIRNDV_PERSIST_MODE_IMM == CAIRN_PERSIST_MODE_IMM,
 	       "domains and modes are passed through");
 _Static_assert((int)CAIRNDV_DURABILITY_EADR == CAIRN_DURABILITY_EADR &&
 	       (int)CAIRNDV_DURABILITY_ADR == CAIRN_DURABILITY_ADR &&
@@ -126,6 +127,9 @@ static uint32_t persist_kind(const struct cairn_cqe *cqe)
 		return CAIRNDV_PERSIST_FLUSH;
 	case CAIRN_CQE_RECV_DURABLE:
 		return CAIRNDV_PERSIST_DURABLE;
+	case CAIRN_CQE_RECV_IMM:
+		return cqe->durability ? CAIRNDV_PERSIST_RECEIVED :
+					 CAIRNDV_PERSIST_NONE;
 	default:
 		return CAIRNDV_PERSIST_NONE;
 	}
@@ -147,7 +151,8 @@ void cairn_persist_info(const struct cairn_cqe *cqe,
 	if (info->kind == CAIRNDV_PERSIST_DURABLE)
 		return;
 	info->length = cqe->byte_len;
-	info->token = cqe->persist_token;
+	if (info->kind == CAIRNDV_PERSIST_FLUSH)
+		info->token = cqe->persist_token;
 }
 
 int cairndv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc,

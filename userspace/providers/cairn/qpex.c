@@ -176,14 +176,22 @@ static void qpex_wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	qpex_begin_remote(ibqp, CAIRN_WQE_WRITE, rkey, remote_addr);
 }
 
-static void qpex_wr_rdma_write_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
-				   uint64_t remote_addr, __be32 imm_data)
+static void qpex_begin_remote_imm(struct ibv_qp_ex *ibqp, uint8_t opcode,
+				  uint32_t rkey, uint64_t remote_addr,
+				  __be32 imm_data)
 {
-	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp, CAIRN_WQE_WRITE_IMM,
-						       rkey, remote_addr);
+	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp, opcode, rkey,
+						       remote_addr);
 
 	if (wqe)
 		wqe->imm_or_key = (uint32_t)imm_data;
+}
+
+static void qpex_wr_rdma_write_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				   uint64_t remote_addr, __be32 imm_data)
+{
+	qpex_begin_remote_imm(ibqp, CAIRN_WQE_WRITE_IMM, rkey, remote_addr,
+			      imm_data);
 }
 
 static void qpex_wr_rdma_read(struct ibv_qp_ex *ibqp, uint32_t rkey,
@@ -234,7 +242,7 @@ static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 }
 #endif
 
-/* Every extended QP has these two, without flags at its creation. */
+/* Every extended QP has these three, without flags at its creation. */
 int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		     uint64_t remote_addr, size_t length, uint8_t type,
 		     uint8_t level)
@@ -274,6 +282,16 @@ int cairndv_wr_write_persist(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	if (!cairn_dv_owns(ibqp->qp_base.context))
 		return EOPNOTSUPP;
 	qpex_begin_remote(ibqp, CAIRN_WQE_WRITE_PERSIST, rkey, remote_addr);
+	return 0;
+}
+
+int cairndv_wr_write_persist_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
+				 uint64_t remote_addr, __be32 imm_data)
+{
+	if (!cairn_dv_owns(ibqp->qp_base.context))
+		return EOPNOTSUPP;
+	qpex_begin_remote_imm(ibqp, CAIRN_WQE_WRITE_PERSIST_IMM, rkey,
+			      remote_addr, imm_data);
 	return 0;
 }
 

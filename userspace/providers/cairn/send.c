@@ -113,6 +113,8 @@ static unsigned int send_opcode(enum ibv_wr_opcode opcode)
 
 	if (opcode == CAIRNDV_WR_WRITE_PERSIST)
 		return CAIRN_WQE_WRITE_PERSIST;
+	if (opcode == CAIRNDV_WR_WRITE_PERSIST_WITH_IMM)
+		return CAIRN_WQE_WRITE_PERSIST_IMM;
 	if ((unsigned int)opcode >= sizeof(opcodes) || !opcodes[opcode])
 		return CAIRN_WQE_OPCODES;
 	return opcodes[opcode] - 1u;

@@ -51,6 +51,12 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.form = CAIRN_FORM_WRITE,
 		.early = true,
 	},
+	[CAIRN_WQE_WRITE_PERSIST_IMM] = {
+		.qp_types = CAIRN_RC,
+		.form = CAIRN_FORM_WRITE,
+		.imm_or_key = true,
+		.early = true,
+	},
 	[CAIRN_WQE_FLUSH] = {
 		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_FLUSH,

@@ -32,7 +32,8 @@
 	each(WQE, WRITE) each(WQE, WRITE_IMM) each(WQE, READ)		\
 	each(WQE, CAS) each(WQE, FAA) each(WQE, LOCAL_INV)		\
 	each(WQE, BIND_MW) each(WQE, REG_MR) each(WQE, WRITE_PERSIST)	\
-	each(WQE, FLUSH) last(WQE, ATOMIC_WRITE)
+	each(WQE, FLUSH) each(WQE, ATOMIC_WRITE)			\
+	last(WQE, WRITE_PERSIST_IMM)
 
 #define CAIRN_TRACE_KINDS(each, last)					\
 	each(KIND, SEND) each(KIND, WRITE) each(KIND, READ_REQ)		\

@@ -11,6 +11,7 @@
 #include "engine/gap.h"
 #include "engine/latency.h"
 #include "engine/peer_port.h"
+#include "engine/persist_req.h"
 #include "engine/req_record.h"
 #include "engine/requester.h"
 #include "engine/window.h"
@@ -32,26 +33,32 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 	return true;
 }
 
-/* The first WRITE_PERSIST is unanswered: the peer may not support it, so ask. */
+/* The need of the oldest unanswered request: enum cairn_need. */
+static u8 comp_need(struct cairn_requester *req)
+{
+	return cairn_persist_need(cairn_req_swr(req, cairn_comp_awaited_rec(req)));
+}
+
+/* The first request of its kind is unanswered: the peer may not support it, so ask. */
 static void comp_doubt_peer(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
+	u8 need = comp_need(req);
 
-	if (req->persist.peer_doubted || req->persist.durability ||
-	    !cairn_req_swr_persists(cairn_req_swr(req, cairn_comp_awaited_rec(req))))
+	if (!(need & ~(req->persist.doubted | req->persist.proved)))
 		return;
-	req->persist.peer_doubted = true;
+	req->persist.doubted |= need;
 	cairn_env_ask_peer(qpc);
 }
 
-void cairn_comp_peer_unable(struct cairn_qpc *qpc)
+void cairn_comp_peer_unable(struct cairn_qpc *qpc, u8 able)
 {
 	struct cairn_requester *req = &qpc->req;
 	u8 state = cairn_state(qpc);
 
-	if (req->persist.peer_doubted && cairn_req_outstanding(req) &&
+	if (cairn_req_outstanding(req) &&
 	    (state == CAIRN_QP_RTS || state == CAIRN_QP_SQD) &&
-	    cairn_req_swr_persists(cairn_req_swr(req, cairn_comp_awaited_rec(req))))
+	    comp_need(req) & req->persist.doubted & ~able)
 		cairn_comp_fail(qpc, CAIRN_CQE_REM_INV_REQ_ERR, 0);
 }
 

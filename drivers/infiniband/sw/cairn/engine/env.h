@@ -239,8 +239,9 @@ struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *qpc);
  */
 u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key);
 
-/* Find out whether the peer's device knows WRITE_PERSIST. If it does not,
- * cairn_comp_peer_unable() follows. Once for a connection, of the requester.
+/* Find out which of enum cairn_need the peer's device knows. If it does not know all of
+ * them, cairn_comp_peer_unable() follows. Once for a connection and need, of the
+ * requester.
  */
 void cairn_env_ask_peer(struct cairn_qpc *qpc);
 

@@ -69,6 +69,14 @@ static struct cairn_swr *persist_awaited(struct cairn_requester *req, u32 *at)
 	return swr && cairn_req_swr_received(req, swr) ? swr : NULL;
 }
 
+u8 cairn_persist_need(const struct cairn_swr *swr)
+{
+	if (!cairn_req_swr_persists(swr))
+		return 0;
+	return swr->opcode == CAIRN_WQE_WRITE_PERSIST_IMM ?
+	       CAIRN_NEED_PERSIST_IMM : CAIRN_NEED_PERSIST;
+}
+
 static u32 persist_last_psn(const struct cairn_swr *swr)
 {
 	return cairn_psn_add(swr->psn, swr->npkts - 1);
@@ -356,6 +364,8 @@ static void persist_mark_durable(struct cairn_requester *req, u32 psn,
 		if (!cairn_req_swr_persists(swr) || swr->durable)
 			continue;
 		swr->durable = true;
+		req->persist.proved |= CAIRN_NEED_PERSIST |
+				       cairn_persist_need(swr);
 		if (!(swr->flags & CAIRN_WQE_EARLY))
 			req->persist.outstanding--;
 	}

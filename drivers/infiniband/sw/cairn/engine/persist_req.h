@@ -6,6 +6,8 @@
 #include "engine/ahead.h"
 #include "engine/qp.h"
 
+/* The need of @swr: enum cairn_need; 0: every peer knows such a request. */
+u8 cairn_persist_need(const struct cairn_swr *swr);
 bool cairn_persist_unfinished(struct cairn_qpc *qpc);
 bool cairn_persist_far(struct cairn_qpc *qpc);
 /* The oldest PSN that an answer may have. */

@@ -205,6 +205,13 @@ struct cairn_rtt {
 	u8 probes;		/* since the last progress */
 };
 
+/* A peer has to know it beyond the specification to answer a request. */
+enum cairn_need {
+	CAIRN_NEED_PERSIST = 1 << 0,		/* WRITE_PERSIST */
+	CAIRN_NEED_PERSIST_IMM = 1 << 1,	/* WRITE_PERSIST with immediate */
+	CAIRN_NEEDS = (1 << 2) - 1
+};
+
 /* WRITE_PERSIST at the requester (engine/persist_req.c). */
 struct cairn_persist_req {
 	u64 probe_at;		/* when to probe for the ACK; 0: never */
@@ -213,7 +220,8 @@ struct cairn_persist_req {
 	u32 undurable_rec;	/* every WRITE_PERSIST before it is durable */
 	u32 newest_psn;		/* newest sent PSN of one */
 	u8 durability;		/* the weakest of all PERSIST ACKs */
-	bool peer_doubted;	/* it was asked whether it supports them */
+	u8 doubted;		/* enum cairn_need: the peer was asked about them */
+	u8 proved;		/* ... that an answer of the peer has proved */
 };
 
 /* A fatal NAK that overtook responses. */

@@ -15,6 +15,16 @@ static const struct cairn_sge *recv_sges(struct cairn_responder *resp)
 	return (void *)(resp->rwqe->bytes + CAIRN_RECV_SGE_OFFSET);
 }
 
+/* The data of a WRITE is not in the receive: name it if it is durable. */
+static void recv_name_write(const struct cairn_responder *resp,
+			    struct cairn_cqe *cqe)
+{
+	cqe->opcode = CAIRN_CQE_RECV_IMM;
+	cqe->durability = resp->msg.durability;
+	if (cqe->durability)
+		cqe->persist_va = resp->msg.va - resp->msg.received;
+}
+
 /* Data that peers wrote before it is made durable first. */
 bool cairn_recv_complete(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 			 u8 status)
@@ -31,8 +41,9 @@ bool cairn_recv_complete(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cairn_persist_fence(qpc);
 		cqe.byte_len = resp->msg.received;
 		cqe.psn = pkt->psn;
-		if (pkt->op->kind == CAIRN_KIND_WRITE)
-			cqe.opcode = CAIRN_CQE_RECV_IMM;
+		if (pkt->op->kind == CAIRN_KIND_WRITE ||
+		    pkt->op->kind == CAIRN_KIND_WRITE_PERSIST)
+			recv_name_write(resp, &cqe);
 		if (pkt->op->hdrs & CAIRN_HDR_IMMDT) {
 			cqe.flags |= CAIRN_CQE_WITH_IMM;
 			cqe.imm_or_key = (__force u32)pkt->imm;

@@ -58,6 +58,15 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.last = CAIRN_BTH_WRITE_PERSIST_LAST,
 		.only = CAIRN_BTH_WRITE_PERSIST_ONLY,
 	},
+	[CAIRN_WQE_WRITE_PERSIST_IMM] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_INLINE | CAIRN_WOP_CREDIT |
+			 CAIRN_WOP_RETH | CAIRN_WOP_EXTRA | CAIRN_WOP_PERSIST,
+		.cqe_opcode = CAIRN_CQE_WRITE_PERSIST,
+		MESSAGE(WRITE_PERSIST),
+		.last = CAIRN_BTH_WRITE_PERSIST_LAST_IMM,
+		.only = CAIRN_BTH_WRITE_PERSIST_ONLY_IMM,
+	},
 	[CAIRN_WQE_READ] = {
 		.transports = T(RC) | T(XRC),
 		.flags = CAIRN_WOP_READS | CAIRN_WOP_RETH,
@@ -190,10 +199,9 @@ u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 	*length = 0;
 	if (wqe->opcode >= CAIRN_WQE_OPCODES || wqe->flags & ~CAIRN_WQE_FLAGS)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
-	if (wqe->flags & CAIRN_WQE_EARLY &&
-	    wqe->opcode != CAIRN_WQE_WRITE_PERSIST)
-		return CAIRN_CQE_LOC_QP_OP_ERR;
 	op = &cairn_wqe_ops[wqe->opcode];
+	if (wqe->flags & CAIRN_WQE_EARLY && !(op->flags & CAIRN_WOP_PERSIST))
+		return CAIRN_CQE_LOC_QP_OP_ERR;
 	if (!(op->transports & 1 << qpc->transport))
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	if (wqe->opcode == CAIRN_WQE_BIND_MW && wqe->bind.reserved)

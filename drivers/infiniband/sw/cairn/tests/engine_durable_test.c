@@ -9,6 +9,8 @@
  *	counts no plain WRITE that is not.
  *   a completion at the initiator: its persistence ACK has arrived, and the kind that
  *	it names is that of the region or a weaker one that was written before.
+ *   a receive with immediate data at the target: once for each message, with its number
+ *	and length, and its data is durable.
  *   the end of the connection: the durable completions that could be posted came first.
  *   a crash after any step: all acknowledged data is kept.
  *
@@ -31,6 +33,7 @@ struct request {
 	u32 first, last;	/* relative PSNs */
 	bool arrived;		/* its last packet, at the target */
 	bool completed, told;
+	bool notified;		/* a receive at the target told its immediate data */
 };
 
 struct program {
@@ -56,7 +59,20 @@ struct program {
 
 static bool durable_persists(const struct request *request)
 {
-	return request->opcode == CAIRN_WQE_WRITE_PERSIST;
+	return request->opcode == CAIRN_WQE_WRITE_PERSIST ||
+	       request->opcode == CAIRN_WQE_WRITE_PERSIST_IMM;
+}
+
+static bool durable_plain_write(const struct request *request)
+{
+	return request->opcode == CAIRN_WQE_WRITE ||
+	       request->opcode == CAIRN_WQE_WRITE_IMM;
+}
+
+static bool durable_notifies(const struct request *request)
+{
+	return request->opcode == CAIRN_WQE_WRITE_IMM ||
+	       request->opcode == CAIRN_WQE_WRITE_PERSIST_IMM;
 }
 
 static bool durable_is_early(const struct request *request)
@@ -116,7 +132,7 @@ static void check_msn(struct program *program, const struct cairn_pkt *pkt, s32 
 		if (i >= program->posted || !request->arrived)
 			sim_fail(program->s, "MSN %u counts request %u, which is not here",
 				 pkt->msn, i);
-		else if (request->opcode == CAIRN_WQE_WRITE && request->kind != PLAIN &&
+		else if (durable_plain_write(request) && request->kind != PLAIN &&
 			 !is_durable(program, request))
 			sim_fail(program->s, "MSN %u counts request %u, which is not durable",
 				 pkt->msn, i);
@@ -246,7 +262,7 @@ static void on_send_cqe(struct program *program, const struct cairn_cqe *cqe)
 	else if (cqe->durability)
 		sim_fail(program->s, "request %llu: durability %u, when received",
 			 (unsigned long long)cqe->wr_id, cqe->durability);
-	if (request->opcode == CAIRN_WQE_WRITE && request->kind != PLAIN &&
+	if (durable_plain_write(request) && request->kind != PLAIN &&
 	    !is_durable(program, request))
 		sim_fail(program->s, "WRITE %llu complete and not durable",
 			 (unsigned long long)cqe->wr_id);
@@ -302,6 +318,53 @@ static void on_told(struct program *program, const struct cairn_cqe *cqe)
 	check_durable(program, request, cqe->durability);
 }
 
+/* The message whose last packet has PSN @psn, or NULL. */
+static struct request *request_at(struct program *program, u32 psn)
+{
+	u32 i;
+
+	for (i = 0; i < program->posted; i++)
+		if (cairn_psn_add(program->a->psn, program->wr[i].last) == psn)
+			return &program->wr[i];
+	return NULL;
+}
+
+/* A receive at the target names the message that it belongs to, once. */
+static void check_immediate(struct program *program, struct request *request,
+			    const struct cairn_cqe *cqe)
+{
+	u32 id = request - program->wr;
+
+	if (request->notified)
+		sim_fail(program->s, "request %u is told twice to the target", id);
+	if (!(cqe->flags & CAIRN_CQE_WITH_IMM) || cqe->imm_or_key != id)
+		sim_fail(program->s, "request %u is told as %x", id, cqe->imm_or_key);
+	request->notified = true;
+}
+
+/* A receive with immediate data: the message is durable. */
+static void on_notified(struct program *program, const struct cairn_cqe *cqe)
+{
+	struct request *request = request_at(program, cqe->psn);
+	bool plain;
+
+	if (cqe->status)
+		return;
+	if (!request || !durable_notifies(request) || request->kind == HOST ||
+	    cqe->byte_len != request->len) {
+		sim_fail(program->s, "a receive tells of a message that did not come");
+		return;
+	}
+	check_immediate(program, request, cqe);
+	plain = request->kind == PLAIN;
+	if (cqe->durability != (plain ? 0 : request->kind + 1) ||
+	    cqe->persist_va != (plain ? 0 : program->dst[request->kind]->va + request->off))
+		sim_fail(program->s, "a receive has durability %u", cqe->durability);
+	if (!plain && !is_durable(program, request))
+		sim_fail(program->s, "request %ld is told to the target and not durable",
+			 (long)(request - program->wr));
+}
+
 /* The host at the target. */
 struct job {
 	struct program *p;
@@ -343,20 +406,21 @@ static void on_asked(struct program *program, const struct cairn_cqe *cqe)
 {
 	struct job *j = malloc(sizeof(*j));
 	u64 delay = sim_below(&program->s->rand, 200 * SIM_US);
-	u32 i;
+	struct request *request = request_at(program, cqe->psn);
 
 	/* some very long */
 	if (sim_chance(&program->s->rand, 50))
 		delay *= 500;
-	for (i = 0; i < program->posted; i++)
-		if (cairn_psn_add(program->a->psn, program->wr[i].last) == cqe->psn)
-			break;
-	if (i == program->posted || program->wr[i].kind != HOST ||
-	    cqe->persist_va != program->dst[HOST]->va + program->wr[i].off ||
-	    cqe->byte_len != program->wr[i].len)
+	if (!request || request->kind != HOST ||
+	    cqe->persist_va != program->dst[HOST]->va + request->off ||
+	    cqe->byte_len != request->len)
 		sim_fail(program->s, "the host is asked to flush a range that was not written");
-	else if (program->wr[i].told && !durable_is_early(&program->wr[i]))
+	else if (request->told)
 		sim_fail(program->s, "the host is asked twice");
+	else if (durable_notifies(request))
+		check_immediate(program, request, cqe);
+	if (request)
+		request->told = true;
 	*j = (struct job){ program, *cqe };
 	sim_at_drop(program->s, program->s->now + delay, flush_done, free, j);
 }
@@ -372,14 +436,19 @@ static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
 		on_told(program, cqe);
 	else if (cqe->opcode == CAIRN_CQE_RECV_PERSIST)
 		on_asked(program, cqe);
+	else if (cqe->opcode == CAIRN_CQE_RECV_IMM)
+		on_notified(program, cqe);
 }
 
 static void add_request(struct program *program)
 {
 	static const u8 ops[] = { CAIRN_WQE_WRITE_PERSIST,
 				  CAIRN_WQE_WRITE_PERSIST,
-				  CAIRN_WQE_WRITE_PERSIST, CAIRN_WQE_WRITE,
-				  CAIRN_WQE_WRITE, CAIRN_WQE_SEND,
+				  CAIRN_WQE_WRITE_PERSIST,
+				  CAIRN_WQE_WRITE_PERSIST_IMM,
+				  CAIRN_WQE_WRITE_PERSIST_IMM,
+				  CAIRN_WQE_WRITE, CAIRN_WQE_WRITE,
+				  CAIRN_WQE_WRITE_IMM, CAIRN_WQE_SEND,
 				  CAIRN_WQE_READ };
 	struct sim_rand *random = &program->s->rand;
 	struct request *request = &program->wr[program->wrs];
@@ -415,6 +484,7 @@ static bool durable_post(struct program *program, u32 i)
 		.flags = request->flags,
 		.sge = &sge,
 		.num_sge = 1,
+		.imm_or_key = i,
 		.remote_addr = program->dst[request->kind]->va + request->off,
 		.rkey = program->dst[request->kind]->key,
 	};
@@ -533,6 +603,9 @@ static void durable_finish(struct program *program)
 			if (durable_is_early(&program->wr[i]) && i >= program->told)
 				ktap_fail("request %u was never told durable",
 					  i);
+		for (i = 0; i < program->wrs; i++)
+			if (durable_notifies(&program->wr[i]) && !program->wr[i].notified)
+				ktap_fail("request %u was never told to the target", i);
 		all_durable(program, program->psns, true, true, "the end");
 	}
 	sim_end(program->s);

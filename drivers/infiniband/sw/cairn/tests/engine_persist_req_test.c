@@ -798,7 +798,7 @@ static enum sim_fate lose_requests(struct sim_qp *qp, enum cairn_side_id side,
 static void req_unable(struct sim_qp *qp)
 {
 	sim_enter(qp, CAIRN_REQ);
-	cairn_comp_peer_unable(&qp->c);
+	cairn_comp_peer_unable(&qp->c, 0);
 	sim_leave(qp);
 	cairn_env_kick(&qp->c, CAIRN_REQ);
 }

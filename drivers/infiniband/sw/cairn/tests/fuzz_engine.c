@@ -139,7 +139,7 @@ static void good_send(struct fuzz *fuzz)
 
 	if (opcode == CAIRN_WQE_LOCAL_INV)
 		wr.imm_or_key = fuzz->mr[qp->host][RECV]->key;
-	if (opcode == CAIRN_WQE_WRITE_PERSIST && b & 0x80)
+	if (cairn_wqe_ops[opcode].flags & CAIRN_WOP_PERSIST && b & 0x80)
 		wr.flags |= CAIRN_WQE_EARLY;
 	if (sim_queue_send(qp, &wr))
 		sim_doorbell(qp);

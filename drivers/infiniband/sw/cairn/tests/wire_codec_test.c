@@ -24,6 +24,7 @@ static const struct {
 	{ 0x1d, "RP" },
 	/* RC, manufacturer-specific: WRITE_PERSIST and its acknowledgement */
 	{ 0xc0, "RP" }, { 0xc1, "P" }, { 0xc2, "P" }, { 0xc3, "RP" },
+	{ 0xc4, "IP" }, { 0xc5, "RIP" },
 	{ 0xc8, "A" },
 	/* XRC */
 	{ 0xa0, "QP" }, { 0xa1, "QP" }, { 0xa2, "QP" }, { 0xa3, "QIP" },

@@ -15,6 +15,7 @@ static const struct cairn_peer_caps caps = {
 	.persist_atomic_unit = 8,
 	.max_persist_outstanding = 64,
 	.max_msg = 1ull << 31,
+	.abilities = CAIRN_PEER_PERSIST_IMM,
 };
 
 static struct cairn_mad mad_question(void)
@@ -61,7 +62,7 @@ static void answer_and_question(void)
 	struct cairn_peer_caps got;
 	const u8 *bytes = (const u8 *)&mad;
 	static const u8 data[24] = {
-		0, 0, 0, 3, 0, 0, 0, 8, 0, 0, 0, 64, 0, 0, 0, 0,
+		0, 0, 0, 3, 0, 0, 0, 8, 0, 0, 0, 64, 0, 0, 0, 1,
 		0, 0, 0, 0, 0x80, 0, 0, 0,
 	};
 
@@ -157,7 +158,7 @@ static void impossible_answers(void)
 	ktap_ok(mad_refused(&mad));
 }
 
-/* Kinds that a later version has are not passed on. */
+/* Kinds and abilities that a later version has are not passed on. */
 static void later_kinds(void)
 {
 	struct cairn_mad mad = mad_answer();
@@ -170,6 +171,14 @@ static void later_kinds(void)
 	ktap_eq(cairn_mad_read(&mad, &got), 0);
 	ktap_eq(got.persist_domains, 0);
 	ktap_eq(got.known, 1);
+	mad.abilities = cpu_to_be32(U32_MAX);
+	ktap_eq(cairn_mad_read(&mad, &got), 0);
+	ktap_eq(got.abilities, CAIRN_PEER_PERSIST_IMM);
+	/* an earlier version */
+	mad.abilities = 0;
+	ktap_eq(cairn_mad_read(&mad, &got), 0);
+	ktap_eq(got.known, 1);
+	ktap_eq(got.abilities, 0);
 }
 
 /* Whatever arrives: what is read can be. */
@@ -191,7 +200,7 @@ static void any_bytes(void)
 			continue;
 		ktap_ok(got.persist_atomic_unit && got.max_msg &&
 			got.max_msg <= 1ull << 31 &&
-			!(got.persist_domains & ~7u));
+			!(got.persist_domains & ~7u) && got.abilities <= 1);
 	}
 }
 

@@ -26,11 +26,17 @@ static const u8 kapi_kinds[] = {
 	[CAIRN_CQE_RECV_DURABLE] = CAIRN_PERSIST_KIND_DURABLE,
 };
 
+static u8 kapi_kind(const struct cairn_cqe *cqe)
+{
+	if (cqe->opcode == CAIRN_CQE_RECV_IMM)
+		return cqe->durability ? CAIRN_PERSIST_KIND_RECEIVED :
+					 CAIRN_PERSIST_KIND_NONE;
+	return cqe->opcode < ARRAY_SIZE(kapi_kinds) ? kapi_kinds[cqe->opcode] : 0;
+}
+
 void cairn_kapi_put_persist(struct ib_wc *wc, const struct cairn_cqe *cqe)
 {
-	u8 kind = cqe->opcode < ARRAY_SIZE(kapi_kinds) ?
-			  kapi_kinds[cqe->opcode] :
-			  0;
+	u8 kind = kapi_kind(cqe);
 
 	if (!kind || cqe->status)
 		return;
@@ -63,9 +69,11 @@ void cairn_wc_persist(const struct ib_wc *wc, struct cairn_persist_info *info)
 	if (info->kind < CAIRN_PERSIST_KIND_FLUSH)
 		return;
 	info->va = ether_addr_to_u64(wc->smac) | (u64)wc->vlan_id << 48;
-	if (info->kind != CAIRN_PERSIST_KIND_FLUSH)
+	if (info->kind == CAIRN_PERSIST_KIND_DURABLE)
 		return;
 	info->length = wc->byte_len;
+	if (info->kind != CAIRN_PERSIST_KIND_FLUSH)
+		return;
 	info->token = (u64)wc->vendor_err << 32 | wc->slid;
 }
 EXPORT_SYMBOL_GPL(cairn_wc_persist);

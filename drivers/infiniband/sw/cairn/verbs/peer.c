@@ -8,9 +8,9 @@
  * its caller. Their number is limited. An answer is accepted once, and only if it has
  * the 64 random bits of a question and comes from the address that was asked.
  *
- * A connection whose first WRITE_PERSIST gets no answer asks by itself, once. If the
- * peer does not know WRITE_PERSIST, the request fails at once and not after its
- * retries.
+ * A connection whose first WRITE_PERSIST gets no answer asks by itself, once, and once
+ * more for the first one with immediate data. If the peer does not know such a request,
+ * it fails at once and not after its retries.
  *
  * ib_mad retransmits the question. It cannot match answers to questions, because with
  * IPv4 it compares bytes that are not the address. So process_mad matches them.
@@ -116,6 +116,7 @@ static void peer_caps(struct cairn_peer_caps *caps)
 		.persist_atomic_unit = own.persist_atomic_unit,
 		.max_persist_outstanding = own.max_persist_outstanding,
 		.max_msg = own.max_msg,
+		.abilities = CAIRN_PEER_ABILITIES,
 	};
 }
 
@@ -326,7 +327,7 @@ int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 
 /* --- doubts ---------------------------------------------------------------- */
 
-/* A question on behalf of a connection whose first WRITE_PERSIST got no answer. */
+/* A question on behalf of a connection whose first request of a kind got no answer. */
 struct peer_doubt {
 	struct work_struct work;
 	struct cairn_dev *dev;		/* a registration reference */
@@ -348,7 +349,15 @@ static struct cairn_exec *peer_find_exec(const struct peer_doubt *doubt)
 		       doubt->serial ? exec : NULL;
 }
 
-static void peer_is_unable(const struct peer_doubt *doubt)
+/* Needs of requests that the peer knows: enum cairn_need. */
+static u8 peer_able(const struct cairn_peer_caps *caps)
+{
+	return (caps->known ? CAIRN_NEED_PERSIST : 0) |
+	       (caps->abilities & CAIRN_PEER_PERSIST_IMM ?
+		CAIRN_NEED_PERSIST_IMM : 0);
+}
+
+static void peer_is_unable(const struct peer_doubt *doubt, u8 able)
 {
 	struct cairn_exec *exec;
 	struct cairn_qp *qp;
@@ -360,7 +369,7 @@ static void peer_is_unable(const struct peer_doubt *doubt)
 		cairn_exec_lock(exec);
 		if (!memcmp(&qp->cold->attr.ah_attr.grh.dgid, &doubt->way.grh.dgid,
 			    sizeof(doubt->way.grh.dgid)))
-			cairn_comp_peer_unable(exec->qpc);
+			cairn_comp_peer_unable(exec->qpc, able);
 		cairn_exec_unlock(exec);
 		cairn_exec_defer(exec, CAIRN_REQ);
 	}
@@ -377,8 +386,9 @@ static void peer_doubt_work(struct work_struct *work)
 	gone = !peer_find_exec(doubt);
 	rcu_read_unlock();
 	if (!gone && !peer_query_at(doubt->dev, &doubt->way, &caps,
-				    PEER_DOUBT_MS) && !caps.known)
-		peer_is_unable(doubt);
+				    PEER_DOUBT_MS) &&
+	    peer_able(&caps) != CAIRN_NEEDS)
+		peer_is_unable(doubt, peer_able(&caps));
 	ib_device_put(&doubt->dev->ibdev);
 	kfree(doubt);
 }

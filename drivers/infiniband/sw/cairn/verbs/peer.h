@@ -27,8 +27,8 @@ void cairn_peers_init(struct cairn_peers *peers);
 int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 		     u32 timeout_ms);
 
-/* Ask the peer later, as a WRITE_PERSIST got no answer. If the peer does not know
- * WRITE_PERSIST, the request fails. Under the requester's lock.
+/* Ask the peer later, as a WRITE_PERSIST got no answer. If the peer does not know such
+ * a request, it fails. Under the requester's lock.
  */
 void cairn_peer_doubt(struct cairn_qp *qp);
 

@@ -24,6 +24,15 @@ static const enum ib_wc_opcode poll_opcodes[] = {
 	[CAIRN_CQE_RECV_DURABLE] = IB_WC_RECV,
 };
 
+/* A host flush of a message with immediate data ends a receive as any such message. */
+static enum ib_wc_opcode poll_opcode(const struct cairn_cqe *cqe)
+{
+	if (cqe->opcode == CAIRN_CQE_RECV_PERSIST &&
+	    cqe->flags & CAIRN_CQE_WITH_IMM)
+		return IB_WC_RECV_RDMA_WITH_IMM;
+	return poll_opcodes[cqe->opcode];
+}
+
 static void poll_fill_flags(struct ib_wc *wc, const struct cairn_cqe *cqe)
 {
 	if (cqe->flags & CAIRN_CQE_WITH_IMM) {
@@ -50,7 +59,7 @@ static void poll_fill(struct ib_wc *wc, const struct cairn_cqe *cqe,
 	memset(wc, 0, sizeof(*wc));
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
-	wc->opcode = poll_opcodes[cqe->opcode];
+	wc->opcode = poll_opcode(cqe);
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
 	wc->qp = ibqp;

@@ -136,9 +136,14 @@ static const struct post_op {
 	[IB_WR_REG_MR] = { CAIRN_WQE_REG_MR, RC | UC, true, post_fill_reg },
 };
 
-/* Not in the table, because its opcode is much larger. Only it allows CAIRN_SEND_EARLY. */
+/* Not in the table, because their opcodes are much larger. They alone allow
+ * CAIRN_SEND_EARLY.
+ */
 static const struct post_op post_persist_op = { CAIRN_WQE_WRITE_PERSIST, RC,
 					 .fill = post_fill_rdma };
+static const struct post_op post_persist_imm_op = {
+	CAIRN_WQE_WRITE_PERSIST_IMM, RC, .fill = post_fill_rdma_imm
+};
 
 static const struct post_op *post_find_op(const struct cairn_qp *qp,
 					  const struct ib_send_wr *wr)
@@ -149,6 +154,8 @@ static const struct post_op *post_find_op(const struct cairn_qp *qp,
 		return NULL;
 	if (wr->opcode == CAIRN_WR_WRITE_PERSIST)
 		op = &post_persist_op;
+	else if (wr->opcode == CAIRN_WR_WRITE_PERSIST_WITH_IMM)
+		op = &post_persist_imm_op;
 	else if ((u32)wr->opcode < ARRAY_SIZE(post_ops) &&
 		 !(wr->send_flags & CAIRN_SEND_EARLY))
 		op = &post_ops[wr->opcode];

@@ -56,6 +56,7 @@ void cairn_mad_answer(struct cairn_mad *mad, const struct cairn_mad *question,
 	mad->domains = cpu_to_be32(caps->persist_domains);
 	mad->atomic_unit = cpu_to_be32(caps->persist_atomic_unit);
 	mad->max_outstanding = cpu_to_be32(caps->max_persist_outstanding);
+	mad->abilities = cpu_to_be32(caps->abilities);
 	mad->max_msg = cpu_to_be64(caps->max_msg);
 }
 
@@ -80,8 +81,9 @@ int cairn_mad_read(const struct cairn_mad *mad, struct cairn_peer_caps *caps)
 	    !max_msg || max_msg > 1ull << 31)
 		return -EPROTO;
 	caps->known = 1;
-	/* A later version of the peer may know more domains. */
+	/* A later version of the peer may know more domains, or be able to do more. */
 	caps->persist_domains = be32_to_cpu(mad->domains) & MAD_DOMAINS;
+	caps->abilities = be32_to_cpu(mad->abilities) & CAIRN_PEER_ABILITIES;
 	caps->persist_atomic_unit = atomic_unit;
 	caps->max_persist_outstanding = be32_to_cpu(mad->max_outstanding);
 	caps->max_msg = max_msg;

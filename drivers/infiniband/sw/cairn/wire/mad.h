@@ -45,7 +45,7 @@ struct cairn_mad {
 	__be32 domains;			/* enum cairn_persist_domains */
 	__be32 atomic_unit;		/* bytes */
 	__be32 max_outstanding;		/* host flushes of one connection */
-	__be32 reserved3;
+	__be32 abilities;		/* enum cairn_peer_abilities */
 	__be64 max_msg;			/* bytes */
 	__u8 reserved4[192];
 } __packed;

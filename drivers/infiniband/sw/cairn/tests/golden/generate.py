@@ -63,6 +63,8 @@ PERSIST = {
     0xc1: ("WRITE_PERSIST_MIDDLE", "", FULL),
     0xc2: ("WRITE_PERSIST_LAST", "", TAIL),
     0xc3: ("WRITE_PERSIST_ONLY", "R", ANY),
+    0xc4: ("WRITE_PERSIST_LAST_IMM", "I", TAIL),
+    0xc5: ("WRITE_PERSIST_ONLY_IMM", "RI", ANY),
     0xc8: ("PERSIST_ACK", "A", NONE),
 }
 

@@ -176,7 +176,8 @@ void cairn_env_ask_peer(struct cairn_qpc *qpc)
 	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_REQ, "question");
-	if (qp->peer_asked++)
+	/* once for each need */
+	if (++qp->peer_asked > __builtin_popcount(qpc->req.persist.doubted))
 		sim_fail(qp->s, "the peer is asked twice");
 }
 
