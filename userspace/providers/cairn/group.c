@@ -292,7 +292,8 @@ static int group_may_post(const struct cairndv_persist_group *group,
 	struct ibv_send_wr send;
 	int err = 0;
 
-	if (wr->num_sge < 0 || wr->num_sge > CAIRN_MAX_SGE || !wr->quorum || wr->quorum > group->num ||
+	if (wr->num_sge < 0 || wr->num_sge > CAIRN_MAX_SGE ||
+	    !wr->quorum || wr->quorum > group->num ||
 	    wr->durability > CAIRNDV_DURABILITY_EMULATED ||
 	    wr->send_flags & ~(unsigned int)(IBV_SEND_INLINE | IBV_SEND_FENCE |
 					     IBV_SEND_SOLICITED))

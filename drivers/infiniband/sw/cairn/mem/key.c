@@ -4,7 +4,7 @@
 #include "mem/key.h"
 #include "verbs/limits.h"
 
-/* Bits of an index: initially, and at most. */
+/* Bits of an index: at least, and at most. */
 #define CAIRN_KEY_MIN_BITS	16
 #define CAIRN_KEY_MAX_BITS	24
 #define CAIRN_KEY_TRIES		128
@@ -71,15 +71,27 @@ static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 	return err;
 }
 
+/*
+ * Indices are drawn from no more than are needed: tables of them, also libcairn's, grow
+ * with the space that the drawn ones are spread over. After a step down a quarter is in
+ * use at most. A race may delay a step until the next allocation.
+ */
+static void key_adapt_bits(struct cairn_dev *dev, u32 used)
+{
+	u32 bits = READ_ONCE(dev->key_bits);
+
+	if (used > BIT(bits) / 2 && bits < CAIRN_KEY_MAX_BITS)
+		WRITE_ONCE(dev->key_bits, bits + 1);
+	else if (used < BIT(bits) / 8 && bits > CAIRN_KEY_MIN_BITS)
+		WRITE_ONCE(dev->key_bits, bits - 1);
+}
+
 static int key_alloc_index(struct cairn_dev *dev, u32 *index)
 {
 	u32 used = atomic_read(&dev->nic.shares.taken[CAIRN_SHARE_MR]);
-	u32 bits = READ_ONCE(dev->key_bits);
 	int err;
 
-	/* A race may leave key_bits too small until the next allocation. */
-	if (used > BIT(bits) / 2 && bits < CAIRN_KEY_MAX_BITS)
-		WRITE_ONCE(dev->key_bits, bits + 1);
+	key_adapt_bits(dev, used);
 	if (used > CAIRN_MRCACHE_FROM)
 		cairn_mrcaches_start(&dev->nic, &dev->mr_table);
 	err = key_reserve_index(dev, index);
