@@ -173,7 +173,7 @@ class Report(unittest.TestCase):
         runs_of = (durable_runs('cairn', 'persist', msgs_s=[1]) +
                    durable_runs('cairn', 'group', time_of_persist=[1.5, 1.7]))
         rows = report.replicas_table(report.points_of({'runs': runs_of}))
-        self.assertEqual(rows[1], ['4 KiB, 32 in flight', '-', '1.60 (1.50-1.70)', '-', '-'])
+        self.assertEqual(rows[1], ['4 KiB, 32 in flight', '-', '1.60 (1.50-1.70)', '-', '-', '-'])
         only = report.points_of({'runs': durable_runs('cairn', 'persist', msgs_s=[1])})
         self.assertEqual(len(report.replicas_table(only)), 1)
 
