@@ -10,20 +10,11 @@ set -u
 plugin=$1/cairn-cni
 work=$(mktemp -d "$1/cni.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 good='{"cniVersion":"1.1.0","name":"net","type":"cairn-cni"'
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/out" "$work/err"
-		failed=1
-	fi
-}
+shown=("$work/out" "$work/err")
 
 # It ends without freeing what it has.
 # call STDIN [VARIABLE=VALUE]...: its exit status is left in $rc
@@ -127,5 +118,4 @@ python3 - "$work/errors" >"$work/out" 2>"$work/err" <<-'END'
 END
 result $? 'each error is one JSON object'
 
-echo "1..$n"
-exit $failed
+result_end

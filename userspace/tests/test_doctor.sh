@@ -13,22 +13,13 @@ set -u
 source=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d "$1/doctor.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 export LC_ALL=C root=$work/machine/root CAIRN_DOCTOR_ROOT=$work/machine/root PATH=$work/machine/bin:$PATH
 unset IBV_DRIVERS RDMAV_DRIVERS
 kernel=6.8.0-49-generic
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/out"
-		failed=1
-	fi
-}
+shown=("$work/out")
 
 # script NAME LINE...: a program; one that is there keeps its mode
 script() {
@@ -415,5 +406,4 @@ assert bad[0]['mend'] == 'sudo modprobe cairn'
 END
 result $? json
 ! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
-echo "1..$n"
-exit $failed
+result_end

@@ -14,8 +14,8 @@ export CAIRN_LINK_ROOT=$work/root
 conf=$CAIRN_LINK_ROOT/etc/cairn.conf
 net=$CAIRN_LINK_ROOT/sys/class/net
 ib=$CAIRN_LINK_ROOT/sys/class/infiniband
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 
 mkdir "$work/bin"
 export PATH=$work/bin:$PATH LOG=$work/log IB=$ib
@@ -48,16 +48,7 @@ echo "cairn_set $*" >>"$LOG"
 END
 chmod +x "$work/bin/rdma" "$work/bin/cairn_set"
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/out" "$LOG"
-		failed=1
-	fi
-}
+shown=("$work/out" "$LOG")
 
 # a machine with these netdevs; the configuration comes from stdin
 machine() {
@@ -252,5 +243,4 @@ for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev b
 	$t
 	result $? $t
 done
-echo "1..$n"
-exit $failed
+result_end

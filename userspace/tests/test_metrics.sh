@@ -13,19 +13,10 @@ trap 'rm -rf "$work"' EXIT
 export CAIRN_METRICS_ROOT=$work/root
 class=$work/root/sys/class/infiniband
 counters=$work/root/usr/share/cairn/counters
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		cat "$work/err" "$work/out" | head -n 40 | sed 's/^/# /'
-		failed=1
-	fi
-}
+shown=("$work/err" "$work/out")
 
 metrics() { "$source/tools/cairn_metrics" "$@" >"$work/out" 2>"$work/err"; }
 
@@ -88,7 +79,7 @@ result $? 'two devices, and one of another driver'
 reads
 case $? in
 0) result 0 "prometheus' reader takes it" ;;
-77) n=$((n + 1)); echo "ok $n prometheus' reader takes it # SKIP no python3-prometheus-client" ;;
+77) result_skip "prometheus' reader takes it" 'no python3-prometheus-client' ;;
 *) result 1 "prometheus' reader takes it" ;;
 esac
 has 'cairn_port_active{device="cairn0"} 1' && has 'cairn_port_active{device="odd\\na\"me"} 0'
@@ -132,5 +123,4 @@ assert len({panel['id'] for panel in panels}) == len(panels)
 END
 result $? 'the dashboard'
 
-echo "1..$n"
-exit $failed
+result_end

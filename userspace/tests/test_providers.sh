@@ -12,19 +12,9 @@ helpers=$(realpath "$1")
 source=$(cd "$(dirname "$0")/.." && pwd)
 top=$(cd "$source/.." && pwd)
 dir=$helpers/providers
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 export LC_ALL=C
-
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		failed=1
-	fi
-}
 
 # range VERSION: first version and private interface of its line in abi/versions
 range() {
@@ -135,5 +125,4 @@ refuses 57 45; result $? "45_refuses_57"
 nodes; result $? nodes
 old_enough; result $? old_enough
 ! find "$dir" -lname '/*' | grep -q .; result $? relative_links
-echo "1..$n"
-exit $failed
+result_end

@@ -16,22 +16,13 @@ script=$(cd "$(dirname "$0")/../.." && pwd)/scripts/ci/setup-cairn
 work=$(mktemp -d "$1/setup.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C WORK=$work GITHUB_OUTPUT=$work/github PATH=$work/bin:$PATH
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 mkdir "$work/bin" "$work/debs"
 touch "$work/debs/cairn.deb"
 mount -t tmpfs tmpfs /sys || exit 1
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/out" "$work/calls"
-		failed=1
-	fi
-}
+shown=("$work/out" "$work/calls")
 
 # program NAME: its text comes from standard input
 program() {
@@ -177,5 +168,4 @@ for t in default_route again point_to_point no_default_route dummy other_netdev 
 	$t
 	result $? $t
 done
-echo "1..$n"
-exit $failed
+result_end

@@ -11,19 +11,9 @@ helpers=$2
 pabi=${3:-34}
 source=$(cd "$(dirname "$0")/.." && pwd)
 version=$(cat "$source/../VERSION")
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 export LC_ALL=C
-
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		failed=1
-	fi
-}
 
 one_file() {
 	local name
@@ -180,5 +170,4 @@ refuses 8; result $? refuses_later_library
 refuses -8; result $? refuses_earlier_library
 finds_plugin; result $? install_and_uninstall
 elsewhere; result $? install_elsewhere
-echo "1..$n"
-exit $failed
+result_end

@@ -9,8 +9,8 @@ set -u
 source=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d "$1/top.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
+# shellcheck source=userspace/tests/result.sh
+. "${0%/*}/result.sh"
 
 mkdir "$work/bin"
 export PATH=$work/bin:$PATH WORK=$work
@@ -31,16 +31,7 @@ echo "link mlx/1 lqpn 3 type RC state RTS comm other"
 END
 chmod +x "$work/bin/rdma"
 
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/out"
-		failed=1
-	fi
-}
+shown=("$work/out")
 
 top() {
 	: >"$work/calls"
@@ -107,5 +98,4 @@ for t in table rates waits latencies broken_lines device fails wrong_commands; d
 	$t
 	result $? $t
 done
-echo "1..$n"
-exit $failed
+result_end
