@@ -147,6 +147,20 @@ for bytes in 64 4096; do
 done
 unchain
 stop "$fourth"
+
+run_fail "a port that is none is refused" cairn_chain serve -m anonymous -p 70000
+expect "... as such" "$(output | grep -c 'listening: Invalid argument')" 1
+
+# the device of two hops goes
+chain
+begin 8000
 in_c rdma link delete cairn_c
+ends "a device goes: the writer gets an error" 1
+rc=0
+lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$third" || rc=$?
+expect "... and its hop ends" $rc 1
+expect "... and says why" "$(grep -c 'the device: No such device' "$lib_tmp/third.log")" 1
+verify "... the first hop has what was reported" first "$acked"
+unchain
 in_b rdma link delete cairn_w
 ip netns delete c

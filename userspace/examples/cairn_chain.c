@@ -6,9 +6,7 @@
  * to the first hop of a chain or to all targets that are given. "verify" counts the
  * records of a medium.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -16,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <infiniband/cairndv.h>
 #include <rdma/rdma_cma.h>
 
+#include "log_command.h"
 #include "log_format.h"
 #include "log_medium.h"
 #include "log_text.h"
@@ -389,7 +387,7 @@ static int hop_cm_event(struct hop *hop)
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		hop_accept(hop, id);
 	} else if (type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-		return ENODEV;
+		return chain_fail("the device", ENODEV);
 	} else if (type != RDMA_CM_EVENT_ESTABLISHED && id == hop->id) {
 		rdma_disconnect(id);
 		hop_close(hop);
@@ -431,7 +429,8 @@ static int hop_work(struct hop *hop, bool *unlinked)
 	return err;
 }
 
-static void hop_sleep(struct hop *hop, int wait)
+/* Return: 0, or an errno that ends the hop */
+static int hop_sleep(struct hop *hop, int wait)
 {
 	struct pollfd fd[] = {
 		{ .fd = hop->events->fd, .events = POLLIN },
@@ -443,15 +442,14 @@ static void hop_sleep(struct hop *hop, int wait)
 	};
 
 	if (poll(fd, 4, wait) <= 0)
-		return;
+		return 0;
 	if (fd[1].revents)
 		channel_drain(hop->channel);
 	if (fd[2].revents)
 		channel_drain(hop->linked->channel);
 	if (fd[3].revents)
 		link_watch(hop->linked);
-	if (fd[0].revents)
-		hop_cm_event(hop);
+	return fd[0].revents ? hop_cm_event(hop) : 0;
 }
 
 static int hop_loop(struct hop *hop)
@@ -477,7 +475,9 @@ static int hop_loop(struct hop *hop)
 				continue;
 			wait = RETRY_MS;
 		}
-		hop_sleep(hop, wait);
+		err = hop_sleep(hop, wait);
+		if (err)
+			return err;
 		unlinked &= !!hop->chain;
 	}
 	return 0;
@@ -485,17 +485,10 @@ static int hop_loop(struct hop *hop)
 
 static int serve(struct hop *hop, const char *port)
 {
-	struct sockaddr_in addr = {
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(port)),
-	};
+	int err = log_command_listen(port, &hop->events, &hop->listener);
 
-	hop->events = rdma_create_event_channel();
-	if (!hop->events ||
-	    rdma_create_id(hop->events, &hop->listener, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(hop->listener, (struct sockaddr *)&addr) ||
-	    rdma_listen(hop->listener, 4))
-		return chain_fail("listening", errno);
+	if (err)
+		return chain_fail("listening", err);
 	printf("listening, %s\n", hop->nexts ? "with a hop behind" : "the last hop");
 	return hop_loop(hop);
 }
@@ -526,20 +519,14 @@ static double writer_now(void)
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* Notes the number of durable records, for a check after a crash. */
 static void writer_note(const struct writer *w)
 {
-	char text[32];
-	int fd;
+	int err = 0;
 
-	if (!w->ack_file)
-		return;
-	fd = open(w->ack_file, O_WRONLY | O_CREAT, 0600);
-	snprintf(text, sizeof(text), "%20" PRIu64 "\n", w->durable);
-	if (fd < 0 || pwrite(fd, text, strlen(text), 0) < 0)
-		chain_fail(w->ack_file, errno);
-	if (fd >= 0)
-		close(fd);
+	if (w->ack_file)
+		err = log_command_note(w->ack_file, w->durable);
+	if (err)
+		chain_fail(w->ack_file, err);
 }
 
 static int writer_post(struct writer *w)
@@ -741,15 +728,6 @@ static bool options_policy(const char *name, uint32_t *policy)
 	return false;
 }
 
-static bool options_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
 static bool options_peer(struct link *links, int *num, const char *name,
 			 const char *port)
 {
@@ -763,14 +741,14 @@ static bool options_one(struct options *o, int c)
 		return options_peer(o->writer.peers, &o->writer.num, optarg,
 				    o->port);
 	case 'c':
-		return options_number(optarg, &o->count);
+		return log_command_number(optarg, &o->count);
 	case 'd':
-		return options_number(optarg, &o->deadline);
+		return log_command_number(optarg, &o->deadline);
 	case 'e':
 		o->hop.durability = CAIRNDV_DURABILITY_EMULATED;
 		return true;
 	case 'k':
-		return options_number(optarg, &o->at_least);
+		return log_command_number(optarg, &o->at_least);
 	case 'l':
 		return log_medium_parse_size(optarg, &o->length);
 	case 'm':
@@ -787,7 +765,7 @@ static bool options_one(struct options *o, int c)
 	case 's':
 		return log_medium_parse_size(optarg, &o->size);
 	case 'w':
-		return options_number(optarg, &o->window);
+		return log_command_number(optarg, &o->window);
 	case 'x':
 		return options_policy(optarg, &o->hop.policy);
 	case '1':

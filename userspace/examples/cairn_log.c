@@ -21,10 +21,9 @@
  * connections, and userspace/tests/test_log_crash.c tries crashes on them.
  * log_leader.c asks etcd which writer leads. log_text.c has the contents of records.
  * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
- * log_link.c connect them to devices.
+ * log_link.c connect them to devices. log_command.c is shared with cairn_chain.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +32,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "log_command.h"
 #include "log_domain.h"
 #include "log_leader.h"
 #include "log_link.h"
@@ -122,24 +122,14 @@ static int writer_post(struct writer *w)
 	return err;
 }
 
-/* Notes the number of durable records, for a check after a crash. */
 static void writer_note(const struct writer *w, uint64_t durable)
 {
-	char text[32];
-	int fd;
+	int err = 0;
 
-	if (!w->ack_file)
-		return;
-	fd = open(w->ack_file, O_WRONLY | O_CREAT, 0600);
-	if (fd < 0) {
-		cairn_log_fail(w->ack_file, errno);
-		return;
-	}
-	snprintf(text, sizeof(text), "%20" PRIu64 "\n",
-		 w->session.first + durable - 1);
-	if (pwrite(fd, text, strlen(text), 0) < 0)
-		cairn_log_fail(w->ack_file, errno);
-	close(fd);
+	if (w->ack_file)
+		err = log_command_note(w->ack_file, w->session.first + durable - 1);
+	if (err)
+		cairn_log_fail(w->ack_file, err);
 }
 
 static void writer_greet(const struct writer *w)
@@ -410,15 +400,6 @@ struct options {
 	bool once;
 };
 
-static bool options_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
 /* A power of two, from a disk's sector to the longest record. */
 static bool options_block(const char *text, uint32_t *shift)
 {
@@ -478,7 +459,7 @@ static bool options_one(struct options *o, int c)
 		session->flags |= LOG_ASK_CREATE;
 		return true;
 	case 'd':
-		return options_number(optarg, &o->deadline);
+		return log_command_number(optarg, &o->deadline);
 	case 'e':
 		session->emulated = true;
 		return true;
@@ -490,14 +471,14 @@ static bool options_one(struct options *o, int c)
 		session->flags |= LOG_ASK_FILL;
 		return true;
 	case 'k':
-		return options_number(optarg, &o->at_least);
+		return log_command_number(optarg, &o->at_least);
 	case 'l':
 		return log_medium_parse_size(optarg, &o->length);
 	case 'm':
 		o->memory = optarg;
 		return true;
 	case 'n':
-		return options_number(optarg, &o->writer.count);
+		return log_command_number(optarg, &o->writer.count);
 	case 'o':
 		o->writer.ack_file = optarg;
 		return true;
@@ -505,9 +486,9 @@ static bool options_one(struct options *o, int c)
 		o->port = optarg;
 		return true;
 	case 'q':
-		return options_number(optarg, &o->quorum) && o->quorum;
+		return log_command_number(optarg, &o->quorum) && o->quorum;
 	case 'r':
-		return options_number(optarg, &o->retries);
+		return log_command_number(optarg, &o->retries);
 	case 's':
 		return log_medium_parse_size(optarg, &o->size);
 	case OPTION_COORDINATOR:
@@ -517,7 +498,7 @@ static bool options_one(struct options *o, int c)
 		o->writer.leader.name = optarg;
 		return *optarg && strlen(optarg) < 80;
 	case OPTION_LEASE:
-		return options_number(optarg, &o->lease);
+		return log_command_number(optarg, &o->lease);
 	case 't':
 		session->flags |= LOG_ASK_TAKEOVER;
 		return true;

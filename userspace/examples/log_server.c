@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/cairndv.h>
 #include <rdma/rdma_cma.h>
 
+#include "log_command.h"
 #include "log_domain.h"
 #include "log_server.h"
 #include "log_target.h"
@@ -311,10 +310,6 @@ static void log_server_explain(const struct log_medium *medium)
 int log_server_run(struct log_medium *medium, const char *port, bool once)
 {
 	struct log_server server = { .medium = medium, .once = once };
-	struct sockaddr_in addr = {
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(port)),
-	};
 	int err;
 
 	err = log_target_open(&server.target, &log_server_ops, &server,
@@ -323,13 +318,11 @@ int log_server_run(struct log_medium *medium, const char *port, bool once)
 		errno = err;
 		return log_server_fail("the log");
 	}
-	server.events = rdma_create_event_channel();
-	if (!server.events ||
-	    rdma_create_id(server.events, &server.listener, NULL,
-			   RDMA_PS_TCP) ||
-	    rdma_bind_addr(server.listener, (struct sockaddr *)&addr) ||
-	    rdma_listen(server.listener, 4))
+	err = log_command_listen(port, &server.events, &server.listener);
+	if (err) {
+		errno = err;
 		return log_server_fail("listening");
+	}
 	if (server.target.state == LOG_DAMAGED)
 		log_server_explain(medium);
 	printf("listening, next record %" PRIu64 "\n", server.target.tail.seq);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Parts that the commands cairn_log and cairn_chain share. */
+#ifndef LOG_COMMAND_H
+#define LOG_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/rdma_cma.h>
+
+/* A decimal, octal or hexadecimal number; false for anything else. */
+bool log_command_number(const char *text, uint64_t *value);
+
+/* Keep the number of durable records in @file, for a check after a crash. 0 or errno. */
+int log_command_note(const char *file, uint64_t durable);
+
+/*
+ * Listen at a port, a number of 1 to 65535, of all IPv4 addresses.
+ * Return: 0; an errno: what was made is left in @events and @listener.
+ */
+int log_command_listen(const char *port, struct rdma_event_channel **events,
+		       struct rdma_cm_id **listener);
+
+#endif /* LOG_COMMAND_H */
