@@ -1129,6 +1129,32 @@ struct fake_ring *fake_sq(struct ibv_qp *qp)
 	return &fake.rings[to_cqp(qp)->sq.ring.qid];
 }
 
+struct fake_ring *fake_cq_ring(struct ibv_cq *cq)
+{
+	return &fake.rings[to_ccq(cq)->queue.ring.qid];
+}
+
+const struct cairn_send_wqe *fake_send_wqe(struct ibv_qp *qp, uint32_t units)
+{
+	return fake_unit(fake_sq(qp), fake.start_index + units);
+}
+
+void fake_persisted(struct ibv_qp *qp, uint32_t *units, uint8_t status,
+		    uint8_t durability)
+{
+	const struct cairn_send_wqe *wqe = fake_send_wqe(qp, *units);
+
+	fake_complete(fake_cq_ring(qp->send_cq), &(struct cairn_cqe){
+		.wr_id = wqe->wr_id,
+		.opcode = CAIRN_CQE_WRITE_PERSIST,
+		.status = status,
+		.vendor_err = status ? 5 : 0,
+		.qpn = qp->qp_num,
+		.durability = durability,
+	});
+	*units += wqe->units;
+}
+
 struct fake_ring *fake_rq(struct ibv_qp *qp)
 {
 	return &fake.rings[to_cqp(qp)->rq.queue.ring.qid];

@@ -112,6 +112,9 @@ struct ibv_qp *fake_qp(struct ibv_pd *pd, struct ibv_cq *cq,
 		       enum ibv_qp_type type, uint64_t send_ops);
 struct fake_ring *fake_sq(struct ibv_qp *qp);
 struct fake_ring *fake_rq(struct ibv_qp *qp);
+struct fake_ring *fake_cq_ring(struct ibv_cq *cq);
+/* The work request of @qp behind @units units; a unit without one is zero. */
+const struct cairn_send_wqe *fake_send_wqe(struct ibv_qp *qp, uint32_t units);
 
 /* SQ units of one work request; the depth is a multiple of it. */
 enum { FAKE_SQ_UNITS = 4 };
@@ -121,5 +124,8 @@ uint32_t *fake_release_words(void);
 
 /* Writes a completion as the device does. */
 void fake_complete(struct fake_ring *cq, const struct cairn_cqe *cqe);
+/* Completes the WRITE_PERSIST of @qp behind *@units units, and adds its own to them. */
+void fake_persisted(struct ibv_qp *qp, uint32_t *units, uint8_t status,
+		    uint8_t durability);
 
 #endif /* CAIRN_TESTS_FAKE_H */

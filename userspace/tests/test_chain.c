@@ -17,7 +17,7 @@ enum { DEPTH = 8, HOPS = 2 };
 
 static char memory[16384];
 static struct ibv_cq *cq, *next_cq[HOPS];
-static struct fake_ring *asks, *answers[HOPS];
+static struct fake_ring *asks;
 static struct ibv_qp *qp, *next_qp[HOPS];
 static struct ibv_mr *mr;
 static struct cairndv_chain *chain;
@@ -46,7 +46,7 @@ static struct cairndv_chain_attr chain_attr(uint32_t policy)
 	};
 }
 
-static void open_with(const struct cairndv_chain_attr *attr)
+static void chain_create(const struct cairndv_chain_attr *attr)
 {
 	chain = cairndv_chain_create(attr, sizeof(*attr));
 	ktap_ok(chain);
@@ -57,11 +57,10 @@ static void open_ends(void)
 	open_ctx();
 	ctx->ops.req_notify_cq = fake.ops.req_notify_cq;
 	cq = fake_cq(ctx, 64);
-	asks = &fake.rings[fake.last_qid];
+	asks = fake_cq_ring(cq);
 	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
 	for (int i = 0; i < HOPS; i++) {
 		next_cq[i] = fake_cq(ctx, 64);
-		answers[i] = &fake.rings[fake.last_qid];
 		fake.sq_depth = 64;
 		next_qp[i] = fake_qp(pd, next_cq[i], IBV_QPT_RC, 0);
 		taken[i] = 0;
@@ -88,14 +87,20 @@ static int chain_link(int hop)
 	return cairndv_chain_set_next(chain, &next);
 }
 
-/* A hop with another one behind it. */
-static void open_chain(uint32_t policy)
+/* The last hop of a chain. */
+static void open_last_hop(uint32_t policy)
 {
 	struct cairndv_chain_attr attr;
 
 	open_ends();
 	attr = chain_attr(policy);
-	open_with(&attr);
+	chain_create(&attr);
+}
+
+/* A hop with another one behind it. */
+static void open_chain(uint32_t policy)
+{
+	open_last_hop(policy);
 	ktap_eq(chain_link(0), 0);
 }
 
@@ -112,7 +117,7 @@ static void close_chain(void)
 	close_ctx();
 }
 
-/* A message arrives at @at of the region. */
+/* A message of @length bytes arrives at address @va. */
 static void ask_at(uint64_t va, uint32_t length)
 {
 	fake_complete(asks, &(struct cairn_cqe){
@@ -124,14 +129,15 @@ static void ask_at(uint64_t va, uint32_t length)
 	});
 }
 
-static void ask(uint32_t at)
+/* A message of LONG bytes arrives at offset @at of the region. */
+static void ask_long(uint32_t at)
 {
 	ask_at((uintptr_t)memory + at, LONG);
 }
 
 static const struct cairn_send_wqe *next_wqe(int hop)
 {
-	return fake_unit(fake_sq(next_qp[hop]), fake.start_index + taken[hop]);
+	return fake_send_wqe(next_qp[hop], taken[hop]);
 }
 
 static bool passed_on(int hop)
@@ -141,18 +147,8 @@ static bool passed_on(int hop)
 
 static void next_answers_kind(int hop, uint8_t status, uint8_t durability)
 {
-	const struct cairn_send_wqe *wqe = next_wqe(hop);
-
-	ktap_ok(wqe->units);
-	fake_complete(answers[hop], &(struct cairn_cqe){
-		.wr_id = wqe->wr_id,
-		.opcode = CAIRN_CQE_WRITE_PERSIST,
-		.status = status,
-		.vendor_err = status ? 5 : 0,
-		.qpn = next_qp[hop]->qp_num,
-		.durability = durability,
-	});
-	taken[hop] += wqe->units;
+	ktap_ok(passed_on(hop));
+	fake_persisted(next_qp[hop], &taken[hop], status, durability);
 }
 
 static void next_answers(int hop, uint8_t status)
@@ -166,6 +162,14 @@ static int poll_chain(void)
 	return cairndv_chain_poll(chain, 4, event);
 }
 
+/* @num messages arrive together, one behind the other in the region. */
+static void messages_arrive(uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		ask_long(i * LONG);
+	ktap_eq(poll_chain(), 0);
+}
+
 /* The last call answered messages from the @first on with @status. */
 static void expect_answers(uint32_t first, uint32_t num, uint32_t status)
 {
@@ -176,13 +180,29 @@ static void expect_answers(uint32_t first, uint32_t num, uint32_t status)
 	}
 }
 
-static void lost(uint32_t status)
+/* The answer of the next hop to message @number reaches the writer. */
+static void answer_goes_back(int hop, uint32_t number)
+{
+	next_answers(hop, 0);
+	ktap_eq(poll_chain(), 0);
+	expect_answers(number, 1, 0);
+}
+
+/* The next hop answers the first of three messages, and fails. */
+static void next_dies(void)
+{
+	next_answers(0, 0);
+	next_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
+	next_answers(0, CAIRN_CQE_WR_FLUSH_ERR);
+}
+
+static void expect_lost(uint32_t status)
 {
 	ktap_eq(event[0].kind, CAIRNDV_CHAIN_NEXT_LOST);
 	ktap_eq(event[0].status, status);
 }
 
-static void failed(int n, int error)
+static void expect_failed(int n, int error)
 {
 	ktap_eq(event[n].kind, CAIRNDV_CHAIN_FAILED);
 	ktap_eq(event[n].error, error);
@@ -193,7 +213,7 @@ static void same_bytes_go_on(void)
 	const struct cairn_send_wqe *wqe;
 
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	ask(4096);
+	ask_long(4096);
 	ktap_eq(poll_chain(), 0);
 	wqe = next_wqe(0);
 	ktap_eq(wqe->opcode, CAIRN_WQE_WRITE_PERSIST);
@@ -206,12 +226,10 @@ static void same_bytes_go_on(void)
 	ktap_eq(flushes, 1);
 	ktap_eq(range[0].va, (uintptr_t)memory + 4096);
 	ktap_eq(range[0].length, LONG);
-	/* durable here, and not behind */
+	/* durable here, and not yet at the next hop */
 	ktap_eq(fake.persist_dones, 0);
-	next_answers(0, 0);
-	ktap_eq(poll_chain(), 0);
+	answer_goes_back(0, 0);
 	ktap_eq(fake.persist_dones, 1);
-	expect_answers(0, 1, 0);
 	ktap_eq(cairndv_chain_answered(chain), 1);
 	ktap_eq(flushes, 1);
 	close_chain();
@@ -220,14 +238,8 @@ static void same_bytes_go_on(void)
 /* One flush and one call for all that has arrived. */
 static void last_hop_commits_a_group(void)
 {
-	struct cairndv_chain_attr attr;
-
-	open_ends();
-	attr = chain_attr(CAIRNDV_CHAIN_FAIL);
-	open_with(&attr);
-	for (uint32_t i = 0; i < 3; i++)
-		ask(i * LONG);
-	ktap_eq(poll_chain(), 0);
+	open_last_hop(CAIRNDV_CHAIN_FAIL);
+	messages_arrive(3);
 	ktap_eq(flushes, 1);
 	ktap_eq(ranges, 3);
 	ktap_eq(fake.persist_dones, 1);
@@ -240,20 +252,14 @@ static void last_hop_commits_a_group(void)
 static void order_is_kept(void)
 {
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	for (uint32_t i = 0; i < 3; i++)
-		ask(i * LONG);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(3);
 	next_answers(0, 0);
 	next_answers(0, 0);
 	ktap_eq(poll_chain(), 0);
 	expect_answers(0, 2, 0);
-	ask(4 * LONG);
-	next_answers(0, 0);
-	ktap_eq(poll_chain(), 0);
-	expect_answers(2, 1, 0);
-	next_answers(0, 0);
-	ktap_eq(poll_chain(), 0);
-	expect_answers(3, 1, 0);
+	ask_long(4 * LONG);
+	answer_goes_back(0, 2);
+	answer_goes_back(0, 3);
 	ktap_eq(cairndv_chain_answered(chain), 4);
 	close_chain();
 }
@@ -261,13 +267,12 @@ static void order_is_kept(void)
 static void own_flush_fails(void)
 {
 	open_chain(CAIRNDV_CHAIN_HOLD);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	flush_error = ENOSPC;
-	ask(LONG);
-	ask(LONG);
+	ask_long(LONG);
+	ask_long(LONG);
 	ktap_eq(poll_chain(), 1);
-	failed(0, ENOSPC);
+	expect_failed(0, ENOSPC);
 	ktap_eq(fake.persist_dones, 0);
 	for (int i = 0; i < 3; i++)
 		next_answers(0, 0);
@@ -278,8 +283,7 @@ static void own_flush_fails(void)
 	/* a later flush may succeed although the data is lost: never again */
 	flush_error = 0;
 	flushes = 0;
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	expect_answers(3, 1, ENOSPC);
 	ktap_eq(flushes, 0);
 	ktap_ok(!passed_on(0));
@@ -289,22 +293,17 @@ static void own_flush_fails(void)
 static void next_hop_fails(void)
 {
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	for (uint32_t i = 0; i < 3; i++)
-		ask(i * LONG);
-	ktap_eq(poll_chain(), 0);
-	next_answers(0, 0);
-	next_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
-	next_answers(0, CAIRN_CQE_WR_FLUSH_ERR);
+	messages_arrive(3);
+	next_dies();
 	ktap_eq(poll_chain(), 2);
-	lost(IBV_WC_RETRY_EXC_ERR);
+	expect_lost(IBV_WC_RETRY_EXC_ERR);
 	ktap_eq(event[0].vendor_err, 5);
-	failed(1, EHOSTDOWN);
+	expect_failed(1, EHOSTDOWN);
 	/* the first one is durable everywhere */
 	ktap_eq(fake.persist_dones, 2);
 	expect_answers(1, 2, EHOSTDOWN);
 	ktap_eq(cairndv_chain_answered(chain), 1);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	expect_answers(3, 1, EHOSTDOWN);
 	ktap_ok(!passed_on(0));
 	close_chain();
@@ -314,16 +313,12 @@ static void next_hop_fails(void)
 static void waits_for_another_hop(void)
 {
 	open_chain(CAIRNDV_CHAIN_HOLD);
-	for (uint32_t i = 0; i < 3; i++)
-		ask(i * LONG);
-	ktap_eq(poll_chain(), 0);
-	next_answers(0, 0);
-	next_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
-	next_answers(0, CAIRN_CQE_WR_FLUSH_ERR);
+	messages_arrive(3);
+	next_dies();
 	ktap_eq(poll_chain(), 1);
-	lost(IBV_WC_RETRY_EXC_ERR);
+	expect_lost(IBV_WC_RETRY_EXC_ERR);
 	expect_answers(0, 1, 0);
-	ask(3 * LONG);
+	ask_long(3 * LONG);
 	ktap_eq(poll_chain(), 0);
 	ktap_eq(fake.persist_dones, 1);
 	ktap_ok(!passed_on(1));
@@ -338,12 +333,11 @@ static void waits_for_another_hop(void)
 	}
 	ktap_eq(poll_chain(), 0);
 	expect_answers(1, 3, 0);
-	/* and it may be lost, too */
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	/* that hop may be lost, too */
+	messages_arrive(1);
 	next_answers(1, CAIRN_CQE_REM_OP_ERR);
 	ktap_eq(poll_chain(), 1);
-	lost(IBV_WC_REM_OP_ERR);
+	expect_lost(IBV_WC_REM_OP_ERR);
 	ktap_eq(cairndv_chain_answered(chain), 4);
 	close_chain();
 }
@@ -352,8 +346,7 @@ static void waits_for_another_hop(void)
 static void next_hop_is_replaced(void)
 {
 	open_chain(CAIRNDV_CHAIN_HOLD);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	ktap_eq(chain_link(0), EINVAL);
 	ktap_eq(chain_link(1), 0);
 	/* it cannot get later messages any more */
@@ -361,12 +354,9 @@ static void next_hop_is_replaced(void)
 	next_answers(0, 0);
 	ktap_eq(poll_chain(), 0);
 	ktap_eq(fake.persist_dones, 0);
-	next_answers(1, 0);
-	ktap_eq(poll_chain(), 0);
-	expect_answers(0, 1, 0);
+	answer_goes_back(1, 0);
 	/* the chain ends here */
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	ktap_eq(fake.persist_dones, 1);
 	ktap_eq(cairndv_chain_set_next(chain, NULL), 0);
 	ktap_eq(poll_chain(), 0);
@@ -377,17 +367,16 @@ static void next_hop_is_replaced(void)
 static void chain_is_cut(void)
 {
 	open_chain(CAIRNDV_CHAIN_CUT);
-	ask(0);
-	ask(LONG);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(2);
 	next_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
 	ktap_eq(poll_chain(), 1);
-	lost(IBV_WC_RETRY_EXC_ERR);
+	expect_lost(IBV_WC_RETRY_EXC_ERR);
 	expect_answers(0, 2, 0);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	expect_answers(2, 1, 0);
-	ktap_ok(next_wqe(0)->wr_id % 256 == 0);
+	/* the second one was the last that it got */
+	next_answers(0, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_ok(!passed_on(0));
 	close_chain();
 }
 
@@ -397,12 +386,11 @@ static void weak_hop_does_not_count(void)
 	struct cairndv_chain_attr attr;
 
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	next_answers_kind(0, 0, CAIRN_DURABILITY_EMULATED);
 	ktap_eq(poll_chain(), 2);
-	lost(IBV_WC_SUCCESS);
-	failed(1, EHOSTDOWN);
+	expect_lost(IBV_WC_SUCCESS);
+	expect_failed(1, EHOSTDOWN);
 	expect_answers(0, 1, EHOSTDOWN);
 	ktap_eq(next_qp[0]->state, IBV_QPS_ERR);
 	close_chain();
@@ -411,10 +399,9 @@ static void weak_hop_does_not_count(void)
 	open_ends();
 	attr = chain_attr(CAIRNDV_CHAIN_FAIL);
 	attr.durability = CAIRNDV_DURABILITY_EMULATED;
-	open_with(&attr);
+	chain_create(&attr);
 	ktap_eq(chain_link(0), 0);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	next_answers_kind(0, 0, CAIRN_DURABILITY_EMULATED);
 	ktap_eq(poll_chain(), 0);
 	expect_answers(0, 1, 0);
@@ -429,23 +416,22 @@ static void next_hop_hangs(void)
 	fake.clock_ns = 1;
 	attr = chain_attr(CAIRNDV_CHAIN_FAIL);
 	attr.deadline_ms = 20;
-	open_with(&attr);
+	chain_create(&attr);
 	ktap_eq(cairndv_chain_timeout(chain), -1);
 	ktap_eq(chain_link(0), 0);
 	ktap_eq(cairndv_chain_timeout(chain), -1);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	ktap_eq(cairndv_chain_timeout(chain), 20);
 	fake.clock_ns += 19000000;
 	ktap_eq(poll_chain(), 0);
 	fake.clock_ns += 1000000;
 	ktap_eq(cairndv_chain_timeout(chain), 0);
 	ktap_eq(cairndv_chain_poll(chain, 1, event), 1);
-	lost(IBV_WC_RESP_TIMEOUT_ERR);
+	expect_lost(IBV_WC_RESP_TIMEOUT_ERR);
 	/* one event more waits */
 	ktap_eq(cairndv_chain_timeout(chain), 0);
 	ktap_eq(poll_chain(), 1);
-	failed(0, EHOSTDOWN);
+	expect_failed(0, EHOSTDOWN);
 	expect_answers(0, 1, EHOSTDOWN);
 	close_chain();
 }
@@ -463,10 +449,10 @@ static void outside_of_the_region(void)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		open_chain(CAIRNDV_CHAIN_FAIL);
-		ask(0);
+		ask_long(0);
 		ask_at(wrong[i].va, wrong[i].length);
 		ktap_eq(poll_chain(), 1);
-		failed(0, EFAULT);
+		expect_failed(0, EFAULT);
 		ktap_eq(ranges, 1);
 		next_answers(0, 0);
 		ktap_ok(!passed_on(0));
@@ -492,13 +478,11 @@ static void message_of_no_bytes(void)
 	ktap_eq(next_wqe(0)->remote_addr, NEXT_ADDR);
 	ktap_eq(flushes, 0);
 	ktap_eq(fake.persist_dones, 0);
-	next_answers(0, 0);
-	ktap_eq(poll_chain(), 0);
-	expect_answers(0, 1, 0);
+	answer_goes_back(0, 0);
 	close_chain();
 }
 
-static uint32_t receives(void)
+static uint32_t receives_posted(void)
 {
 	struct fake_ring *rq = fake_rq(qp);
 
@@ -511,19 +495,17 @@ static void receives_are_posted_again(void)
 	uint32_t one;
 
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	one = receives() / DEPTH;
+	one = receives_posted() / DEPTH;
 	ktap_ok(one);
-	ask(0);
-	ask(0);
-	ktap_eq(poll_chain(), 0);
-	ktap_eq(receives(), DEPTH * one);
+	messages_arrive(2);
+	ktap_eq(receives_posted(), DEPTH * one);
 	next_answers(0, 0);
 	ktap_eq(poll_chain(), 0);
-	ktap_eq(receives(), (DEPTH + 1) * one);
+	ktap_eq(receives_posted(), (DEPTH + 1) * one);
 	fake_complete(asks, &(struct cairn_cqe){ .opcode = CAIRN_CQE_RECV,
 						 .qpn = qp->qp_num });
 	ktap_eq(poll_chain(), 0);
-	ktap_eq(receives(), (DEPTH + 2) * one);
+	ktap_eq(receives_posted(), (DEPTH + 2) * one);
 	ktap_eq(fake.persist_dones, 1);
 	close_chain();
 }
@@ -531,23 +513,12 @@ static void receives_are_posted_again(void)
 /* Messages wait for room in the queue to the next hop. */
 static void queue_to_the_next_is_full(void)
 {
-	const struct cairndv_chain_next next = {
-		.remote_addr = NEXT_ADDR, .rkey = 7, .lkey = 70,
-	};
-	struct cairndv_chain_next narrow = next;
-	struct cairndv_chain_attr attr;
-
-	open_ends();
+	open_last_hop(CAIRNDV_CHAIN_FAIL);
 	ktap_eq(fake.ops.destroy_qp(next_qp[0]), 0);
 	fake.sq_depth = 2;
 	next_qp[0] = fake_qp(pd, next_cq[0], IBV_QPT_RC, 0);
-	narrow.qp = next_qp[0];
-	attr = chain_attr(CAIRNDV_CHAIN_FAIL);
-	open_with(&attr);
-	ktap_eq(cairndv_chain_set_next(chain, &narrow), 0);
-	for (uint32_t i = 0; i < 3; i++)
-		ask(i * LONG);
-	ktap_eq(poll_chain(), 0);
+	ktap_eq(chain_link(0), 0);
+	messages_arrive(3);
 	next_answers(0, 0);
 	fake_sq(next_qp[0])->dev->index = fake.start_index + 1;
 	ktap_eq(poll_chain(), 0);
@@ -564,7 +535,7 @@ static void queue_to_the_next_is_full(void)
 static void writer_is_lost(void)
 {
 	open_chain(CAIRNDV_CHAIN_FAIL);
-	ask(0);
+	ask_long(0);
 	for (int i = 0; i < 2; i++)
 		fake_complete(asks, &(struct cairn_cqe){
 			.opcode = CAIRN_CQE_RECV,
@@ -585,15 +556,13 @@ static void next_queue_pair_is_not_ready(void)
 {
 	open_chain(CAIRNDV_CHAIN_HOLD);
 	next_qp[0]->state = IBV_QPS_INIT;
-	ask(0);
+	ask_long(0);
 	ktap_eq(poll_chain(), 1);
-	lost(IBV_WC_LOC_QP_OP_ERR);
+	expect_lost(IBV_WC_LOC_QP_OP_ERR);
 	next_qp[0]->state = IBV_QPS_RTS;
 	ktap_eq(chain_link(0), 0);
 	ktap_eq(poll_chain(), 0);
-	next_answers(0, 0);
-	ktap_eq(poll_chain(), 0);
-	expect_answers(0, 1, 0);
+	answer_goes_back(0, 0);
 	close_chain();
 }
 
@@ -602,8 +571,8 @@ static void both_sides_are_armed(void)
 	open_chain(CAIRNDV_CHAIN_FAIL);
 	ktap_eq(cairndv_chain_arm(chain), 0);
 	ktap_ok(asks->host->arm);
-	ktap_ok(answers[0]->host->arm);
-	ktap_ok(!answers[1]->host->arm);
+	ktap_ok(fake_cq_ring(next_cq[0])->host->arm);
+	ktap_ok(!fake_cq_ring(next_cq[1])->host->arm);
 	close_chain();
 }
 
@@ -618,7 +587,7 @@ static void refused(void)
 	static struct verbs_device other = { .ops = &other_ops };
 	struct ibv_context foreign = { .device = &other.device };
 	struct ibv_qp strange = { .context = &foreign };
-	struct cairndv_chain_next next = { .qp = qp };
+	struct cairndv_chain_next next = {};
 	struct cairndv_chain_attr attr, wrong;
 	struct ibv_mr *plain;
 
@@ -655,8 +624,7 @@ static void refused(void)
 	next.qp = &strange;
 	ktap_eq(cairndv_chain_set_next(chain, &next), EOPNOTSUPP);
 	/* the one that it had is still there */
-	ask(0);
-	ktap_eq(poll_chain(), 0);
+	messages_arrive(1);
 	ktap_ok(passed_on(0));
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)plain), 0);
 	close_chain();
