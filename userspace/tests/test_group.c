@@ -10,10 +10,7 @@
 
 enum { TARGETS = 3, DEPTH = 4 };
 
-static const struct verbs_device_ops other_ops;
-static struct verbs_device other = { .ops = &other_ops };
 static struct ibv_cq *cq;
-static struct fake_ring *answers;
 static struct ibv_qp *qp[TARGETS];
 static struct cairndv_persist_group *group;
 static struct cairndv_group_dest dest[TARGETS];
@@ -28,7 +25,6 @@ static void open_group_with(uint32_t narrow)
 	ctx->ops.post_send = fake.ops.post_send;
 	ctx->ops.poll_cq = fake.ops.poll_cq;
 	cq = fake_cq(ctx, 64);
-	answers = &fake.rings[fake.last_qid];
 	for (uint32_t i = 0; i < TARGETS; i++) {
 		fake.sq_depth = i == narrow ? 2 : 64;
 		qp[i] = fake_qp(pd, cq, IBV_QPT_RC, 0);
@@ -68,7 +64,7 @@ static int post_weakest(uint64_t wr_id, uint32_t quorum, uint32_t durability)
 	return cairndv_persist_group_post(group, &wr);
 }
 
-static int post(uint64_t wr_id, uint32_t quorum)
+static int post_group(uint64_t wr_id, uint32_t quorum)
 {
 	return post_weakest(wr_id, quorum, 0);
 }
@@ -76,48 +72,62 @@ static int post(uint64_t wr_id, uint32_t quorum)
 /* The next message that target @i has not answered. */
 static const struct cairn_send_wqe *next_wqe(uint32_t i)
 {
-	struct fake_ring *sq = fake_sq(qp[i]);
-
-	return fake_unit(sq, fake.start_index + taken[i]);
+	return fake_send_wqe(qp[i], taken[i]);
 }
 
 static void answer_kind(uint32_t i, uint8_t status, uint8_t durability)
 {
-	const struct cairn_send_wqe *wqe = next_wqe(i);
-
-	fake_complete(answers, &(struct cairn_cqe){
-		.wr_id = wqe->wr_id,
-		.opcode = CAIRN_CQE_WRITE_PERSIST,
-		.status = status,
-		.vendor_err = status ? 5 : 0,
-		.qpn = qp[i]->qp_num,
-		.durability = durability,
-	});
-	taken[i] += wqe->units;
+	fake_persisted(qp[i], &taken[i], status, durability);
 }
 
-static void answer(uint32_t i, uint8_t status)
+static void target_answers(uint32_t i, uint8_t status)
 {
 	answer_kind(i, status, status ? 0 : CAIRN_DURABILITY_ADR);
 }
 
-static int poll(void)
+static int poll_group(void)
 {
 	memset(wc, 0xff, sizeof(wc));
 	return cairndv_persist_group_poll(group, DEPTH + TARGETS, wc);
 }
 
-static void expect(int n, uint32_t kind, uint64_t wr_id, uint32_t durable)
+static void expect_event(int n, uint32_t kind, uint64_t wr_id, uint32_t durable)
 {
 	ktap_eq(wc[n].kind, kind);
 	ktap_eq(wc[n].wr_id, wr_id);
 	ktap_eq(wc[n].durable, durable);
 }
 
+/* One event: message @wr_id is durable at @durable targets. */
+static void expect_durable(uint64_t wr_id, uint32_t durable)
+{
+	ktap_eq(poll_group(), 1);
+	expect_event(0, CAIRNDV_GROUP_DURABLE, wr_id, durable);
+}
+
+/* One event: target @i lacks message @wr_id, which @durable others have. */
+static void expect_loss(uint32_t i, uint64_t wr_id, uint32_t durable)
+{
+	ktap_eq(poll_group(), 1);
+	expect_event(0, CAIRNDV_GROUP_TARGET, wr_id, durable);
+	ktap_eq(wc[0].target, i);
+}
+
+static void expect_released(uint64_t messages)
+{
+	ktap_eq(cairndv_persist_group_released(group), messages);
+}
+
+static void all_answer(void)
+{
+	for (uint32_t i = 0; i < TARGETS; i++)
+		target_answers(i, 0);
+}
+
 static void what_each_target_gets(void)
 {
 	open_group();
-	ktap_eq(post(5, 2), 0);
+	ktap_eq(post_group(5, 2), 0);
 	for (uint32_t i = 0; i < TARGETS; i++) {
 		const struct cairn_send_wqe *wqe = next_wqe(i);
 
@@ -133,18 +143,17 @@ static void what_each_target_gets(void)
 static void enough_is_one_completion(void)
 {
 	open_group();
-	ktap_eq(post(5, 2), 0);
-	ktap_eq(poll(), 0);
-	answer(2, 0);
-	ktap_eq(poll(), 0);
-	answer(0, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 5, 2);
-	/* the memory is still the third one's */
-	ktap_eq(cairndv_persist_group_released(group), 0);
-	answer(1, 0);
-	ktap_eq(poll(), 0);
-	ktap_eq(cairndv_persist_group_released(group), 1);
+	ktap_eq(post_group(5, 2), 0);
+	ktap_eq(poll_group(), 0);
+	target_answers(2, 0);
+	ktap_eq(poll_group(), 0);
+	target_answers(0, 0);
+	expect_durable(5, 2);
+	/* the third target still needs the memory */
+	expect_released(0);
+	target_answers(1, 0);
+	ktap_eq(poll_group(), 0);
+	expect_released(1);
 	close_group();
 }
 
@@ -152,10 +161,10 @@ static void every_quorum(void)
 {
 	for (uint32_t quorum = 1; quorum <= TARGETS; quorum++) {
 		open_group();
-		ktap_eq(post(quorum, quorum), 0);
+		ktap_eq(post_group(quorum, quorum), 0);
 		for (uint32_t i = 0; i < TARGETS; i++) {
-			answer(i, 0);
-			ktap_eq(poll(), i + 1 == quorum);
+			target_answers(i, 0);
+			ktap_eq(poll_group(), i + 1 == quorum);
 		}
 		close_group();
 	}
@@ -164,50 +173,47 @@ static void every_quorum(void)
 static void a_target_fails(void)
 {
 	open_group();
-	ktap_eq(post(1, 2), 0);
-	ktap_eq(post(2, 2), 0);
-	answer(1, CAIRN_CQE_RETRY_EXC_ERR);
-	answer(1, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(post_group(1, 2), 0);
+	ktap_eq(post_group(2, 2), 0);
+	target_answers(1, CAIRN_CQE_RETRY_EXC_ERR);
+	target_answers(1, CAIRN_CQE_WR_FLUSH_ERR);
 	/* named once, with the first message that it lacks */
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 1, 0);
-	ktap_eq(wc[0].target, 1);
+	expect_loss(1, 1, 0);
 	ktap_eq(wc[0].status, IBV_WC_RETRY_EXC_ERR);
 	ktap_eq(wc[0].vendor_err, 5);
-	answer(0, 0);
-	answer(2, 0);
-	answer(2, 0);
-	answer(0, 0);
-	ktap_eq(poll(), 2);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
-	expect(1, CAIRNDV_GROUP_DURABLE, 2, 2);
-	ktap_eq(cairndv_persist_group_released(group), 2);
+	target_answers(0, 0);
+	target_answers(2, 0);
+	target_answers(2, 0);
+	target_answers(0, 0);
+	ktap_eq(poll_group(), 2);
+	expect_event(0, CAIRNDV_GROUP_DURABLE, 1, 2);
+	expect_event(1, CAIRNDV_GROUP_DURABLE, 2, 2);
+	expect_released(2);
 	/* no message is posted to it any more */
-	ktap_eq(post(3, 2), 0);
+	ktap_eq(post_group(3, 2), 0);
 	ktap_eq(next_wqe(1)->units, 0);
-	ktap_eq(post(4, 3), ENOTCONN);
+	ktap_eq(post_group(4, 3), ENOTCONN);
 	close_group();
 }
 
 static void too_many_fail(void)
 {
 	open_group();
-	ktap_eq(post(1, 2), 0);
-	answer(0, CAIRN_CQE_REM_OP_ERR);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	answer(1, CAIRN_CQE_RETRY_EXC_ERR);
-	ktap_eq(poll(), 2);
-	expect(0, CAIRNDV_GROUP_TARGET, 1, 1);
+	ktap_eq(post_group(1, 2), 0);
+	target_answers(0, CAIRN_CQE_REM_OP_ERR);
+	target_answers(2, 0);
+	ktap_eq(poll_group(), 1);
+	target_answers(1, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(poll_group(), 2);
+	expect_event(0, CAIRNDV_GROUP_TARGET, 1, 1);
 	ktap_eq(wc[0].target, 1);
-	expect(1, CAIRNDV_GROUP_FAILED, 1, 1);
-	ktap_eq(cairndv_persist_group_released(group), 1);
-	ktap_eq(post(2, 2), ENOTCONN);
+	expect_event(1, CAIRNDV_GROUP_FAILED, 1, 1);
+	expect_released(1);
+	ktap_eq(post_group(2, 2), ENOTCONN);
 	/* a message for which one target is enough */
-	ktap_eq(post(3, 1), 0);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 3, 1);
+	ktap_eq(post_group(3, 1), 0);
+	target_answers(2, 0);
+	expect_durable(3, 1);
 	close_group();
 }
 
@@ -215,28 +221,25 @@ static void a_slow_target_bounds_it(void)
 {
 	open_group();
 	for (uint64_t i = 0; i < DEPTH; i++)
-		ktap_eq(post(i, 1), 0);
-	ktap_eq(post(9, 1), ENOMEM);
+		ktap_eq(post_group(i, 1), 0);
+	ktap_eq(post_group(9, 1), ENOMEM);
 	for (uint32_t i = 0; i < DEPTH; i++) {
-		answer(0, 0);
-		answer(1, 0);
+		target_answers(0, 0);
+		target_answers(1, 0);
 	}
-	ktap_eq(poll(), DEPTH);
-	ktap_eq(post(9, 1), ENOMEM);
-	answer(2, 0);
-	ktap_eq(poll(), 0);
-	ktap_eq(post(9, 1), 0);
-	ktap_eq(post(10, 1), ENOMEM);
+	ktap_eq(poll_group(), DEPTH);
+	ktap_eq(post_group(9, 1), ENOMEM);
+	target_answers(2, 0);
+	ktap_eq(poll_group(), 0);
+	ktap_eq(post_group(9, 1), 0);
+	ktap_eq(post_group(10, 1), ENOMEM);
 	close_group();
 }
 
 /* Whether target @i has got more than @messages, of one unit each. */
 static bool got_more(uint32_t i, uint32_t messages)
 {
-	const struct cairn_send_wqe *wqe =
-		fake_unit(fake_sq(qp[i]), fake.start_index + messages);
-
-	return wqe->units;
+	return fake_send_wqe(qp[i], messages)->units;
 }
 
 /* A full queue is no failure: the caller polls, and posts again. */
@@ -244,27 +247,25 @@ static void a_send_queue_is_full(void)
 {
 	for (uint32_t narrow = 0; narrow < TARGETS; narrow++) {
 		open_group_with(narrow);
-		ktap_eq(post(1, 3), 0);
-		ktap_eq(post(2, 3), 0);
-		ktap_eq(post(3, 3), ENOMEM);
+		ktap_eq(post_group(1, 3), 0);
+		ktap_eq(post_group(2, 3), 0);
+		ktap_eq(post_group(3, 3), ENOMEM);
 		for (uint32_t i = 0; i < TARGETS; i++)
 			ktap_ok(i == narrow || !got_more(i, 2));
-		ktap_eq(poll(), 0);
+		ktap_eq(poll_group(), 0);
 		/* the device is done with the first one */
-		for (uint32_t i = 0; i < TARGETS; i++)
-			answer(i, 0);
+		all_answer();
 		fake_sq(qp[narrow])->dev->index = fake.start_index + 1;
-		ktap_eq(poll(), 1);
-		expect(0, CAIRNDV_GROUP_DURABLE, 1, 3);
-		ktap_eq(post(3, 3), 0);
+		expect_durable(1, 3);
+		ktap_eq(post_group(3, 3), 0);
 		for (uint32_t i = 0; i < TARGETS; i++) {
-			answer(i, 0);
-			answer(i, 0);
+			target_answers(i, 0);
+			target_answers(i, 0);
 		}
-		ktap_eq(poll(), 2);
-		expect(0, CAIRNDV_GROUP_DURABLE, 2, 3);
-		expect(1, CAIRNDV_GROUP_DURABLE, 3, 3);
-		ktap_eq(cairndv_persist_group_released(group), 3);
+		ktap_eq(poll_group(), 2);
+		expect_event(0, CAIRNDV_GROUP_DURABLE, 2, 3);
+		expect_event(1, CAIRNDV_GROUP_DURABLE, 3, 3);
+		expect_released(3);
 		close_group();
 	}
 }
@@ -279,16 +280,14 @@ static void one_does_not_take_it(void)
 	open_group();
 	ktap_eq(cairndv_persist_group_post(group, &wr), EINVAL);
 	qp[1]->state = IBV_QPS_INIT;
-	ktap_eq(post(1, 1), EINVAL);
-	ktap_eq(poll(), 0);
+	ktap_eq(post_group(1, 1), EINVAL);
+	ktap_eq(poll_group(), 0);
 	for (uint32_t i = 0; i < TARGETS; i++)
 		ktap_ok(!got_more(i, 0));
 	qp[1]->state = IBV_QPS_RTS;
-	ktap_eq(post(1, 3), 0);
-	for (uint32_t i = 0; i < TARGETS; i++)
-		answer(i, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 3);
+	ktap_eq(post_group(1, 3), 0);
+	all_answer();
+	expect_durable(1, 3);
 	close_group();
 }
 
@@ -298,10 +297,8 @@ static void a_post_fails(void)
 	open_group();
 	*fake_sq(qp[1])->asleep = 1;
 	fake.ioctl_errors[0] = EIO;
-	ktap_eq(post(7, 2), 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 7, 0);
-	ktap_eq(wc[0].target, 1);
+	ktap_eq(post_group(7, 2), 0);
+	expect_loss(1, 7, 0);
 	ktap_eq(wc[0].status, IBV_WC_LOC_QP_OP_ERR);
 	close_group();
 }
@@ -309,7 +306,7 @@ static void a_post_fails(void)
 /* All ready before the first doorbell, and one for all that sleep. */
 static bool all_ready;
 
-static void look(const struct cairn_doorbell *db)
+static void look_at_all(const struct cairn_doorbell *db)
 {
 	(void)db;
 	for (uint32_t i = 0; i < TARGETS; i++)
@@ -322,16 +319,14 @@ static void one_doorbell(void)
 	*fake_sq(qp[0])->asleep = 1;
 	*fake_sq(qp[2])->asleep = 1;
 	all_ready = true;
-	fake.on_doorbell = look;
-	ktap_eq(post(7, 3), 0);
+	fake.on_doorbell = look_at_all;
+	ktap_eq(post_group(7, 3), 0);
 	ktap_ok(all_ready);
 	ktap_eq(fake.doorbells, 1);
 	ktap_eq(fake.rung, 2);
 	ktap_eq(fake.doorbell.index, fake.start_index + 1);
-	for (uint32_t i = 0; i < TARGETS; i++)
-		answer(i, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 7, 3);
+	all_answer();
+	expect_durable(7, 3);
 	close_group();
 }
 
@@ -343,14 +338,11 @@ static void doorbell_of_one_fails(void)
 		*fake_sq(qp[i])->asleep = 1;
 	fake.ioctl_errors[0] = EINVAL;
 	fake.ioctl_errors[1] = EIO;
-	ktap_eq(post(7, 2), 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 7, 0);
-	ktap_eq(wc[0].target, 0);
-	answer(1, 0);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 7, 2);
+	ktap_eq(post_group(7, 2), 0);
+	expect_loss(0, 7, 0);
+	target_answers(1, 0);
+	target_answers(2, 0);
+	expect_durable(7, 2);
 	close_group();
 }
 
@@ -360,21 +352,21 @@ static void answers_of_others(void)
 	uint64_t first;
 
 	open_group();
-	ktap_eq(post(1, 1), 0);
+	ktap_eq(post_group(1, 1), 0);
 	first = next_wqe(0)->wr_id;
 	const uint64_t wrong[] = { first + 256, first + 3, first + 255,
 				   first - 1, ~0ULL, first ^ 1ULL << 63 };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		fake_complete(answers, &(struct cairn_cqe){
+		fake_complete(fake_cq_ring(cq), &(struct cairn_cqe){
 			.wr_id = wrong[i],
 			.opcode = CAIRN_CQE_WRITE_PERSIST });
-	ktap_eq(poll(), 0);
-	answer(0, 0);
-	ktap_eq(poll(), 1);
+	ktap_eq(poll_group(), 0);
+	target_answers(0, 0);
+	ktap_eq(poll_group(), 1);
 	taken[0] = 0;
-	answer(0, CAIRN_CQE_RETRY_EXC_ERR);
-	ktap_eq(poll(), 0);
+	target_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(poll_group(), 0);
 	close_group();
 }
 
@@ -382,15 +374,14 @@ static void answers_of_others(void)
 static void answers_to_an_earlier_group(void)
 {
 	open_group();
-	ktap_eq(post(1, 1), 0);
+	ktap_eq(post_group(1, 1), 0);
 	cairndv_persist_group_destroy(group);
 	group = cairndv_persist_group_create(qp, TARGETS, DEPTH);
-	ktap_eq(post(2, 1), 0);
-	answer(0, 0);
-	ktap_eq(poll(), 0);
-	answer(0, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 2, 1);
+	ktap_eq(post_group(2, 1), 0);
+	target_answers(0, 0);
+	ktap_eq(poll_group(), 0);
+	target_answers(0, 0);
+	expect_durable(2, 1);
 	close_group();
 }
 
@@ -398,28 +389,26 @@ static void answers_to_an_earlier_group(void)
 static void names_the_kind(void)
 {
 	open_group();
-	ktap_eq(post(1, 2), 0);
-	ktap_eq(post(2, 3), 0);
+	ktap_eq(post_group(1, 2), 0);
+	ktap_eq(post_group(2, 3), 0);
 	answer_kind(0, 0, CAIRN_DURABILITY_EADR);
 	answer_kind(1, 0, CAIRN_DURABILITY_HOST);
 	answer_kind(2, 0, CAIRN_DURABILITY_EMULATED);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
+	expect_durable(1, 2);
 	ktap_eq(wc[0].durability, CAIRNDV_DURABILITY_HOST);
 	/* a target that does not say is weaker than all */
 	answer_kind(1, 0, CAIRN_DURABILITY_UNKNOWN);
 	answer_kind(0, 0, CAIRN_DURABILITY_EADR);
 	answer_kind(2, 0, CAIRN_DURABILITY_EMULATED);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 2, 3);
+	expect_durable(2, 3);
 	ktap_eq(wc[0].durability, CAIRNDV_DURABILITY_UNKNOWN);
-	ktap_eq(post(3, 3), 0);
+	ktap_eq(post_group(3, 3), 0);
 	answer_kind(0, 0, CAIRN_DURABILITY_ADR);
-	answer(1, CAIRN_CQE_REM_OP_ERR);
-	ktap_eq(poll(), 2);
-	expect(0, CAIRNDV_GROUP_TARGET, 3, 1);
+	target_answers(1, CAIRN_CQE_REM_OP_ERR);
+	ktap_eq(poll_group(), 2);
+	expect_event(0, CAIRNDV_GROUP_TARGET, 3, 1);
 	ktap_eq(wc[0].durability, 0);
-	expect(1, CAIRNDV_GROUP_FAILED, 3, 1);
+	expect_event(1, CAIRNDV_GROUP_FAILED, 3, 1);
 	ktap_eq(wc[1].durability, CAIRNDV_DURABILITY_ADR);
 	close_group();
 }
@@ -432,21 +421,20 @@ static void weaker_kinds_do_not_count(void)
 	ktap_eq(post_weakest(3, 1, CAIRNDV_DURABILITY_EMULATED + 1), EINVAL);
 	answer_kind(0, 0, CAIRN_DURABILITY_EMULATED);
 	answer_kind(1, 0, CAIRN_DURABILITY_HOST);
-	ktap_eq(poll(), 0);
+	ktap_eq(poll_group(), 0);
 	answer_kind(2, 0, CAIRN_DURABILITY_EADR);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
+	expect_durable(1, 2);
 	ktap_eq(wc[0].durability, CAIRNDV_DURABILITY_HOST);
 	answer_kind(0, 0, CAIRN_DURABILITY_UNKNOWN);
-	ktap_eq(poll(), 0);
+	ktap_eq(poll_group(), 0);
 	answer_kind(1, 0, CAIRN_DURABILITY_HOST);
 	/* no target has failed, and the quorum cannot be reached */
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_FAILED, 2, 0);
+	ktap_eq(poll_group(), 1);
+	expect_event(0, CAIRNDV_GROUP_FAILED, 2, 0);
 	ktap_eq(wc[0].durability, 0);
 	answer_kind(2, 0, CAIRN_DURABILITY_EADR);
-	ktap_eq(poll(), 0);
-	ktap_eq(cairndv_persist_group_released(group), 2);
+	ktap_eq(poll_group(), 0);
+	expect_released(2);
 	close_group();
 }
 
@@ -455,10 +443,10 @@ static void answer_flushed(uint32_t i, uint32_t messages)
 {
 	ktap_eq(qp[i]->state, IBV_QPS_ERR);
 	while (messages--)
-		answer(i, CAIRN_CQE_WR_FLUSH_ERR);
+		target_answers(i, CAIRN_CQE_WR_FLUSH_ERR);
 }
 
-static void pass(uint64_t ms)
+static void time_passes(uint64_t ms)
 {
 	fake.clock_ns += ms * 1000000;
 }
@@ -468,45 +456,42 @@ static void late_target_is_dropped(void)
 	open_group();
 	fake.clock_ns = 1;
 	ktap_eq(cairndv_persist_group_set_deadline(group, TARGETS, 1), EINVAL);
-	ktap_eq(post(1, 3), 0);
-	pass(100);
+	ktap_eq(post_group(1, 3), 0);
+	time_passes(100);
 	/* a limit holds for messages on the way, from now on */
 	ktap_eq(cairndv_persist_group_set_deadline(group, 1, 20), 0);
-	ktap_eq(post(2, 2), 0);
-	answer(1, 0);
-	answer(0, 0);
-	ktap_eq(poll(), 0);
-	pass(19);
-	ktap_eq(poll(), 0);
-	pass(1);
+	ktap_eq(post_group(2, 2), 0);
+	target_answers(1, 0);
+	target_answers(0, 0);
+	ktap_eq(poll_group(), 0);
+	time_passes(19);
+	ktap_eq(poll_group(), 0);
+	time_passes(1);
 	/* an answer that has arrived is in time, however late it is polled */
-	answer(1, 0);
-	ktap_eq(poll(), 0);
-	ktap_eq(post(3, 2), 0);
-	answer(0, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 2, 2);
-	pass(19);
-	ktap_eq(poll(), 0);
-	pass(1);
+	target_answers(1, 0);
+	ktap_eq(poll_group(), 0);
+	ktap_eq(post_group(3, 2), 0);
+	target_answers(0, 0);
+	expect_durable(2, 2);
+	time_passes(19);
+	ktap_eq(poll_group(), 0);
+	time_passes(1);
 	/* target 2, which has no limit, is later */
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 3, 0);
-	ktap_eq(wc[0].target, 1);
+	expect_loss(1, 3, 0);
 	ktap_eq(wc[0].status, IBV_WC_RESP_TIMEOUT_ERR);
 	ktap_eq(fake.modify_mask, IBV_QP_STATE);
 	answer_flushed(1, 1);
-	ktap_eq(poll(), 0);
-	ktap_eq(post(4, 3), ENOTCONN);
-	ktap_eq(post(4, 2), 0);
+	ktap_eq(poll_group(), 0);
+	ktap_eq(post_group(4, 3), ENOTCONN);
+	ktap_eq(post_group(4, 2), 0);
 	ktap_ok(!got_more(1, 3));
 	for (int n = 0; n < 4; n++)
-		answer(2, 0);
-	answer(0, 0);
-	answer(0, 0);
-	ktap_eq(poll(), 3);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 3);
-	ktap_eq(cairndv_persist_group_released(group), 4);
+		target_answers(2, 0);
+	target_answers(0, 0);
+	target_answers(0, 0);
+	ktap_eq(poll_group(), 3);
+	expect_event(0, CAIRNDV_GROUP_DURABLE, 1, 3);
+	expect_released(4);
 	close_group();
 }
 
@@ -517,11 +502,11 @@ static void limit_is_taken_back(void)
 	ktap_eq(cairndv_persist_group_set_deadline(group, 0, 1), 0);
 	ktap_eq(cairndv_persist_group_set_deadline(group, 2, 1), 0);
 	ktap_eq(cairndv_persist_group_set_deadline(group, 2, 0), 0);
-	ktap_eq(post(1, 1), 0);
-	answer(0, 0);
-	pass(3);
-	ktap_eq(poll(), 1);
-	ktap_eq(poll(), 0);
+	ktap_eq(post_group(1, 1), 0);
+	target_answers(0, 0);
+	time_passes(3);
+	ktap_eq(poll_group(), 1);
+	ktap_eq(poll_group(), 0);
 	ktap_eq(qp[2]->state, IBV_QPS_RTS);
 	close_group();
 }
@@ -532,22 +517,21 @@ static void drop_and_rejoin(void)
 
 	open_group();
 	old = qp[1];
-	ktap_eq(post(1, 2), 0);
+	ktap_eq(post_group(1, 2), 0);
 	ktap_eq(cairndv_persist_group_join(group, 1, old), EINVAL);
 	ktap_eq(cairndv_persist_group_drop(group, TARGETS), EINVAL);
 	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
 	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
-	ktap_eq(post(2, 3), ENOTCONN);
-	ktap_eq(post(2, 2), 0);
+	ktap_eq(post_group(2, 3), ENOTCONN);
+	ktap_eq(post_group(2, 2), 0);
 	/* its memory may still be read */
 	ktap_eq(cairndv_persist_group_join(group, 1, NULL), EBUSY);
 	answer_flushed(1, 1);
-	answer(0, 0);
-	answer(2, 0);
+	target_answers(0, 0);
+	target_answers(2, 0);
 	/* the program has dropped it: it is not told */
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
-	ktap_eq(cairndv_persist_group_released(group), 1);
+	expect_durable(1, 2);
+	expect_released(1);
 	ktap_eq(cairndv_persist_group_join(group, 1, qp[0]), EINVAL);
 	ktap_eq(cairndv_persist_group_join(group, TARGETS, old), EINVAL);
 	ktap_eq(cairndv_persist_group_join(group, 1, NULL), 0);
@@ -558,24 +542,20 @@ static void drop_and_rejoin(void)
 	taken[1] = 0;
 	/* it gets what is posted from now on */
 	ktap_ok(!got_more(1, 0));
-	ktap_eq(post(3, 3), 0);
-	answer(0, 0);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 2, 2);
-	answer(0, 0);
-	answer(1, 0);
-	ktap_eq(poll(), 0);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 3, 3);
-	ktap_eq(cairndv_persist_group_released(group), 3);
+	ktap_eq(post_group(3, 3), 0);
+	target_answers(0, 0);
+	target_answers(2, 0);
+	expect_durable(2, 2);
+	target_answers(0, 0);
+	target_answers(1, 0);
+	ktap_eq(poll_group(), 0);
+	target_answers(2, 0);
+	expect_durable(3, 3);
+	expect_released(3);
 	/* and may fail again */
-	ktap_eq(post(4, 1), 0);
-	answer(1, CAIRN_CQE_REM_OP_ERR);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 4, 0);
-	ktap_eq(wc[0].target, 1);
+	ktap_eq(post_group(4, 1), 0);
+	target_answers(1, CAIRN_CQE_REM_OP_ERR);
+	expect_loss(1, 4, 0);
 	ktap_eq(fake.ops.destroy_qp(old), 0);
 	close_group();
 }
@@ -585,15 +565,15 @@ static void joins_when_all_is_polled(void)
 {
 	open_group();
 	for (int round = 0; round < 3; round++) {
-		ktap_eq(post((uint64_t)round, 3), 0);
-		answer(2, CAIRN_CQE_REM_OP_ERR);
+		ktap_eq(post_group((uint64_t)round, 3), 0);
+		target_answers(2, CAIRN_CQE_REM_OP_ERR);
 		ktap_eq(cairndv_persist_group_poll(group, 1, wc), 1);
-		expect(0, CAIRNDV_GROUP_TARGET, (uint64_t)round, 0);
+		expect_event(0, CAIRNDV_GROUP_TARGET, (uint64_t)round, 0);
 		ktap_eq(cairndv_persist_group_join(group, 2, qp[2]), EBUSY);
-		answer(0, 0);
-		answer(1, 0);
-		ktap_eq(poll(), 1);
-		expect(0, CAIRNDV_GROUP_FAILED, (uint64_t)round, 0);
+		target_answers(0, 0);
+		target_answers(1, 0);
+		ktap_eq(poll_group(), 1);
+		expect_event(0, CAIRNDV_GROUP_FAILED, (uint64_t)round, 0);
 		ktap_eq(cairndv_persist_group_join(group, 2, qp[2]), 0);
 	}
 	close_group();
@@ -614,20 +594,17 @@ static void place_is_empty(void)
 	ktap_ok(group);
 	*fake_sq(qp[1])->asleep = 1;
 	*fake_sq(qp[2])->asleep = 1;
-	ktap_eq(post(1, 3), ENOTCONN);
-	ktap_eq(post(1, 2), 0);
+	ktap_eq(post_group(1, 3), ENOTCONN);
+	ktap_eq(post_group(1, 2), 0);
 	ktap_eq(fake.rung, 2);
-	answer(1, 0);
-	answer(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
-	ktap_eq(cairndv_persist_group_released(group), 1);
+	target_answers(1, 0);
+	target_answers(2, 0);
+	expect_durable(1, 2);
+	expect_released(1);
 	ktap_eq(cairndv_persist_group_join(group, 0, qp[0]), 0);
-	ktap_eq(post(2, 3), 0);
-	for (uint32_t i = 0; i < TARGETS; i++)
-		answer(i, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 2, 3);
+	ktap_eq(post_group(2, 3), 0);
+	all_answer();
+	expect_durable(2, 3);
 	close_group();
 }
 
@@ -636,7 +613,6 @@ static void place_is_empty(void)
 static struct ibv_context *other_ctx;
 static struct ibv_pd *other_pd;
 static struct ibv_cq *other_cq;
-static struct fake_ring *other_answers;
 
 /* Target 0 is reached by one device, targets 1 and 2 by another one. */
 static void open_two_devices(void)
@@ -650,7 +626,6 @@ static void open_two_devices(void)
 	ctx->ops.req_notify_cq = fake.ops.req_notify_cq;
 	other_pd = fake_pd(other_ctx);
 	other_cq = fake_cq(other_ctx, 64);
-	other_answers = &fake.rings[fake.last_qid];
 	for (uint32_t i = 1; i < TARGETS; i++) {
 		ktap_eq(fake.ops.destroy_qp(qp[i]), 0);
 		qp[i] = fake_qp(other_pd, other_cq, IBV_QPT_RC, 0);
@@ -671,31 +646,17 @@ static void close_two_devices(void)
 	close_ctx();
 }
 
-/* Each target answers at the completion queue of its queue pair. */
-static void answer_there(uint32_t i, uint8_t status)
-{
-	struct fake_ring *first = answers;
-
-	if (qp[i]->send_cq == other_cq)
-		answers = other_answers;
-	answer(i, status);
-	answers = first;
-}
-
 static void two_devices(void)
 {
 	open_two_devices();
-	ktap_eq(post(1, 2), 0);
-	answer_there(2, 0);
-	ktap_eq(poll(), 0);
-	answer_there(0, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 1, 2);
-	answer_there(1, CAIRN_CQE_RETRY_EXC_ERR);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 1, 2);
-	ktap_eq(wc[0].target, 1);
-	ktap_eq(cairndv_persist_group_released(group), 1);
+	ktap_eq(post_group(1, 2), 0);
+	target_answers(2, 0);
+	ktap_eq(poll_group(), 0);
+	target_answers(0, 0);
+	expect_durable(1, 2);
+	target_answers(1, CAIRN_CQE_RETRY_EXC_ERR);
+	expect_loss(1, 1, 2);
+	expect_released(1);
 	close_two_devices();
 }
 
@@ -716,18 +677,16 @@ static void doorbell_for_each_device(void)
 		*fake_sq(qp[i])->asleep = 1;
 	own_device = true;
 	fake.on_doorbell = look_for_device;
-	ktap_eq(post(7, 3), 0);
+	ktap_eq(post_group(7, 3), 0);
 	ktap_ok(own_device);
 	ktap_eq(fake.doorbells, 2);
 	ktap_eq(fake.rung, TARGETS);
 	/* the device of the first one is unplugged: the others are rung all the same */
 	fake.ioctl_errors[0] = EIO;
 	fake.doorbells = 0;
-	ktap_eq(post(8, 2), 0);
+	ktap_eq(post_group(8, 2), 0);
 	ktap_eq(fake.doorbells, 1);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 8, 0);
-	ktap_eq(wc[0].target, 0);
+	expect_loss(0, 8, 0);
 	close_two_devices();
 }
 
@@ -736,14 +695,14 @@ static void queues_take_turns(void)
 {
 	open_two_devices();
 	for (uint64_t n = 1; n <= 3; n++) {
-		ktap_eq(post(n, 1), 0);
-		answer_there(0, 0);
+		ktap_eq(post_group(n, 1), 0);
+		target_answers(0, 0);
 	}
-	answer_there(1, 0);
-	answer_there(2, 0);
+	target_answers(1, 0);
+	target_answers(2, 0);
 	for (int n = 0; n < 3; n++)
 		ktap_eq(cairndv_persist_group_poll(group, 1, wc), 1);
-	ktap_eq(cairndv_persist_group_released(group), 1);
+	expect_released(1);
 	close_two_devices();
 }
 
@@ -779,7 +738,7 @@ static void key_of_each_domain(void)
 	ktap_eq(cairndv_persist_group_post(group, &wr), 0);
 	/* inline data and no data need none */
 	dest[0].lkey = 0;
-	ktap_eq(post(3, 1), 0);
+	ktap_eq(post_group(3, 1), 0);
 	wr.num_sge = 0;
 	ktap_eq(cairndv_persist_group_post(group, &wr), 0);
 	close_two_devices();
@@ -787,21 +746,23 @@ static void key_of_each_domain(void)
 
 static void all_queues_are_armed(void)
 {
+	const struct cairn_qinfo_host *other;
 	uint32_t armed;
 
 	open_two_devices();
-	armed = other_answers->host->arm;
+	other = fake_cq_ring(other_cq)->host;
+	armed = other->arm;
 	ktap_eq(cairndv_persist_group_arm(group), 0);
-	ktap_ok(answers->host->arm);
-	ktap_ok(other_answers->host->arm != armed);
+	ktap_ok(fake_cq_ring(cq)->host->arm);
+	ktap_ok(other->arm != armed);
 	/* the second device has no member any more */
 	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
 	ktap_eq(cairndv_persist_group_drop(group, 2), 0);
 	ktap_eq(cairndv_persist_group_join(group, 1, NULL), 0);
 	ktap_eq(cairndv_persist_group_join(group, 2, NULL), 0);
-	armed = other_answers->host->arm;
+	armed = other->arm;
 	ktap_eq(cairndv_persist_group_arm(group), 0);
-	ktap_eq(other_answers->host->arm, armed);
+	ktap_eq(other->arm, armed);
 	close_two_devices();
 }
 
@@ -815,28 +776,27 @@ static void joins_by_another_device(void)
 	group = cairndv_persist_group_create(some, TARGETS, DEPTH);
 	ktap_ok(group);
 	ktap_eq(cairndv_persist_group_join(group, 2, qp[2]), 0);
-	ktap_eq(post(4, 2), 0);
-	answer_there(0, 0);
-	answer_there(2, 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_DURABLE, 4, 2);
+	ktap_eq(post_group(4, 2), 0);
+	target_answers(0, 0);
+	target_answers(2, 0);
+	expect_durable(4, 2);
 	/* and another one while it runs */
-	ktap_eq(post(5, 1), 0);
+	ktap_eq(post_group(5, 1), 0);
 	ktap_eq(cairndv_persist_group_join(group, 1, qp[1]), 0);
-	ktap_eq(post(6, 3), 0);
-	answer_there(1, 0);
-	answer_there(0, 0);
-	answer_there(0, 0);
-	answer_there(2, 0);
-	answer_there(2, 0);
-	ktap_eq(poll(), 2);
-	expect(0, CAIRNDV_GROUP_DURABLE, 5, 1);
-	expect(1, CAIRNDV_GROUP_DURABLE, 6, 3);
-	ktap_eq(cairndv_persist_group_released(group), 3);
+	ktap_eq(post_group(6, 3), 0);
+	target_answers(1, 0);
+	target_answers(0, 0);
+	target_answers(0, 0);
+	target_answers(2, 0);
+	target_answers(2, 0);
+	ktap_eq(poll_group(), 2);
+	expect_event(0, CAIRNDV_GROUP_DURABLE, 5, 1);
+	expect_event(1, CAIRNDV_GROUP_DURABLE, 6, 3);
+	expect_released(3);
 	close_two_devices();
 }
 
-/* A program that sleeps in poll(2) asks for it. */
+/* How long a program may sleep in poll(2). */
 static void time_to_the_deadline(void)
 {
 	open_two_devices();
@@ -846,26 +806,28 @@ static void time_to_the_deadline(void)
 	ktap_eq(cairndv_persist_group_set_deadline(group, 1, 20), 0);
 	ktap_eq(cairndv_persist_group_set_deadline(group, 2, 70), 0);
 	ktap_eq(cairndv_persist_group_timeout(group), -1);
-	ktap_eq(post(1, 1), 0);
+	ktap_eq(post_group(1, 1), 0);
 	ktap_eq(cairndv_persist_group_timeout(group), 20);
 	fake.clock_ns += 4500000;
 	ktap_eq(cairndv_persist_group_timeout(group), 16);
-	answer_there(1, 0);
-	answer_there(0, CAIRN_CQE_RETRY_EXC_ERR);
+	target_answers(1, 0);
+	target_answers(0, CAIRN_CQE_RETRY_EXC_ERR);
 	ktap_eq(cairndv_persist_group_poll(group, 1, wc), 1);
-	ktap_eq(poll(), 1);
+	ktap_eq(poll_group(), 1);
 	/* one has answered, and one has failed */
 	ktap_eq(cairndv_persist_group_timeout(group), 66);
-	pass(66);
+	time_passes(66);
 	ktap_eq(cairndv_persist_group_timeout(group), 0);
-	ktap_eq(poll(), 1);
-	expect(0, CAIRNDV_GROUP_TARGET, 1, 1);
+	ktap_eq(poll_group(), 1);
+	expect_event(0, CAIRNDV_GROUP_TARGET, 1, 1);
 	ktap_eq(cairndv_persist_group_timeout(group), -1);
 	close_two_devices();
 }
 
 static void refused(void)
 {
+	static const struct verbs_device_ops other_ops;
+	static struct verbs_device other = { .ops = &other_ops };
 	struct ibv_context foreign = { .device = &other.device };
 	struct ibv_qp strange = { .context = &foreign };
 	struct ibv_qp *twice[2], *mixed[2];
@@ -890,10 +852,10 @@ static void refused(void)
 	ktap_ok(!cairndv_persist_group_create(twice, 2, 1) && errno == EINVAL);
 	ktap_ok(!cairndv_persist_group_create(mixed, 2, 1) &&
 		errno == EOPNOTSUPP);
-	ktap_eq(post(1, 0), EINVAL);
-	ktap_eq(post(1, TARGETS + 1), EINVAL);
+	ktap_eq(post_group(1, 0), EINVAL);
+	ktap_eq(post_group(1, TARGETS + 1), EINVAL);
 	ktap_eq(cairndv_persist_group_post(group, &wr), EINVAL);
-	ktap_eq(cairndv_persist_group_released(group), 0);
+	expect_released(0);
 	close_group();
 }
 
