@@ -359,9 +359,7 @@ void cairndv_persist_group_destroy(struct cairndv_persist_group *group);
 struct cairndv_group_dest {
 	uint64_t remote_addr;
 	uint32_t rkey;
-	/* of the bytes, for a queue pair of another protection domain; 0: as in sg_list;
-	 * was reserved, so a caller that left it unset has to set it
-	 */
+	/* of the bytes, for a queue pair of another protection domain; 0: as in sg_list */
 	uint32_t lkey;
 };
 
@@ -483,7 +481,9 @@ struct cairndv_chain_event {
 	int32_t error;		/* ..._FAILED: the errno */
 };
 
-/* Does what is to be done. Return: the number of events, or a negative errno. */
+/* Takes, passes on, flushes and answers messages. Return: the number of events, or a
+ * negative errno.
+ */
 int cairndv_chain_poll(struct cairndv_chain *chain, int num,
 		       struct cairndv_chain_event *event);
 /* Return: how many messages were answered as durable. */

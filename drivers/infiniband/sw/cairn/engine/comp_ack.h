@@ -32,8 +32,8 @@ void cairn_comp_clip(struct cairn_requester *req);
 void cairn_comp_refused(struct cairn_qpc *qpc, u8 syndrome);
 /* Does a NAK of @nak_psn refuse READ responses that are still missing? */
 bool cairn_comp_refuses_reads(struct cairn_qpc *qpc, u32 nak_psn);
-/* The peer knows @able (enum cairn_need) alone: fail the oldest unanswered request if it
- * needs more. Requester lock held. The caller runs cairn_req_run() afterwards.
+/* The peer knows no requests beyond @able (enum cairn_need): fail the oldest unanswered
+ * request if it needs more. Requester lock held. The caller runs cairn_req_run() afterwards.
  */
 void cairn_comp_peer_unable(struct cairn_qpc *qpc, u8 able);
 /* The READ or atomic, by @op_flag, that the response @psn belongs to, or NULL. */

@@ -13,11 +13,6 @@
 #include "engine/sq_resize.h"
 #include "engine/window.h"
 
-struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n)
-{
-	return &req->swr[n & req->swr_mask];
-}
-
 u32 cairn_req_cursor(struct cairn_requester *req)
 {
 	if (req->send_rec == req->new_rec)

@@ -8,7 +8,12 @@
 #include "engine/wqe.h"
 
 /* Record @n. */
-struct cairn_swr *cairn_req_swr(struct cairn_requester *req, u32 n);
+static inline struct cairn_swr *cairn_req_swr(struct cairn_requester *req,
+					      u32 n)
+{
+	return &req->swr[n & req->swr_mask];
+}
+
 /**
  * cairn_req_start_wqe() - start the next WQE of the ring
  * @qpc: the QP

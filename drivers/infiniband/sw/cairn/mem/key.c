@@ -72,9 +72,9 @@ static int key_reserve_index(struct cairn_dev *dev, u32 *index)
 }
 
 /*
- * Indices are drawn from no more than are needed: tables of them, also libcairn's, grow
- * with the space that the drawn ones are spread over. After a step down a quarter is in
- * use at most. A race may delay a step until the next allocation.
+ * The space of indices follows the number of regions, because tables of indices, also
+ * libcairn's, grow with it. After a step down at most a quarter of the space is in use. A
+ * race may delay a step until the next allocation.
  */
 static void key_adapt_bits(struct cairn_dev *dev, u32 used)
 {
