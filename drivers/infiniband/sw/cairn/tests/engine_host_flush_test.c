@@ -29,8 +29,7 @@ static void the_host_is_asked(void)
 	ktap_eq(persist_acks(&rig), 0);
 	watched.answers = 0;
 	watched.early = 0;
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_ok(watched.answers && !watched.early);
 	ktap_eq(persist_acks(&rig), 1);
@@ -44,13 +43,10 @@ static void no_receive_no_message(void)
 
 	persist_first(&rig, 1, 2 * PMTU);
 	sim_run(rig.s, SIM_MS);
-	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
-	ktap_eq(rig.b->c.resp.msn, 0);
-	ktap_eq(rig.b->c.resp.epsn, psn_of(&rig, 1));
+	expect_no_receive(&rig);
 	rig_recv(&rig, 1, 0);
 	sim_run(rig.s, SIM_MS);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -76,8 +72,7 @@ static void the_watermark_keeps_the_order(void)
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 2));
 	ktap_eq(last_sent(rig.b)->msn, 3);
 	ktap_eq(send_cqes(&rig), 3);
-	ktap_eq(persist_release(&rig, 3, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 3);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -87,7 +82,7 @@ static void nic_flush_behind_host_flush_waits(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 	struct rig nic = rig;
 
-	nic.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	nic.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
 	empty_recvs(rig.b, 1, 2);
 	persist_first(&rig, 1, 100);
 	persist_first(&nic, 2, 100);
@@ -100,8 +95,7 @@ static void nic_flush_behind_host_flush_waits(void)
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(send_cqes(&rig), 3);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 2));
-	ktap_eq(persist_release(&rig, 1, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 1);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 5, CAIRN_CQE_SUCCESS);
 	ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 4));
 	ktap_eq(last_sent(rig.b)->msn, 5);
@@ -117,7 +111,7 @@ static void tokens_are_bounded(void)
 	init.sq_depth = 256;
 	init.rq_depth = 512;
 	rig = rig_with(1, &init, &sim_attrs);
-	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	rig.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
 	empty_recvs(rig.b, 0, CAIRN_MAX_PENDING + 10);
 	for (i = 0; i < CAIRN_MAX_PENDING + 10; i++)
 		persist_first(&rig, i, 100);
@@ -148,8 +142,7 @@ static void no_memory_is_not_ready(void)
 	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
 	rig.b->no_memory = false;
 	sim_run(rig.s, SIM_SEC);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -274,7 +267,7 @@ static void a_late_flush_waits_for_its_turn(void)
 	empty_recvs(rig.b, 1, 3);
 	persist_first(&rig, 1, 100);
 	sim_run(rig.s, SIM_MS);
-	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	rig.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
 	rig.mb->flush_limit = 5 * SIM_MS;
 	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
@@ -307,8 +300,7 @@ static void a_reset_forgets_tokens(void)
 	persist_first(&rig, 2, 100);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(persist_release(&rig, 1, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 1);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -328,8 +320,7 @@ static void answers_wait_for_a_plain_write(void)
 		struct rig second = rig;
 		struct watch watched;
 
-		second.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
-					     CAIRN_PERSIST_NIC);
+		second.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
 		persist_watch(&rig, &watched, 0, 8, 1);
 		empty_recvs(rig.b, 1, 1);
 		rig_recv(&rig, 2, 100);
@@ -484,8 +475,7 @@ static void write_with_immediate_and_host_flush(void)
 	ktap_eq(recv_cqe(rig.b, 0)->flags, CAIRN_CQE_WITH_IMM | CAIRN_CQE_SOLICITED);
 	ktap_eq(recv_cqe(rig.b, 0)->imm_or_key, 0x1234);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 0, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }

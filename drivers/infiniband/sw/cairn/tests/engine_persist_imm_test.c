@@ -4,7 +4,6 @@
  * the target's program of a message, when it completes, how often, and what it says.
  */
 #include <errno.h>
-#include "engine/comp_ack.h"
 #include "persist.h"
 
 #define IMM	0x11223344u
@@ -112,8 +111,7 @@ static void the_host_is_asked_with_it(void)
 	ktap_eq(cqe->durability, CAIRN_DURABILITY_UNKNOWN);
 	ktap_eq(send_cqes(&rig), 0);
 	ktap_eq(persist_acks(&rig), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
 	sim_end(rig.s);
@@ -128,9 +126,7 @@ static void no_receive_no_message(void)
 
 		imm_persist(&rig, 1, 2 * PMTU, 0);
 		sim_run(rig.s, SIM_MS);
-		ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
-		ktap_eq(rig.b->c.resp.msn, 0);
-		ktap_eq(rig.b->c.resp.epsn, psn_of(&rig, 1));
+		expect_no_receive(&rig);
 		ktap_eq(persist_acks(&rig), 0);
 		rig_recv(&rig, 1, 0);
 		sim_run(rig.s, SIM_MS);
@@ -189,8 +185,7 @@ static void probes_tell_nothing(void)
 		ktap_eq(send_cqes(&rig), early);
 		ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
 		ktap_eq(recv_cqe(rig.b, 0)->imm_or_key, IMM + 1);
-		ktap_eq(persist_release(&rig, 0, 0), 0);
-		ktap_ok(sim_run(rig.s, SIM_SEC));
+		persist_finish(&rig, 0);
 		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 		ktap_eq(rig.a->cq[CAIRN_RESP].n, early);
 		if (early)
@@ -209,7 +204,7 @@ static void told_behind_a_host_flush(void)
 	struct rig nic = rig;
 	struct told told;
 
-	nic.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	nic.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
 	told_watch(&nic, &told, 100);
 	empty_recvs(rig.b, 1, 2);
 	persist_first(&rig, 1, 100);
@@ -219,8 +214,7 @@ static void told_behind_a_host_flush(void)
 	ktap_eq(told.times, 1);
 	ktap_eq(told.early, 0);
 	ktap_eq(persist_acks(&rig), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -294,7 +288,7 @@ static void shared_receives(void)
 
 	init.srq = srq;
 	rig = rig_with(1, &init, &sim_attrs);
-	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	rig.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
 	empty_recvs(rig.b, 10, 4);
 	for (i = 0; i < 4; i++)
 		imm_persist(&rig, i, 100, 0);
@@ -315,15 +309,6 @@ static enum sim_fate lose_immediates(struct sim_qp *qp, enum cairn_side_id side,
 	       pkt->op->hdrs & CAIRN_HDR_IMMDT ? SIM_DROP : SIM_PASS;
 }
 
-/* The answer to the question: what the peer knows. */
-static void imm_peer_knows(struct sim_qp *qp, u8 able)
-{
-	sim_enter(qp, CAIRN_REQ);
-	cairn_comp_peer_unable(&qp->c, able);
-	sim_leave(qp);
-	cairn_env_kick(&qp->c, CAIRN_REQ);
-}
-
 static void a_peer_that_knows_it_without(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
@@ -333,15 +318,7 @@ static void a_peer_that_knows_it_without(void)
 	persist_first(&rig, 1, 10);
 	imm_persist(&rig, 2, 2 * PMTU, 0);
 	imm_persist(&rig, 3, 10, 0);
-	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
-	ktap_eq(rig.a->count[CAIRN_CTR_ACK_TIMEOUTS], 1);
-	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	imm_peer_knows(rig.a, CAIRN_NEED_PERSIST);
-	sim_run(rig.s, SIM_SEC);
-	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
-	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
-	ktap_eq(rig.a->count[CAIRN_CTR_RETRY_EXCEEDED], 0);
+	expect_peer_lacks(&rig, CAIRN_NEED_PERSIST);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 0);
 	sim_end(rig.s);
 }
@@ -357,7 +334,7 @@ static void a_peer_that_knows_it(void)
 	rig.a->hooks.emit = lose_immediates;
 	imm_persist(&rig, 1, 10, 0);
 	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
-	imm_peer_knows(rig.a, CAIRN_NEEDS);
+	persist_peer_knows(rig.a, CAIRN_NEEDS);
 	rig.a->hooks.emit = NULL;
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
@@ -365,7 +342,7 @@ static void a_peer_that_knows_it(void)
 	rig.s->dead[1] = true;
 	persist_first(&rig, 2, 10);
 	sim_run(rig.s, 10 * SIM_US);
-	imm_peer_knows(rig.a, CAIRN_NEED_PERSIST);
+	persist_peer_knows(rig.a, CAIRN_NEED_PERSIST);
 	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	sim_run(rig.s, LONG_TIME);
 	ktap_eq(rig.a->peer_asked, 1);

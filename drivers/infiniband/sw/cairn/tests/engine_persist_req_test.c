@@ -5,7 +5,6 @@
  * errors.
  */
 #include <errno.h>
-#include "engine/comp_ack.h"
 #include "engine/window.h"
 #include "persist.h"
 
@@ -30,7 +29,7 @@ static void one_request_and_one_answer(void)
 	sim_end(rig.s);
 }
 
-/* Persistence of one fence for what arrives together. */
+/* A message of no bytes completes in its turn, and needs no receive. */
 static void empty_messages_are_durable_too(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
@@ -60,8 +59,7 @@ static void a_slow_host_is_waited_for(void)
 	for (i = 0; i < rig.s->n_sent; i++)
 		if (rig.s->sent[i].qp == rig.a && rig.s->sent[i].retransmit)
 			ktap_eq(rig.s->sent[i].pkt.psn, psn_of(&rig, 2));
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
 	sim_end(rig.s);
@@ -175,8 +173,7 @@ static void others_overtake_but_complete_in_order(void)
 	ktap_eq(rig.b->cq[CAIRN_RESP].n, 14);
 	ktap_eq(rig.a->c.req.una, rig.a->c.req.psn);
 	ktap_eq(rig.a->count[CAIRN_CTR_SEQ_NAKS_RECEIVED], 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 40, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -194,8 +191,7 @@ static void a_fence_waits_for_durability(void)
 	sim_post_send(rig.a, &wr);
 	sim_run(rig.s, SIM_SEC);
 	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
 }
@@ -254,8 +250,7 @@ static void early_mode_tells_twice(void)
 	ktap_eq(persist_release(&rig, 1, 0), 0);
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqes(rig.a, CAIRN_RESP, 0, 51, 52, CAIRN_CQE_SUCCESS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 2);
 	cqe = recv_cqe(rig.a, 0);
@@ -310,7 +305,7 @@ static void early_mode_waits_for_default_mode(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST), nic = rig;
 
-	nic.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_NIC);
+	nic.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
 	empty_recvs(rig.a, 5, 1);
 	empty_recvs(rig.b, 1, 1);
 	persist_at(&rig, 1, 0, 100, 0);
@@ -318,13 +313,21 @@ static void early_mode_waits_for_default_mode(void)
 	sim_run(rig.s, SIM_MS);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 0);
 	ktap_eq(send_cqes(&rig), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	expect_cqe(rig.a, CAIRN_RESP, 0, 5, CAIRN_CQE_SUCCESS);
 	ktap_ok(rig.a->cq[CAIRN_RESP].log[0].when >=
 		rig.a->cq[CAIRN_REQ].log[0].when);
 	sim_end(rig.s);
+}
+
+/* A message in early mode, of which b has the data. */
+static void early_received(const struct rig *rig, u32 len)
+{
+	empty_recvs(rig->b, 1, 1);
+	persist_at(rig, 1, 0, len, CAIRN_WQE_EARLY);
+	sim_run(rig->s, SIM_MS);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 }
 
 /* The WQE and its memory are the host's again while we probe. */
@@ -338,11 +341,8 @@ static void early_probes_need_no_memory(void)
 
 		persist_watch(&rig, &watched, 0, 0, 0);
 		watched.drop = 2;
-		empty_recvs(rig.b, 1, 1);
 		empty_recvs(rig.a, 1, 1);
-		persist_at(&rig, 1, 0, len, CAIRN_WQE_EARLY);
-		sim_run(rig.s, SIM_MS);
-		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		early_received(&rig, len);
 		rig.ma->valid = false;
 		memset(rig.a->sq, 0xff, 64);
 		ktap_eq(persist_release(&rig, 0, 0), 0);
@@ -361,11 +361,8 @@ static void early_mode_tells_of_failure(void)
 	for (silent = 0; silent < 2; silent++) {
 		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-		empty_recvs(rig.b, 1, 1);
 		empty_recvs(rig.a, 1, 2);
-		persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
-		sim_run(rig.s, SIM_MS);
-		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		early_received(&rig, 100);
 		if (silent)
 			rig.s->dead[1] = true;
 		else
@@ -479,9 +476,7 @@ static void early_failure_without_a_receive(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-	empty_recvs(rig.b, 1, 1);
-	persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
-	sim_run(rig.s, SIM_MS);
+	early_received(&rig, 100);
 	ktap_eq(persist_release(&rig, 0, EIO), 0);
 	ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
@@ -506,7 +501,7 @@ static void early_records_are_bounded(void)
 	init.sq_depth = 8;
 	init.rq_depth = 64;
 	rig = rig_with(1, &init, &sim_attrs);
-	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, CAIRN_PERSIST_HOST);
+	rig.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
 	empty_recvs(rig.b, 0, 12);
 	empty_recvs(rig.a, 0, 12);
 	for (i = 0; i < 12; i++) {
@@ -556,15 +551,12 @@ static void draining_waits_for_early_ones(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
-	empty_recvs(rig.b, 1, 1);
 	empty_recvs(rig.a, 1, 1);
-	persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
-	sim_run(rig.s, SIM_MS);
+	early_received(&rig, 100);
 	sim_modify(rig.a, CAIRN_QP_SQD);
 	sim_run(rig.s, 100 * SIM_MS);
 	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 0);
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
 	ktap_eq(rig.a->cq[CAIRN_RESP].n, 1);
 	sim_end(rig.s);
@@ -600,22 +592,31 @@ static void strange_persist_acks_mean_nothing(void)
 		ktap_eq(send_cqes(&rig), 0);
 		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
 	}
-	ktap_eq(persist_release(&rig, 0, 0), 0);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	persist_finish(&rig, 0);
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
+}
+
+/* An answer to packet @n reaches a. */
+static void req_answer(const struct rig *rig, u8 opcode, u32 n, u32 msn)
+{
+	struct cairn_pkt pkt = {
+		.opcode = opcode,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = rig->a->c.qpn,
+		.psn = psn_of(rig, n),
+		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_CREDIT_INVALID,
+		.msn = msn,
+	};
+
+	sim_inject(rig->a, &pkt, NULL);
+	sim_run(rig->s, 10 * SIM_US);
 }
 
 /* An ordinary ACK never stands for durability. */
 static void ordinary_acks_are_not_enough(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
-	struct cairn_pkt ack = {
-		.opcode = CAIRN_BTH_ACK,
-		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = rig.a->c.qpn,
-		.syndrome = CAIRN_AETH_CREDIT_INVALID,
-	};
 	u32 i;
 
 	rig.s->dead[1] = true;
@@ -623,15 +624,12 @@ static void ordinary_acks_are_not_enough(void)
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 10);
 	sim_run(rig.s, SIM_MS);
 	for (i = 0; i < 4; i++) {
-		ack.psn = psn_of(&rig, i);
-		sim_inject(rig.a, &ack, NULL);
-		sim_inject(rig.a, &ack, NULL);
+		req_answer(&rig, CAIRN_BTH_ACK, i, 0);
+		req_answer(&rig, CAIRN_BTH_ACK, i, 0);
 	}
 	ktap_eq(rig.a->c.req.una, psn_of(&rig, 4));
 	ktap_eq(send_cqes(&rig), 0);
-	ack.opcode = CAIRN_BTH_PERSIST_ACK;
-	ack.psn = psn_of(&rig, 2);
-	sim_inject(rig.a, &ack, NULL);
+	req_answer(&rig, CAIRN_BTH_PERSIST_ACK, 2, 0);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -641,13 +639,6 @@ static void ordinary_acks_are_not_enough(void)
 static void a_persist_ack_acknowledges_receipt(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
-	struct cairn_pkt ack = {
-		.opcode = CAIRN_BTH_PERSIST_ACK,
-		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = rig.a->c.qpn,
-		.psn = psn_of(&rig, 3),
-		.syndrome = CAIRN_AETH_CREDIT_INVALID,
-	};
 
 	rig.s->dead[1] = true;
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 10);
@@ -655,7 +646,7 @@ static void a_persist_ack_acknowledges_receipt(void)
 	rig_send(&rig, 3, CAIRN_WQE_WRITE, 10);
 	persist_first(&rig, 4, 10);
 	sim_run(rig.s, 100 * SIM_US);
-	sim_inject(rig.a, &ack, NULL);
+	req_answer(&rig, CAIRN_BTH_PERSIST_ACK, 3, 0);
 	sim_run(rig.s, SIM_MS);
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
 	sim_end(rig.s);
@@ -672,21 +663,6 @@ static void early_is_for_write_persist(void)
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 0, CAIRN_CQE_LOC_QP_OP_ERR);
 	sim_end(rig.s);
-}
-
-static void req_answer(struct rig *rig, u8 opcode, u32 n, u32 msn)
-{
-	struct cairn_pkt pkt = {
-		.opcode = opcode,
-		.pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = rig->a->c.qpn,
-		.psn = cairn_psn_add(rig->a->psn, n),
-		.syndrome = CAIRN_AETH_ACK | CAIRN_AETH_CREDIT_INVALID,
-		.msn = msn,
-	};
-
-	sim_inject(rig->a, &pkt, NULL);
-	sim_run(rig->s, 10 * SIM_US);
 }
 
 /* A message may end half of the ring ahead of an answer that comes twice. */
@@ -736,11 +712,8 @@ static void early_probes_are_never_placed(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 	u32 i, probes = 0;
 
-	empty_recvs(rig.b, 1, 1);
 	empty_recvs(rig.a, 1, 1);
-	persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
-	sim_run(rig.s, SIM_MS);
-	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	early_received(&rig, 100);
 	sim_run(rig.s, 5 * SIM_SEC);
 	for (i = 0; i < rig.s->n_sent; i++) {
 		const struct cairn_pkt *pkt = &rig.s->sent[i].pkt;
@@ -765,11 +738,9 @@ static void nothing_is_sent_too_far_ahead(void)
 		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 		u32 ahead = CAIRN_PSN_SPAN - CAIRN_WINDOW_PACKETS - !far;
 
-		empty_recvs(rig.b, 1, 2);
 		empty_recvs(rig.a, 1, 2);
-		persist_at(&rig, 1, 0, 100, CAIRN_WQE_EARLY);
-		sim_run(rig.s, SIM_MS);
-		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		early_received(&rig, 100);
+		empty_recvs(rig.b, 2, 1);
 		/* as if so many packets had followed */
 		rig.a->c.req.swr[0].psn = cairn_psn_add(psn_of(&rig, 1), -ahead);
 		persist_at(&rig, 2, 0, 100, CAIRN_WQE_EARLY);
@@ -779,8 +750,8 @@ static void nothing_is_sent_too_far_ahead(void)
 	}
 }
 
-/* A peer that does not know WRITE_PERSIST drops it; silence is as that of one that
- * died. It is asked when the first one times out, and its answer ends that one.
+/* A peer that does not know WRITE_PERSIST drops it, and is as silent as a dead one. The
+ * first timeout asks the peer, and its answer ends the request.
  */
 static enum sim_fate lose_persists(struct sim_qp *qp, enum cairn_side_id side,
 				   const struct cairn_pkt *pkt)
@@ -794,15 +765,6 @@ static enum sim_fate lose_requests(struct sim_qp *qp, enum cairn_side_id side,
 	return side == CAIRN_REQ ? SIM_DROP : SIM_PASS;
 }
 
-/* The answer: it does not. */
-static void req_unable(struct sim_qp *qp)
-{
-	sim_enter(qp, CAIRN_REQ);
-	cairn_comp_peer_unable(&qp->c, 0);
-	sim_leave(qp);
-	cairn_env_kick(&qp->c, CAIRN_REQ);
-}
-
 static void a_peer_that_does_not_know_it(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
@@ -811,15 +773,7 @@ static void a_peer_that_does_not_know_it(void)
 	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
 	persist_first(&rig, 2, 3 * PMTU);
 	persist_first(&rig, 3, 10);
-	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
-	ktap_eq(rig.a->count[CAIRN_CTR_ACK_TIMEOUTS], 1);
-	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	req_unable(rig.a);
-	sim_run(rig.s, SIM_SEC);
-	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
-	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
-	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
-	ktap_eq(rig.a->count[CAIRN_CTR_RETRY_EXCEEDED], 0);
+	expect_peer_lacks(&rig, 0);
 	sim_end(rig.s);
 }
 
@@ -841,14 +795,14 @@ static void who_answers_is_not_doubted(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
 
-	req_unable(rig.a);
+	persist_peer_knows(rig.a, 0);
 	rig.a->hooks.emit = lose_persists;
 	persist_first(&rig, 1, 10);
 	ktap_ok(sim_run_until(rig.s, LONG_TIME, &rig.a->peer_asked));
 	rig.a->hooks.emit = NULL;
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
-	req_unable(rig.a);
+	persist_peer_knows(rig.a, 0);
 	/* silent now, but it has answered before */
 	rig.a->hooks.emit = lose_persists;
 	persist_first(&rig, 2, 10);

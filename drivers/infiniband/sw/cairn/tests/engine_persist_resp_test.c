@@ -111,8 +111,7 @@ static void the_host_is_asked_after_the_fence(void)
 	struct rig rig = persist_rig(CAIRN_PERSIST_NIC), host = rig;
 	struct watch watched;
 
-	host.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL,
-				    CAIRN_PERSIST_HOST);
+	host.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
 	persist_watch(&rig, &watched, 0, 100, 0);
 	rig.b->hooks.cqe = look_at_shadow;
 	empty_recvs(rig.b, 1, 1);

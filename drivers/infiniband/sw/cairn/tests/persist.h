@@ -3,11 +3,18 @@
 #ifndef CAIRN_TESTS_PERSIST_H
 #define CAIRN_TESTS_PERSIST_H
 
+#include "engine/comp_ack.h"
 #include "engine.h"
 
 #define PMTU		1024
 #define LONG_TIME	(20 * SIM_SEC)
 #define WRAP		6
+
+/* Another region at b. */
+static inline struct sim_mr *persist_region(const struct rig *rig, enum cairn_persist how)
+{
+	return sim_mr_persistent(rig->s, 1, RIG_LEN, SIM_ALL, how);
+}
 
 /* A rig whose region at b is persistent. Its PSNs wrap after some packets, another
  * number each time.
@@ -18,7 +25,7 @@ static inline struct rig persist_rig_with(enum cairn_persist how,
 	static u64 rigs;
 	struct rig rig = rig_of(pair_near(++rigs, &sim_rc, attrs, WRAP, false));
 
-	rig.mb = sim_mr_persistent(rig.s, 1, RIG_LEN, SIM_ALL, how);
+	rig.mb = persist_region(&rig, how);
 	return rig;
 }
 
@@ -74,6 +81,13 @@ static inline int persist_release(const struct rig *rig, u32 n, u32 status)
 	return sim_release(rig->b, cqe->persist_token, status);
 }
 
+/* The same with success, which ends all that has been posted. */
+static inline void persist_finish(const struct rig *rig, u32 n)
+{
+	ktap_eq(persist_release(rig, n, 0), 0);
+	ktap_ok(sim_run(rig->s, SIM_SEC));
+}
+
 static inline bool is_durable(const struct rig *rig, u32 off, u32 len)
 {
 	return !memcmp(rig->mb->shadow + off, rig->ma->mem + off, len);
@@ -97,6 +111,39 @@ static inline u32 send_cqes(const struct rig *rig)
 static inline u32 psn_of(const struct rig *rig, u32 n)
 {
 	return cairn_psn_add(rig->a->psn, n);
+}
+
+/* The first packet of a message has arrived, and its last one finds no receive. */
+static inline void expect_no_receive(const struct rig *rig)
+{
+	ktap_ok(rig->b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
+	ktap_eq(rig->b->c.resp.msn, 0);
+	ktap_eq(rig->b->c.resp.epsn, psn_of(rig, 1));
+}
+
+/* The answer to the question of @qp: which of CAIRN_NEEDS the peer knows. */
+static inline void persist_peer_knows(struct sim_qp *qp, u8 able)
+{
+	sim_enter(qp, CAIRN_REQ);
+	cairn_comp_peer_unable(&qp->c, able);
+	sim_leave(qp);
+	cairn_env_kick(&qp->c, CAIRN_REQ);
+}
+
+/* The peer is asked at the first timeout, and knows only @able: the second of three
+ * requests fails.
+ */
+static inline void expect_peer_lacks(const struct rig *rig, u8 able)
+{
+	ktap_ok(sim_run_until(rig->s, LONG_TIME, &rig->a->peer_asked));
+	ktap_eq(rig->a->count[CAIRN_CTR_ACK_TIMEOUTS], 1);
+	expect_cqe(rig->a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	persist_peer_knows(rig->a, able);
+	sim_run(rig->s, SIM_SEC);
+	expect_cqe(rig->a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_INV_REQ_ERR);
+	expect_cqe(rig->a, CAIRN_REQ, 2, 3, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig->a->c.state, CAIRN_QP_ERR);
+	ktap_eq(rig->a->count[CAIRN_CTR_RETRY_EXCEEDED], 0);
 }
 
 /* Every answer of b that leaves looks at the shadow. */
