@@ -100,6 +100,12 @@ metrics -o "$work/files/cairn.prom" && [ ! -s "$work/out" ] && grep -q cairn0 "$
 result $? 'into a file'
 [ "$(ls "$work/files")" = cairn.prom ] && [ "$(stat -c %a "$work/files/cairn.prom")" = 644 ]
 result $? '... and no other'
+# "exec" keeps the number of the process
+echo mine >"$work/victim"
+sh -c 'ln -s "$1/victim" "$1/files/cairn.prom.$$" && exec "$2" -o "$1/files/cairn.prom"' sh \
+	"$work" "$source/tools/cairn_metrics" >"$work/out" 2>"$work/err" &&
+	[ "$(<"$work/victim")" = mine ] && [ ! -L "$work/files/cairn.prom" ]
+result $? 'a name that another program could guess is not used'
 metrics -o "$work/files/cairn.txt"
 [ $? = 2 ]
 result $? 'a name that the collector does not read'
