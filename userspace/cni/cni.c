@@ -121,15 +121,16 @@ static bool cni_is_loaded(const char *module)
 
 /* --- sockets -------------------------------------------------------------- */
 
-static int cni_open(void)
+static struct nl_sock *cni_open(void)
 {
-	int fd = link_open();
+	struct nl_sock *sock;
+	int rc = link_open(&sock);
 
-	if (fd >= 0)
-		return fd;
+	if (!rc)
+		return sock;
 	cni_need_modules(REPLY_MODULE);
 	reply_error(REPLY_MODULE, "no RDMA netlink: %s; run \"modprobe ib_core\" on the node",
-		    strerror(-fd));
+		    strerror(-rc));
 }
 
 /* 0 if this process is in the namespace, or -ENOENT */
@@ -163,13 +164,14 @@ static void cni_need_netns(const char *netns)
 /* --- ADD ------------------------------------------------------------------ */
 
 /* is there a device of this name on the interface? */
-static bool cni_is_there(int fd, const struct call *call, const char *name, uint32_t *index)
+static bool cni_is_there(struct nl_sock *sock, const struct call *call, const char *name,
+			 uint32_t *index)
 {
 	char netdev[IFNAMSIZ];
-	int rc = link_find(fd, name, index);
+	int rc = link_find(sock, name, index);
 
 	if (!rc)
-		rc = link_netdev(fd, *index, netdev);
+		rc = link_netdev(sock, *index, netdev);
 	if (rc == -ENODEV)
 		return false;
 	if (rc)
@@ -210,12 +212,13 @@ static _Noreturn void cni_refused(const struct call *call, const char *name, int
 	}
 }
 
-static void cni_need_uverbs(int fd, const char *name, uint32_t index, enum reply_code code)
+static void cni_need_uverbs(struct nl_sock *sock, const char *name, uint32_t index,
+			    enum reply_code code)
 {
-	if (!link_chardev(fd, index, "uverbs"))
+	if (!link_chardev(sock, index, "uverbs"))
 		return;
 	if (code == REPLY_MODULE)
-		link_delete(fd, index);
+		link_delete(sock, index);
 	cni_need_modules(code);
 	reply_error(code, "%s has no node in /dev/infiniband: run \"modprobe ib_uverbs\" on the node",
 		    name);
@@ -224,31 +227,32 @@ static void cni_need_uverbs(int fd, const char *name, uint32_t index, enum reply
 static void cni_add(const struct call *call)
 {
 	json_object *result = call_prev_result(call);
+	struct nl_sock *sock;
 	char name[CNI_NAME];
 	uint32_t index;
-	int fd, rc;
+	int rc;
 
 	cni_need_netns(call->netns);
-	fd = cni_open();
+	sock = cni_open();
 	cni_name_of(name, call);
-	if (!cni_is_there(fd, call, name, &index)) {
-		rc = link_add(fd, name, call->ifname);
+	if (!cni_is_there(sock, call, name, &index)) {
+		rc = link_add(sock, name, call->ifname);
 		if (rc)
 			cni_refused(call, name, -rc);
-		if (!cni_is_there(fd, call, name, &index))
+		if (!cni_is_there(sock, call, name, &index))
 			reply_error(REPLY_LINK, "%s went away while it was made", name);
 	}
-	cni_need_uverbs(fd, name, index, REPLY_MODULE);
+	cni_need_uverbs(sock, name, index, REPLY_MODULE);
 	/* programs that use no rdma_cm need no rdma_ucm */
-	link_chardev(fd, 0, "rdma_cm");
+	link_chardev(sock, 0, "rdma_cm");
 	reply_result(result);
 }
 
 /* --- DEL, CHECK ----------------------------------------------------------- */
 
-static void cni_delete(int fd, const char *name, uint32_t index)
+static void cni_delete(struct nl_sock *sock, const char *name, uint32_t index)
 {
-	int rc = link_delete(fd, index);
+	int rc = link_delete(sock, index);
 
 	if (rc == -EPERM || rc == -EACCES)
 		reply_error(REPLY_PERMISSION,
@@ -264,40 +268,41 @@ static void cni_delete(int fd, const char *name, uint32_t index)
  */
 static void cni_del(const struct call *call)
 {
+	struct nl_sock *sock;
 	char name[CNI_NAME];
 	uint32_t index;
-	int fd, rc;
+	int rc;
 
 	if (call->netns)
 		cni_enter(call->netns);
-	fd = link_open();
+	rc = link_open(&sock);
 	/* without ib_core there is no device */
-	if (fd == -EPROTONOSUPPORT)
+	if (rc == -EPROTONOSUPPORT)
 		return;
-	if (fd < 0)
-		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-fd));
+	if (rc)
+		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-rc));
 	cni_name_of(name, call);
-	rc = link_find(fd, name, &index);
+	rc = link_find(sock, name, &index);
 	if (rc && rc != -ENODEV)
 		reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s", strerror(-rc));
 	if (!rc)
-		cni_delete(fd, name, index);
+		cni_delete(sock, name, index);
 }
 
 static void cni_check(const struct call *call)
 {
+	struct nl_sock *sock;
 	char name[CNI_NAME];
 	uint32_t index;
-	int fd;
 
 	call_prev_result(call);
 	cni_need_netns(call->netns);
-	fd = cni_open();
+	sock = cni_open();
 	cni_name_of(name, call);
-	if (!cni_is_there(fd, call, name, &index))
+	if (!cni_is_there(sock, call, name, &index))
 		reply_error(REPLY_CHECK, "%s has no RDMA device %s any more: start the pod again",
 			    call->ifname, name);
-	cni_need_uverbs(fd, name, index, REPLY_CHECK);
+	cni_need_uverbs(sock, name, index, REPLY_CHECK);
 }
 
 /* --- GC ------------------------------------------------------------------- */
@@ -350,24 +355,25 @@ static void cni_collect(const struct link *link, void *arg)
 static void cni_gc(const struct call *call)
 {
 	struct cni_garbage garbage = { .call = call };
-	int fd = link_open(), rc;
+	struct nl_sock *sock;
+	int rc = link_open(&sock);
 
-	if (fd == -EPROTONOSUPPORT)
+	if (rc == -EPROTONOSUPPORT)
 		return;
-	if (fd < 0)
-		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-fd));
+	if (rc)
+		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-rc));
 	if (!json_object_object_get_ex(call->config, "cni.dev/valid-attachments", &garbage.valid) ||
 	    !json_object_is_type(garbage.valid, json_type_array))
 		reply_error(REPLY_CONFIG, "the configuration has no list cni.dev/valid-attachments");
 	cni_prefix(garbage.prefix, call->network);
 	do {
 		garbage.any = false;
-		rc = link_each(fd, cni_collect, &garbage);
+		rc = link_each(sock, cni_collect, &garbage);
 		if (rc)
 			reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s",
 				    strerror(-rc));
 		if (garbage.any)
-			cni_delete(fd, garbage.found.name, garbage.found.index);
+			cni_delete(sock, garbage.found.name, garbage.found.index);
 	} while (garbage.any);
 }
 
@@ -375,14 +381,15 @@ static void cni_gc(const struct call *call)
 
 static void cni_status(void)
 {
-	int fd;
+	struct nl_sock *sock;
+	int rc;
 
 	cni_need_modules(REPLY_UNAVAILABLE);
-	fd = link_open();
-	if (fd < 0)
+	rc = link_open(&sock);
+	if (rc)
 		reply_error(REPLY_UNAVAILABLE,
 			    "no RDMA netlink: %s; run \"modprobe ib_core\" on the node",
-			    strerror(-fd));
+			    strerror(-rc));
 }
 
 static void cni_versions(void)

@@ -3,171 +3,145 @@
  * RDMA links by netlink, without iproute2, which a node may lack.
  */
 #include <errno.h>
-#include <linux/netlink.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/time.h>
 
+#include <netlink/attr.h>
+#include <netlink/errno.h>
+#include <netlink/handlers.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
 
 #include "link.h"
 
-struct link_message {
-	struct nlmsghdr header;
-	char attributes[512];
+/* later attributes are not looked at */
+#define LINK_ATTR_LAST	RDMA_NLDEV_ATTR_NDEV_NAME
+
+/* strings end with a zero byte */
+static const struct nla_policy link_policy[LINK_ATTR_LAST + 1] = {
+	[RDMA_NLDEV_ATTR_DEV_INDEX] = { .type = NLA_U32, .maxlen = sizeof(uint32_t) },
+	[RDMA_NLDEV_ATTR_DEV_NAME] = { .type = NLA_STRING,
+				       .maxlen = sizeof(((struct link *)NULL)->name) },
+	[RDMA_NLDEV_ATTR_NDEV_NAME] = { .type = NLA_STRING, .maxlen = IFNAMSIZ },
 };
 
-#define LINK_HEADER	NLMSG_HDRLEN
-#define LINK_BUFFER	(32 << 10)
+/* The library has numbers of its own for what fails on this side of the socket. */
+static int link_errno(int error)
+{
+	switch (-error) {
+	case NLE_NOMEM:
+		return -ENOMEM;
+	case NLE_AGAIN:
+		return -ETIMEDOUT;
+	case NLE_PROTO_MISMATCH:
+		return -EPROTONOSUPPORT;
+	default:
+		return -EPROTO;
+	}
+}
 
-int link_open(void)
+int link_open(struct nl_sock **sock)
 {
 	struct timeval limit = { .tv_sec = 120 };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-
-	if (fd < 0)
-		return -errno;
-	/* a device that is being removed may keep the kernel busy */
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	return fd;
-}
-
-static void link_begin(struct link_message *message, unsigned int command, unsigned int flags)
-{
-	memset(message, 0, sizeof(*message));
-	message->header.nlmsg_len = LINK_HEADER;
-	message->header.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
-	message->header.nlmsg_flags = (__u16)(NLM_F_REQUEST | NLM_F_ACK | flags);
-	message->header.nlmsg_seq = command + 1;
-}
-
-/* All strings are shorter than a name of a device: the buffer is large enough. */
-static void link_put(struct link_message *message, unsigned int type, const void *data,
-		     size_t length)
-{
-	struct nlattr *attr = (void *)((char *)message + message->header.nlmsg_len);
-
-	attr->nla_type = (__u16)type;
-	attr->nla_len = (__u16)(NLA_HDRLEN + length);
-	memcpy((char *)attr + NLA_HDRLEN, data, length);
-	message->header.nlmsg_len += NLA_ALIGN(attr->nla_len);
-}
-
-static void link_put_string(struct link_message *message, unsigned int type, const char *text)
-{
-	link_put(message, type, text, strlen(text) + 1);
-}
-
-static void link_put_u32(struct link_message *message, unsigned int type, uint32_t value)
-{
-	link_put(message, type, &value, sizeof(value));
-}
-
-/* the attribute of a type in an answer, or NULL */
-static const struct nlattr *link_attr(const struct nlmsghdr *header, unsigned int type)
-{
-	const char *at = (const char *)header + LINK_HEADER;
-	const char *end = (const char *)header + header->nlmsg_len;
-	const struct nlattr *attr;
-
-	for (; end - at >= NLA_HDRLEN; at += NLA_ALIGN(attr->nla_len)) {
-		attr = (const void *)at;
-		if (attr->nla_len < NLA_HDRLEN || attr->nla_len > end - at)
-			return NULL;
-		if ((attr->nla_type & NLA_TYPE_MASK) == type)
-			return attr;
-	}
-	return NULL;
-}
-
-static void link_get_string(const struct nlattr *attr, char *text, size_t size)
-{
-	size_t length = 0;
-
-	if (attr) {
-		length = attr->nla_len - (size_t)NLA_HDRLEN;
-		length = length < size ? length : size - 1;
-		memcpy(text, (const char *)attr + NLA_HDRLEN, length);
-	}
-	text[length] = '\0';
-}
-
-static bool link_get_index(const struct nlmsghdr *header, uint32_t *index)
-{
-	const struct nlattr *attr = link_attr(header, RDMA_NLDEV_ATTR_DEV_INDEX);
-
-	if (!attr || attr->nla_len < NLA_HDRLEN + sizeof(*index))
-		return false;
-	memcpy(index, (const char *)attr + NLA_HDRLEN, sizeof(*index));
-	return true;
-}
-
-typedef void link_answer(const struct nlmsghdr *header, void *arg);
-
-/* 1: more messages come */
-static int link_take(const struct nlmsghdr *header, link_answer *answer, void *arg)
-{
-	const struct nlmsgerr *error = NLMSG_DATA(header);
-
-	if (header->nlmsg_type == NLMSG_DONE)
-		return 0;
-	if (header->nlmsg_type == NLMSG_ERROR)
-		return header->nlmsg_len < NLMSG_LENGTH(sizeof(*error)) ? -EPROTO : error->error;
-	if (answer)
-		answer(header, arg);
-	return 1;
-}
-
-/* Send a request, hand the answers to a function until the kernel says how it ended. */
-static int link_talk(int fd, const struct link_message *message, link_answer *answer, void *arg)
-{
-	static char buffer[LINK_BUFFER] __attribute__((aligned(NLMSG_ALIGNTO)));
-	struct nlmsghdr *header;
-	ssize_t got;
-	int rc, left;
-
-	if (send(fd, message, message->header.nlmsg_len, 0) < 0)
-		return -errno;
-	for (;;) {
-		got = recv(fd, buffer, sizeof(buffer), 0);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		left = (int)got;
-		for (header = (void *)buffer; NLMSG_OK(header, left);
-		     header = NLMSG_NEXT(header, left)) {
-			rc = header->nlmsg_seq == message->header.nlmsg_seq ?
-				link_take(header, answer, arg) : 1;
-			if (rc <= 0)
-				return rc;
-		}
-	}
-}
-
-int link_add(int fd, const char *name, const char *netdev)
-{
-	struct link_message message;
-
-	link_begin(&message, RDMA_NLDEV_CMD_NEWLINK, 0);
-	link_put_string(&message, RDMA_NLDEV_ATTR_DEV_NAME, name);
-	link_put_string(&message, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn");
-	link_put_string(&message, RDMA_NLDEV_ATTR_NDEV_NAME, netdev);
-	return link_talk(fd, &message, NULL, NULL);
-}
-
-int link_delete(int fd, uint32_t index)
-{
-	struct link_message message;
 	int rc;
 
-	link_begin(&message, RDMA_NLDEV_CMD_DELLINK, 0);
-	link_put_u32(&message, RDMA_NLDEV_ATTR_DEV_INDEX, index);
-	rc = link_talk(fd, &message, NULL, NULL);
+	*sock = nl_socket_alloc();
+	if (!*sock)
+		return -ENOMEM;
+	rc = nl_connect(*sock, NETLINK_RDMA);
+	if (rc) {
+		nl_socket_free(*sock);
+		return link_errno(rc);
+	}
+	/* a device that is being removed may keep the kernel busy */
+	setsockopt(nl_socket_get_fd(*sock), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return 0;
+}
+
+static struct nl_msg *link_begin(int command, int flags)
+{
+	return nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command), flags);
+}
+
+static int link_ended(struct nl_msg *msg, void *arg)
+{
+	bool *ended = arg;
+
+	(void)msg;
+	*ended = true;
+	return NL_STOP;
+}
+
+static int link_refused(struct sockaddr_nl *from, struct nlmsgerr *error, void *arg)
+{
+	int *refused = arg;
+
+	(void)from;
+	*refused = error->error < 0 ? error->error : -EPROTO;
+	return NL_STOP;
+}
+
+/*
+ * Send a request, if all its attributes were put, and free it. Answers go to a function until
+ * the kernel says how it ended.
+ */
+static int link_talk(struct nl_sock *sock, struct nl_msg *msg, int put,
+		     nl_recvmsg_msg_cb_t answer, void *arg)
+{
+	struct nl_cb *calls = nl_cb_alloc(NL_CB_DEFAULT);
+	bool ended = false;
+	int rc = calls ? put : -NLE_NOMEM, refused = 0;
+
+	if (!rc) {
+		nl_cb_set(calls, NL_CB_VALID, NL_CB_CUSTOM, answer, arg);
+		nl_cb_set(calls, NL_CB_ACK, NL_CB_CUSTOM, link_ended, &ended);
+		nl_cb_set(calls, NL_CB_FINISH, NL_CB_CUSTOM, link_ended, &ended);
+		nl_cb_err(calls, NL_CB_CUSTOM, link_refused, &refused);
+		rc = nl_send_auto(sock, msg);
+	}
+	/* a message without a header counts as none */
+	while (rc >= 0 && !ended)
+		rc = nl_recvmsgs_report(sock, calls) ?: -NLE_MSG_TRUNC;
+	nlmsg_free(msg);
+	nl_cb_put(calls);
+	if (refused)
+		return refused;
+	return rc < 0 ? link_errno(rc) : 0;
+}
+
+int link_add(struct nl_sock *sock, const char *name, const char *netdev)
+{
+	struct nl_msg *msg = link_begin(RDMA_NLDEV_CMD_NEWLINK, 0);
+	int put;
+
+	if (!msg)
+		return -ENOMEM;
+	put = nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, name) ?:
+	      nla_put_string(msg, RDMA_NLDEV_ATTR_LINK_TYPE, "cairn") ?:
+	      nla_put_string(msg, RDMA_NLDEV_ATTR_NDEV_NAME, netdev);
+	return link_talk(sock, msg, put, NULL, NULL);
+}
+
+int link_delete(struct nl_sock *sock, uint32_t index)
+{
+	struct nl_msg *msg = link_begin(RDMA_NLDEV_CMD_DELLINK, 0);
+	int rc;
+
+	if (!msg)
+		return -ENOMEM;
+	rc = nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
+	rc = link_talk(sock, msg, rc, NULL, NULL);
 	/* so says the kernel of an index without a device */
 	return rc == -EINVAL ? -ENODEV : rc;
+}
+
+static int link_parse(struct nl_msg *msg, struct nlattr **attrs)
+{
+	return nlmsg_parse(nlmsg_hdr(msg), 0, attrs, LINK_ATTR_LAST, link_policy);
 }
 
 struct link_visit {
@@ -175,24 +149,29 @@ struct link_visit {
 	void *arg;
 };
 
-static void link_one_of_all(const struct nlmsghdr *header, void *arg)
+static int link_one_of_all(struct nl_msg *msg, void *arg)
 {
 	const struct link_visit *each = arg;
-	struct link link = {};
+	struct nlattr *attrs[LINK_ATTR_LAST + 1];
+	struct link link;
+	int rc = link_parse(msg, attrs);
 
-	if (!link_get_index(header, &link.index))
-		return;
-	link_get_string(link_attr(header, RDMA_NLDEV_ATTR_DEV_NAME), link.name, sizeof(link.name));
+	if (rc)
+		return rc;
+	if (!attrs[RDMA_NLDEV_ATTR_DEV_INDEX] || !attrs[RDMA_NLDEV_ATTR_DEV_NAME])
+		return -NLE_MISSING_ATTR;
+	link.index = nla_get_u32(attrs[RDMA_NLDEV_ATTR_DEV_INDEX]);
+	nla_strlcpy(link.name, attrs[RDMA_NLDEV_ATTR_DEV_NAME], sizeof(link.name));
 	each->visit(&link, each->arg);
+	return NL_OK;
 }
 
-int link_each(int fd, void (*visit)(const struct link *link, void *arg), void *arg)
+int link_each(struct nl_sock *sock, void (*visit)(const struct link *link, void *arg), void *arg)
 {
+	struct nl_msg *msg = link_begin(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 	struct link_visit each = { visit, arg };
-	struct link_message message;
 
-	link_begin(&message, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
-	return link_talk(fd, &message, link_one_of_all, &each);
+	return msg ? link_talk(sock, msg, 0, link_one_of_all, &each) : -ENOMEM;
 }
 
 struct link_search {
@@ -208,38 +187,49 @@ static void link_compare(const struct link *link, void *arg)
 		search->found = *link;
 }
 
-int link_find(int fd, const char *name, uint32_t *index)
+int link_find(struct nl_sock *sock, const char *name, uint32_t *index)
 {
 	struct link_search search = { .name = name };
-	int rc = link_each(fd, link_compare, &search);
+	int rc = link_each(sock, link_compare, &search);
 
 	*index = search.found.index;
 	return rc ?: search.found.name[0] ? 0 : -ENODEV;
 }
 
-static void link_take_netdev(const struct nlmsghdr *header, void *arg)
+static int link_take_netdev(struct nl_msg *msg, void *arg)
 {
-	link_get_string(link_attr(header, RDMA_NLDEV_ATTR_NDEV_NAME), arg, IFNAMSIZ);
+	struct nlattr *attrs[LINK_ATTR_LAST + 1];
+	int rc = link_parse(msg, attrs);
+
+	if (rc)
+		return rc;
+	if (attrs[RDMA_NLDEV_ATTR_NDEV_NAME])
+		nla_strlcpy(arg, attrs[RDMA_NLDEV_ATTR_NDEV_NAME], IFNAMSIZ);
+	return NL_OK;
 }
 
-int link_netdev(int fd, uint32_t index, char netdev[IFNAMSIZ])
+int link_netdev(struct nl_sock *sock, uint32_t index, char netdev[IFNAMSIZ])
 {
-	struct link_message message;
+	struct nl_msg *msg = link_begin(RDMA_NLDEV_CMD_PORT_GET, 0);
+	int put;
 
 	netdev[0] = '\0';
-	link_begin(&message, RDMA_NLDEV_CMD_PORT_GET, 0);
-	link_put_u32(&message, RDMA_NLDEV_ATTR_DEV_INDEX, index);
-	link_put_u32(&message, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
-	return link_talk(fd, &message, link_take_netdev, netdev);
+	if (!msg)
+		return -ENOMEM;
+	put = nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index) ?:
+	      nla_put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+	return link_talk(sock, msg, put, link_take_netdev, netdev);
 }
 
-int link_chardev(int fd, uint32_t index, const char *type)
+int link_chardev(struct nl_sock *sock, uint32_t index, const char *type)
 {
-	struct link_message message;
+	struct nl_msg *msg = link_begin(RDMA_NLDEV_CMD_GET_CHARDEV, 0);
+	int put;
 
-	link_begin(&message, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
-	link_put_string(&message, RDMA_NLDEV_ATTR_CHARDEV_TYPE, type);
-	if (strcmp(type, "rdma_cm"))
-		link_put_u32(&message, RDMA_NLDEV_ATTR_DEV_INDEX, index);
-	return link_talk(fd, &message, NULL, NULL);
+	if (!msg)
+		return -ENOMEM;
+	put = nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_TYPE, type);
+	if (!put && strcmp(type, "rdma_cm"))
+		put = nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
+	return link_talk(sock, msg, put, NULL, NULL);
 }
