@@ -20,6 +20,7 @@
 #define CAIRN_DEVICE_CPU_H
 
 #include <linux/bottom_half.h>
+#include <linux/irqflags.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
 
