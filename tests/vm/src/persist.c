@@ -21,6 +21,7 @@
 #define SHORT_MS	vt_ms(150)
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 #define IMM		0x12345600u
+#define REPLICAS	3
 
 static struct vt_dev da, db;
 
@@ -32,17 +33,7 @@ struct pair {
 
 static struct ibv_mr *persist_reg(void *buf, size_t len, unsigned int access)
 {
-	errno = 0;
 	return ibv_reg_mr(db.pd, buf, len, access);
-}
-
-static bool persist_refused(void *buf, size_t len, unsigned int access, int err)
-{
-	struct ibv_mr *mr = persist_reg(buf, len, access);
-
-	if (mr)
-		ibv_dereg_mr(mr);
-	return !mr && ktap_eq(errno, err);
 }
 
 static u32 domain_of(struct ibv_mr *mr)
@@ -78,9 +69,48 @@ static void pair_destroy(struct pair *pair)
 	ktap_eq(vt_region_destroy(&pair->to), 0);
 }
 
+static void post_recvs(struct vt_end *end, u64 first, int n)
+{
+	for (; n; n--)
+		must(!vt_recv(end, first++));
+}
+
 /* --- groups of queue pairs ------------------------------------------------ */
 
-static struct cairndv_group_wc next_of_group(struct cairndv_persist_group *group)
+/* Writers whose completions come to the queue of the first one. Each target has @recvs
+ * receives.
+ */
+static void replicas_create(struct pair pair[REPLICAS],
+			    const unsigned int kinds[REPLICAS], int recvs)
+{
+	struct vt_opts opts = VT_OPTS;
+	int i;
+
+	for (i = 0; i < REPLICAS; i++) {
+		pair_create_with(&pair[i], kinds[i], &opts);
+		opts.send_cq = pair[0].a.scq;
+		post_recvs(&pair[i].b, 7, recvs);
+	}
+}
+
+/* The pair that has the shared queue is the last one. */
+static void replicas_destroy(struct pair pair[REPLICAS])
+{
+	int i;
+
+	for (i = REPLICAS; i--;)
+		pair_destroy(&pair[i]);
+}
+
+static struct cairndv_group_dest replica_dest(const struct pair *pair, size_t at)
+{
+	return (struct cairndv_group_dest){
+		.remote_addr = (uintptr_t)pair->to.buf + at, .rkey = pair->to.mr->rkey,
+	};
+}
+
+/* The next completion of the group, which must come and be of this kind. */
+static struct cairndv_group_wc next_of_group(struct cairndv_persist_group *group, u32 kind)
 {
 	u64 end = vt_now_ms() + vt_ms(20000);
 	struct cairndv_group_wc wc = {};
@@ -91,16 +121,11 @@ static struct cairndv_group_wc next_of_group(struct cairndv_persist_group *group
 	       vt_now_ms() < end)
 		vt_relax(&idle);
 	must(n == 1);
+	ktap_eq(wc.kind, kind);
 	return wc;
 }
 
 /* --- one step each ------------------------------------------------------- */
-
-static void post_recvs(struct vt_end *end, u64 first, int n)
-{
-	for (; n; n--)
-		must(!vt_recv(end, first++));
-}
 
 static struct ibv_send_wr write_wr(struct pair *pair, struct ibv_sge *sge, u64 id,
 				   size_t from, size_t to, u32 len)
@@ -110,7 +135,7 @@ static struct ibv_send_wr write_wr(struct pair *pair, struct ibv_sge *sge, u64 i
 		.lkey = pair->a.mr->lkey,
 	};
 	return (struct ibv_send_wr) {
-		.wr_id = id, .sg_list = sge, .num_sge = 1,
+		.wr_id = id, .sg_list = sge, .num_sge = len != 0,
 		.send_flags = IBV_SEND_SIGNALED,
 		.opcode = CAIRNDV_WR_WRITE_PERSIST,
 		.wr.rdma = {
@@ -127,14 +152,43 @@ static void persist_post(struct pair *pair, struct ibv_send_wr *wr)
 	must(!ibv_post_send(pair->a.qp, wr, &bad));
 }
 
-/* Post a WRITE_PERSIST of @len bytes between equal offsets. */
-static void post_write(struct pair *pair, u64 id, size_t at, u32 len,
-		       unsigned int flags)
+/* Post @len bytes between equal offsets. The immediate data, if any, is IMM + @id. */
+static void post_as(struct pair *pair, enum ibv_wr_opcode opcode, u64 id, size_t at,
+		    u32 len, unsigned int flags)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = write_wr(pair, &sge, id, at, at, len);
 
+	wr.opcode = opcode;
+	wr.imm_data = htobe32(IMM + id);
 	wr.send_flags |= flags;
+	persist_post(pair, &wr);
+}
+
+static void post_write(struct pair *pair, u64 id, size_t at, u32 len,
+		       unsigned int flags)
+{
+	post_as(pair, CAIRNDV_WR_WRITE_PERSIST, id, at, len, flags);
+}
+
+static void post_imm(struct pair *pair, u64 id, size_t at, u32 len, unsigned int flags)
+{
+	post_as(pair, CAIRNDV_WR_WRITE_PERSIST_WITH_IMM, id, at, len, flags);
+}
+
+/* Post a SEND of no bytes. */
+static void post_send(struct pair *pair, u64 id, unsigned int flags)
+{
+	post_as(pair, IBV_WR_SEND, id, 0, 0, flags);
+}
+
+/* Ask how the region that @rkey names becomes durable, without a WRITE. */
+static void post_question(struct pair *pair, u64 id, u32 rkey)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = write_wr(pair, &sge, id, 0, 64, 0);
+
+	wr.wr.rdma.rkey = rkey;
 	persist_post(pair, &wr);
 }
 
@@ -213,23 +267,36 @@ static struct cairndv_persist_info next_told(struct pair *pair, u64 id, u32 imm,
 	return info;
 }
 
-static void post_imm(struct pair *pair, u64 id, size_t at, u32 len, unsigned int flags)
-{
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = write_wr(pair, &sge, id, at, at, len);
-
-	wr.opcode = CAIRNDV_WR_WRITE_PERSIST_WITH_IMM;
-	wr.imm_data = htobe32(IMM + id);
-	wr.send_flags |= flags;
-	persist_post(pair, &wr);
-}
-
 static int persist_done(u64 token, int status)
 {
 	return cairndv_persist_done(db.ctx, token, status);
 }
 
-/* --- attributes --- ------------------------------------------------- */
+/* The target says that it has made a range durable: the writer's request @id ends. */
+static void flush_done(struct pair *pair, const struct cairndv_persist_info *info, u64 id)
+{
+	must(!persist_done(info->token, 0));
+	next_written(pair, id);
+}
+
+static void expect_range(const struct pair *pair, const struct cairndv_persist_info *info,
+			 size_t at, u32 len)
+{
+	ktap_eq(info->va, (uintptr_t)pair->to.buf + at);
+	ktap_eq(info->length, len);
+}
+
+/* A message to a target with host flush, whose program has been asked to flush. */
+static struct cairndv_persist_info pair_asked(struct pair *pair, const struct vt_opts *opts,
+					      u32 len)
+{
+	pair_create_with(pair, VT_HOST, opts);
+	post_recvs(&pair->b, 0, 1);
+	post_write(pair, 1, 0, len, 0);
+	return next_flush(pair, 0);
+}
+
+/* --- attributes ----------------------------------------------------------- */
 
 static void query(void)
 {
@@ -251,12 +318,11 @@ static void registration(void)
 	struct ibv_mr *mr;
 
 	must(mem);
-	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED,
-				EINVAL));
-	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST, EINVAL));
-	ktap_ok(persist_refused(mem, BUF, VT_REMOTE | VT_HOST |
-				CAIRNDV_ACCESS_PERSISTENT_EMULATED, EINVAL));
+	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | VT_NIC), EINVAL);
+	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | CAIRNDV_ACCESS_PERSISTENT_EMULATED), EINVAL);
+	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST), EINVAL);
+	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | VT_HOST |
+				CAIRNDV_ACCESS_PERSISTENT_EMULATED), EINVAL);
 	mr = persist_reg(mem, BUF, VT_REMOTE);
 	must(mr);
 	ktap_eq(domain_of(mr), 0);
@@ -301,8 +367,8 @@ static void registration_devdax(void)
 	/* all of the devdax: with ibv_fork_init() a part of it does not get as
 	 * far as the device
 	 */
-	ktap_ok(persist_refused(dax - 1, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(persist_refused(dax, huge + 1, VT_REMOTE | VT_NIC, EINVAL));
+	REFUSED_MR(persist_reg(dax - 1, huge + 1, VT_REMOTE | VT_NIC), EINVAL);
+	REFUSED_MR(persist_reg(dax, huge + 1, VT_REMOTE | VT_NIC), EINVAL);
 	munmap(mem, 4 * huge);
 }
 
@@ -320,8 +386,8 @@ static void registration_bad_block(void)
 	}
 	dax = vt_dax_map(NULL, 2 * unit, strtoll(bad, NULL, 0) - unit);
 	must(dax);
-	ktap_ok(persist_refused(dax, 2 * unit, VT_REMOTE | VT_NIC, EINVAL));
-	ktap_ok(persist_refused(dax + unit, unit, VT_REMOTE | VT_NIC, EINVAL));
+	REFUSED_MR(persist_reg(dax, 2 * unit, VT_REMOTE | VT_NIC), EINVAL);
+	REFUSED_MR(persist_reg(dax + unit, unit, VT_REMOTE | VT_NIC), EINVAL);
 	mr = persist_reg(dax, unit, VT_REMOTE | VT_NIC);
 	must(mr);
 	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
@@ -378,7 +444,6 @@ static void empty_message(void)
 
 	pair_create(&pair, vt_nic());
 	wr = write_wr(&pair, &sge, 5, 0, 0, 0);
-	wr.num_sge = 0;
 	wr.wr.rdma.rkey = 0;
 	wr.wr.rdma.remote_addr = 0;
 	persist_post(&pair, &wr);
@@ -386,22 +451,16 @@ static void empty_message(void)
 	pair_destroy(&pair);
 }
 
-/* Ask how the region becomes durable, without a WRITE. */
 static void ask_first(void)
 {
 	struct cairndv_persist_info info;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	struct pair pair;
 
 	pair_create(&pair, VT_HOST);
-	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
-	wr.num_sge = 0;
-	persist_post(&pair, &wr);
+	post_question(&pair, 1, pair.to.mr->rkey);
 	info = persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, CAIRNDV_DURABILITY_HOST);
-	wr.wr.rdma.rkey ^= 1;
-	persist_post(&pair, &wr);
+	post_question(&pair, 1, pair.to.mr->rkey ^ 1);
 	persist_next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
@@ -413,8 +472,6 @@ static void region_kind(void)
 {
 	const char *kind = getenv("CAIRN_REGION") ?: "adr";
 	struct cairndv_persist_info info;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	struct pair pair;
 	u8 *dax;
 
@@ -425,14 +482,12 @@ static void region_kind(void)
 	dax = vt_dax_map(NULL, BUF, 0);
 	must(dax);
 	if (!strcmp(kind, "async"))
-		ktap_ok(persist_refused(dax, BUF, VT_REMOTE | VT_NIC, EINVAL));
+		REFUSED_MR(persist_reg(dax, BUF, VT_REMOTE | VT_NIC), EINVAL);
 	munmap(dax, BUF);
 	if (!strcmp(kind, "async"))
 		return;
 	pair_create(&pair, VT_NIC);
-	wr = write_wr(&pair, &sge, 1, 0, 64, 0);
-	wr.num_sge = 0;
-	persist_post(&pair, &wr);
+	post_question(&pair, 1, pair.to.mr->rkey);
 	info = persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
 	ktap_eq(info.durability, strcmp(kind, "eadr") ?
 		CAIRNDV_DURABILITY_ADR : CAIRNDV_DURABILITY_EADR);
@@ -458,15 +513,15 @@ static void pipelined(void)
 static void extended(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 64 };
+	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = IBV_QPT_RC, .cap = ((struct vt_opts)VT_OPTS).cap,
+		.qp_type = IBV_QPT_RC, .cap = opts.cap,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 	struct cairndv_persist_info info;
 	struct ibv_poll_cq_attr poll = {};
-	struct vt_opts opts = VT_OPTS;
 	struct ibv_qp_ex *qpx;
 	struct ibv_cq_ex *cqx;
 	struct ibv_cq *old_cq;
@@ -575,8 +630,7 @@ static void immediate(void)
 		if (!i)
 			must(vt_event(pair.b.rchan, LONG_MS));
 		info = next_told(&pair, 100 + i, IMM + i, CAIRNDV_PERSIST_RECEIVED);
-		ktap_eq(info.va, (uintptr_t)pair.to.buf + writes[i].at);
-		ktap_eq(info.length, writes[i].len);
+		expect_range(&pair, &info, writes[i].at, writes[i].len);
 		ktap_eq(info.qp_num, pair.b.qp->qp_num);
 		ktap_eq(info.token, 0);
 		ktap_eq(info.durability, vt_nic() == VT_NIC ?
@@ -596,18 +650,13 @@ static void immediate_plain(void)
 	size_t i;
 
 	for (i = 0; i < NR(kinds); i++) {
-		struct ibv_send_wr wr;
-		struct ibv_sge sge;
 		struct pair pair;
 
 		pair_create(&pair, kinds[i]);
 		post_recvs(&pair.b, 3, 1);
-		wr = write_wr(&pair, &sge, 1, 0, 0, 3000);
-		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-		wr.imm_data = htobe32(IMM);
-		persist_post(&pair, &wr);
-		next_told(&pair, 3, IMM, kinds[i] ? CAIRNDV_PERSIST_RECEIVED :
-						    CAIRNDV_PERSIST_NONE);
+		post_as(&pair, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 3000, 0);
+		next_told(&pair, 3, IMM + 1, kinds[i] ? CAIRNDV_PERSIST_RECEIVED :
+							CAIRNDV_PERSIST_NONE);
 		persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 		pair_destroy(&pair);
 	}
@@ -639,11 +688,9 @@ static void immediate_host(void)
 	post_recvs(&pair.b, 50, 4);
 	post_imm(&pair, 1, 777, 30000, 0);
 	info = next_told(&pair, 50, IMM + 1, CAIRNDV_PERSIST_FLUSH);
-	ktap_eq(info.va, (uintptr_t)pair.to.buf + 777);
-	ktap_eq(info.length, 30000);
+	expect_range(&pair, &info, 777, 30000);
 	ktap_ok(persist_nothing(pair.a.scq));
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	post_imm(&pair, 2, 0, 8, 0);
 	info = next_told(&pair, 51, IMM + 2, CAIRNDV_PERSIST_FLUSH);
 	must(!persist_done(info.token, EIO));
@@ -715,16 +762,14 @@ static void host_flush(void)
 	post_recvs(&pair.b, 50, 4);
 	post_write(&pair, 1, 777, 30000, 0);
 	info = next_flush(&pair, 50);
-	ktap_eq(info.va, (uintptr_t)pair.to.buf + 777);
-	ktap_eq(info.length, 30000);
+	expect_range(&pair, &info, 777, 30000);
 	ktap_eq(info.qp_num, pair.b.qp->qp_num);
 	ktap_eq(info.psn, (pair.a.psn + 29) & 0xffffff);
 	ktap_ok(info.token != 0);
 	ktap_eq(memcmp(pair.to.buf + 777, pair.a.buf + 777, 30000), 0);
 	/* received is not durable */
 	ktap_ok(persist_nothing(pair.a.scq));
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	ktap_ok(persist_nothing(pair.b.rcq));
 	pair_destroy(&pair);
 }
@@ -752,8 +797,7 @@ static void host_order(void)
 	for (i = 0; i < 3; i++)
 		next_written(&pair, i);
 	ktap_ok(persist_nothing(pair.a.scq));
-	must(!persist_done(info[3].token, 0));
-	next_written(&pair, 3);
+	flush_done(&pair, &info[3], 3);
 	next_written(&pair, 4);
 	pair_destroy(&pair);
 }
@@ -761,30 +805,26 @@ static void host_order(void)
 /* One post, three targets: two are enough, and the third fails. */
 static void replicas(void)
 {
-	static const unsigned int kinds[] = { VT_EMULATED, VT_HOST, VT_HOST };
-	struct vt_opts opts = VT_OPTS;
-	struct cairndv_group_dest dest[3] = {};
-	struct cairndv_persist_info info[3];
+	static const unsigned int kinds[REPLICAS] = { VT_EMULATED, VT_HOST, VT_HOST };
+	struct cairndv_group_dest dest[REPLICAS];
+	struct cairndv_persist_info info[REPLICAS];
 	struct cairndv_persist_group *group;
 	struct cairndv_group_wc wc;
-	struct ibv_qp *qp[3];
+	struct ibv_qp *qp[REPLICAS];
 	struct ibv_sge sge;
 	struct cairndv_group_wr wr = {
 		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .quorum = 2,
 		.dest = dest,
 	};
-	struct pair pair[3];
+	struct pair pair[REPLICAS];
 	int i;
 
-	for (i = 0; i < 3; i++) {
-		pair_create_with(&pair[i], kinds[i], &opts);
-		opts.send_cq = pair[0].a.scq;
-		post_recvs(&pair[i].b, 7, 1);
+	replicas_create(pair, kinds, 1);
+	for (i = 0; i < REPLICAS; i++) {
 		qp[i] = pair[i].a.qp;
-		dest[i].remote_addr = (uintptr_t)pair[i].to.buf + 100;
-		dest[i].rkey = pair[i].to.mr->rkey;
+		dest[i] = replica_dest(&pair[i], 100);
 	}
-	group = cairndv_persist_group_create(qp, 3, 4);
+	group = cairndv_persist_group_create(qp, REPLICAS, 4);
 	must(group);
 	sge = (struct ibv_sge){ (uintptr_t)pair[0].a.buf, 3000, pair[0].a.mr->lkey };
 	must(!cairndv_persist_group_post(group, &wr));
@@ -792,34 +832,30 @@ static void replicas(void)
 	info[2] = next_flush(&pair[2], 7);
 	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
 	must(!persist_done(info[1].token, 0));
-	wc = next_of_group(group);
-	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	wc = next_of_group(group, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.wr_id, 7);
 	ktap_eq(wc.durable, 2);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_EMULATED);
 	ktap_eq(cairndv_persist_group_released(group), 0);
 	must(!persist_done(info[2].token, EIO));
-	wc = next_of_group(group);
-	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
+	wc = next_of_group(group, CAIRNDV_GROUP_TARGET);
 	ktap_eq(wc.target, 2);
 	ktap_eq(wc.status, IBV_WC_REM_OP_ERR);
 	ktap_eq(cairndv_persist_group_poll(group, 1, &wc), 0);
 	ktap_eq(cairndv_persist_group_released(group), 1);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < REPLICAS; i++)
 		ktap_ok(!memcmp(pair[i].to.buf + 100, pair[0].a.buf, 3000));
 	wr.quorum = 3;
 	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
 	cairndv_persist_group_destroy(group);
-	/* the shared CQ last */
-	for (i = 3; i--;)
-		pair_destroy(&pair[i]);
+	replicas_destroy(pair);
 }
 
 /* A member that hangs is dropped, comes back with a new queue pair, and leaves again. */
 static void replicas_change(void)
 {
-	struct vt_opts opts = VT_OPTS;
-	struct cairndv_group_dest dest[2] = {};
+	static const unsigned int kinds[REPLICAS] = { VT_HOST, VT_HOST, VT_HOST };
+	struct cairndv_group_dest dest[2];
 	struct cairndv_persist_info info;
 	struct cairndv_persist_group *group;
 	struct cairndv_group_wc wc;
@@ -829,18 +865,13 @@ static void replicas_change(void)
 		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .quorum = 1,
 		.dest = dest, .durability = CAIRNDV_DURABILITY_HOST,
 	};
-	struct pair pair[3];
+	struct pair pair[REPLICAS];
 	int i;
 
-	for (i = 0; i < 3; i++) {
-		pair_create_with(&pair[i], VT_HOST, &opts);
-		opts.send_cq = pair[0].a.scq;
-		post_recvs(&pair[i].b, 7, 4);
-	}
+	replicas_create(pair, kinds, 4);
 	for (i = 0; i < 2; i++) {
 		qp[i] = pair[i].a.qp;
-		dest[i].remote_addr = (uintptr_t)pair[i].to.buf;
-		dest[i].rkey = pair[i].to.mr->rkey;
+		dest[i] = replica_dest(&pair[i], 0);
 	}
 	group = cairndv_persist_group_create(qp, 2, 4);
 	must(group);
@@ -849,20 +880,17 @@ static void replicas_change(void)
 	must(!cairndv_persist_group_post(group, &wr));
 	info = next_flush(&pair[0], 7);
 	must(!persist_done(info.token, 0));
-	wc = next_of_group(group);
-	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	wc = next_of_group(group, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durability, CAIRNDV_DURABILITY_HOST);
 	/* the program of the second one does not answer */
-	wc = next_of_group(group);
-	ktap_eq(wc.kind, CAIRNDV_GROUP_TARGET);
+	wc = next_of_group(group, CAIRNDV_GROUP_TARGET);
 	ktap_eq(wc.target, 1);
 	ktap_eq(wc.wr_id, 1);
 	ktap_eq(wc.status, IBV_WC_RESP_TIMEOUT_ERR);
 	while (cairndv_persist_group_join(group, 1, pair[2].a.qp) == EBUSY)
 		must(!cairndv_persist_group_poll(group, 1, &wc));
 	ktap_eq(cairndv_persist_group_released(group), 1);
-	dest[1].remote_addr = (uintptr_t)pair[2].to.buf;
-	dest[1].rkey = pair[2].to.mr->rkey;
+	dest[1] = replica_dest(&pair[2], 0);
 	wr.wr_id = 2;
 	wr.quorum = 2;
 	must(!cairndv_persist_group_post(group, &wr));
@@ -870,14 +898,12 @@ static void replicas_change(void)
 	must(!persist_done(info.token, 0));
 	info = next_flush(&pair[0], 8);
 	must(!persist_done(info.token, 0));
-	wc = next_of_group(group);
-	ktap_eq(wc.kind, CAIRNDV_GROUP_DURABLE);
+	wc = next_of_group(group, CAIRNDV_GROUP_DURABLE);
 	ktap_eq(wc.durable, 2);
 	ktap_eq(cairndv_persist_group_drop(group, 1), 0);
 	ktap_eq(cairndv_persist_group_post(group, &wr), ENOTCONN);
 	cairndv_persist_group_destroy(group);
-	for (i = 3; i--;)
-		pair_destroy(&pair[i]);
+	replicas_destroy(pair);
 }
 
 static void host_failure(void)
@@ -902,15 +928,11 @@ static void host_failure(void)
 static void host_plain_write(void)
 {
 	struct cairndv_persist_info info;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	struct pair pair;
 
 	pair_create(&pair, VT_HOST);
 	post_recvs(&pair.b, 3, 1);
-	wr = write_wr(&pair, &sge, 1, 0, 0, 3000);
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	persist_post(&pair, &wr);
+	post_as(&pair, IBV_WR_RDMA_WRITE, 1, 0, 3000, 0);
 	info = next_flush(&pair, 3);
 	ktap_eq(info.length, 3000);
 	ktap_ok(persist_nothing(pair.a.scq));
@@ -926,8 +948,6 @@ static void plain_slow(void)
 {
 	struct vt_opts opts = VT_OPTS;
 	struct cairndv_persist_info info;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	unsigned int idle = 0;
 	struct ibv_wc wc;
 	struct pair pair;
@@ -937,11 +957,8 @@ static void plain_slow(void)
 	opts.retry_cnt = 2;
 	pair_create_with(&pair, VT_HOST, &opts);
 	post_recvs(&pair.b, 3, 2);
-	for (i = 0; i < 2; i++) {
-		wr = write_wr(&pair, &sge, i, i * 4096, i * 4096, 3000);
-		wr.opcode = IBV_WR_RDMA_WRITE;
-		persist_post(&pair, &wr);
-	}
+	for (i = 0; i < 2; i++)
+		post_as(&pair, IBV_WR_RDMA_WRITE, i, i * 4096, 3000, 0);
 	for (i = 0; i < 2; i++) {
 		info = next_flush(&pair, 3 + i);
 		usleep(2000000);
@@ -970,8 +987,7 @@ static void host_wakes(void)
 	post_write(&pair, 1, 0, 100, 0);
 	must(vt_event(pair.b.rchan, LONG_MS));
 	info = next_flush(&pair, 3);
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	pair_destroy(&pair);
 }
 
@@ -1044,8 +1060,7 @@ static void host_without_receive(void)
 	ktap_ok(persist_nothing(pair.b.rcq));
 	post_recvs(&pair.b, 4, 1);
 	info = next_flush(&pair, 4);
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	pair_destroy(&pair);
 
 	opts.rnr_retry = 0;
@@ -1055,7 +1070,6 @@ static void host_without_receive(void)
 	pair_destroy(&pair);
 }
 
-/* More flushes than may be outstanding wait at the initiator. */
 /* The last packet waits for a receive. The word in which the packet before it ended
  * is whole meanwhile.
  */
@@ -1086,6 +1100,7 @@ static void host_word_between_packets(void)
 	pair_destroy(&pair);
 }
 
+/* More flushes than may be outstanding wait at the initiator. */
 static void host_bounded(void)
 {
 	struct vt_opts opts = VT_OPTS;
@@ -1111,12 +1126,9 @@ static void host_bounded(void)
 		info[i] = next_flush(&pair, i);
 	ktap_ok(persist_nothing(pair.b.rcq));
 	for (i = 0; i < n; i++) {
-		if (i + max < n) {
-			must(!persist_done(info[i].token, 0));
+		must(!persist_done(info[i].token, 0));
+		if (i + max < n)
 			info[i + max] = next_flush(&pair, i + max);
-		} else {
-			must(!persist_done(info[i].token, 0));
-		}
 		next_written(&pair, i);
 	}
 	free(info);
@@ -1135,14 +1147,10 @@ static void host_slow(void)
 
 	opts.timeout = 8;		/* 1 ms */
 	opts.retry_cnt = 1;
-	pair_create_with(&pair, VT_HOST, &opts);
-	post_recvs(&pair.b, 0, 1);
-	post_write(&pair, 1, 0, 5000, 0);
-	info = next_flush(&pair, 0);
+	info = pair_asked(&pair, &opts, 5000);
 	ktap_ok(persist_nothing(pair.a.scq));
 	ktap_ok(persist_nothing(pair.b.rcq));
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	pair_destroy(&pair);
 }
 
@@ -1161,8 +1169,7 @@ static void host_limit(void)
 	post_recvs(&pair.b, 0, 2);
 	post_write(&pair, 1, 0, 100, 0);
 	info = next_flush(&pair, 0);
-	must(!persist_done(info.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &info, 1);
 	must(!cairndv_set_flush_limit(pair.to.mr, 20));
 	must(!cairndv_query_mr(pair.to.mr, &attr, sizeof(attr)));
 	ktap_eq(attr.flush_limit_ms, 20);
@@ -1184,8 +1191,6 @@ static void overlap(void)
 {
 	struct cairndv_persist_info flush, second;
 	struct pair slow, fast;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	struct ibv_wc wc;
 	int i;
 
@@ -1200,10 +1205,7 @@ static void overlap(void)
 		next_written(&fast, i);
 	}
 	/* later messages of the same QP arrive; their completions wait */
-	wr = write_wr(&slow, &sge, 2, 0, 0, 16);
-	wr.opcode = IBV_WR_SEND;
-	wr.num_sge = 0;
-	persist_post(&slow, &wr);
+	post_send(&slow, 2, 0);
 	must(try_poll(slow.b.rcq, &wc, &second, LONG_MS));
 	ktap_eq(wc.wr_id, 1);
 	ktap_eq(second.kind, CAIRNDV_PERSIST_NONE);
@@ -1211,8 +1213,7 @@ static void overlap(void)
 	second = next_flush(&slow, 2);
 	must(!persist_done(second.token, 0));
 	ktap_ok(persist_nothing(slow.a.scq));
-	must(!persist_done(flush.token, 0));
-	next_written(&slow, 1);
+	flush_done(&slow, &flush, 1);
 	persist_next(slow.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
 	next_written(&slow, 3);
 	pair_destroy(&slow);
@@ -1237,20 +1238,14 @@ static bool persist_released(u32 ticket)
 static void release_beside_a_slow_flush(void)
 {
 	struct cairndv_persist_info flush, second;
+	struct vt_opts opts = VT_OPTS;
 	struct pair slow, other, third;
 	u32 ticket;
 
-	pair_create(&slow, VT_HOST);
-	pair_create(&other, VT_HOST);
+	flush = pair_asked(&slow, &opts, 1000);
+	second = pair_asked(&other, &opts, 1000);
 	pair_create(&third, vt_nic());
-	post_recvs(&slow.b, 0, 1);
-	post_recvs(&other.b, 0, 1);
-	post_write(&slow, 1, 0, 1000, 0);
-	flush = next_flush(&slow, 0);
-	post_write(&other, 1, 0, 1000, 0);
-	second = next_flush(&other, 0);
-	must(!persist_done(second.token, 0));
-	next_written(&other, 1);
+	flush_done(&other, &second, 1);
 	post_write(&third, 1, 0, 1000, 0);
 	next_written(&third, 1);
 	ktap_eq(ibv_dereg_mr(other.to.mr), 0);
@@ -1259,8 +1254,7 @@ static void release_beside_a_slow_flush(void)
 	third.to.mr = NULL;
 	ktap_ok(persist_released(ticket));
 	ktap_ok(persist_nothing(slow.a.scq));
-	must(!persist_done(flush.token, 0));
-	next_written(&slow, 1);
+	flush_done(&slow, &flush, 1);
 	pair_destroy(&slow);
 	pair_destroy(&other);
 	pair_destroy(&third);
@@ -1268,21 +1262,14 @@ static void release_beside_a_slow_flush(void)
 
 static void fence(void)
 {
+	struct vt_opts opts = VT_OPTS;
 	struct cairndv_persist_info info;
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
 	struct ibv_wc wc;
 	struct pair pair;
 
-	pair_create(&pair, VT_HOST);
-	post_recvs(&pair.b, 0, 2);
-	post_write(&pair, 1, 0, 100, 0);
-	info = next_flush(&pair, 0);
-	wr = write_wr(&pair, &sge, 2, 0, 0, 16);
-	wr.opcode = IBV_WR_SEND;
-	wr.num_sge = 0;
-	wr.send_flags |= IBV_SEND_FENCE;
-	persist_post(&pair, &wr);
+	info = pair_asked(&pair, &opts, 100);
+	post_recvs(&pair.b, 1, 1);
+	post_send(&pair, 2, IBV_SEND_FENCE);
 	ktap_ok(persist_nothing(pair.b.rcq));	/* not even sent */
 	must(!persist_done(info.token, 0));
 	must(try_poll(pair.b.rcq, &wc, NULL, LONG_MS));
@@ -1314,18 +1301,13 @@ static int done_elsewhere(u64 token)
 static void tokens_refused(void)
 {
 	struct cairndv_persist_info flush, second;
+	struct vt_opts opts = VT_OPTS;
 	struct vt_dev other;
 	struct pair pair, second_pair;
 	int bit;
 
-	pair_create(&pair, VT_HOST);
-	pair_create(&second_pair, VT_HOST);
-	post_recvs(&pair.b, 0, 2);
-	post_recvs(&second_pair.b, 0, 2);
-	post_write(&pair, 1, 0, 100, 0);
-	post_write(&second_pair, 1, 0, 100, 0);
-	flush = next_flush(&pair, 0);
-	second = next_flush(&second_pair, 0);
+	flush = pair_asked(&pair, &opts, 100);
+	second = pair_asked(&second_pair, &opts, 100);
 	ktap_ok(flush.token != second.token);
 	/* forged */
 	ktap_eq(persist_done(0, 0), ENOENT);
@@ -1341,24 +1323,23 @@ static void tokens_refused(void)
 	ktap_eq(cairndv_persist_done(da.ctx, flush.token, 0), ENOENT);
 	ktap_ok(persist_nothing(pair.a.scq));
 	/* of another QP: it releases only that one's flush */
-	must(!persist_done(second.token, 0));
-	next_written(&second_pair, 1);
+	flush_done(&second_pair, &second, 1);
 	ktap_ok(persist_nothing(pair.a.scq));
 	/* once only, and not for later flushes */
-	must(!persist_done(flush.token, 0));
-	next_written(&pair, 1);
+	flush_done(&pair, &flush, 1);
 	ktap_eq(persist_done(flush.token, 0), ENOENT);
+	post_recvs(&pair.b, 1, 1);
 	post_write(&pair, 2, 0, 100, 0);
 	second = next_flush(&pair, 1);
 	ktap_eq(persist_done(flush.token, 0), ENOENT);
 	ktap_ok(persist_nothing(pair.a.scq));
-	must(!persist_done(second.token, 0));
-	next_written(&pair, 2);
+	flush_done(&pair, &second, 2);
 	pair_destroy(&pair);
 	pair_destroy(&second_pair);
 }
 
-static void late_after_qp(void)
+/* The queue pair of a pending flush forgets it, and the initiator gives up. */
+static void late_after(void (*forget)(struct vt_end *target))
 {
 	struct vt_opts opts = VT_OPTS;
 	struct cairndv_persist_info info;
@@ -1366,47 +1347,44 @@ static void late_after_qp(void)
 
 	opts.timeout = 8;
 	opts.retry_cnt = 2;
-	pair_create_with(&pair, VT_HOST, &opts);
-	post_recvs(&pair.b, 0, 1);
-	post_write(&pair, 1, 0, 100, 0);
-	info = next_flush(&pair, 0);
-	ibv_destroy_qp(pair.b.qp);
-	pair.b.qp = NULL;
+	info = pair_asked(&pair, &opts, 100);
+	forget(&pair.b);
 	ktap_eq(persist_done(info.token, 0), ENOENT);
 	persist_next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
 	pair_destroy(&pair);
 }
 
+static void target_destroy_qp(struct vt_end *target)
+{
+	ibv_destroy_qp(target->qp);
+	target->qp = NULL;
+}
+
+static void target_reset_qp(struct vt_end *target)
+{
+	must(!vt_to_state(target->qp, IBV_QPS_ERR));
+	must(!vt_to_state(target->qp, IBV_QPS_RESET));
+}
+
+static void late_after_qp(void)
+{
+	late_after(target_destroy_qp);
+}
+
 static void late_after_reset(void)
 {
-	struct vt_opts opts = VT_OPTS;
-	struct cairndv_persist_info info;
-	struct pair pair;
-
-	opts.timeout = 8;
-	opts.retry_cnt = 2;
-	pair_create_with(&pair, VT_HOST, &opts);
-	post_recvs(&pair.b, 0, 1);
-	post_write(&pair, 1, 0, 100, 0);
-	info = next_flush(&pair, 0);
-	must(!vt_to_state(pair.b.qp, IBV_QPS_ERR));
-	must(!vt_to_state(pair.b.qp, IBV_QPS_RESET));
-	ktap_eq(persist_done(info.token, 0), ENOENT);
-	persist_next(pair.a.scq, 1, IBV_WC_RETRY_EXC_ERR, CAIRNDV_PERSIST_NONE);
-	pair_destroy(&pair);
+	late_after(target_reset_qp);
 }
 
 /* The region is destroyed while a flush is pending: no success, and no hang. */
 static void late_after_mr(void)
 {
+	struct vt_opts opts = VT_OPTS;
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
 	struct pair pair;
 
-	pair_create(&pair, VT_HOST);
-	post_recvs(&pair.b, 0, 1);
-	post_write(&pair, 1, 0, 100, 0);
-	info = next_flush(&pair, 0);
+	info = pair_asked(&pair, &opts, 100);
 	must(!ibv_dereg_mr(pair.to.mr));
 	pair.to.mr = NULL;
 	ktap_eq(persist_done(info.token, 0), ENOENT);
@@ -1529,18 +1507,18 @@ static void target_dies(void)
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
 	X(registration_bad_block)					\
-	X(nic_flush) X(empty_message) X(ask_first)		\
+	X(nic_flush) X(empty_message) X(ask_first)			\
 	X(region_kind) X(pipelined)					\
-	X(extended) X(not_persistent) X(plain_write) X(early_nic)			\
+	X(extended) X(not_persistent) X(plain_write) X(early_nic)	\
 	X(immediate) X(immediate_plain) X(immediate_waits)		\
 	X(immediate_host) X(immediate_not_persistent)			\
 	X(early_waits_for_receive)					\
-	X(host_flush) X(host_order) X(replicas) X(replicas_change)			\
+	X(host_flush) X(host_order) X(replicas) X(replicas_change)	\
 	X(host_failure) X(host_plain_write)				\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
-	X(host_word_between_packets) X(host_slow) X(host_limit) X(overlap)				\
-	X(release_beside_a_slow_flush) X(fence)				\
+	X(host_word_between_packets) X(host_slow) X(host_limit)		\
+	X(overlap) X(release_beside_a_slow_flush) X(fence)		\
 	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
 	X(late_after_mr) X(initiator_gives_up) X(target_dies)
 
@@ -1549,11 +1527,7 @@ VT_TESTS(TESTS)
 int main(int argc, char **argv)
 {
 	/* pages that the device uses must not be shared with a child */
-	if (vt_dax_open() || ibv_fork_init() ||
-	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&db, vt_name_b(), VT_IPV4, -1)) {
-		puts("KTAP version 1\nBail out! no devices");
-		return 1;
-	}
-	return ktap_main(tests, NR(tests), argc > 1 ? argv[1] : NULL);
+	if (vt_dax_open() || ibv_fork_init())
+		return vt_bail();
+	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

@@ -54,6 +54,7 @@ static struct conn *conns;
 static int num_conns = 4, depth = 16;
 static u32 max_size = 20000;
 static bool plain_only, host_only;
+static bool busy;		/* a completion came in this round */
 static u64 rand_state = 1, counts[OP_KINDS], bytes, flushes;
 
 static u32 traffic_below(u32 n)
@@ -145,79 +146,11 @@ static int post_op(struct conn *conn)
 	return 0;
 }
 
-static int take_received(struct conn *conn, bool *busy);
-
-/* Operation @n was reported as durable: is it? */
-static int traffic_durable(struct conn *conn, u64 n)
-{
-	struct op *op = op_of(conn, n);
-	bool busy;
-	ssize_t at;
-
-	/* the target's receive completes before the message is acknowledged */
-	if (op->kind == OP_IMM && !op->told && take_received(conn, &busy))
-		return EBADMSG;
-	if (op->kind == OP_IMM && !op->told) {
-		vt_say("message %llu durable, and the target was not told",
-		       (unsigned long long)n);
-		return EBADMSG;
-	}
-	op->posted = false;
-	counts[op->kind]++;
-	if (op->kind == OP_SEND)
-		return 0;
-	bytes += op->len;
-	if (conn->host && !op->released) {
-		vt_say("message %llu durable, but not released",
-		       (unsigned long long)n);
-		return EBADMSG;
-	}
-	at = vt_check(traffic_target(conn, n), op->len, op->seed);
-	if (at >= 0) {
-		vt_say("message %llu durable, but byte %zd of %u is wrong",
-		       (unsigned long long)n, at, op->len);
-		return EBADMSG;
-	}
-	return 0;
-}
-
 static int bad_wc(const char *what, const struct ibv_wc *wc)
 {
 	vt_say("%s: wr_id %llu, status %d, vendor_err %#x", what,
 	       (unsigned long long)wc->wr_id, wc->status, wc->vendor_err);
 	return EIO;
-}
-
-static int traffic_sent(struct conn *conn, const struct ibv_wc *wc,
-			const struct cairndv_persist_info *info)
-{
-	struct op *op = op_of(conn, wc->wr_id);
-
-	if (wc->status || wc->wr_id != conn->reported++)
-		return bad_wc("send completion", wc);
-	if (op->kind != OP_EARLY)
-		return traffic_durable(conn, wc->wr_id);
-	op->received = true;
-	op->psn = info->psn;
-	return 0;
-}
-
-/* The completion of the oldest early operation that is not durable yet. */
-static int durable_notice(struct conn *conn, const struct ibv_wc *wc,
-			  const struct cairndv_persist_info *info)
-{
-	u64 n;
-
-	if (wc->status || info->kind != CAIRNDV_PERSIST_DURABLE)
-		return bad_wc("receive completion of the initiator", wc);
-	for (n = conn->tail; n != conn->head; n++)
-		if (op_of(conn, n)->kind == OP_EARLY && op_of(conn, n)->posted)
-			break;
-	if (n == conn->head || !op_of(conn, n)->received ||
-	    op_of(conn, n)->psn != info->psn ||
-	    info->va != (uintptr_t)traffic_target(conn, n))
-		return bad_wc("durable, but no early message is pending", wc);
-	return traffic_durable(conn, n) ?: vt_recv(&conn->a, 0);
 }
 
 static int flush_wanted(struct conn *conn, const struct ibv_wc *wc,
@@ -278,6 +211,110 @@ static int traffic_received(struct conn *conn, const struct ibv_wc *wc,
 	}
 }
 
+static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc,
+		    struct cairndv_persist_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	if (!cairndv_is_supported(cq->context->device))
+		return ibv_poll_cq(cq, 1, wc);
+	return cairndv_poll_cq(cq, 1, wc, info);
+}
+
+/* @take gets each completion that is in @cq. */
+static int conn_drain(struct conn *conn, struct ibv_cq *cq,
+		      int (*take)(struct conn *conn, const struct ibv_wc *wc,
+				  const struct cairndv_persist_info *info))
+{
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+	int err = 0;
+
+	while (!err && poll_one(cq, &wc, &info) > 0) {
+		busy = true;
+		err = take(conn, &wc, &info);
+	}
+	return err;
+}
+
+static int take_received(struct conn *conn)
+{
+	return conn_drain(conn, conn->b.rcq, traffic_received);
+}
+
+/* Operation @n was reported as durable: is it? */
+static int traffic_durable(struct conn *conn, u64 n)
+{
+	struct op *op = op_of(conn, n);
+	ssize_t at;
+
+	/* the target's receive completes before the message is acknowledged */
+	if (op->kind == OP_IMM && !op->told && take_received(conn))
+		return EBADMSG;
+	if (op->kind == OP_IMM && !op->told) {
+		vt_say("message %llu durable, and the target was not told",
+		       (unsigned long long)n);
+		return EBADMSG;
+	}
+	op->posted = false;
+	counts[op->kind]++;
+	if (op->kind == OP_SEND)
+		return 0;
+	bytes += op->len;
+	if (conn->host && !op->released) {
+		vt_say("message %llu durable, but not released",
+		       (unsigned long long)n);
+		return EBADMSG;
+	}
+	at = vt_check(traffic_target(conn, n), op->len, op->seed);
+	if (at >= 0) {
+		vt_say("message %llu durable, but byte %zd of %u is wrong",
+		       (unsigned long long)n, at, op->len);
+		return EBADMSG;
+	}
+	return 0;
+}
+
+static int traffic_sent(struct conn *conn, const struct ibv_wc *wc,
+			const struct cairndv_persist_info *info)
+{
+	struct op *op = op_of(conn, wc->wr_id);
+
+	if (wc->status || wc->wr_id != conn->reported++)
+		return bad_wc("send completion", wc);
+	if (op->kind != OP_EARLY)
+		return traffic_durable(conn, wc->wr_id);
+	op->received = true;
+	op->psn = info->psn;
+	return 0;
+}
+
+static int take_sent(struct conn *conn)
+{
+	return conn_drain(conn, conn->a.scq, traffic_sent);
+}
+
+/* The completion of the oldest early operation that is not durable yet. */
+static int durable_notice(struct conn *conn, const struct ibv_wc *wc,
+			  const struct cairndv_persist_info *info)
+{
+	/* the request's own completion came before this one */
+	int err = take_sent(conn);
+	u64 n;
+
+	if (err)
+		return err;
+	if (wc->status || info->kind != CAIRNDV_PERSIST_DURABLE)
+		return bad_wc("receive completion of the initiator", wc);
+	for (n = conn->tail; n != conn->head; n++)
+		if (op_of(conn, n)->kind == OP_EARLY && op_of(conn, n)->posted)
+			break;
+	if (n == conn->head || !op_of(conn, n)->received ||
+	    op_of(conn, n)->psn != info->psn ||
+	    info->va != (uintptr_t)traffic_target(conn, n))
+		return bad_wc("durable, but no early message is pending", wc);
+	return traffic_durable(conn, n) ?: vt_recv(&conn->a, 0);
+}
+
 static int release_some(struct conn *conn)
 {
 	int i, err;
@@ -297,54 +334,14 @@ static int release_some(struct conn *conn)
 	return 0;
 }
 
-static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc,
-		    struct cairndv_persist_info *info)
+static int conn_turn(struct conn *conn, bool more)
 {
-	memset(info, 0, sizeof(*info));
-	if (!cairndv_is_supported(cq->context->device))
-		return ibv_poll_cq(cq, 1, wc);
-	return cairndv_poll_cq(cq, 1, wc, info);
-}
-
-static int take_received(struct conn *conn, bool *busy)
-{
-	struct cairndv_persist_info info;
-	struct ibv_wc wc;
-	int err = 0;
-
-	while (!err && poll_one(conn->b.rcq, &wc, &info) > 0) {
-		*busy = true;
-		err = traffic_received(conn, &wc, &info);
-	}
-	return err;
-}
-
-static int take_sent(struct conn *conn, bool *busy)
-{
-	struct cairndv_persist_info info;
-	struct ibv_wc wc;
-	int err = 0;
-
-	while (!err && poll_one(conn->a.scq, &wc, &info) > 0) {
-		*busy = true;
-		err = traffic_sent(conn, &wc, &info);
-	}
-	return err;
-}
-
-static int conn_turn(struct conn *conn, bool more, bool *busy)
-{
-	struct cairndv_persist_info info;
-	struct ibv_wc wc;
 	int err = 0;
 
 	while (!err && more && conn->head - conn->tail < (u64)depth && traffic_below(4))
 		err = post_op(conn);
-	err = err ?: take_received(conn, busy);
-	err = err ?: release_some(conn) ?: take_sent(conn, busy);
-	while (!err && poll_one(conn->a.rcq, &wc, &info) > 0)
-		/* the request's own completion came before this one */
-		err = take_sent(conn, busy) ?: durable_notice(conn, &wc, &info);
+	err = err ?: take_received(conn) ?: release_some(conn) ?: take_sent(conn) ?:
+	      conn_drain(conn, conn->a.rcq, durable_notice);
 	while (conn->tail != conn->head && !op_of(conn, conn->tail)->posted)
 		conn->tail++;
 	return err;
@@ -367,10 +364,9 @@ static int traffic_run(int seconds)
 	int i, err = 0;
 
 	while (!err && (vt_now_ms() < end || !all_ended())) {
-		bool busy = false;
-
+		busy = false;
 		for (i = 0; i < num_conns && !err; i++)
-			err = conn_turn(&conns[i], vt_now_ms() < end, &busy);
+			err = conn_turn(&conns[i], vt_now_ms() < end);
 		if (busy) {
 			active = vt_now_ms();
 			idle = 0;
@@ -401,7 +397,7 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'T': seconds = atoi(optarg); break;
 		case 'q': num_conns = atoi(optarg); break;
-		case 's': max_size = (atoi(optarg) + 63) & ~63; break;
+		case 's': max_size = atoi(optarg); break;
 		case 'd': depth = atoi(optarg); break;
 		case 'm': opts.mtu = mtu_of(atoi(optarg)); break;
 		case 't': opts.timeout = atoi(optarg); break;
@@ -416,9 +412,7 @@ int main(int argc, char **argv)
 	opts.cap.max_recv_wr = 2 * depth;
 	opts.cqe = 4 * depth;
 	conns = calloc(num_conns, sizeof(*conns));
-	if (!conns || vt_dax_open() ||
-	    vt_open(&da, vt_name_a(), VT_IPV4, -1) ||
-	    vt_open(&db, vt_name_b(), VT_IPV4, -1))
+	if (!conns || vt_dax_open() || !vt_open_both(&da, &db, VT_IPV4))
 		return 1;
 	for (i = 0; i < num_conns && !err; i++)
 		err = conn_create(&conns[i], &opts, host_only || i & 1);
