@@ -173,8 +173,8 @@ int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 }
 
 int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
-			  const struct cairn_pkt *pkt, u32 len,
-			  struct cairn_words *words, bool last)
+			  const struct cairn_pkt *pkt,
+			  struct cairn_words *words)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
 	struct bio_vec bv[ENV_MAX_FRAGMENTS] __uninitialized;
@@ -182,12 +182,13 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 		.pkt = pkt,
 		.words = words,
 		.copy = cairn_net_copy_words,
-		.last = last,
+		.last = pkt->op->flags & CAIRN_OP_LAST,
 		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
 	};
 	int n;
 
-	n = cairn_access_map(qp, to, words->len + len, bv, ENV_MAX_FRAGMENTS);
+	n = cairn_access_map(qp, to, words->len + pkt->payload_len, bv,
+			     ENV_MAX_FRAGMENTS);
 	if (n < 0)
 		return -EFAULT;
 	return cairn_flush_place(&place, bv, n);

@@ -186,16 +186,15 @@ int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
  * @qpc: the QP
  * @to: REMOTE_PERSIST or REMOTE_WRITE, one entry: it begins with the bytes that
  *	@words holds, the payload follows
- * @pkt: the packet
- * @len: bytes of payload, not 0
+ * @pkt: the packet, with payload; the message ends with it if its opcode has
+ *	CAIRN_OP_LAST
  * @words: of the message
- * @last: the message ends with this packet
  *
  * Return: 0; -EFAULT: not all bytes were copied.
  */
 int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
-			  const struct cairn_pkt *pkt, u32 len,
-			  struct cairn_words *words, bool last);
+			  const struct cairn_pkt *pkt,
+			  struct cairn_words *words);
 
 /* Copy @len bytes of @buf to @to (atomic results, GRH). Return: 0, -EFAULT or -EAGAIN. */
 int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,

@@ -68,8 +68,7 @@ static int write_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 
 	sge->addr -= words.len;
 	sge->length += words.len;
-	if (cairn_env_place_words(qpc, to, pkt, pkt->payload_len, &words,
-				  pkt->op->flags & CAIRN_OP_LAST))
+	if (cairn_env_place_words(qpc, to, pkt, &words))
 		return -EFAULT;
 	resp->persist.words = words;
 	return 0;

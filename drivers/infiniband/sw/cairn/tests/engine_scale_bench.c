@@ -255,8 +255,8 @@ bool cairn_env_complete(struct cairn_qpc *c, enum cairn_side_id side,
 /* Nothing of this happens to WRITEs that nothing disturbs, or it is no work. */
 u32 cairn_env_ah_rate(struct cairn_qpc *c, u32 ah) { return 0; }
 int cairn_env_place_words(struct cairn_qpc *c, const struct cairn_span *to,
-			  const struct cairn_pkt *pkt, u32 len,
-			  struct cairn_words *words, bool last) { abort(); }
+			  const struct cairn_pkt *pkt,
+			  struct cairn_words *words) { abort(); }
 int cairn_env_place_bytes(struct cairn_qpc *c, const struct cairn_span *to,
 			  const void *buf, u32 len) { abort(); }
 int cairn_env_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,

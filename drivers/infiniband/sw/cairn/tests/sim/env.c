@@ -63,16 +63,16 @@ int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
 }
 
 int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
-			  const struct cairn_pkt *pkt, u32 len,
-			  struct cairn_words *words, bool last)
+			  const struct cairn_pkt *pkt,
+			  struct cairn_words *words)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
 
-	if (!len || len > pkt->payload_len || words->len >= CAIRN_WORD ||
-	    to->num_sge != 1 || to->offset)
-		sim_fail(qp->s, "place of %u words, %u held, of %u bytes", len,
-			 words->len, pkt->payload_len);
-	return sim_place_words(qp, to, pkt, len, words, last);
+	if (!pkt->payload_len || words->len >= CAIRN_WORD || to->num_sge != 1 ||
+	    to->offset)
+		sim_fail(qp->s, "place in words, %u held, of %u bytes", words->len,
+			 pkt->payload_len);
+	return sim_place_words(qp, to, pkt, words);
 }
 
 int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,

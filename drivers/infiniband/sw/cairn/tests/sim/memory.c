@@ -329,18 +329,17 @@ static int copy_words(const struct cairn_pkt *pkt, u32 off,
 }
 
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
-		    const struct cairn_pkt *pkt, u32 len,
-		    struct cairn_words *words, bool last)
+		    const struct cairn_pkt *pkt, struct cairn_words *words)
 {
 	struct cairn_placement place = {
 		.pkt = pkt,
 		.words = words,
 		.copy = copy_words,
-		.last = last,
+		.last = pkt->op->flags & CAIRN_OP_LAST,
 		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
 	};
 	struct bio_vec bv[PIECES];
-	int n = map_span(qp, to, words->len + len, bv);
+	int n = map_span(qp, to, words->len + pkt->payload_len, bv);
 	struct sim_mr *mr;
 
 	if (n < 0)

@@ -448,8 +448,7 @@ int sim_scatter(struct sim_qp *qp, const struct cairn_span *span,
 void sim_writeback(struct sim_qp *qp, struct sim_mr *mr, u32 off, u32 len);
 /* The same as cairn_env_place_words(). */
 int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
-		    const struct cairn_pkt *pkt, u32 len,
-		    struct cairn_words *words, bool last);
+		    const struct cairn_pkt *pkt, struct cairn_words *words);
 
 /*
  * odp.c
