@@ -184,8 +184,7 @@ int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 		if (off < 0)
 			return 0;
 		if (off < (s32)hold_run_packets(cb) &&
-		    cairn_exec_parse(exec, CAIRN_RESP, run, cb->offset + skip,
-				     min(cb->stride, cb->len - skip), pkt) &&
+		    cairn_exec_parse(exec, CAIRN_RESP, run, skip, pkt) &&
 		    pkt->psn == psn)
 			return 1;
 		/* All its packets have been executed, or a sender on this host has

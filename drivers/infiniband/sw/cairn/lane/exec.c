@@ -109,9 +109,10 @@ static bool exec_from_peer(const struct cairn_exec *exec,
 }
 
 bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
-		      struct sk_buff *skb, u32 offset, u32 len,
-		      struct cairn_pkt *pkt)
+		      struct sk_buff *skb, u32 skip, struct cairn_pkt *pkt)
 {
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
+	u32 offset = cb->offset + skip, len = min(cb->stride, cb->len - skip);
 	u8 hdr[CAIRN_MAX_HDR];
 
 	/* The packet was checked when it arrived, but a sender on this host may have
@@ -145,8 +146,7 @@ static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 	struct cairn_pkt pkt;
 
 	for (; done < cb->len; done += cb->stride)
-		if (cairn_exec_parse(exec, side, skb, cb->offset + done,
-				     min(cb->stride, cb->len - done), &pkt))
+		if (cairn_exec_parse(exec, side, skb, done, &pkt))
 			exec_rx_packet(exec, side, &pkt, now);
 }
 

@@ -268,12 +268,12 @@ static inline void cairn_exec_locate_pkt(struct cairn_pkt *pkt, struct sk_buff *
 	pkt->sender = cairn_rx_cb(skb)->sender;
 }
 
-/* Parse and check the packet of @side at @offset of @skb; it has @len bytes, BTH to
- * ICRC. Return: false if it is malformed and counted: the caller drops it.
+/* Parse and check the packet of @side that begins @skip bytes, a multiple of the stride,
+ * after the first one of @skb. Return: false if it is malformed and counted: the caller
+ * drops it.
  */
 bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
-		      struct sk_buff *skb, u32 offset, u32 len,
-		      struct cairn_pkt *pkt);
+		      struct sk_buff *skb, u32 skip, struct cairn_pkt *pkt);
 
 /* Release the skb's socket, route and connection tracking, before it is kept. */
 void cairn_exec_disown(struct sk_buff *skb);
