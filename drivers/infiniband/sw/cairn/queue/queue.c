@@ -76,8 +76,7 @@ void cairn_queue_swap_ring(struct cairn_queue *queue, struct cairn_ring *ring,
 }
 
 int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *queue,
-			  u32 depth, u32 stride, bool writable,
-			  struct cairn_ring_desc *desc)
+			  u32 depth, u32 stride, bool writable)
 {
 	struct cairn_qinfo_slot slot;
 	struct cairn_ring ring;
@@ -101,7 +100,6 @@ int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *queue,
 	queue->dev = slot.dev;
 	queue->host = slot.host;
 	queue_start(queue, depth, stride);
-	cairn_queue_describe(queue, desc);
 	return 0;
 
 err_pointer:

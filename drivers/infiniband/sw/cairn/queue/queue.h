@@ -50,16 +50,15 @@ struct cairn_queue {
  * @depth: units, a power of two up to CAIRN_QUEUE_MAX_UNITS
  * @stride: units of a receive WQE, 1 for a CQ, 0 for a send queue
  * @writable: the host may map the ring for writing (not a CQ)
- * @desc: filled in, for the response
  *
- * Takes a qid, sets both pointers to 0 and the state to READY.
+ * Takes a qid, sets both pointers to 0 and the state to READY. cairn_queue_describe()
+ * tells the process where the ring is.
  *
  * Context: process.
  * Return: 0, -EINVAL (depth), -ENOMEM or -ENOSPC (no qid left).
  */
 int cairn_queue_init_user(struct cairn_ucontext *uc, struct cairn_queue *queue,
-			  u32 depth, u32 stride, bool writable,
-			  struct cairn_ring_desc *desc);
+			  u32 depth, u32 stride, bool writable);
 
 /* The same for a kernel consumer; the queue info is private. */
 int cairn_queue_init_kernel(struct cairn_queue *queue, u32 depth, u32 stride);

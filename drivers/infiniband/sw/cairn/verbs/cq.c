@@ -270,12 +270,15 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	if (uctx)
 		err = cairn_queue_init_user(uctx, &cq->queue, ibcq->cqe, 1,
-					    false, &resp.ring);
+					    false);
 	else
 		err = cairn_queue_init_kernel(&cq->queue, ibcq->cqe, 1);
 	if (err)
 		goto err_limit;
-	err = uctx ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (!uctx)
+		return 0;
+	cairn_queue_describe(&cq->queue, &resp.ring);
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_queue;
 	return 0;

@@ -127,8 +127,7 @@ static int qp_check_init(const struct ib_qp_init_attr *init, bool user)
 }
 
 /* Create the send ring and the engine's records of WQEs. */
-static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
-			struct cairn_ring_desc *desc)
+static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap)
 {
 	struct cairn_requester *req = &qp->qpc.req;
 	u32 wrs = roundup_pow_of_two(max(cap->max_send_wr,
@@ -141,8 +140,7 @@ static int qp_create_sq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 	int err;
 
 	if (qp->uctx)
-		err = cairn_queue_init_user(qp->uctx, &qp->sq, depth, 0, true,
-					    desc);
+		err = cairn_queue_init_user(qp->uctx, &qp->sq, depth, 0, true);
 	else
 		err = cairn_queue_init_kernel(&qp->sq, depth, 0);
 	if (err)
@@ -172,8 +170,7 @@ static void qp_destroy_sq(struct cairn_qp *qp)
 	cairn_queue_free(&qp->sq);
 }
 
-static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
-			struct cairn_ring_desc *desc)
+static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap)
 {
 	int err;
 
@@ -183,8 +180,7 @@ static int qp_create_rq(struct cairn_qp *qp, struct ib_qp_cap *cap,
 		return 0;
 	}
 	err = cairn_rq_create(&to_cairn_dev(qp->ibqp.device)->nic, &qp->rq,
-			      cap->max_recv_wr, cap->max_recv_sge, qp->uctx,
-			      desc);
+			      cap->max_recv_wr, cap->max_recv_sge, qp->uctx);
 	if (err)
 		return err;
 	cap->max_recv_wr = qp->rq.max_wr;
@@ -225,15 +221,14 @@ static int qp_create_cold(struct cairn_qp *qp)
 	return 0;
 }
 
-static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap,
-			    struct cairn_create_qp_resp *resp)
+static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap)
 {
 	int err;
 
-	err = qp_create_sq(qp, cap, &resp->sq);
+	err = qp_create_sq(qp, cap);
 	if (err)
 		return err;
-	err = qp_create_rq(qp, cap, &resp->rq);
+	err = qp_create_rq(qp, cap);
 	if (err)
 		goto err_sq;
 	err = qp_create_cold(qp);
@@ -350,6 +345,15 @@ static int qp_join_lane(struct cairn_qp *qp, struct cairn_create_qp_resp *resp)
 	return 0;
 }
 
+static int qp_reply(const struct cairn_qp *qp, struct cairn_create_qp_resp *resp,
+		    struct ib_udata *udata)
+{
+	cairn_queue_describe(&qp->sq, &resp->sq);
+	if (!qp->qpc.has_srq)
+		cairn_queue_describe(&qp->rq.queue, &resp->rq);
+	return ib_copy_to_udata(udata, resp, sizeof(*resp));
+}
+
 static void qp_init_receives(struct cairn_qp *qp,
 			     const struct ib_qp_init_attr *init)
 {
@@ -409,7 +413,7 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	if (err)
 		return err;
 	qp_init(qp, init, udata);
-	err = qp_create_queues(qp, &init->cap, &resp);
+	err = qp_create_queues(qp, &init->cap);
 	if (err)
 		goto err_limit;
 	err = qp_reserve_number(dev, init->qp_type, &qpn);
@@ -422,7 +426,7 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = qp_join_lane(qp, &resp);
 	if (err)
 		goto err_qpn;
-	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	err = udata ? qp_reply(qp, &resp, udata) : 0;
 	if (err)
 		goto err_lane;
 	err = cairn_doorbells_add(qp);

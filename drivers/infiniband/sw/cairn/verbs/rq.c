@@ -15,8 +15,7 @@
 #include "verbs/srq.h"
 
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
-		    u32 max_sge, struct cairn_ucontext *uctx,
-		    struct cairn_ring_desc *desc)
+		    u32 max_sge, struct cairn_ucontext *uctx)
 {
 	u32 stride = roundup_pow_of_two(cairn_rq_units(max_sge));
 	u32 slots = roundup_pow_of_two(max(max_wr, 1U));
@@ -28,7 +27,7 @@ int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
 	rq->is_user = uctx;
 	if (uctx)
 		err = cairn_queue_init_user(uctx, &rq->queue, slots * stride,
-					    stride, true, desc);
+					    stride, true);
 	else
 		err = cairn_queue_init_kernel(&rq->queue, slots * stride,
 					      stride);

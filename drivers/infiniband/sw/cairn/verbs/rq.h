@@ -19,7 +19,6 @@ static inline u32 cairn_rq_units(u32 sges)
  * @max_wr: number of receives, checked against the device's limit; 0 counts as 1
  * @max_sge: entries of each, checked against the device's limit
  * @uctx: the owner's context; NULL: kernel queue
- * @desc: filled in for a user queue
  *
  * max_wr and max_sge of @rq are set to the capacity of the ring. The caller frees it
  * with cairn_queue_free().
@@ -28,8 +27,7 @@ static inline u32 cairn_rq_units(u32 sges)
  * Return: 0 or the error of cairn_queue_init_user().
  */
 int cairn_rq_create(struct cairn_nic *nic, struct cairn_rq *rq, u32 max_wr,
-		    u32 max_sge, struct cairn_ucontext *uctx,
-		    struct cairn_ring_desc *desc);
+		    u32 max_sge, struct cairn_ucontext *uctx);
 
 /* Arm the limit event of a shared queue. It is raised at once if fewer than @limit
  * receives are posted. 0 disarms it. Under the queue's lock, with BH off.

@@ -90,10 +90,13 @@ static int srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	mutex_init(&srq->modify_lock);
 	srq->rq.shared = true;
 	err = cairn_rq_create(&dev->nic, &srq->rq, init->attr.max_wr,
-			      init->attr.max_sge, uctx, &resp.rq);
+			      init->attr.max_sge, uctx);
 	if (err)
 		goto err_limit;
-	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
+	if (uctx) {
+		cairn_queue_describe(&srq->rq.queue, &resp.rq);
+		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	}
 	if (!err && ibsrq->srq_type == IB_SRQT_XRC)
 		err = cairn_xrc_add_srq(srq);
 	if (err)
