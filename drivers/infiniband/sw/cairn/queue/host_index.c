@@ -63,12 +63,13 @@ static struct cairn_qi_rung host_index_take_rung(struct cairn_queue *queue)
 static int host_index_look(struct cairn_queue *queue, struct cairn_nic *nic,
 			   const struct cairn_qi_range *range, u32 *ptr)
 {
-	struct cairn_qi_rung rung = host_index_take_rung(queue);
+	struct cairn_qi_told told;
 	int ret;
 
+	told.rung = host_index_take_rung(queue);
+	told.host = cairn_queue_host_index(queue);
 	cairn_nic_count(nic, CAIRN_CTR_QINFO_MISSES, 1);
-	ret = cairn_qicache_newest(queue->cache, queue->key, range,
-				   cairn_queue_host_index(queue), rung, ptr);
+	ret = cairn_qicache_newest(queue->cache, queue->key, range, told, ptr);
 	return min(ret, 0);
 }
 

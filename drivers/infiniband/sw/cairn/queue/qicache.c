@@ -136,15 +136,16 @@ bool cairn_qicache_seen(struct cairn_qicache *cache, u32 key,
 }
 
 int cairn_qicache_newest(struct cairn_qicache *cache, u32 key,
-			 const struct cairn_qi_range *range, u32 host,
-			 struct cairn_qi_rung rung, u32 *ptr)
+			 const struct cairn_qi_range *range,
+			 struct cairn_qi_told told, u32 *ptr)
 {
+	struct cairn_qi_rung rung = told.rung;
 	u32 best = range->known;
 
-	if (!qicache_possible(range, host))
+	if (!qicache_possible(range, told.host))
 		return -EINVAL;
-	if (qicache_newer(range, host, best))
-		best = host;
+	if (qicache_newer(range, told.host, best))
+		best = told.host;
 	if (rung.valid && qicache_possible(range, rung.ptr)) {
 		if (qicache_newer(range, rung.ptr, best))
 			best = rung.ptr;

@@ -65,10 +65,16 @@ struct cairn_qi_range {
 bool cairn_qicache_seen(struct cairn_qicache *cache, u32 key,
 			const struct cairn_qi_range *range, u32 *ptr);
 
-/* The pointer of the last doorbell, if any. */
+/* The pointer of the last doorbell, if any. It may be late. */
 struct cairn_qi_rung {
 	u32 ptr;
 	bool valid;
+};
+
+/* The host's pointer in both ways that it comes. */
+struct cairn_qi_told {
+	u32 host;		/* read once from space 3 */
+	struct cairn_qi_rung rung;
 };
 
 /**
@@ -76,16 +82,15 @@ struct cairn_qi_rung {
  * @cache: the cache
  * @key: the queue; its lock held
  * @range: possible pointers
- * @host: read once from space 3
- * @rung: from the last doorbell, which may be late
- * @ptr: the newest of @host, @rung and @range->known: that with the greatest
- *	distance from @range->read
+ * @told: what the host has written
+ * @ptr: the newest of @told and @range->known: that with the greatest distance from
+ *	@range->read
  *
- * Return: queues that were evicted, 0 or 1; -EINVAL: @host is not in the range or
- * @rung is beyond it, which a correct host never writes.
+ * Return: queues that were evicted, 0 or 1; -EINVAL: @told.host is not in the range or
+ * @told.rung is beyond it, which a correct host never writes.
  */
 int cairn_qicache_newest(struct cairn_qicache *cache, u32 key,
-			 const struct cairn_qi_range *range, u32 host,
-			 struct cairn_qi_rung rung, u32 *ptr);
+			 const struct cairn_qi_range *range,
+			 struct cairn_qi_told told, u32 *ptr);
 
 #endif

@@ -371,7 +371,7 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 		.depth = qpc->sq_depth,
 		.known = qpc->req.sq_next,
 	};
-	struct cairn_qi_rung rung = qp->rung;
+	struct cairn_qi_told told = { qp->sq_tail, qp->rung };
 	int ret;
 
 	check_turn(qp, CAIRN_REQ, "write pointer");
@@ -384,8 +384,7 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	}
 	cairn_env_count(qpc, CAIRN_CTR_QINFO_MISSES, 1);
 	qp->rung.valid = false;
-	ret = cairn_qicache_newest(&sim->qicache, qpc->qpn, &range, qp->sq_tail, rung,
-				   tail);
+	ret = cairn_qicache_newest(&sim->qicache, qpc->qpn, &range, told, tail);
 	return min(ret, 0);
 }
 
