@@ -189,49 +189,58 @@ static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 	return cairn_media_check(ibdev, mr->umem, &mr->durability);
 }
 
-/* A new region of @length bytes at @start of a process or buffer. Users address
- * it from @iova on, or from 0 on if @access says so. It is not published.
+/* @length bytes at @start of a process or buffer. Users address them from @iova on,
+ * or from 0 on if @access says so.
  */
-static struct cairn_mr *mr_new_user(struct ib_pd *ibpd, u64 start, u64 length,
-				    u64 iova, int access)
+struct mr_want {
+	u64 start;
+	u64 length;
+	u64 iova;
+	int access;
+	u32 persist;		/* CAIRN_MR_PERSIST_FLAGS */
+};
+
+/* A new region. It is not published. */
+static struct cairn_mr *mr_new_user(struct ib_pd *ibpd,
+				    const struct mr_want *want)
 {
 	struct cairn_mr *mr;
 
-	if ((length && length - 1 > U64_MAX - iova) ||
-	    offset_in_page(start ^ iova))
+	if ((want->length && want->length - 1 > U64_MAX - want->iova) ||
+	    offset_in_page(want->start ^ want->iova))
 		return ERR_PTR(-EINVAL);
-	mr = mr_new(ibpd, CAIRN_MR_USER, access);
+	mr = mr_new(ibpd, CAIRN_MR_USER, want->access);
 	if (IS_ERR(mr))
 		return mr;
-	mr->length = length;
+	mr->length = want->length;
+	mr->persist = want->persist;
 	/* ib_core sets these for a new region only. */
-	mr->ibmr.iova = iova;
-	mr->ibmr.length = length;
-	mr->iova = mr_iova(mr, access);
+	mr->ibmr.iova = want->iova;
+	mr->ibmr.length = want->length;
+	mr->iova = mr_iova(mr, want->access);
 	return mr;
 }
 
 /* A new region of pinned memory. It is not published. */
-static struct cairn_mr *mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
-			       u64 iova, int access, u32 persist)
+static struct cairn_mr *mr_pin(struct ib_pd *ibpd, const struct mr_want *want)
 {
 	struct cairn_mr *mr;
 	int err;
 
-	mr = mr_new_user(ibpd, start, length, iova, access);
+	mr = mr_new_user(ibpd, want);
 	if (IS_ERR(mr))
 		return mr;
-	mr->persist = persist;
 	/* There is nothing to pin. The region allows no access. */
-	if (!length)
+	if (!want->length)
 		return mr;
-	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
+	mr->umem = ib_umem_get_va(ibpd->device, want->start, want->length,
+				  want->access);
 	if (IS_ERR(mr->umem)) {
 		err = PTR_ERR(mr->umem);
 		mr->umem = NULL;
 		goto err_free;
 	}
-	err = mr_check_domain(ibpd->device, mr, access);
+	err = mr_check_domain(ibpd->device, mr, want->access);
 	if (err)
 		goto err_free;
 	err = mr_alloc_blocks(mr);
@@ -271,13 +280,12 @@ err_free:
 }
 
 /* For mr_rereg_user(): create a region that replaces another. */
-static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
-				u64 iova, int access, u32 persist)
+static struct ib_mr *mr_replace(struct ib_pd *ibpd, const struct mr_want *want)
 {
 	struct cairn_mr *mr;
 	int err;
 
-	mr = mr_pin(ibpd, start, length, iova, access, persist);
+	mr = mr_pin(ibpd, want);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->replaces = true;
@@ -294,28 +302,26 @@ static struct ib_mr *mr_replace(struct ib_pd *ibpd, u64 start, u64 length,
 #define ACCESS_ON_DEMAND						\
 	(ACCESS_SUPPORTED & ~(IB_ACCESS_MW_BIND | CAIRN_IB_ACCESS_FLUSH))
 
-/* Register without pinning. With @start 0 and @length U64_MAX the region is all
- * memory of the process.
+/* Register without pinning. With start 0 and length U64_MAX the region is all memory
+ * of the process.
  */
-static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
-				u64 iova, int access)
+static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, const struct mr_want *want)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
 	struct cairn_mr *mr;
 	int err;
 
-	access &= ~IB_ACCESS_ON_DEMAND;
-	if (access & ~ACCESS_ON_DEMAND)
+	if (want->access & ~ACCESS_ON_DEMAND)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!length)
+	if (!want->length)
 		return ERR_PTR(-EINVAL);
-	mr = mr_new_user(ibpd, start, length, iova, access);
+	mr = mr_new_user(ibpd, want);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->start = start;
+	mr->start = want->start;
 	mr->on_demand = true;
-	mr->odp = cairn_odp_create(dev, start, length,
-				   ib_access_writable(access));
+	mr->odp = cairn_odp_create(dev, want->start, want->length,
+				   ib_access_writable(want->access));
 	if (IS_ERR(mr->odp)) {
 		err = PTR_ERR(mr->odp);
 		mr->odp = NULL;
@@ -362,6 +368,10 @@ static int mr_fill_dmabuf(struct cairn_mr *mr, u64 offset)
 struct ib_mr *cairn_mr_reg_dmabuf(struct ib_pd *ibpd, u64 offset,
 				  u64 length, u64 iova, int fd, int access)
 {
+	struct mr_want want = {
+		.start = offset, .length = length, .iova = iova,
+		.access = access,
+	};
 	struct cairn_mr *mr;
 	int err;
 
@@ -369,7 +379,7 @@ struct ib_mr *cairn_mr_reg_dmabuf(struct ib_pd *ibpd, u64 offset,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!length)
 		return ERR_PTR(-EINVAL);
-	mr = mr_new_user(ibpd, offset, length, iova, access);
+	mr = mr_new_user(ibpd, &want);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->dmabuf = cairn_dmabuf_get(&ibpd->device->dev, fd,
@@ -418,6 +428,10 @@ static int mr_flush_access(u32 flags)
 struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
 {
+	struct mr_want want = {
+		.start = start, .length = length, .iova = iova,
+		.access = access & ~IB_ACCESS_ON_DEMAND,
+	};
 	struct cairn_mr *mr;
 	u32 flags;
 	int err;
@@ -426,10 +440,10 @@ struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 	if (err)
 		return ERR_PTR(err);
 	if (access & IB_ACCESS_ON_DEMAND)
-		return flags ? ERR_PTR(-EOPNOTSUPP) :
-			       mr_reg_odp(ibpd, start, length, iova, access);
-	mr = mr_pin(ibpd, start, length, iova, access | mr_flush_access(flags),
-		    flags & CAIRN_MR_PERSIST_FLAGS);
+		return flags ? ERR_PTR(-EOPNOTSUPP) : mr_reg_odp(ibpd, &want);
+	want.access |= mr_flush_access(flags);
+	want.persist = flags & CAIRN_MR_PERSIST_FLAGS;
+	mr = mr_pin(ibpd, &want);
 	return IS_ERR(mr) ? ERR_CAST(mr) : mr_reg(ibpd, mr, udata, flags);
 }
 
@@ -437,6 +451,11 @@ struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 			       struct ib_pd *ibpd)
 {
+	struct mr_want want = {
+		.start = mr->umem->address, .length = mr->length,
+		.iova = mr->ibmr.iova, .access = access,
+		.persist = mr->persist,
+	};
 	unsigned long flags;
 	int err;
 
@@ -447,8 +466,7 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 		/* In another process the address names other memory. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
-		return mr_replace(ibpd, mr->umem->address, mr->length,
-				  mr->ibmr.iova, access, mr->persist);
+		return mr_replace(ibpd, &want);
 	}
 	write_seqlock_irqsave(&mr->seq, flags);
 	mr->iova = mr_iova(mr, access);
@@ -485,6 +503,11 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 				   struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct cairn_mr *mr = to_cairn_mr(ibmr);
+	struct mr_want want = {
+		.start = start, .length = length, .iova = iova,
+		.access = flags & IB_MR_REREG_ACCESS ? access : mr->access,
+		.persist = mr->persist,
+	};
 	struct ib_mr *new_ibmr;
 	int err = cairn_udata_check(udata, 0);
 
@@ -494,17 +517,14 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!mr->umem)
 		return ERR_PTR(-EINVAL);
-	if (!(flags & IB_MR_REREG_ACCESS))
-		access = mr->access;
-	if (access & ~ACCESS_SUPPORTED)
+	if (want.access & ~ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!cairn_mw_close(mr))
 		return ERR_PTR(-EBUSY);
 	if (flags & IB_MR_REREG_TRANS)
-		new_ibmr = mr_replace(ibpd, start, length, iova, access,
-				      mr->persist);
+		new_ibmr = mr_replace(ibpd, &want);
 	else
-		new_ibmr = mr_change(mr, access, ibpd);
+		new_ibmr = mr_change(mr, want.access, ibpd);
 	/* Otherwise ib_core deregisters the old MR next. */
 	if (IS_ERR_OR_NULL(new_ibmr))
 		cairn_mw_open(mr);
