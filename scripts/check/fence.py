@@ -13,12 +13,17 @@ write-back  arch_wb_cache_pmem() is called in persist/flush.c alone, and always 
 fence       cairn_flush_fence() has an sfence on every path, and so has all that
             calls it without a condition, cairn_env_fence() above all
 due         cairn_persist_fence() returns without a fence only when its flag is not
-            set, and clears the flag only where a fence follows
+            set and no fence was put off; it clears the flag only where a fence follows
+put-off     cairn_persist_fence_answers() fences where cairn_env_fence_later() refuses;
+            cairn_net_settle() fences when a fence was put off
+leaves      every packet leaves (ip_local_out(), or to a receiver on this host) behind
+            cairn_net_settle(), and cairn_net_unplug() settles
 answers     cairn_resp_run() calls nothing that can send an answer before
-            cairn_persist_fence()
+            cairn_persist_fence_answers()
 host        the host is asked (cairn_env_complete()) after cairn_persist_fence()
 run         lane/exec.c: what was received is followed by cairn_resp_run() or
-            cairn_req_run() before the side is unlocked, on the same CPU therefore
+            cairn_req_run() before the side is unlocked, on the same CPU therefore, and
+            cairn_resp_run() by exec_settle_fence()
 handed      a packet handed over on this host is followed by cairn_resp_settle()
             before that, which fences
 """
@@ -41,6 +46,8 @@ RETURN = '__x86_return_thunk'
 NO_RETURN = {'__stack_chk_fail'}
 # sends a packet that acknowledges nothing
 NO_ANSWER = {'cairn_congestion_answer'}
+# where a packet leaves the CPU
+EXITS = {'ip_local_out', 'ip6_local_out', 'cairn_local_hand', 'cairn_net_rx_local'}
 
 
 class Insn:
@@ -210,10 +217,61 @@ def check_due(m):
     cleared = [i for i in body if clear.match(i.text)]
     if not cleared or m.avoids(cleared, lambda i, s: s in always, lambda i, s, e: e):
         yield 'cairn_persist_fence() may clear its flag and not fence'
-    # no second condition: behind the flag there is one way
-    branches = [i for i in body if re.match(r'j(?!mp)', i.text)]
-    if len(branches) != 1:
+    if m.avoids(m.entry('cairn_persist_fence'),
+                lambda i, s: s == 'cairn_env_fence_waits' or s in always, lambda i, s, e: e):
+        yield 'cairn_persist_fence() returns although a fence was put off'
+    # no third condition: behind these there is one way
+    branches = [i for i in body if is_branch(i)]
+    if len(branches) != 2:
         yield f'cairn_persist_fence() has {len(branches)} conditions'
+
+
+def is_branch(insn):
+    return re.match(r'j(?!mp)', insn.text)
+
+
+def ways(m, insn):
+    """The instructions behind the next je or jne: when the value is zero, when not."""
+    while insn and not is_branch(insn):
+        insn = insn.next
+    if not insn or not re.match(r'jn?e ', insn.text):
+        return None
+    target = m.insns.get(insn.decode()[1][0])
+    return (target, insn.next) if insn.text.startswith('je') else (insn.next, target)
+
+
+def check_put_off(m):
+    always = m.fencing()
+    test = due_flag(m)[0]
+    name = 'cairn_persist_fence_answers'
+    due = [ways(m, i) for i in m.body(name) if test.match(i.text)]
+    if not due or not due[0] or m.avoids([due[0][1]], lambda i, s: s == 'cairn_env_fence_later',
+                                         lambda i, s, ends: ends):
+        yield f'{name}() may forget what is due'
+    asked = [i for i in m.body(name) if i.decode()[2] == 'cairn_env_fence_later']
+    for insn in asked:
+        refused = insn.next and ways(m, insn.next)
+        if not refused or m.avoids(
+                [refused[0]], lambda i, s: s == 'cairn_persist_fence' or s in always or
+                test.match(i.text), lambda i, s, ends: ends):
+            yield f'{name}() may not fence when packets do not wait'
+    settled = ways(m, m.entry('cairn_net_settle')[0])
+    if not settled or m.avoids([settled[1]], lambda i, s: s in always, lambda i, s, ends: ends):
+        yield 'cairn_net_settle() may not fence'
+
+
+def check_leaves(m):
+    if m.avoids(m.entry('cairn_net_unplug'), lambda i, s: s == 'cairn_net_settle',
+                lambda i, s, ends: ends):
+        yield 'cairn_net_unplug() may not settle'
+    exits, todo = set(), set(EXITS)
+    while todo:
+        exits |= todo
+        todo = {n for n, calls in m.calls.items() if calls & exits and n not in exits and
+                m.avoids(m.entry(n), lambda i, s: s == 'cairn_net_settle',
+                         lambda i, s, ends: s in exits)}
+    for name in exits & {'cairn_net_xmit', 'cairn_net_tx_send', 'cairn_net_unplug'}:
+        yield f'{name}() may let a packet leave before it settles'
 
 
 def check_answers(m):
@@ -221,7 +279,7 @@ def check_answers(m):
     calls = m.calls['cairn_resp_run']
     if not calls & senders:
         yield 'cairn_resp_run() sends nothing'
-    if m.avoids(m.entry('cairn_resp_run'), lambda i, s: s == 'cairn_persist_fence',
+    if m.avoids(m.entry('cairn_resp_run'), lambda i, s: s == 'cairn_persist_fence_answers',
                 lambda i, s, ends: s in senders):
         yield 'cairn_resp_run() may send before it fences'
 
@@ -267,6 +325,15 @@ def check_run(m):
         if m.avoids([i.next for i in received if i.next], lambda i, s: s in runs,
                     lambda i, s, ends: ends or unlocks(i)):
             yield f'{name}() may give up the lock between receiving and cairn_resp_run()'
+        run = [i.next for i in m.body(name) if i.decode()[2] == 'cairn_resp_run' and i.next]
+        if m.avoids(run, lambda i, s: s == 'exec_settle_fence',
+                    lambda i, s, ends: ends or unlocks(i)):
+            yield f'{name}() may give up the lock before it settles'
+    body = m.body('exec_settle_fence')
+    if 'cairn_env_settle' not in m.calls['exec_settle_fence']:
+        yield 'exec_settle_fence() does not settle'
+    if len([i for i in body if is_branch(i)]) > 2:
+        yield 'exec_settle_fence() has more than two conditions'
 
 
 def check_handed(m):
@@ -285,9 +352,11 @@ def check_handed(m):
 
 
 NEEDED = ['cairn_flush_writeback', 'cairn_flush_fence', 'cairn_env_fence',
-          'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle']
-CHECKS = [check_writeback, check_fence, check_due, check_answers, check_host, check_run,
-          check_handed]
+          'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle',
+          'cairn_persist_fence_answers', 'cairn_net_settle', 'cairn_net_unplug',
+          'cairn_net_xmit', 'exec_settle_fence']
+CHECKS = [check_writeback, check_fence, check_due, check_put_off, check_leaves, check_answers,
+          check_host, check_run, check_handed]
 
 
 def check(path):
@@ -307,13 +376,56 @@ void _raw_spin_unlock(struct qp *);
 noinline void cairn_flush_writeback(void *p, long n) { arch_wb_cache_pmem(p, n); }
 noinline void cairn_flush_fence(void) { asm volatile("sfence" : : : "memory"); }
 noinline void cairn_env_fence(struct qp *q) { cairn_flush_fence(); }
+noinline int cairn_env_fence_waits(struct qp *q) { return q->idle; }
+noinline _Bool cairn_env_fence_later(struct qp *q) { return q->idle; }
 noinline void cairn_persist_fence(struct qp *q)
 {
-	if (!q->due)
+	if (!q->due && !cairn_env_fence_waits(q))
 		return;
 	q->due = 0;
 	cairn_env_count(q);
 	cairn_env_fence(q);
+}
+noinline void cairn_persist_fence_answers(struct qp *q)
+{
+	if (q->due && !cairn_env_fence_later(q))
+		cairn_persist_fence(q);
+	q->due = 0;
+}
+extern struct qp *unfenced;
+noinline void cairn_net_settle(void)
+{
+	if (!unfenced)
+		return;
+	unfenced = 0;
+	cairn_flush_fence();
+}
+noinline void cairn_env_settle(void) { cairn_net_settle(); }
+void ip_local_out(struct qp *);
+int cairn_local_hand(struct qp *);
+void cairn_net_rx_local(struct qp *);
+noinline void cairn_net_tx_send(struct qp *q)
+{
+	cairn_net_settle();
+	ip_local_out(q);
+}
+static noinline void leave(struct qp *q) { cairn_net_rx_local(q); }
+void cairn_net_xmit(struct qp *q)
+{
+	if (q->idle) {
+		cairn_net_settle();
+		if (!cairn_local_hand(q))
+			leave(q);
+		return;
+	}
+	cairn_net_tx_send(q);
+}
+void cairn_net_unplug(struct qp *q)
+{
+	while (q->ack)
+		cairn_net_tx_send(q);
+	cairn_net_settle();
+	q->idle--;
 }
 noinline void cairn_persist_placed(struct qp *q)
 {
@@ -330,13 +442,18 @@ noinline int cairn_resp_run(struct qp *q)
 		/* a check of the stack, whose failure does not return */
 		asm volatile("test %0,%0; jne 1f; call __stack_chk_fail; jmp .Lanswer; 1:"
 			     : : "r"(q->idle));
-		cairn_persist_fence(q);
+		cairn_persist_fence_answers(q);
 		if (q->ack) {
 			asm volatile(".Lanswer:");
 			cairn_env_emit(q);
 		}
 	}
 	return q->idle;
+}
+static noinline void exec_settle_fence(struct qp *q)
+{
+	if (q->due && q->ack)
+		cairn_env_settle();
 }
 void exec_run(struct qp *q, int resp)
 {
@@ -347,6 +464,7 @@ void exec_run(struct qp *q, int resp)
 			cairn_resp_run(q);
 		else
 			cairn_req_run(q);
+		exec_settle_fence(q);
 		_raw_spin_unlock(q);
 		asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
 	} while (q->idle);
@@ -376,17 +494,47 @@ WRONG = [
      '{ if (n > 64) arch_wb_cache_pmem(p, n); }'),
     ('the flag is cleared, no fence', '\tcairn_env_count(q);\n\tcairn_env_fence(q);',
      '\tcairn_env_count(q);'),
-    ('a second condition', 'if (!q->due)', 'if (!q->due || !q->ack)'),
-    ('the answer first', '''		cairn_persist_fence(q);
+    ('a third condition', 'if (!q->due && !cairn_env_fence_waits(q))',
+     'if ((!q->due && !cairn_env_fence_waits(q)) || !q->ack)'),
+    ('a fence that was put off is not executed', 'if (!q->due && !cairn_env_fence_waits(q))',
+     'if (!q->due)'),
+    ('it is put off when nothing waits', 'if (q->due && !cairn_env_fence_later(q))',
+     'if (q->due && cairn_env_fence_later(q))'),
+    ('what is due is forgotten', '''	if (q->due && !cairn_env_fence_later(q))
+		cairn_persist_fence(q);
+''', '''	if (q->due && q->ack && !cairn_env_fence_later(q))
+		cairn_persist_fence(q);
+'''),
+    ('what was put off is not executed', '	unfenced = 0;\n	cairn_flush_fence();',
+     '	unfenced = 0;'),
+    ('it is executed now and then', '	unfenced = 0;\n	cairn_flush_fence();',
+     '	if (unfenced->ack)\n		cairn_flush_fence();\n	unfenced = 0;'),
+    ('a packet leaves first', '	cairn_net_settle();\n	ip_local_out(q);',
+     '	ip_local_out(q);\n	cairn_net_settle();'),
+    ('a packet is handed over first', '''		cairn_net_settle();
+		if (!cairn_local_hand(q))''', '''		if (!cairn_local_hand(q))'''),
+    ('a copy is handed over first', '''		cairn_net_settle();
+		if (!cairn_local_hand(q))
+''', '''		if (q->ack)
+			cairn_net_settle();
+		if (q->ack || q->due)
+'''),
+    ('unplug does not settle', '	cairn_net_settle();\n	q->idle--;', '	q->idle--;'),
+    ('unlocked before it settles', '		exec_settle_fence(q);\n', '''		if (q->before[6])
+			exec_settle_fence(q);
+'''),
+    ('it does not settle', 'if (q->due && q->ack)\n		cairn_env_settle();', ';'),
+    ('it settles now and then', 'if (q->due && q->ack)', 'if (q->due && q->ack && q->idle)'),
+    ('the answer first', '''		cairn_persist_fence_answers(q);
 		if (q->ack) {''', '''		if (q->ack)
 			cairn_env_emit(q);
-		cairn_persist_fence(q);
+		cairn_persist_fence_answers(q);
 		if (q->ack) {'''),
-    ('no fence before the answer', '''		cairn_persist_fence(q);
+    ('no fence before the answer', '''		cairn_persist_fence_answers(q);
 		if (q->ack)''', '		if (q->ack)'),
-    ('a fence for an answer now and then', '''		cairn_persist_fence(q);
+    ('a fence for an answer now and then', '''		cairn_persist_fence_answers(q);
 		if (q->ack)''', '''		if (q->before[3])
-			cairn_persist_fence(q);
+			cairn_persist_fence_answers(q);
 		if (q->ack)'''),
     ('the host is asked first', '''	cairn_persist_fence(q);
 	cairn_env_complete(q);''', '''	cairn_env_complete(q);

@@ -196,7 +196,23 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 
 void cairn_env_fence(struct cairn_qpc *qpc)
 {
+	this_cpu_write(cairn_plug_state.unfenced, NULL);
 	cairn_flush_fence();
+}
+
+bool cairn_env_fence_later(struct cairn_qpc *qpc)
+{
+	return cairn_net_fence_later(qpc_to_cairn_qp(qpc)->exec.nic);
+}
+
+bool cairn_env_fence_waits(struct cairn_qpc *qpc)
+{
+	return this_cpu_read(cairn_plug_state.unfenced);
+}
+
+void cairn_env_settle(void)
+{
+	cairn_net_settle();
 }
 
 u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key)

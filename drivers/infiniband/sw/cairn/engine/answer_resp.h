@@ -16,7 +16,7 @@ void cairn_answer_fail(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code);
 /* The same, and report an event to the host. */
 void cairn_answer_fatal(struct cairn_qpc *qpc, u32 psn, enum cairn_nak code,
 			enum cairn_async event);
-/* Send what is due. The caller has fenced (cairn_persist_fence()). */
+/* Send what is due. The caller has fenced (cairn_persist_fence_answers()). */
 void cairn_answer_send(struct cairn_qpc *qpc);
 
 #endif

@@ -137,7 +137,7 @@
 	X(PERSIST_PROBES, persist_probes,				\
 	  "last packets sent again to learn whether a message is durable") \
 	X(PERSIST_FENCES, persist_fences,				\
-	  "store fences after writing back to the persistence domain")	\
+	  "store fences after writing back; the queue pairs of a train share one") \
 	X(FLUSHES, flushes, "FLUSH requests executed")			\
 	X(FLUSH_BYTES, flush_bytes,					\
 	  "bytes written back because a FLUSH asked for it")		\

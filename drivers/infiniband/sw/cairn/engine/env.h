@@ -213,8 +213,27 @@ int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 			  u8 *durability);
 
-/* All data placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
+/* All data that this CPU placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
 void cairn_env_fence(struct cairn_qpc *qpc);
+
+/**
+ * cairn_env_fence_later() - fence when packets leave
+ * @qpc: the responder
+ *
+ * Between cairn_env_plug() and cairn_env_unplug() one fence serves all QPs whose answers
+ * leave together. It precedes the next packet that leaves this CPU, the unlocking of a
+ * side that other CPUs may run (cairn_env_settle()), and the end of cairn_env_unplug().
+ *
+ * Context: as cairn_env_plug().
+ * Return: false if packets do not wait: the caller fences.
+ */
+bool cairn_env_fence_later(struct cairn_qpc *qpc);
+
+/* Has a fence of this CPU been put off? @qpc: the responder that asks. */
+bool cairn_env_fence_waits(struct cairn_qpc *qpc);
+
+/* Fence now if this CPU has put it off. */
+void cairn_env_settle(void);
 
 /* Allocate @n records of send WQEs, a power of two, not initialised. The requester moves
  * its records there and gives the old ones back with cairn_env_drop_records().

@@ -4,7 +4,8 @@
  * be sent before a message is durable.
  *
  * With NIC flush a message is durable after the fence that follows its last packet,
- * and every answer is sent after that fence. With host flush the message becomes
+ * and every answer leaves after that fence. Answers of several QPs that leave together
+ * share one. With host flush the message becomes
  * pending. The watermark advances over pending messages in PSN order only. A pending
  * plain RDMA WRITE also holds back every answer that would acknowledge it.
  */
@@ -24,14 +25,24 @@ static struct cairn_pending *persist_pending(const struct cairn_responder *resp,
 	return &resp->persist.pend[n % CAIRN_MAX_PENDING];
 }
 
-/* Make everything durable that peers wrote with NIC flush. */
+/* Make everything durable that peers wrote with NIC flush, before earlier answers leave
+ * too (cairn_env_fence_later()).
+ */
 void cairn_persist_fence(struct cairn_qpc *qpc)
 {
-	if (!qpc->resp.persist.fence_due)
+	if (!qpc->resp.persist.fence_due && !cairn_env_fence_waits(qpc))
 		return;
 	qpc->resp.persist.fence_due = false;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_FENCES, 1);
 	cairn_env_fence(qpc);
+}
+
+/* The same before the next answer leaves. */
+void cairn_persist_fence_answers(struct cairn_qpc *qpc)
+{
+	if (qpc->resp.persist.fence_due && !cairn_env_fence_later(qpc))
+		cairn_persist_fence(qpc);
+	qpc->resp.persist.fence_due = false;
 }
 
 /* Host flush: is there room for one more pending message? */

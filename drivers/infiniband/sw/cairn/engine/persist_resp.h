@@ -45,6 +45,7 @@ cairn_persist_method(enum cairn_durability durability)
 bool cairn_persist_room(struct cairn_qpc *qpc);
 bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
+void cairn_persist_fence_answers(struct cairn_qpc *qpc);
 /* Fail messages that the host has not released in time. */
 void cairn_persist_overdue(struct cairn_qpc *qpc, u64 now);
 bool cairn_persist_covers(const struct cairn_responder *resp, u32 psn);

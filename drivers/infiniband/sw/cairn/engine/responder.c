@@ -379,10 +379,10 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 			more = resp_resume(qpc, budget);
 		cairn_hold_expire(qpc, now);
 		cairn_persist_overdue(qpc, now);
-		/* The fence must run on the CPU that wrote back, so before the side
-		 * is unlocked: another CPU may send the answer.
+		/* The fence must run on the CPU that wrote back: here, or before the
+		 * first packet of this CPU leaves.
 		 */
-		cairn_persist_fence(qpc);
+		cairn_persist_fence_answers(qpc);
 		/* No ACK or NAK overtakes a response, even one that has to wait. */
 		if (resp->replay.pending && !cairn_replay_run(qpc, budget, now))
 			return more || (!resp->odp.faulting &&

@@ -269,6 +269,16 @@ static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 	return false;
 }
 
+/* Another CPU may answer for a side that is not bound to this one, and its fence does not
+ * count for what this CPU has written back. Not inlined, for scripts/check/fence.py.
+ */
+static noinline void exec_settle_fence(struct cairn_exec_side *state)
+{
+	lockdep_assert_held(&state->lock);
+	if (state == &state->exec->side[CAIRN_RESP] && !cairn_draining(state))
+		cairn_env_settle();
+}
+
 /* Run until nothing is left, or leave the rest to the lane. Releases the side's
  * lock. @skb: NULL if the side is bound to another CPU.
  */
@@ -295,6 +305,7 @@ static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 					      waiting != cairn_env_waiting(),
 					      more);
 			skb = NULL;
+			exec_settle_fence(state);
 		}
 		exec_unlock_side(state);			/* B */
 	} while (!more && READ_ONCE(state->events) &&

@@ -141,6 +141,8 @@ u32 cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 struct cairn_plug_state {
 	unsigned int depth;	/* cairn_net_plug() calls not yet undone */
 	unsigned int added;	/* trains that ever waited for unplug */
+	/* Counts the fence that was put off; NULL: none was. */
+	struct cairn_nic *unfenced;
 };
 
 DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
@@ -155,6 +157,12 @@ DECLARE_PER_CPU(struct cairn_plug_state, cairn_plug_state);
  */
 void cairn_net_plug(void);
 void cairn_net_unplug(void);
+
+/* Implement cairn_env_fence_later() and cairn_env_settle(). Below cairn_cpu_lock(). Return:
+ * false outside of cairn_net_plug().
+ */
+bool cairn_net_fence_later(struct cairn_nic *nic);
+void cairn_net_settle(void);
 
 /**
  * cairn_net_grh() - the 40 bytes before a UD payload

@@ -7,6 +7,9 @@
  * packets are written to memory of the CPU. They are copied into an skb when
  * they leave, because its size is known only then. Larger packets are written
  * into page fragments of an skb that grows, and are not copied again.
+ *
+ * Their answers speak of data that this CPU has written back. One fence serves them all,
+ * before the first packet leaves (cairn_net_settle()).
  */
 #include <linux/mm.h>
 #include <linux/uidgid.h>
@@ -16,6 +19,7 @@
 #include "net/plug.h"
 #include "net/routing.h"
 #include "net/tx.h"
+#include "persist/flush.h"
 #include "wire/join.h"
 
 /* Open trains of a CPU, each of a different flow. */
@@ -284,8 +288,31 @@ void cairn_net_unplug(void)
 			break;
 		plug_leave(open);
 	}
+	/* If no packet has left, the fence is still due. */
+	cairn_net_settle();
 	this_cpu_dec(cairn_plug_state.depth);
 	rcu_read_unlock();
+}
+
+bool cairn_net_fence_later(struct cairn_nic *nic)
+{
+	cairn_cpu_assert_locked();
+	if (!this_cpu_read(cairn_plug_state.depth))
+		return false;
+	this_cpu_write(cairn_plug_state.unfenced, nic);
+	return true;
+}
+
+/* Not inlined: scripts/check/fence.py looks for its calls. */
+noinline void cairn_net_settle(void)
+{
+	struct cairn_nic *nic = this_cpu_read(cairn_plug_state.unfenced);
+
+	if (!nic)
+		return;
+	this_cpu_write(cairn_plug_state.unfenced, NULL);
+	cairn_nic_count(nic, CAIRN_CTR_PERSIST_FENCES, 1);
+	cairn_flush_fence();
 }
 
 static void plug_init(struct plug_cpu *plug)

@@ -52,6 +52,7 @@ bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 	skb->dev = dst->dev;
 	skb->priority = rt_tos2priority(path->tos);
 	tx_pin_flow(skb, path);
+	cairn_net_settle();
 #if IS_ENABLED(CONFIG_IPV6)
 	if (path->ipv6)
 		err = ip6_local_out(net, NULL, skb);
@@ -181,6 +182,7 @@ static u32 tx_local_send(struct cairn_nic *nic, struct cairn_path *path,
 	u32 count = packets->train->count, n;
 	struct cairn_frame frame;
 
+	cairn_net_settle();
 	if (!packets->next && tx_local_hand(path, packets, to)) {
 		cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
 		return count;

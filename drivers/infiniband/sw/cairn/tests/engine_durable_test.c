@@ -14,8 +14,8 @@
  *   the end of the connection: the durable completions that could be posted came first.
  *   a crash after any step: all acknowledged data is kept.
  *
- * Runs move from CPU to CPU, PSNs wrap, and caches evict lines and single words before
- * they are written back.
+ * Runs move from CPU to CPU, answers wait for a common fence, PSNs wrap, and caches evict
+ * lines and single words before they are written back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -575,6 +575,7 @@ static void set_up(struct program *program, u64 seed, const struct sim_faults *f
 	program->s->faults = *faults;
 	program->s->budget = seed % 3 ? 64 : 0;
 	program->s->evict = 300;
+	program->s->plug = seed % 4 ? 200 : 0;
 	program->s->stepped = durable_crash;
 	program->s->stepped_arg = program;
 	program->seen = -1;

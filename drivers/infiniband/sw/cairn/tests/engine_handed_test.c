@@ -84,6 +84,7 @@ static void durable_when_handed(void)
 		u32 i, len = 1 + seed * 977 % (RIG_LEN - 1);
 
 		rig.s->handed = 1000;
+		rig.s->plug = seed % 3 ? 500 : 0;
 		for (i = 0; i < RIG_LEN; i++)
 			rig.ma->mem[i] = i * 31 + seed;
 		rig.mb = to;

@@ -103,6 +103,66 @@ static void completions_follow_the_fence(void)
 	}
 }
 
+#define TRAIN_QPS	4
+#define TRAIN_MESSAGES	3
+
+/* The packets that arrive from now on are one train: their answers leave together. */
+static void train_begins(struct sim *sim)
+{
+	sim_plug(sim);
+	sim->plug_end = ~0ULL;
+}
+
+/* Messages of several queue pairs that arrive together cost one fence, and it comes before
+ * each of their answers.
+ */
+static void one_fence_for_a_train(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC), rigs[TRAIN_QPS] = { rig };
+	struct watch watched[TRAIN_QPS];
+	u32 i, k;
+
+	for (i = 1; i < TRAIN_QPS; i++) {
+		rigs[i] = rig;
+		rigs[i].a = sim_qp(rig.s, 0, &sim_rc);
+		rigs[i].b = sim_qp(rig.s, 1, &sim_rc);
+		sim_connect(rigs[i].a, rigs[i].b, &sim_attrs);
+	}
+	train_begins(rig.s);
+	for (i = 0; i < TRAIN_QPS; i++) {
+		persist_watch(&rigs[i], &watched[i], 300 * i, 100 * TRAIN_MESSAGES, 2);
+		for (k = 0; k < TRAIN_MESSAGES; k++)
+			persist_at(&rigs[i], k, 300 * i + 100 * k, 100, 0);
+	}
+	ktap_ok(!sim_run(rig.s, 20 * SIM_US));
+	ktap_eq(rig.s->count[CAIRN_CTR_PERSIST_FENCES], 1);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	for (i = 0; i < TRAIN_QPS; i++) {
+		ktap_eq(rigs[i].a->cq[CAIRN_REQ].n, TRAIN_MESSAGES);
+		ktap_ok(watched[i].answers && !watched[i].early);
+	}
+	ktap_eq(rig.s->count[CAIRN_CTR_PERSIST_FENCES], 1);
+	sim_end(rig.s);
+}
+
+/* A receive does not wait with the answers, so it fences for those before it. */
+static void a_receive_fences_for_waiting_answers(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+	struct watch watched;
+
+	persist_watch(&rig, &watched, 0, 500, 0);
+	rig.b->hooks.cqe = look_at_shadow;
+	rig_recv(&rig, 1, 1024);
+	train_begins(rig.s);
+	persist_first(&rig, 1, 500);
+	rig_send(&rig, 2, CAIRN_WQE_SEND, 100);
+	sim_run(rig.s, 20 * SIM_US);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	ktap_ok(watched.answers && !watched.early);
+	sim_end(rig.s);
+}
+
 /* Two messages of one train: the first is written back, and the host is asked for
  * the second.
  */
@@ -509,6 +569,8 @@ static const struct ktap_test tests[] = {
 	KTAP(rights_count),
 	KTAP(plain_write_is_persisted_too),
 	KTAP(completions_follow_the_fence),
+	KTAP(one_fence_for_a_train),
+	KTAP(a_receive_fences_for_waiting_answers),
 	KTAP(the_host_is_asked_after_the_fence),
 	KTAP(atomics_are_durable),
 	KTAP(duplicates_follow_the_watermark),

@@ -264,6 +264,8 @@ int cairn_env_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 int cairn_env_check_write(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 			  u8 *durability) { *durability = 0; return 0; }
 void cairn_env_fence(struct cairn_qpc *c) {}
+bool cairn_env_fence_later(struct cairn_qpc *c) { abort(); }
+bool cairn_env_fence_waits(struct cairn_qpc *c) { return false; }
 struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *c) { abort(); }
 struct cairn_swr *cairn_env_more_records(struct cairn_qpc *c, u32 n) { return NULL; }
 void cairn_env_drop_records(struct cairn_qpc *c, struct cairn_swr *swr) { abort(); }

@@ -120,8 +120,27 @@ void cairn_env_fence(struct cairn_qpc *qpc)
 	struct sim_qp *qp = to_sim_qp(qpc);
 
 	check_turn(qp, CAIRN_RESP, "fence");
+	qp->s->host[qp->host].unfenced = false;
 	sim_on_cpu_of(qp);
 	cairn_flush_fence();
+}
+
+bool cairn_env_fence_later(struct cairn_qpc *qpc)
+{
+	struct sim_qp *qp = to_sim_qp(qpc);
+
+	check_turn(qp, CAIRN_RESP, "fence");
+	if (!qp->s->plugged)
+		return false;
+	qp->s->host[qp->host].unfenced = true;
+	return true;
+}
+
+bool cairn_env_fence_waits(struct cairn_qpc *qpc)
+{
+	struct sim_qp *qp = to_sim_qp(qpc);
+
+	return qp->s->host[qp->host].unfenced;
 }
 
 /* Zeroed memory; NULL if the scenario has none. */

@@ -159,6 +159,19 @@ void pmem_wmb(void)
 	here.s->images++;
 }
 
+void sim_settle(struct sim *sim, u32 host)
+{
+	struct sim_host *owner = &sim->host[host];
+
+	if (!owner->unfenced)
+		return;
+	owner->unfenced = false;
+	here.s = sim;
+	here.host = owner;
+	sim->count[CAIRN_CTR_PERSIST_FENCES]++;
+	cairn_flush_fence();
+}
+
 /* Evict some or all words of the line that was written last. */
 static void memory_evict(struct sim *sim, struct sim_mr *mr)
 {
@@ -176,7 +189,8 @@ void sim_run_over(struct sim *sim)
 	struct sim_host *host = &sim->host[sim_below(&sim->cpu_rand, SIM_HOSTS)];
 	u32 i;
 
-	sim->cpu = sim_below(&sim->cpu_rand, SIM_CPUS);
+	if (!sim->plugged)
+		sim->cpu = sim_below(&sim->cpu_rand, SIM_CPUS);
 	if (!sim->evict || !sim_chance(&sim->cpu_rand, sim->evict))
 		return;
 	for (i = 0; i < host->mrs; i++)

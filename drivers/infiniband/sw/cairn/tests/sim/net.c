@@ -15,6 +15,8 @@
 #include "sim/sim.h"
 
 #define MAX_LOSSES	3
+/* Longer answers are not joined to others (net/plug.c). */
+#define SIM_JOINED	2000
 
 struct sim_packet {
 	u8 src, dst;		/* host numbers */
@@ -340,6 +342,16 @@ struct departure {
 	u64 when;		/* arrival of the current packet */
 };
 
+/* Answers that wait for sim_unplug(). */
+struct sim_waiting {
+	struct sim_qp *qp;
+	enum cairn_side_id side;
+	struct cairn_train train;
+	u8 *payload;
+	u32 dst;
+	struct sim_waiting *next;
+};
+
 static void flush_batch(struct departure *departure)
 {
 	if (departure->open) {
@@ -512,6 +524,8 @@ static void net_depart(struct departure *departure, struct sim_qp *qp,
 	bool known = departure->s->handed && qp->c.transport != CAIRN_TRANSPORT_UD;
 	enum sim_fate fate = SIM_PASS;
 
+	if (qp->s->host[qp->host].unfenced)
+		sim_fail(qp->s, "QP %u: a packet leaves before the fence", qp->c.qpn);
 	if (known)
 		packet->sender = qp->c.qpn;
 	if (train->ect)
@@ -540,6 +554,93 @@ static void send_train(struct sim_qp *qp, enum cairn_side_id side,
 }
 
 /*
+ * Answers that leave together, as in net/plug.c, after one fence.
+ */
+
+static void net_leave(struct sim *sim)
+{
+	struct sim_waiting *waiting;
+
+	while ((waiting = sim->waiting)) {
+		sim->waiting = waiting->next;
+		sim_settle(sim, waiting->qp->host);
+		send_train(waiting->qp, waiting->side, &waiting->train,
+			   waiting->payload, waiting->dst);
+		free(waiting->payload);
+		free(waiting);
+	}
+}
+
+void sim_plug(struct sim *sim)
+{
+	sim->plugged = true;
+}
+
+void sim_unplug(struct sim *sim)
+{
+	u32 host;
+
+	net_leave(sim);
+	for (host = 0; host < SIM_HOSTS; host++)
+		sim_settle(sim, host);
+	sim->plugged = false;
+}
+
+void sim_drop_waiting(struct sim *sim)
+{
+	struct sim_waiting *waiting;
+
+	while ((waiting = sim->waiting)) {
+		sim->waiting = waiting->next;
+		free(waiting->payload);
+		free(waiting);
+	}
+}
+
+static bool net_waits(const struct sim_qp *qp, enum cairn_side_id side)
+{
+	const struct sim_waiting *waiting = qp->s->waiting;
+
+	while (waiting && (waiting->qp != qp || waiting->side != side))
+		waiting = waiting->next;
+	return waiting;
+}
+
+/* A side whose packets wait stays with this CPU. Others may run anywhere. */
+void sim_turn_over(struct sim_qp *qp, enum cairn_side_id side)
+{
+	if (side == CAIRN_RESP && !net_waits(qp, side))
+		sim_settle(qp->s, qp->host);
+}
+
+/* Short answers wait. The others leave at once, behind those that wait. */
+static void net_send(struct sim_qp *qp, enum cairn_side_id side,
+		     const struct cairn_train *train, const u8 *payload, u32 dst)
+{
+	struct sim_waiting *waiting, **end = &qp->s->waiting;
+
+	if (!qp->s->plugged || side == CAIRN_REQ || train->length > SIM_JOINED) {
+		if (side == CAIRN_RESP)
+			net_leave(qp->s);
+		sim_settle(qp->s, qp->host);
+		send_train(qp, side, train, payload, dst);
+		return;
+	}
+	waiting = malloc(sizeof(*waiting));
+	*waiting = (struct sim_waiting){
+		.qp = qp,
+		.side = side,
+		.train = *train,
+		.payload = malloc(train->length),
+		.dst = dst,
+	};
+	memcpy(waiting->payload, payload, train->length);
+	while (*end)
+		end = &(*end)->next;
+	*end = waiting;
+}
+
+/*
  * Loopback between two ends of one host, as in net/local.c and lane/exec.c: the receiver
  * reads the packets in the sender's run, in the sender's memory. Packets that it cannot
  * take go through the network; later ones must not overtake them.
@@ -564,7 +665,7 @@ static bool hand_fits(struct sim_qp *qp, const struct cairn_train *train,
 	struct sim *sim = qp->s;
 	u8 last = train->count > 1 ? train->last_opcode : train->first.opcode;
 
-	if (sim->flying || !sim_chance(&sim->rand, sim->handed) ||
+	if (sim->flying || sim->waiting || !sim_chance(&sim->rand, sim->handed) ||
 	    cairn_opcodes[last].hdrs & (CAIRN_HDR_IETH | CAIRN_HDR_FETH |
 					CAIRN_HDR_DETH))
 		return false;
@@ -608,6 +709,8 @@ static void hand_packets(const struct hand *hand, u32 sender,
 	}
 	if (hand->side == CAIRN_RESP)
 		cairn_resp_settle(&hand->to->c);
+	if (sim->host[hand->to->host].unfenced)
+		sim_fail(sim, "QP %u: unlocked before the fence", hand->to->c.qpn);
 	free(bytes);
 }
 
@@ -640,6 +743,7 @@ static bool hand_over(struct sim_qp *qp, enum cairn_side_id side,
 		free(hand);
 		return false;
 	}
+	sim_settle(sim, qp->host);
 	hand_record(qp, side, train);
 	sim_enter(hand->to, hand->side);
 	hand_packets(hand, qp->c.qpn, train, payload);
@@ -714,6 +818,7 @@ u32 sim_emit_messages(struct sim_qp *qp, const struct cairn_train *train,
 		}
 		check_train(qp, &one[k]);
 	}
+	sim_settle(qp->s, qp->host);
 	for (k = 0; k < train->count; k++)
 		net_depart(&departure, qp, CAIRN_REQ, &one[k], 0, payload + k * train->seg,
 			   dst);
@@ -740,7 +845,7 @@ int sim_emit(struct sim_qp *qp, enum cairn_side_id side,
 	else if (train->length)
 		err = sim_gather(qp, &train->span, payload, train->length);
 	if (!err && !hand_over(qp, side, train, payload))
-		send_train(qp, side, train, payload, dst);
+		net_send(qp, side, train, payload, dst);
 	free(payload);
 	return err;
 }

@@ -114,6 +114,7 @@ struct sim_host {
 	struct sim_mr *mr[SIM_MRS];
 	u32 mrs;
 	struct sim_cpu cpu[SIM_CPUS];
+	bool unfenced;		/* its CPU has put a fence off */
 	struct sim_ah ah[SIM_AHS];
 	struct sim_xsrq xsrq[SIM_XSRQS];
 	u64 link_free;		/* when the transmitter is idle again */
@@ -258,6 +259,7 @@ struct sim_faults {
 };
 
 struct sim_event;
+struct sim_waiting;
 
 struct sim {
 	u64 seed;
@@ -278,6 +280,14 @@ struct sim {
 	u16 handed;		/* per mille of trains: handed to an idle receiver */
 	u32 handed_trains;	/* trains that were handed over */
 	u32 flying;		/* packets on the network */
+
+	/* Between sim_plug() and sim_unplug() the answers of all QPs wait, and one CPU
+	 * runs.
+	 */
+	bool plugged;
+	struct sim_waiting *waiting;
+	u16 plug;		/* per mille of steps: it is plugged for some */
+	u64 plug_end;
 
 	struct sim_event *event;	/* heap, earliest first */
 	u32 events;
@@ -407,6 +417,13 @@ void sim_inject_from(struct sim_qp *to, u16 sport, const struct cairn_pkt *hdr,
 void sim_inject_part(struct sim_qp *to, const struct cairn_pkt *hdr,
 		     const void *payload);
 
+/* Between these the answers of all QPs wait for one fence, and leave in sim_unplug(). */
+void sim_plug(struct sim *sim);
+void sim_unplug(struct sim *sim);
+void sim_drop_waiting(struct sim *sim);
+/* The end of a turn within them. */
+void sim_turn_over(struct sim_qp *qp, enum cairn_side_id side);
+
 /* Copies of received packets; net.c has what env.h wants of them. */
 int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt);
 
@@ -433,6 +450,8 @@ struct sim_mr *sim_mr_persistent(struct sim *sim, u32 host, u32 len, u32 access,
 void sim_make_durable(struct sim *sim, struct sim_mr *mr, u32 off, u32 len);
 /* Execute the following write-backs and fences on this QP's host. */
 void sim_on_cpu_of(struct sim_qp *qp);
+/* Execute the fence that the host's CPU has put off, if any. */
+void sim_settle(struct sim *sim, u32 host);
 /* End of a run: the next one is on another CPU, and caches may evict lines. */
 void sim_run_over(struct sim *sim);
 

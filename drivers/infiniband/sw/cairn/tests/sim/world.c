@@ -19,6 +19,8 @@ struct sim_event {
 
 /* A deadline that was served this often at one instant is an endless loop. */
 #define STUCK_LIMIT	100
+/* The longest time for which answers wait for each other. */
+#define PLUG_NS		2000
 
 void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
 
@@ -115,6 +117,7 @@ void sim_free(struct sim *sim)
 {
 	u32 i, h;
 
+	sim_drop_waiting(sim);
 	for (i = 0; i < sim->events; i++)
 		if (sim->event[i].drop)
 			sim->event[i].drop(sim->event[i].arg);
@@ -317,6 +320,7 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 	else
 		more = cairn_resp_run(&qp->c, sim->now, &budget);
 	sim_leave(qp);
+	sim_turn_over(qp, side);
 	sim_run_over(sim);
 	if (sim->turn_acks > 1)
 		sim_fail(sim, "%u ACKs or NAKs in one turn", sim->turn_acks);
@@ -383,6 +387,32 @@ static bool world_step(struct sim *sim, u64 end)
 	return true;
 }
 
+/* The time of the next step, or 0. */
+static u64 world_next(struct sim *sim)
+{
+	enum cairn_side_id side;
+	u64 when = 0;
+
+	if (!first_deadline(sim, &when, &side))
+		when = 0;
+	if (sim->events && (!when || sim->event[0].when < when))
+		when = sim->event[0].when;
+	return when;
+}
+
+/* Plug for steps that follow each other at once. */
+static void world_plug(struct sim *sim)
+{
+	u64 next = sim->plugged ? world_next(sim) : 0;
+
+	if (sim->plugged && (!next || next > sim->plug_end))
+		sim_unplug(sim);
+	if (sim->plugged || !sim->plug || !sim_chance(&sim->cpu_rand, sim->plug))
+		return;
+	sim_plug(sim);
+	sim->plug_end = sim->now + PLUG_NS;
+}
+
 static bool world_idle(struct sim *sim)
 {
 	enum cairn_side_id side;
@@ -396,7 +426,9 @@ bool sim_run_until(struct sim *sim, u64 ns, const u32 *flag)
 	u64 end = sim->now + ns, steps;
 
 	for (steps = 0; !sim->failures && !(flag && *flag); steps++) {
+		world_plug(sim);
 		if (!world_step(sim, end)) {
+			sim_unplug(sim);
 			if (world_idle(sim))
 				return true;
 			sim->now = max(sim->now, end);
@@ -407,6 +439,7 @@ bool sim_run_until(struct sim *sim, u64 ns, const u32 *flag)
 		if (steps > 50 * 1000 * 1000)
 			sim_fail(sim, "it never ends");
 	}
+	sim_unplug(sim);
 	return flag && *flag;
 }
 
