@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # cairn-link on a simulated machine: its files below a temporary directory, and fake
-# programs "rdma" and "cairn_set".
+# programs "rdma", "cairn_set", "ip" and "udevadm".
 #
 #   test_link.sh HELPER-DIR
 set -u
@@ -46,7 +46,22 @@ cat >"$work/bin/cairn_set" <<'END'
 echo "cairn_set $*" >>"$LOG"
 [ "$1" != refuses ]
 END
-chmod +x "$work/bin/rdma" "$work/bin/cairn_set"
+# what it prints are files below the directory
+cat >"$work/bin/ip" <<'END'
+#!/bin/bash
+case $* in
+'-o link') cat "$CAIRN_LINK_ROOT/link" ;;
+'-4 -o route show default') cat "$CAIRN_LINK_ROOT/route4" ;;
+'-6 -o route show default') cat "$CAIRN_LINK_ROOT/route6" ;;
+'-o monitor link route') . "$CAIRN_LINK_ROOT/monitor" ;;
+*) exit 1 ;;
+esac
+END
+cat >"$work/bin/udevadm" <<'END'
+#!/bin/bash
+[ "$1 $2 $3 $4" = 'info -q property -p' ] && cat "$CAIRN_LINK_ROOT/udev/${5#/sys/class/net/}"
+END
+chmod +x "$work/bin/"*
 
 shown=("$work/out" "$LOG")
 
@@ -197,6 +212,115 @@ dkms_names_missing_modules() {
 	silent
 }
 
+# shown_as NAME REST: the netdev in "ip -o link"
+shown_as() { echo "7: $1: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP group default\\    $2" >>"$CAIRN_LINK_ROOT/link"; }
+
+by_mac() {
+	machine eth0 eth1 eth1.7 port0 bond0 veth0 tun0 <<-'END'
+	cairn0 mac=02:00:00:00:00:0A
+	cairn1 mac=02:00:00:00:00:01 loopback=off
+	cairn2 mac=02:00:00:00:00:03
+	END
+	: >"$CAIRN_LINK_ROOT/link"
+	shown_as tun0 'link/none '
+	shown_as eth0 'link/ether 02:00:00:00:00:0a brd ff:ff:ff:ff:ff:ff'
+	# the address of a VLAN is that of the netdev below
+	touch "$net/eth1.7/lower_eth1"
+	shown_as eth1.7@eth1 'link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff'
+	shown_as eth1 'link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff'
+	# a port of a bond has an address that is not its own
+	touch "$net/bond0/lower_port0"
+	shown_as bond0 'link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff'
+	shown_as port0 'link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff permaddr 02:00:00:00:00:02'
+	run 0 up && links cairn0:eth0 cairn1:eth1 && said 'cairn2 waits for mac=02:00:00:00:00:03' &&
+		did 'cairn_set cairn1 loopback=off' && run 0 up && run 0 down && links || return
+	shown_as veth0@if9 'link/ether 02:00:00:00:00:03 brd ff:ff:ff:ff:ff:ff link-netnsid 0'
+	run 0 up --netdev veth0 && links cairn2:veth0 && run 0 up --netdev eth9 && silent && run 0 down || return
+	shown_as eth2 'link/ether 02:00:00:00:00:03 brd ff:ff:ff:ff:ff:ff'
+	mkdir "$net/eth2"
+	run 1 up cairn2 && links && said 'mac=02:00:00:00:00:03 is that of several netdevs: veth0 eth2'
+}
+
+by_path() {
+	machine eth0 eth1 dummy0 <<-'END'
+	cairn0 path=pci-0000:00:03.0
+	cairn1 path=pci-0000:00:14.0-usb-0:2:1.0
+	cairn2 path=pci-0000:00:04.0
+	END
+	mkdir "$CAIRN_LINK_ROOT/udev" "$net/eth0/device" "$net/eth1/device"
+	printf 'ID_BUS=pci\nID_PATH=pci-0000:00:03.0\n' >"$CAIRN_LINK_ROOT/udev/eth1"
+	echo 'ID_PATH=pci-0000:00:14.0-usb-0:2:1.0' >"$CAIRN_LINK_ROOT/udev/eth0"
+	run 0 up && links cairn0:eth1 cairn1:eth0 && said 'cairn2 waits for path=pci-0000:00:04.0' &&
+		run 0 down && run 0 up --netdev eth0 && links cairn1:eth0
+}
+
+routes() {
+	printf '%s' "$1" >"$CAIRN_LINK_ROOT/route4"
+	printf '%s' "$2" >"$CAIRN_LINK_ROOT/route6"
+}
+
+by_default_route() {
+	machine eth0 eth1 eth2 <<<'cairn0 route=default'
+	routes '' ''
+	run 0 up && links && said 'cairn0 waits for route=default' || return
+	routes '' $'unreachable default dev lo metric 1\ndefault via fe80::1 dev eth2 proto ra metric 1024\n'
+	run 0 up && links cairn0:eth2 || return
+	routes $'default \\\tnexthop via 192.0.2.1 dev eth0 weight 1 \\\tnexthop via 192.0.2.2 dev eth1 weight 1\n' ''
+	run 0 up && links cairn0:eth2 && said 'cairn0 stays where it is, not on eth0' &&
+		run 0 down && links && run 0 up --netdev eth1 && links && run 0 up --netdev eth0 && links cairn0:eth0
+}
+
+# "ip monitor" of this machine makes the events, and checks what they led to.
+follows_default_route() {
+	machine eth0 eth1 <<<'cairn0 route=default'
+	routes $'default via 192.0.2.1 dev eth0\n' ''
+	echo 5 >"$net/eth0/ifindex"
+	echo 6 >"$net/eth1/ifindex"
+	cat >"$CAIRN_LINK_ROOT/monitor" <<-'END'
+	until_link() { until [ "$(cat "$IB/cairn0" 2>/dev/null)" = "$1" ]; do sleep 0.02; done; }
+	until_link eth0
+	# by hand; the route comes again
+	rm "$IB/cairn0"
+	echo 'default via 192.0.2.1 dev eth0'
+	echo '8: eth7: <BROADCAST> mtu 1500 state DOWN group default'
+	sleep 0.3
+	[ ! -e "$IB/cairn0" ] || echo 'made again' >>"$LOG"
+	# by hand, again; then the route moves
+	echo eth0 >"$IB/cairn0"
+	echo 'default via 192.0.2.9 dev eth1 metric 200' >"$CAIRN_LINK_ROOT/route4"
+	echo 'default via 192.0.2.9 dev eth1 metric 200'
+	until grep -q 'stays where it is, not on eth1' "$CAIRN_LINK_ROOT/../out"; do sleep 0.02; done
+	# a netdev that has nothing to do with it; that of the link, without its routes
+	rm "$IB/cairn0"
+	echo 'Deleted 8: eth7: <BROADCAST> mtu 1500 state DOWN group default'
+	sleep 0.3
+	[ ! -e "$IB/cairn0" ] || echo 'made again' >>"$LOG"
+	echo 'Deleted 5: eth0: <BROADCAST> mtu 1500 state DOWN group default'
+	until_link eth1
+	END
+	run 1 follow && links cairn0:eth1 && ! did 'made again' && said 'ip monitor ended'
+}
+
+bad_choices() {
+	local choice
+
+	for choice in mac= mac=02:00:00:00:00 mac=02:00:00:00:00:0g mac=02-00-00-00-00-01 path= route= route=eth0 \
+		netdev=eth0 idle-time=200; do
+		machine eth0 <<<"cairn0 $choice"
+		run 1 up && said "'$choice' cannot be the name of a netdev, mac=ADDRESS" && links || return
+	done
+}
+
+# its netdev has gone and is there again
+old_device_ends() {
+	machine eth0 <<<'cairn0 eth0'
+	: >"$ib/cairn0"
+	(sleep 0.3; rm "$ib/cairn0") &
+	run 0 up --netdev eth0 && silent && links cairn0:eth0 || return
+	: >"$ib/cairn0"
+	run 1 up && said 'cairn0 is there already, but not on eth0'
+}
+
 other_netdev() {
 	machine eth0 eth1 <<<'cairn0 eth0'
 	echo eth1 >"$ib/cairn0"
@@ -232,12 +356,13 @@ no_file() {
 
 wrong_commands() {
 	machine eth0 <<<'cairn0 eth0'
-	run 2 && run 2 sideways && run 2 check cairn0 && run 2 up --netdev && run 2 up --all &&
+	run 2 && run 2 sideways && run 2 check cairn0 && run 2 follow cairn0 && run 2 up --netdev && run 2 up --all &&
 		run 2 down --netdev eth0 && said usage && links
 }
 
 echo "KTAP version 1"
-for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev bad_lines \
+for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_path \
+	by_default_route follows_default_route bad_choices old_device_ends bad_lines \
 	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
