@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: none
-# timeout: 600
+# timeout: 900
 # once: 6.12
 # boot: own
 #
