@@ -141,7 +141,7 @@ if modprobe sch_netem; then
 			awk '{ if ($2 > n) n = $2 } END { print int(n / 1000000) }'
 	}
 	delayed() { [ "$(latency answer)" -ge 60 ]; }
-	start a "$lib_tmp/verify" "exec verbs_verify -T 60 -t 18 -w 120 -o write"
+	start a "$lib_tmp/verify" "exec verbs_verify -T 100000 -t 18 -w 120 -o write"
 	traffic=$started
 	if wait_for 60 delayed; then
 		ok "rdma resource tells how long an answer takes: $(latency answer) ms of 60"

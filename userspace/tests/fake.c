@@ -137,6 +137,21 @@ static void method_set_loopback(const struct ib_uverbs_attr *attr)
 	memcpy(&fake.set_loopback, &attr->data, sizeof(fake.set_loopback));
 }
 
+static void method_set_fabric(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_SET_FABRIC &&
+	       attr->len == sizeof(fake.set_fabric));
+	memcpy(&fake.set_fabric, (void *)(uintptr_t)attr->data,
+	       sizeof(fake.set_fabric));
+}
+
+static void method_set_capture(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_SET_CAPTURE &&
+	       attr->len == sizeof(fake.set_capture));
+	memcpy(&fake.set_capture, &attr->data, sizeof(fake.set_capture));
+}
+
 static void method_flush_limit(const struct ib_uverbs_attr *attrs)
 {
 	assert(attrs[0].attr_id == CAIRN_ATTR_FLUSH_LIMIT_MR && !attrs[0].len);
@@ -153,12 +168,20 @@ static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
 		method_flush_limit(hdr->attrs);
 		return;
 	}
-	if (hdr->method_id == CAIRN_METHOD_SET_LOOPBACK) {
+	switch (hdr->method_id) {
+	case CAIRN_METHOD_SET_LOOPBACK:
 		method_set_loopback(&hdr->attrs[0]);
-		return;
+		break;
+	case CAIRN_METHOD_SET_FABRIC:
+		method_set_fabric(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_SET_CAPTURE:
+		method_set_capture(&hdr->attrs[0]);
+		break;
+	default:
+		assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
+		method_set_idle(&hdr->attrs[0]);
 	}
-	assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
-	method_set_idle(&hdr->attrs[0]);
 }
 
 static void fake_answer(const struct ib_uverbs_attr *attr, const void *data,
@@ -231,7 +254,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		errno = err;
 		return -1;
 	}
-	if (hdr->method_id == CAIRN_METHOD_PREPARE_RING)
+	if (hdr->object_id == CAIRN_OBJECT_DEVICE &&
+	    hdr->method_id == CAIRN_METHOD_PREPARE_RING)
 		return fake_prepare(hdr);
 	assert(hdr->driver_id == CAIRN_DRIVER_ID);
 	if (hdr->object_id == CAIRN_OBJECT_TUNING) {

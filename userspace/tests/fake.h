@@ -48,6 +48,8 @@ struct fake {
 	int persist_dones;		/* calls */
 	struct cairn_set_idle set_idle;	/* the last */
 	struct cairn_set_loopback set_loopback;	/* the last */
+	struct cairn_set_fabric set_fabric;
+	struct cairn_set_capture set_capture;
 	struct cairn_set_flush_limit flush_limit;	/* the last */
 	struct cairn_query_peer query_peer;	/* the last */
 	struct cairn_peer_caps peer_caps;	/* the answer */

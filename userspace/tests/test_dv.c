@@ -116,6 +116,25 @@ static void loopback(void)
 	close_qp();
 }
 
+static void fabric(void)
+{
+	open_qp();
+	ktap_eq(cairndv_set_fabric(ctx, "a-name.of_15-by"), 0);
+	ktap_ok(!strcmp(fake.set_fabric.name, "a-name.of_15-by"));
+	ktap_eq(cairndv_set_fabric(ctx, "a-name.of_16-byt"), EINVAL);
+	ktap_ok(!strcmp(fake.set_fabric.name, "a-name.of_15-by"));
+	ktap_eq(cairndv_set_fabric(ctx, NULL), 0);
+	ktap_eq(fake.set_fabric.name[0], 0);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_set_fabric(ctx, "one"), EOPNOTSUPP);
+	ktap_eq(cairndv_set_capture(ctx, CAIRNDV_CAPTURE_KEEP), 0);
+	ktap_eq(fake.set_capture.mode, CAIRN_CAPTURE_KEEP);
+	ktap_eq(fake.set_capture.reserved, 0);
+	fake.ioctl_errors[0] = EPERM;
+	ktap_eq(cairndv_set_capture(ctx, CAIRNDV_CAPTURE_YIELD), EPERM);
+	close_qp();
+}
+
 static void idle_time(void)
 {
 	static const struct verbs_device_ops other;
@@ -182,6 +201,7 @@ static const struct ktap_test tests[] = {
 	KTAP(no_receive_queue),
 	KTAP(idle_time),
 	KTAP(loopback),
+	KTAP(fabric),
 	KTAP(peer),
 };
 

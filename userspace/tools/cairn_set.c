@@ -17,7 +17,13 @@ static const char * const loopback_names[] = {
 	[CAIRNDV_LOOPBACK_HOST] = "host",
 };
 
+static const char * const capture_names[] = {
+	[CAIRNDV_CAPTURE_YIELD] = "yield",
+	[CAIRNDV_CAPTURE_KEEP] = "keep",
+};
+
 #define LOOPBACK_NAMES	(sizeof(loopback_names) / sizeof(loopback_names[0]))
+#define CAPTURE_NAMES	(sizeof(capture_names) / sizeof(capture_names[0]))
 
 static int set_idle_time(struct ibv_context *ctx, const char *value)
 {
@@ -45,6 +51,22 @@ static int set_loopback(struct ibv_context *ctx, const char *value)
 	return EINVAL;
 }
 
+static int set_fabric(struct ibv_context *ctx, const char *value)
+{
+	return cairndv_set_fabric(ctx, value);
+}
+
+static int set_capture(struct ibv_context *ctx, const char *value)
+{
+	unsigned int i;
+
+	for (i = 0; i < CAPTURE_NAMES; i++) {
+		if (!strcmp(value, capture_names[i]))
+			return cairndv_set_capture(ctx, i);
+	}
+	return EINVAL;
+}
+
 static int set_cc(struct ibv_context *ctx, const char *value)
 {
 	struct cairndv_cc_attr attr = {};
@@ -65,6 +87,8 @@ static const struct setting {
 } settings[] = {
 	{ "idle-time=", set_idle_time },
 	{ "loopback=", set_loopback },
+	{ "fabric=", set_fabric },
+	{ "capture=", set_capture },
 	{ "congestion-control=", set_cc },
 };
 
@@ -110,8 +134,11 @@ static int show(struct ibv_context *ctx)
 		fprintf(stderr, "cairn_set: %s\n", strerror(err));
 		return 1;
 	}
-	printf("idle-time=%u\nloopback=%s\ncongestion-control=%s\n", dev.idle_us,
+	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\ncongestion-control=%s\n",
+	       dev.idle_us,
 	       dev.loopback < LOOPBACK_NAMES ? loopback_names[dev.loopback] : "?",
+	       dev.fabric,
+	       dev.capture < CAPTURE_NAMES ? capture_names[dev.capture] : "?",
 	       cc.enabled ? "on" : "off");
 	return 0;
 }
@@ -149,7 +176,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || argv[1][0] == '-') {
 		fprintf(stderr,
-			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [congestion-control=on|off]\n");
+			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [congestion-control=on|off]\n");
 		return 2;
 	}
 	ctx = open_device(argv[1]);

@@ -455,6 +455,8 @@ enum cairn_tuning_methods {
 	CAIRN_METHOD_SET_IDLE = (1U << 12),
 	CAIRN_METHOD_SET_FLUSH_LIMIT,
 	CAIRN_METHOD_SET_LOOPBACK,
+	CAIRN_METHOD_SET_FABRIC,
+	CAIRN_METHOD_SET_CAPTURE,
 };
 
 enum cairn_peer_methods {
@@ -519,6 +521,41 @@ enum cairn_loopback_modes {
 
 struct cairn_set_loopback {
 	__u32 mode;		/* enum cairn_loopback_modes */
+	__u32 reserved;
+};
+
+/*
+ * The fabric of the device, whose devices hand packets to each other without the IP
+ * stack; needs CAP_NET_ADMIN in the initial user namespace. Input: struct
+ * cairn_set_fabric.
+ */
+enum cairn_set_fabric_attrs {
+	CAIRN_ATTR_SET_FABRIC = (1U << 12),
+};
+
+#define CAIRN_FABRIC_NAME	16	/* bytes, with NUL */
+
+struct cairn_set_fabric {
+	/* Letters, digits, '.', '_', '-'; zeros behind it. Empty: no fabric. */
+	char name[CAIRN_FABRIC_NAME];
+};
+
+/*
+ * The way of packets for a device of the fabric while a packet socket, an XDP program
+ * or a filter of tc is at one of the two netdevs; needs CAP_NET_ADMIN in the initial user
+ * namespace. Input: struct cairn_set_capture, inlined in the attribute.
+ */
+enum cairn_set_capture_attrs {
+	CAIRN_ATTR_SET_CAPTURE = (1U << 12),
+};
+
+enum cairn_capture_modes {
+	CAIRN_CAPTURE_YIELD,	/* the IP stack gets them, and so it sees them; at first */
+	CAIRN_CAPTURE_KEEP,	/* they are handed over */
+};
+
+struct cairn_set_capture {
+	__u32 mode;		/* enum cairn_capture_modes */
 	__u32 reserved;
 };
 
@@ -625,7 +662,9 @@ struct cairn_device_caps {
 	__aligned_u64 max_msg;		/* bytes */
 	__u32 idle_us;			/* polls for posts so long */
 	__u32 loopback;			/* enum cairn_loopback_modes */
-	__u32 reserved[8];
+	char fabric[CAIRN_FABRIC_NAME];	/* empty: in none */
+	__u32 capture;			/* enum cairn_capture_modes */
+	__u32 reserved[3];
 };
 
 /*

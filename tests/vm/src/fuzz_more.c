@@ -359,6 +359,8 @@ static void of_device(void)
 	cairndv_query_cc(of, &cc, sizeof(cc));
 	cairndv_set_idle_time(of, one_in(4) ? number() : below(1000));
 	cairndv_set_loopback(of, one_in(8) ? number() : below(3));
+	cairndv_set_fabric(of, one_in(2) ? "one" : one_in(2) ? "two" : NULL);
+	cairndv_set_capture(of, one_in(8) ? number() : below(2));
 	cairndv_persist_done(of, one_in(2) ? number() : below(64), below(2));
 	fuzz_answers(of);
 	cairndv_query_release(of, number());

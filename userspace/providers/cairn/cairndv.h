@@ -143,6 +143,9 @@ struct cairndv_device_attr {
 	uint64_t max_persist_msg;	/* bytes */
 	uint32_t idle_us;	/* cairndv_set_idle_time(), or the default */
 	uint32_t loopback;	/* enum cairndv_loopback */
+	char fabric[16];	/* cairndv_set_fabric(); empty: in none */
+	uint32_t capture;	/* enum cairndv_capture */
+	uint32_t reserved;
 };
 
 int cairndv_query_device(struct ibv_context *context,
@@ -192,6 +195,27 @@ enum cairndv_loopback {
 
 int cairndv_set_loopback(struct ibv_context *context,
 			 enum cairndv_loopback mode);
+
+/*
+ * Puts the device into a fabric: devices of this host, in any network namespaces, that
+ * hand packets to each other without the IP stack. Needs CAP_NET_ADMIN in the initial
+ * user namespace. @name: letters, digits, '.', '_', '-'; NULL or "": into none.
+ */
+#define CAIRNDV_FABRIC_NAME_MAX	15	/* bytes, without NUL */
+
+int cairndv_set_fabric(struct ibv_context *context, const char *name);
+
+/*
+ * Packets for a device of the fabric while a packet socket, an XDP program or a filter
+ * of tc is at the netdev of one of the two. A change needs CAP_NET_ADMIN.
+ */
+enum cairndv_capture {
+	CAIRNDV_CAPTURE_YIELD,	/* pass through the IP stack: the default */
+	CAIRNDV_CAPTURE_KEEP,	/* are handed over, and the capture misses them */
+};
+
+int cairndv_set_capture(struct ibv_context *context,
+			enum cairndv_capture mode);
 
 /*
  * For the access argument of ibv_reg_mr(), with IBV_ACCESS_REMOTE_WRITE and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Direct verbs of persistence; posting is in qpex.c and send.c. */
 #include <errno.h>
+#include <string.h>
 
 #include "cq.h"
 #include "method.h"
@@ -51,6 +52,8 @@ int cairndv_query_device(struct ibv_context *ctx,
 	known.max_persist_msg = caps.max_msg;
 	known.idle_us = caps.idle_us;
 	known.loopback = caps.loopback;
+	memcpy(known.fabric, caps.fabric, sizeof(known.fabric));
+	known.capture = caps.capture;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
 }

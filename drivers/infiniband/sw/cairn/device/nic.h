@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 #include <rdma/cairn-abi.h>
 #include "device/epoch.h"
+#include "device/fabric.h"
 #include "device/share.h"
 #include "device/table.h"
 #include "engine/counters.h"
@@ -58,6 +59,9 @@ struct cairn_nic {
 	struct cairn_shares shares;
 	u32 idle_us;	/* how long lanes poll for posts; 0: every post rings */
 	u32 loopback;	/* enum cairn_loopback_modes */
+	u32 capture;	/* enum cairn_capture_modes */
+	struct cairn_fabric __rcu *fabric;	/* NULL: in none */
+	struct list_head in_fabric;
 	/* For net/, under RTNL: */
 	struct list_head netif;		/* devices of a namespace, read under RCU */
 	struct list_head groups;	/* of multicast, that its netdev has joined */

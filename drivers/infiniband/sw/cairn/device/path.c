@@ -21,6 +21,23 @@ static bool path_has_address4(const struct net_device *dev, __be32 addr)
 	return false;
 }
 
+static bool path_has_address6(const struct cairn_nic *nic,
+			      const struct net_device *dev,
+			      const struct in6_addr *addr)
+{
+	struct net *net = READ_ONCE(nic->net);
+
+	return IS_ENABLED(CONFIG_IPV6) && net &&
+	       ipv6_chk_addr(net, addr, dev, 0);
+}
+
+bool cairn_path_has_address(const struct cairn_nic *nic, struct net_device *dev,
+			    const struct in6_addr *addr, bool ipv6)
+{
+	return ipv6 ? path_has_address6(nic, dev, addr) :
+		      path_has_address4(dev, addr->s6_addr32[3]);
+}
+
 static bool path_to_group(const struct sk_buff *skb, bool ipv6)
 {
 	return ipv6 ? ipv6_addr_is_multicast(&ipv6_hdr(skb)->daddr) :
@@ -38,8 +55,7 @@ bool cairn_path_to_netdev(const struct cairn_nic *nic,
 		return false;
 	if (!ipv6)
 		return path_has_address4(dev, ip_hdr(skb)->daddr);
-	return IS_ENABLED(CONFIG_IPV6) &&
-	       ipv6_chk_addr(nic->net, &ipv6_hdr(skb)->daddr, dev, 0);
+	return path_has_address6(nic, dev, &ipv6_hdr(skb)->daddr);
 }
 
 static bool path_from_peer4(const struct cairn_path *path,

@@ -11,6 +11,7 @@
 #include <net/dst.h>
 
 struct cairn_nic;
+struct net_device;
 struct sk_buff;
 
 struct cairn_path {
@@ -18,9 +19,10 @@ struct cairn_path {
 	bool ipv6;
 	u8 tos;			/* traffic class without ECN */
 	u8 ttl;			/* hop limit */
-	bool queued;		/* route cache: packets wait in a queue of the sending CPU */
+	bool queued;		/* route cache: its netdev queues packets on the sending CPU */
 	__be16 sport;		/* UDP source port */
 	bool local;		/* route cache: the route does not leave this host */
+	bool handed;		/* as the cache: the last train was handed over (net/local.h) */
 	__be32 flow_label;	/* IPv6, 20 bits */
 	int ifindex;		/* netdev of the source GID; may be a VLAN */
 	struct in6_addr saddr;	/* IPv4-mapped if !ipv6 */
@@ -40,6 +42,16 @@ static inline void cairn_path_drop_route(struct cairn_path *path)
 	dst_release(path->dst);
 	path->dst = NULL;
 }
+
+/* Do packets wait in a queue of the sending CPU? Under the lock of the path's user. */
+static inline bool cairn_path_waits(const struct cairn_path *path)
+{
+	return path->queued && !path->handed;
+}
+
+/* Does @dev, the device's netdev or one above it, have this address? RCU read section. */
+bool cairn_path_has_address(const struct cairn_nic *nic, struct net_device *dev,
+			    const struct in6_addr *addr, bool ipv6);
 
 /**
  * cairn_path_to_netdev() - was a packet sent to an address of its netdev?

@@ -92,6 +92,10 @@
 	  "packets handed to a device of this host without the IP stack") \
 	X(LOOPBACK_QUEUED, loopback_queued,				\
 	  "those of them that were copied: the receiver was busy, or their kind") \
+	X(FABRIC_PACKETS, fabric_packets,				\
+	  "those of them that went to another device of the fabric")	\
+	X(FABRIC_WATCHED, fabric_watched,				\
+	  "trains for such a device that a capture kept in the IP stack")	\
 	X(POISONED_PAGES, poisoned_pages,				\
 	  "accesses refused: the memory has a hardware error")		\
 	X(MR_RELEASES, mr_releases,					\
@@ -117,8 +121,6 @@
 	X(ODP_PAGES, odp_pages, "pages that regions on demand were given") \
 	X(ODP_INVALIDATIONS, odp_invalidations,				\
 	  "pages that regions on demand gave back")			\
-	X(ODP_PREFETCHES, odp_prefetches,				\
-	  "ranges of regions on demand that a program asked for")	\
 	X(ODP_DROPS, odp_drops,						\
 	  "UC and UD messages dropped because memory was not present")	\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
@@ -165,7 +167,6 @@
 	  "marks in mid-message: the packet count was kept with the WQE") \
 	X(RATE_PURGES, rate_purges,					\
 	  "WQEs fetched or selected ahead that a mark removed")			\
-	X(RATE_TURNS, rate_turns, "finished waits for a rate")		\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\
 	X(POLLED_POSTS, polled_posts,					\

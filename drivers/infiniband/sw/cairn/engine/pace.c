@@ -17,7 +17,7 @@ bool cairn_pace_waits(struct cairn_qpc *qpc, const struct cairn_pace *pace)
 	}
 	cairn_rate_set(rate, &pace->limit, cairn_pace_packet_max(qpc),
 		       pace->now);
-	cairn_pace_wake(qpc, rate, pace->now);
+	cairn_pace_wake(rate, pace->now);
 	return rate->marked;
 }
 
@@ -53,11 +53,8 @@ void cairn_pace_sent(struct cairn_qpc *qpc, const struct cairn_pace *pace,
 	cairn_env_count(qpc, CAIRN_CTR_RATE_BYTES, bytes);
 }
 
-void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now)
+void cairn_pace_wake(struct cairn_rate *rate, u64 now)
 {
-	if (!rate->marked)
-		return;
-	cairn_rate_open(rate, now);
-	if (!rate->marked)
-		cairn_env_count(qpc, CAIRN_CTR_RATE_TURNS, 1);
+	if (rate->marked)
+		cairn_rate_open(rate, now);
 }

@@ -38,7 +38,7 @@ void cairn_pace_sent(struct cairn_qpc *qpc, const struct cairn_pace *pace,
 		     u32 n, u32 bytes);
 
 /* Clear the mark if the deadline has expired. */
-void cairn_pace_wake(struct cairn_qpc *qpc, struct cairn_rate *rate, u64 now);
+void cairn_pace_wake(struct cairn_rate *rate, u64 now);
 
 /* The longest packet that counts for a rate, bytes from BTH to ICRC. */
 static inline u32 cairn_pace_packet_max(const struct cairn_qpc *qpc)

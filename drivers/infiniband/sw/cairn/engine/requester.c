@@ -436,7 +436,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		cairn_comp_faulted_in(qpc);
 	cairn_comp_expire(qpc, now);
 	if (req->rate.marked)
-		cairn_pace_wake(qpc, &req->rate, now);
+		cairn_pace_wake(&req->rate, now);
 	if (req->persist.probe_at || req->persist.recv_at)
 		cairn_persist_expire(qpc, now);
 	/* It frees records, so do it before new WQEs start. */

@@ -374,7 +374,7 @@ bool cairn_resp_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	if (cairn_state(qpc) != CAIRN_QP_ERR) {
 		if (READ_ONCE(qpc->cnp_due))
 			cairn_congestion_answer(qpc, now);
-		cairn_pace_wake(qpc, &resp->rate, now);
+		cairn_pace_wake(&resp->rate, now);
 		if (resp->waits && !resp->nak.fatal)
 			more = resp_resume(qpc, budget);
 		cairn_hold_expire(qpc, now);

@@ -261,7 +261,7 @@ static bool exec_end_round(struct cairn_exec *exec, enum cairn_side_id side,
 	struct cairn_exec_side *state = &exec->side[side];
 
 	lockdep_assert_held(&exec->side[side].lock);
-	if (waiting || (sent && exec->path && exec->path[side].queued))
+	if (waiting || (sent && exec->path && cairn_path_waits(&exec->path[side])))
 		cairn_drain_begin(exec, side);
 	if (!more || !cairn_draining(state))
 		return more;

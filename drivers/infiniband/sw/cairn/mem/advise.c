@@ -260,7 +260,6 @@ static int advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 				 &advise->range[advise->n]);
 	if (err)
 		goto err_put;
-	cairn_nic_count(&dev->nic, CAIRN_CTR_ODP_PREFETCHES, num);
 	return advise_start(dev, advise,
 			    flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
 

@@ -3,19 +3,20 @@
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include <net/xfrm.h>
+#include "compat/watched.h"
 #include "lane/exec.h"
 #include "net/local.h"
+#include "net/adjacent.h"
 #include "net/netdev.h"
 #include "net/routing.h"
 
 /* With an IPsec policy for input, packets must pass through the IP stack. */
-static bool local_has_policy(const struct net *net, const struct dst_entry *dst)
+static bool local_has_policy(const struct net *net)
 {
 #ifdef CONFIG_XFRM
-	return !(dst->flags & DST_NOPOLICY) &&
-	       (net->xfrm.policy_count[XFRM_POLICY_IN] ||
-		net->xfrm.policy_default[XFRM_POLICY_IN] !=
-			XFRM_USERPOLICY_ACCEPT);
+	return net->xfrm.policy_count[XFRM_POLICY_IN] ||
+	       net->xfrm.policy_default[XFRM_POLICY_IN] !=
+		       XFRM_USERPOLICY_ACCEPT;
 #else
 	return false;
 #endif
@@ -44,40 +45,73 @@ static bool local_allowed(const struct cairn_nic *from,
 	       READ_ONCE(to->loopback) == CAIRN_LOOPBACK_HOST;
 }
 
+/* @owner, a netdev, has the destination address. */
+static void local_fill(struct cairn_local *to, struct cairn_nic *nic,
+		       struct net_device *owner)
+{
+	to->nic = nic;
+	to->ifindex = owner->ifindex;
+	to->vlan = is_vlan_dev(owner) ? vlan_dev_vlan_id(owner) : CAIRN_NO_VLAN;
+}
+
+/* The destination is an address of this host. */
 static bool local_find(struct cairn_nic *nic, const struct cairn_path *path,
 		       struct cairn_local *to)
 {
 	struct net *net = nic->net;
 	struct net_device *owner;
+	struct cairn_nic *other;
 
 	if (READ_ONCE(nic->loopback) == CAIRN_LOOPBACK_OFF ||
-	    local_has_policy(net, path->dst))
+	    (!(path->dst->flags & DST_NOPOLICY) && local_has_policy(net)))
 		return false;
 	owner = local_owner(net, path);
-	to->nic = owner ? cairn_net_nic(net, owner) : NULL;
-	if (!to->nic || !local_allowed(nic, to->nic))
+	other = owner ? cairn_net_nic(net, owner) : NULL;
+	if (!other || !local_allowed(nic, other))
 		return false;
-	to->ifindex = owner->ifindex;
-	to->vlan = is_vlan_dev(owner) ? vlan_dev_vlan_id(owner) : CAIRN_NO_VLAN;
+	local_fill(to, other, owner);
+	return true;
+}
+
+/* Does a capture or a program see the packets of this device's netdev? */
+static bool local_is_watched(const struct cairn_nic *nic)
+{
+	return READ_ONCE(nic->capture) == CAIRN_CAPTURE_YIELD &&
+	       cairn_watched_netdev(nic->ndev);
+}
+
+/* The destination is behind the device's netdev. */
+static bool local_find_adjacent(struct cairn_nic *nic,
+				 const struct cairn_path *path,
+				 struct cairn_local *to)
+{
+	struct cairn_nic *other = cairn_adjacent_find(nic, path);
+	const struct net *net = other ? READ_ONCE(other->net) : NULL;
+
+	if (!net || local_has_policy(net))
+		return false;
+	if (local_is_watched(nic) || local_is_watched(other)) {
+		cairn_nic_count(nic, CAIRN_CTR_FABRIC_WATCHED, 1);
+		return false;
+	}
+	local_fill(to, other, other->ndev);
 	return true;
 }
 
 bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 		      struct cairn_local *to)
 {
-	bool found;
-
+	path->handed = false;
 	/* Most routes leave this host. The send path checks whether the route
 	 * is stale, so the next train sees a new one.
 	 */
-	if (path->dst && !path->local)
+	if (path->dst && !path->local && !rcu_access_pointer(nic->fabric))
 		return false;
-	if (!cairn_net_route(nic, path) || !path->local)
+	if (!cairn_net_route(nic, path))
 		return false;
-	found = local_find(nic, path, to);
-	/* Packets handed over do not wait in a queue of this CPU. */
-	path->queued = !found;
-	return found;
+	path->handed = path->local ? local_find(nic, path, to) :
+				     local_find_adjacent(nic, path, to);
+	return path->handed;
 }
 
 /* The destination's peer is read without a lock, so it may change until the

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Packets to an address of this host. If the route of a path ends at a cairn
- * device in the same network namespace, its packets are handed to that device.
- * The IP stack does not see them. The administrator can switch this off.
+ * Packets to an address of this host. The route of a path may end at a cairn
+ * device in the same network namespace, or lead to a device of the same fabric
+ * (net/adjacent.h). Then its packets are handed to that device. The IP stack
+ * does not see them. The administrator can switch the first off and the second
+ * on.
  */
 #ifndef CAIRN_NET_LOCAL_H
 #define CAIRN_NET_LOCAL_H

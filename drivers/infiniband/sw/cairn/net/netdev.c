@@ -12,6 +12,7 @@
 #include <net/addrconf.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include "device/fabric.h"
 #include "net/answer.h"
 #include "net/guard.h"
 #include "net/net.h"
@@ -130,11 +131,12 @@ void cairn_net_detach(struct cairn_nic *nic)
 	if (!nic->net)
 		return;
 	ns = netns_of(nic->net);
+	cairn_fabric_leave(nic);
 	rtnl_lock();
 	list_del_rcu(&nic->netif);
 	if (list_empty(&ns->nics))
 		netns_unhook(nic->net);
-	nic->net = NULL;
+	WRITE_ONCE(nic->net, NULL);
 	rtnl_unlock();
 	synchronize_net();
 	/* The namespace may be freed now. wake_up_var() uses only the address.

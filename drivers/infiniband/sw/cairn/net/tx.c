@@ -139,6 +139,14 @@ static bool tx_local_begin(struct cairn_nic *nic, struct cairn_frame *frame,
 	return true;
 }
 
+static void tx_local_count(struct cairn_nic *nic, const struct cairn_path *path,
+			   u32 count)
+{
+	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
+	if (!path->local)
+		cairn_nic_count(nic, CAIRN_CTR_FABRIC_PACKETS, count);
+}
+
 /* The copy is complete: hand it over. */
 static void tx_local_leave(struct cairn_nic *nic, struct cairn_frame *frame,
 			   const struct cairn_path *path, u32 count,
@@ -149,7 +157,7 @@ static void tx_local_leave(struct cairn_nic *nic, struct cairn_frame *frame,
 	/* The receiver of a datagram gets the header, too. */
 	if (!path->ipv6)
 		ip_send_check(ip_hdr(frame->skb));
-	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
+	tx_local_count(nic, path, count);
 	cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_QUEUED, count);
 	cairn_net_rx_local(to, frame->skb, frame->stride, path->qpn);
 }
@@ -184,7 +192,7 @@ static u32 tx_local_send(struct cairn_nic *nic, struct cairn_path *path,
 
 	cairn_net_settle();
 	if (!packets->next && tx_local_hand(path, packets, to)) {
-		cairn_nic_count(nic, CAIRN_CTR_LOOPBACK_PACKETS, count);
+		tx_local_count(nic, path, count);
 		return count;
 	}
 	if (!tx_local_begin(nic, &frame, path, packets->train))

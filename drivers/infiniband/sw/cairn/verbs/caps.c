@@ -31,7 +31,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
 	struct cairn_device_caps caps;
-	const struct cairn_nic *nic;
+	struct cairn_nic *nic;
 
 	if (IS_ERR(ibuc))
 		return PTR_ERR(ibuc);
@@ -39,6 +39,8 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 	cairn_caps_get(&caps);
 	caps.idle_us = READ_ONCE(nic->idle_us);
 	caps.loopback = READ_ONCE(nic->loopback);
+	cairn_fabric_name(nic, caps.fabric);
+	caps.capture = READ_ONCE(nic->capture);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,
 					     &caps, sizeof(caps));

@@ -6,7 +6,7 @@
 #include <rdma/cairn-abi.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* Get the capabilities that all devices have; idle_us and loopback stay 0. Any context. */
+/* Get the capabilities that all devices have; the settings of a device stay 0. Any context. */
 void cairn_caps_get(struct cairn_device_caps *caps);
 
 /* The method, for the device's uapi_definition. */

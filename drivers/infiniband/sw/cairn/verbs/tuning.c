@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The methods by which an administrator tunes a device: how long its lanes poll for
- * posts, and which packets are handed over as loopback instead of sent through the IP
- * stack.
+ * posts, and which packets are handed over instead of sent through the IP stack.
  */
 #include <linux/capability.h>
+#include <linux/ctype.h>
+#include <linux/string.h>
 #include <rdma/uverbs_ioctl.h>
+#include "device/fabric.h"
 #include "verbs/tuning.h"
 #include "verbs/verbs.h"
 
@@ -61,6 +63,76 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_LOOPBACK)(struct uverbs_attr_bundle *
 	return 0;
 }
 
+/* Is it a name, with zeros behind it? */
+static bool tuning_is_name(const char *name)
+{
+	size_t length = strnlen(name, CAIRN_FABRIC_NAME), k;
+
+	for (k = 0; k < length; k++)
+		if (!isalnum(name[k]) && !strchr("._-", name[k]))
+			return false;
+	return length < CAIRN_FABRIC_NAME &&
+	       !memchr_inv(name + length, 0, CAIRN_FABRIC_NAME - length);
+}
+
+/*
+ * A fabric bypasses the packet filters between network namespaces, which the caller may
+ * not have the rights for. So it needs the same capability. Return: 0; -EPERM; -EINVAL:
+ * no name; -ENOMEM.
+ */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_FABRIC)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_set_fabric req;
+	struct cairn_nic *nic;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_FABRIC);
+	if (err)
+		return err;
+	if (!tuning_is_name(req.name))
+		return -EINVAL;
+	nic = &to_cairn_dev(ibuc->device)->nic;
+	if (req.name[0])
+		return cairn_fabric_join(nic, req.name);
+	cairn_fabric_leave(nic);
+	return 0;
+}
+
+/* It hides packets from captures. Return: 0; -EPERM; -EINVAL: mode or reserved bits. */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_CAPTURE)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_set_capture req;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_CAPTURE);
+	if (err)
+		return err;
+	if (req.reserved || req.mode > CAIRN_CAPTURE_KEEP)
+		return -EINVAL;
+	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.capture, req.mode);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_FABRIC,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_FABRIC,
+					       UVERBS_ATTR_TYPE(struct cairn_set_fabric),
+					       UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_CAPTURE,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_CAPTURE,
+					       UVERBS_ATTR_TYPE(struct cairn_set_capture),
+					       UA_MANDATORY));
+
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_LOOPBACK,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_LOOPBACK,
 					       UVERBS_ATTR_TYPE(struct cairn_set_loopback),
@@ -73,7 +145,9 @@ DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_IDLE,
 
 DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_TUNING,
 			      &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE),
-			      &UVERBS_METHOD(CAIRN_METHOD_SET_LOOPBACK));
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_LOOPBACK),
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_FABRIC),
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_CAPTURE));
 
 const struct uapi_definition cairn_tuning_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_TUNING),

@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 600
+# kernels: 6.1 6.12
+# boot: shared
+#
+# A fabric: two devices in two network namespaces hand packets to each other. Rights,
+# names, captures, equal addresses in two networks, a device that pretends to have another
+# one's address, changes under traffic.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((120 * ${CAIRN_TIMEOUT_SCALE:-1}))
+
+has() { counter "$1" "$2"; }
+between() { export CAIRN_A=$1 CAIRN_B=$2; }
+mac() { lib_in "$1" cat "/sys/class/net/$2/address"; }
+
+# both GIDs of a peer are resolved from now on, in both directions
+resolve() {
+	lib_in "$1" ping -q -c 1 -w 30 10.77.0.2 >/dev/null &&
+		lib_in "$1" ping -q -c 1 -w 30 fd77::2 >/dev/null
+}
+
+sent=0 handed=0
+note() {
+	sent=$(($(has "$CAIRN_A" tx_packets) + $(has "$CAIRN_B" tx_packets)))
+	handed=$(($(has "$CAIRN_A" fabric_packets) + $(has "$CAIRN_B" fabric_packets)))
+}
+
+# stack NAME [OPTION]..., fabric NAME [OPTION]...: messages, and the way that they take
+stack() {
+	note
+	run_ok "$1" verbs_verify -n 30 "${@:2}"
+	now=$handed
+	expect_that "... by the IP stack" "$(has "$CAIRN_A" tx_packets) + $(has "$CAIRN_B" tx_packets) > $sent"
+	note
+	expect "... and nothing else" "$handed" "$now"
+}
+fabric() {
+	note
+	run_ok "$1" verbs_verify -n 30 "${@:2}"
+	now=$sent
+	expect_that "... by the fabric" \
+		"$(has "$CAIRN_A" fabric_packets) + $(has "$CAIRN_B" fabric_packets) > $handed"
+	note
+	expect "... and nothing else" "$sent" "$now"
+}
+shows() { expect "$1" "$(cairn_set "$2" | grep -x "$3")" "$3"; }
+
+between "$DEV_A" "$DEV_B"
+run_ok "the ends know each other" resolve a
+
+# --- rights and names ------------------------------------------------------------------
+
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+chmod 666 /dev/infiniband/uverbs*
+run_fail "a user makes no fabric" as_nobody cairn_set "$DEV_A" fabric=one
+expect "... for want of rights" "$(output | grep -c 'not permitted')" 1
+run_fail "nor does root of a user namespace" as_nobody unshare -Urn cairn_set "$DEV_A" fabric=one
+run_fail "a user does not hide packets from captures" as_nobody cairn_set "$DEV_A" capture=keep
+for bad in "a b" "a/b" "a-name-of-16-byt" $'a\n'; do
+	run_fail "no name: '$bad'" cairn_set "$DEV_A" fabric="$bad"
+done
+shows "nothing has changed" "$DEV_A" fabric=
+shows "... at all" "$DEV_A" capture=yield
+
+# --- members ---------------------------------------------------------------------------
+
+stack "two devices without a fabric"
+run_ok "a fabric is made" cairn_set "$DEV_A" fabric=one
+shows "the device says so" "$DEV_A" fabric=one
+stack "one device in a fabric"
+run_ok "another one" cairn_set "$DEV_B" fabric=two
+stack "devices of two fabrics"
+run_ok "the other one changes" cairn_set "$DEV_B" fabric=one
+fabric "two devices of a fabric"
+fabric "... over IPv6, large messages" -f 6 -s 200000 -m 4096
+fabric "... datagrams" -c ud -m 2048
+fabric "... UC" -c uc
+fabric "... with 4 QPs and events" -q 4 -e
+
+# --- captures --------------------------------------------------------------------------
+
+# see NAMESPACE NETDEV: a packet socket counts the packets until it gets a signal
+cat >"$lib_tmp/see.py" <<'END'
+import signal
+import socket
+import sys
+
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+sock.bind((sys.argv[1], 0))
+sock.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+seen = 0
+
+
+def end(_signal, _frame):
+    print('seen', seen, flush=True)
+    sys.exit(0)
+
+
+signal.signal(signal.SIGTERM, end)
+print('watching', flush=True)
+while True:
+    if b'\x12\xb7' == sock.recv(65536)[36:38]:
+        seen += 1
+END
+see() {
+	start "$1" "$lib_tmp/see" "exec /usr/bin/python3 $lib_tmp/see.py $2"
+	wait_for 30 grep -q watching "$lib_tmp/see" || lib_show "$lib_tmp/see"
+}
+seen() {
+	kill -TERM -- "-$started"
+	wait "$started" 2>/dev/null
+	seen=$(awk '/^seen/ { print $2 }' "$lib_tmp/see")
+}
+watched=$(($(has "$DEV_A" fabric_watched) + $(has "$DEV_B" fabric_watched)))
+see b "$IF_B"
+stack "while a packet socket listens at one end"
+seen
+expect_that "... it saw packets" "${seen:-0} > 0"
+expect_that "... which is counted" \
+	"$(has "$DEV_A" fabric_watched) + $(has "$DEV_B" fabric_watched) > $watched"
+fabric "when it has ended"
+cairn_set "$DEV_A" capture=keep >/dev/null && cairn_set "$DEV_B" capture=keep >/dev/null
+see a "$IF_A"
+fabric "a capture that the administrator lets miss them"
+seen
+expect "... misses them" "$seen" 0
+cairn_set "$DEV_A" capture=yield >/dev/null && cairn_set "$DEV_B" capture=yield >/dev/null
+if modprobe -qa sch_ingress cls_matchall act_gact; then
+	in_a tc qdisc add dev "$IF_A" clsact
+	run_ok "a filter of traffic control" in_a tc filter add dev "$IF_A" ingress matchall action pass
+	stack "while it is at one end"
+	in_a tc qdisc del dev "$IF_A" clsact
+	fabric "when it has gone"
+else
+	skip "a filter of traffic control" "this kernel has none"
+fi
+
+# --- the same addresses in another network ---------------------------------------------
+
+other_network() {
+	ip netns add c && ip netns add d || return
+	ip link add vc netns c mtu 9000 type veth peer name vd netns d mtu 9000 || return
+	lib_in c ip addr add 10.77.0.1/24 dev vc && lib_in d ip addr add 10.77.0.2/24 dev vd || return
+	lib_in c ip addr add fd77::1/64 dev vc nodad && lib_in d ip addr add fd77::2/64 dev vd nodad || return
+	lib_in c ip link set vc up && lib_in d ip link set vd up || return
+	lib_in c rdma link add cairn_c type cairn netdev vc || return
+	lib_in d rdma link add cairn_d type cairn netdev vd || return
+	wait_for 30 port_is cairn_c ACTIVE && wait_for 30 port_is cairn_d ACTIVE &&
+		resolve c && cairn_set cairn_c fabric=one && cairn_set cairn_d fabric=one
+}
+run_ok "another network with the same addresses" other_network
+fabric "the first one, beside it"
+elsewhere=$(($(has cairn_c loopback_packets) + $(has cairn_d loopback_packets)))
+expect "... the other one got nothing" "$elsewhere" 0
+between cairn_c cairn_d
+fabric "the other one"
+
+# c pretends: it has the address of a, and says where b is
+lib_in c ip neigh replace 10.77.0.2 lladdr "$(mac b "$IF_B")" dev vc nud permanent
+between cairn_c "$DEV_B"
+note
+run_fail "a device with the address of another one reaches no peer" verbs_verify -n 1 -w 5
+expect "... by the fabric" "$(has cairn_c fabric_packets)" "$(has cairn_c loopback_packets)"
+was=$(has cairn_c fabric_packets)
+run_fail "... nor a second time" verbs_verify -n 1 -w 5
+expect "... nothing was handed over" "$(has cairn_c fabric_packets)" "$was"
+
+# the same MAC address, too: which one is meant?
+lib_in d ip link set vd address "$(mac b "$IF_B")"
+between "$DEV_A" "$DEV_B"
+was=$(has "$DEV_A" fabric_packets)
+run_ok "two devices that both fit" verbs_verify -n 30
+expect "... get nothing by the fabric" "$(has "$DEV_A" fabric_packets)" "$was"
+rdma link delete cairn_d
+fabric "when one of them has gone"
+
+# --- changes under traffic -------------------------------------------------------------
+
+traffic_start -T 100000 -E -w 60 -q 2
+going() { wait_for 60 moved "$(has "$DEV_A" "$1")" "$1"; }
+moved() { [ "$(has "$DEV_A" "$2")" -gt "$1" ]; }
+run_ok "traffic of a fabric" going fabric_packets
+cairn_set "$DEV_B" fabric= >/dev/null
+run_ok "... goes on without it" going tx_packets
+cairn_set "$DEV_B" fabric=one >/dev/null
+run_ok "... and with it" going fabric_packets
+see a "$IF_A"
+run_ok "... and under a capture" going tx_packets
+seen
+expect_that "... which sees it" "${seen:-0} > 0"
+run_ok "... and after it" going fabric_packets
+rdma link delete "$DEV_B"
+traffic_ends "a device of the fabric is deleted under traffic"
+device_gone() { [ ! -e "/sys/class/infiniband/$DEV_B" ]; }
+run_ok "... and is removed" wait_for 30 device_gone
+
+rdma link delete cairn_c
+ip netns del c
+ip netns del d
+in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" && wait_for 20 port_is "$DEV_B" ACTIVE
+cairn_set "$DEV_A" fabric= >/dev/null
