@@ -13,7 +13,10 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-seconds=${CAIRN_FUZZ_SECONDS:-12}
+seconds=12
+# user-mode Linux with all checks makes 20 calls a second
+[ "${KVER:-}" != uml ] || seconds=40
+seconds=${CAIRN_FUZZ_SECONDS:-$seconds}
 [ "${CAIRN_SOAK:-0}" = 0 ] || seconds=${CAIRN_FUZZ_SECONDS:-600}
 RUN_TIMEOUT=$((seconds + 120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
@@ -55,11 +58,19 @@ seed=()
 modprobe fuse 2>/dev/null
 run_ok "every process ends" in_a fuzz_verbs -t "$seconds" "${seed[@]}"
 diag "$(output)"
-if [ -c /dev/fuse ]; then
-	expect_that "pages of a file system in a process were waited for" \
-		"$(output | sed -n 's/.* \([0-9]*\) pages of FUSE.*/0\1/p') > 0"
-else
+# number_of WORDS: the number before them in the output of the fuzzer
+number_of() {
+	output | sed -n "s/.*\b\([0-9][0-9]*\) $1.*/\1/p"
+}
+traps=$(number_of "commands with a pointer into a trap")
+pages=$(number_of "pages of FUSE")
+if [ ! -c /dev/fuse ]; then
 	skip "pages of a file system in a process" "no FUSE in this kernel"
+elif [ $((traps)) -lt 500 ]; then
+	# one of 70 such commands waits for a page of FUSE
+	skip "pages of a file system in a process" "$((traps)) commands only, on a slow machine"
+else
+	expect_that "pages of a file system in a process were waited for" "${pages:-0} > 0"
 fi
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$log" 3
