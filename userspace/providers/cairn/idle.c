@@ -15,7 +15,8 @@ int cairndv_set_idle_time(struct ibv_context *ctx, uint32_t us)
 	if (!cairn_dv_owns(ctx))
 		return EOPNOTSUPP;
 	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
-				  CAIRN_METHOD_SET_IDLE, CAIRN_ATTR_SET_IDLE,
-				  &req, sizeof(req));
+				  CAIRN_METHOD_SET_IDLE,
+				  cairn_method_attr(CAIRN_ATTR_SET_IDLE, &req,
+						    sizeof(req)));
 	return cairn_method_error(err);
 }

@@ -35,16 +35,15 @@ void cairn_inline_init(struct cairn_qp *qp, uint32_t asked)
 }
 
 bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
-		       bool fenced, const struct ibv_sge *sges,
-		       size_t num_sge, struct cairn_inline *in)
+		       const struct ibv_sge *sges, size_t num_sge,
+		       struct cairn_inline *in)
 {
 	const struct cairn_keys *keys = to_cctx(qp->vqp.qp.context)->keys;
 	uint32_t most = __atomic_load_n(&qp->inline_threshold,
 					__ATOMIC_RELAXED);
 
-	/* With a fence, an earlier READ may still be writing the data. */
-	if (!most || !cairn_wqe_form_inlines(op) || fenced ||
-	    !num_sge || num_sge > CAIRN_INLINE_PIECES)
+	if (!most || !cairn_wqe_form_inlines(op) || !num_sge ||
+	    num_sge > CAIRN_INLINE_PIECES)
 		return false;
 	in->n = num_sge;
 	in->bytes = 0;

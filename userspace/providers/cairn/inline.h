@@ -28,12 +28,13 @@ uint32_t cairn_inline_env(void);
 void cairn_inline_init(struct cairn_qp *qp, uint32_t asked);
 
 /*
- * Return: whether the rule says inline; then @in is filled. @op may carry inline data;
- * @fenced: IBV_SEND_FENCE. The caller has checked the list against the QP's limits.
+ * Return: whether the rule says inline; then @in is filled. The caller has checked the
+ * list against the QP's limits. The request has no fence: with one, an earlier READ may
+ * still be writing the data.
  */
 bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
-		       bool fenced, const struct ibv_sge *sges,
-		       size_t num_sge, struct cairn_inline *in);
+		       const struct ibv_sge *sges, size_t num_sge,
+		       struct cairn_inline *in);
 
 /* Copies @in into the WQE at @index, for which there is room. */
 void cairn_inline_put(struct cairn_ring *ring, uint32_t index,

@@ -19,6 +19,7 @@ int cairndv_set_loopback(struct ibv_context *ctx, enum cairndv_loopback mode)
 		return EOPNOTSUPP;
 	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
 				  CAIRN_METHOD_SET_LOOPBACK,
-				  CAIRN_ATTR_SET_LOOPBACK, &req, sizeof(req));
+				  cairn_method_attr(CAIRN_ATTR_SET_LOOPBACK,
+						    &req, sizeof(req)));
 	return cairn_method_error(err);
 }

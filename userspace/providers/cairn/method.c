@@ -67,26 +67,23 @@ struct ib_uverbs_attr cairn_method_object_attr(uint16_t attr_id,
 }
 
 int cairn_method_object(struct ibv_context *ctx, uint16_t object,
-			uint16_t method, uint16_t attr_id, void *data,
-			uint16_t size)
+			uint16_t method, struct ib_uverbs_attr attr)
 {
-	struct ib_uverbs_attr attr = cairn_method_attr(attr_id, data, size);
-
 	return cairn_method_attrs(ctx, object, method, &attr, 1);
 }
 
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size)
 {
-	return cairn_method_object(ctx, CAIRN_OBJECT_DEVICE, method, attr_id,
-				   data, size);
+	return cairn_method_object(ctx, CAIRN_OBJECT_DEVICE, method,
+				   cairn_method_attr(attr_id, data, size));
 }
 
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
-		    uint16_t attr_id, void *data, uint16_t size)
+		    struct ib_uverbs_attr attr)
 {
 	const struct ib_uverbs_attr attrs[] = {
-		cairn_method_attr(attr_id, data, size),
+		attr,
 		cairn_method_object_attr(qp_attr, qp->handle),
 	};
 

@@ -18,11 +18,10 @@ int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 		 void *data, uint16_t size);
 /* The same for another object. */
 int cairn_method_object(struct ibv_context *ctx, uint16_t object,
-			uint16_t method, uint16_t attr_id, void *data,
-			uint16_t size);
-/* The same with a second attribute that names a QP. */
+			uint16_t method, struct ib_uverbs_attr attr);
+/* The same with a second attribute, @qp_attr, that names a QP. */
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
-		    uint16_t attr_id, void *data, uint16_t size);
+		    struct ib_uverbs_attr attr);
 /* The same with at most three attributes of any kind. */
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
 		       uint16_t method, const struct ib_uverbs_attr *attrs,

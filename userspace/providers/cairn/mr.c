@@ -32,35 +32,38 @@ static struct ibv_mr *mr_finish(struct cairn_mr *mr, int err)
 	return NULL;
 }
 
-static int mr_reg_plain(struct ibv_pd *pd, void *addr, size_t length,
-			uint64_t hca_va, int access, struct cairn_mr *mr)
-{
-	struct ib_uverbs_reg_mr_resp resp = {};
-	union verbs_cmd_buf cmd = {};
+/* The command of a registration. */
+struct mr_cmd {
+	union verbs_cmd_buf buf;
+	size_t size;
+	struct cairn_persist_mr_resp resp;
+	size_t resp_size;
+};
 
-	return ibv_cmd_reg_mr(pd, addr, length, hca_va, access, &mr->vmr, &cmd,
-			      VERBS_CMD_SIZE(struct ib_uverbs_reg_mr), &resp,
-			      sizeof(resp));
+/* The tail says how the region becomes persistent. Others have none. */
+static void mr_cmd_init(struct mr_cmd *cmd, uint32_t persist)
+{
+	struct cairn_reg_mr_req req = { .flags = persist };
+
+	*cmd = (struct mr_cmd){
+		.size = VERBS_CMD_SIZE(struct ib_uverbs_reg_mr),
+		.resp_size = sizeof(struct ib_uverbs_reg_mr_resp),
+	};
+	if (!persist)
+		return;
+	memcpy(cmd->buf.bytes + cmd->size, &req, sizeof(req));
+	cmd->size += sizeof(req);
+	cmd->resp_size = sizeof(cmd->resp);
 }
 
 /*
  * An older module refuses the unknown tail. If one ignored it, the echo would be
  * missing: memory that no device persists must not be taken for persistent.
  */
-static int mr_reg_persist(struct ibv_pd *pd, void *addr, size_t length,
-			  uint64_t hca_va, int access, struct cairn_mr *mr)
+static int mr_check_echo(struct cairn_mr *mr, uint32_t echo)
 {
-	struct cairn_reg_mr_req req = { .flags = mr->persist };
-	struct cairn_persist_mr_resp resp = {};
-	union verbs_cmd_buf cmd = {};
-	size_t core = VERBS_CMD_SIZE(struct ib_uverbs_reg_mr);
-	int err;
-
-	memcpy(cmd.bytes + core, &req, sizeof(req));
-	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, &mr->vmr, &cmd,
-			     core + sizeof(req), &resp, sizeof(resp));
-	if (err || resp.drv.flags == mr->persist)
-		return err;
+	if (echo == mr->persist)
+		return 0;
 	ibv_cmd_dereg_mr(&mr->vmr);
 	return EOPNOTSUPP;
 }
@@ -70,16 +73,18 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 {
 	unsigned int persist = (unsigned int)access & CAIRN_ACCESS_PERSIST;
 	struct cairn_mr *mr = calloc(1, sizeof(*mr));
+	struct mr_cmd cmd;
 	int err;
 
 	if (!mr)
 		return NULL;
 	mr->persist = cairn_persist_mr_flags(persist);
-	if (mr->persist)
-		err = mr_reg_persist(pd, addr, length, hca_va,
-				     access & ~(int)persist, mr);
-	else
-		err = mr_reg_plain(pd, addr, length, hca_va, access, mr);
+	mr_cmd_init(&cmd, mr->persist);
+	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access & ~(int)persist,
+			     &mr->vmr, &cmd.buf, cmd.size, &cmd.resp,
+			     cmd.resp_size);
+	if (!err)
+		err = mr_check_echo(mr, cmd.resp.drv.flags);
 	/* Memory on demand may be unmapped, and only the device can handle that. */
 	if (!err && !(access & IBV_ACCESS_ON_DEMAND)) {
 		mr->region = (struct cairn_region){

@@ -200,13 +200,10 @@ static void qpex_wr_rdma_read(struct ibv_qp_ex *ibqp, uint32_t rkey,
 	qpex_begin_remote(ibqp, CAIRN_WQE_READ, rkey, remote_addr);
 }
 
-static void qpex_begin_atomic(struct ibv_qp_ex *ibqp, uint8_t opcode,
-			      uint32_t rkey, uint64_t remote_addr,
-			      uint64_t compare_add, uint64_t swap)
+/* @wqe is NULL after an error of the batch. */
+static void qpex_set_atomic(struct cairn_send_wqe *wqe, uint64_t compare_add,
+			    uint64_t swap)
 {
-	struct cairn_send_wqe *wqe = qpex_begin_remote(ibqp, opcode, rkey,
-						       remote_addr);
-
 	if (wqe) {
 		wqe->atomic.compare_add = compare_add;
 		wqe->atomic.swap = swap;
@@ -217,14 +214,15 @@ static void qpex_wr_atomic_cmp_swp(struct ibv_qp_ex *ibqp, uint32_t rkey,
 				   uint64_t remote_addr, uint64_t compare,
 				   uint64_t swap)
 {
-	qpex_begin_atomic(ibqp, CAIRN_WQE_CAS, rkey, remote_addr, compare,
-			  swap);
+	qpex_set_atomic(qpex_begin_remote(ibqp, CAIRN_WQE_CAS, rkey,
+					  remote_addr), compare, swap);
 }
 
 static void qpex_wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey,
 				     uint64_t remote_addr, uint64_t add)
 {
-	qpex_begin_atomic(ibqp, CAIRN_WQE_FAA, rkey, remote_addr, add, 0);
+	qpex_set_atomic(qpex_begin_remote(ibqp, CAIRN_WQE_FAA, rkey,
+					  remote_addr), add, 0);
 }
 
 #if VERBS_CORE >= 44
@@ -348,8 +346,8 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	}
 	batch->wqe->flags &= (uint8_t)~CAIRN_WQE_INLINE;
 	batch->wqe->inline_len = 0;
-	if (cairn_inline_rule(qp, cairn_wqe_op(qp, batch->wqe->opcode),
-			      batch->wqe->flags & CAIRN_WQE_FENCE, sges,
+	if (!(batch->wqe->flags & CAIRN_WQE_FENCE) &&
+	    cairn_inline_rule(qp, cairn_wqe_op(qp, batch->wqe->opcode), sges,
 			      num_sge, &in)) {
 		if (!qpex_reserve(qp, in.bytes))
 			return;
@@ -361,8 +359,8 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	if (!qpex_reserve(qp, offset - CAIRN_WQE_DATA_OFFSET +
 			  num_sge * sizeof(*sges)))
 		return;
-	cairn_wqe_set_sges(&qp->sq.ring, batch->at, batch->wqe, offset, sges,
-			   num_sge);
+	batch->wqe->num_sge = (uint8_t)num_sge;
+	cairn_wqe_put_sges(&qp->sq.ring, batch->at, batch->wqe, offset, sges);
 	batch->need_data = false;
 }
 

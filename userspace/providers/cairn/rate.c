@@ -11,8 +11,8 @@ int cairn_rate_query(struct ibv_qp *qp, struct cairndv_qp_attr *attr)
 	struct cairn_qp_rate rate = {};
 	int err = cairn_method_qp(qp, CAIRN_METHOD_QUERY_RATE,
 				  CAIRN_ATTR_QUERY_RATE_QP,
-				  CAIRN_ATTR_QUERY_RATE_OUT, &rate,
-				  sizeof(rate));
+				  cairn_method_attr(CAIRN_ATTR_QUERY_RATE_OUT,
+						    &rate, sizeof(rate)));
 
 	if (err == EPROTONOSUPPORT)
 		return 0;
@@ -88,6 +88,7 @@ int cairndv_modify_qp_cc(struct ibv_qp *qp, bool enabled)
 		return EOPNOTSUPP;
 	err = cairn_method_qp(qp, CAIRN_METHOD_MODIFY_CC,
 			      CAIRN_ATTR_MODIFY_CC_QP,
-			      CAIRN_ATTR_MODIFY_CC_IN, &cc, sizeof(cc));
+			      cairn_method_attr(CAIRN_ATTR_MODIFY_CC_IN, &cc,
+						sizeof(cc)));
 	return cairn_method_error(err);
 }

@@ -223,8 +223,8 @@ static void send_set_data(struct cairn_ring *ring,
 	}
 	if (op->form == CAIRN_FORM_ATOMIC)
 		offset = CAIRN_WQE_ATOMIC_SGE_OFFSET;
-	cairn_wqe_set_sges(ring, ring->index, wqe, offset, wr->sg_list,
-			   (size_t)wr->num_sge);
+	wqe->num_sge = (uint8_t)wr->num_sge;
+	cairn_wqe_put_sges(ring, ring->index, wqe, offset, wr->sg_list);
 }
 
 /* How a request becomes a WQE. */
@@ -243,11 +243,9 @@ static int send_plan(const struct cairn_qp *qp, const struct ibv_send_wr *wr,
 	plan->op = cairn_wqe_op(qp, plan->opcode);
 	if (!plan->op || !send_valid(qp, plan->op, wr, windows))
 		return EINVAL;
-	plan->rule = !(wr->send_flags & IBV_SEND_INLINE) &&
-		     cairn_inline_rule(qp, plan->op,
-				       wr->send_flags & IBV_SEND_FENCE,
-				       wr->sg_list, (size_t)wr->num_sge,
-				       &plan->in);
+	plan->rule = !(wr->send_flags & (IBV_SEND_INLINE | IBV_SEND_FENCE)) &&
+		     cairn_inline_rule(qp, plan->op, wr->sg_list,
+				       (size_t)wr->num_sge, &plan->in);
 	return 0;
 }
 

@@ -103,16 +103,15 @@ struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
 	return wqe;
 }
 
-void cairn_wqe_set_sges(struct cairn_ring *ring, uint32_t index,
+void cairn_wqe_put_sges(struct cairn_ring *ring, uint32_t index,
 			struct cairn_send_wqe *wqe, size_t offset,
-			const struct ibv_sge *sges, size_t num_sge)
+			const struct ibv_sge *sges)
 {
-	size_t bytes = num_sge * sizeof(*sges);
+	size_t bytes = wqe->num_sge * sizeof(*sges);
 
-	wqe->num_sge = (uint8_t)num_sge;
 	wqe->units = (uint8_t)cairn_wqe_units(offset - CAIRN_WQE_DATA_OFFSET +
 					      bytes);
-	if (num_sge)
+	if (bytes)
 		cairn_ring_put(ring, index, offset, sges, bytes);
 }
 

@@ -71,13 +71,13 @@ struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
 				       uint64_t wr_id, unsigned int send_flags);
 
 /*
- * Both write the data of the WQE at @index and set num_sge or inline_len, and units.
- * The ring has room, and the caller has checked the limits.
+ * Both write the data of the WQE at @index and set its units. The ring has room, and the
+ * caller has checked the limits. The number of @sges is the WQE's num_sge.
  */
-void cairn_wqe_set_sges(struct cairn_ring *ring, uint32_t index,
+void cairn_wqe_put_sges(struct cairn_ring *ring, uint32_t index,
 			struct cairn_send_wqe *wqe, size_t offset,
-			const struct ibv_sge *sges, size_t num_sge);
-/* Appends to the inline data. */
+			const struct ibv_sge *sges);
+/* Appends to the inline data, and adds to inline_len. */
 void cairn_wqe_add_inline(struct cairn_ring *ring, uint32_t index,
 			  struct cairn_send_wqe *wqe, const void *data,
 			  size_t bytes);
