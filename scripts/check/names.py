@@ -15,6 +15,7 @@ twice   no function name occurs in two files of a tree
 header  X.h declares only functions that X.c defines
 tree    no text refers to a document that is not in the tree
 length  no function is longer than 60 lines
+args    no function has more than five arguments, except where an interface wants it
 local   at most 5 % of a tree's local variables are one letter other than i j k n;
         also in test code
 
@@ -33,8 +34,9 @@ TREES = ['drivers/infiniband/sw/cairn', 'userspace/providers']
 # test code follows some rules only: its functions are names of points
 TEST_TREES = ['drivers/infiniband/sw/cairn/tests', 'tests/vm', 'scripts/bench']
 TEST_RULES = ['word', 'local']
-RULES = ['noun', 'public', 'word', 'twice', 'header', 'tree', 'length', 'local']
+RULES = ['noun', 'public', 'word', 'twice', 'header', 'tree', 'length', 'args', 'local']
 LONGEST = 60
+MOST_ARGS = 5
 SHORT_LOCALS = 5  # per cent
 LOOP_LOCALS = 'ijkn'
 
@@ -54,6 +56,20 @@ INTERFACES = {
     'verbs/kapi.c': 'exported to kernel consumers',
     'cairn/cairn.c': 'the noun is the prefix itself',
     'cairn/cairndv.h': 'the interface of the library, as it is installed',
+}
+# Functions with more arguments than others have, and why.
+MANY_ARGS = {
+    'advise_mr': 'ib_device_ops.advise_mr',
+    'cairn_mr_reg_dmabuf': 'ib_device_ops.reg_user_mr_dmabuf',
+    'cairn_mr_reg_user': 'ib_device_ops.reg_user_mr',
+    'compat_reg_user_mr': 'the same of newer kernels',
+    'compat_reg_user_mr_dmabuf': 'the same of newer kernels',
+    'mr_rereg_user': 'ib_device_ops.rereg_user_mr',
+    'peer_process_mad': 'ib_device_ops.process_mad',
+    'cairn_reg_dmabuf_mr': 'verbs_context_ops.reg_dmabuf_mr',
+    'cairn_rereg_mr': 'verbs_context_ops.rereg_mr',
+    'qpex_wr_flush': 'ibv_qp_ex.wr_flush',
+    'cairndv_wr_flush': 'like ibv_wr_flush(3)',
 }
 # Functions of test code that may have one word, as a part of the path and the name, and why.
 ONE_WORD = [
@@ -85,7 +101,7 @@ def read_tags(files):
     """Functions, prototypes and local variables, as dictionaries."""
     run = subprocess.run(['ctags', '--options=NONE', '-f', '-', '--language-force=C',
                           '-I', 'static_assert+,_Static_assert+', '--kinds-C=flp',
-                          '--fields=+neKf', '--output-format=json', '-L', '-'],
+                          '--fields=+neKfS', '--output-format=json', '-L', '-'],
                          input='\n'.join(files), capture_output=True, text=True, check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
@@ -143,6 +159,14 @@ def may_be_word(tag):
     """May the function of test code have a name of one word?"""
     return (any(where in tag['path'] and name in ('', tag['name']) for where, name, _ in ONE_WORD)
             or tag['name'] in rows_of(tag['path']))
+
+
+def count_args(signature):
+    """The arguments of a function; those of functions that it is given do not count."""
+    inner = signature[1:-1]
+    while '(' in inner:
+        inner = re.sub(r'\([^()]*\)', '', inner)
+    return inner.count(',') + 1
 
 
 class Tree:
@@ -209,6 +233,12 @@ class Tree:
             if lines > LONGEST:
                 yield tag, f"{tag['name']} has {lines} lines"
 
+    def args(self):
+        for tag in self.functions:
+            n = count_args(tag['signature'])
+            if n > MOST_ARGS and tag['name'] not in MANY_ARGS:
+                yield tag, f"{tag['name']} has {n} arguments"
+
     def local(self):
         short = [t for t in self.locals
                  if len(t['name']) == 1 and t['name'] not in LOOP_LOCALS]
@@ -271,6 +301,10 @@ GOOD = {
                          'int main(void)\n{\n\tmust(0);\n}\n',
     'tests/shim/linux/bug.h': 'static inline int fls(int x)\n{\n\treturn x;\n}\n',
     'verbs/memory_regions.c': 'static int region_add(void)\n{\n\treturn 0;\n}\n',
+    'mem/mr.c': 'static int mr_rereg_user(int a, int b, int c, int d, int e, int f)\n'
+                '{\n\treturn 0;\n}\n'
+                'static int mr_walk(int a, int b, int c, int d, int (*fn)(int a, int b))\n'
+                '{\n\treturn 0;\n}\n',
 }
 FOREIGN = 'mission ' + 'Q5'
 # rule, file, text: one thing that is wrong
@@ -292,6 +326,11 @@ BROKEN = [
     ('tree', 'engine/gap.h', f'/* because of {FOREIGN} */\n'),
     ('tree', 'notes.rst', FOREIGN.replace(' ', '\n * ')),
     ('length', 'engine/gap.c', 'int cairn_gap_long(void)\n{\n' + '\tf();\n' * 58 + '}\n'),
+    ('args', 'engine/gap.c',
+     'int cairn_gap_all(int a, int b, int c, int d, int e, int f)\n{\n\treturn 0;\n}\n'),
+    ('args', 'engine/gap.h',
+     'static inline int cairn_gap_all(int a, int b, int c, int d,\n'
+     '\t\t\t\tint e, void (*f)(int a))\n{\n\treturn 0;\n}\n'),
     ('word', 'tests/gap_test.c', 'static int gap(void)\n{\n\treturn 0;\n}\n'),
     ('word', 'tests/gap.h', 'static inline int gap(void)\n{\n\treturn 0;\n}\n'),
     ('local', 'tests/gap_test.c', 'static void gap_q(void)\n{\n\tint q = 0;\n\n\tf(q);\n}\n'),
