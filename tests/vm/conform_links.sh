@@ -41,7 +41,13 @@ unlink_both() {
 	rdma link delete "$DEV_A" && rdma link delete "$DEV_B"
 }
 
-# try KIND NETDEV_A NETDEV_B [cm]: both get an address and a link
+# no_cm KIND: cma_validate_port() of ib_core finds GIDs of RoCE at Ethernet netdevs only
+no_cm() {
+	run_ok "$1: rdma_cm gets ENODEV" in_a sh -c \
+		"rping -s -a 10.78.0.1 -C 1 2>&1 | grep 'rdma_bind_addr: No such device'"
+}
+
+# try KIND NETDEV_A NETDEV_B [cm|no_cm]: both get an address and a link
 try() {
 	local kind=$1 cm=${4:-}
 
@@ -60,7 +66,8 @@ try() {
 		# one process is both ends: to start programs takes longest in emulation
 		run_ok "$kind: messages" in_a verbs_verify -n 50
 		run_ok "$kind: datagrams" in_a verbs_verify -n 30 -c ud
-		[ -z "$cm" ] || ! full || PAIR_CM=1 pair_run "$kind: rping" "rping -s -a 10.78.0.2 -V -C 5" \
+		[ "$cm" != no_cm ] || no_cm "$kind"
+		[ "$cm" != cm ] || ! full || PAIR_CM=1 pair_run "$kind: rping" "rping -s -a 10.78.0.2 -V -C 5" \
 			"rping -c -a 10.78.0.2 -V -C 5"
 	fi
 	unlink_both
@@ -142,11 +149,11 @@ if modprobe vxlan; then
 	ends vxlan "ip link delete up@"
 fi
 if modprobe ip_gre; then
-	ends gre "ip link add up@ type gre local 10.77.0.# remote 10.77.0.%" && try gre upa upb
+	ends gre "ip link add up@ type gre local 10.77.0.# remote 10.77.0.%" && try gre upa upb no_cm
 	ends gre "ip link delete up@"
 fi
 if modprobe ipip; then
-	ends ipip "ip link add up@ type ipip local 10.77.0.# remote 10.77.0.%" && try ipip upa upb
+	ends ipip "ip link add up@ type ipip local 10.77.0.# remote 10.77.0.%" && try ipip upa upb no_cm
 	ends ipip "ip link delete up@"
 fi
 if modprobe bridge; then
@@ -178,13 +185,20 @@ else
 	skip netkit "not in this kernel"
 fi
 
-# ib_core connects by rdma_cm over Ethernet only
+# rdma_cm connects over a VXLAN that such a netdev carries
 if modprobe tun; then
 	# shellcheck disable=SC2154
 	start a "$lib_tmp/tun" "$netdevs tun a/tna b/tnb"
 	tun=$started
 	if wait_for 20 grep -q ready "$lib_tmp/tun"; then
-		try tun tna tnb
+		try tun tna tnb no_cm
+		if modprobe vxlan; then
+			ends vxlan "ip addr flush dev tn@; ip addr add 10.79.0.#/24 dev tn@
+				ip link add up@ type vxlan id 7 local 10.79.0.# \
+				remote 10.79.0.% dstport 4789 dev tn@" &&
+				try "VXLAN over tun" upa upb cm
+			ends vxlan "ip link delete up@"
+		fi
 	else
 		not_ok "tun: netdevs"
 		lib_show "$lib_tmp/tun"
@@ -197,7 +211,7 @@ if modprobe wireguard; then
 	if ip -n a link add upa type wireguard && ip -n b link add upb type wireguard &&
 		in_a "$netdevs" wireguard upa own 10.77.0.2 &&
 		in_b "$netdevs" wireguard upb other 10.77.0.1; then
-		try wireguard upa upb
+		try wireguard upa upb no_cm
 		beside_ethernet wireguard upa
 	else
 		not_ok "wireguard: netdevs"
