@@ -127,6 +127,26 @@ run_ok "ADD makes it again" ours ADD pod1
 run_ok "CHECK" check pod1
 wait_for 20 is_active pod1 || not_ok "the device is active"
 
+# --- a fabric -------------------------------------------------------------
+
+# with_fabric POD [VARIABLE=VALUE]...
+with_fabric() {
+	input 1 "$(<"$lib_tmp/$1")" | jq -c '.fabric = "pods"' |
+		env CNI_COMMAND=ADD CNI_CONTAINERID="$1" CNI_NETNS="/run/netns/$1" CNI_IFNAME=eth0 \
+			"${@:2}" /usr/lib/cni/cairn-cni
+}
+run_ok "ADD with a fabric" with_fabric pod1
+run_ok "... of the other pod" with_fabric pod2
+expect "... puts the devices into it" "$(cairn_set "$one" | grep fabric) $(cairn_set "$two" | grep fabric)" \
+	"fabric=pods fabric=pods"
+rping_between "rping between the pods"
+expect_that "... by the fabric" "$(counter "$one" fabric_packets) > 0"
+refused "a fabric on a node without cairn_set" 7 'install cairn-tools' with_fabric pod1 PATH=/nowhere
+expect "... leaves no device" "$(devices) $(device_of pod1)" "1 "
+run_ok "ADD without a fabric makes it again" ours ADD pod1
+expect "... in none" "$(cairn_set "$one" | grep fabric)" fabric=
+wait_for 20 is_active pod1 || not_ok "the device is active"
+
 # --- containers -----------------------------------------------------------
 
 # A runtime gives the namespace, /dev/infiniband, permission for its majors, locked memory.

@@ -58,7 +58,7 @@ static enum call_command call_command(void)
 		    "CNI_COMMAND is '%s': use ADD, DEL, CHECK, GC, STATUS or VERSION", name);
 }
 
-static bool call_is_container(const char *id)
+static bool call_is_word(const char *id)
 {
 	if (!isalnum((unsigned char)*id))
 		return false;
@@ -90,7 +90,7 @@ static void call_read_environment(struct call *call)
 	if (!rule->attachment)
 		return;
 	call->container = call_variable("CNI_CONTAINERID");
-	if (!call->container || !call_is_container(call->container))
+	if (!call->container || !call_is_word(call->container))
 		reply_error(REPLY_ENVIRONMENT,
 			    "CNI_CONTAINERID is '%s': use letters, digits, '.', '_' and '-', the first a letter or a digit",
 			    call->container ?: "");
@@ -168,6 +168,22 @@ static unsigned int call_version(const char *version)
 		    version ?: "");
 }
 
+static void call_read_fabric(struct call *call)
+{
+	json_object *value = NULL;
+	size_t length;
+
+	if (!json_object_object_get_ex(call->config, "fabric", &value))
+		return;
+	call->fabric = call_string(call->config, "fabric") ?: "";
+	length = strlen(call->fabric);
+	if (!length || length > CALL_FABRIC_MAX || length != (size_t)json_object_get_string_len(value) ||
+	    !call_is_word(call->fabric))
+		reply_error(REPLY_CONFIG,
+			    "fabric must be a name of 1 to %d letters, digits, '.', '_' and '-'",
+			    CALL_FABRIC_MAX);
+}
+
 static void call_read_config(struct call *call)
 {
 	const struct call_rule *rule = &call_rules[call->command];
@@ -181,6 +197,9 @@ static void call_read_config(struct call *call)
 	call->network = call_string(call->config, "name");
 	if (!call->network)
 		reply_error(REPLY_CONFIG, "the configuration has no name of the network");
+	/* DEL must succeed where ADD refused the configuration */
+	if (call->command == CALL_ADD)
+		call_read_fabric(call);
 }
 
 void call_read(struct call *call)

@@ -13,6 +13,8 @@ enum call_command {
 	CALL_VERSION,
 };
 
+#define CALL_FABRIC_MAX	15
+
 /* One call of the runtime. Strings that it did not give are NULL. */
 struct call {
 	enum call_command command;
@@ -20,6 +22,7 @@ struct call {
 	const char *netns;
 	const char *ifname;
 	const char *network;
+	const char *fabric;
 	json_object *config;
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "call.h"
@@ -224,6 +225,46 @@ static void cni_need_uverbs(struct nl_sock *sock, const char *name, uint32_t ind
 		    name);
 }
 
+/* Run "cairn_set NAME fabric=FABRIC" in this namespace. Its output is no part of the result. */
+static int cni_run_set(const char *name, const char *fabric)
+{
+	char setting[sizeof("fabric=") + CALL_FABRIC_MAX];
+	int status, null;
+	pid_t child;
+
+	snprintf(setting, sizeof(setting), "fabric=%s", fabric);
+	child = fork();
+	if (!child) {
+		null = open("/dev/null", O_RDWR);
+		if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+			_exit(127);
+		execlp("cairn_set", "cairn_set", name, setting, (char *)NULL);
+		_exit(errno == ENOENT ? 126 : 127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return 127;
+	return WEXITSTATUS(status);
+}
+
+/* A device that is not in the fabric is none: the pod would talk by another way. */
+static void cni_join_fabric(const struct call *call, struct nl_sock *sock, const char *name,
+			    uint32_t index)
+{
+	int status;
+
+	if (!call->fabric)
+		return;
+	status = cni_run_set(name, call->fabric);
+	if (!status)
+		return;
+	link_delete(sock, index);
+	if (status == 126)
+		reply_error(REPLY_CONFIG,
+			    "a fabric needs cairn_set, which is not in PATH: install cairn-tools on the node");
+	reply_error(REPLY_LINK, "%s was not put into the fabric %s: run \"cairn_set %s fabric=%s\" on the node, which says why",
+		    name, call->fabric, name, call->fabric);
+}
+
 static void cni_add(const struct call *call)
 {
 	json_object *result = call_prev_result(call);
@@ -243,6 +284,7 @@ static void cni_add(const struct call *call)
 			reply_error(REPLY_LINK, "%s went away while it was made", name);
 	}
 	cni_need_uverbs(sock, name, index, REPLY_MODULE);
+	cni_join_fabric(call, sock, name, index);
 	/* programs that use no rdma_cm need no rdma_ucm */
 	link_chardev(sock, 0, "rdma_cm");
 	reply_result(result);

@@ -85,6 +85,12 @@ add "$good}"
 refused 'not chained' 7 prevResult
 add "$good,\"prevResult\":null}"
 refused 'not chained, with a null' 7 prevResult
+for fabric in '""' '"a-name-of-16-byt"' '"a b"' '".a"' '"a/b"' '"a\u0000b"' 1 null; do
+	add "$good,\"prevResult\":{},\"fabric\":$fabric}"
+	refused "fabric $fabric" 7 'fabric must be a name'
+done
+add "$good,\"prevResult\":{},\"fabric\":\"a-name.of_15-by\"}"
+refused 'a good name of a fabric' 4 'no network namespace'
 add "$good,\"prevResult\":{}}
  "
 refused 'a namespace that is an ordinary file' 4 'no network namespace'
