@@ -24,7 +24,7 @@ static bool adjacent_is_direct(const struct cairn_path *path)
 }
 
 static struct neighbour *adjacent_entry(struct net_device *dev, bool ipv6,
-					 const struct in6_addr *addr)
+					const struct in6_addr *addr)
 {
 	if (!ipv6)
 		return __ipv4_neigh_lookup_noref(dev,
@@ -38,7 +38,7 @@ static struct neighbour *adjacent_entry(struct net_device *dev, bool ipv6,
 
 /* Read the MAC address that @dev has resolved @addr to. Return: false: none. */
 static bool adjacent_read_mac(struct net_device *dev, bool ipv6,
-			       const struct in6_addr *addr, u8 *mac)
+			      const struct in6_addr *addr, u8 *mac)
 {
 	struct neighbour *entry = adjacent_entry(dev, ipv6, addr);
 
@@ -50,7 +50,7 @@ static bool adjacent_read_mac(struct net_device *dev, bool ipv6,
 
 /* Is @nic the one that @path leads to, according to the sender? */
 static bool adjacent_fits(const struct cairn_nic *nic,
-			   const struct cairn_path *path, const u8 *mac)
+			  const struct cairn_path *path, const u8 *mac)
 {
 	return adjacent_is_up(nic->ndev) &&
 	       ether_addr_equal_unaligned(nic->ndev->dev_addr, mac) &&
@@ -59,8 +59,8 @@ static bool adjacent_fits(const struct cairn_nic *nic,
 
 /* Has the receiver resolved the sender's address to the sender's netdev? */
 static bool adjacent_is_known(const struct cairn_nic *nic,
-			       const struct cairn_path *path,
-			       const struct cairn_nic *from)
+			      const struct cairn_path *path,
+			      const struct cairn_nic *from)
 {
 	u8 mac[MAX_ADDR_LEN];
 
@@ -69,7 +69,7 @@ static bool adjacent_is_known(const struct cairn_nic *nic,
 }
 
 struct cairn_nic *cairn_adjacent_find(struct cairn_nic *nic,
-				       const struct cairn_path *path)
+				      const struct cairn_path *path)
 {
 	const struct cairn_fabric *fabric = rcu_dereference(nic->fabric);
 	struct cairn_nic *other, *found = NULL;

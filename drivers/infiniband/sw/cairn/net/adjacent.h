@@ -23,6 +23,6 @@
  * Return: the device, which is up and has the destination address; NULL: none.
  */
 struct cairn_nic *cairn_adjacent_find(struct cairn_nic *nic,
-				       const struct cairn_path *path);
+				      const struct cairn_path *path);
 
 #endif

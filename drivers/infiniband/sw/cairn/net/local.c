@@ -82,8 +82,8 @@ static bool local_is_watched(const struct cairn_nic *nic)
 
 /* The destination is behind the device's netdev. */
 static bool local_find_adjacent(struct cairn_nic *nic,
-				 const struct cairn_path *path,
-				 struct cairn_local *to)
+				const struct cairn_path *path,
+				struct cairn_local *to)
 {
 	struct cairn_nic *other = cairn_adjacent_find(nic, path);
 	const struct net *net = other ? READ_ONCE(other->net) : NULL;
