@@ -25,7 +25,8 @@ int cairndv_set_fabric(struct ibv_context *ctx, const char *name)
 		memcpy(req.name, name, length);
 	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
 				  CAIRN_METHOD_SET_FABRIC,
-				  CAIRN_ATTR_SET_FABRIC, &req, sizeof(req));
+				  cairn_method_attr(CAIRN_ATTR_SET_FABRIC,
+						    &req, sizeof(req)));
 	return cairn_method_error(err);
 }
 
@@ -38,6 +39,7 @@ int cairndv_set_capture(struct ibv_context *ctx, enum cairndv_capture mode)
 		return EOPNOTSUPP;
 	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
 				  CAIRN_METHOD_SET_CAPTURE,
-				  CAIRN_ATTR_SET_CAPTURE, &req, sizeof(req));
+				  cairn_method_attr(CAIRN_ATTR_SET_CAPTURE,
+						    &req, sizeof(req)));
 	return cairn_method_error(err);
 }
