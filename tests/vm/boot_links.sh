@@ -138,7 +138,10 @@ plugged() {
 		[ -n "$path" ]
 }
 
-if modprobe dummy_hcd && plug && wait_for 60 plugged; then
+# Where VMs share the CPUs, the card takes minutes to appear.
+if [ "${CAIRN_TIMEOUT_SCALE:-1}" != 1 ]; then
+	skip "a card of USB" "the CPUs are shared"
+elif modprobe dummy_hcd && plug && wait_for 60 plugged; then
 	diag "$card: $path"
 	echo "bypath path=$path" >>$conf
 	run_ok "the path is written into the file" up
@@ -157,7 +160,7 @@ if modprobe dummy_hcd && plug && wait_for 60 plugged; then
 	wait_for 60 plugged
 	comes "it is plugged in, by its first name" bypath "$card"
 else
-	skip "a card of USB" "no dummy_hcd"
+	skip "a card of USB" "none appeared"
 fi
 
 # --- the default route --------------------------------------------------------
