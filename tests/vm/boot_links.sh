@@ -163,6 +163,8 @@ else
 	skip "a card of USB" "none appeared"
 fi
 
+unplug
+
 # --- the default route --------------------------------------------------------
 
 # wire NETDEV HOST: with an address
@@ -199,3 +201,6 @@ sed -i 's/^# byroute/byroute/' $conf
 run_ok "all are taken down" down
 expect "... none is left" "$(rdma link show)" ""
 expect "nothing was refused" "$(cat "$lib_tmp/journal")" ""
+for netdev in name0 mac2 route1; do
+	ip link delete $netdev
+done

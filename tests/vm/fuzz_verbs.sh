@@ -83,6 +83,16 @@ stop "$mover"
 rdma link delete cairn_c 2>/dev/null
 ip -n a link delete vd
 ip netns del c
+# the calls changed these, too
+settings_back() {
+	local device
+
+	for device in "$DEV_A" "$DEV_B"; do
+		cairn_set "$device" idle-time=default loopback=self fabric= capture=yield \
+			congestion-control=off || return
+	done
+}
+run_ok "the devices get their settings back" settings_back
 none_left() { ! rdma resource show qp | grep -qE 'type (RC|UC|UD).*comm'; }
 run_ok "no object is left" wait_for 30 none_left
 run_ok "the devices work as before" in_a verbs_verify -n 100
