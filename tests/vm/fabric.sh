@@ -61,7 +61,7 @@ run_fail "a user makes no fabric" as_nobody cairn_set "$DEV_A" fabric=one
 expect "... for want of rights" "$(output | grep -c 'not permitted')" 1
 run_fail "nor does root of a user namespace" as_nobody unshare -Urn cairn_set "$DEV_A" fabric=one
 run_fail "a user does not hide packets from captures" as_nobody cairn_set "$DEV_A" capture=keep
-for bad in "a b" "a/b" "a-name-of-16-byt" $'a\n'; do
+for bad in "a b" "a/b" "a-name-of-16-byt" $'a\n' $'\xe9'; do
 	run_fail "no name: '$bad'" cairn_set "$DEV_A" fabric="$bad"
 done
 shows "nothing has changed" "$DEV_A" fabric=
@@ -189,6 +189,16 @@ cairn_set "$DEV_B" fabric= >/dev/null
 run_ok "... goes on without it" going tx_packets
 cairn_set "$DEV_B" fabric=one >/dev/null
 run_ok "... and with it" going fabric_packets
+# readers of a list of devices may be at this one
+often() {
+	local _
+
+	for _ in {1..40}; do
+		cairn_set "$DEV_B" fabric= fabric=two fabric=one || return
+	done
+}
+run_ok "... while the device changes its fabric" often
+run_ok "... and after that" going fabric_packets
 see a "$IF_A"
 run_ok "... and under a capture" going tx_packets
 seen

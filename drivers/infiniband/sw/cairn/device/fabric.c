@@ -16,7 +16,7 @@ static struct cairn_fabric *fabric_of(const struct cairn_nic *nic)
 }
 
 /* The fabric with this name. It is made if there is none. NULL: no memory. */
-static struct cairn_fabric *fabric_get(const char *name)
+static struct cairn_fabric *fabric_named(const char *name)
 {
 	struct cairn_fabric *fabric;
 
@@ -33,46 +33,44 @@ static struct cairn_fabric *fabric_get(const char *name)
 	return fabric;
 }
 
+/* Take the device out of its fabric, if it is in one. Readers of the list may be at the
+ * device, so it is in no other list before they have ended.
+ */
 static void fabric_remove(struct cairn_nic *nic)
 {
 	struct cairn_fabric *fabric = fabric_of(nic);
 
 	lockdep_assert_held(&fabric_lock);
+	if (!fabric)
+		return;
 	RCU_INIT_POINTER(nic->fabric, NULL);
 	list_del_rcu(&nic->in_fabric);
+	synchronize_rcu();
 	if (list_empty(&fabric->nics)) {
 		list_del(&fabric->node);
-		kfree_rcu(fabric, rcu);
+		kfree(fabric);
 	}
 }
 
 int cairn_fabric_join(struct cairn_nic *nic, const char *name)
 {
 	struct cairn_fabric *fabric;
-	int err = 0;
 
 	mutex_lock(&fabric_lock);
-	fabric = fabric_get(name);
-	if (!fabric) {
-		err = -ENOMEM;
-	} else if (fabric != fabric_of(nic)) {
-		if (fabric_of(nic)) {
-			fabric_remove(nic);
-			/* Readers of the old list may be at this device. */
-			synchronize_rcu();
-		}
+	fabric = fabric_named(name);
+	if (fabric && fabric != fabric_of(nic)) {
+		fabric_remove(nic);
 		list_add_tail_rcu(&nic->in_fabric, &fabric->nics);
 		rcu_assign_pointer(nic->fabric, fabric);
 	}
 	mutex_unlock(&fabric_lock);
-	return err;
+	return fabric ? 0 : -ENOMEM;
 }
 
 void cairn_fabric_leave(struct cairn_nic *nic)
 {
 	mutex_lock(&fabric_lock);
-	if (fabric_of(nic))
-		fabric_remove(nic);
+	fabric_remove(nic);
 	mutex_unlock(&fabric_lock);
 }
 

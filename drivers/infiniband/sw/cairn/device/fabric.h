@@ -8,7 +8,6 @@
 #define CAIRN_DEVICE_FABRIC_H
 
 #include <linux/list.h>
-#include <linux/rcupdate.h>
 #include <rdma/cairn-abi.h>
 
 struct cairn_nic;
@@ -16,7 +15,6 @@ struct cairn_nic;
 struct cairn_fabric {
 	struct list_head node;
 	struct list_head nics;		/* changed under a mutex, read under RCU */
-	struct rcu_head rcu;
 	char name[CAIRN_FABRIC_NAME];	/* with NUL */
 };
 
@@ -25,7 +23,9 @@ struct cairn_fabric {
  * @nic: attached; it leaves the fabric that it is in
  * @name: 1 to CAIRN_FABRIC_NAME - 1 bytes and NUL
  *
- * The device is in one fabric at most. Context: process, sleeps.
+ * The device is in one fabric at most.
+ *
+ * Context: process, sleeps; not in an RCU read section.
  * Return: 0 or -ENOMEM, which changes nothing.
  */
 int cairn_fabric_join(struct cairn_nic *nic, const char *name);
@@ -34,9 +34,9 @@ int cairn_fabric_join(struct cairn_nic *nic, const char *name);
  * cairn_fabric_leave() - take a device out of its fabric, if it is in one
  * @nic: the device
  *
- * An RCU grace period later no packet is handed to the device on account of a fabric.
+ * On return no packet is handed to the device or by it on account of a fabric.
  *
- * Context: process, sleeps.
+ * Context: process, sleeps; not in an RCU read section.
  */
 void cairn_fabric_leave(struct cairn_nic *nic);
 

@@ -31,11 +31,12 @@ static bool path_has_address6(const struct cairn_nic *nic,
 	       ipv6_chk_addr(net, addr, dev, 0);
 }
 
-bool cairn_path_has_address(const struct cairn_nic *nic, struct net_device *dev,
-			    const struct in6_addr *addr, bool ipv6)
+bool cairn_path_ends_at(const struct cairn_path *path,
+			const struct cairn_nic *nic)
 {
-	return ipv6 ? path_has_address6(nic, dev, addr) :
-		      path_has_address4(dev, addr->s6_addr32[3]);
+	return path->ipv6 ?
+	       path_has_address6(nic, nic->ndev, &path->daddr) :
+	       path_has_address4(nic->ndev, path->daddr.s6_addr32[3]);
 }
 
 static bool path_to_group(const struct sk_buff *skb, bool ipv6)

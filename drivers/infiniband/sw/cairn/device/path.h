@@ -11,7 +11,6 @@
 #include <net/dst.h>
 
 struct cairn_nic;
-struct net_device;
 struct sk_buff;
 
 struct cairn_path {
@@ -22,7 +21,7 @@ struct cairn_path {
 	bool queued;		/* route cache: its netdev queues packets on the sending CPU */
 	__be16 sport;		/* UDP source port */
 	bool local;		/* route cache: the route does not leave this host */
-	bool handed;		/* as the cache: the last train was handed over (net/local.h) */
+	bool handed;		/* route cache: the last train was handed over (net/local.h) */
 	__be32 flow_label;	/* IPv6, 20 bits */
 	int ifindex;		/* netdev of the source GID; may be a VLAN */
 	struct in6_addr saddr;	/* IPv4-mapped if !ipv6 */
@@ -49,9 +48,9 @@ static inline bool cairn_path_waits(const struct cairn_path *path)
 	return path->queued && !path->handed;
 }
 
-/* Does @dev, the device's netdev or one above it, have this address? RCU read section. */
-bool cairn_path_has_address(const struct cairn_nic *nic, struct net_device *dev,
-			    const struct in6_addr *addr, bool ipv6);
+/* Does the netdev of @nic itself have the destination of @path? RCU read section. */
+bool cairn_path_ends_at(const struct cairn_path *path,
+			const struct cairn_nic *nic);
 
 /**
  * cairn_path_to_netdev() - was a packet sent to an address of its netdev?

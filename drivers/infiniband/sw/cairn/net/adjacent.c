@@ -54,7 +54,7 @@ static bool adjacent_fits(const struct cairn_nic *nic,
 {
 	return adjacent_is_up(nic->ndev) &&
 	       ether_addr_equal_unaligned(nic->ndev->dev_addr, mac) &&
-	       cairn_path_has_address(nic, nic->ndev, &path->daddr, path->ipv6);
+	       cairn_path_ends_at(path, nic);
 }
 
 /* Has the receiver resolved the sender's address to the sender's netdev? */

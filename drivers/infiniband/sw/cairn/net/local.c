@@ -5,8 +5,8 @@
 #include <net/xfrm.h>
 #include "compat/watched.h"
 #include "lane/exec.h"
-#include "net/local.h"
 #include "net/adjacent.h"
+#include "net/local.h"
 #include "net/netdev.h"
 #include "net/routing.h"
 
@@ -98,10 +98,9 @@ static bool local_find_adjacent(struct cairn_nic *nic,
 	return true;
 }
 
-bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
-		      struct cairn_local *to)
+static bool local_look(struct cairn_nic *nic, struct cairn_path *path,
+		       struct cairn_local *to)
 {
-	path->handed = false;
 	/* Most routes leave this host. The send path checks whether the route
 	 * is stale, so the next train sees a new one.
 	 */
@@ -109,9 +108,19 @@ bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 		return false;
 	if (!cairn_net_route(nic, path))
 		return false;
-	path->handed = path->local ? local_find(nic, path, to) :
-				     local_find_adjacent(nic, path, to);
-	return path->handed;
+	return path->local ? local_find(nic, path, to) :
+			     local_find_adjacent(nic, path, to);
+}
+
+bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
+		      struct cairn_local *to)
+{
+	bool found = local_look(nic, path, to);
+
+	/* The cache line is written only when this changes. */
+	if (path->handed != found)
+		path->handed = found;
+	return found;
 }
 
 /* The destination's peer is read without a lock, so it may change until the
