@@ -14,21 +14,32 @@
 #define UVERBS_MODULE_NAME cairn_tuning
 #include <rdma/uverbs_named_ioctl.h>
 
-/*
- * The setting costs CPU time of the host and affects all processes that use the device.
- * So it needs a capability in the initial user namespace. Return: 0; -EPERM; -EINVAL:
- * time or reserved bits.
+/* The device of a caller that may tune it. Settings affect all processes that use the
+ * device, so they need a capability in the initial user namespace. Return: -EPERM
+ * without it, or the error of ib_uverbs_get_ucontext().
+ */
+static struct cairn_nic *tuning_nic(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+
+	if (IS_ERR(ibuc))
+		return ERR_CAST(ibuc);
+	if (!capable(CAP_NET_ADMIN))
+		return ERR_PTR(-EPERM);
+	return &to_cairn_dev(ibuc->device)->nic;
+}
+
+/* The setting costs CPU time of the host. Return: 0; -EPERM; -EINVAL: time or reserved
+ * bits.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_nic *nic = tuning_nic(attrs);
 	struct cairn_set_idle req;
 	int err;
 
-	if (IS_ERR(ibuc))
-		return PTR_ERR(ibuc);
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
+	if (IS_ERR(nic))
+		return PTR_ERR(nic);
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_IDLE);
 	if (err)
 		return err;
@@ -36,30 +47,27 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attr
 		req.us = CAIRN_IDLE_US;
 	if (req.reserved || req.us > CAIRN_IDLE_MAX_US)
 		return -EINVAL;
-	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.idle_us, req.us);
+	WRITE_ONCE(nic->idle_us, req.us);
 	return 0;
 }
 
-/*
- * Loopback packets bypass packet filters and captures, so the setting needs the same
- * capability. Return: 0; -EPERM; -EINVAL: mode or reserved bits.
+/* Loopback packets bypass packet filters and captures. Return: 0; -EPERM; -EINVAL: mode
+ * or reserved bits.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_LOOPBACK)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_nic *nic = tuning_nic(attrs);
 	struct cairn_set_loopback req;
 	int err;
 
-	if (IS_ERR(ibuc))
-		return PTR_ERR(ibuc);
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
+	if (IS_ERR(nic))
+		return PTR_ERR(nic);
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_LOOPBACK);
 	if (err)
 		return err;
 	if (req.reserved || req.mode > CAIRN_LOOPBACK_HOST)
 		return -EINVAL;
-	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.loopback, req.mode);
+	WRITE_ONCE(nic->loopback, req.mode);
 	return 0;
 }
 
@@ -69,34 +77,30 @@ static bool tuning_is_name(const char *name)
 	size_t length = strnlen(name, CAIRN_FABRIC_NAME), k;
 
 	for (k = 0; k < length; k++)
-		if (!isalnum(name[k]) && !strchr("._-", name[k]))
+		/* isalnum() knows the letters of Latin-1 */
+		if (!isascii(name[k]) ||
+		    (!isalnum(name[k]) && !strchr("._-", name[k])))
 			return false;
 	return length < CAIRN_FABRIC_NAME &&
 	       !memchr_inv(name + length, 0, CAIRN_FABRIC_NAME - length);
 }
 
-/*
- * A fabric bypasses the packet filters between network namespaces, which the caller may
- * not have the rights for. So it needs the same capability. Return: 0; -EPERM; -EINVAL:
- * no name; -ENOMEM.
+/* A fabric bypasses the packet filters between network namespaces. Return: 0; -EPERM;
+ * -EINVAL: no name; -ENOMEM.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_FABRIC)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_nic *nic = tuning_nic(attrs);
 	struct cairn_set_fabric req;
-	struct cairn_nic *nic;
 	int err;
 
-	if (IS_ERR(ibuc))
-		return PTR_ERR(ibuc);
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
+	if (IS_ERR(nic))
+		return PTR_ERR(nic);
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_FABRIC);
 	if (err)
 		return err;
 	if (!tuning_is_name(req.name))
 		return -EINVAL;
-	nic = &to_cairn_dev(ibuc->device)->nic;
 	if (req.name[0])
 		return cairn_fabric_join(nic, req.name);
 	cairn_fabric_leave(nic);
@@ -106,20 +110,18 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_FABRIC)(struct uverbs_attr_bundle *at
 /* It hides packets from captures. Return: 0; -EPERM; -EINVAL: mode or reserved bits. */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_CAPTURE)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_nic *nic = tuning_nic(attrs);
 	struct cairn_set_capture req;
 	int err;
 
-	if (IS_ERR(ibuc))
-		return PTR_ERR(ibuc);
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
+	if (IS_ERR(nic))
+		return PTR_ERR(nic);
 	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_CAPTURE);
 	if (err)
 		return err;
 	if (req.reserved || req.mode > CAIRN_CAPTURE_KEEP)
 		return -EINVAL;
-	WRITE_ONCE(to_cairn_dev(ibuc->device)->nic.capture, req.mode);
+	WRITE_ONCE(nic->capture, req.mode);
 	return 0;
 }
 
