@@ -40,15 +40,23 @@ static int set_idle_time(struct ibv_context *ctx, const char *value)
 	return cairndv_set_idle_time(ctx, (uint32_t)us);
 }
 
-static int set_loopback(struct ibv_context *ctx, const char *value)
+/* The number of a name; -1: it is none of these. */
+static int number_of(const char *value, const char * const *names, unsigned int n)
 {
 	unsigned int i;
 
-	for (i = 0; i < LOOPBACK_NAMES; i++) {
-		if (!strcmp(value, loopback_names[i]))
-			return cairndv_set_loopback(ctx, i);
+	for (i = 0; i < n; i++) {
+		if (!strcmp(value, names[i]))
+			return (int)i;
 	}
-	return EINVAL;
+	return -1;
+}
+
+static int set_loopback(struct ibv_context *ctx, const char *value)
+{
+	int mode = number_of(value, loopback_names, LOOPBACK_NAMES);
+
+	return mode < 0 ? EINVAL : cairndv_set_loopback(ctx, (enum cairndv_loopback)mode);
 }
 
 static int set_fabric(struct ibv_context *ctx, const char *value)
@@ -58,13 +66,9 @@ static int set_fabric(struct ibv_context *ctx, const char *value)
 
 static int set_capture(struct ibv_context *ctx, const char *value)
 {
-	unsigned int i;
+	int mode = number_of(value, capture_names, CAPTURE_NAMES);
 
-	for (i = 0; i < CAPTURE_NAMES; i++) {
-		if (!strcmp(value, capture_names[i]))
-			return cairndv_set_capture(ctx, i);
-	}
-	return EINVAL;
+	return mode < 0 ? EINVAL : cairndv_set_capture(ctx, (enum cairndv_capture)mode);
 }
 
 static int set_cc(struct ibv_context *ctx, const char *value)

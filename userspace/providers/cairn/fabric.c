@@ -15,31 +15,21 @@ int cairndv_set_fabric(struct ibv_context *ctx, const char *name)
 {
 	size_t length = name ? strlen(name) : 0;
 	struct cairn_set_fabric req = {};
-	int err;
 
-	if (!cairn_dv_owns(ctx))
-		return EOPNOTSUPP;
 	if (length > CAIRNDV_FABRIC_NAME_MAX)
 		return EINVAL;
 	if (length)
 		memcpy(req.name, name, length);
-	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
-				  CAIRN_METHOD_SET_FABRIC,
-				  cairn_method_attr(CAIRN_ATTR_SET_FABRIC,
-						    &req, sizeof(req)));
-	return cairn_method_error(err);
+	return cairn_method_tune(ctx, CAIRN_METHOD_SET_FABRIC,
+				 cairn_method_attr(CAIRN_ATTR_SET_FABRIC, &req,
+						   sizeof(req)));
 }
 
 int cairndv_set_capture(struct ibv_context *ctx, enum cairndv_capture mode)
 {
 	struct cairn_set_capture req = { .mode = mode };
-	int err;
 
-	if (!cairn_dv_owns(ctx))
-		return EOPNOTSUPP;
-	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
-				  CAIRN_METHOD_SET_CAPTURE,
-				  cairn_method_attr(CAIRN_ATTR_SET_CAPTURE,
-						    &req, sizeof(req)));
-	return cairn_method_error(err);
+	return cairn_method_tune(ctx, CAIRN_METHOD_SET_CAPTURE,
+				 cairn_method_attr(CAIRN_ATTR_SET_CAPTURE,
+						   &req, sizeof(req)));
 }

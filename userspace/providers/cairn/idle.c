@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The time that the device polls: cairndv_set_idle_time(3). */
-#include <errno.h>
-
 #include "dv.h"
 #include "method.h"
 
@@ -10,13 +8,8 @@ _Static_assert(CAIRNDV_IDLE_DEFAULT == CAIRN_IDLE_DEFAULT, "passed through");
 int cairndv_set_idle_time(struct ibv_context *ctx, uint32_t us)
 {
 	struct cairn_set_idle req = { .us = us };
-	int err;
 
-	if (!cairn_dv_owns(ctx))
-		return EOPNOTSUPP;
-	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
-				  CAIRN_METHOD_SET_IDLE,
-				  cairn_method_attr(CAIRN_ATTR_SET_IDLE, &req,
-						    sizeof(req)));
-	return cairn_method_error(err);
+	return cairn_method_tune(ctx, CAIRN_METHOD_SET_IDLE,
+				 cairn_method_attr(CAIRN_ATTR_SET_IDLE, &req,
+						   sizeof(req)));
 }

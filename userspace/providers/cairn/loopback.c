@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Packets that bypass the IP stack: cairndv_set_loopback(3). */
-#include <errno.h>
-
 #include "dv.h"
 #include "method.h"
 
@@ -13,13 +11,8 @@ _Static_assert((int)CAIRNDV_LOOPBACK_SELF == CAIRN_LOOPBACK_SELF &&
 int cairndv_set_loopback(struct ibv_context *ctx, enum cairndv_loopback mode)
 {
 	struct cairn_set_loopback req = { .mode = mode };
-	int err;
 
-	if (!cairn_dv_owns(ctx))
-		return EOPNOTSUPP;
-	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING,
-				  CAIRN_METHOD_SET_LOOPBACK,
-				  cairn_method_attr(CAIRN_ATTR_SET_LOOPBACK,
-						    &req, sizeof(req)));
-	return cairn_method_error(err);
+	return cairn_method_tune(ctx, CAIRN_METHOD_SET_LOOPBACK,
+				 cairn_method_attr(CAIRN_ATTR_SET_LOOPBACK, &req,
+						   sizeof(req)));
 }

@@ -5,6 +5,7 @@
 
 #include <rdma/cairn-abi.h>
 
+#include "dv.h"
 #include "method.h"
 
 #define MAX_ATTRS	3
@@ -70,6 +71,17 @@ int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 			uint16_t method, struct ib_uverbs_attr attr)
 {
 	return cairn_method_attrs(ctx, object, method, &attr, 1);
+}
+
+int cairn_method_tune(struct ibv_context *ctx, uint16_t method,
+		      struct ib_uverbs_attr attr)
+{
+	int err;
+
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	err = cairn_method_object(ctx, CAIRN_OBJECT_TUNING, method, attr);
+	return cairn_method_error(err);
 }
 
 int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,

@@ -19,7 +19,13 @@ int cairn_method(struct ibv_context *ctx, uint16_t method, uint16_t attr_id,
 /* The same for another object. */
 int cairn_method_object(struct ibv_context *ctx, uint16_t object,
 			uint16_t method, struct ib_uverbs_attr attr);
-/* The same with a second attribute, @qp_attr, that names a QP. */
+/*
+ * Changes a setting of the device: a method of CAIRN_OBJECT_TUNING.
+ * Return: 0 or an errno; EOPNOTSUPP: no cairn device, or the module has no such method.
+ */
+int cairn_method_tune(struct ibv_context *ctx, uint16_t method,
+		      struct ib_uverbs_attr attr);
+/* As cairn_method(), with a second attribute, @qp_attr, that names a QP. */
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		    struct ib_uverbs_attr attr);
 /* The same with at most three attributes of any kind. */
