@@ -246,7 +246,7 @@ static int cni_run_set(const char *name, const char *fabric)
 	return WEXITSTATUS(status);
 }
 
-/* A device that is not in the fabric is none: the pod would talk by another way. */
+/* Without its fabric a pod would work, but slowly and without a sign. So ADD fails. */
 static void cni_join_fabric(const struct call *call, struct nl_sock *sock, const char *name,
 			    uint32_t index)
 {
@@ -261,7 +261,8 @@ static void cni_join_fabric(const struct call *call, struct nl_sock *sock, const
 	if (status == 126)
 		reply_error(REPLY_CONFIG,
 			    "a fabric needs cairn_set, which is not in PATH: install cairn-tools on the node");
-	reply_error(REPLY_LINK, "%s was not put into the fabric %s: run \"cairn_set %s fabric=%s\" on the node, which says why",
+	reply_error(REPLY_LINK,
+		    "%s was not put into the fabric %s: run \"cairn_set %s fabric=%s\" on the node, which says why",
 		    name, call->fabric, name, call->fabric);
 }
 

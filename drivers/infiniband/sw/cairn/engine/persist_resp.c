@@ -5,9 +5,9 @@
  *
  * With NIC flush a message is durable after the fence that follows its last packet,
  * and every answer leaves after that fence. Answers of several QPs that leave together
- * share one. With host flush the message becomes
- * pending. The watermark advances over pending messages in PSN order only. A pending
- * plain RDMA WRITE also holds back every answer that would acknowledge it.
+ * share one. With host flush the message becomes pending. The watermark advances over
+ * pending messages in PSN order only. A pending plain RDMA WRITE also holds back every
+ * answer that would acknowledge it.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
