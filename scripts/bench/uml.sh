@@ -180,7 +180,7 @@ get() {
 module() {
 	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build "$name" || return
 	"$top/tests/vm/kmod/build" "$top/build/vmtests/kmod" --for "$1/build" \
-		"$top/build/$name/Module.symvers" cairn_bench -- ARCH=um
+		"$top/build/$name/Module.symvers" cairn_bench cairn_taken -- ARCH=um
 }
 
 run() {
