@@ -169,6 +169,7 @@ stress: export CAIRN_SOAK := 1
 stress: export CAIRN_TIMEOUT_SCALE := 20
 stress: all vmtest-programs
 ifeq ($(T),*)
+	@CAIRN_MUTANTS=all $(MAKE) --no-print-directory hosttest
 	@$(userspace-make) stress
 	@env -u BUILD SEEDS=20000 $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests test ONLY=engine_sim
