@@ -8,6 +8,7 @@
 
 #include "ah.h"
 #include "cairn.h"
+#include "check.h"
 #include "cq.h"
 #include "device.h"
 #include "dm.h"
@@ -136,6 +137,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	struct verbs_context *offset =
 		(void *)offsetof(struct cairn_context, vctx);
 	struct cairn_get_context_resp resp = {};
+	struct verbs_context_ops ops = cairn_ctx_ops;
 	union verbs_cmd_buf cmd = {};
 	struct cairn_context *ctx;
 	int err;
@@ -159,7 +161,9 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	ctx->keys = cairn_keys_create();
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
-	verbs_set_ops(&ctx->vctx, &cairn_ctx_ops);
+	if (cairn_check_wanted())
+		cairn_check_overlay(&ops);
+	verbs_set_ops(&ctx->vctx, &ops);
 	return &ctx->vctx;
 
 err_uninit:

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "check_work.h"
 #include "cq.h"
 #include "cqe.h"
 #include "cqex.h"
@@ -207,12 +208,18 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 
 	cairn_cq_lock(cq);
 	start = ring->index;
+	if (cairn_queue_checked(&cq->queue))
+		cairn_work_looked(cq);
 	while (n < num_entries && cairn_cq_ready(cq)) {
 		cqe = cairn_ring_unit(ring, ring->index++);
 		if (info)
 			cairn_persist_info(cqe, &info[n]);
 		cairn_cqe_to_wc(cqe, &wc[n++]);
+		if (cairn_queue_checked(&cq->queue))
+			cairn_work_polled(cq, cqe);
 	}
+	if (cairn_queue_checked(&cq->queue) && n < num_entries)
+		cairn_work_drained(cq);
 	if (ring->index != start)
 		look = cairn_ring_polled(ring);
 	cairn_cq_unlock(cq);

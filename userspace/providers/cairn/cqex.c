@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "check_work.h"
 #include "cqe.h"
 #include "cqex.h"
 
@@ -23,6 +24,8 @@ static void cqex_take(struct cairn_cq *cq)
 	cq->cur = cairn_ring_unit(ring, ring->index++);
 	ibcq->wr_id = cq->cur->wr_id;
 	ibcq->status = cairn_cqe_status(cq->cur);
+	if (cairn_queue_checked(&cq->queue))
+		cairn_work_polled(cq, cq->cur);
 }
 
 /* Holds the lock on success, until end_poll. */
@@ -36,11 +39,15 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	if (attr->comp_mask)
 		return EINVAL;
 	cairn_cq_lock(cq);
+	if (cairn_queue_checked(&cq->queue))
+		cairn_work_looked(cq);
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
 		cq->polling = true;
 		return 0;
 	}
+	if (cairn_queue_checked(&cq->queue))
+		cairn_work_drained(cq);
 	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
@@ -54,8 +61,11 @@ static int cqex_next_poll(struct ibv_cq_ex *ibcq)
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 
-	if (!cairn_cq_ready(cq))
+	if (!cairn_cq_ready(cq)) {
+		if (cairn_queue_checked(&cq->queue))
+			cairn_work_drained(cq);
 		return ENOENT;
+	}
 	cqex_take(cq);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "check_work.h"
 #include "cq.h"
 #include "doorbell.h"
 #include "inline.h"
@@ -39,9 +40,12 @@ struct cairn_qp *cairn_qp_alloc(enum ibv_qp_type type, bool signal_all)
 
 void cairn_qp_free(struct cairn_qp *qp)
 {
+	bool checked = cairn_queue_checked(&qp->sq);
+
 	cairn_queue_fini(&qp->rq.queue);
 	cairn_queue_fini(&qp->sq);
-	free(qp);
+	if (!checked || !cairn_work_bury(qp))
+		free(qp);
 }
 
 /* Maps all queues or none. */

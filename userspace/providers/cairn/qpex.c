@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "ah.h"
+#include "check_work.h"
 #include "dv.h"
 #include "inline.h"
 #include "mw.h"
@@ -451,9 +452,13 @@ static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 	err = batch->err;
 	if (err || qp->sq.ring.index == batch->start) {
 		qpex_wr_abort(ibqp);
+		if (cairn_queue_checked(&qp->sq))
+			cairn_work_refused(qp, err);
 		return err;
 	}
 	index = qp->sq.ring.index;
+	if (cairn_queue_checked(&qp->sq))
+		cairn_work_sent(qp, batch->start);
 	cairn_ring_publish(&qp->sq.ring);
 	cairn_queue_unlock(&qp->sq);
 	return cairn_send_wake(qp, index);

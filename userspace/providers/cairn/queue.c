@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "check_work.h"
 #include "queue.h"
 
 void cairn_queue_init(struct cairn_queue *queue)
@@ -11,6 +12,8 @@ void cairn_queue_init(struct cairn_queue *queue)
 
 void cairn_queue_fini(struct cairn_queue *queue)
 {
+	if (cairn_queue_checked(queue))
+		cairn_work_close(queue);
 	pthread_spin_destroy(&queue->lock);
 }
 

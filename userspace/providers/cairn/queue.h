@@ -7,6 +7,8 @@
 #include "qinfo.h"
 #include "ring.h"
 
+struct cairn_work;
+
 struct cairn_queue {
 	struct cairn_ring ring;
 	struct cairn_qinfo *qinfo;
@@ -18,7 +20,14 @@ struct cairn_queue {
 	uint32_t done_index;		/* unit behind those */
 	pthread_spinlock_t lock;	/* protects ring */
 	bool single;			/* one thread: no lock is needed */
+	struct cairn_work *check;	/* check_work.h; NULL: not checked */
 };
+
+/* Whether its requests and completions are checked. */
+static inline bool cairn_queue_checked(const struct cairn_queue *queue)
+{
+	return __builtin_expect(queue->check != NULL, 0);
+}
 
 static inline void cairn_queue_lock(struct cairn_queue *queue)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
 
+#include "check_work.h"
 #include "rq.h"
 
 _Static_assert(sizeof(struct ibv_sge) == sizeof(struct cairn_sge) &&
@@ -48,6 +49,8 @@ int cairn_rq_post(struct cairn_rq *rq, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
+	if (ring->index != start && cairn_queue_checked(&rq->queue))
+		cairn_work_received(rq, start);
 	if (ring->index != start)
 		cairn_ring_publish(ring);
 	cairn_queue_unlock(&rq->queue);

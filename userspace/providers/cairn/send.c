@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "ah.h"
+#include "check_work.h"
 #include "doorbell.h"
 #include "inline.h"
 #include "mw.h"
@@ -309,7 +310,10 @@ int cairn_send_put(struct ibv_qp *ibqp, const struct ibv_send_wr *wr,
 	if (!cairn_send_ready(qp))
 		return EINVAL;
 	cairn_queue_lock(&qp->sq);
+	*index = qp->sq.ring.index;
 	err = send_one(qp, wr, IBV_MW_TYPE_2);
+	if (!err && cairn_queue_checked(&qp->sq))
+		cairn_work_sent(qp, *index);
 	if (!err)
 		cairn_ring_publish(&qp->sq.ring);
 	*index = qp->sq.ring.index;
@@ -341,6 +345,8 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		}
 	}
 	index = ring->index;
+	if (index != start && cairn_queue_checked(&qp->sq))
+		cairn_work_sent(qp, start);
 	if (index != start)
 		cairn_ring_publish(ring);
 	cairn_queue_unlock(&qp->sq);

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Each operation with its checks: the one of the provider, and what to remember of it. */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ah.h"
+#include "check.h"
+#include "check_object.h"
+#include "check_region.h"
+#include "check_report.h"
+#include "check_work.h"
+#include "cq.h"
+#include "dm.h"
+#include "mr.h"
+#include "mw.h"
+#include "pd.h"
+#include "qp.h"
+#include "srq.h"
+#include "xrc.h"
+
+#define CHECK_ACK_WAIT_MS	1000	/* for another thread to acknowledge events */
+#define CHECK_STEP_MS		10
+
+static pthread_mutex_t check_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct verbs_context_ops check_real;
+static pid_t check_pid;		/* children do not report what they inherit */
+
+void cairn_check_lock(void)
+{
+	pthread_mutex_lock(&check_mutex);
+}
+
+void cairn_check_unlock(void)
+{
+	pthread_mutex_unlock(&check_mutex);
+}
+
+bool cairn_check_wanted(void)
+{
+	bool wanted;
+
+	cairn_check_lock();
+	wanted = cairn_report_begin();
+	if (wanted)
+		check_pid = getpid();
+	cairn_check_unlock();
+	return wanted;
+}
+
+static void check_open(const struct ibv_context *ctx, const char *kind, const void *object)
+{
+	cairn_check_lock();
+	cairn_object_open(ctx, kind, object);
+	cairn_check_unlock();
+}
+
+static struct cairn_object *check_take(const void *object)
+{
+	struct cairn_object *taken;
+
+	cairn_check_lock();
+	taken = cairn_object_take(object);
+	cairn_check_unlock();
+	return taken;
+}
+
+static int check_return(struct cairn_object *object, int err)
+{
+	cairn_check_lock();
+	cairn_object_return(object, !err);
+	cairn_check_unlock();
+	return err;
+}
+
+/* --- domains, regions, windows, address handles ------------------------------ */
+
+static struct ibv_pd *check_alloc_pd(struct ibv_context *ctx)
+{
+	struct ibv_pd *pd = check_real.alloc_pd(ctx);
+
+	if (pd)
+		check_open(ctx, "protection domain", pd);
+	return pd;
+}
+
+static struct ibv_pd *check_alloc_parent_domain(struct ibv_context *ctx,
+						struct ibv_parent_domain_init_attr *attr)
+{
+	struct ibv_pd *pd = check_real.alloc_parent_domain(ctx, attr);
+
+	if (pd)
+		check_open(ctx, "parent domain", pd);
+	return pd;
+}
+
+static int check_dealloc_pd(struct ibv_pd *pd)
+{
+	struct cairn_object *object = check_take(pd);
+
+	return check_return(object, check_real.dealloc_pd(pd));
+}
+
+static struct ibv_mr *check_new_region(struct ibv_mr *mr, uint64_t iova, uint64_t length,
+				       int access)
+{
+	if (!mr)
+		return NULL;
+	cairn_check_lock();
+	cairn_region_open(mr, iova, length, access);
+	cairn_object_open(mr->context, "memory region", mr);
+	cairn_check_unlock();
+	return mr;
+}
+
+static struct ibv_mr *check_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+				   uint64_t hca_va, int access)
+{
+	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va;
+
+	/* the library sets pd and context after the call */
+	struct ibv_mr *mr = check_real.reg_mr(pd, addr, length, hca_va, access);
+
+	if (!mr)
+		return NULL;
+	mr->context = pd->context;
+	mr->pd = pd;
+	return check_new_region(mr, iova, length, access);
+}
+
+static struct ibv_mr *check_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					  size_t length, uint64_t iova, int fd,
+					  int access)
+{
+	struct ibv_mr *mr = check_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+
+	if (!mr)
+		return NULL;
+	mr->context = pd->context;
+	mr->pd = pd;
+	return check_new_region(mr, iova, length, access);
+}
+
+static struct ibv_mr *check_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+				      uint64_t offset, size_t length,
+				      unsigned int access)
+{
+	struct ibv_mr *mr = check_real.reg_dm_mr(pd, dm, offset, length, access);
+
+	if (!mr)
+		return NULL;
+	mr->context = pd->context;
+	mr->pd = pd;
+	return check_new_region(mr, 0, length, (int)access);
+}
+
+/* The keys may stay, and a failure may leave the region in either state. */
+static int check_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
+			  void *addr, size_t length, int access)
+{
+	struct ibv_mr *mr = &vmr->ibv_mr;
+	struct ibv_mr old = *mr;
+	int err;
+
+	cairn_check_lock();
+	cairn_work_check_region(mr);
+	cairn_region_close(mr);
+	cairn_check_unlock();
+	err = check_real.rereg_mr(vmr, flags, pd, addr, length, access);
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		old.pd = pd;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		old.addr = addr;
+		old.length = length;
+	}
+	old.lkey = mr->lkey;
+	cairn_check_lock();
+	cairn_region_open(&old, (uintptr_t)old.addr, old.length,
+			  flags & IBV_REREG_MR_CHANGE_ACCESS ? access : vmr->access);
+	cairn_check_unlock();
+	return err;
+}
+
+static int check_dereg_mr(struct verbs_mr *vmr)
+{
+	const struct ibv_mr mr = vmr->ibv_mr;
+	struct cairn_object *object;
+	int err;
+
+	if (vmr->mr_type == VERBS_MR_TYPE_NULL)
+		return check_real.dereg_mr(vmr);
+	cairn_check_lock();
+	cairn_work_check_region(&mr);
+	cairn_check_unlock();
+	object = check_take(vmr);
+	err = check_real.dereg_mr(vmr);
+	cairn_check_lock();
+	if (!err)
+		cairn_region_close(&mr);
+	cairn_object_return(object, !err);
+	cairn_check_unlock();
+	return err;
+}
+
+static struct ibv_mw *check_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = check_real.alloc_mw(pd, type);
+
+	if (mw)
+		check_open(pd->context, "memory window", mw);
+	return mw;
+}
+
+static int check_dealloc_mw(struct ibv_mw *mw)
+{
+	struct cairn_object *object = check_take(mw);
+
+	return check_return(object, check_real.dealloc_mw(mw));
+}
+
+static struct ibv_ah *check_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = check_real.create_ah(pd, attr);
+
+	if (ah)
+		check_open(pd->context, "address handle", ah);
+	return ah;
+}
+
+static int check_destroy_ah(struct ibv_ah *ah)
+{
+	struct cairn_object *object = check_take(ah);
+
+	return check_return(object, check_real.destroy_ah(ah));
+}
+
+/* --- completion queues ------------------------------------------------------- */
+
+static struct ibv_cq *check_new_cq(struct ibv_context *ctx, struct ibv_cq *cq)
+{
+	cairn_work_open_cq(to_ccq(cq), ctx);
+	check_open(ctx, "completion queue", cq);
+	return cq;
+}
+
+static struct ibv_cq *check_create_cq(struct ibv_context *ctx, int cqe,
+				      struct ibv_comp_channel *channel, int vector)
+{
+	struct ibv_cq *cq = check_real.create_cq(ctx, cqe, channel, vector);
+
+	return cq ? check_new_cq(ctx, cq) : NULL;
+}
+
+static struct ibv_cq_ex *check_create_cq_ex(struct ibv_context *ctx,
+					    struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq = check_real.create_cq_ex(ctx, attr);
+
+	if (cq)
+		check_new_cq(ctx, ibv_cq_ex_to_cq(cq));
+	return cq;
+}
+
+static int check_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	if (to_ccq(cq)->queue.check)
+		cairn_work_armed(to_ccq(cq));
+	return check_real.req_notify_cq(cq, solicited_only);
+}
+
+static void check_cq_event(struct ibv_cq *cq)
+{
+	if (to_ccq(cq)->queue.check)
+		cairn_work_notified(to_ccq(cq));
+	check_real.cq_event(cq);
+}
+
+static uint32_t check_unacked(struct ibv_cq *cq)
+{
+	uint32_t acked;
+
+	pthread_mutex_lock(&cq->mutex);
+	acked = cq->comp_events_completed;
+	pthread_mutex_unlock(&cq->mutex);
+	return cairn_work_events(to_ccq(cq)) - acked;
+}
+
+/* The library waits for the acknowledgements, forever. */
+static void check_events(struct ibv_cq *cq)
+{
+	const struct timespec step = { .tv_nsec = CHECK_STEP_MS * 1000000L };
+	struct cairn_report report = { .here = true };
+
+	for (int ms = 0; ms < CHECK_ACK_WAIT_MS && check_unacked(cq); ms += CHECK_STEP_MS)
+		nanosleep(&step, NULL);
+	if (!check_unacked(cq))
+		return;
+	cairn_check_lock();
+	cairn_report_write(CAIRN_REPORT_EVENTS_UNACKED, &report,
+			   "a CQ is destroyed, which waits for ibv_ack_cq_events() of %u events",
+			   check_unacked(cq));
+	cairn_check_unlock();
+}
+
+static int check_destroy_cq(struct ibv_cq *cq)
+{
+	struct cairn_object *object = check_take(cq);
+
+	if (to_ccq(cq)->queue.check)
+		check_events(cq);
+	return check_return(object, check_real.destroy_cq(cq));
+}
+
+/* --- queue pairs and shared receive queues ----------------------------------- */
+
+static struct ibv_qp *check_new_qp(struct ibv_context *ctx, struct ibv_qp *qp)
+{
+	if (!qp)
+		return NULL;
+	cairn_work_open_qp(to_cqp(qp), ctx);
+	check_open(ctx, "queue pair", qp);
+	return qp;
+}
+
+static struct ibv_qp *check_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return check_new_qp(pd->context, check_real.create_qp(pd, attr));
+}
+
+static struct ibv_qp *check_create_qp_ex(struct ibv_context *ctx,
+					 struct ibv_qp_init_attr_ex *attr)
+{
+	return check_new_qp(ctx, check_real.create_qp_ex(ctx, attr));
+}
+
+static struct ibv_qp *check_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
+{
+	return check_new_qp(ctx, check_real.open_qp(ctx, attr));
+}
+
+/* The attributes of IBTA 11.2.5.2 that a transition must have, for the types it lists. */
+static const struct check_step {
+	enum ibv_qp_type type;
+	enum ibv_qp_state to;
+	int needs;
+} check_steps[] = {
+	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+	  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER },
+	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+	  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC },
+	{ IBV_QPT_UC, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_UC, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+	  IBV_QP_RQ_PSN },
+	{ IBV_QPT_UC, IBV_QPS_RTS, IBV_QP_SQ_PSN },
+	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_RTS, IBV_QP_SQ_PSN },
+};
+
+static const struct {
+	int bit;
+	const char *name;
+} check_attrs[] = {
+	{ IBV_QP_PKEY_INDEX, "IBV_QP_PKEY_INDEX" }, { IBV_QP_PORT, "IBV_QP_PORT" },
+	{ IBV_QP_ACCESS_FLAGS, "IBV_QP_ACCESS_FLAGS" }, { IBV_QP_QKEY, "IBV_QP_QKEY" },
+	{ IBV_QP_AV, "IBV_QP_AV" }, { IBV_QP_PATH_MTU, "IBV_QP_PATH_MTU" },
+	{ IBV_QP_DEST_QPN, "IBV_QP_DEST_QPN" }, { IBV_QP_RQ_PSN, "IBV_QP_RQ_PSN" },
+	{ IBV_QP_MAX_DEST_RD_ATOMIC, "IBV_QP_MAX_DEST_RD_ATOMIC" },
+	{ IBV_QP_MIN_RNR_TIMER, "IBV_QP_MIN_RNR_TIMER" },
+	{ IBV_QP_TIMEOUT, "IBV_QP_TIMEOUT" }, { IBV_QP_RETRY_CNT, "IBV_QP_RETRY_CNT" },
+	{ IBV_QP_RNR_RETRY, "IBV_QP_RNR_RETRY" }, { IBV_QP_SQ_PSN, "IBV_QP_SQ_PSN" },
+	{ IBV_QP_MAX_QP_RD_ATOMIC, "IBV_QP_MAX_QP_RD_ATOMIC" },
+};
+
+static int check_missing(const struct ibv_qp *qp, enum ibv_qp_state from,
+			 enum ibv_qp_state to, int mask)
+{
+	/* a QP that stays in its state, or was set up before, needs less */
+	if (from != IBV_QPS_RESET + (to - IBV_QPS_INIT))
+		return 0;
+	for (size_t i = 0; i < sizeof(check_steps) / sizeof(check_steps[0]); i++)
+		if (check_steps[i].type == qp->qp_type && check_steps[i].to == to)
+			return check_steps[i].needs & ~mask;
+	return 0;
+}
+
+/* A transition was refused: which attributes does it lack? */
+static void check_explain(const struct ibv_qp *qp, enum ibv_qp_state to, int mask)
+{
+	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS" };
+	int missing = check_missing(qp, qp->state, to, mask);
+	struct cairn_report report = { .here = true };
+	char names[512] = "";
+
+	if (!missing)
+		return;
+	for (size_t i = 0; i < sizeof(check_attrs) / sizeof(check_attrs[0]); i++) {
+		if (!(missing & check_attrs[i].bit))
+			continue;
+		strcat(strcat(names, " "), check_attrs[i].name);
+	}
+	cairn_check_lock();
+	cairn_report_write(CAIRN_REPORT_MODIFY_ATTRIBUTES, &report,
+			   "QP %u cannot go from %s to %s without%s", qp->qp_num,
+			   states[qp->state], states[to], names);
+	cairn_check_unlock();
+}
+
+static int check_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	int err = check_real.modify_qp(qp, attr, mask);
+
+	if (!(mask & IBV_QP_STATE))
+		return err;
+	if (err)
+		check_explain(qp, attr->qp_state, mask);
+	else if (attr->qp_state == IBV_QPS_RESET)
+		cairn_work_reset_qp(to_cqp(qp));
+	return err;
+}
+
+static int check_destroy_qp(struct ibv_qp *qp)
+{
+	struct cairn_object *object = check_take(qp);
+
+	return check_return(object, check_real.destroy_qp(qp));
+}
+
+/* Return: whether the QP is there; its memory is kept, see cairn_work_bury(). */
+static bool check_alive(const struct ibv_qp *qp)
+{
+	struct cairn_report report = { .here = true };
+	bool alive;
+
+	cairn_check_lock();
+	alive = cairn_object_known(qp);
+	if (!alive)
+		cairn_report_write(CAIRN_REPORT_USE_AFTER_DESTROY, &report,
+				   "a request is posted to QP %u, which was destroyed",
+				   qp->qp_num);
+	cairn_check_unlock();
+	return alive;
+}
+
+static int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			   struct ibv_send_wr **bad_wr)
+{
+	int err;
+
+	if (!check_alive(qp)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	err = check_real.post_send(qp, wr, bad_wr);
+	if (err)
+		cairn_work_refused(to_cqp(qp), err);
+	return err;
+}
+
+static int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			   struct ibv_recv_wr **bad_wr)
+{
+	if (check_alive(qp))
+		return check_real.post_recv(qp, wr, bad_wr);
+	*bad_wr = wr;
+	return EINVAL;
+}
+
+static struct ibv_srq *check_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq *srq = check_real.create_srq(pd, attr);
+
+	if (!srq)
+		return NULL;
+	cairn_work_open_srq(to_csrq(srq), pd);
+	check_open(pd->context, "shared receive queue", srq);
+	return srq;
+}
+
+static int check_destroy_srq(struct ibv_srq *srq)
+{
+	struct cairn_object *object = check_take(srq);
+
+	return check_return(object, check_real.destroy_srq(srq));
+}
+
+/* --- all of it --------------------------------------------------------------- */
+
+static void check_free_context(struct ibv_context *ctx)
+{
+	cairn_check_lock();
+	cairn_object_leaks(ctx);
+	cairn_region_forget_all(ctx);
+	cairn_check_unlock();
+	check_real.free_context(ctx);
+}
+
+void cairn_check_overlay(struct verbs_context_ops *ops)
+{
+	check_real = *ops;
+	ops->alloc_mw = check_alloc_mw;
+	ops->alloc_parent_domain = check_alloc_parent_domain;
+	ops->alloc_pd = check_alloc_pd;
+	ops->cq_event = check_cq_event;
+	ops->create_ah = check_create_ah;
+	ops->create_cq = check_create_cq;
+	ops->create_cq_ex = check_create_cq_ex;
+	ops->create_qp = check_create_qp;
+	ops->create_qp_ex = check_create_qp_ex;
+	ops->create_srq = check_create_srq;
+	ops->dealloc_mw = check_dealloc_mw;
+	ops->dealloc_pd = check_dealloc_pd;
+	ops->dereg_mr = check_dereg_mr;
+	ops->destroy_ah = check_destroy_ah;
+	ops->destroy_cq = check_destroy_cq;
+	ops->destroy_qp = check_destroy_qp;
+	ops->destroy_srq = check_destroy_srq;
+	ops->free_context = check_free_context;
+	ops->modify_qp = check_modify_qp;
+	ops->open_qp = check_open_qp;
+	ops->post_recv = check_post_recv;
+	ops->post_send = check_post_send;
+	ops->reg_dm_mr = check_reg_dm_mr;
+	ops->reg_dmabuf_mr = check_reg_dmabuf_mr;
+	ops->reg_mr = check_reg_mr;
+	ops->req_notify_cq = check_req_notify_cq;
+	ops->rereg_mr = check_rereg_mr;
+}
+
+__attribute__((destructor)) static void check_end(void)
+{
+	if (check_pid != getpid())
+		return;
+	cairn_check_lock();
+	cairn_object_leaks(NULL);
+	cairn_check_unlock();
+}

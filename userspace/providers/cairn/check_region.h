@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The memory regions of the process by local key, those that have ended included. */
+#ifndef CAIRN_CHECK_REGION_H
+#define CAIRN_CHECK_REGION_H
+
+#include <infiniband/verbs.h>
+
+#include "check_trace.h"
+
+/* @access: as registered. @iova: 0 for a zero based region. Under the lock of check.h. */
+void cairn_region_open(const struct ibv_mr *mr, uint64_t iova, uint64_t length,
+		       int access);
+void cairn_region_close(const struct ibv_mr *mr);
+/* Regions of a context that ends are forgotten. */
+void cairn_region_forget_all(const struct ibv_context *ctx);
+
+/* Who uses an SGE, for reports. */
+struct cairn_region_use {
+	struct ibv_context *ctx;
+	const struct ibv_pd *pd;	/* of the queue */
+	const char *what;		/* "a SEND" */
+	int needs;			/* enum ibv_access_flags */
+};
+
+/* Reports what is wrong with the key of @sge. */
+void cairn_region_check(const struct cairn_region_use *use,
+			const struct ibv_sge *sge);
+
+#endif /* CAIRN_CHECK_REGION_H */

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* CAIRN_CHECK: each kind of misuse is reported, and what is right is not. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "ktap.h"
+#include "qp.h"
+
+#include "fixture_qp.h"
+
+enum { KEY = 0x1234 };
+
+static char log_path[] = "/tmp/test_check.XXXXXX";
+static uint8_t memory[4096] __attribute__((aligned(8)));
+static struct ibv_mr *mr;
+static struct ibv_send_wr *bad;
+static struct ibv_recv_wr *bad_recv;
+
+static void set_mode(const char *more)
+{
+	static unsigned int runs;
+	char mode[128];
+
+	/* another text each time: the reports of earlier tests are forgotten */
+	snprintf(mode, sizeof(mode), "log:%s%s%s", runs++ % 2 ? "/" : "", log_path, more);
+	setenv("CAIRN_CHECK", mode, 1);
+	if (truncate(log_path, 0))
+		abort();
+}
+
+/* How often the log has this code. */
+static int reports(const char *code)
+{
+	FILE *log = fopen(log_path, "r");
+	char line[4096], begin[128];
+	int n = 0;
+
+	snprintf(begin, sizeof(begin), "cairn-check: %s ", code);
+	while (log && fgets(line, sizeof(line), log))
+		n += !strncmp(line, begin, strlen(begin));
+	if (log)
+		fclose(log);
+	return n;
+}
+
+static int all_reports(void)
+{
+	FILE *log = fopen(log_path, "r");
+	char line[4096];
+	int n = 0;
+
+	while (log && fgets(line, sizeof(line), log))
+		n += !strncmp(line, "cairn-check: ", 13);
+	if (log)
+		fclose(log);
+	return n;
+}
+
+static struct ibv_mr *region_of(struct ibv_pd *owner, uint32_t key, int access)
+{
+	fake.mr_key = key;
+	return fake.ops.reg_mr(owner, memory, sizeof(memory), (uintptr_t)memory, access);
+}
+
+static void open_checked(const char *more)
+{
+	set_mode(more);
+	open_qp();
+	mr = region_of(pd, KEY, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static void close_checked(void)
+{
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+static struct ibv_sge sge_at(size_t offset, uint32_t length)
+{
+	return (struct ibv_sge){ (uintptr_t)memory + offset, length, KEY };
+}
+
+static int send_sge(struct ibv_sge sge, enum ibv_wr_opcode opcode, unsigned int flags)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = flags,
+	};
+
+	return fake.ops.post_send(qp, &wr, &bad);
+}
+
+static int receive_sge(struct ibv_sge sge, uint64_t wr_id)
+{
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+
+	return fake.ops.post_recv(qp, &wr, &bad_recv);
+}
+
+/* The device has finished the requests that were posted. */
+static void finish_sends(void)
+{
+	__atomic_store_n(&fake_sq(qp)->dev->index, fake_sq(qp)->host->index,
+			 __ATOMIC_RELEASE);
+}
+
+static void complete_as(uint64_t wr_id, uint8_t opcode, uint8_t status)
+{
+	struct cairn_cqe cqe = {
+		.wr_id = wr_id, .qpn = qp->qp_num, .opcode = opcode, .status = status,
+	};
+	struct ibv_wc wc;
+
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+}
+
+static void complete_send(void)
+{
+	finish_sends();
+	complete_as(7, CAIRN_CQE_SEND, CAIRN_CQE_SUCCESS);
+}
+
+static void correct_program(void)
+{
+	struct ibv_wc wc;
+
+	open_checked(",strict");
+	for (int i = 0; i < 40; i++) {
+		ktap_eq(receive_sge(sge_at(0, 100), 1), 0);
+		memory[200] = (uint8_t)i;
+		ktap_eq(send_sge(sge_at(200, 100), IBV_WR_SEND, 0), 0);
+		ktap_eq(send_sge(sge_at(300, 100), IBV_WR_RDMA_READ, IBV_SEND_SIGNALED), 0);
+		memory[300] = (uint8_t)i;
+		fake_rq(qp)->dev->index = fake_rq(qp)->host->index;
+		complete_send();
+		complete_as(1, CAIRN_CQE_RECV, CAIRN_CQE_SUCCESS);
+		fake.ops.req_notify_cq(cq, 0);
+		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 0);
+	}
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
+static void send_buffer_changed(void)
+{
+	open_checked("");
+	/* a short one, which the inline rule would copy */
+	ktap_eq(send_sge(sge_at(0, 16), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	memory[3]++;
+	complete_send();
+	ktap_eq(reports("send-buffer-changed"), 1);
+	/* without a completion of its own: at the next one */
+	ktap_eq(send_sge(sge_at(0, 4096), IBV_WR_RDMA_WRITE, 0), 0);
+	memory[4095]++;
+	ktap_eq(send_sge(sge_at(8, 8), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	ktap_eq(reports("send-buffer-changed"), 1);
+	complete_send();
+	ktap_eq(reports("send-buffer-changed"), 2);
+	close_checked();
+}
+
+/* Data that the program gave inline is its own at once. */
+static void inline_buffer_changed(void)
+{
+	open_checked("");
+	ktap_eq(send_sge(sge_at(0, 16), IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE), 0);
+	memory[3]++;
+	complete_send();
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
+static void key_unknown(void)
+{
+	struct ibv_mr *other;
+	struct ibv_sge sge = sge_at(0, 8);
+
+	open_checked("");
+	sge.lkey = 0x999900;
+	send_sge(sge, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(reports("key-unknown"), 1);
+	/* of a region that has ended */
+	other = region_of(pd, 0x5500, IBV_ACCESS_LOCAL_WRITE);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	sge.lkey = 0x5500;
+	receive_sge(sge, 1);
+	ktap_eq(reports("key-unknown"), 2);
+	close_checked();
+}
+
+static void key_other_pd(void)
+{
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_pd *other_pd;
+	struct ibv_mr *other;
+
+	open_checked("");
+	other_pd = fake_pd(ctx);
+	other = region_of(other_pd, 0x5500, IBV_ACCESS_LOCAL_WRITE);
+	sge.lkey = 0x5500;
+	send_sge(sge, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(reports("key-other-pd"), 1);
+	complete_send();
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	ktap_eq(fake.ops.dealloc_pd(other_pd), 0);
+	close_checked();
+}
+
+static void key_range(void)
+{
+	open_checked("");
+	send_sge(sge_at(4090, 6), IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(reports("key-range"), 0);
+	send_sge(sge_at(4090, 7), IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(reports("key-range"), 1);
+	close_checked();
+}
+
+static void key_access(void)
+{
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_mr *other;
+
+	open_checked("");
+	other = region_of(pd, 0x5500, 0);
+	sge.lkey = 0x5500;
+	send_sge(sge, IBV_WR_SEND, 0);
+	ktap_eq(reports("key-access"), 0);
+	send_sge(sge, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED);
+	receive_sge(sge, 1);
+	ktap_eq(reports("key-access"), 2);
+	fake.ops.modify_qp(qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RESET },
+			   IBV_QP_STATE);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	ktap_eq(reports("region-in-use"), 0);
+	close_checked();
+}
+
+static void atomic_alignment(void)
+{
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_send_wr wr = {
+		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic.remote_addr = 0x1008,
+	};
+
+	open_checked("");
+	fake.ops.post_send(qp, &wr, &bad);
+	ktap_eq(reports("atomic-alignment"), 0);
+	wr.wr.atomic.remote_addr = 0x1004;
+	fake.ops.post_send(qp, &wr, &bad);
+	ktap_eq(reports("atomic-alignment"), 1);
+	close_checked();
+}
+
+static void region_in_use(void)
+{
+	open_checked("");
+	ktap_eq(receive_sge(sge_at(0, 8), 1), 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_eq(reports("region-in-use"), 1);
+	mr = region_of(pd, KEY, IBV_ACCESS_LOCAL_WRITE);
+	/* a queue pair in error does not touch it */
+	qp->state = IBV_QPS_ERR;
+	close_checked();
+	ktap_eq(reports("region-in-use"), 1);
+}
+
+static void receives_overlap(void)
+{
+	open_checked("");
+	receive_sge(sge_at(0, 100), 1);
+	receive_sge(sge_at(99, 100), 2);
+	ktap_eq(all_reports(), 0);
+	close_checked();
+	open_checked(",strict");
+	receive_sge(sge_at(0, 100), 1);
+	receive_sge(sge_at(100, 100), 2);
+	ktap_eq(all_reports(), 0);
+	receive_sge(sge_at(199, 100), 3);
+	ktap_eq(reports("receives-overlap"), 1);
+	close_checked();
+}
+
+/* The device has room again, and a NIC would have none. */
+static void send_queue_overflow(void)
+{
+	open_checked("");
+	for (uint32_t i = 0; i < to_cqp(qp)->sq.max_wr; i++) {
+		ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, 0), 0);
+		finish_sends();
+	}
+	ktap_eq(reports("send-queue-overflow"), 0);
+	ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	ktap_eq(reports("send-queue-overflow"), 1);
+	close_checked();
+}
+
+static void cq_overflow(void)
+{
+	open_checked("");
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	fake.max_send_wr = 64;
+	fake.sq_depth = 256;
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	for (int i = 0; i < cq->cqe; i++)
+		ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	ktap_eq(reports("cq-overflow"), 0);
+	ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	ktap_eq(reports("cq-overflow"), 1);
+	close_checked();
+}
+
+static void cq_arm_race(void)
+{
+	struct ibv_wc wc;
+
+	open_checked("");
+	ktap_eq(receive_sge(sge_at(0, 8), 1), 0);
+	/* armed, then polled: right */
+	fake.ops.poll_cq(cq, 1, &wc);
+	fake.ops.req_notify_cq(cq, 0);
+	fake.ops.poll_cq(cq, 1, &wc);
+	fake.ops.cq_event(cq);
+	ktap_eq(reports("cq-arm-race"), 0);
+	fake.ops.poll_cq(cq, 1, &wc);
+	fake.ops.req_notify_cq(cq, 0);
+	fake.ops.cq_event(cq);
+	ktap_eq(reports("cq-arm-race"), 1);
+	cq->comp_events_completed = 2;
+	close_checked();
+}
+
+static void events_unacked(void)
+{
+	open_checked("");
+	fake.ops.cq_event(cq);
+	cq->comp_events_completed = 1;
+	fake.ops.cq_event(cq);
+	close_checked();
+	ktap_eq(reports("events-unacked"), 1);
+}
+
+static void use_after_destroy(void)
+{
+	struct ibv_qp *gone;
+
+	open_checked("");
+	gone = qp;
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, 0), EINVAL);
+	ktap_eq(receive_sge(sge_at(0, 8), 1), EINVAL);
+	ktap_eq(reports("use-after-destroy"), 2);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	ktap_ok(qp != gone);
+	close_checked();
+}
+
+static void modify_attributes(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC;
+
+	open_checked("");
+	qp->state = IBV_QPS_INIT;
+	fake.fail = "modify_qp";
+	fake.fail_err = EINVAL;
+	ktap_eq(fake.ops.modify_qp(qp, &attr, mask), EINVAL);
+	ktap_eq(reports("modify-attributes"), 1);
+	/* refused for another reason */
+	fake.fail = "modify_qp";
+	ktap_eq(fake.ops.modify_qp(qp, &attr, mask | IBV_QP_MIN_RNR_TIMER), EINVAL);
+	ktap_eq(reports("modify-attributes"), 1);
+	close_checked();
+}
+
+static void leak_of_regions(void)
+{
+	struct ibv_mr *left;
+
+	open_checked("");
+	left = region_of(pd, 0x5500, 0);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	fake_close(ctx);
+	ktap_eq(reports("leak"), 1);
+	free(left);
+}
+
+static void unset_costs_nothing(void)
+{
+	unsetenv("CAIRN_CHECK");
+	open_qp();
+	ktap_ok(!to_cqp(qp)->sq.check && !to_cqp(qp)->rq.queue.check);
+	ktap_ok(to_cqp(qp)->inline_threshold);
+	close_qp();
+}
+
+static void abort_mode(void)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		freopen("/dev/null", "w", stderr);
+		open_checked("");
+		setenv("CAIRN_CHECK", "abort", 1);
+		open_qp();
+		send_sge((struct ibv_sge){ 1, 1, 0x999900 }, IBV_WR_SEND, 0);
+		_exit(0);
+	}
+	ktap_eq(waitpid(child, &status, 0), child);
+	ktap_ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(inline_buffer_changed),
+	KTAP(key_unknown), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
+	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
+	KTAP(send_queue_overflow), KTAP(cq_overflow), KTAP(cq_arm_race),
+	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes),
+	KTAP(leak_of_regions), KTAP(unset_costs_nothing), KTAP(abort_mode),
+};
+
+int main(void)
+{
+	int fd = mkstemp(log_path), failed;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	failed = ktap_main(tests, sizeof(tests) / sizeof(tests[0]));
+	unsetenv("CAIRN_CHECK");
+	unlink(log_path);
+	return failed;
+}
