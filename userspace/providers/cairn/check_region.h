@@ -14,7 +14,7 @@ void cairn_region_close(const struct ibv_mr *mr);
 /* Regions of a context that ends are forgotten. */
 void cairn_region_forget_all(const struct ibv_context *ctx);
 
-/* Who uses an SGE, for reports. */
+/* The use of an SGE, for reports. */
 struct cairn_region_use {
 	struct ibv_context *ctx;
 	const struct ibv_pd *pd;	/* of the queue */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What check.h finds, told to the user. */
+/* The reports of what check.h finds. */
 #ifndef CAIRN_CHECK_REPORT_H
 #define CAIRN_CHECK_REPORT_H
 
@@ -38,7 +38,7 @@ bool cairn_report_begin(void);
 /* Return: whether misuse is reported, too, that many programs commit on purpose. */
 bool cairn_report_strict(void);
 
-/* What a report is about: the other end of the mistake, and whether this one is shown. */
+/* The other end of the mistake, and whether this one is shown. */
 struct cairn_report {
 	const struct cairn_trace *first;	/* NULL: none */
 	const char *first_title;

@@ -57,7 +57,7 @@ struct cairn_work {
 	bool armed_late;	/* ... then it was armed, and not polled any more */
 };
 
-/* Those of QPs by number, the others in the first one. */
+/* Queues of QPs by the QP number, others in the first bucket. */
 static struct cairn_work *works[WORK_BUCKETS];
 
 /* The memory of destroyed QPs. */

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# once: 6.12
+# boot: shared
+#
+# CAIRN_CHECK: misuse is reported with its place in the program, and the tools that
+# people use have no report.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/tools.sh
+. "$(dirname "$0")/tools.sh"
+
+find_gids
+log=$lib_tmp/reports
+export CAIRN_CHECK=log:$log
+
+reports() { grep -c '^cairn-check: ' "$log" 2>/dev/null || :; }
+
+# quiet NAME [KNOWN]: nothing was reported by what ran since the last call, but for
+# reports that match
+quiet() {
+	[ $# = 1 ] || sed -i "/^cairn-check: $2/d" "$log"
+	if [ "$(reports)" -gt 0 ]; then
+		sed 's/^/# /' "$log"
+		not_ok "$1: no report"
+	else
+		ok "$1: no report"
+	fi
+	rm -f "$log"
+}
+
+pingpong rc 4 -n 50 -s 4096
+pingpong rc 4 -n 50 -s 64 -e
+pingpong uc 6 -n 50 -s 4096
+pingpong ud 4 -n 50 -s 1024
+quiet "ping-pongs"
+rping_pair 4 -C 5 -v
+cm "ucmatose -b @ -C 3" "ucmatose -s @ -C 3"
+quiet "rdma_cm tools"
+for op in send write read; do
+	perftest ${op}_bw -s 65536 -n 30
+	perftest ${op}_lat -s 64 -n 50
+done
+perftest atomic_bw -n 50
+perftest write_bw -s 64 -n 200 -q 2 -l 4
+perftest send_bw -c UD -s 1024 -n 50
+perftest send_bw -n 50 -e
+# the client of ib_send_bw leaves its receive CQ (perftest 4.5)
+quiet "perftest" "leak .* a completion queue"
+
+run_ok "a correct program" nsenter --net=/run/netns/a misuse nothing
+quiet "a correct program"
+while read -r code place; do
+	run_ok "$code" nsenter --net=/run/netns/a misuse "$code"
+	expect "$code: reported once" "$(reports)" 1
+	expect "$code: by its name" "$(grep -c "^cairn-check: $code " "$log")" 1
+	expect_that "$code: with the place" "$(grep -c "$place" "$log") > 0"
+	rm -f "$log"
+done <<-EOF
+	send-buffer-changed misuse_change_buffer
+	key-unknown misuse_old_key
+	send-queue-overflow misuse_never_signal
+	region-in-use misuse_dereg_early
+	leak misuse_forget_cq
+	use-after-destroy misuse_late_post
+	modify-attributes misuse_lack_attributes
+EOF
+
+unset CAIRN_CHECK
+run_ok "cairn_check prints reports" nsenter --net=/run/netns/a bash -c \
+	"cairn_check misuse send-buffer-changed 2>&1 | grep '^cairn-check: send-buffer-changed'"
+# shellcheck disable=SC2016
+run_ok "cairn_check -a ends the program" nsenter --net=/run/netns/a bash -c \
+	'cairn_check -a misuse key-unknown; [ $? = 134 ]'
+run_fail "cairn_check without a program" cairn_check
