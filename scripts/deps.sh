@@ -17,7 +17,7 @@ packages=(
 	# the module, for both kernels
 	build-essential bc bison flex kmod xz-utils zstd sparse
 	linux-headers-amd64 linux-headers-6.12-amd64
-	shellcheck universal-ctags
+	shellcheck universal-ctags mypy pyflakes3
 	# checkpatch is not in the headers packages
 	linux-source-6.12
 	# the provider, the tools and the fuzzers

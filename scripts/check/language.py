@@ -70,6 +70,7 @@ CLEAN = [
     'Documentation/origins.rst',
     'Documentation/performance.rst',
     'Documentation/persistence.rst',
+    'Documentation/python.rst',
     'Documentation/queue-info.rst',
     'Documentation/rate-limit.rst',
     'Documentation/results.rst',

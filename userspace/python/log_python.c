@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The parts of cairn_log that the Python module calls: a writer's session, and the
+ * reader of a medium. Functions that return int return 0 or a positive errno.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "log_link.h"
+#include "log_medium.h"
+#include "log_python.h"
+
+#define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
+
+struct log_python {
+	struct log_session session;
+	struct log_link_ops ops;
+	struct log_nic nic;
+	struct log_link links[LOG_MAX_TARGETS];
+	char *names[LOG_MAX_TARGETS];
+	uint8_t *buffers;	/* LOG_LINK_WINDOW of them, and one for copies */
+	size_t stride;
+	uint32_t largest;	/* bytes of data in a record */
+	uint64_t posted, durable;
+};
+
+static uint64_t log_python_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A library prints nothing; log_python_state() says how many are left. */
+static void log_python_lost(void *link, int err, uint32_t status)
+{
+	(void)link;
+	(void)err;
+	(void)status;
+}
+
+static int log_python_memory(struct log_python *log, uint32_t largest)
+{
+	struct log_session *session = &log->session;
+	size_t window;
+
+	log->largest = largest;
+	log->stride = log_record_size(largest);
+	window = LOG_LINK_WINDOW * log->stride;
+	log->nic.length = window + COPY_BYTES;
+	log->buffers = aligned_alloc(8, log->nic.length);
+	if (!log->buffers)
+		return ENOMEM;
+	if (getrandom(&session->new_id, sizeof(session->new_id), 0) !=
+	    sizeof(session->new_id) ||
+	    getrandom(&session->client, sizeof(session->client), 0) !=
+	    sizeof(session->client))
+		return errno ? errno : EIO;
+	log->nic.buffers = log->buffers;
+	session->buffer = log->buffers + window;
+	session->buffer_size = COPY_BYTES;
+	return 0;
+}
+
+/* The session keeps the strings: copy them. */
+static int log_python_target(struct log_python *log, int i, const char *address,
+			     const char *port)
+{
+	size_t length = strlen(address) + 1, all = 2 * (length + strlen(port) + 1);
+	char *name = malloc(all);
+
+	if (!name)
+		return ENOMEM;
+	log->names[i] = name;
+	memcpy(name, address, length);
+	strcpy(name + length, port);
+	log->links[i].address = name;
+	log->links[i].port = name + length;
+	log->links[i].nic = &log->nic;
+	name += length + strlen(port) + 1;
+	sprintf(name, "%s:%s", address, port);
+	log->session.peers[i].name = name;
+	log->session.peers[i].link = &log->links[i];
+	log->session.num_peers = i + 1;
+	return 0;
+}
+
+static int log_python_setup(struct log_python *log,
+			    const struct log_python_options *options)
+{
+	struct log_session *session = &log->session;
+	int err;
+
+	if (options->num < 1 || options->num > LOG_MAX_TARGETS ||
+	    options->largest < 1 || options->quorum > options->num ||
+	    options->largest > LOG_MAX_RECORD - sizeof(struct log_record))
+		return EINVAL;
+	log->ops = log_link_ops;
+	log->ops.lost = log_python_lost;
+	session->ops = &log->ops;
+	session->flags = options->flags;
+	session->quorum = options->quorum;
+	session->deadline = options->deadline_ms;
+	session->emulated = options->emulated;
+	session->depth = LOG_LINK_WINDOW;
+	log->nic.durability = options->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
+	err = log_python_memory(log, options->largest);
+	for (uint32_t i = 0; i < options->num && !err; i++)
+		err = log_python_target(log, (int)i, options->addresses[i],
+					options->ports[i]);
+	return err;
+}
+
+void log_python_close(struct log_python *log)
+{
+	log_session_close(&log->session);
+	for (int i = 0; i < log->session.num_peers; i++)
+		log_link_close(&log->links[i]);
+	log_nic_close(&log->nic);
+	for (int i = 0; i < log->session.num_peers; i++)
+		free(log->names[i]);
+	free(log->buffers);
+	free(log);
+}
+
+int log_python_open(const struct log_python_options *options,
+		    struct log_python **result, char *text, size_t length)
+{
+	struct log_python *log = calloc(1, sizeof(*log));
+	int err = ENOMEM;
+
+	if (log)
+		err = log_python_setup(log, options);
+	if (log && !err)
+		err = log_session_open(&log->session);
+	if (!err) {
+		*result = log;
+		return 0;
+	}
+	snprintf(text, length, "%s", log ? log->session.error : "");
+	if (log)
+		log_python_close(log);
+	return err;
+}
+
+int log_python_poll(struct log_python *log)
+{
+	return log_session_poll(&log->session, &log->durable);
+}
+
+int log_python_post(struct log_python *log, const void *data, uint32_t length,
+		    uint64_t *seq)
+{
+	uint64_t number = log->posted + 1;
+	struct log_record *record =
+		(void *)(log->buffers + number % LOG_LINK_WINDOW * log->stride);
+	int err;
+
+	if (length > log->largest)
+		return EMSGSIZE;
+	/* slower targets still read records that are durable at enough others */
+	if (number > log_session_released(&log->session) + LOG_LINK_WINDOW)
+		return EAGAIN;
+	err = log_session_append(&log->session, record, number, data, length);
+	if (err)
+		return err;
+	log->posted++;
+	*seq = log->session.first + number - 1;
+	return 0;
+}
+
+int log_python_wait(struct log_python *log, uint64_t seq, uint32_t ms)
+{
+	uint64_t until = log_python_now() + ms;
+	int err = log_python_poll(log);
+
+	while (!err && log->session.first + log->durable <= seq) {
+		if (log_python_now() >= until)
+			return EAGAIN;
+		sched_yield();
+		err = log_python_poll(log);
+	}
+	return err && log->session.first + log->durable <= seq ? err : 0;
+}
+
+void log_python_state(const struct log_python *log,
+		      struct log_python_state *state)
+{
+	const struct log_session *session = &log->session;
+
+	*state = (struct log_python_state){
+		.next = session->first + log->posted,
+		.durable = session->first + log->durable - 1,
+		.left = (uint32_t)session->left,
+		.quorum = session->group.quorum,
+		.error = session->error,
+	};
+}
+
+/* ---- reading ---- */
+
+struct log_python_reader {
+	struct log_medium medium;
+	struct log_reader reader;
+};
+
+/* A copy that a writer has not finished, or that has lost records, is no log to read. */
+static int log_python_whole(const struct log_python_reader *self)
+{
+	struct log_mark mark;
+
+	return log_mark_find(self->medium.log, &self->reader.header, &mark) ==
+	       LOG_READY ? 0 : EUCLEAN;
+}
+
+int log_python_reader_open(const char *name, uint64_t size,
+			   struct log_python_reader **result)
+{
+	struct log_python_reader *self = calloc(1, sizeof(*self));
+	int err;
+
+	if (!self)
+		return ENOMEM;
+	err = log_medium_open(&self->medium, name, size, false);
+	if (err) {
+		free(self);
+		return err;
+	}
+	err = log_reader_open(&self->reader, self->medium.log,
+			      self->medium.size);
+	if (!err)
+		err = log_python_whole(self);
+	if (err)
+		log_python_reader_close(self);
+	else
+		*result = self;
+	return err;
+}
+
+int log_python_reader_next(struct log_python_reader *self,
+			   struct log_python_record *record)
+{
+	const struct log_record *found = log_reader_next(&self->reader);
+
+	if (!found)
+		return self->reader.error ? self->reader.error : ENODATA;
+	*record = (struct log_python_record){
+		.seq = found->seq,
+		.epoch = found->epoch,
+		.data = found + 1,
+		.length = found->length,
+	};
+	return 0;
+}
+
+uint64_t log_python_reader_lost(const struct log_python_reader *self)
+{
+	struct log_mark mark;
+
+	if (log_mark_find(self->medium.log, &self->reader.header, &mark) !=
+	    LOG_READY || self->reader.tail.seq >= mark.base)
+		return 0;
+	return mark.base - self->reader.tail.seq;
+}
+
+void log_python_reader_close(struct log_python_reader *self)
+{
+	log_reader_close(&self->reader);
+	log_medium_close(&self->medium);
+	free(self);
+}
