@@ -35,10 +35,11 @@ PATH=$PATH:/sbin:/usr/sbin
 package=linux-source-6.12
 flavour=${CAIRN_UML:-}
 name=uml${flavour:+-$flavour} arch=um image=linux
-extra=() unpack=unpack
+extra=() unpack=unpack recipe=(unpack configure)
 case $flavour in
+debug) unpack=unpack_debug recipe+=(unpack_debug) ;;
 kcsan | rt) name=$flavour arch=x86_64 image=vmlinux ;;
-seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer ;;
+seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer recipe=(unpack_newer configure) ;;
 esac
 
 say() { echo "uml: $*" >&2; }
@@ -49,7 +50,7 @@ archive() {
 }
 
 uml_dir() {
-	local version recipe
+	local version hash
 
 	if [ "$flavour" = seccomp ]; then
 		version=$(basename "$(archive)" .tar.xz) || exit 1
@@ -57,11 +58,11 @@ uml_dir() {
 	else
 		version=$(dpkg-query -W -f '${Version}' $package) || exit 1
 	fi
-	recipe=$({
+	hash=$({
 		options
-		declare -f "$unpack" configure
+		declare -f "${recipe[@]}"
 	} | sha256sum)
-	echo "$(cairn_cache)/$name-$version-${recipe:0:8}"
+	echo "$(cairn_cache)/$name-$version-${hash:0:8}"
 }
 
 # a line of uml-debug.config replaces one of uml.config
@@ -85,6 +86,40 @@ unpack() {
 	sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 12288)/' \
 		"$1/arch/x86/um/user-offsets.c"
 	grep -q 12288 "$1/arch/x86/um/user-offsets.c"
+}
+
+# KASAN, kmemleak and the checks of objects save the stack's trace at each allocation.
+# For that this kernel looks at each word of the stack, which takes three quarters of
+# the time. It keeps only what frame pointers lead to, so these are followed instead.
+unpack_debug() {
+	local file=$1/arch/um/kernel/stacktrace.c
+
+	unpack "$1"
+	sed -i -e '/^static const struct stacktrace_ops dump_ops/,/^};/d' \
+		-e 's/^\tdump_trace(tsk, &dump_ops, trace);/\tsave_frames(tsk, trace);/' \
+		-e '/^static void save_addr/,/^}/{/^}/r /dev/stdin' -e '}' "$file" <<-'END'
+
+		/* Follow the frame pointers, as far as they lead up in the same stack. */
+		static void save_frames(struct task_struct *task, struct stack_trace *trace)
+		{
+			struct pt_regs *regs = task->thread.segv_regs;
+			unsigned long from = (unsigned long)get_stack_pointer(task, regs);
+			unsigned long at = get_frame_pointer(task, regs);
+
+			while (at >= from && at % sizeof(at) == 0 &&
+			       ((at + sizeof(at)) ^ from) < THREAD_SIZE) {
+				struct stack_frame *frame = (struct stack_frame *)at;
+				unsigned long address = READ_ONCE_NOCHECK(frame->return_address);
+
+				if (!__kernel_text_address(address))
+					break;
+				save_addr(trace, address, 1);
+				from = at + 1;
+				at = READ_ONCE_NOCHECK(frame->next_frame);
+			}
+		}
+	END
+	grep -q 'save_frames(tsk, trace)' "$file" && grep -q '^static void save_frames' "$file"
 }
 
 # one of 7.2. Modules cannot see which soft interrupts are pending there, as they can
