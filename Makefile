@@ -134,6 +134,7 @@ vmtest-programs: modules userspace
 ifneq ($(wildcard tests/vm/Makefile),)
 	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
 endif
+	@scripts/fio build
 ifneq ($(filter arm64,$(KVERS)),)
 	@scripts/arm64 programs
 endif

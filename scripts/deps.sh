@@ -38,6 +38,8 @@ packages=(
 	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI
 	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils libfabric-bin
 	openmpi-bin libopenmpi-dev
+	# its engine for durable writes: scripts/fio
+	fio libaio-dev dpkg-dev
 	# documentation and graphs
 	gnuplot-nox python3-docutils man-db
 )
@@ -173,4 +175,5 @@ fi
 for k in $CAIRN_SERIES; do
 	kernel_present "$k" || get_kernel "$k"
 done
+"$here/fio" fetch || say "no source of fio: its engine is left out"
 say "complete"
