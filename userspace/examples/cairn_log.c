@@ -29,95 +29,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "log_command.h"
-#include "log_domain.h"
 #include "log_leader.h"
-#include "log_link.h"
 #include "log_medium.h"
 #include "log_server.h"
 #include "log_text.h"
-
-#define PORT		"7471"
-#define DEADLINE	5000	/* ms, for a record at each target */
-#define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
-
-static int cairn_log_fail(const char *what, int err)
-{
-	fprintf(stderr, "cairn_log: %s: %s\n", what, strerror(err));
-	return err;
-}
+#include "log_writer.h"
 
 /* ---- append ---- */
 
 struct writer {
-	struct log_session session;
+	struct log_writer log;
 	struct log_leader leader;	/* with ->urls: etcd says which writer leads */
-	struct log_nic nic;
-	struct log_link links[LOG_MAX_TARGETS];
 	uint64_t count;
 	uint64_t acked;		/* of them */
 	uint64_t posted;
 	unsigned int retries;
 	bool full;		/* the log; count is what fitted */
-	uint32_t length;	/* bytes of data in a record */
 	const char *ack_file;	/* gets the last seq that is durable */
-	uint8_t *buffers;	/* LOG_LINK_WINDOW of them, and one for copies */
-	size_t stride;
 };
-
-static int writer_init(struct writer *w, const char *port)
-{
-	struct log_session *session = &w->session;
-	size_t window, size;
-
-	w->stride = log_record_size(w->length);
-	window = LOG_LINK_WINDOW * w->stride;
-	size = window + COPY_BYTES;
-	w->buffers = aligned_alloc(8, size);
-	if (!w->buffers)
-		return cairn_log_fail("memory", ENOMEM);
-	if (getrandom(&session->new_id, sizeof(session->new_id), 0) !=
-	    sizeof(session->new_id) ||
-	    getrandom(&session->client, sizeof(session->client), 0) !=
-	    sizeof(session->client))
-		return cairn_log_fail("getrandom", errno);
-	session->ops = &log_link_ops;
-	session->buffer = w->buffers + window;
-	session->buffer_size = COPY_BYTES;
-	session->depth = LOG_LINK_WINDOW;
-	w->nic.buffers = w->buffers;
-	w->nic.length = size;
-	w->nic.durability = session->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
-	for (int i = 0; i < session->num_peers; i++) {
-		if (!w->links[i].port)
-			w->links[i].port = port;
-		w->links[i].nic = &w->nic;
-		session->peers[i].link = &w->links[i];
-	}
-	return 0;
-}
-
-static void writer_close(struct writer *w)
-{
-	log_session_close(&w->session);
-	for (int i = 0; i < w->session.num_peers; i++)
-		log_link_close(&w->links[i]);
-	log_nic_close(&w->nic);
-}
 
 static int writer_post(struct writer *w)
 {
 	uint64_t number = w->posted + 1;
-	struct log_record *record =
-		(void *)(w->buffers + number % LOG_LINK_WINDOW * w->stride);
+	struct log_record *record = log_writer_record(&w->log, number);
 	char data[LOG_MAX_RECORD];
 	int err;
 
-	log_text_fill(data, w->length, number);
-	err = log_session_append(&w->session, record, number, data, w->length);
+	log_text_fill(data, w->log.length, number);
+	err = log_session_append(&w->log.session, record, number, data,
+				 w->log.length);
 	w->posted += !err;
 	return err;
 }
@@ -127,29 +70,9 @@ static void writer_note(const struct writer *w, uint64_t durable)
 	int err = 0;
 
 	if (w->ack_file)
-		err = log_command_note(w->ack_file, w->session.first + durable - 1);
+		err = log_command_note(w->ack_file, w->log.session.first + durable - 1);
 	if (err)
-		cairn_log_fail(w->ack_file, err);
-}
-
-static void writer_greet(const struct writer *w)
-{
-	const struct log_session *session = &w->session;
-
-	for (int i = 0; i < session->num_peers; i++)
-		if (session->peers[i].state == LOG_PEER_JOINED)
-			printf("%s: next record %" PRIu64 ", %s\n",
-			       session->peers[i].name,
-			       session->peers[i].answer.tail.seq,
-			       log_domain_name(session->peers[i].answer.domain));
-		else
-			printf("%s: left out\n", session->peers[i].name);
-	if (session->cut)
-		printf("%" PRIu64 " target(s) had abandoned records\n",
-		       session->cut);
-	if (session->copied)
-		printf("%" PRIu64 " records copied to targets that lacked them\n",
-		       session->copied);
+		log_command_fail(w->ack_file, err);
 }
 
 /*
@@ -159,7 +82,7 @@ static void writer_greet(const struct writer *w)
  */
 static int writer_post_all(struct writer *w, uint64_t before)
 {
-	uint64_t free_to = before + log_session_released(&w->session) +
+	uint64_t free_to = before + log_session_released(&w->log.session) +
 			   LOG_LINK_WINDOW;
 	int err = 0;
 
@@ -181,10 +104,10 @@ static int writer_session(struct writer *w)
 	uint64_t before = w->acked, durable = 0, returned = 0;
 	int err;
 
-	err = log_session_open(&w->session);
+	err = log_session_open(&w->log.session);
 	if (err)
 		return err;
-	writer_greet(w);
+	log_writer_greet(&w->log);
 	/* Unreported records may be there; they are posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
@@ -194,11 +117,11 @@ static int writer_session(struct writer *w)
 		}
 		err = writer_post_all(w, before);
 		if (!err)
-			err = log_session_poll(&w->session, &durable);
-		if (returned != w->session.returned)
-			printf("a target is back, %d of %d\n", w->session.left,
-			       w->session.num_peers);
-		returned = w->session.returned;
+			err = log_session_poll(&w->log.session, &durable);
+		if (returned != w->log.session.returned)
+			printf("a target is back, %d of %d\n", w->log.session.left,
+			       w->log.session.num_peers);
+		returned = w->log.session.returned;
 		if (w->acked != before + durable) {
 			w->acked = before + durable;
 			writer_note(w, durable);
@@ -206,7 +129,7 @@ static int writer_session(struct writer *w)
 	}
 	printf("%" PRIu64 " records durable at %" PRIu32
 	       " target(s), up to number %" PRIu64 "\n", durable,
-	       w->session.group.quorum, w->session.first + durable - 1);
+	       w->log.session.group.quorum, w->log.session.first + durable - 1);
 	return err;
 }
 
@@ -223,13 +146,13 @@ static int writer_lead(struct writer *w)
 
 	if (!w->leader.urls)
 		return 0;
-	w->leader.client = w->session.client;
-	err = log_leader_campaign(&w->leader, w->session.seen, 0);
+	w->leader.client = w->log.session.client;
+	err = log_leader_campaign(&w->leader, w->log.session.seen, 0);
 	if (err)
-		return cairn_log_fail(w->leader.urls, err);
+		return log_command_fail(w->leader.urls, err);
 	printf("leader, epoch %" PRIu64 "\n", w->leader.epoch);
-	w->session.epoch = w->leader.epoch;
-	w->session.flags |= LOG_ASK_TAKEOVER;
+	w->log.session.epoch = w->leader.epoch;
+	w->log.session.flags |= LOG_ASK_TAKEOVER;
 	return 0;
 }
 
@@ -237,7 +160,7 @@ static int writer_lead(struct writer *w)
 static bool writer_again(struct writer *w, int err)
 {
 	if (err != ESTALE)
-		fprintf(stderr, "cairn_log: %s\n", w->session.error);
+		fprintf(stderr, "cairn_log: %s\n", w->log.session.error);
 	/* another writer leads; it is our turn when its lease ends */
 	if (w->leader.urls && (err == ESTALE || err == EBUSY))
 		return true;
@@ -246,7 +169,7 @@ static bool writer_again(struct writer *w, int err)
 	w->retries--;
 	/* the log and the right to write it are ours already */
 	if (!w->leader.urls)
-		w->session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
+		w->log.session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
 	return true;
 }
 
@@ -254,7 +177,7 @@ static int append(struct writer *w, const char *port)
 {
 	int err;
 
-	err = writer_init(w, port);
+	err = log_writer_init(&w->log, port);
 	if (err)
 		return err;
 	for (;;) {
@@ -262,15 +185,15 @@ static int append(struct writer *w, const char *port)
 		if (err)
 			break;
 		err = writer_session(w);
-		writer_close(w);
+		log_writer_close(&w->log);
 		log_leader_resign(&w->leader);
 		if (!err || !writer_again(w, err))
 			break;
 		sleep(1);
 	}
 	if (!err && w->full)
-		err = cairn_log_fail("the log is full", ENOSPC);
-	free(w->buffers);
+		err = log_command_fail("the log is full", ENOSPC);
+	log_writer_free(&w->log);
 	return err;
 }
 
@@ -279,14 +202,14 @@ static int append(struct writer *w, const char *port)
 /* The targets that are given become the members, with that quorum. */
 static int members(struct writer *w, const char *port)
 {
-	const struct log_session *session = &w->session;
+	const struct log_session *session = &w->log.session;
 	int err;
 
-	w->session.change = true;
-	err = writer_init(w, port);
+	w->log.session.change = true;
+	err = log_writer_init(&w->log, port);
 	if (err)
 		return err;
-	err = log_session_open(&w->session);
+	err = log_session_open(&w->log.session);
 	if (err)
 		fprintf(stderr, "cairn_log: %s\n", session->error);
 	else
@@ -294,8 +217,8 @@ static int members(struct writer *w, const char *port)
 		       log_config_count(session->config.now),
 		       session->config.quorum,
 		       log_config_claims(&session->config));
-	writer_close(w);
-	free(w->buffers);
+	log_writer_close(&w->log);
+	log_writer_free(&w->log);
 	return err;
 }
 
@@ -306,7 +229,7 @@ static int verify_nothing(const struct log_medium *medium, int err)
 	uint32_t version = log_header_version(medium->log);
 
 	if (err != EINVAL || !version || version == LOG_VERSION)
-		return cairn_log_fail(err == EINVAL ? "there is no log" :
+		return log_command_fail(err == EINVAL ? "there is no log" :
 						      "the log", err);
 	fprintf(stderr, "cairn_log: the log has version %" PRIu32
 		", and this program reads version %d\n", version, LOG_VERSION);
@@ -366,7 +289,7 @@ static int wipe(const struct log_medium *medium)
 
 	memset(medium->log, 0, LOG_START);
 	err = log_medium_persist(medium, 0, LOG_START);
-	return err ? cairn_log_fail("wiping", err) : 0;
+	return err ? log_command_fail("wiping", err) : 0;
 }
 
 /* ---- command line ---- */
@@ -412,27 +335,6 @@ static bool options_block(const char *text, uint32_t *shift)
 	return true;
 }
 
-/* ADDRESS or ADDRESS,PORT */
-static bool options_target(struct writer *w, const char *name)
-{
-	int i = w->session.num_peers;
-	char *address, *port;
-
-	if (i == LOG_MAX_TARGETS)
-		return false;
-	address = strdup(name);
-	if (!address)
-		return false;
-	port = strchr(address, ',');
-	if (port)
-		*port++ = '\0';
-	w->session.peers[i].name = name;
-	w->links[i].address = address;
-	w->links[i].port = port;
-	w->session.num_peers++;
-	return true;
-}
-
 enum {
 	OPTION_COORDINATOR = 256,
 	OPTION_NAME,
@@ -448,11 +350,11 @@ static const struct option options_long[] = {
 
 static bool options_one(struct options *o, int c)
 {
-	struct log_session *session = &o->writer.session;
+	struct log_session *session = &o->writer.log.session;
 
 	switch (c) {
 	case 'a':
-		return options_target(&o->writer, optarg);
+		return log_writer_target(&o->writer.log, optarg);
 	case 'b':
 		return options_block(optarg, &session->shift);
 	case 'c':
@@ -521,12 +423,12 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	if (o->length < 1 ||
 	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
 	    o->deadline > UINT32_MAX || o->lease < 1 || o->lease > 3600 ||
-	    o->quorum > (uint64_t)o->writer.session.num_peers)
+	    o->quorum > (uint64_t)o->writer.log.session.num_peers)
 		return false;
-	o->writer.length = (uint32_t)o->length;
+	o->writer.log.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
-	o->writer.session.quorum = (uint32_t)o->quorum;
-	o->writer.session.deadline = (uint32_t)o->deadline;
+	o->writer.log.session.quorum = (uint32_t)o->quorum;
+	o->writer.log.session.deadline = (uint32_t)o->deadline;
 	o->writer.leader.ttl = (uint32_t)o->lease;
 	return optind == argc;
 }
@@ -534,7 +436,8 @@ static bool options_parse(struct options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options o = {
-		.port = PORT, .length = 1000, .deadline = DEADLINE,
+		.port = LOG_WRITER_PORT, .length = 1000,
+		.deadline = LOG_WRITER_DEADLINE,
 		.writer.count = 1000, .writer.leader.name = "default",
 		.lease = 5,
 	};
@@ -547,10 +450,10 @@ int main(int argc, char **argv)
 	if (argc < 2 || !options_parse(&o, argc - 1, argv + 1))
 		return usage();
 	if (!strcmp(command, "append"))
-		return o.writer.session.num_peers ?
+		return o.writer.log.session.num_peers ?
 		       append(&o.writer, o.port) != 0 : usage();
 	if (!strcmp(command, "members"))
-		return o.writer.session.num_peers ?
+		return o.writer.log.session.num_peers ?
 		       members(&o.writer, o.port) != 0 : usage();
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
@@ -559,7 +462,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cairn_log: %s: another cairn_log writes it\n",
 			o.memory);
 	else if (err)
-		cairn_log_fail(o.memory, err);
+		log_command_fail(o.memory, err);
 	if (err)
 		return 1;
 	if (!strcmp(command, "serve"))

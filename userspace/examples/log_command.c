@@ -12,6 +12,13 @@
 
 #define LISTEN_BACKLOG	4
 
+int log_command_fail(const char *what, int err)
+{
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+		strerror(err));
+	return err;
+}
+
 bool log_command_number(const char *text, uint64_t *value)
 {
 	char *end;

@@ -8,6 +8,9 @@
 
 #include <rdma/rdma_cma.h>
 
+/* Reports @what and the errno @err on standard error. Return: @err */
+int log_command_fail(const char *what, int err);
+
 /* A decimal, octal or hexadecimal number; false for anything else. */
 bool log_command_number(const char *text, uint64_t *value);
 

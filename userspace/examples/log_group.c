@@ -61,3 +61,8 @@ uint64_t log_group_released(const struct log_group *group)
 {
 	return cairndv_persist_group_released(group->group);
 }
+
+int log_group_arm(struct log_group *group)
+{
+	return cairndv_persist_group_arm(group->group);
+}

@@ -45,6 +45,8 @@ int log_group_post(struct log_group *group, uint64_t offset, const void *bytes,
 		   uint32_t length);
 /* One event, if there is any: 1, 0 or a negative errno. */
 int log_group_poll(struct log_group *group, struct cairndv_group_wc *event);
+/* An event follows the next completion: 0 or an errno. Poll once more before sleeping. */
+int log_group_arm(struct log_group *group);
 /* The number of records that no target reads any more. */
 uint64_t log_group_released(const struct log_group *group);
 

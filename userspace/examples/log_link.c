@@ -34,12 +34,24 @@ void log_nic_close(struct log_nic *nic)
 		ibv_dereg_mr(nic->mr);
 	if (nic->cq)
 		ibv_destroy_cq(nic->cq);
+	if (nic->channel)
+		ibv_destroy_comp_channel(nic->channel);
 	if (nic->pd)
 		ibv_dealloc_pd(nic->pd);
 	nic->mr = NULL;
 	nic->cq = NULL;
+	nic->channel = NULL;
 	nic->pd = NULL;
 	nic->verbs = NULL;
+}
+
+void log_nic_woken(struct log_nic *nic)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (nic->channel && !ibv_get_cq_event(nic->channel, &cq, &context))
+		ibv_ack_cq_events(cq, 1);
 }
 
 static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
@@ -48,8 +60,14 @@ static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
 		return EOPNOTSUPP;
 	nic->verbs = verbs;
 	nic->pd = ibv_alloc_pd(verbs);
+	if (nic->sleeps) {
+		nic->channel = ibv_create_comp_channel(verbs);
+		if (!nic->channel ||
+		    fcntl(nic->channel->fd, F_SETFL, O_NONBLOCK))
+			return log_link_errno();
+	}
 	nic->cq = ibv_create_cq(verbs, 2 * LOG_LINK_WINDOW * LOG_MAX_TARGETS,
-				NULL, NULL, 0);
+				NULL, nic->channel, 0);
 	if (!nic->pd || !nic->cq)
 		return log_link_errno();
 	nic->mr = ibv_reg_mr(nic->pd, nic->buffers, nic->length,
@@ -154,8 +172,8 @@ static int log_link_objects(struct log_link *link)
 	}
 	if (nic->verbs != link->id->verbs) {
 		fprintf(stderr,
-			"cairn_log: %s: not on the device of the other targets\n",
-			link->address);
+			"%s: %s: not on the device of the other targets\n",
+			program_invocation_short_name, link->address);
 		return EINVAL;
 	}
 	attr.send_cq = nic->cq;
@@ -287,8 +305,8 @@ static void log_link_lost(void *ctx, int err, uint32_t status)
 {
 	const struct log_link *link = ctx;
 
-	fprintf(stderr, "cairn_log: %s,%s: lost: %s\n", link->address,
-		link->port, err ? strerror(err) :
+	fprintf(stderr, "%s: %s,%s: lost: %s\n", program_invocation_short_name,
+		link->address, link->port, err ? strerror(err) :
 		ibv_wc_status_str((enum ibv_wc_status)status));
 }
 
@@ -311,8 +329,8 @@ static void log_link_written(struct log_link *link, uint32_t durability)
 		return;
 	}
 	if (!link->broken)
-		fprintf(stderr, "cairn_log: %s,%s: keeps nothing, as its answers say\n",
-			link->address, link->port);
+		fprintf(stderr, "%s: %s,%s: keeps nothing, as its answers say\n",
+			program_invocation_short_name, link->address, link->port);
 	link->broken = true;
 }
 

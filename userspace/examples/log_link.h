@@ -15,9 +15,11 @@ struct log_nic {
 	void *buffers;		/* memory of all reads and writes */
 	size_t length;
 	uint32_t durability;	/* the weakest kind that counts; 0: any */
+	bool sleeps;		/* waits for completions at ->channel, too */
 	/* the links' */
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;	/* its descriptor does not block */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct log_link *links;	/* those that are connected */
@@ -43,6 +45,8 @@ extern const struct log_link_ops log_link_ops;
 
 /* Requests in flight may become durable nevertheless. */
 void log_link_close(struct log_link *link);
+/* Takes the events of ->channel; called before the completions are polled. */
+void log_nic_woken(struct log_nic *nic);
 /* Called when all links are closed. The next session gets an empty CQ. */
 void log_nic_close(struct log_nic *nic);
 

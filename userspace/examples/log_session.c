@@ -943,6 +943,52 @@ int log_session_open(struct log_session *session)
 	return err ? err : log_session_join(session);
 }
 
+/* Visits the records from @tail on that fit in the buffer, and moves @tail. */
+static int log_session_visit(struct log_session *session,
+			     struct log_tail *tail,
+			     int (*visit)(void *ctx,
+					  const struct log_record *record),
+			     void *ctx)
+{
+	uint64_t base = tail->offset, length = session->tail.offset - base;
+	struct log_peer *source = session->joined[0];
+	const struct log_record *record;
+	int err;
+
+	if (length > session->buffer_size)
+		length = session->buffer_size;
+	err = log_session_fetch(session, source, base, session->buffer,
+				(uint32_t)length);
+	if (err)
+		return log_session_fail(session, err, "%s: %s", source->name,
+					strerror(err));
+	while (!err && (record = log_record_next(session->buffer, base, length,
+						 tail)))
+		err = visit(ctx, record);
+	if (!err && tail->offset == base)
+		return log_session_fail(session, EIO,
+			"%s: record %" PRIu64 " is not what it was",
+			source->name, tail->seq);
+	return err;
+}
+
+int log_session_walk(struct log_session *session,
+		     int (*visit)(void *ctx, const struct log_record *record),
+		     void *ctx)
+{
+	struct log_tail tail = {
+		.offset = LOG_START,
+		.seq = 1,
+		.previous = log_seed(&session->id),
+		.align = session->tail.align,
+	};
+	int err = 0;
+
+	while (!err && tail.seq < session->first)
+		err = log_session_visit(session, &tail, visit, ctx);
+	return err;
+}
+
 void log_session_close(struct log_session *session)
 {
 	log_group_close(&session->group);

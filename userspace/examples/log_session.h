@@ -113,6 +113,16 @@ struct log_session {
 
 int log_session_open(struct log_session *session);
 
+/*
+ * Reads the records that were there when it began, from one of its targets, and calls
+ * @visit for each; an errno of that ends it. Only before the first record is appended.
+ * Records that a client wrote again are not left out.
+ * Return: 0, the errno of @visit, or an errno with the reason in ->error
+ */
+int log_session_walk(struct log_session *session,
+		     int (*visit)(void *ctx, const struct log_record *record),
+		     void *ctx);
+
 /* Its connections stay. */
 void log_session_close(struct log_session *session);
 

@@ -245,6 +245,65 @@ static void emulated_unsaid(void)
 	ktap_eq(a.session.durable, 2);
 }
 
+struct walk {
+	uint64_t seen, until;
+	bool wrong;
+};
+
+static int walk_visit(void *ctx, const struct log_record *record)
+{
+	struct walk *walk = ctx;
+
+	walk->seen++;
+	walk->wrong |= record->seq != walk->seen || record->length != 4 ||
+		       memcmp(record + 1, "data", 4) != 0;
+	return walk->seen == walk->until ? ECANCELED : 0;
+}
+
+/* More records than the buffer of a session has room for. */
+static void walks_all(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	struct walk walk = {};
+
+	desk_setup(2, SIM_PMEM);
+	ktap_eq(desk_open(&a, 0, 1), 0);
+	ktap_eq(log_session_walk(&a.session, walk_visit, &walk), 0);
+	ktap_eq(walk.seen, 0);
+	ktap_eq(desk_append(&a, 50), 0);
+	ktap_eq(desk_open(&b, 0, 1), 0);
+	ktap_eq(log_session_walk(&b.session, walk_visit, &walk), 0);
+	ktap_eq(walk.seen, 50);
+	walk = (struct walk){ .until = 20 };
+	ktap_eq(log_session_walk(&b.session, walk_visit, &walk), ECANCELED);
+	ktap_eq(walk.seen, 20);
+	ktap_ok(!walk.wrong);
+	/* records follow as always */
+	ktap_eq(desk_append(&b, 3), 0);
+	ktap_eq(desk_durable_at(0), 53);
+	ktap_eq(desk_durable_at(1), 53);
+}
+
+/* The target that is read ends, or is not what it was. */
+static void walk_fails(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	struct walk walk = {};
+
+	desk_setup(1, SIM_PMEM);
+	ktap_eq(desk_open(&a, 0, 0), 0);
+	ktap_eq(desk_append(&a, 20), 0);
+	ktap_eq(desk_open(&b, 0, 0), 0);
+	sim->targets[0].core.memory[LOG_START + 600] ^= 1;
+	ktap_eq(log_session_walk(&b.session, walk_visit, &walk), EIO);
+	ktap_ok(strstr(b.session.error, "is not what it was"));
+	ktap_ok(walk.seen < 20);
+	sim->targets[0].core.memory[LOG_START + 600] ^= 1;
+	ktap_eq(desk_open(&b, 0, 0), 0);
+	sim->targets[0].hung = true;
+	ktap_eq(log_session_walk(&b.session, walk_visit, &walk), ETIMEDOUT);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(failed_flush),
 	KTAP(goes_on_without_one),
@@ -257,6 +316,8 @@ static const struct ktap_test tests[] = {
 	KTAP(blocks),
 	KTAP(emulated_refused),
 	KTAP(emulated_unsaid),
+	KTAP(walks_all),
+	KTAP(walk_fails),
 };
 
 KTAP_MAIN(tests)

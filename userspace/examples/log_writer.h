@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A session with its targets and its memory: what the programs that append to a log share.
+ */
+#ifndef LOG_WRITER_H
+#define LOG_WRITER_H
+
+#include "log_link.h"
+
+#define LOG_WRITER_PORT		"7471"
+#define LOG_WRITER_DEADLINE	5000	/* ms, for a record at each target */
+
+struct log_writer {
+	struct log_session session;
+	struct log_nic nic;
+	struct log_link links[LOG_MAX_TARGETS];
+	uint32_t length;	/* the caller's: most bytes of data in a record */
+	uint8_t *buffers;	/* LOG_LINK_WINDOW of them, and one for copies */
+	size_t stride;
+};
+
+/*
+ * One more target. @name: ADDRESS or ADDRESS,PORT; it must stay.
+ * Return: false when there are too many, or no memory.
+ */
+bool log_writer_target(struct log_writer *writer, const char *name);
+
+/* @port: of the targets that name none. Return: 0 or an errno, which was reported. */
+int log_writer_init(struct log_writer *writer, const char *port);
+/* Ends the session and its connections; another one may be opened. */
+void log_writer_close(struct log_writer *writer);
+/* The end of log_writer_init(). */
+void log_writer_free(struct log_writer *writer);
+
+/* The memory of a client's record with that number. */
+struct log_record *log_writer_record(const struct log_writer *writer,
+				     uint64_t number);
+/* Prints what the targets have said. */
+void log_writer_greet(const struct log_writer *writer);
+
+#endif /* LOG_WRITER_H */
